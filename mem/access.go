@@ -1,0 +1,352 @@
+package mem
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
+// Load reads size (1, 2, 4 or 8) bytes as the guest would and returns them zero-extended.
+func (m *Memory) Load(addr uint64, size int) (uint64, *Fault) {
+	if off := addr - m.base; off < m.limit {
+		// Both granules are committed: see Memory.limit.
+		s := *(*uint8)(unsafe.Add(m.shadow, off>>3)) | *(*uint8)(unsafe.Add(m.shadow, (off+uint64(size)-1)>>3))
+		if s&^uint8(ClassStoreTrap) == 0 {
+			return m.get(off, size), nil
+		}
+	}
+	return m.loadSlow(addr, size)
+}
+
+// Store writes the low size (1, 2, 4 or 8) bytes of v as the guest would.
+func (m *Memory) Store(addr uint64, size int, v uint64) *Fault {
+	if off := addr - m.base; off < m.limit {
+		// As in Load.
+		s := *(*uint8)(unsafe.Add(m.shadow, off>>3)) | *(*uint8)(unsafe.Add(m.shadow, (off+uint64(size)-1)>>3))
+		if s == 0 {
+			m.put(off, size, v)
+			return nil
+		}
+	}
+	return m.storeSlow(addr, size, v)
+}
+
+// get reads a value at an arena offset whose bytes were checked.
+func (m *Memory) get(off uint64, size int) uint64 {
+	// The whole access was found valid, so it lies below limit.
+	p := unsafe.Add(m.data, off)
+	var v uint64
+	switch size {
+	case 1:
+		return uint64(*(*uint8)(p))
+	case 2:
+		v = uint64(binary.LittleEndian.Uint16((*[2]byte)(p)[:]))
+	case 4:
+		v = uint64(binary.LittleEndian.Uint32((*[4]byte)(p)[:]))
+	default:
+		v = binary.LittleEndian.Uint64((*[8]byte)(p)[:])
+	}
+	if m.big {
+		v = bits.ReverseBytes64(v) >> (64 - 8*uint(size))
+	}
+	return v
+}
+
+func (m *Memory) put(off uint64, size int, v uint64) {
+	if m.big {
+		v = bits.ReverseBytes64(v) >> (64 - 8*uint(size))
+	}
+	p := unsafe.Add(m.data, off) // as in get
+	switch size {
+	case 1:
+		*(*uint8)(p) = uint8(v)
+	case 2:
+		binary.LittleEndian.PutUint16((*[2]byte)(p)[:], uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32((*[4]byte)(p)[:], uint32(v))
+	default:
+		binary.LittleEndian.PutUint64((*[8]byte)(p)[:], v)
+	}
+}
+
+// target is what an access resolves to: arena bytes, a view, or a window.
+type target struct {
+	off   uint64  // arena offset, or offset into view or window
+	view  *Region // accesses go to view.View
+	win   *Window
+	watch bool // a watch covers it
+	undef bool // a store defines bytes
+}
+
+func (m *Memory) loadSlow(addr uint64, size int) (uint64, *Fault) {
+	t, f := m.resolve(addr, uint64(size), false)
+	if f != nil {
+		return 0, f
+	}
+	var v uint64
+	switch {
+	case t.view != nil:
+		v, f = t.view.View.Load(t.off, size)
+	case t.win != nil:
+		v, f = t.win.load(m, t.off, size)
+	default:
+		v = m.get(t.off, size)
+	}
+	if f != nil {
+		return 0, complete(f, addr&m.mask, size, false, t)
+	}
+	if t.watch {
+		m.hit(addr&m.mask, uint64(size), false)
+	}
+	return v, nil
+}
+
+func (m *Memory) storeSlow(addr uint64, size int, v uint64) *Fault {
+	t, f := m.resolve(addr, uint64(size), true)
+	if f != nil {
+		return f
+	}
+	switch {
+	case t.view != nil:
+		f = t.view.View.Store(t.off, size, v)
+	case t.win != nil:
+		f = t.win.store(m, t.off, size, v)
+	default:
+		if t.undef {
+			m.define(t.off, uint64(size))
+		}
+		m.put(t.off, size, v)
+	}
+	if f != nil {
+		return complete(f, addr&m.mask, size, true, t)
+	}
+	if t.watch {
+		m.hit(addr&m.mask, uint64(size), true)
+	}
+	return nil
+}
+
+// complete fills in what a view or a window left unset in its fault.
+func complete(f *Fault, addr uint64, size int, write bool, t target) *Fault {
+	if f.Kind == 0 {
+		f.Kind = NotPermitted
+	}
+	if f.Addr == 0 {
+		f.Addr = addr
+	}
+	if f.Size == 0 {
+		f.Size = size
+	}
+	f.Write = write
+	if f.Region == nil {
+		if t.view != nil {
+			f.Region = t.view
+		} else if t.win != nil {
+			f.Region = &t.win.region
+		}
+		f.Delta = int64(t.off)
+	}
+	return f
+}
+
+// Read copies len(p) bytes from addr as a load of the guest would. On a fault p may be
+// partly written.
+func (m *Memory) Read(addr uint64, p []byte) *Fault {
+	if len(p) == 0 {
+		return nil
+	}
+	t, f := m.resolve(addr, uint64(len(p)), false)
+	if f != nil {
+		return f
+	}
+	switch {
+	case t.view != nil:
+		f = t.view.View.Read(t.off, p)
+	case t.win != nil:
+		f = t.win.read(m, t.off, p)
+	default:
+		copy(p, m.bytesAt(t.off, uint64(len(p))))
+	}
+	if f != nil {
+		return complete(f, addr&m.mask, len(p), false, t)
+	}
+	if t.watch {
+		m.hit(addr&m.mask, uint64(len(p)), false)
+	}
+	return nil
+}
+
+// Write copies p to addr as a store of the guest would. The whole range is checked first.
+func (m *Memory) Write(addr uint64, p []byte) *Fault {
+	if len(p) == 0 {
+		return nil
+	}
+	t, f := m.resolve(addr, uint64(len(p)), true)
+	if f != nil {
+		return f
+	}
+	switch {
+	case t.view != nil:
+		f = t.view.View.Write(t.off, p)
+	case t.win != nil:
+		f = t.win.write(m, t.off, p)
+	default:
+		if t.undef {
+			m.define(t.off, uint64(len(p)))
+		}
+		copy(m.bytesAt(t.off, uint64(len(p))), p)
+	}
+	if f != nil {
+		return complete(f, addr&m.mask, len(p), true, t)
+	}
+	if t.watch {
+		m.hit(addr&m.mask, uint64(len(p)), true)
+	}
+	return nil
+}
+
+// Check reports whether the guest may access all of [addr, addr+size), without an access.
+// Views and windows are only checked for their bounds.
+func (m *Memory) Check(addr, size uint64, write bool) *Fault {
+	if size == 0 {
+		return nil
+	}
+	_, f := m.resolve(addr, size, write)
+	return f
+}
+
+// ReadCString reads bytes up to and without a NUL, at most max of them. terminated is false when max
+// bytes held none. The bytes before a fault are returned with it.
+func (m *Memory) ReadCString(addr uint64, max int) (s []byte, terminated bool, f *Fault) {
+	for len(s) < max {
+		c, f := m.Load(addr+uint64(len(s)), 1)
+		if f != nil {
+			return s, false, f
+		}
+		if c == 0 {
+			return s, true, nil
+		}
+		s = append(s, byte(c))
+	}
+	return s, false, nil
+}
+
+// resolve judges an access of size > 0 bytes: the one place that decides faults.
+func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
+	addr &= m.mask
+	off := addr - m.base
+	if off >= m.limit {
+		return m.resolveOutside(addr, size, write)
+	}
+	t := target{off: off}
+	end := min(size, m.limit-off) + off
+	for at := off; at < end; {
+		next := (at | (granule - 1)) + 1
+		stop := min(next, end)
+		c := m.class(at / granule)
+		if c == ClassPlain {
+			at = next
+			continue
+		}
+		if c == ClassWatch {
+			t.watch, c = true, m.watched[at/granule]
+		} else if under, ok := m.watched[at/granule]; ok && c < ClassTrap {
+			t.watch, c = true, under
+		}
+		if c < ClassTrap {
+			if n := uint64(c &^ ClassStoreTrap); n != 0 && (stop-1)%granule >= n {
+				return t, m.outOfBounds(addr, size, write, max(at, at&^(granule-1)+n))
+			}
+			if c&ClassStoreTrap != 0 && write {
+				return t, m.fault(ReadOnly, addr, size, write)
+			}
+			at = next
+			continue
+		}
+		switch c {
+		case ClassMixed:
+			r := m.blocks[m.blockAt(at)].r
+			if at+m.base < r.Base || stop+m.base > r.Base+r.Size {
+				return t, m.outOfBounds(addr, size, write, at)
+			}
+			if r.ReadOnly && write {
+				return t, m.fault(ReadOnly, addr, size, write)
+			}
+		case ClassUndefined:
+			r := m.blocks[m.blockAt(at)].r
+			if stop+m.base > r.Base+r.Size {
+				return t, m.outOfBounds(addr, size, write, r.Base+r.Size-m.base)
+			}
+			if write {
+				t.undef = true
+			} else if mask := byteMask(at, stop); m.undefMask(at/granule)&mask != 0 {
+				f := m.fault(NeverSet, addr, size, write)
+				return t, f
+			}
+		case ClassView:
+			return m.resolveView(t, addr, size, write)
+		case ClassFreed:
+			return t, m.fault(UseAfterFree, addr, size, write)
+		default:
+			return t, m.outOfBounds(addr, size, write, at)
+		}
+		at = next
+	}
+	if end-off < size {
+		return t, m.outOfBounds(addr, size, write, end-1)
+	}
+	return t, nil
+}
+
+func (m *Memory) resolveView(t target, addr, size uint64, write bool) (target, *Fault) {
+	r := m.blocks[m.blockAt(t.off)].r
+	rel := addr - r.Base
+	if r.View == nil || rel >= r.Size || size > r.Size-rel {
+		return t, m.outOfBounds(addr, size, write, t.off)
+	}
+	if r.ReadOnly && write {
+		return t, m.fault(ReadOnly, addr, size, write)
+	}
+	if len(m.watched) != 0 {
+		for g := t.off / granule; g <= (t.off+size-1)/granule; g++ {
+			if _, ok := m.watched[g]; ok {
+				t.watch = true
+			}
+		}
+	}
+	t.view, t.off = r, rel
+	return t, nil
+}
+
+// fault makes a fault that lies inside a region.
+func (m *Memory) fault(k FaultKind, addr, size uint64, write bool) *Fault {
+	f := &Fault{Kind: k, Addr: addr, Size: int(size), Write: write}
+	if off := addr - m.base; off < m.limit {
+		f.Region = m.blocks[m.blockAt(off)].r
+		f.Delta = int64(addr - f.Region.Base)
+	}
+	return f
+}
+
+// outOfBounds makes the fault for an access whose first bad byte is at arena offset bad.
+func (m *Memory) outOfBounds(addr, size uint64, write bool, bad uint64) *Fault {
+	f := &Fault{Kind: OutOfBounds, Addr: addr, Size: int(size), Write: write}
+	r, delta, inside := m.Nearest(addr)
+	if inside { // starts inside and runs over
+		_, hi := r.bounds(addr)
+		delta = int64(addr - hi) // negative; the message says how much is past the end
+		if int64(size) > int64(hi-addr) {
+			delta = 0
+		}
+	}
+	if r != nil && r.Freed {
+		f.Kind, delta = UseAfterFree, int64(addr-r.Base)
+	}
+	f.Region, f.Delta = r, delta
+	return f
+}
+
+func byteMask(at, stop uint64) uint8 {
+	n := stop - at
+	return uint8((1<<n - 1) << (at % granule))
+}

@@ -1,0 +1,351 @@
+package mem
+
+import (
+	"fmt"
+	"sort"
+)
+
+const (
+	minRedzone      = 16
+	maxRedzone      = 256
+	quarantineBytes = 1 << 20 // freed bytes whose addresses are not reused yet
+	quarantineCount = 4096
+)
+
+// block is the room of one region: redzone, extent, redzone. Blocks are sorted by address
+// and are never split or merged; a freed one serves a later request of the same size.
+type block struct {
+	start, end uint64 // offsets into the arena, multiples of 16
+	r          *Region
+}
+
+// redzone grows with the object, so that an overflow by an index still lands in it.
+func redzone(size uint64) uint64 {
+	return min(max(size/4, minRedzone), maxRedzone) &^ 15
+}
+
+// roundBlock rounds large sizes to eighths of powers of two, so that freed blocks fit again.
+func roundBlock(n uint64) uint64 {
+	step := uint64(16)
+	for step*32 < n {
+		step *= 2
+	}
+	return (n + step - 1) &^ (step - 1)
+}
+
+// Alloc makes a region of size bytes, zeroed, 16-byte aligned, with redzones on both sides.
+// r gives kind, name, owner, view and ReadOnly; its other fields are filled in. The error is
+// a *LimitError, ErrClosed, or the system's refusal to commit memory.
+func (m *Memory) Alloc(size uint64, r Region) (*Region, error) {
+	r.Count, r.ElemSize, r.Stride = 0, 0, 0
+	return m.alloc(size, r)
+}
+
+// AllocArray makes one region of n elements of elemSize bytes, stride bytes apart (0 =
+// elemSize rounded up to 8). Each element has its own bounds: what lies between
+// elements is redzone, as far as stride leaves room. stride must be a multiple of 8.
+func (m *Memory) AllocArray(n, elemSize, stride uint64, r Region) (*Region, error) {
+	if stride == 0 {
+		if elemSize > 1<<62 {
+			return nil, m.limitError(r, ^uint64(0))
+		}
+		stride = (elemSize + granule - 1) &^ (granule - 1)
+	}
+	if stride%granule != 0 || stride < elemSize {
+		return nil, fmt.Errorf("mem: stride %d for elements of %d bytes must be a multiple of 8 and not less", stride, elemSize)
+	}
+	if n == 0 || elemSize == 0 {
+		return nil, fmt.Errorf("mem: array of %d elements of %d bytes", n, elemSize)
+	}
+	size, over := mulOverflow(n, stride)
+	if over {
+		return nil, m.limitError(r, size)
+	}
+	size -= stride - elemSize
+	r.Count, r.ElemSize, r.Stride = n, elemSize, stride
+	return m.alloc(size, r)
+}
+
+func (m *Memory) limitError(r Region, size uint64) error {
+	r.Count = 0
+	return &LimitError{What: r.Describe(0), Requested: size, Available: m.size - m.limit}
+}
+
+func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
+	if m.arena == nil {
+		return nil, ErrClosed
+	}
+	if size > m.size {
+		return nil, m.limitError(r, size)
+	}
+	rz := redzone(size)
+	need := roundBlock(rz + (size+15)&^15 + rz)
+	bi := int32(-1)
+	if l := m.freeBlocks[need]; len(l) > 0 {
+		bi = l[len(l)-1]
+		m.freeBlocks[need] = l[:len(l)-1]
+	} else {
+		if need+commitStep > m.size-m.limit || len(m.blocks) >= 1<<31-1 {
+			return nil, m.limitError(r, size)
+		}
+		if err := m.arena.grow(m.limit + need + 64); err != nil {
+			return nil, err
+		}
+		bi = int32(len(m.blocks))
+		m.blocks = append(m.blocks, block{start: m.limit, end: m.limit + need})
+		m.limit += need
+	}
+	b := &m.blocks[bi]
+	lo := b.start + rz
+	if len(m.slab) == 0 {
+		m.slab = make([]Region, 32)
+	}
+	p := &m.slab[0]
+	m.slab = m.slab[1:]
+	*p = r
+	p.Base, p.Size, p.Freed = m.base+lo, size, false
+	p.block, p.ext, p.extSz = bi, p.Base, size
+	b.r = p
+	if b.start < m.arena.fresh { // used before
+		clear(m.bytesAt(b.start, b.end-b.start))
+		clear(m.shadowRange(b.start/granule, b.end/granule))
+	}
+	m.arena.fresh = max(m.arena.fresh, b.end)
+	m.fill(b.start, lo, ClassRedzone)
+	m.fill((lo+size+granule-1)&^(granule-1), b.end, ClassRedzone)
+	m.paint(p)
+	return p, nil
+}
+
+// fill sets the class of the granules in [lo, hi), both multiples of 8.
+func (m *Memory) fill(lo, hi uint64, c Class) {
+	if lo >= hi {
+		return
+	}
+	s := m.shadowRange(lo/granule, hi/granule)
+	for i := range s {
+		s[i] = byte(c)
+	}
+}
+
+// plainClass is the class of the region's full granules.
+func (r *Region) plainClass() Class {
+	switch {
+	case r.View != nil:
+		return ClassView
+	case r.ReadOnly:
+		return ClassStoreTrap
+	}
+	return ClassPlain
+}
+
+// paint sets the shadow of a region's extent from its bounds, View and ReadOnly.
+func (m *Memory) paint(r *Region) {
+	c := r.plainClass()
+	lo := r.Base - m.base
+	if r.Count <= 1 {
+		m.paintRange(lo, lo+r.Size, c)
+		return
+	}
+	if r.Stride == r.ElemSize {
+		m.paintRange(lo, lo+r.Size, c)
+		return
+	}
+	for i := range r.Count {
+		at := lo + i*r.Stride
+		m.paintRange(at, at+r.ElemSize, c)
+		if i+1 < r.Count {
+			m.fill((at+r.ElemSize+granule-1)&^(granule-1), at+r.Stride, ClassRedzone)
+		}
+	}
+}
+
+// paintRange sets the class of [lo, hi): c on full granules, c with the count of valid bytes on a
+// last partial one, ClassMixed on a granule that starts invalid.
+func (m *Memory) paintRange(lo, hi uint64, c Class) {
+	if lo >= hi {
+		return
+	}
+	if lo%granule != 0 {
+		first := c
+		if c < ClassTrap {
+			first = ClassMixed
+		}
+		m.setClass(lo/granule, first)
+		if lo = (lo + granule - 1) &^ (granule - 1); lo >= hi {
+			return
+		}
+	}
+	full := hi &^ (granule - 1)
+	if c != ClassPlain || lo < m.arena.fresh {
+		m.fill(lo, full, c)
+	}
+	if n := hi - full; n != 0 {
+		if c < ClassTrap {
+			c |= Class(n)
+		}
+		m.setClass(full/granule, c)
+	}
+}
+
+// Free ends a region: later accesses fault as use after free, and the address is not
+// reused before much else was freed. Freeing twice is harmless.
+func (m *Memory) Free(r *Region) {
+	if r == nil || r.Freed || m.arena == nil {
+		return
+	}
+	r.Freed = true
+	b := m.blocks[r.block]
+	m.dropMarks(b.start, b.end)
+	m.fill(b.start, b.end, ClassFreed)
+	m.quarantine = append(m.quarantine, r.block)
+	m.quarBytes += b.end - b.start
+	for m.quarBytes > quarantineBytes || len(m.quarantine) > quarantineCount {
+		bi := m.quarantine[0]
+		m.quarantine = m.quarantine[1:]
+		n := m.blocks[bi].end - m.blocks[bi].start
+		m.quarBytes -= n
+		if m.freeBlocks == nil {
+			m.freeBlocks = make(map[uint64][]int32)
+		}
+		m.freeBlocks[n] = append(m.freeBlocks[n], bi)
+	}
+}
+
+// SetBounds moves the bounds of a live, non-array region to the guest addresses [lo, hi) inside its
+// extent, as packets need when headroom is taken or the tail is cut. Bytes keep their values.
+func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
+	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
+		return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
+	}
+	start, end := r.ext-m.base, (r.ext-m.base+r.extSz+granule-1)&^(granule-1)
+	m.dropMarks(start, end)
+	m.fill(start, end, ClassRedzone)
+	r.Base, r.Size = lo, hi-lo
+	m.paint(r)
+	m.rewatch()
+	return nil
+}
+
+// SetReadOnly changes whether the guest may store to a region.
+func (m *Memory) SetReadOnly(r *Region, ro bool) {
+	if r.Freed || r.ReadOnly == ro {
+		return
+	}
+	r.ReadOnly = ro
+	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
+	m.paint(r)
+	m.rewatch()
+}
+
+// SetView attaches or removes the view of a live region.
+func (m *Memory) SetView(r *Region, v View) {
+	if r.Freed {
+		return
+	}
+	r.View = v
+	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
+	m.paint(r)
+	m.rewatch()
+}
+
+// blockAt returns the index of the block that contains arena offset off < limit.
+func (m *Memory) blockAt(off uint64) int32 {
+	if l := m.lastBlock; l >= 0 && int(l) < len(m.blocks) && off >= m.blocks[l].start && off < m.blocks[l].end {
+		return l
+	}
+	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].end > off })
+	m.lastBlock = int32(i)
+	return int32(i)
+}
+
+// Find returns the live region that contains addr, nil when there is none. Windows
+// are found too.
+func (m *Memory) Find(addr uint64) *Region {
+	addr &= m.mask
+	if off := addr - m.base; off < m.limit {
+		if r := m.blocks[m.blockAt(off)].r; r.Contains(addr) && !r.Freed {
+			return r
+		}
+		return nil
+	}
+	if w := m.window(addr); w != nil {
+		return &w.region
+	}
+	return nil
+}
+
+// Nearest returns the region, live or freed, whose room contains addr, and the signed
+// distance: negative before its start, from 0 on past its end; inside, the offset
+// with inside true. A nil region means that nothing is near.
+func (m *Memory) Nearest(addr uint64) (r *Region, delta int64, inside bool) {
+	addr &= m.mask
+	off := addr - m.base
+	if off >= m.limit {
+		if w := m.window(addr); w != nil {
+			return &w.region, int64(addr - w.Base), true
+		}
+		n := len(m.blocks)
+		if n == 0 || off-m.limit > 4096 {
+			return nil, 0, false
+		}
+		r = m.blocks[n-1].r
+		return r, int64(addr - r.Base - r.Size), false
+	}
+	bi := m.blockAt(off)
+	r = m.blocks[bi].r
+	lo, hi := r.bounds(addr)
+	switch {
+	case addr < lo:
+		// A redzone lies between two regions: the nearer one is meant.
+		if bi > 0 && addr < r.Base {
+			if p := m.blocks[bi-1].r; !p.Freed && addr-(p.Base+p.Size) < lo-addr {
+				return p, int64(addr - p.Base - p.Size), false
+			}
+		}
+		return r, -int64(lo - addr), false
+	case addr >= hi:
+		if int(bi)+1 < len(m.blocks) && addr >= r.Base+r.Size {
+			if q := m.blocks[bi+1].r; !q.Freed && q.Base-addr < addr-hi {
+				return q, -int64(q.Base - addr), false
+			}
+		}
+		return r, int64(addr - hi), false
+	}
+	return r, int64(addr - r.Base), true
+}
+
+// Bytes returns the host view of a region's current bounds for trusted code, nil for a
+// freed region. It bypasses shadow, watches and views, and is valid until Free of the region or
+// Close of the Memory.
+func (m *Memory) Bytes(r *Region) []byte {
+	if r == nil || r.Freed || m.arena == nil {
+		return nil
+	}
+	return m.bytesAt(r.Base-m.base, r.Size)
+}
+
+// ExtentBytes is Bytes for the whole reserved extent.
+func (m *Memory) ExtentBytes(r *Region) []byte {
+	if r == nil || r.Freed || m.arena == nil {
+		return nil
+	}
+	return m.bytesAt(r.ext-m.base, r.extSz)
+}
+
+// ElemBytes is Bytes for element i of an array region; nil when there is no such element.
+func (m *Memory) ElemBytes(r *Region, i uint64) []byte {
+	if r == nil || r.Freed || i >= r.Count || m.arena == nil {
+		return nil
+	}
+	return m.bytesAt(r.Base-m.base+i*r.Stride, r.ElemSize)
+}
+
+// Regions calls yield for every live region of the arena in address order until it returns false.
+func (m *Memory) Regions(yield func(*Region) bool) {
+	for _, b := range m.blocks {
+		if b.r != nil && !b.r.Freed && !yield(b.r) {
+			return
+		}
+	}
+}

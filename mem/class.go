@@ -1,0 +1,38 @@
+package mem
+
+// Class is the shadow value of one granule (eight bytes) of the arena.
+//
+// A load may proceed without further checks when class&^ClassStoreTrap is 0, a
+// store when the class is 0. Values 1 to 7, with or without ClassStoreTrap, mean
+// that only the first n bytes of the granule are valid. Classes from
+// ClassTrap up send every access to the precise path.
+type Class uint8
+
+const (
+	// ClassPlain marks eight valid bytes.
+	ClassPlain Class = 0
+	// ClassStoreTrap is the bit that sends stores, but not loads, to the precise
+	// path: read-only memory and write watches.
+	ClassStoreTrap Class = 0x40
+	// ClassTrap is the lowest class that traps loads and stores.
+	ClassTrap Class = 0x80
+	// ClassWatch marks a granule under a read watch; its real class is kept aside.
+	ClassWatch Class = 0x90
+	// ClassMixed marks a granule whose valid bytes are not a prefix; the bounds of
+	// its region decide.
+	ClassMixed Class = 0xa0
+	// ClassUndefined marks allocated bytes that nobody has set yet; a side table
+	// holds which of the eight.
+	ClassUndefined Class = 0xb0
+	// ClassView marks memory whose accesses go to the region's View.
+	ClassView Class = 0xc0
+	// ClassFreed marks memory of a region that was freed.
+	ClassFreed Class = 0xd0
+	// ClassRedzone marks the gap around regions and array elements.
+	ClassRedzone Class = 0xe0
+	// ClassUnallocated marks arena memory that belongs to no region.
+	ClassUnallocated Class = 0xff
+)
+
+// granule is the number of bytes one shadow byte describes.
+const granule = 8

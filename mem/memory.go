@@ -1,0 +1,200 @@
+package mem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	// DefaultBase is the arena's address on targets with 8-byte pointers: the start of the
+	// direct map of x86-64 kernels.
+	DefaultBase = 0xffff888000000000
+	// DefaultBase32 is the arena's address on targets with 4-byte pointers.
+	DefaultBase32 = 0xc0000000
+	// DefaultSize is the address space reserved by default, in bytes.
+	DefaultSize = 1 << 30
+	// maxSize32 keeps the arena of a 32-bit target below 4 GiB.
+	maxSize32 = 1<<32 - DefaultBase32 - 1<<24
+)
+
+// Config describes a Memory. The zero value is a 64-bit little-endian target with the defaults.
+type Config struct {
+	Base        uint64 // address of the arena, a multiple of 4096; 0 = DefaultBase or DefaultBase32
+	Size        uint64 // address space to reserve in bytes, rounded up; 0 = DefaultSize; less when the system refuses
+	PointerSize int    // 4 or 8; 0 = 8
+	ByteOrder   binary.ByteOrder
+}
+
+// Memory is the simulated memory of one machine: construct it with [New], give it back with
+// [Memory.Close]. Not safe for concurrent use.
+type Memory struct {
+	arena        *arena
+	data, shadow unsafe.Pointer // start of arena.data and arena.shadow
+	base         uint64
+	// limit is the end of the last block. Invariant of every unsafe access in this package
+	// and in engines: data[0, limit+64) and the shadow of it are committed, every granule
+	// below limit has its true class, and the last granules below limit are redzone, so
+	// that an access of up to eight bytes that starts below limit reads committed memory only.
+	limit  uint64
+	size   uint64
+	mask   uint64 // what of an address counts: all ones, or the low 32 bits
+	ptrLen int
+	order  binary.ByteOrder
+	big    bool
+
+	blocks     []block
+	freeBlocks map[uint64][]int32 // by block size
+	quarantine []int32
+	quarBytes  uint64
+	lastBlock  int32
+	slab       []Region
+
+	windows []*Window
+	undef   map[uint64]uint8 // granule -> mask of bytes not set; absent = all eight
+	watches []Watch
+	watched map[uint64]Class // granule -> class beneath the watch
+	watchID int
+
+	// OnWatch is called after an access that a watch covers was performed.
+	OnWatch func(Hit)
+
+	lastSnap *Snapshot
+}
+
+// New reserves the arena. The error is the system's refusal of even a small reservation, or
+// a configuration that makes no sense.
+func New(cfg Config) (*Memory, error) {
+	m := &Memory{mask: ^uint64(0), ptrLen: 8, order: cfg.ByteOrder, base: cfg.Base, lastBlock: -1}
+	if m.order == nil {
+		m.order = binary.LittleEndian
+	}
+	m.big = m.order.Uint16([]byte{1, 0}) != 1
+	size := cfg.Size
+	if size == 0 {
+		size = DefaultSize
+	}
+	switch cfg.PointerSize {
+	case 0, 8:
+		if m.base == 0 {
+			m.base = DefaultBase
+		}
+	case 4:
+		m.ptrLen, m.mask = 4, 1<<32-1
+		if m.base == 0 {
+			m.base = DefaultBase32
+		}
+		if m.base >= 1<<32 {
+			return nil, fmt.Errorf("mem: base %#x does not fit pointers of 4 bytes", m.base)
+		}
+		size = min(size, maxSize32, (1<<32-m.base)&^(commitStep-1))
+	default:
+		return nil, fmt.Errorf("mem: pointer size %d, want 4 or 8", cfg.PointerSize)
+	}
+	if m.base&4095 != 0 || m.base < 4096 {
+		return nil, fmt.Errorf("mem: base %#x is not a multiple of 4096 above 0", m.base)
+	}
+	if size > 1<<46 {
+		return nil, &LimitError{What: "arena", Requested: size, Available: 1 << 46}
+	}
+	size = max((size+commitStep-1)&^uint64(commitStep-1), minReserve)
+	if m.base+size < m.base || m.base+size-1 > m.mask {
+		return nil, fmt.Errorf("mem: arena of %d bytes at %#x does not fit the address space", size, m.base)
+	}
+	var err error
+	for {
+		if m.arena, err = newArena(size); err == nil {
+			break
+		}
+		if size /= 2; size < minReserve {
+			return nil, err
+		}
+	}
+	m.size = m.arena.size
+	m.data, m.shadow = m.arena.dataPtr(), m.arena.shadowPtr()
+	return m, nil
+}
+
+// ErrClosed is what allocations report after Close.
+var ErrClosed = errors.New("mem: memory is closed")
+
+// Close gives the arena back. Regions, host views ([Memory.Bytes]) and engines of this
+// Memory must not be used afterwards; guest accesses through it fault. Closing twice is harmless.
+func (m *Memory) Close() {
+	if m.arena == nil {
+		return
+	}
+	a := m.arena
+	m.arena, m.data, m.shadow = nil, nil, nil
+	m.limit, m.size = 0, 0
+	m.blocks, m.freeBlocks, m.quarantine, m.windows, m.lastSnap = nil, nil, nil, nil, nil
+	m.undef, m.watched, m.watches = nil, nil, nil
+	a.recycle()
+}
+
+// ByteOrder returns the byte order of the target.
+func (m *Memory) ByteOrder() binary.ByteOrder { return m.order }
+
+// PointerSize returns the size of a pointer of the target in bytes, 4 or 8.
+func (m *Memory) PointerSize() int { return m.ptrLen }
+
+// Base returns the guest address of the arena.
+func (m *Memory) Base() uint64 { return m.base }
+
+// Truncate returns what counts of an address: its low 32 bits on targets with 4-byte pointers.
+func (m *Memory) Truncate(addr uint64) uint64 { return addr & m.mask }
+
+// Used returns the number of arena bytes below the end of the last block.
+func (m *Memory) Used() uint64 { return m.limit }
+
+// ArenaInfo is what an engine needs for its inline checks.
+type ArenaInfo struct {
+	// Data and Shadow point to the first byte and to its shadow. Both stay where they are
+	// until Close.
+	Data, Shadow unsafe.Pointer
+	Base         uint64 // guest address of Data
+	// Size is the number of bytes an inline check may admit. It changes with every call that may allocate
+	// or free; an engine reads it again after each of them.
+	Size     uint64
+	Truncate bool // addresses are truncated to 32 bits (the inline check fails on upper bits, the precise path truncates)
+	Big      bool // big-endian target
+}
+
+// Arena describes the arena to an engine.
+func (m *Memory) Arena() ArenaInfo {
+	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
+}
+
+// Limit is ArenaInfo.Size alone.
+func (m *Memory) Limit() uint64 { return m.limit }
+
+// bytesAt returns the n bytes at arena offset off. The caller guarantees off+n <= limit.
+func (m *Memory) bytesAt(off, n uint64) []byte {
+	// off+n <= limit <= committed, so the range is inside the mapping.
+	return unsafe.Slice((*byte)(unsafe.Add(m.data, off)), n)
+}
+
+// class returns the class of granule g, g < limit/8.
+func (m *Memory) class(g uint64) Class {
+	return *(*Class)(unsafe.Add(m.shadow, g)) // g*8 < limit, so its shadow is committed
+}
+
+func (m *Memory) setClass(g uint64, c Class) {
+	*(*Class)(unsafe.Add(m.shadow, g)) = c // as class
+}
+
+// shadowRange returns the shadow of granules [lo, hi).
+func (m *Memory) shadowRange(lo, hi uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(m.shadow, lo)), hi-lo)
+}
+
+// mulOverflow multiplies and saturates.
+func mulOverflow(a, b uint64) (uint64, bool) {
+	hi, lo := bits.Mul64(a, b)
+	if hi != 0 {
+		return ^uint64(0), true
+	}
+	return lo, false
+}

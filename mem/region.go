@@ -1,0 +1,140 @@
+package mem
+
+import (
+	"fmt"
+)
+
+// RegionKind says what a region is, for messages and for policies of other packages.
+type RegionKind uint8
+
+const (
+	// Scratch is memory of no special kind.
+	Scratch RegionKind = iota
+	// Stack is a frame of the program's stack.
+	Stack
+	// MapValue is one value of a map or an array of them.
+	MapValue
+	// MapHandle is the opaque object a map reference points to.
+	MapHandle
+	// Packet is packet data.
+	Packet
+	// Context is the context argument of a program.
+	Context
+	// KernelObject is an object of a kernel type.
+	KernelObject
+	// RingbufRecord is a reserved ring buffer record.
+	RingbufRecord
+	// PercpuData is a per-CPU variable or allocation.
+	PercpuData
+	// UserMem is memory of a user process.
+	UserMem
+	// Text is kernel or program text.
+	Text
+	// Global is a data section of the program (.data, .bss, .rodata).
+	Global
+	// ArenaMem is memory of a BPF arena map.
+	ArenaMem
+	// LocalObject is an object the program allocated (bpf_obj_new).
+	LocalObject
+)
+
+var regionKindNames = [...]string{
+	Scratch: "scratch", Stack: "stack", MapValue: "map value", MapHandle: "map", Packet: "packet",
+	Context: "context", KernelObject: "kernel object", RingbufRecord: "ring buffer record",
+	PercpuData: "per-CPU data", UserMem: "user memory", Text: "text", Global: "global data",
+	ArenaMem: "arena", LocalObject: "object",
+}
+
+// String returns the kind as words for messages ("map value").
+func (k RegionKind) String() string {
+	if int(k) < len(regionKindNames) {
+		return regionKindNames[k]
+	}
+	return fmt.Sprintf("region(%d)", uint8(k))
+}
+
+// View gives meaning to a region that is not plain bytes, such as a context or a
+// kernel object. Offsets are relative to the region's base and the access always
+// lies inside the region. Size is 1, 2, 4 or 8; values are zero-extended. A view
+// fills in what it knows of a returned Fault (Kind, Detail); the caller adds
+// address, size, direction and region where they are unset.
+type View interface {
+	Load(off uint64, size int) (uint64, *Fault)
+	Store(off uint64, size int, v uint64) *Fault
+	Read(off uint64, p []byte) *Fault
+	Write(off uint64, p []byte) *Fault
+}
+
+// Region is one range of guest addresses with its own bounds. Fields are read by
+// everyone and changed only through methods of [Memory]; Name, Owner and View may be
+// set by the owner before the first guest access.
+type Region struct {
+	Base, Size uint64 // current bounds, in bytes
+	Kind       RegionKind
+	Name       string
+	ReadOnly   bool
+	View       View
+	Owner      any
+	Freed      bool
+
+	// Count, ElemSize and Stride describe an array region; Count is 0 for any other.
+	Count, ElemSize, Stride uint64
+
+	block int32  // index into Memory.blocks
+	ext   uint64 // address of the reserved extent
+	extSz uint64 // size of the reserved extent
+}
+
+// Contains reports whether addr lies inside the region's current bounds.
+func (r *Region) Contains(addr uint64) bool { return addr-r.Base < r.Size }
+
+// Extent returns the address and the size of the reserved extent, which contains
+// the bounds (see [Memory.SetBounds]).
+func (r *Region) Extent() (base, size uint64) { return r.ext, r.extSz }
+
+// Elem returns the index of the array element that contains addr and the offset
+// into it; ok is false for addresses in gaps and for regions that are no arrays.
+func (r *Region) Elem(addr uint64) (index, off uint64, ok bool) {
+	if r.Count == 0 || !r.Contains(addr) {
+		return 0, 0, false
+	}
+	index, off = (addr-r.Base)/r.Stride, (addr-r.Base)%r.Stride
+	return index, off, off < r.ElemSize
+}
+
+// nearElem returns the index of the element nearest to addr.
+func (r *Region) nearElem(addr uint64) uint64 {
+	if addr < r.Base {
+		return 0
+	}
+	i, off := (addr-r.Base)/r.Stride, (addr-r.Base)%r.Stride
+	if i >= r.Count {
+		return r.Count - 1
+	}
+	// In the gap, the nearer of this element's end and the next one's start.
+	if off >= r.ElemSize && i+1 < r.Count && r.Stride-off < off-r.ElemSize+1 {
+		i++
+	}
+	return i
+}
+
+// bounds returns the range [lo, hi) of the region, of an array the element nearest to addr.
+func (r *Region) bounds(addr uint64) (lo, hi uint64) {
+	if r.Count == 0 {
+		return r.Base, r.Base + r.Size
+	}
+	lo = r.Base + r.nearElem(addr)*r.Stride
+	return lo, lo + r.ElemSize
+}
+
+// Describe names the region, of an array the element nearest to addr: "map value counters[3]".
+func (r *Region) Describe(addr uint64) string {
+	s := r.Kind.String()
+	if r.Name != "" {
+		s += " " + r.Name
+	}
+	if r.Count > 1 {
+		s += fmt.Sprintf("[%d]", r.nearElem(addr))
+	}
+	return s
+}

@@ -1,0 +1,138 @@
+package mem
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+)
+
+// Snapshot is the state of a Memory at one moment. It shares unchanged pages with the snapshot taken
+// before it, and may be restored any number of times into the Memory it was taken from.
+type Snapshot struct {
+	m            *Memory
+	data, shadow [][]byte // by page of 4096 bytes; nil is all zero
+	limit        uint64
+	blocks       []block
+	regions      []Region // the values of blocks[i].r
+	freeBlocks   map[uint64][]int32
+	quarantine   []int32
+	quarBytes    uint64
+	windows      []windowSnapshot
+	undef        map[uint64]uint8
+	watches      []Watch
+	watched      map[uint64]Class
+	watchID      int
+}
+
+type windowSnapshot struct {
+	w     *Window
+	pages map[uint64][pageSize]byte
+}
+
+var zeroPage [pageSize]byte
+
+// savePages copies the pages of b, sharing equal ones with prev.
+func savePages(b []byte, prev [][]byte) [][]byte {
+	out := make([][]byte, 0, (len(b)+pageSize-1)/pageSize)
+	for i := 0; len(b) > 0; i++ {
+		n := min(len(b), pageSize)
+		page := b[:n]
+		b = b[n:]
+		switch {
+		case bytes.Equal(page, zeroPage[:n]):
+			out = append(out, nil)
+		case i < len(prev) && bytes.Equal(page, prev[i]):
+			out = append(out, prev[i])
+		default:
+			out = append(out, bytes.Clone(page))
+		}
+	}
+	return out
+}
+
+// loadPages writes saved pages to b where they differ.
+func loadPages(b []byte, pages [][]byte) {
+	for _, p := range pages {
+		n := min(len(b), pageSize)
+		want := p
+		if want == nil {
+			want = zeroPage[:n]
+		}
+		if !bytes.Equal(b[:n], want) {
+			copy(b[:n], want)
+		}
+		b = b[n:]
+	}
+}
+
+// Snapshot records bytes, shadow, regions, windows, watches and the allocator's state.
+func (m *Memory) Snapshot() *Snapshot {
+	s := &Snapshot{
+		m: m, limit: m.limit,
+		blocks: slices.Clone(m.blocks), regions: make([]Region, len(m.blocks)),
+		freeBlocks: make(map[uint64][]int32, len(m.freeBlocks)),
+		quarantine: slices.Clone(m.quarantine), quarBytes: m.quarBytes,
+		undef: maps.Clone(m.undef), watches: slices.Clone(m.watches), watched: maps.Clone(m.watched), watchID: m.watchID,
+	}
+	var prev Snapshot
+	if m.lastSnap != nil {
+		prev = *m.lastSnap
+	}
+	if m.arena != nil {
+		s.data = savePages(m.bytesAt(0, m.limit), prev.data)
+		s.shadow = savePages(m.shadowRange(0, m.limit/granule), prev.shadow)
+	}
+	for i, b := range m.blocks {
+		s.regions[i] = *b.r
+	}
+	for n, l := range m.freeBlocks {
+		s.freeBlocks[n] = slices.Clone(l)
+	}
+	for _, w := range m.windows {
+		ws := windowSnapshot{w: w, pages: make(map[uint64][pageSize]byte, len(w.pages))}
+		for n, p := range w.pages {
+			ws.pages[n] = *p
+		}
+		s.windows = append(s.windows, ws)
+	}
+	m.lastSnap = s
+	return s
+}
+
+// Restore brings the Memory back to a snapshot taken from it. Regions allocated since are freed, regions freed
+// since are live again under the same pointers.
+func (m *Memory) Restore(s *Snapshot) {
+	if s == nil || s.m != m || m.arena == nil {
+		return
+	}
+	for i, b := range m.blocks {
+		if i >= len(s.blocks) || s.blocks[i].r != b.r {
+			b.r.Freed = true
+		}
+	}
+	// Blocks are only ever appended, so those of the snapshot are a prefix of today's.
+	m.limit = s.limit
+	m.blocks = append(m.blocks[:0], s.blocks...)
+	for i, b := range m.blocks {
+		*b.r = s.regions[i]
+	}
+	loadPages(m.bytesAt(0, m.limit), s.data)
+	loadPages(m.shadowRange(0, m.limit/granule), s.shadow)
+	m.freeBlocks = make(map[uint64][]int32, len(s.freeBlocks))
+	for n, l := range s.freeBlocks {
+		m.freeBlocks[n] = slices.Clone(l)
+	}
+	m.quarantine, m.quarBytes = slices.Clone(s.quarantine), s.quarBytes
+	m.undef, m.watches, m.watched, m.watchID = maps.Clone(s.undef), slices.Clone(s.watches), maps.Clone(s.watched), s.watchID
+	m.lastBlock = -1
+	m.windows = m.windows[:0]
+	for _, ws := range s.windows {
+		clear(ws.w.pages)
+		for n, p := range ws.pages {
+			q := p
+			ws.w.pages[n] = &q
+		}
+		m.windows = append(m.windows, ws.w)
+	}
+	m.lastSnap = s
+}

@@ -1,0 +1,88 @@
+package mem
+
+// MarkUndefined says that nobody has set the bytes of a plain region: loads of them fault
+// NeverSet until a store sets them. Stack frames use it under strict checking.
+func (m *Memory) MarkUndefined(r *Region) {
+	if r.Freed || r.View != nil || r.Count > 1 || m.arena == nil {
+		return
+	}
+	lo, hi := r.Base-m.base, r.Base-m.base+r.Size
+	m.dropMarks(lo, hi)
+	m.paintRange(lo, hi, ClassUndefined)
+	m.rewatch()
+}
+
+// MarkDefined ends the tracking of a region.
+func (m *Memory) MarkDefined(r *Region) {
+	if r.Freed || m.arena == nil {
+		return
+	}
+	m.dropMarks(r.Base-m.base, r.Base-m.base+r.Size)
+	m.paint(r)
+	m.rewatch()
+}
+
+// undefMask returns which bytes of a granule of ClassUndefined are not set.
+func (m *Memory) undefMask(g uint64) uint8 {
+	if mask, ok := m.undef[g]; ok {
+		return mask
+	}
+	return 0xff
+}
+
+// define notes that [off, off+n) was stored to.
+func (m *Memory) define(off, n uint64) {
+	for at, end := off, off+n; at < end; {
+		next := (at | (granule - 1)) + 1
+		g := at / granule
+		c, watched := m.class(g), false
+		if under, ok := m.watched[g]; ok {
+			c, watched = under, true
+		}
+		if c == ClassUndefined {
+			mask := m.undefMask(g) &^ byteMask(at, min(next, end))
+			// Bytes of the granule beyond the region never become valid.
+			r := m.blocks[m.blockAt(at)].r
+			valid := min(r.Base+r.Size-m.base-g*granule, granule)
+			if mask&uint8(1<<valid-1) == 0 {
+				delete(m.undef, g)
+				c = Class(valid % granule)
+				if watched {
+					m.watched[g] = c
+				} else {
+					m.setClass(g, c)
+				}
+			} else {
+				if m.undef == nil {
+					m.undef = make(map[uint64]uint8)
+				}
+				m.undef[g] = mask
+			}
+		}
+		at = next
+	}
+}
+
+// dropMarks forgets undefined and watch marks of [lo, hi) before its shadow is rewritten.
+func (m *Memory) dropMarks(lo, hi uint64) {
+	if len(m.undef) == 0 && len(m.watched) == 0 {
+		return
+	}
+	if span := (hi - lo) / granule; span < uint64(len(m.undef)+len(m.watched)) {
+		for g := lo / granule; g < (hi+granule-1)/granule; g++ {
+			delete(m.undef, g)
+			delete(m.watched, g)
+		}
+		return
+	}
+	for g := range m.undef {
+		if g >= lo/granule && g < (hi+granule-1)/granule {
+			delete(m.undef, g)
+		}
+	}
+	for g := range m.watched {
+		if g >= lo/granule && g < (hi+granule-1)/granule {
+			delete(m.watched, g)
+		}
+	}
+}
