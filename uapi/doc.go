@@ -1,0 +1,16 @@
+// Package uapi holds the numbers and names of the kernel's BPF interface: program, map and attach types, helper
+// functions, error numbers, flags and verdicts.
+//
+// The numbers are those of Linux 7.3 (its BTF enumerators) and include everything older kernels define: the interface
+// only ever grows. Which kernel knows which number is not known here; that is told by the target's own BTF.
+//
+// Constants are named after the kernel's, word by word: BPF_MAP_TYPE_PERCPU_HASH is MapTypePercpuHash, BPF_FUNC_ktime_get_ns is
+// FuncKtimeGetNs, BPF_TRACE_FENTRY is AttachTraceFentry; only XDP, LSM, LRU and LPM stay in capitals. Start at ProgType, MapType and FuncID.
+package uapi
+
+import "strconv"
+
+// unknown is the text of a number without a name.
+func unknown(kind string, n int64) string {
+	return kind + "(" + strconv.FormatInt(n, 10) + ")"
+}
