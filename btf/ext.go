@@ -1,0 +1,188 @@
+package btf
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Ext is a parsed .BTF.ext section (btf.rst 4.2): what the compiler says about
+// the instructions of each ELF section.
+type Ext struct {
+	ByteOrder binary.ByteOrder
+	Funcs     []ExtSection[FuncInfo]
+	Lines     []ExtSection[LineInfo]
+	CORE      []ExtSection[CORERelo]
+}
+
+// ExtSection holds the records of one ELF section, in file order.
+type ExtSection[T any] struct {
+	Name    string
+	Records []T
+}
+
+// FuncInfo says that a function starts at an instruction. InsnOff is in bytes
+// from the start of the ELF section; TypeID is a FUNC.
+type FuncInfo struct {
+	InsnOff uint32
+	TypeID  ID
+}
+
+// LineInfo says from which source line the instructions from InsnOff (bytes
+// from the start of the ELF section) come. Line and Col start at 1, 0 is
+// unknown.
+type LineInfo struct {
+	InsnOff    uint32
+	File, Text string
+	Line, Col  uint32
+}
+
+// CORERelo is a CO-RE relocation record. InsnOff is in bytes from the start of
+// the ELF section, Access the access string, Kind a BPF_CORE_* number.
+type CORERelo struct {
+	InsnOff uint32
+	TypeID  ID
+	Access  string
+	Kind    uint32
+}
+
+// ParseExt reads a .BTF.ext section; spec is the .BTF beside it, whose strings
+// it uses. Its byte order is taken from its own magic. Headers without the CO-RE
+// part, records longer than known and empty parts without a record size (GCC)
+// are accepted. Errors are *[Error] with ErrExt, ErrTruncated, ErrBadString or
+// ErrBadID.
+func ParseExt(raw []byte, spec *Spec) (*Ext, error) {
+	bo, ok := byteOrderOf(raw)
+	switch {
+	case len(raw) < headerSize:
+		return nil, headerError(ErrTruncated, ".BTF.ext has %d bytes, its header %d", len(raw), headerSize)
+	case !ok:
+		return nil, headerError(ErrExt, "it starts with %02x %02x, want 9f eb or eb 9f", raw[0], raw[1])
+	case raw[2] != 1:
+		return nil, headerError(ErrVersion, ".BTF.ext version %d, known is 1", raw[2])
+	}
+	hdrLen := bo.Uint32(raw[4:])
+	if hdrLen < headerSize || hdrLen%4 != 0 {
+		return nil, headerError(ErrExt, "header length %d", hdrLen)
+	}
+	if uint64(hdrLen) > uint64(len(raw)) {
+		return nil, headerError(ErrTruncated, ".BTF.ext header length %d of %d bytes", hdrLen, len(raw))
+	}
+	r := extReader{raw: raw, body: raw[hdrLen:], order: bo, spec: spec}
+	e := &Ext{ByteOrder: bo}
+	var err error
+	if e.Funcs, err = readExt(&r, "func_info", 8, 8, r.funcInfo); err != nil {
+		return nil, err
+	}
+	if e.Lines, err = readExt(&r, "line_info", 16, 16, r.lineInfo); err != nil {
+		return nil, err
+	}
+	if hdrLen >= headerSize+8 {
+		if e.CORE, err = readExt(&r, "core_relo", 24, 16, r.coreRelo); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+type extReader struct {
+	raw, body []byte
+	order     binary.ByteOrder
+	spec      *Spec
+}
+
+func (r *extReader) str(off uint32) (string, error) {
+	if s, ok := r.spec.String(off); ok {
+		return s, nil
+	}
+	return "", fmt.Errorf("string offset %d: %w", off, ErrBadString)
+}
+
+func (r *extReader) id(n uint32) (ID, error) {
+	if uint64(n) >= uint64(r.spec.NumTypes()) {
+		return 0, fmt.Errorf("type [%d], the last one is [%d]: %w", n, r.spec.NumTypes()-1, ErrBadID)
+	}
+	return ID(n), nil
+}
+
+func (r *extReader) funcInfo(b []byte) (FuncInfo, error) {
+	id, err := r.id(r.order.Uint32(b[4:]))
+	return FuncInfo{InsnOff: r.order.Uint32(b), TypeID: id}, err
+}
+
+func (r *extReader) lineInfo(b []byte) (LineInfo, error) {
+	li := LineInfo{InsnOff: r.order.Uint32(b)}
+	var err error
+	if li.File, err = r.str(r.order.Uint32(b[4:])); err != nil {
+		return li, err
+	}
+	if li.Text, err = r.str(r.order.Uint32(b[8:])); err != nil {
+		return li, err
+	}
+	lc := r.order.Uint32(b[12:])
+	li.Line, li.Col = lc>>10, lc&0x3ff
+	return li, nil
+}
+
+func (r *extReader) coreRelo(b []byte) (CORERelo, error) {
+	c := CORERelo{InsnOff: r.order.Uint32(b), Kind: r.order.Uint32(b[12:])}
+	var err error
+	if c.TypeID, err = r.id(r.order.Uint32(b[4:])); err != nil {
+		return c, err
+	}
+	c.Access, err = r.str(r.order.Uint32(b[8:]))
+	return c, err
+}
+
+// readExt reads one part; its offset and length are at field of the header,
+// minRec is the size of the records as known here.
+func readExt[T any](r *extReader, part string, field, minRec int, decode func([]byte) (T, error)) ([]ExtSection[T], error) {
+	fail := func(kind error, format string, args ...any) error {
+		return headerError(kind, ".BTF.ext %s: %s", part, fmt.Sprintf(format, args...))
+	}
+	bo := r.order
+	off, length := uint64(bo.Uint32(r.raw[field:])), uint64(bo.Uint32(r.raw[field+4:]))
+	if length == 0 {
+		return nil, nil
+	}
+	if off%4 != 0 {
+		return nil, fail(ErrExt, "offset %d is not aligned to 4", off)
+	}
+	if off+length > uint64(len(r.body)) {
+		return nil, fail(ErrTruncated, "needs %d bytes after the header, %d are there", off+length, len(r.body))
+	}
+	b := r.body[off : off+length]
+	if len(b) < 4 {
+		return nil, fail(ErrTruncated, "%d bytes, no record size", len(b))
+	}
+	rec := uint64(bo.Uint32(b))
+	if rec < uint64(minRec) || rec%4 != 0 {
+		return nil, fail(ErrExt, "record size %d, want at least %d", rec, minRec)
+	}
+	var secs []ExtSection[T]
+	for b = b[4:]; len(b) > 0; {
+		if len(b) < 8 {
+			return nil, fail(ErrTruncated, "%d bytes left, a section header needs 8", len(b))
+		}
+		name, err := r.str(bo.Uint32(b))
+		if err != nil {
+			return nil, fail(ErrBadString, "section name: %v", err)
+		}
+		n := uint64(bo.Uint32(b[4:]))
+		b = b[8:]
+		if n == 0 {
+			return nil, fail(ErrExt, "section %q has no records", name)
+		}
+		if n > uint64(len(b))/rec {
+			return nil, fail(ErrTruncated, "section %q: %d records of %d bytes, %d bytes left", name, n, rec, len(b))
+		}
+		recs := make([]T, n)
+		for i := range recs {
+			if recs[i], err = decode(b[uint64(i)*rec:]); err != nil {
+				return nil, &Error{Offset: -1, Detail: fmt.Sprintf(".BTF.ext %s: section %q record %d: %v", part, name, i, err), Err: ErrExt}
+			}
+		}
+		b = b[n*rec:]
+		secs = append(secs, ExtSection[T]{Name: name, Records: recs})
+	}
+	return secs, nil
+}

@@ -1,0 +1,249 @@
+package btf
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// Field is a place inside of a type.
+type Field struct {
+	// Path from the root, "cred.uid.val" or "comm[3]"; anonymous members leave
+	// no trace.
+	Path string
+	// Type of the field as declared.
+	Type ID
+	// BitOffset from the start of the root.
+	BitOffset uint32
+	// BitSize is the width of a bitfield, 0 for others.
+	BitSize uint32
+	// Parent is the STRUCT or UNION that holds the last named member, 0 for the
+	// root itself.
+	Parent ID
+}
+
+// Offset returns the byte offset of the field; of a bitfield, of the byte with
+// its first bit.
+func (f Field) Offset() uint32 { return f.BitOffset / 8 }
+
+// PathError is a path that does not exist in a type.
+type PathError struct {
+	Root    string   // the type the path starts at
+	Path    string   // the whole path
+	At      string   // the part that could not be followed
+	Detail  string   // why
+	Nearest []string // names that exist there, nearest first
+	Err     error    // ErrNotFound, or ErrInvalid for bad syntax
+}
+
+// Error says which part failed and what is there instead.
+func (e *PathError) Error() string {
+	msg := fmt.Sprintf("btf: %s has no %q: %s", e.Root, e.Path, e.Detail)
+	if len(e.Nearest) > 0 {
+		msg += "; nearest: " + strings.Join(e.Nearest, ", ")
+	}
+	return msg
+}
+
+// Unwrap returns the kind of the error.
+func (e *PathError) Unwrap() error { return e.Err }
+
+// ResolvePath finds a field by path: names separated by dots, array indexes in
+// brackets, "cred.uid.val", "comm[3]", "[2].x". Members of anonymous structs
+// and unions are found by their own names, at any nesting, and variables of a
+// DATASEC by theirs. Pointers are not followed. The empty path is the root. The
+// error is a *[PathError].
+func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
+	f := Field{Type: root}
+	rest := path
+	for rest != "" {
+		fail := func(kind error, nearest []string, format string, args ...any) (Field, error) {
+			return Field{}, &PathError{Root: s.TypeString(root), Path: path, At: rest,
+				Detail: fmt.Sprintf(format, args...), Nearest: nearest, Err: kind}
+		}
+		if rest[0] == '[' {
+			end := strings.IndexByte(rest, ']')
+			if end < 0 {
+				return fail(ErrInvalid, nil, "%q has no ]", rest)
+			}
+			n, err := strconv.ParseUint(rest[1:end], 0, 32)
+			if err != nil {
+				return fail(ErrInvalid, nil, "%q is no index", rest[1:end])
+			}
+			t := s.SkipMods(f.Type)
+			if t.Kind != KindArray || f.BitSize != 0 {
+				return fail(ErrNotFound, nil, "%s is no array", s.TypeString(f.Type))
+			}
+			if n >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
+				return fail(ErrNotFound, nil, "index %d of %d elements", n, t.Array.Nelems)
+			}
+			size, err := s.Sizeof(t.Ref)
+			if err != nil {
+				return fail(ErrInvalid, nil, "%v", err)
+			}
+			off := uint64(f.BitOffset) + n*8*uint64(min(size, math.MaxUint32))
+			if off > math.MaxUint32 {
+				return fail(ErrNotFound, nil, "offset %d bits", off)
+			}
+			f.Type, f.BitOffset = t.Ref, uint32(off)
+			f.Path += rest[:end+1]
+			rest = rest[end+1:]
+			if strings.HasPrefix(rest, ".") {
+				rest = rest[1:]
+				if rest == "" {
+					return fail(ErrInvalid, nil, "it ends in a dot")
+				}
+			}
+			continue
+		}
+		end := strings.IndexAny(rest, ".[")
+		name := rest
+		if end >= 0 {
+			name = rest[:end]
+		}
+		t := s.SkipMods(f.Type)
+		m, ok := s.FindMember(t.ID, name)
+		if !ok || f.BitSize != 0 {
+			switch t.Kind {
+			case KindStruct, KindUnion, KindDatasec:
+				return fail(ErrNotFound, nearest(name, s.MemberNames(t.ID)), "no member %q in %s", name, s.TypeString(t.ID))
+			case KindPtr:
+				return fail(ErrNotFound, nil, "%s is a pointer (%s)", strings.TrimSuffix(f.Path, "."), s.TypeString(f.Type))
+			}
+			return fail(ErrNotFound, nil, "%s has no members", s.TypeString(f.Type))
+		}
+		if uint64(m.BitOffset)+uint64(f.BitOffset) > math.MaxUint32 {
+			return fail(ErrNotFound, nil, "offset beyond 32 bits")
+		}
+		if f.Path != "" {
+			f.Path += "."
+		}
+		f.Path += name
+		f.Type, f.BitSize, f.Parent = m.Type, m.BitSize, m.Parent
+		f.BitOffset += m.BitOffset
+		if rest = rest[len(name):]; strings.HasPrefix(rest, ".") {
+			if rest = rest[1:]; rest == "" {
+				return fail(ErrInvalid, nil, "it ends in a dot")
+			}
+		}
+	}
+	return f, nil
+}
+
+// FindMember finds a member by name in a STRUCT or UNION (behind modifiers),
+// also in its anonymous members, in declaration order; or a variable in a
+// DATASEC.
+func (s *Spec) FindMember(id ID, name string) (Field, bool) {
+	if name == "" {
+		return Field{}, false
+	}
+	return s.findMember(s.SkipMods(id), name, 0)
+}
+
+func (s *Spec) findMember(t *Type, name string, depth int) (Field, bool) {
+	if depth > maxDepth {
+		return Field{}, false
+	}
+	if t.Kind == KindDatasec {
+		for _, v := range t.Vars {
+			if s.Name(v.Type) == name && v.Offset <= math.MaxUint32/8 {
+				return Field{Path: name, Type: s.MustType(v.Type).Ref, BitOffset: v.Offset * 8, Parent: t.ID}, true
+			}
+		}
+		return Field{}, false
+	}
+	for i := range t.Members {
+		m := &t.Members[i]
+		if m.Name == name {
+			off, bits := s.MemberBits(t, m)
+			return Field{Path: name, Type: m.Type, BitOffset: off, BitSize: bits, Parent: t.ID}, true
+		}
+		if m.Name != "" {
+			continue
+		}
+		if in := s.SkipMods(m.Type); in.Kind.IsComposite() {
+			if f, ok := s.findMember(in, name, depth+1); ok && uint64(f.BitOffset)+uint64(m.BitOffset) <= math.MaxUint32 {
+				f.BitOffset += m.BitOffset
+				return f, true
+			}
+		}
+	}
+	return Field{}, false
+}
+
+// MemberNames returns the names that [Spec.FindMember] finds in a type.
+func (s *Spec) MemberNames(id ID) []string {
+	var names []string
+	s.memberNames(s.SkipMods(id), 0, &names)
+	return names
+}
+
+func (s *Spec) memberNames(t *Type, depth int, names *[]string) {
+	if depth > maxDepth || len(*names) > maxVlen {
+		return
+	}
+	for _, v := range t.Vars {
+		*names = append(*names, s.Name(v.Type))
+	}
+	for i := range t.Members {
+		if m := &t.Members[i]; m.Name != "" {
+			*names = append(*names, m.Name)
+		} else if in := s.SkipMods(m.Type); in.Kind.IsComposite() {
+			s.memberNames(in, depth+1, names)
+		}
+	}
+}
+
+// nearest returns up to three of names that look like name, nearest first.
+func nearest(name string, names []string) []string {
+	type scored struct {
+		name  string
+		score int
+	}
+	var list []scored
+	seen := make(map[string]bool)
+	limit := max(2, len(name)/2)
+	for _, n := range names {
+		if seen[n] || n == "" {
+			continue
+		}
+		seen[n] = true
+		d := editDistance(name, n)
+		if strings.Contains(n, name) || len(n) > 2 && strings.Contains(name, n) {
+			d = min(d, 2)
+		}
+		if d <= limit {
+			list = append(list, scored{n, d})
+		}
+	}
+	sort.SliceStable(list, func(i, j int) bool { return list[i].score < list[j].score })
+	var out []string
+	for _, e := range list[:min(3, len(list))] {
+		out = append(out, e.name)
+	}
+	return out
+}
+
+// editDistance is the Levenshtein distance of two names, cut to 64 bytes.
+func editDistance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	var row [65]int
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		prev := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := prev
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			prev = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

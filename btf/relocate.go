@@ -1,0 +1,157 @@
+package btf
+
+// Relocate moves split BTF from the base it was made for, usually a distilled
+// one (.BTF.base, btf.rst 4.4), onto a new base: types of the old base are
+// found in the new one by name, ids and strings of the split types are
+// rewritten. The rules are those of libbpf and the kernel (btf_relocate.c):
+//
+//   - INT needs equal size and encoding, FLOAT and ENUM equal size (ENUM and
+//     ENUM64 count as the same);
+//   - STRUCT and UNION need equal size when a split type embeds one, or when the
+//     new base has several of that name;
+//   - FWD is found as FWD of the same sort, as STRUCT without kind_flag, or as
+//     UNION with kind_flag. The latter two test the flag of the found type,
+//     which means bitfields, where the flag of the FWD was meant; what the
+//     kernel refuses is refused here too.
+//
+// The error is an *[Error] with ErrRelocate that names the type of the old base
+// with no or several counterparts.
+func Relocate(split, newBase *Spec) (*Spec, error) {
+	old := split.base
+	if old == nil {
+		return nil, headerError(ErrRelocate, "it is not split BTF")
+	}
+	if old.big != newBase.big {
+		return nil, headerError(ErrRelocate, "it is %s, the new base %s", orderName(old.big), orderName(newBase.big))
+	}
+	embedded := split.embeddedInOwn()
+	ids := make([]ID, old.NumTypes())
+	for id := ID(1); int(id) < len(ids); id++ {
+		to, err := counterpart(old, id, newBase, embedded[id])
+		if err != nil {
+			return nil, err
+		}
+		ids[id] = to
+	}
+	move := func(id ID) ID {
+		if int(id) < len(ids) {
+			return ids[id]
+		}
+		return id - ID(len(ids)) + ID(newBase.NumTypes())
+	}
+	b := NewBuilder(newBase)
+	for i, off := range split.offs {
+		b.Add(split.decode(split.first+ID(i), off).remap(move))
+	}
+	s, err := b.Spec(split.hdr.order)
+	if err != nil {
+		return nil, err
+	}
+	s.name = split.name
+	return s, nil
+}
+
+// remap returns a copy of t with every type id changed by move.
+func (t *Type) remap(move func(ID) ID) Type {
+	c := *t
+	if c.Kind.hasRef() || c.Kind == KindArray {
+		c.Ref = move(c.Ref)
+	}
+	if c.Kind == KindArray {
+		c.Array.Index = move(c.Array.Index)
+	}
+	c.Members = append([]Member(nil), t.Members...)
+	for i := range c.Members {
+		c.Members[i].Type = move(c.Members[i].Type)
+	}
+	c.Params = append([]Param(nil), t.Params...)
+	for i := range c.Params {
+		c.Params[i].Type = move(c.Params[i].Type)
+	}
+	c.Vars = append([]VarSecinfo(nil), t.Vars...)
+	for i := range c.Vars {
+		c.Vars[i].Type = move(c.Vars[i].Type)
+	}
+	return c
+}
+
+// embeddedInOwn returns the structs and unions of the base that own types hold
+// by value.
+func (s *Spec) embeddedInOwn() map[ID]bool {
+	found := make(map[ID]bool)
+	for i, off := range s.offs {
+		if !s.kindAt(off).IsComposite() {
+			continue
+		}
+		for _, m := range s.decode(s.first+ID(i), off).Members {
+			id := m.Type
+			for range maxDepth {
+				id = s.SkipID(id)
+				if s.Kind(id) != KindArray {
+					break
+				}
+				id = s.MustType(id).Ref
+			}
+			if id < s.first && s.Kind(id).IsComposite() {
+				found[id] = true
+			}
+		}
+	}
+	return found
+}
+
+// counterpart finds the one type of the new base that a type of the old base
+// stands for.
+func counterpart(old *Spec, id ID, newBase *Spec, embedded bool) (ID, error) {
+	t := old.MustType(id)
+	if t.Name == "" {
+		return 0, typeError(t, ErrRelocate, "a type of the old base without a name can not be found in the new one")
+	}
+	var same []ID
+	composites := 0
+	for _, c := range newBase.Candidates(EssentialName(t.Name)) {
+		if newBase.Name(c) == t.Name {
+			same = append(same, c)
+			if newBase.Kind(c).IsComposite() {
+				composites++
+			}
+		}
+	}
+	found := ID(0)
+	for _, c := range same {
+		if !isCounterpart(t, newBase.MustType(c), embedded || composites > 1) {
+			continue
+		}
+		if found != 0 {
+			return 0, typeError(t, ErrRelocate, "%q could be [%d] or [%d] of the new base", t.Name, found, c)
+		}
+		found = c
+	}
+	if found == 0 {
+		return 0, typeError(t, ErrRelocate, "%q of %d bytes has no counterpart in the new base, %d types have its name", t.Name, t.Size, len(same))
+	}
+	return found, nil
+}
+
+func isCounterpart(t, c *Type, needSize bool) bool {
+	switch t.Kind {
+	case KindInt:
+		return c.Kind == KindInt && c.Size == t.Size && c.Int == t.Int
+	case KindFloat:
+		return c.Kind == KindFloat && c.Size == t.Size
+	case KindEnum, KindEnum64:
+		return c.Kind.IsEnum() && c.Size == t.Size
+	case KindStruct, KindUnion:
+		return c.Kind == t.Kind && (!needSize || c.Size == t.Size)
+	case KindFwd:
+		switch c.Kind {
+		case KindFwd:
+			return c.Flag == t.Flag
+		case KindStruct:
+			return !c.Flag
+		case KindUnion:
+			return c.Flag
+		}
+	}
+	return false
+}

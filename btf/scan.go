@@ -1,0 +1,159 @@
+package btf
+
+import (
+	"fmt"
+	"strconv"
+)
+
+func utoa(n int) string { return strconv.Itoa(n) }
+
+// scan makes the one pass over the type section: where each type starts, and
+// whether every string offset and type id in it exists. The largest offset and
+// id are compared once at the end; only when one is too large is the section
+// searched for the culprit.
+func (s *Spec) scan() error {
+	b, big := s.types, s.big
+	offs := make([]uint32, 0, len(b)/24+1)
+	var maxName, maxRef uint32
+	selfRef := false
+	for off := 0; off < len(b); {
+		if len(b)-off < typeSize {
+			return s.scanError(len(offs), off, KindVoid, ErrTruncated, "%d bytes left, a type needs %d", len(b)-off, typeSize)
+		}
+		h := b[off : off+typeSize : off+typeSize]
+		name, info, third := u32(h[0:4], big), u32(h[4:8], big), u32(h[8:12], big)
+		kind, vlen := Kind(info>>24&0x1f), info&maxVlen
+		if kind == KindVoid || kind >= kindCount {
+			return s.scanError(len(offs), off, kind, ErrUnknownKind, "kind %d, known are 1 to %d; a newer version may know it", kind, kindCount-1)
+		}
+		end := off + typeSize + int(kind.extra(vlen))
+		if end > len(b) {
+			return s.scanError(len(offs), off, kind, ErrTruncated, "needs %d bytes (vlen %d), %d are left", end-off, vlen, len(b)-off)
+		}
+		maxName = max(maxName, name)
+		x := b[off+typeSize : end]
+		switch kind {
+		case KindStruct, KindUnion:
+			for ; len(x) >= 12; x = x[12:] {
+				maxName = max(maxName, u32(x, big))
+				maxRef = max(maxRef, u32(x[4:], big))
+			}
+		case KindFuncProto:
+			maxRef = max(maxRef, third)
+			for ; len(x) >= 8; x = x[8:] {
+				maxName = max(maxName, u32(x, big))
+				maxRef = max(maxRef, u32(x[4:], big))
+			}
+		case KindEnum:
+			for ; len(x) >= 8; x = x[8:] {
+				maxName = max(maxName, u32(x, big))
+			}
+		case KindEnum64:
+			for ; len(x) >= 12; x = x[12:] {
+				maxName = max(maxName, u32(x, big))
+			}
+		case KindDatasec:
+			for ; len(x) >= 12; x = x[12:] {
+				maxRef = max(maxRef, u32(x, big))
+			}
+		case KindArray:
+			elem := u32(x, big)
+			maxRef = max(maxRef, elem, u32(x[4:], big))
+			selfRef = selfRef || elem == uint32(s.first)+uint32(len(offs))
+		case KindInt:
+			if s.ptrSize == 0 && (third == 4 || third == 8) && isLong(s.str(name)) {
+				s.ptrSize = int(third)
+			}
+		case KindFloat, KindFwd:
+		default:
+			maxRef = max(maxRef, third)
+			selfRef = selfRef || third == uint32(s.first)+uint32(len(offs))
+		}
+		offs = append(offs, uint32(off))
+		off = end
+	}
+	s.offs = offs
+	if selfRef || uint64(maxRef) >= uint64(s.NumTypes()) || !s.validName(maxName) {
+		return s.findCulprit()
+	}
+	return nil
+}
+
+func (s *Spec) validName(off uint32) bool {
+	return uint64(off) < uint64(s.strBase)+uint64(len(s.strs)) || off == 0
+}
+
+func (s *Spec) scanError(n, off int, k Kind, kind error, format string, args ...any) error {
+	if k >= kindCount {
+		k = KindVoid
+	}
+	return &Error{ID: s.first + ID(n), Kind: k, Offset: int64(s.hdr.typeOff) + int64(off),
+		Detail: fmt.Sprintf(format, args...), Err: kind}
+}
+
+// findCulprit names the first type with a string offset or type id that does
+// not exist, or that refers to itself.
+func (s *Spec) findCulprit() error {
+	limit := uint64(s.NumTypes())
+	for i, o := range s.offs {
+		off := int(o)
+		id := s.first + ID(i)
+		kind := s.kindAt(o)
+		info, third := u32(s.types[off+4:], s.big), u32(s.types[off+8:], s.big)
+		x := s.types[off+typeSize : off+typeSize+int(kind.extra(info&maxVlen))]
+		var err error
+		name := func(what string, v uint32) {
+			if err == nil && !s.validName(v) {
+				err = s.scanError(i, off, kind, ErrBadString, "%s at string offset %d, the table ends at %d", what, v, uint64(s.strBase)+uint64(len(s.strs)))
+			}
+		}
+		ref := func(what string, v uint32) {
+			if err == nil && uint64(v) >= limit {
+				err = s.scanError(i, off, kind, ErrBadID, "%s is type [%d], the last one is [%d]", what, v, limit-1)
+			}
+		}
+		self := func(v uint32) {
+			if err == nil && ID(v) == id {
+				err = s.scanError(i, off, kind, ErrCycle, "it can never be resolved")
+			}
+		}
+		name("name", u32(s.types[off:], s.big))
+		stride := int(kind.extra(1))
+		for j := 0; j < len(x) && err == nil; j += stride {
+			switch kind {
+			case KindStruct, KindUnion, KindFuncProto:
+				name("entry "+utoa(j/stride), u32(x[j:], s.big))
+				ref("entry "+utoa(j/stride), u32(x[j+4:], s.big))
+			case KindEnum, KindEnum64:
+				name("enumerator "+utoa(j/stride), u32(x[j:], s.big))
+			case KindDatasec:
+				ref("variable "+utoa(j/stride), u32(x[j:], s.big))
+			case KindArray:
+				ref("element", u32(x[j:], s.big))
+				ref("index", u32(x[j+4:], s.big))
+				self(u32(x[j:], s.big))
+			}
+		}
+		if kind.hasRef() {
+			ref("referenced type", third)
+			if kind != KindFuncProto {
+				self(third)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLong reports whether a name is a spelling of long or unsigned long, the
+// types that have the size of a pointer (libbpf btf.c determine_ptr_size).
+func isLong(name string) bool {
+	switch name {
+	case "long", "long int", "int long", "unsigned long", "long unsigned", "unsigned long int",
+		"unsigned int long", "long unsigned int", "long int unsigned", "int unsigned long", "int long unsigned":
+		return true
+	}
+	return false
+}

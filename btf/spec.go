@@ -1,0 +1,250 @@
+package btf
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// pageTypes is the number of types whose cache entries are allocated together.
+const pageTypes = 128
+
+type typePage [pageTypes]atomic.Pointer[Type]
+
+// Spec is one BTF: that of a kernel, of a module on top of its kernel (split
+// BTF), or of a BPF object. It is made by [Parse], [Load] or [LoadBytes], is
+// read-only and safe for concurrent use.
+type Spec struct {
+	name    string
+	raw     []byte
+	hdr     header
+	big     bool
+	ptrSize int
+	base    *Spec
+	first   ID     // first own id
+	strBase uint32 // length of all string tables below
+	types   []byte // own type section
+	strs    string // own string table
+	offs    []uint32
+
+	pages []atomic.Pointer[typePage]
+
+	indexOnce sync.Once
+	index     nameIndex
+	enumOnce  sync.Once
+	enums     map[string]enumRef
+
+	distilled *Spec // .BTF.base of the file it was loaded from
+}
+
+var voidType = &Type{Kind: KindVoid}
+
+// Parse reads raw BTF: the bytes of a .BTF section or of
+// /sys/kernel/btf/vmlinux, in either byte order. For split BTF base is the Spec
+// it continues, else nil. The Spec keeps raw, which must not change.
+//
+// All headers, string offsets and type ids are checked, so that following a
+// reference of a decoded type never fails; what a type means (sizes, cycles) is
+// checked by the methods that depend on it. Errors are *[Error].
+func Parse(raw []byte, base *Spec) (*Spec, error) {
+	h, err := parseHeader(raw)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spec{raw: raw, hdr: h, big: h.order == binary.BigEndian, base: base, first: 1}
+	s.types = raw[h.typeOff : h.typeOff+h.typeLen : h.typeOff+h.typeLen]
+	s.strs = string(raw[h.strOff : h.strOff+h.strLen])
+	if base != nil {
+		if base.big != s.big {
+			return nil, headerError(ErrHeader, "split BTF is %s, its base is %s", orderName(s.big), orderName(base.big))
+		}
+		s.first = ID(base.NumTypes())
+		s.strBase = base.strBase + uint32(len(base.strs))
+		s.ptrSize = base.ptrSize
+	}
+	if err := s.checkStrings(); err != nil {
+		return nil, err
+	}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	if s.ptrSize == 0 {
+		s.ptrSize = 8
+	}
+	s.pages = make([]atomic.Pointer[typePage], (len(s.offs)+pageTypes-1)/pageTypes)
+	return s, nil
+}
+
+func orderName(big bool) string {
+	if big {
+		return "big endian"
+	}
+	return "little endian"
+}
+
+// checkStrings: base BTF starts its table with the empty string, split BTF
+// continues another table and may have none; every table ends a string.
+func (s *Spec) checkStrings() error {
+	n := len(s.strs)
+	switch {
+	case n == 0 && s.base == nil:
+		return headerError(ErrStringTable, "it is empty; the first string must be \"\"")
+	case n == 0:
+		return nil
+	case s.base == nil && s.strs[0] != 0:
+		return headerError(ErrStringTable, "it starts with byte %#02x, not with \"\" (split BTF needs its base)", s.strs[0])
+	case s.strs[n-1] != 0:
+		return headerError(ErrStringTable, "the last of %d bytes is %#02x, not the terminator 0", n, s.strs[n-1])
+	}
+	return nil
+}
+
+func u32(b []byte, big bool) uint32 {
+	v := binary.LittleEndian.Uint32(b)
+	if big {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
+}
+
+// setName sets the display name of a Spec that nobody else has yet.
+func (s *Spec) setName(name string) { s.name = name }
+
+// SourceName returns where the Spec came from, as given to [Load] or
+// [LoadBytes]; "" after [Parse].
+func (s *Spec) SourceName() string { return s.name }
+
+// ByteOrder returns the byte order of the BTF, which is that of its target.
+func (s *Spec) ByteOrder() binary.ByteOrder { return s.hdr.order }
+
+// PointerSize returns the size of a pointer of the target in bytes, 4 or 8: the
+// class of the ELF file it came from, else the size of the first INT that is
+// some spelling of "long", else 8; split BTF takes its base's.
+func (s *Spec) PointerSize() int { return s.ptrSize }
+
+// Base returns the BTF that split BTF continues, or nil.
+func (s *Spec) Base() *Spec { return s.base }
+
+// DistilledBase returns the .BTF.base found beside the .BTF in an ELF file
+// (btf.rst 4.4), or nil. A Spec that has one refers to the ids of that base
+// until [Relocate] moves it onto a kernel's BTF.
+func (s *Spec) DistilledBase() *Spec { return s.distilled }
+
+// FirstID returns the first id that is not the base's: 1 without a base.
+func (s *Spec) FirstID() ID { return s.first }
+
+// NumTypes returns the number of ids including void and the base: valid ids are
+// 0 to NumTypes()-1.
+func (s *Spec) NumTypes() int { return int(s.first) + len(s.offs) }
+
+// Raw returns the bytes the Spec was parsed from.
+func (s *Spec) Raw() []byte { return s.raw }
+
+// owner returns the Spec that holds id and the offset of the type's header in
+// its type section; ok is false for void and ids out of range.
+func (s *Spec) owner(id ID) (o *Spec, off uint32, ok bool) {
+	for o = s; o != nil; o = o.base {
+		if id >= o.first {
+			if i := int(id - o.first); i < len(o.offs) {
+				return o, o.offs[i], true
+			}
+			return nil, 0, false
+		}
+	}
+	return nil, 0, false
+}
+
+// Kind returns the kind of a type without decoding it: KindVoid for id 0 and
+// for ids out of range.
+func (s *Spec) Kind(id ID) Kind {
+	o, off, ok := s.owner(id)
+	if !ok {
+		return KindVoid
+	}
+	return o.kindAt(off)
+}
+
+func (s *Spec) kindAt(off uint32) Kind {
+	if s.big {
+		return Kind(s.types[off+4] & 0x1f)
+	}
+	return Kind(s.types[off+7] & 0x1f)
+}
+
+// Name returns the name of a type without decoding it: "" for anonymous types,
+// void and ids out of range.
+func (s *Spec) Name(id ID) string {
+	o, off, ok := s.owner(id)
+	if !ok {
+		return ""
+	}
+	return o.str(u32(o.types[off:], o.big))
+}
+
+// str returns the string at an offset of the concatenated tables, "" when it is
+// out of range.
+func (s *Spec) str(off uint32) string {
+	for s.base != nil && off < s.strBase {
+		s = s.base
+	}
+	if off -= s.strBase; off >= uint32(len(s.strs)) {
+		return ""
+	}
+	rest := s.strs[off:]
+	if i := strings.IndexByte(rest, 0); i >= 0 {
+		return rest[:i]
+	}
+	return rest
+}
+
+// String returns the string at an offset of the string table; the offsets of
+// split BTF continue those of its base. ok is false when it is out of range.
+func (s *Spec) String(off uint32) (str string, ok bool) {
+	if uint64(off) >= uint64(s.strBase)+uint64(len(s.strs)) {
+		return "", false
+	}
+	return s.str(off), true
+}
+
+// Type returns a type, decoded on first use. The error is ErrBadID.
+func (s *Spec) Type(id ID) (*Type, error) {
+	if id == 0 {
+		return voidType, nil
+	}
+	o := s
+	for o.base != nil && id < o.first {
+		o = o.base
+	}
+	i := int(id) - int(o.first)
+	if i < 0 || i >= len(o.offs) {
+		return nil, &Error{ID: id, Offset: -1, Detail: "the last id is " + utoa(s.NumTypes()-1), Err: ErrBadID}
+	}
+	slot := &o.pages[i/pageTypes]
+	p := slot.Load()
+	if p == nil {
+		p = new(typePage)
+		if !slot.CompareAndSwap(nil, p) {
+			p = slot.Load()
+		}
+	}
+	if t := p[i%pageTypes].Load(); t != nil {
+		return t, nil
+	}
+	t := o.decode(id, o.offs[i])
+	if !p[i%pageTypes].CompareAndSwap(nil, t) {
+		t = p[i%pageTypes].Load()
+	}
+	return t, nil
+}
+
+// MustType is Type for ids known to be valid, like every id in a decoded type.
+// It panics for others.
+func (s *Spec) MustType(id ID) *Type {
+	t, err := s.Type(id)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
