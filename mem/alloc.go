@@ -110,10 +110,11 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 		clear(m.bytesAt(b.start, b.end-b.start))
 		clear(m.shadowRange(b.start/granule, b.end/granule))
 	}
-	m.arena.fresh = max(m.arena.fresh, b.end)
 	m.fill(b.start, lo, ClassRedzone)
 	m.fill((lo+size+granule-1)&^(granule-1), b.end, ClassRedzone)
-	m.paint(p)
+	m.paint(p) // skips what is fresh and plain
+	m.arena.fresh = max(m.arena.fresh, b.end)
+	m.rewatch()
 	return p, nil
 }
 
