@@ -1,0 +1,213 @@
+package corerelo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// HintKind says what a Hint offers in place of what is missing.
+type HintKind uint8
+
+// What a target may have instead.
+const (
+	HintNearMember HintKind = iota // a member of a similar name in the same type
+	HintMoved                      // a member of the same name deeper in, or behind a pointer
+	HintSameType                   // a member of the same pointer or struct type, under another name
+	HintOtherKind                  // the type exists as another kind (union, typedef, ...)
+	HintForward                    // the type is only declared forward
+	HintNearType                   // a type of a similar name
+	HintNearValue                  // an enumerator of a similar name
+	HintOtherEnum                  // the enumerator exists in another enum
+	HintChanged                    // the member exists with an incompatible type
+)
+
+var hintNames = [...]string{
+	"near-member", "moved", "same-type", "other-kind", "forward", "near-type",
+	"near-value", "other-enum", "changed",
+}
+
+// String returns the kind of hint as a word ("near-member").
+func (k HintKind) String() string {
+	if int(k) < len(hintNames) {
+		return hintNames[k]
+	}
+	return "unknown"
+}
+
+// Hint is something that the target has instead.
+type Hint struct {
+	Kind HintKind
+	Path string // "task_struct.__state", "union foo", "enum bpf_func_id::BPF_FUNC_x"
+	Type string // C type of the member, where Path is one
+	Text string // a sentence
+}
+
+// maxHints bounds the hints of one relocation.
+const maxHints = 4
+
+// Explain says in a line or more why a relocation is answered as it is: what
+// each rejected candidate lacks, and what exists instead. It is empty for a
+// relocation that found what it looks for.
+func (r *Resolver) Explain(rel *Relocation) string {
+	var lines []string
+	switch {
+	case rel.Err != nil:
+		lines = append(lines, rel.Err.Error())
+	case rel.Target != nil:
+		if rel.Result.FailMemSize {
+			lines = append(lines, rel.explainMemSize())
+		}
+	case rel.Kind == TypeIDLocal:
+	case rel.Candidates == 0:
+		lines = append(lines, fmt.Sprintf("%s does not exist in the target", typeText(rel.Local.BTF, rel.Local.Root)))
+	}
+	if rel.Target == nil {
+		for _, rej := range rel.Rejected {
+			if why := rej.Why; !slices.Contains(lines, why) {
+				lines = append(lines, why)
+			}
+		}
+	}
+	for _, h := range r.Hints(rel) {
+		lines = append(lines, h.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (rel *Relocation) explainMemSize() string {
+	res := &rel.Result
+	return fmt.Sprintf("%s has %d bytes (%s) in the target, %d (%s) in the program: a direct load or store cannot be adjusted",
+		rel.Target.Field(), res.NewSize, typeText(rel.Target.BTF, res.NewType), res.OrigSize, typeText(rel.Local.BTF, res.OrigType))
+}
+
+// Hints returns what the target has instead of what the relocation asks for,
+// best first, at most a few. It is empty when a candidate matches. It searches
+// the target and is meant for the relocations a report explains.
+func (r *Resolver) Hints(rel *Relocation) []Hint {
+	if rel.Err != nil || rel.Target != nil || rel.Kind == TypeIDLocal || rel.Local.BTF == nil {
+		return nil
+	}
+	var hints []Hint
+	if rel.Candidates == 0 {
+		hints = r.typeHints(rel)
+	}
+	for _, rej := range rel.Rejected {
+		switch rej.Reason {
+		case NoMember:
+			hints = append(hints, memberHints(rel, rej)...)
+		case NoEnumerator:
+			hints = append(hints, valueHints(rel, rej)...)
+		case IncompatibleType:
+			hints = append(hints, changedHints(rel, rej)...)
+		}
+	}
+	if rel.Kind.IsEnumval() {
+		hints = append(hints, r.otherEnum(rel)...)
+	}
+	return distinct(hints)
+}
+
+func distinct(hints []Hint) []Hint {
+	seen := map[string]bool{}
+	var out []Hint
+	for _, h := range hints {
+		if !seen[h.Path] && len(out) < maxHints {
+			seen[h.Path] = true
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// typeHints: the root type has no candidate.
+func (r *Resolver) typeHints(rel *Relocation) []Hint {
+	spec, name := r.target.BTF, btf.EssentialName(rel.Local.BTF.Name(rel.TypeID))
+	if spec == nil || name == "" {
+		return nil
+	}
+	want := rel.Local.BTF.Kind(rel.TypeID)
+	var hints []Hint
+	for _, id := range spec.Candidates(name) {
+		kind := spec.Kind(id)
+		if kind == btf.KindFunc || kind == btf.KindVar || kind == btf.KindDatasec || kind == btf.KindDeclTag || kind == btf.KindTypeTag {
+			continue
+		}
+		text := kindWord(kind) + " " + name
+		hint := Hint{Kind: HintOtherKind, Path: text, Text: "the target has " + text + ", which is no candidate for a " + kindWord(want)}
+		if kind == btf.KindFwd {
+			hint = Hint{Kind: HintForward, Path: text, Text: "the target only declares " + name + " without its members"}
+		}
+		hints = append(hints, hint)
+	}
+	if len(hints) > 0 {
+		return hints
+	}
+	var near nearest
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+		if sameKind(spec.Kind(id), want) {
+			near.offer(name, spec.Name(id))
+		}
+	}
+	for _, n := range near.best(3) {
+		hints = append(hints, Hint{Kind: HintNearType, Path: n, Text: "the nearest name in the target is " + kindWord(want) + " " + n})
+	}
+	return hints
+}
+
+// valueHints: the enum lacks the enumerator.
+func valueHints(rel *Relocation, rej Rejection) []Hint {
+	t, err := rej.BTF.Type(rej.at)
+	if err != nil {
+		return nil
+	}
+	var near nearest
+	for i := range t.Values {
+		near.offer(btf.EssentialName(rel.Local.Last().Name), t.Values[i].Name)
+	}
+	var hints []Hint
+	for _, n := range near.best(3) {
+		path := "enum " + orAnon(t.Name) + "::" + n
+		hints = append(hints, Hint{Kind: HintNearValue, Path: path, Text: "the target has " + path})
+	}
+	return hints
+}
+
+// otherEnum finds the enumerator in another enum of the target.
+func (r *Resolver) otherEnum(rel *Relocation) []Hint {
+	spec := r.target.BTF
+	if spec == nil || len(rel.Local.Path) == 0 {
+		return nil
+	}
+	want := btf.EssentialName(rel.Local.Last().Name)
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+		if !spec.Kind(id).IsEnum() {
+			continue
+		}
+		t, err := spec.Type(id)
+		if err != nil || sameEssential(t.Name, rel.Local.BTF.Name(rel.TypeID)) {
+			continue
+		}
+		for i := range t.Values {
+			if t.Values[i].Name == want {
+				path := "enum " + orAnon(t.Name) + "::" + want
+				return []Hint{{Kind: HintOtherEnum, Path: path, Text: "the target has it in another enum: " + path}}
+			}
+		}
+	}
+	return nil
+}
+
+// changedHints: the member is there, with a type of another kind. A member of
+// the expected type elsewhere is what the program may want.
+func changedHints(rel *Relocation, rej Rejection) []Hint {
+	acc := rel.Local.Path[rej.Step]
+	path := rej.Spec.Field() + "." + acc.Name
+	hints := []Hint{{
+		Kind: HintChanged, Path: path, Type: typeText(rej.BTF, rej.have),
+		Text: path + " has another type: " + typeText(rej.BTF, rej.have),
+	}}
+	return append(hints, searchMembers(rel, rej, acc)...)
+}

@@ -1,0 +1,107 @@
+package corerelo
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Log returns what libbpf writes to its debug log about this relocation, one
+// line each without a level: spec, search, candidates, and what Apply did or
+// why it failed. prog is the name of the program or subprogram, num the number
+// of the record within its section of .BTF.ext, patch what Apply returned with
+// err (nil patch: Apply was not called).
+func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []string {
+	var lines []string
+	prefix := "prog '" + prog + "': relo #" + strconv.Itoa(num) + ": "
+	add := func(format string, args ...any) { lines = append(lines, prefix+fmt.Sprintf(format, args...)) }
+	for _, c := range rel.Found {
+		lines = append(lines, rel.foundLine(c))
+	}
+	var failed *Error
+	if errors.As(rel.Err, &failed) && (failed.Stage == StageParse || failed.Stage == StageSearch) {
+		if failed.log != "" {
+			add("%s", failed.log)
+		}
+		add("failed to relocate: %s", errnoName(eINVAL))
+		return lines
+	}
+	add("%s", rel.Local.String())
+	if rel.Kind != TypeIDLocal {
+		lines = append(lines, rel.candidateLines(prefix)...)
+	}
+	if failed != nil {
+		if failed.log != "" {
+			add("%s", failed.log)
+		}
+		add("failed to relocate: %s", errnoName(failed.Errno))
+		return lines
+	}
+	if rel.Kind != TypeIDLocal && rel.Target == nil {
+		add("no matching targets found")
+	}
+	if patch != nil {
+		lines = append(lines, rel.patchLines(prefix, patch, err)...)
+	}
+	return lines
+}
+
+func (rel *Relocation) foundLine(c Candidate) string {
+	return fmt.Sprintf("CO-RE relocating [%d] %s %s: found target candidate [%d] %s %s in [%s]",
+		rel.TypeID, kindWord(rel.Local.BTF.Kind(rel.TypeID)), rel.Local.BTF.Name(rel.TypeID),
+		c.ID, kindWord(c.BTF.Kind(c.ID)), c.BTF.Name(c.ID), c.Source)
+}
+
+// candidateLines merges matching and rejected candidates by their number.
+func (rel *Relocation) candidateLines(prefix string) []string {
+	var lines []string
+	matched, rejected := 0, 0
+	for matched < len(rel.Targets) || rejected < len(rel.Rejected) {
+		word, num, spec := "matching", 0, (*Spec)(nil)
+		if rejected == len(rel.Rejected) || matched < len(rel.Targets) && rel.nums[matched] < rel.Rejected[rejected].Num {
+			num, spec = rel.nums[matched], &rel.Targets[matched]
+			matched++
+		} else {
+			word, num, spec = "non-matching", rel.Rejected[rejected].Num, &rel.Rejected[rejected].Spec
+			rejected++
+		}
+		lines = append(lines, fmt.Sprintf("%s%s candidate #%d %s", prefix, word, num, spec.String()))
+	}
+	return lines
+}
+
+func (rel *Relocation) patchLines(prefix string, p *Patch, err error) []string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, prefix+fmt.Sprintf(format, args...)) }
+	var failed *Error
+	switch {
+	case errors.As(err, &failed):
+		if failed.log != "" {
+			add("%s", failed.log)
+		}
+		add("failed to patch insn #%d: %s", p.Insn, errnoName(failed.Errno))
+	case p.Poisoned:
+		if p.memSize {
+			add("insn #%d (LDX/ST/STX) accesses field incorrectly. Make sure you are accessing pointers, unsigned integers, or fields of matching type and size.", p.Insn)
+		}
+		for slot := p.Slots - 1; slot >= 0; slot-- {
+			add("substituting insn #%d w/ invalid insn", p.Insn+slot)
+		}
+	default:
+		now := p.New
+		if p.Field == FieldImm {
+			now = rel.Result.New
+		}
+		add("patched insn #%d (%s) %s %d -> %d", p.Insn, p.class, p.Field, p.Old, now)
+		if p.OldSize != p.NewSize {
+			add("patched insn #%d (LDX/ST/STX) mem_sz %d -> %d", p.Insn, p.OldSize, p.NewSize)
+		}
+	}
+	return lines
+}
+
+// FixupText returns what libbpf puts into a verifier log in place of the
+// refusal of the poison call at instruction insn of the program.
+func (rel *Relocation) FixupText(insn int) string {
+	return fmt.Sprintf("%d: <%s>\nfailed to resolve CO-RE relocation %s\n", insn, PoisonCORE, rel.Local.String())
+}

@@ -1,0 +1,167 @@
+package corerelo
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// Bounds of the search for a moved member.
+const (
+	movedDepth = 3     // structs within structs
+	movedTypes = 20000 // members looked at
+)
+
+// memberHints: a type lacks a named member.
+func memberHints(rel *Relocation, rej Rejection) []Hint {
+	acc := rel.Local.Path[rej.Step]
+	field := rej.Spec.Field()
+	var near nearest
+	eachMember(rej.BTF, rej.at, 0, func(m *btf.Member) { near.offer(acc.Name, m.Name) })
+	var alike []Hint
+	for _, n := range near.best(3) {
+		path := field + "." + n
+		typ := memberType(rej.BTF, rej.at, n)
+		alike = append(alike, Hint{
+			Kind: HintNearMember, Path: path, Type: typ,
+			Text: fmt.Sprintf("the target has %s (%s)", path, typ),
+		})
+	}
+	found := searchMembers(rel, rej, acc)
+	if len(alike) > 0 {
+		if score, _ := likeness(acc.Name, near.names[0].name); score == 0 {
+			return append(alike[:1], append(found, alike[1:]...)...)
+		}
+	}
+	return append(found, alike...)
+}
+
+// eachMember visits the named members of a composite, those of anonymous ones
+// included.
+func eachMember(spec *btf.Spec, id btf.ID, depth int, visit func(*btf.Member)) {
+	t := skip(spec, id)
+	if t == nil || !t.Kind.IsComposite() || depth > 8 {
+		return
+	}
+	for i := range t.Members {
+		if m := &t.Members[i]; m.Name != "" {
+			visit(m)
+		} else {
+			eachMember(spec, m.Type, depth+1, visit)
+		}
+	}
+}
+
+func memberType(spec *btf.Spec, id btf.ID, name string) string {
+	text := ""
+	eachMember(spec, id, 0, func(m *btf.Member) {
+		if m.Name == name && text == "" {
+			text = typeText(spec, m.Type)
+		}
+	})
+	return text
+}
+
+// place is a struct reachable from the type that lacks a member.
+type place struct {
+	id    btf.ID
+	path  string
+	depth int
+	ptr   bool // a pointer was followed
+}
+
+// searchMembers looks for the member, by name and by type, in the structs
+// inside of the type that lacks it and one pointer away, breadth first.
+func searchMembers(rel *Relocation, rej Rejection, acc Accessor) []Hint {
+	owner, err := rel.Local.BTF.Type(acc.Type)
+	if err != nil || acc.Index >= len(owner.Members) {
+		return nil
+	}
+	s := memberSearch{
+		spec: rej.BTF, name: acc.Name, reject: rej,
+		wantType: structName(rel.Local.BTF, owner.Members[acc.Index].Type),
+		matcher:  matcher{local: rel.Local.BTF, target: rej.BTF},
+		local:    owner.Members[acc.Index].Type,
+		queue:    []place{{id: rej.at, path: rej.Spec.Field()}},
+		seen:     map[btf.ID]bool{rej.at: true},
+	}
+	for len(s.queue) > 0 && s.budget < movedTypes {
+		p := s.queue[0]
+		s.queue = s.queue[1:]
+		s.visit(p)
+	}
+	return append(s.moved, s.sameType...)
+}
+
+type memberSearch struct {
+	spec            *btf.Spec
+	name, wantType  string
+	local           btf.ID
+	reject          Rejection
+	matcher         matcher
+	queue           []place
+	seen            map[btf.ID]bool
+	budget          int
+	moved, sameType []Hint
+}
+
+func (s *memberSearch) visit(p place) {
+	eachMember(s.spec, p.id, 0, func(m *btf.Member) {
+		s.budget++
+		sep := "."
+		if p.ptr && p.depth == 0 {
+			sep = "->"
+		}
+		path := p.path + sep + m.Name
+		inPlace := p.id == s.reject.at
+		if m.Name == s.name && !inPlace && len(s.moved) < 2 {
+			if ok, f := s.matcher.fieldsCompatible(s.local, m.Type); ok && f == nil {
+				s.moved = append(s.moved, Hint{
+					Kind: HintMoved, Path: path, Type: typeText(s.spec, m.Type),
+					Text: fmt.Sprintf("the target has it as %s (%s)", path, typeText(s.spec, m.Type)),
+				})
+			}
+		}
+		if s.wantType != "" && m.Name != s.name && len(s.sameType) < 2 && structName(s.spec, m.Type) == s.wantType {
+			s.sameType = append(s.sameType, Hint{
+				Kind: HintSameType, Path: path, Type: typeText(s.spec, m.Type),
+				Text: fmt.Sprintf("the target has a %s in %s", typeText(s.spec, m.Type), path),
+			})
+		}
+		s.enter(p, m, path)
+	})
+}
+
+// enter queues the struct that a member is or, once, points to.
+func (s *memberSearch) enter(p place, m *btf.Member, path string) {
+	t := skip(s.spec, m.Type)
+	if t == nil || p.depth >= movedDepth {
+		return
+	}
+	next := place{path: path, depth: p.depth + 1, ptr: p.ptr}
+	if t.Kind == btf.KindPtr && !p.ptr {
+		t = skip(s.spec, t.Ref)
+		next.ptr, next.depth = true, 0
+	}
+	if t == nil || !t.Kind.IsComposite() || s.seen[t.ID] || p.ptr && next.ptr && p.depth > 0 {
+		return
+	}
+	s.seen[t.ID] = true
+	next.id = t.ID
+	s.queue = append(s.queue, next)
+}
+
+// structName is the essential name of a struct or of what a pointer to a struct
+// points to, with a star for the pointer; empty for other types.
+func structName(spec *btf.Spec, id btf.ID) string {
+	t := skip(spec, id)
+	star := ""
+	if t != nil && t.Kind == btf.KindPtr {
+		star = "*"
+		t = skip(spec, t.Ref)
+	}
+	if t == nil || t.Name == "" || !t.Kind.IsComposite() && t.Kind != btf.KindFwd {
+		return ""
+	}
+	return btf.EssentialName(t.Name) + star
+}

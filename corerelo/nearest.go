@@ -1,0 +1,105 @@
+package corerelo
+
+import (
+	"slices"
+	"strings"
+)
+
+// nearest collects the names most like a wanted one.
+type nearest struct {
+	names []scored
+}
+
+type scored struct {
+	name  string
+	score int // smaller is nearer
+}
+
+// offer considers name as a replacement for want.
+func (n *nearest) offer(want, name string) {
+	if name == "" {
+		return
+	}
+	if score, ok := likeness(want, name); ok {
+		n.names = append(n.names, scored{name, score})
+	}
+}
+
+// best returns up to k names, nearest first, ties by name.
+func (n *nearest) best(k int) []string {
+	slices.SortFunc(n.names, func(a, b scored) int {
+		if a.score != b.score {
+			return a.score - b.score
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var out []string
+	for _, s := range n.names {
+		if len(out) == k {
+			break
+		}
+		if !slices.Contains(out, s.name) {
+			out = append(out, s.name)
+		}
+	}
+	return out
+}
+
+// maxNameLen bounds the edit distance, whose cost is the product of lengths.
+const maxNameLen = 128
+
+// likeness scores how near two names are: kernel renames mostly add
+// underscores (state, __state), a prefix or a suffix (i_ctime, __i_ctime,
+// i_ctime_sec); otherwise by edit distance. ok is false when they are not alike.
+func likeness(want, name string) (score int, ok bool) {
+	if want == "" || len(want) > maxNameLen || len(name) > maxNameLen {
+		return 0, want == name
+	}
+	w, n := strings.Trim(want, "_"), strings.Trim(name, "_")
+	if w == n {
+		return 0, true
+	}
+	if len(w) >= 4 && len(n) >= 4 && (strings.HasPrefix(n, w+"_") || strings.HasSuffix(n, "_"+w) ||
+		strings.HasPrefix(w, n+"_") || strings.HasSuffix(w, "_"+n)) {
+		return 1 + abs(len(w)-len(n))/4, true
+	}
+	limit := max(len(w), len(n)) / 3
+	if abs(len(w)-len(n)) > limit {
+		return 0, false
+	}
+	d := distance(w, n)
+	return d + 1, d <= limit
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
+
+// distance is the number of inserted, deleted, replaced and swapped bytes
+// (optimal string alignment).
+func distance(a, b string) int {
+	prev2 := make([]int, len(b)+1)
+	prev := make([]int, len(b)+1)
+	cur := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, cur = prev, cur, prev2
+	}
+	return prev[len(b)]
+}
