@@ -139,11 +139,16 @@ func (s *Spec) FindMember(id ID, name string) (Field, bool) {
 	if name == "" {
 		return Field{}, false
 	}
-	return s.findMember(s.SkipMods(id), name, 0)
+	budget := maxSteps
+	return s.findMember(s.SkipMods(id), name, &budget)
 }
 
-func (s *Spec) findMember(t *Type, name string, depth int) (Field, bool) {
-	if depth > maxDepth {
+// maxSteps bounds the members looked at in one search: anonymous members of
+// malformed BTF can hold the same type again and again.
+const maxSteps = 1 << 17
+
+func (s *Spec) findMember(t *Type, name string, budget *int) (Field, bool) {
+	if *budget -= 1 + len(t.Members); *budget < 0 {
 		return Field{}, false
 	}
 	if t.Kind == KindDatasec {
@@ -164,7 +169,7 @@ func (s *Spec) findMember(t *Type, name string, depth int) (Field, bool) {
 			continue
 		}
 		if in := s.SkipMods(m.Type); in.Kind.IsComposite() {
-			if f, ok := s.findMember(in, name, depth+1); ok && uint64(f.BitOffset)+uint64(m.BitOffset) <= math.MaxUint32 {
+			if f, ok := s.findMember(in, name, budget); ok && uint64(f.BitOffset)+uint64(m.BitOffset) <= math.MaxUint32 {
 				f.BitOffset += m.BitOffset
 				return f, true
 			}
@@ -176,12 +181,13 @@ func (s *Spec) findMember(t *Type, name string, depth int) (Field, bool) {
 // MemberNames returns the names that [Spec.FindMember] finds in a type.
 func (s *Spec) MemberNames(id ID) []string {
 	var names []string
-	s.memberNames(s.SkipMods(id), 0, &names)
+	budget := maxSteps
+	s.memberNames(s.SkipMods(id), &budget, &names)
 	return names
 }
 
-func (s *Spec) memberNames(t *Type, depth int, names *[]string) {
-	if depth > maxDepth || len(*names) > maxVlen {
+func (s *Spec) memberNames(t *Type, budget *int, names *[]string) {
+	if *budget -= 1 + len(t.Members); *budget < 0 {
 		return
 	}
 	for _, v := range t.Vars {
@@ -191,7 +197,7 @@ func (s *Spec) memberNames(t *Type, depth int, names *[]string) {
 		if m := &t.Members[i]; m.Name != "" {
 			*names = append(*names, m.Name)
 		} else if in := s.SkipMods(m.Type); in.Kind.IsComposite() {
-			s.memberNames(in, depth+1, names)
+			s.memberNames(in, budget, names)
 		}
 	}
 }

@@ -1,0 +1,215 @@
+package btf
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// FormatOptions says how [Spec.Format] prints values. The zero value is what
+// tables and events use.
+type FormatOptions struct {
+	// Hex prints all integers in hexadecimal.
+	Hex bool
+	// MaxElems is the number of array elements shown, 0 for 64, negative for all.
+	MaxElems int
+	// MaxBytes is the number of bytes shown of byte arrays, 0 for 64, negative
+	// for all.
+	MaxBytes int
+}
+
+// Format writes the value of data on one line, C-like:
+//
+//	{pid = 4242, comm = "bash", flags = 0x40, state = TASK_RUNNING}
+//
+// Integers are decimal, except of members whose name ends in "flags" or "mask";
+// pointers and byte arrays are hexadecimal, arrays of char quoted text up to the
+// first zero, enums their enumerator's name. Equal elements that follow each
+// other are counted: "0 <x 16>". Data that is too short shows as "<missing>".
+// The text can be read back by [Spec.EncodeText].
+func (s *Spec) Format(w io.Writer, id ID, data []byte, opt FormatOptions) error {
+	str, err := s.formatString(id, data, opt)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, str)
+	return err
+}
+
+// FormatString is Format with default options; an invalid id gives the error's
+// text in angle brackets.
+func (s *Spec) FormatString(id ID, data []byte) string {
+	str, err := s.formatString(id, data, FormatOptions{})
+	if err != nil {
+		return "<" + err.Error() + ">"
+	}
+	return str
+}
+
+func (s *Spec) formatString(id ID, data []byte, opt FormatOptions) (string, error) {
+	if opt.MaxElems == 0 {
+		opt.MaxElems = 64
+	}
+	if opt.MaxBytes == 0 {
+		opt.MaxBytes = 64
+	}
+	// Decode more elements than are shown, so that long runs can be counted.
+	v, err := s.DecodeValue(id, data, DecodeOptions{MaxElems: max(0, opt.MaxElems*16)})
+	if err != nil {
+		return "", err
+	}
+	return FormatValue(v, opt), nil
+}
+
+// FormatValue prints a value of [Spec.DecodeValue] as [Spec.Format] does.
+func FormatValue(v any, opt FormatOptions) string {
+	var b strings.Builder
+	f := formatter{b: &b, opt: opt}
+	f.value(v, opt.Hex)
+	return b.String()
+}
+
+type formatter struct {
+	b   *strings.Builder
+	opt FormatOptions
+}
+
+func (f *formatter) value(v any, hexInts bool) {
+	switch v := v.(type) {
+	case Int:
+		f.int(v, hexInts)
+	case Enum:
+		if v.Name != "" {
+			f.b.WriteString(v.Name)
+		} else {
+			f.int(v.Int, hexInts)
+		}
+	case bool:
+		f.b.WriteString(strconv.FormatBool(v))
+	case string:
+		f.b.WriteString(quote(v))
+	case Pointer:
+		f.b.WriteString(v.String())
+	case float64:
+		f.b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+	case *big.Int:
+		fmt.Fprintf(f.b, "%#x", v)
+	case Bytes:
+		f.bytes(v)
+	case List:
+		f.list(v, hexInts)
+	case Object:
+		f.b.WriteByte('{')
+		for i, e := range v {
+			if i > 0 {
+				f.b.WriteString(", ")
+			}
+			f.b.WriteString(e.Name)
+			f.b.WriteString(" = ")
+			f.value(e.Value, hexInts || hexName(e.Name))
+		}
+		f.b.WriteByte('}')
+	case More:
+		fmt.Fprintf(f.b, "... %d more", int64(v))
+	case Missing:
+		f.b.WriteString("<missing>")
+	default:
+		fmt.Fprint(f.b, v)
+	}
+}
+
+// hexName tells names of members that hold sets of bits.
+func hexName(name string) bool {
+	return strings.HasSuffix(name, "flags") || strings.HasSuffix(name, "mask")
+}
+
+func (f *formatter) int(v Int, hexInts bool) {
+	if !hexInts {
+		f.b.WriteString(v.String())
+		return
+	}
+	u := v.V
+	if v.Bits < 64 {
+		u &= 1<<v.Bits - 1
+	}
+	f.b.WriteString("0x" + strconv.FormatUint(u, 16))
+}
+
+func (f *formatter) bytes(v Bytes) {
+	n := len(v)
+	if f.opt.MaxBytes > 0 {
+		n = min(n, f.opt.MaxBytes)
+	}
+	if len(v) > n && allZero(v) {
+		fmt.Fprintf(f.b, "0x00 <x %d>", len(v))
+		return
+	}
+	f.b.WriteString("0x" + hex.EncodeToString(v[:n]))
+	if n < len(v) {
+		fmt.Fprintf(f.b, " ... %d more", len(v)-n)
+	}
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// minRun is the number of equal elements from which they are counted.
+const minRun = 4
+
+func (f *formatter) list(list List, hexInts bool) {
+	f.b.WriteByte('[')
+	shown := 0
+	for i := 0; i < len(list); {
+		if i > 0 {
+			f.b.WriteString(", ")
+		}
+		if more, ok := list[i].(More); ok {
+			fmt.Fprintf(f.b, "... %d more", int64(more))
+			break
+		}
+		if f.opt.MaxElems > 0 && shown >= f.opt.MaxElems {
+			left := int64(len(list) - i)
+			if more, ok := list[len(list)-1].(More); ok {
+				left += int64(more) - 1
+			}
+			fmt.Fprintf(f.b, "... %d more", left)
+			break
+		}
+		text := f.sub(list[i], hexInts)
+		run := 1
+		for i+run < len(list) && f.sub(list[i+run], hexInts) == text {
+			run++
+		}
+		f.b.WriteString(text)
+		shown++
+		if run >= minRun {
+			fmt.Fprintf(f.b, " <x %d>", run)
+			i += run
+		} else {
+			i++
+		}
+	}
+	f.b.WriteByte(']')
+}
+
+func (f *formatter) sub(v any, hexInts bool) string {
+	if n, ok := v.(Int); ok && !hexInts {
+		return n.String()
+	}
+	var b strings.Builder
+	g := formatter{b: &b, opt: f.opt}
+	g.value(v, hexInts)
+	return b.String()
+}
+
+// quote is a C string literal: bytes that are not printable UTF-8 as \xNN.
+func quote(s string) string { return strconv.Quote(s) }
