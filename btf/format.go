@@ -166,37 +166,36 @@ func allZero(b []byte) bool {
 const minRun = 4
 
 func (f *formatter) list(list List, hexInts bool) {
+	more := int64(0)
+	if n := len(list); n > 0 {
+		if m, ok := list[n-1].(More); ok {
+			more, list = int64(m), list[:n-1]
+		}
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = f.sub(v, hexInts)
+	}
 	f.b.WriteByte('[')
-	shown := 0
-	for i := 0; i < len(list); {
+	i, shown := 0, 0
+	for ; i < len(texts) && (f.opt.MaxElems <= 0 || shown < f.opt.MaxElems); shown++ {
 		if i > 0 {
 			f.b.WriteString(", ")
 		}
-		if more, ok := list[i].(More); ok {
-			fmt.Fprintf(f.b, "... %d more", int64(more))
-			break
-		}
-		if f.opt.MaxElems > 0 && shown >= f.opt.MaxElems {
-			left := int64(len(list) - i)
-			if more, ok := list[len(list)-1].(More); ok {
-				left += int64(more) - 1
-			}
-			fmt.Fprintf(f.b, "... %d more", left)
-			break
-		}
-		text := f.sub(list[i], hexInts)
+		f.b.WriteString(texts[i])
 		run := 1
-		for i+run < len(list) && f.sub(list[i+run], hexInts) == text {
+		for i+run < len(texts) && texts[i+run] == texts[i] {
 			run++
 		}
-		f.b.WriteString(text)
-		shown++
-		if run >= minRun {
-			fmt.Fprintf(f.b, " <x %d>", run)
-			i += run
-		} else {
+		if run < minRun {
 			i++
+			continue
 		}
+		fmt.Fprintf(f.b, " <x %d>", run)
+		i += run
+	}
+	if more += int64(len(texts) - i); more > 0 {
+		fmt.Fprintf(f.b, ", ... %d more", more)
 	}
 	f.b.WriteByte(']')
 }
