@@ -1,0 +1,31 @@
+// Package embedded holds the BTF of one kernel inside of the program, so that an
+// object runs without any BTF at hand. It knows no other kernel; start from
+// [Spec].
+package embedded
+
+import (
+	_ "embed" // for the kernel's BTF
+	"sync"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+const (
+	// Name is how the kernel is called in output.
+	Name = "linux-6.12.107-amd64"
+	// Release is its release as `uname -r` prints it.
+	Release = "6.12.107+deb13-amd64"
+	// Arch is its architecture as `uname -m` prints it.
+	Arch = "x86_64"
+)
+
+//go:embed linux-6.12.107-amd64.btf.zst
+var compressed []byte
+
+var load = sync.OnceValues(func() (*btf.Spec, error) {
+	return btf.LoadBytes(Name, compressed, nil)
+})
+
+// Spec returns the BTF of the embedded kernel. It is decompressed by the first
+// call; all calls return the same Spec, which is safe for concurrent use.
+func Spec() (*btf.Spec, error) { return load() }
