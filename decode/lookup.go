@@ -1,0 +1,130 @@
+package decode
+
+// codeLdImm64 is the opcode byte of the only instruction of two slots.
+const codeLdImm64 = 0x18
+
+// opShared marks opcode bytes that several instructions share. It is a value no Op has.
+const opShared = Op(0xff)
+
+var (
+	table  [256]Info // by Op; full length, so that Op.Info needs no bounds check
+	byCode [256]Op   // by opcode byte
+	shared [256][]sharedOp
+	byName map[string]Op
+)
+
+type sharedOp struct {
+	sub   Sub
+	value int32
+	op    Op
+}
+
+func init() {
+	byName = make(map[string]Op, NumOps)
+	for _, part := range [][]Info{aluTable, memTable, jmpTable} {
+		for _, row := range part {
+			table[row.Op] = row
+			byName[row.Name] = row.Op
+			if row.Sub == SubNone {
+				byCode[row.Code] = row.Op
+				continue
+			}
+			byCode[row.Code] = opShared
+			shared[row.Code] = append(shared[row.Code], sharedOp{row.Sub, row.SubValue, row.Op})
+		}
+	}
+	table[OpInvalid] = Info{Name: "invalid"}
+}
+
+// Op returns the instruction's dense number. It looks at the opcode byte and, where several instructions share one, at the field
+// that selects among them; fields that have to be zero are left to Check. OpInvalid is returned for opcodes and selections that
+// are not defined.
+func (in Insn) Op() Op {
+	if op := byCode[in.Code]; op != opShared {
+		return op
+	}
+	return in.sharedOp()
+}
+
+// sharedOp resolves an opcode byte with several instructions. The lists have at most 24 entries.
+func (in Insn) sharedOp() Op {
+	for _, s := range shared[in.Code] {
+		var v int32
+		switch s.sub {
+		case SubOff:
+			v = int32(in.Off)
+		case SubImm:
+			v = in.Imm
+		case SubSrc:
+			v = int32(in.Src)
+		}
+		if v == s.value {
+			return s.op
+		}
+	}
+	return OpInvalid
+}
+
+// Info returns the table row of op; that of OpInvalid, with Form FormInvalid, for numbers that are no Op.
+func (op Op) Info() *Info { return &table[op] }
+
+// String returns the unique name of the instruction: "add64_imm".
+func (op Op) String() string { return table[op].Name }
+
+// ParseOp finds an instruction by its name.
+func ParseOp(name string) (Op, bool) {
+	op, ok := byName[name]
+	return op, ok
+}
+
+// Encode makes the instruction op with the operands it uses; operands it does not use are left zero. It does not judge whether
+// registers exist. For LD_IMM64 it makes the first slot only.
+func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
+	info := &table[op]
+	in := Insn{Code: info.Code}
+	f := info.Fields()
+	if f&FieldDst != 0 {
+		in.Dst = dst
+	}
+	if f&FieldSrc != 0 {
+		in.Src = src
+	}
+	if f&FieldOff != 0 {
+		in.Off = off
+	}
+	if f&FieldImm != 0 {
+		in.Imm = imm
+	}
+	switch info.Sub {
+	case SubOff:
+		in.Off = int16(info.SubValue)
+	case SubImm:
+		in.Imm = info.SubValue
+	case SubSrc:
+		in.Src = uint8(info.SubValue)
+	}
+	return in
+}
+
+// Reserved returns the fields that are not zero although the instruction requires it. LD_IMM64 is judged by its first slot.
+func (in Insn) Reserved() Field {
+	info := in.Info()
+	if info.Op == OpInvalid {
+		return 0
+	}
+	used := info.Fields() | info.Sub.field()
+	var bad Field
+	if used&FieldDst == 0 && in.Dst != 0 {
+		bad |= FieldDst
+	}
+	if used&FieldSrc == 0 && in.Src != 0 {
+		bad |= FieldSrc
+	}
+	if used&FieldOff == 0 && in.Off != 0 {
+		bad |= FieldOff
+	}
+	if used&FieldImm == 0 && in.Imm != 0 {
+		bad |= FieldImm
+	}
+	return bad
+}
