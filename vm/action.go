@@ -1,0 +1,76 @@
+package vm
+
+import "github.com/bpfrun/bpfrun/mem"
+
+// HelperFunc implements a helper or kfunc. args are r1 to r5; it may change them, as they are
+// clobbered anyway. It returns r0, and an Action when the processor has to do more than go on.
+type HelperFunc func(t *Thread, args *[5]uint64) (uint64, *Action)
+
+// Func is a function that programs can call.
+type Func struct {
+	Name  string
+	ID    int32 // helper id, or the kfunc's BTF id
+	Fn    HelperFunc
+	Kfunc bool
+}
+
+// ActionKind says what an Action asks for.
+type ActionKind uint8
+
+const (
+	// ActFault stops the program with Action.Fault.
+	ActFault ActionKind = iota + 1
+	// ActInvoke calls back into the program and then resumes Action.Then.
+	ActInvoke
+	// ActTailCall replaces the running function by Action.Image.
+	ActTailCall
+	// ActThrow unwinds all frames; the program's exception callback gets Action.Cookie.
+	ActThrow
+	// ActStop suspends the program after this instruction; Run returns Stopped.
+	ActStop
+)
+
+// Action is what a helper asks of the processor. Make one with the functions below.
+type Action struct {
+	Kind   ActionKind
+	Fault  *Fault
+	Entry  uint64 // address of the callback (the value of a function pointer)
+	Args   [5]uint64
+	Then   Continuation
+	Image  *Image
+	Cookie uint64
+	Reason string
+}
+
+// Continuation goes on with a helper after its callback returned ret. It returns what a
+// HelperFunc returns. It must be a plain value: snapshots copy it, and Resume must
+// not change state that is reachable from the value itself (return a new value instead).
+type Continuation interface {
+	Resume(t *Thread, ret uint64) (uint64, *Action)
+}
+
+// FaultAction stops the program with f; PC and Image are filled in.
+func FaultAction(f *Fault) *Action { return &Action{Kind: ActFault, Fault: f} }
+
+// MemFault stops the program with a refused memory access of a helper.
+func MemFault(f *mem.Fault) *Action {
+	return FaultAction(&Fault{Kind: Memory, Mem: f})
+}
+
+// TailCall replaces the running function by img, with r1 unchanged. At the limit of
+// MaxTailCalls the program goes on behind the call instead.
+func TailCall(img *Image) *Action { return &Action{Kind: ActTailCall, Image: img} }
+
+// Throw is bpf_throw.
+func Throw(cookie uint64) *Action { return &Action{Kind: ActThrow, Cookie: cookie} }
+
+// StopAction suspends the program behind the call; Thread.StopReason returns reason.
+func StopAction(reason string) *Action { return &Action{Kind: ActStop, Reason: reason} }
+
+// Invoke calls the function at address entry with args and resumes then with its result. The
+// Action belongs to the thread and is good until the next call of Invoke, so that a loop of
+// callbacks allocates nothing.
+func (t *Thread) Invoke(entry uint64, args [5]uint64, then Continuation) *Action {
+	t.invoke = Action{Kind: ActInvoke, Entry: entry, Args: args, Then: then}
+	return &t.invoke
+}

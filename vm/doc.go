@@ -1,0 +1,15 @@
+// Package vm is the processor of the simulated machine.
+//
+// It knows instructions (package decode), registers, frames, counting and memory accesses
+// (package mem), and how programs call each other: bpf-to-bpf calls, callbacks, tail
+// calls, exceptions. It does not know helpers, maps, kernel objects or program types: a
+// helper is a [Func] bound at lowering, and what a helper wants of the processor beyond a
+// return value it asks for with an [Action].
+//
+// Start from [Lower], which turns instructions into an [Image], and [Thread], which runs
+// it: [NewThread], [Thread.Start], [Thread.Run].
+//
+// Semantics follow RFC 9669, and the Linux verifier's rewrites where the RFC leaves a
+// case open (division by zero, shift counts). Every way to stop is a typed value, and a
+// guest program can neither panic nor reach host memory.
+package vm

@@ -1,0 +1,85 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// FaultKind says why a program was stopped.
+type FaultKind uint8
+
+const (
+	// Memory: an access was refused; Fault.Mem says why.
+	Memory FaultKind = iota + 1
+	// BudgetExceeded: the instruction limit was reached (raised by the owner of a run; [Thread.Run] itself returns [Budget]).
+	BudgetExceeded
+	// Poison: an instruction was reached that a failed relocation left behind.
+	Poison
+	// NotSimulated: a helper, kfunc or instruction was reached that is not implemented.
+	NotSimulated
+	// CallDepth: more than MaxFrames frames.
+	CallDepth
+	// StackOverflow: no memory for another stack frame.
+	StackOverflow
+	// BadTarget: a jump, call or callback goes where no instruction of a program is.
+	BadTarget
+	// Deadlock: a lock would wait for itself.
+	Deadlock
+	// LeakedReference: the program ended while it held a reference, lock or record.
+	LeakedReference
+	// InvalidInsn: the instruction is not defined.
+	InvalidInsn
+	// BadArgument: a helper was called with an argument the kernel would not accept.
+	BadArgument
+	// TimedOut: stopped by the owner for time.
+	TimedOut
+)
+
+var faultKindNames = [...]string{
+	Memory: "memory", BudgetExceeded: "budget", Poison: "poison", NotSimulated: "not-simulated", CallDepth: "call-depth",
+	StackOverflow: "stack-overflow", BadTarget: "bad-target", Deadlock: "deadlock", LeakedReference: "leaked-reference",
+	InvalidInsn: "invalid-insn", BadArgument: "bad-argument", TimedOut: "timed-out",
+}
+
+// String returns the kind as a short word with hyphens ("call-depth").
+func (k FaultKind) String() string {
+	if int(k) < len(faultKindNames) && faultKindNames[k] != "" {
+		return faultKindNames[k]
+	}
+	return fmt.Sprintf("fault(%d)", uint8(k))
+}
+
+// Fault is why and where a program was stopped. It is an error.
+type Fault struct {
+	Kind  FaultKind
+	PC    int    // slot of the instruction; it was not completed
+	Image *Image // program the slot belongs to
+	Mem   *mem.Fault
+	Text  string
+}
+
+// Error names program, slot and reason.
+func (f *Fault) Error() string {
+	where := fmt.Sprintf("insn %d", f.PC)
+	if f.Image != nil && f.Image.Name != "" {
+		where = f.Image.Name + " " + where
+	}
+	switch {
+	case f.Mem != nil && f.Text != "":
+		return fmt.Sprintf("%s: %s: %v", where, f.Text, f.Mem)
+	case f.Mem != nil:
+		return fmt.Sprintf("%s: %v", where, f.Mem)
+	case f.Text != "":
+		return fmt.Sprintf("%s: %s", where, f.Text)
+	}
+	return fmt.Sprintf("%s: %v", where, f.Kind)
+}
+
+// Unwrap returns the memory fault, if there is one.
+func (f *Fault) Unwrap() error {
+	if f.Mem == nil {
+		return nil
+	}
+	return f.Mem
+}

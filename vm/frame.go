@@ -1,0 +1,213 @@
+package vm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// exit is how the loop leaves.
+type exit uint8
+
+const (
+	exitGo    exit = iota // go on at t.pc
+	exitDone              // the first frame returned
+	exitFault             // t.fault is set
+	exitBreak             // a breakpoint is at t.pc
+	exitStop              // suspended
+)
+
+// Frame is one function activation, for debuggers and reports.
+type Frame struct {
+	Image    *Image
+	PC       int // next slot of the innermost frame, slot behind the call of all others
+	FP       uint64
+	Stack    *mem.Region
+	Callback bool // called by a helper, not by a call instruction
+}
+
+// Frames returns the activations, innermost first.
+func (t *Thread) Frames() []Frame {
+	if t.img == nil {
+		return nil
+	}
+	out := make([]Frame, 0, t.depth+1)
+	img, pc := t.img, t.pc
+	for d := t.depth; d >= 0; d-- {
+		f := &t.frames[d]
+		out = append(out, Frame{Image: img, PC: pc, FP: f.fp, Stack: f.stack, Callback: d > 0 && f.cont != nil})
+		img, pc = f.img, f.ret
+	}
+	return out
+}
+
+// Depth returns the number of callers of the running function.
+func (t *Thread) Depth() int { return t.depth }
+
+// enterFrame makes frame d ready and sets r10.
+func (t *Thread) enterFrame(d int) *Fault {
+	f := &t.frames[d]
+	if f.stack == nil {
+		name := t.cfg.Name
+		if d > 0 {
+			name = fmt.Sprintf("%s frame %d", name, d)
+		}
+		r, err := t.mem.Alloc(StackSize, mem.Region{Kind: mem.Stack, Name: name})
+		if err != nil {
+			if errors.Is(err, mem.ErrClosed) {
+				return &Fault{Kind: StackOverflow, Text: err.Error()}
+			}
+			return &Fault{Kind: StackOverflow, Text: "no memory for a stack frame: " + err.Error()}
+		}
+		f.stack = r
+		f.fp = r.Base + StackSize
+	}
+	if t.cfg.Strict {
+		t.mem.MarkUndefined(f.stack)
+	}
+	f.may = MaxMayGoto
+	t.regs[10] = f.fp
+	return nil
+}
+
+// push enters the function at slot target of img; ret is the slot to return to, cont not nil for a callback.
+// On a fault nothing changed.
+func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {
+	d := t.depth + 1
+	if d >= MaxFrames {
+		return &Fault{Kind: CallDepth, Text: fmt.Sprintf("the call would be frame %d, the limit is %d", d+1, MaxFrames)}
+	}
+	if f := t.enterFrame(d); f != nil {
+		return f
+	}
+	f := &t.frames[d]
+	f.img, f.ret, f.cont = t.img, ret, cont
+	f.saved = [4]uint64(t.regs[6:10])
+	t.depth = d
+	t.img, t.pc = img, target
+	return nil
+}
+
+// pop leaves the running function and returns its continuation, nil for an ordinary call.
+// t.pc is then the slot to return to. The depth must not be 0.
+func (t *Thread) pop() Continuation {
+	f := &t.frames[t.depth]
+	if t.cfg.Strict {
+		t.mem.MarkUndefined(f.stack)
+	}
+	t.depth--
+	copy(t.regs[6:10], f.saved[:])
+	t.regs[10] = t.frames[t.depth].fp
+	t.img, t.pc = f.img, f.ret
+	c := f.cont
+	f.cont = nil
+	return c
+}
+
+// leave is the exit instruction at t.pc.
+func (t *Thread) leave() exit {
+	if t.depth == 0 {
+		return exitDone
+	}
+	cont := t.pop()
+	if cont == nil {
+		return exitGo
+	}
+	// The slot to return to follows the call of the helper; while the helper goes on, pc is at the call.
+	t.pc--
+	r0, a := cont.Resume(t, t.regs[0])
+	return t.act(r0, a)
+}
+
+// act does what the helper called at t.pc asks for and moves t.pc on.
+func (t *Thread) act(r0 uint64, a *Action) exit {
+	if a == nil {
+		t.regs[0] = r0
+		t.pc++
+		if t.suspend {
+			return exitStop
+		}
+		return exitGo
+	}
+	switch a.Kind {
+	case ActFault:
+		f := a.Fault
+		if f == nil {
+			f = &Fault{Kind: NotSimulated, Text: "helper failed without a reason"}
+		}
+		t.stop(f)
+		return exitFault
+	case ActInvoke:
+		img, pc, ok := t.img.text.Resolve(a.Entry)
+		if !ok || a.Then == nil {
+			t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("callback address %#x is not in a program", a.Entry)})
+			return exitFault
+		}
+		args, then := a.Args, a.Then
+		if f := t.push(img, pc, t.pc+1, then); f != nil {
+			t.stop(f)
+			return exitFault
+		}
+		copy(t.regs[1:6], args[:])
+		return exitGo
+	case ActTailCall:
+		if t.tailCalls >= MaxTailCalls || a.Image == nil || a.Image.Len() == 0 {
+			t.regs[0] = r0
+			t.pc++
+			return exitGo
+		}
+		t.tailCalls++
+		t.img, t.pc = a.Image, 0
+		t.frames[t.depth].may = MaxMayGoto
+		return exitGo
+	case ActThrow:
+		return t.throw(a.Cookie)
+	case ActStop:
+		t.regs[0] = r0
+		t.pc++
+		t.reason = a.Reason
+		return exitStop
+	}
+	t.stop(&Fault{Kind: NotSimulated, Text: "helper asked for an unknown action"})
+	return exitFault
+}
+
+// throw unwinds to the first function. Its exception callback, if there is one, runs in its place with the
+// cookie; otherwise the program returns the cookie (kernel/bpf/helpers.c bpf_throw).
+func (t *Thread) throw(cookie uint64) exit {
+	for t.depth > 0 {
+		t.pop()
+	}
+	if cb := t.img.exception; cb > 0 && cb < t.img.Len() {
+		t.pc = cb
+		t.regs[1] = cookie
+		t.frames[0].may = MaxMayGoto
+		return exitGo
+	}
+	t.regs[0] = cookie
+	return exitDone
+}
+
+// call is a bpf-to-bpf call at t.pc to slot target.
+func (t *Thread) call(target int) exit {
+	if f := t.push(t.img, target, t.pc+1, nil); f != nil {
+		t.stop(f)
+		return exitFault
+	}
+	return exitGo
+}
+
+// gotoX is an indirect jump to a text address.
+func (t *Thread) gotoX(addr uint64) exit {
+	img, pc, ok := t.img.text.Resolve(addr)
+	if ok && img == t.img {
+		lo, hi := img.subprog(t.pc)
+		if pc >= lo && pc < hi && img.plain[pc].op != opSecondSlot {
+			t.pc = pc
+			return exitGo
+		}
+	}
+	t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("indirect jump to %#x, which is no instruction of this function", addr)})
+	return exitFault
+}

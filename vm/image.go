@@ -1,0 +1,110 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// inst is one predecoded slot. What the fields mean depends on the op: off is a memory offset or, for
+// branches, the distance to the target in bytes of code from the next slot; imm is
+// the immediate, sign-extended, or two 32-bit operands of a fused op, the first in
+// the low half.
+type inst struct {
+	op  uint16
+	dst uint8
+	src uint8
+	off int32
+	imm uint64
+}
+
+// instSize is the size of inst, which scales slots to code bytes.
+const instSize = 16
+
+// LowerConfig says what to lower and how to bind what the program refers to.
+type LowerConfig struct {
+	Name  string
+	Insns []decode.Insn // structurally valid (decode.Check); what is not is refused or faults when reached
+
+	// Imm64 returns the value of a pseudo LD_IMM64 (map, map value, BTF object, map index) at slot pc; function
+	// addresses (decode.OpLdFunc) are bound by Lower. An error is kept and faults with
+	// NotSimulated when the instruction is reached.
+	Imm64 func(pc int) (uint64, error)
+	// Call returns the function that the helper or kfunc call at slot pc goes to. An error, or nil, is kept
+	// and faults when the call is reached.
+	Call func(pc int, in decode.Insn) (*Func, error)
+	// Fuse enables superinstructions. Results and counts are the same with and without.
+	Fuse bool
+	// Text gives the image its addresses; nil makes a private one.
+	Text *Text
+	// ExceptionCallback is the slot of the program's exception callback, 0 for none.
+	ExceptionCallback int
+	// Owner is kept for the caller.
+	Owner any
+}
+
+// Image is a lowered program. It is immutable and may be run by several threads at once.
+type Image struct {
+	Name  string
+	Owner any
+
+	insns     []decode.Insn
+	plain     []inst // slot i is instruction i; two end markers follow
+	fused     []inst // as plain, with superinstructions where they fit
+	funcs     []*Func
+	traps     []Fault
+	starts    []int // first slots of subprograms, ascending, 0 included
+	exception int
+	text      *Text
+	textBase  uint64
+}
+
+// Len returns the number of slots.
+func (img *Image) Len() int { return len(img.insns) }
+
+// Insns returns the instructions the image was made from; they must not be changed.
+func (img *Image) Insns() []decode.Insn { return img.insns }
+
+// FuncAddr returns the text address of slot pc, which is what a function pointer to it holds.
+func (img *Image) FuncAddr(pc int) uint64 { return img.textBase + uint64(pc)*slotSize }
+
+// Text returns the address space the image lives in.
+func (img *Image) Text() *Text { return img.text }
+
+// Func returns the function a call at slot pc is bound to, nil when there is none.
+func (img *Image) Func(pc int) *Func {
+	if pc < 0 || pc >= len(img.insns) {
+		return nil
+	}
+	if in := img.plain[pc]; in.op == opCallFunc {
+		return img.funcs[in.imm]
+	}
+	return nil
+}
+
+// Subprograms returns the first slots of all functions of the program, ascending.
+func (img *Image) Subprograms() []int { return img.starts }
+
+// subprog returns the range of slots of the function that contains pc.
+func (img *Image) subprog(pc int) (lo, hi int) {
+	hi = len(img.insns)
+	for _, s := range img.starts {
+		if s > pc {
+			return lo, s
+		}
+		lo = s
+	}
+	return lo, hi
+}
+
+// LowerError refuses a program that cannot be run at all.
+type LowerError struct {
+	Name string
+	PC   int
+	Text string
+}
+
+// Error names program, slot and reason.
+func (e *LowerError) Error() string {
+	return fmt.Sprintf("vm: %s insn %d: %s", e.Name, e.PC, e.Text)
+}

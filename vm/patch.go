@@ -1,0 +1,105 @@
+package vm
+
+// Patches is a private copy of program code with breakpoints and coverage marks in it, so that
+// neither costs anything on other instructions. Several threads of one machine may share it, one
+// at a time.
+type Patches struct {
+	cover  bool
+	images map[*Image]*patched
+}
+
+type patched struct {
+	code   []inst
+	seen   []uint64 // bitmap of slots executed
+	breaks map[int]bool
+}
+
+// NewPatches makes an empty set; with cover true it records which slots are executed.
+func NewPatches(cover bool) *Patches {
+	return &Patches{cover: cover, images: make(map[*Image]*patched)}
+}
+
+// SetPatches makes the thread run with p, nil for none.
+func (t *Thread) SetPatches(p *Patches) { t.patch = p }
+
+// Patches returns the thread's set, nil when there is none.
+func (t *Thread) Patches() *Patches { return t.patch }
+
+func (p *Patches) image(img *Image) *patched {
+	q := p.images[img]
+	if q == nil {
+		q = &patched{code: append([]inst(nil), img.plain...), seen: make([]uint64, (len(img.insns)+63)/64)}
+		if p.cover {
+			for i := range img.insns {
+				if q.code[i].op != opSecondSlot {
+					q.code[i].op = opCover
+				}
+			}
+		}
+		p.images[img] = q
+	}
+	return q
+}
+
+// SetBreak puts a breakpoint on slot pc; false when there is no such instruction.
+func (p *Patches) SetBreak(img *Image, pc int) bool {
+	if pc < 0 || pc >= img.Len() || img.plain[pc].op == opSecondSlot {
+		return false
+	}
+	q := p.image(img)
+	if q.breaks == nil {
+		q.breaks = make(map[int]bool)
+	}
+	q.breaks[pc] = true
+	q.code[pc].op = opBreak
+	return true
+}
+
+// ClearBreak removes a breakpoint.
+func (p *Patches) ClearBreak(img *Image, pc int) {
+	q := p.images[img]
+	if q == nil || !q.breaks[pc] {
+		return
+	}
+	delete(q.breaks, pc)
+	q.code[pc] = img.plain[pc]
+	if p.cover && q.seen[pc/64]>>(pc%64)&1 == 0 {
+		q.code[pc].op = opCover
+	}
+}
+
+// Breaks returns the number of breakpoints in img.
+func (p *Patches) Breaks(img *Image) int {
+	if q := p.images[img]; q != nil {
+		return len(q.breaks)
+	}
+	return 0
+}
+
+func (p *Patches) breakAt(img *Image, pc int) bool {
+	q := p.images[img]
+	return q != nil && q.breaks[pc]
+}
+
+// mark notes that slot pc is executed and returns its code to normal.
+func (p *Patches) mark(img *Image, pc int) {
+	q := p.image(img)
+	q.seen[pc/64] |= 1 << (pc % 64)
+	if q.code[pc].op == opCover {
+		q.code[pc] = img.plain[pc]
+	}
+}
+
+// Covered reports whether slot pc of img was reached.
+func (p *Patches) Covered(img *Image, pc int) bool {
+	q := p.images[img]
+	return q != nil && pc >= 0 && pc < img.Len() && q.seen[pc/64]>>(pc%64)&1 != 0
+}
+
+// Coverage returns a bitmap of the slots of img that were reached (bit pc%64 of word pc/64), nil when it never ran.
+func (p *Patches) Coverage(img *Image) []uint64 {
+	if q := p.images[img]; q != nil {
+		return append([]uint64(nil), q.seen...)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package vm
+
+import "sort"
+
+// DefaultTextBase is where program text lies by default: the module area of x86-64 kernels,
+// in which BPF programs are placed.
+const DefaultTextBase = 0xffffffffc0000000
+
+// slotSize is the distance of two slots in text addresses.
+const slotSize = 8
+
+// Text is the address space of program code of one machine: it gives each image a range of
+// addresses, so that function pointers are values a program can hold. Not safe for concurrent use.
+type Text struct {
+	base, next uint64
+	images     []*Image // by address
+}
+
+// NewText starts an empty text area at base (0 = DefaultTextBase).
+func NewText(base uint64) *Text {
+	if base == 0 {
+		base = DefaultTextBase
+	}
+	return &Text{base: base, next: base}
+}
+
+// add places an image of n slots.
+func (x *Text) add(img *Image, n int) {
+	img.textBase = x.next
+	x.images = append(x.images, img)
+	x.next += (uint64(n)*slotSize + 4095) &^ 4095
+}
+
+// drop removes an image whose lowering failed; it is the last one.
+func (x *Text) drop(img *Image) {
+	if n := len(x.images); n > 0 && x.images[n-1] == img {
+		x.images = x.images[:n-1]
+		x.next = img.textBase
+	}
+}
+
+// Resolve returns the program and the slot at a text address.
+func (x *Text) Resolve(addr uint64) (img *Image, pc int, ok bool) {
+	i := sort.Search(len(x.images), func(i int) bool { return x.images[i].textBase > addr }) - 1
+	if i < 0 {
+		return nil, 0, false
+	}
+	img = x.images[i]
+	off := addr - img.textBase
+	if off%slotSize != 0 || off/slotSize >= uint64(len(img.insns)) {
+		return nil, 0, false
+	}
+	return img, int(off / slotSize), true
+}
+
+// Range returns the addresses in use.
+func (x *Text) Range() (base, end uint64) { return x.base, x.next }

@@ -1,0 +1,251 @@
+package vm
+
+import (
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+const (
+	// MaxFrames is the deepest chain of calls, the first function included (kernel MAX_CALL_FRAMES).
+	MaxFrames = 8
+	// StackSize is the size of a frame's stack in bytes (kernel MAX_BPF_STACK).
+	StackSize = 512
+	// MaxTailCalls is how many tail calls a run may make (kernel MAX_TAIL_CALL_CNT).
+	MaxTailCalls = 33
+	// MaxMayGoto is how often a function may pass may_goto instructions (kernel BPF_MAX_LOOPS).
+	MaxMayGoto = 8 << 20
+)
+
+// Stop says why Run returned.
+type Stop uint8
+
+const (
+	// Done: the program ended; Ret is its result.
+	Done Stop = iota + 1
+	// Budget: the instructions were used up; Run may be called again.
+	Budget
+	// Faulted: the program was stopped; Fault says why.
+	Faulted
+	// Break: the next instruction has a breakpoint; it was not executed. Run goes on past it.
+	Break
+	// Stopped: a helper asked for it (ActStop) or Suspend was called; Run may be called again.
+	Stopped
+	// Idle: nothing was started.
+	Idle
+)
+
+var stopNames = [...]string{Done: "done", Budget: "budget", Faulted: "faulted", Break: "break", Stopped: "stopped", Idle: "idle"}
+
+// String returns the reason as a word.
+func (s Stop) String() string {
+	if int(s) < len(stopNames) && stopNames[s] != "" {
+		return stopNames[s]
+	}
+	return "?"
+}
+
+// ThreadConfig configures a Thread; the zero value is good.
+type ThreadConfig struct {
+	// Strict tracks stack bytes that were never set, and stack memory of functions that returned.
+	Strict bool
+	// Name prefixes the names of stack regions.
+	Name string
+}
+
+// frame is one function activation.
+type frame struct {
+	stack *mem.Region // nil until first used
+	fp    uint64      // r10: end of stack
+	may   uint64      // may_goto passes left
+
+	// What the function returns to; unused in frame 0.
+	img   *Image
+	ret   int
+	saved [4]uint64 // r6 to r9 of the caller
+	cont  Continuation
+}
+
+// Thread is a processor that runs one program at a time. Construct it with NewThread. It is not safe for
+// concurrent use, and shares its Memory with nothing that runs at the same time.
+type Thread struct {
+	// regs is indexed by 8-bit register fields without a bounds check; only 0 to 10 are used.
+	regs [256]uint64
+
+	mem       *mem.Memory
+	img       *Image
+	pc        int
+	depth     int
+	insns     uint64
+	status    Stop
+	frames    [MaxFrames]frame
+	tailCalls int
+
+	// The arena base and address cast values, see SetArena.
+	arenaKern, arenaUser uint64
+
+	// CPU is the number of the simulated CPU.
+	CPU int
+	// User is the machine's per-run data, for helpers.
+	User any
+	// Recover may replace the result of a refused load (the kernel's exception tables); it returns the
+	// value and true to go on. Set per program type by the machine.
+	Recover func(*Fault) (uint64, bool)
+	// Skb loads for LD_ABS and LD_IND: size bytes at packet offset off (negative offsets are the kernel's special
+	// areas), converted from network order; false ends the function with r0 = 0.
+	Skb func(t *Thread, off int32, size int) (uint64, bool)
+
+	fault   *Fault
+	reason  string
+	suspend bool
+	invoke  Action
+	cfg     ThreadConfig
+	patch   *Patches
+	brokeAt uint64 // insns+1 at the last Break, to step over it
+	engine  Engine
+	seg     segment
+	scratch [3]inst // the code of a single step
+	_       inst    // the loop's pointer may end here, behind scratch
+}
+
+// NewThread makes a thread that works on m.
+func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
+	t := &Thread{mem: m, cfg: cfg, status: Idle}
+	for i := range t.scratch {
+		t.scratch[i].op = opStep
+	}
+	return t
+}
+
+// Memory returns the memory the thread works on.
+func (t *Thread) Memory() *mem.Memory { return t.mem }
+
+// Start prepares a run of img from slot 0 with args in r1 and following. Counters are reset, r0 and r6 to
+// r9 are zero, and the stack is zero (or never set, when strict).
+func (t *Thread) Start(img *Image, args ...uint64) {
+	t.StartAt(img, 0, args...)
+}
+
+// StartAt is Start from slot pc, for callbacks that the kernel calls by itself (timers, work queues).
+func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
+	clear(t.regs[:])
+	copy(t.regs[1:6], args)
+	t.img, t.pc, t.insns, t.tailCalls = img, pc, 0, 0
+	t.fault, t.reason, t.brokeAt, t.suspend = nil, "", 0, false
+	t.status = Budget
+	for i := range t.frames {
+		f := &t.frames[i]
+		f.cont, f.img = nil, nil
+		if f.stack == nil {
+			continue
+		}
+		if f.stack.Freed || t.mem.Bytes(f.stack) == nil {
+			f.stack = nil
+			continue
+		}
+		clear(t.mem.Bytes(f.stack))
+	}
+	t.depth = 0
+	if pc < 0 || pc >= img.Len() {
+		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
+		return
+	}
+	if f := t.enterFrame(0); f != nil {
+		t.stop(f)
+	}
+}
+
+// Reg returns register i, 0 to 10.
+func (t *Thread) Reg(i int) uint64 { return t.regs[uint8(i)] }
+
+// SetReg changes register i, 0 to 10.
+func (t *Thread) SetReg(i int, v uint64) { t.regs[uint8(i)] = v }
+
+// PC returns the slot of the next instruction; after a fault, of the one that faulted; in a helper,
+// of the call.
+func (t *Thread) PC() int { return t.pc }
+
+// Image returns the running program.
+func (t *Thread) Image() *Image { return t.img }
+
+// Insns returns the number of instructions completed since Start. LD_IMM64 counts as one.
+func (t *Thread) Insns() uint64 { return t.insns }
+
+// Ret returns r0, the result after Done.
+func (t *Thread) Ret() uint64 { return t.regs[0] }
+
+// Fault returns why the program was stopped, nil if it was not.
+func (t *Thread) Fault() *Fault { return t.fault }
+
+// Status returns what the last Run returned.
+func (t *Thread) Status() Stop { return t.status }
+
+// StopReason returns the reason of the last ActStop or Suspend.
+func (t *Thread) StopReason() string { return t.reason }
+
+// TailCalls returns the number of tail calls since Start.
+func (t *Thread) TailCalls() int { return t.tailCalls }
+
+// Suspend makes Run return Stopped after the current instruction. Only code that the
+// thread itself called (helpers, views, watch hooks) may call it.
+func (t *Thread) Suspend(reason string) { t.suspend, t.reason = true, reason }
+
+// SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of the kernel's
+// mapping of the 4 GiB window, which the low half of a user address indexes; user is the start of the user
+// mapping, whose upper half user addresses get. 0, 0 is no arena.
+func (t *Thread) SetArena(kern, user uint64) { t.arenaKern, t.arenaUser = kern, user }
+
+// stop ends the run with a fault at the current pc.
+func (t *Thread) stop(f *Fault) {
+	if f.Image == nil {
+		f.Image, f.PC = t.img, t.pc
+	}
+	t.fault = f
+	t.status = Faulted
+}
+
+// Abort ends the run with a fault from outside, such as an instruction limit.
+func (t *Thread) Abort(f *Fault) { t.stop(f) }
+
+// Run executes at most budget instructions and says why it stopped. After Budget, Break and Stopped it goes on
+// where it was; after Done and Faulted it returns the same again.
+func (t *Thread) Run(budget uint64) Stop {
+	switch t.status {
+	case Done, Faulted, Idle:
+		return t.status
+	}
+	end := t.insns + budget
+	if end < t.insns {
+		end = ^uint64(0)
+	}
+	for {
+		left := end - t.insns
+		if left == 0 {
+			t.status = Budget
+			return Budget
+		}
+		var x exit
+		switch {
+		case t.patch != nil && t.brokeAt != t.insns+1 && t.patch.breakAt(t.img, t.pc):
+			x = exitBreak
+		case left > uint64(len(t.img.insns))+2 && t.brokeAt != t.insns+1:
+			x = t.fast(left)
+		default:
+			x = t.step()
+		}
+		switch x {
+		case exitGo:
+		case exitDone:
+			t.status = Done
+			return Done
+		case exitFault:
+			return Faulted
+		case exitBreak:
+			t.brokeAt = t.insns + 1
+			t.status = Break
+			return Break
+		case exitStop:
+			t.suspend = false
+			t.status = Stopped
+			return Stopped
+		}
+	}
+}
