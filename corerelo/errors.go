@@ -79,7 +79,7 @@ type Error struct {
 	Errno  int    // what libbpf returns: -22, -7, -34, -95
 	Insn   int    // index given to Apply (StagePatch only)
 
-	log string // libbpf's warning without its "prog 'x': relo #n: " prefix
+	log string // libbpf's warnings, a line each, without "prog 'x': relo #n: "
 }
 
 // Error says which record failed and why.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Log returns what libbpf writes to its debug log about this relocation, one
@@ -20,9 +21,7 @@ func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []stri
 	}
 	var failed *Error
 	if errors.As(rel.Err, &failed) && (failed.Stage == StageParse || failed.Stage == StageSearch) {
-		if failed.log != "" {
-			add("%s", failed.log)
-		}
+		lines = append(lines, failed.logLines(prog, prefix)...)
 		add("failed to relocate: %s", errnoName(eINVAL))
 		return lines
 	}
@@ -30,18 +29,32 @@ func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []stri
 	if rel.Kind != TypeIDLocal {
 		lines = append(lines, rel.candidateLines(prefix)...)
 	}
+	unmatched := rel.Kind != TypeIDLocal && len(rel.Targets) == 0
+	if unmatched && (failed == nil || failed.Stage == StageValue) {
+		add("no matching targets found")
+	}
 	if failed != nil {
-		if failed.log != "" {
-			add("%s", failed.log)
-		}
+		lines = append(lines, failed.logLines(prog, prefix)...)
 		add("failed to relocate: %s", errnoName(failed.Errno))
 		return lines
 	}
-	if rel.Kind != TypeIDLocal && rel.Target == nil {
-		add("no matching targets found")
-	}
 	if patch != nil {
 		lines = append(lines, rel.patchLines(prefix, patch, err)...)
+	}
+	return lines
+}
+
+// logLines returns libbpf's warnings. Those that start with "relo " stand after
+// the program's name only.
+func (e *Error) logLines(prog, prefix string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(e.log, "\n") {
+		switch {
+		case strings.HasPrefix(line, "relo "):
+			lines = append(lines, "prog '"+prog+"': "+line)
+		case line != "":
+			lines = append(lines, prefix+line)
+		}
 	}
 	return lines
 }
@@ -76,9 +89,7 @@ func (rel *Relocation) patchLines(prefix string, p *Patch, err error) []string {
 	var failed *Error
 	switch {
 	case errors.As(err, &failed):
-		if failed.log != "" {
-			add("%s", failed.log)
-		}
+		lines = append(lines, failed.logLines("", prefix)...)
 		add("failed to patch insn #%d: %s", p.Insn, errnoName(failed.Errno))
 	case p.Poisoned:
 		if p.memSize {

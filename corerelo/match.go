@@ -152,6 +152,7 @@ func (m *matcher) matchField(local *Spec, cand Candidate) (Spec, *Rejection, *fa
 type walk struct {
 	*matcher
 	Spec
+	around []uint32 // offsets of the anonymous members around the last hit
 }
 
 // index takes element idx of an array t; the first index of a path (step 0)
@@ -199,6 +200,7 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 		return 0, nil, faultf(ErrInvalidRecord, eINVAL, "no member %d in local type %d", acc.Index, acc.Type)
 	}
 	field := w.Field()
+	w.around = w.around[:0]
 	hit, f := w.find(acc.Name, t)
 	if f != nil {
 		return 0, nil, f
@@ -217,6 +219,10 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if !ok {
 		full := w.Field()
 		w.Path = w.Path[:len(w.Path)-1]
+		for _, off := range w.around { // libbpf's log shows the path so
+			w.BitOffset -= off
+			w.Raw = w.Raw[:len(w.Raw)-1]
+		}
 		return 0, &Rejection{
 			Reason: IncompatibleType, at: t.ID, have: hit.Type,
 			Why: fmt.Sprintf("%s is %s, the program expects %s", full, typeText(w.target, hit.Type), typeText(w.local, want)),
@@ -250,9 +256,11 @@ func (w *walk) find(name string, t *btf.Type) (*btf.Member, *fault) {
 			return nil, faultf(ErrInvalidRecord, eINVAL, "target type %d does not lead to a type", m.Type)
 		}
 		if inner.Kind.IsComposite() {
+			w.around = append(w.around, m.BitOffset)
 			if hit, f := w.find(name, inner); hit != nil || f != nil {
 				return hit, f
 			}
+			w.around = w.around[:len(w.around)-1]
 		}
 		w.BitOffset -= m.BitOffset
 		w.Raw = w.Raw[:len(w.Raw)-1]

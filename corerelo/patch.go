@@ -178,13 +178,15 @@ func (rel *Relocation) patchMem(p *Patch, insns []decode.Insn, i int) *fault {
 		have := memBytes[in.Code&sizeMask>>3]
 		if have != res.OrigSize {
 			f := faultf(ErrMemSize, eINVAL, "the instruction accesses %d bytes, the field has %d", have, res.OrigSize)
-			f.log = fmt.Sprintf("insn #%d (LDX/ST/STX) unexpected mem size: got %d, exp %d", i, have, res.OrigSize)
+			f.log = fmt.Sprintf("patched insn #%d (LDX/ST/STX) off %d -> %d\n", i, p.Old, res.New) +
+				fmt.Sprintf("insn #%d (LDX/ST/STX) unexpected mem size: got %d, exp %d", i, have, res.OrigSize)
 			return f
 		}
 		bits, ok := sizeBits(res.NewSize)
 		if !ok {
 			f := faultf(ErrMemSize, eINVAL, "no access of %d bytes exists", res.NewSize)
-			f.log = fmt.Sprintf("insn #%d (LDX/ST/STX) invalid new mem size: %d", i, res.NewSize)
+			f.log = fmt.Sprintf("patched insn #%d (LDX/ST/STX) off %d -> %d\n", i, p.Old, res.New) +
+				fmt.Sprintf("insn #%d (LDX/ST/STX) invalid new mem size: %d", i, res.NewSize)
 			return f
 		}
 		in.Code = in.Code&^sizeMask | bits

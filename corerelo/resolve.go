@@ -126,7 +126,7 @@ func (r *Resolver) resolve(rel *Relocation) error {
 	}
 	var f *fault
 	if rel.Local, f = parseSpec(r.local, rec); f != nil {
-		f.log = "parsing [" + utoa(uint32(rec.TypeID)) + "] " + kindWord(r.local.Kind(rec.TypeID)) + " " +
+		f.log += "\nparsing [" + utoa(uint32(rec.TypeID)) + "] " + kindWord(r.local.Kind(rec.TypeID)) + " " +
 			orAnon(r.local.Name(rec.TypeID)) + " + " + rec.Access + " failed: " + strconv.Itoa(f.errno)
 		return f.at(rec, StageParse)
 	}

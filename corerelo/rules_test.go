@@ -28,7 +28,10 @@ type step struct {
 	access string
 	kind   Kind
 	insn   *decode.Insn // default: r1 = imm, LD_IMM64 where the value is wide
+	high   int32        // second immediate of insn
 	want   want
+
+	fillOffset bool // insn gets the offset that the local BTF gives
 }
 
 type want struct {
@@ -38,19 +41,32 @@ type want struct {
 	memSize [2]int
 }
 
-func is(v uint64) want                             { return want{value: v} }
-func resized(v uint64, from, to int) want          { return want{value: v, memSize: [2]int{from, to}} }
-func fails(err error) want                         { return want{err: err} }
-func field(root *ty, access string, w want) step   { return step{root, access, FieldByteOffset, nil, w} }
-func exists(root *ty, access string, w want) step  { return step{root, access, FieldExists, nil, w} }
-func typ(root *ty, kind Kind, w want) step         { return step{root, "0", kind, nil, w} }
-func enumval(root *ty, access string, w want) step { return step{root, access, EnumvalValue, nil, w} }
-func (s step) as(kind Kind) step                   { s.kind = kind; return s }
+func is(v uint64) want                    { return want{value: v} }
+func resized(v uint64, from, to int) want { return want{value: v, memSize: [2]int{from, to}} }
+func fails(err error) want                { return want{err: err} }
+func field(root *ty, access string, w want) step {
+	return step{root: root, access: access, kind: FieldByteOffset, want: w}
+}
+func exists(root *ty, access string, w want) step {
+	return step{root: root, access: access, kind: FieldExists, want: w}
+}
+func typ(root *ty, kind Kind, w want) step { return step{root: root, access: "0", kind: kind, want: w} }
+func enumval(root *ty, access string, w want) step {
+	return step{root: root, access: access, kind: EnumvalValue, want: w}
+}
+func (s step) as(kind Kind) step { s.kind = kind; return s }
 
 // load makes the instruction a load of that many bytes at offset off.
 func (s step) load(size int, off int16) step {
 	return s.with(decode.Insn{Code: 0x61 | sizeCode(size), Dst: 1, Src: 2, Off: off})
 }
+
+// wide makes the instruction a LD_IMM64 of v.
+func (s step) wide(v uint64) step {
+	s.high = int32(uint32(v >> 32))
+	return s.with(decode.Insn{Code: opLdImm64, Dst: 1, Imm: int32(uint32(v))})
+}
+
 func (s step) with(in decode.Insn) step { s.insn = &in; return s }
 
 func sizeCode(size int) uint8 {
@@ -96,16 +112,19 @@ func (r rule) build(t testing.TB) fixture {
 
 // code returns the instruction of a step, holding what the local BTF gives.
 func (s step) code(local *btf.Spec, rec Record) []decode.Insn {
-	if s.insn != nil {
-		if s.insn.Code == opLdImm64 {
-			return []decode.Insn{*s.insn, {}}
-		}
-		return []decode.Insn{*s.insn}
-	}
 	var orig uint64
 	if spec, f := parseSpec(local, rec); f == nil && rec.Kind != TypeIDLocal {
 		res, _ := compute(rec, local.ByteOrder(), &spec, &spec)
 		orig = res.Orig
+	}
+	if s.fillOffset {
+		s.insn.Off = int16(orig)
+	}
+	if s.insn != nil {
+		if s.insn.Code == opLdImm64 {
+			return []decode.Insn{*s.insn, {Imm: s.high}}
+		}
+		return []decode.Insn{*s.insn}
 	}
 	if rec.Kind == EnumvalValue || rec.Kind == TypeIDTarget || rec.Kind == TypeIDLocal {
 		return []decode.Insn{{Code: opLdImm64, Dst: 1, Imm: int32(uint32(orig))}, {Imm: int32(uint32(orig >> 32))}}
@@ -116,6 +135,9 @@ func (s step) code(local *btf.Spec, rec Record) []decode.Insn {
 // run resolves and applies every record of the fixture and checks the answers.
 func (r rule) run(t *testing.T) {
 	f := r.build(t)
+	if r.order == nil {
+		compareRecorded(t, r.name, f, r.deviates)
+	}
 	resolver := NewResolver(f.local, Target{BTF: f.target})
 	for i, s := range r.steps {
 		rel, err := resolver.Resolve(f.records[i])

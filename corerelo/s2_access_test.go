@@ -61,9 +61,9 @@ func TestLocalSpec(t *testing.T) {
 
 	runRules(t, []rule{
 		{name: "S2.1 type kinds want exactly 0", target: []*ty{s}, steps: []step{
-			{s, "0:0", TypeExists, nil, fails(ErrInvalidRecord)},
-			{s, "00", TypeSize, nil, fails(ErrInvalidRecord)},
-			{s, "0", TypeExists, nil, is(1)},
+			field(s, "0:0", fails(ErrInvalidRecord)).as(TypeExists),
+			field(s, "00", fails(ErrInvalidRecord)).as(TypeSize),
+			typ(s, TypeExists, is(1)),
 		}},
 		{name: "S2.1 bad access string is a hard error", target: []*ty{s}, steps: []step{field(s, "0:", fails(ErrInvalidRecord))}},
 		{name: "S2.2 enumerator by index", target: []*ty{e}, steps: []step{enumval(e, "1", is(7))}},
@@ -85,7 +85,7 @@ func TestLocalSpec(t *testing.T) {
 		{name: "S3.3 anonymous root", target: []*ty{anon}, steps: []step{field(anon, "0:0", fails(ErrAnonymous))}},
 		{name: "S3.3 anonymous root of a type kind", target: []*ty{anon}, steps: []step{typ(anon, TypeExists, fails(ErrAnonymous))}},
 		{name: "S3.3 anonymous root of TYPE_ID_LOCAL", target: []*ty{s}, steps: []step{typ(s, TypeExists, is(1)), typ(anon, TypeIDLocal, is(6))}},
-		{name: "S1.4 unknown kind", target: []*ty{s}, steps: []step{{s, "0", 13, nil, fails(ErrUnsupported)}}},
+		{name: "S1.4 unknown kind", target: []*ty{s}, steps: []step{field(s, "0", fails(ErrUnsupported)).as(13)}},
 	})
 }
 

@@ -48,7 +48,7 @@ func TestCandidates(t *testing.T) {
 			field(both, "0:1", is(4)), field(both, "0:0", poisoned),
 		}},
 		{name: "S3.5 no match leaves the list", target: []*ty{s("foo___a", "x"), s("foo___b", "pad", "y")}, steps: []step{
-			{both, "0:2", FieldExists, nil, fails(ErrInvalidRecord)}, field(both, "0:1", is(4)),
+			exists(both, "0:2", fails(ErrInvalidRecord)), field(both, "0:1", is(4)),
 		}},
 		{name: "S3.5 pruning is per local type id", target: []*ty{s("foo___a", "x"), s("foo___b", "pad", "y")}, steps: []step{
 			field(both, "0:0", is(0)), field(s("foo___local", "x", "y"), "0:1", is(4)),

@@ -173,7 +173,7 @@ func parseSpec(local *btf.Spec, rec Record) (Spec, *fault) {
 		return spec, spec.parseEnumerator(t)
 	}
 	if !rec.Kind.IsField() {
-		return spec, faultf(ErrUnsupported, eOPNOTSUPP, "kind %d", uint32(rec.Kind))
+		return spec, faultf(ErrUnsupported, eINVAL, "kind %d", uint32(rec.Kind))
 	}
 	return spec, spec.parseField(t)
 }
@@ -218,7 +218,10 @@ func (s *Spec) parseField(t *btf.Type) *fault {
 				return f
 			}
 		default:
-			return faultf(ErrInvalidRecord, eINVAL, "step %d goes into %s", i+1, typeText(s.BTF, t.ID))
+			f := faultf(ErrInvalidRecord, eINVAL, "step %d goes into %s", i+1, typeText(s.BTF, t.ID))
+			f.log = "relo for [" + utoa(uint32(s.Root)) + "]  (at idx " + strconv.Itoa(i+1) + ") captures type [" +
+				utoa(uint32(t.ID)) + "] of unexpected kind " + kindWord(t.Kind)
+			return f
 		}
 		if t == nil {
 			return faultf(ErrInvalidRecord, eINVAL, "step %d leads to no type", i+1)

@@ -13,6 +13,7 @@
 //   {"object","btf","program","relo","insn","kind","old","new","result",
 //    "mem_size"?,"local","target"?,"candidates"}
 //
+// Numbers are 64 bits unsigned; 32-bit immediates are sign-extended to that.
 // program is the function (a subprogram too), relo the number of the record in
 // its section of .BTF.ext, insn the index inside of the function. Of results
 // "poison" and "error", old and new are null, and insn is null where libbpf does
@@ -21,7 +22,6 @@
 //
 // Build: cc -O2 -o core_libbpf core_libbpf.c -lbpf -lelf -lz
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -169,14 +169,11 @@ static void read_message(const char *msg)
 		cur.has_values = true;
 		cur.old_value = old_value;
 		cur.new_value = new_value;
-		// Old versions print 32-bit immediates signed.
-		if (strchr(strchr(msg, ')') + 1, '-') && !strcmp(field, "imm")) {
-			long long old_signed, new_signed;
-
-			if (sscanf(strchr(msg, ')'), ") imm %lld -> %lld", &old_signed, &new_signed) == 2) {
-				cur.old_value = old_signed;
-				cur.new_value = new_signed;
-			}
+		// 32-bit immediates are printed signed, unsigned or with all 64
+		// bits of the new value, as the version likes.
+		if (!strcmp(field, "imm")) {
+			cur.old_value = (int64_t)(int32_t)old_value;
+			cur.new_value = (int64_t)(int32_t)new_value;
 		}
 	} else if (sscanf(msg, "substituting insn #%d w/", &insn) == 1) {
 		cur.result = RESULT_POISON;
