@@ -1,0 +1,207 @@
+package maps
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Spec says what map to create, in the terms of union bpf_attr of BPF_MAP_CREATE.
+type Spec struct {
+	Name       string
+	Type       uapi.MapType
+	KeySize    uint32 // bytes
+	ValueSize  uint32 // bytes
+	MaxEntries uint32 // elements; bytes for ring buffers; pages for arenas
+	Flags      uint32 // uapi.MapNoPrealloc, ...
+	Extra      uint64 // map_extra: hash functions of a bloom filter, address of an arena
+	NumaNode   int32  // read only with uapi.MapNumaNode
+
+	// BTF and the type ids of key and value are optional. They give the value's special fields.
+	BTF                *btf.Spec
+	KeyType, ValueType btf.ID
+
+	// Inner is the template of the maps an array or hash of maps may hold.
+	Inner *Spec
+
+	// Data marks a data section of an object (.data, .bss, .rodata) for messages.
+	Data bool
+}
+
+// ConsumeMode says when the simulated user space reads ring and perf buffers.
+type ConsumeMode uint8
+
+const (
+	// ConsumeEachRun reads everything at the end of every run. The default.
+	ConsumeEachRun ConsumeMode = iota
+	// ConsumeAtOnce reads every record as soon as it is complete: the buffer never fills.
+	ConsumeAtOnce
+	// ConsumeNever reads nothing: records pile up until the buffer is full.
+	ConsumeNever
+)
+
+// AllCPUs in place of a CPU number marks an operation of user space: values of per-CPU maps
+// then hold the copies of all CPUs, each rounded up to 8 bytes.
+const AllCPUs = -1
+
+// OK is the Errno of an operation that succeeded.
+const OK uapi.Errno = 0
+
+// Env is what the maps of one machine share. Fill in Mem and CPUs before the first
+// [New]; the other fields are optional. The zero value is not usable.
+type Env struct {
+	Mem           *mem.Memory
+	CPUs          int    // possible CPUs, at least 1
+	Seed          uint64 // for what the kernel draws at random (seed of a bloom filter's hash)
+	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
+	Consume       ConsumeMode
+	// PerfBytes is the room of each CPU's perf buffer in bytes; 0 = unlimited.
+	PerfBytes uint64
+	// PageSize of the target in bytes; 0 = 4096.
+	PageSize uint32
+	// KernelBTF gives the layout of struct bpf_map, so that a program may read a map's attributes
+	// through its pointer. Without it such reads fault.
+	KernelBTF *btf.Spec
+	// FreeField is called when an element is deleted or overwritten for each special field in it that
+	// owns something (timers, kptrs, lists, ...), before the field is zeroed. addr is the
+	// guest address of the field.
+	FreeField func(m Map, s Special, addr uint64)
+	// ValidDev reports whether a network device exists; nil accepts every index above 0.
+	ValidDev func(ifindex uint32) bool
+
+	maps   []Map
+	byAddr map[uint64]Map
+	seq    uint64
+	err    error
+}
+
+// Maps returns all maps in the order of their creation.
+func (e *Env) Maps() []Map { return slices.Clone(e.maps) }
+
+// ByAddr returns the map whose handle is at a guest address: what a program passes as a map pointer.
+func (e *Env) ByAddr(addr uint64) (Map, bool) {
+	m, ok := e.byAddr[addr]
+	return m, ok
+}
+
+// ByID returns the map with that id.
+func (e *Env) ByID(id uint32) (Map, bool) {
+	if id == 0 || uint64(id) > uint64(len(e.maps)) {
+		return nil, false
+	}
+	return e.maps[id-1], true
+}
+
+// Err returns the first failure of the simulation itself, such as simulated memory that ran
+// out in the middle of an operation. The operation then reported ENOMEM to the program, but
+// the kernel might have succeeded: the run's result is not to be trusted.
+func (e *Env) Err() error { return e.err }
+
+func (e *Env) fail(err error) uapi.Errno {
+	if e.err == nil {
+		e.err = err
+	}
+	return uapi.ENOMEM
+}
+
+func (e *Env) pageSize() uint32 {
+	if e.PageSize == 0 {
+		return 4096
+	}
+	return e.PageSize
+}
+
+// nextSeq numbers records of all maps in the order of their completion, from 1 on.
+func (e *Env) nextSeq() uint64 {
+	e.seq++
+	return e.seq
+}
+
+// atLeast reports whether the target is kernel a.b or newer; an unknown version is the newest.
+func (e *Env) atLeast(a, b uint32) bool {
+	return e.KernelVersion == 0 || e.KernelVersion>>8 >= a<<8|b
+}
+
+// EndRun ends a run for every map, in the order of creation: see [Map.EndRun].
+func (e *Env) EndRun() {
+	for _, m := range e.maps {
+		m.EndRun()
+	}
+}
+
+// Snapshot is the state of all maps of an Env, without the bytes that live in simulated memory.
+type Snapshot struct {
+	maps   []Map
+	states []any
+	byAddr map[uint64]Map
+	seq    uint64
+	err    error
+}
+
+// Snapshot records the state of all maps. It is complete only together with a snapshot of the
+// memory taken at the same moment.
+func (e *Env) Snapshot() *Snapshot {
+	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), seq: e.seq, err: e.err}
+	for _, m := range e.maps {
+		s.states = append(s.states, m.Snapshot())
+	}
+	return s
+}
+
+// Restore brings all maps back to a snapshot taken from this Env. Restore the memory first. Maps
+// created since are forgotten.
+func (e *Env) Restore(s *Snapshot) {
+	e.maps, e.byAddr, e.seq, e.err = slices.Clone(s.maps), maps.Clone(s.byAddr), s.seq, s.err
+	for i, m := range e.maps {
+		m.Restore(s.states[i])
+	}
+}
+
+// NotSimulated refuses a map type by name.
+type NotSimulated struct {
+	Map  string
+	Type uapi.MapType
+}
+
+// Error names the map and its type.
+func (e *NotSimulated) Error() string {
+	return fmt.Sprintf("map %s: type %s is not simulated", e.Map, e.Type)
+}
+
+// CreateError is the refusal of BPF_MAP_CREATE, with the errno the kernel gives.
+type CreateError struct {
+	Map    string
+	Type   uapi.MapType
+	Errno  uapi.Errno
+	Detail string // which attribute is wrong and what would be right
+}
+
+// Error names the map, the errno and the attribute.
+func (e *CreateError) Error() string {
+	return fmt.Sprintf("map %s (%s): %s: %s", e.Map, e.Type, e.Errno, e.Detail)
+}
+
+// Unwrap returns the errno.
+func (e *CreateError) Unwrap() error { return e.Errno }
+
+// ErrLimit is the kind of a refusal by this simulation (not by the kernel) for size.
+var ErrLimit = errors.New("larger than the simulated memory")
+
+// LimitError refuses a map that cannot fit the simulated memory, although a kernel might create it.
+type LimitError struct {
+	Map         string
+	Need, Limit uint64 // bytes
+}
+
+// Error gives both sizes.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("map %s needs %d bytes, the limit is %d: %v", e.Map, e.Need, e.Limit, ErrLimit)
+}
+
+// Unwrap returns ErrLimit.
+func (e *LimitError) Unwrap() error { return ErrLimit }

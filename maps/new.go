@@ -1,0 +1,77 @@
+package maps
+
+import "github.com/bpfrun/bpfrun/uapi"
+
+// constructors by type. A type that is not here is not simulated.
+var constructors = map[uapi.MapType]func(base) (Map, error){
+	uapi.MapTypeHash:                newHash,
+	uapi.MapTypePercpuHash:          newHash,
+	uapi.MapTypeLRUHash:             newHash,
+	uapi.MapTypeLRUPercpuHash:       newHash,
+	uapi.MapTypeArray:               newArray,
+	uapi.MapTypePercpuArray:         newArray,
+	uapi.MapTypeProgArray:           newRefArray,
+	uapi.MapTypeCgroupArray:         newRefArray,
+	uapi.MapTypeXskmap:              newRefArray,
+	uapi.MapTypeReuseportSockarray:  newRefArray,
+	uapi.MapTypePerfEventArray:      newPerf,
+	uapi.MapTypeStackTrace:          newStackTrace,
+	uapi.MapTypeArrayOfMaps:         newArrayOfMaps,
+	uapi.MapTypeHashOfMaps:          newHashOfMaps,
+	uapi.MapTypeRingbuf:             newRingbuf,
+	uapi.MapTypeUserRingbuf:         newUserRing,
+	uapi.MapTypeQueue:               newQueue,
+	uapi.MapTypeStack:               newQueue,
+	uapi.MapTypeBloomFilter:         newBloom,
+	uapi.MapTypeLPMTrie:             newTrie,
+	uapi.MapTypeDevmap:              newDevmap,
+	uapi.MapTypeDevmapHash:          newDevmap,
+	uapi.MapTypeCpumap:              newDevmap,
+	uapi.MapTypeSkStorage:           newStorage,
+	uapi.MapTypeTaskStorage:         newStorage,
+	uapi.MapTypeInodeStorage:        newStorage,
+	uapi.MapTypeCgrpStorage:         newStorage,
+	uapi.MapTypeCgroupStorage:       newCgroupStorage,
+	uapi.MapTypePercpuCgroupStorage: newCgroupStorage,
+	uapi.MapTypeArena:               newArena,
+	uapi.MapTypeStructOps:           newStructOps,
+	uapi.MapTypeInsnArray:           newInsnArray,
+}
+
+// Simulated reports whether New knows the type.
+func Simulated(t uapi.MapType) bool {
+	_, ok := constructors[t]
+	return ok
+}
+
+// New creates a map as BPF_MAP_CREATE does. Errors are a *NotSimulated, a *CreateError with the
+// kernel's errno, a *LimitError, or a failure of the simulated memory.
+func New(env *Env, s Spec) (Map, error) {
+	create, ok := constructors[s.Type]
+	if !ok {
+		return nil, &NotSimulated{Map: s.Name, Type: s.Type}
+	}
+	if env.CPUs < 1 {
+		env.CPUs = 1
+	}
+	b := base{env: env, spec: s, id: uint32(len(env.maps)) + 1}
+	if s.Extra != 0 && s.Type != uapi.MapTypeBloomFilter && s.Type != uapi.MapTypeArena {
+		return nil, b.refuse(uapi.EINVAL, "map_extra must be 0 for this type")
+	}
+	view, err := b.newHandle()
+	if err != nil {
+		return nil, err
+	}
+	m, err := create(b)
+	if err != nil {
+		env.Mem.Free(b.handle)
+		return nil, err
+	}
+	view.m = m
+	if env.byAddr == nil {
+		env.byAddr = make(map[uint64]Map)
+	}
+	env.maps = append(env.maps, m)
+	env.byAddr[m.Addr()] = m
+	return m, nil
+}

@@ -1,0 +1,158 @@
+package maps
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// refArray is a map whose elements are what file descriptors name: programs, cgroups, sockets. The
+// values are Go values here; nil is an empty slot.
+type refArray struct {
+	base
+	slots []any
+}
+
+const (
+	xskFlags       = uapi.MapNumaNode | uapi.MapRdonly | uapi.MapWronly
+	reuseportFlags = uapi.MapNumaNode | accessFlags
+	// refLimit is the most slots this simulation gives such a map.
+	refLimit = 1 << 24
+)
+
+func newRefArray(b base) (Map, error) {
+	s := &b.spec
+	var err *CreateError
+	switch s.Type {
+	case uapi.MapTypeXskmap:
+		switch {
+		case s.MaxEntries == 0 || s.KeySize != 4 || s.ValueSize != 4:
+			err = b.refuse(uapi.EINVAL, "an xskmap needs key_size 4, value_size 4 and max_entries")
+		case s.Flags&^uint32(xskFlags) != 0:
+			err = b.refuseFlags(xskFlags)
+		}
+	case uapi.MapTypeReuseportSockarray:
+		if s.ValueSize != 4 && s.ValueSize != 8 {
+			err = b.refuse(uapi.EINVAL, "value_size must be 4 or 8")
+		} else {
+			err = b.checkArray(false)
+		}
+	default:
+		err = b.checkFDArray()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.MaxEntries > refLimit {
+		return nil, &LimitError{Map: s.Name, Need: uint64(s.MaxEntries) * 8, Limit: refLimit * 8}
+	}
+	a := &refArray{base: b, slots: make([]any, s.MaxEntries)}
+	a.self = a
+	return a, nil
+}
+
+// checkFDArray is fd_array_map_alloc_check.
+func (b *base) checkFDArray() *CreateError {
+	switch {
+	case b.spec.ValueSize != 4:
+		return b.refuse(uapi.EINVAL, "value_size must be 4: elements are file descriptors")
+	case b.spec.Flags&(uapi.MapRdonlyProg|uapi.MapWronlyProg) != 0:
+		return b.refuse(uapi.EINVAL, "BPF_F_RDONLY_PROG and BPF_F_WRONLY_PROG are not supported")
+	}
+	return b.checkArray(false)
+}
+
+func (a *refArray) index(key []byte) (uint32, bool) {
+	if len(key) < 4 {
+		return 0, false
+	}
+	i := a.env.Mem.ByteOrder().Uint32(key)
+	return i, uint64(i) < uint64(len(a.slots))
+}
+
+// Lookup finds nothing for a program: the verifier admits lookups of xskmaps and sock arrays only,
+// whose elements are sockets and live in the kernel, not here.
+func (a *refArray) Lookup(int, []byte) (uint64, uapi.Errno) { return 0, uapi.EOPNOTSUPP }
+
+// Update from bytes needs a file descriptor and is refused; see SetRef.
+func (a *refArray) Update(_ int, key, _ []byte, flags uint64) uapi.Errno {
+	if e := a.check(key, flags); e != OK {
+		return e
+	}
+	return uapi.EBADF
+}
+
+func (a *refArray) check(key []byte, flags uint64) uapi.Errno {
+	_, ok := a.index(key)
+	switch {
+	case flags > uapi.Exist, flags != uapi.Any && a.isFD():
+		return uapi.EINVAL
+	case !ok:
+		return uapi.E2BIG
+	}
+	return OK
+}
+
+func (a *refArray) isFD() bool {
+	return a.spec.Type == uapi.MapTypeProgArray || a.spec.Type == uapi.MapTypeCgroupArray
+}
+
+func (a *refArray) Delete(key []byte) uapi.Errno {
+	i, ok := a.index(key)
+	switch {
+	case !ok && a.spec.Type == uapi.MapTypeXskmap:
+		return uapi.EINVAL // xsk_map_delete_elem
+	case !ok:
+		return uapi.E2BIG // __fd_array_map_delete_elem
+	case a.slots[i] == nil && a.spec.Type != uapi.MapTypeXskmap:
+		return uapi.ENOENT
+	}
+	a.slots[i] = nil
+	return OK
+}
+
+func (a *refArray) NextKey(key []byte) ([]byte, uapi.Errno) {
+	return nextIndex(a.env, key, a.spec.MaxEntries)
+}
+
+// Ref returns what is in a slot.
+func (a *refArray) Ref(index uint32) (any, bool) {
+	if uint64(index) >= uint64(len(a.slots)) || a.slots[index] == nil {
+		return nil, false
+	}
+	return a.slots[index], true
+}
+
+// SetRef stores v as user space does: E2BIG out of range; nil deletes.
+func (a *refArray) SetRef(index uint32, v any) uapi.Errno {
+	if uint64(index) >= uint64(len(a.slots)) {
+		return uapi.E2BIG
+	}
+	a.slots[index] = v
+	return OK
+}
+
+// Prog and SetProg are Ref and SetRef under the names of [ProgArray].
+func (a *refArray) Prog(index uint32) (any, bool)             { return a.Ref(index) }
+func (a *refArray) SetProg(index uint32, prog any) uapi.Errno { return a.SetRef(index, prog) }
+
+// Entries have a Ref and no Value.
+func (a *refArray) Entries() []Entry {
+	var out []Entry
+	for i, v := range a.slots {
+		if v != nil {
+			out = append(out, Entry{Key: a.env.key32(uint32(i)), Ref: v})
+		}
+	}
+	return out
+}
+
+func (a *refArray) Snapshot() any { return slices.Clone(a.slots) }
+func (a *refArray) Restore(v any) { copy(a.slots, v.([]any)) }
+
+// key32 encodes an index as a key.
+func (e *Env) key32(i uint32) []byte {
+	k := make([]byte, 4)
+	e.Mem.ByteOrder().PutUint32(k, i)
+	return k
+}

@@ -1,0 +1,269 @@
+package maps
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// ringbuf is BPF_MAP_TYPE_RINGBUF (kernel/bpf/ringbuf.c). Positions count bytes since creation, as the
+// kernel's consumer and producer positions do, with 8 bytes of header per record and records rounded up to 8 bytes; the
+// bytes themselves are not in a ring: each record is a region of its own, which ends at submit or discard.
+type ringbuf struct {
+	base
+	mask    uint64
+	cons    uint64 // position user space has read up to
+	prod    uint64 // position of the next record
+	pending []ringRec
+	records []Record
+	byAddr  map[uint64]int // address of an open record -> index into pending, counted from first
+	first   int            // index of pending[0] since creation
+}
+
+// ringRec is a record user space has not read yet.
+type ringRec struct {
+	addr  uint64 // of the bytes; 0 when complete
+	len   uint64 // in the ring, with header
+	state ringState
+	rec   Record
+	size  uint64
+}
+
+type ringState uint8
+
+const (
+	ringOpen ringState = iota
+	ringSubmitted
+	ringDiscarded
+)
+
+const (
+	ringFlags     = uapi.MapNumaNode
+	ringMaxRecord = 1<<32/4 - 1 // RINGBUF_MAX_RECORD_SZ = UINT_MAX/4
+)
+
+// checkRing is ringbuf_map_alloc.
+func (b *base) checkRing(flags uint32) *CreateError {
+	s := &b.spec
+	switch {
+	case s.Flags&^flags != 0:
+		return b.refuseFlags(flags)
+	case s.KeySize != 0 || s.ValueSize != 0:
+		return b.refuse(uapi.EINVAL, "key_size and value_size must be 0")
+	case s.MaxEntries == 0 || s.MaxEntries&(s.MaxEntries-1) != 0 || s.MaxEntries%b.env.pageSize() != 0:
+		return b.refuse(uapi.EINVAL, "max_entries is the size in bytes: a power of two and a multiple of the page size")
+	}
+	return nil
+}
+
+func newRingbuf(b base) (Map, error) {
+	flags := uint32(ringFlags)
+	if b.spec.Flags&uapi.MapRbOverwrite != 0 && b.env.atLeast(6, 19) {
+		return nil, &NotSimulated{Map: b.spec.Name + " with BPF_F_RB_OVERWRITE", Type: b.spec.Type}
+	}
+	if err := b.checkRing(flags); err != nil {
+		return nil, err
+	}
+	r := &ringbuf{base: b, mask: uint64(b.spec.MaxEntries) - 1, byAddr: make(map[uint64]int)}
+	r.self = r
+	return r, nil
+}
+
+// reserve makes room for a record (__bpf_ringbuf_reserve).
+func (r *ringbuf) reserve(size uint64) (int, bool) {
+	if size > ringMaxRecord {
+		return 0, false
+	}
+	n := (size + uapi.RingbufHdrSize + 7) &^ 7
+	if n > r.mask+1 {
+		return 0, false
+	}
+	// The oldest record that is not read yet bounds both the distance to the consumer and to the
+	// oldest open record.
+	if r.prod+n-r.cons > r.mask {
+		return 0, false
+	}
+	r.prod += n
+	r.pending = append(r.pending, ringRec{len: n, size: size})
+	return r.first + len(r.pending) - 1, true
+}
+
+func (r *ringbuf) at(i int) *ringRec { return &r.pending[i-r.first] }
+
+func (r *ringbuf) Reserve(size, flags uint64) (uint64, bool) {
+	if flags != 0 {
+		return 0, false
+	}
+	i, ok := r.reserve(size)
+	if !ok {
+		return 0, false
+	}
+	// A record of size 0 still has an address.
+	reg, err := r.env.Mem.Alloc(max(size, 1), mem.Region{Kind: mem.RingbufRecord, Name: r.spec.Name, Owner: r})
+	if err != nil {
+		r.env.fail(err)
+		r.at(i).state = ringDiscarded
+		return 0, false
+	}
+	if size == 0 {
+		_ = r.env.Mem.SetBounds(reg, reg.Base, reg.Base)
+	}
+	r.at(i).addr = reg.Base
+	r.byAddr[reg.Base] = i
+	return reg.Base, true
+}
+
+func (r *ringbuf) finish(addr uint64, state ringState) uapi.Errno {
+	i, ok := r.byAddr[addr]
+	if !ok {
+		return uapi.ENOENT
+	}
+	delete(r.byAddr, addr)
+	rec := r.at(i)
+	rec.state, rec.addr = state, 0
+	if reg := r.region0(addr, rec.size); reg != nil {
+		if state == ringSubmitted {
+			rec.rec = Record{Seq: r.env.nextSeq(), Data: slices.Clone(r.env.Mem.Bytes(reg))}
+		}
+		r.env.Mem.Free(reg)
+	}
+	r.done()
+	return OK
+}
+
+// region0 finds the region of an open record; one of size 0 contains no address, so it is found as a neighbour.
+func (r *ringbuf) region0(addr, size uint64) *mem.Region {
+	if size != 0 {
+		return r.env.Mem.Find(addr)
+	}
+	if reg, _, _ := r.env.Mem.Nearest(addr); reg != nil && reg.Base == addr && !reg.Freed {
+		return reg
+	}
+	return nil
+}
+
+func (r *ringbuf) done() {
+	if r.env.Consume == ConsumeAtOnce {
+		r.Consume()
+	}
+}
+
+// Submit and Discard accept every flag, as the kernel does: they only say whether to wake user space.
+func (r *ringbuf) Submit(addr, _ uint64) uapi.Errno  { return r.finish(addr, ringSubmitted) }
+func (r *ringbuf) Discard(addr, _ uint64) uapi.Errno { return r.finish(addr, ringDiscarded) }
+
+func (r *ringbuf) Output(data []byte, flags uint64) uapi.Errno {
+	if flags&^(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
+		return uapi.EINVAL
+	}
+	i, ok := r.reserve(uint64(len(data)))
+	if !ok {
+		return uapi.EAGAIN
+	}
+	rec := r.at(i)
+	rec.state, rec.rec = ringSubmitted, Record{Seq: r.env.nextSeq(), Data: slices.Clone(data)}
+	r.done()
+	return OK
+}
+
+func (r *ringbuf) Query(flags uint64) uint64 {
+	switch flags {
+	case uapi.RbAvailData:
+		return r.prod - r.cons
+	case uapi.RbRingSize:
+		return r.mask + 1
+	case uapi.RbConsPos:
+		return r.cons
+	case uapi.RbProdPos:
+		return r.prod
+	}
+	return 0
+}
+
+func (r *ringbuf) Open() []uint64 {
+	var out []uint64
+	for i := range r.pending {
+		if r.pending[i].state == ringOpen && r.pending[i].addr != 0 {
+			out = append(out, r.pending[i].addr)
+		}
+	}
+	return out
+}
+
+// Consume reads up to the oldest open record, which blocks those behind it.
+func (r *ringbuf) Consume() {
+	for len(r.pending) > 0 && r.pending[0].state != ringOpen {
+		p := &r.pending[0]
+		if p.state == ringSubmitted {
+			r.records = append(r.records, p.rec)
+		}
+		r.cons += p.len
+		r.first++
+		r.pending = r.pending[1:]
+	}
+}
+
+func (r *ringbuf) EndRun() {
+	if r.env.Consume != ConsumeNever {
+		r.Consume()
+	}
+}
+
+func (r *ringbuf) Records() []Record {
+	out := slices.Clone(r.records)
+	for i := range r.pending {
+		if r.pending[i].state == ringOpen {
+			break
+		}
+		if r.pending[i].state == ringSubmitted {
+			out = append(out, r.pending[i].rec)
+		}
+	}
+	return out
+}
+
+// TakeRecords reads everything that is complete and forgets it.
+func (r *ringbuf) TakeRecords() []Record {
+	r.Consume()
+	out := r.records
+	r.records = nil
+	return out
+}
+
+func (r *ringbuf) Lookup(int, []byte) (uint64, uapi.Errno)       { return 0, uapi.ENOTSUPP }
+func (r *ringbuf) Update(int, []byte, []byte, uint64) uapi.Errno { return uapi.ENOTSUPP }
+func (r *ringbuf) Delete([]byte) uapi.Errno                      { return uapi.ENOTSUPP }
+func (r *ringbuf) NextKey([]byte) ([]byte, uapi.Errno)           { return nil, uapi.ENOTSUPP }
+
+type ringbufState struct {
+	cons, prod uint64
+	pending    []ringRec
+	records    []Record
+	byAddr     map[uint64]int
+	first      int
+}
+
+func (r *ringbuf) Snapshot() any {
+	return ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first}
+}
+
+func (r *ringbuf) Restore(v any) {
+	s := v.(ringbufState)
+	r.cons, r.prod, r.first = s.cons, s.prod, s.first
+	r.pending, r.records, r.byAddr = slices.Clone(s.pending), slices.Clone(s.records), cloneMap(s.byAddr)
+}
+
+// RingSize rounds a wanted size in bytes as libbpf does for max_entries of ring buffers: up to a power
+// of two and a multiple of the page size, 0 stays 0, and what does not fit 32 bits stays as it is.
+func RingSize(n, page uint32) uint32 {
+	if n == 0 {
+		return 0
+	}
+	for size := uint64(page); size < 1<<32; size *= 2 {
+		if size >= uint64(n) {
+			return uint32(size)
+		}
+	}
+	return n
+}

@@ -1,0 +1,207 @@
+package maps
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+const (
+	chunkBytes = 32 << 10 // of values in one region, roughly
+	chunkSlots = 64
+	valueGap   = 16   // bytes of redzone between values
+	limboSize  = 4096 // freed slots of a map whose reuse is delayed
+	noSlot     = ^uint32(0)
+)
+
+// slab hands out slots: places for a value, or for one copy per CPU, in simulated memory.
+// Chunks of slots are allocated as they are needed and never given back.
+type slab struct {
+	mem    *mem.Memory
+	region mem.Region // template
+	size   uint64     // bytes of a value
+	stride uint64
+	copies uint64 // values per slot
+	shift  uint   // slots per chunk is 1<<shift
+	// delayed says that a freed slot is reused only after limboSize others or the end of the run.
+	delayed bool
+
+	chunks []chunk
+	used   uint32   // slots handed out so far; the next fresh one
+	free   []uint32 // last freed first
+	limbo  []uint32 // freed, oldest first; only when delayed
+	dirty  []uint32 // freed in this run and not inaccessible yet
+	state  []slotState
+}
+
+type chunk struct {
+	base uint64
+	data []byte // host view of the region
+	r    *mem.Region
+}
+
+type slotState uint8
+
+const (
+	slotLive     slotState = 1 << iota
+	slotPoisoned           // memory is marked freed
+	slotDirty              // in slab.dirty
+)
+
+func newSlab(m *mem.Memory, r mem.Region, size, copies uint64, maxSlots uint64) slab {
+	s := slab{mem: m, region: r, size: size, stride: (size+7)&^7 + valueGap, copies: copies}
+	for s.shift < 6 && s.stride*copies<<(s.shift+1) <= chunkBytes && uint64(1)<<s.shift < maxSlots {
+		s.shift++
+	}
+	return s
+}
+
+// alloc returns a slot. Its bytes are whatever they were: zero when fresh.
+func (s *slab) alloc() (uint32, error) {
+	if len(s.limbo) > limboSize {
+		s.free = append(s.free, s.limbo[0])
+		s.limbo = s.limbo[1:]
+	}
+	var slot uint32
+	if n := len(s.free); n > 0 {
+		slot = s.free[n-1]
+		s.free = s.free[:n-1]
+	} else {
+		if uint64(s.used)>>s.shift >= uint64(len(s.chunks)) {
+			if err := s.addChunk(); err != nil {
+				return 0, err
+			}
+		}
+		slot = s.used
+		s.used++
+	}
+	if s.state[slot]&slotPoisoned != 0 {
+		c, i := s.at(slot)
+		for k := range s.copies {
+			s.mem.ReviveElem(c.r, i+k)
+		}
+	}
+	s.state[slot] = s.state[slot]&slotDirty | slotLive
+	return slot, nil
+}
+
+func (s *slab) addChunk() error {
+	n := uint64(1) << s.shift
+	r, err := s.mem.AllocArray(n*s.copies, s.size, s.stride, s.region)
+	if err != nil {
+		return err
+	}
+	for i := range n * s.copies {
+		s.mem.FreeElem(r, i)
+	}
+	s.chunks = append(s.chunks, chunk{base: r.Base, data: s.mem.Bytes(r), r: r})
+	for range n {
+		s.state = append(s.state, slotPoisoned)
+	}
+	return nil
+}
+
+// release frees a live slot. Its memory stays accessible until endRun.
+func (s *slab) release(slot uint32) {
+	st := s.state[slot] &^ slotLive
+	if st&slotDirty == 0 {
+		st |= slotDirty
+		s.dirty = append(s.dirty, slot)
+	}
+	s.state[slot] = st
+	if s.delayed {
+		s.limbo = append(s.limbo, slot)
+	} else {
+		s.free = append(s.free, slot)
+	}
+}
+
+// retire makes a slot that is not live but not free either (a spare) inaccessible at the end of the run.
+func (s *slab) retire(slot uint32) {
+	if s.state[slot] &^= slotLive; s.state[slot]&slotDirty == 0 {
+		s.state[slot] |= slotDirty
+		s.dirty = append(s.dirty, slot)
+	}
+}
+
+// revive takes a retired slot back into use.
+func (s *slab) revive(slot uint32) {
+	if s.state[slot]&slotPoisoned != 0 {
+		c, i := s.at(slot)
+		for k := range s.copies {
+			s.mem.ReviveElem(c.r, i+k)
+		}
+	}
+	s.state[slot] = s.state[slot]&slotDirty | slotLive
+}
+
+// endRun makes every slot freed during the run inaccessible.
+func (s *slab) endRun() {
+	for _, slot := range s.dirty {
+		s.state[slot] &^= slotDirty
+		if s.state[slot]&(slotLive|slotPoisoned) != 0 {
+			continue
+		}
+		c, i := s.at(slot)
+		for k := range s.copies {
+			s.mem.FreeElem(c.r, i+k)
+		}
+		s.state[slot] |= slotPoisoned
+	}
+	s.dirty = s.dirty[:0]
+	if len(s.limbo) > 0 {
+		// Oldest last, so that it is reused first.
+		slices.Reverse(s.limbo)
+		s.free = append(s.free, s.limbo...)
+		s.limbo = nil
+	}
+}
+
+// at returns the chunk of a slot and the index of its first element there.
+func (s *slab) at(slot uint32) (*chunk, uint64) {
+	return &s.chunks[slot>>s.shift], uint64(slot&(1<<s.shift-1)) * s.copies
+}
+
+// addr returns the guest address of a slot's value for one copy.
+func (s *slab) addr(slot uint32, copy int) uint64 {
+	return s.chunks[slot>>s.shift].base + (uint64(slot&(1<<s.shift-1))*s.copies+uint64(copy))*s.stride
+}
+
+// bytes returns the host view of the same.
+func (s *slab) bytes(slot uint32, copy int) []byte {
+	c, i := s.at(slot)
+	off := (i + uint64(copy)) * s.stride
+	return c.data[off : off+s.size : off+s.size]
+}
+
+// slotOf returns the slot and the copy that contain a guest address.
+func (s *slab) slotOf(addr uint64) (slot uint32, copy int, ok bool) {
+	for ci := range s.chunks {
+		i, _, ok := s.chunks[ci].r.Elem(addr)
+		if ok {
+			return uint32(ci)<<s.shift + uint32(i/s.copies), int(i % s.copies), true
+		}
+	}
+	return 0, 0, false
+}
+
+// note tells watches that trusted code wrote a value.
+func (s *slab) note(slot uint32, copy int) {
+	s.mem.NoteWrite(s.addr(slot, copy), s.size)
+}
+
+type slabState struct {
+	chunks             []chunk
+	used               uint32
+	free, limbo, dirty []uint32
+	state              []slotState
+}
+
+func (s *slab) snapshot() slabState {
+	return slabState{slices.Clone(s.chunks), s.used, slices.Clone(s.free), slices.Clone(s.limbo), slices.Clone(s.dirty), slices.Clone(s.state)}
+}
+
+func (s *slab) restore(t slabState) {
+	s.chunks, s.used = slices.Clone(t.chunks), t.used
+	s.free, s.limbo, s.dirty, s.state = slices.Clone(t.free), slices.Clone(t.limbo), slices.Clone(t.dirty), slices.Clone(t.state)
+}

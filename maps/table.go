@@ -1,0 +1,100 @@
+package maps
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// table is keyed values in simulated memory: what hashes, tries, device hashes and local
+// storage have in common.
+type table struct {
+	slab
+	index
+	live live
+}
+
+// add makes an element for a key that has none.
+func (t *table) add(h uint32, key []byte) (uint32, error) {
+	slot, err := t.alloc()
+	if err != nil {
+		return 0, err
+	}
+	t.insert(h, slot, key)
+	t.live.set(slot)
+	return slot, nil
+}
+
+// drop removes the element of a slot.
+func (t *table) drop(h, slot uint32) {
+	t.remove(h, slot)
+	t.live.clear(slot)
+	t.release(slot)
+}
+
+// nextKey returns the key after key in slot order.
+func (t *table) nextKey(key []byte) ([]byte, uapi.Errno) {
+	next := uint32(0)
+	if key != nil {
+		if slot := t.find(hashKey(key), key); slot != noSlot {
+			next = slot + 1
+		}
+	}
+	slot := t.live.from(next)
+	if slot == noSlot {
+		return nil, uapi.ENOENT
+	}
+	return bytes.Clone(t.key(slot)), OK
+}
+
+func (t *table) walk(cpu int, c *Cursor) (key []byte, addr uint64, ok bool) {
+	if c.next == noSlot {
+		return nil, 0, false
+	}
+	slot := t.live.from(c.next)
+	if slot == noSlot {
+		c.next = noSlot
+		return nil, 0, false
+	}
+	c.next = slot + 1
+	if cpu < 0 || uint64(cpu) >= t.copies {
+		cpu = 0
+	}
+	return t.key(slot), t.addr(slot, cpu), true
+}
+
+func (t *table) keyOf(addr uint64) (key []byte, cpu int, ok bool) {
+	slot, cpu, ok := t.slotOf(addr)
+	if !ok || t.state[slot]&slotLive == 0 {
+		return nil, 0, false
+	}
+	return bytes.Clone(t.key(slot)), cpu, true
+}
+
+// entries returns the contents, sorted by key.
+func (t *table) entries(entry func(slot uint32) Entry) []Entry {
+	out := make([]Entry, 0, t.n)
+	for slot := t.live.from(0); slot != noSlot; slot = t.live.from(slot + 1) {
+		e := entry(slot)
+		e.Key = bytes.Clone(t.key(slot))
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return bytes.Compare(a.Key, b.Key) })
+	return out
+}
+
+type tableState struct {
+	slab  slabState
+	index index
+	live  live
+}
+
+func (t *table) snapshotTable() tableState {
+	return tableState{t.slab.snapshot(), t.index.clone(), t.live.clone()}
+}
+
+func (t *table) restoreTable(s tableState) {
+	t.slab.restore(s.slab)
+	t.index, t.live = s.index.clone(), s.live.clone()
+}
