@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libbpf-core OBJECT BTF: prints, one JSON object per line, what the installed libbpf makes of every CO-RE relocation
-// of OBJECT against BTF: {object, btf, program, insn, kind, old, new, result}, as `bpfrun conformance core` reads it.
-// libbpf stops at the first hard error, which is the last line then ({.., "result":"error"}).
+// libbpf-core --relo OBJECT BTF: prints, one JSON object per line, what the installed libbpf makes of every CO-RE
+// relocation of OBJECT against BTF: {object, btf, program, relo, insn, kind, spec, old, new, result}, which `bpfrun
+// conformance core` reads. libbpf stops at the first hard error, which is the last line then ({.., "result":"error"}).
+//
+// libbpf-core --run OBJECT BTF: loads OBJECT relocated against BTF into the running kernel, sets the global `in` to the
+// image all probes read (byte i is i * 7 + 1), runs each raw_tp program once and prints {object, btf, program, ret, out}:
+// the elements of the global `out` after it (trailing zeros cut). Programs that do not load print {.., "load": "Invalid argument"};
+// "alone" says that the object did not load as a whole, so that each program was loaded without the others.
 //
 // libbpf-core --load OBJECT: loads every program into the running kernel (nothing is attached), prints the verdict of each.
 //
@@ -12,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 static const char *object, *btf;
@@ -125,6 +132,90 @@ static int load(void)
 	return bad;
 }
 
+static void *global(struct bpf_object *o, const char *name, __u32 *size)
+{
+	const struct btf *b = bpf_object__btf(o);
+	const struct btf_type *sec = btf__type_by_id(b, btf__find_by_name_kind(b, ".bss", BTF_KIND_DATASEC));
+	const struct btf_var_secinfo *v = btf_var_secinfos(sec);
+	struct bpf_map *m;
+	size_t len;
+
+	for (int i = 0; i < btf_vlen(sec); i++) {
+		if (strcmp(btf__name_by_offset(b, btf__type_by_id(b, v[i].type)->name_off), name))
+			continue;
+		bpf_object__for_each_map(m, o) {
+			const char *n = bpf_map__name(m);
+
+			if (strlen(n) >= 4 && !strcmp(n + strlen(n) - 4, ".bss")) {
+				*size = v[i].size;
+				return (char *)bpf_map__initial_value(m, &len) + v[i].offset;
+			}
+		}
+	}
+	return NULL;
+}
+
+static void run_one(struct bpf_object *o, struct bpf_program *p, int alone, int err)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, ro);
+	__u32 in_size, out_size;
+	unsigned char *in;
+	unsigned long long *out;
+	int n;
+
+	printf("{\"object\":\"%s\",\"btf\":\"%s\",\"program\":\"%s\"", base(object), base(btf), bpf_program__name(p));
+	if (alone)
+		printf(",\"alone\":true");
+	if (err) {
+		printf(",\"load\":\"%s\"}\n", strerror(-err));
+		return;
+	}
+	in = global(o, "in", &in_size);
+	out = global(o, "out", &out_size);
+	for (__u32 i = 0; in && i < in_size; i++)
+		in[i] = i * 7 + 1;
+	memset(out, 0, out_size);
+	err = bpf_prog_test_run_opts(bpf_program__fd(p), &ro);
+	if (err) {
+		printf(",\"run\":\"%s\"}\n", strerror(-err));
+		return;
+	}
+	printf(",\"ret\":%u,\"out\":[", ro.retval);
+	for (n = out_size / 8; n && !out[n - 1]; n--)
+		;
+	for (int i = 0; i < n; i++)
+		printf("%s\"0x%llx\"", i ? "," : "", out[i]);
+	printf("]}\n");
+}
+
+static int run(const struct bpf_object_open_opts *opts)
+{
+	struct bpf_object *all = bpf_object__open_file(object, opts), *o;
+	struct bpf_program *p, *q;
+	int err;
+
+	if (!all)
+		return 1;
+	if (!bpf_object__load(all)) {
+		bpf_object__for_each_program(p, all)
+			run_one(all, p, 0, 0);
+		bpf_object__close(all);
+		return 0;
+	}
+	bpf_object__close(all);
+	all = bpf_object__open_file(object, opts);
+	bpf_object__for_each_program(p, all) {
+		o = bpf_object__open_file(object, opts);
+		bpf_object__for_each_program(q, o)
+			bpf_program__set_autoload(q, !strcmp(bpf_program__name(q), bpf_program__name(p)));
+		err = bpf_object__load(o);
+		run_one(o, bpf_object__find_program_by_name(o, bpf_program__name(p)), 1, err);
+		bpf_object__close(o);
+	}
+	bpf_object__close(all);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
@@ -138,13 +229,17 @@ int main(int argc, char **argv)
 		loading = 1;
 		return load();
 	}
-	if (argc != 3) {
-		fprintf(stderr, "usage: libbpf-core OBJECT BTF | --load OBJECT\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: libbpf-core --relo OBJECT BTF | --run OBJECT BTF | --load OBJECT\n");
 		return 2;
 	}
-	object = argv[1];
-	btf = argv[2];
+	object = argv[2];
+	btf = argv[3];
 	opts.btf_custom_path = btf;
+	if (!strcmp(argv[1], "--run")) {
+		loading = 1;
+		return run(&opts);
+	}
 	o = bpf_object__open_file(object, &opts);
 	if (!o) {
 		fprintf(stderr, "%s: cannot open: %s\n", object, strerror(errno));
@@ -153,8 +248,8 @@ int main(int argc, char **argv)
 	err = bpf_object__prepare(o);
 	if (err && pending)
 		line(NULL, NULL, "error");
-	else if (err)
-		fprintf(stderr, "%s: %s: prepare: %s\n", object, btf, strerror(-err));
+	else if (err)	/* before the record could be told */
+		printf("{\"object\":\"%s\",\"btf\":\"%s\",\"result\":\"error\"}\n", base(object), base(btf));
 	bpf_object__close(o);
 	return 0;
 }

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// Two candidates disagree (exists): a hard error (S5.6).
+#include "core.h"
+struct am { int a; int b; } ACCESS;
+PROBE(disagree) { out[0] = bpf_core_field_exists(struct am, b); return 0; }
