@@ -1,0 +1,205 @@
+package decode
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Limits of the kernel.
+const (
+	MaxInsns       = 1000000 // BPF_COMPLEXITY_LIMIT_INSNS, the length a privileged loader may pass
+	MaxStack       = 512     // MAX_BPF_STACK
+	MaxFrames      = 8       // MAX_CALL_FRAMES
+	MaxSubprograms = 256     // BPF_MAX_SUBPROGS
+	tailCallStack  = 256     // most stack in use when a subprogram that tail calls is entered
+	tailCallHelper = 12      // BPF_FUNC_tail_call
+)
+
+// CheckConfig says by whose rules Check judges. The zero value is the newest known kernel.
+type CheckConfig struct {
+	// Kernel is the version that has to know the instructions; zero is the newest.
+	Kernel Version
+	// Lenient accepts immediate shifts out of range, which then run masked, as the public conformance suite expects of plain
+	// programs. The kernel refuses them.
+	Lenient bool
+	// PrivateStack leaves out the limit on the stack of a call chain: from 6.13 eligible tracing programs have a stack per function.
+	PrivateStack bool
+	// Entries are first slots of functions that are entered from outside, as an exception callback is.
+	Entries []int
+	// JumpTargets are the slots that gotox may reach: the contents of the program's instruction arrays. Without them, code
+	// that nothing else reaches is accepted in a program with gotox.
+	JumpTargets []int
+	// Helper reports whether a helper exists, Kfunc whether a kernel function does. Nil does not judge calls, which is right for object files: the
+	// kernel forgives calls of unknown functions in code that its verifier proves dead.
+	Helper func(id int32) bool
+	Kfunc  func(in Insn) bool
+}
+
+// Check makes the kernel's structural checks: what it refuses a program for whatever the registers hold. That is unknown
+// opcodes, reserved fields, register numbers, writes to r10, shifts, divisions, jumps, falling off the end,
+// unreachable code, call targets and depth, and the stack as far as r10 is used directly. It returns nil or a *CheckError for
+// the first error found.
+//
+// Uninitialised registers, bounds and everything else that needs types is not structural. Two differences to the kernel are wanted:
+// it looks at an instruction's fields only when its verifier reaches the instruction with possible values, Check looks at all
+// of them; and where a program has several errors another one may be named first.
+func Check(insns []Insn, cfg CheckConfig) error {
+	c := checker{insns: insns, cfg: cfg}
+	for _, step := range []func() *CheckError{c.size, c.opcodes, c.subprograms, c.jumps, c.flow, c.fields, c.calls} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type checker struct {
+	insns  []Insn
+	cfg    CheckConfig
+	starts []int // first slots of the functions, ascending
+}
+
+func fail(pc int, kind error, format string, args ...any) *CheckError {
+	return &CheckError{Insn: pc, Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (c *checker) size() *CheckError {
+	switch {
+	case len(c.insns) == 0:
+		return &CheckError{Kind: ErrEmpty}
+	case len(c.insns) > MaxInsns:
+		return fail(0, ErrTooLong, "%d slots, the kernel takes %d", len(c.insns), MaxInsns)
+	}
+	return nil
+}
+
+// opcodes checks that every instruction exists, and that LD_IMM64 has its second slot (resolve_pseudo_ldimm64).
+func (c *checker) opcodes() *CheckError {
+	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
+		in := c.insns[pc]
+		info := in.Info()
+		if info.Op == OpInvalid {
+			return undefined(pc, in)
+		}
+		if c.cfg.Kernel != 0 && info.Since > c.cfg.Kernel {
+			return fail(pc, ErrNewerKernel, "%s needs Linux %s, target is %s", info.Name, info.Since, c.cfg.Kernel)
+		}
+		if in.IsLdImm64() {
+			if err := c.ldImm64(pc, info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// undefined names the reason why an instruction decodes to OpInvalid.
+func undefined(pc int, in Insn) *CheckError {
+	list := shared[in.Code]
+	if len(list) == 0 {
+		return fail(pc, ErrOpcode, "%#02x", in.Code)
+	}
+	switch list[0].sub {
+	case SubOff:
+		return fail(pc, ErrReserved, "opcode %#02x with offset %d", in.Code, in.Off)
+	case SubSrc:
+		if in.IsLdImm64() {
+			return fail(pc, ErrLdImm64, "source register field is %d", in.Src)
+		}
+		return fail(pc, ErrReserved, "call with source register field %d", in.Src)
+	}
+	if in.Code&7 != ClassSTX {
+		return fail(pc, ErrReserved, "byte order of %d bits", in.Imm)
+	}
+	word := Insn{Code: codeAtomicDW, Imm: in.Imm}
+	if word.Op() != OpInvalid {
+		return fail(pc, ErrAtomicSize, "%s on %d bytes", word.Op(), list[0].op.Info().Size)
+	}
+	return fail(pc, ErrAtomic, "%#x", uint32(in.Imm))
+}
+
+func (c *checker) ldImm64(pc int, info *Info) *CheckError {
+	if pc+1 >= len(c.insns) {
+		return fail(pc, ErrLdImm64, "second slot is missing")
+	}
+	next := c.insns[pc+1]
+	if next.Code != 0 || next.Dst != 0 || next.Src != 0 || next.Off != 0 {
+		return fail(pc, ErrLdImm64, "second slot has more than an immediate")
+	}
+	if (info.Op == OpLdMapFD || info.Op == OpLdMapIdx) && next.Imm != 0 {
+		return fail(pc, ErrLdImm64, "%s with %d in the second slot", info.Name, next.Imm)
+	}
+	return nil
+}
+
+// subprograms finds the functions (add_subprog_and_kfunc).
+func (c *checker) subprograms() *CheckError {
+	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
+		in := c.insns[pc]
+		if op := in.Op(); op == OpCallLocal || op == OpLdFunc {
+			if target := pc + 1 + int(in.Imm); target < 0 || target >= len(c.insns) {
+				return fail(pc, ErrCallTarget, "slot %d of %d", target, len(c.insns))
+			}
+		}
+	}
+	c.starts = Subprograms(c.insns, c.cfg.Entries...)
+	if len(c.starts) > MaxSubprograms {
+		return fail(c.starts[MaxSubprograms], ErrSubprograms, "%d, the kernel takes %d", len(c.starts), MaxSubprograms)
+	}
+	return nil
+}
+
+// end is the slot after function i.
+func (c *checker) end(i int) int {
+	if i+1 < len(c.starts) {
+		return c.starts[i+1]
+	}
+	return len(c.insns)
+}
+
+// jumps checks that jumps stay in their function and that functions end in an exit or jump (check_subprogs).
+func (c *checker) jumps() *CheckError {
+	for i, start := range c.starts {
+		end := c.end(i)
+		last := start
+		for pc := start; pc < end; pc += c.insns[pc].Len() {
+			last = pc
+			in := c.insns[pc]
+			if in.Info().Flags&(FlagBranch|FlagJump) == 0 {
+				continue
+			}
+			if target, ok := in.Target(pc); ok && (target < start || target >= end) {
+				return fail(pc, ErrJump, "to slot %d, the function is %d to %d", target, start, end-1)
+			}
+		}
+		if c.insns[last].Info().Flags&(FlagJump|FlagExit) == 0 {
+			return fail(last, ErrFallThrough, "%s ends the function at slot %d", c.insns[last].Op(), start)
+		}
+	}
+	return nil
+}
+
+// flow checks that all code is reachable and no jump lands in the second slot of LD_IMM64 (check_cfg).
+func (c *checker) flow() *CheckError {
+	seen := Reachable(c.insns, slices.Concat(c.cfg.Entries, c.cfg.JumpTargets)...)
+	anywhere := len(c.cfg.JumpTargets) == 0 && slices.ContainsFunc(c.insns, func(in Insn) bool { return in.Op() == OpGotoX })
+	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
+		if !seen[pc] && !anywhere {
+			return &CheckError{Insn: pc, Kind: ErrUnreachable}
+		}
+		if c.insns[pc].IsLdImm64() && seen[pc+1] {
+			return &CheckError{Insn: pc, Kind: ErrJumpIntoImm64}
+		}
+	}
+	return nil
+}
+
+// calls checks depth and stack of call chains (check_max_stack_depth).
+func (c *checker) calls() *CheckError {
+	g := newCallGraph(c)
+	order, err := g.order()
+	if err != nil {
+		return err
+	}
+	return g.check(order, c.cfg)
+}

@@ -1,0 +1,124 @@
+package decode
+
+import "slices"
+
+// Subprograms returns the first slots of all functions of a program, ascending: 0, every target of a local call and of a function
+// address, and extra entries (an exception callback, for example). Targets outside of the program are left out; Check
+// refuses them.
+func Subprograms(insns []Insn, extra ...int) []int {
+	if len(insns) == 0 {
+		return nil
+	}
+	starts := []int{0}
+	for pc := 0; pc < len(insns); pc += insns[pc].Len() {
+		switch insns[pc].Op() {
+		case OpCallLocal, OpLdFunc:
+			starts = append(starts, pc+1+int(insns[pc].Imm))
+		}
+	}
+	starts = append(starts, extra...)
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
+	return slices.DeleteFunc(starts, func(pc int) bool { return pc < 0 || pc >= len(insns) })
+}
+
+// SubprogramAt returns the index in starts of the function that slot pc belongs to.
+func SubprogramAt(starts []int, pc int) int {
+	i, found := slices.BinarySearch(starts, pc)
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// Successors appends to next the slots that may be executed after the instruction at pc within its function: the fall-through
+// and the jump target. A call falls through; exit and gotox have none. Slots may lie outside of the program.
+func Successors(next []int, insns []Insn, pc int) []int {
+	in := insns[pc]
+	info := in.Info()
+	if target, ok := in.Target(pc); ok && info.Flags&(FlagBranch|FlagJump) != 0 {
+		next = append(next, target)
+	}
+	if info.Flags&(FlagJump|FlagExit) == 0 {
+		next = append(next, pc+in.Len())
+	}
+	return next
+}
+
+// Leaders marks the slots that begin a basic block: function entries, jump targets, and what follows a jump, branch, call or exit.
+func Leaders(insns []Insn, extra ...int) []bool {
+	leaders := make([]bool, len(insns))
+	mark := func(pc int) {
+		if pc >= 0 && pc < len(insns) {
+			leaders[pc] = true
+		}
+	}
+	mark(0)
+	for _, pc := range extra {
+		mark(pc)
+	}
+	for pc := 0; pc < len(insns); pc += insns[pc].Len() {
+		in := insns[pc]
+		if target, ok := in.Target(pc); ok {
+			mark(target)
+		}
+		if in.Info().Flags&(FlagBranch|FlagJump|FlagCall|FlagExit) != 0 {
+			mark(pc + 1)
+		}
+	}
+	return leaders
+}
+
+// Reachable marks the slots that plain control flow reaches from slot 0 and the extra entries: branches go both ways, calls and
+// function addresses reach their function (kernel/bpf/cfg.c bpf_check_cfg). The second slot of LD_IMM64 is not marked. Targets of gotox are not
+// visible in the code: pass them as extra entries.
+func Reachable(insns []Insn, extra ...int) []bool {
+	seen := make([]bool, len(insns))
+	var work []int
+	push := func(pc int) {
+		if pc >= 0 && pc < len(insns) && !seen[pc] {
+			seen[pc] = true
+			work = append(work, pc)
+		}
+	}
+	push(0)
+	for _, pc := range extra {
+		push(pc)
+	}
+	for len(work) > 0 {
+		pc := work[len(work)-1]
+		work = work[:len(work)-1]
+		in := insns[pc]
+		if target, ok := in.Target(pc); ok {
+			push(target)
+		}
+		if in.Info().Flags&(FlagJump|FlagExit) == 0 {
+			push(pc + in.Len())
+		}
+	}
+	return seen
+}
+
+// StackDepth is the number of bytes below r10 that the slots from start to end access directly, 0 if none. Accesses through
+// copies of r10 are not seen, so it is a lower bound.
+func StackDepth(insns []Insn, start, end int) int {
+	depth := 0
+	for pc := start; pc < end && pc < len(insns); pc += insns[pc].Len() {
+		if base, info := memoryBase(insns[pc]); base == FramePointer && info != nil {
+			depth = max(depth, -int(insns[pc].Off))
+		}
+	}
+	return depth
+}
+
+// memoryBase is the register that a load or store takes its address from; info is nil for other instructions.
+func memoryBase(in Insn) (base uint8, info *Info) {
+	info = in.Info()
+	if info.Flags&(FlagLoad|FlagStore) == 0 || info.Flags&FlagPacket != 0 {
+		return 0, nil
+	}
+	if info.Flags&FlagStore != 0 {
+		return in.Dst, info
+	}
+	return in.Src, info
+}
