@@ -1,0 +1,114 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kinds of failure; test with errors.Is.
+var (
+	// ErrNotObject: the file is no BPF ELF object (empty, a directory, another
+	// format or machine).
+	ErrNotObject = errors.New("not a BPF object")
+	// ErrMalformed: the ELF file contradicts itself or is cut short.
+	ErrMalformed = errors.New("malformed BPF object")
+	// ErrBTF: the .BTF or .BTF.ext section cannot be read.
+	ErrBTF = errors.New("malformed type information")
+	// ErrMapDef: a map definition that cannot be understood.
+	ErrMapDef = errors.New("bad map definition")
+	// ErrRelocation: an ELF relocation that cannot be applied.
+	ErrRelocation = errors.New("bad relocation")
+	// ErrSection: a section name or type that is not known.
+	ErrSection = errors.New("unknown section name")
+	// ErrCORE: a CO-RE relocation failed hard.
+	ErrCORE = errors.New("CO-RE relocation failed")
+	// ErrExtern: a strong extern the target does not have.
+	ErrExtern = errors.New("unresolved extern")
+	// ErrByteOrder: object and target differ in byte order.
+	ErrByteOrder = errors.New("byte order differs")
+	// ErrNoHook: the target has no such attach point.
+	ErrNoHook = errors.New("attach point not on this kernel")
+	// ErrUnknownToTarget: the target kernel does not know a helper, map type,
+	// program type, attach type or instruction.
+	ErrUnknownToTarget = errors.New("not known to this kernel")
+	// ErrInstruction: the kernel's structural checks refuse an instruction.
+	ErrInstruction = errors.New("invalid instruction")
+	// ErrOption: a name given in options does not exist or does not fit.
+	ErrOption = errors.New("bad option")
+	// ErrTooLarge: beyond the limits of this package.
+	ErrTooLarge = errors.New("object too large")
+)
+
+// Error is a failure with its place. Zero fields are not known.
+type Error struct {
+	Object  string // name of the object
+	Section string // ELF section
+	Program string // program or subprogram
+	Insn    int    // instruction in Program, -1 if none
+	Source  string // "file.c:12:3 source text", empty without line information
+	Err     error  // kind and cause: errors.Is finds the Err variables
+	Detail  string // what was found
+	Hint    string // what to do next
+}
+
+// Error says what failed, where, with the source line and the hint.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Object != "" {
+		b.WriteString(e.Object)
+		b.WriteString(": ")
+	}
+	switch {
+	case e.Program != "" && e.Section != "" && e.Section != e.Program:
+		fmt.Fprintf(&b, "program %s (section %s)", e.Program, e.Section)
+	case e.Program != "":
+		fmt.Fprintf(&b, "program %s", e.Program)
+	case e.Section != "":
+		fmt.Fprintf(&b, "section %s", e.Section)
+	}
+	if e.Insn >= 0 && (e.Program != "" || e.Section != "") {
+		fmt.Fprintf(&b, " insn %d", e.Insn)
+	}
+	if e.Program != "" || e.Section != "" {
+		b.WriteString(": ")
+	}
+	if e.Err != nil {
+		b.WriteString(e.Err.Error())
+	}
+	if e.Detail != "" {
+		if e.Err != nil {
+			b.WriteString(": ")
+		}
+		b.WriteString(e.Detail)
+	}
+	if e.Source != "" {
+		fmt.Fprintf(&b, " [%s]", e.Source)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, " (%s)", e.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap returns the kind or cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// kindError joins a kind of this package with a cause, so that errors.Is finds
+// both and the text says each once.
+type kindError struct{ kind, cause error }
+
+func (e *kindError) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }
+func (e *kindError) Unwrap() []error { return []error{e.kind, e.cause} }
+
+func because(kind, cause error) error { return &kindError{kind, cause} }
+
+func failf(kind error, format string, args ...any) *Error {
+	return &Error{Insn: -1, Err: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) section(name string) *Error { e.Section = name; return e }
+func (e *Error) hint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}

@@ -1,0 +1,87 @@
+package loader
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// setGlobals writes LoadOptions.Globals into the images of data sections.
+func (l *loading) setGlobals() error {
+	for _, name := range sortedKeys(l.opts.Globals) {
+		if err := l.setGlobal(name, l.opts.Globals[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loading) setGlobal(name, text string) *Error {
+	section, path, ok := strings.Cut(name, ":")
+	if !ok {
+		section, path = "", name
+	}
+	variable, rest := path, ""
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		variable, rest = path[:i], strings.TrimPrefix(path[i:], ".")
+	}
+	m, v, found := l.findGlobal(section, variable)
+	if !found {
+		return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(l.globalNames()))
+	}
+	if m.DataKind == DataKconfig {
+		return failf(ErrOption, "%s is an extern, its value is the kernel's", name).hint("set it in the target's configuration")
+	}
+	f := btf.Field{Type: v.Type}
+	if rest != "" {
+		var err error
+		if f, err = l.o.BTF.ResolvePath(v.Type, rest); err != nil {
+			return &Error{Insn: -1, Err: because(ErrOption, err), Detail: "global " + name}
+		}
+	}
+	if uint64(v.Off)+uint64(v.Size) > uint64(len(m.Data)) {
+		return failf(ErrMapDef, "variable %s lies beyond its section", v.Name).section(m.Section)
+	}
+	if err := l.encodeGlobal(f, text, m.Data[v.Off:v.Off+v.Size]); err != nil {
+		return &Error{Insn: -1, Err: because(ErrOption, err), Detail: "global " + name}
+	}
+	return nil
+}
+
+func (l *loading) encodeGlobal(f btf.Field, text string, dst []byte) error {
+	if f.BitSize == 0 && int64(f.Offset()) < int64(len(dst)) {
+		return l.o.BTF.EncodeText(f.Type, text, dst[f.Offset():])
+	}
+	v, err := btf.ParseValue(text)
+	if err != nil {
+		return err
+	}
+	return l.o.BTF.EncodeField(f, v, dst)
+}
+
+// findGlobal finds a variable, one that is not static first.
+func (l *loading) findGlobal(section, name string) (*Map, Var, bool) {
+	for _, static := range []bool{false, true} {
+		for _, m := range l.Maps {
+			if m.Data == nil || section != "" && section != m.Section {
+				continue
+			}
+			for _, v := range m.Vars {
+				if v.Name == name && v.Static == static {
+					return m, v, true
+				}
+			}
+		}
+	}
+	return nil, Var{}, false
+}
+
+func (l *loading) globalNames() []string {
+	var names []string
+	for _, m := range l.Maps {
+		for _, v := range m.Vars {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,343 @@
+package loader
+
+import (
+	"path"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// mapTypeInsnArray is the type of jump tables.
+const mapTypeInsnArray = uapi.MapTypeInsnArray
+
+// maxTailCallIndirect and others are not checked here: what needs types or
+// states of registers is the verifier's.
+
+// judge decides the status of a linked program. linkErr is why it could not be
+// linked, or nil.
+func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
+	if member, ok := l.dropped[lp.Name]; ok {
+		lp.Status, lp.Err = StatusAbsent, l.progError(lp, failf(ErrNoHook, "the target has no struct_ops member %s", member))
+		return
+	}
+	if l.off[lp.Function.Program] {
+		lp.Status = StatusDisabled
+		return
+	}
+	status, err := l.checkHook(lp)
+	if status == StatusAbsent {
+		lp.Status, lp.Err = status, l.progError(lp, err)
+		return
+	}
+	if reason := l.refusal(lp, linkErr); reason != nil {
+		lp.Status, lp.Err = StatusRefused, reason
+		return
+	}
+	lp.Status = status
+	if err != nil {
+		lp.Err = l.progError(lp, err)
+	}
+}
+
+func (l *loading) progError(lp *LinkedProgram, e *Error) *Error {
+	e.Object, e.Section, e.Program = l.o.Name, lp.Section, lp.Name
+	return e
+}
+
+// refusal returns why libbpf or the kernel would not load the program, or nil.
+func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
+	if err := l.ownCOREError(lp); err != nil {
+		return err
+	}
+	if linkErr != nil {
+		return linkErr
+	}
+	if l.Err != nil {
+		return l.Err
+	}
+	if !lp.Known {
+		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("name the program's type")
+	}
+	if l.t.BTF != nil {
+		if err := l.checkKnown(lp); err != nil {
+			return l.progError(lp, err)
+		}
+	}
+	if err := l.checkInsns(lp); err != nil {
+		return err
+	}
+	return nil
+}
+
+// ownCOREError returns the first hard CO-RE error among the program's own
+// instructions: it says more than the object's.
+func (l *loading) ownCOREError(lp *LinkedProgram) error {
+	for i := range lp.Relocs {
+		if lp.Relocs[i].Err != nil {
+			return lp.Relocs[i].Err
+		}
+	}
+	return nil
+}
+
+// checkKnown compares the types of the program and its maps with the target's.
+func (l *loading) checkKnown(lp *LinkedProgram) *Error {
+	if !l.t.HasProgType(lp.Type) {
+		return failf(ErrUnknownToTarget, "program type %s on Linux %s", lp.Type, l.t.VersionString())
+	}
+	if lp.Attach != 0 && !l.t.HasAttachType(lp.Attach) && !optionalAttach(lp) {
+		return failf(ErrUnknownToTarget, "attach type %s on Linux %s", lp.Attach, l.t.VersionString())
+	}
+	for _, at := range sortedKeys(lp.Refs) {
+		m := lp.Refs[at].Map
+		for _, m := range []*Map{m, innerOf(m)} {
+			if m != nil && !l.t.HasMapType(m.Type) {
+				e := failf(ErrUnknownToTarget, "map %s of type %s on Linux %s", m.Name, m.Type, l.t.VersionString())
+				e.Insn, e.Source = at, l.sourceAt(lp, at)
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+func innerOf(m *Map) *Map {
+	if m == nil {
+		return nil
+	}
+	return m.Inner
+}
+
+// optionalAttach reports whether libbpf leaves the attach type out on kernels that
+// do not know it (SEC_ATTACHABLE_OPT; tc programs attach without one).
+func optionalAttach(lp *LinkedProgram) bool {
+	switch lp.Type {
+	case uapi.ProgTypeXDP:
+		return lp.Attach == uapi.AttachXDP
+	case uapi.ProgTypeSchedCls:
+		return strings.HasPrefix(lp.Kind, "tc/")
+	}
+	return false
+}
+
+func (l *loading) sourceAt(lp *LinkedProgram, pc int) string {
+	fn, ok := lp.FuncAt(pc)
+	if !ok {
+		return ""
+	}
+	return sourceText(fn.Function, pc-fn.Start)
+}
+
+// substitutes are helpers libbpf replaces by older ones on kernels without them
+// (bpf_object__sanitize_prog; the newer ones came with 5.5).
+var substitutes = map[int32]int32{
+	int32(uapi.FuncProbeReadUser): int32(uapi.FuncProbeRead), int32(uapi.FuncProbeReadKernel): int32(uapi.FuncProbeRead),
+	int32(uapi.FuncProbeReadUserStr): int32(uapi.FuncProbeReadStr), int32(uapi.FuncProbeReadKernelStr): int32(uapi.FuncProbeReadStr),
+}
+
+// checkInsns checks helper numbers and the structure of instructions. Helpers are
+// judged only where constant propagation gets: programs guard newer helpers with
+// enumval_exists, and the kernel removes what is dead before it looks.
+func (l *loading) checkInsns(lp *LinkedProgram) error {
+	for pc := 0; pc < len(lp.Insns); pc += slotsAt(lp.Insns, pc) {
+		in := &lp.Insns[pc]
+		if in.Code != codeCall || in.Src != 0 {
+			continue
+		}
+		if _, _, poison := corerelo.ParsePoison(*in); poison || l.t.HasHelper(uapi.FuncID(in.Imm)) {
+			continue
+		}
+		if old, ok := substitutes[in.Imm]; ok {
+			in.Imm = old
+			continue
+		}
+		if !lp.Reachable()[pc] {
+			continue
+		}
+		e := l.progError(lp, failf(ErrUnknownToTarget, "helper %s (%d) on Linux %s", uapi.FuncID(in.Imm), in.Imm, l.t.VersionString()))
+		e.Insn, e.Source = pc, l.sourceAt(lp, pc)
+		return e.hint("guard the call with bpf_core_enum_value_exists(enum bpf_func_id, ...)")
+	}
+	return l.checkStructure(lp)
+}
+
+// checkHook decides whether the program's attach point exists on the target. With
+// StatusUnknownHook the error says what is not known.
+func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
+	if l.t.BTF == nil {
+		return StatusOK, nil
+	}
+	target := lp.AttachTo
+	switch {
+	case lp.Type == uapi.ProgTypeStructOps:
+		return l.checkStructOps(lp)
+	case lp.Type == uapi.ProgTypeRawTracepoint || lp.Type == uapi.ProgTypeRawTracepointWritable:
+		if target == "" {
+			return StatusOK, nil
+		}
+		return l.attachTo(lp, btf.KindTypedef, "btf_trace_"+target, "raw tracepoint "+target)
+	case lp.Type == uapi.ProgTypeTracing || lp.Type == uapi.ProgTypeLSM:
+		return l.checkTracing(lp, target)
+	case lp.Type == uapi.ProgTypeKprobe:
+		return l.checkKprobe(lp, target)
+	case lp.Type == uapi.ProgTypeTracepoint:
+		return l.checkTracepoint(target)
+	}
+	return StatusOK, nil
+}
+
+// attachTo looks for the type that stands for an attach point.
+func (l *loading) attachTo(lp *LinkedProgram, kind btf.Kind, name, what string) (Status, *Error) {
+	module := ""
+	if m, rest, ok := strings.Cut(name, ":"); ok { // "module:function"
+		module, name = m, rest
+	}
+	mod, t, ok := l.t.find(kind, name, module)
+	if !ok {
+		e := failf(ErrNoHook, "%s", what)
+		if near := l.nearHook(name); near != "" {
+			e.hint("the target has %s; retarget with --attach %s=FUNC", near, lp.Name)
+		}
+		return StatusAbsent, e
+	}
+	lp.AttachID, lp.AttachModule = t.ID, mod.Name
+	return StatusOK, nil
+}
+
+// nearHook finds what a missing function may be called now.
+func (l *loading) nearHook(name string) string {
+	base := strings.TrimLeft(name, "_")
+	for _, n := range []string{base, "__" + base, "do_" + base, base + "_noprof", "__x64_sys_" + base, name + ".isra.0"} {
+		if n != name && l.t.HasFunc(n) {
+			return n
+		}
+	}
+	return ""
+}
+
+func (l *loading) checkTracing(lp *LinkedProgram, target string) (Status, *Error) {
+	if target == "" {
+		if strings.Contains(lp.Kind, ".multi") {
+			return StatusOK, nil
+		}
+		return StatusAbsent, failf(ErrNoHook, "the section name gives no target").hint("retarget with --attach %s=FUNC", lp.Name)
+	}
+	switch {
+	case lp.Type == uapi.ProgTypeLSM:
+		return l.attachTo(lp, btf.KindFunc, "bpf_lsm_"+target, "LSM hook "+target)
+	case lp.Attach == uapi.AttachTraceRawTp:
+		return l.attachTo(lp, btf.KindTypedef, "btf_trace_"+target, "tracepoint "+target)
+	case lp.Attach == uapi.AttachTraceIter:
+		return l.attachTo(lp, btf.KindFunc, "bpf_iter_"+target, "iterator "+target)
+	case strings.Contains(lp.Kind, ".multi"):
+		return l.checkPattern(target)
+	}
+	return l.attachTo(lp, btf.KindFunc, target, "function "+target)
+}
+
+func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
+	for _, s := range l.StructOps {
+		for _, mem := range s.Map.StructOps.Members {
+			if mem.Prog != lp.Name {
+				continue
+			}
+			if s.Absent {
+				return StatusAbsent, failf(ErrNoHook, "the target has no struct_ops type %s", s.Map.StructOps.TypeName)
+			}
+			lp.AttachID, lp.AttachModule = s.KernType, s.Module
+			return StatusOK, nil
+		}
+	}
+	return StatusOK, nil
+}
+
+// symbolExists asks kallsyms; decided is false when it is not given.
+func (l *loading) symbolExists(name string) (exists, decided bool) {
+	if l.t.Kallsyms == nil {
+		return false, false
+	}
+	_, ok := l.t.Kallsyms[name]
+	return ok, true
+}
+
+func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error) {
+	switch kind := lp.Kind; {
+	case strings.HasPrefix(kind, "u"), target == "": // user space
+		return StatusOK, nil
+	case kind == "ksyscall" || kind == "kretsyscall":
+		names := []string{syscallPrefix[l.t.Arch] + target, "__se_sys_" + target, "__do_sys_" + target, "sys_" + target}
+		for _, n := range names {
+			if id, ok := l.t.BTF.FindID(btf.KindFunc, n); ok {
+				lp.AttachID, lp.AttachModule = id, "vmlinux"
+				return StatusOK, nil
+			}
+		}
+		target = names[0]
+	case strings.Contains(kind, ".multi") || strings.Contains(kind, ".session"):
+		return l.checkPattern(target)
+	}
+	name, _, _ := strings.Cut(target, "+") // "func+0x10"
+	if mod, fn, ok := l.t.find(btf.KindFunc, name, ""); ok {
+		lp.AttachID, lp.AttachModule = fn.ID, mod.Name
+		return StatusOK, nil
+	}
+	exists, decided := l.symbolExists(name)
+	switch {
+	case exists:
+		return StatusOK, nil
+	case decided:
+		return StatusAbsent, failf(ErrNoHook, "function %s is not in kallsyms", name)
+	}
+	e := failf(ErrNoHook, "function %s is not in BTF, which does not list every function", name).hint("decide with --kallsyms")
+	if near := l.nearHook(name); near != "" {
+		e.hint("the target has %s; decide with --kallsyms, or retarget with --attach %s=FUNC", near, lp.Name)
+	}
+	return StatusUnknownHook, e
+}
+
+// checkPattern looks for a function a glob pattern of a multi probe matches.
+func (l *loading) checkPattern(pattern string) (Status, *Error) {
+	if !strings.ContainsAny(pattern, "*?[") {
+		if l.t.HasFunc(pattern) {
+			return StatusOK, nil
+		}
+	} else {
+		for id := l.t.BTF.FirstID(); int(id) < l.t.BTF.NumTypes(); id++ {
+			if l.t.BTF.Kind(id) == btf.KindFunc {
+				if ok, _ := path.Match(pattern, l.t.BTF.Name(id)); ok {
+					return StatusOK, nil
+				}
+			}
+		}
+	}
+	return StatusUnknownHook, failf(ErrNoHook, "no function in BTF matches %s", pattern).hint("decide with --kallsyms")
+}
+
+// checkTracepoint looks for an event "category/name". System call events have no
+// tracepoint of their own.
+func (l *loading) checkTracepoint(target string) (Status, *Error) {
+	category, name, ok := strings.Cut(target, "/")
+	if !ok || name == "" {
+		return StatusOK, nil
+	}
+	if category == "syscalls" {
+		call := strings.TrimPrefix(strings.TrimPrefix(name, "sys_enter_"), "sys_exit_")
+		for _, n := range []string{syscallPrefix[l.t.Arch] + call, "__se_sys_" + call, "__do_sys_" + call, "sys_" + call, "__arm64_sys_" + call} {
+			if l.t.HasFunc(n) {
+				return StatusOK, nil
+			}
+		}
+		return StatusUnknownHook, failf(ErrNoHook, "system call %s has no function in BTF", call)
+	}
+	for _, t := range []struct {
+		kind btf.Kind
+		name string
+	}{{btf.KindTypedef, "btf_trace_" + name}, {btf.KindStruct, "trace_event_raw_" + name}} {
+		if _, _, ok := l.t.find(t.kind, t.name, ""); ok {
+			return StatusOK, nil
+		}
+	}
+	return StatusUnknownHook, failf(ErrNoHook, "tracepoint %s is not in BTF, which lists those of modules only with --module-btf", target)
+}

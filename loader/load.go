@@ -1,0 +1,256 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/corerelo"
+)
+
+// loading is the state of one Load.
+type loading struct {
+	*Linked
+	o    *Object
+	t    *Target
+	opts LoadOptions
+	// off holds the programs that are not loaded.
+	off map[*Program]bool
+	// noMap holds the maps that are not created.
+	noMap map[*Map]bool
+	// dropped holds programs of struct_ops members the target does not have.
+	dropped map[string]string
+}
+
+// Load links the object for a target. It fails, with an *[Error], only when the
+// options are wrong or the target cannot be used for the object at all (byte
+// order). What libbpf or the kernel would refuse is in Linked.Err and in the
+// status of each program, and everything that can be linked is.
+func (o *Object) Load(t *Target, opts LoadOptions) (*Linked, error) {
+	if t == nil {
+		t = NewTarget("", nil)
+	}
+	l := &loading{
+		Linked: &Linked{Object: o, Target: t}, o: o, t: t, opts: opts,
+		off: map[*Program]bool{}, noMap: map[*Map]bool{}, dropped: map[string]string{},
+	}
+	for _, step := range []func() error{
+		l.checkByteOrder, l.choosePrograms, l.copyMaps, l.resolveExterns, l.setGlobals, l.linkStructOps, l.relocateCORE, l.linkPrograms,
+	} {
+		if err := step(); err != nil {
+			var e *Error
+			if errors.As(err, &e) {
+				e.Object = o.Name
+			}
+			return nil, err
+		}
+	}
+	return l.Linked, nil
+}
+
+func (l *loading) warnf(format string, args ...any) {
+	if len(l.Warnings) < maxWarnings {
+		l.Warnings = append(l.Warnings, fmt.Sprintf(format, args...))
+	}
+}
+
+// refuse notes why libbpf would refuse the object; the first reason stays.
+func (l *loading) refuse(e *Error) {
+	e.Object = l.o.Name
+	if l.Err == nil {
+		l.Err = e
+	}
+}
+
+func (l *loading) checkByteOrder() error {
+	if l.t.BTF == nil || l.t.BTF.ByteOrder() == l.o.ByteOrder {
+		return nil
+	}
+	return failf(ErrByteOrder, "the object is %s, the BTF of %s is %s", orderName(l.o.ByteOrder.String()), l.t.Name, orderName(l.t.BTF.ByteOrder().String())).
+		hint("compile with --target=%s or choose another target", map[bool]string{true: "bpfel", false: "bpfeb"}[l.t.BTF.ByteOrder().String() == "LittleEndian"])
+}
+
+func orderName(s string) string {
+	if s == "BigEndian" {
+		return "big-endian"
+	}
+	return "little-endian"
+}
+
+// choosePrograms applies Only, NoLoad and Attach.
+func (l *loading) choosePrograms() error {
+	check := func(name string) error {
+		if _, ok := l.o.Program(name); !ok {
+			return failf(ErrOption, "no program %q", name).hint("the object has %s", listPrograms(l.o.Programs))
+		}
+		return nil
+	}
+	for _, name := range l.opts.Only {
+		if err := check(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(l.opts.NoLoad) {
+		if err := check(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range sortedKeys(l.opts.Attach) {
+		if err := check(name); err != nil {
+			return err
+		}
+	}
+	for _, p := range l.o.Programs {
+		on := p.Autoload
+		if len(l.opts.Only) > 0 {
+			on = slices.Contains(l.opts.Only, p.Name)
+		}
+		l.off[p] = !on || l.opts.NoLoad[p.Name]
+	}
+	return nil
+}
+
+// copyMaps makes the private maps of this load, with the sizes asked for.
+func (l *loading) copyMaps() error {
+	l.Maps = make([]*Map, len(l.o.Maps))
+	for i, m := range l.o.Maps {
+		c := *m
+		c.Data = slices.Clone(m.Data)
+		l.Maps[i] = &c
+		l.noMap[&c] = !m.Autocreate
+	}
+	for i, m := range l.o.Maps {
+		c := l.Maps[i]
+		if m.Inner != nil {
+			inner := *m.Inner
+			c.Inner = &inner
+		}
+		c.Values = slices.Clone(m.Values)
+		for j := range c.Values {
+			if in := c.Values[j].Map; in != nil {
+				c.Values[j].Map = l.Maps[in.Index]
+			}
+		}
+		c.DataRelocs = slices.Clone(m.DataRelocs)
+		for j := range c.DataRelocs {
+			if in := c.DataRelocs[j].Map; in != nil {
+				c.DataRelocs[j].Map = l.Maps[in.Index]
+			}
+		}
+	}
+	for _, name := range sortedKeys(l.opts.MapSizes) {
+		m, ok := l.Map(name)
+		switch {
+		case !ok:
+			var names []string
+			for _, m := range l.Maps {
+				names = append(names, m.Name)
+			}
+			return failf(ErrOption, "no map %q to size", name).hint("the object has %s", listNames(names))
+		case m.DataKind != DataNone && m.DataKind != DataArena:
+			return failf(ErrOption, "map %s holds the section's data and cannot be sized", name)
+		}
+		m.MaxEntries = l.opts.MapSizes[name]
+	}
+	for _, m := range l.Maps {
+		if m.DataKind == DataArena {
+			l.placeArena(m)
+		}
+	}
+	return nil
+}
+
+// pageSize is that of the arenas this package lays out.
+const pageSize = 4096
+
+// placeArena puts the variables of an arena at its end, as libbpf 1.7 does on
+// kernels whose LD_IMM64 takes offsets of 32 bits (7.0 and later).
+func (l *loading) placeArena(m *Map) {
+	if l.t.Version >= kernelVersion(7, 0) {
+		size := uint64(m.MaxEntries) * pageSize
+		used := (uint64(len(m.Data)) + pageSize - 1) / pageSize * pageSize
+		if size >= used {
+			m.ArenaOffset = size - used
+		}
+	}
+}
+
+// relocateCORE resolves all CO-RE records in the order of .BTF.ext, with one
+// resolver, because earlier records decide what later ones see.
+func (l *loading) relocateCORE() error {
+	l.Functions = make([]*LinkedFunction, len(l.o.Functions))
+	for i, fn := range l.o.Functions {
+		l.Functions[i] = &LinkedFunction{Function: fn, Insns: fn.Insns, Skipped: fn.Program != nil && l.off[fn.Program]}
+	}
+	if l.o.Ext == nil || l.t.BTF == nil {
+		if l.o.Ext != nil && len(l.o.Ext.CORE) > 0 {
+			l.refuse(failf(ErrCORE, "the object has CO-RE relocations, but there is no target BTF").hint("give one with --btf"))
+		}
+		return nil
+	}
+	res := corerelo.NewResolver(l.o.BTF, l.coreTarget())
+	for _, sec := range l.o.Ext.CORE {
+		cs := l.o.sections[sec.Name]
+		if cs == nil {
+			continue
+		}
+		for _, r := range sec.Records {
+			l.relocateRecord(res, cs, r)
+		}
+	}
+	return nil
+}
+
+func (l *loading) coreTarget() corerelo.Target {
+	t := corerelo.Target{BTF: l.t.BTF}
+	for _, m := range l.t.Modules {
+		t.Modules = append(t.Modules, m.BTF)
+		t.ModuleNames = append(t.ModuleNames, m.Name)
+	}
+	return t
+}
+
+func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo) {
+	if r.InsnOff%insnSize != 0 {
+		l.refuse(failf(ErrCORE, "record at byte %d, which is inside of an instruction", r.InsnOff).section(cs.name))
+		return
+	}
+	at := int(r.InsnOff / insnSize)
+	fn := cs.at(at)
+	if fn == nil { // a duplicate of a weak function that the linker dropped
+		return
+	}
+	lf := l.Functions[fn.Index]
+	if lf.Skipped {
+		return
+	}
+	if len(lf.Relocs) == 0 {
+		lf.Insns = slices.Clone(fn.Insns)
+	}
+	pc := at - fn.SectionOff
+	out := Reloc{Insn: pc, FuncInsn: pc, SectionInsn: at, Func: fn.Name}
+	rel, err := res.Resolve(corerelo.Record{InsnOff: r.InsnOff, TypeID: r.TypeID, Access: r.Access, Kind: corerelo.Kind(r.Kind)})
+	out.Relocation = rel
+	if err == nil {
+		out.Patch, err = rel.Apply(lf.Insns, pc)
+	}
+	if err != nil {
+		e := &Error{Section: fn.Section, Program: fn.Name, Insn: pc, Source: sourceText(fn, pc), Err: because(ErrCORE, err), Object: l.o.Name}
+		if hint := res.Explain(rel); hint != "" {
+			e.Hint = hint
+		}
+		out.Err = e
+		l.refuse(e)
+	}
+	lf.Relocs = append(lf.Relocs, out)
+}
+
+// sourceText is the source line of an instruction for messages.
+func sourceText(fn *Function, pc int) string {
+	li, ok := fn.LineAt(pc)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d %s", li.File, li.Line, li.Col, trimText(li.Text))
+}

@@ -1,0 +1,206 @@
+package loader
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Names of sections with a meaning of their own.
+const (
+	secText       = ".text"
+	secMaps       = ".maps"
+	secKconfig    = ".kconfig"
+	secKsyms      = ".ksyms"
+	secArena      = ".addr_space.1"
+	secJumpTables = ".jumptables"
+	secBTF        = ".BTF"
+	secBTFExt     = ".BTF.ext"
+	secLicense    = "license"
+	secVersion    = "version"
+)
+
+// Open reads the object at path. Errors are *[Error] or of the file system.
+func Open(path string, opts ...Option) (*Object, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case st.IsDir():
+		return nil, (&Error{Object: path, Insn: -1, Err: ErrNotObject, Detail: "a directory"}).hint("name the object files in it")
+	case st.Size() > maxObject:
+		return nil, &Error{Object: path, Insn: -1, Err: ErrTooLarge, Detail: "more than 1 GiB"}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxObject))
+	if err != nil {
+		return nil, err
+	}
+	o, err := OpenBytes(filepath.Base(path), data, opts...)
+	if err != nil {
+		return nil, err
+	}
+	o.Path = path
+	return o, nil
+}
+
+// OpenBytes reads an object from memory. data must not be changed afterwards.
+// Errors are *[Error].
+func OpenBytes(name string, data []byte, opts ...Option) (*Object, error) {
+	var cfg openConfig
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	o := &Object{Name: name, Path: name, sections: map[string]*codeSection{}, secByIndex: map[int]*codeSection{}, mapBySec: map[int][]*Map{}}
+	if err := o.open(data, &cfg); err != nil {
+		var e *Error
+		if !errors.As(err, &e) {
+			e = &Error{Insn: -1, Err: because(ErrMalformed, err)}
+		}
+		e.Object = name
+		return nil, e
+	}
+	return o, nil
+}
+
+func (o *Object) open(data []byte, cfg *openConfig) error {
+	f, err := readELF(data)
+	if err != nil {
+		return err
+	}
+	o.ByteOrder = f.order
+	if err := o.readTypes(f); err != nil {
+		return err
+	}
+	if s := f.byName(secLicense); s != nil {
+		o.License, _, _ = strings.Cut(string(s.Data), "\x00")
+	}
+	if s := f.byName(secVersion); s != nil && len(s.Data) >= 4 {
+		o.Version = o.ByteOrder.Uint32(s.Data)
+	}
+	if err := o.readCode(f); err != nil {
+		return err
+	}
+	o.makePrograms(cfg)
+	for _, step := range []func(*file) error{
+		o.readBTFMaps, o.readLegacyMaps, o.readDataMaps, o.readExterns, o.readStructOps, o.readMapValues, o.readDataRelocs, o.readCodeRelocs,
+	} {
+		if err := step(f); err != nil {
+			return err
+		}
+	}
+	if len(o.Functions) == 0 && len(o.Maps) == 0 {
+		o.warnf("no programs and no maps")
+	}
+	return checkOptions(o, cfg)
+}
+
+// readTypes parses .BTF and .BTF.ext. Objects without are fine.
+func (o *Object) readTypes(f *file) error {
+	s := f.byName(secBTF)
+	if s == nil || len(s.Data) == 0 {
+		return nil
+	}
+	var err error
+	if o.BTF, err = btf.Parse(s.Data, nil); err != nil {
+		return &Error{Insn: -1, Section: secBTF, Err: because(ErrBTF, err)}
+	}
+	o.declTags = exceptionTags(o.BTF)
+	s = f.byName(secBTFExt)
+	if s == nil || len(s.Data) == 0 {
+		return nil
+	}
+	if o.Ext, err = btf.ParseExt(s.Data, o.BTF); err != nil {
+		return &Error{Insn: -1, Section: secBTFExt, Err: because(ErrBTF, err)}
+	}
+	return nil
+}
+
+// exceptionPrefix starts the decl tag that names a program's exception callback.
+const exceptionPrefix = "exception_callback:"
+
+// exceptionTags collects by FUNC the functions named by exception_callback tags.
+func exceptionTags(s *btf.Spec) map[btf.ID][]string {
+	tags := map[btf.ID][]string{}
+	for id := 1; id < s.NumTypes(); id++ {
+		if s.Kind(btf.ID(id)) != btf.KindDeclTag || !strings.HasPrefix(s.Name(btf.ID(id)), exceptionPrefix) {
+			continue
+		}
+		if t, err := s.Type(btf.ID(id)); err == nil && t.ComponentIdx < 0 {
+			tags[t.Ref] = append(tags[t.Ref], strings.TrimPrefix(t.Name, exceptionPrefix))
+		}
+	}
+	return tags
+}
+
+func checkOptions(o *Object, cfg *openConfig) error {
+names:
+	for name := range cfg.types {
+		for _, p := range o.Programs {
+			if p.Name == name || p.Section == name {
+				continue names
+			}
+		}
+		return failf(ErrOption, "no program or section %q to set a type for", name).hint("it has %s", listPrograms(o.Programs))
+	}
+	return nil
+}
+
+func listPrograms(ps []*Program) string {
+	names := make([]string, len(ps))
+	for i, p := range ps {
+		names[i] = p.Name
+	}
+	return listNames(names)
+}
+
+// makePrograms decides which functions are programs: all of sections other than
+// .text that are not static there, and a lone function of .text.
+func (o *Object) makePrograms(cfg *openConfig) {
+	for _, fn := range o.Functions {
+		switch {
+		case fn.Section == secText && len(o.Functions) > 1:
+			continue
+		case !fn.Global && fn.Section != secText && o.staticHelper(fn):
+			continue // libbpf refuses static programs; such a function can only be called
+		}
+		p := &Program{
+			Name: fn.Name, Section: fn.Section, Insns: fn.Insns, SectionOff: fn.SectionOff, FuncType: fn.Type, Function: fn,
+		}
+		fn.Program = p
+		p.classify(cfg.types)
+		if !p.Known {
+			o.warnf("program %s: section name %q says no program type", p.Name, p.Section)
+		}
+		if tags := o.declTags[fn.Type]; fn.Type != 0 && len(tags) > 0 {
+			p.ExceptionCallback = tags[0]
+		}
+		o.Programs = append(o.Programs, p)
+	}
+}
+
+// staticHelper reports whether a static function lies beside a global one, or is
+// not in a section with a known name.
+func (o *Object) staticHelper(fn *Function) bool {
+	for _, other := range fn.sec.funcs {
+		if other != fn && other.Global {
+			return true
+		}
+	}
+	return false
+}
+
+// isTracing reports whether programs of the type attach to functions by BTF.
+func isTracing(t uapi.ProgType) bool {
+	return t == uapi.ProgTypeTracing || t == uapi.ProgTypeLSM
+}

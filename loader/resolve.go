@@ -1,0 +1,102 @@
+package loader
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/corerelo"
+)
+
+// resolveExterns finds what the target supplies for each extern. A strong extern
+// that is missing makes libbpf refuse the object.
+func (l *loading) resolveExterns() error {
+	var image []byte
+	if l.o.kconfig != nil {
+		image = l.Maps[l.o.kconfig.Index].Data
+	}
+	for _, e := range l.o.Externs {
+		le := &LinkedExtern{Extern: e}
+		l.Externs = append(l.Externs, le)
+		var err *Error
+		switch {
+		case e.Kind == ExternKconfig && l.t.BTF != nil:
+			err = l.resolveKconfig(le, image)
+		case l.t.BTF == nil:
+			if !e.Weak {
+				err = failf(ErrExtern, "%s %s: there is no target BTF to find it in", e.Kind, e.Name).hint("give one with --btf")
+			}
+		case e.Kind == ExternKfunc:
+			err = l.resolveKfunc(le)
+		case e.Type != 0:
+			err = l.resolveTypedKsym(le)
+		default:
+			err = l.resolveKsym(le)
+		}
+		if err != nil {
+			err.Object = l.o.Name
+			le.Err = err
+			l.refuse(err)
+		}
+	}
+	return nil
+}
+
+// resolveKfunc looks for a FUNC of the name without its flavor, with a
+// compatible prototype.
+func (l *loading) resolveKfunc(e *LinkedExtern) *Error {
+	name := btf.EssentialName(e.Name)
+	mod, fn, ok := l.t.find(btf.KindFunc, name, "")
+	if !ok {
+		if e.Weak {
+			return nil
+		}
+		return failf(ErrExtern, "kfunc %s is not in the target's BTF", name).hint("declare it __weak and test it with bpf_ksym_exists()")
+	}
+	if e.Type != 0 && !corerelo.TypesCompatible(l.o.BTF, e.Type, mod.BTF, fn.Ref) {
+		if e.Weak {
+			return nil
+		}
+		return failf(ErrExtern, "kfunc %s: the object declares %s, the kernel has %s", name, l.o.BTF.TypeString(e.Type), mod.BTF.TypeString(fn.Ref))
+	}
+	e.Resolved, e.TypeID, e.Module = true, fn.ID, mod.Name
+	return nil
+}
+
+// resolveTypedKsym looks for a VAR of a compatible type.
+func (l *loading) resolveTypedKsym(e *LinkedExtern) *Error {
+	mod, v, ok := l.t.find(btf.KindVar, e.Name, "")
+	if !ok {
+		if e.Weak {
+			return nil
+		}
+		return failf(ErrExtern, "kernel variable %s (%s) is not in the target's BTF", e.Name, l.o.BTF.TypeString(e.Type)).
+			hint("most kernels list only per-CPU variables: declare it as extern const void %s __ksym", e.Name)
+	}
+	if !corerelo.TypesCompatible(l.o.BTF, e.Type, mod.BTF, mod.BTF.SkipID(v.Ref)) {
+		if e.Weak {
+			return nil
+		}
+		return failf(ErrExtern, "kernel variable %s: the object declares %s, the kernel has %s", e.Name, l.o.BTF.TypeString(e.Type), mod.BTF.TypeString(v.Ref))
+	}
+	e.Resolved, e.TypeID, e.Module = true, v.ID, mod.Name
+	e.Addr = l.t.Kallsyms[e.Name]
+	return nil
+}
+
+// resolveKsym decides about a symbol without a type. Only kallsyms knows; without
+// it a symbol that is no function or variable of the BTF is taken to exist when
+// it is strong, and not to exist when it is weak.
+func (l *loading) resolveKsym(e *LinkedExtern) *Error {
+	if l.t.Kallsyms != nil {
+		if e.Addr, e.Resolved = l.t.Kallsyms[e.Name]; !e.Resolved && !e.Weak {
+			return failf(ErrExtern, "kernel symbol %s is not in kallsyms", e.Name)
+		}
+		return nil
+	}
+	_, _, isFunc := l.t.find(btf.KindFunc, e.Name, "")
+	_, _, isVar := l.t.find(btf.KindVar, e.Name, "")
+	e.Resolved = isFunc || isVar || !e.Weak
+	if !isFunc && !isVar {
+		l.warnf("kernel symbol %s: BTF does not tell whether it exists, taken as %s (decide with --kallsyms)", e.Name,
+			map[bool]string{true: "present", false: "missing, because it is weak"}[e.Resolved])
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package loader
+
+import (
+	"errors"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// checkStructure applies the kernel's structural checks to the linked program.
+func (l *loading) checkStructure(lp *LinkedProgram) error {
+	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp)}
+	if lp.ExceptionCallback > 0 {
+		cfg.Entries = append(cfg.Entries, lp.ExceptionCallback)
+	}
+	for _, m := range lp.JumpTables {
+		for _, pc := range m.Slots {
+			cfg.JumpTargets = append(cfg.JumpTargets, int(pc))
+		}
+	}
+	err := decode.Check(lp.Insns, cfg)
+	var ce *decode.CheckError
+	if err == nil {
+		return nil
+	}
+	if !errors.As(err, &ce) {
+		return l.progError(lp, &Error{Insn: -1, Err: because(ErrInstruction, err)})
+	}
+	kind := ErrInstruction
+	if errors.Is(ce, decode.ErrNewerKernel) {
+		kind = ErrUnknownToTarget
+	}
+	e := l.progError(lp, &Error{Insn: ce.Insn, Err: because(kind, ce.Kind), Detail: ce.Detail, Source: l.sourceAt(lp, ce.Insn)})
+	if kind == ErrUnknownToTarget {
+		e.hint("compile with a lower -mcpu")
+	}
+	return e
+}
+
+// privateStack reports whether each function has a stack of its own: tracing
+// programs since 6.13 (kernel/bpf/verifier.c bpf_enable_priv_stack).
+func (l *loading) privateStack(lp *LinkedProgram) bool {
+	if l.t.Version != 0 && l.t.Version < kernelVersion(6, 13) {
+		return false
+	}
+	switch lp.Type {
+	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeRawTracepoint, uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeStructOps:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,232 @@
+package loader
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Module is the split BTF of a kernel module.
+type Module struct {
+	Name string
+	BTF  *btf.Spec
+}
+
+// Target is the kernel that objects are loaded for. Make it with [NewTarget] and
+// set fields before the first use; it is then safe for concurrent use.
+type Target struct {
+	Name    string
+	BTF     *btf.Spec // nil: nothing is known of the kernel's types
+	Modules []Module
+	// Release is what uname -r would print, as far as the name tells, else "".
+	Release string
+	// Version is KERNEL_VERSION(a, b, c) = a<<16 | b<<8 | min(c, 255). When only a
+	// range is known it is the upper end.
+	Version uint32
+	// VersionLow is the lower end of the range, equal to Version when it is known.
+	VersionLow uint32
+	// VersionKnown says how Version is known: "given", "name", or "enumerators
+	// (5.19-6.0)"; "" when it is not.
+	VersionKnown string
+	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch",
+	// "mips" or "" when struct pt_regs is of none of these.
+	Arch string
+	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted
+	// strings. Values given here win over those inferred from BTF.
+	Kconfig map[string]string
+	// Kallsyms holds the addresses of kernel symbols, nil when they are not known.
+	Kallsyms map[string]uint64
+
+	once  sync.Once
+	known map[string]*enumSet
+}
+
+// enumSet is the values of one of the kernel's enums.
+type enumSet struct {
+	values map[uint64]bool
+	max    uint64 // the __MAX enumerator, 0 if there is none
+}
+
+// TargetOption changes what NewTarget would infer.
+type TargetOption func(*Target)
+
+// WithModules adds the BTF of modules.
+func WithModules(mods ...Module) TargetOption {
+	return func(t *Target) { t.Modules = append(t.Modules, mods...) }
+}
+
+// WithVersion sets the kernel version (a<<16 | b<<8 | c).
+func WithVersion(v uint32) TargetOption {
+	return func(t *Target) { t.Version, t.VersionLow, t.VersionKnown = v, v, "given" }
+}
+
+// WithKconfig sets kernel configuration values.
+func WithKconfig(values map[string]string) TargetOption {
+	return func(t *Target) { t.Kconfig = values }
+}
+
+// WithKallsyms sets the addresses of kernel symbols.
+func WithKallsyms(syms map[string]uint64) TargetOption {
+	return func(t *Target) { t.Kallsyms = syms }
+}
+
+// NewTarget describes the kernel with this BTF. name is a file name, or any text
+// that holds a release ("linux-6.12.107-amd64.btf.xz", "5.4.0-1009-aws.btf");
+// without one the version is inferred from the enumerators of the BTF.
+func NewTarget(name string, spec *btf.Spec, opts ...TargetOption) *Target {
+	t := &Target{Name: name, BTF: spec}
+	if release, v, ok := ParseRelease(name); ok {
+		t.Release, t.Version, t.VersionLow, t.VersionKnown = release, v, v, "name"
+	}
+	if spec != nil {
+		t.Arch = archOf(spec)
+		if t.Version == 0 {
+			t.inferVersion()
+		}
+	}
+	for _, opt := range opts {
+		opt(t)
+	}
+	return t
+}
+
+// specs returns the BTF of the kernel and of its modules.
+func (t *Target) specs() []Module {
+	if t.BTF == nil {
+		return nil
+	}
+	out := make([]Module, 0, 1+len(t.Modules))
+	out = append(out, Module{"vmlinux", t.BTF})
+	for _, m := range t.Modules {
+		if m.BTF != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// find returns the first type of a kind and name, in the kernel's BTF or else in
+// a module's. module "" means any, "vmlinux" the kernel itself.
+func (t *Target) find(kind btf.Kind, name, module string) (Module, *btf.Type, bool) {
+	for _, m := range t.specs() {
+		if module != "" && module != m.Name {
+			continue
+		}
+		if typ, ok := m.BTF.Find(kind, name); ok {
+			return m, typ, true
+		}
+	}
+	return Module{}, nil, false
+}
+
+// HasFunc reports whether the BTF of the kernel or of a module has the function.
+func (t *Target) HasFunc(name string) bool {
+	_, _, ok := t.find(btf.KindFunc, name, "")
+	return ok
+}
+
+// The enums of include/uapi/linux/bpf.h, and the enumerators that end them.
+const (
+	enumHelpers = "bpf_func_id"
+	enumMaps    = "bpf_map_type"
+	enumProgs   = "bpf_prog_type"
+	enumAttach  = "bpf_attach_type"
+)
+
+var enumEnds = map[string]string{
+	enumHelpers: "__BPF_FUNC_MAX_ID", enumMaps: "__MAX_BPF_MAP_TYPE", enumProgs: "__MAX_BPF_PROG_TYPE", enumAttach: "__MAX_BPF_ATTACH_TYPE",
+}
+
+// has looks a number up in an enum of the target's BTF. When the BTF lacks the
+// enum (a reduced BTF) nothing is known and everything is taken to be there.
+func (t *Target) has(enum string, n uint64) bool {
+	t.once.Do(func() {
+		t.known = map[string]*enumSet{}
+		if t.BTF == nil {
+			return
+		}
+		for name, end := range enumEnds {
+			set := &enumSet{values: map[uint64]bool{}}
+			for _, kind := range []btf.Kind{btf.KindEnum, btf.KindEnum64} {
+				for _, id := range t.BTF.IDs(kind, name) {
+					typ, err := t.BTF.Type(id)
+					if err != nil {
+						continue
+					}
+					for _, v := range typ.Values {
+						if v.Name == end {
+							set.max = v.Value
+							continue
+						}
+						set.values[v.Value] = true
+					}
+				}
+			}
+			if len(set.values) > 1 {
+				t.known[name] = set
+			}
+		}
+	})
+	set := t.known[enum]
+	return set == nil || (set.values[n] && (set.max == 0 || n < set.max))
+}
+
+// HasHelper reports whether the kernel knows the helper (enum bpf_func_id).
+func (t *Target) HasHelper(id uapi.FuncID) bool { return t.has(enumHelpers, uint64(uint32(id))) }
+
+// HasMapType reports whether the kernel knows the map type (enum bpf_map_type).
+func (t *Target) HasMapType(m uapi.MapType) bool { return t.has(enumMaps, uint64(m)) }
+
+// HasProgType reports whether the kernel knows the program type (enum
+// bpf_prog_type).
+func (t *Target) HasProgType(p uapi.ProgType) bool { return t.has(enumProgs, uint64(p)) }
+
+// HasAttachType reports whether the kernel knows the attach type (enum
+// bpf_attach_type).
+func (t *Target) HasAttachType(a uapi.AttachType) bool { return t.has(enumAttach, uint64(a)) }
+
+// VersionString writes Version as "6.12.107", or a range as "5.19-6.0".
+func (t *Target) VersionString() string {
+	if t.Version == 0 {
+		return "unknown"
+	}
+	if t.VersionLow != t.Version {
+		return majorMinor(t.VersionLow) + "-" + majorMinor(t.Version)
+	}
+	return fmt.Sprintf("%s.%d", majorMinor(t.Version), t.Version&0xff)
+}
+
+func majorMinor(v uint32) string { return fmt.Sprintf("%d.%d", v>>16, v>>8&0xff) }
+
+// archOf tells the architecture by the members of struct pt_regs.
+func archOf(spec *btf.Spec) string {
+	for _, id := range spec.IDs(btf.KindStruct, "pt_regs") {
+		names := map[string]bool{}
+		for _, n := range spec.MemberNames(id) {
+			names[n] = true
+		}
+		for _, a := range []struct{ arch, members string }{
+			{"x86", "orig_ax"},
+			{"x86", "orig_eax"},
+			{"arm64", "pstate"},
+			{"arm", "uregs"},
+			{"riscv", "epc badaddr"},
+			{"s390", "gprs orig_gpr2"},
+			{"powerpc", "gpr nip"},
+			{"loongarch", "csr_era"},
+			{"mips", "cp0_epc"},
+		} {
+			all := true
+			for _, m := range strings.Fields(a.members) {
+				all = all && names[m]
+			}
+			if all {
+				return a.arch
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,109 @@
+package loader
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	releaseRE = regexp.MustCompile(`(?:^|[^0-9.])([2-9]|[1-9][0-9])\.([0-9]{1,3})(?:\.([0-9]{1,5}))?((?:[-_+~.][0-9A-Za-z_+~.]+)*)`)
+	endingRE  = regexp.MustCompile(`(?i)\.(xz|gz|zst|tar|btf|elf|ko|o|img)$`)
+)
+
+// ParseRelease finds a kernel release in a file name: "6.12.107-amd64" in
+// "linux-6.12.107-amd64.btf.xz". The version is a<<16 | b<<8 | min(c, 255), as
+// LINUX_KERNEL_VERSION has it.
+func ParseRelease(name string) (release string, version uint32, ok bool) {
+	base := filepath.Base(strings.ReplaceAll(name, `\`, "/"))
+	for endingRE.MatchString(base) {
+		base = endingRE.ReplaceAllString(base, "")
+	}
+	m := releaseRE.FindStringSubmatch(base)
+	if m == nil {
+		return "", 0, false
+	}
+	a, _ := strconv.Atoi(m[1])
+	b, _ := strconv.Atoi(m[2])
+	c, _ := strconv.Atoi(m[3])
+	if b > 255 {
+		return "", 0, false
+	}
+	release = m[1] + "." + m[2]
+	if m[3] != "" {
+		release += "." + m[3]
+	}
+	return release + m[4], uint32(a)<<16 | uint32(b)<<8 | uint32(min(c, 255)), true
+}
+
+func kernelVersion(a, b uint32) uint32 { return a<<16 | b<<8 }
+
+// milestone is an enumerator of uapi/linux/bpf.h and the release it came with.
+type milestone struct {
+	enumerator string
+	major      uint32
+	minor      uint32
+}
+
+// milestones are in the order of releases. Those of enum bpf_func_id were the last
+// helper added in their release, so that a BTF that ends there has that age.
+var milestones = []milestone{
+	{"BPF_FUNC_setsockopt", 4, 13}, {"BPF_FUNC_sock_map_update", 4, 14}, {"BPF_FUNC_getsockopt", 4, 15},
+	{"BPF_FUNC_sock_ops_cb_flags_set", 4, 16}, {"BPF_FUNC_bind", 4, 17}, {"BPF_FUNC_get_current_cgroup_id", 4, 18},
+	{"BPF_FUNC_skb_ancestor_cgroup_id", 4, 19}, {"BPF_FUNC_msg_push_data", 4, 20}, {"BPF_FUNC_rc_pointer_rel", 5, 0},
+	{"BPF_FUNC_get_listener_sock", 5, 1}, {"BPF_FUNC_sk_storage_delete", 5, 2}, {"BPF_FUNC_send_signal", 5, 3},
+	{"BPF_MAP_TYPE_DEVMAP_HASH", 5, 4}, {"BPF_FUNC_probe_read_kernel_str", 5, 5}, {"BPF_FUNC_jiffies64", 5, 6},
+	{"BPF_FUNC_sk_assign", 5, 7}, {"BPF_FUNC_csum_level", 5, 8}, {"BPF_FUNC_get_task_stack", 5, 9},
+	{"BPF_FUNC_redirect_peer", 5, 10}, {"BPF_FUNC_sock_from_file", 5, 11}, {"BPF_FUNC_check_mtu", 5, 12},
+	{"BPF_FUNC_snprintf", 5, 13}, {"BPF_FUNC_sys_close", 5, 14}, {"BPF_FUNC_task_pt_regs", 5, 15},
+	{"BPF_FUNC_kallsyms_lookup_name", 5, 16}, {"BPF_FUNC_get_func_arg_cnt", 5, 17}, {"BPF_FUNC_ima_file_hash", 5, 18},
+	{"BPF_FUNC_dynptr_data", 5, 19}, {"BPF_FUNC_tcp_raw_check_syncookie_ipv6", 6, 0}, {"BPF_FUNC_user_ringbuf_drain", 6, 1},
+	{"BPF_FUNC_cgrp_storage_delete", 6, 2}, {"BPF_PROG_TYPE_NETFILTER", 6, 4}, {"BPF_TCX_INGRESS", 6, 6},
+	{"BPF_NETKIT_PRIMARY", 6, 7}, {"BPF_MAP_TYPE_ARENA", 6, 9}, {"BPF_TRACE_KPROBE_SESSION", 6, 10},
+	{"BPF_TRACE_UPROBE_SESSION", 6, 13}, {"BPF_PROG_STREAM_READ_BY_FD", 6, 17}, {"BPF_MAP_TYPE_INSN_ARRAY", 6, 19},
+	{"BPF_TRACE_FSESSION", 7, 0}, {"BPF_MAP_TYPE_RHASH", 7, 2},
+}
+
+// inferVersion bounds the version by the newest enumerator the BTF has and the
+// oldest newer one it lacks. The upper end is used.
+func (t *Target) inferVersion() {
+	newest := -1
+	for i, m := range milestones {
+		if _, ok := t.BTF.EnumValue("", m.enumerator); ok {
+			newest = i
+		}
+	}
+	if newest < 0 {
+		return
+	}
+	low := kernelVersion(milestones[newest].major, milestones[newest].minor)
+	high := low
+	if newest+1 < len(milestones) {
+		next := milestones[newest+1]
+		if next.minor > 0 {
+			high = kernelVersion(next.major, next.minor-1)
+		} else {
+			high = max(low, lastMinor(next.major-1))
+		}
+	}
+	t.Version, t.VersionLow = high, low
+	t.VersionKnown = "enumerators (" + majorMinor(low) + ")"
+	if high != low {
+		t.VersionKnown = fmt.Sprintf("enumerators (%s-%s)", majorMinor(low), majorMinor(high))
+	}
+}
+
+// lastMinor is the last release of a major version.
+func lastMinor(major uint32) uint32 {
+	switch major {
+	case 3, 6:
+		return kernelVersion(major, 19)
+	case 4:
+		return kernelVersion(major, 20)
+	case 5:
+		return kernelVersion(major, 19)
+	}
+	return kernelVersion(major, 255)
+}
