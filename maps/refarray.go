@@ -48,8 +48,19 @@ func newRefArray(b base) (Map, error) {
 	}
 	a := &refArray{base: b, slots: make([]any, s.MaxEntries)}
 	a.self = a
+	if s.Type == uapi.MapTypeProgArray {
+		p := &progArray{a}
+		a.self = p
+		return p, nil
+	}
 	return a, nil
 }
+
+// progArray is BPF_MAP_TYPE_PROG_ARRAY.
+type progArray struct{ *refArray }
+
+func (p *progArray) Prog(index uint32) (any, bool)             { return p.Ref(index) }
+func (p *progArray) SetProg(index uint32, prog any) uapi.Errno { return p.SetRef(index, prog) }
 
 // checkFDArray is fd_array_map_alloc_check.
 func (b *base) checkFDArray() *CreateError {
@@ -131,10 +142,6 @@ func (a *refArray) SetRef(index uint32, v any) uapi.Errno {
 	a.slots[index] = v
 	return OK
 }
-
-// Prog and SetProg are Ref and SetRef under the names of [ProgArray].
-func (a *refArray) Prog(index uint32) (any, bool)             { return a.Ref(index) }
-func (a *refArray) SetProg(index uint32, prog any) uapi.Errno { return a.SetRef(index, prog) }
 
 // Entries have a Ref and no Value.
 func (a *refArray) Entries() []Entry {
