@@ -15,7 +15,7 @@ func (s *Spec) FieldAt(root ID, off uint32, size int) (path string, f Field, exa
 		return "", Field{Type: root}, false
 	}
 	w := fieldWalk{s: s, budget: maxSteps, lo: uint64(off) * 8, hi: (uint64(off) + uint64(size)) * 8}
-	f, exact = w.find(Field{Type: root}, 0)
+	f, exact = w.find(Field{Type: root}, true, 0)
 	return f.Path, f, exact
 }
 
@@ -26,8 +26,9 @@ type fieldWalk struct {
 	lo, hi uint64
 }
 
-// find descends from f, which holds the range, as far as one field does.
-func (w *fieldWalk) find(f Field, depth int) (Field, bool) {
+// find descends from f, which holds the range, as far as one field does; named
+// is false for anonymous members.
+func (w *fieldWalk) find(f Field, named bool, depth int) (Field, bool) {
 	t := w.s.SkipMods(f.Type)
 	start := uint64(f.BitOffset)
 	exact := w.lo == start && w.hi == start+uint64(w.s.size(f.Type))*8
@@ -45,16 +46,22 @@ func (w *fieldWalk) find(f Field, depth int) (Field, bool) {
 		if w.hi > at+es || at > math.MaxUint32 || i >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
 			return f, exact
 		}
-		return w.find(Field{Path: f.Path + "[" + strconv.FormatUint(i, 10) + "]", Type: t.Ref, BitOffset: uint32(at), Parent: f.Parent}, depth+1)
+		return w.find(Field{Path: f.Path + "[" + strconv.FormatUint(i, 10) + "]", Type: t.Ref, BitOffset: uint32(at), Parent: f.Parent}, true, depth+1)
 	case KindDatasec:
 		for _, v := range t.Vars {
 			at := uint64(v.Offset) * 8
 			if w.lo >= at && w.hi <= at+uint64(v.Size)*8 {
-				return w.find(Field{Path: w.s.Name(v.Type), Type: w.s.MustType(v.Type).Ref, BitOffset: uint32(at), Parent: t.ID}, depth+1)
+				return w.find(Field{Path: w.s.Name(v.Type), Type: w.s.MustType(v.Type).Ref, BitOffset: uint32(at), Parent: t.ID}, true, depth+1)
 			}
 		}
 	case KindStruct, KindUnion:
 		if g, ok, ex := w.member(f, t, depth); ok {
+			return g, ex
+		}
+		if exact && named {
+			return f, true
+		}
+		if g, ok, ex := w.bitfield(f, t); ok {
 			return g, ex
 		}
 	}
@@ -77,7 +84,7 @@ func (w *fieldWalk) member(f Field, t *Type, depth int) (best Field, ok, exact b
 		if m.Name != "" {
 			in.Path, in.Parent = joinPath(f.Path, m.Name), t.ID
 		}
-		g, ex := w.find(in, depth+1)
+		g, ex := w.find(in, m.Name != "", depth+1)
 		if g.Path == f.Path {
 			continue
 		}
@@ -88,9 +95,11 @@ func (w *fieldWalk) member(f Field, t *Type, depth int) (best Field, ok, exact b
 			best, ok = g, true
 		}
 	}
-	if ok {
-		return best, true, false
-	}
+	return best, ok, false
+}
+
+// bitfield finds the first bitfield of t, which is at f, with a bit in the range.
+func (w *fieldWalk) bitfield(f Field, t *Type) (g Field, ok, exact bool) {
 	for i := range t.Members {
 		m := &t.Members[i]
 		off, bits := w.s.MemberBits(t, m)

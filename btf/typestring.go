@@ -24,12 +24,17 @@ type declarator struct {
 	spec *Spec
 	// params also prints names of parameters.
 	params bool
+	steps  int
 }
+
+// maxDeclSteps bounds the types in one declaration: a prototype of malformed
+// BTF can have itself as parameter, several times.
+const maxDeclSteps = 2000
 
 // declare returns the declaration of inner, which is what has been built around
 // the name so far.
 func (d *declarator) declare(id ID, inner string, depth int) string {
-	if depth > maxDepth {
+	if d.steps++; depth > maxDepth || d.steps > maxDeclSteps {
 		return joinWords("...", inner)
 	}
 	t, err := d.spec.Type(id)
@@ -105,10 +110,6 @@ func (d *declarator) paramList(t *Type, depth int) string {
 			b.WriteString(d.declare(p.Type, p.Name, depth+1))
 		default:
 			b.WriteString(d.declare(p.Type, "", depth+1))
-		}
-		if b.Len() > 1<<14 {
-			b.WriteString(", ...")
-			break
 		}
 	}
 	return b.String()

@@ -71,8 +71,9 @@ type DecodeOptions struct {
 	MaxElems int
 }
 
-// maxNodes bounds the values made by one call.
-const maxNodes = 1 << 22
+// maxNodes bounds the values made from data: members of unions and anonymous
+// members of malformed BTF can decode the same bytes again and again.
+func maxNodes(data []byte) int { return 4096 + 16*len(data) }
 
 // DecodeValue returns the typed value of data, which is memory of the target:
 // its byte order and pointer size are those of the BTF. Short data is no error;
@@ -81,7 +82,7 @@ func (s *Spec) DecodeValue(id ID, data []byte, opt DecodeOptions) (any, error) {
 	if _, err := s.Type(id); err != nil {
 		return nil, err
 	}
-	d := valueDecoder{s: s, data: data, opt: opt, budget: maxNodes}
+	d := valueDecoder{s: s, data: data, opt: opt, budget: maxNodes(data)}
 	return d.value(id, 0, 0, 0), nil
 }
 
@@ -90,7 +91,7 @@ func (s *Spec) DecodeField(f Field, data []byte) (any, error) {
 	if _, err := s.Type(f.Type); err != nil {
 		return nil, err
 	}
-	d := valueDecoder{s: s, data: data, budget: maxNodes}
+	d := valueDecoder{s: s, data: data, budget: maxNodes(data)}
 	return d.value(f.Type, uint64(f.BitOffset), f.BitSize, 0), nil
 }
 
