@@ -9,6 +9,18 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
+// hostBig is true on big-endian hosts, where the loop's native accesses would be wrong.
+var hostBig = binary.NativeEndian.Uint16([]byte{1, 0}) != 1
+
+// limit is the arena offset below which the loop may access memory itself: none when host or target
+// is big endian, so that every access takes the precise path.
+func (t *Thread) limit() uint64 {
+	if hostBig || t.big {
+		return 0
+	}
+	return t.mem.Limit()
+}
+
 // storeTrap is the shadow bit that loads ignore.
 const storeTrap = uint8(mem.ClassStoreTrap)
 
@@ -95,7 +107,7 @@ func (t *Thread) loop(s segment) exit {
 		data   = arena.Data
 		shadow = arena.Shadow
 		base   = arena.Base
-		lim    = arena.Size
+		lim    = t.limit()
 		ip     = unsafe.Add(unsafe.Pointer(s.code), s.start*instSize)
 		left   = int(uintptr(ip)) + s.room
 		in     *inst
@@ -624,7 +636,7 @@ func (t *Thread) loop(s segment) exit {
 			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
 				goto slow
 			}
-			regs[in.dst] = uint64(binary.LittleEndian.Uint16((*[2]byte)(unsafe.Add(data, o))[:]))
+			regs[in.dst] = uint64(*(*uint16)(unsafe.Add(data, o)))
 			continue
 		case uint16(decode.OpLdxW):
 			o := regs[in.src] + uint64(int64(in.off)) - base
@@ -635,7 +647,7 @@ func (t *Thread) loop(s segment) exit {
 			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
 				goto slow
 			}
-			regs[in.dst] = uint64(binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(data, o))[:]))
+			regs[in.dst] = uint64(*(*uint32)(unsafe.Add(data, o)))
 			continue
 		case uint16(decode.OpLdxDW):
 			o := regs[in.src] + uint64(int64(in.off)) - base
@@ -646,7 +658,7 @@ func (t *Thread) loop(s segment) exit {
 			if s&^storeTrap != 0 {
 				goto slow
 			}
-			regs[in.dst] = binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(data, o))[:])
+			regs[in.dst] = *(*uint64)(unsafe.Add(data, o))
 			continue
 		case uint16(decode.OpLdxSB):
 			o := regs[in.src] + uint64(int64(in.off)) - base
@@ -668,7 +680,7 @@ func (t *Thread) loop(s segment) exit {
 			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
 				goto slow
 			}
-			regs[in.dst] = uint64(int64(int16(binary.LittleEndian.Uint16((*[2]byte)(unsafe.Add(data, o))[:]))))
+			regs[in.dst] = uint64(int64(int16(*(*uint16)(unsafe.Add(data, o)))))
 			continue
 		case uint16(decode.OpLdxSW):
 			o := regs[in.src] + uint64(int64(in.off)) - base
@@ -679,7 +691,7 @@ func (t *Thread) loop(s segment) exit {
 			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
 				goto slow
 			}
-			regs[in.dst] = uint64(int64(int32(binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(data, o))[:]))))
+			regs[in.dst] = uint64(int64(int32(*(*uint32)(unsafe.Add(data, o)))))
 			continue
 
 		// Stores.
@@ -714,7 +726,7 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 && (s > 7 || o&7+2 > uint64(s)) {
 				goto slow
 			}
-			binary.LittleEndian.PutUint16((*[2]byte)(unsafe.Add(data, o))[:], uint16(in.imm))
+			*(*uint16)(unsafe.Add(data, o)) = uint16(in.imm)
 			continue
 		case uint16(decode.OpStxH):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -725,7 +737,7 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 && (s > 7 || o&7+2 > uint64(s)) {
 				goto slow
 			}
-			binary.LittleEndian.PutUint16((*[2]byte)(unsafe.Add(data, o))[:], uint16(regs[in.src]))
+			*(*uint16)(unsafe.Add(data, o)) = uint16(regs[in.src])
 			continue
 		case uint16(decode.OpStW):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -736,7 +748,7 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 && (s > 7 || o&7+4 > uint64(s)) {
 				goto slow
 			}
-			binary.LittleEndian.PutUint32((*[4]byte)(unsafe.Add(data, o))[:], uint32(in.imm))
+			*(*uint32)(unsafe.Add(data, o)) = uint32(in.imm)
 			continue
 		case uint16(decode.OpStxW):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -747,7 +759,7 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 && (s > 7 || o&7+4 > uint64(s)) {
 				goto slow
 			}
-			binary.LittleEndian.PutUint32((*[4]byte)(unsafe.Add(data, o))[:], uint32(regs[in.src]))
+			*(*uint32)(unsafe.Add(data, o)) = uint32(regs[in.src])
 			continue
 		case uint16(decode.OpStDW):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -758,7 +770,7 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 {
 				goto slow
 			}
-			binary.LittleEndian.PutUint64((*[8]byte)(unsafe.Add(data, o))[:], in.imm)
+			*(*uint64)(unsafe.Add(data, o)) = in.imm
 			continue
 		case uint16(decode.OpStxDW):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -769,7 +781,7 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 {
 				goto slow
 			}
-			binary.LittleEndian.PutUint64((*[8]byte)(unsafe.Add(data, o))[:], regs[in.src])
+			*(*uint64)(unsafe.Add(data, o)) = regs[in.src]
 			continue
 
 		// The common atomics; a thread is alone on its memory, so plain operations are atomic.
@@ -786,8 +798,8 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 && (s > 7 || o&7+4 > uint64(s)) {
 				goto slow
 			}
-			v := binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(data, o))[:])
-			binary.LittleEndian.PutUint32((*[4]byte)(unsafe.Add(data, o))[:], v+uint32(regs[in.src]))
+			v := *(*uint32)(unsafe.Add(data, o))
+			*(*uint32)(unsafe.Add(data, o)) = v + uint32(regs[in.src])
 			continue
 		case uint16(decode.OpAtomicFetchAddW):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -801,8 +813,8 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 && (s > 7 || o&7+4 > uint64(s)) {
 				goto slow
 			}
-			v := binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(data, o))[:])
-			binary.LittleEndian.PutUint32((*[4]byte)(unsafe.Add(data, o))[:], v+uint32(regs[in.src]))
+			v := *(*uint32)(unsafe.Add(data, o))
+			*(*uint32)(unsafe.Add(data, o)) = v + uint32(regs[in.src])
 			regs[in.src] = uint64(v)
 			continue
 		case uint16(decode.OpAtomicAddDW):
@@ -817,8 +829,8 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 {
 				goto slow
 			}
-			v := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(data, o))[:])
-			binary.LittleEndian.PutUint64((*[8]byte)(unsafe.Add(data, o))[:], v+regs[in.src])
+			v := *(*uint64)(unsafe.Add(data, o))
+			*(*uint64)(unsafe.Add(data, o)) = v + regs[in.src]
 			continue
 		case uint16(decode.OpAtomicFetchAddDW):
 			o := regs[in.dst] + uint64(int64(in.off)) - base
@@ -832,8 +844,8 @@ func (t *Thread) loop(s segment) exit {
 			if s != 0 {
 				goto slow
 			}
-			v := binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(data, o))[:])
-			binary.LittleEndian.PutUint64((*[8]byte)(unsafe.Add(data, o))[:], v+regs[in.src])
+			v := *(*uint64)(unsafe.Add(data, o))
+			*(*uint64)(unsafe.Add(data, o)) = v + regs[in.src]
 			regs[in.src] = v
 			continue
 		case uint16(decode.OpAtomicAndW), uint16(decode.OpAtomicAndDW), uint16(decode.OpAtomicFetchAndW), uint16(decode.OpAtomicFetchAndDW), uint16(decode.OpAtomicOrW), uint16(decode.OpAtomicOrDW), uint16(decode.OpAtomicFetchOrW), uint16(decode.OpAtomicFetchOrDW), uint16(decode.OpAtomicXorW), uint16(decode.OpAtomicXorDW), uint16(decode.OpAtomicFetchXorW), uint16(decode.OpAtomicFetchXorDW), uint16(decode.OpXchgW), uint16(decode.OpXchgDW), uint16(decode.OpCmpXchgW), uint16(decode.OpCmpXchgDW), uint16(decode.OpLoadAcqB), uint16(decode.OpLoadAcqH), uint16(decode.OpLoadAcqW), uint16(decode.OpLoadAcqDW), uint16(decode.OpStoreRelB), uint16(decode.OpStoreRelH), uint16(decode.OpStoreRelW), uint16(decode.OpStoreRelDW):
@@ -860,6 +872,1577 @@ func (t *Thread) loop(s segment) exit {
 			goto breakpoint
 		case opCover:
 			goto cover
+
+		// Superinstructions, see fuse.go. The slots they cover keep their operands; only the op of the
+		// first one differs. A part that needs the precise path runs alone: what is before
+		// it is done, and execution goes on behind it.
+		case fMovAdd: // a = b; a += c
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fMovAddImm: // a = b; a += imm
+			regs[in.dst] = regs[in.src] + (*inst)(ip).imm
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fIndexLoadB: // a = b; a += c; d = *(a + off), 1 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint8)(unsafe.Add(data, o)))
+			continue
+		case fIndexStoreB: // a = b; a += c; *(a + off) = d, 1 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			*(*uint8)(unsafe.Add(data, o)) = uint8(regs[in.src])
+			continue
+		case fIndexLoadH: // a = b; a += c; d = *(a + off), 2 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint16)(unsafe.Add(data, o)))
+			continue
+		case fIndexStoreH: // a = b; a += c; *(a + off) = d, 2 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			*(*uint16)(unsafe.Add(data, o)) = uint16(regs[in.src])
+			continue
+		case fIndexLoadW: // a = b; a += c; d = *(a + off), 4 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint32)(unsafe.Add(data, o)))
+			continue
+		case fIndexStoreW: // a = b; a += c; *(a + off) = d, 4 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			*(*uint32)(unsafe.Add(data, o)) = uint32(regs[in.src])
+			continue
+		case fIndexLoadDW: // a = b; a += c; d = *(a + off), 8 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			regs[in.dst] = *(*uint64)(unsafe.Add(data, o))
+			continue
+		case fIndexStoreDW: // a = b; a += c; *(a + off) = d, 8 bytes
+			v := regs[in.src] + regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			in = (*inst)(unsafe.Add(ip, instSize))
+			ip = unsafe.Add(ip, 2*instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s != 0 {
+				goto slow
+			}
+			*(*uint64)(unsafe.Add(data, o)) = regs[in.src]
+			continue
+		case fAdd64Jeq64Imm: // a += imm; if a eq imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == in.imm {
+				goto taken
+			}
+			continue
+		case fAdd64Jeq64Reg: // a += imm; if a eq b goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == regs[in.src] {
+				goto taken
+			}
+			continue
+		case fAdd64Jne64Imm: // a += imm; if a ne imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v != in.imm {
+				goto taken
+			}
+			continue
+		case fAdd64Jne64Reg: // a += imm; if a ne b goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v != regs[in.src] {
+				goto taken
+			}
+			continue
+		case fAdd64Jgt64Imm: // a += imm; if a gt imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v > in.imm {
+				goto taken
+			}
+			continue
+		case fAdd64Jgt64Reg: // a += imm; if a gt b goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v > regs[in.src] {
+				goto taken
+			}
+			continue
+		case fAdd64Jlt64Imm: // a += imm; if a lt imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v < in.imm {
+				goto taken
+			}
+			continue
+		case fAdd64Jlt64Reg: // a += imm; if a lt b goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v < regs[in.src] {
+				goto taken
+			}
+			continue
+		case fAdd64Jge64Imm: // a += imm; if a ge imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v >= in.imm {
+				goto taken
+			}
+			continue
+		case fAdd64Jle64Imm: // a += imm; if a le imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v <= in.imm {
+				goto taken
+			}
+			continue
+		case fAdd64Jsgt64Imm: // a += imm; if a sgt imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if int64(v) > int64(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd64Jslt64Imm: // a += imm; if a slt imm goto (64 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if int64(v) < int64(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd32Jeq32Imm: // a += imm; if a eq imm goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd32Jeq32Reg: // a += imm; if a eq b goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(regs[in.src]) {
+				goto taken
+			}
+			continue
+		case fAdd32Jne32Imm: // a += imm; if a ne imm goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) != uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd32Jne32Reg: // a += imm; if a ne b goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) != uint32(regs[in.src]) {
+				goto taken
+			}
+			continue
+		case fAdd32Jgt32Imm: // a += imm; if a gt imm goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) > uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd32Jgt32Reg: // a += imm; if a gt b goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) > uint32(regs[in.src]) {
+				goto taken
+			}
+			continue
+		case fAdd32Jlt32Imm: // a += imm; if a lt imm goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) < uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd32Jlt32Reg: // a += imm; if a lt b goto (32 bits)
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) < uint32(regs[in.src]) {
+				goto taken
+			}
+			continue
+		case fAdd64Jeq32Imm: // a += imm; if a eq imm goto (32 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd64Jne32Imm: // a += imm; if a ne imm goto (32 bits)
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) != uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fAdd64JeqImmJa: // a += imm; if a eq imm goto; goto
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fAdd64JgtImmJa: // a += imm; if a gt imm goto; goto
+			v := regs[in.dst] + in.imm
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v > in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fAdd32JeqImmJa: // a += imm; if a eq imm goto; goto
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fAdd32JgtImmJa: // a += imm; if a gt imm goto; goto
+			v := uint64(uint32(regs[in.dst]) + uint32(in.imm))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) > uint32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJeq64ImmJa: // if a eq goto; goto (64 bits)
+			if regs[in.dst] == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJeq64RegJa: // if a eq goto; goto (64 bits)
+			if regs[in.dst] == regs[in.src] {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJeq32ImmJa: // if a eq goto; goto (32 bits)
+			if uint32(regs[in.dst]) == uint32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJne64ImmJa: // if a ne goto; goto (64 bits)
+			if regs[in.dst] != in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJne64RegJa: // if a ne goto; goto (64 bits)
+			if regs[in.dst] != regs[in.src] {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJne32ImmJa: // if a ne goto; goto (32 bits)
+			if uint32(regs[in.dst]) != uint32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJgt64ImmJa: // if a gt goto; goto (64 bits)
+			if regs[in.dst] > in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJgt64RegJa: // if a gt goto; goto (64 bits)
+			if regs[in.dst] > regs[in.src] {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJgt32ImmJa: // if a gt goto; goto (32 bits)
+			if uint32(regs[in.dst]) > uint32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJlt64ImmJa: // if a lt goto; goto (64 bits)
+			if regs[in.dst] < in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJlt64RegJa: // if a lt goto; goto (64 bits)
+			if regs[in.dst] < regs[in.src] {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJlt32ImmJa: // if a lt goto; goto (32 bits)
+			if uint32(regs[in.dst]) < uint32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJsgt64ImmJa: // if a sgt goto; goto (64 bits)
+			if int64(regs[in.dst]) > int64(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJsgt64RegJa: // if a sgt goto; goto (64 bits)
+			if int64(regs[in.dst]) > int64(regs[in.src]) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJsgt32ImmJa: // if a sgt goto; goto (32 bits)
+			if int32(regs[in.dst]) > int32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJslt64ImmJa: // if a slt goto; goto (64 bits)
+			if int64(regs[in.dst]) < int64(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJslt64RegJa: // if a slt goto; goto (64 bits)
+			if int64(regs[in.dst]) < int64(regs[in.src]) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fJslt32ImmJa: // if a slt goto; goto (32 bits)
+			if int32(regs[in.dst]) < int32(in.imm) {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fLoadBAdd64: // a = *(b + off), 1 bytes; c += a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] + v
+			continue
+		case fLoadBAdd32: // a = *(b + off), 1 bytes; c += a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) + uint32(v))
+			continue
+		case fLoadBOr64: // a = *(b + off), 1 bytes; c |= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] | v
+			continue
+		case fLoadBOr32: // a = *(b + off), 1 bytes; c |= a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) | uint32(v))
+			continue
+		case fLoadBXor64: // a = *(b + off), 1 bytes; c ^= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] ^ v
+			continue
+		case fLoadBXor32: // a = *(b + off), 1 bytes; c ^= a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) ^ uint32(v))
+			continue
+		case fLoadBJeq64: // a = *(b + off), 1 bytes; if a eq imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == in.imm {
+				goto taken
+			}
+			continue
+		case fLoadBJeq32: // a = *(b + off), 1 bytes; if a eq imm goto (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fLoadBJne64: // a = *(b + off), 1 bytes; if a ne imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v != in.imm {
+				goto taken
+			}
+			continue
+		case fLoadBJne32: // a = *(b + off), 1 bytes; if a ne imm goto (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+1 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint8)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) != uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fLoadHAdd64: // a = *(b + off), 2 bytes; c += a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] + v
+			continue
+		case fLoadHAdd32: // a = *(b + off), 2 bytes; c += a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) + uint32(v))
+			continue
+		case fLoadHOr64: // a = *(b + off), 2 bytes; c |= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] | v
+			continue
+		case fLoadHOr32: // a = *(b + off), 2 bytes; c |= a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) | uint32(v))
+			continue
+		case fLoadHXor64: // a = *(b + off), 2 bytes; c ^= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] ^ v
+			continue
+		case fLoadHXor32: // a = *(b + off), 2 bytes; c ^= a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) ^ uint32(v))
+			continue
+		case fLoadHJeq64: // a = *(b + off), 2 bytes; if a eq imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == in.imm {
+				goto taken
+			}
+			continue
+		case fLoadHJeq32: // a = *(b + off), 2 bytes; if a eq imm goto (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fLoadHJne64: // a = *(b + off), 2 bytes; if a ne imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v != in.imm {
+				goto taken
+			}
+			continue
+		case fLoadHJne32: // a = *(b + off), 2 bytes; if a ne imm goto (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+1)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+2 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint16)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) != uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fLoadWAdd64: // a = *(b + off), 4 bytes; c += a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] + v
+			continue
+		case fLoadWAdd32: // a = *(b + off), 4 bytes; c += a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) + uint32(v))
+			continue
+		case fLoadWOr64: // a = *(b + off), 4 bytes; c |= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] | v
+			continue
+		case fLoadWOr32: // a = *(b + off), 4 bytes; c |= a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) | uint32(v))
+			continue
+		case fLoadWXor64: // a = *(b + off), 4 bytes; c ^= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] ^ v
+			continue
+		case fLoadWXor32: // a = *(b + off), 4 bytes; c ^= a (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(regs[in.dst]) ^ uint32(v))
+			continue
+		case fLoadWJeq64: // a = *(b + off), 4 bytes; if a eq imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == in.imm {
+				goto taken
+			}
+			continue
+		case fLoadWJeq32: // a = *(b + off), 4 bytes; if a eq imm goto (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) == uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fLoadWJne64: // a = *(b + off), 4 bytes; if a ne imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v != in.imm {
+				goto taken
+			}
+			continue
+		case fLoadWJne32: // a = *(b + off), 4 bytes; if a ne imm goto (32 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if uint32(v) != uint32(in.imm) {
+				goto taken
+			}
+			continue
+		case fLoadDWAdd64: // a = *(b + off), 8 bytes; c += a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] + v
+			continue
+		case fLoadDWOr64: // a = *(b + off), 8 bytes; c |= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] | v
+			continue
+		case fLoadDWXor64: // a = *(b + off), 8 bytes; c ^= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] ^ v
+			continue
+		case fLoadDWAnd64: // a = *(b + off), 8 bytes; c &= a (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.dst] & v
+			continue
+		case fLoadDWJeq64: // a = *(b + off), 8 bytes; if a eq imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v == in.imm {
+				goto taken
+			}
+			continue
+		case fLoadDWJne64: // a = *(b + off), 8 bytes; if a ne imm goto (64 bits)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if v != in.imm {
+				goto taken
+			}
+			continue
+		case fMov64RegMov64Reg: // two moves: Mov64Reg, Mov64Reg
+			regs[in.dst] = regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.src]
+			continue
+		case fMov64RegMov64Imm: // two moves: Mov64Reg, Mov64Imm
+			regs[in.dst] = regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = in.imm
+			continue
+		case fMov64RegMov32Imm: // two moves: Mov64Reg, Mov32Imm
+			regs[in.dst] = regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(in.imm))
+			continue
+		case fMov64ImmMov64Reg: // two moves: Mov64Imm, Mov64Reg
+			regs[in.dst] = in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.src]
+			continue
+		case fMov64ImmMov64Imm: // two moves: Mov64Imm, Mov64Imm
+			regs[in.dst] = in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = in.imm
+			continue
+		case fMov64ImmMov32Imm: // two moves: Mov64Imm, Mov32Imm
+			regs[in.dst] = in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(uint32(in.imm))
+			continue
+		case fMov64ImmJa: // a = imm; goto
+			regs[in.dst] = in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fMov64And: // a = b; a And imm (64 bits)
+			x := regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = x & in.imm
+			continue
+		case fMov64Lsh: // a = b; a Lsh imm (64 bits)
+			x := regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = x << (in.imm & 63)
+			continue
+		case fMov64Rsh: // a = b; a Rsh imm (64 bits)
+			x := regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = x >> (in.imm & 63)
+			continue
+		case fMov32And: // a = b; a And imm (32 bits)
+			x := uint32(regs[in.src])
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(x & uint32(in.imm))
+			continue
+		case fMov32Lsh: // a = b; a Lsh imm (32 bits)
+			x := uint32(regs[in.src])
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(x << (in.imm & 31))
+			continue
+		case fMov32Rsh: // a = b; a Rsh imm (32 bits)
+			x := uint32(regs[in.src])
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(x >> (in.imm & 31))
+			continue
+		case fLshRsh: // a <<= imm; a >>= imm
+			v := regs[in.dst] << (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v >> (in.imm & 63)
+			continue
+		case fLshArsh: // a <<= imm; a s>>= imm
+			v := regs[in.dst] << (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(int64(v) >> (in.imm & 63))
+			continue
+		case fMul64ImmAdd64Imm: // two operations on one register: Mul64Imm, Add64Imm
+			v := regs[in.dst] * in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + in.imm
+			continue
+		case fMul64RegXor64Reg: // two operations on one register: Mul64Reg, Xor64Reg
+			v := regs[in.dst] * regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v ^ regs[in.src]
+			continue
+		case fXor64RegMul64Reg: // two operations on one register: Xor64Reg, Mul64Reg
+			v := regs[in.dst] ^ regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v * regs[in.src]
+			continue
+		case fLsh64ImmOr64Reg: // two operations on one register: Lsh64Imm, Or64Reg
+			v := regs[in.dst] << (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v | regs[in.src]
+			continue
+		case fLsh64ImmAdd64Reg: // two operations on one register: Lsh64Imm, Add64Reg
+			v := regs[in.dst] << (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fRsh64ImmOr64Reg: // two operations on one register: Rsh64Imm, Or64Reg
+			v := regs[in.dst] >> (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v | regs[in.src]
+			continue
+		case fRsh64ImmAnd64Imm: // two operations on one register: Rsh64Imm, And64Imm
+			v := regs[in.dst] >> (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v & in.imm
+			continue
+		case fRsh64ImmXor64Reg: // two operations on one register: Rsh64Imm, Xor64Reg
+			v := regs[in.dst] >> (in.imm & 63)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v ^ regs[in.src]
+			continue
+		case fMul64RegAdd64Reg: // two operations on one register: Mul64Reg, Add64Reg
+			v := regs[in.dst] * regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fMul64ImmAdd64Reg: // two operations on one register: Mul64Imm, Add64Reg
+			v := regs[in.dst] * in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fAnd64ImmAdd64Reg: // two operations on one register: And64Imm, Add64Reg
+			v := regs[in.dst] & in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fMul32RegAdd32Reg: // two operations on one register: Mul32Reg, Add32Reg
+			v := uint32(regs[in.dst]) * uint32(regs[in.src])
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v + uint32(regs[in.src]))
+			continue
+		case fXor32RegMul32Imm: // two operations on one register: Xor32Reg, Mul32Imm
+			v := uint32(regs[in.dst]) ^ uint32(regs[in.src])
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v * uint32(in.imm))
+			continue
+		case fLsh32ImmOr32Reg: // two operations on one register: Lsh32Imm, Or32Reg
+			v := uint32(regs[in.dst]) << (in.imm & 31)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v | uint32(regs[in.src]))
+			continue
+		case fRsh32ImmAnd32Imm: // two operations on one register: Rsh32Imm, And32Imm
+			v := uint32(regs[in.dst]) >> (in.imm & 31)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v & uint32(in.imm))
+			continue
+		case fLsh32ImmAdd32Reg: // two operations on one register: Lsh32Imm, Add32Reg
+			v := uint32(regs[in.dst]) << (in.imm & 31)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v + uint32(regs[in.src]))
+			continue
+		case fRsh32ImmXor32Reg: // two operations on one register: Rsh32Imm, Xor32Reg
+			v := uint32(regs[in.dst]) >> (in.imm & 31)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v ^ uint32(regs[in.src]))
+			continue
+		case fAnd32ImmAdd32Reg: // two operations on one register: And32Imm, Add32Reg
+			v := uint32(regs[in.dst]) & uint32(in.imm)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v + uint32(regs[in.src]))
+			continue
+		case fAnd32ImmOr32Reg: // two operations on one register: And32Imm, Or32Reg
+			v := uint32(regs[in.dst]) & uint32(in.imm)
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = uint64(v | uint32(regs[in.src]))
+			continue
+		case fXor64RegAdd64Reg: // two operations on one register: Xor64Reg, Add64Reg
+			v := regs[in.dst] ^ regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fAdd64RegXor64Reg: // two operations on one register: Add64Reg, Xor64Reg
+			v := regs[in.dst] + regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v ^ regs[in.src]
+			continue
+		case fAdd64ImmAdd64Reg: // two operations on one register: Add64Imm, Add64Reg
+			v := regs[in.dst] + in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fAdd64RegAdd64Reg: // two operations on one register: Add64Reg, Add64Reg
+			v := regs[in.dst] + regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + regs[in.src]
+			continue
+		case fAddImmAddImm: // a += imm; b += imm
+			regs[in.dst] += in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] += in.imm
+			continue
+		case fLoadDWLoadDW: // two loads of 8 bytes
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			regs[in.dst] = *(*uint64)(unsafe.Add(data, o))
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			p := regs[in.src] + uint64(int64(in.off)) - base
+			if p >= lim {
+				goto slow
+			}
+			s = *(*uint8)(unsafe.Add(shadow, p>>3)) | *(*uint8)(unsafe.Add(shadow, (p+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			regs[in.dst] = *(*uint64)(unsafe.Add(data, p))
+			continue
+		case fStoreDWStoreDW: // two stores of 8 bytes
+			o := regs[in.dst] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s != 0 {
+				goto slow
+			}
+			*(*uint64)(unsafe.Add(data, o)) = regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			p := regs[in.dst] + uint64(int64(in.off)) - base
+			if p >= lim {
+				goto slow
+			}
+			s = *(*uint8)(unsafe.Add(shadow, p>>3)) | *(*uint8)(unsafe.Add(shadow, (p+7)>>3))
+			if s != 0 {
+				goto slow
+			}
+			*(*uint64)(unsafe.Add(data, p)) = regs[in.src]
+			continue
+		case fLoadWLoadW: // two loads of 4 bytes
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint32)(unsafe.Add(data, o)))
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			p := regs[in.src] + uint64(int64(in.off)) - base
+			if p >= lim {
+				goto slow
+			}
+			s = *(*uint8)(unsafe.Add(shadow, p>>3)) | *(*uint8)(unsafe.Add(shadow, (p+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || p&7+4 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint32)(unsafe.Add(data, p)))
+			continue
+		case fStoreWStoreW: // two stores of 4 bytes
+			o := regs[in.dst] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			*(*uint32)(unsafe.Add(data, o)) = uint32(regs[in.src])
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			p := regs[in.dst] + uint64(int64(in.off)) - base
+			if p >= lim {
+				goto slow
+			}
+			s = *(*uint8)(unsafe.Add(shadow, p>>3)) | *(*uint8)(unsafe.Add(shadow, (p+3)>>3))
+			if s != 0 && (s > 7 || p&7+4 > uint64(s)) {
+				goto slow
+			}
+			*(*uint32)(unsafe.Add(data, p)) = uint32(regs[in.src])
+			continue
+		case fMovMul: // a = b; a *= c
+			v := regs[in.src] * regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fMovSub: // a = b; a -= c
+			v := regs[in.src] - regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fMovXor: // a = b; a ^= c
+			v := regs[in.src] ^ regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fMovOr: // a = b; a |= c
+			v := regs[in.src] | regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fMovAnd: // a = b; a &= c
+			v := regs[in.src] & regs[(*inst)(ip).src]
+			regs[in.dst] = v
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fLoadWAddImm: // a = *(b + off), 4 bytes; a += imm
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			v := uint64(*(*uint32)(unsafe.Add(data, o)))
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + in.imm
+			continue
+		case fAddLoadW: // a += b; c = *(a + off), 4 bytes
+			v := regs[in.dst] + regs[in.src]
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint32)(unsafe.Add(data, o)))
+			continue
+		case fJeqLoadW: // if a == imm goto; b = *(c + off), 4 bytes
+			if regs[in.dst] == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+3)>>3))
+			if s &^= storeTrap; s != 0 && (s > 7 || o&7+4 > uint64(s)) {
+				goto slow
+			}
+			regs[in.dst] = uint64(*(*uint32)(unsafe.Add(data, o)))
+			continue
+		case fLoadDWAddImm: // a = *(b + off), 8 bytes; a += imm
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			v := *(*uint64)(unsafe.Add(data, o))
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = v + in.imm
+			continue
+		case fAddLoadDW: // a += b; c = *(a + off), 8 bytes
+			v := regs[in.dst] + regs[in.src]
+			regs[in.dst] = v
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			o := v + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			regs[in.dst] = *(*uint64)(unsafe.Add(data, o))
+			continue
+		case fJeqLoadDW: // if a == imm goto; b = *(c + off), 8 bytes
+			if regs[in.dst] == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			o := regs[in.src] + uint64(int64(in.off)) - base
+			if o >= lim {
+				goto slow
+			}
+			s := *(*uint8)(unsafe.Add(shadow, o>>3)) | *(*uint8)(unsafe.Add(shadow, (o+7)>>3))
+			if s&^storeTrap != 0 {
+				goto slow
+			}
+			regs[in.dst] = *(*uint64)(unsafe.Add(data, o))
+			continue
+		case fMov64ImmExit: // a = imm; exit
+			regs[in.dst] = in.imm
+			ip = unsafe.Add(ip, instSize)
+			goto leave
+		case fJeqMov64Imm: // if a == imm goto; b = imm
+			if regs[in.dst] == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = in.imm
+			continue
+		case fAddImmMov: // a += imm; b = c
+			regs[in.dst] += in.imm
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			regs[in.dst] = regs[in.src]
+			continue
+		case fMovLshRsh: // a = b; a <<= imm; a >>= imm
+			v := regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			v <<= in.imm & 63
+			regs[in.dst] = v >> ((*inst)(ip).imm & 63)
+			ip = unsafe.Add(ip, instSize)
+			continue
+		case fMov32RegJeqJa: // a = b; if c eq imm goto; goto
+			regs[in.dst] = uint64(uint32(regs[in.src]))
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if regs[in.dst] == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fMov32RegJgtJa: // a = b; if c gt imm goto; goto
+			regs[in.dst] = uint64(uint32(regs[in.src]))
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if regs[in.dst] > in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fMov64RegJeqJa: // a = b; if c eq imm goto; goto
+			regs[in.dst] = regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if regs[in.dst] == in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
+		case fMov64RegJgtJa: // a = b; if c gt imm goto; goto
+			regs[in.dst] = regs[in.src]
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			if regs[in.dst] > in.imm {
+				goto taken
+			}
+			in = (*inst)(ip)
+			ip = unsafe.Add(ip, instSize)
+			goto taken
 		default:
 			goto rare
 		}
@@ -881,7 +2464,7 @@ func (t *Thread) loop(s segment) exit {
 		if !t.access(&t.img.plain[t.pc]) {
 			return exitFault
 		}
-		lim = t.mem.Limit() // a view may have allocated
+		lim = t.limit() // a view may have allocated
 		if t.suspend {
 			t.pc++
 			t.insns++
@@ -899,7 +2482,7 @@ func (t *Thread) loop(s segment) exit {
 			r0, action := t.img.funcs[in.imm].Fn(t, (*[5]uint64)(regs[1:6]))
 			if action == nil && !t.suspend {
 				regs[0] = r0
-				lim = t.mem.Limit()
+				lim = t.limit()
 				left = t.seg.left
 				ip = t.seg.behind(t.pc)
 				continue
@@ -984,7 +2567,7 @@ func (t *Thread) loop(s segment) exit {
 		t.pc = t.seg.at(ip)
 		t.seg.left = left
 		t.patch.mark(t.img, t.pc)
-		lim = t.mem.Limit()
+		lim = t.limit()
 		left = t.seg.left
 		ip = unsafe.Add(t.seg.behind(t.pc), -instSize)
 		continue

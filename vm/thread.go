@@ -96,6 +96,7 @@ type Thread struct {
 	fault   *Fault
 	reason  string
 	suspend bool
+	big     bool // big-endian target
 	invoke  Action
 	cfg     ThreadConfig
 	patch   *Patches
@@ -108,7 +109,7 @@ type Thread struct {
 
 // NewThread makes a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
-	t := &Thread{mem: m, cfg: cfg, status: Idle}
+	t := &Thread{mem: m, cfg: cfg, status: Idle, big: m.Arena().Big}
 	for i := range t.scratch {
 		t.scratch[i].op = opStep
 	}
