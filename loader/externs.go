@@ -39,10 +39,10 @@ func (o *Object) readExterns(f *file) error {
 		e := &Extern{Name: s.Name, Weak: s.Bind == elf.STB_WEAK, Kind: ExternKsym}
 		v, ok := vars[s.Name]
 		if !ok {
+			// Neither of the kernel nor of its configuration: of another object.
+			e.unlinked = true
 			if fn, found := o.externFunc(s.Name); found {
 				e.Kind, e.Type = ExternKfunc, fn.Ref
-			} else {
-				o.warnf("extern %s has no BTF: taken as a kernel symbol", s.Name)
 			}
 			o.Externs = append(o.Externs, e)
 			continue

@@ -12,9 +12,6 @@ import (
 // mapTypeInsnArray is the type of jump tables.
 const mapTypeInsnArray = uapi.MapTypeInsnArray
 
-// maxTailCallIndirect and others are not checked here: what needs types or
-// states of registers is the verifier's.
-
 // judge decides the status of a linked program. linkErr is why it could not be
 // linked, or nil.
 func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {

@@ -189,7 +189,7 @@ func (l *loading) relocateCORE() error {
 		}
 		return nil
 	}
-	res := corerelo.NewResolver(l.o.BTF, l.coreTarget())
+	res := corerelo.NewResolver(l.o.BTF, coreTarget(l.t))
 	for _, sec := range l.o.Ext.CORE {
 		cs := l.o.sections[sec.Name]
 		if cs == nil {
@@ -202,13 +202,13 @@ func (l *loading) relocateCORE() error {
 	return nil
 }
 
-func (l *loading) coreTarget() corerelo.Target {
-	t := corerelo.Target{BTF: l.t.BTF}
-	for _, m := range l.t.Modules {
-		t.Modules = append(t.Modules, m.BTF)
-		t.ModuleNames = append(t.ModuleNames, m.Name)
+func coreTarget(t *Target) corerelo.Target {
+	out := corerelo.Target{BTF: t.BTF}
+	for _, m := range t.Modules {
+		out.Modules = append(out.Modules, m.BTF)
+		out.ModuleNames = append(out.ModuleNames, m.Name)
 	}
-	return t
+	return out
 }
 
 func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo) {

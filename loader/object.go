@@ -14,11 +14,14 @@ type Object struct {
 	Name      string // file name without directories
 	Path      string
 	ByteOrder binary.ByteOrder
-	License   string     // license section, "" if none
-	Version   uint32     // version section (a kernel version, long unused)
-	BTF       *btf.Spec  // nil without .BTF
-	Ext       *btf.Ext   // nil without .BTF.ext
-	Programs  []*Program // in the order of sections, then of offsets
+	License   string    // license section, "" if none
+	Version   uint32    // version section (a kernel version, long unused)
+	BTF       *btf.Spec // nil without .BTF
+	Ext       *btf.Ext  // nil without .BTF.ext
+	// Arch is the architecture whose struct pt_regs the object's BTF has, "" when it
+	// has none: programs that read registers run only there. See [Target].Arch.
+	Arch     string
+	Programs []*Program // in the order of sections, then of offsets
 	// Functions are all functions, those of Programs and subprograms, in the
 	// order of sections, then of offsets.
 	Functions []*Function
@@ -211,8 +214,9 @@ type Extern struct {
 	// Off and Size place a kconfig extern in the .kconfig map.
 	Off, Size uint32
 
-	form  kcfgForm
-	align uint32
+	form     kcfgForm
+	align    uint32
+	unlinked bool // in neither .kconfig nor .ksyms
 }
 
 // Option changes how an object is opened.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Names of sections with a meaning of their own.
@@ -116,6 +115,7 @@ func (o *Object) readTypes(f *file) error {
 		return &Error{Insn: -1, Section: secBTF, Err: because(ErrBTF, err)}
 	}
 	o.declTags = exceptionTags(o.BTF)
+	o.Arch = archOf(o.BTF)
 	s = f.byName(secBTFExt)
 	if s == nil || len(s.Data) == 0 {
 		return nil
@@ -198,9 +198,4 @@ func (o *Object) staticHelper(fn *Function) bool {
 		}
 	}
 	return false
-}
-
-// isTracing reports whether programs of the type attach to functions by BTF.
-func isTracing(t uapi.ProgType) bool {
-	return t == uapi.ProgTypeTracing || t == uapi.ProgTypeLSM
 }

@@ -48,15 +48,14 @@ type codeReloc struct {
 
 // Instruction encodings that relocations apply to (RFC 9669).
 const (
-	codeCall   = 0x85 // JMP | CALL
-	codeLdImm  = 0x18 // LD | IMM | DW
-	srcCall    = 1    // call: BPF_PSEUDO_CALL
-	srcKfunc   = 2    // call: BPF_PSEUDO_KFUNC_CALL
-	srcMapFD   = 1    // LD_IMM64: BPF_PSEUDO_MAP_FD
-	srcMapVal  = 2    // LD_IMM64: BPF_PSEUDO_MAP_VALUE
-	srcBTFID   = 3    // LD_IMM64: BPF_PSEUDO_BTF_ID
-	srcFunc    = 4    // LD_IMM64: BPF_PSEUDO_FUNC
-	regCallImm = -1   // immediate of a call without target
+	codeCall  = 0x85 // JMP | CALL
+	codeLdImm = 0x18 // LD | IMM | DW
+	srcCall   = 1    // call: BPF_PSEUDO_CALL
+	srcKfunc  = 2    // call: BPF_PSEUDO_KFUNC_CALL
+	srcMapFD  = 1    // LD_IMM64: BPF_PSEUDO_MAP_FD
+	srcMapVal = 2    // LD_IMM64: BPF_PSEUDO_MAP_VALUE
+	srcBTFID  = 3    // LD_IMM64: BPF_PSEUDO_BTF_ID
+	srcFunc   = 4    // LD_IMM64: BPF_PSEUDO_FUNC
 )
 
 // readCodeRelocs sorts the relocations of executable sections to functions. A

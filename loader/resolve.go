@@ -17,6 +17,11 @@ func (l *loading) resolveExterns() error {
 		l.Externs = append(l.Externs, le)
 		var err *Error
 		switch {
+		case e.unlinked:
+			if !e.Weak {
+				err = failf(ErrExtern, "%s is defined in no object: it is in neither %s nor %s", e.Name, secKconfig, secKsyms).
+					hint("link the objects with bpftool gen object, or declare it __ksym or __kconfig")
+			}
 		case e.Kind == ExternKconfig && l.t.BTF != nil:
 			err = l.resolveKconfig(le, image)
 		case l.t.BTF == nil:
