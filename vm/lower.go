@@ -79,6 +79,8 @@ func (l *lowerer) lower() error {
 		switch kindOf(op) {
 		case lowerInvalid:
 			c = l.trap(pc, InvalidInsn, fmt.Sprintf("undefined instruction %#02x (dst %d, src %d, off %d, imm %d)", in.Code, in.Dst, in.Src, in.Off, in.Imm))
+		case lowerCallX:
+			c = l.trap(pc, NotSimulated, "call through a register (callx), which no kernel accepts")
 		case lowerImm64:
 			if pc+1 >= len(insns) {
 				return l.errorf(pc, "64-bit immediate load without its second slot")
@@ -207,6 +209,7 @@ const (
 	lowerBranch32
 	lowerCallLocal
 	lowerCallFunc
+	lowerCallX
 )
 
 // kindOf sorts ops by what their operands mean to Lower.
@@ -220,6 +223,8 @@ func kindOf(op decode.Op) lowerKind {
 		return lowerCallLocal
 	case decode.OpCallHelper, decode.OpCallKfunc:
 		return lowerCallFunc
+	case decode.OpCallX:
+		return lowerCallX
 	case decode.OpJa32:
 		return lowerBranch32
 	case decode.OpJa, decode.OpMayGoto,
