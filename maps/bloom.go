@@ -21,6 +21,8 @@ const bloomFlags = uapi.MapNumaNode | uapi.MapZeroSeed | accessFlags
 func newBloom(b base) (Map, error) {
 	s := &b.spec
 	switch {
+	case s.ValueSize > kmallocMax:
+		return nil, b.refuse(uapi.E2BIG, "value_size is at most 4 MiB")
 	case s.KeySize != 0 || s.ValueSize == 0 || s.MaxEntries == 0:
 		return nil, b.refuse(uapi.EINVAL, "a bloom filter needs key_size 0, a value_size and max_entries")
 	case s.Flags&^uint32(bloomFlags) != 0 || !accessOK(s.Flags):

@@ -79,12 +79,12 @@ func (d *devmap) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	if len(value) == 8 {
 		prog = order.Uint32(value[4:])
 	}
+	old := d.slot(key)
+	if d.hashed && old != noSlot && flags == uapi.NoExist && first != 0 {
+		return uapi.EEXIST // before the device is looked up
+	}
 	if e := d.check(i, first, prog, flags); e != OK {
 		return e
-	}
-	old := d.slot(key)
-	if d.hashed && old != noSlot && flags&uapi.NoExist != 0 {
-		return uapi.EEXIST
 	}
 	if first == 0 && !d.hashed { // an empty slot
 		if old != noSlot {

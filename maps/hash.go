@@ -73,12 +73,12 @@ func newHash(b base) (Map, error) {
 func (b *base) checkHash(percpu, isLRU bool) *CreateError {
 	s := &b.spec
 	switch {
+	case s.Flags&^uint32(hashFlags) != 0 || !accessOK(s.Flags):
+		return b.refuseFlags(hashFlags)
 	case s.Flags&uapi.MapNoCommonLRU != 0 && !isLRU:
 		return b.refuse(uapi.EINVAL, "BPF_F_NO_COMMON_LRU is for LRU maps")
 	case isLRU && s.Flags&uapi.MapNoPrealloc != 0:
 		return b.refuse(uapi.ENOTSUPP, "LRU maps are preallocated: BPF_F_NO_PREALLOC is not supported")
-	case s.Flags&^uint32(hashFlags) != 0 || !accessOK(s.Flags):
-		return b.refuseFlags(hashFlags)
 	case s.Flags&uapi.MapNoCommonLRU != 0 && s.Flags&uapi.MapNumaNode != 0:
 		return b.refuse(uapi.EINVAL, "a NUMA node cannot be combined with BPF_F_NO_COMMON_LRU")
 	case percpu && s.Flags&uapi.MapNumaNode != 0:

@@ -5,6 +5,7 @@ package maps
 import (
 	"bytes"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,6 +25,8 @@ import (
 // The running kernel as an oracle: the same operations on a map of the kernel and on ours must give the
 // same errors and the same contents. Nothing is attached or pinned. The system call is used
 // directly, so that a loader's own checks do not hide the kernel's.
+
+var iterations = flag.Int("create-iterations", 300, "map creations to compare with the running kernel, by type")
 
 type createAttr struct {
 	typ, keySize, valueSize, maxEntries, flags, innerFD, numaNode uint32
@@ -177,13 +180,13 @@ func TestKernelCreate(t *testing.T) {
 			k.close()
 			env := newEnv(t, cpus)
 			differ := 0
-			for range 1500 {
+			for range *iterations {
 				s := good(typ)
 				for range 1 + rnd.IntN(2) {
 					mutate(rnd, &s)
 				}
 				// Not asking for more than either side should allocate.
-				if uint64(s.ValueSize)*uint64(s.MaxEntries) > 64<<20 || s.MaxEntries > 1<<16 && typ != uapi.MapTypeArena {
+				if (uint64(s.ValueSize)+uint64(s.KeySize))*uint64(s.MaxEntries) > 16<<20 || typ == uapi.MapTypeCpumap && s.MaxEntries > 100 || s.MaxEntries > 1<<16 && typ != uapi.MapTypeArena {
 					continue
 				}
 				if typ == uapi.MapTypePerfEventArray && s.MaxEntries == 0 {

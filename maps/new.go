@@ -58,6 +58,9 @@ func New(env *Env, s Spec) (Map, error) {
 	if s.Extra != 0 && s.Type != uapi.MapTypeBloomFilter && s.Type != uapi.MapTypeArena {
 		return nil, b.refuse(uapi.EINVAL, "map_extra must be 0 for this type")
 	}
+	if s.Flags&uapi.MapRdonly != 0 && s.Flags&uapi.MapWronly != 0 { // bpf_get_file_flag
+		return nil, b.refuse(uapi.EINVAL, "BPF_F_RDONLY and BPF_F_WRONLY exclude each other")
+	}
 	view, err := b.newHandle()
 	if err != nil {
 		return nil, err

@@ -23,7 +23,18 @@ type stackBucket struct {
 const (
 	stackFlags    = uapi.MapNumaNode | uapi.MapRdonly | uapi.MapWronly | uapi.MapStackBuildID
 	maxStackDepth = 127 // default of kernel.perf_event_max_stack
+	stackBuildID  = 32  // sizeof(struct bpf_stack_build_id)
+	// stackBuildIDIP is BPF_STACK_BUILD_ID_IP: the build id could not be found.
+	stackBuildIDIP = 2
 )
+
+// stackElem is the size of one frame in a value.
+func stackElem(s *Spec) uint32 {
+	if s.Flags&uapi.MapStackBuildID != 0 {
+		return stackBuildID
+	}
+	return 8
+}
 
 func newStackTrace(b base) (Map, error) {
 	s := &b.spec
@@ -32,10 +43,10 @@ func newStackTrace(b base) (Map, error) {
 		return nil, b.refuseFlags(stackFlags)
 	case s.MaxEntries == 0 || s.KeySize != 4 || s.ValueSize < 8 || s.ValueSize%8 != 0:
 		return nil, b.refuse(uapi.EINVAL, "a stack trace map needs key_size 4, max_entries, and a value_size that is a multiple of 8")
-	case s.Flags&uapi.MapStackBuildID != 0:
-		return nil, &NotSimulated{Map: s.Name + " with BPF_F_STACK_BUILD_ID", Type: s.Type}
-	case s.ValueSize/8 > maxStackDepth:
-		return nil, b.refuse(uapi.EINVAL, "value_size holds more than 127 addresses (kernel.perf_event_max_stack)")
+	case s.Flags&uapi.MapStackBuildID != 0 && s.ValueSize%stackBuildID != 0:
+		return nil, b.refuse(uapi.EINVAL, "with BPF_F_STACK_BUILD_ID value_size is a multiple of 32")
+	case s.ValueSize/stackElem(s) > maxStackDepth:
+		return nil, b.refuse(uapi.EINVAL, "value_size holds more than 127 frames (kernel.perf_event_max_stack)")
 	case s.MaxEntries > 1<<31:
 		return nil, b.refuse(uapi.E2BIG, "max_entries is at most 2^31")
 	}
@@ -54,7 +65,7 @@ func (m *stackTrace) StackID(ips []uint64, flags uint64) int64 {
 		return uapi.EINVAL.Neg()
 	}
 	skip := int(flags & uapi.StackSkipMask)
-	depth := int(m.spec.ValueSize / 8)
+	depth := int(m.spec.ValueSize / stackElem(&m.spec))
 	ips = ips[:min(len(ips), min(depth+skip, maxStackDepth))]
 	if len(ips) <= skip {
 		return uapi.EFAULT.Neg() // skipping more than the chain has
@@ -87,8 +98,15 @@ func (m *stackTrace) Stack(id uint32) ([]uint64, bool) {
 
 func (m *stackTrace) value(id uint32) []byte {
 	out := make([]byte, m.spec.ValueSize)
+	order := m.env.Mem.ByteOrder()
 	for i, ip := range m.stack[id].ips {
-		m.env.Mem.ByteOrder().PutUint64(out[8*i:], ip)
+		if m.spec.Flags&uapi.MapStackBuildID == 0 {
+			order.PutUint64(out[8*i:], ip)
+			continue
+		}
+		// {status, build id, ip}: no file is mapped anywhere, so the kernel falls back to the address.
+		order.PutUint32(out[stackBuildID*i:], stackBuildIDIP)
+		order.PutUint64(out[stackBuildID*i+24:], ip)
 	}
 	return out
 }
@@ -104,6 +122,23 @@ func (m *stackTrace) Delete(key []byte) uapi.Errno {
 	if _, ok := m.stack[id]; !ok {
 		return uapi.ENOENT
 	}
+	delete(m.stack, id)
+	return OK
+}
+
+// LookupDelete is BPF_MAP_LOOKUP_AND_DELETE_ELEM: measured on 6.18, older kernels had no such operation.
+func (m *stackTrace) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
+	switch {
+	case !m.env.atLeast(6, 18):
+		return uapi.ENOTSUPP
+	case flags != 0 || len(key) < 4:
+		return uapi.EINVAL
+	}
+	id := m.env.Mem.ByteOrder().Uint32(key)
+	if _, ok := m.stack[id]; !ok {
+		return uapi.ENOENT
+	}
+	copy(value, m.value(id))
 	delete(m.stack, id)
 	return OK
 }

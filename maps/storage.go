@@ -41,7 +41,7 @@ func newStorage(b base) (Map, error) {
 func newCgroupStorage(b base) (Map, error) {
 	s := &b.spec
 	percpu := s.Type == uapi.MapTypePercpuCgroupStorage
-	limit := b.env.pageSize()
+	limit := uint32(storageValueMax)
 	if percpu {
 		limit = perCPUMax
 	}
@@ -49,7 +49,7 @@ func newCgroupStorage(b base) (Map, error) {
 	case s.KeySize != 8 && s.KeySize != 16 || s.ValueSize == 0:
 		return nil, b.refuse(uapi.EINVAL, "cgroup storage needs key_size 8 or 16 and a value_size")
 	case s.ValueSize > limit:
-		return nil, b.refuse(uapi.E2BIG, "value_size is at most a page, or 32 KiB per CPU")
+		return nil, b.refuse(uapi.E2BIG, "value_size is at most 64 KiB less a header, or 32 KiB per CPU")
 	case s.Flags&^uint32(cgroupStorageFlags) != 0 || !accessOK(s.Flags):
 		return nil, b.refuseFlags(cgroupStorageFlags)
 	case s.MaxEntries != 0:

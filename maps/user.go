@@ -160,7 +160,9 @@ func (a *array) userRead(key []byte) ([]byte, uapi.Errno) {
 func (a *refArray) userRead(key []byte) ([]byte, uapi.Errno) {
 	i, ok := a.index(key)
 	switch {
-	case a.spec.Type != uapi.MapTypeProgArray && a.spec.Type != uapi.MapTypeReuseportSockarray:
+	case a.spec.Type == uapi.MapTypeXskmap:
+		return nil, uapi.EOPNOTSUPP // xsk_map_lookup_elem_sys_only
+	case a.spec.Type == uapi.MapTypeCgroupArray:
 		return nil, uapi.ENOTSUPP
 	case !ok || a.slots[i] == nil:
 		return nil, uapi.ENOENT
