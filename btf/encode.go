@@ -185,7 +185,7 @@ func (e *valueEncoder) integer(f Field, t *Type, v any, width uint32) error {
 	if err != nil {
 		return err
 	}
-	if t.Kind == KindInt && t.Int.Encoding&IntBool != 0 && n.BitLen() > 1 {
+	if _, decoded := v.(Int); !decoded && t.Kind == KindInt && t.Int.Encoding&IntBool != 0 && n.BitLen() > 1 {
 		return e.fail(f, v, "%v is neither true nor false", n)
 	}
 	lowest := new(big.Int).Neg(new(big.Int).Lsh(big.NewInt(1), uint(width-1)))
