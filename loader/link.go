@@ -245,13 +245,13 @@ func (k *linker) kfunc(at int, e *LinkedExtern) {
 func (k *linker) jumpTable(f *frame, at int, rel *codeReloc) {
 	m := k.tables[rel.off]
 	if m == nil {
-		n := rel.size / 8
+		n := uint32(len(rel.data) / 8)
 		m = &Map{
 			Name: secJumpTables, Section: secJumpTables, Index: -1, Autocreate: true, Type: mapTypeInsnArray, KeySize: 4, ValueSize: 16,
 			MaxEntries: n, DataKind: DataJumpTable, Slots: make([]uint32, n),
 		}
 		for i := range m.Slots {
-			off := k.l.o.ByteOrder.Uint64(k.l.o.jumpTable[rel.off+uint32(i)*8:])
+			off := k.l.o.ByteOrder.Uint64(rel.data[i*8:])
 			to := int64(off/insnSize) - int64(f.fn.SectionOff)
 			if off%insnSize != 0 || to < 0 || to >= int64(len(f.fn.Insns)) {
 				k.fail(f.fn, f.pc, ErrRelocation, "entry %d of jump table %s is %#x, outside of the function", i, rel.sym, off)

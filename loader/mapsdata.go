@@ -100,9 +100,6 @@ func (o *Object) readDataMaps(f *file) error {
 	for i := range f.sections {
 		s := &f.sections[i]
 		kind := dataKindOf(s)
-		if s.Name == secJumpTables && s.Type == elf.SHT_PROGBITS {
-			o.jumpTable = s.Data
-		}
 		if kind == DataNone || kind == DataStructOps || s.Size == 0 {
 			continue
 		}

@@ -32,7 +32,6 @@ type Object struct {
 	sections   map[string]*codeSection
 	secByIndex map[int]*codeSection
 	kconfig    *Map
-	jumpTable  []byte // .jumptables
 	declTags   map[btf.ID][]string
 	mapBySec   map[int][]*Map // by ELF section, ascending offset
 }

@@ -40,7 +40,7 @@ type codeReloc struct {
 	fn   *Function
 	m    *Map
 	off  uint32 // in the map's value, or in .jumptables
-	size uint32 // bytes of a jump table
+	data []byte // a jump table's part of .jumptables
 	ext  *Extern
 	sym  string
 	err  error // relocBad
@@ -157,10 +157,11 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 		return c
 	}
 	if s.Name == secJumpTables {
-		if r.Sym.Value%8 != 0 || r.Sym.Size%8 != 0 || r.Sym.Value+r.Sym.Size > uint64(len(s.Data)) || r.Sym.Size == 0 {
+		n := uint64(len(s.Data))
+		if r.Sym.Value%8 != 0 || r.Sym.Size%8 != 0 || r.Sym.Size == 0 || r.Sym.Value > n || r.Sym.Size > n-r.Sym.Value || n > math.MaxUint32 {
 			return bad("jump table %s of %d bytes at %d does not lie in %s", c.sym, r.Sym.Size, r.Sym.Value, s.Name)
 		}
-		c.kind, c.off, c.size = relocJumpTable, uint32(r.Sym.Value), uint32(r.Sym.Size)
+		c.kind, c.off, c.data = relocJumpTable, uint32(r.Sym.Value), s.Data[r.Sym.Value:r.Sym.Value+r.Sym.Size]
 		return c
 	}
 	if off > math.MaxUint32 || r.Sym.Value > math.MaxUint32 {
