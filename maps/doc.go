@@ -27,7 +27,7 @@
 //     was deleted is marked freed in memory, and a pointer kept beyond it faults.
 //   - LRU maps evict exactly the least recently used element, one at a time, and hold exactly
 //     max_entries. The kernel approximates: it evicts in batches, keeps per-CPU free lists and
-//     may evict an element that was used more recently. A use is a lookup or an update by a
+//     may evict an element that was used more recently, even for an update of an existing key. A use is a lookup or an update by a
 //     program and an update by user space, not a lookup by user space.
 //   - Ring buffers, perf buffers and user ring buffers belong to a simulated user space that consumes
 //     everything at the end of every run ([ConsumeEachRun]), unless [Env.Consume] says otherwise.

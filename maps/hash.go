@@ -225,77 +225,70 @@ func (h *hash) replaceElem(hk, old uint32, cpu int, value []byte) uapi.Errno {
 	return OK
 }
 
+// updateLRU evicts only for a key that is new and will be stored. The kernel takes the new element before it
+// looks for the old one and at the flags (htab_lru_map_update_elem), so that even an update of an
+// existing key, or one that fails, may evict when no free element is at hand.
 func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
-	// The kernel takes the new element first, and evicts for it, before it looks at the flags
-	// (htab_lru_map_update_elem).
-	slot, err := h.lruAlloc(cpu)
+	old := h.find(hk, key)
+	if e := checkMode(old != noSlot, mode); e != OK {
+		return e
+	}
+	if old == noSlot {
+		slot, err := h.lruAdd(hk, cpu, key)
+		if err != nil {
+			return h.env.fail(err)
+		}
+		h.set(slot, value)
+		return OK
+	}
+	slot, err := h.alloc()
 	if err != nil {
 		return h.env.fail(err)
 	}
-	old := h.find(hk, key)
-	if e := checkMode(old != noSlot, mode); e != OK {
-		h.release(slot)
-		return e
-	}
 	h.set(slot, value)
-	if old == noSlot {
-		h.insert(hk, slot, key)
-	} else {
-		h.index.replace(hk, old, slot)
-		h.live.clear(old)
-		h.lru.remove(old)
-		h.freeFields(h.addr(old, 0), h.bytes(old, 0))
-		h.release(old)
-	}
+	h.index.replace(hk, old, slot)
+	h.live.clear(old)
 	h.live.set(slot)
+	h.lru.remove(old)
 	h.lru.add(slot, max(cpu, 0))
+	h.freeFields(h.addr(old, 0), h.bytes(old, 0))
+	h.release(old)
 	return OK
 }
 
-// lruAlloc returns a slot for a new element, evicting the least recently used one of a full map.
-func (h *hash) lruAlloc(cpu int) (uint32, error) {
+// lruAdd makes an element for a new key, evicting the least recently used one of a full map.
+func (h *hash) lruAdd(hk uint32, cpu int, key []byte) (uint32, error) {
 	if victim, full := h.lru.victim(max(cpu, 0)); full {
 		h.dropElem(victim)
 	}
-	return h.alloc()
+	slot, err := h.add(hk, key)
+	if err == nil {
+		h.lru.add(slot, max(cpu, 0))
+	}
+	return slot, err
 }
 
 func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
-	old := h.find(hk, key)
-	if e := checkMode(old != noSlot, mode); e != OK {
-		// As above: the LRU type evicts first, unless the key exists.
-		if h.lru != nil && old == noSlot {
-			if victim, full := h.lru.victim(max(cpu, 0)); full {
-				h.dropElem(victim)
-			}
-		}
+	slot := h.find(hk, key)
+	if e := checkMode(slot != noSlot, mode); e != OK {
 		return e
 	}
-	if old != noSlot {
-		if h.lru != nil {
-			h.lru.use(old)
-		}
-		h.setCopies(old, cpu, value, false)
-		return OK
-	}
-	var slot uint32
+	fresh := slot == noSlot
 	var err error
-	if h.lru != nil {
-		if slot, err = h.lruAlloc(cpu); err == nil {
-			h.insert(hk, slot, key)
-			h.live.set(slot)
-			h.lru.add(slot, max(cpu, 0))
-		}
-	} else {
-		if h.n >= int(h.spec.MaxEntries) {
-			return uapi.E2BIG
-		}
+	switch {
+	case h.lru != nil && fresh:
+		slot, err = h.lruAdd(hk, cpu, key)
+	case h.lru != nil:
+		h.lru.use(slot)
+	case fresh && h.n >= int(h.spec.MaxEntries):
+		return uapi.E2BIG
+	case fresh:
 		slot, err = h.add(hk, key)
 	}
 	if err != nil {
 		return h.env.fail(err)
 	}
-	h.setCopies(slot, cpu, value, true)
+	h.setCopies(slot, cpu, value, fresh)
 	return OK
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -114,14 +113,6 @@ func requireBPF(t *testing.T) int {
 		n += hi - lo + 1
 	}
 	return n
-}
-
-func newEnv(t testing.TB, cpus int) *Env {
-	t.Helper()
-	m, err := mem.New(mem.Config{})
-	require.NoError(t, err)
-	t.Cleanup(m.Close)
-	return &Env{Mem: m, CPUs: cpus}
 }
 
 func errnoOf(t *testing.T, err error) uapi.Errno {

@@ -19,7 +19,7 @@ type storage struct {
 
 const (
 	storageFlags       = uapi.MapNoPrealloc | uapi.MapClone
-	storageValueMax    = 1<<16 - 1 - 48 // BPF_LOCAL_STORAGE_MAX_VALUE_SIZE: U16_MAX less the element's header
+	storageValueMax    = 1<<16 - 1 - 128 // BPF_LOCAL_STORAGE_MAX_VALUE_SIZE, measured on 6.18: U16_MAX less the element's header
 	cgroupStorageFlags = uapi.MapNumaNode | accessFlags
 )
 
@@ -33,7 +33,7 @@ func newStorage(b base) (Map, error) {
 	case s.BTF != nil && (s.KeyType == 0 || s.ValueType == 0):
 		return nil, b.refuse(uapi.EINVAL, "local storage needs BTF types of key and value")
 	case s.ValueSize > storageValueMax:
-		return nil, b.refuse(uapi.E2BIG, "value_size is at most 65487")
+		return nil, b.refuse(uapi.E2BIG, "value_size is at most 65407")
 	}
 	return b.storage(1, false)
 }
