@@ -19,8 +19,8 @@ const (
 type CheckConfig struct {
 	// Kernel is the version that has to know the instructions; zero is the newest.
 	Kernel Version
-	// Lenient accepts immediate shifts out of range, which then run masked, as the public conformance suite expects of plain
-	// programs. The kernel refuses them.
+	// Lenient is for plain programs, as the public conformance suite has them: immediate shifts out of range are accepted, which then run
+	// masked, and so is callx. The kernel refuses both.
 	Lenient bool
 	// PrivateStack leaves out the limit on the stack of a call chain: from 6.13 eligible tracing programs have a stack per function.
 	PrivateStack bool
@@ -81,7 +81,10 @@ func (c *checker) opcodes() *CheckError {
 		if info.Op == OpInvalid {
 			return undefined(pc, in)
 		}
-		if c.cfg.Kernel != 0 && info.Since > c.cfg.Kernel {
+		if info.Since == never && !c.cfg.Lenient {
+			return fail(pc, ErrOpcode, "%#02x (%s)", in.Code, info.Name)
+		}
+		if c.cfg.Kernel != 0 && info.Since != never && info.Since > c.cfg.Kernel {
 			return fail(pc, ErrNewerKernel, "%s needs Linux %s, target is %s", info.Name, info.Since, c.cfg.Kernel)
 		}
 		if in.IsLdImm64() {
@@ -95,7 +98,7 @@ func (c *checker) opcodes() *CheckError {
 
 // undefined names the reason why an instruction decodes to OpInvalid.
 func undefined(pc int, in Insn) *CheckError {
-	list := shared[in.Code]
+	list := table.shared[in.Code]
 	if len(list) == 0 {
 		return fail(pc, ErrOpcode, "%#02x", in.Code)
 	}

@@ -180,6 +180,7 @@ const (
 	v6_9  Version = 6<<16 | 9<<8  // may_goto, arenas
 	v6_15 Version = 6<<16 | 15<<8 // load-acquire, store-release
 	v6_19 Version = 6<<16 | 19<<8 // gotox
+	never Version = 1<<32 - 1     // no kernel
 )
 
 // Info is the row of an instruction in the table.
@@ -198,7 +199,7 @@ type Info struct {
 	Flags    Flags   // other effects
 	Group    Group   // conformance group of RFC 9669
 	ISA      uint8   // LLVM's -mcpu version: 1 to 4
-	Since    Version // first kernel that accepts it
+	Since    Version // first kernel that accepts it; above every version when none does
 }
 
 // Class returns the instruction class, the low three bits of the opcode byte.

@@ -6,41 +6,45 @@ const codeLdImm64 = 0x18
 // opShared marks opcode bytes that several instructions share. It is a value no Op has.
 const opShared = Op(0xff)
 
-var (
-	table  [256]Info // by Op; full length, so that Op.Info needs no bounds check
-	byCode [256]Op   // by opcode byte
-	shared [256][]sharedOp
-	byName map[string]Op
-)
-
 type sharedOp struct {
 	sub   Sub
 	value int32
 	op    Op
 }
 
-func init() {
-	byName = make(map[string]Op, NumOps)
-	for _, part := range [][]Info{aluTable, memTable, jmpTable} {
+// index is the table in the shapes it is looked up in.
+type index struct {
+	rows   [256]Info // by Op; full length, so that Op.Info needs no bounds check
+	byCode [256]Op   // by opcode byte
+	shared [256][]sharedOp
+	byName map[string]Op
+}
+
+var table = newIndex(aluTable, memTable, jmpTable)
+
+func newIndex(parts ...[]Info) *index {
+	t := &index{byName: make(map[string]Op, NumOps)}
+	for _, part := range parts {
 		for _, row := range part {
-			table[row.Op] = row
-			byName[row.Name] = row.Op
+			t.rows[row.Op] = row
+			t.byName[row.Name] = row.Op
 			if row.Sub == SubNone {
-				byCode[row.Code] = row.Op
+				t.byCode[row.Code] = row.Op
 				continue
 			}
-			byCode[row.Code] = opShared
-			shared[row.Code] = append(shared[row.Code], sharedOp{row.Sub, row.SubValue, row.Op})
+			t.byCode[row.Code] = opShared
+			t.shared[row.Code] = append(t.shared[row.Code], sharedOp{row.Sub, row.SubValue, row.Op})
 		}
 	}
-	table[OpInvalid] = Info{Name: "invalid"}
+	t.rows[OpInvalid] = Info{Name: "invalid"}
+	return t
 }
 
 // Op returns the instruction's dense number. It looks at the opcode byte and, where several instructions share one, at the field
 // that selects among them; fields that have to be zero are left to Check. OpInvalid is returned for opcodes and selections that
 // are not defined.
 func (in Insn) Op() Op {
-	if op := byCode[in.Code]; op != opShared {
+	if op := table.byCode[in.Code]; op != opShared {
 		return op
 	}
 	return in.sharedOp()
@@ -48,7 +52,7 @@ func (in Insn) Op() Op {
 
 // sharedOp resolves an opcode byte with several instructions. The lists have at most 24 entries.
 func (in Insn) sharedOp() Op {
-	for _, s := range shared[in.Code] {
+	for _, s := range table.shared[in.Code] {
 		var v int32
 		switch s.sub {
 		case SubOff:
@@ -66,21 +70,21 @@ func (in Insn) sharedOp() Op {
 }
 
 // Info returns the table row of op; that of OpInvalid, with Form FormInvalid, for numbers that are no Op.
-func (op Op) Info() *Info { return &table[op] }
+func (op Op) Info() *Info { return &table.rows[op] }
 
 // String returns the unique name of the instruction: "add64_imm".
-func (op Op) String() string { return table[op].Name }
+func (op Op) String() string { return table.rows[op].Name }
 
 // ParseOp finds an instruction by its name.
 func ParseOp(name string) (Op, bool) {
-	op, ok := byName[name]
+	op, ok := table.byName[name]
 	return op, ok
 }
 
 // Encode makes the instruction op with the operands it uses; operands it does not use are left zero. It does not judge whether
 // registers exist. For LD_IMM64 it makes the first slot only.
 func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
-	info := &table[op]
+	info := &table.rows[op]
 	in := Insn{Code: info.Code}
 	f := info.Fields()
 	if f&FieldDst != 0 {

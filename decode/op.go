@@ -271,6 +271,7 @@ const (
 	OpCallHelper // r0 = helper imm (r1..r5)
 	OpCallLocal  // call the subprogram at pc + imm + 1
 	OpCallKfunc  // r0 = kernel function with BTF id imm of BTF object off (r1..r5)
+	OpCallX      // r0 = helper whose number is in dst (r1..r5); LLVM emits it, no kernel accepts it
 	OpExit       // return r0
 
 	// NumOps is the number of ops, OpInvalid included.

@@ -66,5 +66,6 @@ var jmpTable = []Info{
 	{Op: OpCallHelper, Name: "call_helper", Code: 0x85, Sub: SubSrc, SubValue: 0, Form: FormCall, Text: "call", Width: 64, Reads: RegArgs, Writes: RegR0 | RegArgs, Flags: FlagCall, Group: GroupBase32, ISA: 1, Since: v3_18},
 	{Op: OpCallLocal, Name: "call_local", Code: 0x85, Sub: SubSrc, SubValue: 1, Form: FormCall, Text: "call", Width: 64, Reads: RegArgs, Writes: RegR0 | RegArgs, Flags: FlagCall, Group: GroupBase32, ISA: 1, Since: v4_16},
 	{Op: OpCallKfunc, Name: "call_kfunc", Code: 0x85, Sub: SubSrc, SubValue: 2, Form: FormCallKfunc, Text: "call", Width: 64, Reads: RegArgs, Writes: RegR0 | RegArgs, Flags: FlagCall, Group: GroupBase32, ISA: 1, Since: v5_13},
+	{Op: OpCallX, Name: "callx", Code: 0x8d, Form: FormGotoX, Text: "callx", Width: 64, Reads: RegDst | RegArgs, Writes: RegR0 | RegArgs, Flags: FlagCall, Group: GroupNone, ISA: 1, Since: never},
 	{Op: OpExit, Name: "exit", Code: 0x95, Form: FormExit, Text: "exit", Width: 64, Reads: RegR0, Flags: FlagExit, Group: GroupBase32, ISA: 1, Since: v3_18},
 }
