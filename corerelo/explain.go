@@ -22,11 +22,12 @@ const (
 	HintNearValue                  // an enumerator of a similar name
 	HintOtherEnum                  // the enumerator exists in another enum
 	HintChanged                    // the member exists with an incompatible type
+	HintFlag                       // an enumerator that ends in the member's name
 )
 
 var hintNames = [...]string{
 	"near-member", "moved", "same-type", "other-kind", "forward", "near-type",
-	"near-value", "other-enum", "changed",
+	"near-value", "other-enum", "changed", "flag",
 }
 
 // String returns the kind of hint as a word ("near-member").

@@ -199,7 +199,10 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if err != nil || acc.Index >= len(owner.Members) {
 		return 0, nil, faultf(ErrInvalidRecord, eINVAL, "no member %d in local type %d", acc.Index, acc.Type)
 	}
-	field := w.Field()
+	field := typeText(w.target, t.ID)
+	if len(w.Path) > 1 {
+		field = w.Field() + " (" + field + ")"
+	}
 	w.around = w.around[:0]
 	hit, f := w.find(acc.Name, t)
 	if f != nil {
@@ -208,7 +211,7 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if hit == nil {
 		return 0, &Rejection{
 			Reason: NoMember, at: t.ID,
-			Why: fmt.Sprintf("%s (%s) has no member %s", field, typeText(w.target, t.ID), acc.Name),
+			Why: fmt.Sprintf("%s has no member %s", field, acc.Name),
 		}, nil
 	}
 	want := owner.Members[acc.Index].Type

@@ -2,6 +2,7 @@ package corerelo
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 )
@@ -27,13 +28,41 @@ func memberHints(rel *Relocation, rej Rejection) []Hint {
 			Text: fmt.Sprintf("the target has %s (%s)", path, typ),
 		})
 	}
-	found := searchMembers(rel, rej, acc)
 	if len(alike) > 0 {
 		if score, _ := likeness(acc.Name, near.names[0].name); score == 0 {
-			return append(alike[:1], append(found, alike[1:]...)...)
+			return alike[:1] // renamed by underscores only
 		}
 	}
-	return append(found, alike...)
+	hints := append(searchMembers(rel, rej, acc), alike...)
+	if len(hints) == 0 {
+		return flagHints(rej.BTF, acc.Name)
+	}
+	return hints
+}
+
+// flagHints finds enumerators that end in the member's name: bitfields become
+// bits of a flag word (inet_sock.freebind, INET_FLAGS_FREEBIND).
+func flagHints(spec *btf.Spec, name string) []Hint {
+	if len(name) < 5 {
+		return nil
+	}
+	want := "_" + strings.ToUpper(name)
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+		if !spec.Kind(id).IsEnum() {
+			continue
+		}
+		t, err := spec.Type(id)
+		if err != nil {
+			continue
+		}
+		for i := range t.Values {
+			if v := t.Values[i].Name; strings.HasSuffix(v, want) {
+				path := "enum " + orAnon(t.Name) + "::" + v
+				return []Hint{{Kind: HintFlag, Path: path, Text: "it may have become a flag: the target has " + path}}
+			}
+		}
+	}
+	return nil
 }
 
 // eachMember visits the named members of a composite, those of anonymous ones

@@ -59,9 +59,9 @@ func likeness(want, name string) (score int, ok bool) {
 	if w == n {
 		return 0, true
 	}
-	if len(w) >= 4 && len(n) >= 4 && (strings.HasPrefix(n, w+"_") || strings.HasSuffix(n, "_"+w) ||
+	if min(len(w), len(n))*2 >= max(len(w), len(n)) && (strings.HasPrefix(n, w+"_") || strings.HasSuffix(n, "_"+w) ||
 		strings.HasPrefix(w, n+"_") || strings.HasSuffix(w, "_"+n)) {
-		return 1 + abs(len(w)-len(n))/4, true
+		return 1 + abs(len(w)-len(n))/2, true
 	}
 	limit := max(len(w), len(n)) / 3
 	if abs(len(w)-len(n)) > limit {

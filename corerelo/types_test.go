@@ -22,6 +22,7 @@ type ty struct {
 	values  []val
 	params  []*ty
 	flag    bool
+	align   uint32 // of structs and unions
 }
 
 // mem is a member; at is its bit offset, or -1 for the next aligned place.
@@ -104,7 +105,7 @@ func composite(kind btf.Kind, name string, members []mem) *ty {
 		end = max(end, (uint32(m.at)+bits+7)/8)
 		t.members = append(t.members, m)
 	}
-	t.size = (end + align - 1) / align * align
+	t.size, t.align = (end+align-1)/align*align, align
 	return t
 }
 
@@ -118,12 +119,7 @@ func (t *ty) layout() (size, align uint32) {
 	case btf.KindTypedef, btf.KindConst, btf.KindVolatile, btf.KindRestrict, btf.KindTypeTag:
 		return t.ref.layout()
 	case btf.KindStruct, btf.KindUnion:
-		align = 1
-		for _, m := range t.members {
-			_, a := m.typ.layout()
-			align = max(align, a)
-		}
-		return t.size, align
+		return t.size, t.align
 	}
 	return t.size, max(t.size, 1)
 }
