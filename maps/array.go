@@ -101,7 +101,7 @@ func (a *array) index(key []byte) (uint32, bool) {
 	if len(key) < 4 {
 		return 0, false
 	}
-	i := a.env.Mem.ByteOrder().Uint32(key)
+	i := a.env.u32(key)
 	return i, i < a.n
 }
 

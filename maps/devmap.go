@@ -147,7 +147,7 @@ func (d *devmap) Delete(key []byte) uapi.Errno {
 	}
 	s := d.slot(key)
 	switch {
-	case !d.hashed && d.env.Mem.ByteOrder().Uint32(key) >= d.spec.MaxEntries:
+	case !d.hashed && d.env.u32(key) >= d.spec.MaxEntries:
 		return uapi.EINVAL
 	case s == noSlot && d.hashed:
 		return uapi.ENOENT

@@ -1,9 +1,11 @@
 package maps
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -78,6 +80,16 @@ type Env struct {
 	byAddr map[uint64]Map
 	seq    uint64
 	err    error
+	big    bool // target's byte order, set by New
+}
+
+// u32 reads a word in the target's byte order.
+func (e *Env) u32(p []byte) uint32 {
+	v := binary.LittleEndian.Uint32(p)
+	if e.big {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
 }
 
 // Maps returns all maps in the order of their creation.

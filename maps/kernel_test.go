@@ -138,26 +138,6 @@ func unavailable(typ uapi.MapType, e uapi.Errno) bool {
 		e == uapi.EOPNOTSUPP
 }
 
-// good is a specification of each type that must be accepted.
-func good(typ uapi.MapType) Spec {
-	s := Spec{Name: "m", Type: typ, KeySize: 4, ValueSize: 8, MaxEntries: 4}
-	switch typ {
-	case uapi.MapTypeProgArray, uapi.MapTypePerfEventArray, uapi.MapTypeCgroupArray, uapi.MapTypeXskmap:
-		s.ValueSize = 4
-	case uapi.MapTypeLPMTrie:
-		s.KeySize, s.Flags = 8, uapi.MapNoPrealloc
-	case uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter:
-		s.KeySize = 0
-	case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
-		s.KeySize, s.ValueSize, s.MaxEntries = 0, 0, 4096
-	case uapi.MapTypeArena:
-		s.KeySize, s.ValueSize, s.Flags = 0, 0, uapi.MapMmapable
-	case uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage:
-		s.KeySize, s.MaxEntries = 16, 0
-	}
-	return s
-}
-
 func TestKernelCreate(t *testing.T) {
 	cpus := requireBPF(t)
 	rnd := rand.New(rand.NewPCG(1, 2))

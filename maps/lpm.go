@@ -67,7 +67,7 @@ func (t *trie) prefix(key []byte) (n uint32, ok bool) {
 	if len(key) < int(t.spec.KeySize) {
 		return 0, false
 	}
-	n = t.env.Mem.ByteOrder().Uint32(key)
+	n = t.env.u32(key)
 	return n, n <= t.max
 }
 

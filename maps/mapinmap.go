@@ -77,7 +77,7 @@ func (m *arrayOfMaps) index(key []byte) (uint32, bool) {
 	if len(key) < 4 {
 		return 0, false
 	}
-	i := m.env.Mem.ByteOrder().Uint32(key)
+	i := m.env.u32(key)
 	return i, uint64(i) < uint64(len(m.slots))
 }
 
@@ -105,7 +105,7 @@ func updateInner(e *Env, m OuterMap, key, value []byte, flags uint64) uapi.Errno
 	if len(value) < 4 {
 		return uapi.EINVAL
 	}
-	in, ok := e.ByID(e.Mem.ByteOrder().Uint32(value))
+	in, ok := e.ByID(e.u32(value))
 	if !ok {
 		in = nil
 	}

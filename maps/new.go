@@ -51,6 +51,7 @@ func New(env *Env, s Spec) (Map, error) {
 	if !ok {
 		return nil, &NotSimulated{Map: s.Name, Type: s.Type}
 	}
+	env.big = env.Mem.ByteOrder().Uint16([]byte{1, 0}) != 1
 	if env.CPUs < 1 {
 		env.CPUs = 1
 	}

@@ -29,7 +29,7 @@ func newStructOps(b base) (Map, error) {
 }
 
 func (m *structOps) zeroKey(key []byte) bool {
-	return len(key) >= 4 && m.env.Mem.ByteOrder().Uint32(key) == 0
+	return len(key) >= 4 && m.env.u32(key) == 0
 }
 
 // Lookup is for user space's copy only: bpf_struct_ops_map_lookup_elem gives programs EINVAL.

@@ -94,7 +94,7 @@ func (p *perfArray) Update(_ int, key, _ []byte, flags uint64) uapi.Errno {
 	switch {
 	case flags != uapi.Any || len(key) < 4:
 		return uapi.EINVAL
-	case p.env.Mem.ByteOrder().Uint32(key) >= p.spec.MaxEntries:
+	case p.env.u32(key) >= p.spec.MaxEntries:
 		return uapi.E2BIG
 	}
 	return uapi.EBADF
@@ -104,7 +104,7 @@ func (p *perfArray) Delete(key []byte) uapi.Errno {
 	if len(key) < 4 {
 		return uapi.EINVAL
 	}
-	i := p.env.Mem.ByteOrder().Uint32(key)
+	i := p.env.u32(key)
 	if _, e := p.EventCPU(i); e != OK {
 		return e
 	}

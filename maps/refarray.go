@@ -77,7 +77,7 @@ func (a *refArray) index(key []byte) (uint32, bool) {
 	if len(key) < 4 {
 		return 0, false
 	}
-	i := a.env.Mem.ByteOrder().Uint32(key)
+	i := a.env.u32(key)
 	return i, uint64(i) < uint64(len(a.slots))
 }
 

@@ -115,7 +115,7 @@ func (m *stackTrace) Delete(key []byte) uapi.Errno {
 	if len(key) < 4 {
 		return uapi.EINVAL
 	}
-	id := m.env.Mem.ByteOrder().Uint32(key)
+	id := m.env.u32(key)
 	if id > m.mask {
 		return uapi.E2BIG
 	}
@@ -134,7 +134,7 @@ func (m *stackTrace) LookupDelete(key, value []byte, flags uint64) uapi.Errno {
 	case flags != 0 || len(key) < 4:
 		return uapi.EINVAL
 	}
-	id := m.env.Mem.ByteOrder().Uint32(key)
+	id := m.env.u32(key)
 	if _, ok := m.stack[id]; !ok {
 		return uapi.ENOENT
 	}
@@ -148,7 +148,7 @@ func (m *stackTrace) NextKey(key []byte) ([]byte, uapi.Errno) {
 	ids := m.ids()
 	next := uint32(0)
 	if len(key) >= 4 {
-		if id := m.env.Mem.ByteOrder().Uint32(key); id <= m.mask {
+		if id := m.env.u32(key); id <= m.mask {
 			if _, ok := m.stack[id]; ok {
 				next = id + 1
 			}

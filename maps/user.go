@@ -192,7 +192,7 @@ func (t *trie) userRead(key []byte) ([]byte, uapi.Errno) {
 }
 
 func (m *stackTrace) userRead(key []byte) ([]byte, uapi.Errno) {
-	id := m.env.Mem.ByteOrder().Uint32(key)
+	id := m.env.u32(key)
 	if _, ok := m.stack[id]; !ok {
 		return nil, uapi.ENOENT
 	}
