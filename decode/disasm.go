@@ -22,12 +22,14 @@ type Symbols interface {
 //	lock *(u64 *)(r1 + 8) += r2
 //	call bpf_map_lookup_elem#1
 //
-// Where the two differ the text is LLVM's: atomics with a result (`r0 = cmpxchg_64(r1 + 0, r0, r2)`, the kernel's
-// atomic64_cmpxchg), targets without "pc", w registers for 32-bit atomics; 64-bit immediates are written in hex beyond
-// 32 bits, as llvm-objdump does. LLVM has no text for what the source field of LD_IMM64 and call tells apart:
-// `r1 = map_fd(3)`, `r1 = map_value(3, 16)`, `r1 = btf_id(7, 0)`, `r1 = func(+5)`, `r1 = map_idx(0)`, `r1 = map_idx_value(0, 16)`;
-// `call pc+5` is a local call as in the kernel's log, `call kfunc#7` or `call kfunc bpf_obj_new#7` a kernel function. Names of maps and
-// functions replace numbers (`r1 = map_fd(events)`, `call parse`) and do not assemble again.
+// Where the two differ the text is LLVM's: atomics with a result (`r0 = cmpxchg_64(r1 + 0, r0, r2)`, the kernel's atomic64_cmpxchg),
+// targets without "pc", w registers for 32-bit atomics; but plain loads and stores of all sizes name r registers, as the kernel and
+// LLVM without alu32 do. 64-bit immediates are written in hex beyond 32 bits, as llvm-objdump does.
+//
+// LLVM has no text for what the source field of LD_IMM64 and call tells apart: `r1 = map_fd(3)`, `r1 = map_value(3, 16)`,
+// `r1 = btf_id(7, 0)`, `r1 = func(+5)`, `r1 = map_idx(0)`, `r1 = map_idx_value(0, 16)`; `call pc+5` is a local call as in the
+// kernel's log, `call kfunc#7` or `call kfunc bpf_obj_new#7` a kernel function. Names of maps and functions replace numbers
+// (`r1 = map_fd(events)`, `call parse`) and do not assemble again.
 //
 // LD_IMM64 covers the slots i and i+1. What is not an instruction, or has fields the text cannot express, is written as
 // `.insn code, dst, src, off, imm`, so that Assemble gives back every slot exactly. sym may be nil. An i outside of insns gives "".
