@@ -1,0 +1,74 @@
+package kernel
+
+import "github.com/bpfrun/bpfrun/btf"
+
+// Access is one executed guest access to a kernel object.
+type Access struct {
+	Object *Object
+	Role   string // the object's role: "current.real_parent"
+	Type   string // the type in whose terms Path is: "task_struct"
+	TypeID btf.ID
+	Path   string // innermost field that contains the access; several bitfields joined with ","; "" for untyped memory
+	Off    uint64 // bytes from the start of Type
+	Size   int    // bytes
+	Write  bool
+	// Set says that every byte had a value before the access; Default that some of it was made up by
+	// [ModeDefault]. Neither means that a never-set field read 0.
+	Set, Default bool
+}
+
+// SetSink installs the receiver of accesses for a run; nil ends logging. The Access is valid during the call only.
+func (k *Kernel) SetSink(sink func(*Access)) { k.sink = sink }
+
+// Resolve returns the kernel object that contains addr, and the type and path of the innermost field there.
+func (k *Kernel) Resolve(addr uint64) (o *Object, typeName, path string, ok bool) {
+	o = k.objectAt(addr)
+	if o == nil {
+		return nil, "", "", false
+	}
+	off := k.mem.Truncate(addr) - o.base
+	l, rel := o.terms(off, 1)
+	if l == nil {
+		return o, o.TypeName(), "", true
+	}
+	return o, l.name, o.path(l, rel, 1), true
+}
+
+// IsTyped reports whether addr lies in an object of a kernel type.
+func (k *Kernel) IsTyped(addr uint64) bool {
+	o := k.objectAt(addr)
+	return o != nil && o.layout != nil
+}
+
+// objectAt finds the object whose storage contains addr.
+func (k *Kernel) objectAt(addr uint64) *Object {
+	addr = k.mem.Truncate(addr)
+	if o := k.percpu.objectAt(addr); o != nil {
+		return o
+	}
+	if r := k.mem.Find(addr); r != nil {
+		if o, ok := r.Owner.(*Object); ok {
+			return o
+		}
+	}
+	return nil
+}
+
+// ObjectAt returns the object that contains addr, nil when there is none.
+func (k *Kernel) ObjectAt(addr uint64) *Object { return k.objectAt(addr) }
+
+// log tells the sink about an access; had and made describe the bytes before it.
+func (o *Object) log(off uint64, size int, write bool, was byteState) {
+	sink := o.k.sink
+	if sink == nil {
+		return
+	}
+	a := Access{Object: o, Role: o.role, Off: off, Size: size, Write: write, Set: was != never, Default: was == made}
+	if l, rel := o.terms(off, uint64(size)); l != nil {
+		a.Type, a.TypeID, a.Off = l.name, l.typ.ID, rel
+		a.Path = o.path(l, rel, uint64(size))
+	} else {
+		a.Type = o.TypeName()
+	}
+	sink(&a)
+}

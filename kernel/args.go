@@ -1,0 +1,363 @@
+package kernel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// proto finds the FUNC_PROTO of the hook: given by id, else the FUNC called name in vmlinux and modules. typed is
+// false when there is none.
+func (k *Kernel) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok bool) {
+	spec = c.spec.ProtoSpec
+	if spec == nil {
+		spec = k.btf
+	}
+	if spec == nil {
+		return nil, nil, false
+	}
+	if id := c.spec.Proto; id != 0 {
+		return spec, followProto(spec, id), followProto(spec, id) != nil
+	}
+	if name == "" {
+		return nil, nil, false
+	}
+	for i := -1; i < len(k.modules); i++ {
+		if i >= 0 {
+			spec = k.modules[i]
+		}
+		if p, _, ok := spec.FuncProto(name); ok {
+			return spec, p, true
+		}
+	}
+	return nil, nil, false
+}
+
+// followProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.
+func followProto(spec *btf.Spec, id btf.ID) *btf.Type {
+	for range maxNesting {
+		t, err := spec.Type(id)
+		if err != nil || t == nil {
+			return nil
+		}
+		switch t.Kind {
+		case btf.KindFuncProto:
+			return t
+		case btf.KindFunc, btf.KindPtr, btf.KindTypedef, btf.KindConst, btf.KindVolatile, btf.KindRestrict, btf.KindTypeTag:
+			id = t.Ref
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// maxArgs bounds the arguments of a hook (MAX_BPF_FUNC_ARGS is 12).
+const maxArgs = 12
+
+// arguments makes the values of a prototype's parameters. skip leaves out leading ones (the void *__data of
+// btf_trace_ prototypes). hook names the function, for arguments whose meaning depends on it.
+func (k *Kernel) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type, skip int) error {
+	for i, param := range p.Params {
+		if i < skip || len(c.Args) == maxArgs {
+			continue
+		}
+		if param.Type == 0 {
+			continue // variable arguments
+		}
+		name := param.Name
+		if name == "" {
+			name = fmt.Sprintf("arg%d", i-skip+1)
+		}
+		a := k.argument(hook, name, spec, param.Type)
+		if err := k.override(c, &a); err != nil {
+			return err
+		}
+		c.Args = append(c.Args, a)
+		c.Slots += a.slots
+	}
+	return nil
+}
+
+// returnValue makes the value of the hook's return.
+func (k *Kernel) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Type) error {
+	c.Returns = true
+	if p != nil {
+		c.Ret = k.defaultReturn(hook, spec, p.Ref)
+	} else {
+		c.Ret = Arg{Value: k.untypedReturn()}
+	}
+	c.Ret.Name = "ret"
+	return k.override(c, &c.Ret)
+}
+
+func (k *Kernel) untypedReturn() uint64 { return 0 }
+
+// override gives an argument the value the user chose.
+func (k *Kernel) override(c *Context, a *Arg) error {
+	v, ok := c.spec.Args[a.Name]
+	if !ok {
+		return nil
+	}
+	a.Object = nil
+	switch v := v.(type) {
+	case nil:
+		a.Value = 0
+	case *Object:
+		a.Value, a.Object = v.Addr(), v
+	case Pointer:
+		a.Value = uint64(v)
+	case string:
+		if a.Spec != nil {
+			if t := strip(a.Spec, a.Type); t != nil && t.Kind != btf.KindPtr {
+				u, ok := enumerator(a.Spec, t, v)
+				if !ok {
+					return &ValueError{Role: a.Name, Type: a.Spec.TypeString(a.Type), Value: v, Why: "no such enumerator"}
+				}
+				a.Value = u
+				return nil
+			}
+			if target(a.Spec, a.Type).user {
+				a.Value = k.UserString(v)
+				return nil
+			}
+		}
+		s, err := k.NewString(a.Name, v)
+		if err != nil {
+			return err
+		}
+		a.Value, a.Object = s.Addr(), s
+	default:
+		u, ok := toUint(v)
+		if !ok {
+			return &ValueError{Role: a.Name, Type: "argument", Value: v, Why: "want a number, an object or null"}
+		}
+		a.Value = u
+	}
+	return nil
+}
+
+// argument makes the value of one parameter. Arguments of the same name and type are the same
+// object in every hook of a kernel, so that a tool that remembers a pointer at one hook finds it again at another.
+func (k *Kernel) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
+	a := Arg{Name: name, Spec: spec, Type: id, slots: 1}
+	t := strip(spec, id)
+	if t == nil {
+		return a
+	}
+	switch t.Kind {
+	case btf.KindPtr:
+		a.Value, a.Object = k.pointerArgument(hook, name, spec, id)
+	case btf.KindStruct, btf.KindUnion, btf.KindArray:
+		// Passed in registers up to 16 bytes; what is larger lies on the stack, which no context shows.
+		n, err := spec.Sizeof(t.ID)
+		if err != nil || n > 16 {
+			return a
+		}
+		a.Value = k.structValue(name, spec, id, 0)
+		if n > 8 {
+			a.slots, a.High = 2, k.structValue(name, spec, id, 8)
+		}
+	default:
+		if v, ok := k.knownArgument(hook, name); ok {
+			a.Value = v
+			break
+		}
+		a.Value = k.defaultScalar(name, name, spec, id, 0)
+		a.Value = signExtend(a.Value, t)
+	}
+	return a
+}
+
+// signExtend makes a register of a value: signed types fill it.
+func signExtend(v uint64, t *btf.Type) uint64 {
+	if t.Signed() && t.Size < 8 && t.Size > 0 {
+		shift := 64 - 8*t.Size
+		return uint64(int64(v<<shift) >> shift)
+	}
+	return v
+}
+
+// structValue is 8 bytes of a struct passed by value: of the scalar field that starts there.
+func (k *Kernel) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) uint64 {
+	l := k.types.of(spec, id)
+	if l == nil || off >= l.size {
+		return 0
+	}
+	f := l.field(off, 1)
+	if f.BitSize != 0 || !scalarType(f) {
+		return 0
+	}
+	if t := strip(f.Spec, f.Type); t.Kind == btf.KindPtr {
+		v, _ := k.pointerArgument("", name+dotted(f.Path), f.Spec, f.Type)
+		return v
+	}
+	return k.defaultScalar(name+dotted(f.Path), lastName(f.Path), f.Spec, f.Type, 0)
+}
+
+// pointerArgument makes what an argument points to, or finds it when it was made before.
+func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *Object) {
+	to := target(spec, id)
+	if to.typ != nil && to.typ.Kind == btf.KindFuncProto {
+		return k.functionFor(name, spec, to.typ.ID), nil
+	}
+	if to.user {
+		return k.userPointee(name, spec, to), nil
+	}
+	if to.typ == nil { // void *
+		if typ := voidNames[name]; typ != "" {
+			if l := k.layoutNamed(typ); l != nil {
+				if o := k.sharedArg(name, l, nil); o != nil {
+					return o.Addr(), o
+				}
+			}
+		}
+	}
+	if to.typ != nil && to.typ.Name == "task_struct" {
+		if o := k.taskArgument(hook, name); o != nil {
+			return o.Addr(), o
+		}
+	}
+	key := "arg:" + name + ":"
+	if to.typ != nil {
+		key += spec.TypeString(to.typ.ID)
+	}
+	if o := k.byRole[key]; o != nil {
+		return o.Addr(), o
+	}
+	root := &Object{k: k, role: "args"}
+	o := k.newPointee(name, spec, to, root)
+	if o == nil {
+		return 0, nil
+	}
+	if o.parent == root {
+		o.parent, o.depth = nil, 0
+	}
+	k.byRole[key] = o
+	return o.Addr(), o
+}
+
+// sharedArg returns the object of a type that arguments of a name share.
+func (k *Kernel) sharedArg(name string, l *layout, from *Object) *Object {
+	short := map[string]string{"skaddr": "sk", "skbaddr": "skb"}
+	if s := short[name]; s != "" {
+		name = s
+	}
+	key := "arg:" + name + ":" + l.spec.TypeString(l.typ.ID)
+	if o := k.byRole[key]; o != nil {
+		return o
+	}
+	o, err := k.newObject(name, l, 1, nil)
+	if err != nil {
+		k.fail(err)
+		return nil
+	}
+	k.byRole[key] = o
+	_ = from
+	return o
+}
+
+// currentTasks names the arguments that are the task the event happens in.
+var currentTasks = map[string]string{
+	"sched_switch": "prev", "sched_process_exit": "p", "sched_process_exec": "p", "sched_process_fork": "parent",
+	"do_exit": "tsk", "task_newtask": "", "finish_task_switch": "", "sched_process_hang": "tsk", "acct_process": "",
+	"sys_enter": "", "sched_pi_setprio": "tsk", "oom_kill_process": "",
+}
+
+// taskArgument returns the task an argument of type struct task_struct * means.
+func (k *Kernel) taskArgument(hook, name string) *Object {
+	if cur, ok := currentTasks[hook]; ok && cur == name && name != "" {
+		return k.Current()
+	}
+	return nil
+}
+
+// knownArgument gives numbers that follow from the machine or the task their values.
+func (k *Kernel) knownArgument(hook, name string) (uint64, bool) {
+	switch name {
+	case "cpu", "this_cpu":
+		return uint64(k.cpu), true
+	case "preempt", "group_dead", "force":
+		return 0, true
+	case "family":
+		return afInet, true
+	}
+	if hook == "inet_sock_set_state" {
+		switch name {
+		case "oldstate":
+			return tcpSynSent, true
+		case "newstate":
+			return tcpEstablished, true
+		}
+	}
+	return 0, false
+}
+
+// defaultReturn is the value a hook returns when it succeeds: 0 for an int, a length for ssize_t, an object for a pointer.
+func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
+	a := Arg{Spec: spec, Type: id, slots: 1}
+	t := strip(spec, id)
+	if t == nil {
+		return a
+	}
+	role := hook + "()"
+	switch t.Kind {
+	case btf.KindPtr:
+		to := target(spec, id)
+		if to.typ != nil && to.typ.Name == "sock" {
+			// What accept returns is the socket the rest of the kernel speaks of.
+			if l := k.types.of(spec, to.typ.ID); l != nil {
+				if o := k.sharedArg("sk", l, nil); o != nil {
+					a.Value, a.Object = o.Addr(), o
+					return a
+				}
+			}
+		}
+		a.Value, a.Object = k.pointerArgument(hook, role, spec, id)
+	case btf.KindInt:
+		switch {
+		case t.Int.Encoding&btf.IntBool != 0:
+			a.Value = 1
+		case t.Signed() && (namedLike(spec, id, "ssize_t") || (t.Size == 8 && returnsCount(hook))):
+			a.Value = 16 + k.hash(role)%1000
+		case t.Signed():
+			a.Value = 0
+		default:
+			a.Value = signExtend(k.defaultScalar(role, "", spec, id, 0), t)
+		}
+	case btf.KindEnum, btf.KindEnum64:
+		a.Value = k.defaultScalar(role, "", spec, id, 0)
+	}
+	return a
+}
+
+// namedLike reports whether a type was declared through a typedef of that name, with or without __kernel_.
+func namedLike(spec *btf.Spec, id btf.ID, name string) bool {
+	for range maxNesting {
+		t, err := spec.Type(id)
+		if err != nil || t == nil {
+			return false
+		}
+		if t.Name == name || t.Name == "__kernel_"+name {
+			return true
+		}
+		switch t.Kind {
+		case btf.KindTypedef, btf.KindConst, btf.KindVolatile, btf.KindTypeTag:
+			id = t.Ref
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// returnsCount reports whether a function of type long counts bytes.
+func returnsCount(hook string) bool {
+	for _, w := range [...]string{"read", "write", "send", "recv"} {
+		if strings.Contains(hook, w) {
+			return true
+		}
+	}
+	return false
+}

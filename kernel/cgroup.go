@@ -1,0 +1,144 @@
+package kernel
+
+import "fmt"
+
+// cgroupNames are the levels of the default hierarchy, the root first.
+var cgroupNames = [...]string{"", "system.slice", "app.service"}
+
+// cgroupLevel is the level of the current task's cgroup.
+const cgroupLevel = len(cgroupNames) - 1
+
+// cgroupID is the id of a level's cgroup, which is its inode number; the root's is 1.
+func (k *Kernel) cgroupID(level int) uint64 {
+	if level == 0 {
+		return 1
+	}
+	return 1000*uint64(level) + k.hash("cgroup", cgroupNames[level])%1000
+}
+
+// cgroupAt is the cgroup of a level of the default hierarchy.
+func (k *Kernel) cgroupAt(level int) *Object {
+	o := k.namedObject(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
+	if o != nil {
+		o.builtin = true
+	}
+	return o
+}
+
+func (k *Kernel) kernfsAt(level int) *Object {
+	o := k.namedObject(fmt.Sprintf("kernfs /%s", cgroupNames[level]), "kernfs_node")
+	if o != nil {
+		o.builtin = true
+	}
+	return o
+}
+
+// levelOf finds the level of a default object; other cgroups are at the last one.
+func (k *Kernel) levelOf(o *Object, at func(int) *Object) int {
+	for i := range cgroupNames {
+		if at(i) == o {
+			return i
+		}
+	}
+	return cgroupLevel
+}
+
+func (k *Kernel) fillCSSSet(b builder) {
+	cg := k.cgroupAt(cgroupLevel)
+	b.ptr("dfl_cgrp", cg)
+	for i := range 16 {
+		f, ok := b.field(fmt.Sprintf("subsys[%d]", i))
+		if !ok {
+			break
+		}
+		if css := b.child(f.Path); css != nil {
+			builder{k: k, o: css, how: made}.ptr("cgroup", cg)
+		}
+	}
+	b.ptr("dom_cset", b.o)
+}
+
+func (k *Kernel) fillCSS(b builder) {
+	b.ptr("cgroup", k.cgroupAt(cgroupLevel))
+	b.num("id", b.within("id", 2, 100))
+	b.null("parent")
+}
+
+func (k *Kernel) fillCgroup(b builder) {
+	level := k.levelOf(b.o, k.cgroupAt)
+	b.ptr("kn", k.kernfsAt(level))
+	b.num("id", k.cgroupID(level)) // before 5.5
+	b.num("level", uint64(level))
+	b.num("max_depth", 0x7fffffff)
+	b.num("self.id", uint64(level)+1)
+	b.ptr("self.cgroup", b.o)
+	for i := 0; i <= level; i++ {
+		b.ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), k.cgroupAt(i))
+		b.num(fmt.Sprintf("ancestor_ids[%d]", i), k.cgroupID(i))
+	}
+	if level > 0 {
+		b.num("self.parent", k.selfAddr(k.cgroupAt(level-1)))
+	} else {
+		b.null("self.parent")
+	}
+	b.ptr("dom_cgrp", b.o)
+	b.child("root")
+}
+
+// selfAddr is the address of a cgroup's own cgroup_subsys_state.
+func (k *Kernel) selfAddr(cg *Object) uint64 {
+	if cg == nil {
+		return 0
+	}
+	f, ok := builder{k: k, o: cg}.field("self")
+	if !ok {
+		return 0
+	}
+	return cg.base + f.Off
+}
+
+func (k *Kernel) fillKernfs(b builder) {
+	level := k.levelOf(b.o, k.kernfsAt)
+	b.num("id|id.id", k.cgroupID(level))
+	b.text("name", cgroupNames[level])
+	if level > 0 {
+		b.ptr("parent|__parent", k.kernfsAt(level-1))
+	} else {
+		b.null("parent __parent")
+	}
+	b.num("mode", directory)
+	b.null("priv iattr ns")
+}
+
+// CgroupID returns the id of the current task's cgroup in the default hierarchy.
+func (k *Kernel) CgroupID() uint64 {
+	if o := k.Current(); o != nil && o.Has("cgroups.dfl_cgrp.kn.id") {
+		if id := o.uint("cgroups.dfl_cgrp.kn.id"); id != 0 || k.mode != ModeDefault {
+			return id
+		}
+	}
+	return k.cgroupID(cgroupLevel)
+}
+
+// AncestorCgroupID returns the id of the current cgroup's ancestor at a level, 0 below it; the root is level 0.
+func (k *Kernel) AncestorCgroupID(level int) uint64 {
+	if level < 0 {
+		return 0
+	}
+	own := cgroupLevel
+	if o := k.Current(); o != nil && o.Has("cgroups.dfl_cgrp.level") {
+		own = int(o.uint("cgroups.dfl_cgrp.level"))
+		if level > own {
+			return 0
+		}
+		for _, p := range [...]string{"cgroups.dfl_cgrp.ancestors[%d].kn.id", "cgroups.dfl_cgrp._low_ancestors[%d].kn.id", "cgroups.dfl_cgrp.ancestor_ids[%d]"} {
+			if v, err := o.Uint(fmt.Sprintf(p, level)); err == nil {
+				return v
+			}
+		}
+	}
+	if level > own || level >= len(cgroupNames) {
+		return 0
+	}
+	return k.cgroupID(level)
+}

@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// ContextSpec says what a program's context is for.
+type ContextSpec struct {
+	ProgType uapi.ProgType
+	Attach   uapi.AttachType
+	// AttachTo is the function, the tracepoint as "category/name" or name, or the hook's name.
+	AttachTo string
+	// Section is the ELF section ("kretprobe/vfs_read"); it tells entry from return probes and system call wrappers.
+	Section string
+	// Proto is the FUNC or FUNC_PROTO (or, of raw tracepoints, the btf_trace_ typedef) of the hook in ProtoSpec; 0 = found by AttachTo.
+	Proto     btf.ID
+	ProtoSpec *btf.Spec // nil = vmlinux
+	// ContextType is the struct a tracepoint program declares its context with, such as trace_event_raw_sched_switch.
+	ContextType string
+	// Packet is the packet of a networking program; nil = the default one.
+	Packet []byte
+	// Bytes is the initial context of a syscall program, and the ctx_in of BPF_PROG_TEST_RUN of packet programs.
+	Bytes []byte
+	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return value.
+	Args map[string]any
+	// Current is the task the program runs in; nil = the CPU's current task as it is.
+	Current *Object
+}
+
+// Context is what r1 of a program points to.
+type Context struct {
+	Addr   uint64 // the value of r1
+	Region *mem.Region
+	Size   int
+	// Type names the context: "pt_regs", "trace_event_raw_sched_switch", "xdp_md", "args" (u64 array).
+	Type string
+	// Func is the traced function's name and FuncAddr its address; empty and 0 where there is none.
+	Func     string
+	FuncAddr uint64
+	// Args are the arguments by name, in order; Returns says that Ret is meaningful.
+	Args    []Arg
+	Ret     Arg
+	Returns bool
+	// Slots is the number of u64 slots the arguments take in a context of type "args"; the return value follows them.
+	Slots int
+	// Untyped says that the hook's prototype is not in BTF: arguments are numbers without types.
+	Untyped bool
+	// Record is the typed content of a tracepoint's context; nil elsewhere.
+	Record *Object
+	// Packet is the packet of a networking program; nil elsewhere.
+	Packet *Packet
+
+	k    *Kernel
+	view *uapiView
+	spec ContextSpec
+	kern *Object
+	more []*mem.Region // further memory of the context
+}
+
+// Arg is an argument of the hook.
+type Arg struct {
+	Name   string
+	Spec   *btf.Spec // nil when untyped
+	Type   btf.ID
+	Value  uint64
+	High   uint64  // second register of a struct of 9 to 16 bytes
+	Object *Object // what a pointer points to, if it is a kernel object
+	slots  int
+}
+
+// NotSimulated is a program type the kernel makes no contexts for.
+type NotSimulated struct{ ProgType uapi.ProgType }
+
+// Error names the program type.
+func (e *NotSimulated) Error() string {
+	return fmt.Sprintf("program type %v is not simulated", e.ProgType)
+}
+
+// AbsentError is a hook the target's BTF does not have.
+type AbsentError struct {
+	Hook, What string
+	Nearest    []string
+}
+
+// Error says what was looked for.
+func (e *AbsentError) Error() string {
+	s := fmt.Sprintf("%s: the target has no %s", e.Hook, e.What)
+	if len(e.Nearest) > 0 {
+		s += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
+	}
+	return s
+}
+
+// Simulates reports whether [Kernel.NewContext] can make contexts for a program type.
+func (k *Kernel) Simulates(t uapi.ProgType) bool { return k.contextMaker(t) != nil }
+
+// contextMaker is the table of program types.
+func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
+	switch t {
+	case uapi.ProgTypeKprobe:
+		return k.probeContext
+	case uapi.ProgTypeTracepoint:
+		return k.tracepointContext
+	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		return k.rawTracepointContext
+	case uapi.ProgTypeTracing:
+		return k.tracingContext
+	case uapi.ProgTypeLSM:
+		return k.lsmContext
+	case uapi.ProgTypePerfEvent:
+		return k.perfEventContext
+	case uapi.ProgTypeSyscall:
+		return k.syscallContext
+	case uapi.ProgTypeXDP:
+		return k.xdpContext
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
+		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeSkSkb:
+		return k.skbContext
+	}
+	return nil
+}
+
+// NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
+// not, [*PathError] and [*ValueError] for Args.
+func (k *Kernel) NewContext(spec ContextSpec) (*Context, error) {
+	makeContext := k.contextMaker(spec.ProgType)
+	if makeContext == nil {
+		return nil, &NotSimulated{spec.ProgType}
+	}
+	k.SetProgType(spec.ProgType)
+	if spec.Current != nil {
+		k.SetCurrent(spec.Current)
+	}
+	c := &Context{k: k, spec: spec}
+	if err := makeContext(c); err != nil {
+		return nil, err
+	}
+	k.traced = c.FuncAddr
+	return c, nil
+}
+
+// allocate makes the context plain memory with the given bytes.
+func (c *Context) allocate(data []byte, readOnly bool) error {
+	r, err := c.k.mem.Alloc(uint64(len(data)), mem.Region{Kind: mem.Context, Name: c.Type, ReadOnly: readOnly, Owner: c})
+	if err != nil {
+		return fmt.Errorf("kernel: context: %w", err)
+	}
+	copy(c.k.mem.Bytes(r), data)
+	c.Region, c.Addr, c.Size = r, r.Base, len(data)
+	return nil
+}
+
+// Out returns a copy of the packet as BPF_PROG_TEST_RUN gives it back (data_out): from the start of
+// the packet to its end, preceded by 14 zero bytes for program types that start at the network header. Nil
+// without packet.
+func (c *Context) Out() []byte {
+	if c.Packet == nil {
+		return nil
+	}
+	return c.Packet.out()
+}
+
+// CtxOut returns the context as BPF_PROG_TEST_RUN gives it back (ctx_out).
+func (c *Context) CtxOut() []byte {
+	if c.view != nil {
+		return c.view.ctxOut()
+	}
+	if c.Region == nil {
+		return nil
+	}
+	return append([]byte(nil), c.k.mem.Bytes(c.Region)...)
+}
+
+// Arg returns an argument by name; nil when there is none. "ret" is the return value.
+func (c *Context) Arg(name string) *Arg {
+	for i := range c.Args {
+		if c.Args[i].Name == name {
+			return &c.Args[i]
+		}
+	}
+	if name == "ret" && c.Returns {
+		return &c.Ret
+	}
+	return nil
+}
+
+// Free releases the context's and the packet's memory.
+func (c *Context) Free() {
+	k := c.k
+	k.mem.Free(c.Region)
+	if c.Packet != nil {
+		c.Packet.free()
+		k.packets = slices.DeleteFunc(k.packets, func(p *Packet) bool { return p == c.Packet })
+	}
+	for _, r := range c.more {
+		k.mem.Free(r)
+	}
+	k.cells = slices.DeleteFunc(k.cells, func(v *uapiView) bool { return v == c.view })
+}
+
+// hook splits a section name into its kind and whether it is a return probe.
+func (s *ContextSpec) hook() (kind string, ret bool) {
+	kind, _, _ = strings.Cut(s.Section, "/")
+	kind, _, _ = strings.Cut(kind, "+")
+	kind = strings.TrimPrefix(kind, "?")
+	base, _, _ := strings.Cut(kind, ".")
+	return kind, base == "kretprobe" || base == "uretprobe" || base == "kretsyscall" || base == "fexit"
+}

@@ -1,0 +1,232 @@
+package kernel
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// defaultValue makes up the value of a scalar or pointer field nobody has set.
+func (k *Kernel) defaultValue(o *Object, l *layout, base uint64, f Field) uint64 {
+	if l.name != "" && k.zeroByDefault(l, f) {
+		return 0
+	}
+	t := strip(f.Spec, f.Type)
+	if t == nil {
+		return 0
+	}
+	role := o.role
+	if f.Path != "" {
+		role += dotted2(role, f.Path)
+	}
+	if o.count > 1 {
+		role = o.role + dotted(o.path(o.layout, base+f.Off, max(f.Size, 1)))
+	}
+	if t.Kind == btf.KindPtr {
+		if self, ok := k.selfLink(o, l, base, f); ok {
+			return self
+		}
+		return k.defaultPointer(o, role, f.Spec, f.Type)
+	}
+	return k.defaultScalar(role, lastName(f.Path), f.Spec, f.Type, f.BitSize)
+}
+
+func dotted2(role, path string) string {
+	if role == "" {
+		return path
+	}
+	return dotted(path)
+}
+
+// lastName is the last member name of a path without indices: "val" of "cred.uid.val", "comm" of "comm[3]".
+func lastName(path string) string {
+	path = path[strings.LastIndexByte(path, '.')+1:]
+	if i := strings.IndexByte(path, '['); i >= 0 {
+		path = path[:i]
+	}
+	return path
+}
+
+// zeroTypes are types whose zeroed bytes are their sensible idle state: unlocked locks, empty trees and lists.
+var zeroTypes = map[string]bool{
+	"spinlock": true, "raw_spinlock": true, "mutex": true, "rt_mutex": true, "rt_mutex_base": true, "rw_semaphore": true, "semaphore": true,
+	"rwbase_rt": true, "percpu_rw_semaphore": true, "seqcount": true, "seqcount_spinlock": true, "seqlock_t": true,
+	"qspinlock": true, "qrwlock": true, "lockdep_map": true, "optimistic_spin_queue": true, "rwlock_t": true, "arch_spinlock_t": true,
+	"hlist_head": true, "hlist_node": true, "hlist_bl_head": true, "hlist_bl_node": true, "hlist_nulls_head": true, "hlist_nulls_node": true,
+	"rb_root": true, "rb_root_cached": true, "rb_node": true, "llist_head": true, "llist_node": true,
+	"callback_head": true, "xarray": true, "maple_tree": true, "radix_tree_root": true, "idr": true, "ida": true, "plist_node": true,
+	"timerqueue_node": true, "timerqueue_head": true, "swait_queue_head": true, "lockref_lock": true, "rhash_head": true,
+	"completion": true, "wait_queue_head": true, "local_lock": true, "osq_lock": true, "freelist": true,
+}
+
+// zeroByDefault reports whether a leaf lies in a type of zeroTypes.
+func (k *Kernel) zeroByDefault(l *layout, f Field) bool {
+	if zeroTypes[l.name] {
+		return true
+	}
+	path := f.Path
+	for {
+		i := strings.LastIndexByte(path, '.')
+		if i < 0 {
+			return false
+		}
+		path = strings.TrimRight(path[:i], ".")
+		g, rest, err := l.place(path)
+		if err != nil || rest != "" {
+			return false
+		}
+		if t := strip(g.Spec, g.Type); t != nil && zeroTypes[t.Name] {
+			return true
+		}
+		if zeroTypes[g.Spec.Name(g.Type)] {
+			return true
+		}
+	}
+}
+
+// selfLink is the value of the pointers of a list_head: an empty list points to itself.
+func (k *Kernel) selfLink(o *Object, l *layout, base uint64, f Field) (uint64, bool) {
+	t := strip(f.Spec, f.Type)
+	to := strip(f.Spec, t.Ref)
+	if to == nil || to.Kind != btf.KindStruct || to.Name != "list_head" {
+		return 0, false
+	}
+	head := l
+	off := uint64(0)
+	if l.name != "list_head" {
+		i := strings.LastIndexByte(f.Path, '.')
+		if i < 0 {
+			return 0, false
+		}
+		g, rest, err := l.place(f.Path[:i])
+		if err != nil || rest != "" {
+			return 0, false
+		}
+		if head = k.types.of(g.Spec, g.Type); head == nil || head.name != "list_head" {
+			return 0, false
+		}
+		off = g.Off
+	}
+	return o.base + base + off, true
+}
+
+// valueRange is a range of sensible values: base + hash % n.
+type valueRange struct{ base, n uint64 }
+
+// typeRanges gives ranges by the name of a typedef or struct the value is declared with.
+var typeRanges = map[string]valueRange{
+	"pid_t": {100, 32000}, "__kernel_pid_t": {100, 32000}, "uid_t": {1000, 9000}, "gid_t": {1000, 9000}, "kuid_t": {1000, 9000}, "kgid_t": {1000, 9000},
+	"__kernel_uid32_t": {1000, 9000}, "__kernel_gid32_t": {1000, 9000},
+	"umode_t": {0o100400, 0o200}, "size_t": {16, 1000}, "__kernel_size_t": {16, 1000}, "ssize_t": {16, 1000}, "__kernel_ssize_t": {16, 1000},
+	"loff_t": {0, 1 << 16}, "__kernel_loff_t": {0, 1 << 16}, "ino_t": {1000, 1 << 20}, "__kernel_ino_t": {1000, 1 << 20},
+	"sector_t": {2048, 1 << 24}, "gfp_t": {0xcc0, 1}, "fmode_t": {1, 3}, "cputime_t": {1000, 1 << 20},
+	"refcount_t": {1, 7}, "refcount_struct": {1, 7}, "atomic_t": {1, 7}, "atomic64_t": {1, 7}, "atomic_long_t": {1, 7}, "kref": {1, 7},
+	"sa_family_t": {2, 1}, "__kernel_sa_family_t": {2, 1},
+}
+
+// nameRanges gives ranges by the name of the field, where its meaning demands one.
+var nameRanges = map[string]valueRange{
+	"refs": {1, 7}, "counter": {1, 7}, "refcount": {1, 7}, "refcnt": {1, 7}, "usage": {1, 7},
+	"cpu": {0, 1}, "target_cpu": {0, 1}, "orig_cpu": {0, 1}, "dest_cpu": {0, 1}, "on_cpu": {1, 1}, "src_cpu": {0, 1}, "dst_cpu": {0, 1},
+	"prio": {100, 40}, "static_prio": {100, 40}, "normal_prio": {100, 40}, "sig": {1, 31}, "signo": {1, 31}, "si_signo": {1, 31}, "si_code": {0, 1}, "vec": {0, 10}, "vec_nr": {0, 10}, "irq": {16, 100},
+	"len": {16, 1000}, "size": {16, 1000}, "count": {16, 1000}, "length": {16, 1000}, "nbytes": {16, 1000}, "bytes": {16, 1000},
+	"nr": {1, 8}, "num": {1, 8}, "n": {1, 8}, "nr_segs": {1, 1}, "vlen": {1, 4}, "level": {0, 1}, "depth": {1, 3}, "order": {0, 4},
+	"major": {8, 1}, "first_minor": {0, 16}, "minors": {16, 1}, "fd": {3, 60}, "dfd": {0xffffff9c, 1}, "newdfd": {0xffffff9c, 1}, "olddfd": {0xffffff9c, 1},
+	"family": {2, 1}, "protocol": {6, 1}, "mode": {0o400, 0o200}, "flags": {0, 8}, "error": {0, 1}, "err": {0, 1}, "errno": {0, 1}, "ret": {0, 1},
+	"backlog": {1, 128}, "port": {1024, 30000}, "sport": {1024, 30000}, "dport": {1024, 30000}, "uid": {1000, 9000}, "gid": {1000, 9000}, "pid": {100, 32000}, "tgid": {100, 32000},
+	"cap": {0, 40}, "opts": {0, 4}, "addrlen": {16, 1}, "addr_len": {16, 1}, "type": {1, 4}, "addr_type": {1, 1}, "nid": {0, 1}, "node": {0, 1},
+	"msec": {1, 1000}, "usec": {1, 1000}, "nsec": {1, 1000000},
+}
+
+// defaultScalar derives a number from seed, role and name, and fits it to its type.
+func (k *Kernel) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits uint32) uint64 {
+	h := k.hash(role)
+	t := strip(spec, id)
+	if t == nil {
+		return 0
+	}
+	width := uint64(t.Size) * 8
+	if bits != 0 {
+		width = uint64(bits)
+	}
+	limit := ^uint64(0)
+	if width < 64 {
+		limit = 1<<width - 1
+	}
+	switch t.Kind {
+	case btf.KindEnum, btf.KindEnum64:
+		var valid []uint64
+		for _, v := range t.Values {
+			if bits == 0 || v.Value <= limit {
+				valid = append(valid, v.Value)
+			}
+		}
+		if len(valid) == 0 {
+			return 0
+		}
+		// An enumeration's last value is often its count.
+		if n := len(valid); n > 2 && valid[n-1] == uint64(n-1) {
+			valid = valid[:n-1]
+		}
+		return valid[h%uint64(len(valid))] & limit
+	case btf.KindFloat:
+		return 0
+	}
+	if t.Int.Encoding&btf.IntBool != 0 || width == 1 {
+		return h & 1
+	}
+	if r, ok := rangeOf(spec, id); ok {
+		return (r.base + h%r.n) & limit
+	}
+	if r, ok := nameRanges[name]; ok {
+		if v := r.base + h%r.n; v <= limit {
+			return v
+		}
+	}
+	if v, ok := k.timeDefault(name, width, h); ok {
+		return v
+	}
+	if t.Signed() && width < 64 {
+		limit >>= 1
+	}
+	// Small numbers are easy to tell apart in a table, and do not look like pointers or errors.
+	return 1 + h%min(limit, 99991)
+}
+
+// rangeOf looks a range up by the names a type was declared with.
+func rangeOf(spec *btf.Spec, id btf.ID) (valueRange, bool) {
+	for range maxNesting {
+		t, err := spec.Type(id)
+		if err != nil || t == nil {
+			return valueRange{}, false
+		}
+		if r, ok := typeRanges[t.Name]; ok && t.Name != "" {
+			return r, true
+		}
+		switch t.Kind {
+		case btf.KindTypedef, btf.KindConst, btf.KindVolatile, btf.KindRestrict, btf.KindTypeTag:
+			id = t.Ref
+		default:
+			return valueRange{}, false
+		}
+	}
+	return valueRange{}, false
+}
+
+// timeDefault gives fields that hold a time a moment of the ten minutes before the run began.
+func (k *Kernel) timeDefault(name string, width, h uint64) (uint64, bool) {
+	if width != 64 {
+		return 0, false
+	}
+	const span = 600_000_000_000
+	var began uint64
+	switch {
+	case strings.HasSuffix(name, "boottime"):
+		began = k.began.boot
+	case strings.HasSuffix(name, "_time_ns"), strings.HasSuffix(name, "start_time"), strings.HasSuffix(name, "_ts"), strings.HasSuffix(name, "tstamp"), strings.HasSuffix(name, "timestamp"):
+		began = k.began.mono
+	default:
+		return 0, false
+	}
+	return began - h%min(span, max(began, 1)), true
+}

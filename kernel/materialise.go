@@ -1,0 +1,161 @@
+package kernel
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// materialise gives default values to the never-set bytes among storage bytes [off, off+size).
+func (o *Object) materialise(off, size uint64) {
+	o.populateOnce()
+	s := o.touch()
+	for b := off; b < off+size; {
+		if s.flags[b] != never {
+			b++
+			continue
+		}
+		b = o.materialiseAt(b, off, size)
+		s = o.st
+	}
+}
+
+// populateOnce lets the populators of the type fill the object.
+func (o *Object) populateOnce() {
+	if !o.st.populated && !o.frozen {
+		o.touch().populated = true
+		o.k.populate(o)
+	}
+}
+
+// materialiseAt fills the field that contains storage byte b and returns the next byte to look at. off and size are
+// the access, which decides between the members of a union.
+func (o *Object) materialiseAt(b, off, size uint64) uint64 {
+	l, base := o.element(b)
+	if l == nil {
+		o.fillUntyped(b)
+		return b + 1
+	}
+	f := l.field(b-base, 1)
+	if off >= base && size <= 8 && off+size <= base+l.size+maxFlexible {
+		// A field that is exactly what the access reads is preferred to what comes first in a union.
+		if g := l.field(off-base, size); g.BitSize == 0 && scalarType(g) && base+g.Off <= b && b < base+g.Off+g.Size {
+			f = g
+		}
+	}
+	switch {
+	case f.BitSize != 0:
+		o.fillBits(l, base, b)
+		return b + 1
+	case f.Size == 0 || !scalarType(f):
+		o.poke(b, []byte{0}, zeroed) // padding
+		return b + 1
+	}
+	lo := base + f.Off
+	if o.fillText(l, base, f) {
+		return lo + f.Size
+	}
+	var buf [16]byte
+	v := buf[:min(f.Size, 16)]
+	putUint(o.k.order(), v[:min(len(v), 8)], o.k.defaultValue(o, l, base, f))
+	for i := range v {
+		if at := lo + uint64(i); at < o.size && o.st.flags[at] == never {
+			o.poke(at, v[i:i+1], made)
+		}
+	}
+	return lo + max(uint64(len(v)), 1)
+}
+
+// element returns the layout that governs storage byte b and where it starts.
+func (o *Object) element(b uint64) (*layout, uint64) {
+	if o.face != nil && b >= o.faceOff && b < o.faceOff+o.face.size {
+		return o.face, o.faceOff
+	}
+	if o.layout != nil && o.count > 1 {
+		return o.layout, b / o.layout.size * o.layout.size
+	}
+	return o.layout, 0
+}
+
+// scalarType reports whether a field is a leaf: a number, an enum or a pointer.
+func scalarType(f Field) bool {
+	t := strip(f.Spec, f.Type)
+	if t == nil {
+		return false
+	}
+	switch t.Kind {
+	case btf.KindInt, btf.KindEnum, btf.KindEnum64, btf.KindFloat, btf.KindPtr:
+		return true
+	}
+	return false
+}
+
+// fillUntyped gives a byte of untyped memory its value; strings are complete from the start.
+func (o *Object) fillUntyped(b uint64) {
+	v := o.k.hash(o.role, "byte", strconv.FormatUint(b/8, 10)) >> (8 * (b % 8))
+	o.poke(b, []byte{byte(v)}, made)
+}
+
+// fillBits gives all bitfields of one byte their values, bit by bit, so that fields over several bytes
+// come out the same whichever byte is read first.
+func (o *Object) fillBits(l *layout, base, b uint64) {
+	var out byte
+	big := o.k.order().Uint16([]byte{1, 0}) != 1
+	for _, f := range l.bitfields(b - base) {
+		v := o.k.defaultValue(o, l, base, f) & (1<<min(f.BitSize, 63) - 1)
+		for i := range uint64(f.BitSize) {
+			at := f.BitOff + i
+			if at/8 != b-base {
+				continue
+			}
+			bit, pos := v>>i&1, at%8
+			if big { // bits are counted from the most significant one
+				bit, pos = v>>(uint64(f.BitSize)-1-i)&1, 7-at%8
+			}
+			out |= byte(bit << pos)
+		}
+	}
+	o.poke(b, []byte{out}, made)
+}
+
+// fillText fills an array of characters that f is an element of, with a word made of its name. It reports whether f
+// was such an element and the whole array untouched.
+func (o *Object) fillText(l *layout, base uint64, f Field) bool {
+	if f.Size != 1 || !strings.HasSuffix(f.Path, "]") {
+		return false
+	}
+	t := strip(f.Spec, f.Type)
+	if t == nil || t.Kind != btf.KindInt || !isChar(f.Spec, f.Type) {
+		return false
+	}
+	name := f.Path[:strings.LastIndexByte(f.Path, '[')]
+	arr, _, err := l.place(name)
+	if err != nil || arr.Size == 0 || base+arr.Off+arr.Size > o.size {
+		return false
+	}
+	if at := strings.LastIndexAny(name, ".]"); at >= 0 {
+		name = name[at+1:]
+	}
+	text := make([]byte, arr.Size)
+	copy(text[:arr.Size-1], o.k.word(o.role+"."+arr.Path, name))
+	for i, c := range text {
+		if at := base + arr.Off + uint64(i); o.st.flags[at] == never {
+			o.poke(at, []byte{c}, made)
+		}
+	}
+	return true
+}
+
+// isChar reports whether a type is char as text: an INT of one byte called char, whatever its sign, not u8.
+func isChar(spec *btf.Spec, id btf.ID) bool {
+	t := strip(spec, id)
+	return t != nil && t.Kind == btf.KindInt && t.Size == 1 && (t.Name == "char" || t.Int.Encoding&btf.IntChar != 0)
+}
+
+// word makes a readable string of a field's name and its role: "name-3fa2".
+func (k *Kernel) word(role, name string) string {
+	const hex = "0123456789abcdef"
+	h := k.hash(role, "text")
+	return name + "-" + string([]byte{hex[h>>12&15], hex[h>>8&15], hex[h>>4&15], hex[h&15]})
+}

@@ -1,0 +1,327 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// loopbackIndex is the interface packets of a test run come from.
+const loopbackIndex = 1
+
+// Fields of struct xdp_md (include/uapi/linux/bpf.h).
+var xdpFields = []uapiField{
+	{name: "data", off: 0, size: 4, kind: dataField},
+	{name: "data_end", off: 4, size: 4, kind: dataEndField},
+	{name: "data_meta", off: 8, size: 4, kind: dataMetaField},
+	{name: "ingress_ifindex", off: 12, size: 4},
+	{name: "rx_queue_index", off: 16, size: 4},
+	{name: "egress_ifindex", off: 20, size: 4},
+}
+
+func (k *Kernel) packetBytes(c *Context) []byte {
+	if len(c.spec.Packet) == 0 {
+		return DefaultPacket()
+	}
+	return c.spec.Packet
+}
+
+// xdpContext makes an xdp_md as BPF_PROG_TEST_RUN does: a page with 256 bytes of headroom.
+func (k *Kernel) xdpContext(c *Context) error {
+	data, meta := k.packetBytes(c), 0
+	le := k.order()
+	in := c.spec.Bytes
+	if len(in) >= 12 {
+		first, end, before := le.Uint32(in), le.Uint32(in[4:]), le.Uint32(in[8:])
+		if before != 0 || uint64(end) > uint64(len(data)) || first > end || first%4 != 0 || first > 252 {
+			return fmt.Errorf("kernel: xdp_md of data %d, data_end %d, data_meta %d for %d bytes: %w", first, end, before, len(data), uapi.EINVAL)
+		}
+		data, meta = data[:end], int(first)
+	}
+	room := xdpFrame - xdpTailroom - xdpHeadroom - (len(data) - meta)
+	p, err := k.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
+	if err != nil {
+		return err
+	}
+	p.xdp = true
+	p.data += uint64(meta)
+	// placeAt rounds the headroom up, which must not become part of the frame.
+	p.min = p.data - xdpHeadroom
+	if err := p.bound(); err != nil {
+		return err
+	}
+	c.Packet = p
+	v := &uapiView{k: k, typ: "xdp_md", who: "xdp", size: 24, fields: xdpFields, pkt: p}
+	devmap := c.spec.Attach == uapi.AttachXDPDevmap
+	v.may = func(f *uapiField, write bool) bool { return !write && (f.name != "egress_ifindex" || devmap) }
+	v.out = func(v *uapiView) []byte {
+		b := make([]byte, 24)
+		copy(b, in)
+		le.PutUint32(b[0:], uint32(p.data-p.meta))
+		le.PutUint32(b[4:], uint32(p.end-p.meta))
+		return b
+	}
+	if err := c.attach(v); err != nil {
+		return err
+	}
+	v.put("ingress_ifindex", loopbackIndex)
+	if len(in) >= 20 {
+		if i := le.Uint32(in[12:]); i != 0 {
+			v.put("ingress_ifindex", uint64(i))
+			v.put("rx_queue_index", uint64(le.Uint32(in[16:])))
+		}
+	}
+	return nil
+}
+
+// Fields of struct __sk_buff. Those with narrow take loads of parts (bpf_skb_is_valid_access).
+var skbFields = func() []uapiField {
+	fields := []uapiField{
+		{name: "len", off: 0, kind: lenField}, {name: "pkt_type", off: 4}, {name: "mark", off: 8}, {name: "queue_mapping", off: 12},
+		{name: "protocol", off: 16}, {name: "vlan_present", off: 20}, {name: "vlan_tci", off: 24}, {name: "vlan_proto", off: 28},
+		{name: "priority", off: 32}, {name: "ingress_ifindex", off: 36}, {name: "ifindex", off: 40}, {name: "tc_index", off: 44},
+		{name: "cb[0]", off: 48}, {name: "cb[1]", off: 52}, {name: "cb[2]", off: 56}, {name: "cb[3]", off: 60}, {name: "cb[4]", off: 64},
+		{name: "hash", off: 68}, {name: "tc_classid", off: 72},
+		{name: "napi_id", off: 84}, {name: "family", off: 88}, {name: "remote_port", off: 132}, {name: "local_port", off: 136},
+		{name: "wire_len", off: 160}, {name: "gso_segs", off: 164}, {name: "gso_size", off: 176},
+	}
+	for i := range fields {
+		fields[i].size, fields[i].narrow = 4, true
+	}
+	fields = append(fields,
+		uapiField{name: "data", off: 76, size: 4, kind: dataField}, uapiField{name: "data_end", off: 80, size: 4, kind: dataEndField},
+		uapiField{name: "data_meta", off: 140, size: 4, kind: dataMetaField},
+		uapiField{name: "remote_ip4", off: 92, size: 4}, uapiField{name: "local_ip4", off: 96, size: 4},
+		uapiField{name: "flow_keys", off: 144, size: 8, kind: wideField},
+		uapiField{name: "tstamp", off: 152, size: 8}, uapiField{name: "sk", off: 168, size: 8, kind: wideField},
+		uapiField{name: "tstamp_type", off: 180, size: 1}, uapiField{name: "hwtstamp", off: 184, size: 8},
+	)
+	for i := range uint16(4) {
+		n := string(rune('0' + i))
+		fields = append(fields, uapiField{name: "remote_ip6[" + n + "]", off: 100 + 4*i, size: 4}, uapiField{name: "local_ip6[" + n + "]", off: 116 + 4*i, size: 4})
+	}
+	return fields
+}()
+
+const skbSize = 192
+
+// skbGroup collects fields that have their names' first part in common.
+func skbGroup(name string) string {
+	for i := range len(name) {
+		if name[i] == '[' {
+			return name[:i]
+		}
+	}
+	return name
+}
+
+// sockFields are the fields of __sk_buff that come from its socket.
+var sockFields = map[string]bool{"family": true, "remote_ip4": true, "local_ip4": true, "remote_ip6": true, "local_ip6": true, "remote_port": true, "local_port": true}
+
+// skbRules says which fields a program type may not read and which it may write (the is_valid_access functions
+// of net/core/filter.c).
+type skbRules struct {
+	denied, written map[string]bool
+	sock            bool // the fields of the socket may be read
+	direct          bool // the program sees packet data directly
+	pktWrite        bool // and may store to it
+	l2              bool // data starts at the Ethernet header, not at the network header
+}
+
+func names(s ...string) map[string]bool {
+	m := make(map[string]bool, len(s))
+	for _, n := range s {
+		m[n] = true
+	}
+	return m
+}
+
+func skbRulesOf(t uapi.ProgType) skbRules {
+	switch t {
+	case uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
+		return skbRules{denied: names(), written: names("mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"), direct: true, pktWrite: true, l2: true}
+	case uapi.ProgTypeCgroupSkb:
+		return skbRules{denied: names("tc_classid", "data_meta", "wire_len"), written: names("mark", "priority", "cb", "tstamp"), sock: true, direct: true}
+	case uapi.ProgTypeSkSkb:
+		return skbRules{denied: names("tc_classid", "data_meta", "tstamp", "wire_len", "hwtstamp", "mark"), written: names("tc_index", "priority"), sock: true, direct: true, pktWrite: true}
+	case uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
+		return skbRules{denied: names("tc_classid", "data_meta", "tstamp", "wire_len", "hwtstamp"), written: names("mark", "priority", "cb"), direct: true, pktWrite: t == uapi.ProgTypeLwtXmit}
+	}
+	return skbRules{denied: names("tc_classid", "data", "data_meta", "data_end", "tstamp", "wire_len", "hwtstamp"), written: names("cb")}
+}
+
+// skbContext makes a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c bpf_prog_test_run_skb).
+func (k *Kernel) skbContext(c *Context) error {
+	rules := skbRulesOf(c.spec.ProgType)
+	data := k.packetBytes(c)
+	eth := data[:min(len(data), ethHeader)]
+	lead := 0
+	if !rules.l2 {
+		data, lead = data[len(eth):], ethHeader
+	}
+	p, err := k.newPacket("skb", data, skbHeadroom, skbTailroom, !rules.pktWrite)
+	if err != nil {
+		return err
+	}
+	p.lead = lead
+	c.Packet = p
+	v := &uapiView{k: k, typ: "__sk_buff", who: c.spec.ProgType.String(), size: skbSize, fields: skbFields, pkt: p}
+	v.may = func(f *uapiField, write bool) bool {
+		g := skbGroup(f.name)
+		switch {
+		case write:
+			return rules.written[g]
+		case f.name == "flow_keys":
+			return false
+		case sockFields[g]:
+			return rules.sock
+		}
+		return !rules.denied[g]
+	}
+	in := c.spec.Bytes
+	v.out = func(v *uapiView) []byte { return k.skbOut(v, in) }
+	if err := c.attach(v); err != nil {
+		return err
+	}
+	proto := uint16(0)
+	if len(eth) == ethHeader {
+		proto = binary.BigEndian.Uint16(eth[12:])
+		// skb->protocol is in network order; so a load of it is what htons gives.
+		v.put("protocol", uint64(k.order().Uint16(eth[12:])))
+		switch {
+		case eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
+			v.put("pkt_type", 1)
+		case eth[0]&1 != 0:
+			v.put("pkt_type", 2)
+		case eth[0]|eth[1]|eth[2]|eth[3]|eth[4]|eth[5] != 0:
+			v.put("pkt_type", 3) // not the address of the loopback device: PACKET_OTHERHOST
+		}
+	}
+	v.put("ifindex", loopbackIndex)
+	if err := k.skbSock(c, v, proto); err != nil {
+		return err
+	}
+	return k.skbIn(v, in)
+}
+
+// skbIn takes over ctx_in (convert___skb_to_skb).
+func (k *Kernel) skbIn(v *uapiView, in []byte) error {
+	if len(in) == 0 {
+		return nil
+	}
+	full := make([]byte, max(len(in), skbSize))
+	copy(full, in)
+	le := k.order()
+	allowed := [...][2]int{{8, 12}, {32, 44}, {48, 68}, {80, 84}, {152, 168}, {176, 180}, {184, 192}}
+	for i, b := range full {
+		ok := b == 0
+		for _, r := range allowed {
+			ok = ok || i >= r[0] && i < r[1]
+		}
+		if !ok {
+			return fmt.Errorf("kernel: ctx_in sets byte %d of __sk_buff, which a test run does not take: %w", i, uapi.EINVAL)
+		}
+	}
+	for _, f := range [...]struct {
+		name string
+		off  int
+	}{{"mark", 8}, {"priority", 32}, {"ingress_ifindex", 36}, {"cb[0]", 48}, {"cb[1]", 52}, {"cb[2]", 56}, {"cb[3]", 60}, {"cb[4]", 64}, {"gso_segs", 164}, {"gso_size", 176}} {
+		v.put(f.name, uint64(le.Uint32(full[f.off:])))
+	}
+	if i := le.Uint32(full[40:]); i > loopbackIndex {
+		v.put("ifindex", uint64(i))
+	}
+	v.put("tstamp", le.Uint64(full[152:]))
+	v.put("hwtstamp", le.Uint64(full[184:]))
+	wire := uint64(le.Uint32(full[160:]))
+	switch n := uint64(v.pkt.Len()); {
+	case wire == 0:
+		wire = n
+	case wire < n || wire > 65536:
+		return fmt.Errorf("kernel: wire_len %d of a packet of %d bytes: %w", wire, n, uapi.EINVAL)
+	}
+	v.put("wire_len", wire)
+	return nil
+}
+
+// skbOut gives ctx_out (convert_skb_to___skb): ctx_in with what the program may have changed.
+func (k *Kernel) skbOut(v *uapiView, in []byte) []byte {
+	b := make([]byte, max(len(in), skbSize))
+	copy(b, in)
+	le := k.order()
+	for _, f := range [...]struct {
+		name string
+		off  int
+	}{{"mark", 8}, {"priority", 32}, {"ingress_ifindex", 36}, {"ifindex", 40}, {"cb[0]", 48}, {"cb[1]", 52}, {"cb[2]", 56}, {"cb[3]", 60}, {"cb[4]", 64}, {"wire_len", 160}, {"gso_segs", 164}} {
+		le.PutUint32(b[f.off:], uint32(v.get(f.name)))
+	}
+	le.PutUint64(b[152:], v.get("tstamp"))
+	le.PutUint64(b[184:], v.get("hwtstamp"))
+	return b
+}
+
+// Fields of struct bpf_sock.
+var bpfSockFields = []uapiField{
+	{name: "bound_dev_if", off: 0, size: 4}, {name: "family", off: 4, size: 4, narrow: true}, {name: "type", off: 8, size: 4, narrow: true},
+	{name: "protocol", off: 12, size: 4, narrow: true}, {name: "mark", off: 16, size: 4}, {name: "priority", off: 20, size: 4},
+	{name: "src_ip4", off: 24, size: 4, narrow: true}, {name: "src_ip6[0]", off: 28, size: 4, narrow: true}, {name: "src_ip6[1]", off: 32, size: 4, narrow: true},
+	{name: "src_ip6[2]", off: 36, size: 4, narrow: true}, {name: "src_ip6[3]", off: 40, size: 4, narrow: true}, {name: "src_port", off: 44, size: 4, narrow: true},
+	{name: "dst_port", off: 48, size: 4, narrow: true}, {name: "dst_ip4", off: 52, size: 4, narrow: true}, {name: "dst_ip6[0]", off: 56, size: 4, narrow: true},
+	{name: "dst_ip6[1]", off: 60, size: 4, narrow: true}, {name: "dst_ip6[2]", off: 64, size: 4, narrow: true}, {name: "dst_ip6[3]", off: 68, size: 4, narrow: true},
+	{name: "state", off: 72, size: 4, narrow: true}, {name: "rx_queue_mapping", off: 76, size: 4},
+}
+
+// skbSock gives the packet the socket a test run gives it: closed, without ports, its addresses those of the packet.
+func (k *Kernel) skbSock(c *Context, v *uapiView, proto uint16) error {
+	s := &uapiView{k: k, typ: "bpf_sock", who: v.who, size: 80, fields: append([]uapiField(nil), bpfSockFields...), may: func(_ *uapiField, write bool) bool { return !write }}
+	for i := range s.fields {
+		s.fields[i].id = i
+	}
+	s.vals = make([]uint64, len(s.fields))
+	ip := v.pkt.Bytes()
+	if skbRulesOf(c.spec.ProgType).l2 {
+		ip = ip[min(len(ip), ethHeader):]
+	}
+	s.put("state", 7) // TCP_CLOSE
+	s.put("rx_queue_mapping", 0xffffffff)
+	switch {
+	case proto == etherIPv4 && len(ip) >= 20:
+		s.put("family", afInet)
+		s.put("src_ip4", uint64(k.order().Uint32(ip[12:])))
+		s.put("dst_ip4", uint64(k.order().Uint32(ip[16:])))
+	case proto == etherIPv6 && len(ip) >= 40:
+		s.put("family", afInet6)
+		for i := range 4 {
+			n := string(rune('0' + i))
+			s.put("src_ip6["+n+"]", uint64(k.order().Uint32(ip[8+4*i:])))
+			s.put("dst_ip6["+n+"]", uint64(k.order().Uint32(ip[24+4*i:])))
+		}
+	}
+	r, err := k.mem.Alloc(s.size, mem.Region{Kind: mem.Context, Name: s.typ, View: s, Owner: c})
+	if err != nil {
+		return fmt.Errorf("kernel: context: %w", err)
+	}
+	c.more = append(c.more, r)
+	v.put("sk", r.Base)
+	v.put("family", s.get("family"))
+	v.put("local_ip4", s.get("src_ip4"))
+	v.put("remote_ip4", s.get("dst_ip4"))
+	for i := range 4 {
+		n := string(rune('0' + i))
+		v.put("local_ip6["+n+"]", s.get("src_ip6["+n+"]"))
+		v.put("remote_ip6["+n+"]", s.get("dst_ip6["+n+"]"))
+	}
+	return nil
+}
+
+// IsSocket reports whether addr is that of the struct bpf_sock of a context (__sk_buff.sk).
+func (k *Kernel) IsSocket(addr uint64) bool {
+	r := k.mem.Find(addr)
+	if r == nil || r.Base != k.mem.Truncate(addr) {
+		return false
+	}
+	v, ok := r.View.(*uapiView)
+	return ok && v.typ == "bpf_sock"
+}

@@ -1,0 +1,400 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// byteState says where the value of a byte comes from.
+type byteState uint8
+
+const (
+	never  byteState = iota // nobody gave it a value
+	set                     // the user, a builder or the program
+	made                    // a default value
+	zeroed                  // known to be zero (padding, cleared memory): as good as set
+)
+
+// Object is kernel memory of one type, or an array of it. It implements [mem.View]: the offsets of the View count
+// from the start of its storage.
+//
+// An object may be stored inside a larger one whose type the kernel reaches by container_of or by a cast: a struct sock
+// is the first part of a struct tcp_sock. Type and Addr speak of the object meant, the face; what lies outside of it is
+// named in terms of the storage.
+type Object struct {
+	k      *Kernel
+	role   string
+	layout *layout // of one element; nil for untyped memory
+	count  uint64  // elements
+	size   uint64  // bytes of storage
+	base   uint64  // address of the storage
+	region *mem.Region
+
+	face    *layout // nil = the storage itself
+	faceOff uint64
+
+	parent  *Object // whose pointer led here first
+	depth   int
+	char    bool // untyped memory that holds a string
+	frozen  bool // never populated by builders
+	builtin bool // populated in every mode: made by the kernel itself
+
+	st *state
+}
+
+// state is the mutable part of an object; a snapshot shares it until the next change.
+type state struct {
+	data      []byte
+	flags     []byteState // per byte
+	populated bool
+	shared    bool
+}
+
+// NewObject makes an object of a type of the vmlinux BTF. The error is a [*TypeError] or an allocation's.
+func (k *Kernel) NewObject(role string, typ btf.ID) (*Object, error) {
+	return k.NewObjectOf(k.btf, role, typ)
+}
+
+// NewObjectOf is [Kernel.NewObject] for a type of a module's BTF.
+func (k *Kernel) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, error) {
+	l := k.types.of(spec, typ)
+	if l == nil || l.size == 0 {
+		name := fmt.Sprintf("type %d", typ)
+		if spec != nil {
+			name = spec.TypeString(typ)
+		}
+		return nil, &TypeError{Type: name, Role: role, Why: "has no size"}
+	}
+	return k.newObject(role, l, 1, nil)
+}
+
+// NewObjectNamed is [Kernel.NewObject] for a struct, union or typedef by name, in vmlinux and then in modules.
+func (k *Kernel) NewObjectNamed(role, typ string) (*Object, error) {
+	l := k.layoutNamed(typ)
+	if l == nil || l.size == 0 {
+		return nil, &TypeError{Type: typ, Role: role, Why: "is not in the target's BTF"}
+	}
+	return k.newObject(role, l, 1, nil)
+}
+
+// TypeError is a type no object can be made of.
+type TypeError struct{ Type, Role, Why string }
+
+// Error names the type, the object and the reason.
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("kernel: object %s: type %s %s", e.Role, e.Type, e.Why)
+}
+
+// layoutNamed finds a struct, union or typedef by name; nil when no BTF has it.
+func (k *Kernel) layoutNamed(name string) *layout {
+	if k.btf == nil {
+		return nil
+	}
+	for i := -1; i < len(k.modules); i++ {
+		spec := k.btf
+		if i >= 0 {
+			spec = k.modules[i]
+		}
+		if l := k.types.named(spec, name); l != nil {
+			return l
+		}
+		if t, ok := spec.Find(btf.KindTypedef, name); ok {
+			if l := k.types.of(spec, t.ID); l != nil {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// newObject makes an object of count elements; a struct is stored in its container when there is one.
+func (k *Kernel) newObject(role string, l *layout, count uint64, parent *Object) (*Object, error) {
+	o := &Object{k: k, role: role, layout: l, count: count, parent: parent}
+	if count == 1 {
+		if c, off, ok := k.container(l); ok {
+			o.layout, o.face, o.faceOff = c, l, off
+		}
+	}
+	o.size = o.layout.size * count
+	if count == 1 && o.layout.flexElem > 0 {
+		o.size += min(o.layout.flexElem*flexibleElems, maxFlexible)
+	}
+	return o, k.place(o)
+}
+
+// newBytes makes untyped memory.
+func (k *Kernel) newBytes(role string, size uint64, parent *Object) (*Object, error) {
+	o := &Object{k: k, role: role, count: 1, size: size, parent: parent}
+	return o, k.place(o)
+}
+
+// place gives an object its address.
+func (k *Kernel) place(o *Object) error {
+	if o.parent != nil {
+		o.depth = o.parent.depth + 1
+	}
+	if o.size > maxObjectSize || len(k.objects) >= maxObjects {
+		return fmt.Errorf("kernel: object %s of %d bytes: %w", o.role, o.size, ErrNoMemory)
+	}
+	r, err := k.mem.Alloc(max(o.size, 1), mem.Region{Kind: mem.KernelObject, Name: o.describe(), View: o, Owner: o})
+	if err != nil {
+		return fmt.Errorf("kernel: object %s: %w", o.role, err)
+	}
+	o.region, o.base = r, r.Base
+	o.st = &state{}
+	k.objects = append(k.objects, o)
+	return nil
+}
+
+// describe names the object for messages: "current (task_struct)".
+func (o *Object) describe() string { return o.role + " (" + o.TypeName() + ")" }
+
+// Role returns what the object is in the kernel: "current", "current.cred", an argument's name.
+func (o *Object) Role() string { return o.role }
+
+// Addr returns the address pointers to the object hold.
+func (o *Object) Addr() uint64 { return o.base + o.faceOff }
+
+// Size returns the size of the object in bytes, of an array all elements.
+func (o *Object) Size() uint64 {
+	if o.face != nil {
+		return o.face.size
+	}
+	return o.size
+}
+
+// Spec returns the BTF of Type; nil for untyped memory.
+func (o *Object) Spec() *btf.Spec {
+	if l := o.outer(); l != nil {
+		return l.spec
+	}
+	return nil
+}
+
+// Type returns the type of the object (of an element), modifiers and typedefs skipped; 0 for untyped memory.
+func (o *Object) Type() btf.ID {
+	if l := o.outer(); l != nil {
+		return l.typ.ID
+	}
+	return 0
+}
+
+// TypeName returns the name of the type: "task_struct", "void" for untyped memory, "char" for a string.
+func (o *Object) TypeName() string {
+	switch l := o.outer(); {
+	case l != nil:
+		return l.name
+	case o.char:
+		return "char"
+	}
+	return "void"
+}
+
+// Region returns the object's memory region.
+func (o *Object) Region() *mem.Region { return o.region }
+
+// Kernel returns the kernel the object belongs to.
+func (o *Object) Kernel() *Kernel { return o.k }
+
+// outer is the layout paths of the object are in.
+func (o *Object) outer() *layout {
+	if o.face != nil {
+		return o.face
+	}
+	return o.layout
+}
+
+// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset in it. For
+// arrays the offset is that inside the element.
+func (o *Object) terms(off, size uint64) (*layout, uint64) {
+	if o.face != nil && off >= o.faceOff && off+size <= o.faceOff+o.face.size {
+		return o.face, off - o.faceOff
+	}
+	if o.layout != nil && o.count > 1 && o.layout.size > 0 {
+		return o.layout, off
+	}
+	return o.layout, off
+}
+
+// path names storage bytes in terms of l.
+func (o *Object) path(l *layout, off, size uint64) string {
+	if o.count > 1 && l == o.layout {
+		i := off / l.size
+		if in := off - i*l.size; in+size <= l.size {
+			return "[" + strconv.FormatUint(i, 10) + "]" + dotted(l.field(in, size).Path)
+		}
+		return ""
+	}
+	return l.field(off, size).Path
+}
+
+func dotted(path string) string {
+	if path == "" || path[0] == '[' {
+		return path
+	}
+	return "." + path
+}
+
+// order is the byte order of the target.
+func (k *Kernel) order() binary.ByteOrder { return k.mem.ByteOrder() }
+
+// touch makes the state writable.
+func (o *Object) touch() *state {
+	switch s := o.st; {
+	case s.data == nil && !s.shared:
+		s.data, s.flags = make([]byte, o.size), make([]byteState, o.size)
+	case s.shared:
+		c := &state{populated: s.populated, data: slices.Clone(s.data), flags: slices.Clone(s.flags)}
+		if c.data == nil {
+			c.data, c.flags = make([]byte, o.size), make([]byteState, o.size)
+		}
+		o.st = c
+	}
+	return o.st
+}
+
+// status sums up the bytes [off, off+size): never if any of them is, else made if any is.
+func (o *Object) status(off, size uint64) byteState {
+	if o.st.flags == nil {
+		return never
+	}
+	s := set
+	for _, f := range o.st.flags[off : off+size] {
+		if f == never {
+			return never
+		}
+		if f == made {
+			s = made
+		}
+	}
+	return s
+}
+
+// read makes [off, off+size) readable by the rules of the mode and returns the bytes, and what they were before.
+func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
+	was := o.status(off, size)
+	if was == never && o.builtin && o.k.mode != ModeDefault {
+		o.populateOnce()
+		was = o.status(off, size)
+	}
+	if was == never {
+		switch o.k.mode {
+		case ModeDefault:
+			o.materialise(off, size)
+			if was = o.status(off, size); was == set {
+				was = made // padding
+			}
+		case ModeStrict:
+			o.log(off, int(size), false, never)
+			name := o.describe()
+			if l, rel := o.terms(off, size); l != nil {
+				name = o.role + ": " + l.name + dotted(o.path(l, rel, size))
+			}
+			return nil, never, &mem.Fault{Kind: mem.NeverSet, Detail: name + " was never set"}
+		}
+	}
+	if o.st.data == nil {
+		return make([]byte, size), was, nil
+	}
+	return o.st.data[off : off+size], was, nil
+}
+
+// Load implements [mem.View].
+func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
+	b, was, f := o.read(off, uint64(size))
+	if f != nil {
+		return 0, f
+	}
+	o.log(off, size, false, was)
+	return getUint(o.k.order(), b), nil
+}
+
+// Read implements [mem.View] for helpers that copy.
+func (o *Object) Read(off uint64, p []byte) *mem.Fault {
+	b, was, f := o.read(off, uint64(len(p)))
+	if f != nil {
+		return f
+	}
+	copy(p, b)
+	o.log(off, len(p), false, was)
+	return nil
+}
+
+// Store implements [mem.View]: only fields the program type may write take it.
+func (o *Object) Store(off uint64, size int, v uint64) *mem.Fault {
+	var b [8]byte
+	putUint(o.k.order(), b[:size], v)
+	return o.Write(off, b[:size])
+}
+
+// Write implements [mem.View]: only fields the program type may write take it.
+func (o *Object) Write(off uint64, p []byte) *mem.Fault {
+	if !o.k.mayWrite(o, off, uint64(len(p))) {
+		what := o.describe()
+		if l, rel := o.terms(off, uint64(len(p))); l != nil {
+			what = o.role + ": " + l.name + dotted(o.path(l, rel, uint64(len(p))))
+		}
+		return &mem.Fault{Kind: mem.NotPermitted, Detail: "a " + o.k.prog.String() + " program may not write " + what}
+	}
+	o.log(off, len(p), true, o.status(off, uint64(len(p))))
+	o.poke(off, p, set)
+	return nil
+}
+
+// poke writes storage bytes for trusted code.
+func (o *Object) poke(off uint64, p []byte, how byteState) {
+	s := o.touch()
+	copy(s.data[off:], p)
+	for i := range p {
+		s.flags[off+uint64(i)] = how
+	}
+}
+
+// Bytes returns a copy of the object's present bytes, never-set ones as 0, without logging.
+func (o *Object) Bytes() []byte {
+	out := make([]byte, o.Size())
+	if o.st.data != nil {
+		copy(out, o.st.data[o.faceOff:])
+	}
+	return out
+}
+
+func getUint(order binary.ByteOrder, b []byte) uint64 {
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(order.Uint16(b))
+	case 4:
+		return uint64(order.Uint32(b))
+	case 8:
+		return order.Uint64(b)
+	}
+	var v uint64
+	little := order.Uint16([]byte{1, 0}) == 1
+	for i := range b {
+		if little {
+			v |= uint64(b[i]) << (8 * min(i, 8))
+		} else {
+			v = v<<8 | uint64(b[i])
+		}
+	}
+	return v
+}
+
+func putUint(order binary.ByteOrder, b []byte, v uint64) {
+	little := order.Uint16([]byte{1, 0}) == 1
+	for i := range b {
+		at := i
+		if !little {
+			at = len(b) - 1 - i
+		}
+		b[at] = byte(v)
+		v >>= 8
+	}
+}

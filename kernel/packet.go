@@ -1,0 +1,271 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Sizes of packet memory (net/bpf/test_run.c, include/uapi/linux/bpf.h, kernel-behaviour).
+const (
+	ethHeader    = 14
+	xdpHeadroom  = 256
+	xdpFrame     = 4096
+	xdpTailroom  = 320 // struct skb_shared_info at the end of the page
+	xdpFrameHead = 40  // struct xdp_frame at the start of the headroom
+	skbHeadroom  = 256
+	skbTailroom  = 256
+	maxPacket    = 1 << 20
+)
+
+// Numbers of protocols.
+const (
+	afInet         = 2
+	afInet6        = 10
+	etherIPv4      = 0x0800
+	etherIPv6      = 0x86dd
+	ipprotoTCP     = 6
+	tcpEstablished = 1
+	tcpSynSent     = 2
+)
+
+// Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.
+type Packet struct {
+	k      *Kernel
+	region *mem.Region
+	data   uint64 // address of the first byte
+	end    uint64
+	meta   uint64 // start of metadata, data when there is none
+	min    uint64 // lowest address data may have
+	max    uint64 // highest address end may have
+	xdp    bool
+	ro     bool
+	lead   int // bytes that Out puts before the data
+}
+
+type packetState struct {
+	p   *Packet
+	was Packet
+}
+
+// DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from 192.0.2.1:12345 to 198.51.100.2:80
+// with right checksums and the payload "0123456789".
+func DefaultPacket() []byte {
+	p := make([]byte, 64)
+	copy(p[0:], []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0}) // to, from, IPv4
+	ip := p[ethHeader:]
+	ip[0] = 0x45
+	binary.BigEndian.PutUint16(ip[2:], 50)
+	binary.BigEndian.PutUint16(ip[4:], 0x1234)
+	binary.BigEndian.PutUint16(ip[6:], 0x4000) // don't fragment
+	ip[8], ip[9] = 64, ipprotoTCP
+	copy(ip[12:], []byte{192, 0, 2, 1, 198, 51, 100, 2})
+	binary.BigEndian.PutUint16(ip[10:], checksum(ip[:20], 0))
+	tcp := ip[20:]
+	binary.BigEndian.PutUint16(tcp[0:], 12345)
+	binary.BigEndian.PutUint16(tcp[2:], 80)
+	tcp[12], tcp[13] = 0x50, 0x12
+	binary.BigEndian.PutUint16(tcp[14:], 0xfaf0)
+	copy(tcp[20:], "0123456789")
+	// The pseudo header: addresses, protocol, length.
+	pseudo := uint32(ipprotoTCP) + uint32(len(tcp))
+	for i := 12; i < 20; i += 2 {
+		pseudo += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	binary.BigEndian.PutUint16(tcp[16:], checksum(tcp, pseudo))
+	return p
+}
+
+// checksum is the Internet checksum (RFC 1071) of b, continued from sum.
+func checksum(b []byte, sum uint32) uint16 {
+	for i := 0; i+1 < len(b); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(b[i:]))
+	}
+	if len(b)%2 != 0 {
+		sum += uint32(b[len(b)-1]) << 8
+	}
+	for sum>>16 != 0 {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}
+
+// newPacket places data between head and tail room; the guest sees [data, data+len).
+func (k *Kernel) newPacket(name string, data []byte, head, tail uint64, readOnly bool) (*Packet, error) {
+	if len(data) > maxPacket {
+		return nil, fmt.Errorf("kernel: packet of %d bytes, at most %d", len(data), maxPacket)
+	}
+	p := &Packet{k: k, ro: readOnly}
+	if err := p.placeAt(name, data, head, tail); err != nil {
+		return nil, err
+	}
+	k.packets = append(k.packets, p)
+	return p, nil
+}
+
+func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
+	head = (head + 15) &^ 15
+	r, err := p.k.mem.Alloc(head+uint64(len(data))+tail, mem.Region{Kind: mem.Packet, Name: name, ReadOnly: p.ro, Owner: p})
+	if err != nil {
+		return fmt.Errorf("kernel: packet: %w", err)
+	}
+	copy(p.k.mem.Bytes(r)[head:], data)
+	p.region = r
+	p.min, p.max = r.Base, r.Base+r.Size
+	p.data = r.Base + head
+	p.end, p.meta = p.data+uint64(len(data)), p.data
+	return p.bound()
+}
+
+// bound makes the guest's bounds those of the packet.
+func (p *Packet) bound() error { return p.k.mem.SetBounds(p.region, p.meta, p.end) }
+
+func (p *Packet) free() { p.k.mem.Free(p.region) }
+
+// Data returns the address of the packet's first byte.
+func (p *Packet) Data() uint64 { return p.data }
+
+// DataEnd returns the address after the packet's last byte.
+func (p *Packet) DataEnd() uint64 { return p.end }
+
+// Meta returns the address where metadata starts; Data when there is none.
+func (p *Packet) Meta() uint64 { return p.meta }
+
+// Len returns the length of the packet in bytes.
+func (p *Packet) Len() int { return int(p.end - p.data) }
+
+// Head and tail room in bytes.
+func (p *Packet) Headroom() int { return int(p.data - p.min) }
+
+// Tailroom returns the number of bytes the packet can grow at its end without being copied.
+func (p *Packet) Tailroom() int { return int(p.max - p.end) }
+
+// ReadOnly reports whether the program may not store to the packet.
+func (p *Packet) ReadOnly() bool { return p.ro }
+
+// Region returns the packet's memory.
+func (p *Packet) Region() *mem.Region { return p.region }
+
+// Bytes returns the packet's bytes for trusted code; they stay valid until the packet is moved or copied.
+func (p *Packet) Bytes() []byte { return p.window(p.data, p.end) }
+
+func (p *Packet) window(lo, hi uint64) []byte {
+	base, _ := p.region.Extent()
+	return p.k.mem.ExtentBytes(p.region)[lo-base : hi-base]
+}
+
+func (p *Packet) out() []byte {
+	from := p.data
+	if p.xdp {
+		from = p.meta // metadata is given back with the packet
+	}
+	return append(make([]byte, p.lead), p.window(from, p.end)...)
+}
+
+// AdjustHead is bpf_xdp_adjust_head: data moves by delta, metadata with it. -EINVAL when it would leave less than an
+// Ethernet header or the headroom (down to the 40 bytes of struct xdp_frame).
+func (p *Packet) AdjustHead(delta int32) uapi.Errno {
+	metalen := p.data - p.meta
+	data := p.data + uint64(int64(delta))
+	if int64(data-(p.min+xdpFrameHead+metalen)) < 0 || int64(p.end-ethHeader-data) < 0 {
+		return uapi.EINVAL
+	}
+	if metalen != 0 {
+		meta := append([]byte(nil), p.window(p.meta, p.data)...)
+		copy(p.window(data-metalen, data), meta)
+	}
+	p.data, p.meta = data, data-metalen
+	return p.rebound()
+}
+
+// AdjustTail is bpf_xdp_adjust_tail: the end moves by delta, new bytes are zero. -EINVAL when it would leave less than an
+// Ethernet header or the frame.
+func (p *Packet) AdjustTail(delta int32) uapi.Errno {
+	end := p.end + uint64(int64(delta))
+	if int64(p.max-end) < 0 || int64(end-(p.data+ethHeader)) < 0 {
+		return uapi.EINVAL
+	}
+	if end > p.end {
+		clear(p.window(p.end, end))
+	}
+	p.end = end
+	return p.rebound()
+}
+
+// AdjustMeta is bpf_xdp_adjust_meta: the start of metadata moves by delta. -EINVAL outside of the headroom, -EACCES for
+// a length that is no multiple of 4 or too long (32 bytes, since 6.1 252).
+func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
+	meta := p.meta + uint64(int64(delta))
+	if int64(meta-(p.min+xdpFrameHead)) < 0 || int64(p.data-meta) < 0 {
+		return uapi.EINVAL
+	}
+	most := uint64(32)
+	if p.k.version >= kernelVersion(6, 6) {
+		most = 252
+	}
+	if n := p.data - meta; n%4 != 0 || n > most {
+		return uapi.EACCES
+	}
+	p.meta = meta
+	return p.rebound()
+}
+
+func (p *Packet) rebound() uapi.Errno {
+	if err := p.bound(); err != nil {
+		p.k.fail(err)
+		return uapi.EFAULT
+	}
+	return 0
+}
+
+// Resize changes the packet as sk_buff operations do: it inserts (n > 0, zeroed) or removes (n < 0) bytes at an offset from
+// Data, which may be 0 and the length. When the room does not suffice the packet is copied to a new place, and old
+// pointers are dangling, as in the kernel. Metadata is dropped. -EINVAL for a range outside of the packet, -ENOMEM.
+func (p *Packet) Resize(at, n int) uapi.Errno {
+	length := p.Len()
+	if at < 0 || at > length || n < 0 && -n > length-at || n > maxPacket-length {
+		return uapi.EINVAL
+	}
+	old := append([]byte(nil), p.Bytes()...)
+	data := make([]byte, 0, length+max(n, 0))
+	data = append(data, old[:at]...)
+	if n >= 0 {
+		data = append(append(data, make([]byte, n)...), old[at:]...)
+	} else {
+		data = append(data, old[at-n:]...)
+	}
+	switch {
+	case at == length && (n < 0 || n <= p.Tailroom()):
+		p.end += uint64(int64(n))
+	case n <= p.Headroom(): // bytes before at move
+		p.data -= uint64(int64(n))
+	default:
+		region, name := p.region, p.region.Name
+		if err := p.placeAt(name, data, skbHeadroom, skbTailroom); err != nil {
+			p.k.fail(err)
+			return uapi.ENOMEM
+		}
+		p.k.mem.Free(region)
+		return 0
+	}
+	p.meta = p.data
+	copy(p.Bytes(), data)
+	return p.rebound()
+}
+
+// Unclone gives the packet a place of its own with at least that head and tail room, as pskb_expand_head does: old pointers are
+// dangling afterwards.
+func (p *Packet) Unclone(head, tail int) uapi.Errno {
+	data, region := append([]byte(nil), p.Bytes()...), p.region
+	if err := p.placeAt(region.Name, data, uint64(max(head, p.Headroom())), uint64(max(tail, p.Tailroom()))); err != nil {
+		p.k.fail(err)
+		return uapi.ENOMEM
+	}
+	p.k.mem.Free(region)
+	return 0
+}
+
+// kernelVersion makes a LINUX_VERSION_CODE.
+func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }

@@ -1,0 +1,220 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// ErrNoField is the kind of a [PathError] whose path names a field the type has not.
+var ErrNoField = errors.New("no such field")
+
+// ErrBadPath is the kind of a [PathError] whose path does not fit the types it meets, such as an index of a struct.
+var ErrBadPath = errors.New("path does not fit the type")
+
+// PathError is a path that does not lead to a field.
+type PathError struct {
+	Type    string // the type in which the walk stopped
+	Path    string // the whole path
+	Name    string // the step that failed
+	Nearest []string
+	Err     error // ErrNoField, ErrBadPath
+}
+
+// Error says which step failed in which type, and what comes near.
+func (e *PathError) Error() string {
+	s := fmt.Sprintf("%s: %v: %q in %s", e.Path, e.Err, e.Name, e.Type)
+	if len(e.Nearest) > 0 {
+		s += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
+	}
+	return s
+}
+
+// Unwrap returns the kind.
+func (e *PathError) Unwrap() error { return e.Err }
+
+// nextStep cuts the first step off a path: a member name or an index.
+func nextStep(path string) (name string, index int64, rest string, ok bool) {
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "."), "->")
+	if strings.HasPrefix(path, "[") {
+		end := strings.IndexByte(path, ']')
+		if end < 0 {
+			return "", 0, "", false
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(path[1:end]), 0, 31)
+		return "", int64(n), path[end+1:], err == nil
+	}
+	end := len(path)
+	for i := range len(path) {
+		if c := path[i]; c == '.' || c == '[' || (c == '-' && i+1 < len(path) && path[i+1] == '>') {
+			end = i
+			break
+		}
+	}
+	return path[:end], -1, path[end:], end > 0
+}
+
+// place resolves a path inside the type, up to and including the first pointer that has steps after it.
+func (l *layout) place(path string) (Field, string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p, ok := l.places[path]; ok {
+		return p.field, p.rest, p.err
+	}
+	var p place
+	p.field, p.rest, p.err = l.walk(path)
+	if l.places == nil {
+		l.places = make(map[string]place)
+	}
+	l.places[path] = p
+	return p.field, p.rest, p.err
+}
+
+func (l *layout) walk(path string) (Field, string, error) {
+	f := Field{Spec: l.spec, Type: l.typ.ID, Size: l.size}
+	rest := path
+	for range maxNesting {
+		if rest == "" {
+			return f, "", nil
+		}
+		t := strip(l.spec, f.Type)
+		if t == nil {
+			return f, "", &PathError{Type: "void", Path: path, Name: rest, Err: ErrBadPath}
+		}
+		if t.Kind == btf.KindPtr {
+			return f, rest, nil
+		}
+		name, index, next, ok := nextStep(rest)
+		if !ok {
+			return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: rest, Err: ErrBadPath}
+		}
+		if index >= 0 {
+			if t.Kind != btf.KindArray || (t.Array.Nelems != 0 && uint64(index) >= uint64(t.Array.Nelems)) {
+				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
+			}
+			n, err := l.spec.Sizeof(t.Ref)
+			if err != nil || n < 0 {
+				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: rest, Err: ErrBadPath}
+			}
+			f = Field{Path: f.Path + "[" + strconv.FormatInt(index, 10) + "]", Spec: l.spec, Type: t.Ref, Off: f.Off + uint64(index)*uint64(n), Size: uint64(n)}
+		} else {
+			if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
+				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: name, Err: ErrBadPath}
+			}
+			g, ok := findMember(l.spec, t, name, 0)
+			if !ok {
+				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: name, Nearest: nearestMembers(l.spec, t, name), Err: ErrNoField}
+			}
+			g.Path = join(f.Path, name)
+			if g.BitSize != 0 {
+				g.BitOff += f.Off * 8
+			}
+			g.Off += f.Off
+			f = g
+		}
+		rest = next
+	}
+	return f, "", &PathError{Type: l.name, Path: path, Name: rest, Err: ErrBadPath}
+}
+
+// findMember finds a named member, depth first through anonymous ones. Off is relative to t.
+func findMember(spec *btf.Spec, t *btf.Type, name string, depth int) (Field, bool) {
+	if depth > maxNesting {
+		return Field{}, false
+	}
+	for i := range t.Members {
+		m := &t.Members[i]
+		bitOff, width := memberBits(spec, t, m)
+		if m.Name == name {
+			f := Field{Path: name, Spec: spec, Type: m.Type, Off: bitOff / 8}
+			if width != 0 {
+				f.BitOff, f.BitSize = bitOff, width
+				f.Size = (bitOff+uint64(width)+7)/8 - bitOff/8
+			} else if n, err := spec.Sizeof(m.Type); err == nil && n > 0 {
+				f.Size = uint64(n)
+			}
+			return f, true
+		}
+		if m.Name != "" {
+			continue
+		}
+		if mt := strip(spec, m.Type); mt != nil && (mt.Kind == btf.KindStruct || mt.Kind == btf.KindUnion) {
+			if f, ok := findMember(spec, mt, name, depth+1); ok {
+				if f.BitSize != 0 {
+					f.BitOff += bitOff / 8 * 8
+				}
+				f.Off += bitOff / 8
+				return f, true
+			}
+		}
+	}
+	return Field{}, false
+}
+
+// memberNames collects the names a path may continue with.
+func memberNames(spec *btf.Spec, t *btf.Type, depth int) (names []string) {
+	for i := range t.Members {
+		m := &t.Members[i]
+		if m.Name != "" {
+			names = append(names, m.Name)
+		} else if mt := strip(spec, m.Type); mt != nil && depth < maxNesting {
+			names = append(names, memberNames(spec, mt, depth+1)...)
+		}
+	}
+	return names
+}
+
+// nearestMembers returns up to three member names that look like name.
+func nearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
+	return nearest(name, memberNames(spec, t, 0))
+}
+
+// nearest returns up to three candidates within a third of name's length in edits, or containing it.
+func nearest(name string, all []string) []string {
+	type scored struct {
+		name string
+		d    int
+	}
+	var near []scored
+	for _, c := range all {
+		d := editDistance(name, c)
+		if len(name) >= 3 && (strings.Contains(c, name) || (len(c) >= 3 && strings.Contains(name, c))) {
+			d = min(d, 2)
+		}
+		if d <= max(2, len(name)/3) {
+			near = append(near, scored{c, d})
+		}
+	}
+	sort.SliceStable(near, func(i, j int) bool { return near[i].d < near[j].d })
+	var out []string
+	for i := range min(3, len(near)) {
+		out = append(out, near[i].name)
+	}
+	return out
+}
+
+// editDistance is the Levenshtein distance, of names up to 64 bytes.
+func editDistance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	var row [65]int
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

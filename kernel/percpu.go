@@ -1,0 +1,244 @@
+package kernel
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// Per-CPU memory: one window holds the section's addresses as the compiler sees them, followed by one area per CPU.
+// The address of a variable on a CPU is its own address plus the CPU's offset, as in the kernel.
+const (
+	percpuBase64 = 0xffff_e8ff_0000_0000
+	percpuBase32 = 0xff00_0000
+	percpuSize32 = 0x00f0_0000
+	percpuRoom   = 256 << 10 // for what is allocated besides the section's variables
+	percpuAlign  = 64 << 10
+)
+
+// percpu is the per-CPU variables of the target and their objects.
+type percpu struct {
+	k       *Kernel
+	win     *mem.Window
+	stride  uint64
+	section uint64 // size of the DATASEC
+	vars    []percpuVar
+	next    uint64 // offset of the next allocation
+	objects map[percpuKey]*Object
+}
+
+type percpuVar struct {
+	name string
+	off  uint64
+	l    *layout
+	size uint64
+}
+
+type percpuKey struct {
+	v   int // index in vars
+	cpu int
+}
+
+func (k *Kernel) addPercpu() error {
+	p := &k.percpu
+	p.k, p.objects = k, make(map[percpuKey]*Object)
+	if k.btf != nil {
+		if t, ok := k.btf.Find(btf.KindDatasec, ".data..percpu"); ok {
+			for _, v := range t.Vars {
+				vt, err := k.btf.Type(v.Type)
+				if err != nil || vt.Kind != btf.KindVar {
+					continue
+				}
+				p.vars = append(p.vars, percpuVar{name: vt.Name, off: uint64(v.Offset), size: uint64(v.Size)})
+				p.section = max(p.section, uint64(v.Offset)+uint64(v.Size))
+			}
+			sort.SliceStable(p.vars, func(i, j int) bool { return p.vars[i].off < p.vars[j].off })
+		}
+	}
+	if p.section > 16<<20 {
+		return fmt.Errorf("kernel: per-CPU section of %d bytes", p.section)
+	}
+	p.section = (p.section + 63) &^ 63
+	p.next = p.section
+	p.stride = (p.section + percpuRoom + percpuAlign - 1) &^ (percpuAlign - 1)
+	base := uint64(percpuBase64)
+	size := p.stride * uint64(k.cpus+1)
+	if k.mem.PointerSize() == 4 {
+		base = percpuBase32
+		if size > percpuSize32 {
+			return fmt.Errorf("kernel: %d CPUs need %d bytes of per-CPU memory, a 32-bit target has room for %d", k.cpus, size, percpuSize32)
+		}
+	}
+	w, err := k.mem.AddWindow(mem.Window{Base: base, Size: size, Kind: mem.WindowKernel, Name: "per-CPU", View: p})
+	if err != nil {
+		return err
+	}
+	p.win = w
+	return nil
+}
+
+// offset is what is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
+func (p *percpu) offset(cpu int) uint64 { return p.stride * uint64(cpu+1) }
+
+// find returns the index of a variable.
+func (p *percpu) find(_ *Kernel, name string) (int, bool) {
+	for i := range p.vars {
+		if p.vars[i].name == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (p *percpu) addrOf(k *Kernel, name string) (uint64, bool) {
+	i, ok := p.find(k, name)
+	if !ok {
+		return 0, false
+	}
+	return p.win.Base + p.vars[i].off, true
+}
+
+// at returns the variable that contains an offset of an area.
+func (p *percpu) at(off uint64) (int, bool) {
+	i := sort.Search(len(p.vars), func(i int) bool { return p.vars[i].off > off }) - 1
+	// Variables of size 0 share the offset of the next one.
+	for ; i >= 0; i-- {
+		if v := &p.vars[i]; off < v.off+v.size {
+			return i, true
+		} else if v.size != 0 {
+			break
+		}
+	}
+	return 0, false
+}
+
+// object returns the copy of a variable on a CPU, made on first use.
+func (p *percpu) object(i, cpu int) *Object {
+	key := percpuKey{i, cpu}
+	if o := p.objects[key]; o != nil {
+		return o
+	}
+	v := &p.vars[i]
+	if v.l == nil {
+		if t, ok := p.k.btf.Find(btf.KindVar, v.name); ok {
+			v.l = p.k.types.of(p.k.btf, t.Ref)
+		}
+	}
+	o := &Object{k: p.k, role: fmt.Sprintf("%s[cpu %d]", v.name, cpu), layout: v.l, count: 1, size: v.size, st: &state{}}
+	if v.l != nil && v.l.size > 0 && v.size > v.l.size {
+		o.count = v.size / v.l.size
+	}
+	if v.l != nil && v.size < v.l.size {
+		o.layout = nil
+	}
+	o.base = p.win.Base + p.offset(cpu) + v.off
+	o.region = p.win.Region()
+	p.objects[key] = o
+	p.k.objects = append(p.k.objects, o)
+	return o
+}
+
+// objectAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
+func (p *percpu) objectAt(addr uint64) *Object {
+	if p.win == nil {
+		return nil
+	}
+	rel := addr - p.win.Base
+	if rel >= p.win.Size || rel < p.stride {
+		return nil
+	}
+	i, ok := p.at(rel % p.stride)
+	if !ok {
+		return nil
+	}
+	return p.object(i, int(rel/p.stride)-1)
+}
+
+// resolve finds the object for an access to the window.
+func (p *percpu) resolve(off, size uint64) (*Object, uint64, *mem.Fault) {
+	if off < p.stride {
+		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "this is a per-CPU address: bpf_per_cpu_ptr or bpf_this_cpu_ptr makes a pointer of it"}
+	}
+	o := p.objectAt(p.win.Base + off)
+	if o == nil {
+		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "no per-CPU variable is here"}
+	}
+	in := p.win.Base + off - o.base
+	if in+size > o.size {
+		return nil, 0, &mem.Fault{Kind: mem.OutOfBounds, Detail: fmt.Sprintf("past the end of per-CPU variable %s", o.role)}
+	}
+	return o, in, nil
+}
+
+// Load implements [mem.View].
+func (p *percpu) Load(off uint64, size int) (uint64, *mem.Fault) {
+	o, in, f := p.resolve(off, uint64(size))
+	if f != nil {
+		return 0, f
+	}
+	return o.Load(in, size)
+}
+
+// Store implements [mem.View].
+func (p *percpu) Store(off uint64, size int, v uint64) *mem.Fault {
+	o, in, f := p.resolve(off, uint64(size))
+	if f != nil {
+		return f
+	}
+	return o.Store(in, size, v)
+}
+
+// Read implements [mem.View].
+func (p *percpu) Read(off uint64, b []byte) *mem.Fault {
+	o, in, f := p.resolve(off, uint64(len(b)))
+	if f != nil {
+		return f
+	}
+	return o.Read(in, b)
+}
+
+// Write implements [mem.View].
+func (p *percpu) Write(off uint64, b []byte) *mem.Fault {
+	o, in, f := p.resolve(off, uint64(len(b)))
+	if f != nil {
+		return f
+	}
+	return o.Write(in, b)
+}
+
+// PercpuAddr turns a per-CPU address, such as a ksym of a per-CPU variable has, into the address of a CPU's copy; ok
+// is false for other addresses and CPUs that do not exist.
+func (k *Kernel) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
+	base = k.mem.Truncate(base)
+	rel := base - k.percpu.win.Base
+	if rel >= k.percpu.stride || cpu < 0 || cpu >= k.cpus {
+		return 0, false
+	}
+	return base + k.percpu.offset(cpu), true
+}
+
+// PercpuObject returns the copy of a per-CPU variable on a CPU; nil when the BTF has no such variable.
+func (k *Kernel) PercpuObject(name string, cpu int) *Object {
+	i, ok := k.percpu.find(k, name)
+	if !ok || cpu < 0 || cpu >= k.cpus {
+		return nil
+	}
+	return k.percpu.object(i, cpu)
+}
+
+// percpuPointee allocates per-CPU memory for a pointer tagged percpu and returns its per-CPU address.
+func (k *Kernel) percpuPointee(role string, spec *btf.Spec, id btf.ID) uint64 {
+	p := &k.percpu
+	v := percpuVar{name: role, off: p.next, l: k.types.of(spec, id), size: opaqueSize}
+	if v.l != nil && v.l.size > 0 {
+		v.size = v.l.size
+	}
+	if p.next+v.size > p.stride {
+		return 0
+	}
+	p.next += (v.size + 63) &^ 63
+	p.vars = append(p.vars, v)
+	return p.win.Base + v.off
+}

@@ -1,0 +1,175 @@
+package kernel
+
+import (
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// abi is what an architecture does with registers at a function call. Registers are named by paths in struct pt_regs,
+// alternatives separated by |.
+type abi struct {
+	args    []string // of a function call
+	syscall []string // of a system call; nil = args
+	ret     string
+	sp, ip  string
+	number  string // of the system call
+	wrapper string // prefix of system call wrappers: __x64_sys_
+	bare    bool   // wrappers take struct pt_regs *
+	// regs is the order of the registers in the user space ABI, for BTFs without pt_regs; a number after * repeats.
+	regs []string
+	word int
+}
+
+// abis are the calling conventions (bpf_tracing.h of libbpf; arch/*/include/uapi/asm/ptrace.h).
+var abis = map[string]*abi{
+	"x86": {
+		args: []string{"di", "si", "dx", "cx", "r8", "r9"}, syscall: []string{"di", "si", "dx", "r10", "r8", "r9"},
+		ret: "ax", sp: "sp", ip: "ip", number: "orig_ax", wrapper: "__x64_sys_", bare: true, word: 8,
+		regs: []string{"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di", "orig_ax", "ip", "cs", "flags", "sp", "ss"},
+	},
+	"arm64": {
+		args: numbered("regs", 8), syscall: append([]string{"orig_x0|regs[0]"}, numbered("regs", 6)[1:]...),
+		ret: "regs[0]", sp: "sp", ip: "pc", number: "regs[8]", wrapper: "__arm64_sys_", bare: true, word: 8,
+		regs: append(numbered("regs", 31), "sp", "pc", "pstate", "orig_x0"),
+	},
+	"riscv": {
+		args: []string{"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"}, syscall: []string{"orig_a0|a0", "a1", "a2", "a3", "a4", "a5"},
+		ret: "a0", sp: "sp", ip: "epc", number: "a7", wrapper: "__riscv_sys_", bare: true, word: 8,
+		regs: []string{"epc", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6", "status", "badaddr", "cause", "orig_a0"},
+	},
+	"arm": {
+		args: numbered("uregs", 4), syscall: append([]string{"uregs[17]"}, numbered("uregs", 6)[1:]...),
+		ret: "uregs[0]", sp: "uregs[13]", ip: "uregs[15]", number: "uregs[7]", wrapper: "sys_", word: 4,
+		regs: numbered("uregs", 18),
+	},
+	"s390": {
+		args: []string{"gprs[2]", "gprs[3]", "gprs[4]", "gprs[5]", "gprs[6]"}, syscall: []string{"orig_gpr2", "gprs[3]", "gprs[4]", "gprs[5]", "gprs[6]", "gprs[7]"},
+		ret: "gprs[2]", sp: "gprs[15]", ip: "psw.addr", number: "int_code", wrapper: "__s390x_sys_", bare: true, word: 8,
+		regs: append([]string{"args[0]", "psw.mask", "psw.addr"}, append(numbered("gprs", 16), "orig_gpr2")...),
+	},
+}
+
+func numbered(name string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = name + "[" + strconv.Itoa(i) + "]"
+	}
+	return out
+}
+
+// InferArch tells the architecture from the members of struct pt_regs: "x86", "arm64", "riscv", "arm", "s390", or "".
+func InferArch(spec *btf.Spec) string {
+	if spec == nil {
+		return ""
+	}
+	t, ok := spec.Find(btf.KindStruct, "pt_regs")
+	if !ok {
+		return ""
+	}
+	has := func(name string) bool { _, ok := findMember(spec, t, name, 0); return ok }
+	switch {
+	case has("r15") && has("orig_ax"):
+		return "x86"
+	case has("uregs"):
+		return "arm"
+	case has("pstate"):
+		return "arm64"
+	case has("epc") && has("a0") && has("gp"):
+		return "riscv"
+	case has("gprs"):
+		return "s390"
+	}
+	return ""
+}
+
+// registers is the content of a pt_regs.
+type registers struct {
+	k    *Kernel
+	l    *layout // nil = ABI layout
+	abi  *abi
+	data []byte
+}
+
+// newRegisters makes registers with default contents: small numbers, a stack and an instruction pointer.
+func (k *Kernel) newRegisters(role string, ip, sp uint64) *registers {
+	a := abis[k.arch]
+	if a == nil {
+		a = abis["x86"]
+		if k.mem.PointerSize() == 4 {
+			a = abis["arm"]
+		}
+	}
+	r := &registers{k: k, abi: a, l: k.layoutNamed("pt_regs")}
+	if r.l != nil {
+		if _, _, err := r.l.place(firstAlternative(a.ret)); err != nil {
+			r.l = nil // another architecture's
+		}
+	}
+	if r.l != nil {
+		r.data = make([]byte, r.l.size)
+	} else {
+		r.data = make([]byte, len(a.regs)*a.word)
+	}
+	for _, name := range a.regs {
+		r.set(name, 0x1000+k.hash(role, "reg", name)%0xf000)
+	}
+	r.set(a.ip, ip)
+	r.set(a.sp, sp)
+	return r
+}
+
+func firstAlternative(paths string) string {
+	for i := range len(paths) {
+		if paths[i] == '|' {
+			return paths[:i]
+		}
+	}
+	return paths
+}
+
+// set gives a register a value; of alternatives the first that exists gets it.
+func (r *registers) set(paths string, v uint64) {
+	for _, p := range alternatives(paths) {
+		if r.l != nil {
+			f, rest, err := r.l.place(p)
+			if err != nil || rest != "" || f.Off+f.Size > uint64(len(r.data)) || f.Size > 8 {
+				continue
+			}
+			putUint(r.k.order(), r.data[f.Off:f.Off+f.Size], v)
+			return
+		}
+		for i, name := range r.abi.regs {
+			if name == p {
+				putUint(r.k.order(), r.data[i*r.abi.word:(i+1)*r.abi.word], v)
+				return
+			}
+		}
+	}
+}
+
+func alternatives(paths string) []string {
+	var out []string
+	for {
+		first := firstAlternative(paths)
+		out = append(out, first)
+		if len(first) == len(paths) {
+			return out
+		}
+		paths = paths[len(first)+1:]
+	}
+}
+
+// stackAddr is a plausible kernel stack pointer; what a function finds above it is not simulated.
+func (k *Kernel) stackAddr() uint64 {
+	o := k.byRole["kernel stack"]
+	if o == nil {
+		var err error
+		if o, err = k.newBytes("kernel stack", 1024, nil); err != nil {
+			k.fail(err)
+			return 0
+		}
+		k.byRole["kernel stack"] = o
+	}
+	return o.base + 512
+}

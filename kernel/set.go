@@ -1,0 +1,528 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// ErrValue is the kind of a [ValueError].
+var ErrValue = errors.New("value does not fit the field")
+
+// ValueError is a value that cannot be put into a field.
+type ValueError struct {
+	Role, Path, Type string
+	Value            any
+	Why              string
+}
+
+// Error names field, type, value and reason.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("%s%s (%s): cannot set to %v: %s", e.Role, dotted(e.Path), e.Type, e.Value, e.Why)
+}
+
+// Unwrap returns ErrValue.
+func (e *ValueError) Unwrap() error { return ErrValue }
+
+// Pointer is an address as a value for [Object.Set].
+type Pointer uint64
+
+// Set gives the field at path a value. Path steps over members, anonymous ones included, indices and
+// pointers ("cred.uid.val", "comm[3]", "real_parent->tgid"); a pointer on the way that is not set yet gets a new object.
+//
+// Values: integers and bool (truncated to the field, refused when out of its range), an enumerator's name for enums,
+// string and []byte for arrays of characters and bytes (the rest is zeroed) and, a string, for char * (a new
+// string object); *Object, Pointer or nil for pointers; []any for arrays; map[string]any for structs and, through a
+// new object, for pointers to structs. The errors are [*PathError] and [*ValueError].
+func (o *Object) Set(path string, v any) error { return o.put(path, v, set) }
+
+// SetUint gives an integer, enum or pointer field a value, truncated to its width.
+func (o *Object) SetUint(path string, v uint64) error {
+	at, f, err := o.find(path, true, set)
+	if err != nil {
+		return err
+	}
+	at.storeField(f, v, set)
+	return nil
+}
+
+// SetBytes sets the bytes of a field of any type, beginning with its first; p may be shorter, not longer, than it.
+func (o *Object) SetBytes(path string, p []byte) error {
+	at, f, err := o.find(path, true, set)
+	if err != nil {
+		return err
+	}
+	if uint64(len(p)) > f.Size || f.BitSize != 0 {
+		return at.valueError(f, fmt.Sprintf("%d bytes", len(p)), fmt.Sprintf("the field has %d", f.Size))
+	}
+	at.poke(f.Off, p, set)
+	return nil
+}
+
+// SetPtr makes a pointer field point to an object, nil for NULL.
+func (o *Object) SetPtr(path string, to *Object) error {
+	if to == nil {
+		return o.Set(path, nil)
+	}
+	return o.Set(path, to)
+}
+
+// Has reports whether a path exists in the type, pointers on the way included.
+func (o *Object) Has(path string) bool {
+	l := o.outer()
+	return l != nil && o.k.types.has(l, path)
+}
+
+// HasField reports whether a path exists in a type of vmlinux BTF, pointers on the way included; the error says what is
+// missing and what comes near.
+func (k *Kernel) HasField(typ btf.ID, path string) error {
+	l := k.types.of(k.btf, typ)
+	if l == nil {
+		return &PathError{Type: fmt.Sprintf("type %d", typ), Path: path, Name: path, Err: ErrNoField}
+	}
+	return k.types.check(l, path)
+}
+
+func (ts *Types) has(l *layout, path string) bool { return ts.check(l, path) == nil }
+
+func (ts *Types) check(l *layout, path string) error {
+	whole := path
+	for range maxNesting {
+		f, rest, err := l.place(path)
+		if err != nil {
+			return err
+		}
+		if rest == "" {
+			return nil
+		}
+		to := target(f.Spec, f.Type)
+		if to.typ == nil {
+			return &PathError{Type: "void", Path: whole, Name: rest, Err: ErrBadPath}
+		}
+		if l = ts.of(f.Spec, to.typ.ID); l == nil {
+			return &PathError{Type: f.Spec.TypeString(to.typ.ID), Path: whole, Name: rest, Err: ErrBadPath}
+		}
+		if _, index, next, ok := nextStep(rest); ok && index >= 0 && l.typ.Kind != btf.KindArray {
+			rest = next
+		}
+		path = strings.TrimPrefix(strings.TrimPrefix(rest, "->"), ".")
+	}
+	return &PathError{Type: l.name, Path: whole, Name: path, Err: ErrBadPath}
+}
+
+// Uint returns the value of an integer, enum, bitfield or pointer field, zero-extended, without logging. Fields
+// nobody has set get their value by the mode, as for the guest, but read 0 in strict mode.
+func (o *Object) Uint(path string) (uint64, error) {
+	at, f, err := o.find(path, false, set)
+	if err != nil || at == nil {
+		return 0, err
+	}
+	return at.loadField(f), nil
+}
+
+// uint is Uint for builders and the kernel itself: 0 when there is no such field. Paths are alternatives separated by |.
+func (o *Object) uint(paths string) uint64 {
+	if o == nil {
+		return 0
+	}
+	for p := range strings.SplitSeq(paths, "|") {
+		if v, err := o.Uint(p); err == nil {
+			return v
+		}
+	}
+	return 0
+}
+
+// GetBytes returns a copy of the bytes of a field, never-set ones by the mode, without logging.
+func (o *Object) GetBytes(path string) ([]byte, error) {
+	at, f, err := o.find(path, false, set)
+	if err != nil || at == nil {
+		return nil, err
+	}
+	b := at.present(f.Off, f.Size)
+	return slices.Clone(b), nil
+}
+
+// String returns the text of a character array, or behind a char pointer, up to the first NUL.
+func (o *Object) String(path string) (string, error) {
+	at, f, err := o.find(path, false, set)
+	if err != nil || at == nil {
+		return "", err
+	}
+	var b []byte
+	if t := strip(f.Spec, f.Type); t != nil && t.Kind == btf.KindPtr {
+		s := o.k.objectAt(at.loadField(f))
+		if s == nil {
+			return "", nil
+		}
+		b = s.present(0, s.size)
+	} else {
+		b = at.present(f.Off, f.Size)
+	}
+	if i := slices.Index(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b), nil
+}
+
+// Pointee returns the object a pointer field points to; nil for NULL and for addresses of no object.
+func (o *Object) Pointee(path string) (*Object, error) {
+	v, err := o.Uint(path)
+	if err != nil {
+		return nil, err
+	}
+	return o.k.objectAt(v), nil
+}
+
+// IsSet reports whether every byte of the field has a value that is not a default.
+func (o *Object) IsSet(path string) bool {
+	at, f, err := o.find(path, false, set)
+	return err == nil && at != nil && at.status(f.Off, max(f.Size, 1)) == set
+}
+
+// present returns storage bytes after the mode's rules, without logging and faults.
+func (o *Object) present(off, size uint64) []byte {
+	if o.status(off, size) == never {
+		switch {
+		case o.k.mode == ModeDefault:
+			o.materialise(off, size)
+		case o.builtin:
+			o.populateOnce()
+		}
+	}
+	if o.st.data == nil {
+		return make([]byte, size)
+	}
+	return o.st.data[off : off+size]
+}
+
+// find walks a path. The Field's offset is relative to the storage of the object returned. create makes objects for
+// pointers that are not set; without, a pointer to nothing ends the walk with a nil object.
+func (o *Object) find(path string, create bool, how byteState) (*Object, Field, error) {
+	whole, at := path, o
+	for range maxNesting {
+		l := at.outer()
+		if l == nil {
+			if path == "" {
+				return at, Field{Size: at.size}, nil
+			}
+			return nil, Field{}, &PathError{Type: at.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
+		}
+		var elem uint64
+		if _, index, next, ok := nextStep(path); ok && index >= 0 && l.typ.Kind != btf.KindArray {
+			if uint64(index) >= at.count {
+				return nil, Field{}, &PathError{Type: l.name, Path: whole, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
+			}
+			elem, path = uint64(index)*l.size, strings.TrimPrefix(strings.TrimPrefix(next, "->"), ".")
+		}
+		f, rest, err := l.place(path)
+		if err != nil {
+			if pe := (*PathError)(nil); errors.As(err, &pe) {
+				c := *pe
+				c.Path = whole
+				err = &c
+			}
+			return nil, Field{}, err
+		}
+		shift := at.faceOff + elem
+		f.Off += shift
+		f.BitOff += shift * 8
+		if f.Off > at.size || f.Size > at.size-f.Off {
+			return nil, Field{}, &PathError{Type: l.name, Path: whole, Name: path + " (beyond the end of the object)", Err: ErrBadPath}
+		}
+		if rest == "" {
+			return at, f, nil
+		}
+		next := (*Object)(nil)
+		if !create || at.status(f.Off, f.Size) != never || o.k.mode == ModeDefault {
+			next = o.k.objectAt(at.loadField(f))
+		}
+		if next == nil {
+			if !create {
+				return nil, Field{}, nil
+			}
+			to := target(f.Spec, f.Type)
+			if to.typ == nil || to.typ.Kind == btf.KindFuncProto {
+				return nil, Field{}, &PathError{Type: at.k.typeString(f), Path: whole, Name: rest, Err: ErrBadPath}
+			}
+			nl := o.k.types.of(f.Spec, to.typ.ID)
+			if nl == nil || nl.size == 0 {
+				return nil, Field{}, &PathError{Type: at.k.typeString(f), Path: whole, Name: rest, Err: ErrBadPath}
+			}
+			role := at.role + dotted2(at.role, f.Path)
+			if next, err = o.k.newObject(role, nl, 1, at); err != nil {
+				return nil, Field{}, err
+			}
+			at.storeField(f, next.Addr(), how)
+		}
+		at, path = next, strings.TrimPrefix(strings.TrimPrefix(rest, "->"), ".")
+	}
+	return nil, Field{}, &PathError{Type: o.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
+}
+
+func (k *Kernel) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
+
+// loadField returns the value of a scalar field by the mode's rules, zero-extended.
+func (o *Object) loadField(f Field) uint64 {
+	b := o.present(f.Off, f.Size)
+	if f.BitSize == 0 {
+		if len(b) > 8 {
+			b = b[:8]
+		}
+		return getUint(o.k.order(), b)
+	}
+	var v uint64
+	for i := range uint64(min(f.BitSize, 64)) {
+		at := f.BitOff + i
+		c := b[at/8-f.Off]
+		if o.k.bigEndian() {
+			v = v<<1 | uint64(c>>(7-at%8)&1)
+		} else {
+			v |= uint64(c>>(at%8)&1) << i
+		}
+	}
+	return v
+}
+
+// storeField writes a scalar field, truncated to its width.
+func (o *Object) storeField(f Field, v uint64, how byteState) {
+	if f.BitSize == 0 {
+		b := make([]byte, min(f.Size, 16))
+		if o.k.bigEndian() && len(b) > 8 {
+			putUint(o.k.order(), b[len(b)-8:], v)
+		} else {
+			putUint(o.k.order(), b[:min(len(b), 8)], v)
+		}
+		o.poke(f.Off, b, how)
+		return
+	}
+	b := slices.Clone(o.present(f.Off, f.Size))
+	width := uint64(min(f.BitSize, 64))
+	for i := range width {
+		at, bit := f.BitOff+i, v>>i&1
+		pos := at % 8
+		if o.k.bigEndian() {
+			bit, pos = v>>(width-1-i)&1, 7-pos
+		}
+		c := &b[at/8-f.Off]
+		*c = *c&^(1<<pos) | byte(bit<<pos)
+	}
+	o.poke(f.Off, b, how)
+}
+
+func (k *Kernel) bigEndian() bool { return k.order().Uint16([]byte{1, 0}) != 1 }
+
+func (o *Object) valueError(f Field, v any, why string) error {
+	return &ValueError{Role: o.role, Path: f.Path, Type: f.Spec.TypeString(f.Type), Value: v, Why: why}
+}
+
+// put is Set with the state the bytes get.
+func (o *Object) put(path string, v any, how byteState) error {
+	at, f, err := o.find(path, true, how)
+	if err != nil {
+		return err
+	}
+	return at.putField(f, v, how)
+}
+
+func (o *Object) putField(f Field, v any, how byteState) error {
+	t := strip(f.Spec, f.Type)
+	if t == nil {
+		return o.valueError(f, v, "the type is void")
+	}
+	switch t.Kind {
+	case btf.KindPtr:
+		return o.putPointer(f, v, how)
+	case btf.KindArray:
+		return o.putArray(f, t, v, how)
+	case btf.KindStruct, btf.KindUnion:
+		switch v := v.(type) {
+		case []byte:
+			if uint64(len(v)) > f.Size {
+				return o.valueError(f, v, fmt.Sprintf("%d bytes, the field has %d", len(v), f.Size))
+			}
+			o.poke(f.Off, v, how)
+			return nil
+		case map[string]any:
+			return o.putMembers(f, t, v, how)
+		}
+		return o.valueError(f, v, "a struct takes its members by name, or bytes")
+	}
+	u, ok := toUint(v)
+	if s, isText := v.(string); isText {
+		if u, ok = enumerator(f.Spec, t, s); !ok {
+			return o.valueError(f, v, "no such enumerator")
+		}
+	} else if !ok {
+		return o.valueError(f, v, "want a number")
+	}
+	width := uint32(f.Size * 8)
+	if f.BitSize != 0 {
+		width = f.BitSize
+	}
+	// Both readings of a width are welcome: -1 in an unsigned field and 0xffffffff in a signed one.
+	if s := int64(u); width < 64 && u>>width != 0 && (s >= 0 || s < -(1<<(width-1))) {
+		return o.valueError(f, v, fmt.Sprintf("out of range of %d bits", width))
+	}
+	o.storeField(f, u, how)
+	return nil
+}
+
+func (o *Object) putPointer(f Field, v any, how byteState) error {
+	var addr uint64
+	switch v := v.(type) {
+	case nil:
+	case *Object:
+		if v != nil {
+			addr = v.Addr()
+		}
+	case Pointer:
+		addr = uint64(v)
+	case string:
+		to := target(f.Spec, f.Type)
+		if to.typ != nil && (to.typ.Kind != btf.KindInt || to.typ.Size != 1) {
+			return o.valueError(f, v, "a string needs a pointer to characters")
+		}
+		if to.user {
+			addr = o.k.UserString(v)
+			break
+		}
+		s, err := o.k.newString(o.role+dotted2(o.role, f.Path), v, o)
+		if err != nil {
+			return err
+		}
+		s.poke(0, append([]byte(v), 0), how)
+		addr = s.Addr()
+	case map[string]any:
+		to := target(f.Spec, f.Type)
+		if to.typ == nil {
+			return o.valueError(f, v, "the pointer's target has no type")
+		}
+		l := o.k.types.of(f.Spec, to.typ.ID)
+		if l == nil || l.size == 0 {
+			return o.valueError(f, v, "the pointer's target has no size")
+		}
+		p, err := o.k.newObject(o.role+dotted2(o.role, f.Path), l, 1, o)
+		if err != nil {
+			return err
+		}
+		if err := p.putMembers(Field{Spec: l.spec, Type: l.typ.ID, Off: p.faceOff, Size: l.size}, l.typ, v, how); err != nil {
+			return err
+		}
+		addr = p.Addr()
+	default:
+		u, ok := toUint(v)
+		if !ok {
+			return o.valueError(f, v, "want an object, an address or null")
+		}
+		addr = u
+	}
+	o.storeField(f, addr, how)
+	return nil
+}
+
+func (o *Object) putArray(f Field, t *btf.Type, v any, how byteState) error {
+	n, err := f.Spec.Sizeof(t.Ref)
+	if err != nil || n <= 0 {
+		return o.valueError(f, v, "the elements have no size")
+	}
+	room := f.Size
+	if t.Array.Nelems == 0 {
+		room = o.size - f.Off
+	}
+	var raw []byte
+	switch v := v.(type) {
+	case string:
+		if n != 1 {
+			return o.valueError(f, v, "a string needs an array of characters")
+		}
+		raw = []byte(v)
+		if uint64(len(raw)) < room {
+			raw = append(raw, make([]byte, min(room-uint64(len(raw)), max(f.Size, 1)))...)
+		}
+	case []byte:
+		raw = v
+		if uint64(len(raw)) < f.Size {
+			raw = append(slices.Clone(raw), make([]byte, f.Size-uint64(len(raw)))...)
+		}
+	default:
+		rv := reflect.ValueOf(v)
+		if !rv.IsValid() || rv.Kind() != reflect.Slice {
+			return o.valueError(f, v, "want a string, bytes or a list")
+		}
+		if uint64(rv.Len())*uint64(n) > room {
+			return o.valueError(f, v, fmt.Sprintf("%d elements, the array has %d", rv.Len(), room/uint64(n)))
+		}
+		for i := range rv.Len() {
+			g := Field{Path: fmt.Sprintf("%s[%d]", f.Path, i), Spec: f.Spec, Type: t.Ref, Off: f.Off + uint64(i)*uint64(n), Size: uint64(n)}
+			if err := o.putField(g, rv.Index(i).Interface(), how); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if uint64(len(raw)) > room {
+		return o.valueError(f, v, fmt.Sprintf("%d bytes, the array has %d", len(raw), room))
+	}
+	o.poke(f.Off, raw, how)
+	return nil
+}
+
+// putMembers sets members by name or path, in the order of their names.
+func (o *Object) putMembers(f Field, t *btf.Type, members map[string]any, how byteState) error {
+	names := make([]string, 0, len(members))
+	for n := range members {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		if f.Path != "" {
+			if err := o.put(f.Path+"."+n, members[n], how); err != nil {
+				return err
+			}
+		} else if err := o.put(n, members[n], how); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enumerator finds an enumerator by name: of an enum the own ones, of an integer any of the BTF.
+func enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
+	for _, v := range t.Values {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	if t.Kind == btf.KindInt {
+		return spec.EnumValue("", name)
+	}
+	return 0, false
+}
+
+// toUint converts any integer or bool.
+func toUint(v any) (uint64, bool) {
+	rv := reflect.ValueOf(v)
+	switch rv.Kind() {
+	case reflect.Bool:
+		if rv.Bool() {
+			return 1, true
+		}
+		return 0, true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return uint64(rv.Int()), true
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return rv.Uint(), true
+	case reflect.Float64:
+		if f := rv.Float(); f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return uint64(int64(f)), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,61 @@
+package kernel
+
+import "strconv"
+
+// kernelFrames are the functions of the default call chain in the kernel below the traced one, innermost first. Those the
+// target's BTF does not list still get an address.
+var kernelFrames = [...]string{"ksys_read", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"}
+
+// userFrames is the number of frames of the default user stack.
+const userFrames = 4
+
+// Stack returns the instruction pointers of the run's call chain, the innermost first: in the kernel the traced function, if
+// there is one, and the way into a system call; in user mode addresses in the text of the current process. They follow from the
+// seed; [Kernel.SetStack] chooses others.
+func (k *Kernel) Stack(user bool) []uint64 {
+	if s, ok := k.stacks[user]; ok {
+		return s
+	}
+	var ips []uint64
+	if user {
+		text := uint64(userHeap64) - 0x400000
+		if k.mem.PointerSize() == 4 {
+			text = userHeap32 - 0x400000
+		}
+		for i := range userFrames {
+			ips = append(ips, text+k.hash("user stack", k.Comm(), strconv.Itoa(i))%0x40000&^3)
+		}
+		return ips
+	}
+	if k.traced != 0 {
+		ips = append(ips, k.traced)
+	}
+	for _, name := range kernelFrames {
+		ips = append(ips, k.SymbolAddr(name)+4+k.hash("return address", name)%(textStride-8))
+	}
+	return ips
+}
+
+// SetStack chooses the call chain [Kernel.Stack] returns, innermost first; nil goes back to the default.
+func (k *Kernel) SetStack(user bool, ips []uint64) {
+	if ips == nil {
+		delete(k.stacks, user)
+		return
+	}
+	k.stacks[user] = ips
+}
+
+// Counter returns the value of a simulated hardware counter: it starts at a number that follows from the seed and grows
+// by one for every nanosecond of simulated time.
+func (k *Kernel) Counter(name string, index int) uint64 {
+	return k.hash("counter", name, strconv.Itoa(index))%1_000_000_000 + k.clock.mono
+}
+
+// HashPointer is what %p prints of an address: 32 bits that tell addresses apart without showing them
+// (lib/vsprintf.c ptr_to_id); a null pointer stays 0.
+func (k *Kernel) HashPointer(addr uint64) uint64 {
+	if addr == 0 {
+		return 0
+	}
+	return mix(addr^k.hash("pointer")) & 0xffffffff
+}

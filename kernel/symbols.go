@@ -1,0 +1,332 @@
+package kernel
+
+import (
+	"sort"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// Kernel text: each function of the BTF has textStride bytes, in the order of type ids.
+const (
+	textBase32  = 0xbf00_0000
+	textSize32  = 0x00f0_0000
+	textSize64  = 64 << 20
+	textStride  = 64
+	maxTextFunc = textSize32 / textStride
+)
+
+// textBase is where kernels of an architecture usually have their text.
+func textBase(arch string, ptr int) uint64 {
+	if ptr == 4 {
+		return textBase32
+	}
+	switch arch {
+	case "arm64":
+		return 0xffff_8000_8000_0000
+	case "s390":
+		return 0x0000_0300_0000_0000 | 0xffff_0000_0000_0000
+	case "riscv":
+		return 0xffff_ffff_8000_0000
+	}
+	return 0xffff_ffff_8100_0000
+}
+
+// symbols maps names to addresses and back.
+type symbols struct {
+	win    *mem.Window
+	funcs  []btf.ID          // FUNCs of vmlinux by id; the index gives the address
+	given  map[string]uint64 // kallsyms of the user
+	sorted []symbol          // given, by address; built on first use
+	extra  []string          // functions BTF does not list, placed after the others
+	byName map[string]int    // index in extra
+}
+
+type symbol struct {
+	addr uint64
+	name string
+}
+
+// textView is kernel code to a reader: trap instructions.
+type textView struct{}
+
+func (textView) Load(_ uint64, size int) (uint64, *mem.Fault) {
+	return 0xcccccccccccccccc >> (64 - 8*uint(size)), nil
+}
+
+func (textView) Store(uint64, int, uint64) *mem.Fault { return &mem.Fault{Kind: mem.ReadOnly} }
+
+func (textView) Read(_ uint64, p []byte) *mem.Fault {
+	for i := range p {
+		p[i] = 0xcc
+	}
+	return nil
+}
+
+func (textView) Write(uint64, []byte) *mem.Fault { return &mem.Fault{Kind: mem.ReadOnly} }
+
+func (k *Kernel) addSymbols(given map[string]uint64) error {
+	size := uint64(textSize64)
+	if k.mem.PointerSize() == 4 {
+		size = textSize32
+	}
+	w, err := k.mem.AddWindow(mem.Window{Base: textBase(k.arch, k.mem.PointerSize()), Size: size, Kind: mem.WindowText, Name: "kernel text", View: textView{}})
+	if err != nil {
+		return err
+	}
+	k.symbols = symbols{win: w, given: given, byName: make(map[string]int)}
+	return nil
+}
+
+// functions returns the FUNCs of the vmlinux BTF in id order.
+func (k *Kernel) functions() []btf.ID {
+	if k.symbols.funcs != nil || k.btf == nil {
+		return k.symbols.funcs
+	}
+	ts := k.types
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ids, ok := ts.funcs[k.btf]
+	if !ok {
+		for id := btf.ID(1); int(id) < k.btf.NumTypes(); id++ {
+			if k.btf.Kind(id) == btf.KindFunc {
+				ids = append(ids, id)
+			}
+		}
+		if ts.funcs == nil {
+			ts.funcs = make(map[*btf.Spec][]btf.ID)
+		}
+		ts.funcs[k.btf] = ids
+	}
+	k.symbols.funcs = ids
+	return ids
+}
+
+// FuncAddr returns the address of a function by the id of its FUNC in vmlinux BTF; ok is false for other ids.
+func (k *Kernel) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
+	ids := k.functions()
+	i := sort.Search(len(ids), func(i int) bool { return ids[i] >= fn })
+	if i == len(ids) || ids[i] != fn || i >= maxTextFunc {
+		return 0, false
+	}
+	return k.symbols.win.Base + textStride*uint64(i), true
+}
+
+// KsymAddr returns the address of a kernel symbol: of kallsyms when the user gave one, else of a FUNC or VAR
+// of the target's BTF, or of one of the variables every kernel has. ok is false when no such symbol is known.
+func (k *Kernel) KsymAddr(name string) (addr uint64, ok bool) {
+	if a, ok := k.symbols.given[name]; ok {
+		return a, true
+	}
+	if k.btf != nil {
+		for _, id := range k.btf.IDs(btf.KindFunc, name) {
+			if a, ok := k.FuncAddr(id); ok {
+				return a, true
+			}
+		}
+	}
+	if i, ok := k.symbols.byName[name]; ok {
+		return k.extraAddr(i), true
+	}
+	if a, ok := k.percpu.addrOf(k, name); ok {
+		return a, true
+	}
+	if o := k.Variable(name); o != nil {
+		return o.Addr(), true
+	}
+	return 0, false
+}
+
+// SymbolAddr is KsymAddr, but gives an unknown name a text address of its own: a symbol that BTF does not list and
+// that the user says exists.
+func (k *Kernel) SymbolAddr(name string) uint64 {
+	if a, ok := k.KsymAddr(name); ok {
+		return a
+	}
+	k.symbols.byName[name] = len(k.symbols.extra)
+	k.symbols.extra = append(k.symbols.extra, name)
+	return k.extraAddr(len(k.symbols.extra) - 1)
+}
+
+func (k *Kernel) extraAddr(i int) uint64 {
+	return k.symbols.win.Base + k.symbols.win.Size - textStride*uint64(i+1)
+}
+
+// SymbolAt returns the name and offset of the function or variable that contains addr, as %pS prints it; ok
+// is false when there is none.
+func (k *Kernel) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
+	addr = k.mem.Truncate(addr)
+	s := &k.symbols
+	if len(s.given) > 0 {
+		if s.sorted == nil {
+			for n, a := range s.given {
+				s.sorted = append(s.sorted, symbol{a, n})
+			}
+			sort.Slice(s.sorted, func(i, j int) bool {
+				a, b := s.sorted[i], s.sorted[j]
+				return a.addr < b.addr || a.addr == b.addr && a.name < b.name
+			})
+		}
+		i := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].addr > addr })
+		if i > 0 && addr-s.sorted[i-1].addr < 1<<20 {
+			return s.sorted[i-1].name, addr - s.sorted[i-1].addr, true
+		}
+	}
+	if rel := addr - s.win.Base; rel < s.win.Size {
+		if i := rel / textStride; i < uint64(len(k.functions())) {
+			return k.btf.Name(s.funcs[i]), rel % textStride, true
+		}
+		last := s.win.Base + s.win.Size - 1
+		if i := (last - addr) / textStride; i < uint64(len(s.extra)) {
+			return s.extra[i], rel % textStride, true
+		}
+		return "", 0, false
+	}
+	if o := k.objectAt(addr); o != nil && k.isVariable(o) {
+		return o.role, addr - o.base, true
+	}
+	return "", 0, false
+}
+
+// isVariable reports whether an object is a global variable, not one of the shared objects without a symbol.
+func (k *Kernel) isVariable(o *Object) bool {
+	if k.byRole[o.role] != o {
+		return false
+	}
+	_, ok := globals[o.role]
+	return ok || len(k.btf.IDs(btf.KindVar, o.role)) > 0
+}
+
+// functionFor chooses the function a function pointer points to: one of its prototype when the BTF has any.
+func (k *Kernel) functionFor(role string, spec *btf.Spec, proto btf.ID) uint64 {
+	ids := k.functions()
+	if len(ids) == 0 {
+		return 0
+	}
+	h := k.hash(role)
+	if home(spec, proto) == k.btf {
+		if fit := k.types.withProto(k.btf, ids, proto); len(fit) > 0 {
+			ids = fit
+		}
+	}
+	a, _ := k.FuncAddr(ids[h%uint64(len(ids))])
+	return a
+}
+
+// withProto returns the FUNCs of a prototype.
+func (ts *Types) withProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.protos == nil {
+		ts.protos = make(map[typeKey][]btf.ID)
+	}
+	done := typeKey{spec, 0}
+	if _, ok := ts.protos[done]; !ok {
+		ts.protos[done] = nil
+		for _, id := range ids {
+			if t, err := spec.Type(id); err == nil {
+				key := typeKey{spec, t.Ref}
+				ts.protos[key] = append(ts.protos[key], id)
+			}
+		}
+	}
+	return ts.protos[typeKey{spec, proto}]
+}
+
+// globals are variables every kernel has, with their types, for ksyms that BTF does not list.
+var globals = map[string]string{
+	"init_net": "net", "init_task": "task_struct", "init_user_ns": "user_namespace", "init_pid_ns": "pid_namespace",
+	"init_uts_ns": "uts_namespace", "init_ipc_ns": "ipc_namespace", "init_cgroup_ns": "cgroup_namespace", "init_css_set": "css_set",
+	"init_mm": "mm_struct", "init_cred": "cred", "root_mem_cgroup": "mem_cgroup", "loopback_dev": "net_device",
+	"jiffies": "u64", "jiffies_64": "u64", "nr_cpu_ids": "int", "__per_cpu_offset": "", "total_forks": "u64", "tcp_hashinfo": "inet_hashinfo",
+}
+
+// Variable returns the object of a kernel variable: a VAR of the BTF, or one every kernel has; nil when neither is so.
+// Per-CPU variables have one object for each CPU, see [Kernel.PercpuObject].
+func (k *Kernel) Variable(name string) *Object {
+	if o := k.byRole[name]; o != nil {
+		return o
+	}
+	l := (*layout)(nil)
+	count := uint64(1)
+	if k.btf != nil {
+		if t, ok := k.btf.Find(btf.KindVar, name); ok {
+			if _, per := k.percpu.find(k, name); per {
+				return nil
+			}
+			l = k.types.of(k.btf, t.Ref)
+		}
+	}
+	if typ, ok := globals[name]; l == nil && ok && k.btf != nil {
+		switch typ {
+		case "":
+			l, count = k.word64(), uint64(k.cpus)
+		case "u64":
+			l = k.word64()
+		case "int":
+			if ids := k.btf.IDs(btf.KindInt, "unsigned int"); len(ids) > 0 {
+				l = k.types.of(k.btf, ids[0])
+			}
+		default:
+			l = k.layoutNamed(typ)
+		}
+	}
+	if l == nil || l.size == 0 {
+		return nil
+	}
+	o, err := k.newObject(name, l, count, nil)
+	if err != nil {
+		k.fail(err)
+		return nil
+	}
+	k.byRole[name] = o
+	k.fillVariable(o, name)
+	return o
+}
+
+// word64 is the layout of unsigned long long, or of any integer of 8 bytes.
+func (k *Kernel) word64() *layout {
+	for _, n := range [...]string{"long long unsigned int", "unsigned long long", "long unsigned int"} {
+		for _, id := range k.btf.IDs(btf.KindInt, n) {
+			if l := k.types.of(k.btf, id); l != nil && l.size == 8 {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// fillVariable gives the variables whose values follow from the machine those values.
+func (k *Kernel) fillVariable(o *Object, name string) {
+	var b [8]byte
+	put := func(i int, v uint64) {
+		n := min(o.layout.size, 8)
+		putUint(k.order(), b[:n], v)
+		o.poke(uint64(i)*n, b[:n], set)
+	}
+	switch name {
+	case "jiffies", "jiffies_64":
+		put(0, k.clock.Jiffies())
+	case "nr_cpu_ids":
+		put(0, uint64(k.cpus))
+	case "__per_cpu_offset":
+		if o.layout.typ.Kind == btf.KindArray {
+			return
+		}
+		for cpu := range k.cpus {
+			put(cpu, k.percpu.offset(cpu))
+		}
+	}
+}
+
+// VariableAddr returns the address of a typed ksym: of a per-CPU variable its per-CPU address (see [Kernel.PercpuAddr]). The
+// error is an [*AbsentError].
+func (k *Kernel) VariableAddr(name string) (uint64, error) {
+	if a, ok := k.percpu.addrOf(k, name); ok {
+		return a, nil
+	}
+	if o := k.Variable(name); o != nil {
+		return o.Addr(), nil
+	}
+	return 0, &AbsentError{Hook: name, What: "variable of that name in its BTF"}
+}

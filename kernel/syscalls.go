@@ -1,0 +1,201 @@
+package kernel
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// syscall is a system call's numbers and arguments.
+type syscall struct {
+	name              string
+	x86, generic, arm int // -1 = the architecture has none
+	args              []syscallArg
+}
+
+type syscallArg struct {
+	name string
+	kind byte // i, u, s, v, a, p: see syscallTable
+}
+
+var syscallIndex = sync.OnceValue(func() map[string]*syscall {
+	out := make(map[string]*syscall, 400)
+	for line := range strings.Lines(strings.TrimSpace(syscallTable)) {
+		f := strings.Fields(line)
+		if len(f) < 4 {
+			continue
+		}
+		num := func(s string) int {
+			if n, err := strconv.Atoi(s); err == nil {
+				return n
+			}
+			return -1
+		}
+		s := &syscall{name: f[0], x86: num(f[1]), generic: num(f[2]), arm: num(f[3])}
+		for _, a := range f[4:] {
+			name, kind, _ := strings.Cut(a, ":")
+			s.args = append(s.args, syscallArg{name, kind[0]})
+		}
+		out[s.name] = s
+	}
+	return out
+})
+
+// syscallAliases maps the names the kernel's functions and events use to those of the table.
+var syscallAliases = map[string]string{
+	"newstat": "stat", "newlstat": "lstat", "newfstat": "fstat", "newuname": "uname", "sendfile64": "sendfile", "umount": "umount2",
+	"llseek": "_llseek", "sysctl": "_sysctl", "fadvise64_64": "fadvise64", "mmap_pgoff": "mmap", "fstatat64": "newfstatat", "fstat64": "fstat", "stat64": "stat", "lstat64": "lstat",
+}
+
+func findSyscall(name string) *syscall {
+	m := syscallIndex()
+	if s := m[name]; s != nil {
+		return s
+	}
+	return m[syscallAliases[name]]
+}
+
+// SyscallNumber returns the number of a system call on the target's architecture; ok is false when it has none.
+func (k *Kernel) SyscallNumber(name string) (nr int, ok bool) {
+	s := findSyscall(name)
+	if s == nil {
+		return 0, false
+	}
+	switch k.arch {
+	case "x86":
+		nr = s.x86
+	case "arm64", "riscv":
+		nr = s.generic
+	case "arm":
+		nr = s.arm
+	default:
+		return 0, false
+	}
+	return nr, nr >= 0
+}
+
+// SyscallName returns the name of a system call by its number on the target's architecture.
+func (k *Kernel) SyscallName(nr int) (string, bool) {
+	best := ""
+	for name := range syscallIndex() {
+		if n, ok := k.SyscallNumber(name); ok && n == nr && (best == "" || name < best) {
+			best = name
+		}
+	}
+	return best, best != ""
+}
+
+// syscallArguments makes the arguments of a system call as user space passes them.
+func (k *Kernel) syscallArguments(c *Context, call string) error {
+	s := findSyscall(call)
+	if s == nil {
+		c.Untyped = true
+		k.untypedArguments(c, 6)
+		return nil
+	}
+	for _, d := range s.args {
+		a := Arg{Name: d.name, slots: 1, Value: k.syscallArgument(s, d)}
+		if err := k.overrideUser(c, &a); err != nil {
+			return err
+		}
+		c.Args = append(c.Args, a)
+	}
+	return nil
+}
+
+// overrideUser is override with strings placed in user memory.
+func (k *Kernel) overrideUser(c *Context, a *Arg) error {
+	switch v := c.spec.Args[a.Name].(type) {
+	case string:
+		a.Value = k.UserString(v)
+		return nil
+	case []byte:
+		a.Value = k.UserAlloc(v)
+		return nil
+	}
+	return k.override(c, a)
+}
+
+func (k *Kernel) syscallArgument(s *syscall, d syscallArg) uint64 {
+	role := "sys." + d.name
+	once := func(content func() []byte) uint64 {
+		key := role + ":" + string(d.kind)
+		if a, ok := k.userStrings[key]; ok {
+			return a
+		}
+		a := k.UserAlloc(content())
+		k.userStrings[key] = a
+		return a
+	}
+	switch d.kind {
+	case 's':
+		return k.userStringOnce(role)
+	case 'a':
+		return once(func() []byte { return k.sockaddrBytes(role) })
+	case 'v':
+		return once(func() []byte {
+			n := k.mem.PointerSize()
+			b := make([]byte, 3*n)
+			for i := range 2 {
+				text := k.word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
+				putUint(k.order(), b[i*n:(i+1)*n], k.UserString(text))
+			}
+			return b
+		})
+	case 'p':
+		return once(func() []byte {
+			b := make([]byte, 128)
+			for i := 0; i < len(b); i += 8 {
+				putUint(k.order(), b[i:i+8], 1+k.hash(role, "word", strconv.Itoa(i))%99991)
+			}
+			return b
+		})
+	}
+	if r, ok := nameRanges[d.name]; ok {
+		v := r.base + k.hash(role)%r.n
+		if d.kind == 'i' {
+			v = uint64(int64(int32(v)))
+		}
+		return v
+	}
+	return 1 + k.hash(role)%1000
+}
+
+// syscallReturn makes the value a system call returns when it succeeds.
+func (k *Kernel) syscallReturn(c *Context, call string) error {
+	c.Returns = true
+	c.Ret = Arg{Name: "ret", slots: 1}
+	switch name := call; {
+	case strings.HasPrefix(name, "open"), strings.HasPrefix(name, "socket"), strings.HasPrefix(name, "accept"), strings.HasPrefix(name, "dup"),
+		strings.HasPrefix(name, "epoll_create"), strings.HasPrefix(name, "eventfd"), strings.HasPrefix(name, "memfd"), strings.HasPrefix(name, "pidfd_open"), name == "creat":
+		c.Ret.Value = 3 + k.hash("sys.ret", name)%60
+	case strings.Contains(name, "read"), strings.Contains(name, "write"), strings.HasPrefix(name, "send"), strings.HasPrefix(name, "recv"):
+		c.Ret.Value = 16 + k.hash("sys.ret", name)%1000
+	case name == "clone", name == "clone3", name == "fork", name == "vfork":
+		c.Ret.Value = 2000 + k.hash("sys.ret", name)%28000
+	case name == "getpid":
+		_, tgid := k.PidTgid()
+		c.Ret.Value = uint64(tgid)
+	case name == "gettid":
+		pid, _ := k.PidTgid()
+		c.Ret.Value = uint64(pid)
+	case strings.HasPrefix(name, "mmap"), name == "brk":
+		c.Ret.Value = k.user.base + 0x100000
+	}
+	return k.override(c, &c.Ret)
+}
+
+// syscallContext makes the context of a syscall program: its argument buffer.
+func (k *Kernel) syscallContext(c *Context) error {
+	data := c.spec.Bytes
+	if len(data) == 0 {
+		data = make([]byte, 64)
+	}
+	if len(data) > 1<<16 {
+		return &ValueError{Role: "ctx", Type: "syscall context", Value: len(data), Why: "at most 65536 bytes: " + uapi.E2BIG.Error()}
+	}
+	c.Type = "ctx"
+	return c.allocate(data, false)
+}

@@ -1,0 +1,305 @@
+package kernel
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// argsType names contexts that are arrays of u64: the arguments of the hook, then its return value.
+const argsType = "args"
+
+// tracepointName strips the category of "category/name" and "category:name".
+func tracepointName(s string) (category, name string) {
+	if i := strings.IndexAny(s, "/:"); i >= 0 {
+		return s[:i], s[i+1:]
+	}
+	return "", s
+}
+
+// eventProto finds the prototype of a tracepoint: typedef void (*btf_trace_NAME)(void *, ...).
+func (k *Kernel) eventProto(name string) (*btf.Spec, *btf.Type) {
+	for i := -1; i < len(k.modules); i++ {
+		spec := k.btf
+		if i >= 0 {
+			spec = k.modules[i]
+		}
+		if spec == nil {
+			continue
+		}
+		if t, ok := spec.Find(btf.KindTypedef, "btf_trace_"+name); ok {
+			if p := followProto(spec, t.ID); p != nil {
+				return spec, p
+			}
+		}
+	}
+	return nil, nil
+}
+
+// rawTracepointContext makes the arguments of a raw tracepoint.
+func (k *Kernel) rawTracepointContext(c *Context) error {
+	_, name := tracepointName(c.spec.AttachTo)
+	return k.eventContext(c, name)
+}
+
+func (k *Kernel) eventContext(c *Context, name string) error {
+	spec, p := k.eventProto(name)
+	if c.spec.Proto != 0 {
+		if s, q, ok := k.proto(c, ""); ok {
+			spec, p = s, q
+		}
+	}
+	c.Func = name
+	if p == nil {
+		if k.btf == nil {
+			c.Untyped = true
+			k.untypedArguments(c, 8)
+			return k.arrayContext(c)
+		}
+		return &AbsentError{Hook: name, What: "raw tracepoint (typedef btf_trace_" + name + ")", Nearest: k.nearestNames(btf.KindTypedef, "btf_trace_", name)}
+	}
+	if name == "sys_enter" || name == "sys_exit" {
+		if err := k.sysEventArguments(c, name, spec, p); err != nil {
+			return err
+		}
+		return k.arrayContext(c)
+	}
+	if err := k.arguments(c, name, spec, p, 1); err != nil {
+		return err
+	}
+	return k.arrayContext(c)
+}
+
+// sysEventArguments are those of sys_enter (regs, id) and sys_exit (regs, ret), of the call openat unless chosen by Args "call".
+func (k *Kernel) sysEventArguments(c *Context, name string, spec *btf.Spec, p *btf.Type) error {
+	call, _ := c.spec.Args["call"].(string)
+	if call == "" {
+		call = "openat"
+	}
+	inner := Context{k: k, spec: c.spec}
+	if err := k.syscallArguments(&inner, call); err != nil {
+		return err
+	}
+	regs, err := k.syscallRegs(&inner, call)
+	if err != nil {
+		return err
+	}
+	for i, param := range p.Params {
+		if i == 0 {
+			continue
+		}
+		a := Arg{Name: param.Name, Spec: spec, Type: param.Type, slots: 1}
+		switch {
+		case i == 1:
+			a.Value, a.Object = regs.Addr(), regs
+		case name == "sys_exit":
+			if err := k.syscallReturn(&inner, call); err != nil {
+				return err
+			}
+			a.Value = inner.Ret.Value
+		default:
+			nr, _ := k.SyscallNumber(call)
+			a.Value = uint64(nr)
+		}
+		if a.Name == "" {
+			a.Name = [...]string{"", "regs", "id", "arg3"}[min(i, 3)]
+		}
+		if err := k.override(c, &a); err != nil {
+			return err
+		}
+		c.Args = append(c.Args, a)
+		c.Slots++
+	}
+	return nil
+}
+
+// nearestNames lists names of a kind that look like the wanted one.
+func (k *Kernel) nearestNames(kind btf.Kind, prefix, name string) []string {
+	var all []string
+	for id := btf.ID(1); int(id) < k.btf.NumTypes(); id++ {
+		if k.btf.Kind(id) == kind {
+			if n, ok := strings.CutPrefix(k.btf.Name(id), prefix); ok && len(n) > 0 && abs(len(n)-len(name)) <= 8 {
+				all = append(all, n)
+			}
+		}
+	}
+	return nearest(name, all)
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
+
+// tracingContext makes the arguments of fentry, fexit, fmod_ret and tp_btf programs.
+func (k *Kernel) tracingContext(c *Context) error {
+	kind, ret := c.spec.hook()
+	base, _, _ := strings.Cut(kind, ".")
+	_, name := tracepointName(c.spec.AttachTo)
+	switch c.spec.Attach {
+	case uapi.AttachTraceRawTp:
+		return k.eventContext(c, name)
+	case uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
+		ret = true
+	case uapi.AttachTraceFentry, uapi.AttachTraceFentryMulti:
+		ret = false
+	case uapi.AttachTraceIter:
+		return &NotSimulated{c.spec.ProgType}
+	default:
+		switch base {
+		case "tp_btf":
+			return k.eventContext(c, name)
+		case "fmod_ret", "fsession":
+			ret = true
+		case "iter":
+			return &NotSimulated{c.spec.ProgType}
+		}
+	}
+	return k.functionContext(c, c.spec.AttachTo, ret)
+}
+
+// functionContext makes the arguments of a traced function, and with ret its return value after them.
+func (k *Kernel) functionContext(c *Context, name string, ret bool) error {
+	c.Func = name
+	spec, p, ok := k.proto(c, name)
+	if !ok {
+		if k.btf == nil {
+			c.Untyped = true
+			k.untypedArguments(c, 6)
+			return k.arrayContext(c)
+		}
+		return &AbsentError{Hook: name, What: "function of that name in its BTF", Nearest: k.nearestNames(btf.KindFunc, "", name)}
+	}
+	c.FuncAddr = k.SymbolAddr(name)
+	if call, wraps := k.wrapped(name); wraps && len(p.Params) == 1 && wrapsRegs(spec, p) {
+		inner := Context{k: k, spec: c.spec}
+		if err := k.syscallArguments(&inner, call); err != nil {
+			return err
+		}
+		regs, err := k.syscallRegs(&inner, call)
+		if err != nil {
+			return err
+		}
+		c.Args = []Arg{{Name: p.Params[0].Name, Spec: spec, Type: p.Params[0].Type, Value: regs.Addr(), Object: regs, slots: 1}}
+		c.Slots = 1
+		if ret {
+			if err := k.syscallReturn(c, call); err != nil {
+				return err
+			}
+		}
+		return k.arrayContext(c)
+	}
+	if err := k.arguments(c, name, spec, p, 0); err != nil {
+		return err
+	}
+	if ret && p.Ref != 0 {
+		if err := k.returnValue(c, name, spec, p); err != nil {
+			return err
+		}
+		if c.spec.Attach == uapi.AttachModifyReturn && c.spec.Args["ret"] == nil {
+			c.Ret.Value = 0 // what earlier programs returned: nothing yet
+		}
+	}
+	return k.arrayContext(c)
+}
+
+// lsmContext makes the arguments of an LSM hook: those of bpf_lsm_HOOK, then the value earlier programs returned.
+func (k *Kernel) lsmContext(c *Context) error {
+	name := strings.TrimPrefix(c.spec.AttachTo, "bpf_lsm_")
+	c.Func = "bpf_lsm_" + name
+	spec, p, ok := k.proto(c, c.Func)
+	if !ok {
+		if k.btf == nil {
+			c.Untyped = true
+			k.untypedArguments(c, 6)
+			return k.arrayContext(c)
+		}
+		return &AbsentError{Hook: name, What: "LSM hook (function bpf_lsm_" + name + ")", Nearest: k.nearestNames(btf.KindFunc, "bpf_lsm_", name)}
+	}
+	c.FuncAddr = k.SymbolAddr(c.Func)
+	if err := k.arguments(c, name, spec, p, 0); err != nil {
+		return err
+	}
+	if p.Ref != 0 {
+		c.Returns, c.Ret = true, Arg{Name: "ret", Spec: spec, Type: p.Ref, slots: 1}
+		if err := k.override(c, &c.Ret); err != nil {
+			return err
+		}
+	}
+	return k.arrayContext(c)
+}
+
+// arrayContext writes arguments and return value as u64.
+func (k *Kernel) arrayContext(c *Context) error {
+	c.Type = argsType
+	n := 0
+	for _, a := range c.Args {
+		n += max(a.slots, 1)
+	}
+	c.Slots = n
+	if c.Returns {
+		n++
+	}
+	data := make([]byte, 8*max(n, 1))
+	i := 0
+	put := func(v uint64) {
+		putUint(k.order(), data[8*i:8*i+8], v)
+		i++
+	}
+	for _, a := range c.Args {
+		put(a.Value)
+		if a.slots == 2 {
+			put(a.High)
+		}
+	}
+	if c.Returns {
+		put(c.Ret.Value)
+	}
+	return c.allocate(data, true)
+}
+
+// perfEventContext makes a struct bpf_perf_event_data: registers, period and address of a sample.
+func (k *Kernel) perfEventContext(c *Context) error {
+	c.Type = "bpf_perf_event_data"
+	r := k.newRegisters("sample regs", k.sampleIP(), k.stackAddr())
+	size, period, addr := uint64(len(r.data)), uint64(0), uint64(0)
+	if l := k.layoutNamed(c.Type); l != nil {
+		if f, rest, err := l.place("regs"); err == nil && rest == "" {
+			size = f.Size
+		}
+		if f, _, err := l.place("sample_period"); err == nil {
+			period = f.Off
+		}
+		if f, _, err := l.place("addr"); err == nil {
+			addr = f.Off
+		}
+	}
+	if period == 0 || addr == 0 {
+		period = (size + 7) &^ 7
+		addr = period + 8
+	}
+	data := make([]byte, max(period, addr)+8)
+	copy(data[:size], r.data)
+	values := map[string]uint64{"sample_period": 1_000_000, "addr": 0}
+	for name := range values {
+		if v, ok := toUint(c.spec.Args[name]); ok && c.spec.Args[name] != nil {
+			values[name] = v
+		}
+	}
+	putUint(k.order(), data[period:period+8], values["sample_period"])
+	putUint(k.order(), data[addr:addr+8], values["addr"])
+	return c.allocate(data, true)
+}
+
+// sampleIP is where the sampled CPU was: in some function of the kernel.
+func (k *Kernel) sampleIP() uint64 {
+	if ids := k.functions(); len(ids) > 0 {
+		if a, ok := k.FuncAddr(ids[k.hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
+			return a + 16
+		}
+	}
+	return k.symbols.win.Base
+}

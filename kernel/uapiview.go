@@ -1,0 +1,257 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// fieldKind says what a load of a user ABI field yields.
+type fieldKind uint8
+
+const (
+	plainField fieldKind = iota // a value kept in the view
+	dataField                   // the address of the packet's first byte
+	dataEndField
+	dataMetaField
+	lenField  // the packet's length
+	wideField // a pointer: all 8 bytes at once
+)
+
+// uapiField is one field of a context of the user space ABI, whose layout never changes.
+type uapiField struct {
+	name   string
+	off    uint16
+	size   uint16
+	kind   fieldKind
+	narrow bool // loads of parts are allowed
+	id     int  // index of the value
+}
+
+// uapiView is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
+// simulated kernel, not to bytes.
+type uapiView struct {
+	k      *Kernel
+	typ    string
+	who    string // the program type, for messages
+	size   uint64
+	fields []uapiField
+	may    func(f *uapiField, write bool) bool
+	pkt    *Packet
+	vals   []uint64
+	out    func(v *uapiView) []byte
+}
+
+// cellState is the saved value of a view.
+type cellState struct {
+	c   *uapiView
+	was []uint64
+}
+
+// fieldAt finds the field that contains off.
+func (v *uapiView) fieldAt(off uint64) *uapiField {
+	for i := range v.fields {
+		f := &v.fields[i]
+		if off >= uint64(f.off) && off < uint64(f.off)+uint64(f.size) {
+			return f
+		}
+	}
+	return nil
+}
+
+// access judges an access as the is_valid_access functions of net/core/filter.c do.
+func (v *uapiView) access(off uint64, size int, write bool) (*uapiField, *mem.Fault) {
+	verb := "read"
+	if write {
+		verb = "write"
+	}
+	f := v.fieldAt(off)
+	switch {
+	case v.inCB(off, size):
+		if !v.may(f, write) {
+			return nil, v.refuse("a %s program may not %s %s.cb", v.who, verb, v.typ)
+		}
+		if off%uint64(size) != 0 {
+			return nil, v.refuse("an access of %d bytes at offset %d of struct %s is not aligned", size, off, v.typ)
+		}
+		return f, nil
+	case f == nil || off+uint64(size) > uint64(f.off)+uint64(f.size):
+		return nil, v.refuse("no field of struct %s has %d bytes at offset %d", v.typ, size, off)
+	case off%uint64(size) != 0:
+		return nil, v.refuse("a load of %d bytes at offset %d of struct %s is not aligned", size, off, v.typ)
+	case !v.may(f, write):
+		return nil, v.refuse("a %s program may not %s %s.%s", v.who, verb, v.typ, f.name)
+	case size != int(f.size) && (write || !f.narrow):
+		return nil, v.refuse("%s.%s takes accesses of %d bytes, not %d", v.typ, f.name, f.size, size)
+	}
+	return f, nil
+}
+
+func (v *uapiView) refuse(format string, args ...any) *mem.Fault {
+	return &mem.Fault{Kind: mem.NotPermitted, Detail: fmt.Sprintf(format, args...)}
+}
+
+// The control block of __sk_buff is the one array that takes accesses of any size and alignment of it.
+const cbStart, cbEnd = 48, 68
+
+func (v *uapiView) inCB(off uint64, size int) bool {
+	return off >= cbStart && off+uint64(size) <= cbEnd && v.typ == "__sk_buff"
+}
+
+// cb returns the bytes of the control block.
+func (v *uapiView) cb() []byte {
+	b := make([]byte, cbEnd-cbStart)
+	first := v.index("cb[0]")
+	for i := range 5 {
+		v.k.order().PutUint32(b[4*i:], uint32(v.vals[v.fields[first+i].id]))
+	}
+	return b
+}
+
+// value is the whole value of a field.
+func (v *uapiView) value(f *uapiField) uint64 {
+	switch f.kind {
+	case dataField:
+		return v.pkt.Data()
+	case dataEndField:
+		return v.pkt.DataEnd()
+	case dataMetaField:
+		return v.pkt.Meta()
+	case lenField:
+		return uint64(v.pkt.Len())
+	}
+	return v.vals[f.id]
+}
+
+// Load implements [mem.View]: packet pointers come as whole addresses whatever the width.
+func (v *uapiView) Load(off uint64, size int) (uint64, *mem.Fault) {
+	f, fault := v.access(off, size, false)
+	if fault != nil {
+		return 0, fault
+	}
+	if v.inCB(off, size) {
+		b := v.cb()
+		return getUint(v.k.order(), b[off-cbStart:off-cbStart+uint64(size)]), nil
+	}
+	x := v.value(f)
+	switch f.kind {
+	case dataField, dataEndField, dataMetaField, wideField:
+		return x, nil
+	}
+	if size < int(f.size) {
+		in := off - uint64(f.off)
+		if v.k.bigEndian() {
+			in = uint64(f.size) - uint64(size) - in
+		}
+		x >>= 8 * in
+	}
+	if size < 8 {
+		x &= 1<<(8*size) - 1
+	}
+	return x, nil
+}
+
+// Store implements [mem.View].
+func (v *uapiView) Store(off uint64, size int, x uint64) *mem.Fault {
+	f, fault := v.access(off, size, true)
+	if fault != nil {
+		return fault
+	}
+	if v.inCB(off, size) {
+		b := v.cb()
+		putUint(v.k.order(), b[off-cbStart:off-cbStart+uint64(size)], x)
+		first := v.index("cb[0]")
+		for i := range 5 {
+			v.vals[v.fields[first+i].id] = uint64(v.k.order().Uint32(b[4*i:]))
+		}
+		return nil
+	}
+	if size < 8 {
+		x &= 1<<(8*size) - 1
+	}
+	v.vals[f.id] = x
+	return nil
+}
+
+// Read implements [mem.View]: a context is no memory for helpers.
+func (v *uapiView) Read(uint64, []byte) *mem.Fault {
+	return v.refuse("struct %s is a context, not memory: copy its fields first", v.typ)
+}
+
+// Write implements [mem.View].
+func (v *uapiView) Write(uint64, []byte) *mem.Fault {
+	return v.refuse("struct %s is a context, not memory", v.typ)
+}
+
+func (v *uapiView) index(name string) int {
+	for i := range v.fields {
+		if v.fields[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// get and put reach values by field name for the kernel itself.
+func (v *uapiView) get(name string) uint64 {
+	if i := v.index(name); i >= 0 {
+		return v.value(&v.fields[i])
+	}
+	return 0
+}
+
+func (v *uapiView) put(name string, x uint64) {
+	if i := v.index(name); i >= 0 {
+		v.vals[v.fields[i].id] = x
+	}
+}
+
+func (v *uapiView) ctxOut() []byte {
+	if v.out == nil {
+		return nil
+	}
+	return v.out(v)
+}
+
+// attach makes the view the context.
+func (c *Context) attach(v *uapiView) error {
+	v.vals = make([]uint64, len(v.fields))
+	v.fields = append([]uapiField(nil), v.fields...)
+	for i := range v.fields {
+		v.fields[i].id = i
+	}
+	r, err := c.k.mem.Alloc(v.size, mem.Region{Kind: mem.Context, Name: v.typ, View: v, Owner: c})
+	if err != nil {
+		return fmt.Errorf("kernel: context: %w", err)
+	}
+	c.Type, c.view, c.Region, c.Addr, c.Size = v.typ, v, r, r.Base, int(v.size)
+	c.k.cells = append(c.k.cells, v)
+	return nil
+}
+
+// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false for
+// contexts that have no such fields.
+func (c *Context) Field(name string) (v uint64, ok bool) {
+	if c.view == nil || c.view.index(name) < 0 {
+		return 0, false
+	}
+	return c.view.get(name), true
+}
+
+// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether there
+// is such a field with a value of its own.
+func (c *Context) SetField(name string, v uint64) bool {
+	if c.view == nil {
+		return false
+	}
+	i := c.view.index(name)
+	if i < 0 {
+		return false
+	}
+	switch c.view.fields[i].kind {
+	case plainField, wideField:
+		c.view.vals[c.view.fields[i].id] = v
+		return true
+	}
+	return false
+}

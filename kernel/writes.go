@@ -1,0 +1,43 @@
+package kernel
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// writable lists the fields of kernel types the verifier lets a program type store to, by type and path
+// (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access).
+var writable = map[uapi.ProgType]map[string][]string{
+	uapi.ProgTypeStructOps: {
+		"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
+		"sock":                 {"sk_pacing_rate", "sk_pacing_status"},
+		"inet_connection_sock": {"icsk_ca_priv", "icsk_ack.pending"},
+		"tcp_sock":             {"snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "ecn_flags", "app_limited"},
+		"sk_buff":              {"tstamp", "cb"},
+	},
+}
+
+// SetProgType tells the kernel which program runs: it decides which kernel fields stores may change.
+func (k *Kernel) SetProgType(t uapi.ProgType) { k.prog = t }
+
+// mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
+func (k *Kernel) mayWrite(o *Object, off, size uint64) bool {
+	for typ, paths := range writable[k.prog] {
+		l := k.layoutNamed(typ)
+		if l == nil {
+			continue
+		}
+		// All types here are their containers' first part, so offsets agree from the storage's start.
+		if o.layout != l && (o.face != l) && !(o.layout != nil && strings.HasSuffix(o.layout.name, "_sock") && strings.HasSuffix(typ, "sock")) {
+			continue
+		}
+		for _, p := range paths {
+			f, rest, err := l.place(p)
+			if err == nil && rest == "" && off >= f.Off && off+size <= f.Off+f.Size {
+				return true
+			}
+		}
+	}
+	return false
+}
