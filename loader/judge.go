@@ -24,6 +24,10 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 		return
 	}
 	status, err := l.checkHook(lp)
+	if status == StatusAbsent && l.t.BTF != nil && lp.AttachTo != "" && l.t.reduced() {
+		status = StatusUnknownHook
+		err.hint("the target's BTF is not a kernel's full one, which lists attach points")
+	}
 	if status == StatusAbsent {
 		lp.Status, lp.Err = status, l.progError(lp, err)
 		return
@@ -174,7 +178,7 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 		if target == "" {
 			return StatusOK, nil
 		}
-		return l.attachTo(lp, btf.KindTypedef, "btf_trace_"+target, "raw tracepoint "+target)
+		return l.attachTo(lp, btf.KindTypedef, tracePrefix+target, "raw tracepoint "+target)
 	case lp.Type == uapi.ProgTypeTracing || lp.Type == uapi.ProgTypeLSM:
 		return l.checkTracing(lp, target)
 	case lp.Type == uapi.ProgTypeKprobe:
@@ -225,7 +229,7 @@ func (l *loading) checkTracing(lp *LinkedProgram, target string) (Status, *Error
 	case lp.Type == uapi.ProgTypeLSM:
 		return l.attachTo(lp, btf.KindFunc, "bpf_lsm_"+target, "LSM hook "+target)
 	case lp.Attach == uapi.AttachTraceRawTp:
-		return l.attachTo(lp, btf.KindTypedef, "btf_trace_"+target, "tracepoint "+target)
+		return l.attachTo(lp, btf.KindTypedef, tracePrefix+target, "tracepoint "+target)
 	case lp.Attach == uapi.AttachTraceIter:
 		return l.attachTo(lp, btf.KindFunc, "bpf_iter_"+target, "iterator "+target)
 	case strings.Contains(lp.Kind, ".multi"):
@@ -331,7 +335,7 @@ func (l *loading) checkTracepoint(target string) (Status, *Error) {
 	for _, t := range []struct {
 		kind btf.Kind
 		name string
-	}{{btf.KindTypedef, "btf_trace_" + name}, {btf.KindStruct, "trace_event_raw_" + name}} {
+	}{{btf.KindTypedef, tracePrefix + name}, {btf.KindStruct, "trace_event_raw_" + name}} {
 		if _, _, ok := l.t.find(t.kind, t.name, ""); ok {
 			return StatusOK, nil
 		}

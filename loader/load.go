@@ -237,8 +237,8 @@ func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.
 	}
 	if err != nil {
 		e := &Error{Section: fn.Section, Program: fn.Name, Insn: pc, Source: sourceText(fn, pc), Err: because(ErrCORE, err), Object: l.o.Name}
-		if hint := res.Explain(rel); hint != "" {
-			e.Hint = hint
+		if hints := res.Hints(rel); len(hints) > 0 {
+			e.Hint = hints[0].Text
 		}
 		out.Err = e
 		l.refuse(e)

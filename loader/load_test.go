@@ -393,3 +393,54 @@ func TestBigObject(t *testing.T) {
 	assert.Less(t, time.Since(start), 20*time.Second)
 	t.Log(time.Since(start))
 }
+
+// A hard CO-RE error refuses the object, and every record is still answered.
+func TestHardCOREErrors(t *testing.T) {
+	for _, c := range []struct{ object, target string }{
+		{"err_range.o", "err_range.far.btf"}, {"err_anonymous.o", "err_anonymous.none.btf"}, {"err_ambiguous_size.o", "err_ambiguous_size.two.btf"},
+	} {
+		spec, err := btf.Load(filepath.Join("..", "testdata", "core", "btf", c.target), nil)
+		require.NoError(t, err)
+		o, err := Open(filepath.Join("..", "testdata", "core", "clang-14", c.object))
+		require.NoError(t, err)
+		l := load(t, o, NewTarget(c.target, spec), LoadOptions{})
+		require.ErrorIs(t, l.Err, ErrCORE, c.object)
+		var ce *corerelo.Error
+		assert.ErrorAs(t, l.Err, &ce)
+		var e *Error
+		require.ErrorAs(t, l.Err, &e)
+		assert.NotEmpty(t, e.Program)
+		assert.NotEmpty(t, e.Source)
+		assert.NotContains(t, l.Err.Error(), "\n")
+		t.Log(l.Err)
+		records := 0
+		for _, sec := range o.Ext.CORE {
+			records += len(sec.Records)
+		}
+		for _, fn := range l.Functions {
+			records -= len(fn.Relocs)
+		}
+		assert.Zero(t, records)
+		for _, p := range l.Programs {
+			assert.Equal(t, StatusRefused, p.Status)
+			assert.ErrorIs(t, p.Err, ErrCORE)
+		}
+	}
+}
+
+// A BTF reduced to what some objects need says nothing about hooks and helpers.
+func TestReducedBTF(t *testing.T) {
+	paths, err := filepath.Glob("../testdata/btf/min/*.btf")
+	require.NoError(t, err)
+	for _, path := range paths {
+		spec, err := btf.Load(path, nil)
+		require.NoError(t, err)
+		target := NewTarget(filepath.Base(path), spec)
+		l := load(t, object(t, "clang-14/sections.o"), target, LoadOptions{})
+		if target.reduced() {
+			assert.Equal(t, StatusUnknownHook, program(t, l, "fentry_fn").Status, path)
+		}
+		p := program(t, l, "xdp_plain")
+		assert.Equal(t, StatusOK, p.Status, "%s: %v", path, p.Err)
+	}
+}

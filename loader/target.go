@@ -40,8 +40,10 @@ type Target struct {
 	// Kallsyms holds the addresses of kernel symbols, nil when they are not known.
 	Kallsyms map[string]uint64
 
-	once  sync.Once
-	known map[string]*enumSet
+	once     sync.Once
+	known    map[string]*enumSet
+	partial  bool
+	funcOnce sync.Once
 }
 
 // enumSet is the values of one of the kernel's enums.
@@ -140,6 +142,32 @@ var enumEnds = map[string]string{
 	enumHelpers: "__BPF_FUNC_MAX_ID", enumMaps: "__MAX_BPF_MAP_TYPE", enumProgs: "__MAX_BPF_PROG_TYPE", enumAttach: "__MAX_BPF_ATTACH_TYPE",
 }
 
+// minEnum is the least number of enumerators of an enum that is complete: the
+// kernels with BTF have more of each.
+const minEnum = 12
+
+// tracePrefix starts the typedefs that stand for tracepoints.
+const tracePrefix = "btf_trace_"
+
+// reduced reports whether the BTF lists no functions or no tracepoints at all, as
+// one made for some objects does, or for a kernel before 5.5: that an attach point
+// is not in it then means nothing.
+func (t *Target) reduced() bool {
+	t.funcOnce.Do(func() {
+		funcs, traces := false, false
+		for id := btf.ID(1); t.BTF != nil && !(funcs && traces) && int(id) < t.BTF.NumTypes(); id++ {
+			switch t.BTF.Kind(id) {
+			case btf.KindFunc:
+				funcs = true
+			case btf.KindTypedef:
+				traces = traces || strings.HasPrefix(t.BTF.Name(id), tracePrefix)
+			}
+		}
+		t.partial = !funcs || !traces
+	})
+	return t.partial
+}
+
 // has looks a number up in an enum of the target's BTF. When the BTF lacks the
 // enum (a reduced BTF) nothing is known and everything is taken to be there.
 func (t *Target) has(enum string, n uint64) bool {
@@ -165,7 +193,8 @@ func (t *Target) has(enum string, n uint64) bool {
 					}
 				}
 			}
-			if len(set.values) > 1 {
+			// A reduced BTF may hold some enumerators only.
+			if len(set.values) >= minEnum && (name != enumHelpers || set.max != 0) {
 				t.known[name] = set
 			}
 		}
