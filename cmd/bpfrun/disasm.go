@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+func (a *app) disasmCommand() *cobra.Command {
+	var progs []string
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "disasm OBJECT [--btf KERNEL] [-p PROGRAM]",
+		Short: "Disassemble programs with source lines, relocated for a target when --btf is given",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			obj, err := a.openObject(args[0])
+			if err != nil {
+				return err
+			}
+			for _, name := range progs {
+				if _, ok := obj.Program(name); !ok {
+					return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+				}
+			}
+			d := disassembly{app: a, raw: raw, want: func(name string) bool { return len(progs) == 0 || contains(progs, name) }}
+			if len(a.btf) == 0 {
+				d.object(obj)
+				return nil
+			}
+			linked, _, err := a.link(obj)
+			if err != nil {
+				return err
+			}
+			d.linked(linked)
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "program to show; repeatable")
+	cmd.Flags().BoolVar(&raw, "raw", false, "also the bytes of each instruction")
+	return cmd
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// disassembly writes code to standard output.
+type disassembly struct {
+	app  *app
+	raw  bool
+	want func(program string) bool
+	last string // the source line shown last
+}
+
+func (d *disassembly) printf(format string, args ...any) {
+	fmt.Fprintf(d.app.stdout, format, args...)
+}
+
+// object shows the code as it is in the file.
+func (d *disassembly) object(o *loader.Object) {
+	for _, f := range o.Functions {
+		if f.Program != nil && !d.want(f.Program.Name) {
+			continue
+		}
+		d.printf("%s (%s):\n", f.Name, f.Section)
+		for pc := 0; pc < len(f.Insns); pc += f.Insns[pc].Len() {
+			if line, ok := f.LineAt(pc); ok {
+				d.source(line.File, int(line.Line), line.Text)
+			}
+			d.insn(f.Insns, pc, nil, "")
+		}
+		d.printf("\n")
+	}
+}
+
+// linked shows programs as the kernel would get them, with what CO-RE changed.
+func (d *disassembly) linked(l *loader.Linked) {
+	for _, lp := range l.Programs {
+		if !d.want(lp.Name) {
+			continue
+		}
+		d.printf("%s (%s):\n", lp.Name, lp.Section)
+		for _, f := range lp.Funcs {
+			if f.Start > 0 {
+				d.printf("%s:\n", f.Name)
+			}
+			for pc := f.Start; pc < f.Start+f.Len; pc += lp.Insns[pc].Len() {
+				if line, ok := lp.LineAt(pc); ok {
+					d.source(line.File, int(line.Line), line.Text)
+				}
+				note := ""
+				if r, ok := lp.RelocAt(pc); ok && r.Relocation != nil {
+					note = fmt.Sprintf("  ; CO-RE %s %s: %d -> %d", r.Kind, r.Local.Text(), int64(r.Patch.Old), int64(r.Patch.New))
+					if r.Poisoned() {
+						note = fmt.Sprintf("  ; CO-RE %s %s: missing", r.Kind, r.Local.Text())
+					}
+				}
+				d.insn(lp.Insns, pc, lp.Symbols(), note)
+			}
+		}
+		d.printf("\n")
+	}
+}
+
+func (d *disassembly) source(file string, line int, text string) {
+	s := fmt.Sprintf("; %s @ %s:%d", strings.TrimSpace(text), file, line)
+	if s != d.last {
+		d.printf("%s\n", s)
+		d.last = s
+	}
+}
+
+func (d *disassembly) insn(insns []decode.Insn, pc int, sym decode.Symbols, note string) {
+	text := decode.Disassemble(insns, pc, sym)
+	if d.raw {
+		in := insns[pc]
+		d.printf("%6d: %02x %x%x %04x %08x  %s%s\n", pc, in.Code, in.Src, in.Dst, uint16(in.Off), uint32(in.Imm), text, note)
+		return
+	}
+	d.printf("%6d: %s%s\n", pc, text, note)
+}

@@ -1,0 +1,37 @@
+// Command bpfrun runs, tests and debugs unmodified BPF objects on the types of any
+// kernel, without a kernel.
+//
+// This package parses flags, calls the packages that do the work, and renders
+// what they return. It has no logic of its own.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run executes one command line and returns the exit code. A panic is a bug in bpfrun: it is
+// reported as such, with exit code 70.
+func run(args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(stderr, "bpfrun: internal error: %v\n\nThis is a bug in bpfrun. Please report it with the object, the command line and this trace:\n%s", r, debug.Stack())
+			code = exitBug
+		}
+	}()
+	a := &app{stdout: stdout, stderr: stderr}
+	cmd := a.rootCommand()
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	if err := cmd.Execute(); err != nil {
+		return a.fail(err)
+	}
+	return a.code
+}

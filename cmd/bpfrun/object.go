@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// openObject opens an object with the program types given by --type.
+func (a *app) openObject(path string) (*loader.Object, error) {
+	types, err := pairs("type", a.types)
+	if err != nil {
+		return nil, err
+	}
+	var opts []loader.Option
+	for name, text := range types {
+		t, ok := uapi.ParseProgType(text)
+		if !ok {
+			return nil, usagef("--type %s=%s: no such program type (bpfrun uses the kernel's names, such as kprobe, xdp, sched_cls)", name, text)
+		}
+		opts = append(opts, loader.WithType(name, t))
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, usageError{err}
+	}
+	obj, err := loader.Open(path, opts...)
+	if err != nil {
+		return nil, codeError{exitLoad, err}
+	}
+	return obj, nil
+}
+
+// loadOptions collects what a tool does between opening and loading.
+func (a *app) loadOptions() (loader.LoadOptions, error) {
+	var o loader.LoadOptions
+	sizes, err1 := pairs("map-size", a.mapSizes)
+	globals, err2 := pairs("global", a.globals)
+	attach, err3 := pairs("attach", a.attach)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return o, err
+	}
+	o.MapSizes = map[string]uint32{}
+	for name, text := range sizes {
+		n, err := strconv.ParseUint(text, 0, 32)
+		if err != nil {
+			return o, usagef("--map-size %s=%s: want a number below 2^32", name, text)
+		}
+		o.MapSizes[name] = uint32(n)
+	}
+	o.Globals, o.Attach = globals, attach
+	o.NoLoad = map[string]bool{}
+	for _, name := range a.noLoad {
+		o.NoLoad[name] = true
+	}
+	return o, nil
+}
+
+// target makes the target of a source, with modules, version, configuration and symbols as given.
+func (a *app) target(s btfSource) (*loader.Target, error) {
+	spec, err := s.load()
+	if err != nil {
+		var u usageError
+		if errors.As(err, &u) {
+			return nil, err
+		}
+		return nil, codeError{exitLoad, fmt.Errorf("BTF %s: %w", s.source, err)}
+	}
+	var opts []loader.TargetOption
+	for _, path := range a.moduleBTF {
+		mod, err := btf.Load(path, spec)
+		if err != nil {
+			// A broken module must not stop a load; it is left out and said so.
+			fmt.Fprintf(a.stderr, "bpfrun: module BTF %s is left out: %v\n", path, err)
+			continue
+		}
+		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod}))
+	}
+	if a.kernelVersion != "" {
+		_, v, ok := loader.ParseRelease(a.kernelVersion)
+		if !ok {
+			return nil, usagef("--kernel-version %q: want MAJOR.MINOR or MAJOR.MINOR.PATCH", a.kernelVersion)
+		}
+		opts = append(opts, loader.WithVersion(v))
+	}
+	if a.kconfig != "" {
+		values, err := readKconfig(a.kconfig)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, loader.WithKconfig(values))
+	}
+	if a.kallsyms != "" {
+		syms, err := readKallsyms(a.kallsyms)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, loader.WithKallsyms(syms))
+	}
+	name := s.name
+	if s.source == "host" {
+		name = hostRelease()
+	}
+	return loader.NewTarget(name, spec, opts...), nil
+}
+
+// linkOn links an object for one target.
+func (a *app) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error) {
+	opts, err := a.loadOptions()
+	if err != nil {
+		return nil, err
+	}
+	target, err := a.target(s)
+	if err != nil {
+		return nil, err
+	}
+	linked, err := obj.Load(target, opts)
+	switch {
+	case errors.Is(err, loader.ErrOption):
+		return nil, usageError{err}
+	case err != nil:
+		return nil, codeError{exitLoad, err}
+	}
+	return linked, nil
+}
+
+// moduleName is the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or kvm.ko.xz.
+func moduleName(path string) string {
+	name := fileSource(path).name
+	name = strings.TrimSuffix(name, ".ko")
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		name = name[i+1:]
+	}
+	return name
+}
+
+// hostRelease names the running kernel by its release.
+func hostRelease() string {
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "host"
+	}
+	return "host " + strings.TrimSpace(string(b))
+}
+
+// maxTextFile bounds the configuration and symbol files that are read.
+const maxTextFile = 64 << 20
+
+func readLines(flag, path string, each func(line string)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError{fmt.Errorf("--%s: %w", flag, err)}
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	var r io.Reader = in
+	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return usageError{fmt.Errorf("--%s %s: %w", flag, path, err)}
+		}
+		r = z
+	}
+	s := bufio.NewScanner(io.LimitReader(r, maxTextFile))
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		each(s.Text())
+	}
+	if err := s.Err(); err != nil {
+		return usageError{fmt.Errorf("--%s %s: %w", flag, path, err)}
+	}
+	return nil
+}
+
+// readKconfig reads NAME=VALUE lines; comments ("# CONFIG_X is not set") are skipped.
+func readKconfig(path string) (map[string]string, error) {
+	values := map[string]string{}
+	err := readLines("kconfig", path, func(line string) {
+		if name, value, ok := strings.Cut(line, "="); ok && strings.HasPrefix(name, "CONFIG_") {
+			values[name] = strings.TrimSpace(value)
+		}
+	})
+	return values, err
+}
+
+// readKallsyms reads "ADDRESS TYPE NAME [module]" lines. The first address of a name stands.
+func readKallsyms(path string) (map[string]uint64, error) {
+	syms := map[string]uint64{}
+	err := readLines("kallsyms", path, func(line string) {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			return
+		}
+		addr, err := strconv.ParseUint(f[0], 16, 64)
+		if _, seen := syms[f[2]]; err == nil && !seen {
+			syms[f[2]] = addr
+		}
+	})
+	return syms, err
+}

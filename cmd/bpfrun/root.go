@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// app is one command line: its streams, global flags and exit code.
+type app struct {
+	stdout, stderr io.Writer
+	code           int
+
+	btf           []string
+	moduleBTF     []string
+	kernelVersion string
+	kconfig       string
+	kallsyms      string
+	types         []string
+	mapSizes      []string
+	globals       []string
+	attach        []string
+	noLoad        []string
+	jsonOut       bool
+	color         string
+	seed          uint64
+	clock         string
+	cpu, cpus     int
+	maxInsns      uint64
+	engine        string
+	strict        bool
+	quiet         bool
+	verbose       bool
+}
+
+const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.
+
+With an object and no command, every program of the object runs once with a default
+context made from the target's BTF, and a table says what happened.
+
+Exit codes: 0 good; 1 an expectation failed; 2 usage; 3 the object would not load on that
+kernel; 4 a program did what the kernel forbids; 5 met something that is not simulated;
+70 a bug in bpfrun.`
+
+func (a *app) rootCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "bpfrun OBJECT [--btf KERNEL]",
+		Short:         "Run, test and debug BPF objects on any kernel's types, without a kernel",
+		Long:          rootLong,
+		Example:       "  bpfrun prog.o --btf kernel.btf\n  bpfrun run prog.o -p handle_exec --trace\n  bpfrun relo prog.o --btf 'kernels/*.btf.xz'",
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return a.runObjects(args, runOptions{repeat: 1})
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usagef("%w (see bpfrun --help)", err)
+	})
+	f := cmd.PersistentFlags()
+	f.StringArrayVar(&a.btf, "btf", nil, "target BTF: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, host, or embedded; repeatable")
+	f.StringArrayVar(&a.moduleBTF, "module-btf", nil, "split BTF of a kernel module on the target; repeatable")
+	f.StringVar(&a.kernelVersion, "kernel-version", "", "kernel version the target behaves as (5.10, 6.1.176), instead of the one inferred")
+	f.StringVar(&a.kconfig, "kconfig", "", "kernel configuration FILE for CONFIG_ externs, plain or gzip")
+	f.StringVar(&a.kallsyms, "kallsyms", "", "kernel symbols FILE in the format of /proc/kallsyms")
+	f.StringArrayVar(&a.types, "type", nil, "SECTION=TYPE or PROGRAM=TYPE: program type where the section name says nothing")
+	f.StringArrayVar(&a.mapSizes, "map-size", nil, "NAME=N: max_entries of a map")
+	f.StringArrayVar(&a.globals, "global", nil, "NAME=VALUE: value of a global variable")
+	f.StringArrayVar(&a.attach, "attach", nil, "PROGRAM=FUNCTION: attach target of a program")
+	f.StringArrayVar(&a.noLoad, "no-load", nil, "PROGRAM: do not load this program; repeatable")
+	f.BoolVar(&a.jsonOut, "json", false, "one JSON document on standard output")
+	f.StringVar(&a.color, "color", "auto", "auto, always or never")
+	f.Uint64Var(&a.seed, "seed", 1, "seed of every simulated value")
+	f.StringVar(&a.clock, "clock", "1h", "time since boot when a run starts")
+	f.IntVar(&a.cpu, "cpu", 0, "CPU the programs run on")
+	f.IntVar(&a.cpus, "cpus", 2, "number of CPUs")
+	f.Uint64Var(&a.maxInsns, "max-insns", 100_000_000, "instruction limit of one run")
+	f.StringVar(&a.engine, "engine", "interp", "execution engine: interp")
+	f.BoolVar(&a.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
+	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), versionCommand(a))
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	return cmd
+}
+
+// fail reports the error that ended the command and returns its exit code.
+func (a *app) fail(err error) int {
+	code := exitCode(err)
+	if a.jsonOut {
+		doc := report.RunDocument{Schema: report.Schema, Exit: code, Error: report.NewError(err), Programs: []report.Program{}}
+		if werr := report.WriteJSON(a.stdout, doc); werr != nil {
+			fmt.Fprintf(a.stderr, "bpfrun: %v\n", werr)
+		}
+	}
+	// errors.Join puts every problem on its own line.
+	for _, line := range strings.Split(err.Error(), "\n") {
+		fmt.Fprintf(a.stderr, "bpfrun: %s\n", line)
+	}
+	return code
+}
+
+// pairs parses repeated NAME=VALUE flags.
+func pairs(flag string, values []string) (map[string]string, error) {
+	m := map[string]string{}
+	var errs []error
+	for _, v := range values {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			errs = append(errs, usagef("--%s %q: want NAME=VALUE", flag, v))
+			continue
+		}
+		m[name] = value
+	}
+	return m, errors.Join(errs...)
+}

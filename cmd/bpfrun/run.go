@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// runOptions are the flags of the run command.
+type runOptions struct {
+	progs  []string
+	repeat int
+	trace  bool
+	ctx    string
+	packet string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run OBJECT [-p PROGRAM]",
+		Short: "Run chosen programs of an object",
+		Long: `Run programs of an object in file order on one machine, which shares maps and
+global variables between them. Without -p all programs run.`,
+		Example: "  bpfrun run prog.o --btf kernel.btf -p handle_exec --trace",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.runObjects(args, o) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.progs, "prog", "p", nil, "program to run; repeatable")
+	f.IntVar(&o.repeat, "repeat", 1, "how often each program runs")
+	f.BoolVar(&o.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
+	f.StringVar(&o.ctx, "ctx", "", "context bytes as HEX or @FILE, for program types that take them")
+	f.StringVar(&o.packet, "packet", "", "packet bytes as HEX or @FILE, for programs that get a packet")
+	return cmd
+}
+
+// runObjects runs objects on every target and prints a table or a document for each pair.
+func (a *app) runObjects(paths []string, o runOptions) error {
+	if o.repeat < 1 {
+		return usagef("--repeat %d: want at least 1", o.repeat)
+	}
+	if a.engine != "interp" {
+		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
+	}
+	in, err := o.input(a.cpu)
+	if err != nil {
+		return err
+	}
+	color, err := useColor(a.color, a.stdout)
+	if err != nil {
+		return err
+	}
+	boot, err := time.ParseDuration(a.clock)
+	if err != nil || boot <= 0 {
+		return usagef("--clock %q: want a duration such as 1h or 90s", a.clock)
+	}
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	all := report.Documents{Schema: report.Schema}
+	for _, path := range paths {
+		obj, err := a.openObject(path)
+		if err != nil {
+			return err
+		}
+		for i, s := range sources {
+			a.progress(len(sources), i, s.name)
+			doc, err := a.runOn(ctx, obj, s, in, boot, o)
+			if err != nil {
+				return err
+			}
+			all.Results = append(all.Results, doc)
+			all.Exit = worse(all.Exit, doc.Exit)
+			if !a.jsonOut {
+				if len(all.Results) > 1 {
+					fmt.Fprintln(a.stdout)
+				}
+				if err := report.WriteTable(a.stdout, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	a.code = all.Exit
+	if !a.jsonOut {
+		return nil
+	}
+	if len(all.Results) == 1 {
+		return report.WriteJSON(a.stdout, all.Results[0])
+	}
+	return report.WriteJSON(a.stdout, all)
+}
+
+// progress says on a terminal which of many targets is being worked on.
+func (a *app) progress(n, i int, name string) {
+	if n > 3 && !a.quiet && isTerminal(a.stderr) {
+		fmt.Fprintf(a.stderr, "\r\x1b[K[%d/%d] %s", i+1, n, name)
+		if i == n-1 {
+			fmt.Fprint(a.stderr, "\r\x1b[K")
+		}
+	}
+}
+
+func (o runOptions) input(cpu int) (machine.Input, error) {
+	in := machine.Input{CPU: cpu}
+	var err error
+	if in.Context, err = bytesFlag("ctx", o.ctx); err != nil {
+		return in, err
+	}
+	in.Packet, err = bytesFlag("packet", o.packet)
+	return in, err
+}
+
+// runOn runs the object's programs on one target.
+func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, o runOptions) (*report.RunDocument, error) {
+	for _, name := range o.progs {
+		if _, ok := obj.Program(name); !ok {
+			return nil, usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+		}
+	}
+	linked, err := a.linkOn(obj, s)
+	if err != nil {
+		return nil, err
+	}
+	doc := report.NewRunDocument(linked, s.source)
+	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict})
+	if err != nil {
+		doc.Fail(err)
+		doc.Exit = exitLoad
+		return doc, nil
+	}
+	defer m.Close()
+	if o.trace {
+		w := a.stdout
+		if a.jsonOut {
+			w = a.stderr // standard output is one document
+		}
+		in.Trace = &machine.TextTracer{W: w}
+	}
+	names := o.progs
+	if len(names) == 0 {
+		names = m.Names()
+	}
+	for _, name := range names {
+		for range o.repeat {
+			res, err := m.Run(ctx, name, in)
+			if err != nil {
+				if errors.Is(err, context.Canceled) {
+					return nil, codeError{exitFault, fmt.Errorf("interrupted while %s ran", name)}
+				}
+				return nil, usageError{err}
+			}
+			doc.Add(m, res)
+		}
+	}
+	doc.Finish(m)
+	doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
+	return doc, nil
+}
+
+// exitOf is the exit code of a document: absent programs count when they were chosen, or when
+// there are no others.
+func exitOf(doc *report.RunDocument, chosen, strict bool) int {
+	code, ran := exitOK, 0
+	for i := range doc.Programs {
+		p := &doc.Programs[i]
+		switch p.Status {
+		case "refused":
+			code = worse(code, exitLoad)
+		case "fault":
+			code = worse(code, exitFault)
+		case "not-simulated":
+			code = worse(code, exitNotSimulated)
+		case "absent":
+			if chosen {
+				code = worse(code, exitLoad)
+			}
+			continue
+		case "disabled":
+			continue
+		}
+		if p.Relocations.PoisonedReached > 0 || strict && p.Relocations.PoisonedMay > 0 {
+			code = worse(code, exitLoad)
+		}
+		ran++
+	}
+	if ran == 0 && len(doc.Programs) > 0 {
+		code = worse(code, exitLoad)
+	}
+	if doc.Error != nil {
+		code = worse(code, exitLoad)
+	}
+	return code
+}
+
+func programNames(obj *loader.Object) string {
+	names := make([]string, len(obj.Programs))
+	for i, p := range obj.Programs {
+		names[i] = p.Name
+	}
+	return join(names)
+}

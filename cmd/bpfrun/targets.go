@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+)
+
+// hostBTF is where a running Linux kernel shows its types.
+const hostBTF = "/sys/kernel/btf/vmlinux"
+
+// btfSource is one kernel named by --btf. Its BTF is parsed when it is needed.
+type btfSource struct {
+	name   string // for people: the file name without extensions
+	source string // path, "host" or "embedded"
+}
+
+// btfSources expands --btf. Without it the running kernel is used when it has BTF, else the
+// embedded kernel; which one is said on standard error.
+func (a *app) btfSources() ([]btfSource, error) {
+	if len(a.btf) == 0 {
+		if _, err := os.Stat(hostBTF); err == nil {
+			a.note("no --btf given: using the running kernel's types")
+			return []btfSource{{"host", "host"}}, nil
+		}
+		a.note("no --btf given and this system has no kernel BTF: using the embedded %s", embedded.Name)
+		return []btfSource{{embedded.Name, "embedded"}}, nil
+	}
+	var out []btfSource
+	for _, arg := range a.btf {
+		sources, err := expandBTF(arg)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sources...)
+	}
+	return out, nil
+}
+
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, "bpfrun: "+format+"\n", args...)
+	}
+}
+
+func expandBTF(arg string) ([]btfSource, error) {
+	switch arg {
+	case "":
+		return nil, usagef("--btf is empty: want a file, directory, glob, host or embedded")
+	case "host":
+		return []btfSource{{"host", "host"}}, nil
+	case "embedded":
+		return []btfSource{{embedded.Name, "embedded"}}, nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return btfDirectory(arg)
+	case err == nil:
+		return []btfSource{fileSource(arg)}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, usageError{fmt.Errorf("--btf %s: %w", arg, err)}
+	}
+	matches, err := filepath.Glob(arg)
+	if err != nil {
+		return nil, usagef("--btf %q: %w", arg, err)
+	}
+	var out []btfSource
+	for _, m := range matches {
+		if info, err := os.Stat(m); err == nil && !info.IsDir() {
+			out = append(out, fileSource(m))
+		}
+	}
+	if len(out) == 0 {
+		return nil, usagef("--btf %s: no such file (a kernel's types are in %s; --btf embedded needs no file)", arg, hostBTF)
+	}
+	return out, nil
+}
+
+// btfDirectory lists the BTF files below a directory, in BTFHub's layout or flat.
+func btfDirectory(dir string) ([]btfSource, error) {
+	var out []btfSource
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.Type().IsRegular() && (strings.Contains(name, ".btf") || strings.HasPrefix(name, "vmlinux")) && !strings.HasSuffix(name, ".md") {
+			out = append(out, fileSource(path))
+		}
+		if d.IsDir() && name == "modules" {
+			return filepath.SkipDir // split BTF, which is no target by itself
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--btf %s: %w", dir, err)}
+	}
+	if len(out) == 0 {
+		return nil, usagef("--btf %s: no *.btf* or vmlinux* file in this directory", dir)
+	}
+	slices.SortFunc(out, func(x, y btfSource) int { return strings.Compare(x.source, y.source) })
+	return out, nil
+}
+
+func fileSource(path string) btfSource {
+	name := filepath.Base(path)
+	for _, ext := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return btfSource{name, path}
+}
+
+// load parses the source's BTF.
+func (s btfSource) load() (*btf.Spec, error) {
+	switch s.source {
+	case "embedded":
+		return embedded.Spec()
+	case "host":
+		spec, err := btf.Load(hostBTF, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usagef("--btf host: this system has no %s (try --btf embedded)", hostBTF)
+		}
+		return spec, err
+	}
+	return btf.Load(s.source, nil)
+}

@@ -1,0 +1,275 @@
+package helpers
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// maxFormatArgs is the largest number of arguments a format takes
+// (MAX_BPRINTF_VARARGS, include/linux/bpf.h).
+const maxFormatArgs = 12
+
+// maxFormatString is the space the kernel has for one string argument
+// (MAX_BPRINTF_BIN_ARGS, the whole per-CPU buffer).
+const maxFormatString = 512
+
+// formatSource is where a format's pointer arguments are read from.
+type formatSource interface {
+	kernelString(addr uint64, max int) (string, bool)
+	userString(addr uint64, max int) (string, bool)
+	kernelBytes(addr uint64, p []byte) bool
+	symbol(addr uint64, offset bool) string
+	hashPointer(addr uint64) uint64
+	pointerBytes() int
+}
+
+// directive is one conversion of a format string.
+type directive struct {
+	left, zero, plus, space bool
+	width                   int
+	size                    int    // bytes of an integer argument
+	verb                    string // d, u, x, X, c, s, p, px, pK, ps, pS, pB, pks, pus, pi4, pI4, pi6, pI6
+}
+
+// formatBPF renders format with args by the rules of bpf_bprintf_prepare
+// (kernel/bpf/helpers.c): printable ASCII only, flags "0+- ", a width, and the
+// conversions d i u x X c s p. It returns EINVAL for everything else, and for
+// more conversions than arguments; unused arguments are accepted.
+func formatBPF(src formatSource, format string, args []uint64) (string, uapi.Errno) {
+	var out strings.Builder
+	next := 0
+	for i := 0; i < len(format); i++ {
+		c := format[i]
+		if !isPrint(c) && !isSpace(c) {
+			return "", uapi.EINVAL
+		}
+		if c != '%' {
+			out.WriteByte(c)
+			continue
+		}
+		if i+1 < len(format) && format[i+1] == '%' {
+			out.WriteByte('%')
+			i++
+			continue
+		}
+		if next >= len(args) {
+			return "", uapi.EINVAL
+		}
+		d, n := parseDirective(format[i+1:])
+		if n == 0 {
+			return "", uapi.EINVAL
+		}
+		out.WriteString(d.render(src, args[next]))
+		next++
+		i += n
+	}
+	return out.String(), 0
+}
+
+// parseDirective parses what follows a percent sign and returns the number of
+// bytes it takes, 0 when the kernel would refuse it.
+func parseDirective(s string) (directive, int) {
+	var d directive
+	at := func(i int) byte {
+		if i < len(s) {
+			return s[i]
+		}
+		return 0
+	}
+	i := 0
+	for ; ; i++ {
+		switch at(i) {
+		case '0':
+			d.zero = true
+			continue
+		case '+':
+			d.plus = true
+			continue
+		case '-':
+			d.left = true
+			continue
+		case ' ':
+			d.space = true
+			continue
+		}
+		break
+	}
+	if c := at(i); c >= '1' && c <= '9' {
+		for ; at(i) >= '0' && at(i) <= '9'; i++ {
+			// The kernel keeps the width in 24 bits; anything near that is cut to the buffer.
+			if d.width < 1<<16 {
+				d.width = d.width*10 + int(at(i)-'0')
+			}
+		}
+	}
+	ends := func(c byte) bool { return c == 0 || isSpace(c) || isPunct(c) }
+	switch at(i) {
+	case 'p':
+		next := at(i + 1)
+		switch {
+		case (next == 'k' || next == 'u') && at(i+2) == 's':
+			if !ends(at(i + 3)) {
+				return d, 0
+			}
+			d.verb = s[i : i+3]
+			return d, i + 3
+		case next == 'K' || next == 'x' || next == 's' || next == 'S' || next == 'B':
+			d.verb = s[i : i+2]
+			return d, i + 2
+		case ends(next):
+			d.verb = "p"
+			return d, i + 1
+		case (next == 'i' || next == 'I') && (at(i+2) == '4' || at(i+2) == '6'):
+			d.verb = s[i : i+3]
+			return d, i + 3
+		}
+		return d, 0
+	case 's':
+		if !ends(at(i + 1)) {
+			return d, 0
+		}
+		d.verb = "s"
+		return d, i + 1
+	case 'c':
+		d.verb = "c"
+		return d, i + 1
+	}
+	d.size = 4
+	for n := 0; n < 2 && at(i) == 'l'; n++ {
+		d.size = 8
+		i++
+	}
+	switch at(i) {
+	case 'd', 'i':
+		d.verb = "d"
+	case 'u', 'x', 'X':
+		d.verb = string(at(i))
+	default:
+		return d, 0
+	}
+	return d, i + 1
+}
+
+func (d directive) render(src formatSource, arg uint64) string {
+	switch d.verb {
+	case "s":
+		// The kernel tells user from kernel addresses itself and prints nothing for a bad one.
+		s, ok := src.kernelString(arg, maxFormatString)
+		if !ok {
+			s, _ = src.userString(arg, maxFormatString)
+		}
+		return d.pad(s)
+	case "pks":
+		s, _ := src.kernelString(arg, maxFormatString)
+		return d.pad(s)
+	case "pus":
+		s, _ := src.userString(arg, maxFormatString)
+		return d.pad(s)
+	case "c":
+		return d.pad(string([]byte{byte(arg)}))
+	case "p", "pK":
+		return d.pad(fmt.Sprintf("%0*x", 2*src.pointerBytes(), src.hashPointer(arg)))
+	case "px":
+		return d.pad(fmt.Sprintf("%0*x", 2*src.pointerBytes(), arg))
+	case "ps":
+		return d.pad(src.symbol(arg, false))
+	case "pS", "pB":
+		return d.pad(src.symbol(arg, true))
+	case "pi4", "pI4", "pi6", "pI6":
+		return d.pad(formatAddress(src, d.verb, arg))
+	}
+	return d.integer(arg)
+}
+
+// formatAddress renders the IP address at addr. %pi4 and %pi6 are the raw forms with
+// leading zeros (printk-formats: "%pi4" 001.002.003.004, "%pi6" without colons).
+func formatAddress(src formatSource, verb string, addr uint64) string {
+	b := make([]byte, 4)
+	if verb[2] == '6' {
+		b = make([]byte, 16)
+	}
+	if !src.kernelBytes(addr, b) {
+		clear(b)
+	}
+	switch verb {
+	case "pI4":
+		return fmt.Sprintf("%d.%d.%d.%d", b[0], b[1], b[2], b[3])
+	case "pi4":
+		return fmt.Sprintf("%03d.%03d.%03d.%03d", b[0], b[1], b[2], b[3])
+	case "pi6":
+		return fmt.Sprintf("%x", b)
+	}
+	return netip.AddrFrom16([16]byte(b)).StringExpanded()
+}
+
+func (d directive) integer(arg uint64) string {
+	neg := false
+	if d.size == 4 {
+		arg = uint64(uint32(arg))
+		if d.verb == "d" && int32(arg) < 0 {
+			neg, arg = true, uint64(-int64(int32(arg)))
+		}
+	} else if d.verb == "d" && int64(arg) < 0 {
+		neg, arg = true, -arg
+	}
+	digits := ""
+	switch d.verb {
+	case "x":
+		digits = fmt.Sprintf("%x", arg)
+	case "X":
+		digits = fmt.Sprintf("%X", arg)
+	default:
+		digits = fmt.Sprintf("%d", arg)
+	}
+	sign := ""
+	if d.verb == "d" {
+		switch {
+		case neg:
+			sign = "-"
+		case d.plus:
+			sign = "+"
+		case d.space:
+			sign = " "
+		}
+	}
+	if d.zero && !d.left {
+		if n := d.width - len(sign) - len(digits); n > 0 {
+			digits = strings.Repeat("0", n) + digits
+		}
+	}
+	return d.pad(sign + digits)
+}
+
+func (d directive) pad(s string) string {
+	n := d.width - len(s)
+	if n <= 0 {
+		return s
+	}
+	if d.left {
+		return s + strings.Repeat(" ", n)
+	}
+	return strings.Repeat(" ", n) + s
+}
+
+func isPrint(c byte) bool { return c >= 0x20 && c < 0x7f }
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+func isPunct(c byte) bool {
+	return isPrint(c) && c != ' ' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')
+}
+
+// formatArgs decodes the u64 argument array of bpf_snprintf, bpf_trace_vprintk and
+// bpf_seq_printf, whose size must be a multiple of eight and hold at most 12 values.
+func formatArgs(order binary.ByteOrder, data []byte) ([]uint64, uapi.Errno) {
+	if len(data)%8 != 0 || len(data) > 8*maxFormatArgs {
+		return nil, uapi.EINVAL
+	}
+	args := make([]uint64, len(data)/8)
+	for i := range args {
+		args[i] = order.Uint64(data[8*i:])
+	}
+	return args, 0
+}

@@ -1,0 +1,195 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var perfHelpers = []Helper{
+	{ID: uapi.FuncPerfEventOutput, Topic: "events", Args: []Arg{ArgCtx, ArgMap, ArgAny, ArgMem, ArgSize}, Fn: perfEventOutput},
+	{ID: uapi.FuncPerfEventRead, Topic: "events", Args: []Arg{ArgMap, ArgAny}, Fn: perfEventRead, Note: "counters come from the seed"},
+	{ID: uapi.FuncPerfEventReadValue, Topic: "events", Args: []Arg{ArgMap, ArgAny, ArgOut, ArgSize}, Fn: perfEventReadValue, Note: "counters come from the seed"},
+	{ID: uapi.FuncPerfProgReadValue, Topic: "events", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: perfProgReadValue, Note: "counters come from the seed"},
+	{ID: uapi.FuncGetStackid, Topic: "stacks", Args: []Arg{ArgCtx, ArgMap, ArgAny}, Fn: getStackID, Note: "one synthetic stack for kernel and one for user mode"},
+	{ID: uapi.FuncGetStack, Topic: "stacks", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: getStack, Note: "one synthetic stack for kernel and one for user mode"},
+	{ID: uapi.FuncGetTaskStack, Topic: "stacks", Args: []Arg{ArgObject, ArgOut, ArgSize, ArgAny}, Fn: getTaskStack, Note: "one synthetic stack for kernel and one for user mode"},
+}
+
+// Flags of the perf event and stack helpers (include/uapi/linux/bpf.h).
+const (
+	indexMask     = 0xffffffff
+	currentCPU    = 0xffffffff
+	ctxLenMask    = 0xfffff << 32
+	skipFieldMask = 0xff
+	userStack     = 1 << 8
+	fastStackCmp  = 1 << 9
+	reuseStackID  = 1 << 10
+	userBuildID   = 1 << 11
+)
+
+// perfEventOutput sends one sample to the ring of a CPU (bpf_perf_event_output and
+// __bpf_perf_event_output): only the current CPU's ring can be written. Packet programs may
+// append bytes of the packet by the upper half of the flags.
+func perfEventOutput(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.mapAt(a[1])
+	if f != nil {
+		return 0, f
+	}
+	arr, ok := m.(maps.PerfArray)
+	if !ok {
+		return 0, wrongMap(m)
+	}
+	flags := a[2]
+	appended := flags & ctxLenMask >> 32
+	packet := e.Run.Packet != nil
+	if flags&^uint64(indexMask|ctxLenMask) != 0 || appended != 0 && !packet {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	data, f := e.read(a[3], a[4])
+	if f != nil {
+		return 0, f
+	}
+	if appended > 0 {
+		pkt := e.Run.Packet()
+		if appended > uint64(len(pkt)) {
+			return errnoRet(uapi.EFAULT), nil
+		}
+		data = append(append([]byte(nil), data...), pkt[:appended]...)
+	}
+	return errnoRet(arr.Output(t.CPU, flags&indexMask, data)), nil
+}
+
+// counter is the value of the simulated hardware counter behind a perf event array slot.
+func (e *Env) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
+	if flags&^uint64(indexMask) != 0 {
+		return 0, uapi.EINVAL
+	}
+	i := flags & indexMask
+	if i == currentCPU {
+		i = uint64(cpu)
+	}
+	if i >= uint64(m.Spec().MaxEntries) {
+		return 0, uapi.E2BIG
+	}
+	return e.Kernel.Counter(m.Spec().Name, int(i)), 0
+}
+
+func perfEventRead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.mapAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	v, errno := e.counter(m, a[1], t.CPU)
+	if errno != 0 {
+		return errnoRet(errno), nil
+	}
+	return v, nil
+}
+
+// sizeofPerfValue is sizeof(struct bpf_perf_event_value): counter, enabled, running.
+const sizeofPerfValue = 24
+
+func (e *Env) perfValue(v uint64) []byte {
+	b := make([]byte, sizeofPerfValue)
+	now := e.Kernel.Clock().Mono()
+	e.order().PutUint64(b, v)
+	e.order().PutUint64(b[8:], now)
+	e.order().PutUint64(b[16:], now)
+	return b
+}
+
+func perfEventReadValue(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.mapAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	size := a[3] & 0xffffffff
+	errno := uapi.EINVAL
+	var v uint64
+	if size == sizeofPerfValue {
+		v, errno = e.counter(m, a[1], t.CPU)
+	}
+	return e.writePerfValue(a[2], size, v, errno)
+}
+
+func perfProgReadValue(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	size := a[2] & 0xffffffff
+	if size != sizeofPerfValue {
+		return e.writePerfValue(a[1], size, 0, uapi.EINVAL)
+	}
+	return e.writePerfValue(a[1], size, e.Kernel.Counter("perf_event", 0), 0)
+}
+
+// writePerfValue writes the value, or zeroes the destination on an error as the kernel does.
+func (e *Env) writePerfValue(addr, size, v uint64, errno uapi.Errno) (uint64, *vm.Action) {
+	if errno == 0 {
+		return 0, e.write(addr, e.perfValue(v))
+	}
+	buf, f := e.buffer(size)
+	if f != nil {
+		return 0, f
+	}
+	clear(buf)
+	return errnoRet(errno), e.write(addr, buf)
+}
+
+func getStackID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.mapAt(a[1])
+	if f != nil {
+		return 0, f
+	}
+	st, ok := m.(maps.StackTrace)
+	if !ok {
+		return 0, wrongMap(m)
+	}
+	flags := a[2]
+	if flags&^uint64(skipFieldMask|userStack|fastStackCmp|reuseStackID) != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	ips := skip(e.Kernel.Stack(flags&userStack != 0), flags&skipFieldMask)
+	if len(ips) == 0 {
+		return errnoRet(uapi.EFAULT), nil
+	}
+	return uint64(st.StackID(ips, flags)), nil
+}
+
+func skip(ips []uint64, n uint64) []uint64 { return ips[min(n, uint64(len(ips))):] }
+
+func getStack(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	return envOf(t).stackInto(a[1], a[2]&0xffffffff, a[3])
+}
+
+func getTaskStack(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	return envOf(t).stackInto(a[1], a[2]&0xffffffff, a[3])
+}
+
+// stackInto is __bpf_get_stack: it writes the instruction pointers and zeroes the rest of
+// the buffer, and returns the number of bytes written.
+func (e *Env) stackInto(addr, size, flags uint64) (uint64, *vm.Action) {
+	buf, f := e.buffer(size)
+	if f != nil {
+		return 0, f
+	}
+	clear(buf)
+	if flags&^uint64(skipFieldMask|userStack|userBuildID) != 0 || size%8 != 0 || flags&userBuildID != 0 && flags&userStack == 0 {
+		return errnoRet(uapi.EINVAL), e.write(addr, buf)
+	}
+	if flags&userBuildID != 0 {
+		return 0, notSimulated("bpf_get_stack with BPF_F_USER_BUILD_ID")
+	}
+	n := 0
+	for _, ip := range skip(e.Kernel.Stack(flags&userStack != 0), flags&skipFieldMask) {
+		if n+8 > len(buf) {
+			break
+		}
+		e.order().PutUint64(buf[n:], ip)
+		n += 8
+	}
+	return uint64(n), e.write(addr, buf)
+}

@@ -1,0 +1,175 @@
+package helpers
+
+import (
+	"bytes"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var probeHelpers = []Helper{
+	{ID: uapi.FuncProbeRead, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeRead},
+	{ID: uapi.FuncProbeReadStr, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadStr},
+	{ID: uapi.FuncProbeReadKernel, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadKernel},
+	{ID: uapi.FuncProbeReadKernelStr, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadKernelStr},
+	{ID: uapi.FuncProbeReadUser, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadUser},
+	{ID: uapi.FuncProbeReadUserStr, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadUserStr},
+	{ID: uapi.FuncProbeWriteUser, Topic: "memory", Args: []Arg{ArgPtr, ArgMem, ArgSize}, Fn: probeWriteUser},
+	{ID: uapi.FuncCopyFromUser, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadUser},
+	{ID: uapi.FuncCopyFromUserTask, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr, ArgObject, ArgAny}, Fn: copyFromUserTask,
+		Note: "every task shares the simulated user memory"},
+}
+
+// A space reads guest memory without faulting: it returns 0 or the errno of the kernel's
+// nofault copy. It fails with a fault where the kernel would read past an object's end.
+type space func(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action)
+
+// kernelSpace is copy_from_kernel_nofault.
+func kernelSpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
+	if !e.kernelAllowed(addr) {
+		return uapi.ERANGE, nil
+	}
+	return e.nofault(e.Mem.Read(addr, p))
+}
+
+// userSpace is copy_from_user_nofault.
+func userSpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
+	if f := e.Mem.ReadUser(addr, p); f != nil {
+		return uapi.EFAULT, nil
+	}
+	return 0, nil
+}
+
+// anySpace is bpf_probe_read_compat: addresses of user space are read as such where the
+// architecture keeps both apart.
+func anySpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
+	if e.Mem.IsUser(addr) {
+		return userSpace(e, addr, p)
+	}
+	return kernelSpace(e, addr, p)
+}
+
+// nofault turns the fault of a kernel read into the helper's answer. Only a read that
+// starts inside an object and runs off its end, or hits freed memory, is the program's fault:
+// the kernel would hand out bytes of something else.
+func (e *Env) nofault(f *mem.Fault) (uapi.Errno, *vm.Action) {
+	switch {
+	case f == nil:
+		return 0, nil
+	case f.Kind == mem.OutOfBounds && f.Region != nil && f.Region.Contains(f.Addr):
+		return 0, memFault(f)
+	case f.Kind == mem.UseAfterFree, f.Kind == mem.NeverSet:
+		return 0, memFault(f)
+	}
+	return uapi.EFAULT, nil
+}
+
+// kernelAllowed is copy_from_kernel_nofault_allowed, which only x86 refuses addresses by
+// (arch/x86/mm/maccess.c): user space with its guard page, and non-canonical ones.
+func (e *Env) kernelAllowed(addr uint64) bool {
+	if e.Arch != "x86" {
+		return true
+	}
+	return !e.Mem.IsUser(addr) && int64(addr<<16)>>16 == int64(addr) && addr >= 4096
+}
+
+func probe(s space) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		size := a[1] & 0xffffffff
+		buf, f := e.buffer(size)
+		if f != nil {
+			return 0, f
+		}
+		var errno uapi.Errno
+		if size > 0 {
+			if errno, f = s(e, a[2], buf); f != nil {
+				return 0, f
+			}
+		}
+		if errno != 0 {
+			clear(buf)
+		}
+		return errnoRet(errno), e.write(a[0], buf)
+	}
+}
+
+func probeStr(s space) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		size := a[1] & 0xffffffff
+		if size == 0 {
+			return 0, nil
+		}
+		buf, f := e.buffer(size)
+		if f != nil {
+			return 0, f
+		}
+		n, errno, f := readString(e, s, a[2], buf)
+		if f != nil {
+			return 0, f
+		}
+		if errno != 0 {
+			clear(buf)
+			return errnoRet(errno), e.write(a[0], buf)
+		}
+		// Bytes after the NUL are left as they were.
+		return uint64(n), e.write(a[0], buf[:n])
+	}
+}
+
+// readString copies a string with its NUL into buf, cut to len(buf), and returns the
+// number of bytes including the NUL.
+func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.Action) {
+	for i := 0; i < len(buf); {
+		// Plain memory is read in pieces; a view (a kernel object) byte by byte, so that
+		// nothing behind the NUL counts as read.
+		n := 1
+		if r := e.Mem.Find(addr + uint64(i)); r != nil && r.View == nil && r.Count == 0 {
+			n = int(min(r.Base+r.Size-addr-uint64(i), uint64(len(buf)-i)))
+		}
+		errno, f := s(e, addr+uint64(i), buf[i:i+n])
+		if errno != 0 || f != nil {
+			return 0, errno, f
+		}
+		if end := bytes.IndexByte(buf[i:i+n], 0); end >= 0 {
+			return i + end + 1, 0, nil
+		}
+		i += n
+	}
+	buf[len(buf)-1] = 0
+	return len(buf), 0, nil
+}
+
+var (
+	probeRead          = probe(anySpace)
+	probeReadStr       = probeStr(anySpace)
+	probeReadKernel    = probe(kernelSpace)
+	probeReadKernelStr = probeStr(kernelSpace)
+	probeReadUser      = probe(userSpace)
+	probeReadUserStr   = probeStr(userSpace)
+)
+
+func probeWriteUser(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	data, f := e.read(a[1], a[2]&0xffffffff)
+	if f != nil {
+		return 0, f
+	}
+	// nmi_uaccess_okay and access_ok failures are -EPERM, a missing page -EFAULT.
+	if !e.Mem.IsUser(a[0]) {
+		return errnoRet(uapi.EPERM), nil
+	}
+	if f := e.Mem.WriteUser(a[0], data); f != nil {
+		return errnoRet(uapi.EFAULT), nil
+	}
+	return 0, nil
+}
+
+func copyFromUserTask(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	if a[4] != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return probeReadUser(t, a)
+}

@@ -1,0 +1,95 @@
+package bpfrun_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/bpfrun/bpfrun/"
+
+// layers lists, for every package, the packages of this module that it may import. Dependencies
+// point one way: a package may only name packages listed before it.
+var layers = []struct {
+	pkg     string
+	imports []string
+}{
+	{"uapi", nil},
+	{"decode", nil},
+	{"btf", nil},
+	{"mem", nil},
+	{"btf/embedded", []string{"btf"}},
+	{"corerelo", []string{"btf", "decode"}},
+	{"loader", []string{"uapi", "decode", "btf", "corerelo"}},
+	{"vm", []string{"decode", "mem"}},
+	{"jit", []string{"decode", "mem", "vm"}},
+	{"maps", []string{"uapi", "btf", "mem"}},
+	{"kernel", []string{"uapi", "btf", "mem"}},
+	{"helpers", []string{"uapi", "decode", "btf", "mem", "vm", "maps", "kernel"}},
+	{"machine", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
+	{"scenario", []string{"uapi", "btf", "loader", "mem", "maps", "kernel", "helpers", "machine"}},
+	{"debug", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"debug/repl", []string{"btf", "loader", "machine", "scenario", "debug"}},
+	{"report", []string{"uapi", "decode", "btf", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"conformance", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+}
+
+// mainPackages may import every package above.
+var mainPackages = []string{"cmd/", "scripts/", "examples/", "testdata/"}
+
+func TestDependenciesPointOneWay(t *testing.T) {
+	allowed := map[string][]string{}
+	var seen []string
+	for _, l := range layers {
+		for _, i := range l.imports {
+			require.Contains(t, seen, i, "%s lists %s, which stands below it", l.pkg, i)
+		}
+		seen = append(seen, l.pkg)
+		allowed[l.pkg] = l.imports
+	}
+	found := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "corpus" || d.Name() == "toolchain") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		pkg := path.Dir(filepath.ToSlash(file))
+		if slices.ContainsFunc(mainPackages, func(p string) bool { return strings.HasPrefix(pkg+"/", p) }) {
+			return nil
+		}
+		// A package below another one that has no row of its own follows its parent's.
+		row := pkg
+		for allowed[row] == nil && !slices.Contains(seen, row) && row != "." {
+			row = path.Dir(row)
+		}
+		found[row] = true
+		require.Contains(t, seen, row, "package %s has no place in the layers", pkg)
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, spec := range f.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			require.NoError(t, err)
+			own, ok := strings.CutPrefix(imp, module)
+			if !ok || own == row || strings.HasPrefix(own, row+"/") || strings.HasPrefix(pkg, own+"/") && own == row {
+				continue
+			}
+			require.Contains(t, allowed[row], own, "%s must not import %s", file, own)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.True(t, found["decode"] && found["btf"] && found["machine"], "packages found: %v", found)
+}

@@ -1,0 +1,297 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// program is a linked program with the code and the references it was bound to.
+type program struct {
+	lp     *loader.LinkedProgram
+	status Status
+	err    error
+	img    *vm.Image // nil when the program cannot be run
+	maps   []*boundMap
+	// reach marks the slots that constant propagation cannot rule out.
+	reach []bool
+	// calls counts calls by index into callNames, for every function the program is bound to.
+	calls     []int
+	callNames []string
+	callIndex map[string]int
+	// typed says that the program obtains BTF-typed kernel pointers.
+	typed bool
+	// tables holds the memory of the program's jump tables.
+	tables map[*loader.Map]*mem.Region
+}
+
+// NotSimulatedError lists what a program needs and this simulation does not have.
+type NotSimulatedError struct {
+	Program string
+	What    []string
+}
+
+// Error names everything that is missing.
+func (e *NotSimulatedError) Error() string {
+	return fmt.Sprintf("not simulated: %s", strings.Join(e.What, ", "))
+}
+
+// bind gives a program its code. What cannot be bound is kept as the program's status and error.
+func (m *Machine) bind(lp *loader.LinkedProgram) *program {
+	p := &program{lp: lp, callIndex: map[string]int{}}
+	switch lp.Status {
+	case loader.StatusAbsent:
+		p.status, p.err = StatusAbsent, lp.Err
+		return p
+	case loader.StatusRefused:
+		p.status, p.err = StatusRefused, lp.Err
+		return p
+	case loader.StatusDisabled:
+		p.status = StatusDisabled
+		return p
+	case loader.StatusUnknownHook:
+		p.status, p.err = StatusUnknownHook, lp.Err
+	default:
+		p.status = StatusOK
+	}
+	p.reach = lp.Reachable()
+	p.maps = m.mapsOf(lp)
+	if missing := m.missing(p); len(missing) > 0 {
+		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}
+		return p
+	}
+	p.typed = m.obtainsTypedPointers(p)
+	if err := m.placeJumpTables(p); err != nil {
+		p.status, p.err = StatusRefused, err
+		return p
+	}
+	img, err := vm.Lower(vm.LowerConfig{
+		Name: lp.Name, Insns: lp.Insns, Fuse: true, Text: m.text, Owner: p,
+		Imm64:             func(pc int) (uint64, error) { return m.imm64(p, pc) },
+		Call:              func(pc int, in decode.Insn) (*vm.Func, error) { return m.function(p, pc, in) },
+		ExceptionCallback: lp.ExceptionCallback,
+	})
+	if err != nil {
+		p.status, p.err = StatusRefused, err
+		return p
+	}
+	p.img = img
+	m.fillJumpTables(p)
+	return p
+}
+
+// placeJumpTables gives the program's instruction arrays their memory: eight bytes a slot, the
+// address of an instruction, read-only (kernel/bpf/bpf_insn_array.c).
+func (m *Machine) placeJumpTables(p *program) error {
+	p.tables = map[*loader.Map]*mem.Region{}
+	for _, def := range p.lp.JumpTables {
+		r, err := m.mem.Alloc(8*uint64(len(def.Slots)), mem.Region{Kind: mem.MapValue, Name: def.Name})
+		if err != nil {
+			return &MapError{Map: def.Name, Err: err}
+		}
+		p.tables[def] = r
+	}
+	return nil
+}
+
+// fillJumpTables stores the instructions' addresses once the code has its place.
+func (m *Machine) fillJumpTables(p *program) {
+	for def, r := range p.tables {
+		b := m.mem.Bytes(r)
+		for i, slot := range def.Slots {
+			m.mem.ByteOrder().PutUint64(b[8*i:], p.img.FuncAddr(int(slot)))
+		}
+		m.mem.SetReadOnly(r, true)
+	}
+}
+
+// mapsOf lists the maps a program refers to, in the object's order.
+func (m *Machine) mapsOf(lp *loader.LinkedProgram) []*boundMap {
+	used := map[*loader.Map]bool{}
+	for _, ref := range lp.Refs {
+		if ref.Map != nil {
+			used[ref.Map] = true
+		}
+	}
+	var out []*boundMap
+	for i := range m.maps {
+		if used[m.maps[i].def] {
+			out = append(out, &m.maps[i])
+		}
+	}
+	return out
+}
+
+// missing names everything the program can reach that is not simulated. It is what lets a
+// program be refused before it runs instead of in the middle.
+func (m *Machine) missing(p *program) []string {
+	var out []string
+	seen := map[string]bool{}
+	add := func(what string) {
+		if !seen[what] {
+			seen[what] = true
+			out = append(out, what)
+		}
+	}
+	if !m.kernel.Simulates(p.lp.Type) {
+		add("program type " + p.lp.Type.String())
+	}
+	for pc, in := range p.lp.Insns {
+		if !p.reach[pc] {
+			continue
+		}
+		switch in.Op() {
+		case decode.OpCallHelper:
+			if _, _, poison := corerelo.ParsePoison(in); poison {
+				continue
+			}
+			if _, ok := helpers.Lookup(uapi.FuncID(in.Imm)); !ok {
+				add("helper " + uapi.FuncID(in.Imm).String())
+			}
+		case decode.OpCallKfunc:
+			ref := p.lp.Refs[pc]
+			if _, ok := helpers.LookupKfunc(ref.Name); !ok {
+				add("kfunc " + ref.Name)
+			}
+		default:
+			if ref, ok := p.lp.Refs[pc]; ok && ref.Map != nil {
+				if b := m.byDef[ref.Map]; b != nil && b.err != nil {
+					add(fmt.Sprintf("map type %v (map %s)", ref.Map.Type, ref.Map.Name))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// typedSources are the helpers that return pointers the verifier knows by BTF, through which
+// kprobe, tracepoint and perf_event programs may load kernel memory directly.
+var typedSources = map[uapi.FuncID]bool{
+	uapi.FuncGetCurrentTaskBtf: true, uapi.FuncPerCpuPtr: true, uapi.FuncThisCpuPtr: true, uapi.FuncTaskPtRegs: true,
+	uapi.FuncSockFromFile: true, uapi.FuncSkcToTcp6Sock: true, uapi.FuncSkcToTcpSock: true, uapi.FuncKptrXchg: true,
+}
+
+func (m *Machine) obtainsTypedPointers(p *program) bool {
+	for pc, in := range p.lp.Insns {
+		if op := in.Op(); op == decode.OpCallHelper && typedSources[uapi.FuncID(in.Imm)] || op == decode.OpCallKfunc {
+			return true
+		}
+		if ref, ok := p.lp.Refs[pc]; ok && ref.Kind == loader.RefKsymBTF {
+			return true
+		}
+	}
+	return false
+}
+
+var errUnbound = errors.New("reference is not bound")
+
+// imm64 is the value of a symbolic LD_IMM64.
+func (m *Machine) imm64(p *program, pc int) (uint64, error) {
+	ref, ok := p.lp.Refs[pc]
+	if !ok {
+		return 0, errUnbound
+	}
+	switch ref.Kind {
+	case loader.RefMap, loader.RefMapValue:
+		b := m.byDef[ref.Map]
+		if b == nil || b.m == nil {
+			return 0, fmt.Errorf("map %s: %w", ref.Map.Name, errUnbound)
+		}
+		if ref.Kind == loader.RefMap {
+			return b.m.Addr(), nil
+		}
+		direct, ok := b.m.(maps.ValueBase)
+		if !ok {
+			return 0, fmt.Errorf("map %s of type %v has no direct values", ref.Map.Name, ref.Map.Type)
+		}
+		addr, errno := direct.DirectValue(uint32(ref.Off))
+		if errno != 0 {
+			return 0, fmt.Errorf("map %s offset %d: %w", ref.Map.Name, ref.Off, errno)
+		}
+		return addr, nil
+	case loader.RefInsnArray:
+		if r := p.tables[ref.Map]; r != nil {
+			return r.Base + uint64(ref.Off), nil
+		}
+	case loader.RefKsym:
+		if !ref.Resolved {
+			return 0, nil // weak
+		}
+		if ref.Addr != 0 {
+			return ref.Addr, nil
+		}
+		return m.kernel.SymbolAddr(ref.Name), nil
+	case loader.RefKsymBTF:
+		if !ref.Resolved {
+			return 0, nil
+		}
+		addr, ok := m.kernel.KsymAddr(ref.Name)
+		if !ok {
+			return 0, fmt.Errorf("kernel variable %s has no address", ref.Name)
+		}
+		return addr, nil
+	}
+	return 0, fmt.Errorf("%s: %w", ref.Name, errUnbound)
+}
+
+// function binds a call. Every call is counted and advances the clock.
+func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error) {
+	var f vm.Func
+	if in.Op() == decode.OpCallKfunc {
+		ref := p.lp.Refs[pc]
+		k, ok := helpers.LookupKfunc(ref.Name)
+		if !ok {
+			return nil, fmt.Errorf("kfunc %s is not simulated", ref.Name)
+		}
+		f = vm.Func{Name: ref.Name, ID: in.Imm, Fn: k.Fn, Kfunc: true}
+	} else {
+		h, ok := helpers.Lookup(uapi.FuncID(in.Imm))
+		if !ok {
+			return nil, fmt.Errorf("helper %v is not simulated", uapi.FuncID(in.Imm))
+		}
+		f = vm.Func{Name: h.Name(), ID: in.Imm, Fn: h.Fn}
+	}
+	i, ok := p.callIndex[f.Name]
+	if !ok {
+		i = len(p.callNames)
+		p.callIndex[f.Name] = i
+		p.callNames = append(p.callNames, f.Name)
+		p.calls = append(p.calls, 0)
+	}
+	fn, clock := f.Fn, m.kernel.Clock()
+	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		p.calls[i]++
+		clock.Tick()
+		return fn(t, args)
+	}
+	return &f, nil
+}
+
+// relocated reports whether the access at slot pc belongs to a CO-RE relocation.
+func (p *program) relocated(img *vm.Image, pc int) bool {
+	return img == p.img && p.lp.RelocatedAccess(pc)
+}
+
+// coverage counts reachable and executed instructions.
+func (p *program) coverage(seen *vm.Patches) Coverage {
+	var c Coverage
+	for pc := range p.lp.Insns {
+		if !p.reach[pc] || p.lp.Insns[pc].Code == 0 {
+			continue
+		}
+		c.Reachable++
+		if seen.Covered(p.img, pc) {
+			c.Executed++
+		}
+	}
+	return c
+}

@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"errors"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// newContext makes the context of a run from what the program says about its hook.
+func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
+	lp := p.lp
+	return m.kernel.NewContext(kernel.ContextSpec{
+		ProgType: lp.Type, Attach: lp.Attach, AttachTo: lp.AttachTo, Section: lp.Section,
+		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
+	})
+}
+
+// contextType names the struct a program declares its first parameter to point to, "" when that is no struct. A
+// flavor suffix is no part of the name.
+func contextType(spec *btf.Spec, fn btf.ID) string {
+	if spec == nil || fn == 0 {
+		return ""
+	}
+	t, err := spec.Type(fn)
+	if err != nil || t.Kind != btf.KindFunc {
+		return ""
+	}
+	proto := spec.SkipMods(t.Ref)
+	if proto == nil || proto.Kind != btf.KindFuncProto || len(proto.Params) == 0 {
+		return ""
+	}
+	ptr := spec.SkipMods(proto.Params[0].Type)
+	if ptr == nil || ptr.Kind != btf.KindPtr {
+		return ""
+	}
+	s := spec.SkipMods(ptr.Ref)
+	if s == nil || s.Kind != btf.KindStruct {
+		return ""
+	}
+	return btf.EssentialName(s.Name)
+}
+
+// contextRefused turns the reasons why a context cannot be made into the status of the
+// run: a hook the target lacks, a program type that is not simulated.
+func (m *Machine) contextRefused(res *Result, err error) (*Result, error) {
+	var absent *kernel.AbsentError
+	var ns *kernel.NotSimulated
+	p := m.byName[res.Program]
+	switch {
+	case errors.As(err, &absent):
+		res.Status, p.err = StatusAbsent, err
+	case errors.As(err, &ns):
+		res.Status, p.err = StatusNotSimulated, err
+	default:
+		return nil, err
+	}
+	return res, nil
+}
+
+// ProgramError returns why a program cannot be run, nil when it can.
+func (m *Machine) ProgramError(name string) error {
+	if p := m.byName[name]; p != nil {
+		return p.err
+	}
+	return nil
+}
+
+// skbLoad serves the packet loads LD_ABS and LD_IND of the program's run.
+func (m *Machine) skbLoad(_ *vm.Thread, off int32, size int) (uint64, bool) {
+	if m.env.Run == nil || m.env.Run.Packet == nil || off < 0 {
+		return 0, false
+	}
+	pkt := m.env.Run.Packet()
+	if int64(off)+int64(size) > int64(len(pkt)) {
+		return 0, false
+	}
+	var v uint64
+	for _, b := range pkt[off : int(off)+size] {
+		v = v<<8 | uint64(b)
+	}
+	return v, true
+}
+
+// inContext reports whether an object is the program's context and not kernel memory.
+func inContext(o *kernel.Object) bool { return o.Region() != nil && o.Region().Kind == mem.Context }

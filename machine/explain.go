@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// explain adds to a fault everything known about its place: function, instruction, source line,
+// and what to do next.
+func (m *Machine) explain(f *vm.Fault) *Fault {
+	out := &Fault{Fault: f, Insn: f.PC}
+	p, ok := owner(f.Image)
+	if !ok {
+		return out
+	}
+	out.Program, out.Function = p.lp.Name, p.lp.Name
+	if fn, ok := p.lp.FuncAt(f.PC); ok {
+		out.Function = fn.Name
+	}
+	if f.PC >= 0 && f.PC < len(p.lp.Insns) {
+		out.Text = decode.Disassemble(p.lp.Insns, f.PC, p.lp.Symbols())
+	}
+	if line, ok := p.lp.LineAt(f.PC); ok {
+		out.Source, out.Line = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col), line.Text
+	}
+	out.Hint = m.hint(p, f)
+	return out
+}
+
+func owner(img *vm.Image) (*program, bool) {
+	if img == nil {
+		return nil, false
+	}
+	p, ok := img.Owner.(*program)
+	return p, ok
+}
+
+// hint says what to do about a fault.
+func (m *Machine) hint(p *program, f *vm.Fault) string {
+	switch f.Kind {
+	case vm.Poison:
+		if r, ok := p.lp.RelocAt(f.PC); ok {
+			return m.linked.Explain(r)
+		}
+		return "guard the access with bpf_core_field_exists or a similar check"
+	case vm.BudgetExceeded:
+		return "raise the limit with --max-insns if the loop is meant to be that long"
+	case vm.LeakedReference:
+		return "release it on every path to exit"
+	case vm.Memory:
+		return memoryHint(f.Mem)
+	}
+	return ""
+}
+
+func memoryHint(f *mem.Fault) string {
+	switch {
+	case f == nil:
+		return ""
+	case f.Kind == mem.UserPointer:
+		return "read user memory with bpf_probe_read_user"
+	case f.Kind == mem.NullPointer:
+		return "check the pointer against NULL before it is used"
+	case f.Kind == mem.NotPermitted && f.Region != nil && f.Region.Kind == mem.KernelObject:
+		return "read kernel memory with bpf_probe_read_kernel or BPF_CORE_READ"
+	case f.Kind == mem.OutOfBounds:
+		return "check the offset against the size of the memory first"
+	}
+	return ""
+}

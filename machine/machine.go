@@ -1,0 +1,200 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Config says how the simulated machine is set up. The zero value is usable.
+type Config struct {
+	// Seed decides every simulated value that nobody set.
+	Seed uint64
+	// CPUs is the number of possible CPUs; 0 means two.
+	CPUs int
+	// Boot is the time since boot when the first run starts; 0 means one hour.
+	Boot time.Duration
+	// MaxInsns limits the instructions of one run; 0 means 100 million.
+	MaxInsns uint64
+	// Strict makes reads of memory nobody set a fault.
+	Strict bool
+	// Types is a cache of type layouts that machines of one target may share.
+	Types *kernel.Types
+	// Uncovered switches the recording of executed instructions off.
+	Uncovered bool
+}
+
+const (
+	defaultCPUs     = 2
+	defaultMaxInsns = 100_000_000
+)
+
+// Machine runs the programs of one linked object.
+type Machine struct {
+	linked *loader.Linked
+	cfg    Config
+	mem    *mem.Memory
+	kernel *kernel.Kernel
+	env    *helpers.Env
+	mapEnv *maps.Env
+	text   *vm.Text
+	thread *vm.Thread
+	cover  *vm.Patches
+
+	maps     []boundMap
+	byDef    map[*loader.Map]*boundMap
+	programs []*program
+	byName   map[string]*program
+	events   *EventTypes
+	run      *runState
+}
+
+// boundMap is a map definition with what it became: a map, or the reason why there is none.
+type boundMap struct {
+	def *loader.Map
+	m   maps.Map
+	err error
+}
+
+// MapError says that a map of the object could not be created.
+type MapError struct {
+	Map string
+	Err error
+	// Hint says what to do next.
+	Hint string
+}
+
+// Error names the map, the reason and the next step.
+func (e *MapError) Error() string {
+	if e.Hint != "" {
+		return fmt.Sprintf("%v (%s)", e.Err, e.Hint)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *MapError) Unwrap() error { return e.Err }
+
+// New composes a machine for a linked object: simulated memory and kernel, the object's maps
+// with their initial contents, and every program that can be loaded. The error is a [*MapError] when the kernel would refuse to create a map.
+// Close gives the memory back.
+func New(l *loader.Linked, cfg Config) (*Machine, error) {
+	if cfg.CPUs == 0 {
+		cfg.CPUs = defaultCPUs
+	}
+	if cfg.MaxInsns == 0 {
+		cfg.MaxInsns = defaultMaxInsns
+	}
+	m := &Machine{linked: l, cfg: cfg, byDef: map[*loader.Map]*boundMap{}, byName: map[string]*program{}, events: NewEventTypes(l.Object.BTF)}
+	if err := m.compose(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Machine) compose() (err error) {
+	t := m.linked.Target
+	ptr, order := 8, m.linked.Object.ByteOrder
+	if t.BTF != nil {
+		ptr = t.BTF.PointerSize()
+	}
+	if m.mem, err = mem.New(mem.Config{PointerSize: ptr, ByteOrder: order}); err != nil {
+		return err
+	}
+	mode := kernel.ModeDefault
+	var modules []*btf.Spec
+	for _, mod := range t.Modules {
+		modules = append(modules, mod.BTF)
+	}
+	m.kernel, err = kernel.New(kernel.Config{
+		Mem: m.mem, BTF: t.BTF, Modules: modules, Arch: t.Arch, Version: t.Version, Seed: m.cfg.Seed, CPUs: m.cfg.CPUs,
+		Mode: mode, Clock: kernel.ClockConfig{Boot: uint64(m.cfg.Boot)}, Types: m.cfg.Types, Kallsyms: t.Kallsyms,
+	})
+	if err != nil {
+		return err
+	}
+	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF}
+	m.env = &helpers.Env{
+		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
+		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget,
+	}
+	m.text = vm.NewText(0)
+	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict})
+	m.thread.User = m.env
+	m.thread.Skb = m.skbLoad
+	if !m.cfg.Uncovered {
+		m.cover = vm.NewPatches(true)
+		m.thread.SetPatches(m.cover)
+	}
+	if err := m.createMaps(); err != nil {
+		return err
+	}
+	for _, lp := range m.linked.Programs {
+		p := m.bind(lp)
+		m.programs = append(m.programs, p)
+		m.byName[lp.Name] = p
+	}
+	return m.initMaps()
+}
+
+// Close releases the simulated memory. The machine must not be used afterwards.
+func (m *Machine) Close() {
+	if m.mem != nil {
+		m.mem.Close()
+	}
+}
+
+// Kernel returns the simulated kernel, to set it up before a run.
+func (m *Machine) Kernel() *kernel.Kernel { return m.kernel }
+
+// Memory returns the simulated memory.
+func (m *Machine) Memory() *mem.Memory { return m.mem }
+
+// Thread returns the processor, for debuggers.
+func (m *Machine) Thread() *vm.Thread { return m.thread }
+
+// Linked returns what the machine was made from.
+func (m *Machine) Linked() *loader.Linked { return m.linked }
+
+// EventTypes returns the index that finds the type of event records.
+func (m *Machine) EventTypes() *EventTypes { return m.events }
+
+// Map returns the map of a definition; ok is false when it could not be simulated.
+func (m *Machine) Map(def *loader.Map) (maps.Map, bool) {
+	b := m.byDef[def]
+	if b == nil || b.m == nil {
+		return nil, false
+	}
+	return b.m, true
+}
+
+// MapByName returns the map with that name.
+func (m *Machine) MapByName(name string) (maps.Map, bool) {
+	for i := range m.maps {
+		if m.maps[i].def.Name == name && m.maps[i].m != nil {
+			return m.maps[i].m, true
+		}
+	}
+	return nil, false
+}
+
+// ErrNoProgram is returned for a program name the object does not have.
+var ErrNoProgram = errors.New("no such program")
+
+// tailTarget gives the code of a program array's entry.
+func tailTarget(entry any) (*vm.Image, *vm.Action) {
+	p := entry.(*program)
+	if p.img == nil {
+		return nil, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: fmt.Sprintf("tail call to program %s, which cannot be run: %v", p.lp.Name, p.err)})
+	}
+	return p.img, nil
+}

@@ -1,0 +1,133 @@
+package machine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// createMaps creates every map of the object as libbpf would before loading its programs. A
+// map type that is not simulated is kept with its error: only programs that use it suffer.
+func (m *Machine) createMaps() error {
+	for _, def := range m.linked.Maps {
+		if !def.Autocreate {
+			continue
+		}
+		created, err := maps.New(m.mapEnv, m.mapSpec(def))
+		var ns *maps.NotSimulated
+		if err != nil && !errors.As(err, &ns) {
+			return mapError(def, err)
+		}
+		m.maps = append(m.maps, boundMap{def: def, m: created, err: err})
+	}
+	for i := range m.maps {
+		m.byDef[m.maps[i].def] = &m.maps[i]
+	}
+	return nil
+}
+
+func mapError(def *loader.Map, err error) error {
+	e := &MapError{Map: def.Name, Err: err}
+	if def.MaxEntries == 0 {
+		e.Hint = fmt.Sprintf("its size is set by user space: --map-size %s=N", def.Name)
+	}
+	return e
+}
+
+// mapSpec is the definition with the adjustments libbpf makes at creation.
+func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
+	s := maps.Spec{
+		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,
+		Extra: def.Extra, NumaNode: int32(def.NumaNode), BTF: m.linked.Object.BTF, KeyType: def.KeyType, ValueType: def.ValueType,
+		Data: def.DataKind != loader.DataNone,
+	}
+	switch def.Type {
+	case uapi.MapTypePerfEventArray:
+		// bpf_object__create_map: a perf event array without a size gets one slot for each CPU.
+		if s.MaxEntries == 0 {
+			s.MaxEntries = uint32(m.cfg.CPUs)
+		}
+	case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
+		s.MaxEntries = ringSize(s.MaxEntries)
+	}
+	if def.Inner != nil {
+		inner := m.mapSpec(def.Inner)
+		s.Inner = &inner
+	}
+	return s
+}
+
+// ringSize rounds a ring buffer's size up to a power of two pages, as libbpf's
+// adjust_ringbuf_sz does; 0 stays 0, for the kernel to refuse.
+func ringSize(n uint32) uint32 {
+	const page = 4096
+	if n == 0 {
+		return 0
+	}
+	for size := uint32(page); size != 0; size <<= 1 {
+		if size >= n {
+			return size
+		}
+	}
+	return n
+}
+
+// initMaps fills data maps, program arrays and maps of maps as libbpf does after creation.
+func (m *Machine) initMaps() error {
+	for i := range m.maps {
+		b := &m.maps[i]
+		if b.m == nil {
+			continue
+		}
+		if err := m.initMap(b); err != nil {
+			return &MapError{Map: b.def.Name, Err: err}
+		}
+	}
+	return nil
+}
+
+func (m *Machine) initMap(b *boundMap) error {
+	if len(b.def.Data) > 0 && b.def.Type == uapi.MapTypeArray {
+		value := make([]byte, b.m.Spec().ValueSize)
+		copy(value, b.def.Data)
+		if errno := b.m.Update(maps.AllCPUs, make([]byte, 4), value, uint64(uapi.Any)); errno != 0 {
+			return fmt.Errorf("map %s: initial contents: %w", b.def.Name, errno)
+		}
+	}
+	for _, v := range b.def.Values {
+		if err := m.initSlot(b, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Machine) initSlot(b *boundMap, v loader.MapInit) error {
+	switch t := b.m.(type) {
+	case maps.ProgArray:
+		p := m.byName[v.Prog]
+		if p == nil {
+			return fmt.Errorf("map %s[%d]: %w: %s", b.def.Name, v.Index, ErrNoProgram, v.Prog)
+		}
+		if errno := t.SetProg(uint32(v.Index), p); errno != 0 {
+			return fmt.Errorf("map %s[%d] = %s: %w", b.def.Name, v.Index, v.Prog, errno)
+		}
+	case maps.OuterMap:
+		inner := m.byDef[v.Map]
+		if inner == nil || inner.m == nil {
+			return fmt.Errorf("map %s[%d]: inner map was not created", b.def.Name, v.Index)
+		}
+		key := make([]byte, 4)
+		m.linked.Object.ByteOrder.(binary.ByteOrder).PutUint32(key, uint32(v.Index))
+		if errno := t.SetInner(key, inner.m, uint64(uapi.Any)); errno != 0 {
+			return fmt.Errorf("map %s[%d] = %s: %w", b.def.Name, v.Index, v.Map.Name, errno)
+		}
+	default:
+		return fmt.Errorf("map %s of type %v cannot have initial values", b.def.Name, b.def.Type)
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// slice is the number of instructions after which a run looks whether it was cancelled.
+const slice = 4 << 20
+
+// Input says how to run a program. The zero value gives the default context of its type.
+type Input struct {
+	// CPU the program runs on.
+	CPU int
+	// Packet replaces the default packet of programs that get one.
+	Packet []byte
+	// Context replaces the bytes of the context where the type allows it.
+	Context []byte
+	// Trace receives the executed instructions one by one; nil runs at full speed.
+	Trace Tracer
+}
+
+// Tracer receives every instruction of a traced run.
+type Tracer interface {
+	// Step is called after the instruction at pc of p was executed; before and after are r0 to r10.
+	Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64)
+}
+
+// runState is what a run collects while it goes on.
+type runState struct {
+	result *Result
+	prog   *program
+	warned map[string]bool
+}
+
+// Names returns the names of all programs in file order.
+func (m *Machine) Names() []string {
+	names := make([]string, len(m.programs))
+	for i, p := range m.programs {
+		names[i] = p.lp.Name
+	}
+	return names
+}
+
+// Run runs a program once with a fresh context. A program that cannot be run gives a Result
+// with the reason as its status and error; the error of Run is for wrong input: an unknown
+// program or CPU, a context that cannot be made.
+func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, error) {
+	p := m.byName[name]
+	if p == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoProgram, name)
+	}
+	res := &Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}}
+	if p.img == nil {
+		return res, nil
+	}
+	if err := m.kernel.SetCPU(in.CPU); err != nil {
+		return nil, err
+	}
+	m.thread.CPU = in.CPU
+	kctx, err := m.newContext(p, in)
+	if err != nil {
+		return m.contextRefused(res, err)
+	}
+	m.begin(p, kctx, res)
+	before := m.contents(p)
+	m.thread.Start(p.img, kctx.Addr)
+	stop, err := m.execute(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if stop == vm.Done {
+		m.checkHeld()
+	}
+	m.finish(p, kctx, before)
+	return res, nil
+}
+
+// execute runs the thread to its end, in slices so that ctx can stop it.
+func (m *Machine) execute(ctx context.Context, in Input) (vm.Stop, error) {
+	if in.Trace != nil {
+		return m.traced(ctx, in.Trace)
+	}
+	for {
+		left := m.cfg.MaxInsns - m.thread.Insns()
+		stop := m.thread.Run(min(left, slice))
+		if stop != vm.Budget {
+			return stop, nil
+		}
+		if err := m.outOfBudget(ctx); err != nil {
+			return stop, err
+		}
+		if m.thread.Status() == vm.Faulted {
+			return vm.Faulted, nil
+		}
+	}
+}
+
+// outOfBudget ends the run when its limit is reached, and returns the error of a cancelled context.
+func (m *Machine) outOfBudget(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if m.thread.Insns() >= m.cfg.MaxInsns {
+		m.thread.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", m.cfg.MaxInsns)})
+	}
+	return nil
+}
+
+func (m *Machine) begin(p *program, c *kernel.Context, res *Result) {
+	m.run = &runState{result: res, prog: p, warned: map[string]bool{}}
+	r := helpers.NewRun(p.lp.Type, p.lp.Attach)
+	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
+	if c.Packet != nil {
+		r.Packet = c.Packet.Bytes
+	}
+	m.env.Run = r
+	m.thread.Recover = m.recoverPolicy(p)
+	m.kernel.SetSink(m.access)
+}
+
+// access records one access of a kernel object by the instruction that runs. Reads of one field
+// by one instruction are recorded once.
+func (m *Machine) access(a *kernel.Access) {
+	st := m.run
+	if st == nil || inContext(a.Object) {
+		return
+	}
+	list := &st.result.Reads
+	if a.Write {
+		list = &st.result.Writes
+	}
+	pc := m.thread.PC()
+	if n := len(*list); n > 0 {
+		last := &(*list)[n-1]
+		if last.Insn == pc && last.Object == a.Object && last.Path == a.Path {
+			last.Size = max(last.Size, int(a.Off)+a.Size-int(last.Off))
+			return
+		}
+	}
+	const most = 1 << 14 // a loop over kernel memory must not grow the record without bound
+	if len(*list) >= most {
+		return
+	}
+	*list = append(*list, KernelAccess{Insn: pc, Access: *a, Relocated: st.prog.relocated(m.thread.Image(), pc)})
+	if !a.Set && !a.Default && !a.Write {
+		st.warn(fmt.Sprintf("%s.%s of %s was never set: read as 0", a.Type, a.Path, a.Role))
+	}
+}
+
+func (st *runState) warn(text string) {
+	if !st.warned[text] {
+		st.warned[text] = true
+		st.result.Warnings = append(st.result.Warnings, text)
+	}
+}
+
+// checkHeld makes references that the program did not give back a fault.
+func (m *Machine) checkHeld() {
+	if held := m.env.Run.Held(); len(held) > 0 {
+		h := held[0]
+		m.thread.Abort(&vm.Fault{Kind: vm.LeakedReference, Text: fmt.Sprintf("the program ended while it held %s %#x", h.What, h.Addr)})
+	}
+}
+
+// finish collects what the run did.
+func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map[elementID]element) {
+	res := m.run.result
+	m.kernel.SetSink(nil)
+	res.Ran = true
+	res.Ret, res.Insns = m.thread.Ret(), m.thread.Insns()
+	for i, n := range p.calls {
+		if n > 0 {
+			res.Helpers[p.callNames[i]] += n
+			p.calls[i] = 0
+		}
+	}
+	if f := m.thread.Fault(); f != nil {
+		res.Status, res.Fault = StatusFault, m.explain(f)
+		if f.Kind == vm.NotSimulated {
+			res.Status = StatusNotSimulated
+		}
+	}
+	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
+	m.mapEnv.EndRun()
+	res.Events = m.takeEvents()
+	res.Changes = m.changes(before)
+	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
+	if !m.cfg.Uncovered {
+		res.Coverage = p.coverage(m.cover)
+	}
+	for _, err := range []error{m.mapEnv.Err(), m.kernel.Err()} {
+		if err != nil {
+			m.run.warn(err.Error())
+		}
+	}
+	m.run = nil
+}
+
+// takeEvents takes the records of all ring and perf buffers, in the order they were sent.
+func (m *Machine) takeEvents() []Event {
+	var out []Event
+	var seqs []uint64
+	for i := range m.maps {
+		b := &m.maps[i]
+		var records []maps.Record
+		kind := "ringbuf"
+		switch t := b.m.(type) {
+		case maps.RingBuffer:
+			records = t.TakeRecords()
+		case maps.PerfArray:
+			records, kind = t.TakeRecords(), "perf"
+		}
+		for _, r := range records {
+			at := len(out)
+			for at > 0 && seqs[at-1] > r.Seq {
+				at--
+			}
+			e := Event{Map: b.def.Name, Kind: kind, CPU: r.CPU, Data: r.Data, Type: m.events.Find(len(r.Data))}
+			out = append(out[:at], append([]Event{e}, out[at:]...)...)
+			seqs = append(seqs[:at], append([]uint64{r.Seq}, seqs[at:]...)...)
+		}
+	}
+	return out
+}
+
+// watched limits which maps are compared before and after a run: those with at most this many
+// bytes of values.
+const watched = 1 << 20
+
+// contents copies the elements of the maps the program refers to.
+func (m *Machine) contents(p *program) map[*boundMap]map[elementID]element {
+	out := map[*boundMap]map[elementID]element{}
+	for _, b := range p.maps {
+		if b.m == nil || uint64(b.def.MaxEntries)*uint64(b.def.ValueSize) > watched && isArray(b.def.Type) {
+			continue
+		}
+		switch b.m.(type) {
+		case maps.RingBuffer, maps.PerfArray, maps.ProgArray, maps.OuterMap:
+			continue
+		}
+		out[b] = elements(b.m)
+	}
+	return out
+}
+
+// isArray reports whether a map type holds all its elements from the start.
+func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray }
+
+func (m *Machine) changes(before map[*boundMap]map[elementID]element) []Change {
+	var out []Change
+	for i := range m.maps {
+		b := &m.maps[i]
+		if old, ok := before[b]; ok {
+			out = append(out, diffElements(b.def.Name, old, elements(b.m))...)
+		}
+	}
+	return out
+}
+
+// Snapshot is the state of a machine between two runs.
+type Snapshot struct {
+	mem    *mem.Snapshot
+	kernel *kernel.Snapshot
+	maps   *maps.Snapshot
+	thread *vm.Snapshot
+}
+
+// Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
+func (m *Machine) Snapshot() *Snapshot {
+	return &Snapshot{m.mem.Snapshot(), m.kernel.Snapshot(), m.mapEnv.Snapshot(), m.thread.Snapshot()}
+}
+
+// Restore brings the machine back to a snapshot it made.
+func (m *Machine) Restore(s *Snapshot) {
+	m.mem.Restore(s.mem)
+	m.kernel.Restore(s.kernel)
+	m.mapEnv.Restore(s.maps)
+	m.thread.Restore(s.thread)
+}

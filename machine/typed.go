@@ -1,0 +1,61 @@
+package machine
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// EventTypes finds the type of records by their size. Ring buffers and perf arrays have no
+// value type, so the object's own structs are the evidence: a struct of exactly the record's
+// size fits, one whose name speaks of events is preferred, and an ambiguity is left open.
+type EventTypes struct {
+	spec   *btf.Spec
+	bySize map[int][]btf.ID
+}
+
+// NewEventTypes indexes the structs of an object's BTF; spec may be nil.
+func NewEventTypes(spec *btf.Spec) *EventTypes {
+	e := &EventTypes{spec: spec, bySize: map[int][]btf.ID{}}
+	if spec == nil {
+		return e
+	}
+	for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+		if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" {
+			continue
+		}
+		t, err := spec.Type(id)
+		if err != nil || len(t.Members) == 0 || t.Size == 0 || strings.Contains(t.Name, "___") {
+			continue
+		}
+		e.bySize[int(t.Size)] = append(e.bySize[int(t.Size)], id)
+	}
+	return e
+}
+
+// eventWords are parts of names that programs give to the records they send, the most telling first.
+var eventWords = []string{"event", "record", "sample", "data", "info", "msg"}
+
+// Find returns the type that fits a record of size bytes, 0 when none does or several do.
+// A record may carry up to seven bytes of padding behind the struct.
+func (e *EventTypes) Find(size int) btf.ID {
+	ids := e.bySize[size]
+	if len(ids) == 1 {
+		return ids[0]
+	}
+	for _, word := range eventWords {
+		var found []btf.ID
+		for _, id := range ids {
+			if strings.Contains(strings.ToLower(e.spec.Name(id)), word) {
+				found = append(found, id)
+			}
+		}
+		if len(found) == 1 {
+			return found[0]
+		}
+		if len(found) > 1 {
+			return 0
+		}
+	}
+	return 0
+}

@@ -1,0 +1,273 @@
+package report
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+)
+
+// NewTarget describes a target; source is where its BTF came from.
+func NewTarget(t *loader.Target, source string) *Target {
+	out := &Target{Name: t.Name, Source: source, Release: t.Release, Arch: t.Arch}
+	if t.Version != 0 {
+		out.Version = t.VersionString()
+		if t.VersionKnown != "name" {
+			out.VersionFrom = t.VersionKnown
+		}
+	}
+	if t.BTF != nil {
+		out.ByteOrder, out.PointerSize, out.Types = ByteOrderName(t.BTF.ByteOrder()), t.BTF.PointerSize(), t.BTF.NumTypes()
+	}
+	return out
+}
+
+// ByteOrderName is "little" or "big".
+func ByteOrderName(o binary.ByteOrder) string {
+	if o == binary.ByteOrder(binary.BigEndian) {
+		return "big"
+	}
+	return "little"
+}
+
+// NewRunDocument starts the document of a linked object: its programs with their relocations, before anything ran.
+func NewRunDocument(l *loader.Linked, source string) *RunDocument {
+	d := &RunDocument{
+		Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []Program{},
+		Maps: map[string]Map{}, Globals: map[string]Global{}, Warnings: append(append([]string(nil), l.Object.Warnings...), l.Warnings...),
+	}
+	if l.Err != nil {
+		d.Error = NewError(l.Err)
+	}
+	for _, lp := range l.Programs {
+		d.Programs = append(d.Programs, newProgram(l, lp))
+	}
+	return d
+}
+
+func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
+	p := Program{
+		Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Hook: lp.Hook, Insns: len(lp.Insns),
+		Subprograms: []string{}, Status: lp.Status.String(), Runs: []Run{},
+	}
+	for _, f := range lp.Funcs[min(1, len(lp.Funcs)):] {
+		p.Subprograms = append(p.Subprograms, f.Name)
+	}
+	if lp.Err != nil {
+		p.Error = NewError(lp.Err)
+	}
+	p.Relocations.Total = len(lp.Relocs)
+	for i := range lp.Relocs {
+		r := &lp.Relocs[i]
+		switch {
+		case r.Err != nil:
+			p.Relocations.Errors++
+		case r.Changed() && !r.Poisoned():
+			p.Relocations.Changed++
+		}
+	}
+	for _, v := range lp.PoisonVerdicts() {
+		if v.Reloc == nil {
+			continue
+		}
+		switch v.Verdict {
+		case loader.Dead:
+			p.Relocations.PoisonedDead++
+		case loader.MayBreak:
+			p.Relocations.PoisonedMay++
+		case loader.Break:
+			p.Relocations.PoisonedReached++
+		}
+		p.Poisoned = append(p.Poisoned, poisoned(l, lp, v))
+	}
+	return p
+}
+
+func poisoned(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) PoisonedInsn {
+	out := PoisonedInsn{Insn: v.Insn, Verdict: v.Verdict.String(), Access: v.Reloc.Local.Text(), Hint: l.Explain(v.Reloc)}
+	if line, ok := lp.LineAt(v.Insn); ok {
+		out.Source = sourcePlace(line)
+	}
+	return out
+}
+
+func sourcePlace(l btf.LineInfo) string { return fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Col) }
+
+// Fail notes why the object could not be run at all.
+func (d *RunDocument) Fail(err error) {
+	if d.Error == nil {
+		d.Error = NewError(err)
+	}
+	for i := range d.Programs {
+		if d.Programs[i].Status == "ok" || d.Programs[i].Status == "unknown-hook" {
+			d.Programs[i].Status, d.Programs[i].Error = "refused", NewError(err)
+		}
+	}
+}
+
+// Add adds a run to its program. A program's status is that of its worst run.
+func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		if p.Name != res.Program {
+			continue
+		}
+		if p.Status == "ok" || p.Status == "unknown-hook" || res.Status == machine.StatusFault {
+			p.Status = string(res.Status)
+		}
+		if err := m.ProgramError(p.Name); err != nil && p.Error == nil && res.Status != machine.StatusUnknownHook {
+			p.Error = NewError(err)
+		}
+		if !res.Ran {
+			return
+		}
+		p.Coverage = &Coverage{res.Coverage.Reachable, res.Coverage.Executed}
+		p.Runs = append(p.Runs, d.newRun(m, res))
+		return
+	}
+}
+
+func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
+	lp, _ := m.Linked().Program(res.Program)
+	r := Run{
+		Name: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
+		DataOut: HexBytes(res.DataOut), CtxOut: HexBytes(res.CtxOut), Trace: list(res.Trace), Events: []Event{}, MapChanges: []Change{},
+		KernelReads: accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Expectations: []Expectation{},
+	}
+	if res.Fault == nil {
+		r.Verdict = machine.Verdict(lp.Type, res.Ret)
+	} else {
+		r.Fault = newFault(res.Fault)
+	}
+	spec := m.Linked().Object.BTF
+	for _, e := range res.Events {
+		r.Events = append(r.Events, newEvent(spec, e))
+	}
+	for _, e := range res.Effects {
+		r.Effects = append(r.Effects, Effect{e.Kind, fmt.Sprint(e.Number)})
+	}
+	for _, c := range res.Changes {
+		r.MapChanges = append(r.MapChanges, newChange(m, c))
+	}
+	return r
+}
+
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+func accesses(in []machine.KernelAccess) []Access {
+	out := []Access{}
+	for _, a := range in {
+		out = append(out, Access{Insn: a.Insn, Type: a.Type, Path: a.Path, Set: a.Set && !a.Default, Relocated: a.Relocated})
+	}
+	return out
+}
+
+func newFault(f *machine.Fault) *Fault {
+	out := &Fault{Kind: f.Kind.String(), Insn: f.Insn, Source: f.Source}
+	text := f.Error()
+	if f.Text != "" {
+		text += "\n" + f.Text
+	}
+	if f.Line != "" {
+		text += "\nat " + f.Source + ": " + f.Line
+	}
+	if f.Hint != "" {
+		text += "\n" + f.Hint
+	}
+	out.Text = text
+	if mf := f.Mem; mf != nil {
+		out.Kind, out.Addr, out.Size, out.Access = mf.Kind.String(), Hex64(mf.Addr), mf.Size, "load"
+		if mf.Write {
+			out.Access = "store"
+		}
+		if mf.Region != nil {
+			out.Object = mf.Region.Describe(mf.Addr)
+		}
+	}
+	return out
+}
+
+func newEvent(spec *btf.Spec, e machine.Event) Event {
+	out := Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.Data)}
+	out.Text = fmt.Sprintf("%d bytes %x", len(e.Data), e.Data[:min(len(e.Data), 64)])
+	if e.Type != 0 {
+		out.TypeName = spec.TypeString(e.Type)
+		out.Typed = spec.FormatJSON(e.Type, e.Data)
+		out.Text = out.TypeName + " " + spec.FormatString(e.Type, e.Data)
+	}
+	return out
+}
+
+// Finish adds the contents of maps and global variables after the last run.
+func (d *RunDocument) Finish(m *machine.Machine) {
+	spec := m.Linked().Object.BTF
+	for _, def := range m.Linked().Maps {
+		bound, ok := m.Map(def)
+		if !ok {
+			continue
+		}
+		if def.DataKind != loader.DataNone {
+			d.addGlobals(spec, def, bound)
+			continue
+		}
+		d.Maps[def.Name] = newMap(spec, bound)
+	}
+}
+
+func newMap(spec *btf.Spec, m maps.Map) Map {
+	s := m.Spec()
+	out := Map{Type: s.Type.String(), KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Entries: []Entry{}}
+	for _, e := range m.Entries() {
+		x := Entry{Key: HexBytes(e.Key)}
+		if e.PerCPU != nil {
+			for _, v := range e.PerCPU {
+				x.PerCPU = append(x.PerCPU, HexBytes(v))
+			}
+		} else if e.Value != nil {
+			v := HexBytes(e.Value)
+			x.Value = &v
+		}
+		if spec != nil && s.KeyType != 0 && s.ValueType != 0 {
+			t := TypedEntry{Key: spec.FormatJSON(s.KeyType, e.Key)}
+			if e.PerCPU != nil {
+				values := []any{}
+				for _, v := range e.PerCPU {
+					values = append(values, spec.FormatJSON(s.ValueType, v))
+				}
+				t.Value = values
+			} else if e.Value != nil {
+				t.Value = spec.FormatJSON(s.ValueType, e.Value)
+			}
+			x.Typed = t
+		}
+		out.Entries = append(out.Entries, x)
+	}
+	return out
+}
+
+func (d *RunDocument) addGlobals(spec *btf.Spec, def *loader.Map, m maps.Map) {
+	entries := m.Entries()
+	value := make([]byte, m.Spec().ValueSize)
+	if len(entries) > 0 {
+		copy(value, entries[0].Value)
+	}
+	for _, v := range def.Vars {
+		if uint64(v.Off)+uint64(v.Size) > uint64(len(value)) {
+			continue
+		}
+		b := value[v.Off : v.Off+v.Size]
+		g := Global{Section: def.Section, Size: int(v.Size), Bytes: HexBytes(b)}
+		if spec != nil && v.Type != 0 {
+			g.Typed = spec.FormatJSON(v.Type, b)
+		}
+		d.Globals[v.Name] = g
+	}
+}

@@ -1,0 +1,218 @@
+package report
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Schema is the schema name of every document.
+const Schema = "bpfrun/1"
+
+// Error is the error of a document that could not be completed.
+type Error struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Object  string `json:"object,omitempty"`
+	Section string `json:"section,omitempty"`
+	Program string `json:"program,omitempty"`
+	Insn    *int   `json:"insn,omitempty"`
+	Source  string `json:"source,omitempty"`
+}
+
+// Target describes the kernel whose types were used.
+type Target struct {
+	Name        string `json:"name"`
+	Source      string `json:"source"`
+	Release     string `json:"release,omitempty"`
+	Version     string `json:"version,omitempty"`
+	VersionFrom string `json:"version_from,omitempty"`
+	Arch        string `json:"arch"`
+	ByteOrder   string `json:"byte_order"`
+	PointerSize int    `json:"pointer_size"`
+	Types       int    `json:"types"`
+}
+
+// RunDocument is the JSON of `run`, `test` and the default command for one object and one target.
+type RunDocument struct {
+	Schema   string            `json:"schema"`
+	Exit     int               `json:"exit"`
+	Error    *Error            `json:"error"`
+	Object   string            `json:"object"`
+	Target   *Target           `json:"target,omitempty"`
+	Programs []Program         `json:"programs"`
+	Maps     map[string]Map    `json:"maps"`
+	Globals  map[string]Global `json:"globals"`
+	Warnings []string          `json:"warnings,omitempty"`
+}
+
+// Documents is the JSON of several targets.
+type Documents struct {
+	Schema  string         `json:"schema"`
+	Exit    int            `json:"exit"`
+	Results []*RunDocument `json:"results"`
+}
+
+// Program is one program of a RunDocument.
+type Program struct {
+	Name        string         `json:"name"`
+	Section     string         `json:"section"`
+	Type        string         `json:"type"`
+	Hook        string         `json:"hook"`
+	Insns       int            `json:"insns"`
+	Subprograms []string       `json:"subprograms"`
+	Relocations Relocations    `json:"relocations"`
+	Status      string         `json:"status"`
+	Error       *Error         `json:"error,omitempty"`
+	Coverage    *Coverage      `json:"coverage,omitempty"`
+	Runs        []Run          `json:"runs"`
+	Poisoned    []PoisonedInsn `json:"poisoned,omitempty"`
+}
+
+// PoisonedInsn is one instruction a failed relocation left behind.
+type PoisonedInsn struct {
+	Insn    int    `json:"insn"`
+	Verdict string `json:"verdict"` // dead, may-break, BREAK
+	Source  string `json:"source,omitempty"`
+	Access  string `json:"access"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Relocations counts a program's CO-RE relocations.
+type Relocations struct {
+	Total           int `json:"total"`
+	Changed         int `json:"changed"`
+	PoisonedDead    int `json:"poisoned_dead"`
+	PoisonedMay     int `json:"poisoned_may"`
+	PoisonedReached int `json:"poisoned_reached"`
+	Errors          int `json:"errors"`
+}
+
+// Coverage counts instructions.
+type Coverage struct {
+	Reachable int `json:"reachable"`
+	Executed  int `json:"executed"`
+}
+
+// Run is one run of a program.
+type Run struct {
+	Name         string         `json:"name"`
+	Ret          string         `json:"ret"`
+	Verdict      string         `json:"verdict,omitempty"`
+	CPU          int            `json:"cpu"`
+	Insns        uint64         `json:"insns"`
+	Helpers      map[string]int `json:"helpers"`
+	Fault        *Fault         `json:"fault"`
+	DataOut      string         `json:"data_out,omitempty"`
+	CtxOut       string         `json:"ctx_out,omitempty"`
+	Trace        []string       `json:"trace"`
+	Events       []Event        `json:"events"`
+	Effects      []Effect       `json:"effects,omitempty"`
+	MapChanges   []Change       `json:"map_changes"`
+	KernelReads  []Access       `json:"kernel_reads"`
+	KernelWrites []Access       `json:"kernel_writes"`
+	Warnings     []string       `json:"warnings"`
+	Expectations []Expectation  `json:"expectations"`
+}
+
+// Fault is a run-time fault.
+type Fault struct {
+	Kind   string `json:"kind"`
+	Insn   int    `json:"insn"`
+	Source string `json:"source,omitempty"`
+	Addr   string `json:"addr,omitempty"`
+	Size   int    `json:"size,omitempty"`
+	Access string `json:"access,omitempty"` // load, store
+	Object string `json:"object,omitempty"`
+	Text   string `json:"text"`
+}
+
+// Event is one record sent to user space.
+type Event struct {
+	Map      string `json:"map"`
+	Kind     string `json:"kind"`
+	CPU      int    `json:"cpu"`
+	Data     string `json:"data"`
+	TypeName string `json:"type,omitempty"`
+	Typed    any    `json:"typed,omitempty"`
+	Text     string `json:"text"`
+}
+
+// Effect is a side effect on the outside world.
+type Effect struct {
+	Kind  string `json:"kind"`
+	Value string `json:"value"`
+}
+
+// Change is one changed map element.
+type Change struct {
+	Map  string  `json:"map"`
+	Key  string  `json:"key"`
+	CPU  *int    `json:"cpu,omitempty"`
+	Old  *string `json:"old"`
+	New  *string `json:"new"`
+	Text string  `json:"text"`
+}
+
+// Access is one access of kernel memory.
+type Access struct {
+	Insn      int    `json:"insn"`
+	Type      string `json:"type"`
+	Path      string `json:"path"`
+	Set       bool   `json:"set"`
+	Relocated bool   `json:"relocated"`
+}
+
+// Expectation is one checked expectation of a scenario.
+type Expectation struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+}
+
+// Map is a map's contents after the last run.
+type Map struct {
+	Type       string  `json:"type"`
+	KeySize    uint32  `json:"key_size"`
+	ValueSize  uint32  `json:"value_size"`
+	MaxEntries uint32  `json:"max_entries"`
+	Entries    []Entry `json:"entries"`
+}
+
+// Entry is one element of a map.
+type Entry struct {
+	Key    string   `json:"key"`
+	Value  *string  `json:"value,omitempty"`
+	PerCPU []string `json:"percpu,omitempty"`
+	Typed  any      `json:"typed,omitempty"`
+}
+
+// TypedEntry is an element in typed form.
+type TypedEntry struct {
+	Key   any `json:"key"`
+	Value any `json:"value"`
+}
+
+// Global is one global variable after the last run.
+type Global struct {
+	Section string `json:"section"`
+	Size    int    `json:"size"`
+	Bytes   string `json:"bytes"`
+	Typed   any    `json:"typed,omitempty"`
+}
+
+// WriteJSON writes a document, indented, with a final newline.
+func WriteJSON(w io.Writer, doc any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(doc)
+}
+
+// Hex64 is the form of numbers that can exceed 2^53.
+func Hex64(v uint64) string { return fmt.Sprintf("0x%x", v) }
+
+// HexBytes is the form of bytes: lower-case hex.
+func HexBytes(b []byte) string { return hex.EncodeToString(b) }

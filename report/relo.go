@@ -1,0 +1,212 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// ReloDocument is the JSON of `relo` for one object and one target.
+type ReloDocument struct {
+	Schema   string        `json:"schema"`
+	Exit     int           `json:"exit"`
+	Error    *Error        `json:"error"`
+	Object   string        `json:"object"`
+	Target   *Target       `json:"target,omitempty"`
+	Programs []ReloProgram `json:"programs"`
+}
+
+// ReloDocuments is the JSON of `relo` for several targets.
+type ReloDocuments struct {
+	Schema  string          `json:"schema"`
+	Exit    int             `json:"exit"`
+	Results []*ReloDocument `json:"results"`
+}
+
+// ReloProgram is one function of the object with its relocations.
+type ReloProgram struct {
+	Name         string       `json:"name"`
+	Section      string       `json:"section"`
+	IsSubprogram bool         `json:"is_subprogram"`
+	Insns        int          `json:"insns"`
+	Hashes       *Hashes      `json:"hashes,omitempty"`
+	Relocations  []Relocation `json:"relocations"`
+}
+
+// Hashes are the three hashes of a program; subprograms have only the first.
+type Hashes struct {
+	Core   string `json:"core"`
+	Final  string `json:"final,omitempty"`
+	Digest string `json:"digest,omitempty"`
+}
+
+// Relocation is one CO-RE relocation record.
+type Relocation struct {
+	Program     string `json:"program"`
+	Insn        int    `json:"insn"`
+	SectionInsn int    `json:"section_insn"`
+	Source      string `json:"source"`
+	Kind        string `json:"kind"`
+	Local       string `json:"local"`
+	Target      string `json:"target"`
+	Candidates  int    `json:"candidates"`
+	Old         string `json:"old"`
+	New         string `json:"new"`
+	Result      string `json:"result"` // ok, poison, error
+	MemSize     string `json:"mem_size,omitempty"`
+	Error       string `json:"error,omitempty"`
+	Verdict     string `json:"verdict,omitempty"` // of poison: dead, may-break, BREAK
+	Hint        string `json:"hint,omitempty"`
+
+	text, line string
+	changed    bool
+}
+
+// NewReloDocument lists every relocation of every function.
+func NewReloDocument(l *loader.Linked, source string) *ReloDocument {
+	d := &ReloDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []ReloProgram{}}
+	if l.Err != nil {
+		d.Error = NewError(l.Err)
+	}
+	verdicts := map[relocKey]string{}
+	programs := map[string]*loader.LinkedProgram{}
+	for _, lp := range l.Programs {
+		programs[lp.Name] = lp
+		for _, v := range lp.PoisonVerdicts() {
+			if v.Reloc != nil {
+				k := relocKey{v.Reloc.Func, v.Reloc.FuncInsn}
+				verdicts[k] = worstVerdict(verdicts[k], v.Verdict)
+			}
+		}
+	}
+	for _, f := range l.Functions {
+		p := ReloProgram{Name: f.Name, Section: f.Section, IsSubprogram: f.IsSubprogram(), Insns: len(f.Insns), Relocations: []Relocation{}}
+		p.Hashes = &Hashes{Core: f.Core()}
+		if lp := programs[f.Name]; lp != nil && !p.IsSubprogram && lp.Status != loader.StatusDisabled {
+			p.Hashes.Final, p.Hashes.Digest = lp.Final(), lp.Digest()
+		}
+		for i := range f.Relocs {
+			r := &f.Relocs[i]
+			x := newRelocation(l, f, r)
+			x.Verdict = verdicts[relocKey{f.Name, r.FuncInsn}]
+			p.Relocations = append(p.Relocations, x)
+		}
+		d.Programs = append(d.Programs, p)
+	}
+	return d
+}
+
+type relocKey struct {
+	fn   string
+	insn int
+}
+
+// worstVerdict is the verdict of an instruction that several programs contain.
+func worstVerdict(have string, v loader.Verdict) string {
+	for _, w := range []loader.Verdict{loader.Break, loader.MayBreak, loader.Dead} {
+		if have == w.String() || v == w {
+			return w.String()
+		}
+	}
+	return have
+}
+
+func newRelocation(l *loader.Linked, f *loader.LinkedFunction, r *loader.Reloc) Relocation {
+	x := Relocation{Program: f.Name, Insn: r.FuncInsn, SectionInsn: r.SectionInsn, Kind: r.Kind.String(), Result: "ok"}
+	if r.Relocation != nil {
+		x.Local, x.Candidates, x.text = r.Local.String(), r.Candidates, r.Local.Text()
+		if r.Target != nil {
+			x.Target = r.Target.String()
+		}
+	}
+	if line, ok := f.LineAt(r.FuncInsn); ok {
+		x.Source, x.line = sourcePlace(line), strings.TrimSpace(line.Text)
+	}
+	x.Old, x.New = Hex64(r.Patch.Old), Hex64(r.Patch.New)
+	x.changed = r.Changed()
+	switch {
+	case r.Err != nil:
+		x.Result, x.Error = "error", r.Err.Error()
+	case r.Poisoned():
+		x.Result = "poison"
+	}
+	if r.Patch.OldSize != r.Patch.NewSize && x.Result == "ok" {
+		x.MemSize = fmt.Sprintf("%d>%d", r.Patch.OldSize, r.Patch.NewSize)
+	}
+	if x.Result != "ok" {
+		x.Hint = l.Explain(r)
+	}
+	return x
+}
+
+// WriteRelo writes the relocations as a list, function by function.
+func WriteRelo(w io.Writer, d *ReloDocument, color bool) error {
+	s := style{color}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	total, changed, poisoned, failed := 0, 0, 0, 0
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		if len(p.Relocations) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s (%s)\n", s.bold(p.Name), p.Section)
+		for j := range p.Relocations {
+			r := &p.Relocations[j]
+			total++
+			writeRelocation(&b, r, s)
+			switch {
+			case r.Result == "error":
+				failed++
+			case r.Result == "poison":
+				poisoned++
+			case r.changed:
+				changed++
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\n%d relocations: %d unchanged, %d changed, %d missing, %d errors\n", total, total-changed-poisoned-failed, changed, poisoned, failed)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeRelocation(b *strings.Builder, r *Relocation, s style) {
+	result := s.dim("unchanged " + decimal(r.Old))
+	switch {
+	case r.Result == "error":
+		result = s.red("ERROR")
+	case r.Result == "poison":
+		result = s.red("missing, " + r.Verdict)
+		if r.Verdict == loader.Dead.String() {
+			result = s.yellow("missing, dead")
+		}
+	case r.changed:
+		result = s.green(decimal(r.Old) + " -> " + decimal(r.New))
+		if r.MemSize != "" {
+			result += " size " + r.MemSize
+		}
+	}
+	fmt.Fprintf(b, "  insn %-4d %-13s %s  %s\n", r.Insn, r.Kind, r.text, result)
+	if r.Source != "" && (r.Result != "ok" || r.changed) {
+		fmt.Fprintf(b, "            %s\n", s.dim(r.Source+": "+r.line))
+	}
+	for _, extra := range []string{r.Error, r.Hint} {
+		if extra != "" {
+			fmt.Fprintf(b, "            %s\n", strings.ReplaceAll(extra, "\n", "\n            "))
+		}
+	}
+}
+
+// decimal writes a Hex64 value the way offsets are read.
+func decimal(hex string) string {
+	var v uint64
+	if _, err := fmt.Sscanf(hex, "0x%x", &v); err != nil {
+		return hex
+	}
+	if int64(v) < 0 {
+		return fmt.Sprint(int64(v))
+	}
+	return fmt.Sprint(v)
+}

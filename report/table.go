@@ -1,0 +1,287 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// TableOptions changes how a table looks.
+type TableOptions struct {
+	Color   bool
+	Verbose bool // also warnings, kernel accesses and unchanged globals
+	Quiet   bool // only programs that are not ok, and the summary
+}
+
+// ANSI styles; empty without colour.
+type style struct{ on bool }
+
+func (s style) wrap(code, text string) string {
+	if !s.on || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+func (s style) bold(t string) string   { return s.wrap("1", t) }
+func (s style) dim(t string) string    { return s.wrap("2", t) }
+func (s style) red(t string) string    { return s.wrap("31", t) }
+func (s style) green(t string) string  { return s.wrap("32", t) }
+func (s style) yellow(t string) string { return s.wrap("33", t) }
+
+// cell is one table cell: its text and how it is painted.
+type cell struct {
+	text  string
+	paint func(string) string
+}
+
+// WriteTable writes what happened as a table, one row per program, with its events, map
+// changes and faults below the row.
+func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
+	s := style{opt.Color}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	if d.Error != nil && len(d.Programs) == 0 {
+		fmt.Fprintf(&b, "%s %s\n", s.red("error:"), d.Error.Message)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	header := make([]cell, len(columns))
+	for i, h := range columns {
+		header[i] = cell{h, s.bold}
+	}
+	rows := [][]cell{header}
+	for i := range d.Programs {
+		rows = append(rows, programRow(&d.Programs[i], s))
+	}
+	widths := columnWidths(rows)
+	b.WriteByte('\n')
+	writeRow(&b, header, widths)
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		if opt.Quiet && p.Status == "ok" {
+			continue
+		}
+		writeRow(&b, rows[i+1], widths)
+		writeDetails(&b, p, s, opt)
+	}
+	if d.Error != nil {
+		fmt.Fprintf(&b, "%s %s\n", s.red("error:"), d.Error.Message)
+	}
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
+	}
+	fmt.Fprintf(&b, "\n%s\n", summary(d))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func describeTarget(t *Target) string {
+	if t == nil {
+		return "no target"
+	}
+	text := t.Name
+	var facts []string
+	if t.Version != "" {
+		v := "Linux " + t.Version
+		if t.VersionFrom != "" && t.VersionFrom != "release" {
+			v += " (" + t.VersionFrom + ")"
+		}
+		facts = append(facts, v)
+	}
+	if t.Arch != "" {
+		facts = append(facts, t.Arch)
+	}
+	facts = append(facts, fmt.Sprintf("%d types", t.Types))
+	return text + " · " + strings.Join(facts, " · ")
+}
+
+// columns are the headings of the program table.
+var columns = []string{"PROGRAM", "HOOK", "CO-RE", "RESULT", "INSNS"}
+
+func columnWidths(rows [][]cell) []int {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	return widths
+}
+
+// writeAligned writes rows in aligned columns.
+func writeAligned(b *strings.Builder, rows [][]cell) {
+	widths := columnWidths(rows)
+	for _, row := range rows {
+		writeRow(b, row, widths)
+	}
+}
+
+func writeRow(b *strings.Builder, row []cell, widths []int) {
+	for i, c := range row {
+		text := c.text
+		if c.paint != nil {
+			text = c.paint(text)
+		}
+		b.WriteString(text)
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+2))
+		}
+	}
+	b.WriteByte('\n')
+}
+
+func programRow(p *Program, s style) []cell {
+	result, paint := p.Status, s.yellow
+	insns := ""
+	if len(p.Runs) > 0 {
+		r := p.Runs[len(p.Runs)-1]
+		insns = strconv.FormatUint(r.Insns, 10)
+		if r.Fault == nil {
+			result, paint = returnText(r), s.green
+			if p.Status == "unknown-hook" {
+				result, paint = result+" (hook not in BTF)", s.yellow
+			}
+		} else {
+			result = "FAULT " + r.Fault.Kind
+		}
+	}
+	switch p.Status {
+	case "fault", "refused", "failed", "not-simulated":
+		paint = s.red
+	}
+	return []cell{{p.Name, nil}, {p.Hook, nil}, relocationCell(p.Relocations, s), {result, paint}, {insns, nil}}
+}
+
+func returnText(r Run) string {
+	v, _ := strconv.ParseUint(strings.TrimPrefix(r.Ret, "0x"), 16, 64)
+	text := strconv.FormatInt(int64(int32(uint32(v))), 10)
+	if r.Verdict != "" {
+		text = r.Verdict + " (" + text + ")"
+	}
+	return text
+}
+
+func relocationCell(r Relocations, s style) cell {
+	if r.Total == 0 && r.Errors == 0 {
+		return cell{"-", s.dim}
+	}
+	missing := r.PoisonedDead + r.PoisonedMay + r.PoisonedReached
+	text := fmt.Sprintf("%d ok", r.Total-missing-r.Errors)
+	if r.Changed > 0 {
+		text += fmt.Sprintf(", %d changed", r.Changed)
+	}
+	paint := s.green
+	if r.PoisonedDead > 0 {
+		text += fmt.Sprintf(", %d missing (dead)", r.PoisonedDead)
+	}
+	if r.PoisonedMay > 0 {
+		text, paint = text+fmt.Sprintf(", %d missing (may break)", r.PoisonedMay), s.yellow
+	}
+	if r.PoisonedReached > 0 {
+		text, paint = text+fmt.Sprintf(", %d missing (BREAK)", r.PoisonedReached), s.red
+	}
+	if r.Errors > 0 {
+		text, paint = text+fmt.Sprintf(", %d errors", r.Errors), s.red
+	}
+	return cell{text, paint}
+}
+
+func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
+	item := func(kind, text string) { fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-8s", kind)), text) }
+	if p.Error != nil {
+		fmt.Fprintf(b, "  %s %s\n", s.red("error:"), p.Error.Message)
+	}
+	for _, x := range p.Poisoned {
+		if x.Verdict == "dead" && !opt.Verbose {
+			continue
+		}
+		text := fmt.Sprintf("%s: %s", x.Verdict, x.Access)
+		if x.Source != "" {
+			text += " at " + x.Source
+		}
+		if x.Hint != "" {
+			text += "; " + x.Hint
+		}
+		item("missing", text)
+	}
+	for i := range p.Runs {
+		writeRun(b, &p.Runs[i], item, s, opt)
+	}
+	if opt.Verbose && p.Coverage != nil && p.Coverage.Reachable > 0 {
+		item("covered", fmt.Sprintf("%d of %d reachable instructions", p.Coverage.Executed, p.Coverage.Reachable))
+	}
+}
+
+func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
+	if r.Fault != nil {
+		fmt.Fprintf(b, "  %s %s\n", s.red("fault:"), strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))
+	}
+	for _, e := range r.Events {
+		item(e.Kind, s.bold(e.Map)+"  "+e.Text)
+	}
+	for _, e := range r.Effects {
+		item("effect", e.Kind+" "+e.Value)
+	}
+	const shown = 8
+	for i, c := range r.MapChanges {
+		if i == shown && !opt.Verbose {
+			item("map", fmt.Sprintf("... and %d more changes (-v shows all)", len(r.MapChanges)-shown))
+			break
+		}
+		item("map", s.bold(c.Map)+c.Text)
+	}
+	for _, t := range r.Trace {
+		item("trace", t)
+	}
+	if opt.Verbose {
+		for _, a := range r.KernelReads {
+			item("read", accessText(a))
+		}
+		for _, a := range r.KernelWrites {
+			item("write", accessText(a))
+		}
+	}
+	for _, t := range r.Warnings {
+		fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
+	}
+}
+
+func accessText(a Access) string {
+	text := fmt.Sprintf("%s.%s at insn %d", a.Type, a.Path, a.Insn)
+	if !a.Set {
+		text += " (default value)"
+	}
+	return text
+}
+
+// summary counts programs by status: "3 programs: 2 ok, 1 absent".
+func summary(d *RunDocument) string {
+	counts := map[string]int{}
+	var order []string
+	for i := range d.Programs {
+		st := d.Programs[i].Status
+		if counts[st] == 0 {
+			order = append(order, st)
+		}
+		counts[st]++
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return counts[b] - counts[a] })
+	parts := make([]string, len(order))
+	for i, st := range order {
+		parts[i] = fmt.Sprintf("%d %s", counts[st], st)
+	}
+	noun := "programs"
+	if len(d.Programs) == 1 {
+		noun = "program"
+	}
+	if len(parts) == 0 {
+		return "no programs"
+	}
+	return fmt.Sprintf("%d %s: %s", len(d.Programs), noun, strings.Join(parts, ", "))
+}
