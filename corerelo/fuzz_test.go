@@ -123,7 +123,7 @@ func TestHostileTypes(t *testing.T) {
 		if err == nil {
 			t.Errorf("step %d: no error", i)
 		}
-		if d := time.Since(start); d > time.Second {
+		if d := time.Since(start); d > 5*time.Second { // far less, but for the race detector
 			t.Errorf("step %d (%s) took %v", i, s.kind, d)
 		}
 	}
