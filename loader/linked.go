@@ -7,7 +7,6 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Linked is an object made ready for one target. It is read-only.
@@ -272,6 +271,3 @@ type LoadOptions struct {
 	// Only loads nothing but these programs, also those of "?" sections.
 	Only []string
 }
-
-// ProgType returns the program's type (a convenience for callers that have both).
-func (lp *LinkedProgram) ProgType() uapi.ProgType { return lp.Type }

@@ -444,3 +444,53 @@ func TestReducedBTF(t *testing.T) {
 		assert.Equal(t, StatusOK, p.Status, "%s: %v", path, p.Err)
 	}
 }
+
+// The records of whole objects against what libbpf answered, in its order.
+func TestCOREExpectations(t *testing.T) {
+	for _, dir := range []string{"clang-14", "clang-22"} {
+		f, err := os.Open(filepath.Join("..", "testdata", "core", "expect-relo."+dir+".jsonl"))
+		require.NoError(t, err)
+		defer f.Close()
+		loaded := map[string]*Linked{}
+		n := 0
+		for sc := bufio.NewScanner(f); sc.Scan(); {
+			var r struct {
+				Object, BTF, Program, Kind, Result string
+				Insn                               int
+				Old, New                           *json.Number
+			}
+			require.NoError(t, json.Unmarshal(sc.Bytes(), &r))
+			if r.Result != "ok" && r.Result != "poison" {
+				continue
+			}
+			key := r.Object + " " + r.BTF
+			l := loaded[key]
+			if l == nil {
+				spec, err := btf.Load(filepath.Join("..", "testdata", "core", "btf", r.BTF), nil)
+				require.NoError(t, err)
+				o, err := Open(filepath.Join("..", "testdata", "core", dir, r.Object))
+				require.NoError(t, err)
+				l = load(t, o, NewTarget(r.BTF, spec), LoadOptions{})
+				loaded[key] = l
+			}
+			for _, fn := range l.Functions {
+				if fn.Name != r.Program {
+					continue
+				}
+				for i := range fn.Relocs {
+					if rel := &fn.Relocs[i]; rel.FuncInsn == r.Insn {
+						n++
+						assert.NoError(t, rel.Err, "%s %s %d", key, r.Program, r.Insn)
+						assert.Equal(t, r.Kind, rel.Kind.String())
+						assert.Equal(t, r.Result == "poison", rel.Poisoned(), "%s %s %d", key, r.Program, r.Insn)
+						if r.Result == "ok" && r.New != nil {
+							assert.Equal(t, r.New.String(), fmt.Sprint(rel.Result.New), "%s %s %d", key, r.Program, r.Insn)
+						}
+					}
+				}
+			}
+		}
+		assert.Greater(t, n, 100)
+		t.Log(dir, n)
+	}
+}
