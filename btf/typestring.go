@@ -24,7 +24,9 @@ type declarator struct {
 	spec *Spec
 	// params also prints names of parameters.
 	params bool
-	steps  int
+	// base writes what is no declarator, nil for Spec.baseName.
+	base  func(t *Type) string
+	steps int
 }
 
 // maxDeclSteps bounds the types in one declaration: a prototype of malformed
@@ -64,6 +66,9 @@ func (d *declarator) declare(id ID, inner string, depth int) string {
 	case KindVar:
 		return d.declare(t.Ref, joinWords(t.Name, inner), depth+1)
 	}
+	if d.base != nil {
+		return joinWords(d.base(t), inner)
+	}
 	return joinWords(d.spec.baseName(t), inner)
 }
 
@@ -97,6 +102,9 @@ func (s *Spec) declKind(id ID) Kind {
 func (d *declarator) paramList(t *Type, depth int) string {
 	if len(t.Params) == 0 {
 		return "void"
+	}
+	if d.base != nil && len(t.Params) == 1 && t.Variadic() {
+		return "" // C before C23 has no "..." alone
 	}
 	var b strings.Builder
 	for i, p := range t.Params {

@@ -1,0 +1,138 @@
+package btf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got)
+}
+
+func dumpC(t testing.TB, s *Spec, ids []ID) string {
+	var b bytes.Buffer
+	require.NoError(t, DumpC(&b, s, ids))
+	return b.String()
+}
+
+func TestDumpSample(t *testing.T) {
+	s, x := buildSample(t, binary.LittleEndian)
+	var b bytes.Buffer
+	require.NoError(t, DumpRaw(&b, s))
+	golden(t, "sample.raw.golden", b.String())
+	golden(t, "sample.h.golden", dumpC(t, s, nil))
+	golden(t, "point.h.golden", dumpC(t, s, []ID{x.point}))
+	be, _ := buildSample(t, binary.BigEndian)
+	var c bytes.Buffer
+	require.NoError(t, DumpRaw(&c, be))
+	assert.Equal(t, b.String(), c.String())
+	assert.ErrorIs(t, DumpC(&b, s, []ID{9999}), ErrBadID)
+}
+
+// checkC compiles a header together with assertions on the size of every named
+// struct and union and the offset of every member that is no bitfield.
+func checkC(t *testing.T, s *Spec) {
+	t.Helper()
+	cc := ""
+	for _, name := range []string{"gcc", "clang", "cc"} {
+		if path, err := exec.LookPath(name); err == nil {
+			cc = path
+			break
+		}
+	}
+	if cc == "" {
+		t.Skip("no C compiler")
+	}
+	var src bytes.Buffer
+	d := newCDumper(&src, s)
+	d.w.WriteString(cProlog)
+	for id := ID(1); int(id) < s.NumTypes(); id++ {
+		d.top(id)
+	}
+	d.w.WriteString(cEpilog)
+	require.NoError(t, d.err)
+	d.w.Flush()
+	src.WriteString("#define OFF(t, m, o) _Static_assert(__builtin_offsetof(t, m) == o, #t \".\" #m)\n#define SIZE(t, n) _Static_assert(sizeof(t) == n, #t)\n")
+	for id := ID(1); int(id) < s.NumTypes(); id++ {
+		typ := s.MustType(id)
+		if name := s.Name(id); name == "warn_args" && s.ByteOrder() == binary.BigEndian {
+			continue // it holds the compiler's va_list, which differs between targets
+		}
+		if !typ.Kind.IsComposite() || typ.Name == "" || d.state[id]&cDefined == 0 {
+			continue
+		}
+		name := tagWord(typ) + " " + d.name(typ)
+		fmt.Fprintf(&src, "SIZE(%s, %d);\n", name, typ.Size)
+		for i := range typ.Members {
+			m := &typ.Members[i]
+			if off, bits := s.MemberBits(typ, m); bits == 0 && m.Name != "" {
+				fmt.Fprintf(&src, "OFF(%s, %s, %d);\n", name, cIdent(m.Name), off/8)
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.c")
+	require.NoError(t, os.WriteFile(path, src.Bytes(), 0o644))
+	out, err := exec.Command(cc, "-std=gnu11", "-w", "-fsyntax-only", path).CombinedOutput()
+	if keep := os.Getenv("BPFRUN_KEEP_C"); keep != "" {
+		_ = os.WriteFile(keep, src.Bytes(), 0o644)
+	}
+	assert.NoError(t, err, string(out))
+}
+
+func TestDumpCCompiles(t *testing.T) {
+	s, _ := buildSample(t, binary.LittleEndian)
+	checkC(t, s)
+}
+
+// TestDumpCCorpus compiles the headers of real kernels whose base types have
+// the sizes of the host's compiler.
+func TestDumpCCorpus(t *testing.T) {
+	for _, f := range corpus(t, "btf/*.btf.xz") {
+		name := strings.TrimSuffix(filepath.Base(f), ".btf.xz")
+		if strings.Contains(name, "armhf") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			s, err := Load(f, nil)
+			require.NoError(t, err)
+			checkC(t, s)
+		})
+	}
+}
+
+func TestDumpCDuplicates(t *testing.T) {
+	b := NewBuilder(nil)
+	i := b.Int("int", 4, IntSigned)
+	b.Struct("a", 4, Member{Name: "x", Type: i})
+	b.Struct("a", 8, Member{Name: "y", Type: i, BitOffset: 32})
+	b.Add(Type{Kind: KindEnum, Size: 1, Values: []Enumerator{{"V", 1}}})
+	b.Add(Type{Kind: KindEnum, Size: 4, Values: []Enumerator{{"V", 1 << 31}}})
+	b.Mod(KindTypedef, "core::fmt::Thing<u8>", i)
+	b.Struct("odd", 5, Member{Name: "c", Type: b.Int("char", 1, 1)}, Member{Name: "n", Type: i, BitOffset: 8})
+	b.Struct("overlap", 4, Member{Name: "p", Type: i}, Member{Name: "q", Type: i})
+	b.Struct("hole", 512, Member{Name: "p", Type: i}, Member{Name: "q", Type: i, BitOffset: 4000})
+	b.Union("wide", 8, Member{Name: "p", Type: i})
+	s, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	golden(t, "odd.h.golden", dumpC(t, s, nil))
+}
