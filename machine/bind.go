@@ -21,7 +21,6 @@ type program struct {
 	status Status
 	err    error
 	img    *vm.Image // nil when the program cannot be run
-	maps   []*boundMap
 	// reach marks the slots that constant propagation cannot rule out.
 	reach []bool
 	// calls counts calls by index into callNames, for every function the program is bound to.
@@ -64,7 +63,6 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 		p.status = StatusOK
 	}
 	p.reach = lp.Reachable()
-	p.maps = m.mapsOf(lp)
 	if missing := m.missing(p); len(missing) > 0 {
 		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}
 		return p
@@ -112,23 +110,6 @@ func (m *Machine) fillJumpTables(p *program) {
 		}
 		m.mem.SetReadOnly(r, true)
 	}
-}
-
-// mapsOf lists the maps a program refers to, in the object's order.
-func (m *Machine) mapsOf(lp *loader.LinkedProgram) []*boundMap {
-	used := map[*loader.Map]bool{}
-	for _, ref := range lp.Refs {
-		if ref.Map != nil {
-			used[ref.Map] = true
-		}
-	}
-	var out []*boundMap
-	for i := range m.maps {
-		if used[m.maps[i].def] {
-			out = append(out, &m.maps[i])
-		}
-	}
-	return out
 }
 
 // missing names everything the program can reach that is not simulated. It is what lets a

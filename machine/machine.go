@@ -55,6 +55,14 @@ type Machine struct {
 	byName   map[string]*program
 	events   *EventTypes
 	run      *runState
+	warnings []string
+}
+
+// Warnings returns what was assumed when the machine was composed.
+func (m *Machine) Warnings() []string { return m.warnings }
+
+func (m *Machine) warnf(format string, args ...any) {
+	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
 // boundMap is a map definition with what it became: a map, or the reason why there is none.

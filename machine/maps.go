@@ -17,7 +17,9 @@ func (m *Machine) createMaps() error {
 		if !def.Autocreate {
 			continue
 		}
-		created, err := maps.New(m.mapEnv, m.mapSpec(def))
+		spec := m.mapSpec(def)
+		m.defaultSize(&spec)
+		created, err := maps.New(m.mapEnv, spec)
 		var ns *maps.NotSimulated
 		if err != nil && !errors.As(err, &ns) {
 			return mapError(def, err)
@@ -59,6 +61,28 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 		s.Inner = &inner
 	}
 	return s
+}
+
+// Sizes given to maps whose definition leaves them to user space.
+const (
+	defaultEntries    = 10240
+	defaultStackDepth = 127 // kernel.perf_event_max_stack
+)
+
+// defaultSize gives a map that user space would size before loading a usual size, and says so.
+// Under Strict the definition is taken as it is, and the kernel's refusal stands.
+func (m *Machine) defaultSize(s *maps.Spec) {
+	if m.cfg.Strict {
+		return
+	}
+	if s.MaxEntries == 0 && s.KeySize != 0 && s.Type != uapi.MapTypeStructOps {
+		s.MaxEntries = defaultEntries
+		m.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+	}
+	if s.Type == uapi.MapTypeStackTrace && s.ValueSize == 0 {
+		s.ValueSize = 8 * defaultStackDepth
+		m.warnf("stack trace map %s has no value size, user space sets it: %d frames assumed", s.Name, defaultStackDepth)
+	}
 }
 
 // ringSize rounds a ring buffer's size up to a power of two pages, as libbpf's

@@ -71,7 +71,7 @@ func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, erro
 		return m.contextRefused(res, err)
 	}
 	m.begin(p, kctx, res)
-	before := m.contents(p)
+	before := m.contents()
 	m.thread.Start(p.img, kctx.Addr)
 	stop, err := m.execute(ctx, in)
 	if err != nil {
@@ -185,8 +185,12 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	}
 	if f := m.thread.Fault(); f != nil {
 		res.Status, res.Fault = StatusFault, m.explain(f)
-		if f.Kind == vm.NotSimulated {
+		switch f.Kind {
+		case vm.NotSimulated:
 			res.Status = StatusNotSimulated
+		case vm.Poison:
+			// The kernel does not load a program that can reach a poisoned instruction.
+			res.Status = StatusRefused
 		}
 	}
 	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
@@ -236,11 +240,12 @@ func (m *Machine) takeEvents() []Event {
 // bytes of values.
 const watched = 1 << 20
 
-// contents copies the elements of the maps the program refers to.
-func (m *Machine) contents(p *program) map[*boundMap]map[elementID]element {
+// contents copies the elements of the object's maps, those of tail call targets included.
+func (m *Machine) contents() map[*boundMap]map[elementID]element {
 	out := map[*boundMap]map[elementID]element{}
-	for _, b := range p.maps {
-		if b.m == nil || uint64(b.def.MaxEntries)*uint64(b.def.ValueSize) > watched && isArray(b.def.Type) {
+	for i := range m.maps {
+		b := &m.maps[i]
+		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
 			continue
 		}
 		switch b.m.(type) {

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // NewTarget describes a target; source is where its BTF came from.
@@ -87,7 +88,7 @@ func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 }
 
 func poisoned(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) PoisonedInsn {
-	out := PoisonedInsn{Insn: v.Insn, Verdict: v.Verdict.String(), Access: v.Reloc.Local.Text(), Hint: l.Explain(v.Reloc)}
+	out := PoisonedInsn{Insn: v.Insn, Verdict: v.Verdict.String(), Access: v.Reloc.Local.Field(), Hint: l.Explain(v.Reloc)}
 	if line, ok := lp.LineAt(v.Insn); ok {
 		out.Source = sourcePlace(line)
 	}
@@ -115,7 +116,7 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 		if p.Name != res.Program {
 			continue
 		}
-		if p.Status == "ok" || p.Status == "unknown-hook" || res.Status == machine.StatusFault {
+		if p.Status == "ok" || p.Status == "unknown-hook" || res.Status == machine.StatusFault || res.Status == machine.StatusRefused {
 			p.Status = string(res.Status)
 		}
 		if err := m.ProgramError(p.Name); err != nil && p.Error == nil && res.Status != machine.StatusUnknownHook {
@@ -124,9 +125,24 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 		if !res.Ran {
 			return
 		}
+		if f := res.Fault; f != nil && f.Kind == vm.Poison {
+			p.reached(f.Insn)
+		}
 		p.Coverage = &Coverage{res.Coverage.Reachable, res.Coverage.Executed}
 		p.Runs = append(p.Runs, d.newRun(m, res))
 		return
+	}
+}
+
+// reached makes the verdict on a poisoned instruction BREAK: a run executed it.
+func (p *Program) reached(insn int) {
+	for i := range p.Poisoned {
+		x := &p.Poisoned[i]
+		if x.Insn == insn && x.Verdict == loader.MayBreak.String() {
+			x.Verdict = loader.Break.String()
+			p.Relocations.PoisonedMay--
+			p.Relocations.PoisonedReached++
+		}
 	}
 }
 
@@ -197,7 +213,7 @@ func newFault(f *machine.Fault) *Fault {
 
 func newEvent(spec *btf.Spec, e machine.Event) Event {
 	out := Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.Data)}
-	out.Text = fmt.Sprintf("%d bytes %x", len(e.Data), e.Data[:min(len(e.Data), 64)])
+	out.Text = shortHex(e.Data)
 	if e.Type != 0 {
 		out.TypeName = spec.TypeString(e.Type)
 		out.Typed = spec.FormatJSON(e.Type, e.Data)
@@ -208,6 +224,7 @@ func newEvent(spec *btf.Spec, e machine.Event) Event {
 
 // Finish adds the contents of maps and global variables after the last run.
 func (d *RunDocument) Finish(m *machine.Machine) {
+	d.Warnings = append(d.Warnings, m.Warnings()...)
 	spec := m.Linked().Object.BTF
 	for _, def := range m.Linked().Maps {
 		bound, ok := m.Map(def)

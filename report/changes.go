@@ -52,9 +52,18 @@ func hexOrNil(b []byte) *string {
 
 func typedText(spec *btf.Spec, id btf.ID, b []byte) string {
 	if spec == nil || id == 0 {
-		return HexBytes(b)
+		return shortHex(b)
 	}
 	return spec.FormatString(id, b)
+}
+
+// shortHex writes bytes for people: at most 32 of them, then how many there are.
+func shortHex(b []byte) string {
+	const most = 32
+	if len(b) <= most {
+		return HexBytes(b)
+	}
+	return fmt.Sprintf("%x... (%d bytes)", b[:most], len(b))
 }
 
 // variableChanges lists the variables of a data section that differ.

@@ -197,17 +197,7 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	if p.Error != nil {
 		fmt.Fprintf(b, "  %s %s\n", s.red("error:"), p.Error.Message)
 	}
-	for _, x := range p.Poisoned {
-		if x.Verdict == "dead" && !opt.Verbose {
-			continue
-		}
-		text := fmt.Sprintf("%s: %s", x.Verdict, x.Access)
-		if x.Source != "" {
-			text += " at " + x.Source
-		}
-		if x.Hint != "" {
-			text += "; " + x.Hint
-		}
+	for _, text := range missingFields(p, opt.Verbose) {
 		item("missing", text)
 	}
 	for i := range p.Runs {
@@ -216,6 +206,30 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	if opt.Verbose && p.Coverage != nil && p.Coverage.Reachable > 0 {
 		item("covered", fmt.Sprintf("%d of %d reachable instructions", p.Coverage.Executed, p.Coverage.Reachable))
 	}
+}
+
+// missingFields lists what the program's poisoned instructions ask for, each field once with the worst
+// verdict, its first source line and what the target has instead.
+func missingFields(p *Program, dead bool) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, verdict := range []string{"BREAK", "may-break", "dead"} {
+		for _, x := range p.Poisoned {
+			if x.Verdict != verdict || seen[x.Access] || verdict == "dead" && !dead {
+				continue
+			}
+			seen[x.Access] = true
+			text := fmt.Sprintf("%s: %s", x.Verdict, x.Access)
+			if x.Source != "" {
+				text += " at " + x.Source
+			}
+			if x.Hint != "" {
+				text += "\n           " + strings.ReplaceAll(x.Hint, "\n", "\n           ")
+			}
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
