@@ -80,3 +80,26 @@ func BenchmarkDumpRaw(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkDumpC(b *testing.B) {
+	s, err := Parse(kernelBTF(b, benchKernel), nil)
+	require.NoError(b, err)
+	b.ResetTimer()
+	for b.Loop() {
+		if err := DumpC(io.Discard, s, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkFormatTask(b *testing.B) {
+	s, err := Parse(kernelBTF(b, benchKernel), nil)
+	require.NoError(b, err)
+	t, _ := s.Find(KindStruct, "task_struct")
+	data := make([]byte, t.Size)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		s.FormatString(t.ID, data)
+	}
+}

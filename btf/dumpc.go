@@ -73,12 +73,15 @@ type cDumper struct {
 	state map[ID]cState
 	names map[ID]string
 	used  map[string]int // "struct x" and, for typedefs and enumerators, "x"
-	pads  int
-	err   error
+	// aligns remembers the alignment of structs and unions.
+	aligns map[ID]uint64
+	pads   int
+	bodies int
+	err    error
 }
 
 func newCDumper(w io.Writer, s *Spec) *cDumper {
-	d := &cDumper{s: s, w: bufio.NewWriterSize(w, 1<<16), state: make(map[ID]cState), names: make(map[ID]string), used: make(map[string]int)}
+	d := &cDumper{s: s, w: bufio.NewWriterSize(w, 1<<16), state: make(map[ID]cState), names: make(map[ID]string), used: make(map[string]int), aligns: make(map[ID]uint64)}
 	for id := ID(1); int(id) < s.NumTypes(); id++ {
 		d.markInlined(id)
 	}

@@ -25,9 +25,14 @@ func (d *cDumper) align(id ID, depth int) uint64 {
 			return d.align(t.Ref, depth+1)
 		}
 	case KindStruct, KindUnion:
-		if depth < maxDepth && !d.packed(t, depth) {
-			return d.natural(t, depth)
+		if n, ok := d.aligns[t.ID]; ok {
+			return n
 		}
+		d.aligns[t.ID] = 1 // for a struct that holds itself
+		if depth < maxDepth && !d.packed(t, depth) {
+			d.aligns[t.ID] = d.natural(t, depth)
+		}
+		return d.aligns[t.ID]
 	}
 	return 1
 }
@@ -61,9 +66,13 @@ func (d *cDumper) packed(t *Type, depth int) bool {
 }
 
 // body writes "struct name { members }" so that the layout is that of t; name
-// may be empty.
+// may be empty. How many are written is bounded, because anonymous members of
+// malformed BTF can repeat without end.
 func (d *cDumper) body(t *Type, name, indent string) string {
-	if len(indent) > maxDepth {
+	if d.err != nil {
+		return tagWord(t)
+	}
+	if d.bodies++; len(indent) > maxDepth || d.bodies > 1024+64*d.s.NumTypes() {
 		d.fail(t.ID, ErrCycle, "nested too deep")
 		return tagWord(t)
 	}
@@ -145,10 +154,12 @@ func (l *cLayout) padBytes(n uint64) {
 // pad moves from l.pos to bit want with unnamed bitfields that never cross a
 // unit of the struct's own alignment, or with bytes when that takes many.
 func (l *cLayout) pad(want uint64) {
-	if want >= l.pos+1024 && l.pos%8 == 0 && want%8 == 0 {
+	if want >= l.pos+1024 {
+		if l.pos%8 != 0 {
+			l.pad(roundUp(l.pos, 8))
+		}
 		l.padBytes((want - l.pos) / 8)
-		l.pos = want
-		return
+		l.pos = want / 8 * 8
 	}
 	unit, word := min(l.align, 8)*8, "long long"
 	switch unit {
@@ -207,7 +218,11 @@ func (l *cLayout) end() {
 	if l.t.Kind == KindUnion {
 		widest := uint64(0)
 		for i := range l.t.Members {
-			widest = max(widest, uint64(l.d.s.size(l.t.Members[i].Type))*8)
+			if _, bits := l.d.s.MemberBits(l.t, &l.t.Members[i]); bits != 0 {
+				widest = max(widest, uint64(bits))
+			} else {
+				widest = max(widest, uint64(l.d.s.size(l.t.Members[i].Type))*8)
+			}
 		}
 		if len(l.t.Members) > 0 && roundUp(widest, l.align*8) != size || len(l.t.Members) == 0 && size > 0 {
 			l.padBytes(size / 8)

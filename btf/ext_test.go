@@ -2,6 +2,7 @@ package btf
 
 import (
 	"encoding/binary"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -124,4 +125,35 @@ func TestParseExtErrors(t *testing.T) {
 			assert.ErrorIs(t, err, tt.want)
 		})
 	}
+}
+
+// TestParseExtCorpus reads .BTF.ext of objects from distribution packages.
+func TestParseExtCorpus(t *testing.T) {
+	n := 0
+	for _, f := range corpus(t, "objects/*/*/*.o") {
+		data, err := os.ReadFile(f)
+		require.NoError(t, err)
+		secs, _, err := elfSections(data, ".BTF", ".BTF.ext")
+		require.NoError(t, err, f)
+		if secs[0] == nil || secs[1] == nil {
+			continue
+		}
+		s, err := Parse(secs[0], nil)
+		require.NoError(t, err, f)
+		e, err := ParseExt(secs[1], s)
+		require.NoError(t, err, f)
+		for _, sec := range e.Funcs {
+			for _, r := range sec.Records {
+				assert.Equal(t, KindFunc, s.Kind(r.TypeID), f)
+			}
+		}
+		for _, sec := range e.CORE {
+			for _, r := range sec.Records {
+				assert.Less(t, r.Kind, uint32(13), f)
+				assert.NotEmpty(t, r.Access, f)
+			}
+		}
+		n++
+	}
+	assert.Positive(t, n)
 }

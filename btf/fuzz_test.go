@@ -36,6 +36,7 @@ func use(s *Spec) {
 		_, _ = json.Marshal(s.FormatJSON(id, data))
 	}
 	_ = DumpRaw(io.Discard, s)
+	_ = DumpC(io.Discard, s, nil)
 }
 
 func FuzzParse(f *testing.F) {

@@ -2,6 +2,7 @@ package btf
 
 import (
 	"encoding/binary"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -79,6 +80,7 @@ func TestCycles(t *testing.T) {
 	b.Set(f, Type{Kind: KindFuncProto, Ref: f, Params: []Param{{"", f}, {"", f}, {"", f}}})
 	s, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
+	assert.Error(t, DumpC(io.Discard, s, nil))
 	assert.Equal(t, KindVoid, s.SkipMods(2).Kind)
 	_, err = s.Sizeof(2)
 	assert.ErrorIs(t, err, ErrCycle)
