@@ -6,41 +6,61 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // newContext makes the context of a run from what the program says about its hook.
 func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	lp := p.lp
+	if lp.Type == uapi.ProgTypeSyscall && in.Context == nil {
+		in.Context = make([]byte, m.syscallContextSize(lp.FuncType))
+	}
 	return m.kernel.NewContext(kernel.ContextSpec{
 		ProgType: lp.Type, Attach: lp.Attach, AttachTo: lp.AttachTo, Section: lp.Section,
 		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
 	})
 }
 
+// syscallContextSize is the size in bytes of the default context of a syscall program: what its
+// declared argument points to, at least 64.
+func (m *Machine) syscallContextSize(fn btf.ID) int {
+	const least, most = 64, 64 << 10 // the kernel takes at most U16_MAX bytes
+	if s := contextStruct(m.linked.Object.BTF, fn); s != nil && s.Size > least && s.Size < most {
+		return int(s.Size)
+	}
+	return least
+}
+
 // contextType names the struct a program declares its first parameter to point to, "" when that is no struct. A
 // flavor suffix is no part of the name.
 func contextType(spec *btf.Spec, fn btf.ID) string {
+	if s := contextStruct(spec, fn); s != nil {
+		return btf.EssentialName(s.Name)
+	}
+	return ""
+}
+
+func contextStruct(spec *btf.Spec, fn btf.ID) *btf.Type {
 	if spec == nil || fn == 0 {
-		return ""
+		return nil
 	}
 	t, err := spec.Type(fn)
 	if err != nil || t.Kind != btf.KindFunc {
-		return ""
+		return nil
 	}
 	proto := spec.SkipMods(t.Ref)
 	if proto == nil || proto.Kind != btf.KindFuncProto || len(proto.Params) == 0 {
-		return ""
+		return nil
 	}
 	ptr := spec.SkipMods(proto.Params[0].Type)
 	if ptr == nil || ptr.Kind != btf.KindPtr {
-		return ""
+		return nil
 	}
-	s := spec.SkipMods(ptr.Ref)
-	if s == nil || s.Kind != btf.KindStruct {
-		return ""
+	if s := spec.SkipMods(ptr.Ref); s != nil && s.Kind == btf.KindStruct {
+		return s
 	}
-	return btf.EssentialName(s.Name)
+	return nil
 }
 
 // contextRefused turns the reasons why a context cannot be made into the status of the

@@ -61,7 +61,7 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	writeRow(&b, header, widths)
 	for i := range d.Programs {
 		p := &d.Programs[i]
-		if opt.Quiet && p.Status == "ok" {
+		if p.notRun() || opt.Quiet && p.Status == "ok" {
 			continue
 		}
 		writeRow(&b, rows[i+1], widths)
@@ -274,12 +274,20 @@ func accessText(a Access) string {
 	return text
 }
 
+// notRun reports whether a program that could run was left out of the run.
+func (p *Program) notRun() bool {
+	return len(p.Runs) == 0 && (p.Status == "ok" || p.Status == "unknown-hook")
+}
+
 // summary counts programs by status: "3 programs: 2 ok, 1 absent".
 func summary(d *RunDocument) string {
 	counts := map[string]int{}
 	var order []string
 	for i := range d.Programs {
 		st := d.Programs[i].Status
+		if d.Programs[i].notRun() {
+			st = "not chosen"
+		}
 		if counts[st] == 0 {
 			order = append(order, st)
 		}
