@@ -53,6 +53,9 @@ func followProto(spec *btf.Spec, id btf.ID) *btf.Type {
 	return nil
 }
 
+// taskInterruptible is TASK_INTERRUPTIBLE, the state of a task that waits.
+const taskInterruptible = 1
+
 // maxArgs bounds the arguments of a hook (MAX_BPF_FUNC_ARGS is 12).
 const maxArgs = 12
 
@@ -86,13 +89,11 @@ func (k *Kernel) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Typ
 	if p != nil {
 		c.Ret = k.defaultReturn(hook, spec, p.Ref)
 	} else {
-		c.Ret = Arg{Value: k.untypedReturn()}
+		c.Ret = Arg{slots: 1}
 	}
 	c.Ret.Name = "ret"
 	return k.override(c, &c.Ret)
 }
-
-func (k *Kernel) untypedReturn() uint64 { return 0 }
 
 // override gives an argument the value the user chose.
 func (k *Kernel) override(c *Context, a *Arg) error {
@@ -202,13 +203,17 @@ func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (
 	if to.typ != nil && to.typ.Kind == btf.KindFuncProto {
 		return k.functionFor(name, spec, to.typ.ID), nil
 	}
-	if to.user {
-		return k.userPointee(name, spec, to), nil
+	if to.user || isUserArgument(hook, name) {
+		return k.userOnce(hook, name, spec, to), nil
 	}
 	if to.typ == nil { // void *
+		switch name {
+		case "location", "call_site", "caller", "ip":
+			return k.sampleIP(), nil
+		}
 		if typ := voidNames[name]; typ != "" {
 			if l := k.layoutNamed(typ); l != nil {
-				if o := k.sharedArg(name, l, nil); o != nil {
+				if o := k.sharedArg(name, l); o != nil {
 					return o.Addr(), o
 				}
 			}
@@ -238,8 +243,40 @@ func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (
 	return o.Addr(), o
 }
 
+// userArguments lists arguments of kernel functions that are user pointers although only BTF of newer compilers says so.
+var userArguments = map[string]string{
+	"vfs_read": "buf", "vfs_write": "buf", "ksys_read": "buf", "ksys_write": "buf", "__vfs_read": "buf", "__vfs_write": "buf", "ksys_pread64": "buf", "ksys_pwrite64": "buf",
+	"do_sys_open": "filename", "do_sys_openat2": "filename", "getname": "filename", "getname_flags": "filename",
+	"user_path_at": "name", "user_path_at_empty": "name", "strncpy_from_user": "src", "do_mount": "dir_name", "ksys_mount": "dir_name", "ksys_umount": "name",
+	"__sys_connect": "uservaddr", "__sys_bind": "umyaddr", "__sys_accept4": "upeer_sockaddr", "__sys_getsockname": "usockaddr", "__sys_getpeername": "usockaddr",
+	"__sys_sendto": "buff addr", "__sys_recvfrom": "ubuf addr addr_len", "__sys_sendmsg": "msg", "__sys_recvmsg": "msg",
+	"__sys_setsockopt": "optval user_optval", "__sys_getsockopt": "optval optlen", "do_sys_poll": "ufds", "core_sys_select": "inp outp exp",
+	"copy_from_user": "from", "_copy_from_user": "from", "copy_to_user": "to", "_copy_to_user": "to", "kernel_wait4": "stat_addr",
+	"import_iovec": "uvec", "memdup_user": "src", "strndup_user": "s", "vfs_readv": "vec", "vfs_writev": "vec", "do_execve": "__argv __envp", "do_futex": "uaddr uaddr2",
+}
+
+func isUserArgument(hook, name string) bool {
+	for n := range strings.FieldsSeq(userArguments[hook]) {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// userOnce is userPointee for arguments: those of one name and type are one place in user memory.
+func (k *Kernel) userOnce(_, name string, spec *btf.Spec, to pointee) uint64 {
+	key := "arg:" + name + ":" + spec.TypeString(to.id)
+	if a, ok := k.userStrings[key]; ok {
+		return a
+	}
+	a := k.userPointee(name, spec, to)
+	k.userStrings[key] = a
+	return a
+}
+
 // sharedArg returns the object of a type that arguments of a name share.
-func (k *Kernel) sharedArg(name string, l *layout, from *Object) *Object {
+func (k *Kernel) sharedArg(name string, l *layout) *Object {
 	short := map[string]string{"skaddr": "sk", "skbaddr": "skb"}
 	if s := short[name]; s != "" {
 		name = s
@@ -254,7 +291,6 @@ func (k *Kernel) sharedArg(name string, l *layout, from *Object) *Object {
 		return nil
 	}
 	k.byRole[key] = o
-	_ = from
 	return o
 }
 
@@ -282,6 +318,13 @@ func (k *Kernel) knownArgument(hook, name string) (uint64, bool) {
 		return 0, true
 	case "family":
 		return afInet, true
+	case "prev_state":
+		return taskInterruptible, true
+	case "old_pid":
+		pid, _ := k.PidTgid()
+		return uint64(pid), true
+	case "call_site", "ip", "caller_ip", "parent_ip":
+		return k.sampleIP(), true
 	}
 	if hook == "inet_sock_set_state" {
 		switch name {
@@ -308,7 +351,7 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		if to.typ != nil && to.typ.Name == "sock" {
 			// What accept returns is the socket the rest of the kernel speaks of.
 			if l := k.types.of(spec, to.typ.ID); l != nil {
-				if o := k.sharedArg("sk", l, nil); o != nil {
+				if o := k.sharedArg("sk", l); o != nil {
 					a.Value, a.Object = o.Addr(), o
 					return a
 				}
@@ -319,7 +362,7 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		switch {
 		case t.Int.Encoding&btf.IntBool != 0:
 			a.Value = 1
-		case t.Signed() && (namedLike(spec, id, "ssize_t") || (t.Size == 8 && returnsCount(hook))):
+		case t.Signed() && (namedLike(spec, id, "ssize_t") || t.Size == 8 && returnsCount(hook) || strings.HasSuffix(hook, "sendmsg") || strings.HasSuffix(hook, "recvmsg")):
 			a.Value = 16 + k.hash(role)%1000
 		case t.Signed():
 			a.Value = 0

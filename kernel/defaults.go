@@ -135,6 +135,7 @@ var nameRanges = map[string]valueRange{
 	"family": {2, 1}, "protocol": {6, 1}, "mode": {0o400, 0o200}, "flags": {0, 8}, "error": {0, 1}, "err": {0, 1}, "errno": {0, 1}, "ret": {0, 1},
 	"backlog": {1, 128}, "port": {1024, 30000}, "sport": {1024, 30000}, "dport": {1024, 30000}, "uid": {1000, 9000}, "gid": {1000, 9000}, "pid": {100, 32000}, "tgid": {100, 32000},
 	"cap": {0, 40}, "opts": {0, 4}, "addrlen": {16, 1}, "addr_len": {16, 1}, "type": {1, 4}, "addr_type": {1, 1}, "nid": {0, 1}, "node": {0, 1},
+	"group": {0, 2}, "result": {0, 1}, "migratetype": {0, 3}, "prev_state": {1, 1},
 	"msec": {1, 1000}, "usec": {1, 1000}, "nsec": {1, 1000000},
 }
 

@@ -11,6 +11,7 @@ const (
 	opaqueSize   = 256 // behind void * and pointers to types the BTF does not define
 	scalarElems  = 8   // elements behind a pointer to a number
 	pointerElems = 4   // elements behind a pointer to pointers
+	stringRoom   = 256 // at least, behind char *: tools copy names by their own buffer's size
 )
 
 // pointee is what a pointer type says about its target.
@@ -114,7 +115,7 @@ func (k *Kernel) newPointee(role string, spec *btf.Spec, to pointee, from *Objec
 	case l == nil || l.size == 0:
 		if name := voidNames[roleName(role)]; name != "" && to.typ == nil {
 			if l := k.layoutNamed(name); l != nil {
-				return k.sharedArg(roleName(role), l, from)
+				return k.sharedArg(roleName(role), l)
 			}
 		}
 		o, err = k.newBytes(role, opaqueSize, from)
@@ -168,7 +169,7 @@ func (o *Object) chain(name string) int {
 
 // newString makes a NUL-terminated string in kernel memory.
 func (k *Kernel) newString(role, text string, from *Object) (*Object, error) {
-	o := &Object{k: k, role: role, count: 1, size: uint64(len(text)) + 1, parent: from, char: true, frozen: true}
+	o := &Object{k: k, role: role, count: 1, size: max(uint64(len(text))+1, stringRoom), parent: from, char: true, frozen: true}
 	if err := k.place(o); err != nil {
 		return nil, err
 	}
@@ -176,15 +177,22 @@ func (k *Kernel) newString(role, text string, from *Object) (*Object, error) {
 	if k.mode == ModeDefault {
 		how = made
 	}
-	o.poke(0, append([]byte(text), 0), how)
+	o.fillString(text, how)
 	return o, nil
+}
+
+// fillString sets the whole content: the text and zeroes.
+func (o *Object) fillString(text string, how byteState) {
+	b := make([]byte, o.size)
+	copy(b, text)
+	o.poke(0, b, how)
 }
 
 // NewString makes a NUL-terminated string in kernel memory, for fields of type char *.
 func (k *Kernel) NewString(role, text string) (*Object, error) {
 	o, err := k.newString(role, text, nil)
 	if err == nil {
-		o.poke(0, append([]byte(text), 0), set)
+		o.fillString(text, set)
 	}
 	return o, err
 }

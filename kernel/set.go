@@ -397,7 +397,7 @@ func (o *Object) putPointer(f Field, v any, how byteState) error {
 		if err != nil {
 			return err
 		}
-		s.poke(0, append([]byte(v), 0), how)
+		s.fillString(v, how)
 		addr = s.Addr()
 	case map[string]any:
 		to := target(f.Spec, f.Type)

@@ -218,7 +218,7 @@ func (k *Kernel) fillSkb(b builder) {
 	b.child("dev")
 	if f, ok := b.field("sk"); ok && !b.taken(f) {
 		if l := k.layoutNamed("sock"); l != nil {
-			b.ptr("sk", k.sharedArg("sk", l, b.o))
+			b.ptr("sk", k.sharedArg("sk", l))
 		}
 	}
 	b.bytes("cb", make([]byte, 48))

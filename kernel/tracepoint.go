@@ -36,23 +36,60 @@ func (k *Kernel) eventLayout(name string) *layout {
 	if p == nil || spec != k.btf {
 		return nil
 	}
-	best, bestScore := "", 0
-	for _, fn := range k.types.withProto(k.btf, k.functions(), p.ID) {
-		class, ok := strings.CutPrefix(k.btf.Name(fn), "trace_event_raw_event_")
-		if !ok {
-			class, ok = strings.CutPrefix(k.btf.Name(fn), "perf_trace_")
-		}
-		if !ok {
-			continue
-		}
-		if s := commonPrefix(class, name); s > bestScore {
-			best, bestScore = class, s
+	best, score, unique := "", 0, false
+	for _, class := range k.types.classes(k.btf, k.functions(), signature(p)) {
+		switch s := commonPrefix(class, name); {
+		case best == "" || s > score:
+			best, score, unique = class, s, true
+		case s == score:
+			unique = false
 		}
 	}
-	if bestScore < 3 {
+	if !unique {
 		return nil
 	}
 	return k.layoutNamed(eventPrefix + best)
+}
+
+// signature is the parameters of an event's functions as a key; names count, because all functions of an
+// event class are declared by one macro argument.
+func signature(p *btf.Type) string {
+	var b strings.Builder
+	for i, param := range p.Params {
+		if i > 0 { // the first is the registration's data
+			b.WriteString(param.Name)
+			b.WriteByte(':')
+			b.WriteString(decimal(uint64(param.Type)))
+			b.WriteByte(',')
+		}
+	}
+	return b.String()
+}
+
+// classes returns the event classes, those of a single event left out, whose recording functions have a signature.
+func (ts *Types) classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.events == nil {
+		ts.events = make(map[*btf.Spec]map[string][]string)
+	}
+	m := ts.events[spec]
+	if m == nil {
+		m = make(map[string][]string)
+		for _, id := range funcs {
+			class, ok := strings.CutPrefix(spec.Name(id), "perf_trace_")
+			if !ok || len(spec.IDs(btf.KindTypedef, "btf_trace_"+class)) > 0 {
+				continue
+			}
+			if t, err := spec.Type(id); err == nil {
+				if p := followProto(spec, t.ID); p != nil {
+					m[signature(p)] = append(m[signature(p)], class)
+				}
+			}
+		}
+		ts.events[spec] = m
+	}
+	return m[sig]
 }
 
 func commonPrefix(a, b string) int {
@@ -134,12 +171,7 @@ func (r *record) build() error {
 		switch {
 		case m.Name == "" || m.Name == "ent" || m.Name == "__data":
 		case strings.HasPrefix(m.Name, "__data_loc_"):
-			text := r.text(strings.TrimPrefix(m.Name, "__data_loc_"))
-			if text, ok := r.c.spec.Args[strings.TrimPrefix(m.Name, "__data_loc_")].(string); ok {
-				r.dynamic(m.Name, text, size)
-				continue
-			}
-			r.dynamic(m.Name, text, size)
+			r.dynamic(m.Name, r.text(strings.TrimPrefix(m.Name, "__data_loc_")), size)
 		case strings.HasPrefix(m.Name, "__rel_loc_"):
 			text := r.text(strings.TrimPrefix(m.Name, "__rel_loc_"))
 			if f, ok := r.b.field(m.Name); ok {
@@ -151,7 +183,7 @@ func (r *record) build() error {
 		}
 	}
 	for name, v := range r.c.spec.Args {
-		if _, dynamic := r.b.field("__data_loc_" + name); dynamic {
+		if _, dynamic := r.b.field("__data_loc_" + name + "|__rel_loc_" + name); dynamic {
 			continue
 		}
 		if err := r.o.put(name, v, set); err != nil {
@@ -219,6 +251,9 @@ func (r *record) object(typ string) *Object {
 
 // text is the content of a dynamic field.
 func (r *record) text(name string) string {
+	if s, ok := r.c.spec.Args[name].(string); ok {
+		return s
+	}
 	switch name {
 	case "filename":
 		return "/usr/bin/" + r.k.Comm()
@@ -269,7 +304,7 @@ func (r *record) member(m *btf.Member) {
 			}
 		case "state":
 			if prefix == "prev_" {
-				b.num(name, 1) // TASK_INTERRUPTIBLE
+				b.num(name, taskInterruptible)
 				return
 			}
 		}
@@ -301,7 +336,9 @@ func (r *record) member(m *btf.Member) {
 	case "ret":
 		b.num(name, 1)
 	case "vec":
-		b.num(name, k.hash("vec")%10)
+		if a := r.args["vec_nr"]; a != nil {
+			b.num(name, a.Value)
+		}
 	}
 }
 
@@ -329,6 +366,11 @@ func (r *record) network(name string) bool {
 	case "rc":
 		b.num(name, 0)
 		return true
+	case "protocol":
+		if skb != nil && !strings.HasPrefix(r.event, "tcp") {
+			b.num(name, etherIPv4)
+			return true
+		}
 	}
 	if sk == nil {
 		return false

@@ -18,7 +18,8 @@ func tracepointName(s string) (category, name string) {
 	return "", s
 }
 
-// eventProto finds the prototype of a tracepoint: typedef void (*btf_trace_NAME)(void *, ...).
+// eventProto finds the prototype of a tracepoint, whose first parameter is not the event's: that of the function
+// __traceiter_NAME, which names the parameters, else of typedef void (*btf_trace_NAME)(void *, ...), which does not.
 func (k *Kernel) eventProto(name string) (*btf.Spec, *btf.Type) {
 	for i := -1; i < len(k.modules); i++ {
 		spec := k.btf
@@ -28,10 +29,16 @@ func (k *Kernel) eventProto(name string) (*btf.Spec, *btf.Type) {
 		if spec == nil {
 			continue
 		}
-		if t, ok := spec.Find(btf.KindTypedef, "btf_trace_"+name); ok {
-			if p := followProto(spec, t.ID); p != nil {
-				return spec, p
-			}
+		t, ok := spec.Find(btf.KindTypedef, "btf_trace_"+name)
+		if !ok {
+			continue
+		}
+		p := followProto(spec, t.ID)
+		if q, _, ok := spec.FuncProto("__traceiter_" + name); ok && (p == nil || len(q.Params) == len(p.Params)) {
+			p = q
+		}
+		if p != nil {
+			return spec, p
 		}
 	}
 	return nil, nil
@@ -45,7 +52,7 @@ func (k *Kernel) rawTracepointContext(c *Context) error {
 
 func (k *Kernel) eventContext(c *Context, name string) error {
 	spec, p := k.eventProto(name)
-	if c.spec.Proto != 0 {
+	if c.spec.Proto != 0 && p == nil {
 		if s, q, ok := k.proto(c, ""); ok {
 			spec, p = s, q
 		}

@@ -18,7 +18,7 @@ type Types struct {
 	layouts map[typeKey]*layout
 	protos  map[typeKey][]btf.ID // FUNCs by FUNC_PROTO, built on first use
 	funcs   map[*btf.Spec][]btf.ID
-	events  map[string]struct{}
+	events  map[*btf.Spec]map[string][]string // event classes by signature
 }
 
 type typeKey struct {
