@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// conformanceCommand is the group of commands that compare bpfrun with other implementations.
+func (a *app) conformanceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conformance",
+		Short: "Compare with kernels, the public test suite and a reference evaluator",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceDecodeCommand())
+	return cmd
+}
+
+func (a *app) conformanceISACommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "isa FILE.jsonl[.gz]...",
+		Short: "Run recorded programs and compare map value and result",
+		Long: `Run recorded programs and compare map value and result.
+
+Lines are kernel vectors {id, p, pkt?, runs: [{in, out, ret}]} or those of the public
+bpf_conformance suite {name, code, mem, expect}. A line is printed per failing one; the
+last line reads "N passed, M failed". Exit code 1 when any failed.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cfg, err := a.isaConfig()
+			if err != nil {
+				return err
+			}
+			total := conformance.Result{}
+			for _, path := range args {
+				r, err := conformance.ISA(path, cfg, a.stdout)
+				if err != nil {
+					return codeError{exitUsage, err}
+				}
+				total.Passed += r.Passed
+				total.Failed += r.Failed
+			}
+			fmt.Fprintln(a.stdout, total.Summary())
+			if total.Failed > 0 {
+				a.code = exitExpectation
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) conformancePluginCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plugin [MEMORY]",
+		Short: "The plugin protocol of the public bpf_conformance suite",
+		Long: `The plugin protocol of the public bpf_conformance suite: the program as hex bytes on standard
+input, the memory r1 points to as an argument of hex bytes, r0 in hex on standard output.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := a.isaConfig()
+			if err != nil {
+				return err
+			}
+			memory := ""
+			if len(args) > 0 {
+				memory = args[0]
+			}
+			err = conformance.Plugin(memory, cmd.InOrStdin(), cfg, a.stdout)
+			if err != nil {
+				return codeError{pluginCode(err), err}
+			}
+			return nil
+		},
+	}
+	return cmd
+}
+
+// pluginCode is the exit code of a plain program that did not end.
+func pluginCode(err error) int {
+	var refused *conformance.Refused
+	var faulted *conformance.Faulted
+	var input *conformance.InputError
+	switch {
+	case errors.As(err, &refused):
+		return exitLoad
+	case errors.As(err, &faulted):
+		if faulted.NotSimulated() {
+			return exitNotSimulated
+		}
+		return exitFault
+	case errors.As(err, &input):
+		return exitUsage
+	}
+	return exitBug
+}
+
+// isaConfig is how vectors run: on the engine of the command line.
+func (a *app) isaConfig() (conformance.ISAConfig, error) {
+	if a.engine != "interp" {
+		return conformance.ISAConfig{}, usagef("--engine %s: there is no such engine (want interp)", a.engine)
+	}
+	return conformance.ISAConfig{Mode: conformance.Modes[0], Limit: a.maxInsns}, nil
+}
+
+// decodeDocument is what conformance decode prints with --json.
+type decodeDocument struct {
+	Schema  string                     `json:"schema"`
+	Exit    int                        `json:"exit"`
+	Error   any                        `json:"error"`
+	Results []conformance.DecodeResult `json:"results"`
+	// Agreement is present when the input has verdicts of a kernel.
+	Agreement *decodeAgreement `json:"agreement,omitempty"`
+}
+
+type decodeAgreement struct {
+	Agree     int `json:"agree"`
+	Disagree  int `json:"disagree"`
+	NotJudged int `json:"not_judged"`
+}
+
+func (a *app) conformanceDecodeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "decode FILE.jsonl[.gz]",
+		Short: "Judge programs by the structural load checks and compare with a kernel's verdicts",
+		Long: `Judge programs by the structural load checks.
+
+Lines are {id, p, ok?, why?} with the program p in hex. Where the input has the kernel's verdict ok, agreement is
+counted; refusals for register types are not structural and not judged. The kernel is the one of --kernel-version, else
+the one in the file's name (kernel-6.18-...), else 6.18.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var kernel decode.Version
+			if a.kernelVersion != "" {
+				_, v, ok := loader.ParseRelease(a.kernelVersion)
+				if !ok {
+					return usagef("--kernel-version %q: want MAJOR.MINOR or MAJOR.MINOR.PATCH", a.kernelVersion)
+				}
+				kernel = decode.Version(v)
+			}
+			r, err := conformance.Decode(args[0], kernel)
+			if err != nil {
+				return codeError{exitUsage, err}
+			}
+			if r.Disagree > 0 {
+				a.code = exitExpectation
+			}
+			return a.printVerdicts(r)
+		},
+	}
+}
+
+func (a *app) printVerdicts(r *conformance.DecodeReport) error {
+	if a.jsonOut {
+		doc := decodeDocument{Schema: report.Schema, Exit: a.code, Results: r.Results}
+		if doc.Results == nil {
+			doc.Results = []conformance.DecodeResult{}
+		}
+		if r.Asked > 0 {
+			doc.Agreement = &decodeAgreement{r.Agree, r.Disagree, r.NotStructural}
+			fmt.Fprintln(a.stderr, r.Summary())
+		}
+		return json.NewEncoder(a.stdout).Encode(doc)
+	}
+	for _, res := range r.Results {
+		switch {
+		case res.Judged && !res.Agrees:
+			fmt.Fprintf(a.stdout, "%s: kernel says %q, bpfrun %q\n", res.ID, verdictText(!res.OK, res.Kernel), verdictText(res.OK, res.Why))
+		case r.Asked == 0:
+			fmt.Fprintf(a.stdout, "%s: %s\n", res.ID, verdictText(res.OK, res.Why))
+		}
+	}
+	if r.Asked > 0 {
+		fmt.Fprintln(a.stdout, r.Summary())
+	}
+	return nil
+}
+
+func verdictText(ok bool, why string) string {
+	if ok {
+		return "ok"
+	}
+	return why
+}

@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxLine bounds a line of a vector file: a program of a million slots in hex, and some runs.
+const maxLine = 64 << 20
+
+// Line is one line of a vector file, in either form: a kernel vector has P and Runs, a simple one Code, Mem and Expect.
+type Line struct {
+	ID   string `json:"id,omitempty"`
+	Cat  string `json:"cat,omitempty"`  // what the program is about: "alu", "random"
+	Form string `json:"form,omitempty"` // the instruction under test, absent for mixed programs
+	T    string `json:"t,omitempty"`    // program type it was recorded as
+	P    string `json:"p,omitempty"`    // program, hex, little endian
+	Pkt  string `json:"pkt,omitempty"`  // packet, hex; 64 zero bytes when absent
+	Runs []Run  `json:"runs,omitempty"`
+
+	Name   string `json:"name,omitempty"`
+	Code   string `json:"code,omitempty"`   // program, hex, little endian
+	Mem    string `json:"mem,omitempty"`    // memory behind r1, hex
+	Expect string `json:"expect,omitempty"` // r0
+	Error  string `json:"error,omitempty"`  // text of the error the program has to end with
+}
+
+// Run is one recorded execution of a kernel vector.
+type Run struct {
+	In  string `json:"in"`  // value of the map before, hex, trailing zero bytes cut
+	Out string `json:"out"` // and after
+	Ret uint32 `json:"ret"` // low half of r0
+}
+
+// Verdict is one line of a file of programs with what a kernel said when they were loaded.
+type Verdict struct {
+	ID  string `json:"id"`
+	P   string `json:"p"`             // program, hex, little endian
+	OK  *bool  `json:"ok,omitempty"`  // nil: no kernel was asked
+	Why string `json:"why,omitempty"` // the verifier's last message
+}
+
+// InputError says which line of an input is not what it should be.
+type InputError struct {
+	Name string // of the file
+	Line int    // from 1
+	Err  error
+}
+
+// Error names file and line.
+func (e *InputError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
+
+// Unwrap returns the cause.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// ReadFile calls f for every line of a file of JSON lines, which may be compressed with gzip. Empty lines are
+// skipped; an error of f ends the reading.
+func ReadFile[T any](path string, f func(T) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return Read(path, file, f)
+}
+
+// Read is ReadFile of a stream; name is for errors.
+func Read[T any](name string, r io.Reader, f func(T) error) error {
+	b := bufio.NewReader(r)
+	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return &InputError{Name: name, Line: 1, Err: err}
+		}
+		defer z.Close()
+		b = bufio.NewReader(z)
+	}
+	s := bufio.NewScanner(b)
+	s.Buffer(nil, maxLine)
+	n := 0
+	for s.Scan() {
+		n++
+		line := bytes.TrimSpace(s.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			return &InputError{Name: name, Line: n, Err: err}
+		}
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	if err := s.Err(); err != nil {
+		return &InputError{Name: name, Line: n + 1, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// unwindHelper is the one helper programs of the public suite call: it ends the program when its argument is 0 and returns its
+// argument otherwise.
+const unwindHelper = 5
+
+// Refused is a program that does not pass the structural load checks.
+type Refused struct{ Err error }
+
+// Error says why.
+func (e *Refused) Error() string { return "refused at load: " + e.Err.Error() }
+
+// Unwrap returns the error of the check.
+func (e *Refused) Unwrap() error { return e.Err }
+
+// Faulted is a program that was stopped.
+type Faulted struct {
+	Kind string // "memory", "budget"
+	Outcome
+}
+
+// Error says why and where.
+func (e *Faulted) Error() string {
+	return fmt.Sprintf("fault: %s", e.end())
+}
+
+// NotSimulated reports whether the program met something that is not part of this test environment.
+func (e *Faulted) NotSimulated() bool { return e.Kind == vm.NotSimulated.String() }
+
+// RunPlain runs a plain program, as the public suite has them: data is memory that r1 points to, r2 its length, and the result
+// all of r0. Immediate shifts out of range are masked, and callx calls. The error is a *Refused, a *Faulted, or a failure to set up.
+func RunPlain(name string, insns []decode.Insn, data []byte, mode Mode, limit uint64) (uint64, error) {
+	if err := decode.Check(insns, decode.CheckConfig{Lenient: true, Helper: func(id int32) bool { return id == unwindHelper }}); err != nil {
+		return 0, &Refused{err}
+	}
+	code, registers := replaceCallX(insns)
+	img, err := vm.Lower(vm.LowerConfig{Name: name, Insns: code, Fuse: mode.Fuse, Call: func(pc int, in decode.Insn) (*vm.Func, error) {
+		if reg, ok := registers[pc]; ok {
+			return &vm.Func{Name: "callx", Fn: callX(reg)}, nil
+		}
+		if in.Op() == decode.OpCallHelper && in.Imm == unwindHelper {
+			return &vm.Func{Name: "unwind", ID: in.Imm, Fn: unwind}, nil
+		}
+		return nil, errors.New("the public suite has no such function")
+	}})
+	if err != nil {
+		return 0, &Refused{err}
+	}
+	m, err := mem.New(mem.Config{Size: 1 << 20})
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	r, err := m.Alloc(uint64(len(data)), mem.Region{Name: "memory"})
+	if err != nil {
+		return 0, err
+	}
+	copy(m.Bytes(r), data)
+	t := vm.NewThread(m, vm.ThreadConfig{})
+	if mode.Cover {
+		t.SetPatches(vm.NewPatches(true))
+	}
+	t.Start(img, r.Base, uint64(len(data)))
+	o := run(t, mode.Slice, limit)
+	switch o.Fault {
+	case "":
+		return o.Ret, nil
+	case vm.NotSimulated.String():
+		if t.Fault().Text == unwound {
+			return 0, nil
+		}
+	}
+	return 0, &Faulted{Kind: o.Fault, Outcome: o}
+}
+
+// unwound marks the end of a program by the unwind helper.
+const unwound = "unwound"
+
+func unwind(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+	if args[0] == 0 {
+		return 0, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: unwound})
+	}
+	return args[0], nil
+}
+
+// replaceCallX replaces calls through registers, which no kernel accepts and package vm refuses, by calls of a helper; it returns
+// the register of each.
+func replaceCallX(insns []decode.Insn) ([]decode.Insn, map[int]int) {
+	var code []decode.Insn
+	var registers map[int]int
+	for pc := 0; pc < len(insns); pc += insns[pc].Len() {
+		if insns[pc].Op() != decode.OpCallX {
+			continue
+		}
+		if code == nil {
+			code = append(code, insns...)
+			registers = map[int]int{}
+		}
+		code[pc] = decode.OpCallHelper.Encode(0, 0, 0, 0)
+		registers[pc] = int(insns[pc].Dst)
+	}
+	if code == nil {
+		return insns, nil
+	}
+	return code, registers
+}
+
+// callX calls the helper whose number is in register reg.
+func callX(reg int) vm.HelperFunc {
+	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		if id := t.Reg(reg); id != unwindHelper {
+			return 0, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: fmt.Sprintf("callx to helper %d", id)})
+		}
+		return unwind(t, args)
+	}
+}

@@ -1,0 +1,150 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+const (
+	// ValueSize is the size of the value of the implicit map, in bytes.
+	ValueSize = 256
+	// DefaultPacket is the size of the packet of programs that bring none, in bytes.
+	DefaultPacket = 64
+	// NetworkHeader is where the network header of a packet starts: behind Ethernet's.
+	NetworkHeader = 14
+	// DefaultLimit is how many instructions a program may execute by default.
+	DefaultLimit = 100_000_000
+)
+
+// Program is a program in the environment of kernel vectors: one array map with one value of ValueSize bytes, and a packet.
+type Program struct {
+	Name   string
+	Insns  []decode.Insn
+	Packet []byte
+}
+
+// Value is the value of the implicit map.
+type Value [ValueSize]byte
+
+// Outcome is what one run of a Program left behind.
+type Outcome struct {
+	Ret   uint64
+	Value Value
+	// Fault is empty when the program ended; else the kind of its fault ("memory", "call-depth"), and PC its slot.
+	Fault string
+	PC    int
+	// Text says more about the fault. It is not compared.
+	Text string
+}
+
+// Equal reports whether two runs ended the same way.
+func (o *Outcome) Equal(p *Outcome) bool {
+	if o.Fault != p.Fault || o.Value != p.Value {
+		return false
+	}
+	if o.Fault != "" {
+		return o.PC == p.PC
+	}
+	return o.Ret == p.Ret
+}
+
+// Diff says what differs between want and got, "" when nothing does.
+func Diff(want, got *Outcome) string {
+	if want.Equal(got) {
+		return ""
+	}
+	var parts []string
+	if want.Fault != got.Fault || want.Fault != "" && want.PC != got.PC {
+		parts = append(parts, fmt.Sprintf("end: want %s, got %s", want.end(), got.end()))
+	} else if want.Fault == "" && want.Ret != got.Ret {
+		parts = append(parts, fmt.Sprintf("ret: want %#x, got %#x", want.Ret, got.Ret))
+	}
+	if d := diffBytes(want.Value[:], got.Value[:]); d != "" {
+		parts = append(parts, d)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (o *Outcome) end() string {
+	if o.Fault == "" {
+		return "return"
+	}
+	s := fmt.Sprintf("%s at insn %d", o.Fault, o.PC)
+	if o.Text != "" {
+		s += " (" + o.Text + ")"
+	}
+	return s
+}
+
+// diffBytes names the 8-byte words that differ, three of them at most.
+func diffBytes(want, got []byte) string {
+	var parts []string
+	n := 0
+	for i := 0; i+8 <= len(want); i += 8 {
+		w, g := binary.LittleEndian.Uint64(want[i:]), binary.LittleEndian.Uint64(got[i:])
+		if w == g {
+			continue
+		}
+		if n++; n <= 3 {
+			parts = append(parts, fmt.Sprintf("value+%d: want %#x, got %#x", i, w, g))
+		}
+	}
+	if n > 3 {
+		parts = append(parts, fmt.Sprintf("and %d words more", n-3))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// program decodes the program of a kernel vector.
+func (l *Line) program() (*Program, error) {
+	insns, err := decodeHex(l.P)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Name: l.ID, Insns: insns}
+	if l.Pkt != "" {
+		if p.Packet, err = hex.DecodeString(l.Pkt); err != nil {
+			return nil, fmt.Errorf("packet: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func decodeHex(s string) ([]decode.Insn, error) {
+	raw, err := hex.DecodeString(s)
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	return decode.Unmarshal(raw, binary.LittleEndian)
+}
+
+// ParseValue reads a map value as vectors have it: hex, trailing zero bytes cut.
+func ParseValue(s string) (v Value, err error) {
+	raw, err := hex.DecodeString(s)
+	if err != nil {
+		return v, fmt.Errorf("value: %w", err)
+	}
+	if len(raw) > len(v) {
+		return v, fmt.Errorf("value has %d bytes, the map's has %d", len(raw), len(v))
+	}
+	copy(v[:], raw)
+	return v, nil
+}
+
+// String is the reverse of ParseValue.
+func (v *Value) String() string {
+	return hex.EncodeToString(bytes.TrimRight(v[:], "\x00"))
+}
+
+// packet returns the packet the program sees.
+func (p *Program) packet() []byte {
+	if p.Packet != nil {
+		return p.Packet
+	}
+	return make([]byte, DefaultPacket)
+}

@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// RecordedKernel is the kernel that verdicts without another indication are compared with: the one the committed recordings were made on.
+var RecordedKernel = decode.KernelVersion(6, 18, 0)
+
+// DecodeResult is the verdict of the structural checks on one program.
+type DecodeResult struct {
+	ID  string `json:"id"`
+	OK  bool   `json:"ok"`
+	Why string `json:"why,omitempty"`
+	// Judged is false when the kernel was not asked or refused the program for a reason that needs register types;
+	// Agrees is meaningful only when it is true.
+	Judged bool   `json:"-"`
+	Agrees bool   `json:"-"`
+	Kernel string `json:"-"` // what the kernel said
+}
+
+// DecodeReport is the verdicts on the programs of a file.
+type DecodeReport struct {
+	Results              []DecodeResult
+	Agree, Disagree      int
+	NotStructural, Asked int // refusals not judged; programs with a verdict of a kernel
+}
+
+// Summary counts agreement.
+func (r *DecodeReport) Summary() string {
+	return fmt.Sprintf("%d agree, %d disagree, %d refused for register types and not judged", r.Agree, r.Disagree, r.NotStructural)
+}
+
+// structural are the kernel's messages for what it refuses whatever the registers hold (kernel/bpf/verifier.c, cfg.c, core.c).
+var structural = []*regexp.Regexp{
+	regexp.MustCompile(`^unknown opcode`),
+	regexp.MustCompile(`uses reserved fields|^invalid may_goto imm`),
+	regexp.MustCompile(`^R1[1-5] is invalid`),
+	regexp.MustCompile(`^jump out of range`),
+	regexp.MustCompile(`^BPF_ATOMIC uses invalid atomic opcode|^invalid atomic operand size`),
+	regexp.MustCompile(`^unreachable insn`),
+	regexp.MustCompile(`^frame pointer is read only`),
+	regexp.MustCompile(`^(invalid|unrecognized) bpf_ld_imm64 insn`),
+	regexp.MustCompile(`^div by zero|^invalid shift`),
+	regexp.MustCompile(`^addr_space_cast insn can only convert`),
+	regexp.MustCompile(`^the call stack of \d+ frames is too deep|^combined stack size`),
+	regexp.MustCompile(`^last insn is not an exit or jmp|^jump into the middle of ldimm64|^call to invalid destination`),
+	regexp.MustCompile(`^invalid write to stack R10|^misaligned stack access`),
+	regexp.MustCompile(`^failed to find BTF for kernel function|^kernel btf_id \d+ is not a function|^invalid func unknown|^program of this type cannot use helper bpf_unspec`),
+}
+
+// Structural reports whether a message of the kernel's verifier is about the shape of a program alone.
+func Structural(why string) bool {
+	for _, r := range structural {
+		if r.MatchString(why) {
+			return true
+		}
+	}
+	return false
+}
+
+var releaseInName = regexp.MustCompile(`kernel-(\d+)\.(\d+)`)
+
+// KernelOf finds the kernel whose verdicts a file has in its name ("kernel-6.18-encodings.jsonl.gz"); else it is RecordedKernel.
+func KernelOf(path string) decode.Version {
+	m := releaseInName.FindStringSubmatch(filepath.Base(path))
+	if m == nil {
+		return RecordedKernel
+	}
+	major, err1 := strconv.Atoi(m[1])
+	minor, err2 := strconv.Atoi(m[2])
+	if err1 != nil || err2 != nil || major > 255 || minor > 255 {
+		return RecordedKernel
+	}
+	return decode.KernelVersion(major, minor, 0)
+}
+
+// Decode judges the programs of a file by the structural checks of a kernel, 0 for the one KernelOf finds. Kernel functions
+// have no BTF here, so calls of them are refused, as the kernel does.
+func Decode(path string, kernel decode.Version) (*DecodeReport, error) {
+	if kernel == 0 {
+		kernel = KernelOf(path)
+	}
+	cfg := decode.CheckConfig{
+		Kernel: kernel,
+		Helper: func(id int32) bool { return id > 0 && id <= int32(uapi.MaxFuncID) },
+		Kfunc:  func(decode.Insn) bool { return false },
+	}
+	r := &DecodeReport{}
+	err := ReadFile(path, func(v Verdict) error {
+		r.add(v, cfg)
+		return nil
+	})
+	return r, err
+}
+
+func (r *DecodeReport) add(v Verdict, cfg decode.CheckConfig) {
+	res := DecodeResult{ID: v.ID, OK: true, Kernel: v.Why}
+	insns, err := decodeHex(v.P)
+	if err == nil {
+		err = decode.Check(insns, cfg)
+	}
+	if err != nil {
+		res.OK, res.Why = false, err.Error()
+	}
+	if v.OK != nil {
+		r.Asked++
+		res.Judged = *v.OK || Structural(v.Why)
+		res.Agrees = res.OK == *v.OK
+		switch {
+		case !res.Judged:
+			r.NotStructural++
+			if res.OK {
+				res.Why = "not judged, the kernel refuses it for its registers: " + v.Why
+			}
+		case res.Agrees:
+			r.Agree++
+		default:
+			r.Disagree++
+		}
+	}
+	r.Results = append(r.Results, res)
+}
