@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -59,12 +60,15 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 		return l.Err
 	}
 	if !lp.Known {
-		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("name the program's type")
+		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("name the program's type, as in --type %s=socket", lp.Name)
 	}
 	if l.t.BTF != nil {
 		if err := l.checkKnown(lp); err != nil {
 			return l.progError(lp, err)
 		}
+	}
+	if err := l.checkRegisters(lp); err != nil {
+		return l.progError(lp, err)
 	}
 	if err := l.checkInsns(lp); err != nil {
 		return err
@@ -157,11 +161,19 @@ func (l *loading) checkInsns(lp *LinkedProgram) error {
 		if !lp.Reachable()[pc] {
 			continue
 		}
-		e := l.progError(lp, failf(ErrUnknownToTarget, "helper %s (%d) on Linux %s", uapi.FuncID(in.Imm), in.Imm, l.t.VersionString()))
+		e := l.progError(lp, failf(ErrUnknownToTarget, "helper %s on Linux %s", helperName(in.Imm), l.t.VersionString()))
 		e.Insn, e.Source = pc, l.sourceAt(lp, pc)
 		return e.hint("guard the call with bpf_core_enum_value_exists(enum bpf_func_id, ...)")
 	}
 	return l.checkStructure(lp)
+}
+
+// helperName is "bpf_loop (181)", or "number 9999" for a helper no kernel has.
+func helperName(id int32) string {
+	if f := uapi.FuncID(id); f.Known() {
+		return fmt.Sprintf("%s (%d)", f, id)
+	}
+	return fmt.Sprintf("number %d", id)
 }
 
 // checkHook decides whether the program's attach point exists on the target. With
