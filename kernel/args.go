@@ -296,15 +296,19 @@ func (k *Kernel) sharedArg(name string, l *layout) *Object {
 
 // currentTasks names the arguments that are the task the event happens in.
 var currentTasks = map[string]string{
-	"sched_switch": "prev", "sched_process_exit": "p", "sched_process_exec": "p", "sched_process_fork": "parent",
-	"do_exit": "tsk", "task_newtask": "", "finish_task_switch": "", "sched_process_hang": "tsk", "acct_process": "",
-	"sys_enter": "", "sched_pi_setprio": "tsk", "oom_kill_process": "",
+	"sched_switch": "prev", "sched_process_exit": "p", "sched_process_exec": "p", "sched_process_fork": "parent", "do_exit": "tsk",
 }
 
 // taskArgument returns the task an argument of type struct task_struct * means.
 func (k *Kernel) taskArgument(hook, name string) *Object {
-	if cur, ok := currentTasks[hook]; ok && cur == name && name != "" {
+	if cur, ok := currentTasks[hook]; ok && cur == name {
 		return k.Current()
+	}
+	// The task that runs next is the one other events wake up.
+	if hook == "sched_switch" && name == "next" {
+		if l := k.layoutNamed("task_struct"); l != nil {
+			return k.sharedArg("p", l)
+		}
 	}
 	return nil
 }

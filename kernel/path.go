@@ -39,7 +39,11 @@ func (e *PathError) Unwrap() error { return e.Err }
 
 // nextStep cuts the first step off a path: a member name or an index.
 func nextStep(path string) (name string, index int64, rest string, ok bool) {
-	path = strings.TrimPrefix(strings.TrimPrefix(path, "."), "->")
+	if after, ok := strings.CutPrefix(path, "->"); ok {
+		path = after
+	} else {
+		path = strings.TrimPrefix(path, ".")
+	}
 	if strings.HasPrefix(path, "[") {
 		end := strings.IndexByte(path, ']')
 		if end < 0 {
@@ -90,24 +94,24 @@ func (l *layout) walk(path string) (Field, string, error) {
 		}
 		name, index, next, ok := nextStep(rest)
 		if !ok {
-			return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: rest, Err: ErrBadPath}
+			return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: rest, Err: ErrBadPath}
 		}
 		if index >= 0 {
 			if t.Kind != btf.KindArray || (t.Array.Nelems != 0 && uint64(index) >= uint64(t.Array.Nelems)) {
-				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
+				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
 			}
 			n, err := l.spec.Sizeof(t.Ref)
 			if err != nil || n < 0 {
-				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: rest, Err: ErrBadPath}
+				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: rest, Err: ErrBadPath}
 			}
 			f = Field{Path: f.Path + "[" + strconv.FormatInt(index, 10) + "]", Spec: l.spec, Type: t.Ref, Off: f.Off + uint64(index)*uint64(n), Size: uint64(n)}
 		} else {
 			if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
-				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: name, Err: ErrBadPath}
+				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: name, Err: ErrBadPath}
 			}
 			g, ok := findMember(l.spec, t, name, 0)
 			if !ok {
-				return f, "", &PathError{Type: l.spec.TypeString(t.ID), Path: path, Name: name, Nearest: nearestMembers(l.spec, t, name), Err: ErrNoField}
+				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: name, Nearest: nearestMembers(l.spec, t, name), Err: ErrNoField}
 			}
 			g.Path = join(f.Path, name)
 			if g.BitSize != 0 {
@@ -217,4 +221,12 @@ func editDistance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// typeName is the name of a type as paths and messages use it, without the word struct.
+func typeName(spec *btf.Spec, t *btf.Type) string {
+	if t.Name != "" {
+		return t.Name
+	}
+	return spec.TypeString(t.ID)
 }

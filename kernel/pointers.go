@@ -8,10 +8,10 @@ import (
 
 // Sizes of memory behind pointers whose type does not say.
 const (
-	opaqueSize   = 256 // behind void * and pointers to types the BTF does not define
-	scalarElems  = 8   // elements behind a pointer to a number
-	pointerElems = 4   // elements behind a pointer to pointers
-	stringRoom   = 256 // at least, behind char *: tools copy names by their own buffer's size
+	opaqueSize   = 256  // behind void * and pointers to types the BTF does not define
+	scalarElems  = 8    // elements behind a pointer to a number
+	pointerElems = 4    // elements behind a pointer to pointers
+	stringRoom   = 4096 // at least, behind char *: tools copy names by the size of their own buffers
 )
 
 // pointee is what a pointer type says about its target.

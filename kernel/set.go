@@ -111,7 +111,7 @@ func (ts *Types) check(l *layout, path string) error {
 		if _, index, next, ok := nextStep(rest); ok && index >= 0 && l.typ.Kind != btf.KindArray {
 			rest = next
 		}
-		path = strings.TrimPrefix(strings.TrimPrefix(rest, "->"), ".")
+		path = rest
 	}
 	return &PathError{Type: l.name, Path: whole, Name: path, Err: ErrBadPath}
 }
@@ -219,7 +219,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			if uint64(index) >= at.count {
 				return nil, Field{}, &PathError{Type: l.name, Path: whole, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
 			}
-			elem, path = uint64(index)*l.size, strings.TrimPrefix(strings.TrimPrefix(next, "->"), ".")
+			elem, path = uint64(index)*l.size, next
 		}
 		f, rest, err := l.place(path)
 		if err != nil {
@@ -261,7 +261,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			}
 			at.storeField(f, next.Addr(), how)
 		}
-		at, path = next, strings.TrimPrefix(strings.TrimPrefix(rest, "->"), ".")
+		at, path = next, rest
 	}
 	return nil, Field{}, &PathError{Type: o.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
 }
