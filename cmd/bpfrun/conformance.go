@@ -21,7 +21,7 @@ func (a *app) conformanceCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceDecodeCommand())
+	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceDecodeCommand(), a.conformanceCorpusCommand())
 	return cmd
 }
 

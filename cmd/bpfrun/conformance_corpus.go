@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/conformance/corpus"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// corpusDocument is what conformance corpus prints with --json.
+type corpusDocument struct {
+	Schema  string           `json:"schema"`
+	Exit    int              `json:"exit"`
+	Summary []corpus.Summary `json:"summary"`
+	Rows    []*corpus.Row    `json:"rows"`
+}
+
+func (a *app) conformanceCorpusCommand() *cobra.Command {
+	var objects []string
+	var into string
+	cmd := &cobra.Command{
+		Use:   "corpus --objects GLOB --btf GLOB",
+		Short: "Run many objects on many kernels' types and print what became of them as Markdown",
+		Long: `Run every program of many objects on many kernels' types, with default contexts, and print Markdown tables:
+the status of the programs, the share of the reachable instructions that were executed, and the kernel
+fields read. Exit code 4 when a program faulted; refusals are results.`,
+		Example: "  bpfrun conformance corpus --objects 'objects/*.o' --btf 'kernels/*.btf' --into CONFORMANCE.md",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return a.runCorpus(objects, into) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&objects, "objects", nil, "object files: a path or a glob; repeatable")
+	f.StringVar(&into, "into", "", "Markdown FILE whose corpus section is replaced, instead of printing")
+	return cmd
+}
+
+func (a *app) runCorpus(patterns []string, into string) error {
+	objects, err := corpusObjects(patterns)
+	if err != nil {
+		return err
+	}
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	rows := make([]*corpus.Row, 0, len(objects)*len(sources))
+	for i, s := range sources {
+		a.progress(len(sources)+4, i, s.name)
+		more, err := a.corpusOn(ctx, objects, s)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, more...)
+	}
+	summary := corpus.Summarise(rows)
+	if slices.ContainsFunc(summary, func(s corpus.Summary) bool { return s.Faults > 0 }) {
+		a.code = exitFault
+	}
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, corpusDocument{report.Schema, a.code, summary, rows})
+	}
+	if into == "" {
+		return corpus.Write(a.stdout, rows)
+	}
+	var section bytes.Buffer
+	if err := corpus.Write(&section, rows); err != nil {
+		return err
+	}
+	if err := corpus.Paste(into, section.Bytes()); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+func corpusObjects(patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		return nil, usagef("conformance corpus: --objects is missing: want a path or a glob")
+	}
+	var out []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, usagef("--objects %q: %w", p, err)
+		}
+		if len(found) == 0 {
+			return nil, usagef("--objects %s: no such file", p)
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// corpusOn measures all objects on one target, several at a time. Rows are in the order of the objects.
+func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*corpus.Row, error) {
+	target, err := a.target(s)
+	if err != nil {
+		return nil, err
+	}
+	rows, errs := make([]*corpus.Row, len(paths)), make([]error, len(paths))
+	types := kernel.NewTypes()
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				rows[i], errs[i] = a.corpusRow(ctx, paths[i], target, types)
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", paths[i], err)
+		}
+	}
+	return rows, nil
+}
+
+func (a *app) corpusRow(ctx context.Context, path string, target *loader.Target, types *kernel.Types) (*corpus.Row, error) {
+	obj, err := loader.Open(path)
+	if err != nil {
+		return &corpus.Row{Object: filepath.Base(path), Target: target.Name, Programs: []corpus.Program{}, Fields: []string{}, Err: err.Error()}, nil
+	}
+	return corpus.Measure(ctx, obj, target, corpus.Config{Seed: a.seed, Types: types})
+}

@@ -1,0 +1,176 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Passes is how often the programs of an object run, in file order, on one machine. Objects do not
+// promise to define the program that remembers an event before the one that looks it up: a second pass
+// meets what the first one left in the maps, as every event but the first does on a live kernel.
+const Passes = 2
+
+// Config describes the machines objects are measured on.
+type Config struct {
+	Seed uint64
+	// Types is a cache of type layouts that measurements on one target share; nil for none.
+	Types *kernel.Types
+}
+
+// Program is what became of one program.
+type Program struct {
+	Name string `json:"name"`
+	Hook string `json:"hook"`
+	// Status is that of the worst run, in the machine's words.
+	Status machine.Status `json:"status"`
+	// Why says in a line why the status is not ok.
+	Why string `json:"why,omitempty"`
+	// Reachable and Executed count instructions: those constant propagation cannot rule out on the
+	// target, and those of them that any of the runs executed.
+	Reachable int `json:"reachable"`
+	Executed  int `json:"executed"`
+	// Runs is how often the program was executed.
+	Runs int `json:"runs"`
+}
+
+// Row is one object on one target.
+type Row struct {
+	Object   string    `json:"object"`
+	Target   string    `json:"target"`
+	Programs []Program `json:"programs"`
+	// Fields are the kernel fields read, "type.path", sorted.
+	Fields []string `json:"fields"`
+	// Err is why the object could not be loaded at all, "" when it could.
+	Err string `json:"error,omitempty"`
+}
+
+// Sound reports whether every program ran to its end or has a hook the target lacks: a status of ok, absent or
+// unknown-hook. A program that was not asked to load is none.
+func (r *Row) Sound() bool {
+	if r.Err != "" {
+		return false
+	}
+	for i := range r.Programs {
+		if !r.Programs[i].sound() {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Program) sound() bool {
+	switch p.Status {
+	case machine.StatusOK, machine.StatusAbsent, machine.StatusUnknownHook, machine.StatusDisabled:
+		return true
+	}
+	return false
+}
+
+// Share returns the executed share of the reachable instructions of the programs that ran; ok is false
+// when none did.
+func (r *Row) Share() (share float64, ok bool) {
+	reachable, executed := 0, 0
+	for i := range r.Programs {
+		if p := &r.Programs[i]; p.Runs > 0 {
+			reachable += p.Reachable
+			executed += p.Executed
+		}
+	}
+	if reachable == 0 {
+		return 0, false
+	}
+	return float64(executed) / float64(reachable), true
+}
+
+// Measure runs an object's programs on a target. What is wrong with the object is part of the row; the error is that of
+// ctx, or of a context that could not be made.
+func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg Config) (*Row, error) {
+	row := &Row{Object: obj.Name, Target: target.Name, Programs: []Program{}, Fields: []string{}}
+	linked, err := obj.Load(target, loader.LoadOptions{})
+	if err != nil {
+		row.Err = err.Error()
+		return row, nil
+	}
+	for _, lp := range linked.Programs {
+		p := Program{Name: lp.Name, Hook: lp.Hook, Status: machine.Status(lp.Status.String())}
+		if lp.Err != nil {
+			p.Why = reason(lp.Err)
+		}
+		row.Programs = append(row.Programs, p)
+	}
+	m, err := machine.New(linked, machine.Config{Seed: cfg.Seed, Types: cfg.Types})
+	if err != nil {
+		row.Err = err.Error()
+		return row, nil
+	}
+	defer m.Close()
+	fields := map[string]bool{}
+	for range Passes {
+		for i, name := range m.Names() {
+			res, err := m.Run(ctx, name, machine.Input{})
+			if err != nil {
+				return nil, fmt.Errorf("%s on %s: program %s: %w", obj.Name, target.Name, name, err)
+			}
+			row.Programs[i].add(m, res)
+			for j := range res.Reads {
+				if a := &res.Reads[j]; a.Path != "" {
+					fields[a.Type+"."+general(a.Path)] = true
+				}
+			}
+		}
+	}
+	for f := range fields {
+		row.Fields = append(row.Fields, f)
+	}
+	slices.Sort(row.Fields)
+	return row, nil
+}
+
+// add adds a run.
+func (p *Program) add(m *machine.Machine, res *machine.Result) {
+	if p.Status == machine.StatusOK || p.Status == machine.StatusUnknownHook || p.sound() && res.Fault != nil {
+		p.Status = res.Status
+	}
+	if err := m.ProgramError(p.Name); err != nil && p.Why == "" {
+		p.Why = reason(err)
+	}
+	if f := res.Fault; f != nil && !p.sound() {
+		p.Why = fault(f)
+	}
+	if res.Ran {
+		p.Runs++
+		p.Reachable, p.Executed = res.Coverage.Reachable, res.Coverage.Executed
+	}
+}
+
+// fault is a fault in a line: the instruction, what it did, and the hint for a poisoned one.
+func fault(f *machine.Fault) string {
+	text := fmt.Sprintf("instruction %d: %v", f.Insn, f.Fault)
+	if f.Hint != "" && f.Kind == vm.Poison {
+		text += "; " + f.Hint
+	}
+	return text
+}
+
+// general removes the indices of a path: which elements of an array were read says nothing about the type.
+func general(path string) string {
+	out := make([]byte, 0, len(path))
+	inside := false
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c == '[':
+			inside = true
+		case c == ']':
+			inside = false
+		case !inside:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
