@@ -109,6 +109,16 @@ func (d *RunDocument) Fail(err error) {
 	}
 }
 
+// NotSimulated notes why none of the programs that could run was run.
+func (d *RunDocument) NotSimulated(reason string) {
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		if p.Status == "ok" || p.Status == "unknown-hook" {
+			p.Status, p.Error = "not-simulated", &Error{Kind: "not-simulated", Message: reason, Program: p.Name, lines: []string{reason}}
+		}
+	}
+}
+
 // Add adds a run to its program. A program's status is that of its worst run.
 func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 	for i := range d.Programs {
@@ -189,7 +199,7 @@ func accesses(in []machine.KernelAccess) []Access {
 func newFault(f *machine.Fault) *Fault {
 	out := &Fault{Kind: f.Kind.String(), Insn: f.Insn, Source: f.Source}
 	text := f.Error()
-	if f.Text != "" {
+	if f.Text != "" && f.Fault.Kind != vm.Poison { // the number poison calls says nothing
 		text += "\n" + f.Text
 	}
 	if f.Line != "" {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
 
@@ -27,7 +28,7 @@ func newChange(m *machine.Machine, c machine.Change) Change {
 		out.Text = " " + variableChanges(spec, def, c)
 		return out
 	}
-	key := typedText(spec, def.KeyType, c.Key)
+	key := keyText(spec, def.KeyType, c.Key, m.Linked().Object.ByteOrder)
 	if c.CPU >= 0 {
 		key += fmt.Sprintf(" cpu %d", c.CPU)
 	}
@@ -37,7 +38,7 @@ func newChange(m *machine.Machine, c machine.Change) Change {
 	case c.New == nil:
 		out.Text = fmt.Sprintf("[%s] deleted (was %s)", key, typedText(spec, def.ValueType, c.Old))
 	default:
-		out.Text = fmt.Sprintf("[%s] = %s (was %s)", key, typedText(spec, def.ValueType, c.New), typedText(spec, def.ValueType, c.Old))
+		out.Text = fmt.Sprintf("[%s]%s", key, valueChange(spec, def.ValueType, c.Old, c.New))
 	}
 	return out
 }
@@ -55,6 +56,79 @@ func typedText(spec *btf.Spec, id btf.ID, b []byte) string {
 		return shortHex(b)
 	}
 	return spec.FormatString(id, b)
+}
+
+// keyText is typedText, but for keys without a type that have the size of an integer a number.
+func keyText(spec *btf.Spec, id btf.ID, b []byte, order binary.ByteOrder) string {
+	if spec == nil || id == 0 {
+		switch len(b) {
+		case 4:
+			return fmt.Sprint(order.Uint32(b))
+		case 8:
+			return fmt.Sprint(order.Uint64(b))
+		}
+	}
+	return typedText(spec, id, b)
+}
+
+// valueChange renders a new value with the old one: " = 2 (was 1)", and of structs and arrays the
+// members that differ: ".calls = 2 (was 1), .state = DONE (was NEW)".
+func valueChange(spec *btf.Spec, id btf.ID, before, after []byte) string {
+	if spec != nil && id != 0 {
+		opt := btf.DecodeOptions{MaxElems: 4096}
+		old, err1 := spec.DecodeValue(id, before, opt)
+		now, err2 := spec.DecodeValue(id, after, opt)
+		if err1 == nil && err2 == nil {
+			d := valueDiff{}
+			d.compare("", old, now, false)
+			return d.String()
+		}
+	}
+	return fmt.Sprintf(" = %s (was %s)", typedText(spec, id, after), typedText(spec, id, before))
+}
+
+// valueDiff collects the leaves in which two values differ.
+type valueDiff struct {
+	parts []string
+	more  int
+}
+
+// mostParts is how many differing members of one value are listed.
+const mostParts = 12
+
+func (d *valueDiff) String() string {
+	if d.more > 0 {
+		return strings.Join(d.parts, ", ") + fmt.Sprintf(", ... and %d more members", d.more)
+	}
+	return strings.Join(d.parts, ", ")
+}
+
+func (d *valueDiff) compare(path string, old, now any, hex bool) {
+	switch now := now.(type) {
+	case btf.Object:
+		if old, ok := old.(btf.Object); ok && len(old) == len(now) {
+			for i, e := range now {
+				d.compare(path+"."+e.Name, old[i].Value, e.Value, hex || strings.HasSuffix(e.Name, "flags") || strings.HasSuffix(e.Name, "mask"))
+			}
+			return
+		}
+	case btf.List:
+		if old, ok := old.(btf.List); ok && len(old) == len(now) {
+			for i, v := range now {
+				d.compare(fmt.Sprintf("%s[%d]", path, i), old[i], v, hex)
+			}
+			return
+		}
+	}
+	opt := btf.FormatOptions{Hex: hex}
+	was, is := btf.FormatValue(old, opt), btf.FormatValue(now, opt)
+	switch {
+	case was == is:
+	case len(d.parts) == mostParts:
+		d.more++
+	default:
+		d.parts = append(d.parts, fmt.Sprintf("%s = %s (was %s)", path, is, was))
+	}
 }
 
 // shortHex writes bytes for people: at most 32 of them, then how many there are.
@@ -78,7 +152,7 @@ func variableChanges(spec *btf.Spec, def *loader.Map, c machine.Change) string {
 	for _, v := range def.Vars {
 		before, after := at(c.Old, v), at(c.New, v)
 		if !bytes.Equal(before, after) {
-			parts = append(parts, fmt.Sprintf("%s = %s (was %s)", v.Name, typedText(spec, v.Type, after), typedText(spec, v.Type, before)))
+			parts = append(parts, v.Name+valueChange(spec, v.Type, before, after))
 		}
 	}
 	if len(parts) == 0 {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -12,7 +14,7 @@ func NewError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	e := &Error{Kind: "error", Message: err.Error()}
+	e := &Error{Kind: "error", Message: err.Error(), lines: strings.Split(err.Error(), "\n")}
 	var le *loader.Error
 	if errors.As(err, &le) {
 		e.Kind, e.Object, e.Section, e.Program, e.Source = "load", le.Object, le.Section, le.Program, le.Source
@@ -20,6 +22,7 @@ func NewError(err error) *Error {
 			n := le.Insn
 			e.Insn = &n
 		}
+		e.lines = loadErrorLines(le)
 	}
 	var me *machine.MapError
 	var ne *machine.NotSimulatedError
@@ -30,4 +33,28 @@ func NewError(err error) *Error {
 		e.Kind, e.Program = "not-simulated", ne.Program
 	}
 	return e
+}
+
+// loadErrorLines is the error below its program in a table: what failed, the source line, the next
+// step, each on a line of its own. Object, program and section are said by the row above.
+func loadErrorLines(e *loader.Error) []string {
+	var parts []string
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	if e.Detail != "" {
+		parts = append(parts, e.Detail)
+	}
+	text := strings.Join(parts, ": ")
+	if e.Insn >= 0 {
+		text = fmt.Sprintf("insn %d: %s", e.Insn, text)
+	}
+	lines := []string{text}
+	if e.Source != "" {
+		lines = append(lines, "at "+e.Source)
+	}
+	if e.Hint != "" {
+		lines = append(lines, e.Hint)
+	}
+	return lines
 }

@@ -19,6 +19,8 @@ type Error struct {
 	Program string `json:"program,omitempty"`
 	Insn    *int   `json:"insn,omitempty"`
 	Source  string `json:"source,omitempty"`
+
+	lines []string // for tables
 }
 
 // Target describes the kernel whose types were used.

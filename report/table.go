@@ -65,10 +65,13 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 			continue
 		}
 		writeRow(&b, rows[i+1], widths)
+		if p.Error != nil && d.Error != nil && p.Error.Message == d.Error.Message {
+			continue // said once, below the table
+		}
 		writeDetails(&b, p, s, opt)
 	}
 	if d.Error != nil {
-		fmt.Fprintf(&b, "%s %s\n", s.red("error:"), d.Error.Message)
+		writeError(&b, d.Error, s, "")
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
@@ -86,8 +89,11 @@ func describeTarget(t *Target) string {
 	var facts []string
 	if t.Version != "" {
 		v := "Linux " + t.Version
-		if t.VersionFrom != "" && t.VersionFrom != "release" {
-			v += " (" + t.VersionFrom + ")"
+		if from := strings.TrimSuffix(t.VersionFrom, " ("+t.Version+")"); from != "" {
+			v += " (by its " + from + ")"
+			if from == "given" {
+				v = "Linux " + t.Version + " (as given)"
+			}
 		}
 		facts = append(facts, v)
 	}
@@ -155,7 +161,7 @@ func programRow(p *Program, s style) []cell {
 	case "fault", "refused", "failed", "not-simulated":
 		paint = s.red
 	}
-	return []cell{{p.Name, nil}, {p.Hook, nil}, relocationCell(p.Relocations, s), {result, paint}, {insns, nil}}
+	return []cell{{cut(p.Name, cellWidth), nil}, {cut(p.Hook, cellWidth), nil}, relocationCell(p.Relocations, s), {result, paint}, {insns, nil}}
 }
 
 func returnText(r Run) string {
@@ -193,12 +199,19 @@ func relocationCell(r Relocations, s style) cell {
 }
 
 func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
-	item := func(kind, text string) { fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-8s", kind)), text) }
-	if p.Error != nil {
-		fmt.Fprintf(b, "  %s %s\n", s.red("error:"), p.Error.Message)
+	item := func(kind, text string) {
+		if !opt.Verbose {
+			text = cut(text, lineWidth)
+		}
+		fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-8s", kind)), text)
 	}
-	for _, text := range missingFields(p, opt.Verbose) {
-		item("missing", text)
+	if p.Error != nil {
+		writeError(b, p.Error, s, "  ")
+	}
+	if p.Error == nil || len(p.Runs) > 0 || opt.Verbose {
+		for _, text := range missingFields(p, opt.Verbose) {
+			fmt.Fprintf(b, "  %s %s\n", s.dim("missing "), text)
+		}
 	}
 	for i := range p.Runs {
 		writeRun(b, &p.Runs[i], item, s, opt)
@@ -236,23 +249,28 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	if r.Fault != nil {
 		fmt.Fprintf(b, "  %s %s\n", s.red("fault:"), strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))
 	}
-	for _, e := range r.Events {
-		item(e.Kind, s.bold(e.Map)+"  "+e.Text)
-	}
-	for _, e := range r.Effects {
-		item("effect", e.Kind+" "+e.Value)
-	}
-	const shown = 8
-	for i, c := range r.MapChanges {
-		if i == shown && !opt.Verbose {
-			item("map", fmt.Sprintf("... and %d more changes (-v shows all)", len(r.MapChanges)-shown))
-			break
+	// list shows the first items, and how many more there are.
+	list := func(kind string, n int, text func(i int) string) {
+		for i := range n {
+			if i == shownItems && n > shownItems+1 && !opt.Verbose {
+				item(kind, fmt.Sprintf("... and %d more (-v shows all)", n-shownItems))
+				return
+			}
+			item(kind, text(i))
 		}
-		item("map", s.bold(c.Map)+c.Text)
 	}
-	for _, t := range r.Trace {
-		item("trace", t)
+	for first := 0; first < len(r.Events); {
+		kind, n := r.Events[first].Kind, 1
+		for first+n < len(r.Events) && r.Events[first+n].Kind == kind {
+			n++
+		}
+		events := r.Events[first : first+n]
+		list(kind, n, func(i int) string { return s.bold(events[i].Map) + "  " + events[i].Text })
+		first += n
 	}
+	list("effect", len(r.Effects), func(i int) string { return r.Effects[i].Kind + " " + r.Effects[i].Value })
+	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
+	list("trace", len(r.Trace), func(i int) string { return r.Trace[i] })
 	if opt.Verbose {
 		for _, a := range r.KernelReads {
 			item("read", accessText(a))
@@ -264,6 +282,29 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	for _, t := range r.Warnings {
 		fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
 	}
+}
+
+const (
+	shownItems = 8   // events, map changes and trace lines shown of each run without -v
+	lineWidth  = 160 // characters shown of each without -v
+	cellWidth  = 48  // characters of a name or hook
+)
+
+// cut shortens text to width characters.
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-3]) + "..."
+}
+
+// writeError writes an error with its source line and the next step on lines of their own.
+func writeError(b *strings.Builder, e *Error, s style, indent string) {
+	lines := e.lines
+	if len(lines) == 0 {
+		lines = []string{e.Message}
+	}
+	fmt.Fprintf(b, "%s%s %s\n", indent, s.red("error:"), strings.Join(lines, "\n"+indent+"  "))
 }
 
 func accessText(a Access) string {

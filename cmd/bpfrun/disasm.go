@@ -16,7 +16,7 @@ func (a *app) disasmCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disasm OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Disassemble programs with source lines, relocated for a target when --btf is given",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
 			obj, err := a.openObject(args[0])
 			if err != nil {

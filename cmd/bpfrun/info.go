@@ -10,7 +10,7 @@ func (a *app) infoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "info OBJECT [--btf KERNEL]",
 		Short: "Show what is in an object, and with --btf what that kernel lacks of it",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
 			obj, err := a.openObject(args[0])
 			if err != nil {

@@ -19,13 +19,13 @@ func main() {
 // run executes one command line and returns the exit code. A panic is a bug in bpfrun: it is
 // reported as such, with exit code 70.
 func run(args []string, stdout, stderr io.Writer) (code int) {
+	a := &app{stdout: stdout, stderr: stderr}
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(stderr, "bpfrun: internal error: %v\n\nThis is a bug in bpfrun. Please report it with the object, the command line and this trace:\n%s", r, debug.Stack())
 			code = exitBug
 		}
 	}()
-	a := &app{stdout: stdout, stderr: stderr}
 	cmd := a.rootCommand()
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)

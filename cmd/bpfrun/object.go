@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -30,7 +32,14 @@ func (a *app) openObject(path string) (*loader.Object, error) {
 		}
 		opts = append(opts, loader.WithType(name, t))
 	}
-	if _, err := os.Stat(path); err != nil {
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		hint := ""
+		if filepath.Base(path) == path && filepath.Ext(path) == "" {
+			hint = ", and no command of that name (see bpfrun --help)"
+		}
+		return nil, usagef("%s: no such file%s", path, hint)
+	case err != nil:
 		return nil, usageError{err}
 	}
 	obj, err := loader.Open(path, opts...)
@@ -73,7 +82,11 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		if errors.As(err, &u) {
 			return nil, err
 		}
-		return nil, codeError{exitLoad, fmt.Errorf("BTF %s: %w", s.source, err)}
+		return nil, codeError{exitLoad, fmt.Errorf("--btf %w", err)}
+	}
+	if s.implied != "" && !a.told {
+		a.told = true
+		a.note("%s", s.implied)
 	}
 	var opts []loader.TargetOption
 	for _, path := range a.moduleBTF {

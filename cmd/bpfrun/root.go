@@ -36,6 +36,8 @@ type app struct {
 	strict        bool
 	quiet         bool
 	verbose       bool
+
+	told bool // which kernel was chosen without --btf has been said
 }
 
 const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.
@@ -58,6 +60,9 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
+				if cmd.Flags().NFlag() > 0 {
+					return usagef("no object named: want bpfrun OBJECT [--btf KERNEL] (see bpfrun --help)")
+				}
 				return cmd.Help()
 			}
 			return a.runObjects(args, runOptions{repeat: 1})
@@ -89,6 +94,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), versionCommand(a))
+	cmd.AddCommand(a.matrixCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	return cmd
 }
@@ -97,7 +103,7 @@ func (a *app) rootCommand() *cobra.Command {
 func (a *app) fail(err error) int {
 	code := exitCode(err)
 	if a.jsonOut {
-		doc := report.RunDocument{Schema: report.Schema, Exit: code, Error: report.NewError(err), Programs: []report.Program{}}
+		doc := report.RunDocument{Schema: report.Schema, Exit: code, Error: report.NewError(err), Programs: []report.Program{}, Maps: map[string]report.Map{}, Globals: map[string]report.Global{}}
 		if werr := report.WriteJSON(a.stdout, doc); werr != nil {
 			fmt.Fprintf(a.stderr, "bpfrun: %v\n", werr)
 		}
@@ -122,4 +128,12 @@ func pairs(flag string, values []string) (map[string]string, error) {
 		m[name] = value
 	}
 	return m, errors.Join(errs...)
+}
+
+// oneObject is the argument check of commands that work on one object.
+func oneObject(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%s: want one object file, got %d arguments (see %s --help)", cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run programs of an object in file order on one machine, which shares maps and
 global variables between them. Without -p all programs run.`,
 		Example: "  bpfrun run prog.o --btf kernel.btf -p handle_exec --trace",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneObject,
 		RunE:    func(_ *cobra.Command, args []string) error { return a.runObjects(args, o) },
 	}
 	f := cmd.Flags()
@@ -44,6 +44,9 @@ global variables between them. Without -p all programs run.`,
 	return cmd
 }
 
+// maxCPUs is the largest number of simulated CPUs.
+const maxCPUs = 1024
+
 // runObjects runs objects on every target and prints a table or a document for each pair.
 func (a *app) runObjects(paths []string, o runOptions) error {
 	if o.repeat < 1 {
@@ -51,6 +54,15 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	}
 	if a.engine != "interp" {
 		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
+	}
+	if a.cpus < 1 || a.cpus > maxCPUs {
+		return usagef("--cpus %d: want 1 to %d", a.cpus, maxCPUs)
+	}
+	if a.cpu < 0 || a.cpu >= a.cpus {
+		return usagef("--cpu %d: want 0 to %d (--cpus %d)", a.cpu, a.cpus-1, a.cpus)
+	}
+	if a.maxInsns < 1 {
+		return usagef("--max-insns 0: want at least 1")
 	}
 	in, err := o.input(a.cpu)
 	if err != nil {
@@ -136,6 +148,11 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		return nil, err
 	}
 	doc := report.NewRunDocument(linked, s.source)
+	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
+		doc.NotSimulated("execution of big-endian programs is not simulated (info, disasm and relo work)")
+		doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
+		return doc, nil
+	}
 	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict})
 	if err != nil {
 		doc.Fail(err)

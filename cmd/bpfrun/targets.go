@@ -13,13 +13,15 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
-// hostBTF is where a running Linux kernel shows its types.
-const hostBTF = "/sys/kernel/btf/vmlinux"
+// hostBTF is where a running Linux kernel shows its types; a variable for tests.
+var hostBTF = "/sys/kernel/btf/vmlinux"
 
 // btfSource is one kernel named by --btf. Its BTF is parsed when it is needed.
 type btfSource struct {
 	name   string // for people: the file name without extensions
 	source string // path, "host" or "embedded"
+	// implied is what to tell the user when no --btf named this kernel.
+	implied string
 }
 
 // btfSources expands --btf. Without it the running kernel is used when it has BTF, else the
@@ -27,11 +29,9 @@ type btfSource struct {
 func (a *app) btfSources() ([]btfSource, error) {
 	if len(a.btf) == 0 {
 		if _, err := os.Stat(hostBTF); err == nil {
-			a.note("no --btf given: using the running kernel's types")
-			return []btfSource{{"host", "host"}}, nil
+			return []btfSource{{"host", "host", "no --btf given: using the running kernel's types"}}, nil
 		}
-		a.note("no --btf given and this system has no kernel BTF: using the embedded %s", embedded.Name)
-		return []btfSource{{embedded.Name, "embedded"}}, nil
+		return []btfSource{{embedded.Name, "embedded", "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
 	}
 	var out []btfSource
 	for _, arg := range a.btf {
@@ -55,9 +55,9 @@ func expandBTF(arg string) ([]btfSource, error) {
 	case "":
 		return nil, usagef("--btf is empty: want a file, directory, glob, host or embedded")
 	case "host":
-		return []btfSource{{"host", "host"}}, nil
+		return []btfSource{{name: "host", source: "host"}}, nil
 	case "embedded":
-		return []btfSource{{embedded.Name, "embedded"}}, nil
+		return []btfSource{{name: embedded.Name, source: "embedded"}}, nil
 	}
 	info, err := os.Stat(arg)
 	switch {
@@ -115,7 +115,7 @@ func fileSource(path string) btfSource {
 	for _, ext := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
 		name = strings.TrimSuffix(name, ext)
 	}
-	return btfSource{name, path}
+	return btfSource{name: name, source: path}
 }
 
 // load parses the source's BTF.

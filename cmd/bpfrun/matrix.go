@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/matrix"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// matrixOptions are the flags of the matrix command.
+type matrixOptions struct {
+	base     string
+	output   []string
+	markdown bool
+	parallel int
+}
+
+func (a *app) matrixCommand() *cobra.Command {
+	var o matrixOptions
+	cmd := &cobra.Command{
+		Use:   "matrix OBJECT... --btf 'KERNELS'",
+		Short: "Run objects on many kernels and show where they break or behave differently",
+		Long: `Run every program of every object on every kernel, each object on each kernel with a
+machine of its own, and compare what happened with the first kernel or with --base.
+
+Cells, the worst first:
+  BREAK          a missing field is reached: the kernel refuses the program
+  error          the object would not load
+  fault          the program did what the kernel forbids
+  not-simulated  it met something bpfrun does not simulate
+  absent         the kernel lacks the hook, or a helper, map type or function the program needs
+  differs        return value, maps, events or packet differ from the base kernel's
+  may-break      a missing field may be reached, depending on input
+  dead           same result; missing fields are in dead code only
+  changed        same result; fields moved and CO-RE adjusted the code
+  ok             same result
+
+Exit codes: 3 for a BREAK or an object that would not load, 4 for a fault, 5 for not-simulated,
+1 for differs; may-break counts under --strict only (3).`,
+		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.matrix(args, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
+	f.StringArrayVarP(&o.output, "output", "o", nil, "md=FILE: also write the matrix as Markdown")
+	f.BoolVar(&o.markdown, "md", false, "Markdown on standard output instead of the table")
+	f.IntVarP(&o.parallel, "jobs", "j", 0, "machines that run at the same time (default: one for each CPU)")
+	return cmd
+}
+
+func (a *app) matrix(paths []string, o matrixOptions) error {
+	if a.jsonOut && o.markdown {
+		return usagef("--json and --md both claim standard output; use -o md=FILE")
+	}
+	files, err := outputs(o.output, "md")
+	if err != nil {
+		return err
+	}
+	color, err := useColor(a.color, a.stdout)
+	if err != nil {
+		return err
+	}
+	boot, err := time.ParseDuration(a.clock)
+	if err != nil || boot <= 0 {
+		return usagef("--clock %q: want a duration such as 1h or 90s", a.clock)
+	}
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	objects, err := a.matrixObjects(paths)
+	if err != nil {
+		return err
+	}
+	kernels := a.matrixKernels(sources)
+	base, err := findBase(kernels, o.base)
+	if err != nil {
+		return err
+	}
+	opts, err := a.loadOptions()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	m, err := matrix.Run(ctx, objects, kernels, matrix.Config{
+		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: a.matrixProgress(),
+		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict},
+	})
+	if err != nil {
+		return codeError{exitFault, fmt.Errorf("interrupted: %w", err)}
+	}
+	doc := report.NewMatrixDocument(m)
+	doc.Exit = matrixExit(m, a.strict)
+	a.code = doc.Exit
+	if path, ok := files["md"]; ok {
+		if err := writeFile(path, func(w io.Writer) error { return report.WriteMatrixMarkdown(w, doc) }); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.jsonOut:
+		return report.WriteJSON(a.stdout, doc)
+	case o.markdown:
+		return report.WriteMatrixMarkdown(a.stdout, doc)
+	}
+	return report.WriteMatrix(a.stdout, doc, report.MatrixOptions{
+		TableOptions: report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}, Width: terminalWidth(a.stdout),
+	})
+}
+
+// matrixObjects opens the objects. One that does not open ends the command: it has no programs to make rows of.
+func (a *app) matrixObjects(paths []string) ([]*loader.Object, error) {
+	objects := make([]*loader.Object, len(paths))
+	for i, path := range paths {
+		var err error
+		if objects[i], err = a.openObject(path); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// matrixKernels makes the columns. Names used twice are told apart by their paths.
+func (a *app) matrixKernels(sources []btfSource) []matrix.Kernel {
+	count := map[string]int{}
+	for _, s := range sources {
+		count[s.name]++
+	}
+	kernels := make([]matrix.Kernel, len(sources))
+	for i, s := range sources {
+		kernels[i] = matrix.Kernel{Name: s.name, Source: s.source, Open: func() (*loader.Target, error) { return a.target(s) }}
+		if count[s.name] > 1 {
+			kernels[i].Name = s.source
+		}
+	}
+	return kernels
+}
+
+// findBase finds the kernel named by --base: the whole name or path, else the only name that holds the text.
+func findBase(kernels []matrix.Kernel, text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	var found []int
+	for i, k := range kernels {
+		if k.Name == text || k.Source == text {
+			return i, nil
+		}
+		if strings.Contains(k.Name, text) {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	var names []string
+	for _, k := range kernels {
+		names = append(names, k.Name)
+	}
+	if len(found) == 0 {
+		return 0, usagef("--base %s: no such kernel among %s", text, join(names))
+	}
+	return 0, usagef("--base %s: %d kernels have this in their names (%s)", text, len(found), join(names))
+}
+
+// matrixExit is the exit code of a matrix. Absent hooks and objects of the other byte order are answers, not failures.
+func matrixExit(m *matrix.Matrix, strict bool) int {
+	code := exitOK
+	for _, t := range m.Targets {
+		if t.Err != nil {
+			code = worse(code, exitLoad)
+		}
+	}
+	for _, r := range m.Rows {
+		for i := range r.Cells {
+			c := &r.Cells[i]
+			switch c.Word() {
+			case "BREAK", "error":
+				code = worse(code, exitLoad)
+			case "fault":
+				code = worse(code, exitFault)
+			case "not-simulated":
+				code = worse(code, exitNotSimulated)
+			case "differs":
+				code = worse(code, exitExpectation)
+			}
+			if strict && !c.Disabled && (c.Relocations.PoisonedMay > 0 || c.Baked > 0) {
+				code = worse(code, exitLoad)
+			}
+		}
+	}
+	return code
+}
+
+// matrixProgress shows on a terminal how far the matrix is.
+func (a *app) matrixProgress() func(done, total int) {
+	if a.quiet || !isTerminal(a.stderr) {
+		return nil
+	}
+	var last time.Time
+	return func(done, total int) {
+		if done == total {
+			fmt.Fprint(a.stderr, "\r\x1b[K")
+			return
+		}
+		if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
+			last = now
+			fmt.Fprintf(a.stderr, "\r\x1b[K[%d/%d]", done, total)
+		}
+	}
+}
+
+// terminalWidth is the number of columns of a terminal, 0 for anything else.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(w) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// outputs parses -o KIND=FILE flags.
+func outputs(flags []string, kinds ...string) (map[string]string, error) {
+	files, err := pairs("output", flags)
+	if err != nil {
+		return nil, err
+	}
+	for kind, path := range files {
+		if !contains(kinds, kind) || path == "" {
+			return nil, usagef("-o %s=%s: want %s=FILE", kind, path, strings.Join(kinds, "=FILE or "))
+		}
+	}
+	return files, nil
+}
+
+// writeFile makes a file; what write leaves undone is an error.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

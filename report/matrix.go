@@ -1,0 +1,97 @@
+package report
+
+import (
+	"github.com/bpfrun/bpfrun/matrix"
+)
+
+// MatrixDocument is the JSON of `matrix`.
+type MatrixDocument struct {
+	Schema string `json:"schema"`
+	Exit   int    `json:"exit"`
+	Error  *Error `json:"error"`
+	// Targets are the names of the kernels, in the order of every row's cells.
+	Targets []string `json:"targets"`
+	// Base is the kernel the others are compared with.
+	Base    string         `json:"base"`
+	Kernels []MatrixKernel `json:"kernels"`
+	Rows    []MatrixRow    `json:"rows"`
+	Summary map[string]int `json:"summary"` // cells by word
+}
+
+// MatrixKernel describes a column.
+type MatrixKernel struct {
+	Target
+	Error string `json:"error,omitempty"`
+}
+
+// MatrixRow is one program.
+type MatrixRow struct {
+	Object  string       `json:"object"`
+	Program string       `json:"program"`
+	Hook    string       `json:"hook"`
+	Cells   []MatrixCell `json:"cells"`
+}
+
+// MatrixCell is one program on one kernel.
+type MatrixCell struct {
+	Target      string            `json:"target"`
+	Relocations MatrixRelocations `json:"relocations"`
+	Baked       int               `json:"baked"`
+	Load        string            `json:"load"`   // ok, error, absent
+	Result      string            `json:"result"` // ok, differs, fault, not-simulated, n/a
+	Word        string            `json:"word"`   // the cell in a word, as the table has it
+	Detail      string            `json:"detail"`
+}
+
+// MatrixRelocations counts a cell's CO-RE relocations; Changed is part of OK.
+type MatrixRelocations struct {
+	OK              int `json:"ok"`
+	Changed         int `json:"changed"`
+	PoisonedDead    int `json:"poisoned_dead"`
+	PoisonedMay     int `json:"poisoned_may"`
+	PoisonedReached int `json:"poisoned_reached"`
+	Errors          int `json:"errors"`
+}
+
+// NewMatrixDocument makes the document of a matrix.
+func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
+	d := &MatrixDocument{Schema: Schema, Targets: []string{}, Kernels: []MatrixKernel{}, Rows: []MatrixRow{}, Summary: map[string]int{}}
+	for i, t := range m.Targets {
+		if i == m.Base {
+			d.Base = t.Name
+		}
+		d.Targets = append(d.Targets, t.Name)
+		d.Kernels = append(d.Kernels, newMatrixKernel(t))
+	}
+	for _, r := range m.Rows {
+		row := MatrixRow{Object: r.Object, Program: r.Program, Hook: r.Hook}
+		for i := range r.Cells {
+			c := &r.Cells[i]
+			row.Cells = append(row.Cells, MatrixCell{
+				Target: m.Targets[i].Name, Relocations: MatrixRelocations(c.Relocations), Baked: c.Baked,
+				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail,
+			})
+			d.Summary[c.Word()]++
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	return d
+}
+
+func newMatrixKernel(t matrix.Target) MatrixKernel {
+	k := MatrixKernel{Target: Target{Name: t.Name, Source: t.Source}}
+	if t.Err != nil {
+		k.Error = t.Err.Error()
+	}
+	if f := t.Facts; f != nil {
+		k.Release, k.Version, k.Arch, k.PointerSize, k.Types = f.Release, f.Version, f.Arch, f.PointerSize, f.Types
+		if f.VersionKnown != "name" {
+			k.VersionFrom = f.VersionKnown
+		}
+		k.ByteOrder = "little"
+		if f.BigEndian {
+			k.ByteOrder = "big"
+		}
+	}
+	return k
+}

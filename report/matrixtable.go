@@ -1,0 +1,309 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// matrixWords are the words of cells, the worst first, with symbol and meaning.
+var matrixWords = []struct{ word, symbol, meaning string }{
+	{"BREAK", "✗", "a missing field is reached: the kernel refuses the program"},
+	{"error", "✗", "the object would not load"},
+	{"fault", "✗", "the program did what the kernel forbids"},
+	{"not-simulated", "?", "met something bpfrun does not simulate"},
+	{"absent", "-", "the kernel lacks the hook, or a helper, map type or function the program needs"},
+	{"differs", "≠", "another result than on the base kernel"},
+	{"may-break", "!", "a missing field may be reached, depending on input"},
+	{"off", "-", "not loaded"},
+	{"n/a", "-", "not run"},
+	{"dead", "✓", "same result; missing fields are in dead code"},
+	{"changed", "✓", "same result; fields moved, CO-RE adjusted the code"},
+	{"ok", "✓", "same result"},
+}
+
+func matrixSymbol(word string) string {
+	for _, w := range matrixWords {
+		if w.word == word {
+			return w.symbol
+		}
+	}
+	return " "
+}
+
+// shortWord is the word as the table's narrow columns have it.
+func shortWord(word string) string {
+	if word == "not-simulated" {
+		return "not-sim"
+	}
+	return word
+}
+
+func (s style) matrixWord(word string) func(string) string {
+	switch word {
+	case "BREAK", "error", "fault":
+		return s.red
+	case "not-simulated", "differs", "may-break":
+		return s.yellow
+	case "ok", "changed", "dead":
+		return s.green
+	}
+	return s.dim
+}
+
+// worthTelling reports whether a cell's detail belongs below the table.
+func worthTelling(word string, verbose bool) bool {
+	switch word {
+	case "ok", "changed", "dead", "off", "n/a":
+		return verbose
+	}
+	return true
+}
+
+// MatrixOptions changes how a matrix looks.
+type MatrixOptions struct {
+	TableOptions
+	// Width of the terminal, 0 when it does not matter.
+	Width int
+}
+
+// WriteMatrix writes the matrix as a table with one row for each program, and the details below.
+func WriteMatrix(w io.Writer, d *MatrixDocument, opt MatrixOptions) error {
+	s := style{opt.Color}
+	var b strings.Builder
+	heads := kernelHeads(d)
+	rows := d.Rows
+	if opt.Quiet {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r MatrixRow) bool { return !troubled(r) })
+	}
+	cells := matrixCells(d, rows, heads, s, false)
+	if opt.Width > 0 && tableWidth(cells) > opt.Width {
+		cells = matrixCells(d, rows, heads, s, true)
+		for i, k := range d.Kernels {
+			fmt.Fprintf(&b, "%*d  %s\n", len(fmt.Sprint(len(d.Kernels))), i+1, kernelText(&k))
+		}
+		b.WriteByte('\n')
+	}
+	writeAligned(&b, cells)
+	writeMatrixDetails(&b, d, heads, s, opt)
+	fmt.Fprintf(&b, "\n%s\n", matrixSummary(d))
+	_, err := io.WriteString(w, trimLines(b.String()))
+	return err
+}
+
+// trimLines removes blanks at the ends of lines.
+func trimLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func troubled(r MatrixRow) bool {
+	return slices.ContainsFunc(r.Cells, func(c MatrixCell) bool { return worthTelling(c.Word, false) })
+}
+
+func kernelText(k *MatrixKernel) string {
+	if k.Error != "" {
+		return k.Name + ": " + k.Error
+	}
+	return describeTarget(&k.Target)
+}
+
+// kernelHeads are the columns' headings, a line for the release and one for the rest: what all names have in common is left out.
+func kernelHeads(d *MatrixDocument) [][2]string {
+	prefix := commonPrefix(d.Targets)
+	heads := make([][2]string, len(d.Targets))
+	for i, name := range d.Targets {
+		short := name[len(prefix):]
+		if short == "" || len(d.Targets) == 1 {
+			short = strings.TrimPrefix(name, "linux-")
+		}
+		if cut := strings.IndexByte(short, '-'); cut > 0 && len(short) > 9 {
+			heads[i] = [2]string{short[:cut], short[cut+1:]}
+		} else {
+			heads[i] = [2]string{short, ""}
+		}
+	}
+	return heads
+}
+
+// commonPrefix is what the names start with, up to the last '-' or '/' before a digit.
+func commonPrefix(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	prefix := names[0]
+	for _, n := range names[1:] {
+		for !strings.HasPrefix(n, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	return prefix[:strings.LastIndexAny(strings.TrimRight(prefix, "0123456789."), "-/")+1]
+}
+
+func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style, narrow bool) [][]cell {
+	top, second := []cell{{"PROGRAM", s.bold}}, []cell{{"", nil}}
+	for i, h := range heads {
+		if narrow {
+			h = [2]string{fmt.Sprint(i + 1), ""}
+		}
+		top, second = append(top, cell{h[0], s.bold}), append(second, cell{h[1], s.bold})
+	}
+	out := [][]cell{top}
+	if slices.ContainsFunc(second, func(c cell) bool { return c.text != "" }) {
+		out = append(out, second)
+	}
+	object := ""
+	for _, r := range rows {
+		if r.Object != object {
+			object = r.Object
+			out = append(out, []cell{{object, s.bold}})
+		}
+		line := []cell{{"  " + r.Program, nil}}
+		for _, c := range r.Cells {
+			text := matrixSymbol(c.Word)
+			if !narrow {
+				text += " " + shortWord(c.Word)
+			}
+			line = append(line, cell{text, s.matrixWord(c.Word)})
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func tableWidth(rows [][]cell) int {
+	n := -2
+	for _, w := range columnWidths(rows) {
+		n += w + 2
+	}
+	return n
+}
+
+// matrixDetail is one thing to tell, and the kernels it is told of.
+type matrixDetail struct {
+	object, program, word, text string
+	kernels                     []string
+}
+
+// matrixDetails collects what the cells have to say, once for all kernels that say it.
+func matrixDetails(d *MatrixDocument, heads [][2]string, verbose bool) []*matrixDetail {
+	var out []*matrixDetail
+	for _, r := range d.Rows {
+		seen := map[string]*matrixDetail{}
+		for i, c := range r.Cells {
+			if c.Detail == "" || !worthTelling(c.Word, verbose) {
+				continue
+			}
+			key := c.Word + "\x00" + c.Detail
+			if seen[key] == nil {
+				seen[key] = &matrixDetail{object: r.Object, program: r.Program, word: c.Word, text: c.Detail}
+				out = append(out, seen[key])
+			}
+			seen[key].kernels = append(seen[key].kernels, headText(heads[i]))
+		}
+	}
+	return out
+}
+
+func headText(h [2]string) string {
+	if h[1] == "" {
+		return h[0]
+	}
+	return h[0] + "-" + h[1]
+}
+
+func writeMatrixDetails(b *strings.Builder, d *MatrixDocument, heads [][2]string, s style, opt MatrixOptions) {
+	for _, k := range d.Kernels {
+		if k.Error != "" {
+			fmt.Fprintf(b, "\n%s %s: %s\n", s.red("error:"), k.Name, k.Error)
+		}
+	}
+	details := matrixDetails(d, heads, opt.Verbose)
+	if opt.Quiet {
+		details = nil
+	}
+	for i, x := range details {
+		if i == 0 || details[i-1].object != x.object || details[i-1].program != x.program {
+			fmt.Fprintf(b, "\n%s %s\n", s.bold(x.object), s.bold(x.program))
+		}
+		fmt.Fprintf(b, "  %s on %s\n", s.matrixWord(x.word)(x.word), kernelList(x.kernels, len(d.Targets)))
+		for line := range strings.SplitSeq(x.text, "\n") {
+			fmt.Fprintf(b, "    %s\n", line)
+		}
+	}
+}
+
+func kernelList(names []string, all int) string {
+	if len(names) == all && all > 1 {
+		return fmt.Sprintf("all %d kernels", all)
+	}
+	return strings.Join(names, ", ")
+}
+
+// matrixSummary counts cells: "12 programs on 3 kernels: 30 changed, 4 ok, 2 BREAK".
+func matrixSummary(d *MatrixDocument) string {
+	var parts []string
+	for i := len(matrixWords) - 1; i >= 0; i-- {
+		if n := d.Summary[matrixWords[i].word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, matrixWords[i].word))
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "nothing to run")
+	}
+	return fmt.Sprintf("%s on %s: %s", plural(len(d.Rows), "program"), plural(len(d.Targets), "kernel"), strings.Join(parts, ", "))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// WriteMatrixMarkdown writes the matrix as a Markdown table, with a legend and the details below it.
+func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
+	var b strings.Builder
+	heads := kernelHeads(d)
+	b.WriteString("| program |")
+	for _, h := range heads {
+		fmt.Fprintf(&b, " %s |", markdown(headText(h)))
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(heads)) + "\n")
+	for _, r := range d.Rows {
+		fmt.Fprintf(&b, "| %s %s |", markdown(r.Object), markdown(r.Program))
+		for _, c := range r.Cells {
+			fmt.Fprintf(&b, " %s %s |", matrixSymbol(c.Word), c.Word)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "\n%s\n\n", matrixSummary(d))
+	for _, x := range matrixWords {
+		if d.Summary[x.word] > 0 {
+			fmt.Fprintf(&b, "- %s **%s**: %s\n", x.symbol, x.word, x.meaning)
+		}
+	}
+	details := matrixDetails(d, heads, false)
+	if len(details) > 0 {
+		b.WriteString("\n")
+	}
+	for _, x := range details {
+		fmt.Fprintf(&b, "- %s `%s` **%s** on %s: %s\n", markdown(x.object), x.program, x.word,
+			markdown(kernelList(x.kernels, len(d.Targets))), markdown(strings.ReplaceAll(x.text, "\n", "; ")))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// markdown escapes what would end a table cell or start a format.
+func markdown(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "?")
+	}
+	return strings.NewReplacer("|", "\\|", "_", "\\_", "*", "\\*", "<", "&lt;", "`", "'").Replace(text)
+}
