@@ -5,10 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/helpers"
-	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -36,14 +33,13 @@ type Interpreter struct {
 	Limit uint64 // instructions a run may execute
 
 	mem    *mem.Memory
-	m      maps.Map
-	value  []byte // host view of the map's value
-	addr   uint64 // its address
+	handle *mem.Region // what a map reference gives
+	value  *mem.Region // the map's value
 	ctx    *mem.Region
 	thread *vm.Thread
 	packet []byte
 	img    *vm.Image
-	funcs  map[int32]*vm.Func
+	lookup *vm.Func
 	insns  uint64
 }
 
@@ -53,7 +49,8 @@ func NewInterpreter(mode Mode) (*Interpreter, error) {
 	if err != nil {
 		return nil, err
 	}
-	it := &Interpreter{Mode: mode, Limit: DefaultLimit, mem: memory, funcs: map[int32]*vm.Func{}}
+	it := &Interpreter{Mode: mode, Limit: DefaultLimit, mem: memory}
+	it.lookup = &vm.Func{Name: "bpf_map_lookup_elem", ID: helperLookup, Fn: it.mapLookup}
 	if err := it.setup(); err != nil {
 		memory.Close()
 		return nil, err
@@ -61,26 +58,19 @@ func NewInterpreter(mode Mode) (*Interpreter, error) {
 	return it, nil
 }
 
-func (it *Interpreter) setup() error {
-	env := &maps.Env{Mem: it.mem, CPUs: 1}
-	m, err := maps.New(env, maps.Spec{Name: "vector", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: ValueSize, MaxEntries: 1})
-	if err != nil {
+func (it *Interpreter) setup() (err error) {
+	if it.handle, err = it.mem.Alloc(16, mem.Region{Kind: mem.MapHandle, Name: "map", View: opaque{}}); err != nil {
 		return err
 	}
-	it.m = m
-	addr, errno := m.Lookup(0, make([]byte, 4))
-	if errno != 0 {
-		return fmt.Errorf("conformance: value of the implicit map: %w", errno)
+	if it.value, err = it.mem.Alloc(ValueSize, mem.Region{Kind: mem.MapValue, Name: "map value"}); err != nil {
+		return err
 	}
-	r := it.mem.Find(addr)
-	it.addr = addr
-	it.value = it.mem.Bytes(r)[addr-r.Base:][:ValueSize]
 	if it.ctx, err = it.mem.Alloc(192, mem.Region{Kind: mem.Context, Name: "context"}); err != nil {
 		return err
 	}
 	it.thread = vm.NewThread(it.mem, vm.ThreadConfig{})
 	it.thread.Skb = it.skb
-	it.thread.User = &helpers.Env{Mem: it.mem, Version: 7 << 16, MapAt: env.ByAddr, Run: helpers.NewRun(uapi.ProgTypeSchedCls, 0)}
+	it.thread.SetArena(arenaKernel, arenaUser)
 	if it.Mode.Cover {
 		it.thread.SetPatches(vm.NewPatches(true))
 	}
@@ -108,29 +98,94 @@ func (it *Interpreter) imm64(insns []decode.Insn) func(int) (uint64, error) {
 	return func(pc int) (uint64, error) {
 		switch op := insns[pc].Op(); op {
 		case decode.OpLdMapFD, decode.OpLdMapIdx:
-			return it.m.Addr(), nil
+			return it.handle.Base, nil
 		case decode.OpLdMapValue, decode.OpLdMapIdxValue:
-			return it.addr + uint64(uint32(insns[pc+1].Imm)), nil
+			return it.value.Base + uint64(uint32(insns[pc+1].Imm)), nil
 		default:
 			return 0, fmt.Errorf("%v: vectors have one map and no other object", op)
 		}
 	}
 }
 
-// call binds the helpers that need nothing but the map.
+// Helpers that vectors call.
+const (
+	helperLookup = 1   // bpf_map_lookup_elem
+	helperLoop   = 181 // bpf_loop
+	maxLoops     = 8 << 20
+)
+
+var loopFunc = &vm.Func{Name: "bpf_loop", ID: helperLoop, Fn: loop}
+
+// call binds the helpers that the instruction set needs: for pointers that may be null, and for callbacks.
 func (it *Interpreter) call(_ int, in decode.Insn) (*vm.Func, error) {
-	if f := it.funcs[in.Imm]; f != nil && in.Op() == decode.OpCallHelper {
-		return f, nil
+	if in.Op() == decode.OpCallHelper {
+		switch in.Imm {
+		case helperLookup:
+			return it.lookup, nil
+		case helperLoop:
+			return loopFunc, nil
+		}
 	}
-	id := uapi.FuncID(in.Imm)
-	h, ok := helpers.Lookup(id)
-	if in.Op() != decode.OpCallHelper || !ok || h.Topic != "maps" && id != uapi.FuncLoop {
-		return nil, fmt.Errorf("%s is not part of instruction set vectors", decode.Disassemble([]decode.Insn{in}, 0, nil))
-	}
-	f := &vm.Func{Name: h.Name(), ID: in.Imm, Fn: h.Fn}
-	it.funcs[in.Imm] = f
-	return f, nil
+	return nil, fmt.Errorf("%s is not part of instruction set vectors", decode.Disassemble([]decode.Insn{in}, 0, nil))
 }
+
+func (it *Interpreter) mapLookup(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+	if args[0] != it.handle.Base {
+		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: fmt.Sprintf("%#x is no map", args[0])})
+	}
+	key, f := it.mem.Load(args[1], 4)
+	if f != nil {
+		return 0, vm.MemFault(f)
+	}
+	if key != 0 {
+		return 0, nil
+	}
+	return it.value.Base, nil
+}
+
+// loop is bpf_loop. The verifier inlines it with a 32-bit move of -E2BIG.
+func loop(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+	n := args[0] & 0xffffffff
+	switch {
+	case args[3] != 0:
+		return ^uint64(22) + 1, nil // -EINVAL
+	case n > maxLoops:
+		return 0xfffffff9, nil // -E2BIG
+	case n == 0:
+		return 0, nil
+	}
+	s := loopState{n: n, entry: args[1], ctx: args[2]}
+	return 0, t.Invoke(s.entry, [5]uint64{0, s.ctx}, s)
+}
+
+// loopState is where a bpf_loop is while its callback runs.
+type loopState struct{ n, i, entry, ctx uint64 }
+
+// Resume goes on after a callback.
+func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
+	s.i++
+	if ret != 0 || s.i >= s.n {
+		return s.i, nil
+	}
+	return 0, t.Invoke(s.entry, [5]uint64{s.i, s.ctx}, s)
+}
+
+// opaque is the view of a map reference: programs of vectors cannot look into the map.
+type opaque struct{}
+
+func (opaque) refuse() *mem.Fault { return &mem.Fault{Kind: mem.NotPermitted} }
+
+// Load refuses.
+func (o opaque) Load(uint64, int) (uint64, *mem.Fault) { return 0, o.refuse() }
+
+// Store refuses.
+func (o opaque) Store(uint64, int, uint64) *mem.Fault { return o.refuse() }
+
+// Read refuses.
+func (o opaque) Read(uint64, []byte) *mem.Fault { return o.refuse() }
+
+// Write refuses.
+func (o opaque) Write(uint64, []byte) *mem.Fault { return o.refuse() }
 
 // skb loads from the packet for LD_ABS and LD_IND.
 func (it *Interpreter) skb(_ *vm.Thread, off int32, size int) (uint64, bool) {
@@ -145,11 +200,12 @@ func (it *Interpreter) skb(_ *vm.Thread, off int32, size int) (uint64, bool) {
 
 // Run runs the loaded program with in as the map's value.
 func (it *Interpreter) Run(in *Value) Outcome {
-	copy(it.value, in[:])
+	value := it.mem.Bytes(it.value)
+	copy(value, in[:])
+	clear(it.mem.Bytes(it.ctx))
 	it.thread.Start(it.img, it.ctx.Base)
-	it.insns = 0
 	o := run(it.thread, it.Mode.Slice, it.Limit)
-	copy(o.Value[:], it.value)
+	copy(o.Value[:], value)
 	it.insns = it.thread.Insns()
 	return o
 }

@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/conformance/reference"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Runner runs programs in the environment of kernel vectors. Interpreter, Reference and a kernel are runners.
+type Runner interface {
+	Name() string
+	// Load makes p the program that Run runs.
+	Load(p *Program) error
+	// Run runs it with in as the map's value.
+	Run(in *Value) Outcome
+}
+
+// Where the arena of address casts lies in tests; the program cannot access it.
+const (
+	arenaKernel = 0xffffc90000000000
+	arenaUser   = 0x00007f4200000000
+)
+
+// Layout is where an Interpreter has placed what a program can point to.
+type Layout struct {
+	Map, Value, Context uint64
+	ContextSize         uint64
+	Stacks              [vm.MaxFrames]uint64
+	Text                uint64
+}
+
+// recursion is a function that calls itself.
+var recursion = []decode.Insn{decode.OpCallLocal.Encode(0, 0, 0, -1), decode.OpExit.Encode(0, 0, 0, 0)}
+
+// Layout returns the addresses programs see.
+func (it *Interpreter) Layout() (Layout, error) {
+	l := Layout{Map: it.handle.Base, Value: it.value.Base, Context: it.ctx.Base, ContextSize: it.ctx.Size}
+	img, err := vm.Lower(vm.LowerConfig{Name: "recursion", Insns: recursion})
+	if err != nil {
+		return l, err
+	}
+	l.Text = img.FuncAddr(0)
+	// Stacks are made when a frame is first used: use all of them.
+	it.thread.Start(img)
+	it.thread.Run(it.Limit)
+	frames := it.thread.Frames()
+	if len(frames) != vm.MaxFrames {
+		return l, fmt.Errorf("conformance: %d frames after endless recursion: %w", len(frames), it.thread.Fault())
+	}
+	for i, f := range frames {
+		l.Stacks[len(frames)-1-i] = f.Stack.Base
+	}
+	return l, nil
+}
+
+// Reference runs programs on the plain evaluator.
+type Reference struct {
+	m     reference.Machine
+	value Value
+}
+
+// NewReference makes a reference evaluator in which everything lies where l says, so that also programs that look at addresses
+// behave alike.
+func NewReference(l Layout) *Reference {
+	r := &Reference{}
+	r.m = reference.Machine{
+		MapAddr: l.Map, TextBase: l.Text, NetworkHeader: NetworkHeader,
+		Value:       reference.Segment{Addr: l.Value, Bytes: r.value[:]},
+		Context:     reference.Segment{Addr: l.Context, Bytes: make([]byte, l.ContextSize)},
+		Stacks:      l.Stacks,
+		ArenaKernel: arenaKernel, ArenaUser: arenaUser,
+		Limit: DefaultLimit,
+	}
+	return r
+}
+
+// Name is "reference".
+func (r *Reference) Name() string { return "reference" }
+
+// Load makes p the program that Run runs.
+func (r *Reference) Load(p *Program) error {
+	r.m.Insns, r.m.Packet = p.Insns, p.packet()
+	return nil
+}
+
+// Run runs the loaded program with in as the map's value.
+func (r *Reference) Run(in *Value) Outcome {
+	r.value = *in
+	clear(r.m.Context.Bytes)
+	ret, f := r.m.Run()
+	o := Outcome{Ret: ret, Value: r.value}
+	if f != nil {
+		o.Ret, o.Fault, o.PC, o.Text = 0, f.Kind, f.PC, f.Text
+	}
+	return o
+}
+
+// SetLimit sets the number of instructions a run may execute.
+func (r *Reference) SetLimit(n uint64) { r.m.Limit = n }
+
+// SetTrace makes the evaluator call f before each instruction with all registers; nil ends it.
+func (r *Reference) SetTrace(f func(pc int, regs *[11]uint64)) { r.m.Trace = f }
+
+// Insns is the number of instructions the last run executed.
+func (r *Reference) Insns() uint64 { return r.m.Executed() }
