@@ -22,13 +22,21 @@ const (
 
 // Numbers of protocols.
 const (
-	afInet         = 2
-	afInet6        = 10
-	etherIPv4      = 0x0800
-	etherIPv6      = 0x86dd
-	ipprotoTCP     = 6
+	afInet     = 2
+	afInet6    = 10
+	etherIPv4  = 0x0800
+	etherIPv6  = 0x86dd
+	ipprotoTCP = 6
+)
+
+// States of TCP connections (include/net/tcp_states.h).
+const (
 	tcpEstablished = 1
 	tcpSynSent     = 2
+	tcpSynRecv     = 3
+	tcpFinWait2    = 5
+	tcpClose       = 7
+	tcpListen      = 10
 )
 
 // Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.
@@ -237,7 +245,7 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 		data = append(data, old[at-n:]...)
 	}
 	switch {
-	case at == length && (n < 0 || n <= p.Tailroom()):
+	case n < 0 && at-n == length || at == length && n >= 0 && n <= p.Tailroom():
 		p.end += uint64(int64(n))
 	case n <= p.Headroom(): // bytes before at move
 		p.data -= uint64(int64(n))
