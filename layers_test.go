@@ -36,9 +36,10 @@ var layers = []struct {
 	{"helpers", []string{"uapi", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
 	{"scenario", []string{"uapi", "btf", "loader", "mem", "maps", "kernel", "helpers", "machine"}},
+	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
 	{"debug", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"btf", "loader", "machine", "scenario", "debug"}},
-	{"report", []string{"uapi", "decode", "btf", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"report", []string{"uapi", "decode", "btf", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "matrix"}},
 	{"conformance", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 

@@ -56,6 +56,7 @@ type Machine struct {
 	events   *EventTypes
 	run      *runState
 	warnings []string
+	argKeys  map[string]string // of pointer arguments, by role
 }
 
 // Warnings returns what was assumed when the machine was composed.

@@ -123,6 +123,7 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result) {
 		r.Packet = c.Packet.Bytes
 	}
 	m.env.Run = r
+	m.noteArgs(c.Args)
 	m.thread.Recover = m.recoverPolicy(p)
 	m.kernel.SetSink(m.access)
 }

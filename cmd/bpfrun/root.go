@@ -95,6 +95,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), versionCommand(a))
 	cmd.AddCommand(a.matrixCommand())
+	cmd.AddCommand(a.matrixCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	return cmd
 }

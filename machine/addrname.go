@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// AddrName names what a simulated address belongs to.
+type AddrName struct {
+	// Key does not depend on where things were placed, nor on how the target calls its parameters: arguments of a
+	// hook go by their type and their number among the arguments of that type, "request#0.q".
+	Key string
+	// Text is for people: "rq.q", "do_unlinkat+0x0", "map value counters[3]+8".
+	Text string
+}
+
+// addrFloor is below every address of simulated kernel memory, on targets with 4-byte pointers too.
+const addrFloor = 1 << 20
+
+// NameAddr names an address so that results of different machines can be compared. ok is false for numbers that
+// are no address the machine gave out.
+func (m *Machine) NameAddr(addr uint64) (name AddrName, ok bool) {
+	if m.mem.Truncate(addr) != addr || addr < addrFloor {
+		return AddrName{}, false
+	}
+	if m.kernel.IsUserAddress(addr) {
+		text, ok := m.kernel.UserName(addr)
+		return AddrName{text, text}, ok
+	}
+	if o, _, path, ok := m.kernel.Resolve(addr); ok {
+		name = AddrName{m.argKey(o.Role()), o.Role()}
+		if path != "" && addr != o.Addr() {
+			name.Key += "." + path
+			name.Text += "." + path
+		}
+		return name, true
+	}
+	text, ok := "", false
+	if sym, off, is := m.kernel.SymbolAt(addr); is {
+		text, ok = fmt.Sprintf("%s+%#x", sym, off), true
+	} else if r := m.mem.Find(addr); r != nil && r.Kind != mem.Text && (r.Kind != mem.Scratch || r.Name != "") {
+		text, ok = regionName(r, addr), true
+	}
+	return AddrName{text, text}, ok
+}
+
+func regionName(r *mem.Region, addr uint64) string {
+	name, off := r.Describe(addr), addr-r.Base
+	if _, in, ok := r.Elem(addr); ok {
+		off = in
+	}
+	if off != 0 {
+		name += fmt.Sprintf("+%d", off)
+	}
+	return name
+}
+
+// noteArgs remembers what the pointer arguments of a hook are called.
+func (m *Machine) noteArgs(args []kernel.Arg) {
+	if m.argKeys == nil {
+		m.argKeys = map[string]string{}
+	}
+	count := map[string]int{}
+	for _, a := range args {
+		if a.Object == nil {
+			continue
+		}
+		typ, role := a.Object.TypeName(), a.Object.Role()
+		if _, seen := m.argKeys[role]; !seen {
+			m.argKeys[role] = fmt.Sprintf("%s#%d", typ, count[typ])
+		}
+		count[typ]++
+	}
+}
+
+// argKey replaces the argument a role starts with.
+func (m *Machine) argKey(role string) string {
+	end := strings.IndexAny(role, ".[")
+	if end < 0 {
+		end = len(role)
+	}
+	if key, ok := m.argKeys[role[:end]]; ok {
+		return key + role[end:]
+	}
+	return role
+}

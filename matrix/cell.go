@@ -1,0 +1,366 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Load says whether the program would load on the kernel.
+type Load string
+
+// What can become of a load.
+const (
+	LoadOK     Load = "ok"
+	LoadError  Load = "error"  // libbpf or the kernel would refuse it
+	LoadAbsent Load = "absent" // the kernel lacks its hook, or a helper, map type, program type or kernel function it needs
+)
+
+// Outcome says what running the program did.
+type Outcome string
+
+// What can become of a run.
+const (
+	RunOK           Outcome = "ok"
+	RunDiffers      Outcome = "differs"       // another result than on the reference kernel
+	RunFault        Outcome = "fault"         // it did what the kernel forbids
+	RunNotSimulated Outcome = "not-simulated" // it met something that is not simulated
+	RunNone         Outcome = "n/a"           // it was not run
+)
+
+// Relocations counts a program's CO-RE relocations. OK counts those with an answer, Changed those of them
+// with another value than in the object.
+type Relocations struct {
+	OK, Changed                                int
+	PoisonedDead, PoisonedMay, PoisonedReached int
+	Errors                                     int
+}
+
+// Cell is one program on one kernel.
+type Cell struct {
+	Relocations Relocations
+	// Baked counts accesses of kernel types by constants that no relocation adjusts.
+	Baked  int
+	Load   Load
+	Result Outcome
+	// Detail says why the cell is not ok, in a line or more; empty when there is nothing to say.
+	Detail string
+	// Mismatch says that object and kernel differ in byte order: such a cell is no failure.
+	Mismatch bool
+	// Disabled says that loading the program is switched off, by its section name or an option.
+	Disabled bool
+
+	poison []*poisonNote
+}
+
+// Word is the cell in a word, the worst first: BREAK, error, fault, not-simulated, absent, differs, may-break,
+// off, n/a, dead, changed, ok.
+func (c *Cell) Word() string {
+	r := &c.Relocations
+	switch {
+	case c.Mismatch:
+		return "n/a"
+	case c.Disabled:
+		return "off"
+	case r.PoisonedReached > 0:
+		return "BREAK"
+	case c.Load == LoadError:
+		return "error"
+	case c.Result == RunFault, c.Result == RunNotSimulated:
+		return string(c.Result)
+	case c.Load == LoadAbsent:
+		return "absent"
+	case c.Result == RunDiffers:
+		return "differs"
+	case r.PoisonedMay > 0:
+		return "may-break"
+	case c.Result == RunNone:
+		return "n/a"
+	case r.PoisonedDead > 0:
+		return "dead"
+	case r.Changed > 0:
+		return "changed"
+	}
+	return "ok"
+}
+
+func (c *Cell) explain(format string, args ...any) {
+	if c.Detail != "" {
+		c.Detail += "\n"
+	}
+	c.Detail += fmt.Sprintf(format, args...)
+}
+
+// result is an object on a kernel: a cell and an outcome for each program. The outcome is nil when it did not run.
+type result struct {
+	cells    []Cell
+	outcomes []*outcome
+}
+
+// runObject loads and runs an object on a target.
+func (r *runner) runObject(o *loader.Object, t *target) *result {
+	res := &result{make([]Cell, len(o.Programs)), make([]*outcome, len(o.Programs))}
+	all := func(f func(c *Cell)) *result {
+		for i := range res.cells {
+			res.cells[i].Result = RunNone
+			f(&res.cells[i])
+		}
+		return res
+	}
+	if t.err != nil {
+		return all(func(c *Cell) { c.Load, c.Detail = LoadError, t.err.Error() })
+	}
+	linked, err := o.Load(t.t, r.cfg.Options)
+	if err != nil {
+		return all(func(c *Cell) {
+			c.Load, c.Detail, c.Mismatch = LoadError, shorten(err), errors.Is(err, loader.ErrByteOrder)
+		})
+	}
+	for i, lp := range linked.Programs {
+		judge(&res.cells[i], linked, lp)
+	}
+	cfg := r.cfg.Machine
+	cfg.Types, cfg.Uncovered = t.types, true
+	m, err := machine.New(linked, cfg)
+	if err != nil {
+		return all(func(c *Cell) {
+			if c.Load == LoadOK && !c.Disabled {
+				c.Load = LoadError
+				c.explain("%v", err)
+			}
+			c.finish()
+		})
+	}
+	defer m.Close()
+	for i, lp := range linked.Programs {
+		if r.ctx.Err() != nil {
+			break
+		}
+		res.outcomes[i] = r.runProgram(m, i, lp, &res.cells[i])
+		res.cells[i].finish()
+	}
+	return res
+}
+
+// judge fills in what is known before a run.
+func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
+	c.Load, c.Result = LoadOK, RunNone
+	c.Relocations.OK = len(lp.Relocs)
+	for i := range lp.Relocs {
+		switch r := &lp.Relocs[i]; {
+		case r.Err != nil:
+			c.Relocations.Errors++
+			c.Relocations.OK--
+		case r.Poisoned():
+			c.Relocations.OK--
+		case r.Changed():
+			c.Relocations.Changed++
+		}
+	}
+	switch lp.Status {
+	case loader.StatusDisabled:
+		c.Disabled = true
+		c.explain("not loaded: switched off by its section name or by an option")
+		return
+	case loader.StatusAbsent:
+		c.Load = LoadAbsent
+	case loader.StatusRefused:
+		c.Load = LoadError
+		if lacks(lp.Err) {
+			c.Load = LoadAbsent
+		}
+	}
+	if lp.Err != nil {
+		c.explain("%s", shorten(lp.Err))
+	}
+	countPoison(c, l, lp)
+}
+
+// lacks reports whether an error means that the kernel does not have something.
+func lacks(err error) bool {
+	return errors.Is(err, loader.ErrUnknownToTarget) || errors.Is(err, loader.ErrNoHook) || errors.Is(err, loader.ErrExtern)
+}
+
+// poisonNote is a missing field with the worst verdict on the instructions that ask for it.
+type poisonNote struct {
+	verdict loader.Verdict
+	insns   []int
+	text    string // behind the verdict
+}
+
+// countPoison judges the program's poisoned instructions. One that the analysis calls a BREAK refuses the program.
+func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
+	for _, v := range lp.PoisonVerdicts() {
+		if v.Reloc == nil {
+			continue
+		}
+		switch v.Verdict {
+		case loader.Dead:
+			c.Relocations.PoisonedDead++
+			continue
+		case loader.MayBreak:
+			c.Relocations.PoisonedMay++
+		case loader.Break:
+			c.Relocations.PoisonedReached++
+			c.Load = LoadError
+		}
+		c.notePoison(l, lp, v)
+	}
+}
+
+func (c *Cell) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) {
+	field := v.Reloc.Local.Field()
+	if lp.Status == loader.StatusRefused && strings.HasPrefix(field, "pt_regs.") {
+		return // the refusal says that the registers are another architecture's
+	}
+	for _, n := range c.poison {
+		if n.verdict == v.Verdict && strings.HasPrefix(n.text, field+" ") {
+			n.insns = append(n.insns, v.Insn)
+			return
+		}
+	}
+	text := field + " is missing"
+	if line, ok := lp.LineAt(v.Insn); ok {
+		text += fmt.Sprintf(" at %s:%d", baseName(line.File), line.Line)
+	}
+	if hint := l.Explain(v.Reloc); hint != "" {
+		text += ": " + strings.ReplaceAll(hint, "\n", "; ")
+	}
+	c.poison = append(c.poison, &poisonNote{v.Verdict, []int{v.Insn}, text})
+}
+
+// reached turns the verdict on a poisoned instruction into BREAK: the run executed it.
+func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
+	for _, v := range lp.PoisonVerdicts() {
+		if v.Insn != insn || v.Reloc == nil || v.Verdict == loader.Break {
+			continue
+		}
+		if v.Verdict == loader.MayBreak {
+			c.Relocations.PoisonedMay--
+		} else {
+			c.Relocations.PoisonedDead--
+		}
+		c.Relocations.PoisonedReached++
+		for i, n := range c.poison {
+			if n.verdict == v.Verdict && slices.Contains(n.insns, insn) {
+				if n.insns = slices.DeleteFunc(n.insns, func(x int) bool { return x == insn }); len(n.insns) == 0 {
+					c.poison = slices.Delete(c.poison, i, i+1)
+				}
+				break
+			}
+		}
+		v.Verdict = loader.Break
+		c.notePoison(l, lp, v)
+	}
+}
+
+// finish writes the detail: missing fields, the worst first, then what else was said.
+func (c *Cell) finish() {
+	slices.SortStableFunc(c.poison, func(a, b *poisonNote) int { return int(b.verdict) - int(a.verdict) })
+	var lines []string
+	for _, n := range c.poison {
+		lines = append(lines, n.verdict.String()+": "+n.text)
+	}
+	if c.Detail != "" {
+		lines = append(lines, c.Detail)
+	}
+	c.Detail, c.poison = strings.Join(lines, "\n"), nil
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// shorten drops the place of a loader's error, which the row already gives, and of the source line its text.
+func shorten(err error) string {
+	var e *loader.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	c := *e
+	c.Object, c.Section, c.Program = "", "", ""
+	c.Source, _, _ = strings.Cut(c.Source, " ")
+	c.Source = baseName(c.Source)
+	return c.Error()
+}
+
+// runProgram runs one program and returns what it did, nil when it did not run to its end.
+func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram, c *Cell) *outcome {
+	if c.Load != LoadOK || c.Disabled {
+		return nil
+	}
+	r.level(m, lp, n)
+	res, err := m.Run(r.ctx, lp.Name, machine.Input{CPU: r.cfg.CPU})
+	if err != nil {
+		c.Result = RunNotSimulated
+		c.explain("%v", err)
+		return nil
+	}
+	switch res.Status {
+	case machine.StatusOK, machine.StatusUnknownHook:
+		c.Result = RunOK
+		return newOutcome(m, res)
+	case machine.StatusFault:
+		c.Result = RunFault
+		c.explain("%s", faultText(res.Fault))
+	case machine.StatusNotSimulated:
+		c.Result = RunNotSimulated
+		if res.Fault != nil {
+			c.explain("%s", faultText(res.Fault))
+		} else if err := m.ProgramError(lp.Name); err != nil {
+			c.explain("%v", err)
+		}
+	case machine.StatusAbsent:
+		c.Load = LoadAbsent
+		c.explain("%v", m.ProgramError(lp.Name))
+	case machine.StatusRefused:
+		c.Load = LoadError
+		if res.Fault != nil && res.Fault.Kind == vm.Poison {
+			c.reached(m.Linked(), lp, res.Fault.Insn)
+		} else if res.Fault != nil {
+			c.explain("%s", faultText(res.Fault))
+		} else if err := m.ProgramError(lp.Name); err != nil {
+			c.explain("%v", err)
+		}
+	}
+	return nil
+}
+
+// interval is the simulated time between the starts of the programs of an object.
+const interval = uint64(time.Second)
+
+// frames is the number of frames of the call stacks that programs see.
+const frames = 4
+
+// level makes what programs see of their surroundings the same on all kernels, where it is not the kernel's doing: the n-th
+// program starts at the same time, whatever ran before it, and with the same call stacks, whose addresses would come
+// from the numbers of functions.
+func (r *runner) level(m *machine.Machine, lp *loader.LinkedProgram, n int) {
+	k := m.Kernel()
+	began := uint64(r.boot()) + uint64(n)*interval
+	if now := k.Clock().Boot(); now < began {
+		k.Clock().Advance(began - now)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(lp.Hook))
+	kern, user := make([]uint64, frames), make([]uint64, frames)
+	for i := range kern {
+		kern[i] = 0xffffffffc0de0000 + uint64(h.Sum32()&0xfff)*uint64(i+1)<<4
+		user[i] = 0x400000 + uint64(i)<<8
+	}
+	k.SetStack(false, kern)
+	k.SetStack(true, user)
+}
+
+func faultText(f *machine.Fault) string {
+	text := f.Error()
+	if f.Source != "" {
+		text += " at " + baseName(f.Source)
+	}
+	return text
+}

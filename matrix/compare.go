@@ -1,0 +1,214 @@
+package matrix
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// maxDifferences bounds the differences listed for one cell.
+const maxDifferences = 4
+
+// compareRow marks the cells that did something else than the reference: the base, or where the program did not run
+// on the base, the first kernel on which it did.
+func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
+	ref := base
+	if ref < 0 || ref >= len(outcomes) || outcomes[ref] == nil {
+		ref = slices.IndexFunc(outcomes, func(o *outcome) bool { return o != nil })
+	}
+	for k, o := range outcomes {
+		if o == nil || k == ref || row.Cells[k].Result != RunOK {
+			continue
+		}
+		diffs := o.differences(outcomes[ref])
+		if len(diffs) == 0 {
+			continue
+		}
+		c := &row.Cells[k]
+		c.Result = RunDiffers
+		if len(diffs) > maxDifferences {
+			more := len(diffs) - maxDifferences
+			diffs = append(diffs[:maxDifferences:maxDifferences], fmt.Sprintf("and %d more", more))
+		}
+		c.explain("differs from %s: %s", targets[ref].Name, strings.Join(diffs, "; "))
+	}
+}
+
+// differences lists where o did something else than the reference.
+func (o *outcome) differences(ref *outcome) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if o.ret != ref.ret {
+		add("returns %s, not %s", o.retText(), ref.retText())
+	}
+	if len(o.events) != len(ref.events) {
+		add("sends %s, not %d", count(len(o.events), "event"), len(ref.events))
+	} else {
+		for i := range o.events {
+			out = append(out, o.eventDifference(&o.events[i], ref, &ref.events[i])...)
+		}
+	}
+	out = append(out, o.changeDifferences(ref)...)
+	if !bytes.Equal(o.packet, ref.packet) {
+		out = append(out, packetDifference(o.packet, ref.packet))
+	}
+	if !slices.Equal(o.effects, ref.effects) {
+		add("effects %s, not %s", list(o.effects), list(ref.effects))
+	}
+	return out
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func list(s []string) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	return strings.Join(s, ", ")
+}
+
+func packetDifference(a, b []byte) string {
+	if len(a) != len(b) {
+		return fmt.Sprintf("packet has %d bytes, not %d", len(a), len(b))
+	}
+	i := firstDifference(a, b)
+	return fmt.Sprintf("packet byte %d is %#02x, not %#02x", i, a[i], b[i])
+}
+
+func (o *outcome) eventDifference(e *event, ref *outcome, r *event) []string {
+	if e.channel != r.channel {
+		return []string{fmt.Sprintf("event to %s, not to %s", e.channel, r.channel)}
+	}
+	return o.valueDifferences("event "+e.channel, e.typ, e.data, ref, r.data)
+}
+
+// changeDifferences compares the elements that runs changed, by map and key.
+func (o *outcome) changeDifferences(ref *outcome) []string {
+	var out []string
+	i, j := 0, 0
+	for i < len(o.changes) || j < len(ref.changes) {
+		switch {
+		case j == len(ref.changes) || i < len(o.changes) && o.changes[i].id < ref.changes[j].id:
+			out = append(out, o.onlyHere(&o.changes[i], "only here"))
+			i++
+		case i == len(o.changes) || ref.changes[j].id < o.changes[i].id:
+			out = append(out, ref.onlyHere(&ref.changes[j], "not here"))
+			j++
+		default:
+			out = append(out, o.changeDifference(&o.changes[i], ref, &ref.changes[j])...)
+			i++
+			j++
+		}
+	}
+	return out
+}
+
+func (o *outcome) onlyHere(c *change, where string) string {
+	if c.deleted {
+		return fmt.Sprintf("map %s deleted %s", c.place, where)
+	}
+	if c.def != nil && c.def.DataKind != loader.DataNone {
+		return fmt.Sprintf("variables of %s changed %s", c.place, where)
+	}
+	return fmt.Sprintf("map %s set %s", c.place, where)
+}
+
+func (o *outcome) changeDifference(c *change, ref *outcome, r *change) []string {
+	switch {
+	case c.deleted != r.deleted:
+		if c.deleted {
+			return []string{"map " + c.place + " deleted only here"}
+		}
+		return []string{"map " + c.place + " deleted, but not here"}
+	case bytes.Equal(c.val, r.val):
+		return nil
+	case c.def != nil && c.def.DataKind != loader.DataNone:
+		return o.globalDifferences(c, ref, r)
+	}
+	typ := btf.ID(0)
+	if c.def != nil {
+		typ = c.def.ValueType
+	}
+	return o.valueDifferences("map "+c.place, typ, c.val, ref, r.val)
+}
+
+// globalDifferences names the variables of a data section that differ.
+func (o *outcome) globalDifferences(c *change, ref *outcome, r *change) []string {
+	var out []string
+	for _, v := range c.def.Vars {
+		end := uint64(v.Off) + uint64(v.Size)
+		if end > uint64(len(c.val)) || end > uint64(len(r.val)) {
+			continue
+		}
+		out = append(out, o.valueDifferences("global "+v.Name, v.Type, c.val[v.Off:end], ref, r.val[v.Off:end])...)
+	}
+	if len(out) == 0 {
+		out = append(out, fmt.Sprintf("%s differs outside of its variables", c.place))
+	}
+	return out
+}
+
+func firstDifference(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// valueDifferences lists the fields of a typed value that differ, or the first byte of an untyped one.
+func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outcome, b []byte) []string {
+	if len(a) != len(b) {
+		return []string{fmt.Sprintf("%s has %d bytes, not %d", what, len(a), len(b))}
+	}
+	var out []string
+	for at := 0; at < len(a) && len(out) <= maxDifferences; {
+		i := firstDifference(a[at:], b[at:])
+		if i == len(a)-at {
+			break
+		}
+		at += i
+		lo, hi, path, field := o.fieldAround(typ, at, len(a))
+		name := what
+		if path != "" {
+			name += "." + path
+		} else if hi-lo < len(a) {
+			name += fmt.Sprintf(" byte %d", lo)
+		}
+		out = append(out, fmt.Sprintf("%s = %s, not %s", name, o.text(field, a[lo:hi]), ref.text(field, b[lo:hi])))
+		at = hi
+	}
+	return out
+}
+
+// fieldAround returns the range, path and type of the innermost field that holds a byte; arrays are taken as a whole.
+func (o *outcome) fieldAround(typ btf.ID, at, size int) (lo, hi int, path string, field btf.ID) {
+	if o.spec != nil && typ != 0 {
+		p, f, _ := o.spec.FieldAt(typ, uint32(at), 1)
+		if i := strings.LastIndexByte(p, '['); i > 0 && strings.HasSuffix(p, "]") {
+			if whole, err := o.spec.ResolvePath(typ, p[:i]); err == nil {
+				p, f = p[:i], whole
+			}
+		}
+		n, err := o.spec.Sizeof(f.Type)
+		lo = int(f.Offset())
+		if err == nil && f.BitSize == 0 && lo <= at && at < lo+int(n) && lo+int(n) <= size {
+			return lo, lo + int(n), p, f.Type
+		}
+		if f.BitSize != 0 && p != "" {
+			return at, at + 1, p, 0
+		}
+	}
+	lo = at &^ 7
+	return lo, min(lo+8, size), "", 0
+}

@@ -1,0 +1,211 @@
+package matrix
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// Kernel is one column: a target that is made when it is needed.
+type Kernel struct {
+	// Name is unique in the matrix.
+	Name string
+	// Source is where its BTF comes from.
+	Source string
+	// Open makes the target. It is called once, from any goroutine.
+	Open func() (*loader.Target, error)
+}
+
+// Config says how to run a matrix. The zero value is usable.
+type Config struct {
+	// Base is the index of the kernel the others are compared with.
+	Base int
+	// Machine is the set-up of every machine. Types is replaced by a cache of each target.
+	Machine machine.Config
+	// Options are those of every load.
+	Options loader.LoadOptions
+	// CPU the programs run on.
+	CPU int
+	// Parallel is how many machines run at the same time; 0 means one for each processor.
+	Parallel int
+	// Progress is called after each object on each kernel, not concurrently; nil is fine.
+	Progress func(done, total int)
+}
+
+// Matrix is the result: rows of cells, one cell for each kernel.
+type Matrix struct {
+	Targets []Target
+	Base    int
+	Rows    []Row
+}
+
+// Target is a column as it turned out.
+type Target struct {
+	Name, Source string
+	// Facts describe the kernel; nil when it could not be opened.
+	Facts *Facts
+	// Err is why it could not be opened.
+	Err error
+}
+
+// Facts are what is known of a target.
+type Facts struct {
+	Release, Version, VersionKnown, Arch string
+	BigEndian                            bool
+	PointerSize, Types                   int
+}
+
+// Row is one program.
+type Row struct {
+	Object, Program, Hook string
+	Cells                 []Cell
+}
+
+// Run runs every program of every object on every kernel. The error is that of ctx; what goes wrong with an object or
+// a kernel stands in its cells. Each object on each kernel has a machine of its own, on which its programs
+// run once in file order, sharing maps and global variables.
+func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) (*Matrix, error) {
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = runtime.GOMAXPROCS(0)
+	}
+	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels))}
+	r.results = make([][]*result, len(objects))
+	for i := range objects {
+		r.results[i] = make([]*result, len(kernels))
+	}
+	for i := range kernels {
+		r.targets[i] = target{kernel: kernels[i], left: len(objects)}
+	}
+	r.run()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.matrix(), nil
+}
+
+// runner distributes the work.
+type runner struct {
+	ctx     context.Context
+	cfg     Config
+	objects []*loader.Object
+	targets []target
+	results [][]*result // by object, then kernel
+
+	mu    sync.Mutex
+	done  int
+	total int
+}
+
+// job is an object on a kernel, or with object -1 the opening of the kernel.
+type job struct{ object, kernel int }
+
+// jobs lists the work kernel by kernel, so that a kernel's types are in memory only while they are used. Kernels are
+// opened ahead of their objects: no worker waits for another one's parsing for long.
+func (r *runner) jobs() []job {
+	var out []job
+	for k := range r.targets {
+		if k == 0 {
+			for ahead := 0; ahead < min(r.cfg.Parallel, len(r.targets)); ahead++ {
+				out = append(out, job{-1, ahead})
+			}
+		}
+		for o := range r.objects {
+			out = append(out, job{o, k})
+		}
+		if next := k + r.cfg.Parallel; next < len(r.targets) {
+			out = append(out, job{-1, next})
+		}
+	}
+	return out
+}
+
+func (r *runner) run() {
+	queue := make(chan job)
+	var wg sync.WaitGroup
+	for range r.cfg.Parallel {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for j := range queue {
+				r.do(j)
+			}
+		}()
+	}
+	for _, j := range r.jobs() {
+		if r.ctx.Err() != nil {
+			break
+		}
+		queue <- j
+	}
+	close(queue)
+	wg.Wait()
+}
+
+// boot is the time since boot when a machine's first program starts.
+func (r *runner) boot() time.Duration {
+	if r.cfg.Machine.Boot != 0 {
+		return r.cfg.Machine.Boot
+	}
+	return time.Hour
+}
+
+func (r *runner) do(j job) {
+	t := &r.targets[j.kernel]
+	t.open()
+	if j.object < 0 {
+		return
+	}
+	r.results[j.object][j.kernel] = r.runObject(r.objects[j.object], t)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	if t.left--; t.left == 0 {
+		t.close()
+	}
+	if r.cfg.Progress != nil {
+		r.cfg.Progress(r.done, r.total)
+	}
+}
+
+func (r *runner) matrix() *Matrix {
+	m := &Matrix{Base: r.cfg.Base}
+	for i := range r.targets {
+		t := &r.targets[i]
+		m.Targets = append(m.Targets, Target{Name: t.kernel.Name, Source: t.kernel.Source, Facts: t.facts, Err: t.err})
+	}
+	names := objectNames(r.objects)
+	for i, o := range r.objects {
+		for p, prog := range o.Programs {
+			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Cells: make([]Cell, len(r.targets))}
+			outcomes := make([]*outcome, len(r.targets))
+			for k := range r.targets {
+				row.Cells[k] = r.results[i][k].cells[p]
+				outcomes[k] = r.results[i][k].outcomes[p]
+			}
+			compareRow(&row, outcomes, r.cfg.Base, m.Targets)
+			m.Rows = append(m.Rows, row)
+		}
+	}
+	return m
+}
+
+// objectNames gives the objects' names, with as much of the path as makes them unique.
+func objectNames(objects []*loader.Object) []string {
+	count := map[string]int{}
+	for _, o := range objects {
+		count[o.Name]++
+	}
+	out := make([]string, len(objects))
+	for i, o := range objects {
+		out[i] = o.Name
+		if count[o.Name] > 1 {
+			out[i] = strings.TrimPrefix(o.Path, "./")
+		}
+	}
+	return out
+}

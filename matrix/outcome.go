@@ -1,0 +1,169 @@
+package matrix
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// outcome is what a run did, in a form that outcomes of other machines can be compared with: simulated addresses are
+// replaced by a hash of the name of what they point to.
+type outcome struct {
+	ret     uint64
+	verdict string
+	packet  []byte
+	events  []event
+	changes []change
+	effects []string
+	unknown bool // the hook is not in the target's BTF
+	spec    *btf.Spec
+	names   map[uint64]string // of replaced addresses
+}
+
+type event struct {
+	channel string // map
+	typ     btf.ID
+	data    []byte
+}
+
+// change is one element a run changed.
+type change struct {
+	id      string // map, key and CPU, without addresses
+	place   string // the same for people
+	def     *loader.Map
+	val     []byte // nil for a deleted element
+	deleted bool
+}
+
+func newOutcome(m *machine.Machine, res *machine.Result) *outcome {
+	l := m.Linked()
+	n := namer{m: m, order: l.Object.ByteOrder, names: map[uint64]string{}}
+	o := &outcome{
+		ret: n.word(res.Ret), packet: res.DataOut, spec: l.Object.BTF, names: n.names,
+		unknown: res.Status == machine.StatusUnknownHook,
+	}
+	if lp, ok := l.Program(res.Program); ok {
+		o.verdict = machine.Verdict(lp.Type, res.Ret)
+	}
+	for _, e := range res.Events {
+		o.events = append(o.events, event{e.Map, e.Type, n.bytes(e.Data)})
+	}
+	for _, e := range res.Effects {
+		o.effects = append(o.effects, fmt.Sprintf("%s %v", e.Kind, e.Number))
+	}
+	for _, c := range res.Changes {
+		key := n.bytes(c.Key)
+		x := change{id: fmt.Sprintf("%s[%x]%d", c.Map, key, c.CPU), val: n.bytes(c.New), deleted: c.New == nil}
+		x.def, _ = l.Map(c.Map)
+		x.place = c.Map + "[" + o.text(keyType(x.def), key) + "]"
+		if x.def != nil && x.def.DataKind != loader.DataNone {
+			x.place = c.Map
+		}
+		if c.CPU >= 0 {
+			x.place += " on CPU " + strconv.Itoa(c.CPU)
+		}
+		o.changes = append(o.changes, x)
+	}
+	slices.SortStableFunc(o.changes, func(a, b change) int { return strings.Compare(a.id, b.id) })
+	return o
+}
+
+func keyType(m *loader.Map) btf.ID {
+	if m == nil {
+		return 0
+	}
+	return m.KeyType
+}
+
+// namer replaces addresses of one machine.
+type namer struct {
+	m     *machine.Machine
+	order binary.ByteOrder
+	names map[uint64]string
+}
+
+func (n *namer) word(v uint64) uint64 {
+	name, ok := n.m.NameAddr(v)
+	if !ok {
+		return v
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name.Key))
+	id := h.Sum64() | 1<<63
+	n.names[id] = name.Text
+	return id
+}
+
+// bytes returns a copy of b without addresses. Records may be packed, so that every multiple of four bytes
+// is looked at.
+func (n *namer) bytes(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	out := bytes.Clone(b)
+	for i := 0; i+8 <= len(out); {
+		v := n.order.Uint64(out[i:])
+		if v == 0 {
+			i += 4
+			continue
+		}
+		if w := n.word(v); w != v {
+			n.order.PutUint64(out[i:], w)
+			i += 8
+			continue
+		}
+		i += 4
+	}
+	return out
+}
+
+// text writes a value for people; addresses are given by name.
+func (o *outcome) text(typ btf.ID, b []byte) string {
+	if len(b) == 8 && o.spec != nil {
+		v := o.spec.ByteOrder().Uint64(b)
+		if name := o.names[v]; name != "" {
+			return "&" + name
+		}
+	}
+	if o.spec == nil || typ == 0 {
+		const most = 16
+		if len(b) > most {
+			return fmt.Sprintf("%x... (%d bytes)", b[:most], len(b))
+		}
+		return fmt.Sprintf("%x", b)
+	}
+	return o.named(o.spec.FormatString(typ, b))
+}
+
+// named puts the names of addresses into the text of a value. What stands for an address is a hash of 64 bits: no other
+// number looks like it.
+func (o *outcome) named(text string) string {
+	for id, name := range o.names {
+		for _, number := range [...]string{strconv.FormatUint(id, 10), strconv.FormatInt(int64(id), 10), fmt.Sprintf("%#x", id)} {
+			text = strings.ReplaceAll(text, number, "&"+name)
+		}
+	}
+	return text
+}
+
+func (o *outcome) retText() string {
+	if name := o.names[o.ret]; name != "" {
+		return "&" + name
+	}
+	text := strconv.FormatInt(int64(int32(uint32(o.ret))), 10)
+	if o.ret>>32 != 0 && o.ret>>32 != 0xffffffff {
+		text = fmt.Sprintf("%#x", o.ret)
+	}
+	if o.verdict != "" {
+		text = o.verdict + " (" + text + ")"
+	}
+	return text
+}
