@@ -57,7 +57,7 @@ func (k *Kernel) objectAt(addr uint64) *Object {
 // ObjectAt returns the object that contains addr, nil when there is none.
 func (k *Kernel) ObjectAt(addr uint64) *Object { return k.objectAt(addr) }
 
-// log tells the sink about an access; had and made describe the bytes before it.
+// log tells the sink about an access to storage bytes; was is their state before it.
 func (o *Object) log(off uint64, size int, write bool, was byteState) {
 	sink := o.k.sink
 	if sink == nil {

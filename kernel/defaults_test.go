@@ -276,3 +276,13 @@ func TestEveryFieldReads(t *testing.T) {
 		assert.Less(t, len(k.objects), 6000)
 	})
 }
+
+// TestSetInScenario: what is set on the machine's own task leaves the rest of it in place.
+func TestSetInScenario(t *testing.T) {
+	k := newEmbedded(t, func(c *Config) { c.Mode = ModeScenario })
+	require.NoError(t, k.Current().Set("cred.uid.val", 5))
+	uid, gid := k.UidGid()
+	assert.EqualValues(t, 5, uid)
+	assert.NotZero(t, gid)
+	assert.NotZero(t, uintAt(t, k.Current(), "cred.euid.val"))
+}

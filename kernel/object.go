@@ -209,14 +209,11 @@ func (o *Object) outer() *layout {
 	return o.layout
 }
 
-// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset in it. For
-// arrays the offset is that inside the element.
+// terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset from its start; of an
+// array, from that of the first element.
 func (o *Object) terms(off, size uint64) (*layout, uint64) {
 	if o.face != nil && off >= o.faceOff && off+size <= o.faceOff+o.face.size {
 		return o.face, off - o.faceOff
-	}
-	if o.layout != nil && o.count > 1 && o.layout.size > 0 {
-		return o.layout, off
 	}
 	return o.layout, off
 }

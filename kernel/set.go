@@ -3,10 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"math"
-	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -239,6 +236,9 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 		if rest == "" {
 			return at, f, nil
 		}
+		if at.builtin && at.status(f.Off, f.Size) == never {
+			at.populateOnce()
+		}
 		next := (*Object)(nil)
 		if !create || at.status(f.Off, f.Size) != never || o.k.mode == ModeDefault {
 			next = o.k.objectAt(at.loadField(f))
@@ -259,6 +259,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			if next, err = o.k.newObject(role, nl, 1, at); err != nil {
 				return nil, Field{}, err
 			}
+			next.builtin = at.builtin
 			at.storeField(f, next.Addr(), how)
 		}
 		at, path = next, rest
@@ -317,212 +318,3 @@ func (o *Object) storeField(f Field, v uint64, how byteState) {
 }
 
 func (k *Kernel) bigEndian() bool { return k.order().Uint16([]byte{1, 0}) != 1 }
-
-func (o *Object) valueError(f Field, v any, why string) error {
-	return &ValueError{Role: o.role, Path: f.Path, Type: f.Spec.TypeString(f.Type), Value: v, Why: why}
-}
-
-// put is Set with the state the bytes get.
-func (o *Object) put(path string, v any, how byteState) error {
-	at, f, err := o.find(path, true, how)
-	if err != nil {
-		return err
-	}
-	return at.putField(f, v, how)
-}
-
-func (o *Object) putField(f Field, v any, how byteState) error {
-	t := strip(f.Spec, f.Type)
-	if t == nil {
-		return o.valueError(f, v, "the type is void")
-	}
-	switch t.Kind {
-	case btf.KindPtr:
-		return o.putPointer(f, v, how)
-	case btf.KindArray:
-		return o.putArray(f, t, v, how)
-	case btf.KindStruct, btf.KindUnion:
-		switch v := v.(type) {
-		case []byte:
-			if uint64(len(v)) > f.Size {
-				return o.valueError(f, v, fmt.Sprintf("%d bytes, the field has %d", len(v), f.Size))
-			}
-			o.poke(f.Off, v, how)
-			return nil
-		case map[string]any:
-			return o.putMembers(f, t, v, how)
-		}
-		return o.valueError(f, v, "a struct takes its members by name, or bytes")
-	}
-	u, ok := toUint(v)
-	if s, isText := v.(string); isText {
-		if u, ok = enumerator(f.Spec, t, s); !ok {
-			return o.valueError(f, v, "no such enumerator")
-		}
-	} else if !ok {
-		return o.valueError(f, v, "want a number")
-	}
-	width := uint32(f.Size * 8)
-	if f.BitSize != 0 {
-		width = f.BitSize
-	}
-	// Both readings of a width are welcome: -1 in an unsigned field and 0xffffffff in a signed one.
-	if s := int64(u); width < 64 && u>>width != 0 && (s >= 0 || s < -(1<<(width-1))) {
-		return o.valueError(f, v, fmt.Sprintf("out of range of %d bits", width))
-	}
-	o.storeField(f, u, how)
-	return nil
-}
-
-func (o *Object) putPointer(f Field, v any, how byteState) error {
-	var addr uint64
-	switch v := v.(type) {
-	case nil:
-	case *Object:
-		if v != nil {
-			addr = v.Addr()
-		}
-	case Pointer:
-		addr = uint64(v)
-	case string:
-		to := target(f.Spec, f.Type)
-		if to.typ != nil && (to.typ.Kind != btf.KindInt || to.typ.Size != 1) {
-			return o.valueError(f, v, "a string needs a pointer to characters")
-		}
-		if to.user {
-			addr = o.k.UserString(v)
-			break
-		}
-		s, err := o.k.newString(o.role+dotted2(o.role, f.Path), v, o)
-		if err != nil {
-			return err
-		}
-		s.fillString(v, how)
-		addr = s.Addr()
-	case map[string]any:
-		to := target(f.Spec, f.Type)
-		if to.typ == nil {
-			return o.valueError(f, v, "the pointer's target has no type")
-		}
-		l := o.k.types.of(f.Spec, to.typ.ID)
-		if l == nil || l.size == 0 {
-			return o.valueError(f, v, "the pointer's target has no size")
-		}
-		p, err := o.k.newObject(o.role+dotted2(o.role, f.Path), l, 1, o)
-		if err != nil {
-			return err
-		}
-		if err := p.putMembers(Field{Spec: l.spec, Type: l.typ.ID, Off: p.faceOff, Size: l.size}, l.typ, v, how); err != nil {
-			return err
-		}
-		addr = p.Addr()
-	default:
-		u, ok := toUint(v)
-		if !ok {
-			return o.valueError(f, v, "want an object, an address or null")
-		}
-		addr = u
-	}
-	o.storeField(f, addr, how)
-	return nil
-}
-
-func (o *Object) putArray(f Field, t *btf.Type, v any, how byteState) error {
-	n, err := f.Spec.Sizeof(t.Ref)
-	if err != nil || n <= 0 {
-		return o.valueError(f, v, "the elements have no size")
-	}
-	room := f.Size
-	if t.Array.Nelems == 0 {
-		room = o.size - f.Off
-	}
-	var raw []byte
-	switch v := v.(type) {
-	case string:
-		if n != 1 {
-			return o.valueError(f, v, "a string needs an array of characters")
-		}
-		raw = []byte(v)
-		if uint64(len(raw)) < room {
-			raw = append(raw, make([]byte, min(room-uint64(len(raw)), max(f.Size, 1)))...)
-		}
-	case []byte:
-		raw = v
-		if uint64(len(raw)) < f.Size {
-			raw = append(slices.Clone(raw), make([]byte, f.Size-uint64(len(raw)))...)
-		}
-	default:
-		rv := reflect.ValueOf(v)
-		if !rv.IsValid() || rv.Kind() != reflect.Slice {
-			return o.valueError(f, v, "want a string, bytes or a list")
-		}
-		if uint64(rv.Len())*uint64(n) > room {
-			return o.valueError(f, v, fmt.Sprintf("%d elements, the array has %d", rv.Len(), room/uint64(n)))
-		}
-		for i := range rv.Len() {
-			g := Field{Path: fmt.Sprintf("%s[%d]", f.Path, i), Spec: f.Spec, Type: t.Ref, Off: f.Off + uint64(i)*uint64(n), Size: uint64(n)}
-			if err := o.putField(g, rv.Index(i).Interface(), how); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if uint64(len(raw)) > room {
-		return o.valueError(f, v, fmt.Sprintf("%d bytes, the array has %d", len(raw), room))
-	}
-	o.poke(f.Off, raw, how)
-	return nil
-}
-
-// putMembers sets members by name or path, in the order of their names.
-func (o *Object) putMembers(f Field, t *btf.Type, members map[string]any, how byteState) error {
-	names := make([]string, 0, len(members))
-	for n := range members {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	for _, n := range names {
-		if f.Path != "" {
-			if err := o.put(f.Path+"."+n, members[n], how); err != nil {
-				return err
-			}
-		} else if err := o.put(n, members[n], how); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// enumerator finds an enumerator by name: of an enum the own ones, of an integer any of the BTF.
-func enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
-	for _, v := range t.Values {
-		if v.Name == name {
-			return v.Value, true
-		}
-	}
-	if t.Kind == btf.KindInt {
-		return spec.EnumValue("", name)
-	}
-	return 0, false
-}
-
-// toUint converts any integer or bool.
-func toUint(v any) (uint64, bool) {
-	rv := reflect.ValueOf(v)
-	switch rv.Kind() {
-	case reflect.Bool:
-		if rv.Bool() {
-			return 1, true
-		}
-		return 0, true
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return uint64(rv.Int()), true
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return rv.Uint(), true
-	case reflect.Float64:
-		if f := rv.Float(); f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			return uint64(int64(f)), true
-		}
-	}
-	return 0, false
-}
