@@ -204,7 +204,7 @@ func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (
 		return k.functionFor(name, spec, to.typ.ID), nil
 	}
 	if to.user || isUserArgument(hook, name) {
-		return k.userOnce(hook, name, spec, to), nil
+		return k.userOnce(name, spec, to), nil
 	}
 	if to.typ == nil { // void *
 		switch name {
@@ -265,7 +265,7 @@ func isUserArgument(hook, name string) bool {
 }
 
 // userOnce is userPointee for arguments: those of one name and type are one place in user memory.
-func (k *Kernel) userOnce(_, name string, spec *btf.Spec, to pointee) uint64 {
+func (k *Kernel) userOnce(name string, spec *btf.Spec, to pointee) uint64 {
 	key := "arg:" + name + ":" + spec.TypeString(to.id)
 	if a, ok := k.userStrings[key]; ok {
 		return a
@@ -306,9 +306,7 @@ func (k *Kernel) taskArgument(hook, name string) *Object {
 	}
 	// The task that runs next is the one other events wake up.
 	if hook == "sched_switch" && name == "next" {
-		if l := k.layoutNamed("task_struct"); l != nil {
-			return k.sharedArg("p", l)
-		}
+		return k.nextTask()
 	}
 	return nil
 }
@@ -316,27 +314,32 @@ func (k *Kernel) taskArgument(hook, name string) *Object {
 // knownArgument gives numbers that follow from the machine or the task their values.
 func (k *Kernel) knownArgument(hook, name string) (uint64, bool) {
 	switch name {
-	case "cpu", "this_cpu":
+	case "cpu", "this_cpu", "cpu_id", "smp_processor_id":
 		return uint64(k.cpu), true
-	case "preempt", "group_dead", "force":
+	case "preempt":
+		if hook == "sched_switch" && k.prevState() == 0 {
+			return 1, true
+		}
+		return 0, true
+	case "group_dead", "force":
 		return 0, true
 	case "family":
 		return afInet, true
 	case "prev_state":
-		return taskInterruptible, true
+		return k.prevState(), true
 	case "old_pid":
 		pid, _ := k.PidTgid()
 		return uint64(pid), true
 	case "call_site", "ip", "caller_ip", "parent_ip":
 		return k.sampleIP(), true
 	}
-	if hook == "inet_sock_set_state" {
-		switch name {
-		case "oldstate":
-			return tcpSynSent, true
-		case "newstate":
-			return tcpEstablished, true
-		}
+	switch from, to := k.transition(); hook + " " + name {
+	case "inet_sock_set_state oldstate":
+		return from, true
+	case "inet_sock_set_state newstate", "tcp_set_state state":
+		return to, true
+	case "cpu_frequency state", "cpu_frequency frequency": // kHz
+		return 100_000 * (8 + k.hash("cpu frequency")%32), true
 	}
 	return 0, false
 }
@@ -352,10 +355,10 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	switch t.Kind {
 	case btf.KindPtr:
 		to := target(spec, id)
-		if to.typ != nil && to.typ.Name == "sock" {
-			// What accept returns is the socket the rest of the kernel speaks of.
-			if l := k.types.of(spec, to.typ.ID); l != nil {
-				if o := k.sharedArg("sk", l); o != nil {
+		if to.typ != nil && to.typ.Kind == btf.KindStruct {
+			// What a function returns is the object that other functions are called with.
+			if l := k.types.of(spec, to.typ.ID); l != nil && l.size > 0 && l.name != "task_struct" && k.singleton(l.name) == nil {
+				if o := k.sharedArg(usualName(l.name), l); o != nil {
 					a.Value, a.Object = o.Addr(), o
 					return a
 				}
@@ -377,6 +380,20 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		a.Value = k.defaultScalar(role, "", spec, id, 0)
 	}
 	return a
+}
+
+// usualNames is what kernel functions call their arguments of a type, where that is not the type's name.
+var usualNames = map[string]string{
+	"sock": "sk", "sk_buff": "skb", "request": "rq", "request_queue": "q", "net_device": "dev", "block_device": "bdev",
+	"super_block": "sb", "mm_struct": "mm", "vm_area_struct": "vma", "linux_binprm": "bprm", "kmem_cache": "s", "cgroup": "cgrp",
+	"bpf_prog": "prog", "bpf_map": "map", "socket": "sock", "pipe_inode_info": "pipe", "msghdr": "msg", "vfsmount": "mnt",
+}
+
+func usualName(typ string) string {
+	if n := usualNames[typ]; n != "" {
+		return n
+	}
+	return typ
 }
 
 // namedLike reports whether a type was declared through a typedef of that name, with or without __kernel_.

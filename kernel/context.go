@@ -31,6 +31,9 @@ type ContextSpec struct {
 	Args map[string]any
 	// Current is the task the program runs in; nil = the CPU's current task as it is.
 	Current *Object
+	// Nth is how many events of the hook went before this one. In default mode an event that repeats is the next one: a
+	// switch goes back, an established connection is closed.
+	Nth int
 }
 
 // Context is what r1 of a program points to.
@@ -137,10 +140,15 @@ func (k *Kernel) NewContext(spec ContextSpec) (*Context, error) {
 	if spec.Current != nil {
 		k.SetCurrent(spec.Current)
 	}
+	_, hook := tracepointName(spec.AttachTo)
+	hook, _, _ = strings.Cut(hook, "+")
+	k.enter(hook, spec.Nth, spec.Current == nil)
 	c := &Context{k: k, spec: spec}
 	if err := makeContext(c); err != nil {
+		k.leave()
 		return nil, err
 	}
+	k.settle(c)
 	k.traced = c.FuncAddr
 	return c, nil
 }
@@ -189,6 +197,10 @@ func (c *Context) Arg(name string) *Arg {
 	}
 	return nil
 }
+
+// Leave ends the event the context was made for: the CPU runs again the task it ran before. A context whose program ran
+// needs it before the next one is made.
+func (c *Context) Leave() { c.k.leave() }
 
 // Free releases the context's and the packet's memory.
 func (c *Context) Free() {

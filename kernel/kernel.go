@@ -69,6 +69,7 @@ type Kernel struct {
 	traced  uint64 // address of the traced function
 
 	cpu    int
+	event  event
 	clock  Clock
 	began  Clock // as configured; default times are before it
 	rand   random

@@ -12,6 +12,7 @@ import (
 type Snapshot struct {
 	k        *Kernel
 	cpu      int
+	event    event
 	mode     Mode
 	prog     uapi.ProgType
 	traced   uint64
@@ -37,7 +38,7 @@ type Snapshot struct {
 // bytes are shared until they change.
 func (k *Kernel) Snapshot() *Snapshot {
 	s := &Snapshot{
-		k: k, cpu: k.cpu, mode: k.mode, prog: k.prog, traced: k.traced, clock: k.clock, rand: k.rand, failed: k.failed,
+		k: k, cpu: k.cpu, event: k.event, mode: k.mode, prog: k.prog, traced: k.traced, clock: k.clock, rand: k.rand, failed: k.failed,
 		objects: slices.Clone(k.objects), states: make([]*state, len(k.objects)),
 		byRole: maps.Clone(k.byRole), current: slices.Clone(k.current), userHeap: k.user.heap, userStrs: maps.Clone(k.userStrings), stacks: maps.Clone(k.stacks),
 		extra: slices.Clone(k.symbols.extra), vars: len(k.percpu.vars), next: k.percpu.next, perObjs: maps.Clone(k.percpu.objects),
@@ -60,7 +61,7 @@ func (k *Kernel) Restore(s *Snapshot) {
 	if s == nil || s.k != k {
 		return
 	}
-	k.cpu, k.mode, k.prog, k.traced, k.clock, k.rand, k.failed = s.cpu, s.mode, s.prog, s.traced, s.clock, s.rand, s.failed
+	k.cpu, k.event, k.mode, k.prog, k.traced, k.clock, k.rand, k.failed = s.cpu, s.event, s.mode, s.prog, s.traced, s.clock, s.rand, s.failed
 	k.objects = append(k.objects[:0:0], s.objects...)
 	for i, o := range k.objects {
 		s.states[i].shared = true

@@ -142,6 +142,10 @@ func (k *Kernel) fillTask(b builder) {
 		leader = b.child("group_leader")
 	}
 	b.ptr("group_leader", leader)
+	if thread := b.o.parent; strings.HasSuffix(role, ".group_leader") && thread != nil && thread.TypeName() == "task_struct" {
+		shareProcess(b, thread)
+		return
+	}
 
 	cred := b.child("cred")
 	b.ptr("real_cred", cred)
@@ -154,6 +158,16 @@ func (k *Kernel) fillTask(b builder) {
 	for _, f := range [...]string{"fs", "files", "nsproxy", "signal", "sighand", "thread_pid", "cgroups"} {
 		b.child(f)
 	}
+}
+
+// shareProcess gives the leader of a process what one of its threads has: only their identities differ.
+func shareProcess(b builder, thread *Object) {
+	for _, f := range [...]string{"real_parent", "parent", "cred", "real_cred", "mm", "active_mm", "fs", "files", "nsproxy", "signal", "sighand", "cgroups"} {
+		if o, err := thread.Pointee(f); err == nil {
+			b.ptr(f, o)
+		}
+	}
+	b.child("thread_pid")
 }
 
 // fillCred gives credentials distinct ids of an ordinary user; those of init are root's.

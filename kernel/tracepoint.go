@@ -304,7 +304,7 @@ func (r *record) member(m *btf.Member) {
 			}
 		case "state":
 			if prefix == "prev_" {
-				b.num(name, taskInterruptible)
+				b.num(name, k.prevState())
 				return
 			}
 		}
