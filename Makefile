@@ -1,0 +1,74 @@
+# bpfrun: what a maintainer types. CI runs .ci/run, which uses the same commands.
+
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+CORPUS ?= corpus
+TOOLCHAIN ?= toolchain
+FUZZTIME ?= 10s
+ARCHES := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+build:
+	$(GO) build -trimpath -o bpfrun ./cmd/bpfrun
+
+test:
+	$(GO) test ./...
+
+vet:
+	$(GO) vet ./...
+
+lint: vet
+	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt needed:"; echo "$$out"; exit 1; }
+	$(GO) run $(STATICCHECK) ./...
+
+race:
+	$(GO) test -race -short ./...
+
+# Needs qemu-user-static; without cgo the test binaries are static.
+arm64:
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -exec qemu-aarch64-static ./...
+
+# Every Fuzz function of every package, FUZZTIME each.
+fuzz-short:
+	@set -e; for p in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+			echo "fuzz $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p; \
+		done; done
+
+cross:
+	@set -e; for a in $(ARCHES); do echo "build $$a"; \
+		CGO_ENABLED=0 GOOS=$${a%/*} GOARCH=$${a#*/} $(GO) build ./... ; \
+		CGO_ENABLED=0 GOOS=$${a%/*} GOARCH=$${a#*/} $(GO) vet ./... ; done
+
+# Fetches real kernels' BTF and real BPF objects from Debian packages into $(CORPUS); needs apt, dpkg-deb, xz.
+corpus:
+	scripts/corpus.sh $(CORPUS)
+
+# The whole test suite with the corpus.
+test-corpus: corpus
+	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test ./...
+
+# Unpacks the second toolchain (clang 22, libbpf 1.7, bpf-gcc) beside the system's.
+toolchain:
+	scripts/toolchain.sh $(TOOLCHAIN)
+
+# Rebuilds the committed objects of examples and testdata from their sources.
+objects:
+	$(MAKE) -C examples
+	$(MAKE) -C testdata SID=$(abspath $(TOOLCHAIN))
+
+check-objects:
+	$(MAKE) -C examples check
+	$(MAKE) -C testdata check SID=$(abspath $(TOOLCHAIN))
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# A profile of the benchmarks, for profile-guided optimisation of the command.
+pgo:
+	$(GO) test -run '^$$' -bench . -cpuprofile cmd/bpfrun/default.pgo -o /dev/null ./vm
+
+clean:
+	rm -f bpfrun
+	rm -rf dist
+
+.PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus toolchain objects check-objects bench pgo clean
