@@ -226,7 +226,8 @@ func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (
 	}
 	key := "arg:" + name + ":"
 	if to.typ != nil {
-		key += spec.TypeString(to.typ.ID)
+		name = oneName(to.typ.Name, name)
+		key = "arg:" + name + ":" + spec.TypeString(to.typ.ID)
 	}
 	if o := k.byRole[key]; o != nil {
 		return o.Addr(), o
@@ -277,10 +278,7 @@ func (k *Kernel) userOnce(name string, spec *btf.Spec, to pointee) uint64 {
 
 // sharedArg returns the object of a type that arguments of a name share.
 func (k *Kernel) sharedArg(name string, l *layout) *Object {
-	short := map[string]string{"skaddr": "sk", "skbaddr": "skb"}
-	if s := short[name]; s != "" {
-		name = s
-	}
+	name = oneName(l.name, name)
 	key := "arg:" + name + ":" + l.spec.TypeString(l.typ.ID)
 	if o := k.byRole[key]; o != nil {
 		return o
@@ -382,18 +380,38 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	return a
 }
 
-// usualNames is what kernel functions call their arguments of a type, where that is not the type's name.
+// usualNames lists what kernel functions call their one argument of a type, besides the type's own name. All of them mean the
+// same object; other names ("newsk", "old_dentry") mean others.
 var usualNames = map[string]string{
-	"sock": "sk", "sk_buff": "skb", "request": "rq", "request_queue": "q", "net_device": "dev", "block_device": "bdev",
+	"sock": "sk skaddr", "sk_buff": "skb skbaddr", "request": "rq req", "request_queue": "q", "net_device": "dev", "block_device": "bdev",
 	"super_block": "sb", "mm_struct": "mm", "vm_area_struct": "vma", "linux_binprm": "bprm", "kmem_cache": "s", "cgroup": "cgrp",
-	"bpf_prog": "prog", "bpf_map": "map", "socket": "sock", "pipe_inode_info": "pipe", "msghdr": "msg", "vfsmount": "mnt",
+	"bpf_prog": "prog", "bpf_map": "map", "socket": "sock", "pipe_inode_info": "pipe", "msghdr": "msg m", "vfsmount": "mnt",
+	"file": "filp f", "inode": "", "dentry": "", "page": "", "folio": "", "bio": "", "mutex": "lock", "rw_semaphore": "sem",
 }
 
+// usualName is the first of the usual names of a type.
 func usualName(typ string) string {
-	if n := usualNames[typ]; n != "" {
-		return n
+	if first, _, _ := strings.Cut(usualNames[typ], " "); first != "" {
+		return first
 	}
 	return typ
+}
+
+// oneName is the name that stands for all usual names of a type.
+func oneName(typ, name string) string {
+	names, ok := usualNames[typ]
+	if !ok {
+		return name
+	}
+	if name == typ {
+		return usualName(typ)
+	}
+	for n := range strings.FieldsSeq(names) {
+		if n == name {
+			return usualName(typ)
+		}
+	}
+	return name
 }
 
 // namedLike reports whether a type was declared through a typedef of that name, with or without __kernel_.

@@ -1,10 +1,18 @@
 package kernel
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // kernelFrames are the functions of the default call chain in the kernel below the traced one, innermost first. Those the
 // target's BTF does not list still get an address.
-var kernelFrames = [...]string{"ksys_read", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"}
+var kernelFrames = [...]string{"vfs_read", "ksys_read", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"}
+
+// trampolineFrames are what a program that a trampoline calls finds on the stack above the traced function: itself and the
+// trampoline (arch/x86/net/bpf_jit_comp.c). Tools skip them.
+var trampolineFrames = [...]string{"bpf_prog", "bpf_trampoline"}
 
 // userFrames is the number of frames of the default user stack.
 const userFrames = 4
@@ -27,12 +35,18 @@ func (k *Kernel) Stack(user bool) []uint64 {
 		}
 		return ips
 	}
+	within := func(names []string) {
+		for _, name := range names {
+			ips = append(ips, k.SymbolAddr(name)+4+k.hash("return address", name)%(textStride-8))
+		}
+	}
 	if k.traced != 0 {
+		if k.prog == uapi.ProgTypeTracing || k.prog == uapi.ProgTypeLSM {
+			within(trampolineFrames[:])
+		}
 		ips = append(ips, k.traced)
 	}
-	for _, name := range kernelFrames {
-		ips = append(ips, k.SymbolAddr(name)+4+k.hash("return address", name)%(textStride-8))
-	}
+	within(kernelFrames[:])
 	return ips
 }
 
