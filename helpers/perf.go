@@ -152,11 +152,8 @@ func getStackID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if flags&^uint64(skipFieldMask|userStack|fastStackCmp|reuseStackID) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	ips := skip(e.Kernel.Stack(flags&userStack != 0), flags&skipFieldMask)
-	if len(ips) == 0 {
-		return errnoRet(uapi.EFAULT), nil
-	}
-	return uint64(st.StackID(ips, flags)), nil
+	// The map skips the frames that flags tells it to.
+	return uint64(st.StackID(e.Kernel.Stack(flags&userStack != 0), flags)), nil
 }
 
 func skip(ips []uint64, n uint64) []uint64 { return ips[min(n, uint64(len(ips))):] }
