@@ -369,6 +369,8 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 			a.Value = 1
 		case t.Signed() && (namedLike(spec, id, "ssize_t") || t.Size == 8 && returnsCount(hook) || strings.HasSuffix(hook, "sendmsg") || strings.HasSuffix(hook, "recvmsg")):
 			a.Value = 16 + k.hash(role)%1000
+		case t.Signed() && strings.Contains(hook, "trylock"):
+			a.Value = 1 // taken
 		case t.Signed():
 			a.Value = 0
 		default:
