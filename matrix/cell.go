@@ -54,6 +54,9 @@ type Cell struct {
 	Detail string
 	// Mismatch says that object and kernel differ in byte order: such a cell is no failure.
 	Mismatch bool
+	// Refused says that libbpf or the kernel would refuse to load the program, also where Load is absent: it needs a helper, map
+	// type or kernel function that the kernel does not have.
+	Refused bool
 	// Disabled says that loading the program is switched off, by its section name or an option.
 	Disabled bool
 
@@ -172,7 +175,7 @@ func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 	case loader.StatusAbsent:
 		c.Load = LoadAbsent
 	case loader.StatusRefused:
-		c.Load = LoadError
+		c.Load, c.Refused = LoadError, true
 		if lacks(lp.Err) {
 			c.Load = LoadAbsent
 		}

@@ -166,7 +166,7 @@ func firstDifference(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// valueDifferences lists the fields of a typed value that differ, or the first byte of an untyped one.
+// valueDifferences lists the fields of a typed value that differ, or of an untyped one the words.
 func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outcome, b []byte) []string {
 	if len(a) != len(b) {
 		return []string{fmt.Sprintf("%s has %d bytes, not %d", what, len(a), len(b))}
@@ -178,37 +178,88 @@ func (o *outcome) valueDifferences(what string, typ btf.ID, a []byte, ref *outco
 			break
 		}
 		at += i
-		lo, hi, path, field := o.fieldAround(typ, at, len(a))
-		name := what
-		if path != "" {
-			name += "." + path
-		} else if hi-lo < len(a) {
+		f, ok := o.fieldAt(typ, at, len(a))
+		if ok && f.BitSize != 0 {
+			for _, d := range o.bitfieldDifferences(what, f, at, a, b) {
+				if !slices.Contains(out, d) {
+					out = append(out, d)
+				}
+			}
+			at++
+			continue
+		}
+		lo, hi, name := at&^7, min(at&^7+8, len(a)), what
+		switch {
+		case ok:
+			lo, hi = int(f.Offset()), int(f.Offset())+o.size(f.Type)
+			if f.Path != "" {
+				name += "." + f.Path
+			}
+		case hi-lo < len(a):
 			name += fmt.Sprintf(" byte %d", lo)
 		}
-		out = append(out, fmt.Sprintf("%s = %s, not %s", name, o.text(field, a[lo:hi]), ref.text(field, b[lo:hi])))
+		out = append(out, fmt.Sprintf("%s = %s, not %s", name, o.text(f.Type, a[lo:hi]), ref.text(f.Type, b[lo:hi])))
 		at = hi
 	}
 	return out
 }
 
-// fieldAround returns the range, path and type of the innermost field that holds a byte; arrays are taken as a whole.
-func (o *outcome) fieldAround(typ btf.ID, at, size int) (lo, hi int, path string, field btf.ID) {
-	if o.spec != nil && typ != 0 {
-		p, f, _ := o.spec.FieldAt(typ, uint32(at), 1)
-		if i := strings.LastIndexByte(p, '['); i > 0 && strings.HasSuffix(p, "]") {
-			if whole, err := o.spec.ResolvePath(typ, p[:i]); err == nil {
-				p, f = p[:i], whole
-			}
-		}
-		n, err := o.spec.Sizeof(f.Type)
-		lo = int(f.Offset())
-		if err == nil && f.BitSize == 0 && lo <= at && at < lo+int(n) && lo+int(n) <= size {
-			return lo, lo + int(n), p, f.Type
-		}
-		if f.BitSize != 0 && p != "" {
-			return at, at + 1, p, 0
+// fieldAt returns the innermost field of a value of size bytes that holds a byte; an array's elements are taken together. ok is
+// false when the type says nothing about the byte.
+func (o *outcome) fieldAt(typ btf.ID, at, size int) (f btf.Field, ok bool) {
+	if o.spec == nil || typ == 0 {
+		return btf.Field{}, false
+	}
+	path, f, _ := o.spec.FieldAt(typ, uint32(at), 1)
+	if i := strings.LastIndexByte(path, '['); i > 0 && strings.HasSuffix(path, "]") {
+		if whole, err := o.spec.ResolvePath(typ, path[:i]); err == nil {
+			f = whole
 		}
 	}
-	lo = at &^ 7
-	return lo, min(lo+8, size), "", 0
+	if f.BitSize != 0 {
+		return f, true
+	}
+	lo, n := int(f.Offset()), o.size(f.Type)
+	if lo > at || at >= lo+n || lo+n > size {
+		return btf.Field{}, false
+	}
+	return f, true
+}
+
+func (o *outcome) size(typ btf.ID) int {
+	n, err := o.spec.Sizeof(typ)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// bitfieldDifferences lists the bitfields beside f, with bits in byte at, that differ.
+func (o *outcome) bitfieldDifferences(what string, f btf.Field, at int, a, b []byte) []string {
+	parent := o.spec.MustType(f.Parent)
+	prefix := f.Path[:strings.LastIndexByte(f.Path, '.')+1]
+	name := f.Path[len(prefix):]
+	start := f.BitOffset
+	for i := range parent.Members {
+		if m := &parent.Members[i]; m.Name == name {
+			off, _ := o.spec.MemberBits(parent, m)
+			start -= off
+		}
+	}
+	var out []string
+	for i := range parent.Members {
+		m := &parent.Members[i]
+		off, width := o.spec.MemberBits(parent, m)
+		lo, hi := int(start+off), int(start+off+width)
+		if m.Name == "" || width == 0 || hi <= at*8 || lo >= at*8+8 {
+			continue
+		}
+		g := btf.Field{Path: prefix + m.Name, Type: m.Type, BitOffset: start + off, BitSize: width, Parent: f.Parent}
+		x, err1 := o.spec.DecodeField(g, a)
+		y, err2 := o.spec.DecodeField(g, b)
+		if s, t := btf.FormatValue(x, btf.FormatOptions{}), btf.FormatValue(y, btf.FormatOptions{}); err1 == nil && err2 == nil && s != t {
+			out = append(out, fmt.Sprintf("%s.%s = %s, not %s", what, g.Path, s, t))
+		}
+	}
+	return out
 }

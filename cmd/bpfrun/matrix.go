@@ -46,7 +46,7 @@ Cells, the worst first:
   changed        same result; fields moved and CO-RE adjusted the code
   ok             same result
 
-Exit codes: 3 for a BREAK or an object that would not load, 4 for a fault, 5 for not-simulated,
+Exit codes: 3 for a BREAK or a program that would not load (an absent hook is no failure), 4 for a fault, 5 for not-simulated,
 1 for differs; may-break counts under --strict only (3).`,
 		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
 		Args:    cobra.MinimumNArgs(1),
@@ -196,6 +196,9 @@ func matrixExit(m *matrix.Matrix, strict bool) int {
 				code = worse(code, exitNotSimulated)
 			case "differs":
 				code = worse(code, exitExpectation)
+			}
+			if c.Refused && !c.Mismatch {
+				code = worse(code, exitLoad)
 			}
 			if strict && !c.Disabled && (c.Relocations.PoisonedMay > 0 || c.Baked > 0) {
 				code = worse(code, exitLoad)
