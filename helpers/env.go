@@ -29,6 +29,9 @@ type Env struct {
 	// TailTarget gives the code of a program array's entry.
 	TailTarget func(entry any) (*vm.Image, *vm.Action)
 
+	// Routes answers bpf_fib_lookup; nil is a machine without routes.
+	Routes Router
+
 	Run *Run
 
 	keyScratch []byte
@@ -53,13 +56,17 @@ type Run struct {
 	Events []Event
 
 	held    []Held
+	skb     skbState
+	target  int // position of the redirect in Events, from 1
 	records map[uint64]maps.RingBuffer
 }
 
 // Event is a side effect on the outside world that a run recorded.
 type Event struct {
-	Kind   string // "signal", "override-return"
-	Number uint64
+	Kind   string // "signal", "override-return", "redirect", "clone-redirect", "tunnel-key"
+	Number uint64 // signal, return value, interface or map index, tunnel id
+	Detail string
+	Data   []byte
 }
 
 // Held is a reference the program took and has not given back.
@@ -283,4 +290,9 @@ func (e *Env) symbol(addr uint64, offset bool) string {
 
 func (e *Env) hashPointer(addr uint64) uint64 { return e.Kernel.HashPointer(addr) }
 
+func (e *Env) takesUTF8() bool { return e.Version >= kernelVersion(6, 18) }
+
 func (e *Env) pointerBytes() int { return e.Mem.PointerSize() }
+
+// FreeField releases what a special field of a deleted map element owns. It fits [maps.Env.FreeField].
+func (e *Env) FreeField(maps.Map, maps.Special, uint64) {}

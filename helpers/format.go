@@ -25,6 +25,8 @@ type formatSource interface {
 	symbol(addr uint64, offset bool) string
 	hashPointer(addr uint64) uint64
 	pointerBytes() int
+	// takesUTF8 reports whether formats may hold bytes from 0x80 on as plain text.
+	takesUTF8() bool
 }
 
 // directive is one conversion of a format string.
@@ -36,7 +38,7 @@ type directive struct {
 }
 
 // formatBPF renders format with args by the rules of bpf_bprintf_prepare
-// (kernel/bpf/helpers.c): printable ASCII only, flags "0+- ", a width, and the
+// (kernel/bpf/helpers.c): printable characters only (since 6.18 also bytes from 0x80 on), flags "0+- ", a width, and the
 // conversions d i u x X c s p. It returns EINVAL for everything else, and for
 // more conversions than arguments; unused arguments are accepted.
 func formatBPF(src formatSource, format string, args []uint64) (string, uapi.Errno) {
@@ -44,7 +46,7 @@ func formatBPF(src formatSource, format string, args []uint64) (string, uapi.Err
 	next := 0
 	for i := 0; i < len(format); i++ {
 		c := format[i]
-		if !isPrint(c) && !isSpace(c) {
+		if !isPrint(c) && !isSpace(c) && (c < 0x80 || !src.takesUTF8()) {
 			return "", uapi.EINVAL
 		}
 		if c != '%' {

@@ -44,6 +44,8 @@ const (
 	ArgLock
 	// ArgLong points to an eight-byte result.
 	ArgLong
+	// ArgInt points to a four-byte value the helper reads and changes.
+	ArgInt
 	// ArgDynptr points to a struct bpf_dynptr on the stack.
 	ArgDynptr
 )
@@ -51,7 +53,7 @@ const (
 var argNames = [...]string{
 	ArgAny: "scalar", ArgMap: "map", ArgKey: "key", ArgValue: "value", ArgMem: "mem", ArgOut: "mem out",
 	ArgSize: "size", ArgCtx: "ctx", ArgString: "const str", ArgPtr: "addr", ArgFunc: "callback",
-	ArgRecord: "record", ArgObject: "object", ArgLock: "spin lock", ArgLong: "long out", ArgDynptr: "dynptr",
+	ArgRecord: "record", ArgObject: "object", ArgLock: "spin lock", ArgLong: "long out", ArgInt: "int", ArgDynptr: "dynptr",
 }
 
 // String returns the word used in documentation and traces.
@@ -79,6 +81,7 @@ func (h *Helper) Name() string { return h.ID.String() }
 var groups = [][]Helper{
 	mapHelpers, probeHelpers, taskHelpers, timeHelpers, traceHelpers, perfHelpers, ringbufHelpers,
 	stringHelpers, controlHelpers, tracingHelpers, percpuHelpers, lockHelpers, cpuHelpers,
+	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
 }
 
 var (

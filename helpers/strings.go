@@ -118,11 +118,11 @@ func strtoul(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 func strncmp(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	e := envOf(t)
-	s1, f := e.read(a[0], a[1])
+	s2, f := e.constString(a[2])
 	if f != nil {
 		return 0, f
 	}
-	s2, f := e.constString(a[2])
+	s1, f := e.read(a[0], a[1])
 	if f != nil {
 		return 0, f
 	}

@@ -1,0 +1,217 @@
+package helpers
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var csumHelpers = []Helper{
+	{ID: uapi.FuncL3CsumReplace, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny, ArgAny}, Fn: l3CsumReplace},
+	{ID: uapi.FuncL4CsumReplace, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny, ArgAny}, Fn: l4CsumReplace},
+	{ID: uapi.FuncCsumDiff, Topic: "checksums", Args: []Arg{ArgMem, ArgSize, ArgMem, ArgSize, ArgAny}, Fn: csumDiff},
+	{ID: uapi.FuncCsumUpdate, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny}, Fn: csumUpdate, Note: "packets have no hardware checksum: -ENOTSUPP"},
+	{ID: uapi.FuncCsumLevel, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny}, Fn: csumLevel},
+}
+
+// csumPartial is csum_partial of x86-64 (arch/x86/lib/csum-partial_64.c): a ones' complement sum of
+// 64-bit little-endian words, continued from sum and folded to 32 bits.
+func csumPartial(b []byte, sum uint32) uint32 {
+	acc := uint64(sum)
+	add := func(v uint64) {
+		s, carry := bits.Add64(acc, v, 0)
+		acc = s + carry
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		add(binary.LittleEndian.Uint64(b))
+	}
+	if len(b) > 0 {
+		var tail [8]byte
+		copy(tail[:], b)
+		add(binary.LittleEndian.Uint64(tail[:]))
+	}
+	return uint32((acc + bits.RotateLeft64(acc, 32)) >> 32)
+}
+
+func csumAdd(a, b uint32) uint32 {
+	s := uint64(a) + uint64(b)
+	return uint32(s) + uint32(s>>32)
+}
+
+// csumFold is csum_fold: to 16 bits, complemented.
+func csumFold(v uint32) uint16 { return ^csum32to16(v) }
+
+// csum32to16 folds a sum to 16 bits.
+func csum32to16(v uint32) uint16 {
+	return uint16((v + bits.RotateLeft32(v, 16)) >> 16)
+}
+
+// sumAt reads a checksum field as the kernel's arithmetic sees it: in the host's byte order.
+func (s *skb) sumAt(off uint64) uint16 { return s.e.order().Uint16(s.p.Bytes()[off:]) }
+
+func (s *skb) putSum(off uint64, v uint16) {
+	s.e.order().PutUint16(s.p.Bytes()[off:], v)
+	s.changed(int(off), 2)
+}
+
+// csumField finds the field of bpf_l3_csum_replace and bpf_l4_csum_replace.
+func (s *skb) csumField(off uint64) uapi.Errno {
+	if off > maxOffset16 || off&1 != 0 || !s.writable(off+2) {
+		return uapi.EFAULT
+	}
+	return 0
+}
+
+// replaceSum replaces from by to in the sum; ok is false for a field size the helpers do not know.
+func (s *skb) replaceSum(off, from, to, flags uint64) uapi.Errno {
+	sum := uint32(^s.sumAt(off))
+	switch flags & uapi.CsumHdrFieldMask {
+	case 0: // to is a difference
+		if from != 0 {
+			return uapi.EINVAL
+		}
+		s.putSum(off, csumFold(csumAdd(uint32(to), sum)))
+	case 2:
+		s.putSum(off, csumFold(csumAdd(csumAdd(sum, ^uint32(uint16(from))), uint32(uint16(to)))))
+	case 4:
+		s.putSum(off, csumFold(csumAdd(csumAdd(sum, ^uint32(from)), uint32(to))))
+	default:
+		return uapi.EINVAL
+	}
+	return 0
+}
+
+func l3CsumReplace(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if a[4]&^uint64(uapi.CsumHdrFieldMask) != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	off := a[1] & 0xffffffff
+	if errno := s.csumField(off); errno != 0 {
+		return errnoRet(errno), nil
+	}
+	return errnoRet(s.replaceSum(off, a[2], a[3], a[4])), nil
+}
+
+func l4CsumReplace(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	known := uint64(uapi.CsumHdrFieldMask | uapi.CsumPseudoHdr | uapi.CsumMarkMangled0 | uapi.CsumMarkEnforce)
+	if s.e.Version >= kernelVersion(6, 16) {
+		known |= uapi.CsumIPv6
+	}
+	if a[4]&^known != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	off := a[1] & 0xffffffff
+	if errno := s.csumField(off); errno != 0 {
+		return errnoRet(errno), nil
+	}
+	mark := a[4]&uapi.CsumMarkMangled0 != 0
+	if mark && a[4]&uapi.CsumMarkEnforce == 0 && s.sumAt(off) == 0 {
+		return 0, nil // UDP without checksum
+	}
+	if errno := s.replaceSum(off, a[2], a[3], a[4]); errno != 0 {
+		return errnoRet(errno), nil
+	}
+	if mark && s.sumAt(off) == 0 {
+		s.putSum(off, 0xffff)
+	}
+	return 0, nil
+}
+
+// maxScratchpad is MAX_BPF_STACK, the room bpf_csum_diff had for both buffers before 6.13.
+const maxScratchpad = 512
+
+// csumDiff is bpf_csum_diff. Since 6.13 sizes need not be multiples of four and the sum is folded to 16 bits.
+func csumDiff(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	fromSize, toSize := a[1]&0xffffffff, a[3]&0xffffffff
+	data, f := e.read(a[0], fromSize)
+	if f != nil {
+		return 0, f
+	}
+	from := append([]byte(nil), data...)
+	to, f := e.read(a[2], toSize)
+	if f != nil {
+		return 0, f
+	}
+	seed := uint32(a[4])
+	if e.Version < kernelVersion(6, 13) {
+		if (fromSize|toSize)&3 != 0 || fromSize+toSize > maxScratchpad {
+			return errnoRet(uapi.EINVAL), nil
+		}
+		for i := range from {
+			from[i] = ^from[i]
+		}
+		return uint64(csumPartial(append(from, to...), seed)), nil
+	}
+	sum := seed
+	switch {
+	case fromSize != 0 && toSize != 0:
+		sum = csumAdd(csumPartial(to, seed), ^csumPartial(from, 0))
+	case toSize != 0:
+		sum = csumPartial(to, seed)
+	case fromSize != 0:
+		sum = ^csumPartial(from, ^seed)
+	}
+	return uint64(csum32to16(sum)), nil
+}
+
+// csumUpdate changes the sum the hardware made of the whole packet, which simulated packets do not have.
+func csumUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	if _, f := envOf(t).skbAt(a[0]); f != nil {
+		return 0, f
+	}
+	return errnoRet(uapi.ENOTSUPP), nil
+}
+
+// csumLevel counts the checksums known to be valid (bpf_csum_level, include/linux/skbuff.h).
+func csumLevel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	const most = 3 // SKB_MAX_CSUM_LEVEL
+	valid := s.st.summed == checksumUnnecessary
+	switch a[1] {
+	case uapi.CsumLevelQuery:
+		if !valid {
+			return errnoRet(uapi.EACCES), nil
+		}
+		return uint64(s.st.level), nil
+	case uapi.CsumLevelInc:
+		switch {
+		case !valid:
+			s.st.summed, s.st.level = checksumUnnecessary, 0
+		case s.st.level < most:
+			s.st.level++
+		}
+	case uapi.CsumLevelDec:
+		switch {
+		case valid && s.st.level == 0:
+			s.st.summed = checksumNone
+		case valid:
+			s.st.level--
+		}
+	case uapi.CsumLevelReset:
+		s.resetChecksum()
+	default:
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return 0, nil
+}
+
+// resetChecksum is __skb_reset_checksum_unnecessary.
+func (s *skb) resetChecksum() {
+	if s.st.summed == checksumUnnecessary {
+		s.st.summed, s.st.level = checksumNone, 0
+	}
+}

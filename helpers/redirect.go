@@ -1,0 +1,152 @@
+package helpers
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var redirectHelpers = []Helper{
+	{ID: uapi.FuncRedirect, Topic: "redirects", Args: []Arg{ArgAny, ArgAny}, Fn: redirect, Note: "recorded as an event"},
+	{ID: uapi.FuncRedirectNeigh, Topic: "redirects", Args: []Arg{ArgAny, ArgMem, ArgSize, ArgAny}, Fn: redirectNeigh, Note: "recorded as an event"},
+	{ID: uapi.FuncRedirectPeer, Topic: "redirects", Args: []Arg{ArgAny, ArgAny}, Fn: redirectPeer, Note: "recorded as an event"},
+	{ID: uapi.FuncRedirectMap, Topic: "redirects", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: redirectMap, Note: "recorded as an event"},
+	{ID: uapi.FuncCloneRedirect, Topic: "redirects", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: cloneRedirect, Note: "recorded as an event with a copy of the packet"},
+}
+
+// Verdicts that redirect helpers return.
+const (
+	xdpAborted    = 0
+	xdpTX         = 3
+	xdpRedirect   = 4
+	tcActShot     = 2
+	tcActRedirect = 7
+	neighSize     = 20 // struct bpf_redir_neigh
+)
+
+// redirect is bpf_xdp_redirect or bpf_redirect, by program type.
+func redirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	r := envOf(t).Run
+	refused, done, known := uint64(tcActShot), uint64(tcActRedirect), uint64(uapi.RedirectIngress)
+	if r.ProgType == uapi.ProgTypeXDP {
+		refused, done, known = xdpAborted, xdpRedirect, 0
+	}
+	if a[1]&^known != 0 {
+		return refused, nil
+	}
+	text := ""
+	if a[1]&uapi.RedirectIngress != 0 {
+		text = "ingress"
+	}
+	r.redirect(Event{Kind: "redirect", Number: a[0] & 0xffffffff, Detail: text})
+	return done, nil
+}
+
+// redirect records the target of the next verdict; a later call replaces it.
+func (r *Run) redirect(ev Event) {
+	if r.target > 0 {
+		r.Events = append(r.Events[:r.target-1], r.Events[r.target:]...)
+	}
+	r.emit(ev)
+	r.target = len(r.Events)
+}
+
+// forget drops the target, as a failed redirect does.
+func (r *Run) forget() {
+	if r.target > 0 {
+		r.Events = append(r.Events[:r.target-1], r.Events[r.target:]...)
+		r.target = 0
+	}
+}
+
+func redirectNeigh(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	n := a[2] & 0xffffffff
+	if n != 0 && n < neighSize || a[3] != 0 {
+		return tcActShot, nil
+	}
+	data, f := e.read(a[1], n)
+	if f != nil {
+		return 0, f
+	}
+	e.Run.redirect(Event{Kind: "redirect", Number: a[0] & 0xffffffff, Detail: "neighbour", Data: append([]byte(nil), data...)})
+	return tcActRedirect, nil
+}
+
+func redirectPeer(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	r := envOf(t).Run
+	if a[1] != 0 {
+		return tcActShot, nil
+	}
+	r.redirect(Event{Kind: "redirect", Number: a[0] & 0xffffffff, Detail: "peer"})
+	return tcActRedirect, nil
+}
+
+// redirectMap is bpf_xdp_redirect_map (__bpf_xdp_redirect_map, include/linux/filter.h). The low bits of the flags are
+// the verdict for an index with nothing behind it.
+func redirectMap(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.mapAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	index, flags := uint32(a[1]), a[2]
+	key := make([]byte, 4)
+	e.order().PutUint32(key, index)
+	found, known := false, uint64(xdpTX)
+	switch m.Spec().Type {
+	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash:
+		if e.Version >= kernelVersion(5, 14) {
+			known |= uapi.RedirectBroadcast | uapi.RedirectExcludeIngress
+		}
+		_, errno := m.Lookup(t.CPU, key)
+		found = errno == 0
+	case uapi.MapTypeCpumap:
+		_, errno := m.Lookup(t.CPU, key)
+		found = errno == 0
+	case uapi.MapTypeXskmap:
+		if r, ok := m.(maps.RefArray); ok {
+			_, found = r.Ref(index)
+		}
+	default:
+		return 0, wrongMap(m)
+	}
+	if flags&^known != 0 {
+		return xdpAborted, nil
+	}
+	broadcast := flags&uapi.RedirectBroadcast != 0
+	if !found && !broadcast {
+		e.Run.forget()
+		return flags & xdpTX, nil
+	}
+	text := fmt.Sprintf("map %s[%d]", m.Spec().Name, index)
+	if broadcast {
+		text = fmt.Sprintf("map %s, every entry", m.Spec().Name)
+		if flags&uapi.RedirectExcludeIngress != 0 {
+			text += " but the ingress"
+		}
+	}
+	e.Run.redirect(Event{Kind: "redirect", Number: uint64(index), Detail: text})
+	return xdpRedirect, nil
+}
+
+func cloneRedirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	index := uint32(a[1])
+	if _, ok := e.Kernel.Device(index); !ok || a[2]&^uint64(uapi.RedirectIngress) != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	text := ""
+	if a[2]&uapi.RedirectIngress != 0 {
+		text = "ingress"
+	}
+	ev := Event{Kind: "clone-redirect", Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Bytes()...)}
+	e.Run.Events = append(e.Run.Events[:len(e.Run.Events):len(e.Run.Events)], ev)
+	return 0, nil
+}

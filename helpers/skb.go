@@ -1,0 +1,326 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var skbHelpers = []Helper{
+	{ID: uapi.FuncSkbLoadBytes, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize}, Fn: skbLoadBytes},
+	{ID: uapi.FuncSkbLoadBytesRelative, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize, ArgAny}, Fn: skbLoadBytesRelative},
+	{ID: uapi.FuncSkbStoreBytes, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgMem, ArgSize, ArgAny}, Fn: skbStoreBytes},
+	{ID: uapi.FuncSkbPullData, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbPullData, Note: "packets are linear: checks the length only"},
+	{ID: uapi.FuncSkbChangeType, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbChangeType},
+	{ID: uapi.FuncGetHashRecalc, Topic: "packets", Args: []Arg{ArgCtx}, Fn: getHashRecalc, Note: "a hash of addresses and ports that depends on the seed"},
+	{ID: uapi.FuncSetHash, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: setHash},
+	{ID: uapi.FuncSetHashInvalid, Topic: "packets", Args: []Arg{ArgCtx}, Fn: setHashInvalid},
+	{ID: uapi.FuncSkbSetTstamp, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbSetTstamp},
+	{ID: uapi.FuncSkbEcnSetCe, Topic: "packets", Args: []Arg{ArgCtx}, Fn: skbEcnSetCE},
+}
+
+// Numbers of protocols as they stand in the Ethernet header.
+const (
+	ethHeader   = 14
+	vlanHeader  = 4
+	protoIPv4   = 0x0800
+	protoIPv6   = 0x86dd
+	protoVLAN   = 0x8100
+	protoQinQ   = 0x88a8
+	proto8023   = 0x0001
+	proto8022   = 0x0004
+	first8023   = 0x0600 // smaller numbers are lengths
+	ipv4Header  = 20
+	ipv6Header  = 40
+	maxPktType  = 3 // PACKET_OTHERHOST: the largest type programs may set
+	maxSkbLen   = 4*4096 - 320
+	maxOffset16 = 0xffff
+)
+
+// skbState is what the kernel keeps of a sk_buff besides its bytes and the fields of __sk_buff.
+type skbState struct {
+	started    bool
+	net        int // offset of the network header from the packet's data
+	mac        int // and of the link header
+	summed     uint8
+	level      uint8 // valid checksums less one, when summed is checksumUnnecessary
+	hashed     bool  // hash is set and valid
+	encap      bool  // skb->encapsulation
+	tunnel     *tunnelKey
+	tunnelOpts []byte
+}
+
+// Values of skb->ip_summed.
+const (
+	checksumNone = iota
+	checksumUnnecessary
+)
+
+// skb is the packet of the running program.
+type skb struct {
+	e  *Env
+	c  *kernel.Context
+	p  *kernel.Packet
+	st *skbState
+}
+
+// packetOf returns the context at addr, which must be one with a packet.
+func (e *Env) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
+	if r := e.Mem.Find(addr); r != nil && r.Base == e.Mem.Truncate(addr) {
+		if c, ok := r.Owner.(*kernel.Context); ok && c.Packet != nil && c.Region == r {
+			return c, nil
+		}
+	}
+	return nil, badArg("%#x is not the context of a program with a packet", addr)
+}
+
+// skbAt returns the packet behind a __sk_buff.
+func (e *Env) skbAt(addr uint64) (*skb, *vm.Action) {
+	c, f := e.packetOf(addr)
+	if f != nil {
+		return nil, f
+	}
+	s := &skb{e: e, c: c, p: c.Packet, st: &e.Run.skb}
+	if !s.st.started {
+		*s.st = skbState{started: true}
+		if len(c.LinkHeader()) == 0 {
+			s.st.net = min(ethHeader, s.p.Len())
+		} else {
+			s.st.mac = -ethHeader
+		}
+	}
+	return s, nil
+}
+
+// protocol is skb->protocol as a number.
+func (s *skb) protocol() uint16 {
+	v, _ := s.c.Field("protocol")
+	return swap16(s.e, uint16(v))
+}
+
+func (s *skb) setProtocol(p uint16) { s.c.SetField("protocol", uint64(swap16(s.e, p))) }
+
+// swap16 converts between network order and the target's.
+func swap16(e *Env, v uint16) uint16 {
+	var b [2]byte
+	b[0], b[1] = byte(v>>8), byte(v)
+	return e.order().Uint16(b[:])
+}
+
+// writable is bpf_try_make_writable: the first n bytes must exist.
+func (s *skb) writable(n uint64) bool { return n <= uint64(s.p.Len()) }
+
+// changed tells the memory that packet bytes were changed behind its back.
+func (s *skb) changed(off, n int) { s.e.Mem.NoteWrite(s.p.Data()+uint64(off), uint64(n)) }
+
+func (s *skb) clearHash() {
+	s.st.hashed = false
+	s.c.SetField("hash", 0)
+}
+
+func skbLoadBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	off, n := a[1]&0xffffffff, a[3]&0xffffffff
+	if off+n > uint64(s.p.Len()) {
+		return e.zeroOut(a[2], n, uapi.EFAULT)
+	}
+	return 0, e.write(a[2], s.p.Bytes()[off:off+n])
+}
+
+// zeroOut zeroes a result and returns the errno, as helpers do on their error paths.
+func (e *Env) zeroOut(addr, n uint64, errno uapi.Errno) (uint64, *vm.Action) {
+	b, f := e.buffer(n)
+	if f != nil {
+		return 0, f
+	}
+	clear(b)
+	return errnoRet(errno), e.write(addr, b)
+}
+
+// skbLoadBytesRelative counts from the link or the network header, which for most program types is the start of the
+// packet anyway (bpf_skb_load_bytes_relative).
+func skbLoadBytesRelative(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	off, n := int64(a[1]&0xffffffff), a[3]&0xffffffff
+	start := s.st.mac
+	switch uint32(a[4]) {
+	case uapi.HdrStartMac:
+	case uapi.HdrStartNet:
+		start = s.st.net
+	default:
+		return e.zeroOut(a[2], n, uapi.EFAULT)
+	}
+	// What lies before the packet's data is the link header.
+	lead := s.c.LinkHeader()
+	from := int64(start) + off
+	if off > maxOffset16 || from+int64(n) > int64(s.p.Len()) {
+		return e.zeroOut(a[2], n, uapi.EFAULT)
+	}
+	all := append(append([]byte(nil), lead...), s.p.Bytes()...)
+	from += int64(len(lead))
+	if from < 0 {
+		return e.zeroOut(a[2], n, uapi.EFAULT)
+	}
+	return 0, e.write(a[2], all[from:from+int64(n)])
+}
+
+func skbStoreBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	data, f := e.read(a[2], a[3]&0xffffffff)
+	if f != nil {
+		return 0, f
+	}
+	off := a[1] & 0xffffffff
+	switch {
+	case a[4]&^uint64(uapi.SkbStoreRecomputeCsum|uapi.SkbStoreInvalidateHash) != 0:
+		return errnoRet(uapi.EINVAL), nil
+	case off > 1<<31-1 || !s.writable(off+uint64(len(data))):
+		return errnoRet(uapi.EFAULT), nil
+	}
+	copy(s.p.Bytes()[off:], data)
+	s.changed(int(off), len(data))
+	if a[4]&uapi.SkbStoreInvalidateHash != 0 {
+		s.clearHash()
+	}
+	return 0, nil
+}
+
+func skbPullData(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if !s.writable(a[1] & 0xffffffff) {
+		return errnoRet(uapi.ENOMEM), nil
+	}
+	return 0, nil
+}
+
+// skbChangeType changes pkt_type between those that say for whom the packet is.
+func skbChangeType(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if was, _ := s.c.Field("pkt_type"); was > maxPktType || uint32(a[1]) > maxPktType {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	s.c.SetField("pkt_type", a[1]&0xffffffff)
+	return 0, nil
+}
+
+// getHashRecalc is skb_get_hash: a hash that was set stays.
+func getHashRecalc(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if !s.st.hashed {
+		s.c.SetField("hash", uint64(s.e.Kernel.FlowHash(s.p.Bytes()[max(0, min(s.st.net, s.p.Len())):])))
+		s.st.hashed = true
+	}
+	h, _ := s.c.Field("hash")
+	return h, nil
+}
+
+func setHash(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	s.c.SetField("hash", a[1]&0xffffffff)
+	s.st.hashed = true
+	return 0, nil
+}
+
+func setHashInvalid(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	s.clearHash()
+	return 0, nil
+}
+
+// skbSetTstamp is bpf_skb_set_tstamp. Since 6.11 the types are clocks: 0 real, 1 monotonic, 2 TAI; before, 0 meant
+// "unspecified" and took no time.
+func skbSetTstamp(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if p := s.protocol(); p != protoIPv4 && p != protoIPv6 {
+		return errnoRet(uapi.EOPNOTSUPP), nil
+	}
+	clocks := s.e.Version >= kernelVersion(6, 11)
+	typ := uint32(a[2])
+	switch {
+	case typ == uapi.SkbTstampUnspec && (clocks || a[1] == 0):
+	case typ == uapi.SkbTstampDeliveryMono && a[1] != 0:
+	case typ == 2 && clocks && a[1] != 0:
+	default:
+		return errnoRet(uapi.EINVAL), nil
+	}
+	s.c.SetField("tstamp", a[1])
+	s.c.SetField("tstamp_type", uint64(typ))
+	return 0, nil
+}
+
+// skbEcnSetCE marks congestion when the sender supports ECN (bpf_skb_ecn_set_ce); 1 means that the packet carries the
+// mark now.
+func skbEcnSetCE(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	ip := s.p.Bytes()[min(s.st.net, s.p.Len()):]
+	switch s.protocol() {
+	case protoIPv4:
+		if len(ip) < ipv4Header {
+			return 0, nil
+		}
+		ecn := ip[1] & 3
+		if ecn == 0 || ecn == 3 {
+			return uint64(ecn & 1), nil
+		}
+		// RFC 1624: the sum follows the change of the field.
+		from := uint16(ip[0])<<8 | uint16(ip[1])
+		ip[1] |= 3
+		putBE16(ip[10:], ^onesAdd(onesAdd(^be16(ip[10:]), ^from), uint16(ip[0])<<8|uint16(ip[1])))
+		s.changed(s.st.net, ipv4Header)
+		return 1, nil
+	case protoIPv6:
+		if len(ip) < ipv6Header {
+			return 0, nil
+		}
+		ecn := ip[1] >> 4 & 3
+		if ecn == 0 || ecn == 3 {
+			return uint64(ecn & 1), nil
+		}
+		ip[1] |= 3 << 4
+		s.changed(s.st.net, ipv4Header)
+		return 1, nil
+	}
+	return 0, nil
+}
+
+func be16(b []byte) uint16       { return uint16(b[0])<<8 | uint16(b[1]) }
+func putBE16(b []byte, v uint16) { b[0], b[1] = byte(v>>8), byte(v) }
+
+// onesAdd adds with end-around carry.
+func onesAdd(a, b uint16) uint16 {
+	s := uint32(a) + uint32(b)
+	return uint16(s) + uint16(s>>16)
+}

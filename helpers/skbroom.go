@@ -1,0 +1,323 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var skbRoomHelpers = []Helper{
+	{ID: uapi.FuncSkbChangeHead, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbChangeHead},
+	{ID: uapi.FuncSkbChangeTail, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbChangeTail},
+	{ID: uapi.FuncSkbChangeProto, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbChangeProto},
+	{ID: uapi.FuncSkbAdjustRoom, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny}, Fn: skbAdjustRoom},
+	{ID: uapi.FuncSkbVlanPush, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbVlanPush},
+	{ID: uapi.FuncSkbVlanPop, Topic: "packets", Args: []Arg{ArgCtx}, Fn: skbVlanPop},
+}
+
+// skbChangeHead makes room in front of the packet: the link header is at its new start, the network header stays where
+// it was (bpf_skb_change_head).
+func skbChangeHead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	room := int(int32(uint32(a[1])))
+	if a[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	if errno := s.p.Resize(0, room); errno != 0 {
+		return errnoRet(errno), nil
+	}
+	s.st.net += room
+	s.st.mac = 0
+	return 0, nil
+}
+
+// skbChangeTail cuts the packet, or grows it by zeros (bpf_skb_change_tail).
+func skbChangeTail(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	n := int(a[1] & 0xffffffff)
+	if a[2] != 0 || n > maxSkbLen || n < max(s.st.net, 0) {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	// Since 6.4 nothing but outermost headers may be resized.
+	if s.st.encap && s.e.Version >= kernelVersion(5, 12) {
+		return errnoRet(uapi.ENOTSUPP), nil
+	}
+	if n > s.p.Len() {
+		return errnoRet(s.p.Resize(s.p.Len(), n-s.p.Len())), nil
+	}
+	return errnoRet(s.p.Resize(n, n-s.p.Len())), nil
+}
+
+// insert and remove change the packet between its link header and what follows.
+func (s *skb) insert(off, n int) uapi.Errno { return s.p.Resize(off, n) }
+
+func (s *skb) remove(off, n int) uapi.Errno {
+	if off+n > s.p.Len() {
+		return uapi.ENOMEM
+	}
+	return s.p.Resize(off, -n)
+}
+
+// skbChangeProto makes room for the longer header of IPv6, or removes it again; the program writes the header
+// (bpf_skb_change_proto).
+func skbChangeProto(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if a[2] != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	const diff = ipv6Header - ipv4Header
+	from, to := s.protocol(), swap16(s.e, uint16(a[1]))
+	off := s.st.net - s.st.mac
+	var errno uapi.Errno
+	switch {
+	case from == protoIPv4 && to == protoIPv6:
+		errno = s.insert(off, diff)
+	case from == protoIPv6 && to == protoIPv4:
+		errno = s.remove(off, diff)
+	default:
+		errno = uapi.ENOTSUPP
+	}
+	if errno == 0 {
+		s.setProtocol(to)
+		s.clearHash()
+	}
+	return errnoRet(errno), nil
+}
+
+// Flags of bpf_skb_adjust_room by what they are for.
+const (
+	roomEncapL3 = uapi.AdjRoomEncapL3IPv4 | uapi.AdjRoomEncapL3IPv6
+	roomEncapL4 = uapi.AdjRoomEncapL4GRE | uapi.AdjRoomEncapL4UDP
+	roomDecapL3 = uapi.AdjRoomDecapL3IPv4 | uapi.AdjRoomDecapL3IPv6
+	roomDecap   = roomDecapL3 | uapi.AdjRoomDecapL4GRE | uapi.AdjRoomDecapL4UDP | uapi.AdjRoomDecapIPXIP4 | uapi.AdjRoomDecapIPXIP6
+	roomL2Len   = uint64(uapi.AdjRoomEncapL2Mask) << uapi.AdjRoomEncapL2Shift
+)
+
+// roomFlags are the flags a kernel version knows.
+func roomFlags(version uint32) uint64 {
+	known := uint64(uapi.AdjRoomFixedGSO|roomEncapL3|roomEncapL4|uapi.AdjRoomNoCsumReset) | roomL2Len
+	if version >= kernelVersion(5, 13) {
+		known |= uapi.AdjRoomEncapL2Eth
+	}
+	if version >= kernelVersion(6, 3) {
+		known |= roomDecapL3
+	}
+	if version >= kernelVersion(7, 1) {
+		known |= roomDecap
+	}
+	return known
+}
+
+func netHeaderLen(proto uint16) int {
+	if proto == protoIPv6 {
+		return ipv6Header
+	}
+	return ipv4Header
+}
+
+// skbAdjustRoom inserts or removes bytes behind the link or the network header (bpf_skb_adjust_room).
+func skbAdjustRoom(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	return errnoRet(s.adjustRoom(int(int32(uint32(a[1]))), uint32(a[2]), a[3])), nil
+}
+
+func (s *skb) adjustRoom(diff int, mode uint32, flags uint64) uapi.Errno {
+	const most = 0xfff
+	proto := s.protocol()
+	switch {
+	case flags&^roomFlags(s.e.Version) != 0:
+		return uapi.EINVAL
+	case diff > most || diff < -most:
+		return uapi.EFAULT
+	case proto != protoIPv4 && proto != protoIPv6:
+		return uapi.ENOTSUPP
+	}
+	off, least := s.st.net-s.st.mac, netHeaderLen(proto)
+	switch mode {
+	case uapi.AdjRoomNet:
+		off += least
+	case uapi.AdjRoomMac:
+	default:
+		return uapi.ENOTSUPP
+	}
+	if flags&roomDecapL3 != 0 {
+		if diff >= 0 {
+			return uapi.EINVAL
+		}
+		switch flags & roomDecapL3 {
+		case uapi.AdjRoomDecapL3IPv4:
+			least = ipv4Header
+		case uapi.AdjRoomDecapL3IPv6:
+			least = ipv6Header
+		default:
+			return uapi.EINVAL
+		}
+	}
+	length := s.p.Len() - s.st.net
+	if diff < 0 && (-diff >= length || length+diff < least) || diff >= 0 && s.p.Len()+diff > maxSkbLen {
+		return uapi.ENOTSUPP
+	}
+	var errno uapi.Errno
+	if diff < 0 {
+		errno = s.shrink(off, -diff, flags)
+	} else {
+		errno = s.grow(off, diff, flags)
+	}
+	if errno == 0 && flags&uapi.AdjRoomNoCsumReset == 0 {
+		s.resetChecksum()
+	}
+	return errno
+}
+
+// grow is bpf_skb_net_grow.
+func (s *skb) grow(off, n int, flags uint64) uapi.Errno {
+	encap := flags&roomEncapL3 != 0
+	if encap {
+		inner := int(flags >> uapi.AdjRoomEncapL2Shift)
+		switch {
+		case flags&roomEncapL3 == roomEncapL3, flags&roomEncapL4 == roomEncapL4:
+			return uapi.EINVAL
+		case flags&uapi.AdjRoomEncapL2Eth != 0 && inner < ethHeader:
+			return uapi.EINVAL
+		case s.st.encap:
+			return uapi.EALREADY
+		case inner > n:
+			return uapi.EINVAL
+		}
+	}
+	if errno := s.insert(off, n); errno != 0 {
+		return errno
+	}
+	if encap {
+		s.st.encap = true
+		s.matchProtocol(flags&uapi.AdjRoomEncapL3IPv4 != 0, flags&uapi.AdjRoomEncapL3IPv6 != 0)
+	}
+	return 0
+}
+
+// shrink is bpf_skb_net_shrink.
+func (s *skb) shrink(off, n int, flags uint64) uapi.Errno {
+	if flags&^uint64(roomDecap|uapi.AdjRoomFixedGSO|uapi.AdjRoomNoCsumReset) != 0 {
+		return uapi.EINVAL
+	}
+	if errno := s.remove(off, n); errno != 0 {
+		return errno
+	}
+	s.matchProtocol(flags&uapi.AdjRoomDecapL3IPv4 != 0, flags&uapi.AdjRoomDecapL3IPv6 != 0)
+	return 0
+}
+
+// matchProtocol sets skb->protocol to that of the new outer header.
+func (s *skb) matchProtocol(v4, v6 bool) {
+	switch {
+	case v6 && s.protocol() == protoIPv4:
+		s.setProtocol(protoIPv6)
+	case v4 && s.protocol() == protoIPv6:
+		s.setProtocol(protoIPv4)
+	}
+}
+
+func isVLAN(p uint16) bool { return p == protoVLAN || p == protoQinQ }
+
+// vlan returns the packet's tag outside of its bytes, where network cards put it.
+func (s *skb) vlan() (proto, tci uint16, ok bool) {
+	p, _ := s.c.Field("vlan_proto")
+	v, _ := s.c.Field("vlan_tci")
+	present, _ := s.c.Field("vlan_present")
+	return swap16(s.e, uint16(p)), uint16(v), present != 0
+}
+
+func (s *skb) setVLAN(proto, tci uint16, present bool) {
+	v := uint64(0)
+	if present {
+		v = 1
+	}
+	s.c.SetField("vlan_proto", uint64(swap16(s.e, proto)))
+	s.c.SetField("vlan_tci", uint64(tci))
+	s.c.SetField("vlan_present", v)
+}
+
+// skbVlanPush puts a tag beside the packet; a tag that was there moves into its bytes (skb_vlan_push).
+func skbVlanPush(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	proto := swap16(s.e, uint16(a[1]))
+	if !isVLAN(proto) {
+		proto = protoVLAN
+	}
+	if was, tci, ok := s.vlan(); ok {
+		const macs = ethHeader - 2
+		if errno := s.insert(macs, vlanHeader); errno != 0 {
+			return errnoRet(errno), nil
+		}
+		b := s.p.Bytes()
+		putBE16(b[macs:], was)
+		putBE16(b[macs+2:], tci)
+		s.changed(macs, vlanHeader)
+		s.setProtocol(was)
+	}
+	s.setVLAN(proto, uint16(a[2]), true)
+	return 0, nil
+}
+
+// skbVlanPop removes the outermost tag; the next one in the packet's bytes takes its place (skb_vlan_pop).
+func skbVlanPop(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if _, _, ok := s.vlan(); ok {
+		s.setVLAN(0, 0, false)
+	} else {
+		if !isVLAN(s.protocol()) {
+			return 0, nil
+		}
+		if _, errno := s.untag(); errno != 0 {
+			return errnoRet(errno), nil
+		}
+	}
+	proto := s.protocol()
+	if !isVLAN(proto) {
+		return 0, nil
+	}
+	tci, errno := s.untag()
+	if errno == 0 {
+		s.setVLAN(proto, tci, true)
+	}
+	return errnoRet(errno), nil
+}
+
+// untag removes the tag from the packet's bytes (__skb_vlan_pop).
+func (s *skb) untag() (uint16, uapi.Errno) {
+	const macs = ethHeader - 2
+	if !s.writable(ethHeader + vlanHeader) {
+		return 0, uapi.ENOMEM
+	}
+	b := s.p.Bytes()
+	tci, inner := be16(b[ethHeader:]), be16(b[ethHeader+2:])
+	if inner < first8023 {
+		inner = proto8022
+		if len(b) >= ethHeader+vlanHeader+2 && be16(b[ethHeader+vlanHeader:]) == 0xffff {
+			inner = proto8023
+		}
+	}
+	if errno := s.remove(macs, vlanHeader); errno != 0 {
+		return 0, errno
+	}
+	s.setProtocol(inner)
+	s.st.net = max(s.st.net-vlanHeader, ethHeader)
+	return tci, 0
+}

@@ -1,0 +1,162 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var tunnelHelpers = []Helper{
+	{ID: uapi.FuncSkbGetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: skbGetTunnelKey, Note: "the key the program set; packets arrive without one"},
+	{ID: uapi.FuncSkbSetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: skbSetTunnelKey, Note: "recorded as an event"},
+	{ID: uapi.FuncSkbGetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: skbGetTunnelOpt, Note: "the options the program set"},
+	{ID: uapi.FuncSkbSetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgMem, ArgSize}, Fn: skbSetTunnelOpt},
+}
+
+// Offsets into struct bpf_tunnel_key (include/uapi/linux/bpf.h).
+const (
+	tunnelRemote = 4
+	tunnelTOS    = 20
+	tunnelTTL    = 21
+	tunnelExt    = 22 // tunnel_flags in results
+	tunnelLabel  = 24
+	tunnelLocal  = 28
+	tunnelSize   = 44
+	maxTunnelOpt = 255
+)
+
+// tunnelKey is the tunnel information attached to a packet, as struct bpf_tunnel_key.
+type tunnelKey struct {
+	raw  [tunnelSize]byte
+	ipv6 bool
+	// tunFlags are TUNNEL_* bits in the order of the kernel's (include/uapi/linux/if_tunnel.h).
+	flags uint16
+}
+
+// Tunnel flags that bpf_skb_get_tunnel_key can report.
+const (
+	tunCsum         = 0x01
+	tunKey          = 0x04
+	tunSeq          = 0x08
+	tunDontFragment = 0x0100
+	tunNoCache      = 0x2000
+	tunOptions      = 0xd800 // Geneve, VXLAN, ERSPAN, GTP options present
+)
+
+// tunnelLength reports whether a program built for a shorter struct may use the helper.
+func tunnelLength(n uint64) bool {
+	switch n {
+	case tunnelSize, tunnelLocal, tunnelLabel, tunnelExt, 8:
+		return true
+	}
+	return false
+}
+
+func skbGetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	n, key := a[2]&0xffffffff, s.st.tunnel
+	wantFlags := a[3]&uapi.TunnelFlags != 0
+	if key == nil || a[3]&^uint64(uapi.TunnelIPv6|uapi.TunnelFlags) != 0 {
+		return e.zeroOut(a[1], n, uapi.EINVAL)
+	}
+	v6 := a[3]&uapi.TunnelIPv6 != 0
+	if v6 != key.ipv6 {
+		return e.zeroOut(a[1], n, uapi.EPROTO)
+	}
+	if !tunnelLength(n) || n == 8 && v6 {
+		return e.zeroOut(a[1], n, uapi.EINVAL)
+	}
+	out := key.raw
+	clear(out[tunnelExt:tunnelLabel])
+	// Of a packet that arrived the source is remote; the kernel does not ask which way this one goes.
+	copy(out[tunnelRemote:tunnelTOS], key.raw[tunnelLocal:])
+	copy(out[tunnelLocal:], key.raw[tunnelRemote:tunnelTOS])
+	if wantFlags {
+		putBE16(out[tunnelExt:], key.flags)
+	}
+	return 0, e.write(a[1], out[:n])
+}
+
+func skbSetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	n, flags := a[2]&0xffffffff, a[3]
+	data, f := e.read(a[1], n)
+	if f != nil {
+		return 0, f
+	}
+	if flags&^uint64(uapi.TunnelIPv6|uapi.TunnelZeroCsumTx|uapi.TunnelDontFragment|uapi.TunnelSeqNumber|uapi.TunnelNoKey) != 0 || !tunnelLength(n) {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	k := &tunnelKey{ipv6: flags&uapi.TunnelIPv6 != 0}
+	copy(k.raw[:], data)
+	if !k.ipv6 && e.order().Uint32(k.raw[tunnelLabel:]) != 0 || be16(k.raw[tunnelExt:]) != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	k.flags = tunKey | tunCsum | tunNoCache
+	if flags&uapi.TunnelDontFragment != 0 {
+		k.flags |= tunDontFragment
+	}
+	if flags&uapi.TunnelZeroCsumTx != 0 {
+		k.flags &^= tunCsum
+	}
+	if flags&uapi.TunnelSeqNumber != 0 {
+		k.flags |= tunSeq
+	}
+	if flags&uapi.TunnelNoKey != 0 {
+		k.flags &^= tunKey
+	}
+	if !k.ipv6 {
+		clear(k.raw[tunnelRemote+4 : tunnelTOS])
+		clear(k.raw[tunnelLocal+4:])
+	}
+	s.st.tunnel, s.st.tunnelOpts = k, nil
+	e.Run.emit(Event{Kind: "tunnel-key", Number: uint64(e.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
+	return 0, nil
+}
+
+func skbGetTunnelOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	n := a[2] & 0xffffffff
+	if s.st.tunnel == nil || len(s.st.tunnelOpts) == 0 {
+		return e.zeroOut(a[1], n, uapi.ENOENT)
+	}
+	if n < uint64(len(s.st.tunnelOpts)) {
+		return e.zeroOut(a[1], n, uapi.ENOMEM)
+	}
+	out := make([]byte, n)
+	copy(out, s.st.tunnelOpts)
+	return uint64(len(s.st.tunnelOpts)), e.write(a[1], out)
+}
+
+func skbSetTunnelOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.skbAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	n := a[2] & 0xffffffff
+	data, f := e.read(a[1], n)
+	if f != nil {
+		return 0, f
+	}
+	switch {
+	case s.st.tunnel == nil || n%4 != 0:
+		return errnoRet(uapi.EINVAL), nil
+	case n > maxTunnelOpt:
+		return errnoRet(uapi.ENOMEM), nil
+	}
+	s.st.tunnelOpts = append([]byte(nil), data...)
+	s.st.tunnel.flags |= tunOptions
+	return 0, nil
+}
