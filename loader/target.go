@@ -217,8 +217,16 @@ func (t *Target) HasProgType(p uapi.ProgType) bool { return t.has(enumProgs, uin
 // bpf_attach_type).
 func (t *Target) HasAttachType(a uapi.AttachType) bool { return t.has(enumAttach, uint64(a)) }
 
-// VersionString writes Version as "6.12.107", or a range as "5.19-6.0".
+// VersionString writes Version as "6.12.107", or a range as "5.19-6.0". Sublevels above 255, which
+// Version cannot hold, are those of Release.
 func (t *Target) VersionString() string {
+	if _, v, ok := ParseRelease(t.Release); ok && v == t.Version {
+		numbers := t.Release
+		if i := strings.IndexFunc(numbers, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); i >= 0 {
+			numbers = numbers[:i]
+		}
+		return numbers
+	}
 	if t.Version == 0 {
 		return "unknown"
 	}

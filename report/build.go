@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
@@ -109,6 +110,16 @@ func (d *RunDocument) Fail(err error) {
 	}
 }
 
+// Choose marks the programs that are not among names as left out; without names none is.
+func (d *RunDocument) Choose(names []string) {
+	for i := range d.Programs {
+		d.Programs[i].left = len(names) > 0 && !slices.Contains(names, d.Programs[i].Name)
+	}
+}
+
+// Chosen reports whether the program was to run.
+func (p *Program) Chosen() bool { return !p.left }
+
 // NotSimulated notes why none of the programs that could run was run.
 func (d *RunDocument) NotSimulated(reason string) {
 	for i := range d.Programs {
@@ -205,7 +216,7 @@ func newFault(f *machine.Fault) *Fault {
 	if f.Line != "" {
 		text += "\nat " + f.Source + ": " + f.Line
 	}
-	if f.Hint != "" {
+	if f.Hint != "" && f.Kind != vm.Poison { // the poisoned field is listed with its hint
 		text += "\n" + f.Hint
 	}
 	out.Text = text
