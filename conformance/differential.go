@@ -1,0 +1,281 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// DifferentialConfig says what Differential compares.
+type DifferentialConfig struct {
+	Seed, First, Count uint64 // programs First to First+Count-1 of the generator with that seed
+	Generate           generate.Config
+	Workers            int // 0 for one per CPU
+	// Other makes a third runner for each worker, such as a running kernel; nil for none. It may refuse programs.
+	Other func() (OtherRunner, error)
+	// Progress is called now and then with the number of programs done.
+	Progress func(done uint64)
+	// MaxReports bounds the disagreements that are described, 0 for 10. All are counted.
+	MaxReports int
+}
+
+// OtherRunner is a Runner with resources.
+type OtherRunner interface {
+	Runner
+	io.Closer
+}
+
+// Rejected is a program that a runner does not take, which is no disagreement.
+type Rejected struct{ Why string }
+
+// Error says why.
+func (e *Rejected) Error() string { return "rejected: " + e.Why }
+
+// Disagreement is a program with different outcomes.
+type Disagreement struct {
+	Index uint64
+	Form  string
+	Text  string // who differs in what, and the program
+}
+
+// DifferentialReport counts what was compared.
+type DifferentialReport struct {
+	Programs, Runs uint64
+	Insns          uint64 // executed by the reference
+	Rejected       uint64 // by the third runner
+	Disagreeing    uint64 // programs
+	Disagreements  []Disagreement
+	// Reasons are the refusals of the third runner, with their numbers.
+	Reasons map[string]uint64
+}
+
+// Summary is one line of figures.
+func (r *DifferentialReport) Summary() string {
+	s := fmt.Sprintf("%d programs, %d runs, %d instructions, %d disagreements", r.Programs, r.Runs, r.Insns, r.Disagreeing)
+	if r.Rejected > 0 {
+		s += fmt.Sprintf("; %d programs refused by the kernel", r.Rejected)
+	}
+	return s
+}
+
+// modeOf says in which mode the interpreter runs a program: mostly the usual one.
+func modeOf(index uint64) int {
+	switch {
+	case index%7 == 3:
+		return 1
+	case index%31 == 5:
+		return 2
+	case index%31 == 6:
+		return 4
+	}
+	return 0
+}
+
+// Differential runs generated programs on the interpreter, in all its modes, on the reference, and on a third runner if there is one,
+// and compares the outcomes. The error is a failure to run them, or of the context; the report then has what was done.
+func Differential(ctx context.Context, cfg DifferentialConfig) (*DifferentialReport, error) {
+	if cfg.Workers == 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.MaxReports == 0 {
+		cfg.MaxReports = 10
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d := &differential{cfg: cfg, gen: generate.New(cfg.Seed, cfg.Generate)}
+	d.report.Reasons = map[string]uint64{}
+	var wg sync.WaitGroup
+	for range cfg.Workers {
+		wg.Go(func() {
+			if err := d.work(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return &d.report, context.Cause(ctx)
+}
+
+type differential struct {
+	cfg  DifferentialConfig
+	gen  *generate.Generator
+	next atomic.Uint64
+
+	mu     sync.Mutex
+	report DifferentialReport
+}
+
+// generatedLimit is far more than generated programs execute.
+const generatedLimit = 1 << 20
+
+// chunk is how many programs a worker takes at a time.
+const chunk = 64
+
+func (d *differential) work(ctx context.Context) error {
+	v, err := newVoices(d.cfg.Other)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	for ctx.Err() == nil {
+		from := d.next.Add(chunk) - chunk
+		if from >= d.cfg.Count {
+			return nil
+		}
+		n := min(chunk, d.cfg.Count-from)
+		for i := range n {
+			if err := d.one(v, d.cfg.First+from+i); err != nil {
+				return err
+			}
+		}
+		if d.cfg.Progress != nil {
+			d.mu.Lock()
+			done := d.report.Programs
+			d.mu.Unlock()
+			d.cfg.Progress(done)
+		}
+	}
+	return nil
+}
+
+// voices are the runners of one worker.
+type voices struct {
+	interp    []*Interpreter // by mode
+	reference *Reference
+	other     OtherRunner
+}
+
+func newVoices(other func() (OtherRunner, error)) (*voices, error) {
+	v := &voices{}
+	for _, mode := range Modes {
+		it, err := NewInterpreter(mode)
+		if err != nil {
+			v.close()
+			return nil, err
+		}
+		it.Limit = generatedLimit
+		v.interp = append(v.interp, it)
+	}
+	l, err := v.interp[0].Layout()
+	if err != nil {
+		v.close()
+		return nil, err
+	}
+	v.reference = NewReference(l)
+	v.reference.SetLimit(generatedLimit)
+	if other != nil {
+		if v.other, err = other(); err != nil {
+			v.close()
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+func (v *voices) close() {
+	for _, it := range v.interp {
+		it.Close()
+	}
+	if v.other != nil {
+		v.other.Close()
+	}
+}
+
+// one compares one program.
+func (d *differential) one(v *voices, index uint64) error {
+	c := d.gen.Case(index)
+	p := &Program{Name: c.Name(), Insns: c.Insns, Packet: c.Packet}
+	it := v.interp[modeOf(index)]
+	runs, insns, what := uint64(0), uint64(0), ""
+	rejected := ""
+	err := decode.Check(p.Insns, decode.CheckConfig{Kernel: d.cfg.Generate.Version})
+	if err != nil {
+		what = "the generator made an invalid program: " + err.Error()
+	} else {
+		if err := it.Load(p); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+		if err := v.reference.Load(p); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+		other := v.other
+		if other != nil {
+			if err := other.Load(p); err != nil {
+				r, ok := err.(*Rejected)
+				if !ok {
+					return fmt.Errorf("%s: %w", p.Name, err)
+				}
+				rejected, other = r.Why, nil
+			}
+		}
+		for i := range c.Inputs {
+			in := Value(c.Inputs[i])
+			runs++
+			want := v.reference.Run(&in)
+			insns += v.reference.Insns()
+			if want.Fault != "" {
+				what = fmt.Sprintf("run %d: the reference says %s", i, want.end())
+				break
+			}
+			got := it.Run(&in)
+			if what = describe(i, &in, it.Name(), &want, &got); what != "" {
+				break
+			}
+			if it.Insns() != v.reference.Insns() {
+				what = fmt.Sprintf("run %d: %d instructions, the interpreter (%s) counts %d", i, v.reference.Insns(), it.Name(), it.Insns())
+				break
+			}
+			if other != nil {
+				want.Ret = uint64(uint32(want.Ret))
+				got := other.Run(&in)
+				if what = describe(i, &in, other.Name(), &want, &got); what != "" {
+					break
+				}
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.report.Programs++
+	d.report.Runs += runs
+	d.report.Insns += insns
+	if rejected != "" {
+		d.report.Rejected++
+		d.report.Reasons[rejected]++
+	}
+	if what == "" {
+		return nil
+	}
+	d.report.Disagreeing++
+	if len(d.report.Disagreements) < d.cfg.MaxReports {
+		d.report.Disagreements = append(d.report.Disagreements, Disagreement{
+			Index: index, Form: c.Form,
+			Text: fmt.Sprintf("%s (%s %s) %s\n%s", p.Name, c.Cat, c.Form, what, Listing(p.Insns)),
+		})
+	}
+	return nil
+}
+
+func describe(run int, in *Value, name string, want, got *Outcome) string {
+	d := Diff(want, got)
+	if d == "" {
+		return ""
+	}
+	return fmt.Sprintf("run %d: %s differs from the reference: %s\ninput %s", run, name, d, in)
+}
+
+// Listing is the text of a program with slot numbers.
+func Listing(insns []decode.Insn) string {
+	var b strings.Builder
+	for pc := 0; pc < len(insns); pc += decode.TextLen(insns, pc) {
+		fmt.Fprintf(&b, "%4d: %s\n", pc, decode.Disassemble(insns, pc, nil))
+	}
+	return b.String()
+}

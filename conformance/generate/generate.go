@@ -1,0 +1,151 @@
+// Package generate makes random valid BPF programs for comparing implementations of the instruction set.
+//
+// A program works on the environment of kernel vectors (FORMATS: one array map with one value of 256 bytes): it loads r0 to r8
+// and an image of its stack from the value, computes, and stores registers and stack back, so that a result of all 64 bits and
+// all memory is visible. Programs are written so that the kernel's verifier accepts them: pointers are bounded, loops
+// are counted, what a call clobbers is set again, and no result depends on an address.
+//
+// Half of the programs are about one instruction ("form"), with operands from the boundaries and many equal ones; the others mix
+// everything: arithmetic, sequences that interpreters fuse, loads and stores through fixed and computed addresses, the
+// stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads.
+//
+// A program is determined by seed and index alone. It knows nothing of how programs are run. Start at [New] and Generator.Case.
+package generate
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// ValueSize is the size of the map value, in bytes.
+const ValueSize = 256
+
+// Offsets in the map value.
+const (
+	valueRegs    = 0   // r0 to r8
+	valueMark    = 72  // marks what was reached
+	valueStack   = 80  // image of the 64 bytes below r10
+	valueScratch = 144 // memory under test
+	scratchSize  = ValueSize - valueScratch
+	stackImage   = 64
+)
+
+// Config says what programs may contain.
+type Config struct {
+	// Kernel restricts programs to what BPF_PROG_LOAD takes without BTF: no callbacks, no arenas.
+	Kernel bool
+	// Version is the kernel the programs are for, 0 for the newest: later instructions are left out.
+	Version decode.Version
+	// Runs is the number of inputs of a program, 0 for 4.
+	Runs int
+	// FormsOnly leaves out the mixed programs, MixedOnly those about one instruction.
+	FormsOnly, MixedOnly bool
+	// Small makes shorter mixed programs and inputs that compress well.
+	Small bool
+}
+
+// Case is a program with inputs.
+type Case struct {
+	Seed, Index uint64
+	Cat         string // "form" or "random"
+	Form        string // name of the instruction, for "form"
+	Insns       []decode.Insn
+	Packet      []byte // nil for programs that load no packet
+	Inputs      [][ValueSize]byte
+}
+
+// Name identifies the program: seed and index in a generator of the same configuration.
+func (c *Case) Name() string { return fmt.Sprintf("g%d-%d", c.Seed, c.Index) }
+
+// Generator makes programs. It is immutable and may be used by several goroutines.
+type Generator struct {
+	seed  uint64
+	cfg   Config
+	forms []decode.Op
+	alu   []decode.Op // arithmetic on scalars, all forms
+	jumps []decode.Op // conditional jumps
+}
+
+// New makes a generator.
+func New(seed uint64, cfg Config) *Generator {
+	if cfg.Runs == 0 {
+		cfg.Runs = 4
+	}
+	g := &Generator{seed: seed, cfg: cfg}
+	for op := decode.OpInvalid + 1; op < decode.NumOps; op++ {
+		if !g.has(op) {
+			continue
+		}
+		g.forms = append(g.forms, op)
+		switch op.Info().Form {
+		case decode.FormALUImm, decode.FormALUReg, decode.FormNeg, decode.FormMovSX, decode.FormEnd:
+			g.alu = append(g.alu, op)
+		case decode.FormJumpImm, decode.FormJumpReg:
+			g.jumps = append(g.jumps, op)
+		}
+	}
+	return g
+}
+
+// Forms are the instructions the generator covers.
+func (g *Generator) Forms() []decode.Op { return append([]decode.Op(nil), g.forms...) }
+
+// Missing says why an instruction is never generated, "" for those that are.
+func (g *Generator) Missing(op decode.Op) string {
+	switch op {
+	case decode.OpLdBTFID:
+		return "the address of a kernel variable is different in every kernel"
+	case decode.OpCallKfunc:
+		return "kernel functions need BTF and differ by kernel"
+	case decode.OpCallX:
+		return "no kernel accepts it"
+	case decode.OpGotoX:
+		return "needs a second map, of jump targets"
+	case decode.OpLdFunc:
+		if g.cfg.Kernel {
+			return "function pointers need BTF of the functions"
+		}
+	case decode.OpAddrSpaceCast:
+		if g.cfg.Kernel {
+			return "needs a second map, the arena"
+		}
+	}
+	if g.cfg.Version != 0 && op.Info().Since > g.cfg.Version {
+		return "the kernel is too old"
+	}
+	return ""
+}
+
+func (g *Generator) has(op decode.Op) bool { return g.Missing(op) == "" }
+
+// Case makes the program with that index.
+func (g *Generator) Case(index uint64) *Case {
+	p := &program{
+		gen: g, rng: rand.New(rand.NewPCG(g.seed, index)),
+		cs: &Case{Seed: g.seed, Index: index}, current: -1,
+	}
+	p.pool()
+	form := index%2 == 0
+	if g.cfg.FormsOnly || g.cfg.MixedOnly {
+		form = g.cfg.FormsOnly
+	}
+	if form {
+		n := index
+		if !g.cfg.FormsOnly {
+			n /= 2
+		}
+		op := g.forms[n%uint64(len(g.forms))]
+		p.cs.Cat, p.cs.Form = "form", op.String()
+		p.form(op)
+	} else {
+		p.cs.Cat = "random"
+		p.mixed()
+	}
+	p.cs.Insns = p.insns
+	for range g.cfg.Runs {
+		p.cs.Inputs = append(p.cs.Inputs, p.input())
+	}
+	return p.cs
+}

@@ -1,0 +1,205 @@
+package generate
+
+import "github.com/bpfrun/bpfrun/decode"
+
+// mixed makes a program of statements of all kinds.
+func (p *program) mixed() {
+	p.usesStack, p.usesScratch = p.chance(75), p.chance(90)
+	if p.chance(12) {
+		p.packet = true
+		p.busy[regCtx] = true
+		p.newPacket()
+	}
+	p.size = p.between(6, 30)
+	if p.gen.cfg.Small {
+		p.size = p.between(4, 14)
+	}
+	p.prologue()
+	p.block(0, p.size)
+	p.epilogue()
+	p.subprograms()
+}
+
+// block emits about n statements. depth counts the loops and branches around it.
+func (p *program) block(depth, n int) {
+	for range n {
+		if p.size <= 0 {
+			break
+		}
+		p.size--
+		p.statement(depth)
+	}
+}
+
+// statement emits one statement.
+func (p *program) statement(depth int) {
+	switch k := p.rng.IntN(100); {
+	case k < 26:
+		p.arith(pick(p, p.gen.alu), p.dst(), p.src())
+	case k < 40:
+		p.pair()
+	case k < 50:
+		p.memoryLoad(p.randomOp(decode.FormLoad, decode.FormLoadAcq))
+	case k < 60:
+		p.memoryStore(p.randomOp(decode.FormStoreImm, decode.FormStoreReg, decode.FormStoreReg, decode.FormStoreRel))
+	case k < 67:
+		p.atomic(p.randomOp(decode.FormAtomic, decode.FormFetch, decode.FormXchg, decode.FormCmpXchg))
+	case k < 71:
+		p.constant(p.dst(), p.value())
+	case k < 82:
+		p.branch(depth)
+	case k < 88:
+		p.loop(depth)
+	case k < 90:
+		if p.gen.has(decode.OpMayGoto) {
+			p.mayGotoLoop(func() { p.block(depth+1, p.between(1, 3)) })
+		}
+	case k < 94:
+		p.callLocal()
+	case k < 96:
+		p.lookup(decode.OpLdMapFD)
+	case k < 97:
+		p.leaveEarly()
+	case k < 98:
+		if p.gen.has(decode.OpLdFunc) {
+			p.callback()
+		}
+	default:
+		if p.packet && !p.sub {
+			p.packetLoad(p.randomOp(decode.FormLdAbs, decode.FormLdInd), p.chance(5))
+			return
+		}
+		if p.gen.has(decode.OpAddrSpaceCast) {
+			p.emit(decode.OpAddrSpaceCast, p.dst(), p.src(), 0, pick(p, []int32{1, 1 << 16}))
+		}
+	}
+}
+
+// randomOp returns an instruction of one of the forms.
+func (p *program) randomOp(forms ...decode.Form) decode.Op {
+	want := pick(p, forms)
+	start := p.rng.IntN(len(p.gen.forms))
+	for i := range p.gen.forms {
+		if op := p.gen.forms[(start+i)%len(p.gen.forms)]; op.Info().Form == want {
+			return op
+		}
+	}
+	return decode.OpLdxDW
+}
+
+// pairs are the sequences compilers make and fast interpreters execute as one.
+var pairs = [][2]decode.Op{
+	{decode.OpMov64Reg, decode.OpAdd64Reg}, {decode.OpMov64Reg, decode.OpAdd64Imm}, {decode.OpMov64Reg, decode.OpMul64Reg},
+	{decode.OpMov64Reg, decode.OpSub64Reg}, {decode.OpMov64Reg, decode.OpXor64Reg}, {decode.OpMov64Reg, decode.OpOr64Reg},
+	{decode.OpMov64Reg, decode.OpAnd64Reg}, {decode.OpMov64Reg, decode.OpMov64Reg}, {decode.OpMov64Reg, decode.OpMov64Imm},
+	{decode.OpMov64Reg, decode.OpMov32Imm}, {decode.OpMov64Imm, decode.OpMov64Reg}, {decode.OpMov64Imm, decode.OpMov64Imm},
+	{decode.OpMov64Imm, decode.OpMov32Imm}, {decode.OpMov64Reg, decode.OpAnd64Imm}, {decode.OpMov64Reg, decode.OpLsh64Imm},
+	{decode.OpMov64Reg, decode.OpRsh64Imm}, {decode.OpMov32Reg, decode.OpAnd32Imm}, {decode.OpMov32Reg, decode.OpLsh32Imm},
+	{decode.OpMov32Reg, decode.OpRsh32Imm}, {decode.OpLsh64Imm, decode.OpRsh64Imm}, {decode.OpLsh64Imm, decode.OpArsh64Imm},
+	{decode.OpMul64Imm, decode.OpAdd64Imm}, {decode.OpMul64Reg, decode.OpXor64Reg}, {decode.OpXor64Reg, decode.OpMul64Reg},
+	{decode.OpLsh64Imm, decode.OpOr64Reg}, {decode.OpLsh64Imm, decode.OpAdd64Reg}, {decode.OpRsh64Imm, decode.OpOr64Reg},
+	{decode.OpRsh64Imm, decode.OpAnd64Imm}, {decode.OpRsh64Imm, decode.OpXor64Reg}, {decode.OpMul64Reg, decode.OpAdd64Reg},
+	{decode.OpMul64Imm, decode.OpAdd64Reg}, {decode.OpAnd64Imm, decode.OpAdd64Reg}, {decode.OpMul32Reg, decode.OpAdd32Reg},
+	{decode.OpXor32Reg, decode.OpMul32Imm}, {decode.OpLsh32Imm, decode.OpOr32Reg}, {decode.OpRsh32Imm, decode.OpAnd32Imm},
+	{decode.OpLsh32Imm, decode.OpAdd32Reg}, {decode.OpRsh32Imm, decode.OpXor32Reg}, {decode.OpAnd32Imm, decode.OpAdd32Reg},
+	{decode.OpAnd32Imm, decode.OpOr32Reg}, {decode.OpXor64Reg, decode.OpAdd64Reg}, {decode.OpAdd64Reg, decode.OpXor64Reg},
+	{decode.OpAdd64Imm, decode.OpAdd64Reg}, {decode.OpAdd64Reg, decode.OpAdd64Reg}, {decode.OpAdd64Imm, decode.OpAdd64Imm},
+	{decode.OpAdd64Imm, decode.OpMov64Reg},
+	{decode.OpLdxB, decode.OpAdd64Reg}, {decode.OpLdxB, decode.OpXor32Reg}, {decode.OpLdxB, decode.OpOr64Reg},
+	{decode.OpLdxH, decode.OpAdd32Reg}, {decode.OpLdxH, decode.OpXor64Reg}, {decode.OpLdxH, decode.OpOr32Reg},
+	{decode.OpLdxW, decode.OpAdd64Reg}, {decode.OpLdxW, decode.OpAdd32Reg}, {decode.OpLdxW, decode.OpXor64Reg},
+	{decode.OpLdxW, decode.OpAdd64Imm}, {decode.OpLdxDW, decode.OpAdd64Reg}, {decode.OpLdxDW, decode.OpOr64Reg},
+	{decode.OpLdxDW, decode.OpXor64Reg}, {decode.OpLdxDW, decode.OpAnd64Reg}, {decode.OpLdxDW, decode.OpAdd64Imm},
+	{decode.OpLdxDW, decode.OpLdxDW}, {decode.OpLdxW, decode.OpLdxW}, {decode.OpStxDW, decode.OpStxDW}, {decode.OpStxW, decode.OpStxW},
+	{decode.OpLdxB, decode.OpJeq64Imm}, {decode.OpLdxH, decode.OpJeq32Imm}, {decode.OpLdxW, decode.OpJne64Imm},
+	{decode.OpLdxDW, decode.OpJeq64Imm}, {decode.OpLdxDW, decode.OpJne64Imm}, {decode.OpLdxB, decode.OpJne32Imm},
+	{decode.OpAdd64Imm, decode.OpJeq64Imm}, {decode.OpAdd64Imm, decode.OpJne64Imm}, {decode.OpAdd64Imm, decode.OpJgt64Imm},
+	{decode.OpAdd64Imm, decode.OpJlt64Imm}, {decode.OpAdd64Imm, decode.OpJge64Imm}, {decode.OpAdd64Imm, decode.OpJle64Imm},
+	{decode.OpAdd64Imm, decode.OpJsgt64Imm}, {decode.OpAdd64Imm, decode.OpJslt64Imm}, {decode.OpAdd64Imm, decode.OpJeq64Reg},
+	{decode.OpAdd64Imm, decode.OpJne64Reg}, {decode.OpAdd64Imm, decode.OpJgt64Reg}, {decode.OpAdd64Imm, decode.OpJlt64Reg},
+	{decode.OpAdd32Imm, decode.OpJeq32Imm}, {decode.OpAdd32Imm, decode.OpJne32Imm}, {decode.OpAdd32Imm, decode.OpJgt32Imm},
+	{decode.OpAdd32Imm, decode.OpJlt32Imm}, {decode.OpAdd32Imm, decode.OpJeq32Reg}, {decode.OpAdd32Imm, decode.OpJgt32Reg},
+	{decode.OpAdd64Imm, decode.OpJeq32Imm}, {decode.OpAdd64Imm, decode.OpJne32Imm}, {decode.OpMov32Reg, decode.OpJeq64Imm},
+	{decode.OpMov64Reg, decode.OpJgt64Imm}, {decode.OpJeq64Imm, decode.OpLdxW}, {decode.OpJeq64Imm, decode.OpLdxDW},
+	{decode.OpJeq64Imm, decode.OpMov64Imm},
+}
+
+// pair emits one of pairs, mostly with registers that depend on each other, sometimes with one register in all places.
+func (p *program) pair() {
+	seq := pick(p, pairs)
+	a := p.dst()
+	b, s := a, p.src()
+	if p.chance(35) {
+		b = p.dst()
+	}
+	if p.chance(30) {
+		s = a
+	}
+	p.part(seq[0], a, p.src())
+	if seq[1].Info().Form == decode.FormLoad && p.chance(50) {
+		b = p.dst()
+	}
+	p.part(seq[1], b, s)
+	if p.chance(20) {
+		p.arith(pick(p, p.gen.alu), a, p.src())
+	}
+}
+
+// part is one instruction of a pair.
+func (p *program) part(op decode.Op, d, s int) {
+	info := op.Info()
+	size := int(info.Size)
+	switch info.Form {
+	case decode.FormLoad:
+		p.emit(op, d, regValue, valueScratch+p.rng.IntN(scratchSize-size+1), 0)
+	case decode.FormStoreReg:
+		p.emit(op, regValue, s, valueScratch+p.rng.IntN(scratchSize-size+1), 0)
+	case decode.FormJumpImm, decode.FormJumpReg:
+		j := p.emit(op, d, s, 0, p.imm())
+		if p.chance(40) {
+			over := p.emit(decode.OpJa, 0, 0, 0, 0)
+			p.here(j)
+			p.arith(pick(p, p.gen.alu), p.dst(), p.src())
+			p.here(over)
+			return
+		}
+		p.arith(pick(p, p.gen.alu), p.dst(), p.src())
+		p.here(j)
+	default:
+		p.arith(op, d, s)
+	}
+}
+
+// branch emits an if, or an if with else.
+func (p *program) branch(depth int) {
+	if depth > 3 {
+		return
+	}
+	d := p.src()
+	if p.chance(25) {
+		// Both sides close to each other.
+		d = p.dst()
+		p.emit(decode.OpMov64Reg, d, p.src(), 0, 0)
+	}
+	j := p.emit(pick(p, p.gen.jumps), d, p.src(), 0, p.imm())
+	p.block(depth+1, p.between(1, 4))
+	if p.chance(45) {
+		over := p.jump()
+		p.here(j)
+		p.block(depth+1, p.between(1, 3))
+		p.here(over)
+		return
+	}
+	p.here(j)
+}
+
+// leaveEarly returns from the function for some inputs.
+func (p *program) leaveEarly() {
+	if p.callbackBody {
+		return
+	}
+	j := p.emit(pick(p, p.gen.jumps), p.src(), p.src(), 0, p.imm())
+	p.emit(decode.OpStDW, regValue, 0, valueMark, p.imm())
+	p.emit(decode.OpExit, 0, 0, 0, 0)
+	p.here(j)
+}
