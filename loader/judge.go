@@ -60,7 +60,7 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 		return l.Err
 	}
 	if !lp.Known {
-		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("name the program's type, as in --type %s=socket", lp.Name)
+		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("name the program's type, as in --type %s=socket_filter", lp.Name)
 	}
 	if l.t.BTF != nil {
 		if err := l.checkKnown(lp); err != nil {

@@ -70,6 +70,8 @@ type Program struct {
 	Coverage    *Coverage      `json:"coverage,omitempty"`
 	Runs        []Run          `json:"runs"`
 	Poisoned    []PoisonedInsn `json:"poisoned,omitempty"`
+
+	left bool // other programs were chosen
 }
 
 // PoisonedInsn is one instruction a failed relocation left behind.

@@ -53,17 +53,20 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 		header[i] = cell{h, s.bold}
 	}
 	rows := [][]cell{header}
-	for i := range d.Programs {
-		rows = append(rows, programRow(&d.Programs[i], s))
-	}
-	widths := columnWidths(rows)
-	b.WriteByte('\n')
-	writeRow(&b, header, widths)
+	var shown []*Program
 	for i := range d.Programs {
 		p := &d.Programs[i]
-		if p.notRun() || opt.Quiet && p.Status == "ok" {
-			continue
+		if !p.notRun() && (!opt.Quiet || p.Status != "ok") {
+			shown = append(shown, p)
+			rows = append(rows, programRow(p, s))
 		}
+	}
+	widths := columnWidths(rows)
+	if len(shown) > 0 {
+		b.WriteByte('\n')
+		writeRow(&b, header, widths)
+	}
+	for i, p := range shown {
 		writeRow(&b, rows[i+1], widths)
 		if p.Error != nil && d.Error != nil && p.Error.Message == d.Error.Message {
 			continue // said once, below the table
@@ -89,7 +92,11 @@ func describeTarget(t *Target) string {
 	var facts []string
 	if t.Version != "" {
 		v := "Linux " + t.Version
-		if from := strings.TrimSuffix(t.VersionFrom, " ("+t.Version+")"); from != "" {
+		// The version number ends at 255 in its last part, releases do not.
+		if release, _, _ := strings.Cut(t.Release, "-"); t.VersionFrom == "" && release != "" {
+			v = "Linux " + release
+		}
+		if from, _, _ := strings.Cut(t.VersionFrom, " ("); from != "" {
 			v += " (by its " + from + ")"
 			if from == "given" {
 				v = "Linux " + t.Version + " (as given)"
@@ -315,9 +322,9 @@ func accessText(a Access) string {
 	return text
 }
 
-// notRun reports whether a program that could run was left out of the run.
+// notRun reports whether a program was left out of the run.
 func (p *Program) notRun() bool {
-	return len(p.Runs) == 0 && (p.Status == "ok" || p.Status == "unknown-hook")
+	return p.left || len(p.Runs) == 0 && (p.Status == "ok" || p.Status == "unknown-hook")
 }
 
 // summary counts programs by status: "3 programs: 2 ok, 1 absent".

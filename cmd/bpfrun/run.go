@@ -148,6 +148,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		return nil, err
 	}
 	doc := report.NewRunDocument(linked, s.source)
+	doc.Choose(o.progs)
 	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
 		doc.NotSimulated("execution of big-endian programs is not simulated (info, disasm and relo work)")
 		doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
@@ -188,12 +189,15 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	return doc, nil
 }
 
-// exitOf is the exit code of a document: absent programs count when they were chosen, or when
-// there are no others.
+// exitOf is the exit code of a document. Programs that were left out do not count; absent programs
+// count when they were chosen, or when there are no others.
 func exitOf(doc *report.RunDocument, chosen, strict bool) int {
 	code, ran := exitOK, 0
 	for i := range doc.Programs {
 		p := &doc.Programs[i]
+		if !p.Chosen() {
+			continue
+		}
 		switch p.Status {
 		case "refused":
 			code = worse(code, exitLoad)

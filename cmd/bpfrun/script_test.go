@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"bpfrun": main})
+}
+
+// TestScripts runs the transcripts below testdata/script. Their variables: OBJ and EB are the directories
+// of little and big endian test objects, V4 of those for -mcpu=v4, EX of the examples, BTF of kernels'
+// types, MIN of reduced types. Their own commands:
+//
+//	code N COMMAND...     runs the command, which must exit with N
+//	lines FILE N          FILE (stdout, stderr) has exactly N lines
+//	cut FILE N OUT        OUT is the first N bytes of FILE
+//	flip FILE N OUT       OUT is FILE with one bit flipped in byte N
+//	bigbtf FILE OUT       OUT is the BTF of FILE in big-endian byte order
+//	compress KIND FILE    makes FILE.gz or FILE.zst
+//	document KIND FILE    FILE is a document of FORMATS section 1: run, runs, relo or info
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(e *testscript.Env) error {
+			dirs := map[string]string{
+				"OBJ": "testdata/objects/clang-14", "EB": "testdata/objects/clang-14-eb", "V4": "testdata/objects/clang-22-v4",
+				"EX": "examples", "BTF": "testdata/btf", "MIN": "testdata/btf/min",
+			}
+			for name, dir := range dirs {
+				e.Setenv(name, filepath.Join(root, filepath.FromSlash(dir)))
+			}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"code": cmdCode, "lines": cmdLines, "cut": cmdCut, "flip": cmdFlip, "bigbtf": cmdBigBTF, "compress": cmdCompress, "document": cmdDocument,
+		},
+	})
+}
+
+func number(ts *testscript.TestScript, text string) int {
+	n, err := strconv.Atoi(text)
+	ts.Check(err)
+	return n
+}
+
+func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND...")
+	}
+	want, got := number(ts, args[0]), 0
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines FILE N")
+	}
+	text := ts.ReadFile(args[0])
+	if n := strings.Count(text, "\n"); n != number(ts, args[1]) {
+		ts.Fatalf("%s has %d lines:\n%s", args[0], n, text)
+	}
+}
+
+func cmdCut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: cut FILE N OUT")
+	}
+	b := ts.ReadFile(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(b[:min(len(b), number(ts, args[1]))]), 0o666))
+}
+
+func cmdFlip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: flip FILE N OUT")
+	}
+	b := []byte(ts.ReadFile(args[0]))
+	b[number(ts, args[1])] ^= 0x10
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b, 0o666))
+}
+
+func cmdBigBTF(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: bigbtf FILE OUT")
+	}
+	spec, err := btf.Load(ts.MkAbs(args[0]), nil)
+	ts.Check(err)
+	b := btf.NewBuilder(nil)
+	b.AddSpec(spec)
+	raw, err := b.Marshal(binary.BigEndian)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), raw, 0o666))
+}
+
+func cmdCompress(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: compress KIND FILE")
+	}
+	var out bytes.Buffer
+	data := []byte(ts.ReadFile(args[1]))
+	switch args[0] {
+	case "gz":
+		w := gzip.NewWriter(&out)
+		_, err := w.Write(data)
+		ts.Check(err)
+		ts.Check(w.Close())
+	case "zst":
+		w, err := zstd.NewWriter(&out)
+		ts.Check(err)
+		_, err = w.Write(data)
+		ts.Check(err)
+		ts.Check(w.Close())
+	default:
+		ts.Fatalf("compress %s: want gz or zst", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]+"."+args[0]), out.Bytes(), 0o666))
+}
+
+func cmdDocument(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: document KIND FILE")
+	}
+	for _, problem := range checkDocument(args[0], []byte(ts.ReadFile(args[1]))) {
+		ts.Logf("%s", problem)
+		defer ts.Fatalf("%s is no %s document", args[1], args[0])
+	}
+}
