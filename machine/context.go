@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -16,10 +17,32 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	if lp.Type == uapi.ProgTypeSyscall && in.Context == nil {
 		in.Context = make([]byte, m.syscallContextSize(lp.FuncType))
 	}
-	return m.kernel.NewContext(kernel.ContextSpec{
-		ProgType: lp.Type, Attach: lp.Attach, AttachTo: lp.AttachTo, Section: lp.Section,
+	c, err := m.kernel.NewContext(kernel.ContextSpec{
+		ProgType: lp.Type, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
 		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
+		Args: in.Args, Current: in.Current,
 	})
+	p.runs++
+	return c, err
+}
+
+// attachTo is the hook of a program. A kprobe whose section names no function is attached by user space; most are called
+// like the function they are for, so a function of that name, or of that name after two underscores, gives the arguments their
+// types. That is assumed aloud.
+func (m *Machine) attachTo(p *program) string {
+	lp := p.lp
+	if lp.AttachTo != "" || lp.Type != uapi.ProgTypeKprobe || strings.HasPrefix(lp.Section, "u") {
+		return lp.AttachTo
+	}
+	for _, name := range [...]string{lp.Name, "__" + lp.Name} {
+		if m.linked.Target.HasFunc(name) {
+			if p.runs == 0 {
+				m.warnf("program %s: its section names no function: %s assumed (--attach %s=FUNC)", lp.Name, name, lp.Name)
+			}
+			return name
+		}
+	}
+	return ""
 }
 
 // syscallContextSize is the size in bytes of the default context of a syscall program: what its

@@ -64,6 +64,8 @@ func memoryHint(f *mem.Fault) string {
 		return "read user memory with bpf_probe_read_user"
 	case f.Kind == mem.NullPointer:
 		return "check the pointer against NULL before it is used"
+	case f.Kind == mem.NotPermitted && f.Write && f.Region != nil && f.Region.Kind == mem.KernelObject:
+		return "programs of this type may not change kernel memory, but for the fields the kernel lists for them"
 	case f.Kind == mem.NotPermitted && f.Region != nil && f.Region.Kind == mem.KernelObject:
 		return "read kernel memory with bpf_probe_read_kernel or BPF_CORE_READ"
 	case f.Kind == mem.OutOfBounds:

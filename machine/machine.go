@@ -30,6 +30,14 @@ type Config struct {
 	Types *kernel.Types
 	// Uncovered switches the recording of executed instructions off.
 	Uncovered bool
+	// Mode says what kernel fields that nobody set read as.
+	Mode kernel.Mode
+	// Clock sets the clocks; Boot above wins over its Boot.
+	Clock kernel.ClockConfig
+	// Random are the first values of the random generator.
+	Random []uint64
+	// Consume says when simulated user space reads ring and perf buffers.
+	Consume maps.ConsumeMode
 }
 
 const (
@@ -119,19 +127,22 @@ func (m *Machine) compose() (err error) {
 	if m.mem, err = mem.New(mem.Config{PointerSize: ptr, ByteOrder: order}); err != nil {
 		return err
 	}
-	mode := kernel.ModeDefault
+	clock := m.cfg.Clock
+	if m.cfg.Boot != 0 {
+		clock.Boot = uint64(m.cfg.Boot)
+	}
 	var modules []*btf.Spec
 	for _, mod := range t.Modules {
 		modules = append(modules, mod.BTF)
 	}
 	m.kernel, err = kernel.New(kernel.Config{
 		Mem: m.mem, BTF: t.BTF, Modules: modules, Arch: t.Arch, Version: t.Version, Seed: m.cfg.Seed, CPUs: m.cfg.CPUs,
-		Mode: mode, Clock: kernel.ClockConfig{Boot: uint64(m.cfg.Boot)}, Types: m.cfg.Types, Kallsyms: t.Kallsyms,
+		Mode: m.cfg.Mode, Clock: clock, Random: m.cfg.Random, Types: m.cfg.Types, Kallsyms: t.Kallsyms,
 	})
 	if err != nil {
 		return err
 	}
-	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF}
+	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
 	m.env = &helpers.Env{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
 		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget,
@@ -196,8 +207,11 @@ func (m *Machine) MapByName(name string) (maps.Map, bool) {
 	return nil, false
 }
 
-// ErrNoProgram is returned for a program name the object does not have.
-var ErrNoProgram = errors.New("no such program")
+// ErrNoProgram is returned for a program name the object does not have, ErrNoVariable for a global variable.
+var (
+	ErrNoProgram  = errors.New("no such program")
+	ErrNoVariable = errors.New("no such global variable")
+)
 
 // tailTarget gives the code of a program array's entry.
 func tailTarget(entry any) (*vm.Image, *vm.Action) {

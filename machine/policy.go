@@ -2,7 +2,9 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -37,4 +39,42 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 		m.run.warn(fmt.Sprintf("exception-table: insn %d loads from %#x, where nothing is; the kernel reads 0", f.PC, f.Mem.Addr))
 		return 0, true
 	}
+}
+
+// beyondArguments reports whether a fault is a read behind the arguments of the program's hook. The verifier knows how many
+// the target's function or event has, and does not load the program (kernel/bpf/btf.c btf_ctx_access), or the kernel does
+// not attach it (kernel/trace/bpf_trace.c bpf_probe_register).
+func beyondArguments(f *vm.Fault, c *kernel.Context) bool {
+	return f.Kind == vm.Memory && f.Mem != nil && f.Mem.Region != nil && f.Mem.Region == c.Region && c.Type == "args"
+}
+
+// argumentsHint says what arguments the hook has on the target.
+func argumentsHint(target string, c *kernel.Context) string {
+	if len(c.Args) == 0 {
+		return fmt.Sprintf("%s has no arguments on %s", c.Func, target)
+	}
+	var list []string
+	for _, a := range c.Args {
+		text := a.Name
+		if a.Spec != nil {
+			text = a.Spec.TypeString(a.Type) + " " + a.Name
+		}
+		list = append(list, text)
+	}
+	what := "arguments"
+	if len(list) == 1 {
+		what = "argument"
+	}
+	return fmt.Sprintf("%s has %d %s on %s: %s", c.Func, len(list), what, target, strings.Join(list, ", "))
+}
+
+// loadsKernel reports whether the verifier lets a program load kernel memory directly. Tracing and LSM programs get their
+// arguments as BTF-typed pointers; programs of the older kinds get numbers, and typed pointers only from helpers, kfuncs and
+// kernel variables.
+func loadsKernel(p *program) bool {
+	switch p.lp.Type {
+	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		return p.typed
+	}
+	return true
 }

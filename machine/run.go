@@ -24,6 +24,13 @@ type Input struct {
 	Packet []byte
 	// Context replaces the bytes of the context where the type allows it.
 	Context []byte
+	// Args overrides arguments of the hook, or fields of a tracepoint's record, by name; "ret" is the return value.
+	// Values are those of [kernel.ContextSpec].
+	Args map[string]any
+	// Current is the task the program runs in; nil is the CPU's current task as it is.
+	Current *kernel.Object
+	// Overrides replaces calls of helpers and kfuncs by name.
+	Overrides map[string]Override
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
 }
@@ -36,9 +43,10 @@ type Tracer interface {
 
 // runState is what a run collects while it goes on.
 type runState struct {
-	result *Result
-	prog   *program
-	warned map[string]bool
+	result    *Result
+	prog      *program
+	warned    map[string]bool
+	overrides map[string]Override
 }
 
 // Names returns the names of all programs in file order.
@@ -70,7 +78,8 @@ func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, erro
 	if err != nil {
 		return m.contextRefused(res, err)
 	}
-	m.begin(p, kctx, res)
+	defer kctx.Leave()
+	m.begin(p, kctx, res, in.Overrides)
 	before := m.contents()
 	m.thread.Start(p.img, kctx.Addr)
 	stop, err := m.execute(ctx, in)
@@ -115,8 +124,8 @@ func (m *Machine) outOfBudget(ctx context.Context) error {
 	return nil
 }
 
-func (m *Machine) begin(p *program, c *kernel.Context, res *Result) {
-	m.run = &runState{result: res, prog: p, warned: map[string]bool{}}
+func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides map[string]Override) {
+	m.run = &runState{result: res, prog: p, warned: map[string]bool{}, overrides: overrides}
 	r := helpers.NewRun(p.lp.Type, p.lp.Attach)
 	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
 	if c.Packet != nil {
@@ -126,6 +135,9 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result) {
 	m.noteArgs(c.Args)
 	m.thread.Recover = m.recoverPolicy(p)
 	m.kernel.SetSink(m.access)
+	if !loadsKernel(p) {
+		m.kernel.ForbidLoads()
+	}
 }
 
 // access records one access of a kernel object by the instruction that runs. Reads of one field
@@ -192,6 +204,10 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 		case vm.Poison:
 			// The kernel does not load a program that can reach a poisoned instruction.
 			res.Status = StatusRefused
+		case vm.Memory:
+			if beyondArguments(f, c) {
+				res.Status, res.Fault.Hint = StatusRefused, argumentsHint(m.linked.Target.Name, c)
+			}
 		}
 	}
 	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
@@ -278,11 +294,16 @@ type Snapshot struct {
 	kernel *kernel.Snapshot
 	maps   *maps.Snapshot
 	thread *vm.Snapshot
+	runs   []int // by program
 }
 
 // Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
 func (m *Machine) Snapshot() *Snapshot {
-	return &Snapshot{m.mem.Snapshot(), m.kernel.Snapshot(), m.mapEnv.Snapshot(), m.thread.Snapshot()}
+	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot()}
+	for _, p := range m.programs {
+		s.runs = append(s.runs, p.runs)
+	}
+	return s
 }
 
 // Restore brings the machine back to a snapshot it made.
@@ -291,4 +312,7 @@ func (m *Machine) Restore(s *Snapshot) {
 	m.kernel.Restore(s.kernel)
 	m.mapEnv.Restore(s.maps)
 	m.thread.Restore(s.thread)
+	for i, p := range m.programs {
+		p.runs = s.runs[i]
+	}
 }

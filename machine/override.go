@@ -1,0 +1,75 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Override replaces calls of one helper or kfunc in a run. A call it does not apply to is executed as usual.
+type Override struct {
+	// FailAt is the call, counted from 1 in this run, that the override applies to; 0 means every call.
+	FailAt int
+	// Returns are the values of the calls it applies to, one after the other; the last one stays. They are r0 as the
+	// program sees it: a negative errno is sign-extended.
+	Returns []uint64
+}
+
+// Fails makes an override that fails one call (0: every call) with an error.
+func Fails(call int, e uapi.Errno) Override {
+	return Override{FailAt: call, Returns: []uint64{uint64(e.Neg())}}
+}
+
+// value returns what call number n (from 1) yields; ok is false when the call is to be executed.
+func (o *Override) value(n int) (v uint64, ok bool) {
+	if len(o.Returns) == 0 || o.FailAt != 0 && n != o.FailAt {
+		return 0, false
+	}
+	if o.FailAt != 0 {
+		n = 1
+	}
+	return o.Returns[min(n, len(o.Returns))-1], true
+}
+
+// override answers a call of a helper from the run's input. A failing probe read zeroes its destination, as the
+// kernel's do (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
+func (m *Machine) override(name string, call int, args *[5]uint64) (uint64, *vm.Action, bool) {
+	if m.run == nil || len(m.run.overrides) == 0 {
+		return 0, nil, false
+	}
+	o, ok := m.run.overrides[name]
+	if !ok {
+		return 0, nil, false
+	}
+	v, ok := o.value(call)
+	if !ok {
+		return 0, nil, false
+	}
+	if int64(v) < 0 && strings.HasPrefix(name, "bpf_probe_read") {
+		if f := m.clear(args[0], uint64(uint32(args[1]))); f != nil {
+			return 0, vm.MemFault(f), true
+		}
+	}
+	return v, nil, true
+}
+
+func (m *Machine) clear(addr, n uint64) *mem.Fault {
+	if f := m.mem.Check(addr, n, true); f != nil || n == 0 {
+		return f
+	}
+	return m.mem.Write(addr, make([]byte, n))
+}
+
+// Calls returns the names of the helpers and kfuncs a program may call, sorted: those an [Override] can name.
+func (m *Machine) Calls(program string) []string {
+	p := m.byName[program]
+	if p == nil {
+		return nil
+	}
+	names := slices.Clone(p.callNames)
+	slices.Sort(names)
+	return names
+}

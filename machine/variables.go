@@ -1,0 +1,83 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// Variable finds a global variable of the object by name, one that is not static first. The map is the data
+// section it lives in.
+func Variable(l *loader.Linked, name string) (*loader.Map, loader.Var, bool) {
+	for _, static := range []bool{false, true} {
+		for _, def := range l.Maps {
+			for _, v := range def.Vars {
+				if v.Name == name && v.Static == static {
+					return def, v, true
+				}
+			}
+		}
+	}
+	return nil, loader.Var{}, false
+}
+
+// VariableNames lists the global variables of an object in the order of their sections.
+func VariableNames(l *loader.Linked) []string {
+	var names []string
+	for _, def := range l.Maps {
+		for _, v := range def.Vars {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// variable returns the bytes of a global variable in simulated memory.
+func (m *Machine) variable(name string) ([]byte, error) {
+	def, v, ok := Variable(m.linked, name)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", ErrNoVariable, name)
+	}
+	b := m.byDef[def]
+	if b == nil || b.m == nil {
+		return nil, fmt.Errorf("%w: %s: section %s was not created", ErrNoVariable, name, def.Section)
+	}
+	addr, errno := b.m.Lookup(0, make([]byte, 4))
+	if errno != 0 {
+		return nil, fmt.Errorf("global %s: %w", name, errno)
+	}
+	r := m.mem.Find(addr)
+	if r == nil || r.Kind != mem.MapValue {
+		return nil, fmt.Errorf("%w: %s", ErrNoVariable, name)
+	}
+	bytes := m.mem.Bytes(r)[addr-r.Base:]
+	end := uint64(v.Off) + uint64(v.Size)
+	if end > uint64(len(bytes)) || end > uint64(b.m.Spec().ValueSize) {
+		return nil, fmt.Errorf("global %s lies beyond its section", name)
+	}
+	return bytes[v.Off:end:end], nil
+}
+
+// ReadVariable returns a copy of the bytes of a global variable.
+func (m *Machine) ReadVariable(name string) ([]byte, error) {
+	b, err := m.variable(name)
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(nil), b...), nil
+}
+
+// WriteVariable replaces the first bytes of a global variable between runs. What constant propagation concluded from read-only variables
+// at load stays: set those in [loader.LoadOptions].
+func (m *Machine) WriteVariable(name string, data []byte) error {
+	b, err := m.variable(name)
+	if err != nil {
+		return err
+	}
+	if len(data) > len(b) {
+		return fmt.Errorf("global %s has %d bytes, %d given", name, len(b), len(data))
+	}
+	copy(b, data)
+	return nil
+}
