@@ -46,7 +46,13 @@ type event struct {
 	nth    int
 	before *Object // the task that ran before taskOf changed it; nil when it did not
 	asleep *Object // the task that goes to sleep in the event
+	// noLoads: the program has no typed pointers to kernel memory.
+	noLoads bool
 }
+
+// ForbidLoads makes direct loads from kernel memory fault until the event of the context made last ends: its program has no
+// pointer the verifier knows to be one. Helpers that copy are not concerned.
+func (k *Kernel) ForbidLoads() { k.event.noLoads = true }
 
 // enter begins an event. With free, nobody chose the task it happens in: it becomes the current one until leave.
 func (k *Kernel) enter(hook string, nth int, free bool) {

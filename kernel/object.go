@@ -303,6 +303,9 @@ func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
 
 // Load implements [mem.View].
 func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
+	if o.k.event.noLoads {
+		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "a " + o.k.prog.String() + " program without typed pointers may not load kernel memory"}
+	}
 	b, was, f := o.read(off, uint64(size))
 	if f != nil {
 		return 0, f
