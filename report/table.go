@@ -160,6 +160,8 @@ func programRow(p *Program, s style) []cell {
 			if p.Status == "unknown-hook" {
 				result, paint = result+" (hook not in BTF)", s.yellow
 			}
+		} else if p.Status == "refused" {
+			result = "refused " + r.Fault.Kind
 		} else {
 			result = "FAULT " + r.Fault.Kind
 		}
