@@ -30,11 +30,17 @@ func kernelSpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
 	if !e.kernelAllowed(addr) {
 		return uapi.ERANGE, nil
 	}
+	if len(p) == 0 {
+		return 0, nil // the address is judged all the same
+	}
 	return e.nofault(e.Mem.Read(addr, p))
 }
 
 // userSpace is copy_from_user_nofault.
 func userSpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
+	if len(p) == 0 {
+		return 0, nil
+	}
 	if f := e.Mem.ReadUser(addr, p); f != nil {
 		return uapi.EFAULT, nil
 	}
@@ -44,7 +50,7 @@ func userSpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
 // anySpace is bpf_probe_read_compat: addresses of user space are read as such where the
 // architecture keeps both apart.
 func anySpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
-	if e.Mem.IsUser(addr) {
+	if e.Kernel.IsUserAddress(addr) {
 		return userSpace(e, addr, p)
 	}
 	return kernelSpace(e, addr, p)
@@ -66,12 +72,16 @@ func (e *Env) nofault(f *mem.Fault) (uapi.Errno, *vm.Action) {
 }
 
 // kernelAllowed is copy_from_kernel_nofault_allowed, which only x86 refuses addresses by
-// (arch/x86/mm/maccess.c): user space with its guard page, and non-canonical ones.
+// (arch/x86/mm/maccess.c): user space with its guard page, non-canonical ones and the vsyscall page.
 func (e *Env) kernelAllowed(addr uint64) bool {
 	if e.Arch != "x86" {
 		return true
 	}
-	return !e.Mem.IsUser(addr) && int64(addr<<16)>>16 == int64(addr) && addr >= 4096
+	if e.Mem.PointerSize() == 4 {
+		return !e.Kernel.IsUserAddress(addr)
+	}
+	const userEnd, vsyscall, page = 1 << 47, 0xffffffffff600000, 4096
+	return addr >= userEnd && int64(addr<<16)>>16 == int64(addr) && addr-vsyscall >= page
 }
 
 func probe(s space) vm.HelperFunc {
@@ -82,11 +92,9 @@ func probe(s space) vm.HelperFunc {
 		if f != nil {
 			return 0, f
 		}
-		var errno uapi.Errno
-		if size > 0 {
-			if errno, f = s(e, a[2], buf); f != nil {
-				return 0, f
-			}
+		errno, f := s(e, a[2], buf)
+		if f != nil {
+			return 0, f
 		}
 		if errno != 0 {
 			clear(buf)

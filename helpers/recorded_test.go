@@ -190,7 +190,11 @@ func (c *recorded) simulate(t testing.TB) outcome {
 	}
 	insns, kfuncs := c.assemble(t)
 	img := r.lower(insns, kfuncs)
-	k := r.context(c.typ, kernel.ContextSpec{Packet: c.packet(), Bytes: c.ctx})
+	spec := kernel.ContextSpec{Packet: c.packet(), Bytes: c.ctx}
+	if c.typ == uapi.ProgTypeRawTracepoint {
+		spec.AttachTo, spec.Section, spec.Bytes = "sys_enter", "raw_tp/sys_enter", nil
+	}
+	k := r.context(c.typ, spec)
 	ret, f := r.run(img, k.Addr)
 	require.Nil(t, f, "%v", f)
 	require.NoError(t, r.kernel.Err())

@@ -62,9 +62,6 @@ func parseUnsigned(s []byte, flags uint64) (v uint64, negative bool, consumed in
 		digits++
 	}
 	switch {
-	case digits == 0 && skip == 2:
-		// "0x" without digits is the number 0, of which only the 0 is consumed.
-		return 0, negative, int64(i + 1)
 	case digits == 0:
 		return 0, false, uapi.EINVAL.Neg()
 	case overflow:
