@@ -11,7 +11,7 @@
 #
 # DIR/READY exists when the toolchain is usable; DIR/VERSIONS lists what is in it.
 #
-# To pin the versions, give a snapshot: MIRROR=http://snapshot.debian.org/archive/debian/20261120T000000Z
+# To pin the versions, set MIRROR to a snapshot: http://snapshot.debian.org/archive/debian/YYYYMMDDTHHMMSSZ
 set -euo pipefail
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}

@@ -110,7 +110,8 @@ static int load(void)
 	// All together first: programs in a prog array need each other.
 	if (!bpf_object__load(list)) {
 		bpf_object__for_each_program(p, list)
-			printf("%s: %s: loads\n", base(object), bpf_program__name(p));
+			printf("%s: %s: %s\n", base(object), bpf_program__name(p),
+			       bpf_program__autoload(p) ? "loads" : "is switched off");
 		bpf_object__close(list);
 		return 0;
 	}
