@@ -21,7 +21,8 @@ func (a *app) conformanceCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceDecodeCommand(), a.conformanceCorpusCommand())
+	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceGenerateCommand(), a.conformanceRecordCommand(),
+		a.conformanceDecodeCommand(), a.conformanceCorpusCommand(), a.conformanceKernelCommand())
 	return cmd
 }
 

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/conformance/record"
+)
+
+// generateFlags select programs of the generator.
+type generateFlags struct {
+	count, first uint64
+	runs         int
+	forms, mixed bool
+	small        bool
+	kernel       bool
+	show         bool
+	output       string
+}
+
+func (g *generateFlags) add(cmd *cobra.Command, count uint64) {
+	f := cmd.Flags()
+	f.Uint64Var(&g.count, "count", count, "number of programs")
+	f.Uint64Var(&g.first, "first", 0, "index of the first program")
+	f.IntVar(&g.runs, "runs", 4, "inputs per program")
+	f.BoolVar(&g.forms, "forms", false, "only programs about one instruction")
+	f.BoolVar(&g.mixed, "mixed", false, "only programs that mix everything")
+	f.BoolVar(&g.small, "small", false, "small programs with inputs that compress well")
+	cmd.MarkFlagsMutuallyExclusive("forms", "mixed")
+}
+
+func (g *generateFlags) config() generate.Config {
+	return generate.Config{Runs: g.runs, FormsOnly: g.forms, MixedOnly: g.mixed, Small: g.small}
+}
+
+func (a *app) conformanceGenerateCommand() *cobra.Command {
+	var g generateFlags
+	cmd := &cobra.Command{
+		Use:   "generate [--count N] [--seed S] [--kernel]",
+		Short: "Compare interpreter, reference evaluator and the running kernel on generated programs",
+		Long: `Generate random valid programs and compare the interpreter with the reference evaluator, and with
+--kernel also with the running kernel (BPF_PROG_LOAD and BPF_PROG_TEST_RUN only; needs root). Programs
+are the same for the same --seed. Disagreeing programs are printed; exit code 1 when there are any.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.generate(&g) },
+	}
+	g.add(cmd, 20_000)
+	cmd.Flags().BoolVar(&g.kernel, "kernel", false, "also run them on this machine's kernel")
+	cmd.Flags().BoolVar(&g.show, "show", false, "print the program --first instead")
+	return cmd
+}
+
+func (a *app) generate(g *generateFlags) error {
+	if _, err := a.isaConfig(); err != nil {
+		return err
+	}
+	cfg := conformance.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
+	if g.kernel {
+		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
+		cfg.Other = func() (conformance.OtherRunner, error) { return record.Open() }
+	}
+	if g.show {
+		c := generate.New(a.seed, cfg.Generate).Case(g.first)
+		fmt.Fprintf(a.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, conformance.Listing(c.Insns))
+		return nil
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	start := time.Now()
+	last := start
+	cfg.Progress = func(done uint64) {
+		if !a.quiet && time.Since(last) > 10*time.Second {
+			last = time.Now()
+			fmt.Fprintf(a.stderr, "%d of %d programs\n", done, g.count)
+		}
+	}
+	r, err := conformance.Differential(ctx, cfg)
+	if r == nil || err != nil && !errors.Is(err, context.Canceled) {
+		return codeError{exitNotSimulated, err}
+	}
+	for _, d := range r.Disagreements {
+		fmt.Fprintln(a.stdout, d.Text)
+	}
+	a.reasons(r.Reasons)
+	who := "interpreter = reference"
+	if g.kernel {
+		who += " = Linux " + record.Release()
+	}
+	fmt.Fprintf(a.stdout, "%s, seed %d: %s (%.0f s)\n", who, a.seed, r.Summary(), time.Since(start).Seconds())
+	if r.Disagreeing > 0 || err != nil {
+		a.code = exitExpectation
+	}
+	return nil
+}
+
+// reasons prints why the kernel refused programs, most frequent first.
+func (a *app) reasons(m map[string]uint64) {
+	if !a.verbose {
+		return
+	}
+	keys := slices.SortedFunc(maps.Keys(m), func(x, y string) int {
+		return int(m[y]) - int(m[x]) + strings.Compare(x, y)/2
+	})
+	for _, k := range keys {
+		fmt.Fprintf(a.stdout, "refused %d times: %s\n", m[k], k)
+	}
+}
+
+func (a *app) conformanceRecordCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "record",
+		Short: "Record results of the running kernel",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.recordISACommand())
+	return cmd
+}
+
+func (a *app) recordISACommand() *cobra.Command {
+	var g generateFlags
+	cmd := &cobra.Command{
+		Use:   "isa -o FILE.jsonl[.gz]",
+		Short: "Run generated programs on the running kernel and write vectors for conformance isa",
+		Long: `Run generated programs on this machine's kernel with BPF_PROG_TEST_RUN and write what it computed as vectors,
+which conformance isa compares with. Needs root; nothing is attached or pinned.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var out bytes.Buffer
+			ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+			defer cancel()
+			cfg := record.ISAConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
+			cfg.Generate.Version = record.Version()
+			r, err := record.ISA(ctx, cfg, &out)
+			if err != nil {
+				return codeError{exitNotSimulated, err}
+			}
+			a.reasons(r.Reasons)
+			fmt.Fprintf(a.stderr, "Linux %s, seed %d: %s\n", record.Release(), a.seed, r.Summary())
+			if g.output == "" || g.output == "-" {
+				_, err = out.WriteTo(a.stdout)
+				return err
+			}
+			return writeVectors(g.output, out.Bytes())
+		},
+	}
+	g.add(cmd, 1000)
+	cmd.Flags().StringVarP(&g.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	return cmd
+}
+
+// writeVectors writes a file of lines, compressed when its name says so.
+func writeVectors(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	var w io.WriteCloser = f
+	if strings.HasSuffix(path, ".gz") {
+		if w, err = gzip.NewWriterLevel(f, gzip.BestCompression); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(data)
+	if w != f {
+		err = errors.Join(err, w.Close())
+	}
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,87 @@
+package record
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"encoding/binary"
+
+	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// ISAConfig says what ISA records.
+type ISAConfig struct {
+	Seed, First, Count uint64
+	Generate           generate.Config // Kernel is set in any case
+}
+
+// Report counts what was recorded.
+type Report struct {
+	Recorded, Rejected, Runs uint64
+	Reasons                  map[string]uint64
+}
+
+// Summary is one line of figures.
+func (r *Report) Summary() string {
+	return fmt.Sprintf("%d programs recorded, %d runs, %d programs refused by the kernel", r.Recorded, r.Runs, r.Rejected)
+}
+
+// ISA runs generated programs on the running kernel and writes one vector a line, in the form conformance.ISA reads.
+// Programs that the kernel refuses are left out.
+func ISA(ctx context.Context, cfg ISAConfig, w io.Writer) (*Report, error) {
+	k, err := Open()
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	cfg.Generate.Kernel = true
+	gen := generate.New(cfg.Seed, cfg.Generate)
+	r := &Report{Reasons: map[string]uint64{}}
+	enc := json.NewEncoder(w)
+	for i := range cfg.Count {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+		line, err := recordCase(k, gen.Case(cfg.First+i))
+		var rejected *conformance.Rejected
+		if errors.As(err, &rejected) {
+			r.Rejected++
+			r.Reasons[rejected.Why]++
+			continue
+		}
+		if err != nil {
+			return r, err
+		}
+		if err := enc.Encode(line); err != nil {
+			return r, err
+		}
+		r.Recorded++
+		r.Runs += uint64(len(line.Runs))
+	}
+	return r, nil
+}
+
+func recordCase(k *Kernel, c *generate.Case) (*conformance.Line, error) {
+	if err := k.Load(&conformance.Program{Name: c.Name(), Insns: c.Insns, Packet: c.Packet}); err != nil {
+		return nil, err
+	}
+	line := &conformance.Line{
+		ID: c.Name(), Cat: c.Cat, Form: c.Form, T: "sched_cls",
+		P: hex.EncodeToString(decode.Marshal(c.Insns, binary.LittleEndian)), Pkt: hex.EncodeToString(c.Packet),
+	}
+	for i := range c.Inputs {
+		in := conformance.Value(c.Inputs[i])
+		o := k.Run(&in)
+		if o.Fault != "" {
+			return nil, fmt.Errorf("%s run %d: %s", c.Name(), i, o.Text)
+		}
+		line.Runs = append(line.Runs, conformance.Run{In: in.String(), Out: o.Value.String(), Ret: uint32(o.Ret)})
+	}
+	return line, nil
+}

@@ -1,0 +1,44 @@
+package record
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/generate"
+)
+
+// openKernel skips the test where programs cannot be loaded.
+func openKernel(t *testing.T) *Kernel {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("needs Linux and root")
+	}
+	k, err := Open()
+	if err != nil {
+		t.Skip("no bpf(2): ", err)
+	}
+	return k
+}
+
+// TestDifferentialKernel compares interpreter, reference and the running kernel.
+func TestDifferentialKernel(t *testing.T) {
+	openKernel(t).Close()
+	count := uint64(300)
+	r, err := conformance.Differential(context.Background(), conformance.DifferentialConfig{
+		Seed: 3, Count: count, Generate: generate.Config{Kernel: true, Version: Version()},
+		Other: func() (conformance.OtherRunner, error) { return Open() },
+	})
+	require.NoError(t, err)
+	for _, d := range r.Disagreements {
+		t.Error(d.Text)
+	}
+	assert.Zero(t, r.Disagreeing)
+	assert.Less(t, r.Rejected*20, count, "%v", r.Reasons)
+	t.Log(Release(), r.Summary(), r.Reasons)
+}
