@@ -62,66 +62,15 @@ func (m *Machine) Names() []string {
 // with the reason as its status and error; the error of Run is for wrong input: an unknown
 // program or CPU, a context that cannot be made.
 func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, error) {
-	p := m.byName[name]
-	if p == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNoProgram, name)
+	s, res, err := m.Begin(name, in)
+	if s == nil {
+		return res, err
 	}
-	res := &Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}}
-	if p.img == nil {
-		return res, nil
-	}
-	if err := m.kernel.SetCPU(in.CPU); err != nil {
+	defer s.Leave()
+	if err := s.execute(ctx, in.Trace); err != nil {
 		return nil, err
 	}
-	m.thread.CPU = in.CPU
-	kctx, err := m.newContext(p, in)
-	if err != nil {
-		return m.contextRefused(res, err)
-	}
-	defer kctx.Leave()
-	m.begin(p, kctx, res, in.Overrides)
-	before := m.contents()
-	m.thread.Start(p.img, kctx.Addr)
-	stop, err := m.execute(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	if stop == vm.Done {
-		m.checkHeld()
-	}
-	m.finish(p, kctx, before)
-	return res, nil
-}
-
-// execute runs the thread to its end, in slices so that ctx can stop it.
-func (m *Machine) execute(ctx context.Context, in Input) (vm.Stop, error) {
-	if in.Trace != nil {
-		return m.traced(ctx, in.Trace)
-	}
-	for {
-		left := m.cfg.MaxInsns - m.thread.Insns()
-		stop := m.thread.Run(min(left, slice))
-		if stop != vm.Budget {
-			return stop, nil
-		}
-		if err := m.outOfBudget(ctx); err != nil {
-			return stop, err
-		}
-		if m.thread.Status() == vm.Faulted {
-			return vm.Faulted, nil
-		}
-	}
-}
-
-// outOfBudget ends the run when its limit is reached, and returns the error of a cancelled context.
-func (m *Machine) outOfBudget(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if m.thread.Insns() >= m.cfg.MaxInsns {
-		m.thread.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", m.cfg.MaxInsns)})
-	}
-	return nil
+	return s.Finish(), nil
 }
 
 func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides map[string]Override) {

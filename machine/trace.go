@@ -1,40 +1,13 @@
 package machine
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/vm"
 )
-
-// traced runs the thread one instruction at a time.
-func (m *Machine) traced(ctx context.Context, tr Tracer) (vm.Stop, error) {
-	t := m.thread
-	for n := 0; ; n++ {
-		if n%slice == slice-1 || t.Insns() >= m.cfg.MaxInsns {
-			if err := m.outOfBudget(ctx); err != nil {
-				return t.Status(), err
-			}
-			if t.Status() == vm.Faulted {
-				return vm.Faulted, nil
-			}
-		}
-		img, pc, depth := t.Image(), t.PC(), t.Depth()
-		before := [11]uint64(t.Regs()[:11])
-		stop := t.Run(1)
-		if p, ok := owner(img); ok {
-			after := [11]uint64(t.Regs()[:11])
-			tr.Step(p.lp, pc, depth, &before, &after)
-		}
-		if stop != vm.Budget {
-			return stop, nil
-		}
-	}
-}
 
 // TextTracer writes a trace in the style of the verifier's log: the source line when it
 // changes, then each instruction with the registers it changed.

@@ -1,0 +1,168 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Session is one run of a program that is driven from outside: begun, executed piece by piece, and finished or left.
+// [Machine.Run] is a session that goes on to its end. A machine has at most one session at a time.
+type Session struct {
+	m      *Machine
+	p      *program
+	ctx    *kernel.Context
+	before map[*boundMap]map[elementID]element
+	res    *Result
+	over   bool
+}
+
+// Begin prepares a run: its context is made and the processor is at the first instruction. A program that cannot be run gives
+// no session but a Result with the reason as its status. The error is for wrong input: an unknown program or CPU, a
+// context that cannot be made.
+func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
+	p := m.byName[name]
+	if p == nil {
+		return nil, nil, fmt.Errorf("%w: %s", ErrNoProgram, name)
+	}
+	res := &Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}}
+	if p.img == nil {
+		return nil, res, nil
+	}
+	if err := m.kernel.SetCPU(in.CPU); err != nil {
+		return nil, nil, err
+	}
+	m.thread.CPU = in.CPU
+	kctx, err := m.newContext(p, in)
+	if err != nil {
+		res, err = m.contextRefused(res, err)
+		return nil, res, err
+	}
+	m.begin(p, kctx, res, in.Overrides)
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res}
+	m.thread.Start(p.img, kctx.Addr)
+	return s, res, nil
+}
+
+// Program returns the program of the run. Tail calls may have led to another one by now.
+func (s *Session) Program() *loader.LinkedProgram { return s.p.lp }
+
+// Context returns what r1 of the program pointed to at its start.
+func (s *Session) Context() *kernel.Context { return s.ctx }
+
+// Result returns what the run collected so far: accesses of kernel memory and warnings. [Session.Finish] completes it.
+func (s *Session) Result() *Result { return s.res }
+
+// Run executes at most n instructions and says why it stopped. What ends a run ends it here: the machine's limit of
+// instructions, and references that are still held at its end, are faults.
+func (s *Session) Run(n uint64) vm.Stop {
+	t := s.m.thread
+	if s.over {
+		return t.Status()
+	}
+	limit := s.m.cfg.MaxInsns
+	switch t.Run(min(n, limit-min(t.Insns(), limit))) {
+	case vm.Budget:
+		if t.Insns() >= limit {
+			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
+		}
+	case vm.Done:
+		s.m.checkHeld()
+	}
+	return t.Status()
+}
+
+// Finish ends the run where it is and returns what it did.
+func (s *Session) Finish() *Result {
+	if !s.over {
+		s.over = true
+		s.m.finish(s.p, s.ctx, s.before)
+		s.ctx.Leave()
+	}
+	return s.res
+}
+
+// Leave ends the run without a result. After Finish it does nothing.
+func (s *Session) Leave() {
+	if s.over {
+		return
+	}
+	s.over = true
+	s.m.kernel.SetSink(nil)
+	clear(s.p.calls)
+	s.m.run = nil
+	s.ctx.Leave()
+}
+
+// Quietly lets f look at memory without a trace: accesses are not recorded as the program's, and watches do not report.
+func (m *Machine) Quietly(f func()) {
+	watch := m.mem.OnWatch
+	m.mem.OnWatch = nil
+	m.kernel.SetSink(nil)
+	defer func() {
+		m.mem.OnWatch = watch
+		if m.run != nil {
+			m.kernel.SetSink(m.access)
+		}
+	}()
+	f()
+}
+
+// ProgramOf returns the linked program an image was made from; ok is false for images of other machines.
+func (m *Machine) ProgramOf(img *vm.Image) (lp *loader.LinkedProgram, ok bool) {
+	p, ok := owner(img)
+	if !ok {
+		return nil, false
+	}
+	return p.lp, m.byName[p.lp.Name] == p
+}
+
+// ImageOf returns the code of a program; ok is false when the program cannot be run.
+func (m *Machine) ImageOf(name string) (img *vm.Image, ok bool) {
+	p := m.byName[name]
+	if p == nil || p.img == nil {
+		return nil, false
+	}
+	return p.img, true
+}
+
+// Explain adds to a fault of the processor everything known about its place.
+func (m *Machine) Explain(f *vm.Fault) *Fault { return m.explain(f) }
+
+// execute runs to the end, in slices so that ctx can stop it.
+func (s *Session) execute(ctx context.Context, tr Tracer) error {
+	if tr != nil {
+		return s.traced(ctx, tr)
+	}
+	for s.Run(slice) == vm.Budget {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// traced runs to the end one instruction at a time.
+func (s *Session) traced(ctx context.Context, tr Tracer) error {
+	t := s.m.thread
+	for n := 1; ; n++ {
+		if n%slice == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		img, pc, depth := t.Image(), t.PC(), t.Depth()
+		before := [11]uint64(t.Regs()[:11])
+		stop := s.Run(1)
+		if p, ok := owner(img); ok {
+			after := [11]uint64(t.Regs()[:11])
+			tr.Step(p.lp, pc, depth, &before, &after)
+		}
+		if stop != vm.Budget {
+			return nil
+		}
+	}
+}
