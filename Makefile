@@ -47,6 +47,13 @@ corpus:
 test-corpus: corpus
 	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test ./...
 
+# Runs the corpus' objects on its amd64 kernels and writes what became of them into CONFORMANCE.md.
+corpus-table:
+	$(GO) run ./cmd/bpfrun conformance corpus --objects '$(CORPUS)/objects/*/libbpf-tools/*.o' \
+		--objects '$(CORPUS)/objects/*/xdp-tools/*.o' --objects '$(CORPUS)/objects/*/libxdp1/*.o' \
+		--objects '$(CORPUS)/objects/*/suricata/*.o' --objects '$(CORPUS)/objects/*/ir-keytable/*.o' \
+		--btf '$(CORPUS)/btf/linux-*-amd64*.btf.xz' --into CONFORMANCE.md
+
 # Unpacks the second toolchain (clang 22, libbpf 1.7, bpf-gcc) beside the system's.
 toolchain:
 	scripts/toolchain.sh $(TOOLCHAIN)
@@ -71,4 +78,4 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus toolchain objects check-objects bench pgo clean
+.PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain objects check-objects bench pgo clean

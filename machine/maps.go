@@ -77,6 +77,9 @@ func (m *Machine) defaultSize(s *maps.Spec) {
 	}
 	if s.MaxEntries == 0 && s.KeySize != 0 && s.Type != uapi.MapTypeStructOps {
 		s.MaxEntries = defaultEntries
+		if s.Type == uapi.MapTypeCpumap {
+			s.MaxEntries = uint32(m.cfg.CPUs) // the kernel takes no more
+		}
 		m.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 	}
 	if s.Type == uapi.MapTypeStackTrace && s.ValueSize == 0 {

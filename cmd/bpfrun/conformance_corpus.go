@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -35,7 +36,7 @@ func (a *app) conformanceCorpusCommand() *cobra.Command {
 		Short: "Run many objects on many kernels' types and print what became of them as Markdown",
 		Long: `Run every program of many objects on many kernels' types, with default contexts, and print Markdown tables:
 the status of the programs, the share of the reachable instructions that were executed, and the kernel
-fields read. Exit code 4 when a program faulted; refusals are results.`,
+fields read. Objects of one directory share a table. Exit code 4 when a program faulted; refusals are results.`,
 		Example: "  bpfrun conformance corpus --objects 'objects/*.o' --btf 'kernels/*.btf' --into CONFORMANCE.md",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.runCorpus(objects, into) },
@@ -135,9 +136,19 @@ func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*cor
 }
 
 func (a *app) corpusRow(ctx context.Context, path string, target *loader.Target, types *kernel.Types) (*corpus.Row, error) {
-	obj, err := loader.Open(path)
-	if err != nil {
-		return &corpus.Row{Object: filepath.Base(path), Target: target.Name, Programs: []corpus.Program{}, Fields: []string{}, Err: err.Error()}, nil
+	row := &corpus.Row{Object: filepath.Base(path), Target: target.Name, Programs: []corpus.Program{}, Fields: []string{}}
+	obj, err := a.openObject(path)
+	var bad codeError
+	switch {
+	case errors.As(err, &bad):
+		row.Err = err.Error()
+	case err != nil:
+		return nil, err
+	default:
+		if row, err = corpus.Measure(ctx, obj, target, corpus.Config{Seed: a.seed, Types: types}); err != nil {
+			return nil, err
+		}
 	}
-	return corpus.Measure(ctx, obj, target, corpus.Config{Seed: a.seed, Types: types})
+	row.Package = filepath.Base(filepath.Dir(path))
+	return row, nil
 }

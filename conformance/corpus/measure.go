@@ -41,6 +41,8 @@ type Program struct {
 
 // Row is one object on one target.
 type Row struct {
+	// Package is what the object is part of, such as the directory it lies in; rows of a package share tables.
+	Package  string    `json:"package"`
 	Object   string    `json:"object"`
 	Target   string    `json:"target"`
 	Programs []Program `json:"programs"`
@@ -141,7 +143,7 @@ func (p *Program) add(m *machine.Machine, res *machine.Result) {
 		p.Why = reason(err)
 	}
 	if f := res.Fault; f != nil && !p.sound() {
-		p.Why = fault(f)
+		p.Why = fault(f, p.Status)
 	}
 	if res.Ran {
 		p.Runs++
@@ -149,13 +151,16 @@ func (p *Program) add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
-// fault is a fault in a line: the instruction, what it did, and the hint for a poisoned one.
-func fault(f *machine.Fault) string {
-	text := fmt.Sprintf("instruction %d: %v", f.Insn, f.Fault)
-	if f.Hint != "" && f.Kind == vm.Poison {
-		text += "; " + f.Hint
+// fault is the reason of a run that did not end, in a line. Addresses are left out of refusals, so that programs refused for one
+// reason have one text.
+func fault(f *machine.Fault, status machine.Status) string {
+	switch {
+	case f.Kind == vm.Poison:
+		return oneLine("reaches an instruction whose CO-RE relocation failed: " + f.Hint)
+	case status == machine.StatusRefused:
+		return oneLine("reads behind the arguments of its hook: " + f.Hint)
 	}
-	return text
+	return oneLine(f.Fault.Error())
 }
 
 // general removes the indices of a path: which elements of an array were read says nothing about the type.

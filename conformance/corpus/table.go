@@ -10,9 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Summary is what all objects on one target come to.
+// Summary is what all objects of a package on one target come to.
 type Summary struct {
-	Target string `json:"target"`
+	Package string `json:"package"`
+	Target  string `json:"target"`
 	// Objects is how many were measured, Sound in how many of them every program is ok, absent or of an unknown hook.
 	Objects int `json:"objects"`
 	Sound   int `json:"sound"`
@@ -27,23 +28,25 @@ type Summary struct {
 	Ran int `json:"ran"`
 }
 
-// Summarise sums up the rows of each target, in the order they first appear.
+// Summarise sums up the rows of each package and target, in the order they first appear.
 func Summarise(rows []*Row) []Summary {
 	var out []Summary
-	for _, target := range names(rows, func(r *Row) string { return r.Target }) {
-		s := Summary{Target: target}
-		var shares []float64
-		for _, r := range rows {
-			if r.Target != target {
-				continue
+	for _, pkg := range names(rows, func(r *Row) string { return r.Package }) {
+		for _, target := range names(rows, func(r *Row) string { return r.Target }) {
+			s := Summary{Package: pkg, Target: target}
+			var shares []float64
+			for _, r := range rows {
+				if r.Target != target || r.Package != pkg {
+					continue
+				}
+				s.add(r)
+				if v, ok := r.Share(); ok {
+					shares = append(shares, v)
+				}
 			}
-			s.add(r)
-			if v, ok := r.Share(); ok {
-				shares = append(shares, v)
-			}
+			s.Ran, s.Median = len(shares), median(shares)
+			out = append(out, s)
 		}
-		s.Ran, s.Median = len(shares), median(shares)
-		out = append(out, s)
 	}
 	return out
 }
@@ -90,17 +93,31 @@ func names(rows []*Row, of func(*Row) string) []string {
 	return out
 }
 
-// Write writes the tables of all rows as Markdown: a summary per target, objects by targets, what did not run and why,
-// and the kernel fields read.
+// Write writes the tables of all rows as Markdown, for each package: a summary per target, objects by targets, what did not
+// run and why, and the kernel fields read.
 func Write(w io.Writer, rows []*Row) error {
-	t := &tables{w: w, rows: rows}
-	t.objects = names(rows, func(r *Row) string { return r.Object })
-	t.targets = names(rows, func(r *Row) string { return r.Target })
-	t.summary()
-	t.matrix()
-	t.problems()
-	t.fields()
-	return t.err
+	for i, pkg := range names(rows, func(r *Row) string { return r.Package }) {
+		t := &tables{w: w}
+		for _, r := range rows {
+			if r.Package == pkg {
+				t.rows = append(t.rows, r)
+			}
+		}
+		t.objects = names(t.rows, func(r *Row) string { return r.Object })
+		t.targets = names(t.rows, func(r *Row) string { return r.Target })
+		if i > 0 {
+			t.printf("\n")
+		}
+		t.printf("### %s\n\n", pkg)
+		t.summary()
+		t.matrix()
+		t.problems()
+		t.fields()
+		if t.err != nil {
+			return t.err
+		}
+	}
+	return nil
 }
 
 type tables struct {
@@ -129,7 +146,11 @@ func (t *tables) summary() {
 	t.printf("| kernel | objects | every program ok, absent or of an unknown hook | with a fault | refused | not simulated | median share of reachable instructions executed |\n")
 	t.printf("|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, s := range Summarise(t.rows) {
-		t.printf("| %s | %d | %d | %d | %d | %d | %s |\n", kernelName(s.Target), s.Objects, s.Sound, s.Faults, s.Refused, s.NotSimulated, percent(s.Median))
+		share := percent(s.Median)
+		if s.Ran == 0 {
+			share = "none ran"
+		}
+		t.printf("| %s | %d | %d | %d | %d | %d | %s |\n", kernelName(s.Target), s.Objects, s.Sound, s.Faults, s.Refused, s.NotSimulated, share)
 	}
 }
 
@@ -190,21 +211,24 @@ func cell(r *Row) string {
 	return text
 }
 
-// problems lists everything that is not sound, with its reason. Targets with the same reason share a line.
+// problem is a reason why programs of an object did not run to their end, and where.
+type problem struct {
+	object, status, why string
+	programs, on        []string
+}
+
+// problems lists everything that is not sound, with its reason. Programs with the same reason on the same targets share a
+// line.
 func (t *tables) problems() {
-	type line struct {
-		what, why string
-		on        []string
-	}
-	var lines []line
-	add := func(r *Row, what, why string) {
-		for i := range lines {
-			if l := &lines[i]; l.what == what && l.why == why {
-				l.on = append(l.on, kernelName(r.Target))
+	var single []problem // one program each
+	add := func(r *Row, program, status, why string) {
+		for i := range single {
+			if p := &single[i]; p.object == r.Object && p.programs[0] == program && p.status == status && p.why == why {
+				p.on = append(p.on, kernelName(r.Target))
 				return
 			}
 		}
-		lines = append(lines, line{what, why, []string{kernelName(r.Target)}})
+		single = append(single, problem{r.Object, status, why, []string{program}, []string{kernelName(r.Target)}})
 	}
 	for _, o := range t.objects {
 		for _, k := range t.targets {
@@ -212,29 +236,49 @@ func (t *tables) problems() {
 			switch {
 			case r == nil:
 			case r.Err != "":
-				add(r, o, r.Err)
+				add(r, "", string(machine.StatusRefused), r.Err)
 			default:
 				for i := range r.Programs {
 					if p := &r.Programs[i]; !p.sound() {
-						add(r, fmt.Sprintf("%s, %s: %s", o, p.Name, p.Status), p.Why)
+						add(r, p.Name, string(p.Status), p.Why)
 					}
 				}
 			}
 		}
 	}
-	if len(lines) == 0 {
+	if len(single) == 0 {
 		return
 	}
 	t.printf("\nNot run, or not to the end:\n\n")
-	for _, l := range lines {
-		t.printf("- %s (%s): %s\n", l.what, strings.Join(l.on, ", "), escape(l.why))
+	for _, p := range merge(single) {
+		what := p.object
+		if p.programs[0] != "" {
+			what += ", " + strings.Join(p.programs, " ")
+		}
+		t.printf("- %s: %s on %s: %s\n", what, p.status, strings.Join(p.on, ", "), escape(p.why))
 	}
 }
 
+// merge joins the programs of an object that share a reason and its targets.
+func merge(single []problem) []problem {
+	var out []problem
+next:
+	for _, p := range single {
+		for i := range out {
+			if q := &out[i]; q.object == p.object && q.status == p.status && q.why == p.why && slices.Equal(q.on, p.on) {
+				q.programs = append(q.programs, p.programs...)
+				continue next
+			}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
 // fields lists the kernel fields each object reads. A field that is not read on every target the object runs on carries those
-// it is read on.
+// it is read on. Objects that read none are left out.
 func (t *tables) fields() {
-	t.printf("\n| object | kernel fields read |\n|---|---|\n")
+	head := "\n| object | kernel fields read |\n|---|---|\n"
 	for _, o := range t.objects {
 		on := map[string][]string{}
 		ran := 0
@@ -259,11 +303,12 @@ func (t *tables) fields() {
 			}
 			list = append(list, text)
 		}
-		slices.Sort(list)
 		if len(list) == 0 {
-			list = []string{"none"}
+			continue
 		}
-		t.printf("| %s | %s |\n", o, strings.Join(list, ", "))
+		slices.Sort(list)
+		t.printf("%s| %s | %s |\n", head, o, strings.Join(list, ", "))
+		head = ""
 	}
 }
 
