@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -260,9 +261,24 @@ func (d *RunDocument) Finish(m *machine.Machine) {
 	}
 }
 
+// mostListed is the size of the values of arrays above which their elements are not listed.
+const mostListed = 16 << 20
+
+// arraySize is the size of all values of an array, 0 for maps whose elements are made by programs.
+func arraySize(s *maps.Spec) uint64 {
+	if s.Type != uapi.MapTypeArray && s.Type != uapi.MapTypePercpuArray {
+		return 0
+	}
+	return uint64(s.MaxEntries) * uint64(s.ValueSize)
+}
+
 func newMap(spec *btf.Spec, m maps.Map) Map {
 	s := m.Spec()
 	out := Map{Type: s.Type.String(), KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Entries: []Entry{}}
+	if size := arraySize(m.Spec()); size > mostListed {
+		out.LeftOut = fmt.Sprintf("%d bytes of values are not listed", size)
+		return out
+	}
 	for _, e := range m.Entries() {
 		x := Entry{Key: HexBytes(e.Key)}
 		if e.PerCPU != nil {
@@ -292,6 +308,9 @@ func newMap(spec *btf.Spec, m maps.Map) Map {
 }
 
 func (d *RunDocument) addGlobals(spec *btf.Spec, def *loader.Map, m maps.Map) {
+	if arraySize(m.Spec()) > mostListed {
+		return
+	}
 	entries := m.Entries()
 	value := make([]byte, m.Spec().ValueSize)
 	if len(entries) > 0 {

@@ -183,6 +183,7 @@ type Map struct {
 	ValueSize  uint32  `json:"value_size"`
 	MaxEntries uint32  `json:"max_entries"`
 	Entries    []Entry `json:"entries"`
+	LeftOut    string  `json:"left_out,omitempty"` // why there are no entries
 }
 
 // Entry is one element of a map.

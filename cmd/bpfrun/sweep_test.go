@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// pipeline takes an object all the way: open, link for the types, run every program, write table
+// and document. Errors are good; panics are not.
+func pipeline(object, types []byte) {
+	obj, err := loader.OpenBytes("object.o", object)
+	if err != nil {
+		return
+	}
+	spec, err := btf.LoadBytes("types.btf", types, nil)
+	if err != nil {
+		return
+	}
+	linked, err := obj.Load(loader.NewTarget("linux-6.12.1", spec), loader.LoadOptions{})
+	if err != nil {
+		return
+	}
+	_ = report.WriteInfo(io.Discard, report.NewInfoDocument(obj), false)
+	_ = report.WriteRelo(io.Discard, report.NewReloDocument(linked, "types.btf"), report.ReloOptions{})
+	doc := report.NewRunDocument(linked, "types.btf")
+	m, err := machine.New(linked, machine.Config{MaxInsns: 5000})
+	if err != nil {
+		doc.Fail(err)
+		_ = report.WriteTable(io.Discard, doc, report.TableOptions{})
+		return
+	}
+	defer m.Close()
+	for _, name := range m.Names() {
+		res, err := m.Run(context.Background(), name, machine.Input{})
+		if err != nil {
+			continue
+		}
+		doc.Add(m, res)
+	}
+	doc.Finish(m)
+	_ = report.WriteTable(io.Discard, doc, report.TableOptions{Verbose: true})
+	_ = report.WriteJSON(io.Discard, doc)
+}
+
+// damage calls try with data cut at, and with one bit flipped in, every stride-th byte; with a stride
+// of one all bits, one by one.
+func damage(data []byte, stride int, try func(what string, damaged []byte)) {
+	for i := 0; i < len(data); i += stride {
+		try(fmt.Sprintf("cut at %d", i), data[:i:i])
+		for n := range 8 {
+			if stride > 1 && n != i/stride%8 {
+				continue
+			}
+			flipped := bytes.Clone(data)
+			flipped[i] ^= 1 << n
+			try(fmt.Sprintf("byte %d bit %d", i, n), flipped)
+		}
+	}
+}
+
+// TestDamagedInput damages small objects and types at many places. BPFRUN_SWEEP=1 takes every byte.
+func TestDamagedInput(t *testing.T) {
+	stride := 5
+	if os.Getenv("BPFRUN_SWEEP") != "" {
+		stride = 1
+	} else if testing.Short() {
+		stride = 41
+	}
+	const slow, most = 2 * time.Second, 64 << 20
+	types, err := os.ReadFile("../../testdata/btf/min/linux-6.12.107-amd64.min.btf")
+	require.NoError(t, err)
+	sweep := func(t *testing.T, damaged func([]byte) (object, types []byte), of []byte) {
+		n := 0
+		damage(of, stride, func(what string, b []byte) {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Errorf("%s: %v\n%s", what, r, debug.Stack())
+				}
+			}()
+			o, ty := damaged(b)
+			var before, after runtime.MemStats
+			measured := n%64 == 0 // reading the statistics stops the world
+			if measured {
+				runtime.ReadMemStats(&before)
+			}
+			start := time.Now()
+			pipeline(o, ty)
+			if d := time.Since(start); d > slow {
+				t.Errorf("%s: took %v", what, d)
+			}
+			if measured {
+				runtime.ReadMemStats(&after)
+				if got := after.TotalAlloc - before.TotalAlloc; got > most {
+					t.Errorf("%s: allocated %d MiB", what, got>>20)
+				}
+			}
+			n++
+		})
+		t.Logf("%d damaged inputs", n)
+	}
+	for _, path := range []string{
+		"../../examples/exec/exec.bpf.o", "../../examples/tailcall/tailcall.bpf.o", "../../testdata/objects/clang-14/maps_values.o",
+		"../../testdata/objects/clang-14/kconfig.o", "../../testdata/objects/clang-22-v4/jumptable.o",
+	} {
+		object, err := os.ReadFile(path)
+		require.NoError(t, err)
+		t.Run(path[len("../../"):], func(t *testing.T) {
+			sweep(t, func(b []byte) ([]byte, []byte) { return b, types }, object)
+		})
+	}
+	object, err := os.ReadFile("../../examples/guarded/guarded.bpf.o")
+	require.NoError(t, err)
+	t.Run("types", func(t *testing.T) {
+		sweep(t, func(b []byte) ([]byte, []byte) { return object, b }, types)
+	})
+}
