@@ -37,6 +37,9 @@ type Env struct {
 	keyScratch []byte
 	bytes      []byte
 	freeSpace  map[uint64]*mem.Region
+	deferred   map[uint64]deferred // timers and work items by address
+	armed      uint64              // how many were armed
+	refs       map[uint64]int      // references to objects of programs beyond the first
 }
 
 // Run is the state of one run of a program that helpers read or change.
@@ -55,10 +58,13 @@ type Run struct {
 	Trace  []string
 	Events []Event
 
-	held    []Held
-	skb     skbState
-	target  int // position of the redirect in Events, from 1
-	records map[uint64]maps.RingBuffer
+	held []Held
+	skb  skbState
+	// firing is the timer whose callback runs; draining the user ring buffers being drained.
+	firing   uint64
+	draining []uint64
+	target   int // position of the redirect in Events, from 1
+	records  map[uint64]maps.RingBuffer
 }
 
 // Event is a side effect on the outside world that a run recorded.
@@ -293,6 +299,3 @@ func (e *Env) hashPointer(addr uint64) uint64 { return e.Kernel.HashPointer(addr
 func (e *Env) takesUTF8() bool { return e.Version >= kernelVersion(6, 18) }
 
 func (e *Env) pointerBytes() int { return e.Mem.PointerSize() }
-
-// FreeField releases what a special field of a deleted map element owns. It fits [maps.Env.FreeField].
-func (e *Env) FreeField(maps.Map, maps.Special, uint64) {}

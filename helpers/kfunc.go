@@ -12,21 +12,25 @@ import (
 type Kfunc struct {
 	Name  string
 	Topic string
+	Args  []Arg
 	Fn    vm.HelperFunc
 	Note  string
 }
 
-var kfuncs = []Kfunc{
+var basicKfuncs = []Kfunc{
 	{Name: "bpf_rcu_read_lock", Topic: "locks", Fn: enterSection("RCU read section")},
 	{Name: "bpf_rcu_read_unlock", Topic: "locks", Fn: leaveSection("RCU read section")},
 	{Name: "bpf_preempt_disable", Topic: "locks", Fn: enterSection("preemption-disabled section")},
 	{Name: "bpf_preempt_enable", Topic: "locks", Fn: leaveSection("preemption-disabled section")},
-	{Name: "bpf_rdonly_cast", Topic: "casts", Fn: sameAddress},
-	{Name: "bpf_throw", Topic: "control", Fn: throw},
-	{Name: "bpf_iter_num_new", Topic: "iterators", Fn: iterNumNew},
-	{Name: "bpf_iter_num_next", Topic: "iterators", Fn: iterNumNext},
-	{Name: "bpf_iter_num_destroy", Topic: "iterators", Fn: iterNumDestroy},
+	{Name: "bpf_rdonly_cast", Args: []Arg{ArgPtr, ArgAny}, Topic: "casts", Fn: sameAddress},
+	{Name: "bpf_throw", Args: []Arg{ArgAny}, Topic: "control", Fn: throw},
+	{Name: "bpf_iter_num_new", Args: []Arg{ArgIter, ArgAny, ArgAny}, Topic: "iterators", Fn: iterNumNew},
+	{Name: "bpf_iter_num_next", Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumNext},
+	{Name: "bpf_iter_num_destroy", Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumDestroy},
 }
+
+// kfuncs are the topic tables together.
+var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}

@@ -46,6 +46,12 @@ const (
 	ArgLong
 	// ArgInt points to a four-byte value the helper reads and changes.
 	ArgInt
+	// ArgTimer points to a struct bpf_timer or bpf_wq in a map value.
+	ArgTimer
+	// ArgKptr points to a kptr field of a map value.
+	ArgKptr
+	// ArgIter points to an open-coded iterator on the stack.
+	ArgIter
 	// ArgDynptr points to a struct bpf_dynptr on the stack.
 	ArgDynptr
 )
@@ -53,7 +59,7 @@ const (
 var argNames = [...]string{
 	ArgAny: "scalar", ArgMap: "map", ArgKey: "key", ArgValue: "value", ArgMem: "mem", ArgOut: "mem out",
 	ArgSize: "size", ArgCtx: "ctx", ArgString: "const str", ArgPtr: "addr", ArgFunc: "callback",
-	ArgRecord: "record", ArgObject: "object", ArgLock: "spin lock", ArgLong: "long out", ArgInt: "int", ArgDynptr: "dynptr",
+	ArgRecord: "record", ArgObject: "object", ArgLock: "spin lock", ArgLong: "long out", ArgInt: "int", ArgIter: "iterator", ArgTimer: "timer", ArgKptr: "kptr", ArgDynptr: "dynptr",
 }
 
 // String returns the word used in documentation and traces.
@@ -82,6 +88,7 @@ var groups = [][]Helper{
 	mapHelpers, probeHelpers, taskHelpers, timeHelpers, traceHelpers, perfHelpers, ringbufHelpers,
 	stringHelpers, controlHelpers, tracingHelpers, percpuHelpers, lockHelpers, cpuHelpers,
 	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
+	storageHelpers, timerHelpers, kptrHelpers, dynptrHelpers, userRingHelpers,
 }
 
 var (

@@ -1,0 +1,91 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var storageHelpers = []Helper{
+	{ID: uapi.FuncTaskStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
+	{ID: uapi.FuncTaskStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
+	{ID: uapi.FuncSkStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
+	{ID: uapi.FuncSkStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
+	{ID: uapi.FuncInodeStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
+	{ID: uapi.FuncInodeStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
+	{ID: uapi.FuncCgrpStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
+	{ID: uapi.FuncCgrpStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
+	{ID: uapi.FuncGetLocalStorage, Topic: "storage", Args: []Arg{ArgMap, ArgAny}, Fn: getLocalStorage, Note: "of the current task's cgroup"},
+}
+
+// storageAt returns the storage map and checks that owner can have storage: it must be some object.
+func (e *Env) storageAt(mapAddr, owner uint64) (maps.LocalStorage, *vm.Action) {
+	m, f := e.mapAt(mapAddr)
+	if f != nil {
+		return nil, f
+	}
+	s, ok := m.(maps.LocalStorage)
+	if !ok {
+		return nil, wrongMap(m)
+	}
+	if owner != 0 && e.Mem.Find(owner) == nil {
+		return nil, badArg("%#x owns no storage in map %s: nothing is there", owner, m.Spec().Name)
+	}
+	return s, nil
+}
+
+// storageGet returns NULL for a NULL owner, for unknown flags, and without BPF_LOCAL_STORAGE_GET_F_CREATE for an owner
+// that has none yet (bpf_task_storage_get and its kin).
+func storageGet(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.storageAt(a[0], a[1])
+	if f != nil {
+		return 0, f
+	}
+	if a[1] == 0 || a[3]&^uint64(uapi.LocalStorageGetCreate) != 0 {
+		return 0, nil
+	}
+	create := a[3] != 0
+	var init []byte
+	if create && a[2] != 0 {
+		if init, f = e.read(a[2], uint64(s.Spec().ValueSize)); f != nil {
+			return 0, f
+		}
+	}
+	addr, errno := s.Get(a[1], init, create)
+	if errno != 0 {
+		return 0, nil
+	}
+	return addr, nil
+}
+
+func storageDelete(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	s, f := envOf(t).storageAt(a[0], a[1])
+	if f != nil {
+		return 0, f
+	}
+	if a[1] == 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return errnoRet(s.DeleteOwner(a[1])), nil
+}
+
+// getLocalStorage is the older cgroup storage, which exists from the attachment on and is never NULL.
+func getLocalStorage(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.storageAt(a[0], 0)
+	if f != nil {
+		return 0, f
+	}
+	owner := e.Kernel.CgroupID()
+	if _, errno := s.Get(owner, nil, true); errno != 0 {
+		return 0, badArg("bpf_get_local_storage: %v", errno)
+	}
+	key := make([]byte, 8)
+	e.order().PutUint64(key, owner)
+	addr, errno := s.Lookup(t.CPU, key)
+	if errno != 0 {
+		return 0, badArg("bpf_get_local_storage: %v", errno)
+	}
+	return addr, nil
+}

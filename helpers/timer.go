@@ -1,0 +1,265 @@
+package helpers
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	bpfmaps "github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var timerHelpers = []Helper{
+	{ID: uapi.FuncTimerInit, Topic: "timers", Args: []Arg{ArgTimer, ArgMap, ArgAny}, Fn: timerInit},
+	{ID: uapi.FuncTimerSetCallback, Topic: "timers", Args: []Arg{ArgTimer, ArgFunc}, Fn: timerSetCallback},
+	{ID: uapi.FuncTimerStart, Topic: "timers", Args: []Arg{ArgTimer, ArgAny, ArgAny}, Fn: timerStart, Note: "fires between runs, on the simulated clock"},
+	{ID: uapi.FuncTimerCancel, Topic: "timers", Args: []Arg{ArgTimer}, Fn: timerCancel},
+}
+
+var workKfuncs = []Kfunc{
+	{Name: "bpf_wq_init", Topic: "timers", Args: []Arg{ArgTimer, ArgMap, ArgAny}, Fn: wqInit},
+	{Name: "bpf_wq_set_callback_impl", Topic: "timers", Args: []Arg{ArgTimer, ArgFunc, ArgAny, ArgAny}, Fn: wqSetCallback},
+	{Name: "bpf_wq_set_callback", Topic: "timers", Args: []Arg{ArgTimer, ArgFunc, ArgAny}, Fn: wqSetCallback},
+	{Name: "bpf_wq_start", Topic: "timers", Args: []Arg{ArgTimer, ArgAny}, Fn: wqStart, Note: "runs between runs"},
+}
+
+// deferred is a timer or work item in a map value.
+type deferred struct {
+	m     uint64 // handle of the map
+	clock uint64
+	fn    uint64 // callback, 0 before it is set
+	armed bool
+	at    uint64 // when it fires, on the monotonic clock
+	seq   uint64 // order among those that fire at the same time
+	cpu   int
+	work  bool
+}
+
+// Callback is a call the kernel makes by itself: of a timer or a work item that is due. Start the
+// callback's code with [vm.Thread.StartAt] and these arguments, then call [Env.EndCallback].
+type Callback struct {
+	Entry uint64 // address of the function
+	Args  [5]uint64
+	CPU   int
+	What  string // "timer" or "work"
+	addr  uint64
+	key   uint64
+}
+
+// NextCallback returns when the next timer or work item is due, in nanoseconds of the monotonic clock; ok is false when
+// none is armed.
+func (e *Env) NextCallback() (at uint64, ok bool) {
+	d := e.nextDeferred()
+	if d == 0 {
+		return 0, false
+	}
+	return e.deferred[d].at, true
+}
+
+func (e *Env) nextDeferred() uint64 {
+	var best uint64
+	for _, addr := range slices.Sorted(maps.Keys(e.deferred)) {
+		d := e.deferred[addr]
+		if !d.armed {
+			continue
+		}
+		if best == 0 || cmp.Or(cmp.Compare(d.at, e.deferred[best].at), cmp.Compare(d.seq, e.deferred[best].seq)) < 0 {
+			best = addr
+		}
+	}
+	return best
+}
+
+// TakeCallback takes the next timer or work item that is due by now (monotonic nanoseconds) and disarms it; ok is false
+// when there is none.
+func (e *Env) TakeCallback(now uint64) (c Callback, ok bool) {
+	addr := e.nextDeferred()
+	if addr == 0 || e.deferred[addr].at > now {
+		return Callback{}, false
+	}
+	d := e.deferred[addr]
+	d.armed = false
+	e.deferred[addr] = d
+	m, found := e.MapAt(d.m)
+	if !found {
+		return Callback{}, false
+	}
+	value := e.valueOf(addr)
+	c = Callback{Entry: d.fn, CPU: d.cpu, What: "timer", addr: addr}
+	if d.work {
+		c.What = "work"
+	}
+	key := e.scratch(max(uint64(m.Spec().KeySize), 4), "key of "+m.Spec().Name)
+	if key == nil {
+		return Callback{}, false
+	}
+	c.key = key.Base
+	if finder, ok := m.(bpfmaps.KeyFinder); ok {
+		if b, _, ok := finder.KeyOf(value); ok {
+			copy(e.Mem.Bytes(key), b)
+		}
+	}
+	c.Args = [5]uint64{m.Addr(), c.key, value}
+	if e.Run != nil {
+		e.Run.firing = addr
+	}
+	return c, true
+}
+
+// EndCallback releases what TakeCallback set up.
+func (e *Env) EndCallback(c Callback) { e.releaseScratch(c.key) }
+
+// valueOf is the start of the map value that addr lies in.
+func (e *Env) valueOf(addr uint64) uint64 {
+	r := e.Mem.Find(addr)
+	if r == nil {
+		return addr
+	}
+	if _, off, ok := r.Elem(addr); ok {
+		return addr - off
+	}
+	return r.Base
+}
+
+// setDeferred keeps the state of a timer. The guest sees a pointer in the field while there is one.
+func (e *Env) setDeferred(addr uint64, d deferred) *vm.Action {
+	if e.deferred == nil {
+		e.deferred = map[uint64]deferred{}
+	}
+	_, had := e.deferred[addr]
+	e.deferred[addr] = d
+	if had {
+		return nil
+	}
+	return e.writeU64(addr, addr)
+}
+
+// initDeferred is __bpf_async_init.
+func (e *Env) initDeferred(addr, mapAddr, clock uint64, work bool) (uint64, *vm.Action) {
+	if _, f := e.mapAt(mapAddr); f != nil {
+		return 0, f
+	}
+	if _, f := e.readU64(addr); f != nil {
+		return 0, f
+	}
+	if _, ok := e.deferred[addr]; ok {
+		return errnoRet(uapi.EBUSY), nil
+	}
+	return 0, e.setDeferred(addr, deferred{m: mapAddr, clock: clock, work: work})
+}
+
+func timerInit(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	switch a[2] {
+	case uapi.ClockRealtime, uapi.ClockMonotonic, uapi.ClockBoottime:
+		return envOf(t).initDeferred(a[0], a[1], a[2], false)
+	}
+	return errnoRet(uapi.EINVAL), nil
+}
+
+func (e *Env) setCallback(addr, fn uint64) (uint64, *vm.Action) {
+	d, ok := e.deferred[addr]
+	if !ok {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	d.fn = fn
+	return 0, e.setDeferred(addr, d)
+}
+
+func timerSetCallback(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	return envOf(t).setCallback(a[0], a[1])
+}
+
+func (e *Env) clock(id uint64) uint64 {
+	switch c := e.Kernel.Clock(); id {
+	case uapi.ClockRealtime:
+		return c.Real()
+	case uapi.ClockBoottime:
+		return c.Boot()
+	default:
+		return c.Mono()
+	}
+}
+
+// arm starts a timer or work item; at is on the monotonic clock.
+func (e *Env) arm(t *vm.Thread, addr, at uint64) (uint64, *vm.Action) {
+	d := e.deferred[addr]
+	e.armed++
+	d.armed, d.at, d.seq, d.cpu = true, at, e.armed, t.CPU
+	return 0, e.setDeferred(addr, d)
+}
+
+func timerStart(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	d, ok := e.deferred[a[0]]
+	known := uint64(0)
+	if e.Version >= kernelVersion(6, 4) {
+		known |= uapi.TimerAbs
+	}
+	if e.Version >= kernelVersion(6, 7) {
+		known |= uapi.TimerCPUPin
+	}
+	if a[2]&^known != 0 || !ok || d.fn == 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	after := a[1]
+	if a[2]&uapi.TimerAbs != 0 {
+		after -= min(after, e.clock(d.clock))
+	}
+	at := e.Kernel.Clock().Mono() + after
+	if at < after {
+		at = ^uint64(0)
+	}
+	return e.arm(t, a[0], at)
+}
+
+// timerCancel returns 1 when the timer was armed. In its own callback it would wait for itself: -EDEADLK.
+func timerCancel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	d, ok := e.deferred[a[0]]
+	switch {
+	case !ok:
+		return errnoRet(uapi.EINVAL), nil
+	case e.Run.firing == a[0]:
+		return errnoRet(uapi.EDEADLK), nil
+	case !d.armed:
+		return 0, nil
+	}
+	d.armed = false
+	return 1, e.setDeferred(a[0], d)
+}
+
+func wqInit(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	if a[2] != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return envOf(t).initDeferred(a[0], a[1], uapi.ClockMonotonic, true)
+}
+
+func wqSetCallback(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	if a[2] != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return envOf(t).setCallback(a[0], a[1])
+}
+
+func wqStart(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	if d, ok := e.deferred[a[0]]; a[1] != 0 || !ok || d.fn == 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return e.arm(t, a[0], e.Kernel.Clock().Mono())
+}
+
+// FreeField releases what a special field of a deleted map element owns: it disarms timers and work items and gives
+// back the object of a kptr. It fits [maps.Env.FreeField].
+func (e *Env) FreeField(_ bpfmaps.Map, s bpfmaps.Special, addr uint64) {
+	switch s.Kind {
+	case bpfmaps.Timer, bpfmaps.Workqueue:
+		delete(e.deferred, addr)
+	case bpfmaps.Kptr, bpfmaps.KptrPercpu:
+		if p, f := e.Mem.Load(addr, 8); f == nil && p != 0 {
+			e.dropObject(p)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var userRingHelpers = []Helper{
+	{ID: uapi.FuncUserRingbufDrain, Topic: "events", Args: []Arg{ArgMap, ArgFunc, ArgAny, ArgAny}, Fn: userRingbufDrain},
+}
+
+// maxUserSamples is BPF_MAX_USER_RINGBUF_SAMPLES, the most samples one call takes.
+const maxUserSamples = 128 * 1024
+
+// userRingbufDrain calls back with a dynptr for every sample, until the callback returns 1 (bpf_user_ringbuf_drain). It
+// returns the number of samples taken.
+func userRingbufDrain(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.mapAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	ring, ok := m.(maps.UserRing)
+	if !ok {
+		return 0, wrongMap(m)
+	}
+	if a[3]&^uint64(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	for _, busy := range e.Run.draining {
+		if busy == m.Addr() {
+			return errnoRet(uapi.EBUSY), nil
+		}
+	}
+	r := e.scratch(uapi.DynptrSize, "dynptr of "+m.Spec().Name)
+	if r == nil {
+		return errnoRet(uapi.ENOMEM), nil
+	}
+	e.Run.draining = append(e.Run.draining[:len(e.Run.draining):len(e.Run.draining)], m.Addr())
+	return drain{ring: ring, fn: a[1], ctx: a[2], dyn: r.Base}.next(t)
+}
+
+// drain is the state of a bpf_user_ringbuf_drain between two callbacks.
+type drain struct {
+	ring         maps.UserRing
+	fn, ctx, dyn uint64
+	sample       uint64
+	done         uint64
+}
+
+func (s drain) next(t *vm.Thread) (uint64, *vm.Action) {
+	e := envOf(t)
+	if s.done >= maxUserSamples {
+		return s.end(e, s.done)
+	}
+	addr, size, errno := s.ring.Next()
+	switch errno {
+	case 0:
+	case uapi.ENODATA:
+		return s.end(e, s.done)
+	default:
+		return s.end(e, errnoRet(errno))
+	}
+	s.sample = addr
+	if f := e.putDynptr(s.dyn, dynptr{data: addr, size: size, kind: dynptrLocal}); f != nil {
+		return 0, f
+	}
+	return 0, t.Invoke(s.fn, [5]uint64{s.dyn, s.ctx}, s)
+}
+
+func (s drain) end(e *Env, ret uint64) (uint64, *vm.Action) {
+	e.releaseScratch(s.dyn)
+	e.Run.draining = e.Run.draining[:len(e.Run.draining)-1]
+	return ret, nil
+}
+
+// Resume implements [vm.Continuation].
+func (s drain) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
+	s.ring.Release(s.sample)
+	s.done++
+	if ret != 0 {
+		return s.end(envOf(t), s.done)
+	}
+	return s.next(t)
+}
