@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Variable finds a global variable of the object by name, one that is not static first. The map is the data
@@ -43,13 +44,16 @@ func (m *Machine) variable(name string) ([]byte, error) {
 	if b == nil || b.m == nil {
 		return nil, fmt.Errorf("%w: %s: section %s was not created", ErrNoVariable, name, def.Section)
 	}
-	addr, errno := b.m.Lookup(0, make([]byte, 4))
-	if errno != 0 {
-		return nil, fmt.Errorf("global %s: %w", name, errno)
+	addr := uint64(0)
+	if direct, ok := b.m.(maps.ValueBase); ok {
+		var errno uapi.Errno
+		if addr, errno = direct.DirectValue(0); errno != 0 {
+			return nil, fmt.Errorf("global %s: %w", name, errno)
+		}
 	}
 	r := m.mem.Find(addr)
-	if r == nil || r.Kind != mem.MapValue {
-		return nil, fmt.Errorf("%w: %s", ErrNoVariable, name)
+	if r == nil {
+		return nil, fmt.Errorf("%w: %s: section %s has no place in memory", ErrNoVariable, name, def.Section)
 	}
 	bytes := m.mem.Bytes(r)[addr-r.Base:]
 	end := uint64(v.Off) + uint64(v.Size)

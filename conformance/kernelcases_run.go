@@ -1,0 +1,282 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// CasesConfig says where recorded cases run.
+type CasesConfig struct {
+	// Objects is the directory of the objects.
+	Objects string
+	// Target makes the target for cases recorded on a kernel release ("6.18.44").
+	Target func(release string) (*loader.Target, error)
+	// Open opens an object; nil is [loader.Open].
+	Open func(path string) (*loader.Object, error)
+	// MaxInsns limits the instructions of one run; 0 is the machine's limit.
+	MaxInsns uint64
+	Seed     uint64
+	// Verbose also writes a line for each case that is not judged.
+	Verbose bool
+}
+
+// CasesResult counts cases.
+type CasesResult struct {
+	Result
+	// Refused are the cases that the recorded kernel refused to load; they are not judged.
+	Refused int
+}
+
+// recordedCPUs is the number of CPUs of the machines that record cases.
+const recordedCPUs = 2
+
+// Cases runs the cases of a file and writes a line for each difference. The error is an input that cannot be used, not a
+// failed case.
+func Cases(ctx context.Context, path string, cfg CasesConfig, w io.Writer) (*CasesResult, error) {
+	file, err := ReadCases(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newCaseRunner(file, cfg)
+	if err != nil {
+		return nil, err
+	}
+	res := &CasesResult{}
+	for i := range file.Cases {
+		c := &file.Cases[i]
+		if c.Expect.LoadError != "" {
+			res.Refused++
+			if cfg.Verbose {
+				fmt.Fprintf(w, "%s: not judged: the kernel refuses to load it (%s)\n", c.Name, c.Expect.LoadError)
+			}
+			continue
+		}
+		diffs, err := r.judge(ctx, c)
+		if err != nil {
+			return res, err
+		}
+		if len(diffs) == 0 {
+			res.Passed++
+			continue
+		}
+		res.Failed++
+		res.Failures = append(res.Failures, Failure{c.Name, strings.Join(diffs, "; ")})
+		for _, d := range diffs {
+			fmt.Fprintf(w, "%s: %s\n", c.Name, d)
+		}
+	}
+	return res, nil
+}
+
+// caseRunner runs the cases of one file.
+type caseRunner struct {
+	file   *CaseFile
+	cfg    CasesConfig
+	object *loader.Object
+	target *loader.Target
+	types  *kernel.Types
+}
+
+func newCaseRunner(file *CaseFile, cfg CasesConfig) (*caseRunner, error) {
+	open := cfg.Open
+	if open == nil {
+		open = func(path string) (*loader.Object, error) { return loader.Open(path) }
+	}
+	obj, err := open(filepath.Join(cfg.Objects, filepath.FromSlash(file.Object)))
+	if err != nil {
+		return nil, err
+	}
+	target, err := cfg.Target(file.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return &caseRunner{file: file, cfg: cfg, object: obj, target: target, types: kernel.NewTypes()}, nil
+}
+
+// outcome is what the runs of a case did.
+type outcome struct {
+	m       *machine.Machine
+	ringbuf map[string][]HexBytes
+	perf    map[string][]HexBytes
+	trace   []string
+}
+
+// judge runs a case on a fresh machine and returns what differs from the record.
+func (r *caseRunner) judge(ctx context.Context, c *Case) ([]string, error) {
+	m, err := r.machine(c)
+	if err != nil {
+		var bad *InputError
+		if errors.As(err, &bad) {
+			return nil, err
+		}
+		return []string{"load: " + err.Error()}, nil
+	}
+	defer m.Close()
+	j := &caseJudge{c: c, file: r.file, skip: skipped(c.EnvDependent)}
+	if err := r.prepare(m, c); err != nil {
+		return []string{"set-up: " + err.Error()}, nil
+	}
+	out := &outcome{m: m, ringbuf: map[string][]HexBytes{}, perf: map[string][]HexBytes{}}
+	for i := range c.Runs {
+		res, err := r.run(ctx, m, &c.Runs[i], out)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if i < len(c.Expect.Runs) {
+			j.run(i, res, err, &c.Expect.Runs[i])
+		}
+		if err != nil && !isErrno(err) || res != nil && !res.Ran {
+			return j.diffs, nil
+		}
+	}
+	late, err := m.Settle(ctx, time.Duration(c.SettleMS)*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	out.take(late.Events, late.Trace)
+	j.state(out)
+	return j.diffs, nil
+}
+
+// machine links the programs of a case and composes a machine for them.
+func (r *caseRunner) machine(c *Case) (*machine.Machine, error) {
+	opts := loader.LoadOptions{Globals: map[string]string{}}
+	for _, run := range c.Runs {
+		if _, ok := r.object.Program(run.Prog); !ok {
+			return nil, &InputError{Name: r.file.Object, Line: 1, Err: fmt.Errorf("case %s: no program %q in the object", c.Name, run.Prog)}
+		}
+	}
+	linked, err := r.object.Load(r.target, opts)
+	if err != nil {
+		return nil, err
+	}
+	return machine.New(linked, machine.Config{
+		Seed: r.cfg.Seed, CPUs: recordedCPUs, MaxInsns: r.cfg.MaxInsns, Types: r.types, Uncovered: true, Consume: maps.ConsumeNever,
+	})
+}
+
+// prepare sets what user space set before the runs.
+func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
+	names := make([]string, 0, len(c.Globals))
+	for n := range c.Globals {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		present, err := m.ReadVariable(n)
+		if err != nil {
+			return err
+		}
+		data, err := preset(c.Globals[n], len(present))
+		if err != nil {
+			return fmt.Errorf("global %s: %w", n, err)
+		}
+		if err := m.WriteVariable(n, data); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.UserRingbuf {
+		b, ok := m.MapByName(s.Map)
+		if !ok {
+			return fmt.Errorf("no map %q", s.Map)
+		}
+		ring, ok := b.(maps.UserRing)
+		if !ok {
+			return fmt.Errorf("map %s of type %v takes no samples", s.Map, b.Spec().Type)
+		}
+		if errno := ring.Push(s.Sample); errno != 0 {
+			return fmt.Errorf("sample for map %s: %w", s.Map, errno)
+		}
+	}
+	return nil
+}
+
+// preset reads the value of a global variable of n bytes: hex, or "fill:5a".
+func preset(text string, n int) ([]byte, error) {
+	fill, ok := strings.CutPrefix(text, "fill:")
+	var h HexBytes
+	if err := h.UnmarshalJSON([]byte(`"` + strings.TrimPrefix(text, "fill:") + `"`)); err != nil {
+		return nil, fmt.Errorf("%q: want hex digits or fill:XX", text)
+	}
+	if !ok {
+		return h, nil
+	}
+	if len(h) != 1 {
+		return nil, fmt.Errorf("fill:%s: want one byte", fill)
+	}
+	return bytes.Repeat(h, n), nil
+}
+
+// run is one BPF_PROG_TEST_RUN. The error is that of the system call.
+func (r *caseRunner) run(ctx context.Context, m *machine.Machine, run *CaseRun, out *outcome) (*machine.Result, error) {
+	p, _ := r.object.Program(run.Prog)
+	if errno := testRunErrno(p.Type, r.target.Version, run); errno != 0 {
+		return nil, errno
+	}
+	in := machine.Input{CPU: run.CPU, Packet: run.Data, Context: run.Ctx}
+	var res *machine.Result
+	var err error
+	for range max(run.Repeat, 1) {
+		if res, err = m.Run(ctx, run.Prog, in); err != nil {
+			return nil, err
+		}
+		out.take(res.Events, res.Trace)
+	}
+	if !res.Ran {
+		return res, m.ProgramError(run.Prog)
+	}
+	return res, nil
+}
+
+func (o *outcome) take(events []machine.Event, trace []string) {
+	for _, e := range events {
+		if e.Kind == "perf" {
+			o.perf[e.Map] = append(o.perf[e.Map], e.Data)
+		} else {
+			o.ringbuf[e.Map] = append(o.ringbuf[e.Map], e.Data)
+		}
+	}
+	o.trace = append(o.trace, trace...)
+}
+
+func isErrno(err error) bool {
+	var e uapi.Errno
+	return errors.As(err, &e)
+}
+
+// Limits of the input of BPF_PROG_TEST_RUN (net/bpf/test_run.c).
+const (
+	leastPacket = 14 // an Ethernet header
+	xdpLinear   = 4096 - 256 - 320
+	version511  = 5<<16 | 11<<8
+)
+
+// testRunErrno is what the system call itself refuses.
+func testRunErrno(t uapi.ProgType, version uint32, run *CaseRun) uapi.Errno {
+	n := len(run.Data)
+	switch t {
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
+		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeFlowDissector:
+		if n > 0 && n < leastPacket {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeXDP:
+		if n > 0 && n < leastPacket && version >= version511 || n > xdpLinear {
+			return uapi.EINVAL
+		}
+	}
+	return 0
+}
