@@ -56,7 +56,12 @@ func ParsePoison(in decode.Insn) (kind PoisonKind, index int, ok bool) {
 	if in.Code != opCall || in.Src != 0 {
 		return NotPoison, 0, false
 	}
-	switch imm := int(in.Imm); {
+	return parsePoisonImm(int(in.Imm))
+}
+
+// parsePoisonImm recognises the number of a function that does not exist.
+func parsePoisonImm(imm int) (kind PoisonKind, index int, ok bool) {
+	switch {
 	case imm == PoisonImm:
 		return PoisonCORE, 0, true
 	case imm >= PoisonMapBase && imm < PoisonMapBase+poisonSpan:

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -59,9 +59,20 @@ type Relocation struct {
 	Error       string `json:"error,omitempty"`
 	Verdict     string `json:"verdict,omitempty"` // of poison: dead, may-break, BREAK
 	Hint        string `json:"hint,omitempty"`
+	// Rejected are the candidates that do not match.
+	Rejected []RejectedCandidate `json:"rejected,omitempty"`
+	// Matching are all candidates that match when there are several; they agree.
+	Matching []string `json:"matching,omitempty"`
 
 	text, line string
 	changed    bool
+}
+
+// RejectedCandidate is a target type that was tried, and why it does not match.
+type RejectedCandidate struct {
+	Candidate string `json:"candidate"` // "[id] struct x"
+	Reason    string `json:"reason"`    // a word: no-member, incompatible-type, ...
+	Why       string `json:"why"`
 }
 
 // NewReloDocument lists every relocation of every function.
@@ -113,6 +124,22 @@ func worstVerdict(have string, v loader.Verdict) string {
 	return have
 }
 
+// candidates lists what was considered.
+func (x *Relocation) candidates(r *corerelo.Relocation) {
+	for _, rej := range r.Rejected {
+		name := fmt.Sprintf("[%d] %s", rej.ID, rej.BTF.TypeString(rej.ID))
+		if rej.Source != "" && rej.Source != "vmlinux" {
+			name += " in " + rej.Source
+		}
+		x.Rejected = append(x.Rejected, RejectedCandidate{name, rej.Reason.String(), rej.Why})
+	}
+	if len(r.Targets) > 1 {
+		for i := range r.Targets {
+			x.Matching = append(x.Matching, r.Targets[i].Text())
+		}
+	}
+}
+
 func newRelocation(l *loader.Linked, f *loader.LinkedFunction, r *loader.Reloc) Relocation {
 	x := Relocation{Program: f.Name, Insn: r.FuncInsn, SectionInsn: r.SectionInsn, Kind: r.Kind.String(), Result: "ok"}
 	if r.Relocation != nil {
@@ -120,6 +147,7 @@ func newRelocation(l *loader.Linked, f *loader.LinkedFunction, r *loader.Reloc) 
 		if r.Target != nil {
 			x.Target = r.Target.String()
 		}
+		x.candidates(r.Relocation)
 	}
 	if line, ok := f.LineAt(r.FuncInsn); ok {
 		x.Source, x.line = sourcePlace(line), strings.TrimSpace(line.Text)
@@ -139,74 +167,4 @@ func newRelocation(l *loader.Linked, f *loader.LinkedFunction, r *loader.Reloc) 
 		x.Hint = l.Explain(r)
 	}
 	return x
-}
-
-// WriteRelo writes the relocations as a list, function by function.
-func WriteRelo(w io.Writer, d *ReloDocument, color bool) error {
-	s := style{color}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
-	total, changed, poisoned, failed := 0, 0, 0, 0
-	for i := range d.Programs {
-		p := &d.Programs[i]
-		if len(p.Relocations) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%s (%s)\n", s.bold(p.Name), p.Section)
-		for j := range p.Relocations {
-			r := &p.Relocations[j]
-			total++
-			writeRelocation(&b, r, s)
-			switch {
-			case r.Result == "error":
-				failed++
-			case r.Result == "poison":
-				poisoned++
-			case r.changed:
-				changed++
-			}
-		}
-	}
-	fmt.Fprintf(&b, "\n%d relocations: %d unchanged, %d changed, %d missing, %d errors\n", total, total-changed-poisoned-failed, changed, poisoned, failed)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func writeRelocation(b *strings.Builder, r *Relocation, s style) {
-	result := s.dim("unchanged " + decimal(r.Old))
-	switch {
-	case r.Result == "error":
-		result = s.red("ERROR")
-	case r.Result == "poison":
-		result = s.red("missing, " + r.Verdict)
-		if r.Verdict == loader.Dead.String() {
-			result = s.yellow("missing, dead")
-		}
-	case r.changed:
-		result = s.green(decimal(r.Old) + " -> " + decimal(r.New))
-		if r.MemSize != "" {
-			result += " size " + r.MemSize
-		}
-	}
-	fmt.Fprintf(b, "  insn %-4d %-13s %s  %s\n", r.Insn, r.Kind, r.text, result)
-	if r.Source != "" && (r.Result != "ok" || r.changed) {
-		fmt.Fprintf(b, "            %s\n", s.dim(r.Source+": "+r.line))
-	}
-	for _, extra := range []string{r.Error, r.Hint} {
-		if extra != "" {
-			fmt.Fprintf(b, "            %s\n", strings.ReplaceAll(extra, "\n", "\n            "))
-		}
-	}
-}
-
-// decimal writes a Hex64 value the way offsets are read.
-func decimal(hex string) string {
-	var v uint64
-	if _, err := fmt.Sscanf(hex, "0x%x", &v); err != nil {
-		return hex
-	}
-	if int64(v) < 0 {
-		return fmt.Sprint(int64(v))
-	}
-	return fmt.Sprint(v)
 }

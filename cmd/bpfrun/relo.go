@@ -2,20 +2,79 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
 
 func (a *app) reloCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "relo OBJECT [--btf KERNEL]",
+	var log string
+	cmd := &cobra.Command{
+		Use:   "relo OBJECT... [--btf KERNEL]",
 		Short: "List every CO-RE relocation: access, old and new value, source line, what exists instead",
-		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.relo(args) },
+		Long: `List every CO-RE relocation of an object: the access, the old and the new value, the source
+line, and for what is missing what the target has instead. With -v also the candidates that were
+considered and why they were rejected, and the hashes of the code; with -q only what is missing.
+
+With --explain the command reads a log of the kernel's verifier or of a loader, and says which
+relocation of the object it speaks of: "invalid func unknown#195896080", "<invalid CO-RE
+relocation>". Give the BTF of the kernel the log is from with --btf.`,
+		Example: "  bpfrun relo prog.o --btf kernel.btf\n  bpfrun relo prog.o --btf kernel.btf --explain verifier.log",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if log != "" {
+				return a.explainLog(args, log)
+			}
+			return a.relo(args)
+		},
 	}
+	cmd.Flags().StringVar(&log, "explain", "", "LOGFILE of the kernel or a loader, - for standard input: which relocation it is about")
+	return cmd
+}
+
+// explainLog says what a log about an object means.
+func (a *app) explainLog(paths []string, path string) error {
+	if len(paths) != 1 {
+		return usagef("--explain takes one object, not %d", len(paths))
+	}
+	color, err := useColor(a.color, a.stdout)
+	if err != nil {
+		return err
+	}
+	obj, err := a.openObject(paths[0])
+	if err != nil {
+		return err
+	}
+	var in io.Reader = os.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return usageError{err}
+		}
+		defer f.Close()
+		in = f
+	}
+	entries, err := corerelo.ParseLog(in)
+	if err != nil {
+		return usagef("--explain %s: %w", path, err)
+	}
+	if len(entries) == 0 {
+		return usagef("--explain %s: nothing in it tells of a failed relocation (such as unknown#195896080 or <invalid CO-RE relocation>)", path)
+	}
+	linked, source, err := a.link(obj)
+	if err != nil {
+		return err
+	}
+	doc := report.NewExplainDocument(linked, source, entries)
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, doc)
+	}
+	return report.WriteExplain(a.stdout, doc, report.ReloOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet})
 }
 
 func (a *app) relo(paths []string) error {
@@ -55,7 +114,7 @@ func (a *app) relo(paths []string) error {
 			if len(all.Results) > 1 {
 				fmt.Fprintln(a.stdout)
 			}
-			if err := report.WriteRelo(a.stdout, doc, color); err != nil {
+			if err := report.WriteRelo(a.stdout, doc, report.ReloOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,164 @@
+package corerelo
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// LogEntry is a place in a verifier's or libbpf's log that tells of a poisoned instruction.
+type LogEntry struct {
+	Line int    // from 1
+	Text string // that line, without blanks around it
+	// Program is named by a line before, "" when none is.
+	Program string
+	// Insn is the instruction in the program as it was loaded, -1 when the log does not tell.
+	Insn int
+	Kind PoisonKind
+	// Index is the number of the map or extern that the poison carries, -1 when the log names it instead.
+	Index int
+	// Spec is the relocation in libbpf's words, "<byte_off> [26] struct task_struct.state (0:7 @ offset 40)";
+	// "" in the kernel's own text.
+	Spec string
+	// Name is the map or kfunc, where libbpf names it.
+	Name string
+}
+
+// Texts of logs. The kernel prints "15: (85) call unknown#195896080" and "invalid func unknown#195896080"; libbpf since 1.0 puts
+// "15: <invalid CO-RE relocation>" in their place; cilium/ebpf poisons with "r10 = 0xbad2310 ll" and names the program its own way.
+var (
+	logProgram   = regexp.MustCompile(`prog '([^']+)'|program "?([A-Za-z_][A-Za-z0-9_]*)"?: load`)
+	logCall      = regexp.MustCompile(`(?:(\d+): \([0-9a-f]{2}\) call )?unknown#(\d+)`)
+	logImm64     = regexp.MustCompile(`(\d+): \(18\) r10 = (?:0x0*bad2310|195896080)\b`)
+	logFixup     = regexp.MustCompile(`(\d+): <invalid (CO-RE relocation|BPF map reference|kfunc call)>`)
+	logFixupSpec = regexp.MustCompile(`failed to resolve CO-RE relocation (<[a-z0-9_]+> .*\S)`)
+	logFixupMap  = regexp.MustCompile(`BPF map '([^']+)' is referenced but wasn't created`)
+	logFixupFunc = regexp.MustCompile(`kfunc '([^']+)' is referenced but wasn't resolved`)
+)
+
+// maxLogLine bounds the lines that are read; the verifier's own are far shorter.
+const maxLogLine = 1 << 20
+
+// ErrLogLine is a log with a line longer than any log has.
+var ErrLogLine = errors.New("line too long for a log")
+
+// ParseLog finds what a log says about poisoned instructions, each instruction once.
+func ParseLog(r io.Reader) ([]LogEntry, error) {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxLogLine)
+	var p logParser
+	for n := 1; s.Scan(); n++ {
+		p.line(n, strings.TrimSpace(s.Text()))
+	}
+	if err := s.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrLogLine, maxLogLine)
+		}
+		return nil, err
+	}
+	return p.found, nil
+}
+
+type logParser struct {
+	program string
+	found   []LogEntry
+	open    *LogEntry // a fix-up whose second line is to come
+	insn    int       // of the last call of an unknown function
+	imm     int
+	seen    bool // such a call stands before
+}
+
+func (p *logParser) line(n int, text string) {
+	if m := logProgram.FindStringSubmatch(text); m != nil {
+		if name := m[1] + m[2]; name != p.program {
+			p.program, p.seen = name, false
+		}
+	}
+	if p.second(text) {
+		return
+	}
+	if m := logFixup.FindStringSubmatch(text); m != nil {
+		e := LogEntry{Line: n, Text: text, Program: p.program, Insn: number(m[1]), Kind: fixupKind(m[2]), Index: -1}
+		p.open = p.add(e)
+		return
+	}
+	if m := logImm64.FindStringSubmatch(text); m != nil {
+		p.add(LogEntry{Line: n, Text: text, Program: p.program, Insn: number(m[1]), Kind: PoisonCORE, Index: -1})
+		return
+	}
+	m := logCall.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	imm := number(m[2])
+	kind, index, ok := parsePoisonImm(imm)
+	if !ok {
+		return
+	}
+	e := LogEntry{Line: n, Text: text, Program: p.program, Insn: -1, Kind: kind, Index: index}
+	switch {
+	case m[1] != "":
+		e.Insn = number(m[1])
+		p.insn, p.imm, p.seen = e.Insn, imm, true
+	case p.seen && p.imm == imm: // "invalid func" after the instruction
+		return
+	}
+	if kind == PoisonCORE {
+		e.Index = -1
+	}
+	p.add(e)
+}
+
+// second takes the line that follows a fix-up.
+func (p *logParser) second(text string) bool {
+	if p.open == nil {
+		return false
+	}
+	e := p.open
+	switch {
+	case logFixupSpec.MatchString(text):
+		e.Spec = logFixupSpec.FindStringSubmatch(text)[1]
+	case logFixupMap.MatchString(text):
+		e.Name = logFixupMap.FindStringSubmatch(text)[1]
+	case logFixupFunc.MatchString(text):
+		e.Name = logFixupFunc.FindStringSubmatch(text)[1]
+	default:
+		return false
+	}
+	p.open = nil
+	return true
+}
+
+// add appends an entry unless the same instruction is known already.
+func (p *logParser) add(e LogEntry) *LogEntry {
+	p.open = nil
+	for i := range p.found {
+		f := &p.found[i]
+		if f.Program == e.Program && f.Insn == e.Insn && f.Kind == e.Kind && f.Index == e.Index {
+			return f
+		}
+	}
+	p.found = append(p.found, e)
+	return &p.found[len(p.found)-1]
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func fixupKind(words string) PoisonKind {
+	for k := PoisonCORE; int(k) < len(poisonNames); k++ {
+		if poisonNames[k] == "invalid "+words {
+			return k
+		}
+	}
+	return NotPoison
+}

@@ -1,0 +1,107 @@
+package loader
+
+import (
+	"github.com/bpfrun/bpfrun/corerelo"
+)
+
+// LogMatch is what an entry of a verifier log is about.
+type LogMatch struct {
+	Program *LinkedProgram // nil for maps and kfuncs
+	Insn    int            // in Program.Insns
+	Reloc   *Reloc         // a CO-RE relocation
+	Map     *Map           // a map that was not created
+	Extern  *LinkedExtern  // a kfunc that was not found
+}
+
+// maxLogMatches bounds the relocations that a vague entry may mean.
+const maxLogMatches = 8
+
+// MatchLog finds what an entry of a log of this object is about. The log may come from another kernel than the
+// target: a relocation is found by its own words or by its place. When an entry gives neither program nor
+// instruction, the relocations that fail on the target and can be reached are what it may mean.
+func (l *Linked) MatchLog(e corerelo.LogEntry) []LogMatch {
+	switch e.Kind {
+	case corerelo.PoisonMap:
+		for i, m := range l.Maps {
+			if e.Name == m.Name || e.Name == "" && e.Index == i {
+				return []LogMatch{{Map: m, Insn: e.Insn}}
+			}
+		}
+	case corerelo.PoisonKfunc:
+		for _, x := range l.Externs {
+			if e.Name == x.Name || e.Name == "" && e.Index == x.Index {
+				return []LogMatch{{Extern: x, Insn: e.Insn}}
+			}
+		}
+	case corerelo.PoisonCORE:
+		return l.matchCORE(e)
+	}
+	return nil
+}
+
+func (l *Linked) matchCORE(e corerelo.LogEntry) []LogMatch {
+	all := l.logCandidates(e)
+	if e.Spec == "" && e.Insn < 0 {
+		return limitMatches(all)
+	}
+	// The best known place first: the program of the log, then those where the relocation fails here too.
+	for _, good := range []func(m LogMatch) bool{
+		func(m LogMatch) bool { return m.Program.Name == e.Program && (e.Insn < 0 || e.Insn == m.Insn) },
+		func(m LogMatch) bool { return m.Program.Name == e.Program },
+		func(m LogMatch) bool { return m.Reloc.Poisoned() && e.Insn == m.Insn },
+		func(m LogMatch) bool { return m.Reloc.Poisoned() },
+	} {
+		var out []LogMatch
+		for _, m := range all {
+			if good(m) {
+				out = append(out, m)
+			}
+		}
+		if len(out) > 0 {
+			return limitMatches(out)
+		}
+	}
+	return limitMatches(all)
+}
+
+// logCandidates lists the relocations an entry can mean.
+func (l *Linked) logCandidates(e corerelo.LogEntry) []LogMatch {
+	var out []LogMatch
+	for _, lp := range l.Programs {
+		if e.Program != "" && e.Program != lp.Name && l.hasProgram(e.Program) {
+			continue
+		}
+		reached := map[int]bool{}
+		if e.Spec == "" && e.Insn < 0 {
+			for _, v := range lp.PoisonVerdicts() {
+				reached[v.Insn] = v.Verdict != Dead
+			}
+		}
+		for i := range lp.Relocs {
+			r := &lp.Relocs[i]
+			fits := false
+			switch {
+			case r.Relocation == nil:
+			case e.Spec != "":
+				fits = r.Local.String() == e.Spec
+			case e.Insn >= 0:
+				fits = e.Insn == r.Insn || r.Patch.Slots == 2 && e.Insn == r.Insn+1
+			default:
+				fits = reached[r.Insn]
+			}
+			if fits {
+				out = append(out, LogMatch{Program: lp, Insn: r.Insn, Reloc: r})
+			}
+		}
+	}
+	return out
+}
+
+// hasProgram reports whether the log's name is one of the object's: the kernel cuts names to 15 bytes, and a log
+// can be of another object.
+func (l *Linked) hasProgram(name string) bool {
+	_, ok := l.Program(name)
+	return ok
+}
+
+func limitMatches(m []LogMatch) []LogMatch { return m[:min(len(m), maxLogMatches)] }
