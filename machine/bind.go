@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/corerelo"
@@ -23,10 +24,8 @@ type program struct {
 	img    *vm.Image // nil when the program cannot be run
 	// reach marks the slots that constant propagation cannot rule out.
 	reach []bool
-	// calls counts calls by index into callNames, for every function the program is bound to.
-	calls     []int
-	callNames []string
-	callIndex map[string]int
+	// calls names the functions the program is bound to.
+	calls []string
 	// typed says that the program obtains BTF-typed kernel pointers.
 	typed bool
 	// runs is how often a context was made for the program.
@@ -48,7 +47,7 @@ func (e *NotSimulatedError) Error() string {
 
 // bind gives a program its code. What cannot be bound is kept as the program's status and error.
 func (m *Machine) bind(lp *loader.LinkedProgram) *program {
-	p := &program{lp: lp, callIndex: map[string]int{}}
+	p := &program{lp: lp}
 	switch lp.Status {
 	case loader.StatusAbsent:
 		p.status, p.err = StatusAbsent, lp.Err
@@ -175,6 +174,38 @@ func (m *Machine) obtainsTypedPointers(p *program) bool {
 	return false
 }
 
+// callCounts counts the calls of a run by function, whichever program they are made from: a tail call takes the run to another.
+type callCounts struct {
+	index map[string]int
+	names []string
+	n     []int
+}
+
+// slot is where the calls of a function are counted.
+func (c *callCounts) slot(name string) int {
+	i, ok := c.index[name]
+	if !ok {
+		if c.index == nil {
+			c.index = map[string]int{}
+		}
+		i = len(c.names)
+		c.index[name] = i
+		c.names = append(c.names, name)
+		c.n = append(c.n, 0)
+	}
+	return i
+}
+
+// take adds the counts to a result and starts again at 0.
+func (c *callCounts) take(into map[string]int) {
+	for i, n := range c.n {
+		if n > 0 {
+			into[c.names[i]] += n
+		}
+	}
+	clear(c.n)
+}
+
 var errUnbound = errors.New("reference is not bound")
 
 // imm64 is the value of a symbolic LD_IMM64.
@@ -243,18 +274,15 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 		}
 		f = vm.Func{Name: h.Name(), ID: in.Imm, Fn: h.Fn}
 	}
-	i, ok := p.callIndex[f.Name]
-	if !ok {
-		i = len(p.callNames)
-		p.callIndex[f.Name] = i
-		p.callNames = append(p.callNames, f.Name)
-		p.calls = append(p.calls, 0)
+	if !slices.Contains(p.calls, f.Name) {
+		p.calls = append(p.calls, f.Name)
 	}
+	i := m.calls.slot(f.Name)
 	fn, clock := f.Fn, m.kernel.Clock()
 	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
-		p.calls[i]++
+		m.calls.n[i]++
 		clock.Tick()
-		if v, action, ok := m.override(f.Name, p.calls[i], args); ok {
+		if v, action, ok := m.override(f.Name, m.calls.n[i], args); ok {
 			return v, action
 		}
 		return fn(t, args)

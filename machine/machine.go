@@ -62,6 +62,7 @@ type Machine struct {
 	programs []*program
 	byName   map[string]*program
 	events   *EventTypes
+	calls    callCounts
 	run      *runState
 	warnings []string
 	argKeys  map[string]string // of pointer arguments, by role

@@ -69,7 +69,7 @@ func (m *Machine) Calls(program string) []string {
 	if p == nil {
 		return nil
 	}
-	names := slices.Clone(p.callNames)
+	names := slices.Clone(p.calls)
 	slices.Sort(names)
 	return names
 }

@@ -139,12 +139,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	m.kernel.SetSink(nil)
 	res.Ran = true
 	res.Ret, res.Insns = m.thread.Ret(), m.thread.Insns()
-	for i, n := range p.calls {
-		if n > 0 {
-			res.Helpers[p.callNames[i]] += n
-			p.calls[i] = 0
-		}
-	}
+	m.calls.take(res.Helpers)
 	if f := m.thread.Fault(); f != nil {
 		res.Status, res.Fault = StatusFault, m.explain(f)
 		switch f.Kind {
@@ -244,6 +239,7 @@ type Snapshot struct {
 	maps   *maps.Snapshot
 	thread *vm.Snapshot
 	runs   []int // by program
+	cover  *vm.CoverSnapshot
 }
 
 // Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
@@ -251,6 +247,9 @@ func (m *Machine) Snapshot() *Snapshot {
 	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot()}
 	for _, p := range m.programs {
 		s.runs = append(s.runs, p.runs)
+	}
+	if m.cover != nil {
+		s.cover = m.cover.Snapshot()
 	}
 	return s
 }
@@ -263,5 +262,8 @@ func (m *Machine) Restore(s *Snapshot) {
 	m.thread.Restore(s.thread)
 	for i, p := range m.programs {
 		p.runs = s.runs[i]
+	}
+	if m.cover != nil {
+		m.cover.Restore(s.cover)
 	}
 }

@@ -92,7 +92,7 @@ func (s *Session) Leave() {
 	}
 	s.over = true
 	s.m.kernel.SetSink(nil)
-	clear(s.p.calls)
+	clear(s.m.calls.n)
 	s.m.run = nil
 	s.ctx.Leave()
 }

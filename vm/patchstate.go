@@ -1,0 +1,44 @@
+package vm
+
+import "slices"
+
+// CoverSnapshot is which slots had been executed at one moment.
+type CoverSnapshot struct{ seen map[*Image][]uint64 }
+
+// Snapshot records which slots were executed. Breakpoints are no part of it: they belong to the user, not to the run.
+func (p *Patches) Snapshot() *CoverSnapshot {
+	s := &CoverSnapshot{seen: make(map[*Image][]uint64, len(p.images))}
+	for img, q := range p.images {
+		s.seen[img] = slices.Clone(q.seen)
+	}
+	return s
+}
+
+// Restore makes exactly those slots executed that were when s was taken.
+func (p *Patches) Restore(s *CoverSnapshot) {
+	if !p.cover {
+		return
+	}
+	for img, q := range p.images {
+		was := s.seen[img] // nil: the image had not run
+		for i := range q.seen {
+			w := uint64(0)
+			if was != nil {
+				w = was[i]
+			}
+			q.forget(img, i, q.seen[i]&^w)
+			q.seen[i] = w
+		}
+	}
+}
+
+// forget puts the marks back on the slots of word i of the bitmap that are no longer executed.
+func (q *patched) forget(img *Image, i int, slots uint64) {
+	for b := range 64 {
+		pc := i*64 + b
+		if slots>>b&1 != 0 && pc < img.Len() && !q.breaks[pc] && q.code[pc].op != opSecondSlot {
+			q.code[pc] = img.plain[pc]
+			q.code[pc].op = opCover
+		}
+	}
+}
