@@ -1,11 +1,16 @@
-// Package conformance proves the instruction set: it runs recorded programs and compares with what a kernel or the
-// public suite says of them.
+// Package conformance compares whole runs of objects with what kernels did: cases recorded with BPF_PROG_TEST_RUN ([Cases]).
 //
-// It knows three inputs: kernel vectors and the simple lines of the public bpf_conformance suite ([Line], judged by
-// [ISA]), the plugin protocol of that suite ([Plugin]), and programs with a kernel's verdict on loading them ([Decode]).
-// Generated programs are compared between the interpreter and the plain evaluator of package
-// conformance/reference by [Differential], and their results taken from a running kernel by package conformance/record.
-// It does not know BPF objects, CO-RE or kernel types.
-//
-// Start at [ISA] for a file, at [Program] and [Interpreter] for one program.
+// The instruction set has a proof of its own in package conformance/isa.
 package conformance
+
+import "github.com/bpfrun/bpfrun/conformance/isa"
+
+// What reports of all suites have in common.
+type (
+	// Result counts what passed and failed.
+	Result = isa.Result
+	// Failure is what did not pass.
+	Failure = isa.Failure
+	// InputError says which line of an input is not what it should be.
+	InputError = isa.InputError
+)

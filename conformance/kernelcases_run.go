@@ -73,7 +73,7 @@ func Cases(ctx context.Context, path string, cfg CasesConfig, w io.Writer) (*Cas
 			continue
 		}
 		res.Failed++
-		res.Failures = append(res.Failures, Failure{c.Name, strings.Join(diffs, "; ")})
+		res.Failures = append(res.Failures, Failure{ID: c.Name, What: strings.Join(diffs, "; ")})
 		for _, d := range diffs {
 			fmt.Fprintf(w, "%s: %s\n", c.Name, d)
 		}

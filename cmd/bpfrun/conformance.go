@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
@@ -41,9 +41,9 @@ last line reads "N passed, M failed". Exit code 1 when any failed.`,
 			if err != nil {
 				return err
 			}
-			total := conformance.Result{}
+			total := isa.Result{}
 			for _, path := range args {
-				r, err := conformance.ISA(path, cfg, a.stdout)
+				r, err := isa.Judge(path, cfg, a.stdout)
 				if err != nil {
 					return codeError{exitUsage, err}
 				}
@@ -75,7 +75,7 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 			if len(args) > 0 {
 				memory = args[0]
 			}
-			err = conformance.Plugin(memory, cmd.InOrStdin(), cfg, a.stdout)
+			err = isa.Plugin(memory, cmd.InOrStdin(), cfg, a.stdout)
 			if err != nil {
 				return codeError{pluginCode(err), err}
 			}
@@ -87,9 +87,9 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 
 // pluginCode is the exit code of a plain program that did not end.
 func pluginCode(err error) int {
-	var refused *conformance.Refused
-	var faulted *conformance.Faulted
-	var input *conformance.InputError
+	var refused *isa.Refused
+	var faulted *isa.Faulted
+	var input *isa.InputError
 	switch {
 	case errors.As(err, &refused):
 		return exitLoad
@@ -105,11 +105,11 @@ func pluginCode(err error) int {
 }
 
 // isaConfig is how vectors run: on the engine of the command line.
-func (a *app) isaConfig() (conformance.ISAConfig, error) {
+func (a *app) isaConfig() (isa.Config, error) {
 	if a.engine != "interp" {
-		return conformance.ISAConfig{}, usagef("--engine %s: there is no such engine (want interp)", a.engine)
+		return isa.Config{}, usagef("--engine %s: there is no such engine (want interp)", a.engine)
 	}
-	return conformance.ISAConfig{Mode: conformance.Modes[0], Limit: a.maxInsns}, nil
+	return isa.Config{Mode: isa.Modes[0], Limit: a.maxInsns}, nil
 }
 
 // decodeDocument is what conformance decode prints with --json.
@@ -117,7 +117,7 @@ type decodeDocument struct {
 	Schema  string                     `json:"schema"`
 	Exit    int                        `json:"exit"`
 	Error   any                        `json:"error"`
-	Results []conformance.DecodeResult `json:"results"`
+	Results []isa.DecodeResult `json:"results"`
 	// Agreement is present when the input has verdicts of a kernel.
 	Agreement *decodeAgreement `json:"agreement,omitempty"`
 }
@@ -147,7 +147,7 @@ the one in the file's name (kernel-6.18-...), else 6.18.`,
 				}
 				kernel = decode.Version(v)
 			}
-			r, err := conformance.Decode(args[0], kernel)
+			r, err := isa.Decode(args[0], kernel)
 			if err != nil {
 				return codeError{exitUsage, err}
 			}
@@ -159,11 +159,11 @@ the one in the file's name (kernel-6.18-...), else 6.18.`,
 	}
 }
 
-func (a *app) printVerdicts(r *conformance.DecodeReport) error {
+func (a *app) printVerdicts(r *isa.DecodeReport) error {
 	if a.jsonOut {
 		doc := decodeDocument{Schema: report.Schema, Exit: a.code, Results: r.Results}
 		if doc.Results == nil {
-			doc.Results = []conformance.DecodeResult{}
+			doc.Results = []isa.DecodeResult{}
 		}
 		if r.Asked > 0 {
 			doc.Agreement = &decodeAgreement{r.Agree, r.Disagree, r.NotStructural}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/conformance"
-	"github.com/bpfrun/bpfrun/conformance/generate"
-	"github.com/bpfrun/bpfrun/conformance/record"
+	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/conformance/isa/generate"
+	"github.com/bpfrun/bpfrun/conformance/isa/record"
 )
 
 // generateFlags select programs of the generator.
@@ -68,14 +68,14 @@ func (a *app) generate(g *generateFlags) error {
 	if _, err := a.isaConfig(); err != nil {
 		return err
 	}
-	cfg := conformance.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
+	cfg := isa.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
 	if g.kernel {
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
-		cfg.Other = func() (conformance.OtherRunner, error) { return record.Open() }
+		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
 	}
 	if g.show {
 		c := generate.New(a.seed, cfg.Generate).Case(g.first)
-		fmt.Fprintf(a.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, conformance.Listing(c.Insns))
+		fmt.Fprintf(a.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
 		return nil
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -88,7 +88,7 @@ func (a *app) generate(g *generateFlags) error {
 			fmt.Fprintf(a.stderr, "%d of %d programs\n", done, g.count)
 		}
 	}
-	r, err := conformance.Differential(ctx, cfg)
+	r, err := isa.Differential(ctx, cfg)
 	if r == nil || err != nil && !errors.Is(err, context.Canceled) {
 		return codeError{exitNotSimulated, err}
 	}
@@ -143,9 +143,9 @@ which conformance isa compares with. Needs root; nothing is attached or pinned.`
 			var out bytes.Buffer
 			ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer cancel()
-			cfg := record.ISAConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
+			cfg := record.Config{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
 			cfg.Generate.Version = record.Version()
-			r, err := record.ISA(ctx, cfg, &out)
+			r, err := record.Programs(ctx, cfg, &out)
 			if err != nil {
 				return codeError{exitNotSimulated, err}
 			}

@@ -1,4 +1,4 @@
-package conformance
+package isa
 
 import (
 	"encoding/hex"
@@ -10,8 +10,8 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// ISAConfig says how ISA runs vectors.
-type ISAConfig struct {
+// Config says how Judge runs vectors.
+type Config struct {
 	Mode  Mode   // the zero value runs unfused; Modes[0] is what programs run with
 	Limit uint64 // instructions one run may execute, 0 for DefaultLimit
 }
@@ -41,9 +41,9 @@ func (r *Result) add(w io.Writer, id, what string) {
 	fmt.Fprintf(w, "%s: %s\n", id, what)
 }
 
-// ISA runs the vectors of a file and writes a line for each that fails. Both forms of lines are taken, also mixed. The error
+// Judge runs the vectors of a file and writes a line for each that fails. Both forms of lines are taken, also mixed. The error
 // is an input that cannot be read, not a failed vector.
-func ISA(path string, cfg ISAConfig, w io.Writer) (*Result, error) {
+func Judge(path string, cfg Config, w io.Writer) (*Result, error) {
 	if cfg.Limit == 0 {
 		cfg.Limit = DefaultLimit
 	}
@@ -111,7 +111,7 @@ func judgeKernel(it *Interpreter, l *Line) string {
 }
 
 // judgeSimple runs a line of the public suite and returns what differs.
-func judgeSimple(l *Line, cfg ISAConfig) string {
+func judgeSimple(l *Line, cfg Config) string {
 	insns, err := decodeHex(l.Code)
 	if err != nil {
 		return err.Error()
@@ -151,7 +151,7 @@ func parseExpect(s string) (uint64, error) {
 
 // Plugin is the plugin protocol of the public suite: the program in hex on stdin, memory as an argument in hex, r0 in
 // hex on stdout. White space in either is ignored.
-func Plugin(memory string, stdin io.Reader, cfg ISAConfig, stdout io.Writer) error {
+func Plugin(memory string, stdin io.Reader, cfg Config, stdout io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(stdin, maxLine))
 	if err != nil {
 		return err

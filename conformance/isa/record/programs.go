@@ -10,13 +10,13 @@ import (
 
 	"encoding/binary"
 
-	"github.com/bpfrun/bpfrun/conformance"
-	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// ISAConfig says what ISA records.
-type ISAConfig struct {
+// Config says what Programs records.
+type Config struct {
 	Seed, First, Count uint64
 	Generate           generate.Config // Kernel is set in any case
 }
@@ -32,9 +32,9 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d programs recorded, %d runs, %d programs refused by the kernel", r.Recorded, r.Runs, r.Rejected)
 }
 
-// ISA runs generated programs on the running kernel and writes one vector a line, in the form conformance.ISA reads.
+// Programs runs generated programs on the running kernel and writes one vector a line, in the form isa.Judge reads.
 // Programs that the kernel refuses are left out.
-func ISA(ctx context.Context, cfg ISAConfig, w io.Writer) (*Report, error) {
+func Programs(ctx context.Context, cfg Config, w io.Writer) (*Report, error) {
 	k, err := Open()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func ISA(ctx context.Context, cfg ISAConfig, w io.Writer) (*Report, error) {
 			return r, err
 		}
 		line, err := recordCase(k, gen.Case(cfg.First+i))
-		var rejected *conformance.Rejected
+		var rejected *isa.Rejected
 		if errors.As(err, &rejected) {
 			r.Rejected++
 			r.Reasons[rejected.Why]++
@@ -67,21 +67,21 @@ func ISA(ctx context.Context, cfg ISAConfig, w io.Writer) (*Report, error) {
 	return r, nil
 }
 
-func recordCase(k *Kernel, c *generate.Case) (*conformance.Line, error) {
-	if err := k.Load(&conformance.Program{Name: c.Name(), Insns: c.Insns, Packet: c.Packet}); err != nil {
+func recordCase(k *Kernel, c *generate.Case) (*isa.Line, error) {
+	if err := k.Load(&isa.Program{Name: c.Name(), Insns: c.Insns, Packet: c.Packet}); err != nil {
 		return nil, err
 	}
-	line := &conformance.Line{
+	line := &isa.Line{
 		ID: c.Name(), Cat: c.Cat, Form: c.Form, T: "sched_cls",
 		P: hex.EncodeToString(decode.Marshal(c.Insns, binary.LittleEndian)), Pkt: hex.EncodeToString(c.Packet),
 	}
 	for i := range c.Inputs {
-		in := conformance.Value(c.Inputs[i])
+		in := isa.Value(c.Inputs[i])
 		o := k.Run(&in)
 		if o.Fault != "" {
 			return nil, fmt.Errorf("%s run %d: %s", c.Name(), i, o.Text)
 		}
-		line.Runs = append(line.Runs, conformance.Run{In: in.String(), Out: o.Value.String(), Ret: uint32(o.Ret)})
+		line.Runs = append(line.Runs, isa.Run{In: in.String(), Out: o.Value.String(), Ret: uint32(o.Ret)})
 	}
 	return line, nil
 }

@@ -1,4 +1,4 @@
-package conformance
+package isa
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 )
 
 // TestDifferential compares interpreter and reference on generated programs.

@@ -1,4 +1,4 @@
-package conformance
+package isa
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
 )
 

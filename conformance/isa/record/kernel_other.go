@@ -5,7 +5,7 @@ package record
 import (
 	"errors"
 
-	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/isa"
 )
 
 // ErrNoKernel is what Open returns on systems other than Linux.
@@ -24,11 +24,11 @@ func (*Kernel) Close() error { return nil }
 func (*Kernel) Name() string { return "none" }
 
 // Load returns ErrNoKernel.
-func (*Kernel) Load(*conformance.Program) error { return ErrNoKernel }
+func (*Kernel) Load(*isa.Program) error { return ErrNoKernel }
 
 // Run faults.
-func (*Kernel) Run(*conformance.Value) conformance.Outcome {
-	return conformance.Outcome{Fault: "test-run", Text: ErrNoKernel.Error()}
+func (*Kernel) Run(*isa.Value) isa.Outcome {
+	return isa.Outcome{Fault: "test-run", Text: ErrNoKernel.Error()}
 }
 
 // Release is "none".

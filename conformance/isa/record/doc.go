@@ -3,5 +3,5 @@
 // It uses bpf(2) alone: one array map, BPF_PROG_LOAD and BPF_PROG_TEST_RUN as a traffic control program. Nothing is attached
 // or pinned, and everything is gone when the [Kernel] is closed. It needs Linux and the right to load programs (root).
 //
-// It does not know what a program should do: what the kernel says is the result. Start at [Open] and [ISA].
+// It does not know what a program should do: what the kernel says is the result. Start at [Open] and [Programs].
 package record

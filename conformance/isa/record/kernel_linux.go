@@ -7,11 +7,12 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
@@ -72,7 +73,7 @@ type Kernel struct {
 
 // Open makes the map.
 func Open() (*Kernel, error) {
-	attr := attrMapCreate{mapType: mapTypeArray, keySize: 4, valueSize: conformance.ValueSize, maxEntries: 1, flags: mapMmapable}
+	attr := attrMapCreate{mapType: mapTypeArray, keySize: 4, valueSize: isa.ValueSize, maxEntries: 1, flags: mapMmapable}
 	fd, err := bpf(cmdMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	if err != nil {
 		return nil, fmt.Errorf("record: create a map: %w", err)
@@ -110,8 +111,8 @@ func (k *Kernel) unload() {
 // Name is the kernel's release.
 func (k *Kernel) Name() string { return Release() }
 
-// Load loads p. A program that the verifier does not take gives a *conformance.Rejected.
-func (k *Kernel) Load(p *conformance.Program) error {
+// Load loads p. A program that the verifier does not take gives a *isa.Rejected.
+func (k *Kernel) Load(p *isa.Program) error {
 	k.unload()
 	insns := append([]decode.Insn(nil), p.Insns...)
 	for i := range insns {
@@ -121,6 +122,9 @@ func (k *Kernel) Load(p *conformance.Program) error {
 		}
 	}
 	fd, err := k.load(insns, 0)
+	if errors.Is(err, errTooLong) {
+		return &isa.Rejected{Why: err.Error()}
+	}
 	if err != nil {
 		if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.E2BIG) && !errors.Is(err, unix.EFAULT) {
 			return fmt.Errorf("record: load: %w", err)
@@ -129,18 +133,52 @@ func (k *Kernel) Load(p *conformance.Program) error {
 		if fd, again := k.load(insns, 1); again == nil {
 			unix.Close(fd)
 		}
-		return &conformance.Rejected{Why: k.reason(err)}
+		return &isa.Rejected{Why: k.reason(err)}
 	}
 	k.progFD = fd
 	k.packet = p.Packet
 	if k.packet == nil {
-		k.packet = make([]byte, conformance.DefaultPacket)
+		k.packet = make([]byte, isa.DefaultPacket)
 	}
 	return nil
 }
 
-// loadRetries is how often a load that a signal interrupted is tried again.
-const loadRetries = 30
+const (
+	// loadRetries is how often a system call that a signal interrupted is tried again.
+	loadRetries = 30
+	// loadLimit is how long the verifier may take. Some programs keep it busy for minutes, and it gives up when a signal is pending.
+	loadLimit = 2 * time.Second
+)
+
+// errTooLong is a load that was interrupted for taking longer than loadLimit.
+var errTooLong = errors.New("the verifier took too long")
+
+// watch interrupts the calling thread, which the goroutine is locked to, with a signal that Go programs ignore, from loadLimit on until
+// stop is called. stop reports whether it did.
+func watch() (stop func() bool) {
+	pid, tid := unix.Getpid(), unix.Gettid()
+	done, fired := make(chan struct{}), make(chan bool)
+	go func() {
+		t := time.NewTimer(loadLimit)
+		defer t.Stop()
+		interrupted := false
+		for {
+			select {
+			case <-done:
+				fired <- interrupted
+				return
+			case <-t.C:
+				interrupted = true
+				unix.Tgkill(pid, tid, unix.SIGURG)
+				t.Reset(50 * time.Millisecond)
+			}
+		}
+	}()
+	return func() bool {
+		close(done)
+		return <-fired
+	}
+}
 
 func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	code := decode.Marshal(insns, binary.NativeEndian)
@@ -152,13 +190,20 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	if logLevel > 0 {
 		attr.logLevel, attr.logSize, attr.logBuf = logLevel, uint32(len(k.log)), pointer(&k.log[0])
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	stop := watch()
+	start := time.Now()
 	var fd int
 	var err error
 	for range loadRetries {
 		fd, err = bpf(cmdProgLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-		if !errors.Is(err, unix.EAGAIN) {
+		if !errors.Is(err, unix.EAGAIN) || time.Since(start) > loadLimit {
 			break
 		}
+	}
+	if stop() && errors.Is(err, unix.EAGAIN) {
+		err = errTooLong
 	}
 	runtime.KeepAlive(code)
 	runtime.KeepAlive(license)
@@ -182,7 +227,7 @@ func (k *Kernel) reason(err error) string {
 }
 
 // Run runs the loaded program with in as the map's value. A test run that fails is a fault "test-run".
-func (k *Kernel) Run(in *conformance.Value) conformance.Outcome {
+func (k *Kernel) Run(in *isa.Value) isa.Outcome {
 	copy(k.value, in[:])
 	attr := attrTestRun{progFD: uint32(k.progFD), dataSizeIn: uint32(len(k.packet)), dataIn: pointer(&k.packet[0])}
 	_, err := bpf(cmdTestRun, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
@@ -195,9 +240,9 @@ func (k *Kernel) Run(in *conformance.Value) conformance.Outcome {
 	}
 	runtime.KeepAlive(k)
 	if err != nil {
-		return conformance.Outcome{Fault: "test-run", Text: err.Error()}
+		return isa.Outcome{Fault: "test-run", Text: err.Error()}
 	}
-	o := conformance.Outcome{Ret: uint64(attr.retval)}
+	o := isa.Outcome{Ret: uint64(attr.retval)}
 	copy(o.Value[:], k.value)
 	return o
 }

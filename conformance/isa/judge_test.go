@@ -1,4 +1,4 @@
-package conformance
+package isa
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 func vectorFiles(t testing.TB) []string {
 	t.Helper()
 	files := []string{
-		"../vm/testdata/bpf_conformance.jsonl.gz",
-		"../vm/testdata/kernel-6.18-subset.jsonl.gz",
+		"../../vm/testdata/bpf_conformance.jsonl.gz",
+		"../../vm/testdata/kernel-6.18-subset.jsonl.gz",
 	}
 	own, err := filepath.Glob("testdata/*vectors.jsonl.gz")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestVectorsPass(t *testing.T) {
 		for _, mode := range Modes {
 			t.Run(filepath.Base(path)+"/"+mode.Name, func(t *testing.T) {
 				var out bytes.Buffer
-				r, err := ISA(path, ISAConfig{Mode: mode}, &out)
+				r, err := Judge(path, Config{Mode: mode}, &out)
 				require.NoError(t, err)
 				assert.Zero(t, r.Failed, out.String())
 				assert.NotZero(t, r.Passed)
@@ -54,7 +54,7 @@ func writeLines(t *testing.T, lines ...string) string {
 
 const exit0 = "b7000000000000009500000000000000"
 
-func TestISASaysWhatDiffers(t *testing.T) {
+func TestJudgeSaysWhatDiffers(t *testing.T) {
 	for _, tt := range []struct{ name, line, want string }{
 		{"ret", `{"id":"a","p":"b7000000050000009500000000000000","runs":[{"in":"","out":"","ret":6}]}`, "a: run 0: ret: want 0x6, got 0x5"},
 		{"value", `{"id":"b","p":"` + exit0 + `","runs":[{"in":"01","out":"02","ret":0}]}`, "b: run 0: value+0: want 0x2, got 0x1"},
@@ -69,7 +69,7 @@ func TestISASaysWhatDiffers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			r, err := ISA(writeLines(t, tt.line), ISAConfig{Mode: Modes[0]}, &out)
+			r, err := Judge(writeLines(t, tt.line), Config{Mode: Modes[0]}, &out)
 			require.NoError(t, err)
 			assert.Equal(t, 1, r.Failed)
 			assert.Equal(t, "0 passed, 1 failed", r.Summary())
@@ -78,15 +78,15 @@ func TestISASaysWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestISARefusesOtherInput(t *testing.T) {
+func TestJudgeRefusesOtherInput(t *testing.T) {
 	var input *InputError
-	_, err := ISA(writeLines(t, `{"id":"a"}`), ISAConfig{}, io.Discard)
+	_, err := Judge(writeLines(t, `{"id":"a"}`), Config{}, io.Discard)
 	require.ErrorAs(t, err, &input)
 	assert.Equal(t, 1, input.Line)
-	_, err = ISA(writeLines(t, "", "not json"), ISAConfig{}, io.Discard)
+	_, err = Judge(writeLines(t, "", "not json"), Config{}, io.Discard)
 	require.ErrorAs(t, err, &input)
 	assert.Equal(t, 2, input.Line)
-	_, err = ISA(filepath.Join(t.TempDir(), "none"), ISAConfig{}, io.Discard)
+	_, err = Judge(filepath.Join(t.TempDir(), "none"), Config{}, io.Discard)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -100,7 +100,7 @@ func TestPackets(t *testing.T) {
 		{`"pkt":"` + strings.Repeat("ff", 63) + `",`, "0"},
 	} {
 		var out bytes.Buffer
-		r, err := ISA(writeLines(t, `{"id":"a","p":"`+p+`",`+tt.pkt+`"runs":[{"in":"","out":"","ret":`+tt.ret+`}]}`), ISAConfig{Mode: Modes[0]}, &out)
+		r, err := Judge(writeLines(t, `{"id":"a","p":"`+p+`",`+tt.pkt+`"runs":[{"in":"","out":"","ret":`+tt.ret+`}]}`), Config{Mode: Modes[0]}, &out)
 		require.NoError(t, err)
 		assert.Zero(t, r.Failed, out.String())
 	}
@@ -130,7 +130,7 @@ func TestPlugin(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Plugin(tt.mem, strings.NewReader(tt.prog), ISAConfig{Mode: Modes[0]}, &out)
+			err := Plugin(tt.mem, strings.NewReader(tt.prog), Config{Mode: Modes[0]}, &out)
 			if tt.err != nil {
 				assert.True(t, errors.As(err, tt.err), "%v", err)
 				return
@@ -139,15 +139,15 @@ func TestPlugin(t *testing.T) {
 			assert.Equal(t, tt.want, out.String())
 		})
 	}
-	err := Plugin("", strings.NewReader("0500ffff00000000"+exit0), ISAConfig{Limit: 100}, io.Discard)
+	err := Plugin("", strings.NewReader("0500ffff00000000"+exit0), Config{Limit: 100}, io.Discard)
 	require.ErrorAs(t, err, &refused, "what follows the loop is unreachable")
-	err = Plugin("", strings.NewReader("b7000000000000001d00feff000000009500000000000000"), ISAConfig{Limit: 100}, io.Discard)
+	err = Plugin("", strings.NewReader("b7000000000000001d00feff000000009500000000000000"), Config{Limit: 100}, io.Discard)
 	require.ErrorAs(t, err, &faulted)
 	assert.Equal(t, "budget", faulted.Kind)
 }
 
 func TestDecodeAgreesWithKernel(t *testing.T) {
-	files := []string{"../decode/testdata/kernel-6.18-verdicts.jsonl.gz"}
+	files := []string{"../../decode/testdata/kernel-6.18-verdicts.jsonl.gz"}
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
 		files = append(files, filepath.Join(dir, "vectors", "kernel-6.18-encodings.jsonl.gz"))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/conformance"
-	"github.com/bpfrun/bpfrun/conformance/generate"
+	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 )
 
 // openKernel skips the test where programs cannot be loaded.
@@ -30,9 +30,9 @@ func openKernel(t *testing.T) *Kernel {
 func TestDifferentialKernel(t *testing.T) {
 	openKernel(t).Close()
 	count := uint64(300)
-	r, err := conformance.Differential(context.Background(), conformance.DifferentialConfig{
+	r, err := isa.Differential(context.Background(), isa.DifferentialConfig{
 		Seed: 3, Count: count, Generate: generate.Config{Kernel: true, Version: Version()},
-		Other: func() (conformance.OtherRunner, error) { return Open() },
+		Other: func() (isa.OtherRunner, error) { return Open() },
 	})
 	require.NoError(t, err)
 	for _, d := range r.Disagreements {

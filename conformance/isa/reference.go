@@ -1,9 +1,9 @@
-package conformance
+package isa
 
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/conformance/reference"
+	"github.com/bpfrun/bpfrun/conformance/isa/reference"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -47,7 +47,7 @@ func (it *Interpreter) Layout() (Layout, error) {
 	it.thread.Run(it.Limit)
 	frames := it.thread.Frames()
 	if len(frames) != vm.MaxFrames {
-		return l, fmt.Errorf("conformance: %d frames after endless recursion: %w", len(frames), it.thread.Fault())
+		return l, fmt.Errorf("isa: %d frames after endless recursion: %w", len(frames), it.thread.Fault())
 	}
 	for i, f := range frames {
 		l.Stacks[len(frames)-1-i] = f.Stack.Base
