@@ -310,7 +310,7 @@ func TestMapSizes(t *testing.T) {
 
 func TestTarget(t *testing.T) {
 	for _, c := range []struct{ file, arch, version string }{
-		{linux510, "x86", "5.10.255"}, {linux72, "x86", "7.2.13"}, {arm61, "arm64", "6.1.176"},
+		{linux510, "x86", "5.10.262"}, {linux72, "x86", "7.2.13"}, {arm61, "arm64", "6.1.176"},
 	} {
 		k := kernel(t, c.file)
 		assert.Equal(t, c.arch, k.Arch)
