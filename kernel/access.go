@@ -67,6 +67,12 @@ func (o *Object) log(off uint64, size int, write bool, was byteState) {
 	if l, rel := o.terms(off, uint64(size)); l != nil {
 		a.Type, a.TypeID, a.Off = l.name, l.typ.ID, rel
 		a.Path = o.path(l, rel, uint64(size))
+		if a.Path == "" && size == 8 && o.k.mem.PointerSize() == 4 {
+			// Programs are compiled for 8-byte pointers: what they copy of a pointer goes on behind it.
+			if f := l.field(rel, 4); f.Off == rel && f.Size == 4 && target(f.Spec, f.Type).fine {
+				a.Path = f.Path
+			}
+		}
 	} else {
 		a.Type = o.TypeName()
 	}
