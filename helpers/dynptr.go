@@ -19,8 +19,8 @@ var dynptrHelpers = []Helper{
 var dynptrKfuncs = []Kfunc{
 	{Name: "bpf_dynptr_from_skb", Topic: "dynptrs", Args: []Arg{ArgCtx, ArgAny, ArgDynptr}, Fn: dynptrFromPacket(dynptrSkb)},
 	{Name: "bpf_dynptr_from_xdp", Topic: "dynptrs", Args: []Arg{ArgCtx, ArgAny, ArgDynptr}, Fn: dynptrFromPacket(dynptrXDP)},
-	{Name: "bpf_dynptr_slice", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(false)},
-	{Name: "bpf_dynptr_slice_rdwr", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(true)},
+	{Name: "bpf_dynptr_slice", Pointer: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(false)},
+	{Name: "bpf_dynptr_slice_rdwr", Pointer: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(true)},
 	{Name: "bpf_dynptr_adjust", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgAny}, Fn: dynptrAdjust},
 	{Name: "bpf_dynptr_is_null", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrIsNull},
 	{Name: "bpf_dynptr_is_rdonly", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrIsRdonly},
@@ -328,11 +328,15 @@ func dynptrCopy(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	to, from, n := a[1]&0xffffffff, a[3]&0xffffffff, a[4]&0xffffffff
+	// The kernel tries both sides as plain memory, then writes from one or reads to the other, then checks.
+	srcOK, dstOK := src.data != 0 && src.inside(from, n), dst.data != 0 && !dst.rdonly && dst.inside(to, n)
 	switch {
-	case dst.data == 0 || dst.rdonly || src.data == 0:
+	case srcOK && !dstOK && (dst.data == 0 || dst.rdonly), dstOK && src.data == 0:
 		return errnoRet(uapi.EINVAL), nil
 	case !dst.inside(to, n) || !src.inside(from, n):
 		return errnoRet(uapi.E2BIG), nil
+	case src.data == 0 || dst.data == 0 || dst.rdonly:
+		return 0, nil // nothing to copy
 	}
 	s, f := e.dynptrAddr(src, from)
 	if f != nil {
@@ -357,10 +361,12 @@ func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	off, n := a[1]&0xffffffff, a[2]&0xffffffff
 	switch {
-	case d.data == 0 || d.rdonly:
+	case d.rdonly:
 		return errnoRet(uapi.EINVAL), nil
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
+	case d.data == 0:
+		return 0, nil // nothing to set
 	}
 	to, f := e.dynptrAddr(d, off)
 	if f != nil {

@@ -55,7 +55,11 @@ type Run struct {
 	// Packet returns the packet's bytes; nil for programs without one.
 	Packet func() []byte
 
+	// Retval is the return value that cgroup programs pass on (bpf_get_retval, bpf_set_retval).
+	Retval int32
+
 	Trace  []string
+	Output []byte // of iterators, by bpf_seq_write and bpf_seq_printf
 	Events []Event
 
 	held []Held

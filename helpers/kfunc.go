@@ -15,6 +15,9 @@ type Kfunc struct {
 	Args  []Arg
 	Fn    vm.HelperFunc
 	Note  string
+	// Pointer says that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
+	// also of a negative errno.
+	Pointer bool
 }
 
 var basicKfuncs = []Kfunc{
@@ -22,23 +25,34 @@ var basicKfuncs = []Kfunc{
 	{Name: "bpf_rcu_read_unlock", Topic: "locks", Fn: leaveSection("RCU read section")},
 	{Name: "bpf_preempt_disable", Topic: "locks", Fn: enterSection("preemption-disabled section")},
 	{Name: "bpf_preempt_enable", Topic: "locks", Fn: leaveSection("preemption-disabled section")},
-	{Name: "bpf_rdonly_cast", Args: []Arg{ArgPtr, ArgAny}, Topic: "casts", Fn: sameAddress},
-	{Name: "bpf_throw", Args: []Arg{ArgAny}, Topic: "control", Fn: throw},
+	{Name: "bpf_rdonly_cast", Pointer: true, Args: []Arg{ArgPtr, ArgAny}, Topic: "casts", Fn: sameAddress},
+	{Name: "bpf_throw", Pointer: true, Args: []Arg{ArgAny}, Topic: "control", Fn: throw},
 	{Name: "bpf_iter_num_new", Args: []Arg{ArgIter, ArgAny, ArgAny}, Topic: "iterators", Fn: iterNumNew},
-	{Name: "bpf_iter_num_next", Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumNext},
+	{Name: "bpf_iter_num_next", Pointer: true, Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumNext},
 	{Name: "bpf_iter_num_destroy", Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumDestroy},
 }
 
 // kfuncs are the topic tables together.
-var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs)
+var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}
 	for i := range kfuncs {
+		if !kfuncs[i].Pointer {
+			kfuncs[i].Fn = narrow(kfuncs[i].Fn)
+		}
 		m[kfuncs[i].Name] = &kfuncs[i]
 	}
 	return m
 }()
+
+// narrow cuts the result of a function that returns int.
+func narrow(fn vm.HelperFunc) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		ret, act := fn(t, a)
+		return uint64(uint32(ret)), act
+	}
+}
 
 // LookupKfunc returns the kfunc with that name, of which a flavor suffix (___x) is no part;
 // ok is false when it is not simulated.

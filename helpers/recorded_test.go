@@ -91,6 +91,8 @@ func do(fn string, args ...any) string {
 			fmt.Fprintf(&b, "r%d = %s\n", r, string(a))
 		case int:
 			fmt.Fprintf(&b, "r%d = %d ll\n", r, a)
+		case rune:
+			fmt.Fprintf(&b, "r%d = %d\n", r, a)
 		case uint64:
 			fmt.Fprintf(&b, "r%d = %#x ll\n", r, a)
 		default:

@@ -1,0 +1,167 @@
+package helpers
+
+import (
+	"math/bits"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// The cpumask kfuncs (kernel/bpf/cpumask.c). Masks are kernel objects; a machine has at most 64 CPUs for them.
+var cpumaskKfuncs = []Kfunc{
+	{Name: "bpf_cpumask_create", Pointer: true, Topic: "cpumasks", Fn: cpumaskCreate},
+	{Name: "bpf_cpumask_acquire", Pointer: true, Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: acquire},
+	{Name: "bpf_cpumask_release", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: releaseObject},
+	{Name: "bpf_cpumask_first", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) })},
+	{Name: "bpf_cpumask_first_zero", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(^m&all, all) })},
+	{Name: "bpf_cpumask_any_distribute", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) }), Note: "always the first"},
+	{Name: "bpf_cpumask_weight", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, _ uint64) uint64 { return uint64(bits.OnesCount64(m)) })},
+	{Name: "bpf_cpumask_empty", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, _ uint64) uint64 { return boolRet(m == 0) })},
+	{Name: "bpf_cpumask_full", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return boolRet(m == all) })},
+	{Name: "bpf_cpumask_first_and", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, all uint64) uint64 { return lowest(a&b, all) })},
+	{Name: "bpf_cpumask_any_and_distribute", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, all uint64) uint64 { return lowest(a&b, all) }), Note: "always the first"},
+	{Name: "bpf_cpumask_equal", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a == b) })},
+	{Name: "bpf_cpumask_intersects", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a&b != 0) })},
+	{Name: "bpf_cpumask_subset", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a&^b == 0) })},
+	{Name: "bpf_cpumask_test_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m, m&bit != 0 })},
+	{Name: "bpf_cpumask_set_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, false })},
+	{Name: "bpf_cpumask_clear_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, false })},
+	{Name: "bpf_cpumask_test_and_set_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, m&bit != 0 })},
+	{Name: "bpf_cpumask_test_and_clear_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, m&bit != 0 })},
+	{Name: "bpf_cpumask_setall", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskSet(func(_, _, all uint64) uint64 { return all }, 0)},
+	{Name: "bpf_cpumask_clear", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskSet(func(_, _, _ uint64) uint64 { return 0 }, 0)},
+	{Name: "bpf_cpumask_copy", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskSet(func(a, _, _ uint64) uint64 { return a }, 1)},
+	{Name: "bpf_cpumask_and", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject, ArgObject}, Fn: maskSet(func(a, b, _ uint64) uint64 { return a & b }, 2)},
+	{Name: "bpf_cpumask_or", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject, ArgObject}, Fn: maskSet(func(a, b, _ uint64) uint64 { return a | b }, 2)},
+	{Name: "bpf_cpumask_xor", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject, ArgObject}, Fn: maskSet(func(a, b, _ uint64) uint64 { return a ^ b }, 2)},
+}
+
+// lowest is the number of the lowest bit, or a number beyond the CPUs when there is none, as nr_cpu_ids is.
+func lowest(m, all uint64) uint64 {
+	if m &= all; m != 0 {
+		return uint64(bits.TrailingZeros64(m))
+	}
+	return uint64(bits.Len64(all))
+}
+
+// allCPUs has a bit for each CPU.
+func (e *Env) allCPUs() uint64 { return ^uint64(0) >> (64 - min(e.Kernel.CPUs(), 64)) }
+
+// cpumask is a mask and the field of its first word.
+type cpumask struct {
+	o    *kernel.Object
+	path string
+	v    uint64
+}
+
+// maskAt reads the mask of a struct bpf_cpumask or cpumask.
+func (e *Env) maskAt(addr uint64) (cpumask, *vm.Action) {
+	if e.Kernel.CPUs() > 64 {
+		return cpumask{}, notSimulated("cpumasks of more than 64 CPUs")
+	}
+	o, _, path, ok := e.Kernel.Resolve(addr)
+	if !ok || o == nil {
+		return cpumask{}, badArg("%#x is no cpumask", addr)
+	}
+	if path == "" {
+		return cpumask{}, badArg("%#x is no cpumask", addr)
+	}
+	m := cpumask{o: o, path: path}
+	v, err := o.Uint(path)
+	if err != nil {
+		return cpumask{}, badArg("%#x is no cpumask: %v", addr, err)
+	}
+	m.v = v & e.allCPUs()
+	return m, nil
+}
+
+func (m cpumask) put(v uint64) *vm.Action {
+	if err := m.o.SetUint(m.path, v); err != nil {
+		return badArg("cpumask: %v", err)
+	}
+	return nil
+}
+
+func cpumaskCreate(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	o, err := e.Kernel.NewObjectNamed("bpf_cpumask", "bpf_cpumask")
+	if err != nil {
+		return 0, notSimulated("bpf_cpumask_create: " + err.Error())
+	}
+	if err := o.SetBytes("cpumask", make([]byte, 8)); err != nil {
+		if err := o.SetUint("cpumask.bits[0]", 0); err != nil {
+			return 0, notSimulated("bpf_cpumask_create: " + err.Error())
+		}
+	}
+	return e.take(o, "cpumask")
+}
+
+func maskQuery(fn func(m, all uint64) uint64) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		m, f := e.maskAt(a[0])
+		if f != nil {
+			return 0, f
+		}
+		return fn(m.v, e.allCPUs()), nil
+	}
+}
+
+func maskQuery2(fn func(m1, m2, all uint64) uint64) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		m1, f := e.maskAt(a[0])
+		if f != nil {
+			return 0, f
+		}
+		m2, f := e.maskAt(a[1])
+		if f != nil {
+			return 0, f
+		}
+		return fn(m1.v, m2.v, e.allCPUs()), nil
+	}
+}
+
+// maskBit works on one CPU's bit; a CPU the machine does not have is in no mask.
+func maskBit(fn func(m, bit uint64) (uint64, bool)) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		m, f := e.maskAt(a[1])
+		if f != nil {
+			return 0, f
+		}
+		cpu := uint32(a[0])
+		if uint64(cpu) >= uint64(e.Kernel.CPUs()) {
+			return 0, nil
+		}
+		v, was := fn(m.v, 1<<cpu)
+		if v != m.v {
+			if f := m.put(v); f != nil {
+				return 0, f
+			}
+		}
+		return boolRet(was), nil
+	}
+}
+
+// maskSet stores a mask made of sources given by the arguments after the first. bpf_cpumask_and says whether the result
+// has a CPU.
+func maskSet(fn func(m1, m2, all uint64) uint64, sources int) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		dst, f := e.maskAt(a[0])
+		if f != nil {
+			return 0, f
+		}
+		var src [2]uint64
+		for i := range sources {
+			m, f := e.maskAt(a[1+i])
+			if f != nil {
+				return 0, f
+			}
+			src[i] = m.v
+		}
+		v := fn(src[0], src[1], e.allCPUs())
+		return boolRet(v != 0), dst.put(v)
+	}
+}
