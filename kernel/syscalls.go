@@ -118,6 +118,9 @@ func (k *Kernel) overrideUser(c *Context, a *Arg) error {
 	return k.override(c, a)
 }
 
+// vectorLen is the number of strings in default argument and environment vectors.
+const vectorLen = 5
+
 func (k *Kernel) syscallArgument(s *syscall, d syscallArg) uint64 {
 	role := "sys." + d.name
 	once := func(content func() []byte) uint64 {
@@ -137,8 +140,8 @@ func (k *Kernel) syscallArgument(s *syscall, d syscallArg) uint64 {
 	case 'v':
 		return once(func() []byte {
 			n := k.mem.PointerSize()
-			b := make([]byte, 3*n)
-			for i := range 2 {
+			b := make([]byte, (vectorLen+1)*n) // NULL ends it
+			for i := range vectorLen {
 				text := k.word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
 				putUint(k.order(), b[i*n:(i+1)*n], k.UserString(text))
 			}

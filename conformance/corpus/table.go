@@ -44,8 +44,10 @@ func Summarise(rows []*Row) []Summary {
 					shares = append(shares, v)
 				}
 			}
-			s.Ran, s.Median = len(shares), median(shares)
-			out = append(out, s)
+			if s.Objects > 0 {
+				s.Ran, s.Median = len(shares), median(shares)
+				out = append(out, s)
+			}
 		}
 	}
 	return out

@@ -1,0 +1,192 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// measure runs an object of the repository on a target.
+func measure(t *testing.T, path string, target *loader.Target) *Row {
+	t.Helper()
+	obj, err := loader.Open(path)
+	require.NoError(t, err)
+	row, err := Measure(context.Background(), obj, target, Config{Seed: 1, Types: kernel.NewTypes()})
+	require.NoError(t, err)
+	row.Package = "examples"
+	return row
+}
+
+func embeddedTarget(t *testing.T) *loader.Target {
+	t.Helper()
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	return loader.NewTarget(embedded.Name, spec)
+}
+
+func TestEveryExampleIsSound(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/*.bpf.o")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	target := embeddedTarget(t)
+	var rows []*Row
+	for _, f := range files {
+		row := measure(t, f, target)
+		assert.True(t, row.Sound(), "%+v", row)
+		share, ok := row.Share()
+		assert.True(t, ok)
+		assert.Greater(t, share, 0.3, row.Object)
+		rows = append(rows, row)
+	}
+	s := Summarise(rows)
+	require.Len(t, s, 1)
+	assert.Equal(t, len(files), s[0].Sound)
+	assert.Zero(t, s[0].Faults)
+	assert.Greater(t, s[0].Median, 0.8)
+}
+
+func TestMeasureSaysWhy(t *testing.T) {
+	target := embeddedTarget(t)
+	byName := func(r *Row) map[string]Program {
+		out := map[string]Program{}
+		for _, p := range r.Programs {
+			out[p.Name] = p
+		}
+		return out
+	}
+	missing := measure(t, "../../testdata/objects/clang-14/missing.o", target)
+	assert.False(t, missing.Sound())
+	old := byName(missing)["on_exit_old"]
+	assert.Equal(t, machine.StatusRefused, old.Status)
+	assert.Contains(t, old.Why, "struct task_struct has no member state")
+	assert.Equal(t, machine.StatusOK, byName(missing)["on_exit_dead"].Status)
+
+	loads := byName(measure(t, "../../testdata/objects/clang-14/loads.o", target))
+	assert.Equal(t, machine.StatusFault, loads["err_kprobe"].Status)
+	assert.Contains(t, loads["err_kprobe"].Why, "typed pointers")
+	assert.Equal(t, Passes, loads["ok_kprobe"].Runs)
+}
+
+// table is a small corpus with every kind of cell.
+func table() []*Row {
+	ok := func(name string, executed int) Program {
+		return Program{Name: name, Status: machine.StatusOK, Reachable: 100, Executed: executed, Runs: Passes}
+	}
+	bad := func(name string, st machine.Status, why string) Program {
+		return Program{Name: name, Status: st, Why: why}
+	}
+	return []*Row{
+		{Package: "tools", Object: "a.o", Target: "linux-6.1.176-amd64", Programs: []Program{ok("one", 80), ok("two", 100)}, Fields: []string{"task_struct.pid", "task_struct.state"}},
+		{Package: "tools", Object: "b.o", Target: "linux-6.1.176-amd64", Programs: []Program{bad("one", machine.StatusAbsent, "no such function"), ok("two", 10)}},
+		{Package: "tools", Object: "c.o", Target: "linux-6.1.176-amd64", Err: "not an ELF file"},
+		{Package: "tools", Object: "a.o", Target: "linux-6.12.107-arm64", Programs: []Program{ok("one", 50), ok("two", 50)}, Fields: []string{"task_struct.__state", "task_struct.pid"}},
+		{Package: "tools", Object: "b.o", Target: "linux-6.12.107-arm64", Programs: []Program{bad("one", machine.StatusRefused, "no | member"), bad("two", machine.StatusRefused, "no | member")}},
+		{Package: "tools", Object: "c.o", Target: "linux-6.12.107-arm64", Programs: []Program{bad("one", machine.StatusNotSimulated, "helper x"), bad("two", machine.StatusFault, "load of 8 bytes")}},
+		{Package: "more", Object: "d.o", Target: "linux-6.1.176-amd64", Programs: []Program{bad("one", machine.StatusUnknownHook, "not in BTF")}},
+	}
+}
+
+func TestWrite(t *testing.T) {
+	var got bytes.Buffer
+	require.NoError(t, Write(&got, table()))
+	const golden = "testdata/table.md"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.String())
+}
+
+func TestSummarise(t *testing.T) {
+	s := Summarise(table())
+	require.Len(t, s, 3, "a package that was not measured on a target has no line")
+	assert.Equal(t, Summary{Package: "tools", Target: "linux-6.1.176-amd64", Objects: 3, Sound: 2, Refused: 1, Median: 0.5, Ran: 2}, s[0])
+	assert.Equal(t, Summary{Package: "tools", Target: "linux-6.12.107-arm64", Objects: 3, Sound: 1, Faults: 1, Refused: 1, NotSimulated: 1, Median: 0.5, Ran: 1}, s[1])
+	assert.Equal(t, Summary{Package: "more", Target: "linux-6.1.176-amd64", Objects: 1, Sound: 1}, s[2])
+}
+
+func TestMedian(t *testing.T) {
+	for _, tt := range []struct {
+		in   []float64
+		want float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{4, 1}, 2.5}, {[]float64{9, 1, 2}, 2}} {
+		assert.InDelta(t, tt.want, median(tt.in), 1e-9)
+	}
+}
+
+func TestPaste(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "C.md")
+	read := func() string {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(b)
+	}
+	section := Begin + "\n\nold\n\n" + End + "\n"
+	require.NoError(t, Paste(file, []byte("old\n")))
+	assert.Equal(t, section, read(), "a missing file")
+
+	require.NoError(t, os.WriteFile(file, []byte("# Title\n"), 0o644))
+	require.NoError(t, Paste(file, []byte("old\n")))
+	assert.Equal(t, "# Title\n\n"+section, read(), "a file without marks")
+
+	require.NoError(t, os.WriteFile(file, []byte(read()+"more\n"), 0o644))
+	require.NoError(t, Paste(file, []byte("new\n")))
+	assert.Equal(t, "# Title\n\n"+Begin+"\n\nnew\n\n"+End+"\nmore\n", read())
+
+	for _, broken := range []string{Begin, End, End + "\n" + Begin} {
+		require.NoError(t, os.WriteFile(file, []byte(broken), 0o644))
+		require.ErrorIs(t, Paste(file, nil), ErrMarks)
+		assert.Equal(t, broken, read())
+	}
+}
+
+// TestCorpus holds the goals on the tools of a distribution, where they are at hand: in nearly all objects every
+// program is ok, absent or of an unknown hook, none faults, and half of the reachable instructions are executed in half
+// of the objects.
+func TestCorpus(t *testing.T) {
+	dir := os.Getenv("BPFRUN_CORPUS")
+	if dir == "" {
+		t.Skip("BPFRUN_CORPUS is not set (make corpus)")
+	}
+	objects, err := filepath.Glob(filepath.Join(dir, "objects", "*", "libbpf-tools", "*.o"))
+	require.NoError(t, err)
+	if len(objects) == 0 {
+		t.Skip("the corpus has no libbpf-tools")
+	}
+	kernels, err := filepath.Glob(filepath.Join(dir, "btf", "linux-*-amd64*.btf*"))
+	require.NoError(t, err)
+	for _, file := range kernels {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			spec, err := btf.Load(file, nil)
+			require.NoError(t, err)
+			target := loader.NewTarget(filepath.Base(file), spec)
+			var rows []*Row
+			for _, o := range objects {
+				row := measure(t, o, target)
+				for _, p := range row.Programs {
+					assert.NotContains(t, []machine.Status{machine.StatusFault, machine.StatusNotSimulated}, p.Status, "%s %s: %s", row.Object, p.Name, p.Why)
+				}
+				rows = append(rows, row)
+			}
+			s := Summarise(rows)[0]
+			assert.LessOrEqual(t, s.Objects-s.Sound, 4, "%+v", s)
+			assert.GreaterOrEqual(t, s.Median, 0.8)
+		})
+	}
+}
