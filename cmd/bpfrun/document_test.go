@@ -29,6 +29,7 @@ var leaves = map[string]func(v any) bool{
 	"string": func(v any) bool { _, ok := v.(string); return ok },
 	"bool":   func(v any) bool { _, ok := v.(bool); return ok },
 	"int":    func(v any) bool { n, ok := v.(json.Number); return ok && !bytes.ContainsAny([]byte(n), ".eE") },
+	"number": func(v any) bool { _, ok := v.(json.Number); return ok },
 	"hex64":  func(v any) bool { s, ok := v.(string); return ok && hexNumber.MatchString(s) },
 	"bytes":  func(v any) bool { s, ok := v.(string); return ok && hexBytes.MatchString(s) },
 	"any":    func(any) bool { return true },
@@ -99,6 +100,8 @@ var (
 )
 
 var documents = map[string]any{
+	"bench": object{"schema": "schema", "ret": "hex64", "insns": "int", "ns_min": "number", "ns_median": "number", "load_ns": "int", "compile_ns": "int"},
+
 	"run": runDocument, "relo": reloDocument, "info": infoDocument, "error": errorDocument,
 	"runs":  object{"schema": "schema", "exit": "int", "results": listOf{runDocument}},
 	"relos": object{"schema": "schema", "exit": "int", "results": listOf{reloDocument}},

@@ -128,11 +128,16 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 
 // linkOn links an object for one target.
 func (a *app) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error) {
-	opts, err := a.loadOptions()
+	target, err := a.target(s)
 	if err != nil {
 		return nil, err
 	}
-	target, err := a.target(s)
+	return a.linkTo(obj, target)
+}
+
+// linkTo links an object for a target that is loaded.
+func (a *app) linkTo(obj *loader.Object, target *loader.Target) (*loader.Linked, error) {
+	opts, err := a.loadOptions()
 	if err != nil {
 		return nil, err
 	}

@@ -93,8 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVar(&a.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
-	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), versionCommand(a))
-	cmd.AddCommand(a.matrixCommand())
+	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
 	cmd.AddCommand(a.matrixCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	return cmd

@@ -55,14 +55,8 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	if a.engine != "interp" {
 		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
 	}
-	if a.cpus < 1 || a.cpus > maxCPUs {
-		return usagef("--cpus %d: want 1 to %d", a.cpus, maxCPUs)
-	}
-	if a.cpu < 0 || a.cpu >= a.cpus {
-		return usagef("--cpu %d: want 0 to %d (--cpus %d)", a.cpu, a.cpus-1, a.cpus)
-	}
-	if a.maxInsns < 1 {
-		return usagef("--max-insns 0: want at least 1")
+	if err := a.checkCPUs(); err != nil {
+		return err
 	}
 	in, err := o.input(a.cpu)
 	if err != nil {
@@ -114,6 +108,20 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		return report.WriteJSON(a.stdout, all.Results[0])
 	}
 	return report.WriteJSON(a.stdout, all)
+}
+
+// checkCPUs checks the flags that say where and how long programs run.
+func (a *app) checkCPUs() error {
+	if a.cpus < 1 || a.cpus > maxCPUs {
+		return usagef("--cpus %d: want 1 to %d", a.cpus, maxCPUs)
+	}
+	if a.cpu < 0 || a.cpu >= a.cpus {
+		return usagef("--cpu %d: want 0 to %d (--cpus %d)", a.cpu, a.cpus-1, a.cpus)
+	}
+	if a.maxInsns < 1 {
+		return usagef("--max-insns 0: want at least 1")
+	}
+	return nil
 }
 
 // progress says on a terminal which of many targets is being worked on.

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the transcripts below testdata/script. Their variables: OBJ and EB are the directories
 // of little and big endian test objects, V4 of those for -mcpu=v4, EX of the examples, BTF of kernels'
-// types, MIN of reduced types. Their own commands:
+// types, MIN of reduced types, BENCH of benchmark programs; the file input has 64 KiB. Their own commands:
 //
 //	code N COMMAND...     runs the command, which must exit with N
 //	lines FILE N          FILE (stdout, stderr) has exactly N lines
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 //	flip FILE N OUT       OUT is FILE with one bit flipped in byte N
 //	bigbtf FILE OUT       OUT is the BTF of FILE in big-endian byte order
 //	compress KIND FILE    makes FILE.gz or FILE.zst
-//	document KIND FILE    FILE is a document of FORMATS section 1: run, runs, relo or info
+//	document KIND FILE    FILE is a document of FORMATS section 1: run, runs, relo, relos, info, bench or error
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
@@ -51,7 +51,9 @@ func TestScripts(t *testing.T) {
 			for name, dir := range dirs {
 				e.Setenv(name, filepath.Join(root, filepath.FromSlash(dir)))
 			}
-			return nil
+			e.Setenv("BENCH", filepath.Join(root, "bench", "testdata"))
+			input := bytes.Repeat([]byte("0123456789abcdef"), 4096)
+			return os.WriteFile(filepath.Join(e.WorkDir, "input"), input, 0o666)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"code": cmdCode, "lines": cmdLines, "cut": cmdCut, "flip": cmdFlip, "bigbtf": cmdBigBTF, "compress": cmdCompress, "document": cmdDocument,

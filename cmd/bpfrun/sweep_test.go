@@ -74,7 +74,7 @@ func damage(data []byte, stride int, try func(what string, damaged []byte)) {
 
 // TestDamagedInput damages small objects and types at many places. BPFRUN_SWEEP=1 takes every byte.
 func TestDamagedInput(t *testing.T) {
-	stride := 5
+	stride := 11
 	if os.Getenv("BPFRUN_SWEEP") != "" {
 		stride = 1
 	} else if testing.Short() {

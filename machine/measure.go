@@ -1,0 +1,181 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// How a program is timed: this many batches of runs, each at least this long.
+const (
+	batches      = 40
+	batchTime    = 3 * time.Millisecond
+	lowerRepeats = 20
+)
+
+// Measurement is how long runs of a program take.
+type Measurement struct {
+	// First is the first run, on fresh memory.
+	First *Result
+	// Min and Median are nanoseconds per run, of the batches.
+	Min, Median float64
+	// Compile is the time the engine takes to translate the program, the best of several.
+	Compile time.Duration
+}
+
+// Measure runs a program often and takes the time, in batches. With memory the program is raw: r1 is a
+// private copy of it in simulated memory and r2 its length, and all runs work on that copy. Else every run gets a
+// fresh context as in [Machine.Run], which is not part of the time. A first run that does not end well is all there is.
+//
+// Configure the machine as Uncovered: recording coverage costs time.
+func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []byte) (*Measurement, error) {
+	start := func() (*Session, *Result, error) { return m.Begin(name, in) }
+	if memory != nil {
+		r, err := m.mem.Alloc(uint64(max(len(memory), 1)), mem.Region{Kind: mem.Scratch, Name: "memory"})
+		if err != nil {
+			return nil, fmt.Errorf("memory of %d bytes: %w", len(memory), err)
+		}
+		defer m.mem.Free(r)
+		copy(m.mem.Bytes(r), memory)
+		start = func() (*Session, *Result, error) {
+			s, res, err := m.Begin(name, in)
+			if s != nil {
+				m.thread.Start(s.p.img, r.Base, uint64(len(memory)))
+			}
+			return s, res, err
+		}
+	}
+	s, res, err := start()
+	if s == nil {
+		return &Measurement{First: res}, err
+	}
+	img := s.p.img
+	if err := s.execute(ctx, nil); err != nil {
+		s.Leave()
+		return nil, err
+	}
+	out := &Measurement{First: s.Finish()}
+	if out.First.Fault != nil {
+		return out, nil
+	}
+	if out.Compile, err = lowerTime(img); err != nil {
+		return nil, err
+	}
+	var times []float64
+	if memory != nil {
+		times, err = m.measureRaw(ctx, start)
+	} else {
+		times, err = measureRuns(ctx, start)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(times)
+	out.Min, out.Median = times[0], times[len(times)/2]
+	return out, nil
+}
+
+// measureRaw times runs in one session: all that is between two of them is the start of the processor.
+func (m *Machine) measureRaw(ctx context.Context, start func() (*Session, *Result, error)) ([]float64, error) {
+	s, res, err := start()
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, fmt.Errorf("a later run cannot start: %s", res.Status)
+	}
+	defer s.Leave()
+	img, r1, r2 := s.p.img, m.thread.Reg(1), m.thread.Reg(2)
+	batch := func(n int) (time.Duration, error) {
+		begin := time.Now()
+		for range n {
+			m.thread.Start(img, r1, r2)
+			if stop := m.thread.Run(m.cfg.MaxInsns); stop != vm.Done {
+				return 0, fmt.Errorf("a later run ended otherwise than the first: %v %v", stop, m.thread.Fault())
+			}
+		}
+		return time.Since(begin), nil
+	}
+	n := 1
+	for {
+		d, err := batch(n)
+		if err != nil {
+			return nil, err
+		}
+		if d >= batchTime {
+			break
+		}
+		n = max(n+1, min(n*10, int(float64(n)*1.2*float64(batchTime)/float64(d+1))))
+	}
+	times := make([]float64, 0, batches)
+	for len(times) < batches {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		d, err := batch(n)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, float64(d.Nanoseconds())/float64(n))
+	}
+	return times, nil
+}
+
+// measureRuns times the execution alone of full runs. At most this many runs make a batch: making contexts and
+// looking at maps takes longer than many programs.
+func measureRuns(ctx context.Context, start func() (*Session, *Result, error)) ([]float64, error) {
+	const mostRuns = 2000
+	times := make([]float64, 0, batches)
+	for len(times) < batches {
+		var d time.Duration
+		n := 0
+		for ; n < mostRuns && d < batchTime; n++ {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			s, res, err := start()
+			if err != nil {
+				return nil, err
+			}
+			if s == nil {
+				return nil, fmt.Errorf("a later run cannot start: %s", res.Status)
+			}
+			begin := time.Now()
+			err = s.execute(ctx, nil)
+			d += time.Since(begin)
+			if err != nil {
+				s.Leave()
+				return nil, err
+			}
+			s.Finish()
+		}
+		times = append(times, float64(d.Nanoseconds())/float64(n))
+	}
+	return times, nil
+}
+
+// lowerTime takes the time of lowering an image's instructions again, with functions that do nothing.
+func lowerTime(img *vm.Image) (time.Duration, error) {
+	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
+	best := time.Duration(0)
+	for range lowerRepeats {
+		begin := time.Now()
+		_, err := vm.Lower(vm.LowerConfig{
+			Name: img.Name, Insns: img.Insns(), Fuse: true,
+			Imm64: func(int) (uint64, error) { return 0, nil },
+			Call:  func(int, decode.Insn) (*vm.Func, error) { return none, nil },
+		})
+		if err != nil {
+			return 0, err
+		}
+		if d := time.Since(begin); best == 0 || d < best {
+			best = d
+		}
+	}
+	return best, nil
+}
