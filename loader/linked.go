@@ -270,4 +270,7 @@ type LoadOptions struct {
 	NoLoad map[string]bool
 	// Only loads nothing but these programs, also those of "?" sections.
 	Only []string
+	// AnyByteOrder links for a target of the other byte order too, as libbpf does with a BTF file. The result can
+	// be compared, not run.
+	AnyByteOrder bool
 }

@@ -64,7 +64,7 @@ func (l *loading) refuse(e *Error) {
 }
 
 func (l *loading) checkByteOrder() error {
-	if l.t.BTF == nil || l.t.BTF.ByteOrder() == l.o.ByteOrder {
+	if l.t.BTF == nil || l.opts.AnyByteOrder || l.t.BTF.ByteOrder() == l.o.ByteOrder {
 		return nil
 	}
 	return failf(ErrByteOrder, "the object is %s, the BTF of %s is %s", orderName(l.o.ByteOrder.String()), l.t.Name, orderName(l.t.BTF.ByteOrder().String())).

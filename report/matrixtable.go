@@ -224,9 +224,6 @@ func writeMatrixDetails(b *strings.Builder, d *MatrixDocument, heads [][2]string
 		}
 	}
 	details := matrixDetails(d, heads, opt.Verbose)
-	if opt.Quiet {
-		details = nil
-	}
 	for i, x := range details {
 		if i == 0 || details[i-1].object != x.object || details[i-1].program != x.program {
 			fmt.Fprintf(b, "\n%s %s\n", s.bold(x.object), s.bold(x.program))

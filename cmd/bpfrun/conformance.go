@@ -23,6 +23,7 @@ func (a *app) conformanceCommand() *cobra.Command {
 	}
 	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceGenerateCommand(), a.conformanceRecordCommand(),
 		a.conformanceDecodeCommand(), a.conformanceCorpusCommand(), a.conformanceKernelCommand())
+	cmd.AddCommand(a.conformanceCoreCommand())
 	return cmd
 }
 
@@ -114,9 +115,9 @@ func (a *app) isaConfig() (isa.Config, error) {
 
 // decodeDocument is what conformance decode prints with --json.
 type decodeDocument struct {
-	Schema  string                     `json:"schema"`
-	Exit    int                        `json:"exit"`
-	Error   any                        `json:"error"`
+	Schema  string             `json:"schema"`
+	Exit    int                `json:"exit"`
+	Error   any                `json:"error"`
 	Results []isa.DecodeResult `json:"results"`
 	// Agreement is present when the input has verdicts of a kernel.
 	Agreement *decodeAgreement `json:"agreement,omitempty"`

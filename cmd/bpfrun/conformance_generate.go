@@ -127,7 +127,7 @@ func (a *app) conformanceRecordCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.recordISACommand())
+	cmd.AddCommand(a.recordISACommand(), a.recordCoreCommand())
 	return cmd
 }
 

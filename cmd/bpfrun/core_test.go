@@ -66,7 +66,7 @@ func TestMatrixCommand(t *testing.T) {
 }
 
 func TestMatrixDocumentFormat(t *testing.T) {
-	out, _, _ := commandLine(t, "matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--btf", "testdata/btf/min/linux-5.10.262-amd64-cloud.min.btf", "--json")
+	out, _, _ := commandLine(t, "matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--btf", btf510, "--json")
 	var doc struct {
 		Schema  string   `json:"schema"`
 		Exit    *int     `json:"exit"`

@@ -1,10 +1,12 @@
+//go:build ignore
+
 // Prints what libbpf makes of every CO-RE relocation of an object for a target
 // BTF, one JSON object per line (the form of `bpfrun conformance core`).
 //
 //   core_libbpf [-o OBJECT-NAME] [-b BTF-NAME] [-l] OBJECT BTF
 //
 // -o and -b are the names to print (default: the arguments), -l prints libbpf's
-// whole debug log to stderr. The BTF must be uncompressed (raw, or an ELF file).
+// whole debug log to stderr, -v libbpf's version and nothing else. The BTF must be uncompressed (raw, or an ELF file).
 //
 // The object is opened with btf_custom_path and prepared (libbpf 1.6 and later;
 // loaded with an older one), which takes bpf(2) and so root. Nothing is attached
@@ -225,7 +227,7 @@ int main(int argc, char **argv)
 	struct bpf_object *obj;
 	int opt, err;
 
-	while ((opt = getopt(argc, argv, "o:b:l")) != -1) {
+	while ((opt = getopt(argc, argv, "o:b:lv")) != -1) {
 		switch (opt) {
 		case 'o':
 			object_name = optarg;
@@ -236,6 +238,9 @@ int main(int argc, char **argv)
 		case 'l':
 			show_log = true;
 			break;
+		case 'v':
+			printf("%s\n", libbpf_version_string());
+			return 0;
 		default:
 			return 2;
 		}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/conformance/core"
+	"github.com/bpfrun/bpfrun/conformance/libbpf"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+func (a *app) conformanceCoreCommand() *cobra.Command {
+	var objects string
+	cmd := &cobra.Command{
+		Use:   "core EXPECT.jsonl[.gz]... --objects DIR --btf KERNELS",
+		Short: "Compare CO-RE relocations with recorded expectations",
+		Long: `Compare what bpfrun does with every CO-RE relocation with recorded expectations.
+
+Lines are {object, btf, program, insn, kind, old, new, result} for a relocation and {object, btf,
+program, core} for the hash of a program's code after CO-RE. Objects are found below --objects by
+their path or file name, kernels among those of --btf by their names. A line is printed for each
+difference; the last line reads "N passed, M failed". Exit code 1 when any failed.`,
+		Example: "  bpfrun conformance core expect.jsonl.gz --objects objects/ --btf 'kernels/*.btf.xz'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.conformanceCore(args, objects) },
+	}
+	cmd.Flags().StringVar(&objects, "objects", ".", "directory with the objects that the expectations name")
+	return cmd
+}
+
+func (a *app) conformanceCore(files []string, objects string) error {
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	cfg := core.Config{Objects: objects, Parallel: runtime.GOMAXPROCS(0)}
+	for _, s := range sources {
+		cfg.Kernels = append(cfg.Kernels, core.Kernel{Name: s.name, Open: func() (*loader.Target, error) { return a.target(s) }})
+	}
+	var total core.Result
+	for _, path := range files {
+		r, err := core.Check(path, cfg, a.stdout)
+		if err != nil {
+			return usageError{err}
+		}
+		total.Passed += r.Passed
+		total.Failed += r.Failed
+		total.Deviations += r.Deviations
+	}
+	if total.Deviations > 0 {
+		fmt.Fprintf(a.stdout, "%d differ from libbpf on purpose\n", total.Deviations)
+	}
+	fmt.Fprintln(a.stdout, total.Summary())
+	if total.Failed > 0 {
+		a.code = exitExpectation
+	}
+	return nil
+}
+
+// recordOptions are the flags of conformance record core.
+type recordOptions struct {
+	objects, output, cc string
+	libbpf              bool
+}
+
+func (a *app) recordCoreCommand() *cobra.Command {
+	var o recordOptions
+	cmd := &cobra.Command{
+		Use:   "core [OBJECT...] --objects DIR --btf KERNELS -o FILE.jsonl[.gz]",
+		Short: "Write what CO-RE makes of objects, as expectations for conformance core",
+		Long: `Write what CO-RE makes of every relocation of objects on kernels, as expectations for conformance
+core: from bpfrun itself, or with --libbpf from the libbpf of this system, for which a C compiler,
+libbpf's headers and permission for bpf(2) are needed. Without arguments all *.o below --objects are taken.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return a.recordCore(args, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.objects, "objects", ".", "directory the names of objects start at")
+	f.StringVarP(&o.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	f.BoolVar(&o.libbpf, "libbpf", false, "ask this system's libbpf instead of bpfrun")
+	f.StringVar(&o.cc, "cc", "cc", "C compiler, with flags, that builds the libbpf harness")
+	return cmd
+}
+
+func (a *app) recordCore(paths []string, o recordOptions) error {
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		if paths, err = objectsBelow(o.objects); err != nil {
+			return usageError{err}
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var out bytes.Buffer
+	if o.libbpf {
+		err = a.recordLibbpf(ctx, &out, paths, sources, o)
+	} else {
+		err = a.recordOwn(ctx, &out, paths, sources, o)
+	}
+	if err != nil {
+		return err
+	}
+	if o.output == "" || o.output == "-" {
+		_, err = out.WriteTo(a.stdout)
+		return err
+	}
+	return writeVectors(o.output, out.Bytes())
+}
+
+// objectsBelow lists the object files below a directory.
+func objectsBelow(dir string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && filepath.Ext(path) == ".o" {
+			out = append(out, path)
+		}
+		return err
+	})
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("--objects %s: no *.o there", dir)
+	}
+	return out, err
+}
+
+// objectName is an object's name in expectations: its path from the directory of --objects.
+func objectName(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.Base(path)
+}
+
+// recordOwn records what bpfrun makes of the objects. What cannot be opened or loaded is named and left out.
+func (a *app) recordOwn(ctx context.Context, w io.Writer, paths []string, sources []btfSource, o recordOptions) error {
+	for _, s := range sources {
+		target, err := a.target(s)
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := ctx.Err(); err != nil {
+				return codeError{exitFault, err}
+			}
+			obj, err := a.openObject(path)
+			if err == nil {
+				err = core.Record(w, objectName(o.objects, path), obj, s.name+".btf", target)
+			}
+			if err != nil {
+				a.note("%s on %s is left out: %v", path, s.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// recordLibbpf records what this system's libbpf makes of the objects.
+func (a *app) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sources []btfSource, o recordOptions) error {
+	h, err := libbpf.Build(ctx, o.cc)
+	if err != nil {
+		return codeError{exitNotSimulated, err}
+	}
+	defer h.Close()
+	a.note("libbpf %s", h.Version)
+	for _, s := range sources {
+		raw, err := s.rawFile()
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			lines, err := h.Run(ctx, objectName(o.objects, path), path, s.name+".btf", raw)
+			if err != nil {
+				os.Remove(raw)
+				return codeError{exitNotSimulated, err}
+			}
+			if _, err := w.Write(lines); err != nil {
+				os.Remove(raw)
+				return err
+			}
+		}
+		if err := os.Remove(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rawFile writes the source's BTF, without compression, into a temporary file.
+func (s btfSource) rawFile() (path string, err error) {
+	spec, err := s.load()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "bpfrun-*.btf")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(spec.Raw())
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}

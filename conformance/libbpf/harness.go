@@ -1,0 +1,87 @@
+// Package libbpf asks an installed libbpf what it makes of CO-RE relocations. It carries the C source of a small
+// program, which a C compiler of the system links with that libbpf.
+//
+// It knows nothing of this module's own relocations. Start at [Build].
+package libbpf
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed core_libbpf.c
+var source []byte
+
+// ErrUnavailable means that this system cannot build or run the program: no C compiler, no libbpf with headers, or no
+// permission to use bpf(2).
+var ErrUnavailable = errors.New("libbpf is not available here")
+
+// Harness is the built program. Close removes it.
+type Harness struct {
+	dir, program string
+	// Version is libbpf's, "1.7".
+	Version string
+}
+
+// Build compiles the program. cc is the compiler with its flags, "" for cc.
+func Build(ctx context.Context, cc string) (*Harness, error) {
+	if cc == "" {
+		cc = "cc"
+	}
+	dir, err := os.MkdirTemp("", "bpfrun-libbpf-*")
+	if err != nil {
+		return nil, err
+	}
+	h := &Harness{dir: dir, program: filepath.Join(dir, "core_libbpf")}
+	if err := h.compile(ctx, strings.Fields(cc)); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Harness) compile(ctx context.Context, cc []string) error {
+	c := filepath.Join(h.dir, "core_libbpf.c")
+	if err := os.WriteFile(c, source, 0o600); err != nil {
+		return err
+	}
+	args := append(cc[1:len(cc):len(cc)], "-O2", "-o", h.program, c, "-lbpf", "-lelf", "-lz")
+	if out, err := exec.CommandContext(ctx, cc[0], args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s: %w\n%s", ErrUnavailable, cc[0], err, firstLines(out))
+	}
+	out, err := exec.CommandContext(ctx, h.program, "-v").Output()
+	if err == nil {
+		h.Version = strings.TrimSpace(string(out))
+	}
+	return nil
+}
+
+// Run relocates an object for a BTF, raw or ELF, not compressed, and returns the lines the program prints. Names are those
+// to write into the lines.
+func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf string) ([]byte, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, h.program, "-o", objectName, "-b", btfName, object, btf)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || out.Len() == 0) {
+		return nil, fmt.Errorf("%w: %s on %s: %w\n%s", ErrUnavailable, objectName, btfName, err, firstLines(errs.Bytes()))
+	}
+	return out.Bytes(), nil
+}
+
+// Close removes the program.
+func (h *Harness) Close() error { return os.RemoveAll(h.dir) }
+
+// firstLines is the start of a program's complaints.
+func firstLines(b []byte) string {
+	lines := strings.SplitN(strings.TrimSpace(string(b)), "\n", 6)
+	return strings.Join(lines[:min(5, len(lines))], "\n")
+}
