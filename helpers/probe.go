@@ -127,15 +127,18 @@ func probeStr(s space) vm.HelperFunc {
 	}
 }
 
+const pageSize = 4096
+
 // readString copies a string with its NUL into buf, cut to len(buf), and returns the
 // number of bytes including the NUL.
 func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.Action) {
 	for i := 0; i < len(buf); {
 		// Plain memory is read in pieces; a view (a kernel object) byte by byte, so that
 		// nothing behind the NUL counts as read.
-		n := 1
-		if r := e.Mem.Find(addr + uint64(i)); r != nil && r.View == nil && r.Count == 0 {
-			n = int(min(r.Base+r.Size-addr-uint64(i), uint64(len(buf)-i)))
+		n, at := 1, addr+uint64(i)
+		if r := e.Mem.Find(at); r != nil && r.View == nil && r.Count == 0 {
+			// Not beyond the page: the next one of user memory may be absent.
+			n = int(min(r.Base+r.Size-at, uint64(len(buf)-i), pageSize-at%pageSize))
 		}
 		errno, f := s(e, addr+uint64(i), buf[i:i+n])
 		if errno != 0 || f != nil {

@@ -1,0 +1,36 @@
+package helpers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// TestReadStringEndsBeforeAbsentPage: a string that ends in its page is read whole, however large the buffer, although the
+// next page is not mapped.
+func TestReadStringEndsBeforeAbsentPage(t *testing.T) {
+	m, err := mem.New(mem.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	k, err := kernel.New(kernel.Config{Mem: m})
+	require.NoError(t, err)
+	e := &Env{Mem: m, Kernel: k}
+	const page = 0x7000_0000_0000
+	text := "in the page"
+	require.NoError(t, k.UserWrite(page+100, append([]byte(text), 0)))
+	buf := make([]byte, 2*pageSize)
+	n, errno, f := readString(e, userSpace, page+100, buf)
+	require.Nil(t, f)
+	require.Zero(t, errno)
+	assert.Equal(t, text+"\x00", string(buf[:n]))
+
+	// Without a NUL in it the read goes on into the absent page.
+	require.NoError(t, k.UserWrite(page+pageSize-2, []byte("xy")))
+	_, errno, f = readString(e, userSpace, page+pageSize-2, buf)
+	require.Nil(t, f)
+	assert.NotZero(t, errno)
+}
