@@ -41,7 +41,11 @@ func (t *Thread) fast(left uint64) exit {
 	// Straight-line code is at most as long as the program, so counting at taken branches
 	// alone is exact if the loop stops one program length before the limit.
 	room := (int(min(left, 1<<40)) - len(img.insns) - 2) * instSize
-	return t.loop(segment{code: &code[0], start: t.pc, room: room})
+	// Field by field: a segment passed as a value is copied by wide loads that wait for the narrow
+	// stores in front of them, which is most of the cost of a single step.
+	s := &t.seg
+	s.code, s.bias, s.start, s.room, s.insns, s.single = &code[0], 0, t.pc, room, t.insns, false
+	return t.loop()
 }
 
 // step executes exactly one instruction, unfused, or stops in front of it.
@@ -51,7 +55,9 @@ func (t *Thread) step() exit {
 	}
 	// A copy of the instruction in front of markers: what does not branch runs into one.
 	t.scratch[0] = t.img.plain[t.pc]
-	return t.loop(segment{code: &t.scratch[0], bias: t.pc, single: true})
+	s := &t.seg
+	s.code, s.bias, s.start, s.room, s.insns, s.single = &t.scratch[0], t.pc, 0, 0, t.insns, true
+	return t.loop()
 }
 
 // code returns the instructions to run: with patches, the private copy.
@@ -89,7 +95,7 @@ func (s *segment) count(ip unsafe.Pointer, left int) uint64 {
 	return s.insns + uint64(int(uintptr(ip))+s.room-left)/instSize
 }
 
-// loop is the interpreter.
+// loop is the interpreter. It runs t.seg.
 //
 // Invariant of ip: it points to a slot of the segment's code or just behind a slot that is not the
 // last one. Targets were checked by Lower, and code ends with markers that leave the loop.
@@ -98,18 +104,15 @@ func (s *segment) count(ip unsafe.Pointer, left int) uint64 {
 // left by the same distance; there is no counting in between.
 //
 // Nothing in the dispatch loop calls a function. What needs one leaves by goto to a block behind the switch.
-func (t *Thread) loop(s segment) exit {
-	s.insns = t.insns
-	t.seg = s
+func (t *Thread) loop() exit {
 	var (
 		regs   = &t.regs
-		arena  = t.mem.Arena()
-		data   = arena.Data
-		shadow = arena.Shadow
-		base   = arena.Base
+		data   = t.data
+		shadow = t.shadow
+		base   = t.base
 		lim    = t.limit()
-		ip     = unsafe.Add(unsafe.Pointer(s.code), s.start*instSize)
-		left   = int(uintptr(ip)) + s.room
+		ip     = unsafe.Add(unsafe.Pointer(t.seg.code), t.seg.start*instSize)
+		left   = int(uintptr(ip)) + t.seg.room
 		in     *inst
 	)
 	for {

@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"unsafe"
+
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -70,6 +72,10 @@ type Thread struct {
 	// regs is indexed by 8-bit register fields without a bounds check; only 0 to 10 are used.
 	regs [256]uint64
 
+	// The arena, as mem.Memory.Arena describes it; its size is read anew.
+	data, shadow unsafe.Pointer
+	base         uint64
+
 	mem       *mem.Memory
 	img       *Image
 	pc        int
@@ -109,7 +115,8 @@ type Thread struct {
 
 // NewThread makes a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
-	t := &Thread{mem: m, cfg: cfg, status: Idle, big: m.Arena().Big}
+	arena := m.Arena()
+	t := &Thread{mem: m, cfg: cfg, status: Idle, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
 	for i := range t.scratch {
 		t.scratch[i].op = opStep
 	}
