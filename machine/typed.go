@@ -11,12 +11,15 @@ import (
 // size fits, one whose name speaks of events is preferred, and an ambiguity is left open.
 type EventTypes struct {
 	spec   *btf.Spec
+	target *btf.Spec
 	bySize map[int][]btf.ID
+	found  map[int]btf.ID // answers so far
 }
 
-// NewEventTypes indexes the structs of an object's BTF; spec may be nil.
-func NewEventTypes(spec *btf.Spec) *EventTypes {
-	e := &EventTypes{spec: spec, bySize: map[int][]btf.ID{}}
+// NewEventTypes indexes the structs of an object's BTF; spec may be nil. Types of the target kernel, which objects hold to read
+// its memory, are no records: target may be nil.
+func NewEventTypes(spec, target *btf.Spec) *EventTypes {
+	e := &EventTypes{spec: spec, target: target, bySize: map[int][]btf.ID{}, found: map[int]btf.ID{}}
 	if spec == nil {
 		return e
 	}
@@ -39,7 +42,21 @@ var eventWords = []string{"event", "record", "sample", "data", "info", "msg"}
 // Find returns the type that fits a record of size bytes, 0 when none does or several do.
 // A record may carry up to seven bytes of padding behind the struct.
 func (e *EventTypes) Find(size int) btf.ID {
-	ids := e.bySize[size]
+	id, ok := e.found[size]
+	if !ok {
+		id = e.find(size)
+		e.found[size] = id
+	}
+	return id
+}
+
+func (e *EventTypes) find(size int) btf.ID {
+	var ids []btf.ID
+	for _, id := range e.bySize[size] {
+		if t, err := e.spec.Type(id); err == nil && !isKernels(t, e.target) {
+			ids = append(ids, id)
+		}
+	}
 	if len(ids) == 1 {
 		return ids[0]
 	}
@@ -58,4 +75,25 @@ func (e *EventTypes) Find(size int) btf.ID {
 		}
 	}
 	return 0
+}
+
+// isKernels reports whether the target has the struct: one of its name, with all its members.
+func isKernels(t *btf.Type, target *btf.Spec) bool {
+	if target == nil {
+		return false
+	}
+	k, ok := target.Find(btf.KindStruct, t.Name)
+	if !ok {
+		return false
+	}
+	has := make(map[string]bool, len(k.Members))
+	for i := range k.Members {
+		has[k.Members[i].Name] = true
+	}
+	for i := range t.Members {
+		if !has[t.Members[i].Name] {
+			return false
+		}
+	}
+	return true
 }
