@@ -25,7 +25,7 @@ import (
 type generateFlags struct {
 	count, first uint64
 	runs         int
-	forms, mixed bool
+	only         string
 	small        bool
 	kernel       bool
 	show         bool
@@ -37,14 +37,20 @@ func (g *generateFlags) add(cmd *cobra.Command, count uint64) {
 	f.Uint64Var(&g.count, "count", count, "number of programs")
 	f.Uint64Var(&g.first, "first", 0, "index of the first program")
 	f.IntVar(&g.runs, "runs", 4, "inputs per program")
-	f.BoolVar(&g.forms, "forms", false, "only programs about one instruction")
-	f.BoolVar(&g.mixed, "mixed", false, "only programs that mix everything")
+	f.StringVar(&g.only, "only", "", "only programs of a kind: form (about one instruction), sequence (of fused ones) or random")
 	f.BoolVar(&g.small, "small", false, "small programs with inputs that compress well")
-	cmd.MarkFlagsMutuallyExclusive("forms", "mixed")
 }
 
-func (g *generateFlags) config() generate.Config {
-	return generate.Config{Runs: g.runs, FormsOnly: g.forms, MixedOnly: g.mixed, Small: g.small}
+func (g *generateFlags) config() (generate.Config, error) {
+	switch g.only {
+	case "", generate.Form, generate.Sequence, generate.Random:
+	default:
+		return generate.Config{}, usagef("--only %s: want form, sequence or random", g.only)
+	}
+	if g.runs < 1 {
+		return generate.Config{}, usagef("--runs %d: want at least 1", g.runs)
+	}
+	return generate.Config{Runs: g.runs, Only: g.only, Small: g.small}, nil
 }
 
 func (a *app) conformanceGenerateCommand() *cobra.Command {
@@ -68,7 +74,11 @@ func (a *app) generate(g *generateFlags) error {
 	if _, err := a.isaConfig(); err != nil {
 		return err
 	}
-	cfg := isa.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
+	programs, err := g.config()
+	if err != nil {
+		return err
+	}
+	cfg := isa.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: programs}
 	if g.kernel {
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
 		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
@@ -140,10 +150,14 @@ func (a *app) recordISACommand() *cobra.Command {
 which conformance isa compares with. Needs root; nothing is attached or pinned.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			programs, err := g.config()
+			if err != nil {
+				return err
+			}
 			var out bytes.Buffer
 			ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer cancel()
-			cfg := record.Config{Seed: a.seed, First: g.first, Count: g.count, Generate: g.config()}
+			cfg := record.Config{Seed: a.seed, First: g.first, Count: g.count, Generate: programs}
 			cfg.Generate.Version = record.Version()
 			r, err := record.Programs(ctx, cfg, &out)
 			if err != nil {

@@ -120,6 +120,9 @@ func boundaries(info *decode.Info) []string {
 		switch info.Text {
 		case "/", "%", "s/", "s%":
 			want := []string{"minus one", "negative dividend"}
+			if info.Text[0] == 's' {
+				want = append(want, "smallest")
+			}
 			if reg {
 				want = append(want, "zero")
 			}
@@ -168,7 +171,7 @@ func TestGeneratorCoversEveryInstruction(t *testing.T) {
 	}
 	n := uint64(len(forms))
 	for i := range n {
-		c := generate.New(1, generate.Config{FormsOnly: true}).Case(i)
+		c := generate.New(1, generate.Config{Only: generate.Form}).Case(i)
 		found := false
 		for pc := 0; pc < len(c.Insns); pc += c.Insns[pc].Len() {
 			found = found || c.Insns[pc].Op().String() == c.Form

@@ -95,6 +95,11 @@ func (p *program) subprograms() {
 		if p.callbackBody {
 			p.emit(decode.OpAnd64Imm, 0, 0, 0, 1)
 		}
+		for r := 6; r <= regValue; r++ {
+			if p.chance(40) { // what the caller keeps there comes back
+				p.emit(decode.OpMov64Imm, r, 0, 0, p.imm())
+			}
+		}
 		p.emit(decode.OpExit, 0, 0, 0, 0)
 	}
 	p.packet, p.usesStack = packet, usesStack

@@ -163,7 +163,7 @@ func (p *program) packetForm(op decode.Op) {
 	p.newPacket()
 	p.busy[regCtx] = true
 	p.prologue()
-	n := p.between(3, 5)
+	n := p.between(4, 6)
 	for i := range n {
 		p.emit(decode.OpStDW, regValue, 0, valueMark, int32(i+1))
 		p.packetLoad(op, i == n-1)

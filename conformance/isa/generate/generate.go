@@ -5,8 +5,8 @@
 // all memory is visible. Programs are written so that the kernel's verifier accepts them: pointers are bounded, loops
 // are counted, what a call clobbers is set again, and no result depends on an address.
 //
-// Half of the programs are about one instruction ("form"), with operands from the boundaries and many equal ones; the others mix
-// everything: arithmetic, sequences that interpreters fuse, loads and stores through fixed and computed addresses, the
+// Half of the programs are about one instruction ("form") or one sequence of instructions that interpreters fuse ("sequence"), with
+// operands from the boundaries and many equal ones; the others mix everything: arithmetic, sequences, loads and stores through fixed and computed addresses, the
 // stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads.
 //
 // A program is determined by seed and index alone. It knows nothing of how programs are run. Start at [New] and Generator.Case.
@@ -40,24 +40,38 @@ type Config struct {
 	Version decode.Version
 	// Runs is the number of inputs of a program, 0 for 4.
 	Runs int
-	// FormsOnly leaves out the mixed programs, MixedOnly those about one instruction.
-	FormsOnly, MixedOnly bool
+	// Only restricts the programs to one kind. Empty is all kinds.
+	Only string
 	// Small makes shorter mixed programs and inputs that compress well.
 	Small bool
 }
 
+// Kinds of programs.
+const (
+	Form     = "form"     // about one instruction
+	Sequence = "sequence" // about a sequence that interpreters fuse
+	Random   = "random"   // everything mixed
+)
+
 // Case is a program with inputs.
 type Case struct {
 	Seed, Index uint64
-	Cat         string // "form" or "random"
-	Form        string // name of the instruction, for "form"
+	Cat         string // kind of program
+	Form        string // name of the instruction or instructions it is about
 	Insns       []decode.Insn
 	Packet      []byte // nil for programs that load no packet
 	Inputs      [][ValueSize]byte
+
+	only string // Config.Only of the generator
 }
 
 // Name identifies the program: seed and index in a generator of the same configuration.
-func (c *Case) Name() string { return fmt.Sprintf("g%d-%d", c.Seed, c.Index) }
+func (c *Case) Name() string {
+	if c.only != "" {
+		return fmt.Sprintf("g%d-%s-%d", c.Seed, c.only, c.Index)
+	}
+	return fmt.Sprintf("g%d-%d", c.Seed, c.Index)
+}
 
 // Generator makes programs. It is immutable and may be used by several goroutines.
 type Generator struct {
@@ -120,27 +134,39 @@ func (g *Generator) Missing(op decode.Op) string {
 
 func (g *Generator) has(op decode.Op) bool { return g.Missing(op) == "" }
 
+// kind returns the kind of a program and its number among those of the kind.
+func (g *Generator) kind(index uint64) (string, uint64) {
+	switch {
+	case g.cfg.Only != "":
+		return g.cfg.Only, index
+	case index%2 == 1:
+		return Random, index / 2
+	case index%6 == 4:
+		return Sequence, index / 6
+	}
+	// 0 and 2 of every 6.
+	return Form, index/6*2 + index%6/2
+}
+
 // Case makes the program with that index.
 func (g *Generator) Case(index uint64) *Case {
 	p := &program{
 		gen: g, rng: rand.New(rand.NewPCG(g.seed, index)),
-		cs: &Case{Seed: g.seed, Index: index}, current: -1,
+		cs: &Case{Seed: g.seed, Index: index, only: g.cfg.Only}, current: -1,
 	}
 	p.pool()
-	form := index%2 == 0
-	if g.cfg.FormsOnly || g.cfg.MixedOnly {
-		form = g.cfg.FormsOnly
-	}
-	if form {
-		n := index
-		if !g.cfg.FormsOnly {
-			n /= 2
-		}
+	kind, n := g.kind(index)
+	p.cs.Cat = kind
+	switch kind {
+	case Form:
 		op := g.forms[n%uint64(len(g.forms))]
-		p.cs.Cat, p.cs.Form = "form", op.String()
+		p.cs.Form = op.String()
 		p.form(op)
-	} else {
-		p.cs.Cat = "random"
+	case Sequence:
+		seq := sequences[n%uint64(len(sequences))]
+		p.cs.Form = sequenceName(seq)
+		p.sequenceForm(seq)
+	default:
 		p.mixed()
 	}
 	p.cs.Insns = p.insns

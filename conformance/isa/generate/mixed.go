@@ -87,65 +87,35 @@ func (p *program) randomOp(forms ...decode.Form) decode.Op {
 	return decode.OpLdxDW
 }
 
-// pairs are the sequences compilers make and fast interpreters execute as one.
-var pairs = [][2]decode.Op{
-	{decode.OpMov64Reg, decode.OpAdd64Reg}, {decode.OpMov64Reg, decode.OpAdd64Imm}, {decode.OpMov64Reg, decode.OpMul64Reg},
-	{decode.OpMov64Reg, decode.OpSub64Reg}, {decode.OpMov64Reg, decode.OpXor64Reg}, {decode.OpMov64Reg, decode.OpOr64Reg},
-	{decode.OpMov64Reg, decode.OpAnd64Reg}, {decode.OpMov64Reg, decode.OpMov64Reg}, {decode.OpMov64Reg, decode.OpMov64Imm},
-	{decode.OpMov64Reg, decode.OpMov32Imm}, {decode.OpMov64Imm, decode.OpMov64Reg}, {decode.OpMov64Imm, decode.OpMov64Imm},
-	{decode.OpMov64Imm, decode.OpMov32Imm}, {decode.OpMov64Reg, decode.OpAnd64Imm}, {decode.OpMov64Reg, decode.OpLsh64Imm},
-	{decode.OpMov64Reg, decode.OpRsh64Imm}, {decode.OpMov32Reg, decode.OpAnd32Imm}, {decode.OpMov32Reg, decode.OpLsh32Imm},
-	{decode.OpMov32Reg, decode.OpRsh32Imm}, {decode.OpLsh64Imm, decode.OpRsh64Imm}, {decode.OpLsh64Imm, decode.OpArsh64Imm},
-	{decode.OpMul64Imm, decode.OpAdd64Imm}, {decode.OpMul64Reg, decode.OpXor64Reg}, {decode.OpXor64Reg, decode.OpMul64Reg},
-	{decode.OpLsh64Imm, decode.OpOr64Reg}, {decode.OpLsh64Imm, decode.OpAdd64Reg}, {decode.OpRsh64Imm, decode.OpOr64Reg},
-	{decode.OpRsh64Imm, decode.OpAnd64Imm}, {decode.OpRsh64Imm, decode.OpXor64Reg}, {decode.OpMul64Reg, decode.OpAdd64Reg},
-	{decode.OpMul64Imm, decode.OpAdd64Reg}, {decode.OpAnd64Imm, decode.OpAdd64Reg}, {decode.OpMul32Reg, decode.OpAdd32Reg},
-	{decode.OpXor32Reg, decode.OpMul32Imm}, {decode.OpLsh32Imm, decode.OpOr32Reg}, {decode.OpRsh32Imm, decode.OpAnd32Imm},
-	{decode.OpLsh32Imm, decode.OpAdd32Reg}, {decode.OpRsh32Imm, decode.OpXor32Reg}, {decode.OpAnd32Imm, decode.OpAdd32Reg},
-	{decode.OpAnd32Imm, decode.OpOr32Reg}, {decode.OpXor64Reg, decode.OpAdd64Reg}, {decode.OpAdd64Reg, decode.OpXor64Reg},
-	{decode.OpAdd64Imm, decode.OpAdd64Reg}, {decode.OpAdd64Reg, decode.OpAdd64Reg}, {decode.OpAdd64Imm, decode.OpAdd64Imm},
-	{decode.OpAdd64Imm, decode.OpMov64Reg},
-	{decode.OpLdxB, decode.OpAdd64Reg}, {decode.OpLdxB, decode.OpXor32Reg}, {decode.OpLdxB, decode.OpOr64Reg},
-	{decode.OpLdxH, decode.OpAdd32Reg}, {decode.OpLdxH, decode.OpXor64Reg}, {decode.OpLdxH, decode.OpOr32Reg},
-	{decode.OpLdxW, decode.OpAdd64Reg}, {decode.OpLdxW, decode.OpAdd32Reg}, {decode.OpLdxW, decode.OpXor64Reg},
-	{decode.OpLdxW, decode.OpAdd64Imm}, {decode.OpLdxDW, decode.OpAdd64Reg}, {decode.OpLdxDW, decode.OpOr64Reg},
-	{decode.OpLdxDW, decode.OpXor64Reg}, {decode.OpLdxDW, decode.OpAnd64Reg}, {decode.OpLdxDW, decode.OpAdd64Imm},
-	{decode.OpLdxDW, decode.OpLdxDW}, {decode.OpLdxW, decode.OpLdxW}, {decode.OpStxDW, decode.OpStxDW}, {decode.OpStxW, decode.OpStxW},
-	{decode.OpLdxB, decode.OpJeq64Imm}, {decode.OpLdxH, decode.OpJeq32Imm}, {decode.OpLdxW, decode.OpJne64Imm},
-	{decode.OpLdxDW, decode.OpJeq64Imm}, {decode.OpLdxDW, decode.OpJne64Imm}, {decode.OpLdxB, decode.OpJne32Imm},
-	{decode.OpAdd64Imm, decode.OpJeq64Imm}, {decode.OpAdd64Imm, decode.OpJne64Imm}, {decode.OpAdd64Imm, decode.OpJgt64Imm},
-	{decode.OpAdd64Imm, decode.OpJlt64Imm}, {decode.OpAdd64Imm, decode.OpJge64Imm}, {decode.OpAdd64Imm, decode.OpJle64Imm},
-	{decode.OpAdd64Imm, decode.OpJsgt64Imm}, {decode.OpAdd64Imm, decode.OpJslt64Imm}, {decode.OpAdd64Imm, decode.OpJeq64Reg},
-	{decode.OpAdd64Imm, decode.OpJne64Reg}, {decode.OpAdd64Imm, decode.OpJgt64Reg}, {decode.OpAdd64Imm, decode.OpJlt64Reg},
-	{decode.OpAdd32Imm, decode.OpJeq32Imm}, {decode.OpAdd32Imm, decode.OpJne32Imm}, {decode.OpAdd32Imm, decode.OpJgt32Imm},
-	{decode.OpAdd32Imm, decode.OpJlt32Imm}, {decode.OpAdd32Imm, decode.OpJeq32Reg}, {decode.OpAdd32Imm, decode.OpJgt32Reg},
-	{decode.OpAdd64Imm, decode.OpJeq32Imm}, {decode.OpAdd64Imm, decode.OpJne32Imm}, {decode.OpMov32Reg, decode.OpJeq64Imm},
-	{decode.OpMov64Reg, decode.OpJgt64Imm}, {decode.OpJeq64Imm, decode.OpLdxW}, {decode.OpJeq64Imm, decode.OpLdxDW},
-	{decode.OpJeq64Imm, decode.OpMov64Imm},
-}
-
-// pair emits one of pairs, mostly with registers that depend on each other, sometimes with one register in all places.
+// pair emits a sequence, mostly with registers that depend on each other, sometimes with one register in all places.
 func (p *program) pair() {
-	seq := pick(p, pairs)
+	seq := pick(p, sequences)
 	a := p.dst()
-	b, s := a, p.src()
-	if p.chance(35) {
-		b = p.dst()
-	}
-	if p.chance(30) {
-		s = a
-	}
-	p.part(seq[0], a, p.src())
-	if seq[1].Info().Form == decode.FormLoad && p.chance(50) {
-		b = p.dst()
-	}
-	p.part(seq[1], b, s)
+	p.sequence(seq, a)
 	if p.chance(20) {
 		p.arith(pick(p, p.gen.alu), a, p.src())
 	}
 }
 
-// part is one instruction of a pair.
+// sequence emits the instructions of seq; the first works on register a.
+func (p *program) sequence(seq []decode.Op, a int) {
+	p.part(seq[0], a, p.src())
+	for _, op := range seq[1:] {
+		b, s := a, p.src()
+		if p.chance(25) {
+			b = p.dst()
+		}
+		if p.chance(25) {
+			s = a
+		}
+		if op.Info().Form == decode.FormALUReg && seq[0].Info().Form == decode.FormLoad && p.chance(70) {
+			b, s = p.dst(), a // what was loaded is the operand
+		}
+		p.part(op, b, s)
+	}
+}
+
+// part is one instruction of a sequence.
 func (p *program) part(op decode.Op, d, s int) {
 	info := op.Info()
 	size := int(info.Size)

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestFaultsApply fails when the interpreter changed so that a fault cannot be put in any more.
+func TestFaultsApply(t *testing.T) {
+	assert.Len(t, faults, 40)
+	names := map[string]bool{}
+	for _, f := range faults {
+		assert.False(t, names[f.name], f.name)
+		names[f.name] = true
+		src, err := os.ReadFile(filepath.Join("..", "..", "..", "vm", f.file))
+		require.NoError(t, err)
+		changed, err := f.apply(string(src))
+		if assert.NoError(t, err, f.name) {
+			assert.NotEqual(t, string(src), changed)
+		}
+	}
+}

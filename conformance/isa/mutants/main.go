@@ -1,0 +1,212 @@
+// Command mutants measures whether the proof of the instruction set would notice an error: it puts the errors of faults.go into the
+// interpreter one by one and runs the recorded vectors, and the differential run of generated programs, on each.
+//
+// The sources stay as they are: the go command is told by -overlay to read the changed file in place of the original.
+//
+//	go run ./conformance/isa/mutants [-programs 20000] [-seed 1] [-v]
+//
+// It fails when a recorded vector notices less than all of them, or the generator less than two less.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// vectors are the recorded vectors in the tree, first those recorded with the generator.
+var vectors = []string{
+	"conformance/isa/testdata/kernel-6.18-vectors.jsonl.gz",
+	"vm/testdata/kernel-6.18-subset.jsonl.gz",
+	"vm/testdata/bpf_conformance.jsonl.gz",
+}
+
+// missedByGenerator is how many faults the generator alone may miss.
+const missedByGenerator = 2
+
+// timeLimit ends a run of an interpreter that an error sent into an endless loop.
+const timeLimit = 2 * time.Minute
+
+type options struct {
+	programs, seed uint64
+	verbose        bool
+	only           string
+}
+
+func main() {
+	var o options
+	flag.Uint64Var(&o.programs, "programs", 20_000, "number of generated programs")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the generator")
+	flag.BoolVar(&o.verbose, "v", false, "print what noticed each fault")
+	flag.StringVar(&o.only, "only", "", "only faults whose name contains this")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := bench{root: root, dir: dir, options: o}
+	if why, err := b.judge(nil); err != nil {
+		return err
+	} else if why.vectors != "" || why.generator != "" {
+		return fmt.Errorf("without any fault: vectors %q, generator %q", why.vectors, why.generator)
+	}
+	total, byVectors, byGenerator := 0, 0, 0
+	for i := range faults {
+		f := &faults[i]
+		if !strings.Contains(f.name, o.only) {
+			continue
+		}
+		total++
+		v, err := b.judge(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		byVectors += noticed(v.vectors)
+		byGenerator += noticed(v.generator)
+		if o.verbose || v.vectors == "" || v.generator == "" {
+			fmt.Printf("%2d %s\n   vectors: %s\n   generator: %s\n", i+1, f.name, orMissed(v.vectors), orMissed(v.generator))
+		}
+	}
+	fmt.Printf("%d faults: %d noticed by the recorded vectors, %d by %d generated programs (seed %d)\n", total, byVectors, byGenerator, o.programs, o.seed)
+	if byVectors < total || byGenerator < total-missedByGenerator {
+		return fmt.Errorf("too many faults went unnoticed")
+	}
+	return nil
+}
+
+func noticed(what string) int {
+	if what == "" {
+		return 0
+	}
+	return 1
+}
+
+func orMissed(what string) string {
+	if what == "" {
+		return "MISSED"
+	}
+	return what
+}
+
+// moduleRoot is the directory with go.mod, from the working directory upwards.
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(strings.TrimSpace(string(out))), nil
+}
+
+// bench builds and runs faulty interpreters.
+type bench struct {
+	options
+	root, dir string
+}
+
+// verdict is what noticed a fault, "" for nothing.
+type verdict struct{ vectors, generator string }
+
+// judge builds the interpreter with a fault, nil for none, and runs it.
+func (b *bench) judge(f *fault) (v verdict, err error) {
+	args := []string{"build", "-pgo=off", "-o", filepath.Join(b.dir, "probe")}
+	if f != nil {
+		overlay, err := b.overlay(f)
+		if err != nil {
+			return v, err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	build := exec.Command("go", append(args, "./conformance/isa/mutants/probe")...)
+	build.Dir = b.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return v, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	v.vectors = b.probe(append([]string{"vectors"}, vectors...)...)
+	v.generator = b.probe("generate", strconv.FormatUint(b.seed, 10), strconv.FormatUint(b.programs, 10))
+	return v, nil
+}
+
+// overlay writes the changed file and the instructions for the go command.
+func (b *bench) overlay(f *fault) (string, error) {
+	path := filepath.Join(b.root, "vm", f.file)
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	changed, err := f.apply(string(src))
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(b.dir, f.file)
+	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(b.dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, text, 0o644)
+}
+
+// apply makes the change. The old text must be within the next lines behind the anchor.
+func (f *fault) apply(src string) (string, error) {
+	const reach = 1500
+	at := strings.Index(src, f.anchor)
+	if at < 0 {
+		// The case may name several instructions.
+		name := strings.TrimSuffix(strings.TrimPrefix(f.anchor, "case "), ":")
+		if at = strings.Index(src, name+","); at < 0 {
+			return "", fmt.Errorf("%s has no %q any more", f.file, f.anchor)
+		}
+	}
+	at += len(f.anchor)
+	off := strings.Index(src[at:], f.old)
+	if off < 0 || off > reach {
+		return "", fmt.Errorf("%s has no %q behind %q any more", f.file, f.old, f.anchor)
+	}
+	at += off
+	return src[:at] + f.new + src[at+len(f.old):], nil
+}
+
+// probe runs the built interpreter and returns the first line of what it found, "" for nothing.
+func (b *bench) probe(args ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "probe"), args...)
+	cmd.Dir = b.root
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if err == nil {
+		return ""
+	}
+	if ctx.Err() != nil {
+		return "did not end"
+	}
+	line, _, _ := strings.Cut(out.String(), "\n")
+	if line == "" {
+		line = err.Error()
+	}
+	return line
+}
