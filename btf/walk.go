@@ -1,7 +1,5 @@
 package btf
 
-import "fmt"
-
 // maxDepth bounds every walk through types: longer chains are cycles or
 // nonsense.
 const maxDepth = 64
@@ -161,6 +159,3 @@ func (s *Spec) FindEnumerator(name string) (ID, uint64, bool) {
 	r, ok := s.enums[name]
 	return r.id, r.value, ok
 }
-
-// describe names a type for messages: "[12] struct task_struct".
-func (s *Spec) describe(id ID) string { return fmt.Sprintf("[%d] %s", id, s.TypeString(id)) }

@@ -11,9 +11,8 @@ import (
 // probe is a program of relocated instructions against one target: what a test
 // resolves here, and what the recorded libbpf resolved as an ELF object.
 type probe struct {
-	local, target []byte // raw BTF
-	records       []Record
-	insns         []decode.Insn
+	records []Record
+	insns   []decode.Insn
 }
 
 // elfObject writes the probe as a little-endian BPF object with one raw_tp

@@ -62,7 +62,6 @@ type Context struct {
 	k    *Kernel
 	view *uapiView
 	spec ContextSpec
-	kern *Object
 	more []*mem.Region // further memory of the context
 }
 

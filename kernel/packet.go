@@ -144,7 +144,7 @@ func (p *Packet) Meta() uint64 { return p.meta }
 // Len returns the length of the packet in bytes.
 func (p *Packet) Len() int { return int(p.end - p.data) }
 
-// Head and tail room in bytes.
+// Headroom returns the number of bytes the packet can grow at its start without being copied.
 func (p *Packet) Headroom() int { return int(p.data - p.min) }
 
 // Tailroom returns the number of bytes the packet can grow at its end without being copied.

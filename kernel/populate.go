@@ -159,17 +159,6 @@ func (b builder) field(paths string) (Field, bool) {
 	return Field{}, false
 }
 
-// put gives a field a value, as [Object.Set] does.
-func (b builder) put(paths string, v any) {
-	f, ok := b.field(paths)
-	if !ok || b.taken(f) {
-		return
-	}
-	if err := b.o.putField(f, v, b.how); err != nil {
-		b.k.fail(err)
-	}
-}
-
 // taken reports whether someone else set the field.
 func (b builder) taken(f Field) bool {
 	if b.how != made || b.o.st.flags == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// ErrArch: a program that reads the registers of another architecture than the target's.
+// ErrArch is the kind of error for a program that reads the registers of another architecture than the target's.
 var ErrArch = errors.New("compiled for another architecture")
 
 // checkRegisters refuses a program that reads the registers of another architecture than

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -149,7 +148,7 @@ func (m *Machine) initSlot(b *boundMap, v loader.MapInit) error {
 			return fmt.Errorf("map %s[%d]: inner map was not created", b.def.Name, v.Index)
 		}
 		key := make([]byte, 4)
-		m.linked.Object.ByteOrder.(binary.ByteOrder).PutUint32(key, uint32(v.Index))
+		m.linked.Object.ByteOrder.PutUint32(key, uint32(v.Index))
 		if errno := t.SetInner(key, inner.m, uint64(uapi.Any)); errno != 0 {
 			return fmt.Errorf("map %s[%d] = %s: %w", b.def.Name, v.Index, v.Map.Name, errno)
 		}

@@ -37,7 +37,7 @@ const (
 	AllCPUs = 1 << 4 // per-CPU maps, from 6.18: the same value on every CPU (system call only)
 )
 
-// Local storage flags (bpf_sk_storage_get and its kin).
+// LocalStorageGetCreate makes bpf_sk_storage_get and its kin create the storage.
 const LocalStorageGetCreate = 1
 
 // Ring buffer flags (bpf_ringbuf_output, submit, discard) and bpf_ringbuf_query selectors.

@@ -159,8 +159,6 @@ const (
 	fMov32RegJgtJa    // a = b; if c gt imm goto; goto
 	fMov64RegJeqJa    // a = b; if c eq imm goto; goto
 	fMov64RegJgtJa    // a = b; if c gt imm goto; goto
-
-	opLast
 )
 
 // fuseCond says which registers of a sequence must be equal or must differ.
