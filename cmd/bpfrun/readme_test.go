@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var updateReadme = flag.Bool("update-readme", false, "rewrite the transcripts in README.md from runs")
+
+// transcript is a fenced block of README.md that starts with a command line.
+var transcript = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
+
+// TestReadmeTranscripts runs every bpfrun command that README.md shows and compares what it prints.
+func TestReadmeTranscripts(t *testing.T) {
+	t.Chdir("../..")
+	t.Setenv("NO_COLOR", "1")
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	shown := 0
+	updated := transcript.ReplaceAllStringFunc(string(readme), func(block string) string {
+		m := transcript.FindStringSubmatch(block)
+		line := strings.TrimPrefix(strings.TrimPrefix(m[1], "go run ./cmd/"), "./")
+		args, ok := strings.CutPrefix(line, "bpfrun ")
+		if !ok {
+			return block
+		}
+		shown++
+		var out, errs bytes.Buffer
+		run(strings.Fields(args), &out, &errs)
+		assert.Empty(t, errs.String(), m[1])
+		if !*updateReadme {
+			assert.Equal(t, out.String(), m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update-readme)", m[1])
+		}
+		return "```console\n$ " + m[1] + "\n" + out.String() + "```"
+	})
+	require.Greater(t, shown, 4, "transcripts found")
+	if *updateReadme {
+		require.NoError(t, os.WriteFile("README.md", []byte(updated), 0o644))
+	}
+}
