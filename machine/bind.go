@@ -68,7 +68,7 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}
 		return p
 	}
-	p.typed = m.obtainsTypedPointers(p)
+	p.typed = m.obtainsTypedPointers(lp)
 	if err := m.placeJumpTables(p); err != nil {
 		p.status, p.err = StatusRefused, err
 		return p
@@ -155,19 +155,40 @@ func (m *Machine) missing(p *program) []string {
 	return out
 }
 
-// typedSources are the helpers that return pointers the verifier knows by BTF, through which
+// typedSources are the helpers that return pointers the verifier knows by BTF, or pass them to callbacks; through these
 // kprobe, tracepoint and perf_event programs may load kernel memory directly.
 var typedSources = map[uapi.FuncID]bool{
-	uapi.FuncGetCurrentTaskBtf: true, uapi.FuncPerCpuPtr: true, uapi.FuncThisCpuPtr: true, uapi.FuncTaskPtRegs: true,
-	uapi.FuncSockFromFile: true, uapi.FuncSkcToTcp6Sock: true, uapi.FuncSkcToTcpSock: true, uapi.FuncKptrXchg: true,
+	uapi.FuncGetCurrentTaskBtf: true, uapi.FuncPerCpuPtr: true, uapi.FuncThisCpuPtr: true, uapi.FuncTaskPtRegs: true, uapi.FuncSockFromFile: true,
+	uapi.FuncSkcToTcp6Sock: true, uapi.FuncSkcToTcpSock: true, uapi.FuncSkcToTcpTimewaitSock: true, uapi.FuncSkcToTcpRequestSock: true,
+	uapi.FuncSkcToUdp6Sock: true, uapi.FuncSkcToUnixSock: true, uapi.FuncSkcToMptcpSock: true, uapi.FuncKptrXchg: true, uapi.FuncFindVma: true,
 }
 
-func (m *Machine) obtainsTypedPointers(p *program) bool {
-	for pc, in := range p.lp.Insns {
+// obtainsTypedPointers reports whether a program has a source of typed pointers. Other programs of the object may have put
+// them into maps (kptrs), and a tail call continues with any of them.
+func (m *Machine) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
+	if hasTypedSource(lp) {
+		return true
+	}
+	tails := calls(lp, uapi.FuncTailCall)
+	for _, other := range m.linked.Programs {
+		if calls(other, uapi.FuncKptrXchg) || tails && hasTypedSource(other) {
+			return true
+		}
+	}
+	return false
+}
+
+func calls(lp *loader.LinkedProgram, f uapi.FuncID) bool {
+	return slices.ContainsFunc(lp.Insns, func(in decode.Insn) bool { return in.Op() == decode.OpCallHelper && uapi.FuncID(in.Imm) == f })
+}
+
+// hasTypedSource reports whether a program gets typed pointers from helpers, kfuncs or kernel variables.
+func hasTypedSource(lp *loader.LinkedProgram) bool {
+	for pc, in := range lp.Insns {
 		if op := in.Op(); op == decode.OpCallHelper && typedSources[uapi.FuncID(in.Imm)] || op == decode.OpCallKfunc {
 			return true
 		}
-		if ref, ok := p.lp.Refs[pc]; ok && ref.Kind == loader.RefKsymBTF {
+		if ref, ok := lp.Refs[pc]; ok && ref.Kind == loader.RefKsymBTF {
 			return true
 		}
 	}
