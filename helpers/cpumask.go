@@ -9,8 +9,8 @@ import (
 
 // The cpumask kfuncs (kernel/bpf/cpumask.c). Masks are kernel objects; a machine has at most 64 CPUs for them.
 var cpumaskKfuncs = []Kfunc{
-	{Name: "bpf_cpumask_create", Pointer: true, Topic: "cpumasks", Fn: cpumaskCreate},
-	{Name: "bpf_cpumask_acquire", Pointer: true, Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: acquire},
+	{Name: "bpf_cpumask_create", Wide: true, Topic: "cpumasks", Fn: cpumaskCreate},
+	{Name: "bpf_cpumask_acquire", Wide: true, Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: acquire},
 	{Name: "bpf_cpumask_release", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: releaseObject},
 	{Name: "bpf_cpumask_first", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) })},
 	{Name: "bpf_cpumask_first_zero", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(^m&all, all) })},

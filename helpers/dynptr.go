@@ -19,8 +19,8 @@ var dynptrHelpers = []Helper{
 var dynptrKfuncs = []Kfunc{
 	{Name: "bpf_dynptr_from_skb", Topic: "dynptrs", Args: []Arg{ArgCtx, ArgAny, ArgDynptr}, Fn: dynptrFromPacket(dynptrSkb)},
 	{Name: "bpf_dynptr_from_xdp", Topic: "dynptrs", Args: []Arg{ArgCtx, ArgAny, ArgDynptr}, Fn: dynptrFromPacket(dynptrXDP)},
-	{Name: "bpf_dynptr_slice", Pointer: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(false)},
-	{Name: "bpf_dynptr_slice_rdwr", Pointer: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(true)},
+	{Name: "bpf_dynptr_slice", Wide: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(false)},
+	{Name: "bpf_dynptr_slice_rdwr", Wide: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(true)},
 	{Name: "bpf_dynptr_adjust", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgAny}, Fn: dynptrAdjust},
 	{Name: "bpf_dynptr_is_null", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrIsNull},
 	{Name: "bpf_dynptr_is_rdonly", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrIsRdonly},

@@ -15,9 +15,9 @@ type Kfunc struct {
 	Args  []Arg
 	Fn    vm.HelperFunc
 	Note  string
-	// Pointer says that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
+	// Wide says that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
 	// also of a negative errno.
-	Pointer bool
+	Wide bool
 }
 
 var basicKfuncs = []Kfunc{
@@ -25,10 +25,10 @@ var basicKfuncs = []Kfunc{
 	{Name: "bpf_rcu_read_unlock", Topic: "locks", Fn: leaveSection("RCU read section")},
 	{Name: "bpf_preempt_disable", Topic: "locks", Fn: enterSection("preemption-disabled section")},
 	{Name: "bpf_preempt_enable", Topic: "locks", Fn: leaveSection("preemption-disabled section")},
-	{Name: "bpf_rdonly_cast", Pointer: true, Args: []Arg{ArgPtr, ArgAny}, Topic: "casts", Fn: sameAddress},
-	{Name: "bpf_throw", Pointer: true, Args: []Arg{ArgAny}, Topic: "control", Fn: throw},
+	{Name: "bpf_rdonly_cast", Wide: true, Args: []Arg{ArgPtr, ArgAny}, Topic: "casts", Fn: sameAddress},
+	{Name: "bpf_throw", Wide: true, Args: []Arg{ArgAny}, Topic: "control", Fn: throw},
 	{Name: "bpf_iter_num_new", Args: []Arg{ArgIter, ArgAny, ArgAny}, Topic: "iterators", Fn: iterNumNew},
-	{Name: "bpf_iter_num_next", Pointer: true, Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumNext},
+	{Name: "bpf_iter_num_next", Wide: true, Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumNext},
 	{Name: "bpf_iter_num_destroy", Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumDestroy},
 }
 
@@ -38,7 +38,7 @@ var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, 
 var kfuncByName = func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}
 	for i := range kfuncs {
-		if !kfuncs[i].Pointer {
+		if !kfuncs[i].Wide {
 			kfuncs[i].Fn = narrow(kfuncs[i].Fn)
 		}
 		m[kfuncs[i].Name] = &kfuncs[i]

@@ -143,6 +143,11 @@ func mapLookupPercpu(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	p, ok := m.(maps.PercpuLookup)
+	switch m.Spec().Type {
+	case uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash:
+	default:
+		ok = false
+	}
 	if !ok {
 		return 0, wrongMap(m)
 	}

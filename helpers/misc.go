@@ -29,7 +29,10 @@ func kallsymsLookupName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	if a[2] != 0 || n <= 1 || name[n-1] != 0 {
-		return errnoRet(uapi.EINVAL), nil
+		if e.Version < kernelVersion(6, 12) {
+			return errnoRet(uapi.EINVAL), nil
+		}
+		return errnoRet(uapi.EINVAL), e.writeU64(a[3], 0)
 	}
 	addr, ok := e.Kernel.FindSymbol(cString(name))
 	if f := e.writeU64(a[3], addr); f != nil {

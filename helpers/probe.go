@@ -141,6 +141,12 @@ func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.
 			n = int(min(r.Base+r.Size-at, uint64(len(buf)-i), pageSize-at%pageSize))
 		}
 		errno, f := s(e, addr+uint64(i), buf[i:i+n])
+		if errno != 0 && i > 0 && !e.Kernel.IsUserAddress(addr) {
+			// The string runs off the end of its object: the kernel would go on in the next one.
+			if off := e.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
+				return 0, 0, memFault(off)
+			}
+		}
 		if errno != 0 || f != nil {
 			return 0, errno, f
 		}

@@ -2,10 +2,12 @@ package helpers
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -27,6 +29,9 @@ type rig struct {
 	bound  []maps.Map
 	ctx    *kernel.Context
 }
+
+// exercised collects the functions that tests bind; TestMain wants all of them.
+var exercised = map[string]bool{}
 
 // types is shared by all rigs, so that layouts are worked out once.
 var types = kernel.NewTypes()
@@ -104,12 +109,14 @@ func (r *rig) lower(insns []decode.Insn, kfuncNames []string) *vm.Image {
 				if !ok {
 					return nil, fmt.Errorf("kfunc %s is not simulated", kfuncNames[in.Imm])
 				}
+				exercised[k.Name] = true
 				return &vm.Func{Name: k.Name, Fn: k.Fn, Kfunc: true}, nil
 			}
 			h, ok := Lookup(uapi.FuncID(in.Imm))
 			if !ok {
 				return nil, fmt.Errorf("%v is not simulated", uapi.FuncID(in.Imm))
 			}
+			exercised[h.Name()] = true
 			return &vm.Func{Name: h.Name(), ID: in.Imm, Fn: h.Fn}, nil
 		},
 	})
@@ -186,3 +193,13 @@ func (r *rig) u32(addr uint64) uint32 {
 
 // neg is the return value of an errno.
 func neg(e uapi.Errno) uint64 { return uint64(e.Neg()) }
+
+func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// mustFind is the id of a struct of the kernel.
+func mustFind(t testing.TB, r *rig, name string) btf.ID {
+	t.Helper()
+	typ, ok := r.kernel.BTF().Find(btf.KindStruct, name)
+	require.True(t, ok, name)
+	return typ.ID
+}

@@ -28,7 +28,7 @@ func (e *Env) storageAt(mapAddr, owner uint64) (maps.LocalStorage, *vm.Action) {
 	if !ok {
 		return nil, wrongMap(m)
 	}
-	if owner != 0 && e.Mem.Find(owner) == nil {
+	if owner != 0 && (e.Kernel.IsUserAddress(owner) || e.Mem.Find(owner) == nil) {
 		return nil, badArg("%#x owns no storage in map %s: nothing is there", owner, m.Spec().Name)
 	}
 	return s, nil

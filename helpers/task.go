@@ -1,6 +1,10 @@
 package helpers
 
 import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -14,7 +18,7 @@ var taskHelpers = []Helper{
 	{ID: uapi.FuncGetCurrentCgroupId, Topic: "task", Fn: getCurrentCgroupID},
 	{ID: uapi.FuncGetCurrentAncestorCgroupId, Topic: "task", Args: []Arg{ArgAny}, Fn: getCurrentAncestorCgroupID},
 	{ID: uapi.FuncCurrentTaskUnderCgroup, Topic: "task", Args: []Arg{ArgMap, ArgAny}, Fn: currentTaskUnderCgroup,
-		Note: "the current task is under a cgroup exactly when the array holds its own"},
+		Note: "of the current task in the default hierarchy"},
 	{ID: uapi.FuncGetNsCurrentPidTgid, Topic: "task", Args: []Arg{ArgAny, ArgAny, ArgOut, ArgSize}, Fn: getNsCurrentPidTgid},
 	{ID: uapi.FuncTaskPtRegs, Topic: "task", Args: []Arg{ArgObject}, Fn: taskPtRegs},
 	{ID: uapi.FuncSendSignal, Topic: "task", Args: []Arg{ArgAny}, Fn: sendSignal, Note: "recorded as an event"},
@@ -67,15 +71,36 @@ func currentTaskUnderCgroup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if uint64(uint32(a[1])) >= uint64(m.Spec().MaxEntries) {
 		return errnoRet(uapi.E2BIG), nil
 	}
-	for _, el := range m.Entries() {
-		if e.order().Uint32(el.Key) == uint32(a[1]) && uint64(e.order().Uint32(el.Value)) == e.Kernel.CgroupID() {
-			return 1, nil
-		}
-		if e.order().Uint32(el.Key) == uint32(a[1]) {
-			return 0, nil
+	refs, ok := m.(maps.RefArray)
+	if !ok {
+		return 0, wrongMap(m)
+	}
+	ref, ok := refs.Ref(uint32(a[1]))
+	if !ok {
+		return errnoRet(uapi.EAGAIN), nil
+	}
+	id, ok := cgroupOf(ref)
+	if !ok {
+		return 0, notSimulated(fmt.Sprintf("cgroup array %s holds a %T", m.Spec().Name, ref))
+	}
+	for level := 0; ; level++ {
+		own := e.Kernel.AncestorCgroupID(level)
+		if own == 0 || own == id {
+			return boolRet(own == id && own != 0), nil
 		}
 	}
-	return errnoRet(uapi.EAGAIN), nil
+}
+
+// cgroupOf is the id of what a cgroup array holds: an id or the cgroup itself.
+func cgroupOf(ref any) (uint64, bool) {
+	switch ref := ref.(type) {
+	case uint64:
+		return ref, true
+	case *kernel.Object:
+		id, err := ref.Uint("kn.id")
+		return id, err == nil
+	}
+	return 0, false
 }
 
 // getNsCurrentPidTgid fills struct bpf_pidns_info when dev and ino name the task's pid
