@@ -114,7 +114,7 @@ func (d *disassembly) linked(l *loader.Linked) {
 
 func (d *disassembly) source(file string, line int, text string) {
 	s := fmt.Sprintf("; %s @ %s:%d", strings.TrimSpace(text), file, line)
-	if s != d.last {
+	if s != d.last && line != 0 { // line 0 stands for code the compiler made up
 		d.printf("%s\n", s)
 		d.last = s
 	}
