@@ -154,7 +154,8 @@ type voices struct {
 
 func newVoices(other func() (OtherRunner, error)) (*voices, error) {
 	v := &voices{}
-	for _, mode := range Modes {
+	var layout Layout
+	for i, mode := range Modes {
 		it, err := NewInterpreter(mode)
 		if err != nil {
 			v.close()
@@ -162,15 +163,20 @@ func newVoices(other func() (OtherRunner, error)) (*voices, error) {
 		}
 		it.Limit = generatedLimit
 		v.interp = append(v.interp, it)
+		l, err := it.Layout()
+		if err == nil && i > 0 && l != layout {
+			err = fmt.Errorf("isa: interpreters place memory differently: %+v, %+v", layout, l)
+		}
+		if err != nil {
+			v.close()
+			return nil, err
+		}
+		layout = l
 	}
-	l, err := v.interp[0].Layout()
-	if err != nil {
-		v.close()
-		return nil, err
-	}
-	v.reference = NewReference(l)
+	v.reference = NewReference(layout)
 	v.reference.SetLimit(generatedLimit)
 	if other != nil {
+		var err error
 		if v.other, err = other(); err != nil {
 			v.close()
 			return nil, err

@@ -30,6 +30,7 @@ type program struct {
 	callbackBody           bool        // it is a callback
 	busy                   [11]bool    // registers statements leave alone
 	size                   int         // statements left
+	loops                  int         // loops around the next statement
 }
 
 // localCall is a call or function pointer whose target is known later.

@@ -57,6 +57,9 @@ func (p *program) loop(depth int) {
 	}
 	end := pick(p, loopEnds)
 	n := int32(p.between(1, 4))
+	if p.gen.cfg.Kernel && p.loops > 0 {
+		n = min(n, 2)
+	}
 	start := int32(0)
 	if end.start != 0 {
 		start = n
@@ -64,7 +67,9 @@ func (p *program) loop(depth int) {
 	p.busy[c] = true
 	p.emit(decode.OpMov64Imm, c, 0, 0, start)
 	top := len(p.insns)
+	p.loops++
 	p.block(depth+1, p.between(1, 4))
+	p.loops--
 	p.emit(end.add, c, 0, 0, end.step)
 	if end.leave {
 		j := p.emit(end.test, c, 0, 0, end.bound(n))
@@ -90,7 +95,9 @@ func (p *program) mayGotoLoop(body func()) {
 	p.emit(decode.OpMov64Imm, c, 0, 0, int32(p.between(1, 5)))
 	top := len(p.insns)
 	may := p.emit(decode.OpMayGoto, 0, 0, 0, 0)
+	p.loops++
 	body()
+	p.loops--
 	p.emit(decode.OpAdd64Imm, c, 0, 0, -1)
 	p.back(decode.OpJne64Imm, c, 0, top, 0)
 	p.here(may)

@@ -142,8 +142,8 @@ func (p *program) part(op decode.Op, d, s int) {
 
 // branch emits an if, or an if with else.
 func (p *program) branch(depth int) {
-	if depth > 3 {
-		return
+	if depth > 3 || p.gen.cfg.Kernel && p.loops > 0 && p.chance(60) {
+		return // the verifier follows both ways, in every round of a loop
 	}
 	d := p.src()
 	if p.chance(25) {

@@ -122,7 +122,7 @@ func (k *Kernel) Load(p *isa.Program) error {
 		}
 	}
 	fd, err := k.load(insns, 0)
-	if errors.Is(err, errTooLong) {
+	if errors.Is(err, errTooLong) || errors.Is(err, unix.ENOMEM) {
 		return &isa.Rejected{Why: err.Error()}
 	}
 	if err != nil {
@@ -147,7 +147,7 @@ const (
 	// loadRetries is how often a system call that a signal interrupted is tried again.
 	loadRetries = 30
 	// loadLimit is how long the verifier may take. Some programs keep it busy for minutes, and it gives up when a signal is pending.
-	loadLimit = 2 * time.Second
+	loadLimit = 700 * time.Millisecond
 )
 
 // errTooLong is a load that was interrupted for taking longer than loadLimit.

@@ -126,8 +126,8 @@ func (m *Machine) execute() {
 		if m.Trace != nil {
 			m.Trace(m.pc, &m.r)
 		}
-		m.step(m.Insns[m.pc])
 		m.insns++
+		m.step(m.Insns[m.pc])
 	}
 }
 
