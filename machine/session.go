@@ -166,3 +166,9 @@ func (s *Session) traced(ctx context.Context, tr Tracer) error {
 		}
 	}
 }
+
+// IsProgram reports whether an element of a program array is the program of that name.
+func (m *Machine) IsProgram(name string, elem any) bool {
+	p, ok := elem.(*program)
+	return ok && m.byName[name] == p
+}

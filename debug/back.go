@@ -1,0 +1,297 @@
+package debug
+
+import (
+	"context"
+
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// entry is the state before one instruction of a stretch of the run that was executed again.
+type entry struct {
+	pos   uint64
+	img   *vm.Image
+	pc    int32
+	depth int16
+	hit   bool // the instruction made a watchpoint report
+}
+
+// search looks through the run backwards. feed gets entries with falling positions and says when it has seen enough; found is
+// the position it came for.
+type search interface {
+	feed(e *entry) (enough bool)
+	found() (pos uint64, ok bool)
+}
+
+// Stretches that are executed again grow, so that a search near the end stays cheap and one that goes far does not start
+// too often from the beginning.
+const (
+	firstStretch = 1 << 12
+	lastStretch  = 1 << 20
+)
+
+// record executes [lo, hi) one by one and returns what it saw.
+func (s *Session) record(ctx context.Context, lo, hi uint64) ([]entry, error) {
+	if err := s.goTo(ctx, lo); err != nil {
+		return nil, err
+	}
+	out := make([]entry, 0, hi-lo)
+	t := s.m.Thread()
+	s.resetSoft()
+	soft, watched := s.anySoft(), len(s.watches) > 0
+	for i := 0; s.state == Running && s.Pos() < hi; i++ {
+		if i%chunk == chunk-1 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		s.applyEdits()
+		e := entry{pos: s.Pos(), img: t.Image(), pc: int32(t.PC()), depth: int16(t.Depth())}
+		s.hits, s.lastAt = s.hits[:0], spot{e.img, int(e.pc)}
+		if stop := s.run.Run(1); stop == vm.Done || stop == vm.Faulted {
+			s.ended()
+		}
+		if watched && (len(s.hits) > 0 || soft) && s.state == Running {
+			e.hit = len(s.takeHits()) > 0
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// backward searches from the position back and moves to what it finds, or to a breakpoint or watchpoint on the way.
+func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
+	if s.state == Idle {
+		return nil, ErrIdle
+	}
+	s.unlook()
+	origin := s.Pos()
+	back := func(err error) (*Stop, error) {
+		// An interrupted search leaves the session where it was.
+		if ctx.Err() != nil {
+			if gerr := s.goTo(context.WithoutCancel(ctx), origin); gerr != nil {
+				return nil, gerr
+			}
+			return s.stopped(Interrupted), nil
+		}
+		return nil, err
+	}
+	breaks := s.spots()
+	for hi, size := origin, uint64(firstStretch); hi > 0; size = min(16*size, lastStretch) {
+		lo := hi - min(size, hi)
+		entries, err := s.record(ctx, lo, hi)
+		if err != nil {
+			return back(err)
+		}
+		for i := len(entries) - 1; i >= 0; i-- {
+			e := &entries[i]
+			if w.feed(e) {
+				pos, ok := w.found()
+				if !ok {
+					pos = e.pos
+				}
+				if err := s.goTo(ctx, pos); err != nil {
+					return back(err)
+				}
+				s.applyEdits()
+				return s.stopped(Stepped), nil
+			}
+			if !e.hit && !breaks[spot{e.img, int(e.pc)}] {
+				continue
+			}
+			st, err := s.stopAt(ctx, e)
+			if err != nil {
+				return back(err)
+			}
+			if st != nil {
+				return st, nil
+			}
+		}
+		hi = lo
+	}
+	if pos, ok := w.found(); ok {
+		if err := s.goTo(ctx, pos); err != nil {
+			return back(err)
+		}
+		s.applyEdits()
+		return s.stopped(Stepped), nil
+	}
+	return s.toStart()
+}
+
+func (s *Session) toStart() (*Stop, error) {
+	if err := s.rewind(); err != nil {
+		return nil, err
+	}
+	s.applyEdits()
+	return s.stopped(AtStart), nil
+}
+
+// stopAt moves to an entry with a breakpoint or watchpoint and returns the stop, nil when a condition does not hold there.
+func (s *Session) stopAt(ctx context.Context, e *entry) (*Stop, error) {
+	if err := s.goTo(ctx, e.pos); err != nil {
+		return nil, err
+	}
+	s.applyEdits()
+	if e.hit {
+		// The instruction is executed once more for what the watchpoint sees.
+		s.resetSoft()
+		s.hits = s.hits[:0]
+		s.exec(1)
+		hits := s.takeHits()
+		if err := s.goTo(ctx, e.pos); err != nil {
+			return nil, err
+		}
+		s.applyEdits()
+		st := s.stopped(AtWatchpoint)
+		st.Watches = hits
+		return st, nil
+	}
+	return s.breakHere(false), nil
+}
+
+// backBy goes n instructions back.
+func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
+	if s.state == Idle {
+		return nil, ErrIdle
+	}
+	s.unlook()
+	pos := s.Pos()
+	if pos == 0 || n > pos {
+		return s.toStart()
+	}
+	if err := s.goTo(ctx, pos-n); err != nil {
+		return nil, err
+	}
+	s.applyEdits()
+	if st := s.breakHere(false); st != nil {
+		return st, nil
+	}
+	return s.stopped(Stepped), nil
+}
+
+// backToStop goes back to the last stop before the position: a breakpoint, a watchpoint, or one of the places. One pass over the
+// run finds it, a second one goes there.
+func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error) {
+	if s.state == Idle {
+		return nil, ErrIdle
+	}
+	s.unlook()
+	origin := s.Pos()
+	temps := map[spot]bool{}
+	for _, p := range places {
+		if at, ok := s.spot(p); ok {
+			temps[at] = true
+		}
+	}
+	last, hit, err := s.lastStop(ctx, origin, places, temps)
+	if err != nil {
+		if ctx.Err() == nil {
+			return nil, err
+		}
+		if err := s.goTo(context.WithoutCancel(ctx), origin); err != nil {
+			return nil, err
+		}
+		return s.stopped(Interrupted), nil
+	}
+	if !hit.found {
+		return s.toStart()
+	}
+	st, err := s.stopAt(ctx, &entry{pos: last, hit: hit.watch})
+	if err == nil && st == nil {
+		st = s.stopped(Arrived)
+	}
+	return st, err
+}
+
+type stopKind struct{ found, watch bool }
+
+// lastStop executes the run from its start to position limit and returns the last position before it at which it would have
+// stopped.
+func (s *Session) lastStop(ctx context.Context, limit uint64, places []Place, temps map[spot]bool) (last uint64, kind stopKind, err error) {
+	if err := s.rewind(); err != nil {
+		return 0, kind, err
+	}
+	defer s.arm(places)()
+	t := s.m.Thread()
+	s.resetSoft()
+	for s.state == Running && s.Pos() < limit {
+		if err := ctx.Err(); err != nil {
+			return 0, kind, err
+		}
+		s.applyEdits()
+		if temps[spot{t.Image(), t.PC()}] || s.breakHere(false) != nil {
+			last, kind = s.Pos(), stopKind{found: true}
+		}
+		s.unlook()
+		n := min(limit-s.Pos(), s.untilEdit(), chunk)
+		if s.anySoft() {
+			n = 1
+		}
+		s.exec(n)
+		if s.state == Running && len(s.takeHits()) > 0 {
+			last, kind = s.Pos()-1, stopKind{found: true, watch: true}
+		}
+	}
+	return last, kind, nil
+}
+
+// backMatch finds the first entry that fits.
+type backMatch struct {
+	match func(*entry) bool
+	pos   uint64
+	ok    bool
+}
+
+func (b *backMatch) feed(e *entry) bool {
+	if b.match(e) {
+		b.pos, b.ok = e.pos, true
+	}
+	return b.ok
+}
+
+func (b *backMatch) found() (uint64, bool) { return b.pos, b.ok }
+
+// backLine finds the first instruction of the source line that was executed before: of the same line when the search starts in its
+// middle.
+type backLine struct {
+	s     *Session
+	over  bool // run through calls
+	depth int
+	ended bool // the search starts behind the end
+
+	have   bool
+	target lineKey
+	best   uint64
+}
+
+type lineKey struct {
+	depth int16
+	img   *vm.Image
+	line  int32
+}
+
+func (b *backLine) feed(e *entry) bool {
+	p := b.s.place(e.img, int(e.pc))
+	if p.Prog == nil {
+		return false
+	}
+	k := lineKey{e.depth, e.img, b.s.codeOf(p.Prog).line[p.PC]}
+	if !b.have {
+		if k.line == 0 || b.over && !b.ended && int(e.depth) > b.depth {
+			return false
+		}
+		b.have, b.target, b.best = true, k, e.pos
+		return false
+	}
+	switch {
+	case k == b.target:
+		b.best = e.pos
+	case k.depth > b.target.depth:
+		if !b.over && k.line != 0 {
+			b.target, b.best = k, e.pos
+		}
+	case k.line != 0 || k.depth < b.target.depth || k.img != b.target.img:
+		return true
+	}
+	return false
+}
+
+func (b *backLine) found() (uint64, bool) { return b.best, b.have }

@@ -1,0 +1,298 @@
+package debug
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// FormatOptions says how a value is written. The zero value is what print shows.
+type FormatOptions struct {
+	// Letter is gdb's: x hexadecimal, d signed, u unsigned, o octal, t binary, c character, s string, a address; 0 by type.
+	Letter byte
+	// Full shows every element and member.
+	Full bool
+}
+
+// maxElements is the number of map elements shown with a map.
+const maxElements = 10
+
+// Format writes a value.
+func (s *Session) Format(v *Value, opt FormatOptions) string {
+	switch {
+	case v == nil:
+		return "void"
+	case v.isText:
+		return strconv.Quote(v.text)
+	case v.kind == aMap:
+		return s.formatMap(v, opt)
+	case v.kind == aPacket:
+		return s.formatPacket(v)
+	}
+	if opt.Letter != 0 {
+		if text, ok := s.formatAs(v, opt.Letter); ok {
+			return text
+		}
+	}
+	switch k := v.Type.kind(); {
+	case k == btf.KindPtr:
+		return s.formatPointer(v)
+	case k == btf.KindFunc || k == btf.KindFuncProto:
+		return s.addressText(v.Addr)
+	case k.IsComposite() && v.kind == inMemory && v.Type.Elems == 0 && s.m.Kernel().ObjectAt(v.Addr) != nil:
+		return s.formatKernel(v, opt)
+	case v.bitSize != 0:
+		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
+		if err != nil {
+			return "<" + err.Error() + ">"
+		}
+		return btf.FormatValue(d, btf.FormatOptions{})
+	case v.Type.Elems > 0:
+		return s.formatArray(v, opt)
+	case v.Type.isChar():
+		return fmt.Sprintf("%d %s", int8(v.Data[0]), strconv.QuoteRune(rune(v.Data[0])))
+	case v.kind == inRegister && len(v.Data) == 8:
+		if addr := s.uint(v.Data); s.addressName(addr) != "" {
+			return s.addressText(addr)
+		}
+	}
+	var b strings.Builder
+	o := btf.FormatOptions{}
+	if opt.Full {
+		o.MaxElems, o.MaxBytes = -1, -1
+	}
+	if err := v.Type.Spec.Format(&b, v.Type.ID, v.Data, o); err != nil {
+		return "<" + err.Error() + ">"
+	}
+	return b.String()
+}
+
+// formatAs writes an integer in a chosen form; ok is false for what is no integer.
+func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
+	if letter == 's' {
+		text, err := s.textOf(v)
+		return strconv.Quote(text), err == nil
+	}
+	if v.Type.kind() == btf.KindArray || v.Type.isComposite() {
+		if letter != 'x' || v.Type.isComposite() {
+			return "", false
+		}
+		var parts []string
+		for i := range min(v.Type.count(), 256) {
+			e, err := s.index(v, int64(i))
+			if err != nil {
+				break
+			}
+			p, ok := s.formatAs(e, letter)
+			if !ok {
+				return "", false
+			}
+			parts = append(parts, p)
+		}
+		return "{" + strings.Join(parts, ", ") + "}", true
+	}
+	n, _, err := s.asInt(v)
+	if err != nil {
+		return "", false
+	}
+	bits := 8 * len(v.Data)
+	if v.bitSize != 0 {
+		bits = int(v.bitSize)
+	}
+	if bits > 0 && bits < 64 && letter != 'd' {
+		n &= 1<<bits - 1
+	}
+	switch letter {
+	case 'x':
+		return fmt.Sprintf("%#x", n), true
+	case 'd':
+		if bits > 0 && bits < 64 {
+			n = uint64(int64(n<<(64-bits)) >> (64 - bits))
+		}
+		return strconv.FormatInt(int64(n), 10), true
+	case 'u':
+		return strconv.FormatUint(n, 10), true
+	case 'o':
+		return fmt.Sprintf("%#o", n), true
+	case 't':
+		return strconv.FormatUint(n, 2), true
+	case 'c':
+		return strconv.QuoteRune(rune(byte(n))), true
+	case 'a':
+		return s.addressText(n), true
+	}
+	return "", false
+}
+
+// formatPointer writes a pointer with its type, and what it points to: text, or the name of the object.
+func (s *Session) formatPointer(v *Value) string {
+	addr := s.uint(v.Data)
+	el, _ := v.Type.elem()
+	if el.isChar() && addr != 0 {
+		if text, err := s.cString(addr); err == nil {
+			return fmt.Sprintf("%#x %s", addr, strconv.Quote(text))
+		}
+	}
+	return fmt.Sprintf("(%s) %s", v.Type, s.addressText(addr))
+}
+
+// addressText is an address with the name of what is there.
+func (s *Session) addressText(addr uint64) string {
+	text := fmt.Sprintf("%#x", addr)
+	if name := s.addressName(addr); name != "" {
+		text += " <" + name + ">"
+	}
+	return text
+}
+
+func (s *Session) addressName(addr uint64) string {
+	if img, pc, ok := s.codeAt(addr); ok {
+		p := s.place(img, pc)
+		if f, ok := p.Func(); ok {
+			if pc == f.Start {
+				return f.Name
+			}
+			return fmt.Sprintf("%s+%d", f.Name, pc-f.Start)
+		}
+	}
+	if n, ok := s.m.NameAddr(addr); ok {
+		return n.Text
+	}
+	return ""
+}
+
+// formatKernel writes the members of a kernel object that have a value; the others are counted.
+func (s *Session) formatKernel(v *Value, opt FormatOptions) string {
+	base := v.Type.base()
+	var parts []string
+	unset := 0
+	s.formatMembers(v, base.ID, 0, opt, &parts, &unset, 0)
+	if unset > 0 {
+		text := fmt.Sprintf("... %d members without a value yet", unset)
+		if unset == 1 {
+			text = "... 1 member without a value yet"
+		}
+		parts = append(parts, text)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptions, parts *[]string, unset *int, depth int) {
+	spec := v.Type.Spec
+	t := spec.SkipMods(id)
+	const deepest = 8
+	for i := range t.Members {
+		m := &t.Members[i]
+		bit, width := spec.MemberBits(t, m)
+		mt := spec.SkipMods(m.Type)
+		if m.Name == "" && mt.Kind.IsComposite() {
+			if depth < deepest {
+				s.formatMembers(v, m.Type, off+bit, opt, parts, unset, depth+1)
+			}
+			continue
+		}
+		f := btf.Field{Type: m.Type, BitOffset: off + bit, BitSize: width}
+		size := uint64(width+7) / 8
+		if width == 0 {
+			n, err := spec.Sizeof(m.Type)
+			if err != nil || n == 0 {
+				continue
+			}
+			size = uint64(n)
+		}
+		if !s.anySet(v.Addr+uint64(f.BitOffset/8), size) {
+			*unset++
+			continue
+		}
+		x, err := s.field(v, f)
+		text := ""
+		if err != nil {
+			text = "<" + err.Error() + ">"
+		} else {
+			text = s.Format(x, opt)
+		}
+		*parts = append(*parts, m.Name+" = "+text)
+	}
+}
+
+// anySet reports whether some byte of kernel memory has a value.
+func (s *Session) anySet(addr, size uint64) bool {
+	for i := range size {
+		if known, _ := s.m.Kernel().Known(addr+i, 1); known {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Session) formatArray(v *Value, opt FormatOptions) string {
+	el, _ := v.Type.elem()
+	if el.isChar() {
+		if text, err := s.textOf(v); err == nil {
+			return strconv.Quote(text)
+		}
+	}
+	most := 64
+	if opt.Full {
+		most = v.Type.count()
+	}
+	var parts []string
+	last, same := "", 0
+	flush := func() {
+		switch {
+		case same > 1:
+			parts = append(parts, fmt.Sprintf("%s <x %d>", last, same))
+		case same == 1:
+			parts = append(parts, last)
+		}
+	}
+	for i := range v.Type.count() {
+		if len(parts) >= most {
+			last, same = "...", 1
+			break
+		}
+		e, err := s.index(v, int64(i))
+		if err != nil {
+			break
+		}
+		text := s.Format(e, opt)
+		if text != last {
+			flush()
+			last, same = text, 0
+		}
+		same++
+	}
+	flush()
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+func (s *Session) formatMap(v *Value, opt FormatOptions) string {
+	most := maxElements
+	if opt.Full {
+		most = 1 << 20
+	}
+	lines, more := s.MapEntries(v, most)
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("... %d more", more))
+	}
+	return "{" + strings.Join(lines, ", ") + "}"
+}
+
+func (s *Session) formatPacket(v *Value) string {
+	var parts []string
+	layers, err := s.Layers()
+	if err != nil {
+		return "<" + err.Error() + ">"
+	}
+	for _, l := range layers {
+		x, err := s.packetLayer(v, l.Name)
+		if err != nil {
+			parts = append(parts, l.Name)
+			continue
+		}
+		parts = append(parts, l.Name+" = "+s.Format(x, FormatOptions{}))
+	}
+	return fmt.Sprintf("%d bytes {%s}", len(v.Data), strings.Join(parts, ", "))
+}

@@ -1,0 +1,304 @@
+package debug
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// Register is a register of the selected frame.
+type Register struct {
+	Name  string
+	Value uint64
+	// Known is false for r0 to r5 of callers.
+	Known bool
+	// Note names what an address points to.
+	Note string
+}
+
+// Registers returns r0 to r10 of the selected frame.
+func (s *Session) Registers() ([]Register, error) {
+	if s.state == Idle {
+		return nil, ErrIdle
+	}
+	var out []Register
+	for i := range 11 {
+		v, ok := s.m.Thread().FrameReg(s.frame, i)
+		r := Register{Name: fmt.Sprintf("r%d", i), Value: v, Known: ok}
+		if ok {
+			r.Note = s.addressName(v)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// WhatIs says what lies at an address: the object, the field, the region.
+func (s *Session) WhatIs(addr uint64) string {
+	k := s.m.Kernel()
+	if o, typ, path, ok := k.Resolve(addr); ok {
+		text := fmt.Sprintf("%#x: ", addr)
+		switch {
+		case path == "":
+			text += fmt.Sprintf("%s %s", typ, o.Role())
+		default:
+			text += fmt.Sprintf("%s.%s of %s", typ, path, o.Role())
+		}
+		text += fmt.Sprintf(" (kernel object of %d bytes at %#x)", o.Size(), o.Addr())
+		switch known, made := k.Known(addr, 1); {
+		case made:
+			text += ", value made up"
+		case !known:
+			text += ", no value yet"
+		}
+		return text
+	}
+	if img, pc, ok := s.codeAt(addr); ok {
+		return fmt.Sprintf("%#x: instruction %d of %s: %s", addr, pc, img.Name, s.place(img, pc))
+	}
+	if text, ok := s.frameSlot(addr); ok {
+		return fmt.Sprintf("%#x: %s", addr, text)
+	}
+	if n, ok := s.m.NameAddr(addr); ok {
+		return fmt.Sprintf("%#x: %s", addr, n.Text)
+	}
+	r := s.m.Memory().Find(addr)
+	if r == nil {
+		near, delta, _ := s.m.Memory().Nearest(addr)
+		if near != nil && delta < 1<<16 && delta > -1<<16 {
+			return fmt.Sprintf("%#x: nothing is there; the nearest memory is %s, %d bytes away", addr, near.Describe(addr), delta)
+		}
+		return fmt.Sprintf("%#x: nothing is there", addr)
+	}
+	return fmt.Sprintf("%#x: %s, offset %d", addr, r.Describe(addr), addr-r.Base)
+}
+
+// frameSlot names a place in the stack of an activation.
+func (s *Session) frameSlot(addr uint64) (string, bool) {
+	if s.state == Idle {
+		return "", false
+	}
+	for i, f := range s.m.Thread().Frames() {
+		if f.Stack == nil || !f.Stack.Contains(addr) {
+			continue
+		}
+		name := ""
+		if fn, ok := s.place(f.Image, max(f.PC-1, 0)).Func(); ok {
+			name = " (" + fn.Name + ")"
+		}
+		return fmt.Sprintf("stack of frame %d%s, r10%+d", i, name, int64(addr-f.FP)), true
+	}
+	return "", false
+}
+
+// Examine reads n units of size bytes from addr.
+func (s *Session) Examine(addr uint64, size, n int) ([]uint64, error) {
+	out := make([]uint64, 0, n)
+	b := make([]byte, size)
+	for i := range n {
+		if err := s.peek(addr+uint64(i*size), b); err != nil {
+			if i > 0 {
+				return out, err
+			}
+			return nil, err
+		}
+		out = append(out, s.uint(b))
+	}
+	return out, nil
+}
+
+// MapInfo describes a map in a line.
+type MapInfo struct {
+	Name, Type   string
+	Keys, Values string
+	MaxEntries   uint32
+	Entries      int
+	Section      bool // a data section
+	Err          error
+}
+
+// Maps describes the object's maps.
+func (s *Session) Maps() []MapInfo {
+	s.looking()
+	var out []MapInfo
+	for _, def := range s.linked.Maps {
+		i := MapInfo{Name: def.Name, Type: def.Type.String(), MaxEntries: def.MaxEntries, Section: len(def.Vars) > 0 || def.Datasec != 0}
+		m, ok := s.m.Map(def)
+		if !ok {
+			i.Err = &UnavailableError{def.Name, "not simulated"}
+			out = append(out, i)
+			continue
+		}
+		i.Keys, i.Values, i.MaxEntries = s.keyType(m).String(), s.valueType(m).String(), m.Spec().MaxEntries
+		switch m := m.(type) {
+		case maps.RingBuffer:
+			i.Entries, i.Keys, i.Values = len(m.Records()), "", ""
+		case maps.PerfArray:
+			i.Entries, i.Keys, i.Values = len(m.Records()), "", ""
+		default:
+			i.Entries = len(m.Entries())
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+// Events are the records sent so far in the run, oldest first, each with its map.
+func (s *Session) Events() []string {
+	var out []string
+	if s.state == Ended && s.result != nil {
+		for _, e := range s.result.Events {
+			out = append(out, fmt.Sprintf("%s: %s", e.Map, s.RecordText(e.Data)))
+		}
+		return out
+	}
+	for _, def := range s.linked.Maps {
+		m, ok := s.m.Map(def)
+		if !ok {
+			continue
+		}
+		var list []maps.Record
+		switch m := m.(type) {
+		case maps.RingBuffer:
+			list = m.Records()
+		case maps.PerfArray:
+			list = m.Records()
+		}
+		for _, r := range list {
+			out = append(out, fmt.Sprintf("%s: %s", def.Name, s.RecordText(r.Data)))
+		}
+	}
+	return out
+}
+
+// KernelReads are the accesses of kernel memory that the run made so far.
+func (s *Session) KernelReads() (reads, writes []machine.KernelAccess) {
+	res := s.result
+	if s.state == Running {
+		res = s.run.Result()
+	}
+	if res == nil {
+		return nil, nil
+	}
+	return res.Reads, res.Writes
+}
+
+// Arguments are the arguments of the hook with their values, as "name = value".
+func (s *Session) Arguments() ([]string, error) {
+	if s.state != Running {
+		return nil, ErrIdle
+	}
+	c := s.run.Context()
+	var out []string
+	for _, a := range c.Args {
+		v, err := s.argValue(a)
+		if err != nil {
+			out = append(out, fmt.Sprintf("%s: %v", a.Name, err))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s = %s", a.Name, s.Format(v, FormatOptions{})))
+	}
+	if c.Returns {
+		v, err := s.argValue(c.Ret)
+		if err == nil {
+			out = append(out, "ret = "+s.Format(v, FormatOptions{}))
+		}
+	}
+	return out, nil
+}
+
+// ContextText says what the program was called with.
+func (s *Session) ContextText() (string, error) {
+	if s.state != Running {
+		return "", ErrIdle
+	}
+	c := s.run.Context()
+	text := fmt.Sprintf("%s at %#x, %d bytes", c.Type, c.Addr, c.Size)
+	if c.Func != "" {
+		text += ", of " + c.Func
+	}
+	v, err := s.context()
+	if err != nil {
+		return text, nil
+	}
+	if el, ok := v.Type.elem(); ok && el.isComposite() {
+		if x, err := s.deref(v); err == nil {
+			text += "\n" + s.Format(x, FormatOptions{})
+		}
+	}
+	return text, nil
+}
+
+// FaultText explains why the run was stopped, in a few lines; "" when it was not.
+func FaultText(f *machine.Fault) string {
+	if f == nil {
+		return ""
+	}
+	lines := []string{fmt.Sprintf("%s: %s", f.Kind, strings.TrimSpace(f.Fault.Error()))}
+	if f.Source != "" {
+		lines = append(lines, fmt.Sprintf("  %s: %s", f.Source, strings.TrimSpace(f.Line)))
+	}
+	if f.Hint != "" {
+		lines = append(lines, "  hint: "+f.Hint)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TypeText is the declaration of a type, or the type of an expression.
+func (s *Session) TypeText(text string) (string, error) {
+	t, ok, err := s.typeOfText(text)
+	if err != nil {
+		return "", err
+	}
+	if ok {
+		return s.declaration(t), nil
+	}
+	v, err := s.Eval(text)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case v.isText:
+		return fmt.Sprintf("char[%d]", len(v.text)+1), nil
+	case v.kind == aMap:
+		sp := v.m.Spec()
+		return fmt.Sprintf("%v map of %s to %s", sp.Type, s.keyType(v.m), s.valueType(v.m)), nil
+	case v.kind == aPacket:
+		return fmt.Sprintf("packet of %d bytes", len(v.Data)), nil
+	}
+	return v.Type.String(), nil
+}
+
+// declaration writes out a struct, union or enum; other types are their names.
+func (s *Session) declaration(t Type) string {
+	b := t.base()
+	if t.Ptr > 0 || t.Elems > 0 || !b.Kind.IsComposite() && !b.Kind.IsEnum() {
+		return t.String()
+	}
+	var lines []string
+	lines = append(lines, t.Spec.TypeString(b.ID)+" {")
+	for i := range b.Members {
+		m := &b.Members[i]
+		bit, width := t.Spec.MemberBits(b, m)
+		text := t.Spec.Declare(m.Type, m.Name)
+		if width > 0 {
+			text += fmt.Sprintf(" : %d", width)
+		}
+		lines = append(lines, fmt.Sprintf("  /* %5d */ %s;", bit/8, text))
+	}
+	for _, v := range b.Values {
+		lines = append(lines, fmt.Sprintf("  %s = %s,", v.Name, btf.Int{V: v.Value, Bits: 64, Signed: b.Signed()}))
+	}
+	lines = append(lines, "}")
+	if n, err := t.size(); err == nil && b.Kind.IsComposite() {
+		lines[len(lines)-1] += fmt.Sprintf(" /* %d bytes */", n)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Region returns the memory region of an address, nil when there is none.
+func (s *Session) Region(addr uint64) *mem.Region { return s.m.Memory().Find(addr) }

@@ -1,0 +1,267 @@
+package debug
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Locate finds the instructions a location means:
+//
+//	LINE, FILE:LINE      the first instruction of the line, in every function that has it
+//	FUNCTION             the first instruction of a program or subprogram
+//	FUNCTION+N           N instruction slots behind it
+//	*N                   slot N of the running program, as disassembly counts
+//	HELPER               every call of a helper or kfunc, by its name
+//	core                 every instruction that CO-RE changed
+//	core:TEXT            those whose field contains TEXT ("core:task_struct.tgid")
+//
+// note says where the place differs from what was asked for. The errors are *[UnknownError] and syntax errors.
+func (s *Session) Locate(location string) (places []Place, note string, err error) {
+	location = strings.TrimSpace(location)
+	switch {
+	case location == "":
+		return nil, "", fmt.Errorf("no location given")
+	case location == "core" || strings.HasPrefix(location, "core:"):
+		_, text, _ := strings.Cut(location, ":")
+		return s.locateCore(text)
+	case location[0] == '*':
+		return s.locateSlot(location[1:])
+	}
+	if n, err := strconv.ParseUint(location, 10, 31); err == nil {
+		file := s.currentFile()
+		if file == "" {
+			return nil, "", fmt.Errorf("no source file is current: write FILE:%d", n)
+		}
+		return s.locateLine(file, uint32(n))
+	}
+	if i := strings.LastIndexByte(location, ':'); i > 0 {
+		n, err := strconv.ParseUint(location[i+1:], 10, 31)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %q is no line number", location, location[i+1:])
+		}
+		file, err := s.sourceFile(location[:i])
+		if err != nil {
+			return nil, "", err
+		}
+		return s.locateLine(file, uint32(n))
+	}
+	return s.locateName(location)
+}
+
+// sourceFile finds the file a name means: the whole path, or the last parts of one.
+func (s *Session) sourceFile(name string) (string, error) {
+	files := s.Files()
+	var found []string
+	for _, f := range files {
+		if f == name {
+			return f, nil
+		}
+		if strings.HasSuffix(f, "/"+name) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		bases := make([]string, len(files))
+		for i, f := range files {
+			bases[i] = path.Base(f)
+		}
+		if len(files) == 0 {
+			return "", fmt.Errorf("no source file %q: the object has no line information", name)
+		}
+		return "", &UnknownError{What: "source file", Name: name, Nearest: nearest(name, bases)}
+	}
+	return "", fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
+}
+
+// currentFile is the file of the selected place, else of the main program's first line.
+func (s *Session) currentFile() string {
+	if l, ok := s.Here().Line(); ok {
+		return l.File
+	}
+	for _, lp := range s.linked.Programs {
+		if s.prog != "" && lp.Name != s.prog {
+			continue
+		}
+		for pc := range lp.Insns {
+			if l, ok := lp.LineAt(pc); ok && l.File != "" {
+				return l.File
+			}
+		}
+	}
+	return ""
+}
+
+func (s *Session) locateLine(file string, line uint32) ([]Place, string, error) {
+	best := ^uint32(0) // the first line with code that is not before the one asked for
+	var out []Place
+	for _, lp := range s.linked.Programs {
+		c := s.codeOf(lp)
+		for _, f := range lp.Funcs {
+			first := true
+			for pc := f.Start; pc < f.Start+f.Len && pc < len(c.starts); pc++ {
+				if !c.starts[pc] {
+					continue
+				}
+				l, _ := lp.LineAt(pc)
+				if l.File != file || l.Line < line || l.Line > best {
+					continue
+				}
+				if l.Line < best {
+					best, out, first = l.Line, nil, true
+				}
+				if first {
+					out, first = append(out, Place{lp, pc}), false
+				}
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, "", fmt.Errorf("no code at or after line %d of %s", line, file)
+	}
+	note := ""
+	if best != line {
+		note = fmt.Sprintf("line %d has no code, line %d is the next that has", line, best)
+	}
+	return out, note, nil
+}
+
+func (s *Session) locateSlot(text string) ([]Place, string, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 31)
+	if err != nil {
+		return nil, "", fmt.Errorf("*%s: want the number of an instruction", text)
+	}
+	lp := s.Here().Prog
+	if lp == nil {
+		if l, ok := s.linked.Program(s.DefaultProgram()); ok {
+			lp = l
+		}
+	}
+	if lp == nil {
+		return nil, "", ErrIdle
+	}
+	return slot(lp, int(n))
+}
+
+func slot(lp *loader.LinkedProgram, n int) ([]Place, string, error) {
+	switch {
+	case n < 0 || n >= len(lp.Insns):
+		return nil, "", fmt.Errorf("%s has no instruction %d, the last one is %d", lp.Name, n, len(lp.Insns)-1)
+	case n > 0 && lp.Insns[n-1].IsLdImm64() && lp.Insns[n].Code == 0:
+		return nil, "", fmt.Errorf("%d is the second slot of instruction %d", n, n-1)
+	}
+	return []Place{{lp, n}}, "", nil
+}
+
+func (s *Session) locateName(name string) ([]Place, string, error) {
+	base, off := name, 0
+	if i := strings.LastIndexByte(name, '+'); i > 0 {
+		n, err := strconv.ParseUint(name[i+1:], 0, 31)
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %q is no number of instructions", name, name[i+1:])
+		}
+		base, off = name[:i], int(n)
+	}
+	var out []Place
+	for _, lp := range s.linked.Programs {
+		for _, f := range lp.Funcs {
+			if f.Name != base {
+				continue
+			}
+			if off >= f.Len {
+				return nil, "", fmt.Errorf("%s has %d instructions", base, f.Len)
+			}
+			if _, _, err := slot(lp, f.Start+off); err != nil {
+				return nil, "", err
+			}
+			out = append(out, Place{lp, f.Start + off})
+		}
+	}
+	if len(out) > 0 {
+		return out, "", nil
+	}
+	if calls := s.calls(base); len(calls) > 0 {
+		return calls, "", nil
+	}
+	if _, ok := uapi.ParseFuncID(base); ok {
+		return nil, "", fmt.Errorf("no program calls %s", base)
+	}
+	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: nearest(base, append(s.Functions(), s.HelperNames()...))}
+}
+
+// callee names the helper or kfunc that an instruction calls, "" when it is no such call.
+func callee(lp *loader.LinkedProgram, pc int) string {
+	switch in := lp.Insns[pc]; in.Op() {
+	case decode.OpCallHelper:
+		return uapi.FuncID(in.Imm).String()
+	case decode.OpCallKfunc:
+		return lp.Refs[pc].Name
+	}
+	return ""
+}
+
+func (s *Session) calls(name string) []Place {
+	var out []Place
+	for _, lp := range s.linked.Programs {
+		for pc := 0; pc < len(lp.Insns); pc += lp.Insns[pc].Len() {
+			if c := callee(lp, pc); c != "" && (c == name || c == "bpf_"+name) {
+				out = append(out, Place{lp, pc})
+			}
+		}
+	}
+	return out
+}
+
+// HelperNames returns the helpers and kfuncs that the programs call, sorted.
+func (s *Session) HelperNames() []string {
+	seen := map[string]bool{}
+	for _, lp := range s.linked.Programs {
+		for pc := 0; pc < len(lp.Insns); pc += lp.Insns[pc].Len() {
+			if c := callee(lp, pc); c != "" {
+				seen[c] = true
+			}
+		}
+	}
+	return sortedKeys(seen)
+}
+
+func (s *Session) locateCore(text string) ([]Place, string, error) {
+	var out []Place
+	var fields []string
+	for _, lp := range s.linked.Programs {
+		for i := range lp.Relocs {
+			r := &lp.Relocs[i]
+			if r.Relocation == nil {
+				continue
+			}
+			field := r.Local.Field()
+			fields = append(fields, field)
+			if text == "" && !r.Changed() || text != "" && !strings.Contains(field, text) {
+				continue
+			}
+			out = append(out, Place{lp, r.Insn})
+		}
+	}
+	switch {
+	case len(out) > 0:
+		return out, "", nil
+	case text == "":
+		return nil, "", fmt.Errorf("CO-RE changed no instruction on this kernel")
+	}
+	return nil, "", &UnknownError{What: "CO-RE relocation of", Name: text, Nearest: nearest(text, fields)}
+}
+
+// lineOf is the line record of a place, with a false for none.
+func lineOf(p Place) (btf.LineInfo, bool) {
+	l, ok := p.Line()
+	return l, ok && l.Line > 0
+}

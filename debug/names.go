@@ -1,0 +1,102 @@
+package debug
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// UnknownError is a name that means nothing here.
+type UnknownError struct {
+	What    string // "symbol", "member", "program"
+	Name    string
+	In      string   // where it was looked for, "" for everywhere
+	Nearest []string // names that exist, nearest first
+}
+
+// Error names what was looked for and what comes near.
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("no %s %q", e.What, e.Name)
+	if e.In != "" {
+		text += " in " + e.In
+	}
+	if len(e.Nearest) > 0 {
+		text += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
+	}
+	return text
+}
+
+// UnavailableError is something that exists but has no value here.
+type UnavailableError struct {
+	Name string
+	Why  string
+}
+
+// Error says what is not available and why.
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("%s is not available: %s", e.Name, e.Why)
+}
+
+// maxNearest is how many names an error offers.
+const maxNearest = 4
+
+// nearest returns the names that are most like the given one, best first.
+func nearest(name string, names []string) []string {
+	type scored struct {
+		name string
+		cost int
+	}
+	var list []scored
+	low := strings.ToLower(name)
+	seen := map[string]bool{}
+	for _, n := range names {
+		if n == "" || n == name || seen[n] {
+			continue
+		}
+		seen[n] = true
+		other := strings.ToLower(n)
+		cost := distance(low, other)
+		if len(low) >= 3 && (strings.Contains(other, low) || len(other) >= 3 && strings.Contains(low, other)) {
+			cost = min(cost, 2)
+		}
+		if cost <= max(2, len(name)/3) {
+			list = append(list, scored{n, cost})
+		}
+	}
+	sort.SliceStable(list, func(i, j int) bool {
+		if list[i].cost != list[j].cost {
+			return list[i].cost < list[j].cost
+		}
+		return list[i].name < list[j].name
+	})
+	var out []string
+	for _, s := range list[:min(len(list), maxNearest)] {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// distance is the number of characters to insert, delete or replace.
+func distance(a, b string) int {
+	const far = 64
+	if len(a) > far || len(b) > far {
+		return far
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,269 @@
+package debug
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// SourceLine is one line of a listing.
+type SourceLine struct {
+	File string
+	Line uint32
+	Text string
+	// Known says that the text is known; without source files only lines with code are.
+	Known bool
+	// Code says that instructions belong to the line, Current that the session stands there.
+	Code, Current bool
+	// Breakpoint is the number of a breakpoint on the line, 0 for none.
+	Breakpoint int
+}
+
+// maxSource bounds the source files that are read.
+const maxSource = 8 << 20
+
+// sourceText returns the lines of a source file: from the file when it is found, else from the text of line information.
+func (s *Session) sourceText(file string) []string {
+	if lines, ok := s.sources[file]; ok {
+		return lines
+	}
+	lines := s.readSource(file)
+	if lines == nil {
+		lines = s.lineTexts(file)
+	}
+	s.sources[file] = lines
+	return lines
+}
+
+func (s *Session) readSource(file string) []string {
+	tries := []string{file}
+	for _, dir := range s.cfg.SourceDirs {
+		rest := strings.TrimLeft(file, "/")
+		for rest != "" {
+			tries = append(tries, filepath.Join(dir, filepath.FromSlash(rest)))
+			_, after, ok := strings.Cut(rest, "/")
+			if !ok {
+				break
+			}
+			rest = after
+		}
+	}
+	for _, name := range tries {
+		st, err := os.Stat(name)
+		if err != nil || !st.Mode().IsRegular() || st.Size() > maxSource {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		lines := strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+		if s.agrees(file, lines) {
+			return append([]string{""}, lines...)
+		}
+	}
+	return nil
+}
+
+// agrees reports whether a file is the one the object was compiled from: the texts of its line information are in it.
+func (s *Session) agrees(file string, lines []string) bool {
+	ext := s.linked.Object.Ext
+	if ext == nil {
+		return true
+	}
+	for _, sec := range ext.Lines {
+		for _, l := range sec.Records {
+			if l.File == file && l.Text != "" && (int(l.Line) > len(lines) || l.Line == 0 || strings.TrimSpace(lines[l.Line-1]) != strings.TrimSpace(l.Text)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// maxLine bounds the line numbers of line information that are listed.
+const maxLine = 1 << 20
+
+func (s *Session) lineTexts(file string) []string {
+	var out []string
+	ext := s.linked.Object.Ext
+	if ext == nil {
+		return nil
+	}
+	for _, sec := range ext.Lines {
+		for _, l := range sec.Records {
+			if l.File != file || l.Line == 0 || l.Line > maxLine {
+				continue
+			}
+			for uint32(len(out)) <= l.Line {
+				out = append(out, "")
+			}
+			out[l.Line] = l.Text
+		}
+	}
+	return out
+}
+
+// List returns source lines from to to (included) of a file.
+func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
+	text := s.sourceText(file)
+	if len(text) == 0 {
+		return nil, fmt.Errorf("no source text of %s", file)
+	}
+	if from >= uint32(len(text)) {
+		return nil, fmt.Errorf("%s has %d lines", file, len(text)-1)
+	}
+	code := s.codeLines(file)
+	current, _ := lineOf(s.Here())
+	var out []SourceLine
+	for n := max(from, 1); n <= to && n < uint32(len(text)); n++ {
+		l := SourceLine{File: file, Line: n, Text: text[n], Code: code[n], Known: text[n] != "" || code[n]}
+		l.Current = s.state == Running && current.File == file && current.Line == n
+		for _, b := range s.breaks {
+			for _, p := range b.Places {
+				if at, ok := lineOf(p); ok && at.File == file && at.Line == n {
+					l.Breakpoint = b.ID
+				}
+			}
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+func (s *Session) codeLines(file string) map[uint32]bool {
+	out := map[uint32]bool{}
+	ext := s.linked.Object.Ext
+	if ext == nil {
+		return out
+	}
+	for _, sec := range ext.Lines {
+		for _, l := range sec.Records {
+			if l.File == file {
+				out[l.Line] = true
+			}
+		}
+	}
+	return out
+}
+
+// ListAround returns where a listing of a location should begin: file and line.
+func (s *Session) ListAround(location string) (file string, line uint32, err error) {
+	if location == "" {
+		if l, ok := lineOf(s.Here()); ok {
+			return l.File, l.Line, nil
+		}
+		if lp, ok := s.linked.Program(s.DefaultProgram()); ok {
+			if l, ok := lineOf(Place{lp, 0}); ok {
+				return l.File, l.Line, nil
+			}
+		}
+		return "", 0, fmt.Errorf("there is no line information here: use disas")
+	}
+	places, _, err := s.Locate(location)
+	if err != nil {
+		return "", 0, err
+	}
+	l, ok := lineOf(places[0])
+	if !ok {
+		return "", 0, fmt.Errorf("there is no line information at %s", places[0])
+	}
+	return l.File, l.Line, nil
+}
+
+// CodeLine is one instruction of a disassembly.
+type CodeLine struct {
+	Place Place
+	Text  string
+	// Source is the source line when it is another one than that of the instruction before; "" otherwise.
+	Source string
+	// Reloc is set for instructions with a CO-RE relocation, Changed when it made another instruction of it.
+	Reloc   *loader.Reloc
+	Changed bool
+	Current bool
+	// Breakpoint is the number of a breakpoint here, 0 for none.
+	Breakpoint int
+	// Function is the name of the function that begins here.
+	Function string
+}
+
+// Disassemble returns the instructions from slot from to slot to (not included) of a program.
+func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine {
+	var out []CodeLine
+	here := s.Here()
+	last := ""
+	for pc := max(from, 0); pc < min(to, len(lp.Insns)); pc += lp.Insns[pc].Len() {
+		p := Place{lp, pc}
+		c := CodeLine{Place: p, Text: p.Insn(), Current: s.state != Idle && p == here}
+		if f, ok := p.Func(); ok && f.Start == pc {
+			c.Function = f.Name
+		}
+		if l, ok := lineOf(p); ok {
+			text := strings.TrimSpace(l.Text)
+			if text == "" {
+				if all := s.sourceText(l.File); int(l.Line) < len(all) {
+					text = strings.TrimSpace(all[l.Line])
+				}
+			}
+			if src := fmt.Sprintf("%s:%d: %s", filepath.Base(l.File), l.Line, text); src != last {
+				c.Source, last = src, src
+			}
+		}
+		if r, ok := lp.RelocAt(pc); ok && r.Relocation != nil {
+			c.Reloc, c.Changed = r, r.Changed()
+		}
+		for _, b := range s.breaks {
+			for _, at := range b.Places {
+				if at == p {
+					c.Breakpoint = b.ID
+				}
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// RelocText says in a line what CO-RE did to an instruction.
+func (s *Session) RelocText(r *loader.Reloc) string {
+	text := fmt.Sprintf("%s %s: ", r.Kind, r.Local.Field())
+	switch {
+	case r.Err != nil:
+		text += "failed: " + r.Err.Error()
+	case r.Poisoned():
+		text += "not on this kernel, the instruction must not be reached"
+		if why := s.linked.Explain(r); why != "" {
+			text += "; " + why
+		}
+	case !r.Changed():
+		text += fmt.Sprintf("%d, as it was compiled", int64(r.Patch.New))
+	default:
+		text += fmt.Sprintf("%d -> %d", int64(r.Patch.Old), int64(r.Patch.New))
+		if r.Patch.OldSize != r.Patch.NewSize {
+			text += fmt.Sprintf(", %d bytes -> %d bytes", r.Patch.OldSize, r.Patch.NewSize)
+		}
+	}
+	return text
+}
+
+// RelocsAt returns the relocations of the instructions that belong to the source line of a place.
+func (s *Session) RelocsAt(p Place) []*loader.Reloc {
+	if p.Prog == nil {
+		return nil
+	}
+	c := s.codeOf(p.Prog)
+	var out []*loader.Reloc
+	for i := range p.Prog.Relocs {
+		r := &p.Prog.Relocs[i]
+		if r.Relocation == nil || r.Insn >= len(c.line) {
+			continue
+		}
+		if r.Insn == p.PC || c.line[r.Insn] != 0 && c.line[r.Insn] == c.line[p.PC] {
+			out = append(out, r)
+		}
+	}
+	return out
+}

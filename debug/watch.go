@@ -1,0 +1,205 @@
+package debug
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// Watch is a watchpoint. One on memory costs nothing while that memory is left alone; one on anything else (a register, an
+// expression, an element a map does not have yet) is evaluated after every instruction.
+type Watch struct {
+	ID   int
+	Expr string
+	expr node
+	// Read and Write say which accesses stop the program. A write stops it when it changes the value.
+	Read, Write bool
+	Enabled     bool
+	Hits        int
+	// Addr and Size are the memory watched; Size is 0 for a watchpoint that is evaluated.
+	Addr, Size uint64
+
+	id   int    // in mem
+	last []byte // the value seen last, nil when there was none
+	text string
+}
+
+// Soft reports whether the watchpoint is evaluated after every instruction.
+func (w *Watch) Soft() bool { return w.Size == 0 }
+
+// WatchHit is what a watchpoint saw.
+type WatchHit struct {
+	Watch *Watch
+	// Write says that the value changed, from Old to New; otherwise it was read and is New.
+	Write    bool
+	Old, New string
+	// Place is the instruction that did it; for a helper, the call.
+	Place Place
+}
+
+// maxWatched is the largest value that can be watched, in bytes.
+const maxWatched = 1 << 16
+
+// AddWatch watches an expression for reads, writes or both. Going on, the program stops after the access; going backwards,
+// before it.
+func (s *Session) AddWatch(expr string, read, write bool) (*Watch, error) {
+	if s.state == Ended {
+		return nil, ErrEnded
+	}
+	n, err := parseExpr(expr, s.isType)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watch{Expr: expr, expr: n, Read: read, Write: write, Enabled: true}
+	v, err := s.eval(n)
+	switch {
+	case err != nil && !isAbsent(err):
+		return nil, err
+	case err != nil || v.kind != inMemory:
+		if read {
+			return nil, fmt.Errorf("only memory can be watched for reads, %s is none now", expr)
+		}
+	case len(v.Data) > maxWatched:
+		return nil, fmt.Errorf("%s has %d bytes, at most %d can be watched", expr, len(v.Data), maxWatched)
+	case !s.lasting(v.Addr):
+		return nil, fmt.Errorf("%s: the simulated kernel makes this object when the program asks for it: step to where it is used", expr)
+	default:
+		w.Addr, w.Size = v.Addr, uint64(len(v.Data))
+	}
+	s.nextPt++
+	w.ID = s.nextPt
+	s.watches = append(s.watches, w)
+	s.rewatch()
+	return w, nil
+}
+
+// lasting reports whether memory at addr is there without having been looked at.
+func (s *Session) lasting(addr uint64) bool {
+	s.unlook()
+	return s.m.Memory().Find(addr) != nil
+}
+
+// Watches returns all watchpoints in the order they were made.
+func (s *Session) Watches() []*Watch { return append([]*Watch(nil), s.watches...) }
+
+// rewatch puts the watchpoints on memory, after what was on it was lost or changed.
+func (s *Session) rewatch() {
+	m := s.m.Memory()
+	for _, w := range m.Watches() {
+		m.RemoveWatch(w.ID)
+	}
+	for _, w := range s.watches {
+		if w.Enabled && !w.Soft() {
+			// Changes are told from stores of the same value by the bytes before.
+			w.id = m.AddWatch(w.Addr, w.Size, w.Read, true)
+		}
+	}
+}
+
+// onWatch is called in the middle of an instruction: it notes the access and asks for a stop behind it.
+func (s *Session) onWatch(h mem.Hit) {
+	if s.state != Running || s.run == nil {
+		return
+	}
+	const most = 64
+	if len(s.hits) < most {
+		s.hits = append(s.hits, h)
+	}
+	t := s.m.Thread()
+	s.lastAt = spot{t.Image(), t.PC()}
+	t.Suspend("watchpoint")
+}
+
+func (s *Session) anySoft() bool {
+	for _, w := range s.watches {
+		if w.Enabled && w.Soft() {
+			return true
+		}
+	}
+	return false
+}
+
+// resetSoft notes the values the watchpoints have now.
+func (s *Session) resetSoft() {
+	for _, w := range s.watches {
+		if w.Enabled {
+			w.last, w.text = s.watched(w)
+		}
+	}
+}
+
+// watched reads a watchpoint's value without leaving a trace; nil when there is none.
+func (s *Session) watched(w *Watch) ([]byte, string) {
+	if !w.Soft() {
+		b := make([]byte, w.Size)
+		if s.peek(w.Addr, b) != nil {
+			return nil, ""
+		}
+		return b, s.watchText(w)
+	}
+	v, err := s.eval(w.expr)
+	if err != nil {
+		s.unlook()
+		return nil, ""
+	}
+	text := s.Format(v, FormatOptions{})
+	s.unlook()
+	return v.Data, text
+}
+
+func (s *Session) watchText(w *Watch) string {
+	v, err := s.eval(w.expr)
+	if err != nil {
+		return "<" + err.Error() + ">"
+	}
+	return s.Format(v, FormatOptions{})
+}
+
+// takeHits returns what the watchpoints saw in the last instruction and forgets it.
+func (s *Session) takeHits() []WatchHit {
+	if len(s.watches) == 0 {
+		return nil
+	}
+	raw := s.hits
+	s.hits = s.hits[:0]
+	var out []WatchHit
+	for _, w := range s.watches {
+		if !w.Enabled {
+			continue
+		}
+		read, wrote := false, w.Soft()
+		for _, h := range raw {
+			if h.Watch.ID == w.id && !w.Soft() {
+				wrote = wrote || h.Write
+				read = read || !h.Write
+			}
+		}
+		if !read && !wrote {
+			continue
+		}
+		old, oldText := w.last, w.text
+		now, text := s.watched(w)
+		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
+		w.last, w.text = now, text
+		if oldText == "" {
+			oldText = "<none>"
+		}
+		if text == "" {
+			text = "<none>"
+		}
+		switch {
+		case wrote && changed && w.Write:
+			out = append(out, WatchHit{Watch: w, Write: true, Old: oldText, New: text})
+		case read && w.Read:
+			out = append(out, WatchHit{Watch: w, New: text})
+		default:
+			continue
+		}
+		w.Hits++
+	}
+	for i := range out {
+		out[i].Place = s.place(s.lastAt.img, s.lastAt.pc)
+	}
+	return out
+}

@@ -1,0 +1,38 @@
+package kernel
+
+// Poke writes bytes into the object that contains addr, whatever the running program may write. It is for whoever drives
+// the simulation from outside; nothing is logged. ok is false when [addr, addr+len(p)) does not lie in one object.
+func (k *Kernel) Poke(addr uint64, p []byte) (ok bool) {
+	o, off, ok := k.storage(addr, uint64(len(p)))
+	if ok {
+		o.poke(off, p, set)
+	}
+	return ok
+}
+
+// Known tells whether all of [addr, addr+size) of a kernel object have a value already, and whether one of them was
+// made up. It reads nothing, so that fields nobody has asked for stay unset.
+func (k *Kernel) Known(addr, size uint64) (known, made bool) {
+	o, off, ok := k.storage(addr, size)
+	if !ok {
+		return false, false
+	}
+	s := o.status(off, size)
+	return s != never, s == madeByDefault
+}
+
+// madeByDefault is the state made, whose name the result of Known hides.
+const madeByDefault = made
+
+// storage finds the object that contains size bytes at addr, and their offset in its storage.
+func (k *Kernel) storage(addr, size uint64) (*Object, uint64, bool) {
+	o := k.objectAt(addr)
+	if o == nil {
+		return nil, 0, false
+	}
+	off := k.mem.Truncate(addr) - o.base
+	if off > o.size || size > o.size-off {
+		return nil, 0, false
+	}
+	return o, off, true
+}
