@@ -1,0 +1,147 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// Validation says how far a run's reads of kernel memory are proved: a read is proved when CO-RE relocated the access and the
+// field the record means is the field of the object that was read.
+type Validation struct {
+	Reads, Proved, Baked int
+	Findings             []Finding
+}
+
+// Finding is a read that is not proved, or that found nothing.
+type Finding struct {
+	Kind FindingKind
+	Insn int
+	// Source is "file:line:col", empty without line information.
+	Source string
+	Text   string
+}
+
+// FindingKind says what is wrong with a read.
+type FindingKind string
+
+const (
+	// Baked: a field of a kernel type read at an offset no relocation adjusts; other kernels may have another field there.
+	Baked FindingKind = "baked"
+	// Differs: the field read is not the field the relocation means.
+	Differs FindingKind = "differs"
+	// Straddles: the access covers parts of several members.
+	Straddles FindingKind = "straddles"
+	// NeverSet: the field had no value and read as 0.
+	NeverSet FindingKind = "never-set"
+)
+
+// stableTypes are kernel types whose layout is ABI: programs may have their offsets baked in.
+var stableTypes = map[string]bool{
+	"pt_regs": true, "user_pt_regs": true, "user_regs_struct": true, "sockaddr": true, "sockaddr_in": true, "sockaddr_in6": true, "sockaddr_un": true, "sockaddr_storage": true,
+	"ethhdr": true, "iphdr": true, "ipv6hdr": true, "tcphdr": true, "udphdr": true, "icmphdr": true, "in6_addr": true, "in_addr": true, "iovec": true, "timespec": true,
+}
+
+// Validate judges the reads of kernel memory of a run.
+func (m *Machine) Validate(res *Result) Validation {
+	var v Validation
+	lp, ok := m.linked.Program(res.Program)
+	if !ok {
+		return v
+	}
+	for i := range res.Reads {
+		a := &res.Reads[i]
+		spec := a.Object.Spec()
+		if a.TypeID == 0 || spec == nil || !spec.Kind(a.TypeID).IsComposite() {
+			continue // a string, an array of pointers, untyped memory: no layout to be wrong about
+		}
+		v.Reads++
+		where := a.Type + "." + a.Path
+		reloc, relocated := lp.AccessReloc(a.Insn)
+		switch {
+		case a.Relocated && relocated && meant(spec, a, reloc):
+			v.Proved++
+		case a.Relocated && relocated:
+			v.add(lp, a.Insn, Differs, fmt.Sprintf("means %s, reads %s of %s", reloc.Local.Field(), where, a.Role))
+		case stableTypes[a.Type]:
+		default:
+			v.Baked++
+			v.add(lp, a.Insn, Baked, fmt.Sprintf("reads %s of %s at the fixed offset %d", where, a.Role, a.Off))
+		}
+		if size, err := spec.Sizeof(a.TypeID); a.Path == "" && err == nil && int64(a.Size) < size {
+			v.add(lp, a.Insn, Straddles, fmt.Sprintf("reads %d bytes at offset %d of %s, across members", a.Size, a.Off, a.Type))
+		}
+		if !a.Set && !a.Default {
+			v.add(lp, a.Insn, NeverSet, fmt.Sprintf("%s of %s was never set: read as 0", where, a.Role))
+		}
+	}
+	return v
+}
+
+func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, text string) {
+	f := Finding{Kind: kind, Insn: insn, Text: text}
+	if line, ok := lp.LineAt(insn); ok {
+		f.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
+	}
+	v.Findings = append(v.Findings, f)
+}
+
+// meant reports whether the field a relocation means is the one that was read: the same offset of the same type, which
+// may be embedded in the object's type, or embed it as container_of does.
+func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
+	target := r.Target
+	if target == nil || target.BTF == nil {
+		return false
+	}
+	root := target.BTF.Name(target.Root)
+	if t := target.BTF.SkipMods(target.Root); t.Name != "" {
+		root = t.Name
+	}
+	lo, hi := fieldRange(r)
+	off := uint32(a.Off)
+	return embeds(spec, a.TypeID, off, root, lo, hi, 0) || embeds(target.BTF, target.Root, lo, a.Type, off, off+1, 0)
+}
+
+// fieldRange is the bytes of the field a relocation means, in its root type.
+func fieldRange(r *loader.Reloc) (lo, hi uint32) {
+	lo = r.Target.BitOffset / 8
+	if r.Kind == corerelo.FieldByteOffset {
+		lo = uint32(r.Result.New)
+	}
+	hi = lo + 1
+	last := r.Target.Last()
+	if t, err := r.Target.BTF.Type(last.Type); err == nil && last.Name != "" && last.Index < len(t.Members) {
+		if n, err := r.Target.BTF.Sizeof(t.Members[last.Index].Type); err == nil {
+			hi = lo + uint32(max(n, 1))
+		}
+	}
+	return lo, hi
+}
+
+// embeds reports whether offset off of a type is an offset from lo to hi of a struct or union called name that is the type itself or
+// a member of it, at any nesting.
+func embeds(spec *btf.Spec, id btf.ID, off uint32, name string, lo, hi uint32, depth int) bool {
+	const deepest = 16
+	t := spec.SkipMods(id)
+	switch {
+	case depth > deepest:
+		return false
+	case t.Kind == btf.KindArray:
+		n, err := spec.Sizeof(t.Ref)
+		return err == nil && n > 0 && embeds(spec, t.Ref, off%uint32(n), name, lo, hi, depth+1)
+	case !t.Kind.IsComposite():
+		return false
+	case btf.EssentialName(t.Name) == btf.EssentialName(name) && off >= lo && off < hi:
+		return true
+	}
+	for i := range t.Members {
+		at, _ := spec.MemberBits(t, &t.Members[i])
+		n, err := spec.Sizeof(t.Members[i].Type)
+		if start := at / 8; err == nil && off >= start && int64(off-start) < n && embeds(spec, t.Members[i].Type, off-start, name, lo, hi, depth+1) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,271 @@
+package scenario
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+)
+
+// builder makes the kernel objects of a file.
+type builder struct {
+	*values
+	defs    map[string]Pair
+	visited map[string]Pos // definitions being followed by like and aliases
+}
+
+func newBuilder(k *kernel.Kernel, f *File) *builder {
+	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}}, defs: map[string]Pair{}, visited: map[string]Pos{}}
+	b.build = b.built
+	for _, p := range f.Objects {
+		b.defs[p.Key.Text] = p
+		b.names = append(b.names, p.Key.Text)
+	}
+	return b
+}
+
+// all makes every object first and then sets their fields, so that they may refer to each other.
+func (b *builder) all() error {
+	for _, name := range b.names {
+		if _, err := b.create(name, b.defs[name].Key); err != nil {
+			return err
+		}
+	}
+	for _, name := range b.names {
+		if err := b.fill(name); err != nil {
+			return err
+		}
+	}
+	return b.k.Err()
+}
+
+// create makes the object of a definition, without fields. from is who asks.
+func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
+	if o := b.objects[name]; o != nil {
+		return o, nil
+	}
+	def, ok := b.defs[name]
+	if !ok {
+		return nil, from.unknown("object", name, b.names)
+	}
+	if _, again := b.visited[name]; again {
+		return nil, from.errorf("cyclic reference: object %s is defined by itself", name)
+	}
+	b.visited[name] = def.Key.Pos
+	defer delete(b.visited, name)
+	n := def.Value
+	var o *kernel.Object
+	var err error
+	switch {
+	case isRef(n):
+		o, err = b.create(strings.TrimPrefix(n.Text, "$"), n)
+	case n.Tag != "":
+		o, err = b.make(name, n)
+	default:
+		typ, like := n.Get("type"), n.Get("like")
+		switch {
+		case like != nil:
+			if !isRef(like) {
+				return nil, like.errorf("like: want $name of another object, got %s", like.describe())
+			}
+			var other *kernel.Object
+			if other, err = b.create(strings.TrimPrefix(like.Text, "$"), like); err == nil {
+				o, err = b.k.NewObjectOf(other.Spec(), name, other.Type())
+			}
+		case typ == nil:
+			return nil, n.errorf("object %s needs a type, such as type: task_struct", name)
+		default:
+			o, err = b.typed(name, typ)
+		}
+	}
+	if err != nil {
+		return nil, n.wrap("object "+name, err)
+	}
+	b.objects[name] = o
+	return o, nil
+}
+
+func (b *builder) typed(role string, typ *Node) (*kernel.Object, error) {
+	name, err := typ.text("type")
+	if err != nil {
+		return nil, err
+	}
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "struct "), "union ")
+	o, err := b.k.NewObjectNamed(role, name)
+	var te *kernel.TypeError
+	if errors.As(err, &te) {
+		return nil, typ.unknown("type", name, typeNames(b.k.BTF(), name))
+	}
+	return o, err
+}
+
+// typeNames are the named structs and unions of a kernel that may be meant by a name, none longer or shorter by much.
+func typeNames(spec *btf.Spec, like string) []string {
+	if spec == nil {
+		return nil
+	}
+	var names []string
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+		if k := spec.Kind(id); k != btf.KindStruct && k != btf.KindUnion {
+			continue
+		}
+		if n := spec.Name(id); n != "" && len(n) <= len(like)+6 && len(n)+6 >= len(like) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// fill sets the fields of a definition. Those of the object it is like come first.
+func (b *builder) fill(name string) error {
+	def := b.defs[name]
+	if isRef(def.Value) {
+		return nil
+	}
+	return b.fillFrom(b.objects[name], def.Value)
+}
+
+func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
+	if like := n.Get("like"); like != nil && n.Tag == "" {
+		if err := b.fillFrom(o, b.followed(strings.TrimPrefix(like.Text, "$"))); err != nil {
+			return err
+		}
+	}
+	known := []string{"type", "like"}
+	if n.Tag != "" {
+		known = makers[n.Tag].keys()
+	}
+	return b.set(o, "", n, known)
+}
+
+// followed is the definition behind aliases. The way has an end: create went it.
+func (b *builder) followed(name string) *Node {
+	n := b.defs[name].Value
+	for isRef(n) {
+		n = b.defs[strings.TrimPrefix(n.Text, "$")].Value
+	}
+	return n
+}
+
+// set gives the fields of an object below a path the values of a mapping. skip names keys that are no fields.
+func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) error {
+	for _, p := range n.Pairs {
+		if contains(skip, p.Key.Text) {
+			continue
+		}
+		names, optional := option(p.Key.Text)
+		chosen := ""
+		for _, name := range names {
+			if full := joinPath(path, name); o.Has(full) {
+				chosen = full
+				break
+			}
+		}
+		if chosen == "" {
+			if optional {
+				continue
+			}
+			chosen = joinPath(path, names[0])
+		}
+		if err := b.put(o, chosen, p.Key, p.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put gives one field a value.
+func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
+	switch {
+	case n.Tag == "!list":
+		return b.list(o, path, n)
+	case n.Tag == "" && n.Kind == Mapping && len(n.Pairs) > 0:
+		if !o.Has(path) {
+			break
+		}
+		return b.set(o, path, n, nil)
+	case n.Tag == "" && n.Kind == Sequence && !scalars(n):
+		for i, item := range n.Items {
+			if err := b.put(o, path+"["+itoa(i)+"]", item, item); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var x any
+	if n.Kind != Mapping || n.Tag != "" {
+		var err error
+		if x, err = b.forKernel(o.Role()+"."+path, n); err != nil {
+			return err
+		}
+	} else {
+		x = map[string]any{}
+	}
+	if raw, ok := x.([]byte); ok {
+		if f, _, err := o.Peek(path); err == nil && f.Spec != nil && f.Spec.SkipMods(f.Type).Kind == btf.KindPtr {
+			mem, err := b.k.NewBytes(o.Role()+"."+path, raw)
+			if err != nil {
+				return n.wrap(path, err)
+			}
+			x = mem
+		}
+	}
+	if err := o.Set(path, x); err != nil {
+		at := n
+		if errors.Is(err, kernel.ErrNoField) || errors.Is(err, kernel.ErrBadPath) {
+			at = key
+		}
+		return at.wrap("", err)
+	}
+	return nil
+}
+
+func scalars(n *Node) bool {
+	for _, item := range n.Items {
+		if item.Kind == Mapping && item.Tag == "" || item.Kind == Sequence {
+			return false
+		}
+	}
+	return true
+}
+
+// list links a list_head with the members of objects: {via: sibling, of: [$a, $b]}.
+func (b *builder) list(o *kernel.Object, path string, n *Node) error {
+	via, of := n.Get("via"), n.Get("of")
+	if n.Kind != Mapping || via == nil || of == nil || of.Kind != Sequence {
+		return n.errorf("!list: want {via: member, of: [$a, $b]}, got %s", n.describe())
+	}
+	head, err := o.FieldAddr(path)
+	if err != nil {
+		return n.wrap("", err)
+	}
+	type link struct {
+		o    *kernel.Object
+		path string
+		addr uint64
+		at   *Node
+	}
+	ring := []link{{o, path, head, n}}
+	for _, item := range of.Items {
+		if !isRef(item) {
+			return item.errorf("!list: want $name, got %s", item.describe())
+		}
+		e, err := b.ref(item)
+		if err != nil {
+			return err
+		}
+		addr, err := e.FieldAddr(via.Text)
+		if err != nil {
+			return via.wrap("", err)
+		}
+		ring = append(ring, link{e, via.Text, addr, item})
+	}
+	for i, l := range ring {
+		next, prev := ring[(i+1)%len(ring)], ring[(i+len(ring)-1)%len(ring)]
+		if err := errors.Join(l.o.SetUint(l.path+".next", next.addr), l.o.SetUint(l.path+".prev", prev.addr)); err != nil {
+			return l.at.wrap("", err)
+		}
+	}
+	return nil
+}

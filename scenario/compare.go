@@ -1,0 +1,206 @@
+package scenario
+
+import (
+	"fmt"
+	"math/big"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// mismatch is one value that is not what was expected.
+type mismatch struct {
+	Pos
+	path, want, got string
+}
+
+// conditions are the tags that compare, with what the comparison of the value seen with the one written may give.
+var conditions = map[string]func(c int) bool{
+	"!ne": func(c int) bool { return c != 0 }, "!lt": func(c int) bool { return c < 0 }, "!le": func(c int) bool { return c <= 0 },
+	"!gt": func(c int) bool { return c > 0 }, "!ge": func(c int) bool { return c >= 0 },
+}
+
+// compare lists how the value of a field differs from a node: only members that are named count. data are the bytes
+// the field's offsets refer to. The error is a mistake in the node, whatever the data.
+func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path string) ([]mismatch, error) {
+	switch {
+	case n.Tag == "!any":
+		return nil, nil
+	case n.Kind == Mapping && n.Tag == "":
+		var out []mismatch
+		for _, p := range n.Pairs {
+			g, ok, err := fieldOf(spec, f.Type, p.Key)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+			m, err := v.compare(spec, inside(f, g), p.Value, data, joinPath(path, g.Path))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, m...)
+		}
+		return out, nil
+	case n.Kind == Sequence && n.Tag == "":
+		var out []mismatch
+		err := v.elements(spec, f, n, func(g btf.Field, item *Node, i int) error {
+			m, err := v.compare(spec, g, item, data, fmt.Sprintf("%s[%d]", path, i))
+			out = append(out, m...)
+			return err
+		})
+		return out, err
+	}
+	got, err := spec.DecodeField(f, data)
+	if err != nil {
+		return nil, n.wrap("", err)
+	}
+	if n.Tag == "!match" {
+		return matches(n, got, path)
+	}
+	cond := conditions[n.Tag]
+	bare := *n
+	if cond != nil {
+		bare.Tag = ""
+	}
+	x, err := v.forBTF(&bare)
+	if err != nil {
+		return nil, err
+	}
+	tmp := make([]byte, max(len(data), int(uint64(f.BitOffset)/8)+16))
+	if err := spec.EncodeField(f, x, tmp[:max(len(data), sizeOf(spec, f))]); err != nil {
+		return nil, n.wrap("", err)
+	}
+	want, err := spec.DecodeField(f, tmp)
+	if err != nil {
+		return nil, n.wrap("", err)
+	}
+	if cond == nil {
+		if reflect.DeepEqual(want, got) {
+			return nil, nil
+		}
+		return []mismatch{{n.Pos, path, valueText(want), valueText(got)}}, nil
+	}
+	c, ok := order(got, want)
+	if !ok {
+		return nil, n.errorf("%s compares numbers and texts, this is %s", n.Tag, spec.TypeString(f.Type))
+	}
+	if cond(c) {
+		return nil, nil
+	}
+	return []mismatch{{n.Pos, path, strings.TrimPrefix(n.Tag, "!") + " " + valueText(want), valueText(got)}}, nil
+}
+
+// sizeOf is the number of bytes up to the end of a field.
+func sizeOf(spec *btf.Spec, f btf.Field) int {
+	n, err := spec.Sizeof(f.Type)
+	if err != nil || n < 0 {
+		return int(f.BitOffset / 8)
+	}
+	return min(int(f.BitOffset/8)+int(n), 64<<20)
+}
+
+func joinPath(path, name string) string {
+	if path == "" || strings.HasPrefix(name, "[") {
+		return path + name
+	}
+	return path + "." + name
+}
+
+func matches(n *Node, got any, path string) ([]mismatch, error) {
+	re, err := regexp.Compile(n.Text)
+	if err != nil || n.Kind != Scalar {
+		return nil, n.errorf("!match: %s is no regular expression", brief(n.Text))
+	}
+	text, ok := got.(string)
+	if !ok {
+		text = valueText(got)
+	}
+	if re.MatchString(text) {
+		return nil, nil
+	}
+	return []mismatch{{n.Pos, path, "match " + n.Text, valueText(got)}}, nil
+}
+
+// order compares two decoded values of one type.
+func order(a, b any) (int, bool) {
+	if x, ok := a.(string); ok {
+		y, ok := b.(string)
+		return strings.Compare(x, y), ok
+	}
+	x, ok1 := integerOf(a)
+	y, ok2 := integerOf(b)
+	if !ok1 || !ok2 {
+		if reflect.DeepEqual(a, b) {
+			return 0, true
+		}
+		_, isList := a.(btf.List)
+		_, isObject := a.(btf.Object)
+		return 1, !isList && !isObject
+	}
+	return x.Cmp(y), true
+}
+
+func integerOf(v any) (*big.Int, bool) {
+	switch v := v.(type) {
+	case btf.Int:
+		if v.Signed {
+			return big.NewInt(int64(v.V)), true
+		}
+		return new(big.Int).SetUint64(v.V), true
+	case btf.Enum:
+		return integerOf(v.Int)
+	case btf.Pointer:
+		return new(big.Int).SetUint64(uint64(v)), true
+	case *big.Int:
+		return v, true
+	case bool:
+		if v {
+			return big.NewInt(1), true
+		}
+		return new(big.Int), true
+	}
+	return nil, false
+}
+
+// valueText writes a decoded value for people.
+func valueText(v any) string {
+	switch v := v.(type) {
+	case btf.Int:
+		return v.String()
+	case btf.Enum:
+		if v.Name != "" {
+			return v.Name
+		}
+		return v.Int.String()
+	case string:
+		return fmt.Sprintf("%q", v)
+	case btf.Bytes:
+		return fmt.Sprintf("%x", []byte(v))
+	case btf.Pointer:
+		if v == 0 {
+			return "null"
+		}
+		return fmt.Sprintf("%#x", uint64(v))
+	case btf.List:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = valueText(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case btf.Object:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = e.Name + " = " + valueText(e.Value)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case btf.Missing:
+		return "nothing"
+	case nil:
+		return "null"
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,73 @@
+package scenario
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// exampleTargets are the kernels the examples run on: the embedded one and the full ones of the tree.
+func exampleTargets(t testing.TB) []*loader.Target {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	targets := []*loader.Target{loader.NewTarget(embedded.Name, spec)}
+	full, err := filepath.Glob("../testdata/btf/*.btf.xz")
+	require.NoError(t, err)
+	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" && !testing.Short() {
+		more, err := filepath.Glob(filepath.Join(dir, "btf", "*.btf.xz"))
+		require.NoError(t, err)
+		full = append(full, more...)
+	}
+	for _, path := range full {
+		spec, err := btf.Load(path, nil)
+		require.NoError(t, err)
+		targets = append(targets, loader.NewTarget(filepath.Base(path), spec))
+	}
+	return targets
+}
+
+// TestExamples runs the scenario files beside the examples on every full kernel.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../examples/*/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	targets := exampleTargets(t)
+	ran := map[string]int{}
+	for _, path := range files {
+		f, err := ParseFile(path)
+		require.NoError(t, err)
+		obj, err := loader.Open(f.Object)
+		require.NoError(t, err)
+		for _, target := range targets {
+			t.Run(filepath.Base(path)+"/"+target.Name, func(t *testing.T) {
+				r, err := Open(f, obj, target, Options{Seed: 1})
+				require.NoError(t, err)
+				defer r.Close()
+				results, err := r.All(context.Background(), nil)
+				require.NoError(t, err)
+				for _, res := range results {
+					if !res.Skipped {
+						ran[path]++
+					}
+					for _, e := range res.Failed() {
+						assert.Fail(t, res.Run.Name, "%v: %v", e.Pos, e.String())
+					}
+					if t.Failed() {
+						t.Logf("status %s, warnings %q, findings %v", res.Status, res.Warnings, res.Validation.Findings)
+					}
+				}
+			})
+		}
+	}
+	for _, path := range files {
+		assert.NotZero(t, ran[path], "%s ran on no kernel", path)
+	}
+}

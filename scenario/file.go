@@ -1,0 +1,416 @@
+package scenario
+
+import (
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// File is a parsed scenario file.
+type File struct {
+	Path        string
+	Description string
+	// Object is the path of the BPF object: the one the file names, else the one beside it.
+	Object string
+	// ObjectPos is where the file names it.
+	ObjectPos Pos
+	Kernel    Setup
+	// Objects, Maps and Globals are what is set up before the runs, in the order of the file.
+	Objects, Maps, Globals []Pair
+	Runs                   []*Run
+	// Sequence lists the runs that share one machine.
+	Sequence []*Run
+}
+
+// Setup is the simulated machine of a file.
+type Setup struct {
+	CPUs    int // 0: not said
+	Clock   kernel.ClockConfig
+	Random  []uint64
+	Seed    *uint64
+	Kconfig map[string]string
+	Ksyms   []Pair
+}
+
+// Run is one run of a program.
+type Run struct {
+	Pos
+	Name, Prog string
+	ProgNode   *Node
+	Current    *Node // nil: the default task
+	CPU        int
+	CPUNode    *Node
+	Args       []Pair
+	Helpers    []HelperAnswer
+	Packet     []byte
+	Ctx        []byte
+	After      time.Duration
+	Settle     time.Duration
+	Repeat     int
+	Expect     Expect
+}
+
+// HelperAnswer says what calls of a helper return.
+type HelperAnswer struct {
+	Pos
+	Name    string
+	FailAt  int
+	Returns []uint64
+}
+
+// Expect is what a run must have done. Nil nodes expect nothing.
+type Expect struct {
+	Ret, Fault, Status, Trace, Packet, Ctx        *Node
+	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []Pair
+	Reads                                         []*Node
+}
+
+// ParseFile reads a scenario file. Errors are [*Error] or of the file system.
+func ParseFile(path string) (*File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFile {
+		return nil, &Error{Pos: Pos{path, 1, 1}, Text: "the file is too large"}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a scenario from memory; path is where it is said to be, and where it looks for other files. The error is an [*Error].
+func Parse(path string, data []byte) (*File, error) {
+	root, err := parseYAML(path, data)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: path, ObjectPos: root.Pos}
+	if err := f.decode(root); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// fields checks that a node is a mapping with the members of a form.
+func (n *Node) fields(f *form) error {
+	if n.Kind != Mapping {
+		return n.errorf("%s: want a mapping with %s, got %s", f.name, strings.Join(f.names(), ", "), n.describe())
+	}
+	for _, p := range n.Pairs {
+		if !contains(f.names(), p.Key.Text) {
+			return p.Key.unknown("key of "+f.name, p.Key.Text, f.names())
+		}
+	}
+	for _, m := range f.members {
+		if m.required && n.Get(m.name) == nil {
+			return n.errorf("%s needs %q", f.name, m.name)
+		}
+	}
+	return nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *File) decode(root *Node) error {
+	if err := root.fields(fileForm); err != nil {
+		return err
+	}
+	for _, step := range []func(*Node) error{f.decodeObject, f.decodeKernel, f.decodeTables, f.decodeRuns, f.decodeSequence} {
+		if err := step(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) decodeObject(root *Node) error {
+	if d := root.Get("description"); d != nil {
+		f.Description = d.Text
+	}
+	n := root.Get("object")
+	if n == nil {
+		f.Object = beside(f.Path)
+		return nil
+	}
+	name, err := n.text("object")
+	if err != nil {
+		return err
+	}
+	f.ObjectPos = n.Pos
+	f.Object = filepath.FromSlash(name)
+	if !filepath.IsAbs(f.Object) {
+		f.Object = filepath.Join(filepath.Dir(f.Path), f.Object)
+	}
+	return nil
+}
+
+// beside is the object a file without object: is about: NAME.bpf.o, else NAME.o, of NAME.yaml; of two files for one object
+// NAME may have a suffix after a dot ("exec.root.yaml").
+func beside(path string) string {
+	base := strings.TrimSuffix(path, filepath.Ext(path))
+	for {
+		for _, ext := range []string{".bpf.o", ".o"} {
+			if _, err := os.Stat(base + ext); err == nil {
+				return base + ext
+			}
+		}
+		shorter := strings.TrimSuffix(base, filepath.Ext(base))
+		if shorter == base || filepath.Base(shorter) == "." || filepath.Ext(base) == base {
+			return strings.TrimSuffix(path, filepath.Ext(path)) + ".bpf.o"
+		}
+		base = shorter
+	}
+}
+
+func (f *File) decodeKernel(root *Node) error {
+	n := root.Get("kernel")
+	if n == nil {
+		return nil
+	}
+	if err := n.fields(kernelForm); err != nil {
+		return err
+	}
+	var err error
+	if c := n.Get("cpus"); c != nil {
+		if f.Kernel.CPUs, err = c.int("cpus", 1, 1024); err != nil {
+			return err
+		}
+	}
+	if c := n.Get("clock"); c != nil {
+		if err := f.decodeClock(c); err != nil {
+			return err
+		}
+	}
+	if r := n.Get("random"); r != nil {
+		if r.Kind != Sequence {
+			return r.errorf("random: want a list of numbers, got %s", r.describe())
+		}
+		for _, item := range r.Items {
+			v, err := item.uint64("random")
+			if err != nil {
+				return err
+			}
+			f.Kernel.Random = append(f.Kernel.Random, v)
+		}
+	}
+	if s := n.Get("seed"); s != nil {
+		v, err := s.uint64("seed")
+		if err != nil {
+			return err
+		}
+		f.Kernel.Seed = &v
+	}
+	kconfig, err := n.Get("kconfig").pairs("kconfig")
+	if err != nil {
+		return err
+	}
+	for _, p := range kconfig {
+		if p.Value.Kind != Scalar {
+			return p.Value.errorf("kconfig %s: want a value, got %s", p.Key.Text, p.Value.describe())
+		}
+		if f.Kernel.Kconfig == nil {
+			f.Kernel.Kconfig = map[string]string{}
+		}
+		v := p.Value.Text
+		if p.Value.Quoted && !strings.HasPrefix(v, `"`) {
+			if _, isNumber := number(v); !isNumber && len(v) != 1 {
+				v = `"` + v + `"`
+			}
+		}
+		f.Kernel.Kconfig[p.Key.Text] = v
+	}
+	f.Kernel.Ksyms, err = n.Get("ksyms").pairs("ksyms")
+	return err
+}
+
+func (f *File) decodeClock(n *Node) error {
+	if err := n.fields(clockForm); err != nil {
+		return err
+	}
+	c := &f.Kernel.Clock
+	for _, m := range []struct {
+		name string
+		to   *uint64
+	}{{"boot", &c.Boot}, {"mono", &c.Mono}, {"real", &c.Real}, {"step", &c.Step}} {
+		v := n.Get(m.name)
+		if v == nil {
+			continue
+		}
+		d, err := v.duration("clock." + m.name)
+		if err != nil {
+			return err
+		}
+		*m.to = uint64(d)
+		if m.name == "step" && d == 0 {
+			c.Frozen = true
+		}
+	}
+	if v := n.Get("hz"); v != nil {
+		hz, err := v.int("clock.hz", 1, 1_000_000)
+		if err != nil {
+			return err
+		}
+		c.HZ = uint64(hz)
+	}
+	return nil
+}
+
+func (f *File) decodeTables(root *Node) error {
+	var err error
+	if f.Objects, err = root.Get("objects").pairs("objects"); err != nil {
+		return err
+	}
+	for _, p := range f.Objects {
+		if p.Value.Kind != Mapping && p.Value.Tag == "" && !isRef(p.Value) {
+			return p.Value.errorf("object %s: want {type: NAME, fields}, a builder such as !file {...}, or $name, got %s", p.Key.Text, p.Value.describe())
+		}
+		if strings.ContainsAny(p.Key.Text, ".$->[] ") || p.Key.Text == "" {
+			return p.Key.errorf("object name %q: want a word", p.Key.Text)
+		}
+	}
+	if f.Maps, err = root.Get("maps").pairs("maps"); err != nil {
+		return err
+	}
+	f.Globals, err = root.Get("globals").pairs("globals")
+	return err
+}
+
+func (f *File) decodeRuns(root *Node) error {
+	runs := root.Get("runs")
+	if runs.Kind != Sequence || len(runs.Items) == 0 {
+		return runs.errorf("runs: want a list of runs, got %s", runs.describe())
+	}
+	seen := map[string]Pos{}
+	for _, n := range runs.Items {
+		r, err := f.decodeRun(n)
+		if err != nil {
+			return err
+		}
+		if first, dup := seen[r.Name]; dup {
+			return &Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": give it a name of its own"}
+		}
+		seen[r.Name] = r.Pos
+		f.Runs = append(f.Runs, r)
+	}
+	return nil
+}
+
+func (f *File) decodeSequence(root *Node) error {
+	n := root.Get("sequence")
+	if n == nil {
+		return nil
+	}
+	if n.Kind != Sequence {
+		return n.errorf("sequence: want a list of names of runs, got %s", n.describe())
+	}
+	var names []string
+	byName := map[string]*Run{}
+	for _, r := range f.Runs {
+		names = append(names, r.Name)
+		byName[r.Name] = r
+	}
+	for _, item := range n.Items {
+		r := byName[item.Text]
+		if r == nil || item.Kind != Scalar {
+			return item.unknown("run", item.Text, names)
+		}
+		f.Sequence = append(f.Sequence, r)
+	}
+	return nil
+}
+
+// pairs are the members of a mapping; none of a node that is not there.
+func (n *Node) pairs(what string) ([]Pair, error) {
+	if n == nil || n.Kind == Null {
+		return nil, nil
+	}
+	if n.Kind != Mapping {
+		return nil, n.errorf("%s: want a mapping, got %s", what, n.describe())
+	}
+	return n.Pairs, nil
+}
+
+func (n *Node) text(what string) (string, error) {
+	if n.Kind != Scalar || n.Text == "" {
+		return "", n.errorf("%s: want a text, got %s", what, n.describe())
+	}
+	return n.Text, nil
+}
+
+func (n *Node) big(what string) (*big.Int, error) {
+	if n.Kind == Scalar {
+		if v, ok := number(n.Text); ok {
+			return v, nil
+		}
+	}
+	return nil, n.errorf("%s: want a number, got %s", what, n.describe())
+}
+
+func (n *Node) int(what string, lowest, highest int64) (int, error) {
+	v, err := n.big(what)
+	if err != nil {
+		return 0, err
+	}
+	if !v.IsInt64() || v.Int64() < lowest || v.Int64() > highest {
+		return 0, n.errorf("%s: %v is not from %d to %d", what, v, lowest, highest)
+	}
+	return int(v.Int64()), nil
+}
+
+// uint64 takes numbers of 64 bits of either signedness.
+func (n *Node) uint64(what string) (uint64, error) {
+	v, err := n.big(what)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case v.IsUint64():
+		return v.Uint64(), nil
+	case v.IsInt64():
+		return uint64(v.Int64()), nil
+	}
+	return 0, n.errorf("%s: %v does not fit into 64 bits", what, v)
+}
+
+// duration reads "1h", "5us"; a bare number is nanoseconds.
+func (n *Node) duration(what string) (time.Duration, error) {
+	if n.Kind == Scalar {
+		if v, ok := number(n.Text); ok && v.Sign() >= 0 && v.IsInt64() {
+			return time.Duration(v.Int64()), nil
+		}
+		if d, err := time.ParseDuration(n.Text); err == nil && d >= 0 && d < math.MaxInt64 {
+			return d, nil
+		}
+	}
+	return 0, n.errorf("%s: want a duration such as 1h, 90s, 5us, got %s", what, n.describe())
+}
+
+// errno reads an error number: 14, EFAULT, -EFAULT.
+func (n *Node) errno(what string) (uapi.Errno, error) {
+	if n.Kind == Scalar {
+		text := strings.TrimPrefix(n.Text, "-")
+		if e, ok := uapi.ParseErrno(text); ok {
+			return e, nil
+		}
+		if v, ok := number(text); ok && v.IsInt64() && v.Int64() > 0 && v.Int64() < 4096 {
+			return uapi.Errno(v.Int64()), nil
+		}
+	}
+	return 0, n.errorf("%s: want an error such as EFAULT, got %s", what, n.describe())
+}

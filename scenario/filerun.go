@@ -1,0 +1,265 @@
+package scenario
+
+import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func (f *File) decodeRun(n *Node) (*Run, error) {
+	if err := n.fields(runForm); err != nil {
+		return nil, err
+	}
+	r := &Run{Pos: n.Pos, ProgNode: n.Get("prog"), Current: n.Get("current"), CPUNode: n.Get("cpu"), Repeat: 1}
+	var err error
+	if r.Prog, err = r.ProgNode.text("prog"); err != nil {
+		return nil, err
+	}
+	r.Name = r.Prog
+	if v := n.Get("name"); v != nil {
+		if r.Name, err = v.text("name"); err != nil {
+			return nil, err
+		}
+	}
+	if r.CPUNode != nil {
+		if r.CPU, err = r.CPUNode.int("cpu", 0, 1023); err != nil {
+			return nil, err
+		}
+	}
+	if v := n.Get("repeat"); v != nil {
+		if r.Repeat, err = v.int("repeat", 1, 1_000_000); err != nil {
+			return nil, err
+		}
+	}
+	if v := n.Get("after"); v != nil {
+		if r.After, err = v.duration("after"); err != nil {
+			return nil, err
+		}
+	}
+	if v := n.Get("settle"); v != nil {
+		if r.Settle, err = v.duration("settle"); err != nil {
+			return nil, err
+		}
+	}
+	if r.Args, err = n.Get("args").pairs("args"); err != nil {
+		return nil, err
+	}
+	if r.Helpers, err = decodeHelpers(n.Get("helpers")); err != nil {
+		return nil, err
+	}
+	if r.Packet, err = f.bytes("packet", n.Get("packet")); err != nil {
+		return nil, err
+	}
+	if r.Ctx, err = f.bytes("ctx", n.Get("ctx")); err != nil {
+		return nil, err
+	}
+	if v := n.Get("expect"); v != nil {
+		if err := r.Expect.decode(v); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// maxBytesFile bounds packet and context files.
+const maxBytesFile = 1 << 20
+
+// bytes reads hex digits, or @FILE relative to the scenario.
+func (f *File) bytes(what string, n *Node) ([]byte, error) {
+	if n == nil {
+		return nil, nil
+	}
+	if n.Kind != Scalar {
+		return nil, n.errorf("%s: want hex digits or @FILE, got %s", what, n.describe())
+	}
+	name, isFile := strings.CutPrefix(n.Text, "@")
+	if !isFile {
+		return n.hex(what)
+	}
+	path := filepath.FromSlash(name)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(f.Path), path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, n.wrap(what, err)
+	}
+	if info.Size() > maxBytesFile {
+		return nil, n.errorf("%s: %s has %d bytes, at most %d are read", what, name, info.Size(), maxBytesFile)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, n.wrap(what, err)
+	}
+	return b, nil
+}
+
+// hex reads hex digits; white space and colons between them are skipped.
+func (n *Node) hex(what string) ([]byte, error) {
+	if n.Kind != Scalar {
+		return nil, n.errorf("%s: want hex digits, got %s", what, n.describe())
+	}
+	text := strings.NewReplacer(" ", "", "\n", "", "\t", "", ":", "").Replace(strings.TrimPrefix(n.Text, "0x"))
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, n.errorf("%s: %s is not a row of hex digits", what, brief(n.Text))
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, nil
+}
+
+func decodeHelpers(n *Node) ([]HelperAnswer, error) {
+	pairs, err := n.pairs("helpers")
+	if err != nil {
+		return nil, err
+	}
+	var out []HelperAnswer
+	for _, p := range pairs {
+		a := HelperAnswer{Pos: p.Key.Pos, Name: p.Key.Text}
+		if !strings.HasPrefix(a.Name, "bpf_") && !strings.Contains(a.Name, "_") {
+			a.Name = "bpf_" + a.Name
+		}
+		switch p.Value.Kind {
+		case Scalar:
+			v, err := p.Value.result(a.Name)
+			if err != nil {
+				return nil, err
+			}
+			a.Returns = []uint64{v}
+		case Sequence:
+			for _, item := range p.Value.Items {
+				v, err := item.result(a.Name)
+				if err != nil {
+					return nil, err
+				}
+				a.Returns = append(a.Returns, v)
+			}
+		default:
+			if err := a.decode(p.Value); err != nil {
+				return nil, err
+			}
+		}
+		if len(a.Returns) == 0 {
+			return nil, p.Value.errorf("%s: want a value, a list of values, or {fail_at: N, errno: E}", a.Name)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+func (a *HelperAnswer) decode(n *Node) error {
+	if err := n.fields(overrideForm); err != nil {
+		return err
+	}
+	var err error
+	if v := n.Get("fail_at"); v != nil {
+		if a.FailAt, err = v.int("fail_at", 1, 1<<30); err != nil {
+			return err
+		}
+	}
+	ret, errno := n.Get("ret"), n.Get("errno")
+	switch {
+	case ret != nil && errno != nil:
+		return errno.errorf("%s: either ret or errno, not both", a.Name)
+	case errno != nil:
+		e, err := errno.errno(a.Name)
+		if err != nil {
+			return err
+		}
+		a.Returns = []uint64{uint64(e.Neg())}
+	case ret != nil:
+		v, err := ret.result(a.Name)
+		if err != nil {
+			return err
+		}
+		a.Returns = []uint64{v}
+	case a.FailAt != 0:
+		a.Returns = []uint64{0} // NULL, for helpers that return pointers
+	}
+	return nil
+}
+
+// result reads what a helper returns: a number or an error.
+func (n *Node) result(what string) (uint64, error) {
+	if n.Kind == Scalar && strings.HasPrefix(n.Text, "-E") {
+		e, err := n.errno(what)
+		return uint64(e.Neg()), err
+	}
+	return n.uint64(what)
+}
+
+func (e *Expect) decode(n *Node) error {
+	if err := n.fields(expectForm); err != nil {
+		return err
+	}
+	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
+	e.Packet, e.Ctx = n.Get("packet"), n.Get("ctx")
+	for _, m := range []struct {
+		name string
+		to   *[]Pair
+	}{
+		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers},
+	} {
+		var err error
+		if *m.to, err = n.Get(m.name).pairs(m.name); err != nil {
+			return err
+		}
+	}
+	if r := n.Get("reads"); r != nil {
+		if r.Kind != Sequence {
+			return r.errorf("reads: want a list of TYPE.path, got %s", r.describe())
+		}
+		e.Reads = r.Items
+	}
+	return e.check()
+}
+
+// statuses are the words expect.status takes.
+var statuses = []string{"ok", "absent", "unknown-hook", "refused", "not-simulated", "fault", "disabled"}
+
+// check refuses expectations that are wrong whatever the object.
+func (e *Expect) check() error {
+	for _, h := range []struct {
+		what string
+		n    *Node
+	}{{"packet", e.Packet}, {"ctx", e.Ctx}} {
+		if h.n != nil {
+			if _, err := h.n.hex(h.what); err != nil {
+				return err
+			}
+		}
+	}
+	if s := e.Status; s != nil && (s.Kind != Scalar || !contains(statuses, s.Text)) {
+		return s.unknown("status", s.Text, statuses)
+	}
+	if f := e.Fault; f != nil && f.Kind != Scalar {
+		return f.errorf("fault: want a kind of fault, true or false, got %s", f.describe())
+	}
+	for _, r := range e.Reads {
+		if r.Kind != Scalar || !strings.Contains(r.Text, ".") {
+			return r.errorf("reads: want TYPE.path, got %s", r.describe())
+		}
+	}
+	if t := e.Trace; t != nil {
+		for _, line := range append(t.Items, &Node{}) {
+			if line.Kind != Scalar {
+				return line.errorf("trace: want a line, got %s", line.describe())
+			}
+		}
+		if t.Kind == Mapping {
+			return t.errorf("trace: want a list of lines, got %s", t.describe())
+		}
+	}
+	for _, p := range e.Helpers {
+		if _, err := p.Value.int(p.Key.Text, 0, 1<<40); err != nil {
+			return err
+		}
+	}
+	return nil
+}

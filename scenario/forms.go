@@ -1,0 +1,149 @@
+package scenario
+
+// form describes a mapping of the file format. The tables below are what decoding is strict by, and what the JSON
+// Schema is made from.
+type form struct {
+	name, doc string
+	members   []member
+}
+
+type member struct {
+	name, doc string
+	shape     shape
+	required  bool
+}
+
+// shape is the form a value may have.
+type shape struct {
+	kind shapeKind
+	form *form  // of shapeForm
+	elem *shape // of lists and maps
+	alts []shape
+}
+
+type shapeKind uint8
+
+const (
+	shapeAny shapeKind = iota // decided by a BTF type
+	shapeText
+	shapeInteger
+	shapeBool
+	shapeDuration
+	shapeList
+	shapeMap // any names
+	shapeForm
+	shapeOneOf
+)
+
+func listOf(e shape) shape      { return shape{kind: shapeList, elem: &e} }
+func mapOf(e shape) shape       { return shape{kind: shapeMap, elem: &e} }
+func formOf(f *form) shape      { return shape{kind: shapeForm, form: f} }
+func oneOf(alts ...shape) shape { return shape{kind: shapeOneOf, alts: alts} }
+func shapeOf(k shapeKind) shape { return shape{kind: k} }
+func (f *form) names() []string { return memberNames(f.members) }
+func memberNames(m []member) []string {
+	names := make([]string, len(m))
+	for i := range m {
+		names[i] = m[i].name
+	}
+	return names
+}
+
+var (
+	text     = shapeOf(shapeText)
+	integer  = shapeOf(shapeInteger)
+	duration = shapeOf(shapeDuration)
+	anything = shapeOf(shapeAny)
+)
+
+var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of one BPF object, and what is expected of them.", []member{
+	{name: "description", doc: "What the file is about.", shape: text},
+	{name: "object", doc: "The BPF object, relative to this file. Without it the object beside the file is used: NAME.bpf.o or NAME.o for NAME.yaml.", shape: text},
+	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
+	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type; other places refer to them as $name.", shape: mapOf(anything)},
+	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types.", shape: mapOf(anything)},
+	{name: "globals", doc: "Global variables, set before loading.", shape: mapOf(anything)},
+	{name: "runs", doc: "The runs. Each starts fresh unless it is named in sequence.", shape: listOf(formOf(runForm)), required: true},
+	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
+}}
+
+var kernelForm = &form{"kernel", "The simulated machine.", []member{
+	{name: "cpus", doc: "Number of CPUs.", shape: integer},
+	{name: "clock", doc: "The clocks.", shape: formOf(clockForm)},
+	{name: "random", doc: "The first random numbers programs get.", shape: listOf(integer)},
+	{name: "seed", doc: "Seed of every value nobody sets.", shape: integer},
+	{name: "kconfig", doc: "Values of CONFIG_ externs.", shape: mapOf(oneOf(text, integer))},
+	{name: "ksyms", doc: "Values of kernel variables.", shape: mapOf(anything)},
+}}
+
+var clockForm = &form{"clock", "The clocks at the start.", []member{
+	{name: "boot", doc: "Time since boot, suspend included.", shape: duration},
+	{name: "mono", doc: "Monotonic time.", shape: duration},
+	{name: "real", doc: "Time since 1970.", shape: duration},
+	{name: "step", doc: "How far each helper call moves the clocks; 0 stops them.", shape: duration},
+	{name: "hz", doc: "Timer ticks per second.", shape: integer},
+}}
+
+var runForm = &form{"run", "One run of a program.", []member{
+	{name: "name", doc: "Name of the run; the program's name without.", shape: text},
+	{name: "prog", doc: "The program.", shape: text, required: true},
+	{name: "current", doc: "The task it runs in: $name of an object.", shape: text},
+	{name: "cpu", doc: "The CPU it runs on.", shape: integer},
+	{name: "args", doc: "Arguments of the hook, or fields of a tracepoint, by name; ret is the return value.", shape: mapOf(anything)},
+	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E}.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
+	{name: "packet", doc: "The packet as hex digits, or @FILE with raw bytes.", shape: text},
+	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, for program types that take them.", shape: text},
+	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
+	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
+	{name: "repeat", doc: "How often the program runs; expectations see the last one, and events of all.", shape: integer},
+	{name: "expect", doc: "What the run must have done.", shape: formOf(expectForm)},
+}}
+
+var overrideForm = &form{"override", "What calls of a helper return.", []member{
+	{name: "fail_at", doc: "The call, from 1, that is answered; without it every call is.", shape: integer},
+	{name: "errno", doc: "The error it returns: a name or number.", shape: oneOf(text, integer)},
+	{name: "ret", doc: "The value it returns.", shape: oneOf(integer, text)},
+}}
+
+var expectForm = &form{"expect", "What a run must have done. What is not named is not checked, but a fault nobody expects fails.", []member{
+	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, all 64 after u64:.", shape: oneOf(integer, text)},
+	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others.", shape: mapOf(anything)},
+	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},
+	{name: "ringbuf", doc: "Records of ring buffers by map, all of them in order, or their number. as: names the record's type.", shape: mapOf(anything)},
+	{name: "perf", doc: "Records of perf buffers, as for ringbuf.", shape: mapOf(anything)},
+	{name: "trace", doc: "Lines of bpf_printk, all of them in order.", shape: oneOf(text, listOf(text))},
+	{name: "kernel", doc: "Fields of kernel objects after the run, as OBJECT.path or nested.", shape: mapOf(anything)},
+	{name: "reads", doc: "Kernel fields the run must have read, as TYPE.path; -> and . both step over pointers.", shape: listOf(text)},
+	{name: "helpers", doc: "How often helpers were called.", shape: mapOf(integer)},
+	{name: "fault", doc: "The kind of fault the run ends with; true for any, false for none.", shape: oneOf(text, shapeOf(shapeBool))},
+	{name: "status", doc: "What becomes of the program: ok, absent, refused, not-simulated, fault.", shape: text},
+	{name: "packet", doc: "The packet after the run, as hex digits.", shape: text},
+	{name: "ctx", doc: "The context after the run, as hex digits.", shape: text},
+}}
+
+// tags are the tags of values, for the documentation and for messages.
+var tags = []struct{ name, doc string }{
+	{"!hex", "bytes as hex digits"},
+	{"!file", "a struct file: {path, ino, mode, flags, size, dev} and any field"},
+	{"!dentry", "a struct dentry with its parents: {path} and any field"},
+	{"!sock", "a struct sock: {family, protocol, type, state, source, dest, sport, dport} and any field"},
+	{"!task", "a task_struct with default content, and any field"},
+	{"!skb", "a sk_buff with the default packet, and any field"},
+	{"!cgroup", "a struct cgroup with default content"},
+	{"!mm", "an mm_struct with default content"},
+	{"!bprm", "a linux_binprm with default content"},
+	{"!pt_regs", "a struct pt_regs"},
+	{"!inode", "a struct inode with default content"},
+	{"!user", "user memory with a string or bytes; the value is its address"},
+	{"!list", "a list_head: {via: member, of: [$a, $b]}"},
+	{"!percpu", "a list of values, one for each CPU"},
+	{"!sum", "in expectations: the sum over all CPUs"},
+	{"!any", "in expectations: any value"},
+	{"!ne", "in expectations: not this value"},
+	{"!lt", "in expectations: less than"},
+	{"!le", "in expectations: at most"},
+	{"!gt", "in expectations: greater than"},
+	{"!ge", "in expectations: at least"},
+	{"!match", "in expectations: a regular expression the text matches"},
+	{"!exact", "in expectations: the map has these elements and no others"},
+}

@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"net/netip"
+
+	"github.com/bpfrun/bpfrun/kernel"
+)
+
+// maker builds an object of a tag from the keys it knows; all other keys of the node are fields.
+type maker struct {
+	own   []string
+	build func(b *builder, role string, n *Node) (*kernel.Object, error)
+}
+
+func (m maker) keys() []string { return m.own }
+
+func defaultOf(typ string) maker {
+	return maker{build: func(b *builder, role string, n *Node) (*kernel.Object, error) { return b.k.NewDefault(role, typ) }}
+}
+
+// makers are the builders by tag.
+var makers map[string]maker
+
+func init() {
+	makers = map[string]maker{
+		"!file":   {[]string{"path", "ino", "mode", "flags", "size", "dev"}, makeFile},
+		"!dentry": {[]string{"path"}, makeDentry},
+		"!sock":   {[]string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport"}, makeSock},
+		"!task":   {build: func(b *builder, role string, _ *Node) (*kernel.Object, error) { return b.k.NewTask(role) }},
+		"!skb":    defaultOf("sk_buff"),
+		"!cgroup": defaultOf("cgroup"),
+		"!mm":     defaultOf("mm_struct"),
+		"!bprm":   defaultOf("linux_binprm"),
+		"!inode":  defaultOf("inode"),
+		"!pt_regs": {build: func(b *builder, role string, _ *Node) (*kernel.Object, error) {
+			return b.k.NewObjectNamed(role, "pt_regs")
+		}},
+	}
+}
+
+func makerNames() []string {
+	names := []string{}
+	for _, t := range tags {
+		if _, ok := makers[t.name]; ok {
+			names = append(names, t.name)
+		}
+	}
+	return names
+}
+
+// make makes an object by its tag, with the maker's own keys.
+func (b *builder) make(role string, n *Node) (*kernel.Object, error) {
+	m, ok := makers[n.Tag]
+	if !ok {
+		return nil, n.unknown("builder", n.Tag, makerNames())
+	}
+	if n.Kind != Mapping && n.Kind != Null {
+		return nil, n.errorf("%s: want a mapping, got %s", n.Tag, n.describe())
+	}
+	return m.build(b, role, n)
+}
+
+// built makes an object inside of a value, complete.
+func (b *builder) built(role string, n *Node) (*kernel.Object, error) {
+	o, err := b.make(role, n)
+	if err != nil {
+		return nil, n.wrap(n.Tag, err)
+	}
+	return o, b.fillFrom(o, n)
+}
+
+// numbers reads the integer keys of a builder, those that are there.
+func (n *Node) numbers(to map[string]*uint64) error {
+	for name, p := range to {
+		v := n.Get(name)
+		if v == nil {
+			continue
+		}
+		x, err := v.uint64(name)
+		if err != nil {
+			return err
+		}
+		*p = x
+	}
+	return nil
+}
+
+func makeFile(b *builder, role string, n *Node) (*kernel.Object, error) {
+	var s kernel.FileSpec
+	if p := n.Get("path"); p != nil {
+		path, err := absolute(p)
+		if err != nil {
+			return nil, err
+		}
+		s.Path = path
+	}
+	if err := n.numbers(map[string]*uint64{"ino": &s.Ino, "mode": &s.Mode, "flags": &s.Flags, "size": &s.Size, "dev": &s.Dev}); err != nil {
+		return nil, err
+	}
+	return b.k.NewFile(role, s)
+}
+
+func absolute(n *Node) (string, error) {
+	path, err := n.text("path")
+	if err == nil && path[0] != '/' {
+		err = n.errorf("path: want one that starts with /, got %s", brief(path))
+	}
+	return path, err
+}
+
+func makeDentry(b *builder, role string, n *Node) (*kernel.Object, error) {
+	path := "/"
+	if p := n.Get("path"); p != nil {
+		var err error
+		if path, err = absolute(p); err != nil {
+			return nil, err
+		}
+	}
+	return b.k.NewDentry(role, path)
+}
+
+// socketWords are names for the numbers of sockets; macros, which BTF does not have.
+var socketWords = map[string]uint64{
+	"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "SOCK_STREAM": 1, "SOCK_DGRAM": 2, "SOCK_RAW": 3,
+	"IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
+	"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,
+	"TCP_CLOSE": 7, "TCP_CLOSE_WAIT": 8, "TCP_LAST_ACK": 9, "TCP_LISTEN": 10, "TCP_CLOSING": 11,
+}
+
+func makeSock(b *builder, role string, n *Node) (*kernel.Object, error) {
+	var s kernel.SockSpec
+	for _, f := range []struct {
+		name    string
+		highest int64
+		to      func(uint16)
+	}{
+		{"family", 0xffff, func(v uint16) { s.Family = v }}, {"protocol", 0xffff, func(v uint16) { s.Protocol = v }},
+		{"type", 0xffff, func(v uint16) { s.Type = v }}, {"state", 0xff, func(v uint16) { s.State = uint8(v) }},
+		{"sport", 0xffff, func(v uint16) { s.SourcePort = v }}, {"dport", 0xffff, func(v uint16) { s.DestPort = v }},
+	} {
+		v := n.Get(f.name)
+		if v == nil {
+			continue
+		}
+		if w, ok := socketWords[v.Text]; ok && v.Kind == Scalar {
+			f.to(uint16(w))
+			continue
+		}
+		x, err := v.int(f.name, 0, f.highest)
+		if err != nil {
+			return nil, err
+		}
+		f.to(uint16(x))
+	}
+	for name, to := range map[string]*[]byte{"source": &s.Source, "dest": &s.Dest} {
+		v := n.Get(name)
+		if v == nil {
+			continue
+		}
+		a, err := netip.ParseAddr(v.Text)
+		if err != nil || v.Kind != Scalar {
+			return nil, v.errorf("%s: want an IP address, got %s", name, v.describe())
+		}
+		*to = a.AsSlice()
+		if a.Is6() && s.Family == 0 {
+			s.Family = 10
+		}
+	}
+	return b.k.NewSock(role, s)
+}

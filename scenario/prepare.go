@@ -1,0 +1,214 @@
+package scenario
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// prepare makes the input of every run.
+func (r *Runner) prepare() error {
+	start := r.m.Snapshot()
+	args := map[*Run]map[string]kernel.Arg{}
+	for _, run := range r.file.Runs {
+		p, err := r.input0(run)
+		if err != nil {
+			return err
+		}
+		r.input[run] = p
+		if args[run], err = r.arguments(run, p); err != nil {
+			return err
+		}
+		r.m.Restore(start)
+	}
+	for _, run := range r.file.Runs {
+		if err := r.fillArgs(run, r.input[run], args[run]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// input0 is the input of a run without arguments.
+func (r *Runner) input0(run *Run) (*prepared, error) {
+	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx}}
+	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
+		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
+	}
+	if run.Current != nil {
+		o, err := r.b.ref(run.Current)
+		if err != nil {
+			return nil, err
+		}
+		if o.TypeName() != "task_struct" {
+			return nil, run.Current.errorf("current: %s is a %s, want a task_struct", run.Current.Text, o.TypeName())
+		}
+		p.in.Current = o
+	}
+	known := map[string]bool{}
+	for _, n := range r.m.Calls(run.Prog) {
+		known[n] = true
+	}
+	for _, h := range run.Helpers {
+		if _, isHelper := uapi.ParseFuncID(h.Name); !isHelper && !known[h.Name] {
+			n := &Node{Pos: h.Pos}
+			return nil, n.unknown("helper", h.Name, r.m.Calls(run.Prog))
+		}
+		if p.in.Overrides == nil {
+			p.in.Overrides = map[string]machine.Override{}
+		}
+		p.in.Overrides[h.Name] = machine.Override{FailAt: h.FailAt, Returns: h.Returns}
+	}
+	return p, nil
+}
+
+// arguments checks the names of a run's arguments against the context the program gets, and returns those that are
+// arguments of a function.
+func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
+	if st, err := r.m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {
+		p.cannot = err
+		return nil, nil
+	}
+	c, err := r.m.Inspect(run.Prog, p.in)
+	if err != nil {
+		var absent *kernel.AbsentError
+		var ns *kernel.NotSimulated
+		if errors.As(err, &absent) || errors.As(err, &ns) {
+			p.cannot = err
+			return nil, nil
+		}
+		return nil, &Error{Pos: run.Pos, Text: err.Error(), Err: err}
+	}
+	var names []string
+	typed := map[string]kernel.Arg{}
+	for _, a := range c.Args {
+		names = append(names, a.Name)
+		typed[a.Name] = a
+	}
+	if c.Returns {
+		names = append(names, "ret")
+		typed["ret"] = c.Ret
+	}
+	lp, _ := r.m.Linked().Program(run.Prog)
+	for _, a := range run.Args {
+		if !r.takes(c, lp.Type, lp.AttachTo, a.Key.Text, typed) {
+			return nil, a.Key.unknown("argument of "+lp.Hook, a.Key.Text, names)
+		}
+		if _, isField := c.Field(a.Key.Text); isField {
+			v, err := a.Value.uint64(a.Key.Text)
+			if err != nil {
+				return nil, err
+			}
+			if p.fields == nil {
+				p.fields = map[string]uint64{}
+			}
+			p.fields[a.Key.Text] = v
+		}
+	}
+	return typed, nil
+}
+
+// takes reports whether a context has an argument or field of that name.
+func (r *Runner) takes(c *kernel.Context, t uapi.ProgType, hook, name string, typed map[string]kernel.Arg) bool {
+	if _, ok := typed[name]; ok {
+		return true
+	}
+	if _, ok := c.Field(name); ok {
+		return true
+	}
+	if c.Record != nil && (c.Record.Has(name) || c.Record.Has("__data_loc_"+name) || c.Record.Has("__rel_loc_"+name)) {
+		return true
+	}
+	switch {
+	case strings.HasSuffix(hook, "sys_enter"), strings.HasSuffix(hook, "sys_exit"), strings.Contains(hook, "sys_enter_"), strings.Contains(hook, "sys_exit_"):
+		return true // arguments of the system call that call: names
+	case t == uapi.ProgTypePerfEvent:
+		return name == "sample_period" || name == "addr"
+	}
+	return false
+}
+
+// fillArgs makes the values of a run's arguments.
+func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) error {
+	if p.cannot != nil {
+		return nil
+	}
+	for _, a := range run.Args {
+		name := a.Key.Text
+		if _, isField := p.fields[name]; isField {
+			continue
+		}
+		v, err := r.argument(name, a.Value, typed)
+		if err != nil {
+			return err
+		}
+		if p.in.Args == nil {
+			p.in.Args = map[string]any{}
+		}
+		p.in.Args[name] = v
+	}
+	return nil
+}
+
+func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (any, error) {
+	arg, isArg := typed[name]
+	if n.Kind == Mapping && n.Tag == "" && isArg {
+		o, err := r.m.Kernel().PointeeOf(name, &arg)
+		if err != nil {
+			return nil, n.errorf("argument %s takes no members: it is no pointer to a struct", name)
+		}
+		return o, r.b.set(o, "", n, nil)
+	}
+	v, err := r.b.forKernel(name, n)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := v.([]byte); ok && isArg {
+		return r.m.Kernel().NewBytes(name, raw)
+	}
+	return v, nil
+}
+
+// checkAll makes the contexts of all runs with their arguments, and reads every expectation, without running anything.
+func (r *Runner) checkAll() error {
+	for _, run := range r.file.Runs {
+		p := r.input[run]
+		if p.cannot == nil {
+			if _, err := r.m.Inspect(run.Prog, p.in); err != nil {
+				return run.wrapArg(err)
+			}
+			r.m.Restore(r.base)
+		}
+		j := &judge{r: r, run: run, res: &machine.Result{Program: run.Prog}, checking: true}
+		if err := j.all(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wrapArg gives an error of the kernel the place of the argument it is about.
+func (run *Run) wrapArg(err error) error {
+	name := ""
+	var value *kernel.ValueError
+	var path *kernel.PathError
+	switch {
+	case errors.As(err, &value):
+		name = value.Role
+		if value.Path != "" {
+			name = value.Path
+		}
+	case errors.As(err, &path):
+		name = path.Path
+	}
+	for _, a := range run.Args {
+		if a.Key.Text == name {
+			return a.Value.wrap("argument "+name, err)
+		}
+	}
+	n := &Node{Pos: run.Pos}
+	return n.wrap("", err)
+}

@@ -1,0 +1,213 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Result is what one run did and how that compares with what was expected.
+type Result struct {
+	Run *Run
+	// Result is that of the program's last run, with the events and trace lines of all and of the time after it.
+	*machine.Result
+	Expectations []Expectation
+	// Skipped says that the program's hook is not on the target, so that nothing ran; Err why.
+	Skipped bool
+	Err     error
+	// Validation counts the run's reads of kernel memory.
+	Validation machine.Validation
+	Took       time.Duration
+}
+
+// Expectation is one thing that was expected.
+type Expectation struct {
+	Pos
+	What string // "ret", "execs[4242].uid"
+	OK   bool
+	// Want and Got are empty of expectations that hold.
+	Want, Got string
+}
+
+// String is "what: want W, got G", or "what: ok".
+func (e *Expectation) String() string {
+	if e.OK {
+		return e.What + ": ok"
+	}
+	return e.What + ": want " + e.Want + ", got " + e.Got
+}
+
+// Passed reports whether everything was as expected.
+func (r *Result) Passed() bool { return len(r.Failed()) == 0 }
+
+// Failed are the expectations that do not hold.
+func (r *Result) Failed() []Expectation {
+	var out []Expectation
+	for _, e := range r.Expectations {
+		if !e.OK {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// All runs every run of the file: those of the sequence on one machine in its order, all others on a fresh one. done is
+// called after each, while the machine is in the state the run left; it may be nil. The error is that of ctx, or of a
+// run that could not be made.
+func (r *Runner) All(ctx context.Context, done func(*Result)) ([]*Result, error) {
+	var out []*Result
+	for i, run := range r.order() {
+		if i == 0 || !r.continues(run, i) {
+			r.m.Restore(r.base)
+		}
+		res, err := r.One(ctx, run)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, res)
+		if done != nil {
+			done(res)
+		}
+	}
+	return out, nil
+}
+
+// order is the order of the file, with the sequence in one piece where its first run stands.
+func (r *Runner) order() []*Run {
+	in := map[*Run]bool{}
+	for _, run := range r.file.Sequence {
+		in[run] = true
+	}
+	var out []*Run
+	placed := false
+	for _, run := range r.file.Runs {
+		switch {
+		case !in[run]:
+			out = append(out, run)
+		case !placed:
+			out = append(out, r.file.Sequence...)
+			placed = true
+		}
+	}
+	return out
+}
+
+// continues reports whether the run at a place of the order goes on where the one before it stopped.
+func (r *Runner) continues(run *Run, at int) bool {
+	if len(r.file.Sequence) == 0 || at == 0 {
+		return false
+	}
+	order := r.order()
+	first := 0
+	for i, x := range order {
+		if x == r.file.Sequence[0] {
+			first = i
+			break
+		}
+	}
+	return at > first && at < first+len(r.file.Sequence)
+}
+
+// Reset brings the machine back to the state before the first run.
+func (r *Runner) Reset() { r.m.Restore(r.base) }
+
+// One runs one run on the machine as it is.
+func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
+	start := time.Now()
+	p := r.input[run]
+	res := &Result{Run: run}
+	var events []machine.Event
+	var trace []string
+	collect := func(m *machine.Result) {
+		events, trace = append(events, m.Events...), append(trace, m.Trace...)
+	}
+	if run.After > 0 {
+		m, err := r.m.Settle(ctx, run.After)
+		if err != nil {
+			return nil, err
+		}
+		collect(m)
+	}
+	for range run.Repeat {
+		var err error
+		if res.Result, err = r.execute(ctx, run, p); err != nil {
+			return nil, err
+		}
+		collect(res.Result)
+		if res.Fault != nil || !res.Ran {
+			break
+		}
+	}
+	if run.Settle > 0 {
+		m, err := r.m.Settle(ctx, run.Settle)
+		if err != nil {
+			return nil, err
+		}
+		collect(m)
+	}
+	res.Events, res.Trace = events, trace
+	if !res.Ran {
+		res.Err = r.m.ProgramError(run.Prog)
+		if res.Err == nil {
+			res.Err = p.cannot
+		}
+		res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
+	}
+	res.Validation = r.m.Validate(res.Result)
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation}
+	if !res.Skipped {
+		if err := j.all(); err != nil {
+			return nil, err
+		}
+	}
+	res.Expectations, res.Took = j.out, time.Since(start)
+	return res, nil
+}
+
+// slice is how many instructions run between looks at the context.
+const slice = 4 << 20
+
+// execute runs the program once.
+func (r *Runner) execute(ctx context.Context, run *Run, p *prepared) (*machine.Result, error) {
+	if len(p.fields) == 0 {
+		res, err := r.m.Run(ctx, run.Prog, p.in)
+		if err != nil {
+			return nil, run.failed(err)
+		}
+		return res, nil
+	}
+	s, res, err := r.m.Begin(run.Prog, p.in)
+	if s == nil {
+		if err != nil {
+			err = run.failed(err)
+		}
+		return res, err
+	}
+	defer s.Leave()
+	for name, v := range p.fields {
+		if !s.Context().SetField(name, v) {
+			return nil, &Error{Pos: run.Pos, Text: "args: field " + name + " of the context cannot be set"}
+		}
+	}
+	for s.Run(slice) == vm.Budget {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Finish(), nil
+}
+
+func (run *Run) failed(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var value *kernel.ValueError
+	if errors.As(err, &value) {
+		return run.wrapArg(err)
+	}
+	return &Error{Pos: run.Pos, Text: err.Error(), Err: err}
+}

@@ -1,0 +1,323 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// Options say how scenarios run where the file does not.
+type Options struct {
+	Load     loader.LoadOptions
+	Seed     uint64
+	CPUs     int
+	MaxInsns uint64
+	Clock    kernel.ClockConfig
+	// Strict makes reads of memory nobody set, and of fields nobody set, failures.
+	Strict bool
+	// Types is a cache that runners of one target share; nil is an own one.
+	Types *kernel.Types
+}
+
+// Runner is a file checked against an object and a target, ready to run. It has a machine of its own and is not safe for
+// concurrent use. Close it.
+type Runner struct {
+	file  *File
+	opt   Options
+	m     *machine.Machine
+	b     *builder
+	base  *machine.Snapshot
+	input map[*Run]*prepared
+}
+
+// prepared is what a run needs besides the file.
+type prepared struct {
+	in     machine.Input
+	fields map[string]uint64 // of a user ABI context
+	// cannot says why the program cannot run on this target; then nothing about its arguments was checked.
+	cannot error
+}
+
+// Open links an object for a target with what the file says, composes a machine, sets it up, and checks every name and
+// value of the file. Mistakes in the file are an [*Error]; other errors say that the object cannot be loaded.
+func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
+	load, err := f.loadOptions(obj, opt.Load)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range f.Runs {
+		if _, ok := obj.Program(r.Prog); !ok {
+			return nil, r.ProgNode.unknown("program", r.Prog, programNames(obj))
+		}
+	}
+	linked, err := obj.Load(f.target(target), load)
+	if err != nil {
+		return nil, err
+	}
+	m, err := machine.New(linked, f.config(opt))
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{file: f, opt: opt, m: m, input: map[*Run]*prepared{}}
+	if err := r.setUp(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close gives the machine's memory back.
+func (r *Runner) Close() { r.m.Close() }
+
+// Machine returns the machine, for reports: its state is that after the last run.
+func (r *Runner) Machine() *machine.Machine { return r.m }
+
+func programNames(obj *loader.Object) []string {
+	names := make([]string, len(obj.Programs))
+	for i, p := range obj.Programs {
+		names[i] = p.Name
+	}
+	return names
+}
+
+func (f *File) config(opt Options) machine.Config {
+	cfg := machine.Config{
+		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario,
+		Clock: opt.Clock, Random: f.Kernel.Random,
+	}
+	if f.Kernel.CPUs != 0 {
+		cfg.CPUs = f.Kernel.CPUs
+	}
+	if f.Kernel.Seed != nil {
+		cfg.Seed = *f.Kernel.Seed
+	}
+	c := f.Kernel.Clock
+	for _, set := range []struct{ to, from *uint64 }{{&cfg.Clock.Boot, &c.Boot}, {&cfg.Clock.Mono, &c.Mono}, {&cfg.Clock.Real, &c.Real}, {&cfg.Clock.Step, &c.Step}, {&cfg.Clock.HZ, &c.HZ}} {
+		if *set.from != 0 {
+			*set.to = *set.from
+		}
+	}
+	cfg.Clock.Frozen = cfg.Clock.Frozen || c.Frozen
+	return cfg
+}
+
+// target is the target with the configuration of the file.
+func (f *File) target(t *loader.Target) *loader.Target {
+	if len(f.Kernel.Kconfig) == 0 {
+		return t
+	}
+	kconfig := maps.Clone(t.Kconfig)
+	if kconfig == nil {
+		kconfig = map[string]string{}
+	}
+	maps.Copy(kconfig, f.Kernel.Kconfig)
+	opts := []loader.TargetOption{loader.WithModules(t.Modules...), loader.WithKconfig(kconfig)}
+	if t.Version != 0 {
+		opts = append(opts, loader.WithVersion(t.Version))
+	}
+	if t.Kallsyms != nil {
+		opts = append(opts, loader.WithKallsyms(t.Kallsyms))
+	}
+	return loader.NewTarget(t.Name, t.BTF, opts...)
+}
+
+// loadOptions are the options with the file's global variables, which the loader sets as a tool would before loading.
+func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.LoadOptions, error) {
+	if len(f.Globals) == 0 {
+		return o, nil
+	}
+	set := maps.Clone(o.Globals)
+	if set == nil {
+		set = map[string]string{}
+	}
+	for _, p := range f.Globals {
+		v, ok := variable(obj, p.Key.Text)
+		if !ok {
+			return o, p.Key.unknown("global variable", p.Key.Text, variableNames(obj))
+		}
+		if obj.BTF == nil || v.Type == 0 {
+			return o, p.Key.errorf("global variable %s has no type", p.Key.Text)
+		}
+		if err := check(obj.BTF, v, p.Value); err != nil {
+			return o, err
+		}
+		if err := globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set); err != nil {
+			return o, err
+		}
+	}
+	o.Globals = set
+	return o, nil
+}
+
+func variable(obj *loader.Object, name string) (loader.Var, bool) {
+	for _, static := range []bool{false, true} {
+		for _, m := range obj.Maps {
+			for _, v := range m.Vars {
+				if v.Name == name && v.Static == static && m.DataKind != loader.DataKconfig {
+					return v, true
+				}
+			}
+		}
+	}
+	return loader.Var{}, false
+}
+
+func variableNames(obj *loader.Object) []string {
+	var names []string
+	for _, m := range obj.Maps {
+		if m.DataKind == loader.DataKconfig {
+			continue
+		}
+		for _, v := range m.Vars {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// check encodes a variable's value, for its mistakes.
+func check(spec *btf.Spec, v loader.Var, n *Node) error {
+	var none *values
+	return none.encode(spec, btf.Field{Type: v.Type}, n, make([]byte, v.Size))
+}
+
+// globalText writes a value as the loader's options take it: a text for each leaf, by path.
+func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]string) error {
+	switch {
+	case isRef(n):
+		return n.errorf("%s: a global variable is set before loading, objects have no address then", path)
+	case n.Kind == Mapping && n.Tag == "":
+		for _, p := range n.Pairs {
+			f, ok, err := fieldOf(spec, id, p.Key)
+			if err != nil {
+				return err
+			}
+			if ok {
+				if err := globalText(spec, f.Type, joinPath(path, f.Path), p.Value, out); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case n.Kind == Sequence && n.Tag == "":
+		elem := spec.SkipMods(id).Ref
+		for i, item := range n.Items {
+			if err := globalText(spec, elem, fmt.Sprintf("%s[%d]", path, i), item, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	x, err := n.plain()
+	if err != nil {
+		return err
+	}
+	switch x := x.(type) {
+	case nil:
+		out[path] = "null"
+	case []byte:
+		parts := make([]string, len(x))
+		for i, c := range x {
+			parts[i] = strconv.Itoa(int(c))
+		}
+		out[path] = "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		if t := spec.SkipMods(id); t.Kind == btf.KindArray {
+			out[path] = strconv.Quote(x)
+			break
+		}
+		out[path] = x
+	default:
+		out[path] = fmt.Sprint(x)
+	}
+	return nil
+}
+
+// setUp makes what is there before the runs, prepares the runs, and checks the whole file.
+func (r *Runner) setUp() error {
+	k := r.m.Kernel()
+	r.b = newBuilder(k, r.file)
+	if err := r.b.all(); err != nil {
+		return r.wrapAny(err)
+	}
+	if err := r.setKsyms(); err != nil {
+		return err
+	}
+	for _, p := range r.file.Maps {
+		t, err := r.table(p.Key)
+		if err != nil {
+			return err
+		}
+		if err := t.set(p.Value); err != nil {
+			return err
+		}
+	}
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	r.base = r.m.Snapshot()
+	return r.checkAll()
+}
+
+// wrapAny gives an error without a place that of the objects.
+func (r *Runner) wrapAny(err error) error {
+	var e *Error
+	if errors.As(err, &e) || len(r.file.Objects) == 0 {
+		return err
+	}
+	return r.file.Objects[0].Key.wrap("objects", err)
+}
+
+// setKsyms gives kernel variables their values; of a per-CPU variable every CPU's copy.
+func (r *Runner) setKsyms() error {
+	k := r.m.Kernel()
+	for _, p := range r.file.Kernel.Ksyms {
+		var copies []*kernel.Object
+		if o := k.PercpuObject(p.Key.Text, 0); o != nil {
+			for cpu := range k.CPUs() {
+				copies = append(copies, k.PercpuObject(p.Key.Text, cpu))
+			}
+		} else if o := k.Variable(p.Key.Text); o != nil {
+			copies = append(copies, o)
+		}
+		if len(copies) == 0 {
+			return p.Key.unknown("kernel variable", p.Key.Text, kernelVariables(k.BTF()))
+		}
+		for _, o := range copies {
+			if p.Value.Kind == Mapping && p.Value.Tag == "" {
+				if err := r.b.set(o, "", p.Value, nil); err != nil {
+					return err
+				}
+				continue
+			}
+			x, err := r.b.forKernel(p.Key.Text, p.Value)
+			if err != nil {
+				return err
+			}
+			if err := o.Set("", x); err != nil {
+				return p.Value.wrap("", err)
+			}
+		}
+	}
+	return nil
+}
+
+func kernelVariables(spec *btf.Spec) []string {
+	if spec == nil {
+		return nil
+	}
+	var names []string
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+		if spec.Kind(id) == btf.KindVar {
+			names = append(names, spec.Name(id))
+		}
+	}
+	return names
+}
