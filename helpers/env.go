@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -29,6 +30,8 @@ type Env struct {
 	// TailTarget gives the code of a program array's entry.
 	TailTarget func(entry any) (*vm.Image, *vm.Action)
 
+	// Local is the object's own BTF, by whose type ids programs allocate objects; nil refuses that.
+	Local *btf.Spec
 	// Routes answers bpf_fib_lookup; nil is a machine without routes.
 	Routes Router
 
@@ -39,6 +42,7 @@ type Env struct {
 	freeSpace  map[uint64]*mem.Region
 	deferred   map[uint64]deferred // timers and work items by address
 	armed      uint64              // how many were armed
+	firing     uint64              // the timer whose callback runs
 	refs       map[uint64]int      // references to objects of programs beyond the first
 }
 
@@ -64,8 +68,7 @@ type Run struct {
 
 	held []Held
 	skb  skbState
-	// firing is the timer whose callback runs; draining the user ring buffers being drained.
-	firing   uint64
+	// draining holds the user ring buffers being drained.
 	draining []uint64
 	target   int // position of the redirect in Events, from 1
 	records  map[uint64]maps.RingBuffer

@@ -14,13 +14,14 @@ type Snapshot struct {
 	was       Run
 	deferred  map[uint64]deferred
 	armed     uint64
+	firing    uint64
 	refs      map[uint64]int
 	freeSpace map[uint64]*mem.Region
 }
 
 // Snapshot records the state. It may be taken between runs and, by a debugger, between two instructions.
 func (e *Env) Snapshot() *Snapshot {
-	s := &Snapshot{run: e.Run, deferred: maps.Clone(e.deferred), armed: e.armed, refs: maps.Clone(e.refs), freeSpace: maps.Clone(e.freeSpace)}
+	s := &Snapshot{run: e.Run, deferred: maps.Clone(e.deferred), armed: e.armed, firing: e.firing, refs: maps.Clone(e.refs), freeSpace: maps.Clone(e.freeSpace)}
 	if e.Run != nil {
 		s.was = e.Run.clone()
 	}
@@ -29,7 +30,7 @@ func (e *Env) Snapshot() *Snapshot {
 
 // Restore brings the state back to a snapshot of this Env.
 func (e *Env) Restore(s *Snapshot) {
-	e.Run, e.armed = s.run, s.armed
+	e.Run, e.armed, e.firing = s.run, s.armed, s.firing
 	e.deferred, e.refs, e.freeSpace = maps.Clone(s.deferred), maps.Clone(s.refs), maps.Clone(s.freeSpace)
 	if e.Run != nil {
 		*e.Run = s.was.clone()

@@ -84,7 +84,6 @@ func (r *rig) fire() int {
 		r.thread.StartAt(img, pc, c.Args[:]...)
 		require.Equal(r.t, vm.Done, r.thread.Run(1000), "%v", r.thread.Fault())
 		r.env.EndCallback(c)
-		r.env.Run.firing = 0
 		n++
 	}
 }
@@ -129,9 +128,9 @@ func TestTimers(t *testing.T) {
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, r.kernel.Clock().Mono()+50, uapi.TimerAbs))
 		assert.EqualValues(t, 1, r.ok(uapi.FuncTimerCancel, v), "armed")
 		assert.Zero(t, r.fire())
-		r.env.Run.firing = v
+		r.env.firing = v
 		assert.Equal(t, neg(uapi.EDEADLK), r.ok(uapi.FuncTimerCancel, v), "in its own callback")
-		r.env.Run.firing = 0
+		r.env.firing = 0
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 5, 0))
 		if typ == uapi.MapTypeHash {
 			require.Zero(t, m.Delete(key))

@@ -101,14 +101,15 @@ func (e *Env) TakeCallback(now uint64) (c Callback, ok bool) {
 		}
 	}
 	c.Args = [5]uint64{m.Addr(), c.key, value}
-	if e.Run != nil {
-		e.Run.firing = addr
-	}
+	e.firing = addr
 	return c, true
 }
 
-// EndCallback releases what TakeCallback set up.
-func (e *Env) EndCallback(c Callback) { e.releaseScratch(c.key) }
+// EndCallback ends what TakeCallback began. Call it after the callback's code ran, whatever its result.
+func (e *Env) EndCallback(c Callback) {
+	e.releaseScratch(c.key)
+	e.firing = 0
+}
 
 // valueOf is the start of the map value that addr lies in.
 func (e *Env) valueOf(addr uint64) uint64 {
@@ -220,7 +221,7 @@ func timerCancel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	switch {
 	case !ok:
 		return errnoRet(uapi.EINVAL), nil
-	case e.Run.firing == a[0]:
+	case e.firing == a[0]:
 		return errnoRet(uapi.EDEADLK), nil
 	case !d.armed:
 		return 0, nil
@@ -261,5 +262,7 @@ func (e *Env) FreeField(_ bpfmaps.Map, s bpfmaps.Special, addr uint64) {
 		if p, f := e.Mem.Load(addr, 8); f == nil && p != 0 {
 			e.dropObject(p)
 		}
+	case bpfmaps.ListHead, bpfmaps.RBRoot:
+		e.dropNodes(addr)
 	}
 }

@@ -1,0 +1,279 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Objects that programs allocate by the types of their own BTF, and the lists and trees made of them
+// (kernel/bpf/helpers.c bpf_obj_new_impl and following).
+var localKfuncs = []Kfunc{
+	{Name: "bpf_obj_new_impl", Wide: true, Topic: "objects", Args: []Arg{ArgAny, ArgAny}, Fn: objNew},
+	{Name: "bpf_obj_drop_impl", Topic: "objects", Args: []Arg{ArgObject, ArgAny}, Fn: objDrop},
+	{Name: "bpf_refcount_acquire_impl", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgAny}, Fn: refcountAcquire},
+	{Name: "bpf_list_push_front_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgAny, ArgAny}, Fn: listPush(true)},
+	{Name: "bpf_list_push_back_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgAny, ArgAny}, Fn: listPush(false)},
+	{Name: "bpf_list_pop_front", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPop(true)},
+	{Name: "bpf_list_pop_back", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPop(false)},
+	{Name: "bpf_list_front", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(true)},
+	{Name: "bpf_list_back", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(false)},
+	{Name: "bpf_rbtree_add_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgFunc, ArgAny, ArgAny}, Fn: rbtreeAdd, Note: "kept as a sorted list: the callback is called for every node that comes before"},
+	{Name: "bpf_rbtree_remove", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgObject}, Fn: rbtreeRemove},
+	{Name: "bpf_rbtree_first", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(true)},
+}
+
+// The words of heads, roots and nodes. A list, and a tree, is a chain: the head holds the first and the last node, each
+// node the next and the one before and, in its last word, the head it is in. The kernel's use of these bytes is as
+// invisible to programs.
+const (
+	linkFirst = 0
+	linkLast  = 8
+	linkNext  = 0
+	linkPrev  = 8
+	linkOwner = 16
+)
+
+// objNew allocates a zeroed object of a struct of the program's own BTF.
+func objNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	if e.Local == nil {
+		return 0, notSimulated("bpf_obj_new without the object's BTF")
+	}
+	id := btf.ID(uint32(a[0]))
+	size, err := e.Local.Sizeof(id)
+	if err != nil || size <= 0 || uint64(size) > maxBuffer {
+		return 0, badArg("bpf_obj_new of type %d: no struct of the object", id)
+	}
+	r, err := e.Mem.Alloc(uint64(size), mem.Region{Kind: mem.LocalObject, Name: e.Local.Name(id)})
+	if err != nil {
+		return 0, nil // out of memory: NULL
+	}
+	e.Run.hold(r.Base, "object")
+	return r.Base, nil
+}
+
+// baseOf is the object that a pointer to its node lies in.
+func (e *Env) baseOf(addr uint64) (uint64, *vm.Action) {
+	r := e.Mem.Find(addr)
+	if r == nil || r.Kind != mem.LocalObject {
+		return 0, badArg("%#x is in no object of the program", addr)
+	}
+	return r.Base, nil
+}
+
+func objDrop(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	if !e.Run.release(a[0]) {
+		return 0, badArg("bpf_obj_drop of %#x, to which this program holds no reference", a[0])
+	}
+	e.dropObject(a[0])
+	return 0, nil
+}
+
+func refcountAcquire(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	if _, f := e.baseOf(a[0]); f != nil {
+		return 0, f
+	}
+	if e.refs == nil {
+		e.refs = map[uint64]int{}
+	}
+	e.refs[a[0]] = max(e.refs[a[0]], 1) + 1
+	e.Run.hold(a[0], "object")
+	return a[0], nil
+}
+
+// own takes a node out of the program's hands. A node that is in a list or tree already is dropped: -EINVAL.
+func (e *Env) own(node uint64) (uapi.Errno, *vm.Action) {
+	base, f := e.baseOf(node)
+	if f != nil {
+		return 0, f
+	}
+	owner, f := e.readU64(node + linkOwner)
+	if f != nil {
+		return 0, f
+	}
+	if !e.Run.release(base) {
+		return 0, badArg("%#x is added, to which this program holds no reference", base)
+	}
+	if owner != 0 {
+		e.dropObject(base)
+		return uapi.EINVAL, nil
+	}
+	return 0, nil
+}
+
+// link puts a node between two others of a head; 0 stands for the head itself.
+func (e *Env) link(head, node, prev, next uint64) *vm.Action {
+	at, back := head+linkFirst, head+linkLast
+	if prev != 0 {
+		at = prev + linkNext
+	}
+	if next != 0 {
+		back = next + linkPrev
+	}
+	for _, w := range [...][2]uint64{{at, node}, {back, node}, {node + linkNext, next}, {node + linkPrev, prev}, {node + linkOwner, head}} {
+		if f := e.writeU64(w[0], w[1]); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// unlink takes a node out of its head.
+func (e *Env) unlink(head, node uint64) *vm.Action {
+	next, f := e.readU64(node + linkNext)
+	if f != nil {
+		return f
+	}
+	prev, f := e.readU64(node + linkPrev)
+	if f != nil {
+		return f
+	}
+	at, back := head+linkFirst, head+linkLast
+	if prev != 0 {
+		at = prev + linkNext
+	}
+	if next != 0 {
+		back = next + linkPrev
+	}
+	for _, w := range [...][2]uint64{{at, next}, {back, prev}, {node + linkNext, 0}, {node + linkPrev, 0}, {node + linkOwner, 0}} {
+		if f := e.writeU64(w[0], w[1]); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// end returns the first or the last node of a head, 0 when it is empty.
+func (e *Env) end(head uint64, front bool) (uint64, *vm.Action) {
+	if front {
+		return e.readU64(head + linkFirst)
+	}
+	return e.readU64(head + linkLast)
+}
+
+func listPush(front bool) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		if errno, f := e.own(a[1]); errno != 0 || f != nil {
+			return errnoRet(errno), f
+		}
+		other, f := e.end(a[0], front)
+		if f != nil {
+			return 0, f
+		}
+		if front {
+			return 0, e.link(a[0], a[1], 0, other)
+		}
+		return 0, e.link(a[0], a[1], other, 0)
+	}
+}
+
+func listPop(front bool) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		e := envOf(t)
+		node, f := e.end(a[0], front)
+		if f != nil || node == 0 {
+			return 0, f
+		}
+		return e.giveBack(a[0], node)
+	}
+}
+
+// giveBack takes a node out of its head and hands it to the program with its reference.
+func (e *Env) giveBack(head, node uint64) (uint64, *vm.Action) {
+	base, f := e.baseOf(node)
+	if f != nil {
+		return 0, f
+	}
+	if f := e.unlink(head, node); f != nil {
+		return 0, f
+	}
+	e.Run.hold(base, "object")
+	return node, nil
+}
+
+func listPeek(front bool) vm.HelperFunc {
+	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+		return envOf(t).end(a[0], front)
+	}
+}
+
+// rbtreeAdd asks the callback less(node, other) for the place of the node; equal ones stay in the order of insertion.
+func rbtreeAdd(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	if errno, f := e.own(a[1]); errno != 0 || f != nil {
+		return errnoRet(errno), f
+	}
+	return rbtreePlace{root: a[0], node: a[1], less: a[2]}.next(t)
+}
+
+// rbtreePlace is the state of a bpf_rbtree_add between two callbacks.
+type rbtreePlace struct{ root, node, less, prev uint64 }
+
+func (s rbtreePlace) candidate(e *Env) (uint64, *vm.Action) {
+	if s.prev == 0 {
+		return e.readU64(s.root + linkFirst)
+	}
+	return e.readU64(s.prev + linkNext)
+}
+
+func (s rbtreePlace) next(t *vm.Thread) (uint64, *vm.Action) {
+	e := envOf(t)
+	other, f := s.candidate(e)
+	if f != nil {
+		return 0, f
+	}
+	if other == 0 {
+		return 0, e.link(s.root, s.node, s.prev, 0)
+	}
+	return 0, t.Invoke(s.less, [5]uint64{s.node, other}, s)
+}
+
+// Resume implements [vm.Continuation].
+func (s rbtreePlace) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	other, f := s.candidate(e)
+	if f != nil {
+		return 0, f
+	}
+	if ret&1 != 0 {
+		return 0, e.link(s.root, s.node, s.prev, other)
+	}
+	s.prev = other
+	return s.next(t)
+}
+
+// rbtreeRemove returns NULL for a node that is not in this tree.
+func rbtreeRemove(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	owner, f := e.readU64(a[1] + linkOwner)
+	if f != nil {
+		return 0, f
+	}
+	if owner != a[0] {
+		return 0, nil
+	}
+	return e.giveBack(a[0], a[1])
+}
+
+// dropNodes frees everything in the list or tree of a map element that goes away.
+func (e *Env) dropNodes(head uint64) {
+	for {
+		node, f := e.end(head, true)
+		if f != nil || node == 0 {
+			return
+		}
+		base, f := e.baseOf(node)
+		if f != nil || e.unlink(head, node) != nil {
+			return
+		}
+		// What else the object owns goes with it.
+		if r := e.Mem.Find(base); r != nil {
+			e.dropObject(r.Base)
+		}
+	}
+}
