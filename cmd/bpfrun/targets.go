@@ -39,6 +39,9 @@ func (a *app) btfSources() ([]btfSource, error) {
 		if err != nil {
 			return nil, err
 		}
+		if sources, err = a.pickRelease(arg, sources); err != nil {
+			return nil, err
+		}
 		out = append(out, sources...)
 	}
 	return out, nil

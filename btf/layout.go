@@ -1,0 +1,204 @@
+package btf
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// LayoutOptions changes what [WriteLayout] writes.
+type LayoutOptions struct {
+	// Expand writes the members of named structs and unions too, not only of anonymous ones.
+	Expand bool
+}
+
+// Layout counts what a struct or union is made of.
+type Layout struct {
+	Size    int64 // bytes
+	Members int
+	// Holes are gaps between members, SumHoles their bytes; BitHoles gaps between bitfields, SumBitHoles their bits.
+	Holes, BitHoles       int
+	SumHoles, SumBitHoles int64
+	Padding               int64 // bytes behind the last member
+}
+
+// WriteLayout writes the members of a STRUCT or UNION with offset and size of each, in the way of pahole(1): holes, bit
+// holes and padding are shown, anonymous members and with Expand named ones are written out. The members of other kinds of types
+// are those of the type behind modifiers; what has none is written as a declaration.
+func WriteLayout(w io.Writer, s *Spec, id ID, opt LayoutOptions) (Layout, error) {
+	t := s.SkipMods(id)
+	lw := layoutWriter{s: s, w: bufio.NewWriter(w), opt: opt}
+	var l Layout
+	switch {
+	case t.Kind.IsComposite():
+		fmt.Fprintf(lw.w, "%s {\n", s.TypeString(t.ID))
+		l = lw.members(t, 0, "\t", 0)
+		lw.summary(&l)
+		lw.w.WriteString("};\n")
+	case t.Kind.IsEnum():
+		lw.enum(t)
+	default:
+		fmt.Fprintf(lw.w, "%s;\n", s.TypeString(id))
+	}
+	return l, lw.w.Flush()
+}
+
+// Column where the offsets stand.
+const layoutColumn = 56
+
+type layoutWriter struct {
+	s   *Spec
+	w   *bufio.Writer
+	opt LayoutOptions
+}
+
+func (lw *layoutWriter) line(indent, decl, comment string) {
+	text := indent + decl
+	width := len(text) + 7*strings.Count(indent, "\t")
+	fmt.Fprintf(lw.w, "%s%s/* %s */\n", text, strings.Repeat(" ", max(1, layoutColumn-width)), comment)
+}
+
+// members writes the members of t, which is at byte base of the outermost type, and counts what is between them.
+func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) Layout {
+	l := Layout{Size: int64(t.Size), Members: len(t.Members)}
+	end := uint64(0) // bit behind the last member
+	bits := false    // the last member was a bitfield
+	for i := range t.Members {
+		m := &t.Members[i]
+		off, width := lw.s.MemberBits(t, m)
+		if t.Kind == KindStruct {
+			lw.hole(&l, end, uint64(off), bits, width != 0, indent)
+		}
+		lw.member(m, base, off, width, indent, depth)
+		size := uint64(width)
+		if width == 0 {
+			size = uint64(lw.s.size(m.Type)) * 8
+		}
+		if e := uint64(off) + size; e > end || t.Kind == KindUnion {
+			end = max(end, e)
+		}
+		bits = width != 0
+	}
+	if total := uint64(t.Size) * 8; t.Kind == KindStruct && end < total {
+		if pad := (total - end) / 8; pad > 0 {
+			l.Padding = int64(pad)
+		} else {
+			l.BitHoles++
+			l.SumBitHoles += int64(total - end)
+		}
+	}
+	return l
+}
+
+// hole writes the gap between two members, if there is one.
+func (lw *layoutWriter) hole(l *Layout, end, off uint64, wasBits, isBits bool, indent string) {
+	if off <= end {
+		return
+	}
+	gap := off - end
+	said := false
+	if rest := (8 - end%8) % 8; wasBits && rest != 0 {
+		n := min(gap, rest)
+		l.BitHoles++
+		l.SumBitHoles += int64(n)
+		lw.gap(indent, int64(n), "bit")
+		gap, said = gap-n, true
+	}
+	if bytes := gap / 8; bytes > 0 {
+		l.Holes++
+		l.SumHoles += int64(bytes)
+		lw.gap(indent, int64(bytes), "byte")
+		gap, said = gap%8, true
+	}
+	if isBits && gap > 0 {
+		l.BitHoles++
+		l.SumBitHoles += int64(gap)
+		lw.gap(indent, int64(gap), "bit")
+		said = true
+	}
+	if said {
+		lw.w.WriteByte('\n')
+	}
+}
+
+func (lw *layoutWriter) gap(indent string, n int64, unit string) {
+	fmt.Fprintf(lw.w, "\n%s/* XXX %s hole, try to pack */\n", indent, countOf(n, unit))
+}
+
+func countOf(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func (lw *layoutWriter) member(m *Member, base, off, width uint32, indent string, depth int) {
+	size := lw.s.size(m.Type)
+	at := fmt.Sprintf("%5d %5d", base+off/8, size)
+	if width != 0 {
+		// The storage unit and the bit inside of it, counted as BTF does.
+		unit := uint32(max(size, 1)) * 8
+		at = fmt.Sprintf("%5d:%2d %2d", base+off/unit*unit/8, off%unit, size)
+	}
+	in := lw.s.SkipMods(m.Type)
+	open := in.Kind.IsComposite() && depth < maxDepth && width == 0 && (in.Name == "" || lw.opt.Expand)
+	if !open {
+		decl := lw.s.Declare(m.Type, m.Name)
+		if width != 0 {
+			decl += fmt.Sprintf(":%d", width)
+		}
+		lw.line(indent, decl+";", at)
+		return
+	}
+	head := kindOf(in)
+	if in.Name != "" {
+		head += " " + in.Name
+	}
+	fmt.Fprintf(lw.w, "%s%s {\n", indent, head)
+	inner := lw.members(in, base+off/8, indent+"\t", depth+1)
+	if inner.Padding > 0 {
+		fmt.Fprintf(lw.w, "\n%s\t/* XXX %s of padding */\n", indent, countOf(inner.Padding, "byte"))
+	}
+	tail := "}"
+	if m.Name != "" {
+		tail += " " + m.Name
+	}
+	lw.line(indent, tail+";", at)
+}
+
+func kindOf(t *Type) string {
+	if t.Kind == KindUnion {
+		return "union"
+	}
+	return "struct"
+}
+
+func (lw *layoutWriter) summary(l *Layout) {
+	fmt.Fprintf(lw.w, "\n\t/* size: %d, members: %d */\n", l.Size, l.Members)
+	if l.Holes > 0 {
+		fmt.Fprintf(lw.w, "\t/* holes: %d, sum holes: %d */\n", l.Holes, l.SumHoles)
+	}
+	if l.BitHoles > 0 {
+		fmt.Fprintf(lw.w, "\t/* bit holes: %d, sum bit holes: %s */\n", l.BitHoles, countOf(l.SumBitHoles, "bit"))
+	}
+	if l.Padding > 0 {
+		fmt.Fprintf(lw.w, "\t/* padding: %d */\n", l.Padding)
+	}
+}
+
+func (lw *layoutWriter) enum(t *Type) {
+	name := "enum"
+	if t.Name != "" {
+		name += " " + t.Name
+	}
+	fmt.Fprintf(lw.w, "%s {\n", name)
+	for _, v := range t.Values {
+		if t.Signed() {
+			fmt.Fprintf(lw.w, "\t%s = %d,\n", v.Name, int64(v.Value))
+		} else {
+			fmt.Fprintf(lw.w, "\t%s = %d,\n", v.Name, v.Value)
+		}
+	}
+	fmt.Fprintf(lw.w, "\n\t/* size: %d, values: %d */\n};\n", t.Size, len(t.Values))
+}

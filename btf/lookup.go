@@ -1,0 +1,69 @@
+package btf
+
+import (
+	"strconv"
+	"strings"
+)
+
+// lookupKinds is the order in which [Spec.Lookup] prefers kinds.
+var lookupKinds = []Kind{KindStruct, KindUnion, KindTypedef, KindEnum, KindEnum64, KindFunc, KindVar, KindDatasec, KindInt, KindFloat, KindFwd}
+
+var lookupWords = map[string][]Kind{
+	"struct": {KindStruct}, "union": {KindUnion}, "enum": {KindEnum, KindEnum64}, "typedef": {KindTypedef},
+	"func": {KindFunc}, "var": {KindVar}, "fwd": {KindFwd},
+}
+
+// Lookup finds types the way people name them: "task_struct", "struct sock", "enum bpf_map_type", "func vfs_read" or "[1234]", followed
+// by the path of a field, "task_struct.cred" or "iphdr[2]". It returns all types of the first kind that has some, and the path. The
+// error is a *[PathError] with the nearest names.
+func (s *Spec) Lookup(text string) (ids []ID, path string, err error) {
+	name, kinds := strings.TrimSpace(text), lookupKinds
+	if word, rest, ok := strings.Cut(name, " "); ok {
+		if k := lookupWords[word]; k != nil {
+			name, kinds = strings.TrimSpace(rest), k
+		}
+	}
+	if rest, ok := strings.CutPrefix(name, "["); ok {
+		num, path, _ := strings.Cut(rest, "]")
+		id, err := strconv.ParseUint(num, 10, 32)
+		if err != nil || id == 0 || id >= uint64(s.NumTypes()) {
+			return nil, "", &PathError{Root: s.rootName(), Path: text, Detail: "the last id is " + utoa(s.NumTypes()-1), Err: ErrNotFound}
+		}
+		return []ID{ID(id)}, strings.TrimPrefix(path, "."), nil
+	}
+	// Names of Rust and of per-CPU sections have dots: the longest name that exists wins.
+	for end := len(name); end > 0; end = strings.LastIndexAny(name[:end], ".[") {
+		for _, k := range kinds {
+			if ids = append(ids, s.IDs(k, name[:end])...); len(ids) > 0 && k != KindEnum {
+				return ids, strings.TrimPrefix(name[end:], "."), nil
+			}
+		}
+		if len(ids) > 0 {
+			return ids, strings.TrimPrefix(name[end:], "."), nil
+		}
+	}
+	first := name
+	if end := strings.IndexAny(name, ".["); end > 0 {
+		first = name[:end]
+	}
+	var names []string
+	for id := ID(1); int(id) < s.NumTypes(); id++ {
+		if n := s.Name(id); n != "" && n != first && len(n) <= 2*len(first)+8 {
+			for _, k := range kinds {
+				if s.Kind(id) == k {
+					names = append(names, n)
+					break
+				}
+			}
+		}
+	}
+	return nil, "", &PathError{Root: s.rootName(), Path: text, At: first, Detail: "no type of this name", Nearest: nearest(first, names), Err: ErrNotFound}
+}
+
+// rootName is what messages call the whole BTF.
+func (s *Spec) rootName() string {
+	if s.name != "" {
+		return s.name
+	}
+	return "the BTF"
+}

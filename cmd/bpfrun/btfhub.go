@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// pickRelease narrows a directory of kernels, such as a checkout of BTFHub, to the release that --kernel-version names.
+// Files and globs are taken as they are.
+func (a *app) pickRelease(arg string, sources []btfSource) ([]btfSource, error) {
+	if info, err := os.Stat(arg); a.kernelVersion == "" || err != nil || !info.IsDir() {
+		return sources, nil
+	}
+	byPath := map[string]btfSource{}
+	var files, names []string
+	for _, s := range sources {
+		byPath[s.source] = s
+		files, names = append(files, s.source), append(names, s.name)
+	}
+	var out []btfSource
+	for _, f := range loader.PickRelease(files, a.kernelVersion) {
+		out = append(out, byPath[f])
+	}
+	if len(out) == 0 {
+		return nil, usagef("--btf %s --kernel-version %s: none of %d files is of this release (it has %s)", arg, a.kernelVersion, len(files), join(names))
+	}
+	return out, nil
+}

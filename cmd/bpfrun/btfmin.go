@@ -1,0 +1,118 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+func (a *app) btfMinCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "min -o OUT {BTF OBJECT... | OBJECT... --btf KERNELS}",
+		Short: "Reduce BTF to what the relocations of objects need",
+		Long: `Reduce the BTF of one or more kernels to the types and members that the CO-RE relocations of the given
+objects use, as "bpftool gen min_core_btf" does. Relocated for the small BTF the objects come out as they do
+for the whole one, except for the ids of types. With several kernels OUT is a directory. -v lists old and new ids.`,
+		Example: "  bpfrun btf min -o small.btf vmlinux.btf tool.bpf.o\n  bpfrun btf min -o small/ *.bpf.o --btf 'kernels/*.btf.xz'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.btfMin(args, output) },
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; a directory for several kernels")
+	return cmd
+}
+
+func (a *app) btfMin(args []string, output string) error {
+	if output == "" {
+		return usagef("btf min needs -o OUT")
+	}
+	kernels := a.btf
+	if len(kernels) == 0 {
+		if len(args) < 2 {
+			return usagef("want BTF OBJECT..., or OBJECT... with --btf")
+		}
+		kernels, args = args[:1], args[1:]
+	}
+	var sources []btfSource
+	for _, k := range kernels {
+		s, err := expandBTF(k)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s...)
+	}
+	objects := make([]*loader.Object, len(args))
+	for i, path := range args {
+		var err error
+		if objects[i], err = a.openObject(path); err != nil {
+			return err
+		}
+	}
+	dir := len(sources) > 1 || isDirectory(output)
+	if dir {
+		if err := os.MkdirAll(output, 0o755); err != nil {
+			return usageError{err}
+		}
+	}
+	doc := report.BTFMinDocument{Schema: report.Schema, Results: []report.BTFMin{}}
+	for i, s := range sources {
+		a.progress(len(sources), i, s.name)
+		path := output
+		if dir {
+			path = filepath.Join(output, s.name+".btf")
+		}
+		r, err := minimise(s, objects, path)
+		if err != nil {
+			return err
+		}
+		doc.Results = append(doc.Results, r)
+	}
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, doc)
+	}
+	return report.WriteBTFMin(a.stdout, doc, a.verbose)
+}
+
+// minimise writes the small BTF of one kernel.
+func minimise(s btfSource, objects []*loader.Object, path string) (report.BTFMin, error) {
+	spec, err := s.load()
+	if err != nil {
+		return report.BTFMin{}, btfError(s.source, err)
+	}
+	m, err := corerelo.NewMinimizer(spec)
+	if err != nil {
+		return report.BTFMin{}, btfError(s.source, err)
+	}
+	r := report.BTFMin{BTF: s.name, File: path, TypesBefore: spec.NumTypes() - 1, BytesBefore: len(spec.Raw()), IDs: []report.BTFMinID{}}
+	for _, o := range objects {
+		if o.BTF == nil {
+			continue
+		}
+		records := o.CORERecords()
+		r.Relocations += len(records)
+		m.Add(o.BTF, records)
+	}
+	small, ids, err := m.Spec()
+	if err != nil {
+		return r, codeError{exitBug, err}
+	}
+	r.Types, r.Bytes = small.NumTypes()-1, len(small.Raw())
+	for old, now := range ids {
+		r.IDs = append(r.IDs, report.BTFMinID{Old: old, New: now, Type: spec.TypeString(old)})
+	}
+	slices.SortFunc(r.IDs, func(a, b report.BTFMinID) int { return int(a.New) - int(b.New) })
+	return r, writeFile(path, func(w io.Writer) error { return writeRaw(w, small) })
+}
+
+func writeRaw(w io.Writer, spec *btf.Spec) error {
+	_, err := w.Write(spec.Raw())
+	return err
+}
