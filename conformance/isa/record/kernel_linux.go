@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -69,6 +70,7 @@ type Kernel struct {
 	packet  []byte
 	log     []byte
 	fdArray [1]int32
+	loads   int // since the kernel was last waited for
 }
 
 // Open makes the map.
@@ -106,6 +108,28 @@ func (k *Kernel) unload() {
 		unix.Close(k.progFD)
 		k.progFD = -1
 	}
+	if k.loads++; k.loads >= settleEvery {
+		k.loads = 0
+		settle()
+	}
+}
+
+// The kernel frees programs later, in a work item each, all of which need one lock; the loader that holds the lock may wait for another work
+// item of the same queue (bpf_prog_pack_alloc, vm_unmap_aliases). When a thousand programs are freed at once the queue is full, and
+// no program can be loaded on that machine any more (seen on Linux 6.18). So only a few may be waiting: locked over all
+// Kernels of the process, and after every settleEvery programs the kernel is given time to free them.
+const (
+	settleEvery = 32
+	settleTime  = 2 * time.Millisecond
+)
+
+var oneAtATime sync.Mutex
+
+// settle waits for a grace period of RCU, behind which the kernel frees programs, and a moment more.
+func settle() {
+	const globalBarrier = 1 // MEMBARRIER_CMD_GLOBAL
+	unix.Syscall(unix.SYS_MEMBARRIER, globalBarrier, 0, 0)
+	time.Sleep(settleTime)
 }
 
 // Name is the kernel's release.
@@ -190,6 +214,8 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	if logLevel > 0 {
 		attr.logLevel, attr.logSize, attr.logBuf = logLevel, uint32(len(k.log)), pointer(&k.log[0])
 	}
+	oneAtATime.Lock()
+	defer oneAtATime.Unlock()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	stop := watch()

@@ -136,6 +136,9 @@ func (m *Machine) step(in decode.Insn) {
 	if in.Dst > 10 || in.Src > 10 {
 		m.fault(FaultInvalid, "register number")
 	}
+	if in.Code == 0 && m.pc > 0 && m.Insns[m.pc-1].IsLdImm64() {
+		m.fault(FaultBadTarget, "second slot of a 64-bit immediate load")
+	}
 	switch in.Code & 0x07 {
 	case 0x00: // LD
 		m.ld(in)
