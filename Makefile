@@ -84,3 +84,16 @@ clean:
 	rm -rf dist
 
 .PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain objects check-objects bench pgo benchmarks clean
+
+# Generated programs: interpreter = reference evaluator, and = the running kernel (root, Linux).
+differential:
+	$(GO) run ./cmd/bpfrun conformance generate --count 1000000 --seed 2026
+
+differential-kernel:
+	$(GO) run ./cmd/bpfrun conformance generate --kernel --count 100000 --seed 2026 -v
+
+# Puts 40 faults into the interpreter one by one: recorded vectors and generator have to notice.
+mutants:
+	$(GO) run ./conformance/isa/mutants
+
+.PHONY: differential differential-kernel mutants
