@@ -180,6 +180,9 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	} else {
 		r.Fault = newFault(res.Fault)
 	}
+	if v := m.Validate(res); v.Reads > 0 {
+		r.Validation = newValidation(v)
+	}
 	spec := m.Linked().Object.BTF
 	for _, e := range res.Events {
 		r.Events = append(r.Events, newEvent(spec, e))

@@ -38,10 +38,12 @@ type Target struct {
 
 // RunDocument is the JSON of `run`, `test` and the default command for one object and one target.
 type RunDocument struct {
-	Schema   string            `json:"schema"`
-	Exit     int               `json:"exit"`
-	Error    *Error            `json:"error"`
-	Object   string            `json:"object"`
+	Schema string `json:"schema"`
+	Exit   int    `json:"exit"`
+	Error  *Error `json:"error"`
+	Object string `json:"object"`
+	// Scenario is the path of the scenario file that ran.
+	Scenario string            `json:"scenario,omitempty"`
 	Target   *Target           `json:"target,omitempty"`
 	Programs []Program         `json:"programs"`
 	Maps     map[string]Map    `json:"maps"`
@@ -118,6 +120,9 @@ type Run struct {
 	KernelWrites []Access       `json:"kernel_writes"`
 	Warnings     []string       `json:"warnings"`
 	Expectations []Expectation  `json:"expectations"`
+	Validation   *Validation    `json:"validation,omitempty"`
+
+	titled bool // shown under its own name
 }
 
 // Fault is a run-time fault.
@@ -174,6 +179,8 @@ type Expectation struct {
 	OK   bool   `json:"ok"`
 	Want string `json:"want"`
 	Got  string `json:"got"`
+	// Place is "file:line:col" in the scenario file.
+	Place string `json:"place,omitempty"`
 }
 
 // Map is a map's contents after the last run.

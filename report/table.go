@@ -255,6 +255,9 @@ func missingFields(p *Program, dead bool) []string {
 }
 
 func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
+	if r.titled {
+		fmt.Fprintf(b, "  %s %s\n", s.dim("run     "), s.bold(r.Name))
+	}
 	if r.Fault != nil {
 		fmt.Fprintf(b, "  %s %s\n", s.red("fault:"), strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))
 	}
@@ -280,6 +283,7 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	list("effect", len(r.Effects), func(i int) string { return r.Effects[i].Kind + " " + r.Effects[i].Value })
 	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
 	list("trace", len(r.Trace), func(i int) string { return r.Trace[i] })
+	writeValidation(b, r, item, s, opt)
 	if opt.Verbose {
 		for _, a := range r.KernelReads {
 			item("read", accessText(a))
@@ -291,6 +295,7 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	for _, t := range r.Warnings {
 		fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), t)
 	}
+	writeExpectations(b, r, s, opt)
 }
 
 const (

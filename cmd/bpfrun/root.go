@@ -94,7 +94,8 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
-	cmd.AddCommand(a.matrixCommand(), a.btfCommand())
+	cmd.AddCommand(a.debugCommand())
+	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	return cmd
 }

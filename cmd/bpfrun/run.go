@@ -22,6 +22,8 @@ type runOptions struct {
 	trace  bool
 	ctx    string
 	packet string
+
+	scenario string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -33,9 +35,20 @@ func (a *app) runCommand() *cobra.Command {
 global variables between them. Without -p all programs run.`,
 		Example: "  bpfrun run prog.o --btf kernel.btf -p handle_exec --trace",
 		Args:    oneObject,
-		RunE:    func(_ *cobra.Command, args []string) error { return a.runObjects(args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.scenario == "" {
+				return a.runObjects(args, o)
+			}
+			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s does not go with -s: the scenario says it", name)
+				}
+			}
+			return a.runScenario(args, o.scenario)
+		},
 	}
 	f := cmd.Flags()
+	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
 	f.StringArrayVarP(&o.progs, "prog", "p", nil, "program to run; repeatable")
 	f.IntVar(&o.repeat, "repeat", 1, "how often each program runs")
 	f.BoolVar(&o.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// scenarioCommand is the group of commands about scenario files.
+func (a *app) scenarioCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "scenario",
+		Short: "Write scenario files",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.scenarioNewCommand(), a.scenarioSchemaCommand())
+	return cmd
+}
+
+func (a *app) scenarioNewCommand() *cobra.Command {
+	var out string
+	var progs []string
+	cmd := &cobra.Command{
+		Use:   "new OBJECT [--btf KERNEL] [-p PROGRAM]",
+		Short: "Write a commented scenario for an object, with every kernel field its programs read",
+		Long: `Write a scenario for an object to standard output or FILE: a run for each program, with the
+arguments of its hook, every kernel field it reads with the value a default run had, the maps it
+uses, and what it did as expectations. The fields come from an actual default run and from the
+object's CO-RE records.`,
+		Args: oneObject,
+		RunE: func(_ *cobra.Command, args []string) error { return a.scenarioNew(args[0], out, progs) },
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "FILE to write; must not exist")
+	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "only this program; repeatable")
+	return cmd
+}
+
+func (a *app) scenarioNew(path, out string, progs []string) error {
+	obj, err := a.openObject(path)
+	if err != nil {
+		return err
+	}
+	for _, name := range progs {
+		if _, ok := obj.Program(name); !ok {
+			return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+		}
+	}
+	linked, _, err := a.link(obj)
+	if err != nil {
+		return err
+	}
+	opt, err := a.scenarioOptions()
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		return scenario.Skeleton(context.Background(), a.stdout, linked, progs, opt)
+	}
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := scenario.Skeleton(context.Background(), f, linked, progs, opt); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+func (a *app) scenarioSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of scenario files, for editors",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.stdout.Write(scenario.Schema())
+			return err
+		},
+	}
+}
+
+// runScenario runs a scenario file with a given object and shows what happened, as run does.
+func (a *app) runScenario(objects []string, path string) error {
+	if len(objects) != 1 {
+		return usagef("-s: want one object, got %d", len(objects))
+	}
+	opt, err := a.scenarioOptions()
+	if err != nil {
+		return err
+	}
+	color, err := useColor(a.color, a.stdout)
+	if err != nil {
+		return err
+	}
+	file, err := scenario.ParseFile(path)
+	if err != nil {
+		return usageError{err}
+	}
+	obj, err := a.openObject(objects[0])
+	if err != nil {
+		return err
+	}
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	all := report.Documents{Schema: report.Schema}
+	for i, s := range sources {
+		a.progress(len(sources), i, s.name)
+		target, err := a.target(s)
+		if err != nil {
+			return err
+		}
+		opt.Types = kernel.NewTypes()
+		doc, err := scenarioDocument(ctx, file, obj, target, s, opt)
+		if err != nil {
+			return err
+		}
+		all.Results = append(all.Results, doc)
+		all.Exit = worse(all.Exit, doc.Exit)
+		if !a.jsonOut {
+			if err := a.showScenario(a.stdout, doc, color, len(all.Results) > 1); err != nil {
+				return err
+			}
+		}
+	}
+	a.code = all.Exit
+	switch {
+	case !a.jsonOut:
+		return nil
+	case len(all.Results) == 1:
+		return report.WriteJSON(a.stdout, all.Results[0])
+	}
+	return report.WriteJSON(a.stdout, all)
+}
+
+func (a *app) showScenario(w io.Writer, doc *report.RunDocument, color, another bool) error {
+	if another {
+		fmt.Fprintln(w)
+	}
+	return report.WriteTable(w, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet})
+}
+
+// scenarioDocument runs a scenario on one target.
+func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Object, target *loader.Target, s btfSource, opt scenario.Options) (*report.RunDocument, error) {
+	r, err := scenario.Open(file, obj, target, opt)
+	if err != nil {
+		var mistake *scenario.Error
+		if errors.As(err, &mistake) || errors.Is(err, loader.ErrOption) {
+			return nil, usageError{err}
+		}
+		return nil, codeError{exitLoad, err}
+	}
+	defer r.Close()
+	doc := report.NewRunDocument(r.Machine().Linked(), s.source)
+	doc.Scenario = file.Path
+	_, err = r.All(ctx, func(res *scenario.Result) {
+		doc.AddScenario(r.Machine(), res)
+		doc.Exit = worse(doc.Exit, report.ScenarioExit(res, opt.Strict))
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	doc.Finish(r.Machine())
+	return doc, nil
+}

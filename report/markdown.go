@@ -1,0 +1,73 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteTestsMarkdown writes suites as a Markdown table, files by targets, and below it what failed.
+func WriteTestsMarkdown(w io.Writer, suites []*Suite) error {
+	var files, targets []string
+	at := map[[2]string]*Suite{}
+	seen := map[string]bool{}
+	for _, s := range suites {
+		if !seen["f"+s.File] {
+			seen["f"+s.File] = true
+			files = append(files, s.File)
+		}
+		if !seen["t"+s.Target] {
+			seen["t"+s.Target] = true
+			targets = append(targets, s.Target)
+		}
+		at[[2]string{s.File, s.Target}] = s
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "## bpfrun test: %s\n\n|scenario|", Count(suites))
+	for _, t := range targets {
+		b.WriteString(cellText(t) + "|")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(targets)) + "\n")
+	for _, f := range files {
+		fmt.Fprintf(&b, "|%s|", cellText(f))
+		for _, t := range targets {
+			text := ""
+			if s := at[[2]string{f, t}]; s != nil {
+				c := Count([]*Suite{s})
+				switch {
+				case c.Failed > 0:
+					text = fmt.Sprintf("**%d failed**", c.Failed)
+				case c.Passed == 0:
+					text = "skipped"
+				default:
+					text = fmt.Sprintf("%d ok", c.Passed)
+				}
+			}
+			b.WriteString(text + "|")
+		}
+		b.WriteByte('\n')
+	}
+	for _, s := range suites {
+		if Count([]*Suite{s}).Failed == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s on %s\n\n", s.File, s.Target)
+		if s.Err != nil {
+			fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(s.Err.Error(), "\n", "\n    "))
+		}
+		for i := range s.Cases {
+			t := &s.Cases[i]
+			if len(t.Failures) == 0 {
+				continue
+			}
+			fmt.Fprintf(&b, "%s:\n\n", t.Name)
+			for _, f := range t.Failures {
+				fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(f, "\n", "\n    "))
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// Validation says how far the reads of kernel memory of a run are proved.
+type Validation struct {
+	Reads    int       `json:"reads"`
+	Proved   int       `json:"proved"`
+	Baked    int       `json:"baked"`
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is a read that is not proved.
+type Finding struct {
+	Kind   string `json:"kind"`
+	Insn   int    `json:"insn"`
+	Source string `json:"source,omitempty"`
+	Text   string `json:"text"`
+}
+
+func newValidation(v machine.Validation) *Validation {
+	out := &Validation{Reads: v.Reads, Proved: v.Proved, Baked: v.Baked, Findings: []Finding{}}
+	for _, f := range v.Findings {
+		out.Findings = append(out.Findings, Finding{string(f.Kind), f.Insn, f.Source, f.Text})
+	}
+	return out
+}
+
+// AddScenario adds a run of a scenario to its program. m must be in the state the run left.
+func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		if p.Name != res.Run.Prog {
+			continue
+		}
+		before := len(p.Runs)
+		d.Add(m, res.Result)
+		if len(p.Runs) == before { // it did not run: the expectations still have their place
+			if len(res.Expectations) == 0 {
+				return
+			}
+			p.Runs = append(p.Runs, d.newRun(m, res.Result))
+		}
+		r := &p.Runs[len(p.Runs)-1]
+		r.Name, r.titled = res.Run.Name, true
+		for _, e := range res.Expectations {
+			r.Expectations = append(r.Expectations, Expectation{What: e.What, OK: e.OK, Want: e.Want, Got: e.Got, Place: e.Pos.String()})
+		}
+		if p.Status == "ok" && !res.Passed() {
+			p.Status = "failed"
+		}
+		if res.Passed() && res.Fault != nil {
+			p.Status = "ok" // the fault was expected
+		}
+		return
+	}
+}
+
+// ScenarioExit is the exit code a run of a scenario causes: 0, or 1 for a failed expectation, 3, 4 or 5 for a program that was
+// refused, faulted or met something not simulated, and nobody expected it. strict makes a hook the target lacks a failure.
+func ScenarioExit(res *scenario.Result, strict bool) int {
+	switch {
+	case res.Skipped && strict:
+		return 3
+	case res.Passed():
+		return 0
+	}
+	unexpected := res.Run.Expect.Status == nil && res.Run.Expect.Fault == nil
+	switch {
+	case res.Status == machine.StatusRefused && unexpected, res.Status == machine.StatusAbsent && unexpected:
+		return 3
+	case res.Status == machine.StatusFault && unexpected:
+		return 4
+	case res.Status == machine.StatusNotSimulated && unexpected:
+		return 5
+	}
+	return 1
+}
+
+// writeValidation writes the count of proved reads when some are not, and of scenarios always.
+func writeValidation(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
+	v := r.Validation
+	if v == nil || !opt.Verbose && !r.titled && v.Baked == 0 && v.Proved == v.Reads {
+		return
+	}
+	item("kernel", fmt.Sprintf("reads %d, proved %d, baked %d", v.Reads, v.Proved, v.Baked))
+	seen := map[string]bool{}
+	for _, f := range v.Findings {
+		if f.Kind == string(machine.NeverSet) {
+			continue // a warning says it
+		}
+		text := f.Kind + ": " + f.Text
+		if f.Source != "" {
+			text += " at " + f.Source
+		}
+		if !seen[text] {
+			seen[text] = true
+			fmt.Fprintf(b, "  %s %s\n", s.yellow("warning:"), text)
+		}
+	}
+}
+
+// writeExpectations writes the expectations that failed, with -v all of them.
+func writeExpectations(b *strings.Builder, r *Run, s style, opt TableOptions) {
+	for _, e := range r.Expectations {
+		switch {
+		case !e.OK:
+			fmt.Fprintf(b, "  %s %s: want %s, got %s\n           %s\n", s.red("failed: "), e.What, e.Want, e.Got, s.dim(e.Place))
+		case opt.Verbose:
+			fmt.Fprintf(b, "  %s %s\n", s.green("expected"), e.What)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// Suite is one scenario file on one target.
+type Suite struct {
+	File, Target string
+	Cases        []TestCase
+	// Err says why nothing ran: the object would not load on the target.
+	Err  error
+	Took time.Duration
+	Exit int
+}
+
+// TestCase is one run of a suite.
+type TestCase struct {
+	Name, Prog string
+	Failures   []string // "place: what: want W, got G"
+	Skipped    string   // why it did not run
+	Detail     string   // what it executed
+	Took       time.Duration
+}
+
+// NewTestCase summarises the result of a run.
+func NewTestCase(r *scenario.Result) TestCase {
+	c := TestCase{Name: r.Run.Name, Prog: r.Run.Prog, Took: r.Took}
+	for _, e := range r.Failed() {
+		c.Failures = append(c.Failures, e.Pos.String()+": "+e.String())
+	}
+	if r.Skipped {
+		c.Skipped = "not on this kernel"
+		if r.Err != nil {
+			c.Skipped, _, _ = strings.Cut(r.Err.Error(), "\n")
+		}
+		return c
+	}
+	c.Detail = fmt.Sprintf("%d insns", r.Insns)
+	if v := r.Validation; v.Reads > 0 {
+		c.Detail += fmt.Sprintf(", kernel reads %d, proved %d, baked %d", v.Reads, v.Proved, v.Baked)
+	}
+	return c
+}
+
+// Counts are the cases of suites by outcome. A suite that could not run counts as one failed case.
+type Counts struct{ Passed, Failed, Skipped int }
+
+// Count counts the cases of suites.
+func Count(suites []*Suite) Counts {
+	var c Counts
+	for _, s := range suites {
+		if s.Err != nil {
+			c.Failed++
+		}
+		for i := range s.Cases {
+			switch t := &s.Cases[i]; {
+			case t.Skipped != "":
+				c.Skipped++
+			case len(t.Failures) > 0:
+				c.Failed++
+			default:
+				c.Passed++
+			}
+		}
+	}
+	return c
+}
+
+// String is "12 passed, 1 failed, 2 skipped".
+func (c Counts) String() string {
+	text := fmt.Sprintf("%d passed, %d failed", c.Passed, c.Failed)
+	if c.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", c.Skipped)
+	}
+	return text
+}
+
+// WriteSuite writes one suite for people: a line, and below it what failed; with Verbose every case.
+func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
+	st := style{opt.Color}
+	var b strings.Builder
+	c := Count([]*Suite{s})
+	word, paint := "ok  ", st.green
+	switch {
+	case c.Failed > 0:
+		word, paint = "FAIL", st.red
+	case c.Passed == 0:
+		word, paint = "skip", st.yellow
+	}
+	if opt.Quiet && c.Failed == 0 {
+		return nil
+	}
+	fmt.Fprintf(&b, "%s %s  %s  %s\n", paint(word), st.bold(s.File), s.Target, c)
+	if s.Err != nil {
+		fmt.Fprintf(&b, "     %s %s\n", st.red("error:"), strings.ReplaceAll(s.Err.Error(), "\n", "\n       "))
+	}
+	for i := range s.Cases {
+		t := &s.Cases[i]
+		switch {
+		case len(t.Failures) > 0:
+			fmt.Fprintf(&b, "     %s %s\n", st.red("FAIL"), t.Name)
+			for _, f := range t.Failures {
+				fmt.Fprintf(&b, "       %s\n", f)
+			}
+		case t.Skipped != "" && (opt.Verbose || c.Passed == 0):
+			fmt.Fprintf(&b, "     %s %s: %s\n", st.yellow("skip"), t.Name, t.Skipped)
+		case t.Skipped == "" && opt.Verbose:
+			fmt.Fprintf(&b, "     %s %s (%s)\n", st.green("ok  "), t.Name, t.Detail)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// yamlValue writes a decoded value in flow style, as this package reads it back. Addresses, which no two machines need have in
+// common, are written as !any.
+func yamlValue(v any) string {
+	switch v := v.(type) {
+	case btf.Int:
+		return v.String()
+	case btf.Enum:
+		if v.Name != "" {
+			return v.Name
+		}
+		return v.Int.String()
+	case string:
+		return yamlString(v)
+	case btf.Bytes:
+		return fmt.Sprintf("!hex \"%x\"", []byte(v))
+	case btf.Pointer:
+		if v == 0 {
+			return "null"
+		}
+		return "!any x"
+	case btf.List:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = yamlValue(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case btf.Object:
+		return "{" + strings.Join(yamlMembers(v), ", ") + "}"
+	case bool:
+		return strconv.FormatBool(v)
+	case nil, btf.Missing:
+		return "!any x"
+	}
+	return fmt.Sprint(v)
+}
+
+func yamlMembers(o btf.Object) []string {
+	var parts []string
+	for _, e := range o {
+		if _, missing := e.Value.(btf.Missing); !missing {
+			parts = append(parts, yamlKey(e.Name)+": "+yamlValue(e.Value))
+		}
+	}
+	return parts
+}
+
+// yamlString quotes a text. JSON's escapes are YAML's too.
+func yamlString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20 || c >= 0x7f:
+			fmt.Fprintf(&b, "\\x%02x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// yamlKey writes a key, quoted unless it is a plain word or number.
+func yamlKey(s string) string {
+	plain := s != ""
+	for i := range len(s) {
+		c := s[i]
+		if !(c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			plain = false
+		}
+	}
+	if plain {
+		return s
+	}
+	return yamlString(s)
+}
+
+// yamlPlain is a text without quotes where that is safe.
+func yamlPlain(s string) string {
+	if yamlKey(s) == s {
+		if _, isNumber := number(s); !isNumber && s != "true" && s != "false" && s != "null" {
+			return s
+		}
+	}
+	return yamlString(s)
+}

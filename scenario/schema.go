@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Schema returns a JSON Schema of scenario files, made from the tables decoding is strict by. Editors use it for
+// completion; what depends on BTF (fields, maps, values) is open in it.
+func Schema() []byte {
+	s := schemaMaker{defs: map[string]any{}}
+	root := s.form(fileForm)
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "bpfrun scenario"
+	var doc strings.Builder
+	doc.WriteString("Values are written in terms of BTF types. Tags:")
+	for _, t := range tags {
+		doc.WriteString("\n" + t.name + ": " + t.doc)
+	}
+	s.defs["value"] = map[string]any{"description": doc.String()}
+	root["$defs"] = s.defs
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		panic("scenario: schema: " + err.Error()) // maps of strings always encode
+	}
+	return b.Bytes()
+}
+
+type schemaMaker struct{ defs map[string]any }
+
+// form describes a mapping; its members are closed.
+func (s *schemaMaker) form(f *form) map[string]any {
+	properties := map[string]any{}
+	var required []string
+	for _, m := range f.members {
+		p := s.shape(m.shape)
+		p["description"] = m.doc
+		properties[m.name] = p
+		if m.required {
+			required = append(required, m.name)
+		}
+	}
+	out := map[string]any{"type": "object", "description": f.doc, "properties": properties, "additionalProperties": false}
+	if required != nil {
+		out["required"] = required
+	}
+	return out
+}
+
+func (s *schemaMaker) shape(x shape) map[string]any {
+	switch x.kind {
+	case shapeText:
+		return map[string]any{"type": "string"}
+	case shapeInteger:
+		return map[string]any{"anyOf": []any{map[string]any{"type": "integer"}, map[string]any{"type": "string", "pattern": "^[-+]?0[xob][0-9a-fA-F_]+$"}}}
+	case shapeBool:
+		return map[string]any{"type": "boolean"}
+	case shapeDuration:
+		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, map[string]any{"type": "string", "pattern": "^([0-9.]+(ns|us|µs|ms|s|m|h))+$"}}}
+	case shapeList:
+		return map[string]any{"type": "array", "items": s.shape(*x.elem)}
+	case shapeMap:
+		return map[string]any{"type": "object", "additionalProperties": s.shape(*x.elem)}
+	case shapeForm:
+		if _, ok := s.defs[x.form.name]; !ok {
+			s.defs[x.form.name] = nil // it is being made
+			s.defs[x.form.name] = s.form(x.form)
+		}
+		return map[string]any{"$ref": "#/$defs/" + x.form.name}
+	case shapeOneOf:
+		var alts []any
+		for _, a := range x.alts {
+			alts = append(alts, s.shape(a))
+		}
+		return map[string]any{"anyOf": alts}
+	}
+	return map[string]any{"$ref": "#/$defs/value"}
+}

@@ -1,0 +1,429 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// Skeleton writes a commented scenario for an object: a default run of each program (of progs, if any), with the fields it read
+// as objects and what it did as expectations. The scenario holds on the target it was made for.
+func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, progs []string, opt Options) error {
+	m, err := machine.New(l, machine.Config{Seed: opt.Seed, CPUs: opt.CPUs, Clock: opt.Clock, MaxInsns: opt.MaxInsns})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	s := &skeleton{m: m, spec: l.Object.BTF, objects: map[string]*sketch{}}
+	base := m.Snapshot()
+	for _, name := range m.Names() {
+		if len(progs) > 0 && !slices.Contains(progs, name) {
+			continue
+		}
+		m.Restore(base)
+		if err := s.program(ctx, name); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write(s.text())
+	return err
+}
+
+type skeleton struct {
+	m       *machine.Machine
+	spec    *btf.Spec
+	objects map[string]*sketch // by name
+	order   []string
+	runs    bytes.Buffer
+	ran     int
+}
+
+// sketch is an object with the fields that were read.
+type sketch struct {
+	typ    string
+	fields map[string]string // path -> value
+	order  []string
+	used   []string // programs
+}
+
+func (s *skeleton) text() []byte {
+	var b bytes.Buffer
+	l := s.m.Linked()
+	fmt.Fprintf(&b, "# Written by bpfrun scenario new from default runs on %s. Change what matters, leave out the rest:\n", l.Target.Name)
+	fmt.Fprintf(&b, "# fields that are not set read as 0, and the run says so. a|b is the first name that exists, name? is set if it exists.\n")
+	fmt.Fprintf(&b, "object: %s\n", yamlPlain(l.Object.Name))
+	if len(s.order) > 0 {
+		b.WriteString("objects:\n")
+	}
+	for _, name := range s.order {
+		o := s.objects[name]
+		fmt.Fprintf(&b, "  # read by %s\n  %s:\n    type: %s\n", strings.Join(o.used, ", "), yamlKey(name), o.typ)
+		for _, path := range o.order {
+			fmt.Fprintf(&b, "    %s: %s\n", yamlKey(path), o.fields[path])
+		}
+	}
+	if s.ran == 0 {
+		b.WriteString("# No program of the object can run on this target, so that there are no runs yet.\nruns: []\n")
+	} else {
+		b.WriteString("runs:\n")
+	}
+	b.Write(s.runs.Bytes())
+	return b.Bytes()
+}
+
+func (s *skeleton) program(ctx context.Context, name string) error {
+	lp, _ := s.m.Linked().Program(name)
+	if st, err := s.m.ProgramStatus(name); st != machine.StatusOK && st != machine.StatusUnknownHook {
+		why := ""
+		if err != nil {
+			why = ": " + firstLine(err.Error())
+		}
+		fmt.Fprintf(&s.runs, "# %s (%s) is %s on this target%s\n", name, lp.Hook, st, why)
+		return nil
+	}
+	c, err := s.m.Inspect(name, machine.Input{})
+	if err != nil {
+		fmt.Fprintf(&s.runs, "# %s (%s) cannot run on this target: %s\n", name, lp.Hook, firstLine(err.Error()))
+		return nil
+	}
+	args := append([]kernel.Arg(nil), c.Args...)
+	fields := recordFields(c)
+	c.Free()
+	res, err := s.m.Run(ctx, name, machine.Input{})
+	if err != nil {
+		return err
+	}
+	if !res.Ran {
+		fmt.Fprintf(&s.runs, "# %s (%s) is %s on this target\n", name, lp.Hook, res.Status)
+		return nil
+	}
+	s.ran++
+	roots := s.reads(name, res, args)
+	s.run(lp, res, args, roots, fields)
+	return nil
+}
+
+// reads notes the fields a run read, and returns the names of the objects at the roots.
+func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) map[string]string {
+	named := map[string]*kernel.Object{}
+	for _, a := range args {
+		if a.Object != nil {
+			named[a.Object.Role()] = a.Object
+		}
+	}
+	if cur := s.m.Kernel().Current(); cur != nil {
+		named[cur.Role()] = cur
+	}
+	roots := map[string]string{}
+	note := func(role, path string) {
+		root := named[role]
+		if root == nil || strings.ContainsAny(role, " [") {
+			return
+		}
+		value, ok := fieldText(root, path)
+		if !ok {
+			return
+		}
+		// The role of an object is its name, unless another program has an object of that name and another type.
+		name := role
+		if o := s.objects[name]; o != nil && o.typ != root.TypeName() {
+			name = role + "_of_" + prog
+		}
+		o := s.objects[name]
+		if o == nil {
+			o = &sketch{typ: root.TypeName(), fields: map[string]string{}}
+			s.objects[name] = o
+			s.order = append(s.order, name)
+		}
+		if _, known := o.fields[path]; !known {
+			o.fields[path] = value
+			o.order = append(o.order, path)
+		}
+		if !slices.Contains(o.used, prog) {
+			o.used = append(o.used, prog)
+		}
+		roots[role] = name
+	}
+	for i := range res.Reads {
+		a := &res.Reads[i]
+		if role, rest, _ := strings.Cut(a.Role, "."); a.Path != "" && !strings.Contains(a.Path, ",") {
+			note(role, joinPath(rest, a.Path))
+		}
+	}
+	// What helpers read of the current task, and the record of a tracepoint tells of it.
+	if cur := s.m.Kernel().Current(); cur != nil {
+		for _, h := range helperFields {
+			if res.Helpers[h.helper] > 0 || h.helper == "" && roots[cur.Role()] != "" {
+				for _, path := range h.paths {
+					note(cur.Role(), path)
+				}
+			}
+		}
+	}
+	return roots
+}
+
+// helperFields are the fields of the current task behind the results of helpers; those of no helper are set with any other.
+var helperFields = []struct {
+	helper string
+	paths  []string
+}{
+	{"bpf_get_current_pid_tgid", []string{"pid", "tgid"}},
+	{"bpf_get_current_uid_gid", []string{"cred.uid.val", "cred.gid.val"}},
+	{"bpf_get_current_comm", []string{"comm"}},
+	{"", []string{"pid", "tgid", "comm"}},
+}
+
+// recordFields are the fields of a tracepoint's record as arguments.
+func recordFields(c *kernel.Context) []string {
+	o := c.Record
+	if o == nil || o.Spec() == nil {
+		return nil
+	}
+	var out []string
+	for _, m := range o.Spec().SkipMods(o.Type()).Members {
+		if m.Name == "" || m.Name == "ent" || m.Name == "__data" || strings.HasPrefix(m.Name, "__data_loc_") || strings.HasPrefix(m.Name, "__rel_loc_") {
+			continue
+		}
+		if text, ok := fieldText(o, m.Name); ok && !strings.Contains(text, "!any") {
+			out = append(out, yamlKey(m.Name)+": "+text)
+		}
+	}
+	return out
+}
+
+// fieldText is the value of a field in the file's notation; ok is false for pointers to objects, which the paths through
+// them make, and for what has no value.
+func fieldText(o *kernel.Object, path string) (string, bool) {
+	f, data, err := o.Peek(path)
+	if err != nil || data == nil || f.Spec == nil {
+		return "", false
+	}
+	t := f.Spec.SkipMods(f.Type)
+	switch t.Kind {
+	case btf.KindPtr:
+		to, _ := o.Pointee(path)
+		if to == nil {
+			return "", false
+		}
+		if to.TypeName() == "char" {
+			text, err := o.String(path)
+			return yamlString(text), err == nil
+		}
+		return "", false
+	case btf.KindStruct, btf.KindUnion:
+		return "", false
+	}
+	v, err := f.Spec.DecodeField(btf.Field{Type: f.Type, BitOffset: uint32(f.BitOff), BitSize: f.BitSize}, data)
+	if err != nil {
+		return "", false
+	}
+	return yamlValue(v), true
+}
+
+// run writes the run of one program.
+func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []kernel.Arg, roots map[string]string, fields []string) {
+	b := &s.runs
+	fmt.Fprintf(b, "- prog: %s # %s\n", yamlPlain(lp.Name), lp.Hook)
+	if cur := s.m.Kernel().Current(); cur != nil && roots[cur.Role()] != "" {
+		fmt.Fprintf(b, "  current: $%s\n", roots[cur.Role()])
+	}
+	given, rest := fields, []string(nil)
+	for _, a := range args {
+		if len(fields) > 0 {
+			break // arguments of the event, of which the program sees the record
+		}
+		typ := "untyped"
+		if a.Spec != nil {
+			typ = a.Spec.TypeString(a.Type)
+		}
+		if a.Object != nil && roots[a.Object.Role()] != "" {
+			given = append(given, yamlKey(a.Name)+": $"+roots[a.Object.Role()])
+			continue
+		}
+		rest = append(rest, a.Name+" ("+typ+")")
+	}
+	if len(rest) > 0 {
+		fmt.Fprintf(b, "  # more arguments of the hook: %s\n", strings.Join(rest, ", "))
+	}
+	if len(given) > 0 {
+		fmt.Fprintf(b, "  args: {%s}\n", strings.Join(given, ", "))
+	}
+	if calls := sortedCounts(res.Helpers); len(calls) > 0 {
+		fmt.Fprintf(b, "  # helpers: {NAME: value} answers any of %s\n", strings.Join(calls, ", "))
+	}
+	if missed := s.unread(lp, res); len(missed) > 0 {
+		fmt.Fprintf(b, "  # fields relocated but not read in the default run: %s\n", strings.Join(missed, ", "))
+	}
+	b.WriteString("  expect:\n")
+	if res.Fault != nil {
+		fmt.Fprintf(b, "    fault: %s # %s\n", yamlPlain(faultKind(res.Fault)), firstLine(res.Fault.Error()))
+		return
+	}
+	ret := fmt.Sprint(int32(uint32(res.Ret)))
+	if v := machine.Verdict(lp.Type, res.Ret); v != "" {
+		if _, ok := machine.ParseVerdict(lp.Type, v); ok {
+			ret = v
+		}
+	}
+	fmt.Fprintf(b, "    ret: %s\n", yamlPlain2(ret))
+	s.events(res)
+	s.changes(res)
+	if len(res.Trace) > 0 {
+		b.WriteString("    trace:\n")
+		for _, line := range res.Trace {
+			fmt.Fprintf(b, "    - %s\n", yamlString(line))
+		}
+	}
+}
+
+// yamlPlain2 keeps numbers as they are.
+func yamlPlain2(s string) string {
+	if _, ok := number(s); ok {
+		return s
+	}
+	return yamlPlain(s)
+}
+
+func sortedCounts(m map[string]int) []string {
+	names := make([]string, 0, len(m))
+	for n := range m {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// unread are the fields of the program's CO-RE records that its run did not read.
+func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []string {
+	read := map[*loader.Reloc]bool{}
+	for i := range res.Reads {
+		if r, ok := lp.AccessReloc(res.Reads[i].Insn); ok {
+			read[r] = true
+		}
+	}
+	var out []string
+	for i := range lp.Relocs {
+		r := &lp.Relocs[i]
+		if r.Err == nil && r.Relocation != nil && r.Target != nil && r.Kind.IsField() && !r.Poisoned() && !read[r] {
+			if f := r.Target.Field(); !slices.Contains(out, f) && strings.HasPrefix(r.Kind.String(), "byte_off") {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// events writes the records a run sent.
+func (s *skeleton) events(res *machine.Result) {
+	for _, kind := range []string{"ringbuf", "perf"} {
+		byMap := map[string][]machine.Event{}
+		var names []string
+		for _, e := range res.Events {
+			if e.Kind != kind {
+				continue
+			}
+			if byMap[e.Map] == nil {
+				names = append(names, e.Map)
+			}
+			byMap[e.Map] = append(byMap[e.Map], e)
+		}
+		if len(names) == 0 {
+			continue
+		}
+		fmt.Fprintf(&s.runs, "    %s:\n", kind)
+		for _, name := range names {
+			fmt.Fprintf(&s.runs, "      %s:\n", yamlKey(name))
+			for _, e := range byMap[name] {
+				fmt.Fprintf(&s.runs, "      - %s\n", s.record(e))
+			}
+		}
+	}
+}
+
+func (s *skeleton) record(e machine.Event) string {
+	if s.spec != nil && e.Type != 0 {
+		if v, err := s.spec.DecodeValue(e.Type, e.Data, btf.DecodeOptions{}); err == nil {
+			if o, ok := v.(btf.Object); ok {
+				return "{" + strings.Join(append([]string{"as: " + s.spec.Name(e.Type)}, yamlMembers(o)...), ", ") + "}"
+			}
+		}
+	}
+	return fmt.Sprintf("!hex \"%x\"", e.Data)
+}
+
+// changes writes the elements and variables a run changed.
+func (s *skeleton) changes(res *machine.Result) {
+	var elements, globals []string
+	seen := map[string]bool{}
+	open := ""
+	for _, c := range res.Changes {
+		def, ok := s.m.Linked().Map(c.Map)
+		if !ok {
+			continue
+		}
+		if def.DataKind != loader.DataNone {
+			globals = append(globals, s.variables(def, c)...)
+			continue
+		}
+		key := s.typed(def.KeyType, c.Key)
+		if c.New == nil || seen[c.Map+key] || c.CPU > 0 && c.Old == nil {
+			continue
+		}
+		seen[c.Map+key] = true
+		if open != c.Map {
+			open = c.Map
+			elements = append(elements, "      "+yamlKey(c.Map)+":")
+		}
+		if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
+			key = yamlString(s.spec.FormatString(def.KeyType, c.Key))
+			if strings.HasPrefix(key, `"\"`) { // a text as key stands without its own quotes
+				key = s.typed(def.KeyType, c.Key)
+			}
+		}
+		elements = append(elements, "        "+key+": "+s.typed(def.ValueType, c.New))
+	}
+	if len(elements) > 0 {
+		fmt.Fprintf(&s.runs, "    maps:\n%s\n", strings.Join(elements, "\n"))
+	}
+	if len(globals) > 0 {
+		fmt.Fprintf(&s.runs, "    globals:\n%s\n", strings.Join(globals, "\n"))
+	}
+}
+
+func (s *skeleton) typed(id btf.ID, b []byte) string {
+	if s.spec != nil && id != 0 {
+		if v, err := s.spec.DecodeValue(id, b, btf.DecodeOptions{}); err == nil {
+			return yamlValue(v)
+		}
+	}
+	return fmt.Sprintf("!hex \"%x\"", b)
+}
+
+// variables are the variables of a data section that changed.
+func (s *skeleton) variables(def *loader.Map, c machine.Change) []string {
+	var out []string
+	for _, v := range def.Vars {
+		end := int(v.Off) + int(v.Size)
+		if end > len(c.New) || v.Type == 0 || strings.Contains(v.Name, ".") {
+			continue
+		}
+		old := make([]byte, v.Size)
+		if end <= len(c.Old) {
+			old = c.Old[v.Off:end]
+		}
+		if !bytes.Equal(old, c.New[v.Off:end]) {
+			out = append(out, "      "+yamlKey(v.Name)+": "+s.typed(v.Type, c.New[v.Off:end]))
+		}
+	}
+	return out
+}
