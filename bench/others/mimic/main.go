@@ -33,7 +33,7 @@ func main() {
 	check(err)
 	var insns asm.Instructions
 	check(insns.Unmarshal(bytes.NewReader(code), binary.LittleEndian))
-	vm := mimic.NewVM()
+	vm := mimic.NewVM(mimic.VMOptEmulator(mimic.NewLinuxEmulator()))
 	id, err := vm.AddProgram(&ebpf.ProgramSpec{Name: "program", Instructions: insns})
 	check(err)
 	mem := &mimic.PlainMemory{Backing: input, ByteOrder: binary.LittleEndian}
