@@ -156,3 +156,20 @@ func (s *Session) truth(n node) (bool, error) {
 	}
 	return s.isTrue(v)
 }
+
+// Enable switches a breakpoint or watchpoint on or off.
+func (s *Session) Enable(id int, on bool) error {
+	for _, w := range s.watches {
+		if w.ID == id {
+			w.Enabled = on
+			s.rewatch()
+			return nil
+		}
+	}
+	b, err := s.Breakpoint(id)
+	if err != nil {
+		return fmt.Errorf("there is no breakpoint or watchpoint %d", id)
+	}
+	b.Enabled = on
+	return nil
+}

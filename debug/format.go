@@ -157,10 +157,34 @@ func (s *Session) addressName(addr uint64) string {
 			return fmt.Sprintf("%s+%d", f.Name, pc-f.Start)
 		}
 	}
+	if text, ok := s.stackName(addr); ok {
+		return text
+	}
 	if n, ok := s.m.NameAddr(addr); ok {
 		return n.Text
 	}
 	return ""
+}
+
+// stackName names a place in the stack of an activation: "r10-16", of callers with the number of the frame.
+func (s *Session) stackName(addr uint64) (string, bool) {
+	if s.state == Idle {
+		return "", false
+	}
+	for i, f := range s.m.Thread().Frames() {
+		if f.Stack == nil || addr != f.FP && !f.Stack.Contains(addr) {
+			continue
+		}
+		text := "r10"
+		if d := int64(addr - f.FP); d != 0 {
+			text += fmt.Sprintf("%+d", d)
+		}
+		if i > 0 {
+			text += fmt.Sprintf(" of frame %d", i)
+		}
+		return text, true
+	}
+	return "", false
 }
 
 // formatKernel writes the members of a kernel object that have a value; the others are counted.

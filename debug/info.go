@@ -1,10 +1,12 @@
 package debug
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -302,3 +304,109 @@ func (s *Session) declaration(t Type) string {
 
 // Region returns the memory region of an address, nil when there is none.
 func (s *Session) Region(addr uint64) *mem.Region { return s.m.Memory().Find(addr) }
+
+// Verdict names the result of the run in the words of the program's type ("XDP_PASS"), "" for a plain number.
+func (s *Session) Verdict() string {
+	lp, ok := s.linked.Program(s.prog)
+	if s.result == nil || s.result.Fault != nil || !ok {
+		return ""
+	}
+	return machine.Verdict(lp.Type, s.result.Ret)
+}
+
+// Changes are the map elements that the run created, changed and deleted, once it has ended.
+func (s *Session) Changes() []string {
+	if s.result == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range s.result.Changes {
+		def, ok := s.linked.Map(c.Map)
+		if !ok {
+			continue
+		}
+		m, ok := s.m.Map(def)
+		if !ok {
+			continue
+		}
+		if len(def.Vars) > 0 {
+			out = append(out, s.changedVariables(def, c)...)
+			continue
+		}
+		name := fmt.Sprintf("%s[%s]", c.Map, s.Format(&Value{Type: s.keyType(m), Data: c.Key}, FormatOptions{}))
+		if c.CPU >= 0 {
+			name += fmt.Sprintf(" on CPU %d", c.CPU)
+		}
+		text := func(b []byte) string {
+			if b == nil {
+				return "none"
+			}
+			return s.Format(&Value{Type: s.valueType(m), Data: b}, FormatOptions{})
+		}
+		out = append(out, fmt.Sprintf("%s: %s -> %s", name, text(c.Old), text(c.New)))
+	}
+	return out
+}
+
+// changedVariables names the global variables that differ in two images of a section.
+func (s *Session) changedVariables(def *loader.Map, c machine.Change) []string {
+	var out []string
+	for _, v := range def.Vars {
+		lo, hi := uint64(v.Off), uint64(v.Off)+uint64(v.Size)
+		if hi > uint64(len(c.Old)) || hi > uint64(len(c.New)) || bytes.Equal(c.Old[lo:hi], c.New[lo:hi]) {
+			continue
+		}
+		t := Type{Spec: s.linked.Object.BTF, ID: v.Type}
+		if b, err := t.Spec.Type(v.Type); err == nil && b.Kind == btf.KindVar {
+			t.ID = b.Ref
+		}
+		out = append(out, fmt.Sprintf("%s: %s -> %s", v.Name, s.Format(&Value{Type: t, Data: c.Old[lo:hi]}, FormatOptions{}), s.Format(&Value{Type: t, Data: c.New[lo:hi]}, FormatOptions{})))
+	}
+	return out
+}
+
+// Address is where a value lies, or what a pointer or number says.
+func (s *Session) Address(v *Value) (uint64, error) {
+	if v.kind == aPacket {
+		return v.Addr, nil
+	}
+	if v.kind == inMemory && (v.Type.isComposite() || v.Type.kind() == btf.KindArray) {
+		return v.Addr, nil
+	}
+	n, _, err := s.asInt(v)
+	return n, err
+}
+
+// StringAt reads text up to a zero byte.
+func (s *Session) StringAt(addr uint64) (string, error) { return s.cString(addr) }
+
+// Variables lists the global variables of the object.
+func (s *Session) Variables() []string { return machine.VariableNames(s.linked) }
+
+// Members lists the members of what an expression is or points to, for completion; an expression that is none has none.
+func (s *Session) Members(expr string) []string {
+	v, err := s.Eval(expr)
+	if err != nil || v.isText || v.kind == aMap {
+		return nil
+	}
+	if v.kind == aPacket {
+		var out []string
+		if layers, err := s.Layers(); err == nil {
+			for _, l := range layers {
+				out = append(out, l.Name)
+			}
+		}
+		return out
+	}
+	t, addr := v.Type, v.Addr
+	if t.kind() == btf.KindPtr {
+		addr = s.uint(v.Data)
+		if t, _ = t.elem(); t.kind() == btf.KindPtr {
+			return nil
+		}
+	}
+	if t = s.layoutAt(t, addr); !t.isComposite() {
+		return nil
+	}
+	return t.Spec.MemberNames(t.ID)
+}

@@ -82,7 +82,7 @@ type Session struct {
 	history  []*Value
 	dwarf    *dwarfInfo
 	dwarfErr error
-	sources  map[string][]string
+	sources  map[string]source
 	basic    *basicTypes
 }
 
@@ -92,7 +92,7 @@ func New(l *loader.Linked, cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{cfg: cfg, linked: l, m: m, in: cfg.Input, code: map[*loader.LinkedProgram]*code{}, sources: map[string][]string{}}
+	s := &Session{cfg: cfg, linked: l, m: m, in: cfg.Input, code: map[*loader.LinkedProgram]*code{}, sources: map[string]source{}}
 	if s.basic, err = newBasicTypes(m.Memory().ByteOrder(), m.Memory().PointerSize()); err != nil {
 		m.Close()
 		return nil, err
@@ -313,6 +313,7 @@ type Checkpoint struct {
 	ID   int
 	Pos  uint64
 	Note string // where that is, for lists
+	seen *view
 }
 
 // Mark makes a checkpoint of the position.
@@ -320,7 +321,7 @@ func (s *Session) Mark() (Checkpoint, error) {
 	if s.state == Idle {
 		return Checkpoint{}, ErrIdle
 	}
-	c := Checkpoint{ID: len(s.marks) + 1, Pos: s.Pos(), Note: s.Here().String()}
+	c := Checkpoint{ID: len(s.marks) + 1, Pos: s.Pos(), Note: s.Here().String(), seen: s.see()}
 	if s.state == Ended {
 		c.Note = "end of the run"
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -25,17 +26,23 @@ type SourceLine struct {
 // maxSource bounds the source files that are read.
 const maxSource = 8 << 20
 
+// source is the text of a source file by line number, from 1.
+type source struct {
+	lines []string
+	whole bool // from the file, not only what line information holds
+}
+
 // sourceText returns the lines of a source file: from the file when it is found, else from the text of line information.
-func (s *Session) sourceText(file string) []string {
-	if lines, ok := s.sources[file]; ok {
-		return lines
+func (s *Session) sourceText(file string) source {
+	if src, ok := s.sources[file]; ok {
+		return src
 	}
-	lines := s.readSource(file)
-	if lines == nil {
-		lines = s.lineTexts(file)
+	src := source{lines: s.readSource(file), whole: true}
+	if src.lines == nil {
+		src = source{lines: s.lineTexts(file)}
 	}
-	s.sources[file] = lines
-	return lines
+	s.sources[file] = src
+	return src
 }
 
 func (s *Session) readSource(file string) []string {
@@ -109,7 +116,8 @@ func (s *Session) lineTexts(file string) []string {
 
 // List returns source lines from to to (included) of a file.
 func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
-	text := s.sourceText(file)
+	src := s.sourceText(file)
+	text := src.lines
 	if len(text) == 0 {
 		return nil, fmt.Errorf("no source text of %s", file)
 	}
@@ -120,7 +128,7 @@ func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
 	current, _ := lineOf(s.Here())
 	var out []SourceLine
 	for n := max(from, 1); n <= to && n < uint32(len(text)); n++ {
-		l := SourceLine{File: file, Line: n, Text: text[n], Code: code[n], Known: text[n] != "" || code[n]}
+		l := SourceLine{File: file, Line: n, Text: text[n], Code: code[n], Known: src.whole || text[n] != "" || code[n]}
 		l.Current = s.state == Running && current.File == file && current.Line == n
 		for _, b := range s.breaks {
 			for _, p := range b.Places {
@@ -204,7 +212,7 @@ func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine
 		if l, ok := lineOf(p); ok {
 			text := strings.TrimSpace(l.Text)
 			if text == "" {
-				if all := s.sourceText(l.File); int(l.Line) < len(all) {
+				if all := s.sourceText(l.File).lines; int(l.Line) < len(all) {
 					text = strings.TrimSpace(all[l.Line])
 				}
 			}
@@ -249,7 +257,8 @@ func (s *Session) RelocText(r *loader.Reloc) string {
 	return text
 }
 
-// RelocsAt returns the relocations of the instructions that belong to the source line of a place.
+// RelocsAt returns the relocations that belong to the source line of a place: those of its instructions, and those whose value
+// one of its instructions uses. Compilers load offsets early, so the line of a patched instruction is often another one.
 func (s *Session) RelocsAt(p Place) []*loader.Reloc {
 	if p.Prog == nil {
 		return nil
@@ -261,9 +270,67 @@ func (s *Session) RelocsAt(p Place) []*loader.Reloc {
 		if r.Relocation == nil || r.Insn >= len(c.line) {
 			continue
 		}
-		if r.Insn == p.PC || c.line[r.Insn] != 0 && c.line[r.Insn] == c.line[p.PC] {
+		use := userOf(p.Prog.Insns, r.Insn)
+		if r.Insn == p.PC || use == p.PC || c.line[p.PC] != 0 && c.line[use] == c.line[p.PC] {
 			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// userOf follows the value that an instruction computes through the straight line of code behind it, to the load, store or call
+// that uses it; the instruction itself when there is none or it is one.
+func userOf(insns []decode.Insn, at int) int {
+	const (
+		loadX, store, storeX, alu, jump, alu64 = 1, 2, 3, 4, 5, 7
+		opMov, opCall                          = 0xb0, 0x80
+		srcReg                                 = 0x08
+	)
+	first := insns[at]
+	if c := first.Code & 7; c != alu && c != alu64 && !first.IsLdImm64() {
+		return at
+	}
+	var holds [16]bool
+	holds[first.Dst&15] = true
+	for pc := at + first.Len(); pc < len(insns); pc += insns[pc].Len() {
+		in := insns[pc]
+		dst, src := in.Dst&15, in.Src&15
+		switch in.Code & 7 {
+		case loadX:
+			if holds[src] {
+				return pc
+			}
+			holds[dst] = false
+		case store, storeX:
+			if holds[dst] {
+				return pc
+			}
+		case alu, alu64:
+			fromReg := in.Code&srcReg != 0
+			switch {
+			case fromReg && holds[src]:
+				holds[dst] = true
+			case in.Code&0xf0 == opMov:
+				holds[dst] = false
+			}
+		default:
+			if in.Code&0xf0 == opCall && in.Code&7 == jump {
+				for r := 1; r <= 5; r++ {
+					if holds[r] {
+						return pc
+					}
+				}
+				for r := range 6 {
+					holds[r] = false
+				}
+				continue
+			}
+			if in.IsLdImm64() {
+				holds[dst] = false
+				continue
+			}
+			return at
+		}
+	}
+	return at
 }

@@ -1,0 +1,359 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/debug"
+)
+
+const exprHelp = `Expressions are C over the types of the object and the kernel: variables, map elements (execs[4242].pid, m[KEY, CPU]),
+ctx, current, pkt (pkt.ip.ttl), arguments of the hook by name, $r0 to $r10, $retval, $pc, $insns, $N (earlier values),
+casts, container_of, arrays and slices (comm[0:4]), enumerators, "text".`
+
+var lookCommands = []*command{
+	{
+		name: "print", aliases: []string{"p"}, args: "[/FORMAT] EXPR", topic: "looking", short: "evaluate an expression; with = also change something",
+		long: exprHelp + "\nFORMAT is x, d, u, o, t (binary), c, s (text), a (address) or f (everything, nothing cut).",
+		run: func(r *REPL, _ context.Context, args string) error {
+			letter, expr, err := format(args)
+			if err != nil {
+				return err
+			}
+			if expr == "" {
+				return errors.New("print: no expression given")
+			}
+			v, err := r.value(expr)
+			if err != nil {
+				return err
+			}
+			r.printf("$%d = %s\n", r.s.Remember(v), r.s.Format(v, letter))
+			return nil
+		},
+		complete: names,
+	},
+	{
+		name: "display", args: "[/FORMAT] [EXPR]", topic: "looking", short: "print an expression at every stop, or now all that are",
+		run: func(r *REPL, _ context.Context, args string) error {
+			letter, expr, err := format(args)
+			if err != nil {
+				return err
+			}
+			if expr != "" {
+				r.nextID++
+				r.shown = append(r.shown, display{r.nextID, expr, letter})
+			}
+			r.displays()
+			return nil
+		},
+		complete: names,
+	},
+	{
+		name: "undisplay", args: "[N]", topic: "looking", short: "end a display, or all",
+		run: func(r *REPL, _ context.Context, args string) error {
+			if args == "" {
+				r.shown = nil
+				return nil
+			}
+			id, err := number("display", args)
+			if err != nil {
+				return err
+			}
+			for i, d := range r.shown {
+				if d.id == id {
+					r.shown = append(r.shown[:i], r.shown[i+1:]...)
+					return nil
+				}
+			}
+			return fmt.Errorf("there is no display %d", id)
+		},
+	},
+	{
+		name: "whatis", args: "TYPE|EXPR|ADDRESS", topic: "looking", short: "a type's declaration, an expression's type, or what lies at an address",
+		run: func(r *REPL, _ context.Context, args string) error {
+			if args == "" {
+				return errors.New("whatis: nothing given")
+			}
+			if addr, err := strconv.ParseUint(args, 0, 64); err == nil {
+				r.printf("%s\n", r.s.WhatIs(addr))
+				return nil
+			}
+			text, err := r.s.TypeText(args)
+			if err != nil {
+				return err
+			}
+			r.printf("%s\n", text)
+			if v, err := r.s.Eval(args); err == nil && v.InMemory() {
+				r.printf("%s\n", r.s.WhatIs(v.Addr))
+			}
+			return nil
+		},
+		complete: names,
+	},
+	{
+		name: "x", args: "[/NFU] EXPR", topic: "looking", short: "examine memory: N units of size U (b, h, w, g) in format F (x, d, u, c, s)",
+		run: examine, complete: names,
+	},
+	{
+		name: "backtrace", aliases: []string{"bt", "where"}, topic: "looking", short: "the functions that are active",
+		run: func(r *REPL, _ context.Context, _ string) error {
+			frames, err := r.s.Frames()
+			if err != nil {
+				return err
+			}
+			for _, f := range frames {
+				mark := " "
+				if f.Level == r.s.SelectedFrame() {
+					mark = "*"
+				}
+				note := ""
+				if f.Callback {
+					note = ", called by a helper"
+				}
+				r.printf("%s#%d  %s%s\n", mark, f.Level, f.Place, note)
+			}
+			return nil
+		},
+	},
+	{
+		name: "frame", aliases: []string{"f"}, args: "[N]", topic: "looking", short: "select a function that is active",
+		run: func(r *REPL, _ context.Context, args string) error {
+			n := r.s.SelectedFrame()
+			if args != "" {
+				var err error
+				if n, err = number("frame", args); err != nil {
+					return err
+				}
+			}
+			return r.selectFrame(n)
+		},
+	},
+	{
+		name: "up", topic: "looking", short: "select the caller", repeat: same,
+		run: func(r *REPL, _ context.Context, _ string) error { return r.selectFrame(r.s.SelectedFrame() + 1) },
+	},
+	{
+		name: "down", topic: "looking", short: "select the function called", repeat: same,
+		run: func(r *REPL, _ context.Context, _ string) error { return r.selectFrame(r.s.SelectedFrame() - 1) },
+	},
+	{
+		name: "list", aliases: []string{"l"}, args: "[LOCATION|FROM,TO]", topic: "looking", short: "source lines; again goes on, list - goes back", repeat: bare,
+		long: "Without source files only the lines that line information holds are shown. The mark before a line: > here, * breakpoint, . code.",
+		run:  list, complete: locations,
+	},
+	{
+		name: "disas", args: "[/s] [LOCATION]", topic: "looking", short: "instructions of a function, with source lines and what CO-RE changed",
+		run: func(r *REPL, _ context.Context, args string) error {
+			p := r.s.Here()
+			if args != "" {
+				places, _, err := r.s.Locate(args)
+				if err != nil {
+					return err
+				}
+				p = places[0]
+			}
+			if p.Prog == nil {
+				return debug.ErrIdle
+			}
+			f, ok := p.Func()
+			if !ok {
+				return fmt.Errorf("no function has instruction %d", p.PC)
+			}
+			r.codeLines(r.s.Disassemble(p.Prog, f.Start, f.Start+f.Len), true)
+			return nil
+		},
+		complete: locations,
+	},
+	{
+		name: "relo", args: "[.|LOCATION|all]", topic: "looking", short: "what CO-RE made of the fields used on this line",
+		run: relo, complete: locations,
+	},
+	{
+		name: "diff", args: "[CHECKPOINT]", topic: "looking", short: "what is not as it was at a checkpoint (the last one)",
+		run: func(r *REPL, _ context.Context, args string) error {
+			id := len(r.s.Checkpoints())
+			if args != "" {
+				var err error
+				if id, err = number("checkpoint", args); err != nil {
+					return err
+				}
+			}
+			if id == 0 {
+				return errors.New("there is no checkpoint (make one with checkpoint)")
+			}
+			list, err := r.s.Diff(id)
+			if err != nil {
+				return err
+			}
+			if len(list) == 0 {
+				r.printf("Nothing differs.\n")
+			}
+			for _, d := range list {
+				old, now := d.Old, d.New
+				if old == "" {
+					old = "none"
+				}
+				if now == "" {
+					now = "none"
+				}
+				r.printf("%s: %s -> %s\n", d.Name, old, now)
+			}
+			return nil
+		},
+	},
+	{
+		name: "info", aliases: []string{"i"}, args: "WHAT", topic: "looking", short: "a list of " + infoWords(), run: info,
+		complete: func(*REPL, string) []string { return infoNames() },
+	},
+}
+
+var changeCommands = []*command{
+	{
+		name: "set", args: "EXPR = VALUE", topic: "changing", short: "change a register, variable, map element, kernel field or packet byte",
+		long: "The change belongs to the run: going back undoes it, going forward again makes it again. VALUE may be in braces: {pid = 1, comm = \"x\"}.",
+		run: func(r *REPL, _ context.Context, args string) error {
+			args = strings.TrimSpace(strings.TrimPrefix(args, "var "))
+			_, err := r.s.Assign(args)
+			return err
+		},
+		complete: names,
+	},
+}
+
+type display struct {
+	id   int
+	expr string
+	opt  debug.FormatOptions
+}
+
+func (r *REPL) displays() {
+	for _, d := range r.shown {
+		v, err := r.s.Eval(d.expr)
+		if err != nil {
+			r.printf("%d: %s: %v\n", d.id, d.expr, err)
+			continue
+		}
+		r.printf("%d: %s = %s\n", d.id, d.expr, r.s.Format(v, d.opt))
+	}
+}
+
+// value evaluates an expression, or makes an assignment.
+func (r *REPL) value(expr string) (*debug.Value, error) {
+	if r.s.IsAssignment(expr) {
+		return r.s.Assign(expr)
+	}
+	return r.s.Eval(expr)
+}
+
+// format cuts "/x" off the arguments.
+func format(args string) (opt debug.FormatOptions, rest string, err error) {
+	if !strings.HasPrefix(args, "/") {
+		return opt, args, nil
+	}
+	word, rest, _ := strings.Cut(args[1:], " ")
+	for _, c := range []byte(word) {
+		switch {
+		case c == 'f':
+			opt.Full = true
+		case strings.IndexByte("xduotcsa", c) >= 0:
+			opt.Letter = c
+		default:
+			return opt, "", fmt.Errorf("format %q is not known: want one of x d u o t c s a f", c)
+		}
+	}
+	return opt, strings.TrimSpace(rest), nil
+}
+
+func (r *REPL) selectFrame(n int) error {
+	if err := r.s.SelectFrame(n); err != nil {
+		return err
+	}
+	r.list = listing{}
+	r.printf("#%d  ", n)
+	r.where(r.s.Here(), false)
+	return nil
+}
+
+// examine is x/NFU.
+func examine(r *REPL, _ context.Context, args string) error {
+	n, letter, size := 1, byte('x'), 8
+	if strings.HasPrefix(args, "/") {
+		word, rest, _ := strings.Cut(args[1:], " ")
+		args = strings.TrimSpace(rest)
+		i := 0
+		for i < len(word) && word[i] >= '0' && word[i] <= '9' {
+			i++
+		}
+		if i > 0 {
+			var err error
+			if n, err = strconv.Atoi(word[:i]); err != nil || n < 1 || n > 1<<16 {
+				return fmt.Errorf("x: %s units are too many", word[:i])
+			}
+		}
+		for _, c := range []byte(word[i:]) {
+			switch c {
+			case 'b':
+				size = 1
+			case 'h':
+				size = 2
+			case 'w':
+				size = 4
+			case 'g':
+				size = 8
+			case 'x', 'd', 'u', 's':
+				letter = c
+			case 'c':
+				letter, size = c, 1
+			default:
+				return fmt.Errorf("x: %q is neither a format nor a size", c)
+			}
+		}
+	}
+	if args == "" {
+		return errors.New("x: no address given")
+	}
+	v, err := r.s.Eval(args)
+	if err != nil {
+		return err
+	}
+	addr, err := r.s.Address(v)
+	if err != nil {
+		return err
+	}
+	if letter == 's' {
+		text, err := r.s.StringAt(addr)
+		if err != nil {
+			return err
+		}
+		r.printf("%#x: %q\n", addr, text)
+		return nil
+	}
+	units, err := r.s.Examine(addr, size, n)
+	perLine := 16 / size
+	for i, u := range units {
+		if i%perLine == 0 {
+			if i > 0 {
+				r.printf("\n")
+			}
+			r.printf("%#x:", addr+uint64(i*size))
+		}
+		switch letter {
+		case 'x':
+			r.printf(" 0x%0*x", 2*size, u)
+		case 'd':
+			shift := 64 - 8*size
+			r.printf(" %d", int64(u<<shift)>>shift)
+		case 'u':
+			r.printf(" %d", u)
+		case 'c':
+			r.printf(" %q", rune(u))
+		}
+	}
+	if len(units) > 0 {
+		r.printf("\n")
+	}
+	return err
+}

@@ -1,0 +1,251 @@
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/debug"
+)
+
+const locationHelp = `A location is LINE, FILE:LINE, FUNCTION, FUNCTION+N, *N (instruction N), the name of a helper (its calls),
+core (all instructions that CO-RE changed) or core:TEXT (those of fields that contain TEXT).`
+
+var stopCommands = []*command{
+	{
+		name: "break", aliases: []string{"b"}, args: "[LOCATION] [if EXPR]", topic: "stopping", short: "stop before a location is executed", long: locationHelp,
+		run:      func(r *REPL, _ context.Context, args string) error { return r.breakAt(args, false) },
+		complete: locations,
+	},
+	{
+		name: "tbreak", aliases: []string{"tb"}, args: "[LOCATION] [if EXPR]", topic: "stopping", short: "break that stops once",
+		run:      func(r *REPL, _ context.Context, args string) error { return r.breakAt(args, true) },
+		complete: locations,
+	},
+	{
+		name: "watch", args: "EXPR", topic: "stopping", short: "stop when a value changes",
+		long:     "Memory is watched without slowing the program down; registers and expressions are evaluated after every instruction.",
+		run:      func(r *REPL, _ context.Context, args string) error { return r.watch(args, false, true) },
+		complete: names,
+	},
+	{
+		name: "rwatch", args: "EXPR", topic: "stopping", short: "stop when memory is read",
+		run:      func(r *REPL, _ context.Context, args string) error { return r.watch(args, true, false) },
+		complete: names,
+	},
+	{
+		name: "awatch", args: "EXPR", topic: "stopping", short: "stop when memory is read or changes",
+		run:      func(r *REPL, _ context.Context, args string) error { return r.watch(args, true, true) },
+		complete: names,
+	},
+	{
+		name: "condition", aliases: []string{"cond"}, args: "N [EXPR]", topic: "stopping", short: "give a breakpoint a condition, or take it away",
+		run: func(r *REPL, _ context.Context, args string) error {
+			word, rest := splitCommand(args)
+			id, err := number("breakpoint", word)
+			if err != nil {
+				return err
+			}
+			return r.s.SetCondition(id, rest)
+		},
+	},
+	{
+		name: "ignore", args: "N COUNT", topic: "stopping", short: "pass over the next COUNT hits of a breakpoint",
+		run: func(r *REPL, _ context.Context, args string) error {
+			word, rest := splitCommand(args)
+			id, err := number("breakpoint", word)
+			if err != nil {
+				return err
+			}
+			n, err := strconv.Atoi(rest)
+			if err != nil || n < 0 {
+				return fmt.Errorf("ignore: want a breakpoint and a count")
+			}
+			b, err := r.s.Breakpoint(id)
+			if err != nil {
+				return err
+			}
+			b.Ignore = n
+			return nil
+		},
+	},
+	{
+		name: "commands", args: "N [COMMAND; ...]", topic: "stopping", short: "carry out commands when a breakpoint stops the program",
+		run: func(r *REPL, _ context.Context, args string) error {
+			word, rest := splitCommand(args)
+			id, err := number("breakpoint", word)
+			if err != nil {
+				return err
+			}
+			b, err := r.s.Breakpoint(id)
+			if err != nil {
+				return err
+			}
+			b.Commands = nil
+			for line := range strings.SplitSeq(rest, ";") {
+				if line = strings.TrimSpace(line); line == "" {
+					continue
+				}
+				word, _ := splitCommand(line)
+				c, err := find(word)
+				if err != nil {
+					return err
+				}
+				if c.topic == "running" || c.topic == "going back" {
+					return fmt.Errorf("%s cannot be a command of a breakpoint", c.name)
+				}
+				b.Commands = append(b.Commands, line)
+			}
+			return nil
+		},
+	},
+	{
+		name: "enable", args: "N", topic: "stopping", short: "switch a breakpoint or watchpoint on",
+		run: func(r *REPL, _ context.Context, args string) error { return r.able(args, true) },
+	},
+	{
+		name: "disable", aliases: []string{"dis"}, args: "N", topic: "stopping", short: "switch a breakpoint or watchpoint off",
+		run: func(r *REPL, _ context.Context, args string) error { return r.able(args, false) },
+	},
+	{
+		name: "delete", aliases: []string{"d"}, args: "[N]", topic: "stopping", short: "remove a breakpoint or watchpoint, or all",
+		run: func(r *REPL, _ context.Context, args string) error {
+			if args == "" {
+				for _, b := range r.s.Breakpoints() {
+					if err := r.s.Delete(b.ID); err != nil {
+						return err
+					}
+				}
+				for _, w := range r.s.Watches() {
+					if err := r.s.Delete(w.ID); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			id, err := number("breakpoint", args)
+			if err != nil {
+				return err
+			}
+			return r.s.Delete(id)
+		},
+	},
+}
+
+func number(what, word string) (int, error) {
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number of a %s", word, what)
+	}
+	return n, nil
+}
+
+func (r *REPL) breakAt(args string, temporary bool) error {
+	loc, cond, _ := strings.Cut(" "+args+" ", " if ")
+	loc, cond = strings.TrimSpace(loc), strings.TrimSpace(cond)
+	if loc == "" {
+		here := r.s.Here()
+		if here.Prog == nil {
+			return fmt.Errorf("break: no location given")
+		}
+		loc = fmt.Sprintf("*%d", here.PC)
+	}
+	b, err := r.s.Break(loc, temporary)
+	if err != nil {
+		return err
+	}
+	if cond != "" {
+		if err := r.s.SetCondition(b.ID, cond); err != nil {
+			_ = r.s.Delete(b.ID) // it was made a moment ago
+			return err
+		}
+	}
+	word := "Breakpoint"
+	if temporary {
+		word = "Temporary breakpoint"
+	}
+	if b.Note != "" {
+		r.printf("%s\n", b.Note)
+	}
+	if len(b.Places) == 1 {
+		r.printf("%s %d: %s\n", word, b.ID, b.Places[0])
+		return nil
+	}
+	r.printf("%s %d: %d locations\n", word, b.ID, len(b.Places))
+	const most = 10
+	for i, p := range b.Places {
+		if i == most {
+			r.printf("  ... %d more\n", len(b.Places)-most)
+			break
+		}
+		r.printf("  %s: %s\n", p.Prog.Name, p)
+	}
+	return nil
+}
+
+func (r *REPL) watch(args string, read, write bool) error {
+	if args == "" {
+		return fmt.Errorf("watch: no expression given")
+	}
+	w, err := r.s.AddWatch(args, read, write)
+	if err != nil {
+		return err
+	}
+	note := ""
+	if w.Soft() {
+		note = " (evaluated after every instruction)"
+	}
+	r.printf("Watchpoint %d: %s%s\n", w.ID, w.Expr, note)
+	return nil
+}
+
+func (r *REPL) able(args string, on bool) error {
+	id, err := number("breakpoint", args)
+	if err != nil {
+		return err
+	}
+	return r.s.Enable(id, on)
+}
+
+// describe writes a breakpoint in a list.
+func describe(b *debug.Breakpoint) string {
+	var notes []string
+	if b.Temporary {
+		notes = append(notes, "temporary")
+	}
+	if !b.Enabled {
+		notes = append(notes, "off")
+	}
+	if b.Cond != "" {
+		notes = append(notes, "if "+b.Cond)
+	}
+	if b.Ignore > 0 {
+		notes = append(notes, fmt.Sprintf("ignore next %d", b.Ignore))
+	}
+	if b.Hits > 0 {
+		notes = append(notes, fmt.Sprintf("hits %d", b.Hits))
+	}
+	text := fmt.Sprintf("%-3d break  %s", b.ID, b.Spec)
+	if len(b.Places) == 1 {
+		text += ": " + b.Places[0].String()
+	} else {
+		text += fmt.Sprintf(": %d locations", len(b.Places))
+	}
+	if len(notes) > 0 {
+		text += " [" + strings.Join(notes, ", ") + "]"
+	}
+	return text
+}
+
+func describeWatch(w *debug.Watch) string {
+	kind := map[[2]bool]string{{false, true}: "watch", {true, false}: "rwatch", {true, true}: "awatch"}[[2]bool{w.Read, w.Write}]
+	text := fmt.Sprintf("%-3d %-6s %s", w.ID, kind, w.Expr)
+	if w.Hits > 0 {
+		text += fmt.Sprintf(" [hits %d]", w.Hits)
+	}
+	if !w.Enabled {
+		text += " [off]"
+	}
+	return text
+}
