@@ -150,6 +150,7 @@ func (s *Session) truth(n node) (bool, error) {
 	frame := s.frame
 	s.frame = 0
 	defer func() { s.frame = frame }()
+	defer s.unlook()
 	v, err := s.eval(n)
 	if err != nil {
 		return false, err

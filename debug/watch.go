@@ -131,6 +131,7 @@ func (s *Session) resetSoft() {
 
 // watched reads a watchpoint's value without leaving a trace; nil when there is none.
 func (s *Session) watched(w *Watch) ([]byte, string) {
+	defer s.unlook()
 	if !w.Soft() {
 		b := make([]byte, w.Size)
 		if s.peek(w.Addr, b) != nil {
@@ -140,12 +141,9 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 	}
 	v, err := s.eval(w.expr)
 	if err != nil {
-		s.unlook()
 		return nil, ""
 	}
-	text := s.Format(v, FormatOptions{})
-	s.unlook()
-	return v.Data, text
+	return v.Data, s.Format(v, FormatOptions{})
 }
 
 func (s *Session) watchText(w *Watch) string {
@@ -161,23 +159,28 @@ func (s *Session) takeHits() []WatchHit {
 	if len(s.watches) == 0 {
 		return nil
 	}
-	raw := s.hits
-	s.hits = s.hits[:0]
-	var out []WatchHit
+	type access struct {
+		w           *Watch
+		read, wrote bool
+	}
+	// Looking at values renews the watchpoints, so the accesses are told apart first.
+	var accesses []access
 	for _, w := range s.watches {
-		if !w.Enabled {
-			continue
-		}
-		read, wrote := false, w.Soft()
-		for _, h := range raw {
+		a := access{w: w, wrote: w.Soft()}
+		for _, h := range s.hits {
 			if h.Watch.ID == w.id && !w.Soft() {
-				wrote = wrote || h.Write
-				read = read || !h.Write
+				a.wrote = a.wrote || h.Write
+				a.read = a.read || !h.Write
 			}
 		}
-		if !read && !wrote {
-			continue
+		if w.Enabled && (a.read || a.wrote) {
+			accesses = append(accesses, a)
 		}
+	}
+	s.hits = s.hits[:0]
+	var out []WatchHit
+	for _, a := range accesses {
+		w, read, wrote := a.w, a.read, a.wrote
 		old, oldText := w.last, w.text
 		now, text := s.watched(w)
 		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
