@@ -93,7 +93,7 @@ func (p *program) prologue() {
 		p.emit(decode.OpMov64Reg, regCtx, 1, 0, 0)
 	}
 	op := decode.OpLdMapValue
-	if p.chance(10) {
+	if p.chance(10) && p.gen.has(decode.OpLdMapIdxValue) {
 		op = decode.OpLdMapIdxValue
 	}
 	p.imm64(op, regValue, 0, 0)

@@ -75,16 +75,18 @@ func (p *program) statement(depth int) {
 	}
 }
 
-// randomOp returns an instruction of one of the forms.
+// randomOp returns an instruction of one of the forms; the first one has to exist in every kernel.
 func (p *program) randomOp(forms ...decode.Form) decode.Op {
 	want := pick(p, forms)
 	start := p.rng.IntN(len(p.gen.forms))
-	for i := range p.gen.forms {
-		if op := p.gen.forms[(start+i)%len(p.gen.forms)]; op.Info().Form == want {
-			return op
+	for _, form := range append([]decode.Form{want}, forms...) {
+		for i := range p.gen.forms {
+			if op := p.gen.forms[(start+i)%len(p.gen.forms)]; op.Info().Form == form {
+				return op
+			}
 		}
 	}
-	return decode.OpLdxDW
+	panic("generate: no instruction of the form in the table")
 }
 
 // pair emits a sequence, mostly with registers that depend on each other, sometimes with one register in all places.
