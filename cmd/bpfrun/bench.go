@@ -35,8 +35,8 @@ is raw, whatever its section says: r1 points to a private copy of FILE in simula
 		RunE:    func(_ *cobra.Command, args []string) error { return a.bench(args[0], o) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.prog, "prog", "p", "", "program to measure; needed when the object has several")
-	f.StringVar(&o.memory, "mem", "", "FILE whose bytes the program gets: r1 = their address, r2 = their number")
+	f.StringVarP(&o.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
+	f.StringVar(&o.memory, "mem", "", "`FILE` whose bytes the program gets: r1 = their address, r2 = their number")
 	return cmd
 }
 

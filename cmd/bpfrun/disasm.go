@@ -40,7 +40,7 @@ func (a *app) disasmCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "program to show; repeatable")
+	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
 	cmd.Flags().BoolVar(&raw, "raw", false, "also the bytes of each instruction")
 	return cmd
 }

@@ -49,11 +49,11 @@ global variables between them. Without -p all programs run.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
-	f.StringArrayVarP(&o.progs, "prog", "p", nil, "program to run; repeatable")
-	f.IntVar(&o.repeat, "repeat", 1, "how often each program runs")
+	f.StringArrayVarP(&o.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
+	f.IntVar(&o.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&o.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
-	f.StringVar(&o.ctx, "ctx", "", "context bytes as HEX or @FILE, for program types that take them")
-	f.StringVar(&o.packet, "packet", "", "packet bytes as HEX or @FILE, for programs that get a packet")
+	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types that take them")
+	f.StringVar(&o.packet, "packet", "", "packet `BYTES` as hex digits or @FILE, for programs that get a packet")
 	return cmd
 }
 
