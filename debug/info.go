@@ -191,7 +191,7 @@ func (s *Session) KernelReads() (reads, writes []machine.KernelAccess) {
 
 // Arguments are the arguments of the hook with their values, as "name = value".
 func (s *Session) Arguments() ([]string, error) {
-	if s.state != Running {
+	if !s.live() {
 		return nil, ErrIdle
 	}
 	c := s.run.Context()
@@ -215,7 +215,7 @@ func (s *Session) Arguments() ([]string, error) {
 
 // ContextText says what the program was called with.
 func (s *Session) ContextText() (string, error) {
-	if s.state != Running {
+	if !s.live() {
 		return "", ErrIdle
 	}
 	c := s.run.Context()

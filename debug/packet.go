@@ -8,7 +8,7 @@ import (
 
 // packet is the packet of the run.
 func (s *Session) packet() (*Value, error) {
-	if s.state != Running || s.run.Context().Packet == nil {
+	if !s.live() || s.run.Context().Packet == nil {
 		return nil, &UnavailableError{"pkt", "no program with a packet is running"}
 	}
 	p := s.run.Context().Packet

@@ -298,7 +298,12 @@ func (s *Session) advance(ctx context.Context, n uint64) error {
 func (s *Session) ended() {
 	s.result = s.run.Finish()
 	s.end = s.Pos()
-	s.run, s.state, s.frame = nil, Ended, 0
+	s.state, s.frame = Ended, 0
+}
+
+// live reports whether there are activations to look at: the program runs, or was stopped for what it did.
+func (s *Session) live() bool {
+	return s.state == Running || s.state == Ended && s.result.Fault != nil
 }
 
 func (s *Session) endReason() Reason {

@@ -69,7 +69,7 @@ func (s *Session) Names() []string {
 			out = append(out, m.Name)
 		}
 	}
-	if s.state == Running {
+	if s.live() {
 		for _, a := range s.run.Context().Args {
 			out = append(out, a.Name)
 		}
@@ -152,7 +152,7 @@ func (s *Session) Remember(v *Value) int {
 // parameter is an argument of the function by its BTF. Arguments are in r1 to r5 at its first instruction and nowhere for
 // certain after it, but what the main program was called with is known all the time.
 func (s *Session) parameter(name string) (*Value, bool, error) {
-	if s.state != Running {
+	if !s.live() {
 		return nil, false, nil
 	}
 	here := s.Here()
@@ -215,7 +215,7 @@ func (s *Session) global(name string) (*Value, bool, error) {
 
 // context is what the program was called with.
 func (s *Session) context() (*Value, error) {
-	if s.state != Running {
+	if !s.live() {
 		return nil, &UnavailableError{"ctx", "no program is running"}
 	}
 	c := s.run.Context()
@@ -244,7 +244,7 @@ func (s *Session) current() (*Value, error) {
 
 // hookArg is an argument of the traced function or event, by the name the kernel gives it.
 func (s *Session) hookArg(name string) (*Value, bool, error) {
-	if s.state != Running {
+	if !s.live() {
 		return nil, false, nil
 	}
 	c := s.run.Context()

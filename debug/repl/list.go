@@ -158,6 +158,7 @@ var infoTable = map[string]struct {
 	"functions":   {"programs and subprograms", infoFunctions},
 	"helpers":     {"helpers and kfuncs that programs call", infoHelpers},
 	"kernel":      {"accesses of kernel memory in this run", infoKernel},
+	"locals":      {"local variables and arguments, by DWARF", infoLocals},
 	"maps":        {"maps and how many elements they have", infoMaps},
 	"packet":      {"the headers of the packet", infoPacket},
 	"programs":    {"programs and whether they can be run", infoPrograms},
@@ -371,4 +372,25 @@ func infoVariables(r *REPL) error {
 		list = append(list, fmt.Sprintf("%s = %s", n, r.s.Format(v, debug.FormatOptions{})))
 	}
 	return r.lines(list, "The object has no global variables.")
+}
+
+func infoLocals(r *REPL) error {
+	locals, err := r.s.Locals()
+	if err != nil {
+		return err
+	}
+	var list []string
+	for _, l := range locals {
+		text := l.Name + " = "
+		if l.Err != nil {
+			text = l.Err.Error()
+		} else {
+			text += r.s.Format(l.Value, debug.FormatOptions{})
+		}
+		if l.Inlined != "" {
+			text += "  (of " + l.Inlined + ", inlined)"
+		}
+		list = append(list, text)
+	}
+	return r.lines(list, "No local variables are visible here.")
 }

@@ -1,0 +1,354 @@
+package debug
+
+import (
+	"bytes"
+	"debug/dwarf"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// Relocation types of BPF (llvm/BinaryFormat/ELFRelocs/BPF.def).
+const (
+	relocInsn64   = 1 // also of data, before LLVM 13
+	relocAbs64    = 2
+	relocAbs32    = 3
+	relocNoDyld32 = 4
+	relocInsn32   = 10 // also of data, before LLVM 13
+)
+
+// sectionShift places code sections apart: in an object file all of them begin at address 0. Section n is at n << sectionShift.
+const sectionShift = 32
+
+// Limits of what is read of an object.
+const (
+	maxDebugSection = 256 << 20
+	maxScopes       = 1 << 20
+)
+
+// dwarfInfo is what the object's DWARF says about local variables.
+type dwarfInfo struct {
+	data     *dwarf.Data
+	order    binary.ByteOrder
+	sections map[string]uint64 // base addresses by name
+	scopes   []*scope          // of functions, by section and address
+	addr     []byte            // .debug_addr
+	loclists []byte
+	loc      []byte // .debug_loc
+	types    *typeMaker
+	spec     *btf.Spec
+}
+
+// scope is a function, a block in it, or a function that was inlined.
+type scope struct {
+	ranges  [][2]uint64
+	inlined string // name of the inlined function
+	vars    []*localVar
+	inner   []*scope
+}
+
+// localVar is one variable of one scope.
+type localVar struct {
+	name     string
+	typ      btf.ID // in dwarfInfo.spec
+	param    bool
+	line     int64
+	expr     []byte // the location, when it is always the same
+	list     []byte // the location list from its first entry
+	v5       bool   // the list is of DWARF 5
+	constant *int64
+	unit     *unit
+}
+
+// unit is what location lists need to know of a compilation unit.
+type unit struct {
+	base     uint64 // address that lists count from
+	addrBase uint64
+	listBase uint64
+}
+
+// readDWARF reads the variables of an object; nil without an error when it has no DWARF.
+func readDWARF(object []byte) (*dwarfInfo, error) {
+	f, err := elf.NewFile(bytes.NewReader(object))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Section(".debug_info") == nil || f.Section(".debug_abbrev") == nil {
+		return nil, nil
+	}
+	d := &dwarfInfo{order: f.ByteOrder, sections: map[string]uint64{}}
+	for i, s := range f.Sections {
+		if _, seen := d.sections[s.Name]; !seen && s.Flags&elf.SHF_EXECINSTR != 0 {
+			d.sections[s.Name] = uint64(i) << sectionShift
+		}
+	}
+	sec := map[string][]byte{}
+	for _, name := range [...]string{"abbrev", "info", "str", "line", "ranges", "addr", "str_offsets", "line_str", "rnglists", "loclists", "loc"} {
+		if sec[name], err = relocated(f, ".debug_"+name); err != nil {
+			return nil, err
+		}
+	}
+	if d.data, err = dwarf.New(sec["abbrev"], nil, nil, sec["info"], sec["line"], nil, sec["ranges"], sec["str"]); err != nil {
+		return nil, fmt.Errorf("DWARF: %w", err)
+	}
+	for _, name := range [...]string{"addr", "str_offsets", "line_str", "rnglists", "loclists"} {
+		if len(sec[name]) > 0 {
+			if err := d.data.AddSection(".debug_"+name, sec[name]); err != nil {
+				return nil, fmt.Errorf("DWARF: %w", err)
+			}
+		}
+	}
+	d.addr, d.loclists, d.loc = sec["addr"], sec["loclists"], sec["loc"]
+	d.types = newTypeMaker(d.data)
+	if err := d.walk(); err != nil {
+		return nil, fmt.Errorf("DWARF: %w", err)
+	}
+	if d.spec, err = d.types.b.Spec(d.order); err != nil {
+		return nil, fmt.Errorf("DWARF types: %w", err)
+	}
+	return d, nil
+}
+
+// relocated returns a section with its relocations applied, as a linker would with code section n at n << sectionShift.
+func relocated(f *elf.File, name string) ([]byte, error) {
+	s := f.Section(name)
+	if s == nil {
+		return nil, nil
+	}
+	if s.Size > maxDebugSection {
+		return nil, fmt.Errorf("%s has %d bytes", name, s.Size)
+	}
+	data, err := s.Data()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	data = bytes.Clone(data)
+	rel := f.Section(".rel" + name)
+	if rel == nil {
+		return data, nil
+	}
+	entries, err := rel.Data()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", rel.Name, err)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		return nil, err
+	}
+	const entrySize = 16
+	for ; len(entries) >= entrySize; entries = entries[entrySize:] {
+		off, info := f.ByteOrder.Uint64(entries), f.ByteOrder.Uint64(entries[8:])
+		n := info >> 32
+		if n == 0 || n > uint64(len(symbols)) || off >= uint64(len(data)) {
+			continue
+		}
+		sym := symbols[n-1]
+		at := data[off:]
+		switch uint32(info) {
+		case relocInsn64, relocAbs64:
+			v := sym.Value
+			if i := int(sym.Section); i > 0 && i < len(f.Sections) && f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 {
+				v += uint64(i) << sectionShift
+			}
+			if len(at) >= 8 {
+				f.ByteOrder.PutUint64(at, f.ByteOrder.Uint64(at)+v)
+			}
+		case relocAbs32, relocNoDyld32, relocInsn32:
+			if len(at) >= 4 {
+				f.ByteOrder.PutUint32(at, f.ByteOrder.Uint32(at)+uint32(sym.Value))
+			}
+		}
+	}
+	return data, nil
+}
+
+// walk collects the scopes of all functions.
+func (d *dwarfInfo) walk() error {
+	r := d.data.Reader()
+	var u *unit
+	var stack []*scope // nil for entries that are no scope
+	total := 0
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if e == nil {
+			return nil
+		}
+		if e.Tag == 0 {
+			if len(stack) > 0 {
+				stack = stack[:len(stack)-1]
+			}
+			continue
+		}
+		if total++; total > maxScopes {
+			return errors.New("too many entries")
+		}
+		var outer *scope
+		for i := len(stack) - 1; i >= 0 && outer == nil; i-- {
+			outer = stack[i]
+		}
+		var made *scope
+		switch e.Tag {
+		case dwarf.TagCompileUnit:
+			u = newUnit(e)
+		case dwarf.TagSubprogram, dwarf.TagLexDwarfBlock, dwarf.TagInlinedSubroutine:
+			if made = d.scope(e); made != nil {
+				if outer != nil && e.Tag != dwarf.TagSubprogram {
+					outer.inner = append(outer.inner, made)
+				} else {
+					d.scopes = append(d.scopes, made)
+				}
+			}
+		case dwarf.TagVariable, dwarf.TagFormalParameter:
+			if outer != nil && u != nil {
+				if v := d.variable(e, u); v != nil {
+					outer.vars = append(outer.vars, v)
+				}
+			}
+		}
+		if e.Children {
+			stack = append(stack, made)
+		}
+	}
+}
+
+func newUnit(e *dwarf.Entry) *unit {
+	u := &unit{}
+	if v, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
+		u.base = v
+	}
+	if v, ok := e.Val(dwarf.AttrAddrBase).(int64); ok {
+		u.addrBase = uint64(v)
+	}
+	if v, ok := e.Val(dwarf.AttrLoclistsBase).(int64); ok {
+		u.listBase = uint64(v)
+	}
+	return u
+}
+
+// scope makes a scope of an entry that has code; nil for declarations and abstract functions.
+func (d *dwarfInfo) scope(e *dwarf.Entry) *scope {
+	ranges, err := d.data.Ranges(e)
+	if err != nil || len(ranges) == 0 {
+		return nil
+	}
+	s := &scope{ranges: ranges}
+	if e.Tag == dwarf.TagInlinedSubroutine {
+		s.inlined = "?"
+		if o := d.origin(e); o != nil {
+			if name, ok := o.Val(dwarf.AttrName).(string); ok {
+				s.inlined = name
+			}
+		}
+	}
+	return s
+}
+
+// origin follows DW_AT_abstract_origin and DW_AT_specification to the entry that has the name.
+func (d *dwarfInfo) origin(e *dwarf.Entry) *dwarf.Entry {
+	const deepest = 8
+	for range deepest {
+		off, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+		if !ok {
+			if off, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset); !ok {
+				return e
+			}
+		}
+		r := d.data.Reader()
+		r.Seek(off)
+		next, err := r.Next()
+		if err != nil || next == nil {
+			return nil
+		}
+		e = next
+	}
+	return nil
+}
+
+func (d *dwarfInfo) variable(e *dwarf.Entry, u *unit) *localVar {
+	o := d.origin(e)
+	if o == nil {
+		return nil
+	}
+	name, _ := o.Val(dwarf.AttrName).(string)
+	off, ok := o.Val(dwarf.AttrType).(dwarf.Offset)
+	if name == "" || !ok {
+		return nil
+	}
+	v := &localVar{name: name, typ: d.types.at(off), param: e.Tag == dwarf.TagFormalParameter, unit: u}
+	v.line, _ = o.Val(dwarf.AttrDeclLine).(int64)
+	if c, ok := e.Val(dwarf.AttrConstValue).(int64); ok {
+		v.constant = &c
+	}
+	f := e.AttrField(dwarf.AttrLocation)
+	if f == nil {
+		return v
+	}
+	switch val := f.Val.(type) {
+	case []byte:
+		v.expr = val
+	case int64:
+		d.locationList(v, f.Class, uint64(val))
+	case uint64:
+		d.locationList(v, f.Class, val)
+	}
+	if e.Tag == dwarf.TagVariable && isStatic(v.expr) {
+		return nil // a global that is only visible here
+	}
+	return v
+}
+
+// isStatic reports whether a location is a fixed address.
+func isStatic(expr []byte) bool { return len(expr) > 0 && (expr[0] == opAddr || expr[0] == opAddrx) }
+
+// locationList finds a list: by its offset, or by its number in the table of the unit.
+func (d *dwarfInfo) locationList(v *localVar, class dwarf.Class, val uint64) {
+	data, off := d.loclists, val
+	v.v5 = len(d.loclists) > 0
+	if !v.v5 {
+		data = d.loc
+	} else if class == dwarf.ClassLocList {
+		at := v.unit.listBase + 4*val
+		if at+4 > uint64(len(data)) {
+			return
+		}
+		off = v.unit.listBase + uint64(d.order.Uint32(data[at:]))
+	}
+	if off < uint64(len(data)) {
+		v.list = data[off:]
+	}
+}
+
+// covers reports whether a scope has code at an address.
+func (s *scope) covers(addr uint64) bool {
+	for _, r := range s.ranges {
+		if addr >= r[0] && addr < r[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// visible returns the scopes that cover an address, innermost first.
+func (d *dwarfInfo) visible(addr uint64) []*scope {
+	var out []*scope
+	list := d.scopes
+	for list != nil {
+		var next []*scope
+		for _, s := range list {
+			if s.covers(addr) {
+				out = append([]*scope{s}, out...)
+				next = s.inner
+				break
+			}
+		}
+		list = next
+	}
+	return out
+}

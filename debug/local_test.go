@@ -1,0 +1,109 @@
+package debug
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// lineWith finds the line of the locals program that has a mark.
+func lineWith(t *testing.T, s *Session, mark string) string {
+	t.Helper()
+	lines, err := s.List(s.Files()[0], 1, 1000)
+	require.NoError(t, err)
+	for _, l := range lines {
+		if strings.Contains(l.Text, "// "+mark) {
+			return s.Files()[0] + ":" + itoa(int(l.Line))
+		}
+	}
+	t.Fatalf("no line has the mark %q", mark)
+	return ""
+}
+
+// TestLocals compares local variables with what the program itself stored of them.
+func TestLocals(t *testing.T) {
+	for _, build := range []string{"O1-dwarf4", "O2-dwarf4", "O1-dwarf5", "O2-dwarf5"} {
+		t.Run(build, func(t *testing.T) {
+			s := started(t, "debug/testdata/locals-"+build+".o", "locals")
+			require.NoError(t, s.DWARFError())
+			require.True(t, s.HasDWARF())
+			_, err := s.Break(lineWith(t, s, "end"), false)
+			require.NoError(t, err)
+			st, err := s.Continue(bg)
+			require.NoError(t, err)
+			require.Equal(t, AtBreakpoint, st.Reason)
+			got := map[string]string{}
+			for _, e := range []string{"shape.kind", "shape.sides", "shape.area", "shape.dx", "list[0]", "list[3]", "*last", "n", "last - &list[0]", "sum"} {
+				v, err := s.Eval(e)
+				if err != nil {
+					var un *UnavailableError
+					require.ErrorAs(t, err, &un, e)
+					continue
+				}
+				got[e] = s.Format(v, FormatOptions{})
+			}
+			locals, err := s.Locals()
+			require.NoError(t, err)
+			assert.Greater(t, len(locals), 4)
+			st, err = s.Continue(bg)
+			require.NoError(t, err)
+			require.Equal(t, Exited, st.Reason)
+			for expr, stored := range map[string]string{
+				"shape.kind": "seen.kind", "shape.sides": "seen.sides", "shape.area": "seen.area", "list[0]": "seen.first", "list[3]": "seen.last",
+				"*last": "seen.last", "n": "input", "sum": "seen.sum",
+			} {
+				if v, ok := got[expr]; ok {
+					assert.Equal(t, print(t, s, stored), v, expr)
+				}
+			}
+			assert.Equal(t, "-9", got["shape.dx"])
+			assert.Equal(t, "3", got["last - &list[0]"])
+			for _, must := range []string{"shape.kind", "list[0]", "*last", "sum"} {
+				assert.Contains(t, got, must, "is available in this build")
+			}
+		})
+	}
+}
+
+func TestLocalsOfCallers(t *testing.T) {
+	s := started(t, "debug/testdata/locals-O2-dwarf5.o", "locals")
+	_, err := s.Break(lineWith(t, s, "callee"), false)
+	require.NoError(t, err)
+	st, err := s.Continue(bg)
+	require.NoError(t, err)
+	require.Equal(t, AtBreakpoint, st.Reason)
+	assert.Equal(t, "-3", print(t, s, "delta"))
+	_, err = s.Eval("shape")
+	var unknown *UnknownError
+	require.ErrorAs(t, err, &unknown, "a variable of the caller is not one of the callee")
+	require.NoError(t, s.SelectFrame(1))
+	assert.Equal(t, "17", print(t, s, "shape.sides"))
+	require.Error(t, s.SelectFrame(2))
+	st, err = s.Finish(bg)
+	require.NoError(t, err)
+	assert.Equal(t, Exited, st.Reason, "the selected frame is the outermost one")
+}
+
+func TestObjectsWithoutDWARF(t *testing.T) {
+	s := started(t, "examples/exec/exec.bpf.o", "on_exec")
+	_, err := s.Locals()
+	var un *UnavailableError
+	require.ErrorAs(t, err, &un)
+	assert.Contains(t, err.Error(), "no DWARF")
+}
+
+// The location of a variable may be damaged in any way.
+func FuzzLocate(f *testing.F) {
+	f.Add([]byte{opFbreg, 0x10})
+	f.Add([]byte{opBreg0 + 1, 0x7f, opConsts, 8, opDiv, opStackValue})
+	f.Add([]byte{opConst2s, 1, 2, opLit0 + 3, opShl, opDup, opSwap, opStackValue})
+	f.Fuzz(func(t *testing.T, expr []byte) {
+		_, _ = locate(expr, testOrder, machineState{
+			reg:   func(int) (uint64, error) { return 1, nil },
+			frame: func() (uint64, error) { return 2, nil },
+			read:  func(uint64, int) (uint64, error) { return 3, nil },
+		})
+	})
+}
