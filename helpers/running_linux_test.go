@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/bpfprobe"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -194,9 +195,7 @@ func kernelFunc(t testing.TB, name string) int32 {
 // record runs the programs in the kernel and writes what they did.
 func record(t *testing.T, group string, cases []recorded) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("recording needs root")
-	}
+	bpfprobe.Require(t)
 	got := map[string]outcome{}
 	for _, c := range cases {
 		got[c.name] = c.kernelOutcome(t)

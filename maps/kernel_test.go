@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfrun/bpfrun/internal/bpfprobe"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -92,9 +93,7 @@ func (k *kernelMap) do(cmd uintptr, key, value []byte, flags uint64) uapi.Errno 
 // requireBPF skips without root or bpf(2) and returns the number of possible CPUs.
 func requireBPF(t *testing.T) int {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("compares with the running kernel: needs root")
-	}
+	bpfprobe.Require(t)
 	var u unix.Utsname
 	require.NoError(t, unix.Uname(&u))
 	var major, minor int

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance/libbpf"
+	"github.com/bpfrun/bpfrun/internal/bpfprobe"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -150,6 +151,7 @@ func TestInstalledLibbpf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a C program")
 	}
+	bpfprobe.Require(t)
 	h, err := libbpf.Build(t.Context(), "")
 	if err != nil {
 		t.Skipf("%v", err)

@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"os"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
+	"github.com/bpfrun/bpfrun/internal/bpfprobe"
 )
 
 // openKernel skips the test where programs cannot be loaded, and where nobody asked for it: loading programs is not for every test run.
@@ -19,9 +19,7 @@ func openKernel(t *testing.T) *Kernel {
 	if os.Getenv("BPFRUN_KERNEL") == "" {
 		t.Skip("loads programs into the running kernel: set BPFRUN_KERNEL=1")
 	}
-	if runtime.GOOS != "linux" || os.Getuid() != 0 {
-		t.Skip("needs Linux and root")
-	}
+	bpfprobe.Require(t)
 	k, err := Open()
 	if err != nil {
 		t.Skip("no bpf(2): ", err)

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package bpfprobe
+
+func loadProgram() int { return 1 }
