@@ -117,6 +117,25 @@ fetch_btf() {
 	rm -rf "$work/kernel"
 }
 
+# drop_copies DIR: executables of one package embed the same images: of equal files the one is kept that stands among the
+# fewest of its executable, or else comes first by name. Names stay, so numbers have gaps.
+drop_copies() {
+	local f b sum seen=
+	while read -r _ f; do
+		sum=$(sha256sum <"$f")
+		sum=${sum%% *}
+		case $seen in
+		*"$sum"*) rm "$f" ;;
+		*) seen+=" $sum" ;;
+		esac
+	done < <(for f in "$1"/*.o; do
+		[ -e "$f" ] || continue
+		b=${f%.o}
+		b=${b%.[0-9]*}
+		printf '%s %s\n' "$(find "$1" -name "$(basename "$b")*.o" | wc -l)" "$f"
+	done | LC_ALL=C sort -k1,1n -k2,2)
+}
+
 fetch_objects() {
 	local pkg=$1 out=$dir/objects/debian-bookworm/$1 f
 	[ ! -d "$out" ] || return 0
@@ -129,6 +148,7 @@ fetch_objects() {
 		*) "$work/extract" skel "$f" "$work/out/$(basename "$f")" 2>/dev/null || true ;;
 		esac
 	done < <(find "$work/$pkg" -type f -size +512c -print0 | xargs -0 grep -lZa -m1 -U $'^\x7fELF' || true)
+	drop_copies "$work/out"
 	say "$pkg: $(find "$work/out" -type f | wc -l) objects"
 	mv "$work/out" "$out"
 	rm -rf "${work:?}/$pkg"
