@@ -34,17 +34,27 @@ type comparison struct {
 	dir   string // holds code and input as files
 }
 
-// window times runs for at least 3 ms.
+// window times runs for at least 3 ms, and gives the best of several such times: other work on the machine must
+// not decide.
 func window(run func()) float64 {
-	for n := 1; ; n *= 2 {
+	const times = 5
+	best := 0.0
+	for n, done := 1, 0; done < times; {
 		start := time.Now()
 		for range n {
 			run()
 		}
-		if d := time.Since(start); d >= 3*time.Millisecond {
-			return float64(d.Nanoseconds()) / float64(n)
+		d := time.Since(start)
+		if d < 3*time.Millisecond {
+			n *= 2
+			continue
+		}
+		done++
+		if ns := float64(d.Nanoseconds()) / float64(n); best == 0 || ns < best {
+			best = ns
 		}
 	}
+	return best
 }
 
 func stepper(slice uint64) func(t *testing.T, c *comparison) func() float64 {
