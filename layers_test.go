@@ -46,7 +46,7 @@ var layers = []struct {
 }
 
 // mainPackages may import every package above.
-var mainPackages = []string{"cmd/", "scripts/", "examples/", "testdata/"}
+var mainPackages = []string{"cmd/", "scripts/", "examples/", "testdata/", "bench/"}
 
 func TestDependenciesPointOneWay(t *testing.T) {
 	allowed := map[string][]string{}
