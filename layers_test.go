@@ -37,7 +37,7 @@ var layers = []struct {
 	{"kernel", []string{"uapi", "btf", "mem"}},
 	{"helpers", []string{"uapi", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
-	{"scenario", []string{"uapi", "btf", "loader", "mem", "maps", "kernel", "helpers", "machine"}},
+	{"scenario", []string{"uapi", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
 	{"debug", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"btf", "loader", "machine", "scenario", "debug"}},
