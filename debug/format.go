@@ -1,11 +1,13 @@
 package debug
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
 )
 
 // FormatOptions says how a value is written. The zero value is what print shows.
@@ -41,8 +43,12 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 		return s.formatPointer(v)
 	case k == btf.KindFunc || k == btf.KindFuncProto:
 		return s.addressText(v.Addr)
-	case k.IsComposite() && v.kind == inMemory && v.Type.Elems == 0 && s.m.Kernel().ObjectAt(v.Addr) != nil:
+	case k.IsComposite() && v.kind == inMemory && s.memberwise(v.Addr):
 		return s.formatKernel(v, opt)
+	case k == btf.KindInt && len(v.Data) <= 8 && networkOrder(v.Type):
+		return s.formatNetwork(v)
+	case k == btf.KindArray && v.kind == inMemory && s.isView(v.Addr):
+		return s.formatArray(v, opt)
 	case v.bitSize != 0:
 		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
 		if err != nil {
@@ -187,6 +193,38 @@ func (s *Session) stackName(addr uint64) (string, bool) {
 	return "", false
 }
 
+// memberwise reports whether structs at an address are read member by member: kernel objects, of which only what has a value
+// is shown, computed contexts, and packets.
+func (s *Session) memberwise(addr uint64) bool {
+	r := s.m.Memory().Find(addr)
+	return s.m.Kernel().ObjectAt(addr) != nil || r != nil && r.Kind == mem.Packet || s.isView(addr)
+}
+
+// networkOrder reports whether a type is one of the kernel's big-endian numbers.
+func networkOrder(t Type) bool {
+	if t.Spec == nil || t.Ptr > 0 || t.Elems > 0 {
+		return false
+	}
+	switch t.Spec.Name(t.ID) {
+	case "__be16", "__be32", "__be64", "__sum16":
+		return true
+	}
+	return false
+}
+
+// formatNetwork writes a big-endian number as it is and, where that differs, as it is meant.
+func (s *Session) formatNetwork(v *Value) string {
+	var meant uint64
+	for _, b := range v.Data {
+		meant = meant<<8 | uint64(b)
+	}
+	raw := s.uint(v.Data)
+	if raw == meant {
+		return strconv.FormatUint(raw, 10)
+	}
+	return fmt.Sprintf("%d (network order, %d)", raw, meant)
+}
+
 // formatKernel writes the members of a kernel object that have a value; the others are counted.
 func (s *Session) formatKernel(v *Value, opt FormatOptions) string {
 	base := v.Type.base()
@@ -232,7 +270,10 @@ func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptio
 		}
 		x, err := s.field(v, f)
 		text := ""
-		if err != nil {
+		var denied *MemoryError
+		if errors.As(err, &denied) && denied.Fault.Detail != "" {
+			text = "<" + denied.Fault.Detail + ">"
+		} else if err != nil {
 			text = "<" + err.Error() + ">"
 		} else {
 			text = s.Format(x, opt)
@@ -241,8 +282,11 @@ func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptio
 	}
 }
 
-// anySet reports whether some byte of kernel memory has a value.
+// anySet reports whether some byte of kernel memory has a value; other memory has.
 func (s *Session) anySet(addr, size uint64) bool {
+	if s.m.Kernel().ObjectAt(addr) == nil {
+		return true
+	}
 	for i := range size {
 		if known, _ := s.m.Kernel().Known(addr+i, 1); known {
 			return true

@@ -351,6 +351,12 @@ func (s *Session) Changes() []string {
 // changedVariables names the global variables that differ in two images of a section.
 func (s *Session) changedVariables(def *loader.Map, c machine.Change) []string {
 	var out []string
+	if c.Old == nil { // all zero
+		c.Old = make([]byte, len(c.New))
+	}
+	if c.New == nil {
+		c.New = make([]byte, len(c.Old))
+	}
 	for _, v := range def.Vars {
 		lo, hi := uint64(v.Off), uint64(v.Off)+uint64(v.Size)
 		if hi > uint64(len(c.Old)) || hi > uint64(len(c.New)) || bytes.Equal(c.Old[lo:hi], c.New[lo:hi]) {

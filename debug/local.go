@@ -53,7 +53,7 @@ func (s *Session) locals() []Local {
 	var out []Local
 	s.eachLocal(func(v *localVar, inlined string) bool {
 		l := Local{Name: v.name, Param: v.param, Inlined: inlined}
-		l.Value, l.Err = s.localValue(v)
+		l.Value, l.Err = s.localOrArgument(v)
 		out = append(out, l)
 		return true
 	})
@@ -94,16 +94,21 @@ func (s *Session) local(name string) (v *Value, ok bool, err error) {
 			return true
 		}
 		ok = true
-		v, err = s.localValue(l)
+		v, err = s.localOrArgument(l)
 		return false
 	})
-	if err != nil && ok {
-		// What the program was called with is known all the time.
-		if p, is, perr := s.parameter(name); is && perr == nil {
-			return p, true, nil
+	return v, ok, err
+}
+
+// localOrArgument is the value of a variable. What the program was called with is known even where DWARF does not say.
+func (s *Session) localOrArgument(l *localVar) (*Value, error) {
+	v, err := s.localValue(l)
+	if err != nil && l.param {
+		if p, ok, perr := s.parameter(l.name); ok && perr == nil {
+			return p, nil
 		}
 	}
-	return v, ok, err
+	return v, err
 }
 
 // codeAddress is the address of an instruction in terms of the object's DWARF.

@@ -51,7 +51,6 @@ func print(t testing.TB, s *Session, expr string) string {
 
 var bg = context.Background()
 
-
 var testOrder = binary.LittleEndian
 
 func itoa(n int) string { return strconv.Itoa(n) }

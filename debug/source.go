@@ -203,6 +203,9 @@ func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine
 	var out []CodeLine
 	here := s.Here()
 	last := ""
+	if from > 0 && from < len(lp.Insns) && lp.Insns[from].Code == 0 && lp.Insns[from-1].IsLdImm64() {
+		from-- // not into the middle of an instruction
+	}
 	for pc := max(from, 0); pc < min(to, len(lp.Insns)); pc += lp.Insns[pc].Len() {
 		p := Place{lp, pc}
 		c := CodeLine{Place: p, Text: p.Insn(), Current: s.state != Idle && p == here}

@@ -217,6 +217,9 @@ func (s *Session) at(t Type, addr uint64) (*Value, error) {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", t, size, maxRead)
 	}
 	v := &Value{Type: t, Addr: addr, kind: inMemory, Data: make([]byte, size)}
+	if s.isView(addr) {
+		return s.viewField(v)
+	}
 	if t.isComposite() {
 		// Members are read when they are asked for: reading all of a kernel object would bring everything it
 		// points to into being.
@@ -226,6 +229,35 @@ func (s *Session) at(t Type, addr uint64) (*Value, error) {
 		return v, nil
 	}
 	return v, s.peek(addr, v.Data)
+}
+
+// isView reports whether memory is a context whose fields are computed when they are read (xdp_md, __sk_buff).
+func (s *Session) isView(addr uint64) bool {
+	r := s.m.Memory().Find(addr)
+	return r != nil && r.Kind == mem.Context && r.View != nil && s.m.Kernel().ObjectAt(addr) == nil
+}
+
+// viewField reads a value of such a context as the program would. Packet addresses are wider than the fields they are read from.
+func (s *Session) viewField(v *Value) (*Value, error) {
+	switch n := len(v.Data); {
+	case v.Type.isComposite(), v.Type.kind() == btf.KindArray:
+		return v, nil // its fields are read when they are asked for
+	case n != 1 && n != 2 && n != 4 && n != 8:
+		return v, s.peek(v.Addr, v.Data)
+	}
+	var x uint64
+	var f *mem.Fault
+	s.m.Quietly(func() { x, f = s.m.Memory().Load(v.Addr, len(v.Data)) })
+	if f != nil {
+		return nil, &MemoryError{f}
+	}
+	if len(v.Data) < 8 && x>>(8*len(v.Data)) != 0 {
+		p := s.pointerTo(s.basic.named("void"), x)
+		p.kind, p.Addr = inMemory, v.Addr
+		return p, nil
+	}
+	s.putUint(v.Data, x)
+	return v, nil
 }
 
 // present reads what is there of a struct: of kernel objects without giving fields a value that have none.

@@ -143,7 +143,11 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 	if err != nil {
 		return nil, ""
 	}
-	return v.Data, s.Format(v, FormatOptions{})
+	text := s.Format(v, FormatOptions{})
+	if v.kind == aMap || v.kind == aPacket {
+		return []byte(text), text // of maps, what can be shown
+	}
+	return v.Data, text
 }
 
 func (s *Session) watchText(w *Watch) string {

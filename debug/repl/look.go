@@ -145,9 +145,14 @@ var lookCommands = []*command{
 		run:  list, complete: locations,
 	},
 	{
-		name: "disas", args: "[/s] [LOCATION]", topic: "looking", short: "instructions of a function, with source lines and what CO-RE changed",
+		name: "disas", args: "[/f] [LOCATION]", topic: "looking", short: "instructions around a place, with source lines and what CO-RE changed",
+		long: "With /f those of the whole function. The marks: => here, * breakpoint.",
 		run: func(r *REPL, _ context.Context, args string) error {
 			p := r.s.Here()
+			before, behind := 4, 12
+			if rest, whole := strings.CutPrefix(args, "/f"); whole {
+				before, behind, args = 1<<20, 1<<20, strings.TrimSpace(rest)
+			}
 			if args != "" {
 				places, _, err := r.s.Locate(args)
 				if err != nil {
@@ -162,7 +167,7 @@ var lookCommands = []*command{
 			if !ok {
 				return fmt.Errorf("no function has instruction %d", p.PC)
 			}
-			r.codeLines(r.s.Disassemble(p.Prog, f.Start, f.Start+f.Len), true)
+			r.codeLines(r.s.Disassemble(p.Prog, max(f.Start, p.PC-before), min(f.Start+f.Len, p.PC+behind)), true)
 			return nil
 		},
 		complete: locations,

@@ -1,0 +1,190 @@
+package repl
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and documentation")
+
+const root = "../.."
+
+// session opens an object of the repository on the embedded kernel, as the command line would with --seed 1.
+func session(t testing.TB, path string) *debug.Session {
+	t.Helper()
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	data, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	obj, err := loader.OpenBytes(filepath.Base(path), data)
+	require.NoError(t, err)
+	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	s, err := debug.New(linked, debug.Config{Machine: machine.Config{Seed: 1, Boot: time.Hour, MaxInsns: 1 << 22}, ELF: data, SourceDirs: []string{root}})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// transcript carries out commands and returns them with what they wrote.
+func transcript(t testing.TB, path, commands string) string {
+	t.Helper()
+	var out bytes.Buffer
+	r := New(session(t, path), Config{In: strings.NewReader(commands), Out: &out, Echo: true})
+	require.NoError(t, r.Run(context.Background()))
+	return out.String()
+}
+
+// TestTranscripts runs testdata/NAME.cmd, whose first line names the object, and compares with NAME.golden.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.cmd")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			require.NoError(t, err)
+			first, commands, _ := strings.Cut(string(b), "\n")
+			got := transcript(t, strings.TrimPrefix(first, "# "), commands)
+			golden := strings.TrimSuffix(file, ".cmd") + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got)
+		})
+	}
+}
+
+// TestEveryCommandIsTranscribed: each command of the table stands in a transcript.
+func TestEveryCommandIsTranscribed(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.cmd")
+	require.NoError(t, err)
+	used := map[string]bool{}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(b)) {
+			word, _ := splitCommand(strings.TrimSpace(line))
+			if c, err := find(word); err == nil {
+				used[c.name] = true
+			}
+		}
+	}
+	for _, c := range table {
+		assert.True(t, used[c.name], "no transcript uses %s", c.name)
+	}
+}
+
+func TestFind(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range table {
+		for _, n := range append([]string{c.name}, c.aliases...) {
+			assert.False(t, names[n], "%s is there twice", n)
+			names[n] = true
+		}
+		assert.Contains(t, topics, c.topic, c.name)
+		assert.False(t, strings.HasSuffix(c.short, "."), c.name)
+	}
+	for word, want := range map[string]string{"c": "continue", "n": "next", "rs": "reverse-step", "wat": "watch", "cont": "continue", "wha": "whatis", "?": "help"} {
+		c, err := find(word)
+		require.NoError(t, err, word)
+		assert.Equal(t, want, c.name)
+	}
+	_, err := find("re")
+	require.ErrorContains(t, err, "ambiguous")
+	_, err = find("")
+	require.Error(t, err)
+}
+
+func TestComplete(t *testing.T) {
+	r := New(session(t, "examples/exec/exec.bpf.o"), Config{Out: io.Discard})
+	require.NoError(t, r.Execute(context.Background(), "run"))
+	for text, want := range map[string]string{
+		"fini":                           "sh",
+		"break on_e":                     "xec",
+		"b bpf_ringbuf_s":                "ubmit",
+		"run on":                         "_exec",
+		"p execs":                        "_by_uid",
+		"p current->real_par":            "ent",
+		"p 1 + current->real_parent->tg": "id",
+		"p/x current->tgi":               "d",
+		"p (struct trace_event_raw_sched_process_e": "xec",
+		"info kern":  "el",
+		"help check": "point",
+	} {
+		ends, n := r.Complete(text)
+		assert.Contains(t, ends, want, text)
+		assert.LessOrEqual(t, n, len(text))
+	}
+	ends, _ := r.Complete("restart x")
+	assert.Empty(t, ends)
+	ends, _ = r.Complete("p execs_by_uid.")
+	assert.Empty(t, ends)
+}
+
+func TestRepeat(t *testing.T) {
+	got := transcript(t, "examples/exec/exec.bpf.o", "run\nstepi\n\n\nlist\n\np $insns\n\n")
+	assert.Contains(t, got, "$1 = 3", "an empty line steps again")
+	assert.NotContains(t, got, "$2", "print is not repeated")
+}
+
+func TestSource(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	require.NoError(t, os.WriteFile(good, []byte("# a comment\nrun\nstepi 3\n"), 0o600))
+	require.NoError(t, os.WriteFile(bad, []byte("run\nnonsense\nstepi\n"), 0o600))
+	r := New(session(t, "examples/exec/exec.bpf.o"), Config{Out: io.Discard})
+	require.NoError(t, r.Execute(context.Background(), "source "+good))
+	assert.Equal(t, uint64(3), r.s.Pos())
+	require.ErrorContains(t, r.Execute(context.Background(), "source "+bad), "nonsense")
+	assert.Equal(t, uint64(0), r.s.Pos(), "the rest of the file is left out")
+	require.NoError(t, os.WriteFile(good, []byte("source "+good+"\n"), 0o600))
+	require.ErrorContains(t, r.Execute(context.Background(), "source "+good), "too deeply")
+}
+
+func FuzzCommands(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.cmd")
+	require.NoError(f, err)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(string(b))
+	}
+	f.Add("run\np *(int *)0\np pkt.ip[1]\nx/99999s -1\nset $r1 = \np $$$\np a->b.c[1:2]\nlist 5,4\n")
+	f.Add("run\np ((((((((1\np {{{\nwatch *(struct task_struct *)$r6\nc\nrc\nfinish\nup\ndown\n")
+	dwarf := session(f, "debug/testdata/locals-O2-dwarf5.o")
+	f.Fuzz(func(t *testing.T, commands string) {
+		if len(commands) > 2000 || strings.Contains(commands, "source") {
+			return
+		}
+		dwarf.Reset()
+		for _, b := range dwarf.Breakpoints() {
+			_ = dwarf.Delete(b.ID)
+		}
+		for _, w := range dwarf.Watches() {
+			_ = dwarf.Delete(w.ID)
+		}
+		r := New(dwarf, Config{In: strings.NewReader(commands), Out: io.Discard})
+		require.NoError(t, r.Run(context.Background()))
+		for line := range strings.Lines(commands) {
+			r.Complete(line)
+		}
+	})
+}
