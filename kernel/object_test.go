@@ -282,7 +282,7 @@ func TestObjectBounds(t *testing.T) {
 }
 
 func FuzzPath(f *testing.F) {
-	for _, s := range []string{"pid", "cred.uid.val", "comm[3]", "real_parent->tgid", "a[", "a[0x10]", "..", "->", "[1]", "a-b", "comm[-1]", "comm[99999999999]"} {
+	for _, s := range []string{"pid", "cred.uid.val", "comm[3]", "real_parent->tgid", "a[", "a[0x10]", "..", "->", "[1]", "a-b", "comm[-1]", "comm[99999999999]", "[0]", "[0].pid"} {
 		f.Add(s)
 	}
 	spec := targets()[0]

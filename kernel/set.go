@@ -73,7 +73,17 @@ func (o *Object) SetPtr(path string, to *Object) error {
 // Has reports whether a path exists in the type, pointers on the way included.
 func (o *Object) Has(path string) bool {
 	l := o.outer()
-	return l != nil && o.k.types.has(l, path)
+	if l == nil {
+		return false
+	}
+	// An object is the first of an array, as what a pointer points to is.
+	if _, index, next, ok := nextStep(path); ok && index >= 0 && l.typ.Kind != btf.KindArray {
+		if uint64(index) >= o.count {
+			return false
+		}
+		path = next
+	}
+	return o.k.types.has(l, path)
 }
 
 // HasField reports whether a path exists in a type of vmlinux BTF, pointers on the way included; the error says what is
