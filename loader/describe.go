@@ -82,24 +82,7 @@ func (o *Object) Relocations(fn *Function) int {
 }
 
 // RelocatedAccess reports whether the load, store or helper call at pc uses an offset that CO-RE
-// patched: the instruction itself, or one before it in the same straight line of code that computed an address.
+// patched: in the instruction itself, or in the computation of the address; see [LinkedProgram.AccessRelocs].
 func (lp *LinkedProgram) RelocatedAccess(pc int) bool {
-	const window = 12 // clang sets up a probe read's arguments right before the call
-	for i := pc; i >= 0 && i > pc-window; i-- {
-		if r, ok := lp.RelocAt(i); ok && r.Err == nil && r.Kind.IsField() {
-			return true
-		}
-		info := lp.Insns[i].Info()
-		if i < pc && info.Flags&(decode.FlagCall|decode.FlagExit|decode.FlagJump|decode.FlagBranch) != 0 {
-			return false
-		}
-		if i == pc && info.Flags&(decode.FlagCall|decode.FlagLoad|decode.FlagStore) == 0 {
-			return false
-		}
-		if i == pc && info.Flags&decode.FlagCall == 0 {
-			// A direct access carries its own record, or none at all.
-			return false
-		}
-	}
-	return false
+	return len(lp.AccessRelocs(pc)) > 0
 }

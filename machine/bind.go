@@ -30,6 +30,8 @@ type program struct {
 	typed bool
 	// runs is how often a context was made for the program.
 	runs int
+	// accesses remembers the relocations behind instructions that read kernel memory.
+	accesses map[int][]*loader.Reloc
 	// tables holds the memory of the program's jump tables.
 	tables map[*loader.Map]*mem.Region
 }
@@ -313,7 +315,7 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 
 // relocated reports whether the access at slot pc belongs to a CO-RE relocation.
 func (p *program) relocated(img *vm.Image, pc int) bool {
-	return img == p.img && p.lp.RelocatedAccess(pc)
+	return img == p.img && len(p.accessRelocs(pc)) > 0
 }
 
 // coverage counts reachable and executed instructions.

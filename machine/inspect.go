@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Inspect makes the context that Run would give a program, to look at the arguments of its hook. It is not for running; free it, or restore
+// Inspect makes the context that Run would give a program, to look at the arguments of its hook. It is not for running: leave it, and free it or restore
 // a snapshot. The errors are those of [kernel.Kernel.NewContext].
 func (m *Machine) Inspect(name string, in Input) (*kernel.Context, error) {
 	p := m.byName[name]

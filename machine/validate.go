@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
@@ -59,12 +60,15 @@ func (m *Machine) Validate(res *Result) Validation {
 		}
 		v.Reads++
 		where := a.Type + "." + a.Path
-		reloc, relocated := lp.AccessReloc(a.Insn)
+		var relocs []*loader.Reloc
+		if a.Relocated {
+			relocs = m.byName[res.Program].accessRelocs(a.Insn)
+		}
 		switch {
-		case a.Relocated && relocated && meant(spec, a, reloc):
+		case slices.ContainsFunc(relocs, func(r *loader.Reloc) bool { return meant(spec, a, r) }):
 			v.Proved++
-		case a.Relocated && relocated:
-			v.add(lp, a.Insn, Differs, fmt.Sprintf("means %s, reads %s of %s", reloc.Local.Field(), where, a.Role))
+		case len(relocs) > 0:
+			v.add(lp, a.Insn, Differs, fmt.Sprintf("means %s, reads %s of %s", relocs[0].Local.Field(), where, a.Role))
 		case stableTypes[a.Type]:
 		default:
 			v.Baked++
@@ -78,6 +82,19 @@ func (m *Machine) Validate(res *Result) Validation {
 		}
 	}
 	return v
+}
+
+// accessRelocs is [loader.LinkedProgram.AccessRelocs], remembered for each instruction.
+func (p *program) accessRelocs(pc int) []*loader.Reloc {
+	relocs, ok := p.accesses[pc]
+	if !ok {
+		if p.accesses == nil {
+			p.accesses = map[int][]*loader.Reloc{}
+		}
+		relocs = p.lp.AccessRelocs(pc)
+		p.accesses[pc] = relocs
+	}
+	return relocs
 }
 
 func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, text string) {

@@ -56,6 +56,9 @@ func (n *Node) unknown(what, name string, names []string) *Error {
 func (n *Node) wrap(what string, err error) *Error {
 	var already *Error
 	if errors.As(err, &already) {
+		if what != "" && strings.HasPrefix(already.Text, "(") { // the type of an unnamed value
+			already.Text = what + " " + already.Text
+		}
 		return already
 	}
 	e := &Error{Pos: n.Pos, Text: what, Err: err}

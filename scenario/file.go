@@ -293,7 +293,7 @@ func (f *File) decodeTables(root *Node) error {
 
 func (f *File) decodeRuns(root *Node) error {
 	runs := root.Get("runs")
-	if runs.Kind != Sequence || len(runs.Items) == 0 {
+	if runs.Kind != Sequence {
 		return runs.errorf("runs: want a list of runs, got %s", runs.describe())
 	}
 	seen := map[string]Pos{}

@@ -242,7 +242,7 @@ func (e *Expect) check() error {
 		return f.errorf("fault: want a kind of fault, true or false, got %s", f.describe())
 	}
 	for _, r := range e.Reads {
-		if r.Kind != Scalar || !strings.Contains(r.Text, ".") {
+		if r.Kind != Scalar || !strings.ContainsAny(r.Text, ".>") {
 			return r.errorf("reads: want TYPE.path, got %s", r.describe())
 		}
 	}

@@ -60,7 +60,7 @@ var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of
 	{name: "description", doc: "What the file is about.", shape: text},
 	{name: "object", doc: "The BPF object, relative to this file. Without it the object beside the file is used: NAME.bpf.o or NAME.o for NAME.yaml.", shape: text},
 	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
-	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type; other places refer to them as $name.", shape: mapOf(anything)},
+	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
 	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables, set before loading.", shape: mapOf(anything)},
 	{name: "runs", doc: "The runs. Each starts fresh unless it is named in sequence.", shape: listOf(formOf(runForm)), required: true},

@@ -35,6 +35,8 @@ func (j *judge) events(pairs []Pair, kind string, fits func(maps.Map) bool) erro
 		}
 		n := p.Value
 		switch {
+		case n.Kind == Null:
+			continue
 		case n.Kind == Scalar && n.Tag == "":
 			want, err := n.int(p.Key.Text, 0, 1<<32)
 			if err != nil {

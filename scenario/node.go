@@ -67,7 +67,7 @@ func (n *Node) describe() string {
 
 // Limits of scenario files.
 const (
-	maxFile  = 16 << 20 // bytes
+	maxFile  = 2 << 20 // bytes
 	maxDepth = 64       // nesting
 )
 

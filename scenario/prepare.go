@@ -82,6 +82,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		}
 		return nil, &Error{Pos: run.Pos, Text: err.Error(), Err: err}
 	}
+	defer c.Leave()
 	var names []string
 	typed := map[string]kernel.Arg{}
 	for _, a := range c.Args {
@@ -177,9 +178,11 @@ func (r *Runner) checkAll() error {
 	for _, run := range r.file.Runs {
 		p := r.input[run]
 		if p.cannot == nil {
-			if _, err := r.m.Inspect(run.Prog, p.in); err != nil {
+			c, err := r.m.Inspect(run.Prog, p.in)
+			if err != nil {
 				return run.wrapArg(err)
 			}
+			c.Leave()
 			r.m.Restore(r.base)
 		}
 		j := &judge{r: r, run: run, res: &machine.Result{Program: run.Prog}, checking: true}

@@ -145,10 +145,10 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 		if obj.BTF == nil || v.Type == 0 {
 			return o, p.Key.errorf("global variable %s has no type", p.Key.Text)
 		}
-		if err := check(obj.BTF, v, p.Value); err != nil {
+		if err := globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set); err != nil {
 			return o, err
 		}
-		if err := globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set); err != nil {
+		if err := check(obj.BTF, v, p.Value); err != nil {
 			return o, err
 		}
 	}

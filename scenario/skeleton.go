@@ -23,7 +23,7 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, progs []string
 		return err
 	}
 	defer m.Close()
-	s := &skeleton{m: m, spec: l.Object.BTF, objects: map[string]*sketch{}}
+	s := &skeleton{m: m, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}}
 	base := m.Snapshot()
 	for _, name := range m.Names() {
 		if len(progs) > 0 && !slices.Contains(progs, name) {
@@ -34,25 +34,57 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, progs []string
 			return err
 		}
 	}
-	_, err = w.Write(s.text())
+	text, err := settled(ctx, s.text(), l, opt)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
 	return err
 }
 
-type skeleton struct {
-	m       *machine.Machine
-	spec    *btf.Spec
-	objects map[string]*sketch // by name
-	order   []string
-	runs    bytes.Buffer
-	ran     int
+// settled runs a skeleton and comments out what does not hold: a default run knows more than the fields a file can set, such as
+// addresses as keys, user memory, and what other events left behind.
+func settled(ctx context.Context, text []byte, l *loader.Linked, opt Options) ([]byte, error) {
+	const rounds = 12
+	for range rounds {
+		f, err := Parse("skeleton.yaml", text)
+		if err != nil {
+			return nil, fmt.Errorf("scenario: the skeleton of %s: %w", l.Object.Name, err)
+		}
+		r, err := Open(f, l.Object, l.Target, opt)
+		if err != nil {
+			return nil, fmt.Errorf("scenario: the skeleton of %s: %w", l.Object.Name, err)
+		}
+		results, err := r.All(ctx, nil)
+		r.Close()
+		if err != nil {
+			return nil, err
+		}
+		lines := bytes.Split(text, []byte("\n"))
+		changed := false
+		for _, res := range results {
+			for _, e := range res.Failed() {
+				if i := e.Line - 1; i < len(lines) && !bytes.Contains(lines[i], []byte("#")) && e.Pos != res.Run.ProgNode.Pos {
+					indent := len(lines[i]) - len(bytes.TrimLeft(lines[i], " "))
+					lines[i] = append(append(bytes.Clone(lines[i][:indent]), "# not with these fields alone: "...), lines[i][indent:]...)
+					changed = true
+				}
+			}
+		}
+		if !changed {
+			break
+		}
+		text = bytes.Join(lines, []byte("\n"))
+	}
+	return text, nil
 }
 
-// sketch is an object with the fields that were read.
-type sketch struct {
-	typ    string
-	fields map[string]string // path -> value
-	order  []string
-	used   []string // programs
+type skeleton struct {
+	m    *machine.Machine
+	spec *btf.Spec
+	g    graph
+	runs bytes.Buffer
+	ran  int
 }
 
 func (s *skeleton) text() []byte {
@@ -61,14 +93,17 @@ func (s *skeleton) text() []byte {
 	fmt.Fprintf(&b, "# Written by bpfrun scenario new from default runs on %s. Change what matters, leave out the rest:\n", l.Target.Name)
 	fmt.Fprintf(&b, "# fields that are not set read as 0, and the run says so. a|b is the first name that exists, name? is set if it exists.\n")
 	fmt.Fprintf(&b, "object: %s\n", yamlPlain(l.Object.Name))
-	if len(s.order) > 0 {
+	if len(s.g.sketches) > 0 {
 		b.WriteString("objects:\n")
 	}
-	for _, name := range s.order {
-		o := s.objects[name]
-		fmt.Fprintf(&b, "  # read by %s\n  %s:\n    type: %s\n", strings.Join(o.used, ", "), yamlKey(name), o.typ)
+	for _, o := range s.g.sketches {
+		fmt.Fprintf(&b, "  # read by %s\n  %s:\n    type: %s\n", strings.Join(o.used, ", "), o.name, o.typ)
 		for _, path := range o.order {
-			fmt.Fprintf(&b, "    %s: %s\n", yamlKey(path), o.fields[path])
+			key := path
+			if path == "type" || path == "like" {
+				key = "." + path // a field, not the key of that name
+			}
+			fmt.Fprintf(&b, "    %s: %s\n", yamlKey(key), o.fields[path])
 		}
 	}
 	if s.ran == 0 {
@@ -97,6 +132,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	}
 	args := append([]kernel.Arg(nil), c.Args...)
 	fields := recordFields(c)
+	c.Leave()
 	c.Free()
 	res, err := s.m.Run(ctx, name, machine.Input{})
 	if err != nil {
@@ -107,69 +143,52 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 		return nil
 	}
 	s.ran++
-	roots := s.reads(name, res, args)
-	s.run(lp, res, args, roots, fields)
+	s.reads(name, res, args)
+	s.run(lp, res, args, fields)
 	return nil
 }
 
-// reads notes the fields a run read, and returns the names of the objects at the roots.
-func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) map[string]string {
-	named := map[string]*kernel.Object{}
-	for _, a := range args {
-		if a.Object != nil {
-			named[a.Object.Role()] = a.Object
-		}
-	}
-	if cur := s.m.Kernel().Current(); cur != nil {
-		named[cur.Role()] = cur
-	}
-	roots := map[string]string{}
-	note := func(role, path string) {
-		root := named[role]
-		if root == nil || strings.ContainsAny(role, " [") {
-			return
-		}
-		value, ok := fieldText(root, path)
-		if !ok {
-			return
-		}
-		// The role of an object is its name, unless another program has an object of that name and another type.
-		name := role
-		if o := s.objects[name]; o != nil && o.typ != root.TypeName() {
-			name = role + "_of_" + prog
-		}
-		o := s.objects[name]
-		if o == nil {
-			o = &sketch{typ: root.TypeName(), fields: map[string]string{}}
-			s.objects[name] = o
-			s.order = append(s.order, name)
-		}
-		if _, known := o.fields[path]; !known {
-			o.fields[path] = value
-			o.order = append(o.order, path)
-		}
-		if !slices.Contains(o.used, prog) {
-			o.used = append(o.used, prog)
-		}
-		roots[role] = name
-	}
+// reads notes the fields a run read, with what helpers and the record of a tracepoint tell of the current task, and
+// the arguments that lead to objects.
+func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
+	s.g.startRun()
+	// Arguments have the right to their names.
+	cur := s.m.Kernel().Current()
+	read := map[*kernel.Object]bool{}
 	for i := range res.Reads {
-		a := &res.Reads[i]
-		if role, rest, _ := strings.Cut(a.Role, "."); a.Path != "" && !strings.Contains(a.Path, ",") {
-			note(role, joinPath(rest, a.Path))
+		read[res.Reads[i].Object] = true
+	}
+	for _, a := range args {
+		if a.Object != nil && read[a.Object] {
+			s.g.object(a.Object, prog)
 		}
 	}
-	// What helpers read of the current task, and the record of a tracepoint tells of it.
-	if cur := s.m.Kernel().Current(); cur != nil {
-		for _, h := range helperFields {
-			if res.Helpers[h.helper] > 0 || h.helper == "" && roots[cur.Role()] != "" {
-				for _, path := range h.paths {
-					note(cur.Role(), path)
+	s.g.reads(prog, res)
+	if cur == nil {
+		return
+	}
+	for _, h := range helperFields {
+		if res.Helpers[h.helper] > 0 || h.helper == "" && s.g.byObject[cur] != nil {
+			for _, path := range h.paths {
+				if at, last, ok := follow(cur, path); ok {
+					s.g.note(at, last, prog)
 				}
 			}
 		}
 	}
-	return roots
+	if s.g.byObject[cur] != nil && res.Helpers["bpf_get_current_uid_gid"] > 0 {
+		s.g.note(cur, "cred", prog)
+	}
+}
+
+// follow goes over the first pointer of a path.
+func follow(o *kernel.Object, path string) (*kernel.Object, string, bool) {
+	first, rest, dotted := strings.Cut(path, ".")
+	if !dotted {
+		return o, path, o.Has(path)
+	}
+	to, err := o.Pointee(first)
+	return to, rest, err == nil && to != nil
 }
 
 // helperFields are the fields of the current task behind the results of helpers; those of no helper are set with any other.
@@ -194,48 +213,20 @@ func recordFields(c *kernel.Context) []string {
 		if m.Name == "" || m.Name == "ent" || m.Name == "__data" || strings.HasPrefix(m.Name, "__data_loc_") || strings.HasPrefix(m.Name, "__rel_loc_") {
 			continue
 		}
-		if text, ok := fieldText(o, m.Name); ok && !strings.Contains(text, "!any") {
+		g := graph{byObject: map[*kernel.Object]*sketch{}, names: map[string]*sketch{}}
+		if text, ok := g.value(o, m.Name, ""); ok && !strings.HasPrefix(text, "$") {
 			out = append(out, yamlKey(m.Name)+": "+text)
 		}
 	}
 	return out
 }
 
-// fieldText is the value of a field in the file's notation; ok is false for pointers to objects, which the paths through
-// them make, and for what has no value.
-func fieldText(o *kernel.Object, path string) (string, bool) {
-	f, data, err := o.Peek(path)
-	if err != nil || data == nil || f.Spec == nil {
-		return "", false
-	}
-	t := f.Spec.SkipMods(f.Type)
-	switch t.Kind {
-	case btf.KindPtr:
-		to, _ := o.Pointee(path)
-		if to == nil {
-			return "", false
-		}
-		if to.TypeName() == "char" {
-			text, err := o.String(path)
-			return yamlString(text), err == nil
-		}
-		return "", false
-	case btf.KindStruct, btf.KindUnion:
-		return "", false
-	}
-	v, err := f.Spec.DecodeField(btf.Field{Type: f.Type, BitOffset: uint32(f.BitOff), BitSize: f.BitSize}, data)
-	if err != nil {
-		return "", false
-	}
-	return yamlValue(v), true
-}
-
 // run writes the run of one program.
-func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []kernel.Arg, roots map[string]string, fields []string) {
+func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []kernel.Arg, fields []string) {
 	b := &s.runs
 	fmt.Fprintf(b, "- prog: %s # %s\n", yamlPlain(lp.Name), lp.Hook)
-	if cur := s.m.Kernel().Current(); cur != nil && roots[cur.Role()] != "" {
-		fmt.Fprintf(b, "  current: $%s\n", roots[cur.Role()])
+	if cur := s.m.Kernel().Current(); s.g.byObject[cur] != nil {
+		fmt.Fprintf(b, "  current: $%s\n", s.g.byObject[cur].name)
 	}
 	given, rest := fields, []string(nil)
 	for _, a := range args {
@@ -246,8 +237,8 @@ func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []ker
 		if a.Spec != nil {
 			typ = a.Spec.TypeString(a.Type)
 		}
-		if a.Object != nil && roots[a.Object.Role()] != "" {
-			given = append(given, yamlKey(a.Name)+": $"+roots[a.Object.Role()])
+		if a.Object != nil && s.g.byObject[a.Object] != nil {
+			given = append(given, yamlKey(a.Name)+": $"+s.g.byObject[a.Object].name)
 			continue
 		}
 		rest = append(rest, a.Name+" ("+typ+")")
@@ -307,7 +298,7 @@ func sortedCounts(m map[string]int) []string {
 func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []string {
 	read := map[*loader.Reloc]bool{}
 	for i := range res.Reads {
-		if r, ok := lp.AccessReloc(res.Reads[i].Insn); ok {
+		for _, r := range lp.AccessRelocs(res.Reads[i].Insn) {
 			read[r] = true
 		}
 	}

@@ -1,0 +1,127 @@
+package scenario
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// openText opens a scenario for an example on the embedded kernel.
+func openText(t testing.TB, example, text string) (*Runner, error) {
+	f, err := Parse("s.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	obj, err := loader.Open("../examples/" + example + "/" + example + ".bpf.o")
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Seed: 1})
+	if err == nil {
+		t.Cleanup(r.Close)
+	}
+	return r, err
+}
+
+// TestMistakes: every mistake in a file is one error with its place, found before anything runs.
+func TestMistakes(t *testing.T) {
+	const run = "\nruns: [{prog: on_exec}]\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"empty", "", "s.yaml:1:1: the file is empty"},
+		{"not YAML", "runs: [", "s.yaml:1:"},
+		{"two documents", "runs: []\n---\nruns: []\n", "s.yaml:3:"},
+		{"a list", "- a\n", "s.yaml:1:1: scenario: want a mapping with"},
+		{"unknown key", "obejcts: {}" + run, `s.yaml:1:1: unknown key of scenario "obejcts" (nearest: objects)`},
+		{"no runs", "objects: {}\n", `s.yaml:1:1: scenario needs "runs"`},
+		{"no program", "runs: [{name: a}]\n", `s.yaml:1:8: run needs "prog"`},
+		{"duplicate key", "globals: {}\nglobals: {}" + run, `s.yaml:2:1: "globals" was already given at line 1`},
+		{"duplicate object", "objects:\n  a: {type: task_struct}\n  a: {type: file}" + run, `s.yaml:3:3: "a" was already given at line 2`},
+		{"duplicate field", "objects:\n  a: {type: task_struct, pid: 1, pid: 2}" + run, `s.yaml:2:34: "pid" was already given at line 2`},
+		{"duplicate run", "runs:\n- {prog: on_exec}\n- {prog: on_exec}\n", `s.yaml:3:3: run "on_exec" is already at line 2`},
+		{"anchors", "objects: {a: &x {type: file}, b: *x}" + run, "s.yaml:1:14: anchors and aliases are not supported"},
+		{"unknown program", "runs: [{prog: on_exex}]\n", `s.yaml:1:15: unknown program "on_exex" (nearest: on_exec)`},
+		{"unknown type", "objects: {a: {type: task_strct}}" + run, `s.yaml:1:21: unknown type "task_strct" (nearest: task_struct`},
+		{"no type", "objects: {a: {pid: 1}}" + run, "s.yaml:1:14: object a needs a type"},
+		{"unknown field", "objects:\n  a: {type: task_struct, pidd: 1}" + run, `s.yaml:2:26: no field "pidd" in task_struct (nearest: pid`},
+		{"unknown nested field", "objects:\n  a:\n    type: task_struct\n    cred: {uid.vall: 1}" + run, `s.yaml:4:12: no field "vall" in`},
+		{"unknown alternatives", "objects:\n  a: {type: task_struct, \"foo|bar\": 1}" + run, `s.yaml:2:26: no field "foo" in task_struct`},
+		{"wrong type of value", "objects: {a: {type: task_struct, pid: many}}" + run, `s.yaml:1:39: pid (pid_t) cannot be "many"`},
+		{"string for a number", "objects: {a: {type: task_struct, pid: 'x'}}" + run, `s.yaml:1:39: pid`},
+		{"list for a number", "objects: {a: {type: task_struct, pid: [1]}}" + run, "s.yaml:1:39:"},
+		{"too long a string", "objects: {a: {type: task_struct, comm: 'a name that is too long'}}" + run, "s.yaml:1:40: comm"},
+		{"overflow", "objects: {a: {type: task_struct, pid: 0x1ffffffff}}" + run, "s.yaml:1:39: pid (pid_t) cannot be 8589934591: out of range"},
+		{"overflow of 64 bits", "objects: {a: {type: task_struct, start_time: 0x1ffffffffffffffff}}" + run, "s.yaml:1:46:"},
+		{"too many elements", "objects: {a: {type: task_struct, comm: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]}}" + run, "s.yaml:1:40: comm"},
+		{"unknown object", "objects: {a: {type: task_struct, real_parent: $b}}" + run, `s.yaml:1:47: unknown object "b"`},
+		{"cycle of aliases", "objects:\n  a: $b\n  b: $a" + run, "s.yaml:3:6: cyclic reference: object a is defined by itself"},
+		{"cycle of likes", "objects:\n  a: {like: $b}\n  b: {like: $c}\n  c: {like: $a}" + run, "s.yaml:4:13: cyclic reference"},
+		{"itself", "objects: {a: $a}" + run, "s.yaml:1:14: cyclic reference"},
+		{"unknown builder", "objects: {a: !fiel {path: /x}}" + run, `s.yaml:1:14: unknown builder "!fiel" (nearest: !file)`},
+		{"builder's value", "objects: {a: !file {path: relative}}" + run, "s.yaml:1:26: path: want one that starts with /"},
+		{"bad hex", "objects: {a: {type: task_struct, comm: !hex xyz}}" + run, "s.yaml:1:40: !hex: \"xyz\" is not a row of hex digits"},
+		{"unknown map", "maps: {execs_by_id: {1: 1}}" + run, `s.yaml:1:8: unknown map "execs_by_id" (nearest: execs_by_uid)`},
+		{"map key", "maps: {execs_by_uid: {bash: 1}}" + run, "s.yaml:1:23: key of execs_by_uid"},
+		{"map value", "maps: {execs_by_uid: {1: {a: 1}}}" + run, "s.yaml:1:27:"},
+		{"map value overflow", "maps: {execs_by_uid: {0x100000000: 1}}" + run, "s.yaml:1:23:"},
+		{"unknown global", "globals: {target: 1}" + run, `s.yaml:1:11: unknown global variable "target"`},
+		{"unknown current", "runs: [{prog: on_exec, current: $sh}]\n", `s.yaml:1:33: unknown object "sh"`},
+		{"current of another type", "objects: {f: {type: file}}\nruns: [{prog: on_exec, current: $f}]\n", "s.yaml:2:33: current: $f is a file, want a task_struct"},
+		{"cpu", "runs: [{prog: on_exec, cpu: 7}]\n", "s.yaml:1:29: cpu 7: there are 2, from 0"},
+		{"unknown argument", "runs: [{prog: on_exec, args: {flename: x}}]\n", `s.yaml:1:31: unknown argument of tracepoint/sched/sched_process_exec "flename"`},
+		{"argument's value", "runs: [{prog: on_exec, args: {old_pid: [1]}}]\n", "s.yaml:1:40:"},
+		{"unknown helper", "runs: [{prog: on_exec, helpers: {bpf_ktime_get_nss: 1}}]\n", `s.yaml:1:34: unknown helper "bpf_ktime_get_nss" (nearest: bpf_ktime_get_ns`},
+		{"helper's error", "runs: [{prog: on_exec, helpers: {bpf_ktime_get_ns: {errno: EWHAT}}}]\n", "s.yaml:1:60: bpf_ktime_get_ns: want an error such as EFAULT"},
+		{"duration", "runs: [{prog: on_exec, after: soon}]\n", "s.yaml:1:31: after: want a duration"},
+		{"missing packet file", "runs: [{prog: on_exec, packet: '@none.bin'}]\n", "s.yaml:1:32: packet: "},
+		{"unknown run", "runs: [{prog: on_exec}]\nsequence: [on_exit]\n", `s.yaml:2:12: unknown run "on_exit"`},
+		{"unknown expectation", "runs: [{prog: on_exec, expect: {rett: 0}}]\n", `s.yaml:1:33: unknown key of expect "rett" (nearest: ret`},
+		{"expected ret", "runs: [{prog: on_exec, expect: {ret: XDP_PAS}}]\n", "s.yaml:1:38: ret:"},
+		{"expected map", "runs: [{prog: on_exec, expect: {maps: {exec: {}}}}]\n", `s.yaml:1:40: unknown map "exec"`},
+		{"expected value", "runs: [{prog: on_exec, expect: {maps: {execs_by_uid: {1: many}}}}]\n", "s.yaml:1:58:"},
+		{"expected member", "runs: [{prog: on_exec, expect: {ringbuf: {events: [{as: event, ppidd: 1}]}}}]\n", "s.yaml:1:64: \"ppidd\" in struct event"},
+		{"expected type", "runs: [{prog: on_exec, expect: {ringbuf: {events: [{as: evnt, ppid: 1}]}}}]\n", `s.yaml:1:57: unknown type "evnt" (nearest: event)`},
+		{"not a ring buffer", "runs: [{prog: on_exec, expect: {ringbuf: {execs_by_uid: 1}}}]\n", "s.yaml:1:43: ringbuf: map execs_by_uid is of type hash"},
+		{"expected object", "runs: [{prog: on_exec, expect: {kernel: {sh.pid: 1}}}]\n", `s.yaml:1:42: unknown object "sh"`},
+		{"expected field", "objects: {sh: {type: task_struct}}\nruns: [{prog: on_exec, expect: {kernel: {sh.pidd: 1}}}]\n", `s.yaml:2:42: no field "pidd" in task_struct`},
+		{"expected read", "runs: [{prog: on_exec, expect: {reads: [task_struct.real_parnt.tgid]}}]\n", "s.yaml:1:41: reads task_struct.real_parnt.tgid"},
+		{"expected read's type", "runs: [{prog: on_exec, expect: {reads: [task_strct.pid]}}]\n", `s.yaml:1:41: unknown type "task_strct"`},
+		{"expression", "runs: [{prog: on_exec, expect: {ringbuf: {events: [{as: event, comm: !match '['}]}}}]\n", "s.yaml:1:70: !match:"},
+		{"too deep", "objects: {a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}" + run, "s.yaml:1:"},
+		{"far too deep", strings.Repeat("[", 5000), "s.yaml:1:1: nested more than"},
+		{"unknown ksym", "kernel: {ksyms: {jiffie: 1}}" + run, `s.yaml:1:18: unknown kernel variable "jiffie"`},
+		{"cpus", "kernel: {cpus: 0}" + run, "s.yaml:1:16: cpus: 0 is not from 1 to 1024"},
+		{"a reference in a global", "globals: {limit: $a}\nruns: [{prog: on_sys_enter}]\n", "s.yaml:1:18: limit: a global variable is set before loading"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			example := "exec"
+			if strings.Contains(tt.text, "on_sys_enter") {
+				example = "globals"
+			}
+			_, err := openText(t, example, tt.text)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "got  %s\nwant %s", err, tt.want)
+			assert.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+// TestMissingFiles: what a scenario names and is not there has its place in the file.
+func TestMissingFiles(t *testing.T) {
+	_, err := ParseFile(filepath.Join(t.TempDir(), "none.yaml"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	f, err := Parse(filepath.Join("dir", "a.b.yaml"), []byte("runs: []\n"))
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join("dir", "a.b.bpf.o"), f.Object, "the object beside the file")
+	f, err = Parse(filepath.Join("dir", "a.yaml"), []byte("object: ../x.o\nruns: []\n"))
+	require.NoError(t, err)
+	assert.Equal(t, "x.o", f.Object)
+	assert.Equal(t, "dir/a.yaml:1:9", filepath.ToSlash(f.ObjectPos.String()))
+}

@@ -1,0 +1,180 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// sketch is an object with the fields that were read.
+type sketch struct {
+	name, typ string
+	fields    map[string]string // path -> value
+	order     []string
+	used      []string // programs
+}
+
+// graph collects the objects programs read, each once under a name of its own, with pointers as references between them.
+type graph struct {
+	sketches []*sketch
+	byObject map[*kernel.Object]*sketch // of one program's run
+	names    map[string]*sketch
+}
+
+// startRun forgets the objects of the run before: the machine was brought back, and what is new has its own content.
+func (g *graph) startRun() { g.byObject = map[*kernel.Object]*sketch{} }
+
+// object names an object; nil when a file cannot make one like it. Runs share objects of the same role and type.
+func (g *graph) object(o *kernel.Object, prog string) *sketch {
+	if s := g.byObject[o]; s != nil {
+		if !slices.Contains(s.used, prog) {
+			s.used = append(s.used, prog)
+		}
+		return s
+	}
+	typ := o.TypeName()
+	if o.Spec() == nil || o.Type() == 0 || strings.ContainsAny(typ, " ({[*") || o.Spec().Name(o.Type()) == "" {
+		return nil
+	}
+	name := objectName(o.Role())
+	for n := 2; ; n++ {
+		s := g.names[name]
+		if s == nil {
+			s = &sketch{name: name, typ: typ, fields: map[string]string{}}
+			g.names[name] = s
+			g.sketches = append(g.sketches, s)
+		} else if s.typ != typ || g.taken(s, o) {
+			name = objectName(o.Role()) + "_" + itoa(n)
+			continue
+		}
+		g.byObject[o] = s
+		if !slices.Contains(s.used, prog) {
+			s.used = append(s.used, prog)
+		}
+		return s
+	}
+}
+
+// taken reports whether a sketch is another object of this run.
+func (g *graph) taken(s *sketch, o *kernel.Object) bool {
+	for other, x := range g.byObject {
+		if x == s && other != o {
+			return true
+		}
+	}
+	return false
+}
+
+// objectName makes a name of a role: "current.real_parent" is real_parent.
+func objectName(role string) string {
+	if i := strings.LastIndexByte(role, '.'); i >= 0 {
+		role = role[i+1:]
+	}
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			return r
+		case r == '[' || r == ' ':
+			return '_'
+		}
+		return -1
+	}, role)
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "object" + name
+	}
+	return name
+}
+
+// note adds a field of an object with the value it has now.
+func (g *graph) note(o *kernel.Object, path, prog string) {
+	s := g.object(o, prog)
+	if s == nil || path == "" {
+		return
+	}
+	if _, known := s.fields[path]; known {
+		return
+	}
+	if value, ok := g.value(o, path, prog); ok {
+		s.fields[path] = value
+		s.order = append(s.order, path)
+	}
+}
+
+// value is the value of a field in the file's notation; ok is false for what a file cannot say.
+func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
+	f, data, err := o.Peek(path)
+	if err != nil || data == nil || f.Spec == nil {
+		return "", false
+	}
+	t := f.Spec.SkipMods(f.Type)
+	switch t.Kind {
+	case btf.KindPtr:
+		return g.pointer(o, path, prog)
+	case btf.KindStruct, btf.KindUnion:
+		if f.BitSize == 0 && len(t.Members) == 1 && t.Members[0].Name != "" {
+			return g.value(o, path+"."+t.Members[0].Name, prog)
+		}
+		return "", false
+	}
+	v, err := f.Spec.DecodeField(btf.Field{Type: f.Type, BitOffset: uint32(f.BitOff), BitSize: f.BitSize}, data)
+	if err != nil {
+		return "", false
+	}
+	text := yamlValue(v)
+	return text, !strings.Contains(text, "!any")
+}
+
+func (g *graph) pointer(o *kernel.Object, path, prog string) (string, bool) {
+	if v, err := o.Uint(path); err != nil || v == 0 {
+		return "null", err == nil
+	}
+	to, err := o.Pointee(path)
+	if err != nil || to == nil {
+		return "", false
+	}
+	if to.TypeName() == "char" {
+		text, err := o.String(path)
+		return yamlString(text), err == nil
+	}
+	if v, err := o.Uint(path); err != nil || v != to.Addr() {
+		return "", false // into the middle of an object
+	}
+	s := g.object(to, prog)
+	if s == nil {
+		return "", false
+	}
+	return "$" + s.name, true
+}
+
+// reads notes the fields a run read.
+func (g *graph) reads(prog string, res *machine.Result) {
+	for i := range res.Reads {
+		a := &res.Reads[i]
+		if a.Path == "" || a.Type != a.Object.TypeName() {
+			continue
+		}
+		for path := range strings.SplitSeq(a.Path, ",") {
+			g.note(a.Object, wholeText(a.Object, path), prog)
+		}
+	}
+}
+
+// wholeText is the array a path to one of its characters leads into; other paths stay.
+func wholeText(o *kernel.Object, path string) string {
+	i := strings.LastIndexByte(path, '[')
+	if i <= 0 || !strings.HasSuffix(path, "]") {
+		return path
+	}
+	f, data, err := o.Peek(path[:i])
+	if err != nil || data == nil || f.Spec == nil {
+		return path
+	}
+	t := f.Spec.SkipMods(f.Type)
+	if n, err := f.Spec.Sizeof(t.Ref); t.Kind == btf.KindArray && err == nil && n == 1 && t.Array.Nelems > 0 {
+		return path[:i]
+	}
+	return path
+}
