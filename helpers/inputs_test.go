@@ -397,3 +397,58 @@ func TestAdjustRoomMovesPacket(t *testing.T) {
 	assert.NotNil(t, r.mem.Store(was, 1, 0), "old pointers are dangling when the packet had to move")
 	assert.Nil(t, r.mem.Store(c.Packet.Data(), 1, 0))
 }
+
+func TestPacketOutput(t *testing.T) {
+	r := newRig(t, newest)
+	m := r.newMap(maps.Spec{Type: uapi.MapTypePerfEventArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
+	arr := m.(maps.PerfArray)
+	pkt := r.alloc([]byte("0123456789"))
+	skb, err := r.kernel.NewObjectNamed("skb", "sk_buff")
+	require.NoError(t, err)
+	buff, err := r.kernel.NewObjectNamed("xdp", "xdp_buff")
+	require.NoError(t, err)
+	for o, fields := range map[*kernel.Object]map[string]uint64{skb: {"data": pkt, "len": 10, "data_len": 0}, buff: {"data": pkt, "data_end": pkt + 10}} {
+		for path, v := range fields {
+			require.NoError(t, o.Set(path, kernel.Pointer(v)), path)
+		}
+	}
+	for id, o := range map[uapi.FuncID]*kernel.Object{uapi.FuncSkbOutput: skb, uapi.FuncXDPOutput: buff} {
+		assert.Zero(t, r.ok(id, o.Addr(), m.Addr(), 0xffffffff|4<<32, r.str("meta"), 4))
+		records := arr.TakeRecords()
+		require.Len(t, records, 1)
+		assert.Equal(t, "meta0123", string(records[0].Data[:8]))
+		assert.Equal(t, neg(uapi.EFAULT), r.ok(id, o.Addr(), m.Addr(), 0xffffffff|11<<32, r.str("meta"), 4))
+		assert.Equal(t, neg(uapi.EINVAL), r.ok(id, o.Addr(), m.Addr(), 1<<52, r.str("meta"), 4))
+		_, f := r.call(id, 0, m.Addr(), 0xffffffff|4<<32, r.str("meta"), 4)
+		require.NotNil(t, f)
+	}
+}
+
+func TestRemoteControl(t *testing.T) {
+	r := newRig(t, newest)
+	assert.Zero(t, r.ok(uapi.FuncRcKeydown, 0, 3, 0x1234, 1))
+	assert.Zero(t, r.ok(uapi.FuncRcRepeat, 0))
+	assert.Zero(t, r.ok(uapi.FuncRcPointerRel, 0, neg(uapi.EPERM), 5))
+	assert.Equal(t, []Event{{Kind: "rc-keydown", Number: 0x1234, Detail: "protocol 3, toggle 1"}, {Kind: "rc-repeat"}, {Kind: "rc-pointer", Detail: "-1, 5"}}, r.env.Run.Events)
+	_, f := r.call(uapi.FuncSkRelease, 0x1234)
+	require.NotNil(t, f)
+}
+
+func TestPacketCgroups(t *testing.T) {
+	r := newRig(t, newest)
+	c := r.context(tc, kernel.ContextSpec{})
+	cg := r.kernel.CgroupID()
+	assert.Equal(t, cg, r.ok(uapi.FuncSkbCgroupId, c.Addr))
+	assert.EqualValues(t, 1, r.ok(uapi.FuncSkbAncestorCgroupId, c.Addr, 0))
+	assert.Zero(t, r.ok(uapi.FuncSkbAncestorCgroupId, c.Addr, neg(uapi.EPERM)))
+	assert.Zero(t, r.ok(uapi.FuncSkbAncestorCgroupId, c.Addr, 100))
+	arr := r.newMap(maps.Spec{Type: uapi.MapTypeCgroupArray, KeySize: 4, ValueSize: 4, MaxEntries: 2})
+	assert.Equal(t, neg(uapi.E2BIG), r.ok(uapi.FuncSkbUnderCgroup, c.Addr, arr.Addr(), 2))
+	assert.Equal(t, neg(uapi.EAGAIN), r.ok(uapi.FuncSkbUnderCgroup, c.Addr, arr.Addr(), 0))
+	require.Zero(t, arr.(maps.RefArray).SetRef(0, cg))
+	assert.EqualValues(t, 1, r.ok(uapi.FuncSkbUnderCgroup, c.Addr, arr.Addr(), 0))
+	assert.Zero(t, r.ok(uapi.FuncSkbCgroupClassid, c.Addr))
+	out := r.alloc([]byte("12345678"))
+	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSkbGetXfrmState, c.Addr, 0, out, 8, 0))
+	assert.Zero(t, r.u64(out), "zeroed")
+}

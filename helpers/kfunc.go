@@ -33,7 +33,7 @@ var basicKfuncs = []Kfunc{
 }
 
 // kfuncs are the topic tables together.
-var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs)
+var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, bitsKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}

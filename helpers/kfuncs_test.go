@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -124,3 +127,32 @@ func TestStringKfuncs(t *testing.T) { replay(t, "strings", stringCases) }
 func TestDynptrs(t *testing.T) { replay(t, "dynptrs", dynptrCases) }
 
 func TestIterKfuncs(t *testing.T) { replay(t, "kfuncs", iterCases) }
+
+// TestIterBits is not recorded from a kernel.
+func TestIterBits(t *testing.T) {
+	r := newRig(t, newest)
+	words := r.alloc([]byte{0x81, 0, 0, 0, 0, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0x80})
+	for _, c := range []struct {
+		n    uint64
+		want []uint32
+	}{{1, []uint32{0, 7, 48, 63}}, {2, []uint32{0, 7, 48, 63}}, {3, []uint32{0, 7, 48, 63, 129, 191}}} {
+		it := r.space(16)
+		require.Zero(t, r.kok("bpf_iter_bits_new", it, words, c.n))
+		var got []uint32
+		for p := r.kok("bpf_iter_bits_next", it); p != 0; p = r.kok("bpf_iter_bits_next", it) {
+			got = append(got, r.u32(p))
+		}
+		assert.Equal(t, c.want, got)
+		assert.Zero(t, r.kok("bpf_iter_bits_next", it), "stays at the end")
+		r.kok("bpf_iter_bits_destroy", it)
+	}
+	for _, c := range []struct {
+		addr, n uint64
+		want    uapi.Errno
+	}{{0, 1, uapi.EINVAL}, {words, 0, uapi.EINVAL}, {words, 512, uapi.E2BIG}, {8, 1, uapi.EFAULT}} {
+		it := r.space(16)
+		assert.Equal(t, uint64(uint32(neg(c.want))), r.kok("bpf_iter_bits_new", it, c.addr, c.n))
+		assert.Zero(t, r.kok("bpf_iter_bits_next", it))
+		r.kok("bpf_iter_bits_destroy", it)
+	}
+}
