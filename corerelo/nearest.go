@@ -1,6 +1,7 @@
 package corerelo
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -67,8 +68,21 @@ func likeness(want, name string) (score int, ok bool) {
 	if abs(len(w)-len(n)) > limit {
 		return 0, false
 	}
+	// Every letter that only one of them has takes an edit of its own: most names end here.
+	if a, b := letters(w), letters(n); max(bits.OnesCount64(a&^b), bits.OnesCount64(b&^a)) > limit {
+		return 0, false
+	}
 	d := distance(w, n)
 	return d + 1, d <= limit
+}
+
+// letters is the set of bytes in s, modulo 64.
+func letters(s string) uint64 {
+	set := uint64(0)
+	for i := range len(s) {
+		set |= 1 << (s[i] & 63)
+	}
+	return set
 }
 
 func abs(n int) int {
