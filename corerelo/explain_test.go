@@ -104,8 +104,8 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, []string{"i_atime_sec"}, near("i_atime", "i_atime_sec", "i_uid"))
 	assert.Equal(t, []string{"recieve"}, near("receive", "recieve", "x"))
 	assert.Empty(t, near("", "a"))
-	assert.Equal(t, 1, distance("ab", "ba"))
-	assert.Equal(t, 3, distance("", "abc"))
+	assert.Equal(t, 1, distance("ab", "ba", 9))
+	assert.Equal(t, 3, distance("", "abc", 9))
 }
 
 func TestFixupText(t *testing.T) {

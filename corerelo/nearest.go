@@ -72,7 +72,7 @@ func likeness(want, name string) (score int, ok bool) {
 	if a, b := letters(w), letters(n); max(bits.OnesCount64(a&^b), bits.OnesCount64(b&^a)) > limit {
 		return 0, false
 	}
-	d := distance(w, n)
+	d := distance(w, n, limit)
 	return d + 1, d <= limit
 }
 
@@ -93,27 +93,36 @@ func abs(n int) int {
 }
 
 // distance is the number of inserted, deleted, replaced and swapped bytes
-// (optimal string alignment).
-func distance(a, b string) int {
-	prev2 := make([]int, len(b)+1)
-	prev := make([]int, len(b)+1)
-	cur := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
+// (optimal string alignment), or some number above limit when it is above
+// limit. Names are at most maxNameLen long.
+func distance(a, b string, limit int) int {
+	var rows [3][maxNameLen + 1]uint8 // maxNameLen fits
+	prev2, prev, cur := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
+		prev[j] = uint8(j)
 	}
+	last := 0 // the least of the row before
 	for i := 1; i <= len(a); i++ {
-		cur[0] = i
+		cur[0] = uint8(i)
+		least := i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+cost)
+			d := min(int(prev[j])+1, int(cur[j-1])+1, int(prev[j-1])+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], prev2[j-2]+1)
+				d = min(d, int(prev2[j-2])+1)
 			}
+			cur[j] = uint8(d)
+			least = min(least, d)
 		}
+		// A row follows from the two before it and never gets less than they are.
+		if least > limit && last > limit {
+			return least
+		}
+		last = least
 		prev2, prev, cur = prev, cur, prev2
 	}
-	return prev[len(b)]
+	return int(prev[len(b)])
 }
