@@ -297,6 +297,11 @@ func (s *Session) anySet(addr, size uint64) bool {
 
 func (s *Session) formatArray(v *Value, opt FormatOptions) string {
 	el, _ := v.Type.elem()
+	if v.kind == inMemory && !s.isView(v.Addr) {
+		x := *v
+		x.kind = computed // all of it was read
+		v = &x
+	}
 	if el.isChar() {
 		if text, err := s.textOf(v); err == nil {
 			return strconv.Quote(text)
