@@ -66,7 +66,7 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 // refused, faulted or met something not simulated, and nobody expected it. strict makes a hook the target lacks a failure.
 func ScenarioExit(res *scenario.Result, strict bool) int {
 	switch {
-	case res.Skipped && strict:
+	case res.Skipped && strict && res.Status == machine.StatusAbsent:
 		return 3
 	case res.Passed():
 		return 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -50,10 +51,14 @@ type Run struct {
 	Helpers    []HelperAnswer
 	Packet     []byte
 	Ctx        []byte
-	After      time.Duration
-	Settle     time.Duration
-	Repeat     int
-	Expect     Expect
+	// CtxFields are members of the struct the program declares its context to be, instead of Ctx.
+	CtxFields *Node
+	After     time.Duration
+	Settle    time.Duration
+	Repeat    int
+	Expect    Expect
+	// Since is the oldest kernel the run is for, as KERNEL_VERSION; 0 for any.
+	Since uint32
 }
 
 // HelperAnswer says what calls of a helper return.
@@ -296,12 +301,17 @@ func (f *File) decodeRuns(root *Node) error {
 	if runs.Kind != Sequence {
 		return runs.errorf("runs: want a list of runs, got %s", runs.describe())
 	}
+	since, err := root.Get("since").release()
+	if err != nil {
+		return err
+	}
 	seen := map[string]Pos{}
 	for _, n := range runs.Items {
 		r, err := f.decodeRun(n)
 		if err != nil {
 			return err
 		}
+		r.Since = max(r.Since, since)
 		if first, dup := seen[r.Name]; dup {
 			return &Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": give it a name of its own"}
 		}
@@ -399,6 +409,19 @@ func (n *Node) duration(what string) (time.Duration, error) {
 		}
 	}
 	return 0, n.errorf("%s: want a duration such as 1h, 90s, 5us, got %s", what, n.describe())
+}
+
+// release reads a kernel release; 0 of a node that is not there.
+func (n *Node) release() (uint32, error) {
+	if n == nil {
+		return 0, nil
+	}
+	if n.Kind == Scalar {
+		if _, v, ok := loader.ParseRelease(n.Text); ok {
+			return v, nil
+		}
+	}
+	return 0, n.errorf("since: want a kernel version such as 5.17, got %s", n.describe())
 }
 
 // errno reads an error number: 14, EFAULT, -EFAULT.

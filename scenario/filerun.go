@@ -30,6 +30,9 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 			return nil, err
 		}
 	}
+	if r.Since, err = n.Get("since").release(); err != nil {
+		return nil, err
+	}
 	if v := n.Get("repeat"); v != nil {
 		if r.Repeat, err = v.int("repeat", 1, 1_000_000); err != nil {
 			return nil, err
@@ -54,7 +57,9 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	if r.Packet, err = f.bytes("packet", n.Get("packet")); err != nil {
 		return nil, err
 	}
-	if r.Ctx, err = f.bytes("ctx", n.Get("ctx")); err != nil {
+	if v := n.Get("ctx"); v != nil && v.Kind == Mapping {
+		r.CtxFields = v
+	} else if r.Ctx, err = f.bytes("ctx", v); err != nil {
 		return nil, err
 	}
 	if v := n.Get("expect"); v != nil {
@@ -229,7 +234,7 @@ func (e *Expect) check() error {
 		what string
 		n    *Node
 	}{{"packet", e.Packet}, {"ctx", e.Ctx}} {
-		if h.n != nil {
+		if h.n != nil && !(h.what == "ctx" && h.n.Kind == Mapping) {
 			if _, err := h.n.hex(h.what); err != nil {
 				return err
 			}

@@ -59,6 +59,7 @@ var (
 var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of one BPF object, and what is expected of them.", []member{
 	{name: "description", doc: "What the file is about.", shape: text},
 	{name: "object", doc: "The BPF object, relative to this file. Without it the object beside the file is used: NAME.bpf.o or NAME.o for NAME.yaml.", shape: text},
+	{name: "since", doc: "The oldest kernel the runs are for (5.17); on older ones they are skipped.", shape: text},
 	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
 	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
 	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types.", shape: mapOf(anything)},
@@ -87,12 +88,13 @@ var clockForm = &form{"clock", "The clocks at the start.", []member{
 var runForm = &form{"run", "One run of a program.", []member{
 	{name: "name", doc: "Name of the run; the program's name without.", shape: text},
 	{name: "prog", doc: "The program.", shape: text, required: true},
+	{name: "since", doc: "The oldest kernel this run is for; on older ones it is skipped.", shape: text},
 	{name: "current", doc: "The task it runs in: $name of an object.", shape: text},
 	{name: "cpu", doc: "The CPU it runs on.", shape: integer},
 	{name: "args", doc: "Arguments of the hook, or fields of a tracepoint, by name; ret is the return value.", shape: mapOf(anything)},
 	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E}.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
 	{name: "packet", doc: "The packet as hex digits, or @FILE with raw bytes.", shape: text},
-	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, for program types that take them.", shape: text},
+	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, or members of the struct the program declares it as, for program types that take them.", shape: oneOf(text, mapOf(anything))},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
 	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
 	{name: "repeat", doc: "How often the program runs; expectations see the last one, and events of all.", shape: integer},
@@ -118,7 +120,7 @@ var expectForm = &form{"expect", "What a run must have done. What is not named i
 	{name: "fault", doc: "The kind of fault the run ends with; true for any, false for none.", shape: oneOf(text, shapeOf(shapeBool))},
 	{name: "status", doc: "What becomes of the program: ok, absent, refused, not-simulated, fault.", shape: text},
 	{name: "packet", doc: "The packet after the run, as hex digits.", shape: text},
-	{name: "ctx", doc: "The context after the run, as hex digits.", shape: text},
+	{name: "ctx", doc: "The context after the run, as hex digits or members.", shape: oneOf(text, mapOf(anything))},
 }}
 
 // tags are the tags of values, for the documentation and for messages.

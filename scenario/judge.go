@@ -356,6 +356,12 @@ func (j *judge) bytes(e *Expect) error {
 		if x.n == nil {
 			continue
 		}
+		if x.n.Kind == Mapping {
+			if err := j.context(x.n); err != nil {
+				return err
+			}
+			continue
+		}
 		want, err := x.n.hex(x.what)
 		if err != nil {
 			return err
@@ -365,6 +371,27 @@ func (j *judge) bytes(e *Expect) error {
 		}
 	}
 	return nil
+}
+
+// context compares members of the context.
+func (j *judge) context(n *Node) error {
+	spec, id, err := j.r.contextType(j.run, n)
+	if err != nil {
+		return err
+	}
+	data := j.res.CtxOut
+	if j.checking {
+		size, err := spec.Sizeof(id)
+		if err != nil {
+			return n.wrap("ctx", err)
+		}
+		data = make([]byte, size)
+	}
+	ms, err := j.r.b.compare(spec, btf.Field{Type: id}, n, data, "ctx")
+	if err == nil && !j.checking {
+		j.mismatches(n, "ctx", ms)
+	}
+	return err
 }
 
 // strict makes every read that is not proved a failed expectation.

@@ -68,7 +68,7 @@ func (n *Node) describe() string {
 // Limits of scenario files.
 const (
 	maxFile  = 2 << 20 // bytes
-	maxDepth = 64       // nesting
+	maxDepth = 64      // nesting
 )
 
 // parseYAML reads one YAML or JSON document.

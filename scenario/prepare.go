@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -48,6 +50,20 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		}
 		p.in.Current = o
 	}
+	if n := run.CtxFields; n != nil {
+		spec, id, err := r.contextType(run, n)
+		if err != nil {
+			return nil, err
+		}
+		size, err := spec.Sizeof(id)
+		if err != nil {
+			return nil, n.wrap("ctx", err)
+		}
+		p.in.Context = make([]byte, max(int(size), leastContext))
+		if err := r.b.encode(spec, btf.Field{Type: id}, n, p.in.Context); err != nil {
+			return nil, err
+		}
+	}
 	known := map[string]bool{}
 	for _, n := range r.m.Calls(run.Prog) {
 		known[n] = true
@@ -65,9 +81,33 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	return p, nil
 }
 
+// leastContext is the smallest context of a syscall program that is made, in bytes.
+const leastContext = 64
+
+// contextType is the struct that a program's only parameter points to.
+func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
+	spec := r.m.Linked().Object.BTF
+	lp, _ := r.m.Linked().Program(run.Prog)
+	if spec != nil && lp.FuncType != 0 {
+		proto := spec.SkipMods(spec.SkipMods(lp.FuncType).Ref)
+		if proto.Kind == btf.KindFuncProto && len(proto.Params) > 0 {
+			if ptr := spec.SkipMods(proto.Params[0].Type); ptr.Kind == btf.KindPtr {
+				if t := spec.SkipMods(ptr.Ref); t.Kind == btf.KindStruct {
+					return spec, t.ID, nil
+				}
+			}
+		}
+	}
+	return nil, 0, n.errorf("ctx: program %s does not declare a struct as its context, give hex digits", run.Prog)
+}
+
 // arguments checks the names of a run's arguments against the context the program gets, and returns those that are
 // arguments of a function.
 func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
+	if have := r.m.Linked().Target.Version; have != 0 && have < run.Since {
+		p.cannot = &TooOldError{Since: run.Since}
+		return nil, nil
+	}
 	if st, err := r.m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {
 		p.cannot = err
 		return nil, nil
@@ -130,6 +170,14 @@ func (r *Runner) takes(c *kernel.Context, t uapi.ProgType, hook, name string, ty
 		return name == "sample_period" || name == "addr"
 	}
 	return false
+}
+
+// TooOldError skips a run on a kernel older than it is for.
+type TooOldError struct{ Since uint32 }
+
+// Error names the kernel the run is for.
+func (e *TooOldError) Error() string {
+	return fmt.Sprintf("for Linux %d.%d and later", e.Since>>16, e.Since>>8&0xff)
 }
 
 // fillArgs makes the values of a run's arguments.

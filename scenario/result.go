@@ -120,6 +120,11 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	start := time.Now()
 	p := r.input[run]
 	res := &Result{Run: run}
+	var old *TooOldError
+	if errors.As(p.cannot, &old) {
+		res.Result, res.Skipped, res.Err = &machine.Result{Program: run.Prog, Status: machine.StatusDisabled}, true, p.cannot
+		return res, nil
+	}
 	var events []machine.Event
 	var trace []string
 	collect := func(m *machine.Result) {
