@@ -146,8 +146,9 @@ func (m *Machine) compose() (err error) {
 	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
 	m.env = &helpers.Env{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
-		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget,
+		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget, Local: m.linked.Object.BTF,
 	}
+	m.mapEnv.FreeField = m.env.FreeField
 	m.text = vm.NewText(0)
 	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict})
 	m.thread.User = m.env

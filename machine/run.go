@@ -240,11 +240,12 @@ type Snapshot struct {
 	thread *vm.Snapshot
 	runs   []int // by program
 	cover  *vm.CoverSnapshot
+	env    *helpers.Snapshot
 }
 
 // Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
 func (m *Machine) Snapshot() *Snapshot {
-	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot()}
+	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot(), env: m.env.Snapshot()}
 	for _, p := range m.programs {
 		s.runs = append(s.runs, p.runs)
 	}
@@ -260,6 +261,7 @@ func (m *Machine) Restore(s *Snapshot) {
 	m.kernel.Restore(s.kernel)
 	m.mapEnv.Restore(s.maps)
 	m.thread.Restore(s.thread)
+	m.env.Restore(s.env)
 	for i, p := range m.programs {
 		p.runs = s.runs[i]
 	}
