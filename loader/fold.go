@@ -2,8 +2,9 @@ package loader
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
+
+	"golang.org/x/exp/constraints"
 
 	"github.com/bpfrun/bpfrun/decode"
 )
@@ -88,69 +89,58 @@ func move(in decode.Insn, src value, wide bool) value {
 	return known(n)
 }
 
-// fold computes a binary operation (RFC 9669 section 4.1). signed selects sdiv and
-// smod.
+// fold computes a binary operation (RFC 9669 section 4.1) on 64 or the low 32 bits. signed selects
+// sdiv and smod.
 func fold(op uint8, signed, wide bool, a, b uint64) (uint64, bool) {
-	mask, width := uint64(math.MaxUint64), uint64(64)
-	if !wide {
-		mask, width = math.MaxUint32, 32
+	if wide {
+		return arithmetic[uint64, int64](op, signed, a, b)
 	}
-	a, b = a&mask, b&mask
-	ext := func(n uint64) int64 { return int64(n<<(64-width)) >> (64 - width) }
-	var r uint64
+	r, ok := arithmetic[uint32, int32](op, signed, uint32(a), uint32(b))
+	return uint64(r), ok
+}
+
+// arithmetic is fold for one width; S is the signed type of U's width.
+func arithmetic[U constraints.Unsigned, S constraints.Signed](op uint8, signed bool, a, b U) (U, bool) {
+	shift := b & U(bits.Len64(uint64(^U(0)))-1)
 	switch op {
 	case 0x00:
-		r = a + b
+		return a + b, true
 	case 0x10:
-		r = a - b
+		return a - b, true
 	case 0x20:
-		r = a * b
+		return a * b, true
 	case 0x30:
-		r = divide(a, b, signed, ext)
+		switch {
+		case b == 0:
+			return 0, true
+		case signed:
+			return U(S(a) / S(b)), true // Go defines the smallest number by -1 as itself
+		}
+		return a / b, true
 	case 0x90:
-		r = modulo(a, b, signed, ext)
+		switch {
+		case b == 0:
+			return a, true
+		case signed:
+			return U(S(a) % S(b)), true
+		}
+		return a % b, true
 	case 0x40:
-		r = a | b
+		return a | b, true
 	case 0x50:
-		r = a & b
+		return a & b, true
 	case 0x60:
-		r = a << (b & (width - 1))
+		return a << shift, true
 	case 0x70:
-		r = a >> (b & (width - 1))
+		return a >> shift, true
 	case 0x80:
-		r = -a
+		return -a, true
 	case 0xa0:
-		r = a ^ b
+		return a ^ b, true
 	case 0xc0:
-		r = uint64(ext(a) >> (b & (width - 1)))
-	default:
-		return 0, false
+		return U(S(a) >> shift), true
 	}
-	return r & mask, true
-}
-
-func divide(a, b uint64, signed bool, ext func(uint64) int64) uint64 {
-	switch {
-	case b == 0:
-		return 0
-	case !signed:
-		return a / b
-	case ext(b) == -1:
-		return -a
-	}
-	return uint64(ext(a) / ext(b))
-}
-
-func modulo(a, b uint64, signed bool, ext func(uint64) int64) uint64 {
-	switch {
-	case b == 0:
-		return a
-	case !signed:
-		return a % b
-	case ext(b) == -1:
-		return 0
-	}
-	return uint64(ext(a) % ext(b))
+	return 0, false
 }
 
 // swap is the byte swap instructions; big is the byte order of the program.
