@@ -1,11 +1,11 @@
-//go:build mimic
+//go:build ignore
 
 // Command mimic runs a program on the mimic virtual machine and prints its result and its best time:
 //
 //	mimic CODE INPUT
 //
-// CODE is bytecode, r1 the address of INPUT's bytes and r2 their number. It is built with the tag mimic
-// inside of a checkout of mimic, so that bpfrun does not depend on it; see BENCHMARKS.md.
+// CODE is bytecode, r1 the address of INPUT's bytes and r2 their number. It is copied and built
+// as a module of its own, so that bpfrun does not depend on it; see BENCHMARKS.md.
 package main
 
 import (
