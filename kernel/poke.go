@@ -12,17 +12,14 @@ func (k *Kernel) Poke(addr uint64, p []byte) (ok bool) {
 
 // Known tells whether all of [addr, addr+size) of a kernel object have a value already, and whether one of them was
 // made up. It reads nothing, so that fields nobody has asked for stay unset.
-func (k *Kernel) Known(addr, size uint64) (known, made bool) {
+func (k *Kernel) Known(addr, size uint64) (known, byDefault bool) {
 	o, off, ok := k.storage(addr, size)
 	if !ok {
 		return false, false
 	}
 	s := o.status(off, size)
-	return s != never, s == madeByDefault
+	return s != never, s == made
 }
-
-// madeByDefault is the state made, whose name the result of Known hides.
-const madeByDefault = made
 
 // storage finds the object that contains size bytes at addr, and their offset in its storage.
 func (k *Kernel) storage(addr, size uint64) (*Object, uint64, bool) {
