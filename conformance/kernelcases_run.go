@@ -147,6 +147,9 @@ func (r *caseRunner) judge(ctx context.Context, c *Case) ([]string, error) {
 		return nil, err
 	}
 	out.take(late.Events, late.Trace)
+	if late.Fault != nil {
+		j.diff("callback: fault: %s", faultText(late.Fault))
+	}
 	j.state(out)
 	return j.diffs, nil
 }

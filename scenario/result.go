@@ -127,15 +127,25 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	var events []machine.Event
 	var trace []string
+	var late *machine.Fault // of a callback while time passed
 	collect := func(m *machine.Result) {
 		events, trace = append(events, m.Events...), append(trace, m.Trace...)
 	}
-	if run.After > 0 {
-		m, err := r.m.Settle(ctx, run.After)
+	settle := func(d time.Duration) error {
+		m, err := r.m.Settle(ctx, d)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		collect(m)
+		if late == nil {
+			late = m.Fault
+		}
+		return nil
+	}
+	if run.After > 0 {
+		if err := settle(run.After); err != nil {
+			return nil, err
+		}
 	}
 	for range run.Repeat {
 		var err error
@@ -148,11 +158,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		}
 	}
 	if run.Settle > 0 {
-		m, err := r.m.Settle(ctx, run.Settle)
-		if err != nil {
+		if err := settle(run.Settle); err != nil {
 			return nil, err
 		}
-		collect(m)
 	}
 	res.Events, res.Trace = events, trace
 	if !res.Ran {
@@ -164,6 +172,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	res.Validation = r.m.Validate(res.Result)
 	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation}
+	if late != nil {
+		j.expect(run.Pos, "callback", false, "no fault", faultKind(late)+": "+firstLine(late.Error())+place(late))
+	}
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err

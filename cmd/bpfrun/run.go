@@ -238,6 +238,11 @@ func exitOf(doc *report.RunDocument, chosen, strict bool) int {
 			code = worse(code, exitLoad)
 		}
 		ran++
+		for _, r := range p.Runs {
+			if strict && r.Validation != nil && len(r.Validation.Findings) > 0 {
+				code = worse(code, exitExpectation)
+			}
+		}
 	}
 	if ran == 0 && len(doc.Programs) > 0 {
 		code = worse(code, exitLoad)
