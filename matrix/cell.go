@@ -304,6 +304,7 @@ func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram,
 		c.explain("%v", err)
 		return nil
 	}
+	c.validate(m.Validate(res))
 	switch res.Status {
 	case machine.StatusOK, machine.StatusUnknownHook:
 		c.Result = RunOK
@@ -366,4 +367,21 @@ func faultText(f *machine.Fault) string {
 		text += " at " + baseName(f.Source)
 	}
 	return text
+}
+
+// validate notes what the run's reads of kernel memory say: fields at fixed offsets, and fields other than those meant.
+func (c *Cell) validate(v machine.Validation) {
+	c.Baked = v.Baked
+	seen := map[string]bool{}
+	for _, f := range v.Findings {
+		if f.Kind != machine.Baked && f.Kind != machine.Differs || seen[f.Text] {
+			continue
+		}
+		seen[f.Text] = true
+		at := ""
+		if f.Source != "" {
+			at = " at " + f.Source
+		}
+		c.explain("%s: %s%s", f.Kind, f.Text, at)
+	}
 }
