@@ -6,7 +6,9 @@ import (
 	"compress/gzip"
 	"debug/elf"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,6 +74,9 @@ func TestCorpusAgainstLibbpf(t *testing.T) {
 	for name, perObject := range want {
 		t.Run(name, func(t *testing.T) {
 			target, err := btf.Load(filepath.Join(dir, "btf", name+".xz"), nil)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Skip("not in this corpus: ", err)
+			}
 			require.NoError(t, err)
 			for path, lines := range perObject {
 				if objects[path] == nil {

@@ -80,7 +80,10 @@ func kindsOf(why string) []error {
 func TestKernelVerdicts(t *testing.T) {
 	path := filepath.Join("testdata", "kernel-6.18-verdicts.jsonl.gz")
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
-		path = filepath.Join(dir, "vectors", "kernel-6.18-encodings.jsonl.gz")
+		whole := filepath.Join(dir, "vectors", "kernel-6.18-encodings.jsonl.gz")
+		if _, err := os.Stat(whole); err == nil {
+			path = whole
+		}
 	}
 	cfg := CheckConfig{
 		Kernel: KernelVersion(6, 18, 0),

@@ -164,7 +164,9 @@ func runKernelVector(t *testing.T, v kernelVector, md mode) (ok bool) {
 func TestKernelVectors(t *testing.T) {
 	paths := []string{"testdata/kernel-6.18-subset.jsonl.gz"}
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
-		paths = append(paths, filepath.Join(dir, "vectors", "kernel-6.18-sample.jsonl.gz"))
+		more, err := filepath.Glob(filepath.Join(dir, "vectors", "kernel-*-sample.jsonl.gz"))
+		require.NoError(t, err)
+		paths = append(paths, more...)
 	}
 	for _, path := range paths {
 		for _, md := range modes {

@@ -24,7 +24,13 @@ func vectorFiles(t testing.TB) []string {
 	require.NoError(t, err)
 	files = append(files, own...)
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
-		files = append(files, filepath.Join(dir, "vectors", "bpf_conformance.jsonl"), filepath.Join(dir, "vectors", "kernel-6.18-sample.jsonl.gz"))
+		more, err := filepath.Glob(filepath.Join(dir, "vectors", "*.jsonl*"))
+		require.NoError(t, err)
+		for _, path := range more {
+			if !strings.Contains(path, "encodings") { // verdicts without results
+				files = append(files, path)
+			}
+		}
 	}
 	return files
 }
@@ -149,7 +155,9 @@ func TestPlugin(t *testing.T) {
 func TestDecodeAgreesWithKernel(t *testing.T) {
 	files := []string{"../../decode/testdata/kernel-6.18-verdicts.jsonl.gz"}
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
-		files = append(files, filepath.Join(dir, "vectors", "kernel-6.18-encodings.jsonl.gz"))
+		more, err := filepath.Glob(filepath.Join(dir, "vectors", "*-encodings.jsonl.gz"))
+		require.NoError(t, err)
+		files = append(files, more...)
 	}
 	for _, path := range files {
 		r, err := Decode(path, 0)
