@@ -76,7 +76,6 @@ type Session struct {
 	breaks   []*Breakpoint
 	watches  []*Watch
 	marks    []Checkpoint
-	nextID   int
 	nextPt   int
 	hits     []mem.Hit
 	history  []*Value

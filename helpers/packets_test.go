@@ -12,9 +12,9 @@ import (
 func field(off string) string { return "r8 = *(u32 *)(r6 + " + off + ")\nkeep r8" }
 
 var (
-	fLen, fType, fProto       = field("0"), field("4"), field("16")
-	fVlan, fTCI, fVlanProto   = field("20"), field("24"), field("28")
-	fHash, fTstampLow, fProtX = field("68"), field("152"), field("16")
+	fLen, fType, fProto     = field("0"), field("4"), field("16")
+	fVlan, fTCI, fVlanProto = field("20"), field("24"), field("28")
+	fHash                   = field("68")
 )
 
 // ipv6Packet is an Ethernet frame with IPv6 and UDP.

@@ -69,10 +69,6 @@ func writeField(w io.Writer, s *btf.Spec, root btf.ID, f btf.Field, opt btf.Layo
 	if err != nil {
 		size = 0
 	}
-	name := f.Path
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		name = name[i+1:]
-	}
 	if _, err := fmt.Fprintf(w, "%s.%s: %s, %s of %s, %s\n", s.TypeString(root), f.Path, s.TypeString(f.Type), place, s.TypeString(root), plural(int(size), "byte")); err != nil {
 		return err
 	}
