@@ -99,7 +99,7 @@ func (p *program) accessRelocs(pc int) []*loader.Reloc {
 
 func (v *Validation) add(lp *loader.LinkedProgram, insn int, kind FindingKind, text string) {
 	f := Finding{Kind: kind, Insn: insn, Text: text}
-	if line, ok := lp.LineAt(insn); ok {
+	if line, ok := lp.LineAt(insn); ok && line.Line != 0 {
 		f.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
 	}
 	v.Findings = append(v.Findings, f)

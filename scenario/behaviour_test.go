@@ -188,6 +188,17 @@ func TestSkeletons(t *testing.T) {
 	}
 }
 
+// TestReference: the reference in docs/ is the one the tables make.
+func TestReference(t *testing.T) {
+	const path = "../docs/scenarios.md"
+	if *update {
+		require.NoError(t, os.WriteFile(path, Reference(), 0o644))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(Reference()), string(have), "stale: go test ./scenario -run Reference -update")
+}
+
 // TestSchema: the schema in the tree is the one the tables make.
 func TestSchema(t *testing.T) {
 	const path = "testdata/scenario.schema.json"
