@@ -33,7 +33,7 @@ func TestReadmeTranscripts(t *testing.T) {
 		}
 		shown++
 		var out, errs bytes.Buffer
-		run(strings.Fields(args), &out, &errs)
+		run(strings.Fields(strings.ReplaceAll(args, "'", "")), &out, &errs) // quotes keep globs from the shell
 		assert.Empty(t, errs.String(), m[1])
 		if !*updateReadme {
 			assert.Equal(t, out.String(), m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update-readme)", m[1])
