@@ -67,7 +67,7 @@ func (n *Node) describe() string {
 
 // Limits of scenario files.
 const (
-	maxFile  = 2 << 20 // bytes
+	maxFile  = 512 << 10 // bytes; the YAML parser takes time that grows with the square of the keys
 	maxDepth = 64      // nesting
 )
 
