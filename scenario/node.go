@@ -68,7 +68,7 @@ func (n *Node) describe() string {
 // Limits of scenario files.
 const (
 	maxFile  = 512 << 10 // bytes; the YAML parser takes time that grows with the square of the keys
-	maxDepth = 64      // nesting
+	maxDepth = 64        // nesting
 )
 
 // parseYAML reads one YAML or JSON document.
