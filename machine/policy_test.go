@@ -99,6 +99,27 @@ func TestLeakedRecordIsAFault(t *testing.T) {
 	assert.Empty(t, res.Events)
 }
 
+// TestAStoppedProgramHoldsNothing: what a program held when it was stopped is free for those after it.
+func TestAStoppedProgramHoldsNothing(t *testing.T) {
+	m := compose(t, load(t, "../testdata/objects/clang-14/abandoned.o", target(t, embedded.Name)), machine.Config{})
+	for _, tt := range []struct{ err, ok string }{
+		{"err_keeps_lock", "ok_takes_lock"},
+		{"err_keeps_record", "ok_sends_record"},
+	} {
+		t.Run(tt.err, func(t *testing.T) {
+			for range 3 {
+				res := run(t, m, tt.err)
+				require.Equal(t, machine.StatusFault, res.Status)
+				assert.Equal(t, vm.LeakedReference, res.Fault.Kind)
+				res = run(t, m, tt.ok)
+				require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
+				assert.Equal(t, uint64(0), res.Ret)
+				assert.Equal(t, tt.ok == "ok_sends_record", len(res.Events) == 1)
+			}
+		})
+	}
+}
+
 // TestEverySinIsStopped: each program of the fixture named err_ breaks one rule; those named ok_ and warn_ run.
 func TestEverySinIsStopped(t *testing.T) {
 	m := compose(t, load(t, "../testdata/objects/clang-14/faults.o", target(t, embedded.Name)), machine.Config{MaxInsns: 1 << 20})

@@ -133,6 +133,23 @@ func (m *Machine) checkHeld() {
 	}
 }
 
+// abandon gives back what a stopped program held of the things it shares with others: a lock it left taken, a record at which
+// every later one would wait. The kernel would not have loaded that program, so it must not decide what the others do.
+func (m *Machine) abandon() {
+	for _, h := range m.env.Run.Held() {
+		if h.What == "spin lock" {
+			_ = m.mem.Store(h.Addr, 4, 0) // a lock in memory that is gone needs no release
+		}
+	}
+	for i := range m.maps {
+		if r, ok := m.maps[i].m.(maps.RingBuffer); ok {
+			for _, addr := range r.Open() {
+				_ = r.Discard(addr, 0)
+			}
+		}
+	}
+}
+
 // finish collects what the run did.
 func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map[elementID]element) {
 	res := m.run.result
@@ -153,6 +170,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 				res.Status, res.Fault.Hint = StatusRefused, argumentsHint(m.linked.Target.Name, c)
 			}
 		}
+		m.abandon()
 	}
 	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
 	m.mapEnv.EndRun()
