@@ -121,12 +121,28 @@ func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
 		return k.syscallContext
 	case uapi.ProgTypeXDP:
 		return k.xdpContext
-	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
-		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeSkSkb:
+	}
+	if onSkb(t) {
 		return k.skbContext
 	}
 	return nil
 }
+
+// onSkb reports whether programs of that type get an sk_buff.
+func onSkb(t uapi.ProgType) bool {
+	switch t {
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
+		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeSkSkb:
+		return true
+	}
+	return false
+}
+
+// TakesPacket reports whether programs of that type run on ContextSpec.Packet.
+func TakesPacket(t uapi.ProgType) bool { return t == uapi.ProgTypeXDP || onSkb(t) }
+
+// TakesBytes reports whether the contexts of programs of that type are made from ContextSpec.Bytes.
+func TakesBytes(t uapi.ProgType) bool { return t == uapi.ProgTypeSyscall || TakesPacket(t) }
 
 // NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
 // not, [*PathError] and [*ValueError] for Args.

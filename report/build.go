@@ -51,6 +51,14 @@ func NewRunDocument(l *loader.Linked, source string) *RunDocument {
 	return d
 }
 
+// NewFailedDocument is the document of an object that could not be linked for a target.
+func NewFailedDocument(obj *loader.Object, t *Target, err error) *RunDocument {
+	return &RunDocument{
+		Schema: Schema, Object: obj.Name, Target: t, Error: NewError(err),
+		Programs: []Program{}, Maps: map[string]Map{}, Globals: map[string]Global{},
+	}
+}
+
 func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 	p := Program{
 		Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Hook: lp.Hook, Insns: len(lp.Insns),

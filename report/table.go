@@ -107,8 +107,10 @@ func describeTarget(t *Target) string {
 	if t.Arch != "" {
 		facts = append(facts, t.Arch)
 	}
-	facts = append(facts, fmt.Sprintf("%d types", t.Types))
-	return text + " · " + strings.Join(facts, " · ")
+	if t.Types > 0 {
+		facts = append(facts, fmt.Sprintf("%d types", t.Types))
+	}
+	return strings.Join(append([]string{text}, facts...), " · ")
 }
 
 // columns are the headings of the program table.

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // runOptions are the flags of the run command.
@@ -65,8 +68,12 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	if o.repeat < 1 {
 		return usagef("--repeat %d: want at least 1", o.repeat)
 	}
-	if a.engine != "interp" {
+	switch a.engine {
+	case "interp":
+	case "jit", "both":
 		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
+	default:
+		return usagef("--engine %s: no such engine, this build has: interp", a.engine)
 	}
 	if err := a.checkCPUs(); err != nil {
 		return err
@@ -98,6 +105,9 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		for i, s := range sources {
 			a.progress(len(sources), i, s.name)
 			doc, err := a.runOn(ctx, obj, s, in, boot, o)
+			if doc != nil && len(sources) > 1 {
+				err = nil // one kernel does not keep the object from the others
+			}
 			if err != nil {
 				return err
 			}
@@ -157,15 +167,44 @@ func (o runOptions) input(cpu int) (machine.Input, error) {
 	return in, err
 }
 
-// runOn runs the object's programs on one target.
+// checkInput refuses a packet or context that none of the programs to run would see.
+func (o runOptions) checkInput(obj *loader.Object) error {
+	for _, f := range []struct {
+		flag, value string
+		takes       func(uapi.ProgType) bool
+	}{{"packet", o.packet, kernel.TakesPacket}, {"ctx", o.ctx, kernel.TakesBytes}} {
+		taken := f.value == ""
+		for _, p := range obj.Programs {
+			taken = taken || f.takes(p.Type) && (len(o.progs) == 0 || slices.Contains(o.progs, p.Name))
+		}
+		if !taken {
+			return usagef("--%s: no program that runs takes one", f.flag)
+		}
+	}
+	return nil
+}
+
+// runOn runs the object's programs on one target. A target that cannot be used, or for which the object does not link, gives both
+// an error and the document that says so.
 func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, o runOptions) (*report.RunDocument, error) {
 	for _, name := range o.progs {
 		if _, ok := obj.Program(name); !ok {
 			return nil, usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 		}
 	}
-	linked, err := a.linkOn(obj, s)
-	if err != nil {
+	if err := o.checkInput(obj); err != nil {
+		return nil, err
+	}
+	target, err := a.target(s)
+	if exitCode(err) == exitLoad {
+		return failedOn(obj, &report.Target{Name: s.name, Source: s.source}, err), err
+	} else if err != nil {
+		return nil, err
+	}
+	linked, err := a.linkTo(obj, target)
+	if exitCode(err) == exitLoad {
+		return failedOn(obj, report.NewTarget(target, s.source), err), err
+	} else if err != nil {
 		return nil, err
 	}
 	doc := report.NewRunDocument(linked, s.source)
@@ -208,6 +247,12 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	doc.Finish(m)
 	doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
 	return doc, nil
+}
+
+func failedOn(obj *loader.Object, t *report.Target, err error) *report.RunDocument {
+	doc := report.NewFailedDocument(obj, t, err)
+	doc.Exit = exitLoad
+	return doc
 }
 
 // exitOf is the exit code of a document. Programs that were left out do not count; absent programs
