@@ -128,6 +128,8 @@ func (m *Machine) missing(p *program) []string {
 	}
 	if !m.kernel.Simulates(p.lp.Type) {
 		add("program type " + p.lp.Type.String())
+	} else if p.lp.Attach == uapi.AttachTraceIter {
+		add("iterator programs (" + p.lp.Section + ")")
 	}
 	for pc, in := range p.lp.Insns {
 		if !p.reach[pc] {
