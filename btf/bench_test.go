@@ -27,15 +27,15 @@ func BenchmarkNameIndex(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {
-		f := &Spec{hdr: s.hdr, types: s.types, strs: s.strs, offs: s.offs, first: 1}
-		f.names()
+		f := &Spec{hdr: s.hdr, types: s.types, strs: s.strs, offs: s.offs, namedTypes: s.namedTypes, first: 1}
+		f.names(KindStruct)
 	}
 }
 
 func BenchmarkFind(b *testing.B) {
 	s, err := Parse(kernelBTF(b, benchKernel), nil)
 	require.NoError(b, err)
-	s.names()
+	s.names(KindStruct)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {

@@ -21,7 +21,7 @@ func extSample(t testing.TB, bo binary.ByteOrder) (*Spec, map[string]uint32) {
 	require.NoError(t, err)
 	offs := make(map[string]uint32)
 	for i, o := range s.offs {
-		offs[s.Name(ID(i+1))] = bo.Uint32(s.types[o:])
+		offs[s.Name(ID(i+1))] = u32(s.types[o:])
 	}
 	return s, offs
 }

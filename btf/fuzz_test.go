@@ -30,7 +30,7 @@ func use(s *Spec) {
 		s.FieldAt(id, 3, 4)
 		s.MemberNames(id)
 		_, _ = s.ResolvePath(id, "a.b[1].c")
-		s.Candidates(EssentialName(t.Name))
+		s.Named(EssentialName(t.Name))
 		s.EnumValue("", "x")
 		s.FormatString(id, data)
 		_, _ = json.Marshal(s.FormatJSON(id, data))

@@ -1,6 +1,10 @@
 package btf
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // EssentialName returns a name without its flavor: the part before the last
 // "___" that has a character other than '_' on both sides, "task_struct" of
@@ -18,12 +22,21 @@ func EssentialName(s string) string {
 	return s
 }
 
-// nameIndex finds types by essential name: heads[hash] is 1 + the position of
-// the first own type in that bucket, next continues it in ascending order.
+// nameIndex finds types by essential name: heads[hash] is 1 + the number of the
+// first entry in that bucket, next continues it in ascending order.
 type nameIndex struct {
-	heads []uint32
-	next  []uint32
-	mask  uint32
+	once    sync.Once
+	entries []uint32 // positions in Spec.offs, ascending
+	heads   []uint32
+	next    []uint32
+	mask    uint32
+}
+
+// isSymbol reports whether names of kind k are those of symbols. These have an
+// index of their own: a kernel has four times as many of them as named types, and
+// CO-RE asks for types only.
+func (k Kind) isSymbol() bool {
+	return k == KindFunc || k == KindVar || k == KindDatasec || k == KindDeclTag
 }
 
 // hashName is FNV-1a over 4 bytes at a time, mixed at the end.
@@ -41,67 +54,96 @@ func hashName(s string) uint32 {
 	return h * 0x85ebca6b >> 7
 }
 
-func (s *Spec) names() *nameIndex {
-	s.indexOnce.Do(func() {
+// names returns the index that holds types of kind k.
+func (s *Spec) names(k Kind) *nameIndex {
+	x := &s.typeNames
+	if k.isSymbol() {
+		x = &s.symbolNames
+	}
+	x.once.Do(func() {
+		if k.isSymbol() {
+			x.entries = s.positions(Kind.isSymbol)
+		} else {
+			x.entries = s.namedTypes
+		}
 		size := uint32(16)
-		for int(size) < len(s.offs) {
+		for int(size) < len(x.entries) {
 			size *= 2
 		}
-		x := nameIndex{heads: make([]uint32, size), next: make([]uint32, len(s.offs)), mask: size - 1}
-		for i := len(s.offs) - 1; i >= 0; i-- {
-			off := u32(s.types[s.offs[i]:], s.big)
-			if off == 0 {
-				continue
-			}
-			name := s.str(off)
-			if name == "" {
-				continue
-			}
+		x.heads, x.next, x.mask = make([]uint32, size), make([]uint32, len(x.entries)), size-1
+		for i := len(x.entries) - 1; i >= 0; i-- {
+			name := s.str(u32(s.types[s.offs[x.entries[i]]:]))
 			b := hashName(EssentialName(name)) & x.mask
 			x.next[i] = x.heads[b]
 			x.heads[b] = uint32(i) + 1
 		}
-		s.index = x
 	})
-	return &s.index
+	return x
 }
 
-// eachNamed calls f for the own types whose essential name is given, in
-// ascending order, until f returns false.
-func (s *Spec) eachNamed(essential string, f func(id ID, k Kind, name string) bool) {
+// positions lists the own types that have a name and a kind that is wanted.
+func (s *Spec) positions(want func(Kind) bool) []uint32 {
+	var out []uint32
+	for i, off := range s.offs {
+		if want(s.kindAt(off)) && s.str(u32(s.types[off:])) != "" {
+			out = append(out, uint32(i))
+		}
+	}
+	return out
+}
+
+// eachNamed calls f for the own types in the index of kind k whose essential
+// name is given, in ascending order, until f returns false.
+func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name string) bool) {
 	if essential == "" {
 		return
 	}
-	x := s.names()
+	x := s.names(k)
 	for n := x.heads[hashName(essential)&x.mask]; n != 0; n = x.next[n-1] {
-		off := s.offs[n-1]
-		name := s.str(u32(s.types[off:], s.big))
+		i := x.entries[n-1]
+		off := s.offs[i]
+		name := s.str(u32(s.types[off:]))
 		if !strings.HasPrefix(name, essential) || (len(name) != len(essential) || strings.Contains(name, "___")) && EssentialName(name) != essential {
 			continue
 		}
-		if !f(s.first+ID(n-1), s.kindAt(off), name) {
+		if !f(s.first+ID(i), s.kindAt(off), name) {
 			return
 		}
 	}
 }
 
-// Candidates returns the ids of all types, of any kind, whose essential name is
-// the given one, ascending, the base's first.
-func (s *Spec) Candidates(essentialName string) []ID {
+// Candidates returns the ids of all types of kind k, ascending, the base's first,
+// whose essential name is the given one. ENUM and ENUM64 are the same here
+// (libbpf bpf_core_add_cands).
+func (s *Spec) Candidates(k Kind, essentialName string) []ID {
 	var ids []ID
 	if s.base != nil {
-		ids = s.base.Candidates(essentialName)
+		ids = s.base.Candidates(k, essentialName)
 	}
-	return append(ids, s.OwnCandidates(essentialName)...)
-}
-
-// OwnCandidates is Candidates without the base's types.
-func (s *Spec) OwnCandidates(essentialName string) []ID {
-	var ids []ID
-	s.eachNamed(essentialName, func(id ID, _ Kind, _ string) bool {
-		ids = append(ids, id)
+	s.eachNamed(k, essentialName, func(id ID, found Kind, _ string) bool {
+		if found == k || found.IsEnum() && k.IsEnum() {
+			ids = append(ids, id)
+		}
 		return true
 	})
+	return ids
+}
+
+// Named returns the ids of all types of any kind whose essential name is the
+// given one, ascending, the base's first.
+func (s *Spec) Named(essentialName string) []ID {
+	var ids []ID
+	if s.base != nil {
+		ids = s.base.Named(essentialName)
+	}
+	own := len(ids)
+	for _, k := range []Kind{KindStruct, KindFunc} {
+		s.eachNamed(k, essentialName, func(id ID, _ Kind, _ string) bool {
+			ids = append(ids, id)
+			return true
+		})
+	}
+	slices.Sort(ids[own:])
 	return ids
 }
 
@@ -112,7 +154,7 @@ func (s *Spec) IDs(kind Kind, name string) []ID {
 	if s.base != nil {
 		ids = s.base.IDs(kind, name)
 	}
-	s.eachNamed(EssentialName(name), func(id ID, k Kind, n string) bool {
+	s.eachNamed(kind, EssentialName(name), func(id ID, k Kind, n string) bool {
 		if k == kind && n == name {
 			ids = append(ids, id)
 		}
@@ -130,7 +172,7 @@ func (s *Spec) FindID(kind Kind, name string) (ID, bool) {
 		}
 	}
 	var found ID
-	s.eachNamed(EssentialName(name), func(id ID, k Kind, n string) bool {
+	s.eachNamed(kind, EssentialName(name), func(id ID, k Kind, n string) bool {
 		if k == kind && n == name {
 			found = id
 		}

@@ -71,7 +71,7 @@ func TestKernelLookups(t *testing.T) {
 	v, ok := s.EnumValue("bpf_func_id", "BPF_FUNC_map_lookup_elem")
 	assert.True(t, ok)
 	assert.EqualValues(t, 1, v)
-	assert.Contains(t, s.Candidates("task_struct"), task.ID)
+	assert.Contains(t, s.Named("task_struct"), task.ID)
 	_, err := s.ResolvePath(task.ID, "real_parrent")
 	assert.ErrorContains(t, err, "real_parent")
 }
@@ -88,7 +88,7 @@ func TestIndexAgreesWithScan(t *testing.T) {
 		}
 	}
 	for name, ids := range byName {
-		if got := s.Candidates(name); !assert.Equal(t, ids, got, name) {
+		if got := s.Named(name); !assert.Equal(t, ids, got, name) {
 			return
 		}
 	}

@@ -199,8 +199,9 @@ func TestSplit(t *testing.T) {
 		assert.Equal(t, "module_thing", s.Name(mod))
 		assert.Equal(t, "task", s.Name(x.task))
 		assert.Same(t, base.MustType(x.task), s.MustType(x.task))
-		assert.Equal(t, []ID{x.point, dup}, s.Candidates("point"))
-		assert.Equal(t, []ID{dup}, s.OwnCandidates("point"))
+		assert.Equal(t, []ID{x.point, dup}, s.Named("point"))
+		assert.Equal(t, []ID{x.point, dup}, s.Candidates(KindStruct, "point"))
+		assert.Empty(t, s.Candidates(KindFunc, "point"))
 		assert.Equal(t, []ID{dup}, s.IDs(KindStruct, "point___mod"))
 		assert.Equal(t, "task *", s.TypeString(s.MustType(mod).Members[0].Type)[len("struct "):])
 		_, err = Parse(s.Raw(), nil)
@@ -231,12 +232,12 @@ func TestCandidates(t *testing.T) {
 	four := b.Mod(KindTypedef, "x___two", i)
 	s, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
-	assert.Equal(t, []ID{one, two, four}, s.Candidates("x"))
-	assert.Equal(t, []ID{three}, s.Candidates("x___two"))
+	assert.Equal(t, []ID{one, two, four}, s.Named("x"))
+	assert.Equal(t, []ID{three}, s.Named("x___two"))
 	assert.Equal(t, []ID{four}, s.IDs(KindTypedef, "x___two"))
 	assert.Empty(t, s.IDs(KindStruct, "x"))
-	assert.Empty(t, s.Candidates(""))
-	assert.Empty(t, s.Candidates("nothing"))
+	assert.Empty(t, s.Named(""))
+	assert.Empty(t, s.Named("nothing"))
 }
 
 func TestPointerSize(t *testing.T) {

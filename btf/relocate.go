@@ -109,7 +109,7 @@ func counterpart(old *Spec, id ID, newBase *Spec, embedded bool) (ID, error) {
 	}
 	var same []ID
 	composites := 0
-	for _, c := range newBase.Candidates(EssentialName(t.Name)) {
+	for _, c := range newBase.Named(EssentialName(t.Name)) {
 		if newBase.Name(c) == t.Name {
 			same = append(same, c)
 			if newBase.Kind(c).IsComposite() {

@@ -12,8 +12,9 @@ func utoa(n int) string { return strconv.Itoa(n) }
 // id are compared once at the end; only when one is too large is the section
 // searched for the culprit.
 func (s *Spec) scan() error {
-	b, big := s.types, s.big
+	b := s.types
 	offs := make([]uint32, 0, len(b)/24+1)
+	var named []uint32
 	var maxName, maxRef uint32
 	selfRef := false
 	for off := 0; off < len(b); {
@@ -21,7 +22,7 @@ func (s *Spec) scan() error {
 			return s.scanError(len(offs), off, KindVoid, ErrTruncated, "%d bytes left, a type needs %d", len(b)-off, typeSize)
 		}
 		h := b[off : off+typeSize : off+typeSize]
-		name, info, third := u32(h[0:4], big), u32(h[4:8], big), u32(h[8:12], big)
+		name, info, third := u32(h[0:4]), u32(h[4:8]), u32(h[8:12])
 		kind, vlen := Kind(info>>24&0x1f), info&maxVlen
 		if kind == KindVoid || kind >= kindCount {
 			return s.scanError(len(offs), off, kind, ErrUnknownKind, "kind %d, known are 1 to %d; a newer version may know it", kind, kindCount-1)
@@ -35,30 +36,30 @@ func (s *Spec) scan() error {
 		switch kind {
 		case KindStruct, KindUnion:
 			for ; len(x) >= 12; x = x[12:] {
-				maxName = max(maxName, u32(x, big))
-				maxRef = max(maxRef, u32(x[4:], big))
+				maxName = max(maxName, u32(x))
+				maxRef = max(maxRef, u32(x[4:]))
 			}
 		case KindFuncProto:
 			maxRef = max(maxRef, third)
 			for ; len(x) >= 8; x = x[8:] {
-				maxName = max(maxName, u32(x, big))
-				maxRef = max(maxRef, u32(x[4:], big))
+				maxName = max(maxName, u32(x))
+				maxRef = max(maxRef, u32(x[4:]))
 			}
 		case KindEnum:
 			for ; len(x) >= 8; x = x[8:] {
-				maxName = max(maxName, u32(x, big))
+				maxName = max(maxName, u32(x))
 			}
 		case KindEnum64:
 			for ; len(x) >= 12; x = x[12:] {
-				maxName = max(maxName, u32(x, big))
+				maxName = max(maxName, u32(x))
 			}
 		case KindDatasec:
 			for ; len(x) >= 12; x = x[12:] {
-				maxRef = max(maxRef, u32(x, big))
+				maxRef = max(maxRef, u32(x))
 			}
 		case KindArray:
-			elem := u32(x, big)
-			maxRef = max(maxRef, elem, u32(x[4:], big))
+			elem := u32(x)
+			maxRef = max(maxRef, elem, u32(x[4:]))
 			selfRef = selfRef || elem == uint32(s.first)+uint32(len(offs))
 		case KindInt:
 			if s.ptrSize == 0 && (third == 4 || third == 8) && isLong(s.str(name)) {
@@ -69,10 +70,13 @@ func (s *Spec) scan() error {
 			maxRef = max(maxRef, third)
 			selfRef = selfRef || third == uint32(s.first)+uint32(len(offs))
 		}
+		if name != 0 && !kind.isSymbol() {
+			named = append(named, uint32(len(offs)))
+		}
 		offs = append(offs, uint32(off))
 		off = end
 	}
-	s.offs = offs
+	s.offs, s.namedTypes = offs, named
 	if selfRef || uint64(maxRef) >= uint64(s.NumTypes()) || !s.validName(maxName) {
 		return s.findCulprit()
 	}
@@ -99,7 +103,7 @@ func (s *Spec) findCulprit() error {
 		off := int(o)
 		id := s.first + ID(i)
 		kind := s.kindAt(o)
-		info, third := u32(s.types[off+4:], s.big), u32(s.types[off+8:], s.big)
+		info, third := u32(s.types[off+4:]), u32(s.types[off+8:])
 		x := s.types[off+typeSize : off+typeSize+int(kind.extra(info&maxVlen))]
 		var err error
 		name := func(what string, v uint32) {
@@ -117,21 +121,21 @@ func (s *Spec) findCulprit() error {
 				err = s.scanError(i, off, kind, ErrCycle, "it can never be resolved")
 			}
 		}
-		name("name", u32(s.types[off:], s.big))
+		name("name", u32(s.types[off:]))
 		stride := int(kind.extra(1))
 		for j := 0; j < len(x) && err == nil; j += stride {
 			switch kind {
 			case KindStruct, KindUnion, KindFuncProto:
-				name("entry "+utoa(j/stride), u32(x[j:], s.big))
-				ref("entry "+utoa(j/stride), u32(x[j+4:], s.big))
+				name("entry "+utoa(j/stride), u32(x[j:]))
+				ref("entry "+utoa(j/stride), u32(x[j+4:]))
 			case KindEnum, KindEnum64:
-				name("enumerator "+utoa(j/stride), u32(x[j:], s.big))
+				name("enumerator "+utoa(j/stride), u32(x[j:]))
 			case KindDatasec:
-				ref("variable "+utoa(j/stride), u32(x[j:], s.big))
+				ref("variable "+utoa(j/stride), u32(x[j:]))
 			case KindArray:
-				ref("element", u32(x[j:], s.big))
-				ref("index", u32(x[j+4:], s.big))
-				self(u32(x[j:], s.big))
+				ref("element", u32(x[j:]))
+				ref("index", u32(x[j+4:]))
+				self(u32(x[j:]))
 			}
 		}
 		if kind.hasRef() {

@@ -2,10 +2,10 @@ package btf
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // pageTypes is the number of types whose cache entries are allocated together.
@@ -25,16 +25,16 @@ type Spec struct {
 	base    *Spec
 	first   ID     // first own id
 	strBase uint32 // length of all string tables below
-	types   []byte // own type section
+	types   []byte // own type section, its words in little-endian order
 	strs    string // own string table
 	offs    []uint32
 
 	pages []atomic.Pointer[typePage]
 
-	indexOnce sync.Once
-	index     nameIndex
-	enumOnce  sync.Once
-	enums     map[string]enumRef
+	namedTypes             []uint32 // positions in offs of named types that are no symbols
+	typeNames, symbolNames nameIndex
+	enumOnce               sync.Once
+	enums                  map[string]enumRef
 
 	distilled *Spec // .BTF.base of the file it was loaded from
 }
@@ -55,7 +55,13 @@ func Parse(raw []byte, base *Spec) (*Spec, error) {
 	}
 	s := &Spec{raw: raw, hdr: h, big: h.order == binary.BigEndian, base: base, first: 1}
 	s.types = raw[h.typeOff : h.typeOff+h.typeLen : h.typeOff+h.typeLen]
-	s.strs = string(raw[h.strOff : h.strOff+h.strLen])
+	if s.big {
+		s.types = swapWords(s.types)
+	}
+	if h.strLen > 0 {
+		// No copy: the table is a third of the file, and raw must not change.
+		s.strs = unsafe.String(&raw[h.strOff], h.strLen)
+	}
 	if base != nil {
 		if base.big != s.big {
 			return nil, headerError(ErrHeader, "split BTF is %s, its base is %s", orderName(s.big), orderName(base.big))
@@ -101,12 +107,16 @@ func (s *Spec) checkStrings() error {
 	return nil
 }
 
-func u32(b []byte, big bool) uint32 {
-	v := binary.LittleEndian.Uint32(b)
-	if big {
-		v = bits.ReverseBytes32(v)
+func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+
+// swapWords returns a copy with the bytes of each 32-bit word reversed; all that
+// a type section holds are such words. Bytes after the last whole word stay.
+func swapWords(b []byte) []byte {
+	out := append([]byte(nil), b...)
+	for w := out; len(w) >= 4; w = w[4:] {
+		binary.LittleEndian.PutUint32(w, binary.BigEndian.Uint32(w))
 	}
-	return v
+	return out
 }
 
 // setName sets the display name of a Spec that nobody else has yet.
@@ -167,9 +177,6 @@ func (s *Spec) Kind(id ID) Kind {
 }
 
 func (s *Spec) kindAt(off uint32) Kind {
-	if s.big {
-		return Kind(s.types[off+4] & 0x1f)
-	}
 	return Kind(s.types[off+7] & 0x1f)
 }
 
@@ -180,7 +187,7 @@ func (s *Spec) Name(id ID) string {
 	if !ok {
 		return ""
 	}
-	return o.str(u32(o.types[off:], o.big))
+	return o.str(u32(o.types[off:]))
 }
 
 // str returns the string at an offset of the concatenated tables, "" when it is

@@ -15,7 +15,7 @@ func (s *Spec) SkipID(id ID) ID {
 		if !o.kindAt(off).IsMod() {
 			return id
 		}
-		id = ID(u32(o.types[off+8:], o.big))
+		id = ID(u32(o.types[off+8:]))
 	}
 	return 0
 }

@@ -131,7 +131,7 @@ func (r *Resolver) typeHints(rel *Relocation) []Hint {
 	}
 	want := rel.Local.BTF.Kind(rel.TypeID)
 	var hints []Hint
-	for _, id := range spec.Candidates(name) {
+	for _, id := range spec.Named(name) {
 		kind := spec.Kind(id)
 		if kind == btf.KindFunc || kind == btf.KindVar || kind == btf.KindDatasec || kind == btf.KindDeclTag || kind == btf.KindTypeTag {
 			continue

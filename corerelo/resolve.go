@@ -169,7 +169,7 @@ func (t *Target) search(key searchKey) []Candidate {
 		if spec == nil {
 			return
 		}
-		for _, id := range spec.Candidates(key.name) {
+		for _, id := range spec.Candidates(key.kind, key.name) {
 			if id >= first && sameKind(spec.Kind(id), key.kind) {
 				list = append(list, Candidate{BTF: spec, ID: id, Source: source})
 			}
