@@ -18,6 +18,8 @@ type Session struct {
 	before map[*boundMap]map[elementID]element
 	res    *Result
 	over   bool
+
+	overrides map[string]Override
 }
 
 // Begin prepares a run: its context is made and the processor is at the first instruction. A program that cannot be run gives
@@ -42,7 +44,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		return nil, res, err
 	}
 	m.begin(p, kctx, res, in.Overrides)
-	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res}
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides}
 	m.thread.Start(p.img, kctx.Addr)
 	return s, res, nil
 }

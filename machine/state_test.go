@@ -70,3 +70,35 @@ func TestEventsFollowOneAnother(t *testing.T) {
 	runAll(t, m)
 	assert.Same(t, before, m.Kernel().Current(), "a run leaves the current task as it was")
 }
+
+// TestMarks: a session goes on from a mark as it did the first time, also after it was over.
+func TestMarks(t *testing.T) {
+	for _, file := range examples(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			m := compose(t, load(t, file, target(t, embedded.Name)), machine.Config{Seed: 11})
+			for _, name := range m.Names() {
+				s, _, err := m.Begin(name, machine.Input{})
+				require.NoError(t, err)
+				if s == nil {
+					continue
+				}
+				s.Run(20)
+				mark := s.Mark()
+				s.Run(1 << 30)
+				first := *s.Finish()
+				for range 2 {
+					s.Return(mark)
+					s.Run(7)
+					s.Run(1 << 30)
+					assert.Equal(t, first, *s.Finish(), name)
+				}
+				s.Return(mark)
+				s.Leave()
+				s.Return(mark)
+				s.Run(1 << 30)
+				assert.Equal(t, first, *s.Finish(), name)
+				s.Leave()
+			}
+		})
+	}
+}
