@@ -28,6 +28,7 @@ var layers = []struct {
 	{"decode", nil},
 	{"btf", nil},
 	{"mem", nil},
+	{"packet", nil},
 	{"btf/embedded", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
 	{"loader", []string{"uapi", "decode", "btf", "corerelo"}},
@@ -37,11 +38,11 @@ var layers = []struct {
 	{"kernel", []string{"uapi", "btf", "mem"}},
 	{"helpers", []string{"uapi", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
-	{"scenario", []string{"uapi", "btf", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
+	{"scenario", []string{"uapi", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
-	{"debug", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"debug", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"btf", "loader", "machine", "scenario", "debug"}},
-	{"report", []string{"uapi", "decode", "btf", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "matrix"}},
+	{"report", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "matrix"}},
 	{"conformance", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 

@@ -1,0 +1,263 @@
+package packet
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Start says what a packet begins with.
+type Start uint8
+
+// The starts of packets.
+const (
+	Ethernet Start = iota
+	Network        // an IPv4 or IPv6 header, as programs on layer 3 see packets
+)
+
+// Layer is a header of a packet, or its payload or trailer.
+type Layer struct {
+	Name string // "eth", "ip", "tcp", "payload", "trailer"
+	Nth  int    // how many layers of that name are before it
+	Off  int
+	Len  int
+
+	proto *protocol
+}
+
+// Path is the name of the layer in paths: "ip", of a second one "ip[1]".
+func (l Layer) Path() string {
+	if l.Nth == 0 {
+		return l.Name
+	}
+	return l.Name + "[" + strconv.Itoa(l.Nth) + "]"
+}
+
+// Headers are the layers of a packet in order. They say where things are; the bytes are the packet's own.
+type Headers struct {
+	Layers []Layer
+	// Cut says which header the packet is too short for, "" when there is none.
+	Cut string
+}
+
+// maxLayers bounds the headers of a packet that are looked at.
+const maxLayers = 32
+
+// Decode finds the headers of a packet. What follows the last one known is payload.
+func Decode(p []byte, start Start) Headers {
+	next := eth
+	if start == Network {
+		next = ip
+		if len(p) > 0 && p[0]>>4 == 6 {
+			next = ip6
+		}
+	}
+	var h Headers
+	at, end := 0, len(p)
+	for next != nil && len(h.Layers) < maxLayers {
+		b := p[at:end]
+		size, why := next.measure(b)
+		if why != "" {
+			h.Cut = fmt.Sprintf("%s header at byte %d: %s", next.name, at, why)
+			break
+		}
+		if next.inner != nil {
+			if n := next.inner(b); n >= size && at+n < end {
+				end = at + n
+			}
+		}
+		h.add(next.name, at, size, next)
+		at += size
+		if next.next == nil {
+			break
+		}
+		if next = next.next(b); next == ip && at < end && p[at]>>4 != 4 || next == ip6 && at < end && p[at]>>4 != 6 {
+			next = nil // not what was announced
+		}
+	}
+	if at < end {
+		h.add(payloadName, at, end-at, nil)
+	}
+	if end < len(p) {
+		h.add(trailerName, end, len(p)-end, nil)
+	}
+	return h
+}
+
+// measure returns the length of a header that b begins with, or why it has none.
+func (p *protocol) measure(b []byte) (size int, why string) {
+	if len(b) < p.size {
+		return 0, fmt.Sprintf("%d of %d bytes", len(b), p.size)
+	}
+	size = p.size
+	if p.length != nil {
+		size = p.length(b)
+	}
+	if size < p.size {
+		return 0, fmt.Sprintf("it says that it has %d bytes, at least %d", size, p.size)
+	}
+	if size > len(b) {
+		return 0, fmt.Sprintf("%d of %d bytes", len(b), size)
+	}
+	return size, ""
+}
+
+func (h *Headers) add(name string, off, size int, p *protocol) {
+	nth := 0
+	for _, l := range h.Layers {
+		if l.Name == name {
+			nth++
+		}
+	}
+	h.Layers = append(h.Layers, Layer{Name: name, Nth: nth, Off: off, Len: size, proto: p})
+}
+
+// Layer finds a layer by path: "ip", "ip[1]", an alias such as "ipv6".
+func (h Headers) Layer(path string) (Layer, bool) {
+	name, nth, err := splitLayer(path)
+	if err != nil {
+		return Layer{}, false
+	}
+	for _, l := range h.Layers {
+		if l.Name == name && l.Nth == nth {
+			return l, true
+		}
+	}
+	return Layer{}, false
+}
+
+// splitLayer splits "ip[1]" and resolves aliases.
+func splitLayer(path string) (name string, nth int, err error) {
+	name = path
+	if head, tail, ok := strings.Cut(path, "["); ok {
+		digits, closed := strings.CutSuffix(tail, "]")
+		if nth, err = strconv.Atoi(digits); err != nil || !closed || nth < 0 {
+			return "", 0, fmt.Errorf("%q: want a layer such as ip or ip[1]", brief(path))
+		}
+		name = head
+	}
+	if p := protocolNamed(name); p != nil {
+		name = p.name
+	}
+	return name, nth, nil
+}
+
+// Fields lists the fields of a layer with their places in the packet it was found in; none of payload.
+func (l Layer) Fields(p []byte) []Field {
+	if l.proto == nil || l.Off+l.Len > len(p) {
+		return nil
+	}
+	var out []Field
+	for _, s := range l.proto.specs(p[l.Off:]) {
+		out = append(out, s.field(l.Path(), l.Off))
+	}
+	return out
+}
+
+// Field finds a field of the layer by name.
+func (l Layer) Field(p []byte, name string) (Field, bool) {
+	if l.proto == nil || l.Off+l.Len > len(p) {
+		return Field{}, false
+	}
+	s := l.proto.spec(name, p[l.Off:])
+	if s == nil {
+		return Field{}, false
+	}
+	return s.field(l.Path(), l.Off), true
+}
+
+// PathError is a path that leads to no field of a packet.
+type PathError struct {
+	Path string
+	Why  string
+	// Unknown says that no packet has such a field: the path is a mistake. Otherwise this one does not have it.
+	Unknown bool
+	Nearest []string
+}
+
+// Error says what is wrong with the path and what there is.
+func (e *PathError) Error() string {
+	s := fmt.Sprintf("%s: %s", e.Path, e.Why)
+	if len(e.Nearest) > 0 {
+		s += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
+	}
+	return s
+}
+
+// Field finds a field by its path, such as "ip.ttl" or "ip[1].src", in the packet the headers were found in. "payload" and
+// "trailer" are fields of bytes. The error is a [*PathError].
+func (h Headers) Field(p []byte, path string) (Field, error) {
+	layer, name, dotted := strings.Cut(path, ".")
+	if err := CheckPath(path); err != nil {
+		return Field{}, err
+	}
+	l, ok := h.Layer(layer)
+	if !ok {
+		why := fmt.Sprintf("the packet has no such layer: it is %s", h)
+		if h.Cut != "" {
+			why += "; " + h.Cut
+		}
+		return Field{}, &PathError{Path: path, Why: why}
+	}
+	if !dotted {
+		return Field{Layer: l.Path(), Off: l.Off, Bits: 8 * l.Len, Format: Bytes}, nil
+	}
+	f, ok := l.Field(p, name)
+	if !ok {
+		return Field{}, &PathError{Path: path, Why: fmt.Sprintf("this %s header has none", l.Name)}
+	}
+	return f, nil
+}
+
+// CheckPath tells whether any packet can have a field of that path. The error is a [*PathError].
+func CheckPath(path string) error {
+	layer, name, dotted := strings.Cut(path, ".")
+	kind, _, err := splitLayer(layer)
+	if err != nil {
+		return &PathError{Path: path, Why: err.Error(), Unknown: true}
+	}
+	if kind == payloadName || kind == trailerName {
+		if dotted {
+			return &PathError{Path: path, Why: kind + " has no fields", Unknown: true}
+		}
+		return nil
+	}
+	p := protocolNamed(kind)
+	if p == nil {
+		all := append(LayerNames(), payloadName, trailerName)
+		return &PathError{Path: path, Why: fmt.Sprintf("no such layer: %q", brief(kind)), Unknown: true, Nearest: nearest(kind, all)}
+	}
+	if dotted && !contains(p.fieldNames(), name) {
+		return &PathError{Path: path, Why: fmt.Sprintf("%s has no field %q", kind, brief(name)), Unknown: true, Nearest: nearest(name, p.fieldNames())}
+	}
+	return nil
+}
+
+// FieldNames lists the fields of a header by its name; nil when there is no such header.
+func FieldNames(layer string) []string {
+	if p := protocolNamed(layer); p != nil {
+		return p.fieldNames()
+	}
+	return nil
+}
+
+// String is the stack of layers: "eth/ip/tcp/payload".
+func (h Headers) String() string {
+	if len(h.Layers) == 0 {
+		return "empty"
+	}
+	parts := make([]string, len(h.Layers))
+	for i, l := range h.Layers {
+		parts[i] = l.Name
+	}
+	return strings.Join(parts, "/")
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
