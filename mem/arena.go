@@ -14,10 +14,11 @@ const (
 	minReserve  = 16 << 20
 )
 
-// arena is one reservation: data and its shadow. Data below committed is readable
-// and writable, and so is the shadow of everything below committed plus one granule.
+// arena is one reservation: the shadow, and the data behind it, so that native code finds both with one register.
+// Data below committed is readable and writable, and so is the shadow of everything below committed plus one granule.
 type arena struct {
-	data, shadow []byte
+	whole        []byte
+	data, shadow []byte // parts of whole
 	size         uint64 // bytes of data reserved
 	committed    uint64
 	// fresh is the lowest offset above which data and shadow still read as zero.
@@ -41,17 +42,14 @@ func newArena(size uint64) (*arena, error) {
 		}
 	}
 	arenaPool.Unlock()
-	data, err := osReserve(size)
+	// A multiple of every page size, so that data starts at a page.
+	split := (size/granule + 2*shadowSlack - 1) &^ uint64(shadowSlack-1)
+	whole, err := osReserve(split + size)
 	if err != nil {
-		return nil, fmt.Errorf("mem: reserve %d bytes of address space: %w", size, err)
+		return nil, fmt.Errorf("mem: reserve %d bytes of address space: %w", split+size, err)
 	}
-	shadow, err := osReserve(size/granule + shadowSlack)
-	if err != nil {
-		osRelease(data)
-		return nil, fmt.Errorf("mem: reserve %d bytes of address space: %w", size/granule, err)
-	}
-	a := &arena{data: data, shadow: shadow, size: size}
-	if err := osCommit(shadow[:shadowSlack]); err != nil {
+	a := &arena{whole: whole, shadow: whole[:split:split], data: whole[split:], size: size}
+	if err := osCommit(a.shadow[:shadowSlack]); err != nil {
 		a.release()
 		return nil, fmt.Errorf("mem: commit shadow: %w", err)
 	}
@@ -104,13 +102,8 @@ func (a *arena) recycle() {
 }
 
 func (a *arena) release() {
-	if a.data != nil {
-		osRelease(a.data)
-	}
-	if a.shadow != nil {
-		osRelease(a.shadow)
-	}
-	a.data, a.shadow = nil, nil
+	osRelease(a.whole)
+	a.whole, a.data, a.shadow = nil, nil, nil
 }
 
 func (a *arena) dataPtr() unsafe.Pointer   { return unsafe.Pointer(unsafe.SliceData(a.data)) }

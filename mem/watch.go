@@ -39,6 +39,9 @@ func (m *Memory) RemoveWatch(id int) {
 // Watches returns the watches in the order they were added.
 func (m *Memory) Watches() []Watch { return append([]Watch(nil), m.watches...) }
 
+// Watched reports whether there is a watch.
+func (m *Memory) Watched() bool { return len(m.watches) != 0 }
+
 // unwatch puts the real classes back.
 func (m *Memory) unwatch() {
 	for g, c := range m.watched {

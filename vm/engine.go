@@ -1,5 +1,7 @@
 package vm
 
+import "github.com/bpfrun/bpfrun/decode"
+
 // Engine runs code faster than the interpreter. It only executes what it is sure of: before an
 // instruction whose checks fail, or that it does not know, it returns, and the interpreter
 // executes that instruction, so that semantics and faults exist once.
@@ -7,15 +9,168 @@ type Engine interface {
 	// Name is a short word for reports.
 	Name() string
 	// Run executes at most limit instructions of t from t.PC() on. It works on t.Regs(), reports progress
-	// with t.Advance, and returns at an instruction it leaves to the interpreter.
-	Run(t *Thread, limit uint64)
+	// with t.Advance, and returns true at an instruction it leaves to the interpreter. False says that it
+	// executed nothing and cannot run this program or so few instructions: the interpreter then does.
+	Run(t *Thread, limit uint64) bool
 }
 
-// SetEngine makes the thread use e, nil for the interpreter alone.
+// SetEngine makes the thread use e, nil for the interpreter alone. Threads with [Patches] do not use it.
 func (t *Thread) SetEngine(e Engine) { t.engine = e }
+
+// Engine returns the thread's engine, nil when there is none.
+func (t *Thread) Engine() Engine { return t.engine }
 
 // Regs returns the register file for engines; entries 0 to 10 are used.
 func (t *Thread) Regs() *[256]uint64 { return &t.regs }
 
 // Advance tells the thread that an engine executed insns instructions of the running function and is at slot pc.
 func (t *Thread) Advance(pc int, insns uint64) { t.pc, t.insns = pc, t.insns+insns }
+
+// Strict reports whether the thread tracks stack bytes that were never set, which only the precise path does.
+func (t *Thread) Strict() bool { return t.cfg.Strict }
+
+// ArenaMapping returns what SetArena set.
+func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.arenaUser }
+
+// Stacks tells an engine the r10 of the running function, of the function it may call, and so on: fps[0] is the
+// running one's, 0 ends the list. What is listed has live stack memory of StackSize bytes below. The function
+// called needs a frame that was used before, since only the interpreter makes new ones.
+func (t *Thread) Stacks(fps *[MaxFrames + 1]uint64) {
+	n := 0
+	for d := t.depth; d < MaxFrames; d++ {
+		f := &t.frames[d]
+		if f.stack == nil || f.stack.Freed {
+			break
+		}
+		fps[n] = f.fp
+		n++
+	}
+	fps[n] = 0
+}
+
+// MayGoto returns how many may_goto instructions the running function may still pass, and SetMayGoto sets it.
+func (t *Thread) MayGoto() uint64 { return t.frames[t.depth].may }
+
+// SetMayGoto sets what MayGoto returns.
+func (t *Thread) SetMayGoto(n uint64) { t.frames[t.depth].may = n }
+
+// Enter tells the thread that an engine made a bpf-to-bpf call of the running program: ret is the slot behind it, saved are r6 to r9
+// at the call, may is the callee's MayGoto. The frame was listed by Stacks.
+func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
+	t.depth++
+	f := &t.frames[t.depth]
+	f.img, f.ret, f.cont, f.saved, f.may = t.img, ret, nil, *saved, may
+	t.regs[10] = f.fp
+}
+
+// leftover says what an engine left for the thread to do at t.pc, besides executing the instruction there.
+type leftover uint8
+
+const (
+	leftNothing leftover = iota
+	leftAct              // what the helper that was called asks for
+	leftReturn           // a callback returns to its helper
+	leftEnd              // the first function returns
+)
+
+// CallFunc makes the call of a helper or kfunc at t.PC() for an engine. True means that the call is complete and
+// the program goes on behind it; on false the engine has to return, the thread does what is left.
+func (t *Thread) CallFunc() bool {
+	r0, action := t.img.funcs[t.img.plain[t.pc].imm].Fn(t, (*[5]uint64)(t.regs[1:6]))
+	if action == nil && !t.suspend {
+		t.regs[0] = r0
+		t.pc++
+		t.insns++
+		return true
+	}
+	t.left, t.leftR0, t.leftAction = leftAct, r0, action
+	return false
+}
+
+// LeaveFunc executes the exit instruction at t.PC() for an engine. True means that the program goes on in the caller; on false the
+// engine has to return, the thread does what is left.
+func (t *Thread) LeaveFunc() bool {
+	switch {
+	case t.depth == 0:
+		t.left = leftEnd
+	case t.frames[t.depth].cont != nil:
+		t.left = leftReturn
+	default:
+		t.pop()
+		t.insns++
+		return true
+	}
+	return false
+}
+
+// settle does what an engine left.
+func (t *Thread) settle() exit {
+	x := exitDone
+	switch t.left {
+	case leftAct:
+		a := t.leftAction
+		t.leftAction = nil
+		x = t.act(t.leftR0, a)
+	case leftReturn:
+		x = t.leave()
+	}
+	t.left = leftNothing
+	if x != exitFault {
+		t.insns++
+	}
+	if x == exitGo && t.suspend {
+		x = exitStop
+	}
+	return x
+}
+
+// SlotKind says how an engine treats a slot.
+type SlotKind uint8
+
+// The kinds of slots.
+const (
+	SlotPlain  SlotKind = iota // Op with its operands
+	SlotCall                   // a call of a bound helper or kfunc
+	SlotTrap                   // faults when reached: the interpreter's
+	SlotSecond                 // second slot of a 64-bit immediate
+)
+
+// Slot is a lowered instruction for engines.
+type Slot struct {
+	Op       decode.Op
+	Kind     SlotKind
+	Dst, Src uint8
+	Off      int32  // memory offset; of jumps and local calls the target slot
+	Imm      uint64 // immediate, sign-extended; of LD_IMM64 (always OpLdImm64) what it was bound to
+}
+
+// Slot returns slot pc of the program.
+func (img *Image) Slot(pc int) Slot {
+	in := &img.plain[pc]
+	s := Slot{Dst: in.dst, Src: in.src, Off: in.off, Imm: in.imm}
+	switch {
+	case in.op < uint16(decode.NumOps):
+		s.Op = decode.Op(in.op)
+		if branches[s.Op] {
+			s.Off = int32(pc) + 1 + in.off/instSize
+		}
+	case in.op == opCallFunc:
+		s.Kind = SlotCall
+	case in.op == opSecondSlot:
+		s.Kind = SlotSecond
+	default:
+		s.Kind = SlotTrap
+	}
+	return s
+}
+
+// branches marks the ops whose off is a distance in code.
+var branches = func() (b [decode.NumOps]bool) {
+	for op := range b {
+		switch kindOf(decode.Op(op)) {
+		case lowerBranch, lowerBranch32, lowerCallLocal:
+			b[op] = true
+		}
+	}
+	return b
+}()

@@ -30,11 +30,15 @@ const storeTrap = uint8(mem.ClassStoreTrap)
 func (t *Thread) fast(left uint64) exit {
 	if t.engine != nil && t.patch == nil {
 		before := t.insns
-		t.engine.Run(t, left)
-		if left -= t.insns - before; left == 0 {
-			return exitGo
+		if t.engine.Run(t, left) {
+			switch {
+			case t.left != leftNothing:
+				return t.settle()
+			case t.insns-before == left:
+				return exitGo
+			}
+			return t.step()
 		}
-		return t.step()
 	}
 	img := t.img
 	code := img.code(t.patch)

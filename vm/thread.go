@@ -99,18 +99,21 @@ type Thread struct {
 	// areas), converted from network order; false ends the function with r0 = 0.
 	Skb func(t *Thread, off int32, size int) (uint64, bool)
 
-	fault   *Fault
-	reason  string
-	suspend bool
-	big     bool // big-endian target
-	invoke  Action
-	cfg     ThreadConfig
-	patch   *Patches
-	brokeAt uint64 // insns+1 at the last Break, to step over it
-	engine  Engine
-	seg     segment
-	scratch [3]inst // the code of a single step
-	_       inst    // the loop's pointer may end here, behind scratch
+	fault      *Fault
+	reason     string
+	suspend    bool
+	big        bool // big-endian target
+	invoke     Action
+	cfg        ThreadConfig
+	patch      *Patches
+	brokeAt    uint64 // insns+1 at the last Break, to step over it
+	engine     Engine
+	left       leftover // what the engine left to do
+	leftR0     uint64
+	leftAction *Action
+	seg        segment
+	scratch    [3]inst // the code of a single step
+	_          inst    // the loop's pointer may end here, behind scratch
 }
 
 // NewThread makes a thread that works on m.
@@ -134,10 +137,10 @@ func (t *Thread) Start(img *Image, args ...uint64) {
 
 // StartAt is Start from slot pc, for callbacks that the kernel calls by itself (timers, work queues).
 func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
-	clear(t.regs[:])
+	clear(t.regs[:11])
 	copy(t.regs[1:6], args)
 	t.img, t.pc, t.insns, t.tailCalls = img, pc, 0, 0
-	t.fault, t.reason, t.brokeAt, t.suspend = nil, "", 0, false
+	t.fault, t.reason, t.brokeAt, t.suspend, t.left = nil, "", 0, false, leftNothing
 	t.status = Budget
 	for i := range t.frames {
 		f := &t.frames[i]
