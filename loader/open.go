@@ -92,7 +92,7 @@ func (o *Object) open(data []byte, cfg *openConfig) error {
 	}
 	o.makePrograms(cfg)
 	for _, step := range []func(*file) error{
-		o.readBTFMaps, o.readLegacyMaps, o.readDataMaps, o.readExterns, o.readStructOps, o.readMapValues, o.readDataRelocs, o.readCodeRelocs,
+		o.readBTFMaps, o.readLegacyMaps, o.readDataMaps, o.readExterns, o.readStructOps, o.readMapValues, o.readTailTags, o.readDataRelocs, o.readCodeRelocs,
 	} {
 		if err := step(f); err != nil {
 			return err
