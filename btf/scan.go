@@ -7,6 +7,38 @@ import (
 
 func utoa(n int) string { return strconv.Itoa(n) }
 
+// scanRule says for a kind what follows the header of a type and which words are
+// string offsets and type ids. It is data and not a switch because the kinds of
+// types follow each other in no order that a processor could predict.
+type scanRule struct {
+	fixed, stride uint32 // bytes after the header: fixed + vlen * stride
+	third         uint32 // all ones when the third word is a type id
+	named         uint32 // stride of entries that start with a string offset, else 0
+	entryRef      uint32 // all ones when their second word is a type id
+	other         bool   // ids elsewhere, or worth a look
+	symbol        bool
+}
+
+var scanRules = func() (rules [32]scanRule) {
+	for k := KindVoid; k < kindCount; k++ {
+		r := &rules[k]
+		r.fixed = k.extra(0)
+		r.stride = k.extra(1) - r.fixed
+		if k.hasRef() {
+			r.third = ^uint32(0)
+		}
+		if k.IsComposite() || k == KindFuncProto {
+			r.entryRef = ^uint32(0)
+		}
+		if k.IsComposite() || k == KindFuncProto || k.IsEnum() {
+			r.named = r.stride
+		}
+		r.other = k == KindArray || k == KindDatasec || k == KindInt
+		r.symbol = k.isSymbol()
+	}
+	return rules
+}()
+
 // scan makes the one pass over the type section: where each type starts, and
 // whether every string offset and type id in it exists. The largest offset and
 // id are compared once at the end; only when one is too large is the section
@@ -14,7 +46,7 @@ func utoa(n int) string { return strconv.Itoa(n) }
 func (s *Spec) scan() error {
 	b := s.types
 	offs := make([]uint32, 0, len(b)/24+1)
-	var named []uint32
+	named := make([]uint32, 0, len(b)/192+1)
 	var maxName, maxRef uint32
 	selfRef := false
 	for off := 0; off < len(b); {
@@ -27,50 +59,38 @@ func (s *Spec) scan() error {
 		if kind == KindVoid || kind >= kindCount {
 			return s.scanError(len(offs), off, kind, ErrUnknownKind, "kind %d, known are 1 to %d; a newer version may know it", kind, kindCount-1)
 		}
-		end := off + typeSize + int(kind.extra(vlen))
+		r := &scanRules[kind]
+		end := off + typeSize + int(r.fixed+vlen*r.stride)
 		if end > len(b) {
 			return s.scanError(len(offs), off, kind, ErrTruncated, "needs %d bytes (vlen %d), %d are left", end-off, vlen, len(b)-off)
 		}
 		maxName = max(maxName, name)
-		x := b[off+typeSize : end]
-		switch kind {
-		case KindStruct, KindUnion:
-			for ; len(x) >= 12; x = x[12:] {
-				maxName = max(maxName, u32(x))
-				maxRef = max(maxRef, u32(x[4:]))
-			}
-		case KindFuncProto:
-			maxRef = max(maxRef, third)
-			for ; len(x) >= 8; x = x[8:] {
-				maxName = max(maxName, u32(x))
-				maxRef = max(maxRef, u32(x[4:]))
-			}
-		case KindEnum:
-			for ; len(x) >= 8; x = x[8:] {
-				maxName = max(maxName, u32(x))
-			}
-		case KindEnum64:
-			for ; len(x) >= 12; x = x[12:] {
-				maxName = max(maxName, u32(x))
-			}
-		case KindDatasec:
-			for ; len(x) >= 12; x = x[12:] {
-				maxRef = max(maxRef, u32(x))
-			}
-		case KindArray:
-			elem := u32(x)
-			maxRef = max(maxRef, elem, u32(x[4:]))
-			selfRef = selfRef || elem == uint32(s.first)+uint32(len(offs))
-		case KindInt:
-			if s.ptrSize == 0 && (third == 4 || third == 8) && isLong(s.str(name)) {
+		maxRef = max(maxRef, third&r.third)
+		for i, last := off+typeSize, off+typeSize+int(vlen*r.named); i < last; i += int(r.named) {
+			e := b[i : i+8 : i+8]
+			maxName = max(maxName, u32(e[0:4]))
+			maxRef = max(maxRef, u32(e[4:8])&r.entryRef)
+		}
+		id := uint32(s.first) + uint32(len(offs))
+		if third == id && r.third != 0 && kind != KindFuncProto {
+			selfRef = true
+		}
+		if r.other {
+			x := b[off+typeSize : end]
+			switch {
+			case kind == KindDatasec:
+				for ; len(x) >= 12; x = x[12:] {
+					maxRef = max(maxRef, u32(x))
+				}
+			case kind == KindArray:
+				elem := u32(x)
+				maxRef = max(maxRef, elem, u32(x[4:]))
+				selfRef = selfRef || elem == id
+			case s.ptrSize == 0 && (third == 4 || third == 8) && isLong(s.str(name)):
 				s.ptrSize = int(third)
 			}
-		case KindFloat, KindFwd:
-		default:
-			maxRef = max(maxRef, third)
-			selfRef = selfRef || third == uint32(s.first)+uint32(len(offs))
 		}
-		if name != 0 && !kind.isSymbol() {
+		if name != 0 && !r.symbol {
 			named = append(named, uint32(len(offs)))
 		}
 		offs = append(offs, uint32(off))
