@@ -21,6 +21,8 @@ type ContextSpec struct {
 	// Proto is the FUNC or FUNC_PROTO (or, of raw tracepoints, the btf_trace_ typedef) of the hook in ProtoSpec; 0 = found by AttachTo.
 	Proto     btf.ID
 	ProtoSpec *btf.Spec // nil = vmlinux
+	// Unlisted says that the BTF lists no hooks, as a reduced one: what it does not have is not absent, but has no types.
+	Unlisted bool
 	// ContextType is the struct a tracepoint program declares its context with, such as trace_event_raw_sched_switch.
 	ContextType string
 	// Packet is the packet of a networking program; nil = the default one.
@@ -98,6 +100,9 @@ func (e *AbsentError) Error() string {
 	}
 	return s
 }
+
+// unlisted reports whether nothing is known of the kernel's hooks.
+func (c *Context) unlisted() bool { return c.k.btf == nil || c.spec.Unlisted }
 
 // Simulates reports whether [Kernel.NewContext] can make contexts for a program type.
 func (k *Kernel) Simulates(t uapi.ProgType) bool { return k.contextMaker(t) != nil }

@@ -123,7 +123,7 @@ func (k *Kernel) tracepointContext(c *Context) error {
 		l = k.eventLayout(name)
 	}
 	if l == nil {
-		if k.btf == nil {
+		if c.unlisted() {
 			c.Type, c.Untyped = eventPrefix+name, true
 			return c.allocate(make([]byte, 256), true)
 		}

@@ -59,7 +59,7 @@ func (k *Kernel) eventContext(c *Context, name string) error {
 	}
 	c.Func = name
 	if p == nil {
-		if k.btf == nil {
+		if c.unlisted() {
 			c.Untyped = true
 			k.untypedArguments(c, 8)
 			return k.arrayContext(c)
@@ -173,7 +173,7 @@ func (k *Kernel) functionContext(c *Context, name string, ret bool) error {
 	c.Func = name
 	spec, p, ok := k.proto(c, name)
 	if !ok {
-		if k.btf == nil {
+		if c.unlisted() {
 			c.Untyped = true
 			k.untypedArguments(c, 6)
 			return k.arrayContext(c)
@@ -219,7 +219,7 @@ func (k *Kernel) lsmContext(c *Context) error {
 	c.Func = "bpf_lsm_" + name
 	spec, p, ok := k.proto(c, c.Func)
 	if !ok {
-		if k.btf == nil {
+		if c.unlisted() {
 			c.Untyped = true
 			k.untypedArguments(c, 6)
 			return k.arrayContext(c)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -20,7 +21,7 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	c, err := m.kernel.NewContext(kernel.ContextSpec{
 		ProgType: lp.Type, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
 		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
-		Args: in.Args, Current: in.Current,
+		Args: in.Args, Current: in.Current, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})
 	p.runs++
 	return c, err
