@@ -23,6 +23,8 @@ type Layer struct {
 	Len  int
 
 	proto *protocol
+	end   int  // where what the layer belongs to ends, without trailer
+	short bool // the packet ends before that
 }
 
 // Path is the name of the layer in paths: "ip", of a second one "ip[1]".
@@ -53,7 +55,7 @@ func Decode(p []byte, start Start) Headers {
 		}
 	}
 	var h Headers
-	at, end := 0, len(p)
+	at, end, short := 0, len(p), false
 	for next != nil && len(h.Layers) < maxLayers {
 		b := p[at:end]
 		size, why := next.measure(b)
@@ -62,11 +64,13 @@ func Decode(p []byte, start Start) Headers {
 			break
 		}
 		if next.inner != nil {
-			if n := next.inner(b); n >= size && at+n < end {
+			n := next.inner(b)
+			if n >= size && at+n < end {
 				end = at + n
 			}
+			short = short || at+n > end
 		}
-		h.add(next.name, at, size, next)
+		h.add(Layer{Name: next.name, Off: at, Len: size, proto: next, end: end, short: short})
 		at += size
 		if next.next == nil {
 			break
@@ -76,10 +80,10 @@ func Decode(p []byte, start Start) Headers {
 		}
 	}
 	if at < end {
-		h.add(payloadName, at, end-at, nil)
+		h.add(Layer{Name: payloadName, Off: at, Len: end - at, end: end})
 	}
 	if end < len(p) {
-		h.add(trailerName, end, len(p)-end, nil)
+		h.add(Layer{Name: trailerName, Off: end, Len: len(p) - end, end: len(p)})
 	}
 	return h
 }
@@ -102,14 +106,13 @@ func (p *protocol) measure(b []byte) (size int, why string) {
 	return size, ""
 }
 
-func (h *Headers) add(name string, off, size int, p *protocol) {
-	nth := 0
-	for _, l := range h.Layers {
-		if l.Name == name {
-			nth++
+func (h *Headers) add(l Layer) {
+	for _, x := range h.Layers {
+		if x.Name == l.Name {
+			l.Nth++
 		}
 	}
-	h.Layers = append(h.Layers, Layer{Name: name, Nth: nth, Off: off, Len: size, proto: p})
+	h.Layers = append(h.Layers, l)
 }
 
 // Layer finds a layer by path: "ip", "ip[1]", an alias such as "ipv6".

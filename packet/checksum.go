@@ -1,0 +1,134 @@
+package packet
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// SumState says whether the checksum of a header is right.
+type SumState uint8
+
+// The states of checksums.
+const (
+	// SumUnknown: the header has no checksum, or it cannot be told: a fragment, a packet that was cut, UDP without one.
+	SumUnknown SumState = iota
+	SumRight
+	SumWrong
+)
+
+// Sum judges the checksum of layer i of the packet the headers were found in, and returns what it should be.
+func (h Headers) Sum(p []byte, i int) (state SumState, want uint64) {
+	l := h.Layers[i]
+	f, ok := l.Field(p, "csum")
+	if !ok {
+		return SumUnknown, 0
+	}
+	got := f.Get(p)
+	if l.proto == udp && got == 0 {
+		return SumUnknown, 0
+	}
+	want, ok = sumOf(p, h.Layers[:i], l)
+	if !ok {
+		return SumUnknown, 0
+	}
+	if got == want {
+		return SumRight, want
+	}
+	return SumWrong, want
+}
+
+// sumOf is the checksum that belongs into the header of l, which lies behind the layers below; ok is false when that cannot be told.
+func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {
+	f, ok := l.Field(p, "csum")
+	if !ok {
+		return 0, false
+	}
+	end := l.end
+	if l.proto == ip {
+		end = l.Off + l.Len
+	} else if l.short {
+		return 0, false
+	}
+	if l.proto == udp {
+		if n := int(be.Uint16(p[l.Off+4:])); n >= l.Len && n < end-l.Off {
+			end = l.Off + n
+		}
+	}
+	var pseudo uint64
+	switch l.proto {
+	case icmp, sctp, tcp, udp, icmp6:
+		host, whole := carrier(p, below)
+		if !whole {
+			return 0, false
+		}
+		if l.proto == icmp || l.proto == sctp {
+			break
+		}
+		if host == nil {
+			return 0, false
+		}
+		pseudo = pseudoHeader(p, host, map[*protocol]uint64{tcp: ipTCP, udp: ipUDP, icmp6: ipICMPv6}[l.proto], end-l.Off)
+	}
+	at := f.Off - l.Off
+	if l.proto == sctp {
+		table := crc32.MakeTable(crc32.Castagnoli)
+		c := crc32.Update(0, table, p[l.Off:f.Off])
+		c = crc32.Update(c, table, make([]byte, 4))
+		c = crc32.Update(c, table, p[f.Off+4:end])
+		return uint64(binary.BigEndian.Uint32(binary.LittleEndian.AppendUint32(nil, c))), true
+	}
+	sum = uint64(internetSum(p[l.Off:end], pseudo, at))
+	if sum == 0 && l.proto == udp {
+		sum = 0xffff // 0 means that there is none
+	}
+	return sum, true
+}
+
+// carrier finds the IP header that a transport header belongs to; nil when there is none. whole is false for fragments and for
+// routed packets, whose checksum is about another destination.
+func carrier(p []byte, below []Layer) (host *Layer, whole bool) {
+	for i := len(below) - 1; i >= 0; i-- {
+		l := &below[i]
+		switch l.proto {
+		case ip:
+			return l, be.Uint16(p[l.Off+6:])&0x3fff == 0
+		case ip6:
+			return l, true
+		case frag, routing:
+			return nil, false
+		case hopopts, dstopts:
+			continue
+		}
+		return nil, true
+	}
+	return nil, true
+}
+
+// pseudoHeader is the sum of the addresses, the protocol and the length.
+func pseudoHeader(p []byte, host *Layer, proto uint64, length int) uint64 {
+	sum := proto + uint64(length)
+	from, to := 12, 20
+	if host.proto == ip6 {
+		from, to = 8, 40
+	}
+	for i := from; i < to; i += 2 {
+		sum += uint64(be.Uint16(p[host.Off+i:]))
+	}
+	return sum
+}
+
+// internetSum is the checksum of RFC 1071 of b, whose own two bytes at skip count as zero, continued from sum.
+func internetSum(b []byte, sum uint64, skip int) uint16 {
+	for i := 0; i+1 < len(b); i += 2 {
+		if i != skip {
+			sum += uint64(be.Uint16(b[i:]))
+		}
+	}
+	if len(b)%2 != 0 {
+		sum += uint64(b[len(b)-1]) << 8
+	}
+	for sum>>16 != 0 {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}
