@@ -1,0 +1,289 @@
+package packet
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Captured is a packet of a file.
+type Captured struct {
+	// Data begins with an Ethernet header. It is valid until the next packet is read.
+	Data []byte
+	// Number counts the packets of the file from 1.
+	Number int
+	Time   time.Time
+	// Wire is the length the packet had before the capture cut it, at least that of Data.
+	Wire     int
+	Comments []string
+}
+
+// Reader reads the packets of a pcap or pcapng file one by one.
+type Reader struct {
+	name    string
+	in      *meter
+	buf     *bufio.Reader
+	read    func() ([]byte, gopacket.CaptureInfo, []string, error)
+	link    func(gopacket.CaptureInfo) layers.LinkType
+	ng      bool
+	number  int
+	frame   []byte
+	closers []func() error
+	failed  error
+}
+
+// FileError is what is wrong with a file of packets.
+type FileError struct {
+	Name string
+	// Packet is the number of the packet that could not be read, from 1; 0 for the header of the file.
+	Packet int
+	// Offset is where that packet, or what lies before it, begins; of a compressed file, in what it contains.
+	Offset int64
+	Why    string
+	Err    error
+}
+
+// Error names file, packet and offset.
+func (e *FileError) Error() string {
+	s := e.Name + ": "
+	if e.Packet > 0 {
+		s += fmt.Sprintf("packet %d, at byte %d: ", e.Packet, e.Offset)
+	}
+	return s + e.Why
+}
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// meter counts what is read and refuses to give more than it is allowed to.
+type meter struct {
+	r     io.Reader
+	n     int64
+	allow int64
+}
+
+var errTooMuch = errors.New("a block of more than 16 MiB")
+
+// maxRecord bounds what is read between two packets.
+const maxRecord = 16 << 20
+
+func (m *meter) Read(p []byte) (int, error) {
+	if m.allow <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := m.r.Read(p[:min(int64(len(p)), m.allow)])
+	m.n += int64(n)
+	m.allow -= int64(n)
+	return n, err
+}
+
+// Open opens a pcap or pcapng file, which may be compressed by gzip or zstd. The error is a [*FileError] or of the file system.
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, &FileError{Name: path, Why: "a directory, not a file of packets"}
+	}
+	r, err := NewReader(f, path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	r.closers = append(r.closers, f.Close)
+	return r, nil
+}
+
+// The first bytes of files.
+var (
+	gzipMagic = [4]byte{0x1f, 0x8b}
+	zstdMagic = [4]byte{0x28, 0xb5, 0x2f, 0xfd}
+	ngMagic   = [4]byte{0x0a, 0x0d, 0x0d, 0x0a}
+)
+
+var pcapMagics = [...][4]byte{{0xd4, 0xc3, 0xb2, 0xa1}, {0xa1, 0xb2, 0xc3, 0xd4}, {0x4d, 0x3c, 0xb2, 0xa1}, {0xa1, 0xb2, 0x3c, 0x4d}}
+
+// IsCapture reports whether a file that begins with those bytes is one [NewReader] reads.
+func IsCapture(head []byte) bool {
+	var m [4]byte
+	if copy(m[:], head) < 4 {
+		return false
+	}
+	if m == ngMagic || m == zstdMagic || m[0] == gzipMagic[0] && m[1] == gzipMagic[1] {
+		return true
+	}
+	for _, x := range pcapMagics {
+		if m == x {
+			return true
+		}
+	}
+	return false
+}
+
+const bufferSize = 64 << 10
+
+// NewReader reads packets from a stream; name is what errors call it.
+func NewReader(in io.Reader, name string) (*Reader, error) {
+	r := &Reader{name: name}
+	plain := bufio.NewReaderSize(in, bufferSize)
+	head, err := plain.Peek(4)
+	if err != nil {
+		return nil, r.wrong(0, err, "%d bytes: not a pcap or pcapng file", len(head))
+	}
+	var unpacked io.Reader = plain
+	switch {
+	case head[0] == gzipMagic[0] && head[1] == gzipMagic[1]:
+		z, err := gzip.NewReader(plain)
+		if err != nil {
+			return nil, r.wrong(0, err, "gzip: %v", err)
+		}
+		unpacked = z
+	case [4]byte(head) == zstdMagic:
+		z, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+		if err != nil {
+			return nil, r.wrong(0, err, "zstd: %v", err)
+		}
+		r.closers = append(r.closers, func() error { z.Close(); return nil })
+		unpacked = z
+	}
+	r.in = &meter{r: unpacked, allow: maxRecord}
+	r.buf = bufio.NewReaderSize(r.in, bufferSize)
+	if err := r.begin(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin reads the header of the file.
+func (r *Reader) begin() error {
+	head, err := r.buf.Peek(4)
+	if err != nil {
+		return r.wrong(0, err, "%d bytes: not a pcap or pcapng file", len(head))
+	}
+	if [4]byte(head) == ngMagic {
+		ng, err := pcapgo.NewNgReader(r.buf, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
+		if err != nil {
+			return r.wrong(0, err, "pcapng: %s", cause(err))
+		}
+		r.ng = true
+		r.read = func() ([]byte, gopacket.CaptureInfo, []string, error) {
+			data, ci, opt, err := ng.ZeroCopyReadPacketDataWithOptions()
+			return data, ci, opt.Comments, err
+		}
+		r.link = func(ci gopacket.CaptureInfo) layers.LinkType { return ci.AncillaryData[0].(layers.LinkType) }
+		return nil
+	}
+	if !IsCapture(head) {
+		return r.wrong(0, nil, "begins with % x: not a pcap or pcapng file", head)
+	}
+	old, err := pcapgo.NewReader(r.buf)
+	if err != nil {
+		return r.wrong(0, err, "pcap: %s", cause(err))
+	}
+	link := old.LinkType()
+	if why := linkRefused(link); why != "" {
+		return r.wrong(0, nil, "%s", why)
+	}
+	r.read = func() ([]byte, gopacket.CaptureInfo, []string, error) {
+		data, ci, err := old.ZeroCopyReadPacketData()
+		return data, ci, nil, err
+	}
+	r.link = func(gopacket.CaptureInfo) layers.LinkType { return link }
+	return nil
+}
+
+// offset is where reading goes on.
+func (r *Reader) offset() int64 { return r.in.n - int64(r.buf.Buffered()) }
+
+func (r *Reader) wrong(offset int64, err error, format string, args ...any) error {
+	return &FileError{Name: r.name, Packet: r.number, Offset: offset, Why: fmt.Sprintf(format, args...), Err: err}
+}
+
+// cause words an error of the formats.
+func cause(err error) string {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return "the file ends in the middle"
+	}
+	return err.Error()
+}
+
+// Next reads the next packet. It returns io.EOF at the end of the file and a [*FileError] when what follows is no packet or the
+// file was cut; after that it goes no further.
+func (r *Reader) Next() (Captured, error) {
+	if r.failed != nil {
+		return Captured{}, r.failed
+	}
+	c, err := r.next()
+	r.failed = err
+	return c, err
+}
+
+func (r *Reader) next() (Captured, error) {
+	r.in.allow = maxRecord
+	from := r.offset()
+	data, ci, comments, err := r.read()
+	if err == io.EOF && (r.ng || r.offset() == from) {
+		return Captured{}, io.EOF
+	}
+	r.number++
+	if err != nil {
+		return Captured{}, r.wrong(from, err, "%s", cause(err))
+	}
+	if len(data) > MaxSize {
+		return Captured{}, r.wrong(from, nil, "%d bytes, at most %d", len(data), MaxSize)
+	}
+	frame := data
+	if link := r.link(ci); link != layers.LinkTypeEthernet {
+		var why string
+		if frame, why = r.toEthernet(link, data); why != "" {
+			return Captured{}, r.wrong(from, nil, "%s", why)
+		}
+	}
+	if ci.Timestamp.IsZero() {
+		ci.Timestamp = time.Unix(0, 0)
+	}
+	return Captured{Data: frame, Number: r.number, Time: ci.Timestamp, Wire: max(ci.Length-len(data)+len(frame), len(frame)), Comments: comments}, nil
+}
+
+// Close closes the file.
+func (r *Reader) Close() error {
+	var err error
+	for _, c := range r.closers {
+		err = errors.Join(err, c())
+	}
+	r.closers = nil
+	return err
+}
+
+// ReadPacket reads packet number n, from 1, of a file.
+func ReadPacket(path string, n int) ([]byte, error) {
+	r, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		c, err := r.Next()
+		if err == io.EOF {
+			return nil, &FileError{Name: path, Why: fmt.Sprintf("has no packet %d, it has %d", n, r.number)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.Number == n {
+			return append([]byte{}, c.Data...), nil
+		}
+	}
+}
