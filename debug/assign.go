@@ -62,8 +62,10 @@ func (s *Session) assign(a *assignNode) (*Value, error) {
 			if v, err = s.binary(a.op, dst, v); err != nil {
 				return nil, err
 			}
-			if v, err = s.convert(v, dst.Type); err != nil { // compound assignments wrap around
-				return nil, err
+			if dst.field == nil {
+				if v, err = s.convert(v, dst.Type); err != nil { // compound assignments wrap around
+					return nil, err
+				}
 			}
 		}
 		err = s.encodeInto(v, dst, data)
@@ -76,6 +78,9 @@ func (s *Session) assign(a *assignNode) (*Value, error) {
 
 // encodeInto writes v over the bytes of dst, of a bitfield only its bits.
 func (s *Session) encodeInto(v, dst *Value, data []byte) error {
+	if dst.field != nil {
+		return s.encodeField(v, *dst.field, data)
+	}
 	if dst.bitSize == 0 {
 		return s.encode(v, dst.Type, data)
 	}
@@ -104,12 +109,14 @@ func (s *Session) encodeInto(v, dst *Value, data []byte) error {
 func (s *Session) store(dst *Value, data []byte) (*Value, error) {
 	out := *dst
 	out.Data = data
+	s.stored = stored{addr: s.m.Memory().Truncate(dst.Addr), size: uint64(len(data))}
 	switch dst.kind {
 	case inRegister:
 		t := s.m.Thread()
 		if !t.SetFrameReg(dst.frame, dst.reg, s.uint(data)) {
 			return nil, fmt.Errorf("$r%d cannot be changed", dst.reg)
 		}
+		s.stored = stored{isReg: true, depth: t.Depth() - dst.frame, reg: dst.reg}
 	case inMemory:
 		if len(data) == 0 {
 			return nil, fmt.Errorf("a value of type %s cannot be assigned to", dst.Type)
@@ -122,6 +129,9 @@ func (s *Session) store(dst *Value, data []byte) (*Value, error) {
 			return nil, fmt.Errorf("%s: %v", dst.name, errno)
 		}
 		out.kind = computed
+		if addr, errno := dst.m.Lookup(s.m.Thread().CPU, dst.key); errno == 0 {
+			s.stored.addr = addr
+		}
 	}
 	return &out, nil
 }

@@ -25,8 +25,9 @@ type search interface {
 // Stretches that are executed again grow, so that a search near the end stays cheap and one that goes far does not start
 // too often from the beginning.
 const (
-	firstStretch = 1 << 12
-	lastStretch  = 1 << 20
+	firstStretch  = 1 << 12
+	lastStretch   = 1 << 20
+	stretchGrowth = 16
 )
 
 // record executes [lo, hi) one by one and returns what it saw.
@@ -74,8 +75,11 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 		return nil, err
 	}
 	breaks := s.spots()
-	for hi, size := origin, uint64(firstStretch); hi > 0; size = min(16*size, lastStretch) {
-		lo := hi - min(size, hi)
+	if err := s.prepareBack(ctx, origin); err != nil {
+		return back(err)
+	}
+	for hi, size := origin, uint64(firstStretch); hi > 0; size = min(stretchGrowth*size, lastStretch) {
+		lo := s.stretchStart(hi, size)
 		entries, err := s.record(ctx, lo, hi)
 		if err != nil {
 			return back(err)
@@ -117,9 +121,7 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 }
 
 func (s *Session) toStart() (*Stop, error) {
-	if err := s.rewind(); err != nil {
-		return nil, err
-	}
+	s.rewind()
 	s.applyEdits()
 	return s.stopped(AtStart), nil
 }
@@ -157,8 +159,18 @@ func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 	if pos == 0 || n > pos {
 		return s.toStart()
 	}
-	if err := s.goTo(ctx, pos-n); err != nil {
-		return nil, err
+	err := s.prepareBack(ctx, pos)
+	if err == nil {
+		err = s.goTo(ctx, pos-n)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			return nil, err
+		}
+		if err := s.goTo(context.WithoutCancel(ctx), pos); err != nil {
+			return nil, err
+		}
+		return s.stopped(Interrupted), nil
 	}
 	s.applyEdits()
 	if st := s.breakHere(false); st != nil {
@@ -167,8 +179,8 @@ func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 	return s.stopped(Stepped), nil
 }
 
-// backToStop goes back to the last stop before the position: a breakpoint, a watchpoint, or one of the places. One pass over the
-// run finds it, a second one goes there.
+// backToStop goes back to the last stop before the position: a breakpoint, a watchpoint, or one of the places. It looks at the
+// stretches between the states that were kept, the last one first.
 func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
@@ -181,7 +193,14 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 			temps[at] = true
 		}
 	}
-	last, hit, err := s.lastStop(ctx, origin, places, temps)
+	var last uint64
+	var hit stopKind
+	err := s.prepareBack(ctx, origin)
+	for hi := origin; err == nil && hi > 0 && !hit.found; {
+		lo := s.wayTo(hi - 1).pos
+		last, hit, err = s.lastStop(ctx, lo, hi, places, temps)
+		hi = lo
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			return nil, err
@@ -203,10 +222,10 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 
 type stopKind struct{ found, watch bool }
 
-// lastStop executes the run from its start to position limit and returns the last position before it at which it would have
+// lastStop executes the run from position from to position limit and returns the last position before it at which it would have
 // stopped.
-func (s *Session) lastStop(ctx context.Context, limit uint64, places []Place, temps map[spot]bool) (last uint64, kind stopKind, err error) {
-	if err := s.rewind(); err != nil {
+func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Place, temps map[spot]bool) (last uint64, kind stopKind, err error) {
+	if err := s.goTo(ctx, from); err != nil {
 		return 0, kind, err
 	}
 	defer s.arm(places)()

@@ -7,6 +7,14 @@ type edit struct {
 	pos   uint64
 	frame int
 	text  string // the assignment
+	dst   stored // what it changed
+}
+
+// stored is where an assignment stored its value.
+type stored struct {
+	isReg      bool
+	depth, reg int
+	addr, size uint64
 }
 
 // applyEdits makes the changes that belong to the position.
@@ -38,9 +46,10 @@ func (s *Session) Assign(text string) (*Value, error) {
 	if err != nil || s.state != Running {
 		return v, err
 	}
-	s.edits = append(s.edits[:s.done:s.done], edit{s.Pos(), s.frame, text})
+	s.edits = append(s.edits[:s.done:s.done], edit{s.Pos(), s.frame, text, s.stored})
 	s.done++
 	s.end = 0
+	s.dropWays(s.Pos())
 	return v, nil
 }
 

@@ -313,8 +313,11 @@ const maxString = 4096
 
 // textOf is the text of a string constant, an array of characters, or behind a pointer to them.
 func (s *Session) textOf(v *Value) (string, error) {
-	if v.isText {
+	switch {
+	case v.isText:
 		return v.text, nil
+	case v.field != nil:
+		return v.field.Text(v.Data), nil
 	}
 	t, ok := v.Type.elem()
 	if !ok || !t.isChar() && t.kind() != btf.KindInt {
@@ -366,6 +369,14 @@ func (s *Session) member(x *Value, name string) (*Value, error) {
 	if x.kind == aMap {
 		return nil, fmt.Errorf("%s is a map: name an element, as in %s[KEY].%s", x.name, x.name, name)
 	}
+	if x.layer != nil {
+		if v, ok := s.layerField(x, name); ok {
+			return v, nil
+		}
+		if !x.Type.isComposite() {
+			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: nearest(name, s.layerNames(x))}
+		}
+	}
 	if x.Type.kind() == btf.KindPtr {
 		p, err := s.deref(x)
 		if err != nil {
@@ -381,6 +392,9 @@ func (s *Session) member(x *Value, name string) (*Value, error) {
 	f, ok := x.Type.Spec.FindMember(x.Type.ID, name)
 	if !ok {
 		// A path of the declaration may also be wanted by its local name: flavors and renamed members are not guessed.
+		if x.layer != nil {
+			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: nearest(name, s.layerNames(x))}
+		}
 		return nil, &UnknownError{What: "member", Name: name, In: s.typeIn(x.Type), Nearest: nearest(name, x.Type.Spec.MemberNames(x.Type.ID))}
 	}
 	return s.field(x, f)
@@ -419,9 +433,9 @@ func (s *Session) field(x *Value, f btf.Field) (*Value, error) {
 	if lo+size > uint64(len(x.Data)) {
 		return nil, errors.New("the value is cut short")
 	}
-	out.Data = x.Data[lo : lo+size]
+	out.Data, out.rec = x.Data[lo:lo+size], x.rec.within(lo)
 	if x.kind == inRegister {
-		out.kind = computed
+		out.kind, out.where = computed, where{kind: inRegister, reg: x.reg}
 	}
 	return out, nil
 }
@@ -441,8 +455,11 @@ func (s *Session) evalIndex(n *indexNode) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.kind == aPacket {
+	switch {
+	case x.kind == aPacket:
 		return s.packetByte(x, i)
+	case x.layer != nil:
+		return s.otherLayer(x, i)
 	}
 	return s.index(x, int64(i))
 }
@@ -457,7 +474,7 @@ func (s *Session) index(x *Value, i int64) (*Value, error) {
 		if i < 0 || uint64(i) >= uint64(len(x.Data))/size {
 			return nil, fmt.Errorf("index %d is outside of %s", i, x.Type)
 		}
-		return &Value{Type: t, Data: x.Data[uint64(i)*size : uint64(i+1)*size]}, nil
+		return &Value{Type: t, Data: x.Data[uint64(i)*size : uint64(i+1)*size], rec: x.rec.within(uint64(i) * size)}, nil
 	}
 	if n := x.Type.count(); n > 0 && (i < 0 || i >= int64(n)) {
 		return nil, fmt.Errorf("index %d is outside of %s", i, x.Type)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/packet"
 )
 
 // FormatOptions says how a value is written. The zero value is what print shows.
@@ -32,6 +33,12 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 		return s.formatMap(v, opt)
 	case v.kind == aPacket:
 		return s.formatPacket(v)
+	}
+	switch {
+	case v.layer != nil && opt.Letter == 0:
+		return s.formatLayer(v)
+	case v.field != nil && (opt.Letter == 0 || opt.Letter == 's'):
+		return v.field.Text(v.Data)
 	}
 	if opt.Letter != 0 {
 		if text, ok := s.formatAs(v, opt.Letter); ok {
@@ -104,6 +111,9 @@ func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 		return "", false
 	}
 	bits := 8 * len(v.Data)
+	if v.field != nil {
+		bits = v.field.Bits
+	}
 	if v.bitSize != 0 {
 		bits = int(v.bitSize)
 	}
@@ -355,17 +365,13 @@ func (s *Session) formatMap(v *Value, opt FormatOptions) string {
 
 func (s *Session) formatPacket(v *Value) string {
 	var parts []string
-	layers, err := s.Layers()
-	if err != nil {
-		return "<" + err.Error() + ">"
-	}
-	for _, l := range layers {
-		x, err := s.packetLayer(v, l.Name)
+	for _, l := range packet.Decode(v.Data, s.packetStart()).Layers {
+		x, err := s.layerValue(v, l)
 		if err != nil {
-			parts = append(parts, l.Name)
+			parts = append(parts, l.Path())
 			continue
 		}
-		parts = append(parts, l.Name+" = "+s.Format(x, FormatOptions{}))
+		parts = append(parts, l.Path()+" = "+s.Format(x, FormatOptions{}))
 	}
 	return fmt.Sprintf("%d bytes {%s}", len(v.Data), strings.Join(parts, ", "))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -136,12 +135,9 @@ func (s *Session) Maps() []MapInfo {
 			continue
 		}
 		i.Keys, i.Values, i.MaxEntries = s.keyType(m).String(), s.valueType(m).String(), m.Spec().MaxEntries
-		switch m := m.(type) {
-		case maps.RingBuffer:
-			i.Entries, i.Keys, i.Values = len(m.Records()), "", ""
-		case maps.PerfArray:
-			i.Entries, i.Keys, i.Values = len(m.Records()), "", ""
-		default:
+		if isSender(m) {
+			i.Entries, i.Keys, i.Values = len(s.recordsOf(def)), "", ""
+		} else {
 			i.Entries = len(m.Entries())
 		}
 		out = append(out, i)
@@ -163,14 +159,7 @@ func (s *Session) Events() []string {
 		if !ok {
 			continue
 		}
-		var list []maps.Record
-		switch m := m.(type) {
-		case maps.RingBuffer:
-			list = m.Records()
-		case maps.PerfArray:
-			list = m.Records()
-		}
-		for _, r := range list {
+		for _, r := range sent(m) {
 			out = append(out, fmt.Sprintf("%s: %s", def.Name, s.RecordText(r.Data)))
 		}
 	}
@@ -397,12 +386,15 @@ func (s *Session) Members(expr string) []string {
 	}
 	if v.kind == aPacket {
 		var out []string
-		if layers, err := s.Layers(); err == nil {
-			for _, l := range layers {
-				out = append(out, l.Name)
+		if h, err := s.Headers(); err == nil {
+			for _, l := range h.Layers {
+				out = append(out, l.Path())
 			}
 		}
 		return out
+	}
+	if v.layer != nil {
+		return s.layerNames(v)
 	}
 	t, addr := v.Type, v.Addr
 	if t.kind() == btf.KindPtr {

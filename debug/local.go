@@ -149,7 +149,11 @@ func (s *Session) localValue(v *localVar) (*Value, error) {
 		}
 		return &Value{Type: t, Data: w.bytes[:size]}, nil
 	}
-	return s.sized(v.name, w.value, t)
+	out, err := s.sized(v.name, w.value, t)
+	if err == nil && w.from != nil {
+		out.where = where{kind: inRegister, reg: *w.from}
+	}
+	return out, err
 }
 
 // registerAs is a variable that lives in a register.

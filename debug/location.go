@@ -61,6 +61,7 @@ type where struct {
 	reg   int
 	value uint64
 	bytes []byte // an implicit value of any size
+	from  *int   // the register a computed value comes from
 }
 
 // machineState is what location expressions refer to.
@@ -118,6 +119,7 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 		return v
 	}
 	result := where{kind: inMemory}
+	var from *int
 	for b := expr; len(b) > 0; {
 		op := b[0]
 		b = b[1:]
@@ -140,6 +142,8 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 				}
 				if u, err = base(int(op - opBreg0)); err == nil {
 					push(u + uint64(i))
+					reg := int(op - opBreg0)
+					from = &reg
 				}
 			}
 		case op == opFbreg:
@@ -185,7 +189,7 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 			}
 			b = b[1:]
 		case op == opStackValue:
-			result = where{kind: computed, value: pop()}
+			result = where{kind: computed, value: pop(), from: from}
 			push(result.value)
 		case op == opImplicit:
 			if u, b, err = uleb(b); err == nil {

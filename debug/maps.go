@@ -78,6 +78,13 @@ func (s *Session) mapElement(x *Value, keys []node) (*Value, error) {
 	if len(keys) > 2 {
 		return nil, fmt.Errorf("%s takes a key, and of per-CPU maps a CPU behind it", x.name)
 	}
+	if isSender(x.m) && len(keys) == 1 {
+		n, _, err := s.evalInt(keys[0])
+		if err != nil {
+			return nil, err
+		}
+		return s.recordElement(x, n)
+	}
 	key, text, err := s.mapKey(x, keys[0])
 	if err != nil {
 		return nil, err
@@ -197,11 +204,11 @@ func (s *Session) putFitting(dst []byte, n uint64, t Type) error {
 // MapEntries is the contents of a map as text, one line an element, at most most of them; more says how many are left.
 func (s *Session) MapEntries(v *Value, most int) (lines []string, more int) {
 	s.looking()
-	if r, ok := v.m.(maps.RingBuffer); ok {
-		return s.records(r.Records(), most)
-	}
-	if r, ok := v.m.(maps.PerfArray); ok {
-		return s.records(r.Records(), most)
+	if isSender(v.m) {
+		if def := s.defOf(v.m); def != nil {
+			return s.records(s.recordsOf(def), most)
+		}
+		return nil, 0
 	}
 	kt, vt := s.keyType(v.m), s.valueType(v.m)
 	for _, e := range v.m.Entries() {
@@ -243,12 +250,12 @@ func (s *Session) refText(ref any) string {
 	return fmt.Sprintf("%T", ref)
 }
 
-func (s *Session) records(list []maps.Record, most int) (lines []string, more int) {
-	for i, r := range list {
+func (s *Session) records(list [][]byte, most int) (lines []string, more int) {
+	for i, data := range list {
 		if i >= most {
 			return lines, len(list) - i
 		}
-		lines = append(lines, s.RecordText(r.Data))
+		lines = append(lines, s.RecordText(data))
 	}
 	return lines, 0
 }

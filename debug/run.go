@@ -122,7 +122,12 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 		if first && !deep || single && !deep || s.anySoft() {
 			n = 1
 		}
+		tr := s.traceBefore()
+		if tr != nil {
+			n = 1
+		}
 		s.exec(n)
+		tr.after()
 		if s.state == Ended {
 			return s.stopped(s.endReason()), nil
 		}

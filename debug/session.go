@@ -63,15 +63,26 @@ type Session struct {
 	end    uint64          // position of the end, 0 while not known
 	edits  []edit
 	done   int               // edits applied so far in the current pass
+	ways   []way             // states on the way, by position; the first is the start
 	clean  *machine.Snapshot // the run's own state, while looking added to it
 	lastAt spot              // the instruction that was executed last
 	// changing says that an assignment is being made, which stays.
 	changing bool
+	stored   stored // by the last assignment
+
+	// Tracing is what OnTrace is told of, when something is executed forwards.
+	Tracing    Tracing
+	OnTrace    func(Traced)
+	tracedLine lineKey
 
 	// Reverse is the direction of Step, Next, Finish, Until and Continue.
 	Reverse bool
 
-	frame    int
+	frame    int // activation, as the processor counts
+	inline   int // function inlined in it, 0 for the innermost
+	spy      *watching
+	packets  [][]byte // of a capture
+	packetNo int
 	code     map[*loader.LinkedProgram]*code
 	breaks   []*Breakpoint
 	watches  []*Watch
@@ -183,7 +194,7 @@ func (s *Session) Start(prog string) (*Stop, error) {
 		s.leave()
 		s.m.Restore(s.start)
 	}
-	s.prog, s.edits, s.marks, s.result, s.end = prog, nil, nil, nil, 0
+	s.prog, s.edits, s.marks, s.ways, s.result, s.end = prog, nil, nil, nil, nil, 0
 	s.state = Idle
 	s.start = s.m.Snapshot()
 	if err := s.begin(); err != nil {
@@ -198,9 +209,9 @@ func (s *Session) Restart() (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	if err := s.rewind(); err != nil {
-		return nil, err
-	}
+	s.unlook()
+	s.rewind()
+	s.applyEdits()
 	return s.stopped(Started), nil
 }
 
@@ -209,7 +220,7 @@ func (s *Session) Reset() {
 	s.unlook()
 	s.leave()
 	s.m.Restore(s.fresh)
-	s.state, s.edits, s.marks, s.result, s.end, s.start = Idle, nil, nil, nil, 0, nil
+	s.state, s.edits, s.marks, s.ways, s.result, s.end, s.start = Idle, nil, nil, nil, nil, 0, nil
 }
 
 func (s *Session) leave() {
@@ -219,9 +230,10 @@ func (s *Session) leave() {
 	}
 }
 
-// begin starts a pass over the run from its first instruction.
+// begin starts the run.
 func (s *Session) begin() error {
-	s.done, s.hits, s.frame = 0, nil, 0
+	s.done, s.hits = 0, nil
+	s.select0()
 	run, res, err := s.m.Begin(s.prog, s.in)
 	if err != nil {
 		return err
@@ -231,17 +243,15 @@ func (s *Session) begin() error {
 	}
 	s.run, s.state = run, Running
 	s.rewatch()
+	s.keep()
 	return nil
 }
 
+// select0 selects the innermost frame.
+func (s *Session) select0() { s.frame, s.inline = 0, 0 }
+
 // rewind goes to the first instruction.
-func (s *Session) rewind() error {
-	s.clean = nil // the state before the run replaces it
-	s.leave()
-	s.m.Restore(s.start)
-	s.state = Idle
-	return s.begin()
-}
+func (s *Session) rewind() { s.resume(&s.ways[0]) }
 
 // GoTo moves to the place after the first n instructions of the run, in either direction.
 func (s *Session) GoTo(ctx context.Context, n uint64) (*Stop, error) {
@@ -266,10 +276,9 @@ func (s *Session) GoTo(ctx context.Context, n uint64) (*Stop, error) {
 // goTo moves to position n, or to the end when the run ends before.
 func (s *Session) goTo(ctx context.Context, n uint64) error {
 	s.unlook()
-	if n < s.Pos() || s.state == Ended && n < s.end {
-		if err := s.rewind(); err != nil {
-			return err
-		}
+	back := n < s.Pos() || s.state == Ended && n < s.end
+	if w := s.wayTo(n); back || s.state == Running && w.pos > s.Pos() {
+		s.resume(w)
 	}
 	return s.advance(ctx, n)
 }

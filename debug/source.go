@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -336,4 +337,18 @@ func userOf(insns []decode.Insn, at int) int {
 		}
 	}
 	return at
+}
+
+// LineAt returns the source line of a place; ok is false for code the compiler made up and without line information.
+func (s *Session) LineAt(p Place) (btf.LineInfo, bool) { return lineOf(p) }
+
+// SourceLineText is the text of a source line, "" when it is not known.
+func (s *Session) SourceLineText(l btf.LineInfo) string {
+	if l.Text != "" {
+		return l.Text
+	}
+	if all := s.sourceText(l.File).lines; int(l.Line) < len(all) {
+		return all[l.Line]
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/packet"
 )
 
 type valueKind uint8
@@ -37,6 +38,10 @@ type Value struct {
 	m               maps.Map
 	name            string
 	key             []byte
+	rec             *recordRef    // the record it is part of
+	layer           *layerRef     // the header of the packet it is
+	field           *packet.Field // the field of a header it is, in Data
+	where           where         // of a value that debug information computes, what from
 }
 
 // IsMap reports whether the value is a map as a whole.
@@ -100,6 +105,9 @@ func (s *Session) asInt(v *Value) (n uint64, signed bool, err error) {
 	}
 	if v.isText {
 		return 0, false, fmt.Errorf("a string is no number")
+	}
+	if f := v.field; f != nil && f.Bits <= 64 && len(v.Data) <= 8 {
+		return f.Get(v.Data), false, nil
 	}
 	switch v.Type.kind() {
 	case btf.KindArray:

@@ -95,6 +95,9 @@ func (s *Session) rewatch() {
 			w.id = m.AddWatch(w.Addr, w.Size, w.Read, true)
 		}
 	}
+	if s.spy != nil {
+		m.AddWatch(s.spy.addr, uint64(len(s.spy.last)), false, true)
+	}
 }
 
 // onWatch is called in the middle of an instruction: it notes the access and asks for a stop behind it.

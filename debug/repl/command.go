@@ -38,7 +38,7 @@ var topics = []string{"running", "going back", "stopping", "looking", "changing"
 var table []*command
 
 func init() {
-	for _, group := range [][]*command{runCommands, backCommands, stopCommands, lookCommands, changeCommands, otherCommands} {
+	for _, group := range [][]*command{runCommands, {traceCommand}, backCommands, stopCommands, lookCommands, {whyCommand}, changeCommands, otherCommands} {
 		table = append(table, group...)
 	}
 }

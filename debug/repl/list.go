@@ -296,7 +296,7 @@ func infoMaps(r *REPL) error {
 		case m.Section:
 			text += ", global variables"
 		case m.Keys == "":
-			text += fmt.Sprintf(", %d records", m.Entries)
+			text += ", " + plural(m.Entries, "record")
 		default:
 			text += fmt.Sprintf(" of %s to %s, %d of %d elements", m.Keys, m.Values, m.Entries, m.MaxEntries)
 		}
@@ -310,17 +310,20 @@ func infoPacket(r *REPL) error {
 	if err != nil {
 		return err
 	}
-	layers, err := r.s.Layers()
+	h, err := r.s.Headers()
 	if err != nil {
 		return err
 	}
-	r.printf("%d bytes\n", len(v.Data))
-	for _, l := range layers {
-		text := "?"
-		if x, err := r.s.Eval("pkt." + l.Name); err == nil {
-			text = r.s.Format(x, debug.FormatOptions{})
+	r.printf("%d bytes: %s\n", len(v.Data), h)
+	for _, l := range h.Layers {
+		x, err := r.s.Eval("pkt." + l.Path())
+		if err != nil {
+			return err
 		}
-		r.printf("%-5s at %d: %s\n", l.Name, l.Off, text)
+		r.printf("%-7s at %d: %s\n", l.Path(), l.Off, r.s.Format(x, debug.FormatOptions{}))
+	}
+	if h.Cut != "" {
+		r.printf("%s\n", h.Cut)
 	}
 	return nil
 }
@@ -393,4 +396,12 @@ func infoLocals(r *REPL) error {
 		list = append(list, text)
 	}
 	return r.lines(list, "No local variables are visible here.")
+}
+
+// plural counts things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -53,7 +53,9 @@ type REPL struct {
 
 // New makes a REPL for a session.
 func New(s *debug.Session, cfg Config) *REPL {
-	return &REPL{s: s, cfg: cfg, out: cfg.Out}
+	r := &REPL{s: s, cfg: cfg, out: cfg.Out}
+	s.OnTrace = r.traced
+	return r
 }
 
 // Failed returns how many commands could not be carried out.

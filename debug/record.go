@@ -1,0 +1,97 @@
+package debug
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+)
+
+// recordRef says that a value is part of a record sent to user space: MAP[INDEX] from byte off.
+type recordRef struct {
+	def        *loader.Map
+	index, off int
+}
+
+// within is the reference of a part that begins lo bytes behind.
+func (r *recordRef) within(lo uint64) *recordRef {
+	if r == nil {
+		return nil
+	}
+	return &recordRef{r.def, r.index, r.off + int(lo)}
+}
+
+// defOf returns the definition of a map of the object, nil for inner maps.
+func (s *Session) defOf(m maps.Map) *loader.Map {
+	for _, def := range s.linked.Maps {
+		if x, ok := s.m.Map(def); ok && x == m {
+			return def
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records of the run in a ring or perf buffer, oldest first.
+func (s *Session) recordsOf(def *loader.Map) [][]byte {
+	var out [][]byte
+	if s.state == Ended && s.result != nil {
+		for _, e := range s.result.Events {
+			if e.Map == def.Name {
+				out = append(out, e.Data)
+			}
+		}
+		return out
+	}
+	m, ok := s.m.Map(def)
+	if !ok {
+		return nil
+	}
+	for _, r := range sent(m) {
+		out = append(out, r.Data)
+	}
+	return out
+}
+
+// sent returns the records of a map that has some.
+func sent(m maps.Map) []maps.Record {
+	switch m := m.(type) {
+	case maps.RingBuffer:
+		return m.Records()
+	case maps.PerfArray:
+		return m.Records()
+	}
+	return nil
+}
+
+// isSender reports whether a map sends records to user space.
+func isSender(m maps.Map) bool {
+	switch m.(type) {
+	case maps.RingBuffer, maps.PerfArray:
+		return true
+	}
+	return false
+}
+
+// recordElement is m[N] of a ring or perf buffer: record N of the run, in the type that fits it.
+func (s *Session) recordElement(x *Value, n uint64) (*Value, error) {
+	def := s.defOf(x.m)
+	if def == nil {
+		return nil, fmt.Errorf("%s is no map of the object", x.name)
+	}
+	list := s.recordsOf(def)
+	if n >= uint64(len(list)) {
+		return nil, &absentError{what: fmt.Sprintf("%s has %d records in this run, from 0", x.name, len(list))}
+	}
+	data := list[n]
+	return &Value{Type: s.recordType(data), Data: data, rec: &recordRef{def, int(n), 0}}, nil
+}
+
+// recordType is the type of the object that fits a record, an array of bytes when none does.
+func (s *Session) recordType(data []byte) Type {
+	if id := s.m.EventTypes().Find(len(data)); id != 0 && s.linked.Object.BTF != nil {
+		return Type{Spec: s.linked.Object.BTF, ID: id}
+	}
+	t := s.basic.named("unsigned char")
+	t.Elems = len(data)
+	return t
+}

@@ -1,0 +1,317 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// Origin is a step on the way a value came: an instruction or a call, or where it began.
+type Origin struct {
+	// Pos is the number of instructions executed before the step; Place is its instruction. A beginning has no Place.
+	Pos   uint64
+	Place Place
+	// Text says what happened: the instruction, the call with its arguments, or what the value was at its beginning.
+	Text string
+	// From is where the inputs of the step came from.
+	From []*Origin
+}
+
+// maxOrigins bounds the steps that are followed.
+const maxOrigins = 100
+
+// Why finds where the value of an expression came from: back through instructions, stack slots and helper calls to kernel
+// fields, packet bytes, map elements, arguments and constants. The session stands where it stood.
+func (s *Session) Why(ctx context.Context, expr string) (*Origin, error) {
+	if s.state == Idle {
+		return nil, ErrIdle
+	}
+	n, err := parseExpr(expr, s.isType)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.eval(n)
+	if err != nil {
+		return nil, err
+	}
+	root := &Origin{Pos: s.Pos(), Text: expr + " = " + s.Format(v, FormatOptions{})}
+	w := &why{s: s, ctx: ctx, trail: trail{s: s, ctx: ctx}, seen: map[want]bool{}}
+	wants, err := w.targets(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(wants) == 0 {
+		root.From = []*Origin{{Pos: root.Pos, Text: "a constant of the expression"}}
+		return root, nil
+	}
+	s.unlook()
+	origin, frame, inline := s.Pos(), s.frame, s.inline
+	watch := s.m.Memory().OnWatch
+	s.m.Memory().OnWatch = w.spied
+	defer func() { s.m.Memory().OnWatch = watch }()
+	if err = s.prepareBack(ctx, origin); err == nil {
+		err = w.follow(root, wants)
+	}
+	w.watching = nil
+	if gerr := s.goTo(context.WithoutCancel(ctx), origin); err == nil {
+		err = gerr
+	}
+	s.rewatch()
+	s.frame, s.inline = frame, inline
+	if err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+// want is a value whose origin is looked for: a register of a frame, memory, or a record, as it is before an instruction.
+type want struct {
+	pos   uint64
+	kind  wantKind
+	depth int // of a register's frame
+	reg   int
+	addr  uint64 // of memory
+	size  int
+	rec   recordRef
+}
+
+type wantKind uint8
+
+const (
+	wantRegister wantKind = iota
+	wantMemory
+	wantRecord
+)
+
+// why is one search.
+type why struct {
+	s     *Session
+	ctx   context.Context
+	trail trail
+	seen  map[want]bool
+	steps int
+
+	// While memory is watched: its range, and per byte the position behind the last instruction that wrote it.
+	watching *watching
+}
+
+// targets are the registers and the memory an expression takes its value from.
+func (w *why) targets(n node) ([]want, error) {
+	s := w.s
+	switch n := n.(type) {
+	case *unaryNode:
+		if n.op != "*" {
+			return w.targets(n.x)
+		}
+	case *binaryNode:
+		x, err := w.targets(n.x)
+		if err != nil {
+			return nil, err
+		}
+		y, err := w.targets(n.y)
+		return append(x, y...), err
+	case *castNode:
+		return w.targets(n.x)
+	case *condNode:
+		return nil, errors.New("why follows the value of one thing: choose a side of the ?:")
+	}
+	v, err := s.eval(n)
+	if err != nil {
+		return nil, err
+	}
+	at := want{pos: s.Pos(), kind: wantMemory}
+	switch {
+	case v.rec != nil:
+		at.kind, at.rec, at.size = wantRecord, *v.rec, len(v.Data)
+	case v.kind == inRegister:
+		at.kind, at.reg, at.depth = wantRegister, v.reg, s.m.Thread().Depth()-v.frame
+	case v.kind == aMap:
+		return nil, fmt.Errorf("%s is a map: ask for one of its elements", v.name)
+	case v.kind == inMemory || v.kind == aPacket:
+		at.addr, at.size = v.Addr, len(v.Data)
+	case v.where.kind == inRegister: // a value that debug information computes from a register
+		at.kind, at.reg, at.depth = wantRegister, v.where.reg, s.m.Thread().Depth()-s.frame
+	default:
+		return nil, nil
+	}
+	if at.size > maxTraced {
+		return nil, fmt.Errorf("%d bytes are too many to follow, at most %d: ask for a member", at.size, maxTraced)
+	}
+	return []want{at}, nil
+}
+
+// maxTraced is the largest value that is followed, in bytes.
+const maxTraced = 512
+
+// follow finds the origins breadth first, so that a long chain on one side does not hide the other.
+func (w *why) follow(root *Origin, wants []want) error {
+	type job struct {
+		parent *Origin
+		want   want
+	}
+	var queue []job
+	for _, x := range wants {
+		queue = append(queue, job{root, x})
+	}
+	for len(queue) > 0 {
+		j := queue[0]
+		queue = queue[1:]
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		if w.seen[j.want] {
+			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: "as found already"})
+			continue
+		}
+		w.seen[j.want] = true
+		if w.steps++; w.steps > maxOrigins {
+			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: fmt.Sprintf("and further back: %d steps were followed", maxOrigins)})
+			continue
+		}
+		found, err := w.resolve(j.want)
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			j.parent.From = append(j.parent.From, f.origin)
+			for _, next := range f.from {
+				queue = append(queue, job{f.origin, next})
+			}
+		}
+	}
+	return nil
+}
+
+// step is one origin of a want, with what that depends on.
+type step struct {
+	origin *Origin
+	from   []want
+}
+
+func begin(pos uint64, format string, args ...any) []step {
+	return []step{{origin: &Origin{Pos: pos, Text: fmt.Sprintf(format, args...)}}}
+}
+
+func (w *why) resolve(x want) ([]step, error) {
+	switch x.kind {
+	case wantRegister:
+		return w.register(x)
+	case wantRecord:
+		return w.record(x)
+	}
+	return w.memory(x)
+}
+
+// register finds the instruction that gave a register its value.
+func (w *why) register(x want) ([]step, error) {
+	s := w.s
+	def, err := w.trail.define(x.pos, x.depth, x.reg)
+	if err != nil {
+		return nil, err
+	}
+	since := def.pos
+	if def.kind == fromStart {
+		since = 0
+	}
+	for _, e := range slices.Backward(s.edits) {
+		if e.dst.isReg && e.dst.reg == x.reg && e.dst.depth == x.depth && e.pos <= x.pos && (e.pos > since || def.kind == fromStart) {
+			return begin(e.pos, "set by you after %d instructions: %s", e.pos, e.text), nil
+		}
+	}
+	switch def.kind {
+	case fromStart:
+		if err := s.goTo(w.ctx, 0); err != nil {
+			return nil, err
+		}
+		switch {
+		case x.reg == 1:
+			return begin(0, "the context the program was called with: %s", s.addressText(s.m.Thread().Reg(1))), nil
+		case x.reg == 10:
+			return begin(0, "the frame pointer of the program"), nil
+		}
+		return begin(0, "r%d as the program began: 0", x.reg), nil
+	case fromCaller:
+		return w.argument(x, def)
+	case fromCallee:
+		if x.reg != 0 || def.pos == 0 {
+			return begin(def.pos, "r%d is not kept by the call at insn %d", x.reg, def.place.PC), nil
+		}
+		o := &Origin{Pos: def.pos - 1, Place: def.place, Text: def.place.Insn() + ", which returned it"}
+		return []step{{o, []want{{pos: def.pos, kind: wantRegister, depth: x.depth + 1, reg: 0}}}}, nil
+	}
+	if x.reg == 10 {
+		return begin(def.pos, "the frame pointer"), nil
+	}
+	if def.place.Prog.Insns[def.place.PC].Info().Has(decode.FlagCall) {
+		if x.reg != 0 {
+			return begin(def.pos, "r%d is not kept by the call at insn %d", x.reg, def.place.PC), nil
+		}
+		return w.result(def)
+	}
+	return w.computed(def, x)
+}
+
+// argument is a register a function was called with.
+func (w *why) argument(x want, def definition) ([]step, error) {
+	in := def.place.Prog.Insns[def.place.PC]
+	switch {
+	case x.reg == 10:
+		return begin(def.pos, "the frame pointer of the function called at insn %d", def.place.PC), nil
+	case in.Op() == decode.OpCallLocal:
+		o := &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s, with it as argument %d", def.place.Insn(), x.reg)}
+		return []step{{o, []want{{pos: def.pos, kind: wantRegister, depth: x.depth - 1, reg: x.reg}}}}, nil
+	}
+	call, err := w.call(def.pos)
+	if err != nil {
+		return nil, err
+	}
+	return []step{{origin: &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s gave it to the callback as argument %d", call, x.reg)}}}, nil
+}
+
+// computed is a register an instruction computed or loaded.
+func (w *why) computed(def definition, x want) ([]step, error) {
+	p := def.place
+	in := p.Prog.Insns[p.PC]
+	info := in.Info()
+	o := &Origin{Pos: def.pos, Place: p, Text: p.Insn()}
+	if r, ok := p.Prog.RelocAt(p.PC); ok && r.Relocation != nil {
+		o.Text += "  ; CO-RE " + w.s.RelocText(r)
+	}
+	reg := func(n uint8) want {
+		return want{pos: def.pos, kind: wantRegister, depth: x.depth, reg: int(n)}
+	}
+	old := want{pos: def.pos, kind: wantMemory, addr: w.s.m.Memory().Truncate(def.crumb.addr), size: int(info.Size)}
+	switch info.Form {
+	case decode.FormALUImm:
+		if isMove(info) {
+			return []step{{origin: o}}, nil
+		}
+		return []step{{o, []want{reg(in.Dst)}}}, nil
+	case decode.FormALUReg:
+		switch {
+		case isMove(info):
+			return []step{{o, []want{reg(in.Src)}}}, nil
+		case in.Dst == in.Src:
+			return []step{{o, []want{reg(in.Dst)}}}, nil
+		}
+		return []step{{o, []want{reg(in.Dst), reg(in.Src)}}}, nil
+	case decode.FormNeg, decode.FormEnd:
+		return []step{{o, []want{reg(in.Dst)}}}, nil
+	case decode.FormMovSX, decode.FormAddrCast:
+		return []step{{o, []want{reg(in.Src)}}}, nil
+	case decode.FormLoad, decode.FormLoadAcq, decode.FormFetch, decode.FormXchg, decode.FormCmpXchg:
+		return []step{{o, []want{old}}}, nil
+	}
+	return []step{{origin: o}}, nil
+}
+
+func isMove(info *decode.Info) bool {
+	switch info.Op {
+	case decode.OpMov64Imm, decode.OpMov32Imm, decode.OpMov64Reg, decode.OpMov32Reg:
+		return true
+	}
+	return false
+}
