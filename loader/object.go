@@ -32,7 +32,8 @@ type Object struct {
 	sections   map[string]*codeSection
 	secByIndex map[int]*codeSection
 	kconfig    *Map
-	declTags   map[btf.ID][]string
+	declTags   map[btf.ID][]string // exception callbacks by FUNC
+	tailTags   map[btf.ID][]string // slots of program arrays by FUNC
 	mapBySec   map[int][]*Map // by ELF section, ascending offset
 }
 

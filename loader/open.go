@@ -114,7 +114,7 @@ func (o *Object) readTypes(f *file) error {
 	if o.BTF, err = btf.Parse(s.Data, nil); err != nil {
 		return &Error{Insn: -1, Section: secBTF, Err: because(ErrBTF, err)}
 	}
-	o.declTags = exceptionTags(o.BTF)
+	o.declTags, o.tailTags = funcTags(o.BTF, exceptionPrefix), funcTags(o.BTF, tailPrefix)
 	o.Arch = archOf(o.BTF)
 	s = f.byName(secBTFExt)
 	if s == nil || len(s.Data) == 0 {
@@ -129,15 +129,15 @@ func (o *Object) readTypes(f *file) error {
 // exceptionPrefix starts the decl tag that names a program's exception callback.
 const exceptionPrefix = "exception_callback:"
 
-// exceptionTags collects by FUNC the functions named by exception_callback tags.
-func exceptionTags(s *btf.Spec) map[btf.ID][]string {
+// funcTags collects by FUNC what follows a prefix in its decl tags.
+func funcTags(s *btf.Spec, prefix string) map[btf.ID][]string {
 	tags := map[btf.ID][]string{}
 	for id := 1; id < s.NumTypes(); id++ {
-		if s.Kind(btf.ID(id)) != btf.KindDeclTag || !strings.HasPrefix(s.Name(btf.ID(id)), exceptionPrefix) {
+		if s.Kind(btf.ID(id)) != btf.KindDeclTag || !strings.HasPrefix(s.Name(btf.ID(id)), prefix) {
 			continue
 		}
 		if t, err := s.Type(btf.ID(id)); err == nil && t.ComponentIdx < 0 {
-			tags[t.Ref] = append(tags[t.Ref], strings.TrimPrefix(t.Name, exceptionPrefix))
+			tags[t.Ref] = append(tags[t.Ref], strings.TrimPrefix(t.Name, prefix))
 		}
 	}
 	return tags
@@ -172,7 +172,7 @@ func (o *Object) makePrograms(cfg *openConfig) {
 		case fn.Section == secText && len(o.Functions) > 1:
 			continue
 		case !fn.Global && fn.Section != secText && o.staticHelper(fn):
-			continue // libbpf refuses static programs; such a function can only be called
+			continue // libbpf refuses static programs; such a function can only be called, unless a tag says otherwise
 		}
 		p := &Program{
 			Name: fn.Name, Section: fn.Section, Insns: fn.Insns, SectionOff: fn.SectionOff, FuncType: fn.Type, Function: fn,
@@ -192,6 +192,9 @@ func (o *Object) makePrograms(cfg *openConfig) {
 // staticHelper reports whether a static function lies beside a global one, or is
 // not in a section with a known name.
 func (o *Object) staticHelper(fn *Function) bool {
+	if fn.Type != 0 && len(o.tailTags[fn.Type]) > 0 {
+		return false
+	}
 	for _, other := range fn.sec.funcs {
 		if other != fn && other.Global {
 			return true

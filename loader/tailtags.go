@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -17,25 +16,9 @@ const tailPrefix = "tail:"
 // maps' own values say. Loaders of large datapaths fill their arrays that way: the slot stands where the program
 // does. A tag for a map the object does not have is no mistake, one header serves many objects.
 func (o *Object) readTailTags(*file) error {
-	if o.BTF == nil {
-		return nil
-	}
-	byFunc := map[btf.ID]*Program{}
 	for _, p := range o.Programs {
-		if p.FuncType != 0 {
-			byFunc[p.FuncType] = p
-		}
-	}
-	for id := 1; id < o.BTF.NumTypes(); id++ {
-		if o.BTF.Kind(btf.ID(id)) != btf.KindDeclTag || !strings.HasPrefix(o.BTF.Name(btf.ID(id)), tailPrefix) {
-			continue
-		}
-		t, err := o.BTF.Type(btf.ID(id))
-		if err != nil || t.ComponentIdx >= 0 {
-			continue
-		}
-		if p := byFunc[t.Ref]; p != nil {
-			if err := o.tailTag(p, t.Name); err != nil {
+		for _, tag := range o.tailTags[p.FuncType] {
+			if err := o.tailTag(p, tag); err != nil {
 				return err
 			}
 		}
@@ -45,20 +28,20 @@ func (o *Object) readTailTags(*file) error {
 
 // tailTag applies one tag of a program.
 func (o *Object) tailTag(p *Program, tag string) error {
-	name, slot, ok := strings.Cut(strings.TrimPrefix(tag, tailPrefix), "/")
+	name, slot, ok := strings.Cut(tag, "/")
 	index, err := strconv.ParseUint(slot, 0, 31)
 	if !ok || err != nil {
-		return failf(ErrMapDef, "tag %q of program %s: want tail:MAP/SLOT", tag, p.Name).section(p.Section)
+		return failf(ErrMapDef, "tag tail:%s of program %s: want tail:MAP/SLOT", tag, p.Name).section(p.Section)
 	}
 	m, ok := o.Map(name)
 	if !ok {
 		return nil
 	}
 	if m.Type != uapi.MapTypeProgArray {
-		return failf(ErrMapDef, "tag %q of program %s: map %s is no prog_array but %s", tag, p.Name, name, m.Type).section(p.Section)
+		return failf(ErrMapDef, "tag tail:%s of program %s: map %s is no prog_array but %s", tag, p.Name, name, m.Type).section(p.Section)
 	}
 	if index >= uint64(m.MaxEntries) && m.MaxEntries != 0 || index > math.MaxInt32 {
-		return failf(ErrMapDef, "tag %q of program %s: map %s has %d slots", tag, p.Name, name, m.MaxEntries).section(p.Section)
+		return failf(ErrMapDef, "tag tail:%s of program %s: map %s has %d slots", tag, p.Name, name, m.MaxEntries).section(p.Section)
 	}
 	at := slices.IndexFunc(m.Values, func(v MapInit) bool { return v.Index == int(index) })
 	switch {
