@@ -39,21 +39,6 @@ func (k Kind) isSymbol() bool {
 	return k == KindFunc || k == KindVar || k == KindDatasec || k == KindDeclTag
 }
 
-// hashName is FNV-1a over 4 bytes at a time, mixed at the end.
-func hashName(s string) uint32 {
-	h := uint32(2166136261)
-	for len(s) >= 4 {
-		h = (h ^ (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24)) * 0x9e3779b1
-		h ^= h >> 15
-		s = s[4:]
-	}
-	for i := 0; i < len(s); i++ {
-		h = (h ^ uint32(s[i])) * 16777619
-	}
-	h ^= h >> 16
-	return h * 0x85ebca6b >> 7
-}
-
 // names returns the index that holds types of kind k.
 func (s *Spec) names(k Kind) *nameIndex {
 	x := &s.typeNames
@@ -72,8 +57,7 @@ func (s *Spec) names(k Kind) *nameIndex {
 		}
 		x.heads, x.next, x.mask = make([]uint32, size), make([]uint32, len(x.entries)), size-1
 		for i := len(x.entries) - 1; i >= 0; i-- {
-			name := s.str(u32(s.types[s.offs[x.entries[i]]:]))
-			b := hashName(EssentialName(name)) & x.mask
+			b := s.hashEssential(u32(s.types[s.offs[x.entries[i]]:])) & x.mask
 			x.next[i] = x.heads[b]
 			x.heads[b] = uint32(i) + 1
 		}
@@ -81,11 +65,11 @@ func (s *Spec) names(k Kind) *nameIndex {
 	return x
 }
 
-// positions lists the own types that have a name and a kind that is wanted.
+// positions lists the own types of a kind that is wanted.
 func (s *Spec) positions(want func(Kind) bool) []uint32 {
 	var out []uint32
 	for i, off := range s.offs {
-		if want(s.kindAt(off)) && s.str(u32(s.types[off:])) != "" {
+		if want(s.kindAt(off)) {
 			out = append(out, uint32(i))
 		}
 	}

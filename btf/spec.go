@@ -27,7 +27,9 @@ type Spec struct {
 	strBase uint32 // length of all string tables below
 	types   []byte // own type section, its words in little-endian order
 	strs    string // own string table
-	offs    []uint32
+	// strTable is strs, for loads of words.
+	strTable []byte
+	offs     []uint32
 
 	pages []atomic.Pointer[typePage]
 
@@ -58,7 +60,7 @@ func Parse(raw []byte, base *Spec) (*Spec, error) {
 	if s.big {
 		s.types = swapWords(s.types)
 	}
-	if h.strLen > 0 {
+	if s.strTable = raw[h.strOff : h.strOff+h.strLen : h.strOff+h.strLen]; h.strLen > 0 {
 		// No copy: the table is a third of the file, and raw must not change.
 		s.strs = unsafe.String(&raw[h.strOff], h.strLen)
 	}
