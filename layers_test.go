@@ -39,10 +39,11 @@ var layers = []struct {
 	{"helpers", []string{"uapi", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
 	{"scenario", []string{"uapi", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
+	{"intest", []string{"uapi", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
 	{"debug", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"btf", "loader", "machine", "scenario", "debug"}},
-	{"report", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "matrix"}},
+	{"report", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"conformance", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 

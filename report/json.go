@@ -43,7 +43,9 @@ type RunDocument struct {
 	Error  *Error `json:"error"`
 	Object string `json:"object"`
 	// Scenario is the path of the scenario file that ran.
-	Scenario string            `json:"scenario,omitempty"`
+	Scenario string `json:"scenario,omitempty"`
+	// Tests are the tests inside the object that ran.
+	Tests    []Test            `json:"tests,omitempty"`
 	Target   *Target           `json:"target,omitempty"`
 	Programs []Program         `json:"programs"`
 	Maps     map[string]Map    `json:"maps"`

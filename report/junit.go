@@ -45,13 +45,13 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes suites as JUnit XML, as CI systems read it: a suite for each scenario file on each target.
+// WriteJUnit writes suites as JUnit XML, as CI systems read it: a suite for each scenario file or object on each target.
 func WriteJUnit(w io.Writer, suites []*Suite) error {
 	doc := junitSuites{Name: "bpfrun"}
 	var total time.Duration
 	for _, s := range suites {
 		x := junitSuite{Name: s.File + " @ " + s.Target, Time: seconds(s.Took)}
-		class := strings.TrimSuffix(s.File, ".yaml") + "." + s.Target
+		class := strings.TrimSuffix(strings.TrimSuffix(s.File, ".yaml"), ".o") + "." + s.Target
 		if s.Err != nil {
 			first, _, _ := strings.Cut(s.Err.Error(), "\n")
 			x.Cases = append(x.Cases, junitCase{Name: "load", Class: class, File: s.File, Time: seconds(0), Error: &junitMessage{printable(first), printable(s.Err.Error())}})
@@ -62,7 +62,7 @@ func WriteJUnit(w io.Writer, suites []*Suite) error {
 			c := junitCase{Name: printable(t.Name), Class: class, File: s.File, Time: seconds(t.Took)}
 			switch {
 			case len(t.Failures) > 0:
-				c.Failure = &junitMessage{printable(t.Failures[0]), printable(strings.Join(t.Failures, "\n"))}
+				c.Failure = &junitMessage{printable(t.Failures[0]), printable(strings.Join(append(t.Failures[:len(t.Failures):len(t.Failures)], t.Notes...), "\n"))}
 				x.Failures++
 			case t.Skipped != "":
 				c.Skipped = &junitMessage{Message: printable(t.Skipped)}

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// Suite is one scenario file on one target.
+// Suite is one scenario file, or the tests inside one object, on one target.
 type Suite struct {
 	File, Target string
 	Cases        []TestCase
@@ -24,6 +24,8 @@ type TestCase struct {
 	Name, Prog string
 	Failures   []string // "place: what: want W, got G"
 	Skipped    string   // why it did not run
+	Notes      []string // what else is known of a failure
+	Parts      []string // outcomes of its parts
 	Detail     string   // what it executed
 	Took       time.Duration
 }
@@ -105,13 +107,16 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 		switch {
 		case len(t.Failures) > 0:
 			fmt.Fprintf(&b, "     %s %s\n", st.red("FAIL"), t.Name)
-			for _, f := range t.Failures {
-				fmt.Fprintf(&b, "       %s\n", f)
+			for _, f := range append(t.Failures[:len(t.Failures):len(t.Failures)], t.Notes...) {
+				fmt.Fprintf(&b, "       %s\n", strings.ReplaceAll(f, "\n", "\n         "))
 			}
 		case t.Skipped != "" && (opt.Verbose || c.Passed == 0):
 			fmt.Fprintf(&b, "     %s %s: %s\n", st.yellow("skip"), t.Name, t.Skipped)
 		case t.Skipped == "" && opt.Verbose:
 			fmt.Fprintf(&b, "     %s %s (%s)\n", st.green("ok  "), t.Name, t.Detail)
+			for _, p := range t.Parts {
+				fmt.Fprintf(&b, "          %s\n", strings.ReplaceAll(p, "\n", "\n            "))
+			}
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,13 +25,19 @@ func (a *app) testCommand() *cobra.Command {
 	var output []string
 	cmd := &cobra.Command{
 		Use:   "test [DIR | FILE.yaml | OBJECT.o]... [--btf KERNEL ...]",
-		Short: "Run scenario files and judge what they expect",
-		Long: `Run scenario files (*.yaml, *.yml) on every target, in parallel, and judge what they expect.
+		Short: "Run scenario files and tests inside objects, and judge them",
+		Long: `Run scenario files (*.yaml, *.yml) and the tests inside objects (*.o) on every target, in parallel,
+and judge what they expect.
 
-A directory is searched with all below it; an object stands for the scenario files beside it
-(NAME.yaml and NAME.*.yaml of NAME.bpf.o or NAME.o). Without arguments the current directory is
-searched. A scenario file names its object relative to itself; without object: it is the one
-beside it.
+A directory is searched with all below it; an object stands for the tests in it and for the
+scenario files beside it (NAME.yaml and NAME.*.yaml of NAME.bpf.o or NAME.o). Without arguments the
+current directory is searched. A scenario file names its object relative to itself; without object:
+it is the one beside it.
+
+Tests inside objects are programs in sections TYPE/test/NAME/pktgen, /setup and /check (TYPE xdp or
+tc), which hand a packet from one to the next and run in the order of their names on the same maps:
+the check returns 1 or 101 and may write a report into the map suite_result_map; and programs in
+sections TYPE/test/NAME, which return 0 or the number of the line that failed.
 
 Every file is checked on every target before anything runs: a mistake in one is exit code 2. A run
 whose hook a target lacks is skipped (--strict: a failure). Exit code 1 when an expectation failed;
@@ -64,7 +68,7 @@ func (a *app) test(paths, output []string) error {
 	if err != nil {
 		return err
 	}
-	scenarios, err := a.scenarios(paths)
+	scenarios, objects, err := a.testInputs(paths)
 	if err != nil {
 		return err
 	}
@@ -74,10 +78,7 @@ func (a *app) test(paths, output []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	jobs, err := a.testJobs(scenarios, sources, opt)
-	if err != nil {
-		return err
-	}
+	jobs := a.testJobs(scenarios, objects, sources, opt)
 	if err := checkJobs(ctx, jobs); err != nil {
 		return err
 	}
@@ -92,13 +93,18 @@ func (a *app) test(paths, output []string) error {
 func (a *app) reportJobs(jobs []*testJob, files map[string]string, color bool, took time.Duration) error {
 	suites := make([]*report.Suite, len(jobs))
 	docs := report.Documents{Schema: report.Schema}
-	targets, names := map[string]bool{}, map[string]bool{}
+	targets, names, objects := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i, j := range jobs {
 		if j.err != nil {
 			return j.err
 		}
 		suites[i] = &j.suite
-		targets[j.suite.Target], names[j.suite.File] = true, true
+		targets[j.suite.Target] = true
+		if j.file.File != nil {
+			names[j.suite.File] = true
+		} else {
+			objects[j.suite.File] = true
+		}
 		docs.Exit = worse(docs.Exit, j.suite.Exit)
 		docs.Results = append(docs.Results, j.doc)
 		if !a.jsonOut {
@@ -123,7 +129,14 @@ func (a *app) reportJobs(jobs []*testJob, files map[string]string, color bool, t
 		}
 		return report.WriteJSON(a.stdout, docs)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", count(len(names), "scenario file"), count(len(targets), "kernel"), report.Count(suites), took.Seconds())
+	var what []string
+	if len(names) > 0 || len(objects) == 0 {
+		what = append(what, count(len(names), "scenario file"))
+	}
+	if len(objects) > 0 {
+		what = append(what, count(len(objects), "object"))
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), count(len(targets), "kernel"), report.Count(suites), took.Seconds())
 	return err
 }
 
@@ -153,24 +166,16 @@ func (a *app) scenarioOptions() (scenario.Options, error) {
 	return scenario.Options{Load: load, Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}}, nil
 }
 
-// scenarioFile is a parsed file with its object.
+// scenarioFile is a parsed file with its object, or an object with tests inside.
 type scenarioFile struct {
 	*scenario.File
 	object *loader.Object
+	path   string // of an object with tests inside
+	err    error  // why those cannot be run
 }
 
-// scenarios finds and parses the scenario files that arguments mean, and opens their objects. All mistakes are in the error.
-func (a *app) scenarios(args []string) ([]scenarioFile, error) {
-	var paths []string
-	for _, arg := range args {
-		found, err := scenarioPaths(arg)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, found...)
-	}
-	slices.Sort(paths)
-	paths = slices.Compact(paths)
+// parseScenarios parses scenario files, and opens their objects. All mistakes are in the error.
+func (a *app) parseScenarios(paths []string) ([]scenarioFile, error) {
 	objects := map[string]*loader.Object{}
 	var out []scenarioFile
 	var errs []error
@@ -192,7 +197,7 @@ func (a *app) scenarios(args []string) ([]scenarioFile, error) {
 			}
 			objects[f.Object] = obj
 		}
-		out = append(out, scenarioFile{f, obj})
+		out = append(out, scenarioFile{File: f, object: obj})
 	}
 	if len(errs) > 0 {
 		return nil, usageError{errors.Join(errs...)}
@@ -217,50 +222,9 @@ func isScenario(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// scenarioPaths are the scenario files an argument means.
-func scenarioPaths(arg string) ([]string, error) {
-	info, err := os.Stat(arg)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if !info.IsDir() && filepath.Ext(arg) != ".o" {
-		return []string{arg}, nil // also .json, and whatever the user says is one
-	}
-	var out []string
-	if info.IsDir() {
-		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && isScenario(path) {
-				out = append(out, path)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, usageError{err}
-		}
-		if len(out) == 0 {
-			return nil, usagef("%s: no scenario files (*.yaml) in this directory (bpfrun scenario new OBJECT writes one)", arg)
-		}
-		return out, nil
-	}
-	base := strings.TrimSuffix(strings.TrimSuffix(arg, ".o"), ".bpf")
-	dir, err := os.ReadDir(filepath.Dir(arg))
-	if err != nil {
-		return nil, usageError{err}
-	}
-	for _, e := range dir {
-		if isScenario(e.Name()) && strings.HasPrefix(e.Name(), filepath.Base(base)+".") {
-			out = append(out, filepath.Join(filepath.Dir(arg), e.Name()))
-		}
-	}
-	if len(out) == 0 {
-		return nil, usagef("%s: no scenario file %s.yaml beside it (bpfrun scenario new %s writes one)", arg, base, arg)
-	}
-	return out, nil
-}
-
-// testJob is one scenario file on one target.
+// testJob is one scenario file, or the tests inside one object, on one target.
 type testJob struct {
-	file   scenarioFile
+	file   scenarioFile // its File is nil for an object's own tests
 	source btfSource
 	target func() (*loader.Target, error)
 	opt    scenario.Options
@@ -269,7 +233,7 @@ type testJob struct {
 	err    error
 }
 
-func (a *app) testJobs(files []scenarioFile, sources []btfSource, opt scenario.Options) ([]*testJob, error) {
+func (a *app) testJobs(files, objects []scenarioFile, sources []btfSource, opt scenario.Options) []*testJob {
 	var jobs []*testJob
 	type lazy struct {
 		target func() (*loader.Target, error)
@@ -279,18 +243,22 @@ func (a *app) testJobs(files []scenarioFile, sources []btfSource, opt scenario.O
 	for i, s := range sources {
 		targets[i] = lazy{sync.OnceValues(func() (*loader.Target, error) { return a.target(s) }), kernel.NewTypes()}
 	}
-	for _, f := range files {
+	for _, f := range append(files, objects...) {
 		for i, s := range sources {
 			o := opt
 			o.Types = targets[i].types
-			jobs = append(jobs, &testJob{file: f, source: s, target: targets[i].target, opt: o, suite: report.Suite{File: f.Path, Target: s.name}})
+			j := &testJob{file: f, source: s, target: targets[i].target, opt: o, suite: report.Suite{File: f.path, Target: s.name}}
+			if f.File != nil {
+				j.suite.File = f.Path
+			}
+			jobs = append(jobs, j)
 		}
 	}
 	if len(sources) > 0 && sources[0].implied != "" && !a.told {
 		a.told = true
 		a.note("%s", sources[0].implied)
 	}
-	return jobs, nil
+	return jobs
 }
 
 // inParallel calls do for 0 to n-1 on all CPUs, until ctx ends.
@@ -318,6 +286,10 @@ func inParallel(ctx context.Context, n int, do func(i int)) {
 func checkJobs(ctx context.Context, jobs []*testJob) error {
 	errs := make([]error, len(jobs))
 	inParallel(ctx, len(jobs), func(i int) {
+		if jobs[i].file.File == nil {
+			_, errs[i] = jobs[i].target()
+			return
+		}
 		r, err := jobs[i].open()
 		if err == nil {
 			r.Close()
@@ -352,31 +324,35 @@ func checkJobs(ctx context.Context, jobs []*testJob) error {
 }
 
 func (j *testJob) open() (*scenario.Runner, error) {
-	target, err := j.target()
+	target, err := j.littleTarget()
 	if err != nil {
 		return nil, err
-	}
-	if report.ByteOrderName(j.file.object.ByteOrder) == "big" {
-		return nil, errBigEndian
 	}
 	return scenario.Open(j.file.File, j.file.object, target, j.opt)
 }
 
+// littleTarget is the target of a job whose object can be executed.
+func (j *testJob) littleTarget() (*loader.Target, error) {
+	target, err := j.target()
+	if err == nil && report.ByteOrderName(j.file.object.ByteOrder) == "big" {
+		err = errBigEndian
+	}
+	return target, err
+}
+
 var errBigEndian = errors.New("execution of big-endian programs is not simulated")
 
-// run runs all runs of the job's file.
+// run runs all runs of the job's file, or all tests of its object.
 func (j *testJob) run(ctx context.Context, strict, document bool) {
 	start := time.Now()
 	defer func() { j.suite.Took = time.Since(start) }()
+	if j.file.File == nil {
+		j.runObject(ctx, document)
+		return
+	}
 	r, err := j.open()
 	if err != nil {
-		j.suite.Err, j.suite.Exit = err, exitLoad
-		if errors.Is(err, errBigEndian) {
-			j.suite.Exit = exitNotSimulated
-		}
-		j.doc = &report.RunDocument{
-			Schema: report.Schema, Exit: j.suite.Exit, Error: report.NewError(err), Object: j.file.object.Name, Scenario: j.file.Path, Programs: []report.Program{},
-		}
+		j.fail(err)
 		return
 	}
 	defer r.Close()
@@ -398,5 +374,23 @@ func (j *testJob) run(ctx context.Context, strict, document bool) {
 	if document {
 		j.doc.Finish(r.Machine())
 		j.doc.Exit = j.suite.Exit
+	}
+}
+
+// fail is the outcome of a job whose object cannot be used.
+func (j *testJob) fail(err error) {
+	j.suite.Err, j.suite.Exit = err, exitLoad
+	var code codeError
+	switch {
+	case errors.Is(err, errBigEndian):
+		j.suite.Exit = exitNotSimulated
+	case errors.As(err, &code):
+		j.suite.Exit = code.code
+	}
+	j.doc = &report.RunDocument{
+		Schema: report.Schema, Exit: j.suite.Exit, Error: report.NewError(err), Object: j.suite.File, Programs: []report.Program{},
+	}
+	if j.file.File != nil {
+		j.doc.Object, j.doc.Scenario = j.file.object.Name, j.file.Path
 	}
 }

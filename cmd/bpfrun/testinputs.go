@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/intest"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// testInputs finds the scenario files and the objects with tests inside that arguments mean, and opens them. All mistakes are in the
+// error.
+func (a *app) testInputs(args []string) (files, objects []scenarioFile, err error) {
+	var scenarios, objs []string
+	for _, arg := range args {
+		s, o, err := testPaths(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		scenarios, objs = append(scenarios, s...), append(objs, o...)
+	}
+	slices.Sort(scenarios)
+	slices.Sort(objs)
+	if files, err = a.parseScenarios(slices.Compact(scenarios)); err != nil {
+		return nil, nil, err
+	}
+	objs = slices.Compact(objs)
+	found := make([]scenarioFile, len(objs))
+	inParallel(context.Background(), len(objs), func(i int) { found[i] = a.testObject(objs[i]) })
+	for _, f := range found {
+		var usage usageError
+		switch {
+		case errors.As(f.err, &usage):
+			return nil, nil, f.err // the file, or a flag
+		case f.err != nil && len(files) > 0 && len(objs) == 1:
+			continue // its scenario files say the same
+		case f.err != nil, f.object != nil:
+			objects = append(objects, f)
+		}
+	}
+	if len(files)+len(objects) == 0 {
+		return nil, nil, noTests(args)
+	}
+	return files, objects, nil
+}
+
+// testObject opens an object for the tests in it. Without tests there is neither an object nor an error. That one object cannot
+// be used does not keep the others from being tested.
+func (a *app) testObject(path string) scenarioFile {
+	f := scenarioFile{path: path}
+	obj, err := a.openObject(path)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	tests, err := intest.Discover(obj)
+	if err != nil {
+		f.err = codeError{exitUsage, err}
+	}
+	if err != nil || len(tests) > 0 {
+		f.object = obj
+	}
+	return f
+}
+
+// noTests says where tests would have been.
+func noTests(args []string) error {
+	first := args[0]
+	if info, err := os.Stat(first); err == nil && !info.IsDir() && filepath.Ext(first) == ".o" {
+		base := strings.TrimSuffix(strings.TrimSuffix(first, ".o"), ".bpf")
+		return usagef("%s: no tests in it (sections TYPE/test/NAME) and no scenario file %s.yaml beside it (bpfrun scenario new %s writes one)", first, base, first)
+	}
+	return usagef("%s: no scenario files (*.yaml) in this directory, and no objects with tests inside (bpfrun scenario new OBJECT writes a scenario)", first)
+}
+
+// testPaths are the scenario files, and the objects that may have tests inside, that an argument means.
+func testPaths(arg string) (scenarios, objects []string, err error) {
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil:
+		return nil, nil, usageError{err}
+	case info.IsDir():
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			if isScenario(path) {
+				scenarios = append(scenarios, path)
+			} else if filepath.Ext(path) == ".o" && mayHaveTests(path) {
+				objects = append(objects, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, usageError{err}
+		}
+		return scenarios, objects, nil
+	case filepath.Ext(arg) != ".o":
+		return []string{arg}, nil, nil // also .json, and whatever the user says is one
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(arg), ".o"), ".bpf")
+	dir, err := os.ReadDir(filepath.Dir(arg))
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	for _, e := range dir {
+		if isScenario(e.Name()) && strings.HasPrefix(e.Name(), base+".") {
+			scenarios = append(scenarios, filepath.Join(filepath.Dir(arg), e.Name()))
+		}
+	}
+	return scenarios, []string{arg}, nil
+}
+
+// mayHaveTests reports whether a file found in a directory is worth opening: it holds a section name of a test. A directory may also hold
+// objects of the host and others that are none of ours.
+func mayHaveTests(path string) bool {
+	data, err := os.ReadFile(path)
+	return err == nil && bytes.Contains(data, []byte("/test/"))
+}
+
+// runObject runs the tests inside the job's object.
+func (j *testJob) runObject(ctx context.Context, document bool) {
+	if j.file.err != nil {
+		j.fail(j.file.err)
+		return
+	}
+	target, err := j.littleTarget()
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	o := j.opt
+	r, err := intest.Open(j.file.object, target, intest.Options{
+		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Coverage: document, Types: o.Types,
+	})
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	defer r.Close()
+	results, err := r.All(ctx)
+	if err != nil {
+		return // interrupted
+	}
+	if document {
+		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
+	}
+	for _, res := range results {
+		j.suite.Cases = append(j.suite.Cases, report.NewTestCaseOf(res))
+		j.suite.Exit = worse(j.suite.Exit, res.Exit)
+		if document {
+			j.doc.AddTest(r.Machine(), res)
+		}
+	}
+	if document {
+		j.doc.Finish(r.Machine())
+		j.doc.Exit = j.suite.Exit
+	}
+}

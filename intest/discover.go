@@ -1,0 +1,159 @@
+package intest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Stage is a step of a staged test.
+type Stage string
+
+// Stages, in the order they run.
+const (
+	Pktgen Stage = "pktgen"
+	Setup  Stage = "setup"
+	Check  Stage = "check"
+)
+
+var stages = [...]Stage{Pktgen, Setup, Check}
+
+// Test is one test of an object.
+type Test struct {
+	Name string
+	// Stages are the programs of a staged test; a check is among them.
+	Stages map[Stage]*loader.Program
+	// Plain is the program of a plain test, nil for a staged one.
+	Plain *loader.Program
+}
+
+// last is the program whose result is the test's.
+func (t *Test) last() *loader.Program {
+	if t.Plain != nil {
+		return t.Plain
+	}
+	return t.Stages[Check]
+}
+
+// Type is the program type of a stage, of a plain test's program for "".
+func (t *Test) Type(s Stage) uapi.ProgType {
+	if p := t.Stages[s]; p != nil {
+		return p.Type
+	}
+	return t.last().Type
+}
+
+// Prog names the program that decides the test.
+func (t *Test) Prog() string { return t.last().Name }
+
+// SuiteError is a mistake in how an object's sections make up tests.
+type SuiteError struct {
+	Object, Test string
+	Text         string
+}
+
+// Error names the object, the test and the mistake.
+func (e *SuiteError) Error() string {
+	return fmt.Sprintf("%s: test %s: %s", e.Object, e.Test, e.Text)
+}
+
+// split reads a section name; stage is "" for a plain test.
+func split(section string) (name string, stage Stage, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(section, "?"), "/")
+	at := slices.Index(parts, "test")
+	if at < 1 || len(parts) < at+2 || parts[at+1] == "" {
+		return "", "", false
+	}
+	switch rest := parts[at+2:]; len(rest) {
+	case 0:
+		return parts[at+1], "", true
+	case 1:
+		if slices.Contains(stages[:], Stage(rest[0])) {
+			return parts[at+1], Stage(rest[0]), true
+		}
+	}
+	return "", "", false
+}
+
+// set is what sections say of one name.
+type set struct {
+	stages map[Stage][]*loader.Program
+	plain  []*loader.Program
+}
+
+// Discover finds the tests of an object: staged ones, in the order of their names, as they share its maps, then plain
+// ones. Programs that share a section are tests of their own, each after the same first stages. An object without tests gives none.
+// The error is a [*SuiteError].
+func Discover(obj *loader.Object) ([]*Test, error) {
+	sets := map[string]*set{}
+	for _, p := range obj.Programs {
+		name, stage, ok := split(p.Section)
+		if !ok {
+			continue
+		}
+		s := sets[name]
+		if s == nil {
+			s = &set{stages: map[Stage][]*loader.Program{}}
+			sets[name] = s
+		}
+		if stage == "" {
+			s.plain = append(s.plain, p)
+		} else {
+			s.stages[stage] = append(s.stages[stage], p)
+		}
+	}
+	names := slices.Sorted(maps.Keys(sets))
+	var out, plain []*Test
+	for _, name := range names {
+		s := sets[name]
+		for _, p := range s.plain {
+			plain = append(plain, &Test{Name: title(name, p, s.plain), Plain: p})
+		}
+		tests, err := s.staged(name)
+		if err != nil {
+			return nil, &SuiteError{obj.Name, name, err.Error()}
+		}
+		out = append(out, tests...)
+	}
+	return append(out, plain...), nil
+}
+
+// title names a test after its program where its name does not say which it is.
+func title(name string, p *loader.Program, all []*loader.Program) string {
+	if len(all) > 1 {
+		return name + " (" + p.Name + ")"
+	}
+	return name
+}
+
+// staged are the staged tests of a name: one for each check.
+func (s *set) staged(name string) ([]*Test, error) {
+	if len(s.stages) == 0 {
+		return nil, nil
+	}
+	first := map[Stage]*loader.Program{}
+	for _, stage := range stages[:len(stages)-1] {
+		switch all := s.stages[stage]; len(all) {
+		case 0:
+		case 1:
+			first[stage] = all[0]
+		default:
+			return nil, fmt.Errorf("programs %s and %s are both in section %s", all[0].Name, all[1].Name, all[1].Section)
+		}
+	}
+	checks := s.stages[Check]
+	if len(checks) == 0 {
+		return nil, fmt.Errorf("has no program in a section TYPE/test/%s/check", name)
+	}
+	var out []*Test
+	for _, check := range checks {
+		t := &Test{Name: title(name, check, checks), Stages: maps.Clone(first)}
+		t.Stages[Check] = check
+		out = append(out, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,408 @@
+package intest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// The first stage's input: the largest packet that fits a page with its head and tail room, and for programs that get a
+// socket buffer a context of zeros, larger than any kernel's __sk_buff.
+const (
+	firstPacket  = 4096 - 256 - 320
+	firstContext = 256
+)
+
+// Maps of the convention. Both are zeroed after each test.
+const (
+	resultMap = "suite_result_map"
+	mockMap   = "mock_skb_meta_map"
+)
+
+// Options say how tests run.
+type Options struct {
+	Load     loader.LoadOptions
+	Seed     uint64
+	CPUs     int
+	MaxInsns uint64
+	Clock    kernel.ClockConfig
+	// Strict makes reads of memory nobody set faults, and hooks the target lacks failures.
+	Strict bool
+	// Coverage records which instructions were executed.
+	Coverage bool
+	// Types is a cache that runners of one target share; nil is an own one.
+	Types *kernel.Types
+}
+
+// Runner runs the tests of one object on one target. It has a machine of its own and is not safe for concurrent use. Close it.
+type Runner struct {
+	object *loader.Object
+	target *loader.Target
+	opt    Options
+	tests  []*Test
+	m      *machine.Machine
+	base   *machine.Snapshot // for plain tests, nil when there are none
+}
+
+// Step is one program of a test that was run, or could not be.
+type Step struct {
+	Stage Stage // "" of a plain test
+	Prog  string
+	// Result is nil when the context could not be made.
+	*machine.Result
+	// Err says why it did not run.
+	Err error
+}
+
+// Result is what became of a test.
+type Result struct {
+	Test   *Test
+	Status Status
+	// Exit is the exit code the test causes.
+	Exit int
+	// Failures say what was wrong, one text each.
+	Failures []string
+	// Skipped says why the test was not judged.
+	Skipped string
+	Parts   []PartResult
+	// Logs are the lines the check logged outside of its parts.
+	Logs  []string
+	Steps []Step
+	// Way is the last source lines that a failed test executed.
+	Way   []Place
+	Insns uint64
+	Took  time.Duration
+}
+
+// PartResult is a part of a test with its logs as text.
+type PartResult struct {
+	Name   string
+	Status Status
+	Logs   []string
+}
+
+// Open links an object for a target and composes the machine its tests share.
+func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
+	tests, err := Discover(obj)
+	if err != nil {
+		return nil, err
+	}
+	linked, err := obj.Load(target, opt.Load)
+	if err != nil {
+		return nil, err
+	}
+	m, err := machine.New(linked, machine.Config{
+		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario, Clock: opt.Clock,
+		Uncovered: !opt.Coverage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{object: obj, target: target, opt: opt, tests: tests, m: m}
+	if slices.ContainsFunc(tests, func(t *Test) bool { return t.Plain != nil }) {
+		r.base = m.Snapshot()
+	}
+	return r, nil
+}
+
+// Close gives the machine's memory back.
+func (r *Runner) Close() { r.m.Close() }
+
+// Machine returns the machine, for reports: its state is that after the last test.
+func (r *Runner) Machine() *machine.Machine { return r.m }
+
+// Tests returns the tests in the order they run.
+func (r *Runner) Tests() []*Test { return r.tests }
+
+// All runs every test: staged ones one after the other on one machine, plain ones each on a fresh one. The error is that of ctx.
+func (r *Runner) All(ctx context.Context) ([]*Result, error) {
+	var out []*Result
+	for _, t := range r.tests {
+		res, err := r.one(ctx, t, nil)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, res)
+	}
+	return out, r.explain(ctx, out)
+}
+
+// one runs a test.
+func (r *Runner) one(ctx context.Context, t *Test, tr machine.Tracer) (*Result, error) {
+	start := time.Now()
+	res := &Result{Test: t}
+	var err error
+	if t.Plain != nil {
+		r.m.Restore(r.base)
+		err = r.plain(ctx, res, tr)
+	} else {
+		err = r.staged(ctx, res, tr)
+		r.clear()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range res.Steps {
+		if s := res.Steps[i].Result; s != nil {
+			res.Insns += s.Insns
+		}
+	}
+	res.Took = time.Since(start)
+	return res, nil
+}
+
+// worse raises the status of a result.
+func (res *Result) worse(s Status) { res.Status = max(res.Status, s) }
+
+// fail adds a failure.
+func (res *Result) fail(s Status, exit int, format string, args ...any) {
+	res.worse(s)
+	res.Exit = max(res.Exit, exit)
+	res.Failures = append(res.Failures, fmt.Sprintf(format, args...))
+}
+
+// Exit codes of bpfrun that tests cause.
+const (
+	exitFailed       = 1
+	exitRefused      = 3
+	exitFault        = 4
+	exitNotSimulated = 5
+)
+
+// step runs a program; ok is false when the test ends with it.
+func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.Program, in machine.Input) (*machine.Result, bool, error) {
+	got, err := r.m.Run(ctx, p.Name, in)
+	if e := ctx.Err(); e != nil {
+		return nil, false, e
+	}
+	who := p.Name
+	if stage != "" {
+		who = fmt.Sprintf("%s (%s)", stage, p.Name)
+	}
+	s := Step{Stage: stage, Prog: p.Name, Result: got, Err: err}
+	if got != nil && !got.Ran {
+		s.Err = r.m.ProgramError(p.Name)
+	}
+	res.Steps = append(res.Steps, s)
+	switch {
+	case err != nil:
+		var errno uapi.Errno
+		if errors.As(err, &errno) {
+			res.fail(Errored, exitFailed, "%s: the kernel refuses to run it: %v", who, err)
+		} else {
+			res.fail(Errored, exitFailed, "%s: %v", who, err)
+		}
+	case got.Status == machine.StatusDisabled:
+		res.worse(Skipped)
+		res.Skipped = who + ": its section says not to load it"
+	case got.Status == machine.StatusAbsent && !r.opt.Strict:
+		res.worse(Skipped)
+		res.Skipped = who + ": not on this kernel"
+		if s.Err != nil {
+			res.Skipped = firstLine(s.Err.Error())
+		}
+	case got.Status == machine.StatusAbsent, got.Status == machine.StatusRefused:
+		res.fail(Errored, exitRefused, "%s: %s", who, reason(got, s.Err))
+	case got.Status == machine.StatusNotSimulated:
+		res.fail(Errored, exitNotSimulated, "%s: %s", who, reason(got, s.Err))
+	case got.Fault != nil:
+		res.fail(Errored, exitFault, "%s: %s", who, reason(got, s.Err))
+	default:
+		return got, true, nil
+	}
+	return got, false, nil
+}
+
+// reason is why a program did not run to its end.
+func reason(got *machine.Result, err error) string {
+	f := got.Fault
+	if f == nil {
+		if err == nil {
+			return string(got.Status)
+		}
+		return err.Error()
+	}
+	text := "fault: " + f.Error()
+	if f.Source != "" {
+		text += "\n" + place(f.Source, f.Line)
+	}
+	if f.Hint != "" {
+		text += "\nhint: " + f.Hint
+	}
+	return text
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// plain runs a plain test. Its program returns 0, the number of the line that failed, or a negative errno.
+func (r *Runner) plain(ctx context.Context, res *Result, tr machine.Tracer) error {
+	p := res.Test.Plain
+	got, ok, err := r.step(ctx, res, "", p, machine.Input{Trace: tr})
+	if err != nil || !ok {
+		return err
+	}
+	ret := int32(uint32(got.Ret))
+	switch {
+	case ret == 0:
+		res.worse(Passed)
+	case ret < 0:
+		res.fail(Failed, exitFailed, "returned %d (%v)", ret, uapi.Errno(-ret))
+	default:
+		text := fmt.Sprintf("returned %d", ret)
+		if pl, ok := r.sourceLine(p.Name, uint32(ret)); ok {
+			text += ": failed at\n" + pl.String()
+		}
+		res.fail(Failed, exitFailed, "%s", text)
+	}
+	return nil
+}
+
+// staged runs a staged test.
+func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) error {
+	in := machine.Input{Packet: make([]byte, firstPacket), Trace: tr}
+	if usesSkb(res.Test.Stages[Check].Type) {
+		in.Context = make([]byte, firstContext)
+	}
+	var code uint64
+	for _, stage := range stages {
+		p := res.Test.Stages[stage]
+		if p == nil {
+			continue
+		}
+		got, ok, err := r.step(ctx, res, stage, p, in)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			r.report(res)
+			return nil
+		}
+		code = got.Ret & 0xffffffff
+		in.Packet = got.DataOut
+		if in.Context != nil {
+			in.Context = got.CtxOut
+		}
+		if stage == Check {
+			break
+		}
+		// Below 100 these are verdicts.
+		if s := codes[code]; code >= 100 && (s == Failed || s == Errored) {
+			res.fail(s, exitFailed, "%s (%s) returned %d (%s)", stage, p.Name, code, s)
+			r.report(res)
+			return nil
+		}
+		if stage == Setup {
+			word := make([]byte, 4, 4+len(in.Packet))
+			r.object.ByteOrder.PutUint32(word, uint32(code))
+			in.Packet = append(word, in.Packet...)
+		}
+	}
+	r.report(res)
+	r.judge(res, code)
+	return nil
+}
+
+// judge is the check's own verdict.
+func (r *Runner) judge(res *Result, code uint64) {
+	switch s, known := codes[code]; {
+	case !known:
+		res.fail(Errored, exitFailed, "check returned %d, which is no status (1 or 101 is a pass)", code)
+	case s == Passed:
+		res.worse(Passed)
+	case s == Skipped:
+		res.worse(Skipped)
+		res.Skipped = "check returned skip"
+		if len(res.Logs) > 0 {
+			res.Skipped = res.Logs[0]
+		}
+	default:
+		res.fail(s, exitFailed, "check returned %d (%s)", code, s)
+	}
+	if res.Status > Skipped {
+		res.Skipped = ""
+	}
+}
+
+// usesSkb reports whether a program type gets its context from the tests' 256 bytes.
+func usesSkb(t uapi.ProgType) bool { return t == uapi.ProgTypeSchedCls || t == uapi.ProgTypeSchedAct }
+
+// report reads what the check wrote into suite_result_map.
+func (r *Runner) report(res *Result) {
+	value, ok := r.firstElement(resultMap)
+	if !ok {
+		return
+	}
+	rep, err := DecodeReport(value)
+	if err != nil {
+		res.fail(Errored, exitFailed, "%v", err)
+	}
+	for _, l := range rep.Logs {
+		res.Logs = append(res.Logs, l.text(r.cString))
+	}
+	if rep.Rest >= 0 {
+		res.Logs = append(res.Logs, fmt.Sprintf("(%s holds something else from byte %d on)", resultMap, rep.Rest))
+	}
+	for _, p := range rep.Parts {
+		pr := PartResult{Name: p.Name, Status: p.Status}
+		for _, l := range p.Logs {
+			pr.Logs = append(pr.Logs, l.text(r.cString))
+		}
+		res.Parts = append(res.Parts, pr)
+		switch p.Status {
+		case Failed:
+			res.fail(Failed, exitFailed, "%s", pr.String())
+		case Errored:
+			res.fail(Errored, exitFailed, "%s (code %d)", pr.String(), p.Code)
+		}
+	}
+}
+
+// String is "name: fail" and the logs below it.
+func (p *PartResult) String() string {
+	return strings.Join(append([]string{p.Name + ": " + p.Status.String()}, p.Logs...), "\n")
+}
+
+// maxString bounds a string of simulated memory in a log.
+const maxString = 512
+
+func (r *Runner) cString(addr uint64) (string, bool) {
+	var text string
+	var ok bool
+	r.m.Quietly(func() {
+		b, _, f := r.m.Memory().ReadCString(addr, maxString)
+		text, ok = string(b), f == nil
+	})
+	return text, ok
+}
+
+// firstElement reads element 0 of an array map as user space does.
+func (r *Runner) firstElement(name string) ([]byte, bool) {
+	m, ok := r.m.MapByName(name)
+	if !ok {
+		return nil, false
+	}
+	value, errno := maps.UserLookup(m, make([]byte, m.Spec().KeySize), nil, 0)
+	return value, errno == 0
+}
+
+// clear zeroes the maps of the convention.
+func (r *Runner) clear() {
+	for _, name := range [...]string{resultMap, mockMap} {
+		if m, ok := r.m.MapByName(name); ok {
+			// A map that cannot be written from user space keeps what it has, there as here.
+			_ = maps.UserUpdate(m, make([]byte, m.Spec().KeySize), make([]byte, maps.UserValueSize(m)), 0)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/intest"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// Test is one test inside an object.
+type Test struct {
+	Name     string     `json:"name"`
+	Status   string     `json:"status"` // pass, skip, fail, error
+	Exit     int        `json:"exit"`
+	Failures []string   `json:"failures,omitempty"`
+	Skipped  string     `json:"skipped,omitempty"`
+	Parts    []TestPart `json:"parts,omitempty"`
+	Logs     []string   `json:"logs,omitempty"`
+	Steps    []TestStep `json:"steps"`
+	Way      []string   `json:"way,omitempty"`
+	Insns    uint64     `json:"insns"`
+}
+
+// TestPart is a part of a test with a status of its own.
+type TestPart struct {
+	Name   string   `json:"name"`
+	Status string   `json:"status"`
+	Logs   []string `json:"logs,omitempty"`
+}
+
+// TestStep is one program of a test.
+type TestStep struct {
+	Stage   string `json:"stage,omitempty"`
+	Prog    string `json:"prog"`
+	Status  string `json:"status"`
+	Ret     string `json:"ret,omitempty"`
+	Verdict string `json:"verdict,omitempty"`
+	Insns   uint64 `json:"insns"`
+}
+
+// NewTestCaseOf summarises the result of a test inside an object.
+func NewTestCaseOf(r *intest.Result) TestCase {
+	c := TestCase{Name: r.Test.Name, Prog: r.Test.Prog(), Failures: r.Failures, Skipped: r.Skipped, Took: r.Took}
+	if len(r.Failures) > 0 {
+		c.Notes = append(c.Notes, r.Logs...)
+		if len(r.Way) > 0 {
+			c.Notes = append(c.Notes, "it went:\n"+strings.Join(way(r), "\n"))
+		}
+	}
+	c.Detail = fmt.Sprintf("%d insns", r.Insns)
+	for _, p := range r.Parts {
+		c.Parts = append(c.Parts, p.String())
+	}
+	return c
+}
+
+func way(r *intest.Result) []string {
+	var out []string
+	for _, p := range r.Way {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// AddTest adds a test inside the object, and the runs of its programs.
+func (d *RunDocument) AddTest(m *machine.Machine, r *intest.Result) {
+	t := Test{
+		Name: r.Test.Name, Status: r.Status.String(), Exit: r.Exit, Failures: r.Failures, Skipped: r.Skipped, Logs: r.Logs, Way: way(r), Insns: r.Insns,
+		Steps: []TestStep{},
+	}
+	for _, p := range r.Parts {
+		t.Parts = append(t.Parts, TestPart{p.Name, p.Status.String(), p.Logs})
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		step := TestStep{Stage: string(s.Stage), Prog: s.Prog, Status: "refused"}
+		if s.Result != nil {
+			step.Status, step.Insns = string(s.Result.Status), s.Result.Insns
+			if s.Result.Ran && s.Result.Fault == nil {
+				step.Ret = Hex64(s.Result.Ret)
+				step.Verdict = machine.Verdict(r.Test.Type(s.Stage), s.Result.Ret)
+			}
+			d.Add(m, s.Result)
+		}
+		t.Steps = append(t.Steps, step)
+	}
+	d.Tests = append(d.Tests, t)
+}
