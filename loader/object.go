@@ -34,7 +34,7 @@ type Object struct {
 	kconfig    *Map
 	declTags   map[btf.ID][]string // exception callbacks by FUNC
 	tailTags   map[btf.ID][]string // slots of program arrays by FUNC
-	mapBySec   map[int][]*Map // by ELF section, ascending offset
+	mapBySec   map[int][]*Map      // by ELF section, ascending offset
 }
 
 // Function is one function of the object: the range of an STT_FUNC symbol in an
