@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/mem"
@@ -86,6 +87,16 @@ func load(t testing.TB, name string) *program {
 	return p
 }
 
+// compile makes the program run as native code.
+func (p *program) compile(t testing.TB) {
+	e, err := jit.New(p.m.Memory())
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(e.Close)
+	p.m.Thread().SetEngine(e)
+}
+
 func (p *program) refresh() { copy(p.m.Memory().Bytes(p.mem), input()) }
 
 // run executes the program once, at most slice instructions at a time.
@@ -148,6 +159,20 @@ func benchmarkPrograms(b *testing.B, maps bool, prepare func(b *testing.B, name 
 func BenchmarkInterp(b *testing.B) {
 	benchmarkPrograms(b, true, func(b *testing.B, name string) func() uint64 {
 		p := load(b, name)
+		return func() uint64 {
+			if p.run(1<<40) != vm.Done {
+				b.Fatal(p.m.Thread().Fault())
+			}
+			return p.m.Thread().Insns()
+		}
+	})
+}
+
+// BenchmarkJIT is native code.
+func BenchmarkJIT(b *testing.B) {
+	benchmarkPrograms(b, true, func(b *testing.B, name string) func() uint64 {
+		p := load(b, name)
+		p.compile(b)
 		return func() uint64 {
 			if p.run(1<<40) != vm.Done {
 				b.Fatal(p.m.Thread().Fault())

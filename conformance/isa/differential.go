@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit"
 )
 
 // DifferentialConfig says what Differential compares.
@@ -68,6 +69,8 @@ func (r *DifferentialReport) Summary() string {
 // modeOf says in which mode the interpreter runs a program: mostly the usual one.
 func modeOf(index uint64) int {
 	switch {
+	case index%2 == 0 && jit.Supported():
+		return len(Modes) + int(index/2%8)/7
 	case index%7 == 3:
 		return 1
 	case index%31 == 5:
@@ -155,7 +158,7 @@ type voices struct {
 func newVoices(other func() (OtherRunner, error)) (*voices, error) {
 	v := &voices{}
 	var layout Layout
-	for i, mode := range Modes {
+	for i, mode := range NativeModes() {
 		it, err := NewInterpreter(mode)
 		if err != nil {
 			v.close()

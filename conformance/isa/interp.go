@@ -3,8 +3,10 @@ package isa
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -15,6 +17,7 @@ type Mode struct {
 	Fuse  bool   // superinstructions
 	Cover bool   // coverage marks
 	Slice uint64 // instructions per entry into the engine, 0 for all at once
+	JIT   bool   // native code
 }
 
 // Modes are the ways the interpreter executes programs. The first is the default.
@@ -24,6 +27,14 @@ var Modes = []Mode{
 	{Name: "step", Fuse: true, Slice: 1},
 	{Name: "slices", Fuse: true, Slice: 701},
 	{Name: "cover", Fuse: true, Cover: true},
+}
+
+// NativeModes are Modes and, where there is native code, those of the JIT.
+func NativeModes() []Mode {
+	if !jit.Supported() {
+		return Modes
+	}
+	return append(slices.Clone(Modes), Mode{Name: "jit", Fuse: true, JIT: true}, Mode{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009})
 }
 
 // Interpreter runs programs on package vm. It keeps its memory between programs. Construct it with
@@ -41,6 +52,7 @@ type Interpreter struct {
 	img    *vm.Image
 	lookup *vm.Func
 	insns  uint64
+	engine *jit.Engine
 }
 
 // NewInterpreter makes an interpreter with the implicit map.
@@ -52,7 +64,7 @@ func NewInterpreter(mode Mode) (*Interpreter, error) {
 	it := &Interpreter{Mode: mode, Limit: DefaultLimit, mem: memory}
 	it.lookup = &vm.Func{Name: "bpf_map_lookup_elem", ID: helperLookup, Fn: it.mapLookup}
 	if err := it.setup(); err != nil {
-		memory.Close()
+		it.Close()
 		return nil, err
 	}
 	return it, nil
@@ -74,11 +86,22 @@ func (it *Interpreter) setup() (err error) {
 	if it.Mode.Cover {
 		it.thread.SetPatches(vm.NewPatches(true))
 	}
+	if it.Mode.JIT {
+		if it.engine, err = jit.New(it.mem); err != nil {
+			return err
+		}
+		it.thread.SetEngine(it.engine)
+	}
 	return nil
 }
 
 // Close releases the memory.
-func (it *Interpreter) Close() { it.mem.Close() }
+func (it *Interpreter) Close() {
+	if it.engine != nil {
+		it.engine.Close()
+	}
+	it.mem.Close()
+}
 
 // Name is the name of the mode.
 func (it *Interpreter) Name() string { return it.Mode.Name }

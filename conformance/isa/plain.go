@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -68,6 +69,14 @@ func RunPlain(name string, insns []decode.Insn, data []byte, mode Mode, limit ui
 	t := vm.NewThread(m, vm.ThreadConfig{})
 	if mode.Cover {
 		t.SetPatches(vm.NewPatches(true))
+	}
+	if mode.JIT {
+		e, err := jit.New(m)
+		if err != nil {
+			return 0, err
+		}
+		defer e.Close()
+		t.SetEngine(e)
 	}
 	t.Start(img, r.Base, uint64(len(data)))
 	o := run(t, mode.Slice, limit)

@@ -1,0 +1,298 @@
+package amd64
+
+import "encoding/binary"
+
+// reg is a host register by its number in encodings.
+type reg uint8
+
+const (
+	rax reg = iota
+	rcx
+	rdx
+	rbx
+	rsp
+	rbp
+	rsi
+	rdi
+	r8
+	r9
+	r10
+	r11
+	r12
+	r13
+	r14
+	r15
+	none reg = 0xff
+)
+
+// loc is an operand in memory: base + index + disp, or relative to the state if base is none.
+type loc struct {
+	base, index reg
+	disp        int32
+}
+
+// at is memory at a register plus a constant.
+func at(base reg, disp int32) loc { return loc{base, none, disp} }
+
+// field is a field of the State.
+func field(off uintptr) loc { return loc{none, none, int32(off)} }
+
+// asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for less.
+type asm struct {
+	b     []byte
+	state int32 // offset of State from the start of the code
+}
+
+func (a *asm) byte(v ...byte) { a.b = append(a.b, v...) }
+
+func (a *asm) imm32(v int32) { a.b = binary.LittleEndian.AppendUint32(a.b, uint32(v)) }
+
+func (a *asm) imm64(v uint64) { a.b = binary.LittleEndian.AppendUint64(a.b, v) }
+
+// pos is the offset of the next instruction.
+func (a *asm) pos() int32 { return int32(len(a.b)) }
+
+// opcodes are written as the bytes are: 0x8b, 0x0fb6.
+func (a *asm) opcode(op uint16) {
+	if op > 0xff {
+		a.b = append(a.b, byte(op>>8), byte(op))
+		return
+	}
+	a.b = append(a.b, byte(op))
+}
+
+// rr is an instruction with a register and another one in the r/m field.
+func (a *asm) rr(w uint8, op uint16, r, rm reg) {
+	if rex := w<<3 | uint8(r>>3)<<2 | uint8(rm>>3); rex != 0 {
+		a.b = append(a.b, 0x40|rex)
+	}
+	a.opcode(op)
+	a.b = append(a.b, 0xc0|byte(r&7)<<3|byte(rm&7))
+}
+
+// rr8 is rr for operations whose r/m is a byte register: without a REX prefix 4 to 7 would be others.
+func (a *asm) rr8(w uint8, op uint16, r, rm reg) {
+	rex := w<<3 | uint8(r>>3)<<2 | uint8(rm>>3)
+	if rex != 0 || rm >= rsp {
+		a.b = append(a.b, 0x40|rex)
+	}
+	a.opcode(op)
+	a.b = append(a.b, 0xc0|byte(r&7)<<3|byte(rm&7))
+}
+
+// rm is an instruction with a register and memory; behind are the bytes of immediates that follow.
+func (a *asm) rm(w uint8, op uint16, r reg, m loc, behind int32) {
+	a.rexm(w, r, m, false)
+	a.opcode(op)
+	a.modrm(r, m, behind)
+}
+
+// rm8 is rm with a byte register.
+func (a *asm) rm8(op uint16, r reg, m loc) {
+	a.rexm(0, r, m, r >= rsp)
+	a.opcode(op)
+	a.modrm(r, m, 0)
+}
+
+func (a *asm) rexm(w uint8, r reg, m loc, force bool) {
+	rex := w<<3 | uint8(r>>3)<<2
+	if m.base != none {
+		rex |= uint8(m.base >> 3)
+	}
+	if m.index != none {
+		rex |= uint8(m.index>>3) << 1
+	}
+	if rex != 0 || force {
+		a.b = append(a.b, 0x40|rex)
+	}
+}
+
+func (a *asm) modrm(r reg, m loc, behind int32) {
+	mid := byte(r&7) << 3
+	if m.base == none { // rip
+		a.b = append(a.b, 0x05|mid)
+		a.imm32(a.state + m.disp - (a.pos() + 4 + behind))
+		return
+	}
+	mod := byte(0x80)
+	switch {
+	case m.disp == 0 && m.base&7 != rbp:
+		mod = 0
+	case m.disp == int32(int8(m.disp)):
+		mod = 0x40
+	}
+	switch {
+	case m.index != none:
+		a.b = append(a.b, mod|mid|4, byte(m.index&7)<<3|byte(m.base&7))
+	case m.base&7 == rsp:
+		a.b = append(a.b, mod|mid|4, 0x24)
+	default:
+		a.b = append(a.b, mod|mid|byte(m.base&7))
+	}
+	switch mod {
+	case 0x40:
+		a.b = append(a.b, byte(m.disp))
+	case 0x80:
+		a.imm32(m.disp)
+	}
+}
+
+// The arithmetic group: the number is the one in instructions with an immediate, times 8 the opcode otherwise.
+const (
+	opAdd = 0
+	opOr  = 1
+	opAnd = 4
+	opSub = 5
+	opXor = 6
+	opCmp = 7
+)
+
+// group is r op= src.
+func (a *asm) group(w uint8, op byte, r, src reg) { a.rr(w, uint16(op)<<3|1, src, r) }
+
+// groupImm is r op= v.
+func (a *asm) groupImm(w uint8, op byte, r reg, v int32) {
+	if v == int32(int8(v)) {
+		a.rr(w, 0x83, reg(op), r)
+		a.b = append(a.b, byte(v))
+		return
+	}
+	a.rr(w, 0x81, reg(op), r)
+	a.imm32(v)
+}
+
+// groupMem is r op= memory.
+func (a *asm) groupMem(w uint8, op byte, r reg, m loc) { a.rm(w, uint16(op)<<3|3, r, m, 0) }
+
+// cmpMem8 compares memory of 1, 2, 4 or 8 bytes with 0.
+func (a *asm) cmpMem0(size int32, m loc) {
+	switch size {
+	case 1:
+		a.rm(0, 0x80, opCmp, m, 1)
+	case 2:
+		a.byte(0x66)
+		a.rm(0, 0x83, opCmp, m, 1)
+	case 4:
+		a.rm(0, 0x83, opCmp, m, 1)
+	default:
+		a.rm(1, 0x83, opCmp, m, 1)
+	}
+	a.byte(0)
+}
+
+// move copies a register.
+func (a *asm) move(dst, src reg) { a.rr(1, 0x89, src, dst) }
+
+// move32 copies the low half and clears the high one.
+func (a *asm) move32(dst, src reg) { a.rr(0, 0x89, src, dst) }
+
+// load and store move 64 bits.
+func (a *asm) load(dst reg, m loc) { a.rm(1, 0x8b, dst, m, 0) }
+
+func (a *asm) store(m loc, src reg) { a.rm(1, 0x89, src, m, 0) }
+
+// storeImm stores a sign-extended constant of 64 bits.
+func (a *asm) storeImm(m loc, v int32) {
+	a.rm(1, 0xc7, 0, m, 4)
+	a.imm32(v)
+}
+
+// constant sets a register by the shortest instruction; it may change flags.
+func (a *asm) constant(dst reg, v uint64) {
+	switch {
+	case v == 0:
+		a.rr(0, 0x31, dst, dst)
+	case v <= 1<<32-1:
+		if dst >= r8 {
+			a.byte(0x41)
+		}
+		a.byte(0xb8 | byte(dst&7))
+		a.imm32(int32(uint32(v)))
+	case int64(v) == int64(int32(v)):
+		a.rr(1, 0xc7, 0, dst)
+		a.imm32(int32(v))
+	default:
+		a.byte(0x48|byte(dst>>3), 0xb8|byte(dst&7))
+		a.imm64(v)
+	}
+}
+
+// test sets flags by a register.
+func (a *asm) test(w uint8, r reg) { a.rr(w, 0x85, r, r) }
+
+// shift shifts by a constant: 4 left, 5 right, 7 arithmetic right, 0 rotate left.
+func (a *asm) shift(w uint8, how byte, r reg, n byte) {
+	a.rr(w, 0xc1, reg(how), r)
+	a.byte(n)
+}
+
+// cond is a condition in the encoding of jcc.
+type cond byte
+
+const (
+	condB  cond = 2
+	condAE cond = 3
+	condE  cond = 4
+	condNE cond = 5
+	condBE cond = 6
+	condA  cond = 7
+	condL  cond = 0xc
+	condGE cond = 0xd
+	condLE cond = 0xe
+	condG  cond = 0xf
+)
+
+// not is the opposite.
+func (c cond) not() cond { return c ^ 1 }
+
+// jccFar jumps by 32 bits and returns where the distance stands.
+func (a *asm) jccFar(c cond) int32 {
+	a.b = append(a.b, 0x0f, 0x80|byte(c), 0, 0, 0, 0)
+	return a.pos() - 4
+}
+
+// jmpFar is jccFar without a condition, callFar is a call.
+func (a *asm) jmpFar() int32 {
+	a.b = append(a.b, 0xe9, 0, 0, 0, 0)
+	return a.pos() - 4
+}
+
+func (a *asm) callFar() int32 {
+	a.b = append(a.b, 0xe8, 0, 0, 0, 0)
+	return a.pos() - 4
+}
+
+// jccNear jumps by 8 bits forward; land puts the distance to here in.
+func (a *asm) jccNear(c cond) int32 {
+	a.b = append(a.b, 0x70|byte(c), 0)
+	return a.pos()
+}
+
+func (a *asm) jmpNear() int32 {
+	a.b = append(a.b, 0xeb, 0)
+	return a.pos()
+}
+
+func (a *asm) land(from int32) { a.b[from-1] = byte(a.pos() - from) }
+
+// jccBack and jmpBack go to a place in front of here.
+func (a *asm) jccBack(c cond, to int32) {
+	if d := to - a.pos() - 2; d >= -128 {
+		a.b = append(a.b, 0x70|byte(c), byte(d))
+		return
+	}
+	a.patch(a.jccFar(c), to)
+}
+
+func (a *asm) jmpBack(to int32) {
+	if d := to - a.pos() - 2; d >= -128 {
+		a.b = append(a.b, 0xeb, byte(d))
+		return
+	}
+	a.patch(a.jmpFar(), to)
+}
+
+// patch makes the 32-bit distance at pos lead to offset to.
+func (a *asm) patch(pos, to int32) {
+	binary.LittleEndian.PutUint32(a.b[pos:], uint32(to-pos-4))
+}

@@ -1,0 +1,334 @@
+package amd64
+
+import (
+	"unsafe"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+)
+
+// The host registers. What a program does not use is spare, see compiler.spend.
+const (
+	temp1 = rcx // shift counts
+	temp2 = rdx // upper half of products and dividends
+	hostR = rbx // Data - Target.Base: guest addresses become host addresses by adding it
+	hostF = rbp // Frame.Host
+	roomR = r15 // State.Room
+)
+
+// regs maps r0 to r9.
+var regs = [10]reg{rax, rdi, rsi, r8, r9, r10, r11, r12, r13, r14}
+
+// Offsets in State and Frame.
+const (
+	offRegs      = unsafe.Offsetof(plan.State{}.Regs)
+	offData      = unsafe.Offsetof(plan.State{}.Data)
+	offLimit     = unsafe.Offsetof(plan.State{}.Limit)
+	offEntry     = unsafe.Offsetof(plan.State{}.Entry)
+	offArenaKern = unsafe.Offsetof(plan.State{}.ArenaKern)
+	offArenaUser = unsafe.Offsetof(plan.State{}.ArenaUser)
+	offRoom      = unsafe.Offsetof(plan.State{}.Room)
+	offMay       = unsafe.Offsetof(plan.State{}.May)
+	offTop       = unsafe.Offsetof(plan.State{}.Top)
+	offExit      = unsafe.Offsetof(plan.State{}.Exit)
+	offSP        = unsafe.Offsetof(plan.State{}.SP)
+	offNegBase   = unsafe.Offsetof(plan.State{}.NegBase)
+	offShadow    = unsafe.Offsetof(plan.State{}.Shadow)
+
+	frameHost  = int32(unsafe.Offsetof(plan.Frame{}.Host))
+	frameSaved = int32(unsafe.Offsetof(plan.Frame{}.Saved))
+	frameRet   = int32(unsafe.Offsetof(plan.Frame{}.Ret))
+	frameMay   = int32(unsafe.Offsetof(plan.Frame{}.May))
+	frameSize  = int32(plan.FrameSize)
+)
+
+// compiler is one compilation.
+type compiler struct {
+	asm
+	p      *plan.Program
+	target plan.Target
+	out    *plan.Code
+	pc     int32
+	calls  bool // the program has bpf-to-bpf calls
+
+	shadowR reg // Data + ShadowDelta, none without a spare register
+	baseR   reg // -Target.Base, none without a spare register
+
+	exits [4]int32 // where code goes to leave, by plan.Reason
+	exact [2]int32 // exact checks of loads and of stores
+
+	jumps []jump
+	colds []cold
+}
+
+// jump is a distance to fill in.
+type jump struct{ pos, slot int32 }
+
+// cold is code out of line.
+type cold struct {
+	kind coldKind
+	from [2]int32 // distances that lead here, 0 for none
+	pc   int32    // slot to leave at, or to go to
+	n    int32    // charge, or length of a range
+	back int32    // where to go on
+}
+
+type coldKind uint8
+
+const (
+	coldLeave  coldKind = iota // leave for reason n at pc
+	coldUndo                   // take a charge back, then leave with OutOfRoom
+	coldRefuse                 // take a charge back, then leave with Interpret
+	coldEdge                   // charge and go to slot pc
+	coldLoads                  // exact check of a range of n bytes
+	coldStores
+)
+
+// Compile generates the code of a program.
+func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
+	c := compiler{p: p, target: t, out: out, shadowR: none, baseR: none}
+	c.b, c.state = out.Text, int32(t.StateDelta)
+	if want := 24*len(p.Insns) + 1024; cap(c.b) < want {
+		c.b = make([]byte, 0, want)
+	}
+	for pc := range p.Insns {
+		c.calls = c.calls || p.Insns[pc].Kind == plan.KindCall
+	}
+	c.spend()
+	c.prologue()
+	c.exitCode()
+	c.exactCode(0)
+	c.exactCode(1)
+	insns := p.Insns
+	for pc := int32(0); pc < int32(len(insns)); pc++ {
+		in := &insns[pc]
+		out.Starts[pc] = uint32(c.pos())
+		if in.Has(plan.FlagEntry) {
+			out.Entries[pc] = uint32(c.pos())
+		}
+		c.pc = pc
+		if in.Has(plan.FlagPair) && c.pair(in, &insns[pc+1]) {
+			pc++
+			out.Starts[pc] = uint32(c.pos())
+			c.next(&insns[pc])
+			continue
+		}
+		c.insn(in)
+	}
+	c.leave(plan.Interpret, int32(len(insns))) // the end of the program is no instruction
+	out.Cold = uint32(c.pos())
+	c.coldCode()
+	for _, j := range c.jumps {
+		c.patch(j.pos, int32(out.Starts[j.slot]))
+	}
+	out.Text = c.b
+	return nil
+}
+
+// insn generates one instruction.
+func (c *compiler) insn(in *plan.Insn) {
+	switch in.Kind {
+	case plan.KindSecond:
+		return
+	case plan.KindInterpret:
+		c.leave(plan.Interpret, c.pc)
+		return
+	case plan.KindCallFunc:
+		c.leave(plan.CallFunc, c.pc)
+		return
+	}
+	if in.Dst == 10 && in.Kind == plan.KindBranch || in.Src == 10 && !c.takesR10(in) {
+		c.leave(plan.Interpret, c.pc)
+		return
+	}
+	r := &rules[in.Op]
+	if r.emit == nil {
+		c.leave(plan.Interpret, c.pc)
+		return
+	}
+	r.emit(c, in, r)
+	c.next(in)
+}
+
+// takesR10 reports whether an instruction is generated with r10 as its source: copies of it, and accesses in the stack.
+func (c *compiler) takesR10(in *plan.Insn) bool {
+	return in.Op == opMov || in.Kind == plan.KindLoad && in.Check == plan.CheckNone
+}
+
+// next charges what is due at the next slot.
+func (c *compiler) next(in *plan.Insn) { c.charge(in.Next) }
+
+func (c *compiler) charge(n int32) {
+	if n != 0 {
+		c.groupImm(1, opSub, roomR, n)
+	}
+}
+
+// spend gives host registers that the program leaves over to what checks need.
+func (c *compiler) spend() {
+	free := func() reg {
+		for i, r := range regs {
+			if c.p.Used>>i&1 == 0 && r != c.shadowR {
+				return r
+			}
+		}
+		if !c.usesStack() && c.shadowR != hostF {
+			return hostF
+		}
+		return none
+	}
+	if c.shadowR = free(); c.shadowR != none {
+		c.baseR = free()
+	}
+}
+
+// usesStack reports whether hostF has a meaning.
+func (c *compiler) usesStack() bool { return c.calls || c.p.Used>>10&1 != 0 }
+
+// prologue is what Enter calls.
+func (c *compiler) prologue() {
+	c.store(field(offSP), rsp)
+	c.constant(temp1, c.target.Base)
+	c.load(hostR, field(offData))
+	if c.shadowR != none {
+		c.load(c.shadowR, field(offShadow))
+	}
+	if c.baseR != none {
+		c.load(c.baseR, field(offNegBase))
+	}
+	c.group(1, opSub, hostR, temp1)
+	if c.usesStack() {
+		c.load(temp1, field(offTop))
+		c.load(hostF, at(temp1, frameHost))
+	}
+	c.load(roomR, field(offRoom))
+	c.load(temp1, field(offRegs))
+	for i, r := range regs {
+		if c.p.Used>>i&1 != 0 {
+			c.load(r, at(temp1, int32(8*i)))
+		}
+	}
+	c.rm(0, 0xff, 4, field(offEntry), 0)
+}
+
+// exitCode leaves: the slot is in temp1.
+func (c *compiler) exitCode() {
+	var common []int32
+	for r := plan.Interpret; r <= plan.Leave; r++ {
+		c.exits[r] = c.pos()
+		c.constant(temp2, uint64(r))
+		if r != plan.Leave {
+			common = append(common, c.jmpNear())
+		}
+	}
+	for _, j := range common {
+		c.land(j)
+	}
+	c.rm(0, 0x89, temp1, field(offExit), 0)
+	c.rm(0, 0x89, temp2, field(offExit+4), 0)
+	c.store(field(offRoom), roomR)
+	c.load(temp1, field(offRegs))
+	for i, r := range regs {
+		if c.p.Used>>i&1 != 0 {
+			c.store(at(temp1, int32(8*i)), r)
+		}
+	}
+	c.load(rsp, field(offSP))
+	c.byte(0xc3)
+}
+
+// leave leaves at a slot.
+func (c *compiler) leave(why plan.Reason, pc int32) {
+	c.constant(temp1, uint64(pc))
+	c.jmpBack(c.exits[why])
+}
+
+// goTo jumps to a slot.
+func (c *compiler) goTo(slot int32) {
+	if slot <= c.pc {
+		c.jmpBack(int32(c.out.Starts[slot]))
+		return
+	}
+	c.jumps = append(c.jumps, jump{c.jmpFar(), slot})
+}
+
+// when jumps to a slot on a condition.
+func (c *compiler) when(cc cond, slot int32) {
+	if slot <= c.pc {
+		c.jccBack(cc, int32(c.out.Starts[slot]))
+		return
+	}
+	c.jumps = append(c.jumps, jump{c.jccFar(cc), slot})
+}
+
+// taken generates the edge to the target of a branch on a condition.
+func (c *compiler) taken(cc cond, in *plan.Insn) {
+	switch {
+	case in.Has(plan.FlagBack):
+		over := c.jccNear(cc.not())
+		c.loop(in)
+		c.land(over)
+	case in.Taken == 0:
+		c.when(cc, in.Target)
+	default:
+		c.colds = append(c.colds, cold{kind: coldEdge, from: [2]int32{c.jccFar(cc)}, pc: in.Target, n: in.Taken})
+	}
+}
+
+// always generates the edge to the target of a jump.
+func (c *compiler) always(in *plan.Insn) {
+	if in.Has(plan.FlagBack) {
+		c.loop(in)
+		return
+	}
+	c.charge(in.Taken)
+	if in.Target != c.pc+1 {
+		c.goTo(in.Target)
+	}
+}
+
+// loop charges and goes back, unless there is no room.
+func (c *compiler) loop(in *plan.Insn) {
+	if in.Taken == 0 {
+		c.test(1, roomR)
+	} else {
+		c.groupImm(1, opSub, roomR, in.Taken)
+	}
+	c.when(condGE, in.Target)
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jmpFar()}, pc: in.Target, n: int32(plan.OutOfRoom)})
+}
+
+// unless leaves with Interpret at this slot when the condition holds.
+func (c *compiler) unless(cc cond) {
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(cc)}, pc: c.pc, n: int32(plan.Interpret)})
+}
+
+// coldCode generates what was put off.
+func (c *compiler) coldCode() {
+	for i := range c.colds {
+		k := &c.colds[i]
+		for _, pos := range k.from {
+			if pos != 0 {
+				c.patch(pos, c.pos())
+			}
+		}
+		switch k.kind {
+		case coldLeave:
+			c.leave(plan.Reason(k.n), k.pc)
+		case coldUndo, coldRefuse:
+			c.groupImm(1, opAdd, roomR, k.n)
+			why := plan.OutOfRoom
+			if k.kind == coldRefuse {
+				why = plan.Interpret
+			}
+			c.leave(why, k.pc)
+		case coldEdge:
+			c.charge(k.n)
+			c.patch(c.jmpFar(), int32(c.out.Starts[k.pc]))
+		case coldLoads, coldStores:
+			c.constant(temp2, uint64(k.n))
+			c.patch(c.callFar(), c.exact[k.kind-coldLoads])
+			c.patch(c.jccFar(condE), k.back)
+			c.leave(plan.Interpret, k.pc)
+		}
+	}
+}

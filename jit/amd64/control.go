@@ -1,0 +1,102 @@
+package amd64
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+const opMov = decode.OpMov64Reg
+
+func jumpTo(c *compiler, in *plan.Insn, _ *rule) { c.always(in) }
+
+func branchReg(c *compiler, in *plan.Insn, r *rule) {
+	if r.op == opTest {
+		c.rr(r.w, 0x85, regs[in.Src], regs[in.Dst])
+	} else {
+		c.group(r.w, opCmp, regs[in.Dst], regs[in.Src])
+	}
+	c.taken(r.cond, in)
+}
+
+func branchImm(c *compiler, in *plan.Insn, r *rule) {
+	v, d := int32(in.Imm), regs[in.Dst]
+	switch {
+	case r.op == opTest:
+		c.rr(r.w, 0xf7, 0, d)
+		c.imm32(v)
+	case v == 0:
+		c.test(r.w, d)
+	default:
+		c.groupImm(r.w, opCmp, d, v)
+	}
+	c.taken(r.cond, in)
+}
+
+// opTest in a rule is a branch on common bits.
+const opTest = 0x85
+
+// mayGoto goes on while State.May is not 0.
+func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
+	c.load(temp1, field(offMay))
+	c.groupImm(1, opSub, temp1, 1)
+	c.taken(condB, in)
+	c.store(field(offMay), temp1)
+}
+
+// call is a bpf-to-bpf call.
+func call(c *compiler, in *plan.Insn, _ *rule) {
+	c.groupImm(1, opSub, roomR, in.Taken)
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: c.pc, n: in.Taken})
+	c.load(temp1, field(offTop))
+	c.load(temp2, at(temp1, frameSize+frameHost))
+	c.test(1, temp2)
+	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jccFar(condE)}, pc: c.pc, n: in.Taken})
+	for i := 6; i < 10; i++ {
+		if c.p.Used>>i&1 != 0 {
+			c.store(at(temp1, frameSize+frameSaved+int32(8*(i-6))), regs[i])
+		}
+	}
+	c.storeImm(at(temp1, frameSize+frameRet), c.pc+1)
+	c.move(hostF, temp2)
+	if c.p.MayGoto {
+		c.load(temp2, field(offMay))
+		c.store(at(temp1, frameSize+frameMay), temp2)
+		c.storeImm(field(offMay), vm.MaxMayGoto)
+	}
+	c.groupImm(1, opAdd, temp1, frameSize)
+	c.store(field(offTop), temp1)
+	pos := c.callFar()
+	if in.Target <= c.pc {
+		c.patch(pos, int32(c.out.Starts[in.Target]))
+	} else {
+		c.jumps = append(c.jumps, jump{pos, in.Target})
+	}
+}
+
+// exit returns to code that called, or leaves.
+func exit(c *compiler, in *plan.Insn, _ *rule) {
+	if !c.calls {
+		c.leave(plan.Leave, c.pc)
+		return
+	}
+	c.load(temp1, field(offTop))
+	c.rm(1, 0x83, opCmp, at(temp1, frameRet), 1)
+	c.byte(0)
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(condE)}, pc: c.pc, n: int32(plan.Leave)})
+	c.groupImm(1, opSub, roomR, in.Taken)
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: c.pc, n: in.Taken})
+	for i := 6; i < 10; i++ {
+		if c.p.Used>>i&1 != 0 {
+			c.load(regs[i], at(temp1, frameSaved+int32(8*(i-6))))
+		}
+	}
+	if c.p.MayGoto {
+		c.load(temp2, at(temp1, frameMay))
+		c.store(field(offMay), temp2)
+	}
+	c.groupImm(1, opSub, temp1, frameSize)
+	c.load(hostF, at(temp1, frameHost))
+	c.store(field(offTop), temp1)
+	c.byte(0xc3)
+}

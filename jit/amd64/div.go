@@ -1,0 +1,156 @@
+package amd64
+
+import "github.com/bpfrun/bpfrun/jit/plan"
+
+// Division. The instruction divides temp2:rax and leaves quotient and remainder there, so that rax is kept in temp1, or in the
+// result when that is elsewhere. By RFC 9669 division by zero gives 0, modulo by zero the dividend, and the smallest number
+// divided by -1 is itself.
+
+func divReg(c *compiler, in *plan.Insn, r *rule) {
+	d, s := regs[in.Dst], regs[in.Src]
+	c.test(r.w, s)
+	zero := c.jccNear(condE)
+	var minus int32
+	if r.signed {
+		c.groupImm(r.w, opCmp, s, -1)
+		minus = c.jccNear(condE)
+	}
+	c.divide(r, d, s)
+	end := c.jmpNear()
+	if r.signed {
+		c.land(minus)
+		if r.mod {
+			c.constant(d, 0)
+		} else {
+			c.rr(r.w, 0xf7, 3, d)
+		}
+		over := c.jmpNear()
+		c.land(zero)
+		c.byZero(r, d)
+		c.land(over)
+	} else {
+		c.land(zero)
+		c.byZero(r, d)
+	}
+	c.land(end)
+}
+
+// byZero is the result of dividing d by zero.
+func (c *compiler) byZero(r *rule, d reg) {
+	switch {
+	case !r.mod:
+		c.constant(d, 0)
+	case r.w == 0:
+		c.move32(d, d)
+	}
+}
+
+// divide is d /= s or d %= s for an s for which the processor has a result.
+func (c *compiler) divide(r *rule, d, s reg) {
+	if d != rax {
+		c.move(temp1, rax)
+		if s == rax {
+			s = temp1
+		}
+		c.rr(r.w, 0x89, d, rax)
+	} else if s == rax {
+		c.move(temp1, rax)
+		s = temp1
+	}
+	if r.signed {
+		if r.w != 0 {
+			c.byte(0x48)
+		}
+		c.byte(0x99) // cdq, cqo
+		c.rr(r.w, 0xf7, 7, s)
+	} else {
+		c.constant(temp2, 0)
+		c.rr(r.w, 0xf7, 6, s)
+	}
+	res := rax
+	if r.mod {
+		res = temp2
+	}
+	if d != res {
+		c.rr(r.w, 0x89, res, d)
+	}
+	if d != rax {
+		c.move(rax, temp1)
+	}
+}
+
+func divImm(c *compiler, in *plan.Insn, r *rule) {
+	d := regs[in.Dst]
+	v := int64(in.Imm)
+	if r.w == 0 {
+		if v = int64(uint32(in.Imm)); r.signed {
+			v = int64(int32(in.Imm))
+		}
+	}
+	switch {
+	case v == 0:
+		c.byZero(r, d)
+		return
+	case r.signed && v == -1:
+		if r.mod {
+			c.constant(d, 0)
+		} else {
+			c.rr(r.w, 0xf7, 3, d)
+		}
+		return
+	case !r.signed && v > 0 && v&(v-1) == 0:
+		c.dividePower(r, d, uint64(v))
+		return
+	}
+	// The divisor goes through the stack: temp1 and temp2 are taken.
+	c.byte(0x68)
+	c.imm32(int32(in.Imm)) // push, sign-extended
+	if d != rax {
+		c.move(temp1, rax)
+		c.rr(r.w, 0x89, d, rax)
+	}
+	if r.signed {
+		if r.w != 0 {
+			c.byte(0x48)
+		}
+		c.byte(0x99)
+		c.rm(r.w, 0xf7, 7, at(rsp, 0), 0)
+	} else {
+		c.constant(temp2, 0)
+		c.rm(r.w, 0xf7, 6, at(rsp, 0), 0)
+	}
+	res := rax
+	if r.mod {
+		res = temp2
+	}
+	if d != res {
+		c.rr(r.w, 0x89, res, d)
+	}
+	if d != rax {
+		c.move(rax, temp1)
+	}
+	c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
+}
+
+// dividePower divides by a power of two.
+func (c *compiler) dividePower(r *rule, d reg, v uint64) {
+	n := byte(0)
+	for v>>n != 1 {
+		n++
+	}
+	switch {
+	case !r.mod && n != 0:
+		c.shift(r.w, 5, d, n)
+	case !r.mod:
+		if r.w == 0 {
+			c.move32(d, d)
+		}
+	case n == 0:
+		c.constant(d, 0)
+	case n < 32:
+		c.groupImm(0, opAnd, d, int32(v-1)) // clears the upper half too
+	default:
+		c.constant(temp1, v-1)
+		c.group(1, opAnd, d, temp1)
+	}
+}

@@ -1,0 +1,12 @@
+package jit
+
+import (
+	"github.com/bpfrun/bpfrun/jit/amd64"
+	"github.com/bpfrun/bpfrun/jit/plan"
+)
+
+func backendCompile(p *plan.Program, t plan.Target, out *plan.Code) error {
+	return amd64.Compile(p, t, out)
+}
+
+func backendEnter(text, state uintptr) { amd64.Enter(text, state) }

@@ -1,0 +1,68 @@
+// Package jit runs programs as native code with every check the interpreter makes. [New] makes an [Engine] for a Memory,
+// which vm.Thread.SetEngine takes.
+//
+// It knows when native code runs, what it shares with Go, and its pages. What code does is decided in package plan,
+// neutral of the processor; how it is encoded, in jit/amd64 and jit/arm64. It does not know helpers, maps or program types.
+//
+// # The contract between plan, backend and engine
+//
+// The interpreter is the only judge of faults. Generated code tests whether an instruction is certainly fine; if a test
+// fails it leaves in front of that instruction with all registers as they were (plan.Interpret), the interpreter executes the
+// one instruction, and the engine goes on with native code at the next slot with plan.FlagEntry. Tests may therefore be
+// conservative, and rare things may be left out.
+//
+// A backend is two functions.
+//
+//	Compile(p *plan.Program, t plan.Target, out *plan.Code) error
+//	Enter(text, state uintptr)
+//
+// Compile is fed from one table indexed by decode.Op with the way each instruction is generated; a test holds that no op
+// is missing. It must be fast (some 40 ns for an instruction) and allocate nothing but the output. Enter is assembly: it saves what Go's
+// ABI0 wants preserved, calls text, and returns.
+//
+// # Memory
+//
+// One mapping holds the plan.State, in a page of its own that is read and written, and behind it the code, in pages that are written
+// first and executable later, never both. Offsets in State are those of unsafe.Offsetof.
+//
+// # Registers
+//
+// r0 to r9 live in host registers of the backend's choice for the whole program, so that every slot with FlagEntry can be entered: the code
+// at Text[0] loads them from State.Regs and goes to State.Entry. r10 is never kept as such: a register holds Frame.Host of the
+// running function, and where r10 is needed as a value it is loaded from Frame.FP. Further registers hold State.Room and
+// State.Data, and some are scratch. On the way out r0 to r9, Room and May are stored (r10 and Depth are the engine's), State.Exit is
+// set, the stack pointer is taken from State.SP.
+//
+// On arm64 code must not touch R18 (the platform's) and R28 (g): a signal handler reads g from there. On amd64 g comes from thread-local
+// storage, so that all registers but SP may be used. SP stays on the goroutine's stack: Enter has a frame of 512 bytes for return
+// addresses. Signals that arrive in generated code are handled on the signal stack; the runtime does not know the pc, so it neither
+// preempts there nor unwinds from there. Code runs for at most one slice of the budget, then the collector gets its turn.
+//
+// # Accesses
+//
+// With plan.CheckNone the access is [Frame.Host + StackOff] without any test: the engine runs no thread whose stack is not plain
+// memory (vm.Thread.Strict, watches).
+//
+// With CheckRange, o = value of Base + Lo - Target.Base (64 bits, wrapping) must be below State.Limit, and the shadow of the bytes o to o+Hi-Lo-1,
+// at Data + ShadowDelta + o>>3, must allow the access: a class of 0; for ranges without FlagRangeStore also mem.ClassStoreTrap; and in the
+// last granule also n = 1 to 7 (plus ClassStoreTrap for loads) if no byte from n on is touched. Test quickly whether all is 0, out of
+// line exactly, and leave with Interpret only then. A range is at most 57 bytes, 8 granules at any alignment, and everything up to 64
+// bytes behind Limit may be read from shadow. Atomic, acquire and release accesses must be aligned to their size, else Interpret.
+//
+// With CheckDone nothing is tested. The access itself is to Data + value of Base + Off - Target.Base. A thread is alone on its memory, so
+// atomics need no bus lock and no barriers.
+//
+// # Calls
+//
+// A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the frame behind State.Top; Interpret if f.Host is 0; store r6 to r9 in
+// f.Saved, the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; Top = f; call the code
+// of Target with the host's call instruction. An exit charges Taken, looks at Room, leaves with Leave if Top.Ret is 0 (uncharged), else undoes all
+// that and returns. The engine makes frames of the thread of what is in Frames when code leaves, and starts with none.
+//
+// Calls of helpers leave with CallFunc; the engine calls the function and goes on behind it.
+//
+// # Counting
+//
+// See plan.Program: charge Taken on the taken edge and Next on the other where they are not 0. At FlagBack look at Room after charging,
+// and leave with OutOfRoom at the target if it is negative.
+package jit

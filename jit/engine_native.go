@@ -1,0 +1,234 @@
+//go:build (linux || freebsd || netbsd) && amd64
+
+package jit
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// maxPrograms is how many programs an Engine keeps the code of.
+const maxPrograms = 256
+
+// Engine is a vm.Engine that compiles a program when it first runs. It belongs to one Memory and is used by one thread at a time.
+// Construct it with New, give it back with Close.
+type Engine struct {
+	mem     *mem.Memory
+	arena   mem.ArenaInfo
+	target  plan.Target
+	codes   map[*vm.Image]*code
+	last    *code
+	cache   *cache
+	native  uint64        // instructions executed
+	program *plan.Program // memory to use again
+	out     plan.Code
+}
+
+// cache holds the mappings of an engine, apart from it so that they can be released when it is collected.
+type cache struct{ all []*pages }
+
+func (c *cache) release() {
+	for _, p := range c.all {
+		p.release()
+	}
+	c.all = nil
+}
+
+// code is a compiled program.
+type code struct {
+	img     *vm.Image
+	state   *plan.State
+	text    uintptr
+	entries []uint32 // by slot, and a 0 for the end
+	counts  []int32
+	slack   int64
+	least   uint64 // instructions it has to be allowed for it to make progress
+	mayGoto bool
+	fps     [vm.MaxFrames + 1]uint64 // as in state.Frames
+}
+
+// Supported reports whether this system has native code.
+func Supported() bool { return true }
+
+// New makes an engine for threads that work on m.
+func New(m *mem.Memory) (*Engine, error) {
+	a := m.Arena()
+	if a.Data == nil {
+		return nil, mem.ErrClosed
+	}
+	delta := int64(uintptr(a.Shadow)) - int64(uintptr(a.Data))
+	if a.Big || delta >= 0 || delta < -1<<30 {
+		return nil, fmt.Errorf("%w: a big-endian or very large memory", ErrUnsupported)
+	}
+	e := &Engine{
+		mem: m, arena: a, codes: map[*vm.Image]*code{}, cache: &cache{},
+		target: plan.Target{Base: a.Base, ShadowDelta: delta, StateDelta: stateDelta()},
+	}
+	runtime.AddCleanup(e, func(c *cache) { c.release() }, e.cache)
+	return e, nil
+}
+
+// Name is "jit".
+func (e *Engine) Name() string { return "jit" }
+
+// Executed returns how many instructions ran as native code.
+func (e *Engine) Executed() uint64 { return e.native }
+
+// Close gives the code back. The engine must not be used afterwards.
+func (e *Engine) Close() {
+	e.cache.release()
+	e.codes, e.last = nil, nil
+}
+
+// compile finds or makes the code of a program, nil if it cannot be had.
+func (e *Engine) compile(img *vm.Image) *code {
+	c, ok := e.codes[img]
+	if !ok && e.codes != nil {
+		if len(e.codes) >= maxPrograms {
+			e.cache.release()
+			clear(e.codes)
+		}
+		// Without native code the interpreter runs the program: there is nothing to report.
+		c, _ = e.make(img)
+		e.codes[img] = c
+	}
+	e.last = c
+	return c
+}
+
+func (e *Engine) make(img *vm.Image) (*code, error) {
+	p := plan.New(img, e.program)
+	if p == nil {
+		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
+	}
+	e.program = p
+	e.out.Reset(p.Len())
+	if err := backendCompile(p, e.target, &e.out); err != nil {
+		return nil, err
+	}
+	m, err := newPages(e.out.Text)
+	if err != nil {
+		return nil, err
+	}
+	e.cache.all = append(e.cache.all, m)
+	c := &code{
+		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
+		entries: make([]uint32, p.Len()+1), counts: make([]int32, p.Len()+1),
+		slack: p.Slack(), least: uint64(2 * p.Slack()),
+	}
+	copy(c.entries, e.out.Entries)
+	for pc := range p.Insns {
+		c.counts[pc] = p.Insns[pc].Count
+	}
+	c.state.Data, c.state.Shadow, c.state.NegBase = uintptr(e.arena.Data), uintptr(e.arena.Shadow), -e.arena.Base
+	return c, nil
+}
+
+// Run is the loop around native code, see [vm.Engine].
+func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
+	if t.Strict() || e.mem.Watched() || t.Memory() != e.mem {
+		return false
+	}
+	start := t.Insns()
+	for ran := false; ; ran = true {
+		img := t.Image()
+		c := e.last
+		if c == nil || c.img != img {
+			if c = e.compile(img); c == nil {
+				return ran
+			}
+		}
+		left := limit - (t.Insns() - start)
+		if left < c.least {
+			return ran
+		}
+		pc := t.PC()
+		entry := c.entries[pc]
+		if entry == 0 {
+			return true
+		}
+		if !e.prepare(c, t) {
+			return ran
+		}
+		st := c.state
+		room := int64(min(left, 1<<40)) - c.slack
+		st.Room = room + int64(c.counts[pc])
+		st.Entry = c.text + uintptr(entry)
+		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
+		runtime.KeepAlive(t)
+		pc = int(uint32(st.Exit))
+		n := uint64(room - st.Room + int64(c.counts[pc]))
+		e.native += n
+		t.Advance(pc, n)
+		e.takeFrames(c, t)
+		switch plan.Reason(st.Exit >> 32) {
+		case plan.Interpret:
+			return true
+		case plan.CallFunc:
+			if !t.CallFunc() {
+				return true
+			}
+		case plan.Leave:
+			if !t.LeaveFunc() {
+				return true
+			}
+		}
+	}
+}
+
+// prepare fills in the state for the running function. False means that the stack is not what code relies on.
+func (e *Engine) prepare(c *code, t *vm.Thread) bool {
+	st := c.state
+	var fps [vm.MaxFrames + 1]uint64
+	t.Stacks(&fps)
+	regs := t.Regs()
+	if fps[0] == 0 || regs[10] != fps[0] {
+		return false
+	}
+	if fps != c.fps {
+		c.fps = fps
+		for i, fp := range fps {
+			f := &st.Frames[i]
+			f.FP, f.Host = fp, 0
+			if fp != 0 {
+				f.Host = uintptr(e.arena.Data) + uintptr(fp-e.arena.Base)
+			}
+		}
+	}
+	st.Regs = uintptr(unsafe.Pointer(regs))
+	st.Top = &st.Frames[0]
+	st.Limit = e.mem.Limit()
+	st.ArenaKern, st.ArenaUser = t.ArenaMapping()
+	if c.mayGoto {
+		st.May = t.MayGoto()
+	}
+	return true
+}
+
+// takeFrames makes frames of the thread of the functions that code entered and did not leave.
+func (e *Engine) takeFrames(c *code, t *vm.Thread) {
+	st := c.state
+	n := int((uintptr(unsafe.Pointer(st.Top)) - uintptr(unsafe.Pointer(&st.Frames[0]))) / plan.FrameSize)
+	may := st.May
+	if c.mayGoto {
+		if n > 0 {
+			may = st.Frames[1].May
+		}
+		t.SetMayGoto(may)
+	}
+	for i := 1; i <= n; i++ {
+		f := &st.Frames[i]
+		may = vm.MaxMayGoto
+		if c.mayGoto {
+			if may = st.May; i < n {
+				may = st.Frames[i+1].May
+			}
+		}
+		t.Enter(int(f.Ret), &f.Saved, may)
+	}
+}

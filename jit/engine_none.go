@@ -1,0 +1,29 @@
+//go:build !((linux || freebsd || netbsd) && amd64)
+
+package jit
+
+import (
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Engine is not available on this system; New says so.
+type Engine struct{}
+
+// Supported reports whether this system has native code.
+func Supported() bool { return false }
+
+// New returns ErrUnsupported.
+func New(*mem.Memory) (*Engine, error) { return nil, ErrUnsupported }
+
+// Name is "jit".
+func (*Engine) Name() string { return "jit" }
+
+// Executed is 0.
+func (*Engine) Executed() uint64 { return 0 }
+
+// Close does nothing.
+func (*Engine) Close() {}
+
+// Run leaves everything to the interpreter.
+func (*Engine) Run(*vm.Thread, uint64) bool { return false }

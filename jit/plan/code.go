@@ -1,0 +1,31 @@
+package plan
+
+// Target is what generated code may take as constant: it is compiled for one Memory, and lies behind its State.
+type Target struct {
+	Base        uint64 // guest address of the arena
+	ShadowDelta int64  // what to add to State.Data for the shadow of the arena's first byte; negative
+	// StateDelta is what to add to the address of Code.Text[0] for the address of State; negative, and a multiple of the page size.
+	StateDelta int64
+}
+
+// Code is what a backend makes. The slices keep their memory when a Code is used again.
+type Code struct {
+	// Text is the machine code. What Enter calls is Text[0].
+	Text []byte
+	// Entries holds the offset in Text where slot i is entered, 0 for slots without FlagEntry.
+	Entries []uint32
+	// Starts holds the offset of the code of slot i, for disassembly; code from Cold on stands out of line.
+	Starts []uint32
+	Cold   uint32
+}
+
+// Reset makes c ready for a program of n slots.
+func (c *Code) Reset(n int) {
+	c.Text, c.Cold = c.Text[:0], 0
+	if cap(c.Entries) < n {
+		c.Entries, c.Starts = make([]uint32, n), make([]uint32, n)
+	}
+	c.Entries, c.Starts = c.Entries[:n], c.Starts[:n]
+	clear(c.Entries)
+	clear(c.Starts)
+}
