@@ -219,6 +219,10 @@ func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
 		return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
 	}
+	if len(m.undef) == 0 && len(m.watched) == 0 && len(m.watches) == 0 {
+		m.moveEdges(r, lo, hi)
+		return nil
+	}
 	start, end := r.ext-m.base, (r.ext-m.base+r.extSz+granule-1)&^(granule-1)
 	m.dropMarks(start, end)
 	m.fill(start, end, ClassRedzone)
@@ -226,6 +230,37 @@ func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	m.paint(r)
 	m.rewatch()
 	return nil
+}
+
+// moveEdges sets the bounds of a region without marks: only granules between the old bounds and the new ones change their class,
+// and those with an edge inside.
+func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
+	oldLo, oldHi := r.Base-m.base, r.Base+r.Size-m.base
+	r.Base, r.Size = lo, hi-lo
+	lo, hi = lo-m.base, hi-m.base
+	c := r.plainClass()
+	left := (max(lo, oldLo) + granule - 1) / granule
+	for g := min(lo, oldLo) / granule; g < left; g++ {
+		m.setClass(g, boundedClass(g, lo, hi, c))
+	}
+	right := (max(hi, oldHi) + granule - 1) / granule
+	for g := min(hi, oldHi) / granule; g < right; g++ {
+		m.setClass(g, boundedClass(g, lo, hi, c))
+	}
+}
+
+// boundedClass is the class of granule g of a region with the bounds [lo, hi) whose full granules have class c.
+func boundedClass(g, lo, hi uint64, c Class) Class {
+	start, end := g*granule, g*granule+granule
+	switch {
+	case lo >= hi || end <= lo || start >= hi:
+		return ClassRedzone
+	case start >= lo && end <= hi || c >= ClassTrap:
+		return c
+	case start < lo:
+		return ClassMixed
+	}
+	return c | Class(hi-start)
 }
 
 // SetReadOnly changes whether the guest may store to a region.
