@@ -44,8 +44,8 @@ type CheckConfig struct {
 // it looks at an instruction's fields only when its verifier reaches the instruction with possible values, Check looks at all
 // of them; and where a program has several errors another one may be named first.
 func Check(insns []Insn, cfg CheckConfig) error {
-	c := checker{insns: insns, cfg: cfg}
-	for _, step := range []func() *CheckError{c.size, c.opcodes, c.subprograms, c.jumps, c.flow, c.fields, c.calls} {
+	c := checker{program: program{insns: insns}, cfg: cfg}
+	for _, step := range []func() *CheckError{c.size, c.opcodes, c.functions, c.jumps, c.flow, c.fields, c.calls} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func Check(insns []Insn, cfg CheckConfig) error {
 }
 
 type checker struct {
-	insns  []Insn
+	program
 	cfg    CheckConfig
 	starts []int // first slots of the functions, ascending
 }
@@ -75,9 +75,11 @@ func (c *checker) size() *CheckError {
 
 // opcodes checks that every instruction exists, and that LD_IMM64 has its second slot (resolve_pseudo_ldimm64).
 func (c *checker) opcodes() *CheckError {
+	ops := make([]Op, len(c.insns))
 	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
 		in := c.insns[pc]
 		info := in.Info()
+		ops[pc] = info.Op
 		if info.Op == OpInvalid {
 			return undefined(pc, in)
 		}
@@ -91,8 +93,10 @@ func (c *checker) opcodes() *CheckError {
 			if err := c.ldImm64(pc, info); err != nil {
 				return err
 			}
+			ops[pc+1] = c.insns[pc+1].Op()
 		}
 	}
+	c.ops = ops
 	return nil
 }
 
@@ -135,17 +139,16 @@ func (c *checker) ldImm64(pc int, info *Info) *CheckError {
 	return nil
 }
 
-// subprograms finds the functions (add_subprog_and_kfunc).
-func (c *checker) subprograms() *CheckError {
+// functions finds the functions (add_subprog_and_kfunc).
+func (c *checker) functions() *CheckError {
 	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
-		in := c.insns[pc]
-		if op := in.Op(); op == OpCallLocal || op == OpLdFunc {
-			if target := pc + 1 + int(in.Imm); target < 0 || target >= len(c.insns) {
+		if op := c.op(pc); op == OpCallLocal || op == OpLdFunc {
+			if target := pc + 1 + int(c.insns[pc].Imm); target < 0 || target >= len(c.insns) {
 				return fail(pc, ErrCallTarget, "slot %d of %d", target, len(c.insns))
 			}
 		}
 	}
-	c.starts = Subprograms(c.insns, c.cfg.Entries...)
+	c.starts = c.subprograms(c.cfg.Entries)
 	if len(c.starts) > MaxSubprograms {
 		return fail(c.starts[MaxSubprograms], ErrSubprograms, "%d, the kernel takes %d", len(c.starts), MaxSubprograms)
 	}
@@ -167,16 +170,16 @@ func (c *checker) jumps() *CheckError {
 		last := start
 		for pc := start; pc < end; pc += c.insns[pc].Len() {
 			last = pc
-			in := c.insns[pc]
-			if in.Info().Flags&(FlagBranch|FlagJump) == 0 {
+			info := c.info(pc)
+			if info.Flags&(FlagBranch|FlagJump) == 0 {
 				continue
 			}
-			if target, ok := in.Target(pc); ok && (target < start || target >= end) {
+			if target, ok := c.insns[pc].target(pc, info); ok && (target < start || target >= end) {
 				return fail(pc, ErrJump, "to slot %d, the function is %d to %d", target, start, end-1)
 			}
 		}
-		if c.insns[last].Info().Flags&(FlagJump|FlagExit) == 0 {
-			return fail(last, ErrFallThrough, "%s ends the function at slot %d", c.insns[last].Op(), start)
+		if c.info(last).Flags&(FlagJump|FlagExit) == 0 {
+			return fail(last, ErrFallThrough, "%s ends the function at slot %d", c.op(last), start)
 		}
 	}
 	return nil
@@ -184,8 +187,8 @@ func (c *checker) jumps() *CheckError {
 
 // flow checks that all code is reachable and no jump lands in the second slot of LD_IMM64 (check_cfg).
 func (c *checker) flow() *CheckError {
-	seen := Reachable(c.insns, slices.Concat(c.cfg.Entries, c.cfg.JumpTargets)...)
-	anywhere := len(c.cfg.JumpTargets) == 0 && slices.ContainsFunc(c.insns, func(in Insn) bool { return in.Op() == OpGotoX })
+	seen := c.reachable(slices.Concat(c.cfg.Entries, c.cfg.JumpTargets))
+	anywhere := len(c.cfg.JumpTargets) == 0 && slices.Contains(c.ops, OpGotoX)
 	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
 		if !seen[pc] && !anywhere {
 			return &CheckError{Insn: pc, Kind: ErrUnreachable}

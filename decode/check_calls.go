@@ -25,14 +25,13 @@ func newCallGraph(c *checker) *callGraph {
 	g := &callGraph{starts: c.starts, stack: make([]int, n), tailCall: make([]bool, n), calls: make([][]call, n)}
 	for i, start := range c.starts {
 		end := c.end(i)
-		g.stack[i] = StackDepth(c.insns, start, end)
+		g.stack[i] = c.stackDepth(start, end)
 		for pc := start; pc < end; pc += c.insns[pc].Len() {
-			in := c.insns[pc]
-			switch in.Op() {
+			switch imm := c.insns[pc].Imm; c.op(pc) {
 			case OpCallLocal:
-				g.calls[i] = append(g.calls[i], call{pc, SubprogramAt(c.starts, pc+1+int(in.Imm))})
+				g.calls[i] = append(g.calls[i], call{pc, SubprogramAt(c.starts, pc+1+int(imm))})
 			case OpCallHelper:
-				g.tailCall[i] = g.tailCall[i] || in.Imm == tailCallHelper
+				g.tailCall[i] = g.tailCall[i] || imm == tailCallHelper
 			}
 		}
 	}

@@ -7,8 +7,8 @@ const codeAtomicDW = 0xdb
 func (c *checker) fields() *CheckError {
 	for pc := 0; pc < len(c.insns); pc += c.insns[pc].Len() {
 		in := c.insns[pc]
-		info := in.Info()
-		if f := in.Reserved(); f != 0 {
+		info := c.info(pc)
+		if f := in.reserved(info); f != 0 {
 			return fail(pc, ErrReserved, "%s with %s", info.Name, reservedText(in, f))
 		}
 		if err := registers(pc, in, info); err != nil {
@@ -17,7 +17,7 @@ func (c *checker) fields() *CheckError {
 		if err := c.constant(pc, in, info); err != nil {
 			return err
 		}
-		if base, mem := memoryBase(in); mem != nil && base == FramePointer {
+		if base, mem := memoryBase(in, info); mem != nil && base == FramePointer {
 			if err := stackAccess(pc, in, int(mem.Size)); err != nil {
 				return err
 			}

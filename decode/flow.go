@@ -2,16 +2,35 @@ package decode
 
 import "slices"
 
+// program is code to be walked several times.
+type program struct {
+	insns []Insn
+	// ops holds the operation of each slot so that it is looked up once; nil looks it up each time.
+	ops []Op
+}
+
+func (p program) op(pc int) Op {
+	if p.ops == nil {
+		return p.insns[pc].Op()
+	}
+	return p.ops[pc]
+}
+
+func (p program) info(pc int) *Info { return p.op(pc).Info() }
+
 // Subprograms returns the first slots of all functions of a program, ascending: 0, every target of a local call and of a function
 // address, and extra entries (an exception callback, for example). Targets outside of the program are left out; Check
 // refuses them.
-func Subprograms(insns []Insn, extra ...int) []int {
+func Subprograms(insns []Insn, extra ...int) []int { return program{insns: insns}.subprograms(extra) }
+
+func (p program) subprograms(extra []int) []int {
+	insns := p.insns
 	if len(insns) == 0 {
 		return nil
 	}
 	starts := []int{0}
 	for pc := 0; pc < len(insns); pc += insns[pc].Len() {
-		switch insns[pc].Op() {
+		switch p.op(pc) {
 		case OpCallLocal, OpLdFunc:
 			starts = append(starts, pc+1+int(insns[pc].Imm))
 		}
@@ -72,7 +91,10 @@ func Leaders(insns []Insn, extra ...int) []bool {
 // Reachable marks the slots that plain control flow reaches from slot 0 and the extra entries: branches go both ways, calls and
 // function addresses reach their function (kernel/bpf/cfg.c bpf_check_cfg). The second slot of LD_IMM64 is not marked. Targets of gotox are not
 // visible in the code: pass them as extra entries.
-func Reachable(insns []Insn, extra ...int) []bool {
+func Reachable(insns []Insn, extra ...int) []bool { return program{insns: insns}.reachable(extra) }
+
+func (p program) reachable(extra []int) []bool {
+	insns := p.insns
 	seen := make([]bool, len(insns))
 	var work []int
 	push := func(pc int) {
@@ -88,12 +110,12 @@ func Reachable(insns []Insn, extra ...int) []bool {
 	for len(work) > 0 {
 		pc := work[len(work)-1]
 		work = work[:len(work)-1]
-		in := insns[pc]
-		if target, ok := in.Target(pc); ok {
+		info := p.info(pc)
+		if target, ok := insns[pc].target(pc, info); ok {
 			push(target)
 		}
-		if in.Info().Flags&(FlagJump|FlagExit) == 0 {
-			push(pc + in.Len())
+		if info.Flags&(FlagJump|FlagExit) == 0 {
+			push(pc + insns[pc].Len())
 		}
 	}
 	return seen
@@ -102,9 +124,14 @@ func Reachable(insns []Insn, extra ...int) []bool {
 // StackDepth is the number of bytes below r10 that the slots from start to end access directly, 0 if none. Accesses through
 // copies of r10 are not seen, so it is a lower bound.
 func StackDepth(insns []Insn, start, end int) int {
+	return program{insns: insns}.stackDepth(start, end)
+}
+
+func (p program) stackDepth(start, end int) int {
+	insns := p.insns
 	depth := 0
 	for pc := start; pc < end && pc < len(insns); pc += insns[pc].Len() {
-		if base, info := memoryBase(insns[pc]); base == FramePointer && info != nil {
+		if base, info := memoryBase(insns[pc], p.info(pc)); base == FramePointer && info != nil {
 			depth = max(depth, -int(insns[pc].Off))
 		}
 	}
@@ -112,8 +139,7 @@ func StackDepth(insns []Insn, start, end int) int {
 }
 
 // memoryBase is the register that a load or store takes its address from; info is nil for other instructions.
-func memoryBase(in Insn) (base uint8, info *Info) {
-	info = in.Info()
+func memoryBase(in Insn, info *Info) (base uint8, mem *Info) {
 	if info.Flags&(FlagLoad|FlagStore) == 0 || info.Flags&FlagPacket != 0 {
 		return 0, nil
 	}

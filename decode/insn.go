@@ -127,11 +127,15 @@ func (in Insn) Info() *Info { return in.Op().Info() }
 // Target is the slot that a jump (goto, gotol, conditional, may_goto), a local call or a function address at slot pc refers to.
 // It is false for everything else, gotox included. The slot may lie outside of the program.
 func (in Insn) Target(pc int) (int, bool) {
-	switch op := in.Op(); op {
+	return in.target(pc, in.Info())
+}
+
+func (in Insn) target(pc int, info *Info) (int, bool) {
+	switch info.Op {
 	case OpJa32, OpCallLocal, OpLdFunc:
 		return pc + 1 + int(in.Imm), true
 	default:
-		if op == OpJa || op.Info().Flags&FlagBranch != 0 {
+		if info.Op == OpJa || info.Flags&FlagBranch != 0 {
 			return pc + 1 + int(in.Off), true
 		}
 	}

@@ -112,7 +112,10 @@ func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
 
 // Reserved returns the fields that are not zero although the instruction requires it. LD_IMM64 is judged by its first slot.
 func (in Insn) Reserved() Field {
-	info := in.Info()
+	return in.reserved(in.Info())
+}
+
+func (in Insn) reserved(info *Info) Field {
 	if info.Op == OpInvalid {
 		return 0
 	}
