@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -41,11 +42,12 @@ func Open(path string, opts ...Option) (*Object, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxObject))
-	if err != nil {
+	var data bytes.Buffer
+	data.Grow(int(st.Size()) + bytes.MinRead) // a file that grows meanwhile is still read to its end
+	if _, err := data.ReadFrom(io.LimitReader(f, maxObject)); err != nil {
 		return nil, err
 	}
-	o, err := OpenBytes(filepath.Base(path), data, opts...)
+	o, err := OpenBytes(filepath.Base(path), data.Bytes(), opts...)
 	if err != nil {
 		return nil, err
 	}
