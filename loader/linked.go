@@ -129,6 +129,8 @@ type Func struct {
 	Start, Len int
 	Type       btf.ID // FUNC in the object's BTF
 	Function   *Function
+	// Lines replace the line information of .BTF.ext when they are not nil: ascending offsets in bytes from the section's start, as there.
+	Lines []btf.LineInfo
 }
 
 // RefKind says what an instruction refers to.
@@ -223,6 +225,14 @@ func (lp *LinkedProgram) LineAt(pc int) (btf.LineInfo, bool) {
 	fn, ok := lp.FuncAt(pc)
 	if !ok {
 		return btf.LineInfo{}, false
+	}
+	if fn.Lines != nil {
+		off := uint32(8 * (fn.Function.SectionOff + pc - fn.Start))
+		i := sort.Search(len(fn.Lines), func(i int) bool { return fn.Lines[i].InsnOff > off })
+		if i == 0 {
+			return btf.LineInfo{}, false
+		}
+		return fn.Lines[i-1], true
 	}
 	return fn.Function.LineAt(pc - fn.Start)
 }
