@@ -35,7 +35,7 @@ static double now_ns(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-static int measure(unsigned long long (*once)(void))
+static inline int measure(unsigned long long (*once)(void))
 {
 	unsigned long long ret = once();
 	volatile unsigned long long sink = 0;
