@@ -273,7 +273,7 @@ func (b *backMatch) found() (uint64, bool) { return b.pos, b.ok }
 type backLine struct {
 	s     *Session
 	over  bool // run through calls
-	depth int
+	depth int  // nesting it began with
 	ended bool // the search starts behind the end
 
 	have   bool
@@ -281,8 +281,18 @@ type backLine struct {
 	best   uint64
 }
 
+// nesting is how deep the next instruction is in calls and in inlined calls.
+func (s *Session) nesting() int {
+	t := s.m.Thread()
+	p := s.place(t.Image(), t.PC())
+	if p.Prog == nil {
+		return t.Depth() << 8
+	}
+	return t.Depth()<<8 | int(s.codeOf(p.Prog).inlined[p.PC])
+}
+
 type lineKey struct {
-	depth int16
+	depth int16 // calls, and in the low byte inlined calls
 	img   *vm.Image
 	line  int32
 }
@@ -292,9 +302,10 @@ func (b *backLine) feed(e *entry) bool {
 	if p.Prog == nil {
 		return false
 	}
-	k := lineKey{e.depth, e.img, b.s.codeOf(p.Prog).line[p.PC]}
+	c := b.s.codeOf(p.Prog)
+	k := lineKey{e.depth<<8 | int16(c.inlined[p.PC]), e.img, c.line[p.PC]}
 	if !b.have {
-		if k.line == 0 || b.over && !b.ended && int(e.depth) > b.depth {
+		if k.line == 0 || b.over && !b.ended && int(k.depth) > b.depth {
 			return false
 		}
 		b.have, b.target, b.best = true, k, e.pos

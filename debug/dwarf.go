@@ -38,6 +38,7 @@ type dwarfInfo struct {
 	addr     []byte            // .debug_addr
 	loclists []byte
 	loc      []byte // .debug_loc
+	rows     []lineRow
 	types    *typeMaker
 	spec     *btf.Spec
 }
@@ -46,8 +47,11 @@ type dwarfInfo struct {
 type scope struct {
 	ranges  [][2]uint64
 	inlined string // name of the inlined function
-	vars    []*localVar
-	inner   []*scope
+	// callFile and callLine are where it was called.
+	callFile string
+	callLine uint32
+	vars     []*localVar
+	inner    []*scope
 }
 
 // localVar is one variable of one scope.
@@ -68,6 +72,7 @@ type unit struct {
 	base     uint64 // address that lists count from
 	addrBase uint64
 	listBase uint64
+	files    []string // by number
 }
 
 // readDWARF reads the variables of an object; nil without an error when it has no DWARF.
@@ -107,6 +112,7 @@ func readDWARF(object []byte) (*dwarfInfo, error) {
 	if err := d.walk(); err != nil {
 		return nil, fmt.Errorf("DWARF: %w", err)
 	}
+	d.sortRows()
 	if d.spec, err = d.types.b.Spec(d.order); err != nil {
 		return nil, fmt.Errorf("DWARF types: %w", err)
 	}
@@ -197,8 +203,11 @@ func (d *dwarfInfo) walk() error {
 		switch e.Tag {
 		case dwarf.TagCompileUnit:
 			u = newUnit(e)
+			if err := d.readLines(e, u); err != nil {
+				return err
+			}
 		case dwarf.TagSubprogram, dwarf.TagLexDwarfBlock, dwarf.TagInlinedSubroutine:
-			if made = d.scope(e); made != nil {
+			if made = d.scope(e, u); made != nil {
 				if outer != nil && e.Tag != dwarf.TagSubprogram {
 					outer.inner = append(outer.inner, made)
 				} else {
@@ -233,7 +242,7 @@ func newUnit(e *dwarf.Entry) *unit {
 }
 
 // scope makes a scope of an entry that has code; nil for declarations and abstract functions.
-func (d *dwarfInfo) scope(e *dwarf.Entry) *scope {
+func (d *dwarfInfo) scope(e *dwarf.Entry, u *unit) *scope {
 	ranges, err := d.data.Ranges(e)
 	if err != nil || len(ranges) == 0 {
 		return nil
@@ -245,6 +254,12 @@ func (d *dwarfInfo) scope(e *dwarf.Entry) *scope {
 			if name, ok := o.Val(dwarf.AttrName).(string); ok {
 				s.inlined = name
 			}
+		}
+		if n, ok := e.Val(dwarf.AttrCallLine).(int64); ok && n > 0 && n <= maxLine {
+			s.callLine = uint32(n)
+		}
+		if n, ok := e.Val(dwarf.AttrCallFile).(int64); ok && u != nil && n >= 0 && n < int64(len(u.files)) {
+			s.callFile = u.files[n]
 		}
 	}
 	return s

@@ -21,10 +21,9 @@ func (s *Session) codeAt(addr uint64) (*vm.Image, int, bool) {
 // Local is a local variable or argument that is visible at the selected place.
 type Local struct {
 	Name string
-	// Param says that it is an argument, Inlined names the inlined function it belongs to.
-	Param   bool
-	Inlined string
-	Value   *Value
+	// Param says that it is an argument.
+	Param bool
+	Value *Value
 	// Err is why there is no value: it was optimized out here, mostly.
 	Err error
 }
@@ -51,8 +50,8 @@ func (s *Session) Locals() ([]Local, error) {
 
 func (s *Session) locals() []Local {
 	var out []Local
-	s.eachLocal(func(v *localVar, inlined string) bool {
-		l := Local{Name: v.name, Param: v.param, Inlined: inlined}
+	s.eachLocal(func(v *localVar) bool {
+		l := Local{Name: v.name, Param: v.param}
 		l.Value, l.Err = s.localOrArgument(v)
 		out = append(out, l)
 		return true
@@ -61,26 +60,28 @@ func (s *Session) locals() []Local {
 }
 
 // eachLocal calls f for the variables visible at the selected place, innermost first, shadowed ones left out.
-func (s *Session) eachLocal(f func(v *localVar, inlined string) bool) {
+func (s *Session) eachLocal(f func(v *localVar) bool) {
 	addr, ok := s.codeAddress(s.Here())
 	if s.dwarf == nil || !ok || !s.live() {
 		return
 	}
 	seen := map[string]bool{}
-	scopes := s.dwarf.visible(addr)
-	for i, sc := range scopes {
-		inlined := ""
-		for _, outer := range scopes[i:] {
-			if inlined = outer.inlined; inlined != "" {
-				break
-			}
+	level := 0
+	for _, sc := range s.dwarf.visible(addr) {
+		// Each inlined function is a frame of its own, which ends with its scope.
+		at := level
+		if sc.inlined != "" {
+			level++
+		}
+		if at != s.inline {
+			continue
 		}
 		for _, v := range sc.vars {
 			if seen[v.name] {
 				continue
 			}
 			seen[v.name] = true
-			if !f(v, inlined) {
+			if !f(v) {
 				return
 			}
 		}
@@ -89,7 +90,7 @@ func (s *Session) eachLocal(f func(v *localVar, inlined string) bool) {
 
 // local finds a local variable by name.
 func (s *Session) local(name string) (v *Value, ok bool, err error) {
-	s.eachLocal(func(l *localVar, _ string) bool {
+	s.eachLocal(func(l *localVar) bool {
 		if l.name != name {
 			return true
 		}

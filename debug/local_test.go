@@ -1,6 +1,8 @@
 package debug
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,4 +108,95 @@ func FuzzLocate(f *testing.F) {
 			read:  func(uint64, int) (uint64, error) { return 3, nil },
 		})
 	})
+}
+
+// TestInlinedFunctions: they are frames, with their own variables, places to stop at, and things to step over and out of.
+func TestInlinedFunctions(t *testing.T) {
+	for _, build := range []string{"O1-dwarf4", "O2-dwarf4", "O1-dwarf5", "O2-dwarf5"} {
+		t.Run(build, func(t *testing.T) {
+			s := started(t, "debug/testdata/locals-"+build+".o", "locals")
+			b, err := s.Break("square", false)
+			require.NoError(t, err)
+			assert.Contains(t, b.Note, "inlined")
+			st, err := s.Continue(bg)
+			require.NoError(t, err)
+			require.Equal(t, AtBreakpoint, st.Reason)
+			frames, err := s.Frames()
+			require.NoError(t, err)
+			require.Len(t, frames, 2)
+			assert.Equal(t, "square", frames[0].Func)
+			assert.True(t, frames[0].Inlined)
+			assert.Equal(t, "locals", frames[1].Func)
+			assert.False(t, frames[1].Inlined)
+			text := lineText(t, s, frames[1].Line)
+			assert.Contains(t, text, "square(chosen)", "the caller is at the call")
+			_, err = s.Eval("list")
+			require.Error(t, err, "a variable of the caller is not one of the inlined function")
+			require.NoError(t, s.SelectFrame(1))
+			assert.Equal(t, "[60, 61, 62, 63]", print(t, s, "list"))
+			require.Equal(t, 1, s.SelectedFrame())
+			require.Error(t, s.SelectFrame(2))
+			require.NoError(t, s.SelectFrame(0))
+			inside := s.Pos()
+			st, err = s.Finish(bg)
+			require.NoError(t, err)
+			assert.Equal(t, Stepped, st.Reason)
+			frames, err = s.Frames()
+			require.NoError(t, err)
+			assert.Equal(t, "locals", frames[0].Func)
+			require.NoError(t, s.Delete(b.ID))
+			_, err = s.GoTo(bg, inside)
+			require.NoError(t, err)
+			s.Reverse = true
+			st, err = s.Finish(bg)
+			require.NoError(t, err)
+			assert.Less(t, st.Pos, inside)
+			frames, err = s.Frames()
+			require.NoError(t, err)
+			assert.Equal(t, "locals", frames[0].Func)
+			s.Reverse = false
+			for s.State() == Running {
+				_, err = s.Next(bg)
+				require.NoError(t, err)
+				if frames, err := s.Frames(); err == nil {
+					assert.Equal(t, "locals", frames[0].Func, "next runs through inlined calls")
+				}
+			}
+		})
+	}
+}
+
+func lineText(t *testing.T, s *Session, n uint32) string {
+	t.Helper()
+	lines, err := s.List(s.Files()[0], n, n)
+	require.NoError(t, err)
+	require.Len(t, lines, 1)
+	return lines[0].Text
+}
+
+// TestLinesOfDWARF: .debug_line is taken where there is one, and agrees with .BTF.ext about files.
+func TestLinesOfDWARF(t *testing.T) {
+	s := started(t, "debug/testdata/locals-O2-dwarf5.o", "locals")
+	require.NotEmpty(t, s.linked.Programs[0].Funcs[0].Lines)
+	assert.Equal(t, []string{"./debug/testdata/locals.bpf.c"}, s.Files())
+	plain := started(t, "examples/exec/exec.bpf.o", "on_exec")
+	assert.Nil(t, plain.linked.Programs[0].Funcs[0].Lines)
+	assert.NotEmpty(t, plain.Files())
+}
+
+// TestSourceMap: sources are found where they were moved to.
+func TestSourceMap(t *testing.T) {
+	dir := t.TempDir()
+	text, err := os.ReadFile("testdata/locals.bpf.c")
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "moved"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "moved", "locals.bpf.c"), text, 0o600))
+	s := started(t, "debug/testdata/locals-O2-dwarf5.o", "locals")
+	s.cfg.SourceDirs, s.sources = nil, map[string]source{}
+	assert.False(t, s.sourceText(s.Files()[0]).whole, "only the lines of line information")
+	s.MapSource("debug/testdata", filepath.Join(dir, "moved"))
+	assert.True(t, s.sourceText(s.Files()[0]).whole)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "moved", "locals.bpf.c"), append([]byte("\n\n"), text...), 0o600))
+	s.MapSource("nothing", "nowhere")
+	assert.False(t, s.sourceText(s.Files()[0]).whole, "a file that is not the one compiled is not shown")
 }

@@ -3,6 +3,7 @@ package debug
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,8 +86,8 @@ func (s *Session) sourceFile(name string) (string, error) {
 
 // currentFile is the file of the selected place, else of the main program's first line.
 func (s *Session) currentFile() string {
-	if l, ok := s.Here().Line(); ok {
-		return l.File
+	if file, _, err := s.ListAround(""); err == nil && s.live() {
+		return file
 	}
 	for _, lp := range s.linked.Programs {
 		if s.prog != "" && lp.Name != s.prog {
@@ -189,13 +190,19 @@ func (s *Session) locateName(name string) ([]Place, string, error) {
 	if len(out) > 0 {
 		return out, "", nil
 	}
+	if inlined := s.placesOfInlined(base); len(inlined) > 0 {
+		if off > 0 {
+			return nil, "", fmt.Errorf("%s was inlined: an instruction in it is FUNCTION+N of the function around it", base)
+		}
+		return inlined, base + " was inlined", nil
+	}
 	if calls := s.calls(base); len(calls) > 0 {
 		return calls, "", nil
 	}
 	if _, ok := uapi.ParseFuncID(base); ok {
 		return nil, "", fmt.Errorf("no program calls %s", base)
 	}
-	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: nearest(base, append(s.Functions(), s.HelperNames()...))}
+	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: nearest(base, slices.Concat(s.Functions(), s.inlinedNames(), s.HelperNames()))}
 }
 
 // callee names the helper or kfunc that an instruction calls, "" when it is no such call.

@@ -38,10 +38,7 @@ func (p Place) String() string {
 	if p.Prog == nil {
 		return "nowhere"
 	}
-	name := p.Prog.Name
-	if f, ok := p.Func(); ok {
-		name = f.Name
-	}
+	name := p.funcName()
 	if l, ok := p.Line(); ok && l.Line > 0 {
 		return fmt.Sprintf("%s at %s:%d (insn %d)", name, path.Base(l.File), l.Line, p.PC)
 	}
@@ -64,6 +61,8 @@ type code struct {
 	// starts marks slots at which a line record begins.
 	starts []bool
 	fn     []int32 // index into lp.Funcs, -1 for none
+	// inlined counts the inlined functions that a slot is inside of.
+	inlined []uint8
 }
 
 // codeOf returns the tables of a program.
@@ -72,7 +71,7 @@ func (s *Session) codeOf(lp *loader.LinkedProgram) *code {
 		return c
 	}
 	n := len(lp.Insns)
-	c := &code{lp: lp, line: make([]int32, n), starts: make([]bool, n), fn: make([]int32, n)}
+	c := &code{lp: lp, line: make([]int32, n), starts: make([]bool, n), fn: make([]int32, n), inlined: make([]uint8, n)}
 	type key struct {
 		fn   int32
 		file string
@@ -86,6 +85,9 @@ func (s *Session) codeOf(lp *loader.LinkedProgram) *code {
 		last := ^uint32(0)
 		for pc := f.Start; pc < f.Start+f.Len && pc < n; pc++ {
 			c.fn[pc] = int32(i)
+			if s.dwarf != nil {
+				c.inlined[pc] = uint8(min(len(s.inlinedAt(Place{lp, pc})), 255))
+			}
 			l, ok := lp.LineAt(pc)
 			if !ok || l.Line == 0 {
 				continue
@@ -146,13 +148,29 @@ func (s *Session) Here() Place {
 	return s.place(f.Image, pc)
 }
 
-// Frame is one activation.
+// Frame is one activation of a function. A function that was inlined has one of its own.
 type Frame struct {
 	Level int
 	Place Place
+	// Func, File and Line are the function and the line it is at: of a caller that of the call. Line is 0 when it is not known.
+	Func string
+	File string
+	Line uint32
+	// Inlined says that the compiler put the function's code into that of the next frame.
+	Inlined bool
 	// Callback says that a helper called the function.
 	Callback bool
 	FP       uint64 // r10
+
+	frame, inline int
+}
+
+// String writes the frame as "square at locals.bpf.c:34 (insn 54)".
+func (f Frame) String() string {
+	if f.Line == 0 {
+		return fmt.Sprintf("%s insn %d", f.Func, f.Place.PC)
+	}
+	return fmt.Sprintf("%s at %s:%d (insn %d)", f.Func, path.Base(f.File), f.Line, f.Place.PC)
 }
 
 // Frames returns the activations, innermost first.
@@ -169,9 +187,31 @@ func (s *Session) Frames() ([]Frame, error) {
 		if i > 0 {
 			pc--
 		}
-		out = append(out, Frame{Level: i, Place: s.place(f.Image, pc), Callback: f.Callback, FP: f.FP})
+		x := Frame{Place: s.place(f.Image, pc), FP: f.FP, frame: i}
+		if l, ok := lineOf(x.Place); ok {
+			x.File, x.Line = l.File, l.Line
+		}
+		for _, sc := range s.inlinedAt(x.Place) {
+			x.Level, x.Func, x.Inlined = len(out), sc.inlined, true
+			out = append(out, x)
+			x.File, x.Line = sc.callFile, sc.callLine
+			x.inline++
+		}
+		x.Level, x.Func, x.Inlined, x.Callback = len(out), x.Place.funcName(), false, f.Callback
+		out = append(out, x)
 	}
 	return out, nil
+}
+
+// funcName is the function a place belongs to by the object's symbols.
+func (p Place) funcName() string {
+	if p.Prog == nil {
+		return "nowhere"
+	}
+	if f, ok := p.Func(); ok {
+		return f.Name
+	}
+	return p.Prog.Name
 }
 
 // SelectFrame makes a frame the one expressions and listings refer to.
@@ -183,25 +223,28 @@ func (s *Session) SelectFrame(level int) error {
 	if level < 0 || level >= len(frames) {
 		return fmt.Errorf("there is no frame %d, the outermost is %d", level, len(frames)-1)
 	}
-	s.frame = level
+	s.frame, s.inline = frames[level].frame, frames[level].inline
 	return nil
 }
 
 // SelectedFrame returns the number of the selected frame.
-func (s *Session) SelectedFrame() int { return s.frame }
+func (s *Session) SelectedFrame() int {
+	frames, err := s.Frames()
+	if err != nil {
+		return 0
+	}
+	for _, f := range frames {
+		if f.frame == s.frame && f.inline == s.inline {
+			return f.Level
+		}
+	}
+	return 0
+}
 
 // Files returns the source files of the object's programs, sorted.
 func (s *Session) Files() []string {
 	seen := map[string]bool{}
-	if ext := s.linked.Object.Ext; ext != nil {
-		for _, sec := range ext.Lines {
-			for _, l := range sec.Records {
-				if l.File != "" {
-					seen[l.File] = true
-				}
-			}
-		}
-	}
+	s.eachLine(func(l btf.LineInfo) { seen[l.File] = true })
 	return sortedKeys(seen)
 }
 

@@ -97,7 +97,8 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 		return nil, err
 	}
 	s.unlook()
-	s.frame, s.hits = 0, s.hits[:0]
+	s.select0()
+	s.hits = s.hits[:0]
 	s.resetSoft()
 	single := w.single || s.anySoft()
 	disarm := s.arm(w.temps)
@@ -203,13 +204,16 @@ func (s *Session) Until(ctx context.Context) (*Stop, error) {
 	return s.stepLine(ctx, s.m.Thread().Depth(), s.m.Thread().PC()+1)
 }
 
+// noInline is more than every count of inlined functions.
+const noInline = 255
+
 // stepLine steps to another line; least is the first instruction of the function it may stop at.
 func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
 	if s.Reverse {
-		return s.backward(ctx, &backLine{s: s, over: over != noDepth, depth: s.m.Thread().Depth(), ended: s.state == Ended})
+		return s.backward(ctx, &backLine{s: s, over: over != noDepth, depth: s.nesting(), ended: s.state == Ended})
 	}
 	t := s.m.Thread()
 	depth, img, here := t.Depth(), t.Image(), s.place(t.Image(), t.PC())
@@ -217,6 +221,10 @@ func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) 
 		return nil, ErrEnded
 	}
 	c := s.codeOf(here.Prog)
+	inlined := uint8(noInline)
+	if over != noDepth {
+		inlined = c.inlined[here.PC] // calls that were inlined are run through too
+	}
 	line, lined := c.line[here.PC], c.hasLines(here.PC)
 	return s.forward(ctx, walk{single: true, over: over, reason: Stepped, done: func() bool {
 		p := s.place(t.Image(), t.PC())
@@ -234,7 +242,7 @@ func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) 
 		case !lined:
 			return at.starts[p.PC]
 		default:
-			return at.starts[p.PC] && at.line[p.PC] != line && p.PC >= least
+			return at.starts[p.PC] && at.line[p.PC] != line && p.PC >= least && at.inlined[p.PC] <= inlined
 		}
 	}})
 }
@@ -250,17 +258,47 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 		if s.state == Ended {
 			to = -1
 		}
-		return s.backward(ctx, &backMatch{match: func(e *entry) bool { return int(e.depth) <= to }})
+		sc := s.selectedInline()
+		return s.backward(ctx, &backMatch{match: func(e *entry) bool {
+			if sc != nil && int(e.depth) == to+1 {
+				addr, _ := s.codeAddress(s.place(e.img, int(e.pc)))
+				return !sc.covers(addr)
+			}
+			return int(e.depth) <= to
+		}})
 	}
-	if s.state == Running && to < 0 {
+	if s.state == Running && to < 0 && s.selectedInline() == nil {
 		return s.forward(ctx, walk{over: noDepth, reason: Stepped})
 	}
 	callee := s.Here()
+	if sc := s.selectedInline(); sc != nil {
+		d := to + 1
+		return s.forward(ctx, walk{single: true, over: d, reason: Stepped, done: func() bool {
+			return t.Depth() < d || !sc.covers(s.addressOf(t))
+		}})
+	}
 	st, err := s.forward(ctx, walk{single: true, over: to, reason: Returned, done: func() bool { return true }})
 	if err == nil && st.Reason == Returned {
 		st.Value = s.returned(callee)
 	}
 	return st, err
+}
+
+// selectedInline is the scope of the selected frame when that is an inlined function, nil otherwise.
+func (s *Session) selectedInline() *scope {
+	if s.state != Running {
+		return nil
+	}
+	if list := s.inlinedAt(s.Here()); s.inline < len(list) {
+		return list[s.inline]
+	}
+	return nil
+}
+
+// addressOf is the address of the next instruction in terms of the object's DWARF.
+func (s *Session) addressOf(t *vm.Thread) uint64 {
+	addr, _ := s.codeAddress(s.place(t.Image(), t.PC()))
+	return addr
 }
 
 // returned is r0 in the type the function returns.

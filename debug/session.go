@@ -22,7 +22,12 @@ type Config struct {
 	ELF []byte
 	// SourceDirs are directories in which source files are looked for.
 	SourceDirs []string
+	// SourceMap replaces the beginnings of the names of source files, before directories are searched.
+	SourceMap []SourceMapping
 }
+
+// SourceMapping says where files that were compiled under From are now.
+type SourceMapping struct{ From, To string }
 
 // State says what a session can do now.
 type State uint8
@@ -111,6 +116,7 @@ func New(l *loader.Linked, cfg Config) (*Session, error) {
 	m.Memory().OnWatch = s.onWatch
 	if len(cfg.ELF) > 0 {
 		s.dwarf, s.dwarfErr = readDWARF(cfg.ELF)
+		s.useLines()
 	}
 	return s, nil
 }

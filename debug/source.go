@@ -3,6 +3,7 @@ package debug
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -48,6 +49,11 @@ func (s *Session) sourceText(file string) source {
 
 func (s *Session) readSource(file string) []string {
 	tries := []string{file}
+	for _, m := range s.cfg.SourceMap {
+		if rest, ok := strings.CutPrefix(path.Clean(file), path.Clean(m.From)); ok && (rest == "" || rest[0] == '/' || m.From == "/") {
+			tries = append([]string{filepath.Join(m.To, filepath.FromSlash(rest))}, tries...)
+		}
+	}
 	for _, dir := range s.cfg.SourceDirs {
 		rest := strings.TrimLeft(file, "/")
 		for rest != "" {
@@ -78,18 +84,13 @@ func (s *Session) readSource(file string) []string {
 
 // agrees reports whether a file is the one the object was compiled from: the texts of its line information are in it.
 func (s *Session) agrees(file string, lines []string) bool {
-	ext := s.linked.Object.Ext
-	if ext == nil {
-		return true
-	}
-	for _, sec := range ext.Lines {
-		for _, l := range sec.Records {
-			if l.File == file && l.Text != "" && (int(l.Line) > len(lines) || l.Line == 0 || strings.TrimSpace(lines[l.Line-1]) != strings.TrimSpace(l.Text)) {
-				return false
-			}
+	same := true
+	s.eachLine(func(l btf.LineInfo) {
+		if l.File == file && l.Text != "" && (int(l.Line) > len(lines) || l.Line == 0 || strings.TrimSpace(lines[l.Line-1]) != strings.TrimSpace(l.Text)) {
+			same = false
 		}
-	}
-	return true
+	})
+	return same
 }
 
 // maxLine bounds the line numbers of line information that are listed.
@@ -97,21 +98,17 @@ const maxLine = 1 << 20
 
 func (s *Session) lineTexts(file string) []string {
 	var out []string
-	ext := s.linked.Object.Ext
-	if ext == nil {
-		return nil
-	}
-	for _, sec := range ext.Lines {
-		for _, l := range sec.Records {
-			if l.File != file || l.Line == 0 || l.Line > maxLine {
-				continue
-			}
-			for uint32(len(out)) <= l.Line {
-				out = append(out, "")
-			}
+	s.eachLine(func(l btf.LineInfo) {
+		if l.File != file || l.Line == 0 || l.Line > maxLine {
+			return
+		}
+		for uint32(len(out)) <= l.Line {
+			out = append(out, "")
+		}
+		if l.Text != "" {
 			out[l.Line] = l.Text
 		}
-	}
+	})
 	return out
 }
 
@@ -126,7 +123,10 @@ func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
 		return nil, fmt.Errorf("%s has %d lines", file, len(text)-1)
 	}
 	code := s.codeLines(file)
-	current, _ := lineOf(s.Here())
+	var current Frame
+	if frames, err := s.Frames(); err == nil && s.SelectedFrame() < len(frames) {
+		current = frames[s.SelectedFrame()]
+	}
 	var out []SourceLine
 	for n := max(from, 1); n <= to && n < uint32(len(text)); n++ {
 		l := SourceLine{File: file, Line: n, Text: text[n], Code: code[n], Known: src.whole || text[n] != "" || code[n]}
@@ -145,25 +145,21 @@ func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
 
 func (s *Session) codeLines(file string) map[uint32]bool {
 	out := map[uint32]bool{}
-	ext := s.linked.Object.Ext
-	if ext == nil {
-		return out
-	}
-	for _, sec := range ext.Lines {
-		for _, l := range sec.Records {
-			if l.File == file {
-				out[l.Line] = true
-			}
+	s.eachLine(func(l btf.LineInfo) {
+		if l.File == file {
+			out[l.Line] = true
 		}
-	}
+	})
 	return out
 }
 
 // ListAround returns where a listing of a location should begin: file and line.
 func (s *Session) ListAround(location string) (file string, line uint32, err error) {
 	if location == "" {
-		if l, ok := lineOf(s.Here()); ok {
-			return l.File, l.Line, nil
+		if frames, err := s.Frames(); err == nil && s.SelectedFrame() < len(frames) {
+			if f := frames[s.SelectedFrame()]; f.Line > 0 {
+				return f.File, f.Line, nil
+			}
 		}
 		if lp, ok := s.linked.Program(s.DefaultProgram()); ok {
 			if l, ok := lineOf(Place{lp, 0}); ok {
@@ -352,3 +348,18 @@ func (s *Session) SourceLineText(l btf.LineInfo) string {
 	}
 	return ""
 }
+
+// MapSource says that source files compiled under a directory are now under another one.
+func (s *Session) MapSource(from, to string) {
+	s.cfg.SourceMap = append(s.cfg.SourceMap, SourceMapping{From: from, To: to})
+	clear(s.sources)
+}
+
+// AddSourceDir adds a directory in which source files are looked for.
+func (s *Session) AddSourceDir(dir string) {
+	s.cfg.SourceDirs = append(s.cfg.SourceDirs, dir)
+	clear(s.sources)
+}
+
+// SourceDirs returns the directories in which source files are looked for.
+func (s *Session) SourceDirs() []string { return s.cfg.SourceDirs }

@@ -108,7 +108,7 @@ func (x *tracer) line() {
 	if !c.starts[x.place.PC] {
 		return
 	}
-	at := lineKey{int16(x.depth), x.s.m.Thread().Image(), c.line[x.place.PC]}
+	at := lineKey{int16(x.s.nesting()), x.s.m.Thread().Image(), c.line[x.place.PC]}
 	if at == x.s.tracedLine {
 		return
 	}

@@ -390,9 +390,6 @@ func infoLocals(r *REPL) error {
 		} else {
 			text += r.s.Format(l.Value, debug.FormatOptions{})
 		}
-		if l.Inlined != "" {
-			text += "  (of " + l.Inlined + ", inlined)"
-		}
 		list = append(list, text)
 	}
 	return r.lines(list, "No local variables are visible here.")

@@ -110,10 +110,13 @@ var lookCommands = []*command{
 					mark = "*"
 				}
 				note := ""
-				if f.Callback {
+				switch {
+				case f.Inlined:
+					note = ", inlined"
+				case f.Callback:
 					note = ", called by a helper"
 				}
-				r.printf("%s#%d  %s%s\n", mark, f.Level, f.Place, note)
+				r.printf("%s#%d  %s%s\n", mark, f.Level, f, note)
 			}
 			return nil
 		},
@@ -278,7 +281,7 @@ func (r *REPL) selectFrame(n int) error {
 	}
 	r.list = listing{}
 	r.printf("#%d  ", n)
-	r.where(r.s.Here(), false)
+	r.here(false)
 	return nil
 }
 

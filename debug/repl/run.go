@@ -265,7 +265,7 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 			r.printf("Value returned: $%d = %s\n", n, r.s.Format(st.Value, debug.FormatOptions{}))
 		}
 	}
-	r.where(st.Place, insn)
+	r.here(insn)
 	r.displays()
 	for _, b := range st.Breakpoints {
 		for _, line := range b.Commands {
@@ -311,21 +311,23 @@ func (r *REPL) exited(st *debug.Stop) {
 	}
 }
 
-// where shows a place: function, line, text.
-func (r *REPL) where(p debug.Place, insn bool) {
-	if p.Prog == nil {
-		r.printf("nowhere\n")
+// here shows the selected frame: function, line, text.
+func (r *REPL) here(insn bool) {
+	frames, err := r.s.Frames()
+	if err != nil {
+		r.printf("%s\n", r.s.Here())
 		return
 	}
-	r.printf("%s\n", p)
-	if l, ok := p.Line(); ok && l.Line > 0 {
-		if lines, err := r.s.List(l.File, l.Line, l.Line); err == nil && len(lines) == 1 {
-			r.printf("%d\t%s\n", l.Line, lines[0].Text)
+	f := frames[r.s.SelectedFrame()]
+	r.printf("%s\n", f)
+	if f.Line > 0 {
+		if lines, err := r.s.List(f.File, f.Line, f.Line); err == nil && len(lines) == 1 {
+			r.printf("%d\t%s\n", f.Line, lines[0].Text)
 		}
 	} else {
 		insn = true
 	}
-	if insn {
+	if p := f.Place; insn && p.Prog != nil {
 		r.codeLines(r.s.Disassemble(p.Prog, p.PC, p.PC+1), false)
 	}
 }
