@@ -51,7 +51,11 @@ func getCurrentComm(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 func getCurrentTask(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.Current().Addr(), nil
+	task := envOf(t).Kernel.Current()
+	if task == nil {
+		return 0, notSimulated("the current task: the target's types have no struct task_struct")
+	}
+	return task.Addr(), nil
 }
 
 func getCurrentCgroupID(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
