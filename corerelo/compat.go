@@ -6,7 +6,9 @@ import "github.com/bpfrun/bpfrun/btf"
 // and pointers or arrays followed in a row.
 const (
 	maxLevel = 32
-	maxDepth = 32
+	// kernelLevel is the kernel's own limit (MAX_TYPES_ARE_COMPAT_DEPTH, MAX_TYPES_MATCH_DEPTH).
+	kernelLevel = 2
+	maxDepth    = 32
 )
 
 // pair skips modifiers and typedefs on both sides.
@@ -112,5 +114,5 @@ func (m *matcher) paramsCompatible(l, t *btf.Type, level int) (bool, *fault) {
 }
 
 func tooDeep() *fault {
-	return faultf(ErrTooDeep, eINVAL, "types nest deeper than %d levels", maxDepth)
+	return faultf(ErrTooDeep, eINVAL, "types nest deeper than is followed (pointers and arrays %d, prototypes %d, in the kernel %d)", maxDepth, maxLevel, kernelLevel)
 }

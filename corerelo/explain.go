@@ -125,37 +125,59 @@ func distinct(hints []Hint) []Hint {
 
 // typeHints: the root type has no candidate.
 func (r *Resolver) typeHints(rel *Relocation) []Hint {
-	spec, name := r.target.BTF, btf.EssentialName(rel.Local.BTF.Name(rel.TypeID))
-	if spec == nil || name == "" {
+	name := btf.EssentialName(rel.Local.BTF.Name(rel.TypeID))
+	if name == "" {
 		return nil
 	}
 	want := rel.Local.BTF.Kind(rel.TypeID)
 	var hints []Hint
-	for _, id := range spec.Named(name) {
-		kind := spec.Kind(id)
-		if kind == btf.KindFunc || kind == btf.KindVar || kind == btf.KindDatasec || kind == btf.KindDeclTag || kind == btf.KindTypeTag {
-			continue
+	r.target.each(func(spec *btf.Spec, source string) {
+		for _, id := range spec.Named(name) {
+			kind := spec.Kind(id)
+			if id < spec.FirstID() || kind == btf.KindFunc || kind == btf.KindVar || kind == btf.KindDatasec || kind == btf.KindDeclTag || kind == btf.KindTypeTag {
+				continue
+			}
+			text := kindWord(kind) + " " + name
+			hint := Hint{Kind: HintOtherKind, Path: text, Text: source + " has " + text + ", which is no candidate for a " + kindWord(want)}
+			if kind == btf.KindFwd {
+				hint = Hint{Kind: HintForward, Path: text, Text: source + " only declares " + name + " without its members"}
+			}
+			hints = append(hints, hint)
 		}
-		text := kindWord(kind) + " " + name
-		hint := Hint{Kind: HintOtherKind, Path: text, Text: "the target has " + text + ", which is no candidate for a " + kindWord(want)}
-		if kind == btf.KindFwd {
-			hint = Hint{Kind: HintForward, Path: text, Text: "the target only declares " + name + " without its members"}
-		}
-		hints = append(hints, hint)
-	}
+	})
 	if len(hints) > 0 {
 		return hints
 	}
 	var near nearest
-	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
-		if sameKind(spec.Kind(id), want) {
-			near.offer(name, spec.Name(id))
+	where := map[string]string{}
+	r.target.each(func(spec *btf.Spec, source string) {
+		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+			if id == 0 || !sameKind(spec.Kind(id), want) {
+				continue
+			}
+			n := spec.Name(id)
+			near.offer(name, n)
+			if where[n] == "" {
+				where[n] = source
+			}
 		}
-	}
+	})
 	for _, n := range near.best(3) {
-		hints = append(hints, Hint{Kind: HintNearType, Path: n, Text: "the nearest name in the target is " + kindWord(want) + " " + n})
+		hints = append(hints, Hint{Kind: HintNearType, Path: n, Text: "the nearest name in " + where[n] + " is " + kindWord(want) + " " + n})
 	}
 	return hints
+}
+
+// each visits the types of the kernel and of its modules; source names them in texts.
+func (t *Target) each(visit func(spec *btf.Spec, source string)) {
+	if t.BTF != nil {
+		visit(t.BTF, "the target")
+	}
+	for i, m := range t.Modules {
+		if m != nil {
+			visit(m, "module "+t.name(i))
+		}
+	}
 }
 
 // valueHints: the enum lacks the enumerator.

@@ -56,6 +56,7 @@ type Rejection struct {
 // matcher compares types of one local and one target BTF.
 type matcher struct {
 	local, target *btf.Spec
+	level         int // of prototypes in prototypes
 	steps         int
 }
 
@@ -84,9 +85,9 @@ func (m *matcher) matchType(local *Spec, cand Candidate) (Spec, *Rejection, *fau
 	var ok bool
 	var f *fault
 	if local.Kind == TypeMatches {
-		ok, f = m.typesMatch(local.Root, cand.ID, false, maxLevel)
+		ok, f = m.typesMatch(local.Root, cand.ID, false, m.level)
 	} else {
-		ok, f = m.typesCompatible(local.Root, cand.ID, maxLevel)
+		ok, f = m.typesCompatible(local.Root, cand.ID, m.level)
 	}
 	if f != nil || ok {
 		return spec, nil, f

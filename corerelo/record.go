@@ -19,6 +19,10 @@ type Target struct {
 	Modules []*btf.Spec
 	// ModuleNames names Modules in texts; it may be shorter or nil.
 	ModuleNames []string
+	// InKernel resolves as the kernel itself does for records it is given with the program, as light skeletons do
+	// (kernel/bpf/btf.c bpf_core_apply): candidates are never dropped, ENUM is no candidate for ENUM64, and prototypes nest two
+	// levels.
+	InKernel bool
 }
 
 // name returns how a text calls the BTF number i: -1 is the kernel.

@@ -170,7 +170,8 @@ func (t *Target) search(key searchKey) []Candidate {
 			return
 		}
 		for _, id := range spec.Candidates(key.kind, key.name) {
-			if id >= first && sameKind(spec.Kind(id), key.kind) {
+			kind := spec.Kind(id)
+			if id >= first && (kind == key.kind || !t.InKernel && sameKind(kind, key.kind)) {
 				list = append(list, Candidate{BTF: spec, ID: id, Source: source})
 			}
 		}
@@ -186,6 +187,14 @@ func (t *Target) search(key searchKey) []Candidate {
 	return list
 }
 
+// level is how deep prototypes may nest.
+func (t *Target) level() int {
+	if t.InKernel {
+		return kernelLevel
+	}
+	return maxLevel
+}
+
 // decide tries every candidate, wants all that match to agree, and prunes the
 // list to them.
 func (r *Resolver) decide(rel *Relocation, list *candidates) error {
@@ -193,7 +202,7 @@ func (r *Resolver) decide(rel *Relocation, list *candidates) error {
 	rel.Candidates = len(list.list)
 	var kept []Candidate
 	for num, cand := range list.list {
-		m := matcher{local: r.local, target: cand.BTF}
+		m := matcher{local: r.local, target: cand.BTF, level: r.target.level()}
 		spec, rejection, f := m.match(&rel.Local, cand)
 		if f != nil {
 			f.log = "error matching candidate #" + strconv.Itoa(num) + " " + spec.String() + ": " + strconv.Itoa(f.errno)
@@ -228,7 +237,7 @@ func (r *Resolver) decide(rel *Relocation, list *candidates) error {
 		return nil
 	}
 	rel.Target = &rel.Targets[0]
-	if len(kept) < len(list.list) {
+	if len(kept) < len(list.list) && !r.target.InKernel {
 		list.list = kept
 		list.prune++
 	}

@@ -107,4 +107,19 @@ func TestModules(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, rel.Candidates)
 	assert.Nil(t, rel.Target)
+
+	// what modules have instead is told too
+	for _, c := range []struct {
+		root *ty
+		text string
+	}{
+		{structure("fooo", member("a", tInt)), "struct fooo does not exist in the target\nthe nearest name in module m is struct foo"},
+		{union("foo", member("a", tInt)), "union foo does not exist in the target\nmodule m has struct foo, which is no candidate for a union"},
+	} {
+		local, lg = testTypes(t, byteOrder, c.root)
+		r = NewResolver(local, Target{BTF: base, Modules: []*btf.Spec{nil, split}, ModuleNames: []string{"", "m"}})
+		rel, err = r.Resolve(Record{TypeID: lg.id(c.root), Access: "0:0"})
+		require.NoError(t, err)
+		assert.Equal(t, c.text, r.Explain(rel))
+	}
 }

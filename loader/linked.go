@@ -280,6 +280,8 @@ type LoadOptions struct {
 	NoLoad map[string]bool
 	// Only loads nothing but these programs, also those of "?" sections.
 	Only []string
+	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), not as libbpf.
+	KernelCORE bool
 	// AnyByteOrder links for a target of the other byte order too, as libbpf does with a BTF file. The result can
 	// be compared, not run.
 	AnyByteOrder bool

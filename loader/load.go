@@ -189,7 +189,9 @@ func (l *loading) relocateCORE() error {
 		}
 		return nil
 	}
-	res := corerelo.NewResolver(l.o.BTF, coreTarget(l.t))
+	target := coreTarget(l.t)
+	target.InKernel = l.opts.KernelCORE
+	res := corerelo.NewResolver(l.o.BTF, target)
 	for _, sec := range l.o.Ext.CORE {
 		cs := l.o.sections[sec.Name]
 		if cs == nil {
