@@ -70,27 +70,50 @@ func boolDigit(b bool) string {
 func (l *loading) setKconfig(e *LinkedExtern, dst []byte) error {
 	v := e.Value
 	switch {
-	case v == "y" || v == "n" || v == "m":
+	case v != "" && strings.IndexByte("ynm", v[0]) >= 0: // libbpf looks no further
 		return e.setTristate(dst, v[0], l.o.ByteOrder)
 	case strings.HasPrefix(v, `"`):
 		return e.setString(dst, v)
 	}
-	if e.form != kcfgInt && e.form != kcfgChar && e.form != kcfgBool {
+	// What libbpf itself supplies (LINUX_HAS_...) may be a bool, an option that is a number may not.
+	virtual := !strings.HasPrefix(e.Name, prefixKcfg)
+	if e.form != kcfgInt && e.form != kcfgChar && !(e.form == kcfgBool && virtual) {
 		return fmt.Errorf("a number does not fit %s", l.o.BTF.TypeString(e.Type))
 	}
-	n, err := strconv.ParseUint(v, 0, 64)
-	if err != nil {
-		neg, err2 := strconv.ParseInt(v, 0, 64)
-		if err2 != nil {
-			return fmt.Errorf("neither y, n, m, a number nor a quoted string")
-		}
-		n = uint64(neg)
+	n, ok := parseNumber(v)
+	if !ok {
+		return fmt.Errorf("neither y, n, m, a number of 64 bits nor a quoted string")
 	}
 	if !e.inRange(n, l.o.BTF.SkipMods(e.Type)) {
 		return fmt.Errorf("does not fit %s", l.o.BTF.TypeString(e.Type))
 	}
 	putUint(dst, n, l.o.ByteOrder)
 	return nil
+}
+
+// parseNumber reads a number as strtoull(3) does: decimal, octal with a leading 0, hex with 0x, after an optional sign;
+// a negative number stands for its two's complement.
+func parseNumber(v string) (n uint64, ok bool) {
+	digits := strings.TrimLeft(v, " \t\n\v\f\r")
+	negative := strings.HasPrefix(digits, "-")
+	if negative || strings.HasPrefix(digits, "+") {
+		digits = digits[1:]
+	}
+	base := 10
+	switch {
+	case len(digits) > 2 && (digits[:2] == "0x" || digits[:2] == "0X"):
+		digits, base = digits[2:], 16
+	case len(digits) > 1 && digits[0] == '0':
+		digits, base = digits[1:], 8
+	}
+	if digits == "" || digits[0] == '+' || digits[0] == '-' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	if negative {
+		n = -n
+	}
+	return n, err == nil
 }
 
 // inRange: libbpf is_kcfg_value_in_range.
@@ -183,8 +206,8 @@ func (l *loading) hasSyscallWrapper() bool {
 // config looks up a kernel configuration value: given ones, else what BTF tells,
 // else defaults that hold for any kernel that has BTF.
 func (t *Target) config(name string) (value, source string, ok bool) {
-	if v, ok := t.Kconfig[name]; ok {
-		return v, "given", true
+	if v, ok := t.Kconfig[name]; ok || t.KconfigWhole {
+		return v, "given", ok
 	}
 	if v, ok := t.configByArch(name); ok {
 		return v, "BTF", true

@@ -37,6 +37,8 @@ type Target struct {
 	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted
 	// strings. Values given here win over those inferred from BTF.
 	Kconfig map[string]string
+	// KconfigWhole says that Kconfig is all there is: what it lacks is not inferred.
+	KconfigWhole bool
 	// Kallsyms holds the addresses of kernel symbols, nil when they are not known.
 	Kallsyms map[string]uint64
 
@@ -68,6 +70,11 @@ func WithVersion(v uint32) TargetOption {
 // WithKconfig sets kernel configuration values.
 func WithKconfig(values map[string]string) TargetOption {
 	return func(t *Target) { t.Kconfig = values }
+}
+
+// WithWholeKconfig sets a kernel's whole configuration: options it lacks are not set.
+func WithWholeKconfig(values map[string]string) TargetOption {
+	return func(t *Target) { t.Kconfig, t.KconfigWhole = values, true }
 }
 
 // WithKallsyms sets the addresses of kernel symbols.

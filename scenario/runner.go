@@ -119,6 +119,9 @@ func (f *File) target(t *loader.Target) *loader.Target {
 	}
 	maps.Copy(kconfig, f.Kernel.Kconfig)
 	opts := []loader.TargetOption{loader.WithModules(t.Modules...), loader.WithKconfig(kconfig)}
+	if t.KconfigWhole {
+		opts = append(opts, loader.WithWholeKconfig(kconfig))
+	}
 	if t.Version != 0 {
 		opts = append(opts, loader.WithVersion(t.Version))
 	}

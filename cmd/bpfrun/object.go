@@ -67,6 +67,7 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 		o.MapSizes[name] = uint32(n)
 	}
 	o.Globals, o.Attach = globals, attach
+	o.KernelCORE = a.lightSkeleton
 	o.NoLoad = map[string]bool{}
 	for _, name := range a.noLoad {
 		o.NoLoad[name] = true
@@ -110,7 +111,7 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, loader.WithKconfig(values))
+		opts = append(opts, loader.WithWholeKconfig(values))
 	}
 	if a.kallsyms != "" {
 		syms, err := readKallsyms(a.kallsyms)
@@ -199,15 +200,18 @@ func readLines(flag, path string, each func(line string)) error {
 	return nil
 }
 
-// readKconfig reads NAME=VALUE lines; comments ("# CONFIG_X is not set") are skipped.
+// readKconfig reads the configuration of a kernel.
 func readKconfig(path string) (map[string]string, error) {
-	values := map[string]string{}
-	err := readLines("kconfig", path, func(line string) {
-		if name, value, ok := strings.Cut(line, "="); ok && strings.HasPrefix(name, "CONFIG_") {
-			values[name] = strings.TrimSpace(value)
-		}
-	})
-	return values, err
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--kconfig: %w", err)}
+	}
+	defer f.Close()
+	values, err := loader.ParseKconfig(f)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--kconfig %s: %w", path, err)}
+	}
+	return values, nil
 }
 
 // readKallsyms reads "ADDRESS TYPE NAME [module]" lines. The first address of a name stands.
