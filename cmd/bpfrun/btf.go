@@ -239,6 +239,12 @@ file brings what it needs to know of its own kernel in .BTF.base; for raw split 
 			if err != nil {
 				return err
 			}
+			if split.DistilledBase() == nil && split.Base() != nil {
+				// Of the whole old kernel only what the module refers to has to be found again.
+				if _, split, err = btf.Distill(split); err != nil {
+					return btfError(args[0], err)
+				}
+			}
 			moved, err := btf.Relocate(split, newBase)
 			if err != nil {
 				return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(args[0]), err)}

@@ -147,6 +147,19 @@ func TestBTFRelocate(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	assert.Equal(t, "[5] PTR '(anon)' type_id=4\n[6] STRUCT 'mine' size=8 vlen=1\n\t'sk' type_id=5 bits_offset=0\n", shown)
 
+	// Types without name of the old kernel are no obstacle: those the module needs go with it.
+	withAnon := base()
+	withAnon.Struct("", 4, btf.Member{Name: "anonymous", Type: 1})
+	anonPath, anon := write("anon.btf", withAnon)
+	mod = btf.NewBuilder(anon)
+	mod.Struct("mine", 4, btf.Member{Name: "in", Type: 3})
+	anonSplit, _ := write("anonmod.btf", mod)
+	_, errs, code = commandLine(t, "btf", "relocate", anonSplit, "--old-base", anonPath, "--base", newPath, "-o", out)
+	require.Equal(t, exitOK, code, errs)
+	shown, errs, code = commandLine(t, "btf", "show", out, "mine.in.anonymous", "--base", newPath)
+	require.Equal(t, exitOK, code, errs)
+	assert.Contains(t, shown, "int")
+
 	lacking, _ := write("lacking.btf", btf.NewBuilder(nil))
 	_, errs, code = commandLine(t, "btf", "relocate", split, "--old-base", oldPath, "--base", lacking, "-o", out)
 	assert.Equal(t, exitLoad, code)
