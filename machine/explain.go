@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
@@ -45,7 +46,7 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 		if r, ok := p.lp.RelocAt(f.PC); ok {
 			return m.linked.Explain(r)
 		}
-		return "guard the access with bpf_core_field_exists or a similar check"
+		return m.poisonHint(p.lp.Insns[f.PC])
 	case vm.BudgetExceeded:
 		return "raise the limit with --max-insns if the loop is meant to be that long"
 	case vm.LeakedReference:
@@ -54,6 +55,17 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 		return memoryHint(f.Mem)
 	}
 	return ""
+}
+
+// poisonHint names what a poisoned instruction refers to, by the number it carries.
+func (m *Machine) poisonHint(in decode.Insn) string {
+	switch kind, n, _ := corerelo.ParsePoison(in); {
+	case kind == corerelo.PoisonMap && n < len(m.linked.Maps):
+		return fmt.Sprintf("map %s is referred to, but is not to be created", m.linked.Maps[n].Name)
+	case kind == corerelo.PoisonKfunc && n < len(m.linked.Externs):
+		return fmt.Sprintf("the target has no kfunc %s: test it with bpf_ksym_exists before the call", m.linked.Externs[n].Name)
+	}
+	return "guard the access with bpf_core_field_exists or a similar check"
 }
 
 func memoryHint(f *mem.Fault) string {
