@@ -170,16 +170,28 @@ var typedSources = map[uapi.FuncID]bool{
 // obtainsTypedPointers reports whether a program has a source of typed pointers. Other programs of the object may have put
 // them into maps (kptrs), and a tail call continues with any of them.
 func (m *Machine) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
-	if hasTypedSource(lp) {
-		return true
-	}
-	tails := calls(lp, uapi.FuncTailCall)
-	for _, other := range m.linked.Programs {
-		if calls(other, uapi.FuncKptrXchg) || tails && hasTypedSource(other) {
-			return true
+	s := m.typedPrograms()
+	return s.own[lp] || s.kptrs || s.any && calls(lp, uapi.FuncTailCall)
+}
+
+// typedObject says which programs of an object obtain typed pointers.
+type typedObject struct {
+	own        map[*loader.LinkedProgram]bool
+	any, kptrs bool
+}
+
+// typedPrograms looks at every program once.
+func (m *Machine) typedPrograms() *typedObject {
+	if m.typed == nil {
+		m.typed = &typedObject{own: map[*loader.LinkedProgram]bool{}}
+		for _, lp := range m.linked.Programs {
+			if hasTypedSource(lp) {
+				m.typed.own[lp], m.typed.any = true, true
+			}
+			m.typed.kptrs = m.typed.kptrs || calls(lp, uapi.FuncKptrXchg)
 		}
 	}
-	return false
+	return m.typed
 }
 
 func calls(lp *loader.LinkedProgram, f uapi.FuncID) bool {

@@ -30,6 +30,8 @@ type Config struct {
 	Types *kernel.Types
 	// Uncovered switches the recording of executed instructions off.
 	Uncovered bool
+	// Unwatched switches the recording of what runs change in maps off.
+	Unwatched bool
 	// Mode says what kernel fields that nobody set read as.
 	Mode kernel.Mode
 	// Clock sets the clocks; Boot above wins over its Boot.
@@ -66,6 +68,7 @@ type Machine struct {
 	run      *runState
 	warnings []string
 	argKeys  map[string]string // of pointer arguments, by role
+	typed    *typedObject
 }
 
 // Warnings returns what was assumed when the machine was composed.

@@ -222,6 +222,9 @@ const watched = 1 << 20
 // contents copies the elements of the object's maps, those of tail call targets included.
 func (m *Machine) contents() map[*boundMap]map[elementID]element {
 	out := map[*boundMap]map[elementID]element{}
+	if m.cfg.Unwatched {
+		return out
+	}
 	for i := range m.maps {
 		b := &m.maps[i]
 		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {

@@ -137,7 +137,7 @@ func (j *testJob) runObject(ctx context.Context, document bool) {
 	}
 	o := j.opt
 	r, err := intest.Open(j.file.object, target, intest.Options{
-		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Coverage: document, Types: o.Types,
+		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Document: document, Types: o.Types,
 	})
 	if err != nil {
 		j.fail(err)
