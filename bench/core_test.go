@@ -118,7 +118,7 @@ func oursOnce(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := obj.Load(loader.NewTarget(filepath.Base(types), spec), loader.LoadOptions{})
+	l, err := obj.Load(loader.NewTarget(filepath.Base(types), spec), loader.LoadOptions{LinkOnly: args[0] == "relocate"})
 	if err != nil {
 		return err
 	}

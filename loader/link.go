@@ -44,7 +44,12 @@ func (l *loading) linkPrograms() error {
 		l.Programs = append(l.Programs, lp)
 		k := &linker{l: l, lp: lp, placed: map[*Function]int{}, tables: map[uint32]*Map{}}
 		k.run()
-		l.judge(lp, k.err)
+		switch {
+		case !l.opts.LinkOnly:
+			l.judge(lp, k.err)
+		case k.err != nil:
+			lp.Status, lp.Err = StatusRefused, k.err
+		}
 	}
 	return nil
 }
@@ -95,6 +100,7 @@ func (k *linker) place(fn *Function) frame {
 	k.placed[fn] = start
 	lp.Insns = append(lp.Insns, lf.Insns...)
 	lp.Funcs = append(lp.Funcs, Func{Name: fn.Name, Start: start, Len: len(lf.Insns), Type: fn.Type, Function: fn})
+	lp.Relocs = slices.Grow(lp.Relocs, len(lf.Relocs))
 	for _, r := range lf.Relocs {
 		r.Insn = start + r.FuncInsn
 		lp.Relocs = append(lp.Relocs, r)

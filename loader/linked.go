@@ -282,6 +282,9 @@ type LoadOptions struct {
 	Only []string
 	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), not as libbpf.
 	KernelCORE bool
+	// LinkOnly stops where libbpf does: hooks and instructions are not checked as the kernel would, and a program is
+	// refused only when it cannot be linked.
+	LinkOnly bool
 	// AnyByteOrder links for a target of the other byte order too, as libbpf does with a BTF file. The result can
 	// be compared, not run.
 	AnyByteOrder bool

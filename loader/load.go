@@ -197,8 +197,8 @@ func (l *loading) relocateCORE() error {
 		if cs == nil {
 			continue
 		}
-		for _, r := range sec.Records {
-			l.relocateRecord(res, cs, r)
+		for i, r := range sec.Records {
+			l.relocateRecord(res, cs, r, sec.Records[i:])
 		}
 	}
 	return nil
@@ -213,7 +213,8 @@ func coreTarget(t *Target) corerelo.Target {
 	return out
 }
 
-func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo) {
+// relocateRecord does one record; rest are it and those after it in the section.
+func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo, rest []btf.CORERelo) {
 	if r.InsnOff%insnSize != 0 {
 		l.refuse(failf(ErrCORE, "record at byte %d, which is inside of an instruction", r.InsnOff).section(cs.name))
 		return
@@ -229,6 +230,12 @@ func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.
 	}
 	if len(lf.Relocs) == 0 {
 		lf.Insns = slices.Clone(fn.Insns)
+		end := uint32(fn.SectionOff+len(fn.Insns)) * insnSize
+		n := slices.IndexFunc(rest, func(r btf.CORERelo) bool { return r.InsnOff >= end })
+		if n < 0 {
+			n = len(rest)
+		}
+		lf.Relocs = make([]Reloc, 0, min(n, len(fn.Insns))) // records need not be sorted
 	}
 	pc := at - fn.SectionOff
 	out := Reloc{Insn: pc, FuncInsn: pc, SectionInsn: at, Func: fn.Name}

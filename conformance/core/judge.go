@@ -20,7 +20,7 @@ func (g *group) judge(objects *objectFinder, target *loader.Target) {
 		return
 	}
 	// Programs that libbpf would not load by themselves are relocated too: expectations may come from loaders that do.
-	linked, err := obj.Load(target, loader.LoadOptions{AnyByteOrder: true})
+	linked, err := obj.Load(target, loader.LoadOptions{AnyByteOrder: true, LinkOnly: true})
 	if err != nil {
 		g.fail("%v", err)
 		return

@@ -26,7 +26,7 @@ type recordLine struct {
 // function's followed by the hash of its code. object and kernel are the names to write. Numbers are unsigned; 32-bit immediates are
 // sign-extended to 64 bits.
 func Record(w io.Writer, object string, o *loader.Object, kernel string, t *loader.Target) error {
-	linked, err := o.Load(t, loader.LoadOptions{AnyByteOrder: true})
+	linked, err := o.Load(t, loader.LoadOptions{AnyByteOrder: true, LinkOnly: true})
 	if err != nil {
 		return err
 	}
