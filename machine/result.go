@@ -41,13 +41,15 @@ type Result struct {
 	Fault   *Fault
 	// DataOut is the packet after the run, CtxOut the context where it can be written; nil without.
 	DataOut, CtxOut []byte
-	Trace           []string
-	Events          []Event
-	Effects         []helpers.Event
-	Changes         []Change
-	Reads, Writes   []KernelAccess
-	Warnings        []string
-	Coverage        Coverage
+	// PacketIn and PacketOut are the packet before and after, both from its Ethernet header on and without metadata; nil without.
+	PacketIn, PacketOut []byte
+	Trace               []string
+	Events              []Event
+	Effects             []helpers.Event
+	Changes             []Change
+	Reads, Writes       []KernelAccess
+	Warnings            []string
+	Coverage            Coverage
 	// Ran says that the program was executed.
 	Ran bool
 	CPU int

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -177,6 +178,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	res.Events = m.takeEvents()
 	res.Changes = m.changes(before)
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
+	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
 	if !m.cfg.Uncovered {
 		res.Coverage = p.coverage(m.cover)
 	}

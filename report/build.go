@@ -181,7 +181,8 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	r := Run{
 		Name: res.Program, Ret: Hex64(res.Ret), CPU: res.CPU, Insns: res.Insns, Helpers: res.Helpers,
 		DataOut: HexBytes(res.DataOut), CtxOut: HexBytes(res.CtxOut), Trace: list(res.Trace), Events: []Event{}, MapChanges: []Change{},
-		KernelReads: accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Expectations: []Expectation{},
+		PacketChanges: PacketDiff(res.PacketIn, res.PacketOut),
+		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Expectations: []Expectation{},
 	}
 	if res.Fault == nil {
 		r.Verdict = machine.Verdict(lp.Type, res.Ret)

@@ -73,6 +73,7 @@ type Program struct {
 	Error       *Error         `json:"error,omitempty"`
 	Coverage    *Coverage      `json:"coverage,omitempty"`
 	Runs        []Run          `json:"runs"`
+	Replay      *Replay        `json:"replay,omitempty"`
 	Poisoned    []PoisonedInsn `json:"poisoned,omitempty"`
 
 	left bool // other programs were chosen
@@ -105,24 +106,26 @@ type Coverage struct {
 
 // Run is one run of a program.
 type Run struct {
-	Name         string         `json:"name"`
-	Ret          string         `json:"ret"`
-	Verdict      string         `json:"verdict,omitempty"`
-	CPU          int            `json:"cpu"`
-	Insns        uint64         `json:"insns"`
-	Helpers      map[string]int `json:"helpers"`
-	Fault        *Fault         `json:"fault"`
-	DataOut      string         `json:"data_out,omitempty"`
-	CtxOut       string         `json:"ctx_out,omitempty"`
-	Trace        []string       `json:"trace"`
-	Events       []Event        `json:"events"`
-	Effects      []Effect       `json:"effects,omitempty"`
-	MapChanges   []Change       `json:"map_changes"`
-	KernelReads  []Access       `json:"kernel_reads"`
-	KernelWrites []Access       `json:"kernel_writes"`
-	Warnings     []string       `json:"warnings"`
-	Expectations []Expectation  `json:"expectations"`
-	Validation   *Validation    `json:"validation,omitempty"`
+	Name    string         `json:"name"`
+	Ret     string         `json:"ret"`
+	Verdict string         `json:"verdict,omitempty"`
+	CPU     int            `json:"cpu"`
+	Insns   uint64         `json:"insns"`
+	Helpers map[string]int `json:"helpers"`
+	Fault   *Fault         `json:"fault"`
+	DataOut string         `json:"data_out,omitempty"`
+	CtxOut  string         `json:"ctx_out,omitempty"`
+	// PacketChanges says what became of the packet: "ip.ttl 64 -> 63", "ip.csum fixed".
+	PacketChanges []string      `json:"packet_changes,omitempty"`
+	Trace         []string      `json:"trace"`
+	Events        []Event       `json:"events"`
+	Effects       []Effect      `json:"effects,omitempty"`
+	MapChanges    []Change      `json:"map_changes"`
+	KernelReads   []Access      `json:"kernel_reads"`
+	KernelWrites  []Access      `json:"kernel_writes"`
+	Warnings      []string      `json:"warnings"`
+	Expectations  []Expectation `json:"expectations"`
+	Validation    *Validation   `json:"validation,omitempty"`
 
 	titled bool // shown under its own name
 }

@@ -168,6 +168,10 @@ func programRow(p *Program, s style) []cell {
 			result = "FAULT " + r.Fault.Kind
 		}
 	}
+	if p.Replay != nil {
+		result, insns = replayCells(p.Replay)
+		paint = s.green
+	}
 	switch p.Status {
 	case "fault", "refused", "failed", "not-simulated":
 		paint = s.red
@@ -227,6 +231,9 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	for i := range p.Runs {
 		writeRun(b, &p.Runs[i], item, s, opt)
 	}
+	if p.Replay != nil {
+		writeReplay(b, p.Replay, item, s, opt)
+	}
 	if opt.Verbose && p.Coverage != nil && p.Coverage.Reachable > 0 {
 		item("covered", fmt.Sprintf("%d of %d reachable instructions", p.Coverage.Executed, p.Coverage.Reachable))
 	}
@@ -282,6 +289,9 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		list(kind, n, func(i int) string { return s.bold(events[i].Map) + "  " + events[i].Text })
 		first += n
 	}
+	if len(r.PacketChanges) > 0 {
+		item("packet", strings.Join(r.PacketChanges, ", "))
+	}
 	list("effect", len(r.Effects), func(i int) string { return r.Effects[i].Kind + " " + r.Effects[i].Value })
 	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
 	list("trace", len(r.Trace), func(i int) string { return r.Trace[i] })
@@ -333,7 +343,7 @@ func accessText(a Access) string {
 
 // notRun reports whether a program was left out of the run.
 func (p *Program) notRun() bool {
-	return p.left || len(p.Runs) == 0 && (p.Status == "ok" || p.Status == "unknown-hook")
+	return p.left || len(p.Runs) == 0 && p.Replay == nil && (p.Status == "ok" || p.Status == "unknown-hook")
 }
 
 // summary counts programs by status: "3 programs: 2 ok, 1 absent".

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/packet"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -26,6 +27,10 @@ type runOptions struct {
 	ctx    string
 	packet string
 
+	pcap      string
+	pcapIndex int
+	out       string
+
 	scenario string
 }
 
@@ -36,13 +41,15 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run chosen programs of an object",
 		Long: `Run programs of an object in file order on one machine, which shares maps and
 global variables between them. Without -p all programs run.`,
-		Example: "  bpfrun run prog.o --btf kernel.btf -p handle_exec --trace",
-		Args:    oneObject,
+		Example: `  bpfrun run prog.o --btf kernel.btf -p handle_exec --trace
+  bpfrun run xdp.o --packet "eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'"
+  bpfrun run xdp.o --pcap in.pcapng --out out.pcapng`,
+		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.scenario == "" {
 				return a.runObjects(args, o)
 			}
-			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet"} {
+			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s does not go with -s: the scenario says it", name)
 				}
@@ -56,7 +63,10 @@ global variables between them. Without -p all programs run.`,
 	f.IntVar(&o.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&o.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
 	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types that take them")
-	f.StringVar(&o.packet, "packet", "", "packet `BYTES` as hex digits or @FILE, for programs that get a packet")
+	f.StringVar(&o.packet, "packet", "", "`PACKET` for programs that get one: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
+	f.StringVar(&o.pcap, "pcap", "", "run programs on every packet of `FILE`: pcap or pcapng, also .gz and .zst")
+	f.IntVar(&o.pcapIndex, "pcap-index", 0, "of --pcap only packet `N`, from 1")
+	f.StringVar(&o.out, "out", "", "write the packets as they left the program to `FILE`: pcapng with verdicts as comments, or .pcap")
 	return cmd
 }
 
@@ -92,6 +102,9 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	}
 	sources, err := a.btfSources()
 	if err != nil {
+		return err
+	}
+	if err := o.checkPackets(len(sources), len(paths)); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -163,12 +176,18 @@ func (o runOptions) input(cpu int) (machine.Input, error) {
 	if in.Context, err = bytesFlag("ctx", o.ctx); err != nil {
 		return in, err
 	}
-	in.Packet, err = bytesFlag("packet", o.packet)
+	if o.pcapIndex > 0 && o.pcap != "" {
+		if in.Packet, err = packet.ReadPacket(o.pcap, o.pcapIndex); err != nil {
+			return in, usagef("--pcap: %w", err)
+		}
+		return in, nil
+	}
+	in.Packet, err = packetFlag(o.packet)
 	return in, err
 }
 
 // checkInput refuses a packet or context that none of the programs to run would see.
-func (o runOptions) checkInput(obj *loader.Object) error {
+func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 	for _, f := range []struct {
 		flag, value string
 		takes       func(uapi.ProgType) bool
@@ -181,6 +200,13 @@ func (o runOptions) checkInput(obj *loader.Object) error {
 			return usagef("--%s: no program that runs takes one", f.flag)
 		}
 	}
+	if packetBytes != nil {
+		flag := "--packet"
+		if o.pcap != "" {
+			flag = "--pcap"
+		}
+		return checkFrame(obj, o.progs, flag, packetBytes)
+	}
 	return nil
 }
 
@@ -192,7 +218,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 			return nil, usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 		}
 	}
-	if err := o.checkInput(obj); err != nil {
+	if err := o.checkInput(obj, in.Packet); err != nil {
 		return nil, err
 	}
 	target, err := a.target(s)
@@ -232,6 +258,16 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	if len(names) == 0 {
 		names = m.Names()
 	}
+	if o.replays() {
+		if names, err = packetPrograms(obj, o.progs); err != nil {
+			return nil, err
+		}
+		doc.Choose(names)
+		if err := a.replay(ctx, doc, m, names, in, o); err != nil {
+			return nil, err
+		}
+		names = nil
+	}
 	for _, name := range names {
 		for range o.repeat {
 			res, err := m.Run(ctx, name, in)
@@ -242,6 +278,11 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 				return nil, usageError{err}
 			}
 			doc.Add(m, res)
+			if lp, _ := linked.Program(name); o.out != "" && res.Ran {
+				if err := writeRun(o.out, res, lp); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	doc.Finish(m)
@@ -283,6 +324,9 @@ func exitOf(doc *report.RunDocument, chosen, strict bool) int {
 			code = worse(code, exitLoad)
 		}
 		ran++
+		if p.Replay != nil && p.Replay.Skipped > 0 {
+			code = worse(code, exitUsage)
+		}
 		for _, r := range p.Runs {
 			if strict && r.Validation != nil && len(r.Validation.Findings) > 0 {
 				code = worse(code, exitExpectation)

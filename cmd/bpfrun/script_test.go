@@ -13,12 +13,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/packet"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
@@ -29,7 +31,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the transcripts below testdata/script. Their variables: OBJ and EB are the directories
 // of little and big endian test objects, V4 of those for -mcpu=v4, EX of the examples, BTF of kernels'
-// types, MIN of reduced types, BENCH of benchmark programs; the file input has 64 KiB. Their own commands:
+// types, MIN of reduced types, BENCH of benchmark programs; the file input has 64 KiB, mixed.pcap the packets of
+// [capturePackets]. Their own commands:
 //
 //	code N COMMAND...     runs the command, which must exit with N
 //	lines FILE N          FILE (stdout, stderr) has exactly N lines
@@ -59,6 +62,9 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, filepath.Join(root, filepath.FromSlash(dir)))
 			}
 			e.Setenv("BENCH", filepath.Join(root, "bench", "testdata"))
+			if err := writeCapture(filepath.Join(e.WorkDir, "mixed.pcap")); err != nil {
+				return err
+			}
 			input := bytes.Repeat([]byte("0123456789abcdef"), 4096)
 			return os.WriteFile(filepath.Join(e.WorkDir, "input"), input, 0o666)
 		},
@@ -66,6 +72,29 @@ func TestScripts(t *testing.T) {
 			"code": cmdCode, "lines": cmdLines, "cut": cmdCut, "flip": cmdFlip, "bigbtf": cmdBigBTF, "compress": cmdCompress, "document": cmdDocument,
 		},
 	})
+}
+
+// capturePackets are the packets of mixed.pcap, a second apart.
+var capturePackets = []string{
+	"eth/ip(src=10.0.0.1)/tcp(dport=80,flags=S)", "eth/ip(src=10.0.0.2)/udp(dport=53)/'query'", "eth/ip6/udp(dport=53)/'query'", "eth/arp",
+	"eth/vlan(id=5)/ip(src=10.0.0.1)/tcp(dport=443)/'x'*100", "eth/ip(src=10.0.0.1,ttl=1)/icmp",
+}
+
+func writeCapture(path string) error {
+	w, err := packet.Create(path)
+	if err != nil {
+		return err
+	}
+	for i, expr := range capturePackets {
+		p, err := packet.Parse(expr)
+		if err != nil {
+			return err
+		}
+		if err := w.Write(packet.Captured{Data: p, Wire: len(p), Time: time.Unix(int64(1000+i), 0)}, p, packet.Verdict{}); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }
 
 func number(ts *testscript.TestScript, text string) int {

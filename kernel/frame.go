@@ -1,0 +1,79 @@
+package kernel
+
+import "github.com/bpfrun/bpfrun/uapi"
+
+// What programs of packet types take (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
+const (
+	leastFrame = ethHeader
+	mostXDP    = xdpFrame - xdpHeadroom - xdpTailroom
+)
+
+// FrameLimits returns how long a packet for programs of a type may be, from its Ethernet header on; most is 0 for programs
+// that take none. frags says that the program takes XDP packets of several buffers.
+func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
+	switch {
+	case t == uapi.ProgTypeXDP && !frags:
+		return leastFrame, mostXDP
+	case TakesPacket(t):
+		return leastFrame, maxPacket
+	}
+	return 0, 0
+}
+
+// FrameIn is the packet the context was made with, from its Ethernet header on; nil without packet.
+func (c *Context) FrameIn() []byte {
+	if c.Packet == nil {
+		return nil
+	}
+	data := c.k.packetBytes(c)
+	if in := c.spec.Bytes; c.Packet.xdp && len(in) >= 12 { // the context says where metadata ends and the packet
+		data = data[c.k.order().Uint32(in):c.k.order().Uint32(in[4:])]
+	}
+	return data
+}
+
+// Frame is the packet as it is now, from its Ethernet header on and without metadata; nil without packet. It stays valid until the
+// packet changes.
+func (c *Context) Frame() []byte {
+	if c.Packet == nil {
+		return nil
+	}
+	if link := c.LinkHeader(); len(link) > 0 {
+		return append(append([]byte{}, link...), c.Packet.Bytes()...)
+	}
+	return c.Packet.Bytes()
+}
+
+// Refill gives a context one packet after another, without making it anew.
+type Refill struct {
+	c    *Context
+	was  Packet
+	vals []uint64
+}
+
+// Refill prepares a context that no program has run with yet. Nil for those that have to be made anew for each packet.
+func (c *Context) Refill() *Refill {
+	if c.view == nil || c.Packet == nil || !c.Packet.xdp || len(c.spec.Bytes) != 0 || len(c.more) != 0 {
+		return nil
+	}
+	return &Refill{c: c, was: *c.Packet, vals: append([]uint64(nil), c.view.vals...)}
+}
+
+// With makes the context that of another packet, as if it were new. False when it cannot: the program moved the packet, or this one
+// does not fit; then it is as it was.
+func (r *Refill) With(data []byte) bool {
+	p, c := r.c.Packet, r.c
+	if p.region != r.was.region || p.region.Freed || uint64(len(data)) > r.was.max-r.was.data || len(data) < leastFrame {
+		return false
+	}
+	*p = r.was
+	p.end = p.data + uint64(len(data))
+	clear(p.window(p.min, p.data)) // what the last program left in the headroom
+	copy(p.window(p.data, p.end), data)
+	if p.bound() != nil {
+		return false
+	}
+	copy(c.view.vals, r.vals)
+	c.spec.Packet = data
+	return true
+}

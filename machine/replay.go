@@ -1,0 +1,218 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Replay runs one program on one packet after another. It does what [Machine.Run] does for each, with the same result, but keeps
+// only counts of what happened: its memory does not grow with the number of packets. A machine has one replay or session at
+// a time.
+type Replay struct {
+	m      *Machine
+	p      *program
+	in     Input
+	ctx    *kernel.Context
+	refill *kernel.Refill
+	run    *helpers.Run
+	state  runState
+
+	buffers []*boundMap
+	total   Result
+	events  map[string]int
+	before  map[*boundMap]map[elementID]element
+}
+
+// Outcome is what a program did with one packet.
+type Outcome struct {
+	Ret, Insns uint64
+	// Fault is why the program was stopped, nil when it ended.
+	Fault *Fault
+	// Packet is the packet afterwards, from its Ethernet header on. It and what follows are valid until the next one is run.
+	Packet  []byte
+	Effects []helpers.Event
+	Trace   []string
+}
+
+// PacketSizeError is a packet that programs of a type do not get.
+type PacketSizeError struct {
+	ProgType    uapi.ProgType
+	Size        int
+	Least, Most int
+}
+
+// Error says what the program takes.
+func (e *PacketSizeError) Error() string {
+	if e.Size < e.Least {
+		return fmt.Sprintf("a packet of %d bytes is too short: it begins with an Ethernet header of %d bytes", e.Size, e.Least)
+	}
+	text := fmt.Sprintf("a packet of %d bytes is too long: %v programs get at most %d", e.Size, e.ProgType, e.Most)
+	if e.ProgType == uapi.ProgTypeXDP {
+		text += ", unless they take several buffers (SEC \"xdp.frags\")"
+	}
+	return text
+}
+
+// CheckPacket tells whether a program gets a packet of that size, from its Ethernet header on. The error is a [*PacketSizeError].
+func CheckPacket(lp *loader.Program, size int) error {
+	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
+	if size < least || size > most {
+		return &PacketSizeError{ProgType: lp.Type, Size: size, Least: least, Most: most}
+	}
+	return nil
+}
+
+// Replay prepares a replay. A program that cannot be run gives no replay but a Result with the reason as its status. The error is for
+// wrong input, as of [Machine.Begin]. in.Packet and in.Trace are not used.
+func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
+	p := m.byName[name]
+	if p == nil {
+		return nil, nil, fmt.Errorf("%w: %s", ErrNoProgram, name)
+	}
+	r := &Replay{m: m, p: p, in: in, events: map[string]int{}, total: Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}}}
+	if p.img == nil {
+		return nil, &r.total, nil
+	}
+	if !kernel.TakesPacket(p.lp.Type) {
+		return nil, nil, fmt.Errorf("%s: %v programs get no packets", name, p.lp.Type)
+	}
+	for i := range m.maps {
+		switch m.maps[i].m.(type) {
+		case maps.RingBuffer, maps.PerfArray:
+			r.buffers = append(r.buffers, &m.maps[i])
+		}
+	}
+	if err := m.kernel.SetCPU(in.CPU); err != nil {
+		return nil, nil, err
+	}
+	r.in.Packet, r.before = nil, m.contents()
+	if res, err := r.renew(); res != nil || err != nil {
+		return nil, res, err
+	}
+	return r, nil, nil
+}
+
+// renew makes the context anew and prepares the machine for runs with it.
+func (r *Replay) renew() (*Result, error) {
+	m := r.m
+	r.drop()
+	kctx, err := m.newContext(r.p, r.in)
+	if err != nil {
+		return m.contextRefused(&r.total, err)
+	}
+	r.ctx, r.refill = kctx, kctx.Refill()
+	r.prepare()
+	return nil, nil
+}
+
+// prepare makes the machine ready for a run of the program.
+func (r *Replay) prepare() {
+	m := r.m
+	m.begin(r.p, r.ctx, &r.total, r.in.Overrides)
+	r.run, r.state = m.env.Run, *m.run
+	m.thread.CPU = r.in.CPU
+}
+
+// drop frees the context.
+func (r *Replay) drop() {
+	if r.ctx != nil {
+		r.ctx.Leave()
+		r.ctx.Free()
+		r.ctx = nil
+	}
+}
+
+// Run runs the program on a packet. The error is for a packet the program does not get ([*PacketSizeError]) and that of ctx.
+func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
+	m := r.m
+	if err := CheckPacket(r.p.lp.Program, len(packet)); err != nil {
+		return Outcome{}, err
+	}
+	if r.refill == nil || !r.refill.With(packet) {
+		r.in.Packet = packet
+		if res, err := r.renew(); err != nil {
+			return Outcome{}, err
+		} else if res != nil {
+			return Outcome{}, fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
+		}
+	}
+	m.run = &r.state
+	m.env.Run = r.run
+	r.run.Reset()
+	t := m.thread
+	t.Start(r.p.img, r.ctx.Addr)
+	limit := m.cfg.MaxInsns
+	for t.Run(min(slice, limit-min(limit, t.Insns()))) == vm.Budget {
+		if t.Insns() >= limit {
+			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
+		} else if err := ctx.Err(); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if t.Status() == vm.Done && len(r.run.Held()) > 0 {
+		m.checkHeld()
+	}
+	out := Outcome{Ret: t.Ret(), Insns: t.Insns(), Packet: r.ctx.Frame(), Effects: r.run.Events, Trace: r.run.Trace}
+	r.total.Insns += out.Insns
+	if f := t.Fault(); f != nil {
+		out.Fault = m.explain(f)
+		m.abandon()
+	}
+	m.mapEnv.EndRun()
+	r.consume()
+	return out, nil
+}
+
+// consume takes the records that reached user space and counts them.
+func (r *Replay) consume() {
+	for _, b := range r.buffers {
+		switch t := b.m.(type) {
+		case maps.RingBuffer:
+			r.events[b.def.Name] += len(t.TakeRecords())
+		case maps.PerfArray:
+			r.events[b.def.Name] += len(t.TakeRecords())
+		}
+	}
+}
+
+// Pass lets simulated time pass between two packets; timers and work items that fall due run. The Result is that of
+// [Machine.Settle], nil when nothing ran.
+func (r *Replay) Pass(ctx context.Context, d time.Duration) (*Result, error) {
+	clock := r.m.kernel.Clock()
+	if d <= 0 {
+		return nil, nil
+	}
+	if at, due := r.m.env.NextCallback(); !due || at > clock.Mono()+uint64(d) {
+		clock.Advance(uint64(d))
+		return nil, nil
+	}
+	res, err := r.m.Settle(ctx, d)
+	r.prepare() // the callbacks were other runs
+	return res, err
+}
+
+// Events counts the records that reached user space, by map.
+func (r *Replay) Events() map[string]int { return r.events }
+
+// Close ends the replay and returns what its runs did together: instructions, calls of helpers, changes of maps, coverage, warnings.
+func (r *Replay) Close() *Result {
+	m := r.m
+	m.kernel.SetSink(nil)
+	m.calls.take(r.total.Helpers)
+	r.total.Ran, r.total.Changes = true, m.changes(r.before)
+	r.total.Warnings = r.state.result.Warnings
+	if !m.cfg.Uncovered {
+		r.total.Coverage = r.p.coverage(m.cover)
+	}
+	m.run = nil
+	r.drop()
+	return &r.total
+}

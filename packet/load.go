@@ -1,0 +1,72 @@
+package packet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Load makes a packet from what users write: an expression, hex digits, or @FILE with a packet's bytes or a capture, of which
+// @FILE#N takes packet N, from 1. Relative names of files are below dir.
+func Load(text, dir string) ([]byte, error) {
+	name, isFile := strings.CutPrefix(strings.TrimSpace(text), "@")
+	if !isFile {
+		return Read(text)
+	}
+	number := 1
+	path, digits, numbered := cutLast(name, "#")
+	if numbered {
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("@%s: want the number of a packet after #, from 1", name)
+		}
+		number = n
+	}
+	path = Below(dir, path)
+	capture, data, err := readStart(path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case capture:
+		return ReadPacket(path, number)
+	case numbered:
+		return nil, fmt.Errorf("@%s: not a pcap or pcapng file, it has no packet %d", name, number)
+	case len(data) == 0:
+		return nil, fmt.Errorf("@%s: the file is empty", name)
+	case len(data) > MaxSize:
+		return nil, fmt.Errorf("@%s: a packet of more than %d bytes", name, MaxSize)
+	}
+	return data, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// Below is a name as seen from dir; absolute names stay as they are.
+func Below(dir, name string) string {
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) || dir == "" {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// readStart reads a file up to the size of a packet and tells whether it is a capture.
+func readStart(path string) (capture bool, data []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(f, MaxSize+1))
+	return IsCapture(data), data, err
+}
