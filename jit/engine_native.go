@@ -49,6 +49,8 @@ type code struct {
 	slack   int64
 	least   uint64 // instructions it has to be allowed for it to make progress
 	mayGoto bool
+	cells   int
+	epoch   uint64                   // of the memory, when cells were set
 	fps     [vm.MaxFrames + 1]uint64 // as in state.Frames
 }
 
@@ -124,6 +126,13 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	copy(c.entries, e.out.Entries)
 	for pc := range p.Insns {
 		c.counts[pc] = p.Insns[pc].Count
+	}
+	c.cells = p.Cells
+	for pc := range p.Insns {
+		if in := &p.Insns[pc]; in.Check == plan.CheckRange && in.Cell >= 0 {
+			cell := &c.state.Cells[in.Cell]
+			cell.Key, cell.Lo, cell.N = uint64(-int64(in.Lo)), int64(in.Lo), int64(in.Hi-in.Lo)
+		}
 	}
 	c.state.Data, c.state.Shadow, c.state.NegBase = uintptr(e.arena.Data), uintptr(e.arena.Shadow), -e.arena.Base
 	return c, nil
@@ -203,6 +212,12 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 	st.Regs = uintptr(unsafe.Pointer(regs))
 	st.Top = &st.Frames[0]
 	st.Limit = e.mem.Limit()
+	if now := e.mem.Epoch(); now != c.epoch {
+		c.epoch = now
+		for i := range st.Cells[:c.cells] {
+			st.Cells[i].Count = 0
+		}
+	}
 	st.ArenaKern, st.ArenaUser = t.ArenaMapping()
 	if c.mayGoto {
 		st.May = t.MayGoto()

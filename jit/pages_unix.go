@@ -18,18 +18,18 @@ var live atomic.Int64
 // pages is one mapping: a page for the State, and the code.
 type pages struct{ whole []byte }
 
-// newPages copies code behind a fresh State. Pages are writable first and executable later, never both.
+// newPages copies code behind a fresh State. Pages of code are writable first and executable later, never both.
 func newPages(text []byte) (*pages, error) {
-	page := unix.Getpagesize()
-	size := page + (len(text)+page-1)/page*page
+	page, code := unix.Getpagesize(), int(-stateDelta())
+	size := code + (len(text)+page-1)/page*page
 	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, fmt.Errorf("jit: map %d bytes of code: %w", size, err)
 	}
 	live.Add(int64(size))
 	p := &pages{b}
-	copy(b[page:], text)
-	if err := unix.Mprotect(b[page:], unix.PROT_READ|unix.PROT_EXEC); err != nil {
+	copy(b[code:], text)
+	if err := unix.Mprotect(b[code:], unix.PROT_READ|unix.PROT_EXEC); err != nil {
 		p.release()
 		return nil, fmt.Errorf("jit: make code executable (does the system forbid it?): %w", err)
 	}
@@ -37,14 +37,17 @@ func newPages(text []byte) (*pages, error) {
 }
 
 // stateDelta is the distance from the code back to its State.
-func stateDelta() int64 { return -int64(unix.Getpagesize()) }
+func stateDelta() int64 {
+	page := int64(unix.Getpagesize())
+	return -(int64(unsafe.Sizeof(plan.State{})) + page - 1) / page * page
+}
 
 // state is the State in front of the code.
 func (p *pages) state() *plan.State { return (*plan.State)(unsafe.Pointer(unsafe.SliceData(p.whole))) }
 
 // text is the address of the code.
 func (p *pages) text() uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(p.whole))) + uintptr(unix.Getpagesize())
+	return uintptr(unsafe.Pointer(unsafe.SliceData(p.whole))) + uintptr(-stateDelta())
 }
 
 // release gives the mapping back. Releasing twice is harmless.

@@ -196,6 +196,7 @@ func (m *Memory) Free(r *Region) {
 		return
 	}
 	r.Freed = true
+	m.epoch++
 	b := m.blocks[r.block]
 	m.dropMarks(b.start, b.end)
 	m.fill(b.start, b.end, ClassFreed)
@@ -218,6 +219,9 @@ func (m *Memory) Free(r *Region) {
 func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
 		return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
+	}
+	if lo > r.Base || hi < r.Base+r.Size {
+		m.epoch++
 	}
 	if len(m.undef) == 0 && len(m.watched) == 0 && len(m.watches) == 0 {
 		m.moveEdges(r, lo, hi)
@@ -269,6 +273,7 @@ func (m *Memory) SetReadOnly(r *Region, ro bool) {
 		return
 	}
 	r.ReadOnly = ro
+	m.epoch++
 	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
 	m.paint(r)
 	m.rewatch()
@@ -280,6 +285,7 @@ func (m *Memory) SetView(r *Region, v View) {
 		return
 	}
 	r.View = v
+	m.epoch++
 	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
 	m.paint(r)
 	m.rewatch()

@@ -62,6 +62,7 @@ type Memory struct {
 	OnWatch func(Hit)
 
 	lastSnap *Snapshot
+	epoch    uint64
 }
 
 // New reserves the arena. The error is the system's refusal of even a small reservation, or
@@ -166,6 +167,10 @@ type ArenaInfo struct {
 func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
 }
+
+// Epoch changes whenever bytes that an inline check admitted may no longer be accessible: what an engine knows of
+// the shadow holds while it stays the same.
+func (m *Memory) Epoch() uint64 { return m.epoch }
 
 // Limit is ArenaInfo.Size alone.
 func (m *Memory) Limit() uint64 { return m.limit }

@@ -156,7 +156,7 @@ func (c *compiler) pair(in, next *plan.Insn) bool {
 		if next.Op == decode.OpAdd32Reg {
 			w = 0
 		}
-		c.rm(w, 0x8d, d, loc{s, regs[next.Src], 0}, 0)
+		c.rm(w, 0x8d, d, loc{base: s, index: regs[next.Src], disp: 0}, 0)
 	case decode.OpMul64Imm:
 		c.mul(1, d, s, v)
 	case decode.OpMul32Imm:

@@ -29,13 +29,14 @@ const (
 type loc struct {
 	base, index reg
 	disp        int32
+	scale       byte // of index, as a power of two
 }
 
 // at is memory at a register plus a constant.
-func at(base reg, disp int32) loc { return loc{base, none, disp} }
+func at(base reg, disp int32) loc { return loc{base: base, index: none, disp: disp} }
 
 // field is a field of the State.
-func field(off uintptr) loc { return loc{none, none, int32(off)} }
+func field(off uintptr) loc { return loc{base: none, index: none, disp: int32(off)} }
 
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for less.
 type asm struct {
@@ -123,7 +124,7 @@ func (a *asm) modrm(r reg, m loc, behind int32) {
 	}
 	switch {
 	case m.index != none:
-		a.b = append(a.b, mod|mid|4, byte(m.index&7)<<3|byte(m.base&7))
+		a.b = append(a.b, mod|mid|4, m.scale<<6|byte(m.index&7)<<3|byte(m.base&7))
 	case m.base&7 == rsp:
 		a.b = append(a.b, mod|mid|4, 0x24)
 	default:

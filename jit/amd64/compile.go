@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
-// The host registers. What a program does not use is spare, see compiler.spend.
+// The host registers besides those of r0 to r9.
 const (
 	temp1 = rcx // shift counts
 	temp2 = rdx // upper half of products and dividends
@@ -34,6 +34,12 @@ const (
 	offNegBase   = unsafe.Offsetof(plan.State{}.NegBase)
 	offShadow    = unsafe.Offsetof(plan.State{}.Shadow)
 
+	cellCount   = int32(unsafe.Offsetof(plan.Cell{}.Count))
+	cellCredit  = int32(unsafe.Offsetof(plan.Cell{}.Credit))
+	cellBackoff = int32(unsafe.Offsetof(plan.Cell{}.Backoff))
+	cellLo      = int32(unsafe.Offsetof(plan.Cell{}.Lo))
+	cellN       = int32(unsafe.Offsetof(plan.Cell{}.N))
+
 	frameHost  = int32(unsafe.Offsetof(plan.Frame{}.Host))
 	frameSaved = int32(unsafe.Offsetof(plan.Frame{}.Saved))
 	frameRet   = int32(unsafe.Offsetof(plan.Frame{}.Ret))
@@ -50,11 +56,9 @@ type compiler struct {
 	pc     int32
 	calls  bool // the program has bpf-to-bpf calls
 
-	shadowR reg // Data + ShadowDelta, none without a spare register
-	baseR   reg // -Target.Base, none without a spare register
-
 	exits [4]int32 // where code goes to leave, by plan.Reason
 	exact [2]int32 // exact checks of loads and of stores
+	fill  int32    // sets a cell
 
 	jumps []jump
 	colds []cold
@@ -66,10 +70,11 @@ type jump struct{ pos, slot int32 }
 // cold is code out of line.
 type cold struct {
 	kind coldKind
-	from [2]int32 // distances that lead here, 0 for none
-	pc   int32    // slot to leave at, or to go to
-	n    int32    // charge, or length of a range
-	back int32    // where to go on
+	from [2]int32   // distances that lead here, 0 for none
+	pc   int32      // slot to leave at, or to go to
+	n    int32      // charge, or reason
+	in   *plan.Insn // with the range
+	back int32      // where to go on
 }
 
 type coldKind uint8
@@ -85,7 +90,7 @@ const (
 
 // Compile generates the code of a program.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
-	c := compiler{p: p, target: t, out: out, shadowR: none, baseR: none}
+	c := compiler{p: p, target: t, out: out}
 	c.b, c.state = out.Text, int32(t.StateDelta)
 	if want := 24*len(p.Insns) + 1024; cap(c.b) < want {
 		c.b = make([]byte, 0, want)
@@ -93,11 +98,11 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	for pc := range p.Insns {
 		c.calls = c.calls || p.Insns[pc].Kind == plan.KindCall
 	}
-	c.spend()
 	c.prologue()
 	c.exitCode()
 	c.exactCode(0)
 	c.exactCode(1)
+	c.fillCode()
 	insns := p.Insns
 	for pc := int32(0); pc < int32(len(insns)); pc++ {
 		in := &insns[pc]
@@ -163,24 +168,6 @@ func (c *compiler) charge(n int32) {
 	}
 }
 
-// spend gives host registers that the program leaves over to what checks need.
-func (c *compiler) spend() {
-	free := func() reg {
-		for i, r := range regs {
-			if c.p.Used>>i&1 == 0 && r != c.shadowR {
-				return r
-			}
-		}
-		if !c.usesStack() && c.shadowR != hostF {
-			return hostF
-		}
-		return none
-	}
-	if c.shadowR = free(); c.shadowR != none {
-		c.baseR = free()
-	}
-}
-
 // usesStack reports whether hostF has a meaning.
 func (c *compiler) usesStack() bool { return c.calls || c.p.Used>>10&1 != 0 }
 
@@ -189,12 +176,6 @@ func (c *compiler) prologue() {
 	c.store(field(offSP), rsp)
 	c.constant(temp1, c.target.Base)
 	c.load(hostR, field(offData))
-	if c.shadowR != none {
-		c.load(c.shadowR, field(offShadow))
-	}
-	if c.baseR != none {
-		c.load(c.baseR, field(offNegBase))
-	}
 	c.group(1, opSub, hostR, temp1)
 	if c.usesStack() {
 		c.load(temp1, field(offTop))
@@ -325,10 +306,7 @@ func (c *compiler) coldCode() {
 			c.charge(k.n)
 			c.patch(c.jmpFar(), int32(c.out.Starts[k.pc]))
 		case coldLoads, coldStores:
-			c.constant(temp2, uint64(k.n))
-			c.patch(c.callFar(), c.exact[k.kind-coldLoads])
-			c.patch(c.jccFar(condE), k.back)
-			c.leave(plan.Interpret, k.pc)
+			c.checkCold(k)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"unsafe"
+
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -13,50 +15,172 @@ func (c *compiler) operand(in *plan.Insn, align bool) loc {
 	case plan.CheckRange:
 		c.check(in, align)
 	}
-	return loc{hostR, regs[in.Base], int32(in.Off)}
+	return loc{base: hostR, index: regs[in.Base], disp: int32(in.Off)}
 }
 
-// check generates the test of a range: quickly, whether the shadow of all granules is 0.
+// check generates the test of a range: by its cell, or by the shadow.
 func (c *compiler) check(in *plan.Insn, align bool) {
-	base := regs[in.Base]
-	if c.baseR != none {
-		c.rm(1, 0x8d, temp1, loc{c.baseR, base, in.Lo}, 0)
-	} else {
-		c.load(temp1, field(offNegBase))
-		c.rm(1, 0x8d, temp1, loc{temp1, base, in.Lo}, 0)
-	}
-	if align && in.Size > 1 {
-		c.rr8(0, 0xf6, 0, temp1) // test cl, imm8
-		c.byte(in.Size - 1)
-		c.unless(condNE)
-	}
 	kind := coldLoads
 	if in.Has(plan.FlagRangeStore) {
 		kind = coldStores
 	}
-	c.groupMem(1, opCmp, temp1, field(offLimit))
-	far := c.jccFar(condAE)
-	c.move(temp2, temp1)
-	c.shift(1, 5, temp2, 3)
-	n := in.Hi - in.Lo
-	word := int32(8)
-	switch {
-	case n == 1:
-		word = 1
-	case n <= 9:
-		word = 2
-	case n <= 25:
-		word = 4
-	}
-	if c.shadowR != none {
-		c.cmpMem0(word, loc{c.shadowR, temp2, 0})
+	k := cold{kind: kind, pc: c.pc, in: in}
+	if in.Cell >= 0 {
+		cell := cellField(in)
+		c.move(temp1, regs[in.Base])
+		c.groupMem(1, opSub, temp1, cell)
+		if align {
+			c.aligned(in) // runs begin at granules
+		}
+		cell.disp += cellCount
+		c.groupMem(1, opCmp, temp1, cell)
+		k.from[0] = c.jccFar(condAE)
 	} else {
-		c.groupMem(1, opAdd, temp2, field(offShadow))
-		c.cmpMem0(word, at(temp2, 0))
+		c.offset(in)
+		if align {
+			c.aligned(in)
+		}
+		c.groupMem(1, opCmp, temp1, field(offLimit))
+		k.from[0] = c.jccFar(condAE)
+		c.shift(1, 5, temp1, 3)
+		c.groupMem(1, opAdd, temp1, field(offShadow))
+		// With any alignment n bytes touch at most (n+14)/8 granules.
+		word := int32(8)
+		switch n := in.Hi - in.Lo; {
+		case n == 1:
+			word = 1
+		case n <= 9:
+			word = 2
+		case n <= 25:
+			word = 4
+		}
+		c.cmpMem0(word, at(temp1, 0))
+		k.from[1] = c.jccFar(condNE)
 	}
-	set := c.jccFar(condNE)
-	c.colds = append(c.colds, cold{kind: kind, from: [2]int32{far, set}, pc: c.pc, n: n, back: c.pos()})
+	k.back = c.pos()
+	c.colds = append(c.colds, k)
 }
+
+// offset puts the arena offset of a range into temp1.
+func (c *compiler) offset(in *plan.Insn) {
+	c.load(temp1, field(offNegBase))
+	c.rm(1, 0x8d, temp1, loc{base: temp1, index: regs[in.Base], disp: in.Lo}, 0)
+}
+
+// aligned leaves if temp1 is not a multiple of the access' size.
+func (c *compiler) aligned(in *plan.Insn) {
+	if in.Size > 1 {
+		c.rr8(0, 0xf6, 0, temp1) // test cl, imm8
+		c.byte(in.Size - 1)
+		c.unless(condNE)
+	}
+}
+
+func cellField(in *plan.Insn) loc {
+	return field(unsafe.Offsetof(plan.State{}.Cells) + uintptr(in.Cell)*plan.CellSize)
+}
+
+// checkCold is what check leaves to code out of line: the exact test, and setting the cell.
+func (c *compiler) checkCold(k *cold) {
+	in := k.in
+	c.offset(in)
+	c.constant(temp2, uint64(in.Hi-in.Lo))
+	c.patch(c.callFar(), c.exact[k.kind-coldLoads])
+	if in.Cell < 0 {
+		c.patch(c.jccFar(condE), k.back)
+		c.leave(plan.Interpret, k.pc)
+		return
+	}
+	good := c.jccNear(condE)
+	c.leave(plan.Interpret, k.pc)
+	c.land(good)
+	cell := cellField(in)
+	cell.disp += cellCredit
+	c.rm(1, 0x83, opSub, cell, 1)
+	c.byte(1)
+	c.patch(c.jccFar(condGE), k.back)
+	c.offset(in)
+	c.rm(1, 0x8d, temp2, cellField(in), 0)
+	c.patch(c.callFar(), c.fill)
+	c.patch(c.jmpFar(), k.back)
+}
+
+// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is in one. The run has the class of
+// its first byte but for a last granule of which a part is accessible. Memory begins and ends with inaccessible granules, so
+// that the search ends.
+func (c *compiler) fillCode() {
+	c.fill = c.pos()
+	for _, r := range []byte{rax8, rsi8, rdi8} {
+		c.byte(0x50 | r)
+	}
+	c.move(rsi, temp1)
+	c.shift(1, 5, rsi, 3)
+	c.groupMem(1, opAdd, rsi, field(offShadow))
+	c.rm(0, 0x0fb6, rax, at(rsi, 0), 0)
+	c.groupImm(0, opAnd, rax, int32(mem.ClassStoreTrap))
+	c.constant(temp1, 0x0101010101010101)
+	c.rr(1, 0x0faf, rax, temp1) // the class of the run, eight times
+	c.move(rdi, rsi)
+	again := c.pos()
+	c.rm(1, 0x39, rax, at(rdi, 0), 0)
+	words := c.jccNear(condNE)
+	c.groupImm(1, opAdd, rdi, 8)
+	c.jmpBack(again)
+	c.land(words)
+	again = c.pos()
+	c.rm8(0x38, rax, at(rdi, 0))
+	bytes := c.jccNear(condNE)
+	c.groupImm(1, opAdd, rdi, 1)
+	c.jmpBack(again)
+	c.land(bytes)
+	// temp1 is how much of the granule behind is accessible.
+	c.rm(0, 0x0fb6, temp1, at(rdi, 0), 0)
+	c.group(0, opXor, temp1, rax)
+	c.rr8(0, 0x0fb6, temp1, temp1)
+	c.groupImm(0, opCmp, temp1, 8)
+	part := c.jccNear(condB)
+	c.constant(temp1, 0)
+	c.land(part)
+	c.rm(1, 0x8d, temp1, loc{base: temp1, index: rdi, disp: 0}, 0)
+	c.group(1, opSub, temp1, rdi) // clears the upper half of what was a byte
+	again = c.pos()
+	c.rm8(0x38, rax, at(rsi, -1))
+	start := c.jccNear(condNE)
+	c.groupImm(1, opSub, rsi, 1)
+	c.jmpBack(again)
+	c.land(start)
+	// Count = (end - start granules)*8 + part - N + 1, 0 if that is not above 0.
+	c.group(1, opSub, rdi, rsi)
+	c.rm(1, 0x8d, temp1, loc{base: temp1, index: rdi, disp: 1, scale: 3}, 0)
+	c.groupMem(1, opSub, temp1, at(temp2, cellN))
+	some := c.jccNear(condG)
+	c.constant(temp1, 0)
+	c.land(some)
+	c.store(at(temp2, cellCount), temp1)
+	// Key = base + start - Lo
+	c.groupMem(1, opSub, rsi, field(offShadow))
+	c.shift(1, 4, rsi, 3)
+	c.groupMem(1, opSub, rsi, field(offNegBase))
+	c.groupMem(1, opSub, rsi, at(temp2, cellLo))
+	c.store(at(temp2, 0), rsi)
+	c.load(rax, at(temp2, cellBackoff))
+	c.shift(1, 4, rax, 2)
+	c.groupImm(1, opOr, rax, 3)
+	c.groupImm(1, opAnd, rax, plan.MaxBackoff)
+	c.store(at(temp2, cellBackoff), rax)
+	c.store(at(temp2, cellCredit), rax)
+	for _, r := range []byte{rdi8, rsi8, rax8} {
+		c.byte(0x58 | r)
+	}
+	c.byte(0xc3)
+}
+
+// The numbers of registers in push and pop.
+const (
+	rax8 = byte(rax)
+	rsi8 = byte(rsi)
+	rdi8 = byte(rdi)
+)
 
 // exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: the zero flag says yes. It keeps all
 // registers but temp1 and temp2.

@@ -188,11 +188,16 @@ func pairs(move decode.Op, next *Insn) bool {
 	return false
 }
 
-// markEntries turns the inverted marks into FlagEntry.
+// markEntries turns the inverted marks into FlagEntry and gives checks their cells.
 func (p *Program) markEntries() {
+	p.Cells = 0
 	for pc := range p.Insns {
 		in := &p.Insns[pc]
 		in.Flags ^= FlagEntry
+		if in.Cell = -1; in.Check == CheckRange && p.Cells < MaxCells {
+			in.Cell = int16(p.Cells)
+			p.Cells++
+		}
 		if in.Kind == KindSecond || in.Kind == KindInterpret {
 			in.Flags &^= FlagEntry
 		}

@@ -77,6 +77,7 @@ type Insn struct {
 	Base     uint8 // register with the address of the access
 	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
+	Cell     int16 // number of the CheckRange's Cell, -1 for none
 	Lo, Hi   int32 // of CheckRange
 	Target   int32 // slot jumped to or called
 
@@ -103,6 +104,8 @@ type Program struct {
 	Insns []Insn
 	// Used has bit r set for each register r that occurs.
 	Used uint16
+	// Cells is the number of cells in use.
+	Cells int
 	// MayGoto says that may_goto occurs, so that calls have to save State.May.
 	MayGoto bool
 

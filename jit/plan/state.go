@@ -22,6 +22,9 @@ type State struct {
 	// ArenaKern and ArenaUser are what addr_space_cast maps to, 0 for none.
 	ArenaKern, ArenaUser uint64
 
+	// Cells remember what ranges were found accessible, see [Cell].
+	Cells [MaxCells]Cell
+
 	// In and out.
 	Room int64  // instructions left, by the rules of [Program]
 	May  uint64 // passes of may_goto left in the running function
@@ -45,6 +48,31 @@ type Frame struct {
 	Ret   uint64 // slot behind the call that entered it, 0 in Frames[0]
 	May   uint64 // State.May of the caller
 }
+
+// MaxCells is how many checks of a program have a Cell.
+const MaxCells = 128
+
+// Cell belongs to one CheckRange. It remembers around which bytes of plain memory the range lay when it was tested last: the
+// test is fine without a look at the shadow if the value of the base register minus Key is less than Count (unsigned).
+//
+// Otherwise the shadow decides, and if it allows the access and Credit, which is decremented, is used up, the cell is set to the
+// run of accessible bytes around the range; Credit and Backoff become Backoff*4+3 then, at most MaxBackoff, so that a check
+// that meets another object each time does not look for its ends each time.
+//
+// Start of the run minus Lo is Key; its length minus N plus 1 is Count. Runs begin at granules, so that the value minus
+// Key also tells the alignment. The engine sets Lo, N and a first Key of -Lo, and Count to 0 when memory becomes inaccessible
+// somewhere (mem.Memory.Epoch).
+type Cell struct {
+	Key, Count      uint64
+	Credit, Backoff int64
+	Lo, N           int64
+}
+
+// MaxBackoff bounds Cell.Backoff.
+const MaxBackoff = 1<<20 - 1
+
+// CellSize is the distance between cells.
+const CellSize = unsafe.Sizeof(Cell{})
 
 // FrameSize is the distance between frames.
 const FrameSize = unsafe.Sizeof(Frame{})
