@@ -181,7 +181,7 @@ func buildLibbpf(t *testing.T) string {
 		return ""
 	}
 	bin := filepath.Join(t.TempDir(), "libbpf")
-	args := append([]string{"-O2", "-Iothers", "-o", bin, "others/libbpf.c"}, strings.Fields(flags)...)
+	args := append([]string{"-O2", "-Iothers", "-I../conformance/libbpf", "-o", bin, "others/libbpf.c"}, strings.Fields(flags)...)
 	out, err := exec.Command("gcc", append(args, "-lelf", "-lz")...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return bin

@@ -125,6 +125,78 @@ func randomRule(rng *rand.Rand) rule {
 	return out
 }
 
+// mutatedRule makes some local roots, and a target that has each of them once or twice with a few changes: of a kernel that moved
+// on, rather than of an unrelated one.
+func mutatedRule(rng *rand.Rand) rule {
+	r := types{rng}
+	var out rule
+	locals := []*ty{r.composite("s", 3), r.composite("u___x", 3), r.root("t")}
+	for _, l := range locals {
+		for range 1 + r.IntN(2) {
+			m := r.mutate(l, 3)
+			if r.IntN(3) == 0 {
+				m.name += "___m"
+			}
+			out.target = append(out.target, m)
+		}
+	}
+	out.target = append(out.target, tInt)
+	for range 8 {
+		out.steps = append(out.steps, r.step(locals[r.IntN(len(locals))]))
+	}
+	return out
+}
+
+// mutate copies a type with some changes below it.
+func (r types) mutate(t *ty, depth int) *ty {
+	c := *t
+	if depth == 0 {
+		return &c
+	}
+	switch {
+	case t.kind.IsComposite():
+		c.members = nil
+		for _, m := range t.members {
+			switch r.IntN(12) {
+			case 0: // gone
+				continue
+			case 1: // another type
+				if m.bits == 0 {
+					m.typ = r.any(depth - 1)
+				}
+			case 2, 3, 4:
+				m.typ = r.mutate(m.typ, depth-1)
+			}
+			c.members = append(c.members, m)
+		}
+		if r.IntN(3) == 0 {
+			r.Shuffle(len(c.members), func(i, j int) { c.members[i], c.members[j] = c.members[j], c.members[i] })
+		}
+		if r.IntN(8) == 0 && len(c.members) > 0 { // some move into an anonymous struct
+			n := 1 + r.IntN(len(c.members))
+			c.members = append([]mem{member("", composite(btf.KindStruct, "", c.members[:n]))}, c.members[n:]...)
+		}
+		used := map[string]bool{}
+		kept := c.members[:0:0]
+		for _, m := range c.members {
+			if claim(used, m.name, m.typ) {
+				kept = append(kept, m)
+			}
+		}
+		c.members = kept
+	case t.kind == btf.KindPtr || t.kind == btf.KindTypedef || t.kind == btf.KindConst:
+		c.ref = r.mutate(t.ref, depth-1)
+	case t.kind == btf.KindArray:
+		c.ref = r.mutate(t.ref, depth-1)
+		c.nelems = uint32(int(t.nelems) + r.IntN(3) - min(1, int(t.nelems)))
+	case t.kind.IsEnum():
+		c = *r.enum(t.name)
+	case t.kind == btf.KindInt && r.IntN(3) == 0:
+		c = *r.scalar()
+	}
+	return &c
+}
+
 func (r types) step(root *ty) step {
 	kind := Kind(r.IntN(numKinds))
 	if r.IntN(3) == 0 {

@@ -4,54 +4,12 @@
  * and nothing is loaded. Prints the best wall time and the best processor time of N repetitions in nanoseconds, and the
  * peak of resident memory in KiB. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <linux/bpf.h>
+#include "nobpf.h"
 #include "timing.h"
-
-/* Takes the place of the C library's; libbpf calls it for bpf(2). */
-long syscall(long nr, ...)
-{
-	long a[6], ret;
-	va_list ap;
-
-	va_start(ap, nr);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
-	if (nr == SYS_bpf) {
-		switch (a[0]) {
-		case BPF_MAP_CREATE:
-		case BPF_PROG_LOAD:
-		case BPF_BTF_LOAD: {
-			int fd = memfd_create("bpf", MFD_CLOEXEC);
-
-			/* Maps of global variables are mapped. */
-			if (fd >= 0 && ftruncate(fd, 64 << 20) < 0)
-				return -1;
-			return fd;
-		}
-		default:
-			return 0;
-		}
-	}
-	register long r10 __asm__("r10") = a[3];
-	register long r8 __asm__("r8") = a[4];
-	register long r9 __asm__("r9") = a[5];
-
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-	if (ret < 0 && ret > -4096) {
-		errno = -ret;
-		return -1;
-	}
-	return ret;
-}
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {

@@ -80,7 +80,7 @@ func (a *app) recordCoreCommand() *cobra.Command {
 		Short: "Write what CO-RE makes of objects, as expectations for conformance core",
 		Long: `Write what CO-RE makes of every relocation of objects on kernels, as expectations for conformance
 core: from bpfrun itself, or with --libbpf from the libbpf of this system, for which a C compiler,
-libbpf's headers and permission for bpf(2) are needed. Without arguments all *.o below --objects are taken.`,
+libbpf's headers are needed, no privileges are. Without arguments all *.o below --objects are taken.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return a.recordCore(args, o) },
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance/libbpf"
-	"github.com/bpfrun/bpfrun/internal/bpfprobe"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -151,7 +150,6 @@ func TestInstalledLibbpf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a C program")
 	}
-	bpfprobe.Require(t)
 	h, err := libbpf.Build(t.Context(), "")
 	if err != nil {
 		t.Skipf("%v", err)
@@ -167,7 +165,7 @@ func TestInstalledLibbpf(t *testing.T) {
 		lines.Write(out)
 	}
 	if !strings.Contains(lines.String(), `"kind"`) {
-		t.Skip("libbpf did not get as far as relocating: no permission for bpf(2)?")
+		t.Skip("libbpf did not get as far as relocating: older than 1.6?")
 	}
 	var report bytes.Buffer
 	got, err := Check(lineFile(t, lines.String()), Config{Objects: data + "core/clang-14", Kernels: kernels(t, data+"core/btf/*.btf")}, &report)

@@ -9,8 +9,8 @@
 // whole debug log to stderr, -v libbpf's version and nothing else. The BTF must be uncompressed (raw, or an ELF file).
 //
 // The object is opened with btf_custom_path and prepared (libbpf 1.6 and later;
-// loaded with an older one), which takes bpf(2) and so root. Nothing is attached
-// or pinned. What libbpf did is read from its debug log:
+// loaded with an older one). bpf(2) is answered by nobpf.h, so that it needs no
+// permission and loads nothing. What libbpf did is read from its debug log:
 //
 //   {"object","btf","program","relo","insn","kind","old","new","result",
 //    "mem_size"?,"local","target"?,"candidates"}
@@ -22,8 +22,9 @@
 // not tell it. libbpf stops at the first error; later records are then missing.
 // A last line {"object","btf","status"} holds the return value of libbpf.
 //
-// Build: cc -O2 -o core_libbpf core_libbpf.c -lbpf -lelf -lz
+// Build, with nobpf.h beside it: cc -O2 -o core_libbpf core_libbpf.c -lbpf -lelf -lz
 
+#define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -34,6 +35,7 @@
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
+#include "nobpf.h"
 
 // Absent before libbpf 1.6.
 int bpf_object__prepare(struct bpf_object *obj) __attribute__((weak));

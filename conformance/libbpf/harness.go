@@ -7,7 +7,7 @@ package libbpf
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,11 +16,10 @@ import (
 	"strings"
 )
 
-//go:embed core_libbpf.c
-var source []byte
+//go:embed core_libbpf.c nobpf.h
+var sources embed.FS
 
-// ErrUnavailable means that this system cannot build or run the program: no C compiler, no libbpf with headers, or no
-// permission to use bpf(2).
+// ErrUnavailable means that this system cannot build or run the program: no C compiler, or no libbpf with headers.
 var ErrUnavailable = errors.New("libbpf is not available here")
 
 // Harness is the built program. Close removes it.
@@ -48,10 +47,10 @@ func Build(ctx context.Context, cc string) (*Harness, error) {
 }
 
 func (h *Harness) compile(ctx context.Context, cc []string) error {
-	c := filepath.Join(h.dir, "core_libbpf.c")
-	if err := os.WriteFile(c, source, 0o600); err != nil {
+	if err := os.CopyFS(h.dir, sources); err != nil {
 		return err
 	}
+	c := filepath.Join(h.dir, "core_libbpf.c")
 	args := append(cc[1:len(cc):len(cc)], "-O2", "-o", h.program, c, "-lbpf", "-lelf", "-lz")
 	if out, err := exec.CommandContext(ctx, cc[0], args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s: %w\n%s", ErrUnavailable, cc[0], err, firstLines(out))
