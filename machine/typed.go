@@ -23,8 +23,9 @@ func NewEventTypes(spec, target *btf.Spec) *EventTypes {
 	if spec == nil {
 		return e
 	}
+	maps := mapTypes(spec)
 	for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
-		if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" {
+		if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" || maps[id] {
 			continue
 		}
 		t, err := spec.Type(id)
@@ -34,6 +35,19 @@ func NewEventTypes(spec, target *btf.Spec) *EventTypes {
 		e.bySize[int(t.Size)] = append(e.bySize[int(t.Size)], id)
 	}
 	return e
+}
+
+// mapTypes returns the structs that definitions of maps are written with.
+func mapTypes(spec *btf.Spec) map[btf.ID]bool {
+	types := map[btf.ID]bool{}
+	for _, section := range []string{"maps", ".maps"} {
+		if sec, ok := spec.Find(btf.KindDatasec, section); ok {
+			for _, v := range sec.Vars {
+				types[spec.SkipID(spec.MustType(v.Type).Ref)] = true
+			}
+		}
+	}
+	return types
 }
 
 // eventWords are parts of names that programs give to the records they send, the most telling first.
