@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -72,7 +73,7 @@ func (d *disassembly) object(o *loader.Object) {
 		if f.Program != nil && !d.want(f.Program.Name) {
 			continue
 		}
-		d.printf("%s (%s):\n", f.Name, f.Section)
+		d.printf("%s (%s):%s\n", f.Name, f.Section, prototype(o.BTF, f.Type))
 		for pc := 0; pc < len(f.Insns); pc += f.Insns[pc].Len() {
 			if line, ok := f.LineAt(pc); ok {
 				d.source(line.File, int(line.Line), line.Text)
@@ -89,10 +90,10 @@ func (d *disassembly) linked(l *loader.Linked) {
 		if !d.want(lp.Name) {
 			continue
 		}
-		d.printf("%s (%s):\n", lp.Name, lp.Section)
+		d.printf("%s (%s):%s\n", lp.Name, lp.Section, prototype(l.Object.BTF, lp.FuncType))
 		for _, f := range lp.Funcs {
 			if f.Start > 0 {
-				d.printf("%s:\n", f.Name)
+				d.printf("%s:%s\n", f.Name, prototype(l.Object.BTF, f.Type))
 			}
 			for pc := f.Start; pc < f.Start+f.Len; pc += lp.Insns[pc].Len() {
 				if line, ok := lp.LineAt(pc); ok {
@@ -110,6 +111,14 @@ func (d *disassembly) linked(l *loader.Linked) {
 		}
 		d.printf("\n")
 	}
+}
+
+// prototype is a function as C declares it, with a blank before; empty when BTF does not tell.
+func prototype(spec *btf.Spec, fn btf.ID) string {
+	if spec == nil || fn == 0 {
+		return ""
+	}
+	return " " + spec.Signature(fn)
 }
 
 func (d *disassembly) source(file string, line int, text string) {
