@@ -58,14 +58,18 @@ corpus-table:
 toolchain:
 	scripts/toolchain.sh $(TOOLCHAIN)
 
+# The same for Rust with its core library's sources.
+toolchain-rust:
+	scripts/toolchain.sh $(TOOLCHAIN)-rust sid rustc libstd-rust-dev rust-src llvm-22 clang-22 libbpf-dev coreutils dash bash findutils grep sed
+
 # Rebuilds the committed objects of examples and testdata from their sources.
 objects:
 	$(MAKE) -C examples
-	$(MAKE) -C testdata SID=$(abspath $(TOOLCHAIN))
+	$(MAKE) -C testdata SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
 
 check-objects:
 	$(MAKE) -C examples check
-	$(MAKE) -C testdata check SID=$(abspath $(TOOLCHAIN))
+	$(MAKE) -C testdata check SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -83,7 +87,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain objects check-objects bench pgo benchmarks clean
+.PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: interpreter = reference evaluator, and = the running kernel (root, Linux).
 differential:

@@ -34,12 +34,16 @@ var features = []struct {
 	{"F02", "R_BPF_NONE is ignored", testTypeSectionRelocations},
 	{"F03", "R_BPF_64_64: maps, variables, statics by section and addend", testLoadImm64},
 	{"F04", "R_BPF_64_ABS64: pointers in data", testFunctionPointers},
+	{"F05", "R_BPF_64_ABS32: DWARF and narrow addresses in data", testDWARF},
 	{"F06", "R_BPF_64_NODYLD32 of .BTF and .BTF.ext is not applied", testTypeSectionRelocations},
 	{"F07", "R_BPF_64_32: calls of global and static functions", testCalls},
+	{"F08", "an addend beyond 32 bits is refused", testAddendRange},
 	{"F09", "disassembly with CO-RE records", testDisassembly},
 	{"F10", "CO-RE records: type, access, instruction in bytes of the section", testLLVMExamples},
 	{"F11", "all 13 kinds of relocations", testAllKinds},
 	{"F12", "the patched field follows from the instruction's class", testPatchedFields},
+	{"F13", "bitfields by SIGNED, OFFSET, SIZE and shifts", testBitfieldAlgorithm},
+	{"F14", "the relation of TYPE_MATCHES", testTypeMatches},
 	{"F15", "access strings", testAccessStrings},
 	{"F16", "the examples alpha, bravo, charlie and delta", testLLVMExamples},
 	{"F17", "type kinds use \"0\", enumerator kinds the index", testLLVMExamples},
@@ -67,6 +71,7 @@ var features = []struct {
 	{"F44", "poison: 195896080, fatal when reached", testPoison},
 	{"F45", "guards: field_exists, type_exists, enum_value_exists, flavors", testGuards},
 	{"F46", "BTF of an old kernel from a file", testGuards},
+	{"F47", "objects of rustc", testRust},
 	{"F48", "objects of GCC", testGCC},
 	{"F50", "array indexes and number of loads stay, only offsets move", testOnlyOffsetsMove},
 	{"F51", "running a relocated object on the host", testGuards},
@@ -75,10 +80,8 @@ var features = []struct {
 
 // elsewhere are the rows that no test here shows.
 var elsewhere = map[string]string{
-	"F05": "DWARF: package debug", "F08": "the addend of a REL record has 32 bits by its form",
-	"F13": "conformance/core TestProbesRunAsOnAKernel (bitfields)", "F14": "conformance/core TestProbesRunAsOnAKernel (matches)",
-	"F26": "later: the kernel's BTF system calls", "F30": "later: .BTF_ids", "F33": "package cmd/bpfrun: disasm; jited code later",
-	"F35": "later: BTF from DWARF", "F36": "later: the kernel's BTF test set", "F47": "needs an object made by rustc", "F49": "later: baked offsets",
+	"F26": "later: the kernel's BTF system calls", "F30": "later: .BTF_ids", "F33": "cmd/bpfrun TestF33ProgramDump; jited code later",
+	"F35": "later: BTF from DWARF", "F36": "later: the kernel's BTF test set", "F49": "later: baked offsets",
 }
 
 func TestFeatures(t *testing.T) {
