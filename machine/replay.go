@@ -25,6 +25,9 @@ type Replay struct {
 	run    *helpers.Run
 	state  runState
 
+	// KeepEvents keeps the records that reach user space in the result, instead of counting them.
+	KeepEvents bool
+
 	buffers []*boundMap
 	total   Result
 	events  map[string]int
@@ -173,6 +176,10 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
 
 // consume takes the records that reached user space and counts them.
 func (r *Replay) consume() {
+	if r.KeepEvents && len(r.buffers) > 0 {
+		r.total.Events = append(r.total.Events, r.m.takeEvents()...)
+		return
+	}
 	for _, b := range r.buffers {
 		switch t := b.m.(type) {
 		case maps.RingBuffer:

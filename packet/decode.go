@@ -264,3 +264,26 @@ func contains(list []string, s string) bool {
 	}
 	return false
 }
+
+// FieldNamed describes the field of a path without a packet: its format and width, which is 0 when that depends on the packet. Its place
+// means nothing. The error is a [*PathError].
+func FieldNamed(path string) (Field, error) {
+	if err := CheckPath(path); err != nil {
+		return Field{}, err
+	}
+	layer, name, dotted := strings.Cut(path, ".")
+	kind, _, _ := splitLayer(layer)
+	f := Field{Layer: layer, Name: name, Format: Bytes}
+	p := protocolNamed(kind)
+	if !dotted || p == nil {
+		return f, nil
+	}
+	header := make([]byte, 64)
+	if p == gre {
+		header[0] = 0xb0 // all fields
+	}
+	if s := p.spec(name, header); s != nil {
+		f = s.field(layer, 0)
+	}
+	return f, nil
+}

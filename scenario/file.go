@@ -50,7 +50,10 @@ type Run struct {
 	Args       []Pair
 	Helpers    []HelperAnswer
 	Packet     []byte
-	Ctx        []byte
+	// Pcap is the capture whose packets the program runs on, instead of one packet.
+	Pcap                 string
+	PacketNode, PcapNode *Node
+	Ctx                  []byte
 	// CtxFields are members of the struct the program declares its context to be, instead of Ctx.
 	CtxFields *Node
 	After     time.Duration

@@ -54,7 +54,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	if r.Helpers, err = decodeHelpers(n.Get("helpers")); err != nil {
 		return nil, err
 	}
-	if r.Packet, err = f.bytes("packet", n.Get("packet")); err != nil {
+	if err := f.decodePacket(r, n); err != nil {
 		return nil, err
 	}
 	if v := n.Get("ctx"); v != nil && v.Kind == Mapping {
@@ -230,14 +230,9 @@ var statuses = []string{"ok", "absent", "unknown-hook", "refused", "not-simulate
 
 // check refuses expectations that are wrong whatever the object.
 func (e *Expect) check() error {
-	for _, h := range []struct {
-		what string
-		n    *Node
-	}{{"packet", e.Packet}, {"ctx", e.Ctx}} {
-		if h.n != nil && !(h.what == "ctx" && h.n.Kind == Mapping) {
-			if _, err := h.n.hex(h.what); err != nil {
-				return err
-			}
+	if e.Ctx != nil && e.Ctx.Kind != Mapping {
+		if _, err := e.Ctx.hex("ctx"); err != nil {
+			return err
 		}
 	}
 	if s := e.Status; s != nil && (s.Kind != Scalar || !contains(statuses, s.Text)) {

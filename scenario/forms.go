@@ -93,7 +93,8 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "cpu", doc: "The CPU it runs on.", shape: integer},
 	{name: "args", doc: "Arguments of the hook, or fields of a tracepoint, by name; ret is the return value.", shape: mapOf(anything)},
 	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E}.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
-	{name: "packet", doc: "The packet as hex digits, or @FILE with raw bytes.", shape: text},
+	{name: "packet", doc: "The packet: an expression such as eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /', hex digits, @FILE with raw bytes, or @CAPTURE#N with packet N of a pcap or pcapng file.", shape: text},
+	{name: "pcap", doc: "A pcap or pcapng file: the program runs on each of its packets, and simulated time passes between them as it did. ret then counts verdicts.", shape: text},
 	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, or members of the struct the program declares it as, for program types that take them.", shape: oneOf(text, mapOf(anything))},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
 	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
@@ -108,7 +109,7 @@ var overrideForm = &form{"override", "What calls of a helper return.", []member{
 }}
 
 var expectForm = &form{"expect", "What a run must have done. What is not named is not checked, but a fault nobody expects fails.", []member{
-	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, all 64 after u64:.", shape: oneOf(integer, text)},
+	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, all 64 after u64:. Of a pcap, what every packet gives, or {XDP_DROP: 3, XDP_PASS: 97}.", shape: oneOf(integer, text, mapOf(integer))},
 	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},
 	{name: "ringbuf", doc: "Records of ring buffers by map, all of them in order, or their number. as: names the record's type.", shape: mapOf(anything)},
@@ -119,7 +120,7 @@ var expectForm = &form{"expect", "What a run must have done. What is not named i
 	{name: "helpers", doc: "How often helpers were called.", shape: mapOf(integer)},
 	{name: "fault", doc: "The kind of fault the run ends with; true for any, false for none.", shape: oneOf(text, shapeOf(shapeBool))},
 	{name: "status", doc: "What becomes of the program: ok, absent, refused, not-simulated, fault.", shape: text},
-	{name: "packet", doc: "The packet after the run, as hex digits.", shape: text},
+	{name: "packet", doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), all of it as an expression or hex digits, or unchanged.", shape: oneOf(text, mapOf(anything))},
 	{name: "ctx", doc: "The context after the run, as hex digits or members.", shape: oneOf(text, mapOf(anything))},
 }}
 

@@ -16,6 +16,7 @@ type judge struct {
 	run        *Run
 	res        *machine.Result
 	validation *machine.Validation
+	verdicts   map[int32]int // of the packets of a capture
 	checking   bool
 	out        []Expectation
 }
@@ -44,7 +45,7 @@ func (j *judge) all() error {
 	if !j.checking && !j.outcome() {
 		return nil
 	}
-	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.kernel, j.reads, j.helpers, j.bytes} {
+	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.kernel, j.reads, j.helpers, j.packet, j.context} {
 		if err := step(e); err != nil {
 			return err
 		}
@@ -115,6 +116,12 @@ func (j *judge) ret(e *Expect) error {
 	n := e.Ret
 	if n == nil {
 		return nil
+	}
+	if j.run.PcapNode != nil {
+		return j.retCounts(n)
+	}
+	if n.Kind == Mapping {
+		return n.errorf("ret: numbers of packets by verdict are for a run with pcap")
 	}
 	bare := *n
 	wide := false
@@ -346,35 +353,27 @@ func (j *judge) helpers(e *Expect) error {
 	return nil
 }
 
-// bytes compares packet and context.
-func (j *judge) bytes(e *Expect) error {
-	for _, x := range []struct {
-		what string
-		n    *Node
-		got  []byte
-	}{{"packet", e.Packet, j.res.DataOut}, {"ctx", e.Ctx, j.res.CtxOut}} {
-		if x.n == nil {
-			continue
-		}
-		if x.n.Kind == Mapping {
-			if err := j.context(x.n); err != nil {
-				return err
-			}
-			continue
-		}
-		want, err := x.n.hex(x.what)
-		if err != nil {
-			return err
-		}
-		if !j.checking {
-			j.expect(x.n.Pos, x.what, string(want) == string(x.got), fmt.Sprintf("%x", want), fmt.Sprintf("%x", x.got))
-		}
+// context compares the context after the run, as hex digits or by members.
+func (j *judge) context(e *Expect) error {
+	n := e.Ctx
+	if n == nil {
+		return nil
+	}
+	if n.Kind == Mapping {
+		return j.contextMembers(n)
+	}
+	want, err := n.hex("ctx")
+	if err != nil {
+		return err
+	}
+	if !j.checking {
+		j.expect(n.Pos, "ctx", string(want) == string(j.res.CtxOut), fmt.Sprintf("%x", want), fmt.Sprintf("%x", j.res.CtxOut))
 	}
 	return nil
 }
 
-// context compares members of the context.
-func (j *judge) context(n *Node) error {
+// contextMembers compares members of the context.
+func (j *judge) contextMembers(n *Node) error {
 	spec, id, err := j.r.contextType(j.run, n)
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ func (r *Runner) prepare() error {
 		if err != nil {
 			return err
 		}
+		if err := r.checkPacket(run); err != nil {
+			return err
+		}
 		r.input[run] = p
 		if args[run], err = r.arguments(run, p); err != nil {
 			return err

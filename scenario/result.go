@@ -22,6 +22,8 @@ type Result struct {
 	// Validation counts the run's reads of kernel memory.
 	Validation machine.Validation
 	Took       time.Duration
+	// Verdicts counts the packets of a capture by what the program returned.
+	Verdicts map[int32]int
 }
 
 // Expectation is one thing that was expected.
@@ -149,7 +151,12 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	}
 	for range run.Repeat {
 		var err error
-		if res.Result, err = r.execute(ctx, run, p); err != nil {
+		if run.PcapNode != nil {
+			res.Result, res.Verdicts, err = r.replay(ctx, run, p)
+		} else {
+			res.Result, err = r.execute(ctx, run, p)
+		}
+		if err != nil {
 			return nil, err
 		}
 		collect(res.Result)
@@ -171,7 +178,7 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 		res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
 	}
 	res.Validation = r.m.Validate(res.Result)
-	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation}
+	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts}
 	if late != nil {
 		j.expect(run.Pos, "callback", false, "no fault", faultKind(late)+": "+firstLine(late.Error())+place(late))
 	}
