@@ -174,3 +174,6 @@ func (s *Session) Enable(id int, on bool) error {
 	b.Enabled = on
 	return nil
 }
+
+// At reports whether the breakpoint is at a place.
+func (b *Breakpoint) At(p Place) bool { return slices.Contains(b.Places, p) }

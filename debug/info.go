@@ -44,13 +44,14 @@ func (s *Session) WhatIs(addr uint64) string {
 	if o, typ, path, ok := k.Resolve(addr); ok {
 		text := fmt.Sprintf("%#x: ", addr)
 		switch {
-		case path == "":
+		case path == "" || addr == o.Addr():
 			text += fmt.Sprintf("%s %s", typ, o.Role())
 		default:
 			text += fmt.Sprintf("%s.%s of %s", typ, path, o.Role())
 		}
 		text += fmt.Sprintf(" (kernel object of %d bytes at %#x)", o.Size(), o.Addr())
 		switch known, made := k.Known(addr, 1); {
+		case addr == o.Addr():
 		case made:
 			text += ", value made up"
 		case !known:
@@ -84,7 +85,7 @@ func (s *Session) frameSlot(addr uint64) (string, bool) {
 		return "", false
 	}
 	for i, f := range s.m.Thread().Frames() {
-		if f.Stack == nil || !f.Stack.Contains(addr) {
+		if f.Stack == nil || addr != f.FP && !f.Stack.Contains(addr) {
 			continue
 		}
 		name := ""
@@ -407,4 +408,59 @@ func (s *Session) Members(expr string) []string {
 		return nil
 	}
 	return t.Spec.MemberNames(t.ID)
+}
+
+// CodeAt returns the instruction at a text address.
+func (s *Session) CodeAt(addr uint64) (Place, bool) {
+	img, pc, ok := s.codeAt(addr)
+	if !ok {
+		return Place{}, false
+	}
+	p := s.place(img, pc)
+	return p, p.Prog != nil
+}
+
+// AddressText is an address with the name of what is there.
+func (s *Session) AddressText(addr uint64) string { return s.addressText(addr) }
+
+// Points returns where the value of an expression lies, or for a pointer in no memory what it points to.
+func (s *Session) Points(expr string) (uint64, bool) {
+	v, err := s.Eval(expr)
+	switch {
+	case err != nil:
+		return 0, false
+	case v.kind == inMemory:
+		return v.Addr, true
+	case v.Type.kind() == btf.KindPtr && !v.isText && v.kind != aMap && v.kind != aPacket,
+		v.kind == inRegister && s.addressName(s.uint(v.Data)) != "":
+		return s.uint(v.Data), true
+	}
+	return 0, false
+}
+
+// Declaration is the declaration of a type, or of the type of an expression: of what it points to, for a pointer.
+func (s *Session) Declaration(text string) (string, error) {
+	t, ok, err := s.typeOfText(text)
+	if err != nil {
+		return "", err
+	}
+	if ok && t.Ptr == 0 {
+		return s.declaration(t), nil
+	}
+	if !ok {
+		v, err := s.Eval(text)
+		if err != nil {
+			return "", err
+		}
+		if v.isText || v.kind == aMap || v.kind == aPacket {
+			return s.TypeText(text)
+		}
+		t = v.Type
+	}
+	suffix := ""
+	for t.kind() == btf.KindPtr {
+		suffix += " *"
+		t, _ = t.elem()
+	}
+	return s.declaration(t) + suffix, nil
 }

@@ -272,3 +272,26 @@ func lineOf(p Place) (btf.LineInfo, bool) {
 	l, ok := p.Line()
 	return l, ok && l.Line > 0
 }
+
+// AmbiguousError is a location that means several places where one is wanted.
+type AmbiguousError struct {
+	Location string
+	Places   []Place
+}
+
+// Error lists the places, in words that mean one of them.
+func (e *AmbiguousError) Error() string {
+	const most = 6
+	var list []string
+	for _, p := range e.Places[:min(len(e.Places), most)] {
+		text := fmt.Sprintf("%s+%d", p.funcName(), p.PC)
+		if f, ok := p.Func(); ok {
+			text = fmt.Sprintf("%s+%d", f.Name, p.PC-f.Start)
+		}
+		list = append(list, text+" of "+p.Prog.Name)
+	}
+	if len(e.Places) > most {
+		list = append(list, "...")
+	}
+	return fmt.Sprintf("%s is ambiguous: %s", e.Location, strings.Join(list, ", "))
+}

@@ -1,8 +1,10 @@
 package debug
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/packet"
@@ -191,7 +193,7 @@ func (s *Session) packetField(off uint64) string {
 }
 
 // SetPacket gives the programs that are started from now on a packet.
-func (s *Session) SetPacket(p []byte) { s.in.Packet = p }
+func (s *Session) SetPacket(p []byte) { s.in.Packet, s.packetNo = p, 0 }
 
 // Packets are the packets of a capture that runs can be started with.
 func (s *Session) Packets() [][]byte { return s.packets }
@@ -219,3 +221,37 @@ func (s *Session) ChoosePacket(n int) error {
 	s.packetNo, s.in.Packet = n, s.packets[n-1]
 	return nil
 }
+
+// Limits of a capture that is kept for a session.
+const (
+	maxPackets      = 1 << 20
+	maxPacketsBytes = 256 << 20
+)
+
+// ReadPackets reads the packets of a capture, pcap or pcapng. Of a larger one the first are taken.
+func ReadPackets(path string) ([][]byte, error) {
+	r, err := packet.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var out [][]byte
+	for size := 0; len(out) < maxPackets && size < maxPacketsBytes; {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bytes.Clone(p.Data))
+		size += len(p.Data)
+	}
+	return out, nil
+}
+
+// LoadPacket makes a packet from what users write: an expression, hex digits, @FILE or @CAPTURE#N.
+func LoadPacket(text string) ([]byte, error) { return packet.Load(text, "") }
+
+// PacketText describes a packet in a line.
+func PacketText(p []byte) string { return packet.Describe(p, packet.Ethernet) }

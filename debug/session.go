@@ -24,6 +24,8 @@ type Config struct {
 	SourceDirs []string
 	// SourceMap replaces the beginnings of the names of source files, before directories are searched.
 	SourceMap []SourceMapping
+	// Kernel makes the machine for another kernel, for SwitchKernel; nil when there is no way to.
+	Kernel func(ctx context.Context, name string) (Target, error)
 }
 
 // SourceMapping says where files that were compiled under From are now.
@@ -62,15 +64,19 @@ type Session struct {
 	state  State
 	prog   string
 	in     machine.Input
-	start  *machine.Snapshot // before the current run
-	run    *machine.Session
-	result *machine.Result // of the run when it ended
-	end    uint64          // position of the end, 0 while not known
-	edits  []edit
-	done   int               // edits applied so far in the current pass
-	ways   []way             // states on the way, by position; the first is the start
-	clean  *machine.Snapshot // the run's own state, while looking added to it
-	lastAt spot              // the instruction that was executed last
+	fields map[string]uint64 // set in the context
+	cases  []Case
+	// caseName is the case that was started last, "" for a program.
+	caseName string
+	start    *machine.Snapshot // before the current run
+	run      *machine.Session
+	result   *machine.Result // of the run when it ended
+	end      uint64          // position of the end, 0 while not known
+	edits    []edit
+	done     int               // edits applied so far in the current pass
+	ways     []way             // states on the way, by position; the first is the start
+	clean    *machine.Snapshot // the run's own state, while looking added to it
+	lastAt   spot              // the instruction that was executed last
 	// changing says that an assignment is being made, which stays.
 	changing bool
 	stored   stored // by the last assignment
@@ -107,18 +113,7 @@ func New(l *loader.Linked, cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{cfg: cfg, linked: l, m: m, in: cfg.Input, code: map[*loader.LinkedProgram]*code{}, sources: map[string]source{}}
-	if s.basic, err = newBasicTypes(m.Memory().ByteOrder(), m.Memory().PointerSize()); err != nil {
-		m.Close()
-		return nil, err
-	}
-	s.fresh = m.Snapshot()
-	m.Memory().OnWatch = s.onWatch
-	if len(cfg.ELF) > 0 {
-		s.dwarf, s.dwarfErr = readDWARF(cfg.ELF)
-		s.useLines()
-	}
-	return s, nil
+	return NewOn(Target{Machine: m}, cfg)
 }
 
 // Close releases the machine.
@@ -189,18 +184,25 @@ func (s *Session) Input() machine.Input { return s.in }
 // are as earlier runs of the session left them; a run that is still going on is dropped and has never been. The error is a
 // *[StatusError] when the program cannot be run.
 func (s *Session) Start(prog string) (*Stop, error) {
-	if prog == "" {
-		prog = s.DefaultProgram()
-	}
-	if !slices.Contains(s.m.Names(), prog) {
-		return nil, &UnknownError{What: "program", Name: prog, Nearest: nearest(prog, s.m.Names())}
+	return s.StartContext(context.Background(), prog)
+}
+
+// StartContext is Start of a program or a case by name. The context interrupts what comes before a case.
+func (s *Session) StartContext(ctx context.Context, name string) (*Stop, error) {
+	c, prog, err := s.chosen(name)
+	if err != nil {
+		return nil, err
 	}
 	s.unlook()
 	if s.state == Running {
 		s.leave()
 		s.m.Restore(s.start)
+		s.state = Idle
 	}
-	s.prog, s.edits, s.marks, s.ways, s.result, s.end = prog, nil, nil, nil, nil, 0
+	if err := s.stage(ctx, c, prog); err != nil {
+		return nil, err
+	}
+	s.edits, s.marks, s.ways, s.result, s.end = nil, nil, nil, nil, 0
 	s.state = Idle
 	s.start = s.m.Snapshot()
 	if err := s.begin(); err != nil {
@@ -246,6 +248,12 @@ func (s *Session) begin() error {
 	}
 	if run == nil {
 		return &StatusError{s.prog, res.Status, s.m.ProgramError(s.prog)}
+	}
+	for name, v := range s.fields {
+		if !run.Context().SetField(name, v) {
+			run.Leave()
+			return fmt.Errorf("field %s of the context cannot be set", name)
+		}
 	}
 	s.run, s.state = run, Running
 	s.rewatch()

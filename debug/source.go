@@ -363,3 +363,27 @@ func (s *Session) AddSourceDir(dir string) {
 
 // SourceDirs returns the directories in which source files are looked for.
 func (s *Session) SourceDirs() []string { return s.cfg.SourceDirs }
+
+// HasSource reports whether the text of a source file was found in a file.
+func (s *Session) HasSource(file string) bool { return s.sourceText(file).whole }
+
+// LineSource names the section that the lines of a place come from.
+func (s *Session) LineSource(p Place) string {
+	if f, ok := p.Func(); ok && f.Lines != nil {
+		return ".debug_line"
+	}
+	return ".BTF.ext"
+}
+
+// LineRange returns the slots around a place that belong to its line: from lo up to hi, not included.
+func (s *Session) LineRange(p Place) (lo, hi int) {
+	c := s.codeOf(p.Prog)
+	lo, hi = p.PC, p.PC+1
+	for lo > 0 && c.line[lo-1] == c.line[p.PC] && c.fn[lo-1] == c.fn[p.PC] {
+		lo--
+	}
+	for hi < len(c.line) && c.line[hi] == c.line[p.PC] && c.fn[hi] == c.fn[p.PC] {
+		hi++
+	}
+	return lo, hi
+}

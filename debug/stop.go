@@ -56,6 +56,8 @@ type Stop struct {
 	Result *machine.Result
 	// Value is r0 of a finished function, typed when its return type is known.
 	Value *Value
+	// Notes say what else happened, in sentences.
+	Notes []string
 	// Err is why a condition of a breakpoint here could not be decided.
 	Err error
 }

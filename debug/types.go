@@ -288,3 +288,21 @@ func (s *Session) kernelOwned(addr uint64) bool {
 	r := s.m.Memory().Find(addr)
 	return r != nil && r.Kind == mem.Context
 }
+
+// ObjectTypes lists the named types of the object's BTF whose names contain a text.
+func (s *Session) ObjectTypes(text string) []string {
+	sp := s.linked.Object.BTF
+	if sp == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for id := sp.FirstID(); int(id) < sp.NumTypes(); id++ {
+		switch k := sp.Kind(id); {
+		case k.IsComposite(), k.IsEnum(), k == btf.KindTypedef:
+			if n := sp.Name(id); n != "" && strings.Contains(n, text) {
+				seen[sp.TypeString(id)] = true
+			}
+		}
+	}
+	return sortedKeys(seen)
+}

@@ -2,27 +2,40 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/debug/repl"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/packet"
 	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/scenario"
 )
 
 // debugOptions are the flags of the debug command.
 type debugOptions struct {
-	run     runOptions
-	program string
-	sources []string
-	scripts []string
-	echo    bool
+	program   string
+	ctx       string
+	packet    string
+	pcap      string
+	pcapIndex int
+	scenario  string
+	sources   []string
+	sourceMap []string
+	scripts   []string
+	execute   []string
+	echo      bool
 }
 
 func (a *app) debugCommand() *cobra.Command {
@@ -30,19 +43,38 @@ func (a *app) debugCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Step through a program, forwards and backwards, with typed values",
-		Long: `Start a debugger on an object. With -p the program is started at once; otherwise the command run starts one.
+		Long: `Start a debugger on an object. With -p the program is started at once; otherwise the command run starts one. With -s
+the runs of a scenario file can be started, by their names.
 Commands are read from the terminal with editing, history and completion, or from a pipe; help lists them. The exit
 code is 0, or 2 when a command from a pipe or a file could not be carried out.`,
-		Example: "  bpfrun debug prog.o --btf kernel.btf -p handle_exec\n  echo 'run\nbacktrace' | bpfrun debug prog.o",
-		Args:    oneObject,
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.debug(args[0], o, cmd.InOrStdin()) },
+		Example: `  bpfrun debug prog.o --btf kernel.btf -p handle_exec
+  bpfrun debug prog.o -s scenario.yaml -p 'exit of a shell'
+  bpfrun debug xdp.o --pcap in.pcapng --pcap-index 12 -p filter
+  echo 'run
+backtrace' | bpfrun debug prog.o`,
+		Args: oneObject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.scenario != "" {
+				for _, name := range []string{"ctx", "packet", "pcap", "pcap-index"} {
+					if cmd.Flags().Changed(name) {
+						return usagef("--%s does not go with -s: the scenario says it", name)
+					}
+				}
+			}
+			return a.debug(args[0], o, cmd.InOrStdin())
+		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.program, "prog", "p", "", "program to start")
-	f.StringVar(&o.run.ctx, "ctx", "", "context as hex digits or @FILE, where the program's type takes one")
-	f.StringVar(&o.run.packet, "packet", "", "packet as hex digits or @FILE")
-	f.StringArrayVar(&o.sources, "source-dir", nil, "directory to look for source files in; repeatable")
-	f.StringArrayVarP(&o.scripts, "command-file", "x", nil, "file of commands to carry out first; repeatable")
+	f.StringVarP(&o.program, "prog", "p", "", "`PROGRAM` to start, or a run of the scenario")
+	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario `FILE`: its objects and maps are set up, its runs can be started")
+	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, where the program's type takes one")
+	f.StringVar(&o.packet, "packet", "", "`PACKET` as an expression such as eth/ip(ttl=63)/tcp(dport=80), hex digits, @FILE, or @CAPTURE#N")
+	f.StringVar(&o.pcap, "pcap", "", "capture `FILE` whose packets programs can be started with: the command packet chooses")
+	f.IntVar(&o.pcapIndex, "pcap-index", 1, "packet `N` of --pcap to begin with, from 1")
+	f.StringArrayVar(&o.sources, "source-dir", nil, "`DIRECTORY` to look for source files in; repeatable")
+	f.StringArrayVar(&o.sourceMap, "source-map", nil, "`FROM=TO`: sources compiled under FROM are under TO now; repeatable")
+	f.StringArrayVarP(&o.scripts, "command-file", "x", nil, "`FILE` of commands to carry out first; repeatable")
+	f.StringArrayVarP(&o.execute, "execute", "e", nil, "`COMMAND` to carry out first, behind those of files; repeatable")
 	f.BoolVar(&o.echo, "echo", false, "write each command that is read from a pipe, for a transcript")
 	return cmd
 }
@@ -51,47 +83,154 @@ func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
 	if a.jsonOut {
 		return usagef("debug has no --json")
 	}
-	in, err := o.run.input(a.cpu)
-	if err != nil {
-		return err
-	}
 	color, err := useColor(a.color, a.stdout)
 	if err != nil {
 		return err
 	}
-	boot, err := time.ParseDuration(a.clock)
-	if err != nil || boot <= 0 {
-		return usagef("--clock %q: want a duration such as 1h or 90s", a.clock)
+	cfg, err := o.config()
+	if err != nil {
+		return err
 	}
+	cfg.Input.CPU = a.cpu
 	obj, err := a.openObject(path)
 	if err != nil {
 		return err
 	}
-	if o.program != "" {
-		if _, ok := obj.Program(o.program); !ok {
-			return usagef("-p %s: %s has no such program (it has %s)", o.program, obj.Name, programNames(obj))
-		}
-	}
 	if report.ByteOrderName(obj.ByteOrder) == "big" {
 		return codeError{exitNotSimulated, usagef("execution of big-endian programs is not simulated (info, disasm and relo work)")}
 	}
-	linked, _, err := a.link(obj)
+	if cfg.ELF, err = os.ReadFile(path); err != nil {
+		return usageError{err}
+	}
+	d := &debugged{app: a, obj: obj}
+	if d.opt, err = a.scenarioOptions(); err != nil {
+		return err
+	}
+	cfg.Machine = machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: time.Duration(d.opt.Clock.Boot), MaxInsns: a.maxInsns, Strict: a.strict}
+	if o.scenario != "" {
+		if d.file, err = scenario.ParseFile(o.scenario); err != nil {
+			return usageError{err}
+		}
+		cfg.Machine.Mode = kernel.ModeScenario
+	}
+	if o.program != "" && !d.has(o.program) {
+		return usagef("-p %s: %s has no such program (it has %s)", o.program, obj.Name, programNames(obj))
+	}
+	d.config, cfg.Kernel = cfg.Machine, d.kernel
+	first, err := a.btfSources()
 	if err != nil {
 		return err
 	}
-	elf, err := os.ReadFile(path)
-	if err != nil {
-		return usageError{err}
+	if len(first) != 1 {
+		return usagef("debug wants one kernel, --btf names %d (the command kernel changes it)", len(first))
 	}
-	s, err := debug.New(linked, debug.Config{
-		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict},
-		Input:   in, ELF: elf, SourceDirs: o.sources,
-	})
+	t, err := d.on(first[0])
+	if err != nil {
+		return err
+	}
+	s, err := debug.NewOn(t, cfg)
 	if err != nil {
 		return codeError{exitLoad, err}
 	}
 	defer s.Close()
+	if o.pcap != "" {
+		packets, err := debug.ReadPackets(o.pcap)
+		if err == nil {
+			err = s.SetPackets(packets)
+		}
+		if err == nil {
+			err = s.ChoosePacket(o.pcapIndex)
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("--pcap: %w", err)}
+		}
+	}
 	return a.converse(s, o, repl.Config{In: stdin, Out: a.stdout, Color: color, Echo: o.echo})
+}
+
+// config is the part of the session's configuration that flags say.
+func (o debugOptions) config() (debug.Config, error) {
+	cfg := debug.Config{SourceDirs: o.sources}
+	var err error
+	if cfg.Input.Context, err = bytesFlag("ctx", o.ctx); err != nil {
+		return cfg, err
+	}
+	if o.packet != "" {
+		if cfg.Input.Packet, err = packet.Load(o.packet, ""); err != nil {
+			return cfg, usageError{fmt.Errorf("--packet: %w", err)}
+		}
+	}
+	for _, m := range o.sourceMap {
+		from, to, ok := strings.Cut(m, "=")
+		if !ok || from == "" || to == "" {
+			return cfg, usagef("--source-map %q: want FROM=TO", m)
+		}
+		cfg.SourceMap = append(cfg.SourceMap, debug.SourceMapping{From: from, To: to})
+	}
+	return cfg, nil
+}
+
+// debugged makes machines for an object on one kernel or another.
+type debugged struct {
+	app    *app
+	obj    *loader.Object
+	file   *scenario.File // nil without a scenario
+	opt    scenario.Options
+	config machine.Config
+}
+
+// has reports whether there is a program or a run of that name.
+func (d *debugged) has(name string) bool {
+	if _, ok := d.obj.Program(name); ok {
+		return true
+	}
+	if d.file != nil {
+		for _, r := range d.file.Runs {
+			if r.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// kernel finds a kernel as --btf does, and makes a machine for it.
+func (d *debugged) kernel(_ context.Context, name string) (debug.Target, error) {
+	sources, err := expandBTF(name)
+	if err != nil {
+		return debug.Target{}, err
+	}
+	if len(sources) != 1 {
+		return debug.Target{}, fmt.Errorf("%s names %d kernels, want one", name, len(sources))
+	}
+	return d.on(sources[0])
+}
+
+func (d *debugged) on(src btfSource) (debug.Target, error) {
+	target, err := d.app.target(src)
+	if err != nil {
+		return debug.Target{}, err
+	}
+	if d.file != nil {
+		r, err := scenario.Open(d.file, d.obj, target, d.opt)
+		if err != nil {
+			var mistake *scenario.Error
+			if errors.As(err, &mistake) {
+				return debug.Target{}, usageError{err}
+			}
+			return debug.Target{}, codeError{exitLoad, err}
+		}
+		return debug.Target{Machine: r.Machine(), Cases: debug.ScenarioCases(r)}, nil
+	}
+	linked, err := d.app.linkTo(d.obj, target)
+	if err != nil {
+		return debug.Target{}, err
+	}
+	m, err := machine.New(linked, d.config)
+	if err != nil {
+		return debug.Target{}, codeError{exitLoad, err}
+	}
+	return debug.Target{Machine: m}, nil
 }
 
 // converse carries out the commands of files and then those of the user.
@@ -116,6 +255,11 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 	for _, name := range o.scripts {
 		if err := r.Execute(ctx, "source "+name); err != nil {
 			return usageError{err}
+		}
+	}
+	for _, line := range o.execute {
+		if err := r.Execute(ctx, line); err != nil {
+			return usageError{fmt.Errorf("%s: %w", line, err)}
 		}
 	}
 	if err := r.Run(ctx); err != nil {

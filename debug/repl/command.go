@@ -38,7 +38,10 @@ var topics = []string{"running", "going back", "stopping", "looking", "changing"
 var table []*command
 
 func init() {
-	for _, group := range [][]*command{runCommands, {traceCommand}, backCommands, stopCommands, lookCommands, {whyCommand}, changeCommands, otherCommands} {
+	for _, group := range [][]*command{
+		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand}, lookMoreCommands,
+		changeCommands, otherCommands, otherMoreCommands,
+	} {
 		table = append(table, group...)
 	}
 }
@@ -82,9 +85,15 @@ func (c *command) usage() string {
 }
 
 func help(r *REPL, _ context.Context, args string) error {
-	if args != "" {
+	for _, topic := range topics {
+		if args == topic {
+			r.topic(topic)
+			return nil
+		}
+	}
+	if args != "" && args != "all" {
 		word, _ := splitCommand(args)
-		c, err := find(word)
+		c, err := r.find(word)
 		if err != nil {
 			return err
 		}
@@ -102,19 +111,24 @@ func help(r *REPL, _ context.Context, args string) error {
 		if i > 0 {
 			r.printf("\n")
 		}
-		r.printf("%s:\n", r.paint(bold, topic))
-		for _, c := range table {
-			if c.topic == topic {
-				name := c.usage()
-				if len(c.aliases) > 0 {
-					name += " (" + strings.Join(c.aliases, ", ") + ")"
-				}
-				r.printf("  %-34s %s\n", name, c.short)
-			}
-		}
+		r.topic(topic)
 	}
 	r.printf("\nNames may be cut short where that is not ambiguous. An empty line repeats. More: help COMMAND.\n")
 	return nil
+}
+
+// topic lists the commands of a topic.
+func (r *REPL) topic(topic string) {
+	r.printf("%s:\n", r.paint(bold, topic))
+	for _, c := range table {
+		if c.topic == topic {
+			name := c.usage()
+			if len(c.aliases) > 0 {
+				name += " (" + strings.Join(c.aliases, ", ") + ")"
+			}
+			r.printf("  %-34s %s\n", name, c.short)
+		}
+	}
 }
 
 // WriteCommands writes the command table as Markdown.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ casts, container_of, arrays and slices (comm[0:4]), enumerators, "text".`
 
 var lookCommands = []*command{
 	{
-		name: "print", aliases: []string{"p"}, args: "[/FORMAT] EXPR", topic: "looking", short: "evaluate an expression; with = also change something",
+		name: "print", aliases: []string{"p", "inspect", "call"}, args: "[/FORMAT] EXPR", topic: "looking", short: "evaluate an expression; with = also change something",
 		long: exprHelp + "\nFORMAT is x, d, u, o, t (binary), c, s (text), a (address) or f (everything, nothing cut).",
 		run: func(r *REPL, _ context.Context, args string) error {
 			letter, expr, err := format(args)
@@ -24,7 +25,7 @@ var lookCommands = []*command{
 				return err
 			}
 			if expr == "" {
-				return errors.New("print: no expression given")
+				expr = "$" // the last value again
 			}
 			v, err := r.value(expr)
 			if err != nil {
@@ -38,13 +39,19 @@ var lookCommands = []*command{
 	{
 		name: "display", args: "[/FORMAT] [EXPR]", topic: "looking", short: "print an expression at every stop, or now all that are",
 		run: func(r *REPL, _ context.Context, args string) error {
-			letter, expr, err := format(args)
-			if err != nil {
-				return err
+			expr, code := strings.CutPrefix(args, "/i ")
+			var letter debug.FormatOptions
+			if !code {
+				var err error
+				if letter, expr, err = format(args); err != nil {
+					return err
+				}
 			}
 			if expr != "" {
 				r.nextID++
-				r.shown = append(r.shown, display{r.nextID, expr, letter})
+				r.shown = append(r.shown, display{r.nextID, expr, letter, code})
+				r.display(r.shown[len(r.shown)-1])
+				return nil
 			}
 			r.displays()
 			return nil
@@ -53,23 +60,7 @@ var lookCommands = []*command{
 	},
 	{
 		name: "undisplay", args: "[N]", topic: "looking", short: "end a display, or all",
-		run: func(r *REPL, _ context.Context, args string) error {
-			if args == "" {
-				r.shown = nil
-				return nil
-			}
-			id, err := number("display", args)
-			if err != nil {
-				return err
-			}
-			for i, d := range r.shown {
-				if d.id == id {
-					r.shown = append(r.shown[:i], r.shown[i+1:]...)
-					return nil
-				}
-			}
-			return fmt.Errorf("there is no display %d", id)
-		},
+		run: undisplay,
 	},
 	{
 		name: "whatis", args: "TYPE|EXPR|ADDRESS", topic: "looking", short: "a type's declaration, an expression's type, or what lies at an address",
@@ -86,23 +77,35 @@ var lookCommands = []*command{
 				return err
 			}
 			r.printf("%s\n", text)
-			if v, err := r.s.Eval(args); err == nil && v.InMemory() {
-				r.printf("%s\n", r.s.WhatIs(v.Addr))
+			if addr, ok := r.s.Points(args); ok {
+				r.printf("%s\n", r.s.WhatIs(addr))
 			}
 			return nil
 		},
 		complete: names,
 	},
 	{
-		name: "x", args: "[/NFU] EXPR", topic: "looking", short: "examine memory: N units of size U (b, h, w, g) in format F (x, d, u, c, s)",
-		run: examine, complete: names,
+		name: "x", args: "[/NFU] EXPR", topic: "looking", short: "examine memory: N units of size U (b, h, w, g) in format F (x, d, u, o, t, c, a, s, i)", repeat: bare,
+		long: "i shows instructions: of $pc, a slot or a function. Again, or without an expression, it goes on behind what was shown.",
+		run:  examine, complete: names,
 	},
 	{
-		name: "backtrace", aliases: []string{"bt", "where"}, topic: "looking", short: "the functions that are active",
-		run: func(r *REPL, _ context.Context, _ string) error {
+		name: "backtrace", aliases: []string{"bt", "where", "stack"}, args: "[N]", topic: "looking", short: "the functions that are active",
+		run: func(r *REPL, _ context.Context, args string) error {
 			frames, err := r.s.Frames()
 			if err != nil {
 				return err
+			}
+			if args != "" && args != "full" {
+				n, err := strconv.Atoi(args)
+				if err != nil || n == 0 {
+					return fmt.Errorf("backtrace: %q is no number of frames", args)
+				}
+				if n < 0 {
+					frames = frames[max(len(frames)+n, 0):]
+				} else {
+					frames = frames[:min(n, len(frames))]
+				}
 			}
 			for _, f := range frames {
 				mark := " "
@@ -148,20 +151,26 @@ var lookCommands = []*command{
 		run:  list, complete: locations,
 	},
 	{
-		name: "disas", args: "[/f] [LOCATION]", topic: "looking", short: "instructions around a place, with source lines and what CO-RE changed",
+		name: "disas", aliases: []string{"disassemble"}, args: "[/f] [LOCATION]", topic: "looking", short: "instructions around a place, with source lines and what CO-RE changed",
 		long: "With /f those of the whole function. The marks: => here, * breakpoint.",
 		run: func(r *REPL, _ context.Context, args string) error {
 			p := r.s.Here()
 			before, behind := 4, 12
-			if rest, whole := strings.CutPrefix(args, "/f"); whole {
-				before, behind, args = 1<<20, 1<<20, strings.TrimSpace(rest)
+			for strings.HasPrefix(args, "/") { // gdb's /m /r /s say nothing here
+				word, rest, _ := strings.Cut(args, " ")
+				if strings.Contains(word, "f") {
+					before, behind = 1<<20, 1<<20
+				}
+				args = strings.TrimSpace(rest)
 			}
 			if args != "" {
-				places, _, err := r.s.Locate(args)
-				if err != nil {
+				var err error
+				if p, err = r.single(args); err != nil {
 					return err
 				}
-				p = places[0]
+				if f, ok := p.Func(); ok && f.Name == args {
+					before, behind = 1<<20, 1<<20
+				}
 			}
 			if p.Prog == nil {
 				return debug.ErrIdle
@@ -220,14 +229,12 @@ var lookCommands = []*command{
 
 var changeCommands = []*command{
 	{
-		name: "set", args: "EXPR = VALUE", topic: "changing", short: "change a register, variable, map element, kernel field or packet byte",
+		name: "set", args: "EXPR = VALUE|OPTION VALUE", topic: "changing", short: "change a register, variable, map element, kernel field or packet byte, or an option",
 		long: "The change belongs to the run: going back undoes it, going forward again makes it again. VALUE may be in braces: {pid = 1, comm = \"x\"}.",
 		run: func(r *REPL, _ context.Context, args string) error {
-			args = strings.TrimSpace(strings.TrimPrefix(args, "var "))
-			_, err := r.s.Assign(args)
-			return err
+			return setCommand(r, nil, args)
 		},
-		complete: names,
+		complete: func(r *REPL, word string) []string { return append(names(r, word), optionNames()...) },
 	},
 }
 
@@ -235,17 +242,89 @@ type display struct {
 	id   int
 	expr string
 	opt  debug.FormatOptions
+	code bool // instructions, /i
 }
 
 func (r *REPL) displays() {
 	for _, d := range r.shown {
-		v, err := r.s.Eval(d.expr)
-		if err != nil {
-			r.printf("%d: %s: %v\n", d.id, d.expr, err)
-			continue
-		}
-		r.printf("%d: %s = %s\n", d.id, d.expr, r.s.Format(v, d.opt))
+		r.display(d)
 	}
+}
+
+func (r *REPL) display(d display) {
+	if d.code {
+		p, err := r.slot(d.expr)
+		if err != nil {
+			r.printf("%d: /i %s: %v\n", d.id, d.expr, err)
+			return
+		}
+		r.printf("%d: /i %s\n", d.id, d.expr)
+		r.codeLines(r.s.Disassemble(p.Prog, p.PC, p.PC+1), false)
+		return
+	}
+	v, err := r.s.Eval(d.expr)
+	if err != nil {
+		r.printf("%d: %s: %v\n", d.id, d.expr, err)
+		return
+	}
+	r.printf("%d: %s = %s\n", d.id, d.expr, r.s.Format(v, d.opt))
+}
+
+func undisplay(r *REPL, _ context.Context, args string) error {
+	if args == "" {
+		r.shown = nil
+		return nil
+	}
+	for _, word := range strings.Fields(args) {
+		id, err := number("display", word)
+		if err != nil {
+			return err
+		}
+		before := len(r.shown)
+		r.shown = slices.DeleteFunc(r.shown, func(d display) bool { return d.id == id })
+		if len(r.shown) == before {
+			return fmt.Errorf("there is no display %d", id)
+		}
+	}
+	return nil
+}
+
+// single is the only place a location means.
+func (r *REPL) single(location string) (debug.Place, error) {
+	places, _, err := r.s.Locate(location)
+	if err != nil {
+		return debug.Place{}, err
+	}
+	if len(places) > 1 {
+		// One that is in the running program is meant.
+		here := r.s.Here().Prog
+		var mine []debug.Place
+		for _, p := range places {
+			if p.Prog == here {
+				mine = append(mine, p)
+			}
+		}
+		if len(mine) == 1 {
+			return mine[0], nil
+		}
+		return debug.Place{}, &debug.AmbiguousError{Location: location, Places: places}
+	}
+	return places[0], nil
+}
+
+// slot is the instruction an expression means: $pc, a number of a slot, a location.
+func (r *REPL) slot(expr string) (debug.Place, error) {
+	here := r.s.Here()
+	if v, err := r.s.Eval(expr); err == nil {
+		n, err := r.s.Address(v)
+		if p, ok := r.s.CodeAt(n); err == nil && ok {
+			return p, nil
+		}
+		if err == nil && here.Prog != nil && n < uint64(len(here.Prog.Insns)) {
+			return debug.Place{Prog: here.Prog, PC: int(n)}, nil
+		}
+	}
+	return r.single(expr)
 }
 
 // value evaluates an expression, or makes an assignment.
@@ -285,9 +364,19 @@ func (r *REPL) selectFrame(n int) error {
 	return nil
 }
 
+// examined is how x showed memory last.
+type examined struct {
+	letter byte
+	size   int
+}
+
 // examine is x/NFU.
 func examine(r *REPL, _ context.Context, args string) error {
-	n, letter, size := 1, byte('x'), 8
+	n, letter, size := 1, r.examined.letter, r.examined.size
+	if size == 0 {
+		letter, size = 'x', 8
+	}
+	code := false
 	if strings.HasPrefix(args, "/") {
 		word, rest, _ := strings.Cut(args[1:], " ")
 		args = strings.TrimSpace(rest)
@@ -311,8 +400,12 @@ func examine(r *REPL, _ context.Context, args string) error {
 				size = 4
 			case 'g':
 				size = 8
-			case 'x', 'd', 'u', 's':
+			case 'i':
+				code = true
+			case 'x', 'd', 'u', 's', 'o', 't', 'z':
 				letter = c
+			case 'a':
+				letter, size = c, 8
 			case 'c':
 				letter, size = c, 1
 			default:
@@ -320,27 +413,49 @@ func examine(r *REPL, _ context.Context, args string) error {
 			}
 		}
 	}
-	if args == "" {
-		return errors.New("x: no address given")
-	}
-	v, err := r.s.Eval(args)
-	if err != nil {
-		return err
-	}
-	addr, err := r.s.Address(v)
-	if err != nil {
-		return err
-	}
-	if letter == 's' {
-		text, err := r.s.StringAt(addr)
+	if code {
+		if args == "" {
+			args = "$pc"
+		}
+		p, err := r.slot(args)
 		if err != nil {
 			return err
 		}
-		r.printf("%#x: %q\n", addr, text)
+		list := r.s.Disassemble(p.Prog, p.PC, min(p.PC+2*n, len(p.Prog.Insns)))
+		r.codeLines(list[:min(n, len(list))], false)
+		return nil
+	}
+	r.examined = examined{letter, size}
+	addr := r.shownAt
+	if args != "" {
+		v, err := r.s.Eval(args)
+		if err != nil {
+			return err
+		}
+		if addr, err = r.s.Address(v); err != nil {
+			return err
+		}
+	} else if addr == 0 {
+		return errors.New("x: no address given")
+	}
+	if letter == 's' {
+		for range n {
+			text, err := r.s.StringAt(addr)
+			if err != nil {
+				return err
+			}
+			r.printf("%#x: %q\n", addr, text)
+			addr += uint64(len(text)) + 1
+		}
+		r.shownAt = addr
 		return nil
 	}
 	units, err := r.s.Examine(addr, size, n)
+	r.shownAt = addr + uint64(size*len(units))
 	perLine := 16 / size
+	if letter == 'a' {
+		perLine = 1
+	}
 	for i, u := range units {
 		if i%perLine == 0 {
 			if i > 0 {
@@ -349,7 +464,13 @@ func examine(r *REPL, _ context.Context, args string) error {
 			r.printf("%#x:", addr+uint64(i*size))
 		}
 		switch letter {
-		case 'x':
+		case 'a':
+			r.printf(" %s", r.s.AddressText(u))
+		case 'o':
+			r.printf(" %#o", u)
+		case 't':
+			r.printf(" %0*b", 8*size, u)
+		case 'x', 'z':
 			r.printf(" 0x%0*x", 2*size, u)
 		case 'd':
 			shift := 64 - 8*size

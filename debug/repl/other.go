@@ -35,13 +35,7 @@ var otherCommands = []*command{
 			}
 			return nil
 		},
-		complete: func(_ *REPL, word string) []string {
-			found, err := filepath.Glob(word + "*")
-			if err != nil {
-				return nil
-			}
-			return found
-		},
+		complete: files,
 	},
 	{name: "help", aliases: []string{"h", "?"}, args: "[COMMAND]", topic: "other", short: "what commands there are, or what one does",
 		run:      func(r *REPL, ctx context.Context, args string) error { return help(r, ctx, args) },
@@ -125,9 +119,12 @@ func (r *REPL) Complete(text string) (ends []string, length int) {
 	var words []string
 	if i < 0 {
 		words = commandNames()
+		for n := range r.aliases {
+			words = append(words, n)
+		}
 	} else {
 		word, args = text[:i], strings.TrimLeft(text[i:], " \t")
-		c, err := find(strings.SplitN(word, "/", 2)[0])
+		c, err := r.find(strings.SplitN(word, "/", 2)[0])
 		if err != nil || c.complete == nil {
 			return nil, 0
 		}

@@ -30,6 +30,8 @@ type Config struct {
 	Echo bool
 	// HistoryFile keeps command lines between sessions, "" for none.
 	HistoryFile string
+	// Height returns the lines of the terminal, for the pager; nil for no pager.
+	Height func() int
 	// Color marks what is shown with terminal colours.
 	Color bool
 }
@@ -44,22 +46,63 @@ type REPL struct {
 	last string // the line that an empty line repeats
 	quit bool
 	// failed counts commands that could not be carried out.
-	failed int
-	depth  int // of source
-	list   listing
-	shown  []display
-	nextID int
+	failed   int
+	depth    int // of source
+	list     listing
+	shown    []display
+	nextID   int
+	shownAt  uint64 // where the next x goes on
+	examined examined
+
+	aliases  map[string]string
+	listSize int
+	paging   bool
+	ask      func() bool // at the end of a screenful, nil without a terminal
+	log      *os.File    // the transcript
+	// collecting takes the lines of a command that has several, up to "end".
+	collecting func(line string) error
+	// queue are commands of breakpoints that are still to be carried out.
+	queue []string
 }
 
 // New makes a REPL for a session.
 func New(s *debug.Session, cfg Config) *REPL {
-	r := &REPL{s: s, cfg: cfg, out: cfg.Out}
+	r := &REPL{s: s, cfg: cfg, aliases: map[string]string{}, listSize: listed, paging: true}
+	r.out = &tee{r, cfg.Out}
 	s.OnTrace = r.traced
 	return r
 }
 
 // Failed returns how many commands could not be carried out.
 func (r *REPL) Failed() int { return r.failed }
+
+// tee writes to the user and to the transcript.
+type tee struct {
+	r  *REPL
+	to io.Writer
+}
+
+func (t *tee) Write(b []byte) (int, error) {
+	if t.r.log != nil {
+		_, _ = t.r.log.Write(b) // a full disk must not end the session
+	}
+	return t.to.Write(b)
+}
+
+// typed notes a line of the user in the transcript.
+func (r *REPL) typed(line string) {
+	if r.log != nil {
+		fmt.Fprintf(r.log, "%s%s\n", r.prompt(), line)
+	}
+}
+
+// prompt is what a line is asked for with.
+func (r *REPL) prompt() string {
+	if r.collecting != nil {
+		return "> "
+	}
+	return prompt
+}
 
 func (r *REPL) printf(format string, args ...any) { fmt.Fprintf(r.out, format, args...) }
 
@@ -80,7 +123,9 @@ func (r *REPL) script(ctx context.Context, in io.Reader, strict bool) error {
 	for !r.quit && ctx.Err() == nil && sc.Scan() {
 		line := sc.Text()
 		if r.cfg.Echo {
-			r.printf("%s%s\n", prompt, line)
+			r.printf("%s%s\n", r.prompt(), line)
+		} else {
+			r.typed(line)
 		}
 		if err := r.Execute(ctx, line); err != nil {
 			if strict {
@@ -110,11 +155,20 @@ func (r *REPL) interactive(ctx context.Context) error {
 		return err
 	}
 	defer rl.Close()
-	r.out = rl.Stdout()
-	for !r.quit && ctx.Err() == nil {
+	r.out = &tee{r, rl.Stdout()}
+	r.ask = func() bool {
+		defer rl.SetPrompt(r.prompt())
+		rl.SetPrompt("-- more: Enter goes on, q ends --")
 		line, err := rl.Readline()
+		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")
+	}
+	for !r.quit && ctx.Err() == nil {
+		rl.SetPrompt(r.prompt())
+		line, err := rl.Readline()
+		r.typed(line)
 		switch {
 		case errors.Is(err, readline.ErrInterrupt):
+			r.collecting = nil
 			continue
 		case errors.Is(err, io.EOF):
 			return nil
@@ -130,10 +184,13 @@ func (r *REPL) interactive(ctx context.Context) error {
 	return nil
 }
 
-// Execute carries out one command line. An empty line repeats the last command, where that makes sense. A canceled context
-// interrupts what runs.
+// Execute carries out one command line, and the commands of breakpoints it comes to. An empty line repeats the last command, where that
+// makes sense. A canceled context interrupts what runs.
 func (r *REPL) Execute(ctx context.Context, line string) error {
 	line = strings.TrimSpace(line)
+	if r.collecting != nil {
+		return r.collecting(line)
+	}
 	if strings.HasPrefix(line, "#") {
 		return nil
 	}
@@ -142,7 +199,33 @@ func (r *REPL) Execute(ctx context.Context, line string) error {
 			return nil
 		}
 	}
-	word, args := splitCommand(line)
+	r.queue = nil
+	if err := r.one(ctx, line); err != nil {
+		return err
+	}
+	last := r.last
+	for len(r.queue) > 0 && ctx.Err() == nil && !r.quit {
+		next := r.queue[0]
+		r.queue = r.queue[1:]
+		if err := r.one(ctx, next); err != nil {
+			r.queue = nil
+			return fmt.Errorf("command of a breakpoint: %s: %w", next, err)
+		}
+	}
+	r.last = last
+	return nil
+}
+
+// one carries out one command.
+func (r *REPL) one(ctx context.Context, line string) error {
+	full, err := r.expand(line)
+	if err != nil {
+		return err
+	}
+	word, args := splitCommand(full)
+	if word == silent {
+		return nil
+	}
 	c, err := find(word)
 	if err != nil {
 		return err
@@ -153,6 +236,11 @@ func (r *REPL) Execute(ctx context.Context, line string) error {
 		if c.repeat == bare {
 			r.last = word
 		}
+	}
+	if r.ask != nil && r.paging && r.cfg.Height != nil && (c.topic == "looking" || c.topic == "other") {
+		out := r.out
+		r.out = &pager{out: out, height: max(r.cfg.Height(), 4), ask: r.ask}
+		defer func() { r.out = out }()
 	}
 	return c.run(r, ctx, args)
 }

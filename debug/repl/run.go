@@ -11,13 +11,19 @@ import (
 
 var runCommands = []*command{
 	{
-		name: "run", aliases: []string{"r"}, args: "[PROGRAM]", topic: "running", short: "start a program and stop at its first instruction",
-		long: "Without a name it is the program that was started last, or the first one.\nMaps, global variables and time are as earlier runs left them.",
-		run: func(r *REPL, _ context.Context, args string) error {
-			st, err := r.s.Start(args)
+		name: "run", aliases: []string{"r", "start"}, args: "[PROGRAM|RUN]", topic: "running", short: "start a program, or a run of the scenario, and stop at its first instruction",
+		long: "Without a name it is the one that was started last, or the first one. Maps, global variables and time are as earlier runs\nleft them; a run of a scenario has what the scenario sets up.",
+		run: func(r *REPL, ctx context.Context, args string) error {
+			st, err := r.s.StartContext(ctx, args)
 			return r.stop(st, err)
 		},
-		complete: func(r *REPL, _ string) []string { return r.s.Machine().Names() },
+		complete: func(r *REPL, _ string) []string {
+			out := r.s.Machine().Names()
+			for _, c := range r.s.Cases() {
+				out = append(out, c.Name)
+			}
+			return out
+		},
 	},
 	{
 		name: "restart", topic: "running", short: "go back to the first instruction of the run",
@@ -81,7 +87,7 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "finish", aliases: []string{"fin"}, topic: "running", short: "run until the selected function returns", repeat: same,
+		name: "finish", aliases: []string{"fin", "stepout"}, topic: "running", short: "run until the selected function returns", repeat: same,
 		run: func(r *REPL, ctx context.Context, _ string) error {
 			st, err := r.s.Finish(ctx)
 			return r.stop(st, err)
@@ -89,22 +95,7 @@ var runCommands = []*command{
 	},
 	{
 		name: "until", aliases: []string{"u"}, args: "[LOCATION]", topic: "running", short: "like next, but not back to an earlier line of a loop; or run to a location", repeat: same,
-		run: func(r *REPL, ctx context.Context, args string) error {
-			if args == "" {
-				st, err := r.s.Until(ctx)
-				return r.stop(st, err)
-			}
-			places, note, err := r.s.Locate(args)
-			if err != nil {
-				return err
-			}
-			if note != "" {
-				r.printf("%s\n", note)
-			}
-			st, err := r.s.Advance(ctx, places)
-			return r.stop(st, err)
-		},
-		complete: locations,
+		run: until, complete: locations,
 	},
 	{
 		name: "goto", args: "N|checkpoint N", topic: "running", short: "go to the place after the first N instructions of the run, or to a checkpoint",
@@ -131,7 +122,7 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "checkpoint", topic: "running", short: "mark this place for goto and diff",
+		name: "checkpoint", aliases: []string{"check"}, topic: "running", short: "mark this place for goto and diff",
 		run: func(r *REPL, _ context.Context, _ string) error {
 			c, err := r.s.Mark()
 			if err != nil {
@@ -141,6 +132,22 @@ var runCommands = []*command{
 			return nil
 		},
 	},
+}
+
+func until(r *REPL, ctx context.Context, args string) error {
+	if args == "" {
+		st, err := r.s.Until(ctx)
+		return r.stop(st, err)
+	}
+	places, note, err := r.s.Locate(args)
+	if err != nil {
+		return err
+	}
+	if note != "" {
+		r.printf("%s\n", note)
+	}
+	st, err := r.s.Advance(ctx, places)
+	return r.stop(st, err)
 }
 
 // backward makes a command of the other direction.
@@ -164,7 +171,7 @@ func backward(name string, aliases ...string) *command {
 
 var backCommands = []*command{
 	backward("step", "rs"), backward("next", "rn"), backward("stepi", "rsi"), backward("nexti", "rni"),
-	backward("continue", "rc"), backward("finish", "rfin"), backward("until", "ru"),
+	backward("continue", "rc", "rewind"), backward("finish", "rfin"), backward("until", "ru"),
 	{
 		name: "direction", args: "[forward|reverse]", topic: "going back", short: "show or choose the direction of step, next, continue and the others",
 		run: func(r *REPL, _ context.Context, args string) error {
@@ -247,7 +254,17 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 		r.printf("%s\n", r.paint(red, "The program was stopped: "+debug.FaultText(st.Result.Fault)))
 	case debug.AtBreakpoint:
 		for _, b := range st.Breakpoints {
-			r.printf("%s, ", r.paint(yellow, fmt.Sprintf("Breakpoint %d", b.ID)))
+			if len(b.Commands) > 0 && b.Commands[0] == silent {
+				r.queue = append(r.queue, b.Commands[1:]...)
+				return nil
+			}
+		}
+		for _, b := range st.Breakpoints {
+			word := "Breakpoint"
+			if b.Temporary {
+				word = "Temporary breakpoint"
+			}
+			r.printf("%s, ", r.paint(yellow, fmt.Sprintf("%s %d", word, b.ID)))
 		}
 	case debug.AtWatchpoint:
 		for _, w := range st.Watches {
@@ -267,12 +284,11 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 	}
 	r.here(insn)
 	r.displays()
+	for _, n := range st.Notes {
+		r.printf("%s\n", n)
+	}
 	for _, b := range st.Breakpoints {
-		for _, line := range b.Commands {
-			if err := r.Execute(context.Background(), line); err != nil {
-				return fmt.Errorf("command of breakpoint %d: %s: %w", b.ID, line, err)
-			}
-		}
+		r.queue = append(r.queue, b.Commands...)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,7 +48,14 @@ var stopCommands = []*command{
 			if err != nil {
 				return err
 			}
-			return r.s.SetCondition(id, rest)
+			rest = strings.TrimSpace(strings.TrimPrefix(rest, "if "))
+			if err := r.s.SetCondition(id, rest); err != nil {
+				return err
+			}
+			if rest == "" {
+				r.printf("Breakpoint %d has no condition now.\n", id)
+			}
+			return nil
 		},
 	},
 	{
@@ -67,71 +75,133 @@ var stopCommands = []*command{
 				return err
 			}
 			b.Ignore = n
+			r.printf("The next %s of breakpoint %d are passed over.\n", plural(n, "hit"), id)
 			return nil
 		},
 	},
 	{
-		name: "commands", args: "N [COMMAND; ...]", topic: "stopping", short: "carry out commands when a breakpoint stops the program",
-		run: func(r *REPL, _ context.Context, args string) error {
-			word, rest := splitCommand(args)
-			id, err := number("breakpoint", word)
-			if err != nil {
-				return err
-			}
-			b, err := r.s.Breakpoint(id)
-			if err != nil {
-				return err
-			}
-			b.Commands = nil
-			for line := range strings.SplitSeq(rest, ";") {
-				if line = strings.TrimSpace(line); line == "" {
-					continue
-				}
-				word, _ := splitCommand(line)
-				c, err := find(word)
-				if err != nil {
-					return err
-				}
-				if c.topic == "running" || c.topic == "going back" {
-					return fmt.Errorf("%s cannot be a command of a breakpoint", c.name)
-				}
-				b.Commands = append(b.Commands, line)
-			}
-			return nil
-		},
+		name: "commands", args: "[N] [COMMAND; ...]", topic: "stopping", short: "carry out commands when a breakpoint stops the program",
+		long: "Without commands behind it, the lines that follow are taken, up to end. Without N it is the breakpoint made last. A first\n" +
+			"command silent keeps the stop from being told; continue goes on.",
+		run: commandsOf,
 	},
 	{
-		name: "enable", args: "N", topic: "stopping", short: "switch a breakpoint or watchpoint on",
+		name: "enable", args: "[N...]", topic: "stopping", short: "switch breakpoints and watchpoints on, or all",
 		run: func(r *REPL, _ context.Context, args string) error { return r.able(args, true) },
 	},
 	{
-		name: "disable", aliases: []string{"dis"}, args: "N", topic: "stopping", short: "switch a breakpoint or watchpoint off",
+		name: "disable", aliases: []string{"dis"}, args: "[N...]", topic: "stopping", short: "switch breakpoints and watchpoints off, or all",
 		run: func(r *REPL, _ context.Context, args string) error { return r.able(args, false) },
 	},
 	{
-		name: "delete", aliases: []string{"d"}, args: "[N]", topic: "stopping", short: "remove a breakpoint or watchpoint, or all",
-		run: func(r *REPL, _ context.Context, args string) error {
-			if args == "" {
-				for _, b := range r.s.Breakpoints() {
-					if err := r.s.Delete(b.ID); err != nil {
-						return err
-					}
-				}
-				for _, w := range r.s.Watches() {
-					if err := r.s.Delete(w.ID); err != nil {
-						return err
-					}
-				}
-				return nil
+		name: "delete", aliases: []string{"d"}, args: "[N...]", topic: "stopping", short: "remove breakpoints and watchpoints, or all",
+		run: func(r *REPL, ctx context.Context, args string) error {
+			if word, rest := splitCommand(args); word != "" && strings.HasPrefix("display", word) {
+				return undisplay(r, ctx, rest)
 			}
-			id, err := number("breakpoint", args)
+			ids, err := r.points(args)
 			if err != nil {
 				return err
 			}
-			return r.s.Delete(id)
+			for _, id := range ids {
+				if err := r.s.Delete(id); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	},
 }
+
+// points are the breakpoints and watchpoints that are named, all for none.
+func (r *REPL) points(args string) ([]int, error) {
+	words := strings.FieldsFunc(args, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' })
+	if len(words) > 0 && (strings.HasPrefix("breakpoints", words[0]) || strings.HasPrefix("watchpoints", words[0])) {
+		words = words[1:]
+	}
+	var out []int
+	for _, w := range words {
+		lo, hi, isRange := strings.Cut(w, "-")
+		id, err := number("breakpoint", lo)
+		if err != nil {
+			return nil, err
+		}
+		last := id
+		if isRange {
+			if last, err = number("breakpoint", hi); err != nil {
+				return nil, err
+			}
+		}
+		const most = 1000
+		for ; id <= last && len(out) < most; id++ {
+			out = append(out, id)
+		}
+	}
+	if len(words) > 0 {
+		return out, nil
+	}
+	for _, b := range r.s.Breakpoints() {
+		out = append(out, b.ID)
+	}
+	for _, w := range r.s.Watches() {
+		out = append(out, w.ID)
+	}
+	return out, nil
+}
+
+// commandsOf gives a breakpoint commands.
+func commandsOf(r *REPL, _ context.Context, args string) error {
+	word, rest := splitCommand(args)
+	list := r.s.Breakpoints()
+	if len(list) == 0 {
+		return errors.New("commands: there is no breakpoint")
+	}
+	b := list[len(list)-1]
+	if id, err := strconv.Atoi(word); err == nil {
+		if b, err = r.s.Breakpoint(id); err != nil {
+			return err
+		}
+	} else {
+		rest = args
+	}
+	if rest != "" {
+		var lines []string
+		for line := range strings.SplitSeq(rest, ";") {
+			if line = strings.TrimSpace(line); line != "" && line != "end" {
+				lines = append(lines, line)
+			}
+		}
+		return r.setCommands(b, lines)
+	}
+	var lines []string
+	r.collecting = func(line string) error {
+		if line != "end" {
+			if line != "" && !strings.HasPrefix(line, "#") {
+				lines = append(lines, line)
+			}
+			return nil
+		}
+		r.collecting = nil
+		return r.setCommands(b, lines)
+	}
+	return nil
+}
+
+func (r *REPL) setCommands(b *debug.Breakpoint, lines []string) error {
+	for _, line := range lines {
+		if line == silent {
+			continue
+		}
+		if _, err := r.find(line); err != nil {
+			return err
+		}
+	}
+	b.Commands = lines
+	return nil
+}
+
+// silent as the first command of a breakpoint keeps its stop from being told.
+const silent = "silent"
 
 func number(what, word string) (int, error) {
 	n, err := strconv.Atoi(word)
@@ -142,7 +212,7 @@ func number(what, word string) (int, error) {
 }
 
 func (r *REPL) breakAt(args string, temporary bool) error {
-	loc, cond, _ := strings.Cut(" "+args+" ", " if ")
+	loc, cond, conditional := strings.Cut(" "+args+" ", " if ")
 	loc, cond = strings.TrimSpace(loc), strings.TrimSpace(cond)
 	if loc == "" {
 		here := r.s.Here()
@@ -154,6 +224,10 @@ func (r *REPL) breakAt(args string, temporary bool) error {
 	b, err := r.s.Break(loc, temporary)
 	if err != nil {
 		return err
+	}
+	if conditional && cond == "" {
+		_ = r.s.Delete(b.ID) // it was made a moment ago
+		return errors.New("break: no condition behind if")
 	}
 	if cond != "" {
 		if err := r.s.SetCondition(b.ID, cond); err != nil {
@@ -185,6 +259,9 @@ func (r *REPL) breakAt(args string, temporary bool) error {
 }
 
 func (r *REPL) watch(args string, read, write bool) error {
+	for _, flag := range []string{"-location ", "-l "} {
+		args = strings.TrimSpace(strings.TrimPrefix(args, flag))
+	}
 	if args == "" {
 		return fmt.Errorf("watch: no expression given")
 	}
@@ -201,11 +278,16 @@ func (r *REPL) watch(args string, read, write bool) error {
 }
 
 func (r *REPL) able(args string, on bool) error {
-	id, err := number("breakpoint", args)
+	ids, err := r.points(args)
 	if err != nil {
 		return err
 	}
-	return r.s.Enable(id, on)
+	for _, id := range ids {
+		if err := r.s.Enable(id, on); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // describe writes a breakpoint in a list.

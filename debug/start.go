@@ -1,0 +1,300 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// Case is a run that has a name and is set up by someone else: of a scenario.
+type Case struct {
+	Name, Prog string
+	// Stage brings the machine to where the run begins and returns what it is begun with.
+	Stage func(ctx context.Context) (machine.Input, map[string]uint64, error)
+}
+
+// Target is what a session drives.
+type Target struct {
+	Machine *machine.Machine
+	// Cases are the runs that can be started by name, besides the programs.
+	Cases []Case
+}
+
+// NewOn makes a session on a machine, which it closes in the end. Config's Machine says how that was set up.
+func NewOn(t Target, cfg Config) (*Session, error) {
+	s := &Session{cfg: cfg, in: cfg.Input}
+	if len(cfg.ELF) > 0 {
+		s.dwarf, s.dwarfErr = readDWARF(cfg.ELF)
+	}
+	if err := s.install(t); err != nil {
+		t.Machine.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// install makes a machine the one the session drives.
+func (s *Session) install(t Target) error {
+	basic, err := newBasicTypes(t.Machine.Memory().ByteOrder(), t.Machine.Memory().PointerSize())
+	if err != nil {
+		return err
+	}
+	s.m, s.linked, s.cases, s.basic = t.Machine, t.Machine.Linked(), t.Cases, basic
+	s.code, s.sources = map[*loader.LinkedProgram]*code{}, map[string]source{}
+	s.run, s.clean, s.start, s.edits, s.marks, s.ways, s.hits = nil, nil, nil, nil, nil, nil, nil
+	s.state, s.result, s.end, s.done = Idle, nil, 0, 0
+	s.fresh = s.m.Snapshot()
+	s.m.Memory().OnWatch = s.onWatch
+	s.useLines()
+	return nil
+}
+
+// Cases returns the runs that can be started by name, besides the programs.
+func (s *Session) Cases() []Case { return s.cases }
+
+// findCase finds what a name of a run means.
+func (s *Session) findCase(name string) (*Case, bool) {
+	for i := range s.cases {
+		if c := &s.cases[i]; c.Name == name || name == "" && s.prog == "" {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// chosen finds what to run: a case, or a program. "" is what was started last, or the first.
+func (s *Session) chosen(name string) (c *Case, prog string, err error) {
+	if name == "" {
+		name = s.caseName
+	}
+	if c, ok := s.findCase(name); ok {
+		return c, c.Prog, nil
+	}
+	if name == "" {
+		name = s.DefaultProgram()
+	}
+	names := s.m.Names()
+	if slices.Contains(names, name) {
+		return nil, name, nil
+	}
+	for _, c := range s.cases {
+		names = append(names, c.Name)
+	}
+	return nil, "", &UnknownError{What: "program", Name: name, Nearest: nearest(name, names)}
+}
+
+// stage prepares a run of a case or a program.
+func (s *Session) stage(ctx context.Context, c *Case, prog string) error {
+	if c == nil {
+		if s.caseName != "" { // what was set up for a case is not for this program
+			s.in, s.fields = s.cfg.Input, nil
+		}
+		s.prog, s.caseName = prog, ""
+		return nil
+	}
+	in, fields, err := c.Stage(ctx)
+	if err != nil {
+		return err
+	}
+	s.prog, s.caseName, s.in, s.fields = prog, c.Name, in, fields
+	return nil
+}
+
+// point is a place of a run in words that hold on every kernel: how often an instruction was come to.
+type point struct {
+	prog  string // the linked program of the instruction
+	pc    int
+	visit int
+	ended bool
+}
+
+// pointHere finds out how often the run came to the next instruction, up to now.
+func (s *Session) pointHere(ctx context.Context) (point, error) {
+	if s.state == Ended {
+		return point{ended: true}, nil
+	}
+	t := s.m.Thread()
+	here := s.place(t.Image(), t.PC())
+	if here.Prog == nil {
+		return point{}, ErrIdle
+	}
+	p := point{prog: here.Prog.Name, pc: here.PC}
+	n, err := s.visits(ctx, here, s.Pos())
+	p.visit = n
+	return p, err
+}
+
+// visits counts how often an instruction was come to, up to a position. The session stands there then.
+func (s *Session) visits(ctx context.Context, at Place, pos uint64) (int, error) {
+	if err := s.goTo(ctx, 0); err != nil {
+		return 0, err
+	}
+	n, err := 0, error(nil)
+	err = s.visit(ctx, at, func() bool {
+		if s.Pos() <= pos {
+			n++
+		}
+		return s.Pos() >= pos
+	})
+	if err == nil {
+		err = s.goTo(ctx, pos)
+	}
+	return n, err
+}
+
+// visit executes from here on and calls f whenever an instruction is come to, until f says that it is enough. Breakpoints
+// and watchpoints do not count.
+func (s *Session) visit(ctx context.Context, at Place, f func() bool) error {
+	to, ok := s.spot(at)
+	if !ok {
+		return nil
+	}
+	breaks := s.breaks
+	s.breaks = nil
+	disarm := s.arm([]Place{at})
+	defer func() {
+		disarm()
+		s.breaks = breaks
+		s.hits = s.hits[:0]
+	}()
+	t := s.m.Thread()
+	for s.state == Running {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.applyEdits()
+		if t.Image() == to.img && t.PC() == to.pc && f() {
+			return nil
+		}
+		s.exec(min(s.untilEdit(), chunk))
+	}
+	return nil
+}
+
+// SwitchKernel runs the object on another kernel, from the start of the run to the point where the session stands: the same instruction,
+// come to for the same time. Breakpoints are found again; changes, checkpoints and watchpoints end with the old run. When the
+// program cannot be run there, the session stays on the new kernel without a run, and the error says why.
+func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) {
+	if s.cfg.Kernel == nil {
+		return nil, errors.New("this session was started without a way to load other kernels")
+	}
+	s.unlook()
+	var at point
+	running := s.state != Idle
+	if running {
+		var err error
+		if at, err = s.pointHere(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t, err := s.cfg.Kernel(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	was, edits := s.m, len(s.edits)
+	s.leave()
+	if err := s.install(t); err != nil {
+		t.Machine.Close()
+		return nil, err
+	}
+	was.Close()
+	notes := s.carryOver(edits)
+	if !running {
+		return &Stop{Reason: Arrived, Notes: notes}, nil
+	}
+	prog := s.prog
+	if s.caseName != "" {
+		prog = s.caseName
+	}
+	if _, err := s.StartContext(ctx, prog); err != nil {
+		return nil, err
+	}
+	if err := s.goToPoint(ctx, at); err != nil {
+		return nil, err
+	}
+	st := s.stopped(Arrived)
+	if s.state == Ended {
+		st = s.stopped(s.endReason())
+		if !at.ended {
+			notes = append(notes, fmt.Sprintf("On %s the run does not come to insn %d of %s for the %s time.", s.linked.Target.Name, at.pc, at.prog, ordinal(at.visit)))
+		}
+	}
+	st.Notes = notes
+	return st, nil
+}
+
+// carryOver makes what the user set up hold on the new machine, and says what does not.
+func (s *Session) carryOver(edits int) []string {
+	var notes []string
+	for _, v := range s.history {
+		if v.kind == inMemory || v.kind == inRegister {
+			v.kind = computed // the value stays, where it was is no more
+		}
+	}
+	for _, b := range s.breaks {
+		places, note, err := s.Locate(b.Spec)
+		if err != nil {
+			b.Places, b.Enabled = nil, false
+			notes = append(notes, fmt.Sprintf("Breakpoint %d is off: %v", b.ID, err))
+			continue
+		}
+		b.Places, b.Note, b.Hits = places, note, 0
+	}
+	if n := len(s.watches); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d of the watchpoints ended with the old run.", n))
+		s.watches = nil
+	}
+	if edits > 0 {
+		notes = append(notes, fmt.Sprintf("%d of the changes ended with the old run.", edits))
+	}
+	return notes
+}
+
+// goToPoint runs to a point of another kernel's run.
+func (s *Session) goToPoint(ctx context.Context, p point) error {
+	if p.ended {
+		return s.advance(ctx, ^uint64(0))
+	}
+	lp, ok := s.linked.Program(p.prog)
+	if !ok {
+		return s.advance(ctx, ^uint64(0))
+	}
+	n := 0
+	return s.visit(ctx, Place{lp, p.pc}, func() bool {
+		n++
+		return n == p.visit
+	})
+}
+
+func ordinal(n int) string {
+	switch {
+	case n%100 >= 11 && n%100 <= 13:
+	case n%10 == 1:
+		return fmt.Sprintf("%dst", n)
+	case n%10 == 2:
+		return fmt.Sprintf("%dnd", n)
+	case n%10 == 3:
+		return fmt.Sprintf("%drd", n)
+	}
+	return fmt.Sprintf("%dth", n)
+}
+
+// ScenarioCases are the runs of a scenario that is set up on a machine.
+func ScenarioCases(r *scenario.Runner) []Case {
+	var out []Case
+	for _, run := range r.File().Runs {
+		out = append(out, Case{Name: run.Name, Prog: run.Prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
+			st, err := r.Stage(ctx, run)
+			if err != nil {
+				return machine.Input{}, nil, err
+			}
+			return st.Input, st.Fields, nil
+		}})
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// Staged is what a run is begun with.
+type Staged struct {
+	Prog  string
+	Input machine.Input
+	// Fields are set in the context before the first instruction, for contexts of the user ABI.
+	Fields map[string]uint64
+}
+
+// File returns the file of the runner.
+func (r *Runner) File() *File { return r.file }
+
+// Stage brings the machine to where a run begins, for someone who drives it from there: runs of its sequence that come before it are
+// executed, and time passes as the run wants. The error says why the run cannot be made on this target.
+func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
+	r.m.Restore(r.base)
+	order := r.order()
+	at := 0
+	for at < len(order) && order[at] != run {
+		at++
+	}
+	if at == len(order) {
+		return nil, fmt.Errorf("%s: the file has no such run", run.Name)
+	}
+	first := at
+	for first > 0 && r.continues(order[first], first) {
+		first--
+	}
+	for _, before := range order[first:at] {
+		if _, err := r.One(ctx, before); err != nil {
+			return nil, err
+		}
+	}
+	p := r.input[run]
+	if p.cannot != nil {
+		return nil, &Error{Pos: run.Pos, Text: p.cannot.Error(), Err: p.cannot}
+	}
+	if run.After > 0 {
+		if _, err := r.m.Settle(ctx, run.After); err != nil {
+			return nil, err
+		}
+	}
+	return &Staged{Prog: run.Prog, Input: p.in, Fields: p.fields}, nil
+}
