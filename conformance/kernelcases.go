@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"compress/gzip"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -25,14 +26,14 @@ type CaseFile struct {
 type Case struct {
 	Name string `json:"name"`
 	// Globals are set before the runs: bytes in hex, or "fill:5a".
-	Globals     map[string]string `json:"globals"`
-	UserRingbuf []UserSample      `json:"user_ringbuf"`
+	Globals     map[string]string `json:"globals,omitempty"`
+	UserRingbuf []UserSample      `json:"user_ringbuf,omitempty"`
 	Runs        []CaseRun         `json:"runs"`
 	// SettleMS is the simulated time after the runs that lets timers and work queues finish.
-	SettleMS int `json:"settle_ms"`
+	SettleMS int `json:"settle_ms,omitempty"`
 	// EnvDependent names what depends on the recording machine: "global:out", "check:name", "map:name",
 	// "ringbuf:name", "perf:name", "ret", "data_out", "ctx_out", "trace".
-	EnvDependent []string   `json:"env_dependent"`
+	EnvDependent []string   `json:"env_dependent,omitempty"`
 	Expect       CaseExpect `json:"expect"`
 }
 
@@ -45,39 +46,41 @@ type UserSample struct {
 // CaseRun is one BPF_PROG_TEST_RUN.
 type CaseRun struct {
 	Prog string   `json:"prog"`
-	Data HexBytes `json:"data"`
-	Ctx  HexBytes `json:"ctx"`
-	CPU  int      `json:"cpu"`
+	Data HexBytes `json:"data,omitempty"`
+	Ctx  HexBytes `json:"ctx,omitempty"`
+	CPU  int      `json:"cpu,omitempty"`
 	// Repeat runs the program several times; what is compared comes from the last one.
-	Repeat int `json:"repeat"`
+	Repeat int `json:"repeat,omitempty"`
 }
 
 // CaseExpect is what the kernel did.
 type CaseExpect struct {
 	// LoadError says that the kernel refused the program.
-	LoadError string                `json:"load_error"`
-	Runs      []RunExpect           `json:"runs"`
-	Checks    map[string]int64      `json:"checks"`
-	Globals   map[string]GlobalWant `json:"globals"`
-	Maps      map[string][]MapWant  `json:"maps"`
-	Ringbuf   map[string][]HexBytes `json:"ringbuf"`
-	Perf      map[string][]HexBytes `json:"perf"`
-	Trace     []string              `json:"trace"`
+	LoadError string `json:"load_error,omitempty"`
+	// VerifierLog is the last line of the log of a refused program.
+	VerifierLog string                `json:"verifier_log,omitempty"`
+	Runs        []RunExpect           `json:"runs,omitempty"`
+	Checks      map[string]int64      `json:"checks,omitempty"`
+	Globals     map[string]GlobalWant `json:"globals,omitempty"`
+	Maps        map[string][]MapWant  `json:"maps,omitempty"`
+	Ringbuf     map[string][]HexBytes `json:"ringbuf,omitempty"`
+	Perf        map[string][]HexBytes `json:"perf,omitempty"`
+	Trace       []string              `json:"trace,omitempty"`
 }
 
 // RunExpect is the outcome of one run. Absent fields were not recorded.
 type RunExpect struct {
-	Ret     *uint32   `json:"ret"`
-	Errno   CaseErrno `json:"errno"`
-	DataOut *HexBytes `json:"data_out"`
-	CtxOut  *HexBytes `json:"ctx_out"`
+	Ret     *uint32   `json:"ret,omitempty"`
+	Errno   CaseErrno `json:"errno,omitempty"`
+	DataOut *HexBytes `json:"data_out,omitempty"`
+	CtxOut  *HexBytes `json:"ctx_out,omitempty"`
 }
 
 // MapWant is one element of a map.
 type MapWant struct {
-	Key    HexBytes   `json:"k"`
-	Value  HexBytes   `json:"v"`
-	PerCPU []HexBytes `json:"percpu"`
+	Key    HexBytes   `json:"k,omitempty"`
+	Value  HexBytes   `json:"v,omitempty"`
+	PerCPU []HexBytes `json:"percpu,omitempty"`
 }
 
 // HexBytes are bytes written as hex digits.
@@ -97,6 +100,9 @@ func (h *HexBytes) UnmarshalJSON(b []byte) error {
 	*h = out
 	return err
 }
+
+// MarshalJSON writes a string of hex digits.
+func (h HexBytes) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(h)) }
 
 // String writes the hex digits.
 func (h HexBytes) String() string { return hex.EncodeToString(h) }
@@ -122,6 +128,9 @@ func (e *CaseErrno) UnmarshalJSON(b []byte) error {
 	*e = CaseErrno(n)
 	return nil
 }
+
+// MarshalJSON writes the name.
+func (e CaseErrno) MarshalJSON() ([]byte, error) { return json.Marshal(uapi.Errno(e).Error()) }
 
 // GlobalWant is the value of a global variable: a number, a list of numbers, or bytes in hex.
 type GlobalWant struct {
@@ -154,19 +163,36 @@ func (g *GlobalWant) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, g.Number)
 }
 
+// MarshalJSON writes the form the value has.
+func (g GlobalWant) MarshalJSON() ([]byte, error) {
+	switch {
+	case g.Bytes != nil:
+		return HexBytes(g.Bytes).MarshalJSON()
+	case g.Number != nil:
+		return []byte(*g.Number), nil
+	}
+	return json.Marshal(g.List)
+}
+
 // maxCaseFile bounds the size of a file of cases in bytes.
 const maxCaseFile = 256 << 20
 
-// ReadCases reads a file of recorded cases. The error is an [*InputError] or of the file system.
+// ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an [*InputError] or of the file system.
 func ReadCases(path string) (*CaseFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxCaseFile))
+	var r io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			return nil, &InputError{Name: path, Line: 1, Err: err}
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxCaseFile))
 	if err != nil {
-		return nil, err
+		return nil, &InputError{Name: path, Line: 1, Err: err}
 	}
 	return ParseCases(path, data)
 }

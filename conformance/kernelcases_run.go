@@ -183,7 +183,7 @@ func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
 		if err != nil {
 			return err
 		}
-		data, err := preset(c.Globals[n], len(present))
+		data, err := Preset(c.Globals[n], len(present))
 		if err != nil {
 			return fmt.Errorf("global %s: %w", n, err)
 		}
@@ -207,8 +207,8 @@ func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
 	return nil
 }
 
-// preset reads the value of a global variable of n bytes: hex, or "fill:5a".
-func preset(text string, n int) ([]byte, error) {
+// Preset reads the value of a global variable of n bytes: hex, or "fill:5a".
+func Preset(text string, n int) ([]byte, error) {
 	fill, ok := strings.CutPrefix(text, "fill:")
 	var h HexBytes
 	if err := h.UnmarshalJSON([]byte(`"` + strings.TrimPrefix(text, "fill:") + `"`)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -28,6 +29,7 @@ var cpumaskKfuncs = []Kfunc{
 	{Name: "bpf_cpumask_clear_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, false })},
 	{Name: "bpf_cpumask_test_and_set_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, m&bit != 0 })},
 	{Name: "bpf_cpumask_test_and_clear_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, m&bit != 0 })},
+	{Name: "bpf_cpumask_populate", Topic: "cpumasks", Args: []Arg{ArgObject, ArgMem, ArgSize}, Fn: cpumaskPopulate},
 	{Name: "bpf_cpumask_setall", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskSet(func(_, _, all uint64) uint64 { return all }, 0)},
 	{Name: "bpf_cpumask_clear", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskSet(func(_, _, _ uint64) uint64 { return 0 }, 0)},
 	{Name: "bpf_cpumask_copy", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskSet(func(a, _, _ uint64) uint64 { return a }, 1)},
@@ -164,4 +166,22 @@ func maskSet(fn func(m1, m2, all uint64) uint64, sources int) vm.HelperFunc {
 		v := fn(src[0], src[1], e.allCPUs())
 		return boolRet(v != 0), dst.put(v)
 	}
+}
+
+// cpumaskPopulate copies a bitmap of the program's, which must have a bit for every CPU in whole words.
+func cpumaskPopulate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	m, f := e.maskAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	const word = 8
+	if a[2]&0xffffffff < word {
+		return errnoRet(uapi.EACCES), nil
+	}
+	v, f := e.readU64(a[1])
+	if f != nil {
+		return 0, f
+	}
+	return 0, m.put(v & e.allCPUs())
 }

@@ -33,7 +33,8 @@ var basicKfuncs = []Kfunc{
 }
 
 // kfuncs are the topic tables together.
-var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, bitsKfuncs)
+var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
+	bitsKfuncs, objectIterKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}

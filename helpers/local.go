@@ -19,14 +19,10 @@ var localKfuncs = []Kfunc{
 	{Name: "bpf_list_pop_back", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPop(false)},
 	{Name: "bpf_list_front", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(true)},
 	{Name: "bpf_list_back", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(false)},
-	{Name: "bpf_rbtree_add_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgFunc, ArgAny, ArgAny}, Fn: rbtreeAdd, Note: "kept as a sorted list: the callback is called for every node that comes before"},
-	{Name: "bpf_rbtree_remove", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgObject}, Fn: rbtreeRemove},
-	{Name: "bpf_rbtree_first", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(true)},
 }
 
-// The words of heads, roots and nodes. A list, and a tree, is a chain: the head holds the first and the last node, each
-// node the next and the one before and, in its last word, the head it is in. The kernel's use of these bytes is as
-// invisible to programs.
+// The words of heads and nodes of lists: the head holds the first and the last node, each node the next and the one before and,
+// in its last word, the head it is in. The kernel's use of these bytes is as invisible to programs.
 const (
 	linkFirst = 0
 	linkLast  = 8
@@ -85,13 +81,14 @@ func refcountAcquire(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	return a[0], nil
 }
 
-// own takes a node out of the program's hands. A node that is in a list or tree already is dropped: -EINVAL.
-func (e *Env) own(node uint64) (uapi.Errno, *vm.Action) {
+// own takes a node out of the program's hands. A node that is in a list or tree already, of which the word at ownerAt is not 0, is
+// dropped: -EINVAL.
+func (e *Env) own(node, ownerAt uint64) (uapi.Errno, *vm.Action) {
 	base, f := e.baseOf(node)
 	if f != nil {
 		return 0, f
 	}
-	owner, f := e.readU64(node + linkOwner)
+	owner, f := e.readU64(node + ownerAt)
 	if f != nil {
 		return 0, f
 	}
@@ -158,7 +155,7 @@ func (e *Env) end(head uint64, front bool) (uint64, *vm.Action) {
 func listPush(front bool) vm.HelperFunc {
 	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		e := envOf(t)
-		if errno, f := e.own(a[1]); errno != 0 || f != nil {
+		if errno, f := e.own(a[1], linkOwner); errno != 0 || f != nil {
 			return errnoRet(errno), f
 		}
 		other, f := e.end(a[0], front)
@@ -202,65 +199,7 @@ func listPeek(front bool) vm.HelperFunc {
 	}
 }
 
-// rbtreeAdd asks the callback less(node, other) for the place of the node; equal ones stay in the order of insertion.
-func rbtreeAdd(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if errno, f := e.own(a[1]); errno != 0 || f != nil {
-		return errnoRet(errno), f
-	}
-	return rbtreePlace{root: a[0], node: a[1], less: a[2]}.next(t)
-}
-
-// rbtreePlace is the state of a bpf_rbtree_add between two callbacks.
-type rbtreePlace struct{ root, node, less, prev uint64 }
-
-func (s rbtreePlace) candidate(e *Env) (uint64, *vm.Action) {
-	if s.prev == 0 {
-		return e.readU64(s.root + linkFirst)
-	}
-	return e.readU64(s.prev + linkNext)
-}
-
-func (s rbtreePlace) next(t *vm.Thread) (uint64, *vm.Action) {
-	e := envOf(t)
-	other, f := s.candidate(e)
-	if f != nil {
-		return 0, f
-	}
-	if other == 0 {
-		return 0, e.link(s.root, s.node, s.prev, 0)
-	}
-	return 0, t.Invoke(s.less, [5]uint64{s.node, other}, s)
-}
-
-// Resume implements [vm.Continuation].
-func (s rbtreePlace) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	other, f := s.candidate(e)
-	if f != nil {
-		return 0, f
-	}
-	if ret&1 != 0 {
-		return 0, e.link(s.root, s.node, s.prev, other)
-	}
-	s.prev = other
-	return s.next(t)
-}
-
-// rbtreeRemove returns NULL for a node that is not in this tree.
-func rbtreeRemove(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	owner, f := e.readU64(a[1] + linkOwner)
-	if f != nil {
-		return 0, f
-	}
-	if owner != a[0] {
-		return 0, nil
-	}
-	return e.giveBack(a[0], a[1])
-}
-
-// dropNodes frees everything in the list or tree of a map element that goes away.
+// dropNodes frees everything in the list of a map element that goes away.
 func (e *Env) dropNodes(head uint64) {
 	for {
 		node, f := e.end(head, true)

@@ -23,6 +23,7 @@ var objectKfuncs = []Kfunc{
 	{Name: "bpf_path_d_path", Topic: "files", Args: []Arg{ArgObject, ArgOut, ArgSize}, Fn: dPath},
 	{Name: "bpf_arena_alloc_pages", Wide: true, Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny, ArgAny, ArgAny}, Fn: arenaAllocPages},
 	{Name: "bpf_arena_free_pages", Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: arenaFreePages},
+	{Name: "bpf_arena_reserve_pages", Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: arenaReservePages},
 	{Name: "bpf_res_spin_lock", Topic: "locks", Args: []Arg{ArgLock}, Fn: resSpinLock},
 	{Name: "bpf_res_spin_unlock", Topic: "locks", Args: []Arg{ArgLock}, Fn: spinUnlock},
 	{Name: "bpf_xdp_metadata_rx_timestamp", Topic: "packets", Args: []Arg{ArgCtx, ArgLong}, Fn: noMetadata, Note: "the interface offers none: -EOPNOTSUPP"},
@@ -149,7 +150,8 @@ func arenaAllocPages(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	if a[4] != 0 || uint32(a[2]) == 0 {
+	const anyNode = -1 // NUMA_NO_NODE; the machine has one node
+	if node := int32(uint32(a[3])); a[4] != 0 || uint32(a[2]) == 0 || node != anyNode && node != 0 {
 		return 0, nil
 	}
 	return arena.AllocPages(a[1], uint32(a[2])), nil
@@ -164,6 +166,14 @@ func arenaFreePages(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		arena.FreePages(a[1], uint32(a[2]))
 	}
 	return 0, nil
+}
+
+func arenaReservePages(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	arena, f := envOf(t).arenaAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	return errnoRet(arena.ReservePages(a[1], uint32(a[2]))), nil
 }
 
 // resSpinLock finds a deadlock instead of waiting: -EDEADLK for a lock this program holds.

@@ -112,6 +112,8 @@ func TestTimers(t *testing.T) {
 		assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncTimerStart, v, 10, 0), "before its callback is set")
 		assert.Zero(t, r.ok(uapi.FuncTimerSetCallback, v, fn))
 		assert.Zero(t, r.ok(uapi.FuncTimerCancel, v), "not armed")
+		assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncTimerStart, v, 10, 0), "cancelled: the callback is gone")
+		assert.Zero(t, r.ok(uapi.FuncTimerSetCallback, v, fn))
 		assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncTimerStart, v, 10, 4), "flags")
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 1000, 0))
 		assert.Zero(t, r.fire(), "not yet")
@@ -131,6 +133,7 @@ func TestTimers(t *testing.T) {
 		r.env.firing = v
 		assert.Equal(t, neg(uapi.EDEADLK), r.ok(uapi.FuncTimerCancel, v), "in its own callback")
 		r.env.firing = 0
+		assert.Zero(t, r.ok(uapi.FuncTimerSetCallback, v, fn))
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 5, 0))
 		if typ == uapi.MapTypeHash {
 			require.Zero(t, m.Delete(key))

@@ -223,11 +223,14 @@ func timerCancel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	case e.firing == a[0]:
 		return errnoRet(uapi.EDEADLK), nil
-	case !d.armed:
-		return 0, nil
 	}
-	d.armed = false
-	return 1, e.setDeferred(a[0], d)
+	// The kernel drops the program with its callback: a start needs it set again.
+	cancelled := uint64(0)
+	if d.armed {
+		cancelled = 1
+	}
+	d.armed, d.fn = false, 0
+	return cancelled, e.setDeferred(a[0], d)
 }
 
 func wqInit(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
@@ -262,7 +265,9 @@ func (e *Env) FreeField(_ bpfmaps.Map, s bpfmaps.Special, addr uint64) {
 		if p, f := e.Mem.Load(addr, 8); f == nil && p != 0 {
 			e.dropObject(p)
 		}
-	case bpfmaps.ListHead, bpfmaps.RBRoot:
+	case bpfmaps.ListHead:
 		e.dropNodes(addr)
+	case bpfmaps.RBRoot:
+		e.dropTree(addr)
 	}
 }

@@ -1,6 +1,10 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // FindSymbol returns the address of a kernel symbol as bpf_kallsyms_lookup_name does; ok is false and the address 0 when
 // no such symbol is known. See [Kernel.KsymAddr].
@@ -60,4 +64,43 @@ func (k *Kernel) CgroupByID(id uint64) *Object {
 		}
 	}
 	return nil
+}
+
+// Tasks returns the tasks the machine knows, by pid: those [Kernel.TaskByPID] finds, without the idle task. leaders leaves out threads
+// that are not the first of their process.
+func (k *Kernel) Tasks(leaders bool) []*Object {
+	known := []*Object{k.initTask()}
+	for cpu := range k.cpus {
+		known = append(known, k.CurrentOn(cpu))
+	}
+	for _, o := range k.objects {
+		if o.TypeName() == "task_struct" {
+			known = append(known, o)
+		}
+	}
+	byPID := map[uint64]*Object{}
+	for _, o := range known {
+		if o == nil {
+			continue
+		}
+		pid := o.uint("pid")
+		if pid == 0 || byPID[pid] != nil || leaders && pid != o.uint("tgid") {
+			continue
+		}
+		byPID[pid] = o
+	}
+	out := make([]*Object, 0, len(byPID))
+	for _, pid := range slices.Sorted(maps.Keys(byPID)) {
+		out = append(out, byPID[pid])
+	}
+	return out
+}
+
+// CgroupStates returns the addresses of the cgroup_subsys_state of the default hierarchy's cgroups, the root's first.
+func (k *Kernel) CgroupStates() []uint64 {
+	var out []uint64
+	for level := range cgroupNames {
+		out = append(out, k.selfAddr(k.cgroupAt(level)))
+	}
+	return out
 }

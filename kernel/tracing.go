@@ -1,11 +1,15 @@
 package kernel
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/uapi"
 )
+
+// maxRawArguments is MAX_BPF_FUNC_ARGS, the most arguments a raw tracepoint has.
+const maxRawArguments = 12
 
 // argsType names contexts that are arrays of u64: the arguments of the hook, then its return value.
 const argsType = "args"
@@ -47,6 +51,20 @@ func (k *Kernel) eventProto(name string) (*btf.Spec, *btf.Type) {
 // rawTracepointContext makes the arguments of a raw tracepoint.
 func (k *Kernel) rawTracepointContext(c *Context) error {
 	_, name := tracepointName(c.spec.AttachTo)
+	if n := len(c.spec.Bytes) / 8; n > 0 {
+		// The ctx_in of BPF_PROG_TEST_RUN is the arguments themselves.
+		c.Func, c.Untyped = name, true
+		for i := range min(n, maxRawArguments) {
+			c.Args = append(c.Args, Arg{Name: "arg" + strconv.Itoa(i+1), Value: k.order().Uint64(c.spec.Bytes[8*i:]), slots: 1})
+		}
+		return k.arrayContext(c)
+	}
+	if name == "" {
+		// The kernel takes the event when the program is attached, or never: a test run needs none.
+		c.Untyped = true
+		k.untypedArguments(c, 8)
+		return k.arrayContext(c)
+	}
 	return k.eventContext(c, name)
 }
 

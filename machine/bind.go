@@ -34,6 +34,8 @@ type program struct {
 	accesses map[int][]*loader.Reloc
 	// tables holds the memory of the program's jump tables.
 	tables map[*loader.Map]*mem.Region
+	// arena is the one whose pointers the program converts, nil without.
+	arena maps.Arena
 }
 
 // NotSimulatedError lists what a program needs and this simulation does not have.
@@ -85,7 +87,7 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 		p.status, p.err = StatusRefused, err
 		return p
 	}
-	p.img = img
+	p.img, p.arena = img, m.arenaOf(lp)
 	m.fillJumpTables(p)
 	return p
 }

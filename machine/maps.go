@@ -46,6 +46,12 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 		Extra: def.Extra, NumaNode: int32(def.NumaNode), BTF: m.linked.Object.BTF, KeyType: def.KeyType, ValueType: def.ValueType,
 		Data: def.DataKind != loader.DataNone,
 	}
+	if len(def.Vars) > 0 {
+		s.Offsets = make(map[string]uint32, len(def.Vars))
+		for _, v := range def.Vars {
+			s.Offsets[v.Name] = v.Off
+		}
+	}
 	switch def.Type {
 	case uapi.MapTypePerfEventArray:
 		// bpf_object__create_map: a perf event array without a size gets one slot for each CPU.
@@ -53,7 +59,7 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 			s.MaxEntries = uint32(m.cfg.CPUs)
 		}
 	case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
-		s.MaxEntries = ringSize(s.MaxEntries)
+		s.MaxEntries = maps.RingSize(s.MaxEntries, ringPage)
 	}
 	if def.Inner != nil {
 		inner := m.mapSpec(def.Inner)
@@ -61,6 +67,19 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 	}
 	return s
 }
+
+// sized reports whether maps of a type have a size. Local storages have none: an owner has at most one element.
+func sized(t uapi.MapType) bool {
+	switch t {
+	case uapi.MapTypeStructOps, uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage,
+		uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage:
+		return false
+	}
+	return true
+}
+
+// ringPage is the page size that sizes of ring buffers are rounded to.
+const ringPage = 4096
 
 // Sizes given to maps whose definition leaves them to user space.
 const (
@@ -74,7 +93,7 @@ func (m *Machine) defaultSize(s *maps.Spec) {
 	if m.cfg.Strict {
 		return
 	}
-	if s.MaxEntries == 0 && s.KeySize != 0 && s.Type != uapi.MapTypeStructOps {
+	if s.MaxEntries == 0 && s.KeySize != 0 && sized(s.Type) {
 		s.MaxEntries = defaultEntries
 		if s.Type == uapi.MapTypeCpumap {
 			s.MaxEntries = uint32(m.cfg.CPUs) // the kernel takes no more
@@ -85,21 +104,6 @@ func (m *Machine) defaultSize(s *maps.Spec) {
 		s.ValueSize = 8 * defaultStackDepth
 		m.warnf("stack trace map %s has no value size, user space sets it: %d frames assumed", s.Name, defaultStackDepth)
 	}
-}
-
-// ringSize rounds a ring buffer's size up to a power of two pages, as libbpf's
-// adjust_ringbuf_sz does; 0 stays 0, for the kernel to refuse.
-func ringSize(n uint32) uint32 {
-	const page = 4096
-	if n == 0 {
-		return 0
-	}
-	for size := uint32(page); size != 0; size <<= 1 {
-		if size >= n {
-			return size
-		}
-	}
-	return n
 }
 
 // initMaps fills data maps, program arrays and maps of maps as libbpf does after creation.
@@ -122,6 +126,11 @@ func (m *Machine) initMap(b *boundMap) error {
 		copy(value, b.def.Data)
 		if errno := b.m.Update(maps.AllCPUs, make([]byte, 4), value, uint64(uapi.Any)); errno != 0 {
 			return fmt.Errorf("map %s: initial contents: %w", b.def.Name, errno)
+		}
+	}
+	if a, ok := b.m.(maps.Arena); ok && len(b.def.Data) > 0 {
+		if err := a.Poke(b.def.ArenaOffset, b.def.Data); err != nil {
+			return fmt.Errorf("map %s: initial contents: %w", b.def.Name, err)
 		}
 	}
 	for _, v := range b.def.Values {

@@ -45,6 +45,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	}
 	m.begin(p, kctx, res, in.Overrides)
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides}
+	m.useArena(p)
 	m.thread.Start(p.img, kctx.Addr)
 	return s, res, nil
 }

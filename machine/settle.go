@@ -59,6 +59,7 @@ func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) boo
 	m.thread.Recover = m.recoverPolicy(p)
 	m.kernel.SetSink(m.access)
 	m.thread.CPU = c.CPU
+	m.useArena(p)
 	m.thread.StartAt(img, pc, c.Args[:]...)
 	for limit := m.cfg.MaxInsns; m.thread.Run(min(slice, limit-min(limit, m.thread.Insns()))) == vm.Budget; {
 		if m.thread.Insns() >= limit || ctx.Err() != nil {

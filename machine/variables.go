@@ -65,6 +65,10 @@ func (m *Machine) variable(name string) ([]byte, error) {
 
 // ReadVariable returns a copy of the bytes of a global variable.
 func (m *Machine) ReadVariable(name string) ([]byte, error) {
+	if a, at, size, ok := m.arenaVariable(name); ok {
+		b := make([]byte, size)
+		return b, a.Peek(at, b)
+	}
 	b, err := m.variable(name)
 	if err != nil {
 		return nil, err
@@ -75,6 +79,12 @@ func (m *Machine) ReadVariable(name string) ([]byte, error) {
 // WriteVariable replaces the first bytes of a global variable between runs. What constant propagation concluded from read-only variables
 // at load stays: set those in [loader.LoadOptions].
 func (m *Machine) WriteVariable(name string, data []byte) error {
+	if a, at, size, ok := m.arenaVariable(name); ok {
+		if len(data) > size {
+			return fmt.Errorf("global %s has %d bytes, %d given", name, size, len(data))
+		}
+		return a.Poke(at, data)
+	}
 	b, err := m.variable(name)
 	if err != nil {
 		return err

@@ -68,6 +68,8 @@ func newArena(b base) (Map, error) {
 
 func (a *arena) UserBase() uint64 { return a.user }
 
+func (a *arena) KernelBase() uint64 { return a.kern }
+
 func (a *arena) ToKernel(addr uint64) uint64 {
 	if addr = uint64(uint32(addr)); addr == 0 {
 		return 0
@@ -114,13 +116,8 @@ func (a *arena) AllocPages(hint uint64, count uint32) uint64 {
 	return a.take(at, a.free[at].start, count)
 }
 
-// take cuts pages out of free range i and maps them.
-func (a *arena) take(i, start, count uint32) uint64 {
-	page := uint64(a.env.pageSize())
-	if err := a.win.Map(a.win.Base+uint64(start)*page, uint64(count)*page); err != nil {
-		a.env.fail(err)
-		return 0
-	}
+// cut takes pages out of free range i.
+func (a *arena) cut(i, start, count uint32) {
 	r := a.free[i]
 	var rest []pageRange
 	if start > r.start {
@@ -130,7 +127,38 @@ func (a *arena) take(i, start, count uint32) uint64 {
 		rest = append(rest, pageRange{end, r.start + r.n - end})
 	}
 	a.free = slices.Replace(a.free, int(i), int(i)+1, rest...)
+}
+
+// take cuts pages out of free range i and maps them.
+func (a *arena) take(i, start, count uint32) uint64 {
+	page := uint64(a.env.pageSize())
+	if err := a.win.Map(a.win.Base+uint64(start)*page, uint64(count)*page); err != nil {
+		a.env.fail(err)
+		return 0
+	}
+	a.cut(i, start, count)
 	return a.user + uint64(start)*page
+}
+
+// ReservePages is arena_reserve_pages.
+func (a *arena) ReservePages(addr uint64, count uint32) uapi.Errno {
+	page := uint64(a.env.pageSize())
+	first := uint64(uint32(addr)-uint32(a.user)) / page
+	switch {
+	case count == 0:
+		return OK
+	case addr%page != 0, first > uint64(a.pages), uint64(count) > uint64(a.pages)-first:
+		return uapi.EINVAL
+	}
+	start := uint32(first)
+	i := slices.IndexFunc(a.free, func(r pageRange) bool {
+		return start >= r.start && start-r.start <= r.n && r.n-(start-r.start) >= count
+	})
+	if i < 0 {
+		return uapi.EBUSY
+	}
+	a.cut(uint32(i), start, count)
+	return OK
 }
 
 // FreePages is arena_free_pages; pages beyond the arena or not allocated are left alone.

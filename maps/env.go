@@ -27,6 +27,8 @@ type Spec struct {
 	// BTF and the type ids of key and value are optional. They give the value's special fields.
 	BTF                *btf.Spec
 	KeyType, ValueType btf.ID
+	// Offsets places the variables of a data section by name: the type information of an object file has only zeros.
+	Offsets map[string]uint32
 
 	// Inner is the template of the maps an array or hash of maps may hold.
 	Inner *Spec

@@ -196,9 +196,16 @@ type Arena interface {
 	// AllocPages returns the user address of count fresh pages, at hint unless that is 0; 0 on failure.
 	AllocPages(hint uint64, count uint32) uint64
 	FreePages(addr uint64, count uint32)
+	// ReservePages keeps pages that are free from being allocated.
+	ReservePages(addr uint64, count uint32) uapi.Errno
+	// Poke and Peek access the arena as user space does through its mapping, from an offset on.
+	Poke(off uint64, data []byte) error
+	Peek(off uint64, data []byte) error
 	// ToKernel and ToUser convert pointers as addr_space_cast does; a null offset gives null.
 	ToKernel(addr uint64) uint64
 	ToUser(addr uint64) uint64
-	// UserBase returns the user address of the first page.
+	// UserBase returns the user address of the first page; KernelBase the address that programs access for a pointer
+	// whose low 32 bits are 0.
 	UserBase() uint64
+	KernelBase() uint64
 }

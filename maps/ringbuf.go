@@ -17,6 +17,7 @@ type ringbuf struct {
 	prod    uint64 // position of the next record
 	pending []ringRec
 	records []Record
+	last    uint64         // sequence number of the record read last
 	byAddr  map[uint64]int // address of an open record -> index into pending, counted from first
 	first   int            // index of pending[0] since creation
 }
@@ -196,6 +197,9 @@ func (r *ringbuf) Consume() {
 	for len(r.pending) > 0 && r.pending[0].state != ringOpen {
 		p := &r.pending[0]
 		if p.state == ringSubmitted {
+			// Records are read in the order they were reserved in, whatever order they were submitted in.
+			r.last = max(r.last, p.rec.Seq)
+			p.rec.Seq = r.last
 			r.records = append(r.records, p.rec)
 		}
 		r.cons += p.len
@@ -242,15 +246,16 @@ type ringbufState struct {
 	records    []Record
 	byAddr     map[uint64]int
 	first      int
+	last       uint64
 }
 
 func (r *ringbuf) Snapshot() any {
-	return ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first}
+	return ringbufState{r.cons, r.prod, slices.Clone(r.pending), slices.Clone(r.records), cloneMap(r.byAddr), r.first, r.last}
 }
 
 func (r *ringbuf) Restore(v any) {
 	s := v.(ringbufState)
-	r.cons, r.prod, r.first = s.cons, s.prod, s.first
+	r.cons, r.prod, r.first, r.last = s.cons, s.prod, s.first, s.last
 	r.pending, r.records, r.byAddr = slices.Clone(s.pending), slices.Clone(s.records), cloneMap(s.byAddr)
 }
 

@@ -119,11 +119,13 @@ func FieldSpecials(s *Spec) ([]Special, error) {
 			return nil, nil
 		}
 	}
-	return Specials(s.BTF, s.ValueType)
+	return specials(s.BTF, s.ValueType, s.Offsets)
 }
 
 // Specials returns the special fields of a struct or data section by offset (btf_parse_fields).
-func Specials(spec *btf.Spec, id btf.ID) ([]Special, error) {
+func Specials(spec *btf.Spec, id btf.ID) ([]Special, error) { return specials(spec, id, nil) }
+
+func specials(spec *btf.Spec, id btf.ID, offsets map[string]uint32) ([]Special, error) {
 	w := specialWalk{spec: spec}
 	t, err := spec.Type(spec.SkipID(id))
 	if err != nil {
@@ -138,7 +140,11 @@ func Specials(spec *btf.Spec, id btf.ID) ([]Special, error) {
 			if vt, err = spec.Type(v.Type); err != nil {
 				return nil, err
 			}
-			if err = w.field(vt.Ref, v.Offset, vt.Name, v.Type, -1, 0); err != nil {
+			at := v.Offset
+			if off, ok := offsets[vt.Name]; ok {
+				at = off
+			}
+			if err = w.field(vt.Ref, at, vt.Name, v.Type, -1, 0); err != nil {
 				break
 			}
 		}

@@ -137,7 +137,7 @@ func (a *app) conformanceRecordCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.recordISACommand(), a.recordCoreCommand())
+	cmd.AddCommand(a.recordISACommand(), a.recordCasesCommand(), a.recordCoreCommand())
 	return cmd
 }
 

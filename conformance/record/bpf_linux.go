@@ -1,0 +1,300 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Commands of bpf(2) (include/uapi/linux/bpf.h).
+const (
+	cmdMapCreate    = 0
+	cmdMapLookup    = 1
+	cmdMapUpdate    = 2
+	cmdMapNextKey   = 4
+	cmdProgLoad     = 5
+	cmdTestRun      = 10
+	cmdBTFLoad      = 18
+	cmdMapLookupDel = 21
+	cmdMapFreeze    = 22
+)
+
+// call is bpf(2). Calls that a signal interrupted are made again.
+func call(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
+	for range 30 {
+		fd, _, errno := unix.Syscall(unix.SYS_BPF, cmd, uintptr(attr), size)
+		switch errno {
+		case 0:
+			return int(fd), nil
+		case unix.EINTR:
+		case unix.EAGAIN:
+			if cmd != cmdProgLoad {
+				return -1, errno
+			}
+		default:
+			return -1, errno
+		}
+	}
+	return -1, unix.EAGAIN
+}
+
+// pointer is an address for the kernel. The caller keeps the object alive; Go's heap does not move.
+func pointer(b []byte) uint64 {
+	if len(b) == 0 {
+		return 0
+	}
+	return uint64(uintptr(unsafe.Pointer(&b[0])))
+}
+
+const logSize = 1 << 20
+
+func loadTypes(raw []byte) (int, error) {
+	log := make([]byte, logSize)
+	a := struct {
+		btf, log                     uint64
+		size, logSize, logLevel, out uint32
+		_                            [16]byte
+	}{btf: pointer(raw), size: uint32(len(raw))}
+	fd, err := call(cmdBTFLoad, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	if err != nil {
+		a.log, a.logSize, a.logLevel = pointer(log), logSize, 1
+		if again, e := call(cmdBTFLoad, unsafe.Pointer(&a), unsafe.Sizeof(a)); e == nil {
+			unix.Close(again)
+		}
+		err = fmt.Errorf("load type information: %w: %s", err, lastLine(log))
+	}
+	runtime.KeepAlive(raw)
+	runtime.KeepAlive(log)
+	return fd, err
+}
+
+// mapAttr are the attributes of BPF_MAP_CREATE.
+type mapAttr struct {
+	typ, key, value, entries, flags, inner, numa uint32
+	name                                         [16]byte
+	ifindex, btf, keyType, valueType, vmlinux    uint32
+	extra                                        uint64
+	_                                            [32]byte
+}
+
+func createMap(a *mapAttr) (int, error) {
+	return call(cmdMapCreate, unsafe.Pointer(a), unsafe.Sizeof(*a))
+}
+
+// objectName is a name the kernel takes for a map or program.
+func objectName(s string) (out [16]byte) {
+	n := 0
+	for _, c := range []byte(s) {
+		if n == len(out)-1 {
+			break
+		}
+		if c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			out[n] = c
+			n++
+		}
+	}
+	return out
+}
+
+// element is an operation on an element of a map: a lookup fills value.
+func element(cmd uintptr, fd int, key, value []byte, flags uint64) error {
+	a := struct {
+		fd, _             uint32
+		key, value, flags uint64
+		_                 [32]byte
+	}{fd: uint32(fd), key: pointer(key), value: pointer(value), flags: flags}
+	_, err := call(cmd, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	runtime.KeepAlive(key)
+	runtime.KeepAlive(value)
+	return err
+}
+
+func updateMap(fd int, key, value []byte) error { return element(cmdMapUpdate, fd, key, value, 0) }
+
+func freezeMap(fd int) error {
+	a := [16]uint32{uint32(fd)}
+	_, err := call(cmdMapFreeze, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	return err
+}
+
+// loadAttr are the attributes of BPF_PROG_LOAD.
+type loadAttr struct {
+	typ, count                uint32
+	insns, license            uint64
+	logLevel, logSize         uint32
+	log                       uint64
+	version, flags            uint32
+	name                      [16]byte
+	ifindex, attach           uint32
+	btf, funcSize             uint32
+	funcs                     uint64
+	funcCount, lineSize       uint32
+	lines                     uint64
+	lineCount, attachBTF      uint32
+	attachProg, coreCount     uint32
+	fds, core                 uint64
+	coreSize, logTrue, tok, _ uint32
+}
+
+// Refused is a program that the kernel does not load.
+type Refused struct {
+	Errno uapi.Errno
+	// Log is the last line of the verifier's log in front of its statistics.
+	Log string
+}
+
+// Error says why.
+func (r *Refused) Error() string {
+	return fmt.Sprintf("the kernel refuses the program: %v: %s", r.Errno, r.Log)
+}
+
+// loadProgram loads a linked program whose references are bound.
+func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, error) {
+	code := decode.Marshal(insns, binary.NativeEndian)
+	license := append([]byte(p.Linked().Object.License), 0)
+	funcs := make([]byte, 0, 8*len(p.Funcs))
+	for _, f := range p.Funcs {
+		if f.Type == 0 {
+			funcs = nil
+			break
+		}
+		funcs = binary.NativeEndian.AppendUint32(funcs, uint32(f.Start))
+		funcs = binary.NativeEndian.AppendUint32(funcs, uint32(f.Type))
+	}
+	a := loadAttr{
+		typ: uint32(p.Type), count: uint32(len(insns)), insns: pointer(code), license: pointer(license), version: p.Linked().Target.Version,
+		flags: p.Flags, name: objectName(p.Name), attach: uint32(p.Attach), attachBTF: uint32(p.AttachID),
+	}
+	if types >= 0 && len(funcs) > 0 {
+		a.btf, a.funcSize, a.funcs, a.funcCount = uint32(types), 8, pointer(funcs), uint32(len(funcs)/8)
+	}
+	fd, err := call(cmdProgLoad, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		log := make([]byte, logSize)
+		a.logLevel, a.logSize, a.log = 1, logSize, pointer(log)
+		pace()
+		if again, e := call(cmdProgLoad, unsafe.Pointer(&a), unsafe.Sizeof(a)); e == nil {
+			unix.Close(again)
+		}
+		err = &Refused{Errno: uapi.Errno(errno), Log: lastLine(log)}
+		runtime.KeepAlive(log)
+	}
+	runtime.KeepAlive(code)
+	runtime.KeepAlive(license)
+	runtime.KeepAlive(funcs)
+	return fd, err
+}
+
+// lastLine is the last message of a log in front of the statistics.
+func lastLine(log []byte) string {
+	text, _, _ := bytes.Cut(log, []byte{0})
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		l := strings.TrimSpace(lines[i])
+		if l != "" && !strings.HasPrefix(l, "processed ") && !strings.HasPrefix(l, "verification time") && !strings.HasPrefix(l, "stack depth") {
+			return l
+		}
+	}
+	return ""
+}
+
+// A kernel frees programs later, in a work item each, all of which need the lock of its allocator of code; a loader that holds the lock may
+// wait for another item of the same queue. On Linux 6.18 no program can be loaded any more once many are freed at a time. So
+// loads are spread out, and after some of them the kernel is given time to free programs.
+const (
+	loadPause   = 8 * time.Millisecond
+	settleEvery = 8
+	settleTime  = 25 * time.Millisecond
+)
+
+var loads int
+
+// pace waits before a program is loaded. Recording is single-threaded.
+func pace() {
+	time.Sleep(loadPause)
+	if loads++; loads%settleEvery == 0 {
+		const globalBarrier = 1 // MEMBARRIER_CMD_GLOBAL waits for a grace period of RCU, behind which programs are freed
+		unix.Syscall(unix.SYS_MEMBARRIER, globalBarrier, 0, 0)
+		time.Sleep(settleTime)
+	}
+}
+
+// testRun is BPF_PROG_TEST_RUN.
+type testRun struct {
+	ret     uint32
+	data    []byte
+	ctx     []byte
+	wantCtx bool
+}
+
+// outSize is room for a packet that grew.
+const outSize = 1 << 17
+
+func runProgram(fd int, data, ctx []byte, repeat uint32, ctxOut bool) (*testRun, error) {
+	out := make([]byte, outSize)
+	back := make([]byte, len(ctx))
+	a := struct {
+		fd, ret, inSize, outSize uint32
+		in, out                  uint64
+		repeat, duration         uint32
+		ctxSize, ctxOutSize      uint32
+		ctx, ctxOut              uint64
+		flags, cpu, batch, _     uint32
+		_                        [32]byte
+	}{fd: uint32(fd), inSize: uint32(len(data)), in: pointer(data), ctxSize: uint32(len(ctx)), ctx: pointer(ctx), repeat: repeat}
+	if len(data) > 0 {
+		a.outSize, a.out = outSize, pointer(out)
+	}
+	if ctxOut && len(ctx) > 0 {
+		a.ctxOutSize, a.ctxOut = uint32(len(back)), pointer(back)
+	}
+	_, err := call(cmdTestRun, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	runtime.KeepAlive(data)
+	runtime.KeepAlive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &testRun{ret: a.ret, ctx: ctx}
+	if len(data) > 0 {
+		r.data = out[:min(a.outSize, outSize)]
+	}
+	if ctxOut && len(ctx) > 0 {
+		r.ctx = back[:min(int(a.ctxOutSize), len(back))]
+	}
+	return r, nil
+}
+
+// Release is the running kernel's: "6.18.44".
+func Release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// possibleCPUs is the number of CPUs for which the kernel has per-CPU memory.
+func possibleCPUs() int {
+	text, err := os.ReadFile("/sys/devices/system/cpu/possible")
+	if err != nil {
+		return runtime.NumCPU()
+	}
+	var first, last int
+	if n, _ := fmt.Sscanf(strings.TrimSpace(string(text)), "%d-%d", &first, &last); n == 2 {
+		return last + 1
+	}
+	return 1
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package record
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// ErrNoKernel is what Cases returns on systems other than Linux.
+var ErrNoKernel = errors.New("record: recording needs a running Linux kernel")
+
+// Cases returns ErrNoKernel.
+func Cases(context.Context, *loader.Object, *loader.Target, *conformance.CaseFile) error {
+	return ErrNoKernel
+}

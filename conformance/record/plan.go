@@ -1,0 +1,151 @@
+package record
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Sections of an object that say what to record. No loader takes them for data.
+const (
+	// sectionChecks holds strings "INDEX:NAME": the names of the elements of the global array R.
+	sectionChecks = "checks"
+	// sectionCases holds strings, each a case in the form of the file without what is expected.
+	sectionCases = "cases"
+)
+
+// casePrefix begins the names of programs that are cases by themselves.
+const casePrefix = "t_"
+
+// maxAnnotations bounds the size of a section of annotations in bytes.
+const maxAnnotations = 16 << 20
+
+// Plan reads what is to be recorded of an object: a case for each program whose name begins with "t_" and that
+// BPF_PROG_TEST_RUN runs, and those that the section "cases" describes.
+func Plan(obj *loader.Object) (*conformance.CaseFile, error) {
+	checks, cases, err := annotations(obj.Path)
+	if err != nil {
+		return nil, err
+	}
+	file := &conformance.CaseFile{Object: obj.Name}
+	for _, text := range checks {
+		index, name, ok := strings.Cut(text, ":")
+		n, err := strconv.ParseUint(index, 10, 16)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("%s: section %s: %q: want INDEX:NAME", obj.Name, sectionChecks, text)
+		}
+		for uint64(len(file.CheckNames)) <= n {
+			file.CheckNames = append(file.CheckNames, "")
+		}
+		file.CheckNames[n] = name
+	}
+	run := map[string]bool{}
+	for _, text := range cases {
+		var c conformance.Case
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&c); err != nil {
+			return nil, fmt.Errorf("%s: section %s: %q: %w", obj.Name, sectionCases, text, err)
+		}
+		if len(c.Runs) == 0 {
+			c.Runs = []conformance.CaseRun{{Prog: c.Name}}
+		}
+		for _, r := range c.Runs {
+			if _, ok := obj.Program(r.Prog); !ok {
+				return nil, fmt.Errorf("%s: case %s: no program %q", obj.Name, c.Name, r.Prog)
+			}
+			run[r.Prog] = true
+		}
+		file.Cases = append(file.Cases, c)
+	}
+	for _, p := range obj.Programs {
+		if strings.HasPrefix(p.Name, casePrefix) && Runnable(p.Type) && !run[p.Name] {
+			file.Cases = append(file.Cases, conformance.Case{Name: p.Name, Runs: []conformance.CaseRun{{Prog: p.Name}}})
+		}
+	}
+	for i := range file.Cases {
+		presetChecks(obj, &file.Cases[i])
+	}
+	return file, nil
+}
+
+// presetChecks fills R with what says that a check was not executed.
+func presetChecks(obj *loader.Object, c *conformance.Case) {
+	if _, _, ok := variable(obj.Maps, checkArray); !ok || c.Globals[checkArray] != "" {
+		return
+	}
+	if c.Globals == nil {
+		c.Globals = map[string]string{}
+	}
+	c.Globals[checkArray] = "fill:5a"
+}
+
+// Runnable reports whether BPF_PROG_TEST_RUN runs programs of a type with inputs of their own.
+func Runnable(t uapi.ProgType) bool {
+	switch t {
+	case uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeSocketFilter, uapi.ProgTypeCgroupSkb, uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut,
+		uapi.ProgTypeLwtXmit, uapi.ProgTypeXDP, uapi.ProgTypeRawTracepoint, uapi.ProgTypeSyscall, uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
+		return true
+	}
+	return false
+}
+
+// annotations reads the strings of both sections.
+func annotations(path string) (checks, cases []string, err error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if checks, err = stringsOf(f, sectionChecks); err != nil {
+		return nil, nil, err
+	}
+	cases, err = stringsOf(f, sectionCases)
+	return checks, cases, err
+}
+
+// stringsOf reads the NUL-terminated strings of a section; without the section there are none.
+func stringsOf(f *elf.File, name string) ([]string, error) {
+	s := f.Section(name)
+	if s == nil {
+		return nil, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(s.Open(), maxAnnotations+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxAnnotations {
+		return nil, errors.New("section " + name + " is too large")
+	}
+	var out []string
+	for _, b := range bytes.Split(data, []byte{0}) {
+		if len(b) > 0 {
+			out = append(out, string(b))
+		}
+	}
+	return out, nil
+}
+
+// checkArray is the global array whose elements are checks.
+const checkArray = "R"
+
+// variable finds a global variable.
+func variable(maps []*loader.Map, name string) (*loader.Map, loader.Var, bool) {
+	for _, m := range maps {
+		for _, v := range m.Vars {
+			if v.Name == name && m.DataKind != loader.DataKconfig {
+				return m, v, true
+			}
+		}
+	}
+	return nil, loader.Var{}, false
+}
