@@ -30,12 +30,11 @@
 // r0 to r9 live in host registers of the backend's choice for the whole program, so that every slot with FlagEntry can be entered: the code
 // at Text[0] loads them from State.Regs and goes to State.Entry. r10 is never kept as such: a register holds Frame.Host of the
 // running function, and where r10 is needed as a value it is loaded from Frame.FP. Further registers hold State.Room and
-// State.Data, and some are scratch. On the way out r0 to r9, Room and May are stored (r10 and Depth are the engine's), State.Exit is
-// set, the stack pointer is taken from State.SP.
+// State.Data, and some are scratch. On the way out r0 to r9 and Room are stored (r10 is the engine's), State.Exit and Top are set, the stack pointer is taken from State.SP.
 //
 // On arm64 code must not touch R18 (the platform's) and R28 (g): a signal handler reads g from there. On amd64 g comes from thread-local
-// storage, so that all registers but SP may be used. SP stays on the goroutine's stack: Enter has a frame of 512 bytes for return
-// addresses. Signals that arrive in generated code are handled on the signal stack; the runtime does not know the pc, so it neither
+// storage, so that all registers may be used, SP for State.Stack alone. Signals that arrive in
+// generated code are handled on the signal stack; the runtime does not know the pc, so it neither
 // preempts there nor unwinds from there. Code runs for at most one slice of the budget, then the collector gets its turn.
 //
 // # Accesses
@@ -49,15 +48,21 @@
 // line exactly, and leave with Interpret only then. A range is at most 57 bytes, 8 granules at any alignment, and everything up to 64
 // bytes behind Limit may be read from shadow. Atomic, acquire and release accesses must be aligned to their size, else Interpret.
 //
+// A backend may use the range's plan.Cell to test more quickly.
+//
 // With CheckDone nothing is tested. The access itself is to Data + value of Base + Off - Target.Base. A thread is alone on its memory, so
 // atomics need no bus lock and no barriers.
 //
 // # Calls
 //
-// A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the frame behind State.Top; Interpret if f.Host is 0; store r6 to r9 in
-// f.Saved, the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; Top = f; call the code
-// of Target with the host's call instruction. An exit charges Taken, looks at Room, leaves with Leave if Top.Ret is 0 (uncharged), else undoes all
-// that and returns. The engine makes frames of the thread of what is in Frames when code leaves, and starts with none.
+// State.Stack is the stack of generated code: Text[0] keeps the goroutine's stack pointer in State.SP and points to State.Frame(0), and the code
+// that leaves stores where it is in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
+//
+// A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the next frame; Interpret if f.Host is 0; store what of r6 to r9
+// is in Saves in f.Saved, the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
+// the stack pointer to f; call the code of Target with the host's call instruction. An exit leaves with Leave if Ret of its frame is 0,
+// else charges Taken, looks at Room, restores what is in Saves, May and Frame.Host of the caller, and returns. The engine
+// makes frames of the thread of what is on the stack when code leaves, and starts with none.
 //
 // Calls of helpers leave with CallFunc; the engine calls the function and goes on behind it.
 //

@@ -46,12 +46,13 @@ type code struct {
 	text    uintptr
 	entries []uint32 // by slot, and a 0 for the end
 	counts  []int32
+	saves   []uint8 // by slot behind a call, what the call saved
 	slack   int64
 	least   uint64 // instructions it has to be allowed for it to make progress
 	mayGoto bool
 	cells   int
 	epoch   uint64                   // of the memory, when cells were set
-	fps     [vm.MaxFrames + 1]uint64 // as in state.Frames
+	fps     [vm.MaxFrames + 1]uint64 // as in state.Stack
 }
 
 // Supported reports whether this system has native code.
@@ -125,7 +126,14 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	}
 	copy(c.entries, e.out.Entries)
 	for pc := range p.Insns {
-		c.counts[pc] = p.Insns[pc].Count
+		in := &p.Insns[pc]
+		c.counts[pc] = in.Count
+		if in.Kind == plan.KindCall {
+			if c.saves == nil {
+				c.saves = make([]uint8, p.Len()+1)
+			}
+			c.saves[pc+1] = in.Saves
+		}
 	}
 	c.cells = p.Cells
 	for pc := range p.Insns {
@@ -202,7 +210,7 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 	if fps != c.fps {
 		c.fps = fps
 		for i, fp := range fps {
-			f := &st.Frames[i]
+			f := st.Frame(i)
 			f.FP, f.Host = fp, 0
 			if fp != 0 {
 				f.Host = uintptr(e.arena.Data) + uintptr(fp-e.arena.Base)
@@ -210,7 +218,6 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 		}
 	}
 	st.Regs = uintptr(unsafe.Pointer(regs))
-	st.Top = &st.Frames[0]
 	st.Limit = e.mem.Limit()
 	if now := e.mem.Epoch(); now != c.epoch {
 		c.epoch = now
@@ -228,22 +235,37 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 // takeFrames makes frames of the thread of the functions that code entered and did not leave.
 func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 	st := c.state
-	n := int((uintptr(unsafe.Pointer(st.Top)) - uintptr(unsafe.Pointer(&st.Frames[0]))) / plan.FrameSize)
-	may := st.May
+	n := st.Depth()
 	if c.mayGoto {
+		may := st.May
 		if n > 0 {
-			may = st.Frames[1].May
+			may = st.Frame(1).May
 		}
 		t.SetMayGoto(may)
 	}
-	for i := 1; i <= n; i++ {
-		f := &st.Frames[i]
-		may = vm.MaxMayGoto
-		if c.mayGoto {
-			if may = st.May; i < n {
-				may = st.Frames[i+1].May
+	if n == 0 {
+		return
+	}
+	// A register that a call does not save has the value it has in the function that was called.
+	saved := [4]uint64(t.Regs()[6:10])
+	for i := n; i > 0; i-- {
+		f := st.Frame(i)
+		mask := c.saves[f.Ret]
+		for r := range saved {
+			if mask>>r&1 == 0 {
+				f.Saved[r] = saved[r]
 			}
 		}
+		saved = f.Saved
+	}
+	for i := 1; i <= n; i++ {
+		may := uint64(vm.MaxMayGoto)
+		if c.mayGoto {
+			if may = st.May; i < n {
+				may = st.Frame(i + 1).May
+			}
+		}
+		f := st.Frame(i)
 		t.Enter(int(f.Ret), &f.Saved, may)
 	}
 }

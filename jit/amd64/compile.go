@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // The host registers besides those of r0 to r9.
@@ -45,6 +46,8 @@ const (
 	frameRet   = int32(unsafe.Offsetof(plan.Frame{}.Ret))
 	frameMay   = int32(unsafe.Offsetof(plan.Frame{}.May))
 	frameSize  = int32(plan.FrameSize)
+
+	offStack = unsafe.Offsetof(plan.State{}.Stack) + vm.MaxFrames*plan.FrameSize // of Frame(0)
 )
 
 // compiler is one compilation.
@@ -174,12 +177,12 @@ func (c *compiler) usesStack() bool { return c.calls || c.p.Used>>10&1 != 0 }
 // prologue is what Enter calls.
 func (c *compiler) prologue() {
 	c.store(field(offSP), rsp)
+	c.rm(1, 0x8d, rsp, field(offStack), 0)
 	c.constant(temp1, c.target.Base)
 	c.load(hostR, field(offData))
 	c.group(1, opSub, hostR, temp1)
 	if c.usesStack() {
-		c.load(temp1, field(offTop))
-		c.load(hostF, at(temp1, frameHost))
+		c.load(hostF, at(rsp, frameHost))
 	}
 	c.load(roomR, field(offRoom))
 	c.load(temp1, field(offRegs))
@@ -207,6 +210,7 @@ func (c *compiler) exitCode() {
 	c.rm(0, 0x89, temp1, field(offExit), 0)
 	c.rm(0, 0x89, temp2, field(offExit+4), 0)
 	c.store(field(offRoom), roomR)
+	c.store(field(offTop), rsp)
 	c.load(temp1, field(offRegs))
 	for i, r := range regs {
 		if c.p.Used>>i&1 != 0 {

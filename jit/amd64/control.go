@@ -44,34 +44,33 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 	c.store(field(offMay), temp1)
 }
 
-// call is a bpf-to-bpf call.
+// call is a bpf-to-bpf call. The host's call instruction pushes Frame.Return of the new frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.groupImm(1, opSub, roomR, in.Taken)
 	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: c.pc, n: in.Taken})
-	c.load(temp1, field(offTop))
-	c.load(temp2, at(temp1, frameSize+frameHost))
-	c.test(1, temp2)
+	c.load(temp1, at(rsp, frameHost-frameSize))
+	c.test(1, temp1)
 	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jccFar(condE)}, pc: c.pc, n: in.Taken})
-	for i := 6; i < 10; i++ {
-		if c.p.Used>>i&1 != 0 {
-			c.store(at(temp1, frameSize+frameSaved+int32(8*(i-6))), regs[i])
+	for i := range 4 {
+		if in.Saves>>i&1 != 0 {
+			c.store(at(rsp, frameSaved+int32(8*i)-frameSize), regs[6+i])
 		}
 	}
-	c.storeImm(at(temp1, frameSize+frameRet), c.pc+1)
-	c.move(hostF, temp2)
+	c.storeImm(at(rsp, frameRet-frameSize), c.pc+1)
+	c.move(hostF, temp1)
 	if c.p.MayGoto {
-		c.load(temp2, field(offMay))
-		c.store(at(temp1, frameSize+frameMay), temp2)
+		c.load(temp1, field(offMay))
+		c.store(at(rsp, frameMay-frameSize), temp1)
 		c.storeImm(field(offMay), vm.MaxMayGoto)
 	}
-	c.groupImm(1, opAdd, temp1, frameSize)
-	c.store(field(offTop), temp1)
+	c.rm(1, 0x8d, rsp, at(rsp, 8-frameSize), 0)
 	pos := c.callFar()
 	if in.Target <= c.pc {
 		c.patch(pos, int32(c.out.Starts[in.Target]))
 	} else {
 		c.jumps = append(c.jumps, jump{pos, in.Target})
 	}
+	c.rm(1, 0x8d, rsp, at(rsp, frameSize-8), 0)
 }
 
 // exit returns to code that called, or leaves.
@@ -80,23 +79,20 @@ func exit(c *compiler, in *plan.Insn, _ *rule) {
 		c.leave(plan.Leave, c.pc)
 		return
 	}
-	c.load(temp1, field(offTop))
-	c.rm(1, 0x83, opCmp, at(temp1, frameRet), 1)
+	c.rm(1, 0x83, opCmp, at(rsp, frameRet), 1)
 	c.byte(0)
 	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(condE)}, pc: c.pc, n: int32(plan.Leave)})
 	c.groupImm(1, opSub, roomR, in.Taken)
 	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: c.pc, n: in.Taken})
-	for i := 6; i < 10; i++ {
-		if c.p.Used>>i&1 != 0 {
-			c.load(regs[i], at(temp1, frameSaved+int32(8*(i-6))))
+	for i := range 4 {
+		if in.Saves>>i&1 != 0 {
+			c.load(regs[6+i], at(rsp, frameSaved+int32(8*i)))
 		}
 	}
 	if c.p.MayGoto {
-		c.load(temp2, at(temp1, frameMay))
-		c.store(field(offMay), temp2)
+		c.load(temp1, at(rsp, frameMay))
+		c.store(field(offMay), temp1)
 	}
-	c.groupImm(1, opSub, temp1, frameSize)
-	c.load(hostF, at(temp1, frameHost))
-	c.store(field(offTop), temp1)
+	c.load(hostF, at(rsp, frameSize+frameHost))
 	c.byte(0xc3)
 }

@@ -3,9 +3,9 @@
 
 // func Enter(text, state uintptr)
 //
-// The frame is the stack of generated code: return addresses of its calls. Everything but SP may be changed; the wrapper
+// Generated code has its own stack and comes back with this one. Everything but SP may be changed: the wrapper
 // of ABI0 functions restores what Go code expects in registers, and BP is saved with the frame.
-TEXT ·Enter(SB), 0, $512-16
+TEXT ·Enter(SB), 0, $16-16
 	NO_LOCAL_POINTERS
 	MOVQ text+0(FP), AX
 	CALL AX

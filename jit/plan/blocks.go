@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // block is a run of slots that is entered at its first and left behind its last.
 type block struct {
 	start, end int32 // slots
@@ -51,11 +53,7 @@ func (p *Program) findBlocks() {
 
 // last returns the last instruction of a block.
 func (p *Program) last(b *block) *Insn {
-	pc := b.end - 1
-	for p.Insns[pc].Kind == KindSecond && pc > b.start {
-		pc--
-	}
-	return &p.Insns[pc]
+	return p.lastBefore(int(b.end))
 }
 
 // length is the number of instructions of a block.
@@ -172,4 +170,78 @@ func (p *Program) root(b int32) (root, count int32) {
 		b = p.blocks[b].parent
 	}
 	return b, count
+}
+
+// saves decides which of r6 to r9 calls save and exits restore: those that the function called writes itself, since what it
+// calls restores what that writes.
+func (p *Program) saves() {
+	insns, starts := p.Insns, p.Image.Subprograms()
+	if len(starts) < 2 {
+		return
+	}
+	all := uint8(0)
+	whole := true // functions are entered by calls alone
+	masks := p.scan.masks[:0]
+	for i, s := range starts {
+		end := len(insns)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		m := uint8(0)
+		for pc := s; pc < end; pc++ {
+			in := &insns[pc]
+			row := &rows[in.Op]
+			switch in.Kind {
+			case KindJump, KindBranch, KindMayGoto:
+				whole = whole && int(in.Target) >= s && int(in.Target) < end
+				continue
+			case KindCallFunc, KindSecond, KindInterpret:
+				continue
+			}
+			if row.writesDst && in.Dst >= 6 {
+				m |= 1 << (in.Dst - 6)
+			}
+			if row.writesSrc && in.Src >= 6 {
+				m |= 1 << (in.Src - 6)
+			}
+		}
+		switch p.lastBefore(end).Kind {
+		case KindJump, KindExit, KindInterpret:
+		default:
+			whole = false // falls through into the next
+		}
+		all |= m & 15
+		masks = append(masks, m&15)
+	}
+	p.scan.masks = masks
+	at := 0
+	for pc := range insns {
+		for at+1 < len(starts) && pc >= starts[at+1] {
+			at++
+		}
+		in := &insns[pc]
+		if in.Kind != KindCall && in.Kind != KindExit {
+			continue
+		}
+		in.Saves = all
+		if !whole {
+			continue
+		}
+		if in.Kind == KindExit {
+			in.Saves = masks[at]
+			continue
+		}
+		if f, ok := slices.BinarySearch(starts, int(in.Target)); ok {
+			in.Saves = masks[f]
+		}
+	}
+}
+
+// lastBefore returns the last instruction in front of slot end.
+func (p *Program) lastBefore(end int) *Insn {
+	pc := end - 1
+	for pc > 0 && p.Insns[pc].Kind == KindSecond {
+		pc--
+	}
+	return &p.Insns[pc]
 }

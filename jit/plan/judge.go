@@ -11,6 +11,7 @@ const maxRange = 57
 // scan is what the walk over a block knows, and memory that is used again.
 type scan struct {
 	lengths, counts []int32
+	masks           []uint8
 
 	// open is the instruction with the range that covers accesses through a register, -1 for none.
 	open [11]int32
@@ -22,7 +23,7 @@ type scan struct {
 }
 
 func (s *scan) reset() {
-	*s = scan{lengths: s.lengths, counts: s.counts}
+	*s = scan{lengths: s.lengths, counts: s.counts, masks: s.masks}
 	for r := range s.open {
 		s.open[r] = -1
 	}

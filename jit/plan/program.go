@@ -81,6 +81,9 @@ type Insn struct {
 	Lo, Hi   int32 // of CheckRange
 	Target   int32 // slot jumped to or called
 
+	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9.
+	Saves uint8
+
 	// Count is what State.Room has been charged too little before this instruction. Taken and Next are what it has to be
 	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside of blocks.
 	Count, Taken, Next int32
@@ -142,6 +145,7 @@ func New(img *vm.Image, old *Program) *Program {
 	p.decode()
 	p.findBlocks()
 	p.charge()
+	p.saves()
 	p.judge()
 	return p
 }

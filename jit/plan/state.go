@@ -28,26 +28,41 @@ type State struct {
 	// In and out.
 	Room int64  // instructions left, by the rules of [Program]
 	May  uint64 // passes of may_goto left in the running function
-	Top  *Frame // the running function's
 
 	// Out.
-	Exit uint64 // Reason<<32 | slot
+	Exit uint64  // Reason<<32 | slot
+	Top  uintptr // address of the running function's Frame
 
 	// SP is where the code keeps the stack pointer to leave with.
 	SP uintptr
 
-	// Frames are the functions that generated code entered by itself, Frames[0] being the one that ran when Go called.
-	Frames [vm.MaxFrames + 1]Frame
+	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran when Go called, Frame(1) one that it
+	// called, and so on.
+	Stack [vm.MaxFrames + 1]Frame
 }
 
-// Frame is one function in State.Frames. A frame with Host 0 cannot be entered: the call is the interpreter's.
-type Frame struct {
-	Host  uintptr // host address of the end of its stack, which r10 points to
-	FP    uint64  // its r10
-	Saved [4]uint64
-	Ret   uint64 // slot behind the call that entered it, 0 in Frames[0]
-	May   uint64 // State.May of the caller
+// Frame returns the frame i calls above the one that ran when Go called.
+func (s *State) Frame(i int) *Frame { return &s.Stack[vm.MaxFrames-i] }
+
+// Depth is which frame Top is.
+func (s *State) Depth() int {
+	return int((uintptr(unsafe.Pointer(s.Frame(0))) - s.Top) / FrameSize)
 }
+
+// Frame is one function on State.Stack. A frame with Host 0 cannot be entered: the call is the interpreter's. While a function runs,
+// all of the next frame is kept but Scratch, which subroutines of the generated code may use.
+type Frame struct {
+	Return  uintptr   // where to go back to
+	Host    uintptr   // host address of the end of its stack, which r10 points to
+	FP      uint64    // its r10
+	Saved   [4]uint64 // r6 to r9 of the caller, those in Insn.Saves
+	Ret     uint64    // slot behind the call that entered it, 0 in Frame(0)
+	May     uint64    // State.May of the caller
+	Scratch [7]uint64
+}
+
+// FrameSize is the distance between frames: the next one is at a lower address.
+const FrameSize = unsafe.Sizeof(Frame{})
 
 // MaxCells is how many checks of a program have a Cell.
 const MaxCells = 128
@@ -73,9 +88,6 @@ const MaxBackoff = 1<<20 - 1
 
 // CellSize is the distance between cells.
 const CellSize = unsafe.Sizeof(Cell{})
-
-// FrameSize is the distance between frames.
-const FrameSize = unsafe.Sizeof(Frame{})
 
 // Reason says why generated code came back. It is the upper half of State.Exit.
 type Reason uint32
