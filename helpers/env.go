@@ -56,6 +56,8 @@ type Run struct {
 	// the context holds its return value behind them.
 	FuncArgs    int
 	FuncReturns bool
+	// Context is what r1 of the program pointed to at its start.
+	Context *kernel.Context
 	// Packet returns the packet's bytes; nil for programs without one.
 	Packet func() []byte
 

@@ -36,6 +36,9 @@ func mapLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
+	if sm, ok := m.(maps.SockMap); ok {
+		return e.lookupSock(sm, key), nil
+	}
 	addr, errno := m.Lookup(t.CPU, key)
 	if errno != 0 {
 		return 0, nil
@@ -64,6 +67,13 @@ func mapUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	key, f := e.key(m, a[1])
 	if f != nil {
 		return 0, f
+	}
+	if sm, ok := m.(maps.SockMap); ok {
+		s, f := e.socketAt(a[2])
+		if f != nil {
+			return 0, f
+		}
+		return e.mapRet(storeSock(sm, key, s, a[3])), nil
 	}
 	value, f := e.read(a[2], uint64(m.Spec().ValueSize))
 	if f != nil {

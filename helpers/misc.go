@@ -91,12 +91,28 @@ func readBranchRecords(_ *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 func getRetval(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return uint64(int64(envOf(t).Run.Retval)), nil
+	r := envOf(t).Run
+	if v, ok := r.sockoptRetval(); ok {
+		return uint64(int64(int32(uint32(v)))), nil
+	}
+	return uint64(int64(r.Retval)), nil
 }
 
 func setRetval(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	envOf(t).Run.Retval = int32(uint32(a[0]))
+	r := envOf(t).Run
+	if _, ok := r.sockoptRetval(); ok {
+		r.Context.SetField("retval", a[0]&0xffffffff)
+	}
+	r.Retval = int32(uint32(a[0]))
 	return 0, nil
+}
+
+// sockoptRetval is the return value in the context of a getsockopt program, which is the one the helpers read and set.
+func (r *Run) sockoptRetval() (uint64, bool) {
+	if r.Context == nil || r.ProgType != uapi.ProgTypeCgroupSockopt {
+		return 0, false
+	}
+	return r.Context.Field("retval")
 }
 
 // dPath writes the path of a struct path from the root on (bpf_d_path).

@@ -89,7 +89,7 @@ var groups = [][]Helper{
 	stringHelpers, controlHelpers, tracingHelpers, percpuHelpers, lockHelpers, cpuHelpers,
 	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
 	storageHelpers, timerHelpers, kptrHelpers, dynptrHelpers, userRingHelpers,
-	socketHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
+	socketHelpers, sockoptHelpers, sockOpsHelpers, sockMapHelpers, sysctlHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
 }
 
 var (

@@ -8,9 +8,6 @@ import (
 var routeHelpers = []Helper{
 	{ID: uapi.FuncCheckMtu, Topic: "routes", Args: []Arg{ArgCtx, ArgAny, ArgInt, ArgAny, ArgAny}, Fn: checkMTU, Note: "interfaces are lo (65536) and eth0 (1500)"},
 	{ID: uapi.FuncFibLookup, Topic: "routes", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: fibLookup, Note: "no routes unless the environment gives some: BPF_FIB_LKUP_RET_NOT_FWDED"},
-	{ID: uapi.FuncGetSocketCookie, Topic: "sockets", Args: []Arg{ArgCtx}, Fn: getSocketCookie, Note: "from the seed"},
-	{ID: uapi.FuncGetSocketUid, Topic: "sockets", Args: []Arg{ArgCtx}, Fn: getSocketUID},
-	{ID: uapi.FuncGetNetnsCookie, Topic: "sockets", Args: []Arg{ArgCtx}, Fn: getNetnsCookie, Note: "one network namespace, cookie 1"},
 	{ID: uapi.FuncGetCgroupClassid, Topic: "packets", Args: []Arg{ArgCtx}, Fn: zero, Note: "no net_cls cgroup: 0"},
 	{ID: uapi.FuncGetRouteRealm, Topic: "packets", Args: []Arg{ArgCtx}, Fn: zero, Note: "no route: 0"},
 }
@@ -96,36 +93,4 @@ func fibLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	ret := e.Routes(params, a[3])
 	return uint64(ret), e.write(a[1], params)
-}
-
-func getSocketCookie(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if c, f := e.packetOf(a[0]); f == nil {
-		return c.SocketCookie(), nil
-	}
-	// Tracing programs pass the socket itself.
-	o := e.Kernel.ObjectAt(a[0])
-	if a[0] == 0 {
-		return 0, nil
-	}
-	if o == nil {
-		return 0, badArg("bpf_get_socket_cookie of %#x, which is no socket", a[0])
-	}
-	v, err := o.Uint("__sk_common.skc_cookie.counter")
-	if err != nil {
-		return 0, badArg("bpf_get_socket_cookie of %#x: %v", a[0], err)
-	}
-	return v, nil
-}
-
-// getSocketUID is 0: the socket of a test run belongs to root.
-func getSocketUID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if _, f := envOf(t).skbAt(a[0]); f != nil {
-		return 0, f
-	}
-	return 0, nil
-}
-
-func getNetnsCookie(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.NetnsCookie(), nil
 }

@@ -14,7 +14,6 @@ var skbCgroupHelpers = []Helper{
 	{ID: uapi.FuncSkbAncestorCgroupId, Topic: "cgroups", Args: []Arg{ArgCtx, ArgAny}, Fn: skbAncestorCgroupID, Note: "of the current task"},
 	{ID: uapi.FuncSkbUnderCgroup, Topic: "cgroups", Args: []Arg{ArgCtx, ArgMap, ArgAny}, Fn: skbUnderCgroup, Note: "of the current task"},
 	{ID: uapi.FuncSkbCgroupClassid, Topic: "cgroups", Args: []Arg{ArgCtx}, Fn: zero, Note: "no net_cls cgroup: 0"},
-	{ID: uapi.FuncSkRelease, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skRelease},
 	{ID: uapi.FuncSkbGetXfrmState, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize, ArgAny}, Fn: skbGetXfrmState, Note: "packets came without IPsec: -EINVAL"},
 	{ID: uapi.FuncRcRepeat, Topic: "remote control", Args: []Arg{ArgCtx}, Fn: rcEvent("rc-repeat"), Note: "recorded as an event"},
 	{ID: uapi.FuncRcKeydown, Topic: "remote control", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny}, Fn: rcEvent("rc-keydown"), Note: "recorded as an event"},
@@ -39,13 +38,6 @@ func skbUnderCgroup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	return currentTaskUnderCgroup(t, &[5]uint64{a[1], a[2]})
-}
-
-func skRelease(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if !envOf(t).Run.release(a[0]) {
-		return 0, badArg("bpf_sk_release of %#x, to which this program holds no reference", a[0])
-	}
-	return 0, nil
 }
 
 func skbGetXfrmState(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {

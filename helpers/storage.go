@@ -34,6 +34,16 @@ func (e *Env) storageAt(mapAddr, owner uint64) (maps.LocalStorage, *vm.Action) {
 	return s, nil
 }
 
+// storageOwner is the address that stands for an owner: a socket has several.
+func (e *Env) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
+	if m.Spec().Type == uapi.MapTypeSkStorage && addr != 0 {
+		if s := e.Kernel.SocketAt(addr); s != nil {
+			return s.Key()
+		}
+	}
+	return addr
+}
+
 // storageGet returns NULL for a NULL owner, for unknown flags, and without BPF_LOCAL_STORAGE_GET_F_CREATE for an owner
 // that has none yet (bpf_task_storage_get and its kin).
 func storageGet(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
@@ -52,7 +62,7 @@ func storageGet(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 			return 0, f
 		}
 	}
-	addr, errno := s.Get(a[1], init, create)
+	addr, errno := s.Get(e.storageOwner(s, a[1]), init, create)
 	if errno != 0 {
 		return 0, nil
 	}
@@ -60,14 +70,15 @@ func storageGet(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 func storageDelete(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).storageAt(a[0], a[1])
+	e := envOf(t)
+	s, f := e.storageAt(a[0], a[1])
 	if f != nil {
 		return 0, f
 	}
 	if a[1] == 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return errnoRet(s.DeleteOwner(a[1])), nil
+	return errnoRet(s.DeleteOwner(e.storageOwner(s, a[1]))), nil
 }
 
 // getLocalStorage is the older cgroup storage, which exists from the attachment on and is never NULL.

@@ -29,6 +29,8 @@ type ContextSpec struct {
 	Packet []byte
 	// Bytes is the initial context of a syscall program, and the ctx_in of BPF_PROG_TEST_RUN of packet programs.
 	Bytes []byte
+	// NetSpec is what surrounds a program of the networking stack.
+	NetSpec
 	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return value.
 	Args map[string]any
 	// Current is the task the program runs in; nil = the CPU's current task as it is.
@@ -36,6 +38,20 @@ type ContextSpec struct {
 	// Nth is how many events of the hook went before this one. In default mode an event that repeats is the next one: a
 	// switch goes back, an established connection is closed.
 	Nth int
+}
+
+// NetSpec is what a program of the networking stack or a cgroup finds besides its packet. The zero value gives defaults.
+type NetSpec struct {
+	// Socket is the struct sock that a program of the networking stack runs for; nil = a default one. NoSocket: there is none.
+	Socket   *Object
+	NoSocket bool
+	// Ingress says that a tc program sees packets that come in.
+	Ingress bool
+	// Sockopt and Sysctl are what a cgroup program filters; nil = a default.
+	Sockopt *Sockopt
+	Sysctl  *Sysctl
+	// Fields are values of fields of a user ABI context by name, set when the context is made.
+	Fields map[string]uint64
 }
 
 // Context is what r1 of a program points to.
@@ -65,6 +81,9 @@ type Context struct {
 	view *uapiView
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
+	own  *Socket       // made for this context alone
+	// header is the TCP header of a sockops program, optval the value of a socket option.
+	header, optval *mem.Region
 }
 
 // Arg is an argument of the hook.
@@ -104,6 +123,14 @@ func (e *AbsentError) Error() string {
 // unlisted reports whether nothing is known of the kernel's hooks.
 func (c *Context) unlisted() bool { return c.k.btf == nil || c.spec.Unlisted }
 
+// FieldError is a field of a context that does not exist or has no value of its own.
+type FieldError struct{ Type, Field string }
+
+// Error names the context and the field.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("struct %s has no field %s whose value can be given: it does not exist, or comes from the packet or the socket", e.Type, e.Field)
+}
+
 // Simulates reports whether [Kernel.NewContext] can make contexts for a program type.
 func (k *Kernel) Simulates(t uapi.ProgType) bool { return k.contextMaker(t) != nil }
 
@@ -126,6 +153,20 @@ func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
 		return k.syscallContext
 	case uapi.ProgTypeXDP:
 		return k.xdpContext
+	case uapi.ProgTypeSkLookup:
+		return k.skLookupContext
+	case uapi.ProgTypeSockOps:
+		return k.sockOpsContext
+	case uapi.ProgTypeCgroupSockAddr:
+		return k.sockAddrContext
+	case uapi.ProgTypeCgroupSock:
+		return k.cgroupSockContext
+	case uapi.ProgTypeCgroupSockopt:
+		return k.sockoptContext
+	case uapi.ProgTypeCgroupSysctl:
+		return k.sysctlContext
+	case uapi.ProgTypeCgroupDevice:
+		return k.deviceContext
 	}
 	if onSkb(t) {
 		return k.skbContext
@@ -136,18 +177,30 @@ func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
 // onSkb reports whether programs of that type get an sk_buff.
 func onSkb(t uapi.ProgType) bool {
 	switch t {
-	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
-		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeSkSkb:
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb:
 		return true
 	}
 	return false
 }
 
 // TakesPacket reports whether programs of that type run on ContextSpec.Packet.
-func TakesPacket(t uapi.ProgType) bool { return t == uapi.ProgTypeXDP || onSkb(t) }
+func TakesPacket(t uapi.ProgType) bool {
+	return t == uapi.ProgTypeXDP || t == uapi.ProgTypeSockOps || onSkb(t)
+}
 
 // TakesBytes reports whether the contexts of programs of that type are made from ContextSpec.Bytes.
-func TakesBytes(t uapi.ProgType) bool { return t == uapi.ProgTypeSyscall || TakesPacket(t) }
+func TakesBytes(t uapi.ProgType) bool {
+	return t == uapi.ProgTypeSyscall || t == uapi.ProgTypeSkLookup || t == uapi.ProgTypeXDP || onSkb(t)
+}
+
+// TakesSocket reports whether programs of that type run for ContextSpec.Socket.
+func TakesSocket(t uapi.ProgType) bool {
+	switch t {
+	case uapi.ProgTypeSockOps, uapi.ProgTypeCgroupSock, uapi.ProgTypeCgroupSockAddr, uapi.ProgTypeCgroupSockopt:
+		return true
+	}
+	return onSkb(t)
+}
 
 // NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
 // not, [*PathError] and [*ValueError] for Args.
@@ -167,6 +220,13 @@ func (k *Kernel) NewContext(spec ContextSpec) (*Context, error) {
 	if err := makeContext(c); err != nil {
 		k.leave()
 		return nil, err
+	}
+	for name, v := range spec.Fields {
+		if !c.SetField(name, v) {
+			c.Leave()
+			c.Free()
+			return nil, &FieldError{Type: c.Type, Field: name}
+		}
 	}
 	k.settle(c)
 	k.traced = c.FuncAddr
@@ -232,6 +292,9 @@ func (c *Context) Free() {
 	}
 	for _, r := range c.more {
 		k.mem.Free(r)
+	}
+	if c.own != nil {
+		c.own.free()
 	}
 	k.cells = slices.DeleteFunc(k.cells, func(v *uapiView) bool { return v == c.view })
 }

@@ -80,8 +80,13 @@ type Kernel struct {
 	byRole  map[string]*Object // singletons and arguments, by their key
 	current []*Object          // by CPU
 
-	packets []*Packet   // of live contexts
-	cells   []*uapiView // of live contexts
+	packets []*Packet          // of live contexts
+	cells   []*uapiView        // of live contexts
+	sockets []*Socket          // that programs have addresses of, or that are open
+	byName  map[string]*Socket // default sockets of contexts
+
+	areas        map[*Object][]*Object // memory areas of the mm_structs that were given some
+	cgroupByPath map[string]*Object    // cgroups that were built
 
 	stacks      map[bool][]uint64 // chosen call stacks, by user
 	userStrings map[string]uint64 // default strings in user memory, by role
@@ -119,6 +124,7 @@ func New(cfg Config) (*Kernel, error) {
 		rand:   random{state: hash(cfg.Seed, "random"), given: cfg.Random},
 		byRole: make(map[string]*Object), userStrings: make(map[string]uint64), stacks: make(map[bool][]uint64), current: make([]*Object, cfg.CPUs),
 	}
+	k.areas, k.cgroupByPath = make(map[*Object][]*Object), make(map[string]*Object)
 	k.began = k.clock
 	if k.arch == "" {
 		k.arch = InferArch(cfg.BTF)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -95,7 +94,7 @@ var skbFields = func() []uapiField {
 		uapiField{name: "data_meta", off: 140, size: 4, kind: dataMetaField},
 		uapiField{name: "remote_ip4", off: 92, size: 4}, uapiField{name: "local_ip4", off: 96, size: 4},
 		uapiField{name: "flow_keys", off: 144, size: 8, kind: wideField},
-		uapiField{name: "tstamp", off: 152, size: 8}, uapiField{name: "sk", off: 168, size: 8, kind: wideField},
+		uapiField{name: "tstamp", off: 152, size: 8}, uapiField{name: "sk", off: 168, size: 8, kind: socketField},
 		uapiField{name: "tstamp_type", off: 180, size: 1}, uapiField{name: "hwtstamp", off: 184, size: 8},
 	)
 	for i := range uint16(4) {
@@ -144,10 +143,6 @@ func skbRulesOf(t uapi.ProgType) skbRules {
 		return skbRules{denied: names(), written: names("mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"), direct: true, pktWrite: true, l2: true}
 	case uapi.ProgTypeCgroupSkb:
 		return skbRules{denied: names("tc_classid", "data_meta", "wire_len"), written: names("mark", "priority", "cb", "tstamp"), sock: true, direct: true}
-	case uapi.ProgTypeSkSkb:
-		return skbRules{denied: names("tc_classid", "data_meta", "tstamp", "wire_len", "hwtstamp", "mark"), written: names("tc_index", "priority"), sock: true, direct: true, pktWrite: true}
-	case uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
-		return skbRules{denied: names("tc_classid", "data_meta", "tstamp", "wire_len", "hwtstamp"), written: names("mark", "priority", "cb"), direct: true, pktWrite: t == uapi.ProgTypeLwtXmit}
 	}
 	return skbRules{denied: names("tc_classid", "data", "data_meta", "data_end", "tstamp", "wire_len", "hwtstamp"), written: names("cb")}
 }
@@ -262,66 +257,63 @@ func (k *Kernel) skbOut(v *uapiView, in []byte) []byte {
 	return b
 }
 
-// Fields of struct bpf_sock.
-var bpfSockFields = []uapiField{
-	{name: "bound_dev_if", off: 0, size: 4}, {name: "family", off: 4, size: 4, narrow: true}, {name: "type", off: 8, size: 4, narrow: true},
-	{name: "protocol", off: 12, size: 4, narrow: true}, {name: "mark", off: 16, size: 4}, {name: "priority", off: 20, size: 4},
-	{name: "src_ip4", off: 24, size: 4, narrow: true}, {name: "src_ip6[0]", off: 28, size: 4, narrow: true}, {name: "src_ip6[1]", off: 32, size: 4, narrow: true},
-	{name: "src_ip6[2]", off: 36, size: 4, narrow: true}, {name: "src_ip6[3]", off: 40, size: 4, narrow: true}, {name: "src_port", off: 44, size: 4, narrow: true},
-	{name: "dst_port", off: 48, size: 4, narrow: true}, {name: "dst_ip4", off: 52, size: 4, narrow: true}, {name: "dst_ip6[0]", off: 56, size: 4, narrow: true},
-	{name: "dst_ip6[1]", off: 60, size: 4, narrow: true}, {name: "dst_ip6[2]", off: 64, size: 4, narrow: true}, {name: "dst_ip6[3]", off: 68, size: 4, narrow: true},
-	{name: "state", off: 72, size: 4, narrow: true}, {name: "rx_queue_mapping", off: 76, size: 4},
-}
-
-// skbSock gives the packet the socket a test run gives it: closed, without ports, its addresses those of the packet.
+// skbSock gives the packet its socket: the one of the context, else the one a test run gives it: closed, without ports, its
+// addresses those of the packet.
 func (k *Kernel) skbSock(c *Context, v *uapiView, proto uint16) error {
-	s := &uapiView{k: k, typ: "bpf_sock", who: v.who, size: 80, fields: append([]uapiField(nil), bpfSockFields...), may: func(_ *uapiField, write bool) bool { return !write }}
-	for i := range s.fields {
-		s.fields[i].id = i
+	if c.spec.NoSocket {
+		v.field("sk").kind = wideField // NULL
+		return nil
 	}
-	s.vals = make([]uint64, len(s.fields))
+	if o := c.spec.Socket; o != nil {
+		s, err := k.SocketOf(o)
+		if err != nil {
+			return err
+		}
+		v.sock = s
+		k.skbSockFields(v)
+		return nil
+	}
+	s := &Socket{k: k, role: "skb.sk"}
+	v.sock, c.own = s, s
 	ip := v.pkt.Bytes()
 	if skbRulesOf(c.spec.ProgType).l2 {
 		ip = ip[min(len(ip), ethHeader):]
 	}
-	s.put("state", 7) // TCP_CLOSE
-	s.put("rx_queue_mapping", 0xffffffff)
+	s.vals[sockState], s.vals[sockRxQueue] = tcpClose, 0xffffffff
+	s.vals[sockCookie] = 1 + k.hash("skb.sk", "cookie")%(1<<16)
 	switch {
 	case proto == etherIPv4 && len(ip) >= 20:
-		s.put("family", afInet)
-		s.put("src_ip4", uint64(k.order().Uint32(ip[12:])))
-		s.put("dst_ip4", uint64(k.order().Uint32(ip[16:])))
+		s.vals[sockFamily] = afInet
+		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(k.order().Uint32(ip[12:])), uint64(k.order().Uint32(ip[16:]))
 	case proto == etherIPv6 && len(ip) >= 40:
-		s.put("family", afInet6)
+		s.vals[sockFamily] = afInet6
 		for i := range 4 {
-			n := string(rune('0' + i))
-			s.put("src_ip6["+n+"]", uint64(k.order().Uint32(ip[8+4*i:])))
-			s.put("dst_ip6["+n+"]", uint64(k.order().Uint32(ip[24+4*i:])))
+			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(k.order().Uint32(ip[8+4*i:])), uint64(k.order().Uint32(ip[24+4*i:]))
 		}
 	}
-	r, err := k.mem.Alloc(s.size, mem.Region{Kind: mem.Context, Name: s.typ, View: s, Owner: c})
-	if err != nil {
-		return fmt.Errorf("kernel: context: %w", err)
-	}
-	c.more = append(c.more, r)
-	v.put("sk", r.Base)
-	v.put("family", s.get("family"))
-	v.put("local_ip4", s.get("src_ip4"))
-	v.put("remote_ip4", s.get("dst_ip4"))
-	for i := range 4 {
-		n := string(rune('0' + i))
-		v.put("local_ip6["+n+"]", s.get("src_ip6["+n+"]"))
-		v.put("remote_ip6["+n+"]", s.get("dst_ip6["+n+"]"))
-	}
+	k.skbSockFields(v)
 	return nil
 }
 
-// IsSocket reports whether addr is that of the struct bpf_sock of a context (__sk_buff.sk).
-func (k *Kernel) IsSocket(addr uint64) bool {
-	r := k.mem.Find(addr)
-	if r == nil || r.Base != k.mem.Truncate(addr) {
-		return false
+// skbSockFields copies what __sk_buff shows of its socket.
+func (k *Kernel) skbSockFields(v *uapiView) {
+	s := v.sock
+	v.put("family", s.vals[sockFamily])
+	v.put("local_ip4", s.vals[sockSrcIP4])
+	v.put("remote_ip4", s.vals[sockDstIP4])
+	v.put("local_port", s.vals[sockSrcPort])
+	v.put("remote_port", k.portWord(s.vals[sockDstPort]))
+	for i := range sockVal(4) {
+		n := string(rune('0' + i))
+		v.put("local_ip6["+n+"]", s.vals[sockSrcIP6+i])
+		v.put("remote_ip6["+n+"]", s.vals[sockDstIP6+i])
 	}
-	v, ok := r.View.(*uapiView)
-	return ok && v.typ == "bpf_sock"
+}
+
+// portWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
+func (k *Kernel) portWord(v uint64) uint64 {
+	if k.bigEndian() {
+		return v
+	}
+	return v << 16
 }

@@ -22,6 +22,7 @@ const (
 
 // Numbers of protocols.
 const (
+	afUnix     = 1
 	afInet     = 2
 	afInet6    = 10
 	etherIPv4  = 0x0800
@@ -35,8 +36,10 @@ const (
 	tcpSynSent     = 2
 	tcpSynRecv     = 3
 	tcpFinWait2    = 5
+	tcpTimeWait    = 6
 	tcpClose       = 7
 	tcpListen      = 10
+	tcpNewSynRecv  = 12
 )
 
 // Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.

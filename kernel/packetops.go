@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/bpfrun/bpfrun/uapi"
+
 // LinkHeader returns the Ethernet header that lies before the packet's data, for program types whose data starts at the
 // network header; empty for all others.
 func (c *Context) LinkHeader() []byte {
@@ -47,6 +49,9 @@ var devices = [...]Device{
 	{Index: ethernetIndex, Name: "eth0", MTU: 1500},
 }
 
+// Devices returns the interfaces there are.
+func (k *Kernel) Devices() []Device { return devices[:] }
+
 // Device returns the interface with that index; ok is false when there is none.
 func (k *Kernel) Device(index uint32) (d Device, ok bool) {
 	for _, d := range devices {
@@ -67,13 +72,36 @@ func (c *Context) DeviceOf() (Device, bool) {
 	return Device{}, false
 }
 
-// SocketCookie is the cookie of the socket of a context's packet (sock_gen_cookie): of the default sockets it comes from
-// the seed.
-func (c *Context) SocketCookie() uint64 {
-	if sk, ok := c.Field("sk"); !ok || sk == 0 {
-		return 0
+// Socket is the socket a context belongs to: of a packet, of a connection, of a system call. Nil when it has none.
+func (c *Context) Socket() *Socket {
+	if c.view == nil {
+		return nil
 	}
-	return 1 + c.k.hash("skb.sk", "cookie")%(1<<16)
+	if f, ok := c.Field("sk"); ok && f == 0 && c.view.field("sk").kind == wideField {
+		return nil
+	}
+	return c.view.sock
+}
+
+// Assign is bpf_sk_assign of a tc program, which only one at ingress may do, with a socket that lookups find.
+func (c *Context) Assign(s *Socket, flags uint64) uapi.Errno {
+	switch {
+	case s == nil || flags != 0:
+		return uapi.EINVAL
+	case !c.ingress():
+		return uapi.EOPNOTSUPP
+	case !s.open:
+		return uapi.EOPNOTSUPP
+	}
+	c.view.sock = s
+	c.view.field("sk").kind = socketField
+	c.k.skbSockFields(c.view)
+	return 0
+}
+
+// ingress reports whether the packet comes in. Programs of the older attachment run as in a test run, which is neither way.
+func (c *Context) ingress() bool {
+	return c.spec.Ingress || c.spec.Attach == uapi.AttachTcxIngress
 }
 
 // NetnsCookie is the cookie of the initial network namespace, the first one given out.

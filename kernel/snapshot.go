@@ -32,6 +32,8 @@ type Snapshot struct {
 	perObjs  map[percpuKey]*Object
 	packets  []packetState
 	cells    []cellState
+	sockets  []socketState
+	byName   map[string]*Socket
 }
 
 // Snapshot records clocks, random state, CPU, objects with their bytes, current tasks, contexts and packets. It is cheap:
@@ -51,7 +53,11 @@ func (k *Kernel) Snapshot() *Snapshot {
 		s.packets = append(s.packets, packetState{p, *p})
 	}
 	for _, c := range k.cells {
-		s.cells = append(s.cells, cellState{c, slices.Clone(c.vals)})
+		s.cells = append(s.cells, c.save())
+	}
+	s.byName = maps.Clone(k.byName)
+	for _, sk := range k.sockets {
+		s.sockets = append(s.sockets, sk.save())
 	}
 	return s
 }
@@ -83,7 +89,15 @@ func (k *Kernel) Restore(s *Snapshot) {
 	}
 	k.cells = k.cells[:0]
 	for _, c := range s.cells {
-		c.c.vals = slices.Clone(c.was)
-		k.cells = append(k.cells, c.c)
+		k.cells = append(k.cells, c.restore())
+	}
+	for _, sk := range k.sockets {
+		sk.forget()
+	}
+	k.sockets, k.byName = k.sockets[:0:0], maps.Clone(s.byName)
+	for _, sk := range s.sockets {
+		*sk.s = sk.was
+		sk.s.opts = maps.Clone(sk.was.opts)
+		k.sockets = append(k.sockets, sk.s)
 	}
 }

@@ -3,6 +3,7 @@ package kernel
 // Numbers of sockets.
 const (
 	sockStream    = 1
+	sockDgram     = 2
 	socketOpen    = 3 // SS_CONNECTED
 	ethernetIndex = 2 // interface of the default network device
 )
@@ -44,9 +45,28 @@ func (k *Kernel) NewSock(role string, s SockSpec) (*Object, error) {
 	if s.DestPort != 0 {
 		b.bytes("__sk_common.skc_dport", []byte{byte(s.DestPort >> 8), byte(s.DestPort)})
 	}
+	if s.State == tcpListen || s.State == tcpClose || s.Protocol == ipprotoUDP && s.State == 0 && s.Dest == nil && s.DestPort == 0 {
+		b.unconnected(&s)
+	}
 	k.sockAddress(b, s.Source, "__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr")
 	k.sockAddress(b, s.Dest, "__sk_common.skc_daddr", "__sk_common.skc_v6_daddr")
 	return o, k.Err()
+}
+
+// unconnected makes a socket one without a peer, whose address is any unless it is given.
+func (b builder) unconnected(s *SockSpec) {
+	if s.State == 0 {
+		b.num("__sk_common.skc_state", tcpClose)
+	}
+	b.num("__sk_common.skc_daddr", 0)
+	b.bytes("__sk_common.skc_v6_daddr", make([]byte, 16))
+	if s.DestPort == 0 {
+		b.num("__sk_common.skc_dport", 0)
+	}
+	if s.Source == nil {
+		b.num("__sk_common.skc_rcv_saddr", 0)
+		b.bytes("__sk_common.skc_v6_rcv_saddr", make([]byte, 16))
+	}
 }
 
 func (k *Kernel) sockAddress(b builder, a []byte, v4, v6 string) {

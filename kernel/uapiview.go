@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -14,8 +15,9 @@ const (
 	dataField                   // the address of the packet's first byte
 	dataEndField
 	dataMetaField
-	lenField  // the packet's length
-	wideField // a pointer: all 8 bytes at once
+	lenField    // the packet's length
+	wideField   // a pointer: all 8 bytes at once
+	socketField // the socket's struct bpf_sock, by its address
 )
 
 // uapiField is one field of a context of the user space ABI, whose layout never changes.
@@ -25,7 +27,12 @@ type uapiField struct {
 	size   uint16
 	kind   fieldKind
 	narrow bool // loads of parts are allowed
+	pair   bool // with the field of the same array behind it, 8 bytes at once (bpf_ctx_wide_access_ok)
+	loose  bool // a load of 4 bytes is allowed, the field having 2
 	id     int  // index of the value
+	// from and to reach a value that is kept elsewhere: of the socket of the view.
+	from func(v *uapiView) uint64
+	to   func(v *uapiView, x uint64)
 }
 
 // uapiView is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
@@ -38,14 +45,39 @@ type uapiView struct {
 	fields []uapiField
 	may    func(f *uapiField, write bool) bool
 	pkt    *Packet
+	sock   *Socket // whose fields from and to speak of
+	sysctl *Sysctl // of a cgroup/sysctl program
+	room   int     // for TCP options, of a sockops program
 	vals   []uint64
 	out    func(v *uapiView) []byte
 }
 
 // cellState is the saved value of a view.
 type cellState struct {
-	c   *uapiView
-	was []uint64
+	c      *uapiView
+	was    []uint64
+	sock   *Socket
+	sysctl Sysctl
+	room   int
+}
+
+func (v *uapiView) save() cellState {
+	s := cellState{c: v, was: slices.Clone(v.vals), sock: v.sock, room: v.room}
+	if v.sysctl != nil {
+		s.sysctl = *v.sysctl
+		s.sysctl.New = slices.Clone(v.sysctl.New)
+	}
+	return s
+}
+
+func (s cellState) restore() *uapiView {
+	v := s.c
+	v.vals, v.sock, v.room = slices.Clone(s.was), s.sock, s.room
+	if v.sysctl != nil {
+		*v.sysctl = s.sysctl
+		v.sysctl.New = slices.Clone(s.sysctl.New)
+	}
+	return v
 }
 
 // fieldAt finds the field that contains off.
@@ -75,6 +107,11 @@ func (v *uapiView) access(off uint64, size int, write bool) (*uapiField, *mem.Fa
 			return nil, v.refuse("an access of %d bytes at offset %d of struct %s is not aligned", size, off, v.typ)
 		}
 		return f, nil
+	case f != nil && (v.pairAt(f, off, size) != nil || f.loose && size == 4 && off == uint64(f.off) && !write):
+		if !v.may(f, write) {
+			return nil, v.refuse("a %s program may not %s %s.%s", v.who, verb, v.typ, f.name)
+		}
+		return f, nil
 	case f == nil || off+uint64(size) > uint64(f.off)+uint64(f.size):
 		return nil, v.refuse("no field of struct %s has %d bytes at offset %d", v.typ, size, off)
 	case off%uint64(size) != 0:
@@ -85,6 +122,17 @@ func (v *uapiView) access(off uint64, size int, write bool) (*uapiField, *mem.Fa
 		return nil, v.refuse("%s.%s takes accesses of %d bytes, not %d", v.typ, f.name, f.size, size)
 	}
 	return f, nil
+}
+
+// pairAt is the second half of an access of two fields of an array at once, nil when it is none.
+func (v *uapiView) pairAt(f *uapiField, off uint64, size int) *uapiField {
+	if size != 8 || !f.pair || off%8 != 0 || off != uint64(f.off) {
+		return nil
+	}
+	if g := v.fieldAt(off + 4); g != nil && g.pair && skbGroup(g.name) == skbGroup(f.name) {
+		return g
+	}
+	return nil
 }
 
 func (v *uapiView) refuse(format string, args ...any) *mem.Fault {
@@ -119,8 +167,22 @@ func (v *uapiView) value(f *uapiField) uint64 {
 		return v.pkt.Meta()
 	case lenField:
 		return uint64(v.pkt.Len())
+	case socketField:
+		return v.sock.Addr()
+	}
+	if f.from != nil {
+		return f.from(v)
 	}
 	return v.vals[f.id]
+}
+
+// setValue changes the whole value of a field.
+func (v *uapiView) setValue(f *uapiField, x uint64) {
+	if f.to != nil {
+		f.to(v, x)
+		return
+	}
+	v.vals[f.id] = x
 }
 
 // Load implements [mem.View]: packet pointers come as whole addresses whatever the width.
@@ -135,8 +197,14 @@ func (v *uapiView) Load(off uint64, size int) (uint64, *mem.Fault) {
 	}
 	x := v.value(f)
 	switch f.kind {
-	case dataField, dataEndField, dataMetaField, wideField:
+	case dataField, dataEndField, dataMetaField, wideField, socketField:
 		return x, nil
+	}
+	if g := v.pairAt(f, off, size); g != nil {
+		if v.k.bigEndian() {
+			return x<<32 | v.value(g), nil
+		}
+		return x | v.value(g)<<32, nil
 	}
 	if size < int(f.size) {
 		in := off - uint64(f.off)
@@ -166,10 +234,19 @@ func (v *uapiView) Store(off uint64, size int, x uint64) *mem.Fault {
 		}
 		return nil
 	}
+	if g := v.pairAt(f, off, size); g != nil {
+		first, second := x&0xffffffff, x>>32
+		if v.k.bigEndian() {
+			first, second = second, first
+		}
+		v.setValue(f, first)
+		v.setValue(g, second)
+		return nil
+	}
 	if size < 8 {
 		x &= 1<<(8*size) - 1
 	}
-	v.vals[f.id] = x
+	v.setValue(f, x)
 	return nil
 }
 
@@ -202,9 +279,12 @@ func (v *uapiView) get(name string) uint64 {
 
 func (v *uapiView) put(name string, x uint64) {
 	if i := v.index(name); i >= 0 {
-		v.vals[v.fields[i].id] = x
+		v.setValue(&v.fields[i], x)
 	}
 }
+
+// field returns the field of a name, which there must be.
+func (v *uapiView) field(name string) *uapiField { return &v.fields[v.index(name)] }
 
 func (v *uapiView) ctxOut() []byte {
 	if v.out == nil {
@@ -248,9 +328,12 @@ func (c *Context) SetField(name string, v uint64) bool {
 	if i < 0 {
 		return false
 	}
-	switch c.view.fields[i].kind {
-	case plainField, wideField:
-		c.view.vals[c.view.fields[i].id] = v
+	f := &c.view.fields[i]
+	switch {
+	case f.from != nil && f.to == nil:
+		return false
+	case f.kind == plainField || f.kind == wideField:
+		c.view.setValue(f, v)
 		return true
 	}
 	return false

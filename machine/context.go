@@ -21,7 +21,7 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	c, err := m.kernel.NewContext(kernel.ContextSpec{
 		ProgType: lp.Type, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
 		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
-		Args: in.Args, Current: in.Current, Unlisted: lp.Status == loader.StatusUnknownHook,
+		Args: in.Args, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})
 	p.runs++
 	return c, err

@@ -30,6 +30,8 @@ type Input struct {
 	Args map[string]any
 	// Current is the task the program runs in; nil is the CPU's current task as it is.
 	Current *kernel.Object
+	// Net is what a program of the networking stack or a cgroup finds besides its packet.
+	Net kernel.NetSpec
 	// Overrides replaces calls of helpers and kfuncs by name.
 	Overrides map[string]Override
 	// Trace receives the executed instructions one by one; nil runs at full speed.
@@ -78,6 +80,7 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	m.run = &runState{result: res, prog: p, warned: map[string]bool{}, overrides: overrides}
 	r := helpers.NewRun(p.lp.Type, p.lp.Attach)
 	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
+	r.Context = c
 	if c.Packet != nil {
 		r.Packet = c.Packet.Bytes
 	}

@@ -74,6 +74,7 @@ func (s *Session) Run(n uint64) vm.Stop {
 		}
 	case vm.Done:
 		s.m.checkHeld()
+		s.m.checkReturn(s.p.lp)
 	}
 	return t.Status()
 }

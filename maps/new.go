@@ -13,6 +13,8 @@ var constructors = map[uapi.MapType]func(base) (Map, error){
 	uapi.MapTypeProgArray:           newRefArray,
 	uapi.MapTypeCgroupArray:         newRefArray,
 	uapi.MapTypeXskmap:              newRefArray,
+	uapi.MapTypeSockmap:             newSockMap,
+	uapi.MapTypeSockhash:            newSockMap,
 	uapi.MapTypeReuseportSockarray:  newRefArray,
 	uapi.MapTypePerfEventArray:      newPerf,
 	uapi.MapTypeStackTrace:          newStackTrace,

@@ -34,12 +34,15 @@ const (
 	BadArgument
 	// TimedOut: stopped by the owner for time.
 	TimedOut
+	// BadReturn: the program returned a value its type may not return.
+	BadReturn
 )
 
 var faultKindNames = [...]string{
 	Memory: "memory", BudgetExceeded: "budget", Poison: "poison", NotSimulated: "not-simulated", CallDepth: "call-depth",
 	StackOverflow: "stack-overflow", BadTarget: "bad-target", Deadlock: "deadlock", LeakedReference: "leaked-reference",
 	InvalidInsn: "invalid-insn", BadArgument: "bad-argument", TimedOut: "timed-out",
+	BadReturn: "bad-return",
 }
 
 // String returns the kind as a short word with hyphens ("call-depth").

@@ -1,0 +1,66 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var sockMapHelpers = []Helper{
+	{ID: uapi.FuncSockMapUpdate, Topic: "sockets", Args: []Arg{ArgCtx, ArgMap, ArgKey, ArgAny}, Fn: sockMapUpdate},
+	{ID: uapi.FuncSockHashUpdate, Topic: "sockets", Args: []Arg{ArgCtx, ArgMap, ArgKey, ArgAny}, Fn: sockMapUpdate},
+}
+
+// lookupSock takes a reference on the socket of a key, as a lookup in a sockmap does; 0 when there is none.
+func (e *Env) lookupSock(m maps.SockMap, key []byte) uint64 {
+	v, ok := m.Sock(key)
+	if !ok {
+		return 0
+	}
+	s := v.(*kernel.Socket)
+	addr := s.FullAddr()
+	e.Run.hold(addr, "socket "+s.Role())
+	return addr
+}
+
+// storeSock puts a socket into a map when it is one that may be there (sock_map_sk_is_suitable, sock_map_sk_state_allowed).
+func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.Errno {
+	const stream, established = 1, 1
+	if !s.Full() {
+		return uapi.EINVAL
+	}
+	switch tcp := s.Protocol() == ipprotoTCP && s.Type() == stream; {
+	case tcp && s.State() != established && s.State() != tcpListen:
+		return uapi.EOPNOTSUPP
+	case s.Family() == afUnix && s.Type() == stream && s.State() != established:
+		return uapi.EOPNOTSUPP
+	}
+	return m.SetSock(key, s, flags)
+}
+
+// sockMapUpdate stores the socket of a sockops program, at the events that end a handshake or begin to listen (bpf_sock_map_update).
+func sockMapUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	c, op, f := e.sockOps(a[0])
+	if f != nil {
+		return 0, f
+	}
+	m, f := e.mapAt(a[1])
+	if f != nil {
+		return 0, f
+	}
+	sm, ok := m.(maps.SockMap)
+	if !ok {
+		return 0, wrongMap(m)
+	}
+	key, f := e.key(m, a[2])
+	if f != nil {
+		return 0, f
+	}
+	const active, passive, listen = 4, 5, 11
+	if s := c.Socket(); s != nil && (op == active || op == passive || op == listen) {
+		return errnoRet(storeSock(sm, key, s, a[3])), nil
+	}
+	return errnoRet(uapi.EOPNOTSUPP), nil
+}

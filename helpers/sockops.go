@@ -1,0 +1,185 @@
+package helpers
+
+import (
+	"bytes"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var sockOpsHelpers = []Helper{
+	{ID: uapi.FuncSockOpsCbFlagsSet, Topic: "sockets", Args: []Arg{ArgCtx, ArgAny}, Fn: sockOpsCallbackFlags},
+	{ID: uapi.FuncLoadHdrOpt, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: loadHdrOpt},
+	{ID: uapi.FuncStoreHdrOpt, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: storeHdrOpt},
+	{ID: uapi.FuncReserveHdrOpt, Topic: "sockets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: reserveHdrOpt},
+}
+
+// TCP options (RFC 9293, RFC 6994) and events of sockops programs.
+const (
+	optEnd         = 0
+	optNop         = 1
+	optExp253      = 253
+	optExp254      = 254
+	opHdrOptLen    = 14
+	opWriteHdrOpt  = 15
+	loadHdrOptSYN  = 1 // BPF_LOAD_HDR_OPT_TCP_SYN
+	tcpHeaderLeast = 20
+)
+
+// sockOps returns the context of a sockops program and its event.
+func (e *Env) sockOps(addr uint64) (*kernel.Context, uint64, *vm.Action) {
+	c := e.contextAt(addr)
+	if c == nil || c.Type != "bpf_sock_ops" {
+		return nil, 0, badArg("%#x is not the context of a sockops program", addr)
+	}
+	op, _ := c.Field("op")
+	return c, op, nil
+}
+
+func sockOpsCallbackFlags(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	c, _, f := envOf(t).sockOps(a[0])
+	if f != nil {
+		return 0, f
+	}
+	s := c.Socket()
+	if s == nil || !s.Full() {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	flags := uint32(a[1])
+	s.SetCallbackFlags(flags & allSockOpsCBs)
+	return uint64(flags &^ allSockOpsCBs), nil
+}
+
+// searchOption finds a TCP option by kind and, of experimental ones, magic (bpf_search_tcp_opt). ended says that an end of the list
+// was met.
+func searchOption(opts []byte, kind byte, magic []byte) (opt []byte, ended bool, errno uapi.Errno) {
+	for len(opts) > 0 {
+		switch opts[0] {
+		case optEnd:
+			return nil, true, uapi.ENOMSG
+		case optNop:
+			opts = opts[1:]
+			continue
+		}
+		if len(opts) < 2 || int(opts[1]) > len(opts) || opts[1] < 2 {
+			return nil, false, uapi.EFAULT
+		}
+		one := opts[:opts[1]]
+		if one[0] == kind {
+			if len(magic) > len(one)-2 {
+				return nil, false, uapi.ENOMSG
+			}
+			if bytes.HasPrefix(one[2:], magic) {
+				return one, false, 0
+			}
+		}
+		opts = opts[len(one):]
+	}
+	return nil, false, uapi.ENOMSG
+}
+
+func loadHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	c, op, f := e.sockOps(a[0])
+	if f != nil {
+		return 0, f
+	}
+	want, f := e.read(a[1], a[2]&0xffffffff)
+	if f != nil {
+		return 0, f
+	}
+	if len(want) < 2 || a[3]&^loadHdrOptSYN != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	kind, n := want[0], int(want[1])
+	var magic []byte
+	switch {
+	case n > len(want) || kind == optNop || kind == optEnd:
+		return errnoRet(uapi.EINVAL), nil
+	case kind == optExp253 || kind == optExp254:
+		if n != 4 && n != 6 {
+			return errnoRet(uapi.EINVAL), nil
+		}
+		magic = append(magic, want[2:n]...)
+	case n != 0:
+		return errnoRet(uapi.EINVAL), nil
+	}
+	if a[3]&loadHdrOptSYN != 0 {
+		return errnoRet(uapi.ENOENT), nil // no SYN was saved
+	}
+	hdr := c.TCPHeader()
+	if hdr == nil || op == opHdrOptLen {
+		return errnoRet(uapi.EPERM), nil
+	}
+	opt, _, errno := searchOption(hdr[tcpHeaderLeast:], kind, magic)
+	if errno != 0 {
+		return errnoRet(errno), nil
+	}
+	if len(opt) > len(want) {
+		return errnoRet(uapi.ENOSPC), e.write(a[1], opt[:len(want)])
+	}
+	return uint64(len(opt)), e.write(a[1], opt)
+}
+
+func storeHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	c, op, f := e.sockOps(a[0])
+	if f != nil {
+		return 0, f
+	}
+	opt, f := e.read(a[1], a[2]&0xffffffff)
+	if f != nil {
+		return 0, f
+	}
+	if op != opWriteHdrOpt || c.TCPHeader() == nil {
+		return errnoRet(uapi.EPERM), nil
+	}
+	if len(opt) < 2 || a[3] != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	kind, n := opt[0], int(opt[1])
+	switch {
+	case n > len(opt) || kind == optNop || kind == optEnd:
+		return errnoRet(uapi.EINVAL), nil
+	case n > c.OptionSpace():
+		return errnoRet(uapi.ENOSPC), nil
+	}
+	var magic []byte
+	if kind == optExp253 || kind == optExp254 {
+		if n < 4 {
+			return errnoRet(uapi.EINVAL), nil
+		}
+		magic = opt[2:4]
+	}
+	_, ended, errno := searchOption(c.TCPHeader()[tcpHeaderLeast:], kind, magic)
+	switch {
+	case errno == 0:
+		return errnoRet(uapi.EEXIST), nil
+	case errno != uapi.ENOMSG:
+		return errnoRet(errno), nil
+	case ended:
+		return errnoRet(uapi.ENOSPC), nil
+	}
+	c.AppendOption(opt[:n])
+	e.Run.emit(Event{Kind: "tcp-option", Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
+	return 0, nil
+}
+
+func reserveHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	c, op, f := envOf(t).sockOps(a[0])
+	if f != nil {
+		return 0, f
+	}
+	n := a[1] & 0xffffffff
+	switch {
+	case op != opHdrOptLen:
+		return errnoRet(uapi.EPERM), nil
+	case a[2] != 0 || n < 2:
+		return errnoRet(uapi.EINVAL), nil
+	case n > uint64(c.OptionSpace()):
+		return errnoRet(uapi.ENOSPC), nil
+	}
+	c.ReserveOption(int(n))
+	return 0, nil
+}

@@ -1,0 +1,129 @@
+package helpers
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var sysctlHelpers = []Helper{
+	{ID: uapi.FuncSysctlGetName, Topic: "sysctl", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: sysctlGetName},
+	{ID: uapi.FuncSysctlGetCurrentValue, Topic: "sysctl", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: sysctlGetCurrent},
+	{ID: uapi.FuncSysctlGetNewValue, Topic: "sysctl", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: sysctlGetNew},
+	{ID: uapi.FuncSysctlSetNewValue, Topic: "sysctl", Args: []Arg{ArgCtx, ArgMem, ArgSize}, Fn: sysctlSetNew, Note: "recorded as an event"},
+}
+
+func (e *Env) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
+	if c := e.contextAt(addr); c != nil {
+		if s := c.Sysctl(); s != nil {
+			return s, nil
+		}
+	}
+	return nil, badArg("%#x is not the context of a sysctl program", addr)
+}
+
+// sysctlGetName copies the path below /proc/sys, or its last part. A name that does not fit is cut and -E2BIG; of a path the
+// kernel copies directory by directory, and stops at the first that does not fit.
+func sysctlGetName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.sysctlAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	out, f := e.buffer(a[2] & 0xffffffff)
+	if f != nil {
+		return 0, f
+	}
+	if len(out) == 0 {
+		return errnoRet(uapi.E2BIG), nil
+	}
+	parts := strings.SplitAfter(s.Name, "/")
+	if a[3]&uapi.SysctlBaseName != 0 {
+		parts = parts[len(parts)-1:]
+	}
+	n := 0
+	for _, p := range parts {
+		// strscpy of the name, then of the slash.
+		for _, piece := range [...]string{strings.TrimSuffix(p, "/"), p[len(strings.TrimSuffix(p, "/")):]} {
+			room := len(out) - n
+			if room <= len(piece) {
+				copy(out[n:], piece[:max(room-1, 0)])
+				if room > 0 {
+					out[len(out)-1] = 0
+					n = len(out)
+				}
+				return errnoRet(uapi.E2BIG), e.write(a[1], out[:n])
+			}
+			copy(out[n:], piece)
+			n += len(piece)
+		}
+	}
+	out[n] = 0
+	return uint64(n), e.write(a[1], out[:n+1])
+}
+
+// copySysctl is copy_sysctl_value.
+func (e *Env) copySysctl(addr, n uint64, value []byte) (uint64, *vm.Action) {
+	out, f := e.buffer(n)
+	if f != nil {
+		return 0, f
+	}
+	clear(out)
+	switch {
+	case n == 0:
+		return errnoRet(uapi.E2BIG), nil
+	case len(value) == 0:
+		return errnoRet(uapi.EINVAL), e.write(addr, out)
+	}
+	copy(out, value)
+	if n > uint64(len(value)) {
+		return uint64(len(value)), e.write(addr, out)
+	}
+	out[n-1] = 0
+	return errnoRet(uapi.E2BIG), e.write(addr, out)
+}
+
+func sysctlGetCurrent(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.sysctlAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	return e.copySysctl(a[1], a[2]&0xffffffff, s.Value)
+}
+
+func sysctlGetNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.sysctlAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	if !s.Write {
+		return e.zeroOut(a[1], a[2]&0xffffffff, uapi.EINVAL)
+	}
+	return e.copySysctl(a[1], a[2]&0xffffffff, s.New)
+}
+
+func sysctlSetNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	s, f := e.sysctlAt(a[0])
+	if f != nil {
+		return 0, f
+	}
+	value, f := e.read(a[1], a[2]&0xffffffff)
+	if f != nil {
+		return 0, f
+	}
+	const most = 4095 // a page and the final zero
+	switch {
+	case !s.Write || len(s.New) == 0 || len(value) == 0:
+		return errnoRet(uapi.EINVAL), nil
+	case len(value) > most:
+		return errnoRet(uapi.E2BIG), nil
+	}
+	s.New, s.Replaced = append([]byte(nil), value...), true
+	e.Run.emit(Event{Kind: "sysctl-value", Detail: s.Name, Data: append([]byte(nil), value...)})
+	return 0, nil
+}

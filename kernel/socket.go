@@ -1,0 +1,454 @@
+package kernel
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// A Socket is a socket as programs of the socket world see it: by pointers to struct bpf_sock and struct bpf_tcp_sock, whose
+// fields the verifier rewrites. Behind it is a struct sock of the target's BTF, made when somebody asks for it, to which every
+// change goes too. The three kinds of pointers are three addresses, because one address has one meaning in simulated
+// memory: a socket of __sk_buff shows less than the one bpf_sk_fullsock makes of it.
+type Socket struct {
+	k    *Kernel
+	role string
+	obj  *Object
+	vals [numSockVals]uint64
+	was  [numSockVals]uint64 // before the first address was given out
+	opts map[SockOption][]byte
+	syn  []byte // the SYN's headers, when TCP_SAVE_SYN kept them
+	open bool   // lookups find it
+	key  uint64 // once it was asked for
+	// common, full and tcp are the addresses: of a sock_common, of a socket, of a TCP socket.
+	common, full, tcp *mem.Region
+}
+
+// SockOption is a socket option by level and name.
+type SockOption struct{ Level, Name int32 }
+
+type socketState struct {
+	s   *Socket
+	was Socket
+}
+
+// socketOf returns the socket of a struct sock, with the values that has now.
+func (k *Kernel) socketOf(o *Object) *Socket {
+	i := slices.IndexFunc(k.sockets, func(s *Socket) bool { return s.obj == o })
+	if i < 0 {
+		s := &Socket{k: k, role: o.role, obj: o}
+		s.read()
+		s.was = s.vals
+		k.sockets = append(k.sockets, s)
+		return s
+	}
+	s := k.sockets[i]
+	s.read()
+	return s
+}
+
+// SocketOf is the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
+func (k *Kernel) SocketOf(o *Object) (*Socket, error) {
+	if !o.Has("__sk_common.skc_family") {
+		if !o.Has("sk.__sk_common.skc_family") && !o.Has("inet_conn.icsk_inet.sk.__sk_common.skc_family") {
+			return nil, &TypeError{Type: o.TypeName(), Role: o.role, Why: "is no socket"}
+		}
+	}
+	return k.socketOf(o), nil
+}
+
+// OpenSocket makes lookups find the socket of an object.
+func (k *Kernel) OpenSocket(o *Object) error {
+	s, err := k.SocketOf(o)
+	if err == nil {
+		s.open = true
+	}
+	return err
+}
+
+// SocketAt returns the socket at an address that a program has: of a struct bpf_sock or bpf_tcp_sock, or of the struct
+// sock itself. Nil when there is none.
+func (k *Kernel) SocketAt(addr uint64) *Socket {
+	r := k.mem.Find(addr)
+	if r == nil {
+		return nil
+	}
+	switch owner := r.Owner.(type) {
+	case *Socket:
+		if r.Base == k.mem.Truncate(addr) {
+			return owner
+		}
+	case *Object:
+		if k.mem.Truncate(addr) == owner.Addr() {
+			if s, err := k.SocketOf(owner); err == nil {
+				return s
+			}
+		}
+	case *Context:
+		if v := owner.view; v != nil && v.typ == "bpf_sock" && owner.Region == r && r.Base == k.mem.Truncate(addr) {
+			return v.sock
+		}
+	}
+	return nil
+}
+
+// IsSocket reports whether addr is that of a socket programs see as struct bpf_sock or bpf_tcp_sock.
+func (k *Kernel) IsSocket(addr uint64) bool {
+	r := k.mem.Find(addr)
+	if r == nil || r.Base != k.mem.Truncate(addr) {
+		return false
+	}
+	_, ok := r.Owner.(*Socket)
+	return ok
+}
+
+// read takes the values the object has.
+func (s *Socket) read() {
+	b := builder{k: s.k, o: s.obj, how: set}
+	sink := s.k.sink
+	s.k.sink = nil
+	defer func() { s.k.sink = sink }()
+	for i := range sockPlaces {
+		p := &sockPlaces[i]
+		if f, ok := b.as(p.in).field(p.path); ok {
+			s.vals[p.val] = s.k.scalar(s.obj, f, p.at)
+		}
+	}
+}
+
+// scalar is a scalar field, or four bytes of a larger one.
+func (k *Kernel) scalar(o *Object, f Field, at int) uint64 {
+	if f.Size <= 8 {
+		return o.loadField(f)
+	}
+	b := o.present(f.Off, f.Size)
+	if at+4 > len(b) {
+		return 0
+	}
+	return uint64(k.order().Uint32(b[at:]))
+}
+
+// set changes a value, of the object too.
+func (s *Socket) set(v sockVal, x uint64) {
+	s.vals[v] = x
+	if s.obj == nil {
+		return
+	}
+	b := builder{k: s.k, o: s.obj, how: set}
+	for i := range sockPlaces {
+		p := &sockPlaces[i]
+		if p.val != v {
+			continue
+		}
+		f, ok := b.as(p.in).field(p.path)
+		switch {
+		case !ok:
+		case f.Size <= 8:
+			s.obj.storeField(f, x, set)
+		default:
+			w := make([]byte, 4)
+			s.k.order().PutUint32(w, uint32(x))
+			s.obj.poke(f.Off+uint64(p.at), w, set)
+		}
+	}
+}
+
+// view gives out the address of the socket as one of its kinds.
+func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []uapiField, may func(*uapiField, bool) bool) uint64 {
+	if *at != nil {
+		return (*at).Base
+	}
+	v := &uapiView{k: s.k, typ: typ, who: "BPF", size: size, fields: fields, sock: s, may: may}
+	r, err := s.k.mem.Alloc(size, mem.Region{Kind: mem.Context, Name: typ, View: v, Owner: s})
+	if err != nil {
+		s.k.fail(fmt.Errorf("kernel: socket: %w", err))
+		return 0
+	}
+	*at = r
+	if !slices.Contains(s.k.sockets, s) {
+		s.was = s.vals
+		s.k.sockets = append(s.k.sockets, s)
+	}
+	return r.Base
+}
+
+func readsOnly(_ *uapiField, write bool) bool { return !write }
+
+// readsCommon is what programs see of a socket that may be a time-wait or request socket (bpf_sock_common_is_valid_access).
+func readsCommon(f *uapiField, write bool) bool {
+	switch f.name {
+	case "type", "protocol", "mark", "priority":
+		return false
+	}
+	return !write
+}
+
+// Addr returns the address of the socket as a struct bpf_sock of unknown kind (PTR_TO_SOCK_COMMON).
+func (s *Socket) Addr() uint64 {
+	return s.view(&s.common, "bpf_sock", bpfSockSize, bpfSockFields, readsCommon)
+}
+
+// FullAddr returns the address of the socket as a struct bpf_sock (PTR_TO_SOCKET).
+func (s *Socket) FullAddr() uint64 {
+	return s.view(&s.full, "bpf_sock", bpfSockSize, bpfSockFields, readsOnly)
+}
+
+// Key is the address that stands for the socket, of its struct sock when it has one.
+func (s *Socket) Key() uint64 {
+	switch {
+	case s.key != 0:
+	case s.obj != nil:
+		s.key = s.obj.Addr()
+	default:
+		s.key = s.FullAddr()
+	}
+	return s.key
+}
+
+// TCPAddr returns the address of the socket as a struct bpf_tcp_sock.
+func (s *Socket) TCPAddr() uint64 {
+	return s.view(&s.tcp, "bpf_tcp_sock", tcpSockSize, tcpSockFields, readsOnly)
+}
+
+// Object returns the struct sock, which is made when the socket has none yet. The error is that the target's BTF has no
+// such type.
+func (s *Socket) Object() (*Object, error) {
+	if s.obj != nil {
+		return s.obj, nil
+	}
+	o, err := s.k.NewObjectNamed(s.role, "sock")
+	if err != nil {
+		return nil, err
+	}
+	o.builtin = true
+	s.obj = o
+	for v := range numSockVals {
+		s.set(v, s.vals[v])
+	}
+	return o, nil
+}
+
+// Family, Protocol, Type and State say what kind of socket it is, in the kernel's numbers.
+func (s *Socket) Family() uint16   { return uint16(s.vals[sockFamily]) }
+func (s *Socket) Protocol() uint16 { return uint16(s.vals[sockProtocol]) }
+
+// Type is the socket's type (SOCK_STREAM, SOCK_DGRAM).
+func (s *Socket) Type() uint16 { return uint16(s.vals[sockType]) }
+
+// State is the TCP state.
+func (s *Socket) State() uint8 { return uint8(s.vals[sockState]) }
+
+// Full reports whether it is a whole socket: neither a time-wait nor a request socket (sk_fullsock).
+func (s *Socket) Full() bool { return s.State() != tcpTimeWait && s.State() != tcpNewSynRecv }
+
+// RCUFree reports whether the socket is used without a reference: listening TCP and UDP sockets (SOCK_RCU_FREE).
+func (s *Socket) RCUFree() bool { return s.State() == tcpListen || s.Protocol() == ipprotoUDP }
+
+// Refcounted reports whether a pointer to the socket counts as a reference (sk_is_refcounted).
+func (s *Socket) Refcounted() bool { return !s.Full() || !s.RCUFree() }
+
+// Reuseport reports whether the socket shares its address with others.
+func (s *Socket) Reuseport() bool { return s.vals[sockReuseport] != 0 }
+
+// IPv6Only reports whether an IPv6 socket refuses IPv4.
+func (s *Socket) IPv6Only() bool { return s.vals[sockIPv6Only] != 0 }
+
+// Cookie identifies the socket.
+func (s *Socket) Cookie() uint64 { return s.vals[sockCookie] }
+
+// UID is the owner of the socket.
+func (s *Socket) UID() uint32 { return uint32(s.vals[sockUID]) }
+
+// Mark, Priority and BoundDevice are what options of the same names set.
+func (s *Socket) Mark() uint32 { return uint32(s.vals[sockMark]) }
+
+// CallbackFlags are the events a sockops program asked for (bpf_sock_ops_cb_flags).
+func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[sockCBFlags]) }
+
+// SetCallbackFlags changes them.
+func (s *Socket) SetCallbackFlags(flags uint32) { s.set(sockCBFlags, uint64(flags)) }
+
+// SavedSYN is the SYN the connection began with, from its network header on; nil when it was not kept.
+func (s *Socket) SavedSYN() []byte { return s.syn }
+
+// Role names the socket in messages.
+func (s *Socket) Role() string { return s.role }
+
+// Bind gives the socket a local address, 4 or 16 bytes, and port (__inet_bind): -EINVAL for one that has a port, is
+// connected, or gets an address of another family.
+func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
+	if s.vals[sockSrcPort] != 0 || s.State() != tcpClose && s.State() != tcpEstablished {
+		return uapi.EINVAL
+	}
+	switch {
+	case len(addr) == 4 && s.Family() == afInet:
+		s.set(sockSrcIP4, uint64(s.k.order().Uint32(addr)))
+	case len(addr) == 16 && s.Family() == afInet6:
+		for i := range sockVal(4) {
+			s.set(sockSrcIP6+i, uint64(s.k.order().Uint32(addr[4*i:])))
+		}
+	default:
+		return uapi.EAFNOSUPPORT
+	}
+	if port != 0 {
+		s.set(sockSrcPort, uint64(port))
+	}
+	return 0
+}
+
+// forget takes back what a socket got after a snapshot.
+func (s *Socket) forget() {
+	s.common, s.full, s.tcp, s.vals, s.opts, s.key = nil, nil, nil, s.was, nil, 0
+}
+
+func (s *Socket) save() socketState {
+	was := *s
+	was.opts = maps.Clone(s.opts)
+	return socketState{s, was}
+}
+
+// free gives back the addresses of a socket that lives as long as a context.
+func (s *Socket) free() {
+	for _, r := range [...]*mem.Region{s.common, s.full, s.tcp} {
+		if r != nil {
+			s.k.mem.Free(r)
+		}
+	}
+	s.common, s.full, s.tcp = nil, nil, nil
+	s.k.sockets = slices.DeleteFunc(s.k.sockets, func(o *Socket) bool { return o == s })
+}
+
+// LookupSocket finds the open socket a packet with these addresses is for, as the kernel's tables do: a connection by
+// all of its addresses, else the listening or unconnected socket that is bound the closest. Addresses are 4 or 16 bytes, from
+// is the sender's; ports are numbers.
+func (k *Kernel) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []byte, toPort uint16, device uint32) *Socket {
+	var best *Socket
+	most := -1
+	for _, s := range k.sockets {
+		if !s.open || s.Protocol() != protocol || s.vals[sockSrcPort] != uint64(toPort) {
+			continue
+		}
+		if n := s.score(from, fromPort, to, device); n > most {
+			best, most = s, n
+		}
+	}
+	return best
+}
+
+// score says how well a socket fits a packet for its port, -1 when not at all (compute_score in net/ipv4/udp.c and inet_hashtables.c).
+func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) int {
+	n := 0
+	if s.Family() == afInet {
+		n++
+	}
+	local, ok := s.address(len(to) == 16, sockSrcIP4, sockSrcIP6)
+	remote, also := s.address(len(to) == 16, sockDstIP4, sockDstIP6)
+	if !ok || !also {
+		return -1
+	}
+	connected := s.vals[sockDstPort] != 0 && s.State() != tcpListen
+	if !zeroBytes(local) {
+		if string(local) != string(to) {
+			return -1
+		}
+		n += 4
+	}
+	if connected {
+		if s.k.netPort(s.vals[sockDstPort]) != fromPort || !zeroBytes(remote) && string(remote) != string(from) {
+			return -1
+		}
+		n += 16
+	} else if s.Protocol() == ipprotoTCP && s.State() != tcpListen {
+		return -1
+	}
+	if dev := s.vals[sockBoundDev]; dev != 0 {
+		if uint32(dev) != device {
+			return -1
+		}
+		n += 4
+	}
+	return n
+}
+
+// netPort is a port in network order, as it was loaded, as a number.
+func (k *Kernel) netPort(v uint64) uint16 {
+	var b [2]byte
+	k.order().PutUint16(b[:], uint16(v))
+	return uint16(b[0])<<8 | uint16(b[1])
+}
+
+// address is an address of the socket in network order, as one of IPv4 or IPv6. ok is false when it has none of that family.
+// An IPv6 socket that is not for IPv6 only also has the IPv4 address its own is made of, and any when it has any.
+func (s *Socket) address(v6 bool, four, six sockVal) (addr []byte, ok bool) {
+	words := s.vals[four : four+1]
+	if s.Family() == afInet6 {
+		words = s.vals[six : six+4]
+	}
+	b := make([]byte, 4*len(words))
+	for i, w := range words {
+		s.k.order().PutUint32(b[4*i:], uint32(w))
+	}
+	switch {
+	case v6 == (len(b) == 16):
+		return b, true
+	case v6 || s.IPv6Only():
+		return nil, false
+	case zeroBytes(b):
+		return b[:4], true
+	}
+	return b[12:], zeroBytes(b[:10]) && b[10] == 0xff && b[11] == 0xff
+}
+
+func zeroBytes(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Option returns the value somebody gave an option; ok is false when the socket has the kernel's default.
+func (s *Socket) Option(o SockOption) (value []byte, ok bool) {
+	value, ok = s.opts[o]
+	return value, ok
+}
+
+// SetOption keeps the value of an option.
+func (s *Socket) SetOption(o SockOption, value []byte) {
+	if s.opts == nil {
+		s.opts = map[SockOption][]byte{}
+	}
+	s.opts[o] = slices.Clone(value)
+}
+
+// Number is a value of a socket by the name programs know it by: of struct bpf_sock ("mark") or bpf_tcp_sock
+// ("snd_cwnd"). ok is false for a name that is none.
+func (s *Socket) Number(name string) (v uint64, ok bool) {
+	if i, ok := sockNames[name]; ok {
+		return s.vals[i], true
+	}
+	return 0, false
+}
+
+// SetNumber changes a value by its name, in the kernel's struct too.
+func (s *Socket) SetNumber(name string, v uint64) {
+	if i, ok := sockNames[name]; ok {
+		s.set(i, v)
+	}
+}
+
+// sockNames are the values that helpers and options reach by name.
+var sockNames = func() map[string]sockVal {
+	m := map[string]sockVal{
+		"bound_dev_if": sockBoundDev, "mark": sockMark, "priority": sockPriority, "reuseport": sockReuseport, "state": sockState,
+		"txhash": sockTxhash, "snd_cwnd_clamp": tcpSndCwndClamp, "src_port": sockSrcPort,
+	}
+	for _, n := range tcpNumbers {
+		m[n.name] = n.val
+	}
+	return m
+}()
