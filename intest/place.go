@@ -46,23 +46,32 @@ func (r *Runner) sourceLine(prog string, line uint32) (Place, bool) {
 }
 
 // wayLength is how many source lines of a failed test are kept.
-const wayLength = 5
+const wayLength = 3
 
-// wayTracer keeps the last source lines that were executed.
+// wayTracer keeps the last source lines that were executed of the file each program is from. What headers do on the way, copying a
+// message byte by byte, says nothing.
 type wayTracer struct {
+	prog  *loader.LinkedProgram
+	file  string
 	lines []Place
 }
 
 // Step implements [machine.Tracer].
 func (w *wayTracer) Step(p *loader.LinkedProgram, pc, _ int, _, _ *[11]uint64) {
+	if w.prog != p {
+		own, _ := p.LineAt(0)
+		w.prog, w.file = p, own.File
+	}
 	l, ok := p.LineAt(pc)
-	if !ok || l.Line == 0 { // line 0 stands for code the compiler made up
+	if !ok || l.Line == 0 || l.File != w.file { // line 0 stands for code the compiler made up
+		return
+	}
+	if strings.Trim(l.Text, "{} \t;") == "" && l.Text != "" {
 		return
 	}
 	at := Place{l.File, l.Line, l.Text}
 	if i := slices.Index(w.lines, at); i >= 0 {
-		w.lines = append(slices.Delete(w.lines, i, i+1), at)
-		return
+		w.lines = slices.Delete(w.lines, i, i+1)
 	}
 	if len(w.lines) == wayLength {
 		w.lines = slices.Delete(w.lines, 0, 1)
@@ -74,7 +83,11 @@ func (w *wayTracer) Step(p *loader.LinkedProgram, pc, _ int, _, _ *[11]uint64) {
 // looks at the failed ones step by step.
 func (r *Runner) explain(ctx context.Context, results []*Result) error {
 	failed := func(res *Result) bool {
-		return res.Status >= Failed && len(res.Steps) > 0 && res.Steps[len(res.Steps)-1].Result != nil
+		if res.Status < Failed || len(res.Steps) == 0 {
+			return false
+		}
+		last := res.Steps[len(res.Steps)-1].Result
+		return last != nil && last.Ran && last.Fault == nil // a fault says its place
 	}
 	if !slices.ContainsFunc(results, failed) {
 		return nil

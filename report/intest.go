@@ -45,7 +45,7 @@ func NewTestCaseOf(r *intest.Result) TestCase {
 	if len(r.Failures) > 0 {
 		c.Notes = append(c.Notes, r.Logs...)
 		if len(r.Way) > 0 {
-			c.Notes = append(c.Notes, "it went:\n"+strings.Join(way(r), "\n"))
+			c.Notes = append(c.Notes, "last lines:\n"+strings.Join(way(r), "\n"))
 		}
 	}
 	c.Detail = fmt.Sprintf("%d insns", r.Insns)

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -117,11 +119,24 @@ func testPaths(arg string) (scenarios, objects []string, err error) {
 	return scenarios, []string{arg}, nil
 }
 
-// mayHaveTests reports whether a file found in a directory is worth opening: it holds a section name of a test. A directory may also hold
-// objects of the host and others that are none of ours.
+// mayHaveTests reports whether a file found in a directory is worth opening: it holds a section name of a test, or it is a BPF object that
+// has been cut off before its section names, which must not go unnoticed. A directory may also hold objects of the host and others
+// that are none of ours.
 func mayHaveTests(path string) bool {
 	data, err := os.ReadFile(path)
-	return err == nil && bytes.Contains(data, []byte("/test/"))
+	if err != nil {
+		return false
+	}
+	if bytes.Contains(data, []byte("/test/")) {
+		return true
+	}
+	const header = 64 // of an ELF file of 64 bits
+	if len(data) < header || string(data[:4]) != elf.ELFMAG || data[elf.EI_DATA] != byte(elf.ELFDATA2LSB) {
+		return false
+	}
+	le := binary.LittleEndian
+	machine, sections := elf.Machine(le.Uint16(data[18:])), le.Uint64(data[40:])
+	return machine == elf.EM_BPF && sections > uint64(len(data))
 }
 
 // runObject runs the tests inside the job's object.
