@@ -1,0 +1,84 @@
+package loader
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// relocatedOnce is an object of one program, "r1 = variable ll; r0 = 0; exit", with one record for the first instruction.
+func relocatedOnce(order binary.ByteOrder, imm int32, record func(b *elfBuilder, code, sym int)) ([]byte, error) {
+	b := newELF(order)
+	code := b.code("syscall", []decode.Insn{{Code: codeLdImm, Dst: 1, Imm: imm}, {}, {Code: 0xb7}, {Code: 0x95}})
+	b.fn("prog", code, 0, 4)
+	data := b.section(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, make([]byte, 64))
+	record(b, code, b.symbol("variable", data, 16, 8, elf.STT_OBJECT, elf.STB_GLOBAL))
+	o, err := OpenBytes("once.o", b.bytes())
+	if err != nil {
+		return nil, err
+	}
+	l, err := o.Load(nil, LoadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	p := l.Programs[0]
+	if p.Status != StatusOK {
+		return nil, p.Err
+	}
+	return decode.Marshal(p.Insns, order), nil
+}
+
+// TestRelocationRecords: the records of code by type, with addends in the instruction (REL) and in the record (RELA).
+func TestRelocationRecords(t *testing.T) {
+	rel := func(typ int) func(*elfBuilder, int, int) {
+		return func(b *elfBuilder, code, sym int) { b.rel(code, elfRel{0, sym, typ}) }
+	}
+	rela := func(addend int64) func(*elfBuilder, int, int) {
+		return func(b *elfBuilder, code, sym int) {
+			var buf bytes.Buffer
+			_ = binary.Write(&buf, b.order, elf.Rela64{Info: uint64(sym)<<32 | rel64, Addend: addend})
+			b.sections = append(b.sections, elfSection{name: ".rela" + b.sections[code].name, typ: elf.SHT_RELA, data: buf.Bytes(), info: code, ent: 24})
+		}
+	}
+	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		for _, tt := range []struct {
+			name   string
+			imm    int32
+			record func(*elfBuilder, int, int)
+			off    int64 // in .data; -1: the instruction stays, -2: refused
+		}{
+			{"R_BPF_64_64", 0, rel(rel64), 16},
+			{"R_BPF_64_64 with an addend", 8, rel(rel64), 24},
+			{"R_BPF_NONE is passed over", 7, rel(relNone), -1},
+			{"R_BPF_64_ABS64 is none of code", 0, rel(relABS64), -2},
+			{"RELA", 0, rela(8), 24},
+			{"RELA, the sum goes back", 0, rela(-16), 0},
+			{"RELA, addend beyond 32 bits", 0, rela(1 << 32), -2},
+			{"RELA, sum beyond 32 bits", 0, rela(1<<32 - 8), -2},
+			{"RELA, sum below 0", 0, rela(-24), -2},
+		} {
+			t.Run(tt.name+" "+order.String(), func(t *testing.T) {
+				code, err := relocatedOnce(order, tt.imm, tt.record)
+				if tt.off == -2 {
+					require.ErrorIs(t, err, ErrRelocation)
+					return
+				}
+				require.NoError(t, err)
+				insns, err := decode.Unmarshal(code, order)
+				require.NoError(t, err)
+				if tt.off == -1 {
+					assert.Equal(t, decode.Insn{Code: codeLdImm, Dst: 1, Imm: tt.imm}, insns[0])
+					return
+				}
+				assert.EqualValues(t, srcMapVal, insns[0].Src)
+				assert.EqualValues(t, tt.off, insns[1].Imm)
+			})
+		}
+	}
+}
