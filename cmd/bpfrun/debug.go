@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/debug/repl"
@@ -239,8 +240,10 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 	cfg.Terminal = ok && isTerminal(f) && isTerminal(a.stdout)
 	if cfg.Terminal {
 		cfg.HistoryFile = historyFile()
+		cfg.Height = a.screenHeight
 	}
 	r := repl.New(s, cfg)
+	defer r.Close()
 	ctx := context.Background()
 	if !cfg.Terminal {
 		var stop context.CancelFunc
@@ -269,6 +272,20 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 		a.code = exitUsage
 	}
 	return nil
+}
+
+// screenHeight is the number of lines of the terminal.
+func (a *app) screenHeight() int {
+	const usual = 24
+	f, ok := a.stdout.(*os.File)
+	if !ok {
+		return usual
+	}
+	_, h, err := term.GetSize(int(f.Fd()))
+	if err != nil || h <= 0 {
+		return usual
+	}
+	return h
 }
 
 // historyFile is where command lines are kept between sessions, "" when there is no place for it.

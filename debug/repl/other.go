@@ -102,6 +102,9 @@ func names(r *REPL, word string) []string {
 // Do completes a line: it implements readline.AutoCompleter.
 func (r *REPL) Do(line []rune, pos int) (ends [][]rune, length int) {
 	list, length := r.Complete(string(line[:pos]))
+	if len(list) == 1 && !strings.ContainsAny(strings.TrimLeft(string(line[:pos]), " \t"), " \t") {
+		list[0] += " " // a command, behind which arguments follow
+	}
 	for _, e := range list {
 		ends = append(ends, []rune(e))
 	}

@@ -157,7 +157,8 @@ func (r *REPL) interactive(ctx context.Context) error {
 	defer rl.Close()
 	r.out = &tee{r, rl.Stdout()}
 	r.ask = func() bool {
-		defer rl.SetPrompt(r.prompt())
+		rl.HistoryDisable()
+		defer rl.HistoryEnable()
 		rl.SetPrompt("-- more: Enter goes on, q ends --")
 		line, err := rl.Readline()
 		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")

@@ -1,0 +1,183 @@
+package repl
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a debugger on a pseudoterminal of its own.
+type terminal struct {
+	t       *testing.T
+	keys    *os.File
+	history string
+	cmd     *exec.Cmd
+
+	mu   sync.Mutex
+	seen bytes.Buffer
+	from int // what was expected already
+}
+
+func openTerminal(t *testing.T, object string) *terminal {
+	t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudoterminals: %v", err)
+	}
+	t.Cleanup(func() { ptmx.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetWinsize(int(ptmx.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 200}))
+	pts, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudoterminals: %v", err)
+	}
+	defer pts.Close()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	x := &terminal{t: t, keys: ptmx, history: filepath.Join(t.TempDir(), "history"), cmd: exec.Command(exe)}
+	x.cmd.Env = append(os.Environ(), terminalObject+"="+object, terminalObject+"_HISTORY="+x.history, "TERM=xterm")
+	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = pts, pts, pts
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, x.cmd.Start())
+	t.Cleanup(func() {
+		_ = x.cmd.Process.Kill()
+		_ = x.cmd.Wait()
+	})
+	go func() {
+		b := make([]byte, 4096)
+		for {
+			n, err := ptmx.Read(b)
+			x.mu.Lock()
+			x.seen.Write(b[:n])
+			x.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	x.expect(prompt)
+	return x
+}
+
+func (x *terminal) press(keys string) {
+	x.t.Helper()
+	_, err := x.keys.WriteString(keys)
+	require.NoError(x.t, err)
+}
+
+// expect waits until the terminal shows a text behind what was expected last.
+func (x *terminal) expect(text string) {
+	x.t.Helper()
+	const patience = 20 * time.Second
+	for end := time.Now().Add(patience); ; {
+		x.mu.Lock()
+		all := x.seen.String()
+		x.mu.Unlock()
+		if i := strings.Index(all[x.from:], text); i >= 0 {
+			x.from += i + len(text)
+			return
+		}
+		if time.Now().After(end) {
+			require.FailNow(x.t, "the terminal does not show it", "%q is not in\n%q", text, all[x.from:])
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func (x *terminal) wait() {
+	x.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case err := <-done:
+		assert.NoError(x.t, err)
+	case <-time.After(30 * time.Second):
+		require.FailNow(x.t, "the debugger does not end")
+	}
+}
+
+// TestCompletionOnTerminal: Tab completes commands, functions, and members of what a pointer leads to.
+func TestCompletionOnTerminal(t *testing.T) {
+	x := openTerminal(t, "examples/exec/exec.bpf.o")
+	x.press("bre\t")
+	x.expect("break ")
+	x.press("on_e\t")
+	x.expect("on_exec")
+	x.press("\r")
+	x.expect("Breakpoint 1: on_exec")
+	x.press("run\r")
+	x.expect("Start of on_exec")
+	x.press("p current->real_par\t")
+	x.expect("real_parent")
+	x.press("->tgi\t\r")
+	x.expect("$1 = 23342")
+	x.press("p execs_\t\r")
+	x.expect("$2 = {}")
+	x.press("\r") // nothing: print is not repeated
+	x.press("stepi\r")
+	x.expect("(insn 1)")
+	x.press("\r")
+	x.expect("(insn 2)")
+	x.press("\x1b[A\r") // the line before again
+	x.expect("(insn 3)")
+	x.press("quit\r")
+	x.wait()
+	history, err := os.ReadFile(x.history)
+	require.NoError(t, err)
+	assert.Contains(t, string(history), "p current->real_parent->tgid")
+}
+
+// TestInterruptOnTerminal: Ctrl-C stops what runs and nothing else; at the prompt it drops the line.
+func TestInterruptOnTerminal(t *testing.T) {
+	x := openTerminal(t, "debug/testdata/long.o")
+	x.press("run\r")
+	x.expect("Start of loop")
+	x.press("watch $r10\r") // never changes, and is looked at after every instruction
+	x.expect("Watchpoint 1")
+	x.press("continue\r")
+	x.expect("continue")
+	time.Sleep(50 * time.Millisecond)
+	x.press("\x03")
+	x.expect("Interrupted, ")
+	x.expect(prompt)
+	x.press("print nonsense\x03")
+	x.press("print 40 + 2\r")
+	x.expect("$1 = 42")
+	x.press("delete 1\rcontinue\r")
+	x.expect("loop returned")
+	x.press("\x04") // end of the input
+	x.wait()
+}
+
+// TestPagerOnTerminal: long lists stop after a screenful; commands on several lines have a prompt of their own.
+func TestPagerOnTerminal(t *testing.T) {
+	x := openTerminal(t, "examples/exec/exec.bpf.o")
+	x.press("help\r")
+	x.expect("-- more")
+	x.press("\r")
+	x.expect("-- more")
+	x.press("q\r")
+	x.expect(prompt)
+	x.press("set pager off\rhelp\r")
+	x.expect("More: help COMMAND.")
+	x.press("break 59\rcommands\r")
+	x.expect("> ")
+	x.press("print 6 * 7\rend\r")
+	x.press("run\rcontinue\r")
+	x.expect("$1 = 42")
+	x.press("quit\r")
+	x.wait()
+}
