@@ -44,6 +44,35 @@ func (c *Context) Frame() []byte {
 	return c.Packet.Bytes()
 }
 
+// Words lists what the words of the context are that yield a value of the packet, whatever the program: its addresses. Entry i is about
+// the four bytes at offset 4*i; nil where the context decides.
+func (c *Context) Words() []*uint64 {
+	if c.view == nil || c.Packet == nil {
+		return nil
+	}
+	var out []*uint64
+	for i := range c.view.fields {
+		f := &c.view.fields[i]
+		var at *uint64
+		switch f.kind {
+		case dataField:
+			at = &c.Packet.data
+		case dataEndField:
+			at = &c.Packet.end
+		case dataMetaField:
+			at = &c.Packet.meta
+		}
+		if at == nil || f.size != 4 || !c.view.may(f, false) {
+			continue
+		}
+		for len(out) <= int(f.off/4) {
+			out = append(out, nil)
+		}
+		out[f.off/4] = at
+	}
+	return out
+}
+
 // Refill gives a context one packet after another, without making it anew.
 type Refill struct {
 	c    *Context

@@ -223,3 +223,6 @@ func (r *Replay) Close() *Result {
 	r.drop()
 	return &r.total
 }
+
+// Context is what r1 of the program points to. A run may replace it.
+func (r *Replay) Context() *kernel.Context { return r.ctx }

@@ -87,6 +87,7 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	m.env.Run = r
 	m.noteArgs(c.Args)
 	m.thread.Recover = m.recoverPolicy(p)
+	m.thread.SetContext(c.Addr, c.Words())
 	m.kernel.SetSink(m.access)
 	if !loadsKernel(p) {
 		m.kernel.ForbidLoads()

@@ -58,6 +58,7 @@ func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) boo
 	m.env.Run = helpers.NewRun(p.lp.Type, p.lp.Attach)
 	m.thread.Recover = m.recoverPolicy(p)
 	m.kernel.SetSink(m.access)
+	m.thread.SetContext(0, nil)
 	m.thread.CPU = c.CPU
 	m.useArena(p)
 	m.thread.StartAt(img, pc, c.Args[:]...)

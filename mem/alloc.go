@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"bytes"
 	"fmt"
 	"sort"
 )
@@ -118,14 +119,26 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	return p, nil
 }
 
+// redzones is a row of granules without valid bytes, to copy.
+var redzones = [512]byte(bytes.Repeat([]byte{byte(ClassRedzone)}, 512))
+
 // fill sets the class of the granules in [lo, hi), both multiples of 8.
 func (m *Memory) fill(lo, hi uint64, c Class) {
 	if lo >= hi {
 		return
 	}
 	s := m.shadowRange(lo/granule, hi/granule)
-	for i := range s {
-		s[i] = byte(c)
+	switch c {
+	case ClassPlain:
+		clear(s)
+	case ClassRedzone: // by far the most frequent of the others
+		for len(s) > 0 {
+			s = s[copy(s, redzones[:]):]
+		}
+	default:
+		for i := range s {
+			s[i] = byte(c)
+		}
 	}
 }
 
@@ -243,14 +256,31 @@ func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
 	r.Base, r.Size = lo, hi-lo
 	lo, hi = lo-m.base, hi-m.base
 	c := r.plainClass()
-	left := (max(lo, oldLo) + granule - 1) / granule
-	for g := min(lo, oldLo) / granule; g < left; g++ {
-		m.setClass(g, boundedClass(g, lo, hi, c))
+	m.repaint(min(lo, oldLo)/granule, (max(lo, oldLo)+granule-1)/granule, lo, hi, c)
+	m.repaint(min(hi, oldHi)/granule, (max(hi, oldHi)+granule-1)/granule, lo, hi, c)
+}
+
+// repaint sets the class of the granules [first, last) of a region with the bounds [lo, hi) whose full granules have class c.
+func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
+	if lo >= hi {
+		m.fill(first*granule, last*granule, ClassRedzone)
+		return
 	}
-	right := (max(hi, oldHi) + granule - 1) / granule
-	for g := min(hi, oldHi) / granule; g < right; g++ {
-		m.setClass(g, boundedClass(g, lo, hi, c))
+	fill := func(from, to uint64, c Class) {
+		if from, to = max(from, first), min(to, last); from < to {
+			m.fill(from*granule, to*granule, c)
+		}
 	}
+	edge := func(g uint64) {
+		if g >= first && g < last {
+			m.setClass(g, boundedClass(g, lo, hi, c))
+		}
+	}
+	fill(0, lo/granule, ClassRedzone)
+	edge(lo / granule)
+	fill(lo/granule+1, hi/granule, c)
+	edge(hi / granule)
+	fill(hi/granule+1, last, ClassRedzone)
 }
 
 // boundedClass is the class of granule g of a region with the bounds [lo, hi) whose full granules have class c.

@@ -2468,6 +2468,11 @@ func (t *Thread) loop() exit {
 		// What the loop keeps in host registers is kept aside by hand: a variable that lives across a call
 		// would be spilled at every dispatch.
 		t.seg.left = left
+		if t.contextWord(&t.img.plain[t.pc]) {
+			left = t.seg.left
+			ip = t.seg.behind(t.pc)
+			continue
+		}
 		if !t.access(&t.img.plain[t.pc]) {
 			return exitFault
 		}

@@ -85,6 +85,10 @@ type Thread struct {
 	frames    [MaxFrames]frame
 	tailCalls int
 
+	// See SetContext.
+	ctxBase  uint64
+	ctxWords []*uint64
+
 	// The arena base and address cast values, see SetArena.
 	arenaKern, arenaUser uint64
 
