@@ -83,6 +83,8 @@ func shiftImm(c *compiler, in *plan.Insn, r *rule) {
 	d := regs[in.Dst]
 	n := byte(in.Imm) & (31 | r.w<<5)
 	switch {
+	case in.Has(plan.FlagRotate):
+		c.shift(r.w, byte(r.op)-4, d, n) // 0 to the left, 1 to the right
 	case n != 0:
 		c.shift(r.w, byte(r.op), d, n)
 	case r.w == 0:
@@ -149,9 +151,6 @@ func (c *compiler) pair(in, next *plan.Insn) bool {
 	case decode.OpAdd32Imm:
 		c.rm(0, 0x8d, d, at(s, v), 0)
 	case decode.OpAdd64Reg, decode.OpAdd32Reg:
-		if next.Src == 10 {
-			return false
-		}
 		w := uint8(1)
 		if next.Op == decode.OpAdd32Reg {
 			w = 0
@@ -161,8 +160,36 @@ func (c *compiler) pair(in, next *plan.Insn) bool {
 		c.mul(1, d, s, v)
 	case decode.OpMul32Imm:
 		c.mul(0, d, s, v)
+	case decode.OpLsh64Imm, decode.OpRsh64Imm:
+		if !hasBMI2 || !next.Has(plan.FlagRotate) {
+			return false
+		}
+		n := byte(v) & 63
+		if next.Op == decode.OpLsh64Imm {
+			n = 64 - n
+		}
+		c.rorx(1, d, s, n)
+	case decode.OpLsh32Imm, decode.OpRsh32Imm:
+		if !hasBMI2 || !next.Has(plan.FlagRotate) {
+			return false
+		}
+		n := byte(v) & 31
+		if next.Op == decode.OpLsh32Imm {
+			n = 32 - n
+		}
+		c.rorx(0, d, s, n)
 	default:
 		return false
 	}
 	return true
+}
+
+// rorx is dst = src rotated to the right. VEX: map 0f3a, pp f2.
+func (c *compiler) rorx(w uint8, dst, src reg, n byte) {
+	c.byte(0xc4, byte(^dst>>3&1)<<7|1<<6|byte(^src>>3&1)<<5|3, w<<7|0x7b, 0xf0, 0xc0|byte(dst&7)<<3|byte(src&7), n)
+}
+
+// mulx is hi = the upper half of temp2 * src. VEX: map 0f38, pp f2; the lower half goes to hi first.
+func (c *compiler) mulx(hi, src reg) {
+	c.byte(0xc4, byte(^hi>>3&1)<<7|1<<6|byte(^src>>3&1)<<5|2, 1<<7|byte(^hi&15)<<3|3, 0xf6, 0xc0|byte(hi&7)<<3|byte(src&7))
 }

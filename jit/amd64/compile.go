@@ -114,6 +114,10 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 			out.Entries[pc] = uint32(c.pos())
 		}
 		c.pc = pc
+		if in.Has(plan.FlagDead) {
+			c.next(in)
+			continue
+		}
 		if in.Has(plan.FlagPair) && c.pair(in, &insns[pc+1]) {
 			pc++
 			out.Starts[pc] = uint32(c.pos())
@@ -144,10 +148,6 @@ func (c *compiler) insn(in *plan.Insn) {
 		c.leave(plan.CallFunc, c.pc)
 		return
 	}
-	if in.Dst == 10 && in.Kind == plan.KindBranch || in.Src == 10 && !c.takesR10(in) {
-		c.leave(plan.Interpret, c.pc)
-		return
-	}
 	r := &rules[in.Op]
 	if r.emit == nil {
 		c.leave(plan.Interpret, c.pc)
@@ -155,11 +155,6 @@ func (c *compiler) insn(in *plan.Insn) {
 	}
 	r.emit(c, in, r)
 	c.next(in)
-}
-
-// takesR10 reports whether an instruction is generated with r10 as its source: copies of it, and accesses in the stack.
-func (c *compiler) takesR10(in *plan.Insn) bool {
-	return in.Op == opMov || in.Kind == plan.KindLoad && in.Check == plan.CheckNone
 }
 
 // next charges what is due at the next slot.

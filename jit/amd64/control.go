@@ -1,12 +1,9 @@
 package amd64
 
 import (
-	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
-
-const opMov = decode.OpMov64Reg
 
 func jumpTo(c *compiler, in *plan.Insn, _ *rule) { c.always(in) }
 

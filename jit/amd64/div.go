@@ -1,6 +1,10 @@
 package amd64
 
-import "github.com/bpfrun/bpfrun/jit/plan"
+import (
+	"math/bits"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+)
 
 // Division. The instruction divides temp2:rax and leaves quotient and remainder there, so that rax is kept in temp1, or in the
 // result when that is elsewhere. By RFC 9669 division by zero gives 0, modulo by zero the dividend, and the smallest number
@@ -102,6 +106,10 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 		c.dividePower(r, d, uint64(v))
 		return
 	}
+	if !r.signed && v > 0 && hasBMI2 {
+		c.divideMagic(r, d, uint64(v))
+		return
+	}
 	// The divisor goes through the stack: temp1 and temp2 are taken.
 	c.byte(0x68)
 	c.imm32(int32(in.Imm)) // push, sign-extended
@@ -130,6 +138,37 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 		c.move(rax, temp1)
 	}
 	c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
+}
+
+// divideMagic divides by a constant that is no power of two by multiplying with its reciprocal (Granlund and Montgomery 1994).
+func (c *compiler) divideMagic(r *rule, d reg, v uint64) {
+	q := temp1
+	if r.w == 0 {
+		// For dividends below 2^32 the reciprocal rounded up to 64 bits is exact enough: its error is below v/2^64.
+		m, _ := bits.Div64(1, 0, v)
+		c.move32(d, d)
+		c.constant(temp2, m+1)
+		c.mulx(q, d)
+	} else {
+		n := byte(bits.Len64(v)) // 2^(n-1) < v < 2^n
+		// The multiplier has 65 bits, of which the first is 1: (d-t)/2+t cannot overflow where d+t could.
+		m, _ := bits.Div64(1<<n-v, 0, v)
+		c.constant(temp2, m+1)
+		c.mulx(q, d)
+		c.move(temp2, d)
+		c.group(1, opSub, temp2, q)
+		c.shift(1, 5, temp2, 1)
+		c.group(1, opAdd, q, temp2)
+		if n > 1 {
+			c.shift(1, 5, q, n-1)
+		}
+	}
+	if !r.mod {
+		c.rr(r.w, 0x89, q, d)
+		return
+	}
+	c.mul(r.w, q, q, int32(uint32(v)))
+	c.group(r.w, opSub, d, q)
 }
 
 // dividePower divides by a power of two.

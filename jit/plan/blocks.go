@@ -26,7 +26,6 @@ func (p *Program) findBlocks() {
 			leader(in.Target)
 			if int(in.Target) <= pc {
 				in.Flags |= FlagBack
-				insns[in.Target].Flags |= FlagLoop
 			}
 		case KindCall:
 			leader(in.Target)

@@ -20,6 +20,9 @@ type scan struct {
 	// fp says that the register is r10 + off.
 	fp  [11]bool
 	off [11]int32
+	// since is the slot that made it so, or the last access that relies on it: code may be entered anywhere else by
+	// whoever computes addresses of instructions.
+	since [11]int32
 }
 
 func (s *scan) reset() {
@@ -38,7 +41,10 @@ func (s *scan) wrote(r uint8) {
 // judge decides checks, pairs and entries, block by block.
 func (p *Program) judge() {
 	for i := range p.blocks {
-		p.judgeBlock(&p.blocks[i])
+		b := &p.blocks[i]
+		p.judgeBlock(b)
+		p.rotations(b)
+		p.deadResults(b)
 	}
 	p.markEntries()
 }
@@ -56,7 +62,7 @@ func (p *Program) judgeBlock(b *block) {
 		case KindStore:
 			p.judgeAccess(pc, in, true)
 		case KindAtomic:
-			p.judgeAtomic(in)
+			p.judgeAtomic(pc, in)
 			// The old value goes to src, or to r0.
 			if row := &rows[in.Op]; row.writesSrc {
 				s.wrote(in.Src)
@@ -68,11 +74,7 @@ func (p *Program) judgeBlock(b *block) {
 		case KindOp:
 			p.judgeOp(pc, in, pc+1 < b.end)
 		case KindCallFunc:
-			fp, off := s.fp, s.off
-			s.reset()
-			for r := 6; r < 11; r++ { // what a call keeps
-				s.fp[r], s.off[r] = fp[r], off[r]
-			}
+			s.reset() // the slot behind has to be an entry, so nothing is known there
 		}
 	}
 }
@@ -83,7 +85,12 @@ func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 	r := in.Base
 	lo, hi := int32(in.Off), int32(in.Off)+int32(in.Size)
 	aligned := acquires(in.Op)
-	if p.inStack(in, aligned) {
+	if p.inStack(pc, in, aligned) {
+		return
+	}
+	if r == 10 {
+		in.Kind = KindInterpret
+		s.reset()
 		return
 	}
 	if o := s.open[r]; o >= 0 && !aligned {
@@ -110,13 +117,17 @@ func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 }
 
 // inStack makes an access CheckNone if it lies in the stack, aligned if that is asked for.
-func (p *Program) inStack(in *Insn, aligned bool) bool {
+func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
 	s, size := &p.scan, int32(in.Size)
 	at := s.off[in.Base] + int32(in.Off)
 	if !s.fp[in.Base] || at < -vm.StackSize || at+size > 0 || aligned && at%size != 0 {
 		return false
 	}
 	in.Check, in.StackOff = CheckNone, int16(at)
+	if in.Base != 10 {
+		p.cover(s.since[in.Base]+1, pc)
+		s.since[in.Base] = pc
+	}
 	return true
 }
 
@@ -133,8 +144,13 @@ func acquires(op decode.Op) bool {
 }
 
 // judgeAtomic decides the check of a read-modify-write instruction, which has to be aligned.
-func (p *Program) judgeAtomic(in *Insn) {
-	if !p.inStack(in, true) {
+func (p *Program) judgeAtomic(pc int32, in *Insn) {
+	switch {
+	case p.inStack(pc, in, true):
+	case in.Base == 10:
+		in.Kind = KindInterpret
+		p.scan.reset()
+	default:
 		in.Check, in.Lo, in.Hi = CheckRange, int32(in.Off), int32(in.Off)+int32(in.Size)
 		in.Flags |= FlagRangeStore
 	}
@@ -149,9 +165,12 @@ func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
 		if in.Src == d {
 			return
 		}
-		fp, off := s.fp[in.Src], s.off[in.Src]
+		fp, off, since := s.fp[in.Src], s.off[in.Src], s.since[in.Src]
+		if in.Src == 10 {
+			since = pc
+		}
 		s.wrote(d)
-		s.fp[d], s.off[d] = fp, off
+		s.fp[d], s.off[d], s.since[d] = fp, off, since
 	case decode.OpAdd64Imm:
 		fp, off := s.fp[d], s.off[d]+int32(in.Imm)
 		s.wrote(d)
@@ -181,7 +200,7 @@ func pairs(move decode.Op, next *Insn) bool {
 		return move == decode.OpMov64Reg
 	case decode.OpAdd64Reg:
 		return move == decode.OpMov64Reg && next.Src != next.Dst
-	case decode.OpAdd32Imm, decode.OpMul32Imm:
+	case decode.OpAdd32Imm, decode.OpMul32Imm, decode.OpLsh32Imm, decode.OpRsh32Imm:
 		return true
 	case decode.OpAdd32Reg:
 		return next.Src != next.Dst

@@ -48,7 +48,7 @@ const (
 )
 
 // Flag is what is special about an instruction.
-type Flag uint8
+type Flag uint16
 
 const (
 	// FlagLeader marks the first instruction of a block: jumps may lead here.
@@ -62,8 +62,10 @@ const (
 	FlagPair
 	// FlagBack marks a jump or branch whose target needs a look at State.Room.
 	FlagBack
-	// FlagLoop marks the target of one.
-	FlagLoop
+	// FlagDead marks an instruction that has no effect anyone can see; nothing is generated.
+	FlagDead
+	// FlagRotate marks a shift by a constant that is generated as a rotation in the same direction.
+	FlagRotate
 )
 
 // Insn is one slot of a [Program].
@@ -114,6 +116,7 @@ type Program struct {
 
 	blocks []block
 	scan   scan
+	fold   folder
 }
 
 // Len is the number of slots.
@@ -173,6 +176,9 @@ func (p *Program) decode() {
 		in.Kind, in.Size = row.kind, row.size
 		p.Used |= 1<<(in.Dst&15) | 1<<(in.Src&15)
 		wild = wild || row.writesDst && in.Dst == 10 || row.writesSrc && in.Src == 10
+		if in.Dst == 10 && row.readsDst || in.Src == 10 && row.readsSrc {
+			in.Kind = r10Kind(in)
+		}
 		switch in.Kind {
 		case KindLoad:
 			in.Base = in.Src
@@ -195,12 +201,33 @@ func (p *Program) decode() {
 	}
 }
 
+// r10Kind leaves instructions that compute with r10 to the interpreter: all but copies of it and accesses through it.
+func r10Kind(in *Insn) Kind {
+	switch in.Kind {
+	case KindLoad:
+		return in.Kind
+	case KindStore, KindAtomic:
+		if in.Src != 10 || !rows[in.Op].readsSrc {
+			return in.Kind
+		}
+	case KindOp:
+		if in.Op == decode.OpMov64Reg && in.Dst != 10 {
+			return in.Kind
+		}
+	}
+	return KindInterpret
+}
+
 // row is what the analysis knows of an op.
 type row struct {
 	kind                 Kind
 	size                 uint8
 	writesDst, writesSrc bool
 	writesR0             bool
+	readsDst, readsSrc   bool
+	width                uint8
+	shift                int8 // 1 for a shift left by a constant, -1 for a logical one right
+	joins                bool // or, xor, add of registers
 }
 
 var rows = func() (t [decode.NumOps]row) {
@@ -210,6 +237,15 @@ var rows = func() (t [decode.NumOps]row) {
 		t[i] = row{
 			kind: kindOf(op, info), size: info.Size, writesDst: info.Writes&decode.RegDst != 0,
 			writesSrc: info.Writes&decode.RegSrc != 0, writesR0: info.Writes&decode.RegR0 != 0,
+			readsDst: info.Reads&decode.RegDst != 0, readsSrc: info.Reads&decode.RegSrc != 0, width: info.Width,
+		}
+		switch op {
+		case decode.OpLsh64Imm, decode.OpLsh32Imm:
+			t[i].shift = 1
+		case decode.OpRsh64Imm, decode.OpRsh32Imm:
+			t[i].shift = -1
+		case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
+			t[i].joins = true
 		}
 	}
 	return t

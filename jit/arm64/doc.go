@@ -1,0 +1,5 @@
+// Package arm64 generates AArch64 code for package jit, by the contract in its doc comment.
+//
+// It knows encodings, the registers and the machine's habits. What code has to do is decided in package plan.
+// [Compile] is the way in; rules.go is the table of how every op is generated.
+package arm64
