@@ -69,6 +69,8 @@ func (s *Session) eval(n node) (*Value, error) {
 		return s.evalSizeof(n)
 	case *containerNode:
 		return s.evalContainer(n)
+	case *walkNode:
+		return s.evalWalk(n)
 	case *assignNode:
 		return nil, errors.New("an assignment cannot be part of an expression")
 	}
@@ -158,6 +160,9 @@ func (s *Session) evalBinary(n *binaryNode) (*Value, error) {
 	y, err := s.eval(n.y)
 	if err != nil {
 		return nil, err
+	}
+	if n.op == "@" {
+		return s.repeated(x, y)
 	}
 	return s.binary(n.op, x, y)
 }
@@ -456,6 +461,11 @@ func (s *Session) evalIndex(n *indexNode) (*Value, error) {
 		return nil, err
 	}
 	switch {
+	case x.walk != nil:
+		if i >= uint64(len(x.walk.entries)) {
+			return nil, fmt.Errorf("the list has %d entries", len(x.walk.entries))
+		}
+		return x.walk.entries[i], nil
 	case x.kind == aPacket:
 		return s.packetByte(x, i)
 	case x.layer != nil:
@@ -574,13 +584,18 @@ func (s *Session) evalContainer(n *containerNode) (*Value, error) {
 	t = s.layoutAt(t, p)
 	f, err := t.Spec.ResolvePath(t.ID, n.member)
 	if err != nil {
-		var pe *btf.PathError
-		if errors.As(err, &pe) {
-			return nil, &UnknownError{What: "member", Name: pe.At, In: s.typeIn(t), Nearest: pe.Nearest}
-		}
-		return nil, err
+		return nil, s.pathError(t, err)
 	}
 	return s.pointerTo(t, p-uint64(f.Offset())), nil
+}
+
+// pathError says which member a type does not have.
+func (s *Session) pathError(t Type, err error) error {
+	var pe *btf.PathError
+	if errors.As(err, &pe) {
+		return &UnknownError{What: "member", Name: pe.At, In: s.typeIn(t), Nearest: pe.Nearest}
+	}
+	return err
 }
 
 // typeOfText parses text as a type; ok is false when it is none.

@@ -35,6 +35,8 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 		return s.formatPacket(v)
 	}
 	switch {
+	case v.walk != nil:
+		return s.formatWalk(v.walk, opt)
 	case v.layer != nil && opt.Letter == 0:
 		return s.formatLayer(v)
 	case v.field != nil && (opt.Letter == 0 || opt.Letter == 's'):

@@ -178,7 +178,7 @@ func (s *Session) sized(name string, n uint64, t Type) (*Value, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if size > 8 {
-		return nil, &UnavailableError{name, fmt.Sprintf("%d bytes cannot be in a register", size)}
+		return nil, &UnavailableError{name, fmt.Sprintf("optimized out here: debug information has one number for its %d bytes", size)}
 	}
 	b := make([]byte, 8)
 	s.m.Memory().ByteOrder().PutUint64(b, n)

@@ -24,9 +24,54 @@ func lineWith(t *testing.T, s *Session, mark string) string {
 	return ""
 }
 
+// builds are those of locals.bpf.c: clang 14, unless said otherwise.
+var builds = []string{
+	"O1-dwarf4", "O2-dwarf4", "O1-dwarf5", "O2-dwarf5", "clang22-O1-dwarf4", "clang22-O2-dwarf4", "clang22-O1-dwarf5", "clang22-O2-dwarf5",
+}
+
+// arrayLost reports whether a build's debug information has a number for the array that is on the stack (clang 22 at -O2).
+func arrayLost(build string) bool { return strings.HasPrefix(build, "clang22-O2") }
+
+// TestLocalsInScopes: variables of nested scopes, of callees and of inlined functions, at the line that stores them. Where a compiler
+// says of no place what a variable is, the debugger says so; it never shows another value.
+func TestLocalsInScopes(t *testing.T) {
+	seen := map[string]int{}
+	for _, build := range builds {
+		t.Run(build, func(t *testing.T) {
+			s := started(t, "debug/testdata/locals-"+build+".o", "locals")
+			for _, mark := range []string{"nested", "callee", "inlined"} {
+				_, err := s.Break(lineWith(t, s, mark), false)
+				require.NoError(t, err)
+			}
+			got := map[string]string{}
+			for {
+				st, err := s.Continue(bg)
+				require.NoError(t, err)
+				if st.Reason != AtBreakpoint {
+					break
+				}
+				for _, name := range []string{"chosen", "delta", "area"} {
+					if v, err := s.Eval(name); err == nil {
+						got[name] = s.Format(v, FormatOptions{})
+						seen[name]++
+					}
+				}
+			}
+			for name, stored := range map[string]string{"chosen": "seen.chosen", "delta": "seen.delta", "area": "seen.product"} {
+				if v, ok := got[name]; ok {
+					assert.Equal(t, print(t, s, stored), v, name)
+				}
+			}
+		})
+	}
+	for _, name := range []string{"chosen", "delta", "area"} {
+		assert.Positive(t, seen[name], "some build knows %s", name)
+	}
+}
+
 // TestLocals compares local variables with what the program itself stored of them.
 func TestLocals(t *testing.T) {
-	for _, build := range []string{"O1-dwarf4", "O2-dwarf4", "O1-dwarf5", "O2-dwarf5"} {
+	for _, build := range builds {
 		t.Run(build, func(t *testing.T) {
 			s := started(t, "debug/testdata/locals-"+build+".o", "locals")
 			require.NoError(t, s.DWARFError())
@@ -61,8 +106,12 @@ func TestLocals(t *testing.T) {
 				}
 			}
 			assert.Equal(t, "-9", got["shape.dx"])
-			assert.Equal(t, "3", got["last - &list[0]"])
-			for _, must := range []string{"shape.kind", "list[0]", "*last", "sum"} {
+			required := []string{"shape.kind", "*last", "sum"}
+			if !arrayLost(build) {
+				required = append(required, "list[0]")
+				assert.Equal(t, "3", got["last - &list[0]"])
+			}
+			for _, must := range required {
 				assert.Contains(t, got, must, "is available in this build")
 			}
 		})
@@ -112,7 +161,7 @@ func FuzzLocate(f *testing.F) {
 
 // TestInlinedFunctions: they are frames, with their own variables, places to stop at, and things to step over and out of.
 func TestInlinedFunctions(t *testing.T) {
-	for _, build := range []string{"O1-dwarf4", "O2-dwarf4", "O1-dwarf5", "O2-dwarf5"} {
+	for _, build := range builds {
 		t.Run(build, func(t *testing.T) {
 			s := started(t, "debug/testdata/locals-"+build+".o", "locals")
 			b, err := s.Break("square", false)
@@ -133,7 +182,12 @@ func TestInlinedFunctions(t *testing.T) {
 			_, err = s.Eval("list")
 			require.Error(t, err, "a variable of the caller is not one of the inlined function")
 			require.NoError(t, s.SelectFrame(1))
-			assert.Equal(t, "[60, 61, 62, 63]", print(t, s, "list"))
+			if arrayLost(build) {
+				_, err = s.Eval("list")
+				require.ErrorContains(t, err, "32 bytes")
+			} else {
+				assert.Equal(t, "[60, 61, 62, 63]", print(t, s, "list"))
+			}
 			require.Equal(t, 1, s.SelectedFrame())
 			require.Error(t, s.SelectFrame(2))
 			require.NoError(t, s.SelectFrame(0))

@@ -1,5 +1,7 @@
 package debug
 
+import "strings"
+
 // node is a parsed expression.
 type node interface{}
 
@@ -43,6 +45,12 @@ type (
 		x      node
 		t      typeName
 		member string
+	}
+	walkNode struct { // list_for_each(HEAD, TYPE, MEMBER[, EXPR])
+		head   node
+		t      typeName
+		member string
+		path   []string // members of each entry, nil for the entries
 	}
 	assignNode struct {
 		op   string // "" or the operator before =
@@ -175,7 +183,7 @@ func (p *parser) conditional() (node, error) {
 
 var precedence = map[string]int{
 	"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7,
-	"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
+	"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10, "@": 11,
 }
 
 func (p *parser) binary(least int) (node, error) {
@@ -296,8 +304,13 @@ func (p *parser) primary() (node, error) {
 	case tokReg:
 		return &regNode{t.text}, nil
 	case tokName:
-		if t.text == "container_of" && p.peek().text == "(" {
-			return p.containerOf()
+		if p.peek().text == "(" {
+			switch t.text {
+			case "container_of":
+				return p.containerOf()
+			case "list_for_each", "list_for_each_entry", "hlist_for_each", "hlist_for_each_entry":
+				return p.forEach()
+			}
 		}
 		return &nameNode{t.text}, nil
 	case tokOp:
@@ -316,35 +329,63 @@ func (p *parser) primary() (node, error) {
 }
 
 func (p *parser) containerOf() (node, error) {
+	x, tn, member, err := p.entryOf()
+	if err != nil {
+		return nil, err
+	}
+	return &containerNode{x, tn, member}, p.want(")")
+}
+
+// forEach reads what follows list_for_each.
+func (p *parser) forEach() (node, error) {
+	x, tn, member, err := p.entryOf()
+	if err != nil {
+		return nil, err
+	}
+	n := &walkNode{head: x, t: tn, member: member}
+	if p.op(",") {
+		path, err := p.memberPath()
+		if err != nil {
+			return nil, err
+		}
+		n.path = path
+	}
+	return n, p.want(")")
+}
+
+// entryOf reads "(EXPR, TYPE, MEMBER": how a member lies in what is around it.
+func (p *parser) entryOf() (x node, tn typeName, member string, err error) {
 	p.next()
-	x, err := p.conditional()
-	if err != nil {
-		return nil, err
+	if x, err = p.conditional(); err != nil {
+		return nil, tn, "", err
 	}
-	if err := p.want(","); err != nil {
-		return nil, err
+	if err = p.want(","); err != nil {
+		return nil, tn, "", err
 	}
-	tn, err := p.typeName()
-	if err != nil {
-		return nil, err
+	if tn, err = p.typeName(); err != nil {
+		return nil, tn, "", err
 	}
-	if err := p.want(","); err != nil {
-		return nil, err
+	if err = p.want(","); err != nil {
+		return nil, tn, "", err
 	}
-	member := ""
+	path, err := p.memberPath()
+	return x, tn, strings.Join(path, "."), err
+}
+
+// memberPath reads "a.b->c".
+func (p *parser) memberPath() ([]string, error) {
+	var out []string
 	for {
 		t := p.next()
 		if t.kind != tokName {
 			p.at--
 			return nil, p.errorf("want the name of a member")
 		}
-		member += t.text
-		if !p.op(".") {
-			break
+		out = append(out, t.text)
+		if !p.op(".") && !p.op("->") {
+			return out, nil
 		}
-		member += "."
 	}
-	return &containerNode{x, tn, member}, p.want(")")
 }
 
 // qualifiers say nothing about the layout.

@@ -38,6 +38,7 @@ type Value struct {
 	m               maps.Map
 	name            string
 	key             []byte
+	walk            *walked       // the entries of a list, of which the value is the number
 	rec             *recordRef    // the record it is part of
 	layer           *layerRef     // the header of the packet it is
 	field           *packet.Field // the field of a header it is, in Data
