@@ -265,7 +265,19 @@ const (
 	leastPacket = 14 // an Ethernet header
 	xdpLinear   = 4096 - 256 - 320
 	version511  = 5<<16 | 11<<8
+	version612  = 6<<16 | 12<<8
 )
+
+// networkHeader is the size of the header an Ethernet frame announces, without which 6.12 and later take no packet.
+func networkHeader(frame []byte) int {
+	switch {
+	case frame[12] == 0x08 && frame[13] == 0x00:
+		return 20 // struct iphdr
+	case frame[12] == 0x86 && frame[13] == 0xdd:
+		return 40 // struct ipv6hdr
+	}
+	return 0
+}
 
 // testRunErrno is what the system call itself refuses.
 func testRunErrno(t uapi.ProgType, version uint32, run *CaseRun) uapi.Errno {
@@ -273,7 +285,7 @@ func testRunErrno(t uapi.ProgType, version uint32, run *CaseRun) uapi.Errno {
 	switch t {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
 		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeFlowDissector:
-		if n > 0 && n < leastPacket {
+		if n > 0 && (n < leastPacket || version >= version612 && n < leastPacket+networkHeader(run.Data)) {
 			return uapi.EINVAL
 		}
 	case uapi.ProgTypeXDP:

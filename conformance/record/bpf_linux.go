@@ -240,12 +240,14 @@ type testRun struct {
 	wantCtx bool
 }
 
-// outSize is room for a packet that grew.
-const outSize = 1 << 17
+const (
+	outSize = 1 << 17 // room for a packet that grew
+	ctxRoom = 512     // room for any context
+)
 
 func runProgram(fd int, data, ctx []byte, repeat uint32, ctxOut bool) (*testRun, error) {
 	out := make([]byte, outSize)
-	back := make([]byte, len(ctx))
+	back := make([]byte, ctxRoom)
 	a := struct {
 		fd, ret, inSize, outSize uint32
 		in, out                  uint64
