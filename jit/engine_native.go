@@ -1,10 +1,11 @@
-//go:build (linux || freebsd || netbsd) && amd64
+//go:build linux && (amd64 || arm64) || (freebsd || netbsd) && amd64
 
 package jit
 
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/jit/plan"
@@ -25,6 +26,7 @@ type Engine struct {
 	last    *code
 	cache   *cache
 	native  uint64        // instructions executed
+	cover   *vm.Patches   // gets the coverage, nil for none
 	program *plan.Program // memory to use again
 	out     plan.Code
 }
@@ -50,6 +52,9 @@ type code struct {
 	slack   int64
 	least   uint64 // instructions it has to be allowed for it to make progress
 	mayGoto bool
+	blocks  [][2]int32 // with coverage, the slots of blocks
+	marks   []byte     // and which were run to the end
+	partly  []bool     // and where one was left before
 	cells   int
 	epoch   uint64                   // of the memory, when cells were set
 	fps     [vm.MaxFrames + 1]uint64 // as in state.Stack
@@ -70,7 +75,7 @@ func New(m *mem.Memory) (*Engine, error) {
 	}
 	e := &Engine{
 		mem: m, arena: a, codes: map[*vm.Image]*code{}, cache: &cache{},
-		target: plan.Target{Base: a.Base, ShadowDelta: delta, StateDelta: stateDelta()},
+		target: plan.Target{Base: a.Base, ShadowDelta: delta},
 	}
 	runtime.AddCleanup(e, func(c *cache) { c.release() }, e.cache)
 	return e, nil
@@ -84,6 +89,7 @@ func (e *Engine) Executed() uint64 { return e.native }
 
 // Close gives the code back. The engine must not be used afterwards.
 func (e *Engine) Close() {
+	e.feed()
 	e.cache.release()
 	e.codes, e.last = nil, nil
 }
@@ -93,6 +99,7 @@ func (e *Engine) compile(img *vm.Image) *code {
 	c, ok := e.codes[img]
 	if !ok && e.codes != nil {
 		if len(e.codes) >= maxPrograms {
+			e.feed()
 			e.cache.release()
 			clear(e.codes)
 		}
@@ -111,10 +118,15 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	}
 	e.program = p
 	e.out.Reset(p.Len())
+	marks := 0
+	if e.target.Marks = e.cover != nil; e.target.Marks {
+		marks = p.Blocks()
+	}
+	e.target.StateDelta = stateDelta(marks)
 	if err := backendCompile(p, e.target, &e.out); err != nil {
 		return nil, err
 	}
-	m, err := newPages(e.out.Text)
+	m, err := newPages(e.out.Text, e.target.StateDelta)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +135,13 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
 		entries: make([]uint32, p.Len()+1), counts: make([]int32, p.Len()+1),
 		slack: p.Slack(), least: uint64(2 * p.Slack()),
+	}
+	if marks > 0 {
+		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
+		for i := range c.blocks {
+			start, end := p.Block(i)
+			c.blocks[i] = [2]int32{int32(start), int32(end)}
+		}
 	}
 	copy(c.entries, e.out.Entries)
 	for pc := range p.Insns {
@@ -148,7 +167,7 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 
 // Run is the loop around native code, see [vm.Engine].
 func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
-	if t.Strict() || e.mem.Watched() || t.Memory() != e.mem {
+	if t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
 		return false
 	}
 	start := t.Insns()
@@ -183,6 +202,10 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		e.native += n
 		t.Advance(pc, n)
 		e.takeFrames(c, t)
+		if c.partly != nil && !c.partly[pc] {
+			c.partly[pc] = true
+			e.cover.Mark(img, c.blockAt(pc), pc+1)
+		}
 		switch plan.Reason(st.Exit >> 32) {
 		case plan.Interpret:
 			return true
@@ -196,6 +219,37 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			}
 		}
 	}
+}
+
+// Cover makes the engine record which instructions of threads with p it executes. Call it before the first run.
+func (e *Engine) Cover(p *vm.Patches) {
+	e.cover = p
+	p.SetFeed(e.feed)
+}
+
+// feed passes on what blocks were run since it was called last.
+func (e *Engine) feed() {
+	for img, c := range e.codes {
+		if c == nil || c.marks == nil {
+			continue
+		}
+		for i, m := range c.marks {
+			if m != 0 {
+				e.cover.Mark(img, int(c.blocks[i][0]), int(c.blocks[i][1]))
+			}
+		}
+		clear(c.marks)
+		clear(c.partly)
+	}
+}
+
+// blockAt is the first slot of the block that contains pc.
+func (c *code) blockAt(pc int) int {
+	i, ok := slices.BinarySearchFunc(c.blocks, int32(pc), func(b [2]int32, pc int32) int { return int(b[0] - pc) })
+	if !ok {
+		i--
+	}
+	return int(c.blocks[i][0])
 }
 
 // prepare fills in the state for the running function. False means that the stack is not what code relies on.

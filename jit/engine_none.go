@@ -1,4 +1,4 @@
-//go:build !((linux || freebsd || netbsd) && amd64)
+//go:build !(linux && (amd64 || arm64) || (freebsd || netbsd) && amd64)
 
 package jit
 
@@ -21,6 +21,9 @@ func (*Engine) Name() string { return "jit" }
 
 // Executed is 0.
 func (*Engine) Executed() uint64 { return 0 }
+
+// Cover does nothing.
+func (*Engine) Cover(*vm.Patches) {}
 
 // Close does nothing.
 func (*Engine) Close() {}

@@ -1,4 +1,4 @@
-//go:build (linux || freebsd || netbsd) && amd64
+//go:build linux && (amd64 || arm64) || (freebsd || netbsd) && amd64
 
 package jit
 
@@ -16,19 +16,23 @@ import (
 var live atomic.Int64
 
 // pages is one mapping: a page for the State, and the code.
-type pages struct{ whole []byte }
+type pages struct {
+	whole []byte
+	code  int // offset of the code
+}
 
-// newPages copies code behind a fresh State. Pages of code are writable first and executable later, never both.
-func newPages(text []byte) (*pages, error) {
-	page, code := unix.Getpagesize(), int(-stateDelta())
+// newPages copies code behind a fresh State, at the distance it was compiled for. Pages of code are writable first and executable later, never both.
+func newPages(text []byte, delta int64) (*pages, error) {
+	page, code := unix.Getpagesize(), int(-delta)
 	size := code + (len(text)+page-1)/page*page
 	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, fmt.Errorf("jit: map %d bytes of code: %w", size, err)
 	}
 	live.Add(int64(size))
-	p := &pages{b}
+	p := &pages{b, code}
 	copy(b[code:], text)
+	backendSync(b[code:])
 	if err := unix.Mprotect(b[code:], unix.PROT_READ|unix.PROT_EXEC); err != nil {
 		p.release()
 		return nil, fmt.Errorf("jit: make code executable (does the system forbid it?): %w", err)
@@ -36,10 +40,16 @@ func newPages(text []byte) (*pages, error) {
 	return p, nil
 }
 
-// stateDelta is the distance from the code back to its State.
-func stateDelta() int64 {
+// stateDelta is the distance from the code back to its State, which has that many bytes of marks behind it.
+func stateDelta(marks int) int64 {
 	page := int64(unix.Getpagesize())
-	return -(int64(unsafe.Sizeof(plan.State{})) + page - 1) / page * page
+	return -(int64(unsafe.Sizeof(plan.State{})) + int64(marks) + page - 1) / page * page
+}
+
+// marks are the n bytes behind the State.
+func (p *pages) marks(n int) []byte {
+	from := int(unsafe.Sizeof(plan.State{}))
+	return p.whole[from : from+n : from+n]
 }
 
 // state is the State in front of the code.
@@ -47,7 +57,7 @@ func (p *pages) state() *plan.State { return (*plan.State)(unsafe.Pointer(unsafe
 
 // text is the address of the code.
 func (p *pages) text() uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(p.whole))) + uintptr(-stateDelta())
+	return uintptr(unsafe.Pointer(unsafe.SliceData(p.whole))) + uintptr(p.code)
 }
 
 // release gives the mapping back. Releasing twice is harmless.

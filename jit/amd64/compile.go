@@ -114,12 +114,14 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 			out.Entries[pc] = uint32(c.pos())
 		}
 		c.pc = pc
+		c.mark(in)
 		if in.Has(plan.FlagDead) {
 			c.next(in)
 			continue
 		}
 		if in.Has(plan.FlagPair) && c.pair(in, &insns[pc+1]) {
 			pc++
+			c.mark(&insns[pc])
 			out.Starts[pc] = uint32(c.pos())
 			c.next(&insns[pc])
 			continue
@@ -155,6 +157,14 @@ func (c *compiler) insn(in *plan.Insn) {
 	}
 	r.emit(c, in, r)
 	c.next(in)
+}
+
+// mark records that a block was run to its last instruction.
+func (c *compiler) mark(in *plan.Insn) {
+	if c.target.Marks && in.Mark >= 0 && in.Kind != plan.KindInterpret {
+		c.rm(0, 0xc6, 0, field(unsafe.Sizeof(plan.State{})+uintptr(in.Mark)), 1)
+		c.byte(1)
+	}
 }
 
 // next charges what is due at the next slot.

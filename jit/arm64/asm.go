@@ -67,6 +67,9 @@ const (
 	opMovn = 0x92800000
 	opMovk = 0xf2800000
 
+	opExtr   = 0x93c00000
+	opExtr32 = 0x13800000
+
 	opRev   = 0xdac00c00 // 64 bits
 	opRev32 = 0x5ac00800 // of a 32-bit register
 	opRev16 = 0x5ac00400
@@ -219,7 +222,7 @@ func bitmask(w uint8, v uint64) (uint32, bool) {
 	}
 	ones := uint32(bits.OnesCount64(run))
 	immr := uint32((size - rotation) % size)
-	imms := ^(uint32(size)*2 - 1) & 0x3f & (0x3f << 1 << bits.TrailingZeros(size))
+	imms := uint32(0x3f) << 1 << bits.TrailingZeros(size) & 0x3f
 	n := uint32(0)
 	if size == 64 {
 		n, imms = 1, 0
@@ -277,6 +280,15 @@ func (a *asm) shift(w uint8, op uint32, d, n reg, by uint32) {
 	}
 }
 
+// rotate rotates to the right by a constant.
+func (a *asm) rotate(w uint8, d, n reg, by uint32) {
+	op := uint32(opExtr)
+	if w == 0 {
+		op = opExtr32
+	}
+	a.word(op | uint32(n)<<16 | by<<10 | uint32(n)<<5 | uint32(d))
+}
+
 // field is UBFM or SBFM.
 func (a *asm) field(w uint8, op uint32, d, n reg, immr, imms uint32) {
 	op = sized(w, op)
@@ -315,7 +327,8 @@ func (a *asm) branch(op uint32) int32 {
 // jcc branches on a condition, however far.
 func (a *asm) jcc(cc cond) int32 {
 	if a.far {
-		a.patch(a.near(cc.not()), a.pos()+8)
+		over := a.near(cc.not())
+		a.patch(over, over+8)
 		return a.branch(opB)
 	}
 	return a.branch(opBcond | uint32(cc))

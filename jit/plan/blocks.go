@@ -137,6 +137,7 @@ func (p *Program) charge() {
 	}
 	for i := range blocks {
 		b := &blocks[i]
+		p.last(b).Mark = int32(i)
 		n := counts[i]
 		for pc := b.start; pc < b.end; pc++ {
 			insns[pc].Count = n

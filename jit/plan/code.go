@@ -6,6 +6,8 @@ type Target struct {
 	ShadowDelta int64  // what to add to State.Data for the shadow of the arena's first byte; negative
 	// StateDelta is what to add to the address of Code.Text[0] for the address of State; negative, and a multiple of the page size.
 	StateDelta int64
+	// Marks makes the code record which blocks it runs to their end: at Insn.Mark it sets the byte behind the State with that number.
+	Marks bool
 }
 
 // Code is what a backend makes. The slices keep their memory when a Code is used again.

@@ -81,6 +81,7 @@ type Insn struct {
 	StackOff int16 // of CheckNone
 	Cell     int16 // number of the CheckRange's Cell, -1 for none
 	Lo, Hi   int32 // of CheckRange
+	Mark     int32 // number of the block whose last instruction this is, -1 for others
 	Target   int32 // slot jumped to or called
 
 	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9.
@@ -122,6 +123,14 @@ type Program struct {
 // Len is the number of slots.
 func (p *Program) Len() int { return len(p.Insns) }
 
+// Blocks is the number of blocks.
+func (p *Program) Blocks() int { return len(p.blocks) }
+
+// Block returns the slots from start up to end of block i.
+func (p *Program) Block(i int) (start, end int) {
+	return int(p.blocks[i].start), int(p.blocks[i].end)
+}
+
 // Slack is how much more than State.Room the caller has to allow for: code may execute that many instructions after it
 // last looked at Room.
 func (p *Program) Slack() int64 { return 2*int64(len(p.Insns)) + 2 }
@@ -160,7 +169,7 @@ func (p *Program) decode() {
 	for pc := range insns {
 		s := img.Slot(pc)
 		in := &insns[pc]
-		*in = Insn{Op: s.Op, Dst: s.Dst, Src: s.Src, Imm: s.Imm}
+		*in = Insn{Op: s.Op, Dst: s.Dst, Src: s.Src, Imm: s.Imm, Mark: -1}
 		switch s.Kind {
 		case vm.SlotSecond:
 			in.Kind = KindSecond

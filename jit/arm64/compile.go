@@ -1,0 +1,342 @@
+package arm64
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+)
+
+// The host registers besides x0 to x9, which are r0 to r9. R18, R28 and R29 are not touched.
+const (
+	temp1 reg = 10 // what subroutines take and return
+	temp2 reg = 11
+	temp3 reg = 12 // of subroutines, as the next ones
+	temp4 reg = 13
+	temp5 reg = 14
+	temp6 reg = 15
+	link  reg = 16 // where subroutines go back to
+	hostR reg = 19 // Data - Target.Base: guest addresses become host addresses by adding it
+	hostF reg = 20 // Frame.Host - stackBias
+	roomR reg = 21 // State.Room
+	state reg = 22 // address of the State
+	frame reg = 23 // address of the running function's Frame
+	shad  reg = 24 // State.Shadow
+	limit reg = 25 // State.Limit
+	negB  reg = 26 // State.NegBase
+	lr    reg = 30
+)
+
+// stackBias brings every access in the 512 bytes below Frame.Host within the offsets from -256 to 255.
+const stackBias = 256
+
+// maxCode is what plain branches reach.
+const maxCode = 1 << 27
+
+var errTooLong = errors.New("more native code than a branch can cross")
+
+// Offsets in State, Cell and Frame.
+const (
+	offRegs      = int32(unsafe.Offsetof(plan.State{}.Regs))
+	offData      = int32(unsafe.Offsetof(plan.State{}.Data))
+	offLimit     = int32(unsafe.Offsetof(plan.State{}.Limit))
+	offEntry     = int32(unsafe.Offsetof(plan.State{}.Entry))
+	offArenaKern = int32(unsafe.Offsetof(plan.State{}.ArenaKern))
+	offArenaUser = int32(unsafe.Offsetof(plan.State{}.ArenaUser))
+	offRoom      = int32(unsafe.Offsetof(plan.State{}.Room))
+	offMay       = int32(unsafe.Offsetof(plan.State{}.May))
+	offTop       = int32(unsafe.Offsetof(plan.State{}.Top))
+	offExit      = int32(unsafe.Offsetof(plan.State{}.Exit))
+	offSP        = int32(unsafe.Offsetof(plan.State{}.SP))
+	offNegBase   = int32(unsafe.Offsetof(plan.State{}.NegBase))
+	offShadow    = int32(unsafe.Offsetof(plan.State{}.Shadow))
+	offCells     = int32(unsafe.Offsetof(plan.State{}.Cells))
+	offFrame0    = int32(unsafe.Offsetof(plan.State{}.Stack) + unsafe.Sizeof(plan.State{}.Stack) - plan.FrameSize)
+
+	cellCount   = int32(unsafe.Offsetof(plan.Cell{}.Count))
+	cellCredit  = int32(unsafe.Offsetof(plan.Cell{}.Credit))
+	cellBackoff = int32(unsafe.Offsetof(plan.Cell{}.Backoff))
+	cellLo      = int32(unsafe.Offsetof(plan.Cell{}.Lo))
+	cellN       = int32(unsafe.Offsetof(plan.Cell{}.N))
+
+	frameReturn = int32(unsafe.Offsetof(plan.Frame{}.Return))
+	frameHost   = int32(unsafe.Offsetof(plan.Frame{}.Host))
+	frameSaved  = int32(unsafe.Offsetof(plan.Frame{}.Saved))
+	frameRet    = int32(unsafe.Offsetof(plan.Frame{}.Ret))
+	frameMay    = int32(unsafe.Offsetof(plan.Frame{}.May))
+	frameSize   = int32(plan.FrameSize)
+)
+
+// compiler is one compilation.
+type compiler struct {
+	asm
+	p     *plan.Program
+	out   *plan.Code
+	base  uint64 // Target.Base
+	pc    int32
+	calls bool // the program has bpf-to-bpf calls
+
+	exits [4]int32 // where code goes to leave, by plan.Reason
+	exact [2]int32 // exact checks of loads and of stores
+	fill  int32    // sets a cell
+
+	jumps []jump
+	colds []cold
+}
+
+// jump is a distance to fill in.
+type jump struct{ pos, slot int32 }
+
+// cold is code out of line.
+type cold struct {
+	kind coldKind
+	from [2]int32   // branches that lead here, 0 for none
+	pc   int32      // slot to leave at, or to go to
+	n    int32      // charge, or reason
+	in   *plan.Insn // with the range
+	back int32      // where to go on
+}
+
+type coldKind uint8
+
+const (
+	coldLeave  coldKind = iota // leave for reason n at pc
+	coldUndo                   // take a charge back, then leave with OutOfRoom
+	coldRefuse                 // take a charge back, then leave with Interpret
+	coldEdge                   // charge and go to slot pc
+	coldLoads                  // exact check of a range of n bytes
+	coldStores
+)
+
+// Compile generates the code of a program.
+func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
+	c := compiler{p: p, base: t.Base, out: out}
+	c.b = out.Text
+	if want := 24*len(p.Insns) + 1024; cap(c.b) < want {
+		c.b = make([]byte, 0, want)
+	}
+	// A slot takes less than 64 bytes but for the rarest, and conditional branches reach 1 MB.
+	c.far = len(p.Insns) > 1<<20/64
+	for pc := range p.Insns {
+		c.calls = c.calls || p.Insns[pc].Kind == plan.KindCall
+	}
+	c.prologue()
+	c.exitCode()
+	c.exactCode(0)
+	c.exactCode(1)
+	c.fillCode()
+	insns := p.Insns
+	for pc := int32(0); pc < int32(len(insns)); pc++ {
+		in := &insns[pc]
+		out.Starts[pc] = uint32(c.pos())
+		if in.Has(plan.FlagEntry) {
+			out.Entries[pc] = uint32(c.pos())
+		}
+		c.pc = pc
+		if in.Has(plan.FlagDead) {
+			c.next(in)
+			continue
+		}
+		if in.Has(plan.FlagPair) && c.pair(in, &insns[pc+1]) {
+			pc++
+			out.Starts[pc] = uint32(c.pos())
+			c.next(&insns[pc])
+			continue
+		}
+		c.insn(in)
+	}
+	c.leave(plan.Interpret, int32(len(insns))) // the end of the program is no instruction
+	out.Cold = uint32(c.pos())
+	c.coldCode()
+	if len(c.b) >= maxCode {
+		return errTooLong
+	}
+	for _, j := range c.jumps {
+		c.patch(j.pos, int32(out.Starts[j.slot]))
+	}
+	out.Text = c.b
+	return nil
+}
+
+// insn generates one instruction.
+func (c *compiler) insn(in *plan.Insn) {
+	switch in.Kind {
+	case plan.KindSecond:
+		return
+	case plan.KindInterpret:
+		c.leave(plan.Interpret, c.pc)
+		return
+	case plan.KindCallFunc:
+		c.leave(plan.CallFunc, c.pc)
+		return
+	}
+	r := &rules[in.Op]
+	if r.emit == nil {
+		c.leave(plan.Interpret, c.pc)
+		return
+	}
+	r.emit(c, in, r)
+	c.next(in)
+}
+
+// next charges what is due at the next slot.
+func (c *compiler) next(in *plan.Insn) { c.charge(in.Next) }
+
+func (c *compiler) charge(n int32) {
+	if n != 0 {
+		c.addImm(1, roomR, roomR, -int64(n), temp1)
+	}
+}
+
+// spend charges and sets the flags: condLT when there is no room left.
+func (c *compiler) spend(n int32) {
+	switch {
+	case n == 0:
+		c.rrr(1, opAnds, zr, roomR, roomR)
+	case !c.arith(1, opSubsImm, opAddsImm, roomR, roomR, int64(n)):
+		c.constant(temp1, uint64(int64(n)))
+		c.rrr(1, opSubs, roomR, roomR, temp1)
+	}
+}
+
+// get and put access a field of the State.
+func (c *compiler) get(d reg, off int32) { c.mem(loads[3], d, state, off, link) }
+func (c *compiler) put(s reg, off int32) { c.mem(stores[3], s, state, off, link) }
+
+// prologue is what Enter calls, with the address of the State in state.
+func (c *compiler) prologue() {
+	c.put(lr, offSP) // RSP stays, so that its place is free
+	c.get(hostR, offData)
+	c.constant(temp1, c.base)
+	c.rrr(1, opSub, hostR, hostR, temp1)
+	c.addImm(1, frame, state, int64(offFrame0), temp1)
+	c.mem(loads[3], hostF, frame, frameHost, temp1)
+	c.addImm(1, hostF, hostF, -stackBias, temp1)
+	c.get(roomR, offRoom)
+	c.get(shad, offShadow)
+	c.get(limit, offLimit)
+	c.get(negB, offNegBase)
+	c.get(temp1, offRegs)
+	for i := range reg(10) {
+		if c.p.Used>>i&1 != 0 {
+			c.mem(loads[3], i, temp1, int32(8*i), temp2)
+		}
+	}
+	c.get(temp1, offEntry)
+	c.word(opBr | uint32(temp1)<<5)
+}
+
+// exitCode leaves: the slot is in temp1.
+func (c *compiler) exitCode() {
+	var common []int32
+	for r := plan.Interpret; r <= plan.Leave; r++ {
+		c.exits[r] = c.pos()
+		c.constant(temp2, uint64(r))
+		if r != plan.Leave {
+			common = append(common, c.branch(opB))
+		}
+	}
+	for _, j := range common {
+		c.land(j)
+	}
+	c.mem(stores[2], temp1, state, offExit, link)
+	c.mem(stores[2], temp2, state, offExit+4, link)
+	c.put(roomR, offRoom)
+	c.put(frame, offTop)
+	c.get(temp1, offRegs)
+	for i := range reg(10) {
+		if c.p.Used>>i&1 != 0 {
+			c.mem(stores[3], i, temp1, int32(8*i), temp2)
+		}
+	}
+	c.get(lr, offSP)
+	c.word(opRet)
+}
+
+// leave leaves at a slot.
+func (c *compiler) leave(why plan.Reason, pc int32) {
+	c.constant(temp1, uint64(pc))
+	c.patch(c.branch(opB), c.exits[why])
+}
+
+// to makes a branch lead to a slot.
+func (c *compiler) to(pos, slot int32) {
+	if slot <= c.pc {
+		c.patch(pos, int32(c.out.Starts[slot]))
+		return
+	}
+	c.jumps = append(c.jumps, jump{pos, slot})
+}
+
+// taken generates the edge to the target of a branch on a condition.
+func (c *compiler) taken(cc cond, in *plan.Insn) {
+	switch {
+	case in.Has(plan.FlagBack):
+		over := c.near(cc.not())
+		c.loop(in)
+		c.land(over)
+	case in.Taken == 0:
+		c.to(c.jcc(cc), in.Target)
+	default:
+		c.colds = append(c.colds, cold{kind: coldEdge, from: [2]int32{c.jcc(cc)}, pc: in.Target, n: in.Taken})
+	}
+}
+
+// always generates the edge to the target of a jump.
+func (c *compiler) always(in *plan.Insn) {
+	if in.Has(plan.FlagBack) {
+		c.loop(in)
+		return
+	}
+	c.charge(in.Taken)
+	if in.Target != c.pc+1 {
+		c.to(c.branch(opB), in.Target)
+	}
+}
+
+// loop charges and goes back, unless there is no room.
+func (c *compiler) loop(in *plan.Insn) {
+	c.spend(in.Taken)
+	c.to(c.jcc(condGE), in.Target)
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.branch(opB)}, pc: in.Target, n: int32(plan.OutOfRoom)})
+}
+
+// unless leaves with Interpret at this slot when the condition holds.
+func (c *compiler) unless(cc cond) {
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc)}, pc: c.pc, n: int32(plan.Interpret)})
+}
+
+// coldCode generates what was put off.
+func (c *compiler) coldCode() {
+	for i := range c.colds {
+		k := &c.colds[i]
+		for _, pos := range k.from {
+			if pos != 0 {
+				c.land(pos)
+			}
+		}
+		switch k.kind {
+		case coldLeave:
+			c.leave(plan.Reason(k.n), k.pc)
+		case coldUndo, coldRefuse:
+			c.charge(-k.n)
+			why := plan.OutOfRoom
+			if k.kind == coldRefuse {
+				why = plan.Interpret
+			}
+			c.leave(why, k.pc)
+		case coldEdge:
+			c.charge(k.n)
+			c.patch(c.branch(opB), int32(c.out.Starts[k.pc]))
+		case coldLoads, coldStores:
+			c.checkCold(k)
+		}
+	}
+}
+
+// subroutine calls code that goes back by link.
+func (c *compiler) subroutine(target int32) {
+	back := c.branch(opAdr | uint32(link))
+	c.patch(c.branch(opB), target)
+	c.land(back)
+}

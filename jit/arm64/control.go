@@ -1,0 +1,87 @@
+package arm64
+
+import (
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+func jumpTo(c *compiler, in *plan.Insn, _ *rule) { c.always(in) }
+
+func branchReg(c *compiler, in *plan.Insn, r *rule) {
+	if r.test {
+		c.rrr(r.w, opAnds, zr, reg(in.Dst), reg(in.Src))
+	} else {
+		c.cmp(r.w, reg(in.Dst), reg(in.Src))
+	}
+	c.taken(r.cond, in)
+}
+
+func branchImm(c *compiler, in *plan.Insn, r *rule) {
+	if r.test {
+		c.logicImm(r.w, opAndsImm, opAnds, zr, reg(in.Dst), in.Imm, temp1)
+	} else {
+		c.cmpImm(r.w, reg(in.Dst), int64(int32(in.Imm)), temp1)
+	}
+	c.taken(r.cond, in)
+}
+
+// mayGoto goes on while State.May is not 0.
+func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
+	c.get(temp2, offMay)
+	c.arith(1, opSubsImm, opAddsImm, temp2, temp2, 1)
+	c.taken(condLO, in)
+	c.put(temp2, offMay)
+}
+
+// call is a bpf-to-bpf call. The return address is kept in lr; a function that calls saves its own in its frame.
+func call(c *compiler, in *plan.Insn, _ *rule) {
+	c.spend(in.Taken)
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: c.pc, n: in.Taken})
+	c.mem(loads[3], temp2, frame, frameHost-frameSize, temp3)
+	c.cmpImm(1, temp2, 0, temp3)
+	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jcc(condEQ)}, pc: c.pc, n: in.Taken})
+	for i := range int32(4) {
+		if in.Saves>>i&1 != 0 {
+			c.mem(stores[3], reg(6+i), frame, frameSaved+8*i-frameSize, temp3)
+		}
+	}
+	c.constant(temp3, uint64(c.pc+1))
+	c.mem(stores[3], temp3, frame, frameRet-frameSize, temp4)
+	if c.p.MayGoto {
+		c.get(temp3, offMay)
+		c.mem(stores[3], temp3, frame, frameMay-frameSize, temp4)
+		c.constant(temp3, vm.MaxMayGoto)
+		c.put(temp3, offMay)
+	}
+	c.mem(stores[3], lr, frame, frameReturn, temp3)
+	c.addImm(1, hostF, temp2, -stackBias, temp3)
+	c.addImm(1, frame, frame, -int64(frameSize), temp3)
+	c.to(c.branch(opBL), in.Target)
+	c.mem(loads[3], lr, frame, frameReturn, temp3)
+}
+
+// exit returns to code that called, or leaves.
+func exit(c *compiler, in *plan.Insn, _ *rule) {
+	if !c.calls {
+		c.leave(plan.Leave, c.pc)
+		return
+	}
+	c.mem(loads[3], temp2, frame, frameRet, temp3)
+	c.cmpImm(1, temp2, 0, temp3)
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(condEQ)}, pc: c.pc, n: int32(plan.Leave)})
+	c.spend(in.Taken)
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: c.pc, n: in.Taken})
+	for i := range int32(4) {
+		if in.Saves>>i&1 != 0 {
+			c.mem(loads[3], reg(6+i), frame, frameSaved+8*i, temp3)
+		}
+	}
+	if c.p.MayGoto {
+		c.mem(loads[3], temp2, frame, frameMay, temp3)
+		c.put(temp2, offMay)
+	}
+	c.addImm(1, frame, frame, int64(frameSize), temp3)
+	c.mem(loads[3], hostF, frame, frameHost, temp3)
+	c.addImm(1, hostF, hostF, -stackBias, temp3)
+	c.word(opRet)
+}

@@ -1,0 +1,284 @@
+package arm64
+
+import (
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// place is where an access goes: base + off, or base + index.
+type place struct {
+	base, index reg // index zr for none
+	off         int32
+}
+
+// operand checks an access and returns where it goes. It changes temp1 to temp3.
+func (c *compiler) operand(in *plan.Insn, align bool) place {
+	switch in.Check {
+	case plan.CheckNone:
+		return place{hostF, zr, int32(in.StackOff) + stackBias}
+	case plan.CheckRange:
+		c.check(in, align)
+	}
+	if in.Off == 0 {
+		return place{hostR, reg(in.Base), 0}
+	}
+	c.rrr(1, opAdd, temp1, hostR, reg(in.Base))
+	return place{temp1, zr, int32(in.Off)}
+}
+
+func (c *compiler) access(x access, t reg, at place) {
+	if at.index != zr {
+		c.index(x, t, at.base, at.index)
+		return
+	}
+	c.mem(x, t, at.base, at.off, temp3)
+}
+
+// check generates the test of a range: by its cell, or by the shadow.
+func (c *compiler) check(in *plan.Insn, align bool) {
+	kind := coldLoads
+	if in.Has(plan.FlagRangeStore) {
+		kind = coldStores
+	}
+	k := cold{kind: kind, pc: c.pc, in: in}
+	if in.Cell >= 0 {
+		c.get(temp1, cellField(in))
+		c.get(temp2, cellField(in)+cellCount)
+		c.rrr(1, opSub, temp1, reg(in.Base), temp1)
+		if align {
+			c.aligned(in) // runs begin at granules
+		}
+		c.cmp(1, temp1, temp2)
+		k.from[0] = c.jcc(condHS)
+	} else {
+		c.offset(in)
+		if align {
+			c.aligned(in)
+		}
+		c.cmp(1, temp1, limit)
+		k.from[0] = c.jcc(condHS)
+		c.shift(1, opLsrv, temp1, temp1, 3)
+		// With any alignment n bytes touch at most (n+14)/8 granules.
+		size := 3
+		switch n := in.Hi - in.Lo; {
+		case n == 1:
+			size = 0
+		case n <= 9:
+			size = 1
+		case n <= 25:
+			size = 2
+		}
+		c.index(loads[size], temp1, shad, temp1)
+		c.cmpImm(1, temp1, 0, temp2)
+		k.from[1] = c.jcc(condNE)
+	}
+	k.back = c.pos()
+	c.colds = append(c.colds, k)
+}
+
+// offset puts the arena offset of a range into temp1.
+func (c *compiler) offset(in *plan.Insn) {
+	c.rrr(1, opAdd, temp1, negB, reg(in.Base))
+	c.addImm(1, temp1, temp1, int64(in.Lo), temp2)
+}
+
+// aligned leaves if temp1 is not a multiple of the access' size.
+func (c *compiler) aligned(in *plan.Insn) {
+	if in.Size > 1 {
+		c.logicImm(1, opAndsImm, opAnds, zr, temp1, uint64(in.Size-1), temp3)
+		c.unless(condNE)
+	}
+}
+
+func cellField(in *plan.Insn) int32 { return offCells + int32(in.Cell)*int32(plan.CellSize) }
+
+// checkCold is what check leaves to code out of line: the exact test, and setting the cell.
+func (c *compiler) checkCold(k *cold) {
+	in := k.in
+	c.offset(in)
+	c.constant(temp2, uint64(in.Hi-in.Lo))
+	c.subroutine(c.exact[k.kind-coldLoads])
+	good := c.ifZero(1, temp1)
+	c.leave(plan.Interpret, k.pc)
+	c.land(good)
+	if in.Cell >= 0 {
+		c.get(temp1, cellField(in)+cellCredit)
+		c.addImm(1, temp1, temp1, -1, temp2)
+		c.put(temp1, cellField(in)+cellCredit)
+		c.cmpImm(1, temp1, 0, temp2)
+		set := c.near(condLT)
+		c.patch(c.branch(opB), k.back)
+		c.land(set)
+		c.offset(in)
+		c.addImm(1, temp2, state, int64(cellField(in)), temp3)
+		c.subroutine(c.fill)
+	}
+	c.patch(c.branch(opB), k.back)
+}
+
+// exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: temp1 becomes 0 if they are accessible.
+func (c *compiler) exactCode(store int) {
+	c.exact[store] = c.pos()
+	c.cmp(1, temp1, limit)
+	beyond := c.near(condHS)
+	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the address of its shadow.
+	c.logicImm(1, opAndImm, opAnd, temp3, temp1, 7, temp4)
+	c.rrr(1, opAdd, temp2, temp2, temp3)
+	c.shift(1, opLsrv, temp1, temp1, 3)
+	c.rrr(1, opAdd, temp1, temp1, shad)
+	again := c.pos()
+	c.mem(loads[0], temp3, temp1, 0, temp4)
+	if store == 0 {
+		c.logicImm(0, opAndImm, opAnd, temp3, temp3, uint64(^uint32(mem.ClassStoreTrap)), temp4)
+	}
+	c.cmpImm(1, temp2, 8, temp4)
+	last := c.near(condLS)
+	bad1 := c.ifNot(0, temp3)
+	c.addImm(1, temp1, temp1, 1, temp4)
+	c.addImm(1, temp2, temp2, -8, temp4)
+	c.patch(c.branch(opB), again)
+	c.land(last)
+	good := c.ifZero(0, temp3)
+	c.cmpImm(0, temp3, 7, temp4)
+	bad2 := c.near(condHI)
+	c.cmp(1, temp2, temp3)
+	bad3 := c.near(condHI)
+	c.land(good)
+	c.constant(temp1, 0)
+	c.word(opBr | uint32(link)<<5)
+	for _, j := range []int32{beyond, bad1, bad2, bad3} {
+		c.land(j)
+	}
+	c.constant(temp1, 1)
+	c.word(opBr | uint32(link)<<5)
+}
+
+// fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is in one. The run has the class of
+// its first byte but for a last granule of which a part is accessible. Memory begins and ends with inaccessible granules, so
+// that the search ends.
+func (c *compiler) fillCode() {
+	c.fill = c.pos()
+	start, end, class := temp3, temp4, temp5
+	c.shift(1, opLsrv, start, temp1, 3)
+	c.rrr(1, opAdd, start, start, shad)
+	c.mem(loads[0], class, start, 0, temp6)
+	c.logicImm(0, opAndImm, opAnd, class, class, uint64(mem.ClassStoreTrap), temp6)
+	c.constant(temp1, 0x0101010101010101)
+	c.multiply(1, opMadd, class, class, temp1, zr) // the class of the run, eight times
+	c.move(end, start)
+	words := c.pos()
+	c.mem(loads[3], temp1, end, 0, temp6)
+	c.cmp(1, temp1, class)
+	other := c.near(condNE)
+	c.addImm(1, end, end, 8, temp6)
+	c.patch(c.branch(opB), words)
+	c.land(other)
+	c.field(0, opUbfm, class, class, 0, 7)
+	bytes := c.pos()
+	c.mem(loads[0], temp1, end, 0, temp6)
+	c.cmp(0, temp1, class)
+	other = c.near(condNE)
+	c.addImm(1, end, end, 1, temp6)
+	c.patch(c.branch(opB), bytes)
+	c.land(other)
+	// temp1 becomes how much of the granule behind is accessible.
+	c.rrr(0, opEor, temp1, temp1, class)
+	c.cmpImm(0, temp1, 8, temp6)
+	c.word(opCsel | uint32(zr)<<16 | uint32(condLO)<<12 | uint32(temp1)<<5 | uint32(temp1))
+	back := c.pos()
+	c.mem(loads[0], temp6, start, -1, link)
+	c.cmp(0, temp6, class)
+	other = c.near(condNE)
+	c.addImm(1, start, start, -1, temp6)
+	c.patch(c.branch(opB), back)
+	c.land(other)
+	// Count = (end - start granules)*8 + part - N + 1, 0 if that is not above 0.
+	c.rrr(1, opSub, end, end, start)
+	c.shift(1, opLslv, end, end, 3)
+	c.rrr(1, opAdd, temp1, temp1, end)
+	c.addImm(1, temp1, temp1, 1, temp6)
+	c.mem(loads[3], temp6, temp2, cellN, temp5)
+	c.rrr(1, opSubs, temp1, temp1, temp6)
+	c.word(opCsel | uint32(zr)<<16 | uint32(condGT)<<12 | uint32(temp1)<<5 | uint32(temp1))
+	c.mem(stores[3], temp1, temp2, cellCount, temp5)
+	// Key = base + start - Lo
+	c.rrr(1, opSub, start, start, shad)
+	c.shift(1, opLslv, start, start, 3)
+	c.rrr(1, opSub, start, start, negB)
+	c.mem(loads[3], temp6, temp2, cellLo, temp5)
+	c.rrr(1, opSub, start, start, temp6)
+	c.mem(stores[3], start, temp2, 0, temp5)
+	c.mem(loads[3], temp1, temp2, cellBackoff, temp5)
+	c.shift(1, opLslv, temp1, temp1, 2)
+	c.logicImm(1, opOrrImm, opOrr, temp1, temp1, 3, temp5)
+	c.logicImm(1, opAndImm, opAnd, temp1, temp1, plan.MaxBackoff, temp5)
+	c.mem(stores[3], temp1, temp2, cellBackoff, temp5)
+	c.mem(stores[3], temp1, temp2, cellCredit, temp5)
+	c.word(opBr | uint32(link)<<5)
+}
+
+// sizeLog is the number of a size in the tables of accesses.
+func sizeLog(size uint8) int {
+	switch size {
+	case 1:
+		return 0
+	case 2:
+		return 1
+	case 4:
+		return 2
+	}
+	return 3
+}
+
+// load zero-extends, or extends the sign to 64 bits.
+func load(c *compiler, in *plan.Insn, r *rule) {
+	at := c.operand(in, r.aligned)
+	table := &loads
+	if r.signed {
+		table = &loadsSigned
+	}
+	c.access(table[sizeLog(in.Size)], reg(in.Dst), at)
+}
+
+func store(c *compiler, in *plan.Insn, r *rule) {
+	at := c.operand(in, r.aligned)
+	c.access(stores[sizeLog(in.Size)], reg(in.Src), at)
+}
+
+func storeImm(c *compiler, in *plan.Insn, _ *rule) {
+	at := c.operand(in, false)
+	value := zr
+	if v := uint64(int64(int32(in.Imm))); v != 0 {
+		value = temp2
+		c.constant(value, v)
+	}
+	c.access(stores[sizeLog(in.Size)], value, at)
+}
+
+// atomic is a read-modify-write operation. A thread is alone on its memory, so that none needs to be exclusive.
+func atomic(c *compiler, in *plan.Insn, r *rule) {
+	at := c.operand(in, true)
+	src, size, w := reg(in.Src), sizeLog(in.Size), in.Size>>3
+	c.access(loads[size], temp2, at)
+	value := temp4
+	if r.op == 0 { // exchange
+		value = src
+	} else {
+		c.rrr(w, r.op, value, temp2, src)
+	}
+	c.access(stores[size], value, at)
+	if r.fetch {
+		c.move(src, temp2) // loads clear the upper half
+	}
+}
+
+func cmpXchg(c *compiler, in *plan.Insn, _ *rule) {
+	at := c.operand(in, true)
+	size, w := sizeLog(in.Size), in.Size>>3
+	c.access(loads[size], temp2, at)
+	c.cmp(w, temp2, 0)
+	differ := c.near(condNE)
+	c.access(stores[size], reg(in.Src), at)
+	c.land(differ)
+	c.move(0, temp2)
+}
