@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var generated = regexp.MustCompile(`(?s)<!-- (commands|transcript (\S+)\n(.*?))\s*-->\n.*?<!-- end -->\n`)
+var generated = regexp.MustCompile(`(?s)<!-- (commands|transcript (\S+)(?: on (\S+))?\n(.*?))\s*-->\n.*?<!-- end -->\n`)
 
 // TestDocumentation makes the generated parts of docs/debugger.md again, the table of commands and the transcripts, and compares;
 // -update writes them.
@@ -27,7 +27,11 @@ func TestDocumentation(t *testing.T) {
 		if m[2] == "" {
 			WriteCommands(&body)
 		} else {
-			body.WriteString("\n```console\n$ bpfrun debug " + m[2] + " --btf embedded\n" + transcript(t, m[2], m[3]) + "```\n\n")
+			kernel := m[3]
+			if kernel == "" {
+				kernel = "embedded"
+			}
+			body.WriteString("\n```console\n$ bpfrun debug " + m[2] + " --btf " + kernel + "\n" + transcriptOn(t, kernel, m[2], m[4]) + "```\n\n")
 		}
 		return head + "-->\n" + body.String() + "<!-- end -->\n"
 	})

@@ -155,7 +155,7 @@ var lookCommands = []*command{
 		long: "With /f those of the whole function. The marks: => here, * breakpoint.",
 		run: func(r *REPL, _ context.Context, args string) error {
 			p := r.s.Here()
-			before, behind := 4, 12
+			before, behind := 6, 12
 			for strings.HasPrefix(args, "/") { // gdb's /m /r /s say nothing here
 				word, rest, _ := strings.Cut(args, " ")
 				if strings.Contains(word, "f") {

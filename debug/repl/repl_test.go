@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/loader"
@@ -25,27 +26,63 @@ var update = flag.Bool("update", false, "rewrite golden files and documentation"
 const root = "../.."
 
 // session opens an object of the repository on the embedded kernel, as the command line would with --seed 1.
-func session(t testing.TB, path string) *debug.Session {
+func session(t testing.TB, path string) *debug.Session { return sessionOn(t, "embedded", path) }
+
+// sessionOn is session on another kernel of the repository.
+func sessionOn(t testing.TB, kernel, path string) *debug.Session {
 	t.Helper()
-	spec, err := embedded.Spec()
-	require.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(root, path))
 	require.NoError(t, err)
 	obj, err := loader.OpenBytes(filepath.Base(path), data)
 	require.NoError(t, err)
-	linked, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
+	cfg := machine.Config{Seed: 1, Boot: time.Hour, MaxInsns: 1 << 22}
+	on := func(_ context.Context, kernel string) (debug.Target, error) {
+		target, err := targetOf(kernel)
+		if err != nil {
+			return debug.Target{}, err
+		}
+		linked, err := obj.Load(target, loader.LoadOptions{})
+		if err != nil {
+			return debug.Target{}, err
+		}
+		m, err := machine.New(linked, cfg)
+		return debug.Target{Machine: m}, err
+	}
+	first, err := on(context.Background(), kernel)
 	require.NoError(t, err)
-	s, err := debug.New(linked, debug.Config{Machine: machine.Config{Seed: 1, Boot: time.Hour, MaxInsns: 1 << 22}, ELF: data, SourceDirs: []string{root}})
+	s, err := debug.NewOn(first, debug.Config{Machine: cfg, ELF: data, SourceDirs: []string{root}, Kernel: on})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
 
+// targetOf makes the target of a kernel: embedded, or a file of the repository.
+func targetOf(kernel string) (*loader.Target, error) {
+	if kernel == "embedded" {
+		spec, err := embedded.Spec()
+		if err != nil {
+			return nil, err
+		}
+		return loader.NewTarget(embedded.Name, spec), nil
+	}
+	spec, err := btf.Load(filepath.Join(root, filepath.FromSlash(kernel)), nil)
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(filepath.Base(kernel), ".btf")
+	return loader.NewTarget(name, spec), nil
+}
+
 // transcript carries out commands and returns them with what they wrote.
 func transcript(t testing.TB, path, commands string) string {
 	t.Helper()
+	return transcriptOn(t, "embedded", path, commands)
+}
+
+func transcriptOn(t testing.TB, kernel, path, commands string) string {
+	t.Helper()
 	var out bytes.Buffer
-	r := New(session(t, path), Config{In: strings.NewReader(commands), Out: &out, Echo: true})
+	r := New(sessionOn(t, kernel, path), Config{In: strings.NewReader(commands), Out: &out, Echo: true})
 	require.NoError(t, r.Run(context.Background()))
 	return out.String()
 }
