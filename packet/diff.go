@@ -164,13 +164,14 @@ func (d *differ) layers(i, j int) {
 	for _, f := range x.Fields(d.a) {
 		old[f.Name] = f
 	}
+	var sums []Field // judged last: they follow from the rest
 	for _, f := range y.Fields(d.b) {
 		was, had := old[f.Name]
-		delete(old, f.Name)
 		if f.Format == Checksum {
-			d.sum(i, j, was, f)
+			sums = append(sums, f)
 			continue
 		}
+		delete(old, f.Name)
 		if s := y.proto.spec(f.Name, d.b[y.Off:]); s != nil && s.alias {
 			continue
 		}
@@ -180,6 +181,10 @@ func (d *differ) layers(i, j int) {
 		case !bytes.Equal(was.Raw(d.a), f.Raw(d.b)):
 			d.out = append(d.out, Change{Kind: FieldChanged, Path: f.Path(), Old: was.Text(d.a), New: f.Text(d.b)})
 		}
+	}
+	for _, f := range sums {
+		d.sum(i, j, old[f.Name], f)
+		delete(old, f.Name)
 	}
 	for _, f := range x.Fields(d.a) {
 		if _, left := old[f.Name]; left {
