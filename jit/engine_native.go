@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64) || (freebsd || netbsd) && amd64
+//go:build (linux && (amd64 || arm64)) || ((freebsd || netbsd) && amd64)
 
 package jit
 
@@ -27,6 +27,7 @@ type Engine struct {
 	cache   *cache
 	native  uint64        // instructions executed
 	cover   *vm.Patches   // gets the coverage, nil for none
+	dirty   bool          // there is some to pass on
 	program *plan.Program // memory to use again
 	out     plan.Code
 }
@@ -195,6 +196,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		room := int64(min(left, 1<<40)) - c.slack
 		st.Room = room + int64(c.counts[pc])
 		st.Entry = c.text + uintptr(entry)
+		e.dirty = true
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
 		runtime.KeepAlive(t)
 		pc = int(uint32(st.Exit))
@@ -229,6 +231,10 @@ func (e *Engine) Cover(p *vm.Patches) {
 
 // feed passes on what blocks were run since it was called last.
 func (e *Engine) feed() {
+	if !e.dirty {
+		return
+	}
+	e.dirty = false
 	for img, c := range e.codes {
 		if c == nil || c.marks == nil {
 			continue

@@ -14,7 +14,7 @@ type Engine interface {
 	Run(t *Thread, limit uint64) bool
 }
 
-// SetEngine makes the thread use e, nil for the interpreter alone. Threads with [Patches] do not use it.
+// SetEngine makes the thread use e, nil for the interpreter alone. Threads with [Patches] use it as [Patches.SetFeed] says.
 func (t *Thread) SetEngine(e Engine) { t.engine = e }
 
 // Engine returns the thread's engine, nil when there is none.

@@ -6,6 +6,8 @@ package vm
 type Patches struct {
 	cover  bool
 	images map[*Image]*patched
+	breaks int    // breakpoints in all images
+	feed   func() // see SetFeed
 }
 
 type patched struct {
@@ -50,6 +52,9 @@ func (p *Patches) SetBreak(img *Image, pc int) bool {
 	if q.breaks == nil {
 		q.breaks = make(map[int]bool)
 	}
+	if !q.breaks[pc] {
+		p.breaks++
+	}
 	q.breaks[pc] = true
 	q.code[pc].op = opBreak
 	return true
@@ -62,6 +67,7 @@ func (p *Patches) ClearBreak(img *Image, pc int) {
 		return
 	}
 	delete(q.breaks, pc)
+	p.breaks--
 	q.code[pc] = img.plain[pc]
 	if p.cover && q.seen[pc/64]>>(pc%64)&1 == 0 {
 		q.code[pc].op = opCover
@@ -77,8 +83,33 @@ func (p *Patches) Breaks(img *Image) int {
 }
 
 func (p *Patches) breakAt(img *Image, pc int) bool {
+	if p.breaks == 0 {
+		return false
+	}
 	q := p.images[img]
 	return q != nil && q.breaks[pc]
+}
+
+// SetFeed makes an [Engine] record the coverage of what it runs: f is called before anyone looks at it, and calls Mark. Threads with
+// patches that have no feed, or breakpoints, run without their engine.
+func (p *Patches) SetFeed(f func()) { p.feed = f }
+
+func (p *Patches) fetch() {
+	if p.feed != nil {
+		p.feed()
+	}
+}
+
+// native reports whether an engine may run code with these patches.
+func (p *Patches) native() bool { return p == nil || p.feed != nil && p.breaks == 0 }
+
+// Mark notes that the slots from lo up to hi were executed.
+func (p *Patches) Mark(img *Image, lo, hi int) {
+	for pc := lo; pc < hi; pc++ {
+		if img.plain[pc].op != opSecondSlot {
+			p.mark(img, pc)
+		}
+	}
 }
 
 // mark notes that slot pc is executed and returns its code to normal.
@@ -92,12 +123,14 @@ func (p *Patches) mark(img *Image, pc int) {
 
 // Covered reports whether slot pc of img was reached.
 func (p *Patches) Covered(img *Image, pc int) bool {
+	p.fetch()
 	q := p.images[img]
 	return q != nil && pc >= 0 && pc < img.Len() && q.seen[pc/64]>>(pc%64)&1 != 0
 }
 
 // Coverage returns a bitmap of the slots of img that were reached (bit pc%64 of word pc/64), nil when it never ran.
 func (p *Patches) Coverage(img *Image) []uint64 {
+	p.fetch()
 	if q := p.images[img]; q != nil {
 		return append([]uint64(nil), q.seen...)
 	}

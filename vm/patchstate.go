@@ -7,6 +7,7 @@ type CoverSnapshot struct{ seen map[*Image][]uint64 }
 
 // Snapshot records which slots were executed. Breakpoints are no part of it: they belong to the user, not to the run.
 func (p *Patches) Snapshot() *CoverSnapshot {
+	p.fetch()
 	s := &CoverSnapshot{seen: make(map[*Image][]uint64, len(p.images))}
 	for img, q := range p.images {
 		s.seen[img] = slices.Clone(q.seen)
@@ -19,6 +20,7 @@ func (p *Patches) Restore(s *CoverSnapshot) {
 	if !p.cover {
 		return
 	}
+	p.fetch()
 	for img, q := range p.images {
 		was := s.seen[img] // nil: the image had not run
 		for i := range q.seen {

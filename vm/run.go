@@ -28,7 +28,7 @@ const storeTrap = uint8(mem.ClassStoreTrap)
 // about left instructions are executed: it may stop earlier, but by less than the length of the
 // program, and never executes more. left must be greater than the program's length plus 2.
 func (t *Thread) fast(left uint64) exit {
-	if t.engine != nil && t.patch == nil {
+	if t.engine != nil && t.patch.native() {
 		before := t.insns
 		if t.engine.Run(t, left) {
 			switch {

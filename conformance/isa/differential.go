@@ -70,7 +70,7 @@ func (r *DifferentialReport) Summary() string {
 func modeOf(index uint64) int {
 	switch {
 	case index%2 == 0 && jit.Supported():
-		return len(Modes) + int(index/2%8)/7
+		return len(Modes) + [8]int{6: 1, 7: 2}[index/2%8]
 	case index%7 == 3:
 		return 1
 	case index%31 == 5:

@@ -34,7 +34,8 @@ func NativeModes() []Mode {
 	if !jit.Supported() {
 		return Modes
 	}
-	return append(slices.Clone(Modes), Mode{Name: "jit", Fuse: true, JIT: true}, Mode{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009})
+	return append(slices.Clone(Modes), Mode{Name: "jit", Fuse: true, JIT: true}, Mode{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009},
+		Mode{Name: "jit-cover", Fuse: true, JIT: true, Cover: true})
 }
 
 // Interpreter runs programs on package vm. It keeps its memory between programs. Construct it with
@@ -91,6 +92,9 @@ func (it *Interpreter) setup() (err error) {
 			return err
 		}
 		it.thread.SetEngine(it.engine)
+		if it.Mode.Cover {
+			it.engine.Cover(it.thread.Patches())
+		}
 	}
 	return nil
 }
