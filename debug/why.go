@@ -163,7 +163,7 @@ func (w *why) follow(root *Origin, wants []want) error {
 			return err
 		}
 		if w.seen[j.want] {
-			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: "as found already"})
+			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: "as was found above"})
 			continue
 		}
 		w.seen[j.want] = true
