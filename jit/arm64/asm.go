@@ -232,20 +232,23 @@ func bitmask(w uint8, v uint64) (uint32, bool) {
 
 // constant sets a register.
 func (a *asm) constant(d reg, v uint64) {
-	if field, ok := bitmask(1, v); ok && v>>16 != 0 {
-		a.word(opOrrImm | field<<10 | uint32(zr)<<5 | uint32(d))
-		return
-	}
-	ones := 0
+	zeros, ones := 0, 0
 	for i := range 4 {
-		if uint16(v>>(16*i)) == 0xffff {
+		switch uint16(v >> (16 * i)) {
+		case 0:
+			zeros++
+		case 0xffff:
 			ones++
-		} else if uint16(v>>(16*i)) == 0 {
-			ones--
+		}
+	}
+	if max(zeros, ones) < 3 {
+		if field, ok := bitmask(1, v); ok {
+			a.word(opOrrImm | field<<10 | uint32(zr)<<5 | uint32(d))
+			return
 		}
 	}
 	fill, op := uint16(0), uint32(opMovz)
-	if ones > 0 {
+	if ones > zeros {
 		fill, op = 0xffff, opMovn
 	}
 	first := true
