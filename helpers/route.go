@@ -45,6 +45,11 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	ret := uint64(uapi.CheckMTURetSuccess)
 	if length+diff > int64(dev.MTU)+ethHeader {
 		ret = uapi.CheckMTURetFragNeeded
+		if e.Run.ProgType != uapi.ProgTypeXDP {
+			if s, f := e.skbAt(a[0]); f == nil && s.gso() {
+				ret = s.checkSegments(int64(dev.MTU), segs)
+			}
+		}
 	}
 	return ret, e.writeU32(a[2], uint32(dev.MTU))
 }

@@ -22,7 +22,7 @@ func skbChangeHead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	room := int(int32(uint32(a[1])))
-	if a[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen {
+	if a[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen && !s.gso() {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if errno := s.p.Resize(0, room); errno != 0 {
@@ -47,10 +47,48 @@ func skbChangeTail(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if s.st.encap && s.e.Version >= kernelVersion(5, 12) {
 		return errnoRet(uapi.ENOTSUPP), nil
 	}
-	if n > s.p.Len() {
-		return errnoRet(s.p.Resize(s.p.Len(), n-s.p.Len())), nil
+	errno := s.p.Resize(min(n, s.p.Len()), n-s.p.Len())
+	if errno == 0 && s.gso() { // skb_gso_reset
+		s.c.SetField("gso_size", 0)
+		s.c.SetField("gso_segs", 0)
 	}
-	return errnoRet(s.p.Resize(n, n-s.p.Len())), nil
+	return errnoRet(errno), nil
+}
+
+// gso reports whether the packet stands for several segments. They are of no type: a context names their size only, and
+// so does BPF_PROG_TEST_RUN.
+func (s *skb) gso() bool {
+	size, _ := s.c.Field("gso_size")
+	return size != 0
+}
+
+// checkSegments is what bpf_check_mtu says of a packet of several segments that is longer than the MTU as a whole: it may
+// fit once it is cut, and only on demand are the segments looked at (skb_gso_validate_network_len).
+func (s *skb) checkSegments(mtu int64, ask bool) uint64 {
+	if !ask {
+		return uapi.CheckMTURetSuccess
+	}
+	size, _ := s.c.Field("gso_size")
+	b := s.p.Bytes()
+	b = b[min(max(s.st.net, 0), len(b)):]
+	length, proto := 0, byte(0)
+	switch {
+	case len(b) >= ipv4Header && b[0]>>4 == 4:
+		length, proto = int(b[0]&15)*4, b[9]
+	case len(b) >= ipv6Header && b[0]>>4 == 6:
+		length, proto = ipv6Header, b[6]
+	}
+	const udpHeader = 8
+	switch b = b[min(length, len(b)):]; {
+	case proto == ipprotoTCP && len(b) > 12:
+		length += int(b[12]>>4) * 4
+	case proto == ipprotoUDP:
+		length += udpHeader
+	}
+	if int64(length)+int64(size) > mtu {
+		return uapi.CheckMTURetSegsTooBig
+	}
+	return uapi.CheckMTURetSuccess
 }
 
 // insert and remove change the packet between its link header and what follows.
@@ -182,6 +220,9 @@ func (s *skb) adjustRoom(diff int, mode uint32, flags uint64) uapi.Errno {
 
 // grow is bpf_skb_net_grow.
 func (s *skb) grow(off, n int, flags uint64) uapi.Errno {
+	if s.gso() { // allowed for TCP, and for UDP with segments of a fixed size
+		return uapi.ENOTSUPP
+	}
 	encap := flags&roomEncapL3 != 0
 	if encap {
 		inner := int(flags >> uapi.AdjRoomEncapL2Shift)
@@ -210,6 +251,9 @@ func (s *skb) grow(off, n int, flags uint64) uapi.Errno {
 func (s *skb) shrink(off, n int, flags uint64) uapi.Errno {
 	if flags&^uint64(roomDecap|uapi.AdjRoomFixedGSO|uapi.AdjRoomNoCsumReset) != 0 {
 		return uapi.EINVAL
+	}
+	if s.gso() {
+		return uapi.ENOTSUPP
 	}
 	if errno := s.remove(off, n); errno != 0 {
 		return errno

@@ -186,7 +186,7 @@ func (k *Kernel) skbContext(c *Context) error {
 		// skb->protocol is in network order; so a load of it is what htons gives.
 		v.put("protocol", uint64(k.order().Uint16(eth[12:])))
 		switch {
-		case eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
+		case !loopback(in, k.order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
 			v.put("pkt_type", 1)
 		case eth[0]&1 != 0:
 			v.put("pkt_type", 2)
@@ -199,6 +199,12 @@ func (k *Kernel) skbContext(c *Context) error {
 		return err
 	}
 	return k.skbIn(v, in)
+}
+
+// loopback reports whether a test run with that ctx_in takes the loopback device, which has no broadcast address.
+func loopback(in []byte, order binary.ByteOrder) bool {
+	const ifindex = 40
+	return len(in) < ifindex+4 || order.Uint32(in[ifindex:]) <= loopbackIndex
 }
 
 // skbIn takes over ctx_in (convert___skb_to_skb).
