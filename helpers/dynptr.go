@@ -81,17 +81,38 @@ func (e *Env) putDynptr(addr uint64, d dynptr) *vm.Action {
 // inside is bpf_dynptr_check_off_len.
 func (d dynptr) inside(off, n uint64) bool { return n <= uint64(d.size) && off <= uint64(d.size)-n }
 
-// addr is the address of the bytes at off, also of packets, which are linear here.
-func (e *Env) dynptrAddr(d dynptr, off uint64) (uint64, *vm.Action) {
-	if d.kind == dynptrSkb || d.kind == dynptrXDP {
-		c, f := e.packetOf(d.data)
-		if f != nil {
-			return 0, f
-		}
-		return c.Packet.Data() + uint64(d.off) + off, nil
+// dynptrLoad copies the bytes at off, also those of a packet, which may lie in several pieces.
+func (e *Env) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
+	if !d.packet() {
+		return e.read(d.data+uint64(d.off)+off, n)
 	}
-	return d.data + uint64(d.off) + off, nil
+	c, f := e.packetOf(d.data)
+	if f != nil {
+		return nil, f
+	}
+	b := make([]byte, n)
+	c.Packet.ReadAt(b, int(uint64(d.off)+off))
+	return b, nil
 }
+
+// dynptrStore stores bytes at off. Of a packet with an sk_buff they become linear.
+func (e *Env) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
+	at := uint64(d.off) + off
+	if !d.packet() {
+		return e.write(d.data+at, data)
+	}
+	c, f := e.packetOf(d.data)
+	if f != nil {
+		return f
+	}
+	if d.kind == dynptrSkb {
+		c.Packet.Pull(int(at) + len(data))
+	}
+	c.Packet.WriteAt(data, int(at))
+	return nil
+}
+
+func (d dynptr) packet() bool { return d.kind == dynptrSkb || d.kind == dynptrXDP }
 
 // nullDynptr makes the dynptr invalid and returns the errno.
 func (e *Env) nullDynptr(addr uint64, errno uapi.Errno) (uint64, *vm.Action) {
@@ -123,11 +144,7 @@ func dynptrRead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
 	}
-	from, f := e.dynptrAddr(d, off)
-	if f != nil {
-		return 0, f
-	}
-	data, f := e.read(from, n)
+	data, f := e.dynptrLoad(d, off, n)
 	if f != nil {
 		return 0, f
 	}
@@ -155,11 +172,7 @@ func dynptrWrite(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	to, f := e.dynptrAddr(d, off)
-	if f != nil {
-		return 0, f
-	}
-	return 0, e.write(to, data)
+	return 0, e.dynptrStore(d, off, data)
 }
 
 // dynptrData returns NULL where the bytes cannot be handed out: read-only data, packets, out of range.
@@ -244,8 +257,8 @@ func dynptrFromPacket(kind uint8) vm.HelperFunc {
 	}
 }
 
-// dynptrSlice returns a pointer to the bytes themselves: the buffer the program offers is for packets in pieces, which
-// do not exist here.
+// dynptrSlice returns a pointer to the bytes themselves; of a packet where they lie in several pieces, or outside of the linear
+// part of an sk_buff, the buffer the program offers with a copy of them.
 func dynptrSlice(write bool) vm.HelperFunc {
 	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		e := envOf(t)
@@ -257,7 +270,24 @@ func dynptrSlice(write bool) vm.HelperFunc {
 		if d.data == 0 || write && d.rdonly || !d.inside(off, n) {
 			return 0, nil
 		}
-		return e.dynptrAddr(d, off)
+		at := uint64(d.off) + off
+		if !d.packet() {
+			return d.data + at, nil
+		}
+		c, f := e.packetOf(d.data)
+		if f != nil {
+			return 0, f
+		}
+		p := c.Packet
+		if addr, ok := p.Pointer(int(at), int(n)); ok && (d.kind == dynptrXDP || int(at+n) <= p.Linear()) {
+			return addr, nil
+		}
+		if a[2] == 0 {
+			return 0, nil
+		}
+		b := make([]byte, n)
+		p.ReadAt(b, int(at))
+		return a[2], e.write(a[2], b)
 	}
 }
 
@@ -338,19 +368,11 @@ func dynptrCopy(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case src.data == 0 || dst.data == 0 || dst.rdonly:
 		return 0, nil // nothing to copy
 	}
-	s, f := e.dynptrAddr(src, from)
+	data, f := e.dynptrLoad(src, from, n)
 	if f != nil {
 		return 0, f
 	}
-	d, f := e.dynptrAddr(dst, to)
-	if f != nil {
-		return 0, f
-	}
-	data, f := e.read(s, n)
-	if f != nil {
-		return 0, f
-	}
-	return 0, e.write(d, data)
+	return 0, e.dynptrStore(dst, to, data)
 }
 
 func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
@@ -368,10 +390,6 @@ func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case d.data == 0:
 		return 0, nil // nothing to set
 	}
-	to, f := e.dynptrAddr(d, off)
-	if f != nil {
-		return 0, f
-	}
 	b, f := e.buffer(n)
 	if f != nil {
 		return 0, f
@@ -379,5 +397,5 @@ func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	for i := range b {
 		b[i] = byte(a[3])
 	}
-	return 0, e.write(to, b)
+	return 0, e.dynptrStore(d, off, b)
 }

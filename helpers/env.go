@@ -32,9 +32,6 @@ type Env struct {
 
 	// Local is the object's own BTF, by whose type ids programs allocate objects; nil refuses that.
 	Local *btf.Spec
-	// Routes answers bpf_fib_lookup; nil is a machine without routes.
-	Routes Router
-
 	Run *Run
 
 	keyScratch []byte

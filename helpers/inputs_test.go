@@ -351,22 +351,6 @@ func TestCaseStrings(t *testing.T) {
 	}
 }
 
-// TestRoutes: a configured router answers bpf_fib_lookup.
-func TestRoutes(t *testing.T) {
-	r := newRig(t, newest)
-	c := r.context(tc, kernel.ContextSpec{})
-	params := make([]byte, 64)
-	params[0], params[8] = 2, 1
-	p := r.alloc(params)
-	assert.EqualValues(t, uapi.FibRetNotFwded, r.ok(uapi.FuncFibLookup, c.Addr, p, 64, 0))
-	r.env.Routes = func(params []byte, flags uint64) uint32 {
-		params[8] = 2
-		return uapi.FibRetSuccess
-	}
-	assert.Zero(t, r.ok(uapi.FuncFibLookup, c.Addr, p, 64, 0))
-	assert.EqualValues(t, 2, r.bytes(p, 9)[8])
-}
-
 func TestRedirectEvents(t *testing.T) {
 	r := newRig(t, newest)
 	dev := r.newMap(maps.Spec{Type: uapi.MapTypeDevmap, KeySize: 4, ValueSize: 4, MaxEntries: 4, Name: "tx"})

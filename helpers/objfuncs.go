@@ -26,9 +26,6 @@ var objectKfuncs = []Kfunc{
 	{Name: "bpf_arena_reserve_pages", Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: arenaReservePages},
 	{Name: "bpf_res_spin_lock", Topic: "locks", Args: []Arg{ArgLock}, Fn: resSpinLock},
 	{Name: "bpf_res_spin_unlock", Topic: "locks", Args: []Arg{ArgLock}, Fn: spinUnlock},
-	{Name: "bpf_xdp_metadata_rx_timestamp", Topic: "packets", Args: []Arg{ArgCtx, ArgLong}, Fn: noMetadata, Note: "the interface offers none: -EOPNOTSUPP"},
-	{Name: "bpf_xdp_metadata_rx_hash", Topic: "packets", Args: []Arg{ArgCtx, ArgInt, ArgInt}, Fn: noMetadata, Note: "the interface offers none: -EOPNOTSUPP"},
-	{Name: "bpf_xdp_metadata_rx_vlan_tag", Topic: "packets", Args: []Arg{ArgCtx, ArgInt, ArgInt}, Fn: noMetadata, Note: "the interface offers none: -EOPNOTSUPP"},
 	{Name: "bpf_copy_from_user_str", Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr, ArgAny}, Fn: copyFromUserStr},
 }
 
@@ -188,13 +185,6 @@ func resSpinLock(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	e.Run.hold(a[0], "spin lock")
 	return 0, e.writeU32(a[0], 1)
-}
-
-func noMetadata(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if _, f := envOf(t).packetOf(a[0]); f != nil {
-		return 0, f
-	}
-	return errnoRet(uapi.EOPNOTSUPP), nil
 }
 
 // copyFromUserStr copies a string and returns its length with the NUL. Unlike the probe helpers it can be asked to zero

@@ -35,9 +35,12 @@ const dataAt = 1024 // where a program's own data starts
 
 // recorded is a program in assembly text, as calls or plain lines.
 type recorded struct {
-	name  string
-	typ   uapi.ProgType
-	steps []string
+	name string
+	typ  uapi.ProgType
+	// attach and flags are those of BPF_PROG_LOAD.
+	attach uapi.AttachType
+	flags  uint32
+	steps  []string
 	// maps are the maps from index 2 on; 0 is the scratch memory, 1 is read-only memory with ro in it.
 	maps []maps.Spec
 	init string // of the scratch memory, from dataAt on
@@ -53,6 +56,7 @@ type recorded struct {
 // outcome is what a program did.
 type outcome struct {
 	Refused string `json:"refused,omitempty"` // errno of BPF_PROG_LOAD
+	Errno   string `json:"errno,omitempty"`   // of BPF_PROG_TEST_RUN
 	Ret     uint32 `json:"ret"`
 	Scratch string `json:"scratch,omitempty"` // hex without trailing zeros
 	Data    string `json:"data,omitempty"`
@@ -160,7 +164,7 @@ func (c *recorded) readOnly() []byte {
 
 func (c *recorded) packet() []byte {
 	switch c.typ {
-	case uapi.ProgTypeSyscall, uapi.ProgTypeRawTracepoint:
+	case uapi.ProgTypeSyscall, uapi.ProgTypeRawTracepoint, uapi.ProgTypeSkLookup:
 		return nil
 	}
 	if c.data == nil {
@@ -196,9 +200,17 @@ func (c *recorded) simulate(t testing.TB) outcome {
 	if c.typ == uapi.ProgTypeRawTracepoint {
 		spec.AttachTo, spec.Section, spec.Bytes = "sys_enter", "raw_tp/sys_enter", nil
 	}
+	spec.Attach, spec.ProgType = c.attach, c.typ
+	if _, err := r.kernel.NewContext(spec); err != nil {
+		var errno uapi.Errno
+		require.ErrorAs(t, err, &errno)
+		return outcome{Errno: errno.Error()}
+	}
 	k := r.context(c.typ, spec)
 	ret, f := r.run(img, k.Addr)
-	require.Nil(t, f, "%v", f)
+	if f != nil {
+		return outcome{Refused: f.Error()}
+	}
 	require.NoError(t, r.kernel.Err())
 	base, errno := s.(maps.ValueBase).DirectValue(0)
 	require.Zero(t, errno)
@@ -215,6 +227,9 @@ func (o outcome) describe() []string {
 	var out []string
 	if o.Refused != "" {
 		return []string{"refused: " + o.Refused}
+	}
+	if o.Errno != "" {
+		return []string{"test run: " + o.Errno}
 	}
 	out = append(out, fmt.Sprintf("ret %#x", o.Ret))
 	h := o.Scratch
@@ -272,8 +287,12 @@ func replay(t *testing.T, group string, cases []recorded) {
 			w, ok := want[c.name]
 			require.True(t, ok, "not recorded: run with -update as root on Linux 6.18")
 			if w.Refused != "" {
+				if strings.HasPrefix(c.name, "refused: ") {
+					assert.NotEmpty(t, c.simulate(t).Refused, "the verifier refuses it")
+				}
 				return // the kernel does not load it: what would happen is not defined
 			}
+			assert.False(t, strings.HasPrefix(c.name, "refused: "), "the kernel loads it")
 			for _, d := range difference(w.describe(), c.simulate(t).describe()) {
 				assert.Fail(t, d)
 			}

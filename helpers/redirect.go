@@ -146,7 +146,7 @@ func cloneRedirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if a[2]&uapi.RedirectIngress != 0 {
 		text = "ingress"
 	}
-	ev := Event{Kind: "clone-redirect", Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Bytes()...)}
+	ev := Event{Kind: "clone-redirect", Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Whole()...)}
 	e.Run.Events = append(e.Run.Events[:len(e.Run.Events):len(e.Run.Events)], ev)
 	return 0, nil
 }

@@ -1,13 +1,16 @@
 package helpers
 
 import (
+	"net/netip"
+
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 var routeHelpers = []Helper{
-	{ID: uapi.FuncCheckMtu, Topic: "routes", Args: []Arg{ArgCtx, ArgAny, ArgInt, ArgAny, ArgAny}, Fn: checkMTU, Note: "interfaces are lo (65536) and eth0 (1500)"},
-	{ID: uapi.FuncFibLookup, Topic: "routes", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: fibLookup, Note: "no routes unless the environment gives some: BPF_FIB_LKUP_RET_NOT_FWDED"},
+	{ID: uapi.FuncCheckMtu, Topic: "routes", Args: []Arg{ArgCtx, ArgAny, ArgInt, ArgAny, ArgAny}, Fn: checkMTU, Note: "interfaces are those of the scenario, else lo (65536) and eth0 (1500)"},
+	{ID: uapi.FuncFibLookup, Topic: "routes", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: fibLookup, Note: "by the routes and neighbours of the scenario; without routes BPF_FIB_LKUP_RET_NOT_FWDED"},
 	{ID: uapi.FuncGetCgroupClassid, Topic: "packets", Args: []Arg{ArgCtx}, Fn: zero, Note: "no net_cls cgroup: 0"},
 	{ID: uapi.FuncGetRouteRealm, Topic: "packets", Args: []Arg{ArgCtx}, Fn: zero, Note: "no route: 0"},
 }
@@ -39,6 +42,9 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.ENODEV), nil
 	}
 	length := int64(c.Packet.Len())
+	if e.Run.ProgType == uapi.ProgTypeXDP {
+		length = int64(c.Packet.Linear())
+	}
 	if in != 0 {
 		length = int64(in) + ethHeader
 	}
@@ -56,10 +62,6 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 // sizeofFib is sizeof(struct bpf_fib_lookup).
 const sizeofFib = 64
-
-// A Router answers bpf_fib_lookup. params is struct bpf_fib_lookup, which it may change; the result is one of
-// BPF_FIB_LKUP_RET_*.
-type Router func(params []byte, flags uint64) uint32
 
 // fibLookup is bpf_skb_fib_lookup and bpf_xdp_fib_lookup up to the search itself.
 func fibLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
@@ -93,9 +95,112 @@ func fibLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if _, ok := e.Kernel.Device(e.order().Uint32(params[ifindexAt:])); !ok {
 		return errnoRet(uapi.ENODEV), nil
 	}
-	if e.Routes == nil {
-		return uapi.FibRetNotFwded, nil
+	ret := e.forward(params, a[3])
+	if ret == uapi.FibRetSuccess && e.order().Uint16(params[fibTotLen:]) == 0 {
+		ret = e.fits(a[0], params)
 	}
-	ret := e.Routes(params, a[3])
 	return uint64(ret), e.write(a[1], params)
+}
+
+// Offsets into struct bpf_fib_lookup.
+const (
+	fibTotLen  = 6
+	fibIfindex = 8
+	fibMetric  = 12
+	fibSource  = 16
+	fibDest    = 32
+	fibVLAN    = 48 // also the table, as input
+	fibSMAC    = 52
+	fibDMAC    = 58
+)
+
+// forward is bpf_ipv4_fib_lookup and bpf_ipv6_fib_lookup on the simulated machine's routes.
+func (e *Env) forward(p []byte, flags uint64) uint32 {
+	order, k := e.order(), e.Kernel
+	to := address(p[fibDest:], p[0] == afInet6)
+	table := uint32(0)
+	if flags&uapi.FibLookupDirect != 0 && flags&uapi.FibLookupTbid != 0 {
+		table = order.Uint32(p[fibVLAN:])
+	}
+	r, ok := k.Route(to, table)
+	if !ok {
+		return uapi.FibRetNotFwded
+	}
+	switch r.Type {
+	case kernel.RouteBlackhole:
+		return uapi.FibRetBlackhole
+	case kernel.RouteUnreachable:
+		return uapi.FibRetUnreachable
+	case kernel.RouteProhibit:
+		return uapi.FibRetProhibit
+	case kernel.RouteLocal:
+		return uapi.FibRetNotFwded
+	}
+	dev, ok := k.Device(r.Device)
+	if !ok {
+		return uapi.FibRetNotFwded
+	}
+	mtu := dev.MTU
+	if r.MTU != 0 {
+		mtu = r.MTU
+	}
+	if total := int(order.Uint16(p[fibTotLen:])); total > mtu {
+		order.PutUint16(p[fibTotLen:], uint16(mtu))
+		return uapi.FibRetFragNeeded
+	}
+	order.PutUint32(p[fibMetric:], r.Metric)
+	order.PutUint32(p[fibIfindex:], dev.Index)
+	if flags&uapi.FibLookupSrc != 0 {
+		if !r.Source.IsValid() {
+			return uapi.FibRetNoSrcAddr
+		}
+		copy(p[fibSource:fibDest], r.Source.AsSlice())
+	}
+	hop := to
+	if r.Gateway.IsValid() {
+		hop = r.Gateway
+		if hop.Is6() {
+			p[0] = afInet6
+		}
+		copy(p[fibDest:fibVLAN], hop.AsSlice())
+	}
+	if flags&uapi.FibLookupSkipNeigh == 0 {
+		mac, ok := k.Neighbour(hop, dev.Index)
+		if !ok {
+			return uapi.FibRetNoNeigh
+		}
+		own := dev.MAC()
+		copy(p[fibDMAC:], mac[:])
+		copy(p[fibSMAC:fibDMAC], own[:])
+	}
+	clear(p[fibVLAN:fibSMAC])
+	if order.Uint16(p[fibTotLen:]) != 0 {
+		order.PutUint16(p[fibTotLen:], uint16(mtu))
+	}
+	return uapi.FibRetSuccess
+}
+
+// fits asks whether the packet itself goes through the device it would leave by; only programs with an sk_buff ask.
+func (e *Env) fits(ctx uint64, p []byte) uint32 {
+	c := e.contextAt(ctx)
+	if c == nil || c.Packet == nil || e.Run.ProgType == uapi.ProgTypeXDP {
+		return uapi.FibRetSuccess
+	}
+	dev, ok := e.Kernel.Device(e.order().Uint32(p[fibIfindex:]))
+	if !ok {
+		return uapi.FibRetSuccess
+	}
+	e.order().PutUint16(p[fibTotLen:], uint16(min(dev.MTU, 0xffff)))
+	const vlan = 4
+	if c.Packet.Len() > dev.MTU+ethHeader+vlan {
+		return uapi.FibRetFragNeeded
+	}
+	return uapi.FibRetSuccess
+}
+
+func address(b []byte, v6 bool) netip.Addr {
+	if v6 {
+		return netip.AddrFrom16([16]byte(b[:16]))
+	}
+	return netip.AddrFrom4([4]byte(b[:4]))
 }

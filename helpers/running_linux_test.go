@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -98,7 +99,7 @@ func (c *recorded) kernelOutcome(t testing.TB) outcome {
 			insns[i].Imm = kernelFunc(t, kfuncs[insns[i].Imm])
 		}
 	}
-	fd, log, e := load(c.typ, decode.Marshal(insns, binary.LittleEndian))
+	fd, log, e := c.load(decode.Marshal(insns, binary.LittleEndian))
 	if e != 0 {
 		t.Logf("%s: %v: %s", c.name, e, log)
 		return outcome{Refused: e.Error()}
@@ -111,7 +112,8 @@ func (c *recorded) kernelOutcome(t testing.TB) outcome {
 	return out
 }
 
-func load(typ uapi.ProgType, code []byte) (int, string, uapi.Errno) {
+func (c *recorded) load(code []byte) (int, string, uapi.Errno) {
+	typ := c.typ
 	license, log := []byte("GPL\x00"), make([]byte, logSize)
 	type loadAttr struct {
 		typ, n                uint32
@@ -130,9 +132,9 @@ func load(typ uapi.ProgType, code []byte) (int, string, uapi.Errno) {
 		fds, core             uint64
 		coreRec, logTrue, tok uint32
 	}
-	a := loadAttr{typ: uint32(typ), n: uint32(len(code) / 8), insns: addr(code), license: addr(license)}
+	a := loadAttr{typ: uint32(typ), n: uint32(len(code) / 8), insns: addr(code), license: addr(license), flags: c.flags, expected: uint32(c.attach)}
 	if typ == uapi.ProgTypeSyscall {
-		a.flags = uapi.ProgSleepable
+		a.flags |= uapi.ProgSleepable
 	}
 	fd, e := bpf(cmdProgLoad, unsafe.Pointer(&a), unsafe.Sizeof(a))
 	if e != 0 {
@@ -168,7 +170,10 @@ func (c *recorded) testRun(t testing.TB, fd int) outcome {
 		a.ctx = addr(ctxIn)
 	}
 	_, e := bpf(cmdTestRun, unsafe.Pointer(&a), unsafe.Sizeof(a))
-	require.Zero(t, e, "test run of %s: %v", c.name, e)
+	time.Sleep(20 * time.Millisecond) // loading and running programs at full speed is more than some kernels bear
+	if e != 0 {
+		return outcome{Errno: e.Error()}
+	}
 	o := outcome{Ret: a.ret, Data: hex.EncodeToString(out[:min(a.outSize, outSize)])}
 	if len(in) == 0 {
 		o.Data = ""

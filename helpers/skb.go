@@ -10,7 +10,7 @@ var skbHelpers = []Helper{
 	{ID: uapi.FuncSkbLoadBytes, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize}, Fn: skbLoadBytes},
 	{ID: uapi.FuncSkbLoadBytesRelative, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize, ArgAny}, Fn: skbLoadBytesRelative},
 	{ID: uapi.FuncSkbStoreBytes, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgMem, ArgSize, ArgAny}, Fn: skbStoreBytes},
-	{ID: uapi.FuncSkbPullData, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbPullData, Note: "packets are linear: checks the length only"},
+	{ID: uapi.FuncSkbPullData, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbPullData},
 	{ID: uapi.FuncSkbChangeType, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbChangeType},
 	{ID: uapi.FuncGetHashRecalc, Topic: "packets", Args: []Arg{ArgCtx}, Fn: getHashRecalc, Note: "a hash of addresses and ports that depends on the seed"},
 	{ID: uapi.FuncSetHash, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: setHash},
@@ -107,8 +107,8 @@ func swap16(e *Env, v uint16) uint16 {
 	return e.order().Uint16(b[:])
 }
 
-// writable is bpf_try_make_writable: the first n bytes must exist.
-func (s *skb) writable(n uint64) bool { return n <= uint64(s.p.Len()) }
+// writable is bpf_try_make_writable: the first n bytes must exist, and become linear and the packet's own.
+func (s *skb) writable(n uint64) bool { return n <= uint64(s.p.Len()) && s.p.Pull(int(n)) == 0 }
 
 // changed tells the memory that packet bytes were changed behind its back.
 func (s *skb) changed(off, n int) { s.e.Mem.NoteWrite(s.p.Data()+uint64(off), uint64(n)) }
@@ -128,7 +128,9 @@ func skbLoadBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if off+n > uint64(s.p.Len()) {
 		return e.zeroOut(a[2], n, uapi.EFAULT)
 	}
-	return 0, e.write(a[2], s.p.Bytes()[off:off+n])
+	b := make([]byte, n)
+	s.p.ReadAt(b, int(off))
+	return 0, e.write(a[2], b)
 }
 
 // zeroOut zeroes a result and returns the errno, as helpers do on their error paths.
@@ -164,7 +166,7 @@ func skbLoadBytesRelative(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if off > maxOffset16 || from+int64(n) > int64(s.p.Len()) {
 		return e.zeroOut(a[2], n, uapi.EFAULT)
 	}
-	all := append(append([]byte(nil), lead...), s.p.Bytes()...)
+	all := append(append([]byte(nil), lead...), s.p.Whole()...)
 	from += int64(len(lead))
 	if from < 0 {
 		return e.zeroOut(a[2], n, uapi.EFAULT)
@@ -202,7 +204,11 @@ func skbPullData(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	if !s.writable(a[1] & 0xffffffff) {
+	n := a[1] & 0xffffffff
+	if n == 0 {
+		n = uint64(s.p.Linear())
+	}
+	if !s.writable(n) {
 		return errnoRet(uapi.ENOMEM), nil
 	}
 	return 0, nil
@@ -228,7 +234,7 @@ func getHashRecalc(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	if !s.st.hashed {
-		s.c.SetField("hash", uint64(s.e.Kernel.FlowHash(s.p.Bytes()[max(0, min(s.st.net, s.p.Len())):])))
+		s.c.SetField("hash", uint64(s.e.Kernel.FlowHash(s.p.Bytes()[max(0, min(s.st.net, s.p.Linear())):])))
 		s.st.hashed = true
 	}
 	h, _ := s.c.Field("hash")
@@ -285,7 +291,8 @@ func skbEcnSetCE(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	ip := s.p.Bytes()[min(s.st.net, s.p.Len()):]
+	s.p.Pull(min(s.st.net+ipv6Header, s.p.Len()))
+	ip := s.p.Bytes()[min(s.st.net, s.p.Linear()):]
 	switch s.protocol() {
 	case protoIPv4:
 		if len(ip) < ipv4Header {

@@ -47,7 +47,9 @@ func xdpLoadBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if errno := xdpRange(c.Packet, off, n); errno != 0 {
 		return errnoRet(errno), nil
 	}
-	return 0, e.write(a[2], c.Packet.Bytes()[off:off+n])
+	b := make([]byte, n)
+	c.Packet.ReadAt(b, int(off))
+	return 0, e.write(a[2], b)
 }
 
 func xdpStoreBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
@@ -64,8 +66,7 @@ func xdpStoreBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if errno := xdpRange(c.Packet, off, n); errno != 0 {
 		return errnoRet(errno), nil
 	}
-	copy(c.Packet.Bytes()[off:], data)
-	e.Mem.NoteWrite(c.Packet.Data()+off, n)
+	c.Packet.WriteAt(data, int(off))
 	return 0, nil
 }
 

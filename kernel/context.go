@@ -45,8 +45,13 @@ type NetSpec struct {
 	// Socket is the struct sock that a program of the networking stack runs for; nil = a default one. NoSocket: there is none.
 	Socket   *Object
 	NoSocket bool
+	// Frags are fragments behind the packet, which is the linear part then. Cloned: another sk_buff has the same bytes.
+	Frags  [][]byte
+	Cloned bool
 	// Ingress says that a tc program sees packets that come in.
 	Ingress bool
+	// Received is what the network card says of an XDP packet; nil = nothing.
+	Received *Received
 	// Sockopt and Sysctl are what a cgroup program filters; nil = a default.
 	Sockopt *Sockopt
 	Sysctl  *Sysctl
@@ -177,7 +182,8 @@ func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
 // onSkb reports whether programs of that type get an sk_buff.
 func onSkb(t uapi.ProgType) bool {
 	switch t {
-	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb:
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
+		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
 		return true
 	}
 	return false

@@ -39,9 +39,9 @@ func (c *Context) Frame() []byte {
 		return nil
 	}
 	if link := c.LinkHeader(); len(link) > 0 {
-		return append(append([]byte{}, link...), c.Packet.Bytes()...)
+		return append(append([]byte{}, link...), c.Packet.Whole()...)
 	}
-	return c.Packet.Bytes()
+	return c.Packet.Whole()
 }
 
 // Words lists what the words of the context are that yield a value of the packet, whatever the program: its addresses. Entry i is about
@@ -82,7 +82,7 @@ type Refill struct {
 
 // Refill prepares a context that no program has run with yet. Nil for those that have to be made anew for each packet.
 func (c *Context) Refill() *Refill {
-	if c.view == nil || c.Packet == nil || !c.Packet.xdp || len(c.spec.Bytes) != 0 || len(c.more) != 0 {
+	if c.view == nil || c.Packet == nil || !c.Packet.xdp || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.Packet.frags) != 0 {
 		return nil
 	}
 	return &Refill{c: c, was: *c.Packet, vals: append([]uint64(nil), c.view.vals...)}

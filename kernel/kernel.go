@@ -84,6 +84,7 @@ type Kernel struct {
 	cells   []*uapiView        // of live contexts
 	sockets []*Socket          // that programs have addresses of, or that are open
 	byName  map[string]*Socket // default sockets of contexts
+	net     Network
 
 	areas        map[*Object][]*Object // memory areas of the mm_structs that were given some
 	cgroupByPath map[string]*Object    // cgroups that were built
@@ -125,7 +126,7 @@ func New(cfg Config) (*Kernel, error) {
 		byRole: make(map[string]*Object), userStrings: make(map[string]uint64), stacks: make(map[bool][]uint64), current: make([]*Object, cfg.CPUs),
 	}
 	k.areas, k.cgroupByPath = make(map[*Object][]*Object), make(map[string]*Object)
-	k.began = k.clock
+	k.began, k.net = k.clock, Network{Devices: defaultDevices}
 	if k.arch == "" {
 		k.arch = InferArch(cfg.BTF)
 	}

@@ -30,6 +30,7 @@ func (k *Kernel) packetBytes(c *Context) []byte {
 // xdpContext makes an xdp_md as BPF_PROG_TEST_RUN does: a page with 256 bytes of headroom.
 func (k *Kernel) xdpContext(c *Context) error {
 	data, meta := k.packetBytes(c), 0
+	var rest []byte // what does not fit into the linear part
 	le := k.order()
 	in := c.spec.Bytes
 	if len(in) >= 12 {
@@ -37,7 +38,10 @@ func (k *Kernel) xdpContext(c *Context) error {
 		if before != 0 || uint64(end) > uint64(len(data)) || first > end || first%4 != 0 || first > 252 {
 			return fmt.Errorf("kernel: xdp_md of data %d, data_end %d, data_meta %d for %d bytes: %w", first, end, before, len(data), uapi.EINVAL)
 		}
-		data, meta = data[:end], int(first)
+		rest, data, meta = data[end:], data[:end], int(first)
+	}
+	if most := xdpFrame - xdpTailroom - xdpHeadroom + meta; len(data) > most {
+		data, rest = data[:most], k.packetBytes(c)[most:]
 	}
 	room := xdpFrame - xdpTailroom - xdpHeadroom - (len(data) - meta)
 	p, err := k.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
@@ -52,6 +56,9 @@ func (k *Kernel) xdpContext(c *Context) error {
 		return err
 	}
 	c.Packet = p
+	if err := k.fragment(c, rest); err != nil {
+		return err
+	}
 	v := &uapiView{k: k, typ: "xdp_md", who: "xdp", size: 24, fields: xdpFields, pkt: p}
 	devmap := c.spec.Attach == uapi.AttachXDPDevmap
 	v.may = func(f *uapiField, write bool) bool { return !write && (f.name != "egress_ifindex" || devmap) }
@@ -70,6 +77,25 @@ func (k *Kernel) xdpContext(c *Context) error {
 		if i := le.Uint32(in[12:]); i != 0 {
 			v.put("ingress_ifindex", uint64(i))
 			v.put("rx_queue_index", uint64(le.Uint32(in[16:])))
+		}
+	}
+	return nil
+}
+
+// fragment puts what lies behind the linear part into fragments: what a test run had no room for, then the given ones.
+func (k *Kernel) fragment(c *Context, rest []byte) error {
+	if err := c.Packet.addFrags(rest); err != nil {
+		return err
+	}
+	for _, f := range c.spec.Frags {
+		if len(f) == 0 || len(f) > pageSize {
+			return fmt.Errorf("kernel: fragment of %d bytes, want 1 to %d", len(f), pageSize)
+		}
+		if len(c.Packet.frags) == maxFrags {
+			return fmt.Errorf("kernel: more than %d fragments: %w", maxFrags, uapi.ENOMEM)
+		}
+		if err := c.Packet.addFrag(f); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -143,6 +169,8 @@ func skbRulesOf(t uapi.ProgType) skbRules {
 		return skbRules{denied: names(), written: names("mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"), direct: true, pktWrite: true, l2: true}
 	case uapi.ProgTypeCgroupSkb:
 		return skbRules{denied: names("tc_classid", "data_meta", "wire_len"), written: names("mark", "priority", "cb", "tstamp"), sock: true, direct: true}
+	case uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
+		return skbRules{denied: names("tc_classid", "data_meta", "tstamp", "wire_len", "hwtstamp"), written: names("mark", "priority", "cb"), direct: true, pktWrite: t == uapi.ProgTypeLwtXmit}
 	}
 	return skbRules{denied: names("tc_classid", "data", "data_meta", "data_end", "tstamp", "wire_len", "hwtstamp"), written: names("cb")}
 }
@@ -161,7 +189,11 @@ func (k *Kernel) skbContext(c *Context) error {
 		return err
 	}
 	p.lead = lead
+	p.cloned = c.spec.Cloned
 	c.Packet = p
+	if err := k.fragment(c, nil); err != nil {
+		return err
+	}
 	v := &uapiView{k: k, typ: "__sk_buff", who: c.spec.ProgType.String(), size: skbSize, fields: skbFields, pkt: p}
 	v.may = func(f *uapiField, write bool) bool {
 		g := skbGroup(f.name)

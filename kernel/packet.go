@@ -54,6 +54,8 @@ type Packet struct {
 	xdp    bool
 	ro     bool
 	lead   int // bytes that Out puts before the data
+	frags  []fragment
+	cloned bool // another sk_buff has the same bytes
 }
 
 type packetState struct {
@@ -133,7 +135,12 @@ func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
 // bound makes the guest's bounds those of the packet.
 func (p *Packet) bound() error { return p.k.mem.SetBounds(p.region, p.meta, p.end) }
 
-func (p *Packet) free() { p.k.mem.Free(p.region) }
+func (p *Packet) free() {
+	p.k.mem.Free(p.region)
+	for _, f := range p.frags {
+		p.k.mem.Free(f.region)
+	}
+}
 
 // Data returns the address of the packet's first byte.
 func (p *Packet) Data() uint64 { return p.data }
@@ -144,8 +151,13 @@ func (p *Packet) DataEnd() uint64 { return p.end }
 // Meta returns the address where metadata starts; Data when there is none.
 func (p *Packet) Meta() uint64 { return p.meta }
 
-// Len returns the length of the packet in bytes.
-func (p *Packet) Len() int { return int(p.end - p.data) }
+// Len returns the length of the packet in bytes, fragments included.
+func (p *Packet) Len() int {
+	if len(p.frags) == 0 {
+		return int(p.end - p.data)
+	}
+	return p.Linear() + p.fragsLen()
+}
 
 // Headroom returns the number of bytes the packet can grow at its start without being copied.
 func (p *Packet) Headroom() int { return int(p.data - p.min) }
@@ -159,7 +171,7 @@ func (p *Packet) ReadOnly() bool { return p.ro }
 // Region returns the packet's memory.
 func (p *Packet) Region() *mem.Region { return p.region }
 
-// Bytes returns the packet's bytes for trusted code; they stay valid until the packet is moved or copied.
+// Bytes returns the bytes of the packet's linear part for trusted code; they stay valid until the packet is moved or copied.
 func (p *Packet) Bytes() []byte { return p.window(p.data, p.end) }
 
 func (p *Packet) window(lo, hi uint64) []byte {
@@ -172,7 +184,11 @@ func (p *Packet) out() []byte {
 	if p.xdp {
 		from = p.meta // metadata is given back with the packet
 	}
-	return append(make([]byte, p.lead), p.window(from, p.end)...)
+	out := append(make([]byte, p.lead), p.window(from, p.end)...)
+	for _, f := range p.frags {
+		out = append(out, f.bytes(p)...)
+	}
+	return out
 }
 
 // AdjustHead is bpf_xdp_adjust_head: data moves by delta, metadata with it. -EINVAL when it would leave less than an
@@ -194,6 +210,9 @@ func (p *Packet) AdjustHead(delta int32) uapi.Errno {
 // AdjustTail is bpf_xdp_adjust_tail: the end moves by delta, new bytes are zero. -EINVAL when it would leave less than an
 // Ethernet header or the frame.
 func (p *Packet) AdjustTail(delta int32) uapi.Errno {
+	if len(p.frags) > 0 {
+		return p.adjustFragsTail(int(delta))
+	}
 	end := p.end + uint64(int64(delta))
 	if int64(p.max-end) < 0 || int64(end-(p.data+ethHeader)) < 0 {
 		return uapi.EINVAL
@@ -238,6 +257,16 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 	length := p.Len()
 	if at < 0 || at > length || n < 0 && -n > length-at || n > maxPacket-length {
 		return uapi.EINVAL
+	}
+	if len(p.frags) > 0 || p.cloned {
+		need := at
+		if n < 0 {
+			need -= n
+		}
+		if errno := p.Pull(need); errno != 0 {
+			return errno
+		}
+		length = p.Linear()
 	}
 	old := append([]byte(nil), p.Bytes()...)
 	data := make([]byte, 0, length+max(n, 0))

@@ -41,20 +41,18 @@ type Device struct {
 	Name     string
 	MTU      int
 	Loopback bool
+	Hardware [6]byte // zero: made from the index
 }
 
-// devices are the interfaces there are: loopback and one Ethernet card.
-var devices = [...]Device{
+// defaultDevices are loopback and one Ethernet card.
+var defaultDevices = []Device{
 	{Index: loopbackIndex, Name: "lo", MTU: 65536, Loopback: true},
 	{Index: ethernetIndex, Name: "eth0", MTU: 1500},
 }
 
-// Devices returns the interfaces there are.
-func (k *Kernel) Devices() []Device { return devices[:] }
-
 // Device returns the interface with that index; ok is false when there is none.
 func (k *Kernel) Device(index uint32) (d Device, ok bool) {
-	for _, d := range devices {
+	for _, d := range k.net.Devices {
 		if d.Index == index {
 			return d, true
 		}
@@ -106,3 +104,14 @@ func (c *Context) ingress() bool {
 
 // NetnsCookie is the cookie of the initial network namespace, the first one given out.
 func (k *Kernel) NetnsCookie() uint64 { return 1 }
+
+// Received is what a network card says of a packet besides its bytes. What is zero it does not say.
+type Received struct {
+	Timestamp      uint64
+	Hash, HashType uint32
+	VLANProto      uint16
+	VLANTCI        uint16
+}
+
+// Received returns what the network card says of the packet, nil when nothing.
+func (c *Context) Received() *Received { return c.spec.Received }

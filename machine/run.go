@@ -82,7 +82,7 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
 	r.Context = c
 	if c.Packet != nil {
-		r.Packet = c.Packet.Bytes
+		r.Packet = c.Packet.Whole
 	}
 	m.env.Run = r
 	m.noteArgs(c.Args)
