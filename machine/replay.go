@@ -20,6 +20,8 @@ type Replay struct {
 	m      *Machine
 	p      *program
 	in     Input
+	least  int // length of the packets the program gets
+	most   int
 	ctx    *kernel.Context
 	refill *kernel.Refill
 	run    *helpers.Run
@@ -87,6 +89,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	if !kernel.TakesPacket(p.lp.Type) {
 		return nil, nil, fmt.Errorf("%s: %v programs get no packets", name, p.lp.Type)
 	}
+	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
 	for i := range m.maps {
 		switch m.maps[i].m.(type) {
 		case maps.RingBuffer, maps.PerfArray:
@@ -136,8 +139,8 @@ func (r *Replay) drop() {
 // Run runs the program on a packet. The error is for a packet the program does not get ([*PacketSizeError]) and that of ctx.
 func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
 	m := r.m
-	if err := CheckPacket(r.p.lp.Program, len(packet)); err != nil {
-		return Outcome{}, err
+	if len(packet) < r.least || len(packet) > r.most {
+		return Outcome{}, CheckPacket(r.p.lp.Program, len(packet))
 	}
 	if r.refill == nil || !r.refill.With(packet) {
 		r.in.Packet = packet

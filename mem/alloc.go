@@ -256,8 +256,12 @@ func (m *Memory) moveEdges(r *Region, lo, hi uint64) {
 	r.Base, r.Size = lo, hi-lo
 	lo, hi = lo-m.base, hi-m.base
 	c := r.plainClass()
-	m.repaint(min(lo, oldLo)/granule, (max(lo, oldLo)+granule-1)/granule, lo, hi, c)
-	m.repaint(min(hi, oldHi)/granule, (max(hi, oldHi)+granule-1)/granule, lo, hi, c)
+	if lo != oldLo {
+		m.repaint(min(lo, oldLo)/granule, (max(lo, oldLo)+granule-1)/granule, lo, hi, c)
+	}
+	if hi != oldHi {
+		m.repaint(min(hi, oldHi)/granule, (max(hi, oldHi)+granule-1)/granule, lo, hi, c)
+	}
 }
 
 // repaint sets the class of the granules [first, last) of a region with the bounds [lo, hi) whose full granules have class c.
@@ -266,21 +270,19 @@ func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 		m.fill(first*granule, last*granule, ClassRedzone)
 		return
 	}
-	fill := func(from, to uint64, c Class) {
-		if from, to = max(from, first), min(to, last); from < to {
-			m.fill(from*granule, to*granule, c)
-		}
-	}
-	edge := func(g uint64) {
-		if g >= first && g < last {
+	// Before the region, its first granule when that is partial, the full ones, the last one, behind it.
+	full, end := (lo+granule-1)/granule, hi/granule
+	if first < full {
+		m.fill(first*granule, min(lo/granule, last)*granule, ClassRedzone)
+		if g := lo / granule; g < full && g >= first && g < last {
 			m.setClass(g, boundedClass(g, lo, hi, c))
 		}
 	}
-	fill(0, lo/granule, ClassRedzone)
-	edge(lo / granule)
-	fill(lo/granule+1, hi/granule, c)
-	edge(hi / granule)
-	fill(hi/granule+1, last, ClassRedzone)
+	m.fill(max(full, first)*granule, min(end, last)*granule, c)
+	if end >= first && end < last && end >= full {
+		m.setClass(end, boundedClass(end, lo, hi, c))
+	}
+	m.fill(max(end+1, full, first)*granule, last*granule, ClassRedzone)
 }
 
 // boundedClass is the class of granule g of a region with the bounds [lo, hi) whose full granules have class c.

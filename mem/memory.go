@@ -172,9 +172,6 @@ func (m *Memory) Arena() ArenaInfo {
 // the shadow holds while it stays the same.
 func (m *Memory) Epoch() uint64 { return m.epoch }
 
-// Watching reports whether there are watches.
-func (m *Memory) Watching() bool { return len(m.watches) != 0 || len(m.watched) != 0 }
-
 // Limit is ArenaInfo.Size alone.
 func (m *Memory) Limit() uint64 { return m.limit }
 

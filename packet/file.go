@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 	"github.com/klauspost/compress/zstd"
@@ -32,9 +31,8 @@ type Reader struct {
 	name    string
 	in      *meter
 	buf     *bufio.Reader
-	read    func() ([]byte, gopacket.CaptureInfo, []string, error)
-	link    func(gopacket.CaptureInfo) layers.LinkType
-	ng      bool
+	ng      *pcapgo.NgReader
+	old     *records // of a pcap file
 	number  int
 	frame   []byte
 	closers []func() error
@@ -177,35 +175,32 @@ func (r *Reader) begin() error {
 		if err != nil {
 			return r.wrong(0, err, "pcapng: %s", cause(err))
 		}
-		r.ng = true
-		r.read = func() ([]byte, gopacket.CaptureInfo, []string, error) {
-			data, ci, opt, err := ng.ZeroCopyReadPacketDataWithOptions()
-			return data, ci, opt.Comments, err
-		}
-		r.link = func(ci gopacket.CaptureInfo) layers.LinkType { return ci.AncillaryData[0].(layers.LinkType) }
+		r.ng = ng
 		return nil
 	}
 	if !IsCapture(head) {
 		return r.wrong(0, nil, "begins with % x: not a pcap or pcapng file", head)
 	}
-	old, err := pcapgo.NewReader(r.buf)
+	magic := [4]byte(head)
+	header, err := pcapgo.NewReader(r.buf)
 	if err != nil {
 		return r.wrong(0, err, "pcap: %s", cause(err))
 	}
-	link := old.LinkType()
-	if why := linkRefused(link); why != "" {
+	if why := linkRefused(header.LinkType()); why != "" {
 		return r.wrong(0, nil, "%s", why)
 	}
-	r.read = func() ([]byte, gopacket.CaptureInfo, []string, error) {
-		data, ci, err := old.ZeroCopyReadPacketData()
-		return data, ci, nil, err
-	}
-	r.link = func(gopacket.CaptureInfo) layers.LinkType { return link }
+	r.old = newRecords(magic, header.LinkType())
 	return nil
 }
 
 // offset is where reading goes on.
-func (r *Reader) offset() int64 { return r.in.n - int64(r.buf.Buffered()) }
+func (r *Reader) offset() int64 {
+	at := r.in.n - int64(r.buf.Buffered())
+	if r.old != nil {
+		at += int64(r.old.used)
+	}
+	return at
+}
 
 func (r *Reader) wrong(offset int64, err error, format string, args ...any) error {
 	return &FileError{Name: r.name, Packet: r.number, Offset: offset, Why: fmt.Sprintf(format, args...), Err: err}
@@ -221,40 +216,60 @@ func cause(err error) string {
 
 // Next reads the next packet. It returns io.EOF at the end of the file and a [*FileError] when what follows is no packet or the
 // file was cut; after that it goes no further.
-func (r *Reader) Next() (Captured, error) {
+func (r *Reader) Next() (c Captured, err error) {
 	if r.failed != nil {
 		return Captured{}, r.failed
 	}
-	c, err := r.next()
-	r.failed = err
-	return c, err
+	if r.failed = r.next(&c); r.failed != nil {
+		return Captured{}, r.failed
+	}
+	return c, nil
 }
 
-func (r *Reader) next() (Captured, error) {
+func (r *Reader) next(c *Captured) error {
 	r.in.allow = maxRecord
+	var link layers.LinkType
+	var err error
 	from := r.offset()
-	data, ci, comments, err := r.read()
-	if err == io.EOF && (r.ng || r.offset() == from) {
-		return Captured{}, io.EOF
+	if r.old != nil {
+		link, err = r.old.link, r.old.next(r.buf, c)
+	} else {
+		link, err = r.nextBlock(c)
+	}
+	if err == io.EOF {
+		return io.EOF
 	}
 	r.number++
+	c.Number = r.number
 	if err != nil {
-		return Captured{}, r.wrong(from, err, "%s", cause(err))
+		return r.wrong(from, err, "%s", cause(err))
 	}
-	if len(data) > MaxSize {
-		return Captured{}, r.wrong(from, nil, "%d bytes, at most %d", len(data), MaxSize)
+	if len(c.Data) > MaxSize {
+		return r.wrong(from, nil, "%d bytes, at most %d", len(c.Data), MaxSize)
 	}
-	frame := data
-	if link := r.link(ci); link != layers.LinkTypeEthernet {
-		var why string
-		if frame, why = r.toEthernet(link, data); why != "" {
-			return Captured{}, r.wrong(from, nil, "%s", why)
+	if link != layers.LinkTypeEthernet {
+		frame, why := r.toEthernet(link, c.Data)
+		if why != "" {
+			return r.wrong(from, nil, "%s", why)
 		}
+		c.Wire += len(frame) - len(c.Data)
+		c.Data = frame
+	}
+	c.Wire = max(c.Wire, len(c.Data))
+	return nil
+}
+
+// nextBlock reads the next packet of a pcapng file.
+func (r *Reader) nextBlock(c *Captured) (layers.LinkType, error) {
+	data, ci, opt, err := r.ng.ZeroCopyReadPacketDataWithOptions()
+	if err != nil {
+		return 0, err
 	}
 	if ci.Timestamp.IsZero() {
 		ci.Timestamp = time.Unix(0, 0)
 	}
-	return Captured{Data: frame, Number: r.number, Time: ci.Timestamp, Wire: max(ci.Length-len(data)+len(frame), len(frame)), Comments: comments}, nil
+	c.Data, c.Time, c.Wire, c.Comments = data, ci.Timestamp, ci.Length, opt.Comments
+	return ci.AncillaryData[0].(layers.LinkType), nil
 }
 
 // Close closes the file.

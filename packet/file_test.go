@@ -126,10 +126,10 @@ func TestLyingFiles(t *testing.T) {
 		{"text", []byte("hello, world\n"), "not a pcap"},
 		{"version", edit(pcap, 4, 9), "major version 9"},
 		{"link type", edit(pcap, 20, 105), "link type 105"},
-		{"capture length", edit32(pcap, 24+8, 0xffffffff), "capture length"},
-		{"length below capture length", edit32(pcap, 24+12, 1), "exceeds original"},
+		{"capture length", edit32(pcap, 24+8, 0xffffffff), "4294967295 bytes, at most"},
+		{"length below capture length", edit32(pcap, 24+12, 1), "57 bytes were captured of a packet of 1"},
 		{"huge packet", append(edit32(edit32(edit32(pcap[:40], 16, 0x7fffffff), 32, 2<<20), 36, 2<<20), make([]byte, 2<<20)...), "at most 1048576"},
-		{"endless packet", endless(pcap), "16 MiB"},
+		{"endless packet", endless(sampleFile(t, false)), "16 MiB"},
 		{"gzip", []byte{0x1f, 0x8b, 0, 0}, "gzip"},
 	} {
 		_, err := readAll(c.data)
@@ -151,10 +151,30 @@ func edit32(b []byte, at int, v uint32) []byte {
 	return b
 }
 
-// endless is a packet that goes on for longer than anyone waits.
-func endless(pcap []byte) []byte {
-	b := edit32(edit32(edit32(pcap[:40], 16, 0x7fffffff), 32, 0x7fffffff), 36, 0x7fffffff)
+// endless is a pcapng file whose first packet goes on for longer than anyone waits.
+func endless(ng []byte) []byte {
+	at := bytes.Index(ng, []byte{6, 0, 0, 0}) // an enhanced packet block
+	b := edit32(edit32(ng[:at+28], at+20, 0x7fffffff), at+24, 0x7fffffff)
 	return append(b, make([]byte, maxRecord+2*bufferSize)...)
+}
+
+func TestPacketsLargerThanTheBuffer(t *testing.T) {
+	for _, old := range []bool{true, false} {
+		var b bytes.Buffer
+		w, err := NewWriter(&b, old)
+		require.NoError(t, err)
+		sizes := []int{10, bufferSize - 20, bufferSize, 3 * bufferSize, 14, MaxSize}
+		for _, n := range sizes {
+			p := bytes.Repeat([]byte{byte(n)}, n)
+			require.NoError(t, w.Write(Captured{Data: p, Wire: n}, p, Verdict{}))
+		}
+		require.NoError(t, w.Close())
+		packets, err := readAll(b.Bytes())
+		require.NoError(t, err)
+		for i, n := range sizes {
+			assert.Equal(t, bytes.Repeat([]byte{byte(n)}, n), packets[i].Data)
+		}
+	}
 }
 
 func TestOtherLinkTypesGetAnEthernetHeader(t *testing.T) {

@@ -2462,17 +2462,22 @@ func (t *Thread) loop() exit {
 		ip = unsafe.Add(ip, int(in.off))
 		continue
 
-	slow: // the access at in needs the precise path
+	slow: // the access at in needs the precise path, unless it is a word of the context
+		{
+			word := &t.img.plain[t.seg.at(ip)]
+			off := regs[word.src] + uint64(int64(word.off)) - t.ctxBase
+			if word.op == uint16(decode.OpLdxW) && off&3 == 0 && off>>2 < uint64(len(t.ctxWords)) {
+				if v := t.ctxWords[off>>2]; v != nil && !t.mem.Watched() {
+					regs[word.dst] = *v
+					continue
+				}
+			}
+		}
 		t.pc = t.seg.at(ip)
 		t.insns = t.seg.count(ip, left) - 1
 		// What the loop keeps in host registers is kept aside by hand: a variable that lives across a call
 		// would be spilled at every dispatch.
 		t.seg.left = left
-		if t.contextWord(&t.img.plain[t.pc]) {
-			left = t.seg.left
-			ip = t.seg.behind(t.pc)
-			continue
-		}
 		if !t.access(&t.img.plain[t.pc]) {
 			return exitFault
 		}

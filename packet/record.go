@@ -1,0 +1,88 @@
+package packet
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gopacket/gopacket/layers"
+)
+
+// records reads the packets of a pcap file behind its header, where most of the time of a replay would go otherwise: data is not copied
+// when the buffer holds all of it.
+type records struct {
+	big   bool
+	tick  int64 // nanoseconds
+	link  layers.LinkType
+	large []byte
+	used  int // bytes of the buffer that the last packet takes
+}
+
+// newRecords makes a reader from the first bytes of a file, which are one of pcapMagics.
+func newRecords(magic [4]byte, link layers.LinkType) *records {
+	r := &records{big: magic[0] == 0xa1, tick: 1000, link: link}
+	if magic[1] == 0x3c || magic[2] == 0x3c {
+		r.tick = 1
+	}
+	return r
+}
+
+const recordHeader = 16
+
+// next reads a packet. io.EOF is the end between two packets, [io.ErrUnexpectedEOF] one in the middle.
+func (r *records) next(in *bufio.Reader, c *Captured) error {
+	if _, err := in.Discard(r.used); err != nil { // what the last packet took
+		return err
+	}
+	r.used = 0
+	head, err := in.Peek(recordHeader)
+	if err != nil {
+		if err == io.EOF && len(head) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	var sec, frac, length, wire uint32
+	if r.big {
+		sec, frac, length, wire = be.Uint32(head), be.Uint32(head[4:]), be.Uint32(head[8:]), be.Uint32(head[12:])
+	} else {
+		le := binary.LittleEndian
+		sec, frac, length, wire = le.Uint32(head), le.Uint32(head[4:]), le.Uint32(head[8:]), le.Uint32(head[12:])
+	}
+	switch {
+	case length > MaxSize:
+		return fmt.Errorf("%d bytes, at most %d", length, MaxSize)
+	case length > wire:
+		return fmt.Errorf("%d bytes were captured of a packet of %d: not a packet", length, wire)
+	}
+	c.Time, c.Wire = time.Unix(int64(sec), int64(frac)*r.tick), int(wire)
+	whole := recordHeader + int(length)
+	if whole <= in.Size() {
+		b, err := in.Peek(whole)
+		if err != nil {
+			return unexpected(err)
+		}
+		c.Data, r.used = b[recordHeader:], whole
+		return nil
+	}
+	if _, err := in.Discard(recordHeader); err != nil {
+		return unexpected(err)
+	}
+	if cap(r.large) < int(length) {
+		r.large = make([]byte, length)
+	}
+	c.Data = r.large[:length]
+	if _, err := io.ReadFull(in, c.Data); err != nil {
+		return unexpected(err)
+	}
+	return nil
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
