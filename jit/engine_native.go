@@ -28,6 +28,7 @@ type Engine struct {
 	native  uint64        // instructions executed
 	cover   *vm.Patches   // gets the coverage, nil for none
 	dirty   bool          // there is some to pass on
+	check   *checker      // compares with the interpreter, nil not to
 	program *plan.Program // memory to use again
 	out     plan.Code
 }
@@ -197,6 +198,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		st.Room = room + int64(c.counts[pc])
 		st.Entry = c.text + uintptr(entry)
 		e.dirty = true
+		if e.check != nil {
+			e.check.before(e, t)
+		}
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
 		runtime.KeepAlive(t)
 		pc = int(uint32(st.Exit))
@@ -207,6 +211,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if c.partly != nil && !c.partly[pc] {
 			c.partly[pc] = true
 			e.cover.Mark(img, c.blockAt(pc), pc+1)
+		}
+		if e.check != nil && !e.check.compare(e, t, n) {
+			return true
 		}
 		switch plan.Reason(st.Exit >> 32) {
 		case plan.Interpret:
@@ -257,6 +264,10 @@ func (c *code) blockAt(pc int) int {
 	}
 	return int(c.blocks[i][0])
 }
+
+// Check makes the engine compare every piece of native code with the interpreter, which executes it again from the same state: report
+// gets what differs, and the run goes on with what the interpreter did. It is slow.
+func (e *Engine) Check(report func(difference string)) { e.check = &checker{report: report} }
 
 // prepare fills in the state for the running function. False means that the stack is not what code relies on.
 func (e *Engine) prepare(c *code, t *vm.Thread) bool {

@@ -25,6 +25,9 @@ func (*Engine) Executed() uint64 { return 0 }
 // Cover does nothing.
 func (*Engine) Cover(*vm.Patches) {}
 
+// Check does nothing.
+func (*Engine) Check(func(string)) {}
+
 // Close does nothing.
 func (*Engine) Close() {}
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
@@ -28,6 +29,10 @@ type Config struct {
 	Strict bool
 	// Types is a cache of type layouts that machines of one target may share.
 	Types *kernel.Types
+	// Engine executes programs.
+	Engine Engine
+	// OnDifference gets what EngineBoth finds.
+	OnDifference func(text string)
 	// Uncovered switches the recording of executed instructions off.
 	Uncovered bool
 	// Unwatched switches the recording of what runs change in maps off.
@@ -58,6 +63,7 @@ type Machine struct {
 	text   *vm.Text
 	thread *vm.Thread
 	cover  *vm.Patches
+	engine *jit.Engine // nil for the interpreter alone
 
 	maps     []boundMap
 	byDef    map[*loader.Map]*boundMap
@@ -160,6 +166,9 @@ func (m *Machine) compose() (err error) {
 		m.cover = vm.NewPatches(true)
 		m.thread.SetPatches(m.cover)
 	}
+	if err := m.setEngine(); err != nil {
+		return err
+	}
 	if err := m.createMaps(); err != nil {
 		return err
 	}
@@ -173,6 +182,9 @@ func (m *Machine) compose() (err error) {
 
 // Close releases the simulated memory. The machine must not be used afterwards.
 func (m *Machine) Close() {
+	if m.engine != nil {
+		m.engine.Close()
+	}
 	if m.mem != nil {
 		m.mem.Close()
 	}

@@ -24,6 +24,9 @@ type Options struct {
 	Strict bool
 	// Types is a cache that runners of one target share; nil is an own one.
 	Types *kernel.Types
+	// Engine and OnDifference are those of machine.Config.
+	Engine       machine.Engine
+	OnDifference func(text string)
 }
 
 // Runner is a file checked against an object and a target, ready to run. It has a machine of its own and is not safe for
@@ -90,6 +93,7 @@ func programNames(obj *loader.Object) []string {
 func (f *File) config(opt Options) machine.Config {
 	cfg := machine.Config{
 		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario,
+		Engine: opt.Engine, OnDifference: opt.OnDifference,
 		Clock: opt.Clock, Random: f.Kernel.Random,
 	}
 	if f.Kernel.CPUs != 0 {

@@ -124,6 +124,17 @@ func (t *Thread) settle() exit {
 	return x
 }
 
+// Interpret executes n instructions one by one without the engine, to compare it. False means that one of them did not just
+// go on to the next: a fault, the end, a call that wants something.
+func (t *Thread) Interpret(n uint64) bool {
+	for range n {
+		if t.step() != exitGo {
+			return false
+		}
+	}
+	return true
+}
+
 // SlotKind says how an engine treats a slot.
 type SlotKind uint8
 

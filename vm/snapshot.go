@@ -1,5 +1,7 @@
 package vm
 
+import "fmt"
+
 // Snapshot is the state of a Thread at one moment: registers, frames, continuations, counters. Memory
 // is not part of it (mem.Memory.Snapshot).
 type Snapshot struct {
@@ -35,4 +37,28 @@ func (t *Thread) Restore(s *Snapshot) {
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
 	t.suspend = false
+}
+
+// Diff names what differs between two snapshots of one program's run, "" when nothing does.
+func (s *Snapshot) Diff(o *Snapshot) string {
+	switch {
+	case s.img != o.img || s.pc != o.pc:
+		return fmt.Sprintf("at %s slot %d, not %s slot %d", s.img.Name, s.pc, o.img.Name, o.pc)
+	case s.insns != o.insns:
+		return fmt.Sprintf("%d instructions executed, not %d", s.insns, o.insns)
+	case s.depth != o.depth:
+		return fmt.Sprintf("%d calls deep, not %d", s.depth, o.depth)
+	}
+	for i, v := range s.regs {
+		if v != o.regs[i] {
+			return fmt.Sprintf("r%d is %#x, not %#x", i, v, o.regs[i])
+		}
+	}
+	for d := range s.depth + 1 {
+		f, g := &s.frames[d], &o.frames[d]
+		if f.may != g.may || d > 0 && (f.img != g.img || f.ret != g.ret || f.saved != g.saved) {
+			return fmt.Sprintf("frame %d is {ret %d, saved %#x, may_goto %d}, not {ret %d, saved %#x, may_goto %d}", d, f.ret, f.saved, f.may, g.ret, g.saved, g.may)
+		}
+	}
+	return ""
 }

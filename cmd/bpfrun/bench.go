@@ -41,15 +41,15 @@ is raw, whatever its section says: r1 points to a private copy of FILE in simula
 }
 
 func (a *app) bench(path string, o benchOptions) error {
-	if a.engine != "interp" {
-		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
+	engine, err := a.machineEngine(true)
+	if err != nil {
+		return err
 	}
 	if err := a.checkCPUs(); err != nil {
 		return err
 	}
 	var memory []byte
 	if o.memory != "" {
-		var err error
 		if memory, err = os.ReadFile(o.memory); err != nil {
 			return usagef("--mem: %w", err)
 		}
@@ -89,8 +89,8 @@ func (a *app) bench(path string, o benchOptions) error {
 	if err != nil {
 		return err
 	}
-	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: o.prog, Engine: a.engine, Target: report.NewTarget(target, sources[0].source)}
-	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Uncovered: true})
+	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: o.prog, Engine: engineName(engine), Target: report.NewTarget(target, sources[0].source)}
+	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Uncovered: true, Engine: engine, OnDifference: a.differ.add})
 	if err != nil {
 		return codeError{exitLoad, err}
 	}

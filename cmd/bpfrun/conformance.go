@@ -38,18 +38,20 @@ bpf_conformance suite {name, code, mem, expect}. A line is printed per failing o
 last line reads "N passed, M failed". Exit code 1 when any failed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			cfg, err := a.isaConfig()
+			modes, err := a.isaModes()
 			if err != nil {
 				return err
 			}
 			total := isa.Result{}
 			for _, path := range args {
-				r, err := isa.Judge(path, cfg, a.stdout)
-				if err != nil {
-					return codeError{exitUsage, err}
+				for _, mode := range modes {
+					r, err := isa.Judge(path, isa.Config{Mode: mode, Limit: a.maxInsns}, a.stdout)
+					if err != nil {
+						return codeError{exitUsage, err}
+					}
+					total.Passed += r.Passed
+					total.Failed += r.Failed
 				}
-				total.Passed += r.Passed
-				total.Failed += r.Failed
 			}
 			fmt.Fprintln(a.stdout, total.Summary())
 			if total.Failed > 0 {
@@ -68,7 +70,7 @@ func (a *app) conformancePluginCommand() *cobra.Command {
 input, the memory r1 points to as an argument of hex bytes, r0 in hex on standard output.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := a.isaConfig()
+			modes, err := a.isaModes()
 			if err != nil {
 				return err
 			}
@@ -76,7 +78,7 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 			if len(args) > 0 {
 				memory = args[0]
 			}
-			err = isa.Plugin(memory, cmd.InOrStdin(), cfg, a.stdout)
+			err = isa.Plugin(memory, cmd.InOrStdin(), isa.Config{Mode: modes[len(modes)-1], Limit: a.maxInsns}, a.stdout)
 			if err != nil {
 				return codeError{pluginCode(err), err}
 			}
@@ -103,14 +105,6 @@ func pluginCode(err error) int {
 		return exitUsage
 	}
 	return exitBug
-}
-
-// isaConfig is how vectors run: on the engine of the command line.
-func (a *app) isaConfig() (isa.Config, error) {
-	if a.engine != "interp" {
-		return isa.Config{}, usagef("--engine %s: there is no such engine (want interp)", a.engine)
-	}
-	return isa.Config{Mode: isa.Modes[0], Limit: a.maxInsns}, nil
 }
 
 // decodeDocument is what conformance decode prints with --json.

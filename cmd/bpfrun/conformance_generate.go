@@ -29,6 +29,7 @@ type generateFlags struct {
 	small        bool
 	kernel       bool
 	show         bool
+	mutate       bool
 	output       string
 }
 
@@ -66,19 +67,24 @@ are the same for the same --seed. Disagreeing programs are printed; exit code 1 
 	}
 	g.add(cmd, 20_000)
 	cmd.Flags().BoolVar(&g.kernel, "kernel", false, "also run them on this machine's kernel")
+	cmd.Flags().BoolVar(&g.mutate, "mutate", false, "change fields of the programs, which makes most of them fault")
 	cmd.Flags().BoolVar(&g.show, "show", false, "print the program --first instead")
 	return cmd
 }
 
 func (a *app) generate(g *generateFlags) error {
-	if _, err := a.isaConfig(); err != nil {
+	modes, err := a.isaModes()
+	if err != nil {
 		return err
 	}
 	programs, err := g.config()
 	if err != nil {
 		return err
 	}
-	cfg := isa.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: programs}
+	cfg := isa.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: programs, Mutate: g.mutate}
+	if a.engine != "auto" { // else all modes there are, in turn
+		cfg.Modes = modes
+	}
 	if g.kernel {
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
 		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
@@ -107,6 +113,13 @@ func (a *app) generate(g *generateFlags) error {
 	}
 	a.reasons(r.Reasons)
 	who := "interpreter = reference"
+	if len(cfg.Modes) > 0 {
+		who = ""
+		for _, m := range cfg.Modes {
+			who += m.Name + " = "
+		}
+		who += "reference"
+	}
 	if g.kernel {
 		who += " = Linux " + record.Release()
 	}

@@ -107,6 +107,7 @@ func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
 	if d.opt, err = a.scenarioOptions(); err != nil {
 		return err
 	}
+	d.opt.Engine = machine.EngineInterpreter // breakpoints are its
 	cfg.Machine = machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: time.Duration(d.opt.Clock.Boot), MaxInsns: a.maxInsns, Strict: a.strict}
 	if o.scenario != "" {
 		if d.file, err = scenario.ParseFile(o.scenario); err != nil {

@@ -33,5 +33,6 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	if err := cmd.Execute(); err != nil {
 		return a.fail(err)
 	}
+	a.reportDifferences()
 	return a.code
 }

@@ -84,6 +84,10 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	if err != nil {
 		return err
 	}
+	engine, err := a.machineEngine(false)
+	if err != nil {
+		return err
+	}
 	kernels := a.matrixKernels(sources)
 	base, err := findBase(kernels, o.base)
 	if err != nil {
@@ -97,7 +101,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	defer stop()
 	m, err := matrix.Run(ctx, objects, kernels, matrix.Config{
 		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: a.matrixProgress(),
-		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict},
+		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add},
 	})
 	if err != nil {
 		return codeError{exitFault, fmt.Errorf("interrupted: %w", err)}

@@ -38,6 +38,8 @@ type app struct {
 	quiet         bool
 	verbose       bool
 
+	differ differences // what --engine both found
+
 	told bool // which kernel was chosen without --btf has been said
 }
 
@@ -91,7 +93,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.IntVar(&a.cpu, "cpu", 0, "number `N` of the CPU the programs run on")
 	f.IntVar(&a.cpus, "cpus", 2, "number `N` of CPUs")
 	f.Uint64Var(&a.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
-	f.StringVar(&a.engine, "engine", "interp", "execution engine `NAME`: interp")
+	f.StringVar(&a.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (compares them), auto (native code for --repeat, --pcap and bench)")
 	f.BoolVar(&a.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")

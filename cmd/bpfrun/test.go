@@ -149,8 +149,9 @@ func count(n int, what string) string {
 
 // scenarioOptions are the global flags as scenarios take them.
 func (a *app) scenarioOptions() (scenario.Options, error) {
-	if a.engine != "interp" {
-		return scenario.Options{}, codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
+	engine, err := a.machineEngine(false)
+	if err != nil {
+		return scenario.Options{}, err
 	}
 	if a.cpus < 1 || a.cpus > maxCPUs {
 		return scenario.Options{}, usagef("--cpus %d: want 1 to %d", a.cpus, maxCPUs)
@@ -163,7 +164,7 @@ func (a *app) scenarioOptions() (scenario.Options, error) {
 	if err != nil {
 		return scenario.Options{}, err
 	}
-	return scenario.Options{Load: load, Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}}, nil
+	return scenario.Options{Load: load, Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}, Engine: engine, OnDifference: a.differ.add}, nil
 }
 
 // scenarioFile is a parsed file with its object, or an object with tests inside.

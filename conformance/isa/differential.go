@@ -19,6 +19,10 @@ type DifferentialConfig struct {
 	Seed, First, Count uint64 // programs First to First+Count-1 of the generator with that seed
 	Generate           generate.Config
 	Workers            int // 0 for one per CPU
+	// Modes run every program; nil are all NativeModes, one of them for each program.
+	Modes []Mode
+	// Mutate changes fields of the programs: most do what no verifier would allow, and have to fault at the same place.
+	Mutate bool
 	// Other makes a third runner for each worker, such as a running kernel; nil for none. It may refuse programs.
 	Other func() (OtherRunner, error)
 	// Progress is called now and then with the number of programs done.
@@ -61,7 +65,7 @@ type DifferentialReport struct {
 func (r *DifferentialReport) Summary() string {
 	s := fmt.Sprintf("%d programs, %d runs, %d instructions, %d disagreements", r.Programs, r.Runs, r.Insns, r.Disagreeing)
 	if r.Rejected > 0 {
-		s += fmt.Sprintf("; %d programs refused by the kernel", r.Rejected)
+		s += fmt.Sprintf("; %d programs refused", r.Rejected)
 	}
 	return s
 }
@@ -122,7 +126,7 @@ const generatedLimit = 1 << 20
 const chunk = 64
 
 func (d *differential) work(ctx context.Context) error {
-	v, err := newVoices(d.cfg.Other)
+	v, err := newVoices(d.cfg.Modes, d.cfg.Other)
 	if err != nil {
 		return err
 	}
@@ -155,10 +159,13 @@ type voices struct {
 	other     OtherRunner
 }
 
-func newVoices(other func() (OtherRunner, error)) (*voices, error) {
+func newVoices(modes []Mode, other func() (OtherRunner, error)) (*voices, error) {
 	v := &voices{}
+	if modes == nil {
+		modes = NativeModes()
+	}
 	var layout Layout
-	for i, mode := range NativeModes() {
+	for i, mode := range modes {
 		it, err := NewInterpreter(mode)
 		if err != nil {
 			v.close()
@@ -201,15 +208,28 @@ func (v *voices) close() {
 func (d *differential) one(v *voices, index uint64) error {
 	c := d.gen.Case(index)
 	p := &Program{Name: c.Name(), Insns: c.Insns, Packet: c.Packet}
-	it := v.interp[modeOf(index)]
+	on := v.interp
+	if d.cfg.Modes == nil {
+		on = on[modeOf(index):][:1]
+	}
 	runs, insns, what := uint64(0), uint64(0), ""
 	rejected := ""
-	err := decode.Check(p.Insns, decode.CheckConfig{Kernel: d.cfg.Generate.Version})
+	var err error
+	if d.cfg.Mutate {
+		if mutate(c); !fuzzable(p.Insns) {
+			rejected = "the checks at load refuse what mutation made"
+			on = nil
+		}
+	} else {
+		err = decode.Check(p.Insns, decode.CheckConfig{Kernel: d.cfg.Generate.Version})
+	}
 	if err != nil {
 		what = "the generator made an invalid program: " + err.Error()
-	} else {
-		if err := it.Load(p); err != nil {
-			return fmt.Errorf("%s: %w", p.Name, err)
+	} else if on != nil {
+		for _, it := range on {
+			if err := it.Load(p); err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
 		}
 		if err := v.reference.Load(p); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
@@ -229,16 +249,11 @@ func (d *differential) one(v *voices, index uint64) error {
 			runs++
 			want := v.reference.Run(&in)
 			insns += v.reference.Insns()
-			if want.Fault != "" {
+			if want.Fault != "" && !d.cfg.Mutate {
 				what = fmt.Sprintf("run %d: the reference says %s", i, want.end())
 				break
 			}
-			got := it.Run(&in)
-			if what = describe(i, &in, it.Name(), &want, &got); what != "" {
-				break
-			}
-			if it.Insns() != v.reference.Insns() {
-				what = fmt.Sprintf("run %d: %d instructions, the interpreter (%s) counts %d", i, v.reference.Insns(), it.Name(), it.Insns())
+			if what = compareOn(on, i, &in, &want, v.reference.Insns()); what != "" {
 				break
 			}
 			if other != nil {
@@ -270,6 +285,23 @@ func (d *differential) one(v *voices, index uint64) error {
 		})
 	}
 	return nil
+}
+
+// compareOn runs a loaded program on interpreters and describes what differs.
+func compareOn(on []*Interpreter, run int, in *Value, want *Outcome, insns uint64) string {
+	for _, it := range on {
+		got := it.Run(in)
+		if what := describe(run, in, it.Name(), want, &got); what != "" {
+			return what
+		}
+		if want.Fault == "" && it.Insns() != insns {
+			return fmt.Sprintf("run %d: %d instructions, the interpreter (%s) counts %d", run, insns, it.Name(), it.Insns())
+		}
+		if want.Fault != "" && it.Insns() != on[0].Insns() {
+			return fmt.Sprintf("run %d: at the fault %s counts %d instructions, %s %d", run, on[0].Name(), on[0].Insns(), it.Name(), it.Insns())
+		}
+	}
+	return ""
 }
 
 func describe(run int, in *Value, name string, want, got *Outcome) string {

@@ -221,7 +221,7 @@ func TestManyMachines(t *testing.T) {
 }
 
 func oneMachine(gen *generate.Generator, w uint64) error {
-	v, err := newVoices(nil)
+	v, err := newVoices(nil, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// differences collects what --engine both finds; machines that run at the same time report to it.
+type differences struct {
+	mu   sync.Mutex
+	seen map[string]bool
+	list []string
+}
+
+// most bounds how many differences are printed: one mistake in native code shows in many places.
+const mostDifferences = 20
+
+func (d *differences) add(text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seen == nil {
+		d.seen = map[string]bool{}
+	}
+	if !d.seen[text] && len(d.list) < mostDifferences {
+		d.seen[text] = true
+		d.list = append(d.list, text)
+	}
+}
+
+// machineEngine is --engine for machines; auto chooses native code if it pays.
+func (a *app) machineEngine(pays bool) (machine.Engine, error) {
+	switch a.engine {
+	case "interp":
+		return machine.EngineInterpreter, nil
+	case "auto":
+		if pays {
+			return machine.EngineJIT, nil
+		}
+		return machine.EngineInterpreter, nil
+	case "jit", "both":
+		if !machine.NativeCode() {
+			return 0, codeError{exitNotSimulated, fmt.Errorf("--engine %s: there is no native code on this system, want interp", a.engine)}
+		}
+		if a.engine == "jit" {
+			return machine.EngineJIT, nil
+		}
+		return machine.EngineBoth, nil
+	}
+	return 0, usagef("--engine %s: no such engine, want auto, interp, jit or both", a.engine)
+}
+
+// engineName is what a machine runs on.
+func engineName(e machine.Engine) string {
+	switch {
+	case e == machine.EngineBoth:
+		return "both"
+	case e == machine.EngineJIT && machine.NativeCode():
+		return "jit"
+	}
+	return "interp"
+}
+
+// isaModes are the ways vectors run: on the engine of the command line, on both one after the other.
+func (a *app) isaModes() ([]isa.Mode, error) {
+	e, err := a.machineEngine(false)
+	if err != nil {
+		return nil, err
+	}
+	native := isa.NativeModes()[len(isa.Modes):]
+	switch e {
+	case machine.EngineJIT:
+		return native[:1], nil
+	case machine.EngineBoth:
+		return []isa.Mode{isa.Modes[0], native[0]}, nil
+	}
+	return isa.Modes[:1], nil
+}
+
+// reportDifferences ends the command with what --engine both found: it is a mistake of bpfrun's.
+func (a *app) reportDifferences() {
+	for _, text := range a.differ.list {
+		fmt.Fprintf(a.stderr, "bpfrun: the engines differ: %s\n", text)
+	}
+	if len(a.differ.list) > 0 {
+		a.code = worse(a.code, exitBug)
+	}
+}

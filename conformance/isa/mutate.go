@@ -1,0 +1,56 @@
+package isa
+
+import (
+	"github.com/bpfrun/bpfrun/conformance/isa/generate"
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// fuzzable reports whether both sides define what the program does. Indirect jumps and calls through registers are not part of the
+// reference evaluator.
+func fuzzable(insns []decode.Insn) bool {
+	err := decode.Check(insns, decode.CheckConfig{
+		Lenient: true, Helper: func(id int32) bool { return id == helperLookup || id == helperLoop },
+		Kfunc: func(decode.Insn) bool { return false },
+	})
+	if err != nil {
+		return false
+	}
+	for pc := 0; pc < len(insns); pc += insns[pc].Len() {
+		switch insns[pc].Op() {
+		case decode.OpGotoX, decode.OpCallX:
+			return false
+		}
+	}
+	return true
+}
+
+// mutate changes a few instructions of a case, determined by its index.
+func mutate(c *generate.Case) {
+	x := c.Index*0x9e3779b97f4a7c15 + 1
+	next := func(n int) int {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		return int(x % uint64(n))
+	}
+	for range 1 + next(4) {
+		in := &c.Insns[next(len(c.Insns))]
+		switch next(6) {
+		case 0:
+			in.Dst = uint8(next(10))
+		case 1:
+			in.Src = uint8(next(11))
+		case 2:
+			in.Off = int16(next(600) - 300)
+		case 3:
+			in.Imm = int32(x)
+		case 4:
+			in.Imm ^= 1 << next(32)
+		case 5:
+			other := c.Insns[next(len(c.Insns))]
+			if !other.IsLdImm64() && !in.IsLdImm64() {
+				*in = other
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+//go:build (linux && (amd64 || arm64)) || ((freebsd || netbsd) && amd64)
+
+package jit
+
+import (
+	"bytes"
+	"fmt"
+	"unsafe"
+
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// checker compares native code with the interpreter.
+type checker struct {
+	report       func(string)
+	state        *vm.Snapshot
+	memory, then []byte // of the arena, before and after
+}
+
+// arenaBytes are all bytes of the arena that native code may have changed. It is the engine's own memory until its owner closes it.
+func (e *Engine) arenaBytes() []byte {
+	return unsafe.Slice((*byte)(e.arena.Data), e.mem.Limit())
+}
+
+// before keeps the state that native code starts from.
+func (c *checker) before(e *Engine, t *vm.Thread) {
+	c.state = t.Snapshot()
+	c.memory = append(c.memory[:0], e.arenaBytes()...)
+}
+
+// compare executes the n instructions that native code executed again. It reports whether nothing differs.
+func (c *checker) compare(e *Engine, t *vm.Thread, n uint64) bool {
+	native := t.Snapshot()
+	live := e.arenaBytes()
+	c.then = append(c.then[:0], live...)
+	copy(live, c.memory)
+	t.Restore(c.state)
+	img, pc := t.Image(), t.PC()
+	diff := ""
+	if !t.Interpret(n) {
+		diff = fmt.Sprintf("native code executed %d instructions, the interpreter stops at slot %d", n, t.PC())
+	} else if diff = native.Diff(t.Snapshot()); diff == "" && !bytes.Equal(live, c.then) {
+		at := 0
+		for live[at] == c.then[at] {
+			at++
+		}
+		diff = fmt.Sprintf("the byte at %#x is %#x, not %#x", e.arena.Base+uint64(at), c.then[at], live[at])
+	}
+	if diff != "" {
+		c.report(fmt.Sprintf("%s: native code from slot %d on: %s", img.Name, pc, diff))
+	}
+	return diff == ""
+}
