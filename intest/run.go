@@ -37,8 +37,6 @@ type Options struct {
 	Clock    kernel.ClockConfig
 	// Strict makes reads of memory nobody set faults, and hooks the target lacks failures.
 	Strict bool
-	// Document records what only documents show: which instructions were executed, what changed in maps.
-	Document bool
 	// Types is a cache that runners of one target share; nil is an own one.
 	Types *kernel.Types
 }
@@ -102,7 +100,7 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	}
 	m, err := machine.New(linked, machine.Config{
 		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario, Clock: opt.Clock,
-		Uncovered: !opt.Document, Unwatched: !opt.Document,
+		Uncovered: true, Unwatched: true,
 	})
 	if err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func (j *testJob) runObject(ctx context.Context, document bool) {
 	}
 	o := j.opt
 	r, err := intest.Open(j.file.object, target, intest.Options{
-		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Document: document, Types: o.Types,
+		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Types: o.Types,
 	})
 	if err != nil {
 		j.fail(err)
@@ -170,11 +170,10 @@ func (j *testJob) runObject(ctx context.Context, document bool) {
 		j.suite.Cases = append(j.suite.Cases, report.NewTestCaseOf(res))
 		j.suite.Exit = worse(j.suite.Exit, res.Exit)
 		if document {
-			j.doc.AddTest(r.Machine(), res)
+			j.doc.AddTest(res)
 		}
 	}
 	if document {
-		j.doc.Finish(r.Machine())
 		j.doc.Exit = j.suite.Exit
 	}
 }
