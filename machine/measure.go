@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -29,8 +30,8 @@ type Measurement struct {
 }
 
 // Measure runs a program often and takes the time, in batches. With memory the program is raw: r1 is a
-// private copy of it in simulated memory and r2 its length, and all runs work on that copy. Else every run gets a
-// fresh context as in [Machine.Run], which is not part of the time. A first run that does not end well is all there is.
+// private copy of it in simulated memory and r2 its length, and all runs work on that copy. A program that gets packets
+// is timed by the packet, as in a [Replay]. Else every run gets a fresh context as in [Machine.Run], which is not part of the time. A first run that does not end well is all there is.
 //
 // Configure the machine as Uncovered: recording coverage costs time.
 func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []byte) (*Measurement, error) {
@@ -67,9 +68,12 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 		return nil, err
 	}
 	var times []float64
-	if memory != nil {
+	switch {
+	case memory != nil:
 		times, err = m.measureRaw(ctx, start)
-	} else {
+	case kernel.TakesPacket(s.p.lp.Type):
+		times, err = m.measurePackets(ctx, name, in)
+	default:
 		times, err = measureRuns(ctx, start)
 	}
 	if err != nil {
@@ -91,12 +95,45 @@ func (m *Machine) measureRaw(ctx context.Context, start func() (*Session, *Resul
 	}
 	defer s.Leave()
 	img, r1, r2 := s.p.img, m.thread.Reg(1), m.thread.Reg(2)
+	return timeBatches(ctx, func() error {
+		m.thread.Start(img, r1, r2)
+		if stop := m.thread.Run(m.cfg.MaxInsns); stop != vm.Done {
+			return fmt.Errorf("a later run ended otherwise than the first: %v %v", stop, m.thread.Fault())
+		}
+		return nil
+	})
+}
+
+// measurePackets times a packet: the context that is filled again, the run, and the look at what it did.
+func (m *Machine) measurePackets(ctx context.Context, name string, in Input) ([]float64, error) {
+	r, res, err := m.Replay(name, in)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, fmt.Errorf("a later run cannot start: %s", res.Status)
+	}
+	defer r.Close()
+	packet := in.Packet
+	if packet == nil {
+		packet = kernel.DefaultPacket()
+	}
+	return timeBatches(ctx, func() error {
+		out, err := r.Run(ctx, packet)
+		if err == nil && out.Fault != nil {
+			err = fmt.Errorf("a later run ended otherwise than the first: %w", out.Fault)
+		}
+		return err
+	})
+}
+
+// timeBatches takes the time of a call, in batches.
+func timeBatches(ctx context.Context, run func() error) ([]float64, error) {
 	batch := func(n int) (time.Duration, error) {
 		begin := time.Now()
 		for range n {
-			m.thread.Start(img, r1, r2)
-			if stop := m.thread.Run(m.cfg.MaxInsns); stop != vm.Done {
-				return 0, fmt.Errorf("a later run ended otherwise than the first: %v %v", stop, m.thread.Fault())
+			if err := run(); err != nil {
+				return 0, err
 			}
 		}
 		return time.Since(begin), nil

@@ -28,7 +28,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench OBJECT -p PROGRAM [--mem FILE]",
 		Short: "Measure how long a program takes",
 		Long: `Run a program in 40 batches of at least 3 ms and print the time of a run: the best and the
-median batch. Without --mem every run gets a default context, which is not part of the time. With --mem the program
+median batch. Without --mem every run gets a default context, which is not part of the time; of a program that gets packets it is: the
+time is that of a packet in a replay. With --mem the program
 is raw, whatever its section says: r1 points to a private copy of FILE in simulated memory, r2 is its length.`,
 		Example: "  bpfrun bench prog.o -p filter --json\n  bpfrun bench hash.o -p fnv1a --mem input.bin",
 		Args:    oneObject,
