@@ -14,6 +14,8 @@ type walk struct {
 	over int
 	// temps are instructions to look at.
 	temps []Place
+	// stops returns all instructions at which done may hold. A walk that takes long runs from one to the next.
+	stops func() []Place
 	// done is asked at every instruction looked at; nil never stops.
 	done   func() bool
 	reason Reason
@@ -105,9 +107,16 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	defer func() { disarm() }()
 	t := s.m.Thread()
 	inside := false // a callee is being run through
+	patience := patientSteps
 	for first := true; ; first = false {
 		if ctx.Err() != nil {
 			return s.stopped(Interrupted), nil
+		}
+		if patience--; patience == 0 && w.stops != nil && single && !s.anySoft() {
+			single = false
+			w.temps = append(w.temps[:len(w.temps):len(w.temps)], w.stops()...)
+			disarm()
+			disarm = s.arm(w.temps)
 		}
 		s.applyEdits()
 		n := min(s.untilEdit(), chunk)
@@ -204,6 +213,42 @@ func (s *Session) Until(ctx context.Context) (*Stop, error) {
 	return s.stepLine(ctx, s.m.Thread().Depth(), s.m.Thread().PC()+1)
 }
 
+// patientSteps is how many instructions a walk looks at one by one, before it puts breakpoints where it may end.
+const patientSteps = 1000
+
+// lineStops are the instructions at which a step from a line may end: where other lines begin, in this function from least on. Calls
+// are entered with into; inlined ones up to a depth.
+func (s *Session) lineStops(here Place, into bool, least int, inlined uint8) []Place {
+	cur := s.codeOf(here.Prog)
+	var out []Place
+	for _, lp := range s.linked.Programs {
+		c := s.codeOf(lp)
+		for pc, start := range c.starts {
+			switch {
+			case !start:
+			case lp != here.Prog: // a tail call
+			case c.fn[pc] == cur.fn[here.PC]:
+				// A function that is entered again ends the step where it begins.
+				start = c.line[pc] != cur.line[here.PC] && pc >= least && c.inlined[pc] <= inlined || into && lp.Funcs[c.fn[pc]].Start == pc
+			default:
+				start = into || pc == lp.ExceptionCallback
+			}
+			if start {
+				out = append(out, Place{lp, pc})
+			}
+		}
+	}
+	return out
+}
+
+// returnsToOf is where the running function returns to, nothing for the outermost.
+func (s *Session) returnsToOf(depth int) []Place {
+	if depth == 0 {
+		return nil
+	}
+	return s.returnsTo(depth - 1)
+}
+
 // noInline is more than every count of inlined functions.
 const noInline = 255
 
@@ -226,7 +271,9 @@ func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) 
 		inlined = c.inlined[here.PC] // calls that were inlined are run through too
 	}
 	line, lined := c.line[here.PC], c.hasLines(here.PC)
-	return s.forward(ctx, walk{single: true, over: over, reason: Stepped, done: func() bool {
+	outer := s.returnsToOf(depth)
+	stops := func() []Place { return append(s.lineStops(here, over == noDepth, least, inlined), outer...) }
+	return s.forward(ctx, walk{single: true, over: over, stops: stops, reason: Stepped, done: func() bool {
 		p := s.place(t.Image(), t.PC())
 		if p.Prog == nil {
 			return false

@@ -3,6 +3,7 @@ package debug
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -366,4 +367,34 @@ func TestRuns(t *testing.T) {
 	s.Reset()
 	assert.Equal(t, "{}", print(t, s, "execs_by_uid"))
 	assert.Equal(t, Idle, s.State())
+}
+
+// TestPatience: a step over many instructions ends where one that looks at each of them does.
+func TestPatience(t *testing.T) {
+	s := started(t, "debug/testdata/long.o", "loop")
+	_, err := s.Break(lineWithText(t, s, "x ^="), true)
+	require.NoError(t, err)
+	_, err = s.Continue(bg)
+	require.NoError(t, err)
+	st, err := s.Until(bg)
+	require.NoError(t, err)
+	for st.Reason == Stepped && st.Pos < 1000 {
+		st, err = s.Until(bg)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, Stepped, st.Reason)
+	assert.Greater(t, st.Pos, uint64(500_000))
+}
+
+func lineWithText(t *testing.T, s *Session, text string) string {
+	t.Helper()
+	lines, err := s.List(s.Files()[0], 1, 1000)
+	require.NoError(t, err)
+	for _, l := range lines {
+		if strings.Contains(l.Text, text) {
+			return s.Files()[0] + ":" + itoa(int(l.Line))
+		}
+	}
+	t.Fatalf("no line has %q", text)
+	return ""
 }

@@ -20,9 +20,10 @@ type Watch struct {
 	// Addr and Size are the memory watched; Size is 0 for a watchpoint that is evaluated.
 	Addr, Size uint64
 
-	id   int    // in mem
-	last []byte // the value seen last, nil when there was none
-	text string
+	id    int    // in mem
+	last  []byte // the value seen last, nil when there was none
+	text  string
+	value *Value // of an evaluated one that is no map or packet, which is written when it changes
 }
 
 // Soft reports whether the watchpoint is evaluated after every instruction.
@@ -142,15 +143,25 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 		}
 		return b, s.watchText(w)
 	}
+	w.value = nil
 	v, err := s.eval(w.expr)
 	if err != nil {
 		return nil, ""
 	}
-	text := s.Format(v, FormatOptions{})
-	if v.kind == aMap || v.kind == aPacket {
-		return []byte(text), text // of maps, what can be shown
+	if v.kind == aMap || v.kind == aPacket || v.walk != nil {
+		text := s.Format(v, FormatOptions{})
+		return []byte(text), text // of what has parts, what can be shown
 	}
-	return v.Data, text
+	w.value = v
+	return v.Data, ""
+}
+
+// textNow is the text of the value that was seen last.
+func (s *Session) textNow(w *Watch) string {
+	if w.text == "" && w.last != nil && w.value != nil {
+		w.text = s.Format(w.value, FormatOptions{})
+	}
+	return w.text
 }
 
 func (s *Session) watchText(w *Watch) string {
@@ -188,10 +199,17 @@ func (s *Session) takeHits() []WatchHit {
 	var out []WatchHit
 	for _, a := range accesses {
 		w, read, wrote := a.w, a.read, a.wrote
-		old, oldText := w.last, w.text
+		old, oldText, oldValue := w.last, w.text, w.value
 		now, text := s.watched(w)
 		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
 		w.last, w.text = now, text
+		if !changed && !read {
+			continue
+		}
+		if oldText == "" && old != nil && oldValue != nil {
+			oldText = s.Format(oldValue, FormatOptions{})
+		}
+		text = s.textNow(w)
 		if oldText == "" {
 			oldText = "<none>"
 		}

@@ -93,7 +93,7 @@ func (s *Session) prepareBack(ctx context.Context, hi uint64) error {
 			continue
 		}
 		lo := hi - size
-		if w := s.wayTo(lo); w != nil && lo-w.pos <= size {
+		if w := s.wayTo(hi - size/nearShare); w != nil && hi-w.pos <= 2*size {
 			continue
 		}
 		if err := s.goTo(ctx, lo); err != nil {
@@ -104,11 +104,14 @@ func (s *Session) prepareBack(ctx context.Context, hi uint64) error {
 	return nil
 }
 
+// nearShare says how near to the end of a stretch a kept state may be to begin it: from this part of the usual size on. A search that
+// goes back step by step then uses the same state for a while.
+const nearShare = 16
+
 // stretchStart is where a stretch of about size that ends at hi begins: at a state that was kept, if one is near.
 func (s *Session) stretchStart(hi, size uint64) uint64 {
-	lo := hi - min(size, hi)
-	if w := s.wayTo(lo); w != nil && lo-w.pos <= 2*size {
+	if w := s.wayTo(hi - min(size/nearShare, hi)); w != nil && hi-w.pos <= 2*size {
 		return w.pos
 	}
-	return lo
+	return hi - min(size, hi)
 }

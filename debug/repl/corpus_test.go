@@ -143,7 +143,11 @@ func travelAll(t *testing.T, dir string) {
 
 // TestObjectsOnTour takes the repository's objects.
 func TestObjectsOnTour(t *testing.T) {
-	for _, dir := range []string{"examples", "debug/testdata", "testdata/objects/clang-14", "testdata/objects/clang-22"} {
+	dirs := []string{"examples", "debug/testdata", "testdata/objects/clang-14", "testdata/objects/clang-22"}
+	if testing.Short() {
+		dirs = dirs[:1]
+	}
+	for _, dir := range dirs {
 		t.Run(dir, func(t *testing.T) { travelAll(t, filepath.Join(root, filepath.FromSlash(dir))) })
 	}
 }

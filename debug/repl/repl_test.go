@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,32 +197,40 @@ func TestSource(t *testing.T) {
 	require.ErrorContains(t, r.Execute(context.Background(), "source "+good), "too deeply")
 }
 
+// FuzzCommands carries out command lines of any sort on a small kernel, so that the many runs of a fuzzer stay fast.
 func FuzzCommands(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.cmd")
 	require.NoError(f, err)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		require.NoError(f, err)
-		f.Add(string(b))
+		for chunk := range slices.Chunk(strings.Split(string(b), "\n"), 6) {
+			f.Add("run\n" + strings.Join(chunk, "\n"))
+		}
 	}
 	f.Add("run\np *(int *)0\np pkt.ip[1]\nx/99999s -1\nset $r1 = \np $$$\np a->b.c[1:2]\nlist 5,4\n")
 	f.Add("run\np ((((((((1\np {{{\nwatch *(struct task_struct *)$r6\nc\nrc\nfinish\nup\ndown\n")
-	dwarf := session(f, "debug/testdata/locals-O2-dwarf5.o")
+	f.Add("run\nb square\nc\nbt\nup\nwhy chosen\nwhy seen\ntrace insns\nrs\nx/3i $pc\np list_for_each(1, struct shape, x)\np 1@2\n")
+	f.Add("run\nb 45\ncommands\nsilent\nrc\nc\nend\nc\nset $r1 = 3\nwhy $r1\nalias a = b\nalias b = a\na\ndisplay/i $pc\n")
+	s := sessionOn(f, "testdata/btf/min/linux-6.12.107-amd64.min.btf", "debug/testdata/locals-O2-dwarf5.o")
 	f.Fuzz(func(t *testing.T, commands string) {
-		if len(commands) > 2000 || strings.Contains(commands, "source") {
+		if len(commands) > 600 || strings.Contains(commands, "tran") || strings.Contains(commands, "logging") { // these write files
 			return
 		}
-		dwarf.Reset()
-		for _, b := range dwarf.Breakpoints() {
-			_ = dwarf.Delete(b.ID)
+		s.Reset()
+		s.Reverse, s.Tracing = false, 0
+		for _, b := range s.Breakpoints() {
+			require.NoError(t, s.Delete(b.ID))
 		}
-		for _, w := range dwarf.Watches() {
-			_ = dwarf.Delete(w.ID)
+		for _, w := range s.Watches() {
+			require.NoError(t, s.Delete(w.ID))
 		}
-		r := New(dwarf, Config{In: strings.NewReader(commands), Out: io.Discard})
-		require.NoError(t, r.Run(context.Background()))
-		for line := range strings.Lines(commands) {
-			r.Complete(line)
-		}
+		// Commands of breakpoints may lead to each other for ever.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		r := New(s, Config{In: strings.NewReader(commands), Out: io.Discard})
+		require.NoError(t, r.Run(ctx))
+		last := commands[strings.LastIndexByte(commands, '\n')+1:]
+		r.Complete(last)
 	})
 }
