@@ -79,7 +79,9 @@ func (d *RunDocument) AddTest(r *intest.Result) {
 			step.Status, step.Insns = string(s.Result.Status), s.Result.Insns
 			if s.Result.Ran && s.Result.Fault == nil {
 				step.Ret = Hex64(s.Result.Ret)
-				step.Verdict = machine.Verdict(r.Test.Type(s.Stage), s.Result.Ret)
+				if s.Stage == intest.Setup { // what the others return is no verdict
+					step.Verdict = machine.Verdict(r.Test.Type(s.Stage), s.Result.Ret)
+				}
 			}
 		}
 		t.Steps = append(t.Steps, step)
