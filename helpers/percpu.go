@@ -31,6 +31,10 @@ func (e *Env) percpu(base uint64, cpu int) (uint64, *vm.Action) {
 		return base + uint64(cpu)*r.Stride, nil
 	}
 	addr, ok := e.Kernel.PercpuAddr(base, cpu)
+	if !ok && e.Kernel.ObjectAt(base) != nil {
+		// A per-CPU pointer in a kernel object: one object stands for those of all CPUs.
+		return base, nil
+	}
 	if !ok {
 		return 0, badArg("%#x is not the address of a per-CPU variable", base)
 	}

@@ -19,6 +19,7 @@ import (
 // program is a linked program with the code and the references it was bound to.
 type program struct {
 	lp     *loader.LinkedProgram
+	typ    uapi.ProgType // as which it runs: that of lp, but for extensions
 	status Status
 	err    error
 	img    *vm.Image // nil when the program cannot be run
@@ -51,7 +52,7 @@ func (e *NotSimulatedError) Error() string {
 
 // bind gives a program its code. What cannot be bound is kept as the program's status and error.
 func (m *Machine) bind(lp *loader.LinkedProgram) *program {
-	p := &program{lp: lp}
+	p := &program{lp: lp, typ: lp.Type}
 	switch lp.Status {
 	case loader.StatusAbsent:
 		p.status, p.err = StatusAbsent, lp.Err
@@ -66,6 +67,9 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 		p.status, p.err = StatusUnknownHook, lp.Err
 	default:
 		p.status = StatusOK
+	}
+	if m.extension(p); p.status == StatusAbsent {
+		return p
 	}
 	p.reach = lp.Reachable()
 	if missing := m.missing(p); len(missing) > 0 {
@@ -128,8 +132,8 @@ func (m *Machine) missing(p *program) []string {
 			out = append(out, what)
 		}
 	}
-	if !m.kernel.Simulates(p.lp.Type) {
-		add("program type " + p.lp.Type.String())
+	if !m.kernel.Simulates(p.typ) {
+		add("program type " + p.typ.String())
 	} else if p.lp.Attach == uapi.AttachTraceIter {
 		add("iterator programs (" + p.lp.Section + ")")
 	}

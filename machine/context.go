@@ -19,7 +19,7 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 		in.Context = make([]byte, m.syscallContextSize(lp.FuncType))
 	}
 	c, err := m.kernel.NewContext(kernel.ContextSpec{
-		ProgType: lp.Type, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
+		ProgType: p.typ, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
 		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
 		Args: in.Args, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})

@@ -84,6 +84,7 @@ const ringPage = 4096
 // Sizes given to maps whose definition leaves them to user space.
 const (
 	defaultEntries    = 10240
+	defaultRing       = 256 << 10
 	defaultStackDepth = 127 // kernel.perf_event_max_stack
 )
 
@@ -99,6 +100,16 @@ func (m *Machine) defaultSize(s *maps.Spec) {
 			s.MaxEntries = uint32(m.cfg.CPUs) // the kernel takes no more
 		}
 		m.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+	}
+	if s.MaxEntries == 0 && s.KeySize == 0 {
+		switch s.Type {
+		case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
+			s.MaxEntries = defaultRing
+			m.warnf("ring buffer %s has no size, user space sets it: %d bytes assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+		case uapi.MapTypeBloomFilter, uapi.MapTypeQueue, uapi.MapTypeStack:
+			s.MaxEntries = defaultEntries
+			m.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+		}
 	}
 	if s.Type == uapi.MapTypeStackTrace && s.ValueSize == 0 {
 		s.ValueSize = 8 * defaultStackDepth

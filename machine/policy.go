@@ -24,11 +24,19 @@ func probesMemory(t uapi.ProgType) bool {
 // pointers it yields 0, as the kernel's exception tables make it, and is recorded. An access
 // beside a live stack frame, map value or packet stays a fault: the verifier proves those.
 func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
-	if !probesMemory(p.lp.Type) && !p.typed {
+	if !probesMemory(p.typ) && !p.typed && p.arena == nil {
 		return nil
 	}
 	return func(f *vm.Fault) (uint64, bool) {
-		if f.Mem == nil || f.Mem.Write {
+		if f.Mem == nil {
+			return 0, false
+		}
+		if p.arena != nil && f.Mem.Kind == mem.NullPointer {
+			// Which pointers are the arena's the verifier knows; a null one is the page at the start of its span, where there is none.
+			m.run.warn(fmt.Sprintf("exception-table: insn %d uses a null pointer of the arena; the kernel reads 0 and drops stores", f.PC))
+			return 0, true
+		}
+		if f.Mem.Write || !probesMemory(p.typ) && !p.typed {
 			return 0, false
 		}
 		switch f.Mem.Kind {
@@ -72,7 +80,7 @@ func argumentsHint(target string, c *kernel.Context) string {
 // arguments as BTF-typed pointers; programs of the older kinds get numbers, and typed pointers only from helpers, kfuncs and
 // kernel variables.
 func loadsKernel(p *program) bool {
-	switch p.lp.Type {
+	switch p.typ {
 	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
 		return p.typed
 	}

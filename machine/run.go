@@ -78,7 +78,7 @@ func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, erro
 
 func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides map[string]Override) {
 	m.run = &runState{result: res, prog: p, warned: map[string]bool{}, overrides: overrides}
-	r := helpers.NewRun(p.lp.Type, p.lp.Attach)
+	r := helpers.NewRun(p.typ, p.lp.Attach)
 	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
 	r.Context = c
 	if c.Packet != nil {

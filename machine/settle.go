@@ -55,7 +55,7 @@ func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) boo
 		return false
 	}
 	m.run = &runState{result: res, prog: p, warned: map[string]bool{}}
-	m.env.Run = helpers.NewRun(p.lp.Type, p.lp.Attach)
+	m.env.Run = helpers.NewRun(p.typ, p.lp.Attach)
 	m.thread.Recover = m.recoverPolicy(p)
 	m.kernel.SetSink(m.access)
 	m.thread.SetContext(0, nil)

@@ -15,6 +15,7 @@ type arena struct {
 	win   *mem.Window
 	user  uint64 // address of the first page for user space
 	kern  uint64 // kernel address that corresponds to a user address with low 32 bits 0
+	first uint64 // kernel address of the first page
 	pages uint32
 	free  []pageRange // ascending
 }
@@ -30,6 +31,8 @@ const (
 	arenaKern = 0xffffc90000000000
 	// A gap around each arena, as large as an instruction's offset may reach (GUARD_SZ).
 	arenaGuard = 4 << 30
+	// How far beyond the span an instruction's 16-bit offset reaches.
+	arenaReach = 64 << 10
 )
 
 func newArena(b base) (Map, error) {
@@ -58,7 +61,9 @@ func newArena(b base) (Map, error) {
 		}
 	}
 	a.kern = arenaKern + id*2*(arenaSpan+arenaGuard)
-	win, err := b.env.Mem.AddWindow(mem.Window{Base: a.kern + a.user%arenaSpan, Size: size, Kind: mem.WindowArena, Name: s.Name})
+	a.first = a.kern + a.user%arenaSpan
+	// Every pointer of the arena's span may be followed: where no page is, loads give 0 and stores do nothing.
+	win, err := b.env.Mem.AddWindow(mem.Window{Base: a.kern - arenaReach, Size: arenaSpan + 2*arenaReach, Kind: mem.WindowArena, Name: s.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +137,7 @@ func (a *arena) cut(i, start, count uint32) {
 // take cuts pages out of free range i and maps them.
 func (a *arena) take(i, start, count uint32) uint64 {
 	page := uint64(a.env.pageSize())
-	if err := a.win.Map(a.win.Base+uint64(start)*page, uint64(count)*page); err != nil {
+	if err := a.win.Map(a.first+uint64(start)*page, uint64(count)*page); err != nil {
 		a.env.fail(err)
 		return 0
 	}
@@ -172,7 +177,7 @@ func (a *arena) FreePages(addr uint64, count uint32) {
 	if start >= end {
 		return
 	}
-	a.win.Unmap(a.win.Base+first*page, uint64(end-start)*page)
+	a.win.Unmap(a.first+first*page, uint64(end-start)*page)
 	// Merge with the free ranges it touches.
 	merged := pageRange{start, end - start}
 	out := a.free[:0:0]
@@ -204,11 +209,11 @@ func (a *arena) Poke(off uint64, data []byte) error {
 		return nil
 	}
 	for p := off / page; p <= (off+uint64(len(data))-1)/page; p++ {
-		if !a.win.Mapped(a.win.Base + p*page) {
+		if !a.win.Mapped(a.first + p*page) {
 			a.AllocPages(a.user+p*page, 1)
 		}
 	}
-	if f := a.win.Poke(a.win.Base+off, data); f != nil {
+	if f := a.win.Poke(a.first+off, data); f != nil {
 		return f
 	}
 	return nil
@@ -216,7 +221,7 @@ func (a *arena) Poke(off uint64, data []byte) error {
 
 // Peek reads the arena as user space does; missing pages are zero.
 func (a *arena) Peek(off uint64, data []byte) error {
-	if f := a.win.Peek(a.win.Base+off, data); f != nil {
+	if f := a.win.Peek(a.first+off, data); f != nil {
 		return f
 	}
 	return nil

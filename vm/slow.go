@@ -157,12 +157,18 @@ func (t *Thread) aligned(addr uint64, size int, write bool) bool {
 	return t.stored(f)
 }
 
-// stored turns a refused store into the thread's fault.
+// stored turns a refused store into the thread's fault, unless the recovery policy lets the program go on without it.
 func (t *Thread) stored(f *mem.Fault) bool {
 	if f == nil {
 		return true
 	}
-	t.stop(&Fault{Kind: Memory, Mem: f})
+	fault := &Fault{Kind: Memory, Mem: f, PC: t.pc, Image: t.img}
+	if t.Recover != nil {
+		if _, ok := t.Recover(fault); ok {
+			return true
+		}
+	}
+	t.stop(fault)
 	return false
 }
 

@@ -28,9 +28,13 @@ type corpusDocument struct {
 	Rows    []*corpus.Row    `json:"rows"`
 }
 
+// corpusOptions say how the objects are measured and shown.
+type corpusOptions struct{ optional, brief bool }
+
 func (a *app) conformanceCorpusCommand() *cobra.Command {
 	var objects []string
 	var into string
+	var o corpusOptions
 	cmd := &cobra.Command{
 		Use:   "corpus --objects GLOB --btf GLOB",
 		Short: "Run many objects on many kernels' types and print what became of them as Markdown",
@@ -39,15 +43,17 @@ the status of the programs, the share of the reachable instructions that were ex
 fields read. Objects of one directory share a table. Exit code 4 when a program faulted; refusals are results.`,
 		Example: "  bpfrun conformance corpus --objects 'objects/*.o' --btf 'kernels/*.btf' --into CONFORMANCE.md",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.runCorpus(objects, into) },
+		RunE:    func(*cobra.Command, []string) error { return a.runCorpus(objects, into, o) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&objects, "objects", nil, "object files: a path or a glob; repeatable")
+	f.BoolVar(&o.optional, "optional", false, "also run the programs of sections that begin with ?, one of which a test loads at a time")
+	f.BoolVar(&o.brief, "brief", false, "write what all objects come to and the reasons, no table of objects")
 	f.StringVar(&into, "into", "", "Markdown FILE whose corpus section is replaced, instead of printing")
 	return cmd
 }
 
-func (a *app) runCorpus(patterns []string, into string) error {
+func (a *app) runCorpus(patterns []string, into string, o corpusOptions) error {
 	objects, err := corpusObjects(patterns)
 	if err != nil {
 		return err
@@ -61,7 +67,7 @@ func (a *app) runCorpus(patterns []string, into string) error {
 	rows := make([]*corpus.Row, 0, len(objects)*len(sources))
 	for i, s := range sources {
 		a.progress(len(sources)+4, i, s.name)
-		more, err := a.corpusOn(ctx, objects, s)
+		more, err := a.corpusOn(ctx, objects, s, o)
 		if err != nil {
 			return err
 		}
@@ -74,11 +80,15 @@ func (a *app) runCorpus(patterns []string, into string) error {
 	if a.jsonOut {
 		return report.WriteJSON(a.stdout, corpusDocument{report.Schema, a.code, summary, rows})
 	}
+	write := corpus.Write
+	if o.brief {
+		write = corpus.WriteBrief
+	}
 	if into == "" {
-		return corpus.Write(a.stdout, rows)
+		return write(a.stdout, rows)
 	}
 	var section bytes.Buffer
-	if err := corpus.Write(&section, rows); err != nil {
+	if err := write(&section, rows); err != nil {
 		return err
 	}
 	if err := corpus.Paste(into, section.Bytes()); err != nil {
@@ -106,7 +116,7 @@ func corpusObjects(patterns []string) ([]string, error) {
 }
 
 // corpusOn measures all objects on one target, several at a time. Rows are in the order of the objects.
-func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*corpus.Row, error) {
+func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource, o corpusOptions) ([]*corpus.Row, error) {
 	target, err := a.target(s)
 	if err != nil {
 		return nil, err
@@ -118,7 +128,7 @@ func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*cor
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i], errs[i] = a.corpusRow(ctx, paths[i], target, types)
+				rows[i], errs[i] = a.corpusRow(ctx, paths[i], target, corpus.Config{Seed: a.seed, Types: types, Optional: o.optional})
 			}
 		})
 	}
@@ -135,7 +145,7 @@ func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*cor
 	return rows, nil
 }
 
-func (a *app) corpusRow(ctx context.Context, path string, target *loader.Target, types *kernel.Types) (*corpus.Row, error) {
+func (a *app) corpusRow(ctx context.Context, path string, target *loader.Target, cfg corpus.Config) (*corpus.Row, error) {
 	row := &corpus.Row{Object: filepath.Base(path), Target: target.Name, Programs: []corpus.Program{}, Fields: []string{}}
 	obj, err := a.openObject(path)
 	var bad codeError
@@ -145,7 +155,7 @@ func (a *app) corpusRow(ctx context.Context, path string, target *loader.Target,
 	case err != nil:
 		return nil, err
 	default:
-		if row, err = corpus.Measure(ctx, obj, target, corpus.Config{Seed: a.seed, Types: types}); err != nil {
+		if row, err = corpus.Measure(ctx, obj, target, cfg); err != nil {
 			return nil, err
 		}
 	}

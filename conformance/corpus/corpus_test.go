@@ -115,9 +115,34 @@ func TestWrite(t *testing.T) {
 func TestSummarise(t *testing.T) {
 	s := Summarise(table())
 	require.Len(t, s, 3, "a package that was not measured on a target has no line")
-	assert.Equal(t, Summary{Package: "tools", Target: "linux-6.1.176-amd64", Objects: 3, Sound: 2, Refused: 1, Median: 0.5, Ran: 2}, s[0])
-	assert.Equal(t, Summary{Package: "tools", Target: "linux-6.12.107-arm64", Objects: 3, Sound: 1, Faults: 1, Refused: 1, NotSimulated: 1, Median: 0.5, Ran: 1}, s[1])
-	assert.Equal(t, Summary{Package: "more", Target: "linux-6.1.176-amd64", Objects: 1, Sound: 1}, s[2])
+	assert.Equal(t, Summary{Package: "tools", Target: "linux-6.1.176-amd64", Objects: 3, Sound: 2, Refused: 1, Median: 0.5, Ran: 2, Programs: 4}, s[0])
+	assert.Equal(t, Summary{Package: "tools", Target: "linux-6.12.107-arm64", Objects: 3, Sound: 1, Faults: 1, Refused: 1, NotSimulated: 1, Median: 0.5, Ran: 1, Programs: 6}, s[1])
+	assert.Equal(t, Summary{Package: "more", Target: "linux-6.1.176-amd64", Objects: 1, Sound: 1, Programs: 1}, s[2])
+}
+
+// TestRefusals judges programs that their authors marked as to be refused.
+func TestRefusals(t *testing.T) {
+	row := func(st machine.Status, marked bool) *Row {
+		return &Row{Package: "p", Object: "x.o", Target: "k", Programs: []Program{{Name: "f", Status: st, Why: "f insn 3: 4 bytes at 0x10", Refusal: marked, Insns: 5, Reads: 2}}}
+	}
+	assert.True(t, row(machine.StatusFault, true).Sound())
+	assert.True(t, row(machine.StatusRefused, true).Sound())
+	assert.False(t, row(machine.StatusNotSimulated, true).Sound(), "nothing is known of it")
+	assert.False(t, row(machine.StatusFault, false).Sound())
+	s := Summarise([]*Row{row(machine.StatusFault, true)})
+	assert.Equal(t, Summary{Package: "p", Target: "k", Objects: 1, Sound: 1, Programs: 1, Refusals: 1, Insns: 5, Reads: 2}, s[0])
+}
+
+func TestWriteBrief(t *testing.T) {
+	var got bytes.Buffer
+	require.NoError(t, WriteBrief(&got, table()))
+	const golden = "testdata/brief.md"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got.String())
 }
 
 func TestMedian(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -21,6 +22,8 @@ type Config struct {
 	Seed uint64
 	// Types is a cache of type layouts that measurements on one target share; nil for none.
 	Types *kernel.Types
+	// Optional also runs the programs of sections that begin with "?", which loaders leave out unless asked.
+	Optional bool
 }
 
 // Program is what became of one program.
@@ -37,6 +40,11 @@ type Program struct {
 	Executed  int `json:"executed"`
 	// Runs is how often the program was executed.
 	Runs int `json:"runs"`
+	// Insns is how many instructions all runs executed, Reads how many places of kernel objects they read.
+	Insns uint64 `json:"insns"`
+	Reads int    `json:"kernel_reads"`
+	// Refusal says that the program is there to be refused: its author marked it so (BTF tag of the kernel's selftests).
+	Refusal bool `json:"must_be_refused,omitempty"`
 }
 
 // Row is one object on one target.
@@ -70,8 +78,30 @@ func (p *Program) sound() bool {
 	switch p.Status {
 	case machine.StatusOK, machine.StatusAbsent, machine.StatusUnknownHook, machine.StatusDisabled:
 		return true
+	case machine.StatusRefused, machine.StatusFault:
+		return p.Refusal
 	}
 	return false
+}
+
+// refusalTag is the declaration tag of programs that a kernel has to refuse (tools/testing/selftests/bpf, __failure).
+const refusalTag = "comment:test_expect_failure"
+
+// refusals are the functions of an object with that tag.
+func refusals(spec *btf.Spec) map[btf.ID]bool {
+	out := map[btf.ID]bool{}
+	if spec == nil {
+		return out
+	}
+	for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+		if spec.Kind(id) != btf.KindDeclTag {
+			continue
+		}
+		if t, err := spec.Type(id); err == nil && t.Name == refusalTag {
+			out[t.Ref] = true
+		}
+	}
+	return out
 }
 
 // Share returns the executed share of the reachable instructions of the programs that ran; ok is false
@@ -94,13 +124,20 @@ func (r *Row) Share() (share float64, ok bool) {
 // ctx, or of a context that could not be made.
 func Measure(ctx context.Context, obj *loader.Object, target *loader.Target, cfg Config) (*Row, error) {
 	row := &Row{Object: obj.Name, Target: target.Name, Programs: []Program{}, Fields: []string{}}
-	linked, err := obj.Load(target, loader.LoadOptions{})
+	opts := loader.LoadOptions{}
+	if cfg.Optional {
+		for _, p := range obj.Programs {
+			opts.Only = append(opts.Only, p.Name)
+		}
+	}
+	linked, err := obj.Load(target, opts)
 	if err != nil {
 		row.Err = err.Error()
 		return row, nil
 	}
+	marked := refusals(obj.BTF)
 	for _, lp := range linked.Programs {
-		p := Program{Name: lp.Name, Hook: lp.Hook, Status: machine.Status(lp.Status.String())}
+		p := Program{Name: lp.Name, Hook: lp.Hook, Status: machine.Status(lp.Status.String()), Refusal: marked[lp.FuncType]}
 		if lp.Err != nil {
 			p.Why = reason(lp.Err)
 		}
@@ -142,11 +179,13 @@ func (p *Program) add(m *machine.Machine, res *machine.Result) {
 	if err := m.ProgramError(p.Name); err != nil && p.Why == "" {
 		p.Why = reason(err)
 	}
-	if f := res.Fault; f != nil && !p.sound() {
+	if f := res.Fault; f != nil && p.Why == "" {
 		p.Why = fault(f, p.Status)
 	}
 	if res.Ran {
 		p.Runs++
+		p.Insns += res.Insns
+		p.Reads += len(res.Reads)
 		p.Reachable, p.Executed = res.Coverage.Reachable, res.Coverage.Executed
 	}
 }

@@ -26,6 +26,12 @@ type Summary struct {
 	Median float64 `json:"median_share"`
 	// Ran is the number of objects with a program that ran.
 	Ran int `json:"ran"`
+	// Programs counts the programs of all objects, Refusals those that are there to be refused.
+	Programs int `json:"programs"`
+	Refusals int `json:"must_be_refused"`
+	// Insns is how many instructions were executed, Reads how many places of kernel objects were read.
+	Insns uint64 `json:"insns"`
+	Reads int    `json:"kernel_reads"`
 }
 
 // Summarise sums up the rows of each package and target, in the order they first appear.
@@ -59,10 +65,19 @@ func (s *Summary) add(r *Row) {
 		s.Sound++
 	}
 	has := func(st machine.Status) int {
-		if slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Status == st }) {
+		if slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Status == st && !p.sound() }) {
 			return 1
 		}
 		return 0
+	}
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		s.Programs++
+		s.Insns += p.Insns
+		s.Reads += p.Reads
+		if p.Refusal {
+			s.Refusals++
+		}
 	}
 	s.Faults += has(machine.StatusFault)
 	s.NotSimulated += has(machine.StatusNotSimulated)
