@@ -254,3 +254,34 @@ func TestSourceMap(t *testing.T) {
 	s.MapSource("nothing", "nowhere")
 	assert.False(t, s.sourceText(s.Files()[0]).whole, "a file that is not the one compiled is not shown")
 }
+
+// TestWatchLocals: a watchpoint on a variable in a register is about that variable: not about one of the same name in a callee, nor about
+// the register when it holds something else. It ends with its function.
+func TestWatchLocals(t *testing.T) {
+	s := started(t, "debug/testdata/locals-O1-dwarf5.o", "locals")
+	_, err := s.Break(lineWith(t, s, "callee"), true)
+	require.NoError(t, err)
+	_, err = s.Continue(bg)
+	require.NoError(t, err)
+	w, err := s.AddWatch("delta", false, true)
+	require.NoError(t, err)
+	require.True(t, w.framed)
+	st, err := s.Continue(bg)
+	require.NoError(t, err)
+	require.Equal(t, AtWatchpoint, st.Reason)
+	assert.Contains(t, st.Watches[0].New, "its function returned")
+	assert.Equal(t, "-3", st.Watches[0].Old)
+	assert.False(t, w.Enabled)
+
+	s = started(t, "debug/testdata/locals-O1-dwarf5.o", "locals")
+	_, err = s.Break("fill", true)
+	require.NoError(t, err)
+	_, err = s.Continue(bg)
+	require.NoError(t, err)
+	require.NoError(t, s.SelectFrame(1))
+	if _, err := s.AddWatch("n + 0", false, true); err == nil {
+		st, err = s.Finish(bg)
+		require.NoError(t, err)
+		assert.NotEqual(t, AtWatchpoint, st.Reason, "n of the callee is another one")
+	}
+}

@@ -456,3 +456,44 @@ func (p *parser) typeName() (typeName, error) {
 	}
 	return tn, nil
 }
+
+// walkNodes calls f for a node and all below it.
+func walkNodes(n node, f func(node)) {
+	if n == nil {
+		return
+	}
+	f(n)
+	switch n := n.(type) {
+	case *unaryNode:
+		walkNodes(n.x, f)
+	case *binaryNode:
+		walkNodes(n.x, f)
+		walkNodes(n.y, f)
+	case *condNode:
+		walkNodes(n.c, f)
+		walkNodes(n.x, f)
+		walkNodes(n.y, f)
+	case *memberNode:
+		walkNodes(n.x, f)
+	case *indexNode:
+		walkNodes(n.x, f)
+		for _, k := range n.keys {
+			walkNodes(k, f)
+		}
+	case *sliceNode:
+		walkNodes(n.x, f)
+		walkNodes(n.lo, f)
+		walkNodes(n.hi, f)
+	case *castNode:
+		walkNodes(n.x, f)
+	case *sizeofNode:
+		walkNodes(n.x, f)
+	case *containerNode:
+		walkNodes(n.x, f)
+	case *walkNode:
+		walkNodes(n.head, f)
+	case *assignNode:
+		walkNodes(n.x, f)
+		walkNodes(n.y, f)
+	}
+}

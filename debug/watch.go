@@ -20,6 +20,10 @@ type Watch struct {
 	// Addr and Size are the memory watched; Size is 0 for a watchpoint that is evaluated.
 	Addr, Size uint64
 
+	// framed says that the expression has local variables: it is evaluated in the activation at depth, and ends with that.
+	framed bool
+	depth  int
+
 	id    int    // in mem
 	last  []byte // the value seen last, nil when there was none
 	text  string
@@ -53,6 +57,9 @@ func (s *Session) AddWatch(expr string, read, write bool) (*Watch, error) {
 		return nil, err
 	}
 	w := &Watch{Expr: expr, expr: n, Read: read, Write: write, Enabled: true}
+	if s.live() && s.hasLocals(n) {
+		w.framed, w.depth = true, s.m.Thread().Depth()-s.frame
+	}
 	v, err := s.eval(n)
 	switch {
 	case err != nil && !isAbsent(err):
@@ -143,9 +150,21 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 		}
 		return b, s.watchText(w)
 	}
-	w.value = nil
+	if w.framed {
+		d := s.m.Thread().Depth()
+		if d < w.depth {
+			return nil, ""
+		}
+		frame, inline := s.frame, s.inline
+		s.frame, s.inline = d-w.depth, s.inlineOf(d-w.depth, w)
+		defer func() { s.frame, s.inline = frame, inline }()
+	}
 	v, err := s.eval(w.expr)
 	if err != nil {
+		if w.framed && !isAbsent(err) {
+			return w.last, w.text // it cannot be told at this instruction
+		}
+		w.value = nil
 		return nil, ""
 	}
 	if v.kind == aMap || v.kind == aPacket || v.walk != nil {
@@ -154,6 +173,34 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 	}
 	w.value = v
 	return v.Data, ""
+}
+
+// inlineOf finds the inlined function in an activation that knows the variables of a watchpoint.
+func (s *Session) inlineOf(frame int, w *Watch) int {
+	was, inline := s.frame, s.inline
+	defer func() { s.frame, s.inline = was, inline }()
+	s.frame, s.inline = frame, 0
+	for range s.inlinedAt(s.Here()) {
+		if s.hasLocals(w.expr) {
+			break
+		}
+		s.inline++
+	}
+	return s.inline
+}
+
+// hasLocals reports whether an expression names local variables of the selected frame.
+func (s *Session) hasLocals(n node) bool {
+	found := false
+	walkNodes(n, func(n node) {
+		if name, ok := n.(*nameNode); ok && !found {
+			s.eachLocal(func(v *localVar) bool {
+				found = found || v.name == name.name
+				return !found
+			})
+		}
+	})
+	return found
 }
 
 // textNow is the text of the value that was seen last.
@@ -200,6 +247,11 @@ func (s *Session) takeHits() []WatchHit {
 	for _, a := range accesses {
 		w, read, wrote := a.w, a.read, a.wrote
 		old, oldText, oldValue := w.last, w.text, w.value
+		if w.framed && s.m.Thread().Depth() < w.depth {
+			w.Enabled = false
+			out = append(out, WatchHit{Watch: w, Write: true, Old: s.textNow(w), New: "<its function returned: the watchpoint is off>"})
+			continue
+		}
 		now, text := s.watched(w)
 		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
 		w.last, w.text = now, text
