@@ -75,9 +75,12 @@ func (c *Context) Words() []*uint64 {
 
 // Refill gives a context one packet after another, without making it anew.
 type Refill struct {
-	c    *Context
-	was  Packet
-	vals []uint64
+	c     *Context
+	was   Packet
+	vals  []uint64
+	frame []byte // of the packet's whole memory
+	start int    // of the data in it
+	head  int    // of the headroom
 }
 
 // Refill prepares a context that no program has run with yet. Nil for those that have to be made anew for each packet.
@@ -85,7 +88,12 @@ func (c *Context) Refill() *Refill {
 	if c.view == nil || c.Packet == nil || !c.Packet.xdp || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.Packet.frags) != 0 {
 		return nil
 	}
-	return &Refill{c: c, was: *c.Packet, vals: append([]uint64(nil), c.view.vals...)}
+	p := c.Packet
+	base, _ := p.region.Extent()
+	return &Refill{
+		c: c, was: *p, vals: append([]uint64(nil), c.view.vals...),
+		frame: c.k.mem.ExtentBytes(p.region), start: int(p.data - base), head: int(p.min - base),
+	}
 }
 
 // With makes the context that of another packet, as if it were new. False when it cannot: the program moved the packet, or this one
@@ -97,9 +105,9 @@ func (r *Refill) With(data []byte) bool {
 	}
 	*p = r.was
 	p.end = p.data + uint64(len(data))
-	clear(p.window(p.min, p.data)) // what the last program left in the headroom
-	copy(p.window(p.data, p.end), data)
-	if p.bound() != nil {
+	clear(r.frame[r.head:r.start]) // what the last program left in the headroom
+	copy(r.frame[r.start:], data)
+	if (p.region.Base != p.meta || p.region.Size != uint64(len(data))) && p.bound() != nil {
 		return false
 	}
 	copy(c.view.vals, r.vals)

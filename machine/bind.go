@@ -219,6 +219,7 @@ func hasTypedSource(lp *loader.LinkedProgram) bool {
 
 // callCounts counts the calls of a run by function, whichever program they are made from: a tail call takes the run to another.
 type callCounts struct {
+	made  uint64 // calls of all functions
 	index map[string]int
 	names []string
 	n     []int
@@ -323,6 +324,7 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 	i := m.calls.slot(f.Name)
 	fn, clock := f.Fn, m.kernel.Clock()
 	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		m.calls.made++
 		m.calls.n[i]++
 		clock.Tick()
 		if v, action, ok := m.override(f.Name, m.calls.n[i], args); ok {

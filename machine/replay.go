@@ -25,6 +25,7 @@ type Replay struct {
 	ctx    *kernel.Context
 	refill *kernel.Refill
 	run    *helpers.Run
+	called bool // the last run called helpers
 	state  runState
 
 	// KeepEvents keeps the records that reach user space in the result, instead of counting them.
@@ -123,7 +124,7 @@ func (r *Replay) renew() (*Result, error) {
 func (r *Replay) prepare() {
 	m := r.m
 	m.begin(r.p, r.ctx, &r.total, r.in.Overrides)
-	r.run, r.state = m.env.Run, *m.run
+	r.run, r.state, r.called = m.env.Run, *m.run, false
 	m.thread.CPU = r.in.CPU
 }
 
@@ -152,7 +153,10 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
 	}
 	m.run = &r.state
 	m.env.Run = r.run
-	r.run.Reset()
+	if r.called {
+		r.run.Reset()
+	}
+	made := m.calls.made
 	t := m.thread
 	t.Start(r.p.img, r.ctx.Addr)
 	limit := m.cfg.MaxInsns
@@ -172,8 +176,10 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
 		out.Fault = m.explain(f)
 		m.abandon()
 	}
-	m.mapEnv.EndRun()
-	r.consume()
+	if r.called = m.calls.made != made; r.called { // a program that calls nothing leaves no traces
+		m.mapEnv.EndRun()
+		r.consume()
+	}
 	return out, nil
 }
 
