@@ -90,8 +90,11 @@ func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 		text, err := s.textOf(v)
 		return strconv.Quote(text), err == nil
 	}
-	if v.Type.kind() == btf.KindArray || v.Type.isComposite() {
-		if letter != 'x' || v.Type.isComposite() {
+	if v.Type.isComposite() {
+		return s.formatMembersAs(v, letter)
+	}
+	if v.Type.kind() == btf.KindArray {
+		if strings.IndexByte("xduot", letter) < 0 {
 			return "", false
 		}
 		var parts []string
@@ -142,6 +145,32 @@ func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 		return s.addressText(n), true
 	}
 	return "", false
+}
+
+// formatMembersAs writes the members of a plain struct in a chosen form; ok is false for kernel objects, of which not all have a value.
+func (s *Session) formatMembersAs(v *Value, letter byte) (string, bool) {
+	if strings.IndexByte("xduot", letter) < 0 || v.kind == inMemory && s.memberwise(v.Addr) {
+		return "", false
+	}
+	base := v.Type.base()
+	var parts []string
+	for i := range base.Members {
+		m := &base.Members[i]
+		bit, width := v.Type.Spec.MemberBits(base, m)
+		x, err := s.field(v, btf.Field{Type: m.Type, BitOffset: bit, BitSize: width})
+		if err != nil {
+			return "", false
+		}
+		text, ok := s.formatAs(x, letter)
+		if !ok {
+			text = s.Format(x, FormatOptions{})
+		}
+		if m.Name != "" {
+			text = m.Name + " = " + text
+		}
+		parts = append(parts, text)
+	}
+	return "{" + strings.Join(parts, ", ") + "}", true
 }
 
 // formatPointer writes a pointer with its type, and what it points to: text, or the name of the object.

@@ -179,13 +179,27 @@ func (s *Session) KernelReads() (reads, writes []machine.KernelAccess) {
 	return res.Reads, res.Writes
 }
 
-// Arguments are the arguments of the hook with their values, as "name = value".
+// Arguments are the arguments of the selected function and, where that is the program itself, those of its hook, with their values, as
+// "name = value".
 func (s *Session) Arguments() ([]string, error) {
 	if !s.live() {
 		return nil, ErrIdle
 	}
 	c := s.run.Context()
 	var out []string
+	s.eachLocal(func(l *localVar) bool {
+		if l.param {
+			if v, err := s.localOrArgument(l); err != nil {
+				out = append(out, err.Error())
+			} else {
+				out = append(out, l.name+" = "+s.Format(v, FormatOptions{}))
+			}
+		}
+		return true
+	})
+	if !s.outermost() || s.inline < len(s.inlinedAt(s.Here())) {
+		return out, nil
+	}
 	for _, a := range c.Args {
 		v, err := s.argValue(a)
 		if err != nil {

@@ -56,6 +56,26 @@ func (s *Session) Locate(location string) (places []Place, note string, err erro
 	return s.locateName(location)
 }
 
+// exactLine reads LINE and FILE:LINE, also of lines without code; ok is false for other locations.
+func (s *Session) exactLine(location string) (file string, line uint32, ok bool, err error) {
+	digits := location
+	if i := strings.LastIndexByte(location, ':'); i > 0 {
+		file, digits = location[:i], location[i+1:]
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil {
+		return "", 0, false, nil
+	}
+	if file == "" {
+		if file = s.currentFile(); file == "" {
+			return "", 0, false, fmt.Errorf("no source file is current: write FILE:%d", n)
+		}
+		return file, uint32(n), true, nil
+	}
+	file, err = s.sourceFile(file)
+	return file, uint32(n), err == nil, err
+}
+
 // sourceFile finds the file a name means: the whole path, or the last parts of one.
 func (s *Session) sourceFile(name string) (string, error) {
 	files := s.Files()

@@ -168,6 +168,9 @@ func (s *Session) ListAround(location string) (file string, line uint32, err err
 		}
 		return "", 0, fmt.Errorf("there is no line information here: use disas")
 	}
+	if file, line, ok, err := s.exactLine(location); ok || err != nil {
+		return file, line, err
+	}
 	places, _, err := s.Locate(location)
 	if err != nil {
 		return "", 0, err

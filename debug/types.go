@@ -156,7 +156,7 @@ func newBasicTypes(order binary.ByteOrder, ptr int) (*basicTypes, error) {
 
 func (b *basicTypes) named(name string) Type { return Type{Spec: b.spec, ID: b.byName[name]} }
 
-// specs are the BTFs types are looked for in: the object's, the target's, its modules'.
+// specs are the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
 func (s *Session) specs() []*btf.Spec {
 	var out []*btf.Spec
 	if sp := s.linked.Object.BTF; sp != nil {
@@ -167,6 +167,9 @@ func (s *Session) specs() []*btf.Spec {
 	}
 	for _, m := range s.linked.Target.Modules {
 		out = append(out, m.BTF)
+	}
+	if s.dwarf != nil { // types that no BTF has: BTF leaves out what only local variables use
+		out = append(out, s.dwarf.spec)
 	}
 	return out
 }

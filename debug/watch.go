@@ -255,7 +255,8 @@ func (s *Session) takeHits() []WatchHit {
 		now, text := s.watched(w)
 		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
 		w.last, w.text = now, text
-		if !changed && !read {
+		touched := wrote && w.Read && !w.Soft() // an access watchpoint tells of every write
+		if !changed && !read && !touched {
 			continue
 		}
 		if oldText == "" && old != nil && oldValue != nil {
@@ -269,7 +270,7 @@ func (s *Session) takeHits() []WatchHit {
 			text = "<none>"
 		}
 		switch {
-		case wrote && changed && w.Write:
+		case wrote && (changed || touched) && w.Write:
 			out = append(out, WatchHit{Watch: w, Write: true, Old: oldText, New: text})
 		case read && w.Read:
 			out = append(out, WatchHit{Watch: w, New: text})

@@ -16,7 +16,7 @@ var infoTable = map[string]struct {
 	short string
 	run   func(r *REPL, args string) error
 }{
-	"args":        {"the arguments of the hook", infoArgs},
+	"args":        {"the arguments of the function, and of the program's hook", infoArgs},
 	"breakpoints": {"breakpoints and watchpoints", infoBreaks},
 	"checkpoints": {"checkpoints", infoCheckpoints},
 	"frame":       {"the selected function", infoFrame},
@@ -110,7 +110,7 @@ func infoArgs(r *REPL, _ string) error {
 	if err != nil {
 		return err
 	}
-	return r.lines(list, "The hook has no arguments that are known.")
+	return r.lines(list, "No arguments are known here.")
 }
 
 func infoBreaks(r *REPL, _ string) error {

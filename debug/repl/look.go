@@ -90,13 +90,14 @@ var lookCommands = []*command{
 		run:  examine, complete: names,
 	},
 	{
-		name: "backtrace", aliases: []string{"bt", "where", "stack"}, args: "[N]", topic: "looking", short: "the functions that are active",
+		name: "backtrace", aliases: []string{"bt", "where", "stack"}, args: "[N|full]", topic: "looking", short: "the functions that are active",
 		run: func(r *REPL, _ context.Context, args string) error {
 			frames, err := r.s.Frames()
 			if err != nil {
 				return err
 			}
-			if args != "" && args != "full" {
+			full := args == "full"
+			if args != "" && !full {
 				n, err := strconv.Atoi(args)
 				if err != nil || n == 0 {
 					return fmt.Errorf("backtrace: %q is no number of frames", args)
@@ -120,6 +121,9 @@ var lookCommands = []*command{
 					note = ", called by a helper"
 				}
 				r.printf("%s#%d  %s%s\n", mark, f.Level, f, note)
+				if full {
+					r.localsOf(f.Level)
+				}
 			}
 			return nil
 		},
@@ -352,6 +356,26 @@ func format(args string) (opt debug.FormatOptions, rest string, err error) {
 		}
 	}
 	return opt, strings.TrimSpace(rest), nil
+}
+
+// localsOf shows the variables of a function that is active.
+func (r *REPL) localsOf(level int) {
+	was := r.s.SelectedFrame()
+	defer func() { _ = r.s.SelectFrame(was) }() // it was selected a moment ago
+	if err := r.s.SelectFrame(level); err != nil {
+		return
+	}
+	locals, err := r.s.Locals()
+	if err != nil {
+		r.printf("      %v\n", err)
+	}
+	for _, l := range locals {
+		if l.Err != nil {
+			r.printf("      %v\n", l.Err)
+		} else {
+			r.printf("      %s = %s\n", l.Name, r.s.Format(l.Value, debug.FormatOptions{}))
+		}
+	}
 }
 
 func (r *REPL) selectFrame(n int) error {

@@ -33,7 +33,7 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "reset", topic: "running", short: "put maps, variables and time back to what they were before the first run",
+		name: "reset", aliases: []string{"kill"}, topic: "running", short: "put maps, variables and time back to what they were before the first run",
 		run: func(r *REPL, _ context.Context, _ string) error {
 			r.s.Reset()
 			r.printf("The machine is as it was at the beginning.\n")

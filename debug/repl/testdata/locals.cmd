@@ -24,3 +24,13 @@ step
 s
 reverse-step
 c
+run
+break fill
+continue
+info args
+backtrace full
+up
+info args
+p/x shape
+ptype struct shape
+list locals.bpf.c:20
