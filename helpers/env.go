@@ -63,6 +63,14 @@ type Run struct {
 
 	Trace  []string
 	Output []byte // of iterators, by bpf_seq_write and bpf_seq_printf
+	// SeqStart is where in Output the buffer of the current read begins; SeqFull says that something did not fit into it.
+	SeqStart int
+	SeqFull  bool
+	// SessionReturn says that a session program is called at the return of its function.
+	SessionReturn bool
+	// sessionCookie is the address of the eight bytes a session keeps.
+	sessionCookie uint64
+
 	Events []Event
 
 	held []Held

@@ -171,8 +171,20 @@ func seqWrite(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	e.Run.Output = append(e.Run.Output, data...)
-	return 0, nil
+	return errnoRet(e.Run.seqPut(data)), nil
+}
+
+// seqBuffer is the size of an iterator's buffer: eight pages (kernel/bpf/bpf_iter.c bpf_seq_read).
+const seqBuffer = 8 * 4096
+
+// seqPut writes to the sequential file of an iterator. What does not fit overflows it for the rest of the read (fs/seq_file.c).
+func (r *Run) seqPut(data []byte) uapi.Errno {
+	if r.SeqFull || len(r.Output)-r.SeqStart+len(data) >= seqBuffer {
+		r.SeqFull = true
+		return uapi.EOVERFLOW
+	}
+	r.Output = append(r.Output, data...)
+	return 0
 }
 
 func seqPrintf(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
@@ -197,6 +209,5 @@ func seqPrintf(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	e.Run.Output = append(e.Run.Output, text...)
-	return 0, nil
+	return errnoRet(e.Run.seqPut([]byte(text))), nil
 }

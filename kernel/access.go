@@ -15,6 +15,8 @@ type Access struct {
 	// Set says that every byte had a value before the access; Default that some of it was made up by
 	// [ModeDefault]. Neither means that a never-set field read 0.
 	Set, Default bool
+
+	at uint64 // Off in the object's storage
 }
 
 // SetSink installs the receiver of accesses for a run; nil ends logging. The Access is valid during the call only.
@@ -63,7 +65,7 @@ func (o *Object) log(off uint64, size int, write bool, was byteState) {
 	if sink == nil {
 		return
 	}
-	a := Access{Object: o, Role: o.role, Off: off, Size: size, Write: write, Set: was != never, Default: was == made}
+	a := Access{Object: o, Role: o.role, Off: off, Size: size, Write: write, Set: was != never, Default: was == made, at: off}
 	if l, rel := o.terms(off, uint64(size)); l != nil {
 		a.Type, a.TypeID, a.Off = l.name, l.typ.ID, rel
 		a.Path = o.path(l, rel, uint64(size))

@@ -20,7 +20,11 @@ func (o *Object) put(path string, v any, how byteState) error {
 	if err != nil {
 		return err
 	}
-	return at.putField(f, v, how)
+	if err := at.putField(f, v, how); err != nil {
+		return err
+	}
+	at.remember(f, v)
+	return nil
 }
 
 func (o *Object) putField(f Field, v any, how byteState) error {

@@ -25,6 +25,8 @@ type ContextSpec struct {
 	Unlisted bool
 	// ContextType is the struct a tracepoint program declares its context with, such as trace_event_raw_sched_switch.
 	ContextType string
+	// Iter says what an iterator visits.
+	Iter *IterSpec
 	// Packet is the packet of a networking program; nil = the default one.
 	Packet []byte
 	// Bytes is the initial context of a syscall program, and the ctx_in of BPF_PROG_TEST_RUN of packet programs.
@@ -86,7 +88,10 @@ type Context struct {
 	view *uapiView
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
-	own  *Socket       // made for this context alone
+	// steps are the calls the program gets, when it gets several; meta is the struct bpf_iter_meta of an iterator.
+	steps []step
+	meta  *Object
+	own   *Socket // made for this context alone
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
 }
@@ -154,6 +159,10 @@ func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
 		return k.lsmContext
 	case uapi.ProgTypePerfEvent:
 		return k.perfEventContext
+	case uapi.ProgTypeStructOps:
+		return k.structOpsContext
+	case uapi.ProgTypeLircMode2:
+		return k.lircContext
 	case uapi.ProgTypeSyscall:
 		return k.syscallContext
 	case uapi.ProgTypeXDP:

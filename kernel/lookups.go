@@ -14,6 +14,9 @@ func (k *Kernel) FindSymbol(name string) (addr uint64, ok bool) { return k.KsymA
 // it has nothing.
 func (k *Kernel) VMAAt(addr uint64) (*Object, error) {
 	addr = k.mem.Truncate(addr)
+	if o := k.areaAt(addr); o != nil {
+		return o, nil
+	}
 	if !k.IsUserAddress(addr) || !k.user.win.Mapped(addr) {
 		return nil, nil
 	}

@@ -51,6 +51,7 @@ type Object struct {
 type state struct {
 	data      []byte
 	flags     []byteState // per byte
+	members   []member    // fields that were set one by one
 	populated bool
 	shared    bool
 }
@@ -246,7 +247,7 @@ func (o *Object) touch() *state {
 	case s.data == nil && !s.shared:
 		s.data, s.flags = make([]byte, o.size), make([]byteState, o.size)
 	case s.shared:
-		c := &state{populated: s.populated, data: slices.Clone(s.data), flags: slices.Clone(s.flags)}
+		c := &state{populated: s.populated, data: slices.Clone(s.data), flags: slices.Clone(s.flags), members: slices.Clone(s.members)}
 		if c.data == nil {
 			c.data, c.flags = make([]byte, o.size), make([]byteState, o.size)
 		}

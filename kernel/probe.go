@@ -43,6 +43,12 @@ func (k *Kernel) probeContext(c *Context) error {
 	} else {
 		r.pass(r.abi.args, c.Args)
 	}
+	if isSession(kind) {
+		if err := k.returnValue(c, name, spec, p); err != nil {
+			return err
+		}
+		return k.probeSession(c, r)
+	}
 	return c.allocate(r.data, true)
 }
 
@@ -88,22 +94,32 @@ func (k *Kernel) userProbe(c *Context, name string, ret bool) error {
 	ip -= 0x10000 - k.hash(c.Func, "text")%0xfff0&^15
 	c.FuncAddr = ip
 	r := k.newRegisters("user regs", ip, sp)
-	for i := range r.abi.args {
-		arg := "arg" + string(rune('1'+i))
+	kind, _ := c.spec.hook()
+	n := len(r.abi.args)
+	if strings.HasPrefix(kind, "usdt") {
+		n = maxArgs // wherever the compiler put them
+	}
+	for i := range n {
+		arg := "arg" + decimal(uint64(i+1))
 		a := Arg{Name: arg, Value: k.userStringOnce(c.Func + "." + arg), slots: 1}
 		if err := k.override(c, &a); err != nil {
 			return err
 		}
 		c.Args = append(c.Args, a)
 	}
-	if ret {
+	if ret || isSession(kind) {
 		c.Returns, c.Ret = true, Arg{Name: "ret", Value: k.userStringOnce(c.Func + ".ret")}
 		if err := k.override(c, &c.Ret); err != nil {
 			return err
 		}
+	}
+	if ret {
 		r.set(r.abi.ret, c.Ret.Value)
 	} else {
 		r.pass(r.abi.args, c.Args)
+	}
+	if isSession(kind) {
+		return k.probeSession(c, r)
 	}
 	return c.allocate(r.data, true)
 }

@@ -172,7 +172,7 @@ func (k *Kernel) tracingContext(c *Context) error {
 	case uapi.AttachTraceFentry, uapi.AttachTraceFentryMulti:
 		ret = false
 	case uapi.AttachTraceIter:
-		return &NotSimulated{c.spec.ProgType}
+		return k.iterContext(c)
 	default:
 		switch base {
 		case "tp_btf":
@@ -180,7 +180,7 @@ func (k *Kernel) tracingContext(c *Context) error {
 		case "fmod_ret", "fsession":
 			ret = true
 		case "iter":
-			return &NotSimulated{c.spec.ProgType}
+			return k.iterContext(c)
 		}
 	}
 	return k.functionContext(c, c.spec.AttachTo, ret)
@@ -220,13 +220,17 @@ func (k *Kernel) functionContext(c *Context, name string, ret bool) error {
 	if err := k.arguments(c, name, spec, p, 0); err != nil {
 		return err
 	}
-	if ret && p.Ref != 0 {
+	kind, _ := c.spec.hook()
+	if ret && (p.Ref != 0 || isSession(kind)) {
 		if err := k.returnValue(c, name, spec, p); err != nil {
 			return err
 		}
 		if c.spec.Attach == uapi.AttachModifyReturn && c.spec.Args["ret"] == nil {
 			c.Ret.Value = 0 // what earlier programs returned: nothing yet
 		}
+	}
+	if isSession(kind) {
+		return k.sessionContext(c)
 	}
 	return k.arrayContext(c)
 }

@@ -29,6 +29,8 @@ type program struct {
 	calls []string
 	// typed says that the program obtains BTF-typed kernel pointers.
 	typed bool
+	// matched is the function a probe of many functions runs for, "" before the first run.
+	matched string
 	// runs is how often a context was made for the program.
 	runs int
 	// accesses remembers the relocations behind instructions that read kernel memory.
@@ -134,8 +136,8 @@ func (m *Machine) missing(p *program) []string {
 	}
 	if !m.kernel.Simulates(p.typ) {
 		add("program type " + p.typ.String())
-	} else if p.lp.Attach == uapi.AttachTraceIter {
-		add("iterator programs (" + p.lp.Section + ")")
+	} else if what, ok := hookNotSimulated(p.lp); ok {
+		add(what)
 	}
 	for pc, in := range p.lp.Insns {
 		if !p.reach[pc] {

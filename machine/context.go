@@ -18,12 +18,20 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	if lp.Type == uapi.ProgTypeSyscall && in.Context == nil {
 		in.Context = make([]byte, m.syscallContextSize(lp.FuncType))
 	}
+	iter, err := m.iteration(p, in)
+	if err != nil {
+		return nil, err
+	}
 	c, err := m.kernel.NewContext(kernel.ContextSpec{
+		Iter:     iter,
 		ProgType: p.typ, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
 		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
 		Args: in.Args, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})
 	p.runs++
+	if err == nil {
+		err = m.describeUSDT(p, c, in)
+	}
 	return c, err
 }
 
@@ -32,6 +40,14 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 // types. That is assumed aloud.
 func (m *Machine) attachTo(p *program) string {
 	lp := p.lp
+	if strings.Contains(lp.Kind, ".multi") || strings.Contains(lp.Kind, ".session") {
+		if p.matched == "" {
+			if p.matched = m.matching(lp.AttachTo); p.matched != lp.AttachTo {
+				m.warnf("program %s: of the functions %s fits %s is assumed (--attach %s=FUNC)", lp.Name, lp.AttachTo, p.matched, lp.Name)
+			}
+		}
+		return p.matched
+	}
 	if lp.AttachTo != "" || lp.Type != uapi.ProgTypeKprobe || strings.HasPrefix(lp.Section, "u") {
 		return lp.AttachTo
 	}

@@ -13,12 +13,19 @@ type Mark struct {
 	res    Result
 	warned map[string]bool
 	calls  []int
+
+	step    int
+	insns   uint64
+	shownAt int
 }
 
 // Mark records where the session is. The session must not be over.
 func (s *Session) Mark() *Mark {
 	st := s.m.run
-	return &Mark{s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n)}
+	return &Mark{
+		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n),
+		step: s.step, insns: s.insns, shownAt: s.shownAt,
+	}
 }
 
 // Return brings machine and session back to a mark of this session, even if the session is over by now.
@@ -32,6 +39,7 @@ func (s *Session) Return(k *Mark) {
 	s.m.thread.Recover = s.m.recoverPolicy(s.p)
 	s.m.kernel.SetSink(s.m.access)
 	s.over = false
+	s.step, s.insns, s.shownAt = k.step, k.insns, k.shownAt
 }
 
 // clone copies what a run adds to.

@@ -120,18 +120,6 @@ func TestAStoppedProgramHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestIteratorsAreRefusedByName: the other programs of type tracing run, so the type alone would mislead.
-func TestIteratorsAreRefusedByName(t *testing.T) {
-	m := compose(t, load(t, "../testdata/objects/clang-14/sections.o", target(t, embedded.Name)), machine.Config{})
-	for name, section := range map[string]string{"iter_fn": "iter/task", "iter_s": "iter.s/task"} {
-		res := run(t, m, name)
-		require.Equal(t, machine.StatusNotSimulated, res.Status)
-		var ne *machine.NotSimulatedError
-		require.ErrorAs(t, m.ProgramError(name), &ne)
-		assert.Equal(t, []string{"iterator programs (" + section + ")"}, ne.What)
-	}
-}
-
 // TestEverySinIsStopped: each program of the fixture named err_ breaks one rule; those named ok_ and warn_ run.
 func TestEverySinIsStopped(t *testing.T) {
 	m := compose(t, load(t, "../testdata/objects/clang-14/faults.o", target(t, embedded.Name)), machine.Config{MaxInsns: 1 << 20})

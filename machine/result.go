@@ -45,11 +45,13 @@ type Result struct {
 	PacketIn, PacketOut []byte
 	Trace               []string
 	Events              []Event
-	Effects             []helpers.Event
-	Changes             []Change
-	Reads, Writes       []KernelAccess
-	Warnings            []string
-	Coverage            Coverage
+	// Output is what an iterator wrote to its sequential file.
+	Output        string
+	Effects       []helpers.Event
+	Changes       []Change
+	Reads, Writes []KernelAccess
+	Warnings      []string
+	Coverage      Coverage
 	// Ran says that the program was executed.
 	Ran bool
 	CPU int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -32,6 +33,11 @@ type Input struct {
 	Current *kernel.Object
 	// Net is what a program of the networking stack or a cgroup finds besides its packet.
 	Net kernel.NetSpec
+	// Cookie is what user space attached the program with.
+	Cookie uint64
+	// Elements replaces what an iterator visits: the arguments of each call by name. Map is the map whose elements one visits.
+	Elements []map[string]any
+	Map      string
 	// Overrides replaces calls of helpers and kfuncs by name.
 	Overrides map[string]Override
 	// Trace receives the executed instructions one by one; nil runs at full speed.
@@ -112,6 +118,12 @@ func (m *Machine) access(a *kernel.Access) {
 			last.Size = max(last.Size, int(a.Off)+a.Size-int(last.Off))
 			return
 		}
+		// A helper that reads an array element by element read the array.
+		if array, ok := arrayOf(last, a, pc); ok {
+			last.Path = array
+			last.Size += a.Size
+			return
+		}
 	}
 	const most = 1 << 14 // a loop over kernel memory must not grow the record without bound
 	if len(*list) >= most {
@@ -121,6 +133,16 @@ func (m *Machine) access(a *kernel.Access) {
 	if !a.Set && !a.Default && !a.Write {
 		st.warn(fmt.Sprintf("%s.%s of %s was never set: read as 0", a.Type, a.Path, a.Role))
 	}
+}
+
+// arrayOf is the path of the array of which two accesses by one instruction read neighbouring elements.
+func arrayOf(last *KernelAccess, a *kernel.Access, pc int) (string, bool) {
+	if last.Insn != pc || last.Object != a.Object || last.Type != a.Type || last.Off+uint64(last.Size) != a.Off || !strings.HasSuffix(a.Path, "]") {
+		return "", false
+	}
+	array := a.Path[:strings.LastIndexByte(a.Path, '[')]
+	rest, ok := strings.CutPrefix(last.Path, array)
+	return array, ok && array != "" && (rest == "" || rest[0] == '[' && strings.IndexByte(rest, ']') == len(rest)-1)
 }
 
 func (st *runState) warn(text string) {

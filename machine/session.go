@@ -20,6 +20,10 @@ type Session struct {
 	over   bool
 
 	overrides map[string]Override
+
+	step    int    // which call of the program this is, from 0
+	insns   uint64 // of the calls before
+	shownAt int    // output of an iterator before this call
 }
 
 // Begin prepares a run: its context is made and the processor is at the first instruction. A program that cannot be run gives
@@ -46,6 +50,9 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	m.begin(p, kctx, res, in.Overrides)
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides}
 	m.useArena(p)
+	if !isUSDT(p) { // of those the cookie is the number of the spec, 0
+		m.env.Run.Cookie = in.Cookie
+	}
 	m.thread.Start(p.img, kctx.Addr)
 	return s, res, nil
 }
@@ -66,7 +73,7 @@ func (s *Session) Run(n uint64) vm.Stop {
 	if s.over {
 		return t.Status()
 	}
-	limit := s.m.cfg.MaxInsns
+	limit := s.m.cfg.MaxInsns - min(s.insns, s.m.cfg.MaxInsns)
 	switch t.Run(min(n, limit-min(t.Insns(), limit))) {
 	case vm.Budget:
 		if t.Insns() >= limit {
@@ -74,6 +81,9 @@ func (s *Session) Run(n uint64) vm.Stop {
 		}
 	case vm.Done:
 		s.m.checkHeld()
+		if t.Fault() == nil && s.again() {
+			break
+		}
 		s.m.checkReturn(s.p.lp)
 	}
 	return t.Status()
@@ -83,7 +93,10 @@ func (s *Session) Run(n uint64) vm.Stop {
 func (s *Session) Finish() *Result {
 	if !s.over {
 		s.over = true
+		output := s.m.env.Run.Output
 		s.m.finish(s.p, s.ctx, s.before)
+		s.res.Output = string(output)
+		s.res.Insns += s.insns
 		s.ctx.Leave()
 	}
 	return s.res

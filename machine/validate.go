@@ -3,10 +3,13 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Validation says how far a run's reads of kernel memory are proved: a read is proved when CO-RE relocated the access and the
@@ -37,6 +40,8 @@ const (
 	Straddles FindingKind = "straddles"
 	// NeverSet: the field had no value and read as 0.
 	NeverSet FindingKind = "never-set"
+	// UnionMember: another member of the union was set than the one read.
+	UnionMember FindingKind = "union-member"
 )
 
 // stableTypes are kernel types whose layout is ABI: programs may have their offsets baked in.
@@ -58,11 +63,17 @@ func (m *Machine) Validate(res *Result) Validation {
 		if a.TypeID == 0 || spec == nil || !spec.Kind(a.TypeID).IsComposite() {
 			continue // a string, an array of pointers, untyped memory: no layout to be wrong about
 		}
+		if formats(lp, a.Insn) {
+			continue // the addresses of strings come out of memory: nothing tells which relocation made them
+		}
 		v.Reads++
 		where := a.Type + "." + a.Path
 		var relocs []*loader.Reloc
 		if a.Relocated {
 			relocs = m.byName[res.Program].accessRelocs(a.Insn)
+		}
+		if other := a.OtherMember(meantPath(a, relocs)); other != "" {
+			v.add(lp, a.Insn, UnionMember, fmt.Sprintf("reads %s of %s, but of the union %s.%s was set", where, a.Role, a.Type, other))
 		}
 		switch {
 		case slices.ContainsFunc(relocs, func(r *loader.Reloc) bool { return meant(spec, a, r) }):
@@ -74,7 +85,7 @@ func (m *Machine) Validate(res *Result) Validation {
 			v.Baked++
 			v.add(lp, a.Insn, Baked, fmt.Sprintf("reads %s of %s at the fixed offset %d", where, a.Role, a.Off))
 		}
-		if size, err := spec.Sizeof(a.TypeID); a.Path == "" && err == nil && int64(a.Size) < size {
+		if straddles(spec, a) {
 			v.add(lp, a.Insn, Straddles, fmt.Sprintf("reads %d bytes at offset %d of %s, across members", a.Size, a.Off, a.Type))
 		}
 		if !a.Set && !a.Default {
@@ -82,6 +93,59 @@ func (m *Machine) Validate(res *Result) Validation {
 		}
 	}
 	return v
+}
+
+// straddles reports whether a read covers parts of several members: of the type itself more than one, of a struct in it one that is cut.
+func straddles(spec *btf.Spec, a *KernelAccess) bool {
+	if a.Path == "" {
+		size, err := spec.Sizeof(a.TypeID)
+		return err == nil && int64(a.Size) < size
+	}
+	f, err := spec.ResolvePath(a.TypeID, a.Path)
+	if err != nil {
+		return false
+	}
+	t := spec.SkipMods(f.Type)
+	at := int64(a.Off) - int64(f.BitOffset/8)
+	size, err := spec.Sizeof(t.ID)
+	if err != nil || t.Kind != btf.KindStruct || at < 0 || at == 0 && int64(a.Size) == size {
+		return false
+	}
+	begins, ends := false, at+int64(a.Size) == size
+	for i := range t.Members {
+		bits, _ := spec.MemberBits(t, &t.Members[i])
+		n, err := spec.Sizeof(t.Members[i].Type)
+		if err != nil {
+			return false
+		}
+		begins = begins || int64(bits/8) == at
+		ends = ends || int64(bits/8)+n == at+int64(a.Size)
+	}
+	return !begins || !ends
+}
+
+// formatHelpers read strings behind pointers that programs pass in arrays.
+var formatHelpers = map[uapi.FuncID]bool{
+	uapi.FuncTracePrintk: true, uapi.FuncTraceVprintk: true, uapi.FuncSnprintf: true, uapi.FuncSeqPrintf: true,
+	uapi.FuncSnprintfBtf: true, uapi.FuncSeqPrintfBtf: true,
+}
+
+// formats reports whether an instruction calls a helper that formats text.
+func formats(lp *loader.LinkedProgram, pc int) bool {
+	return pc >= 0 && pc < len(lp.Insns) && lp.Insns[pc].Op() == decode.OpCallHelper && formatHelpers[uapi.FuncID(lp.Insns[pc].Imm)]
+}
+
+// meantPath is the path of the field the relocation of a read means, "" when it is in terms of another type than the read's.
+func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
+	for _, r := range relocs {
+		if r.Target == nil || r.Target.BTF == nil {
+			continue
+		}
+		if typ, path, ok := strings.Cut(r.Target.Field(), "."); ok && btf.EssentialName(typ) == a.Type {
+			return path
+		}
+	}
+	return ""
 }
 
 // accessRelocs is [loader.LinkedProgram.AccessRelocs], remembered for each instruction.

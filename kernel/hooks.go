@@ -1,0 +1,99 @@
+package kernel
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// structOpsContext makes the arguments of a struct_ops member, "TYPE.member": those of the function pointer of that name in the
+// target's struct.
+func (k *Kernel) structOpsContext(c *Context) error {
+	typ, member, ok := strings.Cut(c.spec.AttachTo, ".")
+	typ = btf.EssentialName(typ)
+	c.Func = member
+	l := k.layoutNamed(typ)
+	if !ok || l == nil {
+		if k.btf == nil {
+			c.Untyped = true
+			k.untypedArguments(c, 6)
+			return k.arrayContext(c)
+		}
+		return &AbsentError{Hook: c.spec.AttachTo, What: "struct " + typ, Nearest: k.nearestNames(btf.KindStruct, "", typ)}
+	}
+	f, rest, err := l.place(member)
+	if err != nil || rest != "" {
+		return &AbsentError{Hook: c.spec.AttachTo, What: "member " + member + " of struct " + typ, Nearest: nearestMembers(l.spec, l.typ, member)}
+	}
+	p := followProto(f.Spec, f.Type)
+	if p == nil {
+		return &AbsentError{Hook: c.spec.AttachTo, What: "function pointer " + member + " in struct " + typ}
+	}
+	if err := k.arguments(c, member, f.Spec, named(f.Spec, p), 0); err != nil {
+		return err
+	}
+	return k.arrayContext(c)
+}
+
+// named gives the parameters of a function pointer, which have no names in BTF, those functions usually give arguments of their types.
+func named(spec *btf.Spec, p *btf.Type) *btf.Type {
+	q := *p
+	q.Params = slices.Clone(p.Params)
+	seen := map[string]bool{}
+	for i := range q.Params {
+		to := target(spec, q.Params[i].Type)
+		if q.Params[i].Name != "" || to.typ == nil || to.typ.Name == "" || to.typ.Kind != btf.KindStruct {
+			continue
+		}
+		if name := usualName(to.typ.Name); !seen[name] {
+			q.Params[i].Name, seen[name] = name, true
+		}
+	}
+	return &q
+}
+
+// LIRC samples: the kind in the upper byte, microseconds below (include/uapi/linux/lirc.h).
+const lircPulse = 0x01000000
+
+// lircContext makes the sample of a remote control: one u32, by default a pulse of 900 microseconds.
+func (k *Kernel) lircContext(c *Context) error {
+	c.Type = "sample"
+	a := Arg{Name: "sample", Value: lircPulse | 900, slots: 1}
+	if err := k.override(c, &a); err != nil {
+		return err
+	}
+	c.Args = []Arg{a}
+	data := make([]byte, 4)
+	putUint(k.order(), data, a.Value)
+	return c.allocate(data, true)
+}
+
+// isSession reports whether a program is called at the entry of a function and, if it returns 0 there, at its return.
+func isSession(kind string) bool {
+	return strings.HasPrefix(kind, "kprobe.session") || strings.HasPrefix(kind, "uprobe.session") || strings.HasPrefix(kind, "fsession")
+}
+
+// probeSession makes the registers at the entry of a function and, for the second call, at its return.
+func (k *Kernel) probeSession(c *Context, r *registers) error {
+	if err := c.allocate(r.data, true); err != nil {
+		return err
+	}
+	entry := slices.Clone(r.data)
+	r.set(r.abi.ret, c.Ret.Value)
+	c.steps = []step{{data: entry}, {data: slices.Clone(r.data), ret: true}}
+	return nil
+}
+
+// sessionContext makes the arguments of a function, at its entry with 0 in the place of the return value.
+func (k *Kernel) sessionContext(c *Context) error {
+	if err := k.arrayContext(c); err != nil {
+		return err
+	}
+	back := slices.Clone(k.mem.Bytes(c.Region))
+	entry := slices.Clone(back)
+	clear(entry[8*c.Slots:])
+	c.steps = []step{{data: entry}, {data: back, ret: true}}
+	c.Step(0)
+	return nil
+}

@@ -1,0 +1,450 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// IterSpec says what an iterator program visits, as far as the kernel does not know it by itself.
+type IterSpec struct {
+	// Maps and Programs are those of the object, in the order they were loaded.
+	Maps     []MapInfo
+	Programs []ProgInfo
+	// Map is the map whose elements are visited, Elements their places in memory.
+	Map      *MapInfo
+	Elements []MapElement
+	// Given replaces what is visited: the arguments of each call by name.
+	Given []map[string]any
+}
+
+// MapInfo is a map as struct bpf_map shows it.
+type MapInfo struct {
+	ID                             uint32
+	Name                           string
+	Type                           uapi.MapType
+	KeySize, ValueSize, MaxEntries uint32
+	Flags                          uint32
+}
+
+// ProgInfo is a program as struct bpf_prog shows it.
+type ProgInfo struct {
+	ID    uint32
+	Name  string
+	Type  uapi.ProgType
+	Insns int
+}
+
+// MapElement is one element of a map in simulated memory.
+type MapElement struct{ Key, Value uint64 }
+
+// step is one call of a program that one event calls several times.
+type step struct {
+	data []byte // of the context
+	seq  uint64 // number of the element
+	ret  bool   // the call at the return of the function
+	last bool   // the call of an iterator without an element
+}
+
+// Steps is how often the program is called at most: an iterator for each element and once more without one, a session probe at the
+// function's entry and its return.
+func (c *Context) Steps() int { return max(len(c.steps), 1) }
+
+// Step prepares the nth call, from 0: it puts its arguments into the context.
+func (c *Context) Step(n int) {
+	if n < 0 || n >= len(c.steps) {
+		return
+	}
+	s := &c.steps[n]
+	copy(c.k.mem.Bytes(c.Region), s.data)
+	if c.meta != nil {
+		_ = c.meta.SetUint("seq_num", s.seq)
+	}
+}
+
+// Iterates reports whether the steps are the elements an iterator visits.
+func (c *Context) Iterates() bool { return c.meta != nil }
+
+// Returning reports whether the nth call is that at the return of the function.
+func (c *Context) Returning(n int) bool { return n >= 0 && n < len(c.steps) && c.steps[n].ret }
+
+// iterContext makes the context of an iterator, struct bpf_iter__TARGET: the parameters of the function bpf_iter_TARGET, eight bytes
+// each (kernel/bpf/bpf_iter.c DEFINE_BPF_ITER_FUNC).
+func (k *Kernel) iterContext(c *Context) error {
+	name := c.spec.AttachTo
+	c.Func = "bpf_iter_" + name
+	spec, p, ok := k.proto(c, c.Func)
+	if !ok || len(p.Params) == 0 {
+		return &AbsentError{Hook: name, What: "iterator (function bpf_iter_" + name + ")", Nearest: k.nearestNames(btf.KindFunc, "bpf_iter_", name)}
+	}
+	c.FuncAddr = k.SymbolAddr(c.Func)
+	meta, err := k.iterMeta()
+	if err != nil {
+		return err
+	}
+	c.meta = meta
+	elements, err := k.iterElements(c, name, spec, p)
+	if err != nil {
+		return err
+	}
+	first := make([]Arg, len(p.Params))
+	for i, param := range p.Params {
+		first[i] = Arg{Name: param.Name, Spec: spec, Type: param.Type, slots: 1}
+	}
+	first[0].Value, first[0].Object = meta.Addr(), meta
+	last := slices.Clone(first)
+	for i := range last {
+		if last[i].Name == "map" && name != "bpf_map" {
+			last[i].Value, last[i].Object = k.iterMap(c)
+		}
+	}
+	add := func(args []Arg, seq int, last bool) {
+		data := make([]byte, 8*len(args))
+		for i := range args {
+			putUint(k.order(), data[8*i:8*i+8], args[i].Value)
+		}
+		c.steps = append(c.steps, step{data: data, seq: uint64(seq), last: last})
+	}
+	for i, e := range elements {
+		args := slices.Clone(last)
+		for j := range args {
+			if a, ok := e[args[j].Name]; ok {
+				args[j].Value, args[j].Object = a.Value, a.Object
+			}
+		}
+		if i == 0 {
+			c.Args = args
+		}
+		add(args, i, false)
+	}
+	if c.Args == nil {
+		c.Args = last
+	}
+	add(last, max(len(elements)-1, 0), true)
+	if err := k.arrayContext(c); err != nil {
+		return err
+	}
+	c.Step(0)
+	return nil
+}
+
+// iterMeta makes the struct bpf_iter_meta with its sequential file.
+func (k *Kernel) iterMeta() (*Object, error) {
+	if o := k.byRole["iterator meta"]; o != nil {
+		return o, nil
+	}
+	o, err := k.NewObjectNamed("meta", "bpf_iter_meta")
+	if err != nil {
+		return nil, err
+	}
+	seq, err := k.NewObjectNamed("meta.seq", "seq_file")
+	if err != nil {
+		return nil, err
+	}
+	seq.parent, seq.depth = o, 1
+	b := builder{k: k, o: o, how: set}
+	b.ptr("seq", seq)
+	b.num("session_id", 1)
+	b.num("seq_num", 0)
+	k.byRole["iterator meta"] = o
+	return o, nil
+}
+
+// iterArgs are the arguments of one call.
+type iterArgs map[string]Arg
+
+// iterElements lists the arguments of the calls.
+func (k *Kernel) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
+	if it := c.spec.Iter; it != nil && it.Given != nil {
+		return k.givenElements(c, it.Given, spec, p)
+	}
+	one := func(arg string, objects []*Object) []iterArgs {
+		var out []iterArgs
+		for _, o := range objects {
+			out = append(out, iterArgs{arg: {Value: o.Addr(), Object: o}})
+		}
+		return out
+	}
+	switch name {
+	case "task":
+		return one("task", k.iterTasks(false)), nil
+	case "task_file":
+		return k.taskFiles(), nil
+	case "task_vma":
+		return k.taskVMAs(), nil
+	case "cgroup":
+		return one("cgroup", k.cgroups()), nil
+	case "bpf_map":
+		objects, err := k.mapObjects(c)
+		return one("map", objects), err
+	case "bpf_prog":
+		objects, err := k.progObjects(c)
+		return one("prog", objects), err
+	case "bpf_map_elem":
+		return k.mapElements(c), nil
+	}
+	return k.otherElements(c, spec, p), nil
+}
+
+// givenElements are the calls a user lists. What is not named is null or 0.
+func (k *Kernel) givenElements(c *Context, given []map[string]any, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
+	chosen := c.spec.Args
+	defer func() { c.spec.Args = chosen }()
+	var out []iterArgs
+	for _, g := range given {
+		c.spec.Args = g
+		e := iterArgs{}
+		for _, param := range p.Params[1:] {
+			a := Arg{Name: param.Name, Spec: spec, Type: param.Type, slots: 1}
+			if _, ok := g[param.Name]; !ok {
+				continue
+			}
+			if err := k.override(c, &a); err != nil {
+				return nil, err
+			}
+			e[param.Name] = a
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// otherElements are, for targets whose objects the kernel keeps no list of, the objects of the type that a scenario made. In default
+// mode there is one.
+func (k *Kernel) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArgs {
+	e := iterArgs{}
+	key := ""
+	for _, param := range p.Params[1:] {
+		a := k.argument(c.Func, param.Name, spec, param.Type)
+		if to := target(spec, param.Type); key == "" && to.typ != nil && to.typ.Kind == btf.KindStruct && param.Name != "map" {
+			key = param.Name
+			if k.mode != ModeDefault {
+				break
+			}
+		}
+		e[param.Name] = a
+	}
+	if k.mode == ModeDefault || key == "" {
+		return []iterArgs{e}
+	}
+	var typ string
+	for _, param := range p.Params[1:] {
+		if param.Name == key {
+			typ = target(spec, param.Type).typ.Name
+		}
+	}
+	var out []iterArgs
+	for _, o := range k.objects {
+		if o.parent == nil && !o.builtin && k.isA(o, typ) {
+			out = append(out, iterArgs{key: {Value: o.Addr(), Object: o}})
+		}
+	}
+	return out
+}
+
+// isA reports whether an object is of a type, or stored in one that begins with it.
+func (k *Kernel) isA(o *Object, typ string) bool {
+	if o.TypeName() == typ {
+		return true
+	}
+	return o.layout != nil && (o.layout.name == typ || typ == "sock_common" && strings.HasSuffix(o.layout.name, "_sock"))
+}
+
+// iterTasks lists the tasks there are, by pid: in default mode those that run, their leaders and init, in a scenario its own.
+func (k *Kernel) iterTasks(leaders bool) []*Object {
+	var known []*Object
+	if k.mode == ModeDefault {
+		known = append(known, k.initTask())
+		for cpu := range k.cpus {
+			t := k.CurrentOn(cpu)
+			if t == nil {
+				continue
+			}
+			known = append(known, t)
+			if l, err := t.Pointee("group_leader"); err == nil {
+				known = append(known, l)
+			}
+		}
+	} else {
+		for _, o := range k.objects {
+			if o.parent == nil && o.TypeName() == "task_struct" {
+				known = append(known, o)
+			}
+		}
+	}
+	var out []*Object
+	seen := map[uint64]bool{}
+	for _, o := range known {
+		if o == nil {
+			continue
+		}
+		pid := o.uint("pid")
+		if pid == 0 || seen[pid] || leaders && pid != o.uint("tgid") {
+			continue
+		}
+		seen[pid] = true
+		out = append(out, o)
+	}
+	slices.SortStableFunc(out, func(a, b *Object) int { return int(a.uint("pid")) - int(b.uint("pid")) })
+	return out
+}
+
+// taskFiles lists the open files of processes: those their file table points to.
+func (k *Kernel) taskFiles() []iterArgs {
+	var out []iterArgs
+	for _, t := range k.iterTasks(true) {
+		n := t.uint("files.fdt.max_fds")
+		for fd := range min(n, maxFds) {
+			f, err := t.Pointee(fmt.Sprintf("files.fdt.fd[%d]", fd))
+			if err != nil || f == nil {
+				continue
+			}
+			out = append(out, iterArgs{"task": {Value: t.Addr(), Object: t}, "fd": {Value: fd}, "file": {Value: f.Addr(), Object: f}})
+		}
+	}
+	return out
+}
+
+// maxFds bounds the file descriptors looked at of one process.
+const maxFds = 1024
+
+// taskVMAs lists the memory areas of processes.
+func (k *Kernel) taskVMAs() []iterArgs {
+	var out []iterArgs
+	for _, t := range k.iterTasks(false) {
+		mm, err := t.Pointee("mm")
+		if err != nil || mm == nil {
+			continue
+		}
+		for _, vma := range k.vmas(mm) {
+			out = append(out, iterArgs{"task": {Value: t.Addr(), Object: t}, "vma": {Value: vma.Addr(), Object: vma}})
+		}
+	}
+	return out
+}
+
+// vmas lists the memory areas of an address space: those a builder gave it, in default mode one.
+func (k *Kernel) vmas(mm *Object) []*Object {
+	if list, ok := k.areas[mm]; ok || k.mode != ModeDefault {
+		return list
+	}
+	role := mm.role + ".vma"
+	o := k.byRole[role]
+	if o == nil {
+		l := k.layoutNamed("vm_area_struct")
+		if l == nil {
+			return nil
+		}
+		var err error
+		if o, err = k.newObject(role, l, 1, mm); err != nil {
+			k.fail(err)
+			return nil
+		}
+		o.builtin = true
+		k.byRole[role] = o
+	}
+	return []*Object{o}
+}
+
+// mapObjects makes the struct bpf_map of the object's maps.
+func (k *Kernel) mapObjects(c *Context) ([]*Object, error) {
+	if c.spec.Iter == nil {
+		return nil, nil
+	}
+	var out []*Object
+	for i := range c.spec.Iter.Maps {
+		o, err := k.mapObject(&c.spec.Iter.Maps[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func (k *Kernel) mapObject(m *MapInfo) (*Object, error) {
+	role := fmt.Sprintf("bpf_map %d", m.ID)
+	if o := k.byRole[role]; o != nil {
+		return o, nil
+	}
+	o, err := k.NewObjectNamed(role, "bpf_map")
+	if err != nil {
+		return nil, err
+	}
+	b := builder{k: k, o: o, how: set}
+	b.num("id", uint64(m.ID))
+	b.num("map_type", uint64(m.Type))
+	b.num("key_size", uint64(m.KeySize))
+	b.num("value_size", uint64(m.ValueSize))
+	b.num("max_entries", uint64(m.MaxEntries))
+	b.num("map_flags", uint64(m.Flags))
+	b.text("name", shortName(m.Name))
+	b.num("refcnt.counter", 2) // the file descriptor and the iterator
+	b.num("usercnt.counter", 1)
+	b.num("frozen", 0)
+	k.byRole[role] = o
+	return o, nil
+}
+
+// shortName cuts a name to what the kernel keeps: BPF_OBJ_NAME_LEN with its NUL.
+func shortName(s string) string { return s[:min(len(s), 15)] }
+
+// progObjects makes the struct bpf_prog of the object's programs.
+func (k *Kernel) progObjects(c *Context) ([]*Object, error) {
+	if c.spec.Iter == nil {
+		return nil, nil
+	}
+	var out []*Object
+	for _, p := range c.spec.Iter.Programs {
+		role := fmt.Sprintf("bpf_prog %d", p.ID)
+		o := k.byRole[role]
+		if o == nil {
+			var err error
+			if o, err = k.NewObjectNamed(role, "bpf_prog"); err != nil {
+				return nil, err
+			}
+			b := builder{k: k, o: o, how: set}
+			b.num("type", uint64(p.Type))
+			b.num("len", uint64(p.Insns))
+			b.num("jited", 1)
+			b.num("gpl_compatible", 1)
+			if aux := b.child("aux"); aux != nil {
+				a := builder{k: k, o: aux, how: set}
+				a.num("id", uint64(p.ID))
+				a.text("name", shortName(p.Name))
+				a.num("refcnt.counter", 1)
+				a.ptr("prog", o)
+			}
+			k.byRole[role] = o
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// iterMap is the map whose elements an iterator visits.
+func (k *Kernel) iterMap(c *Context) (uint64, *Object) {
+	if c.spec.Iter == nil || c.spec.Iter.Map == nil {
+		return 0, nil
+	}
+	o, err := k.mapObject(c.spec.Iter.Map)
+	if err != nil {
+		k.fail(err)
+		return 0, nil
+	}
+	return o.Addr(), o
+}
+
+func (k *Kernel) mapElements(c *Context) []iterArgs {
+	if c.spec.Iter == nil {
+		return nil
+	}
+	var out []iterArgs
+	for _, e := range c.spec.Iter.Elements {
+		out = append(out, iterArgs{"key": {Value: e.Key}, "value": {Value: e.Value}})
+	}
+	return out
+}

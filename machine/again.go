@@ -1,0 +1,182 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// again starts the next call of a program that one event calls several times: an iterator for every element, a session probe at the return
+// of the function. False means that the run is over.
+func (s *Session) again() bool {
+	m := s.m
+	if s.step+1 >= s.ctx.Steps() {
+		return false
+	}
+	next := s.step + 1
+	switch ret := uint32(m.thread.Ret()); {
+	case s.ctx.Iterates():
+		var ok bool
+		if next, ok = s.shown(ret); !ok {
+			return false
+		}
+	case ret != 0:
+		return false // the program does not want to see the return
+	}
+	s.step = next
+	s.insns += m.thread.Insns()
+	s.ctx.Step(next)
+	m.env.Run.SessionReturn = s.ctx.Returning(next)
+	s.shownAt = len(m.env.Run.Output)
+	m.thread.Start(s.p.img, s.ctx.Addr)
+	return true
+}
+
+// shown is what bpf_seq_read does after the program showed an element: output that does not fit into the buffer is dropped and the
+// element shown again in the next read; a return value other than 0 ends the read (kernel/bpf/bpf_iter.c).
+func (s *Session) shown(ret uint32) (next int, ok bool) {
+	run := s.m.env.Run
+	switch {
+	case run.SeqFull && s.shownAt == run.SeqStart:
+		run.Output = run.Output[:s.shownAt]
+		s.m.run.warn("the output for one element does not fit into the buffer of an iterator (32 KiB): read gives E2BIG")
+		return 0, false
+	case run.SeqFull:
+		run.Output, run.SeqFull, run.SeqStart = run.Output[:s.shownAt], false, s.shownAt
+		return s.step, true
+	case ret != 0:
+		run.Output = run.Output[:s.shownAt]
+		s.m.run.warn(fmt.Sprintf("the iterator returned %d for element %d: the read ends there, what was written for it is dropped; user space sees EAGAIN and may read on", ret, s.step))
+		return 0, false
+	}
+	return s.step + 1, true
+}
+
+// iteration says what an iterator visits in this machine: its maps and programs, and the elements of the map chosen.
+func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
+	if p.lp.Attach != uapi.AttachTraceIter {
+		return nil, nil
+	}
+	it := &kernel.IterSpec{Given: in.Elements}
+	for i := range m.maps {
+		if b := m.maps[i].m; b != nil {
+			it.Maps = append(it.Maps, mapInfo(b))
+		}
+	}
+	for i, q := range m.programs {
+		it.Programs = append(it.Programs, kernel.ProgInfo{ID: uint32(i + 1), Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
+	}
+	b, err := m.iterMap(p, in)
+	if err != nil || b == nil {
+		return it, err
+	}
+	info := mapInfo(b)
+	it.Map = &info
+	if in.Elements != nil {
+		return it, nil
+	}
+	it.Elements, err = m.mapElements(b)
+	return it, err
+}
+
+func mapInfo(b maps.Map) kernel.MapInfo {
+	s := b.Spec()
+	return kernel.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
+}
+
+// iterates lists the map types whose elements bpf_map_elem iterators visit.
+var iterates = map[uapi.MapType]bool{
+	uapi.MapTypeHash: true, uapi.MapTypeLRUHash: true, uapi.MapTypePercpuHash: true, uapi.MapTypeLRUPercpuHash: true,
+	uapi.MapTypeArray: true, uapi.MapTypePercpuArray: true,
+}
+
+// iterMap is the map an iterator was attached with: the one chosen, else the object's first that fits.
+func (m *Machine) iterMap(p *program, in Input) (maps.Map, error) {
+	if p.lp.AttachTo != "bpf_map_elem" {
+		return nil, nil
+	}
+	for i := range m.maps {
+		b := &m.maps[i]
+		if b.m == nil || !iterates[b.def.Type] || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
+			continue
+		}
+		if in.Map == "" && p.runs == 0 {
+			m.warnf("program %s: user space chooses the map whose elements it visits: %s assumed", p.lp.Name, b.def.Name)
+		}
+		return b.m, nil
+	}
+	if in.Map != "" {
+		return nil, fmt.Errorf("map %s is not one whose elements an iterator visits", in.Map)
+	}
+	return nil, nil
+}
+
+// mapElements gives the elements of a map their places: keys are copies, values those of the map; of a per-CPU map a copy of all CPUs' values.
+func (m *Machine) mapElements(b maps.Map) ([]kernel.MapElement, error) {
+	var out []kernel.MapElement
+	s := b.Spec()
+	alloc := func(data []byte, what string) (uint64, error) {
+		r, err := m.mem.Alloc(uint64(max(len(data), 1)), mem.Region{Kind: mem.Scratch, Name: what + " of " + s.Name, ReadOnly: true})
+		if err != nil {
+			return 0, err
+		}
+		copy(m.mem.Bytes(r), data)
+		return r.Base, nil
+	}
+	for _, key := range mapKeys(b) {
+		var e kernel.MapElement
+		var err error
+		if e.Key, err = alloc(key, "key"); err != nil {
+			return nil, err
+		}
+		if per, ok := perCPUValues(b, key); ok {
+			if e.Value, err = alloc(per, "values"); err != nil {
+				return nil, err
+			}
+		} else {
+			var errno uapi.Errno
+			if e.Value, errno = b.Lookup(0, key); errno != 0 {
+				continue
+			}
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// mapKeys lists the keys of a map in the order user space would see them.
+func mapKeys(b maps.Map) [][]byte {
+	var out [][]byte
+	for key, errno := b.NextKey(nil); errno == 0; key, errno = b.NextKey(key) {
+		out = append(out, append([]byte(nil), key...))
+		const most = 1 << 16
+		if len(out) >= most {
+			break
+		}
+	}
+	return out
+}
+
+// perCPUValues joins the values of all CPUs, each rounded up to eight bytes.
+func perCPUValues(b maps.Map, key []byte) ([]byte, bool) {
+	switch b.Spec().Type {
+	case uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypePercpuArray:
+	default:
+		return nil, false
+	}
+	size := (int(b.Spec().ValueSize) + 7) &^ 7
+	out := make([]byte, maps.UserValueSize(b))
+	for _, e := range b.Entries() {
+		if string(e.Key) != string(key) {
+			continue
+		}
+		for cpu, v := range e.PerCPU {
+			copy(out[cpu*size:min((cpu+1)*size, len(out))], v)
+		}
+	}
+	return out, true
+}

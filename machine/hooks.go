@@ -1,0 +1,56 @@
+package machine
+
+import (
+	"path"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// refusedOps are struct_ops types whose programs make sense only inside of what they implement: a scheduler, a queueing discipline, a
+// device. Their arguments alone would make runs that look like answers.
+var refusedOps = map[string]string{
+	"sched_ext_ops": "sched_ext", "Qdisc_ops": "queueing disciplines", "hid_bpf_ops": "HID devices",
+}
+
+// hookNotSimulated names what of a program's hook is not simulated, though its type is.
+func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
+	switch lp.Type {
+	case uapi.ProgTypeStructOps:
+		typ, _, _ := strings.Cut(lp.AttachTo, ".")
+		if name := refusedOps[btf.EssentialName(typ)]; name != "" {
+			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true
+		}
+		if lp.AttachTo == "" {
+			return "a struct_ops program that no map names", true
+		}
+	}
+	return "", false
+}
+
+// matching is the function a probe of many functions is run for: of those its pattern fits the one with the shortest name.
+func (m *Machine) matching(pattern string) string {
+	spec := m.linked.Target.BTF
+	if spec == nil || !strings.ContainsAny(pattern, "*?") {
+		return pattern
+	}
+	best := ""
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+		if spec.Kind(id) != btf.KindFunc {
+			continue
+		}
+		name := spec.Name(id)
+		if best != "" && (len(name) > len(best) || len(name) == len(best) && name >= best) {
+			continue
+		}
+		if ok, err := path.Match(pattern, name); err == nil && ok {
+			best = name
+		}
+	}
+	if best == "" {
+		return pattern
+	}
+	return best
+}

@@ -1,0 +1,76 @@
+package machine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Maps in which libbpf tells programs where a USDT probe has its arguments (usdt.bpf.h).
+const (
+	usdtSpecs = "__bpf_usdt_specs"
+	usdtIDs   = "__bpf_usdt_ip_to_spec_id"
+)
+
+func isUSDT(p *program) bool { return p.lp.Kind == "usdt" || p.lp.Kind == "usdt.s" }
+
+// describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under the number 0, which is
+// the attach cookie, and for older kernels by the probe's address. All arguments are constants there: those of the run. Their number is
+// that of the highest one given, else all the context has registers for.
+func (m *Machine) describeUSDT(p *program, c *kernel.Context, in Input) error {
+	specs, ok := m.MapByName(usdtSpecs)
+	if !isUSDT(p) || !ok {
+		return nil
+	}
+	spec, id := m.linked.Object.BTF, specs.Spec().ValueType
+	if spec == nil || id == 0 {
+		return &MapError{Map: usdtSpecs, Err: fmt.Errorf("its values have no type")}
+	}
+	n := 0
+	for name := range in.Args {
+		if i, err := strconv.Atoi(strings.TrimPrefix(name, "arg")); err == nil {
+			n = max(n, i)
+		}
+	}
+	if n == 0 {
+		n = min(len(c.Args), 6)
+	}
+	value := make([]byte, specs.Spec().ValueSize)
+	set := func(path string, v uint64) error {
+		f, err := spec.ResolvePath(id, path)
+		if err == nil {
+			err = spec.EncodeField(f, v, value)
+		}
+		if err != nil {
+			return &MapError{Map: usdtSpecs, Err: fmt.Errorf("member %s: %w", path, err)}
+		}
+		return nil
+	}
+	for i := range min(n, len(c.Args)) {
+		if err := set(fmt.Sprintf("args[%d].val_off", i), c.Args[i].Value); err != nil {
+			return err
+		}
+	}
+	if err := set("usdt_cookie", in.Cookie); err != nil {
+		return err
+	}
+	if err := set("arg_cnt", uint64(n)); err != nil {
+		return err
+	}
+	if errno := specs.Update(maps.AllCPUs, make([]byte, 4), value, uint64(uapi.Any)); errno != 0 {
+		return &MapError{Map: usdtSpecs, Err: errno}
+	}
+	if ids, ok := m.MapByName(usdtIDs); ok && ids.Spec().KeySize == 8 {
+		key := make([]byte, 8)
+		m.mem.ByteOrder().PutUint64(key, c.FuncAddr)
+		if errno := ids.Update(maps.AllCPUs, key, make([]byte, ids.Spec().ValueSize), uint64(uapi.Any)); errno != 0 {
+			return &MapError{Map: usdtIDs, Err: errno}
+		}
+	}
+	return nil
+}
+
