@@ -17,6 +17,36 @@ var updateReadme = flag.Bool("update-readme", false, "rewrite the transcripts in
 // transcript is a fenced block of README.md that starts with a command line.
 var transcript = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
 
+// elapsed is how long tests took, which is never the same.
+var elapsed = regexp.MustCompile(` in [0-9.]+ s\n`)
+
+// shellWords splits a command line as a shell does: quotes of both kinds keep what is inside together.
+func shellWords(line string) []string {
+	var out []string
+	var word strings.Builder
+	quote, started := rune(0), false
+	for _, c := range line + " " {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, started = c, true
+		case c == ' ':
+			if started {
+				out = append(out, word.String())
+				word.Reset()
+			}
+			started = false
+		default:
+			word.WriteRune(c)
+			started = true
+		}
+	}
+	return out
+}
+
 // TestReadmeTranscripts runs every bpfrun command that README.md shows and compares what it prints.
 func TestReadmeTranscripts(t *testing.T) {
 	t.Chdir("../..")
@@ -33,12 +63,13 @@ func TestReadmeTranscripts(t *testing.T) {
 		}
 		shown++
 		var out, errs bytes.Buffer
-		run(strings.Fields(strings.ReplaceAll(args, "'", "")), &out, &errs) // quotes keep globs from the shell
+		run(shellWords(args), &out, &errs)
+		printed := elapsed.ReplaceAllString(out.String(), " in 0.02 s\n")
 		assert.Empty(t, errs.String(), m[1])
 		if !*updateReadme {
-			assert.Equal(t, out.String(), m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update-readme)", m[1])
+			assert.Equal(t, printed, m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update-readme)", m[1])
 		}
-		return "```console\n$ " + m[1] + "\n" + out.String() + "```"
+		return "```console\n$ " + m[1] + "\n" + printed + "```"
 	})
 	require.Greater(t, shown, 4, "transcripts found")
 	if *updateReadme {
