@@ -287,15 +287,7 @@ func (s *Session) declaration(t Type) string {
 	}
 	var lines []string
 	lines = append(lines, t.Spec.TypeString(b.ID)+" {")
-	for i := range b.Members {
-		m := &b.Members[i]
-		bit, width := t.Spec.MemberBits(b, m)
-		text := t.Spec.Declare(m.Type, m.Name)
-		if width > 0 {
-			text += fmt.Sprintf(" : %d", width)
-		}
-		lines = append(lines, fmt.Sprintf("  /* %5d */ %s;", bit/8, text))
-	}
+	lines = declareMembers(lines, t.Spec, b, 0, 1)
 	for _, v := range b.Values {
 		lines = append(lines, fmt.Sprintf("  %s = %s,", v.Name, btf.Int{V: v.Value, Bits: 64, Signed: b.Signed()}))
 	}
@@ -304,6 +296,33 @@ func (s *Session) declaration(t Type) string {
 		lines[len(lines)-1] += fmt.Sprintf(" /* %d bytes */", n)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// declareMembers appends the members of a struct that begins at a bit; those without a name of their type are written out.
+func declareMembers(lines []string, spec *btf.Spec, b *btf.Type, at uint32, depth int) []string {
+	const deepest = 8
+	indent := strings.Repeat("  ", depth-1)
+	for i := range b.Members {
+		m := &b.Members[i]
+		bit, width := spec.MemberBits(b, m)
+		bit += at
+		if in, err := spec.Type(m.Type); err == nil && in.Kind.IsComposite() && in.Name == "" && depth < deepest {
+			lines = append(lines, fmt.Sprintf("              %s%s {", indent, strings.ToLower(in.Kind.String())))
+			lines = declareMembers(lines, spec, in, bit, depth+1)
+			end := "}"
+			if m.Name != "" {
+				end += " " + m.Name
+			}
+			lines = append(lines, fmt.Sprintf("              %s%s;", indent, end))
+			continue
+		}
+		text := spec.Declare(m.Type, m.Name)
+		if width > 0 {
+			text += fmt.Sprintf(" : %d", width)
+		}
+		lines = append(lines, fmt.Sprintf("  /* %5d */ %s%s;", bit/8, indent, text))
+	}
+	return lines
 }
 
 // Region returns the memory region of an address, nil when there is none.
