@@ -197,7 +197,7 @@ func (o *Object) makeKconfig() error {
 		Flags: mapRdonlyProg, Data: make([]byte, size), DataKind: DataKconfig,
 	}
 	if ds := o.datasec(secKconfig); ds != nil {
-		o.kconfig.Datasec = ds.ID
+		o.kconfig.Datasec, o.kconfig.ValueType = ds.ID, ds.ID
 	}
 	o.addMap(o.kconfig)
 	return nil

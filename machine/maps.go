@@ -52,6 +52,14 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 			s.Offsets[v.Name] = v.Off
 		}
 	}
+	if def.DataKind == loader.DataKconfig {
+		s.Offsets = map[string]uint32{}
+		for _, e := range m.linked.Externs {
+			if e.Kind == loader.ExternKconfig {
+				s.Offsets[e.Name] = e.Off
+			}
+		}
+	}
 	switch def.Type {
 	case uapi.MapTypePerfEventArray:
 		// bpf_object__create_map: a perf event array without a size gets one slot for each CPU.

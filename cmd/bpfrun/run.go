@@ -31,6 +31,9 @@ type runOptions struct {
 	pcapIndex int
 	out       string
 
+	dumpMaps   []string
+	dumpFormat string
+
 	scenario string
 }
 
@@ -49,7 +52,7 @@ global variables between them. Without -p all programs run.`,
 			if o.scenario == "" {
 				return a.runObjects(args, o)
 			}
-			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out"} {
+			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s does not go with -s: the scenario says it", name)
 				}
@@ -67,6 +70,8 @@ global variables between them. Without -p all programs run.`,
 	f.StringVar(&o.pcap, "pcap", "", "run programs on every packet of `FILE`: pcap or pcapng, also .gz and .zst")
 	f.IntVar(&o.pcapIndex, "pcap-index", 0, "of --pcap only packet `N`, from 1")
 	f.StringVar(&o.out, "out", "", "write the packets as they left the program to `FILE`: pcapng with verdicts as comments, or .pcap")
+	f.StringArrayVar(&o.dumpMaps, "dump-map", nil, "write the elements of map `NAME` after the run, by their types, as bpftool map dump does; repeatable")
+	f.StringVar(&o.dumpFormat, "dump-format", string(report.MapPlain), "layout of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
 	return cmd
 }
 
@@ -78,9 +83,12 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	if o.repeat < 1 {
 		return usagef("--repeat %d: want at least 1", o.repeat)
 	}
-	engine, err := a.machineEngine(o.repeat > 1 || o.replays())
-	if err != nil {
-		return err
+	switch a.engine {
+	case "interp":
+	case "jit", "both":
+		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
+	default:
+		return usagef("--engine %s: no such engine, this build has: interp", a.engine)
 	}
 	if err := a.checkCPUs(); err != nil {
 		return err
@@ -114,7 +122,7 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		}
 		for i, s := range sources {
 			a.progress(len(sources), i, s.name)
-			doc, err := a.runOn(ctx, obj, s, in, boot, engine, o)
+			doc, err := a.runOn(ctx, obj, s, in, boot, o)
 			if doc != nil && len(sources) > 1 {
 				err = nil // one kernel does not keep the object from the others
 			}
@@ -209,7 +217,10 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 
 // runOn runs the object's programs on one target. A target that cannot be used, or for which the object does not link, gives both
 // an error and the document that says so.
-func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, engine machine.Engine, o runOptions) (*report.RunDocument, error) {
+func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, o runOptions) (*report.RunDocument, error) {
+	if err := o.checkDump(obj); err != nil {
+		return nil, err
+	}
 	for _, name := range o.progs {
 		if _, ok := obj.Program(name); !ok {
 			return nil, usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
@@ -237,9 +248,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
 		return doc, nil
 	}
-	m, err := machine.New(linked, machine.Config{
-		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add,
-	})
+	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict})
 	if err != nil {
 		doc.Fail(err)
 		doc.Exit = exitLoad
@@ -286,7 +295,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	}
 	doc.Finish(m)
 	doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
-	return doc, nil
+	return doc, a.dumpMaps(m, o)
 }
 
 func failedOn(obj *loader.Object, t *report.Target, err error) *report.RunDocument {

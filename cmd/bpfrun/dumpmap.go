@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// checkDump refuses maps that the object does not have and layouts that do not exist.
+func (o runOptions) checkDump(obj *loader.Object) error {
+	switch report.MapFormat(o.dumpFormat) {
+	case report.MapPlain, report.MapJSON, report.MapPretty, "": // empty: not the run command
+	default:
+		return usagef("--dump-format %q: want plain, json or pretty", o.dumpFormat)
+	}
+	for _, name := range o.dumpMaps {
+		if _, ok := obj.Map(name); !ok {
+			var names []string
+			for _, m := range obj.Maps {
+				names = append(names, m.Name)
+			}
+			return usagef("--dump-map %s: %s has no such map (it has %s)", name, obj.Name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// dumpMaps writes maps before the table; beside a document to standard error.
+func (a *app) dumpMaps(m *machine.Machine, o runOptions) error {
+	w := a.stdout
+	if a.jsonOut {
+		w = a.stderr
+	}
+	for _, name := range o.dumpMaps {
+		b, ok := m.MapByName(name)
+		if !ok {
+			continue // it could not be created, which the table says
+		}
+		if err := report.WriteMapDump(w, m.Linked().Object.BTF, b, a.cpus, report.MapFormat(o.dumpFormat)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// TestMapDump fills maps as testdata/tools/mapdump.c filled those of a kernel, and compares what is written with what bpftool
+// wrote (version 7.8; row F32 of the features).
+func TestMapDump(t *testing.T) {
+	golden, err := os.ReadFile("../testdata/mapdump.txt")
+	require.NoError(t, err)
+	o, err := loader.Open("../testdata/objects/clang-22/mapdump.o")
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	l, err := o.Load(loader.NewTarget("6.12", spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := machine.New(l, machine.Config{CPUs: 2})
+	require.NoError(t, err)
+	defer m.Close()
+
+	index := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+	samples, _ := m.MapByName("samples")
+	data, _ := m.MapByName(".data")
+	size := samples.Spec().ValueSize
+	require.Zero(t, samples.Update(0, index(0), data.Entries()[0].Value[:size], 0))
+	pattern := make([]byte, size)
+	for i := range pattern {
+		pattern[i] = byte(i*7 + 1)
+	}
+	require.Zero(t, samples.Update(0, index(1), pattern, 0))
+	ports, _ := m.MapByName("ports")
+	require.Zero(t, ports.Update(0, []byte("\x50\x00eth0\x00\x00"), index(5), 0))
+	percpu, _ := m.MapByName("percpu")
+	for cpu := range 2 {
+		require.Zero(t, percpu.Update(cpu, index(0), index(0x01020300+uint32(cpu)), 0))
+	}
+
+	var got bytes.Buffer
+	for _, name := range []string{"samples", "ports", "percpu", ".data"} {
+		b, ok := m.MapByName(name)
+		require.True(t, ok, name)
+		for _, f := range []struct {
+			flag   string
+			format report.MapFormat
+		}{{"plain", report.MapPlain}, {"-j", report.MapJSON}, {"-p", report.MapPretty}} {
+			got.WriteString("# " + f.flag + " " + name + "\n")
+			require.NoError(t, report.WriteMapDump(&got, o.BTF, b, 2, f.format))
+			got.WriteString("\n")
+		}
+	}
+	want, lines := strings.Split(string(golden), "\n"), strings.Split(got.String(), "\n")
+	require.Len(t, lines, len(want))
+	for i := range want {
+		require.Equal(t, want[i], lines[i], "line %d", i+1)
+	}
+
+	got.Reset()
+	require.NoError(t, report.WriteMapDump(&got, nil, ports, 2, report.MapPlain))
+	assert.Equal(t, "key: 50 00 65 74 68 30 00 00  value: 05 00 00 00\nFound 1 element\n", got.String(), "without types")
+}
