@@ -37,6 +37,7 @@ type Setup struct {
 	Seed    *uint64
 	Kconfig map[string]string
 	Ksyms   []Pair
+	Network *Node
 }
 
 // Run is one run of a program.
@@ -54,6 +55,8 @@ type Run struct {
 	Pcap                 string
 	PacketNode, PcapNode *Node
 	Ctx                  []byte
+	// Context is what a program of the networking stack finds besides its packet.
+	Context *Node
 	// CtxFields are members of the struct the program declares its context to be, instead of Ctx.
 	CtxFields *Node
 	After     time.Duration
@@ -243,6 +246,7 @@ func (f *File) decodeKernel(root *Node) error {
 		}
 		f.Kernel.Kconfig[p.Key.Text] = v
 	}
+	f.Kernel.Network = n.Get("network")
 	f.Kernel.Ksyms, err = n.Get("ksyms").pairs("ksyms")
 	return err
 }

@@ -14,7 +14,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	if err := n.fields(runForm); err != nil {
 		return nil, err
 	}
-	r := &Run{Pos: n.Pos, ProgNode: n.Get("prog"), Current: n.Get("current"), CPUNode: n.Get("cpu"), Repeat: 1}
+	r := &Run{Pos: n.Pos, ProgNode: n.Get("prog"), Context: n.Get("context"), Current: n.Get("current"), CPUNode: n.Get("cpu"), Repeat: 1}
 	var err error
 	if r.Prog, err = r.ProgNode.text("prog"); err != nil {
 		return nil, err

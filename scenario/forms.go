@@ -75,6 +75,7 @@ var kernelForm = &form{"kernel", "The simulated machine.", []member{
 	{name: "seed", doc: "Seed of every value nobody sets.", shape: integer},
 	{name: "kconfig", doc: "Values of CONFIG_ externs.", shape: mapOf(oneOf(text, integer))},
 	{name: "ksyms", doc: "Values of kernel variables.", shape: mapOf(anything)},
+	{name: "network", doc: "Interfaces, routes and neighbours.", shape: formOf(networkForm)},
 }}
 
 var clockForm = &form{"clock", "The clocks at the start.", []member{
@@ -96,6 +97,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "packet", doc: "The packet: an expression such as eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /', hex digits, @FILE with raw bytes, or @CAPTURE#N with packet N of a pcap or pcapng file.", shape: text},
 	{name: "pcap", doc: "A pcap or pcapng file: the program runs on each of its packets, and simulated time passes between them as it did. ret then counts verdicts.", shape: text},
 	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, or members of the struct the program declares it as, for program types that take them.", shape: oneOf(text, mapOf(anything))},
+	{name: "context", doc: "What a program of the networking stack or of a cgroup finds besides its packet.", shape: formOf(contextForm)},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
 	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
 	{name: "repeat", doc: "How often the program runs; expectations see the last one, and events of all.", shape: integer},
@@ -129,7 +131,7 @@ var tags = []struct{ name, doc string }{
 	{"!hex", "bytes as hex digits"},
 	{"!file", "a struct file: {path, ino, mode, flags, size, dev} and any field"},
 	{"!dentry", "a struct dentry with its parents: {path} and any field"},
-	{"!sock", "a struct sock: {family, protocol, type, state, source, dest, sport, dport} and any field"},
+	{"!sock", "a struct sock: {family, protocol, type, state, source, dest, sport, dport} and any field; socket lookups find it, and it may be put into sockmaps"},
 	{"!task", "a task_struct with default content, and any field"},
 	{"!skb", "a sk_buff with the default packet, and any field"},
 	{"!cgroup", "a struct cgroup with default content"},

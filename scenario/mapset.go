@@ -179,6 +179,12 @@ func (t *table) element(key, n *Node) error {
 			return n.unknownIf(err, "program", n.Text, t.m.Names())
 		}
 		return nil
+	case maps.SockMap:
+		s, err := t.sock(n)
+		if err != nil {
+			return err
+		}
+		return t.errno(n, b.SetSock(k, s, 0))
 	case maps.OuterMap:
 		inner, ok := t.m.MapByName(n.Text)
 		if !ok || n.Kind != Scalar {

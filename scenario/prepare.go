@@ -43,6 +43,9 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
 		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
 	}
+	if err := r.withContext(run, &p.in); err != nil {
+		return nil, err
+	}
 	if run.Current != nil {
 		o, err := r.b.ref(run.Current)
 		if err != nil {

@@ -254,6 +254,12 @@ func (r *Runner) setUp() error {
 	if err := r.b.all(); err != nil {
 		return r.wrapAny(err)
 	}
+	if err := r.b.openSockets(); err != nil {
+		return err
+	}
+	if err := r.setNetwork(); err != nil {
+		return err
+	}
 	if err := r.setKsyms(); err != nil {
 		return err
 	}

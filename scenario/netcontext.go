@@ -1,0 +1,520 @@
+package scenario
+
+import (
+	"encoding/binary"
+	"math/big"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// The context: key of a run, for programs of the networking stack and of cgroups, and the network of kernel:.
+
+var contextForm = &form{"context", "What a program of the networking stack or of a cgroup finds besides its packet. A key that does not fit the program's type is an error.", []member{
+	{name: "sk", doc: "The socket: $name of a !sock object; null for a packet without one.", shape: text},
+	{name: "fields", doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Addresses may be written as such, of an array of four words too (user_ip6: 2001:db8::1); ports are plain numbers.", shape: mapOf(oneOf(integer, text))},
+	{name: "frags", doc: "Fragments behind the packet, which is the linear part: hex digits or @FILE each, at most a page.", shape: listOf(text)},
+	{name: "cloned", doc: "Another sk_buff shares the packet's bytes: what writes to it moves it first.", shape: shapeOf(shapeBool)},
+	{name: "ingress", doc: "The tc program sees packets that come in.", shape: shapeOf(shapeBool)},
+	{name: "received", doc: "What the network card says of an XDP packet.", shape: formOf(receivedForm)},
+	{name: "sockopt", doc: "The system call of a getsockopt or setsockopt program.", shape: formOf(sockoptForm)},
+	{name: "sysctl", doc: "The access a sysctl program filters.", shape: formOf(sysctlForm)},
+	{name: "device", doc: "The access a device program filters.", shape: formOf(deviceForm)},
+}}
+
+var receivedForm = &form{"received", "What a network card says of a packet; what is not named it does not say.", []member{
+	{name: "timestamp", doc: "The time it came in, in nanoseconds.", shape: integer},
+	{name: "hash", doc: "The hash of its flow.", shape: integer},
+	{name: "hash_type", doc: "enum xdp_rss_hash_type.", shape: integer},
+	{name: "vlan_proto", doc: "The protocol of a tag the card removed (0x8100).", shape: integer},
+	{name: "vlan_tci", doc: "The tag.", shape: integer},
+}}
+
+var sockoptForm = &form{"sockopt", "A call of getsockopt or setsockopt.", []member{
+	{name: "level", doc: "The level: a number, SOL_SOCKET, IPPROTO_IP, IPPROTO_TCP, IPPROTO_IPV6.", shape: oneOf(integer, text)},
+	{name: "optname", doc: "The option's number.", shape: integer},
+	{name: "optval", doc: "Its value: a number (an int), text, or !hex.", shape: oneOf(integer, text)},
+	{name: "optlen", doc: "The length user space gave; that of the value without it.", shape: integer},
+	{name: "retval", doc: "What the kernel's getsockopt returned.", shape: integer},
+}}
+
+var sysctlForm = &form{"sysctl", "An access to a file of /proc/sys.", []member{
+	{name: "name", doc: "The path below /proc/sys: net/ipv4/ip_forward.", shape: text, required: true},
+	{name: "value", doc: "The current value.", shape: text},
+	{name: "new", doc: "The value being written; without it the file is read.", shape: text},
+}}
+
+var deviceForm = &form{"device", "An access to a device file.", []member{
+	{name: "type", doc: "block or char.", shape: text},
+	{name: "access", doc: "Letters of r (read), w (write), m (mknod).", shape: text},
+	{name: "major", doc: "Its major number.", shape: integer},
+	{name: "minor", doc: "Its minor number.", shape: integer},
+}}
+
+var networkForm = &form{"network", "Interfaces, routes and neighbours.", []member{
+	{name: "devices", doc: "Interfaces; without them there are lo (index 1) and eth0 (2).", shape: listOf(formOf(netDeviceForm))},
+	{name: "routes", doc: "Routes bpf_fib_lookup finds.", shape: listOf(formOf(routeForm))},
+	{name: "neighbours", doc: "Hardware addresses of neighbours.", shape: listOf(formOf(neighbourForm))},
+}}
+
+var netDeviceForm = &form{"device of the network", "An interface.", []member{
+	{name: "index", doc: "Its index.", shape: integer, required: true},
+	{name: "name", doc: "Its name.", shape: text, required: true},
+	{name: "mtu", doc: "Its MTU; 1500 without it.", shape: integer},
+	{name: "mac", doc: "Its hardware address.", shape: text},
+}}
+
+var routeForm = &form{"route", "An entry of a routing table.", []member{
+	{name: "to", doc: "The destination: 10.0.0.0/8, 0.0.0.0/0, 2001:db8::/32.", shape: text, required: true},
+	{name: "via", doc: "The gateway; without it the destination is on the link.", shape: text},
+	{name: "dev", doc: "The interface, by name or index.", shape: oneOf(text, integer)},
+	{name: "type", doc: "unicast (default), local, blackhole, unreachable or prohibit.", shape: text},
+	{name: "src", doc: "The preferred source address.", shape: text},
+	{name: "mtu", doc: "The MTU of the path.", shape: integer},
+	{name: "metric", doc: "Of routes to the same prefix the lowest wins.", shape: integer},
+	{name: "table", doc: "The routing table; 254 is the main one.", shape: integer},
+}}
+
+var neighbourForm = &form{"neighbour", "A neighbour on a link.", []member{
+	{name: "addr", doc: "Its address.", shape: text, required: true},
+	{name: "mac", doc: "Its hardware address.", shape: text, required: true},
+	{name: "dev", doc: "The interface, by name or index.", shape: oneOf(text, integer), required: true},
+}}
+
+// netContext decodes the context: of a run for its program.
+func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
+	var s kernel.NetSpec
+	n := run.Context
+	if n == nil {
+		return s, nil
+	}
+	if err := n.fields(contextForm); err != nil {
+		return s, err
+	}
+	lp, _ := r.m.Linked().Program(run.Prog)
+	type step struct {
+		key   string
+		fits  bool
+		apply func(*Node) error
+	}
+	skb := kernel.TakesPacket(lp.Type) && lp.Type != uapi.ProgTypeXDP && lp.Type != uapi.ProgTypeSockOps
+	for _, st := range []step{
+		{"sk", kernel.TakesSocket(lp.Type), func(v *Node) error { return r.contextSocket(v, &s) }},
+		{"fields", true, func(v *Node) (err error) { s.Fields, err = r.contextFields(v); return err }},
+		{"frags", skb || lp.Type == uapi.ProgTypeXDP, func(v *Node) error { return r.frags(v, &s) }},
+		{"cloned", skb, func(v *Node) (err error) { s.Cloned, err = v.bool("cloned"); return err }},
+		{"ingress", skb, func(v *Node) (err error) { s.Ingress, err = v.bool("ingress"); return err }},
+		{"received", lp.Type == uapi.ProgTypeXDP, func(v *Node) error { return v.received(&s) }},
+		{"sockopt", lp.Type == uapi.ProgTypeCgroupSockopt, func(v *Node) error { return r.sockopt(v, &s) }},
+		{"sysctl", lp.Type == uapi.ProgTypeCgroupSysctl, func(v *Node) error { return v.sysctl(&s) }},
+		{"device", lp.Type == uapi.ProgTypeCgroupDevice, func(v *Node) error { return v.device(&s) }},
+	} {
+		v := n.Get(st.key)
+		if v == nil {
+			continue
+		}
+		if !st.fits {
+			return s, v.errorf("context.%s: programs of type %v have none", st.key, lp.Type)
+		}
+		if err := st.apply(v); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (n *Node) bool(what string) (bool, error) {
+	if n.Kind == Scalar && (n.Text == "true" || n.Text == "false") {
+		return n.Text == "true", nil
+	}
+	return false, n.errorf("%s: want true or false, got %s", what, n.describe())
+}
+
+func (r *Runner) contextSocket(v *Node, s *kernel.NetSpec) error {
+	if v.Kind == Null {
+		s.NoSocket = true
+		return nil
+	}
+	if !isRef(v) {
+		return v.errorf("sk: want $name of a !sock object or null, got %s", v.describe())
+	}
+	o, err := r.b.ref(v)
+	if err != nil {
+		return err
+	}
+	if _, err := r.m.Kernel().SocketOf(o); err != nil {
+		return v.wrap("sk", err)
+	}
+	s.Socket = o
+	return nil
+}
+
+// contextFields are values of fields; an IPv6 address is four words of an array.
+func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
+	pairs, err := n.pairs("fields")
+	if err != nil {
+		return nil, err
+	}
+	order := r.m.Memory().ByteOrder()
+	out := map[string]uint64{}
+	for _, p := range pairs {
+		name, v := p.Key.Text, p.Value
+		if a, err := netip.ParseAddr(v.Text); err == nil && v.Kind == Scalar {
+			b := a.AsSlice()
+			if len(b) == 4 {
+				out[name] = uint64(order.Uint32(b))
+				continue
+			}
+			for i := range 4 {
+				out[name+"["+itoa(i)+"]"] = uint64(order.Uint32(b[4*i:]))
+			}
+			continue
+		}
+		x, err := r.contextNumber(name, v)
+		if err != nil {
+			return nil, err
+		}
+		if name == "user_port" || name == "remote_port" { // kept in network order
+			if x > 0xffff {
+				return nil, v.errorf("%s: %d is no port", name, x)
+			}
+			x = uint64(order.Uint16(binary.BigEndian.AppendUint16(nil, uint16(x))))
+		}
+		out[name] = x
+	}
+	return out, nil
+}
+
+// contextNumber is a number, a word for a number of sockets, or an enumerator of the kernel.
+func (r *Runner) contextNumber(what string, v *Node) (uint64, error) {
+	if v.Kind == Scalar {
+		if w, ok := socketWords[v.Text]; ok {
+			return w, nil
+		}
+		if spec := r.m.Kernel().BTF(); spec != nil {
+			if x, ok := spec.EnumValue("", v.Text); ok {
+				return x, nil
+			}
+		}
+		if spec := r.m.Linked().Object.BTF; spec != nil {
+			if x, ok := spec.EnumValue("", v.Text); ok {
+				return x, nil
+			}
+		}
+	}
+	return v.uint64(what)
+}
+
+func (r *Runner) frags(v *Node, s *kernel.NetSpec) error {
+	if v.Kind != Sequence {
+		return v.errorf("frags: want a list of hex digits or @FILE, got %s", v.describe())
+	}
+	for _, item := range v.Items {
+		b, err := r.file.bytes("frags", item)
+		if err != nil {
+			return err
+		}
+		s.Frags = append(s.Frags, b)
+	}
+	return nil
+}
+
+func (n *Node) received(s *kernel.NetSpec) error {
+	if err := n.fields(receivedForm); err != nil {
+		return err
+	}
+	var ts, hash, typ, proto, tci uint64
+	if err := n.numbers(map[string]*uint64{"timestamp": &ts, "hash": &hash, "hash_type": &typ, "vlan_proto": &proto, "vlan_tci": &tci}); err != nil {
+		return err
+	}
+	s.Received = &kernel.Received{Timestamp: ts, Hash: uint32(hash), HashType: uint32(typ), VLANProto: uint16(proto), VLANTCI: uint16(tci)}
+	return nil
+}
+
+func (r *Runner) sockopt(n *Node, s *kernel.NetSpec) error {
+	if err := n.fields(sockoptForm); err != nil {
+		return err
+	}
+	o := &kernel.Sockopt{}
+	for _, f := range []struct {
+		name string
+		to   *int32
+	}{{"level", &o.Level}, {"optname", &o.Name}, {"optlen", &o.Len}, {"retval", &o.Retval}} {
+		v := n.Get(f.name)
+		if v == nil {
+			continue
+		}
+		x, err := r.contextNumber(f.name, v)
+		if err != nil {
+			return err
+		}
+		*f.to = int32(uint32(x))
+	}
+	if v := n.Get("optval"); v != nil {
+		x, err := v.plain()
+		if err != nil {
+			return err
+		}
+		switch x := x.(type) {
+		case []byte:
+			o.Value = x
+		case string:
+			o.Value = []byte(x)
+		case *big.Int:
+			u, err := v.uint64("optval")
+			if err != nil {
+				return err
+			}
+			o.Value = make([]byte, 4)
+			r.m.Memory().ByteOrder().PutUint32(o.Value, uint32(u))
+		default:
+			return v.errorf("optval: want a number, text or !hex, got %s", v.describe())
+		}
+	}
+	s.Sockopt = o
+	return nil
+}
+
+func (n *Node) sysctl(s *kernel.NetSpec) error {
+	if err := n.fields(sysctlForm); err != nil {
+		return err
+	}
+	name, err := n.Get("name").text("name")
+	if err != nil {
+		return err
+	}
+	o := &kernel.Sysctl{Name: name}
+	if v := n.Get("value"); v != nil {
+		o.Value = []byte(v.Text)
+	}
+	if v := n.Get("new"); v != nil {
+		o.Write, o.New = true, []byte(v.Text)
+	}
+	s.Sysctl = o
+	return nil
+}
+
+func (n *Node) device(s *kernel.NetSpec) error {
+	if err := n.fields(deviceForm); err != nil {
+		return err
+	}
+	major, minor, kind, access := uint64(1), uint64(3), uint64(2), uint64(0)
+	if err := n.numbers(map[string]*uint64{"major": &major, "minor": &minor}); err != nil {
+		return err
+	}
+	if v := n.Get("type"); v != nil {
+		switch v.Text {
+		case "block":
+			kind = 1
+		case "char":
+		default:
+			return v.errorf("type: want block or char, got %s", v.describe())
+		}
+	}
+	letters := "r"
+	if v := n.Get("access"); v != nil {
+		letters = v.Text
+	}
+	for _, c := range letters {
+		i := strings.IndexRune("mrw", c)
+		if i < 0 {
+			return n.Get("access").errorf("access: want letters of r, w and m, got %s", brief(letters))
+		}
+		access |= 1 << i
+	}
+	if s.Fields == nil {
+		s.Fields = map[string]uint64{}
+	}
+	s.Fields["access_type"], s.Fields["major"], s.Fields["minor"] = access<<16|kind, major, minor
+	return nil
+}
+
+// setNetwork gives the machine the network of the file.
+func (r *Runner) setNetwork() error {
+	n := r.file.Kernel.Network
+	if n == nil {
+		return nil
+	}
+	if err := n.fields(networkForm); err != nil {
+		return err
+	}
+	k := r.m.Kernel()
+	w := kernel.Network{Devices: k.Devices()}
+	if v := n.Get("devices"); v != nil {
+		w.Devices = nil
+		if err := v.eachForm(netDeviceForm, func(d *Node) error {
+			dev, err := netDevice(d)
+			w.Devices = append(w.Devices, dev)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	k.SetNetwork(w)
+	if v := n.Get("routes"); v != nil {
+		if err := v.eachForm(routeForm, func(e *Node) error {
+			route, err := r.route(e)
+			w.Routes = append(w.Routes, route)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	if v := n.Get("neighbours"); v != nil {
+		if err := v.eachForm(neighbourForm, func(e *Node) error {
+			nb, err := r.neighbour(e)
+			w.Neighbours = append(w.Neighbours, nb)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	k.SetNetwork(w)
+	return nil
+}
+
+// eachForm visits the items of a list, each a mapping of a form.
+func (n *Node) eachForm(f *form, do func(*Node) error) error {
+	if n.Kind != Sequence {
+		return n.errorf("want a list, got %s", n.describe())
+	}
+	for _, item := range n.Items {
+		if err := item.fields(f); err != nil {
+			return err
+		}
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func netDevice(n *Node) (d kernel.Device, err error) {
+	index, mtu := uint64(0), uint64(1500)
+	if err := n.numbers(map[string]*uint64{"index": &index, "mtu": &mtu}); err != nil {
+		return d, err
+	}
+	d = kernel.Device{Index: uint32(index), Name: n.Get("name").Text, MTU: int(min(mtu, 1<<20)), Loopback: n.Get("name").Text == "lo"}
+	if v := n.Get("mac"); v != nil {
+		d.Hardware, err = v.mac()
+	}
+	return d, err
+}
+
+func (n *Node) mac() (m [6]byte, err error) {
+	hw, e := net.ParseMAC(n.Text)
+	if e != nil || len(hw) != len(m) {
+		return m, n.errorf("mac: want a hardware address such as 02:00:00:00:00:01, got %s", n.describe())
+	}
+	return [6]byte(hw), nil
+}
+
+func (n *Node) addr(what string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(n.Text)
+	if err != nil || n.Kind != Scalar {
+		return a, n.errorf("%s: want an IP address, got %s", what, n.describe())
+	}
+	return a, nil
+}
+
+// deviceIndex finds an interface by name or index.
+func (r *Runner) deviceIndex(n *Node) (uint32, error) {
+	var names []string
+	for _, d := range r.m.Kernel().Devices() {
+		if d.Name == n.Text || itoa(int(d.Index)) == n.Text {
+			return d.Index, nil
+		}
+		names = append(names, d.Name)
+	}
+	return 0, n.unknown("interface", n.Text, names)
+}
+
+func (r *Runner) route(n *Node) (e kernel.Route, err error) {
+	to := n.Get("to")
+	if e.Dest, err = netip.ParsePrefix(to.Text); err != nil {
+		return e, to.errorf("to: want a prefix such as 10.0.0.0/8, got %s", to.describe())
+	}
+	if v := n.Get("type"); v != nil {
+		types := map[string]kernel.RouteType{"unicast": kernel.RouteUnicast, "local": kernel.RouteLocal, "blackhole": kernel.RouteBlackhole, "unreachable": kernel.RouteUnreachable, "prohibit": kernel.RouteProhibit}
+		t, ok := types[v.Text]
+		if !ok {
+			return e, v.unknown("type of route", v.Text, []string{"unicast", "local", "blackhole", "unreachable", "prohibit"})
+		}
+		e.Type = t
+	}
+	if v := n.Get("via"); v != nil {
+		if e.Gateway, err = v.addr("via"); err != nil {
+			return e, err
+		}
+	}
+	if v := n.Get("src"); v != nil {
+		if e.Source, err = v.addr("src"); err != nil {
+			return e, err
+		}
+	}
+	var mtu, metric, table uint64
+	if err := n.numbers(map[string]*uint64{"mtu": &mtu, "metric": &metric, "table": &table}); err != nil {
+		return e, err
+	}
+	e.MTU, e.Metric, e.Table = int(min(mtu, 1<<20)), uint32(metric), uint32(table)
+	if v := n.Get("dev"); v != nil {
+		e.Device, err = r.deviceIndex(v)
+	} else if e.Type == kernel.RouteUnicast {
+		err = n.errorf("a unicast route needs dev:, the interface packets leave by")
+	}
+	return e, err
+}
+
+func (r *Runner) neighbour(n *Node) (e kernel.Neighbour, err error) {
+	if e.Addr, err = n.Get("addr").addr("addr"); err != nil {
+		return e, err
+	}
+	if e.MAC, err = n.Get("mac").mac(); err != nil {
+		return e, err
+	}
+	e.Device, err = r.deviceIndex(n.Get("dev"))
+	return e, err
+}
+
+// openSockets makes lookups find the sockets of the file, and puts them where maps refer to them.
+func (b *builder) openSockets() error {
+	for _, name := range b.names {
+		if b.defs[name].Value.Tag != "!sock" {
+			continue
+		}
+		if err := b.k.OpenSocket(b.objects[name]); err != nil {
+			return b.defs[name].Value.wrap("object "+name, err)
+		}
+	}
+	return nil
+}
+
+// sock is the socket an element of a sockmap refers to.
+func (t *table) sock(n *Node) (*kernel.Socket, error) {
+	if !isRef(n) {
+		return nil, n.errorf("map %s: want $name of a !sock object, got %s", t.def.Name, n.describe())
+	}
+	o, err := t.v.ref(n)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.v.k.SocketOf(o)
+	if err != nil {
+		return nil, n.wrap("map "+t.def.Name, err)
+	}
+	return s, nil
+}
+
+// withContext gives an input what the context of a run says.
+func (r *Runner) withContext(run *Run, in *machine.Input) error {
+	spec, err := r.netContext(run)
+	if err != nil {
+		return err
+	}
+	in.Net = spec
+	return nil
+}
