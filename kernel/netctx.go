@@ -212,11 +212,17 @@ func (k *Kernel) skbContext(c *Context) error {
 	if err := c.attach(v); err != nil {
 		return err
 	}
+	return k.receive(c, v, eth)
+}
+
+// receive sets the fields of a __sk_buff that depend on its packet.
+func (k *Kernel) receive(c *Context, v *uapiView, eth []byte) error {
+	in := c.spec.Bytes
 	proto := uint16(0)
 	if len(eth) == ethHeader {
-		proto = binary.BigEndian.Uint16(eth[12:])
+		proto = etherType(k.packetBytes(c))
 		// skb->protocol is in network order; so a load of it is what htons gives.
-		v.put("protocol", uint64(k.order().Uint16(eth[12:])))
+		v.put("protocol", uint64(k.order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
 		switch {
 		case !loopback(in, k.order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
 			v.put("pkt_type", 1)
@@ -231,6 +237,24 @@ func (k *Kernel) skbContext(c *Context) error {
 		return err
 	}
 	return k.skbIn(v, in)
+}
+
+// etherType is the protocol of a frame: its type, or for what stands where others have a length one of two numbers
+// (eth_type_trans).
+func etherType(frame []byte) uint16 {
+	const (
+		least      = 0x0600
+		etherNovel = 0x0001 // ETH_P_802_3: the payload starts with ones
+		etherLLC   = 0x0004 // ETH_P_802_2
+	)
+	typ, rest := binary.BigEndian.Uint16(frame[12:]), frame[ethHeader:]
+	switch {
+	case typ >= least:
+		return typ
+	case len(rest) >= 2 && rest[0] == 0xff && rest[1] == 0xff:
+		return etherNovel
+	}
+	return etherLLC
 }
 
 // loopback reports whether a test run with that ctx_in takes the loopback device, which has no broadcast address.

@@ -5,6 +5,7 @@
 #include <bpf/bpf_endian.h>
 
 #define TC_ACT_REDIRECT 7
+#define ETH_P_802_2 4
 #define PIN_REPLACE (1 << 4)	/* of one project's own: to be ignored */
 
 enum { SLOT_NAT = 3, SLOT_MISSING = 4, LEN = 64 };
@@ -160,7 +161,7 @@ int forward_pktgen(struct __sk_buff *ctx)
 	__u32 service = 1, to = bpf_htonl(0x0a000105);
 
 	/* The first stage: zeros, as much as fits a page. */
-	if (ctx->len != 3520 || ctx->mark || ctx->cb[0] || ctx->protocol)
+	if (ctx->len != 3520 || ctx->mark || ctx->cb[0] || ctx->protocol != bpf_htons(ETH_P_802_2))
 		return TEST_ERROR;
 	ctx->cb[1] = 0x100;
 	bpf_map_update_elem(&first_backends, &service, &to, BPF_ANY);
@@ -260,7 +261,7 @@ int skipped_check(struct __sk_buff *ctx)
 
 	if (!report_open(&r))
 		return TEST_ERROR;
-	LOG(&r, "not on %s machines", (__u64)"these");
+	LOG(&r, "not on these %d machines", 7);
 	return TEST_SKIP;
 }
 
