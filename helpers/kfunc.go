@@ -34,7 +34,7 @@ var basicKfuncs = []Kfunc{
 
 // kfuncs are the topic tables together.
 var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
-	bitsKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, sessionKfuncs)
+	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, sessionKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := map[string]*Kfunc{}

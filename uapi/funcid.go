@@ -1,5 +1,7 @@
 package uapi
 
+import "strconv"
+
 // FuncID is the number of a helper function (enum bpf_func_id), the imm of a helper call.
 type FuncID int32
 
@@ -442,7 +444,7 @@ func (f FuncID) String() string {
 	if uint32(f) < uint32(len(funcNames)) {
 		return funcNames[f]
 	}
-	return unknown("FuncID", int64(f))
+	return "unknown#" + strconv.Itoa(int(f)) // as libbpf and bpftool write it
 }
 
 // Known reports whether f is a number this package has a name for.

@@ -1,0 +1,81 @@
+package helpers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+func TestServicesThatAreNotSetUp(t *testing.T) {
+	r := newRig(t, newest)
+	r.context(sys, kernel.ContextSpec{})
+	buf, code := r.space(16), r.space(8)
+	for name, want := range map[string]uapi.Errno{
+		"bpf_get_file_xattr": uapi.ENODATA, "bpf_get_dentry_xattr": uapi.ENODATA, "bpf_cgroup_read_xattr": uapi.ENODATA, "bpf_get_fsverity_digest": uapi.ENODATA,
+	} {
+		assert.Equal(t, uint64(uint32(neg(want))), r.kok(name, 0, 0, 0), name)
+	}
+	for _, name := range []string{"bpf_task_get_cgroup1", "bpf_lookup_user_key", "bpf_lookup_system_key"} {
+		assert.Zero(t, r.kok(name, 1, 0), name)
+	}
+	for _, name := range []string{"bpf_key_put", "bpf_crypto_ctx_release", "bpf_crypto_ctx_acquire"} {
+		_, f := r.kfunc(name, 8)
+		assert.NotNil(t, f, "%s: nobody got a reference", name)
+	}
+	assert.Zero(t, r.kok("bpf_crypto_ctx_create", buf, 16, code))
+	assert.Equal(t, uint32(neg(uapi.ENOENT)), r.u32(code))
+	for _, id := range []uapi.FuncID{uapi.FuncImaInodeHash, uapi.FuncImaFileHash} {
+		assert.Equal(t, neg(uapi.EOPNOTSUPP), r.ok(id, 0, buf, 16))
+	}
+	assert.Equal(t, neg(uapi.EBADF), r.ok(uapi.FuncSysClose, 5))
+}
+
+func TestFindTypes(t *testing.T) {
+	r := newRig(t, newest)
+	const structKind = 4
+	assert.EqualValues(t, mustFind(t, r, "task_struct"), r.ok(uapi.FuncBtfFindByNameKind, r.str("task_struct"), 12, structKind, 0))
+	assert.Equal(t, neg(uapi.ENOENT), r.ok(uapi.FuncBtfFindByNameKind, r.str("no_such"), 8, structKind, 0))
+	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncBtfFindByNameKind, r.str("task_struct"), 4, structKind, 0), "not terminated")
+	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncBtfFindByNameKind, r.str("task_struct"), 12, structKind, 1), "flags")
+}
+
+func TestBprmOptions(t *testing.T) {
+	r := newRig(t, newest)
+	o, err := r.kernel.NewObjectNamed("bprm", "linux_binprm")
+	require.NoError(t, err)
+	assert.Zero(t, r.ok(uapi.FuncBprmOptsSet, o.Addr(), 1))
+	v, err := o.Uint("secureexec")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, v)
+	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncBprmOptsSet, o.Addr(), 2))
+	_, f := r.call(uapi.FuncBprmOptsSet, 0, 1)
+	assert.NotNil(t, f)
+}
+
+func TestElementCount(t *testing.T) {
+	r := newRig(t, newest)
+	for _, typ := range []uapi.MapType{uapi.MapTypeHash, uapi.MapTypeArray} {
+		m := r.newMap(maps.Spec{Type: typ, KeySize: 4, ValueSize: 8, MaxEntries: 4})
+		require.Zero(t, m.Update(0, []byte{1, 0, 0, 0}, make([]byte, 8), 0))
+		want := map[uapi.MapType]uint64{uapi.MapTypeHash: 1}[typ]
+		assert.Equal(t, want, r.kok("bpf_map_sum_elem_count", m.Addr()), "arrays keep no count")
+	}
+}
+
+func TestProbeIntoDynptr(t *testing.T) {
+	r := newRig(t, newest)
+	data, d, from := r.space(16), r.space(16), r.str("kernel text")
+	require.Zero(t, r.ok(uapi.FuncDynptrFromMem, data, 16, 0, d))
+	assert.Zero(t, r.kok("bpf_probe_read_kernel_dynptr", d, 2, 6, from))
+	assert.Equal(t, "kernel", string(r.bytes(data+2, 6)))
+	assert.Equal(t, uint64(uint32(neg(uapi.E2BIG))), r.kok("bpf_probe_read_kernel_dynptr", d, 12, 6, from))
+	for _, name := range []string{"bpf_probe_read_user_dynptr", "bpf_copy_from_user_dynptr"} {
+		assert.NotZero(t, r.kok(name, d, 2, 6, 0x10), name)
+		assert.Equal(t, make([]byte, 6), r.bytes(data+2, 6), "what cannot be read is zero")
+	}
+}
