@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,9 +212,7 @@ func (k *Kernel) cgroups() []*Object {
 // emptyList makes a list_head point to itself, if the type has it.
 func (k *Kernel) emptyList(o *Object, path string) {
 	if at, err := o.FieldAddr(path); err == nil {
-		b := builder{k: k, o: o, how: set}
-		b.num(path+".next", at)
-		b.num(path+".prev", at)
+		k.fail(errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", at)))
 	}
 }
 
@@ -242,11 +241,7 @@ func (k *Kernel) Link(head *Object, headPath string, o *Object, path string) err
 	size := k.mem.PointerSize()
 	putUint(k.order(), word[:size], own)
 	p.poke(prev-p.base, word[:size], set) // next is the first member
-	b := builder{k: k, o: o, how: set}
-	b.num(path+".next", at)
-	b.num(path+".prev", prev)
-	builder{k: k, o: head, how: set}.num(headPath+".prev", own)
-	return nil
+	return errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", prev), head.SetUint(headPath+".prev", own))
 }
 
 // SetFiles gives a process its open files, by descriptor; nil is a closed one.

@@ -78,6 +78,14 @@ func (k *Kernel) UserWrite(addr uint64, data []byte) error {
 	return nil
 }
 
+// UserRead copies user memory; an error when something of it is not mapped.
+func (k *Kernel) UserRead(addr uint64, p []byte) error {
+	if f := k.user.win.Peek(addr, p); f != nil {
+		return f
+	}
+	return nil
+}
+
 // userPointee makes what a pointer to user memory points to: a string for characters and void, else
 // bytes of the type's size derived from the role.
 func (k *Kernel) userPointee(role string, spec *btf.Spec, to pointee) uint64 {

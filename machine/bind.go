@@ -312,7 +312,7 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 		if !ok {
 			return nil, fmt.Errorf("kfunc %s is not simulated", ref.Name)
 		}
-		f = vm.Func{Name: ref.Name, ID: in.Imm, Fn: k.Fn, Kfunc: true}
+		f = vm.Func{Name: k.Name, ID: in.Imm, Fn: k.Fn, Kfunc: true}
 	} else {
 		h, ok := helpers.Lookup(uapi.FuncID(in.Imm))
 		if !ok {

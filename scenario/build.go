@@ -136,7 +136,13 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 	if n.Tag != "" {
 		known = makers[n.Tag].keys()
 	}
-	return b.set(o, "", n, known)
+	if err := b.set(o, "", n, known); err != nil {
+		return err
+	}
+	if fill := makers[n.Tag].fill; fill != nil && n.Tag != "" {
+		return fill(b, o, n)
+	}
+	return nil
 }
 
 // followed is the definition behind aliases. The way has an end: create went it.

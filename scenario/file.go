@@ -63,8 +63,14 @@ type Run struct {
 	Settle    time.Duration
 	Repeat    int
 	Expect    Expect
-	// Since is the oldest kernel the run is for, as KERNEL_VERSION; 0 for any.
+	// Since is the oldest kernel the run is for, as KERNEL_VERSION; 0 for any. Arch is the architecture, "" for any.
 	Since uint32
+	Arch  string
+	// Cookie is what the program is attached with.
+	Cookie uint64
+	// Elements are the arguments of the calls of an iterator, Map the map it visits; nil without.
+	Elements *Node
+	Map      *Node
 }
 
 // HelperAnswer says what calls of a helper return.
@@ -78,6 +84,7 @@ type HelperAnswer struct {
 // Expect is what a run must have done. Nil nodes expect nothing.
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx        *Node
+	Output, Effects                               *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []Pair
 	Reads                                         []*Node
 }
@@ -312,6 +319,10 @@ func (f *File) decodeRuns(root *Node) error {
 	if err != nil {
 		return err
 	}
+	arch, err := root.Get("arch").arch()
+	if err != nil {
+		return err
+	}
 	seen := map[string]Pos{}
 	for _, n := range runs.Items {
 		r, err := f.decodeRun(n)
@@ -319,6 +330,9 @@ func (f *File) decodeRuns(root *Node) error {
 			return err
 		}
 		r.Since = max(r.Since, since)
+		if r.Arch == "" {
+			r.Arch = arch
+		}
 		if first, dup := seen[r.Name]; dup {
 			return &Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": give it a name of its own"}
 		}
@@ -429,6 +443,18 @@ func (n *Node) release() (uint32, error) {
 		}
 	}
 	return 0, n.errorf("since: want a kernel version such as 5.17, got %s", n.describe())
+}
+
+// arch reads the name of an architecture; "" of a node that is not there.
+func (n *Node) arch() (string, error) {
+	if n == nil {
+		return "", nil
+	}
+	names := []string{"x86", "arm64", "arm", "riscv", "s390"}
+	if n.Kind != Scalar || !contains(names, n.Text) {
+		return "", n.unknown("architecture", n.Text, names)
+	}
+	return n.Text, nil
 }
 
 // errno reads an error number: 14, EFAULT, -EFAULT.

@@ -33,6 +33,15 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	if r.Since, err = n.Get("since").release(); err != nil {
 		return nil, err
 	}
+	if r.Arch, err = n.Get("arch").arch(); err != nil {
+		return nil, err
+	}
+	if v := n.Get("cookie"); v != nil {
+		if r.Cookie, err = v.uint64("cookie"); err != nil {
+			return nil, err
+		}
+	}
+	r.Elements, r.Map = n.Get("elements"), n.Get("map")
 	if v := n.Get("repeat"); v != nil {
 		if r.Repeat, err = v.int("repeat", 1, 1_000_000); err != nil {
 			return nil, err
@@ -205,6 +214,7 @@ func (e *Expect) decode(n *Node) error {
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
 	e.Packet, e.Ctx = n.Get("packet"), n.Get("ctx")
+	e.Output, e.Effects = n.Get("output"), n.Get("effects")
 	for _, m := range []struct {
 		name string
 		to   *[]Pair
@@ -234,6 +244,12 @@ func (e *Expect) check() error {
 		if _, err := e.Ctx.hex("ctx"); err != nil {
 			return err
 		}
+	}
+	if o := e.Output; o != nil && o.Kind != Scalar {
+		return o.errorf("output: want a text, got %s", o.describe())
+	}
+	if f := e.Effects; f != nil && f.Kind != Sequence {
+		return f.errorf("effects: want a list, got %s", f.describe())
 	}
 	if s := e.Status; s != nil && (s.Kind != Scalar || !contains(statuses, s.Text)) {
 		return s.unknown("status", s.Text, statuses)

@@ -45,7 +45,7 @@ func (j *judge) all() error {
 	if !j.checking && !j.outcome() {
 		return nil
 	}
-	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.kernel, j.reads, j.helpers, j.packet, j.context} {
+	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context} {
 		if err := step(e); err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 type maker struct {
 	own   []string
 	build func(b *builder, role string, n *Node) (*kernel.Object, error)
+	// fill relates the object to others, when all of them exist; nil without.
+	fill func(b *builder, o *kernel.Object, n *Node) error
 }
 
 func (m maker) keys() []string { return m.own }
@@ -23,18 +25,16 @@ var makers map[string]maker
 
 func init() {
 	makers = map[string]maker{
-		"!file":   {[]string{"path", "ino", "mode", "flags", "size", "dev"}, makeFile},
-		"!dentry": {[]string{"path"}, makeDentry},
-		"!sock":   {[]string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport"}, makeSock},
-		"!task":   {build: func(b *builder, role string, _ *Node) (*kernel.Object, error) { return b.k.NewTask(role) }},
-		"!skb":    defaultOf("sk_buff"),
-		"!cgroup": defaultOf("cgroup"),
-		"!mm":     defaultOf("mm_struct"),
-		"!bprm":   defaultOf("linux_binprm"),
-		"!inode":  defaultOf("inode"),
-		"!pt_regs": {build: func(b *builder, role string, _ *Node) (*kernel.Object, error) {
-			return b.k.NewObjectNamed(role, "pt_regs")
-		}},
+		"!file":    {own: []string{"path", "ino", "mode", "flags", "size", "dev"}, build: makeFile},
+		"!dentry":  {own: []string{"path"}, build: makeDentry},
+		"!sock":    {own: []string{"family", "protocol", "type", "state", "source", "dest", "sport", "dport"}, build: makeSock},
+		"!task":    {own: []string{"children", "threads", "files", "cgroup"}, build: makeTask, fill: fillTask},
+		"!skb":     defaultOf("sk_buff"),
+		"!cgroup":  {own: []string{"path", "id"}, build: makeCgroup},
+		"!mm":      {own: []string{"args", "env", "areas", "user"}, build: makeMM, fill: fillMM},
+		"!bprm":    {own: []string{"path"}, build: makeBprm},
+		"!inode":   defaultOf("inode"),
+		"!pt_regs": {own: []string{"args", "ret", "ip", "sp"}, build: makeRegs},
 	}
 }
 

@@ -3,6 +3,8 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -39,7 +41,7 @@ func (r *Runner) prepare() error {
 
 // input0 is the input of a run without arguments.
 func (r *Runner) input0(run *Run) (*prepared, error) {
-	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx}}
+	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie}}
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
 		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
 	}
@@ -55,6 +57,12 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 			return nil, run.Current.errorf("current: %s is a %s, want a task_struct", run.Current.Text, o.TypeName())
 		}
 		p.in.Current = o
+	}
+	if n := run.Map; n != nil {
+		if _, err := r.table(n); err != nil {
+			return nil, err
+		}
+		p.in.Map = n.Text
 	}
 	if n := run.CtxFields; n != nil {
 		spec, id, err := r.contextType(run, n)
@@ -110,8 +118,9 @@ func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 // arguments checks the names of a run's arguments against the context the program gets, and returns those that are
 // arguments of a function.
 func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error) {
-	if have := r.m.Linked().Target.Version; have != 0 && have < run.Since {
-		p.cannot = &TooOldError{Since: run.Since}
+	have := r.m.Linked().Target
+	if have.Version != 0 && have.Version < run.Since || run.Arch != "" && have.Arch != "" && have.Arch != run.Arch {
+		p.cannot = &NotMeantError{Since: run.Since, Arch: run.Arch}
 		return nil, nil
 	}
 	if st, err := r.m.ProgramStatus(run.Prog); st != machine.StatusOK && st != machine.StatusUnknownHook {
@@ -140,6 +149,14 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		typed["ret"] = c.Ret
 	}
 	lp, _ := r.m.Linked().Program(run.Prog)
+	switch {
+	case c.Iterates() && len(run.Args) > 0:
+		return nil, run.Args[0].Key.errorf("an iterator takes no arguments but what it visits: list the calls under elements:")
+	case !c.Iterates() && run.Elements != nil:
+		return nil, run.Elements.errorf("elements: %s is no iterator", lp.Hook)
+	case !c.Iterates() && run.Map != nil:
+		return nil, run.Map.errorf("map: %s is no iterator", lp.Hook)
+	}
 	for _, a := range run.Args {
 		if !r.takes(c, lp.Type, lp.AttachTo, a.Key.Text, typed) {
 			return nil, a.Key.unknown("argument of "+lp.Hook, a.Key.Text, names)
@@ -178,18 +195,31 @@ func (r *Runner) takes(c *kernel.Context, t uapi.ProgType, hook, name string, ty
 	return false
 }
 
-// TooOldError skips a run on a kernel older than it is for.
-type TooOldError struct{ Since uint32 }
+// NotMeantError skips a run on a kernel it is not for: an older one, or one of another architecture.
+type NotMeantError struct {
+	Since uint32
+	Arch  string
+}
 
-// Error names the kernel the run is for.
-func (e *TooOldError) Error() string {
-	return fmt.Sprintf("for Linux %d.%d and later", e.Since>>16, e.Since>>8&0xff)
+// Error names the kernels the run is for.
+func (e *NotMeantError) Error() string {
+	text := "for"
+	if e.Arch != "" {
+		text += " " + e.Arch
+	}
+	if e.Since != 0 {
+		text += fmt.Sprintf(" Linux %d.%d and later", e.Since>>16, e.Since>>8&0xff)
+	}
+	return text
 }
 
 // fillArgs makes the values of a run's arguments.
 func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) error {
 	if p.cannot != nil {
 		return nil
+	}
+	if err := r.fillElements(run, p, typed); err != nil {
+		return err
 	}
 	for _, a := range run.Args {
 		name := a.Key.Text
@@ -204,6 +234,35 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 			p.in.Args = map[string]any{}
 		}
 		p.in.Args[name] = v
+	}
+	return nil
+}
+
+// fillElements makes the arguments of the calls of an iterator.
+func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]kernel.Arg) error {
+	if run.Elements == nil {
+		return nil
+	}
+	if run.Elements.Kind != Sequence {
+		return run.Elements.errorf("elements: want a list of arguments by name, got %s", run.Elements.describe())
+	}
+	names := slices.Sorted(maps.Keys(typed))
+	p.in.Elements = []map[string]any{}
+	for _, item := range run.Elements.Items {
+		pairs, err := item.pairs("elements")
+		if err != nil {
+			return err
+		}
+		e := map[string]any{}
+		for _, pair := range pairs {
+			if _, ok := typed[pair.Key.Text]; !ok || pair.Key.Text == "meta" {
+				return pair.Key.unknown("argument", pair.Key.Text, names)
+			}
+			if e[pair.Key.Text], err = r.argument(pair.Key.Text, pair.Value, typed); err != nil {
+				return err
+			}
+		}
+		p.in.Elements = append(p.in.Elements, e)
 	}
 	return nil
 }

@@ -122,8 +122,8 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	start := time.Now()
 	p := r.input[run]
 	res := &Result{Run: run}
-	var old *TooOldError
-	if errors.As(p.cannot, &old) {
+	var other *NotMeantError
+	if errors.As(p.cannot, &other) {
 		res.Result, res.Skipped, res.Err = &machine.Result{Program: run.Prog, Status: machine.StatusDisabled}, true, p.cannot
 		return res, nil
 	}

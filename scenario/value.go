@@ -12,7 +12,7 @@ import (
 
 // isRef reports whether a node is $name.
 func isRef(n *Node) bool {
-	return n.Kind == Scalar && n.Tag == "" && strings.HasPrefix(n.Text, "$") && !strings.HasPrefix(n.Text, "$$") && len(n.Text) > 1
+	return n.Kind == Scalar && n.Tag == "" && strings.HasPrefix(n.Text, "$") && len(n.Text) > 1 && !strings.ContainsAny(n.Text[1:], "$ \t\n")
 }
 
 // values turns nodes into values of types, with the objects of one machine.

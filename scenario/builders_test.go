@@ -1,0 +1,178 @@
+package scenario
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/kernel"
+)
+
+// objects opens a file with objects for the exec example, which has no say in them, and returns them by name.
+func objects(t *testing.T, text string) map[string]*kernel.Object {
+	t.Helper()
+	r, err := openText(t, "exec", "objects:\n"+text+"runs: []\n")
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r.b.objects
+}
+
+// list walks a list_head as a program does and returns the objects whose member it links.
+func list(t *testing.T, head *kernel.Object, path, via string) []string {
+	t.Helper()
+	start, err := head.FieldAddr(path)
+	require.NoError(t, err)
+	k := head.Kernel()
+	at, err := head.Uint(path + ".next")
+	require.NoError(t, err)
+	prev := start
+	var roles []string
+	for at != start {
+		require.Less(t, len(roles), 16, "the list has an end")
+		o := k.ObjectAt(at)
+		require.NotNil(t, o)
+		own, err := o.FieldAddr(via)
+		require.NoError(t, err)
+		require.Equal(t, own, at)
+		back, err := o.Uint(via + ".prev")
+		require.NoError(t, err)
+		assert.Equal(t, prev, back)
+		roles = append(roles, o.Role())
+		prev = at
+		at, err = o.Uint(via + ".next")
+		require.NoError(t, err)
+	}
+	last, err := head.Uint(path + ".prev")
+	require.NoError(t, err)
+	assert.Equal(t, prev, last)
+	return roles
+}
+
+func number64(t *testing.T, o *kernel.Object, path string) uint64 {
+	t.Helper()
+	v, err := o.Uint(path)
+	require.NoError(t, err)
+	return v
+}
+
+func TestTaskLists(t *testing.T) {
+	o := objects(t, `  init: !task {pid: 1, children: [$a, $b]}
+  a: !task {pid: 2, children: [$c], threads: [$a2, $a3]}
+  a2: !task {pid: 3, tgid: 2}
+  a3: !task {pid: 4, tgid: 2}
+  b: !task {pid: 5}
+  c: !task {pid: 6, real_parent: $init}
+`)
+	assert.Equal(t, []string{"a", "b"}, list(t, o["init"], "children", "sibling"))
+	assert.Equal(t, []string{"c"}, list(t, o["a"], "children", "sibling"))
+	assert.Equal(t, []string{"a", "a2", "a3"}, list(t, o["a"], "signal.thread_head", "thread_node"))
+	for name, parent := range map[string]string{"a": "init", "b": "init", "c": "init"} {
+		p, err := o[name].Pointee("real_parent")
+		require.NoError(t, err)
+		assert.Same(t, o[parent], p, name)
+	}
+	for _, name := range []string{"a2", "a3"} {
+		leader, err := o[name].Pointee("group_leader")
+		require.NoError(t, err)
+		assert.Same(t, o["a"], leader)
+		assert.Equal(t, number64(t, o["a"], "signal"), number64(t, o[name], "signal"))
+	}
+}
+
+func TestFilesOfATask(t *testing.T) {
+	o := objects(t, "  t: !task {pid: 9, files: [$f, null, !file {path: /x, ino: 5}]}\n  f: !file {path: /y, ino: 4}\n")
+	assert.EqualValues(t, 3, number64(t, o["t"], "files.fdt.max_fds"))
+	assert.EqualValues(t, 4, number64(t, o["t"], "files.fdt.fd[0].f_inode.i_ino"))
+	assert.Zero(t, number64(t, o["t"], "files.fdt.fd[1]"))
+	assert.EqualValues(t, 5, number64(t, o["t"], "files.fdt.fd[2].f_inode.i_ino"))
+}
+
+func TestCgroups(t *testing.T) {
+	o := objects(t, `  web: !cgroup {path: /system.slice/web.service, id: 77}
+  db: !cgroup {path: /system.slice/db.service}
+  t: !task {pid: 9, cgroup: $web}
+`)
+	assert.EqualValues(t, 77, number64(t, o["web"], "kn.id"))
+	assert.EqualValues(t, 2, number64(t, o["web"], "level"))
+	name, err := o["web"].String("kn.name")
+	require.NoError(t, err)
+	assert.Equal(t, "web.service", name)
+	for level, want := range []uint64{1, number64(t, o["db"], "ancestors[1].kn.id"), 77} {
+		assert.Equal(t, want, number64(t, o["web"], []string{"ancestors[0]", "ancestors[1]", "ancestors[2]"}[level]+".kn.id"))
+	}
+	assert.Equal(t, number64(t, o["web"], "self.parent"), number64(t, o["db"], "self.parent"))
+	parent, err := o["web"].Pointee("ancestors[1]")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"web", "db"}, list(t, parent, "self.children", "self.sibling"))
+	k := o["t"].Kernel()
+	k.SetCurrent(o["t"])
+	assert.EqualValues(t, 77, k.CgroupID())
+	assert.EqualValues(t, 1, k.AncestorCgroupID(0))
+}
+
+func TestAddressSpaces(t *testing.T) {
+	o := objects(t, `  lib: !file {path: /lib/x.so, ino: 8}
+  mm: !mm {args: [ls, -l], env: [A=b], areas: [{start: 0x2000, end: 0x3000, file: $lib, flags: 5}, {start: 0x1000, end: 0x2000}], user: {0x7000: hello, 0x8000: !hex "0102"}}
+`)
+	k := o["mm"].Kernel()
+	read := func(addr, n uint64) string {
+		b := make([]byte, n)
+		require.NoError(t, k.UserRead(addr, b))
+		return string(b)
+	}
+	start, end := number64(t, o["mm"], "arg_start"), number64(t, o["mm"], "arg_end")
+	assert.Equal(t, "ls\x00-l\x00", read(start, end-start))
+	assert.Equal(t, "hello\x00", read(0x7000, 6))
+	assert.Equal(t, "\x01\x02", read(0x8000, 2))
+	assert.EqualValues(t, 2, number64(t, o["mm"], "map_count"))
+	vma, err := k.VMAAt(0x2010)
+	require.NoError(t, err)
+	assert.EqualValues(t, 0x2000, number64(t, vma, "vm_start"))
+	assert.EqualValues(t, 8, number64(t, vma, "vm_file.f_inode.i_ino"))
+	assert.Equal(t, o["mm"].Addr(), number64(t, vma, "vm_mm"))
+}
+
+func TestRegistersAndExecutions(t *testing.T) {
+	o := objects(t, `  f: !file {path: /x}
+  regs: !pt_regs {args: [1, $f, !user text], ret: 0xffffffffffffffff, ip: 0x1234, ax: 7}
+  exec: !bprm {path: /usr/bin/nc, argc: 2}
+`)
+	assert.EqualValues(t, 1, number64(t, o["regs"], "di"))
+	assert.Equal(t, o["f"].Addr(), number64(t, o["regs"], "si"))
+	assert.EqualValues(t, 0x1234, number64(t, o["regs"], "ip"))
+	assert.EqualValues(t, 7, number64(t, o["regs"], "ax"), "a field is set after what the builder does")
+	text := make([]byte, 5)
+	require.NoError(t, o["regs"].Kernel().UserRead(number64(t, o["regs"], "dx"), text))
+	assert.Equal(t, "text\x00", string(text))
+	name, err := o["exec"].String("filename")
+	require.NoError(t, err)
+	assert.Equal(t, "/usr/bin/nc", name)
+	last, err := o["exec"].String("file.f_path.dentry.d_name.name")
+	require.NoError(t, err)
+	assert.Equal(t, "nc", last)
+}
+
+func TestMistakesOfBuilders(t *testing.T) {
+	for _, tt := range []struct{ name, objects, want string }{
+		{"a child of another type", "  f: !file {path: /x}\n  t: !task {children: [$f]}\n", "s.yaml:3:23: children: $f is a file, want a task_struct"},
+		{"an unknown child", "  t: !task {children: [$tt]}\n", `s.yaml:2:23: unknown object "tt" (nearest: t)`},
+		{"no list", "  t: !task {threads: 1}\n", "s.yaml:2:21: threads: want a list of $name"},
+		{"areas that overlap", "  m: !mm {areas: [{start: 1, end: 3}, {start: 2, end: 4}]}\n", "s.yaml:2:17: areas: memory area 0x2 to 0x4"},
+		{"a key of an area", "  m: !mm {areas: [{begin: 1}]}\n", `s.yaml:2:19: unknown key of an area "begin"`},
+		{"a relative cgroup", "  c: !cgroup {path: a/b}\n", "s.yaml:2:20: path: want one that starts with /"},
+		{"a cgroup twice", "  c: !cgroup {path: /a, id: 5}\n  d: !cgroup {path: /a, id: 6}\n", "s.yaml:3:20: cgroup /a is there already, with id 5"},
+		{"too many registers", "  r: !pt_regs {args: [1, 2, 3, 4, 5, 6, 7]}\n", "7 arguments given, 6 fit into registers"},
+		{"kernel memory as user memory", "  m: !mm {user: {0xffff888000000000: x}}\n", "s.yaml:2:17: 0xffff888000000000 is no address of user space"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := openText(t, "exec", "objects:\n"+tt.objects+"runs: []\n")
+			if r != nil {
+				r.Close()
+			}
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			assert.Contains(t, err.Error(), tt.want)
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/helpers"
+)
+
+// output compares what an iterator wrote: all of it, or with a regular expression.
+func (j *judge) output(e *Expect) error {
+	n := e.Output
+	switch {
+	case n == nil || n.Tag == "!any":
+		return nil
+	case n.Tag == "!match":
+		ms, err := matches(n, j.res.Output, "output")
+		if err == nil && !j.checking {
+			j.mismatches(n, "output", ms)
+		}
+		return err
+	case n.Tag != "":
+		return n.errorf("output: %s does not fit here", n.Tag)
+	}
+	if !j.checking {
+		want, got := n.Text, j.res.Output
+		if at, ok := firstDifference(want, got); ok {
+			j.expect(n.Pos, fmt.Sprintf("output, line %d", at), false, fmt.Sprintf("%q", line(want, at)), fmt.Sprintf("%q", line(got, at)))
+			return nil
+		}
+		j.expect(n.Pos, "output", true, "", "")
+	}
+	return nil
+}
+
+// firstDifference is the number of the first line, from 1, in which two texts differ.
+func firstDifference(a, b string) (int, bool) {
+	if a == b {
+		return 0, false
+	}
+	n := 1
+	for i := 0; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
+		if a[i] == '\n' {
+			n++
+		}
+	}
+	return n, true
+}
+
+// line is the nth line of a text, from 1.
+func line(text string, n int) string {
+	lines := strings.SplitAfter(text, "\n")
+	if n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}
+
+// effects compares what a run did to the outside world, in order: kinds, or kinds with their numbers.
+func (j *judge) effects(e *Expect) error {
+	if e.Effects == nil || j.checking {
+		return nil
+	}
+	if len(e.Effects.Items) != len(j.res.Effects) {
+		var list []string
+		for i := range j.res.Effects {
+			list = append(list, effectText(&j.res.Effects[i]))
+		}
+		j.expect(e.Effects.Pos, "effects", false, itoa(len(e.Effects.Items)), fmt.Sprintf("%d: %s", len(list), strings.Join(list, ", ")))
+		return nil
+	}
+	for i, n := range e.Effects.Items {
+		x := &j.res.Effects[i]
+		got := effectText(x)
+		j.expect(n.Pos, fmt.Sprintf("effects[%d]", i), n.Text == x.Kind || n.Text == got, n.Text, got)
+	}
+	return nil
+}
+
+func effectText(e *helpers.Event) string { return fmt.Sprintf("%s %d", e.Kind, e.Number) }
