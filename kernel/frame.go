@@ -27,7 +27,7 @@ func (c *Context) FrameIn() []byte {
 	}
 	data := c.k.packetBytes(c)
 	if in := c.spec.Bytes; c.Packet.xdp && len(in) >= 12 { // the context says where metadata ends and the packet
-		data = data[c.k.order().Uint32(in):c.k.order().Uint32(in[4:])]
+		data = data[c.k.order().Uint32(in):]
 	}
 	return data
 }
@@ -81,36 +81,57 @@ type Refill struct {
 	frame []byte // of the packet's whole memory
 	start int    // of the data in it
 	head  int    // of the headroom
+	tail  uint64 // bytes behind the data, of an sk_buff whatever its length
 }
 
 // Refill prepares a context that no program has run with yet. Nil for those that have to be made anew for each packet.
 func (c *Context) Refill() *Refill {
-	if c.view == nil || c.Packet == nil || !c.Packet.xdp || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.Packet.frags) != 0 {
+	if c.view == nil || c.Packet == nil || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.Packet.frags) != 0 || len(c.spec.Fields) != 0 {
 		return nil
 	}
 	p := c.Packet
+	if c.view.typ != "xdp_md" && c.view.typ != "__sk_buff" {
+		return nil
+	}
 	base, _ := p.region.Extent()
-	return &Refill{
+	r := &Refill{
 		c: c, was: *p, vals: append([]uint64(nil), c.view.vals...),
 		frame: c.k.mem.ExtentBytes(p.region), start: int(p.data - base), head: int(p.min - base),
 	}
+	if !p.xdp {
+		r.tail = p.max - p.end
+	}
+	return r
 }
 
 // With makes the context that of another packet, as if it were new. False when it cannot: the program moved the packet, or this one
-// does not fit; then it is as it was.
-func (r *Refill) With(data []byte) bool {
+// does not fit; then it has to be made anew.
+func (r *Refill) With(frame []byte) bool {
 	p, c := r.c.Packet, r.c
-	if p.region != r.was.region || p.region.Freed || uint64(len(data)) > r.was.max-r.was.data || len(data) < leastFrame {
+	if len(frame) < leastFrame {
+		return false
+	}
+	data := frame[r.was.lead:]
+	size := uint64(len(data))
+	if p.region != r.was.region || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > mostXDP {
 		return false
 	}
 	*p = r.was
-	p.end = p.data + uint64(len(data))
+	p.end = p.data + size
 	clear(r.frame[r.head:r.start]) // what the last program left in the headroom
 	copy(r.frame[r.start:], data)
-	if (p.region.Base != p.meta || p.region.Size != uint64(len(data))) && p.bound() != nil {
+	if (p.region.Base != p.meta || p.region.Size != size) && p.bound() != nil {
 		return false
 	}
-	copy(c.view.vals, r.vals)
-	c.spec.Packet = data
-	return true
+	c.spec.Packet = frame
+	if p.xdp {
+		copy(c.view.vals, r.vals)
+		return true
+	}
+	p.max = p.end + r.tail
+	if c.own != nil {
+		c.own.free()
+	}
+	clear(c.view.vals)
+	return c.k.receive(c, c.view, frame[:ethHeader]) == nil
 }
