@@ -96,8 +96,18 @@ differential:
 differential-kernel:
 	$(GO) run ./cmd/bpfrun conformance generate --kernel --count 100000 --seed 2026 -v
 
+# Native code = interpreter = reference evaluator, on programs that end well and on programs that fault.
+differential-jit:
+	$(GO) run ./cmd/bpfrun conformance generate --engine both --count 1000000 --seed 2026
+	$(GO) run ./cmd/bpfrun conformance generate --engine both --mutate --runs 1 --count 300000 --seed 2027
+
+# Native code under garbage collection, profiling signals and cancellation, for minutes.
+soak:
+	BPFRUN_SOAK=5m $(GO) test -count=1 -timeout 10m -v -run TestSoak ./jit
+	BPFRUN_SOAK=2m $(GO) test -race -count=1 -timeout 10m -v -run TestSoak ./jit
+
 # Puts 40 faults into the interpreter one by one: recorded vectors and generator have to notice.
 mutants:
 	$(GO) run ./conformance/isa/mutants
 
-.PHONY: differential differential-kernel mutants
+.PHONY: differential differential-jit differential-kernel soak mutants

@@ -3,6 +3,7 @@ package jit
 import (
 	"errors"
 
+	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -10,3 +11,12 @@ import (
 var ErrUnsupported = errors.New("jit: no native code here")
 
 var _ vm.Engine = (*Engine)(nil)
+
+// Compiled is native code as Compile makes it.
+type Compiled struct {
+	plan.Code
+	program *plan.Program
+}
+
+// Dead reports whether an instruction needs no code, since nobody can see what it does.
+func (c *Compiled) Dead(pc int) bool { return c.program.Insns[pc].Has(plan.FlagDead) }

@@ -33,3 +33,6 @@ func (*Engine) Close() {}
 
 // Run leaves everything to the interpreter.
 func (*Engine) Run(*vm.Thread, uint64) bool { return false }
+
+// Compile returns ErrUnsupported.
+func Compile(*vm.Image, *Compiled) (*Compiled, error) { return nil, ErrUnsupported }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,12 +9,14 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 )
 
 func (a *app) disasmCommand() *cobra.Command {
 	var progs []string
-	var raw bool
+	var raw, native bool
 	cmd := &cobra.Command{
 		Use:   "disasm OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Disassemble programs with source lines, relocated for a target when --btf is given",
@@ -28,8 +31,11 @@ func (a *app) disasmCommand() *cobra.Command {
 					return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 				}
 			}
-			d := disassembly{app: a, raw: raw, want: func(name string) bool { return len(progs) == 0 || contains(progs, name) }}
-			if len(a.btf) == 0 {
+			d := disassembly{app: a, raw: raw, native: native, want: func(name string) bool { return len(progs) == 0 || contains(progs, name) }}
+			if native && !machine.NativeCode() {
+				return codeError{exitNotSimulated, errors.New("--jit: there is no native code on this system")}
+			}
+			if len(a.btf) == 0 && !native {
 				d.object(obj)
 				return nil
 			}
@@ -37,12 +43,12 @@ func (a *app) disasmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d.linked(linked)
-			return nil
+			return d.linked(linked)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
 	cmd.Flags().BoolVar(&raw, "raw", false, "also the bytes of each instruction")
+	cmd.Flags().BoolVar(&native, "jit", false, "also the native code of each instruction")
 	return cmd
 }
 
@@ -57,10 +63,11 @@ func contains(list []string, s string) bool {
 
 // disassembly writes code to standard output.
 type disassembly struct {
-	app  *app
-	raw  bool
-	want func(program string) bool
-	last string // the source line shown last
+	app    *app
+	raw    bool
+	native bool // below each instruction what the JIT makes of it
+	want   func(program string) bool
+	last   string // the source line shown last
 }
 
 func (d *disassembly) printf(format string, args ...any) {
@@ -85,10 +92,17 @@ func (d *disassembly) object(o *loader.Object) {
 }
 
 // linked shows programs as the kernel would get them, with what CO-RE changed.
-func (d *disassembly) linked(l *loader.Linked) {
+func (d *disassembly) linked(l *loader.Linked) error {
 	for _, lp := range l.Programs {
 		if !d.want(lp.Name) {
 			continue
+		}
+		var code *jit.Compiled
+		if d.native {
+			var err error
+			if code, err = nativeCode(lp); err != nil {
+				return codeError{exitLoad, err}
+			}
 		}
 		d.printf("%s (%s):%s\n", lp.Name, lp.Section, prototype(l.Object.BTF, lp.FuncType))
 		for _, f := range lp.Funcs {
@@ -107,10 +121,18 @@ func (d *disassembly) linked(l *loader.Linked) {
 					}
 				}
 				d.insn(lp.Insns, pc, lp.Symbols(), note)
+				if code != nil {
+					d.nativeInsn(code, lp.Insns, pc)
+				}
 			}
+		}
+		if code != nil {
+			d.printf("out of line:\n")
+			d.nativeRange(code, int(code.Cold), len(code.Text))
 		}
 		d.printf("\n")
 	}
+	return nil
 }
 
 // prototype is a function as C declares it, with a blank before; empty when BTF does not tell.

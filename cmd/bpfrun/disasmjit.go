@@ -1,0 +1,42 @@
+package main
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// nativeCode compiles a program that is bound to nothing: addresses of maps are 0, and all calls go to the same function.
+func nativeCode(lp *loader.LinkedProgram) (*jit.Compiled, error) {
+	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
+	img, err := vm.Lower(vm.LowerConfig{
+		Name: lp.Name, Insns: lp.Insns, ExceptionCallback: lp.ExceptionCallback,
+		Imm64: func(int) (uint64, error) { return 0, nil },
+		Call:  func(int, decode.Insn) (*vm.Func, error) { return none, nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return jit.Compile(img, nil)
+}
+
+// nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.
+func (d *disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
+	end := int(c.Cold)
+	if next := pc + insns[pc].Len(); next < len(insns) {
+		end = int(c.Starts[next])
+	}
+	if c.Dead(pc) {
+		d.printf("%16s; nobody sees the result\n", "")
+	}
+	d.nativeRange(c, int(c.Starts[pc]), end)
+}
+
+func (d *disassembly) nativeRange(c *jit.Compiled, from, to int) {
+	for at := from; at < to; {
+		text, n := jit.Disassemble(c.Text[at:to], at)
+		d.printf("%16s%5x  %s\n", "", at, text)
+		at += n
+	}
+}

@@ -1,0 +1,31 @@
+//go:build (linux && (amd64 || arm64)) || ((freebsd || netbsd) && amd64)
+
+package jit
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Compile makes the native code of a program without running it, as an engine for a memory of the usual size would, to look at it
+// or to measure how long that takes. Memory of an earlier result may be used again.
+func Compile(img *vm.Image, old *Compiled) (*Compiled, error) {
+	c := old
+	if c == nil {
+		c = &Compiled{}
+	}
+	p := plan.New(img, c.program)
+	if p == nil {
+		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
+	}
+	c.program = p
+	c.Code.Reset(p.Len())
+	t := plan.Target{Base: mem.DefaultBase, ShadowDelta: -mem.DefaultSize / 8, StateDelta: -1 << 14}
+	if err := backendCompile(p, t, &c.Code); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
