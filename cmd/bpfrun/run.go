@@ -83,12 +83,9 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	if o.repeat < 1 {
 		return usagef("--repeat %d: want at least 1", o.repeat)
 	}
-	switch a.engine {
-	case "interp":
-	case "jit", "both":
-		return codeError{exitNotSimulated, fmt.Errorf("--engine %s: not available, this build has: interp", a.engine)}
-	default:
-		return usagef("--engine %s: no such engine, this build has: interp", a.engine)
+	engine, err := a.machineEngine(o.repeat > 1 || o.replays())
+	if err != nil {
+		return err
 	}
 	if err := a.checkCPUs(); err != nil {
 		return err
@@ -122,7 +119,7 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		}
 		for i, s := range sources {
 			a.progress(len(sources), i, s.name)
-			doc, err := a.runOn(ctx, obj, s, in, boot, o)
+			doc, err := a.runOn(ctx, obj, s, in, boot, engine, o)
 			if doc != nil && len(sources) > 1 {
 				err = nil // one kernel does not keep the object from the others
 			}
@@ -217,7 +214,7 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 
 // runOn runs the object's programs on one target. A target that cannot be used, or for which the object does not link, gives both
 // an error and the document that says so.
-func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, o runOptions) (*report.RunDocument, error) {
+func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, engine machine.Engine, o runOptions) (*report.RunDocument, error) {
 	if err := o.checkDump(obj); err != nil {
 		return nil, err
 	}
@@ -248,7 +245,9 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
 		return doc, nil
 	}
-	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict})
+	m, err := machine.New(linked, machine.Config{
+		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add,
+	})
 	if err != nil {
 		doc.Fail(err)
 		doc.Exit = exitLoad
