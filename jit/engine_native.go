@@ -173,14 +173,22 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		return false
 	}
 	start := t.Insns()
+	var c *code
+	var img *vm.Image
+	same := false // the function that ran last goes on
 	for ran := false; ; ran = true {
-		img := t.Image()
-		c := e.last
-		if c == nil || c.img != img {
-			if c = e.compile(img); c == nil {
+		if !same {
+			img, c = t.Image(), e.last
+			if c == nil || c.img != img {
+				if c = e.compile(img); c == nil {
+					return ran
+				}
+			}
+			if !e.prepare(c, t) {
 				return ran
 			}
 		}
+		e.refresh(c)
 		left := limit - (t.Insns() - start)
 		if left < c.least {
 			return ran
@@ -189,9 +197,6 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		entry := c.entries[pc]
 		if entry == 0 {
 			return true
-		}
-		if !e.prepare(c, t) {
-			return ran
 		}
 		st := c.state
 		room := int64(min(left, 1<<40)) - c.slack
@@ -207,7 +212,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		n := uint64(room - st.Room + int64(c.counts[pc]))
 		e.native += n
 		t.Advance(pc, n)
-		e.takeFrames(c, t)
+		same = e.takeFrames(c, t)
 		if c.partly != nil && !c.partly[pc] {
 			c.partly[pc] = true
 			e.cover.Mark(img, c.blockAt(pc), pc+1)
@@ -226,6 +231,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			if !t.LeaveFunc() {
 				return true
 			}
+			same = false
 		}
 	}
 }
@@ -278,24 +284,19 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 	if fps[0] == 0 || regs[10] != fps[0] {
 		return false
 	}
-	if fps != c.fps {
-		c.fps = fps
-		for i, fp := range fps {
+	for i, fp := range fps {
+		if fp != c.fps[i] {
+			c.fps[i] = fp
 			f := st.Frame(i)
-			f.FP, f.Host = fp, 0
-			if fp != 0 {
+			if f.FP, f.Host = fp, 0; fp != 0 {
 				f.Host = uintptr(e.arena.Data) + uintptr(fp-e.arena.Base)
 			}
 		}
-	}
-	st.Regs = uintptr(unsafe.Pointer(regs))
-	st.Limit = e.mem.Limit()
-	if now := e.mem.Epoch(); now != c.epoch {
-		c.epoch = now
-		for i := range st.Cells[:c.cells] {
-			st.Cells[i].Count = 0
+		if fp == 0 {
+			break
 		}
 	}
+	st.Regs = uintptr(unsafe.Pointer(regs))
 	st.ArenaKern, st.ArenaUser = t.ArenaMapping()
 	if c.mayGoto {
 		st.May = t.MayGoto()
@@ -303,8 +304,20 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 	return true
 }
 
-// takeFrames makes frames of the thread of the functions that code entered and did not leave.
-func (e *Engine) takeFrames(c *code, t *vm.Thread) {
+// refresh tells code what a helper may have changed.
+func (e *Engine) refresh(c *code) {
+	st := c.state
+	st.Limit = e.mem.Limit()
+	if now := e.mem.Epoch(); now != c.epoch {
+		c.epoch = now
+		for i := range st.Cells[:c.cells] {
+			st.Cells[i].Count = 0
+		}
+	}
+}
+
+// takeFrames makes frames of the thread of the functions that code entered and did not leave. It reports whether there are none.
+func (e *Engine) takeFrames(c *code, t *vm.Thread) bool {
 	st := c.state
 	n := st.Depth()
 	if c.mayGoto {
@@ -315,7 +328,7 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 		t.SetMayGoto(may)
 	}
 	if n == 0 {
-		return
+		return true
 	}
 	// A register that a call does not save has the value it has in the function that was called.
 	saved := [4]uint64(t.Regs()[6:10])
@@ -339,4 +352,5 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 		f := st.Frame(i)
 		t.Enter(int(f.Ret), &f.Saved, may)
 	}
+	return false
 }

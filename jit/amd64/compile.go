@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/jit/plan"
@@ -73,11 +74,10 @@ type jump struct{ pos, slot int32 }
 // cold is code out of line.
 type cold struct {
 	kind coldKind
-	from [2]int32   // distances that lead here, 0 for none
-	pc   int32      // slot to leave at, or to go to
-	n    int32      // charge, or reason
-	in   *plan.Insn // with the range
-	back int32      // where to go on
+	from [2]int32 // distances that lead here, 0 for none
+	pc   int32    // slot to leave at, or to go to
+	n    int32    // charge, or reason
+	back int32    // where to go on
 }
 
 type coldKind uint8
@@ -91,9 +91,20 @@ const (
 	coldStores
 )
 
+// compilers are kept for their memory.
+var compilers = sync.Pool{New: func() any { return new(compiler) }}
+
+func (c *compiler) done() {
+	c.p, c.out, c.b = nil, nil, nil
+	c.jumps, c.colds = c.jumps[:0], c.colds[:0]
+	compilers.Put(c)
+}
+
 // Compile generates the code of a program.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
-	c := compiler{p: p, target: t, out: out}
+	c := compilers.Get().(*compiler)
+	defer c.done()
+	c.p, c.target, c.out, c.calls = p, t, out, false
 	c.b, c.state = out.Text, int32(t.StateDelta)
 	if want := 24*len(p.Insns) + 1024; cap(c.b) < want {
 		c.b = make([]byte, 0, want)

@@ -24,7 +24,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	if in.Has(plan.FlagRangeStore) {
 		kind = coldStores
 	}
-	k := cold{kind: kind, pc: c.pc, in: in}
+	k := cold{kind: kind, pc: c.pc}
 	if in.Cell >= 0 {
 		cell := cellField(in)
 		c.move(temp1, regs[in.Base])
@@ -82,7 +82,7 @@ func cellField(in *plan.Insn) loc {
 
 // checkCold is what check leaves to code out of line: the exact test, and setting the cell.
 func (c *compiler) checkCold(k *cold) {
-	in := k.in
+	in := &c.p.Insns[k.pc]
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
 	c.patch(c.callFar(), c.exact[k.kind-coldLoads])
