@@ -24,7 +24,7 @@
 static const char *object, *btf;
 static char prog[256], kind[32], spec[1024];
 static long insn = -1, relo = -1;
-static int verbose, loading, pending;
+static int verbose, loading, pending, poisoned;
 
 static const char *base(const char *p)
 {
@@ -43,13 +43,21 @@ static void line(const char *old, const char *new, const char *result)
 		printf(",\"new\":%s", new);
 	printf(",\"result\":\"%s\"}\n", result);
 	pending = 0;
+	poisoned = 0;
+}
+
+// Of a poisoned LD_IMM64 libbpf reports the second slot first: the line waits for what comes next.
+static void flush(void)
+{
+	if (poisoned)
+		line(NULL, NULL, "poison");
 }
 
 // The messages of libbpf 1.6 to 1.8 for one relocation, in this order:
 //   prog 'P': relo #N: <KIND> SPEC
 //   prog 'P': relo #N: matching candidate #M <KIND> SPEC          any number of times
 //   prog 'P': relo #N: patched insn #I (CLASS) [off|imm|imm64] OLD -> NEW     or
-//   prog 'P': relo #N: substituting insn #I w/ invalid insn
+//   prog 'P': relo #N: substituting insn #I w/ invalid insn           twice for LD_IMM64, its second slot first
 static int print(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	char text[4096], p[256], k[32], cls[64], *s, *arrow;
@@ -65,6 +73,7 @@ static int print(enum libbpf_print_level level, const char *fmt, va_list ap)
 	s = strstr(s + 2, ": ") + 2;
 	s[strcspn(s, "\n")] = 0;
 	if (*s == '<' && sscanf(s, "<%31[^>]>", k) == 1) {
+		flush();
 		strcpy(prog, p);
 		strcpy(kind, k);
 		snprintf(spec, sizeof(spec), "%s", strchr(s, '>') + 2);
@@ -74,10 +83,10 @@ static int print(enum libbpf_print_level level, const char *fmt, va_list ap)
 		return 0;
 	}
 	if (sscanf(s, "substituting insn #%ld", &insn) == 1) {
-		if (pending)
-			line(NULL, NULL, "poison");
+		poisoned = pending;
 		return 0;
 	}
+	flush();
 	if (sscanf(s, "patched insn #%ld (%63[^)])", &insn, cls) == 2 && (arrow = strstr(s, " -> "))) {
 		char old[64], new[64];
 		unsigned a, b;
@@ -247,6 +256,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	err = bpf_object__prepare(o);
+	flush();
 	if (err && pending)
 		line(NULL, NULL, "error");
 	else if (err)	/* before the record could be told */
