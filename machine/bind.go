@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers"
@@ -294,11 +295,11 @@ func (m *Machine) imm64(p *program, pc int) (uint64, error) {
 		if !ref.Resolved {
 			return 0, nil
 		}
-		addr, ok := m.kernel.KsymAddr(ref.Name)
-		if !ok {
-			return 0, fmt.Errorf("kernel variable %s has no address", ref.Name)
+		name := btf.EssentialName(ref.Name) // a kfunc may have a flavor
+		if addr, ok := m.kernel.KsymAddr(name); ok {
+			return addr, nil
 		}
-		return addr, nil
+		return m.kernel.SymbolAddr(name), nil
 	}
 	return 0, fmt.Errorf("%s: %w", ref.Name, errUnbound)
 }
