@@ -163,7 +163,24 @@ func names(s ...string) map[string]bool {
 	return m
 }
 
-func skbRulesOf(t uapi.ProgType) skbRules {
+// skbRulesOf returns the rules of a type, which are made once.
+func skbRulesOf(t uapi.ProgType) *skbRules {
+	if r := skbRuleTable[t]; r != nil {
+		return r
+	}
+	return skbRuleTable[uapi.ProgTypeSocketFilter]
+}
+
+var skbRuleTable = func() map[uapi.ProgType]*skbRules {
+	table := map[uapi.ProgType]*skbRules{}
+	for _, t := range [...]uapi.ProgType{uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb, uapi.ProgTypeSocketFilter} {
+		r := makeSkbRules(t)
+		table[t] = &r
+	}
+	return table
+}()
+
+func makeSkbRules(t uapi.ProgType) skbRules {
 	switch t {
 	case uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
 		return skbRules{denied: names(), written: names("mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"), direct: true, pktWrite: true, l2: true}
@@ -366,6 +383,9 @@ func (k *Kernel) skbSockFields(v *uapiView) {
 	v.put("local_port", s.vals[sockSrcPort])
 	v.put("remote_port", k.portWord(s.vals[sockDstPort]))
 	for i := range sockVal(4) {
+		if s.vals[sockSrcIP6+i]|s.vals[sockDstIP6+i] == 0 {
+			continue // as the fields are
+		}
 		n := string(rune('0' + i))
 		v.put("local_ip6["+n+"]", s.vals[sockSrcIP6+i])
 		v.put("remote_ip6["+n+"]", s.vals[sockDstIP6+i])
