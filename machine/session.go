@@ -67,24 +67,25 @@ func (s *Session) Context() *kernel.Context { return s.ctx }
 func (s *Session) Result() *Result { return s.res }
 
 // Run executes at most n instructions and says why it stopped. What ends a run ends it here: the machine's limit of
-// instructions, and references that are still held at its end, are faults.
+// instructions, and references that are still held at its end, are faults. A run goes on over all calls of its program.
 func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
-	if s.over {
-		return t.Status()
-	}
-	limit := s.m.cfg.MaxInsns - min(s.insns, s.m.cfg.MaxInsns)
-	switch t.Run(min(n, limit-min(t.Insns(), limit))) {
-	case vm.Budget:
-		if t.Insns() >= limit {
-			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
+	for !s.over {
+		limit, began := s.m.cfg.MaxInsns-min(s.insns, s.m.cfg.MaxInsns), t.Insns()
+		switch t.Run(min(n, limit-min(began, limit))) {
+		case vm.Budget:
+			if t.Insns() >= limit {
+				t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
+			}
+		case vm.Done:
+			n -= min(n, t.Insns()-min(began, t.Insns()))
+			s.m.checkHeld()
+			s.m.checkReturn(s.p.lp)
+			if t.Fault() == nil && s.again() && n > 0 {
+				continue
+			}
 		}
-	case vm.Done:
-		s.m.checkHeld()
-		if t.Fault() == nil && s.again() {
-			break
-		}
-		s.m.checkReturn(s.p.lp)
+		break
 	}
 	return t.Status()
 }

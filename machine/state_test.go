@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -85,20 +86,33 @@ func TestMarks(t *testing.T) {
 				s.Run(20)
 				mark := s.Mark()
 				s.Run(1 << 30)
-				first := *s.Finish()
+				first := unbound(s.Finish())
 				for range 2 {
 					s.Return(mark)
 					s.Run(7)
 					s.Run(1 << 30)
-					assert.Equal(t, first, *s.Finish(), name)
+					assert.Equal(t, first, unbound(s.Finish()), name)
 				}
 				s.Return(mark)
 				s.Leave()
 				s.Return(mark)
 				s.Run(1 << 30)
-				assert.Equal(t, first, *s.Finish(), name)
+				assert.Equal(t, first, unbound(s.Finish()), name)
 				s.Leave()
 			}
 		})
 	}
+}
+
+// unbound is a result without pointers to kernel objects: those made after a mark are made again, at the same addresses and under the
+// same roles.
+func unbound(r *machine.Result) machine.Result {
+	c := *r
+	for _, list := range []*[]machine.KernelAccess{&c.Reads, &c.Writes} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			(*list)[i].Object = nil
+		}
+	}
+	return c
 }

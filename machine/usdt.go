@@ -73,4 +73,3 @@ func (m *Machine) describeUSDT(p *program, c *kernel.Context, in Input) error {
 	}
 	return nil
 }
-
