@@ -149,6 +149,7 @@ func TestDistillModules(t *testing.T) {
 			require.NoError(t, err)
 			small, distilled, err := Distill(split)
 			require.NoError(t, err)
+			asLibbpf(t, name, small, distilled)
 			moved, err := Relocate(distilled, base)
 			if err != nil {
 				// Two types of one name and size in the kernel: libbpf refuses this module as well.
@@ -176,4 +177,37 @@ func TestDistillModules(t *testing.T) {
 			assert.Positive(t, same)
 		})
 	}
+}
+
+// asLibbpf compares with what testdata/tools/btf-distill.c had libbpf make of the same module, in the directory that BPFRUN_DISTILLED
+// names: the distilled base, the split types on it, and these on another kernel (7.2 for modules of amd64, the same for s390x).
+func asLibbpf(t *testing.T, name string, small, distilled *Spec) {
+	dir := os.Getenv("BPFRUN_DISTILLED")
+	if dir == "" {
+		return
+	}
+	out := filepath.Join(dir, strings.TrimSuffix(name, ".btf.xz"))
+	base, err := Load(out+".base", nil)
+	require.NoError(t, err)
+	require.Equal(t, rawOf(t, base), rawOf(t, small))
+	split, err := Load(out+".split", base)
+	require.NoError(t, err)
+	require.Equal(t, rawOf(t, split), rawOf(t, distilled))
+	next := "linux-7.2.13-amd64"
+	if strings.Contains(name, "s390x") {
+		next = "linux-6.12.107-s390x"
+	}
+	newBase, err := Parse(kernelBTF(t, next+".btf"), nil)
+	require.NoError(t, err)
+	moved, err := Relocate(distilled, newBase)
+	if _, missing := os.Stat(out + ".moved"); missing != nil {
+		require.ErrorIs(t, err, ErrRelocate, "libbpf refuses it")
+		t.Logf("refused on %s, as by libbpf: %v", next, err)
+		return
+	}
+	require.NoError(t, err)
+	theirs, err := Load(out+".moved", newBase)
+	require.NoError(t, err)
+	require.Equal(t, rawOf(t, theirs), rawOf(t, moved))
+	t.Logf("%d types on %s", moved.NumTypes()-int(moved.FirstID()), next)
 }
