@@ -40,7 +40,7 @@ func (s *Session) record(ctx context.Context, lo, hi uint64) ([]entry, error) {
 	s.resetSoft()
 	soft, watched := s.anySoft(), len(s.watches) > 0
 	for i := 0; s.state == Running && s.Pos() < hi; i++ {
-		if i%chunk == chunk-1 && ctx.Err() != nil {
+		if i%firstStretch == firstStretch-1 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		s.applyEdits()

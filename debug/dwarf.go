@@ -177,7 +177,7 @@ func (d *dwarfInfo) walk() error {
 	r := d.data.Reader()
 	var u *unit
 	var stack []*scope // nil for entries that are no scope
-	total := 0
+	total, last := 0, dwarf.Offset(0)
 	for {
 		e, err := r.Next()
 		if err != nil {
@@ -186,14 +186,15 @@ func (d *dwarfInfo) walk() error {
 		if e == nil {
 			return nil
 		}
+		if total++; total > maxScopes || total > 1 && e.Offset <= last {
+			return errors.New("entries that do not end")
+		}
+		last = e.Offset
 		if e.Tag == 0 {
 			if len(stack) > 0 {
 				stack = stack[:len(stack)-1]
 			}
 			continue
-		}
-		if total++; total > maxScopes {
-			return errors.New("too many entries")
 		}
 		var outer *scope
 		for i := len(stack) - 1; i >= 0 && outer == nil; i-- {

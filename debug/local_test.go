@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -284,4 +285,35 @@ func TestWatchLocals(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, AtWatchpoint, st.Reason, "n of the callee is another one")
 	}
+}
+
+// An object's debug information may be damaged in any way.
+func FuzzDWARF(f *testing.F) {
+	for _, build := range []string{"O2-dwarf4", "O2-dwarf5"} {
+		b, err := os.ReadFile("testdata/locals-" + build + ".o")
+		require.NoError(f, err)
+		f.Add(b, 0, byte(0))
+	}
+	f.Fuzz(func(t *testing.T, object []byte, at int, to byte) {
+		if len(object) > 1<<16 {
+			return
+		}
+		if at >= 0 && at < len(object) {
+			object = bytes.Clone(object)
+			object[at] = to
+		}
+		d, err := readDWARF(object)
+		if err != nil || d == nil {
+			return
+		}
+		for _, sc := range d.scopes {
+			for _, r := range sc.ranges {
+				for _, v := range d.visible(r[0]) {
+					for _, l := range v.vars {
+						_, _ = d.location(l, r[0])
+					}
+				}
+			}
+		}
+	})
 }

@@ -226,7 +226,7 @@ func FuzzCommands(f *testing.F) {
 			require.NoError(t, s.Delete(w.ID))
 		}
 		// Commands of breakpoints may lead to each other for ever.
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		r := New(s, Config{In: strings.NewReader(commands), Out: io.Discard})
 		require.NoError(t, r.Run(ctx))
