@@ -28,13 +28,21 @@ type Case struct {
 	// Globals are set before the runs: bytes in hex, or "fill:5a".
 	Globals     map[string]string `json:"globals,omitempty"`
 	UserRingbuf []UserSample      `json:"user_ringbuf,omitempty"`
-	Runs        []CaseRun         `json:"runs"`
+	// Maps are elements user space stores before the runs, in the form of BPF_MAP_UPDATE_ELEM: of per-CPU maps the values of all CPUs.
+	Maps map[string][]MapElement `json:"maps,omitempty"`
+	Runs []CaseRun               `json:"runs"`
 	// SettleMS is the simulated time after the runs that lets timers and work queues finish.
 	SettleMS int `json:"settle_ms,omitempty"`
 	// EnvDependent names what depends on the recording machine: "global:out", "check:name", "map:name",
 	// "ringbuf:name", "perf:name", "ret", "data_out", "ctx_out", "trace".
 	EnvDependent []string   `json:"env_dependent,omitempty"`
 	Expect       CaseExpect `json:"expect"`
+}
+
+// MapElement is an element of a map before the runs.
+type MapElement struct {
+	Key   HexBytes `json:"k"`
+	Value HexBytes `json:"v"`
 }
 
 // UserSample is a sample user space puts into a user ring buffer before the runs.

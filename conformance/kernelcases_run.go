@@ -54,12 +54,17 @@ func Cases(ctx context.Context, path string, cfg CasesConfig, w io.Writer) (*Cas
 	if err != nil {
 		return nil, err
 	}
+	return r.judgeAll(ctx, w)
+}
+
+// judgeAll runs every case of the file.
+func (r *caseRunner) judgeAll(ctx context.Context, w io.Writer) (*CasesResult, error) {
 	res := &CasesResult{}
-	for i := range file.Cases {
-		c := &file.Cases[i]
+	for i := range r.file.Cases {
+		c := &r.file.Cases[i]
 		if c.Expect.LoadError != "" {
 			res.Refused++
-			if cfg.Verbose {
+			if r.cfg.Verbose {
 				fmt.Fprintf(w, "%s: not judged: the kernel refuses to load it (%s)\n", c.Name, c.Expect.LoadError)
 			}
 			continue
@@ -202,6 +207,22 @@ func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
 		}
 		if errno := ring.Push(s.Sample); errno != 0 {
 			return fmt.Errorf("sample for map %s: %w", s.Map, errno)
+		}
+	}
+	return r.prepareMaps(m, c)
+}
+
+// prepareMaps stores the elements of a case.
+func (r *caseRunner) prepareMaps(m *machine.Machine, c *Case) error {
+	for _, name := range sortedKeys(c.Maps) {
+		b, ok := m.MapByName(name)
+		if !ok {
+			return fmt.Errorf("no map %q", name)
+		}
+		for _, e := range c.Maps[name] {
+			if errno := maps.UserUpdate(b, e.Key, e.Value, 0); errno != 0 {
+				return fmt.Errorf("element %s of map %s: %w", e.Key, name, errno)
+			}
 		}
 	}
 	return nil

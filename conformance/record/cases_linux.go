@@ -88,6 +88,17 @@ func (r *recorder) record(c *conformance.Case) error {
 	if err := k.setGlobals(c.Globals); err != nil {
 		return err
 	}
+	for name, elems := range c.Maps {
+		live, ok := k.mapNamed(name)
+		if !ok {
+			return fmt.Errorf("no map %q", name)
+		}
+		for _, e := range elems {
+			if err := updateMap(live.fd, e.Key, e.Value); err != nil {
+				return fmt.Errorf("element %s of map %s: %w", e.Key, name, err)
+			}
+		}
+	}
 	for _, s := range c.UserRingbuf {
 		live, ok := k.mapNamed(s.Map)
 		if !ok || live.Type != uapi.MapTypeUserRingbuf {
