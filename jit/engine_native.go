@@ -278,30 +278,40 @@ func (e *Engine) Check(report func(difference string)) { e.check = &checker{repo
 // prepare fills in the state for the running function. False means that the stack is not what code relies on.
 func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 	st := c.state
-	var fps [vm.MaxFrames + 1]uint64
-	t.Stacks(&fps)
-	regs := t.Regs()
-	if fps[0] == 0 || regs[10] != fps[0] {
+	fp := t.StackEnd()
+	if fp == 0 {
 		return false
 	}
-	for i, fp := range fps {
-		if fp != c.fps[i] {
-			c.fps[i] = fp
-			f := st.Frame(i)
-			if f.FP, f.Host = fp, 0; fp != 0 {
-				f.Host = uintptr(e.arena.Data) + uintptr(fp-e.arena.Base)
+	if fp != c.fps[0] {
+		e.setFrame(c, 0, fp)
+	}
+	if c.saves != nil { // it has calls
+		var fps [vm.MaxFrames + 1]uint64
+		t.Stacks(&fps)
+		for i := 1; ; i++ {
+			if fps[i] != c.fps[i] {
+				e.setFrame(c, i, fps[i])
+			}
+			if fps[i] == 0 {
+				break
 			}
 		}
-		if fp == 0 {
-			break
-		}
 	}
-	st.Regs = uintptr(unsafe.Pointer(regs))
+	st.Regs = uintptr(unsafe.Pointer(t.Regs()))
 	st.ArenaKern, st.ArenaUser = t.ArenaMapping()
 	if c.mayGoto {
 		st.May = t.MayGoto()
 	}
 	return true
+}
+
+// setFrame tells code where the stack of frame i is, 0 for a frame that it cannot enter.
+func (e *Engine) setFrame(c *code, i int, fp uint64) {
+	c.fps[i] = fp
+	f := c.state.Frame(i)
+	if f.FP, f.Host = fp, 0; fp != 0 {
+		f.Host = uintptr(e.arena.Data) + uintptr(fp-e.arena.Base)
+	}
 }
 
 // refresh tells code what a helper may have changed.

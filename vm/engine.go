@@ -32,6 +32,14 @@ func (t *Thread) Strict() bool { return t.cfg.Strict }
 // ArenaMapping returns what SetArena set.
 func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.arenaUser }
 
+// StackEnd is the r10 of the running function if that has live stack memory of StackSize bytes below it, else 0.
+func (t *Thread) StackEnd() uint64 {
+	if f := &t.frames[t.depth]; f.stack != nil && !f.stack.Freed && t.regs[10] == f.fp {
+		return f.fp
+	}
+	return 0
+}
+
 // Stacks tells an engine the r10 of the running function, of the function it may call, and so on: fps[0] is the
 // running one's, 0 ends the list. What is listed has live stack memory of StackSize bytes below. The function
 // called needs a frame that was used before, since only the interpreter makes new ones.

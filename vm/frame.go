@@ -158,6 +158,7 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 			return exitGo
 		}
 		t.tailCalls++
+		t.soiled = true
 		t.img, t.pc = a.Image, 0
 		t.frames[t.depth].may = MaxMayGoto
 		return exitGo

@@ -55,6 +55,7 @@ type Image struct {
 	traps     []Fault
 	starts    []int // first slots of subprograms, ascending, 0 included
 	exception int
+	stack     bool // r10 occurs
 	text      *Text
 	textBase  uint64
 }

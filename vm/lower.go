@@ -108,6 +108,7 @@ func (l *lowerer) lower() error {
 			c = l.call(pc, in, op)
 		}
 		code[pc] = c
+		l.img.stack = l.img.stack || in.Dst == 10 || in.Src == 10
 	}
 	for i := len(insns); i < len(code); i++ {
 		code[i].op = opEnd

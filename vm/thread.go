@@ -80,6 +80,7 @@ type Thread struct {
 	img       *Image
 	pc        int
 	depth     int
+	soiled    bool // a program since Start may have written to the first frame's stack
 	insns     uint64
 	status    Stop
 	frames    [MaxFrames]frame
@@ -148,16 +149,21 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	t.status = Budget
 	for i := range t.frames {
 		f := &t.frames[i]
-		f.cont, f.img = nil, nil
 		if f.stack == nil {
-			continue
+			continue // as are all behind
 		}
-		if f.stack.Freed || t.mem.Bytes(f.stack) == nil {
+		if f.cont != nil || f.img != nil {
+			f.cont, f.img = nil, nil
+		}
+		b := t.mem.Bytes(f.stack)
+		switch {
+		case b == nil: // freed
 			f.stack = nil
-			continue
+		case i > 0 || t.soiled:
+			clear(b)
 		}
-		clear(t.mem.Bytes(f.stack))
 	}
+	t.soiled = img.stack
 	t.depth = 0
 	if pc < 0 || pc >= img.Len() {
 		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})

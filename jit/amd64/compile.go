@@ -60,6 +60,10 @@ type compiler struct {
 	pc     int32
 	calls  bool // the program has bpf-to-bpf calls
 
+	// The routines that do not depend on the program, and the State they were made for. They stand at the start of the code.
+	routines      []byte
+	routinesState int32
+
 	exits [4]int32 // where code goes to leave, by plan.Reason
 	exact [2]int32 // exact checks of loads and of stores
 	fill  int32    // sets a cell
@@ -112,11 +116,19 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	for pc := range p.Insns {
 		c.calls = c.calls || p.Insns[pc].Kind == plan.KindCall
 	}
-	c.prologue()
+	start := c.jmpFar()
+	if c.routines == nil || c.routinesState != c.state {
+		from := c.pos()
+		c.exactCode(0)
+		c.exactCode(1)
+		c.fillCode()
+		c.routines, c.routinesState = append(c.routines[:0], c.b[from:]...), c.state
+	} else {
+		c.b = append(c.b, c.routines...)
+	}
 	c.exitCode()
-	c.exactCode(0)
-	c.exactCode(1)
-	c.fillCode()
+	c.patch(start, c.pos())
+	c.prologue()
 	insns := p.Insns
 	for pc := int32(0); pc < int32(len(insns)); pc++ {
 		in := &insns[pc]
