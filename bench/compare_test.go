@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -66,6 +68,22 @@ func stepper(slice uint64) func(t *testing.T, c *comparison) func() float64 {
 				}
 			})
 		}
+	}
+}
+
+// jitRuns runs a program as native code.
+func jitRuns(t *testing.T, c *comparison) func() float64 {
+	if !jit.Supported() {
+		return nil
+	}
+	p := load(t, c.name)
+	p.compile(t)
+	return func() float64 {
+		return window(func() {
+			if p.run(1<<40) != vm.Done || p.m.Thread().Ret() != c.ret {
+				t.Fatal(p.m.Thread().Ret(), p.m.Thread().Fault())
+			}
+		})
 	}
 }
 
@@ -167,19 +185,38 @@ func TestCompare(t *testing.T) {
 	if os.Getenv("BENCH_COMPARE") == "" {
 		t.Skip("BENCH_COMPARE is not set")
 	}
-	contenders := []contender{
+	compare(t, []contender{
 		{"bpfrun", stepper(1 << 40)}, {"step", stepper(1)}, {"plain", plainRuns}, {"native", nativeRuns}, {"kernel JIT", kernelRuns},
 		{"uBPF", otherRuns("BENCH_UBPF", "interp")}, {"uBPF JIT", otherRuns("BENCH_UBPF", "jit")}, {"mimic", otherRuns("BENCH_MIMIC")},
+	})
+}
+
+// TestCompareJIT is TestCompare for native code: BENCH_JIT=1.
+func TestCompareJIT(t *testing.T) {
+	if os.Getenv("BENCH_JIT") == "" {
+		t.Skip("BENCH_JIT is not set")
 	}
+	compare(t, []contender{
+		{"bpfrun JIT", jitRuns}, {"native", nativeRuns}, {"kernel JIT", kernelRuns}, {"uBPF JIT", otherRuns("BENCH_UBPF", "jit")},
+		{"interpreter", stepper(1 << 40)},
+	})
+}
+
+// compare prints the table: the first contender's time, and by the others' divided.
+func compare(t *testing.T, contenders []contender) {
 	const rounds = 8
-	ratios := make([][]float64, len(contenders)) // against bpfrun
+	ratios := make([][]float64, len(contenders)) // against the first
 	perInsn := make([][]float64, len(contenders))
 	fmt.Printf("| program | instructions | ns/insn |")
 	for _, c := range contenders[1:] {
 		fmt.Printf(" %s |", c.name)
 	}
 	fmt.Printf("\n|---|---:|---:|%s\n", strings.Repeat("---:|", len(contenders)-1))
+	only := regexp.MustCompile(os.Getenv("BENCH_ONLY"))
 	for _, name := range names(t) {
+		if !only.MatchString(name) {
+			continue
+		}
 		c := &comparison{name: name, p: load(t, name), dir: t.TempDir()}
 		require.Equal(t, vm.Done, c.p.run(1<<40))
 		c.ret, c.insns = c.p.m.Thread().Ret(), c.p.m.Thread().Insns()
