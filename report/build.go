@@ -192,12 +192,13 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	if v := m.Validate(res); v.Reads > 0 {
 		r.Validation = newValidation(v)
 	}
+	r.Output = res.Output
 	spec := m.Linked().Object.BTF
 	for _, e := range res.Events {
 		r.Events = append(r.Events, newEvent(spec, e))
 	}
 	for _, e := range res.Effects {
-		r.Effects = append(r.Effects, Effect{e.Kind, fmt.Sprint(e.Number)})
+		r.Effects = append(r.Effects, Effect{e.Kind, fmt.Sprint(e.Number), e.Detail})
 	}
 	for _, c := range res.Changes {
 		r.MapChanges = append(r.MapChanges, newChange(m, c))

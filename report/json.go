@@ -119,6 +119,7 @@ type Run struct {
 	PacketChanges []string      `json:"packet_changes,omitempty"`
 	Trace         []string      `json:"trace"`
 	Events        []Event       `json:"events"`
+	Output        string        `json:"output,omitempty"` // of an iterator
 	Effects       []Effect      `json:"effects,omitempty"`
 	MapChanges    []Change      `json:"map_changes"`
 	KernelReads   []Access      `json:"kernel_reads"`
@@ -157,6 +158,8 @@ type Event struct {
 type Effect struct {
 	Kind  string `json:"kind"`
 	Value string `json:"value"`
+	// Detail is what more is known: the socket, the map, the name.
+	Detail string `json:"detail,omitempty"`
 }
 
 // Change is one changed map element.

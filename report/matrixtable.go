@@ -153,6 +153,10 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 		}
 		top, second = append(top, cell{h[0], s.bold}), append(second, cell{h[1], s.bold})
 	}
+	baked := slices.ContainsFunc(rows, func(r MatrixRow) bool { return mostBaked(r) > 0 })
+	if baked {
+		top, second = append(top, cell{"BAKED", s.bold}), append(second, cell{"", nil})
+	}
 	out := [][]cell{top}
 	if slices.ContainsFunc(second, func(c cell) bool { return c.text != "" }) {
 		out = append(out, second)
@@ -171,9 +175,21 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 			}
 			line = append(line, cell{text, s.matrixWord(c.Word)})
 		}
+		if n := mostBaked(r); n > 0 {
+			line = append(line, cell{fmt.Sprint(n), s.yellow})
+		}
 		out = append(out, line)
 	}
 	return out
+}
+
+// mostBaked is how many reads at fixed offsets a program makes on the kernel where it makes most.
+func mostBaked(r MatrixRow) int {
+	n := 0
+	for _, c := range r.Cells {
+		n = max(n, c.Baked)
+	}
+	return n
 }
 
 func tableWidth(rows [][]cell) int {

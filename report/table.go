@@ -292,7 +292,11 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 	if len(r.PacketChanges) > 0 {
 		item("packet", strings.Join(r.PacketChanges, ", "))
 	}
-	list("effect", len(r.Effects), func(i int) string { return r.Effects[i].Kind + " " + r.Effects[i].Value })
+	if r.Output != "" {
+		lines := strings.Split(strings.TrimSuffix(r.Output, "\n"), "\n")
+		list("output", len(lines), func(i int) string { return lines[i] })
+	}
+	list("effect", len(r.Effects), func(i int) string { return effectText(&r.Effects[i]) })
 	list("map", len(r.MapChanges), func(i int) string { return s.bold(r.MapChanges[i].Map) + r.MapChanges[i].Text })
 	list("trace", len(r.Trace), func(i int) string { return r.Trace[i] })
 	writeValidation(b, r, item, s, opt)
@@ -331,6 +335,17 @@ func writeError(b *strings.Builder, e *Error, s style, indent string) {
 		lines = []string{e.Message}
 	}
 	fmt.Fprintf(b, "%s%s %s\n", indent, s.red("error:"), strings.Join(lines, "\n"+indent+"  "))
+}
+
+func effectText(e *Effect) string {
+	text := e.Kind
+	if e.Value != "0" || e.Detail == "" {
+		text += " " + e.Value
+	}
+	if e.Detail != "" {
+		text += " (" + e.Detail + ")"
+	}
+	return text
 }
 
 func accessText(a Access) string {
