@@ -37,6 +37,9 @@ type Options struct {
 	Clock    kernel.ClockConfig
 	// Strict makes reads of memory nobody set faults, and hooks the target lacks failures.
 	Strict bool
+	// Engine and OnDifference are those of machine.Config.
+	Engine       machine.Engine
+	OnDifference func(string)
 	// Types is a cache that runners of one target share; nil is an own one.
 	Types *kernel.Types
 }
@@ -100,7 +103,7 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	}
 	m, err := machine.New(linked, machine.Config{
 		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario, Clock: opt.Clock,
-		Uncovered: true, Unwatched: true,
+		Uncovered: true, Unwatched: true, Engine: opt.Engine, OnDifference: opt.OnDifference,
 	})
 	if err != nil {
 		return nil, err

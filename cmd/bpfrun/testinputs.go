@@ -153,6 +153,7 @@ func (j *testJob) runObject(ctx context.Context, document bool) {
 	o := j.opt
 	r, err := intest.Open(j.file.object, target, intest.Options{
 		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Types: o.Types,
+		Engine: o.Engine, OnDifference: o.OnDifference,
 	})
 	if err != nil {
 		j.fail(err)
