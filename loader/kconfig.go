@@ -43,7 +43,7 @@ func (l *loading) resolveKconfig(e *LinkedExtern, image []byte) *Error {
 			if e.Weak {
 				return nil
 			}
-			return fail("not in the target's configuration").hint("set it in kernel.kconfig of a scenario, or declare it __weak")
+			return fail("not in the target's configuration").hint("give it with --kconfig or in kernel.kconfig of a scenario, or declare it __weak")
 		}
 	default:
 		if e.Weak {
