@@ -166,6 +166,7 @@ func New(img *vm.Image, old *Program) *Program {
 func (p *Program) decode() {
 	img, insns := p.Image, p.Insns
 	wild := false // r10 is written, so that it says nothing of the stack
+	used, mayGoto := uint16(0), false
 	for pc := range insns {
 		s := img.Slot(pc)
 		in := &insns[pc]
@@ -178,15 +179,17 @@ func (p *Program) decode() {
 			continue
 		case vm.SlotCall:
 			in.Kind = KindCallFunc
-			p.Used |= 0x3f
+			used |= 0x3f
 			continue
 		}
 		row := &rows[s.Op]
 		in.Kind, in.Size = row.kind, row.size
-		p.Used |= 1<<(in.Dst&15) | 1<<(in.Src&15)
-		wild = wild || row.writesDst && in.Dst == 10 || row.writesSrc && in.Src == 10
-		if in.Dst == 10 && row.readsDst || in.Src == 10 && row.readsSrc {
-			in.Kind = r10Kind(in)
+		used |= 1<<(s.Dst&15) | 1<<(s.Src&15)
+		if s.Dst == 10 || s.Src == 10 {
+			wild = wild || row.writesDst && s.Dst == 10 || row.writesSrc && s.Src == 10
+			if s.Dst == 10 && row.readsDst || s.Src == 10 && row.readsSrc {
+				in.Kind = r10Kind(in)
+			}
 		}
 		switch in.Kind {
 		case KindLoad:
@@ -195,11 +198,12 @@ func (p *Program) decode() {
 			in.Base = in.Dst
 		case KindJump, KindBranch, KindCall, KindMayGoto:
 			in.Target = s.Off
-			p.MayGoto = p.MayGoto || in.Kind == KindMayGoto
+			mayGoto = mayGoto || in.Kind == KindMayGoto
 			continue
 		}
 		in.Off = int16(s.Off)
 	}
+	p.Used, p.MayGoto = used, mayGoto
 	if wild {
 		// No compiler makes such a program and no kernel takes it.
 		for pc := range insns {
