@@ -76,3 +76,12 @@ func TestReadmeTranscripts(t *testing.T) {
 		require.NoError(t, os.WriteFile("README.md", []byte(updated), 0o644))
 	}
 }
+
+// TestReadmeScenario: the scenario README.md shows is the file its transcript runs.
+func TestReadmeScenario(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	want, err := os.ReadFile("../../examples/exec/exec.first.yaml")
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "```yaml\n"+string(want)+"```")
+}
