@@ -69,11 +69,9 @@ func withoutIDs(dump string) []string {
 }
 
 func TestBTFMin(t *testing.T) {
-	examples, err := filepath.Glob("../../examples/*/*.o")
-	require.NoError(t, err)
 	var objects []string
-	for _, e := range examples {
-		objects = append(objects, strings.TrimPrefix(filepath.ToSlash(e), "../../"))
+	for _, name := range []string{"exec", "guarded", "unlink", "fentry", "lsm", "tp_btf", "tc"} {
+		objects = append(objects, "examples/"+name+"/"+name+".bpf.o")
 	}
 	dir := t.TempDir()
 	small := filepath.Join(dir, "small.btf")
