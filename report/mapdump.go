@@ -99,6 +99,7 @@ type mapDump struct {
 	out   strings.Builder
 	depth int
 	sep   bool // something stands before on this level
+	steps int  // into types, of the value being written
 }
 
 func (d *mapDump) begin(c byte) {
@@ -197,16 +198,22 @@ func (d *mapDump) typedValue(id btf.ID, data []byte) {
 	if n, err := d.spec.Sizeof(id); err == nil && n > int64(len(data)) {
 		data = append(append(make([]byte, 0, n), data...), make([]byte, n-int64(len(data)))...)
 	}
+	d.steps = maxMapSteps + len(data)*8
 	d.value(id, data, 0, 0)
 }
 
-// maxMapDepth bounds the nesting of a value's type.
-const maxMapDepth = 64
+// maxMapDepth bounds the nesting of a value's type, maxMapSteps the types that are written of one value beyond its bytes: a type graph
+// that no compiler makes can have members without size in members without size.
+const (
+	maxMapDepth = 64
+	maxMapSteps = 1 << 16
+)
 
 // value writes what lies bit bits into data. Callers make sure that data is as large as the type.
 func (d *mapDump) value(id btf.ID, data []byte, bit uint32, depth int) {
 	t := d.spec.SkipMods(id)
-	if t == nil || depth > maxMapDepth {
+	d.steps--
+	if t == nil || depth > maxMapDepth || d.steps < 0 {
 		d.raw("null")
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -70,4 +71,30 @@ func TestMapDump(t *testing.T) {
 	got.Reset()
 	require.NoError(t, report.WriteMapDump(&got, nil, ports, 2, report.MapPlain))
 	assert.Equal(t, "key: 50 00 65 74 68 30 00 00  value: 05 00 00 00\nFound 1 element\n", got.String(), "without types")
+}
+
+// TestMapDumpIsBounded: members without size in members without size, two of each, are 2^60 values.
+func TestMapDumpIsBounded(t *testing.T) {
+	o, err := loader.Open("../testdata/objects/clang-22/mapdump.o")
+	require.NoError(t, err)
+	l, err := o.Load(loader.NewTarget("", nil), loader.LoadOptions{})
+	require.NoError(t, err)
+	m, err := machine.New(l, machine.Config{CPUs: 1})
+	require.NoError(t, err)
+	defer m.Close()
+	ports, _ := m.MapByName("ports")
+	b := btf.NewBuilder(nil)
+	id := b.Struct("leaf", 0)
+	for range 60 {
+		id = b.Struct("s", 0, btf.Member{Name: "a", Type: id}, btf.Member{Name: "b", Type: id})
+	}
+	for b.NextID() <= ports.Spec().ValueType || b.NextID() <= ports.Spec().KeyType {
+		id = b.Mod(btf.KindTypedef, "t", id)
+	}
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	require.Zero(t, ports.Update(0, make([]byte, 8), make([]byte, 4), 0))
+	var out bytes.Buffer
+	require.NoError(t, report.WriteMapDump(&out, spec, ports, 1, report.MapJSON))
+	assert.Less(t, out.Len(), 64<<20)
 }
