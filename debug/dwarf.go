@@ -27,6 +27,7 @@ const sectionShift = 32
 const (
 	maxDebugSection = 256 << 20
 	maxScopes       = 1 << 20
+	maxPadding      = 1 << 12
 )
 
 // dwarfInfo is what the object's DWARF says about local variables.
@@ -177,7 +178,7 @@ func (d *dwarfInfo) walk() error {
 	r := d.data.Reader()
 	var u *unit
 	var stack []*scope // nil for entries that are no scope
-	total := 0
+	total, padding := 0, 0
 	for {
 		e, err := r.Next()
 		if err != nil {
@@ -192,6 +193,8 @@ func (d *dwarfInfo) walk() error {
 		if e.Tag == 0 {
 			if len(stack) > 0 {
 				stack = stack[:len(stack)-1]
+			} else if padding++; padding > maxPadding {
+				return errors.New("too many ends of children")
 			}
 			continue
 		}
