@@ -13,29 +13,61 @@ type scan struct {
 	lengths, counts []int32
 	masks           []uint8
 
-	// open is the instruction with the range that covers accesses through a register, -1 for none.
-	open [11]int32
-	// until is the last access of that range so far.
-	until [11]int32
-	// fp says that the register is r10 + off.
-	fp  [11]bool
-	off [11]int32
-	// since is the slot that made it so, or the last access that relies on it: code may be entered anywhere else by
-	// whoever computes addresses of instructions.
-	since [11]int32
+	// A register holds root + delta, where root is the number of a value: 0 is r10, others are told apart only.
+	root, delta [11]int32
+	nextRoot    int32
+	// since is the first of the instructions that made it so, none if the register holds the root itself; changed is the last one.
+	// Code may be entered anywhere by whoever computes addresses of instructions, so that what relies on
+	// them must not be entered behind the first.
+	since, changed [11]int32
+	// stacked is the last access that relies on the register being r10 + delta.
+	stacked [11]int32
+
+	groups [4]group
+	oldest int
 }
+
+// group is the accesses that the check of one of them covers.
+type group struct {
+	root, delta int32 // of the base of the first
+	base        uint8
+	first       int32 // the access with the check, none for no group
+	since       int32 // of its base
+	from, until int32 // nothing enters behind from up to until
+}
+
+// none is no slot: behind all.
+const none = 1<<31 - 1
+
+// maxDelta bounds how far from a value a register is followed.
+const maxDelta = 1 << 20
 
 func (s *scan) reset() {
-	*s = scan{lengths: s.lengths, counts: s.counts, masks: s.masks}
-	for r := range s.open {
-		s.open[r] = -1
+	s.nextRoot = 0
+	s.wrote(10, -1)
+	for r := range uint8(10) {
+		s.wrote(r, -1)
 	}
-	s.fp[10] = true
+	for i := range s.groups {
+		s.groups[i].first = none
+	}
 }
 
-// wrote forgets what was known of a register.
-func (s *scan) wrote(r uint8) {
-	s.open[r], s.fp[r] = -1, false
+// wrote forgets what was known of a register that is changed at pc.
+func (s *scan) wrote(r uint8, pc int32) {
+	s.root[r], s.delta[r], s.since[r], s.changed[r], s.stacked[r] = s.nextRoot, 0, none, pc, -1
+	s.nextRoot++
+}
+
+// add follows an addition to a register.
+func (s *scan) add(r uint8, v int64, pc int32) {
+	d := int64(s.delta[r]) + v
+	if v <= -maxDelta || v >= maxDelta || d <= -maxDelta || d >= maxDelta {
+		s.wrote(r, pc)
+		return
+	}
+	s.delta[r], s.since[r], s.changed[r] = int32(d), min(s.since[r], pc), pc
+	s.stacked[r] = -1
 }
 
 // judge decides checks, pairs and entries, block by block.
@@ -58,19 +90,19 @@ func (p *Program) judgeBlock(b *block) {
 		switch in.Kind {
 		case KindLoad:
 			p.judgeAccess(pc, in, false)
-			s.wrote(in.Dst)
+			s.wrote(in.Dst, pc)
 		case KindStore:
 			p.judgeAccess(pc, in, true)
 		case KindAtomic:
 			p.judgeAtomic(pc, in)
 			// The old value goes to src, or to r0.
 			if row := &rows[in.Op]; row.writesSrc {
-				s.wrote(in.Src)
+				s.wrote(in.Src, pc)
 			} else if row.writesR0 {
-				s.wrote(0)
+				s.wrote(0, pc)
 			}
 		case KindImm64:
-			s.wrote(in.Dst)
+			s.wrote(in.Dst, pc)
 		case KindOp:
 			p.judgeOp(pc, in, pc+1 < b.end)
 		case KindCallFunc:
@@ -83,7 +115,6 @@ func (p *Program) judgeBlock(b *block) {
 func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 	s := &p.scan
 	r := in.Base
-	lo, hi := int32(in.Off), int32(in.Off)+int32(in.Size)
 	aligned := acquires(in.Op)
 	if p.inStack(pc, in, aligned) {
 		return
@@ -93,40 +124,63 @@ func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 		s.reset()
 		return
 	}
-	if o := s.open[r]; o >= 0 && !aligned {
-		first := &p.Insns[o]
-		l, h := min(first.Lo, lo), max(first.Hi, hi)
-		if h-l <= maxRange {
-			first.Lo, first.Hi = l, h
-			if store {
-				first.Flags |= FlagRangeStore
-			}
-			in.Check = CheckDone
-			p.cover(s.until[r]+1, pc)
-			s.until[r] = pc
-			return
-		}
+	if !aligned && p.inGroup(pc, in, store) {
+		return
 	}
-	in.Check, in.Lo, in.Hi = CheckRange, lo, hi
+	in.Check, in.Lo, in.Hi = CheckRange, int32(in.Off), int32(in.Off)+int32(in.Size)
 	if store {
 		in.Flags |= FlagRangeStore
 	}
 	if !aligned {
-		s.open[r], s.until[r] = pc, pc
+		s.groups[s.oldest] = group{root: s.root[r], delta: s.delta[r], base: r, first: pc, since: s.since[r], from: pc, until: pc}
+		s.oldest = (s.oldest + 1) % len(s.groups)
 	}
+}
+
+// inGroup makes an access CheckDone if the check of one above can cover it too.
+func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
+	s, r := &p.scan, in.Base
+	for i := range s.groups {
+		g := &s.groups[i]
+		if g.first == none || g.root != s.root[r] {
+			continue
+		}
+		first := &p.Insns[g.first]
+		lo := s.delta[r] + int32(in.Off) - g.delta // from the value of the first one's base
+		l, h := min(first.Lo, lo), max(first.Hi, lo+int32(in.Size))
+		if h-l > maxRange {
+			continue
+		}
+		first.Lo, first.Hi = l, h
+		if store {
+			first.Flags |= FlagRangeStore
+		}
+		in.Check = CheckDone
+		if r != g.base || s.changed[r] > g.first {
+			// How the two bases are related is decided by what changed them.
+			if from := min(g.since, s.since[r]); from < g.from {
+				p.cover(from+1, g.from)
+				g.from = from
+			}
+		}
+		p.cover(g.until+1, pc)
+		g.until = pc
+		return true
+	}
+	return false
 }
 
 // inStack makes an access CheckNone if it lies in the stack, aligned if that is asked for.
 func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
-	s, size := &p.scan, int32(in.Size)
-	at := s.off[in.Base] + int32(in.Off)
-	if !s.fp[in.Base] || at < -vm.StackSize || at+size > 0 || aligned && at%size != 0 {
+	s, r, size := &p.scan, in.Base, int32(in.Size)
+	at := s.delta[r] + int32(in.Off)
+	if s.root[r] != 0 || at < -vm.StackSize || at+size > 0 || aligned && at%size != 0 {
 		return false
 	}
 	in.Check, in.StackOff = CheckNone, int16(at)
-	if in.Base != 10 {
-		p.cover(s.since[in.Base]+1, pc)
-		s.since[in.Base] = pc
+	if r != 10 {
+		p.cover(max(s.since[r], s.stacked[r])+1, pc)
+		s.stacked[r] = pc
 	}
 	return true
 }
@@ -156,7 +210,7 @@ func (p *Program) judgeAtomic(pc int32, in *Insn) {
 	}
 }
 
-// judgeOp follows copies of r10 and finds pairs.
+// judgeOp follows copies of registers with constants added, and finds pairs.
 func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
 	s := &p.scan
 	d := in.Dst
@@ -165,19 +219,17 @@ func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
 		if in.Src == d {
 			return
 		}
-		fp, off, since := s.fp[in.Src], s.off[in.Src], s.since[in.Src]
-		if in.Src == 10 {
-			since = pc
-		}
-		s.wrote(d)
-		s.fp[d], s.off[d], s.since[d] = fp, off, since
+		root, delta, since := s.root[in.Src], s.delta[in.Src], s.since[in.Src]
+		s.wrote(d, pc)
+		s.root[d], s.delta[d], s.since[d] = root, delta, min(since, pc)
 	case decode.OpAdd64Imm:
-		fp, off := s.fp[d], s.off[d]+int32(in.Imm)
-		s.wrote(d)
-		s.fp[d], s.off[d] = fp && int64(in.Imm) > -4096 && int64(in.Imm) < 4096 && off > -4096 && off < 4096, off
+		s.add(d, int64(in.Imm), pc)
+		return
+	case decode.OpSub64Imm:
+		s.add(d, -int64(in.Imm), pc)
 		return
 	default:
-		s.wrote(d)
+		s.wrote(d, pc)
 		if in.Op != decode.OpMov32Reg {
 			return
 		}
