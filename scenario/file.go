@@ -19,8 +19,9 @@ type File struct {
 	Description string
 	// Object is the path of the BPF object: the one the file names, else the one beside it.
 	Object string
-	// ObjectPos is where the file names it.
+	// ObjectPos is where the file names it; Named says that it does.
 	ObjectPos Pos
+	Named     bool
 	Kernel    Setup
 	// Objects, Maps and Globals are what is set up before the runs, in the order of the file.
 	Objects, Maps, Globals []Pair
@@ -170,7 +171,7 @@ func (f *File) decodeObject(root *Node) error {
 	if err != nil {
 		return err
 	}
-	f.ObjectPos = n.Pos
+	f.ObjectPos, f.Named = n.Pos, true
 	f.Object = filepath.FromSlash(name)
 	if !filepath.IsAbs(f.Object) {
 		f.Object = filepath.Join(filepath.Dir(f.Path), f.Object)

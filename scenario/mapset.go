@@ -110,7 +110,16 @@ func (t *table) set(n *Node) error {
 	if err != nil {
 		return err
 	}
+	seen := map[string]*Node{}
 	for _, p := range pairs {
+		k, err := t.key(p.Key)
+		if err != nil {
+			return err
+		}
+		if first := seen[string(k)]; first != nil {
+			return p.Key.errorf("key %s of %s was already given at line %d, as %s", p.Key.Text, t.def.Name, first.Line, first.Text)
+		}
+		seen[string(k)] = p.Key
 		if err := t.element(p.Key, p.Value); err != nil {
 			return err
 		}

@@ -210,7 +210,7 @@ func (a *app) parseScenarios(paths []string) ([]scenarioFile, error) {
 func (a *app) scenarioObject(f *scenario.File) (*loader.Object, error) {
 	if _, err := os.Stat(f.Object); err != nil {
 		text := fmt.Sprintf("no object %s", f.Object)
-		if f.ObjectPos.Line <= 1 {
+		if !f.Named {
 			text += " beside the file (name it with object: PATH)"
 		}
 		return nil, &scenario.Error{Pos: f.ObjectPos, Text: text, Err: err}
