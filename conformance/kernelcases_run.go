@@ -163,8 +163,19 @@ func (r *caseRunner) judge(ctx context.Context, c *Case) ([]string, error) {
 func (r *caseRunner) machine(c *Case) (*machine.Machine, error) {
 	opts := loader.LoadOptions{Globals: map[string]string{}}
 	for _, run := range c.Runs {
-		if _, ok := r.object.Program(run.Prog); !ok {
+		p, ok := r.object.Program(run.Prog)
+		if !ok {
 			return nil, &InputError{Name: r.file.Object, Line: 1, Err: fmt.Errorf("case %s: no program %q in the object", c.Name, run.Prog)}
+		}
+		if !p.Autoload {
+			opts.Only = append(opts.Only, run.Prog)
+		}
+	}
+	if len(opts.Only) > 0 {
+		for _, p := range r.object.Programs {
+			if p.Autoload {
+				opts.Only = append(opts.Only, p.Name)
+			}
 		}
 	}
 	linked, err := r.object.Load(r.target, opts)
@@ -247,7 +258,7 @@ func Preset(text string, n int) ([]byte, error) {
 // run is one BPF_PROG_TEST_RUN. The error is that of the system call.
 func (r *caseRunner) run(ctx context.Context, m *machine.Machine, run *CaseRun, out *outcome) (*machine.Result, error) {
 	p, _ := r.object.Program(run.Prog)
-	if errno := testRunErrno(p.Type, r.target.Version, run); errno != 0 {
+	if errno := testRunErrno(p, r.target.Version, run); errno != 0 {
 		return nil, errno
 	}
 	in := machine.Input{CPU: run.CPU, Packet: run.Data, Context: run.Ctx}
@@ -279,41 +290,4 @@ func (o *outcome) take(events []machine.Event, trace []string) {
 func isErrno(err error) bool {
 	var e uapi.Errno
 	return errors.As(err, &e)
-}
-
-// Limits of the input of BPF_PROG_TEST_RUN (net/bpf/test_run.c).
-const (
-	leastPacket = 14 // an Ethernet header
-	xdpLinear   = 4096 - 256 - 320
-	version511  = 5<<16 | 11<<8
-	version518  = 5<<16 | 18<<8 // what does not fit into a page goes into fragments
-	version612  = 6<<16 | 12<<8
-)
-
-// networkHeader is the size of the header an Ethernet frame announces, without which 6.12 and later take no packet.
-func networkHeader(frame []byte) int {
-	switch {
-	case frame[12] == 0x08 && frame[13] == 0x00:
-		return 20 // struct iphdr
-	case frame[12] == 0x86 && frame[13] == 0xdd:
-		return 40 // struct ipv6hdr
-	}
-	return 0
-}
-
-// testRunErrno is what the system call itself refuses.
-func testRunErrno(t uapi.ProgType, version uint32, run *CaseRun) uapi.Errno {
-	n := len(run.Data)
-	switch t {
-	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
-		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeFlowDissector:
-		if n > 0 && (n < leastPacket || version >= version612 && n < leastPacket+networkHeader(run.Data)) {
-			return uapi.EINVAL
-		}
-	case uapi.ProgTypeXDP:
-		if n > 0 && n < leastPacket && version >= version511 || n > xdpLinear && version < version518 {
-			return uapi.EINVAL
-		}
-	}
-	return 0
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -168,4 +169,35 @@ func TestCaseValues(t *testing.T) {
 	assert.True(t, sameNumber(*g.Number, []byte{0xff, 0xff}, binary.LittleEndian))
 	assert.True(t, HexBytes{1, 2, 3, 9}.samePadded(HexBytes{1, 2, 3}), "padded to 4, with the size 8")
 	assert.False(t, HexBytes{1, 2, 3, 9, 9}.samePadded(HexBytes{1, 2, 3}))
+}
+
+// TestTestRunRefuses names what the system call refuses before a program runs.
+func TestTestRunRefuses(t *testing.T) {
+	insns := func(text string) []decode.Insn {
+		out, err := decode.Assemble(text)
+		require.NoError(t, err)
+		return out
+	}
+	none := insns("r0 = 0; exit")
+	reads := insns("r6 = r1; call 5; r0 = *(u64 *)(r6 + 8); exit")
+	lost := insns("r1 = 0; r0 = *(u64 *)(r1 + 8); exit")
+	assert.Equal(t, 16, contextReach(reads))
+	assert.Zero(t, contextReach(lost))
+	for _, c := range []struct {
+		name string
+		p    loader.Program
+		run  CaseRun
+		want uapi.Errno
+	}{
+		{"raw_tp without arguments", loader.Program{Type: uapi.ProgTypeRawTracepoint, Insns: none}, CaseRun{}, 0},
+		{"raw_tp that reads them", loader.Program{Type: uapi.ProgTypeRawTracepoint, Insns: reads}, CaseRun{Ctx: make(HexBytes, 8)}, uapi.EINVAL},
+		{"raw_tp with enough", loader.Program{Type: uapi.ProgTypeRawTracepoint, Insns: reads}, CaseRun{Ctx: make(HexBytes, 16)}, 0},
+		{"syscall with less", loader.Program{Type: uapi.ProgTypeSyscall, Insns: reads}, CaseRun{Ctx: make(HexBytes, 4)}, uapi.EINVAL},
+		{"sk_lookup without context", loader.Program{Type: uapi.ProgTypeSkLookup, Insns: none}, CaseRun{}, uapi.EINVAL},
+		{"devmap program", loader.Program{Type: uapi.ProgTypeXDP, Attach: uapi.AttachXDPDevmap, Insns: none}, CaseRun{}, uapi.EINVAL},
+		{"short frame", loader.Program{Type: uapi.ProgTypeSchedCls, Insns: none}, CaseRun{Data: make(HexBytes, 13)}, uapi.EINVAL},
+		{"frame that announces more", loader.Program{Type: uapi.ProgTypeSchedCls, Insns: none}, CaseRun{Data: append(make(HexBytes, 12), 8, 0, 0x45)}, uapi.EINVAL},
+	} {
+		assert.Equal(t, c.want, testRunErrno(&c.p, 6<<16|18<<8, &c.run), c.name)
+	}
 }

@@ -23,7 +23,7 @@ var serviceKfuncs = []Kfunc{
 	{Name: "bpf_lookup_user_key", Wide: true, Topic: "keys", Args: []Arg{ArgAny, ArgAny}, Fn: none, Note: "there are no keys: NULL"},
 	{Name: "bpf_lookup_system_key", Wide: true, Topic: "keys", Args: []Arg{ArgAny}, Fn: none, Note: "there are no keys: NULL"},
 	{Name: "bpf_key_put", Topic: "keys", Args: []Arg{ArgObject}, Fn: releaseObject},
-	{Name: "bpf_crypto_ctx_create", Wide: true, Topic: "cryptography", Args: []Arg{ArgMem, ArgSize, ArgInt}, Fn: cryptoCreate, Note: "no algorithm is loaded: NULL and -ENOENT"},
+	{Name: "bpf_crypto_ctx_create", Wide: true, Topic: "cryptography", Args: []Arg{ArgMem, ArgSize, ArgInt}, Fn: cryptoCreate, Note: "no algorithm is loaded: NULL and -EOPNOTSUPP"},
 	{Name: "bpf_crypto_ctx_acquire", Wide: true, Topic: "cryptography", Args: []Arg{ArgObject}, Fn: acquire},
 	{Name: "bpf_crypto_ctx_release", Topic: "cryptography", Args: []Arg{ArgObject}, Fn: releaseObject},
 	{Name: "bpf_get_file_xattr", Topic: "files", Args: []Arg{ArgObject, ArgPtr, ArgDynptr}, Fn: answer(uapi.ENODATA), Note: "files have no attributes: -ENODATA"},
@@ -105,7 +105,7 @@ func countElements(m maps.Map) (n int) {
 }
 
 func cryptoCreate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return 0, envOf(t).writeU32(a[2], uint32(errnoRet(uapi.ENOENT)))
+	return 0, envOf(t).writeU32(a[2], uint32(errnoRet(uapi.EOPNOTSUPP)))
 }
 
 // dynptrProbe copies memory that may not be there into a dynptr; what could not be read is zero.

@@ -28,7 +28,7 @@ func TestServicesThatAreNotSetUp(t *testing.T) {
 		assert.NotNil(t, f, "%s: nobody got a reference", name)
 	}
 	assert.Zero(t, r.kok("bpf_crypto_ctx_create", buf, 16, code))
-	assert.Equal(t, uint32(neg(uapi.ENOENT)), r.u32(code))
+	assert.Equal(t, uint32(neg(uapi.EOPNOTSUPP)), r.u32(code))
 	for _, id := range []uapi.FuncID{uapi.FuncImaInodeHash, uapi.FuncImaFileHash} {
 		assert.Equal(t, neg(uapi.EOPNOTSUPP), r.ok(id, 0, buf, 16))
 	}

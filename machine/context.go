@@ -130,15 +130,17 @@ func (m *Machine) ProgramError(name string) error {
 
 // skbLoad serves the packet loads LD_ABS and LD_IND of the program's run.
 func (m *Machine) skbLoad(_ *vm.Thread, off int32, size int) (uint64, bool) {
-	if m.env.Run == nil || m.env.Run.Packet == nil || off < 0 {
+	if m.env.Run == nil || m.env.Run.Packet == nil {
 		return 0, false
 	}
+	const link, network = 0, 14 // the types that may load packets this way see the Ethernet header
+	at, ok := vm.PacketOffset(off, link, network)
 	pkt := m.env.Run.Packet()
-	if int64(off)+int64(size) > int64(len(pkt)) {
+	if !ok || at > len(pkt)-size {
 		return 0, false
 	}
 	var v uint64
-	for _, b := range pkt[off : int(off)+size] {
+	for _, b := range pkt[at : at+size] {
 		v = v<<8 | uint64(b)
 	}
 	return v, true

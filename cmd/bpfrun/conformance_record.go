@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,12 @@ import (
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/conformance/record"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 )
 
 func (a *app) recordCasesCommand() *cobra.Command {
 	var output string
-	var compress bool
+	var compress, all bool
 	cmd := &cobra.Command{
 		Use:   "cases OBJECT... -o DIR",
 		Short: "Run an object's programs on the running kernel and write cases for conformance kernel",
@@ -30,14 +32,15 @@ Every program whose name begins with "t_" is a case. An object may say more in t
 no loader looks at: "cases" has cases in the form of the file without what is expected (inputs, several runs, time to settle);
 "checks" has "INDEX:NAME", the names of the elements of the global array R.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.recordCases(args, output, compress) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.recordCases(args, output, compress, all) },
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", ".", "directory of the files")
+	cmd.Flags().BoolVar(&all, "all", false, "every program that ends here within 100,000 instructions is a case; objects the kernel does not take are named and left out")
 	cmd.Flags().BoolVarP(&compress, "gzip", "z", false, "write NAME.json.gz")
 	return cmd
 }
 
-func (a *app) recordCases(paths []string, dir string, compress bool) error {
+func (a *app) recordCases(paths []string, dir string, compress, all bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	spec, err := btf.LoadHost()
@@ -47,14 +50,31 @@ func (a *app) recordCases(paths []string, dir string, compress bool) error {
 	target := loader.NewTarget("linux-"+record.Release(), spec)
 	for _, path := range paths {
 		obj, err := a.openObject(path)
+		if err != nil && all {
+			a.note("%s is left out: %v", path, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		file, err := record.Plan(obj)
+		var also []string
+		if all {
+			if also, err = a.endsSoon(ctx, obj, target); err != nil {
+				return err
+			}
+		}
+		file, err := record.Plan(obj, also...)
 		if err != nil {
 			return usageError{err}
 		}
+		if all && len(file.Cases) == 0 {
+			continue
+		}
 		if err := record.Cases(ctx, obj, target, file); err != nil {
+			if all && ctx.Err() == nil {
+				a.note("%s is left out: %v", path, err)
+				continue
+			}
 			return codeError{exitNotSimulated, err}
 		}
 		text, err := json.MarshalIndent(file, "", " ")
@@ -83,4 +103,44 @@ func recorded(file *conformance.CaseFile) string {
 		checks += len(file.Cases[i].Expect.Checks)
 	}
 	return fmt.Sprintf("%d cases, %d checks, %d cases refused by Linux %s", len(file.Cases), checks, refused, file.Kernel)
+}
+
+// soon is how many instructions a program may execute here to be run on a kernel unattended: one that keeps a kernel busy for
+// minutes keeps the machine busy.
+const soon = 100_000
+
+// outward are helpers with an effect on the machine that a recording must not have.
+var outward = []string{"bpf_send_signal", "bpf_send_signal_thread", "bpf_probe_write_user", "bpf_override_return", "bpf_sys_bpf", "bpf_sys_close"}
+
+// endsSoon names the programs that end without a fault when they are run here.
+func (a *app) endsSoon(ctx context.Context, obj *loader.Object, target *loader.Target) ([]string, error) {
+	opts := loader.LoadOptions{}
+	for _, p := range obj.Programs {
+		opts.Only = append(opts.Only, p.Name)
+	}
+	linked, err := obj.Load(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	m, err := machine.New(linked, machine.Config{Seed: a.seed, MaxInsns: soon})
+	if err != nil {
+		a.note("%s is left out: %v", obj.Name, err)
+		return nil, nil
+	}
+	defer m.Close()
+	var names []string
+	for _, p := range obj.Programs {
+		if !record.Runnable(p.Type) {
+			continue
+		}
+		res, err := m.Run(ctx, p.Name, machine.Input{})
+		if err != nil {
+			return nil, err
+		}
+		reaches := slices.ContainsFunc(outward, func(h string) bool { return res.Helpers[h] > 0 })
+		if res.Ran && res.Fault == nil && !reaches {
+			names = append(names, p.Name)
+		}
+	}
+	return names, nil
 }

@@ -175,7 +175,11 @@ func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, 
 	}
 	a := loadAttr{
 		typ: uint32(p.Type), count: uint32(len(insns)), insns: pointer(code), license: pointer(license), version: p.Linked().Target.Version,
-		flags: p.Flags, name: objectName(p.Name), attach: uint32(p.Attach), attachBTF: uint32(p.AttachID),
+		flags: p.Flags, name: objectName(p.Name), attach: uint32(p.Attach),
+	}
+	switch p.Type {
+	case uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeStructOps:
+		a.attachBTF = uint32(p.AttachID)
 	}
 	if types >= 0 && len(funcs) > 0 {
 		a.btf, a.funcSize, a.funcs, a.funcCount = uint32(types), 8, pointer(funcs), uint32(len(funcs)/8)

@@ -38,7 +38,11 @@ func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file 
 	}
 	defer unix.SchedSetaffinity(0, &before)
 	file.Kernel = Release()
-	linked, err := obj.Load(target, loader.LoadOptions{})
+	opts := loader.LoadOptions{}
+	for _, p := range obj.Programs {
+		opts.Only = append(opts.Only, p.Name) // those of sections that begin with ? too
+	}
+	linked, err := obj.Load(target, opts)
 	if err != nil {
 		return err
 	}

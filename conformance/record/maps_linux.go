@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -21,6 +22,7 @@ type liveMap struct {
 	entries uint32 // as created
 	// memory is the part of the map that is mapped here: the pages of a ring buffer or an arena.
 	memory [][]byte
+	arena  unsafe.Pointer // all pages of an arena
 	perf   []*perfBuffer
 }
 
@@ -126,11 +128,16 @@ func (k *instance) fill(m *liveMap) error {
 	protect := unix.PROT_READ | unix.PROT_WRITE
 	switch {
 	case m.Type == uapi.MapTypeArena:
-		all, err := unix.Mmap(m.fd, 0, int(m.entries)*page, protect, unix.MAP_SHARED)
+		size, flags := uintptr(m.entries)*uintptr(page), unix.MAP_SHARED
+		if m.Extra != 0 {
+			flags |= unix.MAP_FIXED_NOREPLACE // map_extra is the address programs see
+		}
+		at, err := unix.MmapPtr(m.fd, 0, unsafe.Add(unsafe.Pointer(nil), m.Extra), size, protect, flags)
 		if err != nil {
 			return fmt.Errorf("map the arena: %w", err)
 		}
-		m.memory = [][]byte{all}
+		all := unsafe.Slice((*byte)(at), size)
+		m.arena = at
 		copy(all[min(m.ArenaOffset, uint64(len(all))):], m.Data)
 	case m.Type == uapi.MapTypeRingbuf:
 		consumer, err := unix.Mmap(m.fd, 0, page, protect, unix.MAP_SHARED)
@@ -166,6 +173,9 @@ func (k *instance) fill(m *liveMap) error {
 func (m *liveMap) close() {
 	for _, b := range m.memory {
 		unix.Munmap(b)
+	}
+	if m.arena != nil {
+		unix.MunmapPtr(m.arena, uintptr(m.entries)*uintptr(os.Getpagesize()))
 	}
 	for _, p := range m.perf {
 		p.close()

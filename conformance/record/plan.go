@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,9 @@ const maxAnnotations = 16 << 20
 
 // Plan reads what is to be recorded of an object: a case for each program whose name begins with "t_" and that
 // BPF_PROG_TEST_RUN runs, and those that the section "cases" describes.
-func Plan(obj *loader.Object) (*conformance.CaseFile, error) {
+//
+// also names further programs that are cases by themselves.
+func Plan(obj *loader.Object, also ...string) (*conformance.CaseFile, error) {
 	checks, cases, err := annotations(obj.Path)
 	if err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func Plan(obj *loader.Object) (*conformance.CaseFile, error) {
 		file.Cases = append(file.Cases, c)
 	}
 	for _, p := range obj.Programs {
-		if strings.HasPrefix(p.Name, casePrefix) && Runnable(p.Type) && !run[p.Name] {
+		if (strings.HasPrefix(p.Name, casePrefix) || slices.Contains(also, p.Name)) && Runnable(p.Type) && !run[p.Name] {
 			file.Cases = append(file.Cases, conformance.Case{Name: p.Name, Runs: []conformance.CaseRun{{Prog: p.Name}}})
 		}
 	}

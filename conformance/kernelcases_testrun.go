@@ -1,0 +1,84 @@
+package conformance
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Limits of the input of BPF_PROG_TEST_RUN (net/bpf/test_run.c).
+const (
+	leastPacket = 14 // an Ethernet header
+	xdpLinear   = 4096 - 256 - 320
+	version511  = 5<<16 | 11<<8
+	version518  = 5<<16 | 18<<8 // what does not fit into a page goes into fragments
+	version612  = 6<<16 | 12<<8
+)
+
+// networkHeader is the size of the header an Ethernet frame announces, without which 6.12 and later take no packet.
+func networkHeader(frame []byte) int {
+	switch {
+	case frame[12] == 0x08 && frame[13] == 0x00:
+		return 20 // struct iphdr
+	case frame[12] == 0x86 && frame[13] == 0xdd:
+		return 40 // struct ipv6hdr
+	}
+	return 0
+}
+
+// testRunErrno is what the system call itself refuses.
+func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
+	n := len(run.Data)
+	switch p.Type {
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
+		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeFlowDissector:
+		if n > 0 && (n < leastPacket || version >= version612 && n < leastPacket+networkHeader(run.Data)) {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		if len(run.Ctx) < contextReach(p.Insns) {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeSyscall:
+		if len(run.Ctx) > 0 && len(run.Ctx) < contextReach(p.Insns) {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeSkLookup:
+		if len(run.Ctx) == 0 {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeXDP:
+		if p.Attach == uapi.AttachXDPDevmap || p.Attach == uapi.AttachXDPCpumap {
+			return uapi.EINVAL
+		}
+		if n > 0 && n < leastPacket && version >= version511 || n > xdpLinear && version < version518 {
+			return uapi.EINVAL
+		}
+	}
+	return 0
+}
+
+// contextReach is how many bytes of its context a program reads or writes (max_ctx_offset): accesses through r1 and its copies, as
+// far as they can be followed in the order of the instructions.
+func contextReach(insns []decode.Insn) int {
+	var context [16]bool // by register number
+	context[1] = true
+	reach := 0
+	for _, in := range insns {
+		info := in.Op().Info()
+		dst, src := in.Dst&15, in.Src&15
+		class := info.Class()
+		if class == decode.ClassLDX && context[src] || (class == decode.ClassSTX || class == decode.ClassST) && context[dst] {
+			reach = max(reach, int(in.Off)+int(info.Size))
+		}
+		switch {
+		case in.Op() == decode.OpMov64Reg:
+			context[dst] = context[src]
+		case info.Writes&decode.RegArgs != 0: // calls
+			clear(context[:6])
+		case info.Writes&decode.RegDst != 0:
+			context[dst] = false
+		}
+	}
+	return reach
+}
