@@ -3,11 +3,14 @@ package helpers
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -208,4 +211,34 @@ func TestSunPath(t *testing.T) {
 	assert.EqualValues(t, uint32(neg(uapi.EINVAL)), r.kok("bpf_sock_addr_set_sun_path", c.Addr, r.str(""), 0))
 	c = r.context(uapi.ProgTypeCgroupSockAddr, kernel.ContextSpec{Attach: uapi.AttachCgroupInet4Connect})
 	assert.EqualValues(t, uint32(neg(uapi.EINVAL)), r.kok("bpf_sock_addr_set_sun_path", c.Addr, r.str("/run/x"), 7))
+}
+
+// TestTunnelOfArrival: the key of a packet that came through a tunnel.
+func TestTunnelOfArrival(t *testing.T) {
+	r := newRig(t, newest)
+	key := &kernel.Tunnel{ID: 77, Remote: netip.MustParseAddr("192.0.2.9"), Local: netip.MustParseAddr("192.0.2.1"), TTL: 64, Flags: tunKey, Options: []byte{1, 2, 3, 4}}
+	c := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{NetSpec: kernel.NetSpec{Tunnel: key}})
+	at := r.space(tunnelSize)
+	assert.Zero(t, r.ok(uapi.FuncSkbGetTunnelKey, c.Addr, at, tunnelSize, 0))
+	assert.EqualValues(t, 77, r.u32(at))
+	assert.EqualValues(t, 0xc0000209, r.u32(at+tunnelRemote), "a number")
+	assert.EqualValues(t, 0xc0000201, r.u32(at+tunnelLocal))
+	assert.EqualValues(t, 64, r.bytes(at+tunnelTTL, 1)[0])
+	assert.Equal(t, neg(uapi.EPROTO), r.ok(uapi.FuncSkbGetTunnelKey, c.Addr, at, tunnelSize, uapi.TunnelIPv6))
+	assert.EqualValues(t, 4, r.ok(uapi.FuncSkbGetTunnelOpt, c.Addr, at, 8))
+	assert.Equal(t, []byte{1, 2, 3, 4, 0}, r.bytes(at, 5))
+}
+
+func TestXDPSockets(t *testing.T) {
+	r := newRig(t, newest)
+	m := r.newMap(maps.Spec{Type: uapi.MapTypeXskmap, KeySize: 4, ValueSize: 4, MaxEntries: 4})
+	require.Zero(t, m.(maps.XSKMap).SetSocket(1, 9))
+	r.context(uapi.ProgTypeXDP, kernel.ContextSpec{})
+	one, two := r.alloc([]byte{1, 0, 0, 0}), r.alloc([]byte{2, 0, 0, 0})
+	assert.Zero(t, r.ok(uapi.FuncMapLookupElem, m.Addr(), two))
+	sock := r.ok(uapi.FuncMapLookupElem, m.Addr(), one)
+	require.NotZero(t, sock)
+	assert.EqualValues(t, 9, r.field(sock, 4))
+	assert.EqualValues(t, xdpRedirect, r.ok(uapi.FuncRedirectMap, m.Addr(), 1, 0))
+	assert.EqualValues(t, 2, r.ok(uapi.FuncRedirectMap, m.Addr(), 2, 2))
 }

@@ -32,7 +32,7 @@ type Env struct {
 
 	// Local is the object's own BTF, by whose type ids programs allocate objects; nil refuses that.
 	Local *btf.Spec
-	Run *Run
+	Run   *Run
 
 	keyScratch []byte
 	bytes      []byte

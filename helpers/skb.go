@@ -83,6 +83,9 @@ func (e *Env) skbAt(addr uint64) (*skb, *vm.Action) {
 	s := &skb{e: e, c: c, p: c.Packet, st: &e.Run.skb}
 	if !s.st.started {
 		*s.st = skbState{started: true}
+		if k := c.Tunnel(); k != nil {
+			s.st.tunnel, s.st.tunnelOpts = arrivedBy(e, k), k.Options
+		}
 		if len(c.LinkHeader()) == 0 {
 			s.st.net = min(ethHeader, s.p.Len())
 		} else {

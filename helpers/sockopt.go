@@ -53,8 +53,6 @@ type intOption struct {
 	clamp       func(v int32) int32
 }
 
-const anyInt = -1 << 31
-
 // intOptions are those bpf_setsockopt lets through (sol_socket_sockopt, sol_tcp_sockopt, sol_ip_sockopt, sol_ipv6_sockopt).
 var intOptions = []intOption{
 	{level: solSocket, name: 2, flag: true}, // SO_REUSEADDR

@@ -1,14 +1,18 @@
 package helpers
 
 import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 var tunnelHelpers = []Helper{
-	{ID: uapi.FuncSkbGetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: skbGetTunnelKey, Note: "the key the program set; packets arrive without one"},
+	{ID: uapi.FuncSkbGetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: skbGetTunnelKey, Note: "the key the program set, else that of the scenario"},
 	{ID: uapi.FuncSkbSetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: skbSetTunnelKey, Note: "recorded as an event"},
-	{ID: uapi.FuncSkbGetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: skbGetTunnelOpt, Note: "the options the program set"},
+	{ID: uapi.FuncSkbGetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: skbGetTunnelOpt, Note: "the options the program set, else those of the scenario"},
 	{ID: uapi.FuncSkbSetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgMem, ArgSize}, Fn: skbSetTunnelOpt},
 }
 
@@ -30,6 +34,22 @@ type tunnelKey struct {
 	ipv6 bool
 	// tunFlags are TUNNEL_* bits in the order of the kernel's (include/uapi/linux/if_tunnel.h).
 	flags uint16
+}
+
+// arrivedBy is the key of a packet that came through a tunnel: who sent it is the source there, which is local for what is sent.
+func arrivedBy(e *Env, t *kernel.Tunnel) *tunnelKey {
+	k := &tunnelKey{ipv6: t.Remote.Is6(), flags: t.Flags}
+	e.order().PutUint32(k.raw[:], t.ID)
+	for at, a := range map[int]netip.Addr{tunnelRemote: t.Local, tunnelLocal: t.Remote} {
+		b := a.AsSlice()
+		if len(b) == 4 { // a number
+			e.order().PutUint32(k.raw[at:], binary.BigEndian.Uint32(b))
+			continue
+		}
+		copy(k.raw[at:at+16], b)
+	}
+	k.raw[tunnelTOS], k.raw[tunnelTTL] = t.TOS, t.TTL
+	return k
 }
 
 // Tunnel flags that bpf_skb_get_tunnel_key can report.

@@ -52,6 +52,8 @@ type NetSpec struct {
 	Cloned bool
 	// Ingress says that a tc program sees packets that come in.
 	Ingress bool
+	// Tunnel is the tunnel a packet came through; nil = none.
+	Tunnel *Tunnel
 	// Received is what the network card says of an XDP packet; nil = nothing.
 	Received *Received
 	// Sockopt and Sysctl are what a cgroup program filters; nil = a default.

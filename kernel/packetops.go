@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"net/netip"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // LinkHeader returns the Ethernet header that lies before the packet's data, for program types whose data starts at the
 // network header; empty for all others.
@@ -115,3 +119,15 @@ type Received struct {
 
 // Received returns what the network card says of the packet, nil when nothing.
 func (c *Context) Received() *Received { return c.spec.Received }
+
+// Tunnel is what the kernel keeps of the tunnel a packet came through: remote is who sent it. Addresses are of one family.
+type Tunnel struct {
+	ID            uint32
+	Remote, Local netip.Addr
+	TOS, TTL      uint8
+	Flags         uint16 // TUNNEL_* (include/uapi/linux/if_tunnel.h)
+	Options       []byte
+}
+
+// Tunnel returns the tunnel the packet came through, nil without.
+func (c *Context) Tunnel() *Tunnel { return c.spec.Tunnel }

@@ -231,8 +231,10 @@ func (s *Socket) Object() (*Object, error) {
 	return o, nil
 }
 
-// Family, Protocol, Type and State say what kind of socket it is, in the kernel's numbers.
-func (s *Socket) Family() uint16   { return uint16(s.vals[sockFamily]) }
+// Family is the socket's address family in the kernel's numbers.
+func (s *Socket) Family() uint16 { return uint16(s.vals[sockFamily]) }
+
+// Protocol is the socket's protocol (IPPROTO_TCP).
 func (s *Socket) Protocol() uint16 { return uint16(s.vals[sockProtocol]) }
 
 // Type is the socket's type (SOCK_STREAM, SOCK_DGRAM).
@@ -261,9 +263,6 @@ func (s *Socket) Cookie() uint64 { return s.vals[sockCookie] }
 
 // UID is the owner of the socket.
 func (s *Socket) UID() uint32 { return uint32(s.vals[sockUID]) }
-
-// Mark, Priority and BoundDevice are what options of the same names set.
-func (s *Socket) Mark() uint32 { return uint32(s.vals[sockMark]) }
 
 // CallbackFlags are the events a sockops program asked for (bpf_sock_ops_cb_flags).
 func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[sockCBFlags]) }

@@ -141,6 +141,13 @@ type RefArray interface {
 	SetRef(index uint32, v any) uapi.Errno
 }
 
+// XSKMap is BPF_MAP_TYPE_XSKMAP.
+type XSKMap interface {
+	RefArray
+	// SetSocket stores an AF_XDP socket that is bound to a queue.
+	SetSocket(index, queue uint32) uapi.Errno
+}
+
 // ProgArray is BPF_MAP_TYPE_PROG_ARRAY.
 type ProgArray interface {
 	Map

@@ -3,6 +3,7 @@ package maps
 import (
 	"slices"
 
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -11,6 +12,7 @@ import (
 type refArray struct {
 	base
 	slots []any
+	xsk   map[uint32]*mem.Region // struct bpf_xdp_sock of the sockets of an xskmap
 }
 
 const (
@@ -81,9 +83,35 @@ func (a *refArray) index(key []byte) (uint32, bool) {
 	return i, uint64(i) < uint64(len(a.slots))
 }
 
-// Lookup finds nothing for a program: the verifier admits lookups of xskmaps and sock arrays only,
-// whose elements are sockets and live in the kernel, not here.
-func (a *refArray) Lookup(int, []byte) (uint64, uapi.Errno) { return 0, uapi.EOPNOTSUPP }
+// Lookup gives programs the struct bpf_xdp_sock of an xskmap's socket; the verifier admits no lookups of the other types but of sock
+// arrays, whose elements are sockets and live in the kernel, not here.
+func (a *refArray) Lookup(_ int, key []byte) (uint64, uapi.Errno) {
+	if a.spec.Type != uapi.MapTypeXskmap {
+		return 0, uapi.EOPNOTSUPP
+	}
+	i, ok := a.index(key)
+	if !ok || a.slots[i] == nil || a.xsk[i] == nil {
+		return 0, uapi.ENOENT
+	}
+	return a.xsk[i].Base, OK
+}
+
+// SetSocket puts an AF_XDP socket of a queue into an xskmap, as user space does.
+func (a *refArray) SetSocket(index, queue uint32) uapi.Errno {
+	if e := a.SetRef(index, queue); e != OK {
+		return e
+	}
+	r, err := a.env.Mem.Alloc(4, mem.Region{Kind: mem.Context, Name: "bpf_xdp_sock", ReadOnly: true, Owner: a.self})
+	if err != nil {
+		return uapi.ENOMEM
+	}
+	a.env.Mem.ByteOrder().PutUint32(a.env.Mem.Bytes(r), queue)
+	if a.xsk == nil {
+		a.xsk = map[uint32]*mem.Region{}
+	}
+	a.xsk[index] = r
+	return OK
+}
 
 // Update from bytes needs a file descriptor and is refused; see SetRef.
 func (a *refArray) Update(_ int, key, _ []byte, flags uint64) uapi.Errno {

@@ -188,6 +188,15 @@ func (t *table) element(key, n *Node) error {
 			return n.unknownIf(err, "program", n.Text, t.m.Names())
 		}
 		return nil
+	case maps.XSKMap:
+		if t.def.Type != uapi.MapTypeXskmap {
+			break
+		}
+		queue, err := n.int("queue of an AF_XDP socket", 0, 1<<31-1)
+		if err != nil {
+			return err
+		}
+		return t.errno(n, b.SetSocket(t.m.Memory().ByteOrder().Uint32(k), uint32(queue)))
 	case maps.SockMap:
 		s, err := t.sock(n)
 		if err != nil {

@@ -20,6 +20,7 @@ var contextForm = &form{"context", "What a program of the networking stack or of
 	{name: "frags", doc: "Fragments behind the packet, which is the linear part: hex digits or @FILE each, at most a page.", shape: listOf(text)},
 	{name: "cloned", doc: "Another sk_buff shares the packet's bytes: what writes to it moves it first.", shape: shapeOf(shapeBool)},
 	{name: "ingress", doc: "The tc program sees packets that come in.", shape: shapeOf(shapeBool)},
+	{name: "tunnel", doc: "The tunnel the packet came through.", shape: formOf(tunnelForm)},
 	{name: "received", doc: "What the network card says of an XDP packet.", shape: formOf(receivedForm)},
 	{name: "sockopt", doc: "The system call of a getsockopt or setsockopt program.", shape: formOf(sockoptForm)},
 	{name: "sysctl", doc: "The access a sysctl program filters.", shape: formOf(sysctlForm)},
@@ -32,6 +33,15 @@ var receivedForm = &form{"received", "What a network card says of a packet; what
 	{name: "hash_type", doc: "enum xdp_rss_hash_type.", shape: integer},
 	{name: "vlan_proto", doc: "The protocol of a tag the card removed (0x8100).", shape: integer},
 	{name: "vlan_tci", doc: "The tag.", shape: integer},
+}}
+
+var tunnelForm = &form{"tunnel", "The tunnel a packet came through.", []member{
+	{name: "id", doc: "The tunnel's id (a VNI).", shape: integer},
+	{name: "remote", doc: "The address of who sent it.", shape: text, required: true},
+	{name: "local", doc: "The address it was sent to.", shape: text},
+	{name: "tos", doc: "The outer type of service.", shape: integer},
+	{name: "ttl", doc: "The outer TTL.", shape: integer},
+	{name: "options", doc: "Options of the encapsulation, as hex digits.", shape: text},
 }}
 
 var sockoptForm = &form{"sockopt", "A call of getsockopt or setsockopt.", []member{
@@ -108,6 +118,7 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 		{"frags", skb || lp.Type == uapi.ProgTypeXDP, func(v *Node) error { return r.frags(v, &s) }},
 		{"cloned", skb, func(v *Node) (err error) { s.Cloned, err = v.bool("cloned"); return err }},
 		{"ingress", skb, func(v *Node) (err error) { s.Ingress, err = v.bool("ingress"); return err }},
+		{"tunnel", skb, func(v *Node) error { return v.tunnel(&s) }},
 		{"received", lp.Type == uapi.ProgTypeXDP, func(v *Node) error { return v.received(&s) }},
 		{"sockopt", lp.Type == uapi.ProgTypeCgroupSockopt, func(v *Node) error { return r.sockopt(v, &s) }},
 		{"sysctl", lp.Type == uapi.ProgTypeCgroupSysctl, func(v *Node) error { return v.sysctl(&s) }},
@@ -220,6 +231,41 @@ func (r *Runner) frags(v *Node, s *kernel.NetSpec) error {
 		}
 		s.Frags = append(s.Frags, b)
 	}
+	return nil
+}
+
+func (n *Node) tunnel(s *kernel.NetSpec) (err error) {
+	if err := n.fields(tunnelForm); err != nil {
+		return err
+	}
+	const key, options = 0x04, 0x0800 // TUNNEL_KEY, TUNNEL_GENEVE_OPT
+	var id, tos, ttl uint64
+	if err := n.numbers(map[string]*uint64{"id": &id, "tos": &tos, "ttl": &ttl}); err != nil {
+		return err
+	}
+	t := &kernel.Tunnel{ID: uint32(id), TOS: uint8(tos), TTL: uint8(ttl), Flags: key}
+	if t.Remote, err = n.Get("remote").addr("remote"); err != nil {
+		return err
+	}
+	t.Local = netip.IPv4Unspecified()
+	if t.Remote.Is6() {
+		t.Local = netip.IPv6Unspecified()
+	}
+	if v := n.Get("local"); v != nil {
+		if t.Local, err = v.addr("local"); err != nil {
+			return err
+		}
+		if t.Local.Is6() != t.Remote.Is6() {
+			return v.errorf("local: want an address of the family of remote, got %s", v.describe())
+		}
+	}
+	if v := n.Get("options"); v != nil {
+		if t.Options, err = v.hex("options"); err != nil {
+			return err
+		}
+		t.Flags |= options
+	}
+	s.Tunnel = t
 	return nil
 }
 
