@@ -35,7 +35,8 @@ written as their type: a number, a string, a struct in one text ("{pid = 1, cpu 
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
-	for _, f := range []*form{fileForm, kernelForm, clockForm, runForm, overrideForm, expectForm} {
+	for _, f := range []*form{fileForm, kernelForm, clockForm, networkForm, netDeviceForm, routeForm, neighbourForm, runForm, overrideForm,
+		contextForm, tunnelForm, receivedForm, sockoptForm, sysctlForm, deviceForm, expectForm} {
 		fmt.Fprintf(&b, "## %s\n\n%s\n\n|key|value|meaning|\n|---|---|---|\n", f.name, f.doc)
 		for _, m := range f.members {
 			name := m.name
