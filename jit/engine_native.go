@@ -321,7 +321,11 @@ func (e *Engine) refresh(c *code) {
 	if now := e.mem.Epoch(); now != c.epoch {
 		c.epoch = now
 		for i := range st.Cells[:c.cells] {
-			st.Cells[i].Count = 0
+			cell := &st.Cells[i]
+			cell.Count = 0
+			// A check that was fine for long must not wait long because of changes elsewhere.
+			cell.Backoff >>= 2
+			cell.Credit = min(cell.Credit, cell.Backoff)
 		}
 	}
 }
