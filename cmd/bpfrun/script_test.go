@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/packet"
 )
 
@@ -53,6 +55,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
+		Condition: func(cond string) (bool, error) {
+			if cond == "jit" {
+				return jit.Supported(), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
 		Setup: func(e *testscript.Env) error {
 			dirs := map[string]string{
 				"OBJ": "testdata/objects/clang-14", "EB": "testdata/objects/clang-14-eb", "V4": "testdata/objects/clang-22-v4",
