@@ -68,3 +68,6 @@ undisplay 4
 finish
 step
 reverse-finish
+disas bpf_probe_read_kernel
+x/i probe_read_kernel
+info line core
