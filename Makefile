@@ -66,10 +66,12 @@ toolchain-rust:
 objects:
 	$(MAKE) -C examples
 	$(MAKE) -C testdata SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
+	$(MAKE) -C debug/testdata SID=$(abspath $(TOOLCHAIN))
 
 check-objects:
 	$(MAKE) -C examples check
 	$(MAKE) -C testdata check SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
+	$(MAKE) -C debug/testdata check SID=$(abspath $(TOOLCHAIN))
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
