@@ -81,6 +81,10 @@ func TestFragments(t *testing.T) {
 		{name: "pull", typ: xdp, flags: frags, data: ramp(600), ctx: xdpCtx(0, 100), steps: []string{
 			do("kfunc bpf_xdp_pull_data", ctx, 50), linear, do("kfunc bpf_xdp_pull_data", ctx, 150), linear, length, do("kfunc bpf_xdp_pull_data", ctx, 601), do("kfunc bpf_xdp_pull_data", ctx, 600), linear, do("bpf_xdp_load_bytes", ctx, 140, at(1024), 20),
 		}},
+		{name: "dynptr of a packet that shrank", typ: xdp, flags: frags, data: ramp(5000), init: "0123456789", steps: []string{
+			do("kfunc bpf_dynptr_from_xdp", ctx, 0, onFP(-16)), do("bpf_xdp_adjust_tail", ctx, -1000), do("kfunc bpf_dynptr_size", onFP(-16)), do("bpf_dynptr_read", at(1060), 20, onFP(-16), 4500, 0),
+			do("bpf_dynptr_write", onFP(-16), 4500, at(1024), 10, 0), do("bpf_dynptr_read", at(1060), 20, onFP(-16), 3990, 0), do("bpf_dynptr_read", at(1060), 10, onFP(-16), 3990, 0),
+		}},
 		{name: "pull moves the packet", typ: xdp, flags: frags, data: ramp(5000), steps: []string{do("kfunc bpf_xdp_pull_data", ctx, 3600), linear, do("kfunc bpf_xdp_pull_data", ctx, 3740), linear, length, do("bpf_xdp_load_bytes", ctx, 3500, at(1024), 200)}},
 	})
 }

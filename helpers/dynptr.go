@@ -112,6 +112,21 @@ func (e *Env) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
 	return nil
 }
 
+// shrunk judges a range of a packet, which may be shorter by now than it was when the dynptr was made.
+func (e *Env) shrunk(d dynptr, off, n uint64) (uapi.Errno, *vm.Action) {
+	if !d.packet() {
+		return 0, nil
+	}
+	c, f := e.packetOf(d.data)
+	if f != nil || uint64(d.off)+off+n <= uint64(c.Packet.Len()) {
+		return 0, f
+	}
+	if d.kind == dynptrXDP {
+		return uapi.EINVAL, nil
+	}
+	return uapi.EFAULT, nil
+}
+
 func (d dynptr) packet() bool { return d.kind == dynptrSkb || d.kind == dynptrXDP }
 
 // nullDynptr makes the dynptr invalid and returns the errno.
@@ -144,6 +159,9 @@ func dynptrRead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
 	}
+	if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+		return errnoRet(errno), f
+	}
 	data, f := e.dynptrLoad(d, off, n)
 	if f != nil {
 		return 0, f
@@ -171,6 +189,9 @@ func dynptrWrite(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	data, f := e.read(a[2], n)
 	if f != nil {
 		return 0, f
+	}
+	if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+		return errnoRet(errno), f
 	}
 	return 0, e.dynptrStore(d, off, data)
 }
@@ -274,6 +295,9 @@ func dynptrSlice(write bool) vm.HelperFunc {
 		if !d.packet() {
 			return d.data + at, nil
 		}
+		if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+			return 0, f
+		}
 		c, f := e.packetOf(d.data)
 		if f != nil {
 			return 0, f
@@ -368,6 +392,14 @@ func dynptrCopy(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case src.data == 0 || dst.data == 0 || dst.rdonly:
 		return 0, nil // nothing to copy
 	}
+	for _, side := range [...]struct {
+		d   dynptr
+		off uint64
+	}{{src, from}, {dst, to}} {
+		if errno, f := e.shrunk(side.d, side.off, n); errno != 0 || f != nil {
+			return errnoRet(errno), f
+		}
+	}
 	data, f := e.dynptrLoad(src, from, n)
 	if f != nil {
 		return 0, f
@@ -389,6 +421,9 @@ func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.E2BIG), nil
 	case d.data == 0:
 		return 0, nil // nothing to set
+	}
+	if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+		return errnoRet(errno), f
 	}
 	b, f := e.buffer(n)
 	if f != nil {

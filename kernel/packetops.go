@@ -92,7 +92,7 @@ func (c *Context) Assign(s *Socket, flags uint64) uapi.Errno {
 		return uapi.EINVAL
 	case !c.ingress():
 		return uapi.EOPNOTSUPP
-	case !s.open:
+	case !s.open || c.view == nil || c.view.index("sk") < 0:
 		return uapi.EOPNOTSUPP
 	}
 	c.view.sock = s
