@@ -173,7 +173,8 @@ func skbRulesOf(t uapi.ProgType) *skbRules {
 
 var skbRuleTable = func() map[uapi.ProgType]*skbRules {
 	table := map[uapi.ProgType]*skbRules{}
-	for _, t := range [...]uapi.ProgType{uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb, uapi.ProgTypeSocketFilter} {
+	for _, t := range [...]uapi.ProgType{uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb, uapi.ProgTypeSocketFilter,
+		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local} {
 		r := makeSkbRules(t)
 		table[t] = &r
 	}

@@ -1,0 +1,28 @@
+#!/bin/bash
+# selftests-objects.sh LINUX BTF OUT
+#
+# Compiles the programs of the kernel's BPF selftests (LINUX/tools/testing/selftests/bpf/progs) for the types in BTF (raw) into OUT, as
+# their own Makefile does, for `bpfrun conformance corpus --optional --brief --objects 'OUT/*.o'`. Sources and objects are GPL-2.0:
+# nothing of them belongs into this repository. Programs that do not compile are named and left out.
+#
+# Tools: clang (CLANG, 18 or newer), bpftool (BPFTOOL, 7.5 or newer: it writes the kfuncs' prototypes).
+set -euo pipefail
+[ $# -eq 3 ] || { echo "usage: $0 LINUX BTF OUT" >&2; exit 2; }
+linux=$(cd "$1" && pwd) btf=$2 out=$3
+tests=$linux/tools/testing/selftests/bpf
+clang=${CLANG:-clang} bpftool=${BPFTOOL:-bpftool}
+mkdir -p "$out/include/bpf"
+"$bpftool" btf dump file "$btf" format c >"$out/include/vmlinux.h"
+cp "$linux"/tools/lib/bpf/*.h "$out/include/bpf/"
+"$linux/scripts/bpf_doc.py" --header --file "$linux/tools/include/uapi/linux/bpf.h" >"$out/include/bpf/bpf_helper_defs.h"
+for f in "$tests"/progs/*.c; do
+	name=$(basename "$f" .c)
+	extra=()
+	case $name in test_l4lb_noinline | test_xdp_noinline) extra=(-fno-inline) ;; esac
+	"$clang" -g -O2 --target=bpf -mcpu=v3 -D__TARGET_ARCH_x86 -mlittle-endian -DENABLE_ATOMICS_TESTS -Wno-everything "${extra[@]}" \
+		-I"$out/include" -I"$tests" -I"$tests/progs" -I"$linux/tools/include/uapi" -I"$linux/tools/include" \
+		-idirafter /usr/include/x86_64-linux-gnu -idirafter /usr/include -c "$f" -o "$out/$name.o" 2>"$out/$name.err" ||
+		{ echo "$name.c does not compile: $(grep -m1 error: "$out/$name.err")"; rm -f "$out/$name.o"; }
+	rm -f "$out/$name.err"
+done
+ls "$out"/*.o | wc -l
