@@ -101,7 +101,7 @@ differential-kernel:
 # Native code = interpreter = reference evaluator, on programs that end well and on programs that fault.
 differential-jit:
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --count 1000000 --seed 2026
-	$(GO) run ./cmd/bpfrun conformance generate --engine both --mutate --runs 1 --count 300000 --seed 2027
+	$(GO) run ./cmd/bpfrun conformance generate --engine both --mutate --runs 1 --count 100000 --seed 2027
 
 # Native code under garbage collection, profiling signals and cancellation, for minutes.
 soak:
