@@ -1,8 +1,10 @@
 package loader
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -155,8 +157,7 @@ func (o *Object) readExt() {
 		}
 		for _, sec := range o.Ext.Lines {
 			if cs := o.sections[sec.Name]; cs != nil {
-				cs.lines = append(cs.lines, sec.Records...)
-				sort.SliceStable(cs.lines, func(i, j int) bool { return cs.lines[i].InsnOff < cs.lines[j].InsnOff })
+				cs.addLines(sec.Records)
 			}
 		}
 	}
@@ -174,6 +175,20 @@ func (o *Object) readExt() {
 			fn.Type = t.ID
 		}
 	}
+}
+
+// addLines adds records of .BTF.ext, which are kept as they are where they come in order.
+func (cs *codeSection) addLines(records []btf.LineInfo) {
+	byInsn := func(a, b btf.LineInfo) int { return cmp.Compare(a.InsnOff, b.InsnOff) }
+	lines := records
+	if len(cs.lines) > 0 {
+		lines = slices.Concat(cs.lines, records)
+	}
+	if !slices.IsSortedFunc(lines, byInsn) {
+		lines = slices.Clone(lines)
+		slices.SortStableFunc(lines, byInsn)
+	}
+	cs.lines = lines
 }
 
 // LineAt returns the line record that covers instruction pc of the function: the
