@@ -10,7 +10,8 @@ import (
 )
 
 // Settle lets simulated time pass between runs: timers and work queues that fall due run their callbacks, in the
-// order of their times. It returns what reached user space meanwhile, and the first fault of a callback. The error is that of ctx.
+// order of their times. It returns what reached user space meanwhile, and the first fault of a callback. All callbacks together have
+// the instructions of one run: a timer that starts itself again may never come to an end otherwise. The error is that of ctx.
 func (m *Machine) Settle(ctx context.Context, d time.Duration) (*Result, error) {
 	res := &Result{Status: StatusOK, Helpers: map[string]int{}}
 	clock := m.kernel.Clock()
@@ -62,9 +63,9 @@ func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) boo
 	m.thread.CPU = c.CPU
 	m.useArena(p)
 	m.thread.StartAt(img, pc, c.Args[:]...)
-	for limit := m.cfg.MaxInsns; m.thread.Run(min(slice, limit-min(limit, m.thread.Insns()))) == vm.Budget; {
+	for limit := m.cfg.MaxInsns - min(m.cfg.MaxInsns, res.Insns); m.thread.Run(min(slice, limit-min(limit, m.thread.Insns()))) == vm.Budget; {
 		if m.thread.Insns() >= limit || ctx.Err() != nil {
-			m.thread.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("%s callback: more than %d instructions", c.What, limit)})
+			m.thread.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("%s callbacks: more than %d instructions until the next run", c.What, m.cfg.MaxInsns)})
 		}
 	}
 	if m.thread.Status() == vm.Done {

@@ -167,6 +167,9 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 // begin reads the header of the file.
 func (r *Reader) begin() error {
 	head, err := r.buf.Peek(4)
+	if err != nil && err != io.EOF {
+		return r.wrong(0, err, "not a pcap or pcapng file: %s", cause(err))
+	}
 	if err != nil {
 		return r.wrong(0, err, "%d bytes: not a pcap or pcapng file", len(head))
 	}

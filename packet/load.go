@@ -26,6 +26,9 @@ func Load(text, dir string) ([]byte, error) {
 		}
 		number = n
 	}
+	if path == "" {
+		return nil, fmt.Errorf("@%s: want the name of a file after @", name)
+	}
 	path = Below(dir, path)
 	capture, data, err := readStart(path)
 	if err != nil {

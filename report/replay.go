@@ -119,9 +119,16 @@ func replayCells(r *Replay) (result, insns string) {
 }
 
 func writeReplay(b *strings.Builder, r *Replay, item func(kind, text string), s style, opt TableOptions) {
-	item("verdicts", r.histogram())
-	if r.Skipped > 0 {
+	if len(r.Verdicts) > 0 {
+		item("verdicts", r.histogram())
+	}
+	switch {
+	case r.Skipped == 1:
+		fmt.Fprintf(b, "  %s 1 packet was not run: %s\n", s.yellow("warning:"), r.SkippedWhy)
+	case r.Skipped > 1:
 		fmt.Fprintf(b, "  %s %s were not run; the first: %s\n", s.yellow("warning:"), packetsText(r.Skipped), r.SkippedWhy)
+	case r.Packets == 0:
+		fmt.Fprintf(b, "  %s there is no packet in the capture\n", s.yellow("warning:"))
 	}
 	if r.Fault != nil {
 		fmt.Fprintf(b, "  %s packet %d: %s\n", s.red("fault:"), r.FaultPacket, strings.ReplaceAll(r.Fault.Text, "\n", "\n    "))

@@ -92,6 +92,9 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 	var opts []loader.TargetOption
 	for _, path := range a.moduleBTF {
 		mod, err := btf.Load(path, spec)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usagef("--module-btf %s: no such file", path)
+		}
 		if err != nil {
 			// A broken module must not stop a load; it is left out and said so.
 			fmt.Fprintf(a.stderr, "bpfrun: module BTF %s is left out: %v\n", path, err)

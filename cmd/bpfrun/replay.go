@@ -16,6 +16,7 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // packetFlag reads --packet.
@@ -37,8 +38,6 @@ func (o *runOptions) checkPackets(targets, objects int) error {
 		return usagef("--pcap-index: it chooses a packet of --pcap FILE")
 	case o.pcap != "" && o.packet != "":
 		return usagef("--packet and --pcap: want one of them")
-	case o.pcapIndex < 0:
-		return usagef("--pcap-index %d: packets count from 1", o.pcapIndex)
 	case o.replays() && o.repeat != 1:
 		return usagef("--repeat: each packet of a capture is run once")
 	case o.replays() && o.trace:
@@ -50,15 +49,29 @@ func (o *runOptions) checkPackets(targets, objects int) error {
 	case targets*objects != 1:
 		return usagef("--out: want one object and one target")
 	}
-	if o.pcap == "" {
-		return nil
-	}
-	in, err := os.Stat(o.pcap)
+	return nil
+}
+
+// checkOut refuses to write packets over one of the files that are read.
+func (a *app) checkOut(o runOptions, objects []string, sources []btfSource) error {
+	out, err := os.Stat(o.out)
 	if err != nil {
-		return nil // said when it is opened
+		return nil // there is nothing to lose
 	}
-	if out, err := os.Stat(o.out); err == nil && os.SameFile(in, out) {
-		return usagef("--out %s: that is the file that is read", o.out)
+	read := slices.Concat(objects, a.moduleBTF, []string{o.pcap, a.kconfig, a.kallsyms})
+	for _, s := range sources {
+		read = append(read, s.source)
+	}
+	for _, bytes := range []string{o.packet, o.ctx} {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(bytes), "@"); ok {
+			capture, _, _ := strings.Cut(name, "#")
+			read = append(read, name, capture)
+		}
+	}
+	for _, name := range read {
+		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
+			return usagef("--out %s: that is the file that is read", o.out)
+		}
 	}
 	return nil
 }
@@ -216,6 +229,9 @@ func (p *player) packet(ctx context.Context, c *packet.Captured) error {
 		}
 		if res != nil && res.Fault != nil && p.out.Fault == nil {
 			p.out.Fault, p.out.FaultPacket = report.NewFault(res.Fault), c.Number
+		}
+		if res != nil && res.Fault != nil && res.Fault.Kind == vm.BudgetExceeded {
+			return codeError{exitFault, fmt.Errorf("timers between packets %d and %d: %w (--max-insns N raises the limit)", c.Number-1, c.Number, res.Fault)}
 		}
 	}
 	p.last = c.Time

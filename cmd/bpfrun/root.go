@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -61,6 +62,9 @@ func (a *app) rootCommand() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return noEmptyFlags(cmd)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
@@ -102,6 +106,17 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	return cmd
+}
+
+// noEmptyFlags refuses --flag= of flags that take a text: an unset variable of a script would switch them off unnoticed.
+func noEmptyFlags(cmd *cobra.Command) error {
+	var empty error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && empty == nil {
+			empty = usagef("--%s is empty (leave it out, or see bpfrun --help)", f.Name)
+		}
+	})
+	return empty
 }
 
 // fail reports the error that ended the command and returns its exit code.

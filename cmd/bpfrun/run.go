@@ -50,6 +50,12 @@ global variables between them. Without -p all programs run.`,
 		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.scenario == "" {
+				switch {
+				case cmd.Flags().Changed("pcap-index") && o.pcapIndex < 1:
+					return usagef("--pcap-index %d: packets count from 1", o.pcapIndex)
+				case cmd.Flags().Changed("dump-format") && len(o.dumpMaps) == 0:
+					return usagef("--dump-format: it is the layout of --dump-map NAME")
+				}
 				return a.runObjects(args, o)
 			}
 			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format"} {
@@ -107,6 +113,9 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		return err
 	}
 	if err := o.checkPackets(len(sources), len(paths)); err != nil {
+		return err
+	}
+	if err := a.checkOut(o, paths, sources); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
