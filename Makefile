@@ -66,11 +66,13 @@ toolchain-rust:
 objects:
 	$(MAKE) -C examples
 	$(MAKE) -C testdata SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
+	$(MAKE) -C conformance/testdata/cases SID=$(abspath $(TOOLCHAIN))
 	$(MAKE) -C debug/testdata SID=$(abspath $(TOOLCHAIN))
 
 check-objects:
 	$(MAKE) -C examples check
 	$(MAKE) -C testdata check SID=$(abspath $(TOOLCHAIN)) RUST=$(abspath $(TOOLCHAIN))-rust
+	$(MAKE) -C conformance/testdata/cases check SID=$(abspath $(TOOLCHAIN))
 	$(MAKE) -C debug/testdata check SID=$(abspath $(TOOLCHAIN))
 
 bench:

@@ -236,12 +236,10 @@ func pace() {
 	}
 }
 
-// testRun is BPF_PROG_TEST_RUN.
+// testRun is what BPF_PROG_TEST_RUN gave back.
 type testRun struct {
-	ret     uint32
-	data    []byte
-	ctx     []byte
-	wantCtx bool
+	ret       uint32
+	data, ctx []byte
 }
 
 const (

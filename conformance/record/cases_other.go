@@ -17,3 +17,6 @@ var ErrNoKernel = errors.New("record: recording needs a running Linux kernel")
 func Cases(context.Context, *loader.Object, *loader.Target, *conformance.CaseFile) error {
 	return ErrNoKernel
 }
+
+// Release is "none".
+func Release() string { return "none" }
