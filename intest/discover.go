@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -65,6 +66,9 @@ func (e *SuiteError) Error() string {
 func split(section string) (name string, stage Stage, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(section, "?"), "/")
 	at := slices.Index(parts, "test")
+	if strings.HasPrefix(parts[0], "uprobe") || strings.HasPrefix(parts[0], "uretprobe") || parts[0] == "usdt" {
+		return "", "", false // what follows is the path of a binary
+	}
 	if at < 1 || len(parts) < at+2 || parts[at+1] == "" {
 		return "", "", false
 	}
@@ -77,6 +81,28 @@ func split(section string) (name string, stage Stage, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// misspelled returns the stage that the end of a section name seems to mean and is not: a test that is left out because of its
+// spelling would pass unnoticed.
+func misspelled(section string) (Stage, bool) {
+	i := strings.LastIndexByte(section, '/')
+	if _, _, isTest := split(section[:max(i, 0)]); !isTest {
+		return "", false
+	}
+	letters := func(s string) string {
+		b := []byte(strings.ToLower(s))
+		slices.Sort(b)
+		return string(slices.Compact(b))
+	}
+	end := strings.ToLower(section[i+1:])
+	for _, s := range stages {
+		stage := string(s)
+		if end != "" && (letters(end) == letters(stage) || strings.HasPrefix(stage, end) || strings.HasPrefix(end, stage)) {
+			return s, true
+		}
+	}
+	return "", false
 }
 
 // set is what sections say of one name.
@@ -92,8 +118,14 @@ func Discover(obj *loader.Object) ([]*Test, error) {
 	sets := map[string]*set{}
 	for _, p := range obj.Programs {
 		name, stage, ok := split(p.Section)
+		if meant, is := misspelled(p.Section); is && !ok {
+			return nil, &SuiteError{obj.Name, p.Name, fmt.Sprintf("section %s is no stage of a test (does it mean /%s?)", p.Section, meant)}
+		}
 		if !ok {
 			continue
+		}
+		if stage != "" && p.Type != uapi.ProgTypeUnspec && !kernel.TakesPacket(p.Type) {
+			return nil, &SuiteError{obj.Name, name, fmt.Sprintf("section %s: %v programs get no packet to hand on (stages are of type xdp or tc)", p.Section, p.Type)}
 		}
 		s := sets[name]
 		if s == nil {

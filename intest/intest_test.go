@@ -69,12 +69,42 @@ func TestSectionsSayWhatIsATest(t *testing.T) {
 		{"test/a", "", "", false},
 		{"test/a/check", "", "", false},
 		{"tc/tests/a", "", "", false},
+		{"uprobe//opt/test/app:main", "", "", false},
+		{"uretprobe.s//opt/test/check:main", "", "", false},
+		{"usdt//opt/test/app:provider:probe", "", "", false},
 		{"", "", "", false},
 	} {
 		name, stage, ok := split(c.section)
 		assert.Equal(t, c.ok, ok, c.section)
 		assert.Equal(t, c.name, name, c.section)
 		assert.Equal(t, c.stage, stage, c.section)
+	}
+}
+
+func TestMisspelledStagesAreNotLeftOut(t *testing.T) {
+	for section, want := range map[string]Stage{
+		"tc/test/a/Check": Check, "tc/test/a/chekc": Check, "xdp/test/a/checks": Check, "xdp/test/a/setpu": Setup, "xdp/test/a/pktgne": Pktgen, "tc/test/a/pkt": Pktgen,
+	} {
+		got, is := misspelled(section)
+		assert.True(t, is, section)
+		assert.Equal(t, want, got, section)
+	}
+	for _, section := range []string{"tc/test/a/other", "tc/test/a/", "tc/check", "xdp", "", "tc/tests/chekc", "uprobe//opt/test/a/chekc"} {
+		_, is := misspelled(section)
+		assert.False(t, is, section)
+	}
+	for _, c := range []struct {
+		section string
+		typ     uapi.ProgType
+		want    string
+	}{
+		{"xdp/test/a/chekc", uapi.ProgTypeXDP, "o.o: test p: section xdp/test/a/chekc is no stage of a test (does it mean /check?)"},
+		{"kprobe/test/a/check", uapi.ProgTypeKprobe, "o.o: test a: section kprobe/test/a/check: kprobe programs get no packet to hand on (stages are of type xdp or tc)"},
+	} {
+		_, err := Discover(&loader.Object{Name: "o.o", Programs: []*loader.Program{{Name: "p", Section: c.section, Type: c.typ}}})
+		var e *SuiteError
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, c.want, e.Error())
 	}
 }
 

@@ -352,7 +352,10 @@ func (r *Runner) report(res *Result) {
 	for _, l := range rep.Logs {
 		res.Logs = append(res.Logs, l.text(r.cString))
 	}
-	if rep.Rest >= 0 {
+	switch {
+	case rep.Rest == 0 && value[0] != 0:
+		res.fail(Errored, exitFailed, "%s holds no report: it begins with % x", resultMap, value[:min(len(value), 8)])
+	case rep.Rest >= 0:
 		res.Logs = append(res.Logs, fmt.Sprintf("(%s holds something else from byte %d on)", resultMap, rep.Rest))
 	}
 	for _, p := range rep.Parts {

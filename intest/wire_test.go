@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/maps"
 )
 
 // message makes a message of fields: a byte slice or text is a field of bytes, a uint64 fixed64, an int a varint.
@@ -126,5 +128,21 @@ func TestLogsAreFormatted(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, c.want, got, c.format)
+	}
+}
+
+func TestWhatIsNoReportIsAMistake(t *testing.T) {
+	r, res := run(t, "intest_xdp.o", Options{})
+	first := res[r.Tests()[0].Name]
+	require.Equal(t, Passed, first.Status)
+	m, ok := r.m.MapByName(resultMap)
+	require.True(t, ok)
+	for text, want := range map[string]Status{"\xff\xff\xff": Errored, "\x0f": Errored, "": Unknown, "\x00\x00\x01": Unknown} {
+		value := make([]byte, maps.UserValueSize(m))
+		copy(value, text)
+		require.Zero(t, maps.UserUpdate(m, make([]byte, m.Spec().KeySize), value, 0))
+		var got Result
+		r.report(&got)
+		assert.Equal(t, want, got.Status, "% x", text)
 	}
 }
