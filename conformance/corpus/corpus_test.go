@@ -49,7 +49,7 @@ func TestEveryExampleIsSound(t *testing.T) {
 		assert.True(t, row.Sound(), "%+v", row)
 		share, ok := row.Share()
 		assert.True(t, ok)
-		assert.Greater(t, share, 0.3, row.Object)
+		assert.Greater(t, share, 0.1, row.Object) // some look first for a name or option that a default context has not
 		rows = append(rows, row)
 	}
 	s := Summarise(rows)
