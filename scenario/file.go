@@ -68,7 +68,8 @@ type Run struct {
 	Since uint32
 	Arch  string
 	// Cookie is what the program is attached with.
-	Cookie uint64
+	Cookie     uint64
+	CookieNode *Node
 	// Elements are the arguments of the calls of an iterator, Map the map it visits; nil without.
 	Elements *Node
 	Map      *Node

@@ -40,6 +40,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 		if r.Cookie, err = v.uint64("cookie"); err != nil {
 			return nil, err
 		}
+		r.CookieNode = v
 	}
 	r.Elements, r.Map = n.Get("elements"), n.Get("map")
 	if v := n.Get("repeat"); v != nil {

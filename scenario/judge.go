@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // judge compares what a run did with what the file expects. With checking set nothing has run: only mistakes in the
@@ -335,17 +336,34 @@ func roleOf(o *kernel.Object) string {
 	return "$" + o.Role()
 }
 
+// isFunction reports whether the kernel or the object has a function of that name: a kfunc that the program calls on other kernels.
+func (j *judge) isFunction(name string) bool {
+	for _, spec := range []*btf.Spec{j.r.m.Kernel().BTF(), j.r.m.Linked().Object.BTF} {
+		if spec == nil {
+			continue
+		}
+		if _, ok := spec.FindID(btf.KindFunc, name); ok {
+			return true
+		}
+	}
+	return false
+}
+
 func (j *judge) helpers(e *Expect) error {
 	for _, p := range e.Helpers {
-		name := p.Key.Text
-		if !strings.HasPrefix(name, "bpf_") {
+		name, calls := p.Key.Text, j.r.m.Calls(j.run.Prog)
+		if !strings.HasPrefix(name, "bpf_") && !contains(calls, name) {
 			name = "bpf_" + name
 		}
 		want, err := p.Value.int(name, 0, 1<<40)
 		if err != nil {
 			return err
 		}
-		if !j.checking {
+		if j.checking {
+			if _, isHelper := uapi.ParseFuncID(name); !isHelper && !contains(calls, name) && !j.isFunction(name) {
+				return p.Key.unknown("helper", name, calls)
+			}
+		} else {
 			got := j.res.Helpers[name]
 			j.expect(p.Value.Pos, name+" calls", got == want, itoa(want), itoa(got))
 		}

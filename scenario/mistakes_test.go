@@ -130,3 +130,32 @@ func TestMissingFiles(t *testing.T) {
 	assert.Equal(t, "x.o", f.Object)
 	assert.Equal(t, "dir/a.yaml:1:9", filepath.ToSlash(f.ObjectPos.String()))
 }
+
+// TestMistakesInWhatProgramTypesTake: what a program of that type would never see is not passed over.
+func TestMistakesInWhatProgramTypesTake(t *testing.T) {
+	for _, tt := range []struct{ name, example, text, want string }{
+		{"a cookie", "sockops", "runs: [{prog: connections, cookie: 7}]\n", "s.yaml:1:36: cookie: programs of type sock_ops are attached without"},
+		{"a map for an iterator of tasks", "iter", "runs: [{prog: dump_task, map: bytes_by_pid}]\n", "s.yaml:1:31: map: iter/task visits no elements of a map"},
+		{"a level of 64 bits", "sockopt", "runs: [{prog: set, context: {sockopt: {level: 99999999999}}}]\n", "s.yaml:1:47: level: 99999999999 does not fit into 32 bits"},
+		{"a major number", "device", "runs: [{prog: allow, context: {device: {major: -1}}}]\n", "s.yaml:1:48: major: want a number below 4096"},
+		{"a minor number", "device", "runs: [{prog: allow, context: {device: {minor: 0x100000}}}]\n", "s.yaml:1:48: minor: want a number below 1048576"},
+		{"calls of what is no helper", "tc", "runs: [{prog: classify, expect: {helpers: {skb_stroe_bytes: 0}}}]\n", `s.yaml:1:44: unknown helper "bpf_skb_stroe_bytes" (nearest: bpf_skb_store_bytes`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := openText(t, tt.example, tt.text)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "got  %s\nwant %s", err, tt.want)
+		})
+	}
+}
+
+func TestACaptureWithoutPacketsIsAMistake(t *testing.T) {
+	header := []byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0}
+	name := filepath.Join(t.TempDir(), "none.pcap")
+	require.NoError(t, os.WriteFile(name, header, 0o644))
+	r, err := openText(t, "tc", "runs: [{prog: classify, pcap: "+name+", expect: {ret: TC_ACT_OK}}]\n")
+	require.NoError(t, err)
+	_, err = r.All(t.Context(), func(*Result) {})
+	require.ErrorContains(t, err, "pcap: there is no packet in")
+}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/binary"
+	"math"
 	"math/big"
 	"net"
 	"net/netip"
@@ -298,6 +299,9 @@ func (r *Runner) sockopt(n *Node, s *kernel.NetSpec) error {
 		if err != nil {
 			return err
 		}
+		if int64(x) > math.MaxUint32 || int64(x) < math.MinInt32 {
+			return v.errorf("%s: %s does not fit into 32 bits", f.name, v.Text)
+		}
 		*f.to = int32(uint32(x))
 	}
 	if v := n.Get("optval"); v != nil {
@@ -351,6 +355,13 @@ func (n *Node) device(s *kernel.NetSpec) error {
 	major, minor, kind, access := uint64(1), uint64(3), uint64(2), uint64(0)
 	if err := n.numbers(map[string]*uint64{"major": &major, "minor": &minor}); err != nil {
 		return err
+	}
+	const majors, minors = 1 << 12, 1 << 20 // MAJOR, MINOR (linux/kdev_t.h)
+	switch {
+	case major >= majors:
+		return n.Get("major").errorf("major: want a number below %d, got %s", majors, n.Get("major").describe())
+	case minor >= minors:
+		return n.Get("minor").errorf("minor: want a number below %d, got %s", minors, n.Get("minor").describe())
 	}
 	if v := n.Get("type"); v != nil {
 		switch v.Text {

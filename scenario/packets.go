@@ -98,6 +98,9 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 	err = func() error {
 		for {
 			c, err := file.Next()
+			if err == io.EOF && len(verdicts) == 0 {
+				return run.PcapNode.errorf("pcap: there is no packet in %s", run.Pcap)
+			}
 			if err == io.EOF {
 				return nil
 			}

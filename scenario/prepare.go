@@ -45,6 +45,9 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
 		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
 	}
+	if lp, ok := r.m.Linked().Program(run.Prog); ok && run.CookieNode != nil && !takesCookie(lp.Type) {
+		return nil, run.CookieNode.errorf("cookie: programs of type %s are attached without", lp.Type)
+	}
 	if err := r.withContext(run, &p.in); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,16 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		p.in.Overrides[h.Name] = machine.Override{FailAt: h.FailAt, Returns: h.Returns}
 	}
 	return p, nil
+}
+
+// takesCookie reports whether links of that program type have a cookie.
+func takesCookie(t uapi.ProgType) bool {
+	switch t {
+	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeTracing, uapi.ProgTypeLSM,
+		uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		return true
+	}
+	return false
 }
 
 // leastContext is the smallest context of a syscall program that is made, in bytes.
@@ -156,6 +169,8 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		return nil, run.Elements.errorf("elements: %s is no iterator", lp.Hook)
 	case !c.Iterates() && run.Map != nil:
 		return nil, run.Map.errorf("map: %s is no iterator", lp.Hook)
+	case run.Map != nil && lp.AttachTo != "bpf_map_elem" && lp.AttachTo != "bpf_sk_storage_map":
+		return nil, run.Map.errorf("map: %s visits no elements of a map", lp.Hook)
 	}
 	for _, a := range run.Args {
 		if !r.takes(c, lp.Type, lp.AttachTo, a.Key.Text, typed) {
