@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -127,6 +128,9 @@ func (m *Machine) fillJumpTables(p *program) {
 // missing names everything the program can reach that is not simulated. It is what lets a
 // program be refused before it runs instead of in the middle.
 func (m *Machine) missing(p *program) []string {
+	if m.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
+		return []string{"execution of big-endian programs"}
+	}
 	var out []string
 	seen := map[string]bool{}
 	add := func(what string) {
