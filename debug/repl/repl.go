@@ -150,6 +150,8 @@ func (r *REPL) interactive(ctx context.Context) error {
 	rl, err := readline.NewEx(&readline.Config{
 		Prompt: prompt, HistoryFile: r.cfg.HistoryFile, AutoComplete: r, Stdin: in, Stdout: r.cfg.Out,
 		HistorySearchFold: true, InterruptPrompt: "^C", EOFPrompt: "quit",
+		// Saved below: the library saves a line at the time it hands it out, answers to the pager too.
+		DisableAutoSaveHistory: true,
 	})
 	if err != nil {
 		return err
@@ -157,8 +159,6 @@ func (r *REPL) interactive(ctx context.Context) error {
 	defer rl.Close()
 	r.out = &tee{r, rl.Stdout()}
 	r.ask = func() bool {
-		rl.HistoryDisable()
-		defer rl.HistoryEnable()
 		rl.SetPrompt("-- more: Enter goes on, q ends --")
 		line, err := rl.Readline()
 		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")
@@ -176,6 +176,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
+		_ = rl.SaveHistory(line) // the line is remembered even if the file cannot be written
 		run, stop := signal.NotifyContext(ctx, os.Interrupt)
 		if err := r.Execute(run, line); err != nil {
 			r.report(err)
