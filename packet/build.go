@@ -69,7 +69,7 @@ func (b *builder) addPayload(s *scanner, col int, data []byte) error {
 
 // set takes a field of the header; it is put into place when all are known, as some decide which others there are.
 func (x *part) set(s *scanner, name string, col int, value string, valueAt int) error {
-	if !contains(x.proto.fieldNames(), name) {
+	if !slices.Contains(x.proto.fieldNames(), name) {
 		e := s.errorAt(col, "%s has no field %q", x.proto.name, brief(name))
 		e.Nearest = nearest(name, x.proto.fieldNames())
 		return e
@@ -83,7 +83,7 @@ func (x *part) set(s *scanner, name string, col int, value string, valueAt int) 
 
 // has reports whether one of the fields was given.
 func (x *part) has(names ...string) bool {
-	return slices.ContainsFunc(x.given, func(a argument) bool { return contains(names, a.name) })
+	return slices.ContainsFunc(x.given, func(a argument) bool { return slices.Contains(names, a.name) })
 }
 
 // fill puts the given fields into the header.

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -230,7 +231,7 @@ func CheckPath(path string) error {
 		all := append(LayerNames(), payloadName, trailerName)
 		return &PathError{Path: path, Why: fmt.Sprintf("no such layer: %q", brief(kind)), Unknown: true, Nearest: nearest(kind, all)}
 	}
-	if dotted && !contains(p.fieldNames(), name) {
+	if dotted && !slices.Contains(p.fieldNames(), name) {
 		return &PathError{Path: path, Why: fmt.Sprintf("%s has no field %q", kind, brief(name)), Unknown: true, Nearest: nearest(name, p.fieldNames())}
 	}
 	return nil
@@ -254,15 +255,6 @@ func (h Headers) String() string {
 		parts[i] = l.Name
 	}
 	return strings.Join(parts, "/")
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // FieldNamed describes the field of a path without a packet: its format and width, which is 0 when that depends on the packet. Its place

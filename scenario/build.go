@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -157,7 +158,7 @@ func (b *builder) followed(name string) *Node {
 // set gives the fields of an object below a path the values of a mapping. skip names keys that are no fields.
 func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) error {
 	for _, p := range n.Pairs {
-		if contains(skip, p.Key.Text) {
+		if slices.Contains(skip, p.Key.Text) {
 			continue
 		}
 		names, optional := option(p.Key.Text)

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,7 +127,7 @@ func (n *Node) fields(f *form) error {
 		return n.errorf("%s: want a mapping with %s, got %s", f.name, strings.Join(f.names(), ", "), n.describe())
 	}
 	for _, p := range n.Pairs {
-		if !contains(f.names(), p.Key.Text) {
+		if !slices.Contains(f.names(), p.Key.Text) {
 			return p.Key.unknown("key of "+f.name, p.Key.Text, f.names())
 		}
 	}
@@ -136,15 +137,6 @@ func (n *Node) fields(f *form) error {
 		}
 	}
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (f *File) decode(root *Node) error {
@@ -453,7 +445,7 @@ func (n *Node) arch() (string, error) {
 		return "", nil
 	}
 	names := []string{"x86", "arm64", "arm", "riscv", "s390"}
-	if n.Kind != Scalar || !contains(names, n.Text) {
+	if n.Kind != Scalar || !slices.Contains(names, n.Text) {
 		return "", n.unknown("architecture", n.Text, names)
 	}
 	return n.Text, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -252,7 +253,7 @@ func (e *Expect) check() error {
 	if f := e.Effects; f != nil && f.Kind != Sequence {
 		return f.errorf("effects: want a list, got %s", f.describe())
 	}
-	if s := e.Status; s != nil && (s.Kind != Scalar || !contains(statuses, s.Text)) {
+	if s := e.Status; s != nil && (s.Kind != Scalar || !slices.Contains(statuses, s.Text)) {
 		return s.unknown("status", s.Text, statuses)
 	}
 	if f := e.Fault; f != nil && f.Kind != Scalar {

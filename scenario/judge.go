@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -352,7 +353,7 @@ func (j *judge) isFunction(name string) bool {
 func (j *judge) helpers(e *Expect) error {
 	for _, p := range e.Helpers {
 		name, calls := p.Key.Text, j.r.m.Calls(j.run.Prog)
-		if !strings.HasPrefix(name, "bpf_") && !contains(calls, name) {
+		if !strings.HasPrefix(name, "bpf_") && !slices.Contains(calls, name) {
 			name = "bpf_" + name
 		}
 		want, err := p.Value.int(name, 0, 1<<40)
@@ -360,7 +361,7 @@ func (j *judge) helpers(e *Expect) error {
 			return err
 		}
 		if j.checking {
-			if _, isHelper := uapi.ParseFuncID(name); !isHelper && !contains(calls, name) && !j.isFunction(name) {
+			if _, isHelper := uapi.ParseFuncID(name); !isHelper && !slices.Contains(calls, name) && !j.isFunction(name) {
 				return p.Key.unknown("helper", name, calls)
 			}
 		} else {

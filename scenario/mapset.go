@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -219,7 +220,7 @@ func (t *table) element(key, n *Node) error {
 
 // unknownIf turns ErrNoProgram into an error with names, and gives others their place.
 func (n *Node) unknownIf(err error, what, name string, names []string) error {
-	if contains(names, name) {
+	if slices.Contains(names, name) {
 		return n.wrap("", err)
 	}
 	return n.unknown(what, name, names)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/report"
 )
 
 func (a *app) disasmCommand() *cobra.Command {
@@ -31,9 +33,12 @@ func (a *app) disasmCommand() *cobra.Command {
 					return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 				}
 			}
-			d := disassembly{app: a, raw: raw, native: native, want: func(name string) bool { return len(progs) == 0 || contains(progs, name) }}
+			d := disassembly{app: a, raw: raw, native: native, want: func(name string) bool { return len(progs) == 0 || slices.Contains(progs, name) }}
 			if native && !machine.NativeCode() {
 				return codeError{exitNotSimulated, errors.New("--jit: there is no native code on this system")}
+			}
+			if native && report.ByteOrderName(obj.ByteOrder) == "big" {
+				return codeError{exitNotSimulated, errors.New("--jit: execution of big-endian programs is not simulated, there is no native code for them")}
 			}
 			if len(a.btf) == 0 && !native {
 				d.object(obj)
@@ -50,15 +55,6 @@ func (a *app) disasmCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&raw, "raw", false, "also the bytes of each instruction")
 	cmd.Flags().BoolVar(&native, "jit", false, "also the native code of each instruction")
 	return cmd
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // disassembly writes code to standard output.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,7 +251,7 @@ func outputs(flags []string, kinds ...string) (map[string]string, error) {
 		return nil, err
 	}
 	for kind, path := range files {
-		if !contains(kinds, kind) || path == "" {
+		if !slices.Contains(kinds, kind) || path == "" {
 			return nil, usagef("-o %s=%s: want %s=FILE", kind, path, strings.Join(kinds, "=FILE or "))
 		}
 	}

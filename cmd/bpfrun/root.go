@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,9 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if a.jsonOut && slices.Contains(textCommands, cmd.CommandPath()) {
+				return usagef("%s has no --json: what it writes is a text", cmd.CommandPath())
+			}
 			return noEmptyFlags(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,6 +110,11 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	return cmd
+}
+
+// textCommands write texts that stand for themselves: assembly, C, YAML.
+var textCommands = []string{
+	"bpfrun disasm", "bpfrun btf dump", "bpfrun btf show", "bpfrun btf find", "bpfrun btf relocate", "bpfrun scenario new", "bpfrun scenario schema", "bpfrun version",
 }
 
 // noEmptyFlags refuses --flag= of flags that take a text: an unset variable of a script would switch them off unnoticed.
