@@ -279,7 +279,7 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 		for i, v := range t.Values {
 			names[i] = v.Name
 		}
-		err.Nearest = nearest(text, names)
+		err.Nearest = near(text, names)
 		err.Err = ErrNotFound
 	}
 	return nil, err

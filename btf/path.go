@@ -3,9 +3,10 @@ package btf
 import (
 	"fmt"
 	"math"
-	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
 // Field is a place inside of a type.
@@ -108,7 +109,7 @@ func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
 		if !ok || f.BitSize != 0 {
 			switch t.Kind {
 			case KindStruct, KindUnion, KindDatasec:
-				return fail(ErrNotFound, nearest(name, s.MemberNames(t.ID)), "no member %q in %s", name, s.TypeString(t.ID))
+				return fail(ErrNotFound, near(name, s.MemberNames(t.ID)), "no member %q in %s", name, s.TypeString(t.ID))
 			case KindPtr:
 				return fail(ErrNotFound, nil, "%s is a pointer (%s)", strings.TrimSuffix(f.Path, "."), s.TypeString(f.Type))
 			}
@@ -202,54 +203,7 @@ func (s *Spec) memberNames(t *Type, budget *int, names *[]string) {
 	}
 }
 
-// nearest returns up to three of names that look like name, nearest first.
-func nearest(name string, names []string) []string {
-	type scored struct {
-		name  string
-		score int
-	}
-	var list []scored
-	seen := make(map[string]bool)
-	limit := max(2, len(name)/2)
-	for _, n := range names {
-		if seen[n] || n == "" {
-			continue
-		}
-		seen[n] = true
-		d := editDistance(name, n)
-		if strings.Contains(n, name) || len(n) > 2 && strings.Contains(name, n) {
-			d = min(d, 2)
-		}
-		if d <= limit {
-			list = append(list, scored{n, d})
-		}
-	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].score < list[j].score })
-	var out []string
-	for _, e := range list[:min(3, len(list))] {
-		out = append(out, e.name)
-	}
-	return out
-}
-
-// editDistance is the Levenshtein distance of two names, cut to 64 bytes.
-func editDistance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	var row [65]int
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		prev := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := prev
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			prev = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+// near returns up to three of names that look like name, nearest first.
+func near(name string, names []string) []string {
+	return nearest.Names(name, names, max(2, len(name)/2))
 }

@@ -379,7 +379,7 @@ func (s *Session) member(x *Value, name string) (*Value, error) {
 			return v, nil
 		}
 		if !x.Type.isComposite() {
-			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: nearest(name, s.layerNames(x))}
+			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: near(name, s.layerNames(x))}
 		}
 	}
 	if x.Type.kind() == btf.KindPtr {
@@ -398,9 +398,9 @@ func (s *Session) member(x *Value, name string) (*Value, error) {
 	if !ok {
 		// A path of the declaration may also be wanted by its local name: flavors and renamed members are not guessed.
 		if x.layer != nil {
-			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: nearest(name, s.layerNames(x))}
+			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: near(name, s.layerNames(x))}
 		}
-		return nil, &UnknownError{What: "member", Name: name, In: s.typeIn(x.Type), Nearest: nearest(name, x.Type.Spec.MemberNames(x.Type.ID))}
+		return nil, &UnknownError{What: "member", Name: name, In: s.typeIn(x.Type), Nearest: near(name, x.Type.Spec.MemberNames(x.Type.ID))}
 	}
 	return s.field(x, f)
 }

@@ -99,7 +99,7 @@ func (s *Session) sourceFile(name string) (string, error) {
 		if len(files) == 0 {
 			return "", fmt.Errorf("no source file %q: the object has no line information", name)
 		}
-		return "", &UnknownError{What: "source file", Name: name, Nearest: nearest(name, bases)}
+		return "", &UnknownError{What: "source file", Name: name, Nearest: near(name, bases)}
 	}
 	return "", fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
 }
@@ -222,7 +222,7 @@ func (s *Session) locateName(name string) ([]Place, string, error) {
 	if _, ok := uapi.ParseFuncID(base); ok {
 		return nil, "", fmt.Errorf("no program calls %s", base)
 	}
-	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: nearest(base, slices.Concat(s.Functions(), s.inlinedNames(), s.HelperNames()))}
+	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: near(base, slices.Concat(s.Functions(), s.inlinedNames(), s.HelperNames()))}
 }
 
 // callee names the helper or kfunc that an instruction calls, "" when it is no such call.
@@ -284,7 +284,7 @@ func (s *Session) locateCore(text string) ([]Place, string, error) {
 	case text == "":
 		return nil, "", fmt.Errorf("CO-RE changed no instruction on this kernel")
 	}
-	return nil, "", &UnknownError{What: "CO-RE relocation of", Name: text, Nearest: nearest(text, fields)}
+	return nil, "", &UnknownError{What: "CO-RE relocation of", Name: text, Nearest: near(text, fields)}
 }
 
 // lineOf is the line record of a place, with a false for none.

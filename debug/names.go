@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
 // UnknownError is a name that means nothing here.
@@ -40,8 +42,8 @@ func (e *UnavailableError) Error() string {
 // maxNearest is how many names an error offers.
 const maxNearest = 4
 
-// nearest returns the names that are most like the given one, best first.
-func nearest(name string, names []string) []string {
+// near returns the names that are most like the given one, best first.
+func near(name string, names []string) []string {
 	type scored struct {
 		name string
 		cost int
@@ -55,7 +57,7 @@ func nearest(name string, names []string) []string {
 		}
 		seen[n] = true
 		other := strings.ToLower(n)
-		cost := distance(low, other)
+		cost := nearest.Distance(low, other)
 		if len(low) >= 3 && (strings.Contains(other, low) || len(other) >= 3 && strings.Contains(low, other)) {
 			cost = min(cost, 2)
 		}
@@ -74,29 +76,4 @@ func nearest(name string, names []string) []string {
 		out = append(out, s.name)
 	}
 	return out
-}
-
-// distance is the number of characters to insert, delete or replace.
-func distance(a, b string) int {
-	const far = 64
-	if len(a) > far || len(b) > far {
-		return far
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

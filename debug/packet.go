@@ -66,7 +66,7 @@ func (s *Session) packetLayer(x *Value, name string) (*Value, error) {
 		for _, l := range h.Layers {
 			names = append(names, l.Path())
 		}
-		e := &UnknownError{What: "header", Name: name, In: "the packet, which is " + h.String(), Nearest: nearest(name, names)}
+		e := &UnknownError{What: "header", Name: name, In: "the packet, which is " + h.String(), Nearest: near(name, names)}
 		if h.Cut != "" {
 			e.In += "; " + h.Cut
 		}

@@ -85,7 +85,7 @@ func (s *Session) chosen(name string) (c *Case, prog string, err error) {
 	for _, c := range s.cases {
 		names = append(names, c.Name)
 	}
-	return nil, "", &UnknownError{What: "program", Name: name, Nearest: nearest(name, names)}
+	return nil, "", &UnknownError{What: "program", Name: name, Nearest: near(name, names)}
 }
 
 // stage prepares a run of a case or a program.

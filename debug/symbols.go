@@ -54,7 +54,7 @@ func (s *Session) evalName(name string) (*Value, error) {
 	if v, ok := s.symbol(name); ok {
 		return v, nil
 	}
-	return nil, &UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: nearest(name, s.Names())}
+	return nil, &UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: near(name, s.Names())}
 }
 
 // Names lists what evalName would find by name without types, for completion and messages.

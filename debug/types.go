@@ -210,7 +210,7 @@ func (s *Session) FindType(tag, name string) (Type, error) {
 	if what == "" {
 		what = "type"
 	}
-	return Type{}, &UnknownError{What: what, Name: name, Nearest: nearest(name, s.TypeNames(tag, name[:min(1, len(name))]))}
+	return Type{}, &UnknownError{What: what, Name: name, Nearest: near(name, s.TypeNames(tag, name[:min(1, len(name))]))}
 }
 
 // TypeNames lists the types of a sort ("struct", "union", "enum", "" for typedefs) whose names begin with prefix.

@@ -3,11 +3,11 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
 // ErrNoField is the kind of a [PathError] whose path names a field the type has not.
@@ -174,53 +174,12 @@ func memberNames(spec *btf.Spec, t *btf.Type, depth int) (names []string) {
 
 // nearestMembers returns up to three member names that look like name.
 func nearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
-	return nearest(name, memberNames(spec, t, 0))
+	return near(name, memberNames(spec, t, 0))
 }
 
-// nearest returns up to three candidates within a third of name's length in edits, or containing it.
-func nearest(name string, all []string) []string {
-	type scored struct {
-		name string
-		d    int
-	}
-	var near []scored
-	for _, c := range all {
-		d := editDistance(name, c)
-		if len(name) >= 3 && (strings.Contains(c, name) || (len(c) >= 3 && strings.Contains(name, c))) {
-			d = min(d, 2)
-		}
-		if d <= max(2, len(name)/3) {
-			near = append(near, scored{c, d})
-		}
-	}
-	sort.SliceStable(near, func(i, j int) bool { return near[i].d < near[j].d })
-	var out []string
-	for i := range min(3, len(near)) {
-		out = append(out, near[i].name)
-	}
-	return out
-}
-
-// editDistance is the Levenshtein distance, of names up to 64 bytes.
-func editDistance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	var row [65]int
-	for j := range len(b) + 1 {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+// near returns up to three of names that look like name, nearest first.
+func near(name string, names []string) []string {
+	return nearest.Names(name, names, max(2, len(name)/3))
 }
 
 // typeName is the name of a type as paths and messages use it, without the word struct.

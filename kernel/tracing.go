@@ -149,7 +149,7 @@ func (k *Kernel) nearestNames(kind btf.Kind, prefix, name string) []string {
 			}
 		}
 	}
-	return nearest(name, all)
+	return near(name, all)
 }
 
 func abs(n int) int {

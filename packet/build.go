@@ -71,7 +71,7 @@ func (b *builder) addPayload(s *scanner, col int, data []byte) error {
 func (x *part) set(s *scanner, name string, col int, value string, valueAt int) error {
 	if !slices.Contains(x.proto.fieldNames(), name) {
 		e := s.errorAt(col, "%s has no field %q", x.proto.name, brief(name))
-		e.Nearest = nearest(name, x.proto.fieldNames())
+		e.Nearest = near(name, x.proto.fieldNames())
 		return e
 	}
 	if x.has(name) {

@@ -229,10 +229,10 @@ func CheckPath(path string) error {
 	p := protocolNamed(kind)
 	if p == nil {
 		all := append(LayerNames(), payloadName, trailerName)
-		return &PathError{Path: path, Why: fmt.Sprintf("no such layer: %q", brief(kind)), Unknown: true, Nearest: nearest(kind, all)}
+		return &PathError{Path: path, Why: fmt.Sprintf("no such layer: %q", brief(kind)), Unknown: true, Nearest: near(kind, all)}
 	}
 	if dotted && !slices.Contains(p.fieldNames(), name) {
-		return &PathError{Path: path, Why: fmt.Sprintf("%s has no field %q", kind, brief(name)), Unknown: true, Nearest: nearest(name, p.fieldNames())}
+		return &PathError{Path: path, Why: fmt.Sprintf("%s has no field %q", kind, brief(name)), Unknown: true, Nearest: near(name, p.fieldNames())}
 	}
 	return nil
 }

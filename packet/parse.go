@@ -154,7 +154,7 @@ func (s *scanner) part(b *builder) error {
 	p := protocolNamed(name)
 	if p == nil {
 		e := s.errorAt(from, "no such layer: %q", brief(name))
-		e.Nearest = nearest(name, append(LayerNames(), "zero", "pad"))
+		e.Nearest = near(name, append(LayerNames(), "zero", "pad"))
 		return e
 	}
 	if err := b.addHeader(s, from, p); err != nil {

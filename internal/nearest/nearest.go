@@ -1,0 +1,58 @@
+// Package nearest finds the names a mistyped one may stand for.
+package nearest
+
+import (
+	"slices"
+	"strings"
+)
+
+// longest is how much of a name is compared, in bytes: what differs further on is told apart by its beginning.
+const longest = 64
+
+// offered is how many names an error offers.
+const offered = 3
+
+// Names returns up to three of names that look like name, nearest first: at most limit edits away, or one contained in the other.
+func Names(name string, names []string, limit int) []string {
+	distance := map[string]int{}
+	var near []string
+	for _, n := range names {
+		if _, seen := distance[n]; seen || n == "" {
+			continue
+		}
+		d := limit + 1
+		if more := min(len(n), longest) - min(len(name), longest); -limit <= more && more <= limit {
+			d = Distance(name, n)
+		}
+		if len(name) >= 3 && (strings.Contains(n, name) || len(n) >= 3 && strings.Contains(name, n)) {
+			d = min(d, 2)
+		}
+		if distance[n] = d; d <= limit {
+			near = append(near, n)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return distance[a] - distance[b] })
+	return near[:min(len(near), offered)]
+}
+
+// Distance is the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
+func Distance(a, b string) int {
+	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
+	var row [longest + 1]int
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
