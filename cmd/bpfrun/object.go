@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
@@ -214,6 +215,9 @@ func readKconfig(path string) (map[string]string, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--kconfig %s: %w", path, err)}
 	}
+	if len(values) == 0 {
+		return nil, usagef("--kconfig %s: no option is set in it (CONFIG_NAME=VALUE, as in /proc/config.gz)", path)
+	}
 	return values, nil
 }
 
@@ -222,7 +226,7 @@ func readKallsyms(path string) (map[string]uint64, error) {
 	syms := map[string]uint64{}
 	err := readLines("kallsyms", path, func(line string) {
 		f := strings.Fields(line)
-		if len(f) < 3 {
+		if len(f) < 3 || len(f[1]) != 1 || !unicode.IsLetter(rune(f[1][0])) {
 			return
 		}
 		addr, err := strconv.ParseUint(f[0], 16, 64)
@@ -230,5 +234,8 @@ func readKallsyms(path string) (map[string]uint64, error) {
 			syms[f[2]] = addr
 		}
 	})
+	if err == nil && len(syms) == 0 {
+		err = usagef("--kallsyms %s: no line in it is a symbol (ADDRESS TYPE NAME, as in /proc/kallsyms)", path)
+	}
 	return syms, err
 }

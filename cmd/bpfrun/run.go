@@ -285,11 +285,14 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		names = nil
 	}
 	for _, name := range names {
-		for range o.repeat {
+		for n := range o.repeat {
 			res, err := m.Run(ctx, name, in)
 			if err != nil {
 				if errors.Is(err, context.Canceled) {
 					return nil, codeError{exitFault, fmt.Errorf("interrupted while %s ran", name)}
+				}
+				if n > 0 {
+					err = fmt.Errorf("run %d of --repeat %d: %w (bpfrun bench times a program)", n+1, o.repeat, err)
 				}
 				return nil, usageError{err}
 			}
