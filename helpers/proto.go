@@ -90,7 +90,7 @@ var groups = [][]Helper{
 	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
 	storageHelpers, timerHelpers, kptrHelpers, dynptrHelpers, userRingHelpers,
 	socketHelpers, sockoptHelpers, sockOpsHelpers, sockMapHelpers, sysctlHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
-	serviceHelpers,
+	serviceHelpers, showHelpers,
 }
 
 var (

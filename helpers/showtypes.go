@@ -1,0 +1,154 @@
+package helpers
+
+import (
+	"errors"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var showHelpers = []Helper{
+	{ID: uapi.FuncSnprintfBtf, Topic: "strings", Args: []Arg{ArgOut, ArgSize, ArgMem, ArgSize, ArgAny}, Fn: snprintfBTF, Note: "as the kernel, by the target's types"},
+	{ID: uapi.FuncSeqPrintfBtf, Topic: "iterators", Args: []Arg{ArgObject, ArgMem, ArgSize, ArgAny}, Fn: seqPrintfBTF, Note: "collected as the run's output"},
+}
+
+// maxShown bounds the text of one call: the length of what would not fit counts too, and is made for that.
+const maxShown = 64 << 20
+
+// maxErrno is the largest error an address can hold (IS_ERR of include/linux/err.h); those are printed without hashing.
+const maxErrno = 4095
+
+// shown is the memory and the text of a helper that prints by type.
+type shown struct {
+	e     *Env
+	put   func(piece string)
+	total int
+	fault *vm.Action
+}
+
+func (s *shown) ReadShown(addr uint64, p []byte) error {
+	errno, f := kernelSpace(s.e, addr, p)
+	if f != nil && s.fault == nil {
+		s.fault = f
+	}
+	if f != nil {
+		errno = uapi.EFAULT
+	}
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (s *shown) PointerShown(addr uint64) uint64 {
+	top := ^uint64(0)
+	if s.e.pointerBytes() == 4 {
+		top = 0xffffffff
+	}
+	if addr >= top-maxErrno+1 {
+		return addr
+	}
+	return s.e.hashPointer(addr)
+}
+
+func (s *shown) PutShown(piece string) {
+	s.total += len(piece)
+	if s.total <= maxShown {
+		s.put(piece)
+	}
+}
+
+// showArgs checks the arguments that both helpers share (bpf_btf_printf_prepare) and reads the struct btf_ptr: a pointer, the type's id and
+// flags that nobody looks at.
+func (e *Env) showArgs(ptr, size, flags uint64) (addr uint64, id btf.ID, errno uapi.Errno, f *vm.Action) {
+	pointer := e.pointerBytes()
+	raw, f := e.read(ptr, size&0xffffffff)
+	if f != nil {
+		return 0, 0, 0, f
+	}
+	if btf.ShowFlags(flags)&^btf.ShowAll != 0 || len(raw) != pointer+8 || e.Kernel.BTF() == nil {
+		return 0, 0, uapi.EINVAL, nil
+	}
+	if pointer == 8 {
+		addr = e.order().Uint64(raw)
+	} else {
+		addr = uint64(e.order().Uint32(raw))
+	}
+	n := e.order().Uint32(raw[pointer:])
+	switch {
+	case n == 0:
+		return 0, 0, uapi.EINVAL, nil
+	case n >= uint32(e.Kernel.BTF().NumTypes()):
+		return 0, 0, uapi.ENOENT, nil
+	}
+	return addr, btf.ID(n), 0, nil
+}
+
+// show prints an object of the kernel; the result is 0 or an errno.
+func (s *shown) show(id btf.ID, addr, flags uint64) (uapi.Errno, *vm.Action) {
+	err := s.e.Kernel.BTF().Show(id, addr, btf.ShowFlags(flags), s)
+	var errno uapi.Errno
+	switch {
+	case s.fault != nil:
+		return 0, s.fault
+	case s.total > maxShown:
+		return 0, notSimulated("bpf_snprintf_btf of more than 64 MiB of text")
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &errno):
+		return errno, nil
+	case errors.Is(err, btf.ErrUnsized):
+		return uapi.EINVAL, nil
+	}
+	return 0, notSimulated(err.Error())
+}
+
+// snprintfBTF prints an object by its type into a buffer (bpf_snprintf_btf). The result is the length without the NUL, also of what did not fit.
+func snprintfBTF(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	addr, id, errno, f := e.showArgs(a[2], a[3], a[4])
+	if f != nil || errno != 0 {
+		return errnoRet(errno), f
+	}
+	size := a[1] & 0xffffffff
+	if f := e.Mem.Check(a[0], size, true); f != nil {
+		return 0, memFault(f)
+	}
+	var text []byte
+	printed := false
+	s := shown{e: e, put: func(piece string) {
+		printed = true
+		if room := int(size) - len(text); room > 0 {
+			text = append(text, piece[:min(len(piece), room)]...)
+		}
+	}}
+	errno, f = s.show(id, addr, a[4])
+	if f != nil {
+		return 0, f
+	}
+	if printed && size > 0 {
+		if uint64(len(text)) >= size {
+			text = text[:size-1]
+		}
+		if f := e.write(a[0], append(text, 0)); f != nil {
+			return 0, f
+		}
+	}
+	if errno != 0 {
+		return errnoRet(errno), nil
+	}
+	return uint64(s.total), nil
+}
+
+// seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). What does not fit is no error of the call.
+func seqPrintfBTF(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+	e := envOf(t)
+	addr, id, errno, f := e.showArgs(a[1], a[2], a[3])
+	if f != nil || errno != 0 {
+		return errnoRet(errno), f
+	}
+	s := shown{e: e, put: func(piece string) { e.Run.seqPut([]byte(piece)) }}
+	errno, f = s.show(id, addr, a[3])
+	return errnoRet(errno), f
+}
