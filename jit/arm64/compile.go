@@ -73,6 +73,7 @@ type compiler struct {
 	p     *plan.Program
 	out   *plan.Code
 	base  uint64 // Target.Base
+	marks bool   // Target.Marks
 	pc    int32
 	calls bool // the program has bpf-to-bpf calls
 
@@ -110,7 +111,7 @@ const (
 
 // Compile generates the code of a program.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
-	c := compiler{p: p, base: t.Base, out: out}
+	c := compiler{p: p, base: t.Base, marks: t.Marks, out: out}
 	c.b = out.Text
 	if want := 24*len(p.Insns) + 1024; cap(c.b) < want {
 		c.b = make([]byte, 0, want)
@@ -133,12 +134,14 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 			out.Entries[pc] = uint32(c.pos())
 		}
 		c.pc = pc
+		c.mark(in)
 		if in.Has(plan.FlagDead) {
 			c.next(in)
 			continue
 		}
 		if in.Has(plan.FlagPair) && c.pair(in, &insns[pc+1]) {
 			pc++
+			c.mark(&insns[pc])
 			out.Starts[pc] = uint32(c.pos())
 			c.next(&insns[pc])
 			continue
@@ -177,6 +180,15 @@ func (c *compiler) insn(in *plan.Insn) {
 	}
 	r.emit(c, in, r)
 	c.next(in)
+}
+
+// mark records that a block was run to its last instruction.
+func (c *compiler) mark(in *plan.Insn) {
+	if c.marks && in.Mark >= 0 && in.Kind != plan.KindInterpret {
+		c.addImm(1, temp1, state, int64(unsafe.Sizeof(plan.State{}))+int64(in.Mark), temp2)
+		c.constant(temp2, 1)
+		c.mem(stores[0], temp2, temp1, 0, temp3)
+	}
 }
 
 // next charges what is due at the next slot.
