@@ -39,7 +39,7 @@ var ErrShow = errors.New("value cannot be shown")
 // Limits of Show. The kernel counts depth in a byte; no type of a kernel comes near either.
 const (
 	maxShowDepth = 200
-	maxShowSteps = 1 << 23
+	maxShowSteps = 1 << 22
 	// showChunk is what the kernel copies of an object at a time, showBase what it wants of that for the next value.
 	showChunk, showBase = 32, 16
 	maxShowName         = 79
