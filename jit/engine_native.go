@@ -208,7 +208,8 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		}
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
 		runtime.KeepAlive(t)
-		pc = int(uint32(st.Exit))
+		why := plan.Reason(st.Exit & (1<<plan.ReasonBits - 1))
+		pc = int(st.Exit >> plan.ReasonBits)
 		n := uint64(room - st.Room + int64(c.counts[pc]))
 		e.native += n
 		t.Advance(pc, n)
@@ -220,7 +221,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if e.check != nil && !e.check.compare(e, t, n) {
 			return true
 		}
-		switch plan.Reason(st.Exit >> 32) {
+		switch why {
 		case plan.Interpret:
 			return true
 		case plan.CallFunc:

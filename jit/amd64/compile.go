@@ -64,9 +64,9 @@ type compiler struct {
 	routines      []byte
 	routinesState int32
 
-	exits [4]int32 // where code goes to leave, by plan.Reason
-	exact [2]int32 // exact checks of loads and of stores
-	fill  int32    // sets a cell
+	leaving int32    // where code goes to leave
+	exact   [2]int32 // exact checks of loads and of stores
+	fill    int32    // sets a cell
 
 	jumps []jump
 	colds []cold
@@ -222,21 +222,10 @@ func (c *compiler) prologue() {
 	c.rm(0, 0xff, 4, field(offEntry), 0)
 }
 
-// exitCode leaves: the slot is in temp1.
+// exitCode leaves: what State.Exit becomes is in temp1.
 func (c *compiler) exitCode() {
-	var common []int32
-	for r := plan.Interpret; r <= plan.Leave; r++ {
-		c.exits[r] = c.pos()
-		c.constant(temp2, uint64(r))
-		if r != plan.Leave {
-			common = append(common, c.jmpNear())
-		}
-	}
-	for _, j := range common {
-		c.land(j)
-	}
-	c.rm(0, 0x89, temp1, field(offExit), 0)
-	c.rm(0, 0x89, temp2, field(offExit+4), 0)
+	c.leaving = c.pos()
+	c.store(field(offExit), temp1)
 	c.store(field(offRoom), roomR)
 	c.store(field(offTop), rsp)
 	c.load(temp1, field(offRegs))
@@ -251,8 +240,8 @@ func (c *compiler) exitCode() {
 
 // leave leaves at a slot.
 func (c *compiler) leave(why plan.Reason, pc int32) {
-	c.constant(temp1, uint64(pc))
-	c.jmpBack(c.exits[why])
+	c.constant(temp1, uint64(pc)<<plan.ReasonBits|uint64(why))
+	c.jmpBack(c.leaving)
 }
 
 // goTo jumps to a slot.

@@ -77,9 +77,9 @@ type compiler struct {
 	pc    int32
 	calls bool // the program has bpf-to-bpf calls
 
-	exits [4]int32 // where code goes to leave, by plan.Reason
-	exact [2]int32 // exact checks of loads and of stores
-	fill  int32    // sets a cell
+	leaving int32    // where code goes to leave
+	exact   [2]int32 // exact checks of loads and of stores
+	fill    int32    // sets a cell
 
 	jumps []jump
 	colds []cold
@@ -238,21 +238,10 @@ func (c *compiler) prologue() {
 	c.word(opBr | uint32(temp1)<<5)
 }
 
-// exitCode leaves: the slot is in temp1.
+// exitCode leaves: what State.Exit becomes is in temp1.
 func (c *compiler) exitCode() {
-	var common []int32
-	for r := plan.Interpret; r <= plan.Leave; r++ {
-		c.exits[r] = c.pos()
-		c.constant(temp2, uint64(r))
-		if r != plan.Leave {
-			common = append(common, c.branch(opB))
-		}
-	}
-	for _, j := range common {
-		c.land(j)
-	}
-	c.mem(stores[2], temp1, state, offExit, link)
-	c.mem(stores[2], temp2, state, offExit+4, link)
+	c.leaving = c.pos()
+	c.put(temp1, offExit)
 	c.put(roomR, offRoom)
 	c.put(frame, offTop)
 	c.get(temp1, offRegs)
@@ -267,8 +256,8 @@ func (c *compiler) exitCode() {
 
 // leave leaves at a slot.
 func (c *compiler) leave(why plan.Reason, pc int32) {
-	c.constant(temp1, uint64(pc))
-	c.patch(c.branch(opB), c.exits[why])
+	c.constant(temp1, uint64(pc)<<plan.ReasonBits|uint64(why))
+	c.patch(c.branch(opB), c.leaving)
 }
 
 // to makes a branch lead to a slot.

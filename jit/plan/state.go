@@ -30,7 +30,7 @@ type State struct {
 	May  uint64 // passes of may_goto left in the running function
 
 	// Out.
-	Exit uint64  // Reason<<32 | slot
+	Exit uint64  // slot<<ReasonBits | Reason, stored in one piece
 	Top  uintptr // address of the running function's Frame
 
 	// SP is where the code keeps the stack pointer to leave with.
@@ -89,8 +89,11 @@ const MaxBackoff = 1<<20 - 1
 // CellSize is the distance between cells.
 const CellSize = unsafe.Sizeof(Cell{})
 
-// Reason says why generated code came back. It is the upper half of State.Exit.
+// Reason says why generated code came back. It is the low part of State.Exit.
 type Reason uint32
+
+// ReasonBits is how many bits of State.Exit hold the Reason.
+const ReasonBits = 2
 
 const (
 	// Interpret: the interpreter has to execute the instruction at the slot, none of which was done.
