@@ -130,6 +130,7 @@ func (m *Memory) Close() {
 	a := m.arena
 	m.arena, m.data, m.shadow = nil, nil, nil
 	m.limit, m.size = 0, 0
+	m.epoch++
 	m.blocks, m.freeBlocks, m.quarantine, m.windows, m.lastSnap = nil, nil, nil, nil, nil
 	m.undef, m.watched, m.watches = nil, nil, nil
 	a.recycle()

@@ -84,7 +84,7 @@ func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {
 	f := &t.frames[d]
 	f.img, f.ret, f.cont = t.img, ret, cont
 	f.saved = [4]uint64(t.regs[6:10])
-	t.depth = d
+	t.depth, t.soiled = d, true
 	t.img, t.pc = img, target
 	return nil
 }

@@ -55,7 +55,8 @@ type Image struct {
 	traps     []Fault
 	starts    []int // first slots of subprograms, ascending, 0 included
 	exception int
-	stack     bool // r10 occurs
+	soils     bool // a run may leave traces in frames: r10 or a bpf-to-bpf call occurs
+	inlines   bool // a function has Inline
 	text      *Text
 	textBase  uint64
 }
@@ -82,6 +83,9 @@ func (img *Image) Func(pc int) *Func {
 	}
 	return nil
 }
+
+// Inlines reports whether the program calls functions with an Inline.
+func (img *Image) Inlines() bool { return img.inlines }
 
 // Subprograms returns the first slots of all functions of the program, ascending.
 func (img *Image) Subprograms() []int { return img.starts }

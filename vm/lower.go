@@ -108,7 +108,7 @@ func (l *lowerer) lower() error {
 			c = l.call(pc, in, op)
 		}
 		code[pc] = c
-		l.img.stack = l.img.stack || in.Dst == 10 || in.Src == 10
+		l.img.soils = l.img.soils || in.Dst == 10 || in.Src == 10 || kindOf(op) == lowerCallLocal
 	}
 	for i := len(insns); i < len(code); i++ {
 		code[i].op = opEnd
@@ -195,6 +195,7 @@ func (l *lowerer) call(pc int, in decode.Insn, op decode.Op) inst {
 		i = len(l.img.funcs)
 		l.funcs[f] = i
 		l.img.funcs = append(l.img.funcs, f)
+		l.img.inlines = l.img.inlines || f.Inline != nil
 	}
 	return inst{op: opCallFunc, imm: uint64(i)}
 }

@@ -80,7 +80,8 @@ type Thread struct {
 	img       *Image
 	pc        int
 	depth     int
-	soiled    bool // a program since Start may have written to the first frame's stack
+	soiled    bool   // the frames may not be as a start wants them: see renew
+	epoch     uint64 // of the memory, when they were
 	insns     uint64
 	status    Stop
 	frames    [MaxFrames]frame
@@ -124,7 +125,7 @@ type Thread struct {
 // NewThread makes a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 	arena := m.Arena()
-	t := &Thread{mem: m, cfg: cfg, status: Idle, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
+	t := &Thread{mem: m, cfg: cfg, status: Idle, soiled: true, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
 	for i := range t.scratch {
 		t.scratch[i].op = opStep
 	}
@@ -142,15 +143,44 @@ func (t *Thread) Start(img *Image, args ...uint64) {
 
 // StartAt is Start from slot pc, for callbacks that the kernel calls by itself (timers, work queues).
 func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
-	clear(t.regs[:11])
-	copy(t.regs[1:6], args)
-	t.img, t.pc, t.insns, t.tailCalls = img, pc, 0, 0
-	t.fault, t.reason, t.brokeAt, t.suspend, t.left = nil, "", 0, false, leftNothing
-	t.status = Budget
+	// Much of what a short run costs is here: what rarely differs is compared instead of written, since the collector has a word in
+	// every pointer that is stored.
+	*(*[11]uint64)(t.regs[:11]) = [11]uint64{}
+	for i, v := range args[:min(len(args), 5)] {
+		t.regs[uint8(1+i)] = v
+	}
+	if t.img != img {
+		t.img = img
+	}
+	if t.fault != nil {
+		t.fault = nil
+	}
+	if t.reason != "" {
+		t.reason = ""
+	}
+	t.pc, t.insns, t.tailCalls, t.brokeAt, t.depth = pc, 0, 0, 0, 0
+	t.suspend, t.left, t.status = false, leftNothing, Budget
+	if pc < 0 || pc >= len(img.insns) {
+		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
+		return
+	}
+	if t.soiled || img.soils || t.epoch != t.mem.Epoch() {
+		if f := t.renew(img); f != nil {
+			t.stop(f)
+		}
+		return
+	}
+	f := &t.frames[0]
+	f.may = MaxMayGoto
+	t.regs[10] = f.fp
+}
+
+// renew brings the frames into the state of a start: without what earlier runs left, with live stacks, the first one entered.
+func (t *Thread) renew(img *Image) *Fault {
 	for i := range t.frames {
 		f := &t.frames[i]
 		if f.stack == nil {
-			continue // as are all behind
+			break // as are all behind
 		}
 		if f.cont != nil || f.img != nil {
 			f.cont, f.img = nil, nil
@@ -159,19 +189,15 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		switch {
 		case b == nil: // freed
 			f.stack = nil
-		case i > 0 || t.soiled:
+		case t.soiled || img.soils:
 			clear(b)
 		}
 	}
-	t.soiled = img.stack
-	t.depth = 0
-	if pc < 0 || pc >= img.Len() {
-		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
-		return
-	}
 	if f := t.enterFrame(0); f != nil {
-		t.stop(f)
+		return f
 	}
+	t.soiled, t.epoch = img.soils || t.cfg.Strict, t.mem.Epoch()
+	return nil
 }
 
 // Reg returns register i, 0 to 10.
