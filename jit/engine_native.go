@@ -54,6 +54,7 @@ type code struct {
 	slack   int64
 	least   uint64 // instructions it has to be allowed for it to make progress
 	mayGoto bool
+	calls   *calls     // those that code makes itself
 	blocks  [][2]int32 // with coverage, the slots of blocks
 	marks   []byte     // and which were run to the end
 	partly  []bool     // and where one was left before
@@ -136,7 +137,7 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	c := &code{
 		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
 		entries: make([]uint32, p.Len()+1), counts: make([]int32, p.Len()+1),
-		slack: p.Slack(), least: uint64(2 * p.Slack()),
+		slack: p.Slack(), least: uint64(2 * p.Slack()), calls: callsOf(p),
 	}
 	if marks > 0 {
 		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
@@ -206,8 +207,14 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if e.check != nil {
 			e.check.before(e, t)
 		}
+		if c.calls != nil {
+			c.calls.open(st, t)
+		}
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
 		runtime.KeepAlive(t)
+		if c.calls != nil {
+			c.calls.book(st, e.check != nil)
+		}
 		why := plan.Reason(st.Exit & (1<<plan.ReasonBits - 1))
 		pc = int(st.Exit >> plan.ReasonBits)
 		n := uint64(room - st.Room + int64(c.counts[pc]))

@@ -226,7 +226,7 @@ func hasTypedSource(lp *loader.LinkedProgram) bool {
 
 // callCounts counts the calls of a run by function, whichever program they are made from: a tail call takes the run to another.
 type callCounts struct {
-	made  uint64 // calls of all functions
+	made  uint64 // calls of all functions, but for those the engine executed itself
 	index map[string]int
 	names []string
 	n     []int
@@ -329,6 +329,9 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 		p.calls = append(p.calls, f.Name)
 	}
 	i := m.calls.slot(f.Name)
+	if !f.Kfunc {
+		f.Inline = m.inline(uapi.FuncID(in.Imm), f.Name, i)
+	}
 	fn, clock := f.Fn, m.kernel.Clock()
 	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 		m.calls.made++

@@ -71,6 +71,7 @@ type Machine struct {
 	byName   map[string]*program
 	events   *EventTypes
 	calls    callCounts
+	ledger   *ledger // nil until a program calls what it accounts for
 	run      *runState
 	warnings []string
 	argKeys  map[string]string // of pointer arguments, by role

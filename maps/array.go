@@ -14,9 +14,9 @@ type array struct {
 	percpu bool
 	n      uint32
 	copies uint64
-	shift  uint   // elements per chunk is 1<<shift
-	stride uint64 // bytes between values
-	bases  []uint64
+	shift  uint     // elements per chunk is 1<<shift
+	stride uint64   // bytes between values
+	bases  []uint64 // the memory stays, see Layout
 	data   [][]byte
 }
 
@@ -309,5 +309,6 @@ func (a *array) Snapshot() any { return arrayState{slices.Clone(a.bases), slices
 
 func (a *array) Restore(v any) {
 	s := v.(arrayState)
-	a.bases, a.data = slices.Clone(s.bases), slices.Clone(s.data)
+	copy(a.bases, s.bases)
+	copy(a.data, s.data)
 }

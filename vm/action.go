@@ -12,6 +12,8 @@ type Func struct {
 	ID    int32 // helper id, or the kfunc's BTF id
 	Fn    HelperFunc
 	Kfunc bool
+	// Inline lets engines execute the function themselves, nil if it always has to be called.
+	Inline *Inline
 }
 
 // ActionKind says what an Action asks for.

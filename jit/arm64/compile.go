@@ -172,6 +172,9 @@ func (c *compiler) insn(in *plan.Insn) {
 	case plan.KindCallFunc:
 		c.leave(plan.CallFunc, c.pc)
 		return
+	case plan.KindCallInline:
+		c.inline(in)
+		return
 	}
 	r := &rules[in.Op]
 	if r.emit == nil {

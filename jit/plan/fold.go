@@ -50,7 +50,7 @@ func (p *Program) rotations(b *block) {
 		case KindOp, KindImm64:
 		default:
 			f.look()
-			if in.Kind == KindCallFunc {
+			if in.Kind == KindCallFunc || in.Kind == KindCallInline {
 				for r := range uint8(6) {
 					f.fresh(r)
 				}

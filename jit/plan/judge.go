@@ -107,6 +107,8 @@ func (p *Program) judgeBlock(b *block) {
 			p.judgeOp(pc, in, pc+1 < b.end)
 		case KindCallFunc:
 			s.reset() // the slot behind has to be an entry, so nothing is known there
+		case KindCallInline:
+			p.judgeInline(pc, in)
 		}
 	}
 }

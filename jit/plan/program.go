@@ -30,6 +30,8 @@ const (
 	KindCall
 	// KindCallFunc is a call of a helper or kfunc: code leaves with CallFunc.
 	KindCallFunc
+	// KindCallInline is a call of a function that generated code executes itself, see Program.Inline.
+	KindCallInline
 	// KindExit returns.
 	KindExit
 )
@@ -115,6 +117,12 @@ type Program struct {
 	// MayGoto says that may_goto occurs, so that calls have to save State.May.
 	MayGoto bool
 
+	// Inlines are the calls that generated code makes itself, in order. Ledger accounts for them, nil without any; they can only be
+	// made on CPUs from 0 up to CPUs, unless that is 0.
+	Inlines []Inline
+	Ledger  vm.Ledger
+	CPUs    int
+
 	blocks []block
 	scan   scan
 	fold   folder
@@ -155,6 +163,7 @@ func New(img *vm.Image, old *Program) *Program {
 	}
 	p.Insns = p.Insns[:n]
 	p.decode()
+	p.inlines()
 	p.findBlocks()
 	p.charge()
 	p.saves()

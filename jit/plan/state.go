@@ -29,6 +29,11 @@ type State struct {
 	Room int64  // instructions left, by the rules of [Program]
 	May  uint64 // passes of may_goto left in the running function
 
+	// Of calls of functions that code executes itself, see Inline: Shut is not 0 if they have to be left to Go, with CallFunc. Every
+	// call adds Step to Now, the monotonic time, and 1 to Calls of its kind. Now+Boot is the time since boot.
+	Shut, Now, Boot, Step, CPU uint64
+	Calls                      [vm.NumInlines]uint64
+
 	// Out.
 	Exit uint64  // slot<<ReasonBits | Reason, stored in one piece
 	Top  uintptr // address of the running function's Frame

@@ -1,0 +1,102 @@
+package amd64
+
+import (
+	"unsafe"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+const (
+	offShut  = unsafe.Offsetof(plan.State{}.Shut)
+	offNow   = unsafe.Offsetof(plan.State{}.Now)
+	offBoot  = unsafe.Offsetof(plan.State{}.Boot)
+	offStep  = unsafe.Offsetof(plan.State{}.Step)
+	offCPU   = unsafe.Offsetof(plan.State{}.CPU)
+	offCalls = unsafe.Offsetof(plan.State{}.Calls)
+)
+
+// inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
+func (c *compiler) inline(in *plan.Insn) {
+	f := c.p.Inline(in)
+	c.cmpMem0(8, field(offShut))
+	c.callUnless(condE)
+	r0 := regs[0]
+	switch f.Kind {
+	case vm.InlineLookup:
+		c.lookup(in, f)
+		c.load(temp1, field(offStep))
+		c.rm(1, 0x01, temp1, field(offNow), 0)
+	case vm.InlineCPU:
+		c.load(r0, field(offStep))
+		c.rm(1, 0x01, r0, field(offNow), 0)
+		c.load(r0, field(offCPU))
+	default:
+		c.load(r0, field(offStep))
+		c.groupMem(1, opAdd, r0, field(offNow))
+		c.store(field(offNow), r0)
+		if f.Kind == vm.InlineBoot {
+			c.groupMem(1, opAdd, r0, field(offBoot))
+		}
+	}
+	c.rm(1, 0x83, opAdd, field(offCalls+8*uintptr(f.Kind)), 1)
+	c.byte(1)
+	c.next(in)
+}
+
+// callUnless leaves the call at this slot to Go unless the condition holds.
+func (c *compiler) callUnless(cc cond) {
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(cc.not())}, pc: c.pc, n: int32(plan.CallFunc)})
+}
+
+// lookup puts the address of an array's element into r0, 0 for an index beyond the end.
+func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
+	a, r0, index := &f.Array, regs[0], temp2
+	c.constant(temp1, f.Map)
+	c.group(1, opCmp, regs[1], temp1)
+	c.callUnless(condE)
+	key := c.operand(in, false)
+	c.rm(0, 0x8b, index, key, 0)
+	if a.Table != nil {
+		c.chunk(a, key)
+		return
+	}
+	c.constant(r0, 0)
+	c.groupImm(0, opCmp, index, int32(a.Elements))
+	beyond := c.jccNear(condAE)
+	c.constant(temp1, a.Base)
+	c.element(a)
+	c.land(beyond)
+}
+
+// chunk is the part of lookup for elements in chunks, the index in temp2.
+func (c *compiler) chunk(a *vm.Array, key loc) {
+	index := temp2
+	c.groupImm(0, opCmp, index, int32(a.Elements))
+	beyond := c.jccNear(condAE)
+	if a.Shift != 0 {
+		c.shift(0, 5, index, byte(a.Shift))
+	}
+	c.constant(temp1, uint64(uintptr(unsafe.Pointer(unsafe.SliceData(a.Table)))))
+	c.load(temp1, loc{base: temp1, index: index, scale: 3})
+	c.test(1, temp1)
+	c.callUnless(condNE)
+	c.rm(0, 0x8b, index, key, 0)
+	c.groupImm(0, opAnd, index, int32(uint32(1)<<a.Shift-1))
+	c.element(a)
+	done := c.jmpNear()
+	c.land(beyond)
+	c.constant(regs[0], 0)
+	c.land(done)
+}
+
+// element puts the address of element temp2 behind temp1 into r0.
+func (c *compiler) element(a *vm.Array) {
+	c.mul(1, temp2, temp2, int32(a.Stride))
+	if a.CPUStride != 0 {
+		c.group(1, opAdd, temp1, temp2)
+		c.load(temp2, field(offCPU))
+		c.mul(1, temp2, temp2, int32(a.CPUStride))
+	}
+	c.rm(1, 0x8d, regs[0], loc{base: temp1, index: temp2}, 0)
+}

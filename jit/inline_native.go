@@ -1,0 +1,54 @@
+//go:build (linux && (amd64 || arm64)) || ((freebsd || netbsd) && amd64)
+
+package jit
+
+import (
+	"github.com/bpfrun/bpfrun/jit/plan"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// calls accounts for the calls that code makes itself.
+type calls struct {
+	ledger vm.Ledger
+	cpus   int        // plan.Program.CPUs
+	tables [][]uint64 // whose addresses the code holds
+}
+
+// callsOf returns nil for code that makes none.
+func callsOf(p *plan.Program) *calls {
+	if p.Ledger == nil {
+		return nil
+	}
+	k := &calls{ledger: p.Ledger, cpus: p.CPUs}
+	for i := range p.Inlines {
+		if t := p.Inlines[i].Array.Table; t != nil {
+			k.tables = append(k.tables, t)
+		}
+	}
+	return k
+}
+
+// open tells code what the calls need, before it is entered.
+func (k *calls) open(st *plan.State, t *vm.Thread) {
+	mono, boot, step, ok := k.ledger.Open()
+	st.Shut = 0
+	if !ok || k.cpus != 0 && uint(t.CPU) >= uint(k.cpus) {
+		st.Shut = 1
+	}
+	st.Now, st.Boot, st.Step, st.CPU = mono, boot-mono, step, uint64(t.CPU)
+}
+
+// book accounts for the calls that were made, unless the interpreter makes them again.
+func (k *calls) book(st *plan.State, again bool) {
+	made := uint64(0)
+	for _, n := range st.Calls {
+		made |= n
+	}
+	if made == 0 {
+		return
+	}
+	if !again {
+		k.ledger.Book(&st.Calls)
+	}
+	st.Calls = [vm.NumInlines]uint64{}
+}

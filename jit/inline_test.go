@@ -1,0 +1,375 @@
+package jit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// The maps of a world, by address.
+const (
+	mapPlain  = 0x1_0000_1000 // 10 elements of 8 bytes
+	mapPercpu = 0x1_0000_2000 // 6 elements of 12 bytes on 4 CPUs
+	mapChunks = 0x1_0000_3000 // 37 elements of 24 bytes, 8 in a chunk, on 4 CPUs
+	mapSingle = 0x1_0000_4000 // 5 elements in chunks of one
+	mapOther  = 0x1_0000_5000 // one that engines do not know
+)
+
+var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(mapPlain, " ll"), "PERCPU", fmt.Sprint(mapPercpu, " ll"),
+	"CHUNKS", fmt.Sprint(mapChunks, " ll"), "SINGLE", fmt.Sprint(mapSingle, " ll"), "OTHER", fmt.Sprint(mapOther, " ll"))
+
+// world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
+type world struct {
+	*rig
+	now, step uint64
+	made      [vm.NumInlines]uint64 // calls by kind
+	called    int                   // of them, those that Go executed
+	shut      bool
+	arrays    map[uint64]*testArray
+	buffer    *mem.Region
+}
+
+type testArray struct {
+	vm.Array
+	w    *world
+	size uint64
+	data []*mem.Region
+}
+
+// bootDelta is how long the machine slept.
+const bootDelta = 7_000_000
+
+func newWorld(t testing.TB) *world {
+	w := &world{rig: newRig(t), now: 1_000_000, step: 1000, arrays: map[uint64]*testArray{}}
+	w.thread.User = w
+	w.add(t, mapPlain, 10, 8, 1, 0)
+	w.add(t, mapPercpu, 6, 12, 4, 0)
+	w.add(t, mapChunks, 37, 24, 4, 3)
+	w.add(t, mapSingle, 5, 8, 1, 0)
+	single := w.arrays[mapSingle]
+	single.Base, single.Table, single.data = 0, make([]uint64, 5), make([]*mem.Region, 5)
+	w.add(t, mapOther, 3, 8, 1, 0)
+	r, err := w.mem.Alloc(64, mem.Region{Name: "buffer"})
+	require.NoError(t, err)
+	w.buffer = r
+	for i, b := 0, w.mem.Bytes(r); i < len(b); i++ {
+		b[i] = byte(i * 0x3b & 15 >> (i & 2))
+	}
+	return w
+}
+
+func (w *world) add(t testing.TB, addr uint64, n uint32, size uint64, cpus int, shift uint) {
+	a := &testArray{w: w, size: size, Array: vm.Array{Elements: n, CPUs: cpus, Shift: shift}}
+	stride := (size+7)&^7 + 16
+	a.Stride = stride * uint64(cpus)
+	if cpus > 1 {
+		a.CPUStride = stride
+	}
+	w.arrays[addr] = a
+	if shift == 0 {
+		a.data = make([]*mem.Region, 1)
+		a.Table = make([]uint64, 1)
+		require.NoError(t, a.grow(0, uint64(n)))
+		a.Base, a.Table = a.Table[0], nil
+		return
+	}
+	a.Table = make([]uint64, n>>shift+1)
+	a.data = make([]*mem.Region, len(a.Table))
+}
+
+func (a *testArray) grow(chunk, n uint64) error {
+	cpus := a.Stride / max(a.CPUStride, 1)
+	if a.CPUStride == 0 {
+		cpus = 1
+	}
+	r, err := a.w.mem.AllocArray(n*cpus, a.size, a.Stride/cpus, mem.Region{Name: "array"})
+	if err == nil {
+		a.Table[chunk], a.data[chunk] = r.Base, r
+	}
+	return err
+}
+
+func (a *testArray) lookup(cpu int, i uint32) uint64 {
+	if i >= a.Elements || a.CPUStride != 0 && uint(cpu) >= uint(a.CPUs) {
+		return 0
+	}
+	off := uint64(cpu) * a.CPUStride
+	if a.Table == nil {
+		return a.Base + uint64(i)*a.Stride + off
+	}
+	chunk := uint64(i) >> a.Shift
+	if a.Table[chunk] == 0 && a.grow(chunk, 1<<a.Shift) != nil {
+		return 0
+	}
+	return a.Table[chunk] + uint64(i&(1<<a.Shift-1))*a.Stride + off
+}
+
+// Open implements vm.Ledger.
+func (w *world) Open() (mono, boot, step uint64, ok bool) {
+	return w.now, w.now + bootDelta, w.step, !w.shut
+}
+
+// Book implements vm.Ledger.
+func (w *world) Book(calls *[vm.NumInlines]uint64) {
+	for k, n := range calls {
+		w.made[k] += n
+		w.now += n * w.step
+	}
+}
+
+// functions are bound by number: those of a world, whose engine is that of ledger, and probe as 7.
+func functions(ledger *world) func(int, decode.Insn) (*vm.Func, error) {
+	call := func(kind vm.InlineKind, fn func(w *world, t *vm.Thread, args *[5]uint64) (uint64, *vm.Action)) *vm.Func {
+		return &vm.Func{
+			Inline: &vm.Inline{Kind: kind, Ledger: ledger, Array: func(addr uint64) (vm.Array, bool) {
+				a, ok := ledger.arrays[addr]
+				if !ok || addr == mapOther {
+					return vm.Array{}, false
+				}
+				return a.Array, true
+			}},
+			Fn: func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+				w := t.User.(*world)
+				w.made[kind]++
+				w.now += w.step
+				w.called++
+				return fn(w, t, args)
+			},
+		}
+	}
+	lookup := func(w *world, t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		a := w.arrays[args[0]]
+		if a == nil {
+			return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument})
+		}
+		key, f := w.mem.Load(args[1], 4)
+		if f != nil {
+			return 0, vm.MemFault(f)
+		}
+		return a.lookup(t.CPU, uint32(key)), nil
+	}
+	fs := map[int32]*vm.Func{
+		1: call(vm.InlineLookup, lookup),
+		2: call(vm.InlineMono, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now, nil }),
+		3: call(vm.InlineBoot, func(w *world, _ *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return w.now + bootDelta, nil }),
+		4: call(vm.InlineCPU, func(_ *world, t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return uint64(t.CPU), nil }),
+		7: probe,
+	}
+	return func(_ int, in decode.Insn) (*vm.Func, error) { return fs[in.Imm], nil }
+}
+
+// same requires two worlds and their threads to be in the same state.
+func same(t *testing.T, native, plain *world, where string) {
+	t.Helper()
+	require.Empty(t, native.thread.Snapshot().Diff(plain.thread.Snapshot()), where)
+	require.Equal(t, plain.now, native.now, where)
+	require.Equal(t, plain.made, native.made, where)
+	for addr, a := range plain.arrays {
+		b := native.arrays[addr]
+		require.Equal(t, a.Table, b.Table, where)
+		for i := range a.data {
+			if a.data[i] != nil {
+				require.Equal(t, plain.mem.Bytes(a.data[i]), native.mem.Bytes(b.data[i]), where)
+			}
+		}
+	}
+	require.Equal(t, plain.mem.Bytes(plain.buffer), native.mem.Bytes(native.buffer), where)
+}
+
+// inlinePrograms have calls that code makes itself; r1 is the address of the buffer.
+var inlinePrograms = []struct {
+	name, text string
+	cpu        int
+	calls      bool // all calls are left to Go
+}{
+	{"key in the stack", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 15\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\nif r0 == 0 goto l\nr3 = *(u64 *)(r0 + 0)\nr3 += r6\n*(u64 *)(r0 + 0) = r3\ngoto l", 0, false},
+	{"keys in memory", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r7\nr2 &= 31\nr2 += r6\nr1 = PLAIN\ncall 1\nr8 = *(u8 *)(r6 + 5)\nif r0 == 0 goto l\n*(u32 *)(r0 + 2) = r7\nr8 += r2\ngoto l", 0, false},
+	{"per CPU, CPU 0", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 7\n*(u32 *)(r10 - 12) = r1\nr2 = r10\nr2 += -12\nr1 = PERCPU\ncall 1\nif r0 == 0 goto l\nlock *(u64 *)(r0 + 0) += r6\ngoto l", 0, false},
+	{"per CPU, CPU 3", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 7\n*(u32 *)(r10 - 12) = r1\nr2 = r10\nr2 += -12\nr1 = PERCPU\ncall 1\nif r0 == 0 goto l\nlock *(u64 *)(r0 + 0) += r6\ngoto l", 3, false},
+	{"no such CPU", "r6 = 0\nl: r6 += 1\n*(u32 *)(r10 - 12) = 1\nr2 = r10\nr2 += -12\nr1 = PERCPU\ncall 1\ncall 2\ngoto l", 4, true},
+	{"chunks", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 *= 11\nr1 &= 63\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = CHUNKS\ncall 1\nif r0 == 0 goto l\n*(u64 *)(r0 + 8) = r6\ngoto l", 2, false},
+	{"chunks of one", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 7\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = SINGLE\ncall 1\nif r0 == 0 goto l\n*(u64 *)(r0 + 0) = r6\ngoto l", 0, false},
+	{"map from elsewhere", "r8 = PLAIN\nr6 = 0\nl: r6 += 1\n*(u32 *)(r10 - 4) = 3\nr2 = r10\nr2 += -4\nr1 = r8\ncall 1\nr1 = r6\ncall 7\nr6 = r0\nr6 &= 255\ngoto l", 0, false},
+	{"one of two maps", "r6 = 0\nl: r6 += 1\nr1 = r6\nr1 &= 3\n*(u32 *)(r10 - 4) = r1\nr2 = r10\nr2 += -4\nr1 = PLAIN\nr3 = r6\nr3 &= 1\nif r3 == 0 goto m\nr1 = PERCPU\nm: r9 = 2\ncall 1\nr9 += 1\nif r0 == 0 goto l\n*(u32 *)(r0 + 0) = r6\ngoto l", 1, false},
+	{"map that has to be called for", "l: *(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = OTHER\ncall 1\n*(u64 *)(r0 + 0) = r2\ngoto l", 0, true},
+	{"time and CPU", "l: call 2\nr6 = r0\ncall 3\nr7 = r0\ncall 4\nr7 += r0\ncall 2\nr0 -= r6\ngoto l", 2, false},
+	{"arguments stay", "l: *(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = PLAIN\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr4 += r5\nr3 += r4\nr1 += r2\ncall 2\nr3 += r4\ngoto l", 0, false},
+	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
+}
+
+// TestInlineCalls stops programs after every number of instructions and compares all that can be seen with the interpreter.
+func TestInlineCalls(t *testing.T) {
+	for _, tt := range inlinePrograms {
+		t.Run(tt.name, func(t *testing.T) {
+			native, plain := newWorld(t), newWorld(t)
+			plain.thread.SetEngine(nil)
+			native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
+			img := lower(t, mapNames.Replace(tt.text), functions(native))
+			for size := uint64(1); size < 300; size += 1 + size/50 {
+				native.thread.Start(img, native.buffer.Base)
+				plain.thread.Start(img, plain.buffer.Base)
+				for range 4 {
+					require.Equal(t, vm.Budget, native.thread.Run(size), "%v", native.thread.Fault())
+					require.Equal(t, vm.Budget, plain.thread.Run(size))
+					same(t, native, plain, fmt.Sprintf("pieces of %d", size))
+				}
+			}
+			native.called = 0
+			before := native.made
+			require.Equal(t, vm.Budget, native.thread.Run(10_000))
+			made := 0
+			for k, n := range native.made {
+				made += int(n - before[k])
+			}
+			assert.NotZero(t, native.engine.Executed())
+			if tt.calls {
+				assert.Equal(t, made, native.called)
+			} else {
+				assert.Less(t, native.called, made*3/4)
+			}
+		})
+	}
+}
+
+// TestInlineCallsCheckClean: comparing with the interpreter finds nothing, and calls count once.
+func TestInlineCallsCheckClean(t *testing.T) {
+	for _, tt := range inlinePrograms {
+		native, plain := newWorld(t), newWorld(t)
+		plain.thread.SetEngine(nil)
+		native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
+		native.engine.Check(func(text string) { t.Error(tt.name, text) })
+		img := lower(t, mapNames.Replace(tt.text), functions(native))
+		native.thread.Start(img, native.buffer.Base)
+		plain.thread.Start(img, plain.buffer.Base)
+		require.Equal(t, vm.Budget, native.thread.Run(3000))
+		require.Equal(t, vm.Budget, plain.thread.Run(3000))
+		same(t, native, plain, tt.name)
+		assert.NotZero(t, native.engine.Executed())
+	}
+}
+
+// TestInlineLookupFaults: a key that cannot be read faults at the call, as if it was called.
+func TestInlineLookupFaults(t *testing.T) {
+	for _, tt := range []struct{ name, text string }{
+		{"null", "r7 = 0\nl: r7 += 1\nr2 = 0\nif r7 > 50 goto m\nr2 = r1\nm: r1 = PLAIN\nr6 = r2\ncall 1\nr1 = r6\ngoto l"},
+		{"the end of the buffer", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r6\nr2 += r7\nr1 = PLAIN\ncall 1\ngoto l"},
+		{"the end of the stack", "r7 = -50\nl: r7 += 1\nr2 = r10\nr2 += r7\nr1 = PLAIN\ncall 1\ngoto l"},
+		{"above the stack", "r2 = r10\nr2 += -2\nr1 = PLAIN\ncall 1\nexit"},
+		{"no map", "r7 = 0\nl: r7 += 1\nr2 = r10\nr2 += -4\n*(u32 *)(r2 + 0) = 1\nr1 = PLAIN\nif r7 < 50 goto m\nr1 += 1\nm: r7 += 0\ncall 1\ngoto l"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			native, plain := newWorld(t), newWorld(t)
+			plain.thread.SetEngine(nil)
+			img := lower(t, mapNames.Replace(tt.text), functions(native))
+			for range 2 {
+				native.thread.Start(img, native.buffer.Base)
+				plain.thread.Start(img, plain.buffer.Base)
+				require.Equal(t, vm.Faulted, native.thread.Run(1<<20))
+				require.Equal(t, vm.Faulted, plain.thread.Run(1<<20))
+				same(t, native, plain, "at the fault")
+				assert.Equal(t, plain.thread.Fault().Kind, native.thread.Fault().Kind)
+				assert.Equal(t, plain.thread.Fault().PC, native.thread.Fault().PC)
+			}
+		})
+	}
+}
+
+// TestInlineCallsShut: what is decided after compilation takes effect, both ways.
+func TestInlineCallsShut(t *testing.T) {
+	w := newWorld(t)
+	img := lower(t, mapNames.Replace(inlinePrograms[0].text), functions(w))
+	calls := func() int {
+		w.called = 0
+		w.thread.Start(img, w.buffer.Base)
+		require.Equal(t, vm.Budget, w.thread.Run(5000))
+		return w.called
+	}
+	assert.Less(t, calls(), 30)
+	w.shut = true
+	assert.Greater(t, calls(), 300)
+	w.shut = false
+	assert.Less(t, calls(), 30)
+}
+
+// TestInlineRandom joins random pieces to programs, with calls of all kinds and jumps over some of them.
+func TestInlineRandom(t *testing.T) {
+	n := 400
+	if testing.Short() {
+		n = 50
+	}
+	for seed := range uint64(n) {
+		native, plain := newWorld(t), newWorld(t)
+		plain.thread.SetEngine(nil)
+		if !randomInline(t, native, plain, seed) {
+			t.Fatalf("seed %d", seed)
+		}
+		native.engine.Close()
+		native.mem.Close()
+		plain.mem.Close()
+	}
+}
+
+// FuzzInline is TestInlineRandom with any seed.
+func FuzzInline(f *testing.F) {
+	for i := range uint64(20) {
+		f.Add(i)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		native, plain := newWorld(t), newWorld(t)
+		plain.thread.SetEngine(nil)
+		randomInline(t, native, plain, seed)
+	})
+}
+
+// inlinePieces end at their own end; %d is a number, and jumps go behind the piece.
+var inlinePieces = []string{
+	"r1 = PLAIN", "r1 = PERCPU", "r1 = CHUNKS", "r1 = SINGLE", "r1 = OTHER", "r8 = PLAIN", "r8 = CHUNKS", "r1 = r8", "r9 = r1",
+	"r2 = r10\nr2 += -%d", "r2 = r6\nr2 += %d", "r2 = r7\nr2 &= 31\nr2 += r6",
+	"*(u32 *)(r10 - 8) = %d", "*(u32 *)(r10 - 16) = r7\nr2 = r10\nr2 += -16", "*(u8 *)(r6 + 8) = %d",
+	"call 1", "call 1", "call 1\nif r0 == 0 goto +2\nr3 = *(u32 *)(r0 + 0)\nr7 += r3", "call 1\nif r0 == 0 goto +1\n*(u32 *)(r0 + 4) = r7",
+	"r2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nif r0 == 0 goto +3\nr3 = *(u64 *)(r0 + 0)\nr3 += r7\n*(u64 *)(r0 + 0) = r3",
+	"r2 = r6\nr1 = CHUNKS\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 3) = r7",
+	"call 2\nr7 += r0", "call 3\nr7 ^= r0", "call 4\nr7 += r0", "r1 = r7\ncall 7\nr7 += r0",
+	"r7 += %d", "r7 *= 5\nr7 >>= 3", "r7 &= 63", "r3 = r7\nr3 <<= 13\nr4 = r7\nr4 >>= 51\nr3 |= r4",
+}
+
+// randomInline runs a program on both engines until its instructions are used up or it faults, in a few pieces.
+func randomInline(t *testing.T, native, plain *world, seed uint64) bool {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var text strings.Builder
+	text.WriteString("r6 = r1\nr7 = 0\nr8 = PLAIN\nr9 = 0\nr2 = r10\nr2 += -8\nr1 = r8\nl: r7 += 1\n")
+	for range 4 + rnd.IntN(16) {
+		piece := inlinePieces[rnd.IntN(len(inlinePieces))]
+		if strings.Contains(piece, "%d") {
+			piece = fmt.Sprintf(piece, 4*(1+rnd.IntN(5)))
+		}
+		if rnd.IntN(4) == 0 {
+			insns, err := decode.Assemble(mapNames.Replace(piece))
+			require.NoError(t, err)
+			fmt.Fprintf(&text, "r5 = r7\nr5 &= %d\nif r5 == 0 goto +%d\n", 1+rnd.IntN(3), len(insns))
+		}
+		text.WriteString(piece + "\n")
+	}
+	text.WriteString("goto l")
+	img := lower(t, mapNames.Replace(text.String()), functions(native))
+	cpu := rnd.IntN(5)
+	native.thread.CPU, plain.thread.CPU = cpu, cpu
+	native.thread.Start(img, native.buffer.Base)
+	plain.thread.Start(img, plain.buffer.Base)
+	for range 4 {
+		n := uint64(rnd.IntN(3000))
+		if s := plain.thread.Run(n); !assert.Equal(t, s, native.thread.Run(n), "%v %v\n%s", plain.thread.Fault(), native.thread.Fault(), text.String()) {
+			return false
+		}
+		same(t, native, plain, text.String())
+	}
+	return true
+}

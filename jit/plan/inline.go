@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Inline is what generated code has to know of a KindCallInline.
+type Inline struct {
+	Kind vm.InlineKind
+	// Map is what r1 is taken to be by a lookup, in Array.
+	Map   uint64
+	Array vm.Array
+}
+
+// Inline returns what is known of a KindCallInline.
+func (p *Program) Inline(in *Insn) *Inline { return &p.Inlines[in.Imm] }
+
+// maxStride is what one multiplication by a constant of 32 bits with sign can take.
+const maxStride = 1<<31 - 1
+
+// inlines finds the calls that generated code makes itself.
+//
+// Which map a lookup is for is a guess: r1 is what the instructions before put there, in the order they stand and wherever jumps
+// lead. Generated code compares, so that a wrong guess costs a call, and code may be entered anywhere.
+func (p *Program) inlines() {
+	p.Inlines, p.Ledger, p.CPUs = p.Inlines[:0], nil, 0
+	if !p.Image.Inlines() {
+		return
+	}
+	var value [16]uint64 // what registers hold if that is a constant, else 0
+	for pc := range p.Insns {
+		in := &p.Insns[pc]
+		switch in.Kind {
+		case KindImm64:
+			value[in.Dst&15] = in.Imm
+		case KindCallFunc:
+			p.inline(pc, in, value[1])
+			clear(value[:6])
+		case KindCall:
+			clear(value[:6])
+		case KindOp:
+			if in.Op == decode.OpMov64Reg {
+				value[in.Dst&15] = value[in.Src&15]
+				continue
+			}
+			value[in.Dst&15] = 0
+		case KindLoad:
+			value[in.Dst&15] = 0
+		case KindAtomic:
+			value[0], value[in.Src&15] = 0, 0
+		}
+	}
+}
+
+// inline makes a call a KindCallInline if it can be one.
+func (p *Program) inline(pc int, in *Insn, r1 uint64) {
+	f := p.Image.Func(pc)
+	if f == nil || f.Inline == nil || f.Inline.Ledger == nil || p.Ledger != nil && f.Inline.Ledger != p.Ledger {
+		return
+	}
+	n := Inline{Kind: f.Inline.Kind}
+	switch n.Kind {
+	case vm.InlineLookup:
+		a, ok := vm.Array{}, false
+		if r1 != 0 && f.Inline.Array != nil {
+			a, ok = f.Inline.Array(r1)
+		}
+		if !ok || a.Stride > maxStride || a.CPUStride > maxStride {
+			return
+		}
+		if a.CPUStride != 0 && (p.CPUs == 0 || a.CPUs < p.CPUs) {
+			p.CPUs = a.CPUs
+		}
+		n.Map, n.Array = r1, a
+		in.Base, in.Size = 2, 4
+	case vm.InlineMono, vm.InlineBoot, vm.InlineCPU:
+	default:
+		return
+	}
+	in.Kind, in.Imm = KindCallInline, uint64(len(p.Inlines))
+	p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
+}
+
+// judgeInline decides how the key of a lookup is checked. Behind the call nothing is known, as behind any: the call may have been left
+// to Go, so that the slot there has to be an entry.
+func (p *Program) judgeInline(pc int32, in *Insn) {
+	if in.Size != 0 {
+		p.judgeAccess(pc, in, false)
+	}
+	p.scan.reset()
+}

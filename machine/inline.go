@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// inlined are the helpers that an engine may execute itself. None of them leaves traces in a run but the time and its count.
+var inlined = map[uapi.FuncID]vm.InlineKind{
+	uapi.FuncMapLookupElem:     vm.InlineLookup,
+	uapi.FuncKtimeGetNs:        vm.InlineMono,
+	uapi.FuncKtimeGetBootNs:    vm.InlineBoot,
+	uapi.FuncGetSmpProcessorId: vm.InlineCPU,
+}
+
+// ledger accounts for the calls that the engine executes itself. It implements [vm.Ledger].
+type ledger struct {
+	m     *Machine
+	names [vm.NumInlines]string // "" for what no program calls
+	slots [vm.NumInlines]int    // in Machine.calls
+}
+
+// inline offers a helper to the engine, nil for what always has to be called.
+func (m *Machine) inline(id uapi.FuncID, name string, slot int) *vm.Inline {
+	kind, ok := inlined[id]
+	if !ok {
+		return nil
+	}
+	if m.ledger == nil {
+		m.ledger = &ledger{m: m}
+	}
+	m.ledger.names[kind], m.ledger.slots[kind] = name, slot
+	return &vm.Inline{Kind: kind, Ledger: m.ledger, Array: m.arrayAt}
+}
+
+// arrayAt describes an array to the engine.
+func (m *Machine) arrayAt(addr uint64) (vm.Array, bool) {
+	b, _ := m.mapEnv.ByAddr(addr)
+	a, ok := b.(maps.Array)
+	if !ok {
+		return vm.Array{}, false
+	}
+	l := a.Layout()
+	out := vm.Array{Elements: l.Entries, Stride: l.Stride, CPUs: l.Copies}
+	if a.Spec().Type == uapi.MapTypePercpuArray {
+		out.CPUStride = l.CopyStride
+	}
+	if len(l.Bases) == 1 { // there from the start
+		out.Base = l.Bases[0]
+	} else {
+		out.Table, out.Shift = l.Bases, l.Shift
+	}
+	return out, true
+}
+
+// Open lets the engine execute calls unless the run replaces some of them.
+func (l *ledger) Open() (mono, boot, step uint64, ok bool) {
+	clock := l.m.kernel.Clock()
+	ok = true
+	if run := l.m.run; run != nil && len(run.overrides) > 0 {
+		for _, name := range l.names {
+			if _, replaced := run.overrides[name]; replaced {
+				ok = false
+			}
+		}
+	}
+	return clock.Mono(), clock.Boot(), clock.Step, ok
+}
+
+// Book counts calls and lets the time pass that they take.
+func (l *ledger) Book(calls *[vm.NumInlines]uint64) {
+	n := uint64(0)
+	for kind, made := range calls {
+		if made != 0 {
+			l.m.calls.n[l.slots[kind]] += int(made)
+			n += made
+		}
+	}
+	clock := l.m.kernel.Clock()
+	clock.Advance(n * clock.Step)
+}
