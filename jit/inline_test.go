@@ -202,6 +202,8 @@ var inlinePrograms = []struct {
 	{"map that has to be called for", "l: *(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = OTHER\ncall 1\n*(u64 *)(r0 + 0) = r2\ngoto l", 0, true},
 	{"time and CPU", "l: call 2\nr6 = r0\ncall 3\nr7 = r0\ncall 4\nr7 += r0\ncall 2\nr0 -= r6\ngoto l", 2, false},
 	{"arguments stay", "l: *(u32 *)(r10 - 4) = 2\nr2 = r10\nr2 += -4\nr1 = PLAIN\nr3 = 3\nr4 = 4\nr5 = 5\ncall 1\nr4 += r5\nr3 += r4\nr1 += r2\ncall 2\nr3 += r4\ngoto l", 0, false},
+	{"result is another pointer", "l: *(u32 *)(r10 - 4) = 1\nr0 = r10\nr0 += -16\n*(u64 *)(r0 + 0) = 7\nr2 = r10\nr2 += -4\nr1 = PLAIN\ncall 1\n*(u64 *)(r0 + 0) = r2\ngoto l", 0, false},
+	{"result is another value", "r6 = 5\nl: r6 *= 77\nr0 = r6\nr0 >>= 51\ncall 2\nr3 = r6\nr3 <<= 13\nr3 |= r0\nr7 += r3\ngoto l", 0, false},
 	{"in a function", "r6 = 1\nl: r1 = r6\ncall f\nr6 += 1\nr6 &= 15\ngoto l\nf: r7 = r1\n*(u32 *)(r10 - 8) = r7\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr6 = r0\nif r6 == 0 goto g\n*(u32 *)(r6 + 4) = r7\ng: r0 = 1\nexit", 0, false},
 }
 
