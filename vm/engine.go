@@ -155,41 +155,38 @@ const (
 )
 
 // Slot is a lowered instruction for engines.
-type Slot struct {
-	Op       decode.Op
-	Kind     SlotKind
-	Dst, Src uint8
-	Off      int32  // memory offset; of jumps and local calls the target slot
-	Imm      uint64 // immediate, sign-extended; of LD_IMM64 (always OpLdImm64) what it was bound to
-}
+type Slot struct{ in *inst }
 
 // Slot returns slot pc of the program.
-func (img *Image) Slot(pc int) Slot {
-	in := &img.plain[pc]
-	s := Slot{Dst: in.dst, Src: in.src, Off: in.off, Imm: in.imm}
+func (img *Image) Slot(pc int) Slot { return Slot{&img.plain[pc]} }
+
+// Kind says how to treat the slot.
+func (s Slot) Kind() SlotKind {
 	switch {
-	case in.op < uint16(decode.NumOps):
-		s.Op = decode.Op(in.op)
-		if branches[s.Op] {
-			s.Off = int32(pc) + 1 + in.off/instSize
-		}
-	case in.op == opCallFunc:
-		s.Kind = SlotCall
-	case in.op == opSecondSlot:
-		s.Kind = SlotSecond
-	default:
-		s.Kind = SlotTrap
+	case s.in.op < uint16(decode.NumOps):
+		return SlotPlain
+	case s.in.op == opCallFunc:
+		return SlotCall
+	case s.in.op == opSecondSlot:
+		return SlotSecond
 	}
-	return s
+	return SlotTrap
 }
 
-// branches marks the ops whose off is a distance in code.
-var branches = func() (b [decode.NumOps]bool) {
-	for op := range b {
-		switch kindOf(decode.Op(op)) {
-		case lowerBranch, lowerBranch32, lowerCallLocal:
-			b[op] = true
-		}
-	}
-	return b
-}()
+// Op returns the op of a SlotPlain.
+func (s Slot) Op() decode.Op { return decode.Op(s.in.op) }
+
+// Dst returns the number in the dst field.
+func (s Slot) Dst() uint8 { return s.in.dst }
+
+// Src returns the number in the src field.
+func (s Slot) Src() uint8 { return s.in.src }
+
+// Off returns the memory offset.
+func (s Slot) Off() int32 { return s.in.off }
+
+// Skip returns how many slots a jump or local call goes beyond the next.
+func (s Slot) Skip() int32 { return s.in.off / instSize }
+
+// Imm returns the immediate, sign-extended; of LD_IMM64 (always OpLdImm64) what it was bound to.
+func (s Slot) Imm() uint64 { return s.in.imm }

@@ -1,149 +1,153 @@
 package plan
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
+
+// slotSet is a set of slots. rank says how many elements lie in front of each word, once blocks are numbered.
+type slotSet struct {
+	words []uint64
+	rank  []int32
+}
+
+// reset makes the set empty, for slots up to n.
+func (s *slotSet) reset(n int) *slotSet {
+	words := n/64 + 1
+	if cap(s.words) < words {
+		s.words, s.rank = make([]uint64, words), make([]int32, words)
+	}
+	s.words, s.rank = s.words[:words], s.rank[:words]
+	clear(s.words)
+	return s
+}
+
+func (s *slotSet) add(pc int) { s.words[uint(pc)/64] |= 1 << (uint(pc) % 64) }
+
+// index returns the number of the last element that is not behind pc.
+func (s *slotSet) index(pc int32) int32 {
+	w := uint(pc) / 64
+	return s.rank[w] + int32(bits.OnesCount64(s.words[w]<<(63-uint(pc)%64))) - 1
+}
 
 // block is a run of slots that is entered at its first and left behind its last.
 type block struct {
 	start, end int32 // slots
-	parent     int32 // in the forest of blocks whose counts depend on each other
-	count      int32 // relative to parent's
-	size       int32 // of the tree, at its root
+	length     int32 // in instructions
+	count      int32 // Count of the first instruction
+	last       int32 // slot of the last instruction
+	target     int32 // block it jumps to or calls
+	kind       Kind  // of the last instruction
+	back       bool  // it has FlagBack
+
+	// The forest of blocks whose counts depend on each other.
+	parent int32
+	offset int32 // count relative to parent's
+	size   int32 // of the tree, at its root
 }
 
-// findBlocks marks leaders and lists the blocks.
+// findBlocks lists the blocks.
 func (p *Program) findBlocks() {
-	insns := p.Insns
-	leader := func(pc int32) { insns[pc].Flags |= FlagLeader }
-	leader(0)
+	insns, leaders := p.Insns, &p.leaders
+	leaders.add(0)
 	for _, s := range p.Image.Subprograms() {
-		leader(int32(s))
+		leaders.add(s)
 	}
-	for pc := range insns {
-		in := &insns[pc]
-		next := pc + 1
-		switch in.Kind {
-		case KindJump, KindBranch, KindMayGoto:
-			leader(in.Target)
-			if int(in.Target) <= pc {
-				in.Flags |= FlagBack
+	n := int32(len(insns))
+	blocks := p.blocks[:0]
+	for w, word := range leaders.words {
+		leaders.rank[w] = int32(len(blocks))
+		for ; word != 0; word &= word - 1 {
+			if pc := int32(w*64 + bits.TrailingZeros64(word)); pc < n {
+				blocks = append(blocks, block{start: pc, parent: int32(len(blocks)), size: 1})
 			}
-		case KindCall:
-			leader(in.Target)
-		case KindExit, KindInterpret:
-		default:
-			continue
-		}
-		if next < len(insns) {
-			leader(int32(next))
 		}
 	}
-	p.blocks = p.blocks[:0]
-	for pc := range insns {
-		if insns[pc].Flags&FlagLeader != 0 {
-			if n := len(p.blocks); n > 0 {
-				p.blocks[n-1].end = int32(pc)
-			}
-			p.blocks = append(p.blocks, block{start: int32(pc), end: int32(len(insns)), parent: int32(len(p.blocks)), size: 1})
+	end, count := n, p.count
+	for i := len(blocks) - 1; i >= 0; i-- {
+		b := &blocks[i]
+		first := &insns[b.start]
+		first.Flags |= FlagLeader
+		b.end, b.length = end, count-first.Count
+		end, count = b.start, first.Count
+		b.last = b.end - 1
+		if insns[b.last].Kind == KindSecond && b.last > 0 {
+			b.last--
 		}
-		// Until charge replaces it by the count, this is the number of the block.
-		insns[pc].Count = int32(len(p.blocks) - 1)
+		in := &insns[b.last]
+		if in.Mark < 0 {
+			in.Mark = int32(i)
+		}
+		switch b.kind = in.Kind; b.kind {
+		case KindJump, KindBranch, KindMayGoto, KindCall:
+			b.target, b.back = leaders.index(in.Target), in.Flags&FlagBack != 0
+		}
 	}
+	p.blocks = blocks
 }
 
-// last returns the last instruction of a block.
-func (p *Program) last(b *block) *Insn {
-	return p.lastBefore(int(b.end))
-}
-
-// length is the number of instructions of a block.
-func (p *Program) length(b *block) int32 {
-	n := int32(0)
-	for pc := b.start; pc < b.end; pc++ {
-		if p.Insns[pc].Kind != KindSecond {
-			n++
-		}
+// falls reports whether what follows a block is executed behind it without a jump.
+func (b *block) falls() bool {
+	switch b.kind {
+	case KindJump, KindCall, KindExit, KindInterpret:
+		return false
 	}
-	return n
+	return true
 }
 
 // charge decides the Count of every block so that most forward jumps charge nothing: it walks the edges, those first on which
 // a charge costs most, and ties the counts of both ends together unless they are tied already.
 func (p *Program) charge() {
-	insns, blocks := p.Insns, p.blocks
-	lengths := p.scan.lengths[:0]
-	for i := range blocks {
-		lengths = append(lengths, p.length(&blocks[i]))
-	}
-	p.scan.lengths = lengths
+	blocks := p.blocks
 	// Functions begin with a count of 0, and so does what follows a call, since callees are many and charge when they
 	// return. Block 0 is the start of a function.
-	for i := range blocks {
-		in := p.last(&blocks[i])
-		if in.Kind == KindCall {
-			p.tie(0, insns[in.Target].Count, 0)
-			if i+1 < len(blocks) {
-				p.tie(0, int32(i+1), 0)
+	if p.Calls {
+		for i := range blocks {
+			if b := &blocks[i]; b.kind == KindCall {
+				p.tie(0, b.target, 0)
+				if i+1 < len(blocks) {
+					p.tie(0, int32(i+1), 0)
+				}
 			}
 		}
 	}
 	for _, s := range p.Image.Subprograms() {
-		p.tie(0, insns[s].Count, 0)
+		p.tie(0, p.leaders.index(int32(s)), 0)
 	}
 	for i := range blocks { // taken branches: a charge needs code of its own
-		if in := p.last(&blocks[i]); in.Kind == KindBranch && in.Flags&FlagBack == 0 {
-			p.tie(int32(i), insns[in.Target].Count, lengths[i])
+		if b := &blocks[i]; b.kind == KindBranch && !b.back {
+			p.tie(int32(i), b.target, b.length)
 		}
 	}
 	for i := range blocks[:len(blocks)-1] { // a charge is one more instruction
-		in := p.last(&blocks[i])
-		switch in.Kind {
-		case KindJump, KindCall, KindExit, KindInterpret:
-			continue
+		if b := &blocks[i]; b.falls() {
+			p.tie(int32(i), int32(i+1), b.length)
 		}
-		p.tie(int32(i), int32(i+1), lengths[i])
 	}
 	for i := range blocks {
-		if in := p.last(&blocks[i]); in.Kind == KindJump && in.Flags&FlagBack == 0 {
-			p.tie(int32(i), insns[in.Target].Count, lengths[i])
+		if b := &blocks[i]; b.kind == KindJump && !b.back {
+			p.tie(int32(i), b.target, b.length)
 		}
 	}
-	_, zero := p.root(0)
-	counts := p.scan.counts[:0]
+	top, zero := p.root(0)
 	for i := range blocks {
 		root, c := p.root(int32(i))
-		if r0, _ := p.root(0); r0 == root {
+		if root == top {
 			c -= zero
 		}
-		counts = append(counts, c)
+		blocks[i].count = c
 	}
-	p.scan.counts = counts
 	for i := range blocks {
 		b := &blocks[i]
-		in := p.last(b)
-		end := counts[i] + lengths[i]
-		switch in.Kind {
+		in, end := &p.Insns[b.last], b.count+b.length
+		switch b.kind {
 		case KindBranch, KindJump, KindMayGoto:
-			in.Taken = end - counts[insns[in.Target].Count]
+			in.Taken = end - blocks[b.target].count
 		case KindCall, KindExit:
 			in.Taken = end
 		}
-		if int(b.end) < len(insns) {
-			switch in.Kind {
-			case KindJump, KindCall, KindExit, KindInterpret:
-			default:
-				in.Next = end - counts[i+1]
-			}
-		}
-	}
-	for i := range blocks {
-		b := &blocks[i]
-		p.last(b).Mark = int32(i)
-		n := counts[i]
-		for pc := b.start; pc < b.end; pc++ {
-			insns[pc].Count = n
-			if insns[pc].Kind != KindSecond {
-				n++
-			}
+		if b.falls() && i+1 < len(blocks) {
+			in.Next = end - blocks[i+1].count
 		}
 	}
 }
@@ -159,14 +163,14 @@ func (p *Program) tie(a, b, d int32) {
 	if p.blocks[ra].size < p.blocks[rb].size {
 		ra, rb, d = rb, ra, -d
 	}
-	p.blocks[rb].parent, p.blocks[rb].count = ra, d
+	p.blocks[rb].parent, p.blocks[rb].offset = ra, d
 	p.blocks[ra].size += p.blocks[rb].size
 }
 
 // root finds the root of a block's tree and the block's count relative to it.
 func (p *Program) root(b int32) (root, count int32) {
 	for p.blocks[b].parent != b {
-		count += p.blocks[b].count
+		count += p.blocks[b].offset
 		b = p.blocks[b].parent
 	}
 	return b, count
@@ -190,7 +194,6 @@ func (p *Program) saves() {
 		m := uint8(0)
 		for pc := s; pc < end; pc++ {
 			in := &insns[pc]
-			row := &rows[in.Op]
 			switch in.Kind {
 			case KindJump, KindBranch, KindMayGoto:
 				whole = whole && int(in.Target) >= s && int(in.Target) < end
@@ -198,12 +201,7 @@ func (p *Program) saves() {
 			case KindCallFunc, KindSecond, KindInterpret:
 				continue
 			}
-			if row.writesDst && in.Dst >= 6 {
-				m |= 1 << (in.Dst - 6)
-			}
-			if row.writesSrc && in.Src >= 6 {
-				m |= 1 << (in.Src - 6)
-			}
+			m |= uint8(in.writes >> 6)
 		}
 		switch p.lastBefore(end).Kind {
 		case KindJump, KindExit, KindInterpret:

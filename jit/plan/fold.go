@@ -64,16 +64,16 @@ func (p *Program) rotations(b *block) {
 			f.fresh(d)
 			continue
 		}
-		if row.readsSrc {
+		if row.srcRead != 0 {
 			f.shifts[s].unseen = false
 		}
-		if row.readsDst && row.shift == 0 {
+		if row.dstRead != 0 && row.shift == 0 {
 			f.shifts[d].unseen = false
 		}
 		switch {
 		case in.Kind == KindAtomic:
 			f.fresh(0)
-			if row.writesSrc {
+			if row.srcWrite != 0 {
 				f.fresh(s)
 			}
 		case in.Op == decode.OpMov64Reg:
@@ -89,7 +89,7 @@ func (p *Program) rotations(b *block) {
 			}
 			f.fresh(d)
 			f.shifts[d] = shifted{pc: pc, from: from, n: uint8(in.Imm) & (row.width - 1), width: row.width, left: row.shift > 0, unseen: true}
-		case row.writesDst:
+		case row.dstWrite != 0:
 			f.fresh(d)
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Program) deadResults(b *block) {
 				continue
 			}
 			live |= 1 << in.Base
-			if row.readsSrc {
+			if row.srcRead != 0 {
 				live |= 1 << in.Src
 			}
 			continue
@@ -150,10 +150,10 @@ func (p *Program) deadResults(b *block) {
 			continue
 		}
 		live &^= 1 << in.Dst
-		if row.readsDst {
+		if row.dstRead != 0 {
 			live |= 1 << in.Dst
 		}
-		if row.readsSrc {
+		if row.srcRead != 0 {
 			live |= 1 << in.Src
 		}
 	}

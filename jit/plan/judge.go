@@ -10,21 +10,25 @@ const maxRange = 57
 
 // scan is what the walk over a block knows, and memory that is used again.
 type scan struct {
-	lengths, counts []int32
-	masks           []uint8
+	masks []uint8
 
-	// A register holds root + delta, where root is the number of a value: 0 is r10, others are told apart only.
-	root, delta [11]int32
-	nextRoot    int32
-	// since is the first of the instructions that made it so, none if the register holds the root itself; changed is the last one.
-	// Code may be entered anywhere by whoever computes addresses of instructions, so that what relies on
-	// them must not be entered behind the first.
-	since, changed [11]int32
-	// stacked is the last access that relies on the register being r10 + delta.
-	stacked [11]int32
+	values   [11]value
+	nextRoot int32
 
 	groups [4]group
 	oldest int
+}
+
+// value is what is known of a register.
+type value struct {
+	// It holds root + delta, where root is the number of a value: 0 is r10, others are told apart only.
+	root, delta int32
+	// since is the first of the instructions that made it so, none if the register holds the root itself; changed is the last one.
+	// Code may be entered anywhere by whoever computes addresses of instructions, so that what relies on
+	// them must not be entered behind the first.
+	since, changed int32
+	// stacked is the last access that relies on the register being r10 + delta.
+	stacked int32
 }
 
 // group is the accesses that the check of one of them covers.
@@ -42,12 +46,17 @@ const none = 1<<31 - 1
 // maxDelta bounds how far from a value a register is followed.
 const maxDelta = 1 << 20
 
-func (s *scan) reset() {
-	s.nextRoot = 0
-	s.wrote(10, -1)
-	for r := range uint8(10) {
-		s.wrote(r, -1)
+// unknown is what is known at first.
+var unknown = func() (v [11]value) {
+	for r := range v {
+		v[r] = value{root: int32(r + 1), since: none, changed: -1, stacked: -1}
 	}
+	v[10].root = 0
+	return v
+}()
+
+func (s *scan) reset() {
+	s.values, s.nextRoot = unknown, int32(len(unknown))
 	for i := range s.groups {
 		s.groups[i].first = none
 	}
@@ -55,38 +64,40 @@ func (s *scan) reset() {
 
 // wrote forgets what was known of a register that is changed at pc.
 func (s *scan) wrote(r uint8, pc int32) {
-	s.root[r], s.delta[r], s.since[r], s.changed[r], s.stacked[r] = s.nextRoot, 0, none, pc, -1
+	s.values[r] = value{root: s.nextRoot, since: none, changed: pc, stacked: -1}
 	s.nextRoot++
 }
 
 // add follows an addition to a register.
 func (s *scan) add(r uint8, v int64, pc int32) {
-	d := int64(s.delta[r]) + v
+	k := &s.values[r]
+	d := int64(k.delta) + v
 	if v <= -maxDelta || v >= maxDelta || d <= -maxDelta || d >= maxDelta {
 		s.wrote(r, pc)
 		return
 	}
-	s.delta[r], s.since[r], s.changed[r] = int32(d), min(s.since[r], pc), pc
-	s.stacked[r] = -1
+	k.delta, k.since, k.changed, k.stacked = int32(d), min(k.since, pc), pc, -1
 }
 
-// judge decides checks, pairs and entries, block by block.
+// judge decides counts, checks, pairs and entries, block by block.
 func (p *Program) judge() {
+	p.Cells = 0
 	for i := range p.blocks {
 		b := &p.blocks[i]
 		p.judgeBlock(b)
 		p.rotations(b)
 		p.deadResults(b)
 	}
-	p.markEntries()
 }
 
 func (p *Program) judgeBlock(b *block) {
 	s := &p.scan
 	s.reset()
 	insns := p.Insns
+	uncharged := b.count - insns[b.start].Count
 	for pc := b.start; pc < b.end; pc++ {
 		in := &insns[pc]
+		in.Count += uncharged
 		switch in.Kind {
 		case KindLoad:
 			p.judgeAccess(pc, in, false)
@@ -96,7 +107,7 @@ func (p *Program) judgeBlock(b *block) {
 		case KindAtomic:
 			p.judgeAtomic(pc, in)
 			// The old value goes to src, or to r0.
-			if row := &rows[in.Op]; row.writesSrc {
+			if row := &rows[in.Op]; row.srcWrite != 0 {
 				s.wrote(in.Src, pc)
 			} else if row.writesR0 {
 				s.wrote(0, pc)
@@ -122,33 +133,50 @@ func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 		return
 	}
 	if r == 10 {
-		in.Kind = KindInterpret
-		s.reset()
+		p.interpret(in)
 		return
 	}
 	if !aligned && p.inGroup(pc, in, store) {
 		return
 	}
+	p.checkRange(in, store)
+	if !aligned {
+		v := &s.values[r]
+		s.groups[s.oldest] = group{root: v.root, delta: v.delta, base: r, first: pc, since: v.since, from: pc, until: pc}
+		s.oldest = (s.oldest + 1) % len(s.groups)
+	}
+}
+
+// interpret leaves an instruction to the interpreter.
+func (p *Program) interpret(in *Insn) {
+	in.Kind = KindInterpret
+	in.Flags &^= FlagEntry
+	p.scan.reset()
+}
+
+// checkRange gives an access a check of its own.
+func (p *Program) checkRange(in *Insn, store bool) {
 	in.Check, in.Lo, in.Hi = CheckRange, int32(in.Off), int32(in.Off)+int32(in.Size)
 	if store {
 		in.Flags |= FlagRangeStore
 	}
-	if !aligned {
-		s.groups[s.oldest] = group{root: s.root[r], delta: s.delta[r], base: r, first: pc, since: s.since[r], from: pc, until: pc}
-		s.oldest = (s.oldest + 1) % len(s.groups)
+	if p.Cells < MaxCells {
+		in.Cell = int16(p.Cells)
+		p.Cells++
 	}
 }
 
 // inGroup makes an access CheckDone if the check of one above can cover it too.
 func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 	s, r := &p.scan, in.Base
+	v := &s.values[r]
 	for i := range s.groups {
 		g := &s.groups[i]
-		if g.first == none || g.root != s.root[r] {
+		if g.first == none || g.root != v.root {
 			continue
 		}
 		first := &p.Insns[g.first]
-		lo := s.delta[r] + int32(in.Off) - g.delta // from the value of the first one's base
+		lo := v.delta + int32(in.Off) - g.delta // from the value of the first one's base
 		l, h := min(first.Lo, lo), max(first.Hi, lo+int32(in.Size))
 		if h-l > maxRange {
 			continue
@@ -158,9 +186,9 @@ func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 			first.Flags |= FlagRangeStore
 		}
 		in.Check = CheckDone
-		if r != g.base || s.changed[r] > g.first {
+		if r != g.base || v.changed > g.first {
 			// How the two bases are related is decided by what changed them.
-			if from := min(g.since, s.since[r]); from < g.from {
+			if from := min(g.since, v.since); from < g.from {
 				p.cover(from+1, g.from)
 				g.from = from
 			}
@@ -174,15 +202,15 @@ func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 
 // inStack makes an access CheckNone if it lies in the stack, aligned if that is asked for.
 func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
-	s, r, size := &p.scan, in.Base, int32(in.Size)
-	at := s.delta[r] + int32(in.Off)
-	if s.root[r] != 0 || at < -vm.StackSize || at+size > 0 || aligned && at%size != 0 {
+	v, size := &p.scan.values[in.Base], int32(in.Size)
+	at := v.delta + int32(in.Off)
+	if v.root != 0 || at < -vm.StackSize || at+size > 0 || aligned && at%size != 0 {
 		return false
 	}
 	in.Check, in.StackOff = CheckNone, int16(at)
-	if r != 10 {
-		p.cover(max(s.since[r], s.stacked[r])+1, pc)
-		s.stacked[r] = pc
+	if in.Base != 10 {
+		p.cover(max(v.since, v.stacked)+1, pc)
+		v.stacked = pc
 	}
 	return true
 }
@@ -190,7 +218,7 @@ func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
 // cover keeps anything from entering at slots from to to.
 func (p *Program) cover(from, to int32) {
 	for pc := from; pc <= to; pc++ {
-		p.Insns[pc].Flags |= FlagEntry // inverted until markEntries
+		p.Insns[pc].Flags &^= FlagEntry
 	}
 }
 
@@ -204,11 +232,9 @@ func (p *Program) judgeAtomic(pc int32, in *Insn) {
 	switch {
 	case p.inStack(pc, in, true):
 	case in.Base == 10:
-		in.Kind = KindInterpret
-		p.scan.reset()
+		p.interpret(in)
 	default:
-		in.Check, in.Lo, in.Hi = CheckRange, int32(in.Off), int32(in.Off)+int32(in.Size)
-		in.Flags |= FlagRangeStore
+		p.checkRange(in, true)
 	}
 }
 
@@ -221,9 +247,8 @@ func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
 		if in.Src == d {
 			return
 		}
-		root, delta, since := s.root[in.Src], s.delta[in.Src], s.since[in.Src]
-		s.wrote(d, pc)
-		s.root[d], s.delta[d], s.since[d] = root, delta, min(since, pc)
+		v := s.values[in.Src]
+		s.values[d] = value{root: v.root, delta: v.delta, since: min(v.since, pc), changed: pc, stacked: -1}
 	case decode.OpAdd64Imm:
 		s.add(d, int64(in.Imm), pc)
 		return
@@ -243,7 +268,7 @@ func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
 	next := &p.Insns[pc+1]
 	if next.Kind == KindOp && next.Dst == d && pairs(in.Op, next) && next.Flags&FlagLeader == 0 {
 		in.Flags |= FlagPair
-		next.Flags |= FlagEntry // inverted until markEntries
+		next.Flags &^= FlagEntry
 	}
 }
 
@@ -260,20 +285,4 @@ func pairs(move decode.Op, next *Insn) bool {
 		return next.Src != next.Dst
 	}
 	return false
-}
-
-// markEntries turns the inverted marks into FlagEntry and gives checks their cells.
-func (p *Program) markEntries() {
-	p.Cells = 0
-	for pc := range p.Insns {
-		in := &p.Insns[pc]
-		in.Flags ^= FlagEntry
-		if in.Cell = -1; in.Check == CheckRange && p.Cells < MaxCells {
-			in.Cell = int16(p.Cells)
-			p.Cells++
-		}
-		if in.Kind == KindSecond || in.Kind == KindInterpret {
-			in.Flags &^= FlagEntry
-		}
-	}
 }

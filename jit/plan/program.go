@@ -79,6 +79,8 @@ type Insn struct {
 	Check    Check
 	Size     uint8 // bytes accessed
 	Base     uint8 // register with the address of the access
+	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9.
+	Saves    uint8
 	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
 	Cell     int16 // number of the CheckRange's Cell, -1 for none
@@ -86,12 +88,11 @@ type Insn struct {
 	Mark     int32 // number of the block whose last instruction this is, -1 for others
 	Target   int32 // slot jumped to or called
 
-	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9.
-	Saves uint8
-
 	// Count is what State.Room has been charged too little before this instruction. Taken and Next are what it has to be
 	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside of blocks.
 	Count, Taken, Next int32
+
+	reads, writes uint16 // registers in dst and src that are read and written
 
 	Imm uint64
 }
@@ -116,6 +117,8 @@ type Program struct {
 	Cells int
 	// MayGoto says that may_goto occurs, so that calls have to save State.May.
 	MayGoto bool
+	// Calls says that there are bpf-to-bpf calls.
+	Calls bool
 
 	// Inlines are the calls that generated code makes itself, in order. Ledger accounts for them, nil without any; they can only be
 	// made on CPUs from 0 up to CPUs, unless that is 0.
@@ -123,9 +126,11 @@ type Program struct {
 	Ledger  vm.Ledger
 	CPUs    int
 
-	blocks []block
-	scan   scan
-	fold   folder
+	leaders slotSet
+	blocks  []block
+	count   int32 // of instructions
+	scan    scan
+	fold    folder
 }
 
 // Len is the number of slots.
@@ -157,7 +162,7 @@ func New(img *vm.Image, old *Program) *Program {
 	if p == nil {
 		p = &Program{}
 	}
-	p.Image, p.Used, p.MayGoto = img, 0, false
+	p.Image = img
 	if cap(p.Insns) < n {
 		p.Insns = make([]Insn, n)
 	}
@@ -171,107 +176,146 @@ func New(img *vm.Image, old *Program) *Program {
 	return p
 }
 
-// decode fills in what each instruction says by itself.
+// decode fills in what each instruction says by itself, and marks the leaders. Until judge makes it what it is, Count is the number
+// of instructions in front.
 func (p *Program) decode() {
-	img, insns := p.Image, p.Insns
+	img, insns, leaders := p.Image, p.Insns, p.leaders.reset(len(p.Insns))
 	wild := false // r10 is written, so that it says nothing of the stack
-	used, mayGoto := uint16(0), false
+	used, count := uint32(0), int32(0)
+	p.MayGoto, p.Calls = false, false
 	for pc := range insns {
-		s := img.Slot(pc)
-		in := &insns[pc]
-		*in = Insn{Op: s.Op, Dst: s.Dst, Src: s.Src, Imm: s.Imm, Mark: -1}
-		switch s.Kind {
-		case vm.SlotSecond:
-			in.Kind = KindSecond
-			continue
-		case vm.SlotTrap:
-			continue
-		case vm.SlotCall:
-			in.Kind = KindCallFunc
-			used |= 0x3f
+		s, in := img.Slot(pc), &insns[pc]
+		op := s.Op()
+		if kind := s.Kind(); kind != vm.SlotPlain {
+			op = decode.OpInvalid
+			*in = blanks[op]
+			in.Dst, in.Src, in.Imm, in.Count = s.Dst(), s.Src(), s.Imm(), count
+			switch kind {
+			case vm.SlotSecond:
+				in.Kind = KindSecond
+				continue
+			case vm.SlotCall:
+				in.Kind, in.Flags = KindCallFunc, FlagEntry
+				used |= 0x3f
+			default:
+				leaders.add(pc + 1)
+			}
+			count++
 			continue
 		}
-		row := &rows[s.Op]
-		in.Kind, in.Size = row.kind, row.size
-		used |= 1<<(s.Dst&15) | 1<<(s.Src&15)
-		if s.Dst == 10 || s.Src == 10 {
-			wild = wild || row.writesDst && s.Dst == 10 || row.writesSrc && s.Src == 10
-			if s.Dst == 10 && row.readsDst || s.Src == 10 && row.readsSrc {
-				in.Kind = r10Kind(in)
+		row := &rows[op]
+		*in = blanks[op]
+		dst, src := s.Dst(), s.Src()
+		in.Dst, in.Src, in.Off, in.Imm, in.Count = dst, src, int16(s.Off()), s.Imm(), count
+		count++
+		dst, src = dst&15, src&15
+		in.reads, in.writes = row.dstRead<<dst|row.srcRead<<src, row.dstWrite<<dst|row.srcWrite<<src
+		regs := uint32(1)<<dst | uint32(1)<<src
+		used |= regs
+		if regs>>10 != 0 {
+			wild = wild || in.writes>>10 != 0
+			if in.reads>>10 != 0 && !r10Fine(in) {
+				in.Kind, in.Flags = KindInterpret, 0
 			}
 		}
 		switch in.Kind {
 		case KindLoad:
-			in.Base = in.Src
+			in.Base = src
 		case KindStore, KindAtomic:
-			in.Base = in.Dst
-		case KindJump, KindBranch, KindCall, KindMayGoto:
-			in.Target = s.Off
-			mayGoto = mayGoto || in.Kind == KindMayGoto
-			continue
-		}
-		in.Off = int16(s.Off)
-	}
-	p.Used, p.MayGoto = used, mayGoto
-	if wild {
-		// No compiler makes such a program and no kernel takes it.
-		for pc := range insns {
-			if insns[pc].Kind != KindSecond {
-				insns[pc].Kind = KindInterpret
+			in.Base = dst
+		case KindJump, KindBranch, KindMayGoto, KindCall:
+			target := pc + 1 + int(s.Skip())
+			in.Off, in.Target = 0, int32(target)
+			leaders.add(target)
+			leaders.add(pc + 1)
+			switch {
+			case in.Kind == KindCall:
+				p.Calls = true
+			case target <= pc:
+				in.Flags |= FlagBack
 			}
+			p.MayGoto = p.MayGoto || in.Kind == KindMayGoto
+		case KindExit, KindInterpret:
+			leaders.add(pc + 1)
 		}
+	}
+	p.Used, p.count = uint16(used), count
+	if wild {
+		p.leave()
 	}
 }
 
-// r10Kind leaves instructions that compute with r10 to the interpreter: all but copies of it and accesses through it.
-func r10Kind(in *Insn) Kind {
-	switch in.Kind {
-	case KindLoad:
-		return in.Kind
-	case KindStore, KindAtomic:
-		if in.Src != 10 || !rows[in.Op].readsSrc {
-			return in.Kind
-		}
-	case KindOp:
-		if in.Op == decode.OpMov64Reg && in.Dst != 10 {
-			return in.Kind
+// leave makes the whole program the interpreter's, since it writes r10: no compiler makes such a program and no kernel takes it.
+func (p *Program) leave() {
+	p.leaders.reset(len(p.Insns))
+	for pc := range p.Insns {
+		if in := &p.Insns[pc]; in.Kind != KindSecond {
+			in.Kind, in.Flags = KindInterpret, 0
+			p.leaders.add(pc + 1)
 		}
 	}
-	return KindInterpret
+	p.Calls = false
+}
+
+// r10Fine reports whether an instruction may read r10: copies of it and accesses through it may, what computes with it is left to the
+// interpreter.
+func r10Fine(in *Insn) bool {
+	switch in.Kind {
+	case KindLoad:
+		return true
+	case KindStore, KindAtomic:
+		return in.Src != 10 || rows[in.Op].srcRead == 0
+	case KindOp:
+		return in.Op == decode.OpMov64Reg && in.Dst != 10
+	}
+	return false
 }
 
 // row is what the analysis knows of an op.
 type row struct {
-	kind                 Kind
-	size                 uint8
-	writesDst, writesSrc bool
-	writesR0             bool
-	readsDst, readsSrc   bool
-	width                uint8
-	shift                int8 // 1 for a shift left by a constant, -1 for a logical one right
-	joins                bool // or, xor, add of registers
+	dstRead, srcRead   uint16 // 1 if the register in dst or src is read
+	dstWrite, srcWrite uint16
+	writesR0           bool
+	width              uint8
+	shift              int8 // 1 for a shift left by a constant, -1 for a logical one right
+	joins              bool // or, xor, add of registers
 }
 
-var rows = func() (t [decode.NumOps]row) {
-	for i := range t {
+// rows has what is known of each op, blanks an Insn of it without operands.
+var (
+	rows   [decode.NumOps]row
+	blanks [decode.NumOps]Insn
+)
+
+func init() {
+	bit := func(set, r decode.Reg) uint16 {
+		if set&r != 0 {
+			return 1
+		}
+		return 0
+	}
+	for i := range rows {
 		op := decode.Op(i)
 		info := op.Info()
-		t[i] = row{
-			kind: kindOf(op, info), size: info.Size, writesDst: info.Writes&decode.RegDst != 0,
-			writesSrc: info.Writes&decode.RegSrc != 0, writesR0: info.Writes&decode.RegR0 != 0,
-			readsDst: info.Reads&decode.RegDst != 0, readsSrc: info.Reads&decode.RegSrc != 0, width: info.Width,
+		rows[i] = row{
+			dstRead: bit(info.Reads, decode.RegDst), srcRead: bit(info.Reads, decode.RegSrc),
+			dstWrite: bit(info.Writes, decode.RegDst), srcWrite: bit(info.Writes, decode.RegSrc),
+			writesR0: info.Writes&decode.RegR0 != 0, width: info.Width,
 		}
 		switch op {
 		case decode.OpLsh64Imm, decode.OpLsh32Imm:
-			t[i].shift = 1
+			rows[i].shift = 1
 		case decode.OpRsh64Imm, decode.OpRsh32Imm:
-			t[i].shift = -1
+			rows[i].shift = -1
 		case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
-			t[i].joins = true
+			rows[i].joins = true
+		}
+		blanks[i] = Insn{Kind: kindOf(op, info), Op: op, Size: info.Size, Mark: -1, Cell: -1}
+		if blanks[i].Kind != KindInterpret {
+			blanks[i].Flags = FlagEntry
 		}
 	}
-	return t
-}()
+}
 
 func kindOf(op decode.Op, info *decode.Info) Kind {
 	switch op {
