@@ -48,12 +48,12 @@ type code struct {
 	img     *vm.Image
 	state   *plan.State
 	text    uintptr
-	entries []uint32 // by slot, and a 0 for the end
-	counts  []int32
+	top     uintptr // of the first function's Frame
+	slots   []slot  // and one for the end
 	saves   []uint8 // by slot behind a call, what the call saved
 	slack   int64
-	least   uint64 // instructions it has to be allowed for it to make progress
 	mayGoto bool
+	simple  bool       // needs neither before nor after
 	calls   *calls     // those that code makes itself
 	blocks  [][2]int32 // with coverage, the slots of blocks
 	marks   []byte     // and which were run to the end
@@ -61,6 +61,23 @@ type code struct {
 	cells   int
 	epoch   uint64                   // of the memory, when cells were set
 	fps     [vm.MaxFrames + 1]uint64 // as in state.Stack
+
+	// What state was filled in for.
+	thread     *vm.Thread
+	generation uint64
+	depth      int
+}
+
+// slot is what the engine knows of a slot.
+type slot struct {
+	entry uint32 // offset of its code, 0 for none
+	count int32  // see plan.Insn
+}
+
+// fits reports whether state is as the thread is, so that nothing has to be looked at.
+func (c *code) fits(e *Engine, t *vm.Thread) bool {
+	return c.img == t.Image() && c.thread == t && c.generation == t.Generation() && c.epoch == e.mem.Epoch() &&
+		c.depth == t.Depth() && c.fps[0] == t.Regs()[10]
 }
 
 // Supported reports whether this system has native code.
@@ -136,8 +153,8 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	e.cache.all = append(e.cache.all, m)
 	c := &code{
 		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
-		entries: make([]uint32, p.Len()+1), counts: make([]int32, p.Len()+1),
-		slack: p.Slack(), least: uint64(2 * p.Slack()), calls: callsOf(p),
+		top: uintptr(unsafe.Pointer(m.state().Frame(0))), slots: make([]slot, p.Len()+1),
+		slack: p.Slack(), calls: callsOf(p),
 	}
 	if marks > 0 {
 		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
@@ -146,10 +163,9 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 			c.blocks[i] = [2]int32{int32(start), int32(end)}
 		}
 	}
-	copy(c.entries, e.out.Entries)
 	for pc := range p.Insns {
 		in := &p.Insns[pc]
-		c.counts[pc] = in.Count
+		c.slots[pc] = slot{e.out.Entries[pc], in.Count}
 		if in.Kind == plan.KindCall {
 			if c.saves == nil {
 				c.saves = make([]uint8, p.Len()+1)
@@ -168,64 +184,39 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	return c, nil
 }
 
-// Run is the loop around native code, see [vm.Engine].
+// Run is the loop around native code, see [vm.Engine]. Most programs are short, so that what it costs is most of a run: what
+// few programs need is in before and after.
 func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
-	if t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
-		return false
-	}
-	start := t.Insns()
-	var c *code
-	var img *vm.Image
-	same := false // the function that ran last goes on
-	for ran := false; ; ran = true {
-		if !same {
-			img, c = t.Image(), e.last
-			if c == nil || c.img != img {
-				if c = e.compile(img); c == nil {
-					return ran
-				}
-			}
-			if !e.prepare(c, t) {
-				return ran
+	end := t.Insns() + limit // may wrap: so does the difference
+	for {
+		c := e.last
+		if c == nil || !c.fits(e, t) {
+			if c = e.prepare(t); c == nil {
+				return t.Insns() != end-limit
 			}
 		}
-		e.refresh(c)
-		left := limit - (t.Insns() - start)
-		if left < c.least {
-			return ran
+		room := int64(min(end-t.Insns(), 1<<40)) - c.slack
+		if room < c.slack { // it would not get far
+			return t.Insns() != end-limit
 		}
-		pc := t.PC()
-		entry := c.entries[pc]
-		if entry == 0 {
+		at := c.slots[t.PC()]
+		if at.entry == 0 {
 			return true
 		}
 		st := c.state
-		room := int64(min(left, 1<<40)) - c.slack
-		st.Room = room + int64(c.counts[pc])
-		st.Entry = c.text + uintptr(entry)
-		e.dirty = true
-		if e.check != nil {
-			e.check.before(e, t)
-		}
-		if c.calls != nil {
-			c.calls.open(st, t)
+		st.Room = room + int64(at.count)
+		st.Entry = c.text + uintptr(at.entry)
+		st.Limit = e.mem.Limit()
+		if !c.simple {
+			e.before(c, t)
 		}
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
-		runtime.KeepAlive(t)
-		if c.calls != nil {
-			c.calls.book(st, e.check != nil)
-		}
 		why := plan.Reason(st.Exit & (1<<plan.ReasonBits - 1))
-		pc = int(st.Exit >> plan.ReasonBits)
-		n := uint64(room - st.Room + int64(c.counts[pc]))
+		pc := int(st.Exit >> plan.ReasonBits)
+		n := uint64(room - st.Room + int64(c.slots[pc].count))
 		e.native += n
 		t.Advance(pc, n)
-		same = e.takeFrames(c, t)
-		if c.partly != nil && !c.partly[pc] {
-			c.partly[pc] = true
-			e.cover.Mark(img, c.blockAt(pc), pc+1)
-		}
-		if e.check != nil && !e.check.compare(e, t, n) {
+		if (!c.simple || st.Top != c.top) && !e.after(c, t, pc, n) {
 			return true
 		}
 		switch why {
@@ -239,14 +230,41 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			if !t.LeaveFunc() {
 				return true
 			}
-			same = false
 		}
 	}
 }
 
+// before is what programs that are not simple need before code is entered.
+func (e *Engine) before(c *code, t *vm.Thread) {
+	if c.mayGoto {
+		c.state.May = t.MayGoto()
+	}
+	e.dirty = true
+	if e.check != nil {
+		e.check.before(e, t)
+	}
+	if c.calls != nil {
+		c.calls.open(c.state, t)
+	}
+}
+
+// after is what is to do when code left at slot pc after n instructions, if it called functions or is not simple. False means that the
+// interpreter went on instead.
+func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
+	if c.calls != nil {
+		c.calls.book(c.state, e.check != nil)
+	}
+	e.takeFrames(c, t)
+	if c.partly != nil && !c.partly[pc] {
+		c.partly[pc] = true
+		e.cover.Mark(c.img, c.blockAt(pc), pc+1)
+	}
+	return e.check == nil || e.check.compare(e, t, n)
+}
+
 // Cover makes the engine record which instructions of threads with p it executes. Call it before the first run.
 func (e *Engine) Cover(p *vm.Patches) {
-	e.cover = p
+	e.cover, e.last = p, nil
 	p.SetFeed(e.feed)
 }
 
@@ -281,15 +299,25 @@ func (c *code) blockAt(pc int) int {
 
 // Check makes the engine compare every piece of native code with the interpreter, which executes it again from the same state: report
 // gets what differs, and the run goes on with what the interpreter did. It is slow.
-func (e *Engine) Check(report func(difference string)) { e.check = &checker{report: report} }
+func (e *Engine) Check(report func(difference string)) {
+	e.check = &checker{report: report}
+	e.last = nil
+}
 
-// prepare fills in the state for the running function. False means that the stack is not what code relies on.
-func (e *Engine) prepare(c *code, t *vm.Thread) bool {
-	st := c.state
+// prepare fills in the state for the running function. Nil means that native code cannot run it: it cannot be had, or something is
+// not what code relies on.
+func (e *Engine) prepare(t *vm.Thread) *code {
 	fp := t.StackEnd()
-	if fp == 0 {
-		return false
+	if fp == 0 || t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
+		return nil
 	}
+	c := e.last
+	if c == nil || c.img != t.Image() {
+		if c = e.compile(t.Image()); c == nil {
+			return nil
+		}
+	}
+	st := c.state
 	if fp != c.fps[0] {
 		e.setFrame(c, 0, fp)
 	}
@@ -307,10 +335,19 @@ func (e *Engine) prepare(c *code, t *vm.Thread) bool {
 	}
 	st.Regs = uintptr(unsafe.Pointer(t.Regs()))
 	st.ArenaKern, st.ArenaUser = t.ArenaMapping()
-	if c.mayGoto {
-		st.May = t.MayGoto()
+	c.thread, c.generation, c.depth = t, t.Generation(), t.Depth()
+	c.simple = !c.mayGoto && c.calls == nil && c.marks == nil && e.check == nil
+	if now := e.mem.Epoch(); now != c.epoch {
+		c.epoch = now
+		for i := range st.Cells[:c.cells] {
+			cell := &st.Cells[i]
+			cell.Count = 0
+			// A check that was fine for long must not wait long because of changes elsewhere.
+			cell.Backoff >>= 2
+			cell.Credit = min(cell.Credit, cell.Backoff)
+		}
 	}
-	return true
+	return c
 }
 
 // setFrame tells code where the stack of frame i is, 0 for a frame that it cannot enter.
@@ -322,24 +359,8 @@ func (e *Engine) setFrame(c *code, i int, fp uint64) {
 	}
 }
 
-// refresh tells code what a helper may have changed.
-func (e *Engine) refresh(c *code) {
-	st := c.state
-	st.Limit = e.mem.Limit()
-	if now := e.mem.Epoch(); now != c.epoch {
-		c.epoch = now
-		for i := range st.Cells[:c.cells] {
-			cell := &st.Cells[i]
-			cell.Count = 0
-			// A check that was fine for long must not wait long because of changes elsewhere.
-			cell.Backoff >>= 2
-			cell.Credit = min(cell.Credit, cell.Backoff)
-		}
-	}
-}
-
-// takeFrames makes frames of the thread of the functions that code entered and did not leave. It reports whether there are none.
-func (e *Engine) takeFrames(c *code, t *vm.Thread) bool {
+// takeFrames makes frames of the thread of the functions that code entered and did not leave.
+func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 	st := c.state
 	n := st.Depth()
 	if c.mayGoto {
@@ -350,7 +371,7 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) bool {
 		t.SetMayGoto(may)
 	}
 	if n == 0 {
-		return true
+		return
 	}
 	// A register that a call does not save has the value it has in the function that was called.
 	saved := [4]uint64(t.Regs()[6:10])
@@ -374,5 +395,4 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) bool {
 		f := st.Frame(i)
 		t.Enter(int(f.Ret), &f.Saved, may)
 	}
-	return false
 }

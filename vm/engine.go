@@ -15,7 +15,10 @@ type Engine interface {
 }
 
 // SetEngine makes the thread use e, nil for the interpreter alone. Threads with [Patches] use it as [Patches.SetFeed] says.
-func (t *Thread) SetEngine(e Engine) { t.engine = e }
+func (t *Thread) SetEngine(e Engine) {
+	t.engine = e
+	t.direct = t.engine != nil && t.patch == nil
+}
 
 // Engine returns the thread's engine, nil when there is none.
 func (t *Thread) Engine() Engine { return t.engine }
@@ -31,6 +34,9 @@ func (t *Thread) Strict() bool { return t.cfg.Strict }
 
 // ArenaMapping returns what SetArena set.
 func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.arenaUser }
+
+// Generation changes whenever what an engine was told of the thread may no longer hold: patches, the arena mapping, stacks.
+func (t *Thread) Generation() uint64 { return t.generation }
 
 // StackEnd is the r10 of the running function if that has live stack memory of StackSize bytes below it, else 0.
 func (t *Thread) StackEnd() uint64 {
@@ -98,23 +104,32 @@ func (t *Thread) CallFunc() bool {
 // LeaveFunc executes the exit instruction at t.PC() for an engine. True means that the program goes on in the caller; on false the
 // engine has to return, the thread does what is left.
 func (t *Thread) LeaveFunc() bool {
-	switch {
-	case t.depth == 0:
+	if t.depth == 0 {
 		t.left = leftEnd
-	case t.frames[t.depth].cont != nil:
-		t.left = leftReturn
-	default:
-		t.pop()
-		t.insns++
-		return true
+		return false
 	}
-	return false
+	return t.leaveFrame()
 }
 
-// settle does what an engine left.
-func (t *Thread) settle() exit {
+func (t *Thread) leaveFrame() bool {
+	if t.frames[t.depth].cont != nil {
+		t.left = leftReturn
+		return false
+	}
+	t.pop()
+	t.insns++
+	return true
+}
+
+// settle does what an engine left that could execute instructions up to the count end.
+func (t *Thread) settle(end uint64) exit {
 	x := exitDone
 	switch t.left {
+	case leftNothing:
+		if t.insns == end {
+			return exitGo
+		}
+		return t.step()
 	case leftAct:
 		a := t.leftAction
 		t.leftAction = nil

@@ -62,6 +62,7 @@ func (t *Thread) enterFrame(d int) *Fault {
 		}
 		f.stack = r
 		f.fp = r.Base + StackSize
+		t.generation++
 	}
 	if t.cfg.Strict {
 		t.mem.MarkUndefined(f.stack)

@@ -22,7 +22,11 @@ func NewPatches(cover bool) *Patches {
 }
 
 // SetPatches makes the thread run with p, nil for none.
-func (t *Thread) SetPatches(p *Patches) { t.patch = p }
+func (t *Thread) SetPatches(p *Patches) {
+	t.patch = p
+	t.generation++
+	t.direct = t.engine != nil && t.patch == nil
+}
 
 // Patches returns the thread's set, nil when there is none.
 func (t *Thread) Patches() *Patches { return t.patch }

@@ -29,15 +29,8 @@ const storeTrap = uint8(mem.ClassStoreTrap)
 // program, and never executes more. left must be greater than the program's length plus 2.
 func (t *Thread) fast(left uint64) exit {
 	if t.engine != nil && t.patch.native() {
-		before := t.insns
-		if t.engine.Run(t, left) {
-			switch {
-			case t.left != leftNothing:
-				return t.settle()
-			case t.insns-before == left:
-				return exitGo
-			}
-			return t.step()
+		if end := t.insns + left; t.engine.Run(t, left) {
+			return t.settle(end)
 		}
 	}
 	img := t.img

@@ -37,6 +37,7 @@ func (t *Thread) Restore(s *Snapshot) {
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
 	t.suspend, t.soiled = false, true
+	t.generation++
 }
 
 // Diff names what differs between two snapshots of one program's run, "" when nothing does.

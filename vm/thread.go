@@ -114,6 +114,8 @@ type Thread struct {
 	patch      *Patches
 	brokeAt    uint64 // insns+1 at the last Break, to step over it
 	engine     Engine
+	direct     bool // there is an engine, and nothing that may be in its way
+	generation uint64
 	left       leftover // what the engine left to do
 	leftR0     uint64
 	leftAction *Action
@@ -189,6 +191,7 @@ func (t *Thread) renew(img *Image) *Fault {
 		switch {
 		case b == nil: // freed
 			f.stack = nil
+			t.generation++
 		case t.soiled || img.soils:
 			clear(b)
 		}
@@ -238,7 +241,10 @@ func (t *Thread) Suspend(reason string) { t.suspend, t.reason = true, reason }
 // SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of the kernel's
 // mapping of the 4 GiB window, which the low half of a user address indexes; user is the start of the user
 // mapping, whose upper half user addresses get. 0, 0 is no arena.
-func (t *Thread) SetArena(kern, user uint64) { t.arenaKern, t.arenaUser = kern, user }
+func (t *Thread) SetArena(kern, user uint64) {
+	t.arenaKern, t.arenaUser = kern, user
+	t.generation++
+}
 
 // stop ends the run with a fault at the current pc.
 func (t *Thread) stop(f *Fault) {
@@ -255,22 +261,36 @@ func (t *Thread) Abort(f *Fault) { t.stop(f) }
 // Run executes at most budget instructions and says why it stopped. After Budget, Break and Stopped it goes on
 // where it was; after Done and Faulted it returns the same again.
 func (t *Thread) Run(budget uint64) Stop {
-	switch t.status {
-	case Done, Faulted, Idle:
-		return t.status
-	}
+	ran := false // the engine ran, and what it left is to do
 	end := t.insns + budget
 	if end < t.insns {
 		end = ^uint64(0)
 	}
+	switch t.status {
+	case Done, Faulted, Idle:
+		return t.status
+	case Budget:
+		if !t.direct {
+			break
+		}
+		// The shortest way there is to the end of a run.
+		if ran = t.engine.Run(t, end-t.insns); ran && t.left == leftEnd {
+			t.left = leftNothing
+			t.insns++
+			t.status = Done
+			return Done
+		}
+	}
+	var x exit
 	for {
 		left := end - t.insns
-		if left == 0 {
+		switch {
+		case ran:
+			ran = false
+			x = t.settle(end)
+		case left == 0:
 			t.status = Budget
 			return Budget
-		}
-		var x exit
-		switch {
 		case t.patch != nil && t.brokeAt != t.insns+1 && t.patch.breakAt(t.img, t.pc):
 			x = exitBreak
 		case left > uint64(len(t.img.insns))+2 && t.brokeAt != t.insns+1:
