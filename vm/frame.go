@@ -85,7 +85,7 @@ func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {
 	f := &t.frames[d]
 	f.img, f.ret, f.cont = t.img, ret, cont
 	f.saved = [4]uint64(t.regs[6:10])
-	t.depth, t.soiled = d, true
+	t.depth, t.deep = d, true
 	t.img, t.pc = img, target
 	return nil
 }
@@ -159,7 +159,7 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 			return exitGo
 		}
 		t.tailCalls++
-		t.soiled = true
+		t.deep = true
 		t.img, t.pc = a.Image, 0
 		t.frames[t.depth].may = MaxMayGoto
 		return exitGo

@@ -55,7 +55,8 @@ type Image struct {
 	traps     []Fault
 	starts    []int // first slots of subprograms, ascending, 0 included
 	exception int
-	soils     bool // a run may leave traces in frames: r10 or a bpf-to-bpf call occurs
+	stack     bool // r10 occurs
+	calls     bool // a bpf-to-bpf call occurs
 	inlines   bool // a function has Inline
 	text      *Text
 	textBase  uint64

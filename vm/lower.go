@@ -108,7 +108,8 @@ func (l *lowerer) lower() error {
 			c = l.call(pc, in, op)
 		}
 		code[pc] = c
-		l.img.soils = l.img.soils || in.Dst == 10 || in.Src == 10 || kindOf(op) == lowerCallLocal
+		l.img.stack = l.img.stack || in.Dst == 10 || in.Src == 10
+		l.img.calls = l.img.calls || kindOf(op) == lowerCallLocal
 	}
 	for i := len(insns); i < len(code); i++ {
 		code[i].op = opEnd

@@ -36,7 +36,7 @@ func (t *Thread) Restore(s *Snapshot) {
 	t.frames, t.tailCalls = s.frames, s.tailCalls
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
-	t.suspend, t.soiled = false, true
+	t.suspend, t.deep = false, true
 	t.generation++
 }
 

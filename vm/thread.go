@@ -80,7 +80,8 @@ type Thread struct {
 	img       *Image
 	pc        int
 	depth     int
-	soiled    bool   // the frames may not be as a start wants them: see renew
+	soiled    bool   // the first frame's stack may not be zero
+	deep      bool   // no frame may be as a start wants it: see renew
 	epoch     uint64 // of the memory, when they were
 	insns     uint64
 	status    Stop
@@ -127,7 +128,7 @@ type Thread struct {
 // NewThread makes a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 	arena := m.Arena()
-	t := &Thread{mem: m, cfg: cfg, status: Idle, soiled: true, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
+	t := &Thread{mem: m, cfg: cfg, status: Idle, deep: true, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
 	for i := range t.scratch {
 		t.scratch[i].op = opStep
 	}
@@ -166,7 +167,7 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
 		return
 	}
-	if t.soiled || img.soils || t.epoch != t.mem.Epoch() {
+	if t.deep || img.calls || t.epoch != t.mem.Epoch() {
 		if f := t.renew(img); f != nil {
 			t.stop(f)
 		}
@@ -175,10 +176,16 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	f := &t.frames[0]
 	f.may = MaxMayGoto
 	t.regs[10] = f.fp
+	if t.soiled || img.stack {
+		t.soiled = img.stack
+		// The frame is live, since the epoch is the same.
+		*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = [StackSize]byte{}
+	}
 }
 
 // renew brings the frames into the state of a start: without what earlier runs left, with live stacks, the first one entered.
 func (t *Thread) renew(img *Image) *Fault {
+	wipe := t.soiled || t.deep || img.stack || img.calls
 	for i := range t.frames {
 		f := &t.frames[i]
 		if f.stack == nil {
@@ -192,14 +199,14 @@ func (t *Thread) renew(img *Image) *Fault {
 		case b == nil: // freed
 			f.stack = nil
 			t.generation++
-		case t.soiled || img.soils:
-			clear(b)
+		case wipe:
+			*(*[StackSize]byte)(b) = [StackSize]byte{}
 		}
 	}
 	if f := t.enterFrame(0); f != nil {
 		return f
 	}
-	t.soiled, t.epoch = img.soils || t.cfg.Strict, t.mem.Epoch()
+	t.soiled, t.deep, t.epoch = img.stack, img.calls || t.cfg.Strict, t.mem.Epoch()
 	return nil
 }
 
