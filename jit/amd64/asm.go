@@ -1,6 +1,9 @@
 package amd64
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // reg is a host register by its number in encodings.
 type reg uint8
@@ -44,96 +47,112 @@ type asm struct {
 	state int32 // offset of State from the start of the code
 }
 
+// put appends the n low bytes of v, at most 8, by one store of all of them.
+func (a *asm) put(v uint64, n int) {
+	pos := len(a.b)
+	if cap(a.b)-pos < 8 {
+		a.grow()
+	}
+	a.b = a.b[:pos+8]
+	binary.LittleEndian.PutUint64(a.b[pos:], v)
+	a.b = a.b[:pos+n]
+}
+
+// grow makes room for more.
+func (a *asm) grow() {
+	a.b = append(make([]byte, 0, 2*cap(a.b)+1024), a.b...)
+}
+
 func (a *asm) byte(v ...byte) { a.b = append(a.b, v...) }
 
-func (a *asm) imm32(v int32) { a.b = binary.LittleEndian.AppendUint32(a.b, uint32(v)) }
+func (a *asm) imm8(v byte) { a.put(uint64(v), 1) }
 
-func (a *asm) imm64(v uint64) { a.b = binary.LittleEndian.AppendUint64(a.b, v) }
+func (a *asm) imm32(v int32) { a.put(uint64(uint32(v)), 4) }
+
+func (a *asm) imm64(v uint64) { a.put(v, 8) }
 
 // pos is the offset of the next instruction.
 func (a *asm) pos() int32 { return int32(len(a.b)) }
 
-// opcodes are written as the bytes are: 0x8b, 0x0fb6.
-func (a *asm) opcode(op uint16) {
+// opcode returns an opcode, which is written as its bytes are (0x8b, 0x0fb6), with a prefix if rex is not 0, and their length.
+func opcode(rex uint8, op uint16) (v uint64, n int) {
+	v, n = uint64(op), 1
 	if op > 0xff {
-		a.b = append(a.b, byte(op>>8), byte(op))
-		return
+		v, n = uint64(bits.ReverseBytes16(op)), 2
 	}
-	a.b = append(a.b, byte(op))
+	if rex != 0 {
+		return v<<8 | 0x40 | uint64(rex), n + 1
+	}
+	return v, n
 }
+
+// force in a prefix makes it stand though it says nothing else: byte registers 4 to 7 are others without.
+const force = 0x40
 
 // rr is an instruction with a register and another one in the r/m field.
 func (a *asm) rr(w uint8, op uint16, r, rm reg) {
-	if rex := w<<3 | uint8(r>>3)<<2 | uint8(rm>>3); rex != 0 {
-		a.b = append(a.b, 0x40|rex)
-	}
-	a.opcode(op)
-	a.b = append(a.b, 0xc0|byte(r&7)<<3|byte(rm&7))
+	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
+	a.put(v|(0xc0|uint64(r&7)<<3|uint64(rm&7))<<(8*n), n+1)
 }
 
-// rr8 is rr for operations whose r/m is a byte register: without a REX prefix 4 to 7 would be others.
+// rr8 is rr for operations whose r/m is a byte register.
 func (a *asm) rr8(w uint8, op uint16, r, rm reg) {
 	rex := w<<3 | uint8(r>>3)<<2 | uint8(rm>>3)
-	if rex != 0 || rm >= rsp {
-		a.b = append(a.b, 0x40|rex)
+	if rm >= rsp {
+		rex |= force
 	}
-	a.opcode(op)
-	a.b = append(a.b, 0xc0|byte(r&7)<<3|byte(rm&7))
+	v, n := opcode(rex, op)
+	a.put(v|(0xc0|uint64(r&7)<<3|uint64(rm&7))<<(8*n), n+1)
+}
+
+// rri is rr with an immediate of one byte behind.
+func (a *asm) rri(w uint8, op uint16, r, rm reg, imm byte) {
+	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
+	a.put(v|(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8)<<(8*n), n+2)
 }
 
 // rm is an instruction with a register and memory; behind are the bytes of immediates that follow.
 func (a *asm) rm(w uint8, op uint16, r reg, m loc, behind int32) {
-	a.rexm(w, r, m, false)
-	a.opcode(op)
-	a.modrm(r, m, behind)
+	a.memory(w<<3, op, r, m, behind)
 }
 
 // rm8 is rm with a byte register.
 func (a *asm) rm8(op uint16, r reg, m loc) {
-	a.rexm(0, r, m, r >= rsp)
-	a.opcode(op)
-	a.modrm(r, m, 0)
+	rex := uint8(0)
+	if r >= rsp {
+		rex = force
+	}
+	a.memory(rex, op, r, m, 0)
 }
 
-func (a *asm) rexm(w uint8, r reg, m loc, force bool) {
-	rex := w<<3 | uint8(r>>3)<<2
-	if m.base != none {
-		rex |= uint8(m.base >> 3)
-	}
-	if m.index != none {
-		rex |= uint8(m.index>>3) << 1
-	}
-	if rex != 0 || force {
-		a.b = append(a.b, 0x40|rex)
-	}
-}
-
-func (a *asm) modrm(r reg, m loc, behind int32) {
-	mid := byte(r&7) << 3
+// memory is rm with what else belongs into the prefix.
+func (a *asm) memory(rex uint8, op uint16, r reg, m loc, behind int32) {
+	rex |= uint8(r>>3) << 2
+	mid := uint64(r&7) << 3
 	if m.base == none { // rip
-		a.b = append(a.b, 0x05|mid)
-		a.imm32(a.state + m.disp - (a.pos() + 4 + behind))
+		v, n := opcode(rex, op)
+		d := a.state + m.disp - (a.pos() + int32(n) + 5 + behind)
+		a.put(v|(0x05|mid|uint64(uint32(d))<<8)<<(8*n), n+5)
 		return
 	}
-	mod := byte(0x80)
-	switch {
-	case m.disp == 0 && m.base&7 != rbp:
-		mod = 0
-	case m.disp == int32(int8(m.disp)):
-		mod = 0x40
-	}
+	rex |= uint8(m.base >> 3)
+	modrm, size := mid|uint64(m.base&7), 1
 	switch {
 	case m.index != none:
-		a.b = append(a.b, mod|mid|4, m.scale<<6|byte(m.index&7)<<3|byte(m.base&7))
+		rex |= uint8(m.index>>3) << 1
+		modrm, size = mid|4|(uint64(m.scale)<<6|uint64(m.index&7)<<3|uint64(m.base&7))<<8, 2
 	case m.base&7 == rsp:
-		a.b = append(a.b, mod|mid|4, 0x24)
-	default:
-		a.b = append(a.b, mod|mid|byte(m.base&7))
+		modrm, size = mid|4|0x24<<8, 2
 	}
-	switch mod {
-	case 0x40:
-		a.b = append(a.b, byte(m.disp))
-	case 0x80:
+	v, n := opcode(rex, op)
+	switch {
+	case m.disp == 0 && m.base&7 != rbp:
+		a.put(v|modrm<<(8*n), n+size)
+	case m.disp == int32(int8(m.disp)):
+		modrm |= 0x40 | uint64(uint8(m.disp))<<(8*size)
+		a.put(v|modrm<<(8*n), n+size+1)
+	default:
+		a.put(v|(modrm|0x80)<<(8*n), n+size)
 		a.imm32(m.disp)
 	}
 }
@@ -154,8 +173,7 @@ func (a *asm) group(w uint8, op byte, r, src reg) { a.rr(w, uint16(op)<<3|1, src
 // groupImm is r op= v.
 func (a *asm) groupImm(w uint8, op byte, r reg, v int32) {
 	if v == int32(int8(v)) {
-		a.rr(w, 0x83, reg(op), r)
-		a.b = append(a.b, byte(v))
+		a.rri(w, 0x83, reg(op), r, byte(v))
 		return
 	}
 	a.rr(w, 0x81, reg(op), r)
@@ -171,14 +189,14 @@ func (a *asm) cmpMem0(size int32, m loc) {
 	case 1:
 		a.rm(0, 0x80, opCmp, m, 1)
 	case 2:
-		a.byte(0x66)
+		a.imm8(0x66)
 		a.rm(0, 0x83, opCmp, m, 1)
 	case 4:
 		a.rm(0, 0x83, opCmp, m, 1)
 	default:
 		a.rm(1, 0x83, opCmp, m, 1)
 	}
-	a.byte(0)
+	a.imm8(0)
 }
 
 // move copies a register.
@@ -204,16 +222,13 @@ func (a *asm) constant(dst reg, v uint64) {
 	case v == 0:
 		a.rr(0, 0x31, dst, dst)
 	case v <= 1<<32-1:
-		if dst >= r8 {
-			a.byte(0x41)
-		}
-		a.byte(0xb8 | byte(dst&7))
-		a.imm32(int32(uint32(v)))
+		c, n := opcode(uint8(dst>>3), 0xb8|uint16(dst&7))
+		a.put(c|v<<(8*n), n+4)
 	case int64(v) == int64(int32(v)):
 		a.rr(1, 0xc7, 0, dst)
 		a.imm32(int32(v))
 	default:
-		a.byte(0x48|byte(dst>>3), 0xb8|byte(dst&7))
+		a.put(0x48|uint64(dst>>3)|(0xb8|uint64(dst&7))<<8, 2)
 		a.imm64(v)
 	}
 }
@@ -223,8 +238,7 @@ func (a *asm) test(w uint8, r reg) { a.rr(w, 0x85, r, r) }
 
 // shift shifts by a constant: 4 left, 5 right, 7 arithmetic right, 0 rotate left.
 func (a *asm) shift(w uint8, how byte, r reg, n byte) {
-	a.rr(w, 0xc1, reg(how), r)
-	a.byte(n)
+	a.rri(w, 0xc1, reg(how), r, n)
 }
 
 // cond is a condition in the encoding of jcc.
@@ -248,29 +262,29 @@ func (c cond) not() cond { return c ^ 1 }
 
 // jccFar jumps by 32 bits and returns where the distance stands.
 func (a *asm) jccFar(c cond) int32 {
-	a.b = append(a.b, 0x0f, 0x80|byte(c), 0, 0, 0, 0)
+	a.put(0x0f|(0x80|uint64(c))<<8, 6)
 	return a.pos() - 4
 }
 
 // jmpFar is jccFar without a condition, callFar is a call.
 func (a *asm) jmpFar() int32 {
-	a.b = append(a.b, 0xe9, 0, 0, 0, 0)
+	a.put(0xe9, 5)
 	return a.pos() - 4
 }
 
 func (a *asm) callFar() int32 {
-	a.b = append(a.b, 0xe8, 0, 0, 0, 0)
+	a.put(0xe8, 5)
 	return a.pos() - 4
 }
 
 // jccNear jumps by 8 bits forward; land puts the distance to here in.
 func (a *asm) jccNear(c cond) int32 {
-	a.b = append(a.b, 0x70|byte(c), 0)
+	a.put(0x70|uint64(c), 2)
 	return a.pos()
 }
 
 func (a *asm) jmpNear() int32 {
-	a.b = append(a.b, 0xeb, 0)
+	a.put(0xeb, 2)
 	return a.pos()
 }
 
@@ -279,7 +293,7 @@ func (a *asm) land(from int32) { a.b[from-1] = byte(a.pos() - from) }
 // jccBack and jmpBack go to a place in front of here.
 func (a *asm) jccBack(c cond, to int32) {
 	if d := to - a.pos() - 2; d >= -128 {
-		a.b = append(a.b, 0x70|byte(c), byte(d))
+		a.put(0x70|uint64(c)|uint64(uint8(d))<<8, 2)
 		return
 	}
 	a.patch(a.jccFar(c), to)
@@ -287,7 +301,7 @@ func (a *asm) jccBack(c cond, to int32) {
 
 func (a *asm) jmpBack(to int32) {
 	if d := to - a.pos() - 2; d >= -128 {
-		a.b = append(a.b, 0xeb, byte(d))
+		a.put(0xeb|uint64(uint8(d))<<8, 2)
 		return
 	}
 	a.patch(a.jmpFar(), to)

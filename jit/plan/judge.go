@@ -85,7 +85,6 @@ func (p *Program) judge() {
 	for i := range p.blocks {
 		b := &p.blocks[i]
 		p.judgeBlock(b)
-		p.rotations(b)
 		p.deadResults(b)
 	}
 }
@@ -106,20 +105,26 @@ func (p *Program) judgeBlock(b *block) {
 			p.judgeAccess(pc, in, true)
 		case KindAtomic:
 			p.judgeAtomic(pc, in)
+			in.observed()
 			// The old value goes to src, or to r0.
 			if row := &rows[in.Op]; row.srcWrite != 0 {
 				s.wrote(in.Src, pc)
-			} else if row.writesR0 {
+			} else if row.r0Write != 0 {
 				s.wrote(0, pc)
 			}
 		case KindImm64:
 			s.wrote(in.Dst, pc)
 		case KindOp:
-			p.judgeOp(pc, in, pc+1 < b.end)
+			p.judgeOp(b, pc, in)
+		case KindSecond:
 		case KindCallFunc:
+			in.observed()
 			s.reset() // the slot behind has to be an entry, so nothing is known there
 		case KindCallInline:
+			in.observed()
 			p.judgeInline(pc, in)
+		default:
+			in.observed()
 		}
 	}
 }
@@ -151,6 +156,7 @@ func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 func (p *Program) interpret(in *Insn) {
 	in.Kind = KindInterpret
 	in.Flags &^= FlagEntry
+	in.observed()
 	p.scan.reset()
 }
 
@@ -160,6 +166,7 @@ func (p *Program) checkRange(in *Insn, store bool) {
 	if store {
 		in.Flags |= FlagRangeStore
 	}
+	in.observed()
 	if p.Cells < MaxCells {
 		in.Cell = int16(p.Cells)
 		p.Cells++
@@ -239,7 +246,7 @@ func (p *Program) judgeAtomic(pc int32, in *Insn) {
 }
 
 // judgeOp follows copies of registers with constants added, and finds pairs.
-func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
+func (p *Program) judgeOp(b *block, pc int32, in *Insn) {
 	s := &p.scan
 	d := in.Dst
 	switch in.Op {
@@ -249,19 +256,27 @@ func (p *Program) judgeOp(pc int32, in *Insn, more bool) {
 		}
 		v := s.values[in.Src]
 		s.values[d] = value{root: v.root, delta: v.delta, since: min(v.since, pc), changed: pc, stacked: -1}
+	case decode.OpMov32Reg:
+		s.wrote(d, pc)
 	case decode.OpAdd64Imm:
 		s.add(d, int64(in.Imm), pc)
 		return
 	case decode.OpSub64Imm:
 		s.add(d, -int64(in.Imm), pc)
 		return
+	case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
+		p.rotation(b, pc, in)
+		s.wrote(d, pc)
+		return
+	case decode.OpAddrSpaceCast:
+		in.observed()
+		s.wrote(d, pc)
+		return
 	default:
 		s.wrote(d, pc)
-		if in.Op != decode.OpMov32Reg {
-			return
-		}
+		return
 	}
-	if !more {
+	if pc+1 >= b.end {
 		return
 	}
 	// a = b; a op= c

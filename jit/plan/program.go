@@ -92,7 +92,7 @@ type Insn struct {
 	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside of blocks.
 	Count, Taken, Next int32
 
-	reads, writes uint16 // registers in dst and src that are read and written
+	reads, writes uint16 // registers
 
 	Imm uint64
 }
@@ -130,7 +130,6 @@ type Program struct {
 	blocks  []block
 	count   int32 // of instructions
 	scan    scan
-	fold    folder
 }
 
 // Len is the number of slots.
@@ -195,7 +194,7 @@ func (p *Program) decode() {
 				in.Kind = KindSecond
 				continue
 			case vm.SlotCall:
-				in.Kind, in.Flags = KindCallFunc, FlagEntry
+				in.Kind, in.Flags, in.writes = KindCallFunc, FlagEntry, 0x3f
 				used |= 0x3f
 			default:
 				leaders.add(pc + 1)
@@ -209,7 +208,7 @@ func (p *Program) decode() {
 		in.Dst, in.Src, in.Off, in.Imm, in.Count = dst, src, int16(s.Off()), s.Imm(), count
 		count++
 		dst, src = dst&15, src&15
-		in.reads, in.writes = row.dstRead<<dst|row.srcRead<<src, row.dstWrite<<dst|row.srcWrite<<src
+		in.reads, in.writes = row.dstRead<<dst|row.srcRead<<src, row.dstWrite<<dst|row.srcWrite<<src|row.r0Write
 		regs := uint32(1)<<dst | uint32(1)<<src
 		used |= regs
 		if regs>>10 != 0 {
@@ -275,10 +274,9 @@ func r10Fine(in *Insn) bool {
 type row struct {
 	dstRead, srcRead   uint16 // 1 if the register in dst or src is read
 	dstWrite, srcWrite uint16
-	writesR0           bool
+	r0Write            uint16
 	width              uint8
 	shift              int8 // 1 for a shift left by a constant, -1 for a logical one right
-	joins              bool // or, xor, add of registers
 }
 
 // rows has what is known of each op, blanks an Insn of it without operands.
@@ -300,15 +298,13 @@ func init() {
 		rows[i] = row{
 			dstRead: bit(info.Reads, decode.RegDst), srcRead: bit(info.Reads, decode.RegSrc),
 			dstWrite: bit(info.Writes, decode.RegDst), srcWrite: bit(info.Writes, decode.RegSrc),
-			writesR0: info.Writes&decode.RegR0 != 0, width: info.Width,
+			r0Write: bit(info.Writes, decode.RegR0), width: info.Width,
 		}
 		switch op {
 		case decode.OpLsh64Imm, decode.OpLsh32Imm:
 			rows[i].shift = 1
 		case decode.OpRsh64Imm, decode.OpRsh32Imm:
 			rows[i].shift = -1
-		case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
-			rows[i].joins = true
 		}
 		blanks[i] = Insn{Kind: kindOf(op, info), Op: op, Size: info.Size, Mark: -1, Cell: -1}
 		if blanks[i].Kind != KindInterpret {
