@@ -17,7 +17,7 @@ func Compile(img *vm.Image, old *Compiled) (*Compiled, error) {
 	if c == nil {
 		c = &Compiled{}
 	}
-	p := plan.New(img, c.program)
+	p := plan.New(img, nil, c.program)
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}

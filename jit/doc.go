@@ -66,6 +66,17 @@
 //
 // Calls of helpers leave with CallFunc; the engine calls the function and goes on behind it.
 //
+// A KindCallInline is executed by the code itself: look up an element of an array, tell the time or the CPU. It leaves with CallFunc, having
+// changed nothing, if State.Shut is not 0, if a lookup's r1 is not Inline.Map, which is a guess, or if the chunk of the element has no
+// address in Array.Table yet; a key that its check does not find certainly fine is Interpret's. Otherwise it adds Step to Now and 1 to Calls
+// of its kind, and changes no register but r0. The engine fills in Now, Boot, Step and CPU before it enters code, and lets vm.Ledger
+// account for what was called when code is back, before anything else looks at it.
+//
+// # Words of the context
+//
+// A load with FlagWord whose base is State.Context yields the 64 bits at the address State.Words[Target], unless that is 0: packet
+// addresses, see vm.Thread.SetContext. For all else it is a load as any.
+//
 // # Counting
 //
 // See plan.Program: charge Taken on the taken edge and Next on the other where they are not 0. At FlagBack look at Room after charging,

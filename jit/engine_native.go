@@ -55,6 +55,7 @@ type code struct {
 	mayGoto bool
 	simple  bool       // needs neither before nor after
 	calls   *calls     // those that code makes itself
+	words   []int32    // plan.Program.Words
 	blocks  [][2]int32 // with coverage, the slots of blocks
 	marks   []byte     // and which were run to the end
 	partly  []bool     // and where one was left before
@@ -115,7 +116,7 @@ func (e *Engine) Close() {
 }
 
 // compile finds or makes the code of a program, nil if it cannot be had.
-func (e *Engine) compile(img *vm.Image) *code {
+func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 	c, ok := e.codes[img]
 	if !ok && e.codes != nil {
 		if len(e.codes) >= maxPrograms {
@@ -124,15 +125,15 @@ func (e *Engine) compile(img *vm.Image) *code {
 			clear(e.codes)
 		}
 		// Without native code the interpreter runs the program: there is nothing to report.
-		c, _ = e.make(img)
+		c, _ = e.make(img, words)
 		e.codes[img] = c
 	}
 	e.last = c
 	return c
 }
 
-func (e *Engine) make(img *vm.Image) (*code, error) {
-	p := plan.New(img, e.program)
+func (e *Engine) make(img *vm.Image, words []*uint64) (*code, error) {
+	p := plan.New(img, words, e.program)
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
@@ -154,7 +155,7 @@ func (e *Engine) make(img *vm.Image) (*code, error) {
 	c := &code{
 		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
 		top: uintptr(unsafe.Pointer(m.state().Frame(0))), slots: make([]slot, p.Len()+1),
-		slack: p.Slack(), calls: callsOf(p),
+		slack: p.Slack(), calls: callsOf(p), words: append([]int32(nil), p.Words...),
 	}
 	if marks > 0 {
 		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
@@ -311,9 +312,10 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	if fp == 0 || t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
 		return nil
 	}
+	context, words := t.Context()
 	c := e.last
 	if c == nil || c.img != t.Image() {
-		if c = e.compile(t.Image()); c == nil {
+		if c = e.compile(t.Image(), words); c == nil {
 			return nil
 		}
 	}
@@ -335,6 +337,9 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	}
 	st.Regs = uintptr(unsafe.Pointer(t.Regs()))
 	st.ArenaKern, st.ArenaUser = t.ArenaMapping()
+	if c.words != nil {
+		c.setContext(context, words)
+	}
 	c.thread, c.generation, c.depth = t, t.Generation(), t.Depth()
 	c.simple = !c.mayGoto && c.calls == nil && c.marks == nil && e.check == nil
 	if now := e.mem.Epoch(); now != c.epoch {

@@ -3,6 +3,8 @@
 package jit
 
 import (
+	"unsafe"
+
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -51,4 +53,16 @@ func (k *calls) book(st *plan.State, again bool) {
 		k.ledger.Book(&st.Calls)
 	}
 	st.Calls = [vm.NumInlines]uint64{}
+}
+
+// setContext tells code where the words of the context are. The thread keeps them alive.
+func (c *code) setContext(base uint64, words []*uint64) {
+	st := c.state
+	st.Context = base
+	for i, w := range c.words {
+		st.Words[i] = 0
+		if int(w) < len(words) {
+			st.Words[i] = uintptr(unsafe.Pointer(words[w]))
+		}
+	}
 }

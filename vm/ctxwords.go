@@ -6,4 +6,8 @@ package vm
 // asked. Nil words forget it.
 func (t *Thread) SetContext(base uint64, words []*uint64) {
 	t.ctxBase, t.ctxWords = base, words
+	t.generation++
 }
+
+// Context returns what SetContext set.
+func (t *Thread) Context() (base uint64, words []*uint64) { return t.ctxBase, t.ctxWords }

@@ -228,8 +228,15 @@ func (c *compiler) exactCode(store int) {
 
 // load zero-extends. 32-bit registers clear the upper half.
 func load(c *compiler, in *plan.Insn, r *rule) {
+	done := int32(0)
+	if in.Has(plan.FlagWord) {
+		done = c.contextWord(in)
+	}
 	m := c.operand(in, r.aligned)
 	c.rm(r.w, r.op, regs[in.Dst], m, 0)
+	if done != 0 {
+		c.land(done)
+	}
 }
 
 func store(c *compiler, in *plan.Insn, r *rule) {

@@ -232,12 +232,19 @@ func sizeLog(size uint8) int {
 
 // load zero-extends, or extends the sign to 64 bits.
 func load(c *compiler, in *plan.Insn, r *rule) {
+	done := int32(0)
+	if in.Has(plan.FlagWord) {
+		done = c.contextWord(in)
+	}
 	at := c.operand(in, r.aligned)
 	table := &loads
 	if r.signed {
 		table = &loadsSigned
 	}
 	c.access(table[sizeLog(in.Size)], reg(in.Dst), at)
+	if done != 0 {
+		c.land(done)
+	}
 }
 
 func store(c *compiler, in *plan.Insn, r *rule) {

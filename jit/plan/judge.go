@@ -141,11 +141,12 @@ func (p *Program) judgeAccess(pc int32, in *Insn, store bool) {
 		p.interpret(in)
 		return
 	}
-	if !aligned && p.inGroup(pc, in, store) {
+	single := aligned || in.Has(FlagWord)
+	if !single && p.inGroup(pc, in, store) {
 		return
 	}
 	p.checkRange(in, store)
-	if !aligned {
+	if !single {
 		v := &s.values[r]
 		s.groups[s.oldest] = group{root: v.root, delta: v.delta, base: r, first: pc, since: v.since, from: pc, until: pc}
 		s.oldest = (s.oldest + 1) % len(s.groups)

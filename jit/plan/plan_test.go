@@ -19,7 +19,7 @@ func analyse(t *testing.T, text string) *Program {
 		return &vm.Func{Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}, nil
 	}})
 	require.NoError(t, err)
-	return New(img, nil)
+	return New(img, nil, nil)
 }
 
 // TestCounts: on every edge the charge makes up for what the counts of both ends do not say.

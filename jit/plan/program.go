@@ -68,6 +68,9 @@ const (
 	FlagDead
 	// FlagRotate marks a shift by a constant that is generated as a rotation in the same direction.
 	FlagRotate
+	// FlagWord marks a load of what may be word number Target of Program.Words: if its base is State.Context and State.Words has an address
+	// for the number, it loads the 64 bits there, without a check. Otherwise it is a load as any.
+	FlagWord
 )
 
 // Insn is one slot of a [Program].
@@ -126,6 +129,9 @@ type Program struct {
 	Ledger  vm.Ledger
 	CPUs    int
 
+	// Words are the words of the context that loads with FlagWord may be of, by their number of four bytes.
+	Words []int32
+
 	leaders slotSet
 	blocks  []block
 	count   int32 // of instructions
@@ -151,8 +157,9 @@ func (p *Program) Slack() int64 { return 2*int64(len(p.Insns)) + 2 }
 const MaxLen = 1 << 20
 
 // New analyses a program, in time linear in its length. It returns nil for programs it does not take: those longer than MaxLen.
-// A Program made before may be given to have its memory used again.
-func New(img *vm.Image, old *Program) *Program {
+// Words are those of vm.Thread.SetContext, if loads of them are to be made without asking the context. A Program made before may be
+// given to have its memory used again.
+func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	n := img.Len()
 	if n > MaxLen {
 		return nil
@@ -168,6 +175,7 @@ func New(img *vm.Image, old *Program) *Program {
 	p.Insns = p.Insns[:n]
 	p.decode()
 	p.inlines()
+	p.contextLoads(words)
 	p.findBlocks()
 	p.charge()
 	p.saves()

@@ -29,6 +29,10 @@ type State struct {
 	Room int64  // instructions left, by the rules of [Program]
 	May  uint64 // passes of may_goto left in the running function
 
+	// Context is the address of the context, and Words[i] where the value of word Program.Words[i] is, 0 if the context has to be asked.
+	Context uint64
+	Words   [MaxWords]uintptr
+
 	// Of calls of functions that code executes itself, see Inline: Shut is not 0 if they have to be left to Go, with CallFunc. Every
 	// call adds Step to Now, the monotonic time, and 1 to Calls of its kind. Now+Boot is the time since boot.
 	Shut, Now, Boot, Step, CPU uint64
