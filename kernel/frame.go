@@ -105,8 +105,8 @@ func (c *Context) Refill() *Refill {
 }
 
 // With makes the context that of another packet, as if it were new. False when it cannot: the program moved the packet, or this one
-// does not fit; then it has to be made anew.
-func (r *Refill) With(frame []byte) bool {
+// does not fit; then it has to be made anew. called says that the program may have called functions since, which alone give it the headroom.
+func (r *Refill) With(frame []byte, called bool) bool {
 	p, c := r.c.Packet, r.c
 	if len(frame) < leastFrame {
 		return false
@@ -118,7 +118,9 @@ func (r *Refill) With(frame []byte) bool {
 	}
 	*p = r.was
 	p.end = p.data + size
-	clear(r.frame[r.head:r.start]) // what the last program left in the headroom
+	if called {
+		clear(r.frame[r.head:r.start]) // what the last program left in the headroom
+	}
 	copy(r.frame[r.start:], data)
 	if (p.region.Base != p.meta || p.region.Size != size) && p.bound() != nil {
 		return false

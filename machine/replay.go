@@ -25,7 +25,7 @@ type Replay struct {
 	ctx    *kernel.Context
 	refill *kernel.Refill
 	run    *helpers.Run
-	called bool // the last run called helpers
+	called bool // a run since the packet was set anew called functions
 	state  runState
 
 	// KeepEvents keeps the records that reach user space in the result, instead of counting them.
@@ -124,7 +124,7 @@ func (r *Replay) renew() (*Result, error) {
 func (r *Replay) prepare() {
 	m := r.m
 	m.begin(r.p, r.ctx, &r.total, r.in.Overrides)
-	r.run, r.state, r.called = m.env.Run, *m.run, false
+	r.run, r.state = m.env.Run, *m.run
 	m.thread.CPU = r.in.CPU
 }
 
@@ -138,17 +138,17 @@ func (r *Replay) drop() {
 }
 
 // Run runs the program on a packet. The error is for a packet the program does not get ([*PacketSizeError]) and that of ctx.
-func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
+func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error) {
 	m := r.m
 	if len(packet) < r.least || len(packet) > r.most {
-		return Outcome{}, CheckPacket(r.p.lp.Program, len(packet))
+		return out, CheckPacket(r.p.lp.Program, len(packet))
 	}
-	if r.refill == nil || !r.refill.With(packet) {
+	if r.refill == nil || !r.refill.With(packet, r.called) {
 		r.in.Packet = packet
 		if res, err := r.renew(); err != nil {
-			return Outcome{}, err
+			return out, err
 		} else if res != nil {
-			return Outcome{}, fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
+			return out, fmt.Errorf("%s: %s: %w", r.p.lp.Name, res.Status, r.p.err)
 		}
 	}
 	m.run = &r.state
@@ -164,13 +164,16 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (Outcome, error) {
 		if t.Insns() >= limit {
 			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
 		} else if err := ctx.Err(); err != nil {
-			return Outcome{}, err
+			r.called = true // for all that is known
+			return out, err
 		}
 	}
 	if t.Status() == vm.Done && len(r.run.Held()) > 0 {
 		m.checkHeld()
 	}
-	out := Outcome{Ret: t.Ret(), Insns: t.Insns(), Packet: r.ctx.Frame(), Effects: r.run.Events, Trace: r.run.Trace}
+	// Field by field: an Outcome that is copied waits for the stores that made it.
+	out.Ret, out.Insns, out.Packet = t.Ret(), t.Insns(), r.ctx.Frame()
+	out.Effects, out.Trace = r.run.Events, r.run.Trace
 	r.total.Insns += out.Insns
 	if f := t.Fault(); f != nil {
 		out.Fault = m.explain(f)
