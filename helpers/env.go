@@ -34,6 +34,7 @@ type Env struct {
 	Local *btf.Spec
 	Run   *Run
 
+	lately     [8]mapRef // maps that were asked for, by a hash of their address
 	keyScratch []byte
 	bytes      []byte
 	freeSpace  map[uint64]*mem.Region
@@ -155,11 +156,11 @@ func wrongMap(m maps.Map) *vm.Action {
 }
 
 func (e *Env) mapAt(addr uint64) (maps.Map, *vm.Action) {
-	m, ok := e.MapAt(addr)
-	if !ok {
-		return nil, badArg("%#x is no map", addr)
+	r, f := e.mapRef(addr)
+	if f != nil {
+		return nil, f
 	}
-	return m, nil
+	return r.m, nil
 }
 
 func (e *Env) keyBuf(n int) []byte {
@@ -186,6 +187,10 @@ func (e *Env) buffer(n uint64) ([]byte, *vm.Action) {
 func (e *Env) read(addr, n uint64) ([]byte, *vm.Action) {
 	if n == 0 {
 		return nil, nil
+	}
+	if b := e.Mem.Plain(addr, n); b != nil {
+		e.bytes = append(e.bytes[:0], b...)
+		return e.bytes, nil
 	}
 	// Bounds first: a wild size must not allocate.
 	if f := e.Mem.Check(addr, n, false); f != nil {

@@ -28,18 +28,18 @@ func (e *Env) key(m maps.Map, addr uint64) ([]byte, *vm.Action) {
 
 func mapLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	e := envOf(t)
-	m, f := e.mapAt(a[0])
+	r, f := e.mapRef(a[0])
 	if f != nil {
 		return 0, f
 	}
-	key, f := e.key(m, a[1])
+	key, f := e.keyOf(r, a[1])
 	if f != nil {
 		return 0, f
 	}
-	if sm, ok := m.(maps.SockMap); ok {
-		return e.lookupSock(sm, key), nil
+	if r.sock != nil {
+		return e.lookupSock(r.sock, key), nil
 	}
-	addr, errno := m.Lookup(t.CPU, key)
+	addr, errno := r.m.Lookup(t.CPU, key)
 	if errno != 0 {
 		return 0, nil
 	}
@@ -60,20 +60,21 @@ func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
 func mapUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	e := envOf(t)
-	m, f := e.mapAt(a[0])
+	r, f := e.mapRef(a[0])
 	if f != nil {
 		return 0, f
 	}
+	m := r.m
 	key, f := e.key(m, a[1])
 	if f != nil {
 		return 0, f
 	}
-	if sm, ok := m.(maps.SockMap); ok {
+	if r.sock != nil {
 		s, f := e.socketAt(a[2])
 		if f != nil {
 			return 0, f
 		}
-		return e.mapRet(storeSock(sm, key, s, a[3])), nil
+		return e.mapRet(storeSock(r.sock, key, s, a[3])), nil
 	}
 	value, f := e.read(a[2], uint64(m.Spec().ValueSize))
 	if f != nil {

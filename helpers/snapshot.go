@@ -31,6 +31,7 @@ func (e *Env) Snapshot() *Snapshot {
 // Restore brings the state back to a snapshot of this Env.
 func (e *Env) Restore(s *Snapshot) {
 	e.Run, e.armed, e.firing = s.run, s.armed, s.firing
+	clear(e.lately[:]) // maps made since are gone
 	e.deferred, e.refs, e.freeSpace = maps.Clone(s.deferred), maps.Clone(s.refs), maps.Clone(s.freeSpace)
 	if e.Run != nil {
 		*e.Run = s.was.clone()

@@ -337,8 +337,10 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 		m.calls.made++
 		m.calls.n[i]++
 		clock.Tick()
-		if v, action, ok := m.override(f.Name, m.calls.n[i], args); ok {
-			return v, action
+		if run := m.run; run != nil && len(run.overrides) > 0 {
+			if v, action, ok := m.override(f.Name, m.calls.n[i], args); ok {
+				return v, action
+			}
 		}
 		return fn(t, args)
 	}

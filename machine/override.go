@@ -37,9 +37,6 @@ func (o *Override) value(n int) (v uint64, ok bool) {
 // override answers a call of a helper from the run's input. A failing probe read zeroes its destination, as the
 // kernel's do (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
 func (m *Machine) override(name string, call int, args *[5]uint64) (uint64, *vm.Action, bool) {
-	if m.run == nil || len(m.run.overrides) == 0 {
-		return 0, nil, false
-	}
 	o, ok := m.run.overrides[name]
 	if !ok {
 		return 0, nil, false

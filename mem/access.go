@@ -155,6 +155,10 @@ func (m *Memory) Read(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
+	if b := m.Plain(addr, uint64(len(p))); b != nil {
+		copy(p, b)
+		return nil
+	}
 	t, f := m.resolve(addr, uint64(len(p)), false)
 	if f != nil {
 		return f
