@@ -1,11 +1,13 @@
 package jit
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -145,4 +147,73 @@ func TestRunIsDirect(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestBoundsBetweenRuns changes what is accessible in many ways, with the addresses that were fine before tried again and again: native
+// code must refuse what the interpreter refuses.
+func TestBoundsBetweenRuns(t *testing.T) {
+	r := newRig(t)
+	interp := vm.NewThread(r.mem, vm.ThreadConfig{})
+	var imgs []*vm.Image
+	for _, text := range []string{
+		"r0 = *(u8 *)(r1 + 0); exit", "r0 = *(u32 *)(r1 + 4); exit", "r0 = *(u64 *)(r1 + 0); exit",
+		"r0 = *(u64 *)(r1 + 8); r2 = *(u64 *)(r1 + 24); r0 += r2; exit", "*(u16 *)(r1 + 2) = r2; r0 = 0; exit",
+	} {
+		imgs = append(imgs, lower(t, text, nil))
+	}
+	packet, err := r.mem.Alloc(256, mem.Region{Kind: mem.Packet})
+	require.NoError(t, err)
+	array, err := r.mem.AllocArray(8, 16, 16, mem.Region{Kind: mem.MapValue})
+	require.NoError(t, err)
+	gaps, err := r.mem.AllocArray(8, 12, 24, mem.Region{Kind: mem.MapValue})
+	require.NoError(t, err)
+	extent, _ := packet.Extent()
+	rng := rand.New(rand.NewPCG(7, 7))
+	natively := uint64(0)
+	faults := 0
+	for range 2000 {
+		for range rng.IntN(4) * rng.IntN(6) { // at times more than are remembered
+			i := rng.Uint64N(8)
+			switch rng.IntN(7) {
+			case 0, 1:
+				lo := rng.Uint64N(40)
+				require.NoError(t, r.mem.SetBounds(packet, extent+lo, extent+lo+rng.Uint64N(257-lo)))
+			case 2:
+				r.mem.FreeElem(array, i)
+				r.mem.FreeElem(gaps, i)
+			case 3:
+				r.mem.ReviveElem(array, i)
+				r.mem.ReviveElem(gaps, i)
+			case 4:
+				r.mem.SetReadOnly(gaps, !gaps.ReadOnly)
+			case 6:
+				require.NoError(t, r.mem.SetBounds(packet, packet.Base, packet.Base+max(packet.Size, 1)-1))
+			case 5:
+				other, err := r.mem.Alloc(100, mem.Region{})
+				require.NoError(t, err)
+				r.mem.Free(other)
+			}
+		}
+		for range 16 {
+			img := imgs[rng.IntN(len(imgs))]
+			addr := []uint64{extent, array.Base, gaps.Base}[rng.IntN(3)] + rng.Uint64N(280) - 16
+			if rng.IntN(2) == 0 { // at the end
+				addr = packet.Base + packet.Size - rng.Uint64N(36)
+			}
+			before := r.engine.Executed()
+			r.thread.Start(img, addr, 1)
+			got := r.thread.Run(100)
+			natively += r.engine.Executed() - before
+			interp.Start(img, addr, 1)
+			require.Equal(t, interp.Run(100), got, "%s at %#x", decode.DisassembleAll(img.Insns(), nil), addr)
+			require.Equal(t, interp.Ret(), r.thread.Ret())
+			require.Equal(t, interp.PC(), r.thread.PC())
+			if got == vm.Faulted {
+				require.Equal(t, interp.Fault().Error(), r.thread.Fault().Error())
+				faults++
+			}
+		}
+	}
+	assert.Greater(t, natively, uint64(10000))
+	assert.Greater(t, faults, 1000)
 }

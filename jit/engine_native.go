@@ -343,14 +343,8 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 	c.thread, c.generation, c.depth = t, t.Generation(), t.Depth()
 	c.simple = !c.mayGoto && c.calls == nil && c.marks == nil && e.check == nil
 	if now := e.mem.Epoch(); now != c.epoch {
+		e.forget(c, now)
 		c.epoch = now
-		for i := range st.Cells[:c.cells] {
-			cell := &st.Cells[i]
-			cell.Count = 0
-			// A check that was fine for long must not wait long because of changes elsewhere.
-			cell.Backoff >>= 2
-			cell.Credit = min(cell.Credit, cell.Backoff)
-		}
 	}
 	return c
 }
@@ -361,6 +355,30 @@ func (e *Engine) setFrame(c *code, i int, fp uint64) {
 	f := c.state.Frame(i)
 	if f.FP, f.Host = fp, 0; fp != 0 {
 		f.Host = uintptr(e.arena.Data) + uintptr(fp-e.arena.Base)
+	}
+}
+
+// forget makes cells say nothing of memory that is no longer accessible in epoch now.
+func (e *Engine) forget(c *code, now uint64) {
+	for epoch := max(c.epoch, now-min(now, mem.Changes+1)) + 1; epoch <= now; epoch++ {
+		lo, hi := e.mem.Change(epoch)
+		for i := range c.state.Cells[:c.cells] {
+			cell := &c.state.Cells[i]
+			// The bytes it stands for.
+			n := uint64(cell.N)
+			start := cell.Key + uint64(cell.Lo)
+			end := start + cell.Count + n - 1
+			switch {
+			case cell.Count == 0 || hi <= start || lo >= end:
+			case lo > start && lo-start >= n: // those in front remain
+				cell.Count = lo - start - n + 1
+			default:
+				cell.Count = 0
+				// A check that was fine for long must not wait long because of a change.
+				cell.Backoff >>= 2
+				cell.Credit = min(cell.Credit, cell.Backoff)
+			}
+		}
 	}
 }
 

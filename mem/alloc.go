@@ -209,8 +209,8 @@ func (m *Memory) Free(r *Region) {
 		return
 	}
 	r.Freed = true
-	m.epoch++
 	b := m.blocks[r.block]
+	m.changed(m.offsets(b.start, b.end))
 	m.dropMarks(b.start, b.end)
 	m.fill(b.start, b.end, ClassFreed)
 	m.quarantine = append(m.quarantine, r.block)
@@ -233,8 +233,13 @@ func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
 		return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
 	}
-	if lo > r.Base || hi < r.Base+r.Size {
-		m.epoch++
+	switch end := r.Base + r.Size; {
+	case lo > r.Base && hi < end:
+		m.changed(span{r.Base, end})
+	case lo > r.Base:
+		m.changed(span{r.Base, lo})
+	case hi < end:
+		m.changed(span{hi, end})
 	}
 	if len(m.undef) == 0 && len(m.watched) == 0 && len(m.watches) == 0 {
 		m.moveEdges(r, lo, hi)
@@ -305,7 +310,7 @@ func (m *Memory) SetReadOnly(r *Region, ro bool) {
 		return
 	}
 	r.ReadOnly = ro
-	m.epoch++
+	m.changed(span{r.ext, r.ext + r.extSz})
 	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
 	m.paint(r)
 	m.rewatch()
@@ -317,7 +322,7 @@ func (m *Memory) SetView(r *Region, v View) {
 		return
 	}
 	r.View = v
-	m.epoch++
+	m.changed(span{r.ext, r.ext + r.extSz})
 	m.dropMarks(r.ext-m.base, r.ext-m.base+r.extSz)
 	m.paint(r)
 	m.rewatch()

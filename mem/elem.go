@@ -6,9 +6,9 @@ func (m *Memory) FreeElem(r *Region, i uint64) {
 	if r.Freed || i >= r.Count || m.arena == nil {
 		return
 	}
-	m.epoch++
 	lo := r.Base - m.base + i*r.Stride
 	hi := (lo + r.ElemSize + granule - 1) &^ (granule - 1)
+	m.changed(m.offsets(lo&^(granule-1), hi))
 	m.dropMarks(lo, hi)
 	m.fill(lo&^(granule-1), hi, ClassFreed)
 }

@@ -63,6 +63,7 @@ type Memory struct {
 
 	lastSnap *Snapshot
 	epoch    uint64
+	changes  [Changes]span // by epoch
 }
 
 // New reserves the arena. The error is the system's refusal of even a small reservation, or
@@ -130,7 +131,7 @@ func (m *Memory) Close() {
 	a := m.arena
 	m.arena, m.data, m.shadow = nil, nil, nil
 	m.limit, m.size = 0, 0
-	m.epoch++
+	m.changed(everywhere)
 	m.blocks, m.freeBlocks, m.quarantine, m.windows, m.lastSnap = nil, nil, nil, nil, nil
 	m.undef, m.watched, m.watches = nil, nil, nil
 	a.recycle()
@@ -168,10 +169,6 @@ type ArenaInfo struct {
 func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
 }
-
-// Epoch changes whenever bytes that an inline check admitted may no longer be accessible: what an engine knows of
-// the shadow holds while it stays the same.
-func (m *Memory) Epoch() uint64 { return m.epoch }
 
 // Limit is ArenaInfo.Size alone.
 func (m *Memory) Limit() uint64 { return m.limit }

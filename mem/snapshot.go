@@ -110,7 +110,7 @@ func (m *Memory) Restore(s *Snapshot) {
 			b.r.Freed = true
 		}
 	}
-	m.epoch++
+	m.changed(everywhere)
 	// Blocks are only ever appended, so those of the snapshot are a prefix of today's.
 	m.limit = s.limit
 	m.blocks = append(m.blocks[:0], s.blocks...)

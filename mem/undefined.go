@@ -7,7 +7,7 @@ func (m *Memory) MarkUndefined(r *Region) {
 		return
 	}
 	lo, hi := r.Base-m.base, r.Base-m.base+r.Size
-	m.epoch++
+	m.changed(m.offsets(lo, hi))
 	m.dropMarks(lo, hi)
 	m.paintRange(lo, hi, ClassUndefined)
 	m.rewatch()

@@ -19,7 +19,7 @@ type Hit struct {
 // OnWatch. Ranges outside of the arena's used part are watched as far as they are inside.
 func (m *Memory) AddWatch(addr, size uint64, read, write bool) int {
 	m.watchID++
-	m.epoch++
+	m.changed(everywhere)
 	m.watches = append(m.watches, Watch{ID: m.watchID, Addr: addr & m.mask, Size: size, Read: read, Write: write})
 	m.rewatch()
 	return m.watchID

@@ -84,8 +84,8 @@ const MaxCells = 128
 // that meets another object each time does not look for its ends each time.
 //
 // Start of the run minus Lo is Key; its length minus N plus 1 is Count. Runs begin at granules, so that the value minus
-// Key also tells the alignment. The engine sets Lo, N and a first Key of -Lo, and Count to 0 (and Backoff back) when memory becomes inaccessible
-// somewhere (mem.Memory.Epoch).
+// Key also tells the alignment. The engine sets Lo, N and a first Key of -Lo. When memory of the run becomes inaccessible
+// (mem.Memory.Change) it leaves what is in front of it, or sets Count to 0 and Backoff back.
 type Cell struct {
 	Key, Count      uint64
 	Credit, Backoff int64
