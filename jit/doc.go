@@ -68,8 +68,8 @@
 //
 // A KindCallInline is executed by the code itself: look up an element of an array, tell the time or the CPU. It leaves with CallFunc, having
 // changed nothing, if State.Shut is not 0, if a lookup's r1 is not Inline.Map, which is a guess, or if the chunk of the element has no
-// address in Array.Table yet; a key that its check does not find certainly fine is Interpret's. Otherwise it adds Step to Now and 1 to Calls
-// of its kind, and changes no register but r0. The engine fills in Now, Boot, Step and CPU before it enters code, and lets vm.Ledger
+// address in Array.Table yet; a key that its check does not find certainly fine is Interpret's. Otherwise it adds 1 to Calls of its kind, and
+// if Program.Timed Step to Now, and changes no register but r0. The engine fills in Now, Boot, Step and CPU before it enters code, and lets vm.Ledger
 // account for what was called when code is back, before anything else looks at it.
 //
 // # Words of the context

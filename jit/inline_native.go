@@ -12,6 +12,7 @@ import (
 // calls accounts for the calls that code makes itself.
 type calls struct {
 	ledger vm.Ledger
+	timed  bool       // code tells the time
 	cpus   int        // plan.Program.CPUs
 	tables [][]uint64 // whose addresses the code holds
 }
@@ -21,7 +22,7 @@ func callsOf(p *plan.Program) *calls {
 	if p.Ledger == nil {
 		return nil
 	}
-	k := &calls{ledger: p.Ledger, cpus: p.CPUs}
+	k := &calls{ledger: p.Ledger, timed: p.Timed, cpus: p.CPUs}
 	for i := range p.Inlines {
 		if t := p.Inlines[i].Array.Table; t != nil {
 			k.tables = append(k.tables, t)
@@ -32,12 +33,14 @@ func callsOf(p *plan.Program) *calls {
 
 // open tells code what the calls need, before it is entered.
 func (k *calls) open(st *plan.State, t *vm.Thread) {
-	mono, boot, step, ok := k.ledger.Open()
-	st.Shut = 0
-	if !ok || k.cpus != 0 && uint(t.CPU) >= uint(k.cpus) {
+	st.Shut, st.CPU = 0, uint64(t.CPU)
+	if !k.ledger.Open() || k.cpus != 0 && uint(t.CPU) >= uint(k.cpus) {
 		st.Shut = 1
 	}
-	st.Now, st.Boot, st.Step, st.CPU = mono, boot-mono, step, uint64(t.CPU)
+	if k.timed {
+		mono, boot, step := k.ledger.Time()
+		st.Now, st.Boot, st.Step = mono, boot-mono, step
+	}
 }
 
 // book accounts for the calls that were made, unless the interpreter makes them again.

@@ -113,9 +113,10 @@ func (a *testArray) lookup(cpu int, i uint32) uint64 {
 }
 
 // Open implements vm.Ledger.
-func (w *world) Open() (mono, boot, step uint64, ok bool) {
-	return w.now, w.now + bootDelta, w.step, !w.shut
-}
+func (w *world) Open() bool { return !w.shut }
+
+// Time implements vm.Ledger.
+func (w *world) Time() (mono, boot, step uint64) { return w.now, w.now + bootDelta, w.step }
 
 // Book implements vm.Ledger.
 func (w *world) Book(calls *[vm.NumInlines]uint64) {

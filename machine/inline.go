@@ -55,17 +55,24 @@ func (m *Machine) arrayAt(addr uint64) (vm.Array, bool) {
 }
 
 // Open lets the engine execute calls unless the run replaces some of them.
-func (l *ledger) Open() (mono, boot, step uint64, ok bool) {
-	clock := l.m.kernel.Clock()
-	ok = true
-	if run := l.m.run; run != nil && len(run.overrides) > 0 {
-		for _, name := range l.names {
-			if _, replaced := run.overrides[name]; replaced {
-				ok = false
-			}
+func (l *ledger) Open() bool {
+	run := l.m.run
+	return run == nil || len(run.overrides) == 0 || !l.replaced(run.overrides)
+}
+
+func (l *ledger) replaced(overrides map[string]Override) bool {
+	for _, name := range l.names {
+		if _, ok := overrides[name]; ok && name != "" {
+			return true
 		}
 	}
-	return clock.Mono(), clock.Boot(), clock.Step, ok
+	return false
+}
+
+// Time is that of the simulated clock.
+func (l *ledger) Time() (mono, boot, step uint64) {
+	clock := l.m.kernel.Clock()
+	return clock.Mono(), clock.Boot(), clock.Step
 }
 
 // Book counts calls and lets the time pass that they take.

@@ -27,10 +27,11 @@ type Inline struct {
 
 // Ledger accounts for the calls that an engine executed itself. There is one for all functions of a program.
 type Ledger interface {
-	// Open is asked each time an engine starts to execute instructions. It returns the monotonic time and that since boot as they
-	// are before the next call, and by how much each call advances them. If ok is false functions have to be called until
-	// it is asked again.
-	Open() (mono, boot, step uint64, ok bool)
+	// Open is asked each time an engine starts to execute instructions. If it is false functions have to be called until it is
+	// asked again.
+	Open() bool
+	// Time returns the monotonic time and that since boot as they are before the next call, and by how much each call advances them.
+	Time() (mono, boot, step uint64)
 	// Book takes the calls executed since Open was asked, by kind, before anything else happens.
 	Book(calls *[NumInlines]uint64)
 }

@@ -25,12 +25,10 @@ func (c *compiler) inline(in *plan.Insn) {
 	switch f.Kind {
 	case vm.InlineLookup:
 		c.lookup(in, f)
-		c.load(temp1, field(offStep))
-		c.rm(1, 0x01, temp1, field(offNow), 0)
+		c.tick()
 	case vm.InlineCPU:
-		c.load(r0, field(offStep))
-		c.rm(1, 0x01, r0, field(offNow), 0)
 		c.load(r0, field(offCPU))
+		c.tick()
 	default:
 		c.load(r0, field(offStep))
 		c.groupMem(1, opAdd, r0, field(offNow))
@@ -42,6 +40,14 @@ func (c *compiler) inline(in *plan.Insn) {
 	c.rm(1, 0x83, opAdd, field(offCalls+8*uintptr(f.Kind)), 1)
 	c.byte(1)
 	c.next(in)
+}
+
+// tick lets the time of a call pass, if somebody asks for it.
+func (c *compiler) tick() {
+	if c.p.Timed {
+		c.load(temp1, field(offStep))
+		c.rm(1, 0x01, temp1, field(offNow), 0)
+	}
 }
 
 // callUnless leaves the call at this slot to Go unless the condition holds.

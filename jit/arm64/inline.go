@@ -25,10 +25,12 @@ func (c *compiler) inline(in *plan.Insn) {
 	if f.Kind == vm.InlineLookup {
 		c.lookup(in, f)
 	}
-	c.get(temp1, offStep)
-	c.get(temp2, offNow)
-	c.rrr(1, opAdd, temp2, temp2, temp1)
-	c.put(temp2, offNow)
+	if c.p.Timed {
+		c.get(temp1, offStep)
+		c.get(temp2, offNow)
+		c.rrr(1, opAdd, temp2, temp2, temp1)
+		c.put(temp2, offNow)
+	}
 	switch f.Kind {
 	case vm.InlineCPU:
 		c.get(0, offCPU)

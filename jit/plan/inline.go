@@ -24,7 +24,7 @@ const maxStride = 1<<31 - 1
 // Which map a lookup is for is a guess: r1 is what the instructions before put there, in the order they stand and wherever jumps
 // lead. Generated code compares, so that a wrong guess costs a call, and code may be entered anywhere.
 func (p *Program) inlines() {
-	p.Inlines, p.Ledger, p.CPUs = p.Inlines[:0], nil, 0
+	p.Inlines, p.Ledger, p.CPUs, p.Timed = p.Inlines[:0], nil, 0, false
 	if !p.Image.Inlines() {
 		return
 	}
@@ -74,7 +74,9 @@ func (p *Program) inline(pc int, in *Insn, r1 uint64) {
 		}
 		n.Map, n.Array = r1, a
 		in.Base, in.Size = 2, 4
-	case vm.InlineMono, vm.InlineBoot, vm.InlineCPU:
+	case vm.InlineMono, vm.InlineBoot:
+		p.Timed = true
+	case vm.InlineCPU:
 	default:
 		return
 	}

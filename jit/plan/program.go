@@ -128,6 +128,8 @@ type Program struct {
 	Inlines []Inline
 	Ledger  vm.Ledger
 	CPUs    int
+	// Timed says that one of them tells the time, so that all have to advance it.
+	Timed bool
 
 	// Words are the words of the context that loads with FlagWord may be of, by their number of four bytes.
 	Words []int32

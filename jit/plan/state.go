@@ -34,7 +34,7 @@ type State struct {
 	Words   [MaxWords]uintptr
 
 	// Of calls of functions that code executes itself, see Inline: Shut is not 0 if they have to be left to Go, with CallFunc. Every
-	// call adds Step to Now, the monotonic time, and 1 to Calls of its kind. Now+Boot is the time since boot.
+	// call adds 1 to Calls of its kind, and in programs that are Timed Step to Now, the monotonic time. Now+Boot is the time since boot.
 	Shut, Now, Boot, Step, CPU uint64
 	Calls                      [vm.NumInlines]uint64
 
