@@ -1,9 +1,6 @@
 package amd64
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "encoding/binary"
 
 // reg is a host register by its number in encodings.
 type reg uint8
@@ -43,27 +40,38 @@ func field(off uintptr) loc { return loc{base: none, index: none, disp: int32(of
 
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for less.
 type asm struct {
-	b     []byte
-	state int32 // offset of State from the start of the code
+	buf   []byte // the code, and room
+	n     uint   // bytes of code
+	state int32  // offset of State from the start of the code
+}
+
+// start makes memory the room for code.
+func (a *asm) start(memory []byte) { a.buf, a.n = memory[:cap(memory)], 0 }
+
+// code is what was encoded.
+func (a *asm) code() []byte { return a.buf[:a.n] }
+
+// room makes sure that n bytes can be put. What puts more than maxPiece asks for it, and so does whoever generates one piece after another.
+func (a *asm) room(n uint) {
+	if uint(len(a.buf))-a.n < n {
+		a.grow(n)
+	}
+}
+
+func (a *asm) grow(n uint) {
+	b := make([]byte, 2*uint(len(a.buf))+n)
+	copy(b, a.buf[:a.n])
+	a.buf = b
 }
 
 // put appends the n low bytes of v, at most 8, by one store of all of them.
-func (a *asm) put(v uint64, n int) {
-	pos := len(a.b)
-	if cap(a.b)-pos < 8 {
-		a.grow()
-	}
-	a.b = a.b[:pos+8]
-	binary.LittleEndian.PutUint64(a.b[pos:], v)
-	a.b = a.b[:pos+n]
+func (a *asm) put(v uint64, n uint) {
+	binary.LittleEndian.PutUint64(a.buf[a.n:], v)
+	a.n += n
 }
 
-// grow makes room for more.
-func (a *asm) grow() {
-	a.b = append(make([]byte, 0, 2*cap(a.b)+1024), a.b...)
-}
-
-func (a *asm) byte(v ...byte) { a.b = append(a.b, v...) }
+// byte appends bytes of any number.
+func (a *asm) byte(v ...byte) { a.n += uint(copy(a.buf[a.n:], v)) }
 
 func (a *asm) imm8(v byte) { a.put(uint64(v), 1) }
 
@@ -72,27 +80,29 @@ func (a *asm) imm32(v int32) { a.put(uint64(uint32(v)), 4) }
 func (a *asm) imm64(v uint64) { a.put(v, 8) }
 
 // pos is the offset of the next instruction.
-func (a *asm) pos() int32 { return int32(len(a.b)) }
+func (a *asm) pos() int32 { return int32(a.n) }
 
-// opcode returns an opcode, which is written as its bytes are (0x8b, 0x0fb6), with a prefix if rex is not 0, and their length.
-func opcode(rex uint8, op uint16) (v uint64, n int) {
+// opcode returns an opcode, which is written as its bytes are (0x8b, 0x0fb6), with a prefix if rex is not 0, and its length.
+func opcode(rex uint8, op uint16) (v uint64, n uint) {
 	v, n = uint64(op), 1
 	if op > 0xff {
-		v, n = uint64(bits.ReverseBytes16(op)), 2
+		v, n = uint64(op>>8|op<<8), 2
 	}
-	if rex != 0 {
-		return v<<8 | 0x40 | uint64(rex), n + 1
-	}
-	return v, n
+	// Whether there is a prefix cannot be foretold, so that there is no branch.
+	some := (uint(rex) + 0xff) >> 8
+	return v<<(8*some&15) | uint64(rex|0x40*uint8(some)), n + some
 }
 
 // force in a prefix makes it stand though it says nothing else: byte registers 4 to 7 are others without.
 const force = 0x40
 
+// behind is v with n bytes in front.
+func behind(v uint64, n uint) uint64 { return v << (8 * n & 63) }
+
 // rr is an instruction with a register and another one in the r/m field.
 func (a *asm) rr(w uint8, op uint16, r, rm reg) {
 	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
-	a.put(v|(0xc0|uint64(r&7)<<3|uint64(rm&7))<<(8*n), n+1)
+	a.put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
 }
 
 // rr8 is rr for operations whose r/m is a byte register.
@@ -102,18 +112,18 @@ func (a *asm) rr8(w uint8, op uint16, r, rm reg) {
 		rex |= force
 	}
 	v, n := opcode(rex, op)
-	a.put(v|(0xc0|uint64(r&7)<<3|uint64(rm&7))<<(8*n), n+1)
+	a.put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
 }
 
-// rri is rr with an immediate of one byte behind.
+// rri is rr with an immediate of one byte.
 func (a *asm) rri(w uint8, op uint16, r, rm reg, imm byte) {
 	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
-	a.put(v|(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8)<<(8*n), n+2)
+	a.put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8, n), n+2)
 }
 
-// rm is an instruction with a register and memory; behind are the bytes of immediates that follow.
-func (a *asm) rm(w uint8, op uint16, r reg, m loc, behind int32) {
-	a.memory(w<<3, op, r, m, behind)
+// rm is an instruction with a register and memory; tail are the bytes of immediates that follow.
+func (a *asm) rm(w uint8, op uint16, r reg, m loc, tail int32) {
+	a.memory(w<<3, op, r, m, tail)
 }
 
 // rm8 is rm with a byte register.
@@ -126,33 +136,33 @@ func (a *asm) rm8(op uint16, r reg, m loc) {
 }
 
 // memory is rm with what else belongs into the prefix.
-func (a *asm) memory(rex uint8, op uint16, r reg, m loc, behind int32) {
+func (a *asm) memory(rex uint8, op uint16, r reg, m loc, tail int32) {
 	rex |= uint8(r>>3) << 2
-	mid := uint64(r&7) << 3
-	if m.base == none { // rip
-		v, n := opcode(rex, op)
-		d := a.state + m.disp - (a.pos() + int32(n) + 5 + behind)
-		a.put(v|(0x05|mid|uint64(uint32(d))<<8)<<(8*n), n+5)
-		return
-	}
-	rex |= uint8(m.base >> 3)
-	modrm, size := mid|uint64(m.base&7), 1
+	modrm, size := uint64(r&7)<<3, uint(1)
 	switch {
+	case m.base == none: // rip
+		v, n := opcode(rex, op)
+		d := a.state + m.disp - (a.pos() + int32(n) + 5 + tail)
+		a.put(v|behind(0x05|modrm|uint64(uint32(d))<<8, n), n+5)
+		return
 	case m.index != none:
 		rex |= uint8(m.index>>3) << 1
-		modrm, size = mid|4|(uint64(m.scale)<<6|uint64(m.index&7)<<3|uint64(m.base&7))<<8, 2
+		modrm |= 4 | (uint64(m.scale)<<6|uint64(m.index&7)<<3|uint64(m.base&7))<<8
+		size = 2
 	case m.base&7 == rsp:
-		modrm, size = mid|4|0x24<<8, 2
+		modrm |= 4 | 0x24<<8
+		size = 2
+	default:
+		modrm |= uint64(m.base & 7)
 	}
-	v, n := opcode(rex, op)
+	v, n := opcode(rex|uint8(m.base>>3), op)
 	switch {
 	case m.disp == 0 && m.base&7 != rbp:
-		a.put(v|modrm<<(8*n), n+size)
+		a.put(v|behind(modrm, n), n+size)
 	case m.disp == int32(int8(m.disp)):
-		modrm |= 0x40 | uint64(uint8(m.disp))<<(8*size)
-		a.put(v|modrm<<(8*n), n+size+1)
+		a.put(v|behind(modrm|0x40|behind(uint64(uint8(m.disp)), size), n), n+size+1)
 	default:
-		a.put(v|(modrm|0x80)<<(8*n), n+size)
+		a.put(v|behind(modrm|0x80, n), n+size)
 		a.imm32(m.disp)
 	}
 }
@@ -223,7 +233,7 @@ func (a *asm) constant(dst reg, v uint64) {
 		a.rr(0, 0x31, dst, dst)
 	case v <= 1<<32-1:
 		c, n := opcode(uint8(dst>>3), 0xb8|uint16(dst&7))
-		a.put(c|v<<(8*n), n+4)
+		a.put(c|behind(v, n), n+4)
 	case int64(v) == int64(int32(v)):
 		a.rr(1, 0xc7, 0, dst)
 		a.imm32(int32(v))
@@ -288,7 +298,7 @@ func (a *asm) jmpNear() int32 {
 	return a.pos()
 }
 
-func (a *asm) land(from int32) { a.b[from-1] = byte(a.pos() - from) }
+func (a *asm) land(from int32) { a.buf[from-1] = byte(a.pos() - from) }
 
 // jccBack and jmpBack go to a place in front of here.
 func (a *asm) jccBack(c cond, to int32) {
@@ -309,5 +319,5 @@ func (a *asm) jmpBack(to int32) {
 
 // patch makes the 32-bit distance at pos lead to offset to.
 func (a *asm) patch(pos, to int32) {
-	binary.LittleEndian.PutUint32(a.b[pos:], uint32(to-pos-4))
+	binary.LittleEndian.PutUint32(a.buf[pos:], uint32(to-pos-4))
 }

@@ -115,7 +115,11 @@ func (p *Program) judgeBlock(b *block) {
 		case KindImm64:
 			s.wrote(in.Dst, pc)
 		case KindOp:
-			p.judgeOp(b, pc, in)
+			if class := rows[in.Op].class; class != classOther {
+				p.judgeOp(b, pc, in, class)
+			} else {
+				s.wrote(in.Dst, pc)
+			}
 		case KindSecond:
 		case KindCallFunc:
 			in.observed()
@@ -247,33 +251,30 @@ func (p *Program) judgeAtomic(pc int32, in *Insn) {
 }
 
 // judgeOp follows copies of registers with constants added, and finds pairs.
-func (p *Program) judgeOp(b *block, pc int32, in *Insn) {
+func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 	s := &p.scan
 	d := in.Dst
-	switch in.Op {
-	case decode.OpMov64Reg:
+	switch class {
+	case classMov64:
 		if in.Src == d {
 			return
 		}
 		v := s.values[in.Src]
 		s.values[d] = value{root: v.root, delta: v.delta, since: min(v.since, pc), changed: pc, stacked: -1}
-	case decode.OpMov32Reg:
+	case classMov32:
 		s.wrote(d, pc)
-	case decode.OpAdd64Imm:
+	case classAdd:
 		s.add(d, int64(in.Imm), pc)
 		return
-	case decode.OpSub64Imm:
+	case classSub:
 		s.add(d, -int64(in.Imm), pc)
 		return
-	case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
+	case classJoin:
 		p.rotation(b, pc, in)
 		s.wrote(d, pc)
 		return
-	case decode.OpAddrSpaceCast:
+	case classCast:
 		in.observed()
-		s.wrote(d, pc)
-		return
-	default:
 		s.wrote(d, pc)
 		return
 	}

@@ -188,69 +188,72 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 // decode fills in what each instruction says by itself, and marks the leaders. Until judge makes it what it is, Count is the number
 // of instructions in front.
 func (p *Program) decode() {
-	img, insns, leaders := p.Image, p.Insns, p.leaders.reset(len(p.Insns))
-	wild := false // r10 is written, so that it says nothing of the stack
-	used, count := uint32(0), int32(0)
+	img, insns := p.Image, p.Insns
+	p.leaders.reset(len(insns))
 	p.MayGoto, p.Calls = false, false
+	used, written, count := uint32(0), uint32(0), int32(0)
 	for pc := range insns {
 		s, in := img.Slot(pc), &insns[pc]
-		op := s.Op()
-		if kind := s.Kind(); kind != vm.SlotPlain {
-			op = decode.OpInvalid
-			*in = blanks[op]
-			in.Dst, in.Src, in.Imm, in.Count = s.Dst(), s.Src(), s.Imm(), count
-			switch kind {
-			case vm.SlotSecond:
-				in.Kind = KindSecond
-				continue
-			case vm.SlotCall:
-				in.Kind, in.Flags, in.writes = KindCallFunc, FlagEntry, 0x3f
-				used |= 0x3f
-			default:
-				leaders.add(pc + 1)
+		if s.Kind() != vm.SlotPlain {
+			in.special(s.Kind())
+			if in.Dst, in.Src, in.Imm, in.Count = s.Dst(), s.Src(), s.Imm(), count; in.Kind != KindSecond {
+				count++
 			}
-			count++
+			used |= uint32(in.writes)
+			if in.Kind == KindInterpret {
+				p.leaders.add(pc + 1)
+			}
 			continue
 		}
-		row := &rows[op]
-		*in = blanks[op]
+		row := &rows[s.Op()]
+		*in = row.blank
 		dst, src := s.Dst(), s.Src()
-		in.Dst, in.Src, in.Off, in.Imm, in.Count = dst, src, int16(s.Off()), s.Imm(), count
+		in.Dst, in.Src, in.Base, in.Off, in.Imm, in.Count = dst, src, dst&^row.baseSrc|src&row.baseSrc, int16(s.Off()), s.Imm(), count
 		count++
-		dst, src = dst&15, src&15
-		in.reads, in.writes = row.dstRead<<dst|row.srcRead<<src, row.dstWrite<<dst|row.srcWrite<<src|row.r0Write
-		regs := uint32(1)<<dst | uint32(1)<<src
-		used |= regs
-		if regs>>10 != 0 {
-			wild = wild || in.writes>>10 != 0
-			if in.reads>>10 != 0 && !r10Fine(in) {
-				in.Kind, in.Flags = KindInterpret, 0
-			}
+		d, r := uint32(1)<<(dst&15), uint32(1)<<(src&15)
+		reads, writes := d&row.dstRead|r&row.srcRead, d&row.dstWrite|r&row.srcWrite|row.r0Write
+		in.reads, in.writes = uint16(reads), uint16(writes)
+		used |= d | r
+		written |= writes
+		if reads>>10 != 0 && !r10Fine(in) {
+			in.Kind, in.Flags = KindInterpret, 0
 		}
-		switch in.Kind {
-		case KindLoad:
-			in.Base = src
-		case KindStore, KindAtomic:
-			in.Base = dst
-		case KindJump, KindBranch, KindMayGoto, KindCall:
-			target := pc + 1 + int(s.Skip())
-			in.Off, in.Target = 0, int32(target)
-			leaders.add(target)
-			leaders.add(pc + 1)
-			switch {
-			case in.Kind == KindCall:
-				p.Calls = true
-			case target <= pc:
-				in.Flags |= FlagBack
-			}
-			p.MayGoto = p.MayGoto || in.Kind == KindMayGoto
-		case KindExit, KindInterpret:
-			leaders.add(pc + 1)
+		if row.control || in.Kind == KindInterpret {
+			p.control(pc, in, s)
 		}
 	}
 	p.Used, p.count = uint16(used), count
-	if wild {
+	if written>>10 != 0 {
 		p.leave()
+	}
+}
+
+// special makes an instruction of a slot that is not SlotPlain.
+func (in *Insn) special(kind vm.SlotKind) {
+	*in = rows[decode.OpInvalid].blank
+	switch kind {
+	case vm.SlotSecond:
+		in.Kind = KindSecond
+	case vm.SlotCall:
+		in.Kind, in.Flags, in.writes = KindCallFunc, FlagEntry, 0x3f
+	}
+}
+
+// control is for an instruction that ends a block.
+func (p *Program) control(pc int, in *Insn, s vm.Slot) {
+	p.leaders.add(pc + 1)
+	switch in.Kind {
+	case KindJump, KindBranch, KindMayGoto, KindCall:
+		target := pc + 1 + int(s.Skip())
+		in.Off, in.Target = 0, int32(target)
+		p.leaders.add(target)
+		switch {
+		case in.Kind == KindCall:
+			p.Calls = true
+		case target <= pc:
+			in.Flags |= FlagBack
+		}
+		p.MayGoto = p.MayGoto || in.Kind == KindMayGoto
 	}
 }
 
@@ -282,43 +285,75 @@ func r10Fine(in *Insn) bool {
 
 // row is what the analysis knows of an op.
 type row struct {
-	dstRead, srcRead   uint16 // 1 if the register in dst or src is read
-	dstWrite, srcWrite uint16
-	r0Write            uint16
+	blank              Insn   // without operands
+	dstRead, srcRead   uint32 // all bits set if the register in dst or src is read
+	dstWrite, srcWrite uint32
+	r0Write            uint32 // 1 if r0 is written besides
+	baseSrc            uint8  // all bits set if the base of accesses is in src
 	width              uint8
-	shift              int8 // 1 for a shift left by a constant, -1 for a logical one right
+	shift              int8  // 1 for a shift left by a constant, -1 for a logical one right
+	class              class // of KindOp
+	control            bool  // ends a block
 }
 
-// rows has what is known of each op, blanks an Insn of it without operands.
-var (
-	rows   [decode.NumOps]row
-	blanks [decode.NumOps]Insn
+// class tells apart the operations that judge looks at.
+type class uint8
+
+const (
+	classOther class = iota
+	classMov64
+	classMov32
+	classAdd
+	classSub
+	classJoin // or, xor, add of registers
+	classCast
 )
 
+var rows [decode.NumOps]row
+
 func init() {
-	bit := func(set, r decode.Reg) uint16 {
-		if set&r != 0 {
-			return 1
-		}
-		return 0
-	}
 	for i := range rows {
 		op := decode.Op(i)
 		info := op.Info()
-		rows[i] = row{
-			dstRead: bit(info.Reads, decode.RegDst), srcRead: bit(info.Reads, decode.RegSrc),
-			dstWrite: bit(info.Writes, decode.RegDst), srcWrite: bit(info.Writes, decode.RegSrc),
-			r0Write: bit(info.Writes, decode.RegR0), width: info.Width,
+		mask := func(set, r decode.Reg) uint32 {
+			if set&r != 0 {
+				return ^uint32(0)
+			}
+			return 0
+		}
+		r := &rows[i]
+		*r = row{
+			blank:   Insn{Kind: kindOf(op, info), Op: op, Size: info.Size, Mark: -1, Cell: -1},
+			dstRead: mask(info.Reads, decode.RegDst), srcRead: mask(info.Reads, decode.RegSrc),
+			dstWrite: mask(info.Writes, decode.RegDst), srcWrite: mask(info.Writes, decode.RegSrc),
+			r0Write: mask(info.Writes, decode.RegR0) & 1, width: info.Width,
+		}
+		switch r.blank.Kind {
+		case KindLoad:
+			r.baseSrc = 0xff
+		case KindJump, KindBranch, KindMayGoto, KindCall, KindExit, KindInterpret:
+			r.control = true
+		}
+		if r.blank.Kind != KindInterpret {
+			r.blank.Flags = FlagEntry
 		}
 		switch op {
 		case decode.OpLsh64Imm, decode.OpLsh32Imm:
-			rows[i].shift = 1
+			r.shift = 1
 		case decode.OpRsh64Imm, decode.OpRsh32Imm:
-			rows[i].shift = -1
-		}
-		blanks[i] = Insn{Kind: kindOf(op, info), Op: op, Size: info.Size, Mark: -1, Cell: -1}
-		if blanks[i].Kind != KindInterpret {
-			blanks[i].Flags = FlagEntry
+			r.shift = -1
+		case decode.OpMov64Reg:
+			r.class = classMov64
+		case decode.OpMov32Reg:
+			r.class = classMov32
+		case decode.OpAdd64Imm:
+			r.class = classAdd
+		case decode.OpSub64Imm:
+			r.class = classSub
+		case decode.OpOr64Reg, decode.OpOr32Reg, decode.OpXor64Reg, decode.OpXor32Reg, decode.OpAdd64Reg, decode.OpAdd32Reg:
+			r.class = classJoin
+		case decode.OpAddrSpaceCast:
+			r.class = classCast
 		}
 	}
 }
