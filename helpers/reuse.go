@@ -1,13 +1,14 @@
 package helpers
 
 // Reset makes the state of a run that of a fresh one of the same program and context, and keeps its memory: what it recorded is
-// overwritten by the next run.
+// overwritten by the next run. It happens before every packet of a replay, so that only what is not as it should be is written.
 func (r *Run) Reset() {
 	if len(r.records) > 0 {
 		clear(r.records)
 	}
-	*r = Run{
-		ProgType: r.ProgType, Attach: r.Attach, FuncIP: r.FuncIP, Cookie: r.Cookie, FuncArgs: r.FuncArgs, FuncReturns: r.FuncReturns, Packet: r.Packet,
-		Trace: r.Trace[:0], Output: r.Output[:0], Events: r.Events[:0], held: r.held[:0], draining: r.draining[:0], records: r.records,
+	r.Retval, r.SeqStart, r.SeqFull, r.SessionReturn, r.sessionCookie, r.target = 0, 0, false, false, 0, 0
+	r.Trace, r.Output, r.Events, r.held, r.draining = r.Trace[:0], r.Output[:0], r.Events[:0], r.held[:0], r.draining[:0]
+	if r.skb.started {
+		r.skb = skbState{}
 	}
 }

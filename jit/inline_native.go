@@ -46,7 +46,7 @@ func (k *calls) open(st *plan.State, t *vm.Thread) {
 // book accounts for the calls that were made, unless the interpreter makes them again.
 func (k *calls) book(st *plan.State, again bool) {
 	made := uint64(0)
-	for _, n := range st.Calls {
+	for _, n := range &st.Calls {
 		made |= n
 	}
 	if made == 0 {

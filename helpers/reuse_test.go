@@ -1,0 +1,43 @@
+package helpers
+
+import (
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// TestResetForgetsAll holds that a run that was reset is a fresh one but for what says which program it is of: every field, those that are added too.
+func TestResetForgetsAll(t *testing.T) {
+	kept := map[string]bool{
+		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true,
+	}
+	r := &Run{
+		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
+		Retval: 5, Trace: []string{"t"}, Output: []byte{6}, SeqStart: 7, SeqFull: true, SessionReturn: true, sessionCookie: 8, Events: []Event{{Number: 9}},
+		held: []Held{{Addr: 10}}, skb: skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, target: 13,
+		records: map[uint64]maps.RingBuffer{14: nil},
+	}
+	v := reflect.ValueOf(r).Elem()
+	for i := range v.NumField() {
+		assert.False(t, v.Field(i).IsZero(), "the test fills in %s", v.Type().Field(i).Name)
+	}
+	r.Reset()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		f := reflect.NewAt(v.Field(i).Type(), unsafe.Pointer(v.Field(i).UnsafeAddr())).Elem()
+		switch {
+		case kept[name]:
+			assert.False(t, f.IsZero(), name)
+		case f.Kind() == reflect.Slice || f.Kind() == reflect.Map:
+			assert.Zero(t, f.Len(), name)
+		default:
+			assert.True(t, f.IsZero(), name)
+		}
+	}
+}
