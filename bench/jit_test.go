@@ -95,7 +95,7 @@ func TestJITCosts(t *testing.T) {
 		ns := 0.0
 		for range 10 {
 			got := window(func() {
-				if c, err = jit.Compile(p.img, c); err != nil {
+				if c, err = jit.Compile(p.img, nil, c); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -18,5 +18,8 @@ type Compiled struct {
 	program *plan.Program
 }
 
+// Inline reports whether an instruction is a call that the code makes itself.
+func (c *Compiled) Inline(pc int) bool { return c.program.Insns[pc].Kind == plan.KindCallInline }
+
 // Dead reports whether an instruction needs no code, since nobody can see what it does.
 func (c *Compiled) Dead(pc int) bool { return c.program.Insns[pc].Has(plan.FlagDead) }

@@ -35,4 +35,4 @@ func (*Engine) Close() {}
 func (*Engine) Run(*vm.Thread, uint64) bool { return false }
 
 // Compile returns ErrUnsupported.
-func Compile(*vm.Image, *Compiled) (*Compiled, error) { return nil, ErrUnsupported }
+func Compile(*vm.Image, []*uint64, *Compiled) (*Compiled, error) { return nil, ErrUnsupported }

@@ -89,6 +89,13 @@ func (d *disassembly) object(o *loader.Object) {
 
 // linked shows programs as the kernel would get them, with what CO-RE changed.
 func (d *disassembly) linked(l *loader.Linked) error {
+	var m *machine.Machine
+	if d.native {
+		var err error
+		if m, err = machine.New(l, machine.Config{Seed: d.app.seed, CPUs: d.app.cpus}); err == nil {
+			defer m.Close()
+		}
+	}
 	for _, lp := range l.Programs {
 		if !d.want(lp.Name) {
 			continue
@@ -96,7 +103,7 @@ func (d *disassembly) linked(l *loader.Linked) error {
 		var code *jit.Compiled
 		if d.native {
 			var err error
-			if code, err = nativeCode(lp); err != nil {
+			if code, err = nativeCode(m, lp); err != nil {
 				return codeError{exitLoad, err}
 			}
 		}

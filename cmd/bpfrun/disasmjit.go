@@ -4,11 +4,25 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// nativeCode compiles a program that is bound to nothing: addresses of maps are 0, and all calls go to the same function.
-func nativeCode(lp *loader.LinkedProgram) (*jit.Compiled, error) {
+// nativeCode compiles a program as it is when it runs in a machine. What cannot be run, or for which there is no machine (nil), is compiled bound to nothing: addresses
+// of maps are 0, and all calls go to the same function.
+func nativeCode(m *machine.Machine, lp *loader.LinkedProgram) (*jit.Compiled, error) {
+	var img *vm.Image
+	if m != nil {
+		img, _ = m.ImageOf(lp.Name)
+	}
+	if img != nil {
+		var words []*uint64
+		if s, _, err := m.Begin(lp.Name, machine.Input{}); err == nil && s != nil {
+			_, words = m.Thread().Context()
+			s.Leave()
+		}
+		return jit.Compile(img, words, nil)
+	}
 	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
 	img, err := vm.Lower(vm.LowerConfig{
 		Name: lp.Name, Insns: lp.Insns, ExceptionCallback: lp.ExceptionCallback,
@@ -18,7 +32,7 @@ func nativeCode(lp *loader.LinkedProgram) (*jit.Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jit.Compile(img, nil)
+	return jit.Compile(img, nil, nil)
 }
 
 // nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.
@@ -29,6 +43,9 @@ func (d *disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 	}
 	if c.Dead(pc) {
 		d.printf("%16s; nobody sees the result\n", "")
+	}
+	if c.Inline(pc) {
+		d.printf("%16s; in line\n", "")
 	}
 	d.nativeRange(c, int(c.Starts[pc]), end)
 }
