@@ -105,7 +105,7 @@ func (c *Context) Refill() *Refill {
 }
 
 // With makes the context that of another packet, as if it were new. False when it cannot: the program moved the packet, or this one
-// does not fit; then it has to be made anew. called says that the program may have called functions since, which alone give it the headroom.
+// does not fit; then it has to be made anew. called says that the program may have called functions since, which alone move the packet's bounds.
 func (r *Refill) With(frame []byte, called bool) bool {
 	p, c := r.c.Packet, r.c
 	if len(frame) < leastFrame {
@@ -116,11 +116,11 @@ func (r *Refill) With(frame []byte, called bool) bool {
 	if p.region != r.was.region || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > mostXDP {
 		return false
 	}
-	*p = r.was
-	p.end = p.data + size
 	if called {
+		*p = r.was
 		clear(r.frame[r.head:r.start]) // what the last program left in the headroom
 	}
+	p.end = p.data + size
 	copy(r.frame[r.start:], data)
 	if (p.region.Base != p.meta || p.region.Size != size) && p.bound() != nil {
 		return false

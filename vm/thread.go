@@ -167,7 +167,7 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
 		return
 	}
-	if t.deep || img.calls || t.epoch != t.mem.Epoch() {
+	if t.deep || img.calls || t.epoch != t.mem.Epoch() && !t.alive() {
 		if f := t.renew(img); f != nil {
 			t.stop(f)
 		}
@@ -181,6 +181,24 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		// The frame is live, since the epoch is the same.
 		*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = [StackSize]byte{}
 	}
+}
+
+// alive reports whether all frames that were made are live, and remembers that they are.
+func (t *Thread) alive() bool {
+	for i := range t.frames {
+		s := t.frames[i].stack
+		if s == nil && i > 0 {
+			break // as are all behind
+		}
+		if s == nil || s.Freed {
+			return false
+		}
+	}
+	if t.mem.Limit() == 0 { // it was closed
+		return false
+	}
+	t.epoch = t.mem.Epoch()
+	return true
 }
 
 // renew brings the frames into the state of a start: without what earlier runs left, with live stacks, the first one entered.
