@@ -22,7 +22,7 @@ func Compile(img *vm.Image, words []*uint64, old *Compiled) (*Compiled, error) {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
 	c.program = p
-	c.Code.Reset(p.Len())
+	c.Code.Reset(len(p.Insns))
 	t := plan.Target{Base: mem.DefaultBase, ShadowDelta: -mem.DefaultSize / 8, StateDelta: -1 << 14}
 	if err := backendCompile(p, t, &c.Code); err != nil {
 		return nil, err

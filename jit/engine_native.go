@@ -138,7 +138,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64) (*code, error) {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
 	e.program = p
-	e.out.Reset(p.Len())
+	e.out.Reset(len(p.Insns))
 	marks := 0
 	if e.target.Marks = e.cover != nil; e.target.Marks {
 		marks = p.Blocks()
@@ -164,7 +164,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64) (*code, error) {
 			c.blocks[i] = [2]int32{int32(start), int32(end)}
 		}
 	}
-	for pc := range p.Insns {
+	for pc := range p.Insns[:p.Len()] {
 		in := &p.Insns[pc]
 		c.slots[pc] = slot{e.out.Entries[pc], in.Count}
 		if in.Kind == plan.KindCall {

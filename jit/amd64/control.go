@@ -44,16 +44,16 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 // call is a bpf-to-bpf call. The host's call instruction pushes Frame.Return of the new frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.groupImm(1, opSub, roomR, in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: c.pc, n: in.Taken})
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: in.Slot, n: in.Taken})
 	c.load(temp1, at(rsp, frameHost-frameSize))
 	c.test(1, temp1)
-	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jccFar(condE)}, pc: c.pc, n: in.Taken})
+	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jccFar(condE)}, pc: in.Slot, n: in.Taken})
 	for i := range 4 {
 		if in.Saves>>i&1 != 0 {
 			c.store(at(rsp, frameSaved+int32(8*i)-frameSize), regs[6+i])
 		}
 	}
-	c.storeImm(at(rsp, frameRet-frameSize), c.pc+1)
+	c.storeImm(at(rsp, frameRet-frameSize), in.Slot+1)
 	c.move(hostF, temp1)
 	if c.p.MayGoto {
 		c.load(temp1, field(offMay))
@@ -73,14 +73,14 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 // exit returns to code that called, or leaves.
 func exit(c *compiler, in *plan.Insn, _ *rule) {
 	if !c.calls {
-		c.leave(plan.Leave, c.pc)
+		c.leave(plan.Leave, in.Slot)
 		return
 	}
 	c.rm(1, 0x83, opCmp, at(rsp, frameRet), 1)
 	c.byte(0)
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(condE)}, pc: c.pc, n: int32(plan.Leave)})
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(condE)}, pc: in.Slot, n: int32(plan.Leave)})
 	c.groupImm(1, opSub, roomR, in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: c.pc, n: in.Taken})
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: in.Slot, n: in.Taken})
 	for i := range 4 {
 		if in.Saves>>i&1 != 0 {
 			c.load(regs[6+i], at(rsp, frameSaved+int32(8*i)))

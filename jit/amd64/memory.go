@@ -27,7 +27,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	k := cold{kind: kind, pc: c.pc}
 	if in.Cell >= 0 {
 		cell := cellField(in)
-		c.move(temp1, regs[in.Base])
+		c.base(in)
 		c.groupMem(1, opSub, temp1, cell)
 		if align {
 			c.aligned(in) // runs begin at granules
@@ -61,8 +61,23 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	c.colds = append(c.colds, k)
 }
 
+// base puts what a range counts from into temp1.
+func (c *compiler) base(in *plan.Insn) {
+	if in.Base == plan.NoBase {
+		c.load(temp1, at(hostF, int32(in.StackOff)))
+		return
+	}
+	c.move(temp1, regs[in.Base])
+}
+
 // offset puts the arena offset of a range into temp1.
 func (c *compiler) offset(in *plan.Insn) {
+	if in.Base == plan.NoBase {
+		c.base(in)
+		c.groupMem(1, opAdd, temp1, field(offNegBase))
+		c.groupImm(1, opAdd, temp1, in.Lo)
+		return
+	}
 	c.load(temp1, field(offNegBase))
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: regs[in.Base], disp: in.Lo}, 0)
 }
@@ -80,19 +95,53 @@ func cellField(in *plan.Insn) loc {
 	return field(unsafe.Offsetof(plan.State{}.Cells) + uintptr(in.Cell)*plan.CellSize)
 }
 
+// guardCold is what check leaves to code out of line for KindGuard: until Credit is used up the check is not even tried, since the
+// loop with its checks is no slower than finding out.
+func (c *compiler) guardCold(in *plan.Insn, k *cold) {
+	cell := cellField(in)
+	credit := cell
+	credit.disp += cellCredit
+	c.rm(1, 0x83, opSub, credit, 1)
+	c.byte(1)
+	start := int32(c.out.Starts[in.Target])
+	c.patch(c.jccFar(condGE), start)
+	c.offset(in)
+	c.constant(temp2, uint64(in.Hi-in.Lo))
+	c.patch(c.callFar(), c.exact[k.kind-coldLoads])
+	bad := c.jccNear(condNE)
+	c.offset(in)
+	c.rm(1, 0x8d, temp2, cell, 0)
+	c.patch(c.callFar(), c.fill)
+	c.patch(c.jmpFar(), k.back)
+	c.land(bad)
+	backoff := cell
+	backoff.disp += cellBackoff
+	c.load(temp1, backoff)
+	c.shift(1, 4, temp1, 2)
+	c.groupImm(1, opOr, temp1, 3)
+	c.groupImm(1, opAnd, temp1, plan.MaxBackoff)
+	c.store(backoff, temp1)
+	c.store(credit, temp1)
+	c.jmpBack(start)
+}
+
 // checkCold is what check leaves to code out of line: the exact test, and setting the cell.
 func (c *compiler) checkCold(k *cold) {
 	in := &c.p.Insns[k.pc]
+	if in.Kind == plan.KindGuard {
+		c.guardCold(in, k)
+		return
+	}
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
 	c.patch(c.callFar(), c.exact[k.kind-coldLoads])
 	if in.Cell < 0 {
 		c.patch(c.jccFar(condE), k.back)
-		c.leave(plan.Interpret, k.pc)
+		c.leave(plan.Interpret, in.Slot)
 		return
 	}
 	good := c.jccNear(condE)
-	c.leave(plan.Interpret, k.pc)
+	c.leave(plan.Interpret, in.Slot)
 	c.land(good)
 	cell := cellField(in)
 	cell.disp += cellCredit

@@ -92,7 +92,7 @@ type jump struct{ pos, slot int32 }
 type cold struct {
 	kind coldKind
 	from [2]int32   // branches that lead here, 0 for none
-	pc   int32      // slot to leave at, or to go to
+	pc   int32      // slot to leave at, or number of the instruction to go to
 	n    int32      // charge, or reason
 	in   *plan.Insn // with the range
 	back int32      // where to go on
@@ -129,11 +129,14 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	insns := p.Insns
 	for pc := int32(0); pc < int32(len(insns)); pc++ {
 		in := &insns[pc]
+		c.pc = pc
+		if in.Guard != 0 {
+			c.to(c.branch(opB), in.Guard)
+		}
 		out.Starts[pc] = uint32(c.pos())
 		if in.Has(plan.FlagEntry) {
 			out.Entries[pc] = uint32(c.pos())
 		}
-		c.pc = pc
 		c.mark(in)
 		if in.Has(plan.FlagDead) {
 			c.next(in)
@@ -148,7 +151,7 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 		}
 		c.insn(in)
 	}
-	c.leave(plan.Interpret, int32(len(insns))) // the end of the program is no instruction
+	c.leave(plan.Interpret, int32(p.Len())) // the end of the program is no instruction
 	out.Cold = uint32(c.pos())
 	c.coldCode()
 	if len(c.b) >= maxCode {
@@ -167,10 +170,13 @@ func (c *compiler) insn(in *plan.Insn) {
 	case plan.KindSecond:
 		return
 	case plan.KindInterpret:
-		c.leave(plan.Interpret, c.pc)
+		c.leave(plan.Interpret, in.Slot)
 		return
 	case plan.KindCallFunc:
-		c.leave(plan.CallFunc, c.pc)
+		c.leave(plan.CallFunc, in.Slot)
+		return
+	case plan.KindGuard:
+		c.check(in, false)
 		return
 	case plan.KindCallInline:
 		c.inline(in)
@@ -178,7 +184,7 @@ func (c *compiler) insn(in *plan.Insn) {
 	}
 	r := &rules[in.Op]
 	if r.emit == nil {
-		c.leave(plan.Interpret, c.pc)
+		c.leave(plan.Interpret, in.Slot)
 		return
 	}
 	r.emit(c, in, r)
@@ -302,12 +308,15 @@ func (c *compiler) always(in *plan.Insn) {
 func (c *compiler) loop(in *plan.Insn) {
 	c.spend(in.Taken)
 	c.to(c.jcc(condGE), in.Target)
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.branch(opB)}, pc: in.Target, n: int32(plan.OutOfRoom)})
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.branch(opB)}, pc: c.p.Insns[in.Target].Slot, n: int32(plan.OutOfRoom)})
 }
+
+// slot is the slot of the instruction.
+func (c *compiler) slot() int32 { return c.p.Insns[c.pc].Slot }
 
 // unless leaves with Interpret at this slot when the condition holds.
 func (c *compiler) unless(cc cond) {
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc)}, pc: c.pc, n: int32(plan.Interpret)})
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc)}, pc: c.slot(), n: int32(plan.Interpret)})
 }
 
 // coldCode generates what was put off.

@@ -36,16 +36,16 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 // call is a bpf-to-bpf call. The return address is kept in lr; a function that calls saves its own in its frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.spend(in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: c.pc, n: in.Taken})
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: in.Slot, n: in.Taken})
 	c.mem(loads[3], temp2, frame, frameHost-frameSize, temp3)
 	c.cmpImm(1, temp2, 0, temp3)
-	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jcc(condEQ)}, pc: c.pc, n: in.Taken})
+	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jcc(condEQ)}, pc: in.Slot, n: in.Taken})
 	for i := range int32(4) {
 		if in.Saves>>i&1 != 0 {
 			c.mem(stores[3], reg(6+i), frame, frameSaved+8*i-frameSize, temp3)
 		}
 	}
-	c.constant(temp3, uint64(c.pc+1))
+	c.constant(temp3, uint64(in.Slot+1))
 	c.mem(stores[3], temp3, frame, frameRet-frameSize, temp4)
 	if c.p.MayGoto {
 		c.get(temp3, offMay)
@@ -63,14 +63,14 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 // exit returns to code that called, or leaves.
 func exit(c *compiler, in *plan.Insn, _ *rule) {
 	if !c.calls {
-		c.leave(plan.Leave, c.pc)
+		c.leave(plan.Leave, in.Slot)
 		return
 	}
 	c.mem(loads[3], temp2, frame, frameRet, temp3)
 	c.cmpImm(1, temp2, 0, temp3)
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(condEQ)}, pc: c.pc, n: int32(plan.Leave)})
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(condEQ)}, pc: in.Slot, n: int32(plan.Leave)})
 	c.spend(in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: c.pc, n: in.Taken})
+	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: in.Slot, n: in.Taken})
 	for i := range int32(4) {
 		if in.Saves>>i&1 != 0 {
 			c.mem(loads[3], reg(6+i), frame, frameSaved+8*i, temp3)

@@ -48,7 +48,7 @@ func (c *compiler) inline(in *plan.Insn) {
 
 // callUnless leaves the call at this slot to Go unless the condition holds.
 func (c *compiler) callUnless(cc cond) {
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc.not())}, pc: c.pc, n: int32(plan.CallFunc)})
+	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc.not())}, pc: c.slot(), n: int32(plan.CallFunc)})
 }
 
 // lookup puts the address of an array's element into r0, 0 for an index beyond the end.

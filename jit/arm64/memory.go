@@ -40,11 +40,12 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	if in.Has(plan.FlagRangeStore) {
 		kind = coldStores
 	}
-	k := cold{kind: kind, pc: c.pc, in: in}
+	k := cold{kind: kind, pc: in.Slot, in: in}
 	if in.Cell >= 0 {
+		base := c.baseOf(in)
 		c.get(temp1, cellField(in))
 		c.get(temp2, cellField(in)+cellCount)
-		c.rrr(1, opSub, temp1, reg(in.Base), temp1)
+		c.rrr(1, opSub, temp1, base, temp1)
 		if align {
 			c.aligned(in) // runs begin at granules
 		}
@@ -76,9 +77,18 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	c.colds = append(c.colds, k)
 }
 
+// baseOf returns the register that a range counts from, which may be temp4.
+func (c *compiler) baseOf(in *plan.Insn) reg {
+	if in.Base != plan.NoBase {
+		return reg(in.Base)
+	}
+	c.mem(loads[3], temp4, hostF, int32(in.StackOff)+stackBias, temp3)
+	return temp4
+}
+
 // offset puts the arena offset of a range into temp1.
 func (c *compiler) offset(in *plan.Insn) {
-	c.rrr(1, opAdd, temp1, negB, reg(in.Base))
+	c.rrr(1, opAdd, temp1, negB, c.baseOf(in))
 	c.addImm(1, temp1, temp1, int64(in.Lo), temp2)
 }
 
@@ -95,6 +105,10 @@ func cellField(in *plan.Insn) int32 { return offCells + int32(in.Cell)*int32(pla
 // checkCold is what check leaves to code out of line: the exact test, and setting the cell.
 func (c *compiler) checkCold(k *cold) {
 	in := k.in
+	if in.Kind == plan.KindGuard {
+		c.guardCold(k)
+		return
+	}
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
 	c.subroutine(c.exact[k.kind-coldLoads])
@@ -114,6 +128,37 @@ func (c *compiler) checkCold(k *cold) {
 		c.subroutine(c.fill)
 	}
 	c.patch(c.branch(opB), k.back)
+}
+
+// guardCold is what check leaves to code out of line for KindGuard: until Credit is used up the check is not even tried, since the
+// loop with its checks is no slower than finding out.
+func (c *compiler) guardCold(k *cold) {
+	in := k.in
+	credit, backoff := cellField(in)+cellCredit, cellField(in)+cellBackoff
+	start := int32(c.out.Starts[in.Target])
+	c.get(temp1, credit)
+	c.addImm(1, temp1, temp1, -1, temp2)
+	c.put(temp1, credit)
+	c.cmpImm(1, temp1, 0, temp2)
+	try := c.near(condLT)
+	c.patch(c.branch(opB), start)
+	c.land(try)
+	c.offset(in)
+	c.constant(temp2, uint64(in.Hi-in.Lo))
+	c.subroutine(c.exact[k.kind-coldLoads])
+	bad := c.ifNot(1, temp1)
+	c.offset(in)
+	c.addImm(1, temp2, state, int64(cellField(in)), temp3)
+	c.subroutine(c.fill)
+	c.patch(c.branch(opB), k.back)
+	c.land(bad)
+	c.get(temp1, backoff)
+	c.shift(1, opLslv, temp1, temp1, 2)
+	c.addImm(1, temp1, temp1, 3, temp2)
+	c.logicImm(1, opAndImm, opAnd, temp1, temp1, plan.MaxBackoff, temp2)
+	c.put(temp1, backoff)
+	c.put(temp1, credit)
+	c.patch(c.branch(opB), start)
 }
 
 // exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: temp1 becomes 0 if they are accessible.

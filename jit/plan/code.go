@@ -14,14 +14,14 @@ type Target struct {
 type Code struct {
 	// Text is the machine code. What Enter calls is Text[0].
 	Text []byte
-	// Entries holds the offset in Text where slot i is entered, 0 for slots without FlagEntry.
+	// Entries holds the offset in Text where Program.Insns[i] is entered, 0 for those without FlagEntry.
 	Entries []uint32
-	// Starts holds the offset of the code of slot i, for disassembly; code from Cold on stands out of line.
+	// Starts holds the offset of the code of Program.Insns[i], for disassembly; code from Cold on stands out of line.
 	Starts []uint32
 	Cold   uint32
 }
 
-// Reset makes c ready for a program of n slots.
+// Reset makes c ready for a program of n Insns.
 func (c *Code) Reset(n int) {
 	c.Text, c.Cold = c.Text[:0], 0
 	if cap(c.Entries) < n {

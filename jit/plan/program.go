@@ -34,6 +34,9 @@ const (
 	KindCallInline
 	// KindExit returns.
 	KindExit
+	// KindGuard goes on behind if the bytes from Lo up to Hi, counted from the value of Base, are accessible, as CheckRange says;
+	// else, or if that takes long to find out, to Target. It is no instruction of the program.
+	KindGuard
 )
 
 // Check says how an access is checked.
@@ -71,9 +74,14 @@ const (
 	// FlagWord marks a load of what may be word number Target of Program.Words: if its base is State.Context and State.Words has an address
 	// for the number, it loads the 64 bits there, without a check. Otherwise it is a load as any.
 	FlagWord
+	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see findLoops.
+	flagTrust
 )
 
-// Insn is one slot of a [Program].
+// NoBase is the Base of a guard whose base is the value at Frame.Host + StackOff.
+const NoBase = 0xff
+
+// Insn is one slot of a [Program], or of the copy of a loop.
 type Insn struct {
 	Kind     Kind
 	Op       decode.Op
@@ -89,7 +97,9 @@ type Insn struct {
 	Cell     int16 // number of the CheckRange's Cell, -1 for none
 	Lo, Hi   int32 // of CheckRange
 	Mark     int32 // number of the block whose last instruction this is, -1 for others
-	Target   int32 // slot jumped to or called
+	Target   int32 // number in Insns of what is jumped to or called
+	Slot     int32 // slot of the program
+	Guard    int32 // not 0: what falls through to this instruction from the one before goes there instead
 
 	// Count is what State.Room has been charged too little before this instruction. Taken and Next are what it has to be
 	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside of blocks.
@@ -103,7 +113,8 @@ type Insn struct {
 // Has reports whether the instruction has a flag.
 func (in *Insn) Has(f Flag) bool { return in.Flags&f != 0 }
 
-// Program is what a backend generates code for.
+// Program is what a backend generates code for. Insns are the slots of the program, and behind them copies of loops, where
+// Slot says which slot an instruction is. Code never enters at copies, and only jumps lead there.
 //
 // Instructions are counted in State.Room, but not one by one: every block has a fixed number of instructions that were executed
 // at its start and are not yet charged, which is Count of its first instruction, and only where a jump leads to a block
@@ -138,10 +149,12 @@ type Program struct {
 	blocks  []block
 	count   int32 // of instructions
 	scan    scan
+	loop    looper
+	len     int
 }
 
-// Len is the number of slots.
-func (p *Program) Len() int { return len(p.Insns) }
+// Len is the number of slots of the program.
+func (p *Program) Len() int { return p.len }
 
 // Blocks is the number of blocks.
 func (p *Program) Blocks() int { return len(p.blocks) }
@@ -153,7 +166,7 @@ func (p *Program) Block(i int) (start, end int) {
 
 // Slack is how much more than State.Room the caller has to allow for: code may execute that many instructions after it
 // last looked at Room.
-func (p *Program) Slack() int64 { return 2*int64(len(p.Insns)) + 2 }
+func (p *Program) Slack() int64 { return 2*int64(p.len) + 2 }
 
 // MaxLen is the longest program that is worth native code.
 const MaxLen = 1 << 20
@@ -174,7 +187,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	if cap(p.Insns) < n {
 		p.Insns = make([]Insn, n)
 	}
-	p.Insns = p.Insns[:n]
+	p.Insns, p.len = p.Insns[:n], n
 	p.decode()
 	p.inlines()
 	p.contextLoads(words)
@@ -182,6 +195,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	p.charge()
 	p.saves()
 	p.judge()
+	p.findLoops()
 	return p
 }
 
@@ -196,7 +210,7 @@ func (p *Program) decode() {
 		s, in := img.Slot(pc), &insns[pc]
 		if s.Kind() != vm.SlotPlain {
 			in.special(s.Kind())
-			if in.Dst, in.Src, in.Imm, in.Count = s.Dst(), s.Src(), s.Imm(), count; in.Kind != KindSecond {
+			if in.Dst, in.Src, in.Imm, in.Count, in.Slot = s.Dst(), s.Src(), s.Imm(), count, int32(pc); in.Kind != KindSecond {
 				count++
 			}
 			used |= uint32(in.writes)
@@ -208,7 +222,8 @@ func (p *Program) decode() {
 		row := &rows[s.Op()]
 		*in = row.blank
 		dst, src := s.Dst(), s.Src()
-		in.Dst, in.Src, in.Base, in.Off, in.Imm, in.Count = dst, src, dst&^row.baseSrc|src&row.baseSrc, int16(s.Off()), s.Imm(), count
+		in.Dst, in.Src, in.Base, in.Off, in.Imm = dst, src, dst&^row.baseSrc|src&row.baseSrc, int16(s.Off()), s.Imm()
+		in.Count, in.Slot = count, int32(pc)
 		count++
 		d, r := uint32(1)<<(dst&15), uint32(1)<<(src&15)
 		reads, writes := d&row.dstRead|r&row.srcRead, d&row.dstWrite|r&row.srcWrite|row.r0Write

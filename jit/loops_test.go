@@ -1,0 +1,236 @@
+package jit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// loopMaker writes random programs of loops that walk over objects, sometimes beyond their ends. r1 and r2 are objects, r3 a number, r6
+// to r8 count turns.
+type loopMaker struct {
+	*rand.Rand
+	out    strings.Builder
+	labels int
+}
+
+func (m *loopMaker) say(format string, args ...any) { fmt.Fprintf(&m.out, format+"\n", args...) }
+
+func (m *loopMaker) label() string {
+	m.labels++
+	return fmt.Sprintf("l%d", m.labels)
+}
+
+func pick[T any](m *loopMaker, v ...T) T { return v[m.IntN(len(v))] }
+
+func (m *loopMaker) program() string {
+	m.say("r0 = 1\nr4 = 0\nr5 = 0\nr6 = 0\nr7 = 0\nr8 = 0\nr9 = %d", m.IntN(40))
+	m.say("*(u64 *)(r10 - 8) = r1\n*(u64 *)(r10 - 16) = r2\n*(u64 *)(r10 - 24) = r%d", pick(m, 1, 1, 1, 3))
+	if m.IntN(4) == 0 {
+		m.say("r2 = r10\nr2 += -32")
+	}
+	for range 1 + m.IntN(3) {
+		m.loop(6)
+	}
+	m.say("exit")
+	return m.out.String()
+}
+
+// loop writes a loop that counts in register c, and loops in it in the registers behind.
+func (m *loopMaker) loop(c int) {
+	head, exit := m.label(), m.label()
+	w := pick(m, "r", "r", "w")
+	step := pick(m, 1, 1, 2, 4, 8, 3, -1, -2)
+	turns := 1 + m.IntN(24)
+	from := pick(m, 0, 0, 1, 5, 4096)
+	if step < 0 {
+		from += turns * -step
+	}
+	end := from + step*turns
+	test := pick(m, "!=", "!=", "<", "<=", ">", ">=", "s<", "s>")
+	switch m.IntN(8) {
+	case 0:
+		m.say("r%d = r3", c)
+	case 1:
+		m.say("r%d = %d", c, from-8)
+	default:
+		m.say("%s%d = %d", w, c, from)
+	}
+	inverse := map[string]string{"!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "s<": "s>=", "s>": "s<="}[test]
+	if m.IntN(4) == 0 {
+		m.say("goto m%s", head)
+	}
+	m.say("%s:", head)
+	early := m.IntN(3) == 0
+	if early {
+		m.say("if %s%d %s %d goto %s", w, c, inverse, end, exit)
+	}
+	for range 1 + m.IntN(4) {
+		m.statement(c)
+	}
+	m.say("m%s:", head)
+	for range m.IntN(3) {
+		m.statement(c)
+	}
+	if c < 8 && m.IntN(3) == 0 {
+		m.loop(c + 1)
+		m.statement(c)
+	}
+	m.say("%s%d += %d", w, c, step)
+	if m.IntN(8) == 0 { // a turn without the test
+		m.say("if r0 & %d goto %s", pick(m, 1, 3, 64), head)
+	}
+	switch {
+	case early:
+		m.say("goto %s", head)
+	case m.IntN(2) == 0:
+		m.say("if %s%d %s %d goto %s", w, c, test, end, head)
+	default:
+		m.say("if %s%d %s %d goto %s\ngoto %s", w, c, inverse, end, exit, head)
+	}
+	m.say("%s:", exit)
+}
+
+func (m *loopMaker) statement(c int) {
+	over := ""
+	if m.IntN(5) == 0 {
+		over = m.label()
+		m.say("%s goto %s", pick(m, "if r0 & 1", "if r9 < 3", "if w0 s> 9", "if r4 == 0", fmt.Sprintf("if r%d > 7", c)), over)
+	}
+	size := pick(m, "u8", "u8", "u16", "u32", "u64")
+	off := pick(m, 0, 0, 0, 1, 7, -1, 8, 32)
+	switch m.IntN(11) {
+	case 0, 1, 2, 3:
+		m.say("r5 = r%d\nr5 += r%d", pick(m, 1, 1, 2), c)
+		m.access(5, size, off)
+	case 4:
+		m.say("r5 = r%d\nr5 <<= %d\nr5 += r1", c, 1+m.IntN(3))
+		m.access(5, size, off)
+	case 5:
+		m.say("r5 = r%d\nr5 &= %d\nr4 = r2\nr4 += r5", pick(m, 0, 9, c), pick(m, 7, 15, 31, 63))
+		m.access(4, size, off)
+	case 6:
+		m.say("r5 = *(u64 *)(r10 - %d)\nr5 += r%d", pick(m, 8, 16, 24), c)
+		m.access(5, size, off)
+	case 7:
+		m.access(pick(m, 1, 2), size, off)
+	case 8:
+		m.say("r%d += %d", pick(m, 1, 2), pick(m, 1, 1, 2, 4, -1))
+	case 9:
+		m.say("%s", pick(m, "r0 += r9", "w9 += 1", "r9 ^= r0", "w9 >>= 1", "r4 = r9\nr9 = r0", "*(u64 *)(r10 - 24) = r2", "*(u32 *)(r10 - 20) = 0", "w0 *= 3", "r9 &= 31", fmt.Sprintf("w9 = w%d", c)))
+	case 10:
+		m.say("r5 = *(u8 *)(r1 + 0)\nr5 %s %d\nr5 += r2", pick(m, "&=", "%=", ">>="), 1+m.IntN(15))
+		m.access(5, size, 0)
+	}
+	if over != "" {
+		m.say("%s:", over)
+	}
+}
+
+func (m *loopMaker) access(base int, size string, off int) {
+	place := fmt.Sprintf("*(%s *)(r%d %+d)", size, base, off)
+	place = strings.NewReplacer("+", "+ ", "-", "- ").Replace(place)
+	switch m.IntN(3) {
+	case 0:
+		m.say("%s = r9", place)
+	default:
+		m.say("r4 = %s\nr0 += r4", place)
+	}
+}
+
+// loopRig runs programs on native code and on the interpreter, on equal memories.
+type loopRig struct {
+	native, plain *rig
+	objects       [2][]*mem.Region
+}
+
+func newLoopRig(t testing.TB) *loopRig {
+	r := &loopRig{native: newRig(t), plain: newRig(t)}
+	r.plain.thread.SetEngine(nil)
+	for i, side := range []*rig{r.native, r.plain} {
+		for _, size := range []uint64{24, 40, 64, 129, 256, 5000, 9000} {
+			o, err := side.mem.Alloc(size, mem.Region{Name: "object", ReadOnly: size == 40})
+			require.NoError(t, err)
+			r.objects[i] = append(r.objects[i], o)
+		}
+	}
+	return r
+}
+
+// run runs a program on both with the same objects and compares everything.
+func (r *loopRig) run(t testing.TB, img *vm.Image, a, b int, shift uint64, r3, limit uint64) {
+	for i, side := range []*rig{r.native, r.plain} {
+		o := r.objects[i]
+		for _, x := range o {
+			for j := range side.mem.Bytes(x) {
+				side.mem.Bytes(x)[j] = byte(j*7 + 3)
+			}
+		}
+		side.thread.Start(img, o[a].Base+shift, o[b].Base, r3)
+		side.thread.Run(limit)
+	}
+	n, p := r.native.thread, r.plain.thread
+	require.Equal(t, p.Status(), n.Status(), "%v %v", p.Fault(), n.Fault())
+	require.Empty(t, n.Snapshot().Diff(p.Snapshot()))
+	if p.Fault() != nil {
+		require.Equal(t, p.Fault().Error(), n.Fault().Error())
+	}
+	for j := range r.objects[0] {
+		require.Equal(t, r.plain.mem.Bytes(r.objects[1][j]), r.native.mem.Bytes(r.objects[0][j]))
+	}
+}
+
+// checkLoops makes a program from a seed and runs it some times, so that guards meet the same objects and others.
+func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
+	m := &loopMaker{Rand: rand.New(rand.NewPCG(seed, 1))}
+	text := m.program()
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d:\n%s", seed, text)
+		}
+	}()
+	img := lower(t, text, nil)
+	before := r.native.engine.Executed()
+	for range 12 {
+		a, b := pick(m, 5, 6, m.IntN(7)), pick(m, 5, 6, m.IntN(7))
+		shift := uint64(pick(m, 0, 0, 8, 200, m.IntN(64)))
+		r.run(t, img, a, b, shift, uint64(pick(m, 0, 1, 17, -1)), pick(m, uint64(20000), 20000, uint64(m.IntN(3000))))
+		insns += r.native.thread.Insns()
+	}
+	return insns, r.native.engine.Executed() - before
+}
+
+// TestLoops compares loops on native code, which leaves checks out of them, with the interpreter. BPFRUN_LOOPS is the number of
+// programs.
+func TestLoops(t *testing.T) {
+	n := uint64(1500)
+	if v, err := strconv.ParseUint(os.Getenv("BPFRUN_LOOPS"), 10, 64); err == nil {
+		n = v
+	}
+	const each = 200 // engines do not keep the code of many more
+	for from := uint64(0); from < n; from += each {
+		t.Run(fmt.Sprint(from), func(t *testing.T) {
+			var insns, native uint64
+			r := newLoopRig(t)
+			for seed := from; seed < min(from+each, n); seed++ {
+				i, e := checkLoops(t, r, seed)
+				insns, native = insns+i, native+e
+			}
+			require.Greater(t, native, insns/2)
+		})
+	}
+}
+
+// FuzzLoops is TestLoops for any seed.
+func FuzzLoops(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) { checkLoops(t, newLoopRig(t), seed) })
+}
