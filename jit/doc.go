@@ -30,7 +30,8 @@
 // r0 to r9 live in host registers of the backend's choice for the whole program, so that every slot with FlagEntry can be entered: the code
 // at Text[0] loads them from State.Regs and goes to State.Entry. r10 is never kept as such: a register holds Frame.Host of the
 // running function, and where r10 is needed as a value it is loaded from Frame.FP. Further registers hold State.Room and
-// State.Data, and some are scratch. On the way out r0 to r9 and Room are stored (r10 is the engine's), State.Exit and Top are set, the stack pointer is taken from State.SP.
+// State.Data, and some are scratch. On the way out r0 to r9 and Room are stored (r10 is the engine's), State.Exit and Top are set,
+// each by one store of 64 bits since Go reads it at once, and the stack pointer is taken from State.SP.
 //
 // On arm64 code must not touch R18 (the platform's) and R28 (g): a signal handler reads g from there. On amd64 g comes from thread-local
 // storage, so that all registers may be used, SP for State.Stack alone. Signals that arrive in
