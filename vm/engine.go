@@ -15,10 +15,7 @@ type Engine interface {
 }
 
 // SetEngine makes the thread use e, nil for the interpreter alone. Threads with [Patches] use it as [Patches.SetFeed] says.
-func (t *Thread) SetEngine(e Engine) {
-	t.engine = e
-	t.direct = t.engine != nil && t.patch == nil
-}
+func (t *Thread) SetEngine(e Engine) { t.engine = e }
 
 // Engine returns the thread's engine, nil when there is none.
 func (t *Thread) Engine() Engine { return t.engine }

@@ -25,7 +25,6 @@ func NewPatches(cover bool) *Patches {
 func (t *Thread) SetPatches(p *Patches) {
 	t.patch = p
 	t.generation++
-	t.direct = t.engine != nil && t.patch == nil
 }
 
 // Patches returns the thread's set, nil when there is none.

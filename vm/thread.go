@@ -115,7 +115,6 @@ type Thread struct {
 	patch      *Patches
 	brokeAt    uint64 // insns+1 at the last Break, to step over it
 	engine     Engine
-	direct     bool // there is an engine, and nothing that may be in its way
 	generation uint64
 	left       leftover // what the engine left to do
 	leftR0     uint64
@@ -295,7 +294,7 @@ func (t *Thread) Run(budget uint64) Stop {
 	case Done, Faulted, Idle:
 		return t.status
 	case Budget:
-		if !t.direct {
+		if t.engine == nil || !t.patch.native() {
 			break
 		}
 		// The shortest way there is to the end of a run.
