@@ -1,6 +1,10 @@
 package amd64
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
+)
 
 // reg is a host register by its number in encodings.
 type reg uint8
@@ -40,47 +44,24 @@ func field(off uintptr) loc { return loc{base: none, index: none, disp: int32(of
 
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for less.
 type asm struct {
-	buf   []byte // the code, and room
-	n     uint   // bytes of code
-	state int32  // offset of State from the start of the code
+	plan.Buffer
+	state int32 // offset of State from the start of the code
 }
 
-// start makes memory the room for code.
-func (a *asm) start(memory []byte) { a.buf, a.n = memory[:cap(memory)], 0 }
-
-// code is what was encoded.
-func (a *asm) code() []byte { return a.buf[:a.n] }
-
-// room makes sure that n bytes can be put. What puts more than maxPiece asks for it, and so does whoever generates one piece after another.
-func (a *asm) room(n uint) {
-	if uint(len(a.buf))-a.n < n {
-		a.grow(n)
+func (a *asm) byte(v ...byte) {
+	for _, b := range v {
+		a.imm8(b)
 	}
 }
 
-func (a *asm) grow(n uint) {
-	b := make([]byte, 2*uint(len(a.buf))+n)
-	copy(b, a.buf[:a.n])
-	a.buf = b
-}
+func (a *asm) imm8(v byte) { a.Put(uint64(v), 1) }
 
-// put appends the n low bytes of v, at most 8, by one store of all of them.
-func (a *asm) put(v uint64, n uint) {
-	binary.LittleEndian.PutUint64(a.buf[a.n:], v)
-	a.n += n
-}
+func (a *asm) imm32(v int32) { a.Put(uint64(uint32(v)), 4) }
 
-// byte appends bytes of any number.
-func (a *asm) byte(v ...byte) { a.n += uint(copy(a.buf[a.n:], v)) }
-
-func (a *asm) imm8(v byte) { a.put(uint64(v), 1) }
-
-func (a *asm) imm32(v int32) { a.put(uint64(uint32(v)), 4) }
-
-func (a *asm) imm64(v uint64) { a.put(v, 8) }
+func (a *asm) imm64(v uint64) { a.Put(v, 8) }
 
 // pos is the offset of the next instruction.
-func (a *asm) pos() int32 { return int32(a.n) }
+func (a *asm) pos() int32 { return int32(a.Len()) }
 
 // opcode returns an opcode, which is written as its bytes are (0x8b, 0x0fb6), with a prefix if rex is not 0, and its length.
 func opcode(rex uint8, op uint16) (v uint64, n uint) {
@@ -102,7 +83,7 @@ func behind(v uint64, n uint) uint64 { return v << (8 * n & 63) }
 // rr is an instruction with a register and another one in the r/m field.
 func (a *asm) rr(w uint8, op uint16, r, rm reg) {
 	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
-	a.put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
+	a.Put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
 }
 
 // rr8 is rr for operations whose r/m is a byte register.
@@ -112,13 +93,13 @@ func (a *asm) rr8(w uint8, op uint16, r, rm reg) {
 		rex |= force
 	}
 	v, n := opcode(rex, op)
-	a.put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
+	a.Put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7), n), n+1)
 }
 
 // rri is rr with an immediate of one byte.
 func (a *asm) rri(w uint8, op uint16, r, rm reg, imm byte) {
 	v, n := opcode(w<<3|uint8(r>>3)<<2|uint8(rm>>3), op)
-	a.put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8, n), n+2)
+	a.Put(v|behind(0xc0|uint64(r&7)<<3|uint64(rm&7)|uint64(imm)<<8, n), n+2)
 }
 
 // rm is an instruction with a register and memory; tail are the bytes of immediates that follow.
@@ -143,7 +124,7 @@ func (a *asm) memory(rex uint8, op uint16, r reg, m loc, tail int32) {
 	case m.base == none: // rip
 		v, n := opcode(rex, op)
 		d := a.state + m.disp - (a.pos() + int32(n) + 5 + tail)
-		a.put(v|behind(0x05|modrm|uint64(uint32(d))<<8, n), n+5)
+		a.Put(v|behind(0x05|modrm|uint64(uint32(d))<<8, n), n+5)
 		return
 	case m.index != none:
 		rex |= uint8(m.index>>3) << 1
@@ -158,11 +139,11 @@ func (a *asm) memory(rex uint8, op uint16, r reg, m loc, tail int32) {
 	v, n := opcode(rex|uint8(m.base>>3), op)
 	switch {
 	case m.disp == 0 && m.base&7 != rbp:
-		a.put(v|behind(modrm, n), n+size)
+		a.Put(v|behind(modrm, n), n+size)
 	case m.disp == int32(int8(m.disp)):
-		a.put(v|behind(modrm|0x40|behind(uint64(uint8(m.disp)), size), n), n+size+1)
+		a.Put(v|behind(modrm|0x40|behind(uint64(uint8(m.disp)), size), n), n+size+1)
 	default:
-		a.put(v|behind(modrm|0x80, n), n+size)
+		a.Put(v|behind(modrm|0x80, n), n+size)
 		a.imm32(m.disp)
 	}
 }
@@ -233,12 +214,12 @@ func (a *asm) constant(dst reg, v uint64) {
 		a.rr(0, 0x31, dst, dst)
 	case v <= 1<<32-1:
 		c, n := opcode(uint8(dst>>3), 0xb8|uint16(dst&7))
-		a.put(c|behind(v, n), n+4)
+		a.Put(c|behind(v, n), n+4)
 	case int64(v) == int64(int32(v)):
 		a.rr(1, 0xc7, 0, dst)
 		a.imm32(int32(v))
 	default:
-		a.put(0x48|uint64(dst>>3)|(0xb8|uint64(dst&7))<<8, 2)
+		a.Put(0x48|uint64(dst>>3)|(0xb8|uint64(dst&7))<<8, 2)
 		a.imm64(v)
 	}
 }
@@ -272,38 +253,38 @@ func (c cond) not() cond { return c ^ 1 }
 
 // jccFar jumps by 32 bits and returns where the distance stands.
 func (a *asm) jccFar(c cond) int32 {
-	a.put(0x0f|(0x80|uint64(c))<<8, 6)
+	a.Put(0x0f|(0x80|uint64(c))<<8, 6)
 	return a.pos() - 4
 }
 
 // jmpFar is jccFar without a condition, callFar is a call.
 func (a *asm) jmpFar() int32 {
-	a.put(0xe9, 5)
+	a.Put(0xe9, 5)
 	return a.pos() - 4
 }
 
 func (a *asm) callFar() int32 {
-	a.put(0xe8, 5)
+	a.Put(0xe8, 5)
 	return a.pos() - 4
 }
 
 // jccNear jumps by 8 bits forward; land puts the distance to here in.
 func (a *asm) jccNear(c cond) int32 {
-	a.put(0x70|uint64(c), 2)
+	a.Put(0x70|uint64(c), 2)
 	return a.pos()
 }
 
 func (a *asm) jmpNear() int32 {
-	a.put(0xeb, 2)
+	a.Put(0xeb, 2)
 	return a.pos()
 }
 
-func (a *asm) land(from int32) { a.buf[from-1] = byte(a.pos() - from) }
+func (a *asm) land(from int32) { a.Code()[from-1] = byte(a.pos() - from) }
 
 // jccBack and jmpBack go to a place in front of here.
 func (a *asm) jccBack(c cond, to int32) {
 	if d := to - a.pos() - 2; d >= -128 {
-		a.put(0x70|uint64(c)|uint64(uint8(d))<<8, 2)
+		a.Put(0x70|uint64(c)|uint64(uint8(d))<<8, 2)
 		return
 	}
 	a.patch(a.jccFar(c), to)
@@ -311,7 +292,7 @@ func (a *asm) jccBack(c cond, to int32) {
 
 func (a *asm) jmpBack(to int32) {
 	if d := to - a.pos() - 2; d >= -128 {
-		a.put(0xeb|uint64(uint8(d))<<8, 2)
+		a.Put(0xeb|uint64(uint8(d))<<8, 2)
 		return
 	}
 	a.patch(a.jmpFar(), to)
@@ -319,5 +300,5 @@ func (a *asm) jmpBack(to int32) {
 
 // patch makes the 32-bit distance at pos lead to offset to.
 func (a *asm) patch(pos, to int32) {
-	binary.LittleEndian.PutUint32(a.buf[pos:], uint32(to-pos-4))
+	binary.LittleEndian.PutUint32(a.Code()[pos:], uint32(to-pos-4))
 }

@@ -61,15 +61,16 @@ func TestEncodings(t *testing.T) {
 		{"near", func(a *asm) { a.jccNear(condAE) }, "jnb .+0x0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := asm{buf: make([]byte, 64), state: -4096}
+			a := asm{state: -4096}
+			a.Room(64)
 			tt.emit(&a)
 			if tt.want == "" {
 				return
 			}
-			in, err := x86asm.Decode(a.code(), 64)
-			require.NoError(t, err, "%x", a.code())
-			assert.Equal(t, len(a.code()), in.Len, "%x", a.code())
-			assert.Equal(t, tt.want, x86asm.IntelSyntax(in, 0, nil), "%x", a.code())
+			in, err := x86asm.Decode(a.Code(), 64)
+			require.NoError(t, err, "%x", a.Code())
+			assert.Equal(t, len(a.Code()), in.Len, "%x", a.Code())
+			assert.Equal(t, tt.want, x86asm.IntelSyntax(in, 0, nil), "%x", a.Code())
 		})
 	}
 }
@@ -95,9 +96,10 @@ func TestVEX(t *testing.T) {
 		{"rorx esi, r9d, 31", func(c *compiler) { c.rorx(0, rsi, r9, 31) }, "c4c37bf0f11f"},
 		{"mulx rcx, rcx, r13", func(c *compiler) { c.mulx(rcx, r13) }, "c4c2f3f6cd"},
 	} {
-		c := &compiler{asm: asm{buf: make([]byte, 64)}}
+		c := &compiler{}
+		c.Room(64)
 		tt.emit(c)
-		assert.Equal(t, tt.want, hex.EncodeToString(c.code()), tt.name)
+		assert.Equal(t, tt.want, hex.EncodeToString(c.Code()), tt.name)
 	}
 }
 

@@ -102,7 +102,7 @@ const maxPiece = 1 << 10
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
 
 func (c *compiler) done() {
-	c.p, c.out, c.buf = nil, nil, nil
+	c.p, c.out, c.Buffer = nil, nil, plan.Buffer{}
 	c.jumps, c.colds = c.jumps[:0], c.colds[:0]
 	compilers.Put(c)
 }
@@ -113,17 +113,17 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	defer c.done()
 	c.p, c.target, c.out, c.calls = p, t, out, p.Calls
 	c.state = int32(t.StateDelta)
-	c.start(out.Text)
-	c.room(24*uint(len(p.Insns)) + 4*maxPiece)
+	c.Start(out.Text)
+	c.Room(24*uint(len(p.Insns)) + 4*maxPiece)
 	start := c.jmpFar()
 	if c.routines == nil || c.routinesState != c.state {
 		from := c.pos()
 		c.exactCode(0)
 		c.exactCode(1)
 		c.fillCode()
-		c.routines, c.routinesState = append(c.routines[:0], c.code()[from:]...), c.state
+		c.routines, c.routinesState = append(c.routines[:0], c.Code()[from:]...), c.state
 	} else {
-		c.byte(c.routines...)
+		c.Append(c.routines)
 	}
 	c.exitCode()
 	c.patch(start, c.pos())
@@ -131,7 +131,7 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	insns, starts, entries := p.Insns, out.Starts, out.Entries
 	for pc := int32(0); pc < int32(len(insns)); pc++ {
 		in := &insns[pc]
-		c.room(maxPiece)
+		c.Room(maxPiece)
 		c.pc = pc
 		if in.Guard != 0 {
 			c.goTo(in.Guard)
@@ -167,14 +167,14 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 		r.emit(c, in, r)
 		c.next(in)
 	}
-	c.room(maxPiece)
+	c.Room(maxPiece)
 	c.leave(plan.Interpret, int32(p.Len())) // the end of the program is no instruction
 	out.Cold = uint32(c.pos())
 	c.coldCode()
 	for _, j := range c.jumps {
 		c.patch(j.pos, int32(out.Starts[j.slot]))
 	}
-	out.Text = c.code()
+	out.Text = c.Code()
 	return nil
 }
 
@@ -324,7 +324,7 @@ func (c *compiler) unless(cc cond) {
 func (c *compiler) coldCode() {
 	for i := range c.colds {
 		k := &c.colds[i]
-		c.room(maxPiece)
+		c.Room(maxPiece)
 		for _, pos := range k.from {
 			if pos != 0 {
 				c.patch(pos, c.pos())

@@ -18,24 +18,25 @@ func TestPiecesFit(t *testing.T) {
 		Elements: 1 << 31, Stride: 1 << 30, CPUStride: 1 << 30, CPUs: 64, Base: 1 << 63, Table: make([]uint64, 1), Shift: 9,
 	}}, {Kind: vm.InlineBoot}}
 	c := &compiler{p: p, out: &plan.Code{Starts: make([]uint32, 4)}, calls: true, pc: 1, target: plan.Target{Base: 1 << 63, Marks: true}}
-	c.start(make([]byte, 1<<16))
-	longest := uint(0)
+	c.Room(1 << 16)
+	longest := 0
 	measure := func(what any, emit func()) {
+		c.Start(c.Code())
+		c.Room(1 << 14)
 		c.colds = c.colds[:0]
-		from := c.n
+		from := c.Len()
 		emit()
-		longest = max(longest, c.n-from)
-		assert.LessOrEqual(t, c.n-from, uint(maxPiece/2), "%v", what)
+		longest = max(longest, c.Len()-from)
+		assert.LessOrEqual(t, c.Len()-from, maxPiece/2, "%v", what)
 		for i := range c.colds {
 			cold := c.colds
 			c.colds = cold[i : i+1]
-			from = c.n
+			from = c.Len()
 			c.coldCode()
-			longest = max(longest, c.n-from)
-			assert.LessOrEqual(t, c.n-from, uint(maxPiece/2), "%v out of line", what)
+			longest = max(longest, c.Len()-from)
+			assert.LessOrEqual(t, c.Len()-from, maxPiece/2, "%v out of line", what)
 			c.colds = cold
 		}
-		c.n = 1 << 12
 	}
 	measure("around", func() {
 		c.prologue()
@@ -92,18 +93,4 @@ func TestPiecesFit(t *testing.T) {
 	}
 	require.NotZero(t, longest)
 	t.Log(longest, "bytes at most")
-}
-
-// TestRoom: code goes on in larger memory when that it was given is used up.
-func TestRoom(t *testing.T) {
-	a := asm{}
-	a.start(make([]byte, 3))
-	for i := range 5000 {
-		a.room(maxPiece)
-		a.imm32(int32(i))
-	}
-	require.Len(t, a.code(), 20000)
-	for i := range 5000 {
-		require.Equal(t, []byte{byte(i), byte(i >> 8), 0, 0}, a.code()[4*i:4*i+4])
-	}
 }

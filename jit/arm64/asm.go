@@ -3,6 +3,8 @@ package arm64
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/bpfrun/bpfrun/jit/plan"
 )
 
 // reg is a host register by its number in encodings.
@@ -108,15 +110,15 @@ var (
 
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for 32.
 type asm struct {
-	b []byte
+	plan.Buffer
 	// far says that conditional branches may not reach their targets, so that they go around a plain one.
 	far bool
 }
 
 // pos is the offset of the next instruction.
-func (a *asm) pos() int32 { return int32(len(a.b)) }
+func (a *asm) pos() int32 { return int32(a.Len()) }
 
-func (a *asm) word(v uint32) { a.b = binary.LittleEndian.AppendUint32(a.b, v) }
+func (a *asm) word(v uint32) { a.Put32(v) }
 
 // sized clears the bit that makes an operation one of 64 bits.
 func sized(w uint8, op uint32) uint32 { return op &^ (uint32(w^1) << 31) }
@@ -349,7 +351,7 @@ func (a *asm) land(pos int32) { a.patch(pos, a.pos()) }
 
 // patch fills in the target of a branch or ADR.
 func (a *asm) patch(pos, target int32) {
-	p := a.b[pos:]
+	p := a.Code()[pos:]
 	v := binary.LittleEndian.Uint32(p)
 	words := uint32((target - pos) / 4)
 	switch {
