@@ -81,8 +81,8 @@ type Thread struct {
 	pc        int
 	depth     int
 	soiled    bool   // the first frame's stack may not be zero
-	deep      bool   // no frame may be as a start wants it: see renew
-	epoch     uint64 // of the memory, when they were
+	deep      bool   // no frame may be as a start wants it
+	epoch     uint64 // of the memory, when all frames were live
 	insns     uint64
 	status    Stop
 	frames    [MaxFrames]frame
@@ -127,7 +127,7 @@ type Thread struct {
 // NewThread makes a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 	arena := m.Arena()
-	t := &Thread{mem: m, cfg: cfg, status: Idle, deep: true, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
+	t := &Thread{mem: m, cfg: cfg, status: Idle, epoch: never, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
 	for i := range t.scratch {
 		t.scratch[i].op = opStep
 	}
@@ -166,20 +166,36 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
 		return
 	}
-	if t.deep || img.calls || t.epoch != t.mem.Epoch() && !t.alive() {
-		if f := t.renew(img); f != nil {
+	if t.epoch != t.mem.Epoch() && !t.alive() {
+		if f := t.renew(); f != nil {
 			t.stop(f)
+			return
 		}
-		return
 	}
 	f := &t.frames[0]
 	f.may = MaxMayGoto
 	t.regs[10] = f.fp
-	if t.soiled || img.stack {
-		t.soiled = img.stack
-		// The frame is live, since the epoch is the same.
-		*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = [StackSize]byte{}
+	switch {
+	case t.deep || img.calls:
+		for i := range t.frames {
+			f := &t.frames[i]
+			if f.stack == nil {
+				break // as are all behind
+			}
+			if f.cont != nil || f.img != nil {
+				f.cont, f.img = nil, nil
+			}
+			t.wipe(f)
+		}
+	case t.soiled || img.stack:
+		t.wipe(f)
 	}
+	t.soiled, t.deep = img.stack, img.calls
+}
+
+// wipe clears the stack of a frame that is live.
+func (t *Thread) wipe(f *frame) {
+	*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = [StackSize]byte{}
 }
 
 // alive reports whether all frames that were made are live, and remembers that they are.
@@ -193,39 +209,32 @@ func (t *Thread) alive() bool {
 			return false
 		}
 	}
-	if t.mem.Limit() == 0 { // it was closed
+	if t.mem.Limit() == 0 || t.cfg.Strict { // it was closed, or each start marks the stack
 		return false
 	}
 	t.epoch = t.mem.Epoch()
 	return true
 }
 
-// renew brings the frames into the state of a start: without what earlier runs left, with live stacks, the first one entered.
-func (t *Thread) renew(img *Image) *Fault {
-	wipe := t.soiled || t.deep || img.stack || img.calls
+// renew forgets the frames that were freed, and enters the first one, which may have to be made.
+func (t *Thread) renew() *Fault {
 	for i := range t.frames {
-		f := &t.frames[i]
-		if f.stack == nil {
-			break // as are all behind
-		}
-		if f.cont != nil || f.img != nil {
-			f.cont, f.img = nil, nil
-		}
-		b := t.mem.Bytes(f.stack)
-		switch {
-		case b == nil: // freed
+		if f := &t.frames[i]; f.stack != nil && t.mem.Bytes(f.stack) == nil {
 			f.stack = nil
 			t.generation++
-		case wipe:
-			*(*[StackSize]byte)(b) = [StackSize]byte{}
 		}
 	}
 	if f := t.enterFrame(0); f != nil {
 		return f
 	}
-	t.soiled, t.deep, t.epoch = img.stack, img.calls || t.cfg.Strict, t.mem.Epoch()
+	if t.epoch = t.mem.Epoch(); t.cfg.Strict {
+		t.epoch = never
+	}
 	return nil
 }
+
+// never is no epoch of a memory.
+const never = ^uint64(0)
 
 // Reg returns register i, 0 to 10.
 func (t *Thread) Reg(i int) uint64 { return t.regs[uint8(i)] }
