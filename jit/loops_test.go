@@ -234,3 +234,24 @@ func FuzzLoops(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkLoops(t, newLoopRig(t), seed) })
 }
+
+// TestLoopAtTheEnd: behind the end of a program are copies of its loops, which nothing may fall into.
+func TestLoopAtTheEnd(t *testing.T) {
+	for _, text := range []string{
+		"r0 = 0\nr3 = 0\nl: r2 = *(u8 *)(r1 + 0)\nr0 += r2\nr1 += 1\nr3 += 1\nif r3 != 16 goto l",
+		"r0 = 0\nr3 = 0\nl: r2 = *(u8 *)(r1 + 0)\nr0 += r2\nr1 += 1\nr3 += 1\nif r3 != 16 goto l\ncall f\ngoto e\nf: exit\ne: call f",
+	} {
+		r, plain := newRig(t), newRig(t)
+		plain.thread.SetEngine(nil)
+		img := lower(t, text, nil)
+		for _, rig := range []*rig{r, plain} {
+			a, err := rig.mem.Alloc(64, mem.Region{Name: "a"})
+			require.NoError(t, err)
+			rig.thread.Start(img, a.Base)
+			require.Equal(t, vm.Faulted, rig.thread.Run(1<<20))
+		}
+		require.Equal(t, plain.thread.Fault().Kind, r.thread.Fault().Kind)
+		require.Empty(t, r.thread.Snapshot().Diff(plain.thread.Snapshot()))
+		require.NotZero(t, r.engine.Executed())
+	}
+}
