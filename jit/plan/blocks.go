@@ -146,8 +146,11 @@ func (p *Program) charge() {
 		case KindCall, KindExit:
 			in.Taken = end
 		}
-		if b.falls() && i+1 < len(blocks) {
-			in.Next = end - blocks[i+1].count
+		if b.falls() {
+			in.Next = end // behind the end of the program Count is 0
+			if i+1 < len(blocks) {
+				in.Next -= blocks[i+1].count
+			}
 		}
 	}
 }
