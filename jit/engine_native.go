@@ -222,7 +222,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		}
 		switch why {
 		case plan.Interpret:
-			return true
+			if t.Insns() == end || !t.Access() {
+				return true
+			}
 		case plan.CallFunc:
 			if !t.CallFunc() {
 				return true

@@ -82,6 +82,8 @@ const (
 	leftAct              // what the helper that was called asks for
 	leftReturn           // a callback returns to its helper
 	leftEnd              // the first function returns
+	leftFault            // nothing: the thread has its fault
+	leftStop             // nothing but to stop
 )
 
 // CallFunc makes the call of a helper or kfunc at t.PC() for an engine. True means that the call is complete and
@@ -96,6 +98,28 @@ func (t *Thread) CallFunc() bool {
 	}
 	t.left, t.leftR0, t.leftAction = leftAct, r0, action
 	return false
+}
+
+// Access executes the instruction at t.PC() for an engine that is not sure of it, if that accesses memory. True means that
+// it is complete and the program goes on behind it; on false the engine has to return, the thread does what is left.
+func (t *Thread) Access() bool {
+	in := &t.img.plain[t.pc]
+	if in.op >= uint16(decode.NumOps) || memOps[in.op].kind == memNone {
+		return false
+	}
+	if v, ok := t.contextWord(in); ok {
+		t.regs[in.dst] = v
+	} else if !t.access(in) {
+		t.left = leftFault
+		return false
+	}
+	t.pc++
+	t.insns++
+	if t.suspend {
+		t.left = leftStop
+		return false
+	}
+	return true
 }
 
 // LeaveFunc executes the exit instruction at t.PC() for an engine. True means that the program goes on in the caller; on false the
@@ -133,6 +157,12 @@ func (t *Thread) settle(end uint64) exit {
 		x = t.act(t.leftR0, a)
 	case leftReturn:
 		x = t.leave()
+	case leftFault:
+		t.left = leftNothing
+		return exitFault
+	case leftStop:
+		t.left = leftNothing
+		return exitStop
 	}
 	t.left = leftNothing
 	if x != exitFault {
