@@ -88,23 +88,28 @@ func TestJITCosts(t *testing.T) {
 	args := []uint64{packet.Base, packet.Base + packet.Size}
 	fmt.Printf("| parsing Ethernet, IPv4 and UDP, 19 instructions, start included, ns | %.0f | %.0f |\n", best(parse, e, args...), best(parse, nil, args...))
 	fmt.Printf("| call of a helper that does nothing, ns | %.1f | %.1f |\n", best(loop, e)/calls, best(loop, nil)/calls)
-	total, insns := 0.0, 0
 	var c *jit.Compiled
-	for _, name := range names(t) {
-		p := load(t, name)
-		ns := 0.0
-		for range 10 {
-			got := window(func() {
-				if c, err = jit.Compile(p.img, nil, c); err != nil {
-					t.Fatal(err)
-				}
-			})
-			if ns == 0 || got < ns {
-				ns = got
-			}
+	for _, loops := range []bool{false, true} {
+		total, insns, what := 0.0, 0, ""
+		if loops {
+			what = ", again with loops"
 		}
-		total += ns
-		insns += p.img.Len()
+		for _, name := range names(t) {
+			p := load(t, name)
+			ns := 0.0
+			for range 10 {
+				got := window(func() {
+					if c, err = jit.Compile(p.img, nil, loops, c); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if ns == 0 || got < ns {
+					ns = got
+				}
+			}
+			total += ns
+			insns += p.img.Len()
+		}
+		fmt.Printf("| compilation of 1000 instructions (all %d of the programs)%s, µs | %.0f | – |\n", insns, what, total/float64(insns))
 	}
-	fmt.Printf("| compilation of 1000 instructions (all %d of the programs), µs | %.0f | – |\n", insns, total/float64(insns))
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // Compile makes the native code of a program without running it, as an engine for a memory of the usual size would, to look at it
-// or to measure how long that takes. Words are those of [vm.Thread.SetContext]. Memory of an earlier result may be used again.
-func Compile(img *vm.Image, words []*uint64, old *Compiled) (*Compiled, error) {
+// or to measure how long that takes. Words are those of [vm.Thread.SetContext]; with loops these are optimised, as engines do when a
+// program has run for long. Memory of an earlier result may be used again.
+func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compiled, error) {
 	c := old
 	if c == nil {
 		c = &Compiled{}
@@ -20,6 +21,9 @@ func Compile(img *vm.Image, words []*uint64, old *Compiled) (*Compiled, error) {
 	p := plan.New(img, words, c.program)
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
+	}
+	if loops {
+		p.CopyLoops()
 	}
 	c.program = p
 	c.Code.Reset(len(p.Insns))

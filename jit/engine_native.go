@@ -31,7 +31,12 @@ type Engine struct {
 	check   *checker      // compares with the interpreter, nil not to
 	program *plan.Program // memory to use again
 	out     plan.Code
+	eager   uint64 // see SetEager
 }
+
+// defaultEager is what SetEager sets before it is called: copies of loops cost about as much as native code does at all, for which
+// a loop has to make some hundred turns.
+const defaultEager = 1000
 
 // cache holds the mappings of an engine, apart from it so that they can be released when it is collected.
 type cache struct{ all []*pages }
@@ -41,6 +46,12 @@ func (c *cache) release() {
 		p.release()
 	}
 	c.all = nil
+}
+
+// drop releases one of them.
+func (c *cache) drop(p *pages) {
+	p.release()
+	c.all = slices.DeleteFunc(c.all, func(q *pages) bool { return q == p })
 }
 
 // code is a compiled program.
@@ -53,7 +64,10 @@ type code struct {
 	saves   []uint8 // by slot behind a call, what the call saved
 	slack   int64
 	mayGoto bool
-	simple  bool       // needs neither before nor after
+	simple  bool // needs neither before nor after
+	pages   *pages
+	left    uint64     // instructions to execute before loops get copies
+	loops   bool       // that is to be done
 	calls   *calls     // those that code makes itself
 	words   []int32    // plan.Program.Words
 	blocks  [][2]int32 // with coverage, the slots of blocks
@@ -95,7 +109,7 @@ func New(m *mem.Memory) (*Engine, error) {
 		return nil, fmt.Errorf("%w: a big-endian or very large memory", ErrUnsupported)
 	}
 	e := &Engine{
-		mem: m, arena: a, codes: map[*vm.Image]*code{}, cache: &cache{},
+		mem: m, arena: a, codes: map[*vm.Image]*code{}, cache: &cache{}, eager: defaultEager,
 		target: plan.Target{Base: a.Base, ShadowDelta: delta},
 	}
 	runtime.AddCleanup(e, func(c *cache) { c.release() }, e.cache)
@@ -125,17 +139,41 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 			clear(e.codes)
 		}
 		// Without native code the interpreter runs the program: there is nothing to report.
-		c, _ = e.make(img, words)
+		c, _ = e.make(img, words, false)
 		e.codes[img] = c
 	}
 	e.last = c
 	return c
 }
 
-func (e *Engine) make(img *vm.Image, words []*uint64) (*code, error) {
+// SetEager sets how many instructions a program executes, for each of its slots, before it is compiled again with its loops
+// optimised: 0 for at once.
+func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
+
+// again compiles the running program with its loops optimised, or finds that there is nothing to do.
+func (e *Engine) again(c *code, words []*uint64) *code {
+	c.loops = false
+	e.feed()
+	hot, err := e.make(c.img, words, true)
+	if err != nil || !e.program.Loops {
+		if err == nil {
+			e.cache.drop(hot.pages)
+		}
+		return c
+	}
+	e.cache.drop(c.pages)
+	e.codes[c.img] = hot
+	return hot
+}
+
+// make compiles a program. With loops these are optimised.
+func (e *Engine) make(img *vm.Image, words []*uint64, loops bool) (*code, error) {
 	p := plan.New(img, words, e.program)
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
+	}
+	if loops {
+		p.CopyLoops()
 	}
 	e.program = p
 	e.out.Reset(len(p.Insns))
@@ -156,6 +194,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64) (*code, error) {
 		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
 		top: uintptr(unsafe.Pointer(m.state().Frame(0))), slots: make([]slot, p.Len()+1),
 		slack: p.Slack(), calls: callsOf(p), words: append([]int32(nil), p.Words...),
+		pages: m, loops: p.Loops && !loops, left: e.eager * uint64(p.Len()),
 	}
 	if marks > 0 {
 		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
@@ -199,6 +238,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		room := int64(min(end-t.Insns(), 1<<40)) - c.slack
 		if room < c.slack { // it would not get far
 			return t.Insns() != end-limit
+		}
+		if c.loops {
+			room = min(room, int64(max(c.left, uint64(c.slack))))
 		}
 		at := c.slots[t.PC()]
 		if at.entry == 0 {
@@ -256,6 +298,11 @@ func (e *Engine) before(c *code, t *vm.Thread) {
 func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 	if c.calls != nil {
 		c.calls.book(c.state, e.check != nil)
+	}
+	if c.loops {
+		if c.left -= min(c.left, n); c.left == 0 {
+			e.last, c.thread = c, nil // prepare looks at it
+		}
 	}
 	e.takeFrames(c, t)
 	if c.partly != nil && !c.partly[pc] {
@@ -321,6 +368,10 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 			return nil
 		}
 	}
+	if c.loops && c.left == 0 {
+		c = e.again(c, words)
+		e.last = c
+	}
 	st := c.state
 	if fp != c.fps[0] {
 		e.setFrame(c, 0, fp)
@@ -343,7 +394,7 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 		c.setContext(context, words)
 	}
 	c.thread, c.generation, c.depth = t, t.Generation(), t.Depth()
-	c.simple = !c.mayGoto && c.calls == nil && c.marks == nil && e.check == nil
+	c.simple = !c.mayGoto && c.calls == nil && c.marks == nil && e.check == nil && !c.loops
 	if now := e.mem.Epoch(); now != c.epoch {
 		e.forget(c, now)
 		c.epoch = now

@@ -28,6 +28,9 @@ func (*Engine) Cover(*vm.Patches) {}
 // Check does nothing.
 func (*Engine) Check(func(string)) {}
 
+// SetEager does nothing.
+func (*Engine) SetEager(int) {}
+
 // Close does nothing.
 func (*Engine) Close() {}
 
@@ -35,4 +38,4 @@ func (*Engine) Close() {}
 func (*Engine) Run(*vm.Thread, uint64) bool { return false }
 
 // Compile returns ErrUnsupported.
-func Compile(*vm.Image, []*uint64, *Compiled) (*Compiled, error) { return nil, ErrUnsupported }
+func Compile(*vm.Image, []*uint64, bool, *Compiled) (*Compiled, error) { return nil, ErrUnsupported }

@@ -152,9 +152,10 @@ type loopRig struct {
 	objects       [2][]*mem.Region
 }
 
-func newLoopRig(t testing.TB) *loopRig {
+func newLoopRig(t testing.TB, eager int) *loopRig {
 	r := &loopRig{native: newRig(t), plain: newRig(t)}
 	r.plain.thread.SetEngine(nil)
+	r.native.engine.SetEager(eager)
 	for i, side := range []*rig{r.native, r.plain} {
 		for _, size := range []uint64{24, 40, 64, 129, 256, 5000, 9000} {
 			o, err := side.mem.Alloc(size, mem.Region{Name: "object", ReadOnly: size == 40})
@@ -219,7 +220,7 @@ func TestLoops(t *testing.T) {
 	for from := uint64(0); from < n; from += each {
 		t.Run(fmt.Sprint(from), func(t *testing.T) {
 			var insns, native uint64
-			r := newLoopRig(t)
+			r := newLoopRig(t, int(from/each%3)*20)
 			for seed := from; seed < min(from+each, n); seed++ {
 				i, e := checkLoops(t, r, seed)
 				insns, native = insns+i, native+e
@@ -232,7 +233,7 @@ func TestLoops(t *testing.T) {
 // FuzzLoops is TestLoops for any seed.
 func FuzzLoops(f *testing.F) {
 	f.Add(uint64(1))
-	f.Fuzz(func(t *testing.T, seed uint64) { checkLoops(t, newLoopRig(t), seed) })
+	f.Fuzz(func(t *testing.T, seed uint64) { checkLoops(t, newLoopRig(t, int(seed%3)*20), seed) })
 }
 
 // TestLoopAtTheEnd: behind the end of a program are copies of its loops, which nothing may fall into.

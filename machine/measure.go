@@ -209,7 +209,7 @@ func compileTime(img *vm.Image) (best time.Duration, err error) {
 	var c *jit.Compiled
 	for range lowerRepeats {
 		begin := time.Now()
-		if c, err = jit.Compile(img, nil, c); err != nil {
+		if c, err = jit.Compile(img, nil, false, c); err != nil {
 			return 0, err
 		}
 		if d := time.Since(begin); best == 0 || d < best {

@@ -21,7 +21,7 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram) (*jit.Compiled, er
 			_, words = m.Thread().Context()
 			s.Leave()
 		}
-		return jit.Compile(img, words, nil)
+		return jit.Compile(img, words, false, nil)
 	}
 	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
 	img, err := vm.Lower(vm.LowerConfig{
@@ -32,7 +32,7 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram) (*jit.Compiled, er
 	if err != nil {
 		return nil, err
 	}
-	return jit.Compile(img, nil, nil)
+	return jit.Compile(img, nil, false, nil)
 }
 
 // nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.

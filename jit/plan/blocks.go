@@ -81,6 +81,7 @@ func (p *Program) findBlocks() {
 		switch b.kind = in.Kind; b.kind {
 		case KindJump, KindBranch, KindMayGoto, KindCall:
 			b.target, b.back = leaders.index(in.Target), in.Flags&FlagBack != 0
+			p.Loops = p.Loops || b.back
 		}
 	}
 	p.blocks = blocks

@@ -85,10 +85,13 @@ type looper struct {
 	wraps bool
 }
 
-// findLoops decides which loops get a copy, and makes it.
-func (p *Program) findLoops() {
+// CopyLoops decides which loops get a copy, and makes it. Afterwards Loops says whether there is one. It takes a multiple of the time that New does.
+func (p *Program) CopyLoops() {
 	f, n := &p.loop, len(p.blocks)
-	if !p.findGraph() {
+	if !p.Loops {
+		return
+	}
+	if p.Loops = p.findGraph(); !p.Loops {
 		return
 	}
 	f.loops = f.loops[:0]
@@ -119,7 +122,7 @@ func (p *Program) findLoops() {
 			f.done[b] = true
 		}
 	}
-	if some {
+	if p.Loops = some; some {
 		p.copyLoops()
 	}
 }

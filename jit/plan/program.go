@@ -74,7 +74,7 @@ const (
 	// FlagWord marks a load of what may be word number Target of Program.Words: if its base is State.Context and State.Words has an address
 	// for the number, it loads the 64 bits there, without a check. Otherwise it is a load as any.
 	FlagWord
-	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see findLoops.
+	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see CopyLoops.
 	flagTrust
 )
 
@@ -142,6 +142,9 @@ type Program struct {
 	// Timed says that one of them tells the time, so that all have to advance it.
 	Timed bool
 
+	// Loops says that there may be loops that CopyLoops improves.
+	Loops bool
+
 	// Words are the words of the context that loads with FlagWord may be of, by their number of four bytes.
 	Words []int32
 
@@ -195,7 +198,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	p.charge()
 	p.saves()
 	p.judge()
-	p.findLoops()
+	p.Loops = p.Loops && p.Cells > 0
 	return p
 }
 
@@ -204,7 +207,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 func (p *Program) decode() {
 	img, insns := p.Image, p.Insns
 	p.leaders.reset(len(insns))
-	p.MayGoto, p.Calls = false, false
+	p.MayGoto, p.Calls, p.Loops = false, false, false
 	used, written, count := uint32(0), uint32(0), int32(0)
 	for pc := range insns {
 		s, in := img.Slot(pc), &insns[pc]
