@@ -69,10 +69,11 @@ type test struct {
 type looper struct {
 	graph
 	loops  []loop
-	of     []int32 // by block, number of the loop it is the header of + 1
-	in     []int32 // by block, number of the last loop looked at that it is in + 1
-	pos    []int32 // by block, where its state is
-	done   []bool  // by block, it is in a loop that has guards
+	of     []int32  // by block, number of the loop it is the header of + 1
+	in     []int32  // by block, number of the last loop looked at that it is in + 1
+	pos    []int32  // by block, where its state is
+	needs  []uint16 // by block, registers whose values matter at its start
+	done   []bool   // by block, it is in a loop that has guards
 	states []blockState
 
 	n     int32 // number of l + 1
@@ -88,15 +89,13 @@ type looper struct {
 // CopyLoops decides which loops get a copy, and makes it. Afterwards Loops says whether there is one. It takes a multiple of the time that New does.
 func (p *Program) CopyLoops() {
 	f, n := &p.loop, len(p.blocks)
-	if !p.Loops {
-		return
-	}
-	if p.Loops = p.findGraph(); !p.Loops {
+	// Without checks there is nothing to gain.
+	if p.Loops = p.Loops && p.Cells != 0 && p.findGraph(); !p.Loops {
 		return
 	}
 	f.loops = f.loops[:0]
 	f.of, f.in, f.pos = resize(f.of, n), resize(f.in, n), resize(f.pos, n)
-	f.done = resize(f.done, n)
+	f.done, f.needs = resize(f.done, n), resize(f.needs, n)
 	some := false
 	for i := len(f.order) - 1; i >= 0; i-- {
 		b := f.order[i]
@@ -212,6 +211,7 @@ func (p *Program) analyse() {
 	if private {
 		p.findSpills()
 	}
+	p.findNeeds()
 	if len(f.states) < len(l.body) {
 		f.states = make([]blockState, len(l.body)+16)
 	}
@@ -269,6 +269,66 @@ func (p *Program) findSpills() {
 	}
 }
 
+// findNeeds marks the instructions whose results can be part of an address that is checked, or of a comparison: what others compute
+// needs not be followed.
+func (p *Program) findNeeds() {
+	f, l := &p.loop, p.loop.l
+	for _, b := range l.body {
+		f.needs[b] = 0
+	}
+	const passes = 8 // two or three suffice but for loops in loops that hand registers on
+	for pass := range passes {
+		changed := false
+		for i := len(l.body) - 1; i >= 0; i-- {
+			b := l.body[i]
+			needs := uint16(0)
+			for _, to := range f.succ[b] {
+				if to >= 0 && f.in[to] == f.n {
+					needs |= f.needs[to]
+				}
+			}
+			if pass == passes-1 {
+				needs = all
+			}
+			if needs = p.needsOf(b, needs); needs != f.needs[b] {
+				f.needs[b], changed = needs, true
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// needsOf is what matters at the start of a block if needs matters at its end.
+func (p *Program) needsOf(b int32, needs uint16) uint16 {
+	blk := &p.blocks[b]
+	for pc := blk.end - 1; pc >= blk.start; pc-- {
+		in := &p.Insns[pc]
+		switch in.Kind {
+		case KindOp, KindImm64, KindLoad:
+			in.Flags &^= flagNeeded
+			if in.writes&needs != 0 {
+				in.Flags |= flagNeeded
+				needs &^= in.writes
+				if in.Kind == KindOp {
+					needs |= in.reads
+				}
+			}
+			if in.Kind == KindLoad && in.Check == CheckRange {
+				needs |= 1 << in.Base
+			}
+		case KindStore:
+			if in.Check == CheckRange {
+				needs |= 1 << in.Base
+			}
+		case KindBranch:
+			needs |= 1<<in.Dst | uint16(rows[in.Op].srcRead)&(1<<in.Src)
+		}
+	}
+	return needs
+}
+
 // turn follows a loop from its header to the start of the next turn. It reports whether there is a way.
 func (p *Program) turn(regs *registers) bool {
 	f, l := &p.loop, p.loop.l
@@ -277,7 +337,8 @@ func (p *Program) turn(regs *registers) bool {
 		f.states[i].live = false
 	}
 	f.back.live = false
-	f.states[f.pos[l.header]] = blockState{regs: *regs, live: true}
+	first := &f.states[f.pos[l.header]]
+	first.regs, first.passed, first.left, first.live = *regs, 0, false, true
 	left := len(l.body)
 	for i := f.number[l.header]; left > 0; i++ {
 		b := f.order[i]
@@ -318,6 +379,10 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 			p.turnTo(b, in.Target, s, 0)
 		case KindInterpret, KindCallFunc:
 			s.left = true
+		}
+		if !in.Has(flagNeeded) && (in.Kind == KindOp || in.Kind == KindLoad || in.Kind == KindImm64) {
+			s.regs[in.Dst] = unbounded
+			continue
 		}
 		if in.Has(flagTrust) && f.all {
 			f.wraps = f.wraps || s.regs.wraps(in)
@@ -360,12 +425,12 @@ func (p *Program) turnBranch(b, pc int32, in *Insn, s *blockState) {
 		wide := !c.w32 && (c.is == equal || c.is == notEqual) && a.base == number
 		f.by.fails = f.by.fails || !wide && (!c.compares(a) || !c.compares(s.regs.against(in, c)))
 	}
-	fall := *s
 	if s.regs.assume(in, true) {
 		p.turnTo(b, in.Target, s, taken)
 	}
-	if fall.regs.assume(in, false) {
-		p.turnTo(b, pc+1, &fall, next)
+	s.regs[in.Dst] = a // all that the assumption changes
+	if s.regs.assume(in, false) {
+		p.turnTo(b, pc+1, s, next)
 	}
 }
 
@@ -385,7 +450,7 @@ func (p *Program) turnTo(from, slot int32, s *blockState, passed uint8) {
 	}
 	passed |= s.passed
 	if !to.live {
-		*to = blockState{regs: s.regs, passed: passed, left: s.left, live: true}
+		to.regs, to.passed, to.left, to.live = s.regs, passed, s.left, true
 		return
 	}
 	to.passed &= passed

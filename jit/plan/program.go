@@ -76,6 +76,8 @@ const (
 	FlagWord
 	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see CopyLoops.
 	flagTrust
+	// flagNeeded marks what findLoops follows in the loop it looks at.
+	flagNeeded
 )
 
 // NoBase is the Base of a guard whose base is the value at Frame.Host + StackOff.
