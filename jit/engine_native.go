@@ -25,10 +25,12 @@ type Engine struct {
 	codes   map[*vm.Image]*code
 	last    *code
 	cache   *cache
-	native  uint64        // instructions executed
-	cover   *vm.Patches   // gets the coverage, nil for none
-	dirty   bool          // there is some to pass on
-	check   *checker      // compares with the interpreter, nil not to
+	native  uint64      // instructions executed
+	cover   *vm.Patches // gets the coverage, nil for none
+	dirty   bool        // there is some to pass on
+	check   *checker    // compares with the interpreter, nil not to
+	resting *vm.Image   // is the interpreter's for the next rest runs
+	rest    int
 	program *plan.Program // memory to use again
 	out     plan.Code
 	eager   uint64 // see SetEager
@@ -66,10 +68,12 @@ type code struct {
 	mayGoto bool
 	simple  bool // needs neither before nor after
 	pages   *pages
-	left    uint64     // instructions to execute before loops get copies
-	loops   bool       // that is to be done
-	calls   *calls     // those that code makes itself
-	words   []int32    // plan.Program.Words
+	left    uint64  // instructions to execute before loops get copies
+	loops   bool    // that is to be done
+	calls   *calls  // those that code makes itself
+	words   []int32 // plan.Program.Words
+	exits   int     // since Engine.native was since
+	since   uint64
 	blocks  [][2]int32 // with coverage, the slots of blocks
 	marks   []byte     // and which were run to the end
 	partly  []bool     // and where one was left before
@@ -267,10 +271,12 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			if t.Insns() == end || !t.Access() {
 				return true
 			}
+			e.exited(c)
 		case plan.CallFunc:
 			if !t.CallFunc() {
 				return true
 			}
+			e.exited(c)
 		case plan.Leave:
 			if !t.LeaveFunc() {
 				return true
@@ -358,7 +364,7 @@ func (e *Engine) Check(report func(difference string)) {
 // not what code relies on.
 func (e *Engine) prepare(t *vm.Thread) *code {
 	fp := t.StackEnd()
-	if fp == 0 || t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
+	if fp == 0 || e.rests(t.Image()) || t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
 		return nil
 	}
 	context, words := t.Context()
