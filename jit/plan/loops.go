@@ -89,8 +89,7 @@ type looper struct {
 // CopyLoops decides which loops get a copy, and makes it. Afterwards Loops says whether there is one. It takes a multiple of the time that New does.
 func (p *Program) CopyLoops() {
 	f, n := &p.loop, len(p.blocks)
-	// Without checks there is nothing to gain.
-	if p.Loops = p.Loops && p.Cells != 0 && p.findGraph(); !p.Loops {
+	if p.Loops = p.Loops && p.findGraph(); !p.Loops {
 		return
 	}
 	f.loops = f.loops[:0]

@@ -76,7 +76,7 @@ const (
 	FlagWord
 	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see CopyLoops.
 	flagTrust
-	// flagNeeded marks what findLoops follows in the loop it looks at.
+	// flagNeeded marks what CopyLoops follows in the loop it looks at.
 	flagNeeded
 )
 
