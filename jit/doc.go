@@ -8,7 +8,7 @@
 //
 // The interpreter is the only judge of faults. Generated code tests whether an instruction is certainly fine; if a test
 // fails it leaves in front of that instruction with all registers as they were (plan.Interpret), the interpreter executes the
-// one instruction, and the engine goes on with native code at the next slot with plan.FlagEntry. Tests may therefore be
+// one instruction (vm.Thread.Access, if it accesses memory), and the engine goes on with native code at the next slot with plan.FlagEntry. Tests may therefore be
 // conservative, and rare things may be left out.
 //
 // A backend is two functions.
