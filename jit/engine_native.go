@@ -68,11 +68,12 @@ type code struct {
 	mayGoto bool
 	simple  bool // needs neither before nor after
 	pages   *pages
-	left    uint64  // instructions to execute before loops get copies
-	loops   bool    // that is to be done
-	calls   *calls  // those that code makes itself
-	words   []int32 // plan.Program.Words
-	exits   int     // since Engine.native was since
+	left    uint64   // instructions to execute before loops get copies
+	loops   bool     // that is to be done
+	sampler *sampler // looks at branches before it is
+	calls   *calls   // those that code makes itself
+	words   []int32  // plan.Program.Words
+	exits   int      // since Engine.native was since
 	since   uint64
 	blocks  [][2]int32 // with coverage, the slots of blocks
 	marks   []byte     // and which were run to the end
@@ -143,7 +144,7 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 			clear(e.codes)
 		}
 		// Without native code the interpreter runs the program: there is nothing to report.
-		c, _ = e.make(img, words, false)
+		c, _ = e.make(img, words, nil)
 		e.codes[img] = c
 	}
 	e.last = c
@@ -154,15 +155,26 @@ func (e *Engine) compile(img *vm.Image, words []*uint64) *code {
 // optimised: 0 for at once.
 func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
 
-// again compiles the running program with its loops optimised, or finds that there is nothing to do.
-func (e *Engine) again(c *code, words []*uint64) *code {
-	c.loops = false
-	e.feed()
-	hot, err := e.make(c.img, words, true)
-	if err != nil || !e.program.Loops {
-		if err == nil {
-			e.cache.drop(hot.pages)
+// heat does what is due when a program has run for long: branches are watched for a while, then it is compiled again.
+func (e *Engine) heat(c *code, words []*uint64) *code {
+	if c.sampler == nil && e.eager > 0 && e.cover == nil {
+		var slots []int32
+		if p := plan.New(c.img, words, e.program); p != nil {
+			p.Selects(func(slot int32) { slots = append(slots, slot) })
+			e.program = p
 		}
+		if len(slots) > 0 {
+			c.sampler = newSampler(slots, c.img.Len())
+			return c
+		}
+	}
+	if c.sampler != nil && c.sampler.left > 0 {
+		return c
+	}
+	e.feed()
+	c.loops = false
+	hot, err := e.make(c.img, words, c)
+	if err != nil {
 		return c
 	}
 	e.cache.drop(c.pages)
@@ -170,14 +182,17 @@ func (e *Engine) again(c *code, words []*uint64) *code {
 	return hot
 }
 
-// make compiles a program. With loops these are optimised.
-func (e *Engine) make(img *vm.Image, words []*uint64, loops bool) (*code, error) {
+// chooses reports whether a branch of what is compiled again becomes a selection.
+func (c *code) chooses(slot int32) bool { return c.sampler == nil || c.sampler.unpredictable(slot) }
+
+// make compiles a program. If there is code for it already, it is optimised.
+func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) {
 	p := plan.New(img, words, e.program)
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
-	if loops {
-		p.CopyLoops()
+	if old != nil {
+		p.Optimise(old.chooses)
 	}
 	e.program = p
 	e.out.Reset(len(p.Insns))
@@ -198,7 +213,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, loops bool) (*code, error)
 		img: img, state: m.state(), text: m.text(), mayGoto: p.MayGoto,
 		top: uintptr(unsafe.Pointer(m.state().Frame(0))), slots: make([]slot, p.Len()+1),
 		slack: p.Slack(), calls: callsOf(p), words: append([]int32(nil), p.Words...),
-		pages: m, loops: p.Loops && !loops, left: e.eager * uint64(p.Len()),
+		pages: m, loops: p.Loops && old == nil, left: e.eager * uint64(p.Len()),
 	}
 	if marks > 0 {
 		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
@@ -244,6 +259,12 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 			return t.Insns() != end-limit
 		}
 		if c.loops {
+			if c.sampler != nil {
+				if !c.sampler.observe(t.PC()) {
+					c.thread = nil // prepare goes on
+				}
+				return true
+			}
 			room = min(room, int64(max(c.left, uint64(c.slack))))
 		}
 		at := c.slots[t.PC()]
@@ -375,7 +396,7 @@ func (e *Engine) prepare(t *vm.Thread) *code {
 		}
 	}
 	if c.loops && c.left == 0 {
-		c = e.again(c, words)
+		c = e.heat(c, words)
 		e.last = c
 	}
 	st := c.state

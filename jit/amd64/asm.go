@@ -190,6 +190,9 @@ func (a *asm) cmpMem0(size int32, m loc) {
 	a.imm8(0)
 }
 
+// moveIf copies a register on a condition.
+func (a *asm) moveIf(cc cond, dst, src reg) { a.rr(1, 0x0f40|uint16(cc), dst, src) }
+
 // move copies a register.
 func (a *asm) move(dst, src reg) { a.rr(1, 0x89, src, dst) }
 

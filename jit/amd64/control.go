@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -8,15 +9,24 @@ import (
 func jumpTo(c *compiler, in *plan.Insn, _ *rule) { c.always(in) }
 
 func branchReg(c *compiler, in *plan.Insn, r *rule) {
+	c.compareReg(in, r)
+	c.taken(r.cond, in)
+}
+
+func (c *compiler) compareReg(in *plan.Insn, r *rule) {
 	if r.op == opTest {
 		c.rr(r.w, 0x85, regs[in.Src], regs[in.Dst])
 	} else {
 		c.group(r.w, opCmp, regs[in.Dst], regs[in.Src])
 	}
-	c.taken(r.cond, in)
 }
 
 func branchImm(c *compiler, in *plan.Insn, r *rule) {
+	c.compareImm(in, r)
+	c.taken(r.cond, in)
+}
+
+func (c *compiler) compareImm(in *plan.Insn, r *rule) {
 	v, d := int32(in.Imm), regs[in.Dst]
 	switch {
 	case r.op == opTest:
@@ -27,11 +37,64 @@ func branchImm(c *compiler, in *plan.Insn, r *rule) {
 	default:
 		c.groupImm(r.w, opCmp, d, v)
 	}
-	c.taken(r.cond, in)
 }
 
 // opTest in a rule is a branch on common bits.
 const opTest = 0x85
+
+// selects generates a branch with FlagSelect: the result of the operation is in temp1, or in the register that it copies, before the
+// comparison, and so is what is charged.
+func (c *compiler) selects(in *plan.Insn) {
+	op := &c.p.Insns[c.pc+1]
+	dst, value := regs[op.Dst], c.result(op)
+	r := &rules[in.Op]
+	if in.ComparesImm() {
+		c.compareImm(in, r)
+	} else {
+		c.compareReg(in, r)
+	}
+	skipped, executed := in.Taken, in.Next+op.Next
+	if in.Size == 2 {
+		executed = in.Next + c.p.Insns[c.pc+2].Taken
+	}
+	unless := r.cond.not()
+	c.moveIf(unless, dst, value)
+	c.rm(1, 0x8d, temp2, at(roomR, -executed), 0)
+	if skipped != 0 {
+		c.rm(1, 0x8d, roomR, at(roomR, -skipped), 0)
+	}
+	c.moveIf(unless, roomR, temp2)
+	switch {
+	case in.Has(plan.FlagBack):
+		c.test(1, roomR)
+		c.turn(in)
+	case in.Target != c.pc+1+int32(in.Size):
+		c.goTo(in.Target)
+	}
+}
+
+// result puts the result of an operation into a register that does not matter otherwise, and returns it.
+func (c *compiler) result(op *plan.Insn) reg {
+	r, v := &rules[op.Op], int32(op.Imm)
+	switch op.Op {
+	case decode.OpMov64Reg:
+		return regs[op.Src]
+	case decode.OpMov32Reg:
+		c.move32(temp1, regs[op.Src])
+	case decode.OpMov64Imm:
+		c.constant(temp1, op.Imm)
+	case decode.OpMov32Imm:
+		c.constant(temp1, uint64(uint32(op.Imm)))
+	default:
+		c.move(temp1, regs[op.Dst])
+		if op.TakesReg() {
+			c.group(r.w, byte(r.op), temp1, regs[op.Src])
+		} else {
+			c.groupImm(r.w, byte(r.op), temp1, v)
+		}
+	}
+	return temp1
+}
 
 // mayGoto goes on while State.May is not 0.
 func mayGoto(c *compiler, in *plan.Insn, _ *rule) {

@@ -128,6 +128,11 @@ func (a *asm) rrr(w uint8, op uint32, d, n, m reg) {
 	a.word(sized(w, op) | uint32(m)<<16 | uint32(n)<<5 | uint32(d))
 }
 
+// moveIf is d = n on a condition, else m.
+func (a *asm) moveIf(cc cond, d, n, m reg) {
+	a.word(opCsel | uint32(m)<<16 | uint32(cc)<<12 | uint32(n)<<5 | uint32(d))
+}
+
 // multiply is d = x ± n*m.
 func (a *asm) multiply(w uint8, op uint32, d, n, m, x reg) {
 	a.word(sized(w, op) | uint32(m)<<16 | uint32(x)<<10 | uint32(n)<<5 | uint32(d))

@@ -154,9 +154,22 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 		if t.Marks {
 			c.mark(in)
 		}
-		if in.Has(plan.FlagDead | plan.FlagPair) {
+		if in.Has(plan.FlagDead | plan.FlagPair | plan.FlagSelect) {
 			if in.Has(plan.FlagDead) {
 				c.next(in)
+				continue
+			}
+			if in.Has(plan.FlagSelect) {
+				if t.Marks {
+					rules[in.Op].emit(c, in, &rules[in.Op])
+					c.next(in)
+					continue
+				}
+				c.selects(in)
+				for range in.Size {
+					pc++
+					starts[pc] = uint32(c.pos())
+				}
 				continue
 			}
 			if next := &insns[pc+1]; c.pair(in, next) {
@@ -339,6 +352,11 @@ func (c *compiler) always(in *plan.Insn) {
 // loop charges and goes back, unless there is no room.
 func (c *compiler) loop(in *plan.Insn) {
 	c.spend(in.Taken)
+	c.turn(in)
+}
+
+// turn goes back by the sign of what was charged.
+func (c *compiler) turn(in *plan.Insn) {
 	c.to(c.jcc(condGE), in.Target)
 	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.branch(opB)}, pc: c.p.Insns[in.Target].Slot, n: int32(plan.OutOfRoom)})
 }

@@ -8,21 +8,58 @@ import (
 func jumpTo(c *compiler, in *plan.Insn, _ *rule) { c.always(in) }
 
 func branchReg(c *compiler, in *plan.Insn, r *rule) {
+	c.compareReg(in, r)
+	c.taken(r.cond, in)
+}
+
+func (c *compiler) compareReg(in *plan.Insn, r *rule) {
 	if r.test {
 		c.rrr(r.w, opAnds, zr, reg(in.Dst), reg(in.Src))
 	} else {
 		c.cmp(r.w, reg(in.Dst), reg(in.Src))
 	}
-	c.taken(r.cond, in)
 }
 
 func branchImm(c *compiler, in *plan.Insn, r *rule) {
+	c.compareImm(in, r)
+	c.taken(r.cond, in)
+}
+
+func (c *compiler) compareImm(in *plan.Insn, r *rule) {
 	if r.test {
 		c.logicImm(r.w, opAndsImm, opAnds, zr, reg(in.Dst), in.Imm, temp1)
 	} else {
 		c.cmpImm(r.w, reg(in.Dst), int64(int32(in.Imm)), temp1)
 	}
-	c.taken(r.cond, in)
+}
+
+// selects generates a branch with FlagSelect: the result of the operation is made in temp4 before the comparison, what is charged after it.
+func (c *compiler) selects(in *plan.Insn) {
+	op := c.p.Insns[c.pc+1]
+	dst, charged := reg(op.Dst), op.Next
+	c.move(temp4, dst)
+	op.Dst = uint8(temp4)
+	rules[op.Op].emit(c, &op, &rules[op.Op])
+	r := &rules[in.Op]
+	if in.ComparesImm() {
+		c.compareImm(in, r)
+	} else {
+		c.compareReg(in, r)
+	}
+	if in.Size == 2 {
+		charged = c.p.Insns[c.pc+2].Taken
+	}
+	c.moveIf(r.cond.not(), dst, temp4, dst)
+	c.addImm(1, temp3, roomR, -int64(in.Next+charged), temp1)
+	c.addImm(1, temp4, roomR, -int64(in.Taken), temp1)
+	c.moveIf(r.cond.not(), roomR, temp3, temp4)
+	switch {
+	case in.Has(plan.FlagBack):
+		c.rrr(1, opAnds, zr, roomR, roomR)
+		c.turn(in)
+	case in.Target != c.pc+1+int32(in.Size):
+		c.to(c.branch(opB), in.Target)
+	}
 }
 
 // mayGoto goes on while State.May is not 0.

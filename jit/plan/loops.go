@@ -86,10 +86,20 @@ type looper struct {
 	wraps bool
 }
 
-// CopyLoops decides which loops get a copy, and makes it. Afterwards Loops says whether there is one. It takes a multiple of the time that New does.
-func (p *Program) CopyLoops() {
+// Optimise improves what programs with Loops do often. Of the branches Selects finds, those become selections that choose wants. It takes
+// longer than New.
+func (p *Program) Optimise(choose func(slot int32) bool) {
 	f, n := &p.loop, len(p.blocks)
-	if p.Loops = p.Loops && p.findGraph(); !p.Loops {
+	if !p.Loops {
+		return
+	}
+	p.Selects(func(slot int32) {
+		if choose(slot) {
+			p.markSelect(slot)
+		}
+	})
+	// Without checks copies gain nothing.
+	if p.Cells == 0 || !p.findGraph() {
 		return
 	}
 	f.loops = f.loops[:0]
@@ -120,7 +130,7 @@ func (p *Program) CopyLoops() {
 			f.done[b] = true
 		}
 	}
-	if p.Loops = some; some {
+	if some {
 		p.copyLoops()
 	}
 }

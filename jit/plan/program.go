@@ -74,7 +74,11 @@ const (
 	// FlagWord marks a load of what may be word number Target of Program.Words: if its base is State.Context and State.Words has an address
 	// for the number, it loads the 64 bits there, without a check. Otherwise it is a load as any.
 	FlagWord
-	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see CopyLoops.
+	// FlagSelect marks a branch that skips one operation, which follows: after it, or after the jump behind it if Size is 2, code goes
+	// where the branch goes. If there are no Target.Marks, the operation may be generated as a selection between its result and what its
+	// register held; nothing enters it.
+	FlagSelect
+	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see Optimise.
 	flagTrust
 	// flagNeeded marks what CopyLoops follows in the loop it looks at.
 	flagNeeded
@@ -144,7 +148,7 @@ type Program struct {
 	// Timed says that one of them tells the time, so that all have to advance it.
 	Timed bool
 
-	// Loops says that there may be loops that CopyLoops improves.
+	// Loops says that there may be loops that Optimise improves.
 	Loops bool
 
 	// Words are the words of the context that loads with FlagWord may be of, by their number of four bytes.
@@ -200,7 +204,6 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 	p.charge()
 	p.saves()
 	p.judge()
-	p.Loops = p.Loops && p.Cells > 0
 	return p
 }
 
