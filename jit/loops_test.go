@@ -89,6 +89,8 @@ func (m *loopMaker) loop(c int) {
 		m.say("if r0 & %d goto %s", pick(m, 1, 3, 64), head)
 	}
 	switch {
+	case early && m.IntN(2) == 0:
+		m.say("if %s goto %s\n%s\ngoto %s", m.condition(c), head, m.operation(c), head)
 	case early:
 		m.say("goto %s", head)
 	case m.IntN(2) == 0:
@@ -103,11 +105,11 @@ func (m *loopMaker) statement(c int) {
 	over := ""
 	if m.IntN(5) == 0 {
 		over = m.label()
-		m.say("%s goto %s", pick(m, "if r0 & 1", "if r9 < 3", "if w0 s> 9", "if r4 == 0", fmt.Sprintf("if r%d > 7", c)), over)
+		m.say("if %s goto %s", m.condition(c), over)
 	}
 	size := pick(m, "u8", "u8", "u16", "u32", "u64")
 	off := pick(m, 0, 0, 0, 1, 7, -1, 8, 32)
-	switch m.IntN(11) {
+	switch m.IntN(12) {
 	case 0, 1, 2, 3:
 		m.say("r5 = r%d\nr5 += r%d", pick(m, 1, 1, 2), c)
 		m.access(5, size, off)
@@ -125,14 +127,27 @@ func (m *loopMaker) statement(c int) {
 	case 8:
 		m.say("r%d += %d", pick(m, 1, 2), pick(m, 1, 1, 2, 4, -1))
 	case 9:
-		m.say("%s", pick(m, "r0 += r9", "w9 += 1", "r9 ^= r0", "w9 >>= 1", "r4 = r9\nr9 = r0", "*(u64 *)(r10 - 24) = r2", "*(u32 *)(r10 - 20) = 0", "w0 *= 3", "r9 &= 31", fmt.Sprintf("w9 = w%d", c)))
+		m.say("%s", m.operation(c))
 	case 10:
 		m.say("r5 = *(u8 *)(r1 + 0)\nr5 %s %d\nr5 += r2", pick(m, "&=", "%=", ">>="), 1+m.IntN(15))
 		m.access(5, size, 0)
+	case 11: // an operation that may be skipped, with a jump
+		there := m.label()
+		m.say("if %s goto %s\n%s\ngoto %s\nr0 = 77\n%s:", m.condition(c), there, m.operation(c), there, there)
 	}
 	if over != "" {
 		m.say("%s:", over)
 	}
+}
+
+// condition is one that may hold or not, operation something that changes registers or the stack.
+func (m *loopMaker) condition(c int) string {
+	return pick(m, "r0 & 1", "r9 < 3", "w0 s> 9", "r4 == 0", "w9 != w0", "r9 > r0", fmt.Sprintf("r%d > 7", c), fmt.Sprintf("w%d s<= 3", c))
+}
+
+func (m *loopMaker) operation(c int) string {
+	return pick(m, "r0 += r9", "w9 += 1", "r9 ^= r0", "w9 >>= 1", "r4 = r9\nr9 = r0", "*(u64 *)(r10 - 24) = r2", "*(u32 *)(r10 - 20) = 0",
+		"w0 *= 3", "r9 &= 31", "r9 = -1", "w9 = -1", "r0 = r9", "w0 -= w9", "r9 |= r0", fmt.Sprintf("w9 = w%d", c))
 }
 
 func (m *loopMaker) access(base int, size string, off int) {
