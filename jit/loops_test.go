@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func (m *loopMaker) statement(c int) {
 	}
 	size := pick(m, "u8", "u8", "u16", "u32", "u64")
 	off := pick(m, 0, 0, 0, 1, 7, -1, 8, 32)
-	switch m.IntN(12) {
+	switch m.IntN(13) {
 	case 0, 1, 2, 3:
 		m.say("r5 = r%d\nr5 += r%d", pick(m, 1, 1, 2), c)
 		m.access(5, size, off)
@@ -131,6 +132,18 @@ func (m *loopMaker) statement(c int) {
 	case 10:
 		m.say("r5 = *(u8 *)(r1 + 0)\nr5 %s %d\nr5 += r2", pick(m, "&=", "%=", ">>="), 1+m.IntN(15))
 		m.access(5, size, 0)
+	case 12: // remainders, in place or not
+		r := m.Perm(10)
+		for slices.ContainsFunc(r[:4], func(r int) bool { return r < 3 && r != 0 || r >= 6 && r <= 8 }) {
+			r = m.Perm(10)
+		}
+		w := pick(m, "r", "r", "w")
+		m.say("%s%d = %s%d\n%s%d /= %s%d\n%s%d *= %s%d", w, r[0], w, r[1], w, r[0], w, r[2], w, r[0], w, r[2])
+		if m.IntN(2) == 0 {
+			m.say("%s%d -= %s%d", w, r[1], w, r[0])
+		} else {
+			m.say("%s%d = %s%d\n%s%d -= %s%d", w, r[3], w, r[1], w, r[3], w, r[0])
+		}
 	case 11: // an operation that may be skipped, with a jump
 		there := m.label()
 		m.say("if %s goto %s\n%s\ngoto %s\nr0 = 77\n%s:", m.condition(c), there, m.operation(c), there, there)

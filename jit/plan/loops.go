@@ -98,6 +98,7 @@ func (p *Program) Optimise(choose func(slot int32) bool) {
 			p.markSelect(slot)
 		}
 	})
+	p.findRemainders()
 	// Without checks copies gain nothing.
 	if p.Cells == 0 || !p.findGraph() {
 		return

@@ -78,6 +78,10 @@ const (
 	// where the branch goes. If there are no Target.Marks, the operation may be generated as a selection between its result and what its
 	// register held; nothing enters it.
 	FlagSelect
+	// FlagRemainder marks a division that may be generated together with the Size operations behind it, which nothing enters: Dst holds
+	// the same as Src of the instruction before; the last operation leaves the remainder in its Dst, and Dst of this one holds what has
+	// been subtracted.
+	FlagRemainder
 	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see Optimise.
 	flagTrust
 	// flagNeeded marks what CopyLoops follows in the loop it looks at.
