@@ -341,6 +341,9 @@ var inlinePieces = []string{
 	"r2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nif r0 == 0 goto +3\nr3 = *(u64 *)(r0 + 0)\nr3 += r7\n*(u64 *)(r0 + 0) = r3",
 	"r2 = r6\nr1 = CHUNKS\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 3) = r7",
 	"call 2\nr7 += r0", "call 3\nr7 ^= r0", "call 4\nr7 += r0", "r1 = r7\ncall 7\nr7 += r0",
+	"r3 = 0\nr4 = r6\nr4 += r3\nr5 = *(u8 *)(r4 + 0)\nr7 += r5\nr3 += 1\nif r3 < %d goto -6",
+	"r9 = 0\nr2 = r10\nr2 += -8\nr1 = PLAIN\ncall 1\nr4 = r6\nr4 += r9\nr5 = *(u8 *)(r4 + 0)\nr7 += r5\nr9 += 1\nif r9 < %d goto -11",
+	"r9 = 0\nr1 = CHUNKS\nr2 = r6\nr2 += r9\ncall 1\nif r0 == 0 goto +1\n*(u8 *)(r0 + 1) = r9\nr9 += 1\nif r9 < %d goto -9",
 	"r7 += %d", "r7 *= 5\nr7 >>= 3", "r7 &= 63", "r3 = r7\nr3 <<= 13\nr4 = r7\nr4 >>= 51\nr3 |= r4",
 }
 
@@ -364,6 +367,7 @@ func randomInline(t *testing.T, native, plain *world, seed uint64) bool {
 	text.WriteString("goto l")
 	img := lower(t, mapNames.Replace(text.String()), functions(native))
 	cpu := rnd.IntN(5)
+	native.engine.SetEager(rnd.IntN(3))
 	native.thread.CPU, plain.thread.CPU = cpu, cpu
 	native.thread.Start(img, native.buffer.Base)
 	plain.thread.Start(img, plain.buffer.Base)
