@@ -58,7 +58,7 @@ func (m *loopMaker) loop(c int) {
 	end := from + step*turns
 	test := pick(m, "!=", "!=", "<", "<=", ">", ">=", "s<", "s>")
 	switch m.IntN(8) {
-	case 0:
+	case 0, 2:
 		m.say("r%d = r3", c)
 	case 1:
 		m.say("r%d = %d", c, from-8)
@@ -113,6 +113,15 @@ func (m *loopMaker) statement(c int) {
 	switch m.IntN(13) {
 	case 0, 1, 2, 3:
 		m.say("r5 = r%d\nr5 += r%d", pick(m, 1, 1, 2), c)
+		switch m.IntN(8) {
+		case 0:
+			m.say("r5 += %d", pick(m, 16, -8, 24))
+		case 1:
+			m.say("r5 -= %d", pick(m, 16, -8, 8))
+		case 2:
+			m.access(5, size, off)
+			m.say("r5 += 1")
+		}
 		m.access(5, size, off)
 	case 4:
 		m.say("r5 = r%d\nr5 <<= %d\nr5 += r1", c, 1+m.IntN(3))
@@ -229,7 +238,7 @@ func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 	img := lower(t, text, nil)
 	before := r.native.engine.Executed()
 	for range 12 {
-		a, b := pick(m, 5, 6, m.IntN(7)), pick(m, 5, 6, m.IntN(7))
+		a, b := pick(m, 5, 6, m.IntN(7)), pick(m, 5, 6, 1, m.IntN(7))
 		shift := uint64(pick(m, 0, 0, 8, 200, m.IntN(64)))
 		r.run(t, img, a, b, shift, uint64(pick(m, 0, 1, 17, -1)), pick(m, uint64(20000), 20000, uint64(m.IntN(3000))))
 		insns += r.native.thread.Insns()

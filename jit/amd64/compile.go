@@ -40,6 +40,7 @@ const (
 	cellCredit  = int32(unsafe.Offsetof(plan.Cell{}.Credit))
 	cellBackoff = int32(unsafe.Offsetof(plan.Cell{}.Backoff))
 	cellLo      = int32(unsafe.Offsetof(plan.Cell{}.Lo))
+	cellBound   = int32(unsafe.Offsetof(plan.Cell{}.Bound))
 	cellN       = int32(unsafe.Offsetof(plan.Cell{}.N))
 
 	frameHost  = int32(unsafe.Offsetof(plan.Frame{}.Host))
@@ -176,7 +177,7 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 }
 
 // fused are flags of instructions that may be generated together with those behind, or not at all.
-const fused = plan.FlagDead | plan.FlagPair | plan.FlagSelect | plan.FlagRemainder
+const fused = plan.FlagDead | plan.FlagPair | plan.FlagSelect | plan.FlagRemainder | plan.FlagBound
 
 // fuse generates such instructions, and returns how many: 0 for none.
 func (c *compiler) fuse(in *plan.Insn) int {
@@ -189,6 +190,9 @@ func (c *compiler) fuse(in *plan.Insn) int {
 		if !c.pair(in, next) {
 			return 0
 		}
+		if next.Has(plan.FlagBound) {
+			c.bound(next)
+		}
 		c.next(next)
 		return 2
 	case in.Has(plan.FlagSelect):
@@ -196,9 +200,16 @@ func (c *compiler) fuse(in *plan.Insn) int {
 			return 0
 		}
 		c.selects(in)
-	default:
+	case in.Has(plan.FlagRemainder):
 		c.remainder(in)
 		c.next(&c.p.Insns[c.pc+int32(in.Size)])
+	case in.Kind == plan.KindGuard:
+		return 0
+	default:
+		rules[in.Op].emit(c, in, &rules[in.Op])
+		c.bound(in)
+		c.next(in)
+		return 1
 	}
 	return 1 + int(in.Size)
 }

@@ -27,6 +27,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	k := cold{kind: kind, pc: c.pc}
 	if in.Cell >= 0 {
 		cell := cellField(in)
+		again := c.pos()
 		c.base(in)
 		c.groupMem(1, opSub, temp1, cell)
 		if align {
@@ -35,6 +36,15 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 		cell.disp += cellCount
 		c.groupMem(1, opCmp, temp1, cell)
 		k.from[0] = c.jccFar(condAE)
+		if in.Kind == plan.KindGuard && in.Has(plan.FlagBound) {
+			c.load(temp2, cell)
+			c.group(1, opSub, temp2, temp1)
+			cell.disp += cellBound - cellCount
+			c.store(cell, temp2)
+			k.back = again // with a cell that was set only now
+			c.colds = append(c.colds, k)
+			return
+		}
 	} else {
 		c.offset(in)
 		if align {
@@ -59,6 +69,14 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	}
 	k.back = c.pos()
 	c.colds = append(c.colds, k)
+}
+
+// bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
+func (c *compiler) bound(in *plan.Insn) {
+	cell := cellField(in)
+	cell.disp += cellBound
+	c.groupMem(1, opCmp, regs[in.Base], cell)
+	c.jccBack(condAE, int32(c.out.Starts[in.Slot+1]))
 }
 
 // base puts what a range counts from into temp1.

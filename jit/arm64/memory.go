@@ -42,6 +42,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	}
 	k := cold{kind: kind, pc: in.Slot, in: in}
 	if in.Cell >= 0 {
+		again := c.pos()
 		base := c.baseOf(in)
 		c.get(temp1, cellField(in))
 		c.get(temp2, cellField(in)+cellCount)
@@ -51,6 +52,13 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 		}
 		c.cmp(1, temp1, temp2)
 		k.from[0] = c.jcc(condHS)
+		if in.Kind == plan.KindGuard && in.Has(plan.FlagBound) {
+			c.rrr(1, opSub, temp2, temp2, temp1)
+			c.put(temp2, cellField(in)+cellBound)
+			k.back = again // with a cell that was set only now
+			c.colds = append(c.colds, k)
+			return
+		}
 	} else {
 		c.offset(in)
 		if align {
@@ -75,6 +83,13 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	}
 	k.back = c.pos()
 	c.colds = append(c.colds, k)
+}
+
+// bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
+func (c *compiler) bound(in *plan.Insn) {
+	c.get(temp1, cellField(in)+cellBound)
+	c.cmp(1, reg(in.Base), temp1)
+	c.to(c.jcc(condHS), in.Slot+1)
 }
 
 // baseOf returns the register that a range counts from, which may be temp4.

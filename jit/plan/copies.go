@@ -32,12 +32,15 @@ func (p *Program) copyLoops() {
 				in.Base, in.StackOff = NoBase, l.spills[g.base-11]
 			}
 			if g.store {
-				in.Flags = FlagRangeStore
+				in.Flags |= FlagRangeStore
+			}
+			if g.bounds {
+				in.Flags |= FlagBound
 			}
 			cells++
 			p.Insns = append(p.Insns, in)
 		}
-		p.copyLoop(l, header)
+		p.copyLoop(l, header, cells-len(l.guards))
 	}
 }
 
@@ -89,8 +92,8 @@ func (p *Program) copySize(l *loop) int32 {
 	return n
 }
 
-// copyLoop appends a loop without the checks that its guards make.
-func (p *Program) copyLoop(l *loop, header int32) {
+// copyLoop appends a loop without the checks that its guards make, the cells of which begin at a number.
+func (p *Program) copyLoop(l *loop, header int32, cells int) {
 	f := &p.loop
 	f.n++ // for f.in
 	at := int32(len(p.Insns))
@@ -131,11 +134,19 @@ func (p *Program) copyLoop(l *loop, header int32) {
 			jumpTo(to, blk.end)
 		}
 	})
+	copied := func(pc int32) *Insn {
+		b := p.leaders.index(pc)
+		return &p.Insns[f.pos[b]+pc-p.blocks[b].start]
+	}
 	for i := range l.covers {
 		if c := &l.covers[i]; c.found {
-			b := p.leaders.index(c.pc)
-			p.Insns[f.pos[b]+c.pc-p.blocks[b].start].Check = CheckDone
+			copied(c.pc).Check = CheckDone
 		}
+	}
+	for _, b := range l.bounds {
+		in := copied(b.pc)
+		in.Flags |= FlagBound
+		in.Base, in.Cell = b.index, int16(cells+b.guard)
 	}
 }
 

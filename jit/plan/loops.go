@@ -31,6 +31,7 @@ type loop struct {
 	spills  []int16
 	covers  []cover
 	guards  []guard
+	bounds  []bound
 	at      int32 // in Insns, its first guard
 }
 
@@ -46,6 +47,7 @@ type guard struct {
 	base   int8
 	lo, hi int64
 	store  bool
+	bounds bool // it is for comparisons, see bound
 }
 
 // blockState is what is known where a block begins.
@@ -142,7 +144,7 @@ func (f *looper) add(header int32) {
 	if n := len(f.loops); n < cap(f.loops) {
 		l = f.loops[:n+1][n]
 	}
-	f.loops = append(f.loops, loop{header: header, body: l.body[:0], spills: l.spills[:0], covers: l.covers[:0], guards: l.guards[:0]})
+	f.loops = append(f.loops, loop{header: header, body: l.body[:0], spills: l.spills[:0], covers: l.covers[:0], guards: l.guards[:0], bounds: l.bounds[:0]})
 	f.n = int32(len(f.loops))
 	f.l = &f.loops[f.n-1]
 	f.of[header] = f.n
@@ -201,11 +203,14 @@ func (in *Insn) changes() uint16 {
 func (p *Program) analyse() {
 	f, l := &p.loop, p.loop.l
 	private := true // all stores are to known bytes of the stack
+	leaves := false
 	for _, b := range l.body {
 		for pc := p.blocks[b].start; pc < p.blocks[b].end; pc++ {
 			in := &p.Insns[pc]
 			switch in.Kind {
-			case KindCall, KindCallFunc, KindInterpret:
+			case KindCallFunc:
+				private, leaves = false, true
+			case KindCall, KindInterpret:
 				private = false
 			case KindStore, KindAtomic:
 				private = private && in.Check == CheckNone
@@ -221,6 +226,15 @@ func (p *Program) analyse() {
 	if private {
 		p.findSpills()
 	}
+	p.ranges()
+	if !leaves {
+		p.bounds()
+	}
+}
+
+// ranges makes guards for checks of what can be reached in all turns.
+func (p *Program) ranges() {
+	f, l := &p.loop, p.loop.l
 	p.findNeeds()
 	if len(f.states) < len(l.body) {
 		f.states = make([]blockState, len(l.body)+16)
@@ -253,7 +267,10 @@ func (p *Program) analyse() {
 	}
 	f.trust, f.all = 0, true
 	if p.turn(&head); f.wraps || f.by != nil && f.by.fails {
-		return // what was derived does not hold
+		for i := range l.covers { // what was derived does not hold
+			l.covers[i].found = false
+		}
+		return
 	}
 	p.guards()
 }
@@ -542,7 +559,7 @@ func (p *Program) guards() {
 		store := p.Insns[c.pc].Has(FlagRangeStore)
 		at := slices.IndexFunc(l.guards, func(g guard) bool { return g.base == base })
 		if at < 0 {
-			l.guards = append(l.guards, guard{base, c.reach.lo, c.reach.hi, store})
+			l.guards = append(l.guards, guard{base: base, lo: c.reach.lo, hi: c.reach.hi, store: store})
 			continue
 		}
 		g := &l.guards[at]

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,6 +21,13 @@ func analyse(t *testing.T, text string) *Program {
 	}})
 	require.NoError(t, err)
 	return New(img, nil, nil)
+}
+
+// TestFramesBeginAtCacheLines: what a call touches of a frame is one line.
+func TestFramesBeginAtCacheLines(t *testing.T) {
+	assert.Zero(t, unsafe.Offsetof(State{}.Stack)%64)
+	assert.Zero(t, FrameSize%64)
+	assert.LessOrEqual(t, unsafe.Offsetof(Frame{}.May), uintptr(64))
 }
 
 // TestCounts: on every edge the charge makes up for what the counts of both ends do not say.

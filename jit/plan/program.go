@@ -82,6 +82,9 @@ const (
 	// the same as Src of the instruction before; the last operation leaves the remainder in its Dst, and Dst of this one holds what has
 	// been subtracted.
 	FlagRemainder
+	// FlagBound marks an addition in the copy of a loop after which the register Base is compared with Bound of the Cell: if it is not
+	// below (unsigned), code goes on at the slot behind. On a KindGuard it says that Bound is needed.
+	FlagBound
 	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see Optimise.
 	flagTrust
 	// flagNeeded marks what CopyLoops follows in the loop it looks at.

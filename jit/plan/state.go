@@ -25,6 +25,10 @@ type State struct {
 	// Cells remember what ranges were found accessible, see [Cell].
 	Cells [MaxCells]Cell
 
+	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran when Go called, Frame(1) one that it
+	// called, and so on. It is here so that frames begin at cache lines.
+	Stack [vm.MaxFrames + 1]Frame
+
 	// In and out.
 	Room int64  // instructions left, by the rules of [Program]
 	May  uint64 // passes of may_goto left in the running function
@@ -44,10 +48,6 @@ type State struct {
 
 	// SP is where the code keeps the stack pointer to leave with.
 	SP uintptr
-
-	// Stack is the stack of generated code, which grows down: Frame(0) is the function that ran when Go called, Frame(1) one that it
-	// called, and so on.
-	Stack [vm.MaxFrames + 1]Frame
 }
 
 // Frame returns the frame i calls above the one that ran when Go called.
@@ -90,6 +90,9 @@ type Cell struct {
 	Key, Count      uint64
 	Credit, Backoff int64
 	Lo, N           int64
+	// Bound is set by guards with FlagBound whenever they are fine: Count less the value minus Key, which is what can be added to
+	// the value before the range is beyond the run.
+	Bound uint64
 }
 
 // MaxBackoff bounds Cell.Backoff.
