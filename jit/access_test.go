@@ -27,7 +27,9 @@ func (v *stoppingView) Load(off uint64, size int) (uint64, *mem.Fault) {
 }
 
 // TestAccessesOfViews: what code leaves is executed in its place, stops and faults where it stops and faults on the interpreter.
-func TestAccessesOfViews(t *testing.T) {
+func TestAccessesOfViews(t *testing.T) { eachTier(t, testAccessesOfViews) }
+
+func testAccessesOfViews(t *testing.T) {
 	native, plain := newRig(t), newRig(t)
 	plain.thread.SetEngine(nil)
 	text := "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = *(u64 *)(r6 + 8)\n*(u32 *)(r6 + 12) = r7\nr3 = *(s16 *)(r6 + 4)\nr2 += r3\nlock *(u64 *)(r6 + 16) += r2\nif r7 != 40 goto l\nr0 = *(u8 *)(r6 + 24)\nexit"

@@ -18,6 +18,26 @@ type rig struct {
 	thread *vm.Thread
 }
 
+// tiers are when engines of tests optimise loops, see SetEager: as usual, which few tests run for long enough for; at the first
+// run; and soon after it began.
+var tiers = []struct {
+	name  string
+	eager int
+}{{"usual", -1}, {"optimised", 0}, {"soon", 1}}
+
+// tier is what newRig gives SetEager, negative for nothing. It is eachTier's.
+var tier = -1
+
+// eachTier runs a test on engines of all tiers.
+func eachTier(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	defer func() { tier = -1 }()
+	for _, tt := range tiers {
+		tier = tt.eager
+		t.Run(tt.name, test)
+	}
+}
+
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	if !Supported() {
@@ -29,6 +49,9 @@ func newRig(t testing.TB) *rig {
 	e, err := New(m)
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
+	if tier >= 0 {
+		e.SetEager(tier)
+	}
 	th := vm.NewThread(m, vm.ThreadConfig{})
 	th.SetEngine(e)
 	return &rig{m, e, th}
@@ -43,7 +66,9 @@ func lower(t testing.TB, text string, call func(pc int, in decode.Insn) (*vm.Fun
 	return img
 }
 
-func TestPrograms(t *testing.T) {
+func TestPrograms(t *testing.T) { eachTier(t, testPrograms) }
+
+func testPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		ret, insns uint64

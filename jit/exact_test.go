@@ -31,7 +31,9 @@ var exactPrograms = []struct{ name, text string }{
 
 // TestExactCounts stops programs after every number of instructions up to some thousand, and each time compares the state with the
 // interpreter's.
-func TestExactCounts(t *testing.T) {
+func TestExactCounts(t *testing.T) { eachTier(t, testExactCounts) }
+
+func testExactCounts(t *testing.T) {
 	for _, tt := range exactPrograms {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
@@ -53,7 +55,9 @@ func TestExactCounts(t *testing.T) {
 }
 
 // TestGoesOnAnywhere runs programs in pieces of every size, so that native code is entered and left in many places.
-func TestGoesOnAnywhere(t *testing.T) {
+func TestGoesOnAnywhere(t *testing.T) { eachTier(t, testGoesOnAnywhere) }
+
+func testGoesOnAnywhere(t *testing.T) {
 	for _, tt := range exactPrograms {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
@@ -115,7 +119,9 @@ func TestObjectEnds(t *testing.T) {
 }
 
 // TestMemoryChangesWhileCodeWaits: a helper frees the object, makes it read-only, shortens it, watches it.
-func TestMemoryChangesWhileCodeWaits(t *testing.T) {
+func TestMemoryChangesWhileCodeWaits(t *testing.T) { eachTier(t, testMemoryChangesWhileCodeWaits) }
+
+func testMemoryChangesWhileCodeWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(m *mem.Memory, r *mem.Region)
@@ -156,7 +162,9 @@ func TestMemoryChangesWhileCodeWaits(t *testing.T) {
 }
 
 // TestCheckFindsNothing: comparing with the interpreter changes nothing and finds nothing.
-func TestCheckFindsNothing(t *testing.T) {
+func TestCheckFindsNothing(t *testing.T) { eachTier(t, testCheckFindsNothing) }
+
+func testCheckFindsNothing(t *testing.T) {
 	for _, tt := range exactPrograms {
 		r := newRig(t)
 		r.engine.Check(func(text string) { t.Error(tt.name, text) })

@@ -209,7 +209,9 @@ var inlinePrograms = []struct {
 }
 
 // TestInlineCalls stops programs after every number of instructions and compares all that can be seen with the interpreter.
-func TestInlineCalls(t *testing.T) {
+func TestInlineCalls(t *testing.T) { eachTier(t, testInlineCalls) }
+
+func testInlineCalls(t *testing.T) {
 	for _, tt := range inlinePrograms {
 		t.Run(tt.name, func(t *testing.T) {
 			native, plain := newWorld(t), newWorld(t)
@@ -243,7 +245,9 @@ func TestInlineCalls(t *testing.T) {
 }
 
 // TestInlineCallsCheckClean: comparing with the interpreter finds nothing, and calls count once.
-func TestInlineCallsCheckClean(t *testing.T) {
+func TestInlineCallsCheckClean(t *testing.T) { eachTier(t, testInlineCallsCheckClean) }
+
+func testInlineCallsCheckClean(t *testing.T) {
 	for _, tt := range inlinePrograms {
 		native, plain := newWorld(t), newWorld(t)
 		plain.thread.SetEngine(nil)
@@ -260,7 +264,9 @@ func TestInlineCallsCheckClean(t *testing.T) {
 }
 
 // TestInlineLookupFaults: a key that cannot be read faults at the call, as if it was called.
-func TestInlineLookupFaults(t *testing.T) {
+func TestInlineLookupFaults(t *testing.T) { eachTier(t, testInlineLookupFaults) }
+
+func testInlineLookupFaults(t *testing.T) {
 	for _, tt := range []struct{ name, text string }{
 		{"null", "r7 = 0\nl: r7 += 1\nr2 = 0\nif r7 > 50 goto m\nr2 = r1\nm: r1 = PLAIN\nr6 = r2\ncall 1\nr1 = r6\ngoto l"},
 		{"the end of the buffer", "r6 = r1\nr7 = 0\nl: r7 += 1\nr2 = r6\nr2 += r7\nr1 = PLAIN\ncall 1\ngoto l"},
@@ -286,7 +292,9 @@ func TestInlineLookupFaults(t *testing.T) {
 }
 
 // TestInlineCallsShut: what is decided after compilation takes effect, both ways.
-func TestInlineCallsShut(t *testing.T) {
+func TestInlineCallsShut(t *testing.T) { eachTier(t, testInlineCallsShut) }
+
+func testInlineCallsShut(t *testing.T) {
 	w := newWorld(t)
 	img := lower(t, mapNames.Replace(inlinePrograms[0].text), functions(w))
 	calls := func() int {

@@ -274,7 +274,9 @@ func FuzzLoops(f *testing.F) {
 }
 
 // TestLoopAtTheEnd: behind the end of a program are copies of its loops, which nothing may fall into.
-func TestLoopAtTheEnd(t *testing.T) {
+func TestLoopAtTheEnd(t *testing.T) { eachTier(t, testLoopAtTheEnd) }
+
+func testLoopAtTheEnd(t *testing.T) {
 	for _, text := range []string{
 		"r0 = 0\nr3 = 0\nl: r2 = *(u8 *)(r1 + 0)\nr0 += r2\nr1 += 1\nr3 += 1\nif r3 != 16 goto l",
 		"r0 = 0\nr3 = 0\nl: r2 = *(u8 *)(r1 + 0)\nr0 += r2\nr1 += 1\nr3 += 1\nif r3 != 16 goto l\ncall f\ngoto e\nf: exit\ne: call f",

@@ -92,7 +92,7 @@ func TestSoak(t *testing.T) {
 		wg.Go(func() {
 			want := uint64(0)
 			for ctx.Err() == nil { // a new machine each time, some hundred runs on each
-				ret, n, text := soakMachine(ctx, insns, helper, w%3 == 0)
+				ret, n, text := soakMachine(ctx, insns, helper, w%3 == 0, tiers[w/3%len(tiers)].eager)
 				runs[w] += n
 				switch {
 				case text != "":
@@ -127,8 +127,8 @@ func TestSoak(t *testing.T) {
 	t.Log(total, "runs")
 }
 
-// soakMachine runs a program some hundred times on a machine of its own, in small pieces if sliced.
-func soakMachine(ctx context.Context, insns []decode.Insn, helper *vm.Func, sliced bool) (ret uint64, n int, failed string) {
+// soakMachine runs a program some hundred times on a machine of its own, in small pieces if sliced. Eager is that of a tier.
+func soakMachine(ctx context.Context, insns []decode.Insn, helper *vm.Func, sliced bool, eager int) (ret uint64, n int, failed string) {
 	m, err := mem.New(mem.Config{Size: 16 << 20})
 	if err != nil {
 		return 0, 0, err.Error()
@@ -139,6 +139,9 @@ func soakMachine(ctx context.Context, insns []decode.Insn, helper *vm.Func, slic
 		return 0, 0, err.Error()
 	}
 	defer e.Close()
+	if eager >= 0 {
+		e.SetEager(eager)
+	}
 	img, err := vm.Lower(vm.LowerConfig{Insns: insns, Fuse: true, Call: func(int, decode.Insn) (*vm.Func, error) { return helper, nil }})
 	if err != nil {
 		return 0, 0, err.Error()

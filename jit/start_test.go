@@ -63,7 +63,9 @@ type returns struct{}
 func (returns) Resume(*vm.Thread, uint64) (uint64, *vm.Action) { return 0, nil }
 
 // TestStartIsFresh holds that a run finds nothing of those before it: all stack is zero, whatever wrote to it.
-func TestStartIsFresh(t *testing.T) {
+func TestStartIsFresh(t *testing.T) { eachTier(t, testStartIsFresh) }
+
+func testStartIsFresh(t *testing.T) {
 	poke := func(t *testing.T, w *rig, depth int) {
 		frames := w.thread.Frames()
 		require.Greater(t, len(frames), depth)
