@@ -23,7 +23,7 @@ func Compile(img *vm.Image, words []*uint64, loops bool, old *Compiled) (*Compil
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
 	if loops {
-		p.Optimise(func(int32) bool { return true })
+		p.Optimise(func(int32) bool { return true }, nil)
 	}
 	c.program = p
 	c.Code.Reset(len(p.Insns))

@@ -157,16 +157,14 @@ func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
 
 // heat does what is due when a program has run for long: branches are watched for a while, then it is compiled again.
 func (e *Engine) heat(c *code, words []*uint64) *code {
-	if c.sampler == nil && e.eager > 0 && e.cover == nil {
+	if c.sampler == nil && e.eager > 0 {
 		var slots []int32
 		if p := plan.New(c.img, words, e.program); p != nil {
 			p.Selects(func(slot int32) { slots = append(slots, slot) })
 			e.program = p
 		}
-		if len(slots) > 0 {
-			c.sampler = newSampler(slots, c.img.Len())
-			return c
-		}
+		c.sampler = newSampler(slots, c.img.Len())
+		return c
 	}
 	if c.sampler != nil && c.sampler.left > 0 {
 		return c
@@ -185,6 +183,14 @@ func (e *Engine) heat(c *code, words []*uint64) *code {
 // chooses reports whether a branch of what is compiled again becomes a selection.
 func (c *code) chooses(slot int32) bool { return c.sampler == nil || c.sampler.unpredictable(slot) }
 
+// profile is what the sampler saw, if there was one.
+func (c *code) profile() *plan.Profile {
+	if c.sampler == nil {
+		return nil
+	}
+	return &c.sampler.counts
+}
+
 // make compiles a program. If there is code for it already, it is optimised.
 func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) {
 	p := plan.New(img, words, e.program)
@@ -192,7 +198,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
 	if old != nil {
-		p.Optimise(old.chooses)
+		p.Optimise(old.chooses, old.profile())
 	}
 	e.program = p
 	e.out.Reset(len(p.Insns))

@@ -215,6 +215,7 @@ func testInlineCalls(t *testing.T) {
 	for _, tt := range inlinePrograms {
 		t.Run(tt.name, func(t *testing.T) {
 			native, plain := newWorld(t), newWorld(t)
+			native.engine.SetEager(0) // otherwise it looks at the interpreter for a while
 			plain.thread.SetEngine(nil)
 			native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
 			img := lower(t, mapNames.Replace(tt.text), functions(native))

@@ -2,18 +2,20 @@
 
 package jit
 
-// sampler watches the branches of a program that could be selections: whether that is better depends on how well the processor
-// predicts them.
+import "github.com/bpfrun/bpfrun/jit/plan"
+
+// sampler watches a program for a while: how often instructions are executed, and how well the branches that could be selections
+// are predicted, which decides whether that would be better.
 type sampler struct {
-	left     int      // instructions to look at
+	left     int // instructions to look at
+	counts   plan.Profile
+	last     int      // slot of what was executed last, -1 for none
 	index    []uint16 // by slot, number of its branch + 1
-	last     int      // number of the branch that was executed last, -1 for none
 	branches []branch
 }
 
 // branch is a simple predictor of a branch: by what it did the last times, whether it is taken.
 type branch struct {
-	slot         int32
 	history      uint8
 	counters     [1 << historyBits]int8 // likely taken if positive
 	seen, missed int
@@ -29,13 +31,16 @@ const (
 
 // newSampler returns a sampler of branches, given by their slots, in a program of n slots.
 func newSampler(slots []int32, n int) *sampler {
-	s := &sampler{left: sampled, index: make([]uint16, n+1), last: -1}
+	s := &sampler{
+		left: sampled, last: -1, index: make([]uint16, n+1),
+		counts: plan.Profile{Seen: make([]uint32, n+1), Taken: make([]uint32, n+1)},
+	}
 	for i, pc := range slots {
 		if i == 1<<16-1 {
 			break
 		}
 		s.index[pc] = uint16(i + 1)
-		s.branches = append(s.branches, branch{slot: pc})
+		s.branches = append(s.branches, branch{})
 	}
 	return s
 }
@@ -43,9 +48,16 @@ func newSampler(slots []int32, n int) *sampler {
 // observe notes that the instruction at a slot is executed next. It reports whether the sampler wants to see the next one.
 func (s *sampler) observe(pc int) bool {
 	if s.last >= 0 {
-		s.branches[s.last].went(pc != int(s.branches[s.last].slot)+1)
+		taken := pc != s.last+1
+		if taken {
+			s.counts.Taken[s.last]++
+		}
+		if n := s.index[s.last]; n != 0 {
+			s.branches[n-1].went(taken)
+		}
 	}
-	s.last = int(s.index[pc]) - 1
+	s.counts.Seen[pc]++
+	s.last = pc
 	s.left--
 	return s.left > 0
 }

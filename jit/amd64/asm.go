@@ -190,6 +190,21 @@ func (a *asm) cmpMem0(size int32, m loc) {
 	a.imm8(0)
 }
 
+// loopAlign is at what loops are aligned: the part of a cache line that is decoded at once.
+const loopAlign = 32
+
+// nops are the recommended ones of 1 to 8 bytes, as numbers.
+var nops = [...]uint64{0x90, 0x9066, 0x001f0f, 0x00401f0f, 0x0000441f0f, 0x0000441f0f66, 0x00000000801f0f, 0x0000000000841f0f}
+
+// align fills up with instructions that do nothing.
+func (a *asm) align(to uint) {
+	for n := -uint(a.Len()) % to; n > 0; {
+		k := min(n, 8)
+		a.Put(nops[k-1], k)
+		n -= k
+	}
+}
+
 // moveIf copies a register on a condition.
 func (a *asm) moveIf(cc cond, dst, src reg) { a.rr(1, 0x0f40|uint16(cc), dst, src) }
 

@@ -59,6 +59,8 @@ func TestEncodings(t *testing.T) {
 		{"jmp", func(a *asm) { a.jmpFar() }, "jmp .+0x0"},
 		{"call", func(a *asm) { a.callFar() }, "call .+0x0"},
 		{"near", func(a *asm) { a.jccNear(condAE) }, "jnb .+0x0"},
+		{"cmov", func(a *asm) { a.moveIf(condB, r8, rax) }, "cmovb r8, rax"},
+		{"cmov", func(a *asm) { a.moveIf(condGE, roomR, temp2) }, "cmovnl r15, rdx"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := asm{state: -4096}
@@ -72,6 +74,27 @@ func TestEncodings(t *testing.T) {
 			assert.Equal(t, len(a.Code()), in.Len, "%x", a.Code())
 			assert.Equal(t, tt.want, x86asm.IntelSyntax(in, 0, nil), "%x", a.Code())
 		})
+	}
+}
+
+// TestAlign fills up every distance with as few instructions as there are of at most 8 bytes, all of which do nothing.
+func TestAlign(t *testing.T) {
+	for from := range loopAlign + 1 {
+		var a asm
+		a.Room(128)
+		for range from {
+			a.byte(0x90)
+		}
+		a.align(loopAlign)
+		assert.Zero(t, a.Len()%loopAlign)
+		n := 0
+		for code := a.Code()[from:]; len(code) > 0; n++ {
+			in, err := x86asm.Decode(code, 64)
+			require.NoError(t, err, "%x", code)
+			assert.Equal(t, x86asm.NOP, in.Op, "%x", code)
+			code = code[in.Len:]
+		}
+		assert.Equal(t, (a.Len()-from+7)/8, n)
 	}
 }
 

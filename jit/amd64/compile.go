@@ -134,7 +134,10 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 		in := &insns[pc]
 		c.Room(maxPiece)
 		c.pc = pc
-		if in.Guard != 0 {
+		switch {
+		case in.Guard == plan.Align:
+			c.align(loopAlign)
+		case in.Guard != 0:
 			c.goTo(in.Guard)
 		}
 		pos := uint32(c.pos())

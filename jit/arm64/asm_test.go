@@ -73,6 +73,7 @@ func forms() map[string]func(a *asm) {
 		"cbz w3, #8":                       func(a *asm) { a.patch(a.ifZero(0, 3), 8) },
 		"cbnz x3, #8":                      func(a *asm) { a.patch(a.ifNot(1, 3), 8) },
 		"adr x16, #8":                      func(a *asm) { a.patch(a.branch(opAdr|16), 8) },
+		"csel x15, x12, x13, lt":           func(a *asm) { a.moveIf(condLT, 15, 12, 13) },
 		"csel x10, x10, xzr, gt":           func(a *asm) { a.word(opCsel | uint32(zr)<<16 | uint32(condGT)<<12 | 10<<5 | 10) },
 		"mov x1, #0":                       func(a *asm) { a.constant(1, 0) },
 		"mov x1, #-1":                      func(a *asm) { a.constant(1, ^uint64(0)) },

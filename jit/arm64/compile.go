@@ -145,7 +145,7 @@ func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 		in := &insns[pc]
 		c.Room(maxPiece)
 		c.pc = pc
-		if in.Guard != 0 {
+		if in.Guard > 0 {
 			c.to(c.branch(opB), in.Guard)
 		}
 		pos := uint32(c.pos())

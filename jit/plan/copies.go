@@ -120,7 +120,7 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 		for i := range p.Insns[from:] {
 			in := &p.Insns[from+i]
 			in.Flags &^= FlagEntry
-			in.Guard = 0
+			in.Guard = min(in.Guard, 0) // but for Align
 			switch in.Kind {
 			case KindJump, KindBranch, KindMayGoto:
 				p.leadInside(l, in)
@@ -128,7 +128,7 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 		}
 		if jump {
 			to := blk.end
-			if g := p.Insns[to].Guard; g != 0 {
+			if g := p.Insns[to].Guard; g > 0 {
 				to = g
 			}
 			jumpTo(to, blk.end)
@@ -143,6 +143,7 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 			copied(c.pc).Check = CheckDone
 		}
 	}
+	copied(header).Guard = Align
 	for _, b := range l.bounds {
 		in := copied(b.pc)
 		in.Flags |= FlagBound

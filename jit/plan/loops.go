@@ -88,9 +88,9 @@ type looper struct {
 	wraps bool
 }
 
-// Optimise improves what programs with Loops do often. Of the branches Selects finds, those become selections that choose wants. It takes
-// longer than New.
-func (p *Program) Optimise(choose func(slot int32) bool) {
+// Optimise improves what programs with Loops do often. Of the branches Selects finds, those become selections that choose wants; by may
+// be nil. It takes longer than New.
+func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 	f, n := &p.loop, len(p.blocks)
 	if !p.Loops {
 		return
@@ -115,15 +115,15 @@ func (p *Program) Optimise(choose func(slot int32) bool) {
 			continue
 		}
 		f.add(b)
-		if p.collect(); f.l.bad {
-			continue
-		}
-		p.analyse()
 		l := f.l
+		if p.collect(); !l.bad && !p.short(l, by) {
+			p.analyse()
+		}
 		if p.Cells+len(l.guards) > MaxCells {
 			l.guards = l.guards[:0]
 		}
 		if len(l.guards) == 0 {
+			p.Insns[p.blocks[b].start].Guard = Align
 			continue
 		}
 		p.Cells += len(l.guards)

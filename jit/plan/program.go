@@ -91,6 +91,9 @@ const (
 	flagNeeded
 )
 
+// Align in Insn.Guard says that a loop begins here whose code is worth a place of its own in caches.
+const Align = -1
+
 // NoBase is the Base of a guard whose base is the value at Frame.Host + StackOff.
 const NoBase = 0xff
 
@@ -112,7 +115,8 @@ type Insn struct {
 	Mark     int32 // number of the block whose last instruction this is, -1 for others
 	Target   int32 // number in Insns of what is jumped to or called
 	Slot     int32 // slot of the program
-	Guard    int32 // not 0: what falls through to this instruction from the one before goes there instead
+	// Guard is not 0 if what falls through to this instruction from the one before goes there instead, or Align.
+	Guard int32
 
 	// Count is what State.Room has been charged too little before this instruction. Taken and Next are what it has to be
 	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside of blocks.
