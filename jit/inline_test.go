@@ -215,7 +215,6 @@ func testInlineCalls(t *testing.T) {
 	for _, tt := range inlinePrograms {
 		t.Run(tt.name, func(t *testing.T) {
 			native, plain := newWorld(t), newWorld(t)
-			native.engine.SetEager(0) // otherwise it looks at the interpreter for a while
 			plain.thread.SetEngine(nil)
 			native.thread.CPU, plain.thread.CPU = tt.cpu, tt.cpu
 			img := lower(t, mapNames.Replace(tt.text), functions(native))
@@ -228,6 +227,7 @@ func testInlineCalls(t *testing.T) {
 					same(t, native, plain, fmt.Sprintf("pieces of %d", size))
 				}
 			}
+			require.Equal(t, vm.Budget, native.thread.Run(untilSettled))
 			native.called = 0
 			before := native.made
 			require.Equal(t, vm.Budget, native.thread.Run(10_000))
@@ -292,6 +292,10 @@ func testInlineLookupFaults(t *testing.T) {
 	}
 }
 
+// untilSettled is after how many instructions the short programs here are compiled for good: for a while before that they are looked at
+// on the interpreter.
+const untilSettled = 100_000
+
 // TestInlineCallsShut: what is decided after compilation takes effect, both ways.
 func TestInlineCallsShut(t *testing.T) { eachTier(t, testInlineCallsShut) }
 
@@ -304,6 +308,8 @@ func testInlineCallsShut(t *testing.T) {
 		require.Equal(t, vm.Budget, w.thread.Run(5000))
 		return w.called
 	}
+	calls()
+	require.Equal(t, vm.Budget, w.thread.Run(untilSettled))
 	assert.Less(t, calls(), 30)
 	w.shut = true
 	assert.Greater(t, calls(), 300)
