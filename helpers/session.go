@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -18,9 +19,12 @@ func sessionIsReturn(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
 func sessionCookie(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
 	e := envOf(t)
 	if e.Run.sessionCookie == 0 {
-		r := e.scratch(8, "session cookie")
-		if r == nil {
+		r, err := e.Mem.Alloc(8, mem.Region{Kind: mem.Scratch, Name: "session cookie"})
+		if err != nil {
 			return 0, notSimulated("memory for a session cookie")
+		}
+		if c := e.Run.Context; c != nil {
+			c.Keep(r)
 		}
 		e.Run.sessionCookie = r.Base
 	}

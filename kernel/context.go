@@ -234,6 +234,9 @@ func (k *Kernel) NewContext(spec ContextSpec) (*Context, error) {
 	hook, _, _ = strings.Cut(hook, "+")
 	k.enter(hook, spec.Nth, spec.Current == nil)
 	c := &Context{k: k, spec: spec}
+	if spec.Iter != nil {
+		c.more = slices.Clone(spec.Iter.Regions)
+	}
 	if err := makeContext(c); err != nil {
 		k.leave()
 		return nil, err
@@ -298,6 +301,9 @@ func (c *Context) Arg(name string) *Arg {
 // Leave ends the event the context was made for: the CPU runs again the task it ran before. A context whose program ran
 // needs it before the next one is made.
 func (c *Context) Leave() { c.k.leave() }
+
+// Keep makes a region part of the context: it is freed with it.
+func (c *Context) Keep(r *mem.Region) { c.more = append(c.more, r) }
 
 // Free releases the context's and the packet's memory.
 func (c *Context) Free() {

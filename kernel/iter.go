@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -14,9 +15,11 @@ type IterSpec struct {
 	// Maps and Programs are those of the object, in the order they were loaded.
 	Maps     []MapInfo
 	Programs []ProgInfo
-	// Map is the map whose elements are visited, Elements their places in memory.
+	// Map is the map whose elements are visited, Elements their places in memory. Regions are what was allocated for these; they become
+	// part of the context.
 	Map      *MapInfo
 	Elements []MapElement
+	Regions  []*mem.Region
 	// Given replaces what is visited: the arguments of each call by name.
 	Given []map[string]any
 }

@@ -86,6 +86,9 @@ type Kernel struct {
 	byName  map[string]*Socket // default sockets of contexts
 	net     Network
 
+	// OnSocketFree is called when a socket ends that was made for one context and for which something is stored under its key.
+	OnSocketFree func(key uint64)
+
 	areas        map[*Object][]*Object // memory areas of the mm_structs that were given some
 	cgroupByPath map[string]*Object    // cgroups that were built
 

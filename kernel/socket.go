@@ -311,6 +311,10 @@ func (s *Socket) save() socketState {
 
 // free gives back the addresses of a socket that lives as long as a context.
 func (s *Socket) free() {
+	if s.key != 0 && s.k.OnSocketFree != nil {
+		s.k.OnSocketFree(s.key)
+	}
+	s.key = 0
 	for _, r := range [...]*mem.Region{s.common, s.full, s.tcp} {
 		if r != nil {
 			s.k.mem.Free(r)

@@ -79,7 +79,7 @@ func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if in.Elements != nil {
 		return it, nil
 	}
-	it.Elements, err = m.mapElements(b)
+	it.Elements, it.Regions, err = m.mapElements(b)
 	return it, err
 }
 
@@ -115,27 +115,27 @@ func (m *Machine) iterMap(p *program, in Input) (maps.Map, error) {
 	return nil, nil
 }
 
-// mapElements gives the elements of a map their places: keys are copies, values those of the map; of a per-CPU map a copy of all CPUs' values.
-func (m *Machine) mapElements(b maps.Map) ([]kernel.MapElement, error) {
-	var out []kernel.MapElement
+// mapElements gives the elements of a map their places, which take the regions: keys are copies, values those of the map; of a per-CPU map a
+// copy of all CPUs' values.
+func (m *Machine) mapElements(b maps.Map) (out []kernel.MapElement, regions []*mem.Region, err error) {
 	s := b.Spec()
 	alloc := func(data []byte, what string) (uint64, error) {
 		r, err := m.mem.Alloc(uint64(max(len(data), 1)), mem.Region{Kind: mem.Scratch, Name: what + " of " + s.Name, ReadOnly: true})
 		if err != nil {
 			return 0, err
 		}
+		regions = append(regions, r)
 		copy(m.mem.Bytes(r), data)
 		return r.Base, nil
 	}
 	for _, key := range mapKeys(b) {
 		var e kernel.MapElement
-		var err error
 		if e.Key, err = alloc(key, "key"); err != nil {
-			return nil, err
+			break
 		}
 		if per, ok := perCPUValues(b, key); ok {
 			if e.Value, err = alloc(per, "values"); err != nil {
-				return nil, err
+				break
 			}
 		} else {
 			var errno uapi.Errno
@@ -145,7 +145,7 @@ func (m *Machine) mapElements(b maps.Map) ([]kernel.MapElement, error) {
 		}
 		out = append(out, e)
 	}
-	return out, nil
+	return out, regions, err
 }
 
 // mapKeys lists the keys of a map in the order user space would see them.

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -33,6 +34,24 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 		err = m.describeUSDT(p, c, in)
 	}
 	return c, err
+}
+
+// forgetLast frees the context of the run before. It stays until the next run begins, so that debuggers and checks can look at what
+// the program left, and no longer: runs that are repeated need no more memory.
+func (m *Machine) forgetLast() {
+	if m.last != nil {
+		m.last.Free()
+		m.last = nil
+	}
+}
+
+// dropStorage deletes what programs stored with a socket that is gone (bpf_sk_storage_free).
+func (m *Machine) dropStorage(key uint64) {
+	for i := range m.maps {
+		if s, ok := m.maps[i].m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
+			s.DeleteOwner(key) // most have none
+		}
+	}
 }
 
 // attachTo is the hook of a program. A kprobe whose section names no function is attached by user space; most are called

@@ -73,6 +73,7 @@ type Machine struct {
 	calls    callCounts
 	ledger   *ledger // nil until a program calls what it accounts for
 	run      *runState
+	last     *kernel.Context // of the run before, or of the one that goes on
 	warnings []string
 	argKeys  map[string]string // of pointer arguments, by role
 	typed    *typedObject
@@ -154,6 +155,7 @@ func (m *Machine) compose() (err error) {
 		return err
 	}
 	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
+	m.kernel.OnSocketFree = m.dropStorage
 	m.env = &helpers.Env{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
 		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget, Local: m.linked.Object.BTF,

@@ -100,6 +100,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	if err := m.kernel.SetCPU(in.CPU); err != nil {
 		return nil, nil, err
 	}
+	m.forgetLast()
 	r.in.Packet, r.before = nil, m.contents()
 	if res, err := r.renew(); res != nil || err != nil {
 		return nil, res, err

@@ -290,11 +290,12 @@ type Snapshot struct {
 	runs   []int // by program
 	cover  *vm.CoverSnapshot
 	env    *helpers.Snapshot
+	last   *kernel.Context
 }
 
 // Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
 func (m *Machine) Snapshot() *Snapshot {
-	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot(), env: m.env.Snapshot()}
+	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot(), env: m.env.Snapshot(), last: m.last}
 	for _, p := range m.programs {
 		s.runs = append(s.runs, p.runs)
 	}
@@ -311,6 +312,7 @@ func (m *Machine) Restore(s *Snapshot) {
 	m.mapEnv.Restore(s.maps)
 	m.thread.Restore(s.thread)
 	m.env.Restore(s.env)
+	m.last = s.last
 	for i, p := range m.programs {
 		p.runs = s.runs[i]
 	}

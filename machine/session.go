@@ -42,11 +42,13 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 		return nil, nil, err
 	}
 	m.thread.CPU = in.CPU
+	m.forgetLast()
 	kctx, err := m.newContext(p, in)
 	if err != nil {
 		res, err = m.contextRefused(res, err)
 		return nil, res, err
 	}
+	m.last = kctx
 	m.begin(p, kctx, res, in.Overrides)
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides}
 	m.useArena(p)

@@ -106,6 +106,10 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	*p = r
 	p.Base, p.Size, p.Freed = m.base+lo, size, false
 	p.block, p.ext, p.extSz = bi, p.Base, size
+	if old := b.r; old != nil {
+		// Nobody finds it any more, but it shares a slab with others: it must not keep alive what it belonged to.
+		old.Owner, old.View = nil, nil
+	}
 	b.r = p
 	if b.start < m.arena.fresh { // used before
 		clear(m.bytesAt(b.start, b.end-b.start))
