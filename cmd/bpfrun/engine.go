@@ -63,20 +63,21 @@ func engineName(e machine.Engine) string {
 	return "interp"
 }
 
-// isaModes are the ways vectors run: on the engine of the command line, on both one after the other.
+// isaModes are the ways vectors run: on the engine of the command line, on both one after the other. Native code runs as it is first
+// compiled, and again with loops optimised, which vectors do not run for long enough for.
 func (a *app) isaModes() ([]isa.Mode, error) {
 	e, err := a.machineEngine(false)
 	if err != nil {
 		return nil, err
 	}
-	native := isa.NativeModes()[len(isa.Modes):]
-	switch e {
-	case machine.EngineJIT:
-		return native[:1], nil
-	case machine.EngineBoth:
-		return []isa.Mode{isa.Modes[0], native[0]}, nil
+	modes := isa.Modes[:1:1]
+	if e == machine.EngineInterpreter {
+		return modes, nil
 	}
-	return isa.Modes[:1], nil
+	if e == machine.EngineJIT {
+		modes = nil
+	}
+	return append(modes, isa.JITModes[0], isa.JITModes[len(isa.JITModes)/2]), nil
 }
 
 // reportDifferences ends the command with what --engine both found: it is a mistake of bpfrun's.

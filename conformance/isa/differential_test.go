@@ -22,6 +22,7 @@ func TestDifferential(t *testing.T) {
 	}{
 		{"all", generate.Config{}},
 		{"kernel", generate.Config{Kernel: true, Version: RecordedKernel}},
+		{"walks", generate.Config{Only: generate.Walk}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := Differential(context.Background(), DifferentialConfig{Seed: 1, Count: count, Generate: tt.cfg})
@@ -39,20 +40,30 @@ func TestDifferential(t *testing.T) {
 
 // TestNativeCoverage: native code records the same instructions as executed as the interpreter, of programs that end well and of others.
 func TestNativeCoverage(t *testing.T) {
-	modes := NativeModes()
-	if len(modes) == len(Modes) {
+	if len(NativeModes()) == len(Modes) {
 		t.Skip("no native code on this system")
 	}
 	interp, err := NewInterpreter(Modes[4])
 	require.NoError(t, err)
 	defer interp.Close()
-	native, err := NewInterpreter(modes[len(modes)-1])
+	require.True(t, interp.Mode.Cover)
+	for _, mode := range JITModes {
+		if !mode.Cover {
+			continue
+		}
+		for _, only := range []string{"", generate.Walk} {
+			t.Run(mode.Name+only, func(t *testing.T) { nativeCoverage(t, interp, mode, generate.Config{Runs: 2, Only: only}) })
+		}
+	}
+}
+
+func nativeCoverage(t *testing.T, interp *Interpreter, mode Mode, cfg generate.Config) {
+	native, err := NewInterpreter(mode)
 	require.NoError(t, err)
 	defer native.Close()
-	require.True(t, interp.Mode.Cover && native.Mode.Cover && native.Mode.JIT)
-	for i := range uint64(2000) {
-		c := generate.New(5, generate.Config{Runs: 2}).Case(i)
-		if i%2 == 0 {
+	for i := range uint64(1000) {
+		c := generate.New(5, cfg).Case(i)
+		if i%4 < 2 {
 			mutate(c)
 		}
 		if !fuzzable(c.Insns) {

@@ -18,6 +18,7 @@ type Mode struct {
 	Cover bool   // coverage marks
 	Slice uint64 // instructions per entry into the engine, 0 for all at once
 	JIT   bool   // native code
+	Loops bool   // with loops optimised from the first run on, not when a program ran for long
 }
 
 // Modes are the ways the interpreter executes programs. The first is the default.
@@ -29,13 +30,23 @@ var Modes = []Mode{
 	{Name: "cover", Fuse: true, Cover: true},
 }
 
-// NativeModes are Modes and, where there is native code, those of the JIT.
+// JITModes are the ways native code executes programs: all as code is first compiled, and all with loops optimised. The
+// first of each half is the default.
+var JITModes = []Mode{
+	{Name: "jit", Fuse: true, JIT: true},
+	{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009},
+	{Name: "jit-cover", Fuse: true, JIT: true, Cover: true},
+	{Name: "jit-loops", Fuse: true, JIT: true, Loops: true},
+	{Name: "jit-loops-slices", Fuse: true, JIT: true, Loops: true, Slice: 307},
+	{Name: "jit-loops-cover", Fuse: true, JIT: true, Loops: true, Cover: true},
+}
+
+// NativeModes are Modes and, where there is native code, JITModes.
 func NativeModes() []Mode {
 	if !jit.Supported() {
 		return Modes
 	}
-	return append(slices.Clone(Modes), Mode{Name: "jit", Fuse: true, JIT: true}, Mode{Name: "jit-slices", Fuse: true, JIT: true, Slice: 1009},
-		Mode{Name: "jit-cover", Fuse: true, JIT: true, Cover: true})
+	return append(slices.Clone(Modes), JITModes...)
 }
 
 // Interpreter runs programs on package vm. It keeps its memory between programs. Construct it with
@@ -90,6 +101,9 @@ func (it *Interpreter) setup() (err error) {
 	if it.Mode.JIT {
 		if it.engine, err = jit.New(it.mem); err != nil {
 			return err
+		}
+		if it.Mode.Loops {
+			it.engine.SetEager(0)
 		}
 		it.thread.SetEngine(it.engine)
 		if it.Mode.Cover {

@@ -76,6 +76,9 @@ func RunPlain(name string, insns []decode.Insn, data []byte, mode Mode, limit ui
 			return 0, err
 		}
 		defer e.Close()
+		if mode.Loops {
+			e.SetEager(0)
+		}
 		t.SetEngine(e)
 	}
 	t.Start(img, r.Base, uint64(len(data)))

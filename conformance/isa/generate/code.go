@@ -29,6 +29,7 @@ type program struct {
 	current                int         // number of the one being written, -1 in the main program
 	callbackBody           bool        // it is a callback
 	busy                   [11]bool    // registers statements leave alone
+	pointer                [11]bool    // of those, the ones that hold pointers
 	size                   int         // statements left
 	loops                  int         // loops around the next statement
 }
@@ -152,7 +153,7 @@ next:
 // src returns a register that holds a number.
 func (p *program) src() int {
 	for {
-		if r := p.rng.IntN(9); !p.packet || r != regCtx {
+		if r := p.rng.IntN(9); (!p.packet || r != regCtx) && !p.pointer[r] {
 			return r
 		}
 	}

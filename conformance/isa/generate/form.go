@@ -2,7 +2,11 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-var loadOfSize = map[uint8]decode.Op{1: decode.OpLdxB, 2: decode.OpLdxH, 4: decode.OpLdxW, 8: decode.OpLdxDW}
+var (
+	loadOfSize     = map[uint8]decode.Op{1: decode.OpLdxB, 2: decode.OpLdxH, 4: decode.OpLdxW, 8: decode.OpLdxDW}
+	storeOfSize    = map[uint8]decode.Op{1: decode.OpStxB, 2: decode.OpStxH, 4: decode.OpStxW, 8: decode.OpStxDW}
+	storeImmOfSize = map[uint8]decode.Op{1: decode.OpStB, 2: decode.OpStH, 4: decode.OpStW, 8: decode.OpStDW}
+)
 
 // form makes a program about one instruction: several instances of it, each with operands of its own, whose results are
 // stored apart.

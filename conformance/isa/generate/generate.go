@@ -7,7 +7,8 @@
 //
 // Half of the programs are about one instruction ("form") or one sequence of instructions that interpreters fuse ("sequence"), with
 // operands from the boundaries and many equal ones; the others mix everything: arithmetic, sequences, loads and stores through fixed and computed addresses, the
-// stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads.
+// stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads. A fourth kind, which is made on demand, are loops that walk over
+// memory, with pointers and indices that move: what a native compiler optimises.
 //
 // A program is determined by seed and index alone. It knows nothing of how programs are run. Start at [New] and Generator.Case.
 package generate
@@ -51,6 +52,7 @@ const (
 	Form     = "form"     // about one instruction
 	Sequence = "sequence" // about a sequence that interpreters fuse
 	Random   = "random"   // everything mixed
+	Walk     = "walk"     // loops that walk over memory, only where Config.Only asks for them
 )
 
 // Case is a program with inputs.
@@ -166,6 +168,8 @@ func (g *Generator) Case(index uint64) *Case {
 		seq := sequences[n%uint64(len(sequences))]
 		p.cs.Form = sequenceName(seq)
 		p.sequenceForm(seq)
+	case Walk:
+		p.walks()
 	default:
 		p.mixed()
 	}

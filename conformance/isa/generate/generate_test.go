@@ -25,6 +25,7 @@ func TestDeterministic(t *testing.T) {
 func TestStructurallyValid(t *testing.T) {
 	for _, cfg := range []Config{
 		{}, {Small: true}, {Kernel: true}, {Only: Form}, {Only: Sequence}, {Only: Random},
+		{Only: Walk}, {Only: Walk, Kernel: true, Version: decode.KernelVersion(5, 10, 0)},
 		{Kernel: true, Version: decode.KernelVersion(6, 18, 0)}, {Kernel: true, Version: decode.KernelVersion(5, 10, 0)},
 	} {
 		g := New(8, cfg)
