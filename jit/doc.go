@@ -78,6 +78,24 @@
 // A load with FlagWord whose base is State.Context yields the 64 bits at the address State.Words[Target], unless that is 0: packet
 // addresses, see vm.Thread.SetContext. For all else it is a load as any.
 //
+// # Programs that run for long
+//
+// Code is made twice. First quickly, from plan.New; and again when a program with loops has executed many instructions (Engine.SetEager),
+// after plan.Program.Optimise. In between the interpreter executes some thousand instructions while a sampler counts how often loops turn and
+// how well a simple predictor does on branches that could be selections.
+//
+// Insns then has copies of loops behind the slots of the program. Slot is what an instruction is called when code leaves, and code
+// leaves from copies as from anywhere; it is entered in the program itself, since only there all checks are. All jumps to the header of a
+// loop that has a copy, and what falls into it (Insn.Guard), go to its guards instead, in copies to the copy of the header. A KindGuard checks its
+// range once, whatever its length; if it is not certainly fine, or the cell's Credit is not used up, code goes on at Target, the loop with its
+// checks, and at its next turn to the guards again. That keeps what package plan derived true: it says what the loop can touch from
+// any of its turns on, and nothing becomes inaccessible while generated code runs.
+//
+// A guard with FlagBound also sets the cell's Bound, and an addition with FlagBound compares its register Base with that (unsigned): code goes on
+// at the slot behind it, in the program itself, unless it is below.
+//
+// FlagSelect and FlagRemainder allow to generate some instructions as one; a backend may ignore them.
+//
 // # Counting
 //
 // See plan.Program: charge Taken on the taken edge and Next on the other where they are not 0. At FlagBack look at Room after charging,
