@@ -157,7 +157,7 @@ func (e *Engine) SetEager(perSlot int) { e.eager = uint64(max(perSlot, 0)) }
 
 // heat does what is due when a program has run for long: branches are watched for a while, then it is compiled again.
 func (e *Engine) heat(c *code, words []*uint64) *code {
-	if c.sampler == nil && e.eager > 0 {
+	if c.sampler == nil && e.eager > 0 && e.check == nil { // who checks wants all optimised, and soon
 		var slots []int32
 		if p := plan.New(c.img, words, e.program); p != nil {
 			p.Selects(func(slot int32) { slots = append(slots, slot) })

@@ -16,7 +16,8 @@ const (
 	// EngineJIT is native code, with the interpreter for what that leaves out. Where the system has none, and for
 	// runs with Strict, it is the interpreter alone.
 	EngineJIT
-	// EngineBoth executes everything on both and reports what differs to Config.OnDifference. It is slow.
+	// EngineBoth executes everything on both and reports what differs to Config.OnDifference. It is slow. Native code is what runs at
+	// first, and soon what otherwise runs after long.
 	EngineBoth
 )
 
@@ -39,7 +40,13 @@ func (m *Machine) setEngine() error {
 	if m.cover != nil {
 		e.Cover(m.cover)
 	}
+	if m.cfg.EagerLoops {
+		e.SetEager(0)
+	}
 	if m.cfg.Engine == EngineBoth {
+		if !m.cfg.EagerLoops {
+			e.SetEager(1)
+		}
 		e.Check(func(diff string) {
 			if m.cfg.OnDifference != nil {
 				m.cfg.OnDifference(diff)

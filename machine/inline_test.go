@@ -19,6 +19,7 @@ func engines(t *testing.T, file string) map[string]*machine.Machine {
 	return map[string]*machine.Machine{
 		"interp": compose(t, linked, machine.Config{Seed: 3, CPUs: 4}),
 		"jit":    compose(t, linked, machine.Config{Seed: 3, CPUs: 4, Engine: machine.EngineJIT}),
+		"eager":  compose(t, linked, machine.Config{Seed: 3, CPUs: 4, Engine: machine.EngineJIT, EagerLoops: true}),
 		"both": compose(t, linked, machine.Config{Seed: 3, CPUs: 4, Engine: machine.EngineBoth, OnDifference: func(text string) {
 			t.Error(text)
 		}}),
@@ -32,7 +33,7 @@ func TestResultsDoNotDependOnTheEngine(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			var want [3][]machine.Result
 			ms := engines(t, file)
-			for _, name := range []string{"interp", "jit", "both"} {
+			for _, name := range []string{"interp", "jit", "eager", "both"} {
 				m := ms[name]
 				first := runAll(t, m)
 				state := m.Snapshot()
@@ -62,7 +63,7 @@ func TestOverridesOfInlinedCalls(t *testing.T) {
 	}
 	var want []*machine.Result
 	ms := engines(t, "../examples/percpu/percpu.bpf.o")
-	for _, name := range []string{"interp", "jit", "both"} {
+	for _, name := range []string{"interp", "jit", "eager", "both"} {
 		var got []*machine.Result
 		for _, in := range inputs {
 			for _, program := range []string{"on_entry", "on_exit"} {

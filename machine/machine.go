@@ -31,6 +31,8 @@ type Config struct {
 	Types *kernel.Types
 	// Engine executes programs.
 	Engine Engine
+	// EagerLoops has native code optimise loops when a program first runs, not when it ran for long, for tests.
+	EagerLoops bool
 	// OnDifference gets what EngineBoth finds.
 	OnDifference func(text string)
 	// Uncovered switches the recording of executed instructions off.
