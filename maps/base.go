@@ -29,7 +29,6 @@ func (b *base) Update(int, []byte, []byte, uint64) uapi.Errno { return uapi.EINV
 func (b *base) Delete([]byte) uapi.Errno                      { return uapi.EINVAL }
 func (b *base) NextKey([]byte) ([]byte, uapi.Errno)           { return nil, uapi.EINVAL }
 func (b *base) Entries() []Entry                              { return nil }
-func (b *base) EndRun()                                       {}
 func (b *base) Snapshot() any                                 { return nil }
 func (b *base) Restore(any)                                   {}
 func (b *base) refuse(e uapi.Errno, detail string) *CreateError {

@@ -175,6 +175,5 @@ func (d *devmap) Entries() []Entry {
 	return out
 }
 
-func (d *devmap) EndRun()       { d.slab.endRun() }
 func (d *devmap) Snapshot() any { return d.snapshotTable() }
 func (d *devmap) Restore(v any) { d.restoreTable(v.(tableState)) }

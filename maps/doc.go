@@ -23,7 +23,7 @@
 //   - Hash maps without BPF_F_NO_PREALLOC reuse the slot of a deleted element at once, last
 //     freed first, and keep one spare slot per CPU for the replacement of an existing element, as
 //     the kernel does: a program that still holds the old pointer sees the old or a reused
-//     value. Maps with BPF_F_NO_PREALLOC delay the reuse. At the end of a run ([Map.EndRun]) what
+//     value. Maps with BPF_F_NO_PREALLOC delay the reuse. At the end of a run ([Env.EndRun]) what
 //     was deleted is marked freed in memory, and a pointer kept beyond it faults.
 //   - LRU maps evict exactly the least recently used element, one at a time, and hold exactly
 //     max_entries. The kernel approximates: it evicts in batches, keeps per-CPU free lists and

@@ -79,6 +79,7 @@ type Env struct {
 	ValidDev func(ifindex uint32) bool
 
 	maps   []Map
+	enders []runEnder // of them
 	byAddr map[uint64]Map
 	seq    uint64
 	err    error
@@ -141,10 +142,21 @@ func (e *Env) atLeast(a, b uint32) bool {
 	return e.KernelVersion == 0 || e.KernelVersion>>8 >= a<<8|b
 }
 
-// EndRun ends a run for every map, in the order of creation: see [Map.EndRun].
+// runEnder is a map that has something to do after every run.
+type runEnder interface{ endRun() }
+
+// add makes a map one of the environment's.
+func (e *Env) add(m Map) {
+	e.maps = append(e.maps, m)
+	if r, ok := m.(runEnder); ok {
+		e.enders = append(e.enders, r)
+	}
+}
+
+// EndRun ends a run for all maps, in the order of creation: deleted elements become inaccessible and user space reads buffers.
 func (e *Env) EndRun() {
-	for _, m := range e.maps {
-		m.EndRun()
+	for _, r := range e.enders {
+		r.endRun()
 	}
 }
 
@@ -170,8 +182,9 @@ func (e *Env) Snapshot() *Snapshot {
 // Restore brings all maps back to a snapshot taken from this Env. Restore the memory first. Maps
 // created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.byAddr, e.seq, e.err = slices.Clone(s.maps), maps.Clone(s.byAddr), s.seq, s.err
-	for i, m := range e.maps {
+	e.maps, e.enders, e.byAddr, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.seq, s.err
+	for i, m := range s.maps {
+		e.add(m)
 		m.Restore(s.states[i])
 	}
 }

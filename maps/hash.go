@@ -381,7 +381,6 @@ func (h *hash) NextKey(key []byte) ([]byte, uapi.Errno) {
 
 func (h *hash) Walk(cpu int, c *Cursor) ([]byte, uint64, bool) { return h.walk(cpu, c) }
 func (h *hash) KeyOf(addr uint64) ([]byte, int, bool)          { return h.keyOf(addr) }
-func (h *hash) EndRun()                                        { h.slab.endRun() }
 
 func (h *hash) Entries() []Entry {
 	return h.entries(func(slot uint32) Entry {

@@ -25,8 +25,6 @@ type Map interface {
 	// Entries returns a copy of the contents: hashes sorted by key bytes, arrays by index without the
 	// elements that are all zero, queues and stacks in the order of pop. Special fields read as zero.
 	Entries() []Entry
-	// EndRun is called after every run: deleted elements become inaccessible and user space reads buffers.
-	EndRun()
 	// Snapshot and Restore save and bring back all state that is not bytes in simulated memory.
 	Snapshot() any
 	Restore(any)

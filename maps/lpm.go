@@ -234,8 +234,6 @@ func (t *trie) Entries() []Entry {
 	return out
 }
 
-func (t *trie) EndRun() { t.slab.endRun() }
-
 type trieState struct {
 	table   tableState
 	full    []byte

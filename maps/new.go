@@ -77,7 +77,7 @@ func New(env *Env, s Spec) (Map, error) {
 	if env.byAddr == nil {
 		env.byAddr = make(map[uint64]Map)
 	}
-	env.maps = append(env.maps, m)
+	env.add(m)
 	env.byAddr[m.Addr()] = m
 	return m, nil
 }

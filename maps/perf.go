@@ -127,7 +127,7 @@ func (p *perfArray) TakeRecords() []Record {
 func (p *perfArray) Lost() uint64 { return p.lost }
 func (p *perfArray) Consume()     { clear(p.used) }
 
-func (p *perfArray) EndRun() {
+func (p *perfArray) endRun() {
 	if p.env.Consume != ConsumeNever {
 		p.Consume()
 	}

@@ -208,7 +208,7 @@ func (r *ringbuf) Consume() {
 	}
 }
 
-func (r *ringbuf) EndRun() {
+func (r *ringbuf) endRun() {
 	if r.env.Consume != ConsumeNever {
 		r.Consume()
 	}

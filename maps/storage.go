@@ -215,6 +215,5 @@ func (s *storage) Owners() []uint64 {
 	return slices.Clip(out)
 }
 
-func (s *storage) EndRun()       { s.slab.endRun() }
 func (s *storage) Snapshot() any { return s.snapshotTable() }
 func (s *storage) Restore(v any) { s.restoreTable(v.(tableState)) }
