@@ -224,10 +224,11 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 			s[in.Dst] = loaded[in.Op]
 			return false
 		}
-		a, b := s[in.Dst], unbounded
-		if !op.imm {
+		a, b := s[in.Dst], constant(int64(in.Imm))
+		switch {
+		case !op.imm:
 			b = s[in.Src]
-		} else if b = constant(int64(in.Imm)); op.w32 && in.Op != decode.OpAdd32Imm && in.Op != decode.OpSub32Imm {
+		case op.w32 && in.Op != decode.OpAdd32Imm && in.Op != decode.OpSub32Imm:
 			b = constant(int64(uint32(in.Imm)))
 		}
 		if op.w32 {
