@@ -29,6 +29,10 @@ type CasesConfig struct {
 	// MaxInsns limits the instructions of one run; 0 is the machine's limit.
 	MaxInsns uint64
 	Seed     uint64
+	// Engine, EagerLoops and OnDifference are those of machine.Config.
+	Engine       machine.Engine
+	EagerLoops   bool
+	OnDifference func(text string)
 	// Verbose also writes a line for each case that is not judged.
 	Verbose bool
 }
@@ -184,6 +188,7 @@ func (r *caseRunner) machine(c *Case) (*machine.Machine, error) {
 	}
 	return machine.New(linked, machine.Config{
 		Seed: r.cfg.Seed, CPUs: recordedCPUs, MaxInsns: r.cfg.MaxInsns, Types: r.types, Uncovered: true, Consume: maps.ConsumeNever,
+		Engine: r.cfg.Engine, EagerLoops: r.cfg.EagerLoops, OnDifference: r.cfg.OnDifference,
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -61,7 +62,8 @@ func casesConfig(t testing.TB, dir string) CasesConfig {
 	return cfg
 }
 
-// TestRecordedCases runs what kernels recorded, of the corpus too when it is there.
+// TestRecordedCases runs what kernels recorded, of the corpus too when it is there, on every engine, and on native code also as it runs
+// after long.
 func TestRecordedCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.json*")
 	require.NoError(t, err)
@@ -71,15 +73,32 @@ func TestRecordedCases(t *testing.T) {
 		files = append(files, more...)
 	}
 	require.NotEmpty(t, files)
-	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			var out bytes.Buffer
-			r, err := Cases(context.Background(), path, casesConfig(t, filepath.Dir(path)), &out)
-			require.NoError(t, err)
-			assert.Zero(t, r.Failed, out.String())
-			assert.NotZero(t, r.Passed)
-			t.Logf("%s, %d refused by the kernel", r.Summary(), r.Refused)
-		})
+	for _, engine := range []struct {
+		name  string
+		which machine.Engine
+		eager bool
+	}{
+		{"interp", machine.EngineInterpreter, false},
+		{"jit", machine.EngineJIT, false},
+		{"eager", machine.EngineJIT, true},
+		{"both", machine.EngineBoth, false},
+	} {
+		if engine.which != machine.EngineInterpreter && !machine.NativeCode() || engine.which == machine.EngineBoth && testing.Short() {
+			continue
+		}
+		for _, path := range files {
+			t.Run(filepath.Base(path)+"/"+engine.name, func(t *testing.T) {
+				cfg := casesConfig(t, filepath.Dir(path))
+				cfg.Engine, cfg.EagerLoops = engine.which, engine.eager
+				cfg.OnDifference = func(text string) { t.Error(text) }
+				var out bytes.Buffer
+				r, err := Cases(context.Background(), path, cfg, &out)
+				require.NoError(t, err)
+				assert.Zero(t, r.Failed, out.String())
+				assert.NotZero(t, r.Passed)
+				t.Logf("%s, %d refused by the kernel", r.Summary(), r.Refused)
+			})
+		}
 	}
 }
 

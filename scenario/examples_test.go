@@ -36,6 +36,39 @@ func exampleTargets(t testing.TB) []*loader.Target {
 	return targets
 }
 
+// TestExamplesOnEveryEngine: native code, as it runs at first and after long, does what the interpreter does.
+func TestExamplesOnEveryEngine(t *testing.T) {
+	files, err := filepath.Glob("../examples/*/*.yaml")
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	target := loader.NewTarget(embedded.Name, spec)
+	for _, path := range files {
+		f, err := ParseFile(path)
+		require.NoError(t, err)
+		obj, err := loader.Open(f.Object)
+		require.NoError(t, err)
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var want []*Result
+			for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT, machine.EngineBoth} {
+				r, err := Open(f, obj, target, Options{Seed: 1, Engine: engine, OnDifference: func(text string) { t.Error(text) }})
+				require.NoError(t, err)
+				defer r.Close()
+				results, err := r.All(context.Background(), nil)
+				require.NoError(t, err)
+				if want == nil {
+					want = results
+				}
+				require.Equal(t, len(want), len(results))
+				for i := range want {
+					assert.Equal(t, want[i].Status, results[i].Status, "engine %d: %s", engine, want[i].Run.Name)
+					assert.Equal(t, len(want[i].Failed()), len(results[i].Failed()), "engine %d: %s", engine, want[i].Run.Name)
+				}
+			}
+		})
+	}
+}
+
 // TestExamples runs the scenario files beside the examples on every full kernel.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../examples/*/*.yaml")

@@ -41,10 +41,14 @@ func (a *app) conformanceKernel(paths []string, objects string) error {
 	if len(sources) != 1 {
 		return usagef("conformance kernel: want one --btf, got %d", len(sources))
 	}
+	engine, err := a.machineEngine(false)
+	if err != nil {
+		return err
+	}
 	total := conformance.CasesResult{}
 	for _, path := range paths {
 		cfg := conformance.CasesConfig{
-			Objects: objects, Seed: a.seed, MaxInsns: a.maxInsns, Verbose: a.verbose, Open: a.openObject,
+			Objects: objects, Seed: a.seed, MaxInsns: a.maxInsns, Verbose: a.verbose, Open: a.openObject, Engine: engine, OnDifference: a.differ.add,
 			Target: func(release string) (*loader.Target, error) { return a.recordedTarget(sources[0], release) },
 		}
 		if cfg.Objects == "" {

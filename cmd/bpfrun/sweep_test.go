@@ -20,7 +20,7 @@ import (
 )
 
 // pipeline takes an object all the way: open, link for the types, run every program, write table
-// and document. Errors are good; panics are not.
+// and document, on every engine. Errors are good; panics are not, nor are other documents from other engines.
 func pipeline(object, types []byte) {
 	obj, err := loader.OpenBytes("object.o", object)
 	if err != nil {
@@ -36,12 +36,22 @@ func pipeline(object, types []byte) {
 	}
 	_ = report.WriteInfo(io.Discard, report.NewInfoDocument(obj), false)
 	_ = report.WriteRelo(io.Discard, report.NewReloDocument(linked, "types.btf"), report.ReloOptions{})
+	want := runDamaged(linked, machine.Config{MaxInsns: 5000})
+	for _, eager := range []bool{false, true} {
+		if got := runDamaged(linked, machine.Config{MaxInsns: 5000, Engine: machine.EngineJIT, EagerLoops: eager}); got != want {
+			panic(fmt.Sprintf("loops optimised: %v\nnative code: %s\ninterpreter: %s", eager, got, want))
+		}
+	}
+}
+
+// runDamaged runs every program and returns the document.
+func runDamaged(linked *loader.Linked, cfg machine.Config) string {
 	doc := report.NewRunDocument(linked, "types.btf")
-	m, err := machine.New(linked, machine.Config{MaxInsns: 5000})
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		doc.Fail(err)
 		_ = report.WriteTable(io.Discard, doc, report.TableOptions{})
-		return
+		return ""
 	}
 	defer m.Close()
 	for _, name := range m.Names() {
@@ -53,7 +63,9 @@ func pipeline(object, types []byte) {
 	}
 	doc.Finish(m)
 	_ = report.WriteTable(io.Discard, doc, report.TableOptions{Verbose: true})
-	_ = report.WriteJSON(io.Discard, doc)
+	var out bytes.Buffer
+	_ = report.WriteJSON(&out, doc)
+	return out.String()
 }
 
 // damage calls try with data cut at, and with one bit flipped in, every stride-th byte; with a stride
