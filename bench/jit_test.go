@@ -54,11 +54,10 @@ func TestJITCosts(t *testing.T) {
 	require.NoError(t, err)
 	b := m.Bytes(packet)
 	b[12], b[14], b[23] = 8, 0x45, 17
-	nothing := &vm.Func{Name: "nothing", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
 	lower := func(text string) *vm.Image {
 		insns, err := decode.Assemble(text)
 		require.NoError(t, err)
-		img, err := vm.Lower(vm.LowerConfig{Insns: insns, Fuse: true, Call: func(int, decode.Insn) (*vm.Func, error) { return nothing, nil }})
+		img, err := vm.Lower(vm.LowerConfig{Insns: insns, Fuse: true})
 		require.NoError(t, err)
 		return img
 	}
@@ -80,14 +79,12 @@ func TestJITCosts(t *testing.T) {
 		return ns
 	}
 	tiny, parse := lower("r0 = 0\nexit"), lower(xdpParse)
-	const calls = 1000
-	loop := lower(fmt.Sprintf("r6 = %d\nl: call 7\nr6 += -1\nif r6 != 0 goto l\nr0 = 0\nexit", calls))
 	fmt.Println("| | JIT | interpreter |")
 	fmt.Println("|---|---:|---:|")
 	fmt.Printf("| run of two instructions, start included, ns | %.0f | %.0f |\n", best(tiny, e), best(tiny, nil))
 	args := []uint64{packet.Base, packet.Base + packet.Size}
 	fmt.Printf("| parsing Ethernet, IPv4 and UDP, 19 instructions, start included, ns | %.0f | %.0f |\n", best(parse, e, args...), best(parse, nil, args...))
-	fmt.Printf("| call of a helper that does nothing, ns | %.1f | %.1f |\n", best(loop, e)/calls, best(loop, nil)/calls)
+	printCallCosts(t)
 	var c *jit.Compiled
 	for _, loops := range []bool{false, true} {
 		total, insns, what := 0.0, 0, ""
