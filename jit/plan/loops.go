@@ -61,6 +61,8 @@ type looper struct {
 	done   []bool   // by block, it is in a loop that has guards
 	states []blockState
 
+	turnOrder []int32 // the body of l so that blocks come behind those that lead to them
+
 	n     int32 // number of l + 1
 	l     *loop
 	all   bool       // the second walk
@@ -219,6 +221,8 @@ func (p *Program) analyse() {
 func (p *Program) ranges() {
 	f, l := &p.loop, p.loop.l
 	p.findNeeds()
+	f.turnOrder = append(f.turnOrder[:0], l.body...)
+	slices.SortFunc(f.turnOrder, func(a, b int32) int { return int(f.number[a] - f.number[b]) })
 	if len(f.states) < len(l.body) {
 		f.states = make([]blockState, len(l.body)+16)
 	}

@@ -33,13 +33,7 @@ func (p *Program) turn(regs *registers) bool {
 	f.back.live = false
 	first := &f.states[f.pos[l.header]]
 	first.regs, first.passed, first.left, first.live = *regs, 0, false, true
-	left := len(l.body)
-	for i := f.number[l.header]; left > 0; i++ {
-		b := f.order[i]
-		if f.in[b] != f.n {
-			continue
-		}
-		left--
+	for _, b := range f.turnOrder {
 		if s := &f.states[f.pos[b]]; s.live {
 			p.turnBlock(b, s)
 		}
