@@ -60,7 +60,7 @@
 // that leaves stores where it is in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
 //
 // A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the next frame; Interpret if f.Host is 0; store what of r6 to r9
-// is in Saves in f.Saved, the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
+// is in Saves in f.Saved (and with SavesHost f.Host becomes what CheckNone counts from), the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
 // the stack pointer to f; call the code of Target with the host's call instruction. An exit leaves with Leave if Ret of its frame is 0,
 // else charges Taken, looks at Room, restores what is in Saves, May and Frame.Host of the caller, and returns. The engine
 // makes frames of the thread of what is on the stack when code leaves, and starts with none.

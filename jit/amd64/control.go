@@ -108,8 +108,12 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.groupImm(1, opSub, roomR, in.Taken)
 	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: in.Slot, n: in.Taken})
-	c.load(temp1, at(rsp, frameHost-frameSize))
-	c.test(1, temp1)
+	if in.Saves&plan.SavesHost != 0 {
+		c.load(temp1, at(rsp, frameHost-frameSize))
+		c.test(1, temp1)
+	} else {
+		c.cmpMem0(8, at(rsp, frameHost-frameSize))
+	}
 	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jccFar(condE)}, pc: in.Slot, n: in.Taken})
 	for i := range 4 {
 		if in.Saves>>i&1 != 0 {
@@ -117,7 +121,9 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 		}
 	}
 	c.storeImm(at(rsp, frameRet-frameSize), in.Slot+1)
-	c.move(hostF, temp1)
+	if in.Saves&plan.SavesHost != 0 {
+		c.move(hostF, temp1)
+	}
 	if c.p.MayGoto {
 		c.load(temp1, field(offMay))
 		c.store(at(rsp, frameMay-frameSize), temp1)
@@ -153,6 +159,8 @@ func exit(c *compiler, in *plan.Insn, _ *rule) {
 		c.load(temp1, at(rsp, frameMay))
 		c.store(field(offMay), temp1)
 	}
-	c.load(hostF, at(rsp, frameSize+frameHost))
+	if in.Saves&plan.SavesHost != 0 {
+		c.load(hostF, at(rsp, frameSize+frameHost))
+	}
 	c.byte(0xc3)
 }

@@ -91,7 +91,9 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 		c.put(temp3, offMay)
 	}
 	c.mem(stores[3], lr, frame, frameReturn, temp3)
-	c.addImm(1, hostF, temp2, -stackBias, temp3)
+	if in.Saves&plan.SavesHost != 0 {
+		c.addImm(1, hostF, temp2, -stackBias, temp3)
+	}
 	c.addImm(1, frame, frame, -int64(frameSize), temp3)
 	c.to(c.branch(opBL), in.Target)
 	c.mem(loads[3], lr, frame, frameReturn, temp3)
@@ -118,7 +120,9 @@ func exit(c *compiler, in *plan.Insn, _ *rule) {
 		c.put(temp2, offMay)
 	}
 	c.addImm(1, frame, frame, int64(frameSize), temp3)
-	c.mem(loads[3], hostF, frame, frameHost, temp3)
-	c.addImm(1, hostF, hostF, -stackBias, temp3)
+	if in.Saves&plan.SavesHost != 0 {
+		c.mem(loads[3], hostF, frame, frameHost, temp3)
+		c.addImm(1, hostF, hostF, -stackBias, temp3)
+	}
 	c.word(opRet)
 }

@@ -181,7 +181,7 @@ func (p *Program) root(b int32) (root, count int32) {
 }
 
 // saves decides which of r6 to r9 calls save and exits restore: those that the function called writes itself, since what it
-// calls restores what that writes.
+// calls restores what that writes. A function that has no use for r10 and calls none needs no Frame.Host either.
 func (p *Program) saves() {
 	insns, starts := p.Insns, p.Image.Subprograms()
 	if len(starts) < 2 {
@@ -204,16 +204,21 @@ func (p *Program) saves() {
 				continue
 			case KindCallFunc, KindSecond, KindInterpret:
 				continue
+			case KindCall:
+				m |= SavesHost
 			}
-			m |= uint8(in.writes >> 6)
+			m |= uint8(in.writes>>6) & 15
+			if in.reads>>10 != 0 {
+				m |= SavesHost
+			}
 		}
 		switch p.lastBefore(end).Kind {
 		case KindJump, KindExit, KindInterpret:
 		default:
 			whole = false // falls through into the next
 		}
-		all |= m & 15
-		masks = append(masks, m&15)
+		all |= m
+		masks = append(masks, m)
 	}
 	p.scan.masks = masks
 	at := 0

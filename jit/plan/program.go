@@ -91,6 +91,9 @@ const (
 	flagNeeded
 )
 
+// SavesHost in Insn.Saves says that a function needs its Frame.Host, which its caller's has to be restored after.
+const SavesHost = 1 << 4
+
 // Align in Insn.Guard says that a loop begins here whose code is worth a place of its own in caches.
 const Align = -1
 
@@ -106,7 +109,7 @@ type Insn struct {
 	Check    Check
 	Size     uint8 // bytes accessed
 	Base     uint8 // register with the address of the access
-	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9.
+	// Saves are the registers that a KindCall has to save and a KindExit to restore: bit r-6 for r6 to r9, and SavesHost.
 	Saves    uint8
 	Off      int16 // offset of the access from Base
 	StackOff int16 // of CheckNone
