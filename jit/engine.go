@@ -23,3 +23,6 @@ func (c *Compiled) Inline(pc int) bool { return c.program.Insns[pc].Kind == plan
 
 // Dead reports whether an instruction needs no code, since nobody can see what it does.
 func (c *Compiled) Dead(pc int) bool { return c.program.Insns[pc].Has(plan.FlagDead) }
+
+// sampled is how many instructions of a program are looked at before it is compiled again. Tests look at fewer.
+var sampled = 10_000

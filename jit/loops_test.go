@@ -66,8 +66,11 @@ func (m *loopMaker) loop(c int) {
 		m.say("%s%d = %d", w, c, from)
 	}
 	inverse := map[string]string{"!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "s<": "s>=", "s>": "s<="}[test]
-	if m.IntN(4) == 0 {
+	switch m.IntN(12) {
+	case 0, 1, 2:
 		m.say("goto m%s", head)
+	case 3: // two ways in
+		m.say("if %s goto %s\n%s%d = %d", m.condition(c), head, w, c, max(0, from-step*m.IntN(8)))
 	}
 	m.say("%s:", head)
 	early := m.IntN(3) == 0
@@ -110,7 +113,12 @@ func (m *loopMaker) statement(c int) {
 	}
 	size := pick(m, "u8", "u8", "u16", "u32", "u64")
 	off := pick(m, 0, 0, 0, 1, 7, -1, 8, 32)
-	switch m.IntN(13) {
+	switch m.IntN(14) {
+	case 13: // a pointer in the stack that moves
+		at := pick(m, 8, 16, 24)
+		m.say("r5 = *(u64 *)(r10 - %d)", at)
+		m.access(5, size, off)
+		m.say("r5 += %d\n*(u64 *)(r10 - %d) = r5", pick(m, 1, 1, 2, -1), at)
 	case 0, 1, 2, 3:
 		m.say("r5 = r%d\nr5 += r%d", pick(m, 1, 1, 2), c)
 		switch m.IntN(8) {
@@ -135,7 +143,7 @@ func (m *loopMaker) statement(c int) {
 	case 7:
 		m.access(pick(m, 1, 2), size, off)
 	case 8:
-		m.say("r%d += %d", pick(m, 1, 2), pick(m, 1, 1, 2, 4, -1))
+		m.say("%s%d += %d", pick(m, "r", "r", "r", "r", "r", "r", "r", "w"), pick(m, 1, 2), pick(m, 1, 1, 2, 4, -1))
 	case 9:
 		m.say("%s", m.operation(c))
 	case 10:
@@ -193,6 +201,9 @@ func newLoopRig(t testing.TB, eager int) *loopRig {
 	r := &loopRig{native: newRig(t), plain: newRig(t)}
 	r.plain.thread.SetEngine(nil)
 	r.native.engine.SetEager(eager)
+	usual := sampled
+	t.Cleanup(func() { sampled = usual })
+	sampled = eager * 10
 	for i, side := range []*rig{r.native, r.plain} {
 		for _, size := range []uint64{24, 40, 64, 129, 256, 5000, 9000} {
 			o, err := side.mem.Alloc(size, mem.Region{Name: "object", ReadOnly: size == 40})
@@ -237,11 +248,21 @@ func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 	}()
 	img := lower(t, text, nil)
 	before := r.native.engine.Executed()
+	run := func(a, b int, shift, r3, limit uint64) {
+		r.run(t, img, a, b, shift, r3, limit)
+		insns += r.native.thread.Insns()
+	}
+	numbers := []uint64{0, 1, 17, ^uint64(0), 1<<32 + 3, 1<<32 - 6}
 	for range 12 {
 		a, b := pick(m, 5, 6, m.IntN(7)), pick(m, 5, 6, 1, m.IntN(7))
 		shift := uint64(pick(m, 0, 0, 8, 200, m.IntN(64)))
-		r.run(t, img, a, b, shift, uint64(pick(m, 0, 1, 17, -1)), pick(m, uint64(20000), 20000, uint64(m.IntN(3000))))
-		insns += r.native.thread.Insns()
+		run(a, b, shift, pick(m, numbers...), pick(m, uint64(20000), 20000, uint64(m.IntN(3000))))
+	}
+	// Somewhere here the last byte touched is the object's last, and then the one behind.
+	object, r3 := pick(m, 2, 3, 5), pick(m, numbers...)
+	first := m.IntN(int(r.objects[0][object].Size))
+	for i := range 24 {
+		run(object, 6, uint64(first+i), r3, 5000)
 	}
 	return insns, r.native.engine.Executed() - before
 }

@@ -23,8 +23,6 @@ type branch struct {
 
 const (
 	historyBits = 6
-	// sampled is how many instructions are looked at.
-	sampled = 10_000
 	// maxMissed is up to how much of the branches is predicted wrongly where a branch is better than a selection, in percent.
 	maxMissed = 12
 )

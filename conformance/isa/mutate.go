@@ -24,8 +24,13 @@ func fuzzable(insns []decode.Insn) bool {
 	return true
 }
 
-// mutate changes a few instructions of a case, determined by its index.
+// mutate changes a few instructions of a case, determined by its index. Every second one of those that walk over memory is not changed but
+// gets the map value's address plus some bytes, so that walks reach just beyond its end.
 func mutate(c *generate.Case) {
+	if c.Cat == generate.Walk && c.Index%2 == 0 {
+		c.Insns[1].Imm = int32(c.Index / 2 % 48)
+		return
+	}
 	x := c.Index*0x9e3779b97f4a7c15 + 1
 	next := func(n int) int {
 		x ^= x << 13
