@@ -56,14 +56,16 @@
 //
 // # Calls
 //
-// State.Stack is the stack of generated code: Text[0] keeps the goroutine's stack pointer in State.SP and points to State.Frame(0), and the code
-// that leaves stores where it is in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
+// State.Stack is the stack of generated code: Text[0] keeps the goroutine's stack pointer in State.SP and points to State.Frame(0), in programs
+// with calls to State.Top, and the code that leaves stores where it is in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
 //
 // A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the next frame; Interpret if f.Host is 0; store what of r6 to r9
 // is in Saves in f.Saved (and with SavesHost f.Host becomes what CheckNone counts from), the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
 // the stack pointer to f; call the code of Target with the host's call instruction. An exit leaves with Leave if Ret of its frame is 0,
 // else charges Taken, looks at Room, restores what is in Saves, May and Frame.Host of the caller, and returns. The engine
-// makes frames of the thread of what is on the stack when code leaves, and starts with none.
+// makes frames of the thread of what is on the stack when code leaves, and starts with none; but after a call or an access that only went on
+// code goes on in the frame it left (State.Top), unless memory became inaccessible of which the functions that wait may know something. What code needs
+// to return from that frame is in it by then.
 //
 // Calls of helpers leave with CallFunc; the engine calls the function and goes on behind it.
 //

@@ -94,10 +94,25 @@ type slot struct {
 	count int32  // see plan.Insn
 }
 
-// fits reports whether state is as the thread is, so that nothing has to be looked at.
-func (c *code) fits(e *Engine, t *vm.Thread) bool {
+// fits reports whether state is as the thread is, so that nothing has to be looked at. The thread's last deep frames are still on
+// State.Stack.
+func (c *code) fits(e *Engine, t *vm.Thread, deep int) bool {
 	return c.img == t.Image() && c.thread == t && c.generation == t.Generation() && c.epoch == e.mem.Epoch() &&
-		c.depth == t.Depth() && c.fps[0] == t.Regs()[10]
+		c.depth+deep == t.Depth() && c.fps[deep] == t.Regs()[10]
+}
+
+// begin says in which frame code begins, of a program with calls.
+func (c *code) begin(t *vm.Thread, deep int) {
+	st := c.state
+	f := st.Frame(deep)
+	st.Top = uintptr(unsafe.Pointer(f))
+	if deep > 0 {
+		t.Resume(deep)
+		if c.saves[f.Ret]&plan.SavesHost == 0 { // it goes on with its caller's
+			f = st.Frame(deep - 1)
+		}
+	}
+	st.Host = f.Host
 }
 
 // Supported reports whether this system has native code.
@@ -253,9 +268,13 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 // few programs need is in before and after.
 func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	end := t.Insns() + limit // may wrap: so does the difference
+	// How many frames that code left for a call or an access are still on State.Stack. As long as nothing else happened, and no memory
+	// became inaccessible of which the functions that wait there know something, it goes on in them.
+	deep := 0
 	for {
 		c := e.last
-		if c == nil || !c.fits(e, t) {
+		if c == nil || !c.fits(e, t, deep) {
+			deep = 0
 			if c = e.prepare(t); c == nil {
 				return t.Insns() != end-limit
 			}
@@ -284,6 +303,9 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if !c.simple {
 			e.before(c, t)
 		}
+		if c.saves != nil {
+			c.begin(t, deep)
+		}
 		backendEnter(c.text, uintptr(unsafe.Pointer(st)))
 		why := plan.Reason(st.Exit & (1<<plan.ReasonBits - 1))
 		pc := int(st.Exit >> plan.ReasonBits)
@@ -292,6 +314,10 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		t.Advance(pc, n)
 		if (!c.simple || st.Top != c.top) && !e.after(c, t, pc, n) {
 			return true
+		}
+		deep = 0
+		if st.Top != c.top {
+			deep = st.Depth()
 		}
 		switch why {
 		case plan.Interpret:

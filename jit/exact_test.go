@@ -26,6 +26,8 @@ var exactPrograms = []struct{ name, text string }{
 	{"calls", "r6 = 7\nr7 = 8\nl: r1 = r6\ncall f\nr6 += r0\nr6 &= 255\ngoto l\nf: r6 = r1\nr9 = 4\nr1 += 1\ncall g\nr0 += r6\nexit\ng: r0 = r1\nif r0 != 12 goto h\nr8 = 3\nr1 = r8\ncall 7\nh: exit"},
 	{"may_goto", "r0 = 0\nl: r0 += 1\nr1 = r0\ncall f\nmay_goto e\ngoto l\ne: exit\nf: r2 = 0\nm: r2 += 1\nif r2 == 6 goto n\nmay_goto n\ngoto m\nn: exit"},
 	{"helpers", "r0 = 0\nl: r1 = r0\ncall 7\nr0 += 1\nr0 &= 63\ngoto l"},
+	{"helpers in functions", "r6 = r10\nr6 += -16\nr7 = 1\nl: *(u64 *)(r10 - 16) = r7\nr1 = 3\ncall f\nr7 = *(u64 *)(r6 + 0)\nr7 += r0\nr7 &= 4095\ngoto l\n" +
+		"f: call 7\nr8 = r0\nr1 = r8\ncall g\nr0 += r8\nexit\ng: *(u64 *)(r10 - 8) = r1\ncall 7\nr1 = *(u64 *)(r10 - 8)\nr0 += r1\nmay_goto n\nn: exit"},
 	{"stack", "r0 = 1\nl: *(u64 *)(r10 - 8) = r0\nr2 = r10\nr2 += -16\n*(u64 *)(r2 + 0) = r0\nr0 = *(u64 *)(r10 - 16)\nr0 += 1\ngoto l"},
 }
 
@@ -132,32 +134,41 @@ func testMemoryChangesWhileCodeWaits(t *testing.T) {
 		{"shorten", func(m *mem.Memory, r *mem.Region) { _ = m.SetBounds(r, r.Base, r.Base+16) }, mem.OutOfBounds},
 		{"restore", nil, mem.OutOfBounds},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t)
-			var object *mem.Region
-			snap := r.mem.Snapshot()
-			object, err := r.mem.Alloc(64, mem.Region{Name: "object"})
-			require.NoError(t, err)
-			calls := 0
-			change := &vm.Func{Name: "change", ID: 7, Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) {
-				if calls++; calls == 50 {
-					tt.change(r.mem, object)
-				}
-				return 0, nil
-			}}
-			img := lower(t, "r6 = r1\nr7 = 0\nl: *(u64 *)(r6 + 16) = r7\nr7 += 1\ncall 7\ngoto l", func(int, decode.Insn) (*vm.Func, error) { return change, nil })
-			if tt.change == nil {
-				tt.change = func(m *mem.Memory, _ *mem.Region) { m.Restore(snap) }
-			}
-			r.thread.Start(img, object.Base)
-			require.Equal(t, vm.Faulted, r.thread.Run(1<<20))
-			require.NotNil(t, r.thread.Fault().Mem, "%v", r.thread.Fault())
-			assert.Equal(t, 2, r.thread.Fault().PC)
-			assert.Equal(t, 50, calls)
-			if tt.name != "restore" {
-				assert.Equal(t, tt.fault, r.thread.Fault().Mem.Kind)
-			}
-		})
+		for where, text := range map[string]string{
+			"the program": "r6 = r1\nr7 = 0\nl: *(u64 *)(r6 + 16) = r7\nr7 += 1\ncall 7\ngoto l",
+			"a function":  "r6 = r1\nr7 = 0\nl: *(u64 *)(r6 + 16) = r7\nr7 += 1\ncall f\nif r7 != 100000 goto l\nexit\nf: call 7\nexit",
+		} {
+			t.Run(tt.name+" in "+where, func(t *testing.T) { testMemoryChange(t, tt.change, tt.fault, text) })
+		}
+	}
+}
+
+// testMemoryChange runs a program whose 50th call does something to its object, nil to bring memory back to before that existed.
+func testMemoryChange(t *testing.T, does func(*mem.Memory, *mem.Region), fault mem.FaultKind, text string) {
+	r := newRig(t)
+	snap := r.mem.Snapshot()
+	object, err := r.mem.Alloc(64, mem.Region{Name: "object"})
+	require.NoError(t, err)
+	calls := 0
+	change := &vm.Func{Name: "change", ID: 7, Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) {
+		if calls++; calls != 50 {
+			return 0, nil
+		}
+		if does != nil {
+			does(r.mem, object)
+		} else {
+			r.mem.Restore(snap)
+		}
+		return 0, nil
+	}}
+	img := lower(t, text, func(int, decode.Insn) (*vm.Func, error) { return change, nil })
+	r.thread.Start(img, object.Base)
+	require.Equal(t, vm.Faulted, r.thread.Run(1<<20))
+	require.NotNil(t, r.thread.Fault().Mem, "%v", r.thread.Fault())
+	assert.Equal(t, 2, r.thread.Fault().PC)
+	assert.Equal(t, 50, calls)
+	if does != nil {
+		assert.Equal(t, fault, r.thread.Fault().Mem.Kind)
 	}
 }
 

@@ -74,6 +74,12 @@ func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
 	t.regs[10] = f.fp
 }
 
+// Resume takes back the last n calls of Enter: the engine goes on in the functions that made them.
+func (t *Thread) Resume(n int) {
+	t.depth -= n
+	t.regs[10] = t.frames[t.depth].fp
+}
+
 // leftover says what an engine left for the thread to do at t.pc, besides executing the instruction there.
 type leftover uint8
 

@@ -31,6 +31,7 @@ const (
 	offRoom      = unsafe.Offsetof(plan.State{}.Room)
 	offMay       = unsafe.Offsetof(plan.State{}.May)
 	offTop       = unsafe.Offsetof(plan.State{}.Top)
+	offHost      = unsafe.Offsetof(plan.State{}.Host)
 	offExit      = unsafe.Offsetof(plan.State{}.Exit)
 	offSP        = unsafe.Offsetof(plan.State{}.SP)
 	offNegBase   = unsafe.Offsetof(plan.State{}.NegBase)
@@ -257,13 +258,18 @@ func (c *compiler) usesStack() bool { return c.calls || c.p.Used>>10&1 != 0 }
 // prologue is what Enter calls.
 func (c *compiler) prologue() {
 	c.store(field(offSP), rsp)
-	c.rm(1, 0x8d, rsp, field(offStack), 0)
+	if c.calls {
+		c.load(rsp, field(offTop))
+		c.load(hostF, field(offHost))
+	} else {
+		c.rm(1, 0x8d, rsp, field(offStack), 0)
+		if c.usesStack() {
+			c.load(hostF, at(rsp, frameHost))
+		}
+	}
 	c.constant(temp1, c.target.Base)
 	c.load(hostR, field(offData))
 	c.group(1, opSub, hostR, temp1)
-	if c.usesStack() {
-		c.load(hostF, at(rsp, frameHost))
-	}
 	c.load(roomR, field(offRoom))
 	c.load(temp1, field(offRegs))
 	for i, r := range regs {

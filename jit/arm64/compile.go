@@ -47,6 +47,7 @@ const (
 	offRoom      = int32(unsafe.Offsetof(plan.State{}.Room))
 	offMay       = int32(unsafe.Offsetof(plan.State{}.May))
 	offTop       = int32(unsafe.Offsetof(plan.State{}.Top))
+	offHost      = int32(unsafe.Offsetof(plan.State{}.Host))
 	offExit      = int32(unsafe.Offsetof(plan.State{}.Exit))
 	offSP        = int32(unsafe.Offsetof(plan.State{}.SP))
 	offNegBase   = int32(unsafe.Offsetof(plan.State{}.NegBase))
@@ -295,8 +296,14 @@ func (c *compiler) prologue() {
 	c.get(hostR, offData)
 	c.constant(temp1, c.base)
 	c.rrr(1, opSub, hostR, hostR, temp1)
-	c.addImm(1, frame, state, int64(offFrame0), temp1)
-	c.mem(loads[3], hostF, frame, frameHost, temp1)
+	if c.calls {
+		c.get(frame, offTop)
+		c.get(hostF, offHost)
+		c.mem(loads[3], lr, frame, frameReturn, temp1)
+	} else {
+		c.addImm(1, frame, state, int64(offFrame0), temp1)
+		c.mem(loads[3], hostF, frame, frameHost, temp1)
+	}
 	c.addImm(1, hostF, hostF, -stackBias, temp1)
 	c.get(roomR, offRoom)
 	c.get(shad, offShadow)
@@ -318,6 +325,9 @@ func (c *compiler) exitCode() {
 	c.put(temp1, offExit)
 	c.put(roomR, offRoom)
 	c.put(frame, offTop)
+	if c.calls {
+		c.mem(stores[3], lr, frame, frameReturn, temp1)
+	}
 	c.get(temp1, offRegs)
 	for i := range reg(10) {
 		if c.p.Used>>i&1 != 0 {

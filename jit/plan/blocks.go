@@ -202,7 +202,10 @@ func (p *Program) saves() {
 			case KindJump, KindBranch, KindMayGoto:
 				whole = whole && int(in.Target) >= s && int(in.Target) < end
 				continue
-			case KindCallFunc, KindSecond, KindInterpret:
+			case KindCallFunc, KindSecond:
+				continue
+			case KindInterpret: // may be anything
+				m |= 15
 				continue
 			case KindCall:
 				m |= SavesHost

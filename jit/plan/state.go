@@ -42,9 +42,12 @@ type State struct {
 	Shut, Now, Boot, Step, CPU uint64
 	Calls                      [vm.NumInlines]uint64
 
+	// Top is the address of the running function's Frame. In programs with calls code also begins there, with Host for what CheckNone counts
+	// from; others begin in Frame(0).
+	Top, Host uintptr
+
 	// Out.
-	Exit uint64  // slot<<ReasonBits | Reason, stored in one piece
-	Top  uintptr // address of the running function's Frame
+	Exit uint64 // slot<<ReasonBits | Reason, stored in one piece
 
 	// SP is where the code keeps the stack pointer to leave with.
 	SP uintptr
