@@ -147,7 +147,7 @@ func (m *loopMaker) statement(c int) {
 	case 9:
 		m.say("%s", m.operation(c))
 	case 10:
-		m.say("r5 = *(u8 *)(r1 + 0)\nr5 %s %d\nr5 += r2", pick(m, "&=", "%=", ">>="), 1+m.IntN(15))
+		m.say("r5 = *(u8 *)(r1 + 0)\n%s5 %s %d\nr5 += r2", pick(m, "r", "r", "w"), pick(m, "&=", "%=", ">>=", "-=", "+="), 1+m.IntN(15))
 		m.access(5, size, 0)
 	case 12: // remainders, in place or not
 		r := m.Perm(10)
