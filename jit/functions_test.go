@@ -108,7 +108,7 @@ func testFunctionsRandom(t *testing.T) {
 		require.NoError(t, err)
 		m := &callMaker{Rand: rand.New(rand.NewPCG(seed, 1)), view: view.Base}
 		functions := 1 + m.IntN(4)
-		m.say("r2 = 1\ncall f0\nexit")
+		m.say("r6 = r10\n*(u64 *)(r10 - 8) = 77\nr2 = 1\ncall f0\nr1 = r0\ncall 7\nr1 = *(u64 *)(r6 - 8)\nr2 = *(u64 *)(r10 - 8)\nr0 += r1\nr0 ^= r2\nexit")
 		for i := range functions {
 			m.function(i, functions)
 		}
