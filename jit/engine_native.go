@@ -509,7 +509,7 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 		return
 	}
 	// A register that a call does not save has the value it has in the function that was called.
-	saved := [4]uint64(t.Regs()[6:10])
+	saved := (*[4]uint64)(t.Regs()[6:10])
 	for i := n; i > 0; i-- {
 		f := st.Frame(i)
 		mask := c.saves[f.Ret]
@@ -518,7 +518,7 @@ func (e *Engine) takeFrames(c *code, t *vm.Thread) {
 				f.Saved[r] = saved[r]
 			}
 		}
-		saved = f.Saved
+		saved = &f.Saved
 	}
 	for i := 1; i <= n; i++ {
 		may := uint64(vm.MaxMayGoto)

@@ -70,7 +70,10 @@ func (t *Thread) SetMayGoto(n uint64) { t.frames[t.depth].may = n }
 func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
 	t.depth++
 	f := &t.frames[t.depth]
-	f.img, f.ret, f.cont, f.saved, f.may = t.img, ret, nil, *saved, may
+	f.img, f.ret, f.cont, f.may = t.img, ret, nil, may
+	for i := range saved { // word by word, as code stored them: the processor waits for stores that are read in another width
+		f.saved[i] = saved[i]
+	}
 	t.regs[10] = f.fp
 }
 
