@@ -47,6 +47,7 @@ func TestNativeCoverage(t *testing.T) {
 	require.NoError(t, err)
 	defer interp.Close()
 	require.True(t, interp.Mode.Cover)
+	interp.Limit = fuzzLimit
 	for _, mode := range JITModes {
 		if !mode.Cover {
 			continue
@@ -61,6 +62,7 @@ func nativeCoverage(t *testing.T, interp *Interpreter, mode Mode, cfg generate.C
 	native, err := NewInterpreter(mode)
 	require.NoError(t, err)
 	defer native.Close()
+	native.Limit = fuzzLimit
 	for i := range uint64(1000) {
 		c := generate.New(5, cfg).Case(i)
 		if i%4 < 2 {
