@@ -100,10 +100,13 @@ differential:
 differential-kernel:
 	$(GO) run ./cmd/bpfrun conformance generate --kernel --count 100000 --seed 2026 -v
 
-# Native code = interpreter = reference evaluator, on programs that end well and on programs that fault.
+# Native code as first compiled = native code with loops optimised = interpreter = reference evaluator, on programs that end well and on
+# programs that fault.
 differential-jit:
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --count 1000000 --seed 2026
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --mutate --runs 1 --count 100000 --seed 2027
+	$(GO) run ./cmd/bpfrun conformance generate --engine both --only walk --count 300000 --seed 2028
+	$(GO) run ./cmd/bpfrun conformance generate --engine both --only walk --mutate --runs 1 --count 100000 --seed 2029
 
 # Native code under garbage collection, profiling signals and cancellation, for minutes.
 soak:
