@@ -316,3 +316,40 @@ func testLoopAtTheEnd(t *testing.T) {
 		require.NotZero(t, r.engine.Executed())
 	}
 }
+
+// TestLoopsThatCallThemselves: while a function waits in a loop, the same loop runs for another, larger object, and what it found out
+// about that must not be taken for the first one's.
+func TestLoopsThatCallThemselves(t *testing.T) {
+	const text = `
+	r0 = 1
+	call f
+	exit
+f:	r6 = r1
+	r7 = r2
+	r8 = r3
+	r9 = 0
+	r0 = 1
+l:	r4 = r6
+	r4 += r8
+	r5 = *(u8 *)(r4 + 0)
+	r0 = 1
+	if r9 != 2 goto n
+	if r6 == r7 goto n
+	r1 = r7
+	r2 = r7
+	r3 = 0
+	call f
+n:	r8 += r0
+	r0 &= 7
+	r0 |= 1
+	r9 += 1
+	if r9 < 200 goto l
+	exit`
+	r := newLoopRig(t, 0)
+	img := lower(t, text, nil)
+	for range 4 {
+		// The first object has 24 bytes, the second 9000.
+		r.run(t, img, 0, 6, 0, 0, 1<<20)
+		require.Equal(t, vm.Faulted, r.native.thread.Status())
+	}
+}

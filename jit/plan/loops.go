@@ -188,14 +188,14 @@ func (in *Insn) changes() uint16 {
 func (p *Program) analyse() {
 	f, l := &p.loop, p.loop.l
 	private := true // all stores are to known bytes of the stack
-	leaves := false
+	calls := false
 	for _, b := range l.body {
 		for pc := p.blocks[b].start; pc < p.blocks[b].end; pc++ {
 			in := &p.Insns[pc]
 			switch in.Kind {
-			case KindCallFunc:
-				private, leaves = false, true
-			case KindCall, KindInterpret:
+			case KindCallFunc, KindCall:
+				private, calls = false, true
+			case KindInterpret:
 				private = false
 			case KindStore, KindAtomic:
 				private = private && in.Check == CheckNone
@@ -212,7 +212,9 @@ func (p *Program) analyse() {
 		p.findSpills()
 	}
 	p.ranges()
-	if !leaves {
+	// After a call of a helper the copy has been left. A function that is called may be the one with the loop, and its guards set
+	// the same bounds for other objects.
+	if !calls {
 		p.bounds()
 	}
 }
