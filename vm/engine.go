@@ -71,7 +71,8 @@ func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
 	t.depth++
 	f := &t.frames[t.depth]
 	f.img, f.ret, f.cont, f.may = t.img, ret, nil, may
-	for i := range saved { // word by word, as code stored them: the processor waits for stores that are read in another width
+	//lint:ignore S1001 word by word, as code stored them: the processor waits for stores that are read in another width
+	for i := range saved {
 		f.saved[i] = saved[i]
 	}
 	t.regs[10] = f.fp
