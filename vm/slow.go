@@ -77,9 +77,12 @@ func (t *Thread) access(in *inst) bool {
 				return false
 			}
 		}
-		if op.kind == memLoadSX {
-			shift := 64 - 8*uint(size)
+		shift := 64 - 8*uint(size)
+		switch {
+		case op.kind == memLoadSX:
 			v = uint64(int64(v<<shift) >> shift)
+		case size < 4: // four bytes of a context may be an address
+			v = v << shift >> shift
 		}
 		regs[in.dst] = v
 		return true

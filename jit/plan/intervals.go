@@ -168,7 +168,7 @@ var operations = func() (t [decode.NumOps]operation) {
 	return t
 }()
 
-// loaded are the values of loads, but for those of eight bytes.
+// loaded are the results of what has no operation: loads of less than eight bytes, and others that yield 32 bits or less.
 var loaded = func() (t [decode.NumOps]interval) {
 	for i := range t {
 		t[i] = unbounded
@@ -214,6 +214,10 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 		s[in.Dst] = constant(int64(in.Imm))
 	case KindLoad:
 		s[in.Dst] = loaded[in.Op]
+		// Who is asked for four bytes may answer with an address, as contexts do; the stack is always plain memory.
+		if in.Size == 4 && s[in.Dst] == word && in.Check != CheckNone {
+			s[in.Dst] = unbounded
+		}
 	case KindAtomic:
 		s.forget(in.writes)
 	case KindCall, KindCallFunc, KindCallInline, KindInterpret:
