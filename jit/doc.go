@@ -16,7 +16,8 @@
 //	Compile(p *plan.Program, t plan.Target, out *plan.Code) error
 //	Enter(text, state uintptr)
 //
-// Compile is fed from one table indexed by decode.Op with the way each instruction is generated; a test holds that no op
+// Compile runs plan.Emission.Emit, which goes over the instructions and asks a plan.Backend for one piece of code after the other. A backend is
+// fed from one table indexed by decode.Op with the way each instruction is generated; a test holds that no op
 // is missing. It must be fast (some 40 ns for an instruction) and allocate nothing but the output. Enter is assembly: it saves what Go's
 // ABI0 wants preserved, calls text, and returns.
 //

@@ -42,10 +42,10 @@ func (c *compiler) compareImm(in *plan.Insn, r *rule) {
 // opTest in a rule is a branch on common bits.
 const opTest = 0x85
 
-// selects generates a branch with FlagSelect: the result of the operation is in temp1, or in the register that it copies, before the
+// Select generates a branch with FlagSelect: the result of the operation is in temp1, or in the register that it copies, before the
 // comparison, and so is what is charged.
-func (c *compiler) selects(in *plan.Insn) {
-	op := &c.p.Insns[c.pc+1]
+func (c *compiler) Select(in *plan.Insn) {
+	op := &c.Program.Insns[c.PC+1]
 	dst, value := regs[op.Dst], c.result(op)
 	r := &rules[in.Op]
 	if in.ComparesImm() {
@@ -55,7 +55,7 @@ func (c *compiler) selects(in *plan.Insn) {
 	}
 	skipped, executed := in.Taken, in.Next+op.Next
 	if in.Size == 2 {
-		executed = in.Next + c.p.Insns[c.pc+2].Taken
+		executed = in.Next + c.Program.Insns[c.PC+2].Taken
 	}
 	unless := r.cond.not()
 	c.moveIf(unless, dst, value)
@@ -68,8 +68,8 @@ func (c *compiler) selects(in *plan.Insn) {
 	case in.Has(plan.FlagBack):
 		c.test(1, roomR)
 		c.turn(in)
-	case in.Target != c.pc+1+int32(in.Size):
-		c.goTo(in.Target)
+	case in.Target != c.PC+1+int32(in.Size):
+		c.Goto(in.Target)
 	}
 }
 
@@ -107,14 +107,14 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 // call is a bpf-to-bpf call. The host's call instruction pushes Frame.Return of the new frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.groupImm(1, opSub, roomR, in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: in.Slot, n: in.Taken})
+	c.putOff(plan.ColdUndo, condL, in.Slot, in.Taken)
 	if in.Saves&plan.SavesHost != 0 {
 		c.load(temp1, at(rsp, frameHost-frameSize))
 		c.test(1, temp1)
 	} else {
 		c.cmpMem0(8, at(rsp, frameHost-frameSize))
 	}
-	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jccFar(condE)}, pc: in.Slot, n: in.Taken})
+	c.putOff(plan.ColdRefuse, condE, in.Slot, in.Taken)
 	for i := range 4 {
 		if in.Saves>>i&1 != 0 {
 			c.store(at(rsp, frameSaved+int32(8*i)-frameSize), regs[6+i])
@@ -124,17 +124,17 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 	if in.Saves&plan.SavesHost != 0 {
 		c.move(hostF, temp1)
 	}
-	if c.p.MayGoto {
+	if c.Program.MayGoto {
 		c.load(temp1, field(offMay))
 		c.store(at(rsp, frameMay-frameSize), temp1)
 		c.storeImm(field(offMay), vm.MaxMayGoto)
 	}
 	c.rm(1, 0x8d, rsp, at(rsp, 8-frameSize), 0)
 	pos := c.callFar()
-	if in.Target <= c.pc {
-		c.patch(pos, int32(c.out.Starts[in.Target]))
+	if in.Target <= c.PC {
+		c.patch(pos, int32(c.Out.Starts[in.Target]))
 	} else {
-		c.jumps = append(c.jumps, jump{pos, in.Target})
+		c.Fill(pos, in.Target)
 	}
 	c.rm(1, 0x8d, rsp, at(rsp, frameSize-8), 0)
 }
@@ -142,20 +142,20 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 // exit returns to code that called, or leaves.
 func exit(c *compiler, in *plan.Insn, _ *rule) {
 	if !c.calls {
-		c.leave(plan.Leave, in.Slot)
+		c.Leave(plan.Leave, in.Slot)
 		return
 	}
 	c.rm(1, 0x83, opCmp, at(rsp, frameRet), 1)
 	c.byte(0)
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(condE)}, pc: in.Slot, n: int32(plan.Leave)})
+	c.putOff(plan.ColdLeave, condE, in.Slot, int32(plan.Leave))
 	c.groupImm(1, opSub, roomR, in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jccFar(condL)}, pc: in.Slot, n: in.Taken})
+	c.putOff(plan.ColdUndo, condL, in.Slot, in.Taken)
 	for i := range 4 {
 		if in.Saves>>i&1 != 0 {
 			c.load(regs[6+i], at(rsp, frameSaved+int32(8*i)))
 		}
 	}
-	if c.p.MayGoto {
+	if c.Program.MayGoto {
 		c.load(temp1, at(rsp, frameMay))
 		c.store(field(offMay), temp1)
 	}

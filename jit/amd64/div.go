@@ -61,11 +61,11 @@ func (c *compiler) narrow(r *rule, d, s reg, f func(r *rule)) int32 {
 	return end
 }
 
-// remainder generates a division with FlagRemainder.
-func (c *compiler) remainder(in *plan.Insn) {
+// Remainder generates a division with FlagRemainder.
+func (c *compiler) Remainder(in *plan.Insn) bool {
 	r := &rules[in.Op]
-	q, d, n := regs[in.Dst], regs[in.Src], regs[c.p.Insns[c.pc-1].Src]
-	rest := regs[c.p.Insns[c.pc+int32(in.Size)].Dst]
+	q, d, n := regs[in.Dst], regs[in.Src], regs[c.Program.Insns[c.PC-1].Src]
+	rest := regs[c.Program.Insns[c.PC+int32(in.Size)].Dst]
 	divide := func(r *rule) {
 		s := d
 		if q != rax {
@@ -96,6 +96,7 @@ func (c *compiler) remainder(in *plan.Insn) {
 	c.land(end)
 	c.group(r.w, opSub, q, temp2)
 	c.rr(r.w, 0x89, temp2, rest)
+	return true
 }
 
 // byZero is the result of dividing d by zero.

@@ -16,9 +16,9 @@ const (
 	offCalls = unsafe.Offsetof(plan.State{}.Calls)
 )
 
-// inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
-func (c *compiler) inline(in *plan.Insn) {
-	f := c.p.Inline(in)
+// Inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
+func (c *compiler) Inline(in *plan.Insn) {
+	f := c.Program.Inline(in)
 	c.cmpMem0(8, field(offShut))
 	c.callUnless(condE)
 	r0 := regs[0]
@@ -39,12 +39,12 @@ func (c *compiler) inline(in *plan.Insn) {
 	}
 	c.rm(1, 0x83, opAdd, field(offCalls+8*uintptr(f.Kind)), 1)
 	c.byte(1)
-	c.next(in)
+	c.Charge(in.Next)
 }
 
 // tick lets the time of a call pass, if somebody asks for it.
 func (c *compiler) tick() {
-	if c.p.Timed {
+	if c.Program.Timed {
 		c.load(temp1, field(offStep))
 		c.rm(1, 0x01, temp1, field(offNow), 0)
 	}
@@ -52,7 +52,7 @@ func (c *compiler) tick() {
 
 // callUnless leaves the call at this slot to Go unless the condition holds.
 func (c *compiler) callUnless(cc cond) {
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jccFar(cc.not())}, pc: c.slot(), n: int32(plan.CallFunc)})
+	c.putOff(plan.ColdLeave, cc.not(), c.Slot(), int32(plan.CallFunc))
 }
 
 // lookup puts the address of an array's element into r0, 0 for an index beyond the end.

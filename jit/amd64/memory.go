@@ -20,11 +20,11 @@ func (c *compiler) operand(in *plan.Insn, align bool) loc {
 
 // check generates the test of a range: by its cell, or by the shadow.
 func (c *compiler) check(in *plan.Insn, align bool) {
-	kind := coldLoads
+	kind := plan.ColdLoads
 	if in.Has(plan.FlagRangeStore) {
-		kind = coldStores
+		kind = plan.ColdStores
 	}
-	k := cold{kind: kind, pc: c.pc}
+	k := plan.Cold{Kind: kind, PC: c.PC}
 	if in.Cell >= 0 {
 		cell := cellField(in)
 		again := c.pos()
@@ -35,14 +35,14 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 		}
 		cell.disp += cellCount
 		c.groupMem(1, opCmp, temp1, cell)
-		k.from[0] = c.jccFar(condAE)
+		k.From[0] = c.jccFar(condAE)
 		if in.Kind == plan.KindGuard && in.Has(plan.FlagBound) {
 			c.load(temp2, cell)
 			c.group(1, opSub, temp2, temp1)
 			cell.disp += cellBound - cellCount
 			c.store(cell, temp2)
-			k.back = again // with a cell that was set only now
-			c.colds = append(c.colds, k)
+			k.Back = again // with a cell that was set only now
+			c.PutOff(k)
 			return
 		}
 	} else {
@@ -51,7 +51,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 			c.aligned(in)
 		}
 		c.groupMem(1, opCmp, temp1, field(offLimit))
-		k.from[0] = c.jccFar(condAE)
+		k.From[0] = c.jccFar(condAE)
 		c.shift(1, 5, temp1, 3)
 		c.groupMem(1, opAdd, temp1, field(offShadow))
 		// With any alignment n bytes touch at most (n+14)/8 granules.
@@ -65,18 +65,18 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 			word = 4
 		}
 		c.cmpMem0(word, at(temp1, 0))
-		k.from[1] = c.jccFar(condNE)
+		k.From[1] = c.jccFar(condNE)
 	}
-	k.back = c.pos()
-	c.colds = append(c.colds, k)
+	k.Back = c.pos()
+	c.PutOff(k)
 }
 
-// bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
-func (c *compiler) bound(in *plan.Insn) {
+// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
+func (c *compiler) Bound(in *plan.Insn) {
 	cell := cellField(in)
 	cell.disp += cellBound
 	c.groupMem(1, opCmp, regs[in.Base], cell)
-	c.jccBack(condAE, int32(c.out.Starts[in.Slot+1]))
+	c.jccBack(condAE, int32(c.Out.Starts[in.Slot+1]))
 }
 
 // base puts what a range counts from into temp1.
@@ -115,22 +115,22 @@ func cellField(in *plan.Insn) loc {
 
 // guardCold is what check leaves to code out of line for KindGuard: until Credit is used up the check is not even tried, since the
 // loop with its checks is no slower than finding out.
-func (c *compiler) guardCold(in *plan.Insn, k *cold) {
+func (c *compiler) guardCold(in *plan.Insn, k *plan.Cold) {
 	cell := cellField(in)
 	credit := cell
 	credit.disp += cellCredit
 	c.rm(1, 0x83, opSub, credit, 1)
 	c.byte(1)
-	start := int32(c.out.Starts[in.Target])
+	start := int32(c.Out.Starts[in.Target])
 	c.patch(c.jccFar(condGE), start)
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.patch(c.callFar(), c.exact[k.kind-coldLoads])
+	c.patch(c.callFar(), c.exact[k.Kind-plan.ColdLoads])
 	bad := c.jccNear(condNE)
 	c.offset(in)
 	c.rm(1, 0x8d, temp2, cell, 0)
 	c.patch(c.callFar(), c.fill)
-	c.patch(c.jmpFar(), k.back)
+	c.patch(c.jmpFar(), k.Back)
 	c.land(bad)
 	backoff := cell
 	backoff.disp += cellBackoff
@@ -143,33 +143,33 @@ func (c *compiler) guardCold(in *plan.Insn, k *cold) {
 	c.jmpBack(start)
 }
 
-// checkCold is what check leaves to code out of line: the exact test, and setting the cell.
-func (c *compiler) checkCold(k *cold) {
-	in := &c.p.Insns[k.pc]
+// CheckCold is what check leaves to code out of line: the exact test, and setting the cell.
+func (c *compiler) CheckCold(k *plan.Cold) {
+	in := &c.Program.Insns[k.PC]
 	if in.Kind == plan.KindGuard {
 		c.guardCold(in, k)
 		return
 	}
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.patch(c.callFar(), c.exact[k.kind-coldLoads])
+	c.patch(c.callFar(), c.exact[k.Kind-plan.ColdLoads])
 	if in.Cell < 0 {
-		c.patch(c.jccFar(condE), k.back)
-		c.leave(plan.Interpret, in.Slot)
+		c.patch(c.jccFar(condE), k.Back)
+		c.Leave(plan.Interpret, in.Slot)
 		return
 	}
 	good := c.jccNear(condE)
-	c.leave(plan.Interpret, in.Slot)
+	c.Leave(plan.Interpret, in.Slot)
 	c.land(good)
 	cell := cellField(in)
 	cell.disp += cellCredit
 	c.rm(1, 0x83, opSub, cell, 1)
 	c.byte(1)
-	c.patch(c.jccFar(condGE), k.back)
+	c.patch(c.jccFar(condGE), k.Back)
 	c.offset(in)
 	c.rm(1, 0x8d, temp2, cellField(in), 0)
 	c.patch(c.callFar(), c.fill)
-	c.patch(c.jmpFar(), k.back)
+	c.patch(c.jmpFar(), k.Back)
 }
 
 // fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is in one. The run has the class of

@@ -184,8 +184,8 @@ func addrCast(c *compiler, in *plan.Insn, _ *rule) {
 	c.land(null)
 }
 
-// pair generates a move and the operation on its result as one, or says that it cannot.
-func (c *compiler) pair(in, next *plan.Insn) bool {
+// Pair generates a move and the operation on its result as one, or says that it cannot.
+func (c *compiler) Pair(in, next *plan.Insn) bool {
 	d, v := reg(in.Dst), int64(int32(next.Imm))
 	if in.Src == 10 {
 		if next.Op != decode.OpAdd64Imm {

@@ -1,7 +1,6 @@
 package arm64
 
 import (
-	"errors"
 	"sync"
 	"unsafe"
 
@@ -33,8 +32,6 @@ const stackBias = 256
 
 // maxCode is what plain branches reach.
 const maxCode = 1 << 27
-
-var errTooLong = errors.New("more native code than a branch can cross")
 
 // Offsets in State, Cell and Frame.
 const (
@@ -73,12 +70,8 @@ const (
 // compiler is one compilation.
 type compiler struct {
 	asm
-	p     *plan.Program
-	out   *plan.Code
-	base  uint64 // Target.Base
-	pc    int32
+	plan.Emission
 	calls bool // the program has bpf-to-bpf calls
-	marks bool // see plan.Target
 
 	// The subroutines, and where exact[0], exact[1] and fill stand in them.
 	routines []byte
@@ -87,160 +80,49 @@ type compiler struct {
 	leaving int32    // where code goes to leave
 	exact   [2]int32 // exact checks of loads and of stores
 	fill    int32    // sets a cell
-
-	jumps []jump
-	colds []cold
 }
-
-// jump is a distance to fill in.
-type jump struct{ pos, slot int32 }
-
-// cold is code out of line.
-type cold struct {
-	kind coldKind
-	from [2]int32   // branches that lead here, 0 for none
-	pc   int32      // slot to leave at, or number of the instruction to go to
-	n    int32      // charge, or reason
-	in   *plan.Insn // with the range
-	back int32      // where to go on
-}
-
-type coldKind uint8
-
-const (
-	coldLeave  coldKind = iota // leave for reason n at pc
-	coldUndo                   // take a charge back, then leave with OutOfRoom
-	coldRefuse                 // take a charge back, then leave with Interpret
-	coldEdge                   // charge and go to slot pc
-	coldLoads                  // exact check of a range of n bytes
-	coldStores
-)
-
-// maxPiece bounds the code of one instruction, without what stands out of line, of each piece of that, and of all of what does not belong to one.
-const maxPiece = 1 << 10
 
 // compilers are kept for their memory.
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
 
-func (c *compiler) done() {
-	c.p, c.out, c.Buffer = nil, nil, plan.Buffer{}
-	clear(c.colds) // which point to instructions
-	c.jumps, c.colds = c.jumps[:0], c.colds[:0]
-	compilers.Put(c)
-}
-
-// Compile generates the code of a program.
+// Compile generates the code of a program. The error is plan.ErrTooLong.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	c := compilers.Get().(*compiler)
-	defer c.done()
-	c.p, c.base, c.out, c.calls, c.marks = p, t.Base, out, p.Calls, t.Marks
-	c.Start(out.Text)
-	c.Room(24*uint(len(p.Insns)) + 4*maxPiece)
+	c.calls, c.Reach = p.Calls, maxCode
 	// A slot takes less than 64 bytes but for the rarest, and conditional branches reach 1 MB.
 	c.far = len(p.Insns) > 1<<20/64
+	err := c.Emit(c, &c.Buffer, p, t, out)
+	c.Release()
+	c.Buffer = plan.Buffer{}
+	compilers.Put(c)
+	return err
+}
+
+// Begin generates the way in, the way out, and the subroutines.
+func (c *compiler) Begin() {
 	c.prologue()
 	c.exitCode()
 	c.subroutines()
-	insns, starts, entries := p.Insns, out.Starts, out.Entries
-	for pc := int32(0); pc < int32(len(insns)); pc++ {
-		in := &insns[pc]
-		c.Room(maxPiece)
-		c.pc = pc
-		if in.Guard > 0 {
-			c.to(c.branch(opB), in.Guard)
-		}
-		pos := uint32(c.pos())
-		starts[pc] = pos
-		if in.Has(plan.FlagEntry) {
-			entries[pc] = pos
-		}
-		if t.Marks {
-			c.mark(in)
-		}
-		if in.Has(fused) {
-			if n := c.fuse(in); n > 0 {
-				for ; n > 1; n-- {
-					pc++
-					if t.Marks {
-						c.mark(&insns[pc])
-					}
-					starts[pc] = uint32(c.pos())
-				}
-				continue
-			}
-		}
-		r := &rules[in.Op]
-		if special>>in.Kind&1 != 0 || r.emit == nil {
-			c.special(in)
-			continue
-		}
-		r.emit(c, in, r)
-		c.next(in)
-	}
-	c.Room(maxPiece)
-	c.leave(plan.Interpret, int32(p.Len())) // the end of the program is no instruction
-	out.Cold = uint32(c.pos())
-	c.coldCode()
-	if c.Len() >= maxCode {
-		return errTooLong
-	}
-	for _, j := range c.jumps {
-		c.patch(j.pos, int32(out.Starts[j.slot]))
-	}
-	out.Text = c.Code()
-	return nil
 }
 
-// fused are flags of instructions that may be generated together with those behind, or not at all.
-const fused = plan.FlagDead | plan.FlagPair | plan.FlagSelect | plan.FlagBound
+// Align has nothing to do: instructions are fetched well from anywhere.
+func (c *compiler) Align() {}
 
-// fuse generates such instructions, and returns how many: 0 for none.
-func (c *compiler) fuse(in *plan.Insn) int {
-	switch {
-	case in.Has(plan.FlagDead):
-		c.next(in)
-		return 1
-	case in.Has(plan.FlagPair):
-		next := &c.p.Insns[c.pc+1]
-		if !c.pair(in, next) {
-			return 0
-		}
-		if next.Has(plan.FlagBound) {
-			c.bound(next)
-		}
-		c.next(next)
-		return 2
-	case in.Has(plan.FlagSelect):
-		if c.marks {
-			return 0
-		}
-		c.selects(in)
-		return 1 + int(in.Size)
-	case in.Kind == plan.KindGuard:
-		return 0
+// Insn generates an instruction by the rule of its op.
+func (c *compiler) Insn(in *plan.Insn) bool {
+	r := &rules[in.Op]
+	if r.emit == nil {
+		return false
 	}
-	rules[in.Op].emit(c, in, &rules[in.Op])
-	c.bound(in)
-	c.next(in)
-	return 1
+	r.emit(c, in, r)
+	return true
 }
 
-// special are the kinds of instructions that are not generated by the rule of their op; others have none.
-const special = 1<<plan.KindInterpret | 1<<plan.KindSecond | 1<<plan.KindCallFunc | 1<<plan.KindCallInline | 1<<plan.KindGuard
+// Guard generates a check in front of the copy of a loop.
+func (c *compiler) Guard(in *plan.Insn) { c.check(in, false) }
 
-func (c *compiler) special(in *plan.Insn) {
-	switch in.Kind {
-	case plan.KindSecond:
-	case plan.KindCallFunc:
-		c.leave(plan.CallFunc, in.Slot)
-	case plan.KindCallInline:
-		c.inline(in)
-	case plan.KindGuard:
-		c.check(in, false)
-	default:
-		c.leave(plan.Interpret, in.Slot)
-	}
-}
+// Remainder says no: a division, a product and a difference take as many instructions here.
+func (c *compiler) Remainder(*plan.Insn) bool { return false }
 
 // subroutines are the same in all programs.
 func (c *compiler) subroutines() {
@@ -257,8 +139,8 @@ func (c *compiler) subroutines() {
 	c.exact, c.fill = [2]int32{from + c.offsets[0], from + c.offsets[1]}, from+c.offsets[2]
 }
 
-// mark records that a block was run to its last instruction.
-func (c *compiler) mark(in *plan.Insn) {
+// Mark sets the byte of a block.
+func (c *compiler) Mark(in *plan.Insn) {
 	if in.Mark >= 0 && in.Kind != plan.KindInterpret {
 		c.addImm(1, temp1, state, int64(unsafe.Sizeof(plan.State{}))+int64(in.Mark), temp2)
 		c.constant(temp2, 1)
@@ -266,10 +148,8 @@ func (c *compiler) mark(in *plan.Insn) {
 	}
 }
 
-// next charges what is due at the next slot.
-func (c *compiler) next(in *plan.Insn) { c.charge(in.Next) }
-
-func (c *compiler) charge(n int32) {
+// Charge takes n from what room is left.
+func (c *compiler) Charge(n int32) {
 	if n != 0 {
 		c.addImm(1, roomR, roomR, -int64(n), temp1)
 	}
@@ -294,7 +174,7 @@ func (c *compiler) put(s reg, off int32) { c.mem(stores[3], s, state, off, link)
 func (c *compiler) prologue() {
 	c.put(lr, offSP) // RSP stays, so that its place is free
 	c.get(hostR, offData)
-	c.constant(temp1, c.base)
+	c.constant(temp1, c.Target.Base)
 	c.rrr(1, opSub, hostR, hostR, temp1)
 	if c.calls {
 		c.get(frame, offTop)
@@ -311,7 +191,7 @@ func (c *compiler) prologue() {
 	c.get(negB, offNegBase)
 	c.get(temp1, offRegs)
 	for i := range reg(10) {
-		if c.p.Used>>i&1 != 0 {
+		if c.Program.Used>>i&1 != 0 {
 			c.mem(loads[3], i, temp1, int32(8*i), temp2)
 		}
 	}
@@ -330,7 +210,7 @@ func (c *compiler) exitCode() {
 	}
 	c.get(temp1, offRegs)
 	for i := range reg(10) {
-		if c.p.Used>>i&1 != 0 {
+		if c.Program.Used>>i&1 != 0 {
 			c.mem(stores[3], i, temp1, int32(8*i), temp2)
 		}
 	}
@@ -338,19 +218,28 @@ func (c *compiler) exitCode() {
 	c.word(opRet)
 }
 
-// leave leaves at a slot.
-func (c *compiler) leave(why plan.Reason, pc int32) {
-	c.constant(temp1, uint64(pc)<<plan.ReasonBits|uint64(why))
+// Leave leaves at a slot.
+func (c *compiler) Leave(why plan.Reason, slot int32) {
+	c.constant(temp1, uint64(slot)<<plan.ReasonBits|uint64(why))
 	c.patch(c.branch(opB), c.leaving)
 }
 
-// to makes a branch lead to a slot.
-func (c *compiler) to(pos, slot int32) {
-	if slot <= c.pc {
-		c.patch(pos, int32(c.out.Starts[slot]))
+// Goto jumps to an instruction.
+func (c *compiler) Goto(pc int32) { c.to(c.branch(opB), pc) }
+
+// Land makes a branch lead to here.
+func (c *compiler) Land(from int32) { c.land(from) }
+
+// Patch makes a branch lead to a position.
+func (c *compiler) Patch(from, to int32) { c.patch(from, to) }
+
+// to makes a branch lead to an instruction.
+func (c *compiler) to(from, pc int32) {
+	if pc <= c.PC {
+		c.patch(from, int32(c.Out.Starts[pc]))
 		return
 	}
-	c.jumps = append(c.jumps, jump{pos, slot})
+	c.Fill(from, pc)
 }
 
 // taken generates the edge to the target of a branch on a condition.
@@ -363,7 +252,7 @@ func (c *compiler) taken(cc cond, in *plan.Insn) {
 	case in.Taken == 0:
 		c.to(c.jcc(cc), in.Target)
 	default:
-		c.colds = append(c.colds, cold{kind: coldEdge, from: [2]int32{c.jcc(cc)}, pc: in.Target, n: in.Taken})
+		c.putOff(plan.ColdEdge, cc, in.Target, in.Taken)
 	}
 }
 
@@ -373,9 +262,9 @@ func (c *compiler) always(in *plan.Insn) {
 		c.loop(in)
 		return
 	}
-	c.charge(in.Taken)
-	if in.Target != c.pc+1 {
-		c.to(c.branch(opB), in.Target)
+	c.Charge(in.Taken)
+	if in.Target != c.PC+1 {
+		c.Goto(in.Target)
 	}
 }
 
@@ -388,45 +277,16 @@ func (c *compiler) loop(in *plan.Insn) {
 // turn goes back by the sign of what was charged.
 func (c *compiler) turn(in *plan.Insn) {
 	c.to(c.jcc(condGE), in.Target)
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.branch(opB)}, pc: c.p.Insns[in.Target].Slot, n: int32(plan.OutOfRoom)})
+	c.PutOff(plan.Cold{Kind: plan.ColdLeave, From: [2]int32{c.branch(opB)}, PC: c.Program.Insns[in.Target].Slot, N: int32(plan.OutOfRoom)})
 }
 
-// slot is the slot of the instruction.
-func (c *compiler) slot() int32 { return c.p.Insns[c.pc].Slot }
+// putOff goes on out of line on a condition.
+func (c *compiler) putOff(kind plan.ColdKind, cc cond, pc, n int32) {
+	c.PutOff(plan.Cold{Kind: kind, From: [2]int32{c.jcc(cc)}, PC: pc, N: n})
+}
 
 // unless leaves with Interpret at this slot when the condition holds.
-func (c *compiler) unless(cc cond) {
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc)}, pc: c.slot(), n: int32(plan.Interpret)})
-}
-
-// coldCode generates what was put off.
-func (c *compiler) coldCode() {
-	for i := range c.colds {
-		k := &c.colds[i]
-		c.Room(maxPiece)
-		for _, pos := range k.from {
-			if pos != 0 {
-				c.land(pos)
-			}
-		}
-		switch k.kind {
-		case coldLeave:
-			c.leave(plan.Reason(k.n), k.pc)
-		case coldUndo, coldRefuse:
-			c.charge(-k.n)
-			why := plan.OutOfRoom
-			if k.kind == coldRefuse {
-				why = plan.Interpret
-			}
-			c.leave(why, k.pc)
-		case coldEdge:
-			c.charge(k.n)
-			c.patch(c.branch(opB), int32(c.out.Starts[k.pc]))
-		case coldLoads, coldStores:
-			c.checkCold(k)
-		}
-	}
-}
+func (c *compiler) unless(cc cond) { c.putOff(plan.ColdLeave, cc, c.Slot(), int32(plan.Interpret)) }
 
 // subroutine calls code that goes back by link.
 func (c *compiler) subroutine(target int32) {

@@ -33,9 +33,9 @@ func (c *compiler) compareImm(in *plan.Insn, r *rule) {
 	}
 }
 
-// selects generates a branch with FlagSelect: the result of the operation is made in temp4 before the comparison, what is charged after it.
-func (c *compiler) selects(in *plan.Insn) {
-	op := c.p.Insns[c.pc+1]
+// Select generates a branch with FlagSelect: the result of the operation is made in temp4 before the comparison, what is charged after it.
+func (c *compiler) Select(in *plan.Insn) {
+	op := c.Program.Insns[c.PC+1]
 	dst, charged := reg(op.Dst), op.Next
 	c.move(temp4, dst)
 	op.Dst = uint8(temp4)
@@ -47,7 +47,7 @@ func (c *compiler) selects(in *plan.Insn) {
 		c.compareReg(in, r)
 	}
 	if in.Size == 2 {
-		charged = c.p.Insns[c.pc+2].Taken
+		charged = c.Program.Insns[c.PC+2].Taken
 	}
 	c.moveIf(r.cond.not(), dst, temp4, dst)
 	c.addImm(1, temp3, roomR, -int64(in.Next+charged), temp1)
@@ -57,7 +57,7 @@ func (c *compiler) selects(in *plan.Insn) {
 	case in.Has(plan.FlagBack):
 		c.rrr(1, opAnds, zr, roomR, roomR)
 		c.turn(in)
-	case in.Target != c.pc+1+int32(in.Size):
+	case in.Target != c.PC+1+int32(in.Size):
 		c.to(c.branch(opB), in.Target)
 	}
 }
@@ -73,10 +73,10 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 // call is a bpf-to-bpf call. The return address is kept in lr; a function that calls saves its own in its frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.spend(in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: in.Slot, n: in.Taken})
+	c.putOff(plan.ColdUndo, condLT, in.Slot, in.Taken)
 	c.mem(loads[3], temp2, frame, frameHost-frameSize, temp3)
 	c.cmpImm(1, temp2, 0, temp3)
-	c.colds = append(c.colds, cold{kind: coldRefuse, from: [2]int32{c.jcc(condEQ)}, pc: in.Slot, n: in.Taken})
+	c.putOff(plan.ColdRefuse, condEQ, in.Slot, in.Taken)
 	for i := range int32(4) {
 		if in.Saves>>i&1 != 0 {
 			c.mem(stores[3], reg(6+i), frame, frameSaved+8*i-frameSize, temp3)
@@ -84,7 +84,7 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 	}
 	c.constant(temp3, uint64(in.Slot+1))
 	c.mem(stores[3], temp3, frame, frameRet-frameSize, temp4)
-	if c.p.MayGoto {
+	if c.Program.MayGoto {
 		c.get(temp3, offMay)
 		c.mem(stores[3], temp3, frame, frameMay-frameSize, temp4)
 		c.constant(temp3, vm.MaxMayGoto)
@@ -102,20 +102,20 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 // exit returns to code that called, or leaves.
 func exit(c *compiler, in *plan.Insn, _ *rule) {
 	if !c.calls {
-		c.leave(plan.Leave, in.Slot)
+		c.Leave(plan.Leave, in.Slot)
 		return
 	}
 	c.mem(loads[3], temp2, frame, frameRet, temp3)
 	c.cmpImm(1, temp2, 0, temp3)
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(condEQ)}, pc: in.Slot, n: int32(plan.Leave)})
+	c.putOff(plan.ColdLeave, condEQ, in.Slot, int32(plan.Leave))
 	c.spend(in.Taken)
-	c.colds = append(c.colds, cold{kind: coldUndo, from: [2]int32{c.jcc(condLT)}, pc: in.Slot, n: in.Taken})
+	c.putOff(plan.ColdUndo, condLT, in.Slot, in.Taken)
 	for i := range int32(4) {
 		if in.Saves>>i&1 != 0 {
 			c.mem(loads[3], reg(6+i), frame, frameSaved+8*i, temp3)
 		}
 	}
-	if c.p.MayGoto {
+	if c.Program.MayGoto {
 		c.mem(loads[3], temp2, frame, frameMay, temp3)
 		c.put(temp2, offMay)
 	}

@@ -16,16 +16,16 @@ const (
 	offCalls = int32(unsafe.Offsetof(plan.State{}.Calls))
 )
 
-// inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
-func (c *compiler) inline(in *plan.Insn) {
-	f := c.p.Inline(in)
+// Inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
+func (c *compiler) Inline(in *plan.Insn) {
+	f := c.Program.Inline(in)
 	c.get(temp1, offShut)
 	c.cmpImm(1, temp1, 0, temp2)
 	c.callUnless(condEQ)
 	if f.Kind == vm.InlineLookup {
 		c.lookup(in, f)
 	}
-	if c.p.Timed {
+	if c.Program.Timed {
 		c.get(temp1, offStep)
 		c.get(temp2, offNow)
 		c.rrr(1, opAdd, temp2, temp2, temp1)
@@ -43,12 +43,12 @@ func (c *compiler) inline(in *plan.Insn) {
 	c.get(temp1, offCalls+8*int32(f.Kind))
 	c.addImm(1, temp1, temp1, 1, temp2)
 	c.put(temp1, offCalls+8*int32(f.Kind))
-	c.next(in)
+	c.Charge(in.Next)
 }
 
 // callUnless leaves the call at this slot to Go unless the condition holds.
 func (c *compiler) callUnless(cc cond) {
-	c.colds = append(c.colds, cold{kind: coldLeave, from: [2]int32{c.jcc(cc.not())}, pc: c.slot(), n: int32(plan.CallFunc)})
+	c.putOff(plan.ColdLeave, cc.not(), c.Slot(), int32(plan.CallFunc))
 }
 
 // lookup puts the address of an array's element into r0, 0 for an index beyond the end.

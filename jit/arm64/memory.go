@@ -36,11 +36,11 @@ func (c *compiler) access(x access, t reg, at place) {
 
 // check generates the test of a range: by its cell, or by the shadow.
 func (c *compiler) check(in *plan.Insn, align bool) {
-	kind := coldLoads
+	kind := plan.ColdLoads
 	if in.Has(plan.FlagRangeStore) {
-		kind = coldStores
+		kind = plan.ColdStores
 	}
-	k := cold{kind: kind, pc: in.Slot, in: in}
+	k := plan.Cold{Kind: kind, PC: c.PC}
 	if in.Cell >= 0 {
 		again := c.pos()
 		base := c.baseOf(in)
@@ -51,12 +51,12 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 			c.aligned(in) // runs begin at granules
 		}
 		c.cmp(1, temp1, temp2)
-		k.from[0] = c.jcc(condHS)
+		k.From[0] = c.jcc(condHS)
 		if in.Kind == plan.KindGuard && in.Has(plan.FlagBound) {
 			c.rrr(1, opSub, temp2, temp2, temp1)
 			c.put(temp2, cellField(in)+cellBound)
-			k.back = again // with a cell that was set only now
-			c.colds = append(c.colds, k)
+			k.Back = again // with a cell that was set only now
+			c.PutOff(k)
 			return
 		}
 	} else {
@@ -65,7 +65,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 			c.aligned(in)
 		}
 		c.cmp(1, temp1, limit)
-		k.from[0] = c.jcc(condHS)
+		k.From[0] = c.jcc(condHS)
 		c.shift(1, opLsrv, temp1, temp1, 3)
 		// With any alignment n bytes touch at most (n+14)/8 granules.
 		size := 3
@@ -79,14 +79,14 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 		}
 		c.index(loads[size], temp1, shad, temp1)
 		c.cmpImm(1, temp1, 0, temp2)
-		k.from[1] = c.jcc(condNE)
+		k.From[1] = c.jcc(condNE)
 	}
-	k.back = c.pos()
-	c.colds = append(c.colds, k)
+	k.Back = c.pos()
+	c.PutOff(k)
 }
 
-// bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
-func (c *compiler) bound(in *plan.Insn) {
+// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
+func (c *compiler) Bound(in *plan.Insn) {
 	c.get(temp1, cellField(in)+cellBound)
 	c.cmp(1, reg(in.Base), temp1)
 	c.to(c.jcc(condHS), in.Slot+1)
@@ -117,18 +117,18 @@ func (c *compiler) aligned(in *plan.Insn) {
 
 func cellField(in *plan.Insn) int32 { return offCells + int32(in.Cell)*int32(plan.CellSize) }
 
-// checkCold is what check leaves to code out of line: the exact test, and setting the cell.
-func (c *compiler) checkCold(k *cold) {
-	in := k.in
+// CheckCold is what check leaves to code out of line: the exact test, and setting the cell.
+func (c *compiler) CheckCold(k *plan.Cold) {
+	in := &c.Program.Insns[k.PC]
 	if in.Kind == plan.KindGuard {
 		c.guardCold(k)
 		return
 	}
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.subroutine(c.exact[k.kind-coldLoads])
+	c.subroutine(c.exact[k.Kind-plan.ColdLoads])
 	good := c.ifZero(1, temp1)
-	c.leave(plan.Interpret, k.pc)
+	c.Leave(plan.Interpret, in.Slot)
 	c.land(good)
 	if in.Cell >= 0 {
 		c.get(temp1, cellField(in)+cellCredit)
@@ -136,21 +136,21 @@ func (c *compiler) checkCold(k *cold) {
 		c.put(temp1, cellField(in)+cellCredit)
 		c.cmpImm(1, temp1, 0, temp2)
 		set := c.near(condLT)
-		c.patch(c.branch(opB), k.back)
+		c.patch(c.branch(opB), k.Back)
 		c.land(set)
 		c.offset(in)
 		c.addImm(1, temp2, state, int64(cellField(in)), temp3)
 		c.subroutine(c.fill)
 	}
-	c.patch(c.branch(opB), k.back)
+	c.patch(c.branch(opB), k.Back)
 }
 
 // guardCold is what check leaves to code out of line for KindGuard: until Credit is used up the check is not even tried, since the
 // loop with its checks is no slower than finding out.
-func (c *compiler) guardCold(k *cold) {
-	in := k.in
+func (c *compiler) guardCold(k *plan.Cold) {
+	in := &c.Program.Insns[k.PC]
 	credit, backoff := cellField(in)+cellCredit, cellField(in)+cellBackoff
-	start := int32(c.out.Starts[in.Target])
+	start := int32(c.Out.Starts[in.Target])
 	c.get(temp1, credit)
 	c.addImm(1, temp1, temp1, -1, temp2)
 	c.put(temp1, credit)
@@ -160,12 +160,12 @@ func (c *compiler) guardCold(k *cold) {
 	c.land(try)
 	c.offset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.subroutine(c.exact[k.kind-coldLoads])
+	c.subroutine(c.exact[k.Kind-plan.ColdLoads])
 	bad := c.ifNot(1, temp1)
 	c.offset(in)
 	c.addImm(1, temp2, state, int64(cellField(in)), temp3)
 	c.subroutine(c.fill)
-	c.patch(c.branch(opB), k.back)
+	c.patch(c.branch(opB), k.Back)
 	c.land(bad)
 	c.get(temp1, backoff)
 	c.shift(1, opLslv, temp1, temp1, 2)
