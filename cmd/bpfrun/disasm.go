@@ -18,7 +18,7 @@ import (
 
 func (a *app) disasmCommand() *cobra.Command {
 	var progs []string
-	var raw, native bool
+	var raw, native, loops bool
 	cmd := &cobra.Command{
 		Use:   "disasm OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Disassemble programs with source lines, relocated for a target when --btf is given",
@@ -33,7 +33,10 @@ func (a *app) disasmCommand() *cobra.Command {
 					return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 				}
 			}
-			d := disassembly{app: a, raw: raw, native: native, want: func(name string) bool { return len(progs) == 0 || slices.Contains(progs, name) }}
+			if loops && !native {
+				return usagef("--loops is about native code: it needs --jit")
+			}
+			d := disassembly{app: a, raw: raw, native: native, loops: loops, want: func(name string) bool { return len(progs) == 0 || slices.Contains(progs, name) }}
 			if native && !machine.NativeCode() {
 				return codeError{exitNotSimulated, errors.New("--jit: there is no native code on this system")}
 			}
@@ -54,6 +57,7 @@ func (a *app) disasmCommand() *cobra.Command {
 	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
 	cmd.Flags().BoolVar(&raw, "raw", false, "also the bytes of each instruction")
 	cmd.Flags().BoolVar(&native, "jit", false, "also the native code of each instruction")
+	cmd.Flags().BoolVar(&loops, "loops", false, "with --jit: native code of programs that have run for long, with copies of loops that need fewer checks")
 	return cmd
 }
 
@@ -62,6 +66,7 @@ type disassembly struct {
 	app    *app
 	raw    bool
 	native bool // below each instruction what the JIT makes of it
+	loops  bool // with its loops optimised
 	want   func(program string) bool
 	last   string // the source line shown last
 }
@@ -90,6 +95,7 @@ func (d *disassembly) object(o *loader.Object) {
 // linked shows programs as the kernel would get them, with what CO-RE changed.
 func (d *disassembly) linked(l *loader.Linked) error {
 	var m *machine.Machine
+	var failed error
 	if d.native {
 		var err error
 		if m, err = machine.New(l, machine.Config{Seed: d.app.seed, CPUs: d.app.cpus}); err == nil {
@@ -103,8 +109,8 @@ func (d *disassembly) linked(l *loader.Linked) error {
 		var code *jit.Compiled
 		if d.native {
 			var err error
-			if code, err = nativeCode(m, lp); err != nil {
-				return codeError{exitLoad, err}
+			if code, err = nativeCode(m, lp, d.loops); err != nil { // the others have some
+				failed = errors.Join(failed, fmt.Errorf("%s has no native code: %w", lp.Name, err))
 			}
 		}
 		d.printf("%s (%s):%s\n", lp.Name, lp.Section, prototype(l.Object.BTF, lp.FuncType))
@@ -130,10 +136,14 @@ func (d *disassembly) linked(l *loader.Linked) error {
 			}
 		}
 		if code != nil {
+			d.copies(code, lp)
 			d.printf("out of line:\n")
 			d.nativeRange(code, int(code.Cold), len(code.Text))
 		}
 		d.printf("\n")
+	}
+	if failed != nil {
+		return codeError{exitLoad, failed}
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // nativeCode compiles a program as it is when it runs in a machine. What cannot be run, or for which there is no machine (nil), is compiled bound to nothing: addresses
-// of maps are 0, and all calls go to the same function.
-func nativeCode(m *machine.Machine, lp *loader.LinkedProgram) (*jit.Compiled, error) {
+// of maps are 0, and all calls go to the same function. With loops it is compiled as when it has run for long.
+func nativeCode(m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.Compiled, error) {
 	var img *vm.Image
 	if m != nil {
 		img, _ = m.ImageOf(lp.Name)
@@ -21,7 +21,7 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram) (*jit.Compiled, er
 			_, words = m.Thread().Context()
 			s.Leave()
 		}
-		return jit.Compile(img, words, false, nil)
+		return jit.Compile(img, words, loops, nil)
 	}
 	none := &vm.Func{Name: "none", Fn: func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }}
 	img, err := vm.Lower(vm.LowerConfig{
@@ -32,22 +32,43 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram) (*jit.Compiled, er
 	if err != nil {
 		return nil, err
 	}
-	return jit.Compile(img, nil, false, nil)
+	return jit.Compile(img, nil, loops, nil)
 }
 
 // nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.
 func (d *disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
-	end := int(c.Cold)
-	if next := pc + insns[pc].Len(); next < len(insns) {
-		end = int(c.Starts[next])
-	}
 	if c.Dead(pc) {
 		d.printf("%16s; nobody sees the result\n", "")
 	}
 	if c.Inline(pc) {
 		d.printf("%16s; in line\n", "")
 	}
-	d.nativeRange(c, int(c.Starts[pc]), end)
+	d.nativeRange(c, c.Start(pc), c.Start(pc+insns[pc].Len()))
+}
+
+// copies shows the copies of loops that stand behind the program.
+func (d *disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
+	inside := false
+	for i := len(lp.Insns); i < c.Insns(); i++ {
+		slot := c.Slot(i)
+		switch {
+		case c.Guard(i):
+			if inside {
+				d.printf("\n")
+			}
+			inside = false
+			d.printf("guard of the loop at %d:\n", slot)
+			d.nativeRange(c, c.Start(i), c.Start(i+1))
+			continue
+		case lp.Insns[slot].Len() == 0: // second slot
+			continue
+		case !inside:
+			inside = true
+			d.printf("copy of the loop at %d:\n", slot)
+		}
+		d.insn(lp.Insns, slot, lp.Symbols(), "")
+		d.nativeRange(c, c.Start(i), c.Start(i+lp.Insns[slot].Len()))
+	}
 }
 
 func (d *disassembly) nativeRange(c *jit.Compiled, from, to int) {
