@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -19,11 +20,41 @@ func Load(path string, base *Spec) (*Spec, error) {
 	if fi.IsDir() {
 		return nil, fmt.Errorf("%s: is a directory, want a file with BTF", path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
 	return LoadBytes(path, data, base)
+}
+
+// readFile reads a file to its end, or only its start when that shows that BTF cannot be inside: a device has no end.
+func readFile(path string) (_ []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	start := make([]byte, tarHeader)
+	n, err := io.ReadFull(f, start)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return start[:n], nil
+	case err != nil:
+		return nil, err
+	}
+	if _, isBTF := byteOrderOf(start); !isBTF && !bytes.HasPrefix(start, []byte(elf.ELFMAG)) && !isContainer(start) {
+		return start, nil
+	}
+	data := bytes.NewBuffer(start)
+	if fi, err := f.Stat(); err == nil && fi.Size() <= maxUnpacked {
+		data.Grow(int(fi.Size()) + bytes.MinRead)
+	}
+	if n, err := data.ReadFrom(io.LimitReader(f, maxUnpacked)); err != nil {
+		return nil, err
+	} else if n == maxUnpacked {
+		return nil, fmt.Errorf("%s: %w", path, headerError(ErrTooLarge, "more than %d bytes", int64(maxUnpacked)))
+	}
+	return data.Bytes(), nil
 }
 
 // LoadBytes reads BTF from the content of a file, told by content and not by

@@ -96,6 +96,9 @@ func orderName(big bool) string {
 // continues another table and may have none; every table ends a string.
 func (s *Spec) checkStrings() error {
 	n := len(s.strs)
+	if s.base != nil && n > 0 && s.strs[0] == 0 {
+		return headerError(ErrHeader, "it stands alone, where split BTF of a module is wanted: its string table starts with \"\"")
+	}
 	switch {
 	case n == 0 && s.base == nil:
 		return headerError(ErrStringTable, "it is empty; the first string must be \"\"")

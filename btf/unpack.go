@@ -16,6 +16,8 @@ const (
 	// maxUnpacked bounds decompressed data: a vmlinux with debug information
 	// has less.
 	maxUnpacked = 1 << 30
+	// tarHeader is the size of the header of a file in an archive.
+	tarHeader = 512
 	// maxLayers bounds containers inside of containers.
 	maxLayers = 4
 )
@@ -38,7 +40,7 @@ func unpack(data []byte) ([]byte, error) {
 			data, err = inflate("gzip", data, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
 		case bytes.HasPrefix(data, magicZstd):
 			data, err = unzstd(data)
-		case len(data) >= 512 && bytes.Equal(data[257:262], magicTar):
+		case isTar(data):
 			data, err = untar(data)
 		default:
 			return data, nil
@@ -48,6 +50,15 @@ func unpack(data []byte) ([]byte, error) {
 		}
 	}
 	return nil, headerError(ErrTooLarge, "more than %d layers of compression", maxLayers)
+}
+
+func isTar(data []byte) bool {
+	return len(data) >= tarHeader && bytes.Equal(data[257:262], magicTar)
+}
+
+// isContainer reports whether data is compressed or an archive.
+func isContainer(data []byte) bool {
+	return bytes.HasPrefix(data, magicXZ) || bytes.HasPrefix(data, magicGzip) || bytes.HasPrefix(data, magicZstd) || isTar(data)
 }
 
 func inflate(what string, data []byte, open func(io.Reader) (io.Reader, error)) ([]byte, error) {

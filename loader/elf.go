@@ -97,14 +97,27 @@ func readELF(data []byte) (f *file, err error) {
 	return f, f.readRelocs()
 }
 
+// notELF says of a file without an ELF header what it looks like: a kernel's types are often given in place of the object.
+func notELF(data []byte) error {
+	for _, known := range []struct{ magic, what string }{
+		{"\x9f\xeb", "raw BTF"}, {"\xeb\x9f", "raw BTF"},
+		{"\xfd7zX", "compressed with xz"}, {"\x1f\x8b", "compressed with gzip"}, {"\x28\xb5\x2f\xfd", "compressed with zstd"},
+	} {
+		if bytes.HasPrefix(data, []byte(known.magic)) {
+			return failf(ErrNotObject, "%s", known.what).hint("a kernel's types go to --btf; objects are ELF files made by clang --target=bpf -g -O2 -c")
+		}
+	}
+	return failf(ErrNotObject, "no ELF header (it starts with % x)", data[:min(len(data), 4)]).
+		hint("compile with clang --target=bpf -g -O2 -c")
+}
+
 // checkHeader refuses what is no BPF object with a sentence about what it is.
 func checkHeader(data []byte) error {
 	switch {
 	case len(data) == 0:
 		return failf(ErrNotObject, "the file is empty")
 	case len(data) < 4 || string(data[:4]) != elf.ELFMAG:
-		return failf(ErrNotObject, "no ELF header (it starts with % x)", data[:min(len(data), 4)]).
-			hint("compile with clang --target=bpf -g -O2 -c")
+		return notELF(data)
 	case len(data) < 64:
 		return failf(ErrMalformed, "%d bytes are less than an ELF header", len(data)).hint("the file is cut short")
 	}
@@ -120,7 +133,7 @@ func checkHeader(data []byte) error {
 		return failf(ErrMalformed, "byte order %d in the ELF header", data[elf.EI_DATA])
 	}
 	if m := elf.Machine(bo.Uint16(data[18:])); m != elf.EM_BPF && m != emNone {
-		return failf(ErrNotObject, "an ELF file for %v", m).hint("compile with clang --target=bpf -g -O2 -c")
+		return failf(ErrNotObject, "an ELF file for %v", m).hint("compile with clang --target=bpf -g -O2 -c; a vmlinux or module with types goes to --btf or --module-btf")
 	}
 	if t := elf.Type(bo.Uint16(data[16:])); t != elf.ET_REL {
 		return failf(ErrNotObject, "an ELF file of type %v, not a relocatable object", t)

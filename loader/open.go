@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"io"
 	"os"
@@ -44,8 +45,13 @@ func Open(path string, opts ...Option) (*Object, error) {
 	defer f.Close()
 	var data bytes.Buffer
 	data.Grow(int(st.Size()) + bytes.MinRead) // a file that grows meanwhile is still read to its end
-	if _, err := data.ReadFrom(io.LimitReader(f, maxObject)); err != nil {
+	if _, err := io.CopyN(&data, f, int64(len(elf.ELFMAG))); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
+	}
+	if data.String() == elf.ELFMAG { // what is no ELF file may be a device without end
+		if _, err := data.ReadFrom(io.LimitReader(f, maxObject)); err != nil {
+			return nil, err
+		}
 	}
 	o, err := OpenBytes(filepath.Base(path), data.Bytes(), opts...)
 	if err != nil {

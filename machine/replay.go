@@ -60,6 +60,9 @@ func (e *PacketSizeError) Error() string {
 	if e.Size < e.Least {
 		return fmt.Sprintf("a packet of %d bytes is too short: it begins with an Ethernet header of %d bytes", e.Size, e.Least)
 	}
+	if e.Most == 0 {
+		return fmt.Sprintf("%v programs get no packet", e.ProgType)
+	}
 	text := fmt.Sprintf("a packet of %d bytes is too long: %v programs get at most %d", e.Size, e.ProgType, e.Most)
 	if e.ProgType == uapi.ProgTypeXDP {
 		text += ", unless they take several buffers (SEC \"xdp.frags\")"

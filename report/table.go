@@ -164,6 +164,8 @@ func programRow(p *Program, s style) []cell {
 			}
 		} else if p.Status == "refused" {
 			result = "refused " + r.Fault.Kind
+		} else if p.Status == "not-simulated" {
+			result = p.Status // what it met is told below
 		} else {
 			result = "FAULT " + r.Fault.Kind
 		}

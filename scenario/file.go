@@ -1,6 +1,9 @@
 package scenario
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"os"
@@ -92,18 +95,24 @@ type Expect struct {
 	Reads                                         []*Node
 }
 
+// readFile reads a file, of one with more than most bytes most+1: it may be a device without end.
+func readFile(path string, most int64) (data []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 // ParseFile reads a scenario file. Errors are [*Error] or of the file system.
 func ParseFile(path string) (*File, error) {
-	info, err := os.Stat(path)
+	data, err := readFile(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFile {
-		return nil, &Error{Pos: Pos{path, 1, 1}, Text: "the file is too large"}
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+	if len(data) > maxFile {
+		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("more than %d bytes are no scenario", maxFile)}
 	}
 	return Parse(path, data)
 }

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -100,16 +99,12 @@ func (f *File) bytes(what string, n *Node) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(f.Path), path)
 	}
-	info, err := os.Stat(path)
+	b, err := readFile(path, maxBytesFile)
 	if err != nil {
 		return nil, n.wrap(what, err)
 	}
-	if info.Size() > maxBytesFile {
-		return nil, n.errorf("%s: %s has %d bytes, at most %d are read", what, name, info.Size(), maxBytesFile)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, n.wrap(what, err)
+	if len(b) > maxBytesFile {
+		return nil, n.errorf("%s: %s has more than the %d bytes that are read", what, name, maxBytesFile)
 	}
 	return b, nil
 }

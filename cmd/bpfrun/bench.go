@@ -51,11 +51,8 @@ func (a *app) bench(path string, o benchOptions) error {
 	}
 	var memory []byte
 	if o.memory != "" {
-		if memory, err = os.ReadFile(o.memory); err != nil {
-			return usagef("--mem: %w", err)
-		}
-		if memory == nil {
-			memory = []byte{}
+		if memory, err = readFlagFile("mem", o.memory); err != nil {
+			return err
 		}
 	}
 	sources, err := a.btfSources()

@@ -76,7 +76,7 @@ func (a *app) btfDumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump FILE [TYPE...]",
 		Short: "Write all types, or some: raw as bpftool does, or as a C header",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "raw" && format != "c" {
 				return usagef("--format %q: want raw or c", format)
@@ -120,7 +120,7 @@ func (a *app) btfShowCommand() *cobra.Command {
 		Short: "Show the layout of a type: offsets, sizes, holes, bitfields; or where a field is",
 		Example: "  bpfrun btf show vmlinux task_struct\n  bpfrun btf show embedded task_struct.cred\n" +
 			"  bpfrun btf show embedded 'enum bpf_map_type'",
-		Args: cobra.MinimumNArgs(2),
+		Args: atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec, err := a.openBTF(args[0], base)
 			if err != nil {
@@ -151,7 +151,7 @@ func (a *app) btfFindCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find FILE NAME...",
 		Short: "List the ids of types by name; * and ? match in names",
-		Args:  cobra.MinimumNArgs(2),
+		Args:  atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec, err := a.openBTF(args[0], base)
 			if err != nil {
@@ -181,7 +181,7 @@ func (a *app) btfDiffCommand() *cobra.Command {
 		Long: `Show which types, members, values and prototypes differ between two BTFs. Without TYPE all named types
 are compared. Exit code 1 when there are differences.`,
 		Example: "  bpfrun btf diff linux-5.10.btf linux-6.12.btf task_struct\n  bpfrun btf diff A B 'func do_unlinkat'",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			color, err := useColor(a.color, a.stdout)
 			if err != nil {
@@ -226,7 +226,7 @@ func (a *app) btfRelocateCommand() *cobra.Command {
 		Short: "Move the split BTF of a module onto another kernel's BTF",
 		Long: `Move the split BTF of a module, which was made for one kernel, onto the BTF of another one. A module's ELF
 file brings what it needs to know of its own kernel in .BTF.base; for raw split BTF --old-base names it.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if base == "" || output == "" {
 				return usagef("btf relocate needs --base NEWBASE and -o OUT")

@@ -23,7 +23,7 @@ func (a *app) btfMinCommand() *cobra.Command {
 objects use, as "bpftool gen min_core_btf" does. Relocated for the small BTF the objects come out as they do
 for the whole one, except for the ids of types. With several kernels OUT is a directory. -v lists old and new ids.`,
 		Example: "  bpfrun btf min -o small.btf vmlinux.btf tool.bpf.o\n  bpfrun btf min -o small/ *.bpf.o --btf 'kernels/*.btf.xz'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.btfMin(args, output) },
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; a directory for several kernels")

@@ -36,7 +36,7 @@ func (a *app) conformanceISACommand() *cobra.Command {
 Lines are kernel vectors {id, p, pkt?, runs: [{in, out, ret}]} or those of the public
 bpf_conformance suite {name, code, mem, expect}. A line is printed per failing one; the
 last line reads "N passed, M failed". Exit code 1 when any failed.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			modes, err := a.isaModes()
 			if err != nil {
@@ -132,7 +132,7 @@ func (a *app) conformanceDecodeCommand() *cobra.Command {
 Lines are {id, p, ok?, why?} with the program p in hex. Where the input has the kernel's verdict ok, agreement is
 counted; refusals for register types are not structural and not judged. The kernel is the one of --kernel-version, else
 the one in the file's name (kernel-6.18-...), else 6.18.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var kernel decode.Version
 			if a.kernelVersion != "" {

@@ -31,7 +31,7 @@ program, core} for the hash of a program's code after CO-RE. Objects are found b
 their path or file name, kernels among those of --btf by their names. A line is printed for each
 difference; the last line reads "N passed, M failed". Exit code 1 when any failed.`,
 		Example: "  bpfrun conformance core expect.jsonl.gz --objects objects/ --btf 'kernels/*.btf.xz'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.conformanceCore(args, objects) },
 	}
 	cmd.Flags().StringVar(&objects, "objects", ".", "directory with the objects that the expectations name")

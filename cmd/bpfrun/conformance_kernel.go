@@ -24,7 +24,7 @@ contexts, checks, global variables, maps, events and trace output.
 The target behaves as the kernel that was recorded, unless --kernel-version says otherwise. A line is
 printed for each difference; the last line reads "N passed, M failed". Cases that the kernel refused
 to load are not judged (-v lists them). Exit code 1 when any failed.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.conformanceKernel(args, objects) },
 	}
 	cmd.Flags().StringVar(&objects, "objects", "", "directory of the objects; without it that of each file")

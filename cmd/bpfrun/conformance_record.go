@@ -31,7 +31,7 @@ each other in DIR, which conformance kernel compares with. Needs root; nothing i
 Every program whose name begins with "t_" is a case. An object may say more in two sections of strings, which
 no loader looks at: "cases" has cases in the form of the file without what is expected (inputs, several runs, time to settle);
 "checks" has "INDEX:NAME", the names of the elements of the global array R.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.recordCases(args, output, compress, all) },
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", ".", "directory of the files")

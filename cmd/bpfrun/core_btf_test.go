@@ -22,7 +22,7 @@ func TestBTFShow(t *testing.T) {
 	for _, c := range []struct{ args, text string }{
 		{"btf show embedded task_strct", "nearest: task_struct"},
 		{"btf show embedded task_struct.credd", "nearest: cred"},
-		{"btf show embedded", "requires at least 2 arg"},
+		{"btf show embedded", "want bpfrun btf show FILE TYPE"},
 		{"btf show no/such/file x", "no such file"},
 		{"btf dump embedded --format json", "want raw or c"},
 		{"btf dump testdata/btf", "this command takes one"},

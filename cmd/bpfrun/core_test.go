@@ -105,7 +105,7 @@ func TestMatrixUsage(t *testing.T) {
 		args []string
 		text string
 	}{
-		{[]string{"matrix"}, "requires at least 1 arg"},
+		{[]string{"matrix"}, "want bpfrun matrix OBJECT..."},
 		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--base", "4.19"}, "no such kernel"},
 		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "--btf", btf510, "--base", "linux"}, "2 kernels have this"},
 		{[]string{"matrix", "examples/exec/exec.bpf.o", "--btf", btfEmbedded, "-o", "pdf=x"}, "want md=FILE"},

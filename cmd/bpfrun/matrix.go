@@ -50,7 +50,7 @@ Cells, the worst first:
 Exit codes: 3 for a BREAK or a program that would not load (an absent hook is no failure), 4 for a fault, 5 for not-simulated,
 1 for differs; may-break counts under --strict only (3).`,
 		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.matrix(args, o) },
 	}
 	f := cmd.Flags()
@@ -64,6 +64,9 @@ Exit codes: 3 for a BREAK or a program that would not load (an absent hook is no
 func (a *app) matrix(paths []string, o matrixOptions) error {
 	if a.jsonOut && o.markdown {
 		return usagef("--json and --md both claim standard output; use -o md=FILE")
+	}
+	if o.parallel < 0 {
+		return usagef("--jobs %d: want at least 1, or 0 for one for each CPU", o.parallel)
 	}
 	files, err := outputs(o.output, "md")
 	if err != nil {

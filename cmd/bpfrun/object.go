@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -35,16 +34,15 @@ func (a *app) openObject(path string) (*loader.Object, error) {
 	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		hint := ""
-		if filepath.Base(path) == path && filepath.Ext(path) == "" {
-			hint = ", and no command of that name (see bpfrun --help)"
-		}
-		return nil, usagef("%s: no such file%s", path, hint)
+		return nil, usagef("%s: no such file", path)
 	case err != nil:
 		return nil, usageError{err}
 	}
 	obj, err := loader.Open(path, opts...)
-	if err != nil {
+	switch {
+	case errors.Is(err, loader.ErrOption):
+		return nil, usageError{err}
+	case err != nil:
 		return nil, codeError{exitLoad, err}
 	}
 	return obj, nil
@@ -85,6 +83,9 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 			return nil, err
 		}
 		return nil, codeError{exitLoad, fmt.Errorf("--btf %w", err)}
+	}
+	if isObject(s.source) {
+		a.note("--btf %s is a BPF object: its own types stand for a kernel's", s.source)
 	}
 	if s.implied != "" && !a.told {
 		a.told = true

@@ -25,7 +25,7 @@ With --explain the command reads a log of the kernel's verifier or of a loader, 
 relocation of the object it speaks of: "invalid func unknown#195896080", "<invalid CO-RE
 relocation>". Give the BTF of the kernel the log is from with --btf.`,
 		Example: "  bpfrun relo prog.o --btf kernel.btf\n  bpfrun relo prog.o --btf kernel.btf --explain verifier.log",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if log != "" {
 				return a.explainLog(args, log)

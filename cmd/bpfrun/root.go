@@ -76,12 +76,13 @@ func (a *app) rootCommand() *cobra.Command {
 				}
 				return cmd.Help()
 			}
+			if err := noCommand(cmd, args[0]); err != nil {
+				return err
+			}
 			return a.runObjects(args, runOptions{repeat: 1})
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usagef("%w (see bpfrun --help)", err)
-	})
+	cmd.SetFlagErrorFunc(flagError)
 	f := cmd.PersistentFlags()
 	f.StringArrayVar(&a.btf, "btf", nil, "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, host, or embedded; repeatable")
 	f.StringArrayVar(&a.moduleBTF, "module-btf", nil, "split BTF `FILE` of a kernel module on the target; repeatable")
@@ -157,6 +158,26 @@ func pairs(flag string, values []string) (map[string]string, error) {
 		m[name] = value
 	}
 	return m, errors.Join(errs...)
+}
+
+// atLeast is the argument check of commands that work on n arguments or more.
+func atLeast(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return usagef("want %s (see %s --help)", cmd.UseLine(), cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// exactly is the argument check of commands that work on n arguments.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("want %s, got %d arguments (see %s --help)", cmd.UseLine(), len(args), cmd.CommandPath())
+		}
+		return nil
+	}
 }
 
 // oneObject is the argument check of commands that work on one object.

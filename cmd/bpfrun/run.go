@@ -84,10 +84,13 @@ global variables between them. Without -p all programs run.`,
 // maxCPUs is the largest number of simulated CPUs.
 const maxCPUs = 1024
 
+// maxRepeat is how often a program runs at most: the reports of all runs are in memory.
+const maxRepeat = 100_000
+
 // runObjects runs objects on every target and prints a table or a document for each pair.
 func (a *app) runObjects(paths []string, o runOptions) error {
-	if o.repeat < 1 {
-		return usagef("--repeat %d: want at least 1", o.repeat)
+	if o.repeat < 1 || o.repeat > maxRepeat {
+		return usagef("--repeat %d: want 1 to %d, since each run is reported (bpfrun bench times a program)", o.repeat, maxRepeat)
 	}
 	engine, err := a.machineEngine(o.repeat > 1 || o.replays())
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,6 +120,16 @@ func fileSource(path string) btfSource {
 		name = strings.TrimSuffix(name, ext)
 	}
 	return btfSource{name: name, source: path}
+}
+
+// isObject reports whether a file is a BPF object. The kernel's tests of CO-RE use objects as targets; for most people it is the wrong file.
+func isObject(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Machine == elf.EM_BPF
 }
 
 // load parses the source's BTF.

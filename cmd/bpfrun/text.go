@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"io"
 	"os"
 	"strings"
 )
@@ -18,6 +19,26 @@ func join(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// maxFlagFile bounds the files with memory or a context.
+const maxFlagFile = 64 << 20
+
+// readFlagFile reads the file a flag names. It is never nil without an error.
+func readFlagFile(flag, path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("--%s: %w", flag, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFlagFile+1))
+	if err != nil {
+		return nil, usagef("--%s: %w", flag, err)
+	}
+	if len(b) > maxFlagFile {
+		return nil, usagef("--%s: %s has more than %d bytes", flag, path, maxFlagFile)
+	}
+	return b, nil
+}
+
 // bytesFlag is the value of a flag that takes bytes: hex digits, which may be grouped by spaces or
 // colons, or @FILE. An empty flag gives nil.
 func bytesFlag(flag, text string) ([]byte, error) {
@@ -25,11 +46,7 @@ func bytesFlag(flag, text string) ([]byte, error) {
 		return nil, nil
 	}
 	if path, ok := strings.CutPrefix(text, "@"); ok {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return nil, usagef("--%s: %w", flag, err)
-		}
-		return b, nil
+		return readFlagFile(flag, path)
 	}
 	clean := strings.NewReplacer(" ", "", ":", "", "\n", "").Replace(strings.TrimPrefix(text, "0x"))
 	b, err := hex.DecodeString(clean)

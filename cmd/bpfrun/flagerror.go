@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/internal/nearest"
+)
+
+// flagError words what is wrong with a flag, and says where a flag that the command does not have would belong.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		switch f.Value.Type() {
+		case "int":
+			return usagef("--%s %q: want a whole number", f.Name, invalid.GetValue())
+		case "uint", "uint64":
+			return usagef("--%s %q: want a whole number from 0 up, below 2^64", f.Name, invalid.GetValue())
+		}
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if hint := belongs(cmd, unknown); hint != "" {
+			return usagef("%w (%s)", err, hint)
+		}
+	}
+	return usagef("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// belongs says which flag may have been meant: the same one of run, when no command was named, or one with a similar name.
+func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+	name := unknown.GetSpecifiedName()
+	short := unknown.GetSpecifiedShortnames() != ""
+	if cmd == cmd.Root() {
+		run, _, err := cmd.Find([]string{"run"})
+		if err == nil && short && run.Flags().ShorthandLookup(name[:1]) != nil {
+			return "a flag of bpfrun run: bpfrun run OBJECT -" + name[:1] + " ..."
+		}
+		if err == nil && !short && run.Flags().Lookup(name) != nil {
+			return "a flag of bpfrun run: bpfrun run OBJECT --" + name + " ..."
+		}
+	}
+	if short {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	near := nearest.Names(name, names, edits(name))
+	if len(near) == 0 {
+		return ""
+	}
+	return "nearest: --" + strings.Join(near, ", --")
+}
+
+// edits is how far a name may be from the one that was meant.
+func edits(name string) int { return min(2, len(name)/3) }
+
+// noCommand refuses a first argument that is no file and looks like a command.
+func noCommand(root *cobra.Command, arg string) error {
+	if _, err := os.Stat(arg); !errors.Is(err, fs.ErrNotExist) || filepath.Base(arg) != arg || filepath.Ext(arg) != "" {
+		return nil
+	}
+	var names []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := "see bpfrun --help"
+	if near := nearest.Names(arg, names, edits(arg)); len(near) > 0 {
+		hint = "nearest: " + strings.Join(near, ", ")
+	}
+	return usagef("%s: no such file, and no command of that name (%s)", arg, hint)
+}
