@@ -141,8 +141,8 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 		return exitFault
 	case ActInvoke:
 		img, pc, ok := t.img.text.Resolve(a.Entry)
-		if !ok || a.Then == nil {
-			t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("callback address %#x is not in a program", a.Entry)})
+		if !ok || !img.begins(pc) || a.Then == nil {
+			t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("callback address %#x is no function of a program", a.Entry)})
 			return exitFault
 		}
 		args, then := a.Args, a.Then
@@ -181,7 +181,7 @@ func (t *Thread) throw(cookie uint64) exit {
 	for t.depth > 0 {
 		t.pop()
 	}
-	if cb := t.img.exception; cb > 0 && cb < t.img.Len() {
+	if cb := t.img.exception; cb > 0 && t.img.begins(cb) {
 		t.pc = cb
 		t.regs[1] = cookie
 		t.frames[0].may = MaxMayGoto

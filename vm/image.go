@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
 )
@@ -90,6 +91,15 @@ func (img *Image) Inlines() bool { return img.inlines }
 
 // Subprograms returns the first slots of all functions of the program, ascending.
 func (img *Image) Subprograms() []int { return img.starts }
+
+// begins reports whether a function of the program begins at slot pc.
+func (img *Image) begins(pc int) bool {
+	if pc == 0 {
+		return true
+	}
+	_, ok := slices.BinarySearch(img.starts, pc)
+	return ok
+}
 
 // subprog returns the range of slots of the function that contains pc.
 func (img *Image) subprog(pc int) (lo, hi int) {

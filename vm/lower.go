@@ -39,6 +39,9 @@ func Lower(cfg LowerConfig) (*Image, error) {
 		img.text.drop(img)
 		return nil, err
 	}
+	if cb := cfg.ExceptionCallback; cb > 0 && cb < n && img.plain[cb].op != opSecondSlot {
+		l.starts[cb] = true
+	}
 	for s := range l.starts {
 		img.starts = append(img.starts, s)
 	}
@@ -119,6 +122,10 @@ func (l *lowerer) lower() error {
 			continue
 		}
 		switch k := kindOf(in.Op()); k {
+		case lowerImm64:
+			if in.Op() == decode.OpLdFunc && code[pc].op != opTrap && code[pc+1+int(in.Imm)].op == opSecondSlot {
+				return l.errorf(pc, "address of the middle of a 64-bit immediate load at %d", pc+int(in.Imm))
+			}
 		case lowerBranch, lowerBranch32, lowerCallLocal:
 			d := int(in.Imm)
 			if k == lowerBranch {

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/bpfrun/bpfrun/mem"
@@ -143,7 +144,7 @@ func (t *Thread) Start(img *Image, args ...uint64) {
 	t.StartAt(img, 0, args...)
 }
 
-// StartAt is Start from slot pc, for callbacks that the kernel calls by itself (timers, work queues).
+// StartAt is Start from slot pc, where a function begins, for callbacks that the kernel calls by itself (timers, work queues).
 func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	// Much of what a short run costs is here: what rarely differs is compared instead of written, since the collector has a word in
 	// every pointer that is stored.
@@ -162,8 +163,8 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	}
 	t.pc, t.insns, t.tailCalls, t.brokeAt, t.depth = pc, 0, 0, 0, 0
 	t.suspend, t.left, t.status = false, leftNothing, Budget
-	if pc < 0 || pc >= len(img.insns) {
-		t.stop(&Fault{Kind: BadTarget, Text: "start outside of the program"})
+	if !img.begins(pc) {
+		t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("no function of the program begins at slot %d", pc)})
 		return
 	}
 	if t.epoch != t.mem.Epoch() && !t.alive() {

@@ -164,6 +164,7 @@ func TestLowerErrors(t *testing.T) {
 		"call past end":   {callLocal(9), exitInsn},
 		"truncated lddw":  {ins(0x18, 0, 0, 0, 0)},
 		"jump into lddw":  cat([]decode.Insn{ja(1)}, lddw(0, 0, 1), []decode.Insn{exitInsn}),
+		"address in lddw": cat(lddw(0, 4, 0), []decode.Insn{exitInsn}),
 		"gotol too far":   {ins(0x06, 0, 0, 0, 1<<30), exitInsn},
 		"call int32 edge": {callLocal(1<<31 - 1), exitInsn},
 	} {
@@ -262,6 +263,14 @@ func TestCallbacks(t *testing.T) {
 	th = e.bothWays(t, bad)
 	require.Equal(t, Faulted, th.Status())
 	assert.Equal(t, BadTarget, th.Fault().Kind)
+	middle := e.lower(t, cat([]decode.Insn{movImm(1, 1)}, lddw(2, 4, 4), []decode.Insn{addImm(2, 8), callHelper(181), exitInsn, movImm(0, 0), movImm(0, 0), exitInsn})...)
+	th = e.bothWays(t, middle)
+	require.Equal(t, Faulted, th.Status())
+	assert.Equal(t, BadTarget, th.Fault().Kind)
+	th.StartAt(middle, 6)
+	assert.NotEqual(t, Faulted, th.Status())
+	th.StartAt(middle, 7)
+	assert.Equal(t, Faulted, th.Status())
 	nest := e.lower(t, cat([]decode.Insn{movImm(1, 1)}, lddw(2, 4, uint64(uint32(0xfffffffe))), []decode.Insn{callHelper(181), exitInsn})...)
 	th = e.bothWays(t, nest)
 	require.Equal(t, Faulted, th.Status())

@@ -158,6 +158,24 @@ func (m *Machine) mapLookup() uint64 {
 	return m.Value.Addr
 }
 
+// begins reports whether a function begins at a slot: the program, what is called, and what has its address taken.
+func (m *Machine) begins(slot int) bool {
+	if slot == 0 {
+		return true
+	}
+	for pc := 0; pc < len(m.Insns); pc++ {
+		in := m.Insns[pc]
+		call, address := in.Code == 0x85 && in.Src == 1, in.Code == 0x18 && in.Src == 4
+		if (call || address) && pc+1+int(in.Imm) == slot {
+			return true
+		}
+		if in.Code == 0x18 {
+			pc++
+		}
+	}
+	return false
+}
+
 // loop is bpf_loop: r1 times the function r2 gets the index and r3, until it returns something else than 0. The result
 // is the number of calls.
 func (m *Machine) loop() uint64 {
@@ -172,7 +190,7 @@ func (m *Machine) loop() uint64 {
 	}
 	for i := uint64(0); i < n; i++ {
 		slot := entry - m.TextBase
-		if slot%8 != 0 || slot/8 >= uint64(len(m.Insns)) {
+		if slot%8 != 0 || slot/8 >= uint64(len(m.Insns)) || !m.begins(int(slot/8)) {
 			m.fault(FaultBadTarget, "callback %#x", entry)
 		}
 		m.enter(int(slot/8), at)
