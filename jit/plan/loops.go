@@ -16,6 +16,8 @@ const (
 	maxLoop = 1024
 	// maxGuard is how many bytes a guard may check.
 	maxGuard = 1 << 20
+	// maxFar is how far from its base these may lie: Insn.Lo and Hi have 32 bits.
+	maxFar = 1 << 30
 	// maxTurns bounds what is believed of a loop.
 	maxTurns = 1 << 24
 	// maxSpills is how many stack slots of a loop are followed.
@@ -291,7 +293,7 @@ func (p *Program) guards() {
 	for i := range l.covers {
 		c := &l.covers[i]
 		base := c.reach.base
-		if c.found = c.found && base >= 0 && base != 10 && c.reach.hi-c.reach.lo <= maxGuard; !c.found {
+		if c.found = c.found && base >= 0 && base != 10 && c.reach.hi-c.reach.lo <= maxGuard && c.reach.lo >= -maxFar && c.reach.hi <= maxFar; !c.found {
 			continue
 		}
 		store := p.Insns[c.pc].Has(FlagRangeStore)
