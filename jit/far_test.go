@@ -35,3 +35,35 @@ l:	r3 = r1
 		})
 	}
 }
+
+// TestLoopsOfFarSteps: what is added in a turn, times as many turns as there may be, can be more than 64 bits hold.
+func TestLoopsOfFarSteps(t *testing.T) { eachTier(t, testLoopsOfFarSteps) }
+
+func testLoopsOfFarSteps(t *testing.T) {
+	for _, tt := range []struct {
+		step  int64
+		turns int
+	}{{1 << 40, 1<<23 + 5}, {-1 << 40, 1<<23 + 5}, {1 << 40, 1<<24 - 2}, {1 << 39, 1<<24 - 2}, {1 << 32, 1 << 20}} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			img := lower(t, fmt.Sprintf(`
+	r2 = 0
+	r0 = 0
+	r5 = 0
+l:	r3 = r1
+	r3 += r2
+	r4 = *(u8 *)(r3 + 0)
+	r0 += r4
+	r5 += 1
+	if r5 != 300 goto n
+	r6 = %d ll
+	r2 += r6
+n:	if r5 != %d goto l
+	exit`, tt.step, tt.turns), nil)
+			r := newLoopRig(t, max(tier, 0))
+			for range 4 {
+				r.run(t, img, 0, 6, 0, 0, 1<<20)
+				require.Equal(t, vm.Faulted, r.native.thread.Status())
+			}
+		})
+	}
+}

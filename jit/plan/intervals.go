@@ -67,6 +67,14 @@ func (v interval) minus(w interval) interval {
 	return unbounded
 }
 
+// upTo is the sum of up to n numbers, of which each lies in v less its base.
+func (v interval) upTo(n int64) interval {
+	if n > 0 && max(-v.lo, v.hi) > farthest/n {
+		return unbounded
+	}
+	return between(number, min(0, v.lo*n), max(0, v.hi*n))
+}
+
 // low32 is the low half of v.
 func (v interval) low32() interval {
 	if v.natural() && v.hi < 1<<32 {

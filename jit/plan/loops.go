@@ -249,7 +249,7 @@ func (p *Program) ranges() {
 		case s.base == int8(r) && s.lo == 0 && s.hi == 0:
 			head[r] = first[r]
 		case s.base == int8(r) && turns > 0:
-			head[r] = first[r].plus(between(number, min(0, s.lo*(turns-1)), max(0, s.hi*(turns-1))))
+			head[r] = first[r].plus(s.upTo(turns - 1))
 		case s.base == number:
 			head[r] = first[r].or(s)
 		default:
