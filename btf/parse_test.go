@@ -89,7 +89,7 @@ func TestParseSample(t *testing.T) {
 			assert.Equal(t, "task", s.Name(x.task))
 			assert.Equal(t, "comm", task.Members[2].Name)
 			assert.Same(t, task, s.MustType(x.task))
-			assert.EqualValues(t, 1<<40, s.MustType(x.big).Values[0].Value)
+			assert.EqualValues(t, uint64(1<<40), s.MustType(x.big).Values[0].Value)
 			assert.Equal(t, ^uint64(0), s.MustType(x.color).Values[2].Value)
 			bits := s.MustType(x.flags)
 			assert.True(t, bits.Flag)

@@ -124,7 +124,7 @@ func TestFuncProtoAndEnums(t *testing.T) {
 	assert.False(t, ok)
 	v, ok := s.EnumValue("", "HUGE")
 	assert.True(t, ok)
-	assert.EqualValues(t, 1<<40, v)
+	assert.EqualValues(t, uint64(1<<40), v)
 	v, ok = s.EnumValue("color", "NEG")
 	assert.True(t, ok)
 	assert.EqualValues(t, ^uint64(0), v)

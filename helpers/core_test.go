@@ -22,7 +22,7 @@ func lookup(fn string, m, off int) string {
 }
 
 // num is a call of a number parser with text at off.
-func num(fn string, off, n, flags int) string {
+func num(fn string, off, n int, flags any) string {
 	return do(fn, at(off), n, flags, at(2040)) + "r8 = *(u64 *)(r7 + 2040)\nkeep r8"
 }
 
@@ -54,7 +54,7 @@ func numberCases() []recorded {
 			out = append(out, recorded{name: fmt.Sprintf("%s %d", fn, i), typ: uapi.ProgTypeSyscall, steps: steps, init: init, ctx: make([]byte, 8)})
 		}
 		out = append(out, recorded{name: fn + " flags and lengths", typ: uapi.ProgTypeSyscall, ctx: make([]byte, 8), init: "1234567890                                                               5", steps: []string{
-			num(fn, 1024, 2, 0), num(fn, 1024, 10, 1), num(fn, 1024, 10, 7), num(fn, 1024, 10, 32), num(fn, 1024, 10, 10|1<<32), num(fn, 1034, 30, 0), num(fn, 1034, 64, 10), num(fn, 1033, 1, 0),
+			num(fn, 1024, 2, 0), num(fn, 1024, 10, 1), num(fn, 1024, 10, 7), num(fn, 1024, 10, 32), num(fn, 1024, 10, uint64(10|1<<32)), num(fn, 1034, 30, 0), num(fn, 1034, 64, 10), num(fn, 1033, 1, 0),
 		}})
 	}
 	return out
@@ -72,7 +72,7 @@ var coreCases = append([]recorded{
 	}},
 	{name: "percpu map", typ: tc, maps: []maps.Spec{{Type: uapi.MapTypePercpuArray, KeySize: 4, ValueSize: 8, MaxEntries: 3}, {Type: uapi.MapTypePercpuHash, KeySize: 4, ValueSize: 8, MaxEntries: 3}}, init: "\x01\x00\x00\x00\x09\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x11\x22\x33\x44\x55\x66\x77\x00", steps: []string{
 		do("bpf_map_update_elem", inMap(2), at(1024), at(1040), 0), lookup("bpf_map_lookup_elem", 2, 1024), do("bpf_map_lookup_percpu_elem", inMap(2), at(1024), 99) + present, do("bpf_map_lookup_percpu_elem", inMap(2), at(1028), 0) + present,
-		do("bpf_map_lookup_percpu_elem", inMap(3), at(1028), 0) + present, do("bpf_map_update_elem", inMap(3), at(1024), at(1040), 0), lookup("bpf_map_lookup_elem", 3, 1024), do("bpf_map_lookup_percpu_elem", inMap(3), at(1024), 0xffffffff) + present,
+		do("bpf_map_lookup_percpu_elem", inMap(3), at(1028), 0) + present, do("bpf_map_update_elem", inMap(3), at(1024), at(1040), 0), lookup("bpf_map_lookup_elem", 3, 1024), do("bpf_map_lookup_percpu_elem", inMap(3), at(1024), uint64(0xffffffff)) + present,
 	}, ignore: []int{}},
 	{name: "queue and stack", typ: tc, maps: []maps.Spec{{Type: uapi.MapTypeQueue, ValueSize: 8, MaxEntries: 2}, {Type: uapi.MapTypeStack, ValueSize: 8, MaxEntries: 2}}, init: "\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff", steps: func() []string {
 		var out []string

@@ -44,7 +44,7 @@ var packetCases = []recorded{
 	{name: "load bytes", typ: tc, steps: []string{
 		do("bpf_skb_load_bytes", ctx, 0, at(1024), 14), do("bpf_skb_load_bytes", ctx, 50, at(1040), 14), do("bpf_skb_load_bytes", ctx, 51, at(1056), 14),
 		do("bpf_skb_load_bytes", ctx, 63, at(1072), 1), do("bpf_skb_load_bytes", ctx, 64, at(1074), 1), do("bpf_skb_load_bytes", ctx, 0x7fffffff, at(1080), 4),
-		do("bpf_skb_load_bytes", ctx, 0x80000000, at(1088), 4), do("bpf_skb_load_bytes", ctx, 0xffffffff, at(1096), 4), do("bpf_skb_load_bytes", ctx, 0, at(1104), 64),
+		do("bpf_skb_load_bytes", ctx, uint64(0x80000000), at(1088), 4), do("bpf_skb_load_bytes", ctx, uint64(0xffffffff), at(1096), 4), do("bpf_skb_load_bytes", ctx, 0, at(1104), 64),
 		do("bpf_skb_load_bytes", ctx, 0, at(1200), 65),
 	}, init: "\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88\x11\x22\x33\x44\x55\x66\x77\x88"},
 	{name: "load bytes relative", typ: tc, steps: []string{
@@ -63,7 +63,7 @@ var packetCases = []recorded{
 	{name: "store bytes", typ: tc, init: "ABCDEFGHIJ", steps: []string{
 		do("bpf_skb_store_bytes", ctx, 0, at(1024), 6, 0), do("bpf_skb_store_bytes", ctx, 54, at(1024), 10, 0), do("bpf_skb_store_bytes", ctx, 55, at(1024), 10, 0),
 		do("bpf_skb_store_bytes", ctx, 20, at(1024), 2, 1), do("bpf_skb_store_bytes", ctx, 22, at(1024), 2, 2), do("bpf_skb_store_bytes", ctx, 24, at(1024), 2, 3),
-		do("bpf_skb_store_bytes", ctx, 26, at(1024), 2, 4), do("bpf_skb_store_bytes", ctx, 0x7fffffff, at(1024), 2, 0), do("bpf_skb_store_bytes", ctx, 0x80000000, at(1024), 2, 0),
+		do("bpf_skb_store_bytes", ctx, 26, at(1024), 2, 4), do("bpf_skb_store_bytes", ctx, 0x7fffffff, at(1024), 2, 0), do("bpf_skb_store_bytes", ctx, uint64(0x80000000), at(1024), 2, 0),
 		do("bpf_skb_store_bytes", ctx, 64, at(1024), 2, 0),
 	}},
 	{name: "store clears the hash", typ: tc, init: "AB", steps: []string{
@@ -71,8 +71,8 @@ var packetCases = []recorded{
 		do("bpf_skb_store_bytes", ctx, 30, at(1024), 2, 2), fHash, do("bpf_set_hash", ctx, 0x55), do("bpf_get_hash_recalc", ctx), do("bpf_set_hash_invalid", ctx), fHash,
 		do("bpf_set_hash", ctx, 0), do("bpf_get_hash_recalc", ctx),
 	}},
-	{name: "pull data", typ: tc, steps: []string{do("bpf_skb_pull_data", ctx, 0), do("bpf_skb_pull_data", ctx, 14), do("bpf_skb_pull_data", ctx, 64), do("bpf_skb_pull_data", ctx, 65), do("bpf_skb_pull_data", ctx, 0x80000000), do("bpf_skb_pull_data", ctx, 0xffffffff)}},
-	{name: "change type", typ: tc, steps: []string{fType, do("bpf_skb_change_type", ctx, 0), fType, do("bpf_skb_change_type", ctx, 3), fType, do("bpf_skb_change_type", ctx, 4), do("bpf_skb_change_type", ctx, 0xffffffff), fType, do("bpf_skb_change_type", ctx, 1), fType}},
+	{name: "pull data", typ: tc, steps: []string{do("bpf_skb_pull_data", ctx, 0), do("bpf_skb_pull_data", ctx, 14), do("bpf_skb_pull_data", ctx, 64), do("bpf_skb_pull_data", ctx, 65), do("bpf_skb_pull_data", ctx, uint64(0x80000000)), do("bpf_skb_pull_data", ctx, uint64(0xffffffff))}},
+	{name: "change type", typ: tc, steps: []string{fType, do("bpf_skb_change_type", ctx, 0), fType, do("bpf_skb_change_type", ctx, 3), fType, do("bpf_skb_change_type", ctx, 4), do("bpf_skb_change_type", ctx, uint64(0xffffffff)), fType, do("bpf_skb_change_type", ctx, 1), fType}},
 	{name: "change head", typ: tc, steps: []string{
 		do("bpf_skb_change_head", ctx, 14, 0), fLen, fProto, do("bpf_skb_load_bytes_relative", ctx, 0, at(1024), 20, 1), do("bpf_skb_load_bytes_relative", ctx, 0, at(1044), 20, 0),
 		do("bpf_skb_change_head", ctx, 0, 0), do("bpf_skb_change_head", ctx, 1, 1), do("bpf_skb_change_head", ctx, -1, 0), do("bpf_skb_change_head", ctx, 20000, 0), do("bpf_skb_change_head", ctx, 500, 0), fLen,
@@ -136,12 +136,12 @@ var packetCases = []recorded{
 	{name: "ecn capable v6", typ: uapi.ProgTypeCgroupSkb, data: func() []byte { p := ipv6Packet(); p[15] = 0x10; return p }(), steps: []string{do("bpf_skb_ecn_set_ce", ctx), do("bpf_skb_load_bytes", ctx, 0, at(1024), 20), do("bpf_skb_ecn_set_ce", ctx)}},
 	{name: "cookies", typ: tc, steps: []string{do("bpf_get_socket_cookie", ctx), "r0 = r0\nif r0 != 0 goto +1\nr0 = 0\n", do("bpf_get_netns_cookie", ctx), do("bpf_get_socket_uid", ctx), do("bpf_get_cgroup_classid", ctx), do("bpf_get_route_realm", ctx)}, ignore: []int{0, 1}},
 	{name: "l3 csum", typ: tc, steps: []string{
-		do("bpf_l3_csum_replace", ctx, 24, 0x3412, 0x7856, 2), do("bpf_l3_csum_replace", ctx, 24, 0x12345678, 0x9abcdef0, 4), do("bpf_l3_csum_replace", ctx, 24, 0, 0x12345678, 0), do("bpf_l3_csum_replace", ctx, 24, 1, 0x12345678, 0),
-		do("bpf_l3_csum_replace", ctx, 24, 1, 2, 3), do("bpf_l3_csum_replace", ctx, 25, 1, 2, 2), do("bpf_l3_csum_replace", ctx, 24, 1, 2, 16), do("bpf_l3_csum_replace", ctx, 62, 0x1234567890, 0xffff0000ffff, 2), do("bpf_l3_csum_replace", ctx, 64, 1, 2, 2),
-		do("bpf_l3_csum_replace", ctx, 0x10000, 1, 2, 2), do("bpf_l3_csum_replace", ctx, 0xfffe, 1, 2, 2), do("bpf_l3_csum_replace", ctx, 60, 0xffffffffffff, 0x100000000, 4), do("bpf_l3_csum_replace", ctx, 58, 0, 0xffffffffffffffff>>1, 0),
+		do("bpf_l3_csum_replace", ctx, 24, 0x3412, 0x7856, 2), do("bpf_l3_csum_replace", ctx, 24, 0x12345678, uint64(0x9abcdef0), 4), do("bpf_l3_csum_replace", ctx, 24, 0, 0x12345678, 0), do("bpf_l3_csum_replace", ctx, 24, 1, 0x12345678, 0),
+		do("bpf_l3_csum_replace", ctx, 24, 1, 2, 3), do("bpf_l3_csum_replace", ctx, 25, 1, 2, 2), do("bpf_l3_csum_replace", ctx, 24, 1, 2, 16), do("bpf_l3_csum_replace", ctx, 62, uint64(0x1234567890), uint64(0xffff0000ffff), 2), do("bpf_l3_csum_replace", ctx, 64, 1, 2, 2),
+		do("bpf_l3_csum_replace", ctx, 0x10000, 1, 2, 2), do("bpf_l3_csum_replace", ctx, 0xfffe, 1, 2, 2), do("bpf_l3_csum_replace", ctx, 60, uint64(0xffffffffffff), uint64(0x100000000), 4), do("bpf_l3_csum_replace", ctx, 58, 0, uint64(0xffffffffffffffff>>1), 0),
 	}},
 	{name: "l4 csum", typ: tc, steps: []string{
-		do("bpf_l4_csum_replace", ctx, 50, 0x3412, 0x7856, 2), do("bpf_l4_csum_replace", ctx, 50, 0x3412, 0x7856, 2|16), do("bpf_l4_csum_replace", ctx, 50, 0x12345678, 0x9abcdef0, 4|16), do("bpf_l4_csum_replace", ctx, 50, 0, 0x12345678, 0|16),
+		do("bpf_l4_csum_replace", ctx, 50, 0x3412, 0x7856, 2), do("bpf_l4_csum_replace", ctx, 50, 0x3412, 0x7856, 2|16), do("bpf_l4_csum_replace", ctx, 50, 0x12345678, uint64(0x9abcdef0), 4|16), do("bpf_l4_csum_replace", ctx, 50, 0, 0x12345678, 0|16),
 		do("bpf_l4_csum_replace", ctx, 50, 1, 0x12345678, 0), do("bpf_l4_csum_replace", ctx, 50, 1, 2, 3), do("bpf_l4_csum_replace", ctx, 51, 1, 2, 2), do("bpf_l4_csum_replace", ctx, 50, 1, 2, 256), do("bpf_l4_csum_replace", ctx, 50, 0, 0x55, 128),
 		do("bpf_l4_csum_replace", ctx, 52, 1, 2, 2|32), do("bpf_l4_csum_replace", ctx, 52, 1, 2, 2|32|64), do("bpf_l4_csum_replace", ctx, 64, 1, 2, 2), do("bpf_l4_csum_replace", ctx, 62, 0x1ffff, 0x2fffe, 2),
 	}},
@@ -152,8 +152,8 @@ var packetCases = []recorded{
 		do("bpf_skb_adjust_room", ctx, 4, 1, 0), do("bpf_csum_level", ctx, 0), do("bpf_csum_update", ctx, 5),
 	}},
 	{name: "csum diff", typ: tc, init: "0123456789abcdefghijklmnopqrstuvwxyz\xff\xff\xff\xff\xff\xff\xff\xff", steps: []string{
-		do("bpf_csum_diff", at(1024), 16, at(1040), 16, 0), do("bpf_csum_diff", at(1024), 16, 0, 0, 0), do("bpf_csum_diff", 0, 0, at(1024), 16, 0), do("bpf_csum_diff", 0, 0, 0, 0, 0x12345678), do("bpf_csum_diff", at(1024), 3, at(1024), 5, 0xffffffff),
-		do("bpf_csum_diff", at(1025), 7, at(1030), 9, 77), do("bpf_csum_diff", at(1024), 16, 0, 0, 0xffffffff), do("bpf_csum_diff", at(1060), 8, at(1060), 8, 0), do("bpf_csum_diff", 0, 0, at(1060), 8, 0), do("bpf_csum_diff", at(1060), 8, 0, 0, 1), do("bpf_csum_diff", 0, 0, at(1024), 512, 0),
+		do("bpf_csum_diff", at(1024), 16, at(1040), 16, 0), do("bpf_csum_diff", at(1024), 16, 0, 0, 0), do("bpf_csum_diff", 0, 0, at(1024), 16, 0), do("bpf_csum_diff", 0, 0, 0, 0, 0x12345678), do("bpf_csum_diff", at(1024), 3, at(1024), 5, uint64(0xffffffff)),
+		do("bpf_csum_diff", at(1025), 7, at(1030), 9, 77), do("bpf_csum_diff", at(1024), 16, 0, 0, uint64(0xffffffff)), do("bpf_csum_diff", at(1060), 8, at(1060), 8, 0), do("bpf_csum_diff", 0, 0, at(1060), 8, 0), do("bpf_csum_diff", at(1060), 8, 0, 0, 1), do("bpf_csum_diff", 0, 0, at(1024), 512, 0),
 		do("bpf_csum_diff", at(1024), 600, 0, 0, 9), do("bpf_csum_diff", 0, 0, 0, 0, 0),
 	}},
 	{name: "tunnel key", typ: tc, init: "\x2a\x00\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x22\x40\x00\x00\x00\x00\x00\x00\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x20\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a\x5a", steps: []string{
@@ -197,7 +197,7 @@ var xdpCases = []recorded{
 		do("bpf_xdp_adjust_head", ctx, 4), do("bpf_xdp_adjust_head", ctx, -8), do("bpf_xdp_adjust_head", ctx, -100), do("bpf_xdp_get_buff_len", ctx), do("bpf_xdp_adjust_meta", ctx, 212),
 	}},
 	{name: "load and store bytes", typ: xdp, init: "ABCDEFGHIJKLMNOP\x11\x22\x33\x44", steps: []string{
-		do("bpf_xdp_load_bytes", ctx, 0, at(1100), 14), do("bpf_xdp_load_bytes", ctx, 50, at(1114), 14), do("bpf_xdp_load_bytes", ctx, 51, at(1040), 14), do("bpf_xdp_load_bytes", ctx, 0x10000, at(1040), 4), do("bpf_xdp_load_bytes", ctx, 0xffffffff, at(1040), 4), do("bpf_xdp_load_bytes", ctx, 0xfffe, at(1040), 4),
+		do("bpf_xdp_load_bytes", ctx, 0, at(1100), 14), do("bpf_xdp_load_bytes", ctx, 50, at(1114), 14), do("bpf_xdp_load_bytes", ctx, 51, at(1040), 14), do("bpf_xdp_load_bytes", ctx, 0x10000, at(1040), 4), do("bpf_xdp_load_bytes", ctx, uint64(0xffffffff), at(1040), 4), do("bpf_xdp_load_bytes", ctx, 0xfffe, at(1040), 4),
 		do("bpf_xdp_store_bytes", ctx, 6, at(1024), 6), do("bpf_xdp_store_bytes", ctx, 48, at(1024), 16), do("bpf_xdp_store_bytes", ctx, 49, at(1024), 16), do("bpf_xdp_store_bytes", ctx, 0x10000, at(1024), 4), do("bpf_xdp_store_bytes", ctx, 64, at(1024), 1), do("bpf_xdp_get_buff_len", ctx),
 	}},
 	{name: "redirect", typ: xdp, steps: []string{do("bpf_redirect", 1, 0), do("bpf_redirect", 1, 1), do("bpf_redirect", 0, 0)}},

@@ -23,8 +23,8 @@ const (
 	mapOther  = 0x1_0000_5000 // one that engines do not know
 )
 
-var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(mapPlain, " ll"), "PERCPU", fmt.Sprint(mapPercpu, " ll"),
-	"CHUNKS", fmt.Sprint(mapChunks, " ll"), "SINGLE", fmt.Sprint(mapSingle, " ll"), "OTHER", fmt.Sprint(mapOther, " ll"))
+var mapNames = strings.NewReplacer("PLAIN", fmt.Sprint(uint64(mapPlain), " ll"), "PERCPU", fmt.Sprint(uint64(mapPercpu), " ll"),
+	"CHUNKS", fmt.Sprint(uint64(mapChunks), " ll"), "SINGLE", fmt.Sprint(uint64(mapSingle), " ll"), "OTHER", fmt.Sprint(uint64(mapOther), " ll"))
 
 // world is what functions with an Inline work on: a clock, counts, arrays. It implements vm.Ledger.
 type world struct {

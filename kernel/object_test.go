@@ -36,7 +36,7 @@ func TestSetAndLoad(t *testing.T) {
 		s, err := o.String("comm")
 		require.NoError(t, err)
 		assert.Equal(t, "bash", s)
-		assert.EqualValues(t, 0xffffffff, uintAt(t, o, "exit_code"))
+		assert.EqualValues(t, uint64(0xffffffff), uintAt(t, o, "exit_code"))
 		assert.EqualValues(t, 1000, uintAt(t, o, "cred->uid.val"))
 		assert.True(t, o.IsSet("pid"))
 		assert.False(t, o.IsSet("tgid"))

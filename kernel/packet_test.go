@@ -134,7 +134,7 @@ func TestSkb(t *testing.T) {
 	require.Nil(t, k.Mem().Store(c.Addr+48, 8, 0x1122334455667788))
 	assert.EqualValues(t, 0x11223344, load(t, c, 52, 4))
 	require.Nil(t, k.Mem().Store(c.Addr+67, 1, 0xee))
-	assert.EqualValues(t, 0xee000000, load(t, c, 64, 4))
+	assert.EqualValues(t, uint64(0xee000000), load(t, c, 64, 4))
 	sk := load(t, c, 168, 8)
 	assert.True(t, k.IsSocket(sk))
 	v, f := k.Mem().Load(sk+4, 4)

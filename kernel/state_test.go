@@ -133,7 +133,7 @@ func TestSymbols(t *testing.T) {
 		assert.EqualValues(t, 7, off)
 		v, f := k.Mem().Load(a, 4)
 		require.Nil(t, f)
-		assert.EqualValues(t, 0xcccccccc, v)
+		assert.EqualValues(t, uint64(0xcccccccc), v)
 		assert.NotNil(t, k.Mem().Store(a, 4, 0))
 		_, ok = k.KsymAddr("not_in_this_kernel")
 		assert.False(t, ok)

@@ -294,7 +294,7 @@ func TestWatch(t *testing.T) {
 	rd := m.AddWatch(r.Base+6, 1, true, false)
 	v, f := m.Load(r.Base, 8)
 	require.Nil(t, f)
-	assert.EqualValues(t, 0x100000000, v)
+	assert.EqualValues(t, uint64(0x100000000), v)
 	require.Len(t, hits, 2)
 	assert.Equal(t, rd, hits[1].Watch.ID)
 	m.RemoveWatch(id)

@@ -457,7 +457,7 @@ func TestStopAndSuspend(t *testing.T) {
 	assert.Equal(t, "watch", th.StopReason())
 	assert.Equal(t, 2, th.PC())
 	require.Equal(t, Done, th.Run(100))
-	assert.EqualValues(t, 3<<32|3, th.Ret())
+	assert.EqualValues(t, uint64(3<<32|3), th.Ret())
 	assert.EqualValues(t, 5, th.Insns())
 }
 
