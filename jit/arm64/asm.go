@@ -113,6 +113,8 @@ type asm struct {
 	plan.Buffer
 	// far says that conditional branches may not reach their targets, so that they go around a plain one.
 	far bool
+	// beyond says that a conditional branch did not reach its target.
+	beyond bool
 }
 
 // pos is the offset of the next instruction.
@@ -358,12 +360,13 @@ func (a *asm) land(pos int32) { a.patch(pos, a.pos()) }
 func (a *asm) patch(pos, target int32) {
 	p := a.Code()[pos:]
 	v := binary.LittleEndian.Uint32(p)
-	words := uint32((target - pos) / 4)
+	words := (target - pos) / 4
 	switch {
 	case v&0x7c000000 == opB: // and BL
-		v |= words & (1<<26 - 1)
+		v |= uint32(words) & (1<<26 - 1)
 	default: // conditional, compare and branch, ADR with whole words
-		v |= words & (1<<19 - 1) << 5
+		v |= uint32(words) & (1<<19 - 1) << 5
+		a.beyond = a.beyond || words < -1<<18 || words >= 1<<18
 	}
 	binary.LittleEndian.PutUint32(p, v)
 }

@@ -89,9 +89,16 @@ var compilers = sync.Pool{New: func() any { return new(compiler) }}
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	c := compilers.Get().(*compiler)
 	c.calls, c.Reach = p.Calls, maxCode
-	// A slot takes less than 64 bytes but for the rarest, and conditional branches reach 1 MB.
-	c.far = len(p.Insns) > 1<<20/64
+	// A slot takes less than 64 bytes but for some, and conditional branches reach 1 MB.
+	c.far, c.beyond = len(p.Insns) > 1<<20/64, false
 	err := c.Emit(c, &c.Buffer, p, t, out)
+	if c.beyond && !c.far {
+		c.far, c.beyond = true, false
+		err = c.Emit(c, &c.Buffer, p, t, out)
+	}
+	if c.beyond && err == nil {
+		err = plan.ErrTooLong
+	}
 	c.Release()
 	c.Buffer = plan.Buffer{}
 	compilers.Put(c)
