@@ -364,7 +364,7 @@ func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 		}
 	}
 	e.takeFrames(c, t)
-	if c.partly != nil && !c.partly[pc] {
+	if pc < len(c.partly) && !c.partly[pc] { // not behind the end
 		c.partly[pc] = true
 		e.cover.Mark(c.img, c.blockAt(pc), pc+1)
 	}
