@@ -96,9 +96,6 @@ func orderName(big bool) string {
 // continues another table and may have none; every table ends a string.
 func (s *Spec) checkStrings() error {
 	n := len(s.strs)
-	if s.base != nil && n > 0 && s.strs[0] == 0 {
-		return headerError(ErrHeader, "it stands alone, where split BTF of a module is wanted: its string table starts with \"\"")
-	}
 	switch {
 	case n == 0 && s.base == nil:
 		return headerError(ErrStringTable, "it is empty; the first string must be \"\"")
@@ -141,6 +138,10 @@ func (s *Spec) PointerSize() int { return s.ptrSize }
 
 // Base returns the BTF that split BTF continues, or nil.
 func (s *Spec) Base() *Spec { return s.base }
+
+// StandsAlone reports whether BTF that was parsed on top of a base does not look like split BTF: those who write it (libbpf) put the
+// empty string only into the table of the base. Its names and references would be taken from the wrong BTF.
+func (s *Spec) StandsAlone() bool { return s.base != nil && s.strs != "" && s.strs[0] == 0 }
 
 // DistilledBase returns the .BTF.base found beside the .BTF in an ELF file
 // (btf.rst 4.4), or nil. A Spec that has one refers to the ids of that base

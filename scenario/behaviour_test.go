@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -185,6 +186,38 @@ func TestSkeletons(t *testing.T) {
 				assert.Empty(t, failures(res), name)
 			}
 		})
+	}
+}
+
+// TestSkeletonNamesKeys: elements under the address of an object are named by the object, which holds on other kernels too.
+func TestSkeletonNamesKeys(t *testing.T) {
+	const path = "../testdata/objects/clang-14/bykey.o"
+	obj, err := loader.Open(path)
+	require.NoError(t, err)
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	l, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Seed: 1}))
+	assert.Contains(t, b.String(), "        $p: {at: 3480000001000, pid: 0}\n")
+	assert.Contains(t, b.String(), "        $p: {at: 3480000001000, pid: 6704}\n")
+	assert.NotContains(t, b.String(), "not with these fields alone")
+	assert.NotContains(t, b.String(), "not read")
+	f, err := Parse("bykey.yaml", []byte(b.String()))
+	require.NoError(t, err)
+	for _, kernel := range []string{"linux-5.10.262-amd64-cloud", "linux-7.2.13-amd64"} {
+		spec, err := btf.Load("../testdata/btf/"+kernel+".btf.xz", nil)
+		require.NoError(t, err)
+		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Seed: 1})
+		require.NoError(t, err)
+		results, err := r.All(context.Background(), nil)
+		require.NoError(t, err)
+		require.Len(t, results, 2)
+		for _, res := range results {
+			assert.Empty(t, failures(res), kernel)
+		}
+		r.Close()
 	}
 }
 

@@ -158,8 +158,9 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	for i := range res.Reads {
 		read[res.Reads[i].Object] = true
 	}
+	keys := s.keyAddresses(res)
 	for _, a := range args {
-		if a.Object != nil && read[a.Object] {
+		if a.Object != nil && (read[a.Object] || slices.Contains(keys, a.Object.Addr())) {
 			s.g.object(a.Object, prog)
 		}
 	}
@@ -179,6 +180,29 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	if s.g.byObject[cur] != nil && res.Helpers["bpf_get_current_uid_gid"] > 0 {
 		s.g.note(cur, "cred", prog)
 	}
+}
+
+// keyAddresses are the addresses that are keys of the map elements a run changed.
+func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
+	var out []uint64
+	for _, c := range res.Changes {
+		if def, ok := s.m.Linked().Map(c.Map); ok && def.DataKind == loader.DataNone {
+			if addr, ok := s.address(def.KeyType, c.Key); ok {
+				out = append(out, addr)
+			}
+		}
+	}
+	return out
+}
+
+// address is the value of a pointer that is not null.
+func (s *skeleton) address(id btf.ID, b []byte) (uint64, bool) {
+	if s.spec == nil || id == 0 {
+		return 0, false
+	}
+	v, err := s.spec.DecodeValue(id, b, btf.DecodeOptions{})
+	p, ok := v.(btf.Pointer)
+	return uint64(p), err == nil && ok && p != 0
 }
 
 // follow goes over the first pointer of a path.
@@ -296,8 +320,11 @@ func sortedCounts(m map[string]int) []string {
 
 // unread are the fields of the program's CO-RE records that its run did not read.
 func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []string {
-	read := map[*loader.Reloc]bool{}
+	read, fields := map[*loader.Reloc]bool{}, map[string]bool{}
 	for i := range res.Reads {
+		for path := range strings.SplitSeq(res.Reads[i].Path, ",") {
+			fields[res.Reads[i].Type+"."+path] = true
+		}
 		for _, r := range lp.AccessRelocs(res.Reads[i].Insn) {
 			read[r] = true
 		}
@@ -306,7 +333,7 @@ func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []strin
 	for i := range lp.Relocs {
 		r := &lp.Relocs[i]
 		if r.Err == nil && r.Relocation != nil && r.Target != nil && r.Kind.IsField() && !r.Poisoned() && !read[r] {
-			if f := r.Target.Field(); !slices.Contains(out, f) && strings.HasPrefix(r.Kind.String(), "byte_off") {
+			if f := r.Target.Field(); !fields[f] && !slices.Contains(out, f) && strings.HasPrefix(r.Kind.String(), "byte_off") {
 				out = append(out, f)
 			}
 		}
@@ -375,7 +402,9 @@ func (s *skeleton) changes(res *machine.Result) {
 			open = c.Map
 			elements = append(elements, "      "+yamlKey(c.Map)+":")
 		}
-		if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
+		if addr, ok := s.address(def.KeyType, c.Key); ok && s.g.at(addr) != nil {
+			key = "$" + s.g.at(addr).name
+		} else if _, plain := number(key); !plain && s.spec != nil && def.KeyType != 0 {
 			key = yamlString(s.spec.FormatString(def.KeyType, c.Key))
 			if strings.HasPrefix(key, `"\"`) { // a text as key stands without its own quotes
 				key = s.typed(def.KeyType, c.Key)

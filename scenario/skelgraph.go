@@ -58,6 +58,16 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	}
 }
 
+// at is the named object at an address.
+func (g *graph) at(addr uint64) *sketch {
+	for o, s := range g.byObject {
+		if o.Addr() == addr {
+			return s
+		}
+	}
+	return nil
+}
+
 // taken reports whether a sketch is another object of this run.
 func (g *graph) taken(s *sketch, o *kernel.Object) bool {
 	for other, x := range g.byObject {

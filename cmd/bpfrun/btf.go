@@ -47,6 +47,9 @@ func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
 		return nil, err
 	}
 	spec, err := btf.Load(sources[0].source, below)
+	if err == nil && spec.StandsAlone() {
+		err = errStandsAlone
+	}
 	if err != nil {
 		return nil, btfError(arg, err)
 	}

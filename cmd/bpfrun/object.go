@@ -74,6 +74,9 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 	return o, nil
 }
 
+// errStandsAlone says that a file is not what --module-btf and --base are for.
+var errStandsAlone = errors.New("it is BTF that stands alone, not split BTF of a module")
+
 // target makes the target of a source, with modules, version, configuration and symbols as given.
 func (a *app) target(s btfSource) (*loader.Target, error) {
 	spec, err := s.load()
@@ -96,6 +99,9 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		mod, err := btf.Load(path, spec)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, usagef("--module-btf %s: no such file", path)
+		}
+		if err == nil && mod.StandsAlone() {
+			err = errStandsAlone
 		}
 		if err != nil {
 			// A broken module must not stop a load; it is left out and said so.
