@@ -216,9 +216,9 @@ func (p *Program) saves() {
 			}
 		}
 		switch p.lastBefore(end).Kind {
-		case KindJump, KindExit, KindInterpret:
+		case KindJump, KindExit:
 		default:
-			whole = false // falls through into the next
+			whole = false // falls through into the next, as may what is interpreted
 		}
 		all |= m
 		masks = append(masks, m)
