@@ -43,6 +43,9 @@ type group struct {
 // none is no slot: behind all.
 const none = 1<<31 - 1
 
+// maxCover bounds how far back what an access relies on may have been made: programs can have millions of such accesses.
+const maxCover = 1024
+
 // maxDelta bounds how far from a value a register is followed.
 const maxDelta = 1 << 20
 
@@ -190,7 +193,12 @@ func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 		first := &p.Insns[g.first]
 		lo := v.delta + int32(in.Off) - g.delta // from the value of the first one's base
 		l, h := min(first.Lo, lo), max(first.Hi, lo+int32(in.Size))
-		if h-l > maxRange {
+		from := g.from
+		if r != g.base || v.changed > g.first {
+			// How the two bases are related is decided by what changed them.
+			from = min(from, g.since, v.since)
+		}
+		if h-l > maxRange || g.from-from > maxCover {
 			continue
 		}
 		first.Lo, first.Hi = l, h
@@ -198,12 +206,9 @@ func (p *Program) inGroup(pc int32, in *Insn, store bool) bool {
 			first.Flags |= FlagRangeStore
 		}
 		in.Check = CheckDone
-		if r != g.base || v.changed > g.first {
-			// How the two bases are related is decided by what changed them.
-			if from := min(g.since, v.since); from < g.from {
-				p.cover(from+1, g.from)
-				g.from = from
-			}
+		if from < g.from {
+			p.cover(from+1, g.from)
+			g.from = from
 		}
 		p.cover(g.until+1, pc)
 		g.until = pc
@@ -219,11 +224,15 @@ func (p *Program) inStack(pc int32, in *Insn, aligned bool) bool {
 	if v.root != 0 || at < -vm.StackSize || at+size > 0 || aligned && at%size != 0 {
 		return false
 	}
-	in.Check, in.StackOff = CheckNone, int16(at)
 	if in.Base != 10 {
-		p.cover(max(v.since, v.stacked)+1, pc)
+		from := max(v.since, v.stacked)
+		if pc-from > maxCover {
+			return false
+		}
+		p.cover(from+1, pc)
 		v.stacked = pc
 	}
+	in.Check, in.StackOff = CheckNone, int16(at)
 	return true
 }
 

@@ -20,6 +20,8 @@ const (
 	maxFar = 1 << 30
 	// maxTurns bounds what is believed of a loop.
 	maxTurns = 1 << 24
+	// maxNested is how many loops a block is looked at for on average, since loops in loops can be many.
+	maxNested = 16
 	// maxSpills is how many stack slots of a loop are followed.
 	maxSpills = 4
 )
@@ -95,15 +97,16 @@ func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 	f.loops = f.loops[:0]
 	f.of, f.in, f.pos = resize(f.of, n), resize(f.in, n), resize(f.pos, n)
 	f.done, f.needs = resize(f.done, n), resize(f.needs, n)
-	some := false
-	for i := len(f.order) - 1; i >= 0; i-- {
+	some, left := false, maxNested*n
+	for i := len(f.order) - 1; i >= 0 && left > 0; i-- {
 		b := f.order[i]
 		if !f.header[b] {
 			continue
 		}
 		f.add(b)
 		l := f.l
-		if p.collect(); !l.bad && !p.short(l, by) {
+		p.collect()
+		if left -= len(l.body); !l.bad && !p.short(l, by) {
 			p.analyse()
 		}
 		if p.Cells+len(l.guards) > MaxCells {
