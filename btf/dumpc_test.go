@@ -50,6 +50,25 @@ func TestDumpSample(t *testing.T) {
 	assert.ErrorIs(t, DumpC(&b, s, []ID{9999}), ErrBadID)
 }
 
+// TestDumpCQualifiesOnce: compilers qualify arrays and their elements, and C warns of a qualifier that is said twice.
+func TestDumpCQualifiesOnce(t *testing.T) {
+	b := NewBuilder(nil)
+	num, char := b.Int("unsigned int", 4, 0), b.Int("char", 1, IntSigned)
+	name := b.Mod(KindConst, "", b.Array(b.Mod(KindConst, "", char), num, 8))
+	texts := b.Mod(KindConst, "", b.Array(b.Mod(KindConst, "", b.Ptr(b.Mod(KindConst, "", char))), num, 2))
+	rows := b.Mod(KindConst, "", b.Array(b.Array(b.Mod(KindConst, "", char), num, 3), num, 2))
+	plain := b.Mod(KindConst, "", b.Array(char, num, 2))
+	b.Struct("s", 40, Member{Name: "name", Type: name}, Member{Name: "texts", Type: texts, BitOffset: 64},
+		Member{Name: "rows", Type: rows, BitOffset: 192}, Member{Name: "plain", Type: plain, BitOffset: 240})
+	s, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	text := dumpC(t, s, nil)
+	for _, want := range []string{"\tconst char name[8];", "\tconst char *const texts[2];", "\tconst char rows[2][3];", "\tconst char plain[2];"} {
+		assert.Contains(t, text, want)
+	}
+	checkC(t, s, "amd64")
+}
+
 // machines are clang's names of the machines whose kernels are in the corpus.
 var machines = map[string]string{
 	"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu", "armhf": "arm-linux-gnueabihf", "riscv64": "riscv64-linux-gnu", "s390x": "s390x-linux-gnu",

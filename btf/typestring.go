@@ -73,12 +73,39 @@ func (d *declarator) declare(id ID, inner string, depth int) string {
 }
 
 // qualify puts a qualifier of a pointer after its '*', of anything else before
-// the type.
+// the type. Compilers qualify constant arrays and their elements, which C says once.
 func (d *declarator) qualify(word string, t *Type, inner string, depth int) string {
+	if d.spec.elementHas(t.Ref, t.Kind) {
+		return d.declare(t.Ref, inner, depth+1)
+	}
 	if d.spec.declKind(t.Ref) == KindPtr {
 		return d.declare(t.Ref, joinWords(word, inner), depth+1)
 	}
 	return word + " " + d.declare(t.Ref, inner, depth+1)
+}
+
+// elementHas reports whether a type is an array whose elements have a qualifier of that kind.
+func (s *Spec) elementHas(id ID, qualifier Kind) bool {
+	inArray := false
+	for range maxDepth {
+		k := s.Kind(id)
+		switch k {
+		case KindArray:
+			inArray = true
+		case KindConst, KindVolatile, KindRestrict, KindTypeTag:
+			if inArray && k == qualifier {
+				return true
+			}
+		default:
+			return false
+		}
+		t, err := s.Type(id)
+		if err != nil {
+			return false
+		}
+		id = t.Ref
+	}
+	return false
 }
 
 // declKind is the kind of the type behind qualifiers and tags, not typedefs.
