@@ -9,25 +9,13 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/debuginfo"
 )
-
-// Relocation types of BPF (llvm/BinaryFormat/ELFRelocs/BPF.def).
-const (
-	relocInsn64   = 1 // also of data, before LLVM 13
-	relocAbs64    = 2
-	relocAbs32    = 3
-	relocNoDyld32 = 4
-	relocInsn32   = 10 // also of data, before LLVM 13
-)
-
-// sectionShift places code sections apart: in an object file all of them begin at address 0. Section n is at n << sectionShift.
-const sectionShift = 32
 
 // Limits of what is read of an object.
 const (
-	maxDebugSection = 256 << 20
-	maxScopes       = 1 << 20
-	maxPadding      = 1 << 12
+	maxScopes  = 1 << 20
+	maxPadding = 1 << 12
 )
 
 // dwarfInfo is what the object's DWARF says about local variables.
@@ -40,7 +28,7 @@ type dwarfInfo struct {
 	loclists []byte
 	loc      []byte // .debug_loc
 	rows     []lineRow
-	types    *typeMaker
+	types    *debuginfo.Maker
 	spec     *btf.Spec
 }
 
@@ -89,88 +77,26 @@ func readDWARF(object []byte) (*dwarfInfo, error) {
 	d := &dwarfInfo{order: f.ByteOrder, sections: map[string]uint64{}}
 	for i, s := range f.Sections {
 		if _, seen := d.sections[s.Name]; !seen && s.Flags&elf.SHF_EXECINSTR != 0 {
-			d.sections[s.Name] = uint64(i) << sectionShift
+			d.sections[s.Name] = uint64(i) << debuginfo.SectionShift
 		}
 	}
-	sec := map[string][]byte{}
-	for _, name := range [...]string{"abbrev", "info", "str", "line", "ranges", "addr", "str_offsets", "line_str", "rnglists", "loclists", "loc"} {
-		if sec[name], err = relocated(f, ".debug_"+name); err != nil {
-			return nil, err
-		}
+	sec, err := debuginfo.Sections(f)
+	if err != nil {
+		return nil, err
 	}
-	if d.data, err = dwarf.New(sec["abbrev"], nil, nil, sec["info"], sec["line"], nil, sec["ranges"], sec["str"]); err != nil {
-		return nil, fmt.Errorf("DWARF: %w", err)
-	}
-	for _, name := range [...]string{"addr", "str_offsets", "line_str", "rnglists", "loclists"} {
-		if len(sec[name]) > 0 {
-			if err := d.data.AddSection(".debug_"+name, sec[name]); err != nil {
-				return nil, fmt.Errorf("DWARF: %w", err)
-			}
-		}
+	if d.data, err = debuginfo.Data(sec); err != nil {
+		return nil, err
 	}
 	d.addr, d.loclists, d.loc = sec["addr"], sec["loclists"], sec["loc"]
-	d.types = newTypeMaker(d.data)
+	d.types = debuginfo.NewMaker(d.data, nil)
 	if err := d.walk(); err != nil {
 		return nil, fmt.Errorf("DWARF: %w", err)
 	}
 	d.sortRows()
-	if d.spec, err = d.types.b.Spec(d.order); err != nil {
+	if d.spec, err = d.types.Spec(d.order); err != nil {
 		return nil, fmt.Errorf("DWARF types: %w", err)
 	}
 	return d, nil
-}
-
-// relocated returns a section with its relocations applied, as a linker would with code section n at n << sectionShift.
-func relocated(f *elf.File, name string) ([]byte, error) {
-	s := f.Section(name)
-	if s == nil {
-		return nil, nil
-	}
-	if s.Size > maxDebugSection {
-		return nil, fmt.Errorf("%s has %d bytes", name, s.Size)
-	}
-	data, err := s.Data()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	data = bytes.Clone(data)
-	rel := f.Section(".rel" + name)
-	if rel == nil {
-		return data, nil
-	}
-	entries, err := rel.Data()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", rel.Name, err)
-	}
-	symbols, err := f.Symbols()
-	if err != nil {
-		return nil, err
-	}
-	const entrySize = 16
-	for ; len(entries) >= entrySize; entries = entries[entrySize:] {
-		off, info := f.ByteOrder.Uint64(entries), f.ByteOrder.Uint64(entries[8:])
-		n := info >> 32
-		if n == 0 || n > uint64(len(symbols)) || off >= uint64(len(data)) {
-			continue
-		}
-		sym := symbols[n-1]
-		at := data[off:]
-		switch uint32(info) {
-		case relocInsn64, relocAbs64:
-			v := sym.Value
-			if i := int(sym.Section); i > 0 && i < len(f.Sections) && f.Sections[i].Flags&elf.SHF_EXECINSTR != 0 {
-				v += uint64(i) << sectionShift
-			}
-			if len(at) >= 8 {
-				f.ByteOrder.PutUint64(at, f.ByteOrder.Uint64(at)+v)
-			}
-		case relocAbs32, relocNoDyld32, relocInsn32:
-			if len(at) >= 4 {
-				f.ByteOrder.PutUint32(at, f.ByteOrder.Uint32(at)+uint32(sym.Value))
-			}
-		}
-	}
-	return data, nil
 }
 
 // walk collects the scopes of all functions.
@@ -299,7 +225,7 @@ func (d *dwarfInfo) variable(e *dwarf.Entry, u *unit) *localVar {
 	if name == "" || !ok {
 		return nil
 	}
-	v := &localVar{name: name, typ: d.types.at(off), param: e.Tag == dwarf.TagFormalParameter, unit: u}
+	v := &localVar{name: name, typ: d.types.At(off), param: e.Tag == dwarf.TagFormalParameter, unit: u}
 	v.line, _ = o.Val(dwarf.AttrDeclLine).(int64)
 	if c, ok := e.Val(dwarf.AttrConstValue).(int64); ok {
 		v.constant = &c

@@ -263,7 +263,7 @@ func (s *Session) records(list [][]byte, most int) (lines []string, more int) {
 // RecordText is a record sent to user space, in the type of the object that fits it.
 func (s *Session) RecordText(data []byte) string {
 	id := s.m.EventTypes().Find(len(data))
-	if spec := s.linked.Object.BTF; id != 0 && spec != nil {
+	if spec := s.m.EventTypes().Spec(); id != 0 && spec != nil {
 		return spec.TypeString(id) + " " + spec.FormatString(id, data)
 	}
 	t := s.basic.named("unsigned char")

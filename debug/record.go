@@ -88,8 +88,8 @@ func (s *Session) recordElement(x *Value, n uint64) (*Value, error) {
 
 // recordType is the type of the object that fits a record, an array of bytes when none does.
 func (s *Session) recordType(data []byte) Type {
-	if id := s.m.EventTypes().Find(len(data)); id != 0 && s.linked.Object.BTF != nil {
-		return Type{Spec: s.linked.Object.BTF, ID: id}
+	if id := s.m.EventTypes().Find(len(data)); id != 0 {
+		return Type{Spec: s.m.EventTypes().Spec(), ID: id}
 	}
 	t := s.basic.named("unsigned char")
 	t.Elems = len(data)

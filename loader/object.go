@@ -2,6 +2,7 @@ package loader
 
 import (
 	"encoding/binary"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -28,6 +29,10 @@ type Object struct {
 	Maps      []*Map // BTF-defined, legacy, data sections, .kconfig, struct_ops
 	Externs   []*Extern
 	Warnings  []string
+
+	elf       []byte    // the file
+	debugOnce sync.Once // of debug
+	debug     *btf.Spec
 
 	sections   map[string]*codeSection
 	secByIndex map[int]*codeSection

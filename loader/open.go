@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/debuginfo"
 )
 
 // Names of sections with a meaning of their own.
@@ -61,6 +62,21 @@ func Open(path string, opts ...Option) (*Object, error) {
 	return o, nil
 }
 
+// DebugTypes returns BTF with the named structs behind it that only the object's DWARF has, such as those of records in ring buffers.
+// It is BTF itself when there are none, or when the DWARF cannot be read.
+func (o *Object) DebugTypes() *btf.Spec {
+	o.debugOnce.Do(func() {
+		o.debug = o.BTF
+		if o.BTF == nil {
+			return
+		}
+		if spec, err := debuginfo.Structs(o.elf, o.BTF); err == nil && spec != nil {
+			o.debug = spec
+		}
+	})
+	return o.debug
+}
+
 // OpenBytes reads an object from memory. data must not be changed afterwards.
 // Errors are *[Error].
 func OpenBytes(name string, data []byte, opts ...Option) (*Object, error) {
@@ -85,7 +101,7 @@ func (o *Object) open(data []byte, cfg *openConfig) error {
 	if err != nil {
 		return err
 	}
-	o.ByteOrder = f.order
+	o.ByteOrder, o.elf = f.order, data
 	if err := o.readTypes(f); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ type Event struct {
 	Kind string // "ringbuf" or "perf"
 	CPU  int
 	Data []byte
-	// Type is the type of the object's BTF that fits the record, 0 when none or several do.
+	// Type is the type of [EventTypes.Spec] that fits the record, 0 when none or several do.
 	Type btf.ID
 }
 

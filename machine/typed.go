@@ -10,31 +10,43 @@ import (
 // value type, so the object's own structs are the evidence: a struct of exactly the record's
 // size fits, one whose name speaks of events is preferred, and an ambiguity is left open.
 type EventTypes struct {
-	spec   *btf.Spec
+	types  func() *btf.Spec // those of the object
+	spec   *btf.Spec        // their result, when a record was seen
 	target *btf.Spec
 	bySize map[int][]btf.ID
 	found  map[int]btf.ID // answers so far
 }
 
-// NewEventTypes indexes the structs of an object's BTF; spec may be nil. Types of the target kernel, which objects hold to read
-// its memory, are no records: target may be nil.
-func NewEventTypes(spec, target *btf.Spec) *EventTypes {
-	e := &EventTypes{spec: spec, target: target, bySize: map[int][]btf.ID{}, found: map[int]btf.ID{}}
-	if spec == nil {
-		return e
+// NewEventTypes makes the index of an object's structs, types, which may return nil; they are asked for when there is a record. Types
+// of the target kernel, which objects hold to read its memory, are no records: target may be nil.
+func NewEventTypes(types func() *btf.Spec, target *btf.Spec) *EventTypes {
+	return &EventTypes{types: types, target: target, found: map[int]btf.ID{}}
+}
+
+// Spec returns the types whose ids Find returns; nil when the object has none.
+func (e *EventTypes) Spec() *btf.Spec {
+	if e.bySize == nil {
+		e.spec, e.bySize = e.types(), map[int][]btf.ID{}
+		e.index()
 	}
-	maps := mapTypes(spec)
-	for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
-		if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" || maps[id] {
-			continue
+	return e.spec
+}
+
+// index sorts the structs by size, those of BTF and those behind it.
+func (e *EventTypes) index() {
+	for spec := e.spec; spec != nil; spec = spec.Base() {
+		maps := mapTypes(spec)
+		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+			if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" || maps[id] {
+				continue
+			}
+			t, err := spec.Type(id)
+			if err != nil || len(t.Members) == 0 || t.Size == 0 || strings.Contains(t.Name, "___") {
+				continue
+			}
+			e.bySize[int(t.Size)] = append(e.bySize[int(t.Size)], id)
 		}
-		t, err := spec.Type(id)
-		if err != nil || len(t.Members) == 0 || t.Size == 0 || strings.Contains(t.Name, "___") {
-			continue
-		}
-		e.bySize[int(t.Size)] = append(e.bySize[int(t.Size)], id)
 	}
-	return e
 }
 
 // mapTypes returns the structs that definitions of maps are written with.
@@ -65,6 +77,9 @@ func (e *EventTypes) Find(size int) btf.ID {
 }
 
 func (e *EventTypes) find(size int) btf.ID {
+	if e.Spec() == nil {
+		return 0
+	}
 	var ids []btf.ID
 	for _, id := range e.bySize[size] {
 		if t, err := e.spec.Type(id); err == nil && !isKernels(t, e.target) {

@@ -27,12 +27,12 @@ func TestEventTypes(t *testing.T) {
 	kernel, err := embedded.Spec()
 	require.NoError(t, err)
 
-	e := machine.NewEventTypes(spec, kernel)
+	e := machine.NewEventTypes(func() *btf.Spec { return spec }, kernel)
 	assert.Equal(t, alone, e.Find(16), "list_head is the kernel's")
 	assert.Equal(t, own, e.Find(24), "the kernel's struct of that name is another one")
 	assert.Equal(t, event, e.Find(40), "its name speaks of events, that of %d does not", ambiguous)
 	assert.Zero(t, e.Find(8), "two fit")
 	assert.Zero(t, e.Find(99), "none fits")
-	assert.Zero(t, machine.NewEventTypes(spec, nil).Find(16), "without a target list_head (%d) fits too", list)
-	assert.Zero(t, machine.NewEventTypes(nil, kernel).Find(16))
+	assert.Zero(t, machine.NewEventTypes(func() *btf.Spec { return spec }, nil).Find(16), "without a target list_head (%d) fits too", list)
+	assert.Zero(t, machine.NewEventTypes(func() *btf.Spec { return nil }, kernel).Find(16))
 }

@@ -53,6 +53,9 @@ func newOutcome(m *machine.Machine, res *machine.Result) *outcome {
 	if lp, ok := l.Program(res.Program); ok {
 		o.verdict = machine.Verdict(lp.Type, res.Ret)
 	}
+	if len(res.Events) > 0 {
+		o.spec = m.EventTypes().Spec() // continues the object's BTF
+	}
 	for _, e := range res.Events {
 		o.events = append(o.events, event{e.Map, e.Type, n.bytes(e.Data)})
 	}

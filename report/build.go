@@ -193,9 +193,8 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		r.Validation = newValidation(v)
 	}
 	r.Output = res.Output
-	spec := m.Linked().Object.BTF
 	for _, e := range res.Events {
-		r.Events = append(r.Events, newEvent(spec, e))
+		r.Events = append(r.Events, newEvent(m.EventTypes().Spec(), e))
 	}
 	for _, e := range res.Effects {
 		r.Effects = append(r.Effects, Effect{e.Kind, fmt.Sprint(e.Number), e.Detail})

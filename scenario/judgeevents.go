@@ -83,7 +83,7 @@ func (j *judge) records(t *table, name string, n *Node, got []machine.Event) err
 }
 
 func (j *judge) recordText(e *machine.Event) string {
-	if spec := j.r.m.Linked().Object.BTF; spec != nil && e.Type != 0 {
+	if spec := j.r.m.EventTypes().Spec(); spec != nil && e.Type != 0 {
 		return spec.FormatString(e.Type, e.Data)
 	}
 	return fmt.Sprintf("%x", e.Data)
@@ -109,11 +109,11 @@ func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mism
 		}
 		return []mismatch{{n.Pos, what, showBytes(n, want), showBytes(n, got)}}, nil
 	}
-	id, rest := btf.ID(0), n
+	id, rest, spec := btf.ID(0), n, j.r.m.EventTypes().Spec()
 	var err error
 	switch {
 	case n.Get("as") != nil:
-		if id, rest, err = recordType(t.spec, n); err != nil {
+		if id, rest, err = recordType(spec, n); err != nil {
 			return nil, err
 		}
 	case e == nil:
@@ -121,21 +121,21 @@ func (j *judge) record(t *table, n *Node, e *machine.Event, what string) ([]mism
 	case e.Type != 0:
 		id = e.Type
 	default:
-		_, _, err := recordType(t.spec, n)
+		_, _, err := recordType(spec, n)
 		return nil, err
 	}
-	size, err := t.spec.Sizeof(id)
+	size, err := spec.Sizeof(id)
 	if err != nil {
 		return nil, n.wrap("", err)
 	}
 	data := make([]byte, size)
 	if e != nil {
 		if len(e.Data) < len(data) {
-			return []mismatch{{n.Pos, what, fmt.Sprintf("%s of %d bytes", t.spec.TypeString(id), size), fmt.Sprintf("%d bytes", len(e.Data))}}, nil
+			return []mismatch{{n.Pos, what, fmt.Sprintf("%s of %d bytes", spec.TypeString(id), size), fmt.Sprintf("%d bytes", len(e.Data))}}, nil
 		}
 		data = e.Data
 	}
-	ms, err := j.r.b.compare(t.spec, btf.Field{Type: id}, rest, data, what)
+	ms, err := j.r.b.compare(spec, btf.Field{Type: id}, rest, data, what)
 	if e == nil {
 		ms = nil
 	}

@@ -308,7 +308,7 @@ func findType(spec *btf.Spec, name string) (btf.ID, bool) {
 // localTypes are the named structs of an object.
 func localTypes(spec *btf.Spec) []string {
 	var names []string
-	for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
 		if k := spec.Kind(id); k == btf.KindStruct && spec.Name(id) != "" {
 			names = append(names, spec.Name(id))
 		}

@@ -369,10 +369,10 @@ func (s *skeleton) events(res *machine.Result) {
 }
 
 func (s *skeleton) record(e machine.Event) string {
-	if s.spec != nil && e.Type != 0 {
-		if v, err := s.spec.DecodeValue(e.Type, e.Data, btf.DecodeOptions{}); err == nil {
+	if spec := s.m.EventTypes().Spec(); spec != nil && e.Type != 0 {
+		if v, err := spec.DecodeValue(e.Type, e.Data, btf.DecodeOptions{}); err == nil {
 			if o, ok := v.(btf.Object); ok {
-				return "{" + strings.Join(append([]string{"as: " + s.spec.Name(e.Type)}, yamlMembers(o)...), ", ") + "}"
+				return "{" + strings.Join(append([]string{"as: " + spec.Name(e.Type)}, yamlMembers(o)...), ", ") + "}"
 			}
 		}
 	}

@@ -1,13 +1,14 @@
-package debug
+package debuginfo
 
 import (
 	"debug/dwarf"
+	"encoding/binary"
 
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// typeMaker turns types of DWARF into BTF: the types of local variables need not be in the object's BTF.
-type typeMaker struct {
+// Maker turns types of DWARF into BTF.
+type Maker struct {
 	data *dwarf.Data
 	b    *btf.Builder
 	ids  map[dwarf.Type]btf.ID
@@ -15,15 +16,19 @@ type typeMaker struct {
 	num  btf.ID // index type of arrays
 }
 
-func newTypeMaker(data *dwarf.Data) *typeMaker {
-	m := &typeMaker{data: data, b: btf.NewBuilder(nil), ids: map[dwarf.Type]btf.ID{}, offs: map[dwarf.Offset]btf.ID{}}
+// NewMaker returns a Maker of types that continue those of base, which may be nil.
+func NewMaker(data *dwarf.Data, base *btf.Spec) *Maker {
+	m := &Maker{data: data, b: btf.NewBuilder(base), ids: map[dwarf.Type]btf.ID{}, offs: map[dwarf.Offset]btf.ID{}}
 	// The first INT that is some spelling of long says how large pointers are.
 	m.num = m.b.Int("unsigned long", 8, 0)
 	return m
 }
 
-// at returns the type of an entry, 0 (void) when it cannot be read.
-func (m *typeMaker) at(off dwarf.Offset) btf.ID {
+// Spec returns the types that were made.
+func (m *Maker) Spec(order binary.ByteOrder) (*btf.Spec, error) { return m.b.Spec(order) }
+
+// At returns the type of an entry, 0 (void) when it cannot be read.
+func (m *Maker) At(off dwarf.Offset) btf.ID {
 	if id, ok := m.offs[off]; ok {
 		return id
 	}
@@ -35,7 +40,7 @@ func (m *typeMaker) at(off dwarf.Offset) btf.ID {
 	return id
 }
 
-func (m *typeMaker) make(t dwarf.Type) btf.ID {
+func (m *Maker) make(t dwarf.Type) btf.ID {
 	if t == nil {
 		return 0
 	}
@@ -96,7 +101,7 @@ func (m *typeMaker) make(t dwarf.Type) btf.ID {
 	return id
 }
 
-func (m *typeMaker) enum(t *dwarf.EnumType) btf.ID {
+func (m *Maker) enum(t *dwarf.EnumType) btf.ID {
 	e := btf.Type{Kind: btf.KindEnum, Name: t.EnumName, Size: uint32(t.ByteSize)}
 	if t.ByteSize > 4 {
 		e.Kind = btf.KindEnum64
@@ -114,7 +119,7 @@ func (m *typeMaker) enum(t *dwarf.EnumType) btf.ID {
 	return m.b.Add(e)
 }
 
-func (m *typeMaker) composite(t *dwarf.StructType) btf.ID {
+func (m *Maker) composite(t *dwarf.StructType) btf.ID {
 	kind := btf.KindStruct
 	if t.Kind == "union" {
 		kind = btf.KindUnion
