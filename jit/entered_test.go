@@ -90,3 +90,36 @@ func testEnteredByExceptions(t *testing.T) {
 		require.Equal(t, vm.Memory, r.native.thread.Fault().Kind)
 	}
 }
+
+// TestLoopsEnteredByBranchesOnTheStack: branches that look at r10 are the interpreter's, and lead somewhere all the same.
+func TestLoopsEnteredByBranchesOnTheStack(t *testing.T) {
+	eachTier(t, testLoopsEnteredByBranchesOnTheStack)
+}
+
+func testLoopsEnteredByBranchesOnTheStack(t *testing.T) {
+	for name, to := range map[string]string{"header": "l", "middle": "m"} {
+		t.Run(name, func(t *testing.T) {
+			img := lower(t, `
+	r0 = 0
+	r5 = 0
+	r2 = 40000
+	if r10 != 0 goto `+to+`
+	r2 = 0
+	r5 = 0
+l:	if r5 == 0 goto m
+	r3 = r1
+	r3 += r2
+	r4 = *(u8 *)(r3 + 0)
+	r0 += r4
+m:	r2 += 1
+	r5 += 1
+	if r5 != 24 goto l
+	exit`, nil)
+			r := newLoopRig(t, max(tier, 0))
+			for range 4 {
+				r.run(t, img, 1, 6, 0, 0, 1<<20)
+				require.Equal(t, vm.Faulted, r.native.thread.Status())
+			}
+		})
+	}
+}

@@ -28,15 +28,16 @@ func resize[T any](s []T, n int) []T {
 // predsOf are the blocks that lead to a block.
 func (g *graph) predsOf(b int32) []int32 { return g.preds[g.at[b]:g.at[b+1]] }
 
-// findGraph reports whether there is a loop to look at: programs that jump to computed addresses, or go on behind their end, are left
-// alone.
+// findGraph reports whether there is a loop to look at: programs that jump to computed addresses, leave branches to the interpreter, or go
+// on behind their end, are left alone.
 func (p *Program) findGraph() bool {
-	back, computed := false, false
+	back, hidden := false, false
 	for i := range p.blocks {
 		back = back || p.blocks[i].back
-		computed = computed || p.Insns[p.blocks[i].last].Op == decode.OpGotoX
+		in := &p.Insns[p.blocks[i].last]
+		hidden = hidden || in.Op == decode.OpGotoX || in.Kind == KindInterpret && rows[in.Op].blank.Kind == KindBranch
 	}
-	if !back || computed || goesOn(&p.Insns[p.blocks[len(p.blocks)-1].last]) {
+	if !back || hidden || goesOn(&p.Insns[p.blocks[len(p.blocks)-1].last]) {
 		return false
 	}
 	g, n := &p.loop.graph, len(p.blocks)
