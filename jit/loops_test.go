@@ -317,6 +317,26 @@ func testLoopAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestCallsChangeWhatLoopsUse: the function that a loop calls leaves another, smaller object where the loop has its own.
+func TestCallsChangeWhatLoopsUse(t *testing.T) {
+	for _, tt := range []struct{ name, starts, uses, changes string }{
+		{"in a register", "r3 = r2", "r4 = r3", "r3 = r1"},
+		{"in the stack", "*(u64 *)(r10 - 8) = r2", "r4 = *(u64 *)(r10 - 8)", "*(u64 *)(r8 - 8) = r1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newLoopRig(t, 0)
+			img := lower(t, "r8 = r10\nr9 = 0\n"+tt.starts+"\nl: "+tt.uses+"\nr0 = *(u8 *)(r4 + 30)\nif r9 != 4 goto n\ncall f\nn: r9 += 1\nif r9 != 40 goto l\nexit\n"+
+				"f: "+tt.changes+"\nexit", nil)
+			for range 4 {
+				// The second object has 9000 bytes, the first 24.
+				r.run(t, img, 0, 6, 0, 0, 1<<20)
+				require.Equal(t, vm.Faulted, r.native.thread.Status())
+				require.NotZero(t, r.native.engine.Executed())
+			}
+		})
+	}
+}
+
 // TestLoopsThatCallThemselves: while a function waits in a loop, the same loop runs for another, larger object, and what it found out
 // about that must not be taken for the first one's.
 func TestLoopsThatCallThemselves(t *testing.T) {
