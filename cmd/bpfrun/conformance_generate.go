@@ -38,15 +38,15 @@ func (g *generateFlags) add(cmd *cobra.Command, count uint64) {
 	f.Uint64Var(&g.count, "count", count, "number of programs")
 	f.Uint64Var(&g.first, "first", 0, "index of the first program")
 	f.IntVar(&g.runs, "runs", 4, "inputs per program")
-	f.StringVar(&g.only, "only", "", "only programs of a kind: form (about one instruction), sequence (of fused ones), random, or walk (loops over memory, which are not among the others)")
+	f.StringVar(&g.only, "only", "", "only programs of a kind: form (about one instruction), sequence (of fused ones), random, or, which are not among these, walk (loops over memory) or recursion (such loops in functions that call themselves)")
 	f.BoolVar(&g.small, "small", false, "small programs with inputs that compress well")
 }
 
 func (g *generateFlags) config() (generate.Config, error) {
 	switch g.only {
-	case "", generate.Form, generate.Sequence, generate.Random, generate.Walk:
+	case "", generate.Form, generate.Sequence, generate.Random, generate.Walk, generate.Recursion:
 	default:
-		return generate.Config{}, usagef("--only %s: want form, sequence, random or walk", g.only)
+		return generate.Config{}, usagef("--only %s: want form, sequence, random, walk or recursion", g.only)
 	}
 	if g.runs < 1 {
 		return generate.Config{}, usagef("--runs %d: want at least 1", g.runs)
@@ -86,6 +86,9 @@ func (a *app) generate(g *generateFlags) error {
 		cfg.Modes = modes
 	}
 	if g.kernel {
+		if g.only == generate.Recursion {
+			return usagef("--only recursion --kernel: no kernel takes such programs")
+		}
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
 		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
 	}

@@ -23,6 +23,7 @@ func TestDifferential(t *testing.T) {
 		{"all", generate.Config{}},
 		{"kernel", generate.Config{Kernel: true, Version: RecordedKernel}},
 		{"walks", generate.Config{Only: generate.Walk}},
+		{"recursion", generate.Config{Only: generate.Recursion}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := Differential(context.Background(), DifferentialConfig{Seed: 1, Count: count, Generate: tt.cfg})
@@ -52,7 +53,7 @@ func TestNativeCoverage(t *testing.T) {
 		if !mode.Cover {
 			continue
 		}
-		for _, only := range []string{"", generate.Walk} {
+		for _, only := range []string{"", generate.Walk, generate.Recursion} {
 			t.Run(mode.Name+only, func(t *testing.T) { nativeCoverage(t, interp, mode, generate.Config{Runs: 2, Only: only}) })
 		}
 	}

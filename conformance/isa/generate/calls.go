@@ -12,10 +12,14 @@ const (
 // target is a subprogram to be written.
 type target struct{ callback bool }
 
-// subFor picks or makes a subprogram that the current function may call: only later ones, so that there is no recursion.
+// subFor picks or makes a subprogram that the current function may call: only later ones, unless there is to be recursion.
 func (p *program) subFor(callback bool) (int, bool) {
 	var fit []int
-	for i := p.current + 1; i < len(p.targets); i++ {
+	from := p.current + 1
+	if p.recursive {
+		from = 0
+	}
+	for i := from; i < len(p.targets); i++ {
 		if p.targets[i].callback == callback {
 			fit = append(fit, i)
 		}
@@ -37,6 +41,9 @@ func (p *program) callLocal() {
 		return
 	}
 	p.emit(decode.OpMov64Reg, 1, regValue, 0, 0)
+	if p.recursive {
+		p.moveValue()
+	}
 	p.calls = append(p.calls, localCall{p.emit(decode.OpCallLocal, 0, 0, 0, 0), sub})
 	p.clobbered()
 }
@@ -91,6 +98,9 @@ func (p *program) subprograms() {
 		p.subs = append(p.subs, len(p.insns))
 		p.enter()
 		p.size = p.between(2, 8)
+		if p.recursive {
+			p.walk(nil)
+		}
 		p.block(1, p.size)
 		if p.callbackBody {
 			p.emit(decode.OpAnd64Imm, 0, 0, 0, 1)
@@ -111,6 +121,9 @@ func (p *program) subprograms() {
 // enter is the prologue of a subprogram: r9 is the map value again, all other registers and the stack hold numbers. A callback
 // of bpf_loop gets the index and a pointer, any other function the pointer and four numbers.
 func (p *program) enter() {
+	if p.recursive {
+		p.countCall()
+	}
 	if p.callbackBody {
 		p.emit(decode.OpMov64Reg, regValue, 2, 0, 0)
 		for r := range 9 {

@@ -31,6 +31,7 @@ type program struct {
 	busy                   [11]bool    // registers statements leave alone
 	pointer                [11]bool    // of those, the ones that hold pointers
 	size                   int         // statements left
+	recursive              bool        // functions call themselves
 	loops                  int         // loops around the next statement
 }
 

@@ -8,7 +8,8 @@
 // Half of the programs are about one instruction ("form") or one sequence of instructions that interpreters fuse ("sequence"), with
 // operands from the boundaries and many equal ones; the others mix everything: arithmetic, sequences, loads and stores through fixed and computed addresses, the
 // stack, atomics, branches, loops, may_goto, calls, callbacks, packet loads. A fourth kind, which is made on demand, are loops that walk over
-// memory, with pointers and indices that move: what a native compiler optimises.
+// memory, with pointers and indices that move: what a native compiler optimises. A fifth one has such loops in functions that
+// call themselves, which no kernel takes.
 //
 // A program is determined by seed and index alone. It knows nothing of how programs are run. Start at [New] and Generator.Case.
 package generate
@@ -53,6 +54,10 @@ const (
 	Sequence = "sequence" // about a sequence that interpreters fuse
 	Random   = "random"   // everything mixed
 	Walk     = "walk"     // loops that walk over memory, only where Config.Only asks for them
+
+	// Recursion are functions with such loops that call themselves, only where Config.Only asks for them: no kernel takes such programs,
+	// and many end in a fault.
+	Recursion = "recursion"
 )
 
 // Case is a program with inputs.
@@ -170,6 +175,8 @@ func (g *Generator) Case(index uint64) *Case {
 		p.sequenceForm(seq)
 	case Walk:
 		p.walks()
+	case Recursion:
+		p.recursions()
 	default:
 		p.mixed()
 	}

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,6 +36,22 @@ func TestStructurallyValid(t *testing.T) {
 			require.NoError(t, err, "%+v %s:\n%s", cfg, c.Name(), decode.DisassembleAll(c.Insns, nil))
 		}
 	}
+}
+
+// TestRecursion: programs of that kind call themselves, and nothing else is wrong with them.
+func TestRecursion(t *testing.T) {
+	g := New(8, Config{Only: Recursion})
+	recursive := 0
+	for i := range uint64(1500) {
+		c := g.Case(i)
+		err := decode.Check(c.Insns, decode.CheckConfig{})
+		if errors.Is(err, decode.ErrCallDepth) {
+			recursive++
+			continue
+		}
+		require.NoError(t, err, decode.DisassembleAll(c.Insns, nil))
+	}
+	assert.Greater(t, recursive, 500)
 }
 
 // TestVersions: a program for an old kernel has only instructions that it knows.

@@ -92,10 +92,18 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 		bound -= step
 	}
 	p.busy[c] = true
-	known := end.down || end.test == decode.OpJne64Imm || end.test == decode.OpJne32Imm || p.gen.cfg.Kernel || p.chance(75)
-	if known {
+	often := 75
+	if p.recursive {
+		often = 25
+	}
+	known := end.down || end.test == decode.OpJne64Imm || end.test == decode.OpJne32Imm || p.gen.cfg.Kernel || p.chance(often)
+	switch {
+	case known:
 		p.emit(pick(p, []decode.Op{decode.OpMov64Imm, decode.OpMov32Imm}), c, 0, 0, start)
-	} else { // somewhere below the end
+	case p.recursive: // a small number, which only this generator knows
+		p.emit(decode.OpLdxDW, c, regFrame, leftSlot, 0)
+		w.to += maxCalls
+	default: // somewhere below the end
 		p.emit(decode.OpMov64Reg, c, p.src(), 0, 0)
 		p.emit(decode.OpAnd64Imm, c, 0, 0, 3)
 		w.to += 3
@@ -131,6 +139,9 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 	p.loops++
 	for range p.between(1, 4) {
 		p.walkStatement(w)
+	}
+	if p.recursive {
+		p.callInWalk(c)
 	}
 	if p.chance(15) {
 		leave = append(leave, p.emit(pick(p, p.gen.jumps), p.src(), p.src(), 0, p.imm()))
