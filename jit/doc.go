@@ -94,6 +94,9 @@
 // checks, and at its next turn to the guards again. That keeps what package plan derived true: it says what the loop can touch from
 // any of its turns on, and nothing becomes inaccessible while generated code runs.
 //
+// It relies on functions being entered where they begin, on all jumps being known (there are no copies in programs with indirect jumps or
+// branches that look at r10), and on registers changing by what the program does alone (vm.Thread.Altered).
+//
 // A guard with FlagBound also sets the cell's Bound, and an addition with FlagBound compares its register Base with that (unsigned): code goes on
 // at the slot behind it, in the program itself, unless it is below.
 //

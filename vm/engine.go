@@ -29,10 +29,14 @@ func (t *Thread) Advance(pc int, insns uint64) { t.pc, t.insns = pc, t.insns+ins
 // Strict reports whether the thread tracks stack bytes that were never set, which only the precise path does.
 func (t *Thread) Strict() bool { return t.cfg.Strict }
 
+// Altered reports whether registers were changed from outside since the start: what an engine derived of the program may not hold for
+// the rest of the run.
+func (t *Thread) Altered() bool { return t.altered }
+
 // ArenaMapping returns what SetArena set.
 func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.arenaUser }
 
-// Generation changes whenever what an engine was told of the thread may no longer hold: patches, the arena mapping, stacks.
+// Generation changes whenever what an engine was told of the thread may no longer hold: patches, the arena mapping, stacks, registers that were altered.
 func (t *Thread) Generation() uint64 { return t.generation }
 
 // StackEnd is the r10 of the running function if that has live stack memory of StackSize bytes below it, else 0.

@@ -27,5 +27,6 @@ func (t *Thread) SetFrameReg(level, reg int, v uint64) (ok bool) {
 	} else {
 		t.frames[t.depth-level+1].saved[reg-6] = v
 	}
+	t.alter()
 	return true
 }

@@ -110,6 +110,7 @@ type Thread struct {
 	fault      *Fault
 	reason     string
 	suspend    bool
+	altered    bool // see alter
 	big        bool // big-endian target
 	invoke     Action
 	cfg        ThreadConfig
@@ -162,7 +163,7 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		t.reason = ""
 	}
 	t.pc, t.insns, t.tailCalls, t.brokeAt, t.depth = pc, 0, 0, 0, 0
-	t.suspend, t.left, t.status = false, leftNothing, Budget
+	t.suspend, t.altered, t.left, t.status = false, false, leftNothing, Budget
 	if !img.begins(pc) {
 		t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("no function of the program begins at slot %d", pc)})
 		return
@@ -241,7 +242,16 @@ const never = ^uint64(0)
 func (t *Thread) Reg(i int) uint64 { return t.regs[uint8(i)] }
 
 // SetReg changes register i, 0 to 10.
-func (t *Thread) SetReg(i int, v uint64) { t.regs[uint8(i)] = v }
+func (t *Thread) SetReg(i int, v uint64) {
+	t.regs[uint8(i)] = v
+	t.alter()
+}
+
+// alter notes that registers hold what the program did not put there.
+func (t *Thread) alter() {
+	t.altered = true
+	t.generation++
+}
 
 // PC returns the slot of the next instruction; after a fault, of the one that faulted; in a helper,
 // of the call.
