@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/debuginfo"
+	"github.com/bpfrun/bpfrun/corerelo"
 )
 
 // Names of sections with a meaning of their own.
@@ -70,11 +71,38 @@ func (o *Object) DebugTypes() *btf.Spec {
 		if o.BTF == nil {
 			return
 		}
-		if spec, err := debuginfo.Structs(o.elf, o.BTF); err == nil && spec != nil {
+		if spec, err := debuginfo.Structs(o.elf, o.BTF, o.relocatedNames()); err == nil && spec != nil {
 			o.debug = spec
 		}
 	})
 	return o.debug
+}
+
+// relocatedNames are the names of the kernel's types whose fields CO-RE relocates.
+func (o *Object) relocatedNames() map[string]bool {
+	names := map[string]bool{}
+	for _, id := range o.RelocatedTypes() {
+		names[o.BTF.Name(id)] = true
+	}
+	return names
+}
+
+// RelocatedTypes are the object's types whose fields CO-RE relocates: those of the kernel.
+func (o *Object) RelocatedTypes() []btf.ID {
+	if o.Ext == nil {
+		return nil
+	}
+	var ids []btf.ID
+	seen := map[btf.ID]bool{}
+	for _, s := range o.Ext.CORE {
+		for _, r := range s.Records {
+			if corerelo.Kind(r.Kind).IsField() && !seen[r.TypeID] {
+				seen[r.TypeID] = true
+				ids = append(ids, r.TypeID)
+			}
+		}
+	}
+	return ids
 }
 
 // OpenBytes reads an object from memory. data must not be changed afterwards.

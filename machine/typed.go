@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -11,6 +12,7 @@ import (
 // size fits, one whose name speaks of events is preferred, and an ambiguity is left open.
 type EventTypes struct {
 	types  func() *btf.Spec // those of the object
+	roots  []btf.ID         // types of the kernel whose fields the object reads
 	spec   *btf.Spec        // their result, when a record was seen
 	target *btf.Spec
 	bySize map[int][]btf.ID
@@ -18,9 +20,32 @@ type EventTypes struct {
 }
 
 // NewEventTypes makes the index of an object's structs, types, which may return nil; they are asked for when there is a record. Types
-// of the target kernel, which objects hold to read its memory, are no records: target may be nil.
-func NewEventTypes(types func() *btf.Spec, target *btf.Spec) *EventTypes {
-	return &EventTypes{types: types, target: target, found: map[int]btf.ID{}}
+// of the kernel, which objects hold to read its memory, are no records: those of the target, which may be nil, and those that roots
+// lead to, which another kernel may have had.
+func NewEventTypes(types func() *btf.Spec, target *btf.Spec, roots []btf.ID) *EventTypes {
+	return &EventTypes{types: types, target: target, roots: roots, found: map[int]btf.ID{}}
+}
+
+// reachable are the types that roots are made of and point to.
+func reachable(spec *btf.Spec, roots []btf.ID) map[btf.ID]bool {
+	seen := map[btf.ID]bool{}
+	for todo := roots; len(todo) > 0; {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		t, err := spec.Type(id)
+		if id == 0 || seen[id] || err != nil {
+			continue
+		}
+		seen[id] = true
+		todo = append(todo, t.Ref)
+		for i := range t.Members {
+			todo = append(todo, t.Members[i].Type)
+		}
+		for i := range t.Params {
+			todo = append(todo, t.Params[i].Type)
+		}
+	}
+	return seen
 }
 
 // Spec returns the types whose ids Find returns; nil when the object has none.
@@ -34,10 +59,14 @@ func (e *EventTypes) Spec() *btf.Spec {
 
 // index sorts the structs by size, those of BTF and those behind it.
 func (e *EventTypes) index() {
+	if e.spec == nil {
+		return
+	}
+	kernels := reachable(e.spec, slices.Clone(e.roots))
 	for spec := e.spec; spec != nil; spec = spec.Base() {
 		maps := mapTypes(spec)
 		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
-			if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" || maps[id] {
+			if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" || maps[id] || kernels[id] {
 				continue
 			}
 			t, err := spec.Type(id)

@@ -7,6 +7,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"errors"
+	"path/filepath"
 
 	"github.com/bpfrun/bpfrun/btf"
 )
@@ -18,8 +19,9 @@ const (
 )
 
 // Structs returns base with the named structs of an object's DWARF behind its types, and nil when there is none to add. A struct
-// that base has under the same name and of the same size is left out.
-func Structs(object []byte, base *btf.Spec) (*btf.Spec, error) {
+// that base has under the same name and of the same size is left out, and so are those of headers that declare one of the kernel's
+// types, by their names: such a header (vmlinux.h) describes a kernel, not what the object is about.
+func Structs(object []byte, base *btf.Spec, kernels map[string]bool) (*btf.Spec, error) {
 	f, err := elf.NewFile(bytes.NewReader(object))
 	if err != nil {
 		return nil, err
@@ -37,8 +39,50 @@ func Structs(object []byte, base *btf.Spec) (*btf.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, err := declared(data)
+	if err != nil {
+		return nil, err
+	}
+	headers := map[place]bool{}
+	for _, s := range found {
+		if kernels[s.name] && s.file != s.unit.source {
+			headers[s.place] = true
+		}
+	}
 	m := NewMaker(data, base)
 	seen := map[key]bool{}
+	for _, s := range found {
+		if !seen[s.key] && !s.in(base) && !headers[s.place] {
+			seen[s.key] = true
+			m.At(s.off)
+		}
+	}
+	if len(seen) == 0 {
+		return nil, nil
+	}
+	return m.Spec(f.ByteOrder)
+}
+
+// declaration is a struct with a name and members.
+type declaration struct {
+	key
+	place
+	off dwarf.Offset
+}
+
+// place is a file, by its number in a compilation unit.
+type place struct {
+	unit *unit
+	file int64
+}
+
+// unit is a compilation unit with the number of its source file.
+type unit struct{ source int64 }
+
+// declared lists the structs of all compilation units.
+func declared(data *dwarf.Data) ([]declaration, error) {
+	var out []declaration
+	u := &unit{}
 	r := data.Reader()
 	for n := 0; ; n++ {
 		e, err := r.Next()
@@ -48,19 +92,33 @@ func Structs(object []byte, base *btf.Spec) (*btf.Spec, error) {
 		case n > maxEntries: // damaged data can make the reader stay where it is
 			return nil, errors.New("DWARF: too many entries")
 		case e == nil:
-			if len(seen) == 0 {
-				return nil, nil
-			}
-			return m.Spec(f.ByteOrder)
+			return out, nil
+		case e.Tag == dwarf.TagCompileUnit:
+			u = &unit{source: source(data, e)}
 		case e.Tag == dwarf.TagStructType:
 			name, _ := e.Val(dwarf.AttrName).(string)
 			size, _ := e.Val(dwarf.AttrByteSize).(int64)
-			if k := (key{name, size}); name != "" && size > 0 && !seen[k] && !k.in(base) {
-				seen[k] = true
-				m.At(e.Offset)
+			file, _ := e.Val(dwarf.AttrDeclFile).(int64)
+			if name != "" && size > 0 {
+				out = append(out, declaration{key{name, size}, place{u, file}, e.Offset})
 			}
 		}
 	}
+}
+
+// source is the number of the file a unit was compiled from, -1 when it is not told.
+func source(data *dwarf.Data, cu *dwarf.Entry) int64 {
+	name, _ := cu.Val(dwarf.AttrName).(string)
+	lines, err := data.LineReader(cu)
+	if err != nil || lines == nil || name == "" {
+		return -1
+	}
+	for i, f := range lines.Files() {
+		if f != nil && filepath.Base(f.Name) == filepath.Base(name) {
+			return int64(i)
+		}
+	}
+	return -1
 }
 
 // key tells structs of several compilation units apart.
