@@ -184,7 +184,7 @@ func (p *Program) root(b int32) (root, count int32) {
 // calls restores what that writes. A function that has no use for r10 and calls none needs no Frame.Host either.
 func (p *Program) saves() {
 	insns, starts := p.Insns, p.Image.Subprograms()
-	if len(starts) < 2 {
+	if !p.Calls { // a program alone may call itself
 		return
 	}
 	all := uint8(0)
