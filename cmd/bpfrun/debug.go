@@ -76,7 +76,7 @@ backtrace' | bpfrun debug prog.o`,
 	f.StringArrayVar(&o.sourceMap, "source-map", nil, "`FROM=TO`: sources compiled under FROM are under TO now; repeatable")
 	f.StringArrayVarP(&o.scripts, "command-file", "x", nil, "`FILE` of commands to carry out first; repeatable")
 	f.StringArrayVarP(&o.execute, "execute", "e", nil, "`COMMAND` to carry out first, behind those of files; repeatable")
-	f.BoolVar(&o.echo, "echo", false, "write each command that is read from a pipe, for a transcript")
+	f.BoolVar(&o.echo, "echo", false, "write each command of -e or a pipe, for a transcript")
 	return cmd
 }
 
@@ -262,7 +262,7 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 		}
 	}
 	for _, line := range o.execute {
-		if err := r.Execute(ctx, line); err != nil {
+		if err := r.Command(ctx, line); err != nil {
 			return usageError{fmt.Errorf("%s: %w", line, err)}
 		}
 	}

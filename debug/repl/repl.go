@@ -26,7 +26,7 @@ type Config struct {
 	Out io.Writer
 	// Terminal says that In and Out are a terminal: lines are edited there.
 	Terminal bool
-	// Echo writes each command line that is read from a pipe or file, so that the output is a transcript.
+	// Echo writes each command line that is not typed, so that the output is a transcript.
 	Echo bool
 	// HistoryFile keeps command lines between sessions, "" for none.
 	HistoryFile string
@@ -122,12 +122,10 @@ func (r *REPL) script(ctx context.Context, in io.Reader, strict bool) error {
 	sc.Buffer(nil, maxLine)
 	for !r.quit && ctx.Err() == nil && sc.Scan() {
 		line := sc.Text()
-		if r.cfg.Echo {
-			r.printf("%s%s\n", r.prompt(), line)
-		} else {
+		if !r.cfg.Echo {
 			r.typed(line)
 		}
-		if err := r.Execute(ctx, line); err != nil {
+		if err := r.Command(ctx, line); err != nil {
 			if strict {
 				return fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
 			}
@@ -269,4 +267,12 @@ func (r *REPL) paint(color, text string) string {
 		return text
 	}
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// Command executes a line that nobody typed, which Config.Echo writes first.
+func (r *REPL) Command(ctx context.Context, line string) error {
+	if r.cfg.Echo {
+		r.printf("%s%s\n", r.prompt(), line)
+	}
+	return r.Execute(ctx, line)
 }
