@@ -212,6 +212,9 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 	if p == nil {
 		return nil, fmt.Errorf("%w: a program of %d slots", ErrUnsupported, img.Len())
 	}
+	if p.Computed && e.cover != nil { // it would not be known which parts of blocks were run
+		return nil, fmt.Errorf("%w: coverage of indirect jumps", ErrUnsupported)
+	}
 	if old != nil {
 		p.Optimise(old.chooses, old.profile())
 	}

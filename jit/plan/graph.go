@@ -1,7 +1,5 @@
 package plan
 
-import "github.com/bpfrun/bpfrun/decode"
-
 // graph is how blocks lead to each other.
 type graph struct {
 	succ   [][2]int32 // by block, those it goes on to, -1 for none
@@ -31,11 +29,11 @@ func (g *graph) predsOf(b int32) []int32 { return g.preds[g.at[b]:g.at[b+1]] }
 // findGraph reports whether there is a loop to look at: programs that jump to computed addresses, leave branches to the interpreter, or go
 // on behind their end, are left alone.
 func (p *Program) findGraph() bool {
-	back, hidden := false, false
+	back, hidden := false, p.Computed
 	for i := range p.blocks {
 		back = back || p.blocks[i].back
 		in := &p.Insns[p.blocks[i].last]
-		hidden = hidden || in.Op == decode.OpGotoX || in.Kind == KindInterpret && rows[in.Op].blank.Kind == KindBranch
+		hidden = hidden || in.Kind == KindInterpret && rows[in.Op].blank.Kind == KindBranch
 	}
 	if !back || hidden || goesOn(&p.Insns[p.blocks[len(p.blocks)-1].last]) {
 		return false

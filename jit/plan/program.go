@@ -162,6 +162,9 @@ type Program struct {
 	// Timed says that one of them tells the time, so that all have to advance it.
 	Timed bool
 
+	// Computed says that there are indirect jumps, which may lead into the middle of what is a block here.
+	Computed bool
+
 	// Loops says that there may be loops that Optimise improves.
 	Loops bool
 
@@ -226,7 +229,7 @@ func New(img *vm.Image, words []*uint64, old *Program) *Program {
 func (p *Program) decode() {
 	img, insns := p.Image, p.Insns
 	p.leaders.reset(len(insns))
-	p.MayGoto, p.Calls, p.Loops = false, false, false
+	p.MayGoto, p.Calls, p.Loops, p.Computed = false, false, false, false
 	used, written, count := uint32(0), uint32(0), int32(0)
 	for pc := range insns {
 		s, in := img.Slot(pc), &insns[pc]
@@ -291,6 +294,11 @@ func (p *Program) control(pc int, in *Insn, s vm.Slot) {
 			in.Flags |= FlagBack
 		}
 		p.MayGoto = p.MayGoto || in.Kind == KindMayGoto
+	case KindInterpret:
+		p.Computed = p.Computed || in.Op == decode.OpGotoX
+		if rows[in.Op].blank.Kind == KindBranch {
+			p.leaders.add(pc + 1 + int(s.Skip()))
+		}
 	}
 }
 
