@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"net/netip"
 	"reflect"
 	"sort"
 	"strconv"
@@ -270,6 +271,10 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 	if n, ok := parseInteger(text); ok {
 		return n, nil
 	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Is4() && e.s.isTypedef(f.Type, "__be32") {
+		b := a.As4() // the type says that the number's bytes are those of an address
+		return new(big.Int).SetUint64(uint64(e.s.ByteOrder().Uint32(b[:]))), nil
+	}
 	if id, v, ok := e.s.FindEnumerator(text); ok {
 		return enumNumber(v, e.s.MustType(id).Signed()), nil
 	}
@@ -283,6 +288,24 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 		err.Err = ErrNotFound
 	}
 	return nil, err
+}
+
+// isTypedef reports whether a type is a typedef of that name, or of one.
+func (s *Spec) isTypedef(id ID, name string) bool {
+	for range maxDepth {
+		t, err := s.Type(id)
+		switch {
+		case err != nil:
+			return false
+		case t.Kind == KindTypedef && t.Name == name:
+			return true
+		case t.Kind == KindTypedef, t.Kind == KindConst, t.Kind == KindVolatile, t.Kind == KindRestrict, t.Kind == KindTypeTag:
+			id = t.Ref
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 func enumNumber(v uint64, signed bool) *big.Int {
