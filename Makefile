@@ -107,7 +107,7 @@ differential-jit:
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --mutate --runs 1 --count 100000 --seed 2027
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --only walk --count 300000 --seed 2028
 	$(GO) run ./cmd/bpfrun conformance generate --engine both --only walk --mutate --runs 1 --count 100000 --seed 2029
-	$(GO) run ./cmd/bpfrun conformance generate --engine both --only recursion --count 300000 --seed 2030
+	$(GO) run ./cmd/bpfrun conformance generate --engine both --only recursion --count 100000 --seed 2030
 
 # Native code under garbage collection, profiling signals and cancellation, for minutes.
 soak:
