@@ -28,6 +28,8 @@ var exactPrograms = []struct{ name, text string }{
 	{"helpers", "r0 = 0\nl: r1 = r0\ncall 7\nr0 += 1\nr0 &= 63\ngoto l"},
 	{"helpers in functions", "r6 = r10\nr6 += -16\nr7 = 1\nl: *(u64 *)(r10 - 16) = r7\nr1 = 3\ncall f\nr7 = *(u64 *)(r6 + 0)\nr7 += r0\nr7 &= 4095\ngoto l\n" +
 		"f: call 7\nr8 = r0\nr1 = r8\ncall g\nr0 += r8\nexit\ng: *(u64 *)(r10 - 8) = r1\ncall 7\nr1 = *(u64 *)(r10 - 8)\nr0 += r1\nmay_goto n\nn: exit"},
+	{"extensions", "r0 = -77\nr1 = 0x123456789 ll\nl: r2 = r0\nr2 <<= 32\nr2 >>= 32\nr3 = r0\nr3 <<= 32\nr3 s>>= 32\nr4 = r10\nr4 <<= 32\nr4 >>= 32\nr0 ^= r1\nr0 += r2\n" +
+		"r1 <<= 32\nr1 >>= 32\nr1 <<= 32\nr1 s>>= 32\nr1 ^= r3\nr1 -= r4\nr5 = r0\nr5 &= 255\nw6 = w1\nw6 &= 65535\nr7 = r1\nr7 &= -256\nr1 += r5\nr1 -= r6\nr0 ^= r7\ngoto l"},
 	{"stack", "r0 = 1\nl: *(u64 *)(r10 - 8) = r0\nr2 = r10\nr2 += -16\n*(u64 *)(r2 + 0) = r0\nr0 = *(u64 *)(r10 - 16)\nr0 += 1\ngoto l"},
 }
 

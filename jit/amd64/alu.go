@@ -156,6 +156,15 @@ func (c *compiler) Pair(in, next *plan.Insn) bool {
 			w = 0
 		}
 		c.rm(w, 0x8d, d, loc{base: s, index: regs[next.Src], disp: 0}, 0)
+	case decode.OpAnd64Imm, decode.OpAnd32Imm:
+		switch v {
+		case 0xff:
+			c.rr8(0, 0x0fb6, d, s)
+		case 0xffff:
+			c.rr(0, 0x0fb7, d, s)
+		default:
+			return false
+		}
 	case decode.OpMul64Imm:
 		c.mul(1, d, s, v)
 	case decode.OpMul32Imm:

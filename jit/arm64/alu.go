@@ -208,6 +208,10 @@ func (c *compiler) Pair(in, next *plan.Insn) bool {
 		c.rrr(w, opAdd, d, s, reg(next.Src))
 	case decode.OpLsh64Imm, decode.OpRsh64Imm, decode.OpArsh64Imm, decode.OpLsh32Imm, decode.OpRsh32Imm:
 		c.shiftBy(next, &rules[next.Op], d, s)
+	case decode.OpAnd64Imm:
+		c.logicImm(1, opAndImm, opAnd, d, s, uint64(v), temp1)
+	case decode.OpAnd32Imm:
+		c.logicImm(0, opAndImm, opAnd, d, s, uint64(v), temp1)
 	case decode.OpMul64Imm:
 		c.mul(1, d, s, next.Imm)
 	case decode.OpMul32Imm:

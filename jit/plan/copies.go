@@ -143,11 +143,38 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 			copied(c.pc).Check = CheckDone
 		}
 	}
-	copied(header).Guard = Align
+	p.align(l)
 	for _, b := range l.bounds {
 		in := copied(b.pc)
 		in.Flags |= FlagBound
 		in.Base, in.Cell = b.index, int16(cells+b.guard)
+	}
+}
+
+// align marks what is aligned in the copy of a loop: the block most of its jumps lead to, which need not be the header. A block into
+// which the one above goes on has to be worth it, since that executes what fills up.
+func (p *Program) align(l *loop) {
+	f := &p.loop
+	best, most := int32(-1), 0
+	for i, b := range l.body {
+		n := 0
+		for _, from := range f.predsOf(b) {
+			switch by := &p.blocks[from]; by.kind {
+			case KindJump, KindBranch, KindMayGoto:
+				if f.in[from] == f.n && by.target == b {
+					n++
+				}
+			}
+		}
+		if n == 1 && i > 0 && l.body[i-1] == b-1 && goesOn(&p.Insns[p.blocks[b-1].last]) {
+			n = 0
+		}
+		if n > most || n == most && n > 0 && b == l.header {
+			best, most = b, n
+		}
+	}
+	if best >= 0 {
+		p.Insns[f.pos[best]].Guard = Align
 	}
 }
 

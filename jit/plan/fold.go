@@ -38,6 +38,43 @@ func (p *Program) rotation(b *block, pc int32, in *Insn) {
 	p.cover(from+1, pc) // whoever enters behind the copies may have made others of them
 }
 
+// extension finds x <<= 32; x >>= 32, which compilers for the first instruction sets make of numbers with 32 bits, and makes one operation
+// of it, with the copy in front if there is one.
+func (p *Program) extension(b *block, pc int32, in *Insn) {
+	if in.Imm != 32 || pc+1 >= b.end {
+		return
+	}
+	back := &p.Insns[pc+1]
+	op := decode.OpMov32Reg
+	switch back.Op {
+	case decode.OpRsh64Imm:
+	case decode.OpArsh64Imm:
+		op = decode.OpMovSX32To64
+	default:
+		return
+	}
+	if back.Dst != in.Dst || back.Imm != 32 {
+		return
+	}
+	back.nothing()
+	if pc > b.start {
+		if copied := &p.Insns[pc-1]; copied.Kind == KindOp && copied.Op == decode.OpMov64Reg && copied.Dst == in.Dst && copied.Src < 10 && !copied.Has(FlagDead) {
+			copied.Op = op
+			copied.Flags &^= FlagPair
+			in.nothing()
+			return
+		}
+	}
+	in.Op, in.Src = op, in.Dst
+}
+
+// nothing makes nothing of an operation that another does. Nobody may enter behind that one.
+func (in *Insn) nothing() {
+	in.Op, in.Src = decode.OpMov64Reg, in.Dst
+	in.Flags = in.Flags&^FlagEntry | FlagDead
+	in.reads, in.writes = 0, 0
+}
+
 // operand is a register in front of an instruction.
 type operand struct {
 	reg uint8

@@ -286,6 +286,10 @@ func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 		in.observed()
 		s.wrote(d, pc)
 		return
+	case classLsh:
+		p.extension(b, pc, in)
+		s.wrote(d, pc)
+		return
 	}
 	if pc+1 >= b.end {
 		return
@@ -303,9 +307,11 @@ func pairs(move decode.Op, next *Insn) bool {
 	switch next.Op {
 	case decode.OpAdd64Imm, decode.OpLsh64Imm, decode.OpRsh64Imm, decode.OpArsh64Imm, decode.OpMul64Imm:
 		return move == decode.OpMov64Reg
+	case decode.OpAnd64Imm:
+		return move == decode.OpMov64Reg
 	case decode.OpAdd64Reg:
 		return move == decode.OpMov64Reg && next.Src != next.Dst
-	case decode.OpAdd32Imm, decode.OpMul32Imm, decode.OpLsh32Imm, decode.OpRsh32Imm:
+	case decode.OpAnd32Imm, decode.OpAdd32Imm, decode.OpMul32Imm, decode.OpLsh32Imm, decode.OpRsh32Imm:
 		return true
 	case decode.OpAdd32Reg:
 		return next.Src != next.Dst

@@ -129,3 +129,36 @@ func TestRotations(t *testing.T) {
 	p = analyse(t, "r2 = r1\nr2 >>= 51\nr1 <<= 13\nr3 = *(u8 *)(r1 + 0)\nr1 |= r2\nexit") // somebody may look in between
 	assert.False(t, p.Insns[2].Has(FlagRotate))
 }
+
+// TestExtensions: shifts by 32 there and back are one operation, with the copy in front.
+func TestExtensions(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		ops        []decode.Op // of the first slots
+		dead       []int
+	}{
+		{"zeros", "r1 <<= 32\nr1 >>= 32\nexit", []decode.Op{decode.OpMov32Reg}, []int{1}},
+		{"signs", "r1 <<= 32\nr1 s>>= 32\nexit", []decode.Op{decode.OpMovSX32To64}, []int{1}},
+		{"of a copy", "r2 = r1\nr2 <<= 32\nr2 >>= 32\nexit", []decode.Op{decode.OpMov32Reg}, []int{1, 2}},
+		{"of a copy with sign", "r2 = r1\nr2 <<= 32\nr2 s>>= 32\nexit", []decode.Op{decode.OpMovSX32To64}, []int{1, 2}},
+		{"twice", "r1 <<= 32\nr1 >>= 32\nr1 <<= 32\nr1 s>>= 32\nexit", []decode.Op{decode.OpMov32Reg, decode.OpMov64Reg, decode.OpMovSX32To64}, []int{1, 3}},
+		{"of the frame pointer", "r2 = r10\nr2 <<= 32\nr2 >>= 32\nexit", []decode.Op{decode.OpMov64Reg, decode.OpMov32Reg}, []int{2}},
+		{"by less", "r1 <<= 31\nr1 >>= 31\nexit", []decode.Op{decode.OpLsh64Imm, decode.OpRsh64Imm}, nil},
+		{"back by less", "r1 <<= 32\nr1 >>= 31\nexit", []decode.Op{decode.OpLsh64Imm, decode.OpRsh64Imm}, nil},
+		{"another back", "r1 <<= 32\nr2 >>= 32\nexit", []decode.Op{decode.OpLsh64Imm, decode.OpRsh64Imm}, nil},
+		{"a jump leads between", "r1 <<= 32\nl: r1 >>= 32\nif r1 > 5 goto l\nexit", []decode.Op{decode.OpLsh64Imm, decode.OpRsh64Imm}, nil},
+		{"a jump leads behind the copy", "r2 = r1\nl: r2 <<= 32\nr2 >>= 32\nif r1 > 5 goto l\nexit", []decode.Op{decode.OpMov64Reg, decode.OpMov32Reg}, []int{2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := analyse(t, tt.text)
+			for pc, op := range tt.ops {
+				assert.Equal(t, op, p.Insns[pc].Op, "slot %d", pc)
+			}
+			for pc := range p.Insns {
+				dead := slices.Contains(tt.dead, pc)
+				assert.Equal(t, dead, p.Insns[pc].Has(FlagDead), "slot %d", pc)
+				assert.False(t, dead && p.Insns[pc].Has(FlagEntry), "entry at %d", pc)
+			}
+		})
+	}
+}

@@ -352,6 +352,7 @@ const (
 	classSub
 	classJoin // or, xor, add of registers
 	classCast
+	classLsh // by a constant, of 64 bits
 )
 
 var rows [decode.NumOps]row
@@ -385,6 +386,9 @@ func init() {
 		switch op {
 		case decode.OpLsh64Imm, decode.OpLsh32Imm:
 			r.shift = 1
+			if op == decode.OpLsh64Imm {
+				r.class = classLsh
+			}
 		case decode.OpRsh64Imm, decode.OpRsh32Imm:
 			r.shift = -1
 		case decode.OpMov64Reg:
