@@ -19,6 +19,7 @@ func TestGuards(t *testing.T) {
 		{"entered in the middle", "r2 = 5\ngoto m\nl: r2 += 5\nm: r3 = r1\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nif r2 != 50 goto l\nexit", "r1[5,51)"},
 		{"scaled", "r2 = 0\nl: r4 = r2\nr4 <<= 3\nr3 = r1\nr3 += r4\nr0 = *(u64 *)(r3 + 0)\nr2 += 1\nif r2 < 16 goto l\nexit", "r1[0,128)"},
 		{"masked", "r2 = 0\nl: r4 = r0\nr4 &= 63\nr3 = r1\nr3 += r4\nr0 = *(u8 *)(r3 + 0)\ngoto l", "r1[0,64)"},
+		{"extended by shifts", "r2 = 0\nl: r4 = r2\nr4 <<= 32\nr4 >>= 32\nr3 = r1\nr3 += r4\nr0 = *(u8 *)(r3 + 0)\nr2 += 1\nif r2 != 100 goto l\nexit", "r1[0,100)"},
 		{"table of bytes", "r0 = 0\nl: r4 = *(u8 *)(r1 + 0)\nr3 = r2\nr3 += r4\nr0 = *(u8 *)(r3 + 0)\ngoto l", "r1[0,1) r2[0,256)"},
 		{"two objects", "r2 = 0\nl: r0 = *(u8 *)(r1 + 0)\n*(u8 *)(r6 + 0) = r0\nr1 += 1\nr6 += 1\nr2 += 1\nif r2 != 9 goto l\nexit", "r1[0,9) r6[0,9) store"},
 		{"some turns skip", "r2 = 0\nl: if r0 == 0 goto m\nr1 += 1\nm: r0 = *(u8 *)(r1 + 0)\nr2 += 1\nif r2 != 9 goto l\nexit", "r1[0,10)"},

@@ -68,6 +68,9 @@ func (p *Program) turnBlock(b int32, s *blockState) {
 		case KindInterpret, KindCallFunc:
 			s.left = true
 		}
+		if in.Op == decode.OpMov64Reg && in.Src == in.Dst { // what extension left behind
+			continue
+		}
 		if !in.Has(flagNeeded) && (in.Kind == KindOp || in.Kind == KindLoad || in.Kind == KindImm64) {
 			s.regs[in.Dst] = unbounded
 			continue
