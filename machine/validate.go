@@ -67,7 +67,14 @@ func (m *Machine) Validate(res *Result) Validation {
 			continue // the addresses of strings come out of memory: nothing tells which relocation made them
 		}
 		v.Reads++
-		where := a.Type + "." + a.Path
+		where := a.Type
+		if a.Path != "" {
+			where += "." + a.Path
+		}
+		hole := padding(spec, a)
+		if hole {
+			where = "padding of " + where
+		}
 		var relocs []*loader.Reloc
 		if a.Relocated {
 			relocs = m.byName[res.Program].accessRelocs(a.Insn)
@@ -85,7 +92,7 @@ func (m *Machine) Validate(res *Result) Validation {
 			v.Baked++
 			v.add(lp, a.Insn, Baked, fmt.Sprintf("reads %s of %s at the fixed offset %d", where, a.Role, a.Off))
 		}
-		if straddles(spec, a) {
+		if !hole && straddles(spec, a) {
 			v.add(lp, a.Insn, Straddles, fmt.Sprintf("reads %d bytes at offset %d of %s, across members", a.Size, a.Off, a.Type))
 		}
 		if !a.Set && !a.Default {
@@ -122,6 +129,36 @@ func straddles(spec *btf.Spec, a *KernelAccess) bool {
 		ends = ends || int64(bits/8)+n == at+int64(a.Size)
 	}
 	return !begins || !ends
+}
+
+// padding reports whether a read is of bytes between the members of a struct.
+func padding(spec *btf.Spec, a *KernelAccess) bool {
+	t, at := spec.SkipMods(a.TypeID), int64(a.Off)
+	if a.Path != "" {
+		f, err := spec.ResolvePath(a.TypeID, a.Path)
+		if err != nil {
+			return false
+		}
+		t, at = spec.SkipMods(f.Type), at-int64(f.BitOffset/8)
+	}
+	if t.Kind != btf.KindStruct || at < 0 || len(t.Members) == 0 {
+		return false
+	}
+	for i := range t.Members {
+		bits, width := spec.MemberBits(t, &t.Members[i])
+		end := (int64(bits) + int64(width) + 7) / 8
+		if width == 0 {
+			n, err := spec.Sizeof(t.Members[i].Type)
+			if err != nil {
+				return false
+			}
+			end += n
+		}
+		if end > at && int64(bits/8) < at+int64(a.Size) {
+			return false
+		}
+	}
+	return true
 }
 
 // formatHelpers read strings behind pointers that programs pass in arrays.
