@@ -161,7 +161,15 @@ func (r *REPL) interactive(ctx context.Context) error {
 		line, err := rl.Readline()
 		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")
 	}
+	// Interrupts are taken during the whole session, or one that comes just before or after a command runs would end it.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
 	for !r.quit && ctx.Err() == nil {
+		select {
+		case <-interrupts: // too late for the command before
+		default:
+		}
 		rl.SetPrompt(r.prompt())
 		line, err := rl.Readline()
 		r.typed(line)
@@ -175,13 +183,25 @@ func (r *REPL) interactive(ctx context.Context) error {
 			return err
 		}
 		_ = rl.SaveHistory(line) // the line is remembered even if the file cannot be written
-		run, stop := signal.NotifyContext(ctx, os.Interrupt)
-		if err := r.Execute(run, line); err != nil {
+		if err := r.interruptible(ctx, interrupts, line); err != nil {
 			r.report(err)
 		}
-		stop()
 	}
 	return nil
+}
+
+// interruptible carries out a command line that an interrupt stops.
+func (r *REPL) interruptible(ctx context.Context, interrupts <-chan os.Signal, line string) error {
+	run, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-interrupts:
+			stop()
+		case <-run.Done():
+		}
+	}()
+	return r.Execute(run, line)
 }
 
 // Execute carries out one command line, and the commands of breakpoints it comes to. An empty line repeats the last command, where that

@@ -77,16 +77,41 @@ func openTerminal(t *testing.T, object string) *terminal {
 	return x
 }
 
+// press types keys once a line is read: what is typed before has the meaning that the terminal gives it while a program runs,
+// where Ctrl-D and Ctrl-C are not keys.
 func (x *terminal) press(keys string) {
+	x.t.Helper()
+	x.mode(false)
+	x.send(keys)
+}
+
+// mode waits until the terminal makes lines and signals of what is typed, as it does while a command is carried out, or no longer
+// does.
+func (x *terminal) mode(cooked bool) {
+	x.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		tio, err := unix.IoctlGetTermios(int(x.keys.Fd()), unix.TCGETS)
+		require.NoError(x.t, err)
+		if (tio.Lflag&unix.ICANON != 0) == cooked && (tio.Lflag&unix.ISIG != 0) == cooked {
+			return
+		}
+		require.True(x.t, time.Now().Before(end), "the mode of the terminal does not change to cooked: %v", cooked)
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func (x *terminal) send(keys string) {
 	x.t.Helper()
 	_, err := x.keys.WriteString(keys)
 	require.NoError(x.t, err)
 }
 
+// patience is how long a test waits for what has to come: only a test that fails takes so long.
+const patience = 2 * time.Minute
+
 // expect waits until the terminal shows a text behind what was expected last.
 func (x *terminal) expect(text string) {
 	x.t.Helper()
-	const patience = 20 * time.Second
 	for end := time.Now().Add(patience); ; {
 		x.mu.Lock()
 		all := x.seen.String()
@@ -109,7 +134,7 @@ func (x *terminal) wait() {
 	select {
 	case err := <-done:
 		assert.NoError(x.t, err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		require.FailNow(x.t, "the debugger does not end")
 	}
 }
@@ -154,8 +179,8 @@ func TestInterruptOnTerminal(t *testing.T) {
 	x.expect("Watchpoint 1")
 	x.press("continue\r")
 	x.expect("continue")
-	time.Sleep(50 * time.Millisecond)
-	x.press("\x03")
+	x.mode(true)
+	x.send("\x03")
 	x.expect("Interrupted, ")
 	x.expect(prompt)
 	x.press("print nonsense\x03")
