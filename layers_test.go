@@ -44,7 +44,7 @@ var layers = []struct {
 	{"intest", []string{"uapi", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
-	{"debug/repl", []string{"btf", "loader", "machine", "scenario", "debug"}},
+	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
 	{"report", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"conformance", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }

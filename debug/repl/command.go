@@ -6,6 +6,8 @@ import (
 	"io"
 	"sort"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
 // repeat says what an empty line after a command does.
@@ -66,6 +68,9 @@ func find(word string) (*command, error) {
 	case 1:
 		return starts[0], nil
 	case 0:
+		if near := nearest.Names(word, words(), min(2, len(word)/3)); len(near) > 0 {
+			return nil, fmt.Errorf("no command %q (nearest: %s)", word, strings.Join(near, ", "))
+		}
 		return nil, fmt.Errorf("no command %q (try help)", word)
 	}
 	names := make([]string, len(starts))
@@ -74,6 +79,15 @@ func find(word string) (*command, error) {
 	}
 	sort.Strings(names)
 	return nil, fmt.Errorf("%q is ambiguous: %s", word, strings.Join(names, ", "))
+}
+
+// words are the names and aliases of all commands, in the order of the table.
+func words() []string {
+	var out []string
+	for _, c := range table {
+		out = append(append(out, c.name), c.aliases...)
+	}
+	return out
 }
 
 func (c *command) usage() string {

@@ -229,6 +229,10 @@ var lookCommands = []*command{
 		name: "info", aliases: []string{"i"}, args: "WHAT", topic: "looking", short: "a list of " + infoWords(), run: info,
 		complete: func(*REPL, string) []string { return infoNames() },
 	},
+	{
+		name: "registers", aliases: []string{"regs"}, args: "[NAME...]", topic: "looking", short: "registers of the selected frame, as info registers does",
+		run: func(r *REPL, _ context.Context, args string) error { return infoRegisters(r, args) },
+	},
 }
 
 var changeCommands = []*command{

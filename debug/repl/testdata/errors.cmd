@@ -1,5 +1,7 @@
 # examples/exec/exec.bpf.o
 nonsense
+continu1
+regz
 re
 p
 step

@@ -5,6 +5,7 @@ c
 bt
 up
 info registers
+regs r1 r10
 down
 frame 1
 finish
