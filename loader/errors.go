@@ -29,6 +29,8 @@ var (
 	ErrByteOrder = errors.New("byte order differs")
 	// ErrNoHook: the target has no such attach point.
 	ErrNoHook = errors.New("attach point not on this kernel")
+	// ErrUnlistedHook: BTF does not list the attach point, which the kernel may have all the same.
+	ErrUnlistedHook = errors.New("not in this BTF")
 	// ErrUnknownToTarget: the target kernel does not know a helper, map type,
 	// program type, attach type or instruction.
 	ErrUnknownToTarget = errors.New("not known to this kernel")

@@ -26,7 +26,7 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	}
 	status, err := l.checkHook(lp)
 	if status == StatusAbsent && l.t.BTF != nil && lp.AttachTo != "" && l.t.reduced() {
-		status = StatusUnknownHook
+		status, err.Err = StatusUnknownHook, ErrUnlistedHook
 		err.hint("the target's BTF is not a kernel's full one, which lists attach points")
 	}
 	if status == StatusAbsent {
@@ -303,7 +303,7 @@ func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error)
 	case decided:
 		return StatusAbsent, failf(ErrNoHook, "function %s is not in kallsyms", name)
 	}
-	e := failf(ErrNoHook, "function %s is not in BTF, which does not list every function", name).hint("decide with --kallsyms")
+	e := failf(ErrUnlistedHook, "function %s (BTF does not list every function)", name).hint("decide with --kallsyms")
 	if near := l.nearHook(name); near != "" {
 		e.hint("the target has %s; decide with --kallsyms, or retarget with --attach %s=FUNC", near, lp.Name)
 	}
@@ -325,7 +325,7 @@ func (l *loading) checkPattern(pattern string) (Status, *Error) {
 			}
 		}
 	}
-	return StatusUnknownHook, failf(ErrNoHook, "no function in BTF matches %s", pattern).hint("decide with --kallsyms")
+	return StatusUnknownHook, failf(ErrUnlistedHook, "a function that matches %s", pattern).hint("decide with --kallsyms")
 }
 
 // checkTracepoint looks for an event "category/name". System call events have no
@@ -342,7 +342,7 @@ func (l *loading) checkTracepoint(target string) (Status, *Error) {
 				return StatusOK, nil
 			}
 		}
-		return StatusUnknownHook, failf(ErrNoHook, "system call %s has no function in BTF", call)
+		return StatusUnknownHook, failf(ErrUnlistedHook, "a function of system call %s", call)
 	}
 	for _, t := range []struct {
 		kind btf.Kind
@@ -352,5 +352,5 @@ func (l *loading) checkTracepoint(target string) (Status, *Error) {
 			return StatusOK, nil
 		}
 	}
-	return StatusUnknownHook, failf(ErrNoHook, "tracepoint %s is not in BTF, which lists those of modules only with --module-btf", target)
+	return StatusUnknownHook, failf(ErrUnlistedHook, "tracepoint %s", target).hint("tracepoints of modules are in the modules' BTF: --module-btf")
 }

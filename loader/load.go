@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // loading is the state of one Load.
@@ -100,6 +101,9 @@ func (l *loading) choosePrograms() error {
 		if err := check(name); err != nil {
 			return err
 		}
+		if p, _ := l.o.Program(name); !takesTarget(p.Type) {
+			return failf(ErrOption, "program %s of type %s is attached to no function, tracepoint or hook by name", name, p.Type)
+		}
 	}
 	for _, p := range l.o.Programs {
 		on := p.Autoload
@@ -109,6 +113,17 @@ func (l *loading) choosePrograms() error {
 		l.off[p] = !on || l.opts.NoLoad[p.Name]
 	}
 	return nil
+}
+
+// takesTarget reports whether programs of a type are attached to something that has a name in their section: for all others
+// what LoadOptions.Attach says would have no effect.
+func takesTarget(t uapi.ProgType) bool {
+	switch t {
+	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable,
+		uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeExt, uapi.ProgTypeStructOps:
+		return true
+	}
+	return false
 }
 
 // copyMaps makes the private maps of this load, with the sizes asked for.

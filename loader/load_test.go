@@ -237,6 +237,7 @@ func TestStatuses(t *testing.T) {
 		assert.Equal(t, want, p.Status, "%s: %v", name, p.Err)
 	}
 	assert.ErrorIs(t, program(t, l, "fexit_fn").Err, ErrNoHook)
+	assert.ErrorIs(t, program(t, l, "kprobe_fn").Err, ErrUnlistedHook)
 	assert.ErrorIs(t, program(t, l, "netkit_primary").Err, ErrUnknownToTarget)
 	assert.NotZero(t, program(t, l, "fentry_fn").AttachID)
 

@@ -26,7 +26,7 @@ func (m *Machine) extension(p *program) {
 	name := contextType(m.linked.Object.BTF, p.lp.FuncType)
 	if t, ok := contextOwners[name]; ok {
 		p.typ, p.status = t, StatusUnknownHook
-		p.err = &loader.Error{Program: p.lp.Name, Insn: -1, Err: loader.ErrNoHook,
+		p.err = &loader.Error{Program: p.lp.Name, Insn: -1,
 			Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded: run as %v program on a struct %s", of, t, name)}
 		return
 	}

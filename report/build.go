@@ -69,6 +69,7 @@ func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 	}
 	if lp.Err != nil {
 		p.Error = NewError(lp.Err)
+		p.Error.note = lp.Status == loader.StatusUnknownHook
 	}
 	p.Relocations.Total = len(lp.Relocs)
 	for i := range lp.Relocs {
@@ -151,6 +152,8 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 		}
 		if err := m.ProgramError(p.Name); err != nil && p.Error == nil && res.Status != machine.StatusUnknownHook {
 			p.Error = NewError(err)
+			status, _ := m.ProgramStatus(p.Name)
+			p.Error.note = status == machine.StatusUnknownHook
 		}
 		if !res.Ran {
 			return

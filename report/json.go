@@ -21,6 +21,7 @@ type Error struct {
 	Source  string `json:"source,omitempty"`
 
 	lines []string // for tables
+	note  bool     // it says what is not known of a program that runs all the same
 }
 
 // Target describes the kernel whose types were used.

@@ -336,7 +336,11 @@ func writeError(b *strings.Builder, e *Error, s style, indent string) {
 	if len(lines) == 0 {
 		lines = []string{e.Message}
 	}
-	fmt.Fprintf(b, "%s%s %s\n", indent, s.red("error:"), strings.Join(lines, "\n"+indent+"  "))
+	word := s.red("error:")
+	if e.note {
+		word = s.yellow("note:")
+	}
+	fmt.Fprintf(b, "%s%s %s\n", indent, word, strings.Join(lines, "\n"+indent+"  "))
 }
 
 func effectText(e *Effect) string {
