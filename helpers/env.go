@@ -182,6 +182,14 @@ func (e *Env) buffer(n uint64) ([]byte, *vm.Action) {
 	return e.bytes[:n], nil
 }
 
+// out is buffer for n bytes that go to addr, which is judged first: a wild size must not allocate.
+func (e *Env) out(addr, n uint64) ([]byte, *vm.Action) {
+	if f := e.Mem.Check(addr, n, true); f != nil {
+		return nil, memFault(f)
+	}
+	return e.buffer(n)
+}
+
 // read copies n bytes from guest memory as a checked access. The result is valid until
 // the next call of buffer or read.
 func (e *Env) read(addr, n uint64) ([]byte, *vm.Action) {

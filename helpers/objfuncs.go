@@ -199,7 +199,7 @@ func copyFromUserStr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if size == 0 {
 		return 0, nil
 	}
-	buf, f := e.buffer(size)
+	buf, f := e.out(a[0], size)
 	if f != nil {
 		return 0, f
 	}

@@ -130,7 +130,7 @@ func (e *Env) writePerfValue(addr, size, v uint64, errno uapi.Errno) (uint64, *v
 	if errno == 0 {
 		return 0, e.write(addr, e.perfValue(v))
 	}
-	buf, f := e.buffer(size)
+	buf, f := e.out(addr, size)
 	if f != nil {
 		return 0, f
 	}
@@ -169,7 +169,7 @@ func getTaskStack(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 // stackInto is __bpf_get_stack: it writes the instruction pointers and zeroes the rest of
 // the buffer, and returns the number of bytes written.
 func (e *Env) stackInto(addr, size, flags uint64) (uint64, *vm.Action) {
-	buf, f := e.buffer(size)
+	buf, f := e.out(addr, size)
 	if f != nil {
 		return 0, f
 	}

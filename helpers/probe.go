@@ -88,7 +88,7 @@ func probe(s space) vm.HelperFunc {
 	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		e := envOf(t)
 		size := a[1] & 0xffffffff
-		buf, f := e.buffer(size)
+		buf, f := e.out(a[0], size)
 		if f != nil {
 			return 0, f
 		}
@@ -110,7 +110,7 @@ func probeStr(s space) vm.HelperFunc {
 		if size == 0 {
 			return 0, nil
 		}
-		buf, f := e.buffer(size)
+		buf, f := e.out(a[0], size)
 		if f != nil {
 			return 0, f
 		}

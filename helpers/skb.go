@@ -138,7 +138,7 @@ func skbLoadBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 // zeroOut zeroes a result and returns the errno, as helpers do on their error paths.
 func (e *Env) zeroOut(addr, n uint64, errno uapi.Errno) (uint64, *vm.Action) {
-	b, f := e.buffer(n)
+	b, f := e.out(addr, n)
 	if f != nil {
 		return 0, f
 	}

@@ -294,7 +294,7 @@ func getsockopt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if errno != 0 {
 		return e.zeroOut(a[3], n, errno)
 	}
-	out, f := e.buffer(n)
+	out, f := e.out(a[3], n)
 	if f != nil {
 		return 0, f
 	}

@@ -32,7 +32,7 @@ func sysctlGetName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	out, f := e.buffer(a[2] & 0xffffffff)
+	out, f := e.out(a[1], a[2]&0xffffffff)
 	if f != nil {
 		return 0, f
 	}
@@ -66,7 +66,7 @@ func sysctlGetName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 // copySysctl is copy_sysctl_value.
 func (e *Env) copySysctl(addr, n uint64, value []byte) (uint64, *vm.Action) {
-	out, f := e.buffer(n)
+	out, f := e.out(addr, n)
 	if f != nil {
 		return 0, f
 	}

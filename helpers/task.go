@@ -39,7 +39,7 @@ func getCurrentUidGid(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
 // before that strncpy, with the same bytes).
 func getCurrentComm(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	e := envOf(t)
-	buf, f := e.buffer(a[1] & 0xffffffff)
+	buf, f := e.out(a[0], a[1]&0xffffffff)
 	if f != nil {
 		return 0, f
 	}
@@ -114,7 +114,7 @@ func getNsCurrentPidTgid(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	out := make([]byte, 8)
 	errno := uapi.EINVAL
 	if size := a[3] & 0xffffffff; size != 8 {
-		buf, f := e.buffer(size)
+		buf, f := e.out(a[2], size)
 		if f != nil {
 			return 0, f
 		}

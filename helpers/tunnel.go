@@ -154,7 +154,11 @@ func skbGetTunnelOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if n < uint64(len(s.st.tunnelOpts)) {
 		return e.zeroOut(a[1], n, uapi.ENOMEM)
 	}
-	out := make([]byte, n)
+	out, f := e.out(a[1], n)
+	if f != nil {
+		return 0, f
+	}
+	clear(out)
 	copy(out, s.st.tunnelOpts)
 	return uint64(len(s.st.tunnelOpts)), e.write(a[1], out)
 }
