@@ -1,6 +1,7 @@
 package btf
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -274,6 +275,12 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 	if a, err := netip.ParseAddr(text); err == nil && a.Is4() && e.s.isTypedef(f.Type, "__be32") {
 		b := a.As4() // the type says that the number's bytes are those of an address
 		return new(big.Int).SetUint64(uint64(e.s.ByteOrder().Uint32(b[:]))), nil
+	}
+	if inner, ok := strings.CutPrefix(text, "htons("); ok && e.s.isTypedef(f.Type, "__be16") {
+		if n, err := strconv.ParseUint(strings.TrimSuffix(inner, ")"), 0, 16); err == nil && strings.HasSuffix(inner, ")") {
+			b := binary.BigEndian.AppendUint16(nil, uint16(n))
+			return new(big.Int).SetUint64(uint64(e.s.ByteOrder().Uint16(b))), nil
+		}
 	}
 	if id, v, ok := e.s.FindEnumerator(text); ok {
 		return enumNumber(v, e.s.MustType(id).Signed()), nil

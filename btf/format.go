@@ -25,7 +25,8 @@ type FormatOptions struct {
 //
 //	{pid = 4242, comm = "bash", flags = 0x40, state = TASK_RUNNING}
 //
-// Integers are decimal, except of members whose name ends in "flags" or "mask";
+// Integers are decimal, except of members whose name ends in "flags" or "mask", and of a __be32, which is an IPv4 address, and
+// a __be16, "htons(53)";
 // pointers and byte arrays are hexadecimal, arrays of char quoted text up to the
 // first zero, enums their enumerator's name. Equal elements that follow each
 // other are counted: "0 <x 16>". Data that is too short shows as "<missing>".
@@ -127,7 +128,11 @@ func hexName(name string) bool {
 }
 
 func (f *formatter) int(v Int, hexInts bool) {
-	if !hexInts {
+	switch {
+	case !hexInts && v.Network != "":
+		f.b.WriteString(v.Network)
+		return
+	case !hexInts:
 		f.b.WriteString(v.String())
 		return
 	}
@@ -201,7 +206,7 @@ func (f *formatter) list(list List, hexInts bool) {
 }
 
 func (f *formatter) sub(v any, hexInts bool) string {
-	if n, ok := v.(Int); ok && !hexInts {
+	if n, ok := v.(Int); ok && !hexInts && n.Network == "" {
 		return n.String()
 	}
 	var b strings.Builder

@@ -1,9 +1,11 @@
 package btf
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
+	"net/netip"
 	"strconv"
 )
 
@@ -15,6 +17,9 @@ type (
 		V      uint64
 		Bits   uint32
 		Signed bool
+		// Network is how people write a number in network byte order, as its type's name says it is: the IPv4 address of a __be32,
+		// "htons(53)" of a __be16; "" for others.
+		Network string
 	}
 	// Enum is a value of an ENUM or ENUM64, with Name "" when no enumerator has
 	// it.
@@ -115,7 +120,12 @@ func (d *valueDecoder) value(id ID, off uint64, bits uint32, depth int) any {
 	t := d.s.SkipMods(id)
 	switch t.Kind {
 	case KindInt:
-		return d.int(t, off, bits)
+		v := d.int(t, off, bits)
+		if n, ok := v.(Int); ok && id != t.ID && (n.Bits == 16 || n.Bits == 32) {
+			n.Network = d.network(id, n)
+			return n
+		}
+		return v
 	case KindEnum, KindEnum64:
 		width := bits
 		if width == 0 {
@@ -194,6 +204,20 @@ func (d *valueDecoder) int(t *Type, off uint64, bits uint32) any {
 		return v == 1
 	}
 	return Int{V: extend(v, width, t.Signed()), Bits: width, Signed: t.Signed()}
+}
+
+// network writes a number in network byte order as [valueEncoder.parseNumber] reads it.
+func (d *valueDecoder) network(id ID, n Int) string {
+	var b [4]byte
+	switch {
+	case n.Bits == 32 && d.s.isTypedef(id, "__be32"):
+		d.s.ByteOrder().PutUint32(b[:], uint32(n.V))
+		return netip.AddrFrom4(b).String()
+	case n.Bits == 16 && n.V != 0 && d.s.isTypedef(id, "__be16"):
+		d.s.ByteOrder().PutUint16(b[:], uint16(n.V))
+		return fmt.Sprintf("htons(%d)", binary.BigEndian.Uint16(b[:]))
+	}
+	return ""
 }
 
 func (d *valueDecoder) wide(off uint64, width uint32, signed bool) any {

@@ -13,6 +13,9 @@ import (
 func yamlValue(v any) string {
 	switch v := v.(type) {
 	case btf.Int:
+		if v.Network != "" {
+			return v.Network
+		}
 		return v.String()
 	case btf.Enum:
 		if v.Name != "" {

@@ -63,7 +63,7 @@ var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of
 	{name: "arch", doc: "The architecture the runs are for (x86, arm64, arm, riscv, s390); on others they are skipped.", shape: text},
 	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
 	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
-	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address.", shape: mapOf(anything)},
+	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53).", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables, set before loading.", shape: mapOf(anything)},
 	{name: "runs", doc: "The runs. Each starts fresh unless it is named in sequence.", shape: listOf(formOf(runForm)), required: true},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
