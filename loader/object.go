@@ -42,6 +42,9 @@ type Object struct {
 	mapBySec   map[int][]*Map      // by ELF section, ascending offset
 }
 
+// ELF returns the bytes of the file the object was read from. They must not be changed.
+func (o *Object) ELF() []byte { return o.elf }
+
 // Function is one function of the object: the range of an STT_FUNC symbol in an
 // executable section.
 type Function struct {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ host for the running kernel, or embedded for the kernel inside of bpfrun.`,
 
 // openBTF reads one BTF named on the command line, on top of base when that is given.
 func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
-	sources, err := expandBTF(arg)
+	sources, err := expandBTF("", arg)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,10 @@ func btfError(arg string, err error) error {
 	if errors.As(err, &u) {
 		return err
 	}
-	return codeError{exitLoad, fmt.Errorf("BTF %s: %w", filepath.Base(arg), err)}
+	if strings.HasPrefix(err.Error(), arg+": ") {
+		return codeError{exitLoad, err}
+	}
+	return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(arg), err)}
 }
 
 // lookup finds types by the names people use; a name that does not exist is a usage error.

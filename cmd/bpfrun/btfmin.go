@@ -43,7 +43,7 @@ func (a *app) btfMin(args []string, output string) error {
 	}
 	var sources []btfSource
 	for _, k := range kernels {
-		s, err := expandBTF(k)
+		s, err := expandBTF("--btf ", k)
 		if err != nil {
 			return err
 		}

@@ -100,9 +100,7 @@ func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
 	if report.ByteOrderName(obj.ByteOrder) == "big" {
 		return codeError{exitNotSimulated, usagef("execution of big-endian programs is not simulated (info, disasm and relo work)")}
 	}
-	if cfg.ELF, err = os.ReadFile(path); err != nil {
-		return usageError{err}
-	}
+	cfg.ELF = obj.ELF()
 	d := &debugged{app: a, obj: obj}
 	if d.opt, err = a.scenarioOptions(); err != nil {
 		return err
@@ -198,7 +196,7 @@ func (d *debugged) has(name string) bool {
 
 // kernel finds a kernel as --btf does, and makes a machine for it.
 func (d *debugged) kernel(_ context.Context, name string) (debug.Target, error) {
-	sources, err := expandBTF(name)
+	sources, err := expandBTF("", name)
 	if err != nil {
 		return debug.Target{}, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (a *app) btfSources() ([]btfSource, error) {
 	}
 	var out []btfSource
 	for _, arg := range a.btf {
-		sources, err := expandBTF(arg)
+		sources, err := expandBTF("--btf ", arg)
 		if err != nil {
 			return nil, err
 		}
@@ -54,10 +55,11 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
-func expandBTF(arg string) ([]btfSource, error) {
+// expandBTF finds the kernels an argument names; flag stands in front of it in errors.
+func expandBTF(flag, arg string) ([]btfSource, error) {
 	switch arg {
 	case "":
-		return nil, usagef("--btf is empty: want a file, directory, glob, host or embedded")
+		return nil, usagef("%sis empty: want a file, directory, glob, host or embedded", cmp.Or(flag, "the name of a kernel "))
 	case "host":
 		return []btfSource{{name: "host", source: "host"}}, nil
 	case "embedded":
@@ -66,15 +68,15 @@ func expandBTF(arg string) ([]btfSource, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return btfDirectory(arg)
+		return btfDirectory(flag, arg)
 	case err == nil:
 		return []btfSource{fileSource(arg)}, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, usageError{fmt.Errorf("--btf %s: %w", arg, err)}
+		return nil, usageError{fmt.Errorf("%s%s: %w", flag, arg, err)}
 	}
 	matches, err := filepath.Glob(arg)
 	if err != nil {
-		return nil, usagef("--btf %q: %w", arg, err)
+		return nil, usagef("%s%q: %w", flag, arg, err)
 	}
 	var out []btfSource
 	for _, m := range matches {
@@ -83,13 +85,13 @@ func expandBTF(arg string) ([]btfSource, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, usagef("--btf %s: no such file (a kernel's types are in %s; --btf embedded needs no file)", arg, hostBTF)
+		return nil, usagef("%s%s: no such file (a kernel's types are in %s; %sembedded needs no file)", flag, arg, hostBTF, flag)
 	}
 	return out, nil
 }
 
 // btfDirectory lists the BTF files below a directory, in BTFHub's layout or flat.
-func btfDirectory(dir string) ([]btfSource, error) {
+func btfDirectory(flag, dir string) ([]btfSource, error) {
 	var out []btfSource
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -105,10 +107,10 @@ func btfDirectory(dir string) ([]btfSource, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--btf %s: %w", dir, err)}
+		return nil, usageError{fmt.Errorf("%s%s: %w", flag, dir, err)}
 	}
 	if len(out) == 0 {
-		return nil, usagef("--btf %s: no *.btf* or vmlinux* file in this directory", dir)
+		return nil, usagef("%s%s: no *.btf* or vmlinux* file in this directory", flag, dir)
 	}
 	slices.SortFunc(out, func(x, y btfSource) int { return strings.Compare(x.source, y.source) })
 	return out, nil
