@@ -36,6 +36,8 @@ func TestMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "s.yaml:1:1: the file is empty"},
 		{"not YAML", "runs: [", "s.yaml:1:"},
+		{"a binary file", "\x7fELF\x02\x01\x01\x00", "s.yaml:1:1: this is no text file: byte 7 is 0"},
+		{"a long unknown key", strings.Repeat("k", 5000) + ": 1\n", `s.yaml:1:1: unknown key of scenario "` + strings.Repeat("k", 59) + "..."},
 		{"two documents", "runs: []\n---\nruns: []\n", "s.yaml:3:"},
 		{"a list", "- a\n", "s.yaml:1:1: scenario: want a mapping with"},
 		{"unknown key", "obejcts: {}" + run, `s.yaml:1:1: unknown key of scenario "obejcts" (nearest: objects)`},

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/big"
@@ -79,6 +80,9 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	if len(data) > maxFile {
 		return nil, at(1, 1, "the file has %d bytes, at most %d are read", len(data), maxFile)
 	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return nil, at(1, 1, "this is no text file: byte %d is 0", i)
+	}
 	if err := shallow(data); err != nil {
 		return nil, at(1, 1, "%v", err)
 	}
@@ -87,9 +91,9 @@ func parseYAML(file string, data []byte) (*Node, error) {
 		var ye yaml.Error
 		if errors.As(err, &ye) && ye.GetToken() != nil {
 			p := ye.GetToken().Position
-			return nil, at(p.Line, p.Column, "%s", ye.GetMessage())
+			return nil, at(p.Line, p.Column, "%s", cut(ye.GetMessage()))
 		}
-		return nil, at(1, 1, "%v", firstLine(err.Error()))
+		return nil, at(1, 1, "%v", cut(firstLine(err.Error())))
 	}
 	var bodies []ast.Node
 	for _, d := range doc.Docs {
@@ -134,6 +138,15 @@ func shallow(data []byte) error {
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// cut shortens a message that quotes the file.
+func cut(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "..."
+	}
 	return s
 }
 
@@ -231,7 +244,7 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			return nil, key.errorf("a key is a plain value, not %s", key.describe())
 		}
 		if first, dup := seen[key.Text]; dup {
-			return nil, key.errorf("%q was already given at line %d", key.Text, first.Line)
+			return nil, key.errorf("%s was already given at line %d", brief(key.Text), first.Line)
 		}
 		seen[key.Text] = key.Pos
 		val := &Node{Pos: key.Pos, Kind: Null}

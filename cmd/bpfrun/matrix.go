@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -257,8 +259,29 @@ func outputs(flags []string, kinds ...string) (map[string]string, error) {
 		if !slices.Contains(kinds, kind) || path == "" {
 			return nil, usagef("-o %s=%s: want %s=FILE", kind, path, strings.Join(kinds, "=FILE or "))
 		}
+		if err := checkWritable(path); err != nil {
+			return nil, err
+		}
 	}
 	return files, nil
+}
+
+// checkWritable finds out before a long run that its report cannot be written. It leaves files as they are, and pipes and
+// devices alone.
+func checkWritable(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	f, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if openErr != nil {
+		return usageError{openErr}
+	}
+	f.Close()
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Remove(path)
+	}
+	return nil
 }
 
 // writeFile makes a file; what write leaves undone is an error.
