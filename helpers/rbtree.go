@@ -123,7 +123,7 @@ func (t *tree) insert(n, parent, side uint64) {
 		t.set(parent+side, n)
 		t.setParent(n, parent)
 	}
-	for t.fault == nil {
+	for steps := 0; t.goes(steps); steps++ {
 		p := t.parent(n)
 		if p == 0 {
 			t.paint(n, true)
@@ -157,7 +157,7 @@ func (t *tree) insert(n, parent, side uint64) {
 
 // first is the leftmost node of the part below n.
 func (t *tree) first(n uint64) uint64 {
-	for t.fault == nil && n != 0 {
+	for steps := 0; n != 0 && t.goes(steps); steps++ {
 		next := t.get(n + rbLeft)
 		if next == 0 {
 			break
@@ -201,7 +201,7 @@ func (t *tree) remove(n uint64) {
 
 // rebalance restores the equal count of black nodes after one was taken away above n, a child of parent.
 func (t *tree) rebalance(n, parent uint64) {
-	for t.fault == nil && parent != 0 && t.black(n) {
+	for steps := 0; parent != 0 && t.black(n) && t.goes(steps); steps++ {
 		side := uint64(rbLeft)
 		if t.get(parent+rbLeft) != n {
 			side = rbRight
@@ -236,8 +236,16 @@ func (t *tree) rebalance(n, parent uint64) {
 	}
 }
 
-// maxTreeDepth bounds a walk to the root: twice the logarithm of more nodes than memory holds.
+// maxTreeDepth bounds a walk between a leaf and the root: twice the logarithm of more nodes than memory holds.
 const maxTreeDepth = 128
+
+// goes reports whether a walk goes on after that many steps. Programs can store to nodes, and make them a circle.
+func (t *tree) goes(steps int) bool {
+	if t.fault == nil && steps >= maxTreeDepth {
+		t.fault = badArg("the nodes of the tree at %#x are no tree any more", t.root)
+	}
+	return t.fault == nil
+}
 
 // holds reports whether a node is in this tree.
 func (t *tree) holds(n uint64) bool {

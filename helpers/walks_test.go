@@ -123,6 +123,32 @@ func TestTreesStayBalanced(t *testing.T) {
 	assert.NotNil(t, r.mem.Store(nodes[0], 8, 1), "the tree's objects go with the map element")
 }
 
+// TestTreesOfCircles: programs can store to nodes, so that a tree has no end.
+func TestTreesOfCircles(t *testing.T) {
+	r := newRig(t, newest)
+	typ := r.withLocal()
+	circle := func(word uint64) (root, a, b uint64) {
+		root, a, b = r.space(16), r.item(typ, 1)+nodeAt, r.item(typ, 2)+nodeAt
+		for at, v := range map[uint64]uint64{root: a, a + word: b, b + word: a} {
+			require.Nil(t, r.mem.Store(at, 8, v))
+		}
+		return root, a, b
+	}
+	for _, word := range []uint64{rbLeft, rbRight, rbParent} {
+		root, a, _ := circle(word)
+		_, f := r.kfunc("bpf_rbtree_first", root)
+		assert.Equal(t, word == rbLeft, f != nil, "first, %d", word)
+		assert.Zero(t, r.kok("bpf_rbtree_remove", root, a), "%d", word)
+	}
+	for _, word := range []uint64{rbLeft, rbRight, rbParent} {
+		root, a, b := circle(word)
+		for at, v := range map[uint64]uint64{a + rbParent: b | rbBlack, b + rbParent: a | rbBlack} {
+			require.Nil(t, r.mem.Store(at, 8, v))
+		}
+		r.env.FreeField(nil, maps.Special{Kind: maps.RBRoot}, root)
+	}
+}
+
 func TestPerCPUObjects(t *testing.T) {
 	r := newRig(t, newest)
 	typ := r.withLocal()
