@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -76,6 +77,12 @@ func (o *Object) DebugTypes() *btf.Spec {
 		}
 	})
 	return o.debug
+}
+
+// HasDWARF reports whether the object was compiled with -g and not stripped since.
+func (o *Object) HasDWARF() bool {
+	f, err := readELF(o.elf)
+	return err == nil && slices.ContainsFunc(f.sections, func(s section) bool { return s.Name == ".debug_info" })
 }
 
 // relocatedNames are the names of the kernel's types whose fields CO-RE relocates.

@@ -198,6 +198,9 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 	r.Output = res.Output
 	for _, e := range res.Events {
 		r.Events = append(r.Events, newEvent(m.EventTypes().Spec(), e))
+		if e.Type == 0 && len(e.Data) > 8 && d.untyped == "" {
+			d.untyped = untypedRecords(m.Linked().Object)
+		}
 	}
 	for _, e := range res.Effects {
 		r.Effects = append(r.Effects, Effect{e.Kind, fmt.Sprint(e.Number), e.Detail})
@@ -246,6 +249,18 @@ func newFault(f *machine.Fault) *Fault {
 		}
 	}
 	return out
+}
+
+// untypedRecords says why records of an object are shown as bytes, "" when it has all types that compilers give it.
+func untypedRecords(o *loader.Object) string {
+	const remedy = "; compile with -g and keep the .debug_ sections (as: in a scenario names a struct that BTF has)"
+	switch dwarf := o.HasDWARF(); {
+	case o.BTF == nil:
+		return "records are shown as bytes: the object has no BTF, which would say their struct" + remedy
+	case !dwarf:
+		return "records are shown as bytes: the object's BTF does not have their struct, and DWARF, which would, was stripped" + remedy
+	}
+	return ""
 }
 
 func newEvent(spec *btf.Spec, e machine.Event) Event {

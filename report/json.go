@@ -52,6 +52,8 @@ type RunDocument struct {
 	Maps     map[string]Map    `json:"maps"`
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
+
+	untyped string // for tables: why records are shown as bytes
 }
 
 // Documents is the JSON of several targets.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	}
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
+	}
+	if d.untyped != "" && !opt.Quiet {
+		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
@@ -230,9 +234,7 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 			fmt.Fprintf(b, "  %s %s\n", s.dim("missing "), text)
 		}
 	}
-	for i := range p.Runs {
-		writeRun(b, &p.Runs[i], item, s, opt)
-	}
+	writeRuns(b, p.Runs, item, s, opt)
 	if p.Replay != nil {
 		writeReplay(b, p.Replay, item, s, opt)
 	}
@@ -263,6 +265,48 @@ func missingFields(p *Program, dead bool) []string {
 		}
 	}
 	return out
+}
+
+// writeRuns writes the runs of a program. Of many only some are shown: the first ones, every one that ended as none before it, and
+// the last; the others are counted by how they ended. Runs of a scenario have names and are all shown.
+func writeRuns(b *strings.Builder, runs []Run, item func(kind, text string), s style, opt TableOptions) {
+	all := len(runs) <= shownRuns+1 || opt.Verbose || runs[0].titled
+	seen, left := map[string]bool{}, map[string]int{}
+	for i := range runs {
+		r := &runs[i]
+		end := outcome(r)
+		if !all && i >= shownRuns-1 && i < len(runs)-1 && (seen[end] || r.Fault == nil && len(seen) >= shownItems) {
+			left[end]++
+			continue
+		}
+		seen[end] = true
+		if i == len(runs)-1 && len(left) > 0 {
+			item("...", leftOut(left)+" (-v shows all); the last one:")
+		}
+		writeRun(b, r, item, s, opt)
+	}
+}
+
+// outcome is how a run ended.
+func outcome(r *Run) string {
+	if r.Fault != nil {
+		return "FAULT " + r.Fault.Kind
+	}
+	return returnText(*r)
+}
+
+// leftOut counts runs that are not shown, those that are most first.
+func leftOut(left map[string]int) string {
+	ends, n := slices.Sorted(maps.Keys(left)), 0
+	slices.SortStableFunc(ends, func(a, b string) int { return left[b] - left[a] })
+	for i, end := range ends {
+		n += left[end]
+		ends[i] = fmt.Sprintf("%d %s", left[end], end)
+	}
+	if len(ends) > shownItems {
+		ends = append(ends[:shownItems], "...")
+	}
+	return fmt.Sprintf("%d more runs: %s", n, strings.Join(ends, ", "))
 }
 
 func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style, opt TableOptions) {
@@ -317,6 +361,7 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 }
 
 const (
+	shownRuns  = 3   // runs shown of a program that runs more often, without -v: the first ones and the last
 	shownItems = 8   // events, map changes and trace lines shown of each run without -v
 	lineWidth  = 160 // characters shown of each without -v
 	cellWidth  = 48  // characters of a name or hook
