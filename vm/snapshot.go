@@ -38,6 +38,7 @@ func (t *Thread) Restore(s *Snapshot) {
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
 	t.suspend, t.altered, t.deep = false, s.altered, true
+	t.epoch = never // the frames are others, or none yet
 	t.generation++
 }
 

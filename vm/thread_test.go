@@ -278,6 +278,20 @@ func TestCallbacks(t *testing.T) {
 	assert.Equal(t, 7, th.Depth())
 }
 
+// TestStartAfterRestore: a snapshot may have frames that are not live, or none as before the first start.
+func TestStartAfterRestore(t *testing.T) {
+	e := newEnv(t)
+	img := e.lower(t, movImm(1, 5), storeDW(10, -8, 1), loadDW(0, 10, -8), exitInsn)
+	th := NewThread(e.m, ThreadConfig{})
+	idle := th.Snapshot()
+	for range 2 {
+		th.Start(img)
+		require.Equal(t, Done, th.Run(1<<20), "%v", th.Fault())
+		assert.EqualValues(t, 5, th.Ret())
+		th.Restore(idle)
+	}
+}
+
 func TestThrow(t *testing.T) {
 	e := newEnv(t)
 	e.funcs[1] = &Func{Name: "bpf_throw", Fn: func(_ *Thread, args *[5]uint64) (uint64, *Action) { return 0, Throw(args[0]) }}
