@@ -39,6 +39,7 @@ type block struct {
 	target     int32 // block it jumps to or calls
 	kind       Kind  // of the last instruction
 	back       bool  // it has FlagBack
+	depth      int32 // how many jumps back lead around it, see nest
 
 	// The forest of blocks whose counts depend on each other.
 	parent int32
@@ -96,8 +97,8 @@ func (b *block) falls() bool {
 	return true
 }
 
-// charge decides the Count of every block so that most forward jumps charge nothing: it walks the edges, those first on which
-// a charge costs most, and ties the counts of both ends together unless they are tied already.
+// charge decides the Count of every block so that most forward jumps charge nothing: it walks the edges, those of inner loops and those on which
+// a charge costs most first, and ties the counts of both ends together unless they are tied already.
 func (p *Program) charge() {
 	blocks := p.blocks
 	// Functions begin with a count of 0, and so does what follows a call, since callees are many and charge when they
@@ -115,21 +116,13 @@ func (p *Program) charge() {
 	for _, s := range p.Image.Subprograms() {
 		p.tie(0, p.leaders.index(int32(s)), 0)
 	}
-	for i := range blocks { // taken branches: a charge needs code of its own
-		if b := &blocks[i]; b.kind == KindBranch && !b.back {
-			p.tie(int32(i), b.target, b.length)
+	if p.Loops {
+		p.nest()
+		for depth := int32(maxNest); depth > 0; depth-- {
+			p.tieEdges(depth)
 		}
 	}
-	for i := range blocks[:len(blocks)-1] { // a charge is one more instruction
-		if b := &blocks[i]; b.falls() {
-			p.tie(int32(i), int32(i+1), b.length)
-		}
-	}
-	for i := range blocks {
-		if b := &blocks[i]; b.kind == KindJump && !b.back {
-			p.tie(int32(i), b.target, b.length)
-		}
-	}
+	p.tieEdges(0)
 	top, zero := p.root(0)
 	for i := range blocks {
 		root, c := p.root(int32(i))
@@ -152,6 +145,49 @@ func (p *Program) charge() {
 			if i+1 < len(blocks) {
 				in.Next -= blocks[i+1].count
 			}
+		}
+	}
+}
+
+// maxNest is up to which depth loops are told apart.
+const maxNest = 3
+
+// nest finds out how many jumps back lead from behind each block to in front of it, which is how many loops it is in, but for blocks that
+// compilers put elsewhere.
+func (p *Program) nest() {
+	blocks := p.blocks
+	for i := range blocks {
+		if b := &blocks[i]; b.back {
+			blocks[b.target].depth++
+			if i+1 < len(blocks) {
+				blocks[i+1].depth--
+			}
+		}
+	}
+	depth := int32(0)
+	for i := range blocks {
+		depth += blocks[i].depth
+		blocks[i].depth = depth
+	}
+}
+
+// tieEdges ties the ends of edges inside of depth loops.
+func (p *Program) tieEdges(depth int32) {
+	blocks := p.blocks
+	inside := func(i, to int32) bool { return blocks[i].depth >= depth && blocks[to].depth >= depth }
+	for i := range blocks { // taken branches: a charge needs code of its own
+		if b := &blocks[i]; b.kind == KindBranch && !b.back && inside(int32(i), b.target) {
+			p.tie(int32(i), b.target, b.length)
+		}
+	}
+	for i := range blocks[:len(blocks)-1] { // a charge is one more instruction
+		if b := &blocks[i]; b.falls() && inside(int32(i), int32(i+1)) {
+			p.tie(int32(i), int32(i+1), b.length)
+		}
+	}
+	for i := range blocks {
+		if b := &blocks[i]; b.kind == KindJump && !b.back && inside(int32(i), b.target) {
+			p.tie(int32(i), b.target, b.length)
 		}
 	}
 }

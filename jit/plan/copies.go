@@ -151,31 +151,22 @@ func (p *Program) copyLoop(l *loop, header int32, cells int) {
 	}
 }
 
-// align marks what is aligned in the copy of a loop: the block most of its jumps lead to, which need not be the header. A block into
-// which the one above goes on has to be worth it, since that executes what fills up.
+// smallLoop is up to how many instructions a loop is where what fills up would cost more than it gains.
+const smallLoop = 16
+
+// align marks what is aligned in the copy of a loop: its header, or if it is small and falls into that from above, where it begins.
 func (p *Program) align(l *loop) {
-	f := &p.loop
-	best, most := int32(-1), 0
+	first, size := l.header, int32(0)
 	for i, b := range l.body {
-		n := 0
-		for _, from := range f.predsOf(b) {
-			switch by := &p.blocks[from]; by.kind {
-			case KindJump, KindBranch, KindMayGoto:
-				if f.in[from] == f.n && by.target == b {
-					n++
-				}
-			}
-		}
-		if n == 1 && i > 0 && l.body[i-1] == b-1 && goesOn(&p.Insns[p.blocks[b-1].last]) {
-			n = 0
-		}
-		if n > most || n == most && n > 0 && b == l.header {
-			best, most = b, n
+		size += p.blocks[b].length
+		if b == l.header && i > 0 && l.body[i-1] == b-1 && goesOn(&p.Insns[p.blocks[b-1].last]) {
+			first = l.body[0]
 		}
 	}
-	if best >= 0 {
-		p.Insns[f.pos[best]].Guard = Align
+	if size > smallLoop {
+		first = l.header
 	}
+	p.Insns[p.loop.pos[first]].Guard = Align
 }
 
 // leadInside makes a jump in the copy of a loop lead to the copy.
