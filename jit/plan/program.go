@@ -262,7 +262,7 @@ func (p *Program) decode() {
 			p.control(pc, in, s)
 		}
 	}
-	p.Used, p.count = uint16(used), count
+	p.Used, p.count = uint16(used|written), count // some write r0, which they do not name
 	if written>>10 != 0 {
 		p.leave()
 	}
