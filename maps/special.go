@@ -119,7 +119,13 @@ func FieldSpecials(s *Spec) ([]Special, error) {
 			return nil, nil
 		}
 	}
-	return specials(s.BTF, s.ValueType, s.Offsets)
+	fields, err := specials(s.BTF, s.ValueType, s.Offsets)
+	for _, f := range fields {
+		if err == nil && uint64(f.Off)+uint64(f.Size) > uint64(s.ValueSize) {
+			err = fmt.Errorf("%w: %s at %d does not fit a value of %d bytes", ErrSpecial, f.Name, f.Off, s.ValueSize)
+		}
+	}
+	return fields, err
 }
 
 // Specials returns the special fields of a struct or data section by offset (btf_parse_fields).

@@ -126,3 +126,17 @@ func TestSpecialFieldsInUpdates(t *testing.T) {
 	_, err = New(env, Spec{Name: "x", Type: uapi.MapTypeHash, KeySize: 4, ValueSize: 64, MaxEntries: 1, Flags: uapi.MapRdonlyProg, BTF: spec, KeyType: 1, ValueType: val})
 	assert.ErrorIs(t, err, uapi.EACCES)
 }
+
+// TestSpecialsOutsideOfValue: damaged type information may place members behind the end of their struct.
+func TestSpecialsOutsideOfValue(t *testing.T) {
+	b := btf.NewBuilder(nil)
+	i32 := b.Int("int", 4, btf.IntSigned)
+	lock := b.Struct("bpf_spin_lock", 4, btf.Member{Name: "val", Type: i32})
+	for _, at := range []uint32{5, 8, 1 << 20} {
+		val := b.Struct("val", 8, btf.Member{Name: "lock", Type: lock, BitOffset: 8 * at})
+		spec, err := b.Spec(binary.LittleEndian)
+		require.NoError(t, err)
+		_, err = FieldSpecials(&Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 8, MaxEntries: 1, BTF: spec, ValueType: val})
+		assert.ErrorIs(t, err, ErrSpecial, "%d", at)
+	}
+}
