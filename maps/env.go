@@ -64,6 +64,8 @@ type Env struct {
 	Seed          uint64 // for what the kernel draws at random (seed of a bloom filter's hash)
 	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
 	Consume       ConsumeMode
+	// HostBytes bounds what maps keep outside of simulated memory: elements of queues and stacks, and records nobody has taken; 0 = 1 GiB.
+	HostBytes uint64
 	// PerfBytes is the room of each CPU's perf buffer in bytes; 0 = unlimited.
 	PerfBytes uint64
 	// PageSize of the target in bytes; 0 = 4096.
@@ -82,8 +84,36 @@ type Env struct {
 	enders []runEnder // of them
 	byAddr map[uint64]Map
 	seq    uint64
+	hosted uint64 // of HostBytes
 	err    error
 	big    bool // target's byte order, set by New
+}
+
+// hostedExtra is about what an element or a record takes besides its bytes.
+const hostedExtra = 64
+
+// host makes room for n bytes outside of simulated memory. A program that fills them would take all of the host's.
+func (e *Env) host(m *base, n int) uapi.Errno {
+	limit := e.HostBytes
+	if limit == 0 {
+		limit = 1 << 30
+	}
+	need := e.hosted + uint64(n) + hostedExtra
+	if need > limit {
+		return e.fail(&LimitError{Map: m.spec.Name, Need: need, Limit: limit})
+	}
+	e.hosted = need
+	return OK
+}
+
+// unhost gives the room of n bytes back.
+func (e *Env) unhost(n int) { e.hosted -= min(e.hosted, uint64(n)+hostedExtra) }
+
+// unhostRecords gives the room of records back.
+func (e *Env) unhostRecords(records []Record) {
+	for i := range records {
+		e.unhost(len(records[i].Data))
+	}
 }
 
 // u32 reads a word in the target's byte order.
@@ -166,13 +196,14 @@ type Snapshot struct {
 	states []any
 	byAddr map[uint64]Map
 	seq    uint64
+	hosted uint64
 	err    error
 }
 
 // Snapshot records the state of all maps. It is complete only together with a snapshot of the
 // memory taken at the same moment.
 func (e *Env) Snapshot() *Snapshot {
-	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), seq: e.seq, err: e.err}
+	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), seq: e.seq, hosted: e.hosted, err: e.err}
 	for _, m := range e.maps {
 		s.states = append(s.states, m.Snapshot())
 	}
@@ -182,7 +213,7 @@ func (e *Env) Snapshot() *Snapshot {
 // Restore brings all maps back to a snapshot taken from this Env. Restore the memory first. Maps
 // created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.enders, e.byAddr, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.seq, s.err
+	e.maps, e.enders, e.byAddr, e.seq, e.hosted, e.err = nil, nil, maps.Clone(s.byAddr), s.seq, s.hosted, s.err
 	for i, m := range s.maps {
 		e.add(m)
 		m.Restore(s.states[i])

@@ -60,6 +60,9 @@ func (p *perfArray) Output(cpu int, flags uint64, data []byte) uapi.Errno {
 		}
 		p.used[cpu] += n
 	}
+	if e := p.env.host(&p.base, len(data)); e != OK {
+		return e
+	}
 	p.records = append(p.records, Record{Seq: p.env.nextSeq(), CPU: cpu, Data: slices.Clone(data)})
 	return OK
 }
@@ -120,6 +123,7 @@ func (p *perfArray) Records() []Record { return slices.Clone(p.records) }
 
 func (p *perfArray) TakeRecords() []Record {
 	r := p.records
+	p.env.unhostRecords(r)
 	p.records = nil
 	return r
 }

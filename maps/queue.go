@@ -41,6 +41,10 @@ func (q *queue) Push(value []byte, flags uint64) uapi.Errno {
 			return uapi.E2BIG
 		}
 		q.elems = q.elems[1:]
+		q.env.unhost(int(q.spec.ValueSize))
+	}
+	if e := q.env.host(&q.base, int(q.spec.ValueSize)); e != OK {
+		return e
 	}
 	q.elems = append(q.elems, slices.Clone(value[:q.spec.ValueSize]))
 	return OK
@@ -51,6 +55,9 @@ func (q *queue) get(value []byte, remove bool) uapi.Errno {
 	if len(q.elems) == 0 {
 		clear(value)
 		return uapi.ENOENT
+	}
+	if remove {
+		q.env.unhost(int(q.spec.ValueSize))
 	}
 	if i := len(q.elems) - 1; q.stack {
 		copy(value, q.elems[i])

@@ -124,7 +124,9 @@ func (r *ringbuf) finish(addr uint64, state ringState) uapi.Errno {
 	rec := r.at(i)
 	rec.state, rec.addr = state, 0
 	if reg := r.region0(addr, rec.size); reg != nil {
-		if state == ringSubmitted {
+		if state == ringSubmitted && r.env.host(&r.base, int(rec.size)) != OK {
+			rec.state = ringDiscarded
+		} else if state == ringSubmitted {
 			rec.rec = Record{Seq: r.env.nextSeq(), Data: slices.Clone(r.env.Mem.Bytes(reg))}
 		}
 		r.env.Mem.Free(reg)
@@ -161,6 +163,10 @@ func (r *ringbuf) Output(data []byte, flags uint64) uapi.Errno {
 	i, ok := r.reserve(uint64(len(data)))
 	if !ok {
 		return uapi.EAGAIN
+	}
+	if e := r.env.host(&r.base, len(data)); e != OK {
+		r.at(i).state = ringDiscarded
+		return e
 	}
 	rec := r.at(i)
 	rec.state, rec.rec = ringSubmitted, Record{Seq: r.env.nextSeq(), Data: slices.Clone(data)}
@@ -231,6 +237,7 @@ func (r *ringbuf) Records() []Record {
 func (r *ringbuf) TakeRecords() []Record {
 	r.Consume()
 	out := r.records
+	r.env.unhostRecords(out)
 	r.records = nil
 	return out
 }

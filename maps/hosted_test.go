@@ -1,0 +1,53 @@
+package maps
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// TestHostBytes: what maps keep outside of simulated memory has a bound, whatever their size, and what is taken away makes room.
+func TestHostBytes(t *testing.T) {
+	const value, limit = 1000, 10 * (1000 + hostedExtra)
+	data := make([]byte, value)
+	for _, c := range []struct {
+		spec Spec
+		put  func(Map) uapi.Errno
+		take func(Map)
+	}{
+		{Spec{Type: uapi.MapTypeQueue, ValueSize: value, MaxEntries: 1 << 30}, func(m Map) uapi.Errno { return m.(*queue).Push(data, 0) }, func(m Map) {
+			for m.(*queue).Pop(make([]byte, value)) == OK {
+			}
+		}},
+		{Spec{Type: uapi.MapTypePerfEventArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}, func(m Map) uapi.Errno { return m.(PerfArray).Output(0, uapi.PerfCurrentCPU, data) }, func(m Map) { m.(PerfArray).TakeRecords() }},
+		{Spec{Type: uapi.MapTypeRingbuf, MaxEntries: 1 << 20}, func(m Map) uapi.Errno { return m.(RingBuffer).Output(data, 0) }, func(m Map) { m.(RingBuffer).TakeRecords() }},
+	} {
+		memory, err := mem.New(mem.Config{Size: 16 << 20})
+		require.NoError(t, err)
+		t.Cleanup(memory.Close)
+		env := &Env{Mem: memory, CPUs: 1, HostBytes: limit}
+		m, err := New(env, c.spec)
+		require.NoError(t, err)
+		for range 2 {
+			for range 5 {
+				require.Equal(t, OK, c.put(m), "%v", c.spec.Type)
+			}
+			s := env.Snapshot()
+			for range 5 {
+				require.Equal(t, OK, c.put(m), "%v", c.spec.Type)
+			}
+			assert.NoError(t, env.Err())
+			assert.Equal(t, uapi.ENOMEM, c.put(m), "%v", c.spec.Type)
+			assert.ErrorIs(t, env.Err(), ErrLimit)
+			env.Restore(s)
+			assert.NoError(t, env.Err())
+			require.Equal(t, OK, c.put(m), "%v", c.spec.Type)
+			c.take(m)
+			assert.Zero(t, env.hosted, "%v", c.spec.Type)
+		}
+	}
+}
