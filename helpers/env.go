@@ -74,6 +74,7 @@ type Run struct {
 
 	Events []Event
 
+	kept int // see maxKept
 	held []Held
 	skb  skbState
 	// draining holds the user ring buffers being drained.
@@ -104,7 +105,21 @@ func NewRun(t uapi.ProgType, a uapi.AttachType) *Run {
 // Held returns the references still held, in the order they were taken.
 func (r *Run) Held() []Held { return r.held }
 
-func (r *Run) emit(e Event) { r.Events = append(r.Events, e) }
+// maxKept bounds what the trace lines and effects of a run take, roughly: a loop of them would take all of the host's memory.
+const maxKept = 1 << 30
+
+// keeps books n more bytes.
+func (r *Run) keeps(n int) *vm.Action {
+	if r.kept += n + 64; r.kept > maxKept {
+		return notSimulated("a run that leaves more than 1 GiB of trace lines and effects")
+	}
+	return nil
+}
+
+func (r *Run) emit(e Event) *vm.Action {
+	r.Events = append(r.Events, e)
+	return r.keeps(len(e.Data) + len(e.Detail))
+}
 
 func (r *Run) hold(addr uint64, what string) { r.held = append(r.held, Held{addr, what}) }
 

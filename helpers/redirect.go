@@ -49,7 +49,7 @@ func (r *Run) redirect(ev Event) {
 	if r.target > 0 {
 		r.Events = append(r.Events[:r.target-1], r.Events[r.target:]...)
 	}
-	r.emit(ev)
+	r.Events = append(r.Events, ev)
 	r.target = len(r.Events)
 }
 
@@ -147,6 +147,5 @@ func cloneRedirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		text = "ingress"
 	}
 	ev := Event{Kind: "clone-redirect", Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Whole()...)}
-	e.Run.Events = append(e.Run.Events[:len(e.Run.Events):len(e.Run.Events)], ev)
-	return 0, nil
+	return 0, e.Run.emit(ev)
 }

@@ -20,7 +20,7 @@ func TestResetForgetsAll(t *testing.T) {
 	r := &Run{
 		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
 		Retval: 5, Trace: []string{"t"}, Output: []byte{6}, SeqStart: 7, SeqFull: true, SessionReturn: true, sessionCookie: 8, Events: []Event{{Number: 9}},
-		held: []Held{{Addr: 10}}, skb: skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, target: 13,
+		held: []Held{{Addr: 10}}, skb: skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, target: 13, kept: 14,
 		records: map[uint64]maps.RingBuffer{14: nil},
 	}
 	v := reflect.ValueOf(r).Elem()

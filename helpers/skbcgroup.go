@@ -59,8 +59,7 @@ func rcEvent(kind string) vm.HelperFunc {
 		case "rc-pointer":
 			ev.Detail = fmt.Sprintf("%d, %d", int32(uint32(a[1])), int32(uint32(a[2])))
 		}
-		envOf(t).Run.emit(ev)
-		return 0, nil
+		return 0, envOf(t).Run.emit(ev)
 	}
 }
 

@@ -24,6 +24,5 @@ func setSunPath(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if s := c.Socket(); s == nil || s.Family() != afUnix || len(path) == 0 || len(path) > longest {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	e.Run.emit(Event{Kind: "sun-path", Detail: cString(path), Data: append([]byte(nil), path...)})
-	return 0, nil
+	return 0, e.Run.emit(Event{Kind: "sun-path", Detail: cString(path), Data: append([]byte(nil), path...)})
 }

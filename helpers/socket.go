@@ -179,7 +179,7 @@ func skAssign(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		if s != nil {
 			name = s.Role()
 		}
-		e.Run.emit(Event{Kind: "sk-assign", Detail: name})
+		return 0, e.Run.emit(Event{Kind: "sk-assign", Detail: name})
 	}
 	return errnoRet(errno), nil
 }
@@ -250,7 +250,7 @@ func bind(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		errno = uapi.EAFNOSUPPORT
 	}
 	if errno == 0 {
-		e.Run.emit(Event{Kind: "bind", Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
+		return 0, e.Run.emit(Event{Kind: "bind", Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
 	}
 	return errnoRet(errno), nil
 }

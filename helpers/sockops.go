@@ -162,8 +162,7 @@ func storeHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.ENOSPC), nil
 	}
 	c.AppendOption(opt[:n])
-	e.Run.emit(Event{Kind: "tcp-option", Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
-	return 0, nil
+	return 0, e.Run.emit(Event{Kind: "tcp-option", Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
 }
 
 func reserveHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {

@@ -143,7 +143,7 @@ func setsockopt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		errno = e.setOption(s, kernel.SockOption{Level: level, Name: name}, value)
 	}
 	if errno == 0 {
-		e.Run.emit(Event{Kind: "setsockopt", Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
+		return 0, e.Run.emit(Event{Kind: "setsockopt", Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
 	}
 	return errnoRet(errno), nil
 }

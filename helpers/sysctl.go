@@ -124,6 +124,5 @@ func sysctlSetNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.E2BIG), nil
 	}
 	s.New, s.Replaced = append([]byte(nil), value...), true
-	e.Run.emit(Event{Kind: "sysctl-value", Detail: s.Name, Data: append([]byte(nil), value...)})
-	return 0, nil
+	return 0, e.Run.emit(Event{Kind: "sysctl-value", Detail: s.Name, Data: append([]byte(nil), value...)})
 }

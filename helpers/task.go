@@ -144,6 +144,5 @@ func sendSignal(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if sig > 64 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	envOf(t).Run.emit(Event{Kind: "signal", Number: uint64(sig)})
-	return 0, nil
+	return 0, envOf(t).Run.emit(Event{Kind: "signal", Number: uint64(sig)})
 }

@@ -53,5 +53,5 @@ func (e *Env) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 	}
 	// The trace pipe ends every line itself.
 	e.Run.Trace = append(e.Run.Trace, strings.TrimSuffix(text, "\n"))
-	return uint64(n), nil
+	return uint64(n), e.Run.keeps(len(text))
 }

@@ -137,8 +137,7 @@ func skbSetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		clear(k.raw[tunnelLocal+4:])
 	}
 	s.st.tunnel, s.st.tunnelOpts = k, nil
-	e.Run.emit(Event{Kind: "tunnel-key", Number: uint64(e.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
-	return 0, nil
+	return 0, e.Run.emit(Event{Kind: "tunnel-key", Number: uint64(e.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
 }
 
 func skbGetTunnelOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {

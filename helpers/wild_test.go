@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // TestWildSizesAllocateNothing: a result that does not fit its destination is refused before there is room for it on the host.
@@ -46,5 +47,20 @@ func TestWildSizesAllocateNothing(t *testing.T) {
 		require.NotNil(t, f, "%v", c.id)
 		assert.NotNil(t, f.Mem, "%v", c.id)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(wild/16), "%v", c.id)
+	}
+}
+
+// TestRecordedEffectsAreBounded: a loop of helpers that leave something behind ends before the host's memory does.
+func TestRecordedEffectsAreBounded(t *testing.T) {
+	for _, id := range []uapi.FuncID{uapi.FuncTracePrintk, uapi.FuncSendSignal, uapi.FuncCloneRedirect} {
+		r := newRig(t, newest)
+		ctx := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{}).Addr
+		args := map[uapi.FuncID][]uint64{uapi.FuncTracePrintk: {r.str("line"), 5}, uapi.FuncSendSignal: {9}, uapi.FuncCloneRedirect: {ctx, 2, 0}}[id]
+		r.ok(id, args...)
+		assert.Positive(t, r.env.Run.kept, "%v", id)
+		r.env.Run.kept = maxKept
+		_, f := r.call(id, args...)
+		require.NotNil(t, f, "%v", id)
+		assert.Equal(t, vm.NotSimulated, f.Kind, "%v", id)
 	}
 }
