@@ -28,6 +28,8 @@ func TestGuards(t *testing.T) {
 		{"test not in every turn", "r2 = 0\nl: r0 = *(u8 *)(r1 + 0)\nr1 += 1\nr2 += 1\nif r0 == 7 goto l\nif r2 != 9 goto l\nexit", ""},
 		{"test misses the end", "r2 = 0\nl: r0 = *(u8 *)(r1 + 0)\nr1 += 1\nr2 += 2\nif r2 != 9 goto l\nexit", ""},
 		{"may wrap", "w2 = -4\nl: r3 = r1\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nw2 += 1\nif w2 != 4 goto l\nexit", "r1[0,1) bounds"},
+		{"compared with less than 0", "w2 = 8\nl: r3 = r1\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nw2 += -1\nif w2 s> -1 goto l\nexit", "r1[0,1) bounds"},
+		{"always above", "r2 = 8\nl: r3 = r1\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nr2 += -1\nif r2 >= 0 goto l\nexit", "r1[0,1) bounds"},
 		{"spill", "r2 = 0\nl: r3 = *(u64 *)(r10 - 8)\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nr2 += 1\nif r2 != 100 goto l\nexit", "stack-8[0,100)"},
 		{"spill that a store may change", "r2 = 0\nl: r3 = *(u64 *)(r10 - 8)\nr3 += r2\n*(u8 *)(r3 + 0) = r0\nr2 += 1\nif r2 != 100 goto l\nexit", ""},
 		{"spill that changes", "r2 = 0\nl: r3 = *(u64 *)(r10 - 8)\n*(u32 *)(r10 - 4) = r2\nr3 += r2\nr0 = *(u8 *)(r3 + 0)\nr2 += 1\nif r2 != 100 goto l\nexit", ""},
