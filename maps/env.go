@@ -64,7 +64,8 @@ type Env struct {
 	Seed          uint64 // for what the kernel draws at random (seed of a bloom filter's hash)
 	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
 	Consume       ConsumeMode
-	// HostBytes bounds what maps keep outside of simulated memory: elements of queues and stacks, and records nobody has taken; 0 = 1 GiB.
+	// HostBytes bounds what maps keep outside of simulated memory: elements of queues and stacks, records nobody has
+	// taken, and the slots of large arrays; 0 = 1 GiB.
 	HostBytes uint64
 	// PerfBytes is the room of each CPU's perf buffer in bytes; 0 = unlimited.
 	PerfBytes uint64
@@ -94,16 +95,24 @@ const hostedExtra = 64
 
 // host makes room for n bytes outside of simulated memory. A program that fills them would take all of the host's.
 func (e *Env) host(m *base, n int) uapi.Errno {
+	if err := e.reserve(m, uint64(n)); err != nil {
+		return e.fail(err)
+	}
+	return OK
+}
+
+// reserve is host for a map that is being made.
+func (e *Env) reserve(m *base, n uint64) error {
 	limit := e.HostBytes
 	if limit == 0 {
 		limit = 1 << 30
 	}
-	need := e.hosted + uint64(n) + hostedExtra
+	need := e.hosted + n + hostedExtra
 	if need > limit {
-		return e.fail(&LimitError{Map: m.spec.Name, Need: need, Limit: limit})
+		return &LimitError{Map: m.spec.Name, Need: need, Limit: limit}
 	}
 	e.hosted = need
-	return OK
+	return nil
 }
 
 // unhost gives the room of n bytes back.

@@ -51,3 +51,25 @@ func TestHostBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestSlotsOfManyMaps: definitions are small, so that an object has room for any number of maps with many slots.
+func TestSlotsOfManyMaps(t *testing.T) {
+	for _, s := range []Spec{
+		{Type: uapi.MapTypeProgArray, KeySize: 4, ValueSize: 4, MaxEntries: 1000},
+		{Type: uapi.MapTypeArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1000, Inner: &Spec{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}},
+		{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: arrayChunk, MaxEntries: 500},
+	} {
+		memory, err := mem.New(mem.Config{Size: 16 << 20})
+		require.NoError(t, err)
+		t.Cleanup(memory.Close)
+		env := &Env{Mem: memory, CPUs: 1, HostBytes: 40_000}
+		for range 2 {
+			_, err = New(env, s)
+			require.NoError(t, err, "%v", s.Type)
+		}
+		_, err = New(env, s)
+		var limit *LimitError
+		require.ErrorAs(t, err, &limit, "%v", s.Type)
+		assert.NoError(t, env.Err())
+	}
+}

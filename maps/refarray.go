@@ -20,6 +20,8 @@ const (
 	reuseportFlags = uapi.MapNumaNode | accessFlags
 	// refLimit is the most slots this simulation gives such a map.
 	refLimit = 1 << 24
+	// slotBytes is the size of a slot.
+	slotBytes = 16
 )
 
 func newRefArray(b base) (Map, error) {
@@ -47,6 +49,9 @@ func newRefArray(b base) (Map, error) {
 	}
 	if s.MaxEntries > refLimit {
 		return nil, &LimitError{Map: s.Name, Need: uint64(s.MaxEntries) * 8, Limit: refLimit * 8}
+	}
+	if err := b.env.reserve(&b, uint64(s.MaxEntries)*slotBytes); err != nil {
+		return nil, err
 	}
 	a := &refArray{base: b, slots: make([]any, s.MaxEntries)}
 	a.self = a
