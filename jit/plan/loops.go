@@ -84,6 +84,7 @@ func (p *Program) Optimise(choose func(slot int32) bool, by *Profile) {
 	if !p.Loops {
 		return
 	}
+	p.recharge()
 	p.Selects(func(slot int32) {
 		if choose(slot) {
 			p.markSelect(slot)
