@@ -63,7 +63,7 @@ type code struct {
 	text    uintptr
 	top     uintptr // of the first function's Frame
 	slots   []slot  // and one for the end
-	saves   []uint8 // by slot behind a call, what the call saved: of registers only those that occur
+	saves   []uint8 // by slot behind a call, what the call saved
 	slack   int64
 	mayGoto bool
 	simple  bool // needs neither before nor after
@@ -253,7 +253,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 			if c.saves == nil {
 				c.saves = make([]uint8, p.Len()+1)
 			}
-			c.saves[pc+1] = in.Saves & (uint8(p.Used>>6)&15 | plan.SavesHost)
+			c.saves[pc+1] = in.Saves
 		}
 	}
 	c.cells = p.Cells

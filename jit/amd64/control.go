@@ -104,12 +104,6 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 	c.store(field(offMay), temp1)
 }
 
-// saves reports whether a call or exit is about register 6+i: what is interpreted may change all of them, but those that do not occur
-// are in no register of the host.
-func (c *compiler) saves(in *plan.Insn, i int) bool {
-	return in.Saves>>i&1 != 0 && c.Program.Used>>(6+i)&1 != 0
-}
-
 // call is a bpf-to-bpf call. The host's call instruction pushes Frame.Return of the new frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.groupImm(1, opSub, roomR, in.Taken)
@@ -122,7 +116,7 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 	}
 	c.putOff(plan.ColdRefuse, condE, in.Slot, in.Taken)
 	for i := range 4 {
-		if c.saves(in, i) {
+		if in.Saves>>i&1 != 0 {
 			c.store(at(rsp, frameSaved+int32(8*i)-frameSize), regs[6+i])
 		}
 	}
@@ -157,7 +151,7 @@ func exit(c *compiler, in *plan.Insn, _ *rule) {
 	c.groupImm(1, opSub, roomR, in.Taken)
 	c.putOff(plan.ColdUndo, condL, in.Slot, in.Taken)
 	for i := range 4 {
-		if c.saves(in, i) {
+		if in.Saves>>i&1 != 0 {
 			c.load(regs[6+i], at(rsp, frameSaved+int32(8*i)))
 		}
 	}

@@ -70,12 +70,6 @@ func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 	c.put(temp2, offMay)
 }
 
-// saves reports whether a call or exit is about register 6+i: what is interpreted may change all of them, but those that do not occur
-// are in no register of the host.
-func (c *compiler) saves(in *plan.Insn, i int32) bool {
-	return in.Saves>>i&1 != 0 && c.Program.Used>>(6+i)&1 != 0
-}
-
 // call is a bpf-to-bpf call. The return address is kept in lr; a function that calls saves its own in its frame.
 func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.spend(in.Taken)
@@ -84,7 +78,7 @@ func call(c *compiler, in *plan.Insn, _ *rule) {
 	c.cmpImm(1, temp2, 0, temp3)
 	c.putOff(plan.ColdRefuse, condEQ, in.Slot, in.Taken)
 	for i := range int32(4) {
-		if c.saves(in, i) {
+		if in.Saves>>i&1 != 0 {
 			c.mem(stores[3], reg(6+i), frame, frameSaved+8*i-frameSize, temp3)
 		}
 	}
@@ -117,7 +111,7 @@ func exit(c *compiler, in *plan.Insn, _ *rule) {
 	c.spend(in.Taken)
 	c.putOff(plan.ColdUndo, condLT, in.Slot, in.Taken)
 	for i := range int32(4) {
-		if c.saves(in, i) {
+		if in.Saves>>i&1 != 0 {
 			c.mem(loads[3], reg(6+i), frame, frameSaved+8*i, temp3)
 		}
 	}

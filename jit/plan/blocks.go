@@ -121,8 +121,8 @@ func (p *Program) saves() {
 				continue
 			case KindCallFunc, KindSecond:
 				continue
-			case KindInterpret: // may be anything
-				m |= 15
+			case KindInterpret: // may be anything, but what does not occur is in no register of the host
+				m |= uint8(p.Used>>6) & 15
 				continue
 			case KindCall:
 				m |= SavesHost
