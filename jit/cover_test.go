@@ -19,25 +19,48 @@ func testCoverageOfJumpsIntoBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			img := lower(t, text, nil)
-			var seen [2][]bool
-			for i := range seen {
-				r := newRig(t)
-				p := vm.NewPatches(true)
-				r.thread.SetPatches(p)
-				if i == 0 {
-					r.engine.Cover(p)
-				} else {
-					r.thread.SetEngine(nil)
-				}
-				for range 3 {
-					r.thread.Start(img, 0, img.FuncAddr(5))
-					require.Equal(t, vm.Done, r.thread.Run(1<<20), "%v", r.thread.Fault())
-				}
-				for pc := range img.Len() {
-					seen[i] = append(seen[i], p.Covered(img, pc))
-				}
-			}
-			require.Equal(t, seen[1], seen[0])
+			requireSameCoverage(t, img, vm.Done, 0, img.FuncAddr(5))
 		})
 	}
+}
+
+// TestCoverageBehindTheEnd: a program that runs past its last instruction is covered up to there.
+func TestCoverageBehindTheEnd(t *testing.T) { eachTier(t, testCoverageBehindTheEnd) }
+
+func testCoverageBehindTheEnd(t *testing.T) {
+	for _, text := range []string{
+		"r0 = 0",
+		"r0 = 0\nr3 = 0\nl: r0 += 1\nr3 += 1\nif r3 != 16 goto l",
+		"r0 = 0\ngoto e\nf: r0 += 1\nexit\ne: call f",
+		"r0 = 0\nr1 = 77 ll",
+	} {
+		requireSameCoverage(t, lower(t, text, nil), vm.Faulted)
+	}
+}
+
+// requireSameCoverage runs a program, which ends as said, on both engines and compares which slots were executed. All faults are BadTarget.
+func requireSameCoverage(t *testing.T, img *vm.Image, end vm.Stop, args ...uint64) {
+	t.Helper()
+	var seen [2][]bool
+	for i := range seen {
+		r := newRig(t)
+		p := vm.NewPatches(true)
+		r.thread.SetPatches(p)
+		if i == 0 {
+			r.engine.Cover(p)
+		} else {
+			r.thread.SetEngine(nil)
+		}
+		for range 3 {
+			r.thread.Start(img, args...)
+			require.Equal(t, end, r.thread.Run(1<<20), "%v", r.thread.Fault())
+			if end == vm.Faulted {
+				require.Equal(t, vm.BadTarget, r.thread.Fault().Kind)
+			}
+		}
+		for pc := range img.Len() {
+			seen[i] = append(seen[i], p.Covered(img, pc))
+		}
+	}
+	require.Equal(t, seen[1], seen[0])
 }
