@@ -1,0 +1,137 @@
+package verifier
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// KernelOf describes the kernel of a target.
+func KernelOf(t *loader.Target) *Kernel {
+	k := &Kernel{Release: since.FromVersion(t.Version), Patch: int(t.Version & 0xff), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig}
+	for _, m := range t.Modules {
+		k.Modules = append(k.Modules, Module{Name: m.Name, BTF: m.BTF})
+	}
+	return k
+}
+
+// FromLinked makes the program that libbpf would pass to the kernel. It fails when the program was not linked.
+func FromLinked(l *loader.Linked, lp *loader.LinkedProgram) (*Program, error) {
+	if lp.Status == loader.StatusRefused && len(lp.Insns) == 0 {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, lp.Err)
+	}
+	p := &Program{
+		Name: lp.Name, Type: lp.Type, Attach: lp.Attach, AttachTo: lp.AttachTo,
+		AttachID: lp.AttachID, AttachModule: lp.AttachModule,
+		License: l.Object.License, Flags: lp.Flags, Sleepable: lp.Sleepable,
+		Insns: lp.Insns, BTF: l.Object.BTF, ExceptionCallback: lp.ExceptionCallback,
+		HasFrags: lp.Flags&(1<<5) != 0, Refs: map[int]Ref{},
+	}
+	conv := mapConverter{spec: l.Object.BTF, done: map[*loader.Map]*Map{}}
+	for pc, r := range lp.Refs {
+		p.Refs[pc] = conv.ref(r)
+	}
+	linesAndFuncs(p, lp)
+	if so := lp.StructOps; so != nil {
+		if m, err := structOpsMember(l, so); err != nil {
+			return nil, err
+		} else {
+			p.StructOps = m
+		}
+	}
+	return p, nil
+}
+
+func linesAndFuncs(p *Program, lp *loader.LinkedProgram) {
+	for _, f := range lp.Funcs {
+		if f.Type != 0 {
+			p.Funcs = append(p.Funcs, FuncInfo{Insn: f.Start, Type: f.Type, Name: f.Name})
+		}
+	}
+	last := -1
+	for pc := range lp.Insns {
+		li, ok := lp.LineAt(pc)
+		if !ok || int(li.InsnOff) == last {
+			if f, is := lp.FuncAt(pc); !ok || !is || f.Start != pc {
+				continue
+			}
+		}
+		last = int(li.InsnOff)
+		p.Lines = append(p.Lines, Line{Insn: pc, File: li.File, Line: int(li.Line), Text: li.Text})
+	}
+}
+
+// mapConverter keeps one Map for each of the loader's.
+type mapConverter struct {
+	spec *btf.Spec
+	done map[*loader.Map]*Map
+}
+
+func (c *mapConverter) ref(r loader.Ref) Ref {
+	out := Ref{Off: r.Off, Func: r.Func, Name: r.Name, TypeID: r.TypeID, Module: r.Module, Value: r.Addr}
+	switch r.Kind {
+	case loader.RefMap:
+		out.Kind = RefMap
+	case loader.RefMapValue, loader.RefInsnArray:
+		out.Kind = RefMapValue
+	case loader.RefFunc:
+		out.Kind = RefFunc
+	case loader.RefKsym:
+		out.Kind = RefKsym
+	case loader.RefKsymBTF:
+		out.Kind, out.Missing = RefBTF, !r.Resolved
+	case loader.RefKfunc:
+		out.Kind, out.Missing = RefKfunc, !r.Resolved
+	}
+	out.Map = c.convert(r.Map)
+	return out
+}
+
+func (c *mapConverter) convert(m *loader.Map) *Map {
+	if m == nil {
+		return nil
+	}
+	if d := c.done[m]; d != nil {
+		return d
+	}
+	d := &Map{
+		Name: m.Name, Type: m.Type, KeySize: m.KeySize, ValueSize: m.ValueSize, MaxEntries: m.MaxEntries, Flags: m.Flags,
+		Extra: m.Extra, BTF: c.spec, KeyType: m.KeyType, ValueType: m.ValueType, Slots: m.Slots,
+	}
+	c.done[m] = d
+	if m.Frozen() {
+		d.Frozen = m.Data
+	}
+	if m.Datasec != 0 {
+		d.ValueType = m.Datasec
+	}
+	d.Inner = c.convert(m.Inner)
+	return d
+}
+
+func structOpsMember(l *loader.Linked, use *loader.StructOpsUse) (*StructOpsMember, error) {
+	for _, s := range l.StructOps {
+		if s.Map.Name != use.Map.Name {
+			continue
+		}
+		if s.Absent {
+			return nil, fmt.Errorf("%w: the kernel has no struct_ops type %s", ErrProgram, use.Map.StructOps.TypeName)
+		}
+		spec := l.Target.BTF
+		for _, m := range l.Target.Modules {
+			if m.Name == s.Module {
+				spec = m.BTF
+			}
+		}
+		t := spec.SkipMods(s.KernType)
+		for i := range t.Members {
+			if t.Members[i].Name == use.Member {
+				return &StructOpsMember{Struct: t.Name, Member: use.Member, Type: s.KernType, Index: i, Module: s.Module}, nil
+			}
+		}
+		return nil, fmt.Errorf("%w: struct %s has no member %s", ErrProgram, t.Name, use.Member)
+	}
+	return nil, fmt.Errorf("%w: no struct_ops map %s", ErrProgram, use.Map.Name)
+}

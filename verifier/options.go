@@ -1,0 +1,14 @@
+package verifier
+
+import "io"
+
+// Options bound and observe a verification. The zero value is what a load has.
+type Options struct {
+	// Log receives the text of the kernel's log; LogLevel is 1 (states at branches) or 2 (every instruction).
+	Log      io.Writer
+	LogLevel int
+	// Memory bounds what states may take, in bytes; 0 is 1 GiB. What needs more is Unknown.
+	Memory int64
+	// OnInsn, when not nil, is told the state before each instruction that is processed.
+	OnInsn func(insn int, state func() string)
+}
