@@ -119,3 +119,24 @@ mutants:
 	$(GO) run ./conformance/isa/mutants
 
 .PHONY: differential differential-jit differential-kernel soak mutants
+
+# What a release holds beside the binary: manual pages and shell completions, made from the commands themselves.
+DOCS := dist-docs
+man:
+	$(GO) run -tags man ./cmd/bpfrun man $(DOCS)/man
+
+completions:
+	@mkdir -p $(DOCS)/completions
+	@for shell in bash zsh fish powershell; do $(GO) run ./cmd/bpfrun completion $$shell >$(DOCS)/completions/bpfrun.$$shell || exit 1; done
+
+# The binary that the Dockerfile takes.
+build-static:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bpfrun ./cmd/bpfrun
+
+# Everything of a release without publishing it, into dist/. Needs goreleaser and cyclonedx-gomod on the PATH:
+#     go install github.com/goreleaser/goreleaser/v2@v2.13.0 github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
+release-snapshot:
+	goreleaser check
+	goreleaser release --snapshot --clean
+
+.PHONY: man completions build-static release-snapshot

@@ -57,7 +57,7 @@ Exit codes: 3 for a BREAK or a program that would not load (an absent hook is no
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
-	f.StringArrayVarP(&o.output, "output", "o", nil, "md=FILE: also write the matrix as Markdown")
+	f.StringArrayVarP(&o.output, "output", "o", nil, "md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
 	f.BoolVar(&o.markdown, "md", false, "Markdown on standard output instead of the table")
 	f.IntVarP(&o.parallel, "jobs", "j", 0, "machines that run at the same time (default: one for each CPU)")
 	return cmd
@@ -70,7 +70,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	if o.parallel < 0 {
 		return usagef("--jobs %d: want at least 1, or 0 for one for each CPU", o.parallel)
 	}
-	files, err := outputs(o.output, "md")
+	files, err := outputs(o.output, "md", "github")
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,12 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	doc := report.NewMatrixDocument(m)
 	doc.Exit = matrixExit(m, a.strict)
 	a.code = doc.Exit
-	if path, ok := files["md"]; ok {
-		if err := writeFile(path, func(w io.Writer) error { return report.WriteMatrixMarkdown(w, doc) }); err != nil {
+	for kind, path := range files {
+		write := report.WriteMatrixMarkdown
+		if kind == "github" {
+			write = report.WriteMatrixAnnotations
+		}
+		if err := writeFile(path, func(w io.Writer) error { return write(w, doc) }); err != nil {
 			return err
 		}
 	}

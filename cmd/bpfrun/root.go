@@ -110,8 +110,14 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.debugCommand())
 	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.CompletionOptions.HiddenDefaultCmd = true
+	for _, c := range extraCommands {
+		cmd.AddCommand(c(cmd))
+	}
 	return cmd
 }
+
+// extraCommands are commands of special builds.
+var extraCommands []func(root *cobra.Command) *cobra.Command
 
 // textCommands write texts that stand for themselves: assembly, C, YAML.
 var textCommands = []string{

@@ -50,13 +50,13 @@ whose hook a target lacks is skipped (--strict: a failure). Exit code 1 when an 
 			return a.test(args, output)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&output, "output", "o", nil, "junit=FILE or md=FILE: also write a report; repeatable")
+	cmd.Flags().StringArrayVarP(&output, "output", "o", nil, "junit=FILE, md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
 	return cmd
 }
 
 func (a *app) test(paths, output []string) error {
 	start := time.Now()
-	files, err := outputs(output, "junit", "md")
+	files, err := outputs(output, "junit", "md", "github")
 	if err != nil {
 		return err
 	}
@@ -115,10 +115,9 @@ func (a *app) reportJobs(jobs []*testJob, files map[string]string, color bool, t
 	}
 	a.code = docs.Exit
 	for kind, path := range files {
-		write := report.WriteJUnit
-		if kind == "md" {
-			write = report.WriteTestsMarkdown
-		}
+		write := map[string]func(io.Writer, []*report.Suite) error{
+			"junit": report.WriteJUnit, "md": report.WriteTestsMarkdown, "github": report.WriteTestAnnotations,
+		}[kind]
 		if err := writeFile(path, func(w io.Writer) error { return write(w, suites) }); err != nil {
 			return err
 		}

@@ -9,17 +9,37 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
+// version is set by release builds (-X main.version=1.2.3); others have what the Go command recorded.
+var version string
+
+// buildVersion is the release, else the module version and the commit of the build, else "(devel)".
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(devel)"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "(devel)"
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v += " " + s.Value
+			}
+		}
+	}
+	return v
+}
+
 func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of bpfrun and of the embedded kernel's types",
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
-			version := "(devel)"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				version = info.Main.Version
-			}
-			fmt.Fprintf(a.stdout, "bpfrun %s\nembedded kernel %s\n", version, embedded.Name)
+			fmt.Fprintf(a.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
 		},
 	}
 }

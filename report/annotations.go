@@ -1,0 +1,112 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// annotation is one workflow command of GitHub Actions: a message beside a line of a pull request.
+type annotation struct {
+	level      string // error or warning
+	file, line string // where, if known
+	title      string
+	text       string
+}
+
+// String is the command in the form `::error file=F,line=N,title=T::TEXT`, on one line whatever the text holds.
+func (a annotation) String() string {
+	var b strings.Builder
+	b.WriteString("::" + a.level + " ")
+	if a.file != "" {
+		b.WriteString("file=" + property(a.file) + ",")
+		if a.line != "" {
+			b.WriteString("line=" + property(a.line) + ",")
+		}
+	}
+	b.WriteString("title=" + property(a.title) + "::" + data(a.text))
+	return b.String()
+}
+
+// data and property escape text as GitHub's runner decodes it: a message keeps its colons and commas, a property does not.
+func data(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func property(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}
+
+var (
+	failurePlace = regexp.MustCompile(`^([^\s:]+):(\d+)(?::\d+)?: `)
+	detailPlace  = regexp.MustCompile(` at ([^\s:]+):(\d+)`)
+)
+
+// WriteTestAnnotations writes an error for every failed expectation and for every suite that could not run. Each line is a
+// workflow command of GitHub Actions; a runner that reads it from standard output shows it beside the line it is about.
+func WriteTestAnnotations(w io.Writer, suites []*Suite) error {
+	for _, s := range suites {
+		if s.Err != nil {
+			a := annotation{level: "error", file: s.File, title: "bpfrun test on " + s.Target, text: s.Err.Error()}
+			if m := failurePlace.FindStringSubmatch(a.text); m != nil {
+				a.file, a.line, a.text = m[1], m[2], a.text[len(m[0]):]
+			}
+			if _, err := fmt.Fprintln(w, a); err != nil {
+				return err
+			}
+		}
+		for i := range s.Cases {
+			t := &s.Cases[i]
+			for _, failure := range t.Failures {
+				a := annotation{level: "error", file: s.File, title: t.Name + " on " + s.Target, text: failure}
+				if m := failurePlace.FindStringSubmatch(failure); m != nil {
+					a.file, a.line, a.text = m[1], m[2], failure[len(m[0]):]
+				}
+				if _, err := fmt.Fprintln(w, a); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// matrixLevels are the cells worth an annotation, and how bad they are; the words are those of matrix.Cell.Word.
+var matrixLevels = map[string]string{
+	"BREAK": "error", "error": "error", "refused": "error", "fault": "error", "not-simulated": "warning", "differs": "warning", "may-break": "warning",
+	"absent": "warning", "? hook": "warning",
+}
+
+// WriteMatrixAnnotations writes one annotation for each program and outcome, with the kernels that share it: an error for what
+// a kernel would refuse or stop, a warning for what differs or could not be judged.
+func WriteMatrixAnnotations(w io.Writer, doc *MatrixDocument) error {
+	for _, r := range doc.Rows {
+		type outcome struct{ word, detail string }
+		kernels := map[outcome][]string{}
+		var order []outcome
+		for _, c := range r.Cells {
+			if matrixLevels[c.Word] == "" {
+				continue
+			}
+			o := outcome{c.Word, c.Detail}
+			if kernels[o] == nil {
+				order = append(order, o)
+			}
+			kernels[o] = append(kernels[o], c.Target)
+		}
+		for _, o := range order {
+			a := annotation{level: matrixLevels[o.word], file: r.Object, title: fmt.Sprintf("%s: %s on %s", r.Program, o.word, strings.Join(kernels[o], ", ")), text: o.detail}
+			if m := detailPlace.FindStringSubmatch(o.detail); m != nil {
+				a.file, a.line = m[1], m[2]
+			}
+			if a.text == "" {
+				a.text = o.word
+			}
+			if _, err := fmt.Fprintln(w, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
