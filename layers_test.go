@@ -26,6 +26,7 @@ var layers = []struct {
 	{"uapi", nil},
 	{"internal/bpfprobe", nil}, // for tests only
 	{"internal/nearest", nil},
+	{"internal/ceiling", nil}, // for tests only
 	{"decode", nil},
 	{"btf", []string{"internal/nearest"}},
 	{"mem", nil},

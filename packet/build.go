@@ -70,7 +70,7 @@ func (b *builder) addPayload(s *scanner, col int, data []byte) error {
 // set takes a field of the header; it is put into place when all are known, as some decide which others there are.
 func (x *part) set(s *scanner, name string, col int, value string, valueAt int) error {
 	if !slices.Contains(x.proto.fieldNames(), name) {
-		e := s.errorAt(col, "%s has no field %q", x.proto.name, brief(name))
+		e := s.errorAt(col, "%s", x.proto.noField(name))
 		e.Nearest = near(name, x.proto.fieldNames())
 		return e
 	}

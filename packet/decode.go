@@ -229,10 +229,10 @@ func CheckPath(path string) error {
 	p := protocolNamed(kind)
 	if p == nil {
 		all := append(LayerNames(), payloadName, trailerName)
-		return &PathError{Path: path, Why: fmt.Sprintf("no such layer: %q", brief(kind)), Unknown: true, Nearest: near(kind, all)}
+		return &PathError{Path: path, Why: noLayer(kind, all), Unknown: true, Nearest: near(kind, all)}
 	}
 	if dotted && !slices.Contains(p.fieldNames(), name) {
-		return &PathError{Path: path, Why: fmt.Sprintf("%s has no field %q", kind, brief(name)), Unknown: true, Nearest: near(name, p.fieldNames())}
+		return &PathError{Path: path, Why: p.noField(name), Unknown: true, Nearest: near(name, p.fieldNames())}
 	}
 	return nil
 }
@@ -270,12 +270,13 @@ func FieldNamed(path string) (Field, error) {
 	if !dotted || p == nil {
 		return f, nil
 	}
-	header := make([]byte, 64)
-	if p == gre {
-		header[0] = 0xb0 // all fields
-	}
-	if s := p.spec(name, header); s != nil {
-		f = s.field(layer, 0)
+	for _, sp := range p.known() {
+		if sp.name == name {
+			f = sp.field(layer, 0)
+			if f.Format == Bytes {
+				f.Bits = 0
+			}
+		}
 	}
 	return f, nil
 }

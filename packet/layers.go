@@ -39,6 +39,7 @@ func networkLayers() {
 		},
 		length: func(b []byte) int { return int(b[0]&15) * 4 },
 		extra:  func(b []byte) []spec { return options(20, int(b[0]&15)*4) },
+		full:   []byte{15},
 		next: func(b []byte) *protocol {
 			if be.Uint16(b[6:])&0x1fff != 0 {
 				return nil // not the first fragment
@@ -78,6 +79,7 @@ func networkLayers() {
 			fields: []spec{{"next", 0, 8, Protocol, false}, {"len", 8, 8, Decimal, false}},
 			length: func(b []byte) int { return 8 + 8*int(b[1]) },
 			extra:  func(b []byte) []spec { return options(2, 8+8*int(b[1])) },
+			full:   []byte{0, 1},
 			next:   func(b []byte) *protocol { return byProtocol(b[0]) },
 			begin:  func(b []byte) { b[2], b[3] = 1, 4 }, // PadN
 		}
@@ -117,6 +119,7 @@ func transportLayers() {
 		},
 		length: func(b []byte) int { return int(b[12]>>4) * 4 },
 		extra:  func(b []byte) []spec { return options(20, int(b[12]>>4)*4) },
+		full:   []byte{12: 0xf0},
 		begin: func(b []byte) {
 			be.PutUint16(b, 12345)
 			be.PutUint16(b[2:], 80)
@@ -175,6 +178,7 @@ func tunnelLayers() {
 			}
 			return out
 		},
+		full: []byte{(greCsum | greKey | greSeq) >> 8},
 		next: func(b []byte) *protocol {
 			if b[1]&7 != 0 {
 				return nil // another version: PPTP
@@ -196,6 +200,7 @@ func tunnelLayers() {
 		},
 		length: func(b []byte) int { return 8 + int(b[0]&63)*4 },
 		extra:  func(b []byte) []spec { return options(8, 8+int(b[0]&63)*4) },
+		full:   []byte{63},
 		next:   func(b []byte) *protocol { return byEtherType(uint64(be.Uint16(b[2:]))) },
 		begin: func(b []byte) {
 			be.PutUint16(b[2:], etherTEB)

@@ -11,12 +11,24 @@ import (
 )
 
 // Load makes a packet from what users write: an expression, hex digits, or @FILE with a packet's bytes or a capture, of which
-// @FILE#N takes packet N, from 1. Relative names of files are below dir.
+// @FILE#N takes packet N, from 1. [:N] at the end cuts any of them. Relative names of files are below dir.
 func Load(text, dir string) ([]byte, error) {
 	name, isFile := strings.CutPrefix(strings.TrimSpace(text), "@")
 	if !isFile {
 		return Read(text)
 	}
+	name, cut, isCut := cutSuffix(name)
+	data, err := loadFile(name, dir)
+	if err != nil || !isCut {
+		return data, err
+	}
+	if data, err = cut.apply(data); err != nil {
+		return nil, fmt.Errorf("@%s%w", name, err)
+	}
+	return data, nil
+}
+
+func loadFile(name, dir string) ([]byte, error) {
 	number := 1
 	path, digits, numbered := cutLast(name, "#")
 	if numbered {

@@ -1,14 +1,15 @@
 package packet
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// near returns up to three of names that look like name, nearest first; all of them when there are few and none does.
+// near returns up to three of names that look like name, nearest first.
 func near(name string, names []string) []string {
-	const few = 12
 	limit := max(1, len(name)/2)
 	distance := map[string]int{}
 	var list []string
@@ -19,8 +20,15 @@ func near(name string, names []string) []string {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b string) int { return distance[a] - distance[b] })
-	if len(list) == 0 && len(names) <= few {
-		return names
-	}
 	return list[:min(len(list), 3)]
+}
+
+// noField says that a header has no field of that name, and which it has.
+func (p *protocol) noField(name string) string {
+	return fmt.Sprintf("%s has no field %q; its fields: %s", p.name, brief(name), strings.Join(p.fieldNames(), ", "))
+}
+
+// noLayer says that there is no layer of that name, and which there are.
+func noLayer(name string, names []string) string {
+	return fmt.Sprintf("no such layer: %q; there are %s", brief(name), strings.Join(names, ", "))
 }

@@ -32,9 +32,18 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// Read makes a packet from hex digits or an expression. White space and colons between hex digits are skipped.
+// Read makes a packet from hex digits or an expression. White space and colons between hex digits are skipped. [:N] after hex digits
+// cuts the packet as it does after an expression.
 func Read(text string) ([]byte, error) {
-	if b, ok := readHex(text); ok {
+	digits, cut, isCut := cutSuffix(text)
+	if b, ok := readHex(digits); ok {
+		if !isCut {
+			return b, nil
+		}
+		b, err := cut.apply(b)
+		if err != nil {
+			return nil, &SyntaxError{Expr: text, Col: len(digits) + 1, Why: err.Error()}
+		}
 		return b, nil
 	}
 	return Parse(text)
@@ -55,7 +64,8 @@ func readHex(text string) ([]byte, bool) {
 //
 // Fields that are not given have sensible values; lengths, checksums and the protocols announced follow from the rest, unless they are
 // given. csum=bad makes a wrong checksum. Payload is text in quotes or 0xHEX, either followed by *N, or zero(N); pad(N) at the end
-// fills the packet up to N bytes. An Ethernet header is put in front of one that begins with another layer. The error is a [*SyntaxError].
+// fills the packet up to N bytes. [:N] after all of it keeps the first N bytes, [:-N] drops the last N; lengths and checksums remain
+// those of the whole packet. An expression that begins with another layer gets an Ethernet header. The error is a [*SyntaxError].
 func Parse(expr string) ([]byte, error) {
 	s := &scanner{expr: expr}
 	if len(expr) > maxExpression {
@@ -69,14 +79,33 @@ func Parse(expr string) ([]byte, error) {
 		}
 		s.space()
 		if s.at == len(expr) {
-			break
+			return b.build(s)
+		}
+		if expr[s.at] == '[' {
+			return s.truncated(&b)
 		}
 		if expr[s.at] != '/' {
-			return nil, s.errorAt(s.at, "want / and the next layer, or the end, got %q", brief(expr[s.at:]))
+			return nil, s.errorAt(s.at, "want / and the next layer, [:N] to cut the packet, or the end, got %q", brief(expr[s.at:]))
 		}
 		s.at++
 	}
-	return b.build(s)
+}
+
+// truncated takes the [:N] an expression ends with and cuts the packet.
+func (s *scanner) truncated(b *builder) ([]byte, error) {
+	at := s.at
+	before, cut, ok := cutSuffix(s.expr)
+	if !ok || len(before) != at {
+		return nil, s.errorAt(at, "want [:N], the first N bytes, or [:-N], all but the last N, at the end, got %q", brief(s.expr[at:]))
+	}
+	p, err := b.build(s)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = cut.apply(p); err != nil {
+		return nil, s.errorAt(at, "%v", err)
+	}
+	return p, nil
 }
 
 // scanner goes through an expression.
@@ -153,8 +182,9 @@ func (s *scanner) part(b *builder) error {
 	}
 	p := protocolNamed(name)
 	if p == nil {
-		e := s.errorAt(from, "no such layer: %q", brief(name))
-		e.Nearest = near(name, append(LayerNames(), "zero", "pad"))
+		all := append(LayerNames(), "zero", "pad")
+		e := s.errorAt(from, "%s", noLayer(name, all))
+		e.Nearest = near(name, all)
 		return e
 	}
 	if err := b.addHeader(s, from, p); err != nil {

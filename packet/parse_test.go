@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/ceiling"
 )
 
 func TestExpressionsMakePackets(t *testing.T) {
@@ -138,14 +140,18 @@ func TestReadTakesHexDigits(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	ceiling.Limit(f, 512<<20)
 	for _, s := range []string{
 		"eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'", "ip6/hopopts(options=0x0102)/frag/udp/vxlan/eth/vlan/arp", "eth/ip/gre(csum=bad,key=1)/ip6/icmp6",
-		"eth/'a'*10/pad(64)", "eth/ip/sctp/zero(3)", "020000", "eth(type=ip)/0x45", "ip(ihl=15,len=3)/udp(len=1)/'x'",
+		"eth/'a'*10/pad(64)", "eth/ip/sctp/zero(3)", "020000", "eth(type=ip)/0x45", "ip(ihl=15,len=3)/udp(len=1)/'x'", "eth/ip/tcp[:40]",
+		"eth/zero(1048000)[:-1]", "00112233[:2]",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, expr string) {
-		p, err := Read(expr)
+		var p []byte
+		var err error
+		ceiling.Check(t, 24<<20+64*uint64(len(expr)), func() { p, err = Read(expr) })
 		if err != nil {
 			return
 		}

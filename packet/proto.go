@@ -14,6 +14,8 @@ type protocol struct {
 	length func(b []byte) int
 	// extra lists the fields that only some headers have; nil for none.
 	extra func(b []byte) []spec
+	// full are the first bytes of a header that has all the fields some headers lack; nil when extra is.
+	full []byte
 	// next says what follows the header; a nil protocol is payload.
 	next func(b []byte) *protocol
 	// inner is the length of the packet inside as the header says, from its own start; 0 for all there is.
@@ -169,17 +171,19 @@ func (p *protocol) spec(name string, b []byte) *spec {
 	return nil
 }
 
-// fieldNames lists the names of a protocol's fields, for messages.
+// known lists every field a header of the protocol may have. The place of those after a field that is missing in some
+// headers, and the width of options, depend on the header.
+func (p *protocol) known() []spec {
+	header := make([]byte, max(p.size, len(p.full)))
+	copy(header, p.full)
+	return p.specs(header)
+}
+
+// fieldNames lists the names of all fields a header of the protocol may have.
 func (p *protocol) fieldNames() []string {
 	var out []string
-	for _, s := range p.fields {
+	for _, s := range p.known() {
 		out = append(out, s.name)
-	}
-	switch p { // fields of which the header need not have all
-	case ip, tcp, geneve:
-		out = append(out, "options")
-	case gre:
-		out = append(out, "csum", "key", "seq")
 	}
 	return out
 }

@@ -59,7 +59,10 @@ type Run struct {
 	// Pcap is the capture whose packets the program runs on, instead of one packet.
 	Pcap                 string
 	PacketNode, PcapNode *Node
-	Ctx                  []byte
+	// TruncateNode asks for runs on the packet cut short, Truncate to which lengths: every one when it is nil.
+	TruncateNode *Node
+	Truncate     []int
+	Ctx          []byte
 	// Context is what a program of the networking stack finds besides its packet.
 	Context *Node
 	// CtxFields are members of the struct the program declares its context to be, instead of Ctx.
@@ -90,7 +93,7 @@ type HelperAnswer struct {
 // Expect is what a run must have done. Nil nodes expect nothing.
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx        *Node
-	Output, Effects                               *Node
+	Output, Effects, Truncated                    *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []Pair
 	Reads                                         []*Node
 }

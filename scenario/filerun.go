@@ -67,6 +67,9 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	if err := f.decodePacket(r, n); err != nil {
 		return nil, err
 	}
+	if err := r.decodeTruncate(n.Get("truncate")); err != nil {
+		return nil, err
+	}
 	if v := n.Get("ctx"); v != nil && v.Kind == Mapping {
 		r.CtxFields = v
 	} else if r.Ctx, err = f.bytes("ctx", v); err != nil {
@@ -211,7 +214,7 @@ func (e *Expect) decode(n *Node) error {
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
 	e.Packet, e.Ctx = n.Get("packet"), n.Get("ctx")
-	e.Output, e.Effects = n.Get("output"), n.Get("effects")
+	e.Output, e.Effects, e.Truncated = n.Get("output"), n.Get("effects"), n.Get("truncated")
 	for _, m := range []struct {
 		name string
 		to   *[]Pair

@@ -101,6 +101,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E}.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
 	{name: "packet", doc: "The packet: an expression such as eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /', hex digits, @FILE with raw bytes, or @CAPTURE#N with packet N of a pcap or pcapng file.", shape: text},
 	{name: "pcap", doc: "A pcap or pcapng file: the program runs on each of its packets, and simulated time passes between them as it did. ret then counts verdicts.", shape: text},
+	{name: "truncate", doc: "Also run the program on its packet cut short, each time from the same state and before the packet as it is: all for every length the kernel passes, or a list of lengths. A fault at any length fails; expect.truncated counts verdicts, everything else in expect is about the whole packet.", shape: oneOf(text, listOf(integer))},
 	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, or members of the struct the program declares it as, for program types that take them.", shape: oneOf(text, mapOf(anything))},
 	{name: "context", doc: "What a program of the networking stack or of a cgroup finds besides its packet.", shape: formOf(contextForm)},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
@@ -117,6 +118,7 @@ var overrideForm = &form{"override", "What calls of a helper return.", []member{
 
 var expectForm = &form{"expect", "What a run must have done. What is not named is not checked, but a fault nobody expects fails.", []member{
 	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, all 64 after u64:. Of a pcap, what every packet gives, or {XDP_DROP: 3, XDP_PASS: 97}.", shape: oneOf(integer, text, mapOf(integer))},
+	{name: "truncated", doc: "What the program returned for the packet cut short (truncate): one value for every length, or {XDP_DROP: 20, XDP_PASS: 7}.", shape: oneOf(integer, text, mapOf(integer))},
 	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},
 	{name: "ringbuf", doc: "Records of ring buffers by map, all of them in order, or their number. as: names the record's type.", shape: mapOf(anything)},

@@ -52,6 +52,13 @@ func (j *judge) all() error {
 			return err
 		}
 	}
+	if n := e.Truncated; n != nil && j.run.TruncateNode == nil {
+		return n.errorf("truncated: the run cuts no packet; truncate: all does")
+	} else if n != nil && j.checking {
+		if err := j.counts(n, "truncated", "length"); err != nil {
+			return err
+		}
+	}
 	if !j.checking && j.r.opt.Strict {
 		j.strict()
 	}
@@ -120,7 +127,7 @@ func (j *judge) ret(e *Expect) error {
 		return nil
 	}
 	if j.run.PcapNode != nil {
-		return j.retCounts(n)
+		return j.counts(n, "ret", "packet")
 	}
 	if n.Kind == Mapping {
 		return n.errorf("ret: numbers of packets by verdict are for a run with pcap")

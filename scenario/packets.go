@@ -140,8 +140,8 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 	return res, verdicts, nil
 }
 
-// retCounts compares how often a program returned what for the packets of a capture: one value for all, or a number for each.
-func (j *judge) retCounts(n *Node) error {
+// counts compares how often a program returned what, by packet or length: one value for all of them, or a number for each value.
+func (j *judge) counts(n *Node, what, each string) error {
 	if n.Kind != Mapping {
 		bare := *n
 		want, err := j.retValue(&bare)
@@ -150,11 +150,11 @@ func (j *judge) retCounts(n *Node) error {
 		}
 		for _, v := range j.returned() {
 			if v != int32(uint32(want)) {
-				j.expect(n.Pos, "ret", false, n.Text+" for every packet", fmt.Sprintf("%s for %d", j.retText(uint64(uint32(v)), false), j.verdicts[v]))
+				j.expect(n.Pos, what, false, n.Text+" for every "+each, fmt.Sprintf("%s for %d", j.retText(uint64(uint32(v)), false), j.verdicts[v]))
 				return nil
 			}
 		}
-		j.expect(n.Pos, "ret", true, "", "")
+		j.expect(n.Pos, what, true, "", "")
 		return nil
 	}
 	named := map[int32]bool{}
@@ -163,19 +163,19 @@ func (j *judge) retCounts(n *Node) error {
 		if err != nil {
 			return err
 		}
-		want, err := p.Value.int("ret."+p.Key.Text, 0, 1<<40)
+		want, err := p.Value.int(what+"."+p.Key.Text, 0, 1<<40)
 		if err != nil {
 			return err
 		}
 		named[int32(uint32(v))] = true
 		if !j.checking {
 			got := j.verdicts[int32(uint32(v))]
-			j.expect(p.Value.Pos, "ret "+p.Key.Text, got == want, itoa(want), itoa(got))
+			j.expect(p.Value.Pos, what+" "+p.Key.Text, got == want, itoa(want), itoa(got))
 		}
 	}
 	for _, v := range j.returned() {
 		if !named[v] {
-			j.expect(n.Pos, "ret", false, "only what is named", fmt.Sprintf("%s for %d", j.retText(uint64(uint32(v)), false), j.verdicts[v]))
+			j.expect(n.Pos, what, false, "only what is named", fmt.Sprintf("%s for %d", j.retText(uint64(uint32(v)), false), j.verdicts[v]))
 		}
 	}
 	return nil

@@ -25,6 +25,9 @@ func (r *Runner) prepare() error {
 		if err := r.checkPacket(run); err != nil {
 			return err
 		}
+		if _, _, err := r.lengths(run); err != nil {
+			return err
+		}
 		r.input[run] = p
 		if args[run], err = r.arguments(run, p); err != nil {
 			return err

@@ -24,6 +24,8 @@ type Result struct {
 	Took       time.Duration
 	// Verdicts counts the packets of a capture by what the program returned.
 	Verdicts map[int32]int
+	// Truncated counts the runs on the packet cut short by what the program returned.
+	Truncated map[int32]int
 }
 
 // Expectation is one thing that was expected.
@@ -149,6 +151,10 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			return nil, err
 		}
 	}
+	faults, err := r.cut(ctx, run, p, res)
+	if err != nil {
+		return nil, err
+	}
 	for range run.Repeat {
 		var err error
 		if run.PcapNode != nil {
@@ -185,6 +191,11 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 	if !res.Skipped {
 		if err := j.all(); err != nil {
 			return nil, err
+		}
+		if run.TruncateNode != nil && res.Ran {
+			if err := j.truncated(faults, res.Truncated); err != nil {
+				return nil, err
+			}
 		}
 	}
 	res.Expectations, res.Took = j.out, time.Since(start)

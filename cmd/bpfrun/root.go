@@ -109,6 +109,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
 	cmd.AddCommand(a.debugCommand())
 	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
+	cmd.AddCommand(a.topicCommands()...)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/packet"
+)
+
+// topics are help texts that belong to no command: bpfrun help NAME. They are written when asked for.
+var topics = []struct {
+	name, short string
+	write       func(io.Writer) error
+}{
+	{"packets", "Packet expressions: layers, fields, payload, truncation", packet.WriteReference},
+}
+
+// topicCommands are commands that cannot be run and only have a help text.
+func (a *app) topicCommands() []*cobra.Command {
+	var out []*cobra.Command
+	for _, t := range topics {
+		cmd := &cobra.Command{Use: t.name, Short: t.short}
+		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+			if err := t.write(cmd.OutOrStdout()); err != nil {
+				a.code = exitUsage
+				cmd.PrintErrf("bpfrun: %v\n", err)
+			}
+		})
+		out = append(out, cmd)
+	}
+	return out
+}
