@@ -32,9 +32,9 @@ func kernelBTF(t testing.TB, part string) []byte {
 		if strings.Contains(f, part) {
 			data, err := os.ReadFile(f)
 			require.NoError(t, err)
-			raw, err := unpack(data)
+			c, err := unpack(data)
 			require.NoError(t, err)
-			return raw
+			return c.raw
 		}
 	}
 	t.Skip("no BTF of " + part + " in BPFRUN_CORPUS")

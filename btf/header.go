@@ -12,7 +12,7 @@ const (
 	maxVlen = 0xffff
 	// maxRaw bounds raw BTF; string offsets and type offsets are 32 bit, and
 	// the largest kernels have less than 10 MB.
-	maxRaw = 1 << 30
+	maxRaw = 256 << 20
 )
 
 // header is struct btf_header with offsets made absolute.

@@ -76,14 +76,14 @@ func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
 }
 
 func loadBytes(data []byte, base *Spec) (*Spec, error) {
-	data, err := unpack(data)
+	c, err := unpack(data)
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
-		return Parse(data, base)
+	if c.elf == nil {
+		return Parse(c.raw, base)
 	}
-	secs, class, err := elfSections(data, ".BTF", ".BTF.base")
+	secs, class, err := elfSections(c, ".BTF", ".BTF.base")
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +121,14 @@ func loadDistilled(split, distilled []byte, base *Spec) (*Spec, error) {
 
 // elfSections returns the content of named sections, nil for absent ones, and
 // the size of a pointer by the ELF class.
-func elfSections(data []byte, names ...string) (secs [][]byte, ptrSize int, err error) {
+func elfSections(c content, names ...string) (secs [][]byte, ptrSize int, err error) {
 	defer func() {
 		// debug/elf is robust but not proven so; a malformed file is an error.
 		if r := recover(); r != nil {
 			secs, err = nil, headerError(ErrHeader, "malformed ELF: %v", r)
 		}
 	}()
-	f, err := elf.NewFile(bytes.NewReader(data))
+	f, err := elf.NewFile(c.elf)
 	if err != nil {
 		return nil, 0, headerError(ErrHeader, "malformed ELF: %v", err)
 	}
@@ -138,12 +138,11 @@ func elfSections(data []byte, names ...string) (secs [][]byte, ptrSize int, err 
 		if sec == nil || sec.Type == elf.SHT_NOBITS {
 			continue
 		}
-		if sec.Flags&elf.SHF_COMPRESSED == 0 && sec.Offset <= uint64(len(data)) && sec.FileSize <= uint64(len(data))-sec.Offset {
-			secs[i] = data[sec.Offset : sec.Offset+sec.FileSize : sec.Offset+sec.FileSize]
-			continue
+		if sec.Size > maxRaw || sec.FileSize > maxRaw {
+			return nil, 0, headerError(ErrTooLarge, "section %s has %d bytes, at most %d are read", name, sec.Size, int64(maxRaw))
 		}
-		if sec.Size > maxRaw {
-			return nil, 0, headerError(ErrTooLarge, "section %s has %d bytes", name, sec.Size)
+		if sec.Flags&elf.SHF_COMPRESSED == 0 && (sec.Offset > uint64(c.len) || sec.FileSize > uint64(c.len)-sec.Offset) {
+			return nil, 0, headerError(ErrTruncated, "section %s ends after the file", name)
 		}
 		if secs[i], err = sec.Data(); err != nil {
 			return nil, 0, headerError(ErrTruncated, "section %s: %v", name, err)

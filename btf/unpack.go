@@ -2,10 +2,12 @@ package btf
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"debug/elf"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -20,6 +22,11 @@ const (
 	tarHeader = 512
 	// maxLayers bounds containers inside of containers.
 	maxLayers = 4
+	// maxWindow bounds what a decompressor remembers: xz and zstd allocate what
+	// the file asks for. xz -9 has 64 MiB, zstd --ultra --long 128 MiB.
+	maxWindow = 128 << 20
+	// chunkSize is how much decompressed data is read at a time.
+	chunkSize = 4 << 20
 )
 
 var (
@@ -29,28 +36,54 @@ var (
 	magicTar  = []byte("ustar")
 )
 
+// content is what was inside of all containers: raw BTF, or something whose
+// magic bytes are not those of BTF, in raw; or an ELF file.
+type content struct {
+	raw []byte
+	elf io.ReaderAt
+	len int64 // of the ELF file
+}
+
 // unpack removes compression and archives, by content, until BTF or ELF shows.
-func unpack(data []byte) ([]byte, error) {
+// What shows is judged by its first bytes before the rest is decompressed: data
+// that is neither is cut off after them.
+func unpack(data []byte) (content, error) {
+	if isELF(data) {
+		return content{elf: bytes.NewReader(data), len: int64(len(data))}, nil
+	}
+	if !isContainer(data) {
+		return content{raw: data}, nil
+	}
+	r := bufio.NewReaderSize(bytes.NewReader(data), tarHeader)
+	var layers []io.Reader
 	for range maxLayers {
-		var err error
-		switch {
-		case bytes.HasPrefix(data, magicXZ):
-			data, err = inflate("xz", data, func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) })
-		case bytes.HasPrefix(data, magicGzip):
-			data, err = inflate("gzip", data, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
-		case bytes.HasPrefix(data, magicZstd):
-			data, err = unzstd(data)
-		case isTar(data):
-			data, err = untar(data)
-		default:
-			return data, nil
-		}
+		inner, done, err := openLayer(r)
 		if err != nil {
-			return nil, err
+			return content{}, err
+		}
+		defer done()
+		r = bufio.NewReaderSize(inner, 64<<10)
+		layers = append(layers, r)
+		start, err := r.Peek(tarHeader)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return content{}, unpackError(err)
+		}
+		if _, isBTF := byteOrderOf(start); isBTF {
+			raw, err := readToEnd(layers, maxRaw)
+			return content{raw: raw.join()}, err
+		}
+		switch {
+		case isELF(start):
+			file, err := readToEnd(layers, maxUnpacked)
+			return content{elf: file, len: file.len}, err
+		case !isContainer(start):
+			return content{raw: bytes.Clone(start)}, nil
 		}
 	}
-	return nil, headerError(ErrTooLarge, "more than %d layers of compression", maxLayers)
+	return content{}, headerError(ErrTooLarge, "more than %d layers of compression", maxLayers)
 }
+
+func isELF(data []byte) bool { return bytes.HasPrefix(data, []byte(elf.ELFMAG)) }
 
 func isTar(data []byte) bool {
 	return len(data) >= tarHeader && bytes.Equal(data[257:262], magicTar)
@@ -61,63 +94,184 @@ func isContainer(data []byte) bool {
 	return bytes.HasPrefix(data, magicXZ) || bytes.HasPrefix(data, magicGzip) || bytes.HasPrefix(data, magicZstd) || isTar(data)
 }
 
-func inflate(what string, data []byte, open func(io.Reader) (io.Reader, error)) ([]byte, error) {
-	r, err := open(bytes.NewReader(data))
-	if err != nil {
-		return nil, headerError(ErrTruncated, "%s: %v", what, err)
+// openLayer opens one container. done frees what it holds.
+func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
+	start, err := r.Peek(tarHeader)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, unpackError(err)
 	}
-	// Kernel BTF compresses to about a quarter.
-	var out bytes.Buffer
-	out.Grow(min(5*len(data), 64<<20))
-	n, err := out.ReadFrom(io.LimitReader(r, maxUnpacked+1))
-	if err != nil {
-		return nil, headerError(ErrTruncated, "%s: %v after %d bytes", what, err, n)
-	}
-	if n > maxUnpacked {
-		return nil, headerError(ErrTooLarge, "%s: more than %d bytes", what, int64(maxUnpacked))
-	}
-	return out.Bytes(), nil
-}
-
-func unzstd(data []byte) ([]byte, error) {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
-	if err != nil {
-		return nil, headerError(ErrHeader, "zstd: %v", err)
-	}
-	defer d.Close()
-	out, err := d.DecodeAll(data, nil)
+	done = func() {}
+	what := ""
 	switch {
-	case errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return nil, headerError(ErrTooLarge, "zstd: %v", err)
-	case err != nil:
-		return nil, headerError(ErrTruncated, "zstd: %v", err)
+	case bytes.HasPrefix(start, magicXZ):
+		what = "xz"
+		if n := xzDictionary(start); n > maxWindow {
+			return nil, nil, headerError(ErrTooLarge, "xz: a dictionary of %d bytes, at most %d are used", n, maxWindow)
+		}
+		inner, err = xz.NewReader(r)
+	case bytes.HasPrefix(start, magicGzip):
+		what = "gzip"
+		inner, err = gzip.NewReader(r)
+	case bytes.HasPrefix(start, magicZstd):
+		what = "zstd"
+		var z *zstd.Decoder
+		if z, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
+			inner, done = z, z.Close
+		}
+	default:
+		return untar(r)
 	}
-	return out, nil
+	if err != nil {
+		return nil, nil, headerError(ErrTruncated, "%s: %v", what, err)
+	}
+	return &bounded{r: inner, what: what, left: maxUnpacked}, done, nil
 }
 
-// untar returns the first file of an archive that looks like BTF, ELF or
+// xzDictionary returns the size of the dictionary that the first block of an xz
+// stream asks for (the .xz file format, sections 3.1 and 5.3.1), 0 when the
+// block has other filters than LZMA2 or is cut off.
+func xzDictionary(start []byte) int64 {
+	const streamHeader, sizesPresent, lzma2 = 12, 0xc0, 0x21
+	if len(start) < streamHeader+2 {
+		return 0
+	}
+	flags, filter := start[streamHeader+1], start[streamHeader+2:]
+	for f := flags & sizesPresent; f != 0; f &= f - 1 { // the sizes of the block, as variable length numbers
+		for len(filter) > 0 && filter[0]&0x80 != 0 {
+			filter = filter[1:]
+		}
+		filter = filter[min(1, len(filter)):]
+	}
+	if len(filter) < 3 || filter[0] != lzma2 {
+		return 0
+	}
+	bits := filter[2]
+	return (2 | int64(bits&1)) << (min(bits, 40)/2 + 11)
+}
+
+// bounded reads at most left bytes, and says in errors what was unpacked.
+type bounded struct {
+	r    io.Reader
+	what string
+	left int64
+	err  error // the first one, which decompressors do not repeat
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (n int, err error) {
+	if b.err == nil {
+		n, b.err = b.read(p)
+	}
+	return n, b.err
+}
+
+func (b *bounded) read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, headerError(ErrTooLarge, "%s: more than %d bytes", b.what, int64(maxUnpacked))
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	switch {
+	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrTruncated):
+		return n, err
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return n, headerError(ErrTooLarge, "%s: %v", b.what, err)
+	}
+	return n, headerError(ErrTruncated, "%s: %v after %d bytes", b.what, err, maxUnpacked-b.left)
+}
+
+// unpackError gives an error of a decompressor a kind.
+func unpackError(err error) error {
+	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrTruncated) {
+		return err
+	}
+	return headerError(ErrTruncated, "%v", err)
+}
+
+// untar finds the first file of an archive that looks like BTF, ELF or
 // something compressed.
-func untar(data []byte) ([]byte, error) {
-	t := tar.NewReader(bytes.NewReader(data))
+func untar(r io.Reader) (io.Reader, func(), error) {
+	t := tar.NewReader(r)
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, headerError(ErrNoBTF, "the archive holds no file with BTF")
+			return nil, nil, headerError(ErrNoBTF, "the archive holds no file with BTF")
 		}
 		if err != nil {
-			return nil, headerError(ErrTruncated, "tar: %v", err)
+			return nil, nil, unpackError(fmt.Errorf("tar: %w", err))
 		}
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}
-		body, err := io.ReadAll(io.LimitReader(t, int64(len(data))))
-		if err != nil {
-			return nil, headerError(ErrTruncated, "tar: %s: %v", h.Name, err)
+		body := bufio.NewReaderSize(t, tarHeader)
+		start, err := body.Peek(tarHeader)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, unpackError(fmt.Errorf("tar: %s: %w", h.Name, err))
 		}
-		_, isBTF := byteOrderOf(body)
-		if isBTF || bytes.HasPrefix(body, []byte(elf.ELFMAG)) || bytes.HasPrefix(body, magicXZ) ||
-			bytes.HasPrefix(body, magicGzip) || bytes.HasPrefix(body, magicZstd) {
-			return body, nil
+		_, isBTF := byteOrderOf(start)
+		if isBTF || isELF(start) || isContainer(start) && !isTar(start) {
+			return &bounded{r: body, what: "tar: " + h.Name, left: maxUnpacked}, func() {}, nil
 		}
 	}
+}
+
+// chunks are bytes in pieces of chunkSize. Unlike a buffer that grows, reading
+// them needs no more memory than they have.
+type chunks struct {
+	list [][]byte
+	len  int64
+}
+
+// readToEnd reads the innermost layer, and what the others have after it, so
+// that they find out whether their checksums hold.
+func readToEnd(layers []io.Reader, limit int64) (*chunks, error) {
+	c, err := readChunks(layers[len(layers)-1], limit)
+	for i := len(layers) - 2; i >= 0 && err == nil; i-- {
+		_, err = io.Copy(io.Discard, layers[i])
+	}
+	return c, err
+}
+
+// readChunks reads to the end, at most limit bytes.
+func readChunks(r io.Reader, limit int64) (*chunks, error) {
+	c := &chunks{}
+	for {
+		part := make([]byte, chunkSize)
+		n, err := io.ReadFull(r, part)
+		if n > 0 {
+			c.list = append(c.list, part[:n])
+			c.len += int64(n)
+		}
+		switch {
+		case c.len > limit:
+			return &chunks{}, headerError(ErrTooLarge, "more than %d bytes after decompression", limit)
+		case err == io.EOF, err == io.ErrUnexpectedEOF: // of ReadFull itself; those of decompressors are wrapped
+			return c, nil
+		case err != nil:
+			return &chunks{}, unpackError(err)
+		}
+	}
+}
+
+// join returns the bytes as one slice.
+func (c *chunks) join() []byte {
+	if len(c.list) == 1 {
+		return c.list[0]
+	}
+	return bytes.Join(c.list, nil)
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *chunks) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, errors.New("btf: negative offset")
+	}
+	for n < len(p) {
+		if off >= c.len {
+			return n, io.EOF
+		}
+		m := copy(p[n:], c.list[off/chunkSize][off%chunkSize:])
+		n, off = n+m, off+int64(m)
+	}
+	return n, nil
 }

@@ -216,33 +216,6 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	m.run = nil
 }
 
-// takeEvents takes the records of all ring and perf buffers, in the order they were sent.
-func (m *Machine) takeEvents() []Event {
-	var out []Event
-	var seqs []uint64
-	for i := range m.maps {
-		b := &m.maps[i]
-		var records []maps.Record
-		kind := "ringbuf"
-		switch t := b.m.(type) {
-		case maps.RingBuffer:
-			records = t.TakeRecords()
-		case maps.PerfArray:
-			records, kind = t.TakeRecords(), "perf"
-		}
-		for _, r := range records {
-			at := len(out)
-			for at > 0 && seqs[at-1] > r.Seq {
-				at--
-			}
-			e := Event{Map: b.def.Name, Kind: kind, CPU: r.CPU, Data: r.Data, Type: m.events.Find(len(r.Data))}
-			out = append(out[:at], append([]Event{e}, out[at:]...)...)
-			seqs = append(seqs[:at], append([]uint64{r.Seq}, seqs[at:]...)...)
-		}
-	}
-	return out
-}
-
 // watched limits which maps are compared before and after a run: those with at most this many
 // bytes of values.
 const watched = 1 << 20

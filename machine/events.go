@@ -1,0 +1,72 @@
+package machine
+
+import "github.com/bpfrun/bpfrun/maps"
+
+// sent is the records of one map, oldest first.
+type sent struct {
+	b       *boundMap
+	kind    string
+	records []maps.Record
+}
+
+// takeEvents takes the records of all ring and perf buffers, in the order the program sent them.
+func (m *Machine) takeEvents() []Event {
+	var queues []sent
+	for i := range m.maps {
+		q := sent{b: &m.maps[i]}
+		switch t := q.b.m.(type) {
+		case maps.RingBuffer:
+			q.kind, q.records = "ringbuf", t.TakeRecords()
+		case maps.PerfArray:
+			q.kind, q.records = "perf", t.TakeRecords()
+		}
+		if len(q.records) > 0 {
+			queues = append(queues, q)
+		}
+	}
+	return m.merge(queues)
+}
+
+// merge brings records of several maps into the order of their sequence numbers. Each map's records are in order already, so the
+// next one is at the front of some queue; a heap of the fronts finds it.
+func (m *Machine) merge(queues []sent) []Event {
+	n := 0
+	for i := range queues {
+		n += len(queues[i].records)
+	}
+	if n == 0 {
+		return nil
+	}
+	for i := len(queues)/2 - 1; i >= 0; i-- {
+		sink(queues, i)
+	}
+	out := make([]Event, 0, n)
+	for len(queues) > 0 {
+		q := &queues[0]
+		r := &q.records[0]
+		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, CPU: r.CPU, Data: r.Data, Type: m.events.Find(len(r.Data))})
+		if q.records = q.records[1:]; len(q.records) == 0 {
+			last := len(queues) - 1
+			queues[0], queues = queues[last], queues[:last]
+		}
+		sink(queues, 0)
+	}
+	return out
+}
+
+// sink moves queue i down the heap until no child begins with an earlier record.
+func sink(queues []sent, i int) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(queues); c++ {
+			if queues[c].records[0].Seq < queues[least].records[0].Seq {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		queues[i], queues[least] = queues[least], queues[i]
+		i = least
+	}
+}
