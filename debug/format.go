@@ -328,12 +328,7 @@ func (s *Session) anySet(addr, size uint64) bool {
 	if s.m.Kernel().ObjectAt(addr) == nil {
 		return true
 	}
-	for i := range size {
-		if known, _ := s.m.Kernel().Known(addr+i, 1); known {
-			return true
-		}
-	}
-	return false
+	return s.m.Kernel().AnyKnown(addr, size)
 }
 
 func (s *Session) formatArray(v *Value, opt FormatOptions) string {

@@ -150,6 +150,9 @@ func (k *Kernel) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bit
 	if bits != 0 {
 		width = uint64(bits)
 	}
+	if width == 0 { // a type without a size, of a damaged BTF
+		return 0
+	}
 	limit := ^uint64(0)
 	if width < 64 {
 		limit = 1<<width - 1

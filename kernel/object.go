@@ -139,7 +139,7 @@ func (k *Kernel) place(o *Object) error {
 	if o.parent != nil {
 		o.depth = o.parent.depth + 1
 	}
-	if o.size > maxObjectSize || len(k.objects) >= maxObjects {
+	if o.size > maxObjectSize || o.layout != nil && o.size > maxTypedSize || len(k.objects) >= maxObjects {
 		return fmt.Errorf("kernel: object %s of %d bytes: %w", o.role, o.size, ErrNoMemory)
 	}
 	r, err := k.mem.Alloc(max(o.size, 1), mem.Region{Kind: mem.KernelObject, Name: o.describe(), View: o, Owner: o})

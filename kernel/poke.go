@@ -21,6 +21,21 @@ func (k *Kernel) Known(addr, size uint64) (known, byDefault bool) {
 	return s != never, s == made
 }
 
+// AnyKnown reports whether some byte of [addr, addr+size) that lies in a kernel object has a value. A type may claim more bytes than
+// its object has.
+func (k *Kernel) AnyKnown(addr, size uint64) bool {
+	o, off, ok := k.storage(addr, 0)
+	if !ok || o.st.flags == nil {
+		return false
+	}
+	for _, f := range o.st.flags[off : off+min(size, o.size-off)] {
+		if f != never {
+			return true
+		}
+	}
+	return false
+}
+
 // storage finds the object that contains size bytes at addr, and their offset in its storage.
 func (k *Kernel) storage(addr, size uint64) (*Object, uint64, bool) {
 	o := k.objectAt(addr)

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
@@ -145,14 +146,21 @@ type record struct {
 	data  []byte          // dynamic part, after the structure
 }
 
-// newRecord makes an object outside of guest memory to collect a record's bytes.
-func (k *Kernel) newRecord(name string, l *layout) *Object {
-	return &Object{k: k, role: name, layout: l, count: 1, size: l.size, frozen: true, st: &state{}}
+// newRecord makes an object outside of guest memory to collect a record's bytes. The error is a [*TypeError].
+func (k *Kernel) newRecord(name string, l *layout) (*Object, error) {
+	if l.size > maxRecordSize {
+		return nil, &TypeError{Type: l.name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.size, maxRecordSize)}
+	}
+	return &Object{k: k, role: name, layout: l, count: 1, size: l.size, frozen: true, st: &state{}}, nil
 }
 
 func (r *record) build() error {
 	k := r.k
-	r.o = k.newRecord(r.event, r.l)
+	o, err := k.newRecord(r.event, r.l)
+	if err != nil {
+		return err
+	}
+	r.o = o
 	r.b = builder{k: k, o: r.o, how: made}
 	r.args = make(map[string]*Arg)
 	if spec, p := k.eventProto(r.event); p != nil {
@@ -450,7 +458,11 @@ func (k *Kernel) syscallRecord(c *Context, event, call string) error {
 	if err := k.syscallArguments(c, call); err != nil {
 		return err
 	}
-	r := &record{k: k, c: c, event: event, l: l, o: k.newRecord(event+"_"+call, l)}
+	o, err := k.newRecord(event+"_"+call, l)
+	if err != nil {
+		return err
+	}
+	r := &record{k: k, c: c, event: event, l: l, o: o}
 	r.b = builder{k: k, o: r.o, how: set}
 	r.common()
 	nr, known := k.SyscallNumber(call)

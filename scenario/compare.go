@@ -70,8 +70,9 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	if err != nil {
 		return nil, err
 	}
-	tmp := make([]byte, max(len(data), int(uint64(f.BitOffset)/8)+16))
-	if err := spec.EncodeField(f, x, tmp[:max(len(data), sizeOf(spec, f))]); err != nil {
+	size := max(len(data), sizeOf(spec, f))
+	tmp := make([]byte, max(size, int(uint64(f.BitOffset)/8)+16))
+	if err := spec.EncodeField(f, x, tmp[:size]); err != nil {
 		return nil, n.wrap("", err)
 	}
 	want, err := spec.DecodeField(f, tmp)
