@@ -398,3 +398,27 @@ func lineWithText(t *testing.T, s *Session, text string) string {
 	t.Fatalf("no line has %q", text)
 	return ""
 }
+
+// TestWatchpointsOfWritesNeedAChange: a store of the value that is there is none; an access watchpoint tells of it all the same.
+func TestWatchpointsOfWritesNeedAChange(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		s := started(t, "testdata/objects/clang-14/senders.o", "rewrite")
+		_, err := s.AddWatch("word", read, true)
+		require.NoError(t, err)
+		var seen []string
+		for {
+			st, err := s.Continue(bg)
+			require.NoError(t, err)
+			if st.Reason != AtWatchpoint {
+				require.Equal(t, Exited, st.Reason)
+				break
+			}
+			seen = append(seen, st.Watches[0].Old+" -> "+st.Watches[0].New)
+		}
+		want := []string{"0 -> 7"}
+		if read {
+			want = []string{"0 -> 0", "0 -> 0", "0 -> 7"}
+		}
+		assert.Equal(t, want, seen)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -493,5 +494,33 @@ func TestCOREExpectations(t *testing.T) {
 		}
 		assert.Greater(t, n, 100)
 		t.Log(dir, n)
+	}
+}
+
+// TestLoadsShareNoValues: what a load makes of the initial values of a map stays its own.
+func TestLoadsShareNoValues(t *testing.T) {
+	o := object(t, "clang-14/maps_values.o")
+	for _, m := range o.Maps {
+		if len(m.Values) == 0 {
+			continue
+		}
+		before := slices.Clone(m.Values)
+		a := load(t, o, kernel(t, linux72), LoadOptions{})
+		b := load(t, o, kernel(t, linux72), LoadOptions{})
+		own, ok := a.Map(m.Name)
+		require.True(t, ok)
+		other, ok := b.Map(m.Name)
+		require.True(t, ok)
+		assert.Equal(t, before, m.Values, "loading edits the object")
+		for i := range own.Values {
+			if in := own.Values[i].Map; in != nil {
+				assert.Same(t, a.Maps[in.Index], in)
+				assert.NotSame(t, m.Values[i].Map, in, "a load has maps of its own")
+				assert.NotSame(t, other.Values[i].Map, in)
+			}
+			own.Values[i] = MapInit{Index: 99}
+		}
+		assert.Equal(t, before, m.Values)
+		assert.NotEqual(t, own.Values, other.Values)
 	}
 }

@@ -471,3 +471,25 @@ func BenchmarkLoadView(b *testing.B) {
 		m.Load(r.Base+4, 4)
 	}
 }
+
+// TestFreedAddressesRest: an address serves again only after much else was freed, so that a dangling pointer meets freed memory and not
+// somebody else's.
+func TestFreedAddressesRest(t *testing.T) {
+	m := newMem(t, Config{})
+	first := alloc(t, m, 48, LocalObject, "first")
+	at := first.Base
+	m.Free(first)
+	for i := range quarantineCount - 1 {
+		r := alloc(t, m, 48, LocalObject, "next")
+		require.NotEqual(t, at, r.Base, "reused after %d others", i)
+		_, f := m.Load(at, 8)
+		require.NotNil(t, f)
+		require.Equal(t, UseAfterFree, f.Kind)
+		m.Free(r)
+	}
+	big := alloc(t, m, quarantineBytes/2, LocalObject, "big")
+	at = big.Base
+	m.Free(big)
+	r := alloc(t, m, quarantineBytes/2, LocalObject, "big")
+	assert.NotEqual(t, at, r.Base)
+}
