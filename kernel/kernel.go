@@ -27,8 +27,8 @@ const (
 	maxObjectSize  = 8 << 20
 	maxTypedSize   = 1 << 20 // of an object with a type, whose fields get values one by one; the largest of real kernels has a third of it
 	maxRecordSize  = 1 << 16 // of a trace record, whose offsets have 16 bits
-	maxDepth       = 32 // pointers followed from a root object
-	maxSameType    = 5  // objects of one type in a chain of pointers
+	maxDepth       = 32      // pointers followed from a root object
+	maxSameType    = 5       // objects of one type in a chain of pointers
 	maxCPUs        = 1024
 	flexibleElems  = 16 // elements a flexible array at the end of an object gets
 	maxFlexible    = 2048
