@@ -34,7 +34,7 @@ var layers = []struct {
 	{"btf/embedded", []string{"btf"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
-	{"loader", []string{"uapi", "decode", "btf", "btf/debuginfo", "corerelo"}},
+	{"loader", []string{"internal/nearest", "uapi", "decode", "btf", "btf/debuginfo", "corerelo"}},
 	{"verifier", []string{"uapi", "decode", "btf", "loader"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},

@@ -2,11 +2,11 @@ package loader
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -17,7 +17,7 @@ const mapTypeInsnArray = uapi.MapTypeInsnArray
 // linked, or nil.
 func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	if member, ok := l.dropped[lp.Name]; ok {
-		lp.Status, lp.Err = StatusAbsent, l.progError(lp, failf(ErrNoHook, "the target has no struct_ops member %s", member))
+		lp.Status, lp.Err = StatusAbsent, l.progError(lp, l.noMember(member))
 		return
 	}
 	if l.off[lp.Function.Program] {
@@ -41,6 +41,24 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	if err != nil {
 		lp.Err = l.progError(lp, err)
 	}
+}
+
+// noMember is a struct_ops member "TYPE.member" that the target's structure lacks.
+func (l *loading) noMember(member string) *Error {
+	e := failf(ErrNoHook, "the target has no struct_ops member %s", member)
+	typ, name, _ := strings.Cut(member, ".")
+	_, t, ok := l.t.find(btf.KindStruct, btf.EssentialName(typ), "")
+	if !ok {
+		return e
+	}
+	var names []string
+	for i := range t.Members {
+		names = append(names, t.Members[i].Name)
+	}
+	if near := nearest.Names(name, names, max(2, len(name)/3)); len(near) > 0 {
+		e.hint("it has %s", strings.Join(near, ", "))
+	}
+	return e
 }
 
 func (l *loading) progError(lp *LinkedProgram, e *Error) *Error {
@@ -190,44 +208,29 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 		if target == "" {
 			return StatusOK, nil
 		}
-		return l.attachTo(lp, btf.KindTypedef, tracePrefix+target, "raw tracepoint "+target)
+		return l.attachTo(lp, tracepoints, target, "raw tracepoint")
 	case lp.Type == uapi.ProgTypeTracing || lp.Type == uapi.ProgTypeLSM:
 		return l.checkTracing(lp, target)
 	case lp.Type == uapi.ProgTypeKprobe:
 		return l.checkKprobe(lp, target)
 	case lp.Type == uapi.ProgTypeTracepoint:
-		return l.checkTracepoint(target)
+		return l.checkTracepoint(lp, target)
 	}
 	return StatusOK, nil
 }
 
-// attachTo looks for the type that stands for an attach point.
-func (l *loading) attachTo(lp *LinkedProgram, kind btf.Kind, name, what string) (Status, *Error) {
-	module := ""
-	if m, rest, ok := strings.Cut(name, ":"); ok { // "module:function"
+// attachTo looks for the type that stands for an attach point. what names the kind of attach point.
+func (l *loading) attachTo(lp *LinkedProgram, names hookNames, target, what string) (Status, *Error) {
+	module, name := "", target
+	if m, rest, ok := strings.Cut(target, ":"); ok { // "module:function"
 		module, name = m, rest
 	}
-	mod, t, ok := l.t.find(kind, name, module)
+	mod, t, ok := l.t.find(names.kind, names.prefix+name, module)
 	if !ok {
-		e := failf(ErrNoHook, "%s", what)
-		if near := l.nearHook(name); near != "" {
-			e.hint("the target has %s; retarget with --attach %s=FUNC", near, lp.Name)
-		}
-		return StatusAbsent, e
+		return StatusAbsent, missing(lp, what+" "+target, l.t.nearestHooks(names, name))
 	}
 	lp.AttachID, lp.AttachModule = t.ID, mod.Name
 	return StatusOK, nil
-}
-
-// nearHook finds what a missing function may be called now.
-func (l *loading) nearHook(name string) string {
-	base := strings.TrimLeft(name, "_")
-	for _, n := range []string{base, "__" + base, "do_" + base, base + "_noprof", "__x64_sys_" + base, name + ".isra.0"} {
-		if n != name && l.t.HasFunc(n) {
-			return n
-		}
-	}
-	return ""
 }
 
 func (l *loading) checkTracing(lp *LinkedProgram, target string) (Status, *Error) {
@@ -239,15 +242,15 @@ func (l *loading) checkTracing(lp *LinkedProgram, target string) (Status, *Error
 	}
 	switch {
 	case lp.Type == uapi.ProgTypeLSM:
-		return l.attachTo(lp, btf.KindFunc, "bpf_lsm_"+target, "LSM hook "+target)
+		return l.attachTo(lp, lsmHooks, target, "LSM hook")
 	case lp.Attach == uapi.AttachTraceRawTp:
-		return l.attachTo(lp, btf.KindTypedef, tracePrefix+target, "tracepoint "+target)
+		return l.attachTo(lp, tracepoints, target, "tracepoint")
 	case lp.Attach == uapi.AttachTraceIter:
-		return l.attachTo(lp, btf.KindFunc, "bpf_iter_"+target, "iterator "+target)
+		return l.attachTo(lp, iterators, target, "iterator")
 	case strings.Contains(lp.Kind, ".multi"):
-		return l.checkPattern(target)
+		return l.checkPattern(lp, target)
 	}
-	return l.attachTo(lp, btf.KindFunc, target, "function "+target)
+	return l.attachTo(lp, functions, target, "function")
 }
 
 func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
@@ -257,7 +260,12 @@ func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
 				continue
 			}
 			if s.Absent {
-				return StatusAbsent, failf(ErrNoHook, "the target has no struct_ops type %s", s.Map.StructOps.TypeName)
+				typ := btf.EssentialName(s.Map.StructOps.TypeName)
+				e := failf(ErrNoHook, "the target has no struct_ops type %s", typ)
+				if near := l.t.nearestHooks(structOpTypes, typ); len(near) > 0 {
+					e.hint("it has %s", strings.Join(near, ", "))
+				}
+				return StatusAbsent, e
 			}
 			lp.AttachID, lp.AttachModule = s.KernType, s.Module
 			return StatusOK, nil
@@ -276,22 +284,26 @@ func (l *loading) symbolExists(name string) (exists, decided bool) {
 }
 
 func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error) {
+	near, names := "", probed
 	switch kind := lp.Kind; {
 	case strings.HasPrefix(kind, "u"), target == "": // user space
 		return StatusOK, nil
 	case kind == "ksyscall" || kind == "kretsyscall":
-		names := []string{syscallPrefix[l.t.Arch] + target, "__se_sys_" + target, "__do_sys_" + target, "sys_" + target}
-		for _, n := range names {
+		for _, n := range l.syscallFunctions(target) {
 			if id, ok := l.t.BTF.FindID(btf.KindFunc, n); ok {
 				lp.AttachID, lp.AttachModule = id, "vmlinux"
 				return StatusOK, nil
 			}
 		}
-		target = names[0]
+		near, names = target, l.syscalls()
+		target = l.syscallFunctions(target)[0]
 	case strings.Contains(kind, ".multi") || strings.Contains(kind, ".session"):
-		return l.checkPattern(target)
+		return l.checkPattern(lp, target)
 	}
 	name, _, _ := strings.Cut(target, "+") // "func+0x10"
+	if near == "" {
+		near = name
+	}
 	if mod, fn, ok := l.t.find(btf.KindFunc, name, ""); ok {
 		lp.AttachID, lp.AttachModule = fn.ID, mod.Name
 		return StatusOK, nil
@@ -301,48 +313,32 @@ func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error)
 	case exists:
 		return StatusOK, nil
 	case decided:
-		return StatusAbsent, failf(ErrNoHook, "function %s is not in kallsyms", name)
+		return StatusAbsent, missing(lp, "function "+name+" is not in kallsyms", l.t.nearestHooks(names, near))
 	}
-	e := failf(ErrUnlistedHook, "function %s (BTF does not list every function)", name).hint("decide with --kallsyms")
-	if near := l.nearHook(name); near != "" {
-		e.hint("the target has %s; decide with --kallsyms, or retarget with --attach %s=FUNC", near, lp.Name)
-	}
-	return StatusUnknownHook, e
+	return StatusUnknownHook, unlisted(lp, "function "+name, notListed+": --kallsyms or --module-btf decides", l.t.nearestHooks(names, near))
 }
 
 // checkPattern looks for a function a glob pattern of a multi probe matches.
-func (l *loading) checkPattern(pattern string) (Status, *Error) {
-	if !strings.ContainsAny(pattern, "*?[") {
-		if l.t.HasFunc(pattern) {
-			return StatusOK, nil
-		}
-	} else {
-		for id := l.t.BTF.FirstID(); int(id) < l.t.BTF.NumTypes(); id++ {
-			if l.t.BTF.Kind(id) == btf.KindFunc {
-				if ok, _ := path.Match(pattern, l.t.BTF.Name(id)); ok {
-					return StatusOK, nil
-				}
-			}
-		}
+func (l *loading) checkPattern(lp *LinkedProgram, pattern string) (Status, *Error) {
+	if l.t.matches(pattern) {
+		return StatusOK, nil
 	}
-	return StatusUnknownHook, failf(ErrUnlistedHook, "a function that matches %s", pattern).hint("decide with --kallsyms")
+	what, near := "a function that matches "+pattern, l.t.nearestMatches(pattern)
+	if l.t.Kallsyms != nil {
+		return StatusAbsent, missing(lp, what, near)
+	}
+	return StatusUnknownHook, unlisted(lp, what, notListed+": --kallsyms or --module-btf decides", near)
 }
 
 // checkTracepoint looks for an event "category/name". System call events have no
 // tracepoint of their own.
-func (l *loading) checkTracepoint(target string) (Status, *Error) {
+func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Error) {
 	category, name, ok := strings.Cut(target, "/")
 	if !ok || name == "" {
 		return StatusOK, nil
 	}
 	if category == "syscalls" {
-		call := strings.TrimPrefix(strings.TrimPrefix(name, "sys_enter_"), "sys_exit_")
-		for _, n := range []string{syscallPrefix[l.t.Arch] + call, "__se_sys_" + call, "__do_sys_" + call, "sys_" + call, "__arm64_sys_" + call} {
-			if l.t.HasFunc(n) {
-				return StatusOK, nil
-			}
-		}
-		return StatusUnknownHook, failf(ErrUnlistedHook, "a function of system call %s", call)
+		return l.checkSyscallEvent(lp, name)
 	}
 	for _, t := range []struct {
 		kind btf.Kind
@@ -352,5 +348,55 @@ func (l *loading) checkTracepoint(target string) (Status, *Error) {
 			return StatusOK, nil
 		}
 	}
-	return StatusUnknownHook, failf(ErrUnlistedHook, "tracepoint %s", target).hint("tracepoints of modules are in the modules' BTF: --module-btf")
+	near := l.t.nearestHooks(tracepoints, name)
+	switch exists, decided := l.symbolExists("__tracepoint_" + name); { // data, which kallsyms has with CONFIG_KALLSYMS_ALL
+	case exists:
+		return StatusOK, nil
+	case decided && l.t.hasTracepointSymbols():
+		return StatusAbsent, missing(lp, "tracepoint "+target+" is not in kallsyms", near)
+	}
+	return StatusUnknownHook, unlisted(lp, "tracepoint "+target, "BTF lists no tracepoints of modules: --module-btf decides", near)
+}
+
+// hasTracepointSymbols reports whether kallsyms lists tracepoints, which are data, at all.
+func (t *Target) hasTracepointSymbols() bool {
+	_, ok := t.Kallsyms["__tracepoint_sched_switch"]
+	return ok
+}
+
+// syscallFunctions are the names that the function of a system call may have.
+func (l *loading) syscallFunctions(call string) []string {
+	return []string{syscallPrefix[l.t.Arch] + call, "__se_sys_" + call, "__do_sys_" + call, "sys_" + call}
+}
+
+// checkSyscallEvent looks for the system call of an event sys_enter_CALL or sys_exit_CALL.
+func (l *loading) checkSyscallEvent(lp *LinkedProgram, name string) (Status, *Error) {
+	edge := "sys_enter_"
+	call, ok := strings.CutPrefix(name, edge)
+	if !ok {
+		edge = "sys_exit_"
+		if call, ok = strings.CutPrefix(name, edge); !ok {
+			return StatusAbsent, missing(lp, "tracepoint syscalls/"+name+": its events are sys_enter_CALL and sys_exit_CALL", nil)
+		}
+	}
+	decided := false
+	for _, n := range append(l.syscallFunctions(call), "__arm64_sys_"+call) {
+		exists, known := l.symbolExists(n)
+		if decided = known; exists || l.t.HasFunc(n) {
+			return StatusOK, nil
+		}
+	}
+	near := l.t.nearestHooks(l.syscalls(), call)
+	for i := range near {
+		near[i] = edge + near[i]
+	}
+	if decided {
+		return StatusAbsent, missing(lp, "no function of system call "+call+" is in kallsyms", near)
+	}
+	return StatusUnknownHook, unlisted(lp, "a function of system call "+call, "--kallsyms decides", near)
+}
+
+// syscalls are the system calls of the target's architecture.
+func (l *loading) syscalls() hookNames {
+	return hookNames{kind: btf.KindFunc, prefix: syscallPrefix[l.t.Arch]}
 }

@@ -268,6 +268,59 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// Every kind of attach point that a target lacks offers the nearest ones; only functions and tracepoints, of which BTF does
+// not list all, may exist all the same.
+func TestMissingHooksOfferTheNearest(t *testing.T) {
+	k := kernel(t, linux72)
+	symbols := kernel(t, linux72, WithKallsyms(map[string]uint64{"vfs_read": 1, "do_sys_openat2": 2, "__x64_sys_openat": 3, "__tracepoint_sched_switch": 4, "static_fn.isra.0": 5}))
+	for _, tt := range []struct {
+		prog, to      string
+		status, known Status // without and with kallsyms
+		near          string
+	}{
+		{"kprobe_fn", "do_sys_opnat2", StatusUnknownHook, StatusAbsent, "do_sys_openat2"},
+		{"kretprobe_fn", "vfs_raed", StatusUnknownHook, StatusAbsent, "vfs_read"},
+		{"kprobe_fn", "static_fn.isra.0", StatusUnknownHook, StatusOK, ""},
+		{"kprobe_fn", "static_fn", StatusUnknownHook, StatusAbsent, ""},
+		{"kprobe_multi", "tcp_sndmsg*", StatusUnknownHook, StatusAbsent, "tcp_sendmsg"},
+		{"kprobe_multi", "vfs_reed", StatusUnknownHook, StatusAbsent, "vfs_read"},
+		{"ksyscall_fn", "opnat", StatusUnknownHook, StatusAbsent, "openat"},
+		{"fentry_fn", "vfs_raed", StatusAbsent, StatusAbsent, "vfs_read"},
+		{"fexit_fn", "___blk_account_io_start", StatusAbsent, StatusAbsent, "blk_account_io_start"},
+		{"fmod_ret_fn", "security_file_opne", StatusAbsent, StatusAbsent, "security_file_open"},
+		{"lsm_fn", "file_opne", StatusAbsent, StatusAbsent, "file_open"},
+		{"iter_fn", "taks", StatusAbsent, StatusAbsent, "task"},
+		{"tp_btf_fn", "sched_swich", StatusAbsent, StatusAbsent, "sched_switch"},
+		{"raw_tp_short", "sched_swich", StatusAbsent, StatusAbsent, "sched_switch"},
+		{"tracepoint_long", "sched/sched_swich", StatusUnknownHook, StatusAbsent, "sched_switch"},
+		{"tracepoint_long", "syscalls/sys_enter_opnat", StatusUnknownHook, StatusAbsent, "sys_enter_openat"},
+		{"tracepoint_long", "syscalls/openat", StatusAbsent, StatusAbsent, ""},
+	} {
+		for _, x := range []struct {
+			target *Target
+			want   Status
+		}{{k, tt.status}, {symbols, tt.known}} {
+			l := load(t, object(t, "clang-14/sections.o"), x.target, LoadOptions{Attach: map[string]string{tt.prog: tt.to}})
+			p := program(t, l, tt.prog)
+			require.Equal(t, x.want, p.Status, "%s at %s: %v", tt.prog, tt.to, p.Err)
+			if x.want == StatusOK {
+				continue
+			}
+			var e *Error
+			require.ErrorAs(t, p.Err, &e)
+			if tt.near != "" {
+				assert.Contains(t, e.Hint, tt.near, "%s at %s", tt.prog, tt.to)
+			}
+			if x.want == StatusUnknownHook {
+				assert.ErrorIs(t, e, ErrUnlistedHook)
+				assert.Contains(t, e.Hint, "decides", "%s: what would tell", tt.to)
+			} else {
+				assert.ErrorIs(t, e, ErrNoHook)
+			}
+		}
+	}
+}
+
 func TestByteOrderMustAgree(t *testing.T) {
 	_, err := object(t, "clang-14-eb/globals.o").Load(kernel(t, linux72), LoadOptions{})
 	assert.ErrorIs(t, err, ErrByteOrder)

@@ -18,9 +18,11 @@ type Load string
 
 // What can become of a load.
 const (
-	LoadOK     Load = "ok"
-	LoadError  Load = "error"  // libbpf or the kernel would refuse it
-	LoadAbsent Load = "absent" // the kernel lacks its hook, or a helper, map type, program type or kernel function it needs
+	LoadOK    Load = "ok"
+	LoadError Load = "error" // libbpf or the kernel would refuse it
+	// LoadUnknown: the kernel's BTF does not list the hook, which it may have all the same. The program ran with untyped arguments.
+	LoadUnknown Load = "unknown-hook"
+	LoadAbsent  Load = "absent" // the kernel lacks its hook, or a helper, map type, program type or kernel function it needs
 )
 
 // Outcome says what running the program did.
@@ -63,7 +65,7 @@ type Cell struct {
 	poison []*poisonNote
 }
 
-// Word is the cell in a word, the worst first: BREAK, error, fault, not-simulated, absent, differs, may-break,
+// Word is the cell in a word, the worst first: BREAK, error, fault, not-simulated, absent, unknown-hook, differs, may-break,
 // off, n/a, dead, changed, ok.
 func (c *Cell) Word() string {
 	r := &c.Relocations
@@ -80,6 +82,8 @@ func (c *Cell) Word() string {
 		return string(c.Result)
 	case c.Load == LoadAbsent:
 		return "absent"
+	case c.Load == LoadUnknown:
+		return string(LoadUnknown)
 	case c.Result == RunDiffers:
 		return "differs"
 	case r.PoisonedMay > 0:
@@ -134,7 +138,7 @@ func (r *runner) runObject(o *loader.Object, t *target) *result {
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return all(func(c *Cell) {
-			if c.Load == LoadOK && !c.Disabled {
+			if (c.Load == LoadOK || c.Load == LoadUnknown) && !c.Disabled {
 				c.Load = LoadError
 				c.explain("%v", err)
 			}
@@ -174,6 +178,8 @@ func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 		return
 	case loader.StatusAbsent:
 		c.Load = LoadAbsent
+	case loader.StatusUnknownHook:
+		c.Load = LoadUnknown
 	case loader.StatusRefused:
 		c.Load, c.Refused = LoadError, true
 		if lacks(lp.Err) {
@@ -294,7 +300,7 @@ func shorten(err error) string {
 
 // runProgram runs one program and returns what it did, nil when it did not run to its end.
 func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram, c *Cell) *outcome {
-	if c.Load != LoadOK || c.Disabled {
+	if c.Load != LoadOK && c.Load != LoadUnknown || c.Disabled {
 		return nil
 	}
 	r.level(m, lp, n)
@@ -306,7 +312,10 @@ func (r *runner) runProgram(m *machine.Machine, n int, lp *loader.LinkedProgram,
 	}
 	c.validate(m.Validate(res))
 	switch res.Status {
-	case machine.StatusOK, machine.StatusUnknownHook:
+	case machine.StatusUnknownHook:
+		// What it does with arguments of no type says nothing about other kernels.
+		c.Load, c.Result = LoadUnknown, RunOK
+	case machine.StatusOK:
 		c.Result = RunOK
 		return newOutcome(m, res)
 	case machine.StatusFault:

@@ -23,7 +23,6 @@ type outcome struct {
 	events  []event
 	changes []change
 	effects []string
-	unknown bool // the hook is not in the target's BTF
 	spec    *btf.Spec
 	names   map[uint64]string // of replaced addresses
 }
@@ -47,9 +46,7 @@ func newOutcome(m *machine.Machine, res *machine.Result) *outcome {
 	l := m.Linked()
 	n := namer{m: m, order: l.Object.ByteOrder, names: map[uint64]string{}}
 	o := &outcome{
-		ret: n.word(res.Ret), packet: res.DataOut, spec: l.Object.BTF, names: n.names,
-		unknown: res.Status == machine.StatusUnknownHook,
-	}
+		ret: n.word(res.Ret), packet: res.DataOut, spec: l.Object.BTF, names: n.names}
 	if lp, ok := l.Program(res.Program); ok {
 		o.verdict = machine.Verdict(lp.Type, res.Ret)
 	}

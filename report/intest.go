@@ -42,6 +42,9 @@ type TestStep struct {
 // NewTestCaseOf summarises the result of a test inside an object.
 func NewTestCaseOf(r *intest.Result) TestCase {
 	c := TestCase{Name: r.Test.Name, Prog: r.Test.Prog(), Failures: r.Failures, Skipped: r.Skipped, Took: r.Took}
+	if n := len(r.Steps); n > 0 && r.Steps[n-1].Result != nil {
+		c.Status = r.Steps[n-1].Result.Status
+	}
 	if len(r.Failures) > 0 {
 		c.Notes = append(c.Notes, r.Logs...)
 		if len(r.Way) > 0 {

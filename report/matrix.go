@@ -37,7 +37,7 @@ type MatrixCell struct {
 	Target      string            `json:"target"`
 	Relocations MatrixRelocations `json:"relocations"`
 	Baked       int               `json:"baked"`
-	Load        string            `json:"load"`   // ok, error, absent
+	Load        string            `json:"load"`   // ok, error, absent, unknown-hook
 	Result      string            `json:"result"` // ok, differs, fault, not-simulated, n/a
 	Word        string            `json:"word"`   // the cell in a word, as the table has it
 	Detail      string            `json:"detail"`

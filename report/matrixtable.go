@@ -15,6 +15,7 @@ var matrixWords = []struct{ word, symbol, meaning string }{
 	{"fault", "✗", "the program did what the kernel forbids"},
 	{"not-simulated", "?", "met something bpfrun does not simulate"},
 	{"absent", "-", "the kernel lacks the hook, or a helper, map type or function the program needs"},
+	{"unknown-hook", "?", "BTF does not list the hook: the kernel may not have it; ran with untyped arguments, not compared"},
 	{"differs", "≠", "another result than on the base kernel"},
 	{"may-break", "!", "a missing field may be reached, depending on input"},
 	{"off", "-", "not loaded"},
@@ -35,8 +36,11 @@ func matrixSymbol(word string) string {
 
 // shortWord is the word as the table's narrow columns have it.
 func shortWord(word string) string {
-	if word == "not-simulated" {
+	switch word {
+	case "not-simulated":
 		return "not-sim"
+	case "unknown-hook":
+		return "hook"
 	}
 	return word
 }
@@ -45,7 +49,7 @@ func (s style) matrixWord(word string) func(string) string {
 	switch word {
 	case "BREAK", "error", "fault":
 		return s.red
-	case "not-simulated", "differs", "may-break":
+	case "not-simulated", "unknown-hook", "differs", "may-break":
 		return s.yellow
 	case "ok", "changed", "dead":
 		return s.green

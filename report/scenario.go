@@ -63,17 +63,14 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 }
 
 // ScenarioExit is the exit code a run of a scenario causes: 0, or 1 for a failed expectation, 3, 4 or 5 for a program that was
-// refused, faulted or met something not simulated, and nobody expected it. strict makes a hook the target lacks a failure.
-func ScenarioExit(res *scenario.Result, strict bool) int {
-	switch {
-	case res.Skipped && strict && res.Status == machine.StatusAbsent:
-		return 3
-	case res.Passed():
+// refused, faulted or met something not simulated, and nobody expected it. What hooks cause is [HookCount]'s.
+func ScenarioExit(res *scenario.Result) int {
+	if res.Passed() {
 		return 0
 	}
 	unexpected := res.Run.Expect.Status == nil && res.Run.Expect.Fault == nil
 	switch {
-	case res.Status == machine.StatusRefused && unexpected, res.Status == machine.StatusAbsent && unexpected:
+	case res.Status == machine.StatusRefused && unexpected:
 		return 3
 	case res.Status == machine.StatusFault && unexpected:
 		return 4

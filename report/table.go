@@ -164,7 +164,7 @@ func programRow(p *Program, s style) []cell {
 		if r.Fault == nil {
 			result, paint = returnText(r), s.green
 			if p.Status == "unknown-hook" {
-				result, paint = result+" (hook not in BTF)", s.yellow
+				result, paint = result+" (? hook)", s.yellow
 			}
 		} else if p.Status == "refused" {
 			result = "refused " + r.Fault.Kind

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
@@ -24,6 +25,8 @@ type TestCase struct {
 	Name, Prog string
 	Failures   []string // "place: what: want W, got G"
 	Skipped    string   // why it did not run
+	Doubt      string   // why the kernel may lack the program's hook
+	Status     machine.Status
 	Notes      []string // what else is known of a failure
 	Parts      []string // outcomes of its parts
 	Detail     string   // what it executed
@@ -32,7 +35,16 @@ type TestCase struct {
 
 // NewTestCase summarises the result of a run.
 func NewTestCase(r *scenario.Result) TestCase {
-	c := TestCase{Name: r.Run.Name, Prog: r.Run.Prog, Took: r.Took}
+	c := TestCase{Name: r.Run.Name, Prog: r.Run.Prog, Took: r.Took, Status: r.Status}
+	if r.Run.Expect.Status != nil && (r.Status == machine.StatusAbsent || r.Status == machine.StatusUnknownHook) {
+		c.Status = machine.StatusOK // the file says what it expects of the hook
+	}
+	if c.Status == machine.StatusUnknownHook {
+		c.Doubt = "the kernel may not have its hook"
+		if r.Err != nil {
+			c.Doubt = strings.ReplaceAll(r.Err.Error(), "\n", "; ")
+		}
+	}
 	for _, e := range r.Failed() {
 		c.Failures = append(c.Failures, e.Pos.String()+": "+e.String())
 	}
@@ -51,7 +63,19 @@ func NewTestCase(r *scenario.Result) TestCase {
 }
 
 // Counts are the cases of suites by outcome. A suite that could not run counts as one failed case.
-type Counts struct{ Passed, Failed, Skipped int }
+type Counts struct {
+	Passed, Failed, Skipped int
+	Unknown                 int // of those that ran, how many with a hook that the kernel may not have
+}
+
+// Hooks counts the cases by what is known of their programs' hooks.
+func (s *Suite) Hooks() HookCount {
+	var h HookCount
+	for i := range s.Cases {
+		h.Add(s.Cases[i].Status)
+	}
+	return h
+}
 
 // Count counts the cases of suites.
 func Count(suites []*Suite) Counts {
@@ -61,7 +85,11 @@ func Count(suites []*Suite) Counts {
 			c.Failed++
 		}
 		for i := range s.Cases {
-			switch t := &s.Cases[i]; {
+			t := &s.Cases[i]
+			if t.Doubt != "" {
+				c.Unknown++
+			}
+			switch {
 			case t.Skipped != "":
 				c.Skipped++
 			case len(t.Failures) > 0:
@@ -79,6 +107,9 @@ func (c Counts) String() string {
 	text := fmt.Sprintf("%d passed, %d failed", c.Passed, c.Failed)
 	if c.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", c.Skipped)
+	}
+	if c.Unknown > 0 {
+		text += fmt.Sprintf(", %d unknown-hook", c.Unknown)
 	}
 	return text
 }
@@ -102,6 +133,7 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 	if s.Err != nil {
 		fmt.Fprintf(&b, "     %s %s\n", st.red("error:"), strings.ReplaceAll(s.Err.Error(), "\n", "\n       "))
 	}
+	doubted := map[string]bool{}
 	for i := range s.Cases {
 		t := &s.Cases[i]
 		switch {
@@ -117,6 +149,10 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 			for _, p := range t.Parts {
 				fmt.Fprintf(&b, "          %s\n", strings.ReplaceAll(p, "\n", "\n            "))
 			}
+		}
+		if t.Doubt != "" && !doubted[t.Prog] {
+			doubted[t.Prog] = true
+			fmt.Fprintf(&b, "     %s %s\n", st.yellow("? hook"), t.Doubt)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

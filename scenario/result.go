@@ -16,7 +16,7 @@ type Result struct {
 	// Result is that of the program's last run, with the events and trace lines of all and of the time after it.
 	*machine.Result
 	Expectations []Expectation
-	// Skipped says that the program's hook is not on the target, so that nothing ran; Err why.
+	// Skipped says that the program's hook is not on the target, so that nothing ran; Err why, or why nothing is known of its hook.
 	Skipped bool
 	Err     error
 	// Validation counts the run's reads of kernel memory.
@@ -182,6 +182,9 @@ func (r *Runner) One(ctx context.Context, run *Run) (*Result, error) {
 			res.Err = p.cannot
 		}
 		res.Skipped = res.Status == machine.StatusAbsent && run.Expect.Status == nil
+	}
+	if res.Status == machine.StatusUnknownHook {
+		res.Err = r.m.ProgramError(run.Prog)
 	}
 	res.Validation = r.m.Validate(res.Result)
 	j := &judge{r: r, run: run, res: res.Result, validation: &res.Validation, verdicts: res.Verdicts}

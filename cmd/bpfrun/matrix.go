@@ -43,14 +43,17 @@ Cells, the worst first:
   fault          the program did what the kernel forbids
   not-simulated  it met something bpfrun does not simulate
   absent         the kernel lacks the hook, or a helper, map type or function the program needs
+  ? hook         BTF does not list the function or tracepoint, so that the kernel may not have it; the program
+                 ran with untyped arguments and is not compared (unknown-hook in JSON; --kallsyms decides)
   differs        return value, maps, events or packet differ from the base kernel's
   may-break      a missing field may be reached, depending on input
   dead           same result; missing fields are in dead code only
   changed        same result; fields moved and CO-RE adjusted the code
   ok             same result
 
-Exit codes: 3 for a BREAK or a program that would not load (an absent hook is no failure), 4 for a fault, 5 for not-simulated,
-1 for differs; may-break counts under --strict only (3).`,
+Exit codes: 3 for a BREAK or a program that would not load, and for an object of which no program has a hook on a
+kernel, 4 for a fault, 5 for not-simulated, 1 for differs; any absent or unknown hook and may-break count under
+--strict only (3).`,
 		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.matrix(args, o) },
@@ -190,7 +193,7 @@ func findBase(kernels []matrix.Kernel, text string) (int, error) {
 	return 0, usagef("--base %s: %d kernels have this in their names (%s)", text, len(found), join(names))
 }
 
-// matrixExit is the exit code of a matrix. Absent hooks and objects of the other byte order are answers, not failures.
+// matrixExit is the exit code of a matrix. Objects of the other byte order are answers, not failures.
 func matrixExit(m *matrix.Matrix, strict bool) int {
 	code := exitOK
 	for _, t := range m.Targets {
@@ -198,9 +201,19 @@ func matrixExit(m *matrix.Matrix, strict bool) int {
 			code = worse(code, exitLoad)
 		}
 	}
+	type place struct {
+		object string
+		kernel int
+	}
+	hooks := map[place]*report.HookCount{}
 	for _, r := range m.Rows {
 		for i := range r.Cells {
 			c := &r.Cells[i]
+			at := place{r.Object, i}
+			if hooks[at] == nil {
+				hooks[at] = &report.HookCount{}
+			}
+			hooks[at].Add(cellStatus(c))
 			switch c.Word() {
 			case "BREAK", "error":
 				code = worse(code, exitLoad)
@@ -219,7 +232,23 @@ func matrixExit(m *matrix.Matrix, strict bool) int {
 			}
 		}
 	}
+	for _, h := range hooks {
+		code = worse(code, h.Exit(strict))
+	}
 	return code
+}
+
+// cellStatus is what a cell says of its program's hook.
+func cellStatus(c *matrix.Cell) machine.Status {
+	switch {
+	case c.Disabled || c.Mismatch:
+		return machine.StatusDisabled
+	case c.Load == matrix.LoadAbsent && !c.Refused:
+		return machine.StatusAbsent
+	case c.Load == matrix.LoadUnknown:
+		return machine.StatusUnknownHook
+	}
+	return machine.StatusOK
 }
 
 // matrixProgress shows on a terminal how far the matrix is.

@@ -318,15 +318,15 @@ func failedOn(obj *loader.Object, t *report.Target, err error) *report.RunDocume
 	return doc
 }
 
-// exitOf is the exit code of a document. Programs that were left out do not count; absent programs
-// count when they were chosen, or when there are no others.
+// exitOf is the exit code of a document. Programs that were left out do not count.
 func exitOf(doc *report.RunDocument, chosen, strict bool) int {
-	code, ran := exitOK, 0
+	code, ran, hooks := exitOK, 0, report.HookCount{Named: chosen}
 	for i := range doc.Programs {
 		p := &doc.Programs[i]
 		if !p.Chosen() {
 			continue
 		}
+		hooks.Add(machine.Status(p.Status))
 		switch p.Status {
 		case "refused":
 			code = worse(code, exitLoad)
@@ -334,12 +334,7 @@ func exitOf(doc *report.RunDocument, chosen, strict bool) int {
 			code = worse(code, exitFault)
 		case "not-simulated":
 			code = worse(code, exitNotSimulated)
-		case "absent":
-			if chosen {
-				code = worse(code, exitLoad)
-			}
-			continue
-		case "disabled":
+		case "absent", "disabled":
 			continue
 		}
 		if p.Relocations.PoisonedReached > 0 || strict && p.Relocations.PoisonedMay > 0 {
@@ -355,6 +350,7 @@ func exitOf(doc *report.RunDocument, chosen, strict bool) int {
 			}
 		}
 	}
+	code = worse(code, hooks.Exit(strict))
 	if ran == 0 && len(doc.Programs) > 0 {
 		code = worse(code, exitLoad)
 	}

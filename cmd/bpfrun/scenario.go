@@ -167,13 +167,16 @@ func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Obje
 	defer r.Close()
 	doc := report.NewRunDocument(r.Machine().Linked(), s.source)
 	doc.Scenario = file.Path
+	var hooks report.HookCount
 	_, err = r.All(ctx, func(res *scenario.Result) {
 		doc.AddScenario(r.Machine(), res)
-		doc.Exit = worse(doc.Exit, report.ScenarioExit(res, opt.Strict))
+		doc.Exit = worse(doc.Exit, report.ScenarioExit(res))
+		hooks.Add(report.NewTestCase(res).Status)
 	})
 	if err != nil {
 		return nil, usageError{err}
 	}
 	doc.Finish(r.Machine())
+	doc.Exit = worse(doc.Exit, hooks.Exit(opt.Strict))
 	return doc, nil
 }

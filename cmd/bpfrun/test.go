@@ -40,7 +40,8 @@ the check returns 1 or 101 and may write a report into the map suite_result_map;
 sections TYPE/test/NAME, which return 0 or the number of the line that failed.
 
 Every file is checked on every target before anything runs: a mistake in one is exit code 2. A run
-whose hook a target lacks is skipped (--strict: a failure). Exit code 1 when an expectation failed;
+whose hook a target lacks is skipped; one whose hook BTF does not list runs and is counted as unknown-hook
+(--strict: both are failures, and so is a file of which nothing could run). Exit code 1 when an expectation failed;
 3, 4 and 5 for programs that were refused, faulted or met something not simulated, unexpectedly.`,
 		Example: "  bpfrun test examples/ --btf 'kernels/*.btf.xz'\n  bpfrun test exec.yaml -o junit=report.xml",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -347,7 +348,7 @@ func (j *testJob) run(ctx context.Context, strict, document bool) {
 	start := time.Now()
 	defer func() { j.suite.Took = time.Since(start) }()
 	if j.file.File == nil {
-		j.runObject(ctx, document)
+		j.runObject(ctx, strict, document)
 		return
 	}
 	r, err := j.open()
@@ -362,7 +363,7 @@ func (j *testJob) run(ctx context.Context, strict, document bool) {
 	}
 	_, err = r.All(ctx, func(res *scenario.Result) {
 		j.suite.Cases = append(j.suite.Cases, report.NewTestCase(res))
-		j.suite.Exit = worse(j.suite.Exit, report.ScenarioExit(res, strict))
+		j.suite.Exit = worse(j.suite.Exit, report.ScenarioExit(res))
 		if document {
 			j.doc.AddScenario(r.Machine(), res)
 		}
@@ -371,6 +372,7 @@ func (j *testJob) run(ctx context.Context, strict, document bool) {
 		j.err = usageError{err}
 		return
 	}
+	j.suite.Exit = worse(j.suite.Exit, j.suite.Hooks().Exit(strict))
 	if document {
 		j.doc.Finish(r.Machine())
 		j.doc.Exit = j.suite.Exit

@@ -140,7 +140,7 @@ func mayHaveTests(path string) bool {
 }
 
 // runObject runs the tests inside the job's object.
-func (j *testJob) runObject(ctx context.Context, document bool) {
+func (j *testJob) runObject(ctx context.Context, strict, document bool) {
 	if j.file.err != nil {
 		j.fail(j.file.err)
 		return
@@ -174,6 +174,7 @@ func (j *testJob) runObject(ctx context.Context, document bool) {
 			j.doc.AddTest(res)
 		}
 	}
+	j.suite.Exit = worse(j.suite.Exit, j.suite.Hooks().Exit(strict))
 	if document {
 		j.doc.Exit = j.suite.Exit
 	}

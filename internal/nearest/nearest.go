@@ -2,6 +2,7 @@
 package nearest
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -16,12 +17,13 @@ const offered = 3
 func Names(name string, names []string, limit int) []string {
 	distance := map[string]int{}
 	var near []string
+	own := letters(name)
 	for _, n := range names {
 		if _, seen := distance[n]; seen || n == "" {
 			continue
 		}
 		d := limit + 1
-		if more := min(len(n), longest) - min(len(name), longest); -limit <= more && more <= limit {
+		if more := min(len(n), longest) - min(len(name), longest); -limit <= more && more <= limit && bits.OnesCount64(own^letters(n)) <= 2*limit {
 			d = Distance(name, n)
 		}
 		if len(name) >= 3 && (strings.Contains(n, name) || len(n) >= 3 && strings.Contains(name, n)) {
@@ -33,6 +35,15 @@ func Names(name string, names []string, limit int) []string {
 	}
 	slices.SortStableFunc(near, func(a, b string) int { return distance[a] - distance[b] })
 	return near[:min(len(near), offered)]
+}
+
+// letters is the set of the bytes of a name's compared part, modulo 64. One edit changes at most two of its members, so that
+// most of a kernel's functions need no distance.
+func letters(name string) (set uint64) {
+	for i := range min(len(name), longest) {
+		set |= 1 << (name[i] & 63)
+	}
+	return set
 }
 
 // Distance is the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.

@@ -1,0 +1,188 @@
+package loader
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// hookNames is a family of attach points: the types of one kind whose names start with a prefix.
+type hookNames struct {
+	kind   btf.Kind
+	prefix string
+	// symbols adds kallsyms: kprobes attach to functions that BTF does not list.
+	symbols bool
+}
+
+var (
+	functions     = hookNames{kind: btf.KindFunc}
+	probed        = hookNames{kind: btf.KindFunc, symbols: true}
+	tracepoints   = hookNames{kind: btf.KindTypedef, prefix: tracePrefix}
+	lsmHooks      = hookNames{kind: btf.KindFunc, prefix: "bpf_lsm_"}
+	iterators     = hookNames{kind: btf.KindFunc, prefix: "bpf_iter_"}
+	structOpTypes = hookNames{kind: btf.KindStruct, prefix: valuePrefix}
+)
+
+// each calls f with the names of a family, without their prefix.
+func (t *Target) each(h hookNames, f func(name string)) {
+	for _, m := range t.specs() {
+		for id := m.BTF.FirstID(); int(id) < m.BTF.NumTypes(); id++ {
+			if m.BTF.Kind(id) != h.kind {
+				continue
+			}
+			if n, ok := strings.CutPrefix(m.BTF.Name(id), h.prefix); ok && n != "" {
+				f(n)
+			}
+		}
+	}
+	if h.symbols {
+		for n := range t.Kallsyms {
+			f(n)
+		}
+	}
+}
+
+// nearestHooks returns up to three attach points of a family whose names look like name, nearest first.
+func (t *Target) nearestHooks(h hookNames, name string) []string {
+	limit := min(3, max(2, len(name)/4))
+	base := strings.TrimLeft(name, "_")
+	family := familyOf(name)
+	var names, relatives []string
+	t.each(h, func(n string) {
+		if d := len(n) - len(name); -limit <= d && d <= limit || len(base) >= 3 && strings.Contains(n, base) {
+			names = append(names, n)
+		}
+		if family != "" && strings.HasPrefix(n, family) {
+			relatives = append(relatives, n)
+		}
+	})
+	// Of equally near names those of about the same length come first.
+	byLength := func(a, b string) int {
+		if d := absInt(len(a)-len(name)) - absInt(len(b)-len(name)); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	}
+	slices.SortFunc(names, byLength)
+	near := nearest.Names(name, names, limit)
+	for _, n := range t.renamed(h, name) {
+		near = append([]string{n}, slices.DeleteFunc(near, func(x string) bool { return x == n })...)
+	}
+	if len(near) == 0 {
+		slices.SortFunc(relatives, byLength)
+		near = slices.Compact(relatives)
+	}
+	return near[:min(len(near), 3)]
+}
+
+// familyOf is what functions of the same purpose begin with, "blk_account_io_" of blk_account_io_start; "" when that says little.
+func familyOf(name string) string {
+	const least = 6
+	if i := strings.LastIndexByte(name, '_'); i+1 >= least {
+		return name[:i+1]
+	}
+	return ""
+}
+
+func absInt(n int) int { return max(n, -n) }
+
+// renamed returns what a missing function is often called on other kernels: with or without underscores, the worker
+// inside of a wrapper, the variant of an allocator without its profiling macro.
+func (t *Target) renamed(h hookNames, name string) []string {
+	if h.kind != btf.KindFunc || h.prefix != "" {
+		return nil
+	}
+	base := strings.TrimLeft(name, "_")
+	var out []string
+	for _, n := range []string{base, "__" + base, "do_" + base, base + "_noprof"} {
+		_, symbol := t.Kallsyms[n]
+		if n != name && (t.HasFunc(n) || h.symbols && symbol) {
+			out = append(out, n)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// matches returns a function that a glob pattern of a multi probe matches; any says whether there is one.
+func (t *Target) matches(pattern string) (any bool) {
+	if !strings.ContainsAny(pattern, "*?[") {
+		_, symbol := t.Kallsyms[pattern]
+		return symbol || t.HasFunc(pattern)
+	}
+	t.each(probed, func(n string) {
+		if !any {
+			any, _ = path.Match(pattern, n)
+		}
+	})
+	return any
+}
+
+// nearestMatches returns functions that begin like the fixed start of a pattern which matches nothing, nearest first.
+func (t *Target) nearestMatches(pattern string) []string {
+	fixed := pattern
+	if i := strings.IndexAny(pattern, "*?["); i >= 0 {
+		fixed = pattern[:i]
+	}
+	if len(fixed) < 3 {
+		return nil
+	}
+	if fixed == pattern {
+		return t.nearestHooks(probed, pattern)
+	}
+	limit := min(3, max(1, len(fixed)/4))
+	begins := map[string]string{} // the shortest function by its beginning
+	t.each(probed, func(n string) {
+		if len(n) < len(fixed) {
+			return
+		}
+		at := n[:len(fixed)]
+		if old := begins[at]; old == "" || len(n) < len(old) || len(n) == len(old) && n < old {
+			begins[at] = n
+		}
+	})
+	near := nearest.Names(fixed, sortedKeys(begins), limit)
+	for i, n := range near {
+		near[i] = begins[n]
+	}
+	return near
+}
+
+// offer says which attach points the program may mean, "" when none is near.
+func offer(lp *LinkedProgram, near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	to := near[0]
+	if lp.Type == uapi.ProgTypeTracepoint {
+		category, _, _ := strings.Cut(lp.AttachTo, "/")
+		to = category + "/" + to
+	}
+	return fmt.Sprintf("the target has %s; retarget with --attach %s=%s", strings.Join(near, ", "), lp.Name, to)
+}
+
+// notListed is why BTF may lack a function that the kernel has.
+const notListed = "BTF lists no inlined functions, no clones (.isra, .constprop) and none of modules"
+
+// unlisted is a hook of which BTF cannot say whether the kernel has it; decide names the flags that would.
+func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {
+	e := failf(ErrUnlistedHook, "%s", what)
+	if text := offer(lp, near); text != "" {
+		return e.hint("%s; %s", decide, text)
+	}
+	return e.hint("%s", decide)
+}
+
+// missing is a hook that the kernel does not have.
+func missing(lp *LinkedProgram, what string, near []string) *Error {
+	e := failf(ErrNoHook, "%s", what)
+	if text := offer(lp, near); text != "" {
+		e.hint("%s", text)
+	}
+	return e
+}
