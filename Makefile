@@ -133,8 +133,8 @@ completions:
 build-static:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bpfrun ./cmd/bpfrun
 
-# Everything of a release without publishing it, into dist/. Needs goreleaser and cyclonedx-gomod on the PATH:
-#     go install github.com/goreleaser/goreleaser/v2@v2.13.0 github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
+# Everything of a release without publishing it, into dist/. Needs goreleaser on the PATH:
+#     go install github.com/goreleaser/goreleaser/v2@v2.13.0
 release-snapshot:
 	goreleaser check
 	goreleaser release --snapshot --clean
