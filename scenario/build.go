@@ -17,7 +17,7 @@ type builder struct {
 }
 
 func newBuilder(k *kernel.Kernel, f *File) *builder {
-	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}}, defs: map[string]Pair{}, visited: map[string]Pos{}}
+	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}, failed: map[string]bool{}}, defs: map[string]Pair{}, visited: map[string]Pos{}}
 	b.build = b.built
 	for _, p := range f.Objects {
 		b.defs[p.Key.Text] = p
@@ -28,15 +28,21 @@ func newBuilder(k *kernel.Kernel, f *File) *builder {
 
 // all makes every object first and then sets their fields, so that they may refer to each other.
 func (b *builder) all() error {
+	var wrong mistakes
 	for _, name := range b.names {
-		if _, err := b.create(name, b.defs[name].Key); err != nil {
-			return err
+		if b.failed[name] {
+			continue // by the one that refers to it
 		}
+		_, err := b.create(name, b.defs[name].Key)
+		wrong.add(err)
 	}
 	for _, name := range b.names {
-		if err := b.fill(name); err != nil {
-			return err
+		if b.objects[name] != nil {
+			wrong.add(b.fill(name))
 		}
+	}
+	if err := wrong.err(); err != nil {
+		return err
 	}
 	return b.k.Err()
 }
@@ -45,6 +51,9 @@ func (b *builder) all() error {
 func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 	if o := b.objects[name]; o != nil {
 		return o, nil
+	}
+	if b.failed[name] {
+		return nil, &Error{Pos: from.Pos, Text: "object " + name + " could not be made", follows: true}
 	}
 	def, ok := b.defs[name]
 	if !ok {
@@ -68,6 +77,7 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 		switch {
 		case like != nil:
 			if !isRef(like) {
+				b.failed[name] = true
 				return nil, like.errorf("like: want $name of another object, got %s", like.describe())
 			}
 			var other *kernel.Object
@@ -75,12 +85,14 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 				o, err = b.k.NewObjectOf(other.Spec(), name, other.Type())
 			}
 		case typ == nil:
+			b.failed[name] = true
 			return nil, n.errorf("object %s needs a type, such as type: task_struct", name)
 		default:
 			o, err = b.typed(name, typ)
 		}
 	}
 	if err != nil {
+		b.failed[name] = true
 		return nil, n.wrap("object "+name, err)
 	}
 	b.objects[name] = o
@@ -157,6 +169,7 @@ func (b *builder) followed(name string) *Node {
 
 // set gives the fields of an object below a path the values of a mapping. skip names keys that are no fields.
 func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) error {
+	var wrong mistakes
 	for _, p := range n.Pairs {
 		if slices.Contains(skip, p.Key.Text) {
 			continue
@@ -175,11 +188,9 @@ func (b *builder) set(o *kernel.Object, path string, n *Node, skip []string) err
 			}
 			chosen = joinPath(path, names[0])
 		}
-		if err := b.put(o, chosen, p.Key, p.Value); err != nil {
-			return err
-		}
+		wrong.add(b.put(o, chosen, p.Key, p.Value))
 	}
-	return nil
+	return wrong.err()
 }
 
 // put gives one field a value.

@@ -25,6 +25,7 @@ type Error struct {
 	Text    string
 	Nearest []string // names that exist, nearest first
 	Err     error    // the cause, nil without
+	follows bool     // from another mistake: a reference to an object that could not be made
 }
 
 // Error is "file:line:col: text (nearest: ...)".

@@ -108,7 +108,7 @@ func readFile(path string, most int64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// ParseFile reads a scenario file. Errors are [*Error] or of the file system.
+// ParseFile reads a scenario file. Errors are [*Error], [Errors] or of the file system.
 func ParseFile(path string) (*File, error) {
 	data, err := readFile(path, maxFile)
 	if err != nil {
@@ -120,14 +120,17 @@ func ParseFile(path string) (*File, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a scenario from memory; path is where it is said to be, and where it looks for other files. The error is an [*Error].
+// Parse reads a scenario from memory; path is where it is said to be, and where it looks for other files. The error is an [*Error], or
+// [Errors] when there are several.
 func Parse(path string, data []byte) (*File, error) {
 	root, err := parseYAML(path, data)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Path: path, ObjectPos: root.Pos}
-	if err := f.decode(root); err != nil {
+	var m mistakes
+	m.add(f.decode(root))
+	if err := m.final(); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -138,29 +141,32 @@ func (n *Node) fields(f *form) error {
 	if n.Kind != Mapping {
 		return n.errorf("%s: want a mapping with %s, got %s", f.name, strings.Join(f.names(), ", "), n.describe())
 	}
+	var wrong mistakes
 	for _, p := range n.Pairs {
-		if !slices.Contains(f.names(), p.Key.Text) {
-			return p.Key.unknown("key of "+f.name, p.Key.Text, f.names())
+		if !f.has(p.Key.Text) {
+			wrong.add(p.Key.unknown("key of "+f.name, p.Key.Text, f.names()))
 		}
 	}
 	for _, m := range f.members {
-		if m.required && n.Get(m.name) == nil {
-			return n.errorf("%s needs %q", f.name, m.name)
+		if m.required && n.Get(m.name) == nil && wrong.err() == nil { // else a key may be the one, misspelt
+			wrong.add(n.errorf("%s needs %q", f.name, m.name))
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 func (f *File) decode(root *Node) error {
-	if err := root.fields(fileForm); err != nil {
-		return err
+	if root.Kind != Mapping {
+		return root.fields(fileForm)
 	}
-	for _, step := range []func(*Node) error{f.decodeObject, f.decodeKernel, f.decodeTables, f.decodeRuns, f.decodeSequence} {
-		if err := step(root); err != nil {
-			return err
-		}
+	var m mistakes
+	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernel, f.decodeTables, f.decodeRuns} {
+		m.add(step(root))
 	}
-	return nil
+	if m.err() == nil { // else a run may be missing because of its mistakes
+		m.add(f.decodeSequence(root))
+	}
+	return m.err()
 }
 
 func (f *File) decodeObject(root *Node) error {
@@ -318,6 +324,9 @@ func (f *File) decodeTables(root *Node) error {
 
 func (f *File) decodeRuns(root *Node) error {
 	runs := root.Get("runs")
+	if runs == nil {
+		return nil
+	}
 	if runs.Kind != Sequence {
 		return runs.errorf("runs: want a list of runs, got %s", runs.describe())
 	}
@@ -330,22 +339,30 @@ func (f *File) decodeRuns(root *Node) error {
 		return err
 	}
 	seen := map[string]Pos{}
-	for _, n := range runs.Items {
+	var wrong mistakes
+	defaults := root.Get("defaults")
+	if defaults != nil && !wrong.add(defaults.fields(defaultsForm)) {
+		defaults = nil
+	}
+	items, err := expanded(runs.Items, defaults)
+	wrong.add(err)
+	for _, n := range items {
 		r, err := f.decodeRun(n)
-		if err != nil {
-			return err
+		if !wrong.add(err) {
+			continue
 		}
 		r.Since = max(r.Since, since)
 		if r.Arch == "" {
 			r.Arch = arch
 		}
 		if first, dup := seen[r.Name]; dup {
-			return &Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": give it a name of its own"}
+			wrong.add(&Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": give it a name of its own"})
+			continue
 		}
 		seen[r.Name] = r.Pos
 		f.Runs = append(f.Runs, r)
 	}
-	return nil
+	return wrong.err()
 }
 
 func (f *File) decodeSequence(root *Node) error {
@@ -362,14 +379,16 @@ func (f *File) decodeSequence(root *Node) error {
 		names = append(names, r.Name)
 		byName[r.Name] = r
 	}
+	var wrong mistakes
 	for _, item := range n.Items {
 		r := byName[item.Text]
 		if r == nil || item.Kind != Scalar {
-			return item.unknown("run", item.Text, names)
+			wrong.add(item.unknown("run", item.Text, names))
+			continue
 		}
 		f.Sequence = append(f.Sequence, r)
 	}
-	return nil
+	return wrong.err()
 }
 
 // pairs are the members of a mapping; none of a node that is not there.

@@ -6,81 +6,54 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func (f *File) decodeRun(n *Node) (*Run, error) {
-	if err := n.fields(runForm); err != nil {
-		return nil, err
+	if n.Kind != Mapping {
+		return nil, n.fields(runForm)
 	}
 	r := &Run{Pos: n.Pos, ProgNode: n.Get("prog"), Context: n.Get("context"), Current: n.Get("current"), CPUNode: n.Get("cpu"), Repeat: 1}
-	var err error
-	if r.Prog, err = r.ProgNode.text("prog"); err != nil {
-		return nil, err
-	}
-	r.Name = r.Prog
-	if v := n.Get("name"); v != nil {
-		if r.Name, err = v.text("name"); err != nil {
-			return nil, err
+	r.Elements, r.Map, r.CookieNode = n.Get("elements"), n.Get("map"), n.Get("cookie")
+	// with calls a step for a key that is there.
+	with := func(key string, step func(v *Node) error) func() error {
+		return func() error {
+			if v := n.Get(key); v != nil {
+				return step(v)
+			}
+			return nil
 		}
 	}
-	if r.CPUNode != nil {
-		if r.CPU, err = r.CPUNode.int("cpu", 0, 1023); err != nil {
-			return nil, err
-		}
+	duration := func(key string, to *time.Duration) func() error {
+		return with(key, func(v *Node) (err error) { *to, err = v.duration(key); return err })
 	}
-	if r.Since, err = n.Get("since").release(); err != nil {
-		return nil, err
-	}
-	if r.Arch, err = n.Get("arch").arch(); err != nil {
-		return nil, err
-	}
-	if v := n.Get("cookie"); v != nil {
-		if r.Cookie, err = v.uint64("cookie"); err != nil {
-			return nil, err
-		}
-		r.CookieNode = v
-	}
-	r.Elements, r.Map = n.Get("elements"), n.Get("map")
-	if v := n.Get("repeat"); v != nil {
-		if r.Repeat, err = v.int("repeat", 1, 1_000_000); err != nil {
-			return nil, err
-		}
-	}
-	if v := n.Get("after"); v != nil {
-		if r.After, err = v.duration("after"); err != nil {
-			return nil, err
-		}
-	}
-	if v := n.Get("settle"); v != nil {
-		if r.Settle, err = v.duration("settle"); err != nil {
-			return nil, err
-		}
-	}
-	if r.Args, err = n.Get("args").pairs("args"); err != nil {
-		return nil, err
-	}
-	if r.Helpers, err = decodeHelpers(n.Get("helpers")); err != nil {
-		return nil, err
-	}
-	if err := f.decodePacket(r, n); err != nil {
-		return nil, err
-	}
-	if err := r.decodeTruncate(n.Get("truncate")); err != nil {
-		return nil, err
-	}
-	if v := n.Get("ctx"); v != nil && v.Kind == Mapping {
-		r.CtxFields = v
-	} else if r.Ctx, err = f.bytes("ctx", v); err != nil {
-		return nil, err
-	}
-	if v := n.Get("expect"); v != nil {
-		if err := r.Expect.decode(v); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	err := try(
+		func() error { return n.fields(runForm) },
+		with("prog", func(v *Node) (err error) { r.Prog, err = v.text("prog"); r.Name = r.Prog; return err }),
+		with("name", func(v *Node) (err error) { r.Name, err = v.text("name"); return err }),
+		with("cpu", func(v *Node) (err error) { r.CPU, err = v.int("cpu", 0, 1023); return err }),
+		with("since", func(v *Node) (err error) { r.Since, err = v.release(); return err }),
+		with("arch", func(v *Node) (err error) { r.Arch, err = v.arch(); return err }),
+		with("cookie", func(v *Node) (err error) { r.Cookie, err = v.uint64("cookie"); return err }),
+		with("repeat", func(v *Node) (err error) { r.Repeat, err = v.int("repeat", 1, 1_000_000); return err }),
+		duration("after", &r.After), duration("settle", &r.Settle),
+		with("args", func(v *Node) (err error) { r.Args, err = v.pairs("args"); return err }),
+		with("helpers", func(v *Node) (err error) { r.Helpers, err = decodeHelpers(v); return err }),
+		func() error { return f.decodePacket(r, n) },
+		func() error { return r.decodeTruncate(n.Get("truncate")) },
+		with("ctx", func(v *Node) (err error) {
+			if v.Kind == Mapping {
+				r.CtxFields = v
+				return nil
+			}
+			r.Ctx, err = f.bytes("ctx", v)
+			return err
+		}),
+		with("expect", r.Expect.decode),
+	)
+	return r, err
 }
 
 // maxBytesFile bounds packet and context files.
@@ -209,12 +182,14 @@ func (n *Node) result(what string) (uint64, error) {
 }
 
 func (e *Expect) decode(n *Node) error {
-	if err := n.fields(expectForm); err != nil {
-		return err
+	if n.Kind != Mapping {
+		return n.fields(expectForm)
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
 	e.Packet, e.Ctx = n.Get("packet"), n.Get("ctx")
 	e.Output, e.Effects, e.Truncated = n.Get("output"), n.Get("effects"), n.Get("truncated")
+	var wrong mistakes
+	wrong.add(n.fields(expectForm))
 	for _, m := range []struct {
 		name string
 		to   *[]Pair
@@ -222,17 +197,17 @@ func (e *Expect) decode(n *Node) error {
 		{"maps", &e.Maps}, {"globals", &e.Globals}, {"ringbuf", &e.Ringbuf}, {"perf", &e.Perf}, {"kernel", &e.Kernel}, {"helpers", &e.Helpers},
 	} {
 		var err error
-		if *m.to, err = n.Get(m.name).pairs(m.name); err != nil {
-			return err
-		}
+		*m.to, err = n.Get(m.name).pairs(m.name)
+		wrong.add(err)
 	}
 	if r := n.Get("reads"); r != nil {
 		if r.Kind != Sequence {
-			return r.errorf("reads: want a list of TYPE.path, got %s", r.describe())
+			wrong.add(r.errorf("reads: want a list of TYPE.path, got %s", r.describe()))
 		}
 		e.Reads = r.Items
 	}
-	return e.check()
+	wrong.add(e.check())
+	return wrong.err()
 }
 
 // statuses are the words expect.status takes.

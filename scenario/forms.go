@@ -41,6 +41,14 @@ func formOf(f *form) shape      { return shape{kind: shapeForm, form: f} }
 func oneOf(alts ...shape) shape { return shape{kind: shapeOneOf, alts: alts} }
 func shapeOf(k shapeKind) shape { return shape{kind: k} }
 func (f *form) names() []string { return memberNames(f.members) }
+func (f *form) has(name string) bool {
+	for i := range f.members {
+		if f.members[i].name == name {
+			return true
+		}
+	}
+	return false
+}
 func memberNames(m []member) []string {
 	names := make([]string, len(m))
 	for i := range m {
@@ -65,6 +73,7 @@ var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of
 	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
 	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53).", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables, set before loading.", shape: mapOf(anything)},
+	{name: "defaults", doc: "Members that every run gets which does not have them itself; mappings such as args and expect are merged member by member.", shape: formOf(defaultsForm)},
 	{name: "runs", doc: "The runs. Each starts fresh unless it is named in sequence.", shape: listOf(formOf(runForm)), required: true},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
 }}
@@ -90,6 +99,7 @@ var clockForm = &form{"clock", "The clocks at the start.", []member{
 var runForm = &form{"run", "One run of a program.", []member{
 	{name: "name", doc: "Name of the run; the program's name without.", shape: text},
 	{name: "prog", doc: "The program.", shape: text, required: true},
+	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any text or key of the run is the parameter's value; a name that mentions no parameter gets all of them. $${ is no parameter.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
 	{name: "since", doc: "The oldest kernel this run is for; on older ones it is skipped.", shape: text},
 	{name: "arch", doc: "The architecture this run is for; on others it is skipped.", shape: text},
 	{name: "current", doc: "The task it runs in: $name of an object.", shape: text},
@@ -98,7 +108,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "cookie", doc: "The cookie the program is attached with (bpf_get_attach_cookie, bpf_usdt_cookie).", shape: integer},
 	{name: "elements", doc: "What an iterator visits instead of what there is: the arguments of each call by name. The last call, without an element, follows.", shape: listOf(mapOf(anything))},
 	{name: "map", doc: "The map whose elements an iterator visits.", shape: text},
-	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E}.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
+	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E} for call N alone: {bpf_ringbuf_reserve: {fail_at: 1}} makes the first reservation fail, {bpf_map_update_elem: {fail_at: 2, errno: E2BIG}} the second update.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
 	{name: "packet", doc: "The packet: an expression such as eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /', hex digits, @FILE with raw bytes, or @CAPTURE#N with packet N of a pcap or pcapng file.", shape: text},
 	{name: "pcap", doc: "A pcap or pcapng file: the program runs on each of its packets, and simulated time passes between them as it did. ret then counts verdicts.", shape: text},
 	{name: "truncate", doc: "Also run the program on its packet cut short, each time from the same state and before the packet as it is: all for every length the kernel passes, or a list of lengths. A fault at any length fails; expect.truncated counts verdicts, everything else in expect is about the whole packet.", shape: oneOf(text, listOf(integer))},
@@ -110,9 +120,21 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "expect", doc: "What the run must have done.", shape: formOf(expectForm)},
 }}
 
+// defaultsForm has the members of a run that several may share.
+var defaultsForm = &form{"defaults", "Members of runs that do not have them.", func() []member {
+	var out []member
+	for _, m := range runForm.members {
+		if m.name != "name" && m.name != "each" {
+			m.required = false
+			out = append(out, m)
+		}
+	}
+	return out
+}()}
+
 var overrideForm = &form{"override", "What calls of a helper return.", []member{
-	{name: "fail_at", doc: "The call, from 1, that is answered; without it every call is.", shape: integer},
-	{name: "errno", doc: "The error it returns: a name or number.", shape: oneOf(text, integer)},
+	{name: "fail_at", doc: "Only this call of the helper in the run, counted from 1, gets the answer; all others work as usual. Without errno and ret it returns 0, which is NULL for helpers that return pointers. Without fail_at every call gets the answer.", shape: integer},
+	{name: "errno", doc: "The error it returns: EFAULT, -EFAULT or 14.", shape: oneOf(text, integer)},
 	{name: "ret", doc: "The value it returns.", shape: oneOf(integer, text)},
 }}
 

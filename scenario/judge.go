@@ -47,10 +47,14 @@ func (j *judge) all() error {
 	if !j.checking && !j.outcome() {
 		return nil
 	}
+	var wrong mistakes
 	for _, step := range []func(*Expect) error{j.ret, j.maps, j.globals, j.ringbuf, j.perf, j.trace, j.output, j.effects, j.kernel, j.reads, j.helpers, j.packet, j.context} {
-		if err := step(e); err != nil {
+		if err := step(e); !wrong.add(err) && !j.checking {
 			return err
 		}
+	}
+	if err := wrong.err(); err != nil {
+		return err
 	}
 	if n := e.Truncated; n != nil && j.run.TruncateNode == nil {
 		return n.errorf("truncated: the run cuts no packet; truncate: all does")
@@ -247,7 +251,7 @@ func (j *judge) trace(e *Expect) error {
 
 // kernel compares fields of objects: "sh.exit_code: 0", or nested.
 func (j *judge) kernel(e *Expect) error {
-	for _, p := range e.Kernel {
+	return eachPair(e.Kernel, func(p Pair) error {
 		name, path, _ := strings.Cut(p.Key.Text, ".")
 		key := &Node{Pos: p.Key.Pos, Text: "$" + name}
 		o, err := j.r.b.ref(key)
@@ -259,8 +263,17 @@ func (j *judge) kernel(e *Expect) error {
 			return err
 		}
 		j.mismatches(p.Key, p.Key.Text, ms)
+		return nil
+	})
+}
+
+// eachPair calls do for every pair and returns what all of them found wrong.
+func eachPair(pairs []Pair, do func(Pair) error) error {
+	var wrong mistakes
+	for _, p := range pairs {
+		wrong.add(do(p))
 	}
-	return nil
+	return wrong.err()
 }
 
 // field compares one field of an object, or the members below it.
@@ -358,7 +371,7 @@ func (j *judge) isFunction(name string) bool {
 }
 
 func (j *judge) helpers(e *Expect) error {
-	for _, p := range e.Helpers {
+	return eachPair(e.Helpers, func(p Pair) error {
 		name, calls := p.Key.Text, j.r.m.Calls(j.run.Prog)
 		if !strings.HasPrefix(name, "bpf_") && !slices.Contains(calls, name) {
 			name = "bpf_" + name
@@ -375,8 +388,8 @@ func (j *judge) helpers(e *Expect) error {
 			got := j.res.Helpers[name]
 			j.expect(p.Value.Pos, name+" calls", got == want, itoa(want), itoa(got))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // context compares the context after the run, as hex digits or by members.

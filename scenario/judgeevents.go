@@ -19,7 +19,7 @@ func (j *judge) perf(e *Expect) error {
 
 // events compares the records of buffers: all of them in order, or their number.
 func (j *judge) events(pairs []Pair, kind string, fits func(maps.Map) bool) error {
-	for _, p := range pairs {
+	return eachPair(pairs, func(p Pair) error {
 		t, err := j.r.table(p.Key)
 		if err != nil {
 			return err
@@ -36,24 +36,21 @@ func (j *judge) events(pairs []Pair, kind string, fits func(maps.Map) bool) erro
 		n := p.Value
 		switch {
 		case n.Kind == Null:
-			continue
+			return nil
 		case n.Kind == Scalar && n.Tag == "":
 			want, err := n.int(p.Key.Text, 0, 1<<32)
 			if err != nil {
 				return err
 			}
 			j.expect(n.Pos, "records in "+p.Key.Text, len(got) == want, itoa(want), itoa(len(got)))
-			continue
+			return nil
 		case n.Kind == Mapping || n.Kind == Scalar: // one record may stand without a list
 			n = &Node{Pos: n.Pos, Kind: Sequence, Items: []*Node{n}}
 		case n.Kind != Sequence:
 			return n.errorf("%s %s: want a list of records or their number, got %s", kind, p.Key.Text, n.describe())
 		}
-		if err := j.records(t, p.Key.Text, n, got); err != nil {
-			return err
-		}
-	}
-	return nil
+		return j.records(t, p.Key.Text, n, got)
+	})
 }
 
 func (j *judge) records(t *table, name string, n *Node, got []machine.Event) error {

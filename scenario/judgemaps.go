@@ -11,16 +11,14 @@ import (
 )
 
 func (j *judge) maps(e *Expect) error {
+	var wrong mistakes
 	for _, p := range e.Maps {
 		t, err := j.r.table(p.Key)
-		if err != nil {
-			return err
-		}
-		if err := j.contents(t, p.Value); err != nil {
-			return err
+		if wrong.add(err) {
+			wrong.add(j.contents(t, p.Value))
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 // contents compares the elements of one map.
@@ -55,15 +53,16 @@ func (j *judge) contents(t *table, n *Node) error {
 	for i := range entries {
 		have[string(entries[i].Key)] = &entries[i]
 	}
+	var wrong mistakes
 	for _, p := range pairs {
 		k, err := t.key(p.Key)
-		if err != nil {
-			return err
-		}
-		if err := j.element(t, p, k, have[string(k)]); err != nil {
-			return err
+		if !wrong.add(err) || !wrong.add(j.element(t, p, k, have[string(k)])) {
+			continue
 		}
 		delete(have, string(k))
+	}
+	if err := wrong.err(); err != nil {
+		return err
 	}
 	if n.Tag == "!exact" && !j.checking {
 		for _, e := range entries {
@@ -285,7 +284,7 @@ func (j *judge) queue(t *table, n *Node, entries []maps.Entry) error {
 // globals compares global variables.
 func (j *judge) globals(e *Expect) error {
 	spec := j.r.m.Linked().Object.BTF
-	for _, p := range e.Globals {
+	return eachPair(e.Globals, func(p Pair) error {
 		name, path := p.Key.Text, ""
 		if i := strings.IndexAny(name, ".["); i >= 0 {
 			if _, _, whole := machine.Variable(j.r.m.Linked(), name); !whole { // static ones have a dot in their names
@@ -312,7 +311,7 @@ func (j *judge) globals(e *Expect) error {
 				return err
 			}
 			if !ok {
-				continue
+				return nil
 			}
 			f = g
 		}
@@ -323,6 +322,6 @@ func (j *judge) globals(e *Expect) error {
 		if !j.checking {
 			j.mismatches(p.Value, p.Key.Text, ms)
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -100,32 +100,31 @@ func (t *table) set(n *Node) error {
 		})
 	}
 	if n.Kind == Sequence && t.def.Type != uapi.MapTypeHash {
+		var wrong mistakes
 		for i, item := range n.Items {
-			if err := t.element(&Node{Pos: item.Pos, Text: itoa(i)}, item); err != nil {
-				return err
-			}
+			wrong.add(t.element(&Node{Pos: item.Pos, Text: itoa(i)}, item))
 		}
-		return nil
+		return wrong.err()
 	}
 	pairs, err := n.pairs("map " + t.def.Name)
 	if err != nil {
 		return err
 	}
 	seen := map[string]*Node{}
+	var wrong mistakes
 	for _, p := range pairs {
 		k, err := t.key(p.Key)
-		if err != nil {
-			return err
+		if !wrong.add(err) {
+			continue
 		}
 		if first := seen[string(k)]; first != nil {
-			return p.Key.errorf("key %s of %s was already given at line %d, as %s", p.Key.Text, t.def.Name, first.Line, first.Text)
+			wrong.add(p.Key.errorf("key %s of %s was already given at line %d, as %s", p.Key.Text, t.def.Name, first.Line, first.Text))
+			continue
 		}
 		seen[string(k)] = p.Key
-		if err := t.element(p.Key, p.Value); err != nil {
-			return err
-		}
+		wrong.add(t.element(p.Key, p.Value))
 	}
-	return nil
+	return wrong.err()
 }
 
 func (t *table) each(n *Node, do func(*Node) error) error {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,17 @@ func TestMistakes(t *testing.T) {
 		{"duplicate object", "objects:\n  a: {type: task_struct}\n  a: {type: file}" + run, `s.yaml:3:3: "a" was already given at line 2`},
 		{"duplicate field", "objects:\n  a: {type: task_struct, pid: 1, pid: 2}" + run, `s.yaml:2:34: "pid" was already given at line 2`},
 		{"duplicate run", "runs:\n- {prog: on_exec}\n- {prog: on_exec}\n", `s.yaml:3:3: run "on_exec" is already at line 2`},
-		{"anchors", "objects: {a: &x {type: file}, b: *x}" + run, "s.yaml:1:14: anchors and aliases are not supported"},
+		{"unknown anchor", "objects: {a: &x {type: file}, b: *y}" + run, `s.yaml:1:34: unknown anchor "y" (nearest: x)`},
+		{"an anchor in itself", "objects: {a: &x {type: file, b: *x}}" + run, `s.yaml:1:33: unknown anchor "x"`},
+		{"a merge of a text", "objects: {a: {<<: x}}" + run, `s.yaml:1:19: <<: want a mapping or a list of mappings, such as *name, got "x"`},
+		{"a bomb", bomb() + run, "s.yaml:"},
+		{"a default of what is no run", "defaults: {nome: x}" + run, `s.yaml:1:12: unknown key of defaults "nome"`},
+		{"an unknown parameter", "runs: [{prog: on_exec, each: [{cpu: 0}], cpu: '${cpus}'}]\n", `s.yaml:1:47: unknown parameter "cpus" (nearest: cpu)`},
+		{"an unused parameter", "runs: [{prog: on_exec, each: [{cpu: 0}]}]\n", `s.yaml:1:32: parameter cpu is used nowhere in the run`},
+		{"no parameters", "runs: [{prog: on_exec, each: []}]\n", `s.yaml:1:30: each: want a list of parameters`},
+		{"a list in a text", "runs: [{prog: on_exec, each: [{a: [1]}], name: 'x ${a}'}]\n", `s.yaml:1:48: ${a} inside of a text: the parameter is a list`},
+		{"too many combinations", "runs: [{prog: on_exec, each: {" + manyLists() + "}}]\n", `s.yaml:1:`},
+		{"too long a block", "globals:\n" + strings.Repeat("  a: 1\n", 30000) + run, `s.yaml:20002:1: more than 20000 keys`},
 		{"unknown program", "runs: [{prog: on_exex}]\n", `s.yaml:1:15: unknown program "on_exex" (nearest: on_exec)`},
 		{"unknown type", "objects: {a: {type: task_strct}}" + run, `s.yaml:1:21: unknown type "task_strct" (nearest: task_struct`},
 		{"no type", "objects: {a: {pid: 1}}" + run, "s.yaml:1:14: object a needs a type"},
@@ -118,6 +129,65 @@ func TestMistakes(t *testing.T) {
 			assert.NotContains(t, err.Error(), "\n")
 		})
 	}
+}
+
+// bomb is a file of a few lines that means some 10^9 values.
+func bomb() string {
+	text := "globals:\n  a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+	for c := 'b'; c < 'k'; c++ {
+		p := string(c - 1)
+		text += "  " + string(c) + ": &" + string(c) + " [*" + strings.Join(slices.Repeat([]string{p}, 10), ", *") + "]\n"
+	}
+	return text
+}
+
+func manyLists() string {
+	var lists []string
+	for c := 'a'; c < 'j'; c++ {
+		lists = append(lists, string(c)+": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+	}
+	return strings.Join(lists, ", ")
+}
+
+// TestAllMistakesAtOnce: a file's mistakes are told together, in its order, without those that only follow from others.
+func TestAllMistakesAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"of the form", "obejcts: {}\nkernel: {cpus: 0}\nruns:\n- {prog: on_exec, cpu: x, repeat: 0, expect: {rett: 0, status: okay}}\n- {name: b}\n- {prog: on_exec, aftr: 1s}\n", []string{
+			`1:1: unknown key of scenario "obejcts"`, "2:16: cpus: 0 is not from 1", `4:24: cpu: want a number`, "4:35: repeat: 0 is not",
+			`4:47: unknown key of expect "rett"`, `4:64: unknown status "okay"`, `5:3: run needs "prog"`, `6:19: unknown key of run "aftr"`,
+		}},
+		{"of programs", "runs: [{prog: a}, {prog: b}]\n", []string{`1:15: unknown program "a"`, `1:26: unknown program "b"`}},
+		{"of names and values", `objects:
+  a: {type: task_strct}
+  b: {type: task_struct, pidd: 1, comm: [300], real_parent: $a}
+maps: {execs_by_id: {1: 1}, execs_by_uid: {x: 1, 2: y}}
+runs:
+- {prog: on_exec, current: $a}
+- {name: b, prog: on_exec, args: {flename: x, pidd: 2}, expect: {ret: x, maps: {exec: {}}, ringbuf: {events: [{as: evnt}]}, kernel: {c.pid: 1, b.pidd: 2}}}
+`, []string{
+			`2:13: unknown type "task_strct"`, `3:26: no field "pidd"`, "3:41: comm", `4:8: unknown map "execs_by_id"`, "4:44: key of execs_by_uid", "4:53:",
+			`7:35: unknown argument of tracepoint/sched/sched_process_exec "flename"`, `7:47: unknown argument of tracepoint/sched/sched_process_exec "pidd"`, "7:71: ret:",
+			`7:81: unknown map "exec"`, `7:116: unknown type "evnt"`, `7:134: unknown object "c"`, `7:144: no field "pidd"`,
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := openText(t, "exec", tt.text)
+			var all Errors
+			require.ErrorAs(t, err, &all)
+			lines := strings.Split(err.Error(), "\n")
+			require.Len(t, lines, len(tt.want), "%s", err)
+			for i, want := range tt.want {
+				assert.True(t, strings.HasPrefix(lines[i], "s.yaml:"+want), "got  %s\nwant %s", lines[i], want)
+			}
+		})
+	}
+	many := "runs:\n" + strings.Repeat("- {prog: x, nope: 1}\n", 200)
+	_, err := Parse("s.yaml", []byte(many))
+	assert.Len(t, strings.Split(err.Error(), "\n"), mostErrors+1)
+	assert.ErrorContains(t, err, "more mistakes")
 }
 
 // TestMissingFiles: what a scenario names and is not there has its place in the file.

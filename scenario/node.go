@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -35,6 +37,8 @@ type Node struct {
 	Tag   string
 	Items []*Node // of a sequence
 	Pairs []Pair  // of a mapping, in the order of the file
+
+	weight int // nodes in it, aliases resolved
 }
 
 // Pair is a member of a mapping.
@@ -68,8 +72,13 @@ func (n *Node) describe() string {
 
 // Limits of scenario files.
 const (
-	maxFile  = 512 << 10 // bytes; the YAML parser takes time that grows with the square of the keys
-	maxDepth = 64        // nesting
+	maxFile  = 16 << 20 // bytes
+	maxDepth = 64       // nesting
+	maxNodes = 8 << 20  // values
+	// maxBlock bounds the entries of one mapping or list in block style, for which the YAML parser takes time that grows with
+	// their square.
+	maxBlockKeys  = 20_000
+	maxBlockItems = 100_000
 )
 
 // parseYAML reads one YAML or JSON document.
@@ -85,6 +94,9 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	}
 	if err := shallow(data); err != nil {
 		return nil, at(1, 1, "%v", err)
+	}
+	if line, err := blocks(data); err != nil {
+		return nil, at(line, 1, "%v", err)
 	}
 	doc, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -109,7 +121,7 @@ func parseYAML(file string, data []byte) (*Node, error) {
 		p := bodies[1].GetToken().Position
 		return nil, at(p.Line, p.Column, "a second document: one scenario file has one")
 	}
-	c := converter{file: file}
+	c := converter{file: file, anchors: map[string]*Node{}}
 	return c.node(bodies[0], 0)
 }
 
@@ -136,6 +148,36 @@ func shallow(data []byte) error {
 	return nil
 }
 
+// blocks refuses mappings and lists in block style that are too long for the YAML parser.
+func blocks(data []byte) (line int, err error) {
+	type block struct{ indent, keys, items int }
+	stack := []block{{indent: -1}}
+	for text := range bytes.Lines(data) {
+		line++
+		body := bytes.TrimLeft(text, " ")
+		indent := len(text) - len(body)
+		if body = bytes.TrimRight(body, "\r\n"); len(body) == 0 || body[0] == '#' {
+			continue
+		}
+		for stack[len(stack)-1].indent > indent {
+			stack = stack[:len(stack)-1]
+		}
+		if stack[len(stack)-1].indent < indent {
+			stack = append(stack, block{indent: indent})
+		}
+		top := &stack[len(stack)-1]
+		if body[0] == '-' && (len(body) == 1 || body[1] == ' ') {
+			top.items++
+		} else {
+			top.keys++
+		}
+		if top.keys > maxBlockKeys || top.items > maxBlockItems {
+			return line, fmt.Errorf("more than %d keys or %d items in block style (write the mapping or list with { } or [ ], or split the file)", maxBlockKeys, maxBlockItems)
+		}
+	}
+	return 0, nil
+}
+
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	return s
@@ -150,7 +192,12 @@ func cut(s string) string {
 	return s
 }
 
-type converter struct{ file string }
+// converter makes nodes of the parser's tree. Aliases are resolved: an alias is the node of its anchor once more.
+type converter struct {
+	file    string
+	anchors map[string]*Node
+	nodes   int // made or reached through aliases
+}
 
 func (c *converter) pos(t *token.Token) Pos {
 	p := Pos{c.file, 1, 1}
@@ -168,7 +215,10 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 	if depth > maxDepth {
 		return nil, c.fail(n, "nested more than %d deep", maxDepth)
 	}
-	out := &Node{Pos: c.pos(n.GetToken())}
+	if c.nodes++; c.nodes > maxNodes {
+		return nil, c.fail(n, "more than %d values, with those that aliases repeat", maxNodes)
+	}
+	out := &Node{Pos: c.pos(n.GetToken()), weight: 1}
 	switch n := n.(type) {
 	case *ast.NullNode:
 		out.Kind = Null
@@ -183,8 +233,9 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 		if in.Tag != "" {
 			return nil, c.fail(n, "a second tag: %s after %s", in.Tag, n.Start.Value)
 		}
-		in.Tag, in.Pos = n.Start.Value, out.Pos
-		return in, nil
+		tagged := *in // an alias shares its node
+		tagged.Tag, tagged.Pos = n.Start.Value, out.Pos
+		return &tagged, nil
 	case *ast.MappingNode:
 		return c.mapping(out, n, n.Values, depth)
 	case *ast.MappingValueNode:
@@ -199,20 +250,79 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 				return nil, err
 			}
 			out.Items = append(out.Items, item)
+			out.weight += item.weight
 		}
 	case *ast.StringNode:
 		out.Text = n.Value
 		out.Quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
 	case *ast.LiteralNode:
 		out.Text, out.Quoted = n.Value.Value, true
-	case *ast.AnchorNode, *ast.AliasNode:
-		return nil, c.fail(n, "anchors and aliases are not supported (name an object and refer to it as $name)")
+	case *ast.AnchorNode:
+		if n.Name == nil || n.Value == nil {
+			return nil, c.fail(n, "an anchor has a name and a value: &name value")
+		}
+		in, err := c.node(n.Value, depth+1)
+		if err == nil {
+			c.anchors[n.Name.GetToken().Value] = in
+		}
+		return in, err
+	case *ast.AliasNode:
+		return c.alias(n)
 	case ast.ScalarNode:
 		out.Text = strings.TrimSpace(n.GetToken().Value)
 	default:
 		return nil, c.fail(n, "%v is not supported here", n.Type())
 	}
 	return out, nil
+}
+
+// alias is the node of an anchor. It was given before, so that no alias leads to itself.
+func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
+	name := ""
+	if n.Value != nil {
+		name = n.Value.GetToken().Value
+	}
+	in := c.anchors[name]
+	if in == nil {
+		return nil, (&Node{Pos: c.pos(n.GetToken())}).unknown("anchor", name, slices.Sorted(maps.Keys(c.anchors)))
+	}
+	if c.nodes += in.weight; c.nodes > maxNodes {
+		return nil, c.fail(n, "more than %d values, with those that aliases repeat", maxNodes)
+	}
+	return in, nil
+}
+
+// merge takes the value of a merge key, a mapping or a list of them: its members count where the mapping has none of that name.
+func (c *converter) merge(out *Node, v ast.Node, depth int) error {
+	from, err := c.node(v, depth+1)
+	if err != nil {
+		return err
+	}
+	list := []*Node{from}
+	if from.Kind == Sequence {
+		list = from.Items
+	}
+	for _, m := range list {
+		if m.Kind != Mapping {
+			return from.errorf("<<: want a mapping or a list of mappings, such as *name, got %s", m.describe())
+		}
+		out.Pairs = merged(out.Pairs, m.Pairs)
+	}
+	return nil
+}
+
+// merged are the pairs of own, and those of more whose key own does not have.
+func merged(own, more []Pair) []Pair {
+	has := make(map[string]bool, len(own))
+	for _, p := range own {
+		has[p.Key.Text] = true
+	}
+	for _, p := range more {
+		if !has[p.Key.Text] {
+			own = append(own, p)
+		}
+	}
+	return own
 }
 
 func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNode, depth int) (*Node, error) {
@@ -223,9 +333,11 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			out.Pos = k
 		}
 	}
+	var merges []ast.Node
 	for _, v := range values {
 		if v.Key.Type() == ast.MergeKeyType {
-			return nil, c.fail(v.Key, "merge keys are not supported (use like: $name)")
+			merges = append(merges, v.Value)
+			continue
 		}
 		var key *Node
 		var err error
@@ -254,6 +366,21 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			}
 		}
 		out.Pairs = append(out.Pairs, Pair{key, val})
+		out.weight += 1 + val.weight
+	}
+	for _, m := range merges {
+		if m == nil {
+			continue
+		}
+		if err := c.merge(out, m, depth); err != nil {
+			return nil, err
+		}
+	}
+	if merges != nil {
+		out.weight = 1
+		for _, p := range out.Pairs {
+			out.weight += 1 + p.Value.weight
+		}
 	}
 	return out, nil
 }

@@ -17,29 +17,28 @@ import (
 func (r *Runner) prepare() error {
 	start := r.m.Snapshot()
 	args := map[*Run]map[string]kernel.Arg{}
+	var wrong mistakes
 	for _, run := range r.file.Runs {
 		p, err := r.input0(run)
-		if err != nil {
-			return err
+		if !wrong.add(err) {
+			continue
 		}
-		if err := r.checkPacket(run); err != nil {
-			return err
+		_, _, err = r.lengths(run)
+		if !wrong.add(r.checkPacket(run)) || !wrong.add(err) {
+			continue
 		}
-		if _, _, err := r.lengths(run); err != nil {
-			return err
-		}
-		r.input[run] = p
-		if args[run], err = r.arguments(run, p); err != nil {
-			return err
+		typed, err := r.arguments(run, p)
+		if wrong.add(err) {
+			r.input[run], args[run] = p, typed
 		}
 		r.m.Restore(start)
 	}
 	for _, run := range r.file.Runs {
-		if err := r.fillArgs(run, r.input[run], args[run]); err != nil {
-			return err
+		if p := r.input[run]; p != nil && !wrong.add(r.fillArgs(run, p, args[run])) {
+			delete(r.input, run)
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 // input0 is the input of a run without arguments.
@@ -175,14 +174,16 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	case run.Map != nil && lp.AttachTo != "bpf_map_elem" && lp.AttachTo != "bpf_sk_storage_map":
 		return nil, run.Map.errorf("map: %s visits no elements of a map", lp.Hook)
 	}
+	var wrong mistakes
 	for _, a := range run.Args {
 		if !r.takes(c, lp.Type, lp.AttachTo, a.Key.Text, typed) {
-			return nil, a.Key.unknown("argument of "+lp.Hook, a.Key.Text, names)
+			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, names))
+			continue
 		}
 		if _, isField := c.Field(a.Key.Text); isField {
 			v, err := a.Value.uint64(a.Key.Text)
-			if err != nil {
-				return nil, err
+			if !wrong.add(err) {
+				continue
 			}
 			if p.fields == nil {
 				p.fields = map[string]uint64{}
@@ -190,7 +191,7 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 			p.fields[a.Key.Text] = v
 		}
 	}
-	return typed, nil
+	return typed, wrong.err()
 }
 
 // takes reports whether a context has an argument or field of that name.
@@ -236,24 +237,23 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 	if p.cannot != nil {
 		return nil
 	}
-	if err := r.fillElements(run, p, typed); err != nil {
-		return err
-	}
+	var wrong mistakes
+	wrong.add(r.fillElements(run, p, typed))
 	for _, a := range run.Args {
 		name := a.Key.Text
 		if _, isField := p.fields[name]; isField {
 			continue
 		}
 		v, err := r.argument(name, a.Value, typed)
-		if err != nil {
-			return err
+		if !wrong.add(err) {
+			continue
 		}
 		if p.in.Args == nil {
 			p.in.Args = map[string]any{}
 		}
 		p.in.Args[name] = v
 	}
-	return nil
+	return wrong.err()
 }
 
 // fillElements makes the arguments of the calls of an iterator.
@@ -306,22 +306,21 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 
 // checkAll makes the contexts of all runs with their arguments, and reads every expectation, without running anything.
 func (r *Runner) checkAll() error {
+	var wrong mistakes
 	for _, run := range r.file.Runs {
-		p := r.input[run]
-		if p.cannot == nil {
+		if p := r.input[run]; p != nil && p.cannot == nil {
 			c, err := r.m.Inspect(run.Prog, p.in)
 			if err != nil {
-				return run.wrapArg(err)
+				wrong.add(run.wrapArg(err))
+			} else {
+				c.Leave()
 			}
-			c.Leave()
 			r.m.Restore(r.base)
 		}
 		j := &judge{r: r, run: run, res: &machine.Result{Program: run.Prog}, checking: true}
-		if err := j.all(); err != nil {
-			return err
-		}
+		wrong.add(j.all())
 	}
-	return nil
+	return wrong.err()
 }
 
 // wrapArg gives an error of the kernel the place of the argument it is about.

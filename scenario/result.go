@@ -63,57 +63,88 @@ func (r *Result) Failed() []Expectation {
 // called after each, while the machine is in the state the run left; it may be nil. The error is that of ctx, or of a
 // run that could not be made.
 func (r *Runner) All(ctx context.Context, done func(*Result)) ([]*Result, error) {
+	return r.Units(ctx, r.file.Units(nil), done)
+}
+
+// Units runs some units of the file as [Runner.All] runs all of them.
+func (r *Runner) Units(ctx context.Context, units []Unit, done func(*Result)) ([]*Result, error) {
 	var out []*Result
-	for i, run := range r.order() {
-		if i == 0 || !r.continues(run, i) {
-			r.m.Restore(r.base)
-		}
-		res, err := r.One(ctx, run)
-		if err != nil {
-			return out, err
-		}
-		out = append(out, res)
-		if done != nil {
-			done(res)
+	for _, u := range units {
+		r.m.Restore(r.base)
+		for _, s := range u.steps {
+			if err := ctx.Err(); err != nil {
+				return out, err
+			}
+			res, err := r.One(ctx, s.run)
+			if err != nil {
+				return out, err
+			}
+			if !s.wanted {
+				continue
+			}
+			out = append(out, res)
+			if done != nil {
+				done(res)
+			}
 		}
 	}
 	return out, nil
 }
 
-// order is the order of the file, with the sequence in one piece where its first run stands.
-func (r *Runner) order() []*Run {
-	in := map[*Run]bool{}
-	for _, run := range r.file.Sequence {
-		in[run] = true
-	}
+// Unit is what runs on one machine from its first state on: a run, or the sequence.
+type Unit struct{ steps []step }
+
+type step struct {
+	run    *Run
+	wanted bool // else it is only there for those after it
+}
+
+// Runs are the runs of the unit that were picked.
+func (u Unit) Runs() []*Run {
 	var out []*Run
-	placed := false
-	for _, run := range r.file.Runs {
-		switch {
-		case !in[run]:
-			out = append(out, run)
-		case !placed:
-			out = append(out, r.file.Sequence...)
-			placed = true
+	for _, s := range u.steps {
+		if s.wanted {
+			out = append(out, s.run)
 		}
 	}
 	return out
 }
 
-// continues reports whether the run at a place of the order goes on where the one before it stopped.
-func (r *Runner) continues(run *Run, at int) bool {
-	if len(r.file.Sequence) == 0 || at == 0 {
-		return false
+// Units are the units of a file in its order, with the sequence where its first run stands. pick chooses runs, nil all: runs of the
+// sequence before a chosen one are part of the unit, those after the last one are not.
+func (f *File) Units(pick func(*Run) bool) []Unit {
+	in := map[*Run]bool{}
+	for _, run := range f.Sequence {
+		in[run] = true
 	}
-	order := r.order()
-	first := 0
-	for i, x := range order {
-		if x == r.file.Sequence[0] {
-			first = i
-			break
+	var out []Unit
+	placed := false
+	for _, run := range f.Runs {
+		switch {
+		case in[run] && !placed:
+			placed = true
+			if u := unitOf(f.Sequence, pick); len(u.steps) > 0 {
+				out = append(out, u)
+			}
+		case !in[run] && (pick == nil || pick(run)):
+			out = append(out, Unit{[]step{{run, true}}})
 		}
 	}
-	return at > first && at < first+len(r.file.Sequence)
+	return out
+}
+
+func unitOf(runs []*Run, pick func(*Run) bool) Unit {
+	var u Unit
+	last := 0
+	for _, run := range runs {
+		wanted := pick == nil || pick(run)
+		u.steps = append(u.steps, step{run, wanted})
+		if wanted {
+			last = len(u.steps)
+		}
+	}
+	u.steps = u.steps[:last]
+	return u
 }
 
 // Reset brings the machine back to the state before the first run.

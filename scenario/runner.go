@@ -55,10 +55,14 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	if err != nil {
 		return nil, err
 	}
+	var wrong mistakes
 	for _, r := range f.Runs {
 		if _, ok := obj.Program(r.Prog); !ok {
-			return nil, r.ProgNode.unknown("program", r.Prog, programNames(obj))
+			wrong.add(r.ProgNode.unknown("program", r.Prog, programNames(obj)))
 		}
+	}
+	if err := wrong.final(); err != nil {
+		return nil, err
 	}
 	linked, err := obj.Load(f.target(target), load)
 	if err != nil {
@@ -144,23 +148,20 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	if set == nil {
 		set = map[string]string{}
 	}
+	var wrong mistakes
 	for _, p := range f.Globals {
 		v, ok := variable(obj, p.Key.Text)
-		if !ok {
-			return o, p.Key.unknown("global variable", p.Key.Text, variableNames(obj))
-		}
-		if obj.BTF == nil || v.Type == 0 {
-			return o, p.Key.errorf("global variable %s has no type", p.Key.Text)
-		}
-		if err := globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set); err != nil {
-			return o, err
-		}
-		if err := check(obj.BTF, v, p.Value); err != nil {
-			return o, err
+		switch {
+		case !ok:
+			wrong.add(p.Key.unknown("global variable", p.Key.Text, variableNames(obj)))
+		case obj.BTF == nil || v.Type == 0:
+			wrong.add(p.Key.errorf("global variable %s has no type", p.Key.Text))
+		case wrong.add(globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set)):
+			wrong.add(check(obj.BTF, v, p.Value))
 		}
 	}
 	o.Globals = set
-	return o, nil
+	return o, wrong.final()
 }
 
 func variable(obj *loader.Object, name string) (loader.Var, bool) {
@@ -249,34 +250,24 @@ func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]
 
 // setUp makes what is there before the runs, prepares the runs, and checks the whole file.
 func (r *Runner) setUp() error {
-	k := r.m.Kernel()
-	r.b = newBuilder(k, r.file)
+	r.b = newBuilder(r.m.Kernel(), r.file)
+	var wrong mistakes
 	if err := r.b.all(); err != nil {
-		return r.wrapAny(err)
+		wrong.add(r.wrapAny(err))
 	}
-	if err := r.b.openSockets(); err != nil {
-		return err
-	}
-	if err := r.setNetwork(); err != nil {
-		return err
-	}
-	if err := r.setKsyms(); err != nil {
-		return err
-	}
+	wrong.add(r.b.openSockets())
+	wrong.add(r.setNetwork())
+	wrong.add(r.setKsyms())
 	for _, p := range r.file.Maps {
 		t, err := r.table(p.Key)
-		if err != nil {
-			return err
-		}
-		if err := t.set(p.Value); err != nil {
-			return err
+		if wrong.add(err) {
+			wrong.add(t.set(p.Value))
 		}
 	}
-	if err := r.prepare(); err != nil {
-		return err
-	}
+	wrong.add(r.prepare())
 	r.base = r.m.Snapshot()
-	return r.checkAll()
+	wrong.add(r.checkAll())
+	return wrong.final()
 }
 
 // wrapAny gives an error without a place that of the objects.

@@ -40,7 +40,7 @@ func (s *schemaMaker) form(f *form) map[string]any {
 		p := s.shape(m.shape)
 		p["description"] = m.doc
 		properties[m.name] = p
-		if m.required {
+		if m.required && f != runForm { // a run's may come from defaults
 			required = append(required, m.name)
 		}
 	}

@@ -22,20 +22,15 @@ func (r *Runner) File() *File { return r.file }
 // executed, and time passes as the run wants. The error says why the run cannot be made on this target.
 func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 	r.m.Restore(r.base)
-	order := r.order()
-	at := 0
-	for at < len(order) && order[at] != run {
-		at++
-	}
-	if at == len(order) {
+	units := r.file.Units(func(x *Run) bool { return x == run })
+	if len(units) == 0 {
 		return nil, fmt.Errorf("%s: the file has no such run", run.Name)
 	}
-	first := at
-	for first > 0 && r.continues(order[first], first) {
-		first--
-	}
-	for _, before := range order[first:at] {
-		if _, err := r.One(ctx, before); err != nil {
+	for _, s := range units[0].steps {
+		if s.run == run {
+			break
+		}
+		if _, err := r.One(ctx, s.run); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,8 @@ func isRef(n *Node) bool {
 type values struct {
 	k       *kernel.Kernel
 	objects map[string]*kernel.Object
-	names   []string // of objects, for messages
+	names   []string        // of objects, for messages
+	failed  map[string]bool // objects that could not be made
 	build   func(role string, n *Node) (*kernel.Object, error)
 }
 
@@ -27,6 +28,9 @@ type values struct {
 func (v *values) ref(n *Node) (*kernel.Object, error) {
 	name := strings.TrimPrefix(n.Text, "$")
 	o, ok := v.objects[name]
+	if !ok && v.failed[name] {
+		return nil, &Error{Pos: n.Pos, Text: "object " + name + " could not be made", follows: true}
+	}
 	if !ok {
 		return nil, n.unknown("object", name, v.names)
 	}

@@ -1,0 +1,292 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxRuns bounds the runs a file has after its parameters are filled in.
+const maxRuns = 200_000
+
+// expanded are the items of runs with the file's defaults, and one for each set of parameters of those with each:. Mistakes are
+// collected; the items without are returned all the same.
+func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
+	var out []*Node
+	var wrong mistakes
+	for _, n := range runs {
+		if n.Kind != Mapping {
+			out = append(out, n) // decoding says what is wrong
+			continue
+		}
+		n = withDefaults(n, defaults)
+		each := n.Get("each")
+		if each == nil {
+			out = append(out, n)
+			continue
+		}
+		sets, err := parameterSets(each)
+		if !wrong.add(err) {
+			continue
+		}
+		if len(out)+len(sets) > maxRuns {
+			wrong.add(each.errorf("more than %d runs in the file", maxRuns))
+			break
+		}
+		used := map[string]bool{}
+		for _, set := range sets {
+			run, err := fillRun(n, set, used)
+			if !wrong.add(err) {
+				used = nil
+				break // the other sets fail alike
+			}
+			out = append(out, run)
+		}
+		if used == nil {
+			continue
+		}
+		for _, p := range sets[0] {
+			if !used[p.Key.Text] {
+				wrong.add(p.Key.errorf("parameter %s is used nowhere in the run: write ${%s} where its value goes", p.Key.Text, p.Key.Text))
+			}
+		}
+	}
+	return out, wrong.err()
+}
+
+// withDefaults is a run with the members of defaults it does not have. Mappings are merged, everything else is the run's own if it has it.
+func withDefaults(n, defaults *Node) *Node {
+	if defaults == nil || defaults.Kind != Mapping {
+		return n
+	}
+	less := *defaults
+	less.Pairs = slices.DeleteFunc(slices.Clone(defaults.Pairs), func(p Pair) bool {
+		switch p.Key.Text {
+		case "packet", "truncate": // a run has one packet or a capture
+			return n.Get("pcap") != nil
+		case "pcap":
+			return n.Get("packet") != nil
+		}
+		return false
+	})
+	return overlaid(n, &less)
+}
+
+func overlaid(n, under *Node) *Node {
+	out := *n
+	out.Pairs = slices.Clone(n.Pairs)
+	for _, p := range under.Pairs {
+		i := slices.IndexFunc(out.Pairs, func(q Pair) bool { return q.Key.Text == p.Key.Text })
+		switch {
+		case i < 0:
+			out.Pairs = append(out.Pairs, p)
+		case out.Pairs[i].Value.Kind == Mapping && p.Value.Kind == Mapping && out.Pairs[i].Value.Tag == "" && p.Value.Tag == "":
+			out.Pairs[i].Value = overlaid(out.Pairs[i].Value, p.Value)
+		}
+	}
+	return &out
+}
+
+// parameterSets are the sets of parameters of each: a list of mappings, or a mapping of lists, of which all combinations are made.
+func parameterSets(n *Node) ([][]Pair, error) {
+	var sets [][]Pair
+	switch n.Kind {
+	case Sequence:
+		for _, item := range n.Items {
+			if item.Kind != Mapping || len(item.Pairs) == 0 {
+				return nil, item.errorf("each: want parameters such as {port: 80}, got %s", item.describe())
+			}
+			sets = append(sets, item.Pairs)
+		}
+	case Mapping:
+		sets = [][]Pair{nil}
+		for _, p := range n.Pairs {
+			if p.Value.Kind != Sequence || len(p.Value.Items) == 0 {
+				return nil, p.Value.errorf("each.%s: want a list of values, got %s", p.Key.Text, p.Value.describe())
+			}
+			if len(sets)*len(p.Value.Items) > maxRuns {
+				return nil, p.Key.errorf("more than %d combinations", maxRuns)
+			}
+			var next [][]Pair
+			for _, set := range sets {
+				for _, v := range p.Value.Items {
+					next = append(next, append(set[:len(set):len(set)], Pair{p.Key, v}))
+				}
+			}
+			sets = next
+		}
+	}
+	if len(sets) == 0 || len(sets[0]) == 0 {
+		return nil, n.errorf("each: want a list of parameters such as [{port: 80}, {port: 443}], or {port: [80, 443]}, got %s", n.describe())
+	}
+	for _, set := range sets {
+		for _, p := range set {
+			if !isWord(p.Key.Text) {
+				return nil, p.Key.errorf("parameter %s: want a word", brief(p.Key.Text))
+			}
+		}
+	}
+	return sets, nil
+}
+
+func isWord(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// fillRun is a run with one set of parameters. Its name gets the parameters it does not mention.
+func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
+	f := filler{values: map[string]*Node{}, used: used}
+	for _, p := range set {
+		f.values[p.Key.Text] = p.Value
+		f.names = append(f.names, p.Key.Text)
+	}
+	out := *n
+	out.Pairs = nil
+	named := false
+	for _, p := range n.Pairs {
+		if p.Key.Text == "each" {
+			continue
+		}
+		v, err := f.fill(p.Value)
+		if err != nil {
+			return nil, err
+		}
+		named = named || p.Key.Text == "name" && v.Text != p.Value.Text
+		out.Pairs = append(out.Pairs, Pair{p.Key, v})
+	}
+	if named {
+		return &out, nil
+	}
+	base := out.Get("name")
+	if base == nil {
+		base = out.Get("prog")
+	}
+	if base == nil {
+		return &out, nil // decoding says that it needs a program
+	}
+	var parts []string
+	for _, p := range set {
+		parts = append(parts, p.Key.Text+"="+p.Value.short())
+	}
+	name := *base
+	name.Text, name.Quoted = base.Text+" ("+strings.Join(parts, ", ")+")", true
+	out.Pairs = slices.DeleteFunc(out.Pairs, func(p Pair) bool { return p.Key.Text == "name" })
+	out.Pairs = append(out.Pairs, Pair{&Node{Pos: name.Pos, Text: "name"}, &name})
+	return &out, nil
+}
+
+// short is a value in the name of a run.
+func (n *Node) short() string {
+	switch n.Kind {
+	case Scalar:
+		return strings.TrimSpace(n.Tag + " " + n.Text)
+	case Null:
+		return "null"
+	}
+	return fmt.Sprintf("line %d", n.Line)
+}
+
+// filler puts the values of parameters where ${NAME} is.
+type filler struct {
+	values map[string]*Node
+	names  []string
+	used   map[string]bool
+}
+
+// fill returns a node with its parameters filled in, itself when there are none. A value that is ${NAME} alone becomes the parameter,
+// whatever that is; inside of a text the parameter is a text.
+func (f *filler) fill(n *Node) (*Node, error) {
+	switch n.Kind {
+	case Scalar:
+		return f.scalar(n)
+	case Sequence:
+		var items []*Node
+		for i, item := range n.Items {
+			v, err := f.fill(item)
+			if err != nil {
+				return nil, err
+			}
+			if v != item && items == nil {
+				items = slices.Clone(n.Items)
+			}
+			if items != nil {
+				items[i] = v
+			}
+		}
+		if items != nil {
+			out := *n
+			out.Items = items
+			return &out, nil
+		}
+	case Mapping:
+		var pairs []Pair
+		for i, p := range n.Pairs {
+			key, err := f.fill(p.Key)
+			if err != nil {
+				return nil, err
+			}
+			if key.Kind != Scalar {
+				return nil, p.Key.errorf("a key is a plain value, the parameter is %s", key.describe())
+			}
+			v, err := f.fill(p.Value)
+			if err != nil {
+				return nil, err
+			}
+			if (v != p.Value || key != p.Key) && pairs == nil {
+				pairs = slices.Clone(n.Pairs)
+			}
+			if pairs != nil {
+				pairs[i] = Pair{key, v}
+			}
+		}
+		if pairs != nil {
+			out := *n
+			out.Pairs = pairs
+			return &out, nil
+		}
+	}
+	return n, nil
+}
+
+func (f *filler) scalar(n *Node) (*Node, error) {
+	var b strings.Builder
+	rest, filled := n.Text, false
+	for {
+		before, after, ok := strings.Cut(rest, "${")
+		name, tail, closed := strings.Cut(after, "}")
+		if !ok || !closed {
+			b.WriteString(rest)
+			break
+		}
+		if strings.HasSuffix(before, "$") { // $${ is a dollar sign and a brace
+			b.WriteString(before + "${")
+			rest = after
+			continue
+		}
+		v := f.values[name]
+		if v == nil {
+			return nil, n.unknown("parameter", name, f.names)
+		}
+		f.used[name] = true
+		if before == "" && tail == "" && !filled {
+			out := *v
+			if n.Tag != "" {
+				out.Tag = n.Tag
+			}
+			return &out, nil
+		}
+		if v.Kind != Scalar || v.Tag != "" {
+			return nil, n.errorf("${%s} inside of a text: the parameter is %s, want a plain value", name, v.describe())
+		}
+		b.WriteString(before + v.Text)
+		rest, filled = tail, true
+	}
+	if !filled {
+		return n, nil
+	}
+	out := *n
+	out.Text = b.String()
+	return &out, nil
+}

@@ -1,0 +1,107 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Errors are the mistakes in a scenario file, in the order of the file; there are at least two. One mistake is an [*Error] of its own.
+type Errors []*Error
+
+// mostErrors bounds how many mistakes of one file are told.
+const mostErrors = 50
+
+// Error has a line for each mistake.
+func (e Errors) Error() string {
+	var lines []string
+	for i, x := range e {
+		if i == mostErrors {
+			lines = append(lines, fmt.Sprintf("%s: %d more mistakes", x.File, len(e)-i))
+			break
+		}
+		lines = append(lines, x.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the mistakes.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i, x := range e {
+		out[i] = x
+	}
+	return out
+}
+
+// mistakes collects errors while the rest of a file is looked at. An error that is no mistake of the file ends that.
+type mistakes struct {
+	list  Errors
+	other error
+}
+
+// add takes an error and reports whether there was none.
+func (m *mistakes) add(err error) bool {
+	if err == nil {
+		return true
+	}
+	var all Errors
+	var one *Error
+	switch {
+	case errors.As(err, &all):
+		m.list = append(m.list, all...)
+	case errors.As(err, &one):
+		m.list = append(m.list, one)
+	case m.other == nil:
+		m.other = err
+	}
+	return false
+}
+
+// try calls each step, whatever became of the ones before.
+func try(steps ...func() error) error {
+	var m mistakes
+	for _, step := range steps {
+		m.add(step())
+	}
+	return m.err()
+}
+
+// err returns what was collected.
+func (m *mistakes) err() error {
+	switch {
+	case m.other != nil:
+		return m.other
+	case len(m.list) == 0:
+		return nil
+	case len(m.list) == 1:
+		return m.list[0]
+	}
+	return m.list
+}
+
+// final returns what was collected for the user: in the order of the file, each once, and without what only follows from others.
+func (m *mistakes) final() error {
+	if m.other != nil {
+		return m.other
+	}
+	slices.SortStableFunc(m.list, func(a, b *Error) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Col - b.Col
+	})
+	seen := map[string]bool{}
+	own := slices.Clone(m.list)
+	own = slices.DeleteFunc(own, func(e *Error) bool {
+		text := e.Error()
+		again := seen[text] || e.follows
+		seen[text] = true
+		return again
+	})
+	if len(own) == 0 {
+		own = m.list // what follows is still better than silence
+	}
+	return (&mistakes{list: own}).err()
+}
