@@ -24,6 +24,7 @@ var layers = []struct {
 	imports []string
 }{
 	{"uapi", nil},
+	{"progtype", []string{"uapi"}},
 	{"internal/bpfprobe", nil}, // for tests only
 	{"internal/nearest", nil},
 	{"internal/ceiling", nil}, // for tests only
@@ -34,21 +35,21 @@ var layers = []struct {
 	{"btf/embedded", []string{"btf"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
-	{"loader", []string{"internal/nearest", "uapi", "decode", "btf", "btf/debuginfo", "corerelo"}},
-	{"verifier", []string{"uapi", "decode", "btf", "loader"}},
+	{"loader", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "corerelo"}},
+	{"verifier", []string{"uapi", "progtype", "decode", "btf", "loader"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},
 	{"maps", []string{"uapi", "btf", "mem"}},
-	{"kernel", []string{"internal/nearest", "uapi", "btf", "mem"}},
-	{"helpers", []string{"uapi", "decode", "btf", "mem", "vm", "maps", "kernel"}},
-	{"machine", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
-	{"scenario", []string{"internal/nearest", "uapi", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
-	{"intest", []string{"uapi", "loader", "maps", "kernel", "machine"}},
+	{"kernel", []string{"internal/nearest", "uapi", "progtype", "btf", "mem"}},
+	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel"}},
+	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
+	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
+	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
-	{"debug", []string{"internal/nearest", "uapi", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
-	{"report", []string{"uapi", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
-	{"conformance", []string{"uapi", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"report", []string{"uapi", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"conformance", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 
 // mainPackages may import every package above.

@@ -322,10 +322,18 @@ func (e Errno) Error() string {
 	if e == 0 {
 		return "ok"
 	}
-	if e > 0 && int(e) < len(errnoNames) && errnoNames[e] != "" {
-		return errnoNames[e]
+	if name := e.Name(); name != "" {
+		return name
 	}
 	return "errno " + strconv.Itoa(int(e))
+}
+
+// Name returns the C name, empty for a number without one.
+func (e Errno) Name() string {
+	if e > 0 && int(e) < len(errnoNames) {
+		return errnoNames[e]
+	}
+	return ""
 }
 
 // Neg returns -e as helpers return it: sign-extended to 64 bits.

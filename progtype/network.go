@@ -1,0 +1,167 @@
+package progtype
+
+import "github.com/bpfrun/bpfrun/uapi"
+
+// What is hidden of __sk_buff in groups.
+var (
+	// socketFields of __sk_buff are copies of its socket's.
+	socketFields = []string{"family", "remote_ip4", "local_ip4", "remote_ip6", "local_ip6", "remote_port", "local_port"}
+	// lateFields are not for programs outside of traffic control.
+	lateFields = []string{"tc_classid", "data_meta", "wire_len", "tstamp_type", "flow_keys"}
+	// everything of __sk_buff a flow dissector does not see.
+	dissectorHidden = func() []string {
+		var out []string
+		for _, f := range skbFields {
+			if f.Yields != PacketData && f.Yields != PacketEnd && f.Yields != FlowKeys {
+				out = append(out, f.Group())
+			}
+		}
+		return out
+	}()
+)
+
+func list(parts ...[]string) []string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out
+}
+
+// tcAccess is what traffic control programs may do with their __sk_buff (tc_cls_act_is_valid_access).
+var tcAccess = Access{
+	Hidden:  list(socketFields, []string{"flow_keys"}),
+	Written: []string{"mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"},
+}
+
+// lwtAccess is what lightweight tunnel programs may do (lwt_is_valid_access).
+var lwtAccess = Access{
+	Hidden:  list(socketFields, lateFields, []string{"tstamp", "hwtstamp"}),
+	Written: []string{"mark", "priority", "cb"},
+}
+
+const takesSkb = TakesPacket | TakesBytes | TakesSocket | TakesSkb | TakesFrags
+
+// skbHook is one of the kfunc hooks that came with dynptrs of packets.
+func skbHook(h KfuncHook) []Hook { return []Hook{{uapi.R(6, 4), h}} }
+
+// networkRows are the types of the networking stack.
+var networkRows = []Row{
+	{
+		Type: uapi.ProgTypeSocketFilter, Since: uapi.R(3, 19),
+		Sections: []Section{{Name: "socket"}},
+		Takes:    takesSkb, Context: skbContext, Layer: Link,
+		Access:  Access{Hidden: list(socketFields, lateFields, []string{"data", "data_end", "tstamp", "hwtstamp"}), Written: []string{"cb"}},
+		Returns: anyReturn, TestRun: true, Kfuncs: skbHook(SocketFilterHook),
+	},
+	{
+		Type: uapi.ProgTypeSchedCls, Since: uapi.R(4, 1),
+		Sections: []Section{
+			{Name: "tc/ingress", Attach: uapi.AttachTcxIngress, Flags: OptionalAttach}, {Name: "tc/egress", Attach: uapi.AttachTcxEgress, Flags: OptionalAttach},
+			{Name: "tcx/ingress", Attach: uapi.AttachTcxIngress}, {Name: "tcx/egress", Attach: uapi.AttachTcxEgress},
+			{Name: "tc"}, {Name: "classifier"},
+			{Name: "netkit/primary", Attach: uapi.AttachNetkitPrimary}, {Name: "netkit/peer", Attach: uapi.AttachNetkitPeer},
+		},
+		Attaches: []Attach{
+			{Type: uapi.AttachTcxIngress, Since: uapi.R(6, 6)}, {Type: uapi.AttachTcxEgress, Since: uapi.R(6, 6)},
+			{Type: uapi.AttachNetkitPrimary, Since: uapi.R(6, 7)}, {Type: uapi.AttachNetkitPeer, Since: uapi.R(6, 7)},
+		},
+		Takes: takesSkb, Context: skbContext, Layer: Link, Access: tcAccess, Packet: WritesPacket,
+		Returns: anyReturn, Verdicts: tcVerdicts, TestRun: true, Kfuncs: []Hook{{uapi.R(5, 18), TCHook}},
+	},
+	{
+		Type: uapi.ProgTypeSchedAct, Since: uapi.R(4, 1),
+		Sections: []Section{{Name: "action"}},
+		Takes:    takesSkb, Context: skbContext, Layer: Link, Access: tcAccess, Packet: WritesPacket,
+		Returns: anyReturn, Verdicts: tcVerdicts, TestRun: true, Kfuncs: skbHook(SchedActHook),
+	},
+	{
+		Type: uapi.ProgTypeXDP, Since: uapi.R(4, 8),
+		Sections: []Section{
+			{Name: "xdp.frags/devmap", Attach: uapi.AttachXDPDevmap, Flags: Frags}, {Name: "xdp/devmap", Attach: uapi.AttachXDPDevmap},
+			{Name: "xdp.frags/cpumap", Attach: uapi.AttachXDPCpumap, Flags: Frags}, {Name: "xdp/cpumap", Attach: uapi.AttachXDPCpumap},
+			{Name: "xdp.frags", Attach: uapi.AttachXDP, Flags: Frags | OptionalAttach}, {Name: "xdp", Attach: uapi.AttachXDP, Flags: OptionalAttach},
+		},
+		Attach: uapi.AttachXDP,
+		Attaches: []Attach{
+			{Type: uapi.AttachXDP, Since: uapi.R(5, 9)},
+			{Type: uapi.AttachXDPDevmap, Since: uapi.R(5, 8), Access: &Access{}},
+			{Type: uapi.AttachXDPCpumap, Since: uapi.R(5, 9)},
+		},
+		Takes: TakesPacket | TakesBytes | TakesFrags | TakesReceived, Context: xdpContext, Layer: Link,
+		Access: Access{Hidden: []string{"egress_ifindex"}}, Packet: WritesPacket,
+		Returns: anyReturn, Verdicts: xdpVerdicts, TestRun: true, Kfuncs: []Hook{{uapi.R(5, 18), XDPHook}},
+	},
+	{
+		Type: uapi.ProgTypeLwtIn, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_in"}},
+		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
+		Returns: anyReturn, Verdicts: lwtVerdicts, TestRun: true, Kfuncs: skbHook(LwtHook),
+	},
+	{
+		Type: uapi.ProgTypeLwtOut, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_out"}},
+		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
+		Returns: anyReturn, Verdicts: lwtVerdicts, TestRun: true, Kfuncs: skbHook(LwtHook),
+	},
+	{
+		Type: uapi.ProgTypeLwtXmit, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_xmit"}},
+		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: WritesPacket,
+		Returns: anyReturn, Verdicts: lwtVerdicts, TestRun: true, Kfuncs: skbHook(LwtHook),
+	},
+	{
+		Type: uapi.ProgTypeLwtSeg6local, Since: uapi.R(4, 18), Sections: []Section{{Name: "lwt_seg6local"}},
+		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
+		Returns: anyReturn, Verdicts: lwtVerdicts, Kfuncs: skbHook(LwtHook),
+	},
+	{
+		Type: uapi.ProgTypeSkSkb, Since: uapi.R(4, 14),
+		Sections: []Section{
+			{Name: "sk_skb/stream_parser", Attach: uapi.AttachSkSkbStreamParser}, {Name: "sk_skb/stream_verdict", Attach: uapi.AttachSkSkbStreamVerdict},
+			{Name: "sk_skb/verdict", Attach: uapi.AttachSkSkbVerdict}, {Name: "sk_skb"},
+		},
+		Attaches: []Attach{
+			{Type: uapi.AttachSkSkbStreamParser, Since: uapi.R(4, 14)}, {Type: uapi.AttachSkSkbStreamVerdict, Since: uapi.R(4, 14)},
+			{Type: uapi.AttachSkSkbVerdict, Since: uapi.R(5, 13)},
+		},
+		Takes: takesSkb, Context: skbContext, Layer: Payload,
+		Access: Access{Hidden: list(lateFields, []string{"tstamp", "hwtstamp", "mark"}), Written: []string{"tc_index", "priority"}},
+		Packet: WritesPacket, Returns: anyReturn, Verdicts: skVerdicts, Kfuncs: skbHook(SkSkbHook),
+	},
+	{
+		Type: uapi.ProgTypeSkMsg, Since: uapi.R(4, 17),
+		Sections: []Section{{Name: "sk_msg", Attach: uapi.AttachSkMsgVerdict}},
+		Attach:   uapi.AttachSkMsgVerdict, Attaches: []Attach{{Type: uapi.AttachSkMsgVerdict, Since: uapi.R(4, 17)}},
+		Takes: TakesSocket, Context: skMsgContext, Packet: WritesPacket, Returns: anyReturn, Verdicts: skVerdicts,
+	},
+	{
+		Type: uapi.ProgTypeSkReuseport, Since: uapi.R(4, 19),
+		Sections: []Section{
+			{Name: "sk_reuseport/migrate", Attach: uapi.AttachSkReuseportSelectOrMigrate}, {Name: "sk_reuseport", Attach: uapi.AttachSkReuseportSelect},
+		},
+		Attach: uapi.AttachSkReuseportSelect,
+		Attaches: []Attach{
+			{Type: uapi.AttachSkReuseportSelect, Since: uapi.R(5, 14)}, {Type: uapi.AttachSkReuseportSelectOrMigrate, Since: uapi.R(5, 14)},
+		},
+		Takes: TakesPacket | TakesSocket, Context: skReuseportContext, Layer: Transport, Packet: ReadsPacket,
+		Returns: anyReturn, Verdicts: skVerdicts,
+	},
+	{
+		Type: uapi.ProgTypeFlowDissector, Since: uapi.R(4, 20),
+		Sections: []Section{{Name: "flow_dissector", Attach: uapi.AttachFlowDissector}},
+		Attach:   uapi.AttachFlowDissector, Attaches: []Attach{{Type: uapi.AttachFlowDissector, Since: uapi.R(4, 20)}},
+		Takes: TakesPacket | TakesBytes, Context: flowContext, Layer: Link, Access: Access{Hidden: dissectorHidden}, Packet: ReadsPacket,
+		Returns: anyReturn, Verdicts: flowVerdicts, TestRun: true,
+	},
+	{
+		Type: uapi.ProgTypeSkLookup, Since: uapi.R(5, 9),
+		Sections: []Section{{Name: "sk_lookup", Attach: uapi.AttachSkLookup}},
+		Attach:   uapi.AttachSkLookup, Attaches: []Attach{{Type: uapi.AttachSkLookup, Since: uapi.R(5, 9)}},
+		Takes: TakesBytes, Context: skLookupContext, Returns: from(0, 1), Verdicts: skVerdicts, TestRun: true,
+	},
+	{
+		Type: uapi.ProgTypeNetfilter, Since: uapi.R(6, 4),
+		Sections: []Section{{Name: "netfilter", Attach: uapi.AttachNetfilter}},
+		Attach:   uapi.AttachNetfilter, Attaches: []Attach{{Type: uapi.AttachNetfilter, Since: uapi.R(6, 4)}},
+		Takes: TakesPacket, Context: netfilterContext, Layer: Network, Returns: from(0, 1), Verdicts: nfVerdicts,
+		TestRun: true, Kfuncs: skbHook(NetfilterHook),
+	},
+}

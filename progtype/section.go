@@ -1,0 +1,92 @@
+package progtype
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Section is a section name that libbpf knows (section_defs in libbpf.c), and what it makes of a program.
+type Section struct {
+	Name string // "kprobe", "fentry.s", "cgroup_skb/egress"
+	// Type is the program type; rows leave it out.
+	Type   uapi.ProgType
+	Attach uapi.AttachType
+	Flags  SectionFlags
+}
+
+// SectionFlags are properties of a section name.
+type SectionFlags uint16
+
+// Properties of section names.
+const (
+	HasTarget      SectionFlags = 1 << iota // "name/target" names what the program attaches to
+	Sleeps                                  // loaded with BPF_F_SLEEPABLE
+	Frags                                   // loaded with BPF_F_XDP_HAS_FRAGS
+	OptionalAttach                          // loaded without its attach type on kernels that do not know it
+	AtReturn                                // runs when the function returns
+	User                                    // on a user program
+	SyscallName                             // the target is a system call, not a function
+	Marker                                  // a marker of a user program (USDT)
+	Pattern                                 // the target is a pattern of functions
+	Session                                 // called at the entry and, if it returns 0 there, at the return
+)
+
+// Has reports whether the section has all of the properties.
+func (f SectionFlags) Has(what SectionFlags) bool { return f&what == what }
+
+// Sections lists the section names of all program types, by type.
+func Sections() []Section {
+	var out []Section
+	for _, r := range rows {
+		for _, s := range r.Sections {
+			s.Type = r.Type
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+var sections = Sections()
+
+// ParseSection finds what a section name makes of a program, and the target it names. The longest name that fits decides:
+// "cgroup/sock_create" over "cgroup/sock". A name without target may still be followed by "/anything", as libbpf 0.x and many
+// tools number programs ("xdp/syn"). Nil means that libbpf does not know the name. A leading "?" is no part of the name.
+func ParseSection(name string) (s *Section, target string) {
+	name = strings.TrimPrefix(name, "?")
+	for i := range sections {
+		c := &sections[i]
+		if t, ok := c.fits(name); ok && (s == nil || len(c.Name) > len(s.Name)) {
+			s, target = c, t
+		}
+	}
+	if s != nil {
+		return s, target
+	}
+	for _, word := range oldPrefixes {
+		if strings.HasPrefix(name, word) {
+			return ParseSection(word)
+		}
+	}
+	return nil, ""
+}
+
+func (s *Section) fits(name string) (target string, ok bool) {
+	rest, ok := strings.CutPrefix(name, s.Name)
+	switch {
+	case !ok:
+		return "", false
+	case rest == "":
+		return "", true
+	case rest[0] == '/':
+		return rest[1:], true
+	}
+	return "", false
+}
+
+// oldPrefixes are words that libbpf before 1.0 recognised at the start of any longer section name ("xdp_sock",
+// "classifier_egress").
+var oldPrefixes = []string{
+	"xdp", "classifier", "action", "socket", "sockops", "sk_msg", "sk_skb", "perf_event", "flow_dissector",
+	"lwt_in", "lwt_out", "lwt_xmit", "lwt_seg6local", "lirc_mode2", "sk_reuseport", "sk_lookup",
+}
