@@ -20,15 +20,15 @@ type Access struct {
 }
 
 // SetSink installs the receiver of accesses for a run; nil ends logging. The Access is valid during the call only.
-func (k *Kernel) SetSink(sink func(*Access)) { k.sink = sink }
+func (s *Space) SetSink(sink func(*Access)) { s.sink = sink }
 
 // Resolve returns the kernel object that contains addr, and the type and path of the innermost field there.
-func (k *Kernel) Resolve(addr uint64) (o *Object, typeName, path string, ok bool) {
-	o = k.objectAt(addr)
+func (s *Space) Resolve(addr uint64) (o *Object, typeName, path string, ok bool) {
+	o = s.objectAt(addr)
 	if o == nil {
 		return nil, "", "", false
 	}
-	off := k.mem.Truncate(addr) - o.base
+	off := s.mem.Truncate(addr) - o.base
 	l, rel := o.terms(off, 1)
 	if l == nil {
 		return o, o.TypeName(), "", true
@@ -37,18 +37,18 @@ func (k *Kernel) Resolve(addr uint64) (o *Object, typeName, path string, ok bool
 }
 
 // IsTyped reports whether addr lies in an object of a kernel type.
-func (k *Kernel) IsTyped(addr uint64) bool {
-	o := k.objectAt(addr)
+func (s *Space) IsTyped(addr uint64) bool {
+	o := s.objectAt(addr)
 	return o != nil && o.layout != nil
 }
 
 // objectAt finds the object whose storage contains addr.
-func (k *Kernel) objectAt(addr uint64) *Object {
-	addr = k.mem.Truncate(addr)
-	if o := k.percpu.objectAt(addr); o != nil {
+func (s *Space) objectAt(addr uint64) *Object {
+	addr = s.mem.Truncate(addr)
+	if o := s.around.ObjectAt(addr); o != nil {
 		return o
 	}
-	if r := k.mem.Find(addr); r != nil {
+	if r := s.mem.Find(addr); r != nil {
 		if o, ok := r.Owner.(*Object); ok {
 			return o
 		}
@@ -57,7 +57,7 @@ func (k *Kernel) objectAt(addr uint64) *Object {
 }
 
 // ObjectAt returns the object that contains addr, nil when there is none.
-func (k *Kernel) ObjectAt(addr uint64) *Object { return k.objectAt(addr) }
+func (s *Space) ObjectAt(addr uint64) *Object { return s.objectAt(addr) }
 
 // log tells the sink about an access to storage bytes; was is their state before it.
 func (o *Object) log(off uint64, size int, write bool, was byteState) {

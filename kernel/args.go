@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // proto finds the FUNC_PROTO of the hook: given by id, else the FUNC called name in vmlinux and modules. typed is
 // false when there is none.
-func (k *Kernel) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok bool) {
+func (h *Hooks) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok bool) {
 	spec = c.spec.ProtoSpec
 	if spec == nil {
-		spec = k.btf
+		spec = h.btf
 	}
 	if spec == nil {
 		return nil, nil, false
@@ -23,34 +24,15 @@ func (k *Kernel) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok
 	if name == "" {
 		return nil, nil, false
 	}
-	for i := -1; i < len(k.modules); i++ {
+	for i := -1; i < len(h.modules); i++ {
 		if i >= 0 {
-			spec = k.modules[i]
+			spec = h.modules[i]
 		}
 		if p, _, ok := spec.FuncProto(name); ok {
 			return spec, p, true
 		}
 	}
 	return nil, nil, false
-}
-
-// followProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.
-func followProto(spec *btf.Spec, id btf.ID) *btf.Type {
-	for range maxNesting {
-		t, err := spec.Type(id)
-		if err != nil || t == nil {
-			return nil
-		}
-		switch t.Kind {
-		case btf.KindFuncProto:
-			return t
-		case btf.KindFunc, btf.KindPtr, btf.KindTypedef, btf.KindConst, btf.KindVolatile, btf.KindRestrict, btf.KindTypeTag:
-			id = t.Ref
-		default:
-			return nil
-		}
-	}
-	return nil
 }
 
 // taskInterruptible is TASK_INTERRUPTIBLE, the state of a task that waits.
@@ -61,7 +43,7 @@ const maxArgs = 12
 
 // arguments makes the values of a prototype's parameters. skip leaves out leading ones (the void *__data of
 // btf_trace_ prototypes). hook names the function, for arguments whose meaning depends on it.
-func (k *Kernel) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type, skip int) error {
+func (h *Hooks) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type, skip int) error {
 	for i, param := range p.Params {
 		if i < skip || len(c.Args) == maxArgs {
 			continue
@@ -73,8 +55,8 @@ func (k *Kernel) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type,
 		if name == "" {
 			name = fmt.Sprintf("arg%d", i-skip+1)
 		}
-		a := k.argument(hook, name, spec, param.Type)
-		if err := k.override(c, &a); err != nil {
+		a := h.argument(hook, name, spec, param.Type)
+		if err := h.override(c, &a); err != nil {
 			return err
 		}
 		c.Args = append(c.Args, a)
@@ -84,19 +66,19 @@ func (k *Kernel) arguments(c *Context, hook string, spec *btf.Spec, p *btf.Type,
 }
 
 // returnValue makes the value of the hook's return.
-func (k *Kernel) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Type) error {
+func (h *Hooks) returnValue(c *Context, hook string, spec *btf.Spec, p *btf.Type) error {
 	c.Returns = true
 	if p != nil {
-		c.Ret = k.defaultReturn(hook, spec, p.Ref)
+		c.Ret = h.defaultReturn(hook, spec, p.Ref)
 	} else {
 		c.Ret = Arg{slots: 1}
 	}
 	c.Ret.Name = "ret"
-	return k.override(c, &c.Ret)
+	return h.override(c, &c.Ret)
 }
 
 // override gives an argument the value the user chose.
-func (k *Kernel) override(c *Context, a *Arg) error {
+func (h *Hooks) override(c *Context, a *Arg) error {
 	v, ok := c.spec.Args[a.Name]
 	if !ok {
 		return nil
@@ -120,11 +102,11 @@ func (k *Kernel) override(c *Context, a *Arg) error {
 				return nil
 			}
 			if target(a.Spec, a.Type).user {
-				a.Value = k.UserString(v)
+				a.Value = h.UserString(v)
 				return nil
 			}
 		}
-		s, err := k.NewString(a.Name, v)
+		s, err := h.NewString(a.Name, v)
 		if err != nil {
 			return err
 		}
@@ -141,7 +123,7 @@ func (k *Kernel) override(c *Context, a *Arg) error {
 
 // argument makes the value of one parameter. Arguments of the same name and type are the same
 // object in every hook of a kernel, so that a tool that remembers a pointer at one hook finds it again at another.
-func (k *Kernel) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
+func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Name: name, Spec: spec, Type: id, slots: 1}
 	t := strip(spec, id)
 	if t == nil {
@@ -149,23 +131,23 @@ func (k *Kernel) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	}
 	switch t.Kind {
 	case btf.KindPtr:
-		a.Value, a.Object = k.pointerArgument(hook, name, spec, id)
+		a.Value, a.Object = h.pointerArgument(hook, name, spec, id)
 	case btf.KindStruct, btf.KindUnion, btf.KindArray:
 		// Passed in registers up to 16 bytes; what is larger lies on the stack, which no context shows.
 		n, err := spec.Sizeof(t.ID)
 		if err != nil || n > 16 {
 			return a
 		}
-		a.Value = k.structValue(name, spec, id, 0)
+		a.Value = h.structValue(name, spec, id, 0)
 		if n > 8 {
-			a.slots, a.High = 2, k.structValue(name, spec, id, 8)
+			a.slots, a.High = 2, h.structValue(name, spec, id, 8)
 		}
 	default:
-		if v, ok := k.knownArgument(hook, name); ok {
+		if v, ok := h.knownArgument(hook, name); ok {
 			a.Value = v
 			break
 		}
-		a.Value = k.defaultScalar(name, name, spec, id, 0)
+		a.Value = h.defaultScalar(name, name, spec, id, 0)
 		a.Value = signExtend(a.Value, t)
 	}
 	return a
@@ -181,8 +163,8 @@ func signExtend(v uint64, t *btf.Type) uint64 {
 }
 
 // structValue is 8 bytes of a struct passed by value: of the scalar field that starts there.
-func (k *Kernel) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) uint64 {
-	l := k.types.of(spec, id)
+func (h *Hooks) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) uint64 {
+	l := h.types.of(spec, id)
 	if l == nil || off >= l.size {
 		return 0
 	}
@@ -191,36 +173,36 @@ func (k *Kernel) structValue(name string, spec *btf.Spec, id btf.ID, off uint64)
 		return 0
 	}
 	if t := strip(f.Spec, f.Type); t.Kind == btf.KindPtr {
-		v, _ := k.pointerArgument("", name+dotted(f.Path), f.Spec, f.Type)
+		v, _ := h.pointerArgument("", name+dotted(f.Path), f.Spec, f.Type)
 		return v
 	}
-	return k.defaultScalar(name+dotted(f.Path), lastName(f.Path), f.Spec, f.Type, 0)
+	return h.defaultScalar(name+dotted(f.Path), lastName(f.Path), f.Spec, f.Type, 0)
 }
 
 // pointerArgument makes what an argument points to, or finds it when it was made before.
-func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *Object) {
+func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *Object) {
 	to := target(spec, id)
 	if to.typ != nil && to.typ.Kind == btf.KindFuncProto {
-		return k.functionFor(name, spec, to.typ.ID), nil
+		return h.functionFor(name, spec, to.typ.ID), nil
 	}
 	if to.user || isUserArgument(hook, name) {
-		return k.userOnce(name, spec, to), nil
+		return h.userOnce(name, spec, to), nil
 	}
 	if to.typ == nil { // void *
 		switch name {
 		case "location", "call_site", "caller", "ip":
-			return k.sampleIP(), nil
+			return h.sampleIP(), nil
 		}
 		if typ := voidNames[name]; typ != "" {
-			if l := k.layoutNamed(typ); l != nil {
-				if o := k.sharedArg(name, l); o != nil {
+			if l := h.layoutNamed(typ); l != nil {
+				if o := h.sharedArg(name, l); o != nil {
 					return o.Addr(), o
 				}
 			}
 		}
 	}
 	if to.typ != nil && to.typ.Name == "task_struct" {
-		if o := k.taskArgument(hook, name); o != nil {
+		if o := h.taskArgument(hook, name); o != nil {
 			return o.Addr(), o
 		}
 	}
@@ -229,18 +211,14 @@ func (k *Kernel) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (
 		name = oneName(to.typ.Name, name)
 		key = "arg:" + name + ":" + spec.TypeString(to.typ.ID)
 	}
-	if o := k.byRole[key]; o != nil {
+	if o := h.kept(key); o != nil {
 		return o.Addr(), o
 	}
-	root := &Object{k: k, role: "args"}
-	o := k.newPointee(name, spec, to, root)
+	o := h.newArgument(name, spec, to)
 	if o == nil {
 		return 0, nil
 	}
-	if o.parent == root {
-		o.parent, o.depth = nil, 0
-	}
-	k.byRole[key] = o
+	h.keep(key, o)
 	return o.Addr(), o
 }
 
@@ -265,85 +243,58 @@ func isUserArgument(hook, name string) bool {
 	return false
 }
 
-// userOnce is userPointee for arguments: those of one name and type are one place in user memory.
-func (k *Kernel) userOnce(name string, spec *btf.Spec, to pointee) uint64 {
-	key := "arg:" + name + ":" + spec.TypeString(to.id)
-	if a, ok := k.userStrings[key]; ok {
-		return a
-	}
-	a := k.userPointee(name, spec, to)
-	k.userStrings[key] = a
-	return a
-}
-
-// sharedArg returns the object of a type that arguments of a name share.
-func (k *Kernel) sharedArg(name string, l *layout) *Object {
-	name = oneName(l.name, name)
-	key := "arg:" + name + ":" + l.spec.TypeString(l.typ.ID)
-	if o := k.byRole[key]; o != nil {
-		return o
-	}
-	o, err := k.newObject(name, l, 1, nil)
-	if err != nil {
-		k.fail(err)
-		return nil
-	}
-	k.byRole[key] = o
-	return o
-}
-
 // currentTasks names the arguments that are the task the event happens in.
 var currentTasks = map[string]string{
 	"sched_switch": "prev", "sched_process_exit": "p", "sched_process_exec": "p", "sched_process_fork": "parent", "do_exit": "tsk",
 }
 
 // taskArgument returns the task an argument of type struct task_struct * means.
-func (k *Kernel) taskArgument(hook, name string) *Object {
+func (h *Hooks) taskArgument(hook, name string) *Object {
 	if cur, ok := currentTasks[hook]; ok && cur == name {
-		return k.Current()
+		return h.Current()
 	}
 	// The task that runs next is the one other events wake up.
 	if hook == "sched_switch" && name == "next" {
-		return k.nextTask()
+		return h.nextTask()
 	}
 	return nil
 }
 
 // knownArgument gives numbers that follow from the machine or the task their values.
-func (k *Kernel) knownArgument(hook, name string) (uint64, bool) {
+func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	switch name {
 	case "cpu", "this_cpu", "cpu_id", "smp_processor_id":
-		return uint64(k.cpu), true
+		return uint64(h.cpu), true
 	case "preempt":
-		if hook == "sched_switch" && k.prevState() == 0 {
+		if hook == "sched_switch" && h.prevState() == 0 {
 			return 1, true
 		}
 		return 0, true
 	case "group_dead", "force":
 		return 0, true
 	case "family":
-		return afInet, true
+		return uapi.AFInet, true
 	case "prev_state":
-		return k.prevState(), true
+		return h.prevState(), true
 	case "old_pid":
-		pid, _ := k.PidTgid()
+		pid, _ := h.PidTgid()
 		return uint64(pid), true
 	case "call_site", "ip", "caller_ip", "parent_ip":
-		return k.sampleIP(), true
+		return h.sampleIP(), true
 	}
-	switch from, to := k.transition(); hook + " " + name {
+	switch from, to := h.transition(); hook + " " + name {
 	case "inet_sock_set_state oldstate":
 		return from, true
 	case "inet_sock_set_state newstate", "tcp_set_state state":
 		return to, true
 	case "cpu_frequency state", "cpu_frequency frequency": // kHz
-		return 100_000 * (8 + k.hash("cpu frequency")%32), true
+		return 100_000 * (8 + h.hash("cpu frequency")%32), true
 	}
 	return 0, false
 }
 
 // defaultReturn is the value a hook returns when it succeeds: 0 for an int, a length for ssize_t, an object for a pointer.
-func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
+func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Spec: spec, Type: id, slots: 1}
 	t := strip(spec, id)
 	if t == nil {
@@ -355,65 +306,31 @@ func (k *Kernel) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		to := target(spec, id)
 		if to.typ != nil && to.typ.Kind == btf.KindStruct {
 			// What a function returns is the object that other functions are called with.
-			if l := k.types.of(spec, to.typ.ID); l != nil && l.size > 0 && l.name != "task_struct" && k.singleton(l.name) == nil {
-				if o := k.sharedArg(usualName(l.name), l); o != nil {
+			if l := h.types.of(spec, to.typ.ID); l != nil && l.size > 0 && l.name != "task_struct" && h.singleton(l.name) == nil {
+				if o := h.sharedArg(usualName(l.name), l); o != nil {
 					a.Value, a.Object = o.Addr(), o
 					return a
 				}
 			}
 		}
-		a.Value, a.Object = k.pointerArgument(hook, role, spec, id)
+		a.Value, a.Object = h.pointerArgument(hook, role, spec, id)
 	case btf.KindInt:
 		switch {
 		case t.Int.Encoding&btf.IntBool != 0:
 			a.Value = 1
 		case t.Signed() && (namedLike(spec, id, "ssize_t") || t.Size == 8 && returnsCount(hook) || strings.HasSuffix(hook, "sendmsg") || strings.HasSuffix(hook, "recvmsg")):
-			a.Value = 16 + k.hash(role)%1000
+			a.Value = 16 + h.hash(role)%1000
 		case t.Signed() && strings.Contains(hook, "trylock"):
 			a.Value = 1 // taken
 		case t.Signed():
 			a.Value = 0
 		default:
-			a.Value = signExtend(k.defaultScalar(role, "", spec, id, 0), t)
+			a.Value = signExtend(h.defaultScalar(role, "", spec, id, 0), t)
 		}
 	case btf.KindEnum, btf.KindEnum64:
-		a.Value = k.defaultScalar(role, "", spec, id, 0)
+		a.Value = h.defaultScalar(role, "", spec, id, 0)
 	}
 	return a
-}
-
-// usualNames lists what kernel functions call their one argument of a type, besides the type's own name. All of them mean the
-// same object; other names ("newsk", "old_dentry") mean others.
-var usualNames = map[string]string{
-	"sock": "sk skaddr", "sk_buff": "skb skbaddr", "request": "rq req", "request_queue": "q", "net_device": "dev", "block_device": "bdev",
-	"super_block": "sb", "mm_struct": "mm", "vm_area_struct": "vma", "linux_binprm": "bprm", "kmem_cache": "s", "cgroup": "cgrp",
-	"bpf_prog": "prog", "bpf_map": "map", "socket": "sock", "pipe_inode_info": "pipe", "msghdr": "msg m", "vfsmount": "mnt",
-	"file": "file filp f", "inode": "", "dentry": "", "page": "", "folio": "", "bio": "", "mutex": "lock", "rw_semaphore": "sem",
-}
-
-// usualName is the first of the usual names of a type.
-func usualName(typ string) string {
-	if first, _, _ := strings.Cut(usualNames[typ], " "); first != "" {
-		return first
-	}
-	return typ
-}
-
-// oneName is the name that stands for all usual names of a type.
-func oneName(typ, name string) string {
-	names, ok := usualNames[typ]
-	if !ok {
-		return name
-	}
-	if name == typ {
-		return usualName(typ)
-	}
-	for n := range strings.FieldsSeq(names) {
-		if n == name {
-			return usualName(typ)
-		}
-	}
-	return name
 }
 
 // namedLike reports whether a type was declared through a typedef of that name, with or without __kernel_.
@@ -444,4 +361,17 @@ func returnsCount(hook string) bool {
 		}
 	}
 	return false
+}
+
+// PointeeOf makes an object of the type a pointer argument points to, for values the user describes.
+func (h *Hooks) PointeeOf(role string, a *Arg) (*Object, error) {
+	why := "is not the type of a pointer to a struct"
+	if a.Spec == nil {
+		return nil, &TypeError{Type: "argument " + a.Name, Role: role, Why: why}
+	}
+	to := target(a.Spec, a.Type)
+	if to.typ == nil {
+		return nil, &TypeError{Type: a.Spec.TypeString(a.Type), Role: role, Why: why}
+	}
+	return h.NewObjectOf(a.Spec, role, to.typ.ID)
 }

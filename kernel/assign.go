@@ -86,7 +86,7 @@ func (o *Object) putPointer(f Field, v any, how byteState) error {
 			return o.valueError(f, v, "a string needs a pointer to characters")
 		}
 		if to.user {
-			addr = o.k.UserString(v)
+			addr = o.k.around.UserString(v)
 			break
 		}
 		s, err := o.k.newString(o.role+dotted2(o.role, f.Path), v, o)

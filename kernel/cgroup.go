@@ -9,32 +9,24 @@ var cgroupNames = [...]string{"", "system.slice", "app.service"}
 const cgroupLevel = len(cgroupNames) - 1
 
 // cgroupID is the id of a level's cgroup, which is its inode number; the root's is 1.
-func (k *Kernel) cgroupID(level int) uint64 {
+func (m *Model) cgroupID(level int) uint64 {
 	if level == 0 {
 		return 1
 	}
-	return 1000*uint64(level) + k.hash("cgroup", cgroupNames[level])%1000
+	return 1000*uint64(level) + m.hash("cgroup", cgroupNames[level])%1000
 }
 
 // cgroupAt is the cgroup of a level of the default hierarchy.
-func (k *Kernel) cgroupAt(level int) *Object {
-	o := k.namedObject(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
-	if o != nil {
-		o.builtin = true
-	}
-	return o
+func (m *Model) cgroupAt(level int) *Object {
+	return m.builtinObject(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
 }
 
-func (k *Kernel) kernfsAt(level int) *Object {
-	o := k.namedObject(fmt.Sprintf("kernfs /%s", cgroupNames[level]), "kernfs_node")
-	if o != nil {
-		o.builtin = true
-	}
-	return o
+func (m *Model) kernfsAt(level int) *Object {
+	return m.builtinObject(fmt.Sprintf("kernfs /%s", cgroupNames[level]), "kernfs_node")
 }
 
 // levelOf finds the level of a default object; other cgroups are at the last one.
-func (k *Kernel) levelOf(o *Object, at func(int) *Object) int {
+func (m *Model) levelOf(o *Object, at func(int) *Object) int {
 	for i := range cgroupNames {
 		if at(i) == o {
 			return i
@@ -43,8 +35,8 @@ func (k *Kernel) levelOf(o *Object, at func(int) *Object) int {
 	return cgroupLevel
 }
 
-func (k *Kernel) fillCSSSet(b builder) {
-	cg := k.cgroupAt(cgroupLevel)
+func (m *Model) fillCSSSet(b builder) {
+	cg := m.cgroupAt(cgroupLevel)
 	b.ptr("dfl_cgrp", cg)
 	for i := range 16 {
 		f, ok := b.field(fmt.Sprintf("subsys[%d]", i))
@@ -52,32 +44,32 @@ func (k *Kernel) fillCSSSet(b builder) {
 			break
 		}
 		if css := b.child(f.Path); css != nil {
-			builder{k: k, o: css, how: made}.ptr("cgroup", cg)
+			fill(css).ptr("cgroup", cg)
 		}
 	}
 	b.ptr("dom_cset", b.o)
 }
 
-func (k *Kernel) fillCSS(b builder) {
-	b.ptr("cgroup", k.cgroupAt(cgroupLevel))
+func (m *Model) fillCSS(b builder) {
+	b.ptr("cgroup", m.cgroupAt(cgroupLevel))
 	b.num("id", b.within("id", 2, 100))
 	b.null("parent")
 }
 
-func (k *Kernel) fillCgroup(b builder) {
-	level := k.levelOf(b.o, k.cgroupAt)
-	b.ptr("kn", k.kernfsAt(level))
-	b.num("id", k.cgroupID(level)) // before 5.5
+func (m *Model) fillCgroup(b builder) {
+	level := m.levelOf(b.o, m.cgroupAt)
+	b.ptr("kn", m.kernfsAt(level))
+	b.num("id", m.cgroupID(level)) // before 5.5
 	b.num("level", uint64(level))
 	b.num("max_depth", 0x7fffffff)
 	b.num("self.id", uint64(level)+1)
 	b.ptr("self.cgroup", b.o)
 	for i := 0; i <= level; i++ {
-		b.ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), k.cgroupAt(i))
-		b.num(fmt.Sprintf("ancestor_ids[%d]", i), k.cgroupID(i))
+		b.ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), m.cgroupAt(i))
+		b.num(fmt.Sprintf("ancestor_ids[%d]", i), m.cgroupID(i))
 	}
 	if level > 0 {
-		b.num("self.parent", k.selfAddr(k.cgroupAt(level-1)))
+		b.num("self.parent", m.selfAddr(m.cgroupAt(level-1)))
 	} else {
 		b.null("self.parent")
 	}
@@ -86,23 +78,23 @@ func (k *Kernel) fillCgroup(b builder) {
 }
 
 // selfAddr is the address of a cgroup's own cgroup_subsys_state.
-func (k *Kernel) selfAddr(cg *Object) uint64 {
+func (m *Model) selfAddr(cg *Object) uint64 {
 	if cg == nil {
 		return 0
 	}
-	f, ok := builder{k: k, o: cg}.field("self")
+	f, ok := build(cg).field("self")
 	if !ok {
 		return 0
 	}
 	return cg.base + f.Off
 }
 
-func (k *Kernel) fillKernfs(b builder) {
-	level := k.levelOf(b.o, k.kernfsAt)
-	b.num("id|id.id", k.cgroupID(level))
+func (m *Model) fillKernfs(b builder) {
+	level := m.levelOf(b.o, m.kernfsAt)
+	b.num("id|id.id", m.cgroupID(level))
 	b.text("name", cgroupNames[level])
 	if level > 0 {
-		b.ptr("parent|__parent", k.kernfsAt(level-1))
+		b.ptr("parent|__parent", m.kernfsAt(level-1))
 	} else {
 		b.null("parent __parent")
 	}
@@ -111,22 +103,22 @@ func (k *Kernel) fillKernfs(b builder) {
 }
 
 // CgroupID returns the id of the current task's cgroup in the default hierarchy.
-func (k *Kernel) CgroupID() uint64 {
-	if o := k.Current(); o != nil && o.Has("cgroups.dfl_cgrp.kn.id") {
-		if id := o.uint("cgroups.dfl_cgrp.kn.id"); id != 0 || k.mode != ModeDefault {
+func (m *Model) CgroupID() uint64 {
+	if o := m.Current(); o != nil && o.Has("cgroups.dfl_cgrp.kn.id") {
+		if id := o.uint("cgroups.dfl_cgrp.kn.id"); id != 0 || m.mode != ModeDefault {
 			return id
 		}
 	}
-	return k.cgroupID(cgroupLevel)
+	return m.cgroupID(cgroupLevel)
 }
 
 // AncestorCgroupID returns the id of the current cgroup's ancestor at a level, 0 below it; the root is level 0.
-func (k *Kernel) AncestorCgroupID(level int) uint64 {
+func (m *Model) AncestorCgroupID(level int) uint64 {
 	if level < 0 {
 		return 0
 	}
 	own := cgroupLevel
-	if o := k.Current(); o != nil && o.Has("cgroups.dfl_cgrp.level") {
+	if o := m.Current(); o != nil && o.Has("cgroups.dfl_cgrp.level") {
 		own = int(o.uint("cgroups.dfl_cgrp.level"))
 		if level > own {
 			return 0
@@ -140,5 +132,5 @@ func (k *Kernel) AncestorCgroupID(level int) uint64 {
 	if level > own || level >= len(cgroupNames) {
 		return 0
 	}
-	return k.cgroupID(level)
+	return m.cgroupID(level)
 }

@@ -12,21 +12,21 @@ import (
 
 // cgroupSockContext makes the bpf_sock of a socket that is created, released or was bound. What of it may be read and
 // written depends on the hook (__sock_filter_check_attach_type).
-func (k *Kernel) cgroupSockContext(c *Context) error {
+func (h *Hooks) cgroupSockContext(c *Context) error {
 	a := c.spec.Attach
 	spec := SockSpec{State: tcpClose}
 	if a == uapi.AttachCgroupInet6PostBind {
-		spec.Family = afInet6
+		spec.Family = uapi.AFInet6
 	}
 	bound := a == uapi.AttachCgroupInet4PostBind || a == uapi.AttachCgroupInet6PostBind
 	if bound {
 		spec.SourcePort = 8080
 	}
-	s, err := k.contextSocket(c, spec)
+	s, err := h.contextSocket(c, spec)
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: k, typ: "bpf_sock", who: a.String(), size: bpfSockSize, fields: bpfSockFields, sock: s}
+	v := &uapiView{k: h.Host, typ: "bpf_sock", who: a.String(), size: bpfSockSize, fields: bpfSockFields, sock: s}
 	v.may = func(f *uapiField, write bool) bool {
 		switch skbGroup(f.name) {
 		case "bound_dev_if", "mark", "priority":
@@ -40,7 +40,7 @@ func (k *Kernel) cgroupSockContext(c *Context) error {
 		}
 		return !write
 	}
-	v.out = func(v *uapiView) []byte { return k.fieldBytes(v) }
+	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
@@ -80,16 +80,16 @@ const (
 const leastOptval = 16
 
 // sockoptContext makes a bpf_sockopt. The value is memory of its own; a page of it is what programs may reach.
-func (k *Kernel) sockoptContext(c *Context) error {
+func (h *Hooks) sockoptContext(c *Context) error {
 	set := c.spec.Attach == uapi.AttachCgroupSetsockopt
 	o := c.spec.Sockopt
 	if o == nil {
 		o = &Sockopt{Level: solSocket, Name: soKeepalive, Value: []byte{1, 0, 0, 0}}
-		if k.bigEndian() {
+		if h.bigEndian() {
 			o.Value = []byte{0, 0, 0, 1}
 		}
 	}
-	s, err := k.contextSocket(c, SockSpec{})
+	s, err := h.contextSocket(c, SockSpec{})
 	if err != nil {
 		return err
 	}
@@ -104,14 +104,14 @@ func (k *Kernel) sockoptContext(c *Context) error {
 	if set {
 		room = max(room, leastOptval)
 	}
-	room = min(room, pageSize)
-	r, err := k.mem.Alloc(uint64(max(room, 1)), mem.Region{Kind: mem.Packet, Name: "optval", Owner: c})
+	room = min(room, uapi.PageSize)
+	r, err := h.mem.Alloc(uint64(max(room, 1)), mem.Region{Kind: mem.Packet, Name: "optval", Owner: c})
 	if err != nil {
 		return err
 	}
-	copy(k.mem.Bytes(r)[:room], o.Value)
+	copy(h.mem.Bytes(r)[:room], o.Value)
 	c.more = append(c.more, r)
-	v := &uapiView{k: k, typ: "bpf_sockopt", who: c.spec.Attach.String(), size: sockoptSize, fields: sockoptFields, sock: s}
+	v := &uapiView{k: h.Host, typ: "bpf_sockopt", who: c.spec.Attach.String(), size: sockoptSize, fields: sockoptFields, sock: s}
 	v.may = func(f *uapiField, write bool) bool {
 		switch f.name {
 		case "retval":
@@ -123,7 +123,7 @@ func (k *Kernel) sockoptContext(c *Context) error {
 		}
 		return !write
 	}
-	v.out = func(v *uapiView) []byte { return k.fieldBytes(v) }
+	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (k *Kernel) sockoptContext(c *Context) error {
 	v.put("optlen", uint64(uint32(optlen)))
 	v.put("retval", uint64(uint32(o.Retval)))
 	if room == 0 {
-		if err := k.mem.SetBounds(r, r.Base, r.Base); err != nil {
+		if err := h.mem.SetBounds(r, r.Base, r.Base); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ type Sysctl struct {
 
 var sysctlFields = []uapiField{{name: "write", off: 0, size: 4, narrow: true}, {name: "file_pos", off: 4, size: 4, narrow: true}}
 
-func (k *Kernel) sysctlContext(c *Context) error {
+func (h *Hooks) sysctlContext(c *Context) error {
 	s := Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
 	if c.spec.Sysctl != nil {
 		s = *c.spec.Sysctl
@@ -182,28 +182,25 @@ func (k *Kernel) sysctlContext(c *Context) error {
 	if s.Name == "" || strings.HasPrefix(s.Name, "/") {
 		return fmt.Errorf("kernel: sysctl %q: want a path below /proc/sys such as net/ipv4/ip_forward", s.Name)
 	}
-	if len(s.New) > pageSize || len(s.Value) > pageSize {
-		return fmt.Errorf("kernel: sysctl %s: values have at most %d bytes", s.Name, pageSize)
+	if len(s.New) > uapi.PageSize || len(s.Value) > uapi.PageSize {
+		return fmt.Errorf("kernel: sysctl %s: values have at most %d bytes", s.Name, uapi.PageSize)
 	}
-	v := &uapiView{k: k, typ: "bpf_sysctl", who: c.spec.ProgType.String(), size: 8, fields: sysctlFields}
+	v := &uapiView{k: h.Host, typ: "bpf_sysctl", who: c.spec.ProgType.String(), size: 8, fields: sysctlFields}
 	v.may = func(f *uapiField, write bool) bool { return !write || f.name == "file_pos" }
-	v.out = func(v *uapiView) []byte { return k.fieldBytes(v) }
+	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
 	if s.Write {
 		v.put("write", 1)
 	}
-	v.sysctl = &s
+	c.sysctl = &s
 	return nil
 }
 
 // Sysctl returns the access a cgroup/sysctl program filters, nil for other contexts.
 func (c *Context) Sysctl() *Sysctl {
-	if c.view == nil {
-		return nil
-	}
-	return c.view.sysctl
+	return c.sysctl
 }
 
 var deviceFields = []uapiField{{name: "access_type", off: 0, size: 4, narrow: true}, {name: "major", off: 4, size: 4}, {name: "minor", off: 8, size: 4}}
@@ -215,9 +212,9 @@ const (
 )
 
 // deviceContext makes a bpf_cgroup_dev_ctx: by default /dev/null is opened for reading.
-func (k *Kernel) deviceContext(c *Context) error {
-	v := &uapiView{k: k, typ: "bpf_cgroup_dev_ctx", who: c.spec.ProgType.String(), size: 12, fields: deviceFields, may: readsOnly}
-	v.out = func(v *uapiView) []byte { return k.fieldBytes(v) }
+func (h *Hooks) deviceContext(c *Context) error {
+	v := &uapiView{k: h.Host, typ: "bpf_cgroup_dev_ctx", who: c.spec.ProgType.String(), size: 12, fields: deviceFields, may: readsOnly}
+	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}

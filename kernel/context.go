@@ -86,7 +86,7 @@ type Context struct {
 	// Packet is the packet of a networking program; nil elsewhere.
 	Packet *Packet
 
-	k    *Kernel
+	k    *Hooks
 	view *uapiView
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
@@ -96,6 +96,8 @@ type Context struct {
 	own   *Socket // made for this context alone
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
+	sysctl         *Sysctl // what a cgroup/sysctl program filters
+	room           int     // for TCP options, of a sockops program
 }
 
 // Arg is an argument of the hook.
@@ -117,21 +119,6 @@ func (e *NotSimulated) Error() string {
 	return fmt.Sprintf("program type %v is not simulated", e.ProgType)
 }
 
-// AbsentError is a hook the target's BTF does not have.
-type AbsentError struct {
-	Hook, What string
-	Nearest    []string
-}
-
-// Error says what was looked for.
-func (e *AbsentError) Error() string {
-	s := fmt.Sprintf("%s: the target has no %s", e.Hook, e.What)
-	if len(e.Nearest) > 0 {
-		s += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
-	}
-	return s
-}
-
 // unlisted reports whether nothing is known of the kernel's hooks.
 func (c *Context) unlisted() bool { return c.k.btf == nil || c.spec.Unlisted }
 
@@ -144,48 +131,48 @@ func (e *FieldError) Error() string {
 }
 
 // Simulates reports whether [Kernel.NewContext] can make contexts for a program type.
-func (k *Kernel) Simulates(t uapi.ProgType) bool { return k.contextMaker(t) != nil }
+func (h *Hooks) Simulates(t uapi.ProgType) bool { return h.contextMaker(t) != nil }
 
 // contextMaker is the table of program types.
-func (k *Kernel) contextMaker(t uapi.ProgType) func(*Context) error {
+func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 	switch t {
 	case uapi.ProgTypeKprobe:
-		return k.probeContext
+		return h.probeContext
 	case uapi.ProgTypeTracepoint:
-		return k.tracepointContext
+		return h.tracepointContext
 	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
-		return k.rawTracepointContext
+		return h.rawTracepointContext
 	case uapi.ProgTypeTracing:
-		return k.tracingContext
+		return h.tracingContext
 	case uapi.ProgTypeLSM:
-		return k.lsmContext
+		return h.lsmContext
 	case uapi.ProgTypePerfEvent:
-		return k.perfEventContext
+		return h.perfEventContext
 	case uapi.ProgTypeStructOps:
-		return k.structOpsContext
+		return h.structOpsContext
 	case uapi.ProgTypeLircMode2:
-		return k.lircContext
+		return h.lircContext
 	case uapi.ProgTypeSyscall:
-		return k.syscallContext
+		return h.syscallContext
 	case uapi.ProgTypeXDP:
-		return k.xdpContext
+		return h.xdpContext
 	case uapi.ProgTypeSkLookup:
-		return k.skLookupContext
+		return h.skLookupContext
 	case uapi.ProgTypeSockOps:
-		return k.sockOpsContext
+		return h.sockOpsContext
 	case uapi.ProgTypeCgroupSockAddr:
-		return k.sockAddrContext
+		return h.sockAddrContext
 	case uapi.ProgTypeCgroupSock:
-		return k.cgroupSockContext
+		return h.cgroupSockContext
 	case uapi.ProgTypeCgroupSockopt:
-		return k.sockoptContext
+		return h.sockoptContext
 	case uapi.ProgTypeCgroupSysctl:
-		return k.sysctlContext
+		return h.sysctlContext
 	case uapi.ProgTypeCgroupDevice:
-		return k.deviceContext
+		return h.deviceContext
 	}
 	if onSkb(t) {
-		return k.skbContext
+		return h.skbContext
 	}
 	return nil
 }
@@ -221,24 +208,24 @@ func TakesSocket(t uapi.ProgType) bool {
 
 // NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
 // not, [*PathError] and [*ValueError] for Args.
-func (k *Kernel) NewContext(spec ContextSpec) (*Context, error) {
-	makeContext := k.contextMaker(spec.ProgType)
+func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
+	makeContext := h.contextMaker(spec.ProgType)
 	if makeContext == nil {
 		return nil, &NotSimulated{spec.ProgType}
 	}
-	k.SetProgType(spec.ProgType)
+	h.SetProgType(spec.ProgType)
 	if spec.Current != nil {
-		k.SetCurrent(spec.Current)
+		h.SetCurrent(spec.Current)
 	}
 	_, hook := tracepointName(spec.AttachTo)
 	hook, _, _ = strings.Cut(hook, "+")
-	k.enter(hook, spec.Nth, spec.Current == nil)
-	c := &Context{k: k, spec: spec}
+	h.enter(hook, spec.Nth, spec.Current == nil)
+	c := &Context{k: h, spec: spec}
 	if spec.Iter != nil {
 		c.more = slices.Clone(spec.Iter.Regions)
 	}
 	if err := makeContext(c); err != nil {
-		k.leave()
+		h.leave()
 		return nil, err
 	}
 	for name, v := range spec.Fields {
@@ -248,9 +235,18 @@ func (k *Kernel) NewContext(spec ContextSpec) (*Context, error) {
 			return nil, &FieldError{Type: c.Type, Field: name}
 		}
 	}
-	k.settle(c)
-	k.traced = c.FuncAddr
+	h.settle(c)
+	h.traced = c.FuncAddr
+	h.live = append(h.live, c)
 	return c, nil
+}
+
+// SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and other regions of it.
+func (c *Context) SocketIn(r *mem.Region) *Socket {
+	if c.view == nil || c.view.typ != "bpf_sock" || c.Region != r {
+		return nil
+	}
+	return c.view.sock
 }
 
 // allocate makes the context plain memory with the given bytes.
@@ -311,7 +307,6 @@ func (c *Context) Free() {
 	k.mem.Free(c.Region)
 	if c.Packet != nil {
 		c.Packet.free()
-		k.packets = slices.DeleteFunc(k.packets, func(p *Packet) bool { return p == c.Packet })
 	}
 	for _, r := range c.more {
 		k.mem.Free(r)
@@ -319,7 +314,7 @@ func (c *Context) Free() {
 	if c.own != nil {
 		c.own.free()
 	}
-	k.cells = slices.DeleteFunc(k.cells, func(v *uapiView) bool { return v == c.view })
+	k.live = slices.DeleteFunc(k.live, func(l *Context) bool { return l == c })
 }
 
 // hook splits a section name into its kind and whether it is a return probe.
@@ -329,4 +324,49 @@ func (s *ContextSpec) hook() (kind string, ret bool) {
 	kind = strings.TrimPrefix(kind, "?")
 	base, _, _ := strings.Cut(kind, ".")
 	return kind, base == "kretprobe" || base == "uretprobe" || base == "kretsyscall" || base == "fexit"
+}
+
+// attach makes the view the context.
+func (c *Context) attach(v *uapiView) error {
+	v.vals = make([]uint64, len(v.fields))
+	v.fields = append([]uapiField(nil), v.fields...)
+	for i := range v.fields {
+		v.fields[i].id = i
+	}
+	r, err := c.k.mem.Alloc(v.size, mem.Region{Kind: mem.Context, Name: v.typ, View: v, Owner: c})
+	if err != nil {
+		return fmt.Errorf("kernel: context: %w", err)
+	}
+	c.Type, c.view, c.Region, c.Addr, c.Size = v.typ, v, r, r.Base, int(v.size)
+	return nil
+}
+
+// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false for
+// contexts that have no such fields.
+func (c *Context) Field(name string) (v uint64, ok bool) {
+	if c.view == nil || c.view.index(name) < 0 {
+		return 0, false
+	}
+	return c.view.get(name), true
+}
+
+// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether there
+// is such a field with a value of its own.
+func (c *Context) SetField(name string, v uint64) bool {
+	if c.view == nil {
+		return false
+	}
+	i := c.view.index(name)
+	if i < 0 {
+		return false
+	}
+	f := &c.view.fields[i]
+	switch {
+	case f.from != nil && f.to == nil:
+		return false
+	case f.kind == plainField || f.kind == wideField:
+		c.view.setValue(f, v)
+		return true
+	}
+	return false
 }

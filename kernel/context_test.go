@@ -245,7 +245,7 @@ func TestTracepoints(t *testing.T) {
 		port, err := sk.GetBytes("__sk_common.skc_dport")
 		require.NoError(t, err)
 		assert.EqualValues(t, binary.BigEndian.Uint16(port), recordField(t, st, "dport"))
-		assert.EqualValues(t, afInet, recordField(t, st, "family"))
+		assert.EqualValues(t, uapi.AFInet, recordField(t, st, "family"))
 
 		rq := tp("block/block_rq_issue")
 		assert.EqualValues(t, 8<<20, recordField(t, rq, "dev"))

@@ -7,8 +7,8 @@ import (
 )
 
 // defaultValue makes up the value of a scalar or pointer field nobody has set.
-func (k *Kernel) defaultValue(o *Object, l *layout, base uint64, f Field) uint64 {
-	if l.name != "" && k.zeroByDefault(l, f) {
+func (s *Space) defaultValue(o *Object, l *layout, base uint64, f Field) uint64 {
+	if l.name != "" && s.zeroByDefault(l, f) {
 		return 0
 	}
 	t := strip(f.Spec, f.Type)
@@ -23,12 +23,12 @@ func (k *Kernel) defaultValue(o *Object, l *layout, base uint64, f Field) uint64
 		role = o.role + dotted(o.path(o.layout, base+f.Off, max(f.Size, 1)))
 	}
 	if t.Kind == btf.KindPtr {
-		if self, ok := k.selfLink(o, l, base, f); ok {
+		if self, ok := s.selfLink(o, l, base, f); ok {
 			return self
 		}
-		return k.defaultPointer(o, role, f.Spec, f.Type)
+		return s.defaultPointer(o, role, f.Spec, f.Type)
 	}
-	return k.defaultScalar(role, lastName(f.Path), f.Spec, f.Type, f.BitSize)
+	return s.defaultScalar(role, lastName(f.Path), f.Spec, f.Type, f.BitSize)
 }
 
 func dotted2(role, path string) string {
@@ -60,7 +60,7 @@ var zeroTypes = map[string]bool{
 }
 
 // zeroByDefault reports whether a leaf lies in a type of zeroTypes.
-func (k *Kernel) zeroByDefault(l *layout, f Field) bool {
+func (s *Space) zeroByDefault(l *layout, f Field) bool {
 	if zeroTypes[l.name] {
 		return true
 	}
@@ -85,7 +85,7 @@ func (k *Kernel) zeroByDefault(l *layout, f Field) bool {
 }
 
 // selfLink is the value of the pointers of a list_head: an empty list points to itself.
-func (k *Kernel) selfLink(o *Object, l *layout, base uint64, f Field) (uint64, bool) {
+func (s *Space) selfLink(o *Object, l *layout, base uint64, f Field) (uint64, bool) {
 	t := strip(f.Spec, f.Type)
 	to := strip(f.Spec, t.Ref)
 	if to == nil || to.Kind != btf.KindStruct || to.Name != "list_head" {
@@ -102,7 +102,7 @@ func (k *Kernel) selfLink(o *Object, l *layout, base uint64, f Field) (uint64, b
 		if err != nil || rest != "" {
 			return 0, false
 		}
-		if head = k.types.of(g.Spec, g.Type); head == nil || head.name != "list_head" {
+		if head = s.types.of(g.Spec, g.Type); head == nil || head.name != "list_head" {
 			return 0, false
 		}
 		off = g.Off
@@ -140,8 +140,8 @@ var nameRanges = map[string]valueRange{
 }
 
 // defaultScalar derives a number from seed, role and name, and fits it to its type.
-func (k *Kernel) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits uint32) uint64 {
-	h := k.hash(role)
+func (s *Space) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits uint32) uint64 {
+	h := s.hash(role)
 	t := strip(spec, id)
 	if t == nil {
 		return 0
@@ -187,7 +187,7 @@ func (k *Kernel) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bit
 			return v
 		}
 	}
-	if v, ok := k.timeDefault(name, width, h); ok {
+	if v, ok := s.timeDefault(name, width, h); ok {
 		return v
 	}
 	if t.Signed() && width < 64 {
@@ -218,7 +218,7 @@ func rangeOf(spec *btf.Spec, id btf.ID) (valueRange, bool) {
 }
 
 // timeDefault gives fields that hold a time a moment of the ten minutes before the run began.
-func (k *Kernel) timeDefault(name string, width, h uint64) (uint64, bool) {
+func (s *Space) timeDefault(name string, width, h uint64) (uint64, bool) {
 	if width != 64 {
 		return 0, false
 	}
@@ -226,11 +226,20 @@ func (k *Kernel) timeDefault(name string, width, h uint64) (uint64, bool) {
 	var began uint64
 	switch {
 	case strings.HasSuffix(name, "boottime"):
-		began = k.began.boot
+		began = s.began.Boot()
 	case strings.HasSuffix(name, "_time_ns"), strings.HasSuffix(name, "start_time"), strings.HasSuffix(name, "_ts"), strings.HasSuffix(name, "tstamp"), strings.HasSuffix(name, "timestamp"):
-		began = k.began.mono
+		began = s.began.Mono()
 	default:
 		return 0, false
 	}
 	return began - h%min(span, max(began, 1)), true
+}
+
+// port derives a TCP port above the privileged ones.
+func (s *Space) port(role string) uint16 { return uint16(1024 + s.hash(role, "port")%30000) }
+
+// ipv4 derives an address in 10.0.0.0/8, bytes in network order.
+func (s *Space) ipv4(role string) [4]byte {
+	h := s.hash(role, "ipv4")
+	return [4]byte{10, byte(h >> 16), byte(h >> 8), byte(h%253) + 1}
 }

@@ -8,14 +8,14 @@ package kernel
 var exitEvents = map[string]bool{"sched_process_exit": true, "do_exit": true, "do_group_exit": true, "acct_process": true, "taskstats_exit": true, "exit_signals": true, "profile_task_exit": true}
 
 // taskOf returns the task the nth event of a hook happens in, nil for the task that runs on the CPU anyway.
-func (k *Kernel) taskOf(hook string, nth int) *Object {
-	cur := k.Current()
-	if cur == nil || nth%2 == 0 || k.mode != ModeDefault {
+func (h *Hooks) taskOf(hook string, nth int) *Object {
+	cur := h.Current()
+	if cur == nil || nth%2 == 0 || h.mode != ModeDefault {
 		return nil
 	}
 	switch {
 	case hook == "sched_switch":
-		return k.otherTask()
+		return h.otherTask()
 	case exitEvents[hook]:
 		if t, err := cur.Pointee("group_leader"); err == nil && t != cur {
 			return t
@@ -25,19 +25,19 @@ func (k *Kernel) taskOf(hook string, nth int) *Object {
 }
 
 // otherTask is the task that shares the CPU with the current one: it is woken up, switched to and switched from.
-func (k *Kernel) otherTask() *Object {
-	if l := k.layoutNamed("task_struct"); l != nil {
-		return k.sharedArg("p", l)
+func (h *Hooks) otherTask() *Object {
+	if l := h.layoutNamed("task_struct"); l != nil {
+		return h.sharedArg("p", l)
 	}
 	return nil
 }
 
 // nextTask is the task a switch away from the current one goes to.
-func (k *Kernel) nextTask() *Object {
-	if k.event.before != nil {
-		return k.event.before
+func (h *Hooks) nextTask() *Object {
+	if h.event.before != nil {
+		return h.event.before
 	}
-	return k.otherTask()
+	return h.otherTask()
 }
 
 // event is what is known of the event a context is made for.
@@ -46,58 +46,53 @@ type event struct {
 	nth    int
 	before *Object // the task that ran before taskOf changed it; nil when it did not
 	asleep *Object // the task that goes to sleep in the event
-	// noLoads: the program has no typed pointers to kernel memory.
-	noLoads bool
 }
 
-// ForbidLoads makes direct loads from kernel memory fault until the event of the context made last ends: its program has no
-// pointer the verifier knows to be one. Helpers that copy are not concerned.
-func (k *Kernel) ForbidLoads() { k.event.noLoads = true }
-
 // enter begins an event. With free, nobody chose the task it happens in: it becomes the current one until leave.
-func (k *Kernel) enter(hook string, nth int, free bool) {
-	k.leave()
-	k.event = event{hook: hook, nth: nth}
-	if t := k.taskOf(hook, nth); t != nil && free {
-		k.event.before = k.Current()
-		k.SetCurrent(t)
+func (h *Hooks) enter(hook string, nth int, free bool) {
+	h.leave()
+	h.event = event{hook: hook, nth: nth}
+	if t := h.taskOf(hook, nth); t != nil && free {
+		h.event.before = h.Current()
+		h.SetCurrent(t)
 	}
-	if t := k.Current(); hook == "sched_switch" && t != nil && k.prevState() != 0 && k.mode == ModeDefault {
-		k.event.asleep = t
-		k.setState(t, k.prevState())
+	if t := h.Current(); hook == "sched_switch" && t != nil && h.prevState() != 0 && h.mode == ModeDefault {
+		h.event.asleep = t
+		h.setState(t, h.prevState())
 	}
 }
 
 // prevState is the state of the task that is switched from: it goes to sleep the first time, and is preempted the next.
-func (k *Kernel) prevState() uint64 {
-	if k.event.nth%2 == 0 {
+func (h *Hooks) prevState() uint64 {
+	if h.event.nth%2 == 0 {
 		return taskInterruptible
 	}
 	return 0
 }
 
-func (k *Kernel) setState(t *Object, state uint64) {
+func (h *Hooks) setState(t *Object, state uint64) {
 	t.populateOnce()
-	builder{k: k, o: t, how: made}.num("__state|state", state)
+	fill(t).num("__state|state", state)
 }
 
 // leave ends the event.
-func (k *Kernel) leave() {
-	if k.event.asleep != nil {
-		k.setState(k.event.asleep, 0)
+func (h *Hooks) leave() {
+	if h.event.asleep != nil {
+		h.setState(h.event.asleep, 0)
 	}
-	if k.event.before != nil {
-		k.SetCurrent(k.event.before)
+	if h.event.before != nil {
+		h.SetCurrent(h.event.before)
 	}
-	k.event = event{}
+	h.event = event{}
+	h.noLoads = false
 }
 
 // tcpTransitions are the state changes of a connection, in turn: the handshake ends, the peer resets.
 var tcpTransitions = [...]struct{ from, to uint64 }{{tcpSynSent, tcpEstablished}, {tcpEstablished, tcpClose}}
 
 // transition is the state change of the event.
-func (k *Kernel) transition() (from, to uint64) {
-	t := tcpTransitions[k.event.nth%len(tcpTransitions)]
+func (h *Hooks) transition() (from, to uint64) {
+	t := tcpTransitions[h.event.nth%len(tcpTransitions)]
 	return t.from, t.to
 }
 
@@ -114,14 +109,14 @@ var sockStates = map[string]uint64{
 }
 
 // settle puts the sockets among the arguments into the state the event finds them in.
-func (k *Kernel) settle(c *Context) {
-	if k.mode != ModeDefault {
+func (h *Hooks) settle(c *Context) {
+	if h.mode != ModeDefault {
 		return
 	}
-	state, known := sockStates[k.event.hook]
-	switch k.event.hook {
+	state, known := sockStates[h.event.hook]
+	switch h.event.hook {
 	case "inet_sock_set_state", "tcp_set_state":
-		state, _ = k.transition()
+		state, _ = h.transition()
 	default:
 		if !known {
 			state = tcpEstablished
@@ -133,7 +128,7 @@ func (k *Kernel) settle(c *Context) {
 			continue
 		}
 		o.populateOnce()
-		b := builder{k: k, o: o, how: made}
+		b := fill(o)
 		b.num("__sk_common.skc_state", state)
 	}
 }

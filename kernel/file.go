@@ -24,28 +24,28 @@ type FileSpec struct {
 }
 
 // NewFile builds a struct file with path, dentries up to the root, inode and super block.
-func (k *Kernel) NewFile(role string, s FileSpec) (*Object, error) {
-	o, err := k.NewObjectNamed(role, "file")
+func (m *Model) NewFile(role string, s FileSpec) (*Object, error) {
+	o, err := m.NewObjectNamed(role, "file")
 	if err != nil {
 		return nil, err
 	}
-	b := builder{k: k, o: o, how: set}
-	o.builtin = true
+	b := build(o)
+	o.MarkBuiltin()
 	if s.Path == "" {
-		s.Path = "/home/" + k.word(role, "file")
+		s.Path = "/home/" + m.word(role, "file")
 	}
-	d, err := k.NewDentry(role+".f_path.dentry", s.Path)
+	d, err := m.NewDentry(role+".f_path.dentry", s.Path)
 	if err != nil {
 		return nil, err
 	}
-	d.parent, d.depth = o, 1
+	d.Below(o)
 	b.ptr("f_path.dentry", d)
 	b.num("f_flags", s.Flags)
 	b.num("f_pos", 0)
-	ino := builder{k: k, o: d, how: set}.child("d_inode")
+	ino := build(d).child("d_inode")
 	b.ptr("f_inode", ino)
 	if ino != nil {
-		ib := builder{k: k, o: ino, how: set}
+		ib := build(ino)
 		if s.Ino != 0 {
 			ib.num("i_ino", s.Ino)
 		}
@@ -58,32 +58,32 @@ func (k *Kernel) NewFile(role string, s FileSpec) (*Object, error) {
 		ib.num("i_size", s.Size)
 		if s.Dev != 0 {
 			if sb := ib.child("i_sb"); sb != nil {
-				builder{k: k, o: sb, how: set}.num("s_dev", s.Dev)
+				build(sb).num("s_dev", s.Dev)
 			}
 		}
 	}
-	return o, k.Err()
+	return o, m.Err()
 }
 
 // NewDentry builds the dentries of an absolute path and returns the last one; the chain of d_parent ends at the root, which
 // is its own parent.
-func (k *Kernel) NewDentry(role, path string) (*Object, error) {
+func (m *Model) NewDentry(role, path string) (*Object, error) {
 	var parts []string
 	for p := range splitPath(path) {
 		parts = append(parts, p)
 	}
-	at := k.rootDentry()
+	at := m.rootDentry()
 	for i, name := range parts {
 		r := role
 		for range len(parts) - 1 - i {
 			r += ".d_parent"
 		}
-		d, err := k.NewObjectNamed(r, "dentry")
+		d, err := m.NewObjectNamed(r, "dentry")
 		if err != nil {
 			return nil, err
 		}
-		d.builtin = true
-		b := builder{k: k, o: d, how: set}
+		d.MarkBuiltin()
+		b := build(d)
 		b.text("d_name.name", name)
 		b.num("d_name.len", uint64(len(name)))
 		b.ptr("d_parent", at)
@@ -110,72 +110,60 @@ func splitPath(path string) func(func(string) bool) {
 }
 
 // rootDentry is the root directory, its own parent.
-func (k *Kernel) rootDentry() *Object {
-	o := k.namedObject("root dentry", "dentry")
-	if o != nil {
-		o.builtin = true
-	}
-	return o
+func (m *Model) rootDentry() *Object {
+	return m.builtinObject("root dentry", "dentry")
 }
 
 // superBlock is the super block of the default file system.
-func (k *Kernel) superBlock() *Object {
-	o := k.namedObject("root super_block", "super_block")
-	if o != nil {
-		o.builtin = true
-	}
-	return o
+func (m *Model) superBlock() *Object {
+	return m.builtinObject("root super_block", "super_block")
 }
 
 // rootMount is the mount of the root directory.
-func (k *Kernel) rootMount() *Object {
-	if k.layoutNamed("vfsmount") == nil {
+func (m *Model) rootMount() *Object {
+	if m.layoutNamed("vfsmount") == nil {
 		return nil
 	}
-	o := k.namedObject("root vfsmount", "vfsmount")
-	if o != nil {
-		o.builtin = true
-	}
-	return o
+	return m.builtinObject("root vfsmount", "vfsmount")
 }
 
-func (k *Kernel) fillFile(b builder) {
+func (m *Model) fillFile(b builder) {
 	d := b.child("f_path.dentry")
-	b.ptr("f_path.mnt", k.rootMount())
+	b.ptr("f_path.mnt", m.rootMount())
 	if d != nil {
-		b.ptr("f_inode", builder{k: k, o: d, how: made}.child("d_inode"))
+		b.ptr("f_inode", fill(d).child("d_inode"))
 	}
 	b.num("f_flags", 0x8000) // O_LARGEFILE
 	b.num("f_mode", 0x1d)
 	b.num("f_pos", b.within("pos", 0, 4096))
 	b.null("f_security")
-	if cred := k.Current(); cred != nil {
+	if cred := m.Current(); cred != nil {
 		if c, err := cred.Pointee("cred"); err == nil {
 			b.ptr("f_cred", c)
 		}
 	}
 }
 
-func (k *Kernel) fillPath(b builder) {
+func (m *Model) fillPath(b builder) {
 	b.child("dentry")
-	b.ptr("mnt", k.rootMount())
+	b.ptr("mnt", m.rootMount())
 }
 
-func (k *Kernel) fillFs(b builder) {
+func (m *Model) fillFs(b builder) {
 	b.child("pwd.dentry")
-	b.ptr("pwd.mnt", k.rootMount())
-	b.ptr("root.dentry", k.rootDentry())
-	b.ptr("root.mnt", k.rootMount())
+	b.ptr("pwd.mnt", m.rootMount())
+	b.ptr("root.dentry", m.rootDentry())
+	b.ptr("root.mnt", m.rootMount())
 	b.num("umask", 0o022)
 	b.num("users", 1)
 }
 
-func (k *Kernel) fillFdtable(b builder) {
+func (m *Model) fillFdtable(b builder) {
 	b.num("max_fds", pointerElems)
 }
 
-func (k *Kernel) fillDentry(b builder) {
-	root := k.rootDentry()
+func (m *Model) fillDentry(b builder) {
+	root := m.rootDentry()
 	name := b.word("file")
 	switch {
 	case b.o == root:
@@ -193,7 +181,7 @@ func (k *Kernel) fillDentry(b builder) {
 	b.text("d_name.name", name)
 	b.num("d_name.len", uint64(len(name)))
 	b.text("d_iname|d_shortname.string", name)
-	b.ptr("d_sb", k.superBlock())
+	b.ptr("d_sb", m.superBlock())
 	b.child("d_inode")
 	b.null("d_op d_fsdata")
 }
@@ -201,10 +189,10 @@ func (k *Kernel) fillDentry(b builder) {
 // isDirectory reports whether an inode's dentry is on the way of a path, not its end.
 func isDirectory(inode *Object) bool {
 	d := inode.parent
-	return d != nil && d.TypeName() == "dentry" && (d == d.k.byRole["root dentry"] || d.chain("dentry") > 1)
+	return d != nil && d.TypeName() == "dentry" && (d == d.k.kept("root dentry") || d.chain("dentry") > 1)
 }
 
-func (k *Kernel) fillInode(b builder) {
+func (m *Model) fillInode(b builder) {
 	b.num("i_ino", b.within("ino", 1000, 1<<20))
 	mode, links := uint64(regular), uint64(1)
 	if isDirectory(b.o) {
@@ -220,8 +208,8 @@ func (k *Kernel) fillInode(b builder) {
 	b.num("i_generation", b.within("generation", 1, 1<<30))
 	b.num("i_count.counter", 1)
 	b.num("i_flags", 0)
-	b.ptr("i_sb", k.superBlock())
-	seconds := k.began.real/1_000_000_000 - b.within("mtime", 60, 1_000_000)
+	b.ptr("i_sb", m.superBlock())
+	seconds := m.began.Real()/1_000_000_000 - b.within("mtime", 60, 1_000_000)
 	for _, t := range [...]string{"i_atime", "i_mtime", "i_ctime"} {
 		b.num(t+".tv_sec|__"+t+".tv_sec|"+t+"_sec", seconds)
 		b.num(t+".tv_nsec|__"+t+".tv_nsec|"+t+"_nsec", b.within(t, 0, 1_000_000_000))
@@ -229,64 +217,64 @@ func (k *Kernel) fillInode(b builder) {
 	b.null("i_security i_flctx i_acl i_default_acl i_private i_wb i_pipe i_cdev i_link i_fsnotify_marks i_crypt_info i_verity_info")
 }
 
-func (k *Kernel) fillSuper(b builder) {
+func (m *Model) fillSuper(b builder) {
 	b.num("s_dev", kernelDev(diskMajor, diskMinor))
 	b.num("s_magic", ext4Magic)
 	b.num("s_blocksize", 4096)
 	b.num("s_blocksize_bits", 12)
 	b.num("s_flags", 0)
 	b.text("s_id", "sda1")
-	b.ptr("s_root", k.rootDentry())
-	b.ptr("s_user_ns", k.namedObject("init_user_ns", "user_namespace"))
+	b.ptr("s_root", m.rootDentry())
+	b.ptr("s_user_ns", m.namedObject("init_user_ns", "user_namespace"))
 	b.child("s_type")
 	b.child("s_bdev")
 	b.null("s_security s_fs_info s_subtype")
 }
 
-func (k *Kernel) fillVfsmount(b builder) {
-	b.ptr("mnt_root", k.rootDentry())
-	b.ptr("mnt_sb", k.superBlock())
+func (m *Model) fillVfsmount(b builder) {
+	b.ptr("mnt_root", m.rootDentry())
+	b.ptr("mnt_sb", m.superBlock())
 	b.num("mnt_flags", 0x20) // MNT_RELATIME
 }
 
-func (k *Kernel) fillMount(b builder) {
+func (m *Model) fillMount(b builder) {
 	b = b.as("mount")
 	b.num("mnt_parent", b.o.base)
-	b.ptr("mnt_mountpoint", k.rootDentry())
-	b.ptr("mnt.mnt_root", k.rootDentry())
-	b.ptr("mnt.mnt_sb", k.superBlock())
+	b.ptr("mnt_mountpoint", m.rootDentry())
+	b.ptr("mnt.mnt_root", m.rootDentry())
+	b.ptr("mnt.mnt_sb", m.superBlock())
 	b.text("mnt_devname", "/dev/sda1")
 	b.num("mnt_id", b.within("id", 20, 100))
-	if t := k.Current(); t != nil {
+	if t := m.Current(); t != nil {
 		if ns, err := t.Pointee("nsproxy.mnt_ns"); err == nil {
 			b.ptr("mnt_ns", ns)
 		}
 	}
 }
 
-func (k *Kernel) fillFsType(b builder) {
+func (m *Model) fillFsType(b builder) {
 	b.text("name", "ext4")
 	b.num("fs_flags", 1)
 	b.null("next owner")
 }
 
-func (k *Kernel) fillQstr(b builder) {
+func (m *Model) fillQstr(b builder) {
 	name := b.word("name")
 	b.text("name", name)
 	b.num("len", uint64(len(name)))
 }
 
-func (k *Kernel) fillFilename(b builder) {
+func (m *Model) fillFilename(b builder) {
 	name := "/tmp/" + b.word("file")
 	b.text("name", name)
-	b.num("uptr", k.UserString(name))
+	b.num("uptr", m.UserString(name))
 	b.num("refcnt|refcnt.counter", 1)
 	b.null("aname")
 }
 
 // fillBinprm gives an execution its file, names and arguments.
-func (k *Kernel) fillBinprm(b builder) {
-	name := "/usr/bin/" + k.taskName(b.o.role)
+func (m *Model) fillBinprm(b builder) {
+	name := "/usr/bin/" + m.taskName(b.o.role)
 	b.text("filename", name)
 	b.text("interp", name)
 	b.text("fdpath", "")

@@ -34,7 +34,7 @@ func (p *Packet) addFrags(data []byte) error {
 		if len(p.frags) == maxFrags {
 			return fmt.Errorf("kernel: packet of more than %d fragments: %w", maxFrags, uapi.ENOMEM)
 		}
-		n := min(len(data), pageSize)
+		n := min(len(data), uapi.PageSize)
 		if err := p.addFrag(data[:n]); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (p *Packet) addFrags(data []byte) error {
 }
 
 func (p *Packet) addFrag(data []byte) error {
-	r, err := p.k.mem.Alloc(pageSize, mem.Region{Kind: mem.Packet, Name: p.region.Name + " fragment", ReadOnly: p.ro, Owner: p})
+	r, err := p.k.mem.Alloc(uapi.PageSize, mem.Region{Kind: mem.Packet, Name: p.region.Name + " fragment", ReadOnly: p.ro, Owner: p})
 	if err != nil {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
@@ -195,7 +195,7 @@ func (p *Packet) PullXDP(n int) uapi.Errno {
 func (p *Packet) adjustFragsTail(delta int) uapi.Errno {
 	if delta >= 0 {
 		f := &p.frags[len(p.frags)-1]
-		if delta > pageSize-f.size {
+		if delta > uapi.PageSize-f.size {
 			return uapi.EINVAL
 		}
 		was := f.size

@@ -20,21 +20,3 @@ func mix(z uint64) uint64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
-
-// random is a splitmix64 generator behind an optional list of values given by the user.
-type random struct {
-	state uint64
-	given []uint64
-	next  int
-}
-
-func (r *random) uint64() uint64 {
-	if r.next < len(r.given) {
-		v := r.given[r.next]
-		r.next++
-		return v
-	}
-	v := mix(r.state)
-	r.state += 0x9e3779b97f4a7c15
-	return v
-}

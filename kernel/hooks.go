@@ -9,18 +9,18 @@ import (
 
 // structOpsContext makes the arguments of a struct_ops member, "TYPE.member": those of the function pointer of that name in the
 // target's struct.
-func (k *Kernel) structOpsContext(c *Context) error {
+func (h *Hooks) structOpsContext(c *Context) error {
 	typ, member, ok := strings.Cut(c.spec.AttachTo, ".")
 	typ = btf.EssentialName(typ)
 	c.Func = member
-	l := k.layoutNamed(typ)
+	l := h.layoutNamed(typ)
 	if !ok || l == nil {
-		if k.btf == nil {
+		if h.btf == nil {
 			c.Untyped = true
-			k.untypedArguments(c, 6)
-			return k.arrayContext(c)
+			h.untypedArguments(c, 6)
+			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: c.spec.AttachTo, What: "struct " + typ, Nearest: k.nearestNames(btf.KindStruct, "", typ)}
+		return &AbsentError{Hook: c.spec.AttachTo, What: "struct " + typ, Nearest: h.nearestNames(btf.KindStruct, "", typ)}
 	}
 	f, rest, err := l.place(member)
 	if err != nil || rest != "" {
@@ -30,10 +30,10 @@ func (k *Kernel) structOpsContext(c *Context) error {
 	if p == nil {
 		return &AbsentError{Hook: c.spec.AttachTo, What: "function pointer " + member + " in struct " + typ}
 	}
-	if err := k.arguments(c, member, f.Spec, named(f.Spec, p), 0); err != nil {
+	if err := h.arguments(c, member, f.Spec, named(f.Spec, p), 0); err != nil {
 		return err
 	}
-	return k.arrayContext(c)
+	return h.arrayContext(c)
 }
 
 // named gives the parameters of a function pointer, which have no names in BTF, those functions usually give arguments of their types.
@@ -57,15 +57,15 @@ func named(spec *btf.Spec, p *btf.Type) *btf.Type {
 const lircPulse = 0x01000000
 
 // lircContext makes the sample of a remote control: one u32, by default a pulse of 900 microseconds.
-func (k *Kernel) lircContext(c *Context) error {
+func (h *Hooks) lircContext(c *Context) error {
 	c.Type = "sample"
 	a := Arg{Name: "sample", Value: lircPulse | 900, slots: 1}
-	if err := k.override(c, &a); err != nil {
+	if err := h.override(c, &a); err != nil {
 		return err
 	}
 	c.Args = []Arg{a}
 	data := make([]byte, 4)
-	putUint(k.order(), data, a.Value)
+	putUint(h.order(), data, a.Value)
 	return c.allocate(data, true)
 }
 
@@ -75,7 +75,7 @@ func isSession(kind string) bool {
 }
 
 // probeSession makes the registers at the entry of a function and, for the second call, at its return.
-func (k *Kernel) probeSession(c *Context, r *registers) error {
+func (h *Hooks) probeSession(c *Context, r *registers) error {
 	if err := c.allocate(r.data, true); err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func (k *Kernel) probeSession(c *Context, r *registers) error {
 }
 
 // sessionContext makes the arguments of a function, at its entry with 0 in the place of the return value.
-func (k *Kernel) sessionContext(c *Context) error {
-	if err := k.arrayContext(c); err != nil {
+func (h *Hooks) sessionContext(c *Context) error {
+	if err := h.arrayContext(c); err != nil {
 		return err
 	}
-	back := slices.Clone(k.mem.Bytes(c.Region))
+	back := slices.Clone(h.mem.Bytes(c.Region))
 	entry := slices.Clone(back)
 	clear(entry[8*c.Slots:])
 	c.steps = []step{{data: entry}, {data: back, ret: true}}

@@ -4,8 +4,8 @@ import "slices"
 
 // NewDefault makes an object of a struct by name with the default content its type gets in a default run, in every
 // [Mode]: a sk_buff with a packet, a linux_binprm with a file. Types without a builder stay as NewObjectNamed makes them.
-func (k *Kernel) NewDefault(role, typ string) (*Object, error) {
-	o, err := k.NewObjectNamed(role, typ)
+func (s *Space) NewDefault(role, typ string) (*Object, error) {
+	o, err := s.NewObjectNamed(role, typ)
 	if err == nil {
 		o.builtin = true
 	}
@@ -32,17 +32,4 @@ func (o *Object) FieldAddr(path string) (uint64, error) {
 		return 0, err
 	}
 	return at.base + f.Off, nil
-}
-
-// PointeeOf makes an object of the type a pointer argument points to, for values the user describes.
-func (k *Kernel) PointeeOf(role string, a *Arg) (*Object, error) {
-	why := "is not the type of a pointer to a struct"
-	if a.Spec == nil {
-		return nil, &TypeError{Type: "argument " + a.Name, Role: role, Why: why}
-	}
-	to := target(a.Spec, a.Type)
-	if to.typ == nil {
-		return nil, &TypeError{Type: a.Spec.TypeString(a.Type), Role: role, Why: why}
-	}
-	return k.NewObjectOf(a.Spec, role, to.typ.ID)
 }

@@ -76,20 +76,20 @@ func (c *Context) Returning(n int) bool { return n >= 0 && n < len(c.steps) && c
 
 // iterContext makes the context of an iterator, struct bpf_iter__TARGET: the parameters of the function bpf_iter_TARGET, eight bytes
 // each (kernel/bpf/bpf_iter.c DEFINE_BPF_ITER_FUNC).
-func (k *Kernel) iterContext(c *Context) error {
+func (h *Hooks) iterContext(c *Context) error {
 	name := c.spec.AttachTo
 	c.Func = "bpf_iter_" + name
-	spec, p, ok := k.proto(c, c.Func)
+	spec, p, ok := h.proto(c, c.Func)
 	if !ok || len(p.Params) == 0 {
-		return &AbsentError{Hook: name, What: "iterator (function bpf_iter_" + name + ")", Nearest: k.nearestNames(btf.KindFunc, "bpf_iter_", name)}
+		return &AbsentError{Hook: name, What: "iterator (function bpf_iter_" + name + ")", Nearest: h.nearestNames(btf.KindFunc, "bpf_iter_", name)}
 	}
-	c.FuncAddr = k.SymbolAddr(c.Func)
-	meta, err := k.iterMeta()
+	c.FuncAddr = h.SymbolAddr(c.Func)
+	meta, err := h.iterMeta()
 	if err != nil {
 		return err
 	}
 	c.meta = meta
-	elements, err := k.iterElements(c, name, spec, p)
+	elements, err := h.iterElements(c, name, spec, p)
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (k *Kernel) iterContext(c *Context) error {
 	last := slices.Clone(first)
 	for i := range last {
 		if last[i].Name == "map" && name != "bpf_map" {
-			last[i].Value, last[i].Object = k.iterMap(c)
+			last[i].Value, last[i].Object = h.iterMap(c)
 		}
 	}
 	add := func(args []Arg, seq int, last bool) {
 		data := make([]byte, 8*len(args))
 		for i := range args {
-			putUint(k.order(), data[8*i:8*i+8], args[i].Value)
+			putUint(h.order(), data[8*i:8*i+8], args[i].Value)
 		}
 		c.steps = append(c.steps, step{data: data, seq: uint64(seq), last: last})
 	}
@@ -127,7 +127,7 @@ func (k *Kernel) iterContext(c *Context) error {
 		c.Args = last
 	}
 	add(last, max(len(elements)-1, 0), true)
-	if err := k.arrayContext(c); err != nil {
+	if err := h.arrayContext(c); err != nil {
 		return err
 	}
 	c.Step(0)
@@ -135,24 +135,24 @@ func (k *Kernel) iterContext(c *Context) error {
 }
 
 // iterMeta makes the struct bpf_iter_meta with its sequential file.
-func (k *Kernel) iterMeta() (*Object, error) {
-	if o := k.byRole["iterator meta"]; o != nil {
+func (h *Hooks) iterMeta() (*Object, error) {
+	if o := h.kept("iterator meta"); o != nil {
 		return o, nil
 	}
-	o, err := k.NewObjectNamed("meta", "bpf_iter_meta")
+	o, err := h.NewObjectNamed("meta", "bpf_iter_meta")
 	if err != nil {
 		return nil, err
 	}
-	seq, err := k.NewObjectNamed("meta.seq", "seq_file")
+	seq, err := h.NewObjectNamed("meta.seq", "seq_file")
 	if err != nil {
 		return nil, err
 	}
-	seq.parent, seq.depth = o, 1
-	b := builder{k: k, o: o, how: set}
+	seq.Below(o)
+	b := build(o)
 	b.ptr("seq", seq)
 	b.num("session_id", 1)
 	b.num("seq_num", 0)
-	k.byRole["iterator meta"] = o
+	h.keep("iterator meta", o)
 	return o, nil
 }
 
@@ -160,9 +160,9 @@ func (k *Kernel) iterMeta() (*Object, error) {
 type iterArgs map[string]Arg
 
 // iterElements lists the arguments of the calls.
-func (k *Kernel) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
+func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
 	if it := c.spec.Iter; it != nil && it.Given != nil {
-		return k.givenElements(c, it.Given, spec, p)
+		return h.givenElements(c, it.Given, spec, p)
 	}
 	one := func(arg string, objects []*Object) []iterArgs {
 		var out []iterArgs
@@ -173,27 +173,27 @@ func (k *Kernel) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Ty
 	}
 	switch name {
 	case "task":
-		return one("task", k.iterTasks(false)), nil
+		return one("task", h.iterTasks(false)), nil
 	case "task_file":
-		return k.taskFiles(), nil
+		return h.taskFiles(), nil
 	case "task_vma":
-		return k.taskVMAs(), nil
+		return h.taskVMAs(), nil
 	case "cgroup":
-		return one("cgroup", k.cgroups()), nil
+		return one("cgroup", h.cgroups()), nil
 	case "bpf_map":
-		objects, err := k.mapObjects(c)
+		objects, err := h.mapObjects(c)
 		return one("map", objects), err
 	case "bpf_prog":
-		objects, err := k.progObjects(c)
+		objects, err := h.progObjects(c)
 		return one("prog", objects), err
 	case "bpf_map_elem":
-		return k.mapElements(c), nil
+		return h.mapElements(c), nil
 	}
-	return k.otherElements(c, spec, p), nil
+	return h.otherElements(c, spec, p), nil
 }
 
 // givenElements are the calls a user lists. What is not named is null or 0.
-func (k *Kernel) givenElements(c *Context, given []map[string]any, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
+func (h *Hooks) givenElements(c *Context, given []map[string]any, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
 	chosen := c.spec.Args
 	defer func() { c.spec.Args = chosen }()
 	var out []iterArgs
@@ -205,7 +205,7 @@ func (k *Kernel) givenElements(c *Context, given []map[string]any, spec *btf.Spe
 			if _, ok := g[param.Name]; !ok {
 				continue
 			}
-			if err := k.override(c, &a); err != nil {
+			if err := h.override(c, &a); err != nil {
 				return nil, err
 			}
 			e[param.Name] = a
@@ -217,20 +217,20 @@ func (k *Kernel) givenElements(c *Context, given []map[string]any, spec *btf.Spe
 
 // otherElements are, for targets whose objects the kernel keeps no list of, the objects of the type that a scenario made. In default
 // mode there is one.
-func (k *Kernel) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArgs {
+func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArgs {
 	e := iterArgs{}
 	key := ""
 	for _, param := range p.Params[1:] {
-		a := k.argument(c.Func, param.Name, spec, param.Type)
+		a := h.argument(c.Func, param.Name, spec, param.Type)
 		if to := target(spec, param.Type); key == "" && to.typ != nil && to.typ.Kind == btf.KindStruct && param.Name != "map" {
 			key = param.Name
-			if k.mode != ModeDefault {
+			if h.mode != ModeDefault {
 				break
 			}
 		}
 		e[param.Name] = a
 	}
-	if k.mode == ModeDefault || key == "" {
+	if h.mode == ModeDefault || key == "" {
 		return []iterArgs{e}
 	}
 	var typ string
@@ -240,8 +240,8 @@ func (k *Kernel) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterAr
 		}
 	}
 	var out []iterArgs
-	for _, o := range k.objects {
-		if o.parent == nil && !o.builtin && k.isA(o, typ) {
+	for _, o := range h.all() {
+		if o.parent == nil && !o.IsBuiltin() && h.isA(o, typ) {
 			out = append(out, iterArgs{key: {Value: o.Addr(), Object: o}})
 		}
 	}
@@ -249,7 +249,7 @@ func (k *Kernel) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterAr
 }
 
 // isA reports whether an object is of a type, or stored in one that begins with it.
-func (k *Kernel) isA(o *Object, typ string) bool {
+func (h *Hooks) isA(o *Object, typ string) bool {
 	if o.TypeName() == typ {
 		return true
 	}
@@ -257,12 +257,12 @@ func (k *Kernel) isA(o *Object, typ string) bool {
 }
 
 // iterTasks lists the tasks there are, by pid: in default mode those that run, their leaders and init, in a scenario its own.
-func (k *Kernel) iterTasks(leaders bool) []*Object {
+func (h *Hooks) iterTasks(leaders bool) []*Object {
 	var known []*Object
-	if k.mode == ModeDefault {
-		known = append(known, k.initTask())
-		for cpu := range k.cpus {
-			t := k.CurrentOn(cpu)
+	if h.mode == ModeDefault {
+		known = append(known, h.initTask())
+		for cpu := range h.cpus {
+			t := h.CurrentOn(cpu)
 			if t == nil {
 				continue
 			}
@@ -272,7 +272,7 @@ func (k *Kernel) iterTasks(leaders bool) []*Object {
 			}
 		}
 	} else {
-		for _, o := range k.objects {
+		for _, o := range h.all() {
 			if o.parent == nil && o.TypeName() == "task_struct" {
 				known = append(known, o)
 			}
@@ -296,9 +296,9 @@ func (k *Kernel) iterTasks(leaders bool) []*Object {
 }
 
 // taskFiles lists the open files of processes: those their file table points to.
-func (k *Kernel) taskFiles() []iterArgs {
+func (h *Hooks) taskFiles() []iterArgs {
 	var out []iterArgs
-	for _, t := range k.iterTasks(true) {
+	for _, t := range h.iterTasks(true) {
 		n := t.uint("files.fdt.max_fds")
 		for fd := range min(n, maxFds) {
 			f, err := t.Pointee(fmt.Sprintf("files.fdt.fd[%d]", fd))
@@ -315,51 +315,28 @@ func (k *Kernel) taskFiles() []iterArgs {
 const maxFds = 1024
 
 // taskVMAs lists the memory areas of processes.
-func (k *Kernel) taskVMAs() []iterArgs {
+func (h *Hooks) taskVMAs() []iterArgs {
 	var out []iterArgs
-	for _, t := range k.iterTasks(false) {
+	for _, t := range h.iterTasks(false) {
 		mm, err := t.Pointee("mm")
 		if err != nil || mm == nil {
 			continue
 		}
-		for _, vma := range k.vmas(mm) {
+		for _, vma := range h.vmas(mm) {
 			out = append(out, iterArgs{"task": {Value: t.Addr(), Object: t}, "vma": {Value: vma.Addr(), Object: vma}})
 		}
 	}
 	return out
 }
 
-// vmas lists the memory areas of an address space: those a builder gave it, in default mode one.
-func (k *Kernel) vmas(mm *Object) []*Object {
-	if list, ok := k.areas[mm]; ok || k.mode != ModeDefault {
-		return list
-	}
-	role := mm.role + ".vma"
-	o := k.byRole[role]
-	if o == nil {
-		l := k.layoutNamed("vm_area_struct")
-		if l == nil {
-			return nil
-		}
-		var err error
-		if o, err = k.newObject(role, l, 1, mm); err != nil {
-			k.fail(err)
-			return nil
-		}
-		o.builtin = true
-		k.byRole[role] = o
-	}
-	return []*Object{o}
-}
-
 // mapObjects makes the struct bpf_map of the object's maps.
-func (k *Kernel) mapObjects(c *Context) ([]*Object, error) {
+func (h *Hooks) mapObjects(c *Context) ([]*Object, error) {
 	if c.spec.Iter == nil {
 		return nil, nil
 	}
 	var out []*Object
 	for i := range c.spec.Iter.Maps {
-		o, err := k.mapObject(&c.spec.Iter.Maps[i])
+		o, err := h.mapObject(&c.spec.Iter.Maps[i])
 		if err != nil {
 			return nil, err
 		}
@@ -368,16 +345,16 @@ func (k *Kernel) mapObjects(c *Context) ([]*Object, error) {
 	return out, nil
 }
 
-func (k *Kernel) mapObject(m *MapInfo) (*Object, error) {
+func (h *Hooks) mapObject(m *MapInfo) (*Object, error) {
 	role := fmt.Sprintf("bpf_map %d", m.ID)
-	if o := k.byRole[role]; o != nil {
+	if o := h.kept(role); o != nil {
 		return o, nil
 	}
-	o, err := k.NewObjectNamed(role, "bpf_map")
+	o, err := h.NewObjectNamed(role, "bpf_map")
 	if err != nil {
 		return nil, err
 	}
-	b := builder{k: k, o: o, how: set}
+	b := build(o)
 	b.num("id", uint64(m.ID))
 	b.num("map_type", uint64(m.Type))
 	b.num("key_size", uint64(m.KeySize))
@@ -388,7 +365,7 @@ func (k *Kernel) mapObject(m *MapInfo) (*Object, error) {
 	b.num("refcnt.counter", 2) // the file descriptor and the iterator
 	b.num("usercnt.counter", 1)
 	b.num("frozen", 0)
-	k.byRole[role] = o
+	h.keep(role, o)
 	return o, nil
 }
 
@@ -396,32 +373,32 @@ func (k *Kernel) mapObject(m *MapInfo) (*Object, error) {
 func shortName(s string) string { return s[:min(len(s), 15)] }
 
 // progObjects makes the struct bpf_prog of the object's programs.
-func (k *Kernel) progObjects(c *Context) ([]*Object, error) {
+func (h *Hooks) progObjects(c *Context) ([]*Object, error) {
 	if c.spec.Iter == nil {
 		return nil, nil
 	}
 	var out []*Object
 	for _, p := range c.spec.Iter.Programs {
 		role := fmt.Sprintf("bpf_prog %d", p.ID)
-		o := k.byRole[role]
+		o := h.kept(role)
 		if o == nil {
 			var err error
-			if o, err = k.NewObjectNamed(role, "bpf_prog"); err != nil {
+			if o, err = h.NewObjectNamed(role, "bpf_prog"); err != nil {
 				return nil, err
 			}
-			b := builder{k: k, o: o, how: set}
+			b := build(o)
 			b.num("type", uint64(p.Type))
 			b.num("len", uint64(p.Insns))
 			b.num("jited", 1)
 			b.num("gpl_compatible", 1)
 			if aux := b.child("aux"); aux != nil {
-				a := builder{k: k, o: aux, how: set}
+				a := build(aux)
 				a.num("id", uint64(p.ID))
 				a.text("name", shortName(p.Name))
 				a.num("refcnt.counter", 1)
 				a.ptr("prog", o)
 			}
-			k.byRole[role] = o
+			h.keep(role, o)
 		}
 		out = append(out, o)
 	}
@@ -429,19 +406,19 @@ func (k *Kernel) progObjects(c *Context) ([]*Object, error) {
 }
 
 // iterMap is the map whose elements an iterator visits.
-func (k *Kernel) iterMap(c *Context) (uint64, *Object) {
+func (h *Hooks) iterMap(c *Context) (uint64, *Object) {
 	if c.spec.Iter == nil || c.spec.Iter.Map == nil {
 		return 0, nil
 	}
-	o, err := k.mapObject(c.spec.Iter.Map)
+	o, err := h.mapObject(c.spec.Iter.Map)
 	if err != nil {
-		k.fail(err)
+		h.fail(err)
 		return 0, nil
 	}
 	return o.Addr(), o
 }
 
-func (k *Kernel) mapElements(c *Context) []iterArgs {
+func (h *Hooks) mapElements(c *Context) []iterArgs {
 	if c.spec.Iter == nil {
 		return nil
 	}

@@ -4,54 +4,52 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-)
 
-// FindSymbol returns the address of a kernel symbol as bpf_kallsyms_lookup_name does; ok is false and the address 0 when
-// no such symbol is known. See [Kernel.KsymAddr].
-func (k *Kernel) FindSymbol(name string) (addr uint64, ok bool) { return k.KsymAddr(name) }
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // VMAAt returns the memory area of a user address: one page, for an address at which user memory has something; nil where
 // it has nothing.
-func (k *Kernel) VMAAt(addr uint64) (*Object, error) {
-	addr = k.mem.Truncate(addr)
-	if o := k.areaAt(addr); o != nil {
+func (m *Model) VMAAt(addr uint64) (*Object, error) {
+	addr = m.mem.Truncate(addr)
+	if o := m.areaAt(addr); o != nil {
 		return o, nil
 	}
-	if !k.IsUserAddress(addr) || !k.user.win.Mapped(addr) {
+	if !m.IsUserAddress(addr) || !m.userMapped(addr) {
 		return nil, nil
 	}
-	start := addr &^ uint64(pageSize-1)
+	start := addr &^ uint64(uapi.PageSize-1)
 	role := fmt.Sprintf("vma %#x", start)
-	if o := k.byRole[role]; o != nil {
+	if o := m.kept(role); o != nil {
 		return o, nil
 	}
-	o, err := k.NewObjectNamed(role, "vm_area_struct")
+	o, err := m.NewObjectNamed(role, "vm_area_struct")
 	if err != nil {
 		return nil, err
 	}
-	o.builtin = true
+	o.MarkBuiltin()
 	if err := o.SetUint("vm_start", start); err != nil {
 		return nil, err
 	}
-	if err := o.SetUint("vm_end", start+pageSize); err != nil {
+	if err := o.SetUint("vm_end", start+uapi.PageSize); err != nil {
 		return nil, err
 	}
-	k.byRole[role] = o
+	m.keep(role, o)
 	return o, nil
 }
 
 // TaskByPID returns the task with that pid among those the machine knows: those running, init, and every task_struct made
 // so far. Nil when there is none.
-func (k *Kernel) TaskByPID(pid uint32) *Object {
-	for cpu := range k.cpus {
-		if t := k.CurrentOn(cpu); t != nil && uint32(t.uint("pid")) == pid {
+func (m *Model) TaskByPID(pid uint32) *Object {
+	for cpu := range m.cpus {
+		if t := m.CurrentOn(cpu); t != nil && uint32(t.uint("pid")) == pid {
 			return t
 		}
 	}
-	if t := k.initTask(); t != nil && uint32(t.uint("pid")) == pid {
+	if t := m.initTask(); t != nil && uint32(t.uint("pid")) == pid {
 		return t
 	}
-	for _, o := range k.objects {
+	for _, o := range m.all() {
 		if o.TypeName() == "task_struct" && uint32(o.uint("pid")) == pid {
 			return o
 		}
@@ -60,10 +58,10 @@ func (k *Kernel) TaskByPID(pid uint32) *Object {
 }
 
 // CgroupByID returns the cgroup of the default hierarchy with that id, nil when there is none.
-func (k *Kernel) CgroupByID(id uint64) *Object {
+func (m *Model) CgroupByID(id uint64) *Object {
 	for level := range cgroupNames {
-		if k.cgroupID(level) == id {
-			return k.cgroupAt(level)
+		if m.cgroupID(level) == id {
+			return m.cgroupAt(level)
 		}
 	}
 	return nil
@@ -71,12 +69,12 @@ func (k *Kernel) CgroupByID(id uint64) *Object {
 
 // Tasks returns the tasks the machine knows, by pid: those [Kernel.TaskByPID] finds, without the idle task. leaders leaves out threads
 // that are not the first of their process.
-func (k *Kernel) Tasks(leaders bool) []*Object {
-	known := []*Object{k.initTask()}
-	for cpu := range k.cpus {
-		known = append(known, k.CurrentOn(cpu))
+func (m *Model) Tasks(leaders bool) []*Object {
+	known := []*Object{m.initTask()}
+	for cpu := range m.cpus {
+		known = append(known, m.CurrentOn(cpu))
 	}
-	for _, o := range k.objects {
+	for _, o := range m.all() {
 		if o.TypeName() == "task_struct" {
 			known = append(known, o)
 		}
@@ -100,10 +98,10 @@ func (k *Kernel) Tasks(leaders bool) []*Object {
 }
 
 // CgroupStates returns the addresses of the cgroup_subsys_state of the default hierarchy's cgroups, the root's first.
-func (k *Kernel) CgroupStates() []uint64 {
+func (m *Model) CgroupStates() []uint64 {
 	var out []uint64
 	for level := range cgroupNames {
-		out = append(out, k.selfAddr(k.cgroupAt(level)))
+		out = append(out, m.selfAddr(m.cgroupAt(level)))
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func (o *Object) materialise(off, size uint64) {
 func (o *Object) populateOnce() {
 	if !o.st.populated && !o.frozen {
 		o.touch().populated = true
-		o.k.populate(o)
+		o.k.around.Populate(o)
 	}
 }
 
@@ -154,8 +154,8 @@ func isChar(spec *btf.Spec, id btf.ID) bool {
 }
 
 // word makes a readable string of a field's name and its role: "name-3fa2".
-func (k *Kernel) word(role, name string) string {
+func (s *Space) word(role, name string) string {
 	const hex = "0123456789abcdef"
-	h := k.hash(role, "text")
+	h := s.hash(role, "text")
 	return name + "-" + string([]byte{hex[h>>12&15], hex[h>>8&15], hex[h>>4&15], hex[h&15]})
 }

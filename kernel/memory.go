@@ -1,14 +1,12 @@
 package kernel
 
-import "strings"
-
 // fillMM gives a process its address space: arguments and environment in user memory, text, heap and stack.
-func (k *Kernel) fillMM(b builder) {
+func (m *Model) fillMM(b builder) {
 	heap, stack, limit := uint64(userHeap64), uint64(userStack64), uint64(userEnd64)
-	if k.mem.PointerSize() == 4 {
+	if m.mem.PointerSize() == 4 {
 		heap, stack, limit = userHeap32, userStack32, userEnd32
 	}
-	name := k.taskName(b.o.role)
+	name := m.taskName(b.o.role)
 	if t := b.o.parent; t != nil && t.TypeName() == "task_struct" {
 		if s, err := t.String("comm"); err == nil && s != "" {
 			name = s
@@ -16,7 +14,7 @@ func (k *Kernel) fillMM(b builder) {
 	}
 	args := "/usr/bin/" + name + "\x00--config\x00/etc/" + name + ".conf\x00"
 	env := "HOME=/home/" + name + "\x00PATH=/usr/bin:/bin\x00"
-	at := k.UserAlloc([]byte(args + env))
+	at := m.UserAlloc([]byte(args + env))
 	b.num("arg_start", at)
 	b.num("arg_end", at+uint64(len(args)))
 	b.num("env_start", at+uint64(len(args)))
@@ -41,9 +39,9 @@ func (k *Kernel) fillMM(b builder) {
 }
 
 // fillVMA gives a mapping of a file its range.
-func (k *Kernel) fillVMA(b builder) {
+func (m *Model) fillVMA(b builder) {
 	start := uint64(0x7f00_0000_0000)
-	if k.mem.PointerSize() == 4 {
+	if m.mem.PointerSize() == 4 {
 		start = 0x7600_0000
 	}
 	start += b.hash("start") % 0x8000 << 12
@@ -59,7 +57,7 @@ func (k *Kernel) fillVMA(b builder) {
 }
 
 // namespaceInode is the inode number of a namespace: those the kernel makes itself start at 4026531834.
-func (k *Kernel) namespaceInode(typ string) uint64 {
+func (m *Model) namespaceInode(typ string) uint64 {
 	switch typ {
 	case "ipc_namespace":
 		return 0xefffffff
@@ -74,31 +72,31 @@ func (k *Kernel) namespaceInode(typ string) uint64 {
 	case "time_namespace":
 		return 0xeffffffa
 	}
-	return 0xf0000000 + k.hash(typ, "inum")%4096
+	return 0xf0000000 + m.hash(typ, "inum")%4096
 }
 
 // fillNsproxy makes the namespaces of a process: network, pid and user namespaces are the initial ones.
-func (k *Kernel) fillNsproxy(b builder) {
+func (m *Model) fillNsproxy(b builder) {
 	for _, f := range [...]string{"uts_ns", "ipc_ns", "mnt_ns", "pid_ns_for_children", "net_ns", "cgroup_ns", "time_ns", "time_ns_for_children"} {
 		b.child(f)
 	}
 }
 
 // fillNamespace numbers a namespace and gives a UTS namespace its names.
-func (k *Kernel) fillNamespace(b builder) {
+func (m *Model) fillNamespace(b builder) {
 	typ := b.o.TypeName()
-	ino := k.namespaceInode(typ)
+	ino := m.namespaceInode(typ)
 	if typ == "mnt_namespace" || typ == "net" {
-		ino = k.namespaceInode(typ)
+		ino = m.namespaceInode(typ)
 	}
 	b.num("ns.inum", ino)
 	b.num("proc_inum", ino)
-	b.ptr("user_ns|owner", k.namedObject("init_user_ns", "user_namespace"))
+	b.ptr("user_ns|owner", m.namedObject("init_user_ns", "user_namespace"))
 	switch typ {
 	case "pid_namespace":
 		b.num("level", 0)
 		b.null("parent")
-		b.ptr("child_reaper", k.initTask())
+		b.ptr("child_reaper", m.initTask())
 	case "user_namespace":
 		b.num("level", 0)
 		b.null("parent")
@@ -108,9 +106,9 @@ func (k *Kernel) fillNamespace(b builder) {
 	case "mnt_namespace":
 		b.child("root")
 	case "uts_namespace":
-		v := k.version
+		v := m.version
 		release := decimal(uint64(v>>16)) + "." + decimal(uint64(v>>8&0xff)) + "." + decimal(uint64(v&0xff))
-		machine := map[string]string{"x86": "x86_64", "arm64": "aarch64", "riscv": "riscv64", "arm": "armv7l", "s390": "s390x"}[k.arch]
+		machine := map[string]string{"x86": "x86_64", "arm64": "aarch64", "riscv": "riscv64", "arm": "armv7l", "s390": "s390x"}[m.arch]
 		b.text("name.sysname", "Linux")
 		b.text("name.nodename", b.word("host"))
 		b.text("name.release", release)
@@ -118,13 +116,4 @@ func (k *Kernel) fillNamespace(b builder) {
 		b.text("name.machine", machine)
 		b.text("name.domainname", "(none)")
 	}
-}
-
-// fillSockaddr gives an address family, port and address.
-func (k *Kernel) fillSockaddr(b builder) {
-	role := strings.TrimPrefix(b.o.role, "args.")
-	b.num("sin_family", afInet)
-	port, ip := k.port(role), k.ipv4(role)
-	b.bytes("sin_port", []byte{byte(port >> 8), byte(port)})
-	b.bytes("sin_addr.s_addr", ip[:])
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// loopbackIndex is the interface packets of a test run come from.
-const loopbackIndex = 1
-
 // Fields of struct xdp_md (include/uapi/linux/bpf.h).
 var xdpFields = []uapiField{
 	{name: "data", off: 0, size: 4, kind: dataField},
@@ -20,7 +17,7 @@ var xdpFields = []uapiField{
 	{name: "egress_ifindex", off: 20, size: 4},
 }
 
-func (k *Kernel) packetBytes(c *Context) []byte {
+func (h *Hooks) packetBytes(c *Context) []byte {
 	if len(c.spec.Packet) == 0 {
 		return DefaultPacket()
 	}
@@ -28,10 +25,10 @@ func (k *Kernel) packetBytes(c *Context) []byte {
 }
 
 // xdpContext makes an xdp_md as BPF_PROG_TEST_RUN does: a page with 256 bytes of headroom.
-func (k *Kernel) xdpContext(c *Context) error {
-	data, meta := k.packetBytes(c), 0
+func (h *Hooks) xdpContext(c *Context) error {
+	data, meta := h.packetBytes(c), 0
 	var rest []byte // what does not fit into the linear part
-	le := k.order()
+	le := h.order()
 	in := c.spec.Bytes
 	if len(in) >= 12 {
 		first, end, before := le.Uint32(in), le.Uint32(in[4:]), le.Uint32(in[8:])
@@ -41,10 +38,10 @@ func (k *Kernel) xdpContext(c *Context) error {
 		rest, data, meta = data[end:], data[:end], int(first)
 	}
 	if most := xdpFrame - xdpTailroom - xdpHeadroom + meta; len(data) > most {
-		data, rest = data[:most], k.packetBytes(c)[most:]
+		data, rest = data[:most], h.packetBytes(c)[most:]
 	}
 	room := xdpFrame - xdpTailroom - xdpHeadroom - (len(data) - meta)
-	p, err := k.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
+	p, err := h.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
 	if err != nil {
 		return err
 	}
@@ -56,10 +53,10 @@ func (k *Kernel) xdpContext(c *Context) error {
 		return err
 	}
 	c.Packet = p
-	if err := k.fragment(c, rest); err != nil {
+	if err := h.fragment(c, rest); err != nil {
 		return err
 	}
-	v := &uapiView{k: k, typ: "xdp_md", who: "xdp", size: 24, fields: xdpFields, pkt: p}
+	v := &uapiView{k: h.Host, typ: "xdp_md", who: "xdp", size: 24, fields: xdpFields, pkt: p}
 	devmap := c.spec.Attach == uapi.AttachXDPDevmap
 	v.may = func(f *uapiField, write bool) bool { return !write && (f.name != "egress_ifindex" || devmap) }
 	v.out = func(v *uapiView) []byte {
@@ -83,13 +80,13 @@ func (k *Kernel) xdpContext(c *Context) error {
 }
 
 // fragment puts what lies behind the linear part into fragments: what a test run had no room for, then the given ones.
-func (k *Kernel) fragment(c *Context, rest []byte) error {
+func (h *Hooks) fragment(c *Context, rest []byte) error {
 	if err := c.Packet.addFrags(rest); err != nil {
 		return err
 	}
 	for _, f := range c.spec.Frags {
-		if len(f) == 0 || len(f) > pageSize {
-			return fmt.Errorf("kernel: fragment of %d bytes, want 1 to %d", len(f), pageSize)
+		if len(f) == 0 || len(f) > uapi.PageSize {
+			return fmt.Errorf("kernel: fragment of %d bytes, want 1 to %d", len(f), uapi.PageSize)
 		}
 		if len(c.Packet.frags) == maxFrags {
 			return fmt.Errorf("kernel: more than %d fragments: %w", maxFrags, uapi.ENOMEM)
@@ -131,16 +128,6 @@ var skbFields = func() []uapiField {
 }()
 
 const skbSize = 192
-
-// skbGroup collects fields that have their names' first part in common.
-func skbGroup(name string) string {
-	for i := range len(name) {
-		if name[i] == '[' {
-			return name[:i]
-		}
-	}
-	return name
-}
 
 // sockFields are the fields of __sk_buff that come from its socket.
 var sockFields = map[string]bool{"family": true, "remote_ip4": true, "local_ip4": true, "remote_ip6": true, "local_ip6": true, "remote_port": true, "local_port": true}
@@ -194,25 +181,25 @@ func makeSkbRules(t uapi.ProgType) skbRules {
 }
 
 // skbContext makes a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c bpf_prog_test_run_skb).
-func (k *Kernel) skbContext(c *Context) error {
+func (h *Hooks) skbContext(c *Context) error {
 	rules := skbRulesOf(c.spec.ProgType)
-	data := k.packetBytes(c)
+	data := h.packetBytes(c)
 	eth := data[:min(len(data), ethHeader)]
 	lead := 0
 	if !rules.l2 {
 		data, lead = data[len(eth):], ethHeader
 	}
-	p, err := k.newPacket("skb", data, skbHeadroom, skbTailroom, !rules.pktWrite)
+	p, err := h.newPacket("skb", data, skbHeadroom, skbTailroom, !rules.pktWrite)
 	if err != nil {
 		return err
 	}
 	p.lead = lead
 	p.cloned = c.spec.Cloned
 	c.Packet = p
-	if err := k.fragment(c, nil); err != nil {
+	if err := h.fragment(c, nil); err != nil {
 		return err
 	}
-	v := &uapiView{k: k, typ: "__sk_buff", who: c.spec.ProgType.String(), size: skbSize, fields: skbFields, pkt: p}
+	v := &uapiView{k: h.Host, typ: "__sk_buff", who: c.spec.ProgType.String(), size: skbSize, fields: skbFields, pkt: p}
 	v.may = func(f *uapiField, write bool) bool {
 		g := skbGroup(f.name)
 		switch {
@@ -226,23 +213,23 @@ func (k *Kernel) skbContext(c *Context) error {
 		return !rules.denied[g]
 	}
 	in := c.spec.Bytes
-	v.out = func(v *uapiView) []byte { return k.skbOut(v, in) }
+	v.out = func(v *uapiView) []byte { return h.skbOut(v, in) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	return k.receive(c, v, eth)
+	return h.receive(c, v, eth)
 }
 
 // receive sets the fields of a __sk_buff that depend on its packet.
-func (k *Kernel) receive(c *Context, v *uapiView, eth []byte) error {
+func (h *Hooks) receive(c *Context, v *uapiView, eth []byte) error {
 	in := c.spec.Bytes
 	proto := uint16(0)
 	if len(eth) == ethHeader {
-		proto = etherType(k.packetBytes(c))
+		proto = etherType(h.packetBytes(c))
 		// skb->protocol is in network order; so a load of it is what htons gives.
-		v.put("protocol", uint64(k.order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
+		v.put("protocol", uint64(h.order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
 		switch {
-		case !loopback(in, k.order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
+		case !loopback(in, h.order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
 			v.put("pkt_type", 1)
 		case eth[0]&1 != 0:
 			v.put("pkt_type", 2)
@@ -251,10 +238,10 @@ func (k *Kernel) receive(c *Context, v *uapiView, eth []byte) error {
 		}
 	}
 	v.put("ifindex", loopbackIndex)
-	if err := k.skbSock(c, v, proto); err != nil {
+	if err := h.skbSock(c, v, proto); err != nil {
 		return err
 	}
-	return k.skbIn(v, in)
+	return h.skbIn(v, in)
 }
 
 // etherType is the protocol of a frame: its type, or for what stands where others have a length one of two numbers
@@ -282,13 +269,13 @@ func loopback(in []byte, order binary.ByteOrder) bool {
 }
 
 // skbIn takes over ctx_in (convert___skb_to_skb).
-func (k *Kernel) skbIn(v *uapiView, in []byte) error {
+func (h *Hooks) skbIn(v *uapiView, in []byte) error {
 	if len(in) == 0 {
 		return nil
 	}
 	full := make([]byte, max(len(in), skbSize))
 	copy(full, in)
-	le := k.order()
+	le := h.order()
 	allowed := [...][2]int{{8, 12}, {32, 44}, {48, 68}, {80, 84}, {152, 168}, {176, 180}, {184, 192}}
 	for i, b := range full {
 		ok := b == 0
@@ -322,10 +309,10 @@ func (k *Kernel) skbIn(v *uapiView, in []byte) error {
 }
 
 // skbOut gives ctx_out (convert_skb_to___skb): ctx_in with what the program may have changed.
-func (k *Kernel) skbOut(v *uapiView, in []byte) []byte {
+func (h *Hooks) skbOut(v *uapiView, in []byte) []byte {
 	b := make([]byte, max(len(in), skbSize))
 	copy(b, in)
-	le := k.order()
+	le := h.order()
 	for _, f := range [...]struct {
 		name string
 		off  int
@@ -339,50 +326,50 @@ func (k *Kernel) skbOut(v *uapiView, in []byte) []byte {
 
 // skbSock gives the packet its socket: the one of the context, else the one a test run gives it: closed, without ports, its
 // addresses those of the packet.
-func (k *Kernel) skbSock(c *Context, v *uapiView, proto uint16) error {
+func (h *Hooks) skbSock(c *Context, v *uapiView, proto uint16) error {
 	if c.spec.NoSocket {
 		v.field("sk").kind = wideField // NULL
 		return nil
 	}
 	if o := c.spec.Socket; o != nil {
-		s, err := k.SocketOf(o)
+		s, err := h.SocketOf(o)
 		if err != nil {
 			return err
 		}
 		v.sock = s
-		k.skbSockFields(v)
+		h.skbSockFields(v)
 		return nil
 	}
-	s := &Socket{k: k, role: "skb.sk"}
+	s := h.newSocket("skb.sk")
 	v.sock, c.own = s, s
 	ip := v.pkt.Bytes()
 	if skbRulesOf(c.spec.ProgType).l2 {
 		ip = ip[min(len(ip), ethHeader):]
 	}
 	s.vals[sockState], s.vals[sockRxQueue] = tcpClose, 0xffffffff
-	s.vals[sockCookie] = 1 + k.hash("skb.sk", "cookie")%(1<<16)
+	s.vals[sockCookie] = 1 + h.hash("skb.sk", "cookie")%(1<<16)
 	switch {
 	case proto == etherIPv4 && len(ip) >= 20:
-		s.vals[sockFamily] = afInet
-		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(k.order().Uint32(ip[12:])), uint64(k.order().Uint32(ip[16:]))
+		s.vals[sockFamily] = uapi.AFInet
+		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(h.order().Uint32(ip[12:])), uint64(h.order().Uint32(ip[16:]))
 	case proto == etherIPv6 && len(ip) >= 40:
-		s.vals[sockFamily] = afInet6
+		s.vals[sockFamily] = uapi.AFInet6
 		for i := range 4 {
-			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(k.order().Uint32(ip[8+4*i:])), uint64(k.order().Uint32(ip[24+4*i:]))
+			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(h.order().Uint32(ip[8+4*i:])), uint64(h.order().Uint32(ip[24+4*i:]))
 		}
 	}
-	k.skbSockFields(v)
+	h.skbSockFields(v)
 	return nil
 }
 
 // skbSockFields copies what __sk_buff shows of its socket.
-func (k *Kernel) skbSockFields(v *uapiView) {
+func (h *Hooks) skbSockFields(v *uapiView) {
 	s := v.sock
 	v.put("family", s.vals[sockFamily])
 	v.put("local_ip4", s.vals[sockSrcIP4])
 	v.put("remote_ip4", s.vals[sockDstIP4])
 	v.put("local_port", s.vals[sockSrcPort])
-	v.put("remote_port", k.portWord(s.vals[sockDstPort]))
+	v.put("remote_port", h.portWord(s.vals[sockDstPort]))
 	for i := range sockVal(4) {
 		if s.vals[sockSrcIP6+i]|s.vals[sockDstIP6+i] == 0 {
 			continue // as the fields are
@@ -391,12 +378,4 @@ func (k *Kernel) skbSockFields(v *uapiView) {
 		v.put("local_ip6["+n+"]", s.vals[sockSrcIP6+i])
 		v.put("remote_ip6["+n+"]", s.vals[sockDstIP6+i])
 	}
-}
-
-// portWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
-func (k *Kernel) portWord(v uint64) uint64 {
-	if k.bigEndian() {
-		return v
-	}
-	return v << 16
 }

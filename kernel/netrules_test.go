@@ -103,7 +103,7 @@ func TestContextRules(t *testing.T) {
 // TestContextsShowTheSocket: what a program writes through its context is the socket's, and the kernel's struct follows.
 func TestContextsShowTheSocket(t *testing.T) {
 	k := newEmbedded(t)
-	o, err := k.NewSock("s", SockSpec{State: tcpClose, Family: afInet})
+	o, err := k.NewSock("s", SockSpec{State: tcpClose, Family: uapi.AFInet})
 	require.NoError(t, err)
 	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSock, Attach: uapi.AttachCgroupInetSockCreate, NetSpec: NetSpec{Socket: o}})
 	require.Nil(t, k.Mem().Store(c.Addr+16, 4, 0x55))

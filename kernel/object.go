@@ -27,7 +27,7 @@ const (
 // is the first part of a struct tcp_sock. Type and Addr speak of the object meant, the face; what lies outside of it is
 // named in terms of the storage.
 type Object struct {
-	k      *Kernel
+	k      *Space
 	role   string
 	layout *layout // of one element; nil for untyped memory
 	count  uint64  // elements
@@ -57,13 +57,13 @@ type state struct {
 }
 
 // NewObject makes an object of a type of the vmlinux BTF. The error is a [*TypeError] or an allocation's.
-func (k *Kernel) NewObject(role string, typ btf.ID) (*Object, error) {
-	return k.NewObjectOf(k.btf, role, typ)
+func (s *Space) NewObject(role string, typ btf.ID) (*Object, error) {
+	return s.NewObjectOf(s.btf, role, typ)
 }
 
 // NewObjectOf is [Kernel.NewObject] for a type of a module's BTF.
-func (k *Kernel) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, error) {
-	l := k.types.of(spec, typ)
+func (s *Space) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, error) {
+	l := s.types.of(spec, typ)
 	if l == nil || l.size == 0 {
 		name := fmt.Sprintf("type %d", typ)
 		if spec != nil {
@@ -71,16 +71,16 @@ func (k *Kernel) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, 
 		}
 		return nil, &TypeError{Type: name, Role: role, Why: "has no size"}
 	}
-	return k.newObject(role, l, 1, nil)
+	return s.newObject(role, l, 1, nil)
 }
 
 // NewObjectNamed is [Kernel.NewObject] for a struct, union or typedef by name, in vmlinux and then in modules.
-func (k *Kernel) NewObjectNamed(role, typ string) (*Object, error) {
-	l := k.layoutNamed(typ)
+func (s *Space) NewObjectNamed(role, typ string) (*Object, error) {
+	l := s.layoutNamed(typ)
 	if l == nil || l.size == 0 {
 		return nil, &TypeError{Type: typ, Role: role, Why: "is not in the target's BTF"}
 	}
-	return k.newObject(role, l, 1, nil)
+	return s.newObject(role, l, 1, nil)
 }
 
 // TypeError is a type no object can be made of.
@@ -92,20 +92,20 @@ func (e *TypeError) Error() string {
 }
 
 // layoutNamed finds a struct, union or typedef by name; nil when no BTF has it.
-func (k *Kernel) layoutNamed(name string) *layout {
-	if k.btf == nil {
+func (s *Space) layoutNamed(name string) *layout {
+	if s.btf == nil {
 		return nil
 	}
-	for i := -1; i < len(k.modules); i++ {
-		spec := k.btf
+	for i := -1; i < len(s.modules); i++ {
+		spec := s.btf
 		if i >= 0 {
-			spec = k.modules[i]
+			spec = s.modules[i]
 		}
-		if l := k.types.named(spec, name); l != nil {
+		if l := s.types.named(spec, name); l != nil {
 			return l
 		}
 		if t, ok := spec.Find(btf.KindTypedef, name); ok {
-			if l := k.types.of(spec, t.ID); l != nil {
+			if l := s.types.of(spec, t.ID); l != nil {
 				return l
 			}
 		}
@@ -114,10 +114,10 @@ func (k *Kernel) layoutNamed(name string) *layout {
 }
 
 // newObject makes an object of count elements; a struct is stored in its container when there is one.
-func (k *Kernel) newObject(role string, l *layout, count uint64, parent *Object) (*Object, error) {
-	o := &Object{k: k, role: role, layout: l, count: count, parent: parent}
+func (s *Space) newObject(role string, l *layout, count uint64, parent *Object) (*Object, error) {
+	o := &Object{k: s, role: role, layout: l, count: count, parent: parent}
 	if count == 1 {
-		if c, off, ok := k.container(l); ok {
+		if c, off, ok := s.container(l); ok {
 			o.layout, o.face, o.faceOff = c, l, off
 		}
 	}
@@ -125,30 +125,72 @@ func (k *Kernel) newObject(role string, l *layout, count uint64, parent *Object)
 	if count == 1 && o.layout.flexElem > 0 {
 		o.size += min(o.layout.flexElem*flexibleElems, maxFlexible)
 	}
-	return o, k.place(o)
+	return o, s.place(o)
+}
+
+// detached makes an object outside of guest memory, to collect bytes by the type's fields. It has no default content of its own.
+func (s *Space) detached(role string, l *layout) *Object {
+	return &Object{k: s, role: role, layout: l, count: 1, size: l.size, frozen: true, st: &state{}}
+}
+
+// newObjectAt makes an object of size bytes that lies in a region already, at base. l may be nil or larger than size:
+// then the memory is untyped.
+func (s *Space) newObjectAt(role string, l *layout, size uint64, region *mem.Region, base uint64) *Object {
+	o := &Object{k: s, role: role, layout: l, count: 1, size: size, base: base, region: region, st: &state{}}
+	if l != nil && l.size > 0 && size > l.size {
+		o.count = size / l.size
+	}
+	if l != nil && size < l.size {
+		o.layout = nil
+	}
+	s.objects = append(s.objects, o)
+	return o
+}
+
+// newElements makes an array of n elements of what the pointer field at path points to, and gives it the bytes in data. The
+// field itself stays as it is.
+func (o *Object) newElements(path string, n uint64, fill func(i uint64, size uint64) []byte) (*Object, error) {
+	at, f, err := o.find(path, true, set)
+	if err != nil {
+		return nil, err
+	}
+	l := o.k.types.of(f.Spec, target(f.Spec, f.Type).id)
+	if l == nil || l.size == 0 {
+		return nil, &TypeError{Type: f.Spec.TypeString(f.Type), Role: o.role, Why: "does not point to elements of a size"}
+	}
+	a, err := o.k.newObject(o.role+"."+path, l, n, at)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, 0, a.size)
+	for i := range n {
+		data = append(data, fill(i, l.size)...)
+	}
+	a.poke(0, data, set)
+	return a, nil
 }
 
 // newBytes makes untyped memory.
-func (k *Kernel) newBytes(role string, size uint64, parent *Object) (*Object, error) {
-	o := &Object{k: k, role: role, count: 1, size: size, parent: parent}
-	return o, k.place(o)
+func (s *Space) newBytes(role string, size uint64, parent *Object) (*Object, error) {
+	o := &Object{k: s, role: role, count: 1, size: size, parent: parent}
+	return o, s.place(o)
 }
 
 // place gives an object its address.
-func (k *Kernel) place(o *Object) error {
+func (s *Space) place(o *Object) error {
 	if o.parent != nil {
 		o.depth = o.parent.depth + 1
 	}
-	if o.size > maxObjectSize || o.layout != nil && o.size > maxTypedSize || len(k.objects) >= maxObjects {
+	if o.size > maxObjectSize || o.layout != nil && o.size > maxTypedSize || len(s.objects) >= maxObjects {
 		return fmt.Errorf("kernel: object %s of %d bytes: %w", o.role, o.size, ErrNoMemory)
 	}
-	r, err := k.mem.Alloc(max(o.size, 1), mem.Region{Kind: mem.KernelObject, Name: o.describe(), View: o, Owner: o})
+	r, err := s.mem.Alloc(max(o.size, 1), mem.Region{Kind: mem.KernelObject, Name: o.describe(), View: o, Owner: o})
 	if err != nil {
 		return fmt.Errorf("kernel: object %s: %w", o.role, err)
 	}
 	o.region, o.base = r, r.Base
 	o.st = &state{}
-	k.objects = append(k.objects, o)
+	s.objects = append(s.objects, o)
 	return nil
 }
 
@@ -199,8 +241,35 @@ func (o *Object) TypeName() string {
 // Region returns the object's memory region.
 func (o *Object) Region() *mem.Region { return o.region }
 
-// Kernel returns the kernel the object belongs to.
-func (o *Object) Kernel() *Kernel { return o.k }
+// Base returns the address of the storage, which Addr lies in.
+func (o *Object) Base() uint64 { return o.base }
+
+// StorageSize returns the size of the storage in bytes.
+func (o *Object) StorageSize() uint64 { return o.size }
+
+// Parent returns the object whose pointer led to this one first, nil for an object made by itself.
+func (o *Object) Parent() *Object { return o.parent }
+
+// Below makes the object one that a pointer of parent leads to.
+func (o *Object) Below(parent *Object) { o.parent, o.depth = parent, parent.depth+1 }
+
+// MarkBuiltin makes the object one of the kernel's own, which has the default content of its type in every [Mode].
+func (o *Object) MarkBuiltin() { o.builtin = true }
+
+// IsBuiltin reports whether MarkBuiltin was called.
+func (o *Object) IsBuiltin() bool { return o.builtin }
+
+// Space returns the space the object belongs to.
+func (o *Object) Space() *Space { return o.k }
+
+// Face returns the layout of the object meant when that lies inside of a larger one, else nil.
+func (o *Object) Face() *layout { return o.face }
+
+// Storage returns the layout of the storage, of one element; nil for untyped memory.
+func (o *Object) Storage() *layout { return o.layout }
+
+// Count returns the number of elements in the storage.
+func (o *Object) Count() uint64 { return o.count }
 
 // outer is the layout paths of the object are in.
 func (o *Object) outer() *layout {
@@ -237,9 +306,6 @@ func dotted(path string) string {
 	}
 	return "." + path
 }
-
-// order is the byte order of the target.
-func (k *Kernel) order() binary.ByteOrder { return k.mem.ByteOrder() }
 
 // touch makes the state writable.
 func (o *Object) touch() *state {
@@ -304,7 +370,7 @@ func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
 
 // Load implements [mem.View].
 func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
-	if o.k.event.noLoads {
+	if o.k.noLoads {
 		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "a " + o.k.prog.String() + " program without typed pointers may not load kernel memory"}
 	}
 	b, was, f := o.read(off, uint64(size))

@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -22,9 +23,6 @@ const (
 
 // Numbers of protocols.
 const (
-	afUnix     = 1
-	afInet     = 2
-	afInet6    = 10
 	etherIPv4  = 0x0800
 	etherIPv6  = 0x86dd
 	ipprotoTCP = 6
@@ -44,7 +42,7 @@ const (
 
 // Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.
 type Packet struct {
-	k      *Kernel
+	k      *Host
 	region *mem.Region
 	data   uint64 // address of the first byte
 	end    uint64
@@ -56,11 +54,6 @@ type Packet struct {
 	lead   int // bytes that Out puts before the data
 	frags  []fragment
 	cloned bool // another sk_buff has the same bytes
-}
-
-type packetState struct {
-	p   *Packet
-	was Packet
 }
 
 // DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from 192.0.2.1:12345 to 198.51.100.2:80
@@ -106,15 +99,15 @@ func checksum(b []byte, sum uint32) uint16 {
 }
 
 // newPacket places data between head and tail room; the guest sees [data, data+len).
-func (k *Kernel) newPacket(name string, data []byte, head, tail uint64, readOnly bool) (*Packet, error) {
+func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly bool) (*Packet, error) {
 	if len(data) > maxPacket {
 		return nil, fmt.Errorf("kernel: packet of %d bytes, at most %d", len(data), maxPacket)
 	}
-	p := &Packet{k: k, ro: readOnly}
+	p := &Packet{k: h, ro: readOnly}
 	if err := p.placeAt(name, data, head, tail); err != nil {
 		return nil, err
 	}
-	k.packets = append(k.packets, p)
+	h.packets = append(h.packets, p)
 	return p, nil
 }
 
@@ -135,11 +128,19 @@ func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
 // bound makes the guest's bounds those of the packet.
 func (p *Packet) bound() error { return p.k.mem.SetBounds(p.region, p.meta, p.end) }
 
+// save returns a copy that shares nothing that changes.
+func (p *Packet) save() Packet {
+	was := *p
+	was.frags = slices.Clone(p.frags)
+	return was
+}
+
 func (p *Packet) free() {
 	p.k.mem.Free(p.region)
 	for _, f := range p.frags {
 		p.k.mem.Free(f.region)
 	}
+	p.k.packets = slices.DeleteFunc(p.k.packets, func(q *Packet) bool { return q == p })
 }
 
 // Data returns the address of the packet's first byte.
@@ -309,3 +310,5 @@ func (p *Packet) Unclone(head, tail int) uapi.Errno {
 
 // kernelVersion makes a LINUX_VERSION_CODE.
 func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }
+
+const ipprotoUDP = 17

@@ -139,7 +139,7 @@ func TestSkb(t *testing.T) {
 	assert.True(t, k.IsSocket(sk))
 	v, f := k.Mem().Load(sk+4, 4)
 	require.Nil(t, f)
-	assert.EqualValues(t, afInet, v)
+	assert.EqualValues(t, uapi.AFInet, v)
 	out := c.CtxOut()
 	assert.EqualValues(t, 0x34, out[8])
 	assert.EqualValues(t, 1, out[40])

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -18,15 +20,32 @@ const (
 	percpuAlign  = 64 << 10
 )
 
-// percpu is the per-CPU variables of the target and their objects.
-type percpu struct {
-	k       *Kernel
-	win     *mem.Window
-	stride  uint64
-	section uint64 // size of the DATASEC
-	vars    []percpuVar
-	next    uint64 // offset of the next allocation
-	objects map[percpuKey]*Object
+// PerCPU is the per-CPU variables of the target and their objects. Construct it with [NewPerCPU].
+type PerCPU struct {
+	*Space  `snapshot:"fixed"`
+	win     *mem.Window `snapshot:"fixed"`
+	stride  uint64      `snapshot:"fixed"`
+	section uint64      `snapshot:"fixed"` // size of the DATASEC
+
+	vars      []percpuVar
+	next      uint64 // offset of the next allocation
+	instances map[percpuKey]*Object
+}
+
+// PerCPUSnapshot is the state of per-CPU memory at one moment.
+type PerCPUSnapshot struct{ was PerCPU }
+
+// Snapshot records what is allocated and which copies have objects.
+func (p *PerCPU) Snapshot() *PerCPUSnapshot {
+	s := &PerCPUSnapshot{*p}
+	s.was.vars, s.was.instances = slices.Clone(p.vars), maps.Clone(p.instances)
+	return s
+}
+
+// Restore brings back a snapshot.
+func (p *PerCPU) Restore(s *PerCPUSnapshot) {
+	*p = s.was
+	p.vars, p.instances = slices.Clone(s.was.vars), maps.Clone(s.was.instances)
 }
 
 type percpuVar struct {
@@ -41,13 +60,13 @@ type percpuKey struct {
 	cpu int
 }
 
-func (k *Kernel) addPercpu() error {
-	p := &k.percpu
-	p.k, p.objects = k, make(map[percpuKey]*Object)
-	if k.btf != nil {
-		if t, ok := k.btf.Find(btf.KindDatasec, ".data..percpu"); ok {
+// NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and room for more.
+func NewPerCPU(s *Space) (*PerCPU, error) {
+	p := &PerCPU{Space: s, instances: make(map[percpuKey]*Object)}
+	if s.btf != nil {
+		if t, ok := s.btf.Find(btf.KindDatasec, ".data..percpu"); ok {
 			for _, v := range t.Vars {
-				vt, err := k.btf.Type(v.Type)
+				vt, err := s.btf.Type(v.Type)
 				if err != nil || vt.Kind != btf.KindVar {
 					continue
 				}
@@ -58,32 +77,32 @@ func (k *Kernel) addPercpu() error {
 		}
 	}
 	if p.section > 16<<20 {
-		return fmt.Errorf("kernel: per-CPU section of %d bytes", p.section)
+		return nil, fmt.Errorf("kernel: per-CPU section of %d bytes", p.section)
 	}
 	p.section = (p.section + 63) &^ 63
 	p.next = p.section
 	p.stride = (p.section + percpuRoom + percpuAlign - 1) &^ (percpuAlign - 1)
 	base := uint64(percpuBase64)
-	size := p.stride * uint64(k.cpus+1)
-	if k.mem.PointerSize() == 4 {
+	size := p.stride * uint64(s.cpus+1)
+	if s.mem.PointerSize() == 4 {
 		base = percpuBase32
 		if size > percpuSize32 {
-			return fmt.Errorf("kernel: %d CPUs need %d bytes of per-CPU memory, a 32-bit target has room for %d", k.cpus, size, percpuSize32)
+			return nil, fmt.Errorf("kernel: %d CPUs need %d bytes of per-CPU memory, a 32-bit target has room for %d", s.cpus, size, percpuSize32)
 		}
 	}
-	w, err := k.mem.AddWindow(mem.Window{Base: base, Size: size, Kind: mem.WindowKernel, Name: "per-CPU", View: p})
+	w, err := s.mem.AddWindow(mem.Window{Base: base, Size: size, Kind: mem.WindowKernel, Name: "per-CPU", View: percpuView{p}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.win = w
-	return nil
+	return p, nil
 }
 
 // offset is what is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
-func (p *percpu) offset(cpu int) uint64 { return p.stride * uint64(cpu+1) }
+func (p *PerCPU) offset(cpu int) uint64 { return p.stride * uint64(cpu+1) }
 
 // find returns the index of a variable.
-func (p *percpu) find(_ *Kernel, name string) (int, bool) {
+func (p *PerCPU) find(name string) (int, bool) {
 	for i := range p.vars {
 		if p.vars[i].name == name {
 			return i, true
@@ -92,8 +111,8 @@ func (p *percpu) find(_ *Kernel, name string) (int, bool) {
 	return 0, false
 }
 
-func (p *percpu) addrOf(k *Kernel, name string) (uint64, bool) {
-	i, ok := p.find(k, name)
+func (p *PerCPU) addrOf(name string) (uint64, bool) {
+	i, ok := p.find(name)
 	if !ok {
 		return 0, false
 	}
@@ -101,7 +120,7 @@ func (p *percpu) addrOf(k *Kernel, name string) (uint64, bool) {
 }
 
 // at returns the variable that contains an offset of an area.
-func (p *percpu) at(off uint64) (int, bool) {
+func (p *PerCPU) at(off uint64) (int, bool) {
 	i := sort.Search(len(p.vars), func(i int) bool { return p.vars[i].off > off }) - 1
 	// Variables of size 0 share the offset of the next one.
 	for ; i >= 0; i-- {
@@ -114,37 +133,25 @@ func (p *percpu) at(off uint64) (int, bool) {
 	return 0, false
 }
 
-// object returns the copy of a variable on a CPU, made on first use.
-func (p *percpu) object(i, cpu int) *Object {
+// instance returns the copy of a variable on a CPU, made on first use.
+func (p *PerCPU) instance(i, cpu int) *Object {
 	key := percpuKey{i, cpu}
-	if o := p.objects[key]; o != nil {
+	if o := p.instances[key]; o != nil {
 		return o
 	}
 	v := &p.vars[i]
 	if v.l == nil {
-		if t, ok := p.k.btf.Find(btf.KindVar, v.name); ok {
-			v.l = p.k.types.of(p.k.btf, t.Ref)
+		if t, ok := p.btf.Find(btf.KindVar, v.name); ok {
+			v.l = p.types.of(p.btf, t.Ref)
 		}
 	}
-	o := &Object{k: p.k, role: fmt.Sprintf("%s[cpu %d]", v.name, cpu), layout: v.l, count: 1, size: v.size, st: &state{}}
-	if v.l != nil && v.l.size > 0 && v.size > v.l.size {
-		o.count = v.size / v.l.size
-	}
-	if v.l != nil && v.size < v.l.size {
-		o.layout = nil
-	}
-	o.base = p.win.Base + p.offset(cpu) + v.off
-	o.region = p.win.Region()
-	p.objects[key] = o
-	p.k.objects = append(p.k.objects, o)
+	o := p.newObjectAt(fmt.Sprintf("%s[cpu %d]", v.name, cpu), v.l, v.size, p.win.Region(), p.win.Base+p.offset(cpu)+v.off)
+	p.instances[key] = o
 	return o
 }
 
-// objectAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
-func (p *percpu) objectAt(addr uint64) *Object {
-	if p.win == nil {
-		return nil
-	}
+// variableAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
+func (p *PerCPU) variableAt(addr uint64) *Object {
 	rel := addr - p.win.Base
 	if rel >= p.win.Size || rel < p.stride {
 		return nil
@@ -153,15 +160,15 @@ func (p *percpu) objectAt(addr uint64) *Object {
 	if !ok {
 		return nil
 	}
-	return p.object(i, int(rel/p.stride)-1)
+	return p.instance(i, int(rel/p.stride)-1)
 }
 
 // resolve finds the object for an access to the window.
-func (p *percpu) resolve(off, size uint64) (*Object, uint64, *mem.Fault) {
+func (p *PerCPU) resolve(off, size uint64) (*Object, uint64, *mem.Fault) {
 	if off < p.stride {
 		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "this is a per-CPU address: bpf_per_cpu_ptr or bpf_this_cpu_ptr makes a pointer of it"}
 	}
-	o := p.objectAt(p.win.Base + off)
+	o := p.variableAt(p.win.Base + off)
 	if o == nil {
 		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "no per-CPU variable is here"}
 	}
@@ -172,9 +179,12 @@ func (p *percpu) resolve(off, size uint64) (*Object, uint64, *mem.Fault) {
 	return o, in, nil
 }
 
+// percpuView is per-CPU memory to guest accesses.
+type percpuView struct{ p *PerCPU }
+
 // Load implements [mem.View].
-func (p *percpu) Load(off uint64, size int) (uint64, *mem.Fault) {
-	o, in, f := p.resolve(off, uint64(size))
+func (v percpuView) Load(off uint64, size int) (uint64, *mem.Fault) {
+	o, in, f := v.p.resolve(off, uint64(size))
 	if f != nil {
 		return 0, f
 	}
@@ -182,17 +192,17 @@ func (p *percpu) Load(off uint64, size int) (uint64, *mem.Fault) {
 }
 
 // Store implements [mem.View].
-func (p *percpu) Store(off uint64, size int, v uint64) *mem.Fault {
-	o, in, f := p.resolve(off, uint64(size))
+func (v percpuView) Store(off uint64, size int, x uint64) *mem.Fault {
+	o, in, f := v.p.resolve(off, uint64(size))
 	if f != nil {
 		return f
 	}
-	return o.Store(in, size, v)
+	return o.Store(in, size, x)
 }
 
 // Read implements [mem.View].
-func (p *percpu) Read(off uint64, b []byte) *mem.Fault {
-	o, in, f := p.resolve(off, uint64(len(b)))
+func (v percpuView) Read(off uint64, b []byte) *mem.Fault {
+	o, in, f := v.p.resolve(off, uint64(len(b)))
 	if f != nil {
 		return f
 	}
@@ -200,8 +210,8 @@ func (p *percpu) Read(off uint64, b []byte) *mem.Fault {
 }
 
 // Write implements [mem.View].
-func (p *percpu) Write(off uint64, b []byte) *mem.Fault {
-	o, in, f := p.resolve(off, uint64(len(b)))
+func (v percpuView) Write(off uint64, b []byte) *mem.Fault {
+	o, in, f := v.p.resolve(off, uint64(len(b)))
 	if f != nil {
 		return f
 	}
@@ -210,28 +220,27 @@ func (p *percpu) Write(off uint64, b []byte) *mem.Fault {
 
 // PercpuAddr turns a per-CPU address, such as a ksym of a per-CPU variable has, into the address of a CPU's copy; ok
 // is false for other addresses and CPUs that do not exist.
-func (k *Kernel) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
-	base = k.mem.Truncate(base)
-	rel := base - k.percpu.win.Base
-	if rel >= k.percpu.stride || cpu < 0 || cpu >= k.cpus {
+func (p *PerCPU) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
+	base = p.mem.Truncate(base)
+	rel := base - p.win.Base
+	if rel >= p.stride || cpu < 0 || cpu >= p.cpus {
 		return 0, false
 	}
-	return base + k.percpu.offset(cpu), true
+	return base + p.offset(cpu), true
 }
 
 // PercpuObject returns the copy of a per-CPU variable on a CPU; nil when the BTF has no such variable.
-func (k *Kernel) PercpuObject(name string, cpu int) *Object {
-	i, ok := k.percpu.find(k, name)
-	if !ok || cpu < 0 || cpu >= k.cpus {
+func (p *PerCPU) PercpuObject(name string, cpu int) *Object {
+	i, ok := p.find(name)
+	if !ok || cpu < 0 || cpu >= p.cpus {
 		return nil
 	}
-	return k.percpu.object(i, cpu)
+	return p.instance(i, cpu)
 }
 
 // percpuPointee allocates per-CPU memory for a pointer tagged percpu and returns its per-CPU address.
-func (k *Kernel) percpuPointee(role string, spec *btf.Spec, id btf.ID) uint64 {
-	p := &k.percpu
-	v := percpuVar{name: role, off: p.next, l: k.types.of(spec, id), size: opaqueSize}
+func (p *PerCPU) percpuPointee(role string, spec *btf.Spec, id btf.ID) uint64 {
+	v := percpuVar{name: role, off: p.next, l: p.types.of(spec, id), size: opaqueSize}
 	if v.l != nil && v.l.size > 0 {
 		v.size = v.l.size
 	}

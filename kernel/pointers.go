@@ -65,9 +65,9 @@ var containers = map[string][]struct{ typ, path string }{
 }
 
 // container returns the layout a type is stored in and its offset there.
-func (k *Kernel) container(l *layout) (*layout, uint64, bool) {
+func (s *Space) container(l *layout) (*layout, uint64, bool) {
 	for _, c := range containers[l.name] {
-		outer := k.types.named(l.spec, c.typ)
+		outer := s.types.named(l.spec, c.typ)
 		if outer == nil {
 			continue
 		}
@@ -80,21 +80,21 @@ func (k *Kernel) container(l *layout) (*layout, uint64, bool) {
 }
 
 // defaultPointer makes what a pointer field of o points to and returns its address.
-func (k *Kernel) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.ID) uint64 {
+func (s *Space) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.ID) uint64 {
 	to := target(spec, ptr)
 	if !to.fine || o.depth >= maxDepth {
 		return 0
 	}
 	if to.user {
-		return k.userPointee(role, spec, to)
+		return s.around.UserPointer(role, spec, to)
 	}
 	if to.typ != nil && to.typ.Kind == btf.KindFuncProto {
-		return k.functionFor(role, spec, to.typ.ID)
+		return s.around.FuncPointer(role, spec, to.typ.ID)
 	}
 	if to.percpu {
-		return k.percpuPointee(role, spec, to.id)
+		return s.around.PercpuPointer(role, spec, to.id)
 	}
-	p := k.newPointee(role, spec, to, o)
+	p := s.newPointee(role, spec, to, o)
 	if p == nil {
 		return 0
 	}
@@ -102,44 +102,54 @@ func (k *Kernel) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.
 }
 
 // newPointee makes the object behind a pointer; nil ends a chain of pointers, or when memory is exhausted.
-func (k *Kernel) newPointee(role string, spec *btf.Spec, to pointee, from *Object) *Object {
+func (s *Space) newPointee(role string, spec *btf.Spec, to pointee, from *Object) *Object {
 	var o *Object
 	var err error
 	l := (*layout)(nil)
 	if to.typ != nil {
-		l = k.types.of(spec, to.typ.ID)
+		l = s.types.of(spec, to.typ.ID)
 	}
 	switch {
 	case to.typ != nil && isChar(spec, to.typ.ID):
-		o, err = k.newString(role, k.word(role, roleName(role)), from)
+		o, err = s.newString(role, s.word(role, roleName(role)), from)
 	case l == nil || l.size == 0:
 		if name := voidNames[roleName(role)]; name != "" && to.typ == nil {
-			if l := k.layoutNamed(name); l != nil {
-				return k.sharedArg(roleName(role), l)
+			if l := s.layoutNamed(name); l != nil {
+				return s.sharedArg(roleName(role), l)
 			}
 		}
-		o, err = k.newBytes(role, opaqueSize, from)
+		o, err = s.newBytes(role, opaqueSize, from)
 	case to.typ.Kind == btf.KindPtr:
-		o, err = k.newObject(role, l, pointerElems, from)
+		o, err = s.newObject(role, l, pointerElems, from)
 	case to.typ.Kind == btf.KindStruct || to.typ.Kind == btf.KindUnion:
-		if s := k.singleton(l.name); s != nil {
-			return s
+		if one := s.singleton(l.name); one != nil {
+			return one
 		}
 		if from.chain(l.name) >= maxSameType {
 			return nil
 		}
 		if l.name == "sockaddr" {
-			if in := k.layoutNamed("sockaddr_in"); in != nil {
+			if in := s.layoutNamed("sockaddr_in"); in != nil {
 				l = in
 			}
 		}
-		o, err = k.newObject(role, l, 1, from)
+		o, err = s.newObject(role, l, 1, from)
 	default:
-		o, err = k.newObject(role, l, scalarElems, from)
+		o, err = s.newObject(role, l, scalarElems, from)
 	}
 	if err != nil {
-		k.fail(err)
+		s.fail(err)
 		return nil
+	}
+	return o
+}
+
+// newArgument makes what a pointer that no object holds points to.
+func (s *Space) newArgument(role string, spec *btf.Spec, to pointee) *Object {
+	root := &Object{k: s, role: "args"}
+	o := s.newPointee(role, spec, to, root)
+	if o != nil && o.parent == root {
+		o.parent, o.depth = nil, 0
 	}
 	return o
 }
@@ -168,13 +178,13 @@ func (o *Object) chain(name string) int {
 }
 
 // newString makes a NUL-terminated string in kernel memory.
-func (k *Kernel) newString(role, text string, from *Object) (*Object, error) {
-	o := &Object{k: k, role: role, count: 1, size: max(uint64(len(text))+1, stringRoom), parent: from, char: true, frozen: true}
-	if err := k.place(o); err != nil {
+func (s *Space) newString(role, text string, from *Object) (*Object, error) {
+	o := &Object{k: s, role: role, count: 1, size: max(uint64(len(text))+1, stringRoom), parent: from, char: true, frozen: true}
+	if err := s.place(o); err != nil {
 		return nil, err
 	}
 	how := set
-	if k.mode == ModeDefault {
+	if s.mode == ModeDefault {
 		how = made
 	}
 	o.fillString(text, how)
@@ -189,8 +199,8 @@ func (o *Object) fillString(text string, how byteState) {
 }
 
 // NewString makes a NUL-terminated string in kernel memory, for fields of type char *.
-func (k *Kernel) NewString(role, text string) (*Object, error) {
-	o, err := k.newString(role, text, nil)
+func (s *Space) NewString(role, text string) (*Object, error) {
+	o, err := s.newString(role, text, nil)
 	if err == nil {
 		o.fillString(text, set)
 	}
@@ -198,42 +208,10 @@ func (k *Kernel) NewString(role, text string) (*Object, error) {
 }
 
 // NewBytes makes untyped kernel memory with the given content.
-func (k *Kernel) NewBytes(role string, data []byte) (*Object, error) {
-	o, err := k.newBytes(role, uint64(len(data)), nil)
+func (s *Space) NewBytes(role string, data []byte) (*Object, error) {
+	o, err := s.newBytes(role, uint64(len(data)), nil)
 	if err == nil {
 		o.poke(0, data, set)
 	}
 	return o, err
-}
-
-// singleton returns the one object of a type of which a kernel has one that matters, such as the initial network
-// namespace; nil for all other types.
-func (k *Kernel) singleton(typ string) *Object {
-	switch typ {
-	case "net":
-		return k.namedObject("init_net", typ)
-	case "user_namespace":
-		return k.namedObject("init_user_ns", typ)
-	case "pid_namespace":
-		return k.namedObject("init_pid_ns", typ)
-	}
-	return nil
-}
-
-// namedObject returns the object of a global variable, made on first use; nil when the BTF lacks the type.
-func (k *Kernel) namedObject(name, typ string) *Object {
-	if o := k.byRole[name]; o != nil {
-		return o
-	}
-	l := k.layoutNamed(typ)
-	if l == nil || l.size == 0 {
-		return nil
-	}
-	o, err := k.newObject(name, l, 1, nil)
-	if err != nil {
-		k.fail(err)
-		return nil
-	}
-	k.byRole[name] = o
-	return o
 }

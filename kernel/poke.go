@@ -2,8 +2,8 @@ package kernel
 
 // Poke writes bytes into the object that contains addr, whatever the running program may write. It is for whoever drives
 // the simulation from outside; nothing is logged. ok is false when [addr, addr+len(p)) does not lie in one object.
-func (k *Kernel) Poke(addr uint64, p []byte) (ok bool) {
-	o, off, ok := k.storage(addr, uint64(len(p)))
+func (s *Space) Poke(addr uint64, p []byte) (ok bool) {
+	o, off, ok := s.storage(addr, uint64(len(p)))
 	if ok {
 		o.poke(off, p, set)
 	}
@@ -12,19 +12,19 @@ func (k *Kernel) Poke(addr uint64, p []byte) (ok bool) {
 
 // Known tells whether all of [addr, addr+size) of a kernel object have a value already, and whether one of them was
 // made up. It reads nothing, so that fields nobody has asked for stay unset.
-func (k *Kernel) Known(addr, size uint64) (known, byDefault bool) {
-	o, off, ok := k.storage(addr, size)
+func (s *Space) Known(addr, size uint64) (known, byDefault bool) {
+	o, off, ok := s.storage(addr, size)
 	if !ok {
 		return false, false
 	}
-	s := o.status(off, size)
-	return s != never, s == made
+	st := o.status(off, size)
+	return st != never, st == made
 }
 
 // AnyKnown reports whether some byte of [addr, addr+size) that lies in a kernel object has a value. A type may claim more bytes than
 // its object has.
-func (k *Kernel) AnyKnown(addr, size uint64) bool {
-	o, off, ok := k.storage(addr, 0)
+func (s *Space) AnyKnown(addr, size uint64) bool {
+	o, off, ok := s.storage(addr, 0)
 	if !ok || o.st.flags == nil {
 		return false
 	}
@@ -37,12 +37,12 @@ func (k *Kernel) AnyKnown(addr, size uint64) bool {
 }
 
 // storage finds the object that contains size bytes at addr, and their offset in its storage.
-func (k *Kernel) storage(addr, size uint64) (*Object, uint64, bool) {
-	o := k.objectAt(addr)
+func (s *Space) storage(addr, size uint64) (*Object, uint64, bool) {
+	o := s.objectAt(addr)
 	if o == nil {
 		return nil, 0, false
 	}
-	off := k.mem.Truncate(addr) - o.base
+	off := s.mem.Truncate(addr) - o.base
 	if off > o.size || size > o.size-off {
 		return nil, 0, false
 	}

@@ -1,259 +1,53 @@
 package kernel
 
-import (
-	"strconv"
-	"strings"
+import "github.com/bpfrun/bpfrun/btf"
 
-	"github.com/bpfrun/bpfrun/btf"
-)
+// surroundings are the kernel as its objects know it.
+type surroundings struct{ k *Kernel }
 
-// populators give objects of well-known types sensible default content, by type name. They run when a field nobody set
-// is read for the first time, and never change what the user set.
-func populator(typ string) func(*Kernel, builder) {
-	switch typ {
-	case "task_struct":
-		return (*Kernel).fillTask
-	case "cred":
-		return (*Kernel).fillCred
-	case "mm_struct":
-		return (*Kernel).fillMM
-	case "vm_area_struct":
-		return (*Kernel).fillVMA
-	case "signal_struct":
-		return (*Kernel).fillSignal
-	case "pid":
-		return (*Kernel).fillPid
-	case "nsproxy":
-		return (*Kernel).fillNsproxy
-	case "pid_namespace", "user_namespace", "uts_namespace", "ipc_namespace", "mnt_namespace", "cgroup_namespace", "time_namespace", "net":
-		return (*Kernel).fillNamespace
-	case "fs_struct":
-		return (*Kernel).fillFs
-	case "fdtable":
-		return (*Kernel).fillFdtable
-	case "file":
-		return (*Kernel).fillFile
-	case "path":
-		return (*Kernel).fillPath
-	case "dentry":
-		return (*Kernel).fillDentry
-	case "inode":
-		return (*Kernel).fillInode
-	case "super_block":
-		return (*Kernel).fillSuper
-	case "vfsmount":
-		return (*Kernel).fillVfsmount
-	case "mount":
-		return (*Kernel).fillMount
-	case "file_system_type":
-		return (*Kernel).fillFsType
-	case "qstr":
-		return (*Kernel).fillQstr
-	case "filename":
-		return (*Kernel).fillFilename
-	case "linux_binprm":
-		return (*Kernel).fillBinprm
-	case "sock":
-		return (*Kernel).fillSock
-	case "inet_sock":
-		return (*Kernel).fillInetSock
-	case "tcp_sock":
-		return (*Kernel).fillTCPSock
-	case "socket":
-		return (*Kernel).fillSocket
-	case "sk_buff":
-		return (*Kernel).fillSkb
-	case "net_device":
-		return (*Kernel).fillNetDevice
-	case "sockaddr_in":
-		return (*Kernel).fillSockaddr
-	case "msghdr":
-		return (*Kernel).fillMsghdr
-	case "request":
-		return (*Kernel).fillRequest
-	case "request_queue":
-		return (*Kernel).fillQueue
-	case "gendisk":
-		return (*Kernel).fillDisk
-	case "block_device":
-		return (*Kernel).fillBlockDevice
-	case "bio":
-		return (*Kernel).fillBio
-	case "cgroup":
-		return (*Kernel).fillCgroup
-	case "kernfs_node":
-		return (*Kernel).fillKernfs
-	case "css_set":
-		return (*Kernel).fillCSSSet
-	case "cgroup_subsys_state":
-		return (*Kernel).fillCSS
-	case "irqaction":
-		return (*Kernel).fillIrqaction
-	case "tty_struct":
-		return (*Kernel).fillTTY
-	case "oom_control":
-		return (*Kernel).fillOOM
-	case "rq":
-		return (*Kernel).fillRunqueue
+// Populate lets the parts fill an object's face and storage.
+func (r surroundings) Populate(o *Object) {
+	b := fill(o)
+	if o.Count() > 1 {
+		return
 	}
-	return nil
-}
-
-// populate runs the populators of an object's face and storage.
-func (k *Kernel) populate(o *Object) {
-	b := builder{k: k, o: o, how: made}
-	names := [...]*layout{o.face, o.layout}
-	for _, l := range names {
-		if l == nil || o.count > 1 {
-			continue
-		}
-		if fill := populator(l.name); fill != nil {
-			fill(k, b)
-		}
-		// A tcp_sock is a sock, an inet_sock and its own type in one.
-		if l == o.layout && strings.HasSuffix(l.name, "_sock") && (o.face == nil || o.face.name != "sock") {
-			if in := k.types.named(l.spec, "inet_sock"); l.name == "tcp_sock" && in != nil {
-				k.fillInetSock(b)
-				k.fillSock(b)
+	face := ""
+	if l := o.Face(); l != nil {
+		face = l.name
+		r.fill(face, b)
+	}
+	if l := o.Storage(); l != nil {
+		r.fill(l.name, b)
+		if l.name == "tcp_sock" {
+			// It is a sock, an inet_sock and its own type in one.
+			if face == "sock" {
+				r.fill("inet_sock", b)
+			} else if r.k.layoutNamed("inet_sock") != nil {
+				r.fill("inet_sock", b)
+				r.fill("sock", b)
 			}
 		}
 	}
-	if o.layout != nil && o.layout.name == "tcp_sock" && o.face != nil && o.face.name == "sock" {
-		k.fillInetSock(b)
+}
+
+func (r surroundings) fill(typ string, b builder) {
+	if !r.k.Model.Fill(typ, b) {
+		r.k.Host.Fill(typ, b)
 	}
 }
 
-// builder puts values into an object for those who know its type. Paths are alternatives separated by |, of which the first
-// that exists is meant; what the BTF does not have is left out.
-type builder struct {
-	k   *Kernel
-	o   *Object
-	how byteState // made: only where nobody has set a value
-	in  *layout   // type whose paths are meant, when it is another view of the same memory
+func (r surroundings) UserPointer(role string, spec *btf.Spec, to pointee) uint64 {
+	return r.k.userPointee(role, spec, to)
 }
 
-// as speaks of the same memory as another type that starts at the same address.
-func (b builder) as(typ string) builder {
-	b.in = b.k.layoutNamed(typ)
-	return b
+func (r surroundings) UserString(text string) uint64 { return r.k.User.UserString(text) }
+
+func (r surroundings) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
+	return r.k.functionFor(role, spec, proto)
 }
 
-// field finds the first alternative.
-func (b builder) field(paths string) (Field, bool) {
-	l, shift := b.in, uint64(0)
-	if l == nil {
-		l, shift = b.o.outer(), b.o.faceOff
-	}
-	if l == nil {
-		return Field{}, false
-	}
-	for p := range strings.SplitSeq(paths, "|") {
-		f, rest, err := l.place(p)
-		if err != nil || rest != "" || f.Off+shift+f.Size > b.o.size {
-			continue
-		}
-		f.Off += shift
-		f.BitOff += shift * 8
-		return f, true
-	}
-	return Field{}, false
+func (r surroundings) PercpuPointer(role string, spec *btf.Spec, id btf.ID) uint64 {
+	return r.k.percpuPointee(role, spec, id)
 }
 
-// taken reports whether someone else set the field.
-func (b builder) taken(f Field) bool {
-	if b.how != made || b.o.st.flags == nil {
-		return false
-	}
-	for i := range f.Size {
-		if b.o.st.flags[f.Off+i] == set {
-			return true
-		}
-	}
-	return false
-}
-
-// num is put for numbers that are truncated to the field.
-func (b builder) num(paths string, v uint64) {
-	if f, ok := b.field(paths); ok && !b.taken(f) && scalarType(f) {
-		b.o.storeField(f, v, b.how)
-	}
-}
-
-// bytes is put for arrays and numbers given as they lie in memory.
-func (b builder) bytes(paths string, p []byte) {
-	if f, ok := b.field(paths); ok && !b.taken(f) && f.BitSize == 0 {
-		b.o.poke(f.Off, p[:min(uint64(len(p)), f.Size)], b.how)
-	}
-}
-
-// text gives an array of characters or a char pointer a string.
-func (b builder) text(paths, s string) {
-	f, ok := b.field(paths)
-	if !ok || b.taken(f) {
-		return
-	}
-	if t := strip(f.Spec, f.Type); t != nil && t.Kind == btf.KindArray && uint64(len(s)) >= f.Size {
-		s = s[:f.Size-min(f.Size, 1)]
-	}
-	if err := b.o.putField(f, s, b.how); err != nil {
-		b.k.fail(err)
-	}
-}
-
-// ptr makes a field point to an object; a nil object leaves the field alone.
-func (b builder) ptr(paths string, to *Object) {
-	if to != nil {
-		b.num(paths, to.Addr())
-	}
-}
-
-// null makes pointer fields NULL, given by names separated by spaces.
-func (b builder) null(fields string) {
-	for p := range strings.FieldsSeq(fields) {
-		b.num(p, 0)
-	}
-}
-
-// child makes an object for a pointer field and links it; nil when the BTF lacks the field or its type.
-func (b builder) child(paths string) *Object {
-	f, ok := b.field(paths)
-	if !ok {
-		return nil
-	}
-	if b.taken(f) {
-		return b.k.objectAt(b.o.loadField(f))
-	}
-	to := target(f.Spec, f.Type)
-	if to.typ == nil || b.o.depth >= maxDepth {
-		return nil
-	}
-	l := b.k.types.of(f.Spec, to.typ.ID)
-	if l == nil || l.size == 0 {
-		return nil
-	}
-	if s := b.k.singleton(l.name); s != nil {
-		b.ptr(paths, s)
-		return s
-	}
-	o, err := b.k.newObject(b.role(f.Path), l, 1, b.o)
-	if err != nil {
-		b.k.fail(err)
-		return nil
-	}
-	o.builtin = true
-	b.ptr(paths, o)
-	return o
-}
-
-func (b builder) role(path string) string { return b.o.role + dotted2(b.o.role, path) }
-
-// hash derives a value for the object's own key, which does not depend on how a kernel calls the field.
-func (b builder) hash(key string) uint64 { return b.k.hash(b.o.role, key) }
-
-// in range: base + hash % n.
-func (b builder) within(key string, base, n uint64) uint64 { return base + b.hash(key)%n }
-
-// word is a readable string for the object.
-func (b builder) word(name string) string { return b.k.word(b.o.role, name) }
-
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+func (r surroundings) ObjectAt(addr uint64) *Object { return r.k.variableAt(addr) }

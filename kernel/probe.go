@@ -7,7 +7,7 @@ import (
 )
 
 // probeContext makes the pt_regs of a kprobe, kretprobe, uprobe or uretprobe.
-func (k *Kernel) probeContext(c *Context) error {
+func (h *Hooks) probeContext(c *Context) error {
 	kind, ret := c.spec.hook()
 	user := strings.HasPrefix(kind, "u")
 	name := c.spec.AttachTo
@@ -15,28 +15,28 @@ func (k *Kernel) probeContext(c *Context) error {
 		name = name[:i]
 	}
 	if strings.HasSuffix(kind, "syscall") { // ksyscall, kretsyscall
-		name = k.syscallSymbol(name)
+		name = h.syscallSymbol(name)
 	}
 	c.Type, c.Func = "pt_regs", name
 	if user {
-		return k.userProbe(c, name, ret)
+		return h.userProbe(c, name, ret)
 	}
-	c.FuncAddr = k.SymbolAddr(name)
-	r := k.newRegisters("regs", c.FuncAddr, k.stackAddr())
-	spec, p, typed := k.proto(c, name)
-	if call, ok := k.wrapped(name); ok && (!typed || wrapsRegs(spec, p)) {
-		return k.wrapperProbe(c, r, call, ret)
+	c.FuncAddr = h.SymbolAddr(name)
+	r := h.newRegisters("regs", c.FuncAddr, h.stackAddr())
+	spec, p, typed := h.proto(c, name)
+	if call, ok := h.wrapped(name); ok && (!typed || wrapsRegs(spec, p)) {
+		return h.wrapperProbe(c, r, call, ret)
 	}
 	if typed {
-		if err := k.arguments(c, name, spec, p, 0); err != nil {
+		if err := h.arguments(c, name, spec, p, 0); err != nil {
 			return err
 		}
 	} else {
 		c.Untyped = true
-		k.untypedArguments(c, len(r.abi.args))
+		h.untypedArguments(c, len(r.abi.args))
 	}
 	if ret {
-		if err := k.returnValue(c, name, spec, p); err != nil {
+		if err := h.returnValue(c, name, spec, p); err != nil {
 			return err
 		}
 		r.set(r.abi.ret, c.Ret.Value)
@@ -44,10 +44,10 @@ func (k *Kernel) probeContext(c *Context) error {
 		r.pass(r.abi.args, c.Args)
 	}
 	if isSession(kind) {
-		if err := k.returnValue(c, name, spec, p); err != nil {
+		if err := h.returnValue(c, name, spec, p); err != nil {
 			return err
 		}
-		return k.probeSession(c, r)
+		return h.probeSession(c, r)
 	}
 	return c.allocate(r.data, true)
 }
@@ -70,30 +70,30 @@ func (r *registers) pass(regs []string, args []Arg) {
 }
 
 // untypedArguments are small numbers under the names arg1, arg2, ..., for functions BTF does not know.
-func (k *Kernel) untypedArguments(c *Context, n int) {
+func (h *Hooks) untypedArguments(c *Context, n int) {
 	for i := range n {
 		name := "arg" + string(rune('1'+i))
-		a := Arg{Name: name, Value: 1 + k.hash(name)%99991, slots: 1}
-		if err := k.override(c, &a); err == nil {
+		a := Arg{Name: name, Value: 1 + h.hash(name)%99991, slots: 1}
+		if err := h.override(c, &a); err == nil {
 			c.Args = append(c.Args, a)
 		}
 	}
 }
 
 // userProbe makes the registers of a process: arguments are user pointers to strings, since nothing says more.
-func (k *Kernel) userProbe(c *Context, name string, ret bool) error {
+func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	c.Untyped = true
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		c.Func = name[i+1:]
 	}
 	ip := uint64(userHeap64)
 	sp := uint64(userStack64)
-	if k.mem.PointerSize() == 4 {
+	if h.mem.PointerSize() == 4 {
 		ip, sp = userHeap32, userStack32
 	}
-	ip -= 0x10000 - k.hash(c.Func, "text")%0xfff0&^15
+	ip -= 0x10000 - h.hash(c.Func, "text")%0xfff0&^15
 	c.FuncAddr = ip
-	r := k.newRegisters("user regs", ip, sp)
+	r := h.newRegisters("user regs", ip, sp)
 	kind, _ := c.spec.hook()
 	n := len(r.abi.args)
 	if strings.HasPrefix(kind, "usdt") {
@@ -101,15 +101,15 @@ func (k *Kernel) userProbe(c *Context, name string, ret bool) error {
 	}
 	for i := range n {
 		arg := "arg" + decimal(uint64(i+1))
-		a := Arg{Name: arg, Value: k.userStringOnce(c.Func + "." + arg), slots: 1}
-		if err := k.override(c, &a); err != nil {
+		a := Arg{Name: arg, Value: h.userStringOnce(c.Func + "." + arg), slots: 1}
+		if err := h.override(c, &a); err != nil {
 			return err
 		}
 		c.Args = append(c.Args, a)
 	}
 	if ret || isSession(kind) {
-		c.Returns, c.Ret = true, Arg{Name: "ret", Value: k.userStringOnce(c.Func + ".ret")}
-		if err := k.override(c, &c.Ret); err != nil {
+		c.Returns, c.Ret = true, Arg{Name: "ret", Value: h.userStringOnce(c.Func + ".ret")}
+		if err := h.override(c, &c.Ret); err != nil {
 			return err
 		}
 	}
@@ -119,26 +119,16 @@ func (k *Kernel) userProbe(c *Context, name string, ret bool) error {
 		r.pass(r.abi.args, c.Args)
 	}
 	if isSession(kind) {
-		return k.probeSession(c, r)
+		return h.probeSession(c, r)
 	}
 	return c.allocate(r.data, true)
 }
 
-// userStringOnce places the default user string of a role, once per kernel.
-func (k *Kernel) userStringOnce(role string) uint64 {
-	if a, ok := k.userStrings[role]; ok {
-		return a
-	}
-	a := k.UserString(k.userText(role))
-	k.userStrings[role] = a
-	return a
-}
-
 // syscallSymbol is the function that implements a system call on the target.
-func (k *Kernel) syscallSymbol(name string) string {
-	if a := abis[k.arch]; a != nil && k.btf != nil {
+func (h *Hooks) syscallSymbol(name string) string {
+	if a := abis[h.arch]; a != nil && h.btf != nil {
 		for _, s := range [...]string{a.wrapper + name, "__se_sys_" + name, "sys_" + name} {
-			if len(k.btf.IDs(btf.KindFunc, s)) > 0 {
+			if len(h.btf.IDs(btf.KindFunc, s)) > 0 {
 				return s
 			}
 		}
@@ -148,7 +138,7 @@ func (k *Kernel) syscallSymbol(name string) string {
 }
 
 // wrapped returns the system call a function implements, if it takes its arguments in a second pt_regs.
-func (k *Kernel) wrapped(fn string) (call string, ok bool) {
+func (h *Hooks) wrapped(fn string) (call string, ok bool) {
 	for _, p := range [...]string{"__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__ia32_sys_"} {
 		if c, ok := strings.CutPrefix(fn, p); ok {
 			return c, true
@@ -167,16 +157,16 @@ func wrapsRegs(spec *btf.Spec, p *btf.Type) bool {
 }
 
 // wrapperProbe makes the registers of a system call wrapper: its one argument points to the registers user space had.
-func (k *Kernel) wrapperProbe(c *Context, outer *registers, call string, ret bool) error {
-	if err := k.syscallArguments(c, call); err != nil {
+func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool) error {
+	if err := h.syscallArguments(c, call); err != nil {
 		return err
 	}
-	inner, err := k.syscallRegs(c, call)
+	inner, err := h.syscallRegs(c, call)
 	if err != nil {
 		return err
 	}
 	if ret {
-		if err := k.syscallReturn(c, call); err != nil {
+		if err := h.syscallReturn(c, call); err != nil {
 			return err
 		}
 		outer.set(outer.abi.ret, c.Ret.Value)
@@ -187,13 +177,13 @@ func (k *Kernel) wrapperProbe(c *Context, outer *registers, call string, ret boo
 }
 
 // syscallRegs makes the pt_regs object that holds a system call's arguments.
-func (k *Kernel) syscallRegs(c *Context, call string) (*Object, error) {
+func (h *Hooks) syscallRegs(c *Context, call string) (*Object, error) {
 	sp := uint64(userStack64)
 	ip := uint64(userHeap64) - 0x20000
-	if k.mem.PointerSize() == 4 {
+	if h.mem.PointerSize() == 4 {
 		sp, ip = userStack32, userHeap32-0x20000
 	}
-	r := k.newRegisters("syscall regs", ip, sp)
+	r := h.newRegisters("syscall regs", ip, sp)
 	regs := r.abi.syscall
 	if regs == nil {
 		regs = r.abi.args
@@ -202,22 +192,22 @@ func (k *Kernel) syscallRegs(c *Context, call string) (*Object, error) {
 	if r.abi.syscall != nil { // the first argument's register still holds it at entry
 		r.pass(r.abi.args[:1], c.Args[:min(1, len(c.Args))])
 	}
-	if nr, ok := k.SyscallNumber(call); ok {
+	if nr, ok := h.SyscallNumber(call); ok {
 		r.set(r.abi.number, uint64(nr))
 	}
 	key := "regs:" + call
-	o := k.byRole[key]
+	o := h.kept(key)
 	if o == nil {
 		var err error
 		if r.l != nil {
-			o, err = k.newObject("regs", r.l, 1, nil)
+			o, err = h.newObject("regs", r.l, 1, nil)
 		} else {
-			o, err = k.newBytes("regs", uint64(len(r.data)), nil)
+			o, err = h.newBytes("regs", uint64(len(r.data)), nil)
 		}
 		if err != nil {
 			return nil, err
 		}
-		k.byRole[key] = o
+		h.keep(key, o)
 	}
 	o.poke(0, r.data, set)
 	return o, nil

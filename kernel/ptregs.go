@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -85,22 +86,22 @@ func InferArch(spec *btf.Spec) string {
 
 // registers is the content of a pt_regs.
 type registers struct {
-	k    *Kernel
+	k    *Hooks
 	l    *layout // nil = ABI layout
 	abi  *abi
 	data []byte
 }
 
 // newRegisters makes registers with default contents: small numbers, a stack and an instruction pointer.
-func (k *Kernel) newRegisters(role string, ip, sp uint64) *registers {
-	a := abis[k.arch]
+func (h *Hooks) newRegisters(role string, ip, sp uint64) *registers {
+	a := abis[h.arch]
 	if a == nil {
 		a = abis["x86"]
-		if k.mem.PointerSize() == 4 {
+		if h.mem.PointerSize() == 4 {
 			a = abis["arm"]
 		}
 	}
-	r := &registers{k: k, abi: a, l: k.layoutNamed("pt_regs")}
+	r := &registers{k: h, abi: a, l: h.layoutNamed("pt_regs")}
 	if r.l != nil {
 		if _, _, err := r.l.place(firstAlternative(a.ret)); err != nil {
 			r.l = nil // another architecture's
@@ -112,7 +113,7 @@ func (k *Kernel) newRegisters(role string, ip, sp uint64) *registers {
 		r.data = make([]byte, len(a.regs)*a.word)
 	}
 	for _, name := range a.regs {
-		r.set(name, 0x1000+k.hash(role, "reg", name)%0xf000)
+		r.set(name, 0x1000+h.hash(role, "reg", name)%0xf000)
 	}
 	r.set(a.ip, ip)
 	r.set(a.sp, sp)
@@ -161,15 +162,79 @@ func alternatives(paths string) []string {
 }
 
 // stackAddr is a plausible kernel stack pointer; what a function finds above it is not simulated.
-func (k *Kernel) stackAddr() uint64 {
-	o := k.byRole["kernel stack"]
+func (h *Hooks) stackAddr() uint64 {
+	o := h.kept("kernel stack")
 	if o == nil {
 		var err error
-		if o, err = k.newBytes("kernel stack", 1024, nil); err != nil {
-			k.fail(err)
+		if o, err = h.newBytes("kernel stack", 1024, nil); err != nil {
+			h.fail(err)
 			return 0
 		}
-		k.byRole["kernel stack"] = o
+		h.keep("kernel stack", o)
 	}
 	return o.base + 512
+}
+
+// RegsSpec are registers by what they are for; absent ones keep their value.
+type RegsSpec struct {
+	Args        []uint64
+	Ret, IP, SP *uint64
+}
+
+// NewRegs builds a struct pt_regs as the architecture passes arguments.
+func (h *Hooks) NewRegs(role string, s RegsSpec) (*Object, error) {
+	r := h.newRegisters(role, 0, h.stackAddr())
+	if r.l == nil {
+		return nil, &TypeError{Type: "pt_regs", Role: role, Why: "is not in the target's BTF"}
+	}
+	if len(s.Args) > len(r.abi.args) {
+		return nil, fmt.Errorf("%d arguments given, %d fit into registers", len(s.Args), len(r.abi.args))
+	}
+	for i, v := range s.Args {
+		r.set(r.abi.args[i], v)
+	}
+	for _, x := range []struct {
+		name string
+		v    *uint64
+	}{{r.abi.ret, s.Ret}, {r.abi.ip, s.IP}, {r.abi.sp, s.SP}} {
+		if x.v != nil {
+			r.set(x.name, *x.v)
+		}
+	}
+	o, err := h.newObject(role, r.l, 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	o.poke(0, r.data, set)
+	return o, nil
+}
+
+// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error when addr is no task.
+func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
+	t := h.objectAt(task)
+	if t == nil || t.TypeName() != "task_struct" {
+		return 0, &TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not what lies there"}
+	}
+	key := "regs:" + t.role
+	if o := h.kept(key); o != nil {
+		return o.Addr(), nil
+	}
+	ip, sp := uint64(userHeap64)-0x20000, uint64(userStack64)
+	if h.mem.PointerSize() == 4 {
+		ip, sp = userHeap32-0x20000, userStack32
+	}
+	r := h.newRegisters(t.role+".pt_regs", ip, sp)
+	var o *Object
+	var err error
+	if r.l != nil {
+		o, err = h.newObject(t.role+".pt_regs", r.l, 1, nil)
+	} else {
+		o, err = h.newBytes(t.role+".pt_regs", uint64(len(r.data)), nil)
+	}
+	if err != nil {
+		return 0, err
+	}
+	o.poke(0, r.data, made)
+	h.keep(key, o)
+	return o.Addr(), nil
 }

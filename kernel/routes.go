@@ -49,24 +49,24 @@ type Neighbour struct {
 const mainTable = 254
 
 // SetNetwork gives the machine interfaces, routes and neighbours.
-func (k *Kernel) SetNetwork(n Network) {
+func (h *Host) SetNetwork(n Network) {
 	if len(n.Devices) == 0 {
-		n.Devices = k.net.Devices
+		n.Devices = h.network.Devices
 	}
-	k.net = n
+	h.network = n
 }
 
 // Devices returns the interfaces there are.
-func (k *Kernel) Devices() []Device { return k.net.Devices }
+func (h *Host) Devices() []Device { return h.network.Devices }
 
 // Route returns the route to an address: that of the longest prefix, of those the one with the lowest metric. Table 0 is the main one.
-func (k *Kernel) Route(to netip.Addr, table uint32) (Route, bool) {
+func (h *Host) Route(to netip.Addr, table uint32) (Route, bool) {
 	if table == 0 {
 		table = mainTable
 	}
 	var best *Route
-	for i := range k.net.Routes {
-		r := &k.net.Routes[i]
+	for i := range h.network.Routes {
+		r := &h.network.Routes[i]
 		t := r.Table
 		if t == 0 {
 			t = mainTable
@@ -85,12 +85,12 @@ func (k *Kernel) Route(to netip.Addr, table uint32) (Route, bool) {
 }
 
 // Neighbour returns the hardware address of an address on a link.
-func (k *Kernel) Neighbour(a netip.Addr, device uint32) (mac [6]byte, ok bool) {
-	i := slices.IndexFunc(k.net.Neighbours, func(n Neighbour) bool { return n.Addr == a && n.Device == device })
+func (h *Host) Neighbour(a netip.Addr, device uint32) (mac [6]byte, ok bool) {
+	i := slices.IndexFunc(h.network.Neighbours, func(n Neighbour) bool { return n.Addr == a && n.Device == device })
 	if i < 0 {
 		return mac, false
 	}
-	return k.net.Neighbours[i].MAC, true
+	return h.network.Neighbours[i].MAC, true
 }
 
 // MAC is the hardware address of an interface.
@@ -100,3 +100,55 @@ func (d Device) MAC() [6]byte {
 	}
 	return [6]byte{2, 0, 0, 0, 0, byte(d.Index)}
 }
+
+// loopbackIndex is the interface packets of a test run come from.
+const loopbackIndex = 1
+
+// FlowHash is the hash of a packet's flow, from its network header on: of addresses, protocol and ports where it has
+// them. It is never 0. The kernel's depends on a random key, this one on the seed.
+func (h *Host) FlowHash(p []byte) uint32 {
+	const ports = 4
+	var flow []byte
+	switch {
+	case len(p) >= 20 && p[0]>>4 == 4:
+		flow = append(append(flow, p[9]), p[12:20]...)
+		if n := int(p[0]&15) * 4; (p[9] == ipprotoTCP || p[9] == ipprotoUDP) && len(p) >= n+ports {
+			flow = append(flow, p[n:n+ports]...)
+		}
+	case len(p) >= 40 && p[0]>>4 == 6:
+		flow = append(append(flow, p[6]), p[8:40]...)
+		if (p[6] == ipprotoTCP || p[6] == ipprotoUDP) && len(p) >= 40+ports {
+			flow = append(flow, p[40:40+ports]...)
+		}
+	}
+	sum := h.hash("flow", string(flow))
+	return max(uint32(sum)^uint32(sum>>32), 1)
+}
+
+// Device is a network interface of the simulated machine.
+type Device struct {
+	Index    uint32
+	Name     string
+	MTU      int
+	Loopback bool
+	Hardware [6]byte // zero: made from the index
+}
+
+// defaultDevices are loopback and one Ethernet card.
+var defaultDevices = []Device{
+	{Index: loopbackIndex, Name: "lo", MTU: 65536, Loopback: true},
+	{Index: ethernetIndex, Name: "eth0", MTU: 1500},
+}
+
+// Device returns the interface with that index; ok is false when there is none.
+func (h *Host) Device(index uint32) (d Device, ok bool) {
+	for _, d := range h.network.Devices {
+		if d.Index == index {
+			return d, true
+		}
+	}
+	return Device{}, false
+}
+
+// NetnsCookie is the cookie of the initial network namespace, the first one given out.
+func (h *Host) NetnsCookie() uint64 { return 1 }

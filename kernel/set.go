@@ -88,12 +88,12 @@ func (o *Object) Has(path string) bool {
 
 // HasField reports whether a path exists in a type of vmlinux BTF, pointers on the way included; the error says what is
 // missing and what comes near.
-func (k *Kernel) HasField(typ btf.ID, path string) error {
-	l := k.types.of(k.btf, typ)
+func (s *Space) HasField(typ btf.ID, path string) error {
+	l := s.types.of(s.btf, typ)
 	if l == nil {
 		return &PathError{Type: fmt.Sprintf("type %d", typ), Path: path, Name: path, Err: ErrNoField}
 	}
-	return k.types.check(l, path)
+	return s.types.check(l, path)
 }
 
 func (ts *Types) has(l *layout, path string) bool { return ts.check(l, path) == nil }
@@ -277,7 +277,7 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 	return nil, Field{}, &PathError{Type: o.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
 }
 
-func (k *Kernel) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
+func (s *Space) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
 
 // loadField returns the value of a scalar field by the mode's rules, zero-extended.
 func (o *Object) loadField(f Field) uint64 {
@@ -326,5 +326,3 @@ func (o *Object) storeField(f Field, v uint64, how byteState) {
 	}
 	o.poke(f.Off, b, how)
 }
-
-func (k *Kernel) bigEndian() bool { return k.order().Uint16([]byte{1, 0}) != 1 }

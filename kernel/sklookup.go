@@ -27,31 +27,24 @@ var skLookupFields = func() []uapiField {
 	return fields
 }()
 
-func selectedSocket(v *uapiView) uint64 {
-	if v.sock == nil {
-		return 0
-	}
-	return v.sock.FullAddr()
-}
-
 // skLookupContext makes a bpf_sk_lookup: of the bytes a test run takes (bpf_prog_test_run_sk_lookup), or of the default
 // packet's addresses.
-func (k *Kernel) skLookupContext(c *Context) error {
+func (h *Hooks) skLookupContext(c *Context) error {
 	in := c.spec.Bytes
 	full := make([]byte, skLookupSize)
-	le := k.order()
+	le := h.order()
 	if len(in) > 0 {
 		copy(full, in)
-		if err := k.skLookupIn(full, in); err != nil {
+		if err := h.skLookupIn(full, in); err != nil {
 			return err
 		}
 	} else {
-		p := k.packetBytes(c)
+		p := h.packetBytes(c)
 		if len(p) < ethHeader+24 || p[ethHeader]>>4 != 4 {
 			p = DefaultPacket()
 		}
 		ip := p[ethHeader:]
-		le.PutUint32(full[8:], afInet)
+		le.PutUint32(full[8:], uapi.AFInet)
 		le.PutUint32(full[12:], uint32(ip[9]))
 		copy(full[16:], ip[12:16])
 		copy(full[36:], ip[20:22])
@@ -59,7 +52,7 @@ func (k *Kernel) skLookupContext(c *Context) error {
 		le.PutUint32(full[60:], uint32(ip[22])<<8|uint32(ip[23]))
 		le.PutUint32(full[64:], loopbackIndex)
 	}
-	v := &uapiView{k: k, typ: "bpf_sk_lookup", who: c.spec.ProgType.String(), size: skLookupSize, fields: skLookupFields, may: readsOnly}
+	v := &uapiView{k: h.Host, typ: "bpf_sk_lookup", who: c.spec.ProgType.String(), size: skLookupSize, fields: skLookupFields, may: readsOnly}
 	v.out = func(v *uapiView) []byte {
 		b := append([]byte(nil), full...)
 		clear(b[:8])
@@ -78,11 +71,11 @@ func (k *Kernel) skLookupContext(c *Context) error {
 		case f.from != nil || f.name == "padding":
 		// The other family's addresses do not exist.
 		case skbGroup(f.name) == "remote_ip6" || skbGroup(f.name) == "local_ip6":
-			if family == afInet6 {
+			if family == uapi.AFInet6 {
 				v.vals[f.id] = uint64(le.Uint32(full[f.off:]))
 			}
 		case f.name == "remote_ip4" || f.name == "local_ip4":
-			if family == afInet {
+			if family == uapi.AFInet {
 				v.vals[f.id] = uint64(le.Uint32(full[f.off:]))
 			}
 		case f.size == 2:
@@ -95,8 +88,8 @@ func (k *Kernel) skLookupContext(c *Context) error {
 }
 
 // skLookupIn judges the context a test run is given.
-func (k *Kernel) skLookupIn(full, in []byte) error {
-	le := k.order()
+func (h *Hooks) skLookupIn(full, in []byte) error {
+	le := h.order()
 	const sk, family, localPort, end = 0, 8, 60, 64
 	switch {
 	case le.Uint64(full[sk:]) != 0:
@@ -105,7 +98,7 @@ func (k *Kernel) skLookupIn(full, in []byte) error {
 		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets bytes behind local_port: %w", uapi.EINVAL)
 	case le.Uint32(full[localPort:]) > 0xffff:
 		return fmt.Errorf("kernel: local_port %d: %w", le.Uint32(full[localPort:]), uapi.ERANGE)
-	case le.Uint32(full[family:]) != afInet && le.Uint32(full[family:]) != afInet6:
+	case le.Uint32(full[family:]) != uapi.AFInet && le.Uint32(full[family:]) != uapi.AFInet6:
 		return fmt.Errorf("kernel: family %d: %w", le.Uint32(full[family:]), uapi.EAFNOSUPPORT)
 	}
 	return nil
@@ -123,7 +116,7 @@ func (c *Context) Select(s *Socket, flags uint64) uapi.Errno {
 		return uapi.ESOCKTNOSUPPORT
 	case s != nil && uint64(s.Protocol()) != v.get("protocol"):
 		return uapi.EPROTOTYPE
-	case s != nil && uint64(s.Family()) != v.get("family") && (s.Family() == afInet || s.IPv6Only()):
+	case s != nil && uint64(s.Family()) != v.get("family") && (s.Family() == uapi.AFInet || s.IPv6Only()):
 		return uapi.EAFNOSUPPORT
 	case v.sock != nil && flags&uapi.SkLookupReplace == 0:
 		return uapi.EEXIST

@@ -1,5 +1,11 @@
 package kernel
 
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
 // Numbers of sockets.
 const (
 	sockStream    = 1
@@ -19,13 +25,13 @@ type SockSpec struct {
 }
 
 // NewSock builds a struct sock (in a tcp_sock).
-func (k *Kernel) NewSock(role string, s SockSpec) (*Object, error) {
-	o, err := k.NewObjectNamed(role, "sock")
+func (h *Host) NewSock(role string, s SockSpec) (*Object, error) {
+	o, err := h.NewObjectNamed(role, "sock")
 	if err != nil {
 		return nil, err
 	}
-	o.builtin = true
-	b := builder{k: k, o: o, how: set}
+	o.MarkBuiltin()
+	b := build(o)
 	if s.Family != 0 {
 		b.num("__sk_common.skc_family", uint64(s.Family))
 	}
@@ -48,9 +54,9 @@ func (k *Kernel) NewSock(role string, s SockSpec) (*Object, error) {
 	if s.State == tcpListen || s.State == tcpClose || s.Protocol == ipprotoUDP && s.State == 0 && s.Dest == nil && s.DestPort == 0 {
 		b.unconnected(&s)
 	}
-	k.sockAddress(b, s.Source, "__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr")
-	k.sockAddress(b, s.Dest, "__sk_common.skc_daddr", "__sk_common.skc_v6_daddr")
-	return o, k.Err()
+	h.sockAddress(b, s.Source, "__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr")
+	h.sockAddress(b, s.Dest, "__sk_common.skc_daddr", "__sk_common.skc_v6_daddr")
+	return o, h.Err()
 }
 
 // unconnected makes a socket one without a peer, whose address is any unless it is given.
@@ -69,7 +75,7 @@ func (b builder) unconnected(s *SockSpec) {
 	}
 }
 
-func (k *Kernel) sockAddress(b builder, a []byte, v4, v6 string) {
+func (h *Host) sockAddress(b builder, a []byte, v4, v6 string) {
 	switch len(a) {
 	case 4:
 		b.bytes(v4, a)
@@ -79,11 +85,11 @@ func (k *Kernel) sockAddress(b builder, a []byte, v4, v6 string) {
 }
 
 // fillSock connects a socket: addresses and ports differ between the two ends.
-func (k *Kernel) fillSock(b builder) {
+func (h *Host) fillSock(b builder) {
 	b = b.as("sock")
-	local, remote := k.ipv4(b.o.role+".local"), k.ipv4(b.o.role+".remote")
-	lport, rport := k.port(b.o.role+".local"), k.port(b.o.role+".remote")
-	b.num("__sk_common.skc_family", afInet)
+	local, remote := h.ipv4(b.o.role+".local"), h.ipv4(b.o.role+".remote")
+	lport, rport := h.port(b.o.role+".local"), h.port(b.o.role+".remote")
+	b.num("__sk_common.skc_family", uapi.AFInet)
 	b.num("__sk_common.skc_state", tcpEstablished)
 	b.bytes("__sk_common.skc_rcv_saddr", local[:])
 	b.bytes("__sk_common.skc_daddr", remote[:])
@@ -97,7 +103,7 @@ func (k *Kernel) fillSock(b builder) {
 	b.num("__sk_common.skc_reuse", 0)
 	b.num("__sk_common.skc_ipv6only", 0)
 	b.num("__sk_common.skc_cookie.counter", b.within("cookie", 1, 1<<16))
-	b.ptr("__sk_common.skc_net.net", k.singleton("net"))
+	b.ptr("__sk_common.skc_net.net", h.singleton("net"))
 	b.num("sk_protocol", ipprotoTCP)
 	b.num("sk_type", sockStream)
 	b.num("sk_uid.val", b.within("uid", 1000, 9000))
@@ -110,7 +116,7 @@ func (k *Kernel) fillSock(b builder) {
 	if p := b.o.parent; p != nil && p.TypeName() == "socket" {
 		b.ptr("sk_socket", p)
 	} else if s := b.child("sk_socket"); s != nil {
-		builder{k: k, o: s, how: made}.ptr("sk", b.o)
+		fill(s).ptr("sk", b.o)
 	}
 	b.null("sk_user_data sk_security sk_bpf_storage sk_filter sk_reuseport_cb sk_frag.page sk_rx_skb_cache sk_tx_skb_cache sk_send_head")
 }
@@ -121,11 +127,11 @@ func mapped(ip [4]byte) []byte {
 }
 
 // fillInetSock repeats what inet_sock keeps besides sock_common.
-func (k *Kernel) fillInetSock(b builder) {
+func (h *Host) fillInetSock(b builder) {
 	role := b.o.role
 	b = b.as("inet_sock")
-	local := k.ipv4(role + ".local")
-	lport := k.port(role + ".local")
+	local := h.ipv4(role + ".local")
+	lport := h.port(role + ".local")
 	b.bytes("inet_sport", []byte{byte(lport >> 8), byte(lport)})
 	b.bytes("inet_saddr", local[:])
 	b.num("uc_ttl", 64)
@@ -134,8 +140,8 @@ func (k *Kernel) fillInetSock(b builder) {
 }
 
 // fillTCPSock gives a connection its counters.
-func (k *Kernel) fillTCPSock(b builder) {
-	b.in = k.layoutNamed("tcp_sock")
+func (h *Host) fillTCPSock(b builder) {
+	b.in = h.layoutNamed("tcp_sock")
 	b.num("srtt_us", b.within("srtt", 1000, 500000))
 	b.num("mdev_us", b.within("mdev", 100, 50000))
 	b.num("snd_cwnd", 10)
@@ -149,7 +155,7 @@ func (k *Kernel) fillTCPSock(b builder) {
 	b.num("segs_out", b.within("segs_out", 1, 1000))
 }
 
-func (k *Kernel) fillSocket(b builder) {
+func (h *Host) fillSocket(b builder) {
 	b.num("state", socketOpen)
 	b.num("type", sockStream)
 	b.num("flags", 0)
@@ -159,12 +165,12 @@ func (k *Kernel) fillSocket(b builder) {
 		b.child("sk")
 	}
 	if f := b.child("file"); f != nil {
-		builder{k: k, o: f, how: made}.ptr("private_data", b.o)
+		fill(f).ptr("private_data", b.o)
 	}
 }
 
 // fillNetDevice makes an Ethernet interface.
-func (k *Kernel) fillNetDevice(b builder) {
+func (h *Host) fillNetDevice(b builder) {
 	name, index, mtu := "eth0", uint64(ethernetIndex), uint64(1500)
 	if lastName(b.o.role) == "loopback_dev" || b.o.role == "loopback_dev" {
 		name, index, mtu = "lo", loopbackIndex, 65536
@@ -181,8 +187,8 @@ func (k *Kernel) fillNetDevice(b builder) {
 	b.num("num_tx_queues", 1)
 	b.num("real_num_rx_queues", 1)
 	b.num("real_num_tx_queues", 1)
-	b.ptr("nd_net.net", k.singleton("net"))
-	mac, err := k.newBytes(b.role("dev_addr"), 8, b.o)
+	b.ptr("nd_net.net", h.singleton("net"))
+	mac, err := h.newBytes(b.role("dev_addr"), 8, b.o)
 	if err == nil {
 		mac.poke(0, []byte{2, 0, 0, byte(b.hash("mac") >> 8), byte(b.hash("mac")), byte(index), 0, 0}, made)
 		b.ptr("dev_addr", mac)
@@ -191,13 +197,13 @@ func (k *Kernel) fillNetDevice(b builder) {
 }
 
 // fillSkb puts the default packet behind a sk_buff: data is the IP header, as most functions see it.
-func (k *Kernel) fillSkb(b builder) {
+func (h *Host) fillSkb(b builder) {
 	const head, shared = 64, 512
 	frame := DefaultPacket()
 	size := head + len(frame)
-	room, err := k.newBytes(b.role("head"), uint64(size+shared), b.o)
+	room, err := h.newBytes(b.role("head"), uint64(size+shared), b.o)
 	if err != nil {
-		k.fail(err)
+		h.fail(err)
 		return
 	}
 	room.poke(0, make([]byte, size+shared), made) // the shared info behind the data is all zero
@@ -234,11 +240,11 @@ func (k *Kernel) fillSkb(b builder) {
 	b.num("vlan_tci", 0)
 	b.num("vlan_proto", 0)
 	b.num("users.refs.counter", 1)
-	b.num("tstamp", k.began.real-b.within("tstamp", 1000, 1_000_000))
+	b.num("tstamp", h.began.Real()-b.within("tstamp", 1000, 1_000_000))
 	b.child("dev")
 	if f, ok := b.field("sk"); ok && !b.taken(f) {
-		if l := k.layoutNamed("sock"); l != nil {
-			b.ptr("sk", k.sharedArg("sk", l))
+		if l := h.layoutNamed("sock"); l != nil {
+			b.ptr("sk", h.sharedArg("sk", l))
 		}
 	}
 	b.bytes("cb", make([]byte, 48))
@@ -246,10 +252,10 @@ func (k *Kernel) fillSkb(b builder) {
 }
 
 // fillMsghdr gives a message an address.
-func (k *Kernel) fillMsghdr(b builder) {
-	if l := k.layoutNamed("sockaddr_in"); l != nil {
-		if o, err := k.newObject(b.role("msg_name"), l, 1, b.o); err == nil {
-			o.builtin = true
+func (h *Host) fillMsghdr(b builder) {
+	if l := h.layoutNamed("sockaddr_in"); l != nil {
+		if o, err := h.newObject(b.role("msg_name"), l, 1, b.o); err == nil {
+			o.MarkBuiltin()
 			b.ptr("msg_name", o)
 		}
 	}
@@ -260,4 +266,34 @@ func (k *Kernel) fillMsghdr(b builder) {
 	b.num("msg_iter.nr_segs", 1)
 	b.num("msg_iter.iov_offset", 0)
 	b.null("msg_control msg_iocb msg_ubuf sg_from_iter")
+}
+
+// fillSockaddr gives an address family, port and address.
+func (h *Host) fillSockaddr(b builder) {
+	role := strings.TrimPrefix(b.o.role, "args.")
+	b.num("sin_family", uapi.AFInet)
+	port, ip := h.port(role), h.ipv4(role)
+	b.bytes("sin_port", []byte{byte(port >> 8), byte(port)})
+	b.bytes("sin_addr.s_addr", ip[:])
+}
+
+// netFillers give objects of the network's types their default content, by type name.
+var netFillers = map[string]func(*Host, builder){
+	"sock":        (*Host).fillSock,
+	"inet_sock":   (*Host).fillInetSock,
+	"tcp_sock":    (*Host).fillTCPSock,
+	"socket":      (*Host).fillSocket,
+	"sk_buff":     (*Host).fillSkb,
+	"net_device":  (*Host).fillNetDevice,
+	"sockaddr_in": (*Host).fillSockaddr,
+	"msghdr":      (*Host).fillMsghdr,
+}
+
+// Fill gives an object the default content of a type; false when the host has none for it.
+func (k *Host) Fill(typ string, b builder) bool {
+	f := netFillers[typ]
+	if f != nil {
+		f(k, b)
+	}
+	return f != nil
 }

@@ -35,12 +35,12 @@ type addrHook struct {
 
 func addrHookOf(a uapi.AttachType) addrHook {
 	name := a.String()
-	h := addrHook{family: afInet}
+	h := addrHook{family: uapi.AFInet}
 	switch {
 	case strings.HasSuffix(name, "unix") || strings.Contains(name, "unix_"):
-		h.family = afUnix
+		h.family = uapi.AFUnix
 	case strings.Contains(name, "inet6") || strings.Contains(name, "udp6"):
-		h.family = afInet6
+		h.family = uapi.AFInet6
 	}
 	h.sendmsg = strings.Contains(name, "sendmsg")
 	h.dgram = h.sendmsg || strings.Contains(name, "recvmsg")
@@ -49,114 +49,79 @@ func addrHookOf(a uapi.AttachType) addrHook {
 }
 
 // sockAddrContext makes a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg, getpeername or getsockname.
-func (k *Kernel) sockAddrContext(c *Context) error {
-	h := addrHookOf(c.spec.Attach)
-	spec := SockSpec{Family: uint16(h.family), State: tcpClose}
-	if h.dgram {
+func (h *Hooks) sockAddrContext(c *Context) error {
+	hook := addrHookOf(c.spec.Attach)
+	spec := SockSpec{Family: uint16(hook.family), State: tcpClose}
+	if hook.dgram {
 		spec.Protocol, spec.Type = ipprotoUDP, sockDgram
 	}
-	if h.family == afUnix {
+	if hook.family == uapi.AFUnix {
 		spec.Protocol = 0
 	}
-	s, err := k.contextSocket(c, spec)
+	s, err := h.contextSocket(c, spec)
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: k, typ: "bpf_sock_addr", who: c.spec.Attach.String(), size: sockAddrSize, fields: sockAddrFields, sock: s}
+	v := &uapiView{k: h.Host, typ: "bpf_sock_addr", who: c.spec.Attach.String(), size: sockAddrSize, fields: sockAddrFields, sock: s}
 	v.may = func(f *uapiField, write bool) bool {
 		switch skbGroup(f.name) {
 		case "user_ip4":
-			return h.family == afInet
+			return hook.family == uapi.AFInet
 		case "user_ip6":
-			return h.family == afInet6
+			return hook.family == uapi.AFInet6
 		case "msg_src_ip4":
-			return h.sendmsg && h.family == afInet
+			return hook.sendmsg && hook.family == uapi.AFInet
 		case "msg_src_ip6":
-			return h.sendmsg && h.family == afInet6
+			return hook.sendmsg && hook.family == uapi.AFInet6
 		case "user_port":
 			return true
 		}
 		return !write
 	}
-	v.out = func(v *uapiView) []byte { return k.fieldBytes(v) }
+	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
 	// The peer is that of the default packet; a socket's own address is left to the kernel.
-	v.put("user_family", h.family)
-	if h.family == afUnix {
+	v.put("user_family", hook.family)
+	if hook.family == uapi.AFUnix {
 		return nil
 	}
-	if !h.local {
-		v.put("user_ip4", uint64(k.order().Uint32([]byte{198, 51, 100, 2})))
-		v.put("user_port", uint64(k.order().Uint16([]byte{0, 80})))
+	if !hook.local {
+		v.put("user_ip4", uint64(h.order().Uint32([]byte{198, 51, 100, 2})))
+		v.put("user_port", uint64(h.order().Uint16([]byte{0, 80})))
 	}
-	if h.family == afInet6 {
+	if hook.family == uapi.AFInet6 {
 		v.put("user_ip4", 0)
-		if !h.local { // 2001:db8::2
-			v.put("user_ip6[0]", uint64(k.order().Uint32([]byte{0x20, 0x01, 0x0d, 0xb8})))
-			v.put("user_ip6[3]", uint64(k.order().Uint32([]byte{0, 0, 0, 2})))
+		if !hook.local { // 2001:db8::2
+			v.put("user_ip6[0]", uint64(h.order().Uint32([]byte{0x20, 0x01, 0x0d, 0xb8})))
+			v.put("user_ip6[3]", uint64(h.order().Uint32([]byte{0, 0, 0, 2})))
 		}
 	}
 	return nil
 }
 
 // fieldBytes lays the fields of a context out as the user ABI has them, without pointers.
-func (k *Kernel) fieldBytes(v *uapiView) []byte {
+func (h *Hooks) fieldBytes(v *uapiView) []byte {
 	b := make([]byte, v.size)
 	for i := range v.fields {
 		f := &v.fields[i]
 		if f.kind != plainField {
 			continue
 		}
-		putUint(k.order(), b[f.off:f.off+f.size], v.value(f))
+		putUint(h.order(), b[f.off:f.off+f.size], v.value(f))
 	}
 	return b
 }
 
 // contextSocket is the socket a context is for: the one given, else a default one that later contexts of the kind share.
-func (k *Kernel) contextSocket(c *Context, spec SockSpec) (*Socket, error) {
+func (h *Hooks) contextSocket(c *Context, spec SockSpec) (*Socket, error) {
 	if o := c.spec.Socket; o != nil {
-		return k.SocketOf(o)
+		return h.SocketOf(o)
 	}
 	role := "sk"
 	if c.spec.ProgType != uapi.ProgTypeSockOps {
 		role += " (" + c.spec.Attach.String() + ")"
 	}
-	if s := k.byName[role]; s != nil {
-		if s.obj != nil {
-			s.read()
-		}
-		return s, nil
-	}
-	s := &Socket{k: k, role: role}
-	if o, err := k.NewSock(role, spec); err == nil {
-		s = k.socketOf(o)
-	} else {
-		s.plain(spec)
-		k.sockets = append(k.sockets, s)
-	}
-	if k.byName == nil {
-		k.byName = map[string]*Socket{}
-	}
-	k.byName[role] = s
-	return s, nil
-}
-
-// plain gives a socket without struct sock the values of a description.
-func (s *Socket) plain(spec SockSpec) {
-	or := func(v, otherwise uint64) uint64 {
-		if v == 0 {
-			return otherwise
-		}
-		return v
-	}
-	s.vals[sockFamily], s.vals[sockState] = or(uint64(spec.Family), afInet), or(uint64(spec.State), tcpEstablished)
-	s.vals[sockType] = or(uint64(spec.Type), sockStream)
-	if spec.Family != afUnix {
-		s.vals[sockProtocol] = or(uint64(spec.Protocol), ipprotoTCP)
-	}
-	s.vals[sockRxQueue] = 0xffffffff
-	s.vals[sockCookie] = 1 + s.k.hash(s.role, "cookie")%(1<<16)
-	s.was = s.vals
+	return h.defaultSocket(role, spec), nil
 }

@@ -14,7 +14,7 @@ import (
 // change goes too. The three kinds of pointers are three addresses, because one address has one meaning in simulated
 // memory: a socket of __sk_buff shows less than the one bpf_sk_fullsock makes of it.
 type Socket struct {
-	k    *Kernel
+	k    *Host
 	role string
 	obj  *Object
 	vals [numSockVals]uint64
@@ -30,75 +30,98 @@ type Socket struct {
 // SockOption is a socket option by level and name.
 type SockOption struct{ Level, Name int32 }
 
-type socketState struct {
-	s   *Socket
-	was Socket
-}
-
 // socketOf returns the socket of a struct sock, with the values that has now.
-func (k *Kernel) socketOf(o *Object) *Socket {
-	i := slices.IndexFunc(k.sockets, func(s *Socket) bool { return s.obj == o })
+func (h *Host) socketOf(o *Object) *Socket {
+	i := slices.IndexFunc(h.sockets, func(s *Socket) bool { return s.obj == o })
 	if i < 0 {
-		s := &Socket{k: k, role: o.role, obj: o}
+		s := &Socket{k: h, role: o.role, obj: o}
 		s.read()
 		s.was = s.vals
-		k.sockets = append(k.sockets, s)
+		h.sockets = append(h.sockets, s)
 		return s
 	}
-	s := k.sockets[i]
+	s := h.sockets[i]
 	s.read()
 	return s
 }
 
+// newSocket makes a socket without a struct sock, which lives as long as a context.
+func (h *Host) newSocket(role string) *Socket { return &Socket{k: h, role: role} }
+
+// defaultSocket returns the socket of a role that programs get when nobody chose one. All contexts of the role share it.
+func (h *Host) defaultSocket(role string, spec SockSpec) *Socket {
+	if s := h.defaults[role]; s != nil {
+		if s.obj != nil {
+			s.read()
+		}
+		return s
+	}
+	s := &Socket{k: h, role: role}
+	if o, err := h.NewSock(role, spec); err == nil {
+		s = h.socketOf(o)
+	} else {
+		s.plain(spec)
+		h.sockets = append(h.sockets, s)
+	}
+	h.defaults[role] = s
+	return s
+}
+
 // SocketOf is the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
-func (k *Kernel) SocketOf(o *Object) (*Socket, error) {
+func (h *Host) SocketOf(o *Object) (*Socket, error) {
 	if !o.Has("__sk_common.skc_family") {
 		if !o.Has("sk.__sk_common.skc_family") && !o.Has("inet_conn.icsk_inet.sk.__sk_common.skc_family") {
 			return nil, &TypeError{Type: o.TypeName(), Role: o.role, Why: "is no socket"}
 		}
 	}
-	return k.socketOf(o), nil
+	return h.socketOf(o), nil
 }
 
 // OpenSocket makes lookups find the socket of an object.
-func (k *Kernel) OpenSocket(o *Object) error {
-	s, err := k.SocketOf(o)
+func (h *Host) OpenSocket(o *Object) error {
+	s, err := h.SocketOf(o)
 	if err == nil {
 		s.open = true
 	}
 	return err
 }
 
+// socketContext is a context whose bytes are those of a socket: of a program that gets a struct bpf_sock.
+type socketContext interface {
+	// SocketIn returns the socket that a region of the context shows, nil when it shows none.
+	SocketIn(r *mem.Region) *Socket
+}
+
 // SocketAt returns the socket at an address that a program has: of a struct bpf_sock or bpf_tcp_sock, or of the struct
 // sock itself. Nil when there is none.
-func (k *Kernel) SocketAt(addr uint64) *Socket {
-	r := k.mem.Find(addr)
+func (h *Host) SocketAt(addr uint64) *Socket {
+	r := h.mem.Find(addr)
 	if r == nil {
 		return nil
 	}
 	switch owner := r.Owner.(type) {
 	case *Socket:
-		if r.Base == k.mem.Truncate(addr) {
+		if r.Base == h.mem.Truncate(addr) {
 			return owner
 		}
 	case *Object:
-		if k.mem.Truncate(addr) == owner.Addr() {
-			if s, err := k.SocketOf(owner); err == nil {
+		if h.mem.Truncate(addr) == owner.Addr() {
+			if s, err := h.SocketOf(owner); err == nil {
 				return s
 			}
 		}
-	case *Context:
-		if v := owner.view; v != nil && v.typ == "bpf_sock" && owner.Region == r && r.Base == k.mem.Truncate(addr) {
-			return v.sock
+	case socketContext:
+		if r.Base == h.mem.Truncate(addr) {
+			return owner.SocketIn(r)
 		}
 	}
 	return nil
 }
 
 // IsSocket reports whether addr is that of a socket programs see as struct bpf_sock or bpf_tcp_sock.
-func (k *Kernel) IsSocket(addr uint64) bool {
-	r := k.mem.Find(addr)
-	if r == nil || r.Base != k.mem.Truncate(addr) {
+func (h *Host) IsSocket(addr uint64) bool {
+	r := h.mem.Find(addr)
+	if r == nil || r.Base != h.mem.Truncate(addr) {
 		return false
 	}
 	_, ok := r.Owner.(*Socket)
@@ -107,10 +130,7 @@ func (k *Kernel) IsSocket(addr uint64) bool {
 
 // read takes the values the object has.
 func (s *Socket) read() {
-	b := builder{k: s.k, o: s.obj, how: set}
-	sink := s.k.sink
-	s.k.sink = nil
-	defer func() { s.k.sink = sink }()
+	b := build(s.obj)
 	for i := range sockPlaces {
 		p := &sockPlaces[i]
 		if f, ok := b.as(p.in).field(p.path); ok {
@@ -120,7 +140,7 @@ func (s *Socket) read() {
 }
 
 // scalar is a scalar field, or four bytes of a larger one.
-func (k *Kernel) scalar(o *Object, f Field, at int) uint64 {
+func (h *Host) scalar(o *Object, f Field, at int) uint64 {
 	if f.Size <= 8 {
 		return o.loadField(f)
 	}
@@ -128,7 +148,7 @@ func (k *Kernel) scalar(o *Object, f Field, at int) uint64 {
 	if at+4 > len(b) {
 		return 0
 	}
-	return uint64(k.order().Uint32(b[at:]))
+	return uint64(h.order().Uint32(b[at:]))
 }
 
 // set changes a value, of the object too.
@@ -137,7 +157,7 @@ func (s *Socket) set(v sockVal, x uint64) {
 	if s.obj == nil {
 		return
 	}
-	b := builder{k: s.k, o: s.obj, how: set}
+	b := build(s.obj)
 	for i := range sockPlaces {
 		p := &sockPlaces[i]
 		if p.val != v {
@@ -223,7 +243,7 @@ func (s *Socket) Object() (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.builtin = true
+	o.MarkBuiltin()
 	s.obj = o
 	for v := range numSockVals {
 		s.set(v, s.vals[v])
@@ -283,9 +303,9 @@ func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
 		return uapi.EINVAL
 	}
 	switch {
-	case len(addr) == 4 && s.Family() == afInet:
+	case len(addr) == 4 && s.Family() == uapi.AFInet:
 		s.set(sockSrcIP4, uint64(s.k.order().Uint32(addr)))
-	case len(addr) == 16 && s.Family() == afInet6:
+	case len(addr) == 16 && s.Family() == uapi.AFInet6:
 		for i := range sockVal(4) {
 			s.set(sockSrcIP6+i, uint64(s.k.order().Uint32(addr[4*i:])))
 		}
@@ -303,10 +323,11 @@ func (s *Socket) forget() {
 	s.common, s.full, s.tcp, s.vals, s.opts, s.key = nil, nil, nil, s.was, nil, 0
 }
 
-func (s *Socket) save() socketState {
+// save returns a copy that shares nothing that changes.
+func (s *Socket) save() Socket {
 	was := *s
 	was.opts = maps.Clone(s.opts)
-	return socketState{s, was}
+	return was
 }
 
 // free gives back the addresses of a socket that lives as long as a context.
@@ -327,10 +348,10 @@ func (s *Socket) free() {
 // LookupSocket finds the open socket a packet with these addresses is for, as the kernel's tables do: a connection by
 // all of its addresses, else the listening or unconnected socket that is bound the closest. Addresses are 4 or 16 bytes, from
 // is the sender's; ports are numbers.
-func (k *Kernel) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []byte, toPort uint16, device uint32) *Socket {
+func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []byte, toPort uint16, device uint32) *Socket {
 	var best *Socket
 	most := -1
-	for _, s := range k.sockets {
+	for _, s := range h.sockets {
 		if !s.open || s.Protocol() != protocol || s.vals[sockSrcPort] != uint64(toPort) {
 			continue
 		}
@@ -344,7 +365,7 @@ func (k *Kernel) LookupSocket(protocol uint16, from []byte, fromPort uint16, to 
 // score says how well a socket fits a packet for its port, -1 when not at all (compute_score in net/ipv4/udp.c and inet_hashtables.c).
 func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) int {
 	n := 0
-	if s.Family() == afInet {
+	if s.Family() == uapi.AFInet {
 		n++
 	}
 	local, ok := s.address(len(to) == 16, sockSrcIP4, sockSrcIP6)
@@ -377,9 +398,9 @@ func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) i
 }
 
 // netPort is a port in network order, as it was loaded, as a number.
-func (k *Kernel) netPort(v uint64) uint16 {
+func (h *Host) netPort(v uint64) uint16 {
 	var b [2]byte
-	k.order().PutUint16(b[:], uint16(v))
+	h.order().PutUint16(b[:], uint16(v))
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
@@ -387,7 +408,7 @@ func (k *Kernel) netPort(v uint64) uint16 {
 // An IPv6 socket that is not for IPv6 only also has the IPv4 address its own is made of, and any when it has any.
 func (s *Socket) address(v6 bool, four, six sockVal) (addr []byte, ok bool) {
 	words := s.vals[four : four+1]
-	if s.Family() == afInet6 {
+	if s.Family() == uapi.AFInet6 {
 		words = s.vals[six : six+4]
 	}
 	b := make([]byte, 4*len(words))
@@ -403,15 +424,6 @@ func (s *Socket) address(v6 bool, four, six sockVal) (addr []byte, ok bool) {
 		return b[:4], true
 	}
 	return b[12:], zeroBytes(b[:10]) && b[10] == 0xff && b[11] == 0xff
-}
-
-func zeroBytes(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // Option returns the value somebody gave an option; ok is false when the socket has the kernel's default.
@@ -455,3 +467,38 @@ var sockNames = func() map[string]sockVal {
 	}
 	return m
 }()
+
+// portWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
+func (h *Host) portWord(v uint64) uint64 {
+	if h.bigEndian() {
+		return v
+	}
+	return v << 16
+}
+
+// plain gives a socket without struct sock the values of a description.
+func (s *Socket) plain(spec SockSpec) {
+	or := func(v, otherwise uint64) uint64 {
+		if v == 0 {
+			return otherwise
+		}
+		return v
+	}
+	s.vals[sockFamily], s.vals[sockState] = or(uint64(spec.Family), uapi.AFInet), or(uint64(spec.State), tcpEstablished)
+	s.vals[sockType] = or(uint64(spec.Type), sockStream)
+	if spec.Family != uapi.AFUnix {
+		s.vals[sockProtocol] = or(uint64(spec.Protocol), ipprotoTCP)
+	}
+	s.vals[sockRxQueue] = 0xffffffff
+	s.vals[sockCookie] = 1 + s.k.hash(s.role, "cookie")%(1<<16)
+	s.was = s.vals
+}
+
+func zeroBytes(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -72,14 +72,14 @@ func fullField(name string, off, size uint16, val sockVal) uapiField {
 }
 
 // sockOpsContext makes a bpf_sock_ops. An event with a packet shows its TCP header, from the run's packet.
-func (k *Kernel) sockOpsContext(c *Context) error {
-	s, err := k.contextSocket(c, SockSpec{})
+func (h *Hooks) sockOpsContext(c *Context) error {
+	s, err := h.contextSocket(c, SockSpec{})
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: k, typ: "bpf_sock_ops", who: c.spec.ProgType.String(), size: sockOpsSize, fields: sockOpsFields, sock: s}
+	v := &uapiView{k: h.Host, typ: "bpf_sock_ops", who: c.spec.ProgType.String(), size: sockOpsSize, fields: sockOpsFields, sock: s}
 	v.may = func(f *uapiField, write bool) bool { return !write || f.name == "reply" || f.name == "sk_txhash" }
-	v.out = func(v *uapiView) []byte { return k.fieldBytes(v) }
+	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func (k *Kernel) sockOpsContext(c *Context) error {
 		op = o
 	}
 	v.put("op", op)
-	v.room = maxTCPOptions
+	c.room = maxTCPOptions
 	if len(c.spec.Packet) > 0 || op == opActiveEstablished || op == opActiveEstablished+1 || op >= opParseHdrOpt && op <= opWriteHdrOpt {
-		return k.sockOpsPacket(c, v, op)
+		return h.sockOpsPacket(c, v, op)
 	}
 	return nil
 }
@@ -99,8 +99,8 @@ func (k *Kernel) sockOpsContext(c *Context) error {
 const maxTCPOptions = 40
 
 // sockOpsPacket puts the TCP header of the packet where skb_data points. At BPF_SOCK_OPS_HDR_OPT_LEN_CB there is no packet yet.
-func (k *Kernel) sockOpsPacket(c *Context, v *uapiView, op uint64) error {
-	frame := k.packetBytes(c)
+func (h *Hooks) sockOpsPacket(c *Context, v *uapiView, op uint64) error {
+	frame := h.packetBytes(c)
 	at, end := tcpHeader(frame)
 	if at < 0 || op == opHdrOptLen {
 		return nil
@@ -108,17 +108,17 @@ func (k *Kernel) sockOpsPacket(c *Context, v *uapiView, op uint64) error {
 	hdr := frame[at:end]
 	// WRITE_HDR_OPT may append options up to 60 bytes of header.
 	room := uint64(60)
-	r, err := k.mem.Alloc(room, mem.Region{Kind: mem.Packet, Name: "skb", ReadOnly: true, Owner: c})
+	r, err := h.mem.Alloc(room, mem.Region{Kind: mem.Packet, Name: "skb", ReadOnly: true, Owner: c})
 	if err != nil {
 		return err
 	}
-	copy(k.mem.Bytes(r), hdr)
-	if err := k.mem.SetBounds(r, r.Base, r.Base+uint64(len(hdr))); err != nil {
+	copy(h.mem.Bytes(r), hdr)
+	if err := h.mem.SetBounds(r, r.Base, r.Base+uint64(len(hdr))); err != nil {
 		return err
 	}
 	c.more = append(c.more, r)
 	c.header = r
-	v.room = int(room) - len(hdr)
+	c.room = int(room) - len(hdr)
 	v.put("skb_data", r.Base)
 	v.put("skb_data_end", r.Base+uint64(len(hdr)))
 	v.put("skb_len", uint64(len(frame)-at))
@@ -168,11 +168,11 @@ func (c *Context) AppendOption(opt []byte) {
 	if err := c.k.mem.SetBounds(c.header, c.header.Base, end+uint64(len(opt))); err != nil {
 		c.k.fail(err)
 	}
-	c.view.room -= len(opt)
+	c.room -= len(opt)
 }
 
 // OptionSpace is the number of bytes of TCP options a sockops program may still add or reserve.
-func (c *Context) OptionSpace() int { return c.view.room }
+func (c *Context) OptionSpace() int { return c.room }
 
 // ReserveOption takes bytes off it.
-func (c *Context) ReserveOption(n int) { c.view.room -= n }
+func (c *Context) ReserveOption(n int) { c.room -= n }

@@ -155,3 +155,10 @@ var tcpNumbers = [...]struct {
 	{"segs_in", tcpSegsIn}, {"data_segs_in", tcpDataSegsIn}, {"segs_out", tcpSegsOut}, {"data_segs_out", tcpDataSegsOut},
 	{"lost_out", tcpLostOut}, {"sacked_out", tcpSackedOut},
 }
+
+func selectedSocket(v *uapiView) uint64 {
+	if v.sock == nil {
+		return 0
+	}
+	return v.sock.FullAddr()
+}

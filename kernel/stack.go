@@ -40,11 +40,11 @@ func (k *Kernel) Stack(user bool) []uint64 {
 			ips = append(ips, k.SymbolAddr(name)+4+k.hash("return address", name)%(textStride-8))
 		}
 	}
-	if k.traced != 0 {
-		if k.prog == uapi.ProgTypeTracing || k.prog == uapi.ProgTypeLSM {
+	if k.Traced() != 0 {
+		if k.ProgType() == uapi.ProgTypeTracing || k.ProgType() == uapi.ProgTypeLSM {
 			within(trampolineFrames[:])
 		}
-		ips = append(ips, k.traced)
+		ips = append(ips, k.Traced())
 	}
 	within(kernelFrames[:])
 	return ips
@@ -62,7 +62,7 @@ func (k *Kernel) SetStack(user bool, ips []uint64) {
 // Counter returns the value of a simulated hardware counter: it starts at a number that follows from the seed and grows
 // by one for every nanosecond of simulated time.
 func (k *Kernel) Counter(name string, index int) uint64 {
-	return k.hash("counter", name, strconv.Itoa(index))%1_000_000_000 + k.clock.mono
+	return k.hash("counter", name, strconv.Itoa(index))%1_000_000_000 + k.clock.Mono()
 }
 
 // HashPointer is what %p prints of an address: 32 bits that tell addresses apart without showing them

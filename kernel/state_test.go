@@ -78,13 +78,13 @@ func TestContextsAreForgotten(t *testing.T) {
 		}
 	}
 	assert.Empty(t, k.packets)
-	assert.Empty(t, k.cells)
+	assert.Empty(t, k.live)
 }
 
 func TestPercpu(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b, func(c *Config) { c.CPUs = 4 })
-		if len(k.percpu.vars) == 0 {
+		if len(k.PerCPU.vars) == 0 {
 			t.Skip("the BTF lists no per-CPU variables")
 		}
 		const name = "runqueues"
@@ -212,14 +212,14 @@ func TestSyscallTable(t *testing.T) {
 	for arch, want := range map[string]map[string]int{
 		"x86": {"read": 0, "openat": 257, "execve": 59, "newstat": 4}, "arm64": {"read": 63, "openat": 56, "execve": 221}, "riscv": {"openat": 56}, "arm": {"read": 3, "openat": 322, "execve": 11},
 	} {
-		k := &Kernel{arch: arch}
+		k := &Hooks{Space: &Space{arch: arch}}
 		for name, nr := range want {
 			got, ok := k.SyscallNumber(name)
 			assert.True(t, ok, "%s %s", arch, name)
 			assert.Equal(t, nr, got, "%s %s", arch, name)
 		}
 	}
-	k := &Kernel{arch: "arm64"}
+	k := &Hooks{Space: &Space{arch: "arm64"}}
 	_, ok := k.SyscallNumber("open")
 	assert.False(t, ok)
 	name, ok := k.SyscallName(56)

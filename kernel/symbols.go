@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"maps"
+	"slices"
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -32,14 +34,33 @@ func textBase(arch string, ptr int) uint64 {
 	return 0xffff_ffff_8100_0000
 }
 
-// symbols maps names to addresses and back.
-type symbols struct {
-	win    *mem.Window
-	funcs  []btf.ID          // FUNCs of vmlinux by id; the index gives the address
-	given  map[string]uint64 // kallsyms of the user
-	sorted []symbol          // given, by address; built on first use
-	extra  []string          // functions BTF does not list, placed after the others
-	byName map[string]int    // index in extra
+// Symbols maps names to addresses and back: functions of the kernel's text and its variables. Construct it with [NewSymbols].
+type Symbols struct {
+	*Space `snapshot:"fixed"`
+	percpu *PerCPU           `snapshot:"fixed"`
+	clock  *Clock            `snapshot:"fixed"`
+	win    *mem.Window       `snapshot:"fixed"`
+	funcs  []btf.ID          `snapshot:"fixed"` // FUNCs of vmlinux by id; the index gives the address
+	given  map[string]uint64 `snapshot:"fixed"` // kallsyms of the user
+	sorted []symbol          `snapshot:"fixed"` // given, by address; built on first use
+
+	extra  []string       // functions BTF does not list, placed after the others
+	byName map[string]int // index in extra
+}
+
+// SymbolsSnapshot is the state of the symbols at one moment.
+type SymbolsSnapshot struct{ was Symbols }
+
+// Snapshot records which symbols exist.
+func (k *Symbols) Snapshot() *SymbolsSnapshot {
+	s := &SymbolsSnapshot{*k}
+	s.was.extra, s.was.byName = slices.Clone(k.extra), maps.Clone(k.byName)
+	return s
+}
+
+// Restore brings back a snapshot.
+func (k *Symbols) Restore(s *SymbolsSnapshot) {
+	k.extra, k.byName = slices.Clone(s.was.extra), maps.Clone(s.was.byName)
 }
 
 type symbol struct {
@@ -65,73 +86,74 @@ func (textView) Read(_ uint64, p []byte) *mem.Fault {
 
 func (textView) Write(uint64, []byte) *mem.Fault { return &mem.Fault{Kind: mem.ReadOnly} }
 
-func (k *Kernel) addSymbols(given map[string]uint64) error {
+// NewSymbols adds the kernel's text to a space. given gives addresses to symbols and names those that exist; nil = the functions and
+// variables in BTF. The clock is what the variable jiffies shows.
+func NewSymbols(s *Space, p *PerCPU, c *Clock, given map[string]uint64) (*Symbols, error) {
 	size := uint64(textSize64)
-	if k.mem.PointerSize() == 4 {
+	if s.mem.PointerSize() == 4 {
 		size = textSize32
 	}
-	w, err := k.mem.AddWindow(mem.Window{Base: textBase(k.arch, k.mem.PointerSize()), Size: size, Kind: mem.WindowText, Name: "kernel text", View: textView{}})
+	w, err := s.mem.AddWindow(mem.Window{Base: textBase(s.arch, s.mem.PointerSize()), Size: size, Kind: mem.WindowText, Name: "kernel text", View: textView{}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	k.symbols = symbols{win: w, given: given, byName: make(map[string]int)}
-	return nil
+	return &Symbols{Space: s, percpu: p, clock: c, win: w, given: given, byName: make(map[string]int)}, nil
 }
 
 // functions returns the FUNCs of the vmlinux BTF in id order.
-func (k *Kernel) functions() []btf.ID {
-	if k.symbols.funcs != nil || k.btf == nil {
-		return k.symbols.funcs
+func (s *Symbols) functions() []btf.ID {
+	if s.funcs != nil || s.btf == nil {
+		return s.funcs
 	}
-	ts := k.types
+	ts := s.types
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ids, ok := ts.funcs[k.btf]
+	ids, ok := ts.funcs[s.btf]
 	if !ok {
-		for id := btf.ID(1); int(id) < k.btf.NumTypes(); id++ {
-			if k.btf.Kind(id) == btf.KindFunc {
+		for id := btf.ID(1); int(id) < s.btf.NumTypes(); id++ {
+			if s.btf.Kind(id) == btf.KindFunc {
 				ids = append(ids, id)
 			}
 		}
 		if ts.funcs == nil {
 			ts.funcs = make(map[*btf.Spec][]btf.ID)
 		}
-		ts.funcs[k.btf] = ids
+		ts.funcs[s.btf] = ids
 	}
-	k.symbols.funcs = ids
+	s.funcs = ids
 	return ids
 }
 
 // FuncAddr returns the address of a function by the id of its FUNC in vmlinux BTF; ok is false for other ids.
-func (k *Kernel) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
-	ids := k.functions()
+func (s *Symbols) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
+	ids := s.functions()
 	i := sort.Search(len(ids), func(i int) bool { return ids[i] >= fn })
 	if i == len(ids) || ids[i] != fn || i >= maxTextFunc {
 		return 0, false
 	}
-	return k.symbols.win.Base + textStride*uint64(i), true
+	return s.win.Base + textStride*uint64(i), true
 }
 
 // KsymAddr returns the address of a kernel symbol: of kallsyms when the user gave one, else of a FUNC or VAR
 // of the target's BTF, or of one of the variables every kernel has. ok is false when no such symbol is known.
-func (k *Kernel) KsymAddr(name string) (addr uint64, ok bool) {
-	if a, ok := k.symbols.given[name]; ok {
+func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
+	if a, ok := s.given[name]; ok {
 		return a, true
 	}
-	if k.btf != nil {
-		for _, id := range k.btf.IDs(btf.KindFunc, name) {
-			if a, ok := k.FuncAddr(id); ok {
+	if s.btf != nil {
+		for _, id := range s.btf.IDs(btf.KindFunc, name) {
+			if a, ok := s.FuncAddr(id); ok {
 				return a, true
 			}
 		}
 	}
-	if i, ok := k.symbols.byName[name]; ok {
-		return k.extraAddr(i), true
+	if i, ok := s.byName[name]; ok {
+		return s.extraAddr(i), true
 	}
-	if a, ok := k.percpu.addrOf(k, name); ok {
+	if a, ok := s.percpu.addrOf(name); ok {
 		return a, true
 	}
-	if o := k.Variable(name); o != nil {
+	if o := s.Variable(name); o != nil {
 		return o.Addr(), true
 	}
 	return 0, false
@@ -139,24 +161,23 @@ func (k *Kernel) KsymAddr(name string) (addr uint64, ok bool) {
 
 // SymbolAddr is KsymAddr, but gives an unknown name a text address of its own: a symbol that BTF does not list and
 // that the user says exists.
-func (k *Kernel) SymbolAddr(name string) uint64 {
-	if a, ok := k.KsymAddr(name); ok {
+func (s *Symbols) SymbolAddr(name string) uint64 {
+	if a, ok := s.KsymAddr(name); ok {
 		return a
 	}
-	k.symbols.byName[name] = len(k.symbols.extra)
-	k.symbols.extra = append(k.symbols.extra, name)
-	return k.extraAddr(len(k.symbols.extra) - 1)
+	s.byName[name] = len(s.extra)
+	s.extra = append(s.extra, name)
+	return s.extraAddr(len(s.extra) - 1)
 }
 
-func (k *Kernel) extraAddr(i int) uint64 {
-	return k.symbols.win.Base + k.symbols.win.Size - textStride*uint64(i+1)
+func (s *Symbols) extraAddr(i int) uint64 {
+	return s.win.Base + s.win.Size - textStride*uint64(i+1)
 }
 
 // SymbolAt returns the name and offset of the function or variable that contains addr, as %pS prints it; ok
 // is false when there is none.
-func (k *Kernel) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
-	addr = k.mem.Truncate(addr)
-	s := &k.symbols
+func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
+	addr = s.mem.Truncate(addr)
 	if len(s.given) > 0 {
 		if s.sorted == nil {
 			for n, a := range s.given {
@@ -173,8 +194,8 @@ func (k *Kernel) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 		}
 	}
 	if rel := addr - s.win.Base; rel < s.win.Size {
-		if i := rel / textStride; i < uint64(len(k.functions())) {
-			return k.btf.Name(s.funcs[i]), rel % textStride, true
+		if i := rel / textStride; i < uint64(len(s.functions())) {
+			return s.btf.Name(s.funcs[i]), rel % textStride, true
 		}
 		last := s.win.Base + s.win.Size - 1
 		if i := (last - addr) / textStride; i < uint64(len(s.extra)) {
@@ -182,34 +203,34 @@ func (k *Kernel) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 		}
 		return "", 0, false
 	}
-	if o := k.objectAt(addr); o != nil && k.isVariable(o) {
+	if o := s.objectAt(addr); o != nil && s.isVariable(o) {
 		return o.role, addr - o.base, true
 	}
 	return "", 0, false
 }
 
 // isVariable reports whether an object is a global variable, not one of the shared objects without a symbol.
-func (k *Kernel) isVariable(o *Object) bool {
-	if k.byRole[o.role] != o {
+func (s *Symbols) isVariable(o *Object) bool {
+	if s.kept(o.role) != o {
 		return false
 	}
 	_, ok := globals[o.role]
-	return ok || len(k.btf.IDs(btf.KindVar, o.role)) > 0
+	return ok || len(s.btf.IDs(btf.KindVar, o.role)) > 0
 }
 
 // functionFor chooses the function a function pointer points to: one of its prototype when the BTF has any.
-func (k *Kernel) functionFor(role string, spec *btf.Spec, proto btf.ID) uint64 {
-	ids := k.functions()
+func (s *Symbols) functionFor(role string, spec *btf.Spec, proto btf.ID) uint64 {
+	ids := s.functions()
 	if len(ids) == 0 {
 		return 0
 	}
-	h := k.hash(role)
-	if home(spec, proto) == k.btf {
-		if fit := k.types.withProto(k.btf, ids, proto); len(fit) > 0 {
+	h := s.hash(role)
+	if home(spec, proto) == s.btf {
+		if fit := s.types.withProto(s.btf, ids, proto); len(fit) > 0 {
 			ids = fit
 		}
 	}
-	a, _ := k.FuncAddr(ids[h%uint64(len(ids))])
+	a, _ := s.FuncAddr(ids[h%uint64(len(ids))])
 	return a
 }
 
@@ -243,52 +264,52 @@ var globals = map[string]string{
 
 // Variable returns the object of a kernel variable: a VAR of the BTF, or one every kernel has; nil when neither is so.
 // Per-CPU variables have one object for each CPU, see [Kernel.PercpuObject].
-func (k *Kernel) Variable(name string) *Object {
-	if o := k.byRole[name]; o != nil {
+func (s *Symbols) Variable(name string) *Object {
+	if o := s.kept(name); o != nil {
 		return o
 	}
 	l := (*layout)(nil)
 	count := uint64(1)
-	if k.btf != nil {
-		if t, ok := k.btf.Find(btf.KindVar, name); ok {
-			if _, per := k.percpu.find(k, name); per {
+	if s.btf != nil {
+		if t, ok := s.btf.Find(btf.KindVar, name); ok {
+			if _, per := s.percpu.find(name); per {
 				return nil
 			}
-			l = k.types.of(k.btf, t.Ref)
+			l = s.types.of(s.btf, t.Ref)
 		}
 	}
-	if typ, ok := globals[name]; l == nil && ok && k.btf != nil {
+	if typ, ok := globals[name]; l == nil && ok && s.btf != nil {
 		switch typ {
 		case "":
-			l, count = k.word64(), uint64(k.cpus)
+			l, count = s.word64(), uint64(s.cpus)
 		case "u64":
-			l = k.word64()
+			l = s.word64()
 		case "int":
-			if ids := k.btf.IDs(btf.KindInt, "unsigned int"); len(ids) > 0 {
-				l = k.types.of(k.btf, ids[0])
+			if ids := s.btf.IDs(btf.KindInt, "unsigned int"); len(ids) > 0 {
+				l = s.types.of(s.btf, ids[0])
 			}
 		default:
-			l = k.layoutNamed(typ)
+			l = s.layoutNamed(typ)
 		}
 	}
 	if l == nil || l.size == 0 {
 		return nil
 	}
-	o, err := k.newObject(name, l, count, nil)
+	o, err := s.newObject(name, l, count, nil)
 	if err != nil {
-		k.fail(err)
+		s.fail(err)
 		return nil
 	}
-	k.byRole[name] = o
-	k.fillVariable(o, name)
+	s.keep(name, o)
+	s.fillVariable(o, name)
 	return o
 }
 
 // word64 is the layout of unsigned long long, or of any integer of 8 bytes.
-func (k *Kernel) word64() *layout {
+func (s *Symbols) word64() *layout {
 	for _, n := range [...]string{"long long unsigned int", "unsigned long long", "long unsigned int"} {
-		for _, id := range k.btf.IDs(btf.KindInt, n) {
-			if l := k.types.of(k.btf, id); l != nil && l.size == 8 {
+		for _, id := range s.btf.IDs(btf.KindInt, n) {
+			if l := s.types.of(s.btf, id); l != nil && l.size == 8 {
 				return l
 			}
 		}
@@ -297,36 +318,50 @@ func (k *Kernel) word64() *layout {
 }
 
 // fillVariable gives the variables whose values follow from the machine those values.
-func (k *Kernel) fillVariable(o *Object, name string) {
+func (s *Symbols) fillVariable(o *Object, name string) {
 	var b [8]byte
 	put := func(i int, v uint64) {
 		n := min(o.layout.size, 8)
-		putUint(k.order(), b[:n], v)
+		putUint(s.order(), b[:n], v)
 		o.poke(uint64(i)*n, b[:n], set)
 	}
 	switch name {
 	case "jiffies", "jiffies_64":
-		put(0, k.clock.Jiffies())
+		put(0, s.clock.Jiffies())
 	case "nr_cpu_ids":
-		put(0, uint64(k.cpus))
+		put(0, uint64(s.cpus))
 	case "__per_cpu_offset":
 		if o.layout.typ.Kind == btf.KindArray {
 			return
 		}
-		for cpu := range k.cpus {
-			put(cpu, k.percpu.offset(cpu))
+		for cpu := range s.cpus {
+			put(cpu, s.percpu.offset(cpu))
 		}
 	}
 }
 
 // VariableAddr returns the address of a typed ksym: of a per-CPU variable its per-CPU address (see [Kernel.PercpuAddr]). The
 // error is an [*AbsentError].
-func (k *Kernel) VariableAddr(name string) (uint64, error) {
-	if a, ok := k.percpu.addrOf(k, name); ok {
+func (s *Symbols) VariableAddr(name string) (uint64, error) {
+	if a, ok := s.percpu.addrOf(name); ok {
 		return a, nil
 	}
-	if o := k.Variable(name); o != nil {
+	if o := s.Variable(name); o != nil {
 		return o.Addr(), nil
 	}
 	return 0, &AbsentError{Hook: name, What: "variable of that name in its BTF"}
 }
+
+// sampleIP is where the sampled CPU was: in some function of the kernel.
+func (s *Symbols) sampleIP() uint64 {
+	if ids := s.functions(); len(ids) > 0 {
+		if a, ok := s.FuncAddr(ids[s.hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
+			return a + 16
+		}
+	}
+	return s.win.Base
+}
+
+// FindSymbol returns the address of a kernel symbol as bpf_kallsyms_lookup_name does; ok is false and the address 0 when
+// no such symbol is known. See [Symbols.KsymAddr].
+func (s *Symbols) FindSymbol(name string) (addr uint64, ok bool) { return s.KsymAddr(name) }

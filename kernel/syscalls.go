@@ -58,12 +58,12 @@ func findSyscall(name string) *syscall {
 }
 
 // SyscallNumber returns the number of a system call on the target's architecture; ok is false when it has none.
-func (k *Kernel) SyscallNumber(name string) (nr int, ok bool) {
+func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	s := findSyscall(name)
 	if s == nil {
 		return 0, false
 	}
-	switch k.arch {
+	switch h.arch {
 	case "x86":
 		nr = s.x86
 	case "arm64", "riscv":
@@ -77,10 +77,10 @@ func (k *Kernel) SyscallNumber(name string) (nr int, ok bool) {
 }
 
 // SyscallName returns the name of a system call by its number on the target's architecture.
-func (k *Kernel) SyscallName(nr int) (string, bool) {
+func (h *Hooks) SyscallName(nr int) (string, bool) {
 	best := ""
 	for name := range syscallIndex() {
-		if n, ok := k.SyscallNumber(name); ok && n == nr && (best == "" || name < best) {
+		if n, ok := h.SyscallNumber(name); ok && n == nr && (best == "" || name < best) {
 			best = name
 		}
 	}
@@ -88,16 +88,16 @@ func (k *Kernel) SyscallName(nr int) (string, bool) {
 }
 
 // syscallArguments makes the arguments of a system call as user space passes them.
-func (k *Kernel) syscallArguments(c *Context, call string) error {
+func (h *Hooks) syscallArguments(c *Context, call string) error {
 	s := findSyscall(call)
 	if s == nil {
 		c.Untyped = true
-		k.untypedArguments(c, 6)
+		h.untypedArguments(c, 6)
 		return nil
 	}
 	for _, d := range s.args {
-		a := Arg{Name: d.name, slots: 1, Value: k.syscallArgument(s, d)}
-		if err := k.overrideUser(c, &a); err != nil {
+		a := Arg{Name: d.name, slots: 1, Value: h.syscallArgument(s, d)}
+		if err := h.overrideUser(c, &a); err != nil {
 			return err
 		}
 		c.Args = append(c.Args, a)
@@ -106,44 +106,38 @@ func (k *Kernel) syscallArguments(c *Context, call string) error {
 }
 
 // overrideUser is override with strings placed in user memory.
-func (k *Kernel) overrideUser(c *Context, a *Arg) error {
+func (h *Hooks) overrideUser(c *Context, a *Arg) error {
 	switch v := c.spec.Args[a.Name].(type) {
 	case string:
-		a.Value = k.UserString(v)
+		a.Value = h.UserString(v)
 		return nil
 	case []byte:
-		a.Value = k.UserAlloc(v)
+		a.Value = h.UserAlloc(v)
 		return nil
 	}
-	return k.override(c, a)
+	return h.override(c, a)
 }
 
 // vectorLen is the number of strings in default argument and environment vectors.
 const vectorLen = 5
 
-func (k *Kernel) syscallArgument(s *syscall, d syscallArg) uint64 {
+func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 	role := "sys." + d.name
 	once := func(content func() []byte) uint64 {
-		key := role + ":" + string(d.kind)
-		if a, ok := k.userStrings[key]; ok {
-			return a
-		}
-		a := k.UserAlloc(content())
-		k.userStrings[key] = a
-		return a
+		return h.userDataOnce(role+":"+string(d.kind), content)
 	}
 	switch d.kind {
 	case 's':
-		return k.userStringOnce(role)
+		return h.userStringOnce(role)
 	case 'a':
-		return once(func() []byte { return k.sockaddrBytes(role) })
+		return once(func() []byte { return h.sockaddrBytes(role) })
 	case 'v':
 		return once(func() []byte {
-			n := k.mem.PointerSize()
+			n := h.mem.PointerSize()
 			b := make([]byte, (vectorLen+1)*n) // NULL ends it
 			for i := range vectorLen {
-				text := k.word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
-				putUint(k.order(), b[i*n:(i+1)*n], k.UserString(text))
+				text := h.word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
+				putUint(h.order(), b[i*n:(i+1)*n], h.UserString(text))
 			}
 			return b
 		})
@@ -151,47 +145,47 @@ func (k *Kernel) syscallArgument(s *syscall, d syscallArg) uint64 {
 		return once(func() []byte {
 			b := make([]byte, 128)
 			for i := 0; i < len(b); i += 8 {
-				putUint(k.order(), b[i:i+8], 1+k.hash(role, "word", strconv.Itoa(i))%99991)
+				putUint(h.order(), b[i:i+8], 1+h.hash(role, "word", strconv.Itoa(i))%99991)
 			}
 			return b
 		})
 	}
 	if r, ok := nameRanges[d.name]; ok {
-		v := r.base + k.hash(role)%r.n
+		v := r.base + h.hash(role)%r.n
 		if d.kind == 'i' {
 			v = uint64(int64(int32(v)))
 		}
 		return v
 	}
-	return 1 + k.hash(role)%1000
+	return 1 + h.hash(role)%1000
 }
 
 // syscallReturn makes the value a system call returns when it succeeds.
-func (k *Kernel) syscallReturn(c *Context, call string) error {
+func (h *Hooks) syscallReturn(c *Context, call string) error {
 	c.Returns = true
 	c.Ret = Arg{Name: "ret", slots: 1}
 	switch name := call; {
 	case strings.HasPrefix(name, "open"), strings.HasPrefix(name, "socket"), strings.HasPrefix(name, "accept"), strings.HasPrefix(name, "dup"),
 		strings.HasPrefix(name, "epoll_create"), strings.HasPrefix(name, "eventfd"), strings.HasPrefix(name, "memfd"), strings.HasPrefix(name, "pidfd_open"), name == "creat":
-		c.Ret.Value = 3 + k.hash("sys.ret", name)%60
+		c.Ret.Value = 3 + h.hash("sys.ret", name)%60
 	case strings.Contains(name, "read"), strings.Contains(name, "write"), strings.HasPrefix(name, "send"), strings.HasPrefix(name, "recv"):
-		c.Ret.Value = 16 + k.hash("sys.ret", name)%1000
+		c.Ret.Value = 16 + h.hash("sys.ret", name)%1000
 	case name == "clone", name == "clone3", name == "fork", name == "vfork":
-		c.Ret.Value = 2000 + k.hash("sys.ret", name)%28000
+		c.Ret.Value = 2000 + h.hash("sys.ret", name)%28000
 	case name == "getpid":
-		_, tgid := k.PidTgid()
+		_, tgid := h.PidTgid()
 		c.Ret.Value = uint64(tgid)
 	case name == "gettid":
-		pid, _ := k.PidTgid()
+		pid, _ := h.PidTgid()
 		c.Ret.Value = uint64(pid)
 	case strings.HasPrefix(name, "mmap"), name == "brk":
-		c.Ret.Value = k.user.base + 0x100000
+		c.Ret.Value = h.userHeapBase() + 0x100000
 	}
-	return k.override(c, &c.Ret)
+	return h.override(c, &c.Ret)
 }
 
 // syscallContext makes the context of a syscall program: its argument buffer.
-func (k *Kernel) syscallContext(c *Context) error {
+func (h *Hooks) syscallContext(c *Context) error {
 	data := c.spec.Bytes
 	if len(data) == 0 {
 		data = make([]byte, 64)

@@ -16,51 +16,47 @@ const (
 var programs = [...]string{"nginx", "postgres", "python3", "redis", "node", "java", "sshd", "curl", "bash", "make", "cargo", "git", "vim", "dockerd", "kubelet", "rsyslogd"}
 
 // Current returns the task that runs on the CPU of the run; nil when the BTF has no task_struct.
-func (k *Kernel) Current() *Object { return k.CurrentOn(k.cpu) }
+func (m *Model) Current() *Object { return m.CurrentOn(m.cpu) }
 
 // CurrentOn returns the task that runs on a CPU, made with default content on first use.
-func (k *Kernel) CurrentOn(cpu int) *Object {
-	if cpu < 0 || cpu >= len(k.current) {
+func (m *Model) CurrentOn(cpu int) *Object {
+	if cpu < 0 || cpu >= len(m.current) {
 		return nil
 	}
-	if o := k.current[cpu]; o != nil {
+	if o := m.current[cpu]; o != nil {
 		return o
 	}
 	role := "current"
 	if cpu != 0 {
 		role = fmt.Sprintf("current[cpu %d]", cpu)
 	}
-	o := k.namedObject(role, "task_struct")
+	o := m.namedObject(role, "task_struct")
 	if o != nil {
-		o.builtin = true
-		k.current[cpu] = o
+		o.MarkBuiltin()
+		m.current[cpu] = o
 	}
 	return o
 }
 
 // SetCurrent makes a task the running one of the run's CPU.
-func (k *Kernel) SetCurrent(o *Object) { k.current[k.cpu] = o }
+func (m *Model) SetCurrent(o *Object) { m.current[m.cpu] = o }
 
 // NewTask makes a task with default content, which Set calls may change.
-func (k *Kernel) NewTask(role string) (*Object, error) {
-	o, err := k.NewObjectNamed(role, "task_struct")
+func (m *Model) NewTask(role string) (*Object, error) {
+	o, err := m.NewObjectNamed(role, "task_struct")
 	if err == nil {
-		o.builtin = true
+		o.MarkBuiltin()
 	}
 	return o, err
 }
 
 // initTask is the first process, its own parent.
-func (k *Kernel) initTask() *Object {
-	o := k.namedObject("init", "task_struct")
-	if o != nil {
-		o.builtin = true
-	}
-	return o
+func (m *Model) initTask() *Object {
+	return m.builtinObject("init", "task_struct")
 }
 
 // taskIDs returns pid and tgid of a task by its role: current is a thread, all others are leaders.
-func (k *Kernel) taskIDs(role string) (pid, tgid uint64) {
+func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	switch role {
 	case "init":
 		return 1, 1
@@ -69,29 +65,29 @@ func (k *Kernel) taskIDs(role string) (pid, tgid uint64) {
 	}
 	// The thread and its leader share the key of the process.
 	process, isLeader := strings.CutSuffix(role, ".group_leader")
-	tgid = 2000 + k.hash(process, "tgid")%28000
+	tgid = 2000 + m.hash(process, "tgid")%28000
 	if !isLeader && (process == "current" || strings.HasPrefix(process, "current[")) {
-		return tgid + 1 + k.hash(process, "thread")%7, tgid
+		return tgid + 1 + m.hash(process, "thread")%7, tgid
 	}
 	return tgid, tgid
 }
 
 // taskName is the default comm of a task.
-func (k *Kernel) taskName(role string) string {
+func (m *Model) taskName(role string) string {
 	switch role {
 	case "init":
 		return "systemd"
 	case "init_task":
 		return "swapper/0"
 	}
-	h := k.hash(role, "comm")
+	h := m.hash(role, "comm")
 	return fmt.Sprintf("%s-%02x", programs[h%uint64(len(programs))], h>>8&0xff)
 }
 
 // fillTask gives a task_struct identity, family, credentials, memory and namespaces.
-func (k *Kernel) fillTask(b builder) {
+func (m *Model) fillTask(b builder) {
 	role := b.o.role
-	pid, tgid := k.taskIDs(role)
+	pid, tgid := m.taskIDs(role)
 	// A task the user describes by pid alone is a leader.
 	if f, ok := b.field("pid"); ok && b.taken(f) {
 		tgid = b.o.loadField(f)
@@ -99,7 +95,7 @@ func (k *Kernel) fillTask(b builder) {
 	b.num("pid", pid)
 	b.num("tgid", tgid)
 	pid, tgid = b.o.uint("pid"), b.o.uint("tgid")
-	b.text("comm", k.taskName(role))
+	b.text("comm", m.taskName(role))
 	b.num("__state|state", 0)
 	b.num("exit_state", 0)
 	b.num("exit_code", 0)
@@ -112,13 +108,13 @@ func (k *Kernel) fillTask(b builder) {
 	b.num("policy", 0)
 	b.num("on_cpu", 1)
 	b.num("on_rq", 1)
-	b.num("cpu|thread_info.cpu", uint64(k.cpu))
-	b.num("recent_used_cpu", uint64(k.cpu))
-	b.num("wake_cpu", uint64(k.cpu))
-	b.num("nr_cpus_allowed", uint64(k.cpus))
+	b.num("cpu|thread_info.cpu", uint64(m.cpu))
+	b.num("recent_used_cpu", uint64(m.cpu))
+	b.num("wake_cpu", uint64(m.cpu))
+	b.num("nr_cpus_allowed", uint64(m.cpus))
 	ago := b.within("start", 1_000_000, 600_000_000_000)
-	b.num("start_time", k.began.mono-min(ago, k.began.mono))
-	b.num("start_boottime|real_start_time", k.began.boot-min(ago, k.began.boot))
+	b.num("start_time", m.began.Mono()-min(ago, m.began.Mono()))
+	b.num("start_boottime|real_start_time", m.began.Boot()-min(ago, m.began.Boot()))
 	b.num("ptrace", 0)
 	b.num("jobctl", 0)
 	b.num("personality", 0)
@@ -128,7 +124,7 @@ func (k *Kernel) fillTask(b builder) {
 	b.num("sessionid", b.within("sessionid", 1, 100))
 	b.null("vfork_done task_works last_siginfo bpf_storage bpf_ctx set_child_tid clear_child_tid restart_block journal_info bio_list plug")
 
-	parent := k.initTask()
+	parent := m.initTask()
 	switch {
 	case role == "init" || role == "init_task":
 		parent = b.o
@@ -171,7 +167,7 @@ func shareProcess(b builder, thread *Object) {
 }
 
 // fillCred gives credentials distinct ids of an ordinary user; those of init are root's.
-func (k *Kernel) fillCred(b builder) {
+func (m *Model) fillCred(b builder) {
 	base := 1000 + b.hash("ids")%900*10
 	if b.o.parent != nil && (b.o.parent.role == "init" || b.o.parent.role == "init_task") {
 		base = 0
@@ -184,12 +180,12 @@ func (k *Kernel) fillCred(b builder) {
 		b.num(f+".val|"+f, id)
 	}
 	b.num("securebits", 0)
-	b.ptr("user_ns", k.namedObject("init_user_ns", "user_namespace"))
+	b.ptr("user_ns", m.namedObject("init_user_ns", "user_namespace"))
 	b.null("session_keyring process_keyring thread_keyring request_key_auth security")
 }
 
 // fillSignal gives a process its terminal, no pending signal and no limits worth mentioning.
-func (k *Kernel) fillSignal(b builder) {
+func (m *Model) fillSignal(b builder) {
 	b.num("group_exit_code", 0)
 	b.num("flags", 0)
 	b.num("oom_score_adj", 0)
@@ -214,100 +210,70 @@ func (k *Kernel) fillSignal(b builder) {
 }
 
 // fillPid gives a struct pid the number its task has, in the initial namespace.
-func (k *Kernel) fillPid(b builder) {
+func (m *Model) fillPid(b builder) {
 	b.num("level", 0)
 	nr := b.within("nr", 2000, 28000)
 	if t := b.o.parent; t != nil && t.TypeName() == "task_struct" {
 		nr = t.uint("pid")
 	}
 	b.num("numbers[0].nr", nr)
-	b.ptr("numbers[0].ns", k.namedObject("init_pid_ns", "pid_namespace"))
+	b.ptr("numbers[0].ns", m.namedObject("init_pid_ns", "pid_namespace"))
 }
 
 // PidTgid returns pid and tgid of the current task, as its task_struct has them.
-func (k *Kernel) PidTgid() (pid, tgid uint32) {
-	if o := k.Current(); o != nil {
+func (m *Model) PidTgid() (pid, tgid uint32) {
+	if o := m.Current(); o != nil {
 		return uint32(o.uint("pid")), uint32(o.uint("tgid"))
 	}
-	p, t := k.taskIDs("current")
+	p, t := m.taskIDs("current")
 	return uint32(p), uint32(t)
 }
 
 // UidGid returns uid and gid of the current task's credentials.
-func (k *Kernel) UidGid() (uid, gid uint32) {
-	if o := k.Current(); o != nil && o.Has("cred") {
+func (m *Model) UidGid() (uid, gid uint32) {
+	if o := m.Current(); o != nil && o.Has("cred") {
 		return uint32(o.uint("cred.uid.val|cred.uid")), uint32(o.uint("cred.gid.val|cred.gid"))
 	}
-	base := 1000 + k.hash("current.cred", "ids")%900*10
+	base := 1000 + m.hash("current.cred", "ids")%900*10
 	return uint32(base), uint32(base + 4)
 }
 
 // Comm returns the name of the current task, at most 15 bytes.
-func (k *Kernel) Comm() string {
-	if o := k.Current(); o != nil {
+func (m *Model) Comm() string {
+	if o := m.Current(); o != nil {
 		if s, err := o.String("comm"); err == nil {
 			return s
 		}
 	}
-	return k.taskName("current")
+	return m.taskName("current")
 }
 
 // PidNamespace returns device and inode of the current task's pid namespace, as stat of /proc/self/ns/pid shows them.
-func (k *Kernel) PidNamespace() (dev, ino uint64) {
+func (m *Model) PidNamespace() (dev, ino uint64) {
 	const nsfsDevice = 4 // an anonymous device
-	if o := k.Current(); o != nil && o.Has("nsproxy.pid_ns_for_children.ns.inum") {
+	if o := m.Current(); o != nil && o.Has("nsproxy.pid_ns_for_children.ns.inum") {
 		return nsfsDevice, o.uint("nsproxy.pid_ns_for_children.ns.inum")
 	}
-	return nsfsDevice, k.namespaceInode("pid_namespace")
-}
-
-// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error when addr is no task.
-func (k *Kernel) TaskPtRegs(task uint64) (uint64, error) {
-	t := k.objectAt(task)
-	if t == nil || t.TypeName() != "task_struct" {
-		return 0, &TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not what lies there"}
-	}
-	key := "regs:" + t.role
-	if o := k.byRole[key]; o != nil {
-		return o.Addr(), nil
-	}
-	ip, sp := uint64(userHeap64)-0x20000, uint64(userStack64)
-	if k.mem.PointerSize() == 4 {
-		ip, sp = userHeap32-0x20000, userStack32
-	}
-	r := k.newRegisters(t.role+".pt_regs", ip, sp)
-	var o *Object
-	var err error
-	if r.l != nil {
-		o, err = k.newObject(t.role+".pt_regs", r.l, 1, nil)
-	} else {
-		o, err = k.newBytes(t.role+".pt_regs", uint64(len(r.data)), nil)
-	}
-	if err != nil {
-		return 0, err
-	}
-	o.poke(0, r.data, made)
-	k.byRole[key] = o
-	return o.Addr(), nil
+	return nsfsDevice, m.namespaceInode("pid_namespace")
 }
 
 // fillRunqueue gives a run queue its CPU and task.
-func (k *Kernel) fillRunqueue(b builder) {
-	b.num("cpu", uint64(k.cpu))
+func (m *Model) fillRunqueue(b builder) {
+	b.num("cpu", uint64(m.cpu))
 	b.num("nr_running", b.within("nr_running", 1, 4))
 	b.num("cfs.h_nr_running|cfs.h_nr_runnable|cfs.nr_running", b.within("nr_running", 1, 4))
 	b.num("cfs.nr_running|cfs.nr_queued", b.within("nr_running", 1, 4))
-	b.ptr("curr|donor", k.Current())
+	b.ptr("curr|donor", m.Current())
 }
 
 // fillTTY gives a terminal its name.
-func (k *Kernel) fillTTY(b builder) {
+func (m *Model) fillTTY(b builder) {
 	b.text("name", "pts"+decimal(b.within("pts", 0, 10)))
 	b.num("index", b.within("pts", 0, 10))
 }
 
 // fillOOM chooses the other task as the victim.
-func (k *Kernel) fillOOM(b builder) {
+func (m *Model) fillOOM(b builder) {
 	b.child("chosen")
 	b.num("totalpages", b.within("totalpages", 1<<18, 1<<20))
 	b.num("order", 0)
@@ -315,8 +281,20 @@ func (k *Kernel) fillOOM(b builder) {
 }
 
 // fillIrqaction names an interrupt.
-func (k *Kernel) fillIrqaction(b builder) {
+func (m *Model) fillIrqaction(b builder) {
 	b.text("name", b.word("irq"))
 	b.num("irq", b.within("irq", 16, 100))
 	b.null("next secondary thread")
+}
+
+// CPU returns the CPU the current run is on.
+func (m *Model) CPU() int { return m.cpu }
+
+// SetCPU puts the following run on a CPU. The error names the range.
+func (m *Model) SetCPU(cpu int) error {
+	if cpu < 0 || cpu >= m.cpus {
+		return fmt.Errorf("kernel: CPU %d, want 0 to %d", cpu, m.cpus-1)
+	}
+	m.cpu = cpu
+	return nil
 }

@@ -20,25 +20,28 @@ var eventClasses = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
+// maxRecordSize bounds trace records, whose offsets have 16 bits.
+const maxRecordSize = 1 << 16
+
 const eventPrefix = "trace_event_raw_"
 
 // eventLayout finds the structure of an event's record: of its own name, of its class by the table, or of the class
 // whose recording function has the event's prototype and the most similar name.
-func (k *Kernel) eventLayout(name string) *layout {
-	if l := k.layoutNamed(eventPrefix + name); l != nil {
+func (h *Hooks) eventLayout(name string) *layout {
+	if l := h.layoutNamed(eventPrefix + name); l != nil {
 		return l
 	}
 	for _, class := range eventClasses()[name] {
-		if l := k.layoutNamed(eventPrefix + class); l != nil {
+		if l := h.layoutNamed(eventPrefix + class); l != nil {
 			return l
 		}
 	}
-	spec, p := k.eventProto(name)
-	if p == nil || spec != k.btf {
+	spec, p := h.eventProto(name)
+	if p == nil || spec != h.btf {
 		return nil
 	}
 	best, score, unique := "", 0, false
-	for _, class := range k.types.classes(k.btf, k.functions(), signature(p)) {
+	for _, class := range h.types.classes(h.btf, h.functions(), signature(p)) {
 		switch s := commonPrefix(class, name); {
 		case best == "" || s > score:
 			best, score, unique = class, s, true
@@ -49,7 +52,7 @@ func (k *Kernel) eventLayout(name string) *layout {
 	if !unique {
 		return nil
 	}
-	return k.layoutNamed(eventPrefix + best)
+	return h.layoutNamed(eventPrefix + best)
 }
 
 // signature is the parameters of an event's functions as a key; names count, because all functions of an
@@ -102,41 +105,41 @@ func commonPrefix(a, b string) int {
 }
 
 // tracepointContext makes the record of a tracepoint, as the program of a perf event on it sees it.
-func (k *Kernel) tracepointContext(c *Context) error {
+func (h *Hooks) tracepointContext(c *Context) error {
 	category, name := tracepointName(c.spec.AttachTo)
 	c.Func = name
 	if category == "syscalls" {
 		if call, ok := strings.CutPrefix(name, "sys_enter_"); ok {
-			return k.syscallRecord(c, "sys_enter", call)
+			return h.syscallRecord(c, "sys_enter", call)
 		}
 		if call, ok := strings.CutPrefix(name, "sys_exit_"); ok {
-			return k.syscallRecord(c, "sys_exit", call)
+			return h.syscallRecord(c, "sys_exit", call)
 		}
 	}
 	if category == "raw_syscalls" {
-		return k.syscallRecord(c, name, "openat")
+		return h.syscallRecord(c, name, "openat")
 	}
 	var l *layout
 	if t := btf.EssentialName(c.spec.ContextType); strings.HasPrefix(t, eventPrefix) {
-		l = k.layoutNamed(t)
+		l = h.layoutNamed(t)
 	}
 	if l == nil {
-		l = k.eventLayout(name)
+		l = h.eventLayout(name)
 	}
 	if l == nil {
 		if c.unlisted() {
 			c.Type, c.Untyped = eventPrefix+name, true
 			return c.allocate(make([]byte, 256), true)
 		}
-		return &AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + name + " or of its event class", Nearest: k.nearestNames(btf.KindTypedef, "btf_trace_", name)}
+		return &AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + name + " or of its event class", Nearest: h.nearestNames(btf.KindTypedef, "btf_trace_", name)}
 	}
-	r := &record{k: k, c: c, event: name, l: l}
+	r := &record{k: h, c: c, event: name, l: l}
 	return r.build()
 }
 
 // record is a trace record being made.
 type record struct {
-	k     *Kernel
+	k     *Hooks
 	c     *Context
 	event string
 	l     *layout
@@ -147,11 +150,11 @@ type record struct {
 }
 
 // newRecord makes an object outside of guest memory to collect a record's bytes. The error is a [*TypeError].
-func (k *Kernel) newRecord(name string, l *layout) (*Object, error) {
+func (h *Hooks) newRecord(name string, l *layout) (*Object, error) {
 	if l.size > maxRecordSize {
 		return nil, &TypeError{Type: l.name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.size, maxRecordSize)}
 	}
-	return &Object{k: k, role: name, layout: l, count: 1, size: l.size, frozen: true, st: &state{}}, nil
+	return h.detached(name, l), nil
 }
 
 func (r *record) build() error {
@@ -161,7 +164,7 @@ func (r *record) build() error {
 		return err
 	}
 	r.o = o
-	r.b = builder{k: k, o: r.o, how: made}
+	r.b = fill(r.o)
 	r.args = make(map[string]*Arg)
 	if spec, p := k.eventProto(r.event); p != nil {
 		probe := &Context{k: k, spec: ContextSpec{}}
@@ -194,7 +197,7 @@ func (r *record) build() error {
 		if _, dynamic := r.b.field("__data_loc_" + name + "|__rel_loc_" + name); dynamic {
 			continue
 		}
-		if err := r.o.put(name, v, set); err != nil {
+		if err := r.o.Set(name, v); err != nil {
 			return err
 		}
 	}
@@ -447,27 +450,27 @@ func (r *record) block(name string) bool {
 }
 
 // syscallRecord makes the record of syscalls:sys_enter_CALL and sys_exit_CALL.
-func (k *Kernel) syscallRecord(c *Context, event, call string) error {
-	l := k.layoutNamed(eventPrefix + event)
+func (h *Hooks) syscallRecord(c *Context, event, call string) error {
+	l := h.layoutNamed(eventPrefix + event)
 	if l == nil {
 		return &AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + event}
 	}
 	if chosen, ok := c.spec.Args["call"].(string); ok {
 		call = chosen
 	}
-	if err := k.syscallArguments(c, call); err != nil {
+	if err := h.syscallArguments(c, call); err != nil {
 		return err
 	}
-	o, err := k.newRecord(event+"_"+call, l)
+	o, err := h.newRecord(event+"_"+call, l)
 	if err != nil {
 		return err
 	}
-	r := &record{k: k, c: c, event: event, l: l, o: o}
-	r.b = builder{k: k, o: r.o, how: set}
+	r := &record{k: h, c: c, event: event, l: l, o: o}
+	r.b = build(r.o)
 	r.common()
-	nr, known := k.SyscallNumber(call)
+	nr, known := h.SyscallNumber(call)
 	if !known {
-		nr = int(k.hash("syscall", call) % 400)
+		nr = int(h.hash("syscall", call) % 400)
 	}
 	r.b.num("id", uint64(nr))
 	if event == "sys_enter" {
@@ -479,12 +482,11 @@ func (k *Kernel) syscallRecord(c *Context, event, call string) error {
 			r.b.num("args["+decimal(uint64(i))+"]", v)
 		}
 	} else {
-		if err := k.syscallReturn(c, call); err != nil {
+		if err := h.syscallReturn(c, call); err != nil {
 			return err
 		}
 		r.b.num("ret", c.Ret.Value)
 	}
 	c.Type, c.Record = l.name, r.o
-	r.o.touch()
-	return c.allocate(append([]byte(nil), r.o.st.data...), true)
+	return c.allocate(r.o.Bytes(), true)
 }

@@ -24,11 +24,11 @@ func tracepointName(s string) (category, name string) {
 
 // eventProto finds the prototype of a tracepoint, whose first parameter is not the event's: that of the function
 // __traceiter_NAME, which names the parameters, else of typedef void (*btf_trace_NAME)(void *, ...), which does not.
-func (k *Kernel) eventProto(name string) (*btf.Spec, *btf.Type) {
-	for i := -1; i < len(k.modules); i++ {
-		spec := k.btf
+func (h *Hooks) eventProto(name string) (*btf.Spec, *btf.Type) {
+	for i := -1; i < len(h.modules); i++ {
+		spec := h.btf
 		if i >= 0 {
-			spec = k.modules[i]
+			spec = h.modules[i]
 		}
 		if spec == nil {
 			continue
@@ -49,29 +49,29 @@ func (k *Kernel) eventProto(name string) (*btf.Spec, *btf.Type) {
 }
 
 // rawTracepointContext makes the arguments of a raw tracepoint.
-func (k *Kernel) rawTracepointContext(c *Context) error {
+func (h *Hooks) rawTracepointContext(c *Context) error {
 	_, name := tracepointName(c.spec.AttachTo)
 	if n := len(c.spec.Bytes) / 8; n > 0 {
 		// The ctx_in of BPF_PROG_TEST_RUN is the arguments themselves.
 		c.Func, c.Untyped = name, true
 		for i := range min(n, maxRawArguments) {
-			c.Args = append(c.Args, Arg{Name: "arg" + strconv.Itoa(i+1), Value: k.order().Uint64(c.spec.Bytes[8*i:]), slots: 1})
+			c.Args = append(c.Args, Arg{Name: "arg" + strconv.Itoa(i+1), Value: h.order().Uint64(c.spec.Bytes[8*i:]), slots: 1})
 		}
-		return k.arrayContext(c)
+		return h.arrayContext(c)
 	}
 	if name == "" {
 		// The kernel takes the event when the program is attached, or never: a test run needs none.
 		c.Untyped = true
-		k.untypedArguments(c, 8)
-		return k.arrayContext(c)
+		h.untypedArguments(c, 8)
+		return h.arrayContext(c)
 	}
-	return k.eventContext(c, name)
+	return h.eventContext(c, name)
 }
 
-func (k *Kernel) eventContext(c *Context, name string) error {
-	spec, p := k.eventProto(name)
+func (h *Hooks) eventContext(c *Context, name string) error {
+	spec, p := h.eventProto(name)
 	if c.spec.Proto != 0 && p == nil {
-		if s, q, ok := k.proto(c, ""); ok {
+		if s, q, ok := h.proto(c, ""); ok {
 			spec, p = s, q
 		}
 	}
@@ -79,34 +79,34 @@ func (k *Kernel) eventContext(c *Context, name string) error {
 	if p == nil {
 		if c.unlisted() {
 			c.Untyped = true
-			k.untypedArguments(c, 8)
-			return k.arrayContext(c)
+			h.untypedArguments(c, 8)
+			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: name, What: "raw tracepoint (typedef btf_trace_" + name + ")", Nearest: k.nearestNames(btf.KindTypedef, "btf_trace_", name)}
+		return &AbsentError{Hook: name, What: "raw tracepoint (typedef btf_trace_" + name + ")", Nearest: h.nearestNames(btf.KindTypedef, "btf_trace_", name)}
 	}
 	if name == "sys_enter" || name == "sys_exit" {
-		if err := k.sysEventArguments(c, name, spec, p); err != nil {
+		if err := h.sysEventArguments(c, name, spec, p); err != nil {
 			return err
 		}
-		return k.arrayContext(c)
+		return h.arrayContext(c)
 	}
-	if err := k.arguments(c, name, spec, p, 1); err != nil {
+	if err := h.arguments(c, name, spec, p, 1); err != nil {
 		return err
 	}
-	return k.arrayContext(c)
+	return h.arrayContext(c)
 }
 
 // sysEventArguments are those of sys_enter (regs, id) and sys_exit (regs, ret), of the call openat unless chosen by Args "call".
-func (k *Kernel) sysEventArguments(c *Context, name string, spec *btf.Spec, p *btf.Type) error {
+func (h *Hooks) sysEventArguments(c *Context, name string, spec *btf.Spec, p *btf.Type) error {
 	call, _ := c.spec.Args["call"].(string)
 	if call == "" {
 		call = "openat"
 	}
-	inner := Context{k: k, spec: c.spec}
-	if err := k.syscallArguments(&inner, call); err != nil {
+	inner := Context{k: h, spec: c.spec}
+	if err := h.syscallArguments(&inner, call); err != nil {
 		return err
 	}
-	regs, err := k.syscallRegs(&inner, call)
+	regs, err := h.syscallRegs(&inner, call)
 	if err != nil {
 		return err
 	}
@@ -119,18 +119,18 @@ func (k *Kernel) sysEventArguments(c *Context, name string, spec *btf.Spec, p *b
 		case i == 1:
 			a.Value, a.Object = regs.Addr(), regs
 		case name == "sys_exit":
-			if err := k.syscallReturn(&inner, call); err != nil {
+			if err := h.syscallReturn(&inner, call); err != nil {
 				return err
 			}
 			a.Value = inner.Ret.Value
 		default:
-			nr, _ := k.SyscallNumber(call)
+			nr, _ := h.SyscallNumber(call)
 			a.Value = uint64(nr)
 		}
 		if a.Name == "" {
 			a.Name = [...]string{"", "regs", "id", "arg3"}[min(i, 3)]
 		}
-		if err := k.override(c, &a); err != nil {
+		if err := h.override(c, &a); err != nil {
 			return err
 		}
 		c.Args = append(c.Args, a)
@@ -140,11 +140,11 @@ func (k *Kernel) sysEventArguments(c *Context, name string, spec *btf.Spec, p *b
 }
 
 // nearestNames lists names of a kind that look like the wanted one.
-func (k *Kernel) nearestNames(kind btf.Kind, prefix, name string) []string {
+func (h *Hooks) nearestNames(kind btf.Kind, prefix, name string) []string {
 	var all []string
-	for id := btf.ID(1); int(id) < k.btf.NumTypes(); id++ {
-		if k.btf.Kind(id) == kind {
-			if n, ok := strings.CutPrefix(k.btf.Name(id), prefix); ok && len(n) > 0 && abs(len(n)-len(name)) <= 8 {
+	for id := btf.ID(1); int(id) < h.btf.NumTypes(); id++ {
+		if h.btf.Kind(id) == kind {
+			if n, ok := strings.CutPrefix(h.btf.Name(id), prefix); ok && len(n) > 0 && abs(len(n)-len(name)) <= 8 {
 				all = append(all, n)
 			}
 		}
@@ -160,69 +160,69 @@ func abs(n int) int {
 }
 
 // tracingContext makes the arguments of fentry, fexit, fmod_ret and tp_btf programs.
-func (k *Kernel) tracingContext(c *Context) error {
+func (h *Hooks) tracingContext(c *Context) error {
 	kind, ret := c.spec.hook()
 	base, _, _ := strings.Cut(kind, ".")
 	_, name := tracepointName(c.spec.AttachTo)
 	switch c.spec.Attach {
 	case uapi.AttachTraceRawTp:
-		return k.eventContext(c, name)
+		return h.eventContext(c, name)
 	case uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
 		ret = true
 	case uapi.AttachTraceFentry, uapi.AttachTraceFentryMulti:
 		ret = false
 	case uapi.AttachTraceIter:
-		return k.iterContext(c)
+		return h.iterContext(c)
 	default:
 		switch base {
 		case "tp_btf":
-			return k.eventContext(c, name)
+			return h.eventContext(c, name)
 		case "fmod_ret", "fsession":
 			ret = true
 		case "iter":
-			return k.iterContext(c)
+			return h.iterContext(c)
 		}
 	}
-	return k.functionContext(c, c.spec.AttachTo, ret)
+	return h.functionContext(c, c.spec.AttachTo, ret)
 }
 
 // functionContext makes the arguments of a traced function, and with ret its return value after them.
-func (k *Kernel) functionContext(c *Context, name string, ret bool) error {
+func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 	c.Func = name
-	spec, p, ok := k.proto(c, name)
+	spec, p, ok := h.proto(c, name)
 	if !ok {
 		if c.unlisted() {
 			c.Untyped = true
-			k.untypedArguments(c, 6)
-			return k.arrayContext(c)
+			h.untypedArguments(c, 6)
+			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: name, What: "function of that name in its BTF", Nearest: k.nearestNames(btf.KindFunc, "", name)}
+		return &AbsentError{Hook: name, What: "function of that name in its BTF", Nearest: h.nearestNames(btf.KindFunc, "", name)}
 	}
-	c.FuncAddr = k.SymbolAddr(name)
-	if call, wraps := k.wrapped(name); wraps && len(p.Params) == 1 && wrapsRegs(spec, p) {
-		inner := Context{k: k, spec: c.spec}
-		if err := k.syscallArguments(&inner, call); err != nil {
+	c.FuncAddr = h.SymbolAddr(name)
+	if call, wraps := h.wrapped(name); wraps && len(p.Params) == 1 && wrapsRegs(spec, p) {
+		inner := Context{k: h, spec: c.spec}
+		if err := h.syscallArguments(&inner, call); err != nil {
 			return err
 		}
-		regs, err := k.syscallRegs(&inner, call)
+		regs, err := h.syscallRegs(&inner, call)
 		if err != nil {
 			return err
 		}
 		c.Args = []Arg{{Name: p.Params[0].Name, Spec: spec, Type: p.Params[0].Type, Value: regs.Addr(), Object: regs, slots: 1}}
 		c.Slots = 1
 		if ret {
-			if err := k.syscallReturn(c, call); err != nil {
+			if err := h.syscallReturn(c, call); err != nil {
 				return err
 			}
 		}
-		return k.arrayContext(c)
+		return h.arrayContext(c)
 	}
-	if err := k.arguments(c, name, spec, p, 0); err != nil {
+	if err := h.arguments(c, name, spec, p, 0); err != nil {
 		return err
 	}
 	kind, _ := c.spec.hook()
 	if ret && (p.Ref != 0 || isSession(kind)) {
-		if err := k.returnValue(c, name, spec, p); err != nil {
+		if err := h.returnValue(c, name, spec, p); err != nil {
 			return err
 		}
 		if c.spec.Attach == uapi.AttachModifyReturn && c.spec.Args["ret"] == nil {
@@ -230,39 +230,39 @@ func (k *Kernel) functionContext(c *Context, name string, ret bool) error {
 		}
 	}
 	if isSession(kind) {
-		return k.sessionContext(c)
+		return h.sessionContext(c)
 	}
-	return k.arrayContext(c)
+	return h.arrayContext(c)
 }
 
 // lsmContext makes the arguments of an LSM hook: those of bpf_lsm_HOOK, then the value earlier programs returned.
-func (k *Kernel) lsmContext(c *Context) error {
+func (h *Hooks) lsmContext(c *Context) error {
 	name := strings.TrimPrefix(c.spec.AttachTo, "bpf_lsm_")
 	c.Func = "bpf_lsm_" + name
-	spec, p, ok := k.proto(c, c.Func)
+	spec, p, ok := h.proto(c, c.Func)
 	if !ok {
 		if c.unlisted() {
 			c.Untyped = true
-			k.untypedArguments(c, 6)
-			return k.arrayContext(c)
+			h.untypedArguments(c, 6)
+			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: name, What: "LSM hook (function bpf_lsm_" + name + ")", Nearest: k.nearestNames(btf.KindFunc, "bpf_lsm_", name)}
+		return &AbsentError{Hook: name, What: "LSM hook (function bpf_lsm_" + name + ")", Nearest: h.nearestNames(btf.KindFunc, "bpf_lsm_", name)}
 	}
-	c.FuncAddr = k.SymbolAddr(c.Func)
-	if err := k.arguments(c, name, spec, p, 0); err != nil {
+	c.FuncAddr = h.SymbolAddr(c.Func)
+	if err := h.arguments(c, name, spec, p, 0); err != nil {
 		return err
 	}
 	if p.Ref != 0 {
 		c.Returns, c.Ret = true, Arg{Name: "ret", Spec: spec, Type: p.Ref, slots: 1}
-		if err := k.override(c, &c.Ret); err != nil {
+		if err := h.override(c, &c.Ret); err != nil {
 			return err
 		}
 	}
-	return k.arrayContext(c)
+	return h.arrayContext(c)
 }
 
 // arrayContext writes arguments and return value as u64.
-func (k *Kernel) arrayContext(c *Context) error {
+func (h *Hooks) arrayContext(c *Context) error {
 	c.Type = argsType
 	n := 0
 	for _, a := range c.Args {
@@ -275,7 +275,7 @@ func (k *Kernel) arrayContext(c *Context) error {
 	data := make([]byte, 8*max(n, 1))
 	i := 0
 	put := func(v uint64) {
-		putUint(k.order(), data[8*i:8*i+8], v)
+		putUint(h.order(), data[8*i:8*i+8], v)
 		i++
 	}
 	for _, a := range c.Args {
@@ -291,11 +291,11 @@ func (k *Kernel) arrayContext(c *Context) error {
 }
 
 // perfEventContext makes a struct bpf_perf_event_data: registers, period and address of a sample.
-func (k *Kernel) perfEventContext(c *Context) error {
+func (h *Hooks) perfEventContext(c *Context) error {
 	c.Type = "bpf_perf_event_data"
-	r := k.newRegisters("sample regs", k.sampleIP(), k.stackAddr())
+	r := h.newRegisters("sample regs", h.sampleIP(), h.stackAddr())
 	size, period, addr := uint64(len(r.data)), uint64(0), uint64(0)
-	if l := k.layoutNamed(c.Type); l != nil {
+	if l := h.layoutNamed(c.Type); l != nil {
 		if f, rest, err := l.place("regs"); err == nil && rest == "" {
 			size = f.Size
 		}
@@ -318,17 +318,7 @@ func (k *Kernel) perfEventContext(c *Context) error {
 			values[name] = v
 		}
 	}
-	putUint(k.order(), data[period:period+8], values["sample_period"])
-	putUint(k.order(), data[addr:addr+8], values["addr"])
+	putUint(h.order(), data[period:period+8], values["sample_period"])
+	putUint(h.order(), data[addr:addr+8], values["addr"])
 	return c.allocate(data, true)
-}
-
-// sampleIP is where the sampled CPU was: in some function of the kernel.
-func (k *Kernel) sampleIP() uint64 {
-	if ids := k.functions(); len(ids) > 0 {
-		if a, ok := k.FuncAddr(ids[k.hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
-			return a + 16
-		}
-	}
-	return k.symbols.win.Base
 }

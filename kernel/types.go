@@ -341,3 +341,22 @@ func join(path, name string) string {
 	}
 	return path + "." + name
 }
+
+// followProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.
+func followProto(spec *btf.Spec, id btf.ID) *btf.Type {
+	for range maxNesting {
+		t, err := spec.Type(id)
+		if err != nil || t == nil {
+			return nil
+		}
+		switch t.Kind {
+		case btf.KindFuncProto:
+			return t
+		case btf.KindFunc, btf.KindPtr, btf.KindTypedef, btf.KindConst, btf.KindVolatile, btf.KindRestrict, btf.KindTypeTag:
+			id = t.Ref
+		default:
+			return nil
+		}
+	}
+	return nil
+}

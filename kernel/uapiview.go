@@ -38,7 +38,7 @@ type uapiField struct {
 // uapiView is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
 // simulated kernel, not to bytes.
 type uapiView struct {
-	k      *Kernel
+	k      *Host
 	typ    string
 	who    string // the program type, for messages
 	size   uint64
@@ -46,38 +46,15 @@ type uapiView struct {
 	may    func(f *uapiField, write bool) bool
 	pkt    *Packet
 	sock   *Socket // whose fields from and to speak of
-	sysctl *Sysctl // of a cgroup/sysctl program
-	room   int     // for TCP options, of a sockops program
 	vals   []uint64
 	out    func(v *uapiView) []byte
 }
 
-// cellState is the saved value of a view.
-type cellState struct {
-	c      *uapiView
-	was    []uint64
-	sock   *Socket
-	sysctl Sysctl
-	room   int
-}
-
-func (v *uapiView) save() cellState {
-	s := cellState{c: v, was: slices.Clone(v.vals), sock: v.sock, room: v.room}
-	if v.sysctl != nil {
-		s.sysctl = *v.sysctl
-		s.sysctl.New = slices.Clone(v.sysctl.New)
-	}
-	return s
-}
-
-func (s cellState) restore() *uapiView {
-	v := s.c
-	v.vals, v.sock, v.room = slices.Clone(s.was), s.sock, s.room
-	if v.sysctl != nil {
-		*v.sysctl = s.sysctl
-		v.sysctl.New = slices.Clone(s.sysctl.New)
-	}
-	return v
+// save returns a copy that shares nothing that changes.
+func (v *uapiView) save() uapiView {
+	was := *v
+	was.vals, was.fields = slices.Clone(v.vals), slices.Clone(v.fields)
+	return was
 }
 
 // fieldAt finds the field that contains off.
@@ -293,48 +270,12 @@ func (v *uapiView) ctxOut() []byte {
 	return v.out(v)
 }
 
-// attach makes the view the context.
-func (c *Context) attach(v *uapiView) error {
-	v.vals = make([]uint64, len(v.fields))
-	v.fields = append([]uapiField(nil), v.fields...)
-	for i := range v.fields {
-		v.fields[i].id = i
+// skbGroup collects fields that have their names' first part in common.
+func skbGroup(name string) string {
+	for i := range len(name) {
+		if name[i] == '[' {
+			return name[:i]
+		}
 	}
-	r, err := c.k.mem.Alloc(v.size, mem.Region{Kind: mem.Context, Name: v.typ, View: v, Owner: c})
-	if err != nil {
-		return fmt.Errorf("kernel: context: %w", err)
-	}
-	c.Type, c.view, c.Region, c.Addr, c.Size = v.typ, v, r, r.Base, int(v.size)
-	c.k.cells = append(c.k.cells, v)
-	return nil
-}
-
-// Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false for
-// contexts that have no such fields.
-func (c *Context) Field(name string) (v uint64, ok bool) {
-	if c.view == nil || c.view.index(name) < 0 {
-		return 0, false
-	}
-	return c.view.get(name), true
-}
-
-// SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether there
-// is such a field with a value of its own.
-func (c *Context) SetField(name string, v uint64) bool {
-	if c.view == nil {
-		return false
-	}
-	i := c.view.index(name)
-	if i < 0 {
-		return false
-	}
-	f := &c.view.fields[i]
-	switch {
-	case f.from != nil && f.to == nil:
-		return false
-	case f.kind == plainField || f.kind == wideField:
-		c.view.setValue(f, v)
-		return true
-	}
-	return false
+	return name
 }

@@ -1,8 +1,11 @@
 package kernel
 
 import (
+	"maps"
+
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // User address space: from the second page up to where the kernel begins on the target.
@@ -19,121 +22,168 @@ const (
 	userHeapMax = 64 << 20
 )
 
-// userMemory is the memory of the simulated processes; all share one address space.
-type userMemory struct {
-	win  *mem.Window
-	heap uint64 // next free address
-	base uint64
+// User is the memory of the simulated processes; all share one address space. Construct it with [NewUser].
+type User struct {
+	*Space `snapshot:"fixed"`
+	win    *mem.Window `snapshot:"fixed"`
+	base   uint64      `snapshot:"fixed"` // of the heap
+
+	heap    uint64            // next free address
+	strings map[string]uint64 // default strings and arguments, by role
 }
 
-func (k *Kernel) addUserMemory() error {
+// NewUser adds user memory to a space.
+func NewUser(s *Space) (*User, error) {
 	end, heap := uint64(userEnd64), uint64(userHeap64)
-	if k.mem.PointerSize() == 4 {
+	if s.mem.PointerSize() == 4 {
 		end, heap = userEnd32, userHeap32
 	}
-	w, err := k.mem.AddWindow(mem.Window{Base: userBase, Size: end - userBase, Kind: mem.WindowUser, Name: "user"})
+	w, err := s.mem.AddWindow(mem.Window{Base: userBase, Size: end - userBase, Kind: mem.WindowUser, Name: "user"})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	k.user = userMemory{win: w, heap: heap, base: heap}
-	return nil
+	return &User{Space: s, win: w, heap: heap, base: heap, strings: make(map[string]uint64)}, nil
+}
+
+// UserSnapshot is the state of user memory at one moment, without its bytes.
+type UserSnapshot struct{ was User }
+
+// Snapshot records what is allocated.
+func (k *User) Snapshot() *UserSnapshot {
+	s := &UserSnapshot{*k}
+	s.was.strings = maps.Clone(k.strings)
+	return s
+}
+
+// Restore brings back a snapshot.
+func (k *User) Restore(s *UserSnapshot) {
+	*k = s.was
+	k.strings = maps.Clone(s.was.strings)
 }
 
 // IsUserAddress reports whether addr lies in the user half of the address space; the first page does, as the kernel sees it.
-func (k *Kernel) IsUserAddress(addr uint64) bool {
-	return k.mem.Truncate(addr) < k.user.win.Base+k.user.win.Size
+func (u *User) IsUserAddress(addr uint64) bool {
+	return u.mem.Truncate(addr) < u.win.Base+u.win.Size
 }
 
 // UserAlloc places data in user memory and returns its address, aligned to 16; 0 when user memory is exhausted.
-func (k *Kernel) UserAlloc(data []byte) uint64 {
+func (u *User) UserAlloc(data []byte) uint64 {
 	size := (uint64(len(data)) + 31) &^ 15 // at least one byte of gap
-	if size > userHeapMax || k.user.heap-k.user.base > userHeapMax {
-		k.fail(ErrNoMemory)
+	if size > userHeapMax || u.heap-u.base > userHeapMax {
+		u.fail(ErrNoMemory)
 		return 0
 	}
-	addr := k.user.heap
-	if err := k.user.win.Map(addr, size); err != nil {
-		k.fail(err)
+	addr := u.heap
+	if err := u.win.Map(addr, size); err != nil {
+		u.fail(err)
 		return 0
 	}
-	if f := k.user.win.Poke(addr, data); f != nil {
-		k.fail(f)
+	if f := u.win.Poke(addr, data); f != nil {
+		u.fail(f)
 		return 0
 	}
-	k.user.heap += size
+	u.heap += size
 	return addr
 }
 
 // UserString places a NUL-terminated string in user memory.
-func (k *Kernel) UserString(s string) uint64 { return k.UserAlloc(append([]byte(s), 0)) }
+func (u *User) UserString(s string) uint64 { return u.UserAlloc(append([]byte(s), 0)) }
 
 // UserWrite writes to user memory at a chosen address and maps its pages.
-func (k *Kernel) UserWrite(addr uint64, data []byte) error {
-	if err := k.user.win.Map(addr, uint64(len(data))); err != nil {
+func (u *User) UserWrite(addr uint64, data []byte) error {
+	if err := u.win.Map(addr, uint64(len(data))); err != nil {
 		return err
 	}
-	if f := k.user.win.Poke(addr, data); f != nil {
+	if f := u.win.Poke(addr, data); f != nil {
 		return f
 	}
 	return nil
 }
 
 // UserRead copies user memory; an error when something of it is not mapped.
-func (k *Kernel) UserRead(addr uint64, p []byte) error {
-	if f := k.user.win.Peek(addr, p); f != nil {
+func (u *User) UserRead(addr uint64, p []byte) error {
+	if f := u.win.Peek(addr, p); f != nil {
 		return f
 	}
 	return nil
 }
 
+// Mapped reports whether user memory has something at addr.
+func (u *User) userMapped(addr uint64) bool { return u.win.Mapped(addr) }
+
+// UserOnce places data in user memory once for a key, and returns the same address for that key from then on.
+func (u *User) userDataOnce(key string, content func() []byte) uint64 {
+	if a, ok := u.strings[key]; ok {
+		return a
+	}
+	a := u.UserAlloc(content())
+	u.strings[key] = a
+	return a
+}
+
+// userHeapBase is where the heap of the processes begins.
+func (u *User) userHeapBase() uint64 { return u.base }
+
 // userPointee makes what a pointer to user memory points to: a string for characters and void, else
 // bytes of the type's size derived from the role.
-func (k *Kernel) userPointee(role string, spec *btf.Spec, to pointee) uint64 {
+func (u *User) userPointee(role string, spec *btf.Spec, to pointee) uint64 {
 	if to.typ == nil || isChar(spec, to.typ.ID) {
-		return k.UserString(k.userText(role))
+		return u.UserString(u.userText(role))
 	}
 	size := uint64(64)
-	if n, err := spec.Sizeof(to.typ.ID); err == nil && n > 0 && n <= pageSize {
+	if n, err := spec.Sizeof(to.typ.ID); err == nil && n > 0 && n <= uapi.PageSize {
 		size = uint64(n)
 	}
 	if to.typ.Name == "sockaddr" {
-		return k.UserAlloc(k.sockaddrBytes(role))
+		return u.UserAlloc(u.sockaddrBytes(role))
 	}
 	data := make([]byte, size)
 	for i := range data {
 		if i%8 == 0 {
-			putUint(k.order(), data[i:min(i+8, len(data))], 1+k.hash(role, "user", string(rune('a'+i/8)))%99991)
+			putUint(u.order(), data[i:min(i+8, len(data))], 1+u.hash(role, "user", string(rune('a'+i/8)))%99991)
 		}
 	}
-	return k.UserAlloc(data)
+	return u.UserAlloc(data)
 }
 
 // userText is the default string behind a user pointer: file names look like paths.
-func (k *Kernel) userText(role string) string {
+func (u *User) userText(role string) string {
 	name := roleName(role)
 	switch name {
 	case "filename", "pathname", "path", "oldname", "newname", "oldpath", "newpath", "uptr", "fname", "dir_name":
-		return "/tmp/" + k.word(role, name)
+		return "/tmp/" + u.word(role, name)
 	}
-	return k.word(role, name)
+	return u.word(role, name)
 }
 
 // sockaddrBytes is a struct sockaddr_in as user space passes it: family, port, address.
-func (k *Kernel) sockaddrBytes(role string) []byte {
+func (u *User) sockaddrBytes(role string) []byte {
 	b := make([]byte, 16)
-	k.order().PutUint16(b, afInet)
-	port := k.port(role)
+	u.order().PutUint16(b, uapi.AFInet)
+	port := u.port(role)
 	b[2], b[3] = byte(port>>8), byte(port)
-	ip := k.ipv4(role)
+	ip := u.ipv4(role)
 	copy(b[4:], ip[:])
 	return b
 }
 
-// port derives a TCP port above the privileged ones.
-func (k *Kernel) port(role string) uint16 { return uint16(1024 + k.hash(role, "port")%30000) }
+// userOnce is userPointee for arguments: those of one name and type are one place in user memory.
+func (u *User) userOnce(name string, spec *btf.Spec, to pointee) uint64 {
+	key := "arg:" + name + ":" + spec.TypeString(to.id)
+	if a, ok := u.strings[key]; ok {
+		return a
+	}
+	a := u.userPointee(name, spec, to)
+	u.strings[key] = a
+	return a
+}
 
-// ipv4 derives an address in 10.0.0.0/8, bytes in network order.
-func (k *Kernel) ipv4(role string) [4]byte {
-	h := k.hash(role, "ipv4")
-	return [4]byte{10, byte(h >> 16), byte(h >> 8), byte(h%253) + 1}
+// userStringOnce places the default user string of a role, once per kernel.
+func (u *User) userStringOnce(role string) uint64 {
+	if a, ok := u.strings[role]; ok {
+		return a
+	}
+	a := u.UserString(u.userText(role))
+	u.strings[role] = a
+	return a
 }

@@ -19,12 +19,19 @@ var writable = map[uapi.ProgType]map[string][]string{
 }
 
 // SetProgType tells the kernel which program runs: it decides which kernel fields stores may change.
-func (k *Kernel) SetProgType(t uapi.ProgType) { k.prog = t }
+func (s *Space) SetProgType(t uapi.ProgType) { s.prog = t }
+
+// ProgType returns the type of the program that runs.
+func (s *Space) ProgType() uapi.ProgType { return s.prog }
+
+// ForbidLoads makes direct loads from kernel memory fault until the event of the context made last ends: its program has no
+// pointer the verifier knows to be one. Helpers that copy are not concerned.
+func (s *Space) ForbidLoads() { s.noLoads = true }
 
 // mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
-func (k *Kernel) mayWrite(o *Object, off, size uint64) bool {
-	for typ, paths := range writable[k.prog] {
-		l := k.layoutNamed(typ)
+func (s *Space) mayWrite(o *Object, off, size uint64) bool {
+	for typ, paths := range writable[s.prog] {
+		l := s.layoutNamed(typ)
 		if l == nil {
 			continue
 		}

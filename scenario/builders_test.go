@@ -12,10 +12,17 @@ import (
 // objects opens a file with objects for the exec example, which has no say in them, and returns them by name.
 func objects(t *testing.T, text string) map[string]*kernel.Object {
 	t.Helper()
+	o, _ := objectsIn(t, text)
+	return o
+}
+
+// objectsIn is objects with the kernel they live in.
+func objectsIn(t *testing.T, text string) (map[string]*kernel.Object, *kernel.Kernel) {
+	t.Helper()
 	r, err := openText(t, "exec", "objects:\n"+text+"runs: []\n")
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
-	return r.b.objects
+	return r.b.objects, r.m.Kernel()
 }
 
 // list walks a list_head as a program does and returns the objects whose member it links.
@@ -23,7 +30,7 @@ func list(t *testing.T, head *kernel.Object, path, via string) []string {
 	t.Helper()
 	start, err := head.FieldAddr(path)
 	require.NoError(t, err)
-	k := head.Kernel()
+	k := head.Space()
 	at, err := head.Uint(path + ".next")
 	require.NoError(t, err)
 	prev := start
@@ -89,7 +96,7 @@ func TestFilesOfATask(t *testing.T) {
 }
 
 func TestCgroups(t *testing.T) {
-	o := objects(t, `  web: !cgroup {path: /system.slice/web.service, id: 77}
+	o, k := objectsIn(t, `  web: !cgroup {path: /system.slice/web.service, id: 77}
   db: !cgroup {path: /system.slice/db.service}
   t: !task {pid: 9, cgroup: $web}
 `)
@@ -105,17 +112,15 @@ func TestCgroups(t *testing.T) {
 	parent, err := o["web"].Pointee("ancestors[1]")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"web", "db"}, list(t, parent, "self.children", "self.sibling"))
-	k := o["t"].Kernel()
 	k.SetCurrent(o["t"])
 	assert.EqualValues(t, 77, k.CgroupID())
 	assert.EqualValues(t, 1, k.AncestorCgroupID(0))
 }
 
 func TestAddressSpaces(t *testing.T) {
-	o := objects(t, `  lib: !file {path: /lib/x.so, ino: 8}
+	o, k := objectsIn(t, `  lib: !file {path: /lib/x.so, ino: 8}
   mm: !mm {args: [ls, -l], env: [A=b], areas: [{start: 0x2000, end: 0x3000, file: $lib, flags: 5}, {start: 0x1000, end: 0x2000}], user: {0x7000: hello, 0x8000: !hex "0102"}}
 `)
-	k := o["mm"].Kernel()
 	read := func(addr, n uint64) string {
 		b := make([]byte, n)
 		require.NoError(t, k.UserRead(addr, b))
@@ -134,7 +139,7 @@ func TestAddressSpaces(t *testing.T) {
 }
 
 func TestRegistersAndExecutions(t *testing.T) {
-	o := objects(t, `  f: !file {path: /x}
+	o, k := objectsIn(t, `  f: !file {path: /x}
   regs: !pt_regs {args: [1, $f, !user text], ret: 0xffffffffffffffff, ip: 0x1234, ax: 7}
   exec: !bprm {path: /usr/bin/nc, argc: 2}
 `)
@@ -143,7 +148,7 @@ func TestRegistersAndExecutions(t *testing.T) {
 	assert.EqualValues(t, 0x1234, number64(t, o["regs"], "ip"))
 	assert.EqualValues(t, 7, number64(t, o["regs"], "ax"), "a field is set after what the builder does")
 	text := make([]byte, 5)
-	require.NoError(t, o["regs"].Kernel().UserRead(number64(t, o["regs"], "dx"), text))
+	require.NoError(t, k.UserRead(number64(t, o["regs"], "dx"), text))
 	assert.Equal(t, "text\x00", string(text))
 	name, err := o["exec"].String("filename")
 	require.NoError(t, err)

@@ -1,0 +1,21 @@
+package kernel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// AbsentError is a hook the target's BTF does not have.
+type AbsentError struct {
+	Hook, What string
+	Nearest    []string
+}
+
+// Error says what was looked for.
+func (e *AbsentError) Error() string {
+	s := fmt.Sprintf("%s: the target has no %s", e.Hook, e.What)
+	if len(e.Nearest) > 0 {
+		s += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
+	}
+	return s
+}

@@ -1,0 +1,49 @@
+package kernel
+
+// fillers give objects of well-known types sensible default content, by type name. They run when a field nobody set
+// is read for the first time, and never change what the user set.
+var fillers = map[string]func(*Model, builder){
+	"task_struct":    (*Model).fillTask,
+	"cred":           (*Model).fillCred,
+	"mm_struct":      (*Model).fillMM,
+	"vm_area_struct": (*Model).fillVMA,
+	"signal_struct":  (*Model).fillSignal,
+	"pid":            (*Model).fillPid,
+	"nsproxy":        (*Model).fillNsproxy,
+	"pid_namespace":  (*Model).fillNamespace, "user_namespace": (*Model).fillNamespace, "uts_namespace": (*Model).fillNamespace, "ipc_namespace": (*Model).fillNamespace, "mnt_namespace": (*Model).fillNamespace, "cgroup_namespace": (*Model).fillNamespace, "time_namespace": (*Model).fillNamespace, "net": (*Model).fillNamespace,
+	"fs_struct":           (*Model).fillFs,
+	"fdtable":             (*Model).fillFdtable,
+	"file":                (*Model).fillFile,
+	"path":                (*Model).fillPath,
+	"dentry":              (*Model).fillDentry,
+	"inode":               (*Model).fillInode,
+	"super_block":         (*Model).fillSuper,
+	"vfsmount":            (*Model).fillVfsmount,
+	"mount":               (*Model).fillMount,
+	"file_system_type":    (*Model).fillFsType,
+	"qstr":                (*Model).fillQstr,
+	"filename":            (*Model).fillFilename,
+	"linux_binprm":        (*Model).fillBinprm,
+	"request":             (*Model).fillRequest,
+	"request_queue":       (*Model).fillQueue,
+	"gendisk":             (*Model).fillDisk,
+	"block_device":        (*Model).fillBlockDevice,
+	"bio":                 (*Model).fillBio,
+	"cgroup":              (*Model).fillCgroup,
+	"kernfs_node":         (*Model).fillKernfs,
+	"css_set":             (*Model).fillCSSSet,
+	"cgroup_subsys_state": (*Model).fillCSS,
+	"irqaction":           (*Model).fillIrqaction,
+	"tty_struct":          (*Model).fillTTY,
+	"oom_control":         (*Model).fillOOM,
+	"rq":                  (*Model).fillRunqueue,
+}
+
+// Fill gives an object the default content of a type; false when the model has none for it.
+func (k *Model) Fill(typ string, b builder) bool {
+	f := fillers[typ]
+	if f != nil {
+		f(k, b)
+	}
+	return f != nil
+}

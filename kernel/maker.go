@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"maps"
+	"slices"
+)
+
+// Hooks makes the contexts of programs: what r1 points to, and the event it is about. Construct it with [NewHooks].
+type Hooks struct {
+	*Space   `snapshot:"fixed"`
+	*User    `snapshot:"fixed"`
+	*Symbols `snapshot:"fixed"`
+	*Model   `snapshot:"fixed"`
+	*Host    `snapshot:"fixed"`
+
+	event  event
+	traced uint64     // address of the traced function
+	live   []*Context // contexts that were made and not freed
+}
+
+// NewHooks returns hooks at which nothing happened yet.
+func NewHooks(s *Space, u *User, y *Symbols, m *Model, h *Host) *Hooks {
+	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
+}
+
+// HooksSnapshot is the state of [Hooks] at one moment.
+type HooksSnapshot struct {
+	was      Hooks
+	contexts []Context
+}
+
+// Snapshot records the event and the contexts that are in use.
+func (k *Hooks) Snapshot() *HooksSnapshot {
+	s := &HooksSnapshot{was: *k}
+	s.was.live = slices.Clone(k.live)
+	for _, c := range k.live {
+		s.contexts = append(s.contexts, c.save())
+	}
+	return s
+}
+
+// Restore brings back a snapshot. Contexts made since are forgotten.
+func (k *Hooks) Restore(s *HooksSnapshot) {
+	*k = s.was
+	k.live = slices.Clone(s.was.live)
+	for i, c := range k.live {
+		view := c.view
+		*c = s.contexts[i].save()
+		if view != nil {
+			*view, c.view = *c.view, view
+		}
+	}
+}
+
+// save returns a copy that shares nothing that changes, its view included.
+func (c *Context) save() Context {
+	was := *c
+	was.more, was.Args = slices.Clone(c.more), slices.Clone(c.Args)
+	was.spec.Args, was.spec.Fields = maps.Clone(c.spec.Args), maps.Clone(c.spec.Fields)
+	if c.view != nil {
+		v := c.view.save()
+		was.view = &v
+	}
+	if c.sysctl != nil {
+		s := *c.sysctl
+		s.Value, s.New = slices.Clone(s.Value), slices.Clone(s.New)
+		was.sysctl = &s
+	}
+	return was
+}
+
+// Traced returns the address of the function the current event is about, 0 when it is about none.
+func (k *Hooks) Traced() uint64 { return k.traced }

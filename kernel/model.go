@@ -1,0 +1,39 @@
+package kernel
+
+import (
+	"maps"
+	"slices"
+)
+
+// Model is the content of the simulated kernel: tasks with their credentials, address spaces, files and cgroups, and the disk. It gives
+// objects of well-known types their default content and builds those that a user describes. Construct it with [NewModel].
+type Model struct {
+	*Space `snapshot:"fixed"`
+	*User  `snapshot:"fixed"`
+
+	cpu          int                   // of the run
+	current      []*Object             // running task by CPU
+	areas        map[*Object][]*Object // memory areas of the mm_structs that were given some
+	cgroupByPath map[string]*Object    // cgroups that were built
+}
+
+// NewModel returns a model in which nothing was made yet.
+func NewModel(s *Space, u *User) *Model {
+	return &Model{Space: s, User: u, current: make([]*Object, s.cpus), areas: make(map[*Object][]*Object), cgroupByPath: make(map[string]*Object)}
+}
+
+// ModelSnapshot is the state of a [Model] at one moment, without its objects, which the [Space] keeps.
+type ModelSnapshot struct{ was Model }
+
+// Snapshot records who runs where, and what was built.
+func (k *Model) Snapshot() *ModelSnapshot {
+	s := &ModelSnapshot{*k}
+	s.was.current, s.was.areas, s.was.cgroupByPath = slices.Clone(k.current), maps.Clone(k.areas), maps.Clone(k.cgroupByPath)
+	return s
+}
+
+// Restore brings back a snapshot.
+func (k *Model) Restore(s *ModelSnapshot) {
+	*k = s.was
+	k.current, k.areas, k.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.cgroupByPath)
+}

@@ -1,0 +1,19 @@
+package kernel
+
+// random is a splitmix64 generator behind an optional list of values given by the user.
+type random struct {
+	state uint64
+	given []uint64
+	next  int
+}
+
+func (r *random) uint64() uint64 {
+	if r.next < len(r.given) {
+		v := r.given[r.next]
+		r.next++
+		return v
+	}
+	v := mix(r.state)
+	r.state += 0x9e3779b97f4a7c15
+	return v
+}

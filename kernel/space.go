@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Mode says what a read of a field nobody has set yields.
+type Mode uint8
+
+const (
+	// ModeDefault makes up a value from seed, role and path and keeps it.
+	ModeDefault Mode = iota
+	// ModeScenario yields 0 and logs the access as never set.
+	ModeScenario
+	// ModeStrict refuses the read with a NeverSet fault.
+	ModeStrict
+)
+
+// ErrNoMemory is the kind of errors that mean the simulated kernel cannot hold more objects.
+var ErrNoMemory = errors.New("simulated kernel memory exhausted")
+
+// Limits of one space.
+const (
+	maxObjects    = 1 << 16
+	maxObjectSize = 8 << 20
+	maxTypedSize  = 1 << 20 // of an object with a type, whose fields get values one by one; the largest of real kernels has a third of it
+	maxDepth      = 32      // pointers followed from a root object
+	maxSameType   = 5       // objects of one type in a chain of pointers
+	flexibleElems = 16      // elements a flexible array at the end of an object gets
+	maxFlexible   = 2048
+)
+
+// SpaceConfig describes a Space. Mem and Around are required, BTF may be nil.
+type SpaceConfig struct {
+	Mem     *mem.Memory
+	BTF     *btf.Spec
+	Modules []*btf.Spec
+	Types   *Types
+	Arch    string
+	Version uint32 // as LINUX_VERSION_CODE
+	Seed    uint64
+	CPUs    int
+	Mode    Mode
+	Began   Clock // when the run begins; made-up times are before it
+	Around  Surroundings
+}
+
+// Space is where the objects of one kernel live. Construct it with [NewSpace].
+type Space struct {
+	mem     *mem.Memory   `snapshot:"fixed"`
+	btf     *btf.Spec     `snapshot:"fixed"`
+	modules []*btf.Spec   `snapshot:"fixed"`
+	types   *Types        `snapshot:"fixed"`
+	arch    string        `snapshot:"fixed"`
+	version uint32        `snapshot:"fixed"`
+	seed    uint64        `snapshot:"fixed"`
+	cpus    int           `snapshot:"fixed"`
+	began   Clock         `snapshot:"fixed"`
+	around  Surroundings  `snapshot:"fixed"`
+	sink    func(*Access) `snapshot:"fixed"` // of the run, not of the kernel
+
+	mode    Mode
+	prog    uapi.ProgType // what runs: decides which fields stores may change
+	noLoads bool          // the running program has no typed pointers to kernel memory
+	failed  error         // the first allocation that failed
+	objects []*Object
+	byRole  map[string]*Object // singletons and arguments, by their key
+}
+
+// Surroundings are what objects need of the rest of the kernel: the default content of well-known types, and what pointers to other
+// kinds of memory point to. Addresses of 0 make the pointer NULL.
+type Surroundings interface {
+	// Populate gives an object the default content of its type.
+	Populate(o *Object)
+	// UserPointer makes what a pointer to user memory points to, UserString a string there.
+	UserPointer(role string, spec *btf.Spec, to pointee) uint64
+	UserString(text string) uint64
+	// FuncPointer chooses a function of a prototype.
+	FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64
+	// PercpuPointer allocates per-CPU memory for a type.
+	PercpuPointer(role string, spec *btf.Spec, id btf.ID) uint64
+	// ObjectAt finds objects that lie in a region of their own kind: per-CPU variables.
+	ObjectAt(addr uint64) *Object
+}
+
+// NewSpace returns a space without objects.
+func NewSpace(c SpaceConfig) *Space {
+	return &Space{
+		mem: c.Mem, btf: c.BTF, modules: c.Modules, types: c.Types, arch: c.Arch, version: c.Version, seed: c.Seed, cpus: c.CPUs, mode: c.Mode,
+		began: c.Began, around: c.Around, byRole: make(map[string]*Object),
+	}
+}
+
+// SpaceSnapshot is the state of a [Space] at one moment.
+type SpaceSnapshot struct {
+	was    Space
+	states []*state
+}
+
+// Snapshot records all objects with their bytes, which are shared until they change.
+func (k *Space) Snapshot() *SpaceSnapshot {
+	s := &SpaceSnapshot{was: *k, states: make([]*state, len(k.objects))}
+	s.was.objects, s.was.byRole = slices.Clone(k.objects), maps.Clone(k.byRole)
+	for i, o := range k.objects {
+		o.st.shared = true
+		s.states[i] = o.st
+	}
+	return s
+}
+
+// Restore brings back a snapshot taken from this space. Objects made since are forgotten.
+func (k *Space) Restore(s *SpaceSnapshot) {
+	sink := k.sink
+	*k = s.was
+	k.sink = sink
+	k.objects, k.byRole = slices.Clone(s.was.objects), maps.Clone(s.was.byRole)
+	for i, o := range k.objects {
+		s.states[i].shared = true
+		o.st = s.states[i]
+	}
+}
+
+// Mem returns the memory the kernel lives in.
+func (s *Space) Mem() *mem.Memory { return s.mem }
+
+// BTF returns the target's BTF, nil when there is none.
+func (s *Space) BTF() *btf.Spec { return s.btf }
+
+// Types returns the layout cache, to share it with other kernels of the target.
+func (s *Space) Types() *Types { return s.types }
+
+// Arch returns the architecture ("x86", "arm64", "riscv", "arm", "s390"), empty when unknown.
+func (s *Space) Arch() string { return s.arch }
+
+// Version returns the kernel version as LINUX_VERSION_CODE.
+func (s *Space) Version() uint32 { return s.version }
+
+// Seed returns the seed of all default values.
+func (s *Space) Seed() uint64 { return s.seed }
+
+// Mode returns how never-set fields read.
+func (s *Space) Mode() Mode { return s.mode }
+
+// SetMode changes how never-set fields read from now on.
+func (s *Space) SetMode(m Mode) { s.mode = m }
+
+// CPUs returns the number of CPUs.
+func (s *Space) CPUs() int { return s.cpus }
+
+// Err returns the first failure to make an object or string a field should have pointed to; such a field reads NULL.
+func (s *Space) Err() error { return s.failed }
+
+func (s *Space) fail(err error) {
+	if s.failed == nil && err != nil {
+		s.failed = err
+	}
+}
+
+// hash derives a value from the seed and names.
+func (s *Space) hash(parts ...string) uint64 { return hash(s.seed, parts...) }
+
+// order is the byte order of the target.
+func (s *Space) order() binary.ByteOrder { return s.mem.ByteOrder() }
+
+func (s *Space) bigEndian() bool { return s.order().Uint16([]byte{1, 0}) != 1 }
