@@ -26,6 +26,7 @@ var layers = []struct {
 	{"uapi", nil},
 	{"progtype", []string{"uapi"}},
 	{"internal/bpfprobe", nil}, // for tests only
+	{"helpers/proto", []string{"uapi"}},
 	{"internal/nearest", nil},
 	{"internal/ceiling", nil}, // for tests only
 	{"decode", nil},

@@ -1,0 +1,157 @@
+package proto
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Kfunc is what the kernel declares of one kernel function that programs call. Its parameters are in the target's BTF; what a
+// parameter requires follows from its type and the suffix of its name, see [SuffixOf].
+type Kfunc struct {
+	Name  string
+	Topic string
+	// Since is the release that brought it, Until the first that no longer has it, 0 for none.
+	Since, Until uapi.Release
+	// Flags hold unless a release in Later changed them.
+	Flags KfuncFlags
+	Later []FlagChange
+	Uses  []Use
+	Only  KfuncOnly
+	// Group is the sched_ext context the function belongs to ("dispatch", "unlocked"), "" for any.
+	Group string
+}
+
+// FlagChange gives the flags from a release on.
+type FlagChange struct {
+	From  uapi.Release
+	Flags KfuncFlags
+}
+
+type later = []FlagChange
+
+// KfuncFlags are the kernel's KF_ flags.
+type KfuncFlags uint32
+
+// Flags of kfuncs.
+const (
+	// Acquire returns a reference that must be released.
+	Acquire KfuncFlags = 1 << iota
+	// ReleaseArg gives up the reference passed as an argument.
+	ReleaseArg
+	// ReturnsNull may return NULL.
+	ReturnsNull
+	// TrustedArgs needs pointers that are known to be valid. Ask [Kfunc.FlagsIn]: since 7.0 all kfuncs do.
+	TrustedArgs
+	// Sleepable kfuncs may be called from sleepable programs alone.
+	Sleepable
+	// Destructive kfuncs need CAP_SYS_BOOT.
+	Destructive
+	// RCU takes pointers that are valid in an RCU section, too.
+	RCU
+	// IterNew, IterNext and IterDestroy are the functions of an open-coded iterator.
+	IterNew
+	IterNext
+	IterDestroy
+	// RCUProtected needs an RCU section.
+	RCUProtected
+	// KfuncFastCall is FastCall for kfuncs.
+	KfuncFastCall
+	// ArenaRet returns an arena pointer; ArenaArg1 and ArenaArg2 take one.
+	ArenaRet
+	ArenaArg1
+	ArenaArg2
+	// ImplicitArgs says that the kernel passes the last parameters itself: they are not in the prototype that programs see.
+	ImplicitArgs
+	// KptrGet takes a pointer to a kptr in a map and returns a reference to what it holds.
+	KptrGet
+)
+
+var kfuncFlagNames = [...]string{
+	"acquire", "release", "may return NULL", "trusted args", "sleepable", "destructive", "RCU", "iterator new", "iterator next",
+	"iterator destroy", "RCU protected", "fastcall", "arena result", "arena arg1", "arena arg2", "implicit args", "kptr get",
+}
+
+// String lists the flags for documents: "acquire, may return NULL".
+func (f KfuncFlags) String() string {
+	var out []string
+	for i, n := range kfuncFlagNames {
+		if f>>i&1 != 0 {
+			out = append(out, n)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// KfuncOnly restricts a kfunc further than the type of the program does.
+type KfuncOnly uint8
+
+// Restrictions of kfuncs.
+const (
+	// SessionPrograms are kprobe, uprobe and function sessions.
+	SessionPrograms KfuncOnly = iota + 1
+	// QdiscOps are functions of struct Qdisc_ops.
+	QdiscOps
+)
+
+var kfuncs = func() map[string]*Kfunc {
+	m := map[string]*Kfunc{}
+	for _, g := range [][]Kfunc{coreKfuncs, cpumaskKfuncs, systemKfuncs, schedextKfuncs, networkKfuncs, deviceKfuncs} {
+		for i := range g {
+			m[g[i].Name] = &g[i]
+		}
+	}
+	return m
+}()
+
+// Kfuncs returns every kfunc in the order of its name.
+func Kfuncs() []*Kfunc {
+	out := make([]*Kfunc, 0, len(kfuncs))
+	for _, k := range kfuncs {
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// LookupKfunc returns the kfunc with that name; ok is false when no release in the table has it. Names have no flavor suffix
+// (___x) here.
+func LookupKfunc(name string) (*Kfunc, bool) {
+	k, ok := kfuncs[name]
+	return k, ok
+}
+
+// In reports whether a release has the kfunc. The zero release is the newest.
+func (k *Kfunc) In(release uapi.Release) bool {
+	return release.Has(k.Since) && (k.Until == 0 || release != 0 && release < k.Until)
+}
+
+// trustedByDefault is the release from which on every kfunc takes trusted pointers alone.
+var trustedByDefault = r(7, 0)
+
+// FlagsIn returns the flags on a release.
+func (k *Kfunc) FlagsIn(release uapi.Release) KfuncFlags {
+	f := k.Flags
+	for _, l := range k.Later {
+		if release.Has(l.From) {
+			f = l.Flags
+		}
+	}
+	if release.Has(trustedByDefault) {
+		f |= TrustedArgs
+	}
+	return f
+}
+
+// Callers returns the programs that may call the kfunc on a release.
+func (k *Kfunc) Callers(release uapi.Release) Class {
+	if !k.In(release) {
+		return 0
+	}
+	return (&Proto{Uses: k.Uses}).By(release)
+}
+
+// For reports whether a program of a release may call the kfunc. [Kfunc.Only], [Kfunc.Group] and [Sleepable] are left to the
+// caller.
+func (k *Kfunc) For(release uapi.Release, c Caller) bool { return k.Callers(release)&c.Class() != 0 }
