@@ -8,7 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/nearest"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // hookNames is a family of attach points: the types of one kind whose names start with a prefix.
@@ -159,7 +159,7 @@ func offer(lp *LinkedProgram, near []string) string {
 		return ""
 	}
 	to := near[0]
-	if lp.Type == uapi.ProgTypeTracepoint {
+	if progtype.Of(lp.Type).Target == progtype.Tracepoint {
 		category, _, _ := strings.Cut(lp.AttachTo, "/")
 		to = category + "/" + to
 	}

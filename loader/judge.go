@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -133,16 +134,10 @@ func innerOf(m *Map) *Map {
 	return m.Inner
 }
 
-// optionalAttach reports whether libbpf leaves the attach type out on kernels that
-// do not know it (SEC_ATTACHABLE_OPT; tc programs attach without one).
+// optionalAttach reports whether libbpf leaves the attach type out on kernels that do not know it.
 func optionalAttach(lp *LinkedProgram) bool {
-	switch lp.Type {
-	case uapi.ProgTypeXDP:
-		return lp.Attach == uapi.AttachXDP
-	case uapi.ProgTypeSchedCls:
-		return strings.HasPrefix(lp.Kind, "tc/")
-	}
-	return false
+	at := progtype.Of(lp.Type).Attached(lp.Attach)
+	return lp.SectionFlags.Has(progtype.OptionalAttach) || at != nil && at.Optional
 }
 
 func (l *loading) sourceAt(lp *LinkedProgram, pc int) string {
@@ -201,20 +196,34 @@ func (l *loading) checkHook(lp *LinkedProgram) (Status, *Error) {
 		return StatusOK, nil
 	}
 	target := lp.AttachTo
-	switch {
-	case lp.Type == uapi.ProgTypeStructOps:
+	switch progtype.Of(lp.Type).TargetOf(lp.Attach) {
+	case progtype.OpsMember:
 		return l.checkStructOps(lp)
-	case lp.Type == uapi.ProgTypeRawTracepoint || lp.Type == uapi.ProgTypeRawTracepointWritable:
+	case progtype.Probe:
+		return l.checkKprobe(lp, target)
+	case progtype.Tracepoint:
+		return l.checkTracepoint(lp, target)
+	case progtype.RawEvent:
+		if progtype.Of(lp.Type).Target == progtype.RawEvent {
+			// A raw tracepoint may be loaded without a name: it is given one when it is attached.
+			if target == "" {
+				return StatusOK, nil
+			}
+			return l.attachTo(lp, tracepoints, target, "raw tracepoint")
+		}
+		return l.checkTracing(lp, tracepoints, "tracepoint")
+	case progtype.LSMHook:
+		return l.checkTracing(lp, lsmHooks, "LSM hook")
+	case progtype.Iterator:
+		return l.checkTracing(lp, iterators, "iterator")
+	case progtype.Functions:
 		if target == "" {
 			return StatusOK, nil
 		}
-		return l.attachTo(lp, tracepoints, target, "raw tracepoint")
-	case lp.Type == uapi.ProgTypeTracing || lp.Type == uapi.ProgTypeLSM:
-		return l.checkTracing(lp, target)
-	case lp.Type == uapi.ProgTypeKprobe:
-		return l.checkKprobe(lp, target)
-	case lp.Type == uapi.ProgTypeTracepoint:
-		return l.checkTracepoint(lp, target)
+		return l.checkPattern(lp, target)
+	case progtype.Function:
+		return l.checkTracing(lp, functions, "function")
+	case progtype.NoTarget, progtype.OtherProgram:
 	}
 	return StatusOK, nil
 }
@@ -233,24 +242,12 @@ func (l *loading) attachTo(lp *LinkedProgram, names hookNames, target, what stri
 	return StatusOK, nil
 }
 
-func (l *loading) checkTracing(lp *LinkedProgram, target string) (Status, *Error) {
-	if target == "" {
-		if strings.Contains(lp.Kind, ".multi") {
-			return StatusOK, nil
-		}
+// checkTracing looks for an attach point by BTF, which the program must have when it is loaded.
+func (l *loading) checkTracing(lp *LinkedProgram, names hookNames, what string) (Status, *Error) {
+	if lp.AttachTo == "" {
 		return StatusAbsent, failf(ErrNoHook, "the section name gives no target").hint("retarget with --attach %s=FUNC", lp.Name)
 	}
-	switch {
-	case lp.Type == uapi.ProgTypeLSM:
-		return l.attachTo(lp, lsmHooks, target, "LSM hook")
-	case lp.Attach == uapi.AttachTraceRawTp:
-		return l.attachTo(lp, tracepoints, target, "tracepoint")
-	case lp.Attach == uapi.AttachTraceIter:
-		return l.attachTo(lp, iterators, target, "iterator")
-	case strings.Contains(lp.Kind, ".multi"):
-		return l.checkPattern(lp, target)
-	}
-	return l.attachTo(lp, functions, target, "function")
+	return l.attachTo(lp, names, lp.AttachTo, what)
 }
 
 func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
@@ -285,10 +282,10 @@ func (l *loading) symbolExists(name string) (exists, decided bool) {
 
 func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error) {
 	near, names := "", probed
-	switch kind := lp.Kind; {
-	case strings.HasPrefix(kind, "u"), target == "": // user space
+	switch flags := lp.SectionFlags; {
+	case flags.Has(progtype.User), target == "":
 		return StatusOK, nil
-	case kind == "ksyscall" || kind == "kretsyscall":
+	case flags.Has(progtype.SyscallName):
 		for _, n := range l.syscallFunctions(target) {
 			if id, ok := l.t.BTF.FindID(btf.KindFunc, n); ok {
 				lp.AttachID, lp.AttachModule = id, "vmlinux"
@@ -297,7 +294,7 @@ func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error)
 		}
 		near, names = target, l.syscalls()
 		target = l.syscallFunctions(target)[0]
-	case strings.Contains(kind, ".multi") || strings.Contains(kind, ".session"):
+	case flags.Has(progtype.Pattern):
 		return l.checkPattern(lp, target)
 	}
 	name, _, _ := strings.Cut(target, "+") // "func+0x10"

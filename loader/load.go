@@ -7,7 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // loading is the state of one Load.
@@ -101,7 +101,7 @@ func (l *loading) choosePrograms() error {
 		if err := check(name); err != nil {
 			return err
 		}
-		if p, _ := l.o.Program(name); !takesTarget(p.Type) {
+		if p, _ := l.o.Program(name); !progtype.Of(p.Type).Takes.Has(progtype.TakesTarget) {
 			return failf(ErrOption, "program %s of type %s is attached to no function, tracepoint or hook by name", name, p.Type)
 		}
 	}
@@ -113,17 +113,6 @@ func (l *loading) choosePrograms() error {
 		l.off[p] = !on || l.opts.NoLoad[p.Name]
 	}
 	return nil
-}
-
-// takesTarget reports whether programs of a type are attached to something that has a name in their section: for all others
-// what LoadOptions.Attach says would have no effect.
-func takesTarget(t uapi.ProgType) bool {
-	switch t {
-	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable,
-		uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeExt, uapi.ProgTypeStructOps:
-		return true
-	}
-	return false
 }
 
 // copyMaps makes the private maps of this load, with the sizes asked for.

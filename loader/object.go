@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -70,9 +71,10 @@ type Program struct {
 	Section           string // ELF section name
 	Type              uapi.ProgType
 	Attach            uapi.AttachType
-	AttachTo          string // function, "category/name" of a tracepoint, "struct.member" of struct_ops, else ""
-	Hook              string // for display: "kprobe/do_unlinkat"
-	Kind              string // the word of the section name: "kprobe", "fentry.s"
+	AttachTo          string                // function, "category/name" of a tracepoint, "struct.member" of struct_ops, else ""
+	Hook              string                // for display: "kprobe/do_unlinkat"
+	Kind              string                // the word of the section name: "kprobe", "fentry.s"
+	SectionFlags      progtype.SectionFlags // what that word says besides the types
 	Sleepable         bool
 	Autoload          bool // false for section names that start with "?"
 	Known             bool // the section name was recognised

@@ -136,25 +136,6 @@ func TestSectionNames(t *testing.T) {
 	assert.Equal(t, "kprobe/vfs_open", p.Hook)
 }
 
-func TestSecDefsFit(t *testing.T) {
-	for _, c := range []struct {
-		sec, name, target string
-	}{
-		{"xdp", "xdp", ""}, {"xdp/syn", "xdp", "syn"}, {"xdp_sock", "xdp", ""}, {"xdp.frags/devmap", "xdp.frags/devmap", ""},
-		{"cgroup/sock_create", "cgroup/sock_create", ""}, {"cgroup/connect4", "cgroup/connect4", ""},
-		{"lirc_mode2/grundig", "lirc_mode2", "grundig"}, {"classifier/ingress", "classifier", "ingress"},
-	} {
-		d, target := lookupSec(c.sec)
-		require.NotNil(t, d, c.sec)
-		assert.Equal(t, c.name, d.name, c.sec)
-		assert.Equal(t, c.target, target, c.sec)
-	}
-	for _, sec := range []string{"filter", "loadbalancer", "kprobes/x", ".xdp", "tracepoints"} {
-		d, _ := lookupSec(sec)
-		assert.Nil(t, d, sec)
-	}
-}
-
 func TestWithType(t *testing.T) {
 	path := "../testdata/objects/clang-14/maps_legacy.o"
 	for _, name := range []string{"filter", "count"} {

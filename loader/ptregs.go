@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -48,11 +49,6 @@ func (l *loading) relocatedRegisterRead(lp *LinkedProgram) int {
 	return -1
 }
 
-// registerContext reports whether the program's context is a struct pt_regs, or starts with one.
-func registerContext(t uapi.ProgType) bool {
-	return t == uapi.ProgTypeKprobe || t == uapi.ProgTypePerfEvent
-}
-
 // probeReads are the helpers that read memory at their third argument.
 var probeReads = map[int32]bool{
 	int32(uapi.FuncProbeRead): true, int32(uapi.FuncProbeReadKernel): true, int32(uapi.FuncProbeReadStr): true, int32(uapi.FuncProbeReadKernelStr): true,
@@ -61,7 +57,7 @@ var probeReads = map[int32]bool{
 // contextRead returns the first reachable instruction that reads registers through the
 // context, or -1. A register counts as context when it is on every path to the instruction.
 func (l *loading) contextRead(lp *LinkedProgram) int {
-	if !registerContext(lp.Type) {
+	if layout := progtype.Of(lp.Type).Context.Layout; layout != progtype.RegsLayout && layout != progtype.SampleLayout {
 		return -1
 	}
 	insns, reach := lp.Insns, lp.Reachable()

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // valuePrefix starts the name of the kernel's wrapper of a struct_ops type.
@@ -28,7 +28,7 @@ func (l *loading) linkStructOps() error {
 		}
 	}
 	for _, p := range l.o.Programs {
-		if (assigned[p.Name] || p.Type == uapi.ProgTypeStructOps) && !used[p.Name] && !l.only(p.Name) {
+		if (assigned[p.Name] || progtype.Of(p.Type).Target == progtype.OpsMember) && !used[p.Name] && !l.only(p.Name) {
 			l.off[p] = true
 		}
 	}

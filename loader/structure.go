@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -37,15 +38,7 @@ func (l *loading) checkStructure(lp *LinkedProgram) error {
 	return e
 }
 
-// privateStack reports whether each function has a stack of its own: tracing
-// programs since 6.13 (kernel/bpf/verifier.c bpf_enable_priv_stack).
+// privateStack reports whether each function has a stack of its own.
 func (l *loading) privateStack(lp *LinkedProgram) bool {
-	if l.t.Version != 0 && l.t.Version < kernelVersion(6, 13) {
-		return false
-	}
-	switch lp.Type {
-	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeRawTracepoint, uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeStructOps:
-		return true
-	}
-	return false
+	return progtype.Of(lp.Type).HasPrivateStack(uapi.ReleaseOf(l.t.Version), l.t.Arch, lp.Attach)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // TestEverySectionNameRunsOrIsRefusedByName: the fixtures have a program for each section name libbpf knows. On a new kernel each of them runs, or
@@ -52,7 +53,7 @@ func TestEverySectionNameRunsOrIsRefusedByName(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range loader.SectionNames() {
+	for _, s := range progtype.Sections() {
 		assert.True(t, seen[s.Name], "no fixture has a program for %s", s.Name)
 	}
 }

@@ -1,6 +1,8 @@
 package progtype
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // What is hidden of __sk_buff in groups.
 var (
@@ -80,11 +82,11 @@ var networkRows = []Row{
 		Sections: []Section{
 			{Name: "xdp.frags/devmap", Attach: uapi.AttachXDPDevmap, Flags: Frags}, {Name: "xdp/devmap", Attach: uapi.AttachXDPDevmap},
 			{Name: "xdp.frags/cpumap", Attach: uapi.AttachXDPCpumap, Flags: Frags}, {Name: "xdp/cpumap", Attach: uapi.AttachXDPCpumap},
-			{Name: "xdp.frags", Attach: uapi.AttachXDP, Flags: Frags | OptionalAttach}, {Name: "xdp", Attach: uapi.AttachXDP, Flags: OptionalAttach},
+			{Name: "xdp.frags", Attach: uapi.AttachXDP, Flags: Frags}, {Name: "xdp", Attach: uapi.AttachXDP},
 		},
 		Attach: uapi.AttachXDP,
 		Attaches: []Attach{
-			{Type: uapi.AttachXDP, Since: uapi.R(5, 9)},
+			{Type: uapi.AttachXDP, Since: uapi.R(5, 9), Optional: true},
 			{Type: uapi.AttachXDPDevmap, Since: uapi.R(5, 8), Access: &Access{}},
 			{Type: uapi.AttachXDPCpumap, Since: uapi.R(5, 9)},
 		},

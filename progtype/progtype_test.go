@@ -116,9 +116,13 @@ func TestSectionNames(t *testing.T) {
 		{"kprobe/vfs_read", "kprobe", "vfs_read", uapi.ProgTypeKprobe, 0, HasTarget},
 		{"?fexit.s/vfs_read", "fexit.s", "vfs_read", uapi.ProgTypeTracing, uapi.AttachTraceFexit, HasTarget | AtReturn | Sleeps},
 		{"cgroup/sock_create", "cgroup/sock_create", "", uapi.ProgTypeCgroupSock, uapi.AttachCgroupInetSockCreate, 0},
+		{"lirc_mode2/grundig", "lirc_mode2", "grundig", uapi.ProgTypeLircMode2, uapi.AttachLircMode2, 0},
+		{"classifier/ingress", "classifier", "ingress", uapi.ProgTypeSchedCls, 0, 0},
+		{"tc/ingress", "tc/ingress", "", uapi.ProgTypeSchedCls, uapi.AttachTcxIngress, OptionalAttach},
+		{"tcx/ingress", "tcx/ingress", "", uapi.ProgTypeSchedCls, uapi.AttachTcxIngress, 0},
 		{"cgroup/sock", "cgroup/sock", "", uapi.ProgTypeCgroupSock, uapi.AttachCgroupInetSockCreate, 0},
-		{"xdp/syn", "xdp", "syn", uapi.ProgTypeXDP, uapi.AttachXDP, OptionalAttach},
-		{"xdp_sock", "xdp", "", uapi.ProgTypeXDP, uapi.AttachXDP, OptionalAttach},
+		{"xdp/syn", "xdp", "syn", uapi.ProgTypeXDP, uapi.AttachXDP, 0},
+		{"xdp_sock", "xdp", "", uapi.ProgTypeXDP, uapi.AttachXDP, 0},
 		{"xdp.frags/devmap", "xdp.frags/devmap", "", uapi.ProgTypeXDP, uapi.AttachXDPDevmap, Frags},
 		{"classifier_egress", "classifier", "", uapi.ProgTypeSchedCls, 0, 0},
 		{"uretprobe.multi.s//bin/sh:main", "uretprobe.multi.s", "/bin/sh:main", uapi.ProgTypeKprobe, uapi.AttachTraceUprobeMulti, HasTarget | User | Pattern | AtReturn | Sleeps},
@@ -128,8 +132,10 @@ func TestSectionNames(t *testing.T) {
 		assert.Equal(t, Section{c.section, c.typ, c.attach, c.flags}, *s, c.name)
 		assert.Equal(t, c.target, target, c.name)
 	}
-	s, _ := ParseSection("kprobes")
-	assert.Nil(t, s, "a word that continues is another word")
+	for _, name := range []string{"kprobes/x", "filter", "loadbalancer", ".xdp", "tracepoints"} {
+		s, _ := ParseSection(name)
+		assert.Nil(t, s, "%s: a word that continues is another word", name)
+	}
 }
 
 func TestReturnRanges(t *testing.T) {

@@ -49,10 +49,12 @@ type Row struct {
 
 // Attach is what is particular to one attach type. Nil and zero fields mean that the row of the program type holds.
 type Attach struct {
-	Type    uapi.AttachType
-	Since   uapi.Release
-	Access  *Access
-	Returns []Return
+	Type  uapi.AttachType
+	Since uapi.Release
+	// Optional says that libbpf leaves the attach type out on kernels that do not know it.
+	Optional bool
+	Access   *Access
+	Returns  []Return
 	// Sleepable overrides the row's.
 	Sleepable *Sleepable
 	// Target overrides the row's unless it is 0.

@@ -23,7 +23,7 @@ const (
 	HasTarget      SectionFlags = 1 << iota // "name/target" names what the program attaches to
 	Sleeps                                  // loaded with BPF_F_SLEEPABLE
 	Frags                                   // loaded with BPF_F_XDP_HAS_FRAGS
-	OptionalAttach                          // loaded without its attach type on kernels that do not know it
+	OptionalAttach                          // libbpf leaves the attach type out on kernels that do not know it
 	AtReturn                                // runs when the function returns
 	User                                    // on a user program
 	SyscallName                             // the target is a system call, not a function
