@@ -46,7 +46,7 @@ var layers = []struct {
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},
 	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
-	{"matrix", []string{"btf", "loader", "vm", "kernel", "machine"}},
+	{"matrix", []string{"progtype", "btf", "loader", "vm", "kernel", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
 	{"report", []string{"uapi", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},

@@ -3,6 +3,7 @@ package conformance
 import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -29,26 +30,26 @@ func networkHeader(frame []byte) int {
 // testRunErrno is what the system call itself refuses.
 func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
 	n := len(run.Data)
-	switch p.Type {
-	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
-		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local, uapi.ProgTypeFlowDissector:
+	row := progtype.Of(p.Type)
+	switch row.Context.User {
+	case "__sk_buff":
 		if n > 0 && (n < leastPacket || version >= version612 && n < leastPacket+networkHeader(run.Data)) {
 			return uapi.EINVAL
 		}
-	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+	case "bpf_raw_tracepoint_args":
 		if len(run.Ctx) < contextReach(p.Insns) {
 			return uapi.EINVAL
 		}
-	case uapi.ProgTypeSyscall:
-		if len(run.Ctx) > 0 && len(run.Ctx) < contextReach(p.Insns) {
+	case "": // syscall programs choose their context
+		if row.Context.Layout == progtype.BytesLayout && len(run.Ctx) > 0 && len(run.Ctx) < contextReach(p.Insns) {
 			return uapi.EINVAL
 		}
-	case uapi.ProgTypeSkLookup:
+	case "bpf_sk_lookup":
 		if len(run.Ctx) == 0 {
 			return uapi.EINVAL
 		}
-	case uapi.ProgTypeXDP:
-		if p.Attach == uapi.AttachXDPDevmap || p.Attach == uapi.AttachXDPCpumap {
+	case "xdp_md":
+		if p.Attach != row.Attach {
 			return uapi.EINVAL
 		}
 		if n > 0 && n < leastPacket && version >= version511 || n > xdpLinear && version < version518 {

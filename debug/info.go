@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // Register is a register of the selected frame.
@@ -334,7 +335,7 @@ func (s *Session) Verdict() string {
 	if s.result == nil || s.result.Fault != nil || !ok {
 		return ""
 	}
-	return machine.Verdict(lp.Type, s.result.Ret)
+	return progtype.VerdictName(lp.Type, int32(s.result.Ret))
 }
 
 // Changes are the map elements that the run created, changed and deleted, once it has ended.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/packet"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // packet is the packet of the run.
@@ -35,8 +35,7 @@ var kernelStructs = map[string]string{
 
 // packetStart says what the packets of the running program begin with.
 func (s *Session) packetStart() packet.Start {
-	switch s.run.Program().Type {
-	case uapi.ProgTypeCgroupSkb, uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit:
+	if progtype.Of(s.run.Program().Type).Layer == progtype.Network {
 		return packet.Network
 	}
 	return packet.Ethernet

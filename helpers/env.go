@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -96,6 +97,9 @@ type Held struct {
 	Addr uint64
 	What string
 }
+
+// onXDP reports whether the program runs on an xdp_buff: some helpers do something else there than on an sk_buff.
+func (r *Run) onXDP() bool { return progtype.Of(r.ProgType).Takes.Has(progtype.TakesXDP) }
 
 // NewRun returns the state of a fresh run.
 func NewRun(t uapi.ProgType, a uapi.AttachType) *Run {

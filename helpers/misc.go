@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -109,7 +110,7 @@ func setRetval(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 // sockoptRetval is the return value in the context of a getsockopt program, which is the one the helpers read and set.
 func (r *Run) sockoptRetval() (uint64, bool) {
-	if r.Context == nil || r.ProgType != uapi.ProgTypeCgroupSockopt {
+	if r.Context == nil || !progtype.Of(r.ProgType).Takes.Has(progtype.TakesSockopt) {
 		return 0, false
 	}
 	return r.Context.Field("retval")

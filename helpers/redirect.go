@@ -30,7 +30,7 @@ const (
 func redirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	r := envOf(t).Run
 	refused, done, known := uint64(tcActShot), uint64(tcActRedirect), uint64(uapi.RedirectIngress)
-	if r.ProgType == uapi.ProgTypeXDP {
+	if r.onXDP() {
 		refused, done, known = xdpAborted, xdpRedirect, 0
 	}
 	if a[1]&^known != 0 {

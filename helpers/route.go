@@ -30,7 +30,7 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	diff, flags := int64(int32(uint32(a[3]))), a[4]
 	segs := flags&uapi.CheckMTUSegs != 0
-	if flags&^uint64(uapi.CheckMTUSegs) != 0 || segs && (e.Run.ProgType == uapi.ProgTypeXDP || diff != 0 || in != 0) {
+	if flags&^uint64(uapi.CheckMTUSegs) != 0 || segs && (e.Run.onXDP() || diff != 0 || in != 0) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	index := uint32(a[1])
@@ -42,7 +42,7 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.ENODEV), nil
 	}
 	length := int64(c.Packet.Len())
-	if e.Run.ProgType == uapi.ProgTypeXDP {
+	if e.Run.onXDP() {
 		length = int64(c.Packet.Linear())
 	}
 	if in != 0 {
@@ -51,7 +51,7 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	ret := uint64(uapi.CheckMTURetSuccess)
 	if length+diff > int64(dev.MTU)+ethHeader {
 		ret = uapi.CheckMTURetFragNeeded
-		if e.Run.ProgType != uapi.ProgTypeXDP {
+		if !e.Run.onXDP() {
 			if s, f := e.skbAt(a[0]); f == nil && s.gso() {
 				ret = s.checkSegments(int64(dev.MTU), segs)
 			}
@@ -183,7 +183,7 @@ func (e *Env) forward(p []byte, flags uint64) uint32 {
 // fits asks whether the packet itself goes through the device it would leave by; only programs with an sk_buff ask.
 func (e *Env) fits(ctx uint64, p []byte) uint32 {
 	c := e.contextAt(ctx)
-	if c == nil || c.Packet == nil || e.Run.ProgType == uapi.ProgTypeXDP {
+	if c == nil || c.Packet == nil || e.Run.onXDP() {
 		return uapi.FibRetSuccess
 	}
 	dev, ok := e.Kernel.Device(e.order().Uint32(p[fibIfindex:]))

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -124,7 +124,7 @@ func Discover(obj *loader.Object) ([]*Test, error) {
 		if !ok {
 			continue
 		}
-		if stage != "" && p.Type != uapi.ProgTypeUnspec && !kernel.TakesPacket(p.Type) {
+		if stage != "" && p.Type != uapi.ProgTypeUnspec && !progtype.Of(p.Type).Takes.Has(progtype.TakesPacket) {
 			return nil, &SuiteError{obj.Name, name, fmt.Sprintf("section %s: %v programs get no packet to hand on (stages are of type xdp or tc)", p.Section, p.Type)}
 		}
 		s := sets[name]

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -337,7 +338,7 @@ func (r *Runner) judge(res *Result, code uint64) {
 }
 
 // usesSkb reports whether a program type gets its context from the tests' 256 bytes.
-func usesSkb(t uapi.ProgType) bool { return t == uapi.ProgTypeSchedCls || t == uapi.ProgTypeSchedAct }
+func usesSkb(t uapi.ProgType) bool { return progtype.Of(t).Takes.Has(progtype.TakesSkb) }
 
 // report reads what the check wrote into suite_result_map.
 func (r *Runner) report(res *Result) {

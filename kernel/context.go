@@ -187,25 +187,6 @@ func onSkb(t uapi.ProgType) bool {
 	return false
 }
 
-// TakesPacket reports whether programs of that type run on ContextSpec.Packet.
-func TakesPacket(t uapi.ProgType) bool {
-	return t == uapi.ProgTypeXDP || t == uapi.ProgTypeSockOps || onSkb(t)
-}
-
-// TakesBytes reports whether the contexts of programs of that type are made from ContextSpec.Bytes.
-func TakesBytes(t uapi.ProgType) bool {
-	return t == uapi.ProgTypeSyscall || t == uapi.ProgTypeSkLookup || t == uapi.ProgTypeXDP || onSkb(t)
-}
-
-// TakesSocket reports whether programs of that type run for ContextSpec.Socket.
-func TakesSocket(t uapi.ProgType) bool {
-	switch t {
-	case uapi.ProgTypeSockOps, uapi.ProgTypeCgroupSock, uapi.ProgTypeCgroupSockAddr, uapi.ProgTypeCgroupSockopt:
-		return true
-	}
-	return onSkb(t)
-}
-
 // NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
 // not, [*PathError] and [*ValueError] for Args.
 func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {

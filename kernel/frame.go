@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // What programs of packet types take (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
 const (
@@ -12,9 +15,9 @@ const (
 // that take none. frags says that the program takes XDP packets of several buffers.
 func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	switch {
-	case t == uapi.ProgTypeXDP && !frags:
+	case progtype.Of(t).FragsByFlag && !frags:
 		return leastFrame, mostXDP
-	case TakesPacket(t):
+	case progtype.Of(t).Takes.Has(progtype.TakesPacket):
 		return leastFrame, maxPacket
 	}
 	return 0, 0

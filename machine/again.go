@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -58,7 +59,7 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 
 // iteration says what an iterator visits in this machine: its maps and programs, and the elements of the map chosen.
 func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
-	if p.lp.Attach != uapi.AttachTraceIter {
+	if progtype.Of(p.lp.Type).TargetOf(p.lp.Attach) != progtype.Iterator {
 		return nil, nil
 	}
 	it := &kernel.IterSpec{Given: in.Elements}

@@ -2,13 +2,13 @@ package machine
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -16,7 +16,7 @@ import (
 // newContext makes the context of a run from what the program says about its hook.
 func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	lp := p.lp
-	if lp.Type == uapi.ProgTypeSyscall && in.Context == nil {
+	if progtype.Of(lp.Type).Context.Layout == progtype.BytesLayout && in.Context == nil {
 		in.Context = make([]byte, m.syscallContextSize(lp.FuncType))
 	}
 	iter, err := m.iteration(p, in)
@@ -59,7 +59,7 @@ func (m *Machine) dropStorage(key uint64) {
 // types. That is assumed aloud.
 func (m *Machine) attachTo(p *program) string {
 	lp := p.lp
-	if strings.Contains(lp.Kind, ".multi") || strings.Contains(lp.Kind, ".session") {
+	if lp.SectionFlags.Has(progtype.Pattern) {
 		if p.matched == "" {
 			if p.matched = m.matching(lp.AttachTo); p.matched != lp.AttachTo {
 				m.warnf("program %s: of the functions %s fits %s is assumed (--attach %s=FUNC)", lp.Name, lp.AttachTo, p.matched, lp.Name)
@@ -67,7 +67,7 @@ func (m *Machine) attachTo(p *program) string {
 		}
 		return p.matched
 	}
-	if lp.AttachTo != "" || lp.Type != uapi.ProgTypeKprobe || strings.HasPrefix(lp.Section, "u") {
+	if lp.AttachTo != "" || progtype.Of(lp.Type).Target != progtype.Probe || lp.SectionFlags.Has(progtype.User) {
 		return lp.AttachTo
 	}
 	for _, name := range [...]string{lp.Name, "__" + lp.Name} {

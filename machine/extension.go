@@ -4,19 +4,13 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
-
-// contextOwners are the program types that have a struct as their context.
-var contextOwners = map[string]uapi.ProgType{
-	"xdp_md": uapi.ProgTypeXDP, "__sk_buff": uapi.ProgTypeSchedCls, "pt_regs": uapi.ProgTypeKprobe, "bpf_sock_ops": uapi.ProgTypeSockOps,
-	"bpf_sock_addr": uapi.ProgTypeCgroupSockAddr, "bpf_perf_event_data": uapi.ProgTypePerfEvent, "bpf_sysctl": uapi.ProgTypeCgroupSysctl,
-}
 
 // extension decides how a program runs that replaces a function of another program (freplace), which is not here: by the context it
 // declares as its first parameter, in place of the function's. Without one it has nothing to run on and is absent.
 func (m *Machine) extension(p *program) {
-	if p.lp.Type != uapi.ProgTypeExt || p.status != StatusOK && p.status != StatusUnknownHook {
+	if progtype.Of(p.lp.Type).Target != progtype.OtherProgram || p.status != StatusOK && p.status != StatusUnknownHook {
 		return
 	}
 	of := "a function"
@@ -24,7 +18,7 @@ func (m *Machine) extension(p *program) {
 		of = p.lp.AttachTo
 	}
 	name := contextType(m.linked.Object.BTF, p.lp.FuncType)
-	if t, ok := contextOwners[name]; ok {
+	if t, ok := progtype.RunAs(name); ok {
 		p.typ, p.status = t, StatusUnknownHook
 		p.err = &loader.Error{Program: p.lp.Name, Insn: -1,
 			Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded: run as %v program on a struct %s", of, t, name)}

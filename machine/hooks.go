@@ -6,7 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // refusedOps are struct_ops types whose programs make sense only inside of what they implement: a scheduler, a queueing discipline, a
@@ -17,8 +17,7 @@ var refusedOps = map[string]string{
 
 // hookNotSimulated names what of a program's hook is not simulated, though its type is.
 func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
-	switch lp.Type {
-	case uapi.ProgTypeStructOps:
+	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ, _, _ := strings.Cut(lp.AttachTo, ".")
 		if name := refusedOps[btf.EssentialName(typ)]; name != "" {
 			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true

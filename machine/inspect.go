@@ -5,7 +5,6 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Inspect makes the context that Run would give a program, to look at the arguments of its hook. It is not for running: leave it, and free it or restore
@@ -40,14 +39,4 @@ func (m *Machine) ProgramStatus(name string) (Status, error) {
 		return "", fmt.Errorf("%w: %s", ErrNoProgram, name)
 	}
 	return p.status, p.err
-}
-
-// ParseVerdict finds a return value by its name in the vocabulary of a program type ("XDP_PASS").
-func ParseVerdict(t uapi.ProgType, name string) (int32, bool) {
-	for v := int32(-2); v < 256; v++ {
-		if n := uapi.VerdictName(t, v); n != "" && n == name {
-			return v, true
-		}
-	}
-	return 0, false
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -79,7 +80,7 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 	switch {
 	case memory != nil:
 		times, err = m.measureRaw(ctx, start)
-	case kernel.TakesPacket(s.p.lp.Type):
+	case progtype.Of(s.p.lp.Type).Takes.Has(progtype.TakesPacket):
 		times, err = m.measurePackets(ctx, name, in)
 	default:
 		times, err = measureRuns(ctx, start)

@@ -6,25 +6,20 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// probesMemory lists the program types whose direct loads of kernel memory carry an
-// exception table entry: a load that finds nothing yields 0.
-func probesMemory(t uapi.ProgType) bool {
-	switch t {
-	case uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeStructOps:
-		return true
-	}
-	return false
+// probesMemory reports whether direct loads of kernel memory carry an exception table entry: a load that finds nothing yields 0.
+func probesMemory(p *program) bool {
+	return p.typed || progtype.Of(p.typ).Args == progtype.PointerArgs
 }
 
 // recoverPolicy returns what happens to a load that finds no memory. In programs with typed
 // pointers it yields 0, as the kernel's exception tables make it, and is recorded. An access
 // beside a live stack frame, map value or packet stays a fault: the verifier proves those.
 func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
-	if !probesMemory(p.typ) && !p.typed && p.arena == nil {
+	if !probesMemory(p) && p.arena == nil {
 		return nil
 	}
 	return func(f *vm.Fault) (uint64, bool) {
@@ -36,7 +31,7 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 			m.run.warn(fmt.Sprintf("exception-table: insn %d uses a null pointer of the arena; the kernel reads 0 and drops stores", f.PC))
 			return 0, true
 		}
-		if f.Mem.Write || !probesMemory(p.typ) && !p.typed {
+		if f.Mem.Write || !probesMemory(p) {
 			return 0, false
 		}
 		switch f.Mem.Kind {
@@ -80,9 +75,5 @@ func argumentsHint(target string, c *kernel.Context) string {
 // arguments as BTF-typed pointers; programs of the older kinds get numbers, and typed pointers only from helpers, kfuncs and
 // kernel variables.
 func loadsKernel(p *program) bool {
-	switch p.typ {
-	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
-		return p.typed
-	}
-	return true
+	return p.typed || progtype.Of(p.typ).Args != progtype.NumberArgs
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -64,7 +65,7 @@ func (e *PacketSizeError) Error() string {
 		return fmt.Sprintf("%v programs get no packet", e.ProgType)
 	}
 	text := fmt.Sprintf("a packet of %d bytes is too long: %v programs get at most %d", e.Size, e.ProgType, e.Most)
-	if e.ProgType == uapi.ProgTypeXDP {
+	if progtype.Of(e.ProgType).FragsByFlag {
 		text += ", unless they take several buffers (SEC \"xdp.frags\")"
 	}
 	return text
@@ -90,7 +91,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 	if p.img == nil {
 		return nil, &r.total, nil
 	}
-	if !kernel.TakesPacket(p.lp.Type) {
+	if !progtype.Of(p.lp.Type).Takes.Has(progtype.TakesPacket) {
 		return nil, nil, fmt.Errorf("%s: %v programs get no packets", name, p.lp.Type)
 	}
 	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)

@@ -4,7 +4,6 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/kernel"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -103,6 +102,3 @@ type Coverage struct {
 	// Executed is how many of them have been executed at least once.
 	Executed int
 }
-
-// Verdict names the program's return value in the vocabulary of its type ("XDP_PASS"), or "".
-func Verdict(t uapi.ProgType, ret uint64) string { return uapi.VerdictName(t, int32(uint32(ret))) }

@@ -82,7 +82,7 @@ func (s *Session) Run(n uint64) vm.Stop {
 		case vm.Done:
 			n -= min(n, t.Insns()-min(began, t.Insns()))
 			s.m.checkHeld()
-			s.m.checkReturn(s.p.lp)
+			s.m.checkReturn(s.p, s.ctx)
 			if t.Fault() == nil && s.again() && n > 0 {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -16,7 +17,7 @@ const (
 	usdtIDs   = "__bpf_usdt_ip_to_spec_id"
 )
 
-func isUSDT(p *program) bool { return p.lp.Kind == "usdt" || p.lp.Kind == "usdt.s" }
+func isUSDT(p *program) bool { return p.lp.SectionFlags.Has(progtype.Marker) }
 
 // describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under the number 0, which is
 // the attach cookie, and for older kernels by the probe's address. All arguments are constants there: those of the run. Their number is

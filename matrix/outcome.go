@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // outcome is what a run did, in a form that outcomes of other machines can be compared with: simulated addresses are
@@ -48,7 +49,7 @@ func newOutcome(m *machine.Machine, res *machine.Result) *outcome {
 	o := &outcome{
 		ret: n.word(res.Ret), packet: res.DataOut, spec: l.Object.BTF, names: n.names}
 	if lp, ok := l.Program(res.Program); ok {
-		o.verdict = machine.Verdict(lp.Type, res.Ret)
+		o.verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	}
 	if len(res.Events) > 0 {
 		o.spec = m.EventTypes().Spec() // continues the object's BTF

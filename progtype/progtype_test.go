@@ -331,11 +331,16 @@ func TestVerdictNames(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, VerdictName(c.typ, c.ret), "%+v", c)
 	}
-	v, ok := ParseVerdict("TCX_NEXT")
-	assert.True(t, ok)
-	assert.EqualValues(t, -1, v)
-	_, ok = ParseVerdict("allow")
-	assert.False(t, ok, "not an enumerator")
+	for _, typ := range []uapi.ProgType{uapi.ProgTypeXDP, uapi.ProgTypeSchedCls, uapi.ProgTypeLSM, uapi.ProgTypeCgroupDevice, uapi.ProgTypeLwtIn} {
+		for v := int32(-4200); v < 300; v++ {
+			if name := VerdictName(typ, v); name != "" {
+				got, ok := ParseVerdict(typ, name)
+				assert.True(t, ok && got == v, "%v %s: %d", typ, name, got)
+			}
+		}
+	}
+	_, ok := ParseVerdict(uapi.ProgTypeKprobe, "XDP_PASS")
+	assert.False(t, ok)
 }
 
 func TestSets(t *testing.T) {

@@ -23,18 +23,22 @@ type Row struct {
 	Target Target
 	// Context is what r1 points to.
 	Context *Context
+	// Standard marks the type that stands for all that have this context, see [RunAs].
+	Standard bool
 	// Access tells which fields of the context programs may read and write, unless the attach type does.
 	Access Access
 	// Packet tells whether programs may load from the packet directly, and store to it.
 	Packet PacketAccess
+	// FragsByFlag says that only programs loaded with BPF_F_XDP_HAS_FRAGS get packets of several buffers.
+	FragsByFlag bool
 	// Layer is where the packets of programs on an sk_buff or xdp_buff begin.
 	Layer Layer
 	// Args is what the kernel passes as arguments of the hook.
 	Args Args
 	// Returns are the ranges of return values by release, oldest first, unless the attach type has its own; empty for any value.
 	Returns []Return
-	// Verdicts name return values.
-	Verdicts []Verdict
+	// Vocabulary names return values.
+	Vocabulary Vocabulary
 	// Sleepable tells from which release on programs may be loaded as sleepable, unless the attach type does.
 	Sleepable Sleepable
 	// PrivateStack says that the functions of programs have stacks of their own where the JIT supports that.
@@ -72,18 +76,18 @@ type Takes uint16
 
 // What a run may be given.
 const (
-	TakesPacket   Takes = 1 << iota // a packet
-	TakesBytes                      // bytes the context is made of (ctx_in of BPF_PROG_TEST_RUN)
-	TakesSocket                     // the socket the program runs for
-	TakesCookie                     // a cookie of its link
-	TakesTarget                     // another function, tracepoint or hook than that in the section
-	TakesSkb                        // the properties of an sk_buff: fragments, clones, tunnels, direction
-	TakesFrags                      // fragments of the packet
-	TakesReceived                   // what the network card tells of a packet
-	TakesSockopt                    // a socket option
-	TakesSysctl                     // an access to a sysctl
-	TakesDevice                     // an access to a device
-	TakesSample                     // the period and address of a sample
+	TakesPacket  Takes = 1 << iota // a packet
+	TakesBytes                     // bytes the context is made of (ctx_in of BPF_PROG_TEST_RUN)
+	TakesSocket                    // the socket the program runs for
+	TakesCookie                    // a cookie of its link
+	TakesTarget                    // another function, tracepoint or hook than that in the section
+	TakesSkb                       // the properties of an sk_buff: fragments, clones, tunnels, direction
+	TakesFrags                     // fragments of the packet
+	TakesXDP                       // the properties of an xdp_buff: what the network card tells of a packet
+	TakesSockopt                   // a socket option
+	TakesSysctl                    // an access to a sysctl
+	TakesDevice                    // an access to a device
+	TakesSample                    // the period and address of a sample
 )
 
 // Has reports whether runs are given all of what.
@@ -209,4 +213,15 @@ func (r *Row) HasPrivateStack(release uapi.Release, arch string, a uapi.AttachTy
 	}
 	since, ok := privateStacks[arch]
 	return ok && release.Has(since)
+}
+
+// RunAs returns the program type that stands for all those whose programs declare a struct as their context, for programs of
+// which no more is known: traffic control for struct __sk_buff.
+func RunAs(context string) (uapi.ProgType, bool) {
+	for _, r := range All() {
+		if r.Standard && r.Context.User == context {
+			return r.Type, true
+		}
+	}
+	return 0, false
 }

@@ -17,7 +17,7 @@ var (
 // tracingRows are the types that watch the kernel or user programs, and those that are part of it.
 var tracingRows = []Row{
 	{
-		Type: uapi.ProgTypeKprobe, Since: uapi.R(4, 1),
+		Type: uapi.ProgTypeKprobe, Standard: true, Since: uapi.R(4, 1),
 		Sections: []Section{
 			{Name: "kprobe", Flags: HasTarget}, {Name: "kretprobe", Flags: HasTarget | AtReturn},
 			{Name: "uprobe", Flags: HasTarget | User}, {Name: "uprobe.s", Flags: HasTarget | User | Sleeps},
@@ -59,7 +59,7 @@ var tracingRows = []Row{
 		Kfuncs: []Hook{{v612, TracingHook}},
 	},
 	{
-		Type: uapi.ProgTypePerfEvent, Since: uapi.R(4, 9),
+		Type: uapi.ProgTypePerfEvent, Standard: true, Since: uapi.R(4, 9),
 		Sections: []Section{{Name: "perf_event"}},
 		Attaches: []Attach{{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)}},
 		Takes:    TakesCookie | TakesSample, Context: sampleContext,
@@ -121,7 +121,7 @@ var tracingRows = []Row{
 		Kfuncs: []Hook{{v61, TracingHook}},
 	},
 	{
-		Type: uapi.ProgTypeLSM, Since: uapi.R(5, 7),
+		Type: uapi.ProgTypeLSM, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
 		Sections: []Section{
 			{Name: "lsm", Attach: uapi.AttachLSMMac, Flags: HasTarget}, {Name: "lsm.s", Attach: uapi.AttachLSMMac, Flags: HasTarget | Sleeps},
 			{Name: "lsm_cgroup", Attach: uapi.AttachLSMCgroup, Flags: HasTarget},

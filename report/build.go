@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -188,7 +189,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		KernelReads:   accesses(res.Reads), KernelWrites: accesses(res.Writes), Warnings: list(res.Warnings), Expectations: []Expectation{},
 	}
 	if res.Fault == nil {
-		r.Verdict = machine.Verdict(lp.Type, res.Ret)
+		r.Verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	} else {
 		r.Fault = newFault(res.Fault)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/intest"
-	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // Test is one test inside an object.
@@ -83,7 +83,7 @@ func (d *RunDocument) AddTest(r *intest.Result) {
 			if s.Result.Ran && s.Result.Fault == nil {
 				step.Ret = Hex64(s.Result.Ret)
 				if s.Stage == intest.Setup { // what the others return is no verdict
-					step.Verdict = machine.Verdict(r.Test.Type(s.Stage), s.Result.Ret)
+					step.Verdict = progtype.VerdictName(r.Test.Type(s.Stage), int32(s.Result.Ret))
 				}
 			}
 		}

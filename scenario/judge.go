@@ -8,6 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -175,7 +176,7 @@ func (j *judge) retText(v uint64, wide bool) string {
 		return fmt.Sprintf("%#x", v)
 	}
 	lp, _ := j.r.m.Linked().Program(j.run.Prog)
-	if name := machine.Verdict(lp.Type, v); name != "" {
+	if name := progtype.VerdictName(lp.Type, int32(v)); name != "" {
 		return name
 	}
 	return fmt.Sprint(int32(uint32(v)))
@@ -195,7 +196,7 @@ func (j *judge) retValue(n *Node) (uint64, error) {
 		return 0, nil
 	}
 	lp, _ := j.r.m.Linked().Program(j.run.Prog)
-	if v, ok := machine.ParseVerdict(lp.Type, n.Text); ok {
+	if v, ok := progtype.ParseVerdict(lp.Type, n.Text); ok {
 		return uint64(int64(v)), nil
 	}
 	if strings.HasPrefix(n.Text, "-E") {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // The context: key of a run, for programs of the networking stack and of cgroups, and the network of kernel:.
@@ -112,18 +112,18 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 		fits  bool
 		apply func(*Node) error
 	}
-	skb := kernel.TakesPacket(lp.Type) && lp.Type != uapi.ProgTypeXDP && lp.Type != uapi.ProgTypeSockOps
+	takes := progtype.Of(lp.Type).Takes
 	for _, st := range []step{
-		{"sk", kernel.TakesSocket(lp.Type), func(v *Node) error { return r.contextSocket(v, &s) }},
+		{"sk", takes.Has(progtype.TakesSocket), func(v *Node) error { return r.contextSocket(v, &s) }},
 		{"fields", true, func(v *Node) (err error) { s.Fields, err = r.contextFields(v); return err }},
-		{"frags", skb || lp.Type == uapi.ProgTypeXDP, func(v *Node) error { return r.frags(v, &s) }},
-		{"cloned", skb, func(v *Node) (err error) { s.Cloned, err = v.bool("cloned"); return err }},
-		{"ingress", skb, func(v *Node) (err error) { s.Ingress, err = v.bool("ingress"); return err }},
-		{"tunnel", skb, func(v *Node) error { return v.tunnel(&s) }},
-		{"received", lp.Type == uapi.ProgTypeXDP, func(v *Node) error { return v.received(&s) }},
-		{"sockopt", lp.Type == uapi.ProgTypeCgroupSockopt, func(v *Node) error { return r.sockopt(v, &s) }},
-		{"sysctl", lp.Type == uapi.ProgTypeCgroupSysctl, func(v *Node) error { return v.sysctl(&s) }},
-		{"device", lp.Type == uapi.ProgTypeCgroupDevice, func(v *Node) error { return v.device(&s) }},
+		{"frags", takes.Has(progtype.TakesFrags), func(v *Node) error { return r.frags(v, &s) }},
+		{"cloned", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Cloned, err = v.bool("cloned"); return err }},
+		{"ingress", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Ingress, err = v.bool("ingress"); return err }},
+		{"tunnel", takes.Has(progtype.TakesSkb), func(v *Node) error { return v.tunnel(&s) }},
+		{"received", takes.Has(progtype.TakesXDP), func(v *Node) error { return v.received(&s) }},
+		{"sockopt", takes.Has(progtype.TakesSockopt), func(v *Node) error { return r.sockopt(v, &s) }},
+		{"sysctl", takes.Has(progtype.TakesSysctl), func(v *Node) error { return v.sysctl(&s) }},
+		{"device", takes.Has(progtype.TakesDevice), func(v *Node) error { return v.device(&s) }},
 	} {
 		v := n.Get(st.key)
 		if v == nil {

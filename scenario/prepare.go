@@ -10,6 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -47,7 +48,7 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
 		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
 	}
-	if lp, ok := r.m.Linked().Program(run.Prog); ok && run.CookieNode != nil && !takesCookie(lp.Type) {
+	if lp, ok := r.m.Linked().Program(run.Prog); ok && run.CookieNode != nil && !progtype.Of(lp.Type).Takes.Has(progtype.TakesCookie) {
 		return nil, run.CookieNode.errorf("cookie: programs of type %s are attached without", lp.Type)
 	}
 	if err := r.withContext(run, &p.in); err != nil {
@@ -98,16 +99,6 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 		p.in.Overrides[h.Name] = machine.Override{FailAt: h.FailAt, Returns: h.Returns}
 	}
 	return p, nil
-}
-
-// takesCookie reports whether links of that program type have a cookie.
-func takesCookie(t uapi.ProgType) bool {
-	switch t {
-	case uapi.ProgTypeKprobe, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent, uapi.ProgTypeTracing, uapi.ProgTypeLSM,
-		uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
-		return true
-	}
-	return false
 }
 
 // leastContext is the smallest context of a syscall program that is made, in bytes.
@@ -208,7 +199,7 @@ func (r *Runner) takes(c *kernel.Context, t uapi.ProgType, hook, name string, ty
 	switch {
 	case strings.HasSuffix(hook, "sys_enter"), strings.HasSuffix(hook, "sys_exit"), strings.Contains(hook, "sys_enter_"), strings.Contains(hook, "sys_exit_"):
 		return true // arguments of the system call that call: names
-	case t == uapi.ProgTypePerfEvent:
+	case progtype.Of(t).Takes.Has(progtype.TakesSample):
 		return name == "sample_period" || name == "addr"
 	}
 	return false

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // Skeleton writes a commented scenario for an object: a default run of each program (of progs, if any), with the fields it read
@@ -285,8 +286,8 @@ func (s *skeleton) run(lp *loader.LinkedProgram, res *machine.Result, args []ker
 		return
 	}
 	ret := fmt.Sprint(int32(uint32(res.Ret)))
-	if v := machine.Verdict(lp.Type, res.Ret); v != "" {
-		if _, ok := machine.ParseVerdict(lp.Type, v); ok {
+	if v := progtype.VerdictName(lp.Type, int32(res.Ret)); v != "" {
+		if _, ok := progtype.ParseVerdict(lp.Type, v); ok {
 			ret = v
 		}
 	}

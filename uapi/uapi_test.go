@@ -71,33 +71,3 @@ func TestErrno(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, EAGAIN, got)
 }
-
-func TestVerdictName(t *testing.T) {
-	for _, c := range []struct {
-		prog ProgType
-		ret  int32
-		want string
-	}{
-		{ProgTypeXDP, 2, "XDP_PASS"},
-		{ProgTypeXDP, 9, ""},
-		{ProgTypeSchedCls, -1, "TC_ACT_UNSPEC"},
-		{ProgTypeSchedAct, 8, "TC_ACT_TRAP"},
-		{ProgTypeSkMsg, 1, "SK_PASS"},
-		{ProgTypeLwtXmit, 128, "BPF_LWT_REROUTE"},
-		{ProgTypeFlowDissector, 129, "BPF_FLOW_DISSECTOR_CONTINUE"},
-		{ProgTypeNetfilter, 1, "NF_ACCEPT"},
-		{ProgTypeCgroupSkb, 0, "deny"},
-		{ProgTypeLSM, -1, "-EPERM"},
-		{ProgTypeLSM, -2147483648, ""},
-		{ProgTypeLSM, 0, ""},
-		{ProgTypeKprobe, 0, ""},
-		{ProgTypeSocketFilter, 64, ""},
-	} {
-		assert.Equal(t, c.want, VerdictName(c.prog, c.ret), "%s %d", c.prog, c.ret)
-	}
-	v, ok := ParseVerdict("TC_ACT_SHOT")
-	assert.True(t, ok)
-	assert.EqualValues(t, 2, v)
-	_, ok = ParseVerdict("allow")
-	assert.False(t, ok)
-}

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -83,12 +82,12 @@ func (o *runOptions) replays() bool { return o.pcap != "" && o.pcapIndex == 0 }
 func packetPrograms(obj *loader.Object, chosen []string) ([]string, error) {
 	var names []string
 	for _, p := range obj.Programs {
-		if kernel.TakesPacket(p.Type) && len(chosen) == 0 {
+		if progtype.Of(p.Type).Takes.Has(progtype.TakesPacket) && len(chosen) == 0 {
 			names = append(names, p.Name)
 		}
 	}
 	for _, name := range chosen {
-		if p, ok := obj.Program(name); ok && !kernel.TakesPacket(p.Type) {
+		if p, ok := obj.Program(name); ok && !progtype.Of(p.Type).Takes.Has(progtype.TakesPacket) {
 			return nil, usagef("-p %s: %v programs get no packets", name, p.Type)
 		}
 		names = append(names, name)
@@ -102,7 +101,7 @@ func packetPrograms(obj *loader.Object, chosen []string) ([]string, error) {
 // checkFrame refuses a packet that one of the programs to run does not get.
 func checkFrame(obj *loader.Object, chosen []string, flag string, p []byte) error {
 	for _, prog := range obj.Programs {
-		if !kernel.TakesPacket(prog.Type) || len(chosen) > 0 && !slices.Contains(chosen, prog.Name) {
+		if !progtype.Of(prog.Type).Takes.Has(progtype.TakesPacket) || len(chosen) > 0 && !slices.Contains(chosen, prog.Name) {
 			continue
 		}
 		if err := machine.CheckPacket(prog, len(p)); err != nil {
@@ -279,11 +278,11 @@ func (p *player) packet(ctx context.Context, c *packet.Captured) error {
 		comment += "; " + strings.Join(changes, ", ")
 	}
 	verdict := packet.Verdict{Comment: comment, Value: uint32(out.Ret)}
-	switch {
+	switch words := progtype.Of(p.prog.Type).Vocabulary; {
 	case out.Fault != nil:
-	case p.prog.Type == uapi.ProgTypeXDP:
+	case words == progtype.XDPActions:
 		verdict.Kind = packet.XDPVerdict
-	case p.prog.Type == uapi.ProgTypeSchedCls || p.prog.Type == uapi.ProgTypeSchedAct:
+	case words == progtype.TCActions:
 		verdict.Kind = packet.TCVerdict
 	}
 	return p.write(c, out.Packet, verdict)
@@ -309,7 +308,7 @@ func (p *player) skip(c *packet.Captured, why error) error {
 }
 
 func (p *player) verdictName(ret uint64) string {
-	if name := machine.Verdict(p.prog.Type, ret); name != "" {
+	if name := progtype.VerdictName(p.prog.Type, int32(ret)); name != "" {
 		return name
 	}
 	return fmt.Sprint(int32(uint32(ret)))
@@ -339,7 +338,7 @@ func writeRun(path string, res *machine.Result, prog *loader.LinkedProgram) erro
 	if err != nil {
 		return usagef("--out: %w", err)
 	}
-	v := packet.Verdict{Comment: machine.Verdict(prog.Type, res.Ret), Value: uint32(res.Ret)}
+	v := packet.Verdict{Comment: progtype.VerdictName(prog.Type, int32(res.Ret)), Value: uint32(res.Ret)}
 	if res.Fault != nil {
 		v.Comment = "fault"
 	} else if v.Comment == "" {

@@ -11,12 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/report"
-	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // runOptions are the flags of the run command.
@@ -204,11 +203,11 @@ func (o runOptions) input(cpu int) (machine.Input, error) {
 func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 	for _, f := range []struct {
 		flag, value string
-		takes       func(uapi.ProgType) bool
-	}{{"packet", o.packet, kernel.TakesPacket}, {"ctx", o.ctx, kernel.TakesBytes}} {
+		what        progtype.Takes
+	}{{"packet", o.packet, progtype.TakesPacket}, {"ctx", o.ctx, progtype.TakesBytes}} {
 		taken := f.value == ""
 		for _, p := range obj.Programs {
-			taken = taken || f.takes(p.Type) && (len(o.progs) == 0 || slices.Contains(o.progs, p.Name))
+			taken = taken || progtype.Of(p.Type).Takes.Has(f.what) && (len(o.progs) == 0 || slices.Contains(o.progs, p.Name))
 		}
 		if !taken {
 			return usagef("--%s: no program that runs takes one", f.flag)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -177,8 +178,7 @@ func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, 
 		typ: uint32(p.Type), count: uint32(len(insns)), insns: pointer(code), license: pointer(license), version: p.Linked().Target.Version,
 		flags: p.Flags, name: objectName(p.Name), attach: uint32(p.Attach),
 	}
-	switch p.Type {
-	case uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeStructOps:
+	if progtype.Of(p.Type).Args == progtype.PointerArgs {
 		a.attachBTF = uint32(p.AttachID)
 	}
 	if types >= 0 && len(funcs) > 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -139,15 +140,10 @@ func (k *instance) mapNamed(name string) (*liveMap, bool) {
 func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunExpect, error) {
 	p, _ := k.linked.Program(run.Prog)
 	data, ctx := []byte(run.Data), bytes.Clone(run.Ctx)
-	packet, context := true, false
-	switch p.Type {
-	case uapi.ProgTypeSyscall:
-		packet, context = false, true
-		if len(ctx) == 0 {
-			ctx = make([]byte, syscallContext)
-		}
-	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeSkLookup:
-		packet = false
+	row := progtype.Of(p.Type)
+	packet, context := row.Takes.Has(progtype.TakesPacket), row.Context.Layout == progtype.BytesLayout
+	if context && len(ctx) == 0 {
+		ctx = make([]byte, syscallContext)
 	}
 	if packet && len(data) == 0 {
 		data = kernel.DefaultPacket()
@@ -155,7 +151,7 @@ func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunE
 	if !packet {
 		data = nil
 	}
-	asked := len(run.Ctx) > 0 && p.Type != uapi.ProgTypeSyscall && p.Type != uapi.ProgTypeRawTracepoint
+	asked := len(run.Ctx) > 0 && row.Context.Layout == progtype.StructLayout
 	var res *testRun
 	var err error
 	for range max(run.Repeat, 1) {

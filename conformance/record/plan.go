@@ -13,6 +13,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -93,14 +94,7 @@ func presetChecks(obj *loader.Object, c *conformance.Case) {
 }
 
 // Runnable reports whether BPF_PROG_TEST_RUN runs programs of a type with inputs of their own.
-func Runnable(t uapi.ProgType) bool {
-	switch t {
-	case uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeSocketFilter, uapi.ProgTypeCgroupSkb, uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut,
-		uapi.ProgTypeLwtXmit, uapi.ProgTypeXDP, uapi.ProgTypeRawTracepoint, uapi.ProgTypeSyscall, uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
-		return true
-	}
-	return false
-}
+func Runnable(t uapi.ProgType) bool { return progtype.Of(t).TestRun }
 
 // annotations reads the strings of both sections.
 func annotations(path string) (checks, cases []string, err error) {
