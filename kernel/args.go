@@ -193,12 +193,8 @@ func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (u
 		case "location", "call_site", "caller", "ip":
 			return h.sampleIP(), nil
 		}
-		if typ := voidNames[name]; typ != "" {
-			if l := h.layoutNamed(typ); l != nil {
-				if o := h.sharedArg(name, l); o != nil {
-					return o.Addr(), o
-				}
-			}
+		if o := h.behindVoid(name); o != nil {
+			return o.Addr(), o
 		}
 	}
 	if to.typ != nil && to.typ.Name == "task_struct" {

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -144,5 +143,3 @@ func (b builder) within(key string, base, n uint64) uint64 { return base + b.has
 
 // word is a readable string for the object.
 func (b builder) word(name string) string { return b.o.k.word(b.o.role, name) }
-
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

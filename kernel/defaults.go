@@ -139,6 +139,15 @@ var nameRanges = map[string]valueRange{
 	"msec": {1, 1000}, "usec": {1, 1000}, "nsec": {1, 1000000},
 }
 
+// namedDefault chooses a value by h for a number whose name says what range is sensible; ok is false for other names.
+func namedDefault(name string, h uint64) (v uint64, ok bool) {
+	r, ok := nameRanges[name]
+	if !ok {
+		return 0, false
+	}
+	return r.base + h%r.n, true
+}
+
 // defaultScalar derives a number from seed, role and name, and fits it to its type.
 func (s *Space) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits uint32) uint64 {
 	h := s.hash(role)
@@ -182,10 +191,8 @@ func (s *Space) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits
 	if r, ok := rangeOf(spec, id); ok {
 		return (r.base + h%r.n) & limit
 	}
-	if r, ok := nameRanges[name]; ok {
-		if v := r.base + h%r.n; v <= limit {
-			return v
-		}
+	if v, ok := namedDefault(name, h); ok && v <= limit {
+		return v
 	}
 	if v, ok := s.timeDefault(name, width, h); ok {
 		return v

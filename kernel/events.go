@@ -84,7 +84,7 @@ func (h *Hooks) leave() {
 		h.SetCurrent(h.event.before)
 	}
 	h.event = event{}
-	h.noLoads = false
+	h.AllowLoads()
 }
 
 // tcpTransitions are the state changes of a connection, in turn: the handshake ends, the peer resets.

@@ -72,11 +72,12 @@ func New(cfg Config) (*Kernel, error) {
 	if cfg.Arch == "" {
 		cfg.Arch = InferArch(cfg.BTF)
 	}
-	clock := newClock(cfg.Clock)
-	k := &Kernel{clock: &clock, rand: random{state: hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
+	began := newClock(cfg.Clock)
+	k := &Kernel{clock: new(Clock), rand: random{state: hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
+	*k.clock = began
 	k.Space = NewSpace(SpaceConfig{
 		Mem: cfg.Mem, BTF: cfg.BTF, Modules: cfg.Modules, Types: cfg.Types, Arch: cfg.Arch, Version: cfg.Version, Seed: cfg.Seed, CPUs: cfg.CPUs,
-		Mode: cfg.Mode, Began: clock, Around: surroundings{k},
+		Mode: cfg.Mode, Began: began, Around: surroundings{k},
 	})
 	var err error
 	if k.User, err = NewUser(k.Space); err != nil {

@@ -20,7 +20,7 @@ func lying(t *testing.T) (k *Kernel, nothing btf.ID) {
 	nothing = b.Int("nothing", 0, 0)
 	b.Struct("trace_event_raw_huge", 32<<20, btf.Member{Name: "b", Type: b.Array(u8, u32, 32<<20)})
 	b.Struct("task_struct", 4096, btf.Member{Name: "pid", Type: u32}, btf.Member{Name: "endless", Type: b.Array(u8, u32, 1<<32-1), BitOffset: 32})
-	b.Struct("whale", maxTypedSize+1, btf.Member{Name: "b", Type: u8})
+	b.Struct("whale", 1<<20+1, btf.Member{Name: "b", Type: u8})
 	spec, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
 	return newKernel(t, targetBTF{"lies", spec, NewTypes()}), nothing

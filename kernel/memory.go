@@ -1,5 +1,7 @@
 package kernel
 
+import "strconv"
+
 // fillMM gives a process its address space: arguments and environment in user memory, text, heap and stack.
 func (m *Model) fillMM(b builder) {
 	heap, stack, limit := uint64(userHeap64), uint64(userStack64), uint64(userEnd64)
@@ -107,7 +109,7 @@ func (m *Model) fillNamespace(b builder) {
 		b.child("root")
 	case "uts_namespace":
 		v := m.version
-		release := decimal(uint64(v>>16)) + "." + decimal(uint64(v>>8&0xff)) + "." + decimal(uint64(v&0xff))
+		release := strconv.FormatUint(uint64(v>>16), 10) + "." + strconv.FormatUint(uint64(v>>8&0xff), 10) + "." + strconv.FormatUint(uint64(v&0xff), 10)
 		machine := map[string]string{"x86": "x86_64", "arm64": "aarch64", "riscv": "riscv64", "arm": "armv7l", "s390": "s390x"}[m.arch]
 		b.text("name.sysname", "Linux")
 		b.text("name.nodename", b.word("host"))

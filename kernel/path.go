@@ -174,12 +174,7 @@ func memberNames(spec *btf.Spec, t *btf.Type, depth int) (names []string) {
 
 // nearestMembers returns up to three member names that look like name.
 func nearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
-	return near(name, memberNames(spec, t, 0))
-}
-
-// near returns up to three of names that look like name, nearest first.
-func near(name string, names []string) []string {
-	return nearest.Names(name, names, max(2, len(name)/3))
+	return nearest.Like(name, memberNames(spec, t, 0))
 }
 
 // typeName is the name of a type as paths and messages use it, without the word struct.

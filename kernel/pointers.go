@@ -50,6 +50,9 @@ func target(spec *btf.Spec, ptr btf.ID) pointee {
 	return out
 }
 
+// isText reports whether a pointer may be one to a string: to characters, or to anything.
+func (p pointee) isText(spec *btf.Spec) bool { return p.typ == nil || isChar(spec, p.typ.ID) }
+
 // containers says inside which type the kernel allocates a type, because its code goes from the one to the other
 // by container_of or a cast. Path is the first of the alternatives that exists.
 var containers = map[string][]struct{ typ, path string }{
@@ -113,9 +116,9 @@ func (s *Space) newPointee(role string, spec *btf.Spec, to pointee, from *Object
 	case to.typ != nil && isChar(spec, to.typ.ID):
 		o, err = s.newString(role, s.word(role, roleName(role)), from)
 	case l == nil || l.size == 0:
-		if name := voidNames[roleName(role)]; name != "" && to.typ == nil {
-			if l := s.layoutNamed(name); l != nil {
-				return s.sharedArg(roleName(role), l)
+		if to.typ == nil {
+			if o := s.behindVoid(roleName(role)); o != nil {
+				return o
 			}
 		}
 		o, err = s.newBytes(role, opaqueSize, from)
@@ -156,6 +159,19 @@ func (s *Space) newArgument(role string, spec *btf.Spec, to pointee) *Object {
 
 // voidNames says what is behind fields declared void *, by their names: those of trace events.
 var voidNames = map[string]string{"skaddr": "sock", "skbaddr": "sk_buff", "sk": "sock", "skb": "sk_buff"}
+
+// behindVoid returns the object behind a void * of a name that tells what it points to, nil for other names.
+func (s *Space) behindVoid(name string) *Object {
+	typ := voidNames[name]
+	if typ == "" {
+		return nil
+	}
+	l := s.layoutNamed(typ)
+	if l == nil {
+		return nil
+	}
+	return s.sharedArg(name, l)
+}
 
 // roleName is the last word of a role: "filename" of "arg.bprm.filename".
 func roleName(role string) string {

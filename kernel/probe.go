@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -100,7 +101,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 		n = maxArgs // wherever the compiler put them
 	}
 	for i := range n {
-		arg := "arg" + decimal(uint64(i+1))
+		arg := "arg" + strconv.FormatUint(uint64(i+1), 10)
 		a := Arg{Name: arg, Value: h.userStringOnce(c.Func + "." + arg), slots: 1}
 		if err := h.override(c, &a); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (h *Host) NewSock(role string, s SockSpec) (*Object, error) {
 		b.bytes("__sk_common.skc_dport", []byte{byte(s.DestPort >> 8), byte(s.DestPort)})
 	}
 	if s.State == tcpListen || s.State == tcpClose || s.Protocol == ipprotoUDP && s.State == 0 && s.Dest == nil && s.DestPort == 0 {
-		b.unconnected(&s)
+		unconnected(b, &s)
 	}
 	h.sockAddress(b, s.Source, "__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr")
 	h.sockAddress(b, s.Dest, "__sk_common.skc_daddr", "__sk_common.skc_v6_daddr")
@@ -60,7 +60,7 @@ func (h *Host) NewSock(role string, s SockSpec) (*Object, error) {
 }
 
 // unconnected makes a socket one without a peer, whose address is any unless it is given.
-func (b builder) unconnected(s *SockSpec) {
+func unconnected(b builder, s *SockSpec) {
 	if s.State == 0 {
 		b.num("__sk_common.skc_state", tcpClose)
 	}
@@ -141,7 +141,7 @@ func (h *Host) fillInetSock(b builder) {
 
 // fillTCPSock gives a connection its counters.
 func (h *Host) fillTCPSock(b builder) {
-	b.in = h.layoutNamed("tcp_sock")
+	b = b.as("tcp_sock")
 	b.num("srtt_us", b.within("srtt", 1000, 500000))
 	b.num("mdev_us", b.within("mdev", 100, 50000))
 	b.num("snd_cwnd", 10)

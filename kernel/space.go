@@ -127,6 +127,9 @@ func (k *Space) Restore(s *SpaceSnapshot) {
 	}
 }
 
+// Began returns the time at which the run began.
+func (s *Space) Began() Clock { return s.began }
+
 // Mem returns the memory the kernel lives in.
 func (s *Space) Mem() *mem.Memory { return s.mem }
 

@@ -167,23 +167,6 @@ func TestSymbols(t *testing.T) {
 	assert.NotEqual(t, k.HashPointer(1), k.HashPointer(2))
 }
 
-func TestClock(t *testing.T) {
-	c := newClock(ClockConfig{})
-	assert.EqualValues(t, 3600e9, c.Boot())
-	assert.EqualValues(t, 58*60e9, c.Mono())
-	assert.Equal(t, c.Real()+37e9, c.TAI())
-	c.Tick()
-	assert.EqualValues(t, 3600e9+1000, c.Boot())
-	assert.EqualValues(t, uint32(c.Jiffies()-uint64(initialJiffies)), c.Mono()/4e6)
-	assert.Zero(t, c.Coarse()%4e6)
-	c = newClock(ClockConfig{Boot: 5, Step: 2})
-	c.Tick()
-	assert.EqualValues(t, 7, c.Mono())
-	c = newClock(ClockConfig{Frozen: true})
-	c.Tick()
-	assert.Equal(t, uint64(defaultMono), c.Mono())
-}
-
 func TestConfigErrors(t *testing.T) {
 	b := targets()[0]
 	m, err := mem.New(mem.Config{PointerSize: 4, Size: 16 << 20})

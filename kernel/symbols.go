@@ -105,23 +105,8 @@ func (s *Symbols) functions() []btf.ID {
 	if s.funcs != nil || s.btf == nil {
 		return s.funcs
 	}
-	ts := s.types
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ids, ok := ts.funcs[s.btf]
-	if !ok {
-		for id := btf.ID(1); int(id) < s.btf.NumTypes(); id++ {
-			if s.btf.Kind(id) == btf.KindFunc {
-				ids = append(ids, id)
-			}
-		}
-		if ts.funcs == nil {
-			ts.funcs = make(map[*btf.Spec][]btf.ID)
-		}
-		ts.funcs[s.btf] = ids
-	}
-	s.funcs = ids
-	return ids
+	s.funcs = s.types.functions(s.btf)
+	return s.funcs
 }
 
 // FuncAddr returns the address of a function by the id of its FUNC in vmlinux BTF; ok is false for other ids.
@@ -232,26 +217,6 @@ func (s *Symbols) functionFor(role string, spec *btf.Spec, proto btf.ID) uint64 
 	}
 	a, _ := s.FuncAddr(ids[h%uint64(len(ids))])
 	return a
-}
-
-// withProto returns the FUNCs of a prototype.
-func (ts *Types) withProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.protos == nil {
-		ts.protos = make(map[typeKey][]btf.ID)
-	}
-	done := typeKey{spec, 0}
-	if _, ok := ts.protos[done]; !ok {
-		ts.protos[done] = nil
-		for _, id := range ids {
-			if t, err := spec.Type(id); err == nil {
-				key := typeKey{spec, t.Ref}
-				ts.protos[key] = append(ts.protos[key], id)
-			}
-		}
-	}
-	return ts.protos[typeKey{spec, proto}]
 }
 
 // globals are variables every kernel has, with their types, for ksyms that BTF does not list.

@@ -150,8 +150,7 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 			return b
 		})
 	}
-	if r, ok := nameRanges[d.name]; ok {
-		v := r.base + h.hash(role)%r.n
+	if v, ok := namedDefault(d.name, h.hash(role)); ok {
 		if d.kind == 'i' {
 			v = uint64(int64(int32(v)))
 		}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -268,7 +269,7 @@ func (m *Model) fillRunqueue(b builder) {
 
 // fillTTY gives a terminal its name.
 func (m *Model) fillTTY(b builder) {
-	b.text("name", "pts"+decimal(b.within("pts", 0, 10)))
+	b.text("name", "pts"+strconv.FormatUint(b.within("pts", 0, 10), 10))
 	b.num("index", b.within("pts", 0, 10))
 }
 

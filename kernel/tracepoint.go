@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -53,47 +54,6 @@ func (h *Hooks) eventLayout(name string) *layout {
 		return nil
 	}
 	return h.layoutNamed(eventPrefix + best)
-}
-
-// signature is the parameters of an event's functions as a key; names count, because all functions of an
-// event class are declared by one macro argument.
-func signature(p *btf.Type) string {
-	var b strings.Builder
-	for i, param := range p.Params {
-		if i > 0 { // the first is the registration's data
-			b.WriteString(param.Name)
-			b.WriteByte(':')
-			b.WriteString(decimal(uint64(param.Type)))
-			b.WriteByte(',')
-		}
-	}
-	return b.String()
-}
-
-// classes returns the event classes, those of a single event left out, whose recording functions have a signature.
-func (ts *Types) classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if ts.events == nil {
-		ts.events = make(map[*btf.Spec]map[string][]string)
-	}
-	m := ts.events[spec]
-	if m == nil {
-		m = make(map[string][]string)
-		for _, id := range funcs {
-			class, ok := strings.CutPrefix(spec.Name(id), "perf_trace_")
-			if !ok || len(spec.IDs(btf.KindTypedef, "btf_trace_"+class)) > 0 {
-				continue
-			}
-			if t, err := spec.Type(id); err == nil {
-				if p := followProto(spec, t.ID); p != nil {
-					m[signature(p)] = append(m[signature(p)], class)
-				}
-			}
-		}
-		ts.events[spec] = m
-	}
-	return m[sig]
 }
 
 func commonPrefix(a, b string) int {
@@ -479,7 +439,7 @@ func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 			if i < len(c.Args) {
 				v = c.Args[i].Value
 			}
-			r.b.num("args["+decimal(uint64(i))+"]", v)
+			r.b.num("args["+strconv.FormatUint(uint64(i), 10)+"]", v)
 		}
 	} else {
 		if err := h.syscallReturn(c, call); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -149,7 +150,7 @@ func (h *Hooks) nearestNames(kind btf.Kind, prefix, name string) []string {
 			}
 		}
 	}
-	return near(name, all)
+	return nearest.Like(name, all)
 }
 
 func abs(n int) int {

@@ -29,7 +29,7 @@ func TestUnionMembers(t *testing.T) {
 			f, rest, err := o.outer().place(tt.read)
 			require.NoError(t, err)
 			require.Empty(t, rest)
-			_, fault := o.Load(o.faceOff+f.Off, int(f.Size))
+			_, fault := o.Load(o.Addr()-o.Base()+f.Off, int(f.Size))
 			require.Nil(t, fault)
 			assert.Equal(t, tt.want, seen.OtherMember(tt.meant), tt.read)
 		}

@@ -127,7 +127,7 @@ func (u *User) userHeapBase() uint64 { return u.base }
 // userPointee makes what a pointer to user memory points to: a string for characters and void, else
 // bytes of the type's size derived from the role.
 func (u *User) userPointee(role string, spec *btf.Spec, to pointee) uint64 {
-	if to.typ == nil || isChar(spec, to.typ.ID) {
+	if to.isText(spec) {
 		return u.UserString(u.userText(role))
 	}
 	size := uint64(64)

@@ -28,6 +28,9 @@ func (s *Space) ProgType() uapi.ProgType { return s.prog }
 // pointer the verifier knows to be one. Helpers that copy are not concerned.
 func (s *Space) ForbidLoads() { s.noLoads = true }
 
+// AllowLoads takes back ForbidLoads.
+func (s *Space) AllowLoads() { s.noLoads = false }
+
 // mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
 func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 	for typ, paths := range writable[s.prog] {

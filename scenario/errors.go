@@ -47,7 +47,7 @@ func (n *Node) errorf(format string, args ...any) *Error {
 // unknown is an error about a name that does not exist, with the names that come near it.
 func (n *Node) unknown(what, name string, names []string) *Error {
 	e := n.errorf("unknown %s %s", what, brief(name))
-	e.Nearest = nearest.Names(name, names, max(2, len(name)/3))
+	e.Nearest = nearest.Like(name, names)
 	if len(e.Nearest) == 0 && len(names) > 0 && len(names) <= 12 {
 		e.Text += fmt.Sprintf(" (there is: %s)", strings.Join(names, ", "))
 	}

@@ -67,3 +67,6 @@ func Distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// Like is [Names] with the limit that suits most names: a third of their length, at least two edits.
+func Like(name string, names []string) []string { return Names(name, names, max(2, len(name)/3)) }

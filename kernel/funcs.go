@@ -1,0 +1,88 @@
+package kernel
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// functions returns the FUNCs of a BTF in id order.
+func (ts *Types) functions(spec *btf.Spec) []btf.ID {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ids, ok := ts.funcs[spec]
+	if !ok {
+		for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
+			if spec.Kind(id) == btf.KindFunc {
+				ids = append(ids, id)
+			}
+		}
+		if ts.funcs == nil {
+			ts.funcs = make(map[*btf.Spec][]btf.ID)
+		}
+		ts.funcs[spec] = ids
+	}
+	return ids
+}
+
+// withProto returns the FUNCs of a prototype.
+func (ts *Types) withProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.protos == nil {
+		ts.protos = make(map[typeKey][]btf.ID)
+	}
+	done := typeKey{spec, 0}
+	if _, ok := ts.protos[done]; !ok {
+		ts.protos[done] = nil
+		for _, id := range ids {
+			if t, err := spec.Type(id); err == nil {
+				key := typeKey{spec, t.Ref}
+				ts.protos[key] = append(ts.protos[key], id)
+			}
+		}
+	}
+	return ts.protos[typeKey{spec, proto}]
+}
+
+// signature is the parameters of an event's functions as a key; names count, because all functions of an
+// event class are declared by one macro argument.
+func signature(p *btf.Type) string {
+	var b strings.Builder
+	for i, param := range p.Params {
+		if i > 0 { // the first is the registration's data
+			b.WriteString(param.Name)
+			b.WriteByte(':')
+			b.WriteString(strconv.FormatUint(uint64(param.Type), 10))
+			b.WriteByte(',')
+		}
+	}
+	return b.String()
+}
+
+// classes returns the event classes, those of a single event left out, whose recording functions have a signature.
+func (ts *Types) classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.events == nil {
+		ts.events = make(map[*btf.Spec]map[string][]string)
+	}
+	m := ts.events[spec]
+	if m == nil {
+		m = make(map[string][]string)
+		for _, id := range funcs {
+			class, ok := strings.CutPrefix(spec.Name(id), "perf_trace_")
+			if !ok || len(spec.IDs(btf.KindTypedef, "btf_trace_"+class)) > 0 {
+				continue
+			}
+			if t, err := spec.Type(id); err == nil {
+				if p := followProto(spec, t.ID); p != nil {
+					m[signature(p)] = append(m[signature(p)], class)
+				}
+			}
+		}
+		ts.events[spec] = m
+	}
+	return m[sig]
+}
