@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -27,7 +28,7 @@ type Config struct {
 	Seed    uint64
 	CPUs    int // 0 = 2
 	Mode    Mode
-	Clock   ClockConfig
+	Clock   clock.Config
 	Random  []uint64 // the first values of the random generator
 	Types   *Types   // shared cache; nil = an own one
 	// Kallsyms gives addresses to symbols and names the symbols that exist; nil = the functions and variables in BTF.
@@ -44,7 +45,7 @@ type Kernel struct {
 	*Host    `snapshot:"part"`
 	*Hooks   `snapshot:"part"`
 
-	clock  *Clock
+	clock  *clock.Clock
 	rand   random
 	stacks map[bool][]uint64 // chosen call stacks, by user
 }
@@ -72,8 +73,8 @@ func New(cfg Config) (*Kernel, error) {
 	if cfg.Arch == "" {
 		cfg.Arch = InferArch(cfg.BTF)
 	}
-	began := newClock(cfg.Clock)
-	k := &Kernel{clock: new(Clock), rand: random{state: hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
+	began := clock.New(cfg.Clock)
+	k := &Kernel{clock: new(clock.Clock), rand: random{state: hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
 	*k.clock = began
 	k.Space = NewSpace(SpaceConfig{
 		Mem: cfg.Mem, BTF: cfg.BTF, Modules: cfg.Modules, Types: cfg.Types, Arch: cfg.Arch, Version: cfg.Version, Seed: cfg.Seed, CPUs: cfg.CPUs,
@@ -96,7 +97,7 @@ func New(cfg Config) (*Kernel, error) {
 }
 
 // Clock returns the simulated clock.
-func (k *Kernel) Clock() *Clock { return k.clock }
+func (k *Kernel) Clock() *clock.Clock { return k.clock }
 
 // Random64 returns the next 64 bits of the seeded generator.
 func (k *Kernel) Random64() uint64 { return k.rand.uint64() }

@@ -1,12 +1,16 @@
 package kernel
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/bpfrun/bpfrun/kernel/clock"
+)
 
 // Snapshot is the state of a [Kernel] at one moment, without the memory below it: take and restore one of
 // [mem.Memory] at the same time.
 type Snapshot struct {
 	k       *Kernel
-	clock   Clock
+	clock   clock.Clock
 	rand    random
 	stacks  map[bool][]uint64
 	space   *SpaceSnapshot

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -48,7 +49,7 @@ type SpaceConfig struct {
 	Seed    uint64
 	CPUs    int
 	Mode    Mode
-	Began   Clock // when the run begins; made-up times are before it
+	Began   clock.Clock // when the run begins; made-up times are before it
 	Around  Surroundings
 }
 
@@ -62,7 +63,7 @@ type Space struct {
 	version uint32        `snapshot:"fixed"`
 	seed    uint64        `snapshot:"fixed"`
 	cpus    int           `snapshot:"fixed"`
-	began   Clock         `snapshot:"fixed"`
+	began   clock.Clock   `snapshot:"fixed"`
 	around  Surroundings  `snapshot:"fixed"`
 	sink    func(*Access) `snapshot:"fixed"` // of the run, not of the kernel
 
@@ -128,7 +129,7 @@ func (k *Space) Restore(s *SpaceSnapshot) {
 }
 
 // Began returns the time at which the run began.
-func (s *Space) Began() Clock { return s.began }
+func (s *Space) Began() clock.Clock { return s.began }
 
 // Mem returns the memory the kernel lives in.
 func (s *Space) Mem() *mem.Memory { return s.mem }

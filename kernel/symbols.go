@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -38,7 +39,7 @@ func textBase(arch string, ptr int) uint64 {
 type Symbols struct {
 	*Space `snapshot:"fixed"`
 	percpu *PerCPU           `snapshot:"fixed"`
-	clock  *Clock            `snapshot:"fixed"`
+	clock  *clock.Clock      `snapshot:"fixed"`
 	win    *mem.Window       `snapshot:"fixed"`
 	funcs  []btf.ID          `snapshot:"fixed"` // FUNCs of vmlinux by id; the index gives the address
 	given  map[string]uint64 `snapshot:"fixed"` // kallsyms of the user
@@ -88,7 +89,7 @@ func (textView) Write(uint64, []byte) *mem.Fault { return &mem.Fault{Kind: mem.R
 
 // NewSymbols adds the kernel's text to a space. given gives addresses to symbols and names those that exist; nil = the functions and
 // variables in BTF. The clock is what the variable jiffies shows.
-func NewSymbols(s *Space, p *PerCPU, c *Clock, given map[string]uint64) (*Symbols, error) {
+func NewSymbols(s *Space, p *PerCPU, c *clock.Clock, given map[string]uint64) (*Symbols, error) {
 	size := uint64(textSize64)
 	if s.mem.PointerSize() == 4 {
 		size = textSize32

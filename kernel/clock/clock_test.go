@@ -1,4 +1,4 @@
-package kernel
+package clock
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestClock(t *testing.T) {
-	c := newClock(ClockConfig{})
+	c := New(Config{})
 	assert.EqualValues(t, 3600e9, c.Boot())
 	assert.EqualValues(t, 58*60e9, c.Mono())
 	assert.Equal(t, c.Real()+37e9, c.TAI())
@@ -15,10 +15,10 @@ func TestClock(t *testing.T) {
 	assert.EqualValues(t, 3600e9+1000, c.Boot())
 	assert.EqualValues(t, uint32(c.Jiffies()-uint64(initialJiffies)), c.Mono()/4e6)
 	assert.Zero(t, c.Coarse()%4e6)
-	c = newClock(ClockConfig{Boot: 5, Step: 2})
+	c = New(Config{Boot: 5, Step: 2})
 	c.Tick()
 	assert.EqualValues(t, 7, c.Mono())
-	c = newClock(ClockConfig{Frozen: true})
+	c = New(Config{Frozen: true})
 	c.Tick()
 	assert.Equal(t, uint64(defaultMono), c.Mono())
 }

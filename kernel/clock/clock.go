@@ -1,4 +1,5 @@
-package kernel
+// Package clock is simulated time. It knows nothing else of the kernel: whoever runs programs says when it advances.
+package clock
 
 import "time"
 
@@ -25,13 +26,13 @@ type Clock struct {
 
 // ClockConfig sets a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000 s, step 1 us, HZ 250.
 // With Boot set and Mono not, both are equal.
-type ClockConfig struct {
+type Config struct {
 	Boot, Mono, Real, Step, HZ uint64
 	// Frozen makes the step 0.
 	Frozen bool
 }
 
-func newClock(c ClockConfig) Clock {
+func New(c Config) Clock {
 	k := Clock{boot: c.Boot, mono: c.Mono, real: c.Real, Step: c.Step, HZ: c.HZ}
 	switch {
 	case k.boot == 0 && k.mono == 0:
