@@ -41,6 +41,8 @@ var layers = []struct {
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},
 	{"maps", []string{"uapi", "btf", "mem"}},
+	{"kernel/clock", nil},
+	{"kernel/object", []string{"internal/nearest", "uapi", "btf", "mem", "kernel/clock"}},
 	{"kernel", []string{"internal/nearest", "uapi", "progtype", "btf", "mem"}},
 	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers"}},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -13,21 +14,18 @@ import (
 func (h *Hooks) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok bool) {
 	spec = c.spec.ProtoSpec
 	if spec == nil {
-		spec = h.btf
+		spec = h.BTF()
 	}
 	if spec == nil {
 		return nil, nil, false
 	}
 	if id := c.spec.Proto; id != 0 {
-		return spec, followProto(spec, id), followProto(spec, id) != nil
+		return spec, object.FollowProto(spec, id), object.FollowProto(spec, id) != nil
 	}
 	if name == "" {
 		return nil, nil, false
 	}
-	for i := -1; i < len(h.modules); i++ {
-		if i >= 0 {
-			spec = h.modules[i]
-		}
+	for _, spec := range append([]*btf.Spec{spec}, h.Modules()...) {
 		if p, _, ok := spec.FuncProto(name); ok {
 			return spec, p, true
 		}
@@ -87,21 +85,21 @@ func (h *Hooks) override(c *Context, a *Arg) error {
 	switch v := v.(type) {
 	case nil:
 		a.Value = 0
-	case *Object:
+	case *object.Object:
 		a.Value, a.Object = v.Addr(), v
-	case Pointer:
+	case object.Pointer:
 		a.Value = uint64(v)
 	case string:
 		if a.Spec != nil {
-			if t := strip(a.Spec, a.Type); t != nil && t.Kind != btf.KindPtr {
-				u, ok := enumerator(a.Spec, t, v)
+			if t := object.Strip(a.Spec, a.Type); t != nil && t.Kind != btf.KindPtr {
+				u, ok := object.Enumerator(a.Spec, t, v)
 				if !ok {
-					return &ValueError{Role: a.Name, Type: a.Spec.TypeString(a.Type), Value: v, Why: "no such enumerator"}
+					return &object.ValueError{Role: a.Name, Type: a.Spec.TypeString(a.Type), Value: v, Why: "no such enumerator"}
 				}
 				a.Value = u
 				return nil
 			}
-			if target(a.Spec, a.Type).user {
+			if object.Target(a.Spec, a.Type).User {
 				a.Value = h.UserString(v)
 				return nil
 			}
@@ -112,9 +110,9 @@ func (h *Hooks) override(c *Context, a *Arg) error {
 		}
 		a.Value, a.Object = s.Addr(), s
 	default:
-		u, ok := toUint(v)
+		u, ok := object.ToUint(v)
 		if !ok {
-			return &ValueError{Role: a.Name, Type: "argument", Value: v, Why: "want a number, an object or null"}
+			return &object.ValueError{Role: a.Name, Type: "argument", Value: v, Why: "want a number, an object or null"}
 		}
 		a.Value = u
 	}
@@ -125,7 +123,7 @@ func (h *Hooks) override(c *Context, a *Arg) error {
 // object in every hook of a kernel, so that a tool that remembers a pointer at one hook finds it again at another.
 func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Name: name, Spec: spec, Type: id, slots: 1}
-	t := strip(spec, id)
+	t := object.Strip(spec, id)
 	if t == nil {
 		return a
 	}
@@ -147,7 +145,7 @@ func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 			a.Value = v
 			break
 		}
-		a.Value = h.defaultScalar(name, name, spec, id, 0)
+		a.Value = h.DefaultScalar(name, name, spec, id, 0)
 		a.Value = signExtend(a.Value, t)
 	}
 	return a
@@ -164,57 +162,57 @@ func signExtend(v uint64, t *btf.Type) uint64 {
 
 // structValue is 8 bytes of a struct passed by value: of the scalar field that starts there.
 func (h *Hooks) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) uint64 {
-	l := h.types.of(spec, id)
-	if l == nil || off >= l.size {
+	l := h.Types().Of(spec, id)
+	if l == nil || off >= l.Size {
 		return 0
 	}
-	f := l.field(off, 1)
-	if f.BitSize != 0 || !scalarType(f) {
+	f := l.FieldAt(off, 1)
+	if f.BitSize != 0 || !object.IsScalar(f) {
 		return 0
 	}
-	if t := strip(f.Spec, f.Type); t.Kind == btf.KindPtr {
-		v, _ := h.pointerArgument("", name+dotted(f.Path), f.Spec, f.Type)
+	if t := object.Strip(f.Spec, f.Type); t.Kind == btf.KindPtr {
+		v, _ := h.pointerArgument("", name+object.Dotted(f.Path), f.Spec, f.Type)
 		return v
 	}
-	return h.defaultScalar(name+dotted(f.Path), lastName(f.Path), f.Spec, f.Type, 0)
+	return h.DefaultScalar(name+object.Dotted(f.Path), object.LastName(f.Path), f.Spec, f.Type, 0)
 }
 
 // pointerArgument makes what an argument points to, or finds it when it was made before.
-func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *Object) {
-	to := target(spec, id)
-	if to.typ != nil && to.typ.Kind == btf.KindFuncProto {
-		return h.functionFor(name, spec, to.typ.ID), nil
+func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *object.Object) {
+	to := object.Target(spec, id)
+	if to.Type != nil && to.Type.Kind == btf.KindFuncProto {
+		return h.functionFor(name, spec, to.Type.ID), nil
 	}
-	if to.user || isUserArgument(hook, name) {
+	if to.User || isUserArgument(hook, name) {
 		return h.userOnce(name, spec, to), nil
 	}
-	if to.typ == nil { // void *
+	if to.Type == nil { // void *
 		switch name {
 		case "location", "call_site", "caller", "ip":
 			return h.sampleIP(), nil
 		}
-		if o := h.behindVoid(name); o != nil {
+		if o := h.BehindVoid(name); o != nil {
 			return o.Addr(), o
 		}
 	}
-	if to.typ != nil && to.typ.Name == "task_struct" {
+	if to.Type != nil && to.Type.Name == "task_struct" {
 		if o := h.taskArgument(hook, name); o != nil {
 			return o.Addr(), o
 		}
 	}
 	key := "arg:" + name + ":"
-	if to.typ != nil {
-		name = oneName(to.typ.Name, name)
-		key = "arg:" + name + ":" + spec.TypeString(to.typ.ID)
+	if to.Type != nil {
+		name = object.OneName(to.Type.Name, name)
+		key = "arg:" + name + ":" + spec.TypeString(to.Type.ID)
 	}
-	if o := h.kept(key); o != nil {
+	if o := h.Kept(key); o != nil {
 		return o.Addr(), o
 	}
-	o := h.newArgument(name, spec, to)
+	o := h.NewArgument(name, spec, to)
 	if o == nil {
 		return 0, nil
 	}
-	h.keep(key, o)
+	h.Keep(key, o)
 	return o.Addr(), o
 }
 
@@ -245,7 +243,7 @@ var currentTasks = map[string]string{
 }
 
 // taskArgument returns the task an argument of type struct task_struct * means.
-func (h *Hooks) taskArgument(hook, name string) *Object {
+func (h *Hooks) taskArgument(hook, name string) *object.Object {
 	if cur, ok := currentTasks[hook]; ok && cur == name {
 		return h.Current()
 	}
@@ -284,7 +282,7 @@ func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	case "inet_sock_set_state newstate", "tcp_set_state state":
 		return to, true
 	case "cpu_frequency state", "cpu_frequency frequency": // kHz
-		return 100_000 * (8 + h.hash("cpu frequency")%32), true
+		return 100_000 * (8 + h.Hash("cpu frequency")%32), true
 	}
 	return 0, false
 }
@@ -292,18 +290,18 @@ func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 // defaultReturn is the value a hook returns when it succeeds: 0 for an int, a length for ssize_t, an object for a pointer.
 func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Spec: spec, Type: id, slots: 1}
-	t := strip(spec, id)
+	t := object.Strip(spec, id)
 	if t == nil {
 		return a
 	}
 	role := hook + "()"
 	switch t.Kind {
 	case btf.KindPtr:
-		to := target(spec, id)
-		if to.typ != nil && to.typ.Kind == btf.KindStruct {
+		to := object.Target(spec, id)
+		if to.Type != nil && to.Type.Kind == btf.KindStruct {
 			// What a function returns is the object that other functions are called with.
-			if l := h.types.of(spec, to.typ.ID); l != nil && l.size > 0 && l.name != "task_struct" && h.singleton(l.name) == nil {
-				if o := h.sharedArg(usualName(l.name), l); o != nil {
+			if l := h.Types().Of(spec, to.Type.ID); l != nil && l.Size > 0 && l.Name != "task_struct" && h.Singleton(l.Name) == nil {
+				if o := h.Shared(object.UsualName(l.Name), l); o != nil {
 					a.Value, a.Object = o.Addr(), o
 					return a
 				}
@@ -315,23 +313,23 @@ func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		case t.Int.Encoding&btf.IntBool != 0:
 			a.Value = 1
 		case t.Signed() && (namedLike(spec, id, "ssize_t") || t.Size == 8 && returnsCount(hook) || strings.HasSuffix(hook, "sendmsg") || strings.HasSuffix(hook, "recvmsg")):
-			a.Value = 16 + h.hash(role)%1000
+			a.Value = 16 + h.Hash(role)%1000
 		case t.Signed() && strings.Contains(hook, "trylock"):
 			a.Value = 1 // taken
 		case t.Signed():
 			a.Value = 0
 		default:
-			a.Value = signExtend(h.defaultScalar(role, "", spec, id, 0), t)
+			a.Value = signExtend(h.DefaultScalar(role, "", spec, id, 0), t)
 		}
 	case btf.KindEnum, btf.KindEnum64:
-		a.Value = h.defaultScalar(role, "", spec, id, 0)
+		a.Value = h.DefaultScalar(role, "", spec, id, 0)
 	}
 	return a
 }
 
 // namedLike reports whether a type was declared through a typedef of that name, with or without __kernel_.
 func namedLike(spec *btf.Spec, id btf.ID, name string) bool {
-	for range maxNesting {
+	for range object.MaxNesting {
 		t, err := spec.Type(id)
 		if err != nil || t == nil {
 			return false
@@ -360,14 +358,14 @@ func returnsCount(hook string) bool {
 }
 
 // PointeeOf makes an object of the type a pointer argument points to, for values the user describes.
-func (h *Hooks) PointeeOf(role string, a *Arg) (*Object, error) {
+func (h *Hooks) PointeeOf(role string, a *Arg) (*object.Object, error) {
 	why := "is not the type of a pointer to a struct"
 	if a.Spec == nil {
-		return nil, &TypeError{Type: "argument " + a.Name, Role: role, Why: why}
+		return nil, &object.TypeError{Type: "argument " + a.Name, Role: role, Why: why}
 	}
-	to := target(a.Spec, a.Type)
-	if to.typ == nil {
-		return nil, &TypeError{Type: a.Spec.TypeString(a.Type), Role: role, Why: why}
+	to := object.Target(a.Spec, a.Type)
+	if to.Type == nil {
+		return nil, &object.TypeError{Type: a.Spec.TypeString(a.Type), Role: role, Why: why}
 	}
-	return h.NewObjectOf(a.Spec, role, to.typ.ID)
+	return h.NewObjectOf(a.Spec, role, to.Type.ID)
 }

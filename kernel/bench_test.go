@@ -3,6 +3,7 @@ package kernel
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -31,14 +32,14 @@ func BenchmarkRun(b *testing.B) {
 // BenchmarkLoad is one logged load of a field.
 func BenchmarkLoad(b *testing.B) {
 	k := newEmbedded(b)
-	f, _, err := k.Current().outer().place("tgid")
+	f, _, err := k.Current().Layout().Place("tgid")
 	if err != nil {
 		b.Fatal(err)
 	}
 	addr, n := k.Current().Addr()+f.Off, 0
-	k.SetSink(func(*Access) { n++ })
+	k.SetSink(func(*object.Access) { n++ })
 	for b.Loop() {
-		if _, fault := k.mem.Load(addr, 4); fault != nil {
+		if _, fault := k.Mem().Load(addr, 4); fault != nil {
 			b.Fatal(fault)
 		}
 	}

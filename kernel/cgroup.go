@@ -1,6 +1,10 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/kernel/object"
+)
 
 // cgroupNames are the levels of the default hierarchy, the root first.
 var cgroupNames = [...]string{"", "system.slice", "app.service"}
@@ -13,20 +17,20 @@ func (m *Model) cgroupID(level int) uint64 {
 	if level == 0 {
 		return 1
 	}
-	return 1000*uint64(level) + m.hash("cgroup", cgroupNames[level])%1000
+	return 1000*uint64(level) + m.Hash("cgroup", cgroupNames[level])%1000
 }
 
 // cgroupAt is the cgroup of a level of the default hierarchy.
-func (m *Model) cgroupAt(level int) *Object {
-	return m.builtinObject(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
+func (m *Model) cgroupAt(level int) *object.Object {
+	return m.Builtin(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
 }
 
-func (m *Model) kernfsAt(level int) *Object {
-	return m.builtinObject(fmt.Sprintf("kernfs /%s", cgroupNames[level]), "kernfs_node")
+func (m *Model) kernfsAt(level int) *object.Object {
+	return m.Builtin(fmt.Sprintf("kernfs /%s", cgroupNames[level]), "kernfs_node")
 }
 
 // levelOf finds the level of a default object; other cgroups are at the last one.
-func (m *Model) levelOf(o *Object, at func(int) *Object) int {
+func (m *Model) levelOf(o *object.Object, at func(int) *object.Object) int {
 	for i := range cgroupNames {
 		if at(i) == o {
 			return i
@@ -35,77 +39,77 @@ func (m *Model) levelOf(o *Object, at func(int) *Object) int {
 	return cgroupLevel
 }
 
-func (m *Model) fillCSSSet(b builder) {
+func (m *Model) fillCSSSet(b object.Builder) {
 	cg := m.cgroupAt(cgroupLevel)
-	b.ptr("dfl_cgrp", cg)
+	b.Ptr("dfl_cgrp", cg)
 	for i := range 16 {
-		f, ok := b.field(fmt.Sprintf("subsys[%d]", i))
+		f, ok := b.Field(fmt.Sprintf("subsys[%d]", i))
 		if !ok {
 			break
 		}
-		if css := b.child(f.Path); css != nil {
-			fill(css).ptr("cgroup", cg)
+		if css := b.Child(f.Path); css != nil {
+			object.Fill(css).Ptr("cgroup", cg)
 		}
 	}
-	b.ptr("dom_cset", b.o)
+	b.Ptr("dom_cset", b.Object)
 }
 
-func (m *Model) fillCSS(b builder) {
-	b.ptr("cgroup", m.cgroupAt(cgroupLevel))
-	b.num("id", b.within("id", 2, 100))
-	b.null("parent")
+func (m *Model) fillCSS(b object.Builder) {
+	b.Ptr("cgroup", m.cgroupAt(cgroupLevel))
+	b.Num("id", b.Within("id", 2, 100))
+	b.Null("parent")
 }
 
-func (m *Model) fillCgroup(b builder) {
-	level := m.levelOf(b.o, m.cgroupAt)
-	b.ptr("kn", m.kernfsAt(level))
-	b.num("id", m.cgroupID(level)) // before 5.5
-	b.num("level", uint64(level))
-	b.num("max_depth", 0x7fffffff)
-	b.num("self.id", uint64(level)+1)
-	b.ptr("self.cgroup", b.o)
+func (m *Model) fillCgroup(b object.Builder) {
+	level := m.levelOf(b.Object, m.cgroupAt)
+	b.Ptr("kn", m.kernfsAt(level))
+	b.Num("id", m.cgroupID(level)) // before 5.5
+	b.Num("level", uint64(level))
+	b.Num("max_depth", 0x7fffffff)
+	b.Num("self.id", uint64(level)+1)
+	b.Ptr("self.cgroup", b.Object)
 	for i := 0; i <= level; i++ {
-		b.ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), m.cgroupAt(i))
-		b.num(fmt.Sprintf("ancestor_ids[%d]", i), m.cgroupID(i))
+		b.Ptr(fmt.Sprintf("ancestors[%d]|_low_ancestors[%d]", i, i), m.cgroupAt(i))
+		b.Num(fmt.Sprintf("ancestor_ids[%d]", i), m.cgroupID(i))
 	}
 	if level > 0 {
-		b.num("self.parent", m.selfAddr(m.cgroupAt(level-1)))
+		b.Num("self.parent", m.selfAddr(m.cgroupAt(level-1)))
 	} else {
-		b.null("self.parent")
+		b.Null("self.parent")
 	}
-	b.ptr("dom_cgrp", b.o)
-	b.child("root")
+	b.Ptr("dom_cgrp", b.Object)
+	b.Child("root")
 }
 
 // selfAddr is the address of a cgroup's own cgroup_subsys_state.
-func (m *Model) selfAddr(cg *Object) uint64 {
+func (m *Model) selfAddr(cg *object.Object) uint64 {
 	if cg == nil {
 		return 0
 	}
-	f, ok := build(cg).field("self")
+	f, ok := object.Build(cg).Field("self")
 	if !ok {
 		return 0
 	}
-	return cg.base + f.Off
+	return cg.Base() + f.Off
 }
 
-func (m *Model) fillKernfs(b builder) {
-	level := m.levelOf(b.o, m.kernfsAt)
-	b.num("id|id.id", m.cgroupID(level))
-	b.text("name", cgroupNames[level])
+func (m *Model) fillKernfs(b object.Builder) {
+	level := m.levelOf(b.Object, m.kernfsAt)
+	b.Num("id|id.id", m.cgroupID(level))
+	b.Text("name", cgroupNames[level])
 	if level > 0 {
-		b.ptr("parent|__parent", m.kernfsAt(level-1))
+		b.Ptr("parent|__parent", m.kernfsAt(level-1))
 	} else {
-		b.null("parent __parent")
+		b.Null("parent __parent")
 	}
-	b.num("mode", directory)
-	b.null("priv iattr ns")
+	b.Num("mode", directory)
+	b.Null("priv iattr ns")
 }
 
 // CgroupID returns the id of the current task's cgroup in the default hierarchy.
 func (m *Model) CgroupID() uint64 {
 	if o := m.Current(); o != nil && o.Has("cgroups.dfl_cgrp.kn.id") {
-		if id := o.uint("cgroups.dfl_cgrp.kn.id"); id != 0 || m.mode != ModeDefault {
+		if id := o.Num("cgroups.dfl_cgrp.kn.id"); id != 0 || m.Mode() != object.ModeDefault {
 			return id
 		}
 	}
@@ -119,7 +123,7 @@ func (m *Model) AncestorCgroupID(level int) uint64 {
 	}
 	own := cgroupLevel
 	if o := m.Current(); o != nil && o.Has("cgroups.dfl_cgrp.level") {
-		own = int(o.uint("cgroups.dfl_cgrp.level"))
+		own = int(o.Num("cgroups.dfl_cgrp.level"))
 		if level > own {
 			return 0
 		}

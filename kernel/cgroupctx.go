@@ -85,7 +85,7 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	o := c.spec.Sockopt
 	if o == nil {
 		o = &Sockopt{Level: solSocket, Name: soKeepalive, Value: []byte{1, 0, 0, 0}}
-		if h.bigEndian() {
+		if h.BigEndian() {
 			o.Value = []byte{0, 0, 0, 1}
 		}
 	}
@@ -105,11 +105,11 @@ func (h *Hooks) sockoptContext(c *Context) error {
 		room = max(room, leastOptval)
 	}
 	room = min(room, uapi.PageSize)
-	r, err := h.mem.Alloc(uint64(max(room, 1)), mem.Region{Kind: mem.Packet, Name: "optval", Owner: c})
+	r, err := h.Mem().Alloc(uint64(max(room, 1)), mem.Region{Kind: mem.Packet, Name: "optval", Owner: c})
 	if err != nil {
 		return err
 	}
-	copy(h.mem.Bytes(r)[:room], o.Value)
+	copy(h.Mem().Bytes(r)[:room], o.Value)
 	c.more = append(c.more, r)
 	v := &uapiView{k: h.Host, typ: "bpf_sockopt", who: c.spec.Attach.String(), size: sockoptSize, fields: sockoptFields, sock: s}
 	v.may = func(f *uapiField, write bool) bool {
@@ -134,7 +134,7 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	v.put("optlen", uint64(uint32(optlen)))
 	v.put("retval", uint64(uint32(o.Retval)))
 	if room == 0 {
-		if err := h.mem.SetBounds(r, r.Base, r.Base); err != nil {
+		if err := h.Mem().SetBounds(r, r.Base, r.Base); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (c *Context) OptionValue() []byte {
 		return nil
 	}
 	n := int32(c.view.get("optlen"))
-	b := c.k.mem.ExtentBytes(c.optval)
+	b := c.k.Mem().ExtentBytes(c.optval)
 	if n < 0 || int(n) > len(b) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -36,7 +37,7 @@ type ContextSpec struct {
 	// Args overrides arguments, or fields of a tracepoint record, by name; "ret" is the return value.
 	Args map[string]any
 	// Current is the task the program runs in; nil = the CPU's current task as it is.
-	Current *Object
+	Current *object.Object
 	// Nth is how many events of the hook went before this one. In default mode an event that repeats is the next one: a
 	// switch goes back, an established connection is closed.
 	Nth int
@@ -45,7 +46,7 @@ type ContextSpec struct {
 // NetSpec is what a program of the networking stack or a cgroup finds besides its packet. The zero value gives defaults.
 type NetSpec struct {
 	// Socket is the struct sock that a program of the networking stack runs for; nil = a default one. NoSocket: there is none.
-	Socket   *Object
+	Socket   *object.Object
 	NoSocket bool
 	// Frags are fragments behind the packet, which is the linear part then. Cloned: another sk_buff has the same bytes.
 	Frags  [][]byte
@@ -82,7 +83,7 @@ type Context struct {
 	// Untyped says that the hook's prototype is not in BTF: arguments are numbers without types.
 	Untyped bool
 	// Record is the typed content of a tracepoint's context; nil elsewhere.
-	Record *Object
+	Record *object.Object
 	// Packet is the packet of a networking program; nil elsewhere.
 	Packet *Packet
 
@@ -92,7 +93,7 @@ type Context struct {
 	more []*mem.Region // further memory of the context
 	// steps are the calls the program gets, when it gets several; meta is the struct bpf_iter_meta of an iterator.
 	steps []step
-	meta  *Object
+	meta  *object.Object
 	own   *Socket // made for this context alone
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
@@ -106,8 +107,8 @@ type Arg struct {
 	Spec   *btf.Spec // nil when untyped
 	Type   btf.ID
 	Value  uint64
-	High   uint64  // second register of a struct of 9 to 16 bytes
-	Object *Object // what a pointer points to, if it is a kernel object
+	High   uint64         // second register of a struct of 9 to 16 bytes
+	Object *object.Object // what a pointer points to, if it is a kernel object
 	slots  int
 }
 
@@ -120,7 +121,7 @@ func (e *NotSimulated) Error() string {
 }
 
 // unlisted reports whether nothing is known of the kernel's hooks.
-func (c *Context) unlisted() bool { return c.k.btf == nil || c.spec.Unlisted }
+func (c *Context) unlisted() bool { return c.k.BTF() == nil || c.spec.Unlisted }
 
 // FieldError is a field of a context that does not exist or has no value of its own.
 type FieldError struct{ Type, Field string }
@@ -232,11 +233,11 @@ func (c *Context) SocketIn(r *mem.Region) *Socket {
 
 // allocate makes the context plain memory with the given bytes.
 func (c *Context) allocate(data []byte, readOnly bool) error {
-	r, err := c.k.mem.Alloc(uint64(len(data)), mem.Region{Kind: mem.Context, Name: c.Type, ReadOnly: readOnly, Owner: c})
+	r, err := c.k.Mem().Alloc(uint64(len(data)), mem.Region{Kind: mem.Context, Name: c.Type, ReadOnly: readOnly, Owner: c})
 	if err != nil {
 		return fmt.Errorf("kernel: context: %w", err)
 	}
-	copy(c.k.mem.Bytes(r), data)
+	copy(c.k.Mem().Bytes(r), data)
 	c.Region, c.Addr, c.Size = r, r.Base, len(data)
 	return nil
 }
@@ -259,7 +260,7 @@ func (c *Context) CtxOut() []byte {
 	if c.Region == nil {
 		return nil
 	}
-	return append([]byte(nil), c.k.mem.Bytes(c.Region)...)
+	return append([]byte(nil), c.k.Mem().Bytes(c.Region)...)
 }
 
 // Arg returns an argument by name; nil when there is none. "ret" is the return value.
@@ -285,12 +286,12 @@ func (c *Context) Keep(r *mem.Region) { c.more = append(c.more, r) }
 // Free releases the context's and the packet's memory.
 func (c *Context) Free() {
 	k := c.k
-	k.mem.Free(c.Region)
+	k.Mem().Free(c.Region)
 	if c.Packet != nil {
 		c.Packet.free()
 	}
 	for _, r := range c.more {
-		k.mem.Free(r)
+		k.Mem().Free(r)
 	}
 	if c.own != nil {
 		c.own.free()
@@ -314,7 +315,7 @@ func (c *Context) attach(v *uapiView) error {
 	for i := range v.fields {
 		v.fields[i].id = i
 	}
-	r, err := c.k.mem.Alloc(v.size, mem.Region{Kind: mem.Context, Name: v.typ, View: v, Owner: c})
+	r, err := c.k.Mem().Alloc(v.size, mem.Region{Kind: mem.Context, Name: v.typ, View: v, Owner: c})
 	if err != nil {
 		return fmt.Errorf("kernel: context: %w", err)
 	}

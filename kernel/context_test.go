@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -95,7 +96,7 @@ func TestArgsOverride(t *testing.T) {
 	assert.Same(t, task, c.Arg("p").Object)
 	assert.Nil(t, c.Arg("nothing"))
 	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeLSM, AttachTo: "task_kill", Args: map[string]any{"sig": struct{}{}}})
-	assert.ErrorIs(t, err, ErrValue)
+	assert.ErrorIs(t, err, object.ErrValue)
 }
 
 func TestSyscallWrapper(t *testing.T) {
@@ -187,7 +188,7 @@ func TestAbsentHooks(t *testing.T) {
 		{ProgType: uapi.ProgTypeTracepoint, AttachTo: "sched/sched_swich"},
 	} {
 		_, err := k.NewContext(s)
-		var absent *AbsentError
+		var absent *object.AbsentError
 		require.ErrorAs(t, err, &absent)
 		assert.NotEmpty(t, absent.Nearest, s.AttachTo)
 	}
@@ -293,16 +294,16 @@ func TestPerfEvent(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
 		c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypePerfEvent, Args: map[string]any{"sample_period": 99}})
-		l := k.layoutNamed("bpf_perf_event_data")
+		l := k.LayoutNamed("bpf_perf_event_data")
 		if l == nil {
 			return
 		}
-		f, _, err := l.place("sample_period")
+		f, _, err := l.Place("sample_period")
 		require.NoError(t, err)
 		v, fault := k.Mem().Load(c.Addr+f.Off, 8)
 		require.Nil(t, fault)
 		assert.EqualValues(t, 99, v)
-		assert.EqualValues(t, l.size, c.Size)
+		assert.EqualValues(t, l.Size, c.Size)
 	})
 }
 

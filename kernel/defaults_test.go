@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -169,14 +170,14 @@ func TestChainsEnd(t *testing.T) {
 			continue
 		}
 		steps := 0
-		for at := o; at != nil && steps <= maxDepth+1; steps++ {
+		for at := o; at != nil && steps <= object.MaxDepth+1; steps++ {
 			next, err := at.Pointee(c.next)
 			if err != nil || next == at {
 				break
 			}
 			at = next
 		}
-		assert.LessOrEqual(t, steps, maxDepth, "%s.%s", c.typ, c.next)
+		assert.LessOrEqual(t, steps, object.MaxDepth, "%s.%s", c.typ, c.next)
 	}
 }
 
@@ -208,7 +209,7 @@ func TestEnumsAreValid(t *testing.T) {
 			continue
 		}
 		n++
-		v := k.defaultScalar(fmt.Sprint("role", id), "x", spec, id, 0)
+		v := k.DefaultScalar(fmt.Sprint("role", id), "x", spec, id, 0)
 		if e.Size < 8 && e.Signed() {
 			v = signExtend(v, e)
 		}
@@ -219,12 +220,12 @@ func TestEnumsAreValid(t *testing.T) {
 }
 
 func TestScenarioMode(t *testing.T) {
-	k := newEmbedded(t, func(c *Config) { c.Mode = ModeScenario })
+	k := newEmbedded(t, func(c *Config) { c.Mode = object.ModeScenario })
 	o, err := k.NewObjectNamed("sh", "task_struct")
 	require.NoError(t, err)
 	require.NoError(t, o.Set("cred.uid.val", 1000))
-	var last Access
-	k.SetSink(func(a *Access) { last = *a })
+	var last object.Access
+	k.SetSink(func(a *object.Access) { last = *a })
 	f, err := k.BTF().ResolvePath(o.Type(), "exit_code")
 	require.NoError(t, err)
 	v, fault := k.Mem().Load(o.Addr()+uint64(f.BitOffset/8), 4)
@@ -242,7 +243,7 @@ func TestScenarioMode(t *testing.T) {
 }
 
 func TestStrictMode(t *testing.T) {
-	k := newEmbedded(t, func(c *Config) { c.Mode = ModeStrict })
+	k := newEmbedded(t, func(c *Config) { c.Mode = object.ModeStrict })
 	o, err := k.NewObjectNamed("sh", "task_struct")
 	require.NoError(t, err)
 	require.NoError(t, o.Set("pid", 5))
@@ -273,13 +274,13 @@ func TestEveryFieldReads(t *testing.T) {
 			require.Nil(t, fault, "%s: %v", typ, fault)
 		}
 		require.NoError(t, k.Err())
-		assert.Less(t, len(k.objects), 6000)
+		assert.Less(t, len(k.Objects()), 6000)
 	})
 }
 
 // TestSetInScenario: what is set on the machine's own task leaves the rest of it in place.
 func TestSetInScenario(t *testing.T) {
-	k := newEmbedded(t, func(c *Config) { c.Mode = ModeScenario })
+	k := newEmbedded(t, func(c *Config) { c.Mode = object.ModeScenario })
 	require.NoError(t, k.Current().Set("cred.uid.val", 5))
 	uid, gid := k.UidGid()
 	assert.EqualValues(t, 5, uid)

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/bpfrun/bpfrun/kernel/object"
+
 // What follows here is the order of things: an event that repeats is the next one of its kind, not the same one again. A
 // task that was switched in is switched out, a connection that was made is closed. ContextSpec.Nth counts; everything is
 // derived from it and from the hook's name, never from the programs.
@@ -8,9 +10,9 @@ package kernel
 var exitEvents = map[string]bool{"sched_process_exit": true, "do_exit": true, "do_group_exit": true, "acct_process": true, "taskstats_exit": true, "exit_signals": true, "profile_task_exit": true}
 
 // taskOf returns the task the nth event of a hook happens in, nil for the task that runs on the CPU anyway.
-func (h *Hooks) taskOf(hook string, nth int) *Object {
+func (h *Hooks) taskOf(hook string, nth int) *object.Object {
 	cur := h.Current()
-	if cur == nil || nth%2 == 0 || h.mode != ModeDefault {
+	if cur == nil || nth%2 == 0 || h.Mode() != object.ModeDefault {
 		return nil
 	}
 	switch {
@@ -25,15 +27,15 @@ func (h *Hooks) taskOf(hook string, nth int) *Object {
 }
 
 // otherTask is the task that shares the CPU with the current one: it is woken up, switched to and switched from.
-func (h *Hooks) otherTask() *Object {
-	if l := h.layoutNamed("task_struct"); l != nil {
-		return h.sharedArg("p", l)
+func (h *Hooks) otherTask() *object.Object {
+	if l := h.LayoutNamed("task_struct"); l != nil {
+		return h.Shared("p", l)
 	}
 	return nil
 }
 
 // nextTask is the task a switch away from the current one goes to.
-func (h *Hooks) nextTask() *Object {
+func (h *Hooks) nextTask() *object.Object {
 	if h.event.before != nil {
 		return h.event.before
 	}
@@ -44,8 +46,8 @@ func (h *Hooks) nextTask() *Object {
 type event struct {
 	hook   string
 	nth    int
-	before *Object // the task that ran before taskOf changed it; nil when it did not
-	asleep *Object // the task that goes to sleep in the event
+	before *object.Object // the task that ran before taskOf changed it; nil when it did not
+	asleep *object.Object // the task that goes to sleep in the event
 }
 
 // enter begins an event. With free, nobody chose the task it happens in: it becomes the current one until leave.
@@ -56,7 +58,7 @@ func (h *Hooks) enter(hook string, nth int, free bool) {
 		h.event.before = h.Current()
 		h.SetCurrent(t)
 	}
-	if t := h.Current(); hook == "sched_switch" && t != nil && h.prevState() != 0 && h.mode == ModeDefault {
+	if t := h.Current(); hook == "sched_switch" && t != nil && h.prevState() != 0 && h.Mode() == object.ModeDefault {
 		h.event.asleep = t
 		h.setState(t, h.prevState())
 	}
@@ -70,9 +72,9 @@ func (h *Hooks) prevState() uint64 {
 	return 0
 }
 
-func (h *Hooks) setState(t *Object, state uint64) {
-	t.populateOnce()
-	fill(t).num("__state|state", state)
+func (h *Hooks) setState(t *object.Object, state uint64) {
+	t.Populate()
+	object.Fill(t).Num("__state|state", state)
 }
 
 // leave ends the event.
@@ -110,7 +112,7 @@ var sockStates = map[string]uint64{
 
 // settle puts the sockets among the arguments into the state the event finds them in.
 func (h *Hooks) settle(c *Context) {
-	if h.mode != ModeDefault {
+	if h.Mode() != object.ModeDefault {
 		return
 	}
 	state, known := sockStates[h.event.hook]
@@ -127,8 +129,8 @@ func (h *Hooks) settle(c *Context) {
 		if o == nil || o.TypeName() != "sock" {
 			continue
 		}
-		o.populateOnce()
-		b := fill(o)
-		b.num("__sk_common.skc_state", state)
+		o.Populate()
+		b := object.Fill(o)
+		b.Num("__sk_common.skc_state", state)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -55,7 +56,7 @@ func TestSwitchesGoBack(t *testing.T) {
 	})
 }
 
-func firstPath(o *Object, paths ...string) string {
+func firstPath(o *object.Object, paths ...string) string {
 	for _, p := range paths {
 		if o.Has(p) {
 			return p
@@ -154,9 +155,9 @@ func TestEqualNamesOneObject(t *testing.T) {
 	for _, tt := range []struct{ typ, a, b string }{
 		{"request", "rq", "req"}, {"sock", "sk", "skaddr"}, {"sk_buff", "skb", "skbaddr"}, {"file", "file", "filp"}, {"page", "page", "page"},
 	} {
-		assert.Equal(t, oneName(tt.typ, tt.a), oneName(tt.typ, tt.b))
+		assert.Equal(t, object.OneName(tt.typ, tt.a), object.OneName(tt.typ, tt.b))
 	}
-	assert.NotEqual(t, oneName("sock", "sk"), oneName("sock", "newsk"))
-	assert.Equal(t, "old_dentry", oneName("dentry", "old_dentry"))
-	assert.Equal(t, "prev", oneName("task_struct", "prev"))
+	assert.NotEqual(t, object.OneName("sock", "sk"), object.OneName("sock", "newsk"))
+	assert.Equal(t, "old_dentry", object.OneName("dentry", "old_dentry"))
+	assert.Equal(t, "prev", object.OneName("task_struct", "prev"))
 }

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/bpfrun/bpfrun/kernel/object"
+
 // Numbers of the default file system: /dev/sda1 with ext4.
 const (
 	diskMajor = 8
@@ -24,41 +26,41 @@ type FileSpec struct {
 }
 
 // NewFile builds a struct file with path, dentries up to the root, inode and super block.
-func (m *Model) NewFile(role string, s FileSpec) (*Object, error) {
+func (m *Model) NewFile(role string, s FileSpec) (*object.Object, error) {
 	o, err := m.NewObjectNamed(role, "file")
 	if err != nil {
 		return nil, err
 	}
-	b := build(o)
+	b := object.Build(o)
 	o.MarkBuiltin()
 	if s.Path == "" {
-		s.Path = "/home/" + m.word(role, "file")
+		s.Path = "/home/" + m.Word(role, "file")
 	}
 	d, err := m.NewDentry(role+".f_path.dentry", s.Path)
 	if err != nil {
 		return nil, err
 	}
 	d.Below(o)
-	b.ptr("f_path.dentry", d)
-	b.num("f_flags", s.Flags)
-	b.num("f_pos", 0)
-	ino := build(d).child("d_inode")
-	b.ptr("f_inode", ino)
+	b.Ptr("f_path.dentry", d)
+	b.Num("f_flags", s.Flags)
+	b.Num("f_pos", 0)
+	ino := object.Build(d).Child("d_inode")
+	b.Ptr("f_inode", ino)
 	if ino != nil {
-		ib := build(ino)
+		ib := object.Build(ino)
 		if s.Ino != 0 {
-			ib.num("i_ino", s.Ino)
+			ib.Num("i_ino", s.Ino)
 		}
 		if s.Mode != 0 {
 			if s.Mode&^0o7777 == 0 {
 				s.Mode |= 0o100000
 			}
-			ib.num("i_mode", s.Mode)
+			ib.Num("i_mode", s.Mode)
 		}
-		ib.num("i_size", s.Size)
+		ib.Num("i_size", s.Size)
 		if s.Dev != 0 {
-			if sb := ib.child("i_sb"); sb != nil {
-				build(sb).num("s_dev", s.Dev)
+			if sb := ib.Child("i_sb"); sb != nil {
+				object.Build(sb).Num("s_dev", s.Dev)
 			}
 		}
 	}
@@ -67,7 +69,7 @@ func (m *Model) NewFile(role string, s FileSpec) (*Object, error) {
 
 // NewDentry builds the dentries of an absolute path and returns the last one; the chain of d_parent ends at the root, which
 // is its own parent.
-func (m *Model) NewDentry(role, path string) (*Object, error) {
+func (m *Model) NewDentry(role, path string) (*object.Object, error) {
 	var parts []string
 	for p := range splitPath(path) {
 		parts = append(parts, p)
@@ -83,14 +85,14 @@ func (m *Model) NewDentry(role, path string) (*Object, error) {
 			return nil, err
 		}
 		d.MarkBuiltin()
-		b := build(d)
-		b.text("d_name.name", name)
-		b.num("d_name.len", uint64(len(name)))
-		b.ptr("d_parent", at)
+		b := object.Build(d)
+		b.Text("d_name.name", name)
+		b.Num("d_name.len", uint64(len(name)))
+		b.Ptr("d_parent", at)
 		at = d
 	}
 	if at == nil {
-		return nil, &TypeError{Type: "dentry", Role: role, Why: "is not in the target's BTF"}
+		return nil, &object.TypeError{Type: "dentry", Role: role, Why: "is not in the target's BTF"}
 	}
 	return at, nil
 }
@@ -110,180 +112,180 @@ func splitPath(path string) func(func(string) bool) {
 }
 
 // rootDentry is the root directory, its own parent.
-func (m *Model) rootDentry() *Object {
-	return m.builtinObject("root dentry", "dentry")
+func (m *Model) rootDentry() *object.Object {
+	return m.Builtin("root dentry", "dentry")
 }
 
 // superBlock is the super block of the default file system.
-func (m *Model) superBlock() *Object {
-	return m.builtinObject("root super_block", "super_block")
+func (m *Model) superBlock() *object.Object {
+	return m.Builtin("root super_block", "super_block")
 }
 
 // rootMount is the mount of the root directory.
-func (m *Model) rootMount() *Object {
-	if m.layoutNamed("vfsmount") == nil {
+func (m *Model) rootMount() *object.Object {
+	if m.LayoutNamed("vfsmount") == nil {
 		return nil
 	}
-	return m.builtinObject("root vfsmount", "vfsmount")
+	return m.Builtin("root vfsmount", "vfsmount")
 }
 
-func (m *Model) fillFile(b builder) {
-	d := b.child("f_path.dentry")
-	b.ptr("f_path.mnt", m.rootMount())
+func (m *Model) fillFile(b object.Builder) {
+	d := b.Child("f_path.dentry")
+	b.Ptr("f_path.mnt", m.rootMount())
 	if d != nil {
-		b.ptr("f_inode", fill(d).child("d_inode"))
+		b.Ptr("f_inode", object.Fill(d).Child("d_inode"))
 	}
-	b.num("f_flags", 0x8000) // O_LARGEFILE
-	b.num("f_mode", 0x1d)
-	b.num("f_pos", b.within("pos", 0, 4096))
-	b.null("f_security")
+	b.Num("f_flags", 0x8000) // O_LARGEFILE
+	b.Num("f_mode", 0x1d)
+	b.Num("f_pos", b.Within("pos", 0, 4096))
+	b.Null("f_security")
 	if cred := m.Current(); cred != nil {
 		if c, err := cred.Pointee("cred"); err == nil {
-			b.ptr("f_cred", c)
+			b.Ptr("f_cred", c)
 		}
 	}
 }
 
-func (m *Model) fillPath(b builder) {
-	b.child("dentry")
-	b.ptr("mnt", m.rootMount())
+func (m *Model) fillPath(b object.Builder) {
+	b.Child("dentry")
+	b.Ptr("mnt", m.rootMount())
 }
 
-func (m *Model) fillFs(b builder) {
-	b.child("pwd.dentry")
-	b.ptr("pwd.mnt", m.rootMount())
-	b.ptr("root.dentry", m.rootDentry())
-	b.ptr("root.mnt", m.rootMount())
-	b.num("umask", 0o022)
-	b.num("users", 1)
+func (m *Model) fillFs(b object.Builder) {
+	b.Child("pwd.dentry")
+	b.Ptr("pwd.mnt", m.rootMount())
+	b.Ptr("root.dentry", m.rootDentry())
+	b.Ptr("root.mnt", m.rootMount())
+	b.Num("umask", 0o022)
+	b.Num("users", 1)
 }
 
-func (m *Model) fillFdtable(b builder) {
-	b.num("max_fds", pointerElems)
+func (m *Model) fillFdtable(b object.Builder) {
+	b.Num("max_fds", object.PointerElems)
 }
 
-func (m *Model) fillDentry(b builder) {
+func (m *Model) fillDentry(b object.Builder) {
 	root := m.rootDentry()
-	name := b.word("file")
+	name := b.Word("file")
 	switch {
-	case b.o == root:
+	case b.Object == root:
 		name = "/"
-		b.ptr("d_parent", root)
-	case b.o.chain("dentry") > pathDepth:
-		name = b.word("dir")
-		b.ptr("d_parent", root)
+		b.Ptr("d_parent", root)
+	case b.Object.Chain("dentry") > pathDepth:
+		name = b.Word("dir")
+		b.Ptr("d_parent", root)
 	default:
-		if b.o.chain("dentry") > 1 {
-			name = b.word("dir")
+		if b.Object.Chain("dentry") > 1 {
+			name = b.Word("dir")
 		}
-		b.child("d_parent")
+		b.Child("d_parent")
 	}
-	b.text("d_name.name", name)
-	b.num("d_name.len", uint64(len(name)))
-	b.text("d_iname|d_shortname.string", name)
-	b.ptr("d_sb", m.superBlock())
-	b.child("d_inode")
-	b.null("d_op d_fsdata")
+	b.Text("d_name.name", name)
+	b.Num("d_name.len", uint64(len(name)))
+	b.Text("d_iname|d_shortname.string", name)
+	b.Ptr("d_sb", m.superBlock())
+	b.Child("d_inode")
+	b.Null("d_op d_fsdata")
 }
 
 // isDirectory reports whether an inode's dentry is on the way of a path, not its end.
-func isDirectory(inode *Object) bool {
-	d := inode.parent
-	return d != nil && d.TypeName() == "dentry" && (d == d.k.kept("root dentry") || d.chain("dentry") > 1)
+func isDirectory(inode *object.Object) bool {
+	d := inode.Parent()
+	return d != nil && d.TypeName() == "dentry" && (d == d.Space().Kept("root dentry") || d.Chain("dentry") > 1)
 }
 
-func (m *Model) fillInode(b builder) {
-	b.num("i_ino", b.within("ino", 1000, 1<<20))
+func (m *Model) fillInode(b object.Builder) {
+	b.Num("i_ino", b.Within("ino", 1000, 1<<20))
 	mode, links := uint64(regular), uint64(1)
-	if isDirectory(b.o) {
+	if isDirectory(b.Object) {
 		mode, links = directory, 2
 	}
-	b.num("i_mode", mode)
-	b.num("__i_nlink|i_nlink", links)
-	b.num("i_uid.val|i_uid", 0)
-	b.num("i_gid.val|i_gid", 0)
-	b.num("i_size", b.within("size", 1, 1<<20))
-	b.num("i_rdev", 0)
-	b.num("i_blkbits", 12)
-	b.num("i_generation", b.within("generation", 1, 1<<30))
-	b.num("i_count.counter", 1)
-	b.num("i_flags", 0)
-	b.ptr("i_sb", m.superBlock())
-	seconds := m.began.Real()/1_000_000_000 - b.within("mtime", 60, 1_000_000)
+	b.Num("i_mode", mode)
+	b.Num("__i_nlink|i_nlink", links)
+	b.Num("i_uid.val|i_uid", 0)
+	b.Num("i_gid.val|i_gid", 0)
+	b.Num("i_size", b.Within("size", 1, 1<<20))
+	b.Num("i_rdev", 0)
+	b.Num("i_blkbits", 12)
+	b.Num("i_generation", b.Within("generation", 1, 1<<30))
+	b.Num("i_count.counter", 1)
+	b.Num("i_flags", 0)
+	b.Ptr("i_sb", m.superBlock())
+	seconds := m.Began().Real()/1_000_000_000 - b.Within("mtime", 60, 1_000_000)
 	for _, t := range [...]string{"i_atime", "i_mtime", "i_ctime"} {
-		b.num(t+".tv_sec|__"+t+".tv_sec|"+t+"_sec", seconds)
-		b.num(t+".tv_nsec|__"+t+".tv_nsec|"+t+"_nsec", b.within(t, 0, 1_000_000_000))
+		b.Num(t+".tv_sec|__"+t+".tv_sec|"+t+"_sec", seconds)
+		b.Num(t+".tv_nsec|__"+t+".tv_nsec|"+t+"_nsec", b.Within(t, 0, 1_000_000_000))
 	}
-	b.null("i_security i_flctx i_acl i_default_acl i_private i_wb i_pipe i_cdev i_link i_fsnotify_marks i_crypt_info i_verity_info")
+	b.Null("i_security i_flctx i_acl i_default_acl i_private i_wb i_pipe i_cdev i_link i_fsnotify_marks i_crypt_info i_verity_info")
 }
 
-func (m *Model) fillSuper(b builder) {
-	b.num("s_dev", kernelDev(diskMajor, diskMinor))
-	b.num("s_magic", ext4Magic)
-	b.num("s_blocksize", 4096)
-	b.num("s_blocksize_bits", 12)
-	b.num("s_flags", 0)
-	b.text("s_id", "sda1")
-	b.ptr("s_root", m.rootDentry())
-	b.ptr("s_user_ns", m.namedObject("init_user_ns", "user_namespace"))
-	b.child("s_type")
-	b.child("s_bdev")
-	b.null("s_security s_fs_info s_subtype")
+func (m *Model) fillSuper(b object.Builder) {
+	b.Num("s_dev", kernelDev(diskMajor, diskMinor))
+	b.Num("s_magic", ext4Magic)
+	b.Num("s_blocksize", 4096)
+	b.Num("s_blocksize_bits", 12)
+	b.Num("s_flags", 0)
+	b.Text("s_id", "sda1")
+	b.Ptr("s_root", m.rootDentry())
+	b.Ptr("s_user_ns", m.Named("init_user_ns", "user_namespace"))
+	b.Child("s_type")
+	b.Child("s_bdev")
+	b.Null("s_security s_fs_info s_subtype")
 }
 
-func (m *Model) fillVfsmount(b builder) {
-	b.ptr("mnt_root", m.rootDentry())
-	b.ptr("mnt_sb", m.superBlock())
-	b.num("mnt_flags", 0x20) // MNT_RELATIME
+func (m *Model) fillVfsmount(b object.Builder) {
+	b.Ptr("mnt_root", m.rootDentry())
+	b.Ptr("mnt_sb", m.superBlock())
+	b.Num("mnt_flags", 0x20) // MNT_RELATIME
 }
 
-func (m *Model) fillMount(b builder) {
-	b = b.as("mount")
-	b.num("mnt_parent", b.o.base)
-	b.ptr("mnt_mountpoint", m.rootDentry())
-	b.ptr("mnt.mnt_root", m.rootDentry())
-	b.ptr("mnt.mnt_sb", m.superBlock())
-	b.text("mnt_devname", "/dev/sda1")
-	b.num("mnt_id", b.within("id", 20, 100))
+func (m *Model) fillMount(b object.Builder) {
+	b = b.As("mount")
+	b.Num("mnt_parent", b.Object.Base())
+	b.Ptr("mnt_mountpoint", m.rootDentry())
+	b.Ptr("mnt.mnt_root", m.rootDentry())
+	b.Ptr("mnt.mnt_sb", m.superBlock())
+	b.Text("mnt_devname", "/dev/sda1")
+	b.Num("mnt_id", b.Within("id", 20, 100))
 	if t := m.Current(); t != nil {
 		if ns, err := t.Pointee("nsproxy.mnt_ns"); err == nil {
-			b.ptr("mnt_ns", ns)
+			b.Ptr("mnt_ns", ns)
 		}
 	}
 }
 
-func (m *Model) fillFsType(b builder) {
-	b.text("name", "ext4")
-	b.num("fs_flags", 1)
-	b.null("next owner")
+func (m *Model) fillFsType(b object.Builder) {
+	b.Text("name", "ext4")
+	b.Num("fs_flags", 1)
+	b.Null("next owner")
 }
 
-func (m *Model) fillQstr(b builder) {
-	name := b.word("name")
-	b.text("name", name)
-	b.num("len", uint64(len(name)))
+func (m *Model) fillQstr(b object.Builder) {
+	name := b.Word("name")
+	b.Text("name", name)
+	b.Num("len", uint64(len(name)))
 }
 
-func (m *Model) fillFilename(b builder) {
-	name := "/tmp/" + b.word("file")
-	b.text("name", name)
-	b.num("uptr", m.UserString(name))
-	b.num("refcnt|refcnt.counter", 1)
-	b.null("aname")
+func (m *Model) fillFilename(b object.Builder) {
+	name := "/tmp/" + b.Word("file")
+	b.Text("name", name)
+	b.Num("uptr", m.UserString(name))
+	b.Num("refcnt|refcnt.counter", 1)
+	b.Null("aname")
 }
 
 // fillBinprm gives an execution its file, names and arguments.
-func (m *Model) fillBinprm(b builder) {
-	name := "/usr/bin/" + m.taskName(b.o.role)
-	b.text("filename", name)
-	b.text("interp", name)
-	b.text("fdpath", "")
-	b.bytes("buf", []byte("\x7fELF\x02\x01\x01\x00"))
-	b.num("argc", 3)
-	b.num("envc", 2)
-	b.child("file")
-	b.child("cred")
-	b.child("mm")
-	b.num("p", userStack64-4096)
-	b.null("interpreter executable")
+func (m *Model) fillBinprm(b object.Builder) {
+	name := "/usr/bin/" + m.taskName(b.Object.Role())
+	b.Text("filename", name)
+	b.Text("interp", name)
+	b.Text("fdpath", "")
+	b.Bytes("buf", []byte("\x7fELF\x02\x01\x01\x00"))
+	b.Num("argc", 3)
+	b.Num("envc", 2)
+	b.Child("file")
+	b.Child("cred")
+	b.Child("mm")
+	b.Num("p", userStack64-4096)
+	b.Null("interpreter executable")
 }

@@ -1,8 +1,10 @@
 package kernel
 
+import "github.com/bpfrun/bpfrun/kernel/object"
+
 // fillers give objects of well-known types sensible default content, by type name. They run when a field nobody set
 // is read for the first time, and never change what the user set.
-var fillers = map[string]func(*Model, builder){
+var fillers = map[string]func(*Model, object.Builder){
 	"task_struct":    (*Model).fillTask,
 	"cred":           (*Model).fillCred,
 	"mm_struct":      (*Model).fillMM,
@@ -40,7 +42,7 @@ var fillers = map[string]func(*Model, builder){
 }
 
 // Fill gives an object the default content of a type; false when the model has none for it.
-func (k *Model) Fill(typ string, b builder) bool {
+func (k *Model) Fill(typ string, b object.Builder) bool {
 	f := fillers[typ]
 	if f != nil {
 		f(k, b)

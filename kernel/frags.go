@@ -44,16 +44,16 @@ func (p *Packet) addFrags(data []byte) error {
 }
 
 func (p *Packet) addFrag(data []byte) error {
-	r, err := p.k.mem.Alloc(uapi.PageSize, mem.Region{Kind: mem.Packet, Name: p.region.Name + " fragment", ReadOnly: p.ro, Owner: p})
+	r, err := p.k.Mem().Alloc(uapi.PageSize, mem.Region{Kind: mem.Packet, Name: p.region.Name + " fragment", ReadOnly: p.ro, Owner: p})
 	if err != nil {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
-	copy(p.k.mem.Bytes(r), data)
+	copy(p.k.Mem().Bytes(r), data)
 	p.frags = append(p.frags[:len(p.frags):len(p.frags)], fragment{r, len(data)})
-	return p.k.mem.SetBounds(r, r.Base, r.Base+uint64(len(data)))
+	return p.k.Mem().SetBounds(r, r.Base, r.Base+uint64(len(data)))
 }
 
-func (f fragment) bytes(p *Packet) []byte { return p.k.mem.ExtentBytes(f.region)[:f.size] }
+func (f fragment) bytes(p *Packet) []byte { return p.k.Mem().ExtentBytes(f.region)[:f.size] }
 
 // fragsLen is the number of bytes in fragments.
 func (p *Packet) fragsLen() int {
@@ -73,7 +73,7 @@ func (p *Packet) ReadAt(b []byte, off int) {
 func (p *Packet) WriteAt(b []byte, off int) {
 	p.pieces(off, len(b), func(piece []byte, at int) { copy(piece, b[at:]) })
 	if n := min(len(b), p.Linear()-off); n > 0 {
-		p.k.mem.NoteWrite(p.data+uint64(off), uint64(n))
+		p.k.Mem().NoteWrite(p.data+uint64(off), uint64(n))
 	}
 }
 
@@ -158,10 +158,10 @@ func (p *Packet) drop(n int) {
 			p.frags = append(p.frags, f)
 			continue
 		}
-		p.k.mem.Free(f.region)
+		p.k.Mem().Free(f.region)
 		if len(rest) > 0 {
 			if err := p.addFrag(rest); err != nil {
-				p.k.fail(err)
+				p.k.Fail(err)
 			}
 		}
 	}
@@ -215,7 +215,7 @@ func (p *Packet) adjustFragsTail(delta int) uapi.Errno {
 		cut := min(n, f.size)
 		n -= cut
 		if cut == f.size {
-			p.k.mem.Free(f.region)
+			p.k.Mem().Free(f.region)
 			p.frags = p.frags[:len(p.frags)-1]
 			continue
 		}
@@ -231,8 +231,8 @@ func (p *Packet) adjustFragsTail(delta int) uapi.Errno {
 }
 
 func (p *Packet) boundFrag(f fragment) uapi.Errno {
-	if err := p.k.mem.SetBounds(f.region, f.region.Base, f.region.Base+uint64(f.size)); err != nil {
-		p.k.fail(err)
+	if err := p.k.Mem().SetBounds(f.region, f.region.Base, f.region.Base+uint64(f.size)); err != nil {
+		p.k.Fail(err)
 		return uapi.EFAULT
 	}
 	return 0

@@ -30,7 +30,7 @@ func (c *Context) FrameIn() []byte {
 	}
 	data := c.k.packetBytes(c)
 	if in := c.spec.Bytes; c.Packet.xdp && len(in) >= 12 { // the context says where metadata ends and the packet
-		data = data[c.k.order().Uint32(in):]
+		data = data[c.k.Order().Uint32(in):]
 	}
 	return data
 }
@@ -99,7 +99,7 @@ func (c *Context) Refill() *Refill {
 	base, _ := p.region.Extent()
 	r := &Refill{
 		c: c, was: *p, vals: append([]uint64(nil), c.view.vals...),
-		frame: c.k.mem.ExtentBytes(p.region), start: int(p.data - base), head: int(p.min - base),
+		frame: c.k.Mem().ExtentBytes(p.region), start: int(p.data - base), head: int(p.min - base),
 	}
 	if !p.xdp {
 		r.tail = p.max - p.end

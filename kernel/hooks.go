@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // structOpsContext makes the arguments of a struct_ops member, "TYPE.member": those of the function pointer of that name in the
@@ -13,22 +14,22 @@ func (h *Hooks) structOpsContext(c *Context) error {
 	typ, member, ok := strings.Cut(c.spec.AttachTo, ".")
 	typ = btf.EssentialName(typ)
 	c.Func = member
-	l := h.layoutNamed(typ)
+	l := h.LayoutNamed(typ)
 	if !ok || l == nil {
-		if h.btf == nil {
+		if h.BTF() == nil {
 			c.Untyped = true
 			h.untypedArguments(c, 6)
 			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: c.spec.AttachTo, What: "struct " + typ, Nearest: h.nearestNames(btf.KindStruct, "", typ)}
+		return &object.AbsentError{Hook: c.spec.AttachTo, What: "struct " + typ, Nearest: h.nearestNames(btf.KindStruct, "", typ)}
 	}
-	f, rest, err := l.place(member)
+	f, rest, err := l.Place(member)
 	if err != nil || rest != "" {
-		return &AbsentError{Hook: c.spec.AttachTo, What: "member " + member + " of struct " + typ, Nearest: nearestMembers(l.spec, l.typ, member)}
+		return &object.AbsentError{Hook: c.spec.AttachTo, What: "member " + member + " of struct " + typ, Nearest: object.NearestMembers(l.Spec, l.Type, member)}
 	}
-	p := followProto(f.Spec, f.Type)
+	p := object.FollowProto(f.Spec, f.Type)
 	if p == nil {
-		return &AbsentError{Hook: c.spec.AttachTo, What: "function pointer " + member + " in struct " + typ}
+		return &object.AbsentError{Hook: c.spec.AttachTo, What: "function pointer " + member + " in struct " + typ}
 	}
 	if err := h.arguments(c, member, f.Spec, named(f.Spec, p), 0); err != nil {
 		return err
@@ -42,11 +43,11 @@ func named(spec *btf.Spec, p *btf.Type) *btf.Type {
 	q.Params = slices.Clone(p.Params)
 	seen := map[string]bool{}
 	for i := range q.Params {
-		to := target(spec, q.Params[i].Type)
-		if q.Params[i].Name != "" || to.typ == nil || to.typ.Name == "" || to.typ.Kind != btf.KindStruct {
+		to := object.Target(spec, q.Params[i].Type)
+		if q.Params[i].Name != "" || to.Type == nil || to.Type.Name == "" || to.Type.Kind != btf.KindStruct {
 			continue
 		}
-		if name := usualName(to.typ.Name); !seen[name] {
+		if name := object.UsualName(to.Type.Name); !seen[name] {
 			q.Params[i].Name, seen[name] = name, true
 		}
 	}
@@ -65,7 +66,7 @@ func (h *Hooks) lircContext(c *Context) error {
 	}
 	c.Args = []Arg{a}
 	data := make([]byte, 4)
-	putUint(h.order(), data, a.Value)
+	object.PutUint(h.Order(), data, a.Value)
 	return c.allocate(data, true)
 }
 
@@ -90,7 +91,7 @@ func (h *Hooks) sessionContext(c *Context) error {
 	if err := h.arrayContext(c); err != nil {
 		return err
 	}
-	back := slices.Clone(h.mem.Bytes(c.Region))
+	back := slices.Clone(h.Mem().Bytes(c.Region))
 	entry := slices.Clone(back)
 	clear(entry[8*c.Slots:])
 	c.steps = []step{{data: entry}, {data: back, ret: true}}

@@ -3,12 +3,14 @@ package kernel
 import (
 	"maps"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // Host is the machine as its network sees it: interfaces, routes and neighbours, sockets, and the packets of contexts. Construct it with
 // [NewHost].
 type Host struct {
-	*Space `snapshot:"fixed"`
+	*object.Space `snapshot:"fixed"`
 	// OnSocketFree is called when a socket ends that was made for one context and for which something is stored under its key.
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
@@ -19,7 +21,7 @@ type Host struct {
 }
 
 // NewHost returns a host with the default interfaces.
-func NewHost(s *Space) *Host {
+func NewHost(s *object.Space) *Host {
 	return &Host{Space: s, network: Network{Devices: defaultDevices}, defaults: make(map[string]*Socket)}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -62,7 +63,7 @@ func (c *Context) Step(n int) {
 		return
 	}
 	s := &c.steps[n]
-	copy(c.k.mem.Bytes(c.Region), s.data)
+	copy(c.k.Mem().Bytes(c.Region), s.data)
 	if c.meta != nil {
 		_ = c.meta.SetUint("seq_num", s.seq)
 	}
@@ -81,7 +82,7 @@ func (h *Hooks) iterContext(c *Context) error {
 	c.Func = "bpf_iter_" + name
 	spec, p, ok := h.proto(c, c.Func)
 	if !ok || len(p.Params) == 0 {
-		return &AbsentError{Hook: name, What: "iterator (function bpf_iter_" + name + ")", Nearest: h.nearestNames(btf.KindFunc, "bpf_iter_", name)}
+		return &object.AbsentError{Hook: name, What: "iterator (function bpf_iter_" + name + ")", Nearest: h.nearestNames(btf.KindFunc, "bpf_iter_", name)}
 	}
 	c.FuncAddr = h.SymbolAddr(c.Func)
 	meta, err := h.iterMeta()
@@ -107,7 +108,7 @@ func (h *Hooks) iterContext(c *Context) error {
 	add := func(args []Arg, seq int, last bool) {
 		data := make([]byte, 8*len(args))
 		for i := range args {
-			putUint(h.order(), data[8*i:8*i+8], args[i].Value)
+			object.PutUint(h.Order(), data[8*i:8*i+8], args[i].Value)
 		}
 		c.steps = append(c.steps, step{data: data, seq: uint64(seq), last: last})
 	}
@@ -135,8 +136,8 @@ func (h *Hooks) iterContext(c *Context) error {
 }
 
 // iterMeta makes the struct bpf_iter_meta with its sequential file.
-func (h *Hooks) iterMeta() (*Object, error) {
-	if o := h.kept("iterator meta"); o != nil {
+func (h *Hooks) iterMeta() (*object.Object, error) {
+	if o := h.Kept("iterator meta"); o != nil {
 		return o, nil
 	}
 	o, err := h.NewObjectNamed("meta", "bpf_iter_meta")
@@ -148,11 +149,11 @@ func (h *Hooks) iterMeta() (*Object, error) {
 		return nil, err
 	}
 	seq.Below(o)
-	b := build(o)
-	b.ptr("seq", seq)
-	b.num("session_id", 1)
-	b.num("seq_num", 0)
-	h.keep("iterator meta", o)
+	b := object.Build(o)
+	b.Ptr("seq", seq)
+	b.Num("session_id", 1)
+	b.Num("seq_num", 0)
+	h.Keep("iterator meta", o)
 	return o, nil
 }
 
@@ -164,7 +165,7 @@ func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Typ
 	if it := c.spec.Iter; it != nil && it.Given != nil {
 		return h.givenElements(c, it.Given, spec, p)
 	}
-	one := func(arg string, objects []*Object) []iterArgs {
+	one := func(arg string, objects []*object.Object) []iterArgs {
 		var out []iterArgs
 		for _, o := range objects {
 			out = append(out, iterArgs{arg: {Value: o.Addr(), Object: o}})
@@ -222,26 +223,26 @@ func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArg
 	key := ""
 	for _, param := range p.Params[1:] {
 		a := h.argument(c.Func, param.Name, spec, param.Type)
-		if to := target(spec, param.Type); key == "" && to.typ != nil && to.typ.Kind == btf.KindStruct && param.Name != "map" {
+		if to := object.Target(spec, param.Type); key == "" && to.Type != nil && to.Type.Kind == btf.KindStruct && param.Name != "map" {
 			key = param.Name
-			if h.mode != ModeDefault {
+			if h.Mode() != object.ModeDefault {
 				break
 			}
 		}
 		e[param.Name] = a
 	}
-	if h.mode == ModeDefault || key == "" {
+	if h.Mode() == object.ModeDefault || key == "" {
 		return []iterArgs{e}
 	}
 	var typ string
 	for _, param := range p.Params[1:] {
 		if param.Name == key {
-			typ = target(spec, param.Type).typ.Name
+			typ = object.Target(spec, param.Type).Type.Name
 		}
 	}
 	var out []iterArgs
-	for _, o := range h.all() {
-		if o.parent == nil && !o.IsBuiltin() && h.isA(o, typ) {
+	for _, o := range h.Objects() {
+		if o.Parent() == nil && !o.IsBuiltin() && h.isA(o, typ) {
 			out = append(out, iterArgs{key: {Value: o.Addr(), Object: o}})
 		}
 	}
@@ -249,19 +250,19 @@ func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArg
 }
 
 // isA reports whether an object is of a type, or stored in one that begins with it.
-func (h *Hooks) isA(o *Object, typ string) bool {
+func (h *Hooks) isA(o *object.Object, typ string) bool {
 	if o.TypeName() == typ {
 		return true
 	}
-	return o.layout != nil && (o.layout.name == typ || typ == "sock_common" && strings.HasSuffix(o.layout.name, "_sock"))
+	return o.Storage() != nil && (o.Storage().Name == typ || typ == "sock_common" && strings.HasSuffix(o.Storage().Name, "_sock"))
 }
 
 // iterTasks lists the tasks there are, by pid: in default mode those that run, their leaders and init, in a scenario its own.
-func (h *Hooks) iterTasks(leaders bool) []*Object {
-	var known []*Object
-	if h.mode == ModeDefault {
+func (h *Hooks) iterTasks(leaders bool) []*object.Object {
+	var known []*object.Object
+	if h.Mode() == object.ModeDefault {
 		known = append(known, h.initTask())
-		for cpu := range h.cpus {
+		for cpu := range h.CPUs() {
 			t := h.CurrentOn(cpu)
 			if t == nil {
 				continue
@@ -272,26 +273,26 @@ func (h *Hooks) iterTasks(leaders bool) []*Object {
 			}
 		}
 	} else {
-		for _, o := range h.all() {
-			if o.parent == nil && o.TypeName() == "task_struct" {
+		for _, o := range h.Objects() {
+			if o.Parent() == nil && o.TypeName() == "task_struct" {
 				known = append(known, o)
 			}
 		}
 	}
-	var out []*Object
+	var out []*object.Object
 	seen := map[uint64]bool{}
 	for _, o := range known {
 		if o == nil {
 			continue
 		}
-		pid := o.uint("pid")
-		if pid == 0 || seen[pid] || leaders && pid != o.uint("tgid") {
+		pid := o.Num("pid")
+		if pid == 0 || seen[pid] || leaders && pid != o.Num("tgid") {
 			continue
 		}
 		seen[pid] = true
 		out = append(out, o)
 	}
-	slices.SortStableFunc(out, func(a, b *Object) int { return int(a.uint("pid")) - int(b.uint("pid")) })
+	slices.SortStableFunc(out, func(a, b *object.Object) int { return int(a.Num("pid")) - int(b.Num("pid")) })
 	return out
 }
 
@@ -299,7 +300,7 @@ func (h *Hooks) iterTasks(leaders bool) []*Object {
 func (h *Hooks) taskFiles() []iterArgs {
 	var out []iterArgs
 	for _, t := range h.iterTasks(true) {
-		n := t.uint("files.fdt.max_fds")
+		n := t.Num("files.fdt.max_fds")
 		for fd := range min(n, maxFds) {
 			f, err := t.Pointee(fmt.Sprintf("files.fdt.fd[%d]", fd))
 			if err != nil || f == nil {
@@ -330,11 +331,11 @@ func (h *Hooks) taskVMAs() []iterArgs {
 }
 
 // mapObjects makes the struct bpf_map of the object's maps.
-func (h *Hooks) mapObjects(c *Context) ([]*Object, error) {
+func (h *Hooks) mapObjects(c *Context) ([]*object.Object, error) {
 	if c.spec.Iter == nil {
 		return nil, nil
 	}
-	var out []*Object
+	var out []*object.Object
 	for i := range c.spec.Iter.Maps {
 		o, err := h.mapObject(&c.spec.Iter.Maps[i])
 		if err != nil {
@@ -345,27 +346,27 @@ func (h *Hooks) mapObjects(c *Context) ([]*Object, error) {
 	return out, nil
 }
 
-func (h *Hooks) mapObject(m *MapInfo) (*Object, error) {
+func (h *Hooks) mapObject(m *MapInfo) (*object.Object, error) {
 	role := fmt.Sprintf("bpf_map %d", m.ID)
-	if o := h.kept(role); o != nil {
+	if o := h.Kept(role); o != nil {
 		return o, nil
 	}
 	o, err := h.NewObjectNamed(role, "bpf_map")
 	if err != nil {
 		return nil, err
 	}
-	b := build(o)
-	b.num("id", uint64(m.ID))
-	b.num("map_type", uint64(m.Type))
-	b.num("key_size", uint64(m.KeySize))
-	b.num("value_size", uint64(m.ValueSize))
-	b.num("max_entries", uint64(m.MaxEntries))
-	b.num("map_flags", uint64(m.Flags))
-	b.text("name", shortName(m.Name))
-	b.num("refcnt.counter", 2) // the file descriptor and the iterator
-	b.num("usercnt.counter", 1)
-	b.num("frozen", 0)
-	h.keep(role, o)
+	b := object.Build(o)
+	b.Num("id", uint64(m.ID))
+	b.Num("map_type", uint64(m.Type))
+	b.Num("key_size", uint64(m.KeySize))
+	b.Num("value_size", uint64(m.ValueSize))
+	b.Num("max_entries", uint64(m.MaxEntries))
+	b.Num("map_flags", uint64(m.Flags))
+	b.Text("name", shortName(m.Name))
+	b.Num("refcnt.counter", 2) // the file descriptor and the iterator
+	b.Num("usercnt.counter", 1)
+	b.Num("frozen", 0)
+	h.Keep(role, o)
 	return o, nil
 }
 
@@ -373,32 +374,32 @@ func (h *Hooks) mapObject(m *MapInfo) (*Object, error) {
 func shortName(s string) string { return s[:min(len(s), 15)] }
 
 // progObjects makes the struct bpf_prog of the object's programs.
-func (h *Hooks) progObjects(c *Context) ([]*Object, error) {
+func (h *Hooks) progObjects(c *Context) ([]*object.Object, error) {
 	if c.spec.Iter == nil {
 		return nil, nil
 	}
-	var out []*Object
+	var out []*object.Object
 	for _, p := range c.spec.Iter.Programs {
 		role := fmt.Sprintf("bpf_prog %d", p.ID)
-		o := h.kept(role)
+		o := h.Kept(role)
 		if o == nil {
 			var err error
 			if o, err = h.NewObjectNamed(role, "bpf_prog"); err != nil {
 				return nil, err
 			}
-			b := build(o)
-			b.num("type", uint64(p.Type))
-			b.num("len", uint64(p.Insns))
-			b.num("jited", 1)
-			b.num("gpl_compatible", 1)
-			if aux := b.child("aux"); aux != nil {
-				a := build(aux)
-				a.num("id", uint64(p.ID))
-				a.text("name", shortName(p.Name))
-				a.num("refcnt.counter", 1)
-				a.ptr("prog", o)
+			b := object.Build(o)
+			b.Num("type", uint64(p.Type))
+			b.Num("len", uint64(p.Insns))
+			b.Num("jited", 1)
+			b.Num("gpl_compatible", 1)
+			if aux := b.Child("aux"); aux != nil {
+				a := object.Build(aux)
+				a.Num("id", uint64(p.ID))
+				a.Text("name", shortName(p.Name))
+				a.Num("refcnt.counter", 1)
+				a.Ptr("prog", o)
 			}
-			h.keep(role, o)
+			h.Keep(role, o)
 		}
 		out = append(out, o)
 	}
@@ -406,13 +407,13 @@ func (h *Hooks) progObjects(c *Context) ([]*Object, error) {
 }
 
 // iterMap is the map whose elements an iterator visits.
-func (h *Hooks) iterMap(c *Context) (uint64, *Object) {
+func (h *Hooks) iterMap(c *Context) (uint64, *object.Object) {
 	if c.spec.Iter == nil || c.spec.Iter.Map == nil {
 		return 0, nil
 	}
 	o, err := h.mapObject(c.spec.Iter.Map)
 	if err != nil {
-		h.fail(err)
+		h.Fail(err)
 		return 0, nil
 	}
 	return o.Addr(), o

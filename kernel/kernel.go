@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -27,23 +28,23 @@ type Config struct {
 	Version uint32 // as LINUX_VERSION_CODE; 0 = 6.12
 	Seed    uint64
 	CPUs    int // 0 = 2
-	Mode    Mode
+	Mode    object.Mode
 	Clock   clock.Config
-	Random  []uint64 // the first values of the random generator
-	Types   *Types   // shared cache; nil = an own one
+	Random  []uint64      // the first values of the random generator
+	Types   *object.Types // shared cache; nil = an own one
 	// Kallsyms gives addresses to symbols and names the symbols that exist; nil = the functions and variables in BTF.
 	Kallsyms map[string]uint64
 }
 
 // Kernel is the simulated kernel of one machine. It composes its parts, whose methods are its own. Construct it with [New].
 type Kernel struct {
-	*Space   `snapshot:"part"`
-	*User    `snapshot:"part"`
-	*PerCPU  `snapshot:"part"`
-	*Symbols `snapshot:"part"`
-	*Model   `snapshot:"part"`
-	*Host    `snapshot:"part"`
-	*Hooks   `snapshot:"part"`
+	*object.Space `snapshot:"part"`
+	*User         `snapshot:"part"`
+	*PerCPU       `snapshot:"part"`
+	*Symbols      `snapshot:"part"`
+	*Model        `snapshot:"part"`
+	*Host         `snapshot:"part"`
+	*Hooks        `snapshot:"part"`
 
 	clock  *clock.Clock
 	rand   random
@@ -68,15 +69,15 @@ func New(cfg Config) (*Kernel, error) {
 		cfg.Version = defaultVersion
 	}
 	if cfg.Types == nil {
-		cfg.Types = NewTypes()
+		cfg.Types = object.NewTypes()
 	}
 	if cfg.Arch == "" {
 		cfg.Arch = InferArch(cfg.BTF)
 	}
 	began := clock.New(cfg.Clock)
-	k := &Kernel{clock: new(clock.Clock), rand: random{state: hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
+	k := &Kernel{clock: new(clock.Clock), rand: random{state: object.Hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
 	*k.clock = began
-	k.Space = NewSpace(SpaceConfig{
+	k.Space = object.New(object.Config{
 		Mem: cfg.Mem, BTF: cfg.BTF, Modules: cfg.Modules, Types: cfg.Types, Arch: cfg.Arch, Version: cfg.Version, Seed: cfg.Seed, CPUs: cfg.CPUs,
 		Mode: cfg.Mode, Began: began, Around: surroundings{k},
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -18,7 +19,7 @@ import (
 type targetBTF struct {
 	name  string
 	spec  *btf.Spec
-	types *Types
+	types *object.Types
 }
 
 // targets returns the embedded kernel, those in testdata and those of the optional corpus.
@@ -27,7 +28,7 @@ var targets = sync.OnceValue(func() []targetBTF {
 	if err != nil {
 		panic(err)
 	}
-	out := []targetBTF{{embedded.Name, spec, NewTypes()}}
+	out := []targetBTF{{embedded.Name, spec, object.NewTypes()}}
 	globs := []string{"../testdata/btf/*.btf.xz"}
 	if dir := os.Getenv("BPFRUN_CORPUS"); dir != "" {
 		globs = append(globs, filepath.Join(dir, "btf", "*.btf.xz"))
@@ -45,7 +46,7 @@ var targets = sync.OnceValue(func() []targetBTF {
 			if err != nil {
 				panic(err)
 			}
-			out = append(out, targetBTF{name, s, NewTypes()})
+			out = append(out, targetBTF{name, s, object.NewTypes()})
 		}
 	}
 	return out
@@ -81,7 +82,7 @@ func newEmbedded(t testing.TB, change ...func(*Config)) *Kernel {
 }
 
 // uintAt reads a field and fails the test when there is none.
-func uintAt(t testing.TB, o *Object, path string) uint64 {
+func uintAt(t testing.TB, o *object.Object, path string) uint64 {
 	t.Helper()
 	v, err := o.Uint(path)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -23,13 +24,13 @@ func lying(t *testing.T) (k *Kernel, nothing btf.ID) {
 	b.Struct("whale", 1<<20+1, btf.Member{Name: "b", Type: u8})
 	spec, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
-	return newKernel(t, targetBTF{"lies", spec, NewTypes()}), nothing
+	return newKernel(t, targetBTF{"lies", spec, object.NewTypes()}), nothing
 }
 
 func TestRecordsHaveABound(t *testing.T) {
 	k, _ := lying(t)
 	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: "sub/huge"})
-	var wrong *TypeError
+	var wrong *object.TypeError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "trace_event_raw_huge", wrong.Type)
 }
@@ -37,13 +38,13 @@ func TestRecordsHaveABound(t *testing.T) {
 func TestObjectsHaveABound(t *testing.T) {
 	k, _ := lying(t)
 	_, err := k.NewObjectNamed("w", "whale")
-	assert.True(t, errors.Is(err, ErrNoMemory), "%v", err)
+	assert.True(t, errors.Is(err, object.ErrNoMemory), "%v", err)
 }
 
 func TestTypesWithoutSize(t *testing.T) {
 	k, nothing := lying(t)
 	for _, name := range []string{"", "len", "start_time"} {
-		assert.Zero(t, k.defaultScalar("arg", name, k.btf, nothing, 0))
+		assert.Zero(t, k.DefaultScalar("arg", name, k.BTF(), nothing, 0))
 	}
 }
 

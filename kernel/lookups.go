@@ -5,13 +5,14 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // VMAAt returns the memory area of a user address: one page, for an address at which user memory has something; nil where
 // it has nothing.
-func (m *Model) VMAAt(addr uint64) (*Object, error) {
-	addr = m.mem.Truncate(addr)
+func (m *Model) VMAAt(addr uint64) (*object.Object, error) {
+	addr = m.Mem().Truncate(addr)
 	if o := m.areaAt(addr); o != nil {
 		return o, nil
 	}
@@ -20,7 +21,7 @@ func (m *Model) VMAAt(addr uint64) (*Object, error) {
 	}
 	start := addr &^ uint64(uapi.PageSize-1)
 	role := fmt.Sprintf("vma %#x", start)
-	if o := m.kept(role); o != nil {
+	if o := m.Kept(role); o != nil {
 		return o, nil
 	}
 	o, err := m.NewObjectNamed(role, "vm_area_struct")
@@ -34,23 +35,23 @@ func (m *Model) VMAAt(addr uint64) (*Object, error) {
 	if err := o.SetUint("vm_end", start+uapi.PageSize); err != nil {
 		return nil, err
 	}
-	m.keep(role, o)
+	m.Keep(role, o)
 	return o, nil
 }
 
 // TaskByPID returns the task with that pid among those the machine knows: those running, init, and every task_struct made
 // so far. Nil when there is none.
-func (m *Model) TaskByPID(pid uint32) *Object {
-	for cpu := range m.cpus {
-		if t := m.CurrentOn(cpu); t != nil && uint32(t.uint("pid")) == pid {
+func (m *Model) TaskByPID(pid uint32) *object.Object {
+	for cpu := range m.CPUs() {
+		if t := m.CurrentOn(cpu); t != nil && uint32(t.Num("pid")) == pid {
 			return t
 		}
 	}
-	if t := m.initTask(); t != nil && uint32(t.uint("pid")) == pid {
+	if t := m.initTask(); t != nil && uint32(t.Num("pid")) == pid {
 		return t
 	}
-	for _, o := range m.all() {
-		if o.TypeName() == "task_struct" && uint32(o.uint("pid")) == pid {
+	for _, o := range m.Objects() {
+		if o.TypeName() == "task_struct" && uint32(o.Num("pid")) == pid {
 			return o
 		}
 	}
@@ -58,7 +59,7 @@ func (m *Model) TaskByPID(pid uint32) *Object {
 }
 
 // CgroupByID returns the cgroup of the default hierarchy with that id, nil when there is none.
-func (m *Model) CgroupByID(id uint64) *Object {
+func (m *Model) CgroupByID(id uint64) *object.Object {
 	for level := range cgroupNames {
 		if m.cgroupID(level) == id {
 			return m.cgroupAt(level)
@@ -69,28 +70,28 @@ func (m *Model) CgroupByID(id uint64) *Object {
 
 // Tasks returns the tasks the machine knows, by pid: those [Kernel.TaskByPID] finds, without the idle task. leaders leaves out threads
 // that are not the first of their process.
-func (m *Model) Tasks(leaders bool) []*Object {
-	known := []*Object{m.initTask()}
-	for cpu := range m.cpus {
+func (m *Model) Tasks(leaders bool) []*object.Object {
+	known := []*object.Object{m.initTask()}
+	for cpu := range m.CPUs() {
 		known = append(known, m.CurrentOn(cpu))
 	}
-	for _, o := range m.all() {
+	for _, o := range m.Objects() {
 		if o.TypeName() == "task_struct" {
 			known = append(known, o)
 		}
 	}
-	byPID := map[uint64]*Object{}
+	byPID := map[uint64]*object.Object{}
 	for _, o := range known {
 		if o == nil {
 			continue
 		}
-		pid := o.uint("pid")
-		if pid == 0 || byPID[pid] != nil || leaders && pid != o.uint("tgid") {
+		pid := o.Num("pid")
+		if pid == 0 || byPID[pid] != nil || leaders && pid != o.Num("tgid") {
 			continue
 		}
 		byPID[pid] = o
 	}
-	out := make([]*Object, 0, len(byPID))
+	out := make([]*object.Object, 0, len(byPID))
 	for _, pid := range slices.Sorted(maps.Keys(byPID)) {
 		out = append(out, byPID[pid])
 	}

@@ -3,15 +3,17 @@ package kernel
 import (
 	"maps"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // Hooks makes the contexts of programs: what r1 points to, and the event it is about. Construct it with [NewHooks].
 type Hooks struct {
-	*Space   `snapshot:"fixed"`
-	*User    `snapshot:"fixed"`
-	*Symbols `snapshot:"fixed"`
-	*Model   `snapshot:"fixed"`
-	*Host    `snapshot:"fixed"`
+	*object.Space `snapshot:"fixed"`
+	*User         `snapshot:"fixed"`
+	*Symbols      `snapshot:"fixed"`
+	*Model        `snapshot:"fixed"`
+	*Host         `snapshot:"fixed"`
 
 	event  event
 	traced uint64     // address of the traced function
@@ -19,7 +21,7 @@ type Hooks struct {
 }
 
 // NewHooks returns hooks at which nothing happened yet.
-func NewHooks(s *Space, u *User, y *Symbols, m *Model, h *Host) *Hooks {
+func NewHooks(s *object.Space, u *User, y *Symbols, m *Model, h *Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 

@@ -3,23 +3,25 @@ package kernel
 import (
 	"maps"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // Model is the content of the simulated kernel: tasks with their credentials, address spaces, files and cgroups, and the disk. It gives
 // objects of well-known types their default content and builds those that a user describes. Construct it with [NewModel].
 type Model struct {
-	*Space `snapshot:"fixed"`
-	*User  `snapshot:"fixed"`
+	*object.Space `snapshot:"fixed"`
+	*User         `snapshot:"fixed"`
 
-	cpu          int                   // of the run
-	current      []*Object             // running task by CPU
-	areas        map[*Object][]*Object // memory areas of the mm_structs that were given some
-	cgroupByPath map[string]*Object    // cgroups that were built
+	cpu          int                                 // of the run
+	current      []*object.Object                    // running task by CPU
+	areas        map[*object.Object][]*object.Object // memory areas of the mm_structs that were given some
+	cgroupByPath map[string]*object.Object           // cgroups that were built
 }
 
 // NewModel returns a model in which nothing was made yet.
-func NewModel(s *Space, u *User) *Model {
-	return &Model{Space: s, User: u, current: make([]*Object, s.cpus), areas: make(map[*Object][]*Object), cgroupByPath: make(map[string]*Object)}
+func NewModel(s *object.Space, u *User) *Model {
+	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object)}
 }
 
 // ModelSnapshot is the state of a [Model] at one moment, without its objects, which the [Space] keeps.

@@ -28,7 +28,7 @@ func (h *Hooks) packetBytes(c *Context) []byte {
 func (h *Hooks) xdpContext(c *Context) error {
 	data, meta := h.packetBytes(c), 0
 	var rest []byte // what does not fit into the linear part
-	le := h.order()
+	le := h.Order()
 	in := c.spec.Bytes
 	if len(in) >= 12 {
 		first, end, before := le.Uint32(in), le.Uint32(in[4:]), le.Uint32(in[8:])
@@ -227,9 +227,9 @@ func (h *Hooks) receive(c *Context, v *uapiView, eth []byte) error {
 	if len(eth) == ethHeader {
 		proto = etherType(h.packetBytes(c))
 		// skb->protocol is in network order; so a load of it is what htons gives.
-		v.put("protocol", uint64(h.order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
+		v.put("protocol", uint64(h.Order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
 		switch {
-		case !loopback(in, h.order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
+		case !loopback(in, h.Order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
 			v.put("pkt_type", 1)
 		case eth[0]&1 != 0:
 			v.put("pkt_type", 2)
@@ -275,7 +275,7 @@ func (h *Hooks) skbIn(v *uapiView, in []byte) error {
 	}
 	full := make([]byte, max(len(in), skbSize))
 	copy(full, in)
-	le := h.order()
+	le := h.Order()
 	allowed := [...][2]int{{8, 12}, {32, 44}, {48, 68}, {80, 84}, {152, 168}, {176, 180}, {184, 192}}
 	for i, b := range full {
 		ok := b == 0
@@ -312,7 +312,7 @@ func (h *Hooks) skbIn(v *uapiView, in []byte) error {
 func (h *Hooks) skbOut(v *uapiView, in []byte) []byte {
 	b := make([]byte, max(len(in), skbSize))
 	copy(b, in)
-	le := h.order()
+	le := h.Order()
 	for _, f := range [...]struct {
 		name string
 		off  int
@@ -347,15 +347,15 @@ func (h *Hooks) skbSock(c *Context, v *uapiView, proto uint16) error {
 		ip = ip[min(len(ip), ethHeader):]
 	}
 	s.vals[sockState], s.vals[sockRxQueue] = tcpClose, 0xffffffff
-	s.vals[sockCookie] = 1 + h.hash("skb.sk", "cookie")%(1<<16)
+	s.vals[sockCookie] = 1 + h.Hash("skb.sk", "cookie")%(1<<16)
 	switch {
 	case proto == etherIPv4 && len(ip) >= 20:
 		s.vals[sockFamily] = uapi.AFInet
-		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(h.order().Uint32(ip[12:])), uint64(h.order().Uint32(ip[16:]))
+		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(h.Order().Uint32(ip[12:])), uint64(h.Order().Uint32(ip[16:]))
 	case proto == etherIPv6 && len(ip) >= 40:
 		s.vals[sockFamily] = uapi.AFInet6
 		for i := range 4 {
-			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(h.order().Uint32(ip[8+4*i:])), uint64(h.order().Uint32(ip[24+4*i:]))
+			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(h.Order().Uint32(ip[8+4*i:])), uint64(h.Order().Uint32(ip[24+4*i:]))
 		}
 	}
 	h.skbSockFields(v)

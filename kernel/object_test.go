@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -45,7 +46,7 @@ func TestSetAndLoad(t *testing.T) {
 
 func TestSetValues(t *testing.T) {
 	k := newEmbedded(t)
-	task := func() *Object {
+	task := func() *object.Object {
 		o, err := k.NewObjectNamed("t", "task_struct")
 		require.NoError(t, err)
 		return o
@@ -62,7 +63,7 @@ func TestSetValues(t *testing.T) {
 		{"unsigned as negative", "flags", -1, "flags", 0xffffffff},
 		{"object", "real_parent", parent, "real_parent", parent.Addr()},
 		{"null", "real_parent", nil, "real_parent", 0},
-		{"address", "stack", Pointer(0x1234), "stack", 0x1234},
+		{"address", "stack", object.Pointer(0x1234), "stack", 0x1234},
 		{"array element", "comm[3]", 65, "comm[3]", 65},
 		{"through pointers", "real_parent->real_parent->tgid", 9, "real_parent.real_parent.tgid", 9},
 		{"struct by members", "se", map[string]any{"vruntime": 55}, "se.vruntime", 55},
@@ -86,32 +87,32 @@ func TestSetErrors(t *testing.T) {
 		value      any
 		kind       error
 	}{
-		{"no field", "pidd", 1, ErrNoField},
-		{"no field behind a pointer", "cred.uuid", 1, ErrNoField},
-		{"index too large", "comm[16]", 1, ErrBadPath},
-		{"member of an integer", "pid.x", 1, ErrBadPath},
-		{"broken index", "comm[", 1, ErrBadPath},
-		{"empty step", "cred..uid", 1, ErrBadPath},
-		{"function pointer", "thread_pid.rcu.func.x", 1, ErrBadPath},
-		{"out of range", "pid", int64(1) << 32, ErrValue},
-		{"text for a number", "pid", "seven", ErrValue},
-		{"text too long", "comm", "0123456789abcdefg", ErrValue},
-		{"too many elements", "comm", make([]any, 17), ErrValue},
-		{"text for a struct pointer", "cred", "x", ErrValue},
-		{"number for a struct", "se", 1, ErrValue},
-		{"text for an array of numbers", "thread.tls_array", "x", ErrValue},
+		{"no field", "pidd", 1, object.ErrNoField},
+		{"no field behind a pointer", "cred.uuid", 1, object.ErrNoField},
+		{"index too large", "comm[16]", 1, object.ErrBadPath},
+		{"member of an integer", "pid.x", 1, object.ErrBadPath},
+		{"broken index", "comm[", 1, object.ErrBadPath},
+		{"empty step", "cred..uid", 1, object.ErrBadPath},
+		{"function pointer", "thread_pid.rcu.func.x", 1, object.ErrBadPath},
+		{"out of range", "pid", int64(1) << 32, object.ErrValue},
+		{"text for a number", "pid", "seven", object.ErrValue},
+		{"text too long", "comm", "0123456789abcdefg", object.ErrValue},
+		{"too many elements", "comm", make([]any, 17), object.ErrValue},
+		{"text for a struct pointer", "cred", "x", object.ErrValue},
+		{"number for a struct", "se", 1, object.ErrValue},
+		{"text for an array of numbers", "thread.tls_array", "x", object.ErrValue},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			assert.ErrorIs(t, o.Set(c.path, c.value), c.kind)
 		})
 	}
-	var pe *PathError
+	var pe *object.PathError
 	require.ErrorAs(t, o.Set("real_parent.tgi", 1), &pe)
 	assert.Equal(t, "real_parent.tgi", pe.Path)
 	assert.Equal(t, "task_struct", pe.Type)
 	assert.Contains(t, pe.Nearest, "tgid")
 	_, err := k.NewObjectNamed("x", "no_such_type")
-	var te *TypeError
+	var te *object.TypeError
 	require.ErrorAs(t, err, &te)
 	_, err = k.NewObject("x", 0)
 	require.ErrorAs(t, err, &te)
@@ -129,7 +130,7 @@ func TestHasField(t *testing.T) {
 // TestBitfields sets every bitfield of sock-like types to a pattern and reads it back, with its neighbours unchanged.
 func TestBitfields(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
-		k := newKernel(t, b, func(c *Config) { c.Mode = ModeScenario })
+		k := newKernel(t, b, func(c *Config) { c.Mode = object.ModeScenario })
 		o, err := k.NewObjectNamed("skb", "sk_buff")
 		require.NoError(t, err)
 		names := []string{}
@@ -151,14 +152,14 @@ func TestBitfields(t *testing.T) {
 		for n, v := range want {
 			assert.Equal(t, v, uintAt(t, o, n), n)
 		}
-		assert.ErrorIs(t, o.Set("pkt_type", 8), ErrValue)
+		assert.ErrorIs(t, o.Set("pkt_type", 8), object.ErrValue)
 	})
 }
 
 // TestBitfieldBytes compares the layout of bitfields in memory with what the BTF says, in both byte orders.
 func TestBitfieldBytes(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
-		k := newKernel(t, b, func(c *Config) { c.Mode = ModeScenario })
+		k := newKernel(t, b, func(c *Config) { c.Mode = object.ModeScenario })
 		o, err := k.NewObjectNamed("skb", "sk_buff")
 		require.NoError(t, err)
 		f, err := b.spec.ResolvePath(o.Type(), "pkt_type")
@@ -168,7 +169,7 @@ func TestBitfieldBytes(t *testing.T) {
 		c, fault := k.Mem().Load(o.Addr()+uint64(f.BitOffset/8), 1)
 		require.Nil(t, fault)
 		shift := f.BitOffset % 8
-		if k.bigEndian() {
+		if k.BigEndian() {
 			shift = 8 - 3 - shift
 		}
 		assert.EqualValues(t, 5, c>>shift&7)
@@ -192,8 +193,8 @@ func TestAccessLog(t *testing.T) {
 		require.NoError(t, err)
 		return o.Addr() + uint64(f.BitOffset/8)
 	}
-	var got []Access
-	k.SetSink(func(a *Access) { got = append(got, *a) })
+	var got []object.Access
+	k.SetSink(func(a *object.Access) { got = append(got, *a) })
 	_, f := k.Mem().Load(at("exit_code"), 4)
 	require.Nil(t, f)
 	_, f = k.Mem().Load(at("tgid"), 4)
@@ -233,7 +234,7 @@ func TestUnions(t *testing.T) {
 	o, err := k.NewObjectNamed("sk", "sock")
 	require.NoError(t, err)
 	var path string
-	k.SetSink(func(a *Access) { path = a.Type + ":" + a.Path })
+	k.SetSink(func(a *object.Access) { path = a.Type + ":" + a.Path })
 	_, f := k.Mem().Load(o.Addr(), 4)
 	require.Nil(t, f)
 	assert.Equal(t, "sock:__sk_common.skc_daddr", path)

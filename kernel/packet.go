@@ -113,11 +113,11 @@ func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly b
 
 func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
 	head = (head + 15) &^ 15
-	r, err := p.k.mem.Alloc(head+uint64(len(data))+tail, mem.Region{Kind: mem.Packet, Name: name, ReadOnly: p.ro, Owner: p})
+	r, err := p.k.Mem().Alloc(head+uint64(len(data))+tail, mem.Region{Kind: mem.Packet, Name: name, ReadOnly: p.ro, Owner: p})
 	if err != nil {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
-	copy(p.k.mem.Bytes(r)[head:], data)
+	copy(p.k.Mem().Bytes(r)[head:], data)
 	p.region = r
 	p.min, p.max = r.Base, r.Base+r.Size
 	p.data = r.Base + head
@@ -126,7 +126,7 @@ func (p *Packet) placeAt(name string, data []byte, head, tail uint64) error {
 }
 
 // bound makes the guest's bounds those of the packet.
-func (p *Packet) bound() error { return p.k.mem.SetBounds(p.region, p.meta, p.end) }
+func (p *Packet) bound() error { return p.k.Mem().SetBounds(p.region, p.meta, p.end) }
 
 // save returns a copy that shares nothing that changes.
 func (p *Packet) save() Packet {
@@ -136,9 +136,9 @@ func (p *Packet) save() Packet {
 }
 
 func (p *Packet) free() {
-	p.k.mem.Free(p.region)
+	p.k.Mem().Free(p.region)
 	for _, f := range p.frags {
-		p.k.mem.Free(f.region)
+		p.k.Mem().Free(f.region)
 	}
 	p.k.packets = slices.DeleteFunc(p.k.packets, func(q *Packet) bool { return q == p })
 }
@@ -177,7 +177,7 @@ func (p *Packet) Bytes() []byte { return p.window(p.data, p.end) }
 
 func (p *Packet) window(lo, hi uint64) []byte {
 	base, _ := p.region.Extent()
-	return p.k.mem.ExtentBytes(p.region)[lo-base : hi-base]
+	return p.k.Mem().ExtentBytes(p.region)[lo-base : hi-base]
 }
 
 func (p *Packet) out() []byte {
@@ -233,7 +233,7 @@ func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 		return uapi.EINVAL
 	}
 	most := uint64(32)
-	if p.k.version >= kernelVersion(6, 6) {
+	if p.k.Version() >= kernelVersion(6, 6) {
 		most = 252
 	}
 	if n := p.data - meta; n%4 != 0 || n > most {
@@ -245,7 +245,7 @@ func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 
 func (p *Packet) rebound() uapi.Errno {
 	if err := p.bound(); err != nil {
-		p.k.fail(err)
+		p.k.Fail(err)
 		return uapi.EFAULT
 	}
 	return 0
@@ -285,10 +285,10 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 	default:
 		region, name := p.region, p.region.Name
 		if err := p.placeAt(name, data, skbHeadroom, skbTailroom); err != nil {
-			p.k.fail(err)
+			p.k.Fail(err)
 			return uapi.ENOMEM
 		}
-		p.k.mem.Free(region)
+		p.k.Mem().Free(region)
 		return 0
 	}
 	p.meta = p.data
@@ -301,10 +301,10 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 func (p *Packet) Unclone(head, tail int) uapi.Errno {
 	data, region := append([]byte(nil), p.Bytes()...), p.region
 	if err := p.placeAt(region.Name, data, uint64(max(head, p.Headroom())), uint64(max(tail, p.Tailroom()))); err != nil {
-		p.k.fail(err)
+		p.k.Fail(err)
 		return uapi.ENOMEM
 	}
-	p.k.mem.Free(region)
+	p.k.Mem().Free(region)
 	return 0
 }
 

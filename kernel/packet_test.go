@@ -209,8 +209,8 @@ func TestNetworkLayer(t *testing.T) {
 func TestSkbContextIn(t *testing.T) {
 	k := newEmbedded(t)
 	in := make([]byte, 192)
-	k.order().PutUint32(in[8:], 7)
-	k.order().PutUint32(in[48:], 9)
+	k.Order().PutUint32(in[8:], 7)
+	k.Order().PutUint32(in[48:], 9)
 	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Bytes: in})
 	assert.EqualValues(t, 7, load(t, c, 8, 4))
 	assert.EqualValues(t, 9, load(t, c, 48, 4))

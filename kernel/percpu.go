@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -22,14 +23,14 @@ const (
 
 // PerCPU is the per-CPU variables of the target and their objects. Construct it with [NewPerCPU].
 type PerCPU struct {
-	*Space  `snapshot:"fixed"`
-	win     *mem.Window `snapshot:"fixed"`
-	stride  uint64      `snapshot:"fixed"`
-	section uint64      `snapshot:"fixed"` // size of the DATASEC
+	*object.Space `snapshot:"fixed"`
+	win           *mem.Window `snapshot:"fixed"`
+	stride        uint64      `snapshot:"fixed"`
+	section       uint64      `snapshot:"fixed"` // size of the DATASEC
 
 	vars      []percpuVar
 	next      uint64 // offset of the next allocation
-	instances map[percpuKey]*Object
+	instances map[percpuKey]*object.Object
 }
 
 // PerCPUSnapshot is the state of per-CPU memory at one moment.
@@ -51,7 +52,7 @@ func (p *PerCPU) Restore(s *PerCPUSnapshot) {
 type percpuVar struct {
 	name string
 	off  uint64
-	l    *layout
+	l    *object.Layout
 	size uint64
 }
 
@@ -61,12 +62,12 @@ type percpuKey struct {
 }
 
 // NewPerCPU adds per-CPU memory to a space: the variables in the target's BTF, and room for more.
-func NewPerCPU(s *Space) (*PerCPU, error) {
-	p := &PerCPU{Space: s, instances: make(map[percpuKey]*Object)}
-	if s.btf != nil {
-		if t, ok := s.btf.Find(btf.KindDatasec, ".data..percpu"); ok {
+func NewPerCPU(s *object.Space) (*PerCPU, error) {
+	p := &PerCPU{Space: s, instances: make(map[percpuKey]*object.Object)}
+	if s.BTF() != nil {
+		if t, ok := s.BTF().Find(btf.KindDatasec, ".data..percpu"); ok {
 			for _, v := range t.Vars {
-				vt, err := s.btf.Type(v.Type)
+				vt, err := s.BTF().Type(v.Type)
 				if err != nil || vt.Kind != btf.KindVar {
 					continue
 				}
@@ -83,14 +84,14 @@ func NewPerCPU(s *Space) (*PerCPU, error) {
 	p.next = p.section
 	p.stride = (p.section + percpuRoom + percpuAlign - 1) &^ (percpuAlign - 1)
 	base := uint64(percpuBase64)
-	size := p.stride * uint64(s.cpus+1)
-	if s.mem.PointerSize() == 4 {
+	size := p.stride * uint64(s.CPUs()+1)
+	if s.Mem().PointerSize() == 4 {
 		base = percpuBase32
 		if size > percpuSize32 {
-			return nil, fmt.Errorf("kernel: %d CPUs need %d bytes of per-CPU memory, a 32-bit target has room for %d", s.cpus, size, percpuSize32)
+			return nil, fmt.Errorf("kernel: %d CPUs need %d bytes of per-CPU memory, a 32-bit target has room for %d", s.CPUs(), size, percpuSize32)
 		}
 	}
-	w, err := s.mem.AddWindow(mem.Window{Base: base, Size: size, Kind: mem.WindowKernel, Name: "per-CPU", View: percpuView{p}})
+	w, err := s.Mem().AddWindow(mem.Window{Base: base, Size: size, Kind: mem.WindowKernel, Name: "per-CPU", View: percpuView{p}})
 	if err != nil {
 		return nil, err
 	}
@@ -134,24 +135,24 @@ func (p *PerCPU) at(off uint64) (int, bool) {
 }
 
 // instance returns the copy of a variable on a CPU, made on first use.
-func (p *PerCPU) instance(i, cpu int) *Object {
+func (p *PerCPU) instance(i, cpu int) *object.Object {
 	key := percpuKey{i, cpu}
 	if o := p.instances[key]; o != nil {
 		return o
 	}
 	v := &p.vars[i]
 	if v.l == nil {
-		if t, ok := p.btf.Find(btf.KindVar, v.name); ok {
-			v.l = p.types.of(p.btf, t.Ref)
+		if t, ok := p.BTF().Find(btf.KindVar, v.name); ok {
+			v.l = p.Types().Of(p.BTF(), t.Ref)
 		}
 	}
-	o := p.newObjectAt(fmt.Sprintf("%s[cpu %d]", v.name, cpu), v.l, v.size, p.win.Region(), p.win.Base+p.offset(cpu)+v.off)
+	o := p.MakeAt(fmt.Sprintf("%s[cpu %d]", v.name, cpu), v.l, v.size, p.win.Region(), p.win.Base+p.offset(cpu)+v.off)
 	p.instances[key] = o
 	return o
 }
 
 // variableAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
-func (p *PerCPU) variableAt(addr uint64) *Object {
+func (p *PerCPU) variableAt(addr uint64) *object.Object {
 	rel := addr - p.win.Base
 	if rel >= p.win.Size || rel < p.stride {
 		return nil
@@ -164,7 +165,7 @@ func (p *PerCPU) variableAt(addr uint64) *Object {
 }
 
 // resolve finds the object for an access to the window.
-func (p *PerCPU) resolve(off, size uint64) (*Object, uint64, *mem.Fault) {
+func (p *PerCPU) resolve(off, size uint64) (*object.Object, uint64, *mem.Fault) {
 	if off < p.stride {
 		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "this is a per-CPU address: bpf_per_cpu_ptr or bpf_this_cpu_ptr makes a pointer of it"}
 	}
@@ -172,9 +173,9 @@ func (p *PerCPU) resolve(off, size uint64) (*Object, uint64, *mem.Fault) {
 	if o == nil {
 		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "no per-CPU variable is here"}
 	}
-	in := p.win.Base + off - o.base
-	if in+size > o.size {
-		return nil, 0, &mem.Fault{Kind: mem.OutOfBounds, Detail: fmt.Sprintf("past the end of per-CPU variable %s", o.role)}
+	in := p.win.Base + off - o.Base()
+	if in+size > o.StorageSize() {
+		return nil, 0, &mem.Fault{Kind: mem.OutOfBounds, Detail: fmt.Sprintf("past the end of per-CPU variable %s", o.Role())}
 	}
 	return o, in, nil
 }
@@ -221,18 +222,18 @@ func (v percpuView) Write(off uint64, b []byte) *mem.Fault {
 // PercpuAddr turns a per-CPU address, such as a ksym of a per-CPU variable has, into the address of a CPU's copy; ok
 // is false for other addresses and CPUs that do not exist.
 func (p *PerCPU) PercpuAddr(base uint64, cpu int) (addr uint64, ok bool) {
-	base = p.mem.Truncate(base)
+	base = p.Mem().Truncate(base)
 	rel := base - p.win.Base
-	if rel >= p.stride || cpu < 0 || cpu >= p.cpus {
+	if rel >= p.stride || cpu < 0 || cpu >= p.CPUs() {
 		return 0, false
 	}
 	return base + p.offset(cpu), true
 }
 
 // PercpuObject returns the copy of a per-CPU variable on a CPU; nil when the BTF has no such variable.
-func (p *PerCPU) PercpuObject(name string, cpu int) *Object {
+func (p *PerCPU) PercpuObject(name string, cpu int) *object.Object {
 	i, ok := p.find(name)
-	if !ok || cpu < 0 || cpu >= p.cpus {
+	if !ok || cpu < 0 || cpu >= p.CPUs() {
 		return nil
 	}
 	return p.instance(i, cpu)
@@ -240,9 +241,9 @@ func (p *PerCPU) PercpuObject(name string, cpu int) *Object {
 
 // percpuPointee allocates per-CPU memory for a pointer tagged percpu and returns its per-CPU address.
 func (p *PerCPU) percpuPointee(role string, spec *btf.Spec, id btf.ID) uint64 {
-	v := percpuVar{name: role, off: p.next, l: p.types.of(spec, id), size: opaqueSize}
-	if v.l != nil && v.l.size > 0 {
-		v.size = v.l.size
+	v := percpuVar{name: role, off: p.next, l: p.Types().Of(spec, id), size: object.OpaqueSize}
+	if v.l != nil && v.l.Size > 0 {
+		v.size = v.l.Size
 	}
 	if p.next+v.size > p.stride {
 		return 0

@@ -1,28 +1,31 @@
 package kernel
 
-import "github.com/bpfrun/bpfrun/btf"
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
+)
 
 // surroundings are the kernel as its objects know it.
 type surroundings struct{ k *Kernel }
 
 // Populate lets the parts fill an object's face and storage.
-func (r surroundings) Populate(o *Object) {
-	b := fill(o)
+func (r surroundings) Populate(o *object.Object) {
+	b := object.Fill(o)
 	if o.Count() > 1 {
 		return
 	}
 	face := ""
 	if l := o.Face(); l != nil {
-		face = l.name
+		face = l.Name
 		r.fill(face, b)
 	}
 	if l := o.Storage(); l != nil {
-		r.fill(l.name, b)
-		if l.name == "tcp_sock" {
+		r.fill(l.Name, b)
+		if l.Name == "tcp_sock" {
 			// It is a sock, an inet_sock and its own type in one.
 			if face == "sock" {
 				r.fill("inet_sock", b)
-			} else if r.k.layoutNamed("inet_sock") != nil {
+			} else if r.k.LayoutNamed("inet_sock") != nil {
 				r.fill("inet_sock", b)
 				r.fill("sock", b)
 			}
@@ -30,13 +33,13 @@ func (r surroundings) Populate(o *Object) {
 	}
 }
 
-func (r surroundings) fill(typ string, b builder) {
+func (r surroundings) fill(typ string, b object.Builder) {
 	if !r.k.Model.Fill(typ, b) {
 		r.k.Host.Fill(typ, b)
 	}
 }
 
-func (r surroundings) UserPointer(role string, spec *btf.Spec, to pointee) uint64 {
+func (r surroundings) UserPointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	return r.k.userPointee(role, spec, to)
 }
 
@@ -50,4 +53,4 @@ func (r surroundings) PercpuPointer(role string, spec *btf.Spec, id btf.ID) uint
 	return r.k.percpuPointee(role, spec, id)
 }
 
-func (r surroundings) ObjectAt(addr uint64) *Object { return r.k.variableAt(addr) }
+func (r surroundings) ObjectAt(addr uint64) *object.Object { return r.k.variableAt(addr) }

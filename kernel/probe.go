@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // probeContext makes the pt_regs of a kprobe, kretprobe, uprobe or uretprobe.
@@ -74,7 +75,7 @@ func (r *registers) pass(regs []string, args []Arg) {
 func (h *Hooks) untypedArguments(c *Context, n int) {
 	for i := range n {
 		name := "arg" + string(rune('1'+i))
-		a := Arg{Name: name, Value: 1 + h.hash(name)%99991, slots: 1}
+		a := Arg{Name: name, Value: 1 + h.Hash(name)%99991, slots: 1}
 		if err := h.override(c, &a); err == nil {
 			c.Args = append(c.Args, a)
 		}
@@ -89,10 +90,10 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	}
 	ip := uint64(userHeap64)
 	sp := uint64(userStack64)
-	if h.mem.PointerSize() == 4 {
+	if h.Mem().PointerSize() == 4 {
 		ip, sp = userHeap32, userStack32
 	}
-	ip -= 0x10000 - h.hash(c.Func, "text")%0xfff0&^15
+	ip -= 0x10000 - h.Hash(c.Func, "text")%0xfff0&^15
 	c.FuncAddr = ip
 	r := h.newRegisters("user regs", ip, sp)
 	kind, _ := c.spec.hook()
@@ -127,9 +128,9 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 
 // syscallSymbol is the function that implements a system call on the target.
 func (h *Hooks) syscallSymbol(name string) string {
-	if a := abis[h.arch]; a != nil && h.btf != nil {
+	if a := abis[h.Arch()]; a != nil && h.BTF() != nil {
 		for _, s := range [...]string{a.wrapper + name, "__se_sys_" + name, "sys_" + name} {
-			if len(h.btf.IDs(btf.KindFunc, s)) > 0 {
+			if len(h.BTF().IDs(btf.KindFunc, s)) > 0 {
 				return s
 			}
 		}
@@ -153,8 +154,8 @@ func wrapsRegs(spec *btf.Spec, p *btf.Type) bool {
 	if len(p.Params) == 0 {
 		return true // __x64_sys_getpid(void) and older __unused forms
 	}
-	to := target(spec, p.Params[0].Type)
-	return len(p.Params) == 1 && to.typ != nil && to.typ.Name == "pt_regs"
+	to := object.Target(spec, p.Params[0].Type)
+	return len(p.Params) == 1 && to.Type != nil && to.Type.Name == "pt_regs"
 }
 
 // wrapperProbe makes the registers of a system call wrapper: its one argument points to the registers user space had.
@@ -178,10 +179,10 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 }
 
 // syscallRegs makes the pt_regs object that holds a system call's arguments.
-func (h *Hooks) syscallRegs(c *Context, call string) (*Object, error) {
+func (h *Hooks) syscallRegs(c *Context, call string) (*object.Object, error) {
 	sp := uint64(userStack64)
 	ip := uint64(userHeap64) - 0x20000
-	if h.mem.PointerSize() == 4 {
+	if h.Mem().PointerSize() == 4 {
 		sp, ip = userStack32, userHeap32-0x20000
 	}
 	r := h.newRegisters("syscall regs", ip, sp)
@@ -197,19 +198,19 @@ func (h *Hooks) syscallRegs(c *Context, call string) (*Object, error) {
 		r.set(r.abi.number, uint64(nr))
 	}
 	key := "regs:" + call
-	o := h.kept(key)
+	o := h.Kept(key)
 	if o == nil {
 		var err error
 		if r.l != nil {
-			o, err = h.newObject("regs", r.l, 1, nil)
+			o, err = h.Make("regs", r.l, 1, nil)
 		} else {
-			o, err = h.newBytes("regs", uint64(len(r.data)), nil)
+			o, err = h.MakeBytes("regs", uint64(len(r.data)), nil)
 		}
 		if err != nil {
 			return nil, err
 		}
-		h.keep(key, o)
+		h.Keep(key, o)
 	}
-	o.poke(0, r.data, set)
+	o.Poke(0, r.data, object.Given)
 	return o, nil
 }

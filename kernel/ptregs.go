@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // abi is what an architecture does with registers at a function call. Registers are named by paths in struct pt_regs,
@@ -68,7 +69,7 @@ func InferArch(spec *btf.Spec) string {
 	if !ok {
 		return ""
 	}
-	has := func(name string) bool { _, ok := findMember(spec, t, name, 0); return ok }
+	has := func(name string) bool { _, ok := object.FindMember(spec, t, name, 0); return ok }
 	switch {
 	case has("r15") && has("orig_ax"):
 		return "x86"
@@ -87,33 +88,33 @@ func InferArch(spec *btf.Spec) string {
 // registers is the content of a pt_regs.
 type registers struct {
 	k    *Hooks
-	l    *layout // nil = ABI layout
+	l    *object.Layout // nil = ABI layout
 	abi  *abi
 	data []byte
 }
 
 // newRegisters makes registers with default contents: small numbers, a stack and an instruction pointer.
 func (h *Hooks) newRegisters(role string, ip, sp uint64) *registers {
-	a := abis[h.arch]
+	a := abis[h.Arch()]
 	if a == nil {
 		a = abis["x86"]
-		if h.mem.PointerSize() == 4 {
+		if h.Mem().PointerSize() == 4 {
 			a = abis["arm"]
 		}
 	}
-	r := &registers{k: h, abi: a, l: h.layoutNamed("pt_regs")}
+	r := &registers{k: h, abi: a, l: h.LayoutNamed("pt_regs")}
 	if r.l != nil {
-		if _, _, err := r.l.place(firstAlternative(a.ret)); err != nil {
+		if _, _, err := r.l.Place(firstAlternative(a.ret)); err != nil {
 			r.l = nil // another architecture's
 		}
 	}
 	if r.l != nil {
-		r.data = make([]byte, r.l.size)
+		r.data = make([]byte, r.l.Size)
 	} else {
 		r.data = make([]byte, len(a.regs)*a.word)
 	}
 	for _, name := range a.regs {
-		r.set(name, 0x1000+h.hash(role, "reg", name)%0xf000)
+		r.set(name, 0x1000+h.Hash(role, "reg", name)%0xf000)
 	}
 	r.set(a.ip, ip)
 	r.set(a.sp, sp)
@@ -133,16 +134,16 @@ func firstAlternative(paths string) string {
 func (r *registers) set(paths string, v uint64) {
 	for _, p := range alternatives(paths) {
 		if r.l != nil {
-			f, rest, err := r.l.place(p)
+			f, rest, err := r.l.Place(p)
 			if err != nil || rest != "" || f.Off+f.Size > uint64(len(r.data)) || f.Size > 8 {
 				continue
 			}
-			putUint(r.k.order(), r.data[f.Off:f.Off+f.Size], v)
+			object.PutUint(r.k.Order(), r.data[f.Off:f.Off+f.Size], v)
 			return
 		}
 		for i, name := range r.abi.regs {
 			if name == p {
-				putUint(r.k.order(), r.data[i*r.abi.word:(i+1)*r.abi.word], v)
+				object.PutUint(r.k.Order(), r.data[i*r.abi.word:(i+1)*r.abi.word], v)
 				return
 			}
 		}
@@ -163,16 +164,16 @@ func alternatives(paths string) []string {
 
 // stackAddr is a plausible kernel stack pointer; what a function finds above it is not simulated.
 func (h *Hooks) stackAddr() uint64 {
-	o := h.kept("kernel stack")
+	o := h.Kept("kernel stack")
 	if o == nil {
 		var err error
-		if o, err = h.newBytes("kernel stack", 1024, nil); err != nil {
-			h.fail(err)
+		if o, err = h.MakeBytes("kernel stack", 1024, nil); err != nil {
+			h.Fail(err)
 			return 0
 		}
-		h.keep("kernel stack", o)
+		h.Keep("kernel stack", o)
 	}
-	return o.base + 512
+	return o.Base() + 512
 }
 
 // RegsSpec are registers by what they are for; absent ones keep their value.
@@ -182,10 +183,10 @@ type RegsSpec struct {
 }
 
 // NewRegs builds a struct pt_regs as the architecture passes arguments.
-func (h *Hooks) NewRegs(role string, s RegsSpec) (*Object, error) {
+func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	r := h.newRegisters(role, 0, h.stackAddr())
 	if r.l == nil {
-		return nil, &TypeError{Type: "pt_regs", Role: role, Why: "is not in the target's BTF"}
+		return nil, &object.TypeError{Type: "pt_regs", Role: role, Why: "is not in the target's BTF"}
 	}
 	if len(s.Args) > len(r.abi.args) {
 		return nil, fmt.Errorf("%d arguments given, %d fit into registers", len(s.Args), len(r.abi.args))
@@ -201,40 +202,40 @@ func (h *Hooks) NewRegs(role string, s RegsSpec) (*Object, error) {
 			r.set(x.name, *x.v)
 		}
 	}
-	o, err := h.newObject(role, r.l, 1, nil)
+	o, err := h.Make(role, r.l, 1, nil)
 	if err != nil {
 		return nil, err
 	}
-	o.poke(0, r.data, set)
+	o.Poke(0, r.data, object.Given)
 	return o, nil
 }
 
 // TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error when addr is no task.
 func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
-	t := h.objectAt(task)
+	t := h.ObjectAt(task)
 	if t == nil || t.TypeName() != "task_struct" {
-		return 0, &TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not what lies there"}
+		return 0, &object.TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not what lies there"}
 	}
-	key := "regs:" + t.role
-	if o := h.kept(key); o != nil {
+	key := "regs:" + t.Role()
+	if o := h.Kept(key); o != nil {
 		return o.Addr(), nil
 	}
 	ip, sp := uint64(userHeap64)-0x20000, uint64(userStack64)
-	if h.mem.PointerSize() == 4 {
+	if h.Mem().PointerSize() == 4 {
 		ip, sp = userHeap32-0x20000, userStack32
 	}
-	r := h.newRegisters(t.role+".pt_regs", ip, sp)
-	var o *Object
+	r := h.newRegisters(t.Role()+".pt_regs", ip, sp)
+	var o *object.Object
 	var err error
 	if r.l != nil {
-		o, err = h.newObject(t.role+".pt_regs", r.l, 1, nil)
+		o, err = h.Make(t.Role()+".pt_regs", r.l, 1, nil)
 	} else {
-		o, err = h.newBytes(t.role+".pt_regs", uint64(len(r.data)), nil)
+		o, err = h.MakeBytes(t.Role()+".pt_regs", uint64(len(r.data)), nil)
 	}
 	if err != nil {
 		return 0, err
 	}
-	o.poke(0, r.data, made)
-	h.keep(key, o)
+	o.Poke(0, r.data, object.Made)
+	h.Keep(key, o)
 	return o.Addr(), nil
 }

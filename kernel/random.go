@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/bpfrun/bpfrun/kernel/object"
+
 // random is a splitmix64 generator behind an optional list of values given by the user.
 type random struct {
 	state uint64
@@ -13,7 +15,7 @@ func (r *random) uint64() uint64 {
 		r.next++
 		return v
 	}
-	v := mix(r.state)
+	v := object.Mix(r.state)
 	r.state += 0x9e3779b97f4a7c15
 	return v
 }

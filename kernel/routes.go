@@ -121,7 +121,7 @@ func (h *Host) FlowHash(p []byte) uint32 {
 			flow = append(flow, p[40:40+ports]...)
 		}
 	}
-	sum := h.hash("flow", string(flow))
+	sum := h.Hash("flow", string(flow))
 	return max(uint32(sum)^uint32(sum>>32), 1)
 }
 

@@ -32,7 +32,7 @@ var skLookupFields = func() []uapiField {
 func (h *Hooks) skLookupContext(c *Context) error {
 	in := c.spec.Bytes
 	full := make([]byte, skLookupSize)
-	le := h.order()
+	le := h.Order()
 	if len(in) > 0 {
 		copy(full, in)
 		if err := h.skLookupIn(full, in); err != nil {
@@ -89,7 +89,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 
 // skLookupIn judges the context a test run is given.
 func (h *Hooks) skLookupIn(full, in []byte) error {
-	le := h.order()
+	le := h.Order()
 	const sk, family, localPort, end = 0, 8, 60, 64
 	switch {
 	case le.Uint64(full[sk:]) != 0:

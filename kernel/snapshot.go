@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // Snapshot is the state of a [Kernel] at one moment, without the memory below it: take and restore one of
@@ -13,7 +14,7 @@ type Snapshot struct {
 	clock   clock.Clock
 	rand    random
 	stacks  map[bool][]uint64
-	space   *SpaceSnapshot
+	space   *object.Snapshot
 	user    *UserSnapshot
 	percpu  *PerCPUSnapshot
 	symbols *SymbolsSnapshot

@@ -3,6 +3,7 @@ package kernel
 import (
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -25,31 +26,31 @@ type SockSpec struct {
 }
 
 // NewSock builds a struct sock (in a tcp_sock).
-func (h *Host) NewSock(role string, s SockSpec) (*Object, error) {
+func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 	o, err := h.NewObjectNamed(role, "sock")
 	if err != nil {
 		return nil, err
 	}
 	o.MarkBuiltin()
-	b := build(o)
+	b := object.Build(o)
 	if s.Family != 0 {
-		b.num("__sk_common.skc_family", uint64(s.Family))
+		b.Num("__sk_common.skc_family", uint64(s.Family))
 	}
 	if s.Protocol != 0 {
-		b.num("sk_protocol", uint64(s.Protocol))
+		b.Num("sk_protocol", uint64(s.Protocol))
 	}
 	if s.Type != 0 {
-		b.num("sk_type", uint64(s.Type))
+		b.Num("sk_type", uint64(s.Type))
 	}
 	if s.State != 0 {
-		b.num("__sk_common.skc_state", uint64(s.State))
+		b.Num("__sk_common.skc_state", uint64(s.State))
 	}
 	if s.SourcePort != 0 {
-		b.num("__sk_common.skc_num", uint64(s.SourcePort))
-		b.as("inet_sock").bytes("inet_sport", []byte{byte(s.SourcePort >> 8), byte(s.SourcePort)})
+		b.Num("__sk_common.skc_num", uint64(s.SourcePort))
+		b.As("inet_sock").Bytes("inet_sport", []byte{byte(s.SourcePort >> 8), byte(s.SourcePort)})
 	}
 	if s.DestPort != 0 {
-		b.bytes("__sk_common.skc_dport", []byte{byte(s.DestPort >> 8), byte(s.DestPort)})
+		b.Bytes("__sk_common.skc_dport", []byte{byte(s.DestPort >> 8), byte(s.DestPort)})
 	}
 	if s.State == tcpListen || s.State == tcpClose || s.Protocol == ipprotoUDP && s.State == 0 && s.Dest == nil && s.DestPort == 0 {
 		unconnected(b, &s)
@@ -60,65 +61,65 @@ func (h *Host) NewSock(role string, s SockSpec) (*Object, error) {
 }
 
 // unconnected makes a socket one without a peer, whose address is any unless it is given.
-func unconnected(b builder, s *SockSpec) {
+func unconnected(b object.Builder, s *SockSpec) {
 	if s.State == 0 {
-		b.num("__sk_common.skc_state", tcpClose)
+		b.Num("__sk_common.skc_state", tcpClose)
 	}
-	b.num("__sk_common.skc_daddr", 0)
-	b.bytes("__sk_common.skc_v6_daddr", make([]byte, 16))
+	b.Num("__sk_common.skc_daddr", 0)
+	b.Bytes("__sk_common.skc_v6_daddr", make([]byte, 16))
 	if s.DestPort == 0 {
-		b.num("__sk_common.skc_dport", 0)
+		b.Num("__sk_common.skc_dport", 0)
 	}
 	if s.Source == nil {
-		b.num("__sk_common.skc_rcv_saddr", 0)
-		b.bytes("__sk_common.skc_v6_rcv_saddr", make([]byte, 16))
+		b.Num("__sk_common.skc_rcv_saddr", 0)
+		b.Bytes("__sk_common.skc_v6_rcv_saddr", make([]byte, 16))
 	}
 }
 
-func (h *Host) sockAddress(b builder, a []byte, v4, v6 string) {
+func (h *Host) sockAddress(b object.Builder, a []byte, v4, v6 string) {
 	switch len(a) {
 	case 4:
-		b.bytes(v4, a)
+		b.Bytes(v4, a)
 	case 16:
-		b.bytes(v6, a)
+		b.Bytes(v6, a)
 	}
 }
 
 // fillSock connects a socket: addresses and ports differ between the two ends.
-func (h *Host) fillSock(b builder) {
-	b = b.as("sock")
-	local, remote := h.ipv4(b.o.role+".local"), h.ipv4(b.o.role+".remote")
-	lport, rport := h.port(b.o.role+".local"), h.port(b.o.role+".remote")
-	b.num("__sk_common.skc_family", uapi.AFInet)
-	b.num("__sk_common.skc_state", tcpEstablished)
-	b.bytes("__sk_common.skc_rcv_saddr", local[:])
-	b.bytes("__sk_common.skc_daddr", remote[:])
-	b.num("__sk_common.skc_num", uint64(lport))
-	b.bytes("__sk_common.skc_dport", []byte{byte(rport >> 8), byte(rport)})
+func (h *Host) fillSock(b object.Builder) {
+	b = b.As("sock")
+	local, remote := h.IPv4(b.Object.Role()+".local"), h.IPv4(b.Object.Role()+".remote")
+	lport, rport := h.Port(b.Object.Role()+".local"), h.Port(b.Object.Role()+".remote")
+	b.Num("__sk_common.skc_family", uapi.AFInet)
+	b.Num("__sk_common.skc_state", tcpEstablished)
+	b.Bytes("__sk_common.skc_rcv_saddr", local[:])
+	b.Bytes("__sk_common.skc_daddr", remote[:])
+	b.Num("__sk_common.skc_num", uint64(lport))
+	b.Bytes("__sk_common.skc_dport", []byte{byte(rport >> 8), byte(rport)})
 	// IPv4 addresses as IPv6 ones.
-	b.bytes("__sk_common.skc_v6_rcv_saddr", mapped(local))
-	b.bytes("__sk_common.skc_v6_daddr", mapped(remote))
-	b.num("__sk_common.skc_bound_dev_if", 0)
-	b.num("__sk_common.skc_hash", b.within("hash", 1, 1<<31))
-	b.num("__sk_common.skc_reuse", 0)
-	b.num("__sk_common.skc_ipv6only", 0)
-	b.num("__sk_common.skc_cookie.counter", b.within("cookie", 1, 1<<16))
-	b.ptr("__sk_common.skc_net.net", h.singleton("net"))
-	b.num("sk_protocol", ipprotoTCP)
-	b.num("sk_type", sockStream)
-	b.num("sk_uid.val", b.within("uid", 1000, 9000))
-	b.num("sk_err", 0)
-	b.num("sk_err_soft", 0)
-	b.num("sk_shutdown", 0)
-	b.num("sk_mark", 0)
-	b.num("sk_ack_backlog", b.within("ack_backlog", 0, 8))
-	b.num("sk_max_ack_backlog", b.within("max_ack_backlog", 128, 128))
-	if p := b.o.parent; p != nil && p.TypeName() == "socket" {
-		b.ptr("sk_socket", p)
-	} else if s := b.child("sk_socket"); s != nil {
-		fill(s).ptr("sk", b.o)
+	b.Bytes("__sk_common.skc_v6_rcv_saddr", mapped(local))
+	b.Bytes("__sk_common.skc_v6_daddr", mapped(remote))
+	b.Num("__sk_common.skc_bound_dev_if", 0)
+	b.Num("__sk_common.skc_hash", b.Within("hash", 1, 1<<31))
+	b.Num("__sk_common.skc_reuse", 0)
+	b.Num("__sk_common.skc_ipv6only", 0)
+	b.Num("__sk_common.skc_cookie.counter", b.Within("cookie", 1, 1<<16))
+	b.Ptr("__sk_common.skc_net.net", h.Singleton("net"))
+	b.Num("sk_protocol", ipprotoTCP)
+	b.Num("sk_type", sockStream)
+	b.Num("sk_uid.val", b.Within("uid", 1000, 9000))
+	b.Num("sk_err", 0)
+	b.Num("sk_err_soft", 0)
+	b.Num("sk_shutdown", 0)
+	b.Num("sk_mark", 0)
+	b.Num("sk_ack_backlog", b.Within("ack_backlog", 0, 8))
+	b.Num("sk_max_ack_backlog", b.Within("max_ack_backlog", 128, 128))
+	if p := b.Object.Parent(); p != nil && p.TypeName() == "socket" {
+		b.Ptr("sk_socket", p)
+	} else if s := b.Child("sk_socket"); s != nil {
+		object.Fill(s).Ptr("sk", b.Object)
 	}
-	b.null("sk_user_data sk_security sk_bpf_storage sk_filter sk_reuseport_cb sk_frag.page sk_rx_skb_cache sk_tx_skb_cache sk_send_head")
+	b.Null("sk_user_data sk_security sk_bpf_storage sk_filter sk_reuseport_cb sk_frag.page sk_rx_skb_cache sk_tx_skb_cache sk_send_head")
 }
 
 // mapped is an IPv4 address as an IPv6 one (RFC 4291 section 2.5.5.2).
@@ -127,158 +128,158 @@ func mapped(ip [4]byte) []byte {
 }
 
 // fillInetSock repeats what inet_sock keeps besides sock_common.
-func (h *Host) fillInetSock(b builder) {
-	role := b.o.role
-	b = b.as("inet_sock")
-	local := h.ipv4(role + ".local")
-	lport := h.port(role + ".local")
-	b.bytes("inet_sport", []byte{byte(lport >> 8), byte(lport)})
-	b.bytes("inet_saddr", local[:])
-	b.num("uc_ttl", 64)
-	b.num("tos", 0)
-	b.null("inet_opt pinet6 mc_list")
+func (h *Host) fillInetSock(b object.Builder) {
+	role := b.Object.Role()
+	b = b.As("inet_sock")
+	local := h.IPv4(role + ".local")
+	lport := h.Port(role + ".local")
+	b.Bytes("inet_sport", []byte{byte(lport >> 8), byte(lport)})
+	b.Bytes("inet_saddr", local[:])
+	b.Num("uc_ttl", 64)
+	b.Num("tos", 0)
+	b.Null("inet_opt pinet6 mc_list")
 }
 
 // fillTCPSock gives a connection its counters.
-func (h *Host) fillTCPSock(b builder) {
-	b = b.as("tcp_sock")
-	b.num("srtt_us", b.within("srtt", 1000, 500000))
-	b.num("mdev_us", b.within("mdev", 100, 50000))
-	b.num("snd_cwnd", 10)
-	b.num("snd_ssthresh", 0x7fffffff)
-	b.num("mss_cache", 1448)
-	b.num("bytes_acked", b.within("acked", 1000, 1<<20))
-	b.num("bytes_received", b.within("received", 1000, 1<<20))
-	b.num("bytes_sent", b.within("sent", 1000, 1<<20))
-	b.num("total_retrans", b.within("retrans", 0, 4))
-	b.num("segs_in", b.within("segs_in", 1, 1000))
-	b.num("segs_out", b.within("segs_out", 1, 1000))
+func (h *Host) fillTCPSock(b object.Builder) {
+	b = b.As("tcp_sock")
+	b.Num("srtt_us", b.Within("srtt", 1000, 500000))
+	b.Num("mdev_us", b.Within("mdev", 100, 50000))
+	b.Num("snd_cwnd", 10)
+	b.Num("snd_ssthresh", 0x7fffffff)
+	b.Num("mss_cache", 1448)
+	b.Num("bytes_acked", b.Within("acked", 1000, 1<<20))
+	b.Num("bytes_received", b.Within("received", 1000, 1<<20))
+	b.Num("bytes_sent", b.Within("sent", 1000, 1<<20))
+	b.Num("total_retrans", b.Within("retrans", 0, 4))
+	b.Num("segs_in", b.Within("segs_in", 1, 1000))
+	b.Num("segs_out", b.Within("segs_out", 1, 1000))
 }
 
-func (h *Host) fillSocket(b builder) {
-	b.num("state", socketOpen)
-	b.num("type", sockStream)
-	b.num("flags", 0)
-	if p := b.o.parent; p != nil && p.outer() != nil && p.outer().name == "sock" {
-		b.ptr("sk", p)
+func (h *Host) fillSocket(b object.Builder) {
+	b.Num("state", socketOpen)
+	b.Num("type", sockStream)
+	b.Num("flags", 0)
+	if p := b.Object.Parent(); p != nil && p.Layout() != nil && p.Layout().Name == "sock" {
+		b.Ptr("sk", p)
 	} else {
-		b.child("sk")
+		b.Child("sk")
 	}
-	if f := b.child("file"); f != nil {
-		fill(f).ptr("private_data", b.o)
+	if f := b.Child("file"); f != nil {
+		object.Fill(f).Ptr("private_data", b.Object)
 	}
 }
 
 // fillNetDevice makes an Ethernet interface.
-func (h *Host) fillNetDevice(b builder) {
+func (h *Host) fillNetDevice(b object.Builder) {
 	name, index, mtu := "eth0", uint64(ethernetIndex), uint64(1500)
-	if lastName(b.o.role) == "loopback_dev" || b.o.role == "loopback_dev" {
+	if object.LastName(b.Object.Role()) == "loopback_dev" || b.Object.Role() == "loopback_dev" {
 		name, index, mtu = "lo", loopbackIndex, 65536
 	}
-	b.text("name", name)
-	b.num("ifindex", index)
-	b.num("mtu", mtu)
-	b.num("type", 1)
-	b.num("flags", 0x1043) // up, broadcast, running, multicast
-	b.num("addr_len", 6)
-	b.num("hard_header_len", ethHeader)
-	b.num("reg_state", 1)
-	b.num("num_rx_queues", 1)
-	b.num("num_tx_queues", 1)
-	b.num("real_num_rx_queues", 1)
-	b.num("real_num_tx_queues", 1)
-	b.ptr("nd_net.net", h.singleton("net"))
-	mac, err := h.newBytes(b.role("dev_addr"), 8, b.o)
+	b.Text("name", name)
+	b.Num("ifindex", index)
+	b.Num("mtu", mtu)
+	b.Num("type", 1)
+	b.Num("flags", 0x1043) // up, broadcast, running, multicast
+	b.Num("addr_len", 6)
+	b.Num("hard_header_len", ethHeader)
+	b.Num("reg_state", 1)
+	b.Num("num_rx_queues", 1)
+	b.Num("num_tx_queues", 1)
+	b.Num("real_num_rx_queues", 1)
+	b.Num("real_num_tx_queues", 1)
+	b.Ptr("nd_net.net", h.Singleton("net"))
+	mac, err := h.MakeBytes(b.Role("dev_addr"), 8, b.Object)
 	if err == nil {
-		mac.poke(0, []byte{2, 0, 0, byte(b.hash("mac") >> 8), byte(b.hash("mac")), byte(index), 0, 0}, made)
-		b.ptr("dev_addr", mac)
+		mac.Poke(0, []byte{2, 0, 0, byte(b.Hash("mac") >> 8), byte(b.Hash("mac")), byte(index), 0, 0}, object.Made)
+		b.Ptr("dev_addr", mac)
 	}
-	b.null("ifalias master real_dev rtnl_link_ops xdp_prog ip6_ptr")
+	b.Null("ifalias master real_dev rtnl_link_ops xdp_prog ip6_ptr")
 }
 
 // fillSkb puts the default packet behind a sk_buff: data is the IP header, as most functions see it.
-func (h *Host) fillSkb(b builder) {
+func (h *Host) fillSkb(b object.Builder) {
 	const head, shared = 64, 512
 	frame := DefaultPacket()
 	size := head + len(frame)
-	room, err := h.newBytes(b.role("head"), uint64(size+shared), b.o)
+	room, err := h.MakeBytes(b.Role("head"), uint64(size+shared), b.Object)
 	if err != nil {
-		h.fail(err)
+		h.Fail(err)
 		return
 	}
-	room.poke(0, make([]byte, size+shared), made) // the shared info behind the data is all zero
-	room.poke(head, frame, made)
-	b.ptr("head", room)
+	room.Poke(0, make([]byte, size+shared), object.Made) // the shared info behind the data is all zero
+	room.Poke(head, frame, object.Made)
+	b.Ptr("head", room)
 	data := room.Addr() + head + ethHeader
-	b.num("data", data)
+	b.Num("data", data)
 	pos := func(field string, off uint64) { // an offset, or a pointer on 32-bit kernels
-		f, ok := b.field(field)
+		f, ok := b.Field(field)
 		if !ok {
 			return
 		}
-		if t := strip(f.Spec, f.Type); t != nil && f.Size == 4 && t.Size != 4 || target(f.Spec, f.Type).fine {
+		if t := object.Strip(f.Spec, f.Type); t != nil && f.Size == 4 && t.Size != 4 || object.Target(f.Spec, f.Type).Fine {
 			off += room.Addr()
 		}
-		b.num(field, off)
+		b.Num(field, off)
 	}
 	pos("tail", uint64(size))
 	pos("end", uint64(size))
-	b.num("mac_header", head)
-	b.num("network_header", head+ethHeader)
-	b.num("transport_header", head+ethHeader+20)
-	b.num("mac_len", ethHeader)
-	b.num("len", uint64(len(frame)-ethHeader))
-	b.num("data_len", 0)
-	b.num("truesize", uint64(size+shared)+256)
-	b.bytes("protocol", []byte{etherIPv4 >> 8, etherIPv4 & 0xff})
-	b.num("pkt_type", 0)
-	b.num("ip_summed", 1)
-	b.num("skb_iif", ethernetIndex)
-	b.num("mark", 0)
-	b.num("priority", 0)
-	b.num("queue_mapping", 0)
-	b.num("vlan_tci", 0)
-	b.num("vlan_proto", 0)
-	b.num("users.refs.counter", 1)
-	b.num("tstamp", h.began.Real()-b.within("tstamp", 1000, 1_000_000))
-	b.child("dev")
-	if f, ok := b.field("sk"); ok && !b.taken(f) {
-		if l := h.layoutNamed("sock"); l != nil {
-			b.ptr("sk", h.sharedArg("sk", l))
+	b.Num("mac_header", head)
+	b.Num("network_header", head+ethHeader)
+	b.Num("transport_header", head+ethHeader+20)
+	b.Num("mac_len", ethHeader)
+	b.Num("len", uint64(len(frame)-ethHeader))
+	b.Num("data_len", 0)
+	b.Num("truesize", uint64(size+shared)+256)
+	b.Bytes("protocol", []byte{etherIPv4 >> 8, etherIPv4 & 0xff})
+	b.Num("pkt_type", 0)
+	b.Num("ip_summed", 1)
+	b.Num("skb_iif", ethernetIndex)
+	b.Num("mark", 0)
+	b.Num("priority", 0)
+	b.Num("queue_mapping", 0)
+	b.Num("vlan_tci", 0)
+	b.Num("vlan_proto", 0)
+	b.Num("users.refs.counter", 1)
+	b.Num("tstamp", h.Began().Real()-b.Within("tstamp", 1000, 1_000_000))
+	b.Child("dev")
+	if f, ok := b.Field("sk"); ok && !b.Taken(f) {
+		if l := h.LayoutNamed("sock"); l != nil {
+			b.Ptr("sk", h.Shared("sk", l))
 		}
 	}
-	b.bytes("cb", make([]byte, 48))
-	b.null("next prev destructor frag_list _nfct extensions active_extensions")
+	b.Bytes("cb", make([]byte, 48))
+	b.Null("next prev destructor frag_list _nfct extensions active_extensions")
 }
 
 // fillMsghdr gives a message an address.
-func (h *Host) fillMsghdr(b builder) {
-	if l := h.layoutNamed("sockaddr_in"); l != nil {
-		if o, err := h.newObject(b.role("msg_name"), l, 1, b.o); err == nil {
+func (h *Host) fillMsghdr(b object.Builder) {
+	if l := h.LayoutNamed("sockaddr_in"); l != nil {
+		if o, err := h.Make(b.Role("msg_name"), l, 1, b.Object); err == nil {
 			o.MarkBuiltin()
-			b.ptr("msg_name", o)
+			b.Ptr("msg_name", o)
 		}
 	}
-	b.num("msg_namelen", 16)
-	b.num("msg_flags", 0)
-	b.num("msg_controllen", 0)
-	b.num("msg_iter.count", b.within("count", 16, 1000))
-	b.num("msg_iter.nr_segs", 1)
-	b.num("msg_iter.iov_offset", 0)
-	b.null("msg_control msg_iocb msg_ubuf sg_from_iter")
+	b.Num("msg_namelen", 16)
+	b.Num("msg_flags", 0)
+	b.Num("msg_controllen", 0)
+	b.Num("msg_iter.count", b.Within("count", 16, 1000))
+	b.Num("msg_iter.nr_segs", 1)
+	b.Num("msg_iter.iov_offset", 0)
+	b.Null("msg_control msg_iocb msg_ubuf sg_from_iter")
 }
 
 // fillSockaddr gives an address family, port and address.
-func (h *Host) fillSockaddr(b builder) {
-	role := strings.TrimPrefix(b.o.role, "args.")
-	b.num("sin_family", uapi.AFInet)
-	port, ip := h.port(role), h.ipv4(role)
-	b.bytes("sin_port", []byte{byte(port >> 8), byte(port)})
-	b.bytes("sin_addr.s_addr", ip[:])
+func (h *Host) fillSockaddr(b object.Builder) {
+	role := strings.TrimPrefix(b.Object.Role(), "args.")
+	b.Num("sin_family", uapi.AFInet)
+	port, ip := h.Port(role), h.IPv4(role)
+	b.Bytes("sin_port", []byte{byte(port >> 8), byte(port)})
+	b.Bytes("sin_addr.s_addr", ip[:])
 }
 
 // netFillers give objects of the network's types their default content, by type name.
-var netFillers = map[string]func(*Host, builder){
+var netFillers = map[string]func(*Host, object.Builder){
 	"sock":        (*Host).fillSock,
 	"inet_sock":   (*Host).fillInetSock,
 	"tcp_sock":    (*Host).fillTCPSock,
@@ -290,7 +291,7 @@ var netFillers = map[string]func(*Host, builder){
 }
 
 // Fill gives an object the default content of a type; false when the host has none for it.
-func (k *Host) Fill(typ string, b builder) bool {
+func (k *Host) Fill(typ string, b object.Builder) bool {
 	f := netFillers[typ]
 	if f != nil {
 		f(k, b)

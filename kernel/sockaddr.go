@@ -3,6 +3,7 @@ package kernel
 import (
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -88,14 +89,14 @@ func (h *Hooks) sockAddrContext(c *Context) error {
 		return nil
 	}
 	if !hook.local {
-		v.put("user_ip4", uint64(h.order().Uint32([]byte{198, 51, 100, 2})))
-		v.put("user_port", uint64(h.order().Uint16([]byte{0, 80})))
+		v.put("user_ip4", uint64(h.Order().Uint32([]byte{198, 51, 100, 2})))
+		v.put("user_port", uint64(h.Order().Uint16([]byte{0, 80})))
 	}
 	if hook.family == uapi.AFInet6 {
 		v.put("user_ip4", 0)
 		if !hook.local { // 2001:db8::2
-			v.put("user_ip6[0]", uint64(h.order().Uint32([]byte{0x20, 0x01, 0x0d, 0xb8})))
-			v.put("user_ip6[3]", uint64(h.order().Uint32([]byte{0, 0, 0, 2})))
+			v.put("user_ip6[0]", uint64(h.Order().Uint32([]byte{0x20, 0x01, 0x0d, 0xb8})))
+			v.put("user_ip6[3]", uint64(h.Order().Uint32([]byte{0, 0, 0, 2})))
 		}
 	}
 	return nil
@@ -109,7 +110,7 @@ func (h *Hooks) fieldBytes(v *uapiView) []byte {
 		if f.kind != plainField {
 			continue
 		}
-		putUint(h.order(), b[f.off:f.off+f.size], v.value(f))
+		object.PutUint(h.Order(), b[f.off:f.off+f.size], v.value(f))
 	}
 	return b
 }

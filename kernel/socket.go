@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -16,7 +17,7 @@ import (
 type Socket struct {
 	k    *Host
 	role string
-	obj  *Object
+	obj  *object.Object
 	vals [numSockVals]uint64
 	was  [numSockVals]uint64 // before the first address was given out
 	opts map[SockOption][]byte
@@ -31,10 +32,10 @@ type Socket struct {
 type SockOption struct{ Level, Name int32 }
 
 // socketOf returns the socket of a struct sock, with the values that has now.
-func (h *Host) socketOf(o *Object) *Socket {
+func (h *Host) socketOf(o *object.Object) *Socket {
 	i := slices.IndexFunc(h.sockets, func(s *Socket) bool { return s.obj == o })
 	if i < 0 {
-		s := &Socket{k: h, role: o.role, obj: o}
+		s := &Socket{k: h, role: o.Role(), obj: o}
 		s.read()
 		s.was = s.vals
 		h.sockets = append(h.sockets, s)
@@ -68,17 +69,17 @@ func (h *Host) defaultSocket(role string, spec SockSpec) *Socket {
 }
 
 // SocketOf is the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
-func (h *Host) SocketOf(o *Object) (*Socket, error) {
+func (h *Host) SocketOf(o *object.Object) (*Socket, error) {
 	if !o.Has("__sk_common.skc_family") {
 		if !o.Has("sk.__sk_common.skc_family") && !o.Has("inet_conn.icsk_inet.sk.__sk_common.skc_family") {
-			return nil, &TypeError{Type: o.TypeName(), Role: o.role, Why: "is no socket"}
+			return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is no socket"}
 		}
 	}
 	return h.socketOf(o), nil
 }
 
 // OpenSocket makes lookups find the socket of an object.
-func (h *Host) OpenSocket(o *Object) error {
+func (h *Host) OpenSocket(o *object.Object) error {
 	s, err := h.SocketOf(o)
 	if err == nil {
 		s.open = true
@@ -95,23 +96,23 @@ type socketContext interface {
 // SocketAt returns the socket at an address that a program has: of a struct bpf_sock or bpf_tcp_sock, or of the struct
 // sock itself. Nil when there is none.
 func (h *Host) SocketAt(addr uint64) *Socket {
-	r := h.mem.Find(addr)
+	r := h.Mem().Find(addr)
 	if r == nil {
 		return nil
 	}
 	switch owner := r.Owner.(type) {
 	case *Socket:
-		if r.Base == h.mem.Truncate(addr) {
+		if r.Base == h.Mem().Truncate(addr) {
 			return owner
 		}
-	case *Object:
-		if h.mem.Truncate(addr) == owner.Addr() {
+	case *object.Object:
+		if h.Mem().Truncate(addr) == owner.Addr() {
 			if s, err := h.SocketOf(owner); err == nil {
 				return s
 			}
 		}
 	case socketContext:
-		if r.Base == h.mem.Truncate(addr) {
+		if r.Base == h.Mem().Truncate(addr) {
 			return owner.SocketIn(r)
 		}
 	}
@@ -120,8 +121,8 @@ func (h *Host) SocketAt(addr uint64) *Socket {
 
 // IsSocket reports whether addr is that of a socket programs see as struct bpf_sock or bpf_tcp_sock.
 func (h *Host) IsSocket(addr uint64) bool {
-	r := h.mem.Find(addr)
-	if r == nil || r.Base != h.mem.Truncate(addr) {
+	r := h.Mem().Find(addr)
+	if r == nil || r.Base != h.Mem().Truncate(addr) {
 		return false
 	}
 	_, ok := r.Owner.(*Socket)
@@ -130,25 +131,25 @@ func (h *Host) IsSocket(addr uint64) bool {
 
 // read takes the values the object has.
 func (s *Socket) read() {
-	b := build(s.obj)
+	b := object.Build(s.obj)
 	for i := range sockPlaces {
 		p := &sockPlaces[i]
-		if f, ok := b.as(p.in).field(p.path); ok {
+		if f, ok := b.As(p.in).Field(p.path); ok {
 			s.vals[p.val] = s.k.scalar(s.obj, f, p.at)
 		}
 	}
 }
 
 // scalar is a scalar field, or four bytes of a larger one.
-func (h *Host) scalar(o *Object, f Field, at int) uint64 {
+func (h *Host) scalar(o *object.Object, f object.Field, at int) uint64 {
 	if f.Size <= 8 {
-		return o.loadField(f)
+		return o.LoadField(f)
 	}
-	b := o.present(f.Off, f.Size)
+	b := o.Present(f.Off, f.Size)
 	if at+4 > len(b) {
 		return 0
 	}
-	return uint64(h.order().Uint32(b[at:]))
+	return uint64(h.Order().Uint32(b[at:]))
 }
 
 // set changes a value, of the object too.
@@ -157,21 +158,21 @@ func (s *Socket) set(v sockVal, x uint64) {
 	if s.obj == nil {
 		return
 	}
-	b := build(s.obj)
+	b := object.Build(s.obj)
 	for i := range sockPlaces {
 		p := &sockPlaces[i]
 		if p.val != v {
 			continue
 		}
-		f, ok := b.as(p.in).field(p.path)
+		f, ok := b.As(p.in).Field(p.path)
 		switch {
 		case !ok:
 		case f.Size <= 8:
-			s.obj.storeField(f, x, set)
+			s.obj.StoreField(f, x, object.Given)
 		default:
 			w := make([]byte, 4)
-			s.k.order().PutUint32(w, uint32(x))
-			s.obj.poke(f.Off+uint64(p.at), w, set)
+			s.k.Order().PutUint32(w, uint32(x))
+			s.obj.Poke(f.Off+uint64(p.at), w, object.Given)
 		}
 	}
 }
@@ -182,9 +183,9 @@ func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []uapiFie
 		return (*at).Base
 	}
 	v := &uapiView{k: s.k, typ: typ, who: "BPF", size: size, fields: fields, sock: s, may: may}
-	r, err := s.k.mem.Alloc(size, mem.Region{Kind: mem.Context, Name: typ, View: v, Owner: s})
+	r, err := s.k.Mem().Alloc(size, mem.Region{Kind: mem.Context, Name: typ, View: v, Owner: s})
 	if err != nil {
-		s.k.fail(fmt.Errorf("kernel: socket: %w", err))
+		s.k.Fail(fmt.Errorf("kernel: socket: %w", err))
 		return 0
 	}
 	*at = r
@@ -235,7 +236,7 @@ func (s *Socket) TCPAddr() uint64 {
 
 // Object returns the struct sock, which is made when the socket has none yet. The error is that the target's BTF has no
 // such type.
-func (s *Socket) Object() (*Object, error) {
+func (s *Socket) Object() (*object.Object, error) {
 	if s.obj != nil {
 		return s.obj, nil
 	}
@@ -304,10 +305,10 @@ func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
 	}
 	switch {
 	case len(addr) == 4 && s.Family() == uapi.AFInet:
-		s.set(sockSrcIP4, uint64(s.k.order().Uint32(addr)))
+		s.set(sockSrcIP4, uint64(s.k.Order().Uint32(addr)))
 	case len(addr) == 16 && s.Family() == uapi.AFInet6:
 		for i := range sockVal(4) {
-			s.set(sockSrcIP6+i, uint64(s.k.order().Uint32(addr[4*i:])))
+			s.set(sockSrcIP6+i, uint64(s.k.Order().Uint32(addr[4*i:])))
 		}
 	default:
 		return uapi.EAFNOSUPPORT
@@ -338,7 +339,7 @@ func (s *Socket) free() {
 	s.key = 0
 	for _, r := range [...]*mem.Region{s.common, s.full, s.tcp} {
 		if r != nil {
-			s.k.mem.Free(r)
+			s.k.Mem().Free(r)
 		}
 	}
 	s.common, s.full, s.tcp = nil, nil, nil
@@ -400,7 +401,7 @@ func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) i
 // netPort is a port in network order, as it was loaded, as a number.
 func (h *Host) netPort(v uint64) uint16 {
 	var b [2]byte
-	h.order().PutUint16(b[:], uint16(v))
+	h.Order().PutUint16(b[:], uint16(v))
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
@@ -413,7 +414,7 @@ func (s *Socket) address(v6 bool, four, six sockVal) (addr []byte, ok bool) {
 	}
 	b := make([]byte, 4*len(words))
 	for i, w := range words {
-		s.k.order().PutUint32(b[4*i:], uint32(w))
+		s.k.Order().PutUint32(b[4*i:], uint32(w))
 	}
 	switch {
 	case v6 == (len(b) == 16):
@@ -470,7 +471,7 @@ var sockNames = func() map[string]sockVal {
 
 // portWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
 func (h *Host) portWord(v uint64) uint64 {
-	if h.bigEndian() {
+	if h.BigEndian() {
 		return v
 	}
 	return v << 16
@@ -490,7 +491,7 @@ func (s *Socket) plain(spec SockSpec) {
 		s.vals[sockProtocol] = or(uint64(spec.Protocol), ipprotoTCP)
 	}
 	s.vals[sockRxQueue] = 0xffffffff
-	s.vals[sockCookie] = 1 + s.k.hash(s.role, "cookie")%(1<<16)
+	s.vals[sockCookie] = 1 + s.k.Hash(s.role, "cookie")%(1<<16)
 	s.was = s.vals
 }
 

@@ -108,12 +108,12 @@ func (h *Hooks) sockOpsPacket(c *Context, v *uapiView, op uint64) error {
 	hdr := frame[at:end]
 	// WRITE_HDR_OPT may append options up to 60 bytes of header.
 	room := uint64(60)
-	r, err := h.mem.Alloc(room, mem.Region{Kind: mem.Packet, Name: "skb", ReadOnly: true, Owner: c})
+	r, err := h.Mem().Alloc(room, mem.Region{Kind: mem.Packet, Name: "skb", ReadOnly: true, Owner: c})
 	if err != nil {
 		return err
 	}
-	copy(h.mem.Bytes(r), hdr)
-	if err := h.mem.SetBounds(r, r.Base, r.Base+uint64(len(hdr))); err != nil {
+	copy(h.Mem().Bytes(r), hdr)
+	if err := h.Mem().SetBounds(r, r.Base, r.Base+uint64(len(hdr))); err != nil {
 		return err
 	}
 	c.more = append(c.more, r)
@@ -156,17 +156,17 @@ func (c *Context) TCPHeader() []byte {
 		return nil
 	}
 	n := c.view.get("skb_data_end") - c.header.Base
-	return c.k.mem.ExtentBytes(c.header)[:n]
+	return c.k.Mem().ExtentBytes(c.header)[:n]
 }
 
 // AppendOption adds an option to the TCP header and takes it off the room there is.
 func (c *Context) AppendOption(opt []byte) {
 	end := c.view.get("skb_data_end")
 	n := end - c.header.Base
-	copy(c.k.mem.ExtentBytes(c.header)[n:], opt)
+	copy(c.k.Mem().ExtentBytes(c.header)[n:], opt)
 	c.view.put("skb_data_end", end+uint64(len(opt)))
-	if err := c.k.mem.SetBounds(c.header, c.header.Base, end+uint64(len(opt))); err != nil {
-		c.k.fail(err)
+	if err := c.k.Mem().SetBounds(c.header, c.header.Base, end+uint64(len(opt))); err != nil {
+		c.k.Fail(err)
 	}
 	c.room -= len(opt)
 }

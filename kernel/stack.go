@@ -3,6 +3,7 @@ package kernel
 import (
 	"strconv"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -27,17 +28,17 @@ func (k *Kernel) Stack(user bool) []uint64 {
 	var ips []uint64
 	if user {
 		text := uint64(userHeap64) - 0x400000
-		if k.mem.PointerSize() == 4 {
+		if k.Mem().PointerSize() == 4 {
 			text = userHeap32 - 0x400000
 		}
 		for i := range userFrames {
-			ips = append(ips, text+k.hash("user stack", k.Comm(), strconv.Itoa(i))%0x40000&^3)
+			ips = append(ips, text+k.Hash("user stack", k.Comm(), strconv.Itoa(i))%0x40000&^3)
 		}
 		return ips
 	}
 	within := func(names []string) {
 		for _, name := range names {
-			ips = append(ips, k.SymbolAddr(name)+4+k.hash("return address", name)%(textStride-8))
+			ips = append(ips, k.SymbolAddr(name)+4+k.Hash("return address", name)%(textStride-8))
 		}
 	}
 	if k.Traced() != 0 {
@@ -62,7 +63,7 @@ func (k *Kernel) SetStack(user bool, ips []uint64) {
 // Counter returns the value of a simulated hardware counter: it starts at a number that follows from the seed and grows
 // by one for every nanosecond of simulated time.
 func (k *Kernel) Counter(name string, index int) uint64 {
-	return k.hash("counter", name, strconv.Itoa(index))%1_000_000_000 + k.clock.Mono()
+	return k.Hash("counter", name, strconv.Itoa(index))%1_000_000_000 + k.clock.Mono()
 }
 
 // HashPointer is what %p prints of an address: 32 bits that tell addresses apart without showing them
@@ -71,5 +72,5 @@ func (k *Kernel) HashPointer(addr uint64) uint64 {
 	if addr == 0 {
 		return 0
 	}
-	return mix(addr^k.hash("pointer")) & 0xffffffff
+	return object.Mix(addr^k.Hash("pointer")) & 0xffffffff
 }

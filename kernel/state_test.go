@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -153,7 +154,7 @@ func TestSymbols(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, uintAt(t, k.Current(), "nsproxy.net_ns"), net)
 		_, err = k.VariableAddr("no_such_variable")
-		var absent *AbsentError
+		var absent *object.AbsentError
 		assert.ErrorAs(t, err, &absent)
 	})
 	k := newEmbedded(t, func(c *Config) { c.Kallsyms = map[string]uint64{"given": 0xffffffffc0001000} })
@@ -195,14 +196,14 @@ func TestSyscallTable(t *testing.T) {
 	for arch, want := range map[string]map[string]int{
 		"x86": {"read": 0, "openat": 257, "execve": 59, "newstat": 4}, "arm64": {"read": 63, "openat": 56, "execve": 221}, "riscv": {"openat": 56}, "arm": {"read": 3, "openat": 322, "execve": 11},
 	} {
-		k := &Hooks{Space: &Space{arch: arch}}
+		k := &Hooks{Space: object.New(object.Config{Arch: arch})}
 		for name, nr := range want {
 			got, ok := k.SyscallNumber(name)
 			assert.True(t, ok, "%s %s", arch, name)
 			assert.Equal(t, nr, got, "%s %s", arch, name)
 		}
 	}
-	k := &Hooks{Space: &Space{arch: "arm64"}}
+	k := &Hooks{Space: object.New(object.Config{Arch: "arm64"})}
 	_, ok := k.SyscallNumber("open")
 	assert.False(t, ok)
 	name, ok := k.SyscallName(56)
@@ -237,7 +238,7 @@ func TestWritableFields(t *testing.T) {
 	k.SetProgType(uapi.ProgTypeStructOps)
 	sk, err := k.NewObjectNamed("sk", "sock")
 	require.NoError(t, err)
-	f, _, err := k.layoutNamed("tcp_sock").place("snd_cwnd")
+	f, _, err := k.LayoutNamed("tcp_sock").Place("snd_cwnd")
 	require.NoError(t, err)
 	require.Nil(t, k.Mem().Store(sk.Addr()+f.Off, 4, 20))
 	v, fault := k.Mem().Load(sk.Addr()+f.Off, 4)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -37,13 +38,13 @@ func textBase(arch string, ptr int) uint64 {
 
 // Symbols maps names to addresses and back: functions of the kernel's text and its variables. Construct it with [NewSymbols].
 type Symbols struct {
-	*Space `snapshot:"fixed"`
-	percpu *PerCPU           `snapshot:"fixed"`
-	clock  *clock.Clock      `snapshot:"fixed"`
-	win    *mem.Window       `snapshot:"fixed"`
-	funcs  []btf.ID          `snapshot:"fixed"` // FUNCs of vmlinux by id; the index gives the address
-	given  map[string]uint64 `snapshot:"fixed"` // kallsyms of the user
-	sorted []symbol          `snapshot:"fixed"` // given, by address; built on first use
+	*object.Space `snapshot:"fixed"`
+	percpu        *PerCPU           `snapshot:"fixed"`
+	clock         *clock.Clock      `snapshot:"fixed"`
+	win           *mem.Window       `snapshot:"fixed"`
+	funcs         []btf.ID          `snapshot:"fixed"` // FUNCs of vmlinux by id; the index gives the address
+	given         map[string]uint64 `snapshot:"fixed"` // kallsyms of the user
+	sorted        []symbol          `snapshot:"fixed"` // given, by address; built on first use
 
 	extra  []string       // functions BTF does not list, placed after the others
 	byName map[string]int // index in extra
@@ -89,12 +90,12 @@ func (textView) Write(uint64, []byte) *mem.Fault { return &mem.Fault{Kind: mem.R
 
 // NewSymbols adds the kernel's text to a space. given gives addresses to symbols and names those that exist; nil = the functions and
 // variables in BTF. The clock is what the variable jiffies shows.
-func NewSymbols(s *Space, p *PerCPU, c *clock.Clock, given map[string]uint64) (*Symbols, error) {
+func NewSymbols(s *object.Space, p *PerCPU, c *clock.Clock, given map[string]uint64) (*Symbols, error) {
 	size := uint64(textSize64)
-	if s.mem.PointerSize() == 4 {
+	if s.Mem().PointerSize() == 4 {
 		size = textSize32
 	}
-	w, err := s.mem.AddWindow(mem.Window{Base: textBase(s.arch, s.mem.PointerSize()), Size: size, Kind: mem.WindowText, Name: "kernel text", View: textView{}})
+	w, err := s.Mem().AddWindow(mem.Window{Base: textBase(s.Arch(), s.Mem().PointerSize()), Size: size, Kind: mem.WindowText, Name: "kernel text", View: textView{}})
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +104,10 @@ func NewSymbols(s *Space, p *PerCPU, c *clock.Clock, given map[string]uint64) (*
 
 // functions returns the FUNCs of the vmlinux BTF in id order.
 func (s *Symbols) functions() []btf.ID {
-	if s.funcs != nil || s.btf == nil {
+	if s.funcs != nil || s.BTF() == nil {
 		return s.funcs
 	}
-	s.funcs = s.types.functions(s.btf)
+	s.funcs = s.Types().Functions(s.BTF())
 	return s.funcs
 }
 
@@ -126,8 +127,8 @@ func (s *Symbols) KsymAddr(name string) (addr uint64, ok bool) {
 	if a, ok := s.given[name]; ok {
 		return a, true
 	}
-	if s.btf != nil {
-		for _, id := range s.btf.IDs(btf.KindFunc, name) {
+	if s.BTF() != nil {
+		for _, id := range s.BTF().IDs(btf.KindFunc, name) {
 			if a, ok := s.FuncAddr(id); ok {
 				return a, true
 			}
@@ -163,7 +164,7 @@ func (s *Symbols) extraAddr(i int) uint64 {
 // SymbolAt returns the name and offset of the function or variable that contains addr, as %pS prints it; ok
 // is false when there is none.
 func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
-	addr = s.mem.Truncate(addr)
+	addr = s.Mem().Truncate(addr)
 	if len(s.given) > 0 {
 		if s.sorted == nil {
 			for n, a := range s.given {
@@ -181,7 +182,7 @@ func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 	}
 	if rel := addr - s.win.Base; rel < s.win.Size {
 		if i := rel / textStride; i < uint64(len(s.functions())) {
-			return s.btf.Name(s.funcs[i]), rel % textStride, true
+			return s.BTF().Name(s.funcs[i]), rel % textStride, true
 		}
 		last := s.win.Base + s.win.Size - 1
 		if i := (last - addr) / textStride; i < uint64(len(s.extra)) {
@@ -189,19 +190,19 @@ func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 		}
 		return "", 0, false
 	}
-	if o := s.objectAt(addr); o != nil && s.isVariable(o) {
-		return o.role, addr - o.base, true
+	if o := s.ObjectAt(addr); o != nil && s.isVariable(o) {
+		return o.Role(), addr - o.Base(), true
 	}
 	return "", 0, false
 }
 
 // isVariable reports whether an object is a global variable, not one of the shared objects without a symbol.
-func (s *Symbols) isVariable(o *Object) bool {
-	if s.kept(o.role) != o {
+func (s *Symbols) isVariable(o *object.Object) bool {
+	if s.Kept(o.Role()) != o {
 		return false
 	}
-	_, ok := globals[o.role]
-	return ok || len(s.btf.IDs(btf.KindVar, o.role)) > 0
+	_, ok := globals[o.Role()]
+	return ok || len(s.BTF().IDs(btf.KindVar, o.Role())) > 0
 }
 
 // functionFor chooses the function a function pointer points to: one of its prototype when the BTF has any.
@@ -210,9 +211,9 @@ func (s *Symbols) functionFor(role string, spec *btf.Spec, proto btf.ID) uint64 
 	if len(ids) == 0 {
 		return 0
 	}
-	h := s.hash(role)
-	if home(spec, proto) == s.btf {
-		if fit := s.types.withProto(s.btf, ids, proto); len(fit) > 0 {
+	h := s.Hash(role)
+	if object.Home(spec, proto) == s.BTF() {
+		if fit := s.Types().WithProto(s.BTF(), ids, proto); len(fit) > 0 {
 			ids = fit
 		}
 	}
@@ -230,52 +231,52 @@ var globals = map[string]string{
 
 // Variable returns the object of a kernel variable: a VAR of the BTF, or one every kernel has; nil when neither is so.
 // Per-CPU variables have one object for each CPU, see [Kernel.PercpuObject].
-func (s *Symbols) Variable(name string) *Object {
-	if o := s.kept(name); o != nil {
+func (s *Symbols) Variable(name string) *object.Object {
+	if o := s.Kept(name); o != nil {
 		return o
 	}
-	l := (*layout)(nil)
+	l := (*object.Layout)(nil)
 	count := uint64(1)
-	if s.btf != nil {
-		if t, ok := s.btf.Find(btf.KindVar, name); ok {
+	if s.BTF() != nil {
+		if t, ok := s.BTF().Find(btf.KindVar, name); ok {
 			if _, per := s.percpu.find(name); per {
 				return nil
 			}
-			l = s.types.of(s.btf, t.Ref)
+			l = s.Types().Of(s.BTF(), t.Ref)
 		}
 	}
-	if typ, ok := globals[name]; l == nil && ok && s.btf != nil {
+	if typ, ok := globals[name]; l == nil && ok && s.BTF() != nil {
 		switch typ {
 		case "":
-			l, count = s.word64(), uint64(s.cpus)
+			l, count = s.word64(), uint64(s.CPUs())
 		case "u64":
 			l = s.word64()
 		case "int":
-			if ids := s.btf.IDs(btf.KindInt, "unsigned int"); len(ids) > 0 {
-				l = s.types.of(s.btf, ids[0])
+			if ids := s.BTF().IDs(btf.KindInt, "unsigned int"); len(ids) > 0 {
+				l = s.Types().Of(s.BTF(), ids[0])
 			}
 		default:
-			l = s.layoutNamed(typ)
+			l = s.LayoutNamed(typ)
 		}
 	}
-	if l == nil || l.size == 0 {
+	if l == nil || l.Size == 0 {
 		return nil
 	}
-	o, err := s.newObject(name, l, count, nil)
+	o, err := s.Make(name, l, count, nil)
 	if err != nil {
-		s.fail(err)
+		s.Fail(err)
 		return nil
 	}
-	s.keep(name, o)
+	s.Keep(name, o)
 	s.fillVariable(o, name)
 	return o
 }
 
 // word64 is the layout of unsigned long long, or of any integer of 8 bytes.
-func (s *Symbols) word64() *layout {
+func (s *Symbols) word64() *object.Layout {
 	for _, n := range [...]string{"long long unsigned int", "unsigned long long", "long unsigned int"} {
-		for _, id := range s.btf.IDs(btf.KindInt, n) {
-			if l := s.types.of(s.btf, id); l != nil && l.size == 8 {
+		for _, id := range s.BTF().IDs(btf.KindInt, n) {
+			if l := s.Types().Of(s.BTF(), id); l != nil && l.Size == 8 {
 				return l
 			}
 		}
@@ -284,23 +285,23 @@ func (s *Symbols) word64() *layout {
 }
 
 // fillVariable gives the variables whose values follow from the machine those values.
-func (s *Symbols) fillVariable(o *Object, name string) {
+func (s *Symbols) fillVariable(o *object.Object, name string) {
 	var b [8]byte
 	put := func(i int, v uint64) {
-		n := min(o.layout.size, 8)
-		putUint(s.order(), b[:n], v)
-		o.poke(uint64(i)*n, b[:n], set)
+		n := min(o.Storage().Size, 8)
+		object.PutUint(s.Order(), b[:n], v)
+		o.Poke(uint64(i)*n, b[:n], object.Given)
 	}
 	switch name {
 	case "jiffies", "jiffies_64":
 		put(0, s.clock.Jiffies())
 	case "nr_cpu_ids":
-		put(0, uint64(s.cpus))
+		put(0, uint64(s.CPUs()))
 	case "__per_cpu_offset":
-		if o.layout.typ.Kind == btf.KindArray {
+		if o.Storage().Type.Kind == btf.KindArray {
 			return
 		}
-		for cpu := range s.cpus {
+		for cpu := range s.CPUs() {
 			put(cpu, s.percpu.offset(cpu))
 		}
 	}
@@ -315,13 +316,13 @@ func (s *Symbols) VariableAddr(name string) (uint64, error) {
 	if o := s.Variable(name); o != nil {
 		return o.Addr(), nil
 	}
-	return 0, &AbsentError{Hook: name, What: "variable of that name in its BTF"}
+	return 0, &object.AbsentError{Hook: name, What: "variable of that name in its BTF"}
 }
 
 // sampleIP is where the sampled CPU was: in some function of the kernel.
 func (s *Symbols) sampleIP() uint64 {
 	if ids := s.functions(); len(ids) > 0 {
-		if a, ok := s.FuncAddr(ids[s.hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
+		if a, ok := s.FuncAddr(ids[s.Hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
 			return a + 16
 		}
 	}

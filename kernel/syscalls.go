@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -63,7 +64,7 @@ func (h *Hooks) SyscallNumber(name string) (nr int, ok bool) {
 	if s == nil {
 		return 0, false
 	}
-	switch h.arch {
+	switch h.Arch() {
 	case "x86":
 		nr = s.x86
 	case "arm64", "riscv":
@@ -133,11 +134,11 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 		return once(func() []byte { return h.sockaddrBytes(role) })
 	case 'v':
 		return once(func() []byte {
-			n := h.mem.PointerSize()
+			n := h.Mem().PointerSize()
 			b := make([]byte, (vectorLen+1)*n) // NULL ends it
 			for i := range vectorLen {
-				text := h.word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
-				putUint(h.order(), b[i*n:(i+1)*n], h.UserString(text))
+				text := h.Word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
+				object.PutUint(h.Order(), b[i*n:(i+1)*n], h.UserString(text))
 			}
 			return b
 		})
@@ -145,18 +146,18 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 		return once(func() []byte {
 			b := make([]byte, 128)
 			for i := 0; i < len(b); i += 8 {
-				putUint(h.order(), b[i:i+8], 1+h.hash(role, "word", strconv.Itoa(i))%99991)
+				object.PutUint(h.Order(), b[i:i+8], 1+h.Hash(role, "word", strconv.Itoa(i))%99991)
 			}
 			return b
 		})
 	}
-	if v, ok := namedDefault(d.name, h.hash(role)); ok {
+	if v, ok := object.NamedDefault(d.name, h.Hash(role)); ok {
 		if d.kind == 'i' {
 			v = uint64(int64(int32(v)))
 		}
 		return v
 	}
-	return 1 + h.hash(role)%1000
+	return 1 + h.Hash(role)%1000
 }
 
 // syscallReturn makes the value a system call returns when it succeeds.
@@ -166,11 +167,11 @@ func (h *Hooks) syscallReturn(c *Context, call string) error {
 	switch name := call; {
 	case strings.HasPrefix(name, "open"), strings.HasPrefix(name, "socket"), strings.HasPrefix(name, "accept"), strings.HasPrefix(name, "dup"),
 		strings.HasPrefix(name, "epoll_create"), strings.HasPrefix(name, "eventfd"), strings.HasPrefix(name, "memfd"), strings.HasPrefix(name, "pidfd_open"), name == "creat":
-		c.Ret.Value = 3 + h.hash("sys.ret", name)%60
+		c.Ret.Value = 3 + h.Hash("sys.ret", name)%60
 	case strings.Contains(name, "read"), strings.Contains(name, "write"), strings.HasPrefix(name, "send"), strings.HasPrefix(name, "recv"):
-		c.Ret.Value = 16 + h.hash("sys.ret", name)%1000
+		c.Ret.Value = 16 + h.Hash("sys.ret", name)%1000
 	case name == "clone", name == "clone3", name == "fork", name == "vfork":
-		c.Ret.Value = 2000 + h.hash("sys.ret", name)%28000
+		c.Ret.Value = 2000 + h.Hash("sys.ret", name)%28000
 	case name == "getpid":
 		_, tgid := h.PidTgid()
 		c.Ret.Value = uint64(tgid)
@@ -190,7 +191,7 @@ func (h *Hooks) syscallContext(c *Context) error {
 		data = make([]byte, 64)
 	}
 	if len(data) > 1<<16 {
-		return &ValueError{Role: "ctx", Type: "syscall context", Value: len(data), Why: "at most 65536 bytes: " + uapi.E2BIG.Error()}
+		return &object.ValueError{Role: "ctx", Type: "syscall context", Value: len(data), Why: "at most 65536 bytes: " + uapi.E2BIG.Error()}
 	}
 	c.Type = "ctx"
 	return c.allocate(data, false)

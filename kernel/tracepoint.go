@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // eventClasses maps events to their classes.
@@ -28,21 +29,21 @@ const eventPrefix = "trace_event_raw_"
 
 // eventLayout finds the structure of an event's record: of its own name, of its class by the table, or of the class
 // whose recording function has the event's prototype and the most similar name.
-func (h *Hooks) eventLayout(name string) *layout {
-	if l := h.layoutNamed(eventPrefix + name); l != nil {
+func (h *Hooks) eventLayout(name string) *object.Layout {
+	if l := h.LayoutNamed(eventPrefix + name); l != nil {
 		return l
 	}
 	for _, class := range eventClasses()[name] {
-		if l := h.layoutNamed(eventPrefix + class); l != nil {
+		if l := h.LayoutNamed(eventPrefix + class); l != nil {
 			return l
 		}
 	}
 	spec, p := h.eventProto(name)
-	if p == nil || spec != h.btf {
+	if p == nil || spec != h.BTF() {
 		return nil
 	}
 	best, score, unique := "", 0, false
-	for _, class := range h.types.classes(h.btf, h.functions(), signature(p)) {
+	for _, class := range h.Types().Classes(h.BTF(), h.functions(), object.Signature(p)) {
 		switch s := commonPrefix(class, name); {
 		case best == "" || s > score:
 			best, score, unique = class, s, true
@@ -53,7 +54,7 @@ func (h *Hooks) eventLayout(name string) *layout {
 	if !unique {
 		return nil
 	}
-	return h.layoutNamed(eventPrefix + best)
+	return h.LayoutNamed(eventPrefix + best)
 }
 
 func commonPrefix(a, b string) int {
@@ -79,9 +80,9 @@ func (h *Hooks) tracepointContext(c *Context) error {
 	if category == "raw_syscalls" {
 		return h.syscallRecord(c, name, "openat")
 	}
-	var l *layout
+	var l *object.Layout
 	if t := btf.EssentialName(c.spec.ContextType); strings.HasPrefix(t, eventPrefix) {
-		l = h.layoutNamed(t)
+		l = h.LayoutNamed(t)
 	}
 	if l == nil {
 		l = h.eventLayout(name)
@@ -91,7 +92,7 @@ func (h *Hooks) tracepointContext(c *Context) error {
 			c.Type, c.Untyped = eventPrefix+name, true
 			return c.allocate(make([]byte, 256), true)
 		}
-		return &AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + name + " or of its event class", Nearest: h.nearestNames(btf.KindTypedef, "btf_trace_", name)}
+		return &object.AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + name + " or of its event class", Nearest: h.nearestNames(btf.KindTypedef, "btf_trace_", name)}
 	}
 	r := &record{k: h, c: c, event: name, l: l}
 	return r.build()
@@ -102,19 +103,19 @@ type record struct {
 	k     *Hooks
 	c     *Context
 	event string
-	l     *layout
-	o     *Object
-	b     builder
+	l     *object.Layout
+	o     *object.Object
+	b     object.Builder
 	args  map[string]*Arg // the event's arguments by name
 	data  []byte          // dynamic part, after the structure
 }
 
 // newRecord makes an object outside of guest memory to collect a record's bytes. The error is a [*TypeError].
-func (h *Hooks) newRecord(name string, l *layout) (*Object, error) {
-	if l.size > maxRecordSize {
-		return nil, &TypeError{Type: l.name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.size, maxRecordSize)}
+func (h *Hooks) newRecord(name string, l *object.Layout) (*object.Object, error) {
+	if l.Size > maxRecordSize {
+		return nil, &object.TypeError{Type: l.Name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.Size, maxRecordSize)}
 	}
-	return h.detached(name, l), nil
+	return h.Detached(name, l), nil
 }
 
 func (r *record) build() error {
@@ -124,7 +125,7 @@ func (r *record) build() error {
 		return err
 	}
 	r.o = o
-	r.b = fill(r.o)
+	r.b = object.Fill(r.o)
 	r.args = make(map[string]*Arg)
 	if spec, p := k.eventProto(r.event); p != nil {
 		probe := &Context{k: k, spec: ContextSpec{}}
@@ -136,48 +137,48 @@ func (r *record) build() error {
 		}
 	}
 	r.common()
-	size := (r.l.size + 7) &^ 7
-	for i := range r.l.typ.Members {
-		m := &r.l.typ.Members[i]
+	size := (r.l.Size + 7) &^ 7
+	for i := range r.l.Type.Members {
+		m := &r.l.Type.Members[i]
 		switch {
 		case m.Name == "" || m.Name == "ent" || m.Name == "__data":
 		case strings.HasPrefix(m.Name, "__data_loc_"):
 			r.dynamic(m.Name, r.text(strings.TrimPrefix(m.Name, "__data_loc_")), size)
 		case strings.HasPrefix(m.Name, "__rel_loc_"):
 			text := r.text(strings.TrimPrefix(m.Name, "__rel_loc_"))
-			if f, ok := r.b.field(m.Name); ok {
+			if f, ok := r.b.Field(m.Name); ok {
 				at := r.append(text, size) - (f.Off + f.Size)
-				r.b.num(m.Name, uint64(len(text)+1)<<16|at&0xffff)
+				r.b.Num(m.Name, uint64(len(text)+1)<<16|at&0xffff)
 			}
 		default:
 			r.member(m)
 		}
 	}
 	for name, v := range r.c.spec.Args {
-		if _, dynamic := r.b.field("__data_loc_" + name + "|__rel_loc_" + name); dynamic {
+		if _, dynamic := r.b.Field("__data_loc_" + name + "|__rel_loc_" + name); dynamic {
 			continue
 		}
 		if err := r.o.Set(name, v); err != nil {
 			return err
 		}
 	}
-	saved := k.mode
-	k.mode = ModeDefault // what no rule knows still gets a value by name; only objects follow the mode
-	fixed := append([]byte(nil), r.o.present(0, r.l.size)...)
-	k.mode = saved
-	bytes := append(append(fixed, make([]byte, size-r.l.size)...), r.data...)
-	r.c.Type, r.c.Record = r.l.name, r.o
+	saved := k.Mode()
+	k.SetMode(object.ModeDefault) // what no rule knows still gets a value by name; only objects follow the mode
+	fixed := append([]byte(nil), r.o.Present(0, r.l.Size)...)
+	k.SetMode(saved)
+	bytes := append(append(fixed, make([]byte, size-r.l.Size)...), r.data...)
+	r.c.Type, r.c.Record = r.l.Name, r.o
 	return r.c.allocate(bytes, true)
 }
 
 // common fills trace_entry.
 func (r *record) common() {
 	pid, _ := r.k.PidTgid()
-	r.b.num("ent.type", 100+r.k.hash("event", r.event)%1500)
-	r.b.num("ent.flags", 0)
-	r.b.num("ent.preempt_count", 0)
-	r.b.num("ent.preempt_lazy_count", 0)
-	r.b.num("ent.pid", uint64(pid))
+	r.b.Num("ent.type", 100+r.k.Hash("event", r.event)%1500)
+	r.b.Num("ent.flags", 0)
+	r.b.Num("ent.preempt_count", 0)
+	r.b.Num("ent.preempt_lazy_count", 0)
+	r.b.Num("ent.pid", uint64(pid))
 }
 
 // append adds a NUL-terminated string to the dynamic part and returns its offset in the record.
@@ -193,11 +194,11 @@ func (r *record) append(text string, size uint64) uint64 {
 // dynamic sets a __data_loc: length in the upper, offset from the record's start in the lower 16 bits.
 func (r *record) dynamic(field, text string, size uint64) {
 	at := r.append(text, size)
-	r.b.num(field, uint64(len(text)+1)<<16|at&0xffff)
+	r.b.Num(field, uint64(len(text)+1)<<16|at&0xffff)
 }
 
 // task returns the task the fields with a prefix speak of ("prev_", "parent_", ""): an argument of the event, else current.
-func (r *record) task(prefix string) *Object {
+func (r *record) task(prefix string) *object.Object {
 	names := []string{strings.TrimSuffix(prefix, "_")}
 	if prefix == "" {
 		names = []string{"p", "tsk", "task", "t"}
@@ -211,7 +212,7 @@ func (r *record) task(prefix string) *Object {
 }
 
 // object returns the argument of a type, nil when the event has none.
-func (r *record) object(typ string) *Object {
+func (r *record) object(typ string) *object.Object {
 	for _, a := range r.args {
 		if a.Object != nil && a.Object.TypeName() == typ {
 			return a.Object
@@ -244,7 +245,7 @@ func (r *record) text(name string) string {
 	case "path":
 		return "/" + strings.Join(cgroupNames[1:], "/")
 	}
-	return r.k.word(r.event+"."+name, name)
+	return r.k.Word(r.event+"."+name, name)
 }
 
 func (r *record) taskComm(prefix string) (string, error) {
@@ -265,23 +266,23 @@ func (r *record) member(m *btf.Member) {
 		switch what {
 		case "comm":
 			if s, err := r.taskComm(prefix); err == nil {
-				b.text(name, s)
+				b.Text(name, s)
 			}
 			return
 		case "pid", "prio", "tgid":
 			if t := r.task(prefix); t != nil {
-				b.num(name, t.uint(what))
+				b.Num(name, t.Num(what))
 				return
 			}
 		case "state":
 			if prefix == "prev_" {
-				b.num(name, k.prevState())
+				b.Num(name, k.prevState())
 				return
 			}
 		}
 	}
 	if a := r.args[name]; a != nil {
-		b.num(name, a.Value)
+		b.Num(name, a.Value)
 		return
 	}
 	if r.network(name) || r.block(name) {
@@ -289,26 +290,26 @@ func (r *record) member(m *btf.Member) {
 	}
 	switch name {
 	case "old_pid":
-		b.num(name, r.k.Current().uint("pid"))
+		b.Num(name, r.k.Current().Num("pid"))
 	case "target_cpu", "cpu":
-		b.num(name, uint64(k.cpu))
+		b.Num(name, uint64(k.cpu))
 	case "success":
-		b.num(name, 1)
+		b.Num(name, 1)
 	case "call_site", "ip", "caller_ip", "parent_ip":
-		b.num(name, k.sampleIP())
+		b.Num(name, k.sampleIP())
 	case "gfp_flags":
-		b.num(name, 0xcc0)
+		b.Num(name, 0xcc0)
 	case "node":
-		b.num(name, ^uint64(0))
+		b.Num(name, ^uint64(0))
 	case "errno", "code", "error", "result", "err":
-		b.num(name, 0)
+		b.Num(name, 0)
 	case "irq":
-		b.num(name, 16+k.hash("irq")%100)
+		b.Num(name, 16+k.Hash("irq")%100)
 	case "ret":
-		b.num(name, 1)
+		b.Num(name, 1)
 	case "vec":
 		if a := r.args["vec_nr"]; a != nil {
-			b.num(name, a.Value)
+			b.Num(name, a.Value)
 		}
 	}
 }
@@ -321,25 +322,25 @@ func (r *record) network(name string) bool {
 	switch name {
 	case "skaddr", "sk":
 		if sk != nil {
-			b.num(name, sk.Addr())
+			b.Num(name, sk.Addr())
 			return true
 		}
 	case "skbaddr":
 		if skb != nil {
-			b.num(name, skb.Addr())
+			b.Num(name, skb.Addr())
 			return true
 		}
 	case "len":
 		if skb != nil {
-			b.num(name, skb.uint("len"))
+			b.Num(name, skb.Num("len"))
 			return true
 		}
 	case "rc":
-		b.num(name, 0)
+		b.Num(name, 0)
 		return true
 	case "protocol":
 		if skb != nil && !strings.HasPrefix(r.event, "tcp") {
-			b.num(name, etherIPv4)
+			b.Num(name, etherIPv4)
 			return true
 		}
 	}
@@ -349,27 +350,27 @@ func (r *record) network(name string) bool {
 	raw := func(path string) []byte { v, _ := sk.GetBytes("__sk_common." + path); return v }
 	switch name {
 	case "sport":
-		b.num(name, sk.uint("__sk_common.skc_num"))
+		b.Num(name, sk.Num("__sk_common.skc_num"))
 	case "dport":
 		if p := raw("skc_dport"); len(p) == 2 {
-			b.num(name, uint64(p[0])<<8|uint64(p[1]))
+			b.Num(name, uint64(p[0])<<8|uint64(p[1]))
 		}
 	case "family":
-		b.num(name, sk.uint("__sk_common.skc_family"))
+		b.Num(name, sk.Num("__sk_common.skc_family"))
 	case "state":
-		b.num(name, sk.uint("__sk_common.skc_state"))
+		b.Num(name, sk.Num("__sk_common.skc_state"))
 	case "protocol":
-		b.num(name, sk.uint("sk_protocol"))
+		b.Num(name, sk.Num("sk_protocol"))
 	case "saddr":
-		b.bytes(name, raw("skc_rcv_saddr"))
+		b.Bytes(name, raw("skc_rcv_saddr"))
 	case "daddr":
-		b.bytes(name, raw("skc_daddr"))
+		b.Bytes(name, raw("skc_daddr"))
 	case "saddr_v6":
-		b.bytes(name, raw("skc_v6_rcv_saddr"))
+		b.Bytes(name, raw("skc_v6_rcv_saddr"))
 	case "daddr_v6":
-		b.bytes(name, raw("skc_v6_daddr"))
+		b.Bytes(name, raw("skc_v6_daddr"))
 	case "sock_cookie":
-		b.num(name, sk.uint("__sk_common.skc_cookie.counter"))
+		b.Num(name, sk.Num("__sk_common.skc_cookie.counter"))
 	default:
 		return false
 	}
@@ -386,23 +387,23 @@ func (r *record) block(name string) bool {
 	bytes, sector, op := uint64(4096), uint64(2048), uint64(0)
 	switch {
 	case rq != nil:
-		bytes, sector, op = rq.uint("__data_len"), rq.uint("__sector"), rq.uint("cmd_flags")
+		bytes, sector, op = rq.Num("__data_len"), rq.Num("__sector"), rq.Num("cmd_flags")
 	case bio != nil:
-		bytes, sector, op = bio.uint("bi_iter.bi_size"), bio.uint("bi_iter.bi_sector"), bio.uint("bi_opf")
+		bytes, sector, op = bio.Num("bi_iter.bi_size"), bio.Num("bi_iter.bi_sector"), bio.Num("bi_opf")
 	}
 	switch name {
 	case "dev", "old_dev":
-		b.num(name, kernelDev(diskMajor, 0))
+		b.Num(name, kernelDev(diskMajor, 0))
 	case "sector", "old_sector", "new_sector":
-		b.num(name, sector)
+		b.Num(name, sector)
 	case "nr_sector":
-		b.num(name, bytes/512)
+		b.Num(name, bytes/512)
 	case "bytes":
-		b.num(name, bytes)
+		b.Num(name, bytes)
 	case "rwbs":
-		b.text(name, [...]string{"R", "W"}[op&1])
+		b.Text(name, [...]string{"R", "W"}[op&1])
 	case "ioprio":
-		b.num(name, 0)
+		b.Num(name, 0)
 	default:
 		return false
 	}
@@ -411,9 +412,9 @@ func (r *record) block(name string) bool {
 
 // syscallRecord makes the record of syscalls:sys_enter_CALL and sys_exit_CALL.
 func (h *Hooks) syscallRecord(c *Context, event, call string) error {
-	l := h.layoutNamed(eventPrefix + event)
+	l := h.LayoutNamed(eventPrefix + event)
 	if l == nil {
-		return &AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + event}
+		return &object.AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + event}
 	}
 	if chosen, ok := c.spec.Args["call"].(string); ok {
 		call = chosen
@@ -426,27 +427,27 @@ func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 		return err
 	}
 	r := &record{k: h, c: c, event: event, l: l, o: o}
-	r.b = build(r.o)
+	r.b = object.Build(r.o)
 	r.common()
 	nr, known := h.SyscallNumber(call)
 	if !known {
-		nr = int(h.hash("syscall", call) % 400)
+		nr = int(h.Hash("syscall", call) % 400)
 	}
-	r.b.num("id", uint64(nr))
+	r.b.Num("id", uint64(nr))
 	if event == "sys_enter" {
 		for i := range 6 {
 			v := uint64(0)
 			if i < len(c.Args) {
 				v = c.Args[i].Value
 			}
-			r.b.num("args["+strconv.FormatUint(uint64(i), 10)+"]", v)
+			r.b.Num("args["+strconv.FormatUint(uint64(i), 10)+"]", v)
 		}
 	} else {
 		if err := h.syscallReturn(c, call); err != nil {
 			return err
 		}
-		r.b.num("ret", c.Ret.Value)
+		r.b.Num("ret", c.Ret.Value)
 	}
-	c.Type, c.Record = l.name, r.o
+	c.Type, c.Record = l.Name, r.o
 	return c.allocate(r.o.Bytes(), true)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -26,19 +27,15 @@ func tracepointName(s string) (category, name string) {
 // eventProto finds the prototype of a tracepoint, whose first parameter is not the event's: that of the function
 // __traceiter_NAME, which names the parameters, else of typedef void (*btf_trace_NAME)(void *, ...), which does not.
 func (h *Hooks) eventProto(name string) (*btf.Spec, *btf.Type) {
-	for i := -1; i < len(h.modules); i++ {
-		spec := h.btf
-		if i >= 0 {
-			spec = h.modules[i]
-		}
-		if spec == nil {
-			continue
-		}
+	if h.BTF() == nil {
+		return nil, nil
+	}
+	for _, spec := range append([]*btf.Spec{h.BTF()}, h.Modules()...) {
 		t, ok := spec.Find(btf.KindTypedef, "btf_trace_"+name)
 		if !ok {
 			continue
 		}
-		p := followProto(spec, t.ID)
+		p := object.FollowProto(spec, t.ID)
 		if q, _, ok := spec.FuncProto("__traceiter_" + name); ok && (p == nil || len(q.Params) == len(p.Params)) {
 			p = q
 		}
@@ -56,7 +53,7 @@ func (h *Hooks) rawTracepointContext(c *Context) error {
 		// The ctx_in of BPF_PROG_TEST_RUN is the arguments themselves.
 		c.Func, c.Untyped = name, true
 		for i := range min(n, maxRawArguments) {
-			c.Args = append(c.Args, Arg{Name: "arg" + strconv.Itoa(i+1), Value: h.order().Uint64(c.spec.Bytes[8*i:]), slots: 1})
+			c.Args = append(c.Args, Arg{Name: "arg" + strconv.Itoa(i+1), Value: h.Order().Uint64(c.spec.Bytes[8*i:]), slots: 1})
 		}
 		return h.arrayContext(c)
 	}
@@ -83,7 +80,7 @@ func (h *Hooks) eventContext(c *Context, name string) error {
 			h.untypedArguments(c, 8)
 			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: name, What: "raw tracepoint (typedef btf_trace_" + name + ")", Nearest: h.nearestNames(btf.KindTypedef, "btf_trace_", name)}
+		return &object.AbsentError{Hook: name, What: "raw tracepoint (typedef btf_trace_" + name + ")", Nearest: h.nearestNames(btf.KindTypedef, "btf_trace_", name)}
 	}
 	if name == "sys_enter" || name == "sys_exit" {
 		if err := h.sysEventArguments(c, name, spec, p); err != nil {
@@ -143,9 +140,9 @@ func (h *Hooks) sysEventArguments(c *Context, name string, spec *btf.Spec, p *bt
 // nearestNames lists names of a kind that look like the wanted one.
 func (h *Hooks) nearestNames(kind btf.Kind, prefix, name string) []string {
 	var all []string
-	for id := btf.ID(1); int(id) < h.btf.NumTypes(); id++ {
-		if h.btf.Kind(id) == kind {
-			if n, ok := strings.CutPrefix(h.btf.Name(id), prefix); ok && len(n) > 0 && abs(len(n)-len(name)) <= 8 {
+	for id := btf.ID(1); int(id) < h.BTF().NumTypes(); id++ {
+		if h.BTF().Kind(id) == kind {
+			if n, ok := strings.CutPrefix(h.BTF().Name(id), prefix); ok && len(n) > 0 && abs(len(n)-len(name)) <= 8 {
 				all = append(all, n)
 			}
 		}
@@ -197,7 +194,7 @@ func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 			h.untypedArguments(c, 6)
 			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: name, What: "function of that name in its BTF", Nearest: h.nearestNames(btf.KindFunc, "", name)}
+		return &object.AbsentError{Hook: name, What: "function of that name in its BTF", Nearest: h.nearestNames(btf.KindFunc, "", name)}
 	}
 	c.FuncAddr = h.SymbolAddr(name)
 	if call, wraps := h.wrapped(name); wraps && len(p.Params) == 1 && wrapsRegs(spec, p) {
@@ -247,7 +244,7 @@ func (h *Hooks) lsmContext(c *Context) error {
 			h.untypedArguments(c, 6)
 			return h.arrayContext(c)
 		}
-		return &AbsentError{Hook: name, What: "LSM hook (function bpf_lsm_" + name + ")", Nearest: h.nearestNames(btf.KindFunc, "bpf_lsm_", name)}
+		return &object.AbsentError{Hook: name, What: "LSM hook (function bpf_lsm_" + name + ")", Nearest: h.nearestNames(btf.KindFunc, "bpf_lsm_", name)}
 	}
 	c.FuncAddr = h.SymbolAddr(c.Func)
 	if err := h.arguments(c, name, spec, p, 0); err != nil {
@@ -276,7 +273,7 @@ func (h *Hooks) arrayContext(c *Context) error {
 	data := make([]byte, 8*max(n, 1))
 	i := 0
 	put := func(v uint64) {
-		putUint(h.order(), data[8*i:8*i+8], v)
+		object.PutUint(h.Order(), data[8*i:8*i+8], v)
 		i++
 	}
 	for _, a := range c.Args {
@@ -296,14 +293,14 @@ func (h *Hooks) perfEventContext(c *Context) error {
 	c.Type = "bpf_perf_event_data"
 	r := h.newRegisters("sample regs", h.sampleIP(), h.stackAddr())
 	size, period, addr := uint64(len(r.data)), uint64(0), uint64(0)
-	if l := h.layoutNamed(c.Type); l != nil {
-		if f, rest, err := l.place("regs"); err == nil && rest == "" {
+	if l := h.LayoutNamed(c.Type); l != nil {
+		if f, rest, err := l.Place("regs"); err == nil && rest == "" {
 			size = f.Size
 		}
-		if f, _, err := l.place("sample_period"); err == nil {
+		if f, _, err := l.Place("sample_period"); err == nil {
 			period = f.Off
 		}
-		if f, _, err := l.place("addr"); err == nil {
+		if f, _, err := l.Place("addr"); err == nil {
 			addr = f.Off
 		}
 	}
@@ -315,11 +312,11 @@ func (h *Hooks) perfEventContext(c *Context) error {
 	copy(data[:size], r.data)
 	values := map[string]uint64{"sample_period": 1_000_000, "addr": 0}
 	for name := range values {
-		if v, ok := toUint(c.spec.Args[name]); ok && c.spec.Args[name] != nil {
+		if v, ok := object.ToUint(c.spec.Args[name]); ok && c.spec.Args[name] != nil {
 			values[name] = v
 		}
 	}
-	putUint(h.order(), data[period:period+8], values["sample_period"])
-	putUint(h.order(), data[addr:addr+8], values["addr"])
+	object.PutUint(h.Order(), data[period:period+8], values["sample_period"])
+	object.PutUint(h.Order(), data[addr:addr+8], values["addr"])
 	return c.allocate(data, true)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -128,7 +129,7 @@ func (v *uapiView) cb() []byte {
 	b := make([]byte, cbEnd-cbStart)
 	first := v.index("cb[0]")
 	for i := range 5 {
-		v.k.order().PutUint32(b[4*i:], uint32(v.vals[v.fields[first+i].id]))
+		v.k.Order().PutUint32(b[4*i:], uint32(v.vals[v.fields[first+i].id]))
 	}
 	return b
 }
@@ -170,7 +171,7 @@ func (v *uapiView) Load(off uint64, size int) (uint64, *mem.Fault) {
 	}
 	if v.inCB(off, size) {
 		b := v.cb()
-		return getUint(v.k.order(), b[off-cbStart:off-cbStart+uint64(size)]), nil
+		return object.GetUint(v.k.Order(), b[off-cbStart:off-cbStart+uint64(size)]), nil
 	}
 	x := v.value(f)
 	switch f.kind {
@@ -178,14 +179,14 @@ func (v *uapiView) Load(off uint64, size int) (uint64, *mem.Fault) {
 		return x, nil
 	}
 	if g := v.pairAt(f, off, size); g != nil {
-		if v.k.bigEndian() {
+		if v.k.BigEndian() {
 			return x<<32 | v.value(g), nil
 		}
 		return x | v.value(g)<<32, nil
 	}
 	if size < int(f.size) {
 		in := off - uint64(f.off)
-		if v.k.bigEndian() {
+		if v.k.BigEndian() {
 			in = uint64(f.size) - uint64(size) - in
 		}
 		x >>= 8 * in
@@ -204,16 +205,16 @@ func (v *uapiView) Store(off uint64, size int, x uint64) *mem.Fault {
 	}
 	if v.inCB(off, size) {
 		b := v.cb()
-		putUint(v.k.order(), b[off-cbStart:off-cbStart+uint64(size)], x)
+		object.PutUint(v.k.Order(), b[off-cbStart:off-cbStart+uint64(size)], x)
 		first := v.index("cb[0]")
 		for i := range 5 {
-			v.vals[v.fields[first+i].id] = uint64(v.k.order().Uint32(b[4*i:]))
+			v.vals[v.fields[first+i].id] = uint64(v.k.Order().Uint32(b[4*i:]))
 		}
 		return nil
 	}
 	if g := v.pairAt(f, off, size); g != nil {
 		first, second := x&0xffffffff, x>>32
-		if v.k.bigEndian() {
+		if v.k.BigEndian() {
 			first, second = second, first
 		}
 		v.setValue(f, first)

@@ -5,12 +5,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // TestUnionMembers: a read of another member of a union than the one that was set is told apart from one of the same member.
 func TestUnionMembers(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
-		k := newKernel(t, b, func(c *Config) { c.Mode = ModeScenario })
+		k := newKernel(t, b, func(c *Config) { c.Mode = object.ModeScenario })
 		o, err := k.NewObjectNamed("sk", "sock_common")
 		require.NoError(t, err)
 		require.NoError(t, o.Set("skc_daddr", 1))
@@ -24,9 +26,9 @@ func TestUnionMembers(t *testing.T) {
 			{"skc_num", "skc_num", "skc_portpair"},
 			{"skc_state", "skc_state", ""},
 		} {
-			var seen Access
-			k.SetSink(func(a *Access) { seen = *a })
-			f, rest, err := o.outer().place(tt.read)
+			var seen object.Access
+			k.SetSink(func(a *object.Access) { seen = *a })
+			f, rest, err := o.Layout().Place(tt.read)
 			require.NoError(t, err)
 			require.Empty(t, rest)
 			_, fault := o.Load(o.Addr()-o.Base()+f.Off, int(f.Size))

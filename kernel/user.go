@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -24,21 +25,21 @@ const (
 
 // User is the memory of the simulated processes; all share one address space. Construct it with [NewUser].
 type User struct {
-	*Space `snapshot:"fixed"`
-	win    *mem.Window `snapshot:"fixed"`
-	base   uint64      `snapshot:"fixed"` // of the heap
+	*object.Space `snapshot:"fixed"`
+	win           *mem.Window `snapshot:"fixed"`
+	base          uint64      `snapshot:"fixed"` // of the heap
 
 	heap    uint64            // next free address
 	strings map[string]uint64 // default strings and arguments, by role
 }
 
 // NewUser adds user memory to a space.
-func NewUser(s *Space) (*User, error) {
+func NewUser(s *object.Space) (*User, error) {
 	end, heap := uint64(userEnd64), uint64(userHeap64)
-	if s.mem.PointerSize() == 4 {
+	if s.Mem().PointerSize() == 4 {
 		end, heap = userEnd32, userHeap32
 	}
-	w, err := s.mem.AddWindow(mem.Window{Base: userBase, Size: end - userBase, Kind: mem.WindowUser, Name: "user"})
+	w, err := s.Mem().AddWindow(mem.Window{Base: userBase, Size: end - userBase, Kind: mem.WindowUser, Name: "user"})
 	if err != nil {
 		return nil, err
 	}
@@ -63,23 +64,23 @@ func (k *User) Restore(s *UserSnapshot) {
 
 // IsUserAddress reports whether addr lies in the user half of the address space; the first page does, as the kernel sees it.
 func (u *User) IsUserAddress(addr uint64) bool {
-	return u.mem.Truncate(addr) < u.win.Base+u.win.Size
+	return u.Mem().Truncate(addr) < u.win.Base+u.win.Size
 }
 
 // UserAlloc places data in user memory and returns its address, aligned to 16; 0 when user memory is exhausted.
 func (u *User) UserAlloc(data []byte) uint64 {
 	size := (uint64(len(data)) + 31) &^ 15 // at least one byte of gap
 	if size > userHeapMax || u.heap-u.base > userHeapMax {
-		u.fail(ErrNoMemory)
+		u.Fail(object.ErrNoMemory)
 		return 0
 	}
 	addr := u.heap
 	if err := u.win.Map(addr, size); err != nil {
-		u.fail(err)
+		u.Fail(err)
 		return 0
 	}
 	if f := u.win.Poke(addr, data); f != nil {
-		u.fail(f)
+		u.Fail(f)
 		return 0
 	}
 	u.heap += size
@@ -126,21 +127,21 @@ func (u *User) userHeapBase() uint64 { return u.base }
 
 // userPointee makes what a pointer to user memory points to: a string for characters and void, else
 // bytes of the type's size derived from the role.
-func (u *User) userPointee(role string, spec *btf.Spec, to pointee) uint64 {
-	if to.isText(spec) {
+func (u *User) userPointee(role string, spec *btf.Spec, to object.Pointee) uint64 {
+	if to.IsText(spec) {
 		return u.UserString(u.userText(role))
 	}
 	size := uint64(64)
-	if n, err := spec.Sizeof(to.typ.ID); err == nil && n > 0 && n <= uapi.PageSize {
+	if n, err := spec.Sizeof(to.Type.ID); err == nil && n > 0 && n <= uapi.PageSize {
 		size = uint64(n)
 	}
-	if to.typ.Name == "sockaddr" {
+	if to.Type.Name == "sockaddr" {
 		return u.UserAlloc(u.sockaddrBytes(role))
 	}
 	data := make([]byte, size)
 	for i := range data {
 		if i%8 == 0 {
-			putUint(u.order(), data[i:min(i+8, len(data))], 1+u.hash(role, "user", string(rune('a'+i/8)))%99991)
+			object.PutUint(u.Order(), data[i:min(i+8, len(data))], 1+u.Hash(role, "user", string(rune('a'+i/8)))%99991)
 		}
 	}
 	return u.UserAlloc(data)
@@ -148,28 +149,28 @@ func (u *User) userPointee(role string, spec *btf.Spec, to pointee) uint64 {
 
 // userText is the default string behind a user pointer: file names look like paths.
 func (u *User) userText(role string) string {
-	name := roleName(role)
+	name := object.RoleName(role)
 	switch name {
 	case "filename", "pathname", "path", "oldname", "newname", "oldpath", "newpath", "uptr", "fname", "dir_name":
-		return "/tmp/" + u.word(role, name)
+		return "/tmp/" + u.Word(role, name)
 	}
-	return u.word(role, name)
+	return u.Word(role, name)
 }
 
 // sockaddrBytes is a struct sockaddr_in as user space passes it: family, port, address.
 func (u *User) sockaddrBytes(role string) []byte {
 	b := make([]byte, 16)
-	u.order().PutUint16(b, uapi.AFInet)
-	port := u.port(role)
+	u.Order().PutUint16(b, uapi.AFInet)
+	port := u.Port(role)
 	b[2], b[3] = byte(port>>8), byte(port)
-	ip := u.ipv4(role)
+	ip := u.IPv4(role)
 	copy(b[4:], ip[:])
 	return b
 }
 
 // userOnce is userPointee for arguments: those of one name and type are one place in user memory.
-func (u *User) userOnce(name string, spec *btf.Spec, to pointee) uint64 {
-	key := "arg:" + name + ":" + spec.TypeString(to.id)
+func (u *User) userOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
+	key := "arg:" + name + ":" + spec.TypeString(to.ID)
 	if a, ok := u.strings[key]; ok {
 		return a
 	}

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"strings"
@@ -7,11 +7,11 @@ import (
 )
 
 // defaultValue makes up the value of a scalar or pointer field nobody has set.
-func (s *Space) defaultValue(o *Object, l *layout, base uint64, f Field) uint64 {
-	if l.name != "" && s.zeroByDefault(l, f) {
+func (s *Space) defaultValue(o *Object, l *Layout, base uint64, f Field) uint64 {
+	if l.Name != "" && s.zeroByDefault(l, f) {
 		return 0
 	}
-	t := strip(f.Spec, f.Type)
+	t := Strip(f.Spec, f.Type)
 	if t == nil {
 		return 0
 	}
@@ -20,7 +20,7 @@ func (s *Space) defaultValue(o *Object, l *layout, base uint64, f Field) uint64 
 		role += dotted2(role, f.Path)
 	}
 	if o.count > 1 {
-		role = o.role + dotted(o.path(o.layout, base+f.Off, max(f.Size, 1)))
+		role = o.role + Dotted(o.path(o.layout, base+f.Off, max(f.Size, 1)))
 	}
 	if t.Kind == btf.KindPtr {
 		if self, ok := s.selfLink(o, l, base, f); ok {
@@ -28,18 +28,18 @@ func (s *Space) defaultValue(o *Object, l *layout, base uint64, f Field) uint64 
 		}
 		return s.defaultPointer(o, role, f.Spec, f.Type)
 	}
-	return s.defaultScalar(role, lastName(f.Path), f.Spec, f.Type, f.BitSize)
+	return s.DefaultScalar(role, LastName(f.Path), f.Spec, f.Type, f.BitSize)
 }
 
 func dotted2(role, path string) string {
 	if role == "" {
 		return path
 	}
-	return dotted(path)
+	return Dotted(path)
 }
 
-// lastName is the last member name of a path without indices: "val" of "cred.uid.val", "comm" of "comm[3]".
-func lastName(path string) string {
+// LastName is the last member name of a path without indices: "val" of "cred.uid.val", "comm" of "comm[3]".
+func LastName(path string) string {
 	path = path[strings.LastIndexByte(path, '.')+1:]
 	if i := strings.IndexByte(path, '['); i >= 0 {
 		path = path[:i]
@@ -60,8 +60,8 @@ var zeroTypes = map[string]bool{
 }
 
 // zeroByDefault reports whether a leaf lies in a type of zeroTypes.
-func (s *Space) zeroByDefault(l *layout, f Field) bool {
-	if zeroTypes[l.name] {
+func (s *Space) zeroByDefault(l *Layout, f Field) bool {
+	if zeroTypes[l.Name] {
 		return true
 	}
 	path := f.Path
@@ -71,11 +71,11 @@ func (s *Space) zeroByDefault(l *layout, f Field) bool {
 			return false
 		}
 		path = strings.TrimRight(path[:i], ".")
-		g, rest, err := l.place(path)
+		g, rest, err := l.Place(path)
 		if err != nil || rest != "" {
 			return false
 		}
-		if t := strip(g.Spec, g.Type); t != nil && zeroTypes[t.Name] {
+		if t := Strip(g.Spec, g.Type); t != nil && zeroTypes[t.Name] {
 			return true
 		}
 		if zeroTypes[g.Spec.Name(g.Type)] {
@@ -85,24 +85,24 @@ func (s *Space) zeroByDefault(l *layout, f Field) bool {
 }
 
 // selfLink is the value of the pointers of a list_head: an empty list points to itself.
-func (s *Space) selfLink(o *Object, l *layout, base uint64, f Field) (uint64, bool) {
-	t := strip(f.Spec, f.Type)
-	to := strip(f.Spec, t.Ref)
+func (s *Space) selfLink(o *Object, l *Layout, base uint64, f Field) (uint64, bool) {
+	t := Strip(f.Spec, f.Type)
+	to := Strip(f.Spec, t.Ref)
 	if to == nil || to.Kind != btf.KindStruct || to.Name != "list_head" {
 		return 0, false
 	}
 	head := l
 	off := uint64(0)
-	if l.name != "list_head" {
+	if l.Name != "list_head" {
 		i := strings.LastIndexByte(f.Path, '.')
 		if i < 0 {
 			return 0, false
 		}
-		g, rest, err := l.place(f.Path[:i])
+		g, rest, err := l.Place(f.Path[:i])
 		if err != nil || rest != "" {
 			return 0, false
 		}
-		if head = s.types.of(g.Spec, g.Type); head == nil || head.name != "list_head" {
+		if head = s.types.Of(g.Spec, g.Type); head == nil || head.Name != "list_head" {
 			return 0, false
 		}
 		off = g.Off
@@ -139,8 +139,8 @@ var nameRanges = map[string]valueRange{
 	"msec": {1, 1000}, "usec": {1, 1000}, "nsec": {1, 1000000},
 }
 
-// namedDefault chooses a value by h for a number whose name says what range is sensible; ok is false for other names.
-func namedDefault(name string, h uint64) (v uint64, ok bool) {
+// NamedDefault chooses a value by h for a number whose name says what range is sensible; ok is false for other names.
+func NamedDefault(name string, h uint64) (v uint64, ok bool) {
 	r, ok := nameRanges[name]
 	if !ok {
 		return 0, false
@@ -148,10 +148,10 @@ func namedDefault(name string, h uint64) (v uint64, ok bool) {
 	return r.base + h%r.n, true
 }
 
-// defaultScalar derives a number from seed, role and name, and fits it to its type.
-func (s *Space) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits uint32) uint64 {
-	h := s.hash(role)
-	t := strip(spec, id)
+// DefaultScalar derives a number from seed, role and name, and fits it to its type.
+func (s *Space) DefaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits uint32) uint64 {
+	h := s.Hash(role)
+	t := Strip(spec, id)
 	if t == nil {
 		return 0
 	}
@@ -191,7 +191,7 @@ func (s *Space) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits
 	if r, ok := rangeOf(spec, id); ok {
 		return (r.base + h%r.n) & limit
 	}
-	if v, ok := namedDefault(name, h); ok && v <= limit {
+	if v, ok := NamedDefault(name, h); ok && v <= limit {
 		return v
 	}
 	if v, ok := s.timeDefault(name, width, h); ok {
@@ -206,7 +206,7 @@ func (s *Space) defaultScalar(role, name string, spec *btf.Spec, id btf.ID, bits
 
 // rangeOf looks a range up by the names a type was declared with.
 func rangeOf(spec *btf.Spec, id btf.ID) (valueRange, bool) {
-	for range maxNesting {
+	for range MaxNesting {
 		t, err := spec.Type(id)
 		if err != nil || t == nil {
 			return valueRange{}, false
@@ -242,11 +242,11 @@ func (s *Space) timeDefault(name string, width, h uint64) (uint64, bool) {
 	return began - h%min(span, max(began, 1)), true
 }
 
-// port derives a TCP port above the privileged ones.
-func (s *Space) port(role string) uint16 { return uint16(1024 + s.hash(role, "port")%30000) }
+// Port derives a TCP port above the privileged ones.
+func (s *Space) Port(role string) uint16 { return uint16(1024 + s.Hash(role, "port")%30000) }
 
-// ipv4 derives an address in 10.0.0.0/8, bytes in network order.
-func (s *Space) ipv4(role string) [4]byte {
-	h := s.hash(role, "ipv4")
+// IPv4 derives an address in 10.0.0.0/8, bytes in network order.
+func (s *Space) IPv4(role string) [4]byte {
+	h := s.Hash(role, "ipv4")
 	return [4]byte{10, byte(h >> 16), byte(h >> 8), byte(h%253) + 1}
 }

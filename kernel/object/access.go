@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import "github.com/bpfrun/bpfrun/btf"
 
@@ -33,7 +33,7 @@ func (s *Space) Resolve(addr uint64) (o *Object, typeName, path string, ok bool)
 	if l == nil {
 		return o, o.TypeName(), "", true
 	}
-	return o, l.name, o.path(l, rel, 1), true
+	return o, l.Name, o.path(l, rel, 1), true
 }
 
 // IsTyped reports whether addr lies in an object of a kernel type.
@@ -65,13 +65,13 @@ func (o *Object) log(off uint64, size int, write bool, was byteState) {
 	if sink == nil {
 		return
 	}
-	a := Access{Object: o, Role: o.role, Off: off, Size: size, Write: write, Set: was != never, Default: was == made, at: off}
+	a := Access{Object: o, Role: o.role, Off: off, Size: size, Write: write, Set: was != never, Default: was == Made, at: off}
 	if l, rel := o.terms(off, uint64(size)); l != nil {
-		a.Type, a.TypeID, a.Off = l.name, l.typ.ID, rel
+		a.Type, a.TypeID, a.Off = l.Name, l.Type.ID, rel
 		a.Path = o.path(l, rel, uint64(size))
 		if a.Path == "" && size == 8 && o.k.mem.PointerSize() == 4 {
 			// Programs are compiled for 8-byte pointers: what they copy of a pointer goes on behind it.
-			if f := l.field(rel, 4); f.Off == rel && f.Size == 4 && target(f.Spec, f.Type).fine {
+			if f := l.FieldAt(rel, 4); f.Off == rel && f.Size == 4 && Target(f.Spec, f.Type).Fine {
 				a.Path = f.Path
 			}
 		}

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import "slices"
 
@@ -15,11 +15,11 @@ func (s *Space) NewDefault(role, typ string) (*Object, error) {
 // Peek returns a field and a copy of its bytes without logging; the offsets of the Field count from the start of those bytes. They are
 // nil when a pointer on the way points to nothing.
 func (o *Object) Peek(path string) (Field, []byte, error) {
-	at, f, err := o.find(path, false, set)
+	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
 		return Field{}, nil, err
 	}
-	data := slices.Clone(at.present(f.Off, f.Size))
+	data := slices.Clone(at.Present(f.Off, f.Size))
 	f.BitOff -= min(f.Off*8, f.BitOff)
 	f.Off = 0
 	return f, data, nil
@@ -27,7 +27,7 @@ func (o *Object) Peek(path string) (Field, []byte, error) {
 
 // FieldAddr returns the address of a field, making objects for pointers on the way that are not set.
 func (o *Object) FieldAddr(path string) (uint64, error) {
-	at, f, err := o.find(path, true, set)
+	at, f, err := o.find(path, true, Given)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"strconv"
@@ -9,7 +9,7 @@ import (
 
 // materialise gives default values to the never-set bytes among storage bytes [off, off+size).
 func (o *Object) materialise(off, size uint64) {
-	o.populateOnce()
+	o.Populate()
 	s := o.touch()
 	for b := off; b < off+size; {
 		if s.flags[b] != never {
@@ -21,8 +21,8 @@ func (o *Object) materialise(off, size uint64) {
 	}
 }
 
-// populateOnce lets the populators of the type fill the object.
-func (o *Object) populateOnce() {
+// Populate lets the populators of the type fill the object.
+func (o *Object) Populate() {
 	if !o.st.populated && !o.frozen {
 		o.touch().populated = true
 		o.k.around.Populate(o)
@@ -37,10 +37,10 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 		o.fillUntyped(b)
 		return b + 1
 	}
-	f := l.field(b-base, 1)
-	if off >= base && size <= 8 && off+size <= base+l.size+maxFlexible {
+	f := l.FieldAt(b-base, 1)
+	if off >= base && size <= 8 && off+size <= base+l.Size+maxFlexible {
 		// A field that is exactly what the access reads is preferred to what comes first in a union.
-		if g := l.field(off-base, size); g.BitSize == 0 && scalarType(g) && base+g.Off <= b && b < base+g.Off+g.Size {
+		if g := l.FieldAt(off-base, size); g.BitSize == 0 && IsScalar(g) && base+g.Off <= b && b < base+g.Off+g.Size {
 			f = g
 		}
 	}
@@ -48,8 +48,8 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	case f.BitSize != 0:
 		o.fillBits(l, base, b)
 		return b + 1
-	case f.Size == 0 || !scalarType(f):
-		o.poke(b, []byte{0}, zeroed) // padding
+	case f.Size == 0 || !IsScalar(f):
+		o.Poke(b, []byte{0}, zeroed) // padding
 		return b + 1
 	}
 	lo := base + f.Off
@@ -58,29 +58,29 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	}
 	var buf [16]byte
 	v := buf[:min(f.Size, 16)]
-	putUint(o.k.order(), v[:min(len(v), 8)], o.k.defaultValue(o, l, base, f))
+	PutUint(o.k.Order(), v[:min(len(v), 8)], o.k.defaultValue(o, l, base, f))
 	for i := range v {
 		if at := lo + uint64(i); at < o.size && o.st.flags[at] == never {
-			o.poke(at, v[i:i+1], made)
+			o.Poke(at, v[i:i+1], Made)
 		}
 	}
 	return lo + max(uint64(len(v)), 1)
 }
 
 // element returns the layout that governs storage byte b and where it starts.
-func (o *Object) element(b uint64) (*layout, uint64) {
-	if o.face != nil && b >= o.faceOff && b < o.faceOff+o.face.size {
+func (o *Object) element(b uint64) (*Layout, uint64) {
+	if o.face != nil && b >= o.faceOff && b < o.faceOff+o.face.Size {
 		return o.face, o.faceOff
 	}
 	if o.layout != nil && o.count > 1 {
-		return o.layout, b / o.layout.size * o.layout.size
+		return o.layout, b / o.layout.Size * o.layout.Size
 	}
 	return o.layout, 0
 }
 
-// scalarType reports whether a field is a leaf: a number, an enum or a pointer.
-func scalarType(f Field) bool {
-	t := strip(f.Spec, f.Type)
+// IsScalar reports whether a field is a leaf: a number, an enum or a pointer.
+func IsScalar(f Field) bool {
+	t := Strip(f.Spec, f.Type)
 	if t == nil {
 		return false
 	}
@@ -93,15 +93,15 @@ func scalarType(f Field) bool {
 
 // fillUntyped gives a byte of untyped memory its value; strings are complete from the start.
 func (o *Object) fillUntyped(b uint64) {
-	v := o.k.hash(o.role, "byte", strconv.FormatUint(b/8, 10)) >> (8 * (b % 8))
-	o.poke(b, []byte{byte(v)}, made)
+	v := o.k.Hash(o.role, "byte", strconv.FormatUint(b/8, 10)) >> (8 * (b % 8))
+	o.Poke(b, []byte{byte(v)}, Made)
 }
 
 // fillBits gives all bitfields of one byte their values, bit by bit, so that fields over several bytes
 // come out the same whichever byte is read first.
-func (o *Object) fillBits(l *layout, base, b uint64) {
+func (o *Object) fillBits(l *Layout, base, b uint64) {
 	var out byte
-	big := o.k.order().Uint16([]byte{1, 0}) != 1
+	big := o.k.Order().Uint16([]byte{1, 0}) != 1
 	for _, f := range l.bitfields(b - base) {
 		v := o.k.defaultValue(o, l, base, f) & (1<<min(f.BitSize, 63) - 1)
 		for i := range uint64(f.BitSize) {
@@ -116,21 +116,21 @@ func (o *Object) fillBits(l *layout, base, b uint64) {
 			out |= byte(bit << pos)
 		}
 	}
-	o.poke(b, []byte{out}, made)
+	o.Poke(b, []byte{out}, Made)
 }
 
 // fillText fills an array of characters that f is an element of, with a word made of its name. It reports whether f
 // was such an element and the whole array untouched.
-func (o *Object) fillText(l *layout, base uint64, f Field) bool {
+func (o *Object) fillText(l *Layout, base uint64, f Field) bool {
 	if f.Size != 1 || !strings.HasSuffix(f.Path, "]") {
 		return false
 	}
-	t := strip(f.Spec, f.Type)
+	t := Strip(f.Spec, f.Type)
 	if t == nil || t.Kind != btf.KindInt || !isChar(f.Spec, f.Type) {
 		return false
 	}
 	name := f.Path[:strings.LastIndexByte(f.Path, '[')]
-	arr, _, err := l.place(name)
+	arr, _, err := l.Place(name)
 	if err != nil || arr.Size == 0 || base+arr.Off+arr.Size > o.size {
 		return false
 	}
@@ -138,10 +138,10 @@ func (o *Object) fillText(l *layout, base uint64, f Field) bool {
 		name = name[at+1:]
 	}
 	text := make([]byte, arr.Size)
-	copy(text[:arr.Size-1], o.k.word(o.role+"."+arr.Path, name))
+	copy(text[:arr.Size-1], o.k.Word(o.role+"."+arr.Path, name))
 	for i, c := range text {
 		if at := base + arr.Off + uint64(i); o.st.flags[at] == never {
-			o.poke(at, []byte{c}, made)
+			o.Poke(at, []byte{c}, Made)
 		}
 	}
 	return true
@@ -149,13 +149,13 @@ func (o *Object) fillText(l *layout, base uint64, f Field) bool {
 
 // isChar reports whether a type is char as text: an INT of one byte called char, whatever its sign, not u8.
 func isChar(spec *btf.Spec, id btf.ID) bool {
-	t := strip(spec, id)
+	t := Strip(spec, id)
 	return t != nil && t.Kind == btf.KindInt && t.Size == 1 && (t.Name == "char" || t.Int.Encoding&btf.IntChar != 0)
 }
 
-// word makes a readable string of a field's name and its role: "name-3fa2".
-func (s *Space) word(role, name string) string {
+// Word makes a readable string of a field's name and its role: "name-3fa2".
+func (s *Space) Word(role, name string) string {
 	const hex = "0123456789abcdef"
-	h := s.hash(role, "text")
+	h := s.Hash(role, "text")
 	return name + "-" + string([]byte{hex[h>>12&15], hex[h>>8&15], hex[h>>4&15], hex[h&15]})
 }

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"strconv"
@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// functions returns the FUNCs of a BTF in id order.
-func (ts *Types) functions(spec *btf.Spec) []btf.ID {
+// Functions returns the FUNCs of a BTF in id order.
+func (ts *Types) Functions(spec *btf.Spec) []btf.ID {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ids, ok := ts.funcs[spec]
@@ -26,8 +26,8 @@ func (ts *Types) functions(spec *btf.Spec) []btf.ID {
 	return ids
 }
 
-// withProto returns the FUNCs of a prototype.
-func (ts *Types) withProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
+// WithProto returns the FUNCs of a prototype.
+func (ts *Types) WithProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.protos == nil {
@@ -46,9 +46,9 @@ func (ts *Types) withProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID 
 	return ts.protos[typeKey{spec, proto}]
 }
 
-// signature is the parameters of an event's functions as a key; names count, because all functions of an
+// Signature is the parameters of an event's functions as a key; names count, because all functions of an
 // event class are declared by one macro argument.
-func signature(p *btf.Type) string {
+func Signature(p *btf.Type) string {
 	var b strings.Builder
 	for i, param := range p.Params {
 		if i > 0 { // the first is the registration's data
@@ -61,8 +61,8 @@ func signature(p *btf.Type) string {
 	return b.String()
 }
 
-// classes returns the event classes, those of a single event left out, whose recording functions have a signature.
-func (ts *Types) classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
+// Classes returns the event classes, those of a single event left out, whose recording functions have a signature.
+func (ts *Types) Classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.events == nil {
@@ -77,8 +77,8 @@ func (ts *Types) classes(spec *btf.Spec, funcs []btf.ID, sig string) []string {
 				continue
 			}
 			if t, err := spec.Type(id); err == nil {
-				if p := followProto(spec, t.ID); p != nil {
-					m[signature(p)] = append(m[signature(p)], class)
+				if p := FollowProto(spec, t.ID); p != nil {
+					m[Signature(p)] = append(m[Signature(p)], class)
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"encoding/binary"
@@ -15,8 +15,8 @@ type byteState uint8
 
 const (
 	never  byteState = iota // nobody gave it a value
-	set                     // the user, a builder or the program
-	made                    // a default value
+	Given                   // the user, a builder or the program
+	Made                    // a default value
 	zeroed                  // known to be zero (padding, cleared memory): as good as set
 )
 
@@ -29,13 +29,13 @@ const (
 type Object struct {
 	k      *Space
 	role   string
-	layout *layout // of one element; nil for untyped memory
+	layout *Layout // of one element; nil for untyped memory
 	count  uint64  // elements
 	size   uint64  // bytes of storage
 	base   uint64  // address of the storage
 	region *mem.Region
 
-	face    *layout // nil = the storage itself
+	face    *Layout // nil = the storage itself
 	faceOff uint64
 
 	parent  *Object // whose pointer led here first
@@ -61,26 +61,26 @@ func (s *Space) NewObject(role string, typ btf.ID) (*Object, error) {
 	return s.NewObjectOf(s.btf, role, typ)
 }
 
-// NewObjectOf is [Kernel.NewObject] for a type of a module's BTF.
+// NewObjectOf is [Space.NewObject] for a type of a module's BTF.
 func (s *Space) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, error) {
-	l := s.types.of(spec, typ)
-	if l == nil || l.size == 0 {
+	l := s.types.Of(spec, typ)
+	if l == nil || l.Size == 0 {
 		name := fmt.Sprintf("type %d", typ)
 		if spec != nil {
 			name = spec.TypeString(typ)
 		}
 		return nil, &TypeError{Type: name, Role: role, Why: "has no size"}
 	}
-	return s.newObject(role, l, 1, nil)
+	return s.Make(role, l, 1, nil)
 }
 
-// NewObjectNamed is [Kernel.NewObject] for a struct, union or typedef by name, in vmlinux and then in modules.
+// NewObjectNamed is [Space.NewObject] for a struct, union or typedef by name, in vmlinux and then in modules.
 func (s *Space) NewObjectNamed(role, typ string) (*Object, error) {
-	l := s.layoutNamed(typ)
-	if l == nil || l.size == 0 {
+	l := s.LayoutNamed(typ)
+	if l == nil || l.Size == 0 {
 		return nil, &TypeError{Type: typ, Role: role, Why: "is not in the target's BTF"}
 	}
-	return s.newObject(role, l, 1, nil)
+	return s.Make(role, l, 1, nil)
 }
 
 // TypeError is a type no object can be made of.
@@ -91,8 +91,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("kernel: object %s: type %s %s", e.Role, e.Type, e.Why)
 }
 
-// layoutNamed finds a struct, union or typedef by name; nil when no BTF has it.
-func (s *Space) layoutNamed(name string) *layout {
+// LayoutNamed finds a struct, union or typedef by name; nil when no BTF has it.
+func (s *Space) LayoutNamed(name string) *Layout {
 	if s.btf == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (s *Space) layoutNamed(name string) *layout {
 			return l
 		}
 		if t, ok := spec.Find(btf.KindTypedef, name); ok {
-			if l := s.types.of(spec, t.ID); l != nil {
+			if l := s.types.Of(spec, t.ID); l != nil {
 				return l
 			}
 		}
@@ -113,65 +113,65 @@ func (s *Space) layoutNamed(name string) *layout {
 	return nil
 }
 
-// newObject makes an object of count elements; a struct is stored in its container when there is one.
-func (s *Space) newObject(role string, l *layout, count uint64, parent *Object) (*Object, error) {
+// Make makes an object of count elements; a struct is stored in its container when there is one.
+func (s *Space) Make(role string, l *Layout, count uint64, parent *Object) (*Object, error) {
 	o := &Object{k: s, role: role, layout: l, count: count, parent: parent}
 	if count == 1 {
 		if c, off, ok := s.container(l); ok {
 			o.layout, o.face, o.faceOff = c, l, off
 		}
 	}
-	o.size = o.layout.size * count
+	o.size = o.layout.Size * count
 	if count == 1 && o.layout.flexElem > 0 {
 		o.size += min(o.layout.flexElem*flexibleElems, maxFlexible)
 	}
 	return o, s.place(o)
 }
 
-// detached makes an object outside of guest memory, to collect bytes by the type's fields. It has no default content of its own.
-func (s *Space) detached(role string, l *layout) *Object {
-	return &Object{k: s, role: role, layout: l, count: 1, size: l.size, frozen: true, st: &state{}}
+// Detached makes an object outside of guest memory, to collect bytes by the type's fields. It has no default content of its own.
+func (s *Space) Detached(role string, l *Layout) *Object {
+	return &Object{k: s, role: role, layout: l, count: 1, size: l.Size, frozen: true, st: &state{}}
 }
 
-// newObjectAt makes an object of size bytes that lies in a region already, at base. l may be nil or larger than size:
+// MakeAt makes an object of size bytes that lies in a region already, at base. l may be nil or larger than size:
 // then the memory is untyped.
-func (s *Space) newObjectAt(role string, l *layout, size uint64, region *mem.Region, base uint64) *Object {
+func (s *Space) MakeAt(role string, l *Layout, size uint64, region *mem.Region, base uint64) *Object {
 	o := &Object{k: s, role: role, layout: l, count: 1, size: size, base: base, region: region, st: &state{}}
-	if l != nil && l.size > 0 && size > l.size {
-		o.count = size / l.size
+	if l != nil && l.Size > 0 && size > l.Size {
+		o.count = size / l.Size
 	}
-	if l != nil && size < l.size {
+	if l != nil && size < l.Size {
 		o.layout = nil
 	}
 	s.objects = append(s.objects, o)
 	return o
 }
 
-// newElements makes an array of n elements of what the pointer field at path points to, and gives it the bytes in data. The
+// Elements makes an array of n elements of what the pointer field at path points to, and gives it the bytes in data. The
 // field itself stays as it is.
-func (o *Object) newElements(path string, n uint64, fill func(i uint64, size uint64) []byte) (*Object, error) {
-	at, f, err := o.find(path, true, set)
+func (o *Object) Elements(path string, n uint64, fill func(i uint64, size uint64) []byte) (*Object, error) {
+	at, f, err := o.find(path, true, Given)
 	if err != nil {
 		return nil, err
 	}
-	l := o.k.types.of(f.Spec, target(f.Spec, f.Type).id)
-	if l == nil || l.size == 0 {
+	l := o.k.types.Of(f.Spec, Target(f.Spec, f.Type).ID)
+	if l == nil || l.Size == 0 {
 		return nil, &TypeError{Type: f.Spec.TypeString(f.Type), Role: o.role, Why: "does not point to elements of a size"}
 	}
-	a, err := o.k.newObject(o.role+"."+path, l, n, at)
+	a, err := o.k.Make(o.role+"."+path, l, n, at)
 	if err != nil {
 		return nil, err
 	}
 	data := make([]byte, 0, a.size)
 	for i := range n {
-		data = append(data, fill(i, l.size)...)
+		data = append(data, fill(i, l.Size)...)
 	}
-	a.poke(0, data, set)
+	a.Poke(0, data, Given)
 	return a, nil
 }
 
-// newBytes makes untyped memory.
-func (s *Space) newBytes(role string, size uint64, parent *Object) (*Object, error) {
+// MakeBytes makes untyped memory.
+func (s *Space) MakeBytes(role string, size uint64, parent *Object) (*Object, error) {
 	o := &Object{k: s, role: role, count: 1, size: size, parent: parent}
 	return o, s.place(o)
 }
@@ -206,32 +206,32 @@ func (o *Object) Addr() uint64 { return o.base + o.faceOff }
 // Size returns the size of the object in bytes, of an array all elements.
 func (o *Object) Size() uint64 {
 	if o.face != nil {
-		return o.face.size
+		return o.face.Size
 	}
 	return o.size
 }
 
 // Spec returns the BTF of Type; nil for untyped memory.
 func (o *Object) Spec() *btf.Spec {
-	if l := o.outer(); l != nil {
-		return l.spec
+	if l := o.Layout(); l != nil {
+		return l.Spec
 	}
 	return nil
 }
 
 // Type returns the type of the object (of an element), modifiers and typedefs skipped; 0 for untyped memory.
 func (o *Object) Type() btf.ID {
-	if l := o.outer(); l != nil {
-		return l.typ.ID
+	if l := o.Layout(); l != nil {
+		return l.Type.ID
 	}
 	return 0
 }
 
 // TypeName returns the name of the type: "task_struct", "void" for untyped memory, "char" for a string.
 func (o *Object) TypeName() string {
-	switch l := o.outer(); {
+	switch l := o.Layout(); {
 	case l != nil:
-		return l.name
+		return l.Name
 	case o.char:
 		return "char"
 	}
@@ -263,16 +263,16 @@ func (o *Object) IsBuiltin() bool { return o.builtin }
 func (o *Object) Space() *Space { return o.k }
 
 // Face returns the layout of the object meant when that lies inside of a larger one, else nil.
-func (o *Object) Face() *layout { return o.face }
+func (o *Object) Face() *Layout { return o.face }
 
 // Storage returns the layout of the storage, of one element; nil for untyped memory.
-func (o *Object) Storage() *layout { return o.layout }
+func (o *Object) Storage() *Layout { return o.layout }
 
 // Count returns the number of elements in the storage.
 func (o *Object) Count() uint64 { return o.count }
 
-// outer is the layout paths of the object are in.
-func (o *Object) outer() *layout {
+// Layout is the layout paths of the object are in.
+func (o *Object) Layout() *Layout {
 	if o.face != nil {
 		return o.face
 	}
@@ -281,26 +281,26 @@ func (o *Object) outer() *layout {
 
 // terms returns the layout in whose terms storage bytes [off, off+size) are named, and the offset from its start; of an
 // array, from that of the first element.
-func (o *Object) terms(off, size uint64) (*layout, uint64) {
-	if o.face != nil && off >= o.faceOff && off+size <= o.faceOff+o.face.size {
+func (o *Object) terms(off, size uint64) (*Layout, uint64) {
+	if o.face != nil && off >= o.faceOff && off+size <= o.faceOff+o.face.Size {
 		return o.face, off - o.faceOff
 	}
 	return o.layout, off
 }
 
 // path names storage bytes in terms of l.
-func (o *Object) path(l *layout, off, size uint64) string {
+func (o *Object) path(l *Layout, off, size uint64) string {
 	if o.count > 1 && l == o.layout {
-		i := off / l.size
-		if in := off - i*l.size; in+size <= l.size {
-			return "[" + strconv.FormatUint(i, 10) + "]" + dotted(l.field(in, size).Path)
+		i := off / l.Size
+		if in := off - i*l.Size; in+size <= l.Size {
+			return "[" + strconv.FormatUint(i, 10) + "]" + Dotted(l.FieldAt(in, size).Path)
 		}
 		return ""
 	}
-	return l.field(off, size).Path
+	return l.FieldAt(off, size).Path
 }
 
-func dotted(path string) string {
+func Dotted(path string) string {
 	if path == "" || path[0] == '[' {
 		return path
 	}
@@ -327,13 +327,13 @@ func (o *Object) status(off, size uint64) byteState {
 	if o.st.flags == nil {
 		return never
 	}
-	s := set
+	s := Given
 	for _, f := range o.st.flags[off : off+size] {
 		if f == never {
 			return never
 		}
-		if f == made {
-			s = made
+		if f == Made {
+			s = Made
 		}
 	}
 	return s
@@ -343,21 +343,21 @@ func (o *Object) status(off, size uint64) byteState {
 func (o *Object) read(off, size uint64) ([]byte, byteState, *mem.Fault) {
 	was := o.status(off, size)
 	if was == never && o.builtin && o.k.mode != ModeDefault {
-		o.populateOnce()
+		o.Populate()
 		was = o.status(off, size)
 	}
 	if was == never {
 		switch o.k.mode {
 		case ModeDefault:
 			o.materialise(off, size)
-			if was = o.status(off, size); was == set {
-				was = made // padding
+			if was = o.status(off, size); was == Given {
+				was = Made // padding
 			}
 		case ModeStrict:
 			o.log(off, int(size), false, never)
 			name := o.describe()
 			if l, rel := o.terms(off, size); l != nil {
-				name = o.role + ": " + l.name + dotted(o.path(l, rel, size))
+				name = o.role + ": " + l.Name + Dotted(o.path(l, rel, size))
 			}
 			return nil, never, &mem.Fault{Kind: mem.NeverSet, Detail: name + " was never set"}
 		}
@@ -378,7 +378,7 @@ func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
 		return 0, f
 	}
 	o.log(off, size, false, was)
-	return getUint(o.k.order(), b), nil
+	return GetUint(o.k.Order(), b), nil
 }
 
 // Read implements [mem.View] for helpers that copy.
@@ -395,7 +395,7 @@ func (o *Object) Read(off uint64, p []byte) *mem.Fault {
 // Store implements [mem.View]: only fields the program type may write take it.
 func (o *Object) Store(off uint64, size int, v uint64) *mem.Fault {
 	var b [8]byte
-	putUint(o.k.order(), b[:size], v)
+	PutUint(o.k.Order(), b[:size], v)
 	return o.Write(off, b[:size])
 }
 
@@ -404,17 +404,17 @@ func (o *Object) Write(off uint64, p []byte) *mem.Fault {
 	if !o.k.mayWrite(o, off, uint64(len(p))) {
 		what := o.describe()
 		if l, rel := o.terms(off, uint64(len(p))); l != nil {
-			what = o.role + ": " + l.name + dotted(o.path(l, rel, uint64(len(p))))
+			what = o.role + ": " + l.Name + Dotted(o.path(l, rel, uint64(len(p))))
 		}
 		return &mem.Fault{Kind: mem.NotPermitted, Detail: "a " + o.k.prog.String() + " program may not write " + what}
 	}
 	o.log(off, len(p), true, o.status(off, uint64(len(p))))
-	o.poke(off, p, set)
+	o.Poke(off, p, Given)
 	return nil
 }
 
-// poke writes storage bytes for trusted code.
-func (o *Object) poke(off uint64, p []byte, how byteState) {
+// Poke writes storage bytes for trusted code.
+func (o *Object) Poke(off uint64, p []byte, how byteState) {
 	s := o.touch()
 	copy(s.data[off:], p)
 	for i := range p {
@@ -431,7 +431,7 @@ func (o *Object) Bytes() []byte {
 	return out
 }
 
-func getUint(order binary.ByteOrder, b []byte) uint64 {
+func GetUint(order binary.ByteOrder, b []byte) uint64 {
 	switch len(b) {
 	case 1:
 		return uint64(b[0])
@@ -454,7 +454,7 @@ func getUint(order binary.ByteOrder, b []byte) uint64 {
 	return v
 }
 
-func putUint(order binary.ByteOrder, b []byte, v uint64) {
+func PutUint(order binary.ByteOrder, b []byte, v uint64) {
 	little := order.Uint16([]byte{1, 0}) == 1
 	for i := range b {
 		at := i

@@ -1,11 +1,11 @@
-package kernel
+package object
 
 // Poke writes bytes into the object that contains addr, whatever the running program may write. It is for whoever drives
 // the simulation from outside; nothing is logged. ok is false when [addr, addr+len(p)) does not lie in one object.
 func (s *Space) Poke(addr uint64, p []byte) (ok bool) {
 	o, off, ok := s.storage(addr, uint64(len(p)))
 	if ok {
-		o.poke(off, p, set)
+		o.Poke(off, p, Given)
 	}
 	return ok
 }
@@ -18,7 +18,7 @@ func (s *Space) Known(addr, size uint64) (known, byDefault bool) {
 		return false, false
 	}
 	st := o.status(off, size)
-	return st != never, st == made
+	return st != never, st == Made
 }
 
 // AnyKnown reports whether some byte of [addr, addr+size) that lies in a kernel object has a value. A type may claim more bytes than

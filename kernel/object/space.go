@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"encoding/binary"
@@ -32,14 +32,14 @@ const (
 	maxObjects    = 1 << 16
 	maxObjectSize = 8 << 20
 	maxTypedSize  = 1 << 20 // of an object with a type, whose fields get values one by one; the largest of real kernels has a third of it
-	maxDepth      = 32      // pointers followed from a root object
+	MaxDepth      = 32      // pointers followed from a root object
 	maxSameType   = 5       // objects of one type in a chain of pointers
 	flexibleElems = 16      // elements a flexible array at the end of an object gets
 	maxFlexible   = 2048
 )
 
-// SpaceConfig describes a Space. Mem and Around are required, BTF may be nil.
-type SpaceConfig struct {
+// Config describes a Space. Mem and Around are required, BTF may be nil.
+type Config struct {
 	Mem     *mem.Memory
 	BTF     *btf.Spec
 	Modules []*btf.Spec
@@ -53,7 +53,7 @@ type SpaceConfig struct {
 	Around  Surroundings
 }
 
-// Space is where the objects of one kernel live. Construct it with [NewSpace].
+// Space is where the objects of one kernel live. Construct it with [New].
 type Space struct {
 	mem     *mem.Memory   `snapshot:"fixed"`
 	btf     *btf.Spec     `snapshot:"fixed"`
@@ -81,7 +81,7 @@ type Surroundings interface {
 	// Populate gives an object the default content of its type.
 	Populate(o *Object)
 	// UserPointer makes what a pointer to user memory points to, UserString a string there.
-	UserPointer(role string, spec *btf.Spec, to pointee) uint64
+	UserPointer(role string, spec *btf.Spec, to Pointee) uint64
 	UserString(text string) uint64
 	// FuncPointer chooses a function of a prototype.
 	FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64
@@ -91,23 +91,23 @@ type Surroundings interface {
 	ObjectAt(addr uint64) *Object
 }
 
-// NewSpace returns a space without objects.
-func NewSpace(c SpaceConfig) *Space {
+// New returns a space without objects.
+func New(c Config) *Space {
 	return &Space{
 		mem: c.Mem, btf: c.BTF, modules: c.Modules, types: c.Types, arch: c.Arch, version: c.Version, seed: c.Seed, cpus: c.CPUs, mode: c.Mode,
 		began: c.Began, around: c.Around, byRole: make(map[string]*Object),
 	}
 }
 
-// SpaceSnapshot is the state of a [Space] at one moment.
-type SpaceSnapshot struct {
+// Snapshot is the state of a [Space] at one moment.
+type Snapshot struct {
 	was    Space
 	states []*state
 }
 
 // Snapshot records all objects with their bytes, which are shared until they change.
-func (k *Space) Snapshot() *SpaceSnapshot {
-	s := &SpaceSnapshot{was: *k, states: make([]*state, len(k.objects))}
+func (k *Space) Snapshot() *Snapshot {
+	s := &Snapshot{was: *k, states: make([]*state, len(k.objects))}
 	s.was.objects, s.was.byRole = slices.Clone(k.objects), maps.Clone(k.byRole)
 	for i, o := range k.objects {
 		o.st.shared = true
@@ -117,7 +117,7 @@ func (k *Space) Snapshot() *SpaceSnapshot {
 }
 
 // Restore brings back a snapshot taken from this space. Objects made since are forgotten.
-func (k *Space) Restore(s *SpaceSnapshot) {
+func (k *Space) Restore(s *Snapshot) {
 	sink := k.sink
 	*k = s.was
 	k.sink = sink
@@ -136,6 +136,9 @@ func (s *Space) Mem() *mem.Memory { return s.mem }
 
 // BTF returns the target's BTF, nil when there is none.
 func (s *Space) BTF() *btf.Spec { return s.btf }
+
+// Modules returns the BTF of modules.
+func (s *Space) Modules() []*btf.Spec { return s.modules }
 
 // Types returns the layout cache, to share it with other kernels of the target.
 func (s *Space) Types() *Types { return s.types }
@@ -161,16 +164,16 @@ func (s *Space) CPUs() int { return s.cpus }
 // Err returns the first failure to make an object or string a field should have pointed to; such a field reads NULL.
 func (s *Space) Err() error { return s.failed }
 
-func (s *Space) fail(err error) {
+func (s *Space) Fail(err error) {
 	if s.failed == nil && err != nil {
 		s.failed = err
 	}
 }
 
-// hash derives a value from the seed and names.
-func (s *Space) hash(parts ...string) uint64 { return hash(s.seed, parts...) }
+// Hash derives a value from the seed and names.
+func (s *Space) Hash(parts ...string) uint64 { return Hash(s.seed, parts...) }
 
-// order is the byte order of the target.
-func (s *Space) order() binary.ByteOrder { return s.mem.ByteOrder() }
+// Order is the byte order of the target.
+func (s *Space) Order() binary.ByteOrder { return s.mem.ByteOrder() }
 
-func (s *Space) bigEndian() bool { return s.order().Uint16([]byte{1, 0}) != 1 }
+func (s *Space) BigEndian() bool { return s.Order().Uint16([]byte{1, 0}) != 1 }

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"strings"
@@ -8,35 +8,35 @@ import (
 
 // Sizes of memory behind pointers whose type does not say.
 const (
-	opaqueSize   = 256  // behind void * and pointers to types the BTF does not define
+	OpaqueSize   = 256  // behind void * and pointers to types the BTF does not define
 	scalarElems  = 8    // elements behind a pointer to a number
-	pointerElems = 4    // elements behind a pointer to pointers
+	PointerElems = 4    // elements behind a pointer to pointers
 	stringRoom   = 4096 // at least, behind char *: tools copy names by the size of their own buffers
 )
 
-// pointee is what a pointer type says about its target.
-type pointee struct {
-	id                 btf.ID // of the target; 0 for void
-	typ                *btf.Type
-	user, percpu, fine bool
+// Pointee is what a pointer type says about its target.
+type Pointee struct {
+	ID                 btf.ID // of the target; 0 for void
+	Type               *btf.Type
+	User, percpu, Fine bool
 }
 
-// target follows a pointer type to what it points to, and collects the type tags on the way.
-func target(spec *btf.Spec, ptr btf.ID) pointee {
-	p := strip(spec, ptr)
+// Target follows a pointer type to what it points to, and collects the type tags on the way.
+func Target(spec *btf.Spec, ptr btf.ID) Pointee {
+	p := Strip(spec, ptr)
 	if p == nil || p.Kind != btf.KindPtr {
-		return pointee{}
+		return Pointee{}
 	}
-	out := pointee{id: p.Ref, fine: true}
+	out := Pointee{ID: p.Ref, Fine: true}
 	id := p.Ref
-	for range maxNesting {
+	for range MaxNesting {
 		t, err := spec.Type(id)
 		if err != nil || t == nil || t.Kind == btf.KindVoid {
 			return out
 		}
 		switch t.Kind {
 		case btf.KindTypeTag:
-			out.user = out.user || t.Name == "user"
+			out.User = out.User || t.Name == "user"
 			out.percpu = out.percpu || t.Name == "percpu"
 			id = t.Ref
 			continue
@@ -44,14 +44,14 @@ func target(spec *btf.Spec, ptr btf.ID) pointee {
 			id = t.Ref
 			continue
 		}
-		out.typ = t
+		out.Type = t
 		return out
 	}
 	return out
 }
 
-// isText reports whether a pointer may be one to a string: to characters, or to anything.
-func (p pointee) isText(spec *btf.Spec) bool { return p.typ == nil || isChar(spec, p.typ.ID) }
+// IsText reports whether a pointer may be one to a string: to characters, or to anything.
+func (p Pointee) IsText(spec *btf.Spec) bool { return p.Type == nil || isChar(spec, p.Type.ID) }
 
 // containers says inside which type the kernel allocates a type, because its code goes from the one to the other
 // by container_of or a cast. Path is the first of the alternatives that exists.
@@ -68,14 +68,14 @@ var containers = map[string][]struct{ typ, path string }{
 }
 
 // container returns the layout a type is stored in and its offset there.
-func (s *Space) container(l *layout) (*layout, uint64, bool) {
-	for _, c := range containers[l.name] {
-		outer := s.types.named(l.spec, c.typ)
+func (s *Space) container(l *Layout) (*Layout, uint64, bool) {
+	for _, c := range containers[l.Name] {
+		outer := s.types.named(l.Spec, c.typ)
 		if outer == nil {
 			continue
 		}
-		f, rest, err := outer.place(c.path)
-		if err == nil && rest == "" && f.Size == l.size {
+		f, rest, err := outer.Place(c.path)
+		if err == nil && rest == "" && f.Size == l.Size {
 			return outer, f.Off, true
 		}
 	}
@@ -84,18 +84,18 @@ func (s *Space) container(l *layout) (*layout, uint64, bool) {
 
 // defaultPointer makes what a pointer field of o points to and returns its address.
 func (s *Space) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.ID) uint64 {
-	to := target(spec, ptr)
-	if !to.fine || o.depth >= maxDepth {
+	to := Target(spec, ptr)
+	if !to.Fine || o.depth >= MaxDepth {
 		return 0
 	}
-	if to.user {
+	if to.User {
 		return s.around.UserPointer(role, spec, to)
 	}
-	if to.typ != nil && to.typ.Kind == btf.KindFuncProto {
-		return s.around.FuncPointer(role, spec, to.typ.ID)
+	if to.Type != nil && to.Type.Kind == btf.KindFuncProto {
+		return s.around.FuncPointer(role, spec, to.Type.ID)
 	}
 	if to.percpu {
-		return s.around.PercpuPointer(role, spec, to.id)
+		return s.around.PercpuPointer(role, spec, to.ID)
 	}
 	p := s.newPointee(role, spec, to, o)
 	if p == nil {
@@ -105,50 +105,50 @@ func (s *Space) defaultPointer(o *Object, role string, spec *btf.Spec, ptr btf.I
 }
 
 // newPointee makes the object behind a pointer; nil ends a chain of pointers, or when memory is exhausted.
-func (s *Space) newPointee(role string, spec *btf.Spec, to pointee, from *Object) *Object {
+func (s *Space) newPointee(role string, spec *btf.Spec, to Pointee, from *Object) *Object {
 	var o *Object
 	var err error
-	l := (*layout)(nil)
-	if to.typ != nil {
-		l = s.types.of(spec, to.typ.ID)
+	l := (*Layout)(nil)
+	if to.Type != nil {
+		l = s.types.Of(spec, to.Type.ID)
 	}
 	switch {
-	case to.typ != nil && isChar(spec, to.typ.ID):
-		o, err = s.newString(role, s.word(role, roleName(role)), from)
-	case l == nil || l.size == 0:
-		if to.typ == nil {
-			if o := s.behindVoid(roleName(role)); o != nil {
+	case to.Type != nil && isChar(spec, to.Type.ID):
+		o, err = s.newString(role, s.Word(role, RoleName(role)), from)
+	case l == nil || l.Size == 0:
+		if to.Type == nil {
+			if o := s.BehindVoid(RoleName(role)); o != nil {
 				return o
 			}
 		}
-		o, err = s.newBytes(role, opaqueSize, from)
-	case to.typ.Kind == btf.KindPtr:
-		o, err = s.newObject(role, l, pointerElems, from)
-	case to.typ.Kind == btf.KindStruct || to.typ.Kind == btf.KindUnion:
-		if one := s.singleton(l.name); one != nil {
+		o, err = s.MakeBytes(role, OpaqueSize, from)
+	case to.Type.Kind == btf.KindPtr:
+		o, err = s.Make(role, l, PointerElems, from)
+	case to.Type.Kind == btf.KindStruct || to.Type.Kind == btf.KindUnion:
+		if one := s.Singleton(l.Name); one != nil {
 			return one
 		}
-		if from.chain(l.name) >= maxSameType {
+		if from.Chain(l.Name) >= maxSameType {
 			return nil
 		}
-		if l.name == "sockaddr" {
-			if in := s.layoutNamed("sockaddr_in"); in != nil {
+		if l.Name == "sockaddr" {
+			if in := s.LayoutNamed("sockaddr_in"); in != nil {
 				l = in
 			}
 		}
-		o, err = s.newObject(role, l, 1, from)
+		o, err = s.Make(role, l, 1, from)
 	default:
-		o, err = s.newObject(role, l, scalarElems, from)
+		o, err = s.Make(role, l, scalarElems, from)
 	}
 	if err != nil {
-		s.fail(err)
+		s.Fail(err)
 		return nil
 	}
 	return o
 }
 
-// newArgument makes what a pointer that no object holds points to.
-func (s *Space) newArgument(role string, spec *btf.Spec, to pointee) *Object {
+// NewArgument makes what a pointer that no object holds points to.
+func (s *Space) NewArgument(role string, spec *btf.Spec, to Pointee) *Object {
 	root := &Object{k: s, role: "args"}
 	o := s.newPointee(role, spec, to, root)
 	if o != nil && o.parent == root {
@@ -160,33 +160,33 @@ func (s *Space) newArgument(role string, spec *btf.Spec, to pointee) *Object {
 // voidNames says what is behind fields declared void *, by their names: those of trace events.
 var voidNames = map[string]string{"skaddr": "sock", "skbaddr": "sk_buff", "sk": "sock", "skb": "sk_buff"}
 
-// behindVoid returns the object behind a void * of a name that tells what it points to, nil for other names.
-func (s *Space) behindVoid(name string) *Object {
+// BehindVoid returns the object behind a void * of a name that tells what it points to, nil for other names.
+func (s *Space) BehindVoid(name string) *Object {
 	typ := voidNames[name]
 	if typ == "" {
 		return nil
 	}
-	l := s.layoutNamed(typ)
+	l := s.LayoutNamed(typ)
 	if l == nil {
 		return nil
 	}
-	return s.sharedArg(name, l)
+	return s.Shared(name, l)
 }
 
-// roleName is the last word of a role: "filename" of "arg.bprm.filename".
-func roleName(role string) string {
-	role = lastName(role)
+// RoleName is the last word of a role: "filename" of "arg.bprm.filename".
+func RoleName(role string) string {
+	role = LastName(role)
 	if role == "" {
 		return "obj"
 	}
 	return strings.TrimSuffix(role, "()")
 }
 
-// chain counts the objects of a type among o and those that led to it.
-func (o *Object) chain(name string) int {
+// Chain counts the objects of a type among o and those that led to it.
+func (o *Object) Chain(name string) int {
 	n := 0
 	for ; o != nil; o = o.parent {
-		if l := o.outer(); l != nil && l.name == name {
+		if l := o.Layout(); l != nil && l.Name == name {
 			n++
 		}
 	}
@@ -199,9 +199,9 @@ func (s *Space) newString(role, text string, from *Object) (*Object, error) {
 	if err := s.place(o); err != nil {
 		return nil, err
 	}
-	how := set
+	how := Given
 	if s.mode == ModeDefault {
-		how = made
+		how = Made
 	}
 	o.fillString(text, how)
 	return o, nil
@@ -211,23 +211,23 @@ func (s *Space) newString(role, text string, from *Object) (*Object, error) {
 func (o *Object) fillString(text string, how byteState) {
 	b := make([]byte, o.size)
 	copy(b, text)
-	o.poke(0, b, how)
+	o.Poke(0, b, how)
 }
 
 // NewString makes a NUL-terminated string in kernel memory, for fields of type char *.
 func (s *Space) NewString(role, text string) (*Object, error) {
 	o, err := s.newString(role, text, nil)
 	if err == nil {
-		o.fillString(text, set)
+		o.fillString(text, Given)
 	}
 	return o, err
 }
 
 // NewBytes makes untyped kernel memory with the given content.
 func (s *Space) NewBytes(role string, data []byte) (*Object, error) {
-	o, err := s.newBytes(role, uint64(len(data)), nil)
+	o, err := s.MakeBytes(role, uint64(len(data)), nil)
 	if err == nil {
-		o.poke(0, data, set)
+		o.Poke(0, data, Given)
 	}
 	return o, err
 }

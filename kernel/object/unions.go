@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import "strings"
 
@@ -11,7 +11,7 @@ type member struct {
 // remember notes a field that was set. Structs whose members were set by name are noted member by member.
 func (o *Object) remember(f Field, v any) {
 	if _, byName := v.(map[string]any); byName && f.Size > 0 {
-		if t := strip(f.Spec, f.Type); t != nil && t.Kind.IsComposite() {
+		if t := Strip(f.Spec, f.Type); t != nil && t.Kind.IsComposite() {
 			return
 		}
 	}

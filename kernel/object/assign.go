@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func (o *Object) put(path string, v any, how byteState) error {
 }
 
 func (o *Object) putField(f Field, v any, how byteState) error {
-	t := strip(f.Spec, f.Type)
+	t := Strip(f.Spec, f.Type)
 	if t == nil {
 		return o.valueError(f, v, "the type is void")
 	}
@@ -43,16 +43,16 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 			if uint64(len(v)) > f.Size {
 				return o.valueError(f, v, fmt.Sprintf("%d bytes, the field has %d", len(v), f.Size))
 			}
-			o.poke(f.Off, v, how)
+			o.Poke(f.Off, v, how)
 			return nil
 		case map[string]any:
 			return o.putMembers(f, t, v, how)
 		}
 		return o.valueError(f, v, "a struct takes its members by name, or bytes")
 	}
-	u, ok := toUint(v)
+	u, ok := ToUint(v)
 	if s, isText := v.(string); isText {
-		if u, ok = enumerator(f.Spec, t, s); !ok {
+		if u, ok = Enumerator(f.Spec, t, s); !ok {
 			return o.valueError(f, v, "no such enumerator")
 		}
 	} else if !ok {
@@ -66,7 +66,7 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 	if s := int64(u); width < 64 && u>>width != 0 && (s >= 0 || s < -(1<<(width-1))) {
 		return o.valueError(f, v, fmt.Sprintf("out of range of %d bits", width))
 	}
-	o.storeField(f, u, how)
+	o.StoreField(f, u, how)
 	return nil
 }
 
@@ -81,11 +81,11 @@ func (o *Object) putPointer(f Field, v any, how byteState) error {
 	case Pointer:
 		addr = uint64(v)
 	case string:
-		to := target(f.Spec, f.Type)
-		if to.typ != nil && (to.typ.Kind != btf.KindInt || to.typ.Size != 1) {
+		to := Target(f.Spec, f.Type)
+		if to.Type != nil && (to.Type.Kind != btf.KindInt || to.Type.Size != 1) {
 			return o.valueError(f, v, "a string needs a pointer to characters")
 		}
-		if to.user {
+		if to.User {
 			addr = o.k.around.UserString(v)
 			break
 		}
@@ -96,30 +96,30 @@ func (o *Object) putPointer(f Field, v any, how byteState) error {
 		s.fillString(v, how)
 		addr = s.Addr()
 	case map[string]any:
-		to := target(f.Spec, f.Type)
-		if to.typ == nil {
+		to := Target(f.Spec, f.Type)
+		if to.Type == nil {
 			return o.valueError(f, v, "the pointer's target has no type")
 		}
-		l := o.k.types.of(f.Spec, to.typ.ID)
-		if l == nil || l.size == 0 {
+		l := o.k.types.Of(f.Spec, to.Type.ID)
+		if l == nil || l.Size == 0 {
 			return o.valueError(f, v, "the pointer's target has no size")
 		}
-		p, err := o.k.newObject(o.role+dotted2(o.role, f.Path), l, 1, o)
+		p, err := o.k.Make(o.role+dotted2(o.role, f.Path), l, 1, o)
 		if err != nil {
 			return err
 		}
-		if err := p.putMembers(Field{Spec: l.spec, Type: l.typ.ID, Off: p.faceOff, Size: l.size}, l.typ, v, how); err != nil {
+		if err := p.putMembers(Field{Spec: l.Spec, Type: l.Type.ID, Off: p.faceOff, Size: l.Size}, l.Type, v, how); err != nil {
 			return err
 		}
 		addr = p.Addr()
 	default:
-		u, ok := toUint(v)
+		u, ok := ToUint(v)
 		if !ok {
 			return o.valueError(f, v, "want an object, an address or null")
 		}
 		addr = u
 	}
-	o.storeField(f, addr, how)
+	o.StoreField(f, addr, how)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (o *Object) putArray(f Field, t *btf.Type, v any, how byteState) error {
 	if uint64(len(raw)) > room {
 		return o.valueError(f, v, fmt.Sprintf("%d bytes, the array has %d", len(raw), room))
 	}
-	o.poke(f.Off, raw, how)
+	o.Poke(f.Off, raw, how)
 	return nil
 }
 
@@ -189,8 +189,8 @@ func (o *Object) putMembers(f Field, t *btf.Type, members map[string]any, how by
 	return nil
 }
 
-// enumerator finds an enumerator by name: of an enum the own ones, of an integer any of the BTF.
-func enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
+// Enumerator finds an enumerator by name: of an enum the own ones, of an integer any of the BTF.
+func Enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
 	for _, v := range t.Values {
 		if v.Name == name {
 			return v.Value, true
@@ -202,8 +202,8 @@ func enumerator(spec *btf.Spec, t *btf.Type, name string) (uint64, bool) {
 	return 0, false
 }
 
-// toUint converts any integer or bool.
-func toUint(v any) (uint64, bool) {
+// ToUint converts any integer or bool.
+func ToUint(v any) (uint64, bool) {
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {
 	case reflect.Bool:

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ type ValueError struct {
 
 // Error names field, type, value and reason.
 func (e *ValueError) Error() string {
-	return fmt.Sprintf("%s%s (%s): cannot set to %v: %s", e.Role, dotted(e.Path), e.Type, e.Value, e.Why)
+	return fmt.Sprintf("%s%s (%s): cannot set to %v: %s", e.Role, Dotted(e.Path), e.Type, e.Value, e.Why)
 }
 
 // Unwrap returns ErrValue.
@@ -37,28 +37,28 @@ type Pointer uint64
 // string and []byte for arrays of characters and bytes (the rest is zeroed) and, a string, for char * (a new
 // string object); *Object, Pointer or nil for pointers; []any for arrays; map[string]any for structs and, through a
 // new object, for pointers to structs. The errors are [*PathError] and [*ValueError].
-func (o *Object) Set(path string, v any) error { return o.put(path, v, set) }
+func (o *Object) Set(path string, v any) error { return o.put(path, v, Given) }
 
 // SetUint gives an integer, enum or pointer field a value, truncated to its width.
 func (o *Object) SetUint(path string, v uint64) error {
-	at, f, err := o.find(path, true, set)
+	at, f, err := o.find(path, true, Given)
 	if err != nil {
 		return err
 	}
-	at.storeField(f, v, set)
+	at.StoreField(f, v, Given)
 	return nil
 }
 
 // SetBytes sets the bytes of a field of any type, beginning with its first; p may be shorter, not longer, than it.
 func (o *Object) SetBytes(path string, p []byte) error {
-	at, f, err := o.find(path, true, set)
+	at, f, err := o.find(path, true, Given)
 	if err != nil {
 		return err
 	}
 	if uint64(len(p)) > f.Size || f.BitSize != 0 {
 		return at.valueError(f, fmt.Sprintf("%d bytes", len(p)), fmt.Sprintf("the field has %d", f.Size))
 	}
-	at.poke(f.Off, p, set)
+	at.Poke(f.Off, p, Given)
 	return nil
 }
 
@@ -72,12 +72,12 @@ func (o *Object) SetPtr(path string, to *Object) error {
 
 // Has reports whether a path exists in the type, pointers on the way included.
 func (o *Object) Has(path string) bool {
-	l := o.outer()
+	l := o.Layout()
 	if l == nil {
 		return false
 	}
 	// An object is the first of an array, as what a pointer points to is.
-	if _, index, next, ok := nextStep(path); ok && index >= 0 && l.typ.Kind != btf.KindArray {
+	if _, index, next, ok := nextStep(path); ok && index >= 0 && l.Type.Kind != btf.KindArray {
 		if uint64(index) >= o.count {
 			return false
 		}
@@ -89,52 +89,52 @@ func (o *Object) Has(path string) bool {
 // HasField reports whether a path exists in a type of vmlinux BTF, pointers on the way included; the error says what is
 // missing and what comes near.
 func (s *Space) HasField(typ btf.ID, path string) error {
-	l := s.types.of(s.btf, typ)
+	l := s.types.Of(s.btf, typ)
 	if l == nil {
 		return &PathError{Type: fmt.Sprintf("type %d", typ), Path: path, Name: path, Err: ErrNoField}
 	}
 	return s.types.check(l, path)
 }
 
-func (ts *Types) has(l *layout, path string) bool { return ts.check(l, path) == nil }
+func (ts *Types) has(l *Layout, path string) bool { return ts.check(l, path) == nil }
 
-func (ts *Types) check(l *layout, path string) error {
+func (ts *Types) check(l *Layout, path string) error {
 	whole := path
-	for range maxNesting {
-		f, rest, err := l.place(path)
+	for range MaxNesting {
+		f, rest, err := l.Place(path)
 		if err != nil {
 			return err
 		}
 		if rest == "" {
 			return nil
 		}
-		to := target(f.Spec, f.Type)
-		if to.typ == nil {
+		to := Target(f.Spec, f.Type)
+		if to.Type == nil {
 			return &PathError{Type: "void", Path: whole, Name: rest, Err: ErrBadPath}
 		}
-		if l = ts.of(f.Spec, to.typ.ID); l == nil {
-			return &PathError{Type: f.Spec.TypeString(to.typ.ID), Path: whole, Name: rest, Err: ErrBadPath}
+		if l = ts.Of(f.Spec, to.Type.ID); l == nil {
+			return &PathError{Type: f.Spec.TypeString(to.Type.ID), Path: whole, Name: rest, Err: ErrBadPath}
 		}
-		if _, index, next, ok := nextStep(rest); ok && index >= 0 && l.typ.Kind != btf.KindArray {
+		if _, index, next, ok := nextStep(rest); ok && index >= 0 && l.Type.Kind != btf.KindArray {
 			rest = next
 		}
 		path = rest
 	}
-	return &PathError{Type: l.name, Path: whole, Name: path, Err: ErrBadPath}
+	return &PathError{Type: l.Name, Path: whole, Name: path, Err: ErrBadPath}
 }
 
 // Uint returns the value of an integer, enum, bitfield or pointer field, zero-extended, without logging. Fields
 // nobody has set get their value by the mode, as for the guest, but read 0 in strict mode.
 func (o *Object) Uint(path string) (uint64, error) {
-	at, f, err := o.find(path, false, set)
+	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
 		return 0, err
 	}
-	return at.loadField(f), nil
+	return at.LoadField(f), nil
 }
 
-// uint is Uint for builders and the kernel itself: 0 when there is no such field. Paths are alternatives separated by |.
-func (o *Object) uint(paths string) uint64 {
+// Num is Uint for builders and the kernel itself: 0 when there is no such field. Paths are alternatives separated by |.
+func (o *Object) Num(paths string) uint64 {
 	if o == nil {
 		return 0
 	}
@@ -148,29 +148,29 @@ func (o *Object) uint(paths string) uint64 {
 
 // GetBytes returns a copy of the bytes of a field, never-set ones by the mode, without logging.
 func (o *Object) GetBytes(path string) ([]byte, error) {
-	at, f, err := o.find(path, false, set)
+	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
 		return nil, err
 	}
-	b := at.present(f.Off, f.Size)
+	b := at.Present(f.Off, f.Size)
 	return slices.Clone(b), nil
 }
 
 // String returns the text of a character array, or behind a char pointer, up to the first NUL.
 func (o *Object) String(path string) (string, error) {
-	at, f, err := o.find(path, false, set)
+	at, f, err := o.find(path, false, Given)
 	if err != nil || at == nil {
 		return "", err
 	}
 	var b []byte
-	if t := strip(f.Spec, f.Type); t != nil && t.Kind == btf.KindPtr {
-		s := o.k.objectAt(at.loadField(f))
+	if t := Strip(f.Spec, f.Type); t != nil && t.Kind == btf.KindPtr {
+		s := o.k.objectAt(at.LoadField(f))
 		if s == nil {
 			return "", nil
 		}
-		b = s.present(0, s.size)
+		b = s.Present(0, s.size)
 	} else {
-		b = at.present(f.Off, f.Size)
+		b = at.Present(f.Off, f.Size)
 	}
 	if i := slices.Index(b, 0); i >= 0 {
 		b = b[:i]
@@ -189,18 +189,18 @@ func (o *Object) Pointee(path string) (*Object, error) {
 
 // IsSet reports whether every byte of the field has a value that is not a default.
 func (o *Object) IsSet(path string) bool {
-	at, f, err := o.find(path, false, set)
-	return err == nil && at != nil && at.status(f.Off, max(f.Size, 1)) == set
+	at, f, err := o.find(path, false, Given)
+	return err == nil && at != nil && at.status(f.Off, max(f.Size, 1)) == Given
 }
 
-// present returns storage bytes after the mode's rules, without logging and faults.
-func (o *Object) present(off, size uint64) []byte {
+// Present returns storage bytes after the mode's rules, without logging and faults.
+func (o *Object) Present(off, size uint64) []byte {
 	if o.status(off, size) == never {
 		switch {
 		case o.k.mode == ModeDefault:
 			o.materialise(off, size)
 		case o.builtin:
-			o.populateOnce()
+			o.Populate()
 		}
 	}
 	if o.st.data == nil {
@@ -213,8 +213,8 @@ func (o *Object) present(off, size uint64) []byte {
 // pointers that are not set; without, a pointer to nothing ends the walk with a nil object.
 func (o *Object) find(path string, create bool, how byteState) (*Object, Field, error) {
 	whole, at := path, o
-	for range maxNesting {
-		l := at.outer()
+	for range MaxNesting {
+		l := at.Layout()
 		if l == nil {
 			if path == "" {
 				return at, Field{Size: at.size}, nil
@@ -222,13 +222,13 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			return nil, Field{}, &PathError{Type: at.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
 		}
 		var elem uint64
-		if _, index, next, ok := nextStep(path); ok && index >= 0 && l.typ.Kind != btf.KindArray {
+		if _, index, next, ok := nextStep(path); ok && index >= 0 && l.Type.Kind != btf.KindArray {
 			if uint64(index) >= at.count {
-				return nil, Field{}, &PathError{Type: l.name, Path: whole, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
+				return nil, Field{}, &PathError{Type: l.Name, Path: whole, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
 			}
-			elem, path = uint64(index)*l.size, next
+			elem, path = uint64(index)*l.Size, next
 		}
-		f, rest, err := l.place(path)
+		f, rest, err := l.Place(path)
 		if err != nil {
 			if pe := (*PathError)(nil); errors.As(err, &pe) {
 				c := *pe
@@ -241,36 +241,36 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 		f.Off += shift
 		f.BitOff += shift * 8
 		if f.Off > at.size || f.Size > at.size-f.Off {
-			return nil, Field{}, &PathError{Type: l.name, Path: whole, Name: path + " (beyond the end of the object)", Err: ErrBadPath}
+			return nil, Field{}, &PathError{Type: l.Name, Path: whole, Name: path + " (beyond the end of the object)", Err: ErrBadPath}
 		}
 		if rest == "" {
 			return at, f, nil
 		}
 		if at.builtin && at.status(f.Off, f.Size) == never {
-			at.populateOnce()
+			at.Populate()
 		}
 		next := (*Object)(nil)
 		if !create || at.status(f.Off, f.Size) != never || o.k.mode == ModeDefault {
-			next = o.k.objectAt(at.loadField(f))
+			next = o.k.objectAt(at.LoadField(f))
 		}
 		if next == nil {
 			if !create {
 				return nil, Field{}, nil
 			}
-			to := target(f.Spec, f.Type)
-			if to.typ == nil || to.typ.Kind == btf.KindFuncProto {
+			to := Target(f.Spec, f.Type)
+			if to.Type == nil || to.Type.Kind == btf.KindFuncProto {
 				return nil, Field{}, &PathError{Type: at.k.typeString(f), Path: whole, Name: rest, Err: ErrBadPath}
 			}
-			nl := o.k.types.of(f.Spec, to.typ.ID)
-			if nl == nil || nl.size == 0 {
+			nl := o.k.types.Of(f.Spec, to.Type.ID)
+			if nl == nil || nl.Size == 0 {
 				return nil, Field{}, &PathError{Type: at.k.typeString(f), Path: whole, Name: rest, Err: ErrBadPath}
 			}
 			role := at.role + dotted2(at.role, f.Path)
-			if next, err = o.k.newObject(role, nl, 1, at); err != nil {
+			if next, err = o.k.Make(role, nl, 1, at); err != nil {
 				return nil, Field{}, err
 			}
 			next.builtin = at.builtin
-			at.storeField(f, next.Addr(), how)
+			at.StoreField(f, next.Addr(), how)
 		}
 		at, path = next, rest
 	}
@@ -279,20 +279,20 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 
 func (s *Space) typeString(f Field) string { return f.Spec.TypeString(f.Type) }
 
-// loadField returns the value of a scalar field by the mode's rules, zero-extended.
-func (o *Object) loadField(f Field) uint64 {
-	b := o.present(f.Off, f.Size)
+// LoadField returns the value of a scalar field by the mode's rules, zero-extended.
+func (o *Object) LoadField(f Field) uint64 {
+	b := o.Present(f.Off, f.Size)
 	if f.BitSize == 0 {
 		if len(b) > 8 {
 			b = b[:8]
 		}
-		return getUint(o.k.order(), b)
+		return GetUint(o.k.Order(), b)
 	}
 	var v uint64
 	for i := range uint64(min(f.BitSize, 64)) {
 		at := f.BitOff + i
 		c := b[at/8-f.Off]
-		if o.k.bigEndian() {
+		if o.k.BigEndian() {
 			v = v<<1 | uint64(c>>(7-at%8)&1)
 		} else {
 			v |= uint64(c>>(at%8)&1) << i
@@ -301,28 +301,28 @@ func (o *Object) loadField(f Field) uint64 {
 	return v
 }
 
-// storeField writes a scalar field, truncated to its width.
-func (o *Object) storeField(f Field, v uint64, how byteState) {
+// StoreField writes a scalar field, truncated to its width.
+func (o *Object) StoreField(f Field, v uint64, how byteState) {
 	if f.BitSize == 0 {
 		b := make([]byte, min(f.Size, 16))
-		if o.k.bigEndian() && len(b) > 8 {
-			putUint(o.k.order(), b[len(b)-8:], v)
+		if o.k.BigEndian() && len(b) > 8 {
+			PutUint(o.k.Order(), b[len(b)-8:], v)
 		} else {
-			putUint(o.k.order(), b[:min(len(b), 8)], v)
+			PutUint(o.k.Order(), b[:min(len(b), 8)], v)
 		}
-		o.poke(f.Off, b, how)
+		o.Poke(f.Off, b, how)
 		return
 	}
-	b := slices.Clone(o.present(f.Off, f.Size))
+	b := slices.Clone(o.Present(f.Off, f.Size))
 	width := uint64(min(f.BitSize, 64))
 	for i := range width {
 		at, bit := f.BitOff+i, v>>i&1
 		pos := at % 8
-		if o.k.bigEndian() {
+		if o.k.BigEndian() {
 			bit, pos = v>>(width-1-i)&1, 7-pos
 		}
 		c := &b[at/8-f.Off]
 		*c = *c&^(1<<pos) | byte(bit<<pos)
 	}
-	o.poke(f.Off, b, how)
+	o.Poke(f.Off, b, how)
 }

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"strings"
@@ -34,16 +34,16 @@ func (s *Space) AllowLoads() { s.noLoads = false }
 // mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
 func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 	for typ, paths := range writable[s.prog] {
-		l := s.layoutNamed(typ)
+		l := s.LayoutNamed(typ)
 		if l == nil {
 			continue
 		}
 		// All types here are their containers' first part, so offsets agree from the storage's start.
-		if o.layout != l && (o.face != l) && !(o.layout != nil && strings.HasSuffix(o.layout.name, "_sock") && strings.HasSuffix(typ, "sock")) {
+		if o.layout != l && (o.face != l) && !(o.layout != nil && strings.HasSuffix(o.layout.Name, "_sock") && strings.HasSuffix(typ, "sock")) {
 			continue
 		}
 		for _, p := range paths {
-			f, rest, err := l.place(p)
+			f, rest, err := l.Place(p)
 			if err == nil && rest == "" && off >= f.Off && off+size <= f.Off+f.Size {
 				return true
 			}

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"strconv"
@@ -8,14 +8,14 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// maxNesting bounds the walk into nested types, so that malformed BTF ends it.
-const maxNesting = 48
+// MaxNesting bounds the walk into nested types, so that malformed BTF ends it.
+const MaxNesting = 48
 
 // Types answers questions about offsets and paths in the types of one target, and remembers the answers. It is safe
 // for concurrent use, so that many kernels of one target may share it ([Config.Types]).
 type Types struct {
 	mu      sync.Mutex
-	layouts map[typeKey]*layout
+	layouts map[typeKey]*Layout
 	protos  map[typeKey][]btf.ID // FUNCs by FUNC_PROTO, built on first use
 	funcs   map[*btf.Spec][]btf.ID
 	events  map[*btf.Spec]map[string][]string // event classes by signature
@@ -27,7 +27,7 @@ type typeKey struct {
 }
 
 // NewTypes returns an empty cache.
-func NewTypes() *Types { return &Types{layouts: make(map[typeKey]*layout)} }
+func NewTypes() *Types { return &Types{layouts: make(map[typeKey]*Layout)} }
 
 // Field is a place in an object: a scalar, a pointer, an array or a nested struct.
 type Field struct {
@@ -42,12 +42,12 @@ type Field struct {
 	BitSize uint32
 }
 
-// layout is what is known of one type.
-type layout struct {
-	spec *btf.Spec
-	typ  *btf.Type // modifiers and typedefs skipped
-	size uint64
-	name string
+// Layout is what is known of one type.
+type Layout struct {
+	Spec *btf.Spec
+	Type *btf.Type // modifiers and typedefs skipped
+	Size uint64
+	Name string
 	// flexElem is the size of an element of the flexible array at the end, 0 without one.
 	flexElem uint64
 
@@ -68,16 +68,16 @@ type place struct {
 	err   error
 }
 
-// home returns the BTF that owns a type id: ids below those of a split BTF belong to its base.
-func home(spec *btf.Spec, id btf.ID) *btf.Spec {
+// Home returns the BTF that owns a type id: ids below those of a split BTF belong to its base.
+func Home(spec *btf.Spec, id btf.ID) *btf.Spec {
 	for b := spec.Base(); b != nil && id < spec.FirstID(); b = spec.Base() {
 		spec = b
 	}
 	return spec
 }
 
-// strip skips modifiers and typedefs; nil for void and broken references.
-func strip(spec *btf.Spec, id btf.ID) *btf.Type {
+// Strip skips modifiers and typedefs; nil for void and broken references.
+func Strip(spec *btf.Spec, id btf.ID) *btf.Type {
 	t := spec.SkipMods(id)
 	if t == nil || t.Kind == btf.KindVoid {
 		return nil
@@ -85,26 +85,26 @@ func strip(spec *btf.Spec, id btf.ID) *btf.Type {
 	return t
 }
 
-// of returns the layout of a sized type; nil when the type has no size (void, function, forward declaration).
-func (ts *Types) of(spec *btf.Spec, id btf.ID) *layout {
+// Of returns the layout of a sized type; nil when the type has no size (void, function, forward declaration).
+func (ts *Types) Of(spec *btf.Spec, id btf.ID) *Layout {
 	if spec == nil {
 		return nil
 	}
-	key := typeKey{home(spec, id), id}
+	key := typeKey{Home(spec, id), id}
 	ts.mu.Lock()
 	l, ok := ts.layouts[key]
 	ts.mu.Unlock()
 	if ok {
 		return l
 	}
-	if t := strip(key.spec, id); t != nil {
+	if t := Strip(key.spec, id); t != nil {
 		if size, err := key.spec.Sizeof(t.ID); err == nil && size >= 0 {
 			switch t.Kind {
 			case btf.KindStruct, btf.KindUnion, btf.KindInt, btf.KindEnum, btf.KindEnum64, btf.KindFloat, btf.KindPtr, btf.KindArray:
-				l = &layout{spec: key.spec, typ: t, size: uint64(size), name: t.Name}
+				l = &Layout{Spec: key.spec, Type: t, Size: uint64(size), Name: t.Name}
 				l.flexElem = l.flexible()
-				if l.name == "" {
-					l.name = key.spec.TypeString(id)
+				if l.Name == "" {
+					l.Name = key.spec.TypeString(id)
 				}
 			}
 		}
@@ -119,34 +119,34 @@ func (ts *Types) of(spec *btf.Spec, id btf.ID) *layout {
 }
 
 // named returns the layout of a struct or union by name.
-func (ts *Types) named(spec *btf.Spec, name string) *layout {
+func (ts *Types) named(spec *btf.Spec, name string) *Layout {
 	if spec == nil {
 		return nil
 	}
 	for _, k := range [...]btf.Kind{btf.KindStruct, btf.KindUnion} {
 		if t, ok := spec.Find(k, name); ok {
-			return ts.of(spec, t.ID)
+			return ts.Of(spec, t.ID)
 		}
 	}
 	return nil
 }
 
 // flexible returns the element size of an array without elements that ends the struct.
-func (l *layout) flexible() uint64 {
-	t := l.typ
-	for range maxNesting {
+func (l *Layout) flexible() uint64 {
+	t := l.Type
+	for range MaxNesting {
 		if (t.Kind != btf.KindStruct && t.Kind != btf.KindUnion) || len(t.Members) == 0 {
 			return 0
 		}
 		m := t.Members[len(t.Members)-1]
-		if t = strip(l.spec, m.Type); t == nil {
+		if t = Strip(l.Spec, m.Type); t == nil {
 			return 0
 		}
 		if t.Kind == btf.KindArray {
 			if t.Array.Nelems != 0 {
 				return 0
 			}
-			n, err := l.spec.Sizeof(t.Ref)
+			n, err := l.Spec.Sizeof(t.Ref)
 			if err != nil || n < 0 {
 				return 0
 			}
@@ -162,21 +162,21 @@ func memberBits(spec *btf.Spec, t *btf.Type, m *btf.Member) (off uint64, width u
 		return uint64(m.BitOffset), m.BitfieldSize
 	}
 	// Before kind_flag the width stood in the INT of the member (btf.rst 2.2.4).
-	if it := strip(spec, m.Type); it != nil && it.Kind == btf.KindInt && uint32(it.Int.Bits) != it.Size*8 && it.Int.Bits != 0 {
+	if it := Strip(spec, m.Type); it != nil && it.Kind == btf.KindInt && uint32(it.Int.Bits) != it.Size*8 && it.Int.Bits != 0 {
 		return uint64(m.BitOffset) + uint64(it.Int.Offset), uint32(it.Int.Bits)
 	}
 	return uint64(m.BitOffset), 0
 }
 
-// field returns the innermost field that contains [off, off+size), of several in a union the one that fits exactly.
-func (l *layout) field(off, size uint64) Field {
+// FieldAt returns the innermost field that contains [off, off+size), of several in a union the one that fits exactly.
+func (l *Layout) FieldAt(off, size uint64) Field {
 	key := fieldKey{off, size}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f, ok := l.fields[key]; ok {
 		return f
 	}
-	f, _ := l.search(l.typ.ID, 0, off, size, "", 0)
+	f, _ := l.search(l.Type.ID, 0, off, size, "", 0)
 	if l.fields == nil {
 		l.fields = make(map[fieldKey]Field)
 	}
@@ -193,13 +193,13 @@ const (
 )
 
 // search looks in the type id placed at base for the best field containing [off, off+size).
-func (l *layout) search(id btf.ID, base, off, size uint64, path string, depth int) (Field, int) {
-	self := Field{Path: path, Spec: l.spec, Type: id, Off: base}
-	t := strip(l.spec, id)
-	if t == nil || depth > maxNesting {
+func (l *Layout) search(id btf.ID, base, off, size uint64, path string, depth int) (Field, int) {
+	self := Field{Path: path, Spec: l.Spec, Type: id, Off: base}
+	t := Strip(l.Spec, id)
+	if t == nil || depth > MaxNesting {
 		return self, qNone
 	}
-	if n, err := l.spec.Sizeof(t.ID); err == nil && n > 0 {
+	if n, err := l.Spec.Sizeof(t.ID); err == nil && n > 0 {
 		self.Size = uint64(n)
 	}
 	exact := self.Off == off && self.Size == size
@@ -212,7 +212,7 @@ func (l *layout) search(id btf.ID, base, off, size uint64, path string, depth in
 		var bits []string
 		for i := range t.Members {
 			m := &t.Members[i]
-			bitOff, width := memberBits(l.spec, t, m)
+			bitOff, width := memberBits(l.Spec, t, m)
 			var f Field
 			q := qNone
 			if width != 0 {
@@ -221,7 +221,7 @@ func (l *layout) search(id btf.ID, base, off, size uint64, path string, depth in
 					bits = append(bits, join(path, m.Name))
 				}
 				if off >= lo && off+size <= hi {
-					f = Field{Path: join(path, m.Name), Spec: l.spec, Type: m.Type, Off: lo, Size: hi - lo, BitOff: base*8 + bitOff, BitSize: width}
+					f = Field{Path: join(path, m.Name), Spec: l.Spec, Type: m.Type, Off: lo, Size: hi - lo, BitOff: base*8 + bitOff, BitSize: width}
 					q = qContains
 				}
 			} else {
@@ -248,7 +248,7 @@ func (l *layout) search(id btf.ID, base, off, size uint64, path string, depth in
 		}
 		return best, bestQ
 	case btf.KindArray:
-		es, err := l.spec.Sizeof(t.Ref)
+		es, err := l.Spec.Sizeof(t.Ref)
 		if err != nil || es <= 0 || exact {
 			return self, qContains
 		}
@@ -265,17 +265,17 @@ func (l *layout) search(id btf.ID, base, off, size uint64, path string, depth in
 }
 
 // memberEnd is the end of a member at lo; a flexible array at the end of the type has none.
-func (l *layout) memberEnd(id btf.ID, lo uint64, last bool) uint64 {
-	n, err := l.spec.Sizeof(id)
+func (l *Layout) memberEnd(id btf.ID, lo uint64, last bool) uint64 {
+	n, err := l.Spec.Sizeof(id)
 	if err != nil || n < 0 {
 		return lo
 	}
-	if t := strip(l.spec, id); last && t != nil {
+	if t := Strip(l.Spec, id); last && t != nil {
 		if t.Kind == btf.KindArray && t.Array.Nelems == 0 {
 			return ^uint64(0) >> 1
 		}
 		if t.Kind == btf.KindStruct || t.Kind == btf.KindUnion {
-			if inner := (&layout{spec: l.spec, typ: t}); inner.flexible() != 0 {
+			if inner := (&Layout{Spec: l.Spec, Type: t}); inner.flexible() != 0 {
 				return ^uint64(0) >> 1
 			}
 		}
@@ -284,13 +284,13 @@ func (l *layout) memberEnd(id btf.ID, lo uint64, last bool) uint64 {
 }
 
 // bitfields returns the bitfields that touch the byte at off, of a union those of the first member that has any.
-func (l *layout) bitfields(off uint64) []Field {
+func (l *Layout) bitfields(off uint64) []Field {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f, ok := l.bits[off]; ok {
 		return f
 	}
-	f := l.searchBits(l.typ.ID, 0, off, "", 0)
+	f := l.searchBits(l.Type.ID, 0, off, "", 0)
 	if l.bits == nil {
 		l.bits = make(map[uint64][]Field)
 	}
@@ -298,14 +298,14 @@ func (l *layout) bitfields(off uint64) []Field {
 	return f
 }
 
-func (l *layout) searchBits(id btf.ID, base, off uint64, path string, depth int) (out []Field) {
-	t := strip(l.spec, id)
-	if t == nil || depth > maxNesting {
+func (l *Layout) searchBits(id btf.ID, base, off uint64, path string, depth int) (out []Field) {
+	t := Strip(l.Spec, id)
+	if t == nil || depth > MaxNesting {
 		return nil
 	}
 	switch t.Kind {
 	case btf.KindArray:
-		es, err := l.spec.Sizeof(t.Ref)
+		es, err := l.Spec.Sizeof(t.Ref)
 		if err != nil || es <= 0 {
 			return nil
 		}
@@ -314,11 +314,11 @@ func (l *layout) searchBits(id btf.ID, base, off uint64, path string, depth int)
 	case btf.KindStruct, btf.KindUnion:
 		for i := range t.Members {
 			m := &t.Members[i]
-			bitOff, width := memberBits(l.spec, t, m)
+			bitOff, width := memberBits(l.Spec, t, m)
 			lo := base + bitOff/8
 			if width != 0 {
 				if hi := base + (bitOff+uint64(width)+7)/8; off >= lo && off < hi {
-					out = append(out, Field{Path: join(path, m.Name), Spec: l.spec, Type: m.Type, Off: lo, Size: hi - lo, BitOff: base*8 + bitOff, BitSize: width})
+					out = append(out, Field{Path: join(path, m.Name), Spec: l.Spec, Type: m.Type, Off: lo, Size: hi - lo, BitOff: base*8 + bitOff, BitSize: width})
 				}
 			} else if off >= lo && off < l.memberEnd(m.Type, lo, i == len(t.Members)-1) {
 				out = append(out, l.searchBits(m.Type, lo, off, join(path, m.Name), depth+1)...)
@@ -342,9 +342,9 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// followProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.
-func followProto(spec *btf.Spec, id btf.ID) *btf.Type {
-	for range maxNesting {
+// FollowProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.
+func FollowProto(spec *btf.Spec, id btf.ID) *btf.Type {
+	for range MaxNesting {
 		t, err := spec.Type(id)
 		if err != nil || t == nil {
 			return nil

@@ -1,4 +1,4 @@
-package kernel
+package object
 
 import (
 	"errors"
@@ -62,8 +62,8 @@ func nextStep(path string) (name string, index int64, rest string, ok bool) {
 	return path[:end], -1, path[end:], end > 0
 }
 
-// place resolves a path inside the type, up to and including the first pointer that has steps after it.
-func (l *layout) place(path string) (Field, string, error) {
+// Place resolves a path inside the type, up to and including the first pointer that has steps after it.
+func (l *Layout) Place(path string) (Field, string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p, ok := l.places[path]; ok {
@@ -78,14 +78,14 @@ func (l *layout) place(path string) (Field, string, error) {
 	return p.field, p.rest, p.err
 }
 
-func (l *layout) walk(path string) (Field, string, error) {
-	f := Field{Spec: l.spec, Type: l.typ.ID, Size: l.size}
+func (l *Layout) walk(path string) (Field, string, error) {
+	f := Field{Spec: l.Spec, Type: l.Type.ID, Size: l.Size}
 	rest := path
-	for range maxNesting {
+	for range MaxNesting {
 		if rest == "" {
 			return f, "", nil
 		}
-		t := strip(l.spec, f.Type)
+		t := Strip(l.Spec, f.Type)
 		if t == nil {
 			return f, "", &PathError{Type: "void", Path: path, Name: rest, Err: ErrBadPath}
 		}
@@ -94,24 +94,24 @@ func (l *layout) walk(path string) (Field, string, error) {
 		}
 		name, index, next, ok := nextStep(rest)
 		if !ok {
-			return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: rest, Err: ErrBadPath}
+			return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: rest, Err: ErrBadPath}
 		}
 		if index >= 0 {
 			if t.Kind != btf.KindArray || (t.Array.Nelems != 0 && uint64(index) >= uint64(t.Array.Nelems)) {
-				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
+				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
 			}
-			n, err := l.spec.Sizeof(t.Ref)
+			n, err := l.Spec.Sizeof(t.Ref)
 			if err != nil || n < 0 {
-				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: rest, Err: ErrBadPath}
+				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: rest, Err: ErrBadPath}
 			}
-			f = Field{Path: f.Path + "[" + strconv.FormatInt(index, 10) + "]", Spec: l.spec, Type: t.Ref, Off: f.Off + uint64(index)*uint64(n), Size: uint64(n)}
+			f = Field{Path: f.Path + "[" + strconv.FormatInt(index, 10) + "]", Spec: l.Spec, Type: t.Ref, Off: f.Off + uint64(index)*uint64(n), Size: uint64(n)}
 		} else {
 			if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
-				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: name, Err: ErrBadPath}
+				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: name, Err: ErrBadPath}
 			}
-			g, ok := findMember(l.spec, t, name, 0)
+			g, ok := FindMember(l.Spec, t, name, 0)
 			if !ok {
-				return f, "", &PathError{Type: typeName(l.spec, t), Path: path, Name: name, Nearest: nearestMembers(l.spec, t, name), Err: ErrNoField}
+				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: name, Nearest: NearestMembers(l.Spec, t, name), Err: ErrNoField}
 			}
 			g.Path = join(f.Path, name)
 			if g.BitSize != 0 {
@@ -122,12 +122,12 @@ func (l *layout) walk(path string) (Field, string, error) {
 		}
 		rest = next
 	}
-	return f, "", &PathError{Type: l.name, Path: path, Name: rest, Err: ErrBadPath}
+	return f, "", &PathError{Type: l.Name, Path: path, Name: rest, Err: ErrBadPath}
 }
 
-// findMember finds a named member, depth first through anonymous ones. Off is relative to t.
-func findMember(spec *btf.Spec, t *btf.Type, name string, depth int) (Field, bool) {
-	if depth > maxNesting {
+// FindMember finds a named member, depth first through anonymous ones. Off is relative to t.
+func FindMember(spec *btf.Spec, t *btf.Type, name string, depth int) (Field, bool) {
+	if depth > MaxNesting {
 		return Field{}, false
 	}
 	for i := range t.Members {
@@ -146,8 +146,8 @@ func findMember(spec *btf.Spec, t *btf.Type, name string, depth int) (Field, boo
 		if m.Name != "" {
 			continue
 		}
-		if mt := strip(spec, m.Type); mt != nil && (mt.Kind == btf.KindStruct || mt.Kind == btf.KindUnion) {
-			if f, ok := findMember(spec, mt, name, depth+1); ok {
+		if mt := Strip(spec, m.Type); mt != nil && (mt.Kind == btf.KindStruct || mt.Kind == btf.KindUnion) {
+			if f, ok := FindMember(spec, mt, name, depth+1); ok {
 				if f.BitSize != 0 {
 					f.BitOff += bitOff / 8 * 8
 				}
@@ -165,15 +165,15 @@ func memberNames(spec *btf.Spec, t *btf.Type, depth int) (names []string) {
 		m := &t.Members[i]
 		if m.Name != "" {
 			names = append(names, m.Name)
-		} else if mt := strip(spec, m.Type); mt != nil && depth < maxNesting {
+		} else if mt := Strip(spec, m.Type); mt != nil && depth < MaxNesting {
 			names = append(names, memberNames(spec, mt, depth+1)...)
 		}
 	}
 	return names
 }
 
-// nearestMembers returns up to three member names that look like name.
-func nearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
+// NearestMembers returns up to three member names that look like name.
+func NearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
 	return nearest.Like(name, memberNames(spec, t, 0))
 }
 

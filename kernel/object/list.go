@@ -1,14 +1,14 @@
-package kernel
+package object
 
 import (
 	"errors"
 	"fmt"
 )
 
-// emptyList makes a list_head point to itself, if the type has it.
-func (s *Space) emptyList(o *Object, path string) {
+// EmptyList makes a list_head point to itself, if the type has it.
+func (s *Space) EmptyList(o *Object, path string) {
 	if at, err := o.FieldAddr(path); err == nil {
-		s.fail(errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", at)))
+		s.Fail(errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", at)))
 	}
 }
 
@@ -23,7 +23,7 @@ func (s *Space) Link(head *Object, headPath string, o *Object, path string) erro
 		return err
 	}
 	if !head.IsSet(headPath + ".next") {
-		s.emptyList(head, headPath)
+		s.EmptyList(head, headPath)
 	}
 	prev, err := head.Uint(headPath + ".prev")
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Space) Link(head *Object, headPath string, o *Object, path string) erro
 	}
 	var word [8]byte
 	size := s.mem.PointerSize()
-	putUint(s.order(), word[:size], own)
-	p.poke(prev-p.base, word[:size], set) // next is the first member
+	PutUint(s.Order(), word[:size], own)
+	p.Poke(prev-p.base, word[:size], Given) // next is the first member
 	return errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", prev), head.SetUint(headPath+".prev", own))
 }
