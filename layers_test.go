@@ -37,7 +37,7 @@ var layers = []struct {
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
 	{"loader", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "corerelo"}},
-	{"verifier", []string{"uapi", "progtype", "decode", "btf", "loader"}},
+	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},
 	{"maps", []string{"uapi", "btf", "mem"}},

@@ -5,12 +5,12 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/verifier/since"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // KernelOf describes the kernel of a target.
 func KernelOf(t *loader.Target) *Kernel {
-	k := &Kernel{Release: since.FromVersion(t.Version), Patch: int(t.Version & 0xff), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig}
+	k := &Kernel{Release: uapi.ReleaseOf(t.Version), Patch: int(t.Version & 0xff), BTF: t.BTF, Arch: t.Arch, Kconfig: t.Kconfig}
 	for _, m := range t.Modules {
 		k.Modules = append(k.Modules, Module{Name: m.Name, BTF: m.BTF})
 	}

@@ -3,19 +3,285 @@ package verifier
 import (
 	"context"
 	"errors"
+
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
 // ErrProgram: the program or the kernel given to Verify is not complete.
 var ErrProgram = errors.New("verifier: program cannot be judged")
 
 // Verify gives the verdict of kernel k on program p. Errors are those of the call: the context ended, or p is not a program at
-// all; what the kernel would refuse is in the verdict.
+// all; what the kernel would refuse is in the verdict. Verify changes neither k nor p; calls may run at the same time.
 func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, error) {
-	if k == nil || p == nil || len(p.Insns) == 0 {
+	if k == nil || p == nil || len(p.Insns) == 0 || k.Release == 0 {
 		return nil, ErrProgram
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return &Verdict{Outcome: Unknown, Missing: "the walk", Insn: -1}, nil
+	e := newEnv(ctx, k, p, o)
+	v := &Verdict{Insn: -1}
+	var err error
+	func() {
+		defer func() {
+			switch x := recover().(type) {
+			case nil:
+				v.Outcome = Accepted
+			case refusal:
+				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
+				e.describe(v)
+			case missing:
+				v.Outcome, v.Missing = Unknown, x.what
+				e.describe(v)
+			case stopped:
+				err = x.err
+			default:
+				panic(x)
+			}
+		}()
+		e.check()
+	}()
+	if err != nil {
+		return nil, err
+	}
+	e.stats(v)
+	e.log.flush()
+	return v, nil
+}
+
+func newEnv(ctx context.Context, k *Kernel, p *Program, o Options) *env {
+	e := &env{ctx: ctx, k: k, p: p, o: o, rel: k.Release, rules: numRules(k.Release), insns: p.Insns, log: newLogger(o)}
+	e.aux = make([]insnAux, len(p.Insns))
+	e.r = flags{
+		static: e.has(since.StaticStackLiveness), liveRegs: e.has(since.LiveRegisters), scc: e.has(since.SCCLoops),
+		linked: e.has(since.LinkedOffsets), linkedNeg: e.has(since.LinkedNegative), ids: e.has(since.ScalarIDs), uninit: e.has(since.UninitStack),
+		mixed: e.has(since.MixedBounds), precise: e.has(since.BacktrackSubprogs), converge: e.has(since.ConvergingIterators),
+		fork: e.has(since.ForkSigns), stateRefs: e.has(since.StateRefs), half: e.has(since.HalfSlots), cleanCur: e.has(since.CleanCurrent),
+		singular: e.has(since.SingularIDs), constID: e.has(since.ConstHaveNoID), subreg: e.has(since.SubregSpill),
+		jumpPoints: e.has(since.JumpPoints), unpreciseCheckpoints: e.has(since.JumpPoints),
+	}
+	return e
+}
+
+// describe says where the walk was.
+func (e *env) describe(v *Verdict) {
+	if e.cur == nil {
+		return
+	}
+	v.Insn = e.insn
+	v.Source = e.lineAt(e.insn)
+	v.Regs = stateText(e, e.cur, e.cur.curFrame)
+	v.Path = e.path()
+}
+
+// path are the branches that led to the current instruction.
+func (e *env) path() []Branch {
+	var out []Branch
+	for s := e.cur; s != nil; s = s.parent {
+		for h := s.hist; h != nil; h = h.prev {
+			if p := int(h.prevIdx); p >= 0 && p < len(e.insns) && isJump(&e.insns[p]) && opOf(&e.insns[p]) != opCall && opOf(&e.insns[p]) != opExit && opOf(&e.insns[p]) != opJA {
+				out = append(out, Branch{Insn: p, Taken: int(h.idx) != p+1})
+			}
+		}
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+func (e *env) stats(v *Verdict) {
+	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.totalStates, e.peakStates, e.maxPerInsn
+	for i := 0; i < e.nsubsOr0(); i++ {
+		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
+	}
+}
+
+func (e *env) nsubsOr0() int { return max(0, len(e.subs)-1) }
+
+// check does what the kernel does between BPF_PROG_LOAD and the JIT, in its order.
+func (e *env) check() {
+	e.setupProg()
+	if len(e.insns) > maxInsns {
+		panic(refusal{uapi.E2BIG})
+	}
+	e.findSubprogs()
+	e.checkSubprogs()
+	e.checkFuncInfo()
+	before := e.rel < since.R(6, 3)
+	if before {
+		e.checkAttach()
+	}
+	e.resolve()
+	e.checkCFG()
+	if e.r.liveRegs {
+		e.computePostorder()
+	}
+	if e.r.static {
+		e.live = newStackLiveness()
+	}
+	if !before {
+		e.checkAttach()
+	}
+	if e.r.scc {
+		e.computeSCC()
+	}
+	if e.r.liveRegs {
+		e.computeLiveRegs()
+	}
+	if e.has(since.FastCalls) {
+		e.markFastcalls()
+	}
+	e.explored = make([]*state, len(e.insns))
+	if e.has(since.LazyGlobals) {
+		e.walkFunc(0)
+		e.walkGlobals()
+	} else {
+		for i := 1; i < e.nsubs(); i++ {
+			if e.subs[i].linkage == funcGlobal && e.funcInfo() {
+				e.walkFunc(i)
+			}
+		}
+		e.walkFunc(0)
+	}
+	e.cur = nil
+	e.checkStackDepth()
+}
+
+// checkFuncInfo demands that func_info names the functions there are.
+func (e *env) checkFuncInfo() {
+	if !e.funcInfo() {
+		for i := 1; i < e.nsubs(); i++ {
+			if e.subs[i].ldAbs {
+				e.refuse(uapi.EINVAL, "LD_ABS is not allowed in subprogs without BTF")
+			}
+			if e.subs[i].tailCall {
+				e.refuse(uapi.EINVAL, "tail_call is not allowed in subprogs without BTF")
+			}
+		}
+		return
+	}
+	if len(e.p.Funcs) != e.nsubs() {
+		e.refuse(uapi.EINVAL, "number of funcs in func_info doesn't match number of subprogs")
+	}
+	for i := range e.p.Funcs {
+		f := &e.p.Funcs[i]
+		if f.Insn != e.subs[i].start {
+			e.refuse(uapi.EINVAL, "func_info BTF section doesn't match subprog layout in BPF program")
+		}
+		t := e.p.BTF.MustType(f.Type)
+		s := &e.subs[i]
+		s.name, s.fn, s.linkage = t.Name, f.Type, t.Linkage
+		ret := e.p.BTF.SkipMods(e.p.BTF.MustType(t.Ref).Ref)
+		ok := isScalarType(ret)
+		if i > 0 && !ok && s.ldAbs {
+			e.refuse(uapi.EINVAL, "LD_ABS is only allowed in functions that return 'int'.")
+		}
+		if i > 0 && !ok && s.tailCall {
+			e.refuse(uapi.EINVAL, "tail_call is only allowed in functions that return 'int'.")
+		}
+	}
+}
+
+// walkGlobals judges the global functions that something calls.
+func (e *env) walkGlobals() {
+	if !e.funcInfo() {
+		return
+	}
+	if e.exceptionSub != 0 {
+		e.subs[e.exceptionSub].called = true
+	}
+	for again := true; again; {
+		again = false
+		for i := 1; i < e.nsubs(); i++ {
+			s := &e.subs[i]
+			if s.linkage != funcGlobal || !s.called || s.verified {
+				continue
+			}
+			e.walkFunc(i)
+			s.verified = true
+			again = true
+		}
+	}
+}
+
+// walkFunc explores the program, or a global function with any arguments its prototype allows (do_check_common).
+func (e *env) walkFunc(sub int) {
+	e.reset()
+	s := e.newState()
+	e.cur = s
+	s.branches = 1
+	s.frames[0] = e.newFrame()
+	e.initFrame(s.frames[0], mainFunc, 0, sub)
+	s.first, s.last = e.subs[sub].start, -1
+	e.insn = e.subs[sub].start
+	e.log.touchAll()
+	regs := s.regs()
+	if sub > 0 || e.p.Type == uapi.ProgTypeExt {
+		e.log.printf("Validating %s() func#%d...\n", e.subs[sub].name, sub)
+		if !e.funcInfo() {
+			e.refuse(uapi.EINVAL, "")
+		}
+		e.prepareArgs(sub)
+		if e.subs[sub].isException {
+			s.frames[0].inException = true
+			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
+				e.refuse(uapi.EINVAL, "exception cb only supports single integer argument")
+			}
+		}
+		for i, a := range e.subs[sub].args {
+			e.startArg(&regs[i+1], a)
+		}
+	} else {
+		regs[1].pointer(ptrCtx)
+	}
+	if sub == 0 {
+		e.startRefs()
+	}
+	e.walkAll()
+}
+
+// startArg makes a register what an argument of a global function may be.
+func (e *env) startArg(r *reg, a funcArg) {
+	switch a.kind {
+	case argCtx:
+		r.pointer(ptrCtx)
+	case argScalar, argArena:
+		r.unknown()
+	case argDynptr:
+		markDynReg(r, dynTypeLocal, true, e.newID())
+	case argMem:
+		r.pointer(ptrMem | a.typ)
+		r.mem = a.mem
+		if a.typ&ptrUntrusted == 0 {
+			r.id = e.newID()
+		}
+	case argBTF:
+		r.pointer(ptrBTF | a.typ)
+		r.spec, r.tid = e.kernelSpec(), uint32(a.tid)
+		r.id = e.newID()
+	}
+}
+
+// reset forgets the states of an earlier walk.
+func (e *env) reset() {
+	for i := range e.explored {
+		e.explored[i] = nil
+	}
+	e.freeList = nil
+	for i := range e.sccs {
+		e.sccs[i].visits = nil
+	}
+	e.exploredCount, e.freeCount, e.backedges = 0, 0, 0
+	e.pending = e.pending[:0]
+	e.bt.reset()
+	e.histEntry = nil
+	if e.cur != nil {
+		e.freeState(e.cur)
+		e.cur = nil
+	}
+	if e.live != nil {
+		e.live.forget()
+	}
 }

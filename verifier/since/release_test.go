@@ -6,9 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReleasesOrder(t *testing.T) {
-	require.Less(t, R(5, 15), R(6, 1))
-	require.Less(t, R(6, 6), R(6, 12))
-	require.Equal(t, R(6, 18), FromVersion(6<<16|18<<8|44))
-	require.Equal(t, "6.18", R(6, 18).String())
+func TestEveryRuleHasARow(t *testing.T) {
+	for r := Rule(0); r < numRules; r++ {
+		require.NotZero(t, rows[r].from, "rule %d", r)
+		require.NotEmpty(t, r.String())
+		require.True(t, r.In(From(r)))
+		require.False(t, r.In(From(r)-1), "%s starts at %s", r, From(r))
+	}
 }

@@ -1,0 +1,455 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// backtrack is the set of registers and stack slots whose exact values matter, on the way back.
+type backtrack struct {
+	frame  int
+	regs   [maxFrames]uint32
+	stacks [maxFrames]uint64
+}
+
+const argRegs = 0x3e
+
+func (b *backtrack) empty() bool {
+	var m uint64
+	for i := 0; i <= b.frame; i++ {
+		m |= uint64(b.regs[i]) | b.stacks[i]
+	}
+	return m == 0
+}
+
+func (b *backtrack) set(r uint8)      { b.regs[b.frame] |= 1 << r }
+func (b *backtrack) clear(r uint8)    { b.regs[b.frame] &^= 1 << r }
+func (b *backtrack) has(r uint8) bool { return b.regs[b.frame]>>r&1 != 0 }
+func (b *backtrack) reset()           { *b = backtrack{} }
+
+// syncLinked: registers that were equal at a comparison are precise together.
+func (b *backtrack) syncLinked(h *hist) {
+	if h == nil || len(h.linked) == 0 {
+		return
+	}
+	some := false
+	for _, l := range h.linked {
+		if l.isReg && b.regs[l.frame]>>l.index&1 != 0 || !l.isReg && b.stacks[l.frame]>>l.index&1 != 0 {
+			some = true
+			break
+		}
+	}
+	if !some {
+		return
+	}
+	for _, l := range h.linked {
+		if l.isReg {
+			b.regs[l.frame] |= 1 << l.index
+		} else {
+			b.stacks[l.frame] |= 1 << l.index
+		}
+	}
+}
+
+// pushHistory records that the current instruction is part of the path.
+func (e *env) pushHistory(s *state, flags uint8, spi, fr int, linked []linkedReg) {
+	if h := e.histEntry; h != nil {
+		h.flags |= flags
+		if flags&histStack != 0 {
+			h.spi, h.fr = uint8(spi), uint8(fr)
+		}
+		h.linked = linked
+		return
+	}
+	if len(e.histSlab) == 0 {
+		e.took(256 * 56)
+		e.histSlab = make([]hist, 256)
+	}
+	h := &e.histSlab[0]
+	e.histSlab = e.histSlab[1:]
+	n := int32(1)
+	if s.hist != nil {
+		n = s.hist.count + 1
+	}
+	*h = hist{prev: s.hist, idx: int32(e.insn), prevIdx: int32(e.prev), count: n, flags: flags, linked: linked}
+	if flags&histStack != 0 {
+		h.spi, h.fr = uint8(spi), uint8(fr)
+	}
+	s.hist = h
+	e.histEntry = h
+}
+
+func historyLen(s *state) int {
+	if s.hist == nil {
+		return 0
+	}
+	return int(s.hist.count)
+}
+
+// previous is the instruction before i on the path of s, -1 when i is its first; h moves along.
+func previous(s *state, i int, h **hist) int {
+	if i == s.first {
+		if *h == nil || (*h).count == 1 && int((*h).idx) == i {
+			return noInsn
+		}
+	}
+	if *h != nil && int((*h).idx) == i {
+		p := int((*h).prevIdx)
+		*h = (*h).prev
+		return p
+	}
+	return i - 1
+}
+
+const noInsn = -1 << 30
+
+// errBack: what is looked for cannot be followed back.
+type backResult uint8
+
+const (
+	backOK backResult = iota
+	backGiveUp
+)
+
+// backInsn moves the set from after an instruction to before it (backtrack_insn).
+func (e *env) backInsn(i, subseq int, h *hist) backResult {
+	in := &e.insns[i]
+	b := &e.bt
+	if in.Code == 0 {
+		return backOK
+	}
+	e.log.markPrecise(e, i)
+	b.syncLinked(h)
+	dst, src := in.Dst, in.Src
+	switch class(in) {
+	case clsALU, clsALU64:
+		if !b.has(dst) {
+			return backOK
+		}
+		switch opOf(in) {
+		case opEnd, opNeg:
+			return backOK
+		case opMov:
+			b.clear(dst)
+			if isX(in) && src != 10 {
+				b.set(src)
+			}
+		default:
+			if isX(in) && src != 10 {
+				b.set(src)
+			}
+		}
+	case clsLDX:
+		return e.backLoad(dst, h)
+	case clsSTX:
+		if isLoadAcq(in) {
+			return e.backLoad(dst, h)
+		}
+		if isFetch(in) {
+			if in.Imm == cmpxchg {
+				return e.backLoad(0, h)
+			}
+			return e.backLoad(src, h)
+		}
+		return e.backStore(dst, src, true, h)
+	case clsST:
+		return e.backStore(dst, src, false, h)
+	case clsJMP, clsJMP32:
+		if r, end := e.backJump(i, subseq, h); end {
+			return r
+		}
+	case clsLD:
+		switch mode(in) {
+		case modeIMM:
+			b.clear(dst)
+			return backOK
+		case modeABS, modeIND:
+			if b.has(dst) {
+				return backGiveUp
+			}
+			if subseq != i+1 && e.rel >= since.R(6, 16) {
+				e.enter()
+			}
+			return backOK
+		}
+	}
+	b.syncLinked(h)
+	return backOK
+}
+
+func (e *env) backLoad(to uint8, h *hist) backResult {
+	b := &e.bt
+	if !b.has(to) {
+		return backOK
+	}
+	b.clear(to)
+	if h != nil && h.flags&histStack != 0 {
+		b.stacks[h.fr] |= 1 << h.spi
+	}
+	return backOK
+}
+
+func (e *env) backStore(dst, src uint8, fromReg bool, h *hist) backResult {
+	b := &e.bt
+	if b.has(dst) {
+		return backGiveUp
+	}
+	if h == nil || h.flags&histStack == 0 || b.stacks[h.fr]>>h.spi&1 == 0 {
+		return backOK
+	}
+	b.stacks[h.fr] &^= 1 << h.spi
+	if fromReg {
+		b.set(src)
+	}
+	return backOK
+}
+
+func (e *env) bug(format string, args ...any) {
+	e.refuse(uapi.EFAULT, "verifier bug: "+format, args...)
+}
+
+func (e *env) enter() {
+	if e.bt.frame == maxFrames-1 {
+		e.bug("subprog enter from frame %d", e.bt.frame)
+	}
+	e.bt.frame++
+}
+
+func (e *env) leave() {
+	if e.bt.frame == 0 {
+		e.bug("subprog exit from frame 0")
+	}
+	e.bt.frame--
+}
+
+func (e *env) backJump(i, subseq int, h *hist) (r backResult, end bool) {
+	in := &e.insns[i]
+	b := &e.bt
+	switch {
+	case isLocalCall(in):
+		n := e.subprogFrom(callTarget(i, in))
+		if e.subs[n].linkage == funcGlobal {
+			if b.regs[b.frame]&argRegs != 0 {
+				e.bug("global subprog unexpected regs %x", b.regs[b.frame])
+			}
+			b.clear(0)
+			return backOK, true
+		}
+		if b.regs[b.frame]&^argRegs != 0 {
+			e.bug("static subprog unexpected regs %x", b.regs[b.frame])
+		}
+		if b.stacks[b.frame] != 0 {
+			e.bug("static subprog leftover stack slots %x", b.stacks[b.frame])
+		}
+		args := b.regs[b.frame] & argRegs
+		b.regs[b.frame] = 0
+		e.leave()
+		b.regs[b.frame] |= args
+		return backOK, true
+	case e.isSyncCallback(in, i) && i != subseq-1:
+		if b.regs[b.frame]&^argRegs != 0 {
+			e.bug("callback unexpected regs %x", b.regs[b.frame])
+		}
+		if b.stacks[b.frame] != 0 {
+			e.bug("callback leftover stack slots %x", b.stacks[b.frame])
+		}
+		b.regs[b.frame] = 0
+		e.leave()
+		return backOK, true
+	case opOf(in) == opCall && class(in) == clsJMP:
+		if isKfuncCall(in) && in.Imm == 0 {
+			return backGiveUp, true
+		}
+		b.clear(0)
+		if b.regs[b.frame]&argRegs != 0 {
+			e.bug("backtracking call unexpected regs %x", b.regs[b.frame])
+		}
+		if isHelperCall(in) && in.Imm == int32(uapi.FuncTailCall) && subseq-i != 1 && e.rel >= since.R(6, 19) {
+			e.enter()
+		}
+	case opOf(in) == opExit:
+		fromCall := subseq-1 >= 0 && isLocalCall(&e.insns[subseq-1])
+		r0 := fromCall && b.has(0)
+		if fromCall && b.regs[b.frame]&argRegs != 0 {
+			e.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
+		}
+		b.clear(0)
+		e.enter()
+		if r0 {
+			b.set(0)
+		}
+		return backOK, true
+	case opOf(in) == opJA || opOf(in) == opJCOND:
+	case isX(in):
+		if !b.has(in.Dst) && !b.has(in.Src) {
+			return backOK, true
+		}
+		if h == nil || h.flags&histSrcStack == 0 {
+			b.set(in.Src)
+		}
+		if h == nil || h.flags&histDstStack == 0 {
+			b.set(in.Dst)
+		}
+	}
+	return backOK, false
+}
+
+// precise demands that the value of a register is compared exactly, and follows it back (mark_chain_precision).
+func (e *env) precise(r int) {
+	if r >= 0 && e.reg(r).typ != scalar {
+		e.bug("backtracking misuse")
+	}
+	if !e.r.precise {
+		e.preciseOld(r, -1)
+		return
+	}
+	b := &e.bt
+	b.frame = e.cur.curFrame
+	if r >= 0 {
+		b.set(uint8(r))
+	}
+	e.markChain(e.cur, e.insn, nil)
+}
+
+// markChain follows what e.bt holds back from instruction last of s; changed is set when a mark is new.
+func (e *env) markChain(s *state, last int, changed *bool) {
+	b := &e.bt
+	start := s
+	if b.empty() {
+		return
+	}
+	first, subseq, skip := s.first, -1, true
+	for {
+		if last < 0 {
+			if s.curFrame == 0 && s.frames[0].sub > 0 && s.frames[0].callsite == mainFunc && b.stacks[b.frame] == 0 && b.regs[b.frame]&^argRegs == 0 {
+				for i := uint8(1); i <= 5; i++ {
+					if b.has(i) {
+						b.clear(i)
+						if r := &s.frames[0].regs[i]; r.typ == scalar {
+							r.precise = true
+							setTrue(changed)
+						}
+					}
+				}
+				return
+			}
+			e.bug("backtracking func entry subprog %d reg_mask %x stack_mask %x", s.frames[0].sub, b.regs[b.frame], b.stacks[b.frame])
+		}
+		h := s.hist
+		for i := last; ; {
+			if skip {
+				skip = false
+			} else {
+				at := h
+				if at != nil && int(at.idx) != i {
+					at = nil
+				}
+				if e.backInsn(i, subseq, at) == backGiveUp {
+					e.allPrecise(start)
+					b.reset()
+					return
+				}
+			}
+			if b.empty() {
+				return
+			}
+			subseq = i
+			i = previous(s, i, &h)
+			if i == noInsn {
+				break
+			}
+			if i < 0 || i >= len(e.insns) {
+				e.bug("backtracking idx %d", i)
+			}
+		}
+		s = s.parent
+		if s == nil {
+			break
+		}
+		e.markParent(s, changed)
+		if b.empty() {
+			return
+		}
+		subseq, last, first = first, s.last, s.first
+	}
+	if !b.empty() {
+		e.allPrecise(start)
+		b.reset()
+	}
+}
+
+func setTrue(p *bool) {
+	if p != nil {
+		*p = true
+	}
+}
+
+// markParent marks what is looked for in a checkpoint; what is marked already was followed before.
+func (e *env) markParent(s *state, changed *bool) {
+	b := &e.bt
+	for fr := b.frame; fr >= 0; fr-- {
+		f := s.frames[fr]
+		for i := uint8(0); i < 10; i++ {
+			if b.regs[fr]>>i&1 == 0 {
+				continue
+			}
+			if r := &f.regs[i]; r.typ != scalar || r.precise {
+				b.regs[fr] &^= 1 << i
+			} else {
+				r.precise = true
+				setTrue(changed)
+			}
+		}
+		for m, i := b.stacks[fr], 0; m != 0; m, i = m>>1, i+1 {
+			if m&1 == 0 {
+				continue
+			}
+			if i >= len(f.stack) {
+				e.bug("stack slot %d, total slots %d", i, len(f.stack))
+			}
+			sl := &f.stack[i]
+			if !sl.isScalarSpill() || sl.reg.precise {
+				b.stacks[fr] &^= 1 << i
+			} else {
+				sl.reg.precise = true
+				setTrue(changed)
+			}
+		}
+	}
+}
+
+// allPrecise marks every scalar of all checkpoints on the way.
+func (e *env) allPrecise(s *state) {
+	for s = s.parent; s != nil; s = s.parent {
+		for i := 0; i <= s.curFrame; i++ {
+			f := s.frames[i]
+			for j := 0; j < 10; j++ {
+				if f.regs[j].typ == scalar {
+					f.regs[j].precise = true
+				}
+			}
+			for j := range f.stack {
+				if f.stack[j].isScalarSpill() {
+					f.stack[j].reg.precise = true
+				}
+			}
+		}
+	}
+}
+
+// allImprecise takes inherited marks back.
+func allImprecise(s *state) {
+	for i := 0; i <= s.curFrame; i++ {
+		f := s.frames[i]
+		for j := 0; j < 10; j++ {
+			if f.regs[j].typ == scalar {
+				f.regs[j].precise = false
+			}
+		}
+		for j := range f.stack {
+			if f.stack[j].isScalarSpill() {
+				f.stack[j].reg.precise = false
+			}
+		}
+	}
+}

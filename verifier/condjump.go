@@ -1,0 +1,471 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/num"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// condJump judges a branch, and queues the way that jumps when both can be taken (check_cond_jmp_op).
+func (e *env) condJump(in *decode.Insn) {
+	op := opOf(in)
+	w32 := class(in) == clsJMP32
+	last := uint8(0xd0)
+	if e.has(since.MayGoto) {
+		last = opJCOND
+	}
+	if op == opJA || op > last {
+		e.refuse(uapi.EINVAL, "invalid BPF_JMP/JMP32 opcode %x", op)
+	}
+	if op == opJCOND {
+		e.mayGoto(in)
+		return
+	}
+	d := e.reg(int(in.Dst))
+	var imm reg
+	s := &imm
+	flags := uint8(0)
+	// Before 6.8 the source is looked at first.
+	if e.rel >= since.R(6, 8) {
+		e.checkSrc(in.Dst)
+	}
+	if isX(in) {
+		if in.Imm != 0 {
+			e.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
+		}
+		e.checkSrc(in.Src)
+		s = e.reg(int(in.Src))
+		if s.typ == ptrStack {
+			flags |= histSrcStack
+		}
+	} else {
+		if in.Src != 0 {
+			e.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
+		}
+		imm.constant(uint64(int64(in.Imm)))
+	}
+	if e.rel < since.R(6, 8) {
+		e.checkSrc(in.Dst)
+	}
+	if d.typ == ptrStack {
+		flags |= histDstStack
+	}
+	if flags != 0 && e.rel >= since.R(6, 11) {
+		e.pushHistory(e.cur, flags, 0, 0, nil)
+	}
+	cond := num.Cond(op)
+	pred := e.branchTaken(d, s, cond, w32)
+	if pred >= 0 {
+		if d.typ == scalar {
+			e.precise(int(in.Dst))
+		}
+		if isX(in) && s.typ == scalar {
+			e.precise(int(in.Src))
+		}
+	}
+	if pred == num.Sure {
+		e.insn += int(in.Off)
+		return
+	}
+	if pred == num.Never {
+		return
+	}
+	var linked []linkedReg
+	if e.r.linked {
+		if isX(in) && s.typ == scalar && s.id != 0 {
+			linked = e.collectLinked(linked, s.id)
+		}
+		if d.typ == scalar && d.id != 0 {
+			linked = e.collectLinked(linked, d.id)
+		}
+		if len(linked) > 1 {
+			e.pushHistory(e.cur, 0, 0, 0, linked)
+		}
+	}
+	other := e.push(e.insn+int(in.Off)+1, e.insn)
+	od := &other.regs()[in.Dst]
+	var oimm reg
+	os := &oimm
+	if isX(in) {
+		os = &other.regs()[in.Src]
+	} else {
+		oimm = imm
+	}
+	e.refine(od, os, d, s, cond, w32, isX(in))
+	e.syncEqual(in, other, d, s, od, os, linked)
+	e.comparePointers(in, other, d, s, cond, w32)
+}
+
+// branchTaken decides a branch if it can.
+func (e *env) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
+	if d.typ.isPacketAny() && s.typ.isPacketAny() && !w32 {
+		return packetTaken(d, s, op)
+	}
+	if d.typ == scalar && s.typ == scalar {
+		return num.Taken(&d.Bounds, &s.Bounds, op, w32, e.rules)
+	}
+	if w32 && e.rel >= since.R(6, 8) {
+		return num.Maybe
+	}
+	if !s.isConst() {
+		d, s = s, d
+	}
+	if !s.isConst() || s.Var.Value != 0 || !e.notNullPtr(d) {
+		return num.Maybe
+	}
+	switch op {
+	case num.Eq:
+		return num.Never
+	case num.Ne:
+		return num.Sure
+	}
+	return num.Maybe
+}
+
+// notNullPtr: the pointer is an address of something for sure.
+func (e *env) notNullPtr(r *reg) bool {
+	if r.typ.mayBeNull() {
+		return false
+	}
+	if r.SMin <= -maxVarOff || r.SMax >= maxVarOff {
+		if e.rel >= since.R(6, 12) {
+			return false
+		}
+	}
+	switch r.typ.base() {
+	case ptrSocket, ptrTCPSock, ptrMapValue, ptrMapKey, ptrSockCommon:
+		return true
+	case ptrBTF:
+		return e.rel >= since.R(6, 4) && e.trusted(r)
+	case ptrMem:
+		return e.rel >= since.R(6, 4) && r.typ&ptrUntrusted == 0
+	case constMap:
+		return e.rel >= since.R(6, 12)
+	case ptrBuf, ptrXDPSock:
+		return e.rel >= since.R(6, 12)
+	}
+	return false
+}
+
+func packetTaken(d, s *reg, op num.Cond) int {
+	p := d
+	switch {
+	case s.typ == ptrPacketEnd:
+	case d.typ == ptrPacketEnd:
+		p, op = s, op.Flip()
+	default:
+		return num.Maybe
+	}
+	if p.rng >= 0 {
+		return num.Maybe
+	}
+	switch op {
+	case num.Le, num.Gt:
+		if p.rng == beyondPktEnd {
+			return int(b2u(op == num.Gt))
+		}
+	case num.Lt, num.Ge:
+		return int(b2u(op == num.Ge))
+	}
+	return num.Maybe
+}
+
+// refine narrows what both ways know. od and os are on the way that jumps.
+func (e *env) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
+	if e.rules.Deduce == num.DeduceSign {
+		e.refineOld(od, os, d, s, op, w32, regs)
+		return
+	}
+	if d.typ != scalar || s.typ != scalar {
+		return
+	}
+	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32)
+	d.Sync(e.rules)
+	s.Sync(e.rules)
+	num.Refine(&od.Bounds, &os.Bounds, op, w32)
+	od.Sync(e.rules)
+	os.Sync(e.rules)
+	for _, r := range []*reg{od, os, d, s} {
+		e.sane(r)
+	}
+}
+
+// refineOld narrows by comparisons with constants, and by equality, as releases before 6.8 do.
+func (e *env) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
+	if !regs {
+		if d.typ == scalar {
+			num.RefineConst(&od.Bounds, &d.Bounds, s.Var.Value, op, w32, e.rules)
+		}
+		return
+	}
+	if d.typ != scalar || s.typ != scalar {
+		return
+	}
+	known := func(r *reg) bool { return r.IsConst(w32) }
+	switch {
+	case known(s):
+		num.RefineConst(&od.Bounds, &d.Bounds, s.Const(false), op, w32, e.rules)
+	case known(d):
+		num.RefineConst(&os.Bounds, &s.Bounds, d.Const(false), flipOld(op), w32, e.rules)
+	case !w32 && op == num.Eq:
+		num.Equate(&os.Bounds, &od.Bounds, e.rules)
+	case !w32 && op == num.Ne:
+		num.Equate(&s.Bounds, &d.Bounds, e.rules)
+	}
+}
+
+func flipOld(op num.Cond) num.Cond { return op.Flip() }
+
+// collectLinked finds registers and slots with an identity; more than six are forgotten.
+func (e *env) collectLinked(set []linkedReg, id uint32) []linkedReg {
+	id &^= addConst
+	add := func(r *reg, fr, i int, isReg bool) {
+		if r.typ != scalar || r.id&^addConst != id {
+			return
+		}
+		if len(set) >= 6 {
+			r.clearID()
+			return
+		}
+		set = append(set, linkedReg{uint8(fr), uint8(i), isReg})
+	}
+	for fr := e.cur.curFrame; fr >= 0; fr-- {
+		f := e.cur.frames[fr]
+		live := uint16(0xffff)
+		if e.r.singular {
+			live = e.aux[e.cur.at(fr)].live
+		}
+		for i := 0; i < 10; i++ {
+			if live>>i&1 != 0 {
+				add(&f.regs[i], fr, i, true)
+			}
+		}
+		for i := range f.stack {
+			if f.stack[i].isSpill() {
+				add(&f.stack[i].reg, fr, i, false)
+			}
+		}
+	}
+	return set
+}
+
+// syncEqual makes what is equal to the compared registers as narrow as these are.
+func (e *env) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg, linked []linkedReg) {
+	sync := func(st *state, known *reg) {
+		if e.r.linked {
+			e.syncLinked(st, known, linked)
+			return
+		}
+		if !(e.rel < since.R(5, 13) && false) {
+			st.eachReg(spillMask, func(r *reg) {
+				if r.typ == scalar && r.id == known.id {
+					r.copyFrom(known)
+				}
+			})
+		}
+	}
+	if isX(in) && s.typ == scalar && s.id != 0 {
+		sync(e.cur, s)
+		sync(other, os)
+	}
+	if d.typ == scalar && d.id != 0 {
+		sync(e.cur, d)
+		sync(other, od)
+	}
+}
+
+func (e *env) syncLinked(st *state, known *reg, linked []linkedReg) {
+	for _, l := range linked {
+		var r *reg
+		if l.isReg {
+			r = &st.frames[l.frame].regs[l.index]
+		} else {
+			r = &st.frames[l.frame].stack[l.index].reg
+		}
+		if r.typ != scalar || r == known || r.id&^addConst != known.id&^addConst {
+			continue
+		}
+		if r.id&addConst == 0 && known.id&addConst == 0 || r.off == known.off && (!e.r.linkedNeg || r.id&addConst == known.id&addConst) {
+			r.copyFrom(known)
+			continue
+		}
+		if e.r.linkedNeg && (r.id&addConst32 != 0 && known.id&addConst64 != 0 || r.id&addConst64 != 0 && known.id&addConst32 != 0) {
+			continue
+		}
+		off, id := r.off, r.id
+		delta := num.Exactly(uint64(int64(r.off) - int64(known.off)))
+		w32 := (r.id|known.id)&addConst32 != 0
+		r.copyFrom(known)
+		r.off, r.id = off, id
+		r.Bounds.Add(&delta, e.rules)
+		if w32 {
+			r.Zext()
+		}
+		if e.rel >= since.R(6, 18) {
+			r.Sync(e.rules)
+		}
+	}
+}
+
+// comparePointers: null checks, and comparisons with the end of the packet.
+func (e *env) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
+	if !w32 && isX(in) && e.rel >= since.R(6, 2) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
+		var eq *state
+		switch op {
+		case num.Eq:
+			eq = other
+		case num.Ne:
+			eq = e.cur
+		}
+		if eq != nil {
+			if e.notNullPtr(d) && s.typ.mayBeNull() {
+				e.notNull(&eq.regs()[in.Src])
+			}
+			if e.notNullPtr(s) && d.typ.mayBeNull() {
+				e.notNull(&eq.regs()[in.Dst])
+			}
+		}
+	}
+	if !w32 && !isX(in) && in.Imm == 0 && (op == num.Eq || op == num.Ne) && d.typ.mayBeNull() {
+		e.nullCheck(e.cur, int(in.Dst), op == num.Ne)
+		e.nullCheck(other, int(in.Dst), op == num.Eq)
+		return
+	}
+	if isX(in) && !w32 {
+		e.packetCompare(in, d, s, other, op)
+	}
+}
+
+// nullCheck marks all copies of a pointer as null, or as not null (mark_ptr_or_null_regs).
+func (e *env) nullCheck(s *state, n int, isNull bool) {
+	r := s.regs()[n]
+	if r.ref != 0 && r.ref == r.id && isNull {
+		e.dropRef(s, r.id)
+	}
+	s.eachReg(spillMask, func(x *reg) {
+		if !x.typ.mayBeNull() || x.id != r.id || !(x.isRCU() || x.id != 0) {
+			return
+		}
+		if x.SMin != 0 || x.SMax != 0 || !x.Var.Equals(0) {
+			return
+		}
+		if x.off != 0 && !x.typ.isAllocObj() {
+			return
+		}
+		if isNull {
+			x.typ = scalar
+			x.id, x.ref = 0, 0
+			return
+		}
+		e.notNull(x)
+		if !e.mayHoldLock(x) {
+			x.id = 0
+		}
+	})
+}
+
+// packetCompare learns from a comparison of a packet pointer with the end of the packet, or of metadata with its start.
+func (e *env) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
+	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
+	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta
+	p, n := d, in.Dst
+	if !left {
+		if !right {
+			return
+		}
+		p, n, op = s, in.Src, op.Flip()
+	}
+	dp := *p
+	switch op {
+	case num.Gt: // p > end
+		e.goodPacket(e.cur, &dp, false)
+		markEnd(other, n, true)
+	case num.Lt:
+		e.goodPacket(other, &dp, true)
+		markEnd(e.cur, n, false)
+	case num.Ge:
+		e.goodPacket(e.cur, &dp, true)
+		markEnd(other, n, false)
+	case num.Le:
+		e.goodPacket(other, &dp, false)
+		markEnd(e.cur, n, true)
+	}
+}
+
+func markEnd(s *state, n uint8, beyond bool) {
+	r := &s.regs()[n]
+	if r.typ != ptrPacket {
+		return
+	}
+	r.rng = atPktEnd
+	if beyond {
+		r.rng = beyondPktEnd
+	}
+}
+
+// goodPacket: bytes up to the pointer are in the packet; open says that one more is.
+func (e *env) goodPacket(s *state, p *reg, open bool) {
+	if p.off < 0 || p.off == 0 && open {
+		return
+	}
+	if p.UMax > maxPacketOff || p.UMax+uint64(p.off) > maxPacketOff {
+		return
+	}
+	n := p.off
+	if open && e.rel >= since.R(5, 11) {
+		n++
+	} else if open && e.rel < since.R(5, 11) {
+		n++
+	}
+	s.eachReg(spillMask, func(r *reg) {
+		if r.typ == p.typ && r.id == p.id {
+			r.rng = max(r.rng, n)
+		}
+	})
+}
+
+func (e *env) mayGoto(in *decode.Insn) {
+	if in.Code != clsJMP|opJCOND || in.Src != 0 || in.Dst != 0 || in.Imm != 0 || in.Off == 0 && e.rel < since.R(6, 15) {
+		e.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
+	}
+	var prev *state
+	if e.cur.parent != nil {
+		prev = e.findEntry(e.cur.parent, e.insn)
+	}
+	q := e.push(e.insn+1, e.insn)
+	q.mayGoto++
+	if prev != nil {
+		e.widen(prev, q)
+	}
+	e.insn += int(in.Off)
+}
+
+// gotox judges an indirect jump: all targets but one are queued.
+func (e *env) gotox(in *decode.Insn) stepResult {
+	e.checkSrc(in.Dst)
+	r := e.reg(int(in.Dst))
+	if r.typ != ptrInsn {
+		e.refuse(uapi.EINVAL, "R%d has type %s, expected PTR_TO_INSN", in.Dst, e.typeName(r.typ))
+	}
+	m := e.mapOf(r)
+	lo := (r.UMin + uint64(r.off)) / 8
+	hi := (r.UMax + uint64(r.off)) / 8
+	if hi >= uint64(len(m.Slots)) || lo > hi {
+		e.refuse(uapi.EINVAL, "gotox target is outside of the jump table")
+	}
+	seen := map[uint32]bool{}
+	var targets []int
+	for _, t := range m.Slots[lo : hi+1] {
+		if !seen[t] {
+			seen[t] = true
+			targets = append(targets, int(t))
+		}
+	}
+	sortInts(targets)
+	for _, t := range targets[:len(targets)-1] {
+		e.push(t, e.insn)
+	}
+	e.insn = targets[len(targets)-1]
+	return stepJumped
+}

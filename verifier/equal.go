@@ -1,0 +1,356 @@
+package verifier
+
+// idMap remembers which identity of an old state stands for which of the current one.
+type idMap struct {
+	pairs [][2]uint32
+	next  uint32
+}
+
+func (m *idMap) reset(next uint32) { m.pairs, m.next = m.pairs[:0], next }
+
+const maxIDs = (11 + 512/8) * 8
+
+// same reports whether two identities may stand for each other.
+func (m *idMap) same(old, cur uint32) bool {
+	if (old != 0) != (cur != 0) {
+		return false
+	}
+	if old == 0 {
+		return true
+	}
+	for _, p := range m.pairs {
+		if p[0] == old {
+			return p[1] == cur
+		}
+		if p[1] == cur {
+			return false
+		}
+	}
+	if len(m.pairs) >= maxIDs {
+		return false
+	}
+	m.pairs = append(m.pairs, [2]uint32{old, cur})
+	return true
+}
+
+// sameScalar is same where a scalar without identity is one of its own.
+func (e *env) sameScalar(old, cur uint32) bool {
+	m := &e.idmap
+	if e.r.singular {
+		if old == 0 {
+			return true
+		}
+	}
+	if old == 0 {
+		m.next++
+		old = m.next
+	}
+	if cur == 0 {
+		m.next++
+		cur = m.next
+	}
+	if !m.same(old, cur) {
+		return false
+	}
+	if e.r.singular && old&addConst != 0 {
+		return m.same(old&^addConst, cur&^addConst)
+	}
+	return true
+}
+
+type exactness uint8
+
+const (
+	notExact exactness = iota
+	exact
+	rangeWithin
+)
+
+func (e *env) exactRegs(a, b *reg) bool {
+	return a.value == b.value && e.idmap.same(a.id, b.id) && e.idmap.same(a.ref, b.ref)
+}
+
+// safe reports whether what was fine with the old register is fine with the current one (regsafe).
+func (e *env) safe(o, c *reg, x exactness) bool {
+	if x == exact {
+		return e.exactRegs(o, c)
+	}
+	if !e.r.static && x == notExact && o.live&liveRead == 0 {
+		return true
+	}
+	if o.typ == notInit {
+		if e.r.static || x == notExact || c.typ == notInit {
+			return true
+		}
+	}
+	if o.typ != c.typ {
+		return false
+	}
+	switch o.typ.base() {
+	case scalar:
+		return e.safeScalar(o, c, x)
+	case ptrMapKey, ptrMapValue, ptrMem, ptrBuf, ptrTPBuffer:
+		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var) && e.idmap.same(o.id, c.id) && e.idmap.same(o.ref, c.ref)
+	case ptrPacketMeta, ptrPacket:
+		if o.rng < 0 || c.rng < 0 {
+			if o.rng != c.rng {
+				return false
+			}
+		} else if o.rng > c.rng {
+			return false
+		}
+		return o.off == c.off && e.idmap.same(o.id, c.id) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+	case ptrStack:
+		return e.exactRegs(o, c) && o.frame == c.frame
+	case ptrArena:
+		return true
+	case ptrInsn:
+		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+	}
+	return e.exactRegs(o, c)
+}
+
+func (e *env) safeScalar(o, c *reg, x exactness) bool {
+	if !o.precise && x == notExact {
+		return true
+	}
+	if e.r.linked {
+		if e.r.singular {
+			if o.id != 0 && o.id&addConst != c.id&addConst {
+				return false
+			}
+		} else {
+			if o.id&addConst != 0 && c.id&addConst == 0 || o.id != 0 && o.id&addConst == 0 && c.id&addConst != 0 {
+				return false
+			}
+		}
+		if o.id&addConst != 0 && o.off != c.off {
+			return false
+		}
+	}
+	if e.r.ids && !e.sameScalar(o.id, c.id) {
+		return false
+	}
+	return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+}
+
+// sameBeforeBounds compares all of a value but its bounds.
+func sameBeforeBounds(a, b *reg) bool {
+	v := a.value
+	v.Bounds = b.Bounds
+	return v == b.value
+}
+
+var unboundReg = func() *reg {
+	var r reg
+	r.unknown()
+	r.live = liveRead
+	return &r
+}()
+
+func (e *env) allMisc(s *slot, from int) bool {
+	for _, t := range s.t[from:] {
+		if t != slotMisc && !((t == slotInvalid || t == slotPoison) && e.r.uninit) {
+			return false
+		}
+	}
+	return true
+}
+
+// scalarOf is what a load of a slot (from byte `from` of it on) would yield, nil when that is no scalar.
+func (e *env) scalarOf(s *slot, from int) *reg {
+	if s.t[from] == slotSpill && s.reg.typ == scalar {
+		return &s.reg
+	}
+	if e.allMisc(s, from) {
+		return unboundReg
+	}
+	return nil
+}
+
+func clean(t uint8) uint8 {
+	if t == slotPoison {
+		return slotInvalid
+	}
+	return t
+}
+
+// safeStack compares stacks (stacksafe).
+func (e *env) safeStack(o, c *frame, x exactness) bool {
+	n, m := len(o.stack)*8, len(c.stack)*8
+	for i := 0; i < n; i++ {
+		os := &o.stack[i/8]
+		b := i % 8
+		var cs *slot
+		if i < m {
+			cs = &c.stack[i/8]
+		}
+		if x == exact || x == rangeWithin && !e.r.static {
+			if cs == nil || clean(os.t[b]) != clean(cs.t[b]) {
+				return false
+			}
+		}
+		if !e.r.static && os.reg.live&liveRead == 0 && x == notExact {
+			i += 7
+			continue
+		}
+		if clean(os.t[b]) == slotInvalid || e.r.uninit && os.t[b] == slotMisc {
+			continue
+		}
+		if cs == nil {
+			return false
+		}
+		if e.scalarSlots() && (b == 0 || b == 4 && e.r.half || !e.r.half) {
+			from := 0
+			if e.r.half {
+				from = b
+			}
+			or, cr := e.scalarOf(os, from), e.scalarOf(cs, from)
+			if or != nil && cr != nil {
+				if !e.safe(or, cr, x) {
+					return false
+				}
+				if e.r.half && b == 4 {
+					i += 3
+				} else {
+					i += 7
+				}
+				continue
+			}
+		}
+		if os.t[b] == slotMisc && cs.t[b] == slotZero {
+			continue
+		}
+		if os.t[b] != cs.t[b] {
+			return false
+		}
+		if b != 7 {
+			continue
+		}
+		if !e.safeSlot(os, cs, x) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *env) safeSlot(os, cs *slot, x exactness) bool {
+	o, c := &os.reg, &cs.reg
+	switch os.t[7] {
+	case slotSpill:
+		return e.safe(o, c, x)
+	case slotDynptr:
+		return o.dtype == c.dtype && o.first == c.first && e.idmap.same(o.ref, c.ref)
+	case slotIter:
+		return o.typ == c.typ && o.spec == c.spec && o.tid == c.tid && o.istate == c.istate && e.idmap.same(o.ref, c.ref)
+	case slotIRQ:
+		return e.idmap.same(o.ref, c.ref) && o.class == c.class
+	}
+	return true
+}
+
+func (e *env) safeRefs(o, c []ref) bool {
+	if len(o) != len(c) {
+		return false
+	}
+	for i := range o {
+		if !e.idmap.same(o[i].id, c[i].id) {
+			return false
+		}
+		if e.r.stateRefs {
+			if o[i].kind != c[i].kind {
+				return false
+			}
+			if o[i].kind >= refLock && o[i].lock != c[i].lock {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (e *env) safeFrame(o, c *frame, insn int, x exactness) bool {
+	if o.callbackDepth > c.callbackDepth {
+		return false
+	}
+	live := uint16(0xffff)
+	if e.r.liveRegs {
+		live = e.aux[insn].live
+	}
+	for i := 0; i < 11; i++ {
+		if live>>i&1 != 0 && !e.safe(&o.regs[i], &c.regs[i], x) {
+			return false
+		}
+	}
+	if !e.safeStack(o, c, x) {
+		return false
+	}
+	return e.r.stateRefs || e.safeRefs(o.refs, c.refs)
+}
+
+// statesEqual reports whether what was proved of the old state holds for the current one.
+func (e *env) statesEqual(o, c *state, x exactness) bool {
+	if o.curFrame != c.curFrame {
+		return false
+	}
+	e.idmap.reset(e.ids)
+	if o.sleepable != c.sleepable || o.rcu != c.rcu || o.preempt != c.preempt {
+		return false
+	}
+	if e.r.stateRefs {
+		if o.locks != c.locks || !e.idmap.same(o.irqID, c.irqID) || !e.idmap.same(o.lockID, c.lockID) || o.lock != c.lock || !e.safeRefs(o.refs, c.refs) {
+			return false
+		}
+	} else if o.lock != c.lock || !e.idmap.same(o.lockID, c.lockID) {
+		return false
+	}
+	for i := 0; i <= o.curFrame; i++ {
+		if o.frames[i].callsite != c.frames[i].callsite {
+			return false
+		}
+		if !e.safeFrame(o.frames[i], c.frames[i], o.at(i), x) {
+			return false
+		}
+	}
+	return true
+}
+
+// maybeLooping is a quick test before states are compared exactly.
+func maybeLooping(o, c *state) bool {
+	if o.curFrame != c.curFrame {
+		return false
+	}
+	a, b := o.frames[c.curFrame], c.frames[c.curFrame]
+	for i := range a.regs {
+		x, y := &a.regs[i], &b.regs[i]
+		if x.value != y.value || x.id != y.id || x.ref != y.ref {
+			return false
+		}
+	}
+	return true
+}
+
+// depthsDiffer: an iterator that is active in both states has advanced.
+func depthsDiffer(o, c *state) bool {
+	for fr := o.curFrame; fr >= 0; fr-- {
+		for i := range o.frames[fr].stack {
+			s := &o.frames[fr].stack[i]
+			if s.t[0] == slotIter && s.reg.istate == iterActive && i < len(c.frames[fr].stack) && c.frames[fr].stack[i].reg.depth != s.reg.depth {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func sameCallsites(a, b *state) bool {
+	if a.curFrame != b.curFrame {
+		return false
+	}
+	for i := a.curFrame; i >= 0; i-- {
+		if a.frames[i].callsite != b.frames[i].callsite {
+			return false
+		}
+	}
+	return true
+}

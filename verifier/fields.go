@@ -1,0 +1,381 @@
+package verifier
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// fieldKind is a field of a map value or object that only some functions may touch (enum btf_field_type).
+type fieldKind uint32
+
+const (
+	fieldSpinLock fieldKind = 1 << iota
+	fieldTimer
+	fieldKptrUnref
+	fieldKptrRef
+	fieldKptrPercpu
+	fieldUptr
+	fieldListHead
+	fieldListNode
+	fieldRBRoot
+	fieldRBNode
+	fieldRefcount
+	fieldWorkqueue
+	fieldResSpinLock
+	fieldTaskWork
+
+	kptrKinds = fieldKptrUnref | fieldKptrRef | fieldKptrPercpu | fieldUptr
+)
+
+var fieldNames = map[fieldKind]string{
+	fieldSpinLock: "bpf_spin_lock", fieldTimer: "bpf_timer", fieldKptrUnref: "kptr", fieldKptrRef: "kptr", fieldKptrPercpu: "percpu_kptr",
+	fieldUptr: "uptr", fieldListHead: "bpf_list_head", fieldListNode: "bpf_list_node", fieldRBRoot: "bpf_rb_root", fieldRBNode: "bpf_rb_node",
+	fieldRefcount: "bpf_refcount", fieldWorkqueue: "bpf_wq", fieldResSpinLock: "bpf_res_spin_lock", fieldTaskWork: "bpf_task_work",
+}
+
+func (k fieldKind) String() string { return fieldNames[k] }
+
+type structField struct {
+	kind        fieldKind
+	size, align uint32
+	since       since.Release
+}
+
+var structFields = map[string]structField{
+	"bpf_spin_lock":     {fieldSpinLock, 4, 4, since.R(5, 1)},
+	"bpf_res_spin_lock": {fieldResSpinLock, 4, 4, since.R(6, 15)},
+	"bpf_timer":         {fieldTimer, 16, 8, since.R(5, 15)},
+	"bpf_wq":            {fieldWorkqueue, 16, 8, since.R(6, 10)},
+	"bpf_task_work":     {fieldTaskWork, 8, 8, since.R(6, 18)},
+	"bpf_list_head":     {fieldListHead, 16, 8, since.R(6, 2)},
+	"bpf_list_node":     {fieldListNode, 24, 8, since.R(6, 2)},
+	"bpf_rb_root":       {fieldRBRoot, 16, 8, since.R(6, 3)},
+	"bpf_rb_node":       {fieldRBNode, 32, 8, since.R(6, 3)},
+	"bpf_refcount":      {fieldRefcount, 4, 4, since.R(6, 4)},
+}
+
+// field is a special field at an offset.
+type field struct {
+	kind fieldKind
+	off  uint32
+	size uint32
+	// Of kptrs: what they point to.
+	spec uint8
+	tid  btf.ID
+	// Of list heads and tree roots: the type of the elements, where their node is.
+	nodeOff uint32
+}
+
+// record is the special fields of a type, by offset.
+type record struct{ fields []field }
+
+func (r *record) has(k fieldKind) bool { return r.first(k) != nil }
+
+func (r *record) first(k fieldKind) *field {
+	if r == nil {
+		return nil
+	}
+	for i := range r.fields {
+		if r.fields[i].kind&k != 0 {
+			return &r.fields[i]
+		}
+	}
+	return nil
+}
+
+// find is the field of one of the kinds that starts at off.
+func (r *record) find(off uint32, k fieldKind) *field {
+	if r == nil {
+		return nil
+	}
+	for i := range r.fields {
+		if f := &r.fields[i]; f.off == off && f.kind&k != 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// mapInfo is a map and what its values hold.
+type mapInfo struct {
+	*Map
+	index uint16
+	spec  uint8
+	rec   record
+	inner *mapInfo
+}
+
+// mapOf is the map a register is about.
+func (e *env) mapOf(r *reg) *mapInfo { return e.maps[r.mapp-1] }
+
+// addMap makes a map known.
+func (e *env) addMap(m *Map) *mapInfo {
+	for _, x := range e.maps {
+		if x.Map == m {
+			return x
+		}
+	}
+	x := &mapInfo{Map: m}
+	e.maps = append(e.maps, x)
+	x.index = uint16(len(e.maps))
+	if m.BTF != nil {
+		x.spec = e.addSpec(m.BTF)
+		if m.ValueType != 0 && mapTakesFields(m.Type) {
+			x.rec = e.parseRecord(x.spec, m.ValueType, true)
+		}
+	}
+	if m.Inner != nil && (m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps) {
+		x.inner = e.addMap(m.Inner)
+	}
+	return x
+}
+
+func mapTakesFields(t uapi.MapType) bool {
+	switch t {
+	case uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeLRUHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArray, uapi.MapTypePercpuArray,
+		uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage, uapi.MapTypeRhash:
+		return true
+	}
+	return false
+}
+
+func (e *env) addSpec(s *btf.Spec) uint8 {
+	for i, x := range e.specs {
+		if x == s {
+			return uint8(i + 1)
+		}
+	}
+	e.specs = append(e.specs, s)
+	return uint8(len(e.specs))
+}
+
+// recordOf is the special fields of what a register points to.
+func (e *env) recordOf(r *reg) *record {
+	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
+		return &e.mapOf(r).rec
+	}
+	if r.typ.isAllocObj() {
+		return e.objectRecord(r.spec, btf.ID(r.tid))
+	}
+	return nil
+}
+
+type typeKey struct {
+	spec uint8
+	id   btf.ID
+}
+
+// objectRecord is the special fields of a struct of the program; nil when it has none.
+func (e *env) objectRecord(spec uint8, id btf.ID) *record {
+	k := typeKey{spec, id}
+	if r, ok := e.prog.records[k]; ok {
+		return r
+	}
+	if e.prog.records == nil {
+		e.prog.records = map[typeKey]*record{}
+	}
+	var out *record
+	if r := e.parseRecord(spec, id, false); len(r.fields) > 0 {
+		out = &r
+	}
+	e.prog.records[k] = out
+	return out
+}
+
+// parseRecord finds the special fields of a type (btf_parse_fields).
+func (e *env) parseRecord(spec uint8, id btf.ID, inMap bool) record {
+	s := e.specs[spec-1]
+	t := s.SkipMods(id)
+	p := fieldParser{e: e, s: s, spec: spec, inMap: inMap}
+	switch t.Kind {
+	case btf.KindStruct:
+		p.structFields(t, 0, 0)
+	case btf.KindDatasec:
+		for _, v := range t.Vars {
+			vt := s.MustType(v.Type)
+			p.one(vt, vt.Ref, -1, v.Offset, v.Size, 0)
+		}
+	}
+	sort.SliceStable(p.out, func(i, j int) bool { return p.out[i].off < p.out[j].off })
+	return record{p.out}
+}
+
+type fieldParser struct {
+	e     *env
+	s     *btf.Spec
+	spec  uint8
+	inMap bool
+	out   []field
+}
+
+func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
+	if level >= 32 {
+		return
+	}
+	for i := range t.Members {
+		m := &t.Members[i]
+		b, _ := p.s.MemberBits(t, m)
+		if b%8 != 0 {
+			continue
+		}
+		p.one(t, m.Type, i, off+b/8, 0, level)
+	}
+}
+
+// one looks at a member or a variable. Modifiers other than what kptrs need are not special.
+func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32, level int) {
+	t := p.s.MustType(id)
+	n := uint32(1)
+	for t.Kind == btf.KindArray {
+		n *= t.Array.Nelems
+		t = p.s.MustType(t.Ref)
+		if t.Kind == btf.KindArray {
+			continue
+		}
+	}
+	if n == 0 {
+		return
+	}
+	if t.Kind == btf.KindStruct {
+		if f, ok := structFields[t.Name]; ok && f.since <= p.e.rel && t.Size == f.size {
+			if off%f.align != 0 || n > 1 && f.kind&(fieldListHead|fieldRBRoot) == 0 {
+				return
+			}
+			for i := uint32(0); i < n; i++ {
+				p.add(field{kind: f.kind, off: off + i*f.size, size: f.size}, owner, idx)
+			}
+			return
+		}
+		if p.e.rel < since.R(6, 12) && (n > 1 || level > 0 || true) && p.e.rel < since.R(6, 11) {
+			// Before 6.11 only members of the type itself are looked at, and of a data section's variables.
+			return
+		}
+		if n > 64 {
+			n = 64
+		}
+		first := len(p.out)
+		p.structFields(t, off, level+1)
+		one := append([]field(nil), p.out[first:]...)
+		for i := uint32(1); i < n; i++ {
+			for _, f := range one {
+				f.off += i * t.Size
+				p.out = append(p.out, f)
+			}
+		}
+		return
+	}
+	if k, ok := p.kptr(t); ok && off%8 == 0 {
+		for i := uint32(0); i < n; i++ {
+			k.off = off + 8*i
+			p.out = append(p.out, k)
+		}
+	}
+}
+
+func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
+	if t.Kind == btf.KindVolatile {
+		t = p.s.MustType(t.Ref)
+	}
+	if t.Kind != btf.KindPtr {
+		return field{}, false
+	}
+	t = p.s.MustType(t.Ref)
+	if t.Kind != btf.KindTypeTag || p.e.rel < since.R(5, 19) {
+		return field{}, false
+	}
+	f := field{size: 8}
+	switch t.Name {
+	case "kptr_untrusted":
+		f.kind = fieldKptrUnref
+	case "kptr", "kptr_ref":
+		f.kind = fieldKptrRef
+		if t.Name == "kptr" && p.e.rel < since.R(6, 4) {
+			f.kind = fieldKptrUnref
+		}
+	case "percpu_kptr":
+		f.kind = fieldKptrPercpu
+	case "uptr":
+		f.kind = fieldUptr
+	default:
+		return field{}, false
+	}
+	target := p.s.SkipMods(t.Ref)
+	f.spec, f.tid = p.spec, target.ID
+	if k := p.e.k.BTF; k != nil && f.kind != fieldUptr {
+		if id, ok := k.FindID(target.Kind, target.Name); ok {
+			f.spec, f.tid = p.e.addSpec(k), id
+		} else {
+			for _, m := range p.e.k.Modules {
+				if id, ok := m.BTF.FindID(target.Kind, target.Name); ok {
+					f.spec, f.tid = p.e.addSpec(m.BTF), id
+					break
+				}
+			}
+		}
+	}
+	return f, true
+}
+
+// add appends a field; roots need to know what they hold.
+func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
+	if f.kind&(fieldListHead|fieldRBRoot) != 0 {
+		name, node, ok := p.contains(owner, idx)
+		if !ok {
+			return
+		}
+		id, found := p.s.FindID(btf.KindStruct, name)
+		if !found {
+			return
+		}
+		f.spec, f.tid = p.spec, id
+		t := p.s.MustType(id)
+		for i := range t.Members {
+			if t.Members[i].Name == node {
+				b, _ := p.s.MemberBits(t, &t.Members[i])
+				f.nodeOff = b / 8
+			}
+		}
+	}
+	p.out = append(p.out, f)
+}
+
+// contains reads the tag "contains:TYPE:NODE" of a member or variable.
+func (p *fieldParser) contains(owner *btf.Type, idx int) (name, node string, ok bool) {
+	for _, tag := range p.e.declTags(p.spec, owner.ID, idx) {
+		if rest, is := strings.CutPrefix(tag, "contains:"); is {
+			name, node, ok = strings.Cut(rest, ":")
+			return name, node, ok && node != ""
+		}
+	}
+	return "", "", false
+}
+
+type tagKey struct {
+	spec uint8
+	id   btf.ID
+	idx  int
+}
+
+// declTags are the tags of a type (idx -1), a member or a parameter.
+func (e *env) declTags(spec uint8, id btf.ID, idx int) []string {
+	if e.prog.tags == nil {
+		e.prog.tags = map[tagKey][]string{}
+		e.prog.tagged = map[uint8]bool{}
+	}
+	if !e.prog.tagged[spec] {
+		e.prog.tagged[spec] = true
+		s := e.specs[spec-1]
+		for i := s.FirstID(); int(i) < s.NumTypes(); i++ {
+			if s.Kind(i) == btf.KindDeclTag {
+				t := s.MustType(i)
+				k := tagKey{spec, t.Ref, int(t.ComponentIdx)}
+				e.prog.tags[k] = append(e.prog.tags[k], t.Name)
+			}
+		}
+	}
+	return e.prog.tags[tagKey{spec, id, idx}]
+}

@@ -1,0 +1,322 @@
+package verifier
+
+import "math"
+
+// stackLiveness finds which stack slots may be read from an instruction on, for each chain of calls, from what the walk saw read
+// and written (kernel/bpf/liveness.c of 6.18).
+type stackLiveness struct {
+	instances map[chainKey]*instance
+	cur       *instance
+	writes    [maxFrames]uint64
+	writeInsn int
+	q         liveQuery
+}
+
+// chainKey is a chain of calls: the calls, then the start of the function.
+type chainKey struct {
+	sites [maxFrames]int32
+	depth int32
+}
+
+// instance is a function as one chain of calls reaches it.
+type instance struct {
+	key    chainKey
+	starts [maxFrames]int
+	count  int
+	masks  [maxFrames][]slotMasks
+	seen   []bool // must is set for the instruction
+
+	updated, dropped bool
+}
+
+// slotMasks are sets of slots at an instruction.
+type slotMasks struct{ read, must, mustAfter, live uint64 }
+
+type liveQuery struct {
+	inst  [maxFrames]*instance
+	depth int
+	insn  int
+}
+
+func newStackLiveness() *stackLiveness { return &stackLiveness{instances: map[chainKey]*instance{}} }
+
+func (l *stackLiveness) lookup(e *env, s *state, depth int) *instance {
+	var k chainKey
+	var starts [maxFrames]int
+	for i := 0; i <= depth; i++ {
+		starts[i] = e.subs[s.frames[i].sub].start
+		if i < s.curFrame {
+			k.sites[i] = int32(s.frames[i+1].callsite)
+		}
+	}
+	k.depth = int32(depth)
+	k.sites[depth] = int32(starts[depth])
+	return l.instance(e, k, starts)
+}
+
+func (l *stackLiveness) instance(e *env, k chainKey, starts [maxFrames]int) *instance {
+	if in := l.instances[k]; in != nil {
+		return in
+	}
+	n := e.subprogAt(starts[k.depth])
+	count := e.subs[n+1].start - e.subs[n].start
+	e.took(int64(count))
+	in := &instance{key: k, starts: starts, count: count, seen: make([]bool, count)}
+	l.instances[k] = in
+	return in
+}
+
+func (in *instance) start() int { return in.starts[in.key.depth] }
+
+func (in *instance) at(frame, insn int) *slotMasks {
+	if in.masks[frame] == nil {
+		return nil
+	}
+	if i := insn - in.start(); i >= 0 && i < in.count {
+		return &in.masks[frame][i]
+	}
+	return nil
+}
+
+func (in *instance) need(e *env, frame, insn int) *slotMasks {
+	if in.masks[frame] == nil {
+		e.took(int64(in.count) * 32)
+		in.masks[frame] = make([]slotMasks, in.count)
+	}
+	return &in.masks[frame][insn-in.start()]
+}
+
+func (l *stackLiveness) ensure(e *env) *instance {
+	if l.cur == nil {
+		l.cur = l.lookup(e, e.cur, e.cur.curFrame)
+	}
+	return l.cur
+}
+
+func (l *stackLiveness) forget() { l.cur = nil }
+
+func (l *stackLiveness) markRead(e *env, in *instance, frame, insn int, mask uint64) {
+	m := in.need(e, frame, insn)
+	if n := m.read | mask; n != m.read && n|m.live != m.live {
+		in.updated = true
+	}
+	m.read |= mask
+}
+
+// begin starts to collect what an instruction writes.
+func (l *stackLiveness) begin(e *env, insn int) {
+	l.ensure(e)
+	l.writeInsn = insn
+	l.writes = [maxFrames]uint64{}
+}
+
+func (l *stackLiveness) commit(e *env, in *instance) {
+	if in == nil {
+		return
+	}
+	idx := l.writeInsn - in.start()
+	for f := 0; f <= int(in.key.depth); f++ {
+		mask := l.writes[f]
+		if mask == 0 && !in.seen[idx] {
+			continue
+		}
+		m := in.need(e, f, l.writeInsn)
+		// The kernel keeps the old set in 32 bits.
+		old := uint64(uint32(m.must))
+		if in.seen[idx] {
+			mask &= old
+		}
+		if old != mask {
+			m.must = mask
+			in.updated = true
+		}
+		if old&^mask != 0 {
+			in.dropped = true
+		}
+	}
+	in.seen[idx] = true
+}
+
+func (l *stackLiveness) updateInsn(e *env, in *instance, f, insn int, buf []int) bool {
+	succ := e.succ(buf, insn)
+	if len(succ) == 0 {
+		return false
+	}
+	m := in.at(f, insn)
+	after, must := uint64(0), uint64(math.MaxUint64)
+	for _, s := range succ {
+		x := in.at(f, s)
+		if x == nil {
+			continue
+		}
+		after |= x.live
+		must &= x.mustAfter
+	}
+	must |= m.must
+	before := after&^m.must | m.read
+	changed := before != m.live || must != m.mustAfter
+	m.live, m.mustAfter = before, must
+	return changed
+}
+
+func (l *stackLiveness) updateInstance(e *env, in *instance) {
+	if in.dropped {
+		for f := 0; f <= int(in.key.depth); f++ {
+			for i := range in.masks[f] {
+				in.masks[f][i].mustAfter = 0
+			}
+		}
+	}
+	n := e.subprogAt(in.start())
+	var buf [2]int
+	for changed := true; changed; {
+		changed = false
+		for f := 0; f <= int(in.key.depth); f++ {
+			if in.masks[f] == nil {
+				continue
+			}
+			for _, i := range e.postorder[e.subs[n].postorder:e.subs[n+1].postorder] {
+				if l.updateInsn(e, in, f, i, buf[:0]) {
+					changed = true
+				}
+			}
+		}
+	}
+	if in.key.depth > 0 {
+		l.toCaller(e, in)
+	}
+}
+
+// toCaller carries what a function reads and writes over to the call.
+func (l *stackLiveness) toCaller(e *env, in *instance) {
+	k, starts := in.key, in.starts
+	d := k.depth
+	site := int(k.sites[d-1])
+	k.sites[d], starts[d] = 0, 0
+	k.depth--
+	k.sites[d-1] = int32(starts[d-1])
+	out := l.instance(e, k, starts)
+	l.writeInsn = site
+	l.writes = [maxFrames]uint64{}
+	for f := 0; f < int(d); f++ {
+		if m := in.at(f, in.start()); m != nil {
+			l.writes[f] |= m.mustAfter
+			l.markRead(e, out, f, site, m.live)
+		}
+	}
+	l.commit(e, out)
+}
+
+// update finishes what was collected for the chain of the current state.
+func (l *stackLiveness) update(e *env) {
+	l.forget()
+	for f := e.cur.curFrame; f >= 0; f-- {
+		in := l.lookup(e, e.cur, f)
+		if in.updated {
+			l.updateInstance(e, in)
+			in.updated, in.dropped = false, false
+		}
+	}
+}
+
+func (l *stackLiveness) query(e *env, s *state) {
+	l.q = liveQuery{depth: s.curFrame, insn: s.insn}
+	for f := 0; f <= s.curFrame; f++ {
+		l.q.inst[f] = l.lookup(e, s, f)
+	}
+}
+
+func (in *instance) liveBefore(insn, frame, slot int) bool {
+	m := in.at(frame, insn)
+	return m != nil && m.live>>slot&1 != 0
+}
+
+// alive reports whether a slot of a frame may be read from the state on that query was told.
+func (l *stackLiveness) alive(e *env, frame, slot int) bool {
+	if e.r.half {
+		slot /= 2
+	}
+	q := &l.q
+	c := q.inst[q.depth]
+	if c.liveBefore(q.insn, frame, slot) {
+		return true
+	}
+	for i := frame; i < q.depth; i++ {
+		site := int(c.key.sites[i])
+		at := site + 1
+		if e.aux[site].callback {
+			at = site
+		}
+		if q.inst[i].liveBefore(at, frame, slot) {
+			return true
+		}
+	}
+	return false
+}
+
+// readSlot notes that a slot of a frame is read.
+func (e *env) readSlot(f *frame, spi int) {
+	if e.r.static {
+		e.live.markRead(e, e.live.ensure(e), f.no, e.insn, 1<<spi)
+		return
+	}
+	r := &f.stack[spi].reg
+	e.markRead(r, r.parent)
+}
+
+// wroteSlot notes that a whole slot of a frame is written.
+func (e *env) wroteSlot(f *frame, spi int) {
+	if e.r.static {
+		e.live.writes[f.no] |= 1 << spi
+		return
+	}
+	f.stack[spi].reg.live |= liveWritten
+}
+
+// markRead notes a read in the checkpoints back to where the register was written.
+func (e *env) markRead(r, parent *reg) {
+	writes := parent == r.parent
+	for parent != nil {
+		if writes && r.live&liveWritten != 0 || parent.live&liveRead != 0 {
+			return
+		}
+		parent.live |= liveRead
+		r, parent, writes = parent, parent.parent, true
+	}
+}
+
+// readReg and wroteReg note accesses of registers.
+func (e *env) readReg(r *reg) {
+	if !e.r.static {
+		e.markRead(r, r.parent)
+	}
+}
+
+func (r *reg) wrote() { r.live |= liveWritten }
+
+// propagateLiveness reads what the kept state reads.
+func (e *env) propagateLiveness(old, cur *state) { e.propagateLivenessChanged(old, cur, nil) }
+
+func (e *env) propagateLivenessChanged(old, cur *state, changed *bool) {
+	for fr := 0; fr <= old.curFrame; fr++ {
+		o, c := old.frames[fr], cur.frames[fr]
+		first := 0
+		if fr < old.curFrame {
+			first = 6
+		}
+		for i := first; i < 10; i++ {
+			e.propagateReg(&o.regs[i], &c.regs[i], changed)
+		}
+		for i := 0; i < min(len(o.stack), len(c.stack)); i++ {
+			e.propagateReg(&o.stack[i].reg, &c.stack[i].reg, changed)
+		}
+	}
+}
+
+func (e *env) propagateReg(o, c *reg, changed *bool) {
+	if o.live&liveRead == 0 || c.live&liveRead != 0 {
+		return
+	}
+	setTrue(changed)
+	e.markRead(o, c)
+}

@@ -1,0 +1,132 @@
+package verifier
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+func sortInts(s []int)  { slices.Sort(s) }
+
+// loadImm judges the load of a 64-bit immediate, a map, a function or a kernel variable (check_ld_imm).
+func (e *env) loadImm(in *decode.Insn) {
+	if sizeOf(in) != 8 {
+		e.refuse(uapi.EINVAL, "invalid BPF_LD_IMM insn")
+	}
+	if in.Off != 0 {
+		e.refuse(uapi.EINVAL, "BPF_LD_IMM64 uses reserved fields")
+	}
+	e.checkDst(in.Dst, true)
+	d := e.reg(int(in.Dst))
+	a := e.curAux()
+	switch in.Src {
+	case 0:
+		d.constant(decode.Imm64(e.insns, e.insn))
+	case 3:
+		d.value = a.btfVar
+		d.id, d.ref = 0, 0
+	case 4:
+		sub := e.subprogFrom(callTarget(e.insn, in))
+		if !e.funcInfo() {
+			e.refuse(uapi.EINVAL, "missing btf func_info")
+		}
+		if e.subs[sub].linkage != funcStatic {
+			e.refuse(uapi.EINVAL, "callback function not static")
+		}
+		if sub == 0 {
+			e.refuse(uapi.EINVAL, "callback function cannot be the main program")
+		}
+		d.pointer(ptrFunc)
+		d.sub = uint16(sub)
+	case 1, 5:
+		d.pointer(constMap)
+		d.mapp = a.mapp
+	case 2, 6:
+		m := e.maps[a.mapp-1]
+		if m.Type == uapi.MapTypeArena {
+			d.unknown()
+			return
+		}
+		d.pointer(ptrMapValue)
+		d.mapp = a.mapp
+		d.off = int32(a.off)
+		if m.rec.has(fieldSpinLock) && e.rel < since.R(6, 2) {
+			d.id = e.newID()
+		}
+	}
+}
+
+// loadPacket judges the legacy loads from the packet (check_ld_abs).
+func (e *env) loadPacket(in *decode.Insn) stepResult {
+	switch e.prog.typ {
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
+	default:
+		e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] instructions not allowed for this program type")
+	}
+	s := e.cur
+	for i := s.curFrame; i > 0; i-- {
+		if s.frames[i].inCallback && e.rel >= since.R(6, 12) {
+			e.refuse(uapi.EINVAL, "cannot use BPF_LD_[ABS|IND] within callback")
+		}
+	}
+	if in.Dst != 0 || in.Off != 0 || sizeOf(in) == 8 || mode(in) == modeABS && in.Src != 0 {
+		e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] uses reserved fields")
+	}
+	e.checkSrc(6)
+	if e.has(since.StateRefs) {
+		e.resourceLeak(true, true, "BPF_LD_[ABS|IND]")
+	} else {
+		if e.leak(false) {
+			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be mixed with socket references")
+		}
+		if s.lock != (lockKey{}) {
+			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be used inside bpf_spin_lock-ed region")
+		}
+		if s.rcu > 0 {
+			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be used inside bpf_rcu_read_lock-ed region")
+		}
+		if s.preempt > 0 {
+			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be used inside bpf_preempt_disable-ed region")
+		}
+	}
+	r6 := e.reg(6)
+	if r6.typ != ptrCtx {
+		e.refuse(uapi.EINVAL, "at the time of BPF_LD_ABS|IND R6 != pointer to skb")
+	}
+	if mode(in) == modeIND {
+		e.checkSrc(in.Src)
+	}
+	e.checkOffset(r6, 6, false)
+	e.clobber(e.regs())
+	e.reg(0).unknown()
+	if s.curFrame > 0 && e.rel >= since.R(6, 16) {
+		// A load outside of the packet ends the function with 0.
+		e.push(e.insn+1, e.insn)
+		e.reg(0).constant(0)
+		if e.r.static {
+			e.live.update(e)
+		}
+		e.leaveFunc()
+		return stepReturned
+	}
+	return stepNext
+}
+
+// clearSingularIDs drops identities that a single scalar has: they relate it to nothing.
+func (e *env) clearSingularIDs(s *state) {
+	count := map[uint32]int{}
+	s.eachReg(spillMask, func(r *reg) {
+		if r.typ == scalar && r.id != 0 {
+			count[r.id&^addConst]++
+		}
+	})
+	s.eachReg(spillMask, func(r *reg) {
+		if r.typ == scalar && r.id != 0 && count[r.id&^addConst] == 1 {
+			r.clearID()
+		}
+	})
+}

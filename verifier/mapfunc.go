@@ -1,0 +1,205 @@
+package verifier
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+func hasDirectValue(t uapi.MapType) bool {
+	return t == uapi.MapTypeArray || t == uapi.MapTypeArena || t == uapi.MapTypeInsnArray
+}
+
+// funcsOfMap are the helpers a map type may be passed to; types without an entry take all the others
+// (check_map_func_compatibility).
+var funcsOfMap = map[uapi.MapType][]uapi.FuncID{
+	uapi.MapTypeProgArray:           {uapi.FuncTailCall},
+	uapi.MapTypePerfEventArray:      {uapi.FuncPerfEventRead, uapi.FuncPerfEventOutput, uapi.FuncSkbOutput, uapi.FuncPerfEventReadValue, uapi.FuncXDPOutput},
+	uapi.MapTypeRingbuf:             {uapi.FuncRingbufOutput, uapi.FuncRingbufReserve, uapi.FuncRingbufQuery, uapi.FuncRingbufReserveDynptr, uapi.FuncRingbufSubmitDynptr, uapi.FuncRingbufDiscardDynptr},
+	uapi.MapTypeUserRingbuf:         {uapi.FuncUserRingbufDrain},
+	uapi.MapTypeStackTrace:          {uapi.FuncGetStackid},
+	uapi.MapTypeCgroupArray:         {uapi.FuncSkbUnderCgroup, uapi.FuncCurrentTaskUnderCgroup},
+	uapi.MapTypeCgroupStorage:       {uapi.FuncGetLocalStorage},
+	uapi.MapTypePercpuCgroupStorage: {uapi.FuncGetLocalStorage},
+	uapi.MapTypeDevmap:              {uapi.FuncRedirectMap, uapi.FuncMapLookupElem},
+	uapi.MapTypeDevmapHash:          {uapi.FuncRedirectMap, uapi.FuncMapLookupElem},
+	uapi.MapTypeCpumap:              {uapi.FuncRedirectMap},
+	uapi.MapTypeXskmap:              {uapi.FuncRedirectMap, uapi.FuncMapLookupElem},
+	uapi.MapTypeArrayOfMaps:         {uapi.FuncMapLookupElem},
+	uapi.MapTypeHashOfMaps:          {uapi.FuncMapLookupElem},
+	uapi.MapTypeSockmap:             {uapi.FuncSkRedirectMap, uapi.FuncSockMapUpdate, uapi.FuncMsgRedirectMap, uapi.FuncSkSelectReuseport, uapi.FuncMapLookupElem},
+	uapi.MapTypeSockhash:            {uapi.FuncSkRedirectHash, uapi.FuncSockHashUpdate, uapi.FuncMsgRedirectHash, uapi.FuncSkSelectReuseport, uapi.FuncMapLookupElem},
+	uapi.MapTypeReuseportSockarray:  {uapi.FuncSkSelectReuseport},
+	uapi.MapTypeQueue:               {uapi.FuncMapPeekElem, uapi.FuncMapPopElem, uapi.FuncMapPushElem},
+	uapi.MapTypeStack:               {uapi.FuncMapPeekElem, uapi.FuncMapPopElem, uapi.FuncMapPushElem},
+	uapi.MapTypeSkStorage:           {uapi.FuncSkStorageGet, uapi.FuncSkStorageDelete, uapi.FuncKptrXchg},
+	uapi.MapTypeInodeStorage:        {uapi.FuncInodeStorageGet, uapi.FuncInodeStorageDelete, uapi.FuncKptrXchg},
+	uapi.MapTypeTaskStorage:         {uapi.FuncTaskStorageGet, uapi.FuncTaskStorageDelete, uapi.FuncKptrXchg},
+	uapi.MapTypeCgrpStorage:         {uapi.FuncCgrpStorageGet, uapi.FuncCgrpStorageDelete, uapi.FuncKptrXchg},
+	uapi.MapTypeBloomFilter:         {uapi.FuncMapPeekElem, uapi.FuncMapPushElem},
+	uapi.MapTypeInsnArray:           {},
+}
+
+// mapsOfFunc are the map types a helper takes.
+var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
+	uapi.FuncTailCall:               {uapi.MapTypeProgArray},
+	uapi.FuncPerfEventRead:          {uapi.MapTypePerfEventArray},
+	uapi.FuncPerfEventOutput:        {uapi.MapTypePerfEventArray},
+	uapi.FuncPerfEventReadValue:     {uapi.MapTypePerfEventArray},
+	uapi.FuncSkbOutput:              {uapi.MapTypePerfEventArray},
+	uapi.FuncXDPOutput:              {uapi.MapTypePerfEventArray},
+	uapi.FuncRingbufOutput:          {uapi.MapTypeRingbuf},
+	uapi.FuncRingbufReserve:         {uapi.MapTypeRingbuf},
+	uapi.FuncRingbufQuery:           {uapi.MapTypeRingbuf},
+	uapi.FuncRingbufReserveDynptr:   {uapi.MapTypeRingbuf},
+	uapi.FuncUserRingbufDrain:       {uapi.MapTypeUserRingbuf},
+	uapi.FuncGetStackid:             {uapi.MapTypeStackTrace},
+	uapi.FuncCurrentTaskUnderCgroup: {uapi.MapTypeCgroupArray},
+	uapi.FuncSkbUnderCgroup:         {uapi.MapTypeCgroupArray},
+	uapi.FuncRedirectMap:            {uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap, uapi.MapTypeXskmap},
+	uapi.FuncSkRedirectMap:          {uapi.MapTypeSockmap},
+	uapi.FuncMsgRedirectMap:         {uapi.MapTypeSockmap},
+	uapi.FuncSockMapUpdate:          {uapi.MapTypeSockmap},
+	uapi.FuncSkRedirectHash:         {uapi.MapTypeSockhash},
+	uapi.FuncMsgRedirectHash:        {uapi.MapTypeSockhash},
+	uapi.FuncSockHashUpdate:         {uapi.MapTypeSockhash},
+	uapi.FuncGetLocalStorage:        {uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage},
+	uapi.FuncSkSelectReuseport:      {uapi.MapTypeReuseportSockarray, uapi.MapTypeSockmap, uapi.MapTypeSockhash},
+	uapi.FuncMapPopElem:             {uapi.MapTypeQueue, uapi.MapTypeStack},
+	uapi.FuncMapPeekElem:            {uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter},
+	uapi.FuncMapPushElem:            {uapi.MapTypeQueue, uapi.MapTypeStack, uapi.MapTypeBloomFilter},
+	uapi.FuncMapLookupPercpuElem:    {uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash},
+	uapi.FuncSkStorageGet:           {uapi.MapTypeSkStorage},
+	uapi.FuncSkStorageDelete:        {uapi.MapTypeSkStorage},
+	uapi.FuncInodeStorageGet:        {uapi.MapTypeInodeStorage},
+	uapi.FuncInodeStorageDelete:     {uapi.MapTypeInodeStorage},
+	uapi.FuncTaskStorageGet:         {uapi.MapTypeTaskStorage},
+	uapi.FuncTaskStorageDelete:      {uapi.MapTypeTaskStorage},
+	uapi.FuncCgrpStorageGet:         {uapi.MapTypeCgrpStorage},
+	uapi.FuncCgrpStorageDelete:      {uapi.MapTypeCgrpStorage},
+}
+
+// checkMapFunc demands that a helper and a map fit.
+func (e *env) checkMapFunc(m *callMeta, id uapi.FuncID) {
+	if m.mapp == nil {
+		return
+	}
+	t := m.mapp.Type
+	bad := false
+	if list, ok := funcsOfMap[t]; ok && !slices.Contains(list, id) {
+		bad = true
+		if t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
+			bad = !e.updatesSockmap(id)
+		}
+	}
+	if list, ok := mapsOfFunc[id]; ok && !slices.Contains(list, t) {
+		bad = true
+	}
+	if bad {
+		h, _ := proto.Lookup(id)
+		e.refuse(uapi.EINVAL, "cannot pass map_type %d into func %s#%d", t, h.Name(), int32(id))
+	}
+	if id == uapi.FuncTailCall && e.nsubs() > 1 && e.rel < since.R(5, 10) {
+		e.refuse(uapi.EINVAL, "tail_calls are not allowed in programs with bpf-to-bpf calls")
+	}
+}
+
+func (e *env) updatesSockmap(id uapi.FuncID) bool {
+	if id != uapi.FuncMapUpdateElem && id != uapi.FuncMapDeleteElem {
+		return false
+	}
+	switch e.prog.typ {
+	case uapi.ProgTypeTracing:
+		if e.p.Attach == uapi.AttachTraceIter {
+			return true
+		}
+	case uapi.ProgTypeSockOps:
+		if id == uapi.FuncMapDeleteElem {
+			return true
+		}
+	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeXDP, uapi.ProgTypeSkReuseport, uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
+		return true
+	}
+	e.verbose("cannot update sockmap in this context")
+	return false
+}
+
+// checkFormat judges the format of bpf_snprintf, which is known (bpf_bprintf_prepare).
+func (e *env) checkFormat(regs *[11]reg) {
+	if regs[5].Var.Value%8 != 0 {
+		panic(refusal{uapi.EINVAL})
+	}
+	n := int(regs[5].Var.Value / 8)
+	m := e.mapOf(&regs[3])
+	at := regs[3].offset()
+	f := m.Frozen[at:]
+	if i := slices.Index(f, 0); i >= 0 {
+		f = f[:i]
+	}
+	if !formatOK(f, n) {
+		e.refuse(uapi.EINVAL, "Invalid format string")
+	}
+}
+
+// formatOK reports whether the kernel prints a format with n arguments.
+func formatOK(f []byte, n int) bool {
+	at := func(i int) byte {
+		if i < len(f) {
+			return f[i]
+		}
+		return 0
+	}
+	used := 0
+	for i := 0; i < len(f); i++ {
+		c := f[i]
+		if c >= 0x80 || c < 32 && c != '\n' && c != '\t' && c != '\r' && c != '\v' && c != '\f' && c != ' ' {
+			return false
+		}
+		if c != '%' {
+			continue
+		}
+		if at(i+1) == '%' {
+			i++
+			continue
+		}
+		if used >= n {
+			return false
+		}
+		i++
+		for c := at(i); c == '0' || c == '+' || c == '-' || c == ' '; c = at(i) {
+			i++
+		}
+		for c := at(i); c >= '0' && c <= '9'; c = at(i) {
+			i++
+		}
+		switch at(i) {
+		case 'p':
+			i++
+			switch k, u := at(i), at(i+1); {
+			case (k == 'k' || k == 'u') && u == 's':
+				i++
+			case k == 'K' || k == 'x' || k == 's' || k == 'S' || k == 'B' || k == 'b':
+			case (k == 'i' || k == 'I') && (u == '4' || u == '6'):
+				i++
+			case k == 0 || k == ' ' || k < '0' || k > '9' && k < 'A' || k > 'Z' && k < 'a' || k > 'z':
+				i--
+			default:
+				return false
+			}
+		case 's', 'c':
+		default:
+			for l := 0; at(i) == 'l' && l < 2; l++ {
+				i++
+			}
+			switch at(i) {
+			case 'i', 'd', 'u', 'x', 'X':
+			default:
+				return false
+			}
+		}
+		used++
+	}
+	return used == n || true
+}

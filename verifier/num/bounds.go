@@ -1,0 +1,121 @@
+package num
+
+import "math"
+
+// Bounds is what is known of a scalar: its bits, and ranges that contradict neither them nor each other once Sync has run.
+type Bounds struct {
+	Var        Tnum
+	SMin, SMax int64
+	UMin, UMax uint64
+	SMin32     int32
+	SMax32     int32
+	UMin32     uint32
+	UMax32     uint32
+}
+
+// Unbounded is any number.
+var Unbounded = Bounds{Unknown, math.MinInt64, math.MaxInt64, 0, math.MaxUint64, math.MinInt32, math.MaxInt32, 0, math.MaxUint32}
+
+// Exactly is one number.
+func Exactly(v uint64) Bounds {
+	return Bounds{Const(v), int64(v), int64(v), v, v, int32(v), int32(v), uint32(v), uint32(v)}
+}
+
+// Set makes b one number.
+func (b *Bounds) Set(v uint64) { *b = Exactly(v) }
+
+// Set32 makes the low half one number and leaves the rest.
+func (b *Bounds) Set32(v uint32) {
+	b.Var = b.Var.Const32(v)
+	b.SMin32, b.SMax32, b.UMin32, b.UMax32 = int32(v), int32(v), v, v
+}
+
+// Forget forgets the ranges and keeps the bits.
+func (b *Bounds) Forget() { b.Forget64(); b.Forget32() }
+
+// Forget64 forgets the 64-bit ranges.
+func (b *Bounds) Forget64() {
+	b.SMin, b.SMax, b.UMin, b.UMax = math.MinInt64, math.MaxInt64, 0, math.MaxUint64
+}
+
+// Forget32 forgets the 32-bit ranges.
+func (b *Bounds) Forget32() {
+	b.SMin32, b.SMax32, b.UMin32, b.UMax32 = math.MinInt32, math.MaxInt32, 0, math.MaxUint32
+}
+
+// fromBits32 narrows the 32-bit ranges by what bits say.
+func (b *Bounds) fromBits32() {
+	t := b.Var.Sub32()
+	v, m := uint32(t.Value), uint32(t.Mask)
+	b.SMin32 = max(b.SMin32, int32(v|m&(1<<31)))
+	b.SMax32 = min(b.SMax32, int32(v|m&math.MaxInt32))
+	b.UMin32 = max(b.UMin32, v)
+	b.UMax32 = min(b.UMax32, v|m)
+}
+
+func (b *Bounds) fromBits64() {
+	v, m := b.Var.Value, b.Var.Mask
+	b.SMin = max(b.SMin, int64(v|m&(1<<63)))
+	b.SMax = min(b.SMax, int64(v|m&math.MaxInt64))
+	b.UMin = max(b.UMin, v)
+	b.UMax = min(b.UMax, v|m)
+}
+
+func (b *Bounds) fromBits() { b.fromBits32(); b.fromBits64() }
+
+// toBits narrows the bits by what the ranges say.
+func (b *Bounds) toBits() {
+	t64 := b.Var.Intersect(Range(b.UMin, b.UMax))
+	t32 := t64.Sub32().Intersect(Range(uint64(b.UMin32), uint64(b.UMax32)))
+	b.Var = t64.Clear32().Or(t32)
+}
+
+// Sync derives each view from the others, as far as the release does (reg_bounds_sync).
+func (b *Bounds) Sync(r Rules) {
+	b.fromBits()
+	if r.Deduce == DeduceSign {
+		b.deduceSign()
+	} else {
+		for range 3 {
+			b.deduce32(r)
+			b.deduce64(r)
+			b.deduceMixed(r)
+		}
+	}
+	b.toBits()
+	b.fromBits()
+}
+
+// Broken names what contradicts itself, "" when nothing does (reg_bounds_sanity_check).
+func (b *Bounds) Broken() string {
+	switch {
+	case b.UMin > b.UMax || b.SMin > b.SMax || b.UMin32 > b.UMax32 || b.SMin32 > b.SMax32:
+		return "range bounds violation"
+	case b.Var.IsConst() && (b.UMin != b.Var.Value || b.UMax != b.Var.Value || b.SMin != int64(b.Var.Value) || b.SMax != int64(b.Var.Value)):
+		return "const tnum out of sync with range bounds"
+	}
+	if v := uint32(b.Var.Value); b.Var.Sub32IsConst() && (b.UMin32 != v || b.UMax32 != v || b.SMin32 != int32(v) || b.SMax32 != int32(v)) {
+		return "const subreg tnum out of sync with range bounds"
+	}
+	return ""
+}
+
+// Within reports whether all ranges of c are in those of b.
+func (b *Bounds) Within(c *Bounds) bool {
+	return b.UMin <= c.UMin && b.UMax >= c.UMax && b.SMin <= c.SMin && b.SMax >= c.SMax &&
+		b.UMin32 <= c.UMin32 && b.UMax32 >= c.UMax32 && b.SMin32 <= c.SMin32 && b.SMax32 >= c.SMax32
+}
+
+// Zext makes the high half zero and the 64-bit ranges those of the low half.
+func (b *Bounds) Zext() {
+	b.Var = b.Var.Sub32()
+	b.UMin, b.UMax = uint64(b.UMin32), uint64(b.UMax32)
+	if b.SMin32 >= 0 && b.SMax32 >= 0 {
+		b.SMin, b.SMax = int64(b.SMin32), int64(b.SMax32)
+	} else {
+		b.SMin, b.SMax = 0, math.MaxUint32
+	}
+}
+
+// Widths: the number of bits that may be set, from the right.
+func (b *Bounds) Width() int { return bitLen(b.UMax) }

@@ -1,0 +1,366 @@
+package num
+
+import "math/bits"
+
+// Cond is a comparison (the operation bits of a jump).
+type Cond uint8
+
+// Comparisons; NSet is what holds when JSET does not jump.
+const (
+	Eq   Cond = 0x10
+	Gt   Cond = 0x20
+	Ge   Cond = 0x30
+	Set  Cond = 0x40
+	Ne   Cond = 0x50
+	SGt  Cond = 0x60
+	SGe  Cond = 0x70
+	Lt   Cond = 0xa0
+	Le   Cond = 0xb0
+	SLt  Cond = 0xc0
+	SLe  Cond = 0xd0
+	NSet Cond = Set | 8
+)
+
+// Flip is the comparison with its sides exchanged; 0 when there is none.
+func (c Cond) Flip() Cond {
+	switch c {
+	case Ge:
+		return Le
+	case Gt:
+		return Lt
+	case Le:
+		return Ge
+	case Lt:
+		return Gt
+	case SGe:
+		return SLe
+	case SGt:
+		return SLt
+	case SLe:
+		return SGe
+	case SLt:
+		return SGt
+	}
+	return c
+}
+
+// Not is the opposite.
+func (c Cond) Not() Cond {
+	switch c {
+	case Eq:
+		return Ne
+	case Ne:
+		return Eq
+	case Set:
+		return NSet
+	case NSet:
+		return Set
+	case Ge:
+		return Lt
+	case Gt:
+		return Le
+	case Le:
+		return Gt
+	case Lt:
+		return Ge
+	case SGe:
+		return SLt
+	case SGt:
+		return SLe
+	case SLe:
+		return SGt
+	case SLt:
+		return SGe
+	}
+	return 0
+}
+
+// Outcome of a comparison.
+const (
+	Maybe = -1
+	Never = 0
+	Sure  = 1
+)
+
+// view is one width of a Bounds.
+type view struct {
+	t          Tnum
+	umin, umax uint64
+	smin, smax int64
+}
+
+func (b *Bounds) view(w32 bool) view {
+	if w32 {
+		return view{b.Var.Sub32(), uint64(b.UMin32), uint64(b.UMax32), int64(b.SMin32), int64(b.SMax32)}
+	}
+	return view{b.Var, b.UMin, b.UMax, b.SMin, b.SMax}
+}
+
+// IsConst reports whether the number is known, in the low half if w32.
+func (b *Bounds) IsConst(w32 bool) bool {
+	if w32 {
+		return b.Var.Sub32IsConst()
+	}
+	return b.Var.IsConst()
+}
+
+// Const is the known number.
+func (b *Bounds) Const(w32 bool) uint64 {
+	if w32 {
+		return uint64(uint32(b.Var.Value))
+	}
+	return b.Var.Value
+}
+
+func disjoint(a, b view) bool {
+	return a.umin > b.umax || a.umax < b.umin || a.smin > b.smax || a.smax < b.smin
+}
+
+// Taken decides whether b and c compare as op says: Maybe, Never or Sure (is_scalar_branch_taken).
+func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
+	x, y := b.view(w32), c.view(w32)
+	if r.Deduce == DeduceSign && !y.t.IsConst() {
+		// Older releases compare with constants only.
+		if !x.t.IsConst() || op.Flip() == 0 {
+			return Maybe
+		}
+		x, y, op = y, x, op.Flip()
+	}
+	switch op {
+	case Eq, Ne:
+		equal := Maybe
+		switch {
+		case x.t.IsConst() && y.t.IsConst():
+			equal = truth(x.t.Value == y.t.Value)
+		case r.Deduce == DeduceSign:
+		case r.EqBits && !x.t.Overlaps(y.t), disjoint(x, y):
+			equal = Never
+		case !w32 && r.EqHalves && disjoint(b.view(true), c.view(true)):
+			equal = Never
+		}
+		if op == Ne && equal != Maybe {
+			equal = 1 - equal
+		}
+		return equal
+	case Set:
+		if !y.t.IsConst() {
+			x, y = y, x
+		}
+		if !y.t.IsConst() {
+			return Maybe
+		}
+		if x.t.Value&^x.t.Mask&y.t.Value != 0 {
+			return Sure
+		}
+		if (x.t.Value|x.t.Mask)&y.t.Value == 0 {
+			return Never
+		}
+	case Gt:
+		return decide(x.umin > y.umax, x.umax <= y.umin)
+	case SGt:
+		return decide(x.smin > y.smax, x.smax <= y.smin)
+	case Lt:
+		return decide(x.umax < y.umin, x.umin >= y.umax)
+	case SLt:
+		return decide(x.smax < y.smin, x.smin >= y.smax)
+	case Ge:
+		return decide(x.umin >= y.umax, x.umax < y.umin)
+	case SGe:
+		return decide(x.smin >= y.smax, x.smax < y.smin)
+	case Le:
+		return decide(x.umax <= y.umin, x.umin > y.umax)
+	case SLe:
+		return decide(x.smax <= y.smin, x.smin > y.smax)
+	}
+	return Maybe
+}
+
+func truth(b bool) int {
+	if b {
+		return Sure
+	}
+	return Never
+}
+
+func decide(sure, never bool) int {
+	if sure {
+		return Sure
+	}
+	if never {
+		return Never
+	}
+	return Maybe
+}
+
+// Refine narrows b and c by the knowledge that they compare as op says (regs_refine_cond_op); Sync has to follow.
+func Refine(b, c *Bounds, op Cond, w32 bool) {
+	switch op {
+	case Ge, Gt, SGe, SGt:
+		op = op.Flip()
+		b, c = c, b
+	case Ne, Set, NSet:
+		if !c.IsConst(w32) {
+			b, c = c, b
+		}
+		if c.IsConst(w32) {
+			refineConst(b, c.Const(w32), op, w32)
+		}
+		return
+	}
+	if w32 {
+		refine32(b, c, op)
+	} else {
+		refine64(b, c, op)
+	}
+}
+
+func refineConst(b *Bounds, v uint64, op Cond, w32 bool) {
+	switch {
+	case op == Ne && w32:
+		if b.UMin32 == uint32(v) {
+			b.UMin32++
+		}
+		if b.UMax32 == uint32(v) {
+			b.UMax32--
+		}
+		if b.SMin32 == int32(v) {
+			b.SMin32++
+		}
+		if b.SMax32 == int32(v) {
+			b.SMax32--
+		}
+	case op == Ne:
+		if b.UMin == v {
+			b.UMin++
+		}
+		if b.UMax == v {
+			b.UMax--
+		}
+		if b.SMin == int64(v) {
+			b.SMin++
+		}
+		if b.SMax == int64(v) {
+			b.SMax--
+		}
+	case op == Set:
+		if bits.OnesCount64(v) != 1 {
+			return
+		}
+		if w32 {
+			b.Var = b.Var.With32(b.Var.Sub32().Or(Const(v)))
+		} else {
+			b.Var = b.Var.Or(Const(v))
+		}
+	case op == NSet:
+		b.Forget()
+		if w32 {
+			b.Var = b.Var.With32(b.Var.Sub32().And(Const(^v)))
+		} else {
+			b.Var = b.Var.And(Const(^v))
+		}
+	}
+}
+
+func refine32(b, c *Bounds, op Cond) {
+	switch op {
+	case Eq:
+		b.UMin32, b.UMax32 = max(b.UMin32, c.UMin32), min(b.UMax32, c.UMax32)
+		b.SMin32, b.SMax32 = max(b.SMin32, c.SMin32), min(b.SMax32, c.SMax32)
+		c.UMin32, c.UMax32, c.SMin32, c.SMax32 = b.UMin32, b.UMax32, b.SMin32, b.SMax32
+		t := b.Var.Sub32().Intersect(c.Var.Sub32())
+		b.Var, c.Var = b.Var.With32(t), c.Var.With32(t)
+	case Le:
+		b.UMax32 = min(b.UMax32, c.UMax32)
+		c.UMin32 = max(b.UMin32, c.UMin32)
+	case Lt:
+		b.UMax32 = min(b.UMax32, c.UMax32-1)
+		c.UMin32 = max(b.UMin32+1, c.UMin32)
+	case SLe:
+		b.SMax32 = min(b.SMax32, c.SMax32)
+		c.SMin32 = max(b.SMin32, c.SMin32)
+	case SLt:
+		b.SMax32 = min(b.SMax32, c.SMax32-1)
+		c.SMin32 = max(b.SMin32+1, c.SMin32)
+	}
+}
+
+func refine64(b, c *Bounds, op Cond) {
+	switch op {
+	case Eq:
+		b.UMin, b.UMax = max(b.UMin, c.UMin), min(b.UMax, c.UMax)
+		b.SMin, b.SMax = max(b.SMin, c.SMin), min(b.SMax, c.SMax)
+		c.UMin, c.UMax, c.SMin, c.SMax = b.UMin, b.UMax, b.SMin, b.SMax
+		b.Var = b.Var.Intersect(c.Var)
+		c.Var = b.Var
+	case Le:
+		b.UMax = min(b.UMax, c.UMax)
+		c.UMin = max(b.UMin, c.UMin)
+	case Lt:
+		b.UMax = min(b.UMax, c.UMax-1)
+		c.UMin = max(b.UMin+1, c.UMin)
+	case SLe:
+		b.SMax = min(b.SMax, c.SMax)
+		c.SMin = max(b.SMin, c.SMin)
+	case SLt:
+		b.SMax = min(b.SMax, c.SMax-1)
+		c.SMin = max(b.SMin+1, c.SMin)
+	}
+}
+
+// RefineConst narrows yes and no, what a register holds when it compares with the constant v as op says and when it does not,
+// as releases before 6.8 do (reg_set_min_max).
+func RefineConst(yes, no *Bounds, v uint64, op Cond, w32 bool, r Rules) {
+	if op == 0 {
+		return
+	}
+	c := Exactly(v)
+	switch op {
+	case Eq:
+		setHalf(yes, v, w32)
+	case Ne:
+		setHalf(no, v, w32)
+	case Set:
+		no.Forget()
+		if w32 {
+			no.Var = no.Var.With32(no.Var.Sub32().And(Const(uint64(^uint32(v)))))
+			if bits.OnesCount32(uint32(v)) == 1 {
+				yes.Var = yes.Var.With32(yes.Var.Sub32().Or(Const(uint64(uint32(v)))))
+			}
+		} else {
+			no.Var = no.Var.And(Const(^v))
+			if bits.OnesCount64(v) == 1 {
+				yes.Var = yes.Var.Or(Const(v))
+			}
+		}
+	default:
+		d := c
+		Refine(yes, &d, op, w32)
+		d = c
+		Refine(no, &d, op.Not(), w32)
+	}
+	for _, b := range []*Bounds{no, yes} {
+		if w32 {
+			b.Combine32Into64(r)
+		} else {
+			b.Combine64Into32(r)
+		}
+	}
+}
+
+func setHalf(b *Bounds, v uint64, w32 bool) {
+	if w32 {
+		b.Set32(uint32(v))
+	} else {
+		b.Set(v)
+	}
+}
+
+// Equate makes two numbers that are known to be equal hold the same, as releases before 6.8 do.
+func Equate(b, c *Bounds, r Rules) {
+	b.UMin, b.UMax = max(b.UMin, c.UMin), min(b.UMax, c.UMax)
+	b.SMin, b.SMax = max(b.SMin, c.SMin), min(b.SMax, c.SMax)
+	b.Var = b.Var.Intersect(c.Var)
+	c.UMin, c.UMax, c.SMin, c.SMax, c.Var = b.UMin, b.UMax, b.SMin, b.SMax, b.Var
+	b.Sync(r)
+	c.Sync(r)
+}

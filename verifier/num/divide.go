@@ -1,0 +1,91 @@
+package num
+
+import "math"
+
+// Div makes b the quotient of b and the constant c, in the low half if w32 (7.0 and later).
+func (b *Bounds) Div(c *Bounds, w32, signed bool) { b.divide(c, w32, signed, false) }
+
+// Mod makes b the remainder.
+func (b *Bounds) Mod(c *Bounds, w32, signed bool) { b.divide(c, w32, signed, true) }
+
+func (b *Bounds) divide(c *Bounds, w32, signed, mod bool) {
+	if w32 {
+		lo, hi := int64(b.SMin32), int64(b.SMax32)
+		ulo, uhi := uint64(b.UMin32), uint64(b.UMax32)
+		b.Forget64()
+		if signed {
+			lo, hi, ok := divS(lo, hi, int64(int32(c.Var.Value)), mod, math.MinInt32)
+			b.Forget32()
+			if ok {
+				b.SMin32, b.SMax32 = int32(lo), int32(hi)
+			}
+		} else {
+			ulo, uhi = divU(ulo, uhi, uint64(uint32(c.Var.Value)), mod)
+			b.Forget32()
+			b.UMin32, b.UMax32 = uint32(ulo), uint32(uhi)
+		}
+		b.Var = Unknown
+		return
+	}
+	if signed {
+		lo, hi, ok := divS(b.SMin, b.SMax, int64(c.Var.Value), mod, math.MinInt64)
+		b.Forget()
+		if ok {
+			b.SMin, b.SMax = lo, hi
+		}
+	} else {
+		lo, hi := divU(b.UMin, b.UMax, c.Var.Value, mod)
+		b.Forget()
+		b.UMin, b.UMax = lo, hi
+	}
+	b.Var = Unknown
+}
+
+// divU: the machine yields 0 for a division by 0, and the dividend for a remainder.
+func divU(lo, hi, d uint64, mod bool) (uint64, uint64) {
+	switch {
+	case d == 0 && mod:
+		return lo, hi
+	case d == 0:
+		return 0, 0
+	case !mod:
+		return lo / d, hi / d
+	case hi < d:
+		return lo, hi
+	}
+	return 0, min(hi, d-1)
+}
+
+func divS(lo, hi, d int64, mod bool, least int64) (int64, int64, bool) {
+	switch {
+	case d == 0 && mod:
+		return lo, hi, true
+	case d == 0:
+		return 0, 0, true
+	case d == -1 && lo == least:
+		if mod {
+			return 0, 0, true
+		}
+		return 0, 0, false
+	case !mod:
+		x, y := lo/d, hi/d
+		return min(x, y), max(x, y), true
+	}
+	m := d
+	if m < 0 {
+		m = -m
+	}
+	if m < 0 {
+		return 0, 0, false
+	}
+	m--
+	switch {
+	case lo > -d && hi < d && d > 0, lo >= -m && hi <= m:
+		return lo, hi, true
+	case lo >= 0:
+		return 0, min(hi, m), true
+	case hi <= 0:
+		return max(lo, -m), 0, true
+	}
+	return -m, m, true
+}

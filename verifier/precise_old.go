@@ -1,0 +1,268 @@
+package verifier
+
+import "github.com/bpfrun/bpfrun/verifier/since"
+
+// Precision as releases before 6.5 follow it back: within one frame, and through whole stack slots that r10 addresses.
+
+// preciseOld demands the exact value of a register, or of a spilled one (__mark_chain_precision of 5.10 to 6.4).
+func (e *env) preciseOld(r, spi int) { e.markOld(e.cur.curFrame, r, spi) }
+
+func (e *env) markOld(fr, r, spi int) {
+	s := e.cur
+	first, last := s.first, e.insn
+	f := s.frames[fr]
+	var regs uint32
+	var stack uint64
+	isNew := false
+	if r >= 0 {
+		x := &f.regs[r]
+		if e.rel < since.R(6, 2) {
+			if !x.precise {
+				isNew = true
+			}
+			x.precise = true
+		} else {
+			isNew = true
+		}
+		regs = 1 << r
+	}
+	if spi >= 0 {
+		if !f.stack[spi].isScalarSpill() && !(f.stack[spi].t[0] == slotSpill && f.stack[spi].reg.typ == scalar) {
+			return
+		}
+		x := &f.stack[spi].reg
+		if e.rel < since.R(6, 2) {
+			if !x.precise {
+				isNew = true
+			}
+			x.precise = true
+		} else {
+			isNew = true
+		}
+		stack = 1 << spi
+	}
+	if !isNew || regs == 0 && stack == 0 {
+		return
+	}
+	skip := true
+	for {
+		h := s.hist
+		if e.rel >= since.R(6, 2) && last < 0 {
+			e.startOld(s, regs, stack)
+			return
+		}
+		for i := last; ; {
+			if skip {
+				skip = false
+			} else if e.backOld(i, &regs, &stack) == backGiveUp {
+				e.allPreciseOld()
+				return
+			}
+			if regs == 0 && stack == 0 {
+				return
+			}
+			if i == first {
+				break
+			}
+			p := i - 1
+			if h != nil && int(h.idx) == i {
+				p = int(h.prevIdx)
+				h = h.prev
+			}
+			i = p
+			if i < 0 || i >= len(e.insns) {
+				e.bug("backtracking idx %d", i)
+			}
+		}
+		s = s.parent
+		if s == nil {
+			return
+		}
+		if fr > s.curFrame {
+			return
+		}
+		f = s.frames[fr]
+		isNew = false
+		for i := 0; i < 10; i++ {
+			if regs>>i&1 == 0 {
+				continue
+			}
+			x := &f.regs[i]
+			if x.typ != scalar {
+				regs &^= 1 << i
+				continue
+			}
+			if !x.precise {
+				isNew = true
+			} else if e.rel >= since.R(6, 2) {
+				regs &^= 1 << i
+			}
+			x.precise = true
+		}
+		for i := 0; i < 64; i++ {
+			if stack>>i&1 == 0 {
+				continue
+			}
+			if i >= len(f.stack) {
+				e.allPreciseOld()
+				return
+			}
+			sl := &f.stack[i]
+			if sl.t[0] != slotSpill && sl.t[7] != slotSpill || sl.reg.typ != scalar {
+				stack &^= 1 << i
+				continue
+			}
+			if !sl.reg.precise {
+				isNew = true
+			} else if e.rel >= since.R(6, 2) {
+				stack &^= 1 << i
+			}
+			sl.reg.precise = true
+		}
+		if regs == 0 && stack == 0 || e.rel < since.R(6, 2) && !isNew {
+			return
+		}
+		last, first = s.last, s.first
+	}
+}
+
+// startOld: what is looked for are arguments of a function that is judged by itself.
+func (e *env) startOld(s *state, regs uint32, stack uint64) {
+	if s.curFrame == 0 && s.frames[0].sub > 0 && stack == 0 && regs&^argRegs == 0 {
+		for i := 1; i <= 5; i++ {
+			if regs>>i&1 != 0 && s.frames[0].regs[i].typ == scalar {
+				s.frames[0].regs[i].precise = true
+			}
+		}
+	}
+}
+
+func (e *env) allPreciseOld() {
+	for s := e.cur; s != nil; s = s.parent {
+		if e.rel >= since.R(6, 2) && s == e.cur {
+			continue
+		}
+		for i := 0; i <= s.curFrame; i++ {
+			f := s.frames[i]
+			for j := 0; j < 10; j++ {
+				if f.regs[j].typ == scalar {
+					f.regs[j].precise = true
+				}
+			}
+			for j := range f.stack {
+				if f.stack[j].reg.typ == scalar && (f.stack[j].t[0] == slotSpill || f.stack[j].t[7] == slotSpill) {
+					f.stack[j].reg.precise = true
+				}
+			}
+		}
+	}
+}
+
+// backOld moves the set from after an instruction to before it.
+func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
+	in := &e.insns[i]
+	dst, src := uint32(1)<<in.Dst, uint32(1)<<in.Src
+	if in.Code == 0 {
+		return backOK
+	}
+	switch class(in) {
+	case clsALU, clsALU64:
+		if *regs&dst == 0 {
+			return backOK
+		}
+		switch {
+		case opOf(in) == opMov:
+			*regs &^= dst
+			if isX(in) {
+				*regs |= src
+			}
+		case isX(in):
+			*regs |= src
+		}
+	case clsLDX:
+		if *regs&dst == 0 {
+			return backOK
+		}
+		*regs &^= dst
+		if in.Src != 10 || e.rel < since.R(5, 18) && sizeOf(in) != 8 {
+			return backOK
+		}
+		spi := (-int(in.Off) - 1) / 8
+		if spi >= 64 {
+			return backGiveUp
+		}
+		*stack |= 1 << spi
+	case clsSTX, clsST:
+		if *regs&dst != 0 {
+			return backGiveUp
+		}
+		if in.Dst != 10 || e.rel < since.R(5, 18) && sizeOf(in) != 8 {
+			return backOK
+		}
+		spi := (-int(in.Off) - 1) / 8
+		if spi >= 64 {
+			return backGiveUp
+		}
+		if *stack>>spi&1 == 0 {
+			return backOK
+		}
+		*stack &^= 1 << spi
+		if class(in) == clsSTX {
+			*regs |= src
+		}
+	case clsJMP, clsJMP32:
+		switch {
+		case opOf(in) == opCall:
+			if in.Src == 1 {
+				return backGiveUp
+			}
+			if e.rel >= since.R(6, 1) && e.isSyncCallback(in, i) {
+				return backGiveUp
+			}
+			*regs &^= 1
+			if *regs&0x3f != 0 {
+				e.bug("backtracking call unexpected regs %x", *regs)
+			}
+		case opOf(in) == opExit:
+			return backGiveUp
+		case isX(in) && opOf(in) != opJA:
+			if *regs&(dst|src) == 0 {
+				return backOK
+			}
+			*regs |= dst | src
+		}
+	case clsLD:
+		if *regs&dst == 0 {
+			return backOK
+		}
+		*regs &^= dst
+		if m := mode(in); m == modeIND || m == modeABS {
+			return backGiveUp
+		}
+	}
+	return backOK
+}
+
+// propagatePrecisionOld demands of the path to the current state what a kept state demands.
+func (e *env) propagatePrecisionOld(old *state) {
+	frames := []int{old.curFrame}
+	if e.rel >= since.R(6, 2) {
+		frames = frames[:0]
+		for fr := old.curFrame; fr >= 0; fr-- {
+			frames = append(frames, fr)
+		}
+	}
+	for _, fr := range frames {
+		f := old.frames[fr]
+		for i := 0; i < 10; i++ {
+			if r := &f.regs[i]; r.typ == scalar && r.precise && (r.live&liveRead != 0 || e.rel < since.R(5, 19)) {
+				e.markOld(fr, i, -1)
+			}
+		}
+		for i := range f.stack {
+			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || e.rel < since.R(5, 19)) {
+				e.markOld(fr, -1, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package since
+
+// Rule is something that releases do differently.
+type Rule uint8
+
+// Rules. Each names what newer releases do unless it says otherwise.
+const (
+	// StaticStackLiveness: which stack slots are live follows from read and write marks per call chain, not from parents of states.
+	StaticStackLiveness Rule = iota
+	// LiveRegisters: registers that no way on reads are not compared.
+	LiveRegisters
+	// SCCLoops: loops are strongly connected components, and marks are propagated along their back edges.
+	SCCLoops
+	// StateRefs: references, locks and sections belong to the state, not to its frames.
+	StateRefs
+	// MixedBounds: 64- and 32-bit ranges narrow each other.
+	MixedBounds
+	// SplitSign: a signed range on both sides of zero narrows the unsigned one.
+	SplitSign
+	// SplitSign32 is the same in 32 bits.
+	SplitSign32
+	// WrapBoth: sums whose both ends overflow stay ranges.
+	WrapBoth
+	// MulSigned: products with negative factors are ranges.
+	MulSigned
+	// MulTnumShift, MulTnumUnion: how bits of products are computed.
+	MulTnumShift
+	MulTnumUnion
+	// NegRange: negation keeps ranges.
+	NegRange
+	// BswapRange: byte swaps keep known bits.
+	BswapRange
+	// DivRange: divisions and remainders are ranges.
+	DivRange
+	// EqBits: values whose known bits differ are not equal.
+	EqBits
+	// EqHalves: values whose low halves are apart are not equal.
+	EqHalves
+	// ForkSigns: an and or or of -1 or 0 with a constant is explored for both values.
+	ForkSigns
+	// SubregSpill: spills of 1, 2 and 4 bytes keep what is known of them.
+	SubregSpill
+	// UninitStack: privileged programs may read stack that nobody wrote.
+	UninitStack
+	// PreciseSpills: stack slots are tracked back by the instruction that accessed them.
+	PreciseSpills
+	// ScalarIDs: states are compared with the identities of scalars.
+	ScalarIDs
+	// LinkedOffsets: scalars that differ by a constant stay linked.
+	LinkedOffsets
+	// LinkedNegative: so do those with negative and 32-bit distances.
+	LinkedNegative
+	// ConvergingIterators: iterator loops end when a state within an earlier one is found, and what is not precise is widened.
+	ConvergingIterators
+	// FastCalls: spills around calls that keep registers are not stack.
+	FastCalls
+	// LazyGlobals: global functions are judged after the program, if something calls them.
+	LazyGlobals
+	// MayGoto: the instruction exists.
+	MayGoto
+	// GlobalEffects: global functions may change packets, sleep or throw, and callers know.
+	GlobalEffects
+	// NestedRCU: RCU sections nest.
+	NestedRCU
+	// ForceCheckpointHistory: a state is kept after 40 entries of history.
+	ForceCheckpointHistory
+	// KnownKeyLookup: a lookup in an array with a constant key below its size needs no null check.
+	KnownKeyLookup
+	// SizeSpillsBySlot: a checkpoint's slots are cleaned by halves.
+	HalfSlots
+	// CPUv4: sign extension, gotol, unconditional byte swaps, signed division.
+	CPUv4
+	// LoadAcquire: load-acquire and store-release.
+	LoadAcquire
+	// Gotox: indirect jumps.
+	Gotox
+	// PrivateStack: functions of tracing programs have a stack of their own.
+	PrivateStack
+	// StackByJIT: a compiled function's stack is rounded to 16 bytes, not 32.
+	StackByJIT
+	// PointerPromotion, ctx stores of constants.
+	StoreConstToContext
+	// RefsOrdered: a released reference leaves the order of the others.
+	RefsOrdered
+	// MissLimit64: checkpoints of loops that have to converge are kept for 64 misses.
+	MissLimit64
+	// NotEqualRanges: a comparison with a bound for inequality moves the bound.
+	TwoRegisterRanges
+	// TailCallInvalidates: a tail call may have changed the packet.
+	TailCallInvalidates
+	// BacktrackSubprogs: precision is tracked through calls.
+	BacktrackSubprogs
+	// MovAssignsSrcID: only scalars that are not constant get identities.
+	ConstHaveNoID
+	// AtomicsFull: atomics other than add.
+	AtomicsFull
+	// JumpPoints: history is kept at jumps, not at checkpoints.
+	JumpPoints
+	// UntrustedMem: walks to what is no struct yield memory that may fault.
+	UntrustedMem
+	// PreciseNeverImprecise (7.2)
+	SingularIDs
+	// CleanCurrent: the current state is cleaned of what is dead, too.
+	CleanCurrent
+	// InsnBeforeWalk: fields of all instructions are checked before the walk.
+	InsnBeforeWalk
+	// NotExactByLive: reads marked by liveness decide what is compared (until static liveness).
+	CallbackChains
+	numRules
+)
+
+type row struct {
+	from Release
+	what string
+}
+
+var rows = [numRules]row{
+	StaticStackLiveness:    {R(6, 18), "stack slots are live by marks per call chain"},
+	LiveRegisters:          {R(6, 15), "registers that nothing reads are not compared"},
+	SCCLoops:               {R(6, 17), "loops are strongly connected components"},
+	StateRefs:              {R(6, 14), "references and locks belong to states"},
+	MixedBounds:            {R(6, 8), "64- and 32-bit ranges narrow each other"},
+	SplitSign:              {R(6, 12), "ranges on both sides of zero narrow unsigned ones"},
+	SplitSign32:            {R(7, 0), "the same for 32 bits"},
+	WrapBoth:               {R(6, 17), "sums whose both ends overflow stay ranges"},
+	MulSigned:              {R(6, 14), "products of negative numbers are ranges"},
+	MulTnumShift:           {R(5, 14), "bits of products by shifting and adding"},
+	MulTnumUnion:           {R(6, 18), "bits of products by unions"},
+	NegRange:               {R(6, 17), "negation keeps ranges"},
+	BswapRange:             {R(7, 0), "byte swaps keep bits"},
+	DivRange:               {R(7, 0), "quotients and remainders are ranges"},
+	EqBits:                 {R(6, 18), "known bits that differ decide comparisons"},
+	EqHalves:               {R(6, 8), "low halves decide comparisons of wholes"},
+	ForkSigns:              {R(7, 0), "and and or of 0 or -1 are explored for both"},
+	SubregSpill:            {R(5, 16), "small spills keep what is known"},
+	UninitStack:            {R(6, 3), "privileged programs read stack that nobody wrote"},
+	PreciseSpills:          {R(6, 8), "spills are tracked back by instruction"},
+	ScalarIDs:              {R(6, 5), "identities of scalars are compared"},
+	LinkedOffsets:          {R(6, 12), "scalars with a constant distance stay linked"},
+	LinkedNegative:         {R(7, 0), "so with negative and 32-bit distances"},
+	ConvergingIterators:    {R(6, 7), "iterator loops converge"},
+	FastCalls:              {R(6, 12), "spills around calls that keep registers vanish"},
+	LazyGlobals:            {R(6, 8), "global functions are judged when they are called"},
+	MayGoto:                {R(6, 9), "may_goto"},
+	GlobalEffects:          {R(6, 13), "effects of global functions are known"},
+	NestedRCU:              {R(6, 18), "RCU sections nest"},
+	ForceCheckpointHistory: {R(6, 12), "long histories force checkpoints"},
+	KnownKeyLookup:         {R(6, 14), "lookups with constant keys are not null"},
+	HalfSlots:              {R(7, 1), "halves of slots are live"},
+	CPUv4:                  {R(6, 6), "cpu v4"},
+	LoadAcquire:            {R(6, 15), "load-acquire and store-release"},
+	Gotox:                  {R(7, 0), "indirect jumps"},
+	PrivateStack:           {R(6, 13), "stacks of functions of tracing programs"},
+	StackByJIT:             {R(6, 8), "stacks are rounded to 16"},
+	StoreConstToContext:    {R(6, 3), "constants can be stored to contexts"},
+	RefsOrdered:            {R(6, 14), "references are given back in order"},
+	MissLimit64:            {R(6, 7), "checkpoints of loops are kept longer"},
+	TwoRegisterRanges:      {R(6, 8), "comparisons of registers narrow both"},
+	TailCallInvalidates:    {R(6, 13), "tail calls invalidate packet pointers"},
+	BacktrackSubprogs:      {R(6, 5), "precision is tracked through calls"},
+	ConstHaveNoID:          {R(6, 8), "constants have no identity"},
+	AtomicsFull:            {R(5, 12), "atomics other than add"},
+	JumpPoints:             {R(6, 2), "history at jumps"},
+	UntrustedMem:           {R(6, 17), "walks yield memory that may fault"},
+	SingularIDs:            {R(7, 0), "identities of a single register are dropped"},
+	CleanCurrent:           {R(7, 1), "what is dead leaves the current state"},
+	InsnBeforeWalk:         {R(7, 1), "fields are checked before the walk"},
+	CallbackChains:         {R(6, 7), "callbacks are called zero, one or many times"},
+}
+
+// In reports whether the release follows the rule.
+func (r Rule) In(release Release) bool { return release >= rows[r].from }
+
+// String says what the rule is.
+func (r Rule) String() string { return rows[r].what }
+
+// From returns the release that brought a rule.
+func From(rule Rule) Release { return rows[rule].from }
