@@ -153,7 +153,7 @@ func (a *app) conformanceRecordCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.recordISACommand(), a.recordCasesCommand(), a.recordCoreCommand())
+	cmd.AddCommand(a.recordISACommand(), a.recordCasesCommand(), a.recordCoreCommand(), a.recordVerdictsCommand())
 	return cmd
 }
 
@@ -195,19 +195,43 @@ which conformance isa compares with. Needs root; nothing is attached or pinned.`
 
 // writeVectors writes a file of lines, compressed when its name says so.
 func writeVectors(path string, data []byte) error {
-	f, err := os.Create(path)
+	w, err := createFile(path)
 	if err != nil {
 		return err
 	}
-	var w io.WriteCloser = f
-	if strings.HasSuffix(path, ".gz") {
-		if w, err = gzip.NewWriterLevel(f, gzip.BestCompression); err != nil {
-			return err
-		}
-	}
 	_, err = w.Write(data)
-	if w != f {
-		err = errors.Join(err, w.Close())
+	return errors.Join(err, w.Close())
+}
+
+// createVectors opens a file of lines for writing; "" and "-" are standard output.
+func (a *app) createVectors(path string) (io.WriteCloser, error) {
+	if path == "" || path == "-" {
+		return keepOpen{a.stdout}, nil
 	}
-	return errors.Join(err, f.Close())
+	return createFile(path)
+}
+
+// keepOpen is a writer whose Close does nothing.
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }
+
+// zipped closes the compressor and the file below it.
+type zipped struct {
+	*gzip.Writer
+	file *os.File
+}
+
+func (z zipped) Close() error { return errors.Join(z.Writer.Close(), z.file.Close()) }
+
+func createFile(path string) (io.WriteCloser, error) {
+	f, err := os.Create(path)
+	if err != nil || !strings.HasSuffix(path, ".gz") {
+		return f, err
+	}
+	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return zipped{z, f}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bpfrun/bpfrun/conformance/paced"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -161,44 +162,86 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("the kernel refuses the program: %v: %s", r.Errno, r.Log)
 }
 
-// loadProgram loads a linked program whose references are bound.
-func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, error) {
-	code := decode.Marshal(insns, binary.NativeEndian)
-	license := append([]byte(p.Linked().Object.License), 0)
-	funcs := make([]byte, 0, 8*len(p.Funcs))
+// request is a BPF_PROG_LOAD and the memory its attributes point to.
+type request struct {
+	attr                 loadAttr
+	code, license, funcs []byte
+}
+
+// newRequest describes a linked program whose references are bound.
+func newRequest(p *loader.LinkedProgram, insns []decode.Insn, types int) *request {
+	r := &request{code: decode.Marshal(insns, binary.NativeEndian), license: append([]byte(p.Linked().Object.License), 0)}
 	for _, f := range p.Funcs {
 		if f.Type == 0 {
-			funcs = nil
+			r.funcs = nil
 			break
 		}
-		funcs = binary.NativeEndian.AppendUint32(funcs, uint32(f.Start))
-		funcs = binary.NativeEndian.AppendUint32(funcs, uint32(f.Type))
+		r.funcs = binary.NativeEndian.AppendUint32(r.funcs, uint32(f.Start))
+		r.funcs = binary.NativeEndian.AppendUint32(r.funcs, uint32(f.Type))
 	}
-	a := loadAttr{
-		typ: uint32(p.Type), count: uint32(len(insns)), insns: pointer(code), license: pointer(license), version: p.Linked().Target.Version,
+	r.attr = loadAttr{
+		typ: uint32(p.Type), count: uint32(len(insns)), insns: pointer(r.code), license: pointer(r.license), version: p.Linked().Target.Version,
 		flags: p.Flags, name: objectName(p.Name), attach: uint32(p.Attach),
 	}
 	if progtype.Of(p.Type).Args == progtype.PointerArgs {
-		a.attachBTF = uint32(p.AttachID)
+		r.attr.attachBTF = uint32(p.AttachID)
 	}
-	if types >= 0 && len(funcs) > 0 {
-		a.btf, a.funcSize, a.funcs, a.funcCount = uint32(types), 8, pointer(funcs), uint32(len(funcs)/8)
+	if member := structOpsIndex(p); p.Type == uapi.ProgTypeStructOps && member >= 0 {
+		r.attr.attach = uint32(member)
 	}
-	fd, err := call(cmdProgLoad, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	r.setFuncs(types)
+	return r
+}
+
+// structOpsIndex is the index of the member that a struct_ops program implements, in the kernel's struct; -1 if it is not known.
+func structOpsIndex(p *loader.LinkedProgram) int {
+	l := p.Linked()
+	for _, s := range l.StructOps {
+		if p.StructOps == nil || s.Map.Name != p.StructOps.Map.Name || s.KernType == 0 || s.Module != "vmlinux" && s.Module != "" {
+			continue
+		}
+		for i, m := range l.Target.BTF.SkipMods(s.KernType).Members {
+			if m.Name == p.StructOps.Member {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// setFuncs passes the functions' types, which are those of a descriptor; below 0 there are none.
+func (r *request) setFuncs(types int) {
+	if types >= 0 && len(r.funcs) > 0 {
+		r.attr.btf, r.attr.funcSize, r.attr.funcs, r.attr.funcCount = uint32(types), 8, pointer(r.funcs), uint32(len(r.funcs)/8)
+	}
+}
+
+// load makes the call, with a log of the given level when it is not 0.
+func (r *request) load(level uint32, log []byte) (int, error) {
+	r.attr.logLevel, r.attr.logSize, r.attr.log = 0, 0, 0
+	if level > 0 {
+		clear(log[:min(len(log), 4096)])
+		r.attr.logLevel, r.attr.logSize, r.attr.log = level, uint32(len(log)), pointer(log)
+	}
+	fd, err := call(cmdProgLoad, unsafe.Pointer(&r.attr), unsafe.Sizeof(r.attr))
+	runtime.KeepAlive(r)
+	runtime.KeepAlive(log)
+	return fd, err
+}
+
+// loadProgram loads a linked program whose references are bound.
+func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, error) {
+	r := newRequest(p, insns, types)
+	fd, err := r.load(0, nil)
 	var errno unix.Errno
 	if errors.As(err, &errno) {
 		log := make([]byte, logSize)
-		a.logLevel, a.logSize, a.log = 1, logSize, pointer(log)
 		pace()
-		if again, e := call(cmdProgLoad, unsafe.Pointer(&a), unsafe.Sizeof(a)); e == nil {
+		if again, e := r.load(1, log); e == nil {
 			unix.Close(again)
 		}
 		err = &Refused{Errno: uapi.Errno(errno), Log: lastLine(log)}
-		runtime.KeepAlive(log)
 	}
-	runtime.KeepAlive(code)
-	runtime.KeepAlive(license)
-	runtime.KeepAlive(funcs)
 	return fd, err
 }
 
@@ -215,9 +258,7 @@ func lastLine(log []byte) string {
 	return ""
 }
 
-// A kernel frees programs later, in a work item each, all of which need the lock of its allocator of code; a loader that holds the lock may
-// wait for another item of the same queue. On Linux 6.18 no program can be loaded any more once many are freed at a time. So
-// loads are spread out, and after some of them the kernel is given time to free programs.
+// Loads are spread out; see package paced.
 const (
 	loadPause   = 8 * time.Millisecond
 	settleEvery = 8
@@ -230,9 +271,7 @@ var loads int
 func pace() {
 	time.Sleep(loadPause)
 	if loads++; loads%settleEvery == 0 {
-		const globalBarrier = 1 // MEMBARRIER_CMD_GLOBAL waits for a grace period of RCU, behind which programs are freed
-		unix.Syscall(unix.SYS_MEMBARRIER, globalBarrier, 0, 0)
-		time.Sleep(settleTime)
+		paced.Settle(settleTime)
 	}
 }
 

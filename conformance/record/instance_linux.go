@@ -17,6 +17,8 @@ type instance struct {
 	types  int // descriptor of the type information, -1 without
 	maps   map[*loader.Map]*liveMap
 	progs  map[string]int
+	// bare instances only load programs: buffers of maps are not mapped.
+	bare bool
 }
 
 func newInstance(linked *loader.Linked, rawTypes []byte) (*instance, error) {
@@ -132,7 +134,11 @@ func (k *instance) bind(p *loader.LinkedProgram) ([]decode.Insn, error) {
 				in.Imm, insns[pc+1].Imm = int32(ref.TypeID), 0
 			}
 		case loader.RefInsnArray:
-			return nil, fmt.Errorf("%s: instruction %d: jump tables cannot be recorded", p.Name, pc)
+			live := k.maps[ref.Map]
+			if live == nil {
+				return nil, fmt.Errorf("%s: instruction %d: jump tables cannot be recorded", p.Name, pc)
+			}
+			in.Imm, insns[pc+1].Imm = int32(live.fd), int32(ref.Off)
 		}
 	}
 	return insns, nil

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -69,7 +70,7 @@ func (k *instance) createMap(m *loader.Map) (*liveMap, error) {
 	switch {
 	case m.Type == uapi.MapTypePerfEventArray && a.entries == 0:
 		a.entries = uint32(possibleCPUs())
-	case a.entries == 0 && needsSize(m.Type):
+	case a.entries == 0 && verdicts.NeedsSize(m.Type):
 		a.entries = defaultMapSize
 	}
 	if k.types >= 0 && hasTypes(m.Type) {
@@ -101,16 +102,6 @@ func (k *instance) createMap(m *loader.Map) (*liveMap, error) {
 	return live, k.fill(live)
 }
 
-// needsSize reports whether a map of max_entries 0 is refused for that.
-func needsSize(t uapi.MapType) bool {
-	switch t {
-	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage,
-		uapi.MapTypePercpuCgroupStorage, uapi.MapTypeStructOps:
-		return false
-	}
-	return true
-}
-
 // hasTypes reports whether the kernel takes type information for keys and values (libbpf bpf_object__create_map).
 func hasTypes(t uapi.MapType) bool {
 	switch t {
@@ -127,6 +118,9 @@ func (k *instance) fill(m *liveMap) error {
 	page := os.Getpagesize()
 	protect := unix.PROT_READ | unix.PROT_WRITE
 	switch {
+	case m.DataKind == loader.DataJumpTable:
+		return fillJumpTable(m)
+	case k.bare && m.Data == nil && m.Type != uapi.MapTypeArena:
 	case m.Type == uapi.MapTypeArena:
 		size, flags := uintptr(m.entries)*uintptr(page), unix.MAP_SHARED
 		if m.Extra != 0 {
@@ -168,6 +162,18 @@ func (k *instance) fill(m *liveMap) error {
 		}
 	}
 	return nil
+}
+
+// fillJumpTable writes the targets of an instruction array (struct bpf_insn_array_value) and freezes it.
+func fillJumpTable(m *liveMap) error {
+	for i, target := range m.Slots {
+		value := make([]byte, m.ValueSize)
+		binary.NativeEndian.PutUint32(value, target)
+		if err := updateMap(m.fd, slot(i), value); err != nil {
+			return fmt.Errorf("slot %d: %w", i, err)
+		}
+	}
+	return freezeMap(m.fd)
 }
 
 func (m *liveMap) close() {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/conformance/paced"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
@@ -110,27 +111,17 @@ func (k *Kernel) unload() {
 	}
 	if k.loads++; k.loads >= settleEvery {
 		k.loads = 0
-		settle()
+		paced.Settle(settleTime)
 	}
 }
 
-// The kernel frees programs later, in a work item each, all of which need one lock; the loader that holds the lock may wait for another work
-// item of the same queue (bpf_prog_pack_alloc, vm_unmap_aliases). When a thousand programs are freed at once the queue is full, and
-// no program can be loaded on that machine any more (seen on Linux 6.18). So only a few may be waiting: locked over all
-// Kernels of the process, and after every settleEvery programs the kernel is given time to free them.
+// After settleEvery programs, over all Kernels of the process, the kernel is given time to free them; see package paced.
 const (
 	settleEvery = 32
 	settleTime  = 2 * time.Millisecond
 )
 
 var oneAtATime sync.Mutex
-
-// settle waits for a grace period of RCU, behind which the kernel frees programs, and a moment more.
-func settle() {
-	const globalBarrier = 1 // MEMBARRIER_CMD_GLOBAL
-	unix.Syscall(unix.SYS_MEMBARRIER, globalBarrier, 0, 0)
-	time.Sleep(settleTime)
-}
 
 // Name is the kernel's release.
 func (k *Kernel) Name() string { return Release() }
@@ -177,33 +168,6 @@ const (
 // errTooLong is a load that was interrupted for taking longer than loadLimit.
 var errTooLong = errors.New("the verifier took too long")
 
-// watch interrupts the calling thread, which the goroutine is locked to, with a signal that Go programs ignore, from loadLimit on until
-// stop is called. stop reports whether it did.
-func watch() (stop func() bool) {
-	pid, tid := unix.Getpid(), unix.Gettid()
-	done, fired := make(chan struct{}), make(chan bool)
-	go func() {
-		t := time.NewTimer(loadLimit)
-		defer t.Stop()
-		interrupted := false
-		for {
-			select {
-			case <-done:
-				fired <- interrupted
-				return
-			case <-t.C:
-				interrupted = true
-				unix.Tgkill(pid, tid, unix.SIGURG)
-				t.Reset(50 * time.Millisecond)
-			}
-		}
-	}()
-	return func() bool {
-		close(done)
-		return <-fired
-	}
-}
-
 func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	code := decode.Marshal(insns, binary.NativeEndian)
 	license := []byte("GPL\x00")
@@ -216,9 +180,7 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	}
 	oneAtATime.Lock()
 	defer oneAtATime.Unlock()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	stop := watch()
+	stop := paced.Interrupt(loadLimit)
 	start := time.Now()
 	var fd int
 	var err error

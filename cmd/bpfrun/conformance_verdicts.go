@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/conformance/record"
+	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// verdictFlags are the flags of conformance verdicts.
+type verdictFlags struct {
+	objects, match, kind string
+	kernels              []string
+	markdown             bool
+	limit                time.Duration
+}
+
+func (a *app) conformanceVerdictsCommand() *cobra.Command {
+	var f verdictFlags
+	cmd := &cobra.Command{
+		Use:   "verdicts FILE.jsonl[.gz]... --objects DIR [--btf KERNEL...]",
+		Short: "Verify programs whose verdicts real kernels gave, and compare",
+		Long: `Verify the programs of recordings (conformance record verdicts) for the kernel each was recorded on, and compare
+verdicts, the class of the reason, and the number of instructions processed. A line is printed for each disagreement,
+-v adds refusals for another reason and counts of instructions that differ by more than a factor of 1.5.
+Programs that the kernel's verifier did not judge are left out. Exit code 1 when any verdict differs.
+
+--btf names kernels; the one whose version is that of the recording is taken, else one of the same release.`,
+		Example: "  bpfrun conformance verdicts verdicts.jsonl.gz --objects . --btf 'kernels/*.btf'",
+		Args:    atLeast(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.conformanceVerdicts(args, &f) },
+	}
+	cmd.Flags().StringVar(&f.objects, "objects", "", "directory that the objects' paths are below; without it that of each file")
+	cmd.Flags().StringVar(&f.match, "match", "", "regular expression: only programs whose OBJECT:NAME matches")
+	cmd.Flags().StringVar(&f.kind, "kind", "", "print only one kind of disagreement: false-accept, false-refusal, cannot-say, failed")
+	cmd.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only recordings of releases that begin so: 6.18")
+	cmd.Flags().BoolVar(&f.markdown, "table", false, "print the table alone")
+	cmd.Flags().DurationVar(&f.limit, "limit", time.Minute, "how long one verification may take")
+	return cmd
+}
+
+func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	match, err := regexp.Compile(f.match)
+	if err != nil {
+		return usagef("--match: %w", err)
+	}
+	report := verdicts.NewReport()
+	out := bufio.NewWriter(a.stdout)
+	defer out.Flush()
+	for _, path := range paths {
+		cfg := verdicts.Config{
+			Objects: f.objects, Open: a.openObject, Limit: f.limit,
+			Target: func(release string) (*loader.Target, error) { return a.releaseTarget(sources, release) },
+			Match: func(l *verdicts.Line) bool {
+				return match.MatchString(l.Key()) && (len(f.kernels) == 0 || slices.ContainsFunc(f.kernels, func(k string) bool {
+					return l.Kernel == k || strings.HasPrefix(l.Kernel, k+".")
+				}))
+			},
+			Each: func(c *verdicts.Comparison) error {
+				report.Add(c)
+				if !f.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (f.kind == "" || f.kind == c.Kind.String()) {
+					fmt.Fprintln(out, c)
+				}
+				return nil
+			},
+		}
+		if cfg.Objects == "" {
+			cfg.Objects = filepath.Dir(path)
+		}
+		if err := verdicts.Replay(ctx, path, cfg); err != nil {
+			return codeError{exitCode(err), err}
+		}
+	}
+	for _, agreement := range report.Agreements() {
+		if len(agreement.Disagreements) > 0 {
+			a.code = exitExpectation
+		}
+		if !a.verbose || f.markdown {
+			continue
+		}
+		for _, c := range agreement.OtherClass {
+			fmt.Fprintf(out, "other-reason (%s, %s) %s\n", c.Class, c.OurClass, c)
+		}
+		for _, c := range agreement.FarCounts {
+			fmt.Fprintf(out, "far-count %s\n", c)
+		}
+	}
+	report.WriteTable(out)
+	return nil
+}
+
+// releaseTarget describes the kernel a recording was made on by the types of the nearest kernel there are.
+func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target, error) {
+	_, version, ok := loader.ParseRelease(release)
+	if !ok {
+		return nil, usagef("%q is no release of a kernel", release)
+	}
+	best := -1
+	for i, s := range sources {
+		_, v, ok := loader.ParseRelease(s.name)
+		switch {
+		case ok && v == version:
+			best = i
+		case ok && v>>8 == version>>8 && best < 0:
+			best = i
+		}
+		if ok && v == version {
+			break
+		}
+	}
+	if best < 0 {
+		return nil, usagef("no kernel of release %s among --btf", release)
+	}
+	t, err := a.target(sources[best])
+	if err == nil {
+		loader.WithVersion(version)(t)
+		t.Release = release
+	}
+	return t, err
+}
+
+// recordVerdictFlags are the flags of conformance record verdicts.
+type recordVerdictFlags struct {
+	output, root string
+	generated    []string
+	where        bool
+	limit        time.Duration
+}
+
+func (a *app) recordVerdictsCommand() *cobra.Command {
+	var f recordVerdictFlags
+	cmd := &cobra.Command{
+		Use:   "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
+		Short: "Ask the running kernel's verifier about every program of objects, for conformance verdicts",
+		Long: `Load every program of objects by itself into this machine's kernel, after relocation by bpfrun's own loader and with
+its maps created, and write what the verifier says: verdict, error, messages, instructions processed, states. Nothing is run,
+attached or pinned; loads are paced. Needs root.
+
+What was not the verifier's decision has another class: core (a poisoned relocation is reached), map (a map could
+not be created), env (the kernel lacks a hook, function or type, or does not permit the load), loader, time.`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.recordVerdicts(args, &f) },
+	}
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	cmd.Flags().StringVar(&f.root, "objects", ".", "directory that paths in the recording are below")
+	cmd.Flags().StringSliceVar(&f.generated, "generated", nil, "files of generated programs (conformance generate verdicts) to ask about")
+	cmd.Flags().BoolVar(&f.where, "where", true, "load refused programs again for the instruction at fault")
+	cmd.Flags().DurationVar(&f.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
+	return cmd
+}
+
+func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	paths, err := objectPaths(args)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 && len(f.generated) == 0 {
+		return usagef("record verdicts: want objects, directories of objects, or --generated")
+	}
+	w, err := a.createVectors(f.output)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	count := map[string]int{}
+	emit := func(l *verdicts.Line) error {
+		count[l.Verdict]++
+		return enc.Encode(l)
+	}
+	err = a.recordObjectVerdicts(ctx, paths, f, emit)
+	for _, path := range f.generated {
+		if err != nil {
+			break
+		}
+		err = verdicts.ReadFile(path, func(l *verdicts.Line) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: f.where, Limit: f.limit}); err != nil {
+				return err
+			}
+			return emit(l)
+		})
+	}
+	a.note("Linux %s: %d accepted, %d refused, %d skipped", record.Release(), count[verdicts.Accepted], count[verdicts.Refused], count[verdicts.Skipped])
+	return errors.Join(err, w.Close())
+}
+
+func (a *app) recordObjectVerdicts(ctx context.Context, paths []string, f *recordVerdictFlags, emit func(*verdicts.Line) error) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	spec, err := btf.LoadHost()
+	if err != nil {
+		return codeError{exitNotSimulated, fmt.Errorf("record verdicts: the running kernel's types: %w", err)}
+	}
+	target := loader.NewTarget("linux-"+record.Release(), spec, loader.WithKallsyms(record.ReadKallsyms()))
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		obj, err := a.openObject(path)
+		if err != nil {
+			a.note("%s is left out: %v", path, err)
+			continue
+		}
+		name, err := filepath.Rel(f.root, path)
+		if err != nil {
+			name = path
+		}
+		sum := sha256.Sum256(data)
+		cfg := record.VerdictConfig{Limit: f.limit, Where: f.where, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
+		if err := record.Verdicts(ctx, obj, target, cfg, emit); err != nil {
+			if ctx.Err() != nil || runtime.GOOS != "linux" {
+				return codeError{exitNotSimulated, err}
+			}
+			a.note("%s is left out: %v", path, err)
+		}
+	}
+	return nil
+}
+
+// objectPaths lists objects: files as they are, of directories all *.o below.
+func objectPaths(args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		err := filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && (path == arg || strings.HasSuffix(path, ".o")) {
+				out = append(out, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,128 @@
+package record
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/conformance/verdicts"
+)
+
+// VerdictConfig says how verdicts are recorded.
+type VerdictConfig struct {
+	// Only, when not empty, names the programs to ask for.
+	Only map[string]bool
+	// Limit is how long the verifier may take for a program; 0 is no limit.
+	Limit time.Duration
+	// Where loads what is refused a second time, with a log that shows the instruction.
+	Where bool
+	// Name is the object's path in the recording, SHA256 its hash.
+	Name, SHA256 string
+}
+
+// maxMessages bounds what a line keeps of a log.
+const maxMessages, maxMessage = 8, 300
+
+// chatter begins lines of a log that are no message about an error.
+var chatter = []string{
+	"processed ", "verification time", "stack depth", "insns processed", "Validating ", "Func#", "mark_precise", "func#", "Arg#", "Global function", "old state:", "cur state:",
+}
+
+// readLog takes messages and figures out of a log of level 4.
+func readLog(l *verdicts.Line, log string) {
+	for text := range strings.SplitSeq(log, "\n") {
+		text = strings.TrimRight(text, " \r")
+		if text == "" || readStats(&l.Stats, text) || startsWithAny(text, chatter) {
+			continue
+		}
+		if len(text) > maxMessage {
+			text = text[:maxMessage]
+		}
+		l.Messages = append(l.Messages, text)
+	}
+	n := len(l.Messages)
+	if n == 0 {
+		return
+	}
+	l.Reason = l.Messages[n-1]
+	l.Messages = l.Messages[max(0, n-maxMessages):]
+	if n == 1 {
+		l.Messages = nil
+	}
+}
+
+func startsWithAny(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// readStats reads the lines "stack depth ..." and "processed N insns (limit N) max_states_per_insn N total_states N peak_states N ...".
+func readStats(s *verdicts.Stats, text string) bool {
+	if rest, ok := strings.CutPrefix(text, "stack depth "); ok {
+		s.StackDepth, _, _ = strings.Cut(rest, " ")
+		return true
+	}
+	f := strings.Fields(text)
+	if len(f) < 3 || f[0] != "processed" || f[2] != "insns" {
+		return false
+	}
+	for i, word := range f[:len(f)-1] {
+		n, err := strconv.Atoi(f[i+1])
+		if err != nil {
+			continue
+		}
+		switch word {
+		case "processed":
+			s.Processed = &n
+		case "max_states_per_insn":
+			s.MaxStates = &n
+		case "total_states":
+			s.Total = &n
+		case "peak_states":
+			s.Peak = &n
+		}
+	}
+	return true
+}
+
+// lastInsn is the last instruction a log of level 1 shows: lines "12: (85) call ..." or "12: R0=... (85) call ...".
+func lastInsn(log string) (int, bool) {
+	lines := strings.Split(log, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		before, after, ok := strings.Cut(lines[i], ": ")
+		if !ok || !strings.Contains(after, "(") {
+			continue
+		}
+		n, err := strconv.Atoi(before)
+		if err != nil || n < 0 {
+			continue
+		}
+		if at := strings.Index(after, "("); at+3 < len(after) && after[at+3] == ')' {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// classify decides who refused a load whose log was read.
+func classify(l *verdicts.Line) {
+	l.Verdict, l.Class = verdicts.Refused, verdicts.ByVerifier
+	switch {
+	case strings.Contains(l.Reason, "unknown#195896080"):
+		l.Verdict, l.Class, l.Note = verdicts.Skipped, verdicts.ByCORE, "a poisoned CO-RE instruction is reached"
+	case strings.Contains(l.Reason, "unknown#2002"), strings.Contains(l.Reason, "unknown#2001"):
+		l.Verdict, l.Class, l.Note = verdicts.Skipped, verdicts.ByEnv, "reaches a kfunc or map that this kernel lacks"
+	case l.Reason != "":
+	case l.Errno == "EPERM":
+		l.Verdict, l.Class, l.Note = verdicts.Skipped, verdicts.ByEnv, "the load is not permitted"
+	case l.Processed != nil:
+		l.Note = "the verifier refuses without a message"
+	default:
+		l.Verdict, l.Class = verdicts.Skipped, verdicts.ByEnv
+		l.Note = "the kernel refuses the load before verification (unknown program type, attach type, flag or attach target)"
+	}
+}

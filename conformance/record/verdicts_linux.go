@@ -1,0 +1,202 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/conformance/paced"
+	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+const (
+	statsLevel = 4 // BPF_LOG_STATS: messages and figures, no states
+	pathLevel  = 1 // BPF_LOG_LEVEL1: the path to the error
+)
+
+// verdictLog is where the kernel writes; a path may be long. Recording is single-threaded.
+var verdictLog = make([]byte, 16<<20)
+
+// Verdicts loads each program of an object by itself and passes on what the kernel's verifier says of it. Programs are not run,
+// attached or pinned. target describes the running kernel.
+func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cfg VerdictConfig, emit func(*verdicts.Line) error) error {
+	var only []string
+	for _, p := range obj.Programs {
+		only = append(only, p.Name) // those of sections that begin with ? too
+	}
+	linked, err := obj.Load(target, loader.LoadOptions{Only: only, MapSizes: verdicts.Unsized(obj)})
+	if err != nil {
+		return err
+	}
+	k := &instance{linked: linked, types: -1, maps: map[*loader.Map]*liveMap{}, progs: map[string]int{}, bare: true}
+	defer k.close()
+	typesErr := k.loadObjectTypes(obj)
+	for _, p := range linked.Programs {
+		if len(cfg.Only) > 0 && !cfg.Only[p.Name] {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l := &verdicts.Line{
+			Object: cfg.Name, SHA256: cfg.SHA256, Program: p.Name, Section: p.Section, ProgType: p.Type.String(), Attach: uint32(p.Attach),
+			AttachTarget: p.AttachTo, ProgFlags: p.Flags, Insns: len(p.Insns), Kernel: Release(),
+		}
+		if typesErr != nil {
+			l.Note = typesErr.Error()
+		}
+		k.verdict(p, l, cfg)
+		if err := emit(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadObjectTypes passes the object's BTF to the kernel. Old kernels refuse kinds they do not know: then there are no types.
+func (k *instance) loadObjectTypes(obj *loader.Object) error {
+	if obj.BTF == nil {
+		return nil
+	}
+	raw, err := kernelTypes(obj)
+	if err != nil {
+		return err
+	}
+	k.types, err = loadTypes(raw)
+	return err
+}
+
+// skip says that the verifier was not asked.
+func skip(l *verdicts.Line, class string, err error) {
+	l.Verdict, l.Class, l.Note = verdicts.Skipped, class, err.Error()
+}
+
+// verdict asks for one program.
+func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg VerdictConfig) {
+	if len(p.Insns) == 0 {
+		class := verdicts.ByLoader
+		if errors.Is(p.Err, loader.ErrNoHook) || errors.Is(p.Err, loader.ErrExtern) {
+			class = verdicts.ByEnv
+		}
+		skip(l, class, fmt.Errorf("not linked: %v", p.Err))
+		return
+	}
+	if err := k.mapsFor(p); err != nil {
+		skip(l, verdicts.ByMap, err)
+		return
+	}
+	switch {
+	case p.AttachModule != "" && p.AttachModule != "vmlinux":
+		skip(l, verdicts.ByEnv, fmt.Errorf("attaches to module %s", p.AttachModule))
+		return
+	case p.Type == uapi.ProgTypeStructOps && p.StructOps == nil:
+		skip(l, verdicts.ByLoader, errors.New("no struct_ops map names the program"))
+		return
+	case p.Type == uapi.ProgTypeExt:
+		skip(l, verdicts.ByEnv, errors.New("needs a target program"))
+		return
+	}
+	for _, r := range p.Refs {
+		if r.Module != "" && r.Module != "vmlinux" {
+			skip(l, verdicts.ByEnv, fmt.Errorf("refers to module %s", r.Module))
+			return
+		}
+		if r.Kind == loader.RefKsym && !r.Resolved && !r.Weak {
+			skip(l, verdicts.ByEnv, fmt.Errorf("symbol %s is not in this kernel", r.Name))
+			return
+		}
+	}
+	insns, err := k.bind(p)
+	if err != nil {
+		skip(l, verdicts.ByEnv, err)
+		return
+	}
+	newRequest(p, insns, k.types).judge(l, cfg)
+}
+
+// mapsFor creates the maps a program refers to, and what they start with.
+func (k *instance) mapsFor(p *loader.LinkedProgram) error {
+	for _, r := range p.Refs {
+		if r.Map == nil || k.maps[r.Map] != nil {
+			continue
+		}
+		if _, err := k.createMap(r.Map); err != nil {
+			return fmt.Errorf("map %s not created: %w", r.Map.Name, err)
+		}
+	}
+	return nil
+}
+
+// judge loads the program and reads what the kernel says.
+func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
+	fd, text, slow, err := r.ask(statsLevel, cfg.Limit)
+	var errno unix.Errno
+	switch {
+	case slow:
+		skip(l, verdicts.ByTime, fmt.Errorf("the verifier takes more than %v", cfg.Limit))
+	case err == nil:
+		unix.Close(fd)
+		l.Verdict, l.Class = verdicts.Accepted, verdicts.ByVerifier
+		readLog(l, text)
+		l.Reason, l.Messages = "", nil
+	case errors.As(err, &errno):
+		l.Errno = uapi.Errno(errno).Error()
+		readLog(l, text)
+		classify(l)
+		if l.Class != verdicts.ByVerifier || !cfg.Where {
+			return
+		}
+		fd, text, _, err := r.ask(pathLevel, cfg.Limit)
+		if err == nil {
+			unix.Close(fd)
+		}
+		if n, ok := lastInsn(text); ok {
+			l.Where, l.WhereFrom = &n, "trace"
+		}
+	default:
+		skip(l, verdicts.ByEnv, err)
+	}
+}
+
+// ask loads once. slow is a load that was interrupted at the limit.
+func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, slow bool, err error) {
+	pace()
+	stop := func() bool { return false }
+	if limit > 0 {
+		stop = paced.Interrupt(limit)
+	}
+	fd, err = r.load(level, verdictLog)
+	slow = stop() && errors.Is(err, unix.EAGAIN)
+	n := bytes.IndexByte(verdictLog, 0)
+	return fd, string(verdictLog[:max(n, 0)]), slow, err
+}
+
+// ReadKallsyms reads the addresses of the running kernel's symbols; there are none without the right to see them.
+func ReadKallsyms() map[string]uint64 {
+	raw, err := os.ReadFile("/proc/kallsyms")
+	if err != nil {
+		return nil
+	}
+	out := map[string]uint64{}
+	for line := range bytes.Lines(raw) {
+		f := bytes.Fields(line)
+		if len(f) != 3 {
+			continue // of a module
+		}
+		var at uint64
+		for _, c := range f[0] {
+			at = at<<4 | uint64(c&15) + 9*uint64(c>>6)
+		}
+		if at != 0 {
+			out[string(f[2])] = at
+		}
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package verdicts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
+)
+
+// Config says what Replay needs.
+type Config struct {
+	// Objects is the directory that the paths of a recording are below.
+	Objects string
+	// Target describes the kernel of a release.
+	Target func(release string) (*loader.Target, error)
+	// Open reads an object.
+	Open func(path string) (*loader.Object, error)
+	// Match, when not nil, chooses lines.
+	Match func(*Line) bool
+	// Limit bounds the time of one verification; 0 is no limit.
+	Limit time.Duration
+	// Each is told every comparison.
+	Each func(*Comparison) error
+}
+
+// Kind is how an answer compares with the kernel's.
+type Kind uint8
+
+// Kinds.
+const (
+	Agree        Kind = iota
+	FalseAccept       // accepted here, refused by the kernel
+	FalseRefusal      // refused here, accepted by the kernel
+	CannotSay         // unknown here
+	NotJudged         // the kernel's verifier did not judge it
+	Failed            // the program could not be prepared or verified here
+)
+
+var kindNames = [...]string{"agree", "false-accept", "false-refusal", "cannot-say", "not-judged", "failed"}
+
+// String returns the word reports write.
+func (k Kind) String() string { return kindNames[k] }
+
+// Comparison is one program.
+type Comparison struct {
+	Line *Line
+	Kind Kind
+	// Ours is nil when Err is not.
+	Ours *verifier.Verdict
+	Err  error
+	// Class and OurClass are what the messages of a refusal are about; SameText says that they differ in numbers at most.
+	Class, OurClass string
+	SameText        bool
+	Took            time.Duration
+}
+
+// SameClass reports whether both refusals have the same kind of reason.
+func (c *Comparison) SameClass() bool { return c.SameText || c.Class == c.OurClass }
+
+// replayer keeps what lines of a recording share.
+type replayer struct {
+	cfg     Config
+	targets map[string]*loader.Target
+	kernels map[string]*verifier.Kernel
+	path    string
+	object  *loader.Object
+	linked  map[string]*loader.Linked // by release
+}
+
+// Replay verifies the programs of a recording and compares.
+func Replay(ctx context.Context, path string, cfg Config) error {
+	r := &replayer{cfg: cfg, targets: map[string]*loader.Target{}, kernels: map[string]*verifier.Kernel{}}
+	return ReadFile(path, func(l *Line) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if cfg.Match != nil && !cfg.Match(l) {
+			return nil
+		}
+		return cfg.Each(r.compare(ctx, l))
+	})
+}
+
+func (r *replayer) compare(ctx context.Context, l *Line) *Comparison {
+	c := &Comparison{Line: l, Kind: NotJudged}
+	if l.Class != ByVerifier {
+		return c
+	}
+	k, p, err := r.program(l)
+	if err != nil {
+		c.Kind, c.Err = Failed, err
+		return c
+	}
+	limited, cancel := ctx, func() {}
+	if r.cfg.Limit > 0 {
+		limited, cancel = context.WithTimeout(ctx, r.cfg.Limit)
+	}
+	start := time.Now()
+	c.Ours, c.Err = verify(limited, k, p)
+	c.Took = time.Since(start)
+	cancel()
+	if c.Err != nil {
+		c.Kind = Failed
+		return c
+	}
+	c.judge()
+	return c
+}
+
+// verify turns a panic into an error, so that one program does not end a comparison of thousands.
+func verify(ctx context.Context, k *verifier.Kernel, p *verifier.Program) (v *verifier.Verdict, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			v, err = nil, fmt.Errorf("panic: %v%s", e, panicPlace())
+		}
+	}()
+	return verifier.Verify(ctx, k, p, verifier.Options{})
+}
+
+func (c *Comparison) judge() {
+	accepted := c.Line.Verdict == Accepted
+	switch {
+	case c.Ours.Outcome == verifier.Unknown:
+		c.Kind = CannotSay
+	case c.Ours.Outcome == verifier.Accepted && !accepted:
+		c.Kind = FalseAccept
+	case c.Ours.Outcome == verifier.Refused && accepted:
+		c.Kind = FalseRefusal
+	default:
+		c.Kind = Agree
+	}
+	if !accepted {
+		c.Class = ClassOf(c.Line.Reason)
+	}
+	if c.Ours.Outcome == verifier.Refused {
+		c.OurClass = ClassOf(c.Ours.Message)
+		c.SameText = !accepted && Shape(c.Line.Reason) == Shape(c.Ours.Message)
+	}
+}
+
+func (r *replayer) target(release string) (*loader.Target, *verifier.Kernel, error) {
+	if t := r.targets[release]; t != nil {
+		return t, r.kernels[release], nil
+	}
+	t, err := r.cfg.Target(release)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.targets[release], r.kernels[release] = t, verifier.KernelOf(t)
+	return t, r.kernels[release], nil
+}
+
+// errChanged: the object is not the one that was recorded.
+var errChanged = errors.New("the object has changed since it was recorded")
+
+func (r *replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
+	t, k, err := r.target(l.Kernel)
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.Generated != nil {
+		p, err := l.Generated.verifierProgram(l)
+		return k, p, err
+	}
+	if err := r.openObject(l); err != nil {
+		return nil, nil, err
+	}
+	linked := r.linked[l.Kernel]
+	if linked == nil {
+		var only []string
+		for _, p := range r.object.Programs {
+			only = append(only, p.Name)
+		}
+		if linked, err = r.object.Load(t, loader.LoadOptions{Only: only, MapSizes: Unsized(r.object)}); err != nil {
+			return nil, nil, err
+		}
+		r.linked[l.Kernel] = linked
+	}
+	lp, ok := linked.Program(l.Program)
+	if !ok {
+		return nil, nil, fmt.Errorf("no program %q in %s", l.Program, l.Object)
+	}
+	p, err := verifier.FromLinked(linked, lp)
+	return k, p, err
+}
+
+func (r *replayer) openObject(l *Line) error {
+	if r.path == l.Object && r.object != nil {
+		return nil
+	}
+	path := filepath.Join(r.cfg.Objects, filepath.FromSlash(l.Object))
+	if l.SHA256 != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if sum := sha256.Sum256(data); !strings.EqualFold(hex.EncodeToString(sum[:]), l.SHA256) {
+			return fmt.Errorf("%s: %w", path, errChanged)
+		}
+	}
+	obj, err := r.cfg.Open(path)
+	if err != nil {
+		return err
+	}
+	r.path, r.object, r.linked = l.Object, obj, map[string]*loader.Linked{}
+	return nil
+}

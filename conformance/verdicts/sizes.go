@@ -1,0 +1,31 @@
+package verdicts
+
+import (
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// NeedsSize reports whether a map of max_entries 0 is refused for that.
+func NeedsSize(t uapi.MapType) bool {
+	switch t {
+	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage,
+		uapi.MapTypePercpuCgroupStorage, uapi.MapTypeStructOps:
+		return false
+	}
+	return true
+}
+
+// Unsized gives the maps whose size tools set before they load an object the least size the kernel takes, for loader.LoadOptions.
+func Unsized(obj *loader.Object) map[string]uint32 {
+	out := map[string]uint32{}
+	for _, m := range obj.Maps {
+		switch {
+		case m.MaxEntries != 0 || !NeedsSize(m.Type):
+		case m.Type == uapi.MapTypeRingbuf || m.Type == uapi.MapTypeUserRingbuf:
+			out[m.Name] = 4096 // a page of x86
+		default:
+			out[m.Name] = 1
+		}
+	}
+	return out
+}
