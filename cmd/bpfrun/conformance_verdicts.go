@@ -23,6 +23,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/conformance/record"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/conformance/verdicts/border"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -148,6 +149,8 @@ func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target
 type recordVerdictFlags struct {
 	output, root string
 	generated    []string
+	border       uint64
+	first        uint64
 	where        bool
 	limit        time.Duration
 }
@@ -167,7 +170,9 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
 	cmd.Flags().StringVar(&f.root, "objects", ".", "directory that paths in the recording are below")
-	cmd.Flags().StringSliceVar(&f.generated, "generated", nil, "files of generated programs (conformance generate verdicts) to ask about")
+	cmd.Flags().StringSliceVar(&f.generated, "generated", nil, "recordings whose generated programs to ask about again")
+	cmd.Flags().Uint64Var(&f.border, "border", 0, "ask about so many generated programs near the border of acceptance, determined by --seed")
+	cmd.Flags().Uint64Var(&f.first, "first", 0, "number of the first generated program")
 	cmd.Flags().BoolVar(&f.where, "where", true, "load refused programs again for the instruction at fault")
 	cmd.Flags().DurationVar(&f.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd
@@ -180,8 +185,8 @@ func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 && len(f.generated) == 0 {
-		return usagef("record verdicts: want objects, directories of objects, or --generated")
+	if len(paths) == 0 && len(f.generated) == 0 && f.border == 0 {
+		return usagef("record verdicts: want objects, directories of objects, --border or --generated")
 	}
 	w, err := a.createVectors(f.output)
 	if err != nil {
@@ -195,19 +200,28 @@ func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
 		return enc.Encode(l)
 	}
 	err = a.recordObjectVerdicts(ctx, paths, f, emit)
-	for _, path := range f.generated {
-		if err != nil {
-			break
+	ask := func(l *verdicts.Line) error {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		err = verdicts.ReadFile(path, func(l *verdicts.Line) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: f.where, Limit: f.limit}); err != nil {
-				return err
-			}
-			return emit(l)
-		})
+		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: f.where, Limit: f.limit}); err != nil {
+			return err
+		}
+		return emit(l)
+	}
+	for n := f.first; n < f.first+f.border && err == nil; n++ {
+		err = ask(border.Program(a.seed, n))
+	}
+	for _, path := range f.generated {
+		if err == nil {
+			err = verdicts.ReadFile(path, func(l *verdicts.Line) error {
+				if l.Generated == nil {
+					return nil
+				}
+				l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where = verdicts.Stats{}, "", nil, "", "", nil
+				return ask(l)
+			})
+		}
 	}
 	a.note("Linux %s: %d accepted, %d refused, %d skipped", record.Release(), count[verdicts.Accepted], count[verdicts.Refused], count[verdicts.Skipped])
 	return errors.Join(err, w.Close())

@@ -260,9 +260,9 @@ func lastLine(log []byte) string {
 
 // Loads are spread out; see package paced.
 const (
-	loadPause   = 8 * time.Millisecond
-	settleEvery = 8
-	settleTime  = 25 * time.Millisecond
+	loadPause   = 3 * time.Millisecond
+	settleEvery = 16
+	settleTime  = 10 * time.Millisecond
 )
 
 var loads int
