@@ -119,7 +119,7 @@ func classify(l *verdicts.Line) {
 	case l.Reason != "":
 	case l.Errno == "EPERM":
 		l.Verdict, l.Class, l.Note = verdicts.Skipped, verdicts.ByEnv, "the load is not permitted"
-	case l.Processed != nil:
+	case l.Processed != nil && *l.Processed > 0:
 		l.Note = "the verifier refuses without a message"
 	default:
 		l.Verdict, l.Class = verdicts.Skipped, verdicts.ByEnv

@@ -99,6 +99,9 @@ func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg Verdic
 	case p.Type == uapi.ProgTypeStructOps && p.StructOps == nil:
 		skip(l, verdicts.ByLoader, errors.New("no struct_ops map names the program"))
 		return
+	case attachesByType(p) && p.AttachID == 0:
+		skip(l, verdicts.ByEnv, fmt.Errorf("attach target %s is not in this kernel", p.AttachTo))
+		return
 	case p.Type == uapi.ProgTypeExt:
 		skip(l, verdicts.ByEnv, errors.New("needs a target program"))
 		return
@@ -119,6 +122,15 @@ func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg Verdic
 		return
 	}
 	newRequest(p, insns, k.types).judge(l, cfg)
+}
+
+// attachesByType reports whether the kernel has to be told the BTF id of what a program attaches to.
+func attachesByType(p *loader.LinkedProgram) bool {
+	switch p.Type {
+	case uapi.ProgTypeTracing, uapi.ProgTypeLSM:
+		return p.AttachTo != ""
+	}
+	return p.Type == uapi.ProgTypeStructOps
 }
 
 // mapsFor creates the maps a program refers to, and what they start with.

@@ -1,0 +1,34 @@
+#!/bin/bash
+# verdicts-vm.sh KERNEL OUT.jsonl.gz OBJECTS [GENERATED.jsonl.gz]
+#
+# Boots KERNEL (a vmlinuz, as in Debian's linux-image packages) in qemu without KVM, asks its verifier about every program of the
+# objects below the directory OBJECTS, and of the generated programs of a recording, and writes their verdicts:
+#
+#     apt-get download linux-image-6.1.0-56-cloud-amd64 && dpkg-deb -x linux-image-*.deb kernel
+#     scripts/verdicts-vm.sh kernel/boot/vmlinuz-6.1.0-56-cloud-amd64 verdicts-6.1.jsonl.gz objects
+#     bpfrun conformance verdicts verdicts-6.1.jsonl.gz --objects objects --btf 'kernels/*.btf'
+#
+# The machine has an initramfs of static Go programs and the objects, no disk and no network. Needs qemu-system-x86_64 and cpio.
+# MEMORY (3G), CPU (max) and LIMIT (120s for each program) may be set. The console is kept in OUT.jsonl.gz.console.
+set -euo pipefail
+
+[ $# -ge 3 ] || { sed -n 's/^# \{0,1\}//; 2,14p' "$0" >&2; exit 2; }
+here=$(cd "$(dirname "$0")/.." && pwd)
+kernel=$1 out=$2 objects=$(cd "$3" && pwd) generated=${4:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+mkdir -p "$root/objects"
+(cd "$here" && CGO_ENABLED=0 go build -o "$root/init" ./scripts/vminit && CGO_ENABLED=0 go build -o "$root/bpfrun" ./cmd/bpfrun)
+(cd "$objects" && find . -name '*.o' -print0 | cpio -0 -o -H newc --quiet) | (cd "$root/objects" && cpio -i -d --quiet)
+words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" -o /dev/ttyS1)
+if [ -n "$generated" ]; then
+	cp "$generated" "$root/generated.jsonl.gz"
+	words+=(--generated /generated.jsonl.gz)
+fi
+printf '%s\n' "${words[@]}" >"$root/command"
+(cd "$root" && find . -print0 | cpio -0 -o -H newc --quiet) >"$work/initramfs"
+qemu-system-x86_64 -accel tcg -cpu "${CPU:-max}" -m "${MEMORY:-3G}" -nographic -no-reboot -nodefaults -serial "file:$out.console" -serial "file:$work/lines" \
+	-kernel "$kernel" -initrd "$work/initramfs" -append "console=ttyS0 panic=1 oops=panic loglevel=4 mitigations=off" </dev/null
+tr -d '\r' <"$work/lines" | gzip -9 >"$out"
+tail -n 2 "$out.console"
