@@ -151,6 +151,7 @@ type recordVerdictFlags struct {
 	generated    []string
 	border       uint64
 	first        uint64
+	mutations    int
 	where        bool
 	limit        time.Duration
 }
@@ -173,6 +174,7 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	cmd.Flags().StringSliceVar(&f.generated, "generated", nil, "recordings whose generated programs to ask about again")
 	cmd.Flags().Uint64Var(&f.border, "border", 0, "ask about so many generated programs near the border of acceptance, determined by --seed")
 	cmd.Flags().Uint64Var(&f.first, "first", 0, "number of the first generated program")
+	cmd.Flags().IntVar(&f.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&f.where, "where", true, "load refused programs again for the instruction at fault")
 	cmd.Flags().DurationVar(&f.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd
@@ -251,7 +253,7 @@ func (a *app) recordObjectVerdicts(ctx context.Context, paths []string, f *recor
 			name = path
 		}
 		sum := sha256.Sum256(data)
-		cfg := record.VerdictConfig{Limit: f.limit, Where: f.where, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
+		cfg := record.VerdictConfig{Limit: f.limit, Where: f.where, Mutations: f.mutations, Seed: a.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
 		if err := record.Verdicts(ctx, obj, target, cfg, emit); err != nil {
 			if ctx.Err() != nil || runtime.GOOS != "linux" {
 				return codeError{exitNotSimulated, err}

@@ -1,11 +1,15 @@
 package record
 
 import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // VerdictConfig says how verdicts are recorded.
@@ -16,8 +20,32 @@ type VerdictConfig struct {
 	Limit time.Duration
 	// Where loads what is refused a second time, with a log that shows the instruction.
 	Where bool
+	// Mutations is how many changed variants of each program to ask for, determined by Seed; the program itself is left out then.
+	Mutations int
+	Seed      uint64
 	// Name is the object's path in the recording, SHA256 its hash.
 	Name, SHA256 string
+}
+
+// variants are the lines to fill for a program: one, or one for each mutation.
+func (cfg *VerdictConfig) variants(p *loader.LinkedProgram, l *verdicts.Line) []*verdicts.Line {
+	if cfg.Mutations == 0 {
+		return []*verdicts.Line{l}
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s:%s", cfg.Name, p.Name)
+	rng := rand.New(rand.NewPCG(cfg.Seed, h.Sum64()))
+	var out []*verdicts.Line
+	for i := range cfg.Mutations {
+		patches := verdicts.Mutate(rng, p.Insns, func(pc int) bool { _, is := p.Refs[pc]; return is })
+		if len(patches) == 0 {
+			continue
+		}
+		v := *l
+		v.Patches, v.Variant = patches, i+1
+		out = append(out, &v)
+	}
+	return out
 }
 
 // maxMessages bounds what a line keeps of a log.

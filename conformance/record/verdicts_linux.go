@@ -52,9 +52,11 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 		if typesErr != nil {
 			l.Note = typesErr.Error()
 		}
-		k.verdict(p, l, cfg)
-		if err := emit(l); err != nil {
-			return err
+		for _, v := range cfg.variants(p, l) {
+			k.verdict(p, v, cfg)
+			if err := emit(v); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -119,6 +121,10 @@ func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg Verdic
 	insns, err := k.bind(p)
 	if err != nil {
 		skip(l, verdicts.ByEnv, err)
+		return
+	}
+	if insns, err = verdicts.Apply(insns, l.Patches); err != nil {
+		skip(l, verdicts.ByLoader, err)
 		return
 	}
 	newRequest(p, insns, k.types).judge(l, cfg)

@@ -37,6 +37,10 @@ type Line struct {
 	// Program is the program's name in the object, or the name of a generated program.
 	Program string `json:"program"`
 	Section string `json:"section,omitempty"`
+	// Patches change the linked program of the object.
+	Patches []Patch `json:"patches,omitempty"`
+	// Variant numbers the changed programs of one program, from 1.
+	Variant int `json:"variant,omitempty"`
 	// Generated is the program itself when no object has it.
 	Generated *Program `json:"generated,omitempty"`
 
@@ -74,8 +78,11 @@ type Stats struct {
 
 // Key names the program in reports.
 func (l *Line) Key() string {
-	if l.Object == "" {
+	switch {
+	case l.Object == "":
 		return l.Program
+	case len(l.Patches) > 0:
+		return fmt.Sprintf("%s:%s+%d", l.Object, l.Program, l.Variant)
 	}
 	return l.Object + ":" + l.Program
 }

@@ -189,6 +189,9 @@ func (r *replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error)
 		return nil, nil, fmt.Errorf("no program %q in %s", l.Program, l.Object)
 	}
 	p, err := verifier.FromLinked(linked, lp)
+	if err == nil {
+		p.Insns, err = Apply(p.Insns, l.Patches)
+	}
 	return k, p, err
 }
 
