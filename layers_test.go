@@ -30,6 +30,7 @@ var layers = []struct {
 	{"internal/nearest", nil},
 	{"internal/ceiling", nil}, // for tests only
 	{"decode", nil},
+	{"internal/elfbuild", []string{"decode"}},
 	{"btf", []string{"internal/nearest"}},
 	{"mem", nil},
 	{"packet", []string{"internal/nearest"}},
@@ -52,7 +53,7 @@ var layers = []struct {
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
 	{"report", []string{"uapi", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
-	{"conformance", []string{"uapi", "progtype", "verifier", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 
 // mainPackages may import every package above.

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"testing"
@@ -10,16 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/elfbuild"
 )
 
 // relocatedOnce is an object of one program, "r1 = variable ll; r0 = 0; exit", with one record for the first instruction.
-func relocatedOnce(order binary.ByteOrder, imm int32, record func(b *elfBuilder, code, sym int)) ([]byte, error) {
-	b := newELF(order)
-	code := b.code("syscall", []decode.Insn{{Code: codeLdImm, Dst: 1, Imm: imm}, {}, {Code: 0xb7}, {Code: 0x95}})
-	b.fn("prog", code, 0, 4)
-	data := b.section(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, make([]byte, 64))
-	record(b, code, b.symbol("variable", data, 16, 8, elf.STT_OBJECT, elf.STB_GLOBAL))
-	o, err := OpenBytes("once.o", b.bytes())
+func relocatedOnce(order binary.ByteOrder, imm int32, record func(b *elfbuild.Builder, code, sym int)) ([]byte, error) {
+	b := elfbuild.New(order)
+	code := b.Code("syscall", []decode.Insn{{Code: codeLdImm, Dst: 1, Imm: imm}, {}, {Code: 0xb7}, {Code: 0x95}})
+	b.Func("prog", code, 0, 4)
+	data := b.Section(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, make([]byte, 64))
+	record(b, code, b.Symbol("variable", data, 16, 8, elf.STT_OBJECT, elf.STB_GLOBAL))
+	o, err := OpenBytes("once.o", b.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -36,21 +36,19 @@ func relocatedOnce(order binary.ByteOrder, imm int32, record func(b *elfBuilder,
 
 // TestRelocationRecords: the records of code by type, with addends in the instruction (REL) and in the record (RELA).
 func TestRelocationRecords(t *testing.T) {
-	rel := func(typ int) func(*elfBuilder, int, int) {
-		return func(b *elfBuilder, code, sym int) { b.rel(code, elfRel{0, sym, typ}) }
+	rel := func(typ int) func(*elfbuild.Builder, int, int) {
+		return func(b *elfbuild.Builder, code, sym int) { b.Rel(code, elfbuild.Rel{Off: 0, Sym: sym, Type: typ}) }
 	}
-	rela := func(addend int64) func(*elfBuilder, int, int) {
-		return func(b *elfBuilder, code, sym int) {
-			var buf bytes.Buffer
-			_ = binary.Write(&buf, b.order, elf.Rela64{Info: uint64(sym)<<32 | rel64, Addend: addend})
-			b.sections = append(b.sections, elfSection{name: ".rela" + b.sections[code].name, typ: elf.SHT_RELA, data: buf.Bytes(), info: code, ent: 24})
+	rela := func(addend int64) func(*elfbuild.Builder, int, int) {
+		return func(b *elfbuild.Builder, code, sym int) {
+			b.RelA(code, elf.Rela64{Info: uint64(sym)<<32 | rel64, Addend: addend})
 		}
 	}
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for _, tt := range []struct {
 			name   string
 			imm    int32
-			record func(*elfBuilder, int, int)
+			record func(*elfbuild.Builder, int, int)
 			off    int64 // in .data; -1: the instruction stays, -2: refused
 		}{
 			{"R_BPF_64_64", 0, rel(rel64), 16},

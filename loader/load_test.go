@@ -18,6 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/elfbuild"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -415,29 +416,29 @@ func TestParseRelease(t *testing.T) {
 func TestBigObject(t *testing.T) {
 	const n = 50000
 	var insns []decode.Insn
-	var rels []elfRel
-	b := newELF(binary.LittleEndian)
-	main := b.code("xdp", []decode.Insn{{Code: 0x85, Src: 1, Imm: -1}, {Code: 0x95}})
+	var rels []elfbuild.Rel
+	b := elfbuild.New(binary.LittleEndian)
+	main := b.Code("xdp", []decode.Insn{{Code: 0x85, Src: 1, Imm: -1}, {Code: 0x95}})
 	for range n {
 		insns = append(insns, decode.Insn{Code: 0x18, Dst: 1}, decode.Insn{}, decode.Insn{Code: 0x85, Src: 1, Imm: -1}, decode.Insn{Code: 0x95})
 	}
-	text := b.code(".text", insns)
-	data := b.section(".data", 1, 3, make([]byte, 64))
-	v := b.symbol("v", data, 8, 8, 1, 1)
-	b.fn("prog", main, 0, 2)
+	text := b.Code(".text", insns)
+	data := b.Section(".data", 1, 3, make([]byte, 64))
+	v := b.Symbol("v", data, 8, 8, 1, 1)
+	b.Func("prog", main, 0, 2)
 	first := 0
 	syms := make([]int, n)
 	for i := range n {
-		syms[i] = b.fn(fmt.Sprintf("f%d", i), text, i*4, 4)
+		syms[i] = b.Func(fmt.Sprintf("f%d", i), text, i*4, 4)
 	}
 	first = syms[0]
 	for i := range n {
-		rels = append(rels, elfRel{uint64(i) * 32, v, rel64}, elfRel{uint64(i)*32 + 16, syms[(i+1)%n], rel6432})
+		rels = append(rels, elfbuild.Rel{Off: uint64(i) * 32, Sym: v, Type: rel64}, elfbuild.Rel{Off: uint64(i)*32 + 16, Sym: syms[(i+1)%n], Type: rel6432})
 	}
-	b.rel(main, elfRel{0, first, rel6432})
-	b.rel(text, rels...)
+	b.Rel(main, elfbuild.Rel{Off: 0, Sym: first, Type: rel6432})
+	b.Rel(text, rels...)
 	start := time.Now()
-	o, err := OpenBytes("big.o", b.bytes())
+	o, err := OpenBytes("big.o", b.Bytes())
 	require.NoError(t, err)
 	l := load(t, o, NewTarget("", nil), LoadOptions{})
 	p := program(t, l, "prog")

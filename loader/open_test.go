@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/elfbuild"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -235,21 +236,21 @@ func indexVar(m *Map, name string) int {
 // none but the section.
 func TestOldObjects(t *testing.T) {
 	ret := []decode.Insn{{Code: 0xb7}, {Code: 0x95}}
-	b := newELF(binary.LittleEndian)
-	sec := b.code("xdp", append(append([]decode.Insn{}, ret...), ret...))
-	b.symbol("LBB0_1", sec, 8, 0, elf.STT_NOTYPE, elf.STB_LOCAL)
-	b.symbol("first", sec, 0, 0, elf.STT_NOTYPE, elf.STB_GLOBAL)
-	b.symbol("second", sec, 16, 0, elf.STT_NOTYPE, elf.STB_GLOBAL)
-	o, err := OpenBytes("old.o", b.bytes())
+	b := elfbuild.New(binary.LittleEndian)
+	sec := b.Code("xdp", append(append([]decode.Insn{}, ret...), ret...))
+	b.Symbol("LBB0_1", sec, 8, 0, elf.STT_NOTYPE, elf.STB_LOCAL)
+	b.Symbol("first", sec, 0, 0, elf.STT_NOTYPE, elf.STB_GLOBAL)
+	b.Symbol("second", sec, 16, 0, elf.STT_NOTYPE, elf.STB_GLOBAL)
+	o, err := OpenBytes("old.o", b.Bytes())
 	require.NoError(t, err)
 	require.Len(t, o.Programs, 2)
 	assert.Equal(t, "second", o.Programs[1].Name)
 	assert.Equal(t, 2, o.Programs[1].SectionOff)
 	assert.Len(t, o.Programs[0].Insns, 2)
 
-	b = newELF(binary.BigEndian)
-	b.code("socket", ret)
-	o, err = OpenBytes("section.o", b.bytes())
+	b = elfbuild.New(binary.BigEndian)
+	b.Code("socket", ret)
+	o, err = OpenBytes("section.o", b.Bytes())
 	require.NoError(t, err)
 	require.Len(t, o.Programs, 1)
 	assert.Equal(t, "socket", o.Programs[0].Name)

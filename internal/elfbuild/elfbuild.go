@@ -1,4 +1,6 @@
-package loader
+// Package elfbuild writes small relocatable BPF objects: for tests, and for programs that no compiler made. It knows sections, symbols
+// and relocations, not what they mean. Start at [New].
+package elfbuild
 
 import (
 	"bytes"
@@ -8,9 +10,9 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// elfBuilder writes small relocatable BPF objects for tests.
-type elfBuilder struct {
-	order    binary.ByteOrder
+// Builder is an object under construction. Make it with New.
+type Builder struct {
+	Order    binary.ByteOrder
 	sections []elfSection
 	symbols  []elf.Sym64
 	strings  []byte
@@ -25,50 +27,65 @@ type elfSection struct {
 	ent  uint64
 }
 
-func newELF(order binary.ByteOrder) *elfBuilder {
-	return &elfBuilder{order: order, sections: []elfSection{{}}, symbols: []elf.Sym64{{}}, strings: []byte{0}}
+// New begins an object in a byte order.
+func New(order binary.ByteOrder) *Builder {
+	return &Builder{Order: order, sections: []elfSection{{}}, symbols: []elf.Sym64{{}}, strings: []byte{0}}
 }
 
-func (b *elfBuilder) str(s string) uint32 {
+func (b *Builder) str(s string) uint32 {
 	off := uint32(len(b.strings))
 	b.strings = append(append(b.strings, s...), 0)
 	return off
 }
 
-func (b *elfBuilder) section(name string, typ elf.SectionType, flag elf.SectionFlag, data []byte) int {
+// Section adds a section and returns its index.
+func (b *Builder) Section(name string, typ elf.SectionType, flag elf.SectionFlag, data []byte) int {
 	b.sections = append(b.sections, elfSection{name: name, typ: typ, flag: flag, data: data})
 	return len(b.sections) - 1
 }
 
-func (b *elfBuilder) code(name string, insns []decode.Insn) int {
-	return b.section(name, elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, decode.Marshal(insns, b.order))
+// Code adds a section of instructions and returns its index.
+func (b *Builder) Code(name string, insns []decode.Insn) int {
+	return b.Section(name, elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, decode.Marshal(insns, b.Order))
 }
 
-func (b *elfBuilder) symbol(name string, section int, value, size uint64, typ elf.SymType, bind elf.SymBind) int {
+// Symbol adds a symbol and returns its index.
+func (b *Builder) Symbol(name string, section int, value, size uint64, typ elf.SymType, bind elf.SymBind) int {
 	b.symbols = append(b.symbols, elf.Sym64{Name: b.str(name), Info: elf.ST_INFO(bind, typ), Shndx: uint16(section), Value: value, Size: size})
 	return len(b.symbols) - 1
 }
 
-func (b *elfBuilder) fn(name string, section, insn, n int) int {
-	return b.symbol(name, section, uint64(insn)*8, uint64(n)*8, elf.STT_FUNC, elf.STB_GLOBAL)
+// Func adds the symbol of a global function of n instructions.
+func (b *Builder) Func(name string, section, insn, n int) int {
+	return b.Symbol(name, section, uint64(insn)*8, uint64(n)*8, elf.STT_FUNC, elf.STB_GLOBAL)
 }
 
-type elfRel struct {
-	off      uint64
-	sym, typ int
+// Rel is a relocation of type Type against a symbol at an offset in bytes.
+type Rel struct {
+	Off       uint64
+	Sym, Type int
 }
 
-func (b *elfBuilder) rel(section int, rels ...elfRel) {
+// Rel adds relocations of a section.
+func (b *Builder) Rel(section int, rels ...Rel) {
 	var buf bytes.Buffer
 	for _, r := range rels {
-		_ = binary.Write(&buf, b.order, elf.Rel64{Off: r.off, Info: uint64(r.sym)<<32 | uint64(r.typ)})
+		_ = binary.Write(&buf, b.Order, elf.Rel64{Off: r.Off, Info: uint64(r.Sym)<<32 | uint64(r.Type)})
 	}
 	b.sections = append(b.sections, elfSection{name: ".rel" + b.sections[section].name, typ: elf.SHT_REL, data: buf.Bytes(), info: section, ent: 16})
 }
 
-func (b *elfBuilder) bytes() []byte {
+// RelA adds relocations of a section that have an addend.
+func (b *Builder) RelA(section int, rels ...elf.Rela64) {
+	var buf bytes.Buffer
+	_ = binary.Write(&buf, b.Order, rels)
+	b.sections = append(b.sections, elfSection{name: ".rela" + b.sections[section].name, typ: elf.SHT_RELA, data: buf.Bytes(), info: section, ent: 24})
+}
+
+// Bytes is the finished object.
+func (b *Builder) Bytes() []byte {
 	var syms bytes.Buffer
-	_ = binary.Write(&syms, b.order, b.symbols)
+	_ = binary.Write(&syms, b.Order, b.symbols)
 	secs := append([]elfSection(nil), b.sections...)
 	symtab := len(secs)
 	secs = append(secs, elfSection{name: ".symtab", typ: elf.SHT_SYMTAB, data: syms.Bytes(), info: 1, ent: 24}, elfSection{name: ".strtab", typ: elf.SHT_STRTAB})
@@ -100,13 +117,13 @@ func (b *elfBuilder) bytes() []byte {
 	copy(hdr.Ident[:], elf.ELFMAG)
 	hdr.Ident[elf.EI_CLASS], hdr.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), 1
 	hdr.Ident[elf.EI_DATA] = byte(elf.ELFDATA2LSB)
-	if b.order == binary.BigEndian {
+	if b.Order == binary.BigEndian {
 		hdr.Ident[elf.EI_DATA] = byte(elf.ELFDATA2MSB)
 	}
-	_ = binary.Write(&out, b.order, headers)
+	_ = binary.Write(&out, b.Order, headers)
 	raw := out.Bytes()
 	var head bytes.Buffer
-	_ = binary.Write(&head, b.order, hdr)
+	_ = binary.Write(&head, b.Order, hdr)
 	copy(raw, head.Bytes())
 	return raw
 }
