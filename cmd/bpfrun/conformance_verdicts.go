@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -24,7 +25,9 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/record"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/conformance/verdicts/border"
+	"github.com/bpfrun/bpfrun/conformance/verdicts/sound"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // verdictFlags are the flags of conformance verdicts.
@@ -33,6 +36,7 @@ type verdictFlags struct {
 	kernels              []string
 	markdown             bool
 	limit                time.Duration
+	inputs               int
 }
 
 func (a *app) conformanceVerdictsCommand() *cobra.Command {
@@ -56,6 +60,7 @@ Programs that the kernel's verifier did not judge are left out. Exit code 1 when
 	cmd.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only recordings of releases that begin so: 6.18")
 	cmd.Flags().BoolVar(&f.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&f.limit, "limit", time.Minute, "how long one verification may take")
+	cmd.Flags().IntVar(&f.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
 	return cmd
 }
 
@@ -71,6 +76,7 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 		return usagef("--match: %w", err)
 	}
 	report := verdicts.NewReport()
+	runs := soundRuns{inputs: f.inputs}
 	out := bufio.NewWriter(a.stdout)
 	defer out.Flush()
 	for _, path := range paths {
@@ -87,7 +93,7 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 				if !f.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (f.kind == "" || f.kind == c.Kind.String()) {
 					fmt.Fprintln(out, c)
 				}
-				return nil
+				return a.runAccepted(ctx, out, &runs, c, sources)
 			},
 		}
 		if cfg.Objects == "" {
@@ -112,6 +118,43 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 		}
 	}
 	report.WriteTable(out)
+	if f.inputs > 0 {
+		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, f.inputs, runs.notRun, runs.bad)
+	}
+	return nil
+}
+
+// soundRuns counts runs of accepted programs.
+type soundRuns struct{ inputs, ran, notRun, bad int }
+
+// runAccepted runs a generated program that the kernel or the verifier accepts.
+func (a *app) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, c *verdicts.Comparison, sources []btfSource) error {
+	l := c.Line
+	accepted := l.Verdict == verdicts.Accepted || c.Ours != nil && c.Ours.Outcome == verifier.Accepted
+	if runs.inputs == 0 || l.Generated == nil || !accepted {
+		return nil
+	}
+	target, err := a.releaseTarget(sources, l.Kernel)
+	if err != nil {
+		return err
+	}
+	err = sound.Run(ctx, l, target, a.seed, runs.inputs)
+	var bad *sound.Contradiction
+	switch {
+	case err == nil:
+		runs.ran++
+	case errors.Is(err, sound.ErrNotRun):
+		runs.notRun++
+		if a.verbose {
+			fmt.Fprintf(out, "not run: %s: %v\n", l.Key(), err)
+		}
+	case errors.As(err, &bad):
+		runs.bad++
+		a.code = exitExpectation
+		fmt.Fprintf(out, "contradiction: %v (kernel: %s)\n", bad, l.Verdict)
+	default:
+		return fmt.Errorf("%s: %w", l.Key(), err)
+	}
 	return nil
 }
 
