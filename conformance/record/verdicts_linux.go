@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/paced"
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -132,11 +133,7 @@ func (k *instance) verdict(p *loader.LinkedProgram, l *verdicts.Line, cfg Verdic
 
 // attachesByType reports whether the kernel has to be told the BTF id of what a program attaches to.
 func attachesByType(p *loader.LinkedProgram) bool {
-	switch p.Type {
-	case uapi.ProgTypeTracing, uapi.ProgTypeLSM:
-		return p.AttachTo != ""
-	}
-	return p.Type == uapi.ProgTypeStructOps
+	return progtype.Of(p.Type).Args == progtype.PointerArgs && p.AttachTo != ""
 }
 
 // mapsFor creates the maps a program refers to, and what they start with.
