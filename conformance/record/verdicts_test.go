@@ -45,9 +45,9 @@ func TestClassifyTellsWhoRefused(t *testing.T) {
 func TestLastInsn(t *testing.T) {
 	for log, want := range map[string]int{
 		"0: R1=ctx() R10=fp0\n0: (bf) r6 = r1\n1: (61) r2 = *(u32 *)(r1 +4)\ninvalid bpf_context access": 1,
-		"12: R0=1 R10=fp0 (95) exit\nR0 !read_ok": 12,
-		"unreachable insn 4":                       -1,
-		"from 3 to 9: R0=1\n9: (07) r1 += 4":       9,
+		"12: R0=1 R10=fp0 (95) exit\nR0 !read_ok":                                                        12,
+		"unreachable insn 4":                 -1,
+		"from 3 to 9: R0=1\n9: (07) r1 += 4": 9,
 	} {
 		n, ok := lastInsn(log)
 		if want < 0 {

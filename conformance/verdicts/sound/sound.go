@@ -28,7 +28,9 @@ type Contradiction struct {
 }
 
 // Error names the program and what happened.
-func (c *Contradiction) Error() string { return fmt.Sprintf("%s: input %d: %s", c.Program, c.Input, c.What) }
+func (c *Contradiction) Error() string {
+	return fmt.Sprintf("%s: input %d: %s", c.Program, c.Input, c.What)
+}
 
 // ErrNotRun: the machine does not simulate something the program needs.
 var ErrNotRun = errors.New("not simulated")
