@@ -37,6 +37,7 @@ type verdictFlags struct {
 	markdown             bool
 	limit                time.Duration
 	inputs               int
+	minimise             string
 }
 
 func (a *app) conformanceVerdictsCommand() *cobra.Command {
@@ -61,6 +62,7 @@ Programs that the kernel's verifier did not judge are left out. Exit code 1 when
 	cmd.Flags().BoolVar(&f.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&f.limit, "limit", time.Minute, "how long one verification may take")
 	cmd.Flags().IntVar(&f.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
+	cmd.Flags().StringVar(&f.minimise, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
 	return cmd
 }
 
@@ -74,6 +76,15 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 	match, err := regexp.Compile(f.match)
 	if err != nil {
 		return usagef("--match: %w", err)
+	}
+	var short *json.Encoder
+	if f.minimise != "" {
+		w, err := createFile(f.minimise)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		short = json.NewEncoder(w)
 	}
 	report := verdicts.NewReport()
 	runs := soundRuns{inputs: f.inputs}
@@ -92,6 +103,11 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 				report.Add(c)
 				if !f.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (f.kind == "" || f.kind == c.Kind.String()) {
 					fmt.Fprintln(out, c)
+				}
+				if short != nil {
+					if err := a.minimise(ctx, out, short, c, f.limit, sources); err != nil {
+						return err
+					}
 				}
 				return a.runAccepted(ctx, out, &runs, c, sources)
 			},
@@ -122,6 +138,36 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, f.inputs, runs.notRun, runs.bad)
 	}
 	return nil
+}
+
+// minimise writes the shortest program found on which the running kernel and the verifier differ in the same way.
+func (a *app) minimise(ctx context.Context, out io.Writer, enc *json.Encoder, c *verdicts.Comparison, limit time.Duration, sources []btfSource) error {
+	if c.Line.Generated == nil || c.Kind != verdicts.FalseAccept && c.Kind != verdicts.FalseRefusal && c.Kind != verdicts.CannotSay {
+		return nil
+	}
+	replay := verdicts.NewReplayer(verdicts.Config{
+		Limit: limit, Target: func(release string) (*loader.Target, error) { return a.releaseTarget(sources, release) },
+	})
+	var last *verdicts.Comparison
+	best, err := verdicts.Minimise(c.Line, func(l *verdicts.Line) bool {
+		l.Reset()
+		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Limit: limit}); err != nil {
+			return false
+		}
+		now := replay.Compare(ctx, l)
+		same := now.Kind == c.Kind && now.Line.Verdict == c.Line.Verdict && (c.Kind == verdicts.FalseAccept || verdicts.Shape(now.Ours.Message+now.Ours.Missing) == verdicts.Shape(c.Ours.Message+c.Ours.Missing))
+		if same {
+			last = now
+		}
+		return same
+	})
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		fmt.Fprintf(out, "shortest: %s\n%s\n", last, best.Generated.Text)
+	}
+	return enc.Encode(best)
 }
 
 // soundRuns counts runs of accepted programs.
@@ -263,7 +309,7 @@ func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
 				if l.Generated == nil {
 					return nil
 				}
-				l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where = verdicts.Stats{}, "", nil, "", "", nil
+				l.Reset()
 				return ask(l)
 			})
 		}

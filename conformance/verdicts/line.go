@@ -87,6 +87,11 @@ func (l *Line) Key() string {
 	return l.Object + ":" + l.Program
 }
 
+// Reset forgets the verdict.
+func (l *Line) Reset() {
+	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class = Stats{}, "", nil, "", "", nil, "", ""
+}
+
 // maxLine bounds a line of a recording in bytes.
 const maxLine = 16 << 20
 

@@ -65,8 +65,8 @@ type Comparison struct {
 // SameClass reports whether both refusals have the same kind of reason.
 func (c *Comparison) SameClass() bool { return c.SameText || c.Class == c.OurClass }
 
-// replayer keeps what lines of a recording share.
-type replayer struct {
+// Replayer compares lines and keeps what they share.
+type Replayer struct {
 	cfg     Config
 	targets map[string]*loader.Target
 	kernels map[string]*verifier.Kernel
@@ -75,9 +75,14 @@ type replayer struct {
 	linked  map[string]*loader.Linked // by release
 }
 
+// NewReplayer returns a Replayer.
+func NewReplayer(cfg Config) *Replayer {
+	return &Replayer{cfg: cfg, targets: map[string]*loader.Target{}, kernels: map[string]*verifier.Kernel{}}
+}
+
 // Replay verifies the programs of a recording and compares.
 func Replay(ctx context.Context, path string, cfg Config) error {
-	r := &replayer{cfg: cfg, targets: map[string]*loader.Target{}, kernels: map[string]*verifier.Kernel{}}
+	r := NewReplayer(cfg)
 	return ReadFile(path, func(l *Line) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -85,11 +90,12 @@ func Replay(ctx context.Context, path string, cfg Config) error {
 		if cfg.Match != nil && !cfg.Match(l) {
 			return nil
 		}
-		return cfg.Each(r.compare(ctx, l))
+		return cfg.Each(r.Compare(ctx, l))
 	})
 }
 
-func (r *replayer) compare(ctx context.Context, l *Line) *Comparison {
+// Compare verifies one program.
+func (r *Replayer) Compare(ctx context.Context, l *Line) *Comparison {
 	c := &Comparison{Line: l, Kind: NotJudged}
 	if l.Class != ByVerifier {
 		return c
@@ -146,7 +152,7 @@ func (c *Comparison) judge() {
 	}
 }
 
-func (r *replayer) target(release string) (*loader.Target, *verifier.Kernel, error) {
+func (r *Replayer) target(release string) (*loader.Target, *verifier.Kernel, error) {
 	if t := r.targets[release]; t != nil {
 		return t, r.kernels[release], nil
 	}
@@ -161,7 +167,7 @@ func (r *replayer) target(release string) (*loader.Target, *verifier.Kernel, err
 // errChanged: the object is not the one that was recorded.
 var errChanged = errors.New("the object has changed since it was recorded")
 
-func (r *replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
+func (r *Replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error) {
 	t, k, err := r.target(l.Kernel)
 	if err != nil {
 		return nil, nil, err
@@ -195,7 +201,7 @@ func (r *replayer) program(l *Line) (*verifier.Kernel, *verifier.Program, error)
 	return k, p, err
 }
 
-func (r *replayer) openObject(l *Line) error {
+func (r *Replayer) openObject(l *Line) error {
 	if r.path == l.Object && r.object != nil {
 		return nil
 	}
