@@ -445,14 +445,17 @@ func (e *env) writableField(r *reg, off, size int) bool {
 				return true
 			}
 		}
-		e.verbose("no write support to %s at off %d", name, off)
+		e.refuse(uapi.EACCES, "no write support to %s at off %d", strings.TrimSuffix(name, "___init"), off)
 		return false
 	}
 	switch {
 	case e.prog.opsStruct == "tcp_congestion_ops":
 		switch name {
 		case "sock", "tcp_sock", "inet_connection_sock":
-			return allow("icsk_ca_priv", "icsk_ack.pending", "snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "snd_cwnd_max", "ecn_flags", "app_limited", "sk_pacing_rate", "sk_pacing_status") || e.tcpField(r, off, size)
+			if !e.tcpField(r, off, size) {
+				e.refuse(uapi.EACCES, "no write support to tcp_sock at off %d", off)
+			}
+			return true
 		}
 	case e.prog.opsStruct == "sched_ext_ops" && name == "task_struct":
 		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
@@ -470,7 +473,7 @@ func (e *env) writableField(r *reg, off, size int) bool {
 	case strings.HasPrefix(name, "nf_conn"):
 		switch e.prog.typ {
 		case uapi.ProgTypeXDP, uapi.ProgTypeSchedCls:
-			return allow("mark")
+			return allow("mark", "ct.mark")
 		}
 	}
 	return false

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -113,6 +114,7 @@ func (e *env) findSubprogs() {
 		}
 	}
 	if cb := e.p.ExceptionCallback; cb != 0 && e.rel >= since.R(6, 7) {
+		e.checkExceptionTags()
 		add(cb)
 	}
 	e.subs = e.subs[:0]
@@ -125,6 +127,22 @@ func (e *env) findSubprogs() {
 		n := e.subprogFrom(cb)
 		e.exceptionSub = n
 		e.subs[n].isCallback, e.subs[n].isAsync, e.subs[n].isException = true, true, true
+	}
+}
+
+// checkExceptionTags refuses programs that name more than one exception callback.
+func (e *env) checkExceptionTags() {
+	if !e.funcInfo() {
+		return
+	}
+	n := 0
+	for _, t := range e.declTags(e.addSpec(e.p.BTF), e.p.Funcs[0].Type, -1) {
+		if strings.HasPrefix(t, "exception_callback:") {
+			n++
+		}
+	}
+	if n > 1 {
+		e.refuse(uapi.EEXIST, "multiple exception callback tags for main subprog")
 	}
 }
 

@@ -178,7 +178,7 @@ func sockField(off, size int, common bool) bool {
 	}
 	if common {
 		switch {
-		case off >= 8 && off < 24, off >= 76:
+		case off >= 8 && off < 24:
 			return false
 		}
 	}
@@ -206,6 +206,9 @@ func (e *env) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
 	}
 	want := ctxNames[typ]
 	if t.Name == want {
+		return true
+	}
+	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {
 		return true
 	}
 	if typ == uapi.ProgTypePerfEvent && (t.Name == "bpf_perf_event_data" || t.Name == "bpf_user_pt_regs") {
@@ -394,6 +397,12 @@ func (e *env) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string,
 		t = s.MustType(t.Ref)
 	}
 	v.tid = uint32(t.ID)
+	if e.prog.opsStruct == "tcp_congestion_ops" && t.Name == "sock" {
+		// Sockets of a congestion control are TCP sockets.
+		if id, ok := e.kernelType("tcp_sock"); ok {
+			v.tid = uint32(id)
+		}
+	}
 	if scalarInstead {
 		return ctxValue{typ: scalar}, true
 	}

@@ -175,13 +175,13 @@ func (e *env) dynptrArg(n int, t regType, clone uint32) {
 		if e.rel >= since.R(7, 0) {
 			e.refuse(uapi.EINVAL, "Expected an initialized dynptr as R%d", n)
 		}
-		e.refuse(uapi.EINVAL, "Expected an initialized dynptr as arg #%d", n-1+b2i(e.rel < since.R(6, 13)))
+		e.refuse(uapi.EINVAL, "Expected an initialized dynptr as arg #%d", n-1+b2i(e.rel < since.R(6, 3)))
 	}
 	if want := dynTypeOf(t); want != dynInvalid && e.dynptrType(r) != want {
 		if e.rel >= since.R(7, 0) {
 			e.refuse(uapi.EINVAL, "Expected a dynptr of type %s as R%d", dynNames[want], n)
 		}
-		e.refuse(uapi.EINVAL, "Expected a dynptr of type %s as arg #%d", dynNames[want], n-1+b2i(e.rel < since.R(6, 13)))
+		e.refuse(uapi.EINVAL, "Expected a dynptr of type %s as arg #%d", dynNames[want], n-1+b2i(e.rel < since.R(6, 3)))
 	}
 	if r.typ == constDynptr {
 		return

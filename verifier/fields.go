@@ -125,7 +125,7 @@ func (e *env) addMap(m *Map) *mapInfo {
 	if m.BTF != nil {
 		x.spec = e.addSpec(m.BTF)
 		if m.ValueType != 0 && mapTakesFields(m.Type) {
-			x.rec = e.parseRecord(x.spec, m.ValueType, true)
+			x.rec = e.parseRecord(x.spec, m.ValueType, m.Vars)
 		}
 	}
 	if m.Inner != nil && (m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps) {
@@ -179,7 +179,7 @@ func (e *env) objectRecord(spec uint8, id btf.ID) *record {
 		e.prog.records = map[typeKey]*record{}
 	}
 	var out *record
-	if r := e.parseRecord(spec, id, false); len(r.fields) > 0 {
+	if r := e.parseRecord(spec, id, nil); len(r.fields) > 0 {
 		out = &r
 	}
 	e.prog.records[k] = out
@@ -187,17 +187,23 @@ func (e *env) objectRecord(spec uint8, id btf.ID) *record {
 }
 
 // parseRecord finds the special fields of a type (btf_parse_fields).
-func (e *env) parseRecord(spec uint8, id btf.ID, inMap bool) record {
+func (e *env) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 	s := e.specs[spec-1]
 	t := s.SkipMods(id)
-	p := fieldParser{e: e, s: s, spec: spec, inMap: inMap}
+	p := fieldParser{e: e, s: s, spec: spec}
 	switch t.Kind {
 	case btf.KindStruct:
 		p.structFields(t, 0, 0)
 	case btf.KindDatasec:
-		for _, v := range t.Vars {
-			vt := s.MustType(v.Type)
-			p.one(vt, vt.Ref, -1, v.Offset, v.Size, 0)
+		if vars == nil {
+			for _, v := range t.Vars {
+				vars = append(vars, MapVar{v.Type, v.Offset, v.Size})
+			}
+		}
+		for _, v := range vars {
+			if vt := s.MustType(v.Type); vt.Kind == btf.KindVar {
+				p.one(vt, vt.Ref, -1, v.Off, v.Size, 0)
+			}
 		}
 	}
 	sort.SliceStable(p.out, func(i, j int) bool { return p.out[i].off < p.out[j].off })
@@ -205,11 +211,10 @@ func (e *env) parseRecord(spec uint8, id btf.ID, inMap bool) record {
 }
 
 type fieldParser struct {
-	e     *env
-	s     *btf.Spec
-	spec  uint8
-	inMap bool
-	out   []field
+	e    *env
+	s    *btf.Spec
+	spec uint8
+	out  []field
 }
 
 func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {

@@ -88,7 +88,7 @@ func (e *env) funcInfo() bool { return len(e.p.Funcs) > 0 && e.p.BTF != nil }
 func (e *env) callGlobal(sub int) {
 	s := e.cur
 	sp := &e.subs[sub]
-	errno := e.matchArgs(sub)
+	errno := e.tryArgs(sub)
 	if e.holdsLock() && e.rel >= since.R(6, 8) {
 		e.refuse(uapi.EINVAL, "global function calls are not allowed while holding a lock,\nuse static function instead")
 	}
@@ -118,6 +118,20 @@ func (e *env) callGlobal(sub int) {
 	sp.called = true
 	e.clobber(e.regs())
 	e.reg(0).unknown()
+}
+
+// tryArgs is matchArgs, where what it refuses is the caller's mistake.
+func (e *env) tryArgs(sub int) (errno uapi.Errno) {
+	defer func() {
+		if x := recover(); x != nil {
+			r, ok := x.(refusal)
+			if !ok || r.errno == uapi.EFAULT {
+				panic(x)
+			}
+			errno = r.errno
+		}
+	}()
+	return e.matchArgs(sub)
 }
 
 // matchArgs checks what is passed to a global function against its prototype (btf_check_func_arg_match).

@@ -47,7 +47,7 @@ func (e *env) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	if !ok || !h.In(e.rel) {
 		e.refuse(uapi.EINVAL, "invalid func %s#%d", helperName(h, ok), int32(id))
 	}
-	p := h.For(e.rel, e.prog.caller)
+	p := h.For(e.rel, e.callerOf(id))
 	if p == nil || !e.onlyHook(p.Only) {
 		if e.rel >= since.R(6, 12) {
 			e.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
@@ -55,6 +55,16 @@ func (e *env) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 		e.refuse(uapi.EINVAL, "unknown func %s#%d", h.Name(), int32(id))
 	}
 	return h, p
+}
+
+// callerOf is the program as the table of prototypes knows it. Programs on devices and sysctls that were loaded with their attach
+// type may use the return value as those on sockets (kernel/bpf/cgroup.c cgroup_common_func_proto asks the attach type).
+func (e *env) callerOf(id uapi.FuncID) proto.Caller {
+	c := e.prog.caller
+	if (id == uapi.FuncGetRetval || id == uapi.FuncSetRetval) && (c.Type == uapi.ProgTypeCgroupDevice && c.Attach == uapi.AttachCgroupDevice || c.Type == uapi.ProgTypeCgroupSysctl && c.Attach == uapi.AttachCgroupSysctl) {
+		return proto.Caller{Type: uapi.ProgTypeCgroupSockopt, Attach: uapi.AttachCgroupSetsockopt}
+	}
+	return c
 }
 
 func helperName(h *proto.Helper, ok bool) string {
@@ -187,7 +197,7 @@ func (e *env) callHelper(in *decode.Insn) {
 // checkMaySleep demands a place where a function may sleep.
 func (e *env) checkMaySleep(kind, name string, id int32) {
 	s := e.cur
-	if e.rel >= since.R(6, 18) {
+	if e.rel >= since.R(7, 0) {
 		if !e.inSleepable() {
 			what := e.nonSleepable()
 			if kind == "helper" {

@@ -107,8 +107,27 @@ func (c *mapConverter) convert(m *loader.Map) *Map {
 	if m.Datasec != 0 {
 		d.ValueType = m.Datasec
 	}
+	d.Vars = c.vars(m)
 	d.Inner = c.convert(m.Inner)
 	return d
+}
+
+// vars finds the places of a data section's variables: the DATASEC of an object file has them by name alone.
+func (c *mapConverter) vars(m *loader.Map) []MapVar {
+	if m.Datasec == 0 || c.spec == nil {
+		return nil
+	}
+	byName := map[string]loader.Var{}
+	for _, v := range m.Vars {
+		byName[v.Name] = v
+	}
+	out := []MapVar{}
+	for _, s := range c.spec.MustType(m.Datasec).Vars {
+		if v, ok := byName[c.spec.MustType(s.Type).Name]; ok {
+			out = append(out, MapVar{Type: s.Type, Off: v.Off, Size: v.Size})
+		}
+	}
+	return out
 }
 
 func structOpsMember(l *loader.Linked, use *loader.StructOpsUse) (*StructOpsMember, error) {

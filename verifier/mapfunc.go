@@ -138,13 +138,13 @@ func (e *env) checkFormat(regs *[11]reg) {
 	if i := slices.Index(f, 0); i >= 0 {
 		f = f[:i]
 	}
-	if !formatOK(f, n) {
+	if !formatOK(f, n, e.rel >= since.R(6, 18)) {
 		e.refuse(uapi.EINVAL, "Invalid format string")
 	}
 }
 
 // formatOK reports whether the kernel prints a format with n arguments.
-func formatOK(f []byte, n int) bool {
+func formatOK(f []byte, n int, utf8 bool) bool {
 	at := func(i int) byte {
 		if i < len(f) {
 			return f[i]
@@ -154,7 +154,7 @@ func formatOK(f []byte, n int) bool {
 	used := 0
 	for i := 0; i < len(f); i++ {
 		c := f[i]
-		if c >= 0x80 || c < 32 && c != '\n' && c != '\t' && c != '\r' && c != '\v' && c != '\f' && c != ' ' {
+		if c >= 0x80 && !utf8 || c < 32 && c != '\n' && c != '\t' && c != '\r' && c != '\v' && c != '\f' && c != ' ' {
 			return false
 		}
 		if c != '%' {

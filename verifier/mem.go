@@ -245,7 +245,7 @@ func (e *env) access(insn, n, off, size int, t accessType, value int, strict, sx
 			v.unknown()
 		}
 	case r.typ == ptrTPBuffer:
-		e.checkBuffer("tracepoint", r, n, off)
+		e.checkBuffer("tracepoint", r, n, off, size)
 		if load {
 			v.unknown()
 		}
@@ -261,7 +261,7 @@ func (e *env) access(insn, n, off, size int, t accessType, value int, strict, sx
 				e.refuse(uapi.EACCES, "R%d cannot write into %s", n, e.typeName(r.typ))
 			}
 		}
-		e.checkBuffer(what, r, n, off)
+		e.checkBuffer(what, r, n, off, size)
 		if v != nil && (r.typ.isRdonlyMem() || t == read) {
 			v.unknown()
 		}
@@ -283,9 +283,9 @@ func (e *env) access(insn, n, off, size int, t accessType, value int, strict, sx
 	}
 }
 
-func (e *env) checkBuffer(what string, r *reg, n, off int) {
+func (e *env) checkBuffer(what string, r *reg, n, off, size int) {
 	if off < 0 {
-		e.refuse(uapi.EACCES, "R%d invalid %s buffer access: off=%d, size=%d", n, what, off, 0)
+		e.refuse(uapi.EACCES, "R%d invalid %s buffer access: off=%d, size=%d", n, what, off, size)
 	}
 	if !r.Var.Equals(0) {
 		e.refuse(uapi.EACCES, "R%d invalid variable buffer offset: off=%d, var_off=%s", n, off, r.Var)
@@ -576,7 +576,7 @@ func (e *env) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) {
 				e.refuse(uapi.EACCES, "R%d cannot write into %s", n, e.typeName(r.typ))
 			}
 		}
-		e.checkBuffer(what, r, n, int(r.off))
+		e.checkBuffer(what, r, n, int(r.off), size)
 	case ptrStack:
 		e.stackInit(n, int(r.off), size, zeroOK, accessHelper, t, m)
 	case ptrBTF:

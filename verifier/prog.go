@@ -80,7 +80,7 @@ func (e *env) onlyHook(o proto.Only) bool {
 	case proto.SockStorageTracing:
 		if e.prog.typ == uapi.ProgTypeTracing {
 			switch e.p.Attach {
-			case uapi.AttachTraceRawTp:
+			case uapi.AttachTraceRawTp, uapi.AttachTraceIter:
 				return true
 			case uapi.AttachTraceFentry, uapi.AttachTraceFexit:
 				return e.p.AttachProg == nil && !strings.HasPrefix(e.prog.attachName, "bpf_sk_storage")
@@ -140,8 +140,28 @@ func (e *env) attachOps() {
 	if pt.Kind != btf.KindPtr || s.SkipMods(pt.Ref).Kind != btf.KindFuncProto {
 		e.refuse(uapi.EINVAL, "attach to invalid member %s(@idx %d) of struct %s", m.Name, so.Index, so.Struct)
 	}
+	if errno := e.unsupportedOp(so.Struct, m.Name); errno != 0 {
+		e.refuse(errno, "attach to unsupported member %s of struct %s", m.Name, so.Struct)
+	}
 	e.prog.attachProto, e.prog.attachSpec, e.prog.attachName = s.SkipMods(pt.Ref), s, m.Name
 	e.opsArgs(s, so)
+}
+
+// unsupportedOp: members that the kernel does not let programs implement, or not as sleepable ones.
+func (e *env) unsupportedOp(st, member string) uapi.Errno {
+	switch {
+	case st == "tcp_congestion_ops" && member == "get_info":
+		return uapi.ENOTSUPP
+	case st == "bpf_dummy_ops" && e.p.Sleepable && member != "test_sleepable":
+		return uapi.EINVAL
+	case st == "sched_ext_ops" && e.p.Sleepable:
+		switch member {
+		case "init_task", "cgroup_init", "cgroup_exit", "cgroup_prep_move", "cpu_online", "cpu_offline", "init", "exit", "sub_attach", "sub_detach":
+		default:
+			return uapi.EINVAL
+		}
+	}
+	return 0
 }
 
 // opsArgs reads the stub of a member, whose parameters' suffixes say which arguments may be null or are references.
@@ -202,12 +222,15 @@ func (e *env) startRefs() {
 // attachBTF finds the function, tracepoint or program of a tracing program (bpf_check_attach_target).
 func (e *env) attachBTF() {
 	p := e.p
-	if p.AttachID == 0 {
-		e.refuse(uapi.EINVAL, "Tracing programs must provide btf_id")
-	}
 	s := e.moduleSpec(p.AttachModule)
+	id := p.AttachID
 	if p.AttachProg != nil {
 		s = p.AttachProg.BTF
+	} else if id == 0 {
+		s, id = e.attachByName()
+	}
+	if id == 0 {
+		e.refuse(uapi.EINVAL, "Tracing programs must provide btf_id")
 	}
 	if s == nil {
 		if p.AttachProg != nil || p.Type == uapi.ProgTypeExt {
@@ -215,10 +238,10 @@ func (e *env) attachBTF() {
 		}
 		e.unknown("BTF of %s", p.AttachModule)
 	}
-	if int(p.AttachID) >= s.NumTypes() {
-		e.refuse(uapi.EINVAL, "attach_btf_id %d is invalid", p.AttachID)
+	if int(id) >= s.NumTypes() {
+		e.refuse(uapi.EINVAL, "attach_btf_id %d is invalid", id)
 	}
-	t := s.MustType(p.AttachID)
+	t := s.MustType(id)
 	i := &e.prog
 	i.attachSpec, i.attachName = s, t.Name
 	if p.AttachProg != nil {
@@ -240,6 +263,32 @@ func (e *env) attachBTF() {
 	default:
 		panic(refusal{uapi.EINVAL})
 	}
+}
+
+// attachByName finds what the section names, as libbpf does.
+func (e *env) attachByName() (*btf.Spec, btf.ID) {
+	kind, prefix := btf.KindFunc, ""
+	switch e.p.Attach {
+	case uapi.AttachTraceRawTp:
+		kind, prefix = btf.KindTypedef, "btf_trace_"
+	case uapi.AttachTraceIter:
+		prefix = "bpf_iter_"
+	case uapi.AttachLSMMac, uapi.AttachLSMCgroup:
+		prefix = "bpf_lsm_"
+	}
+	if e.p.AttachTo == "" || e.k.BTF == nil {
+		return e.k.BTF, 0
+	}
+	name := prefix + strings.TrimPrefix(e.p.AttachTo, prefix)
+	if id, ok := e.k.BTF.FindID(kind, name); ok {
+		return e.k.BTF, id
+	}
+	for _, m := range e.k.Modules {
+		if id, ok := m.BTF.FindID(kind, name); ok {
+			return m.BTF, id
+		}
+	}
+	return e.k.BTF, 0
 }
 
 func (e *env) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {

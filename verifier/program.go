@@ -129,8 +129,14 @@ type Map struct {
 	Inner              *Map
 	// Frozen contents of a read-only map (BPF_F_RDONLY_PROG and frozen): loads of them are constants. Nil otherwise.
 	Frozen []byte
+	// Vars are the variables of a data section; the DATASEC of an object file does not have their places yet.
+	Vars []MapVar
 	// Slots are the targets of an instruction array.
 	Slots []uint32
-	// ProgOwner is what programs a program array holds; empty without.
-	StructOpsType btf.ID
+}
+
+// MapVar is a variable in the value of a data map.
+type MapVar struct {
+	Type      btf.ID // of the VAR
+	Off, Size uint32
 }
