@@ -7,6 +7,7 @@
 // Start from [Lookup] and [Helper.For], or [LookupKfunc]. [Helpers] and [Kfuncs] list everything.
 //
 // The rows were made from the kernel's own tables (get_func_proto of each program type, struct bpf_func_proto,
-// register_btf_kfunc_id_set) of seven releases: 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2, each at a late stable update. They are
-// exact for those. In between, what changed is dated by the first of these releases that has it.
+// register_btf_kfunc_id_set) of seven releases: 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2. They are exact for those. In between,
+// what changed is dated by the first of these releases that has it; fixes that stable updates took over later are dated by the
+// release, not by the update. For 6.18 they are compared with what that kernel says (testdata).
 package proto

@@ -14,8 +14,8 @@ var controlRows = []Helper{
 		{Args: args{spinLock}, Ret: void, Uses: uses{{By: net | structOpsAny | sockopt | lsmCgroups | cgroupDevice | skReuseport | sysctl | syscall | netfilter}, {From: r(5, 15), By: tracingTypes &^ lsmCgroups}}},
 	}},
 	{ID: uapi.FuncLoop, Topic: "control", Since: r(5, 17), Effects: CallsBack, Protos: protos{
-		{Args: args{anything, callback, stackOrNull, anything}, Uses: uses{{Until: r(7, 2), By: base &^ addrUnixName}}},
-		{Args: args{scalar, callback, stackOrNull, anything}, Uses: uses{{By: addrUnixName}, {From: r(7, 2), By: base &^ addrUnixName}}},
+		{Args: args{anything, callback, stackOrNull, anything}, Uses: uses{{Until: r(7, 2), By: base}}},
+		{Args: args{scalar, callback, stackOrNull, anything}, Uses: uses{{From: r(7, 2), By: base}}},
 	}},
 	{ID: uapi.FuncKptrXchg, Topic: "kptrs", Since: r(5, 19), Effects: Acquires, Protos: protos{
 		{Args: args{kptr, Arg{Kind: BTFID, Flags: MaybeNull | Release, BTF: ""}}, Ret: Return{Kind: RetBTFID, Flags: MaybeNull}, Uses: uses{{By: base}}},

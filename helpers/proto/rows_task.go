@@ -35,8 +35,8 @@ var taskRows = []Helper{
 	}},
 	{ID: uapi.FuncGetStack, Topic: "stacks", Since: r(4, 18), Protos: protos{
 		{Args: args{ctx, memIn, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{Until: r(6, 18), By: typed | rawTracepoint}}},
-		{Args: args{ctx, memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{Until: r(6, 12), By: kprobe}, {By: tracepoint | perfEvent}, {From: r(6, 18), By: typed | rawTracepoint}}},
-		{Args: args{ctx, memOut, sizeOrZero, anything}, Attr: GPLOnly | SleepsIfSleepable, Uses: uses{{From: r(6, 12), By: kprobe}}},
+		{Args: args{ctx, memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{Until: r(7, 2), By: kprobe}, {By: tracepoint | perfEvent}, {From: r(6, 18), By: typed | rawTracepoint}}},
+		{Args: args{ctx, memOut, sizeOrZero, anything}, Attr: GPLOnly | SleepsIfSleepable, Uses: uses{{From: r(7, 2), By: kprobe}}},
 	}},
 	{ID: uapi.FuncGetCurrentCgroupId, Topic: "task", Since: r(4, 18), Protos: protos{
 		{Uses: uses{{By: tracers | sockAddr | cgroupSock | sockopt | skMsg | cgroupDevice | sysctl | netfilter}, {From: r(6, 6), By: structOpsAny | lwt | socketFilter | sched | xdp | cgroupSkb | sockOps | skSkb | skReuseport | flowDissector | skLookup}}},
@@ -54,8 +54,8 @@ var taskRows = []Helper{
 		{Args: args{anything}, Uses: uses{{By: sockAddr | cgroupSock | lsmCgroups | skMsg | syscall | netfilter}, {From: r(5, 15), By: tracingTypes &^ lsmCgroups}, {From: r(6, 1), By: sockopt | cgroupDevice | sysctl}, {From: r(6, 6), By: structOpsAny | lwt | socketFilter | sched | xdp | cgroupSkb | sockOps | skSkb | skReuseport | flowDissector | skLookup}}},
 	}},
 	{ID: uapi.FuncGetTaskStack, Topic: "stacks", Since: r(5, 9), Protos: protos{
-		{Args: args{btfID("task_struct"), memOut, sizeOrZero, anything}, Uses: uses{{Until: r(6, 12), By: kprobe | tracepoint | tracingRawTP | trampoline | iter | lsm | syscall}, {By: lsmCgroups | perfEvent | rawTracepoint | iterTCP | iterUnix}, {From: r(6, 18), By: net | sockopt | tcpCCAny | cgroupDevice | skReuseport | sysctl | schedExt | netfilter}}},
-		{Args: args{btfID("task_struct"), memOut, sizeOrZero, anything}, Attr: SleepsIfSleepable, Uses: uses{{From: r(6, 12), By: kprobe | tracepoint | tracingRawTP | trampoline | iter | lsm | syscall}, {From: r(6, 18), By: structOps}}},
+		{Args: args{btfID("task_struct"), memOut, sizeOrZero, anything}, Uses: uses{{Until: r(7, 2), By: kprobe | tracepoint | tracingRawTP | trampoline | iter | lsm | syscall}, {By: lsmCgroups | perfEvent | rawTracepoint | iterTCP | iterUnix}, {From: r(6, 18), Until: r(7, 2), By: structOps}, {From: r(6, 18), By: net | sockopt | tcpCCAny | cgroupDevice | skReuseport | sysctl | schedExt | netfilter}}},
+		{Args: args{btfID("task_struct"), memOut, sizeOrZero, anything}, Attr: SleepsIfSleepable, Uses: uses{{From: r(7, 2), By: kprobe | tracepoint | tracingRawTP | trampoline | iter | structOps | lsm | syscall}}},
 	}},
 	{ID: uapi.FuncPerCpuPtr, Topic: "cpu", Since: r(5, 10), Protos: protos{
 		{Args: args{percpuBTF, anything}, Ret: Return{Kind: RetMemOrBTFID, Flags: MaybeNull | ReadOnly}, Uses: uses{{From: r(5, 15), By: base}}},
