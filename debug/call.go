@@ -26,7 +26,7 @@ func (s *Session) CallText() string {
 	switch in := p.Prog.Insns[p.PC]; in.Op() {
 	case decode.OpCallHelper:
 		if h, ok := helpers.Lookup(uapi.FuncID(in.Imm)); ok {
-			n = len(h.Args)
+			n = h.Params()
 		}
 	case decode.OpCallKfunc:
 		n = s.kfuncArgs(name)

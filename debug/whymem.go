@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -201,14 +201,8 @@ func (w *why) copied(part want, pos uint64, p Place) ([]step, error) {
 		case uapi.FuncMapUpdateElem, uapi.FuncMapPushElem:
 			return w.updated(part, o, call, from)
 		}
-		if h, ok := helpers.Lookup(uapi.FuncID(in.Imm)); ok {
-			to, src := slices.Index(h.Args, helpers.ArgOut), slices.Index(h.Args, helpers.ArgPtr)
-			if src < 0 {
-				src = slices.Index(h.Args, helpers.ArgMem)
-			}
-			if to >= 0 && src >= 0 && part.addr >= reg(to) {
-				return from(reg(src) + part.addr - reg(to))
-			}
+		if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok && h.Effects&proto.Copies != 0 && part.addr >= reg(0) {
+			return from(reg(2) + part.addr - reg(0))
 		}
 	}
 	reads, err := w.reads(pos)

@@ -6,9 +6,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var controlHelpers = []Helper{
-	{ID: uapi.FuncTailCall, Topic: "control", Args: []Arg{ArgCtx, ArgMap, ArgAny}, Fn: tailCall},
-	{ID: uapi.FuncLoop, Topic: "control", Args: []Arg{ArgAny, ArgFunc, ArgAny, ArgAny}, Fn: loop},
+var controlHelpers = []row{
+	{ID: uapi.FuncTailCall, Do: tailCall},
+	{ID: uapi.FuncLoop, Do: loop},
 }
 
 // maxLoops is BPF_MAX_LOOPS, the largest iteration count of bpf_loop.
@@ -16,21 +16,17 @@ const maxLoops = 8 << 20
 
 // tailCall continues in another program when the slot holds one. The engine counts the
 // chain and falls through after 33 (MAX_TAIL_CALL_CNT).
-func tailCall(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[1])
-	if f != nil {
-		return 0, f
-	}
+func tailCall(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
 	progs, ok := m.(maps.ProgArray)
 	if !ok {
 		return 0, wrongMap(m)
 	}
-	p, ok := progs.Prog(uint32(a[2]))
+	p, ok := progs.Prog(uint32(c.Args[2]))
 	if !ok {
 		return errnoRet(uapi.ENOENT), nil
 	}
-	img, err := e.TailTarget(p)
+	img, err := c.TailTarget(p)
 	if err != nil {
 		return 0, err
 	}
@@ -39,19 +35,19 @@ func tailCall(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 // loop is bpf_loop: too many iterations give a zero-extended -E2BIG, because the
 // verifier inlines the helper with a 32-bit move (inline_bpf_loop).
-func loop(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if a[3] != 0 {
+func loop(c *Call) (uint64, *vm.Action) {
+	if c.Args[3] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	n := a[0] & 0xffffffff
+	n := c.Args[0] & 0xffffffff
 	if n > maxLoops {
 		return uint64(uint32(errnoRet(uapi.E2BIG))), nil
 	}
 	if n == 0 {
 		return 0, nil
 	}
-	s := loopState{n: n, fn: a[1], ctx: a[2]}
-	return 0, t.Invoke(s.fn, [5]uint64{0, s.ctx}, s)
+	s := loopState{n: n, fn: c.Args[1], ctx: c.Args[2]}
+	return 0, c.Thread.Invoke(s.fn, [5]uint64{0, s.ctx}, s)
 }
 
 // loopState is the state of a bpf_loop between two iterations.

@@ -5,16 +5,16 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var cpuHelpers = []Helper{
-	{ID: uapi.FuncGetSmpProcessorId, Topic: "cpu", Fn: getSmpProcessorID},
-	{ID: uapi.FuncGetNumaNodeId, Topic: "cpu", Fn: getNumaNodeID, Note: "one node, 0"},
-	{ID: uapi.FuncGetPrandomU32, Topic: "cpu", Fn: getPrandomU32, Note: "seeded, deterministic"},
+var cpuHelpers = []row{
+	{ID: uapi.FuncGetSmpProcessorId, Do: getSmpProcessorID},
+	{ID: uapi.FuncGetNumaNodeId, Do: getNumaNodeID, Note: "one node, 0"},
+	{ID: uapi.FuncGetPrandomU32, Do: getPrandomU32, Note: "seeded, deterministic"},
 }
 
-func getSmpProcessorID(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) { return uint64(t.CPU), nil }
+func getSmpProcessorID(c *Call) (uint64, *vm.Action) { return uint64(c.Thread.CPU), nil }
 
-func getNumaNodeID(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }
+func getNumaNodeID(c *Call) (uint64, *vm.Action) { return 0, nil }
 
-func getPrandomU32(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return uint64(envOf(t).Kernel.Random32()), nil
+func getPrandomU32(c *Call) (uint64, *vm.Action) {
+	return uint64(c.Kernel.Random32()), nil
 }

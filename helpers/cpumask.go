@@ -3,39 +3,40 @@ package helpers
 import (
 	"math/bits"
 
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // The cpumask kfuncs (kernel/bpf/cpumask.c). Masks are kernel objects; a machine has at most 64 CPUs for them.
-var cpumaskKfuncs = []Kfunc{
-	{Name: "bpf_cpumask_create", Wide: true, Topic: "cpumasks", Fn: cpumaskCreate},
-	{Name: "bpf_cpumask_acquire", Wide: true, Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: acquire},
-	{Name: "bpf_cpumask_release", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: releaseObject},
-	{Name: "bpf_cpumask_first", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) })},
-	{Name: "bpf_cpumask_first_zero", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(^m&all, all) })},
-	{Name: "bpf_cpumask_any_distribute", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) }), Note: "always the first"},
-	{Name: "bpf_cpumask_weight", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, _ uint64) uint64 { return uint64(bits.OnesCount64(m)) })},
-	{Name: "bpf_cpumask_empty", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, _ uint64) uint64 { return boolRet(m == 0) })},
-	{Name: "bpf_cpumask_full", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskQuery(func(m, all uint64) uint64 { return boolRet(m == all) })},
-	{Name: "bpf_cpumask_first_and", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, all uint64) uint64 { return lowest(a&b, all) })},
-	{Name: "bpf_cpumask_any_and_distribute", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, all uint64) uint64 { return lowest(a&b, all) }), Note: "always the first"},
-	{Name: "bpf_cpumask_equal", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a == b) })},
-	{Name: "bpf_cpumask_intersects", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a&b != 0) })},
-	{Name: "bpf_cpumask_subset", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a&^b == 0) })},
-	{Name: "bpf_cpumask_test_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m, m&bit != 0 })},
-	{Name: "bpf_cpumask_set_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, false })},
-	{Name: "bpf_cpumask_clear_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, false })},
-	{Name: "bpf_cpumask_test_and_set_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, m&bit != 0 })},
-	{Name: "bpf_cpumask_test_and_clear_cpu", Topic: "cpumasks", Args: []Arg{ArgAny, ArgObject}, Fn: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, m&bit != 0 })},
-	{Name: "bpf_cpumask_populate", Topic: "cpumasks", Args: []Arg{ArgObject, ArgMem, ArgSize}, Fn: cpumaskPopulate},
-	{Name: "bpf_cpumask_setall", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskSet(func(_, _, all uint64) uint64 { return all }, 0)},
-	{Name: "bpf_cpumask_clear", Topic: "cpumasks", Args: []Arg{ArgObject}, Fn: maskSet(func(_, _, _ uint64) uint64 { return 0 }, 0)},
-	{Name: "bpf_cpumask_copy", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject}, Fn: maskSet(func(a, _, _ uint64) uint64 { return a }, 1)},
-	{Name: "bpf_cpumask_and", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject, ArgObject}, Fn: maskSet(func(a, b, _ uint64) uint64 { return a & b }, 2)},
-	{Name: "bpf_cpumask_or", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject, ArgObject}, Fn: maskSet(func(a, b, _ uint64) uint64 { return a | b }, 2)},
-	{Name: "bpf_cpumask_xor", Topic: "cpumasks", Args: []Arg{ArgObject, ArgObject, ArgObject}, Fn: maskSet(func(a, b, _ uint64) uint64 { return a ^ b }, 2)},
+var cpumaskKfuncs = []kfuncRow{
+	{Name: "bpf_cpumask_create", Wide: true, Do: cpumaskCreate},
+	{Name: "bpf_cpumask_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
+	{Name: "bpf_cpumask_release", Args: []proto.Arg{argObject}, Do: releaseObject},
+	{Name: "bpf_cpumask_first", Args: []proto.Arg{argObject}, Do: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) })},
+	{Name: "bpf_cpumask_first_zero", Args: []proto.Arg{argObject}, Do: maskQuery(func(m, all uint64) uint64 { return lowest(^m&all, all) })},
+	{Name: "bpf_cpumask_any_distribute", Args: []proto.Arg{argObject}, Do: maskQuery(func(m, all uint64) uint64 { return lowest(m, all) }), Note: "always the first"},
+	{Name: "bpf_cpumask_weight", Args: []proto.Arg{argObject}, Do: maskQuery(func(m, _ uint64) uint64 { return uint64(bits.OnesCount64(m)) })},
+	{Name: "bpf_cpumask_empty", Args: []proto.Arg{argObject}, Do: maskQuery(func(m, _ uint64) uint64 { return boolRet(m == 0) })},
+	{Name: "bpf_cpumask_full", Args: []proto.Arg{argObject}, Do: maskQuery(func(m, all uint64) uint64 { return boolRet(m == all) })},
+	{Name: "bpf_cpumask_first_and", Args: []proto.Arg{argObject, argObject}, Do: maskQuery2(func(a, b, all uint64) uint64 { return lowest(a&b, all) })},
+	{Name: "bpf_cpumask_any_and_distribute", Args: []proto.Arg{argObject, argObject}, Do: maskQuery2(func(a, b, all uint64) uint64 { return lowest(a&b, all) }), Note: "always the first"},
+	{Name: "bpf_cpumask_equal", Args: []proto.Arg{argObject, argObject}, Do: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a == b) })},
+	{Name: "bpf_cpumask_intersects", Args: []proto.Arg{argObject, argObject}, Do: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a&b != 0) })},
+	{Name: "bpf_cpumask_subset", Args: []proto.Arg{argObject, argObject}, Do: maskQuery2(func(a, b, _ uint64) uint64 { return boolRet(a&^b == 0) })},
+	{Name: "bpf_cpumask_test_cpu", Args: []proto.Arg{argAny, argObject}, Do: maskBit(func(m, bit uint64) (uint64, bool) { return m, m&bit != 0 })},
+	{Name: "bpf_cpumask_set_cpu", Args: []proto.Arg{argAny, argObject}, Do: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, false })},
+	{Name: "bpf_cpumask_clear_cpu", Args: []proto.Arg{argAny, argObject}, Do: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, false })},
+	{Name: "bpf_cpumask_test_and_set_cpu", Args: []proto.Arg{argAny, argObject}, Do: maskBit(func(m, bit uint64) (uint64, bool) { return m | bit, m&bit != 0 })},
+	{Name: "bpf_cpumask_test_and_clear_cpu", Args: []proto.Arg{argAny, argObject}, Do: maskBit(func(m, bit uint64) (uint64, bool) { return m &^ bit, m&bit != 0 })},
+	{Name: "bpf_cpumask_populate", Args: []proto.Arg{argObject, argMem, argSize}, Do: onMask(cpumaskPopulate)},
+	{Name: "bpf_cpumask_setall", Args: []proto.Arg{argObject}, Do: maskSet(func(_, _, all uint64) uint64 { return all }, 0)},
+	{Name: "bpf_cpumask_clear", Args: []proto.Arg{argObject}, Do: maskSet(func(_, _, _ uint64) uint64 { return 0 }, 0)},
+	{Name: "bpf_cpumask_copy", Args: []proto.Arg{argObject, argObject}, Do: maskSet(func(a, _, _ uint64) uint64 { return a }, 1)},
+	{Name: "bpf_cpumask_and", Args: []proto.Arg{argObject, argObject, argObject}, Do: maskSet(func(a, b, _ uint64) uint64 { return a & b }, 2)},
+	{Name: "bpf_cpumask_or", Args: []proto.Arg{argObject, argObject, argObject}, Do: maskSet(func(a, b, _ uint64) uint64 { return a | b }, 2)},
+	{Name: "bpf_cpumask_xor", Args: []proto.Arg{argObject, argObject, argObject}, Do: maskSet(func(a, b, _ uint64) uint64 { return a ^ b }, 2)},
 }
 
 // lowest is the number of the lowest bit, or a number beyond the CPUs when there is none, as nr_cpu_ids is.
@@ -84,9 +85,8 @@ func (m cpumask) put(v uint64) *vm.Action {
 	return nil
 }
 
-func cpumaskCreate(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	o, err := e.Kernel.NewObjectNamed("bpf_cpumask", "bpf_cpumask")
+func cpumaskCreate(c *Call) (uint64, *vm.Action) {
+	o, err := c.Kernel.NewObjectNamed("bpf_cpumask", "bpf_cpumask")
 	if err != nil {
 		return 0, notSimulated("bpf_cpumask_create: " + err.Error())
 	}
@@ -95,45 +95,34 @@ func cpumaskCreate(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
 			return 0, notSimulated("bpf_cpumask_create: " + err.Error())
 		}
 	}
-	return e.take(o, "cpumask")
+	return c.take(o, "cpumask")
 }
 
-func maskQuery(fn func(m, all uint64) uint64) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		m, f := e.maskAt(a[0])
-		if f != nil {
-			return 0, f
-		}
-		return fn(m.v, e.allCPUs()), nil
-	}
+func maskQuery(fn func(m, all uint64) uint64) Impl {
+	return onMask(func(c *Call, m cpumask) (uint64, *vm.Action) {
+		return fn(m.v, c.allCPUs()), nil
+	})
 }
 
-func maskQuery2(fn func(m1, m2, all uint64) uint64) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		m1, f := e.maskAt(a[0])
+func maskQuery2(fn func(m1, m2, all uint64) uint64) Impl {
+	return onMask(func(c *Call, m1 cpumask) (uint64, *vm.Action) {
+		m2, f := c.maskAt(c.Args[1])
 		if f != nil {
 			return 0, f
 		}
-		m2, f := e.maskAt(a[1])
-		if f != nil {
-			return 0, f
-		}
-		return fn(m1.v, m2.v, e.allCPUs()), nil
-	}
+		return fn(m1.v, m2.v, c.allCPUs()), nil
+	})
 }
 
 // maskBit works on one CPU's bit; a CPU the machine does not have is in no mask.
-func maskBit(fn func(m, bit uint64) (uint64, bool)) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		m, f := e.maskAt(a[1])
+func maskBit(fn func(m, bit uint64) (uint64, bool)) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		m, f := c.maskAt(c.Args[1])
 		if f != nil {
 			return 0, f
 		}
-		cpu := uint32(a[0])
-		if uint64(cpu) >= uint64(e.Kernel.CPUs()) {
+		cpu := uint32(c.Args[0])
+		if uint64(cpu) >= uint64(c.Kernel.CPUs()) {
 			return 0, nil
 		}
 		v, was := fn(m.v, 1<<cpu)
@@ -148,40 +137,30 @@ func maskBit(fn func(m, bit uint64) (uint64, bool)) vm.HelperFunc {
 
 // maskSet stores a mask made of sources given by the arguments after the first. bpf_cpumask_and says whether the result
 // has a CPU.
-func maskSet(fn func(m1, m2, all uint64) uint64, sources int) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		dst, f := e.maskAt(a[0])
-		if f != nil {
-			return 0, f
-		}
+func maskSet(fn func(m1, m2, all uint64) uint64, sources int) Impl {
+	return onMask(func(c *Call, dst cpumask) (uint64, *vm.Action) {
 		var src [2]uint64
 		for i := range sources {
-			m, f := e.maskAt(a[1+i])
+			m, f := c.maskAt(c.Args[1+i])
 			if f != nil {
 				return 0, f
 			}
 			src[i] = m.v
 		}
-		v := fn(src[0], src[1], e.allCPUs())
+		v := fn(src[0], src[1], c.allCPUs())
 		return boolRet(v != 0), dst.put(v)
-	}
+	})
 }
 
 // cpumaskPopulate copies a bitmap of the program's, which must have a bit for every CPU in whole words.
-func cpumaskPopulate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.maskAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func cpumaskPopulate(c *Call, m cpumask) (uint64, *vm.Action) {
 	const word = 8
-	if a[2]&0xffffffff < word {
+	if c.Args[2]&0xffffffff < word {
 		return errnoRet(uapi.EACCES), nil
 	}
-	v, f := e.readU64(a[1])
+	v, f := c.readU64(c.Args[1])
 	if f != nil {
 		return 0, f
 	}
-	return 0, m.put(v & e.allCPUs())
+	return 0, m.put(v & c.allCPUs())
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var csumHelpers = []Helper{
-	{ID: uapi.FuncL3CsumReplace, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny, ArgAny}, Fn: l3CsumReplace},
-	{ID: uapi.FuncL4CsumReplace, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny, ArgAny}, Fn: l4CsumReplace},
-	{ID: uapi.FuncCsumDiff, Topic: "checksums", Args: []Arg{ArgMem, ArgSize, ArgMem, ArgSize, ArgAny}, Fn: csumDiff},
-	{ID: uapi.FuncCsumUpdate, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny}, Fn: csumUpdate, Note: "packets have no hardware checksum: -ENOTSUPP"},
-	{ID: uapi.FuncCsumLevel, Topic: "checksums", Args: []Arg{ArgCtx, ArgAny}, Fn: csumLevel},
+var csumHelpers = []row{
+	{ID: uapi.FuncL3CsumReplace, Do: onSkb(l3CsumReplace)},
+	{ID: uapi.FuncL4CsumReplace, Do: onSkb(l4CsumReplace)},
+	{ID: uapi.FuncCsumDiff, Do: csumDiff},
+	{ID: uapi.FuncCsumUpdate, Do: csumUpdate, Note: "packets have no hardware checksum: -ENOTSUPP"},
+	{ID: uapi.FuncCsumLevel, Do: onSkb(csumLevel)},
 }
 
 // csumPartial is csum_partial of x86-64 (arch/x86/lib/csum-partial_64.c): a ones' complement sum of
@@ -83,42 +83,34 @@ func (s *skb) replaceSum(off, from, to, flags uint64) uapi.Errno {
 	return 0
 }
 
-func l3CsumReplace(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	if a[4]&^uint64(uapi.CsumHdrFieldMask) != 0 {
+func l3CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
+	if c.Args[4]&^uint64(uapi.CsumHdrFieldMask) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	off := a[1] & 0xffffffff
+	off := c.Args[1] & 0xffffffff
 	if errno := s.csumField(off); errno != 0 {
 		return errnoRet(errno), nil
 	}
-	return errnoRet(s.replaceSum(off, a[2], a[3], a[4])), nil
+	return errnoRet(s.replaceSum(off, c.Args[2], c.Args[3], c.Args[4])), nil
 }
 
-func l4CsumReplace(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func l4CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 	known := uint64(uapi.CsumHdrFieldMask | uapi.CsumPseudoHdr | uapi.CsumMarkMangled0 | uapi.CsumMarkEnforce)
 	if s.e.Version >= kernelVersion(6, 16) {
 		known |= uapi.CsumIPv6
 	}
-	if a[4]&^known != 0 {
+	if c.Args[4]&^known != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	off := a[1] & 0xffffffff
+	off := c.Args[1] & 0xffffffff
 	if errno := s.csumField(off); errno != 0 {
 		return errnoRet(errno), nil
 	}
-	mark := a[4]&uapi.CsumMarkMangled0 != 0
-	if mark && a[4]&uapi.CsumMarkEnforce == 0 && s.sumAt(off) == 0 {
+	mark := c.Args[4]&uapi.CsumMarkMangled0 != 0
+	if mark && c.Args[4]&uapi.CsumMarkEnforce == 0 && s.sumAt(off) == 0 {
 		return 0, nil // UDP without checksum
 	}
-	if errno := s.replaceSum(off, a[2], a[3], a[4]); errno != 0 {
+	if errno := s.replaceSum(off, c.Args[2], c.Args[3], c.Args[4]); errno != 0 {
 		return errnoRet(errno), nil
 	}
 	if mark && s.sumAt(off) == 0 {
@@ -131,20 +123,19 @@ func l4CsumReplace(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 const maxScratchpad = 512
 
 // csumDiff is bpf_csum_diff. Since 6.13 sizes need not be multiples of four and the sum is folded to 16 bits.
-func csumDiff(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	fromSize, toSize := a[1]&0xffffffff, a[3]&0xffffffff
-	data, f := e.read(a[0], fromSize)
+func csumDiff(c *Call) (uint64, *vm.Action) {
+	fromSize, toSize := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
+	data, f := c.read(c.Args[0], fromSize)
 	if f != nil {
 		return 0, f
 	}
 	from := append([]byte(nil), data...)
-	to, f := e.read(a[2], toSize)
+	to, f := c.read(c.Args[2], toSize)
 	if f != nil {
 		return 0, f
 	}
-	seed := uint32(a[4])
-	if e.Version < kernelVersion(6, 13) {
+	seed := uint32(c.Args[4])
+	if c.Version < kernelVersion(6, 13) {
 		if (fromSize|toSize)&3 != 0 || fromSize+toSize > maxScratchpad {
 			return errnoRet(uapi.EINVAL), nil
 		}
@@ -166,22 +157,18 @@ func csumDiff(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 // csumUpdate changes the sum the hardware made of the whole packet, which simulated packets do not have.
-func csumUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if _, f := envOf(t).skbAt(a[0]); f != nil {
+func csumUpdate(c *Call) (uint64, *vm.Action) {
+	if _, f := c.skbAt(c.Args[0]); f != nil {
 		return 0, f
 	}
 	return errnoRet(uapi.ENOTSUPP), nil
 }
 
 // csumLevel counts the checksums known to be valid (bpf_csum_level, include/linux/skbuff.h).
-func csumLevel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 	const most = 3 // SKB_MAX_CSUM_LEVEL
 	valid := s.st.summed == checksumUnnecessary
-	switch a[1] {
+	switch c.Args[1] {
 	case uapi.CsumLevelQuery:
 		if !valid {
 			return errnoRet(uapi.EACCES), nil

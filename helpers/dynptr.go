@@ -1,33 +1,35 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var dynptrHelpers = []Helper{
-	{ID: uapi.FuncDynptrFromMem, Topic: "dynptrs", Args: []Arg{ArgMem, ArgAny, ArgAny, ArgDynptr}, Fn: dynptrFromMem},
-	{ID: uapi.FuncDynptrRead, Topic: "dynptrs", Args: []Arg{ArgOut, ArgSize, ArgDynptr, ArgAny, ArgAny}, Fn: dynptrRead},
-	{ID: uapi.FuncDynptrWrite, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize, ArgAny}, Fn: dynptrWrite},
-	{ID: uapi.FuncDynptrData, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgAny}, Fn: dynptrData},
-	{ID: uapi.FuncRingbufReserveDynptr, Topic: "dynptrs", Args: []Arg{ArgMap, ArgAny, ArgAny, ArgDynptr}, Fn: ringbufReserveDynptr},
-	{ID: uapi.FuncRingbufSubmitDynptr, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny}, Fn: ringbufSubmitDynptr},
-	{ID: uapi.FuncRingbufDiscardDynptr, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny}, Fn: ringbufDiscardDynptr},
+var dynptrHelpers = []row{
+	{ID: uapi.FuncDynptrFromMem, Do: dynptrFromMem},
+	{ID: uapi.FuncDynptrRead, Do: dynptrRead},
+	{ID: uapi.FuncDynptrWrite, Do: onDynptr(dynptrWrite)},
+	{ID: uapi.FuncDynptrData, Do: onDynptr(dynptrData)},
+	{ID: uapi.FuncRingbufReserveDynptr, Do: onRing(ringbufReserveDynptr)},
+	{ID: uapi.FuncRingbufSubmitDynptr, Do: ringbufSubmitDynptr},
+	{ID: uapi.FuncRingbufDiscardDynptr, Do: ringbufDiscardDynptr},
 }
 
-var dynptrKfuncs = []Kfunc{
-	{Name: "bpf_dynptr_from_skb", Topic: "dynptrs", Args: []Arg{ArgCtx, ArgAny, ArgDynptr}, Fn: dynptrFromPacket(dynptrSkb)},
-	{Name: "bpf_dynptr_from_xdp", Topic: "dynptrs", Args: []Arg{ArgCtx, ArgAny, ArgDynptr}, Fn: dynptrFromPacket(dynptrXDP)},
-	{Name: "bpf_dynptr_slice", Wide: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(false)},
-	{Name: "bpf_dynptr_slice_rdwr", Wide: true, Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgMem, ArgSize}, Fn: dynptrSlice(true)},
-	{Name: "bpf_dynptr_adjust", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgAny}, Fn: dynptrAdjust},
-	{Name: "bpf_dynptr_is_null", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrIsNull},
-	{Name: "bpf_dynptr_is_rdonly", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrIsRdonly},
-	{Name: "bpf_dynptr_size", Topic: "dynptrs", Args: []Arg{ArgDynptr}, Fn: dynptrSize},
-	{Name: "bpf_dynptr_clone", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgDynptr}, Fn: dynptrClone},
-	{Name: "bpf_dynptr_copy", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgDynptr, ArgAny, ArgAny}, Fn: dynptrCopy},
-	{Name: "bpf_dynptr_memset", Topic: "dynptrs", Args: []Arg{ArgDynptr, ArgAny, ArgAny, ArgAny}, Fn: dynptrMemset},
+var dynptrKfuncs = []kfuncRow{
+	{Name: "bpf_dynptr_from_skb", Args: []proto.Arg{argCtx, argAny, argDynptr}, Do: dynptrFromPacket(dynptrSkb)},
+	{Name: "bpf_dynptr_from_xdp", Args: []proto.Arg{argCtx, argAny, argDynptr}, Do: dynptrFromPacket(dynptrXDP)},
+	{Name: "bpf_dynptr_slice", Wide: true, Args: []proto.Arg{argDynptr, argAny, argBuf, argSize}, Do: dynptrSlice(false)},
+	{Name: "bpf_dynptr_slice_rdwr", Wide: true, Args: []proto.Arg{argDynptr, argAny, argBuf, argSize}, Do: dynptrSlice(true)},
+	{Name: "bpf_dynptr_adjust", Args: []proto.Arg{argDynptr, argAny, argAny}, Do: onDynptr(dynptrAdjust)},
+	{Name: "bpf_dynptr_is_null", Args: []proto.Arg{argDynptr}, Do: dynptrIsNull},
+	{Name: "bpf_dynptr_is_rdonly", Args: []proto.Arg{argDynptr}, Do: dynptrIsRdonly},
+	{Name: "bpf_dynptr_size", Args: []proto.Arg{argDynptr}, Do: dynptrSize},
+	{Name: "bpf_dynptr_clone", Args: []proto.Arg{argDynptr, argDynptr}, Do: onDynptr(dynptrClone)},
+	{Name: "bpf_dynptr_copy", Args: []proto.Arg{argDynptr, argAny, argDynptr, argAny, argAny}, Do: onDynptr(dynptrCopy)},
+	{Name: "bpf_dynptr_memset", Args: []proto.Arg{argDynptr, argAny, argAny, argAny}, Do: onDynptr(dynptrMemset)},
 }
 
 // Kinds of dynptrs (enum bpf_dynptr_type).
@@ -134,76 +136,64 @@ func (e *Env) nullDynptr(addr uint64, errno uapi.Errno) (uint64, *vm.Action) {
 	return errnoRet(errno), e.putDynptr(addr, dynptr{})
 }
 
-func dynptrFromMem(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	size := a[1] & 0xffffffff
+func dynptrFromMem(c *Call) (uint64, *vm.Action) {
+	size := c.Args[1] & 0xffffffff
 	switch {
 	case size > dynptrMax:
-		return e.nullDynptr(a[3], uapi.E2BIG)
-	case a[2] != 0:
-		return e.nullDynptr(a[3], uapi.EINVAL)
+		return c.nullDynptr(c.Args[3], uapi.E2BIG)
+	case c.Args[2] != 0:
+		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	}
-	return 0, e.putDynptr(a[3], dynptr{data: a[0], size: uint32(size), kind: dynptrLocal})
+	return 0, c.putDynptr(c.Args[3], dynptr{data: c.Args[0], size: uint32(size), kind: dynptrLocal})
 }
 
-func dynptrRead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, f := e.dynptrAt(a[2])
+func dynptrRead(c *Call) (uint64, *vm.Action) {
+	d, f := c.dynptrAt(c.Args[2])
 	if f != nil {
 		return 0, f
 	}
-	n, off := a[1]&0xffffffff, a[3]&0xffffffff
+	n, off := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	switch {
-	case d.data == 0 || a[4] != 0:
+	case d.data == 0 || c.Args[4] != 0:
 		return errnoRet(uapi.EINVAL), nil
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
 	}
-	if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+	if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
 		return errnoRet(errno), f
 	}
-	data, f := e.dynptrLoad(d, off, n)
+	data, f := c.dynptrLoad(d, off, n)
 	if f != nil {
 		return 0, f
 	}
-	return 0, e.write(a[0], data)
+	return 0, c.write(c.Args[0], data)
 }
 
-func dynptrWrite(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, f := e.dynptrAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	off, n := a[1]&0xffffffff, a[3]&0xffffffff
+func dynptrWrite(c *Call, d dynptr) (uint64, *vm.Action) {
+	off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	switch {
 	case d.data == 0 || d.rdonly:
 		return errnoRet(uapi.EINVAL), nil
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
 	case d.kind == dynptrSkb: // takes the flags of bpf_skb_store_bytes
-		return skbStoreBytes(t, &[5]uint64{d.data, uint64(d.off) + off, a[2], n, a[4]})
-	case a[4] != 0:
+		s, f := c.skbAt(d.data)
+		if f != nil {
+			return 0, f
+		}
+		return s.storeBytes(uint64(d.off)+off, c.In(2), c.Args[4])
+	case c.Args[4] != 0:
 		return errnoRet(uapi.EINVAL), nil
 	}
-	data, f := e.read(a[2], n)
-	if f != nil {
-		return 0, f
-	}
-	if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+	if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
 		return errnoRet(errno), f
 	}
-	return 0, e.dynptrStore(d, off, data)
+	return 0, c.dynptrStore(d, off, c.In(2))
 }
 
 // dynptrData returns NULL where the bytes cannot be handed out: read-only data, packets, out of range.
-func dynptrData(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, f := e.dynptrAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	off, n := a[1]&0xffffffff, a[2]&0xffffffff
+func dynptrData(c *Call, d dynptr) (uint64, *vm.Action) {
+	off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
 	if d.data == 0 || d.rdonly || !d.inside(off, n) || d.kind == dynptrSkb || d.kind == dynptrXDP {
 		return 0, nil
 	}
@@ -211,26 +201,21 @@ func dynptrData(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 // ringbufReserveDynptr must be followed by a submit or discard of the dynptr even when it failed.
-func ringbufReserveDynptr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	r, f := e.ringAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	e.Run.hold(a[3], "ring buffer dynptr")
-	size := a[1] & 0xffffffff
+func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
+	c.Run.hold(c.Args[3], "ring buffer dynptr")
+	size := c.Args[1] & 0xffffffff
 	switch {
-	case a[2] != 0:
-		return e.nullDynptr(a[3], uapi.EINVAL)
+	case c.Args[2] != 0:
+		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	case size > dynptrMax:
-		return e.nullDynptr(a[3], uapi.E2BIG)
+		return c.nullDynptr(c.Args[3], uapi.E2BIG)
 	}
 	addr, ok := r.Reserve(size, 0)
 	if !ok {
-		return e.nullDynptr(a[3], uapi.EINVAL)
+		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	}
-	e.Run.records[addr] = r
-	return 0, e.putDynptr(a[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
+	c.Run.records[addr] = r
+	return 0, c.putDynptr(c.Args[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
 }
 
 func (e *Env) endDynptr(addr, flags uint64, name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) (uint64, *vm.Action) {
@@ -255,39 +240,29 @@ func (e *Env) endDynptr(addr, flags uint64, name string, finish func(maps.RingBu
 	return 0, e.putDynptr(addr, dynptr{})
 }
 
-func ringbufSubmitDynptr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).endDynptr(a[0], a[1], "bpf_ringbuf_submit_dynptr", maps.RingBuffer.Submit)
+func ringbufSubmitDynptr(c *Call) (uint64, *vm.Action) {
+	return c.endDynptr(c.Args[0], c.Args[1], "bpf_ringbuf_submit_dynptr", maps.RingBuffer.Submit)
 }
 
-func ringbufDiscardDynptr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).endDynptr(a[0], a[1], "bpf_ringbuf_discard_dynptr", maps.RingBuffer.Discard)
+func ringbufDiscardDynptr(c *Call) (uint64, *vm.Action) {
+	return c.endDynptr(c.Args[0], c.Args[1], "bpf_ringbuf_discard_dynptr", maps.RingBuffer.Discard)
 }
 
 // dynptrFromPacket makes a dynptr of the whole packet; read-only for programs that may not store to it.
-func dynptrFromPacket(kind uint8) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		c, f := e.packetOf(a[0])
-		if f != nil {
-			return 0, f
+func dynptrFromPacket(kind uint8) Impl {
+	return onPacket(func(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+		if c.Args[1] != 0 {
+			return c.nullDynptr(c.Args[2], uapi.EINVAL)
 		}
-		if a[1] != 0 {
-			return e.nullDynptr(a[2], uapi.EINVAL)
-		}
-		return 0, e.putDynptr(a[2], dynptr{data: a[0], size: uint32(c.Packet.Len()), kind: kind, rdonly: c.Packet.ReadOnly()})
-	}
+		return 0, c.putDynptr(c.Args[2], dynptr{data: c.Args[0], size: uint32(ctx.Packet.Len()), kind: kind, rdonly: ctx.Packet.ReadOnly()})
+	})
 }
 
 // dynptrSlice returns a pointer to the bytes themselves; of a packet where they lie in several pieces, or outside of the linear
 // part of an sk_buff, the buffer the program offers with a copy of them.
-func dynptrSlice(write bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		d, f := e.dynptrAt(a[0])
-		if f != nil {
-			return 0, f
-		}
-		off, n := a[1]&0xffffffff, a[3]&0xffffffff
+func dynptrSlice(write bool) Impl {
+	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
+		off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 		if d.data == 0 || write && d.rdonly || !d.inside(off, n) {
 			return 0, nil
 		}
@@ -295,33 +270,28 @@ func dynptrSlice(write bool) vm.HelperFunc {
 		if !d.packet() {
 			return d.data + at, nil
 		}
-		if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+		if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
 			return 0, f
 		}
-		c, f := e.packetOf(d.data)
+		ctx, f := c.packetOf(d.data)
 		if f != nil {
 			return 0, f
 		}
-		p := c.Packet
+		p := ctx.Packet
 		if addr, ok := p.Pointer(int(at), int(n)); ok && (d.kind == dynptrXDP || int(at+n) <= p.Linear()) {
 			return addr, nil
 		}
-		if a[2] == 0 {
+		if c.Args[2] == 0 {
 			return 0, nil
 		}
 		b := make([]byte, n)
 		p.ReadAt(b, int(at))
-		return a[2], e.write(a[2], b)
-	}
+		return c.Args[2], c.write(c.Args[2], b)
+	})
 }
 
-func dynptrAdjust(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, f := e.dynptrAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	start, end := uint32(a[1]), uint32(a[2])
+func dynptrAdjust(c *Call, d dynptr) (uint64, *vm.Action) {
+	start, end := uint32(c.Args[1]), uint32(c.Args[2])
 	switch {
 	case d.data == 0 || start > end:
 		return errnoRet(uapi.EINVAL), nil
@@ -330,16 +300,16 @@ func dynptrAdjust(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	d.off += start
 	d.size = end - start
-	return 0, e.putDynptr(a[0], d)
+	return 0, c.putDynptr(c.Args[0], d)
 }
 
-func dynptrIsNull(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	d, f := envOf(t).dynptrAt(a[0])
+func dynptrIsNull(c *Call) (uint64, *vm.Action) {
+	d, f := c.dynptrAt(c.Args[0])
 	return boolRet(d.data == 0), f
 }
 
-func dynptrIsRdonly(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	d, f := envOf(t).dynptrAt(a[0])
+func dynptrIsRdonly(c *Call) (uint64, *vm.Action) {
+	d, f := c.dynptrAt(c.Args[0])
 	return boolRet(d.data != 0 && d.rdonly), f
 }
 
@@ -351,37 +321,27 @@ func boolRet(b bool) uint64 {
 }
 
 // dynptrSize is unsigned 32 bits wide, so that its error is 0xffffffea.
-func dynptrSize(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	d, f := envOf(t).dynptrAt(a[0])
+func dynptrSize(c *Call) (uint64, *vm.Action) {
+	d, f := c.dynptrAt(c.Args[0])
 	if d.data == 0 {
 		return uint64(uint32(errnoRet(uapi.EINVAL))), f
 	}
 	return uint64(d.size), f
 }
 
-func dynptrClone(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, f := e.dynptrAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func dynptrClone(c *Call, d dynptr) (uint64, *vm.Action) {
 	if d.data == 0 {
-		return e.nullDynptr(a[1], uapi.EINVAL)
+		return c.nullDynptr(c.Args[1], uapi.EINVAL)
 	}
-	return 0, e.putDynptr(a[1], d)
+	return 0, c.putDynptr(c.Args[1], d)
 }
 
-func dynptrCopy(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	dst, f := e.dynptrAt(a[0])
+func dynptrCopy(c *Call, dst dynptr) (uint64, *vm.Action) {
+	src, f := c.dynptrAt(c.Args[2])
 	if f != nil {
 		return 0, f
 	}
-	src, f := e.dynptrAt(a[2])
-	if f != nil {
-		return 0, f
-	}
-	to, from, n := a[1]&0xffffffff, a[3]&0xffffffff, a[4]&0xffffffff
+	to, from, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff, c.Args[4]&0xffffffff
 	// The kernel tries both sides as plain memory, then writes from one or reads to the other, then checks.
 	srcOK, dstOK := src.data != 0 && src.inside(from, n), dst.data != 0 && !dst.rdonly && dst.inside(to, n)
 	switch {
@@ -396,24 +356,19 @@ func dynptrCopy(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		d   dynptr
 		off uint64
 	}{{src, from}, {dst, to}} {
-		if errno, f := e.shrunk(side.d, side.off, n); errno != 0 || f != nil {
+		if errno, f := c.shrunk(side.d, side.off, n); errno != 0 || f != nil {
 			return errnoRet(errno), f
 		}
 	}
-	data, f := e.dynptrLoad(src, from, n)
+	data, f := c.dynptrLoad(src, from, n)
 	if f != nil {
 		return 0, f
 	}
-	return 0, e.dynptrStore(dst, to, data)
+	return 0, c.dynptrStore(dst, to, data)
 }
 
-func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, f := e.dynptrAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	off, n := a[1]&0xffffffff, a[2]&0xffffffff
+func dynptrMemset(c *Call, d dynptr) (uint64, *vm.Action) {
+	off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
 	switch {
 	case d.rdonly:
 		return errnoRet(uapi.EINVAL), nil
@@ -422,15 +377,15 @@ func dynptrMemset(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case d.data == 0:
 		return 0, nil // nothing to set
 	}
-	if errno, f := e.shrunk(d, off, n); errno != 0 || f != nil {
+	if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
 		return errnoRet(errno), f
 	}
-	b, f := e.buffer(n)
+	b, f := c.buffer(n)
 	if f != nil {
 		return 0, f
 	}
 	for i := range b {
-		b[i] = byte(a[3])
+		b[i] = byte(c.Args[3])
 	}
-	return 0, e.dynptrStore(d, off, b)
+	return 0, c.dynptrStore(d, off, b)
 }

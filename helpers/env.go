@@ -36,6 +36,7 @@ type Env struct {
 	Run   *Run
 
 	lately     [8]mapRef // maps that were asked for, by a hash of their address
+	call       Call      // the one under way
 	keyScratch []byte
 	bytes      []byte
 	freeSpace  map[uint64]*mem.Region

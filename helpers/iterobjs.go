@@ -3,22 +3,23 @@ package helpers
 import (
 	"slices"
 
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // Open-coded iterators over tasks and cgroups (kernel/bpf/task_iter.c, cgroup_iter.c). Programs hold a few opaque words: here the
 // kind of the walk, the object it started at, and the one returned last.
-var objectIterKfuncs = []Kfunc{
-	{Name: "bpf_iter_task_new", Topic: "iterators", Args: []Arg{ArgIter, ArgObject, ArgAny}, Fn: iterTaskNew, Note: "over the tasks the machine knows"},
-	{Name: "bpf_iter_task_next", Wide: true, Topic: "iterators", Args: []Arg{ArgIter}, Fn: iterTaskNext},
-	{Name: "bpf_iter_task_destroy", Topic: "iterators", Args: []Arg{ArgIter}, Fn: iterForget},
-	{Name: "bpf_iter_css_new", Topic: "iterators", Args: []Arg{ArgIter, ArgObject, ArgAny}, Fn: iterCSSNew, Note: "over the cgroups of the default hierarchy"},
-	{Name: "bpf_iter_css_next", Wide: true, Topic: "iterators", Args: []Arg{ArgIter}, Fn: iterCSSNext},
-	{Name: "bpf_iter_css_destroy", Topic: "iterators", Args: []Arg{ArgIter}, Fn: iterForget},
-	{Name: "bpf_iter_css_task_new", Topic: "iterators", Args: []Arg{ArgIter, ArgObject, ArgAny}, Fn: iterCSSTaskNew, Note: "over the current task, in its own cgroup"},
-	{Name: "bpf_iter_css_task_next", Wide: true, Topic: "iterators", Args: []Arg{ArgIter}, Fn: iterCSSTaskNext},
-	{Name: "bpf_iter_css_task_destroy", Topic: "iterators", Args: []Arg{ArgIter}, Fn: iterForgetOne},
+var objectIterKfuncs = []kfuncRow{
+	{Name: "bpf_iter_task_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterTaskNew, Note: "over the tasks the machine knows"},
+	{Name: "bpf_iter_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterTaskNext},
+	{Name: "bpf_iter_task_destroy", Args: []proto.Arg{argIter}, Do: iterForget},
+	{Name: "bpf_iter_css_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterCSSNew, Note: "over the cgroups of the default hierarchy"},
+	{Name: "bpf_iter_css_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterCSSNext},
+	{Name: "bpf_iter_css_destroy", Args: []proto.Arg{argIter}, Do: iterForget},
+	{Name: "bpf_iter_css_task_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterCSSTaskNew, Note: "over the current task, in its own cgroup"},
+	{Name: "bpf_iter_css_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterCSSTaskNext},
+	{Name: "bpf_iter_css_task_destroy", Args: []proto.Arg{argIter}, Do: iterForgetOne},
 }
 
 // Words of struct bpf_iter_task and bpf_iter_css.
@@ -73,27 +74,25 @@ func (e *Env) step(it, at uint64, list []uint64) (uint64, *vm.Action) {
 	return list[next], e.writeU64(it+walkAt, list[next])
 }
 
-func iterTaskNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	switch kind := a[2] & 0xffffffff; {
-	case kind > processThreads, kind == processThreads && a[1] == 0:
-		return errnoRet(uapi.EINVAL), e.startWalk(a[0], 0, walkDone)
+func iterTaskNew(c *Call) (uint64, *vm.Action) {
+	switch kind := c.Args[2] & 0xffffffff; {
+	case kind > processThreads, kind == processThreads && c.Args[1] == 0:
+		return errnoRet(uapi.EINVAL), c.startWalk(c.Args[0], 0, walkDone)
 	default:
-		return 0, e.startWalk(a[0], a[1], kind)
+		return 0, c.startWalk(c.Args[0], c.Args[1], kind)
 	}
 }
 
-func iterTaskNext(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	at, start, kind, f := e.walk(a[0])
+func iterTaskNext(c *Call) (uint64, *vm.Action) {
+	at, start, kind, f := c.walk(c.Args[0])
 	if f != nil || kind == walkDone {
 		return 0, f
 	}
 	var list []uint64
-	for _, task := range e.Kernel.Tasks(kind == allProcesses) {
+	for _, task := range c.Kernel.Tasks(kind == allProcesses) {
 		if kind == processThreads {
 			own, err := task.Uint("tgid")
-			of := e.Kernel.ObjectAt(start)
+			of := c.Kernel.ObjectAt(start)
 			if err != nil || of == nil {
 				continue
 			}
@@ -103,11 +102,11 @@ func iterTaskNext(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		}
 		list = append(list, task.Addr())
 	}
-	return e.step(a[0], at, list)
+	return c.step(c.Args[0], at, list)
 }
 
-func iterForget(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return 0, envOf(t).startWalk(a[0], 0, walkDone)
+func iterForget(c *Call) (uint64, *vm.Action) {
+	return 0, c.startWalk(c.Args[0], 0, walkDone)
 }
 
 // Kinds of walks over cgroups: BPF_CGROUP_ITER_DESCENDANTS_PRE and following.
@@ -117,22 +116,20 @@ const (
 	ancestorsUp     = 4
 )
 
-func iterCSSNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	kind := a[2] & 0xffffffff
+func iterCSSNew(c *Call) (uint64, *vm.Action) {
+	kind := c.Args[2] & 0xffffffff
 	if kind < descendantsPre || kind > ancestorsUp {
-		return errnoRet(uapi.EINVAL), e.startWalk(a[0], 0, walkDone)
+		return errnoRet(uapi.EINVAL), c.startWalk(c.Args[0], 0, walkDone)
 	}
-	return 0, e.startWalk(a[0], a[1], kind)
+	return 0, c.startWalk(c.Args[0], c.Args[1], kind)
 }
 
-func iterCSSNext(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	at, start, kind, f := e.walk(a[0])
+func iterCSSNext(c *Call) (uint64, *vm.Action) {
+	at, start, kind, f := c.walk(c.Args[0])
 	if f != nil || kind == walkDone || start == 0 {
 		return 0, f
 	}
-	list := e.Kernel.CgroupStates()
+	list := c.Kernel.CgroupStates()
 	level := slices.Index(list, start)
 	switch {
 	case level < 0:
@@ -146,33 +143,31 @@ func iterCSSNext(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 			slices.Reverse(list)
 		}
 	}
-	return e.step(a[0], at, list)
+	return c.step(c.Args[0], at, list)
 }
 
 // struct bpf_iter_css_task is one word: the task to return next.
-func iterCSSTaskNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
+func iterCSSTaskNew(c *Call) (uint64, *vm.Action) {
 	// 0, CSS_TASK_ITER_PROCS, or that with CSS_TASK_ITER_THREADED.
-	if kind := a[2] & 0xffffffff; kind != 0 && kind != 1 && kind != 3 {
-		return errnoRet(uapi.EINVAL), e.writeU64(a[0], 0)
+	if kind := c.Args[2] & 0xffffffff; kind != 0 && kind != 1 && kind != 3 {
+		return errnoRet(uapi.EINVAL), c.writeU64(c.Args[0], 0)
 	}
-	states := e.Kernel.CgroupStates()
-	task := e.Kernel.Current()
-	if a[1] != states[len(states)-1] || task == nil {
-		return 0, e.writeU64(a[0], 0)
+	states := c.Kernel.CgroupStates()
+	task := c.Kernel.Current()
+	if c.Args[1] != states[len(states)-1] || task == nil {
+		return 0, c.writeU64(c.Args[0], 0)
 	}
-	return 0, e.writeU64(a[0], task.Addr())
+	return 0, c.writeU64(c.Args[0], task.Addr())
 }
 
-func iterCSSTaskNext(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	task, f := e.readU64(a[0])
+func iterCSSTaskNext(c *Call) (uint64, *vm.Action) {
+	task, f := c.readU64(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	return task, e.writeU64(a[0], 0)
+	return task, c.writeU64(c.Args[0], 0)
 }
 
-func iterForgetOne(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return 0, envOf(t).writeU64(a[0], 0)
+func iterForgetOne(c *Call) (uint64, *vm.Action) {
+	return 0, c.writeU64(c.Args[0], 0)
 }

@@ -1,35 +1,67 @@
 package helpers
 
 import (
+	stdmaps "maps"
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // Kfunc is one kernel function that programs call by its BTF id. It is known by name.
 type Kfunc struct {
-	Name  string
-	Topic string
-	Args  []Arg
-	Fn    vm.HelperFunc
-	Note  string
+	*proto.Kfunc
+	Args []proto.Arg
+	Fn   vm.HelperFunc
+	Note string
 	// Wide says that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
 	// also of a negative errno.
 	Wide bool
 }
 
-var basicKfuncs = []Kfunc{
-	{Name: "bpf_rcu_read_lock", Topic: "locks", Fn: enterSection("RCU read section")},
-	{Name: "bpf_rcu_read_unlock", Topic: "locks", Fn: leaveSection("RCU read section")},
-	{Name: "bpf_preempt_disable", Topic: "locks", Fn: enterSection("preemption-disabled section")},
-	{Name: "bpf_preempt_enable", Topic: "locks", Fn: leaveSection("preemption-disabled section")},
-	{Name: "bpf_rdonly_cast", Wide: true, Args: []Arg{ArgPtr, ArgAny}, Topic: "casts", Fn: sameAddress},
-	{Name: "bpf_throw", Wide: true, Args: []Arg{ArgAny}, Topic: "control", Fn: throw},
-	{Name: "bpf_iter_num_new", Args: []Arg{ArgIter, ArgAny, ArgAny}, Topic: "iterators", Fn: iterNumNew},
-	{Name: "bpf_iter_num_next", Wide: true, Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumNext},
-	{Name: "bpf_iter_num_destroy", Args: []Arg{ArgIter}, Topic: "iterators", Fn: iterNumDestroy},
+// kfuncRow is a kfunc in the table of its topic.
+type kfuncRow struct {
+	Name string
+	Args []proto.Arg
+	Do   Impl
+	Note string
+	Wide bool
+}
+
+// The kinds of arguments of kfuncs, which have no prototype but that in BTF.
+var (
+	argAny    = proto.Arg{}
+	argPtr    = proto.Arg{Kind: proto.BTFID}
+	argObject = argPtr
+	argMap    = proto.Arg{Kind: proto.ConstMap}
+	argMem    = proto.Arg{Kind: proto.Mem, Flags: proto.ReadOnly}
+	argBuf    = proto.Arg{Kind: proto.Mem, Flags: proto.Write | proto.MaybeNull}
+	argOut    = proto.Arg{Kind: proto.Mem, Flags: proto.Uninit | proto.Write}
+	argSize   = proto.Arg{Kind: proto.ConstSizeOrZero}
+	argCtx    = proto.Arg{Kind: proto.Ctx}
+	argString = proto.Arg{Kind: proto.ConstString}
+	argFunc   = proto.Arg{Kind: proto.Func}
+	argLock   = proto.Arg{Kind: proto.SpinLock}
+	argTimer  = proto.Arg{Kind: proto.Timer}
+	argKptr   = proto.Arg{Kind: proto.Kptr}
+	argIter   = proto.Arg{Kind: proto.Iterator}
+	argDynptr = proto.Arg{Kind: proto.Dynptr}
+	argLong   = proto.Arg{Kind: proto.FixedMem, Flags: proto.Uninit | proto.Write, Size: 8}
+	argInt    = proto.Arg{Kind: proto.FixedMem, Flags: proto.Write, Size: 4}
+)
+
+var basicKfuncs = []kfuncRow{
+	{Name: "bpf_rcu_read_lock", Do: enterSection("RCU read section")},
+	{Name: "bpf_rcu_read_unlock", Do: leaveSection("RCU read section")},
+	{Name: "bpf_preempt_disable", Do: enterSection("preemption-disabled section")},
+	{Name: "bpf_preempt_enable", Do: leaveSection("preemption-disabled section")},
+	{Name: "bpf_rdonly_cast", Wide: true, Args: []proto.Arg{argPtr, argAny}, Do: sameAddress},
+	{Name: "bpf_throw", Wide: true, Args: []proto.Arg{argAny}, Do: throw},
+	{Name: "bpf_iter_num_new", Args: []proto.Arg{argIter, argAny, argAny}, Do: iterNumNew},
+	{Name: "bpf_iter_num_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterNumNext},
+	{Name: "bpf_iter_num_destroy", Args: []proto.Arg{argIter}, Do: iterNumDestroy},
 }
 
 // kfuncs are the topic tables together.
@@ -37,20 +69,25 @@ var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, 
 	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, sessionKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
-	m := map[string]*Kfunc{}
-	for i := range kfuncs {
-		if !kfuncs[i].Wide {
-			kfuncs[i].Fn = narrow(kfuncs[i].Fn)
+	m := make(map[string]*Kfunc, len(kfuncs))
+	for _, r := range kfuncs {
+		p, ok := proto.LookupKfunc(r.Name)
+		if !ok {
+			panic("no prototype of " + r.Name)
 		}
-		m[kfuncs[i].Name] = &kfuncs[i]
+		do := r.Do
+		if !r.Wide {
+			do = narrow(do)
+		}
+		m[r.Name] = &Kfunc{Kfunc: p, Args: r.Args, Fn: do.bind(stepsOf(r.Args, proto.Return{})), Note: r.Note, Wide: r.Wide}
 	}
 	return m
 }()
 
 // narrow cuts the result of a function that returns int.
-func narrow(fn vm.HelperFunc) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		ret, act := fn(t, a)
+func narrow(do Impl) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		ret, act := do(c)
 		return uint64(uint32(ret)), act
 	}
 }
@@ -66,37 +103,36 @@ func LookupKfunc(name string) (*Kfunc, bool) {
 }
 
 // Kfuncs returns every simulated kfunc in the order of its name.
-func Kfuncs() []Kfunc {
-	return slices.SortedFunc(slices.Values(kfuncs), func(a, b Kfunc) int { return strings.Compare(a.Name, b.Name) })
+func Kfuncs() []*Kfunc {
+	return slices.SortedFunc(stdmaps.Values(kfuncByName), func(a, b *Kfunc) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // enterSection and leaveSection keep count of critical sections, which must be left before the
 // program ends.
-func enterSection(what string) vm.HelperFunc {
-	return func(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-		envOf(t).Run.hold(0, what)
+func enterSection(what string) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		c.Run.hold(0, what)
 		return 0, nil
 	}
 }
 
-func leaveSection(what string) vm.HelperFunc {
-	return func(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-		if !envOf(t).Run.releaseKind(what) {
+func leaveSection(what string) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		if !c.Run.releaseKind(what) {
 			return 0, badArg("left an %s that was not entered", what)
 		}
 		return 0, nil
 	}
 }
 
-func sameAddress(_ *vm.Thread, a *[5]uint64) (uint64, *vm.Action) { return a[0], nil }
+func sameAddress(c *Call) (uint64, *vm.Action) { return c.Args[0], nil }
 
-func throw(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) { return 0, vm.Throw(a[0]) }
+func throw(c *Call) (uint64, *vm.Action) { return 0, vm.Throw(c.Args[0]) }
 
 // The open-coded number iterator (struct bpf_iter_num, kernel/bpf/bpf_iter.c): two ints, the
 // value before the next one and the end. The pointer bpf_iter_num_next returns is to the first.
-func iterNumNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	start, end := int32(uint32(a[1])), int32(uint32(a[2]))
+func iterNumNew(c *Call) (uint64, *vm.Action) {
+	start, end := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	var errno uapi.Errno
 	switch {
 	case start > end:
@@ -108,31 +144,30 @@ func iterNumNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if errno != 0 {
 		cur, end = 0, 0
 	}
-	if f := e.writeU32(a[0], cur); f != nil {
+	if f := c.writeU32(c.Args[0], cur); f != nil {
 		return 0, f
 	}
-	return errnoRet(errno), e.writeU32(a[0]+4, uint32(end))
+	return errnoRet(errno), c.writeU32(c.Args[0]+4, uint32(end))
 }
 
-func iterNumNext(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	cur, f := e.readU32(a[0])
+func iterNumNext(c *Call) (uint64, *vm.Action) {
+	cur, f := c.readU32(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	end, f := e.readU32(a[0] + 4)
+	end, f := c.readU32(c.Args[0] + 4)
 	if f != nil {
 		return 0, f
 	}
 	// The sum is made in 64 bits: cur may be INT_MIN - 1 wrapped.
 	if int64(int32(cur+1)) >= int64(int32(end)) {
-		return 0, e.clearIterNum(a[0])
+		return 0, c.clearIterNum(c.Args[0])
 	}
-	return a[0], e.writeU32(a[0], cur+1)
+	return c.Args[0], c.writeU32(c.Args[0], cur+1)
 }
 
-func iterNumDestroy(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return 0, envOf(t).clearIterNum(a[0])
+func iterNumDestroy(c *Call) (uint64, *vm.Action) {
+	return 0, c.clearIterNum(c.Args[0])
 }
 
 func (e *Env) clearIterNum(addr uint64) *vm.Action {

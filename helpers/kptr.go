@@ -6,26 +6,25 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var kptrHelpers = []Helper{
-	{ID: uapi.FuncKptrXchg, Topic: "kptrs", Args: []Arg{ArgKptr, ArgObject}, Fn: kptrXchg},
+var kptrHelpers = []row{
+	{ID: uapi.FuncKptrXchg, Do: kptrXchg},
 }
 
 // kptrXchg swaps the pointer in a map value for another one. The reference to what was there becomes the program's, that
 // to what is stored the map's.
-func kptrXchg(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	old, f := e.readU64(a[0])
+func kptrXchg(c *Call) (uint64, *vm.Action) {
+	old, f := c.readU64(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	if f := e.writeU64(a[0], a[1]); f != nil {
+	if f := c.writeU64(c.Args[0], c.Args[1]); f != nil {
 		return 0, f
 	}
-	if a[1] != 0 && !e.Run.release(a[1]) {
-		return 0, badArg("bpf_kptr_xchg of %#x, to which this program holds no reference", a[1])
+	if c.Args[1] != 0 && !c.Run.release(c.Args[1]) {
+		return 0, badArg("bpf_kptr_xchg of %#x, to which this program holds no reference", c.Args[1])
 	}
 	if old != 0 {
-		e.Run.hold(old, "object")
+		c.Run.hold(old, "object")
 	}
 	return old, nil
 }

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -9,16 +10,16 @@ import (
 
 // Objects that programs allocate by the types of their own BTF, and the lists and trees made of them
 // (kernel/bpf/helpers.c bpf_obj_new_impl and following).
-var localKfuncs = []Kfunc{
-	{Name: "bpf_obj_new_impl", Wide: true, Topic: "objects", Args: []Arg{ArgAny, ArgAny}, Fn: objNew},
-	{Name: "bpf_obj_drop_impl", Topic: "objects", Args: []Arg{ArgObject, ArgAny}, Fn: objDrop},
-	{Name: "bpf_refcount_acquire_impl", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgAny}, Fn: refcountAcquire},
-	{Name: "bpf_list_push_front_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgAny, ArgAny}, Fn: listPush(true)},
-	{Name: "bpf_list_push_back_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgAny, ArgAny}, Fn: listPush(false)},
-	{Name: "bpf_list_pop_front", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPop(true)},
-	{Name: "bpf_list_pop_back", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPop(false)},
-	{Name: "bpf_list_front", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(true)},
-	{Name: "bpf_list_back", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: listPeek(false)},
+var localKfuncs = []kfuncRow{
+	{Name: "bpf_obj_new_impl", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: objNew},
+	{Name: "bpf_obj_drop_impl", Args: []proto.Arg{argObject, argAny}, Do: objDrop},
+	{Name: "bpf_refcount_acquire_impl", Wide: true, Args: []proto.Arg{argObject, argAny}, Do: refcountAcquire},
+	{Name: "bpf_list_push_front_impl", Args: []proto.Arg{argObject, argObject, argAny, argAny}, Do: listPush(true)},
+	{Name: "bpf_list_push_back_impl", Args: []proto.Arg{argObject, argObject, argAny, argAny}, Do: listPush(false)},
+	{Name: "bpf_list_pop_front", Wide: true, Args: []proto.Arg{argObject}, Do: listPop(true)},
+	{Name: "bpf_list_pop_back", Wide: true, Args: []proto.Arg{argObject}, Do: listPop(false)},
+	{Name: "bpf_list_front", Wide: true, Args: []proto.Arg{argObject}, Do: listPeek(true)},
+	{Name: "bpf_list_back", Wide: true, Args: []proto.Arg{argObject}, Do: listPeek(false)},
 }
 
 // The words of heads and nodes of lists: the head holds the first and the last node, each node the next and the one before and,
@@ -32,21 +33,20 @@ const (
 )
 
 // objNew allocates a zeroed object of a struct of the program's own BTF.
-func objNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if e.Local == nil {
+func objNew(c *Call) (uint64, *vm.Action) {
+	if c.Local == nil {
 		return 0, notSimulated("bpf_obj_new without the object's BTF")
 	}
-	id := btf.ID(uint32(a[0]))
-	size, err := e.Local.Sizeof(id)
+	id := btf.ID(uint32(c.Args[0]))
+	size, err := c.Local.Sizeof(id)
 	if err != nil || size <= 0 || uint64(size) > maxBuffer {
 		return 0, badArg("bpf_obj_new of type %d: no struct of the object", id)
 	}
-	r, err := e.Mem.Alloc(uint64(size), mem.Region{Kind: mem.LocalObject, Name: e.Local.Name(id)})
+	r, err := c.Mem.Alloc(uint64(size), mem.Region{Kind: mem.LocalObject, Name: c.Local.Name(id)})
 	if err != nil {
 		return 0, nil // out of memory: NULL
 	}
-	e.Run.hold(r.Base, "object")
+	c.Run.hold(r.Base, "object")
 	return r.Base, nil
 }
 
@@ -59,26 +59,24 @@ func (e *Env) baseOf(addr uint64) (uint64, *vm.Action) {
 	return r.Base, nil
 }
 
-func objDrop(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if !e.Run.release(a[0]) {
-		return 0, badArg("bpf_obj_drop of %#x, to which this program holds no reference", a[0])
+func objDrop(c *Call) (uint64, *vm.Action) {
+	if !c.Run.release(c.Args[0]) {
+		return 0, badArg("bpf_obj_drop of %#x, to which this program holds no reference", c.Args[0])
 	}
-	e.dropObject(a[0])
+	c.dropObject(c.Args[0])
 	return 0, nil
 }
 
-func refcountAcquire(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if _, f := e.baseOf(a[0]); f != nil {
+func refcountAcquire(c *Call) (uint64, *vm.Action) {
+	if _, f := c.baseOf(c.Args[0]); f != nil {
 		return 0, f
 	}
-	if e.refs == nil {
-		e.refs = map[uint64]int{}
+	if c.refs == nil {
+		c.refs = map[uint64]int{}
 	}
-	e.refs[a[0]] = max(e.refs[a[0]], 1) + 1
-	e.Run.hold(a[0], "object")
-	return a[0], nil
+	c.refs[c.Args[0]] = max(c.refs[c.Args[0]], 1) + 1
+	c.Run.hold(c.Args[0], "object")
+	return c.Args[0], nil
 }
 
 // own takes a node out of the program's hands. A node that is in a list or tree already, of which the word at ownerAt is not 0, is
@@ -152,31 +150,29 @@ func (e *Env) end(head uint64, front bool) (uint64, *vm.Action) {
 	return e.readU64(head + linkLast)
 }
 
-func listPush(front bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		if errno, f := e.own(a[1], linkOwner); errno != 0 || f != nil {
+func listPush(front bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		if errno, f := c.own(c.Args[1], linkOwner); errno != 0 || f != nil {
 			return errnoRet(errno), f
 		}
-		other, f := e.end(a[0], front)
+		other, f := c.end(c.Args[0], front)
 		if f != nil {
 			return 0, f
 		}
 		if front {
-			return 0, e.link(a[0], a[1], 0, other)
+			return 0, c.link(c.Args[0], c.Args[1], 0, other)
 		}
-		return 0, e.link(a[0], a[1], other, 0)
+		return 0, c.link(c.Args[0], c.Args[1], other, 0)
 	}
 }
 
-func listPop(front bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		node, f := e.end(a[0], front)
+func listPop(front bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		node, f := c.end(c.Args[0], front)
 		if f != nil || node == 0 {
 			return 0, f
 		}
-		return e.giveBack(a[0], node)
+		return c.giveBack(c.Args[0], node)
 	}
 }
 
@@ -193,9 +189,9 @@ func (e *Env) giveBack(head, node uint64) (uint64, *vm.Action) {
 	return node, nil
 }
 
-func listPeek(front bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		return envOf(t).end(a[0], front)
+func listPeek(front bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		return c.end(c.Args[0], front)
 	}
 }
 

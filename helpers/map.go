@@ -6,19 +6,19 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var mapHelpers = []Helper{
-	{ID: uapi.FuncMapLookupElem, Topic: "maps", Args: []Arg{ArgMap, ArgKey}, Fn: mapLookup},
-	{ID: uapi.FuncMapUpdateElem, Topic: "maps", Args: []Arg{ArgMap, ArgKey, ArgValue, ArgAny}, Fn: mapUpdate},
-	{ID: uapi.FuncMapDeleteElem, Topic: "maps", Args: []Arg{ArgMap, ArgKey}, Fn: mapDelete},
-	{ID: uapi.FuncMapPushElem, Topic: "maps", Args: []Arg{ArgMap, ArgValue, ArgAny}, Fn: mapPush},
-	{ID: uapi.FuncMapPopElem, Topic: "maps", Args: []Arg{ArgMap, ArgValue}, Fn: mapPop},
-	{ID: uapi.FuncMapPeekElem, Topic: "maps", Args: []Arg{ArgMap, ArgValue}, Fn: mapPeek},
-	{ID: uapi.FuncMapLookupPercpuElem, Topic: "maps", Args: []Arg{ArgMap, ArgKey, ArgAny}, Fn: mapLookupPercpu},
-	{ID: uapi.FuncForEachMapElem, Topic: "maps", Args: []Arg{ArgMap, ArgFunc, ArgAny, ArgAny}, Fn: forEachMapElem},
+var mapHelpers = []row{
+	{ID: uapi.FuncMapLookupElem, Do: mapLookup},
+	{ID: uapi.FuncMapUpdateElem, Do: mapUpdate},
+	{ID: uapi.FuncMapDeleteElem, Do: mapDelete},
+	{ID: uapi.FuncMapPushElem, Do: onQueue(mapPush)},
+	{ID: uapi.FuncMapPopElem, Do: mapPop},
+	{ID: uapi.FuncMapPeekElem, Do: mapPeek},
+	{ID: uapi.FuncMapLookupPercpuElem, Do: mapLookupPercpu},
+	{ID: uapi.FuncForEachMapElem, Do: forEachMapElem},
 }
 
-// key reads the key argument of a map helper into the environment's buffer.
-func (e *Env) key(m maps.Map, addr uint64) ([]byte, *vm.Action) {
+// keyAt reads the key argument of a map helper into the environment's buffer.
+func (e *Env) keyAt(m maps.Map, addr uint64) ([]byte, *vm.Action) {
 	b := e.keyBuf(int(m.Spec().KeySize))
 	if f := e.Mem.Read(addr, b); f != nil {
 		return nil, memFault(f)
@@ -26,20 +26,13 @@ func (e *Env) key(m maps.Map, addr uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-func mapLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	r, f := e.mapRef(a[0])
-	if f != nil {
-		return 0, f
-	}
-	key, f := e.keyOf(r, a[1])
-	if f != nil {
-		return 0, f
-	}
+func mapLookup(c *Call) (uint64, *vm.Action) {
+	r := c.ref
+	key := c.key
 	if r.sock != nil {
-		return e.lookupSock(r.sock, key), nil
+		return c.lookupSock(r.sock, key), nil
 	}
-	addr, errno := r.m.Lookup(t.CPU, key)
+	addr, errno := r.m.Lookup(c.Thread.CPU, key)
 	if errno != 0 {
 		return 0, nil
 	}
@@ -58,42 +51,25 @@ func (e *Env) mapRet(errno uapi.Errno) uint64 {
 
 func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
-func mapUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	r, f := e.mapRef(a[0])
-	if f != nil {
-		return 0, f
-	}
+func mapUpdate(c *Call) (uint64, *vm.Action) {
+	r := c.ref
 	m := r.m
-	key, f := e.key(m, a[1])
-	if f != nil {
-		return 0, f
-	}
+	key := c.key
 	if r.sock != nil {
-		s, f := e.socketAt(a[2])
+		s, f := c.socketAt(c.Args[2])
 		if f != nil {
 			return 0, f
 		}
-		return e.mapRet(storeSock(r.sock, key, s, a[3])), nil
+		return c.mapRet(storeSock(r.sock, key, s, c.Args[3])), nil
 	}
-	value, f := e.read(a[2], uint64(m.Spec().ValueSize))
-	if f != nil {
-		return 0, f
-	}
-	return e.mapRet(m.Update(t.CPU, key, value, a[3])), nil
+	value := c.In(2)
+	return c.mapRet(m.Update(c.Thread.CPU, key, value, c.Args[3])), nil
 }
 
-func mapDelete(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	key, f := e.key(m, a[1])
-	if f != nil {
-		return 0, f
-	}
-	return e.mapRet(m.Delete(key)), nil
+func mapDelete(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
+	key := c.key
+	return c.mapRet(m.Delete(key)), nil
 }
 
 func (e *Env) queueAt(addr uint64) (maps.Queue, *vm.Action) {
@@ -108,51 +84,38 @@ func (e *Env) queueAt(addr uint64) (maps.Queue, *vm.Action) {
 	return q, nil
 }
 
-func mapPush(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	q, f := e.queueAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	value, f := e.read(a[1], uint64(q.Spec().ValueSize))
-	if f != nil {
-		return 0, f
-	}
-	return e.mapRet(q.Push(value, a[2])), nil
+func mapPush(c *Call, q maps.Queue) (uint64, *vm.Action) {
+	value := c.In(1)
+	return c.mapRet(q.Push(value, c.Args[2])), nil
 }
 
-func mapPop(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return takeElem(t, a, maps.Queue.Pop)
+func mapPop(c *Call) (uint64, *vm.Action) {
+	return takeElem(c, maps.Queue.Pop)
 }
 
-func mapPeek(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return takeElem(t, a, maps.Queue.Peek)
+func mapPeek(c *Call) (uint64, *vm.Action) {
+	return takeElem(c, maps.Queue.Peek)
 }
 
-func takeElem(t *vm.Thread, a *[5]uint64, take func(maps.Queue, []byte) uapi.Errno) (uint64, *vm.Action) {
-	e := envOf(t)
-	q, f := e.queueAt(a[0])
+func takeElem(c *Call, take func(maps.Queue, []byte) uapi.Errno) (uint64, *vm.Action) {
+	q, f := c.queueAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
 	// A bloom filter's peek asks for the value given, so it is read first.
 	value := make([]byte, q.Spec().ValueSize)
 	if q.Spec().Type == uapi.MapTypeBloomFilter {
-		if value, f = e.read(a[1], uint64(q.Spec().ValueSize)); f != nil {
+		if value, f = c.read(c.Args[1], uint64(q.Spec().ValueSize)); f != nil {
 			return 0, f
 		}
-		return e.mapRet(take(q, value)), nil
+		return c.mapRet(take(q, value)), nil
 	}
 	errno := take(q, value)
-	return e.mapRet(errno), e.write(a[1], value)
+	return c.mapRet(errno), c.write(c.Args[1], value)
 }
 
-func mapLookupPercpu(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func mapLookupPercpu(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
 	p, ok := m.(maps.PercpuLookup)
 	switch m.Spec().Type {
 	case uapi.MapTypePercpuArray, uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash:
@@ -162,14 +125,11 @@ func mapLookupPercpu(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if !ok {
 		return 0, wrongMap(m)
 	}
-	key, f := e.key(m, a[1])
-	if f != nil {
-		return 0, f
-	}
-	if uint64(uint32(a[2])) >= uint64(e.Kernel.CPUs()) {
+	key := c.key
+	if uint64(uint32(c.Args[2])) >= uint64(c.Kernel.CPUs()) {
 		return 0, nil
 	}
-	addr, errno := p.LookupCPU(key, int(uint32(a[2])))
+	addr, errno := p.LookupCPU(key, int(uint32(c.Args[2])))
 	if errno != 0 {
 		return 0, nil
 	}
@@ -178,23 +138,19 @@ func mapLookupPercpu(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 
 // forEachMapElem calls the callback with (map, key, value, ctx) for every element
 // present when the walk reaches it, until it returns 1 (bpf_for_each_map_elem).
-func forEachMapElem(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	if a[3] != 0 {
+func forEachMapElem(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
+	if c.Args[3] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if _, ok := m.(maps.Walker); !ok {
 		return 0, wrongMap(m)
 	}
-	scratch := e.scratch(uint64(m.Spec().KeySize), "key of "+m.Spec().Name)
+	scratch := c.scratch(uint64(m.Spec().KeySize), "key of "+m.Spec().Name)
 	if scratch == nil {
 		return errnoRet(uapi.ENOMEM), nil
 	}
-	return eachElem{m: m, fn: a[1], ctx: a[2], key: scratch.Base}.next(t)
+	return eachElem{m: m, fn: c.Args[1], ctx: c.Args[2], key: scratch.Base}.next(c.Thread)
 }
 
 // eachElem is the state of a bpf_for_each_map_elem between two callbacks.

@@ -28,10 +28,10 @@ func (e *Env) mapRef(addr uint64) (*mapRef, *vm.Action) {
 	return r, nil
 }
 
-// keyOf is key for callers that do no more than look the key up: it may be the program's memory itself.
+// keyOf is keyAt for callers that do no more than look the key up: it may be the program's memory itself.
 func (e *Env) keyOf(r *mapRef, addr uint64) ([]byte, *vm.Action) {
 	if b := e.Mem.Plain(addr, r.keySize); b != nil {
 		return b, nil
 	}
-	return e.key(r.m, addr)
+	return e.keyAt(r.m, addr)
 }

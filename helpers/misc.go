@@ -9,34 +9,33 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var miscHelpers = []Helper{
-	{ID: uapi.FuncKallsymsLookupName, Topic: "symbols", Args: []Arg{ArgString, ArgSize, ArgAny, ArgLong}, Fn: kallsymsLookupName},
-	{ID: uapi.FuncFindVma, Topic: "task", Args: []Arg{ArgObject, ArgAny, ArgFunc, ArgAny, ArgAny}, Fn: findVMA, Note: "an area of one page around an address that user memory has"},
-	{ID: uapi.FuncGetBranchSnapshot, Topic: "tracing", Args: []Arg{ArgOut, ArgSize, ArgAny}, Fn: getBranchSnapshot, Note: "no branch records: -ENOENT"},
-	{ID: uapi.FuncReadBranchRecords, Topic: "tracing", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: readBranchRecords, Note: "no branch records: -ENOENT"},
-	{ID: uapi.FuncGetRetval, Topic: "cgroups", Fn: getRetval},
-	{ID: uapi.FuncSetRetval, Topic: "cgroups", Args: []Arg{ArgAny}, Fn: setRetval},
-	{ID: uapi.FuncDPath, Topic: "files", Args: []Arg{ArgObject, ArgOut, ArgSize}, Fn: dPath},
-	{ID: uapi.FuncSeqWrite, Topic: "iterators", Args: []Arg{ArgObject, ArgMem, ArgSize}, Fn: seqWrite, Note: "collected as the run's output"},
-	{ID: uapi.FuncSeqPrintf, Topic: "iterators", Args: []Arg{ArgObject, ArgMem, ArgSize, ArgMem, ArgSize}, Fn: seqPrintf, Note: "collected as the run's output"},
+var miscHelpers = []row{
+	{ID: uapi.FuncKallsymsLookupName, Do: kallsymsLookupName},
+	{ID: uapi.FuncFindVma, Do: findVMA, Note: "an area of one page around an address that user memory has"},
+	{ID: uapi.FuncGetBranchSnapshot, Do: getBranchSnapshot, Note: "no branch records: -ENOENT"},
+	{ID: uapi.FuncReadBranchRecords, Do: readBranchRecords, Note: "no branch records: -ENOENT"},
+	{ID: uapi.FuncGetRetval, Do: getRetval},
+	{ID: uapi.FuncSetRetval, Do: setRetval},
+	{ID: uapi.FuncDPath, Do: dPath},
+	{ID: uapi.FuncSeqWrite, Do: seqWrite, Note: "collected as the run's output"},
+	{ID: uapi.FuncSeqPrintf, Do: seqPrintf, Note: "collected as the run's output"},
 }
 
 // kallsymsLookupName finds the address of a kernel symbol (bpf_kallsyms_lookup_name).
-func kallsymsLookupName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	n := a[1] & 0xffffffff
-	name, f := e.read(a[0], n)
+func kallsymsLookupName(c *Call) (uint64, *vm.Action) {
+	n := c.Args[1] & 0xffffffff
+	name, f := c.read(c.Args[0], n)
 	if f != nil {
 		return 0, f
 	}
-	if a[2] != 0 || n <= 1 || name[n-1] != 0 {
-		if e.Version < kernelVersion(6, 12) {
+	if c.Args[2] != 0 || n <= 1 || name[n-1] != 0 {
+		if c.Version < kernelVersion(6, 12) {
 			return errnoRet(uapi.EINVAL), nil
 		}
-		return errnoRet(uapi.EINVAL), e.writeU64(a[3], 0)
+		return errnoRet(uapi.EINVAL), c.writeU64(c.Args[3], 0)
 	}
-	addr, ok := e.Kernel.FindSymbol(cString(name))
-	if f := e.writeU64(a[3], addr); f != nil {
+	addr, ok := c.Kernel.FindSymbol(cString(name))
+	if f := c.writeU64(c.Args[3], addr); f != nil {
 		return 0, f
 	}
 	if !ok {
@@ -46,29 +45,28 @@ func kallsymsLookupName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 // findVMA calls back with the memory area of a user address (bpf_find_vma).
-func findVMA(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
+func findVMA(c *Call) (uint64, *vm.Action) {
 	switch {
-	case a[4] != 0:
+	case c.Args[4] != 0:
 		return errnoRet(uapi.EINVAL), nil
-	case a[0] == 0:
+	case c.Args[0] == 0:
 		return errnoRet(uapi.ENOENT), nil
 	}
-	task := e.Kernel.ObjectAt(a[0])
+	task := c.Kernel.ObjectAt(c.Args[0])
 	if task == nil {
-		return 0, badArg("bpf_find_vma of %#x, which is no task", a[0])
+		return 0, badArg("bpf_find_vma of %#x, which is no task", c.Args[0])
 	}
 	if mm, err := task.Uint("mm"); err != nil || mm == 0 {
 		return errnoRet(uapi.ENOENT), nil
 	}
-	vma, err := e.Kernel.VMAAt(a[1])
+	vma, err := c.Kernel.VMAAt(c.Args[1])
 	if err != nil {
 		return 0, notSimulated("bpf_find_vma: " + err.Error())
 	}
 	if vma == nil {
 		return errnoRet(uapi.ENOENT), nil
 	}
-	return 0, t.Invoke(a[2], [5]uint64{a[0], vma.Addr(), a[3]}, fixedResult(0))
+	return 0, c.Thread.Invoke(c.Args[2], [5]uint64{c.Args[0], vma.Addr(), c.Args[3]}, fixedResult(0))
 }
 
 // fixedResult is the continuation of a helper whose result does not depend on its callback.
@@ -77,34 +75,34 @@ type fixedResult uint64
 // Resume implements [vm.Continuation].
 func (r fixedResult) Resume(*vm.Thread, uint64) (uint64, *vm.Action) { return uint64(r), nil }
 
-func getBranchSnapshot(_ *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if a[2] != 0 {
+func getBranchSnapshot(c *Call) (uint64, *vm.Action) {
+	if c.Args[2] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	return errnoRet(uapi.ENOENT), nil
 }
 
-func readBranchRecords(_ *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if a[3]&^uint64(uapi.BranchRecordsSize) != 0 {
+func readBranchRecords(c *Call) (uint64, *vm.Action) {
+	if c.Args[3]&^uint64(uapi.BranchRecordsSize) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	return errnoRet(uapi.ENOENT), nil
 }
 
-func getRetval(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	r := envOf(t).Run
+func getRetval(c *Call) (uint64, *vm.Action) {
+	r := c.Run
 	if v, ok := r.sockoptRetval(); ok {
 		return uint64(int64(int32(uint32(v)))), nil
 	}
 	return uint64(int64(r.Retval)), nil
 }
 
-func setRetval(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	r := envOf(t).Run
+func setRetval(c *Call) (uint64, *vm.Action) {
+	r := c.Run
 	if _, ok := r.sockoptRetval(); ok {
-		r.Context.SetField("retval", a[0]&0xffffffff)
+		r.Context.SetField("retval", c.Args[0]&0xffffffff)
 	}
-	r.Retval = int32(uint32(a[0]))
+	r.Retval = int32(uint32(c.Args[0]))
 	return 0, nil
 }
 
@@ -117,15 +115,14 @@ func (r *Run) sockoptRetval() (uint64, bool) {
 }
 
 // dPath writes the path of a struct path from the root on (bpf_d_path).
-func dPath(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	n := a[2] & 0xffffffff
+func dPath(c *Call) (uint64, *vm.Action) {
+	n := c.Args[2] & 0xffffffff
 	if n == 0 {
 		return 0, nil
 	}
-	o, typ, path, ok := e.Kernel.Resolve(a[0])
+	o, typ, path, ok := c.Kernel.Resolve(c.Args[0])
 	if !ok || o == nil {
-		return 0, badArg("bpf_d_path of %#x, which is no struct path", a[0])
+		return 0, badArg("bpf_d_path of %#x, which is no struct path", c.Args[0])
 	}
 	at := "dentry"
 	if path != "" && o.TypeName() != "path" {
@@ -139,7 +136,7 @@ func dPath(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if uint64(len(text)) > n {
 		return errnoRet(uapi.ENAMETOOLONG), nil
 	}
-	return uint64(len(text)), e.write(a[1], text)
+	return uint64(len(text)), c.write(c.Args[1], text)
 }
 
 // pathOf joins the names of a dentry and its parents.
@@ -166,13 +163,9 @@ func pathOf(d *kernel.Object) string {
 	return "/" + strings.Join(names, "/")
 }
 
-func seqWrite(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	data, f := e.read(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
-	return errnoRet(e.Run.seqPut(data)), nil
+func seqWrite(c *Call) (uint64, *vm.Action) {
+	data := c.In(1)
+	return errnoRet(c.Run.seqPut(data)), nil
 }
 
 // seqBuffer is the size of an iterator's buffer: eight pages (kernel/bpf/bpf_iter.c bpf_seq_read).
@@ -188,27 +181,20 @@ func (r *Run) seqPut(data []byte) uapi.Errno {
 	return 0
 }
 
-func seqPrintf(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	raw, f := e.read(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
+func seqPrintf(c *Call) (uint64, *vm.Action) {
+	raw := c.In(1)
 	format := cString(raw)
 	if len(format) == len(raw) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	data, f := e.read(a[3], a[4]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
-	args, errno := formatArgs(e.order(), data)
+	data := c.In(3)
+	args, errno := formatArgs(c.order(), data)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	text, errno := formatBPF(e, format, args)
+	text, errno := formatBPF(c.Env, format, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	return errnoRet(e.Run.seqPut([]byte(text))), nil
+	return errnoRet(c.Run.seqPut([]byte(text))), nil
 }

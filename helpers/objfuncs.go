@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -8,25 +9,25 @@ import (
 )
 
 // Kfuncs that acquire, release and relate kernel objects.
-var objectKfuncs = []Kfunc{
-	{Name: "bpf_task_from_pid", Wide: true, Topic: "tasks", Args: []Arg{ArgAny}, Fn: taskFromPID, Note: "finds the tasks the machine knows"},
-	{Name: "bpf_task_from_vpid", Wide: true, Topic: "tasks", Args: []Arg{ArgAny}, Fn: taskFromPID, Note: "finds the tasks the machine knows; one pid namespace"},
-	{Name: "bpf_task_acquire", Wide: true, Topic: "tasks", Args: []Arg{ArgObject}, Fn: acquire},
-	{Name: "bpf_task_release", Topic: "tasks", Args: []Arg{ArgObject}, Fn: releaseObject},
-	{Name: "bpf_cgroup_from_id", Wide: true, Topic: "cgroups", Args: []Arg{ArgAny}, Fn: cgroupFromID},
-	{Name: "bpf_cgroup_acquire", Wide: true, Topic: "cgroups", Args: []Arg{ArgObject}, Fn: acquire},
-	{Name: "bpf_cgroup_release", Topic: "cgroups", Args: []Arg{ArgObject}, Fn: releaseObject},
-	{Name: "bpf_cgroup_ancestor", Wide: true, Topic: "cgroups", Args: []Arg{ArgObject, ArgAny}, Fn: cgroupAncestor},
-	{Name: "bpf_task_under_cgroup", Wide: true, Topic: "cgroups", Args: []Arg{ArgObject, ArgObject}, Fn: taskUnderCgroup},
-	{Name: "bpf_get_task_exe_file", Wide: true, Topic: "files", Args: []Arg{ArgObject}, Fn: getTaskExeFile},
-	{Name: "bpf_put_file", Topic: "files", Args: []Arg{ArgObject}, Fn: releaseObject},
-	{Name: "bpf_path_d_path", Topic: "files", Args: []Arg{ArgObject, ArgOut, ArgSize}, Fn: dPath},
-	{Name: "bpf_arena_alloc_pages", Wide: true, Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny, ArgAny, ArgAny}, Fn: arenaAllocPages},
-	{Name: "bpf_arena_free_pages", Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: arenaFreePages},
-	{Name: "bpf_arena_reserve_pages", Topic: "arenas", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: arenaReservePages},
-	{Name: "bpf_res_spin_lock", Topic: "locks", Args: []Arg{ArgLock}, Fn: resSpinLock},
-	{Name: "bpf_res_spin_unlock", Topic: "locks", Args: []Arg{ArgLock}, Fn: spinUnlock},
-	{Name: "bpf_copy_from_user_str", Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr, ArgAny}, Fn: copyFromUserStr},
+var objectKfuncs = []kfuncRow{
+	{Name: "bpf_task_from_pid", Wide: true, Args: []proto.Arg{argAny}, Do: taskFromPID, Note: "finds the tasks the machine knows"},
+	{Name: "bpf_task_from_vpid", Wide: true, Args: []proto.Arg{argAny}, Do: taskFromPID, Note: "finds the tasks the machine knows; one pid namespace"},
+	{Name: "bpf_task_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
+	{Name: "bpf_task_release", Args: []proto.Arg{argObject}, Do: releaseObject},
+	{Name: "bpf_cgroup_from_id", Wide: true, Args: []proto.Arg{argAny}, Do: cgroupFromID},
+	{Name: "bpf_cgroup_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
+	{Name: "bpf_cgroup_release", Args: []proto.Arg{argObject}, Do: releaseObject},
+	{Name: "bpf_cgroup_ancestor", Wide: true, Args: []proto.Arg{argObject, argAny}, Do: cgroupAncestor},
+	{Name: "bpf_task_under_cgroup", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: taskUnderCgroup},
+	{Name: "bpf_get_task_exe_file", Wide: true, Args: []proto.Arg{argObject}, Do: getTaskExeFile},
+	{Name: "bpf_put_file", Args: []proto.Arg{argObject}, Do: releaseObject},
+	{Name: "bpf_path_d_path", Args: []proto.Arg{argObject, argOut, argSize}, Do: dPath},
+	{Name: "bpf_arena_alloc_pages", Wide: true, Args: []proto.Arg{argMap, argAny, argAny, argAny, argAny}, Do: arenaAllocPages},
+	{Name: "bpf_arena_free_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: arenaFreePages},
+	{Name: "bpf_arena_reserve_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: arenaReservePages},
+	{Name: "bpf_res_spin_lock", Args: []proto.Arg{argLock}, Do: resSpinLock},
+	{Name: "bpf_res_spin_unlock", Args: []proto.Arg{argLock}, Do: spinUnlock},
+	{Name: "bpf_copy_from_user_str", Args: []proto.Arg{argOut, argSize, argPtr, argAny}, Do: copyFromUserStr},
 }
 
 // take returns an object with a reference the program must give back; NULL for none.
@@ -38,31 +39,28 @@ func (e *Env) take(o *kernel.Object, what string) (uint64, *vm.Action) {
 	return o.Addr(), nil
 }
 
-func taskFromPID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	return e.take(e.Kernel.TaskByPID(uint32(a[0])), "task")
+func taskFromPID(c *Call) (uint64, *vm.Action) {
+	return c.take(c.Kernel.TaskByPID(uint32(c.Args[0])), "task")
 }
 
-func acquire(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	o := e.Kernel.ObjectAt(a[0])
+func acquire(c *Call) (uint64, *vm.Action) {
+	o := c.Kernel.ObjectAt(c.Args[0])
 	if o == nil {
-		return 0, badArg("a reference to %#x, which is no kernel object", a[0])
+		return 0, badArg("a reference to %#x, which is no kernel object", c.Args[0])
 	}
-	e.Run.hold(a[0], o.TypeName())
-	return a[0], nil
+	c.Run.hold(c.Args[0], o.TypeName())
+	return c.Args[0], nil
 }
 
-func releaseObject(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if !envOf(t).Run.release(a[0]) {
-		return 0, badArg("release of %#x, to which this program holds no reference", a[0])
+func releaseObject(c *Call) (uint64, *vm.Action) {
+	if !c.Run.release(c.Args[0]) {
+		return 0, badArg("release of %#x, to which this program holds no reference", c.Args[0])
 	}
 	return 0, nil
 }
 
-func cgroupFromID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	return e.take(e.Kernel.CgroupByID(a[0]), "cgroup")
+func cgroupFromID(c *Call) (uint64, *vm.Action) {
+	return c.take(c.Kernel.CgroupByID(c.Args[0]), "cgroup")
 }
 
 // cgroupChain returns a cgroup and its ancestors by level.
@@ -85,24 +83,22 @@ func cgroupChain(o *kernel.Object) []*kernel.Object {
 	return out
 }
 
-func cgroupAncestor(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	o := e.Kernel.ObjectAt(a[0])
+func cgroupAncestor(c *Call) (uint64, *vm.Action) {
+	o := c.Kernel.ObjectAt(c.Args[0])
 	if o == nil {
-		return 0, badArg("bpf_cgroup_ancestor of %#x, which is no cgroup", a[0])
+		return 0, badArg("bpf_cgroup_ancestor of %#x, which is no cgroup", c.Args[0])
 	}
-	chain, level := cgroupChain(o), int(int32(uint32(a[1])))
+	chain, level := cgroupChain(o), int(int32(uint32(c.Args[1])))
 	if level < 0 || level >= len(chain) {
 		return 0, nil
 	}
-	return e.take(chain[level], "cgroup")
+	return c.take(chain[level], "cgroup")
 }
 
-func taskUnderCgroup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	task, ancestor := e.Kernel.ObjectAt(a[0]), e.Kernel.ObjectAt(a[1])
+func taskUnderCgroup(c *Call) (uint64, *vm.Action) {
+	task, ancestor := c.Kernel.ObjectAt(c.Args[0]), c.Kernel.ObjectAt(c.Args[1])
 	if task == nil || ancestor == nil {
-		return 0, badArg("bpf_task_under_cgroup of %#x and %#x: not a task and a cgroup", a[0], a[1])
+		return 0, badArg("bpf_task_under_cgroup of %#x and %#x: not a task and a cgroup", c.Args[0], c.Args[1])
 	}
 	own, err := task.Pointee("cgroups.dfl_cgrp")
 	if err != nil || own == nil {
@@ -116,17 +112,16 @@ func taskUnderCgroup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-func getTaskExeFile(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	task := e.Kernel.ObjectAt(a[0])
+func getTaskExeFile(c *Call) (uint64, *vm.Action) {
+	task := c.Kernel.ObjectAt(c.Args[0])
 	if task == nil {
-		return 0, badArg("bpf_get_task_exe_file of %#x, which is no task", a[0])
+		return 0, badArg("bpf_get_task_exe_file of %#x, which is no task", c.Args[0])
 	}
 	file, err := task.Pointee("mm.exe_file")
 	if err != nil {
 		return 0, nil // a kernel thread has no address space
 	}
-	return e.take(file, "file")
+	return c.take(file, "file")
 }
 
 func (e *Env) arenaAt(addr uint64) (maps.Arena, *vm.Action) {
@@ -142,78 +137,76 @@ func (e *Env) arenaAt(addr uint64) (maps.Arena, *vm.Action) {
 }
 
 // arenaAllocPages returns NULL for flags, for no pages and when the arena is full.
-func arenaAllocPages(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	arena, f := envOf(t).arenaAt(a[0])
+func arenaAllocPages(c *Call) (uint64, *vm.Action) {
+	arena, f := c.arenaAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
 	const anyNode = -1 // NUMA_NO_NODE; the machine has one node
-	if node := int32(uint32(a[3])); a[4] != 0 || uint32(a[2]) == 0 || node != anyNode && node != 0 {
+	if node := int32(uint32(c.Args[3])); c.Args[4] != 0 || uint32(c.Args[2]) == 0 || node != anyNode && node != 0 {
 		return 0, nil
 	}
-	return arena.AllocPages(a[1], uint32(a[2])), nil
+	return arena.AllocPages(c.Args[1], uint32(c.Args[2])), nil
 }
 
-func arenaFreePages(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	arena, f := envOf(t).arenaAt(a[0])
+func arenaFreePages(c *Call) (uint64, *vm.Action) {
+	arena, f := c.arenaAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	if a[1] != 0 && uint32(a[2]) != 0 {
-		arena.FreePages(a[1], uint32(a[2]))
+	if c.Args[1] != 0 && uint32(c.Args[2]) != 0 {
+		arena.FreePages(c.Args[1], uint32(c.Args[2]))
 	}
 	return 0, nil
 }
 
-func arenaReservePages(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	arena, f := envOf(t).arenaAt(a[0])
+func arenaReservePages(c *Call) (uint64, *vm.Action) {
+	arena, f := c.arenaAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	return errnoRet(arena.ReservePages(a[1], uint32(a[2]))), nil
+	return errnoRet(arena.ReservePages(c.Args[1], uint32(c.Args[2]))), nil
 }
 
 // resSpinLock finds a deadlock instead of waiting: -EDEADLK for a lock this program holds.
-func resSpinLock(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	v, f := e.readU32(a[0])
+func resSpinLock(c *Call) (uint64, *vm.Action) {
+	v, f := c.readU32(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
 	if v != 0 {
 		return errnoRet(uapi.EDEADLK), nil
 	}
-	e.Run.hold(a[0], "spin lock")
-	return 0, e.writeU32(a[0], 1)
+	c.Run.hold(c.Args[0], "spin lock")
+	return 0, c.writeU32(c.Args[0], 1)
 }
 
 // copyFromUserStr copies a string and returns its length with the NUL. Unlike the probe helpers it can be asked to zero
 // what is behind it (flag 1, BPF_F_PAD_ZEROS).
-func copyFromUserStr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
+func copyFromUserStr(c *Call) (uint64, *vm.Action) {
 	const pad = 1
-	size := a[1] & 0xffffffff
-	if a[3]&^uint64(pad) != 0 {
+	size := c.Args[1] & 0xffffffff
+	if c.Args[3]&^uint64(pad) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if size == 0 {
 		return 0, nil
 	}
-	buf, f := e.out(a[0], size)
+	buf, f := c.out(c.Args[0], size)
 	if f != nil {
 		return 0, f
 	}
 	clear(buf)
-	n, errno, f := readString(e, userSpace, a[2], buf)
+	n, errno, f := readString(c.Env, userSpace, c.Args[2], buf)
 	switch {
 	case f != nil:
 		return 0, f
 	case errno != 0:
 		clear(buf)
-		return errnoRet(errno), e.write(a[0], buf)
-	case a[3] == pad:
+		return errnoRet(errno), c.write(c.Args[0], buf)
+	case c.Args[3] == pad:
 		clear(buf[n:])
-		return uint64(n), e.write(a[0], buf)
+		return uint64(n), c.write(c.Args[0], buf)
 	}
-	return uint64(n), e.write(a[0], buf[:n])
+	return uint64(n), c.write(c.Args[0], buf[:n])
 }

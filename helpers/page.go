@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/helpers/proto"
 )
 
 // Page is the reference of everything that is simulated, as Markdown: docs/helpers.md.
@@ -12,18 +14,40 @@ func Page() string {
 	fmt.Fprintf(&b, "# Helpers and kfuncs\n\n<!-- Made from the tables of package helpers by go test ./helpers -run TestPage -update-docs; do not edit. -->\n\n")
 	fmt.Fprintf(&b, "%d helpers and %d kfuncs are simulated. A program that can reach any other one is refused by name (exit code 5) before it runs.\n", len(Table()), len(Kfuncs()))
 	fmt.Fprintf(&b, "\"Recorded\" effects on the outside world (signals, redirects) appear in the result of the run and change nothing else.\n\n")
-	fmt.Fprintf(&b, "## Helpers\n\n| number | name | arguments | topic | how |\n|---:|---|---|---|---|\n")
+	fmt.Fprintf(&b, "Arguments and results are the kernel's: what its verifier requires, and what it knows of the result. A helper exists since the\n")
+	fmt.Fprintf(&b, "release in its row; which programs may call it is in package helpers/proto. Those marked GPL need a licence compatible with it.\n\n")
+	fmt.Fprintf(&b, "## Helpers\n\n| number | name | arguments | result | since | topic | how |\n|---:|---|---|---|---|---|---|\n")
 	for _, h := range Table() {
-		fmt.Fprintf(&b, "| %d | `%s` | %s | %s | %s |\n", h.ID, h.Name(), arguments(h.Args), h.Topic, how(h.Note))
+		p := h.Common()
+		fmt.Fprintf(&b, "| %d | `%s`%s | %s | %s | %v | %s | %s |\n", h.ID, h.Name(), marks(p), arguments(p.Args), p.Ret, h.Since, h.Topic, how(h.Note))
 	}
-	fmt.Fprintf(&b, "\n## Kfuncs\n\nAlso with a flavor suffix (`___name`).\n\n| name | arguments | topic | how |\n|---|---|---|---|\n")
+	fmt.Fprintf(&b, "\n## Kfuncs\n\nAlso with a flavor suffix (`___name`).\n\n| name | arguments | flags | since | topic | how |\n|---|---|---|---|---|---|\n")
 	for _, k := range Kfuncs() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, arguments(k.Args), k.Topic, how(k.Note))
+		fmt.Fprintf(&b, "| `%s` | %s | %v | %s | %s | %s |\n", k.Name, arguments(k.Args), k.Flags, releases(k.Kfunc), k.Topic, how(k.Note))
 	}
 	return b.String()
 }
 
-func arguments(args []Arg) string {
+// marks are what a caller must know of a helper.
+func marks(p *proto.Proto) string {
+	s := ""
+	if p.Attr&proto.GPLOnly != 0 {
+		s += " GPL"
+	}
+	if p.Attr&proto.MightSleep != 0 {
+		s += " sleeps"
+	}
+	return s
+}
+
+func releases(k *proto.Kfunc) string {
+	if k.Until != 0 {
+		return fmt.Sprintf("%v, gone in %v", k.Since, k.Until)
+	}
+	return k.Since.String()
+}
+
+func arguments(args []proto.Arg) string {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = a.String()

@@ -2,28 +2,28 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var percpuHelpers = []Helper{
-	{ID: uapi.FuncPerCpuPtr, Topic: "cpu", Args: []Arg{ArgObject, ArgAny}, Fn: perCPUPtr},
-	{ID: uapi.FuncThisCpuPtr, Topic: "cpu", Args: []Arg{ArgObject}, Fn: thisCPUPtr},
+var percpuHelpers = []row{
+	{ID: uapi.FuncPerCpuPtr, Do: perCPUPtr},
+	{ID: uapi.FuncThisCpuPtr, Do: thisCPUPtr},
 }
 
 // perCPUPtr returns NULL for a CPU the machine does not have (bpf_per_cpu_ptr).
-func perCPUPtr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	cpu := uint32(a[1])
-	if uint64(cpu) >= uint64(e.Kernel.CPUs()) {
+func perCPUPtr(c *Call) (uint64, *vm.Action) {
+	cpu := uint32(c.Args[1])
+	if uint64(cpu) >= uint64(c.Kernel.CPUs()) {
 		return 0, nil
 	}
-	return e.percpu(a[0], int(cpu))
+	return c.percpu(c.Args[0], int(cpu))
 }
 
-func thisCPUPtr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).percpu(a[0], t.CPU)
+func thisCPUPtr(c *Call) (uint64, *vm.Action) {
+	return c.percpu(c.Args[0], c.Thread.CPU)
 }
 
 func (e *Env) percpu(base uint64, cpu int) (uint64, *vm.Action) {
@@ -41,26 +41,25 @@ func (e *Env) percpu(base uint64, cpu int) (uint64, *vm.Action) {
 	return addr, nil
 }
 
-var percpuKfuncs = []Kfunc{
-	{Name: "bpf_percpu_obj_new_impl", Wide: true, Topic: "objects", Args: []Arg{ArgAny, ArgAny}, Fn: percpuObjNew},
-	{Name: "bpf_percpu_obj_drop_impl", Topic: "objects", Args: []Arg{ArgObject, ArgAny}, Fn: objDrop},
+var percpuKfuncs = []kfuncRow{
+	{Name: "bpf_percpu_obj_new_impl", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: percpuObjNew},
+	{Name: "bpf_percpu_obj_drop_impl", Args: []proto.Arg{argObject, argAny}, Do: objDrop},
 }
 
 // percpuObjNew allocates a zeroed object for each CPU: an array, of which programs reach the elements with bpf_per_cpu_ptr.
-func percpuObjNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if e.Local == nil {
+func percpuObjNew(c *Call) (uint64, *vm.Action) {
+	if c.Local == nil {
 		return 0, notSimulated("bpf_percpu_obj_new without the object's BTF")
 	}
-	id := btf.ID(uint32(a[0]))
-	size, err := e.Local.Sizeof(id)
+	id := btf.ID(uint32(c.Args[0]))
+	size, err := c.Local.Sizeof(id)
 	if err != nil || size <= 0 || uint64(size) > maxBuffer {
 		return 0, badArg("bpf_percpu_obj_new of type %d: no struct of the object", id)
 	}
-	r, err := e.Mem.AllocArray(uint64(e.Kernel.CPUs()), uint64(size), 0, mem.Region{Kind: mem.LocalObject, Name: "per-CPU " + e.Local.Name(id)})
+	r, err := c.Mem.AllocArray(uint64(c.Kernel.CPUs()), uint64(size), 0, mem.Region{Kind: mem.LocalObject, Name: "per-CPU " + c.Local.Name(id)})
 	if err != nil {
 		return 0, nil // out of memory: NULL
 	}
-	e.Run.hold(r.Base, "object")
+	c.Run.hold(r.Base, "object")
 	return r.Base, nil
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var perfHelpers = []Helper{
-	{ID: uapi.FuncPerfEventOutput, Topic: "events", Args: []Arg{ArgCtx, ArgMap, ArgAny, ArgMem, ArgSize}, Fn: perfEventOutput},
-	{ID: uapi.FuncPerfEventRead, Topic: "events", Args: []Arg{ArgMap, ArgAny}, Fn: perfEventRead, Note: "counters come from the seed"},
-	{ID: uapi.FuncPerfEventReadValue, Topic: "events", Args: []Arg{ArgMap, ArgAny, ArgOut, ArgSize}, Fn: perfEventReadValue, Note: "counters come from the seed"},
-	{ID: uapi.FuncPerfProgReadValue, Topic: "events", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: perfProgReadValue, Note: "counters come from the seed"},
-	{ID: uapi.FuncGetStackid, Topic: "stacks", Args: []Arg{ArgCtx, ArgMap, ArgAny}, Fn: getStackID, Note: "one synthetic stack for kernel and one for user mode"},
-	{ID: uapi.FuncGetStack, Topic: "stacks", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: getStack, Note: "one synthetic stack for kernel and one for user mode"},
-	{ID: uapi.FuncGetTaskStack, Topic: "stacks", Args: []Arg{ArgObject, ArgOut, ArgSize, ArgAny}, Fn: getTaskStack, Note: "one synthetic stack for kernel and one for user mode"},
+var perfHelpers = []row{
+	{ID: uapi.FuncPerfEventOutput, Do: perfEventOutput},
+	{ID: uapi.FuncPerfEventRead, Do: perfEventRead, Note: "counters come from the seed"},
+	{ID: uapi.FuncPerfEventReadValue, Do: perfEventReadValue, Note: "counters come from the seed"},
+	{ID: uapi.FuncPerfProgReadValue, Do: perfProgReadValue, Note: "counters come from the seed"},
+	{ID: uapi.FuncGetStackid, Do: getStackID, Note: "one synthetic stack for kernel and one for user mode"},
+	{ID: uapi.FuncGetStack, Do: getStack, Note: "one synthetic stack for kernel and one for user mode"},
+	{ID: uapi.FuncGetTaskStack, Do: getTaskStack, Note: "one synthetic stack for kernel and one for user mode"},
 }
 
 // Flags of the perf event and stack helpers (include/uapi/linux/bpf.h).
@@ -31,34 +31,27 @@ const (
 // perfEventOutput sends one sample to the ring of a CPU (bpf_perf_event_output and
 // __bpf_perf_event_output): only the current CPU's ring can be written. Packet programs may
 // append bytes of the packet by the upper half of the flags.
-func perfEventOutput(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[1])
-	if f != nil {
-		return 0, f
-	}
+func perfEventOutput(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
 	arr, ok := m.(maps.PerfArray)
 	if !ok {
 		return 0, wrongMap(m)
 	}
-	flags := a[2]
+	flags := c.Args[2]
 	appended := flags & ctxLenMask >> 32
-	packet := e.Run.Packet != nil
+	packet := c.Run.Packet != nil
 	if flags&^uint64(indexMask|ctxLenMask) != 0 || appended != 0 && !packet {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	data, f := e.read(a[3], a[4])
-	if f != nil {
-		return 0, f
-	}
+	data := c.In(3)
 	if appended > 0 {
-		pkt := e.Run.Packet()
+		pkt := c.Run.Packet()
 		if appended > uint64(len(pkt)) {
 			return errnoRet(uapi.EFAULT), nil
 		}
 		data = append(append([]byte(nil), data...), pkt[:appended]...)
 	}
-	return errnoRet(arr.Output(t.CPU, flags&indexMask, data)), nil
+	return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, data)), nil
 }
 
 // counter is the value of the simulated hardware counter behind a perf event array slot.
@@ -76,13 +69,9 @@ func (e *Env) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
 	return e.Kernel.Counter(m.Spec().Name, int(i)), 0
 }
 
-func perfEventRead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	v, errno := e.counter(m, a[1], t.CPU)
+func perfEventRead(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
+	v, errno := c.counter(m, c.Args[1], c.Thread.CPU)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
@@ -101,28 +90,23 @@ func (e *Env) perfValue(v uint64) []byte {
 	return b
 }
 
-func perfEventReadValue(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	size := a[3] & 0xffffffff
+func perfEventReadValue(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
+	size := c.Args[3] & 0xffffffff
 	errno := uapi.EINVAL
 	var v uint64
 	if size == sizeofPerfValue {
-		v, errno = e.counter(m, a[1], t.CPU)
+		v, errno = c.counter(m, c.Args[1], c.Thread.CPU)
 	}
-	return e.writePerfValue(a[2], size, v, errno)
+	return c.writePerfValue(c.Args[2], size, v, errno)
 }
 
-func perfProgReadValue(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	size := a[2] & 0xffffffff
+func perfProgReadValue(c *Call) (uint64, *vm.Action) {
+	size := c.Args[2] & 0xffffffff
 	if size != sizeofPerfValue {
-		return e.writePerfValue(a[1], size, 0, uapi.EINVAL)
+		return c.writePerfValue(c.Args[1], size, 0, uapi.EINVAL)
 	}
-	return e.writePerfValue(a[1], size, e.Kernel.Counter("perf_event", 0), 0)
+	return c.writePerfValue(c.Args[1], size, c.Kernel.Counter("perf_event", 0), 0)
 }
 
 // writePerfValue writes the value, or zeroes the destination on an error as the kernel does.
@@ -138,32 +122,28 @@ func (e *Env) writePerfValue(addr, size, v uint64, errno uapi.Errno) (uint64, *v
 	return errnoRet(errno), e.write(addr, buf)
 }
 
-func getStackID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[1])
-	if f != nil {
-		return 0, f
-	}
+func getStackID(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
 	st, ok := m.(maps.StackTrace)
 	if !ok {
 		return 0, wrongMap(m)
 	}
-	flags := a[2]
+	flags := c.Args[2]
 	if flags&^uint64(skipFieldMask|userStack|fastStackCmp|reuseStackID) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	// The map skips the frames that flags tells it to.
-	return uint64(st.StackID(e.Kernel.Stack(flags&userStack != 0), flags)), nil
+	return uint64(st.StackID(c.Kernel.Stack(flags&userStack != 0), flags)), nil
 }
 
 func skip(ips []uint64, n uint64) []uint64 { return ips[min(n, uint64(len(ips))):] }
 
-func getStack(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).stackInto(a[1], a[2]&0xffffffff, a[3])
+func getStack(c *Call) (uint64, *vm.Action) {
+	return c.stackInto(c.Args[1], c.Args[2]&0xffffffff, c.Args[3])
 }
 
-func getTaskStack(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).stackInto(a[1], a[2]&0xffffffff, a[3])
+func getTaskStack(c *Call) (uint64, *vm.Action) {
+	return c.stackInto(c.Args[1], c.Args[2]&0xffffffff, c.Args[3])
 }
 
 // stackInto is __bpf_get_stack: it writes the instruction pointers and zeroes the rest of

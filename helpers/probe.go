@@ -8,16 +8,16 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var probeHelpers = []Helper{
-	{ID: uapi.FuncProbeRead, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeRead},
-	{ID: uapi.FuncProbeReadStr, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadStr},
-	{ID: uapi.FuncProbeReadKernel, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadKernel},
-	{ID: uapi.FuncProbeReadKernelStr, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadKernelStr},
-	{ID: uapi.FuncProbeReadUser, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadUser},
-	{ID: uapi.FuncProbeReadUserStr, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadUserStr},
-	{ID: uapi.FuncProbeWriteUser, Topic: "memory", Args: []Arg{ArgPtr, ArgMem, ArgSize}, Fn: probeWriteUser},
-	{ID: uapi.FuncCopyFromUser, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr}, Fn: probeReadUser},
-	{ID: uapi.FuncCopyFromUserTask, Topic: "memory", Args: []Arg{ArgOut, ArgSize, ArgPtr, ArgObject, ArgAny}, Fn: copyFromUserTask,
+var probeHelpers = []row{
+	{ID: uapi.FuncProbeRead, Do: probeRead},
+	{ID: uapi.FuncProbeReadStr, Do: probeReadStr},
+	{ID: uapi.FuncProbeReadKernel, Do: probeReadKernel},
+	{ID: uapi.FuncProbeReadKernelStr, Do: probeReadKernelStr},
+	{ID: uapi.FuncProbeReadUser, Do: probeReadUser},
+	{ID: uapi.FuncProbeReadUserStr, Do: probeReadUserStr},
+	{ID: uapi.FuncProbeWriteUser, Do: probeWriteUser},
+	{ID: uapi.FuncCopyFromUser, Do: probeReadUser},
+	{ID: uapi.FuncCopyFromUserTask, Do: copyFromUserTask,
 		Note: "every task shares the simulated user memory"},
 }
 
@@ -84,46 +84,44 @@ func (e *Env) kernelAllowed(addr uint64) bool {
 	return addr >= userEnd && int64(addr<<16)>>16 == int64(addr) && addr-vsyscall >= page
 }
 
-func probe(s space) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		size := a[1] & 0xffffffff
-		buf, f := e.out(a[0], size)
+func probe(s space) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		size := c.Args[1] & 0xffffffff
+		buf, f := c.out(c.Args[0], size)
 		if f != nil {
 			return 0, f
 		}
-		errno, f := s(e, a[2], buf)
+		errno, f := s(c.Env, c.Args[2], buf)
 		if f != nil {
 			return 0, f
 		}
 		if errno != 0 {
 			clear(buf)
 		}
-		return errnoRet(errno), e.write(a[0], buf)
+		return errnoRet(errno), c.write(c.Args[0], buf)
 	}
 }
 
-func probeStr(s space) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		size := a[1] & 0xffffffff
+func probeStr(s space) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		size := c.Args[1] & 0xffffffff
 		if size == 0 {
 			return 0, nil
 		}
-		buf, f := e.out(a[0], size)
+		buf, f := c.out(c.Args[0], size)
 		if f != nil {
 			return 0, f
 		}
-		n, errno, f := readString(e, s, a[2], buf)
+		n, errno, f := readString(c.Env, s, c.Args[2], buf)
 		if f != nil {
 			return 0, f
 		}
 		if errno != 0 {
 			clear(buf)
-			return errnoRet(errno), e.write(a[0], buf)
+			return errnoRet(errno), c.write(c.Args[0], buf)
 		}
 		// Bytes after the NUL are left as they were.
-		return uint64(n), e.write(a[0], buf[:n])
+		return uint64(n), c.write(c.Args[0], buf[:n])
 	}
 }
 
@@ -168,25 +166,21 @@ var (
 	probeReadUserStr   = probeStr(userSpace)
 )
 
-func probeWriteUser(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	data, f := e.read(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
+func probeWriteUser(c *Call) (uint64, *vm.Action) {
+	data := c.In(1)
 	// nmi_uaccess_okay and access_ok failures are -EPERM, a missing page -EFAULT.
-	if !e.Mem.IsUser(a[0]) {
+	if !c.Mem.IsUser(c.Args[0]) {
 		return errnoRet(uapi.EPERM), nil
 	}
-	if f := e.Mem.WriteUser(a[0], data); f != nil {
+	if f := c.Mem.WriteUser(c.Args[0], data); f != nil {
 		return errnoRet(uapi.EFAULT), nil
 	}
 	return 0, nil
 }
 
-func copyFromUserTask(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if a[4] != 0 {
+func copyFromUserTask(c *Call) (uint64, *vm.Action) {
+	if c.Args[4] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return probeReadUser(t, a)
+	return probeReadUser(c)
 }

@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -21,13 +22,13 @@ const (
 	rbTags  = 3
 )
 
-var treeKfuncs = []Kfunc{
-	{Name: "bpf_rbtree_add_impl", Topic: "objects", Args: []Arg{ArgObject, ArgObject, ArgFunc, ArgAny, ArgAny}, Fn: rbtreeAdd},
-	{Name: "bpf_rbtree_remove", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgObject}, Fn: rbtreeRemove},
-	{Name: "bpf_rbtree_first", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: rbtreeFirst},
-	{Name: "bpf_rbtree_root", Wide: true, Topic: "objects", Args: []Arg{ArgObject}, Fn: rbtreeRoot},
-	{Name: "bpf_rbtree_left", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgObject}, Fn: rbtreeChild(rbLeft)},
-	{Name: "bpf_rbtree_right", Wide: true, Topic: "objects", Args: []Arg{ArgObject, ArgObject}, Fn: rbtreeChild(rbRight)},
+var treeKfuncs = []kfuncRow{
+	{Name: "bpf_rbtree_add_impl", Args: []proto.Arg{argObject, argObject, argFunc, argAny, argAny}, Do: rbtreeAdd},
+	{Name: "bpf_rbtree_remove", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: rbtreeRemove},
+	{Name: "bpf_rbtree_first", Wide: true, Args: []proto.Arg{argObject}, Do: rbtreeFirst},
+	{Name: "bpf_rbtree_root", Wide: true, Args: []proto.Arg{argObject}, Do: rbtreeRoot},
+	{Name: "bpf_rbtree_left", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: rbtreeChild(rbLeft)},
+	{Name: "bpf_rbtree_right", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: rbtreeChild(rbRight)},
 }
 
 // tree works on a tree in simulated memory. The first access that fails stays in fault and ends every walk.
@@ -263,12 +264,11 @@ func (t *tree) holds(n uint64) bool {
 }
 
 // rbtreeAdd asks the callback less(node, other) on the way down from the root; equal ones go to the right.
-func rbtreeAdd(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if errno, f := e.own(a[1], rbParent); errno != 0 || f != nil {
+func rbtreeAdd(c *Call) (uint64, *vm.Action) {
+	if errno, f := c.own(c.Args[1], rbParent); errno != 0 || f != nil {
 		return errnoRet(errno), f
 	}
-	return rbtreePlace{root: a[0], node: a[1], less: a[2], side: rbLeft}.next(t)
+	return rbtreePlace{root: c.Args[0], node: c.Args[1], less: c.Args[2], side: rbLeft}.next(c.Thread)
 }
 
 // rbtreePlace is the state of a bpf_rbtree_add between two callbacks: the place found so far.
@@ -298,12 +298,12 @@ func (s rbtreePlace) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 }
 
 // rbtreeRemove returns NULL for a node that is not in this tree.
-func rbtreeRemove(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	tr := tree{e: envOf(t), root: a[0]}
-	if !tr.holds(a[1]) {
+func rbtreeRemove(c *Call) (uint64, *vm.Action) {
+	tr := tree{e: c.Env, root: c.Args[0]}
+	if !tr.holds(c.Args[1]) {
 		return 0, tr.fault
 	}
-	return tr.e.takeNode(&tr, a[1])
+	return tr.e.takeNode(&tr, c.Args[1])
 }
 
 // takeNode takes a node out of its tree and hands it to the program with its reference.
@@ -319,24 +319,24 @@ func (e *Env) takeNode(tr *tree, node uint64) (uint64, *vm.Action) {
 	return node, nil
 }
 
-func rbtreeFirst(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	tr := tree{e: envOf(t), root: a[0]}
+func rbtreeFirst(c *Call) (uint64, *vm.Action) {
+	tr := tree{e: c.Env, root: c.Args[0]}
 	return tr.first(tr.top()), tr.fault
 }
 
-func rbtreeRoot(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	tr := tree{e: envOf(t), root: a[0]}
+func rbtreeRoot(c *Call) (uint64, *vm.Action) {
+	tr := tree{e: c.Env, root: c.Args[0]}
 	return tr.top(), tr.fault
 }
 
 // rbtreeChild returns NULL for a node that is not in this tree.
-func rbtreeChild(side uint64) func(*vm.Thread, *[5]uint64) (uint64, *vm.Action) {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		tr := tree{e: envOf(t), root: a[0]}
-		if !tr.holds(a[1]) {
+func rbtreeChild(side uint64) func(c *Call) (uint64, *vm.Action) {
+	return func(c *Call) (uint64, *vm.Action) {
+		tr := tree{e: c.Env, root: c.Args[0]}
+		if !tr.holds(c.Args[1]) {
 			return 0, tr.fault
 		}
-		return tr.get(a[1] + side), tr.fault
+		return tr.get(c.Args[1] + side), tr.fault
 	}
 }
 

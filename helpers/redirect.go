@@ -8,12 +8,12 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var redirectHelpers = []Helper{
-	{ID: uapi.FuncRedirect, Topic: "redirects", Args: []Arg{ArgAny, ArgAny}, Fn: redirect, Note: "recorded as an event"},
-	{ID: uapi.FuncRedirectNeigh, Topic: "redirects", Args: []Arg{ArgAny, ArgMem, ArgSize, ArgAny}, Fn: redirectNeigh, Note: "recorded as an event"},
-	{ID: uapi.FuncRedirectPeer, Topic: "redirects", Args: []Arg{ArgAny, ArgAny}, Fn: redirectPeer, Note: "recorded as an event"},
-	{ID: uapi.FuncRedirectMap, Topic: "redirects", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: redirectMap, Note: "recorded as an event"},
-	{ID: uapi.FuncCloneRedirect, Topic: "redirects", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: cloneRedirect, Note: "recorded as an event with a copy of the packet"},
+var redirectHelpers = []row{
+	{ID: uapi.FuncRedirect, Do: redirect, Note: "recorded as an event"},
+	{ID: uapi.FuncRedirectNeigh, Do: redirectNeigh, Note: "recorded as an event"},
+	{ID: uapi.FuncRedirectPeer, Do: redirectPeer, Note: "recorded as an event"},
+	{ID: uapi.FuncRedirectMap, Do: redirectMap, Note: "recorded as an event"},
+	{ID: uapi.FuncCloneRedirect, Do: onSkb(cloneRedirect), Note: "recorded as an event with a copy of the packet"},
 }
 
 // Verdicts that redirect helpers return.
@@ -27,20 +27,20 @@ const (
 )
 
 // redirect is bpf_xdp_redirect or bpf_redirect, by program type.
-func redirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	r := envOf(t).Run
+func redirect(c *Call) (uint64, *vm.Action) {
+	r := c.Run
 	refused, done, known := uint64(tcActShot), uint64(tcActRedirect), uint64(uapi.RedirectIngress)
 	if r.onXDP() {
 		refused, done, known = xdpAborted, xdpRedirect, 0
 	}
-	if a[1]&^known != 0 {
+	if c.Args[1]&^known != 0 {
 		return refused, nil
 	}
 	text := ""
-	if a[1]&uapi.RedirectIngress != 0 {
+	if c.Args[1]&uapi.RedirectIngress != 0 {
 		text = "ingress"
 	}
-	r.redirect(Event{Kind: "redirect", Number: a[0] & 0xffffffff, Detail: text})
+	r.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: text})
 	return done, nil
 }
 
@@ -61,50 +61,45 @@ func (r *Run) forget() {
 	}
 }
 
-func redirectNeigh(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	n := a[2] & 0xffffffff
-	if n != 0 && n < neighSize || a[3] != 0 {
+func redirectNeigh(c *Call) (uint64, *vm.Action) {
+	n := c.Args[2] & 0xffffffff
+	if n != 0 && n < neighSize || c.Args[3] != 0 {
 		return tcActShot, nil
 	}
-	data, f := e.read(a[1], n)
+	data, f := c.read(c.Args[1], n)
 	if f != nil {
 		return 0, f
 	}
-	e.Run.redirect(Event{Kind: "redirect", Number: a[0] & 0xffffffff, Detail: "neighbour", Data: append([]byte(nil), data...)})
+	c.Run.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: "neighbour", Data: append([]byte(nil), data...)})
 	return tcActRedirect, nil
 }
 
-func redirectPeer(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	r := envOf(t).Run
-	if a[1] != 0 {
+func redirectPeer(c *Call) (uint64, *vm.Action) {
+	r := c.Run
+	if c.Args[1] != 0 {
 		return tcActShot, nil
 	}
-	r.redirect(Event{Kind: "redirect", Number: a[0] & 0xffffffff, Detail: "peer"})
+	r.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: "peer"})
 	return tcActRedirect, nil
 }
 
 // redirectMap is bpf_xdp_redirect_map (__bpf_xdp_redirect_map, include/linux/filter.h). The low bits of the flags are
 // the verdict for an index with nothing behind it.
-func redirectMap(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	index, flags := uint32(a[1]), a[2]
+func redirectMap(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
+	index, flags := uint32(c.Args[1]), c.Args[2]
 	key := make([]byte, 4)
-	e.order().PutUint32(key, index)
+	c.order().PutUint32(key, index)
 	found, known := false, uint64(xdpTX)
 	switch m.Spec().Type {
 	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash:
-		if e.Version >= kernelVersion(5, 14) {
+		if c.Version >= kernelVersion(5, 14) {
 			known |= uapi.RedirectBroadcast | uapi.RedirectExcludeIngress
 		}
-		_, errno := m.Lookup(t.CPU, key)
+		_, errno := m.Lookup(c.Thread.CPU, key)
 		found = errno == 0
 	case uapi.MapTypeCpumap:
-		_, errno := m.Lookup(t.CPU, key)
+		_, errno := m.Lookup(c.Thread.CPU, key)
 		found = errno == 0
 	case uapi.MapTypeXskmap:
 		if r, ok := m.(maps.RefArray); ok {
@@ -118,7 +113,7 @@ func redirectMap(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	broadcast := flags&uapi.RedirectBroadcast != 0
 	if !found && !broadcast {
-		e.Run.forget()
+		c.Run.forget()
 		return flags & xdpTX, nil
 	}
 	text := fmt.Sprintf("map %s[%d]", m.Spec().Name, index)
@@ -128,24 +123,19 @@ func redirectMap(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 			text += " but the ingress"
 		}
 	}
-	e.Run.redirect(Event{Kind: "redirect", Number: uint64(index), Detail: text})
+	c.Run.redirect(Event{Kind: "redirect", Number: uint64(index), Detail: text})
 	return xdpRedirect, nil
 }
 
-func cloneRedirect(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	index := uint32(a[1])
-	if _, ok := e.Kernel.Device(index); !ok || a[2]&^uint64(uapi.RedirectIngress) != 0 {
+func cloneRedirect(c *Call, s *skb) (uint64, *vm.Action) {
+	index := uint32(c.Args[1])
+	if _, ok := c.Kernel.Device(index); !ok || c.Args[2]&^uint64(uapi.RedirectIngress) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	text := ""
-	if a[2]&uapi.RedirectIngress != 0 {
+	if c.Args[2]&uapi.RedirectIngress != 0 {
 		text = "ingress"
 	}
 	ev := Event{Kind: "clone-redirect", Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Whole()...)}
-	return 0, e.Run.emit(ev)
+	return 0, c.Run.emit(ev)
 }

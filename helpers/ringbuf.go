@@ -6,12 +6,12 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var ringbufHelpers = []Helper{
-	{ID: uapi.FuncRingbufOutput, Topic: "events", Args: []Arg{ArgMap, ArgMem, ArgSize, ArgAny}, Fn: ringbufOutput},
-	{ID: uapi.FuncRingbufReserve, Topic: "events", Args: []Arg{ArgMap, ArgAny, ArgAny}, Fn: ringbufReserve},
-	{ID: uapi.FuncRingbufSubmit, Topic: "events", Args: []Arg{ArgRecord, ArgAny}, Fn: ringbufSubmit},
-	{ID: uapi.FuncRingbufDiscard, Topic: "events", Args: []Arg{ArgRecord, ArgAny}, Fn: ringbufDiscard},
-	{ID: uapi.FuncRingbufQuery, Topic: "events", Args: []Arg{ArgMap, ArgAny}, Fn: ringbufQuery},
+var ringbufHelpers = []row{
+	{ID: uapi.FuncRingbufOutput, Do: onRing(ringbufOutput)},
+	{ID: uapi.FuncRingbufReserve, Do: onRing(ringbufReserve)},
+	{ID: uapi.FuncRingbufSubmit, Do: ringbufSubmit},
+	{ID: uapi.FuncRingbufDiscard, Do: ringbufDiscard},
+	{ID: uapi.FuncRingbufQuery, Do: onRing(ringbufQuery)},
 }
 
 func (e *Env) ringAt(addr uint64) (maps.RingBuffer, *vm.Action) {
@@ -26,31 +26,18 @@ func (e *Env) ringAt(addr uint64) (maps.RingBuffer, *vm.Action) {
 	return r, nil
 }
 
-func ringbufOutput(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	r, f := e.ringAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	data, f := e.read(a[1], a[2])
-	if f != nil {
-		return 0, f
-	}
-	return errnoRet(r.Output(data, a[3])), nil
+func ringbufOutput(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
+	data := c.In(1)
+	return errnoRet(r.Output(data, c.Args[3])), nil
 }
 
-func ringbufReserve(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	r, f := e.ringAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	addr, ok := r.Reserve(a[1], a[2])
+func ringbufReserve(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
+	addr, ok := r.Reserve(c.Args[1], c.Args[2])
 	if !ok {
 		return 0, nil
 	}
-	e.Run.hold(addr, "ring buffer record")
-	e.Run.records[addr] = r
+	c.Run.hold(addr, "ring buffer record")
+	c.Run.records[addr] = r
 	return addr, nil
 }
 
@@ -69,19 +56,15 @@ func finishRecord(t *vm.Thread, addr, flags uint64, name string, finish func(map
 	return 0, nil
 }
 
-func ringbufSubmit(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return finishRecord(t, a[0], a[1], "bpf_ringbuf_submit", maps.RingBuffer.Submit)
+func ringbufSubmit(c *Call) (uint64, *vm.Action) {
+	return finishRecord(c.Thread, c.Args[0], c.Args[1], "bpf_ringbuf_submit", maps.RingBuffer.Submit)
 }
 
-func ringbufDiscard(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return finishRecord(t, a[0], a[1], "bpf_ringbuf_discard", maps.RingBuffer.Discard)
+func ringbufDiscard(c *Call) (uint64, *vm.Action) {
+	return finishRecord(c.Thread, c.Args[0], c.Args[1], "bpf_ringbuf_discard", maps.RingBuffer.Discard)
 }
 
 // ringbufQuery returns 0 for a property it does not know (bpf_ringbuf_query).
-func ringbufQuery(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	r, f := envOf(t).ringAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	return r.Query(a[1]), nil
+func ringbufQuery(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
+	return r.Query(c.Args[1]), nil
 }

@@ -8,42 +8,37 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var routeHelpers = []Helper{
-	{ID: uapi.FuncCheckMtu, Topic: "routes", Args: []Arg{ArgCtx, ArgAny, ArgInt, ArgAny, ArgAny}, Fn: checkMTU, Note: "interfaces are those of the scenario, else lo (65536) and eth0 (1500)"},
-	{ID: uapi.FuncFibLookup, Topic: "routes", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: fibLookup, Note: "by the routes and neighbours of the scenario; without routes BPF_FIB_LKUP_RET_NOT_FWDED"},
-	{ID: uapi.FuncGetCgroupClassid, Topic: "packets", Args: []Arg{ArgCtx}, Fn: zero, Note: "no net_cls cgroup: 0"},
-	{ID: uapi.FuncGetRouteRealm, Topic: "packets", Args: []Arg{ArgCtx}, Fn: zero, Note: "no route: 0"},
+var routeHelpers = []row{
+	{ID: uapi.FuncCheckMtu, Do: onPacket(checkMTU), Note: "interfaces are those of the scenario, else lo (65536) and eth0 (1500)"},
+	{ID: uapi.FuncFibLookup, Do: fibLookup, Note: "by the routes and neighbours of the scenario; without routes BPF_FIB_LKUP_RET_NOT_FWDED"},
+	{ID: uapi.FuncGetCgroupClassid, Do: zero, Note: "no net_cls cgroup: 0"},
+	{ID: uapi.FuncGetRouteRealm, Do: zero, Note: "no route: 0"},
 }
 
-func zero(*vm.Thread, *[5]uint64) (uint64, *vm.Action) { return 0, nil }
+func zero(c *Call) (uint64, *vm.Action) { return 0, nil }
 
 // checkMTU is bpf_skb_check_mtu and bpf_xdp_check_mtu.
-func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	c, f := e.packetOf(a[0])
+func checkMTU(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	in, f := c.readU32(c.Args[2])
 	if f != nil {
 		return 0, f
 	}
-	in, f := e.readU32(a[2])
-	if f != nil {
-		return 0, f
-	}
-	diff, flags := int64(int32(uint32(a[3]))), a[4]
+	diff, flags := int64(int32(uint32(c.Args[3]))), c.Args[4]
 	segs := flags&uapi.CheckMTUSegs != 0
-	if flags&^uint64(uapi.CheckMTUSegs) != 0 || segs && (e.Run.onXDP() || diff != 0 || in != 0) {
+	if flags&^uint64(uapi.CheckMTUSegs) != 0 || segs && (c.Run.onXDP() || diff != 0 || in != 0) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	index := uint32(a[1])
-	dev, ok := e.Kernel.Device(index)
+	index := uint32(c.Args[1])
+	dev, ok := c.Kernel.Device(index)
 	if index == 0 {
-		dev, ok = c.DeviceOf()
+		dev, ok = ctx.DeviceOf()
 	}
 	if !ok {
 		return errnoRet(uapi.ENODEV), nil
 	}
-	length := int64(c.Packet.Len())
-	if e.Run.onXDP() {
-		length = int64(c.Packet.Linear())
+	length := int64(ctx.Packet.Len())
+	if c.Run.onXDP() {
+		length = int64(ctx.Packet.Linear())
 	}
 	if in != 0 {
 		length = int64(in) + ethHeader
@@ -51,22 +46,21 @@ func checkMTU(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	ret := uint64(uapi.CheckMTURetSuccess)
 	if length+diff > int64(dev.MTU)+ethHeader {
 		ret = uapi.CheckMTURetFragNeeded
-		if !e.Run.onXDP() {
-			if s, f := e.skbAt(a[0]); f == nil && s.gso() {
+		if !c.Run.onXDP() {
+			if s, f := c.skbAt(c.Args[0]); f == nil && s.gso() {
 				ret = s.checkSegments(int64(dev.MTU), segs)
 			}
 		}
 	}
-	return ret, e.writeU32(a[2], uint32(dev.MTU))
+	return ret, c.writeU32(c.Args[2], uint32(dev.MTU))
 }
 
 // sizeofFib is sizeof(struct bpf_fib_lookup).
 const sizeofFib = 64
 
 // fibLookup is bpf_skb_fib_lookup and bpf_xdp_fib_lookup up to the search itself.
-func fibLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	n := a[2] & 0xffffffff
+func fibLookup(c *Call) (uint64, *vm.Action) {
+	n := c.Args[2] & 0xffffffff
 	if n < sizeofFib {
 		return errnoRet(uapi.EINVAL), nil
 	}
@@ -75,14 +69,14 @@ func fibLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		major, minor uint32
 		flag         uint64
 	}{{6, 3, uapi.FibLookupSkipNeigh}, {6, 5, uapi.FibLookupTbid}, {6, 7, uapi.FibLookupSrc}, {6, 10, uapi.FibLookupMark}} {
-		if e.Version >= kernelVersion(f.major, f.minor) {
+		if c.Version >= kernelVersion(f.major, f.minor) {
 			known |= f.flag
 		}
 	}
-	if a[3]&^known != 0 {
+	if c.Args[3]&^known != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	data, f := e.read(a[1], sizeofFib)
+	data, f := c.read(c.Args[1], sizeofFib)
 	if f != nil {
 		return 0, f
 	}
@@ -92,14 +86,14 @@ func fibLookup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.EAFNOSUPPORT), nil
 	}
 	const ifindexAt = 8
-	if _, ok := e.Kernel.Device(e.order().Uint32(params[ifindexAt:])); !ok {
+	if _, ok := c.Kernel.Device(c.order().Uint32(params[ifindexAt:])); !ok {
 		return errnoRet(uapi.ENODEV), nil
 	}
-	ret := e.forward(params, a[3])
-	if ret == uapi.FibRetSuccess && e.order().Uint16(params[fibTotLen:]) == 0 {
-		ret = e.fits(a[0], params)
+	ret := c.forward(params, c.Args[3])
+	if ret == uapi.FibRetSuccess && c.order().Uint16(params[fibTotLen:]) == 0 {
+		ret = c.fits(c.Args[0], params)
 	}
-	return uint64(ret), e.write(a[1], params)
+	return uint64(ret), c.write(c.Args[1], params)
 }
 
 // Offsets into struct bpf_fib_lookup.

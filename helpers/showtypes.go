@@ -8,9 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var showHelpers = []Helper{
-	{ID: uapi.FuncSnprintfBtf, Topic: "strings", Args: []Arg{ArgOut, ArgSize, ArgMem, ArgSize, ArgAny}, Fn: snprintfBTF, Note: "as the kernel, by the target's types"},
-	{ID: uapi.FuncSeqPrintfBtf, Topic: "iterators", Args: []Arg{ArgObject, ArgMem, ArgSize, ArgAny}, Fn: seqPrintfBTF, Note: "collected as the run's output"},
+var showHelpers = []row{
+	{ID: uapi.FuncSnprintfBtf, Do: snprintfBTF, Note: "as the kernel, by the target's types"},
+	{ID: uapi.FuncSeqPrintfBtf, Do: seqPrintfBTF, Note: "collected as the run's output"},
 }
 
 // maxShown bounds the text of one call: the length of what would not fit counts too, and is made for that.
@@ -105,25 +105,24 @@ func (s *shown) show(id btf.ID, addr, flags uint64) (uapi.Errno, *vm.Action) {
 }
 
 // snprintfBTF prints an object by its type into a buffer (bpf_snprintf_btf). The result is the length without the NUL, also of what did not fit.
-func snprintfBTF(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	addr, id, errno, f := e.showArgs(a[2], a[3], a[4])
+func snprintfBTF(c *Call) (uint64, *vm.Action) {
+	addr, id, errno, f := c.showArgs(c.Args[2], c.Args[3], c.Args[4])
 	if f != nil || errno != 0 {
 		return errnoRet(errno), f
 	}
-	size := a[1] & 0xffffffff
-	if f := e.Mem.Check(a[0], size, true); f != nil {
+	size := c.Args[1] & 0xffffffff
+	if f := c.Mem.Check(c.Args[0], size, true); f != nil {
 		return 0, memFault(f)
 	}
 	var text []byte
 	printed := false
-	s := shown{e: e, put: func(piece string) {
+	s := shown{e: c.Env, put: func(piece string) {
 		printed = true
 		if room := int(size) - len(text); room > 0 {
 			text = append(text, piece[:min(len(piece), room)]...)
 		}
 	}}
-	errno, f = s.show(id, addr, a[4])
+	errno, f = s.show(id, addr, c.Args[4])
 	if f != nil {
 		return 0, f
 	}
@@ -131,7 +130,7 @@ func snprintfBTF(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		if uint64(len(text)) >= size {
 			text = text[:size-1]
 		}
-		if f := e.write(a[0], append(text, 0)); f != nil {
+		if f := c.write(c.Args[0], append(text, 0)); f != nil {
 			return 0, f
 		}
 	}
@@ -142,13 +141,12 @@ func snprintfBTF(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 // seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). What does not fit is no error of the call.
-func seqPrintfBTF(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	addr, id, errno, f := e.showArgs(a[1], a[2], a[3])
+func seqPrintfBTF(c *Call) (uint64, *vm.Action) {
+	addr, id, errno, f := c.showArgs(c.Args[1], c.Args[2], c.Args[3])
 	if f != nil || errno != 0 {
 		return errnoRet(errno), f
 	}
-	s := shown{e: e, put: func(piece string) { e.Run.seqPut([]byte(piece)) }}
-	errno, f = s.show(id, addr, a[3])
+	s := shown{e: c.Env, put: func(piece string) { c.Run.seqPut([]byte(piece)) }}
+	errno, f = s.show(id, addr, c.Args[3])
 	return errnoRet(errno), f
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var skbHelpers = []Helper{
-	{ID: uapi.FuncSkbLoadBytes, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize}, Fn: skbLoadBytes},
-	{ID: uapi.FuncSkbLoadBytesRelative, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize, ArgAny}, Fn: skbLoadBytesRelative},
-	{ID: uapi.FuncSkbStoreBytes, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgMem, ArgSize, ArgAny}, Fn: skbStoreBytes},
-	{ID: uapi.FuncSkbPullData, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbPullData},
-	{ID: uapi.FuncSkbChangeType, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: skbChangeType},
-	{ID: uapi.FuncGetHashRecalc, Topic: "packets", Args: []Arg{ArgCtx}, Fn: getHashRecalc, Note: "a hash of addresses and ports that depends on the seed"},
-	{ID: uapi.FuncSetHash, Topic: "packets", Args: []Arg{ArgCtx, ArgAny}, Fn: setHash},
-	{ID: uapi.FuncSetHashInvalid, Topic: "packets", Args: []Arg{ArgCtx}, Fn: setHashInvalid},
-	{ID: uapi.FuncSkbSetTstamp, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbSetTstamp},
-	{ID: uapi.FuncSkbEcnSetCe, Topic: "packets", Args: []Arg{ArgCtx}, Fn: skbEcnSetCE},
+var skbHelpers = []row{
+	{ID: uapi.FuncSkbLoadBytes, Do: onSkb(skbLoadBytes)},
+	{ID: uapi.FuncSkbLoadBytesRelative, Do: onSkb(skbLoadBytesRelative)},
+	{ID: uapi.FuncSkbStoreBytes, Do: onSkb(skbStoreBytes)},
+	{ID: uapi.FuncSkbPullData, Do: onSkb(skbPullData)},
+	{ID: uapi.FuncSkbChangeType, Do: onSkb(skbChangeType)},
+	{ID: uapi.FuncGetHashRecalc, Do: onSkb(getHashRecalc), Note: "a hash of addresses and ports that depends on the seed"},
+	{ID: uapi.FuncSetHash, Do: onSkb(setHash)},
+	{ID: uapi.FuncSetHashInvalid, Do: onSkb(setHashInvalid)},
+	{ID: uapi.FuncSkbSetTstamp, Do: onSkb(skbSetTstamp)},
+	{ID: uapi.FuncSkbEcnSetCe, Do: onSkb(skbEcnSetCE)},
 }
 
 // Numbers of protocols as they stand in the Ethernet header.
@@ -121,19 +121,14 @@ func (s *skb) clearHash() {
 	s.c.SetField("hash", 0)
 }
 
-func skbLoadBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	off, n := a[1]&0xffffffff, a[3]&0xffffffff
+func skbLoadBytes(c *Call, s *skb) (uint64, *vm.Action) {
+	off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	if off+n > uint64(s.p.Len()) {
-		return e.zeroOut(a[2], n, uapi.EFAULT)
+		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
 	}
 	b := make([]byte, n)
 	s.p.ReadAt(b, int(off))
-	return 0, e.write(a[2], b)
+	return 0, c.write(c.Args[2], b)
 }
 
 // zeroOut zeroes a result and returns the errno, as helpers do on their error paths.
@@ -148,66 +143,51 @@ func (e *Env) zeroOut(addr, n uint64, errno uapi.Errno) (uint64, *vm.Action) {
 
 // skbLoadBytesRelative counts from the link or the network header, which for most program types is the start of the
 // packet anyway (bpf_skb_load_bytes_relative).
-func skbLoadBytesRelative(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	off, n := int64(a[1]&0xffffffff), a[3]&0xffffffff
+func skbLoadBytesRelative(c *Call, s *skb) (uint64, *vm.Action) {
+	off, n := int64(c.Args[1]&0xffffffff), c.Args[3]&0xffffffff
 	start := s.st.mac
-	switch uint32(a[4]) {
+	switch uint32(c.Args[4]) {
 	case uapi.HdrStartMac:
 	case uapi.HdrStartNet:
 		start = s.st.net
 	default:
-		return e.zeroOut(a[2], n, uapi.EFAULT)
+		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
 	}
 	// What lies before the packet's data is the link header.
 	lead := s.c.LinkHeader()
 	from := int64(start) + off
 	if off > maxOffset16 || from+int64(n) > int64(s.p.Len()) {
-		return e.zeroOut(a[2], n, uapi.EFAULT)
+		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
 	}
 	all := append(append([]byte(nil), lead...), s.p.Whole()...)
 	from += int64(len(lead))
 	if from < 0 {
-		return e.zeroOut(a[2], n, uapi.EFAULT)
+		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
 	}
-	return 0, e.write(a[2], all[from:from+int64(n)])
+	return 0, c.write(c.Args[2], all[from:from+int64(n)])
 }
 
-func skbStoreBytes(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	data, f := e.read(a[2], a[3]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
-	off := a[1] & 0xffffffff
+func skbStoreBytes(c *Call, s *skb) (uint64, *vm.Action) {
+	return s.storeBytes(c.Args[1]&0xffffffff, c.In(2), c.Args[4])
+}
+
+func (s *skb) storeBytes(off uint64, data []byte, flags uint64) (uint64, *vm.Action) {
 	switch {
-	case a[4]&^uint64(uapi.SkbStoreRecomputeCsum|uapi.SkbStoreInvalidateHash) != 0:
+	case flags&^uint64(uapi.SkbStoreRecomputeCsum|uapi.SkbStoreInvalidateHash) != 0:
 		return errnoRet(uapi.EINVAL), nil
 	case off > 1<<31-1 || !s.writable(off+uint64(len(data))):
 		return errnoRet(uapi.EFAULT), nil
 	}
 	copy(s.p.Bytes()[off:], data)
 	s.changed(int(off), len(data))
-	if a[4]&uapi.SkbStoreInvalidateHash != 0 {
+	if flags&uapi.SkbStoreInvalidateHash != 0 {
 		s.clearHash()
 	}
 	return 0, nil
 }
 
-func skbPullData(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	n := a[1] & 0xffffffff
+func skbPullData(c *Call, s *skb) (uint64, *vm.Action) {
+	n := c.Args[1] & 0xffffffff
 	if n == 0 {
 		n = uint64(s.p.Linear())
 	}
@@ -218,24 +198,16 @@ func skbPullData(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 // skbChangeType changes pkt_type between those that say for whom the packet is.
-func skbChangeType(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	if was, _ := s.c.Field("pkt_type"); was > maxPktType || uint32(a[1]) > maxPktType {
+func skbChangeType(c *Call, s *skb) (uint64, *vm.Action) {
+	if was, _ := s.c.Field("pkt_type"); was > maxPktType || uint32(c.Args[1]) > maxPktType {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	s.c.SetField("pkt_type", a[1]&0xffffffff)
+	s.c.SetField("pkt_type", c.Args[1]&0xffffffff)
 	return 0, nil
 }
 
 // getHashRecalc is skb_get_hash: a hash that was set stays.
-func getHashRecalc(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func getHashRecalc(c *Call, s *skb) (uint64, *vm.Action) {
 	if !s.st.hashed {
 		s.c.SetField("hash", uint64(s.e.Kernel.FlowHash(s.p.Bytes()[max(0, min(s.st.net, s.p.Linear())):])))
 		s.st.hashed = true
@@ -244,56 +216,40 @@ func getHashRecalc(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	return h, nil
 }
 
-func setHash(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	s.c.SetField("hash", a[1]&0xffffffff)
+func setHash(c *Call, s *skb) (uint64, *vm.Action) {
+	s.c.SetField("hash", c.Args[1]&0xffffffff)
 	s.st.hashed = true
 	return 0, nil
 }
 
-func setHashInvalid(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func setHashInvalid(c *Call, s *skb) (uint64, *vm.Action) {
 	s.clearHash()
 	return 0, nil
 }
 
 // skbSetTstamp is bpf_skb_set_tstamp. Since 6.11 the types are clocks: 0 real, 1 monotonic, 2 TAI; before, 0 meant
 // "unspecified" and took no time.
-func skbSetTstamp(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	if p := s.protocol(); p != protoIPv4 && p != protoIPv6 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
 	clocks := s.e.Version >= kernelVersion(6, 11)
-	typ := uint32(a[2])
+	typ := uint32(c.Args[2])
 	switch {
-	case typ == uapi.SkbTstampUnspec && (clocks || a[1] == 0):
-	case typ == uapi.SkbTstampDeliveryMono && a[1] != 0:
-	case typ == 2 && clocks && a[1] != 0:
+	case typ == uapi.SkbTstampUnspec && (clocks || c.Args[1] == 0):
+	case typ == uapi.SkbTstampDeliveryMono && c.Args[1] != 0:
+	case typ == 2 && clocks && c.Args[1] != 0:
 	default:
 		return errnoRet(uapi.EINVAL), nil
 	}
-	s.c.SetField("tstamp", a[1])
+	s.c.SetField("tstamp", c.Args[1])
 	s.c.SetField("tstamp_type", uint64(typ))
 	return 0, nil
 }
 
 // skbEcnSetCE marks congestion when the sender supports ECN (bpf_skb_ecn_set_ce); 1 means that the packet carries the
 // mark now.
-func skbEcnSetCE(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func skbEcnSetCE(c *Call, s *skb) (uint64, *vm.Action) {
 	s.p.Pull(min(s.st.net+ipv6Header, s.p.Len()))
 	ip := s.p.Bytes()[min(s.st.net, s.p.Linear()):]
 	switch s.protocol() {

@@ -9,64 +9,60 @@ import (
 )
 
 // Cgroups of a packet are those of its socket, which belongs to the current task: BPF_PROG_TEST_RUN makes it there.
-var skbCgroupHelpers = []Helper{
-	{ID: uapi.FuncSkbCgroupId, Topic: "cgroups", Args: []Arg{ArgCtx}, Fn: skbCgroupID, Note: "of the current task"},
-	{ID: uapi.FuncSkbAncestorCgroupId, Topic: "cgroups", Args: []Arg{ArgCtx, ArgAny}, Fn: skbAncestorCgroupID, Note: "of the current task"},
-	{ID: uapi.FuncSkbUnderCgroup, Topic: "cgroups", Args: []Arg{ArgCtx, ArgMap, ArgAny}, Fn: skbUnderCgroup, Note: "of the current task"},
-	{ID: uapi.FuncSkbCgroupClassid, Topic: "cgroups", Args: []Arg{ArgCtx}, Fn: zero, Note: "no net_cls cgroup: 0"},
-	{ID: uapi.FuncSkbGetXfrmState, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgOut, ArgSize, ArgAny}, Fn: skbGetXfrmState, Note: "packets came without IPsec: -EINVAL"},
-	{ID: uapi.FuncRcRepeat, Topic: "remote control", Args: []Arg{ArgCtx}, Fn: rcEvent("rc-repeat"), Note: "recorded as an event"},
-	{ID: uapi.FuncRcKeydown, Topic: "remote control", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny}, Fn: rcEvent("rc-keydown"), Note: "recorded as an event"},
-	{ID: uapi.FuncRcPointerRel, Topic: "remote control", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: rcEvent("rc-pointer"), Note: "recorded as an event"},
+var skbCgroupHelpers = []row{
+	{ID: uapi.FuncSkbCgroupId, Do: skbCgroupID, Note: "of the current task"},
+	{ID: uapi.FuncSkbAncestorCgroupId, Do: skbAncestorCgroupID, Note: "of the current task"},
+	{ID: uapi.FuncSkbUnderCgroup, Do: skbUnderCgroup, Note: "of the current task"},
+	{ID: uapi.FuncSkbCgroupClassid, Do: zero, Note: "no net_cls cgroup: 0"},
+	{ID: uapi.FuncSkbGetXfrmState, Do: skbGetXfrmState, Note: "packets came without IPsec: -EINVAL"},
+	{ID: uapi.FuncRcRepeat, Do: rcEvent("rc-repeat"), Note: "recorded as an event"},
+	{ID: uapi.FuncRcKeydown, Do: rcEvent("rc-keydown"), Note: "recorded as an event"},
+	{ID: uapi.FuncRcPointerRel, Do: rcEvent("rc-pointer"), Note: "recorded as an event"},
 }
 
-func skbCgroupID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	_, f := e.packetOf(a[0])
-	return e.Kernel.CgroupID(), f
+func skbCgroupID(c *Call) (uint64, *vm.Action) {
+	_, f := c.packetOf(c.Args[0])
+	return c.Kernel.CgroupID(), f
 }
 
-func skbAncestorCgroupID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	_, f := e.packetOf(a[0])
-	return e.Kernel.AncestorCgroupID(int(int32(uint32(a[1])))), f
+func skbAncestorCgroupID(c *Call) (uint64, *vm.Action) {
+	_, f := c.packetOf(c.Args[0])
+	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), f
 }
 
-func skbUnderCgroup(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if _, f := e.packetOf(a[0]); f != nil {
+func skbUnderCgroup(c *Call) (uint64, *vm.Action) {
+	if _, f := c.packetOf(c.Args[0]); f != nil {
 		return 0, f
 	}
-	return currentTaskUnderCgroup(t, &[5]uint64{a[1], a[2]})
+	return c.underCgroup(c.Args[2])
 }
 
-func skbGetXfrmState(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if _, f := e.packetOf(a[0]); f != nil {
+func skbGetXfrmState(c *Call) (uint64, *vm.Action) {
+	if _, f := c.packetOf(c.Args[0]); f != nil {
 		return 0, f
 	}
-	return e.zeroOut(a[2], a[3]&0xffffffff, uapi.EINVAL)
+	return c.zeroOut(c.Args[2], c.Args[3]&0xffffffff, uapi.EINVAL)
 }
 
 // rcEvent records what a decoder of remote controls reports.
-func rcEvent(kind string) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
+func rcEvent(kind string) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
 		ev := Event{Kind: kind}
 		switch kind {
 		case "rc-keydown":
-			ev.Number = a[2]
-			ev.Detail = fmt.Sprintf("protocol %d, toggle %d", uint32(a[1]), uint32(a[3]))
+			ev.Number = c.Args[2]
+			ev.Detail = fmt.Sprintf("protocol %d, toggle %d", uint32(c.Args[1]), uint32(c.Args[3]))
 		case "rc-pointer":
-			ev.Detail = fmt.Sprintf("%d, %d", int32(uint32(a[1])), int32(uint32(a[2])))
+			ev.Detail = fmt.Sprintf("%d, %d", int32(uint32(c.Args[1])), int32(uint32(c.Args[2])))
 		}
-		return 0, envOf(t).Run.emit(ev)
+		return 0, c.Run.emit(ev)
 	}
 }
 
 // Tracing programs append bytes of packets they got as arguments.
-var packetOutputHelpers = []Helper{
-	{ID: uapi.FuncSkbOutput, Topic: "events", Args: []Arg{ArgObject, ArgMap, ArgAny, ArgMem, ArgSize}, Fn: packetOutput("bpf_skb_output", skbBytes)},
-	{ID: uapi.FuncXDPOutput, Topic: "events", Args: []Arg{ArgObject, ArgMap, ArgAny, ArgMem, ArgSize}, Fn: packetOutput("bpf_xdp_output", xdpBytes)},
+var packetOutputHelpers = []row{
+	{ID: uapi.FuncSkbOutput, Do: packetOutput("bpf_skb_output", skbBytes)},
+	{ID: uapi.FuncXDPOutput, Do: packetOutput("bpf_xdp_output", xdpBytes)},
 }
 
 // skbBytes and xdpBytes say where the packet of a kernel object lies.
@@ -78,30 +74,23 @@ func xdpBytes(get func(string) uint64) (data, n uint64) {
 	return get("data"), get("data_end") - get("data")
 }
 
-func packetOutput(name string, where func(func(string) uint64) (uint64, uint64)) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		m, f := e.mapAt(a[1])
-		if f != nil {
-			return 0, f
-		}
+func packetOutput(name string, where func(func(string) uint64) (uint64, uint64)) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		m := c.ref.m
 		arr, ok := m.(maps.PerfArray)
 		if !ok {
 			return 0, wrongMap(m)
 		}
-		flags := a[2]
+		flags := c.Args[2]
 		if flags&^uint64(indexMask|ctxLenMask) != 0 {
 			return errnoRet(uapi.EINVAL), nil
 		}
-		data, f := e.read(a[3], a[4])
-		if f != nil {
-			return 0, f
-		}
+		data := c.In(3)
 		record := append([]byte(nil), data...)
 		if n := flags & ctxLenMask >> 32; n > 0 {
-			o := e.Kernel.ObjectAt(a[0])
+			o := c.Kernel.ObjectAt(c.Args[0])
 			if o == nil {
-				return 0, badArg("%s of %#x, which is no packet", name, a[0])
+				return 0, badArg("%s of %#x, which is no packet", name, c.Args[0])
 			}
 			from, size := where(func(path string) uint64 {
 				v, err := o.Uint(path)
@@ -117,11 +106,11 @@ func packetOutput(name string, where func(func(string) uint64) (uint64, uint64))
 				return errnoRet(uapi.EFAULT), nil
 			}
 			b := make([]byte, n)
-			if mf := e.Mem.Read(from, b); mf != nil {
+			if mf := c.Mem.Read(from, b); mf != nil {
 				return 0, memFault(mf)
 			}
 			record = append(record, b...)
 		}
-		return errnoRet(arr.Output(t.CPU, flags&indexMask, record)), nil
+		return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, record)), nil
 	}
 }

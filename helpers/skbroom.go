@@ -5,24 +5,20 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var skbRoomHelpers = []Helper{
-	{ID: uapi.FuncSkbChangeHead, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbChangeHead},
-	{ID: uapi.FuncSkbChangeTail, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbChangeTail},
-	{ID: uapi.FuncSkbChangeProto, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbChangeProto},
-	{ID: uapi.FuncSkbAdjustRoom, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgAny}, Fn: skbAdjustRoom},
-	{ID: uapi.FuncSkbVlanPush, Topic: "packets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: skbVlanPush},
-	{ID: uapi.FuncSkbVlanPop, Topic: "packets", Args: []Arg{ArgCtx}, Fn: skbVlanPop},
+var skbRoomHelpers = []row{
+	{ID: uapi.FuncSkbChangeHead, Do: onSkb(skbChangeHead)},
+	{ID: uapi.FuncSkbChangeTail, Do: onSkb(skbChangeTail)},
+	{ID: uapi.FuncSkbChangeProto, Do: onSkb(skbChangeProto)},
+	{ID: uapi.FuncSkbAdjustRoom, Do: onSkb(skbAdjustRoom)},
+	{ID: uapi.FuncSkbVlanPush, Do: onSkb(skbVlanPush)},
+	{ID: uapi.FuncSkbVlanPop, Do: onSkb(skbVlanPop)},
 }
 
 // skbChangeHead makes room in front of the packet: the link header is at its new start, the network header stays where
 // it was (bpf_skb_change_head).
-func skbChangeHead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	room := int(int32(uint32(a[1])))
-	if a[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen && !s.gso() {
+func skbChangeHead(c *Call, s *skb) (uint64, *vm.Action) {
+	room := int(int32(uint32(c.Args[1])))
+	if c.Args[2] != 0 || room < 0 || s.p.Len()+room > maxSkbLen && !s.gso() {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if errno := s.p.Resize(0, room); errno != 0 {
@@ -34,13 +30,9 @@ func skbChangeHead(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 }
 
 // skbChangeTail cuts the packet, or grows it by zeros (bpf_skb_change_tail).
-func skbChangeTail(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	n := int(a[1] & 0xffffffff)
-	if a[2] != 0 || n > maxSkbLen || n < max(s.st.net, 0) {
+func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
+	n := int(c.Args[1] & 0xffffffff)
+	if c.Args[2] != 0 || n > maxSkbLen || n < max(s.st.net, 0) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	// Since 6.4 nothing but outermost headers may be resized.
@@ -103,16 +95,12 @@ func (s *skb) remove(off, n int) uapi.Errno {
 
 // skbChangeProto makes room for the longer header of IPv6, or removes it again; the program writes the header
 // (bpf_skb_change_proto).
-func skbChangeProto(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	if a[2] != 0 {
+func skbChangeProto(c *Call, s *skb) (uint64, *vm.Action) {
+	if c.Args[2] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	const diff = ipv6Header - ipv4Header
-	from, to := s.protocol(), swap16(s.e, uint16(a[1]))
+	from, to := s.protocol(), swap16(s.e, uint16(c.Args[1]))
 	off := s.st.net - s.st.mac
 	var errno uapi.Errno
 	switch {
@@ -162,12 +150,8 @@ func netHeaderLen(proto uint16) int {
 }
 
 // skbAdjustRoom inserts or removes bytes behind the link or the network header (bpf_skb_adjust_room).
-func skbAdjustRoom(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	return errnoRet(s.adjustRoom(int(int32(uint32(a[1]))), uint32(a[2]), a[3])), nil
+func skbAdjustRoom(c *Call, s *skb) (uint64, *vm.Action) {
+	return errnoRet(s.adjustRoom(int(int32(uint32(c.Args[1]))), uint32(c.Args[2]), c.Args[3])), nil
 }
 
 func (s *skb) adjustRoom(diff int, mode uint32, flags uint64) uapi.Errno {
@@ -293,12 +277,8 @@ func (s *skb) setVLAN(proto, tci uint16, present bool) {
 }
 
 // skbVlanPush puts a tag beside the packet; a tag that was there moves into its bytes (skb_vlan_push).
-func skbVlanPush(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	proto := swap16(s.e, uint16(a[1]))
+func skbVlanPush(c *Call, s *skb) (uint64, *vm.Action) {
+	proto := swap16(s.e, uint16(c.Args[1]))
 	if !isVLAN(proto) {
 		proto = protoVLAN
 	}
@@ -313,16 +293,12 @@ func skbVlanPush(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		s.changed(macs, vlanHeader)
 		s.setProtocol(was)
 	}
-	s.setVLAN(proto, uint16(a[2]), true)
+	s.setVLAN(proto, uint16(c.Args[2]), true)
 	return 0, nil
 }
 
 // skbVlanPop removes the outermost tag; the next one in the packet's bytes takes its place (skb_vlan_pop).
-func skbVlanPop(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func skbVlanPop(c *Call, s *skb) (uint64, *vm.Action) {
 	if _, _, ok := s.vlan(); ok {
 		s.setVLAN(0, 0, false)
 	} else {

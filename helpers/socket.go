@@ -6,31 +6,31 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var socketHelpers = []Helper{
-	{ID: uapi.FuncSkFullsock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skFullsock},
-	{ID: uapi.FuncTcpSock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: tcpSock},
-	{ID: uapi.FuncGetListenerSock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: getListenerSock},
-	{ID: uapi.FuncSkLookupTcp, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny, ArgAny}, Fn: skLookup(ipprotoTCP, true), Note: "among the sockets of the scenario"},
-	{ID: uapi.FuncSkLookupUdp, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny, ArgAny}, Fn: skLookup(ipprotoUDP, true), Note: "among the sockets of the scenario"},
-	{ID: uapi.FuncSkcLookupTcp, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny, ArgAny}, Fn: skLookup(ipprotoTCP, false), Note: "among the sockets of the scenario"},
-	{ID: uapi.FuncSkRelease, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skRelease},
-	{ID: uapi.FuncSkAssign, Topic: "sockets", Args: []Arg{ArgCtx, ArgObject, ArgAny}, Fn: skAssign, Note: "recorded as an event"},
-	{ID: uapi.FuncGetSocketCookie, Topic: "sockets", Args: []Arg{ArgCtx}, Fn: getSocketCookie, Note: "from the seed"},
-	{ID: uapi.FuncGetSocketUid, Topic: "sockets", Args: []Arg{ArgCtx}, Fn: getSocketUID},
-	{ID: uapi.FuncGetNetnsCookie, Topic: "sockets", Args: []Arg{ArgCtx}, Fn: getNetnsCookie, Note: "one network namespace, cookie 1"},
-	{ID: uapi.FuncBind, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize}, Fn: bind, Note: "of the simulated socket"},
-	{ID: uapi.FuncSkcToTcpSock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skcTo(func(s *kernel.Socket) bool { return s.Full() && s.Protocol() == ipprotoTCP })},
-	{ID: uapi.FuncSkcToTcp6Sock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skcTo(func(s *kernel.Socket) bool {
+var socketHelpers = []row{
+	{ID: uapi.FuncSkFullsock, Do: skFullsock},
+	{ID: uapi.FuncTcpSock, Do: tcpSock},
+	{ID: uapi.FuncGetListenerSock, Do: getListenerSock},
+	{ID: uapi.FuncSkLookupTcp, Do: skLookup(ipprotoTCP, true), Note: "among the sockets of the scenario"},
+	{ID: uapi.FuncSkLookupUdp, Do: skLookup(ipprotoUDP, true), Note: "among the sockets of the scenario"},
+	{ID: uapi.FuncSkcLookupTcp, Do: skLookup(ipprotoTCP, false), Note: "among the sockets of the scenario"},
+	{ID: uapi.FuncSkRelease, Do: onSocket(skRelease)},
+	{ID: uapi.FuncSkAssign, Do: skAssign, Note: "recorded as an event"},
+	{ID: uapi.FuncGetSocketCookie, Do: getSocketCookie, Note: "from the seed"},
+	{ID: uapi.FuncGetSocketUid, Do: onPacket(getSocketUID)},
+	{ID: uapi.FuncGetNetnsCookie, Do: getNetnsCookie, Note: "one network namespace, cookie 1"},
+	{ID: uapi.FuncBind, Do: onContextSocket(bind), Note: "of the simulated socket"},
+	{ID: uapi.FuncSkcToTcpSock, Do: skcTo(func(s *kernel.Socket) bool { return s.Full() && s.Protocol() == ipprotoTCP })},
+	{ID: uapi.FuncSkcToTcp6Sock, Do: skcTo(func(s *kernel.Socket) bool {
 		return s.Full() && s.Protocol() == ipprotoTCP && s.Family() == afInet6
 	})},
-	{ID: uapi.FuncSkcToUdp6Sock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skcTo(func(s *kernel.Socket) bool {
+	{ID: uapi.FuncSkcToUdp6Sock, Do: skcTo(func(s *kernel.Socket) bool {
 		return s.Full() && s.Protocol() == ipprotoUDP && s.Type() == sockDgram && s.Family() == afInet6
 	})},
-	{ID: uapi.FuncSkcToUnixSock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skcTo(func(s *kernel.Socket) bool { return s.Full() && s.Family() == afUnix })},
-	{ID: uapi.FuncSkcToTcpTimewaitSock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skcTo(func(s *kernel.Socket) bool {
+	{ID: uapi.FuncSkcToUnixSock, Do: skcTo(func(s *kernel.Socket) bool { return s.Full() && s.Family() == afUnix })},
+	{ID: uapi.FuncSkcToTcpTimewaitSock, Do: skcTo(func(s *kernel.Socket) bool {
 		return s.State() == tcpTimeWait && (s.Family() == afInet || s.Family() == afInet6)
 	})},
-	{ID: uapi.FuncSkcToTcpRequestSock, Topic: "sockets", Args: []Arg{ArgObject}, Fn: skcTo(func(s *kernel.Socket) bool { return s.State() == tcpNewSynRecv })},
+	{ID: uapi.FuncSkcToTcpRequestSock, Do: skcTo(func(s *kernel.Socket) bool { return s.State() == tcpNewSynRecv })},
 }
 
 // Numbers of sockets.
@@ -75,24 +75,24 @@ func (e *Env) contextSocket(addr uint64) (*kernel.Socket, *vm.Action) {
 	return e.socketAt(addr)
 }
 
-func skFullsock(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).socketAt(a[0])
+func skFullsock(c *Call) (uint64, *vm.Action) {
+	s, f := c.socketAt(c.Args[0])
 	if f != nil || !s.Full() {
 		return 0, f
 	}
 	return s.FullAddr(), nil
 }
 
-func tcpSock(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).socketAt(a[0])
+func tcpSock(c *Call) (uint64, *vm.Action) {
+	s, f := c.socketAt(c.Args[0])
 	if f != nil || !s.Full() || s.Protocol() != ipprotoTCP {
 		return 0, f
 	}
 	return s.TCPAddr(), nil
 }
 
-func getListenerSock(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	s, f := envOf(t).socketAt(a[0])
+func getListenerSock(c *Call) (uint64, *vm.Action) {
+	s, f := c.socketAt(c.Args[0])
 	if f != nil || s.State() != tcpListen {
 		return 0, f
 	}
@@ -106,17 +106,13 @@ const (
 )
 
 // skLookup is bpf_sk_lookup_tcp and its kin; full ones find no time-wait and request sockets (__bpf_skc_lookup).
-func skLookup(protocol uint16, full bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		c := e.contextAt(a[0])
-		if c == nil {
-			return 0, badArg("%#x is not the program's context", a[0])
+func skLookup(protocol uint16, full bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		ctx := c.contextAt(c.Args[0])
+		if ctx == nil {
+			return 0, badArg("%#x is not the program's context", c.Args[0])
 		}
-		tuple, f := e.read(a[1], a[2]&0xffffffff)
-		if f != nil {
-			return 0, f
-		}
+		tuple := c.In(1)
 		n := 4
 		switch len(tuple) {
 		case tupleIPv4:
@@ -125,11 +121,11 @@ func skLookup(protocol uint16, full bool) vm.HelperFunc {
 		default:
 			return 0, nil
 		}
-		if current := int32(uint32(a[3])) < 0; a[4] != 0 || !current {
+		if current := int32(uint32(c.Args[3])) < 0; c.Args[4] != 0 || !current {
 			return 0, nil // unknown flags, or the id of another namespace: there is none
 		}
-		dev, _ := c.DeviceOf()
-		s := e.Kernel.LookupSocket(protocol, tuple[:n], be16(tuple[2*n:]), tuple[n:2*n], be16(tuple[2*n+2:]), dev.Index)
+		dev, _ := ctx.DeviceOf()
+		s := c.Kernel.LookupSocket(protocol, tuple[:n], be16(tuple[2*n:]), tuple[n:2*n], be16(tuple[2*n+2:]), dev.Index)
 		if s == nil || full && !s.Full() {
 			return 0, nil
 		}
@@ -137,65 +133,58 @@ func skLookup(protocol uint16, full bool) vm.HelperFunc {
 		if full {
 			addr = s.FullAddr()
 		}
-		e.Run.hold(s.FullAddr(), "socket "+s.Role())
+		c.Run.hold(s.FullAddr(), "socket "+s.Role())
 		return addr, nil
 	}
 }
 
-func skRelease(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.socketAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	if !e.Run.release(s.FullAddr()) {
-		return 0, badArg("bpf_sk_release of %#x, to which this program holds no reference", a[0])
+func skRelease(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	if !c.Run.release(s.FullAddr()) {
+		return 0, badArg("bpf_sk_release of %#x, to which this program holds no reference", c.Args[0])
 	}
 	return 0, nil
 }
 
 // skAssign is bpf_sk_assign: of sk_lookup programs it selects the socket, NULL for none; of tc programs the packet gets it.
-func skAssign(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	c := e.contextAt(a[0])
-	if c == nil {
-		return 0, badArg("%#x is not the program's context", a[0])
+func skAssign(c *Call) (uint64, *vm.Action) {
+	ctx := c.contextAt(c.Args[0])
+	if ctx == nil {
+		return 0, badArg("%#x is not the program's context", c.Args[0])
 	}
 	var s *kernel.Socket
-	if a[1] != 0 {
+	if c.Args[1] != 0 {
 		var f *vm.Action
-		if s, f = e.socketAt(a[1]); f != nil {
+		if s, f = c.socketAt(c.Args[1]); f != nil {
 			return 0, f
 		}
 	}
-	errno, flags := uapi.Errno(0), a[2]
-	if e.Run.ProgType == uapi.ProgTypeSkLookup {
-		errno = c.Select(s, flags)
+	errno, flags := uapi.Errno(0), c.Args[2]
+	if c.Run.ProgType == uapi.ProgTypeSkLookup {
+		errno = ctx.Select(s, flags)
 	} else {
-		errno = c.Assign(s, flags)
+		errno = ctx.Assign(s, flags)
 	}
 	if errno == 0 {
 		name := "none"
 		if s != nil {
 			name = s.Role()
 		}
-		return 0, e.Run.emit(Event{Kind: "sk-assign", Detail: name})
+		return 0, c.Run.emit(Event{Kind: "sk-assign", Detail: name})
 	}
 	return errnoRet(errno), nil
 }
 
 // getSocketCookie takes a context with a socket, or the socket itself; NULL has cookie 0.
-func getSocketCookie(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if a[0] == 0 {
+func getSocketCookie(c *Call) (uint64, *vm.Action) {
+	if c.Args[0] == 0 {
 		return 0, nil
 	}
-	if c := e.contextAt(a[0]); c != nil && c.Socket() == nil {
+	if ctx := c.contextAt(c.Args[0]); ctx != nil && ctx.Socket() == nil {
 		return 0, nil
 	}
-	s, f := e.contextSocket(a[0])
+	s, f := c.contextSocket(c.Args[0])
 	if f != nil {
-		return 0, badArg("bpf_get_socket_cookie of %#x, which is no socket", a[0])
+		return 0, badArg("bpf_get_socket_cookie of %#x, which is no socket", c.Args[0])
 	}
 	return s.Cookie(), nil
 }
@@ -203,39 +192,27 @@ func getSocketCookie(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 // overflowUID is the owner of what has none (/proc/sys/kernel/overflowuid).
 const overflowUID = 65534
 
-func getSocketUID(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	c, f := envOf(t).packetOf(a[0])
-	if f != nil {
-		return 0, f
-	}
-	s := c.Socket()
+func getSocketUID(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	s := ctx.Socket()
 	if s == nil || !s.Full() {
 		return overflowUID, nil
 	}
 	return uint64(s.UID()), nil
 }
 
-func getNetnsCookie(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.NetnsCookie(), nil
+func getNetnsCookie(c *Call) (uint64, *vm.Action) {
+	return c.Kernel.NetnsCookie(), nil
 }
 
 // bind is bpf_bind: the socket that connects gets a local address.
-func bind(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.contextSocket(a[0])
-	if f != nil {
-		return 0, f
-	}
-	addr, f := e.read(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
+func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	addr := c.In(1)
 	const inet, inet6 = 16, 24 // sizeof(struct sockaddr_in), SIN6_LEN_RFC2133
 	if len(addr) < 2 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	var errno uapi.Errno
-	switch e.order().Uint16(addr) {
+	switch c.order().Uint16(addr) {
 	case afInet:
 		errno = uapi.EINVAL
 		if len(addr) >= inet {
@@ -250,19 +227,18 @@ func bind(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		errno = uapi.EAFNOSUPPORT
 	}
 	if errno == 0 {
-		return 0, e.Run.emit(Event{Kind: "bind", Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
+		return 0, c.Run.emit(Event{Kind: "bind", Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
 	}
 	return errnoRet(errno), nil
 }
 
 // skcTo casts a socket to a more precise type of the kernel when it is one, else NULL. The result is the kernel's struct.
-func skcTo(is func(*kernel.Socket) bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		e := envOf(t)
-		if a[0] == 0 {
+func skcTo(is func(*kernel.Socket) bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		if c.Args[0] == 0 {
 			return 0, nil
 		}
-		s, f := e.socketAt(a[0])
+		s, f := c.socketAt(c.Args[0])
 		if f != nil || !is(s) {
 			return 0, f
 		}

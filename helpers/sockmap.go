@@ -7,9 +7,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var sockMapHelpers = []Helper{
-	{ID: uapi.FuncSockMapUpdate, Topic: "sockets", Args: []Arg{ArgCtx, ArgMap, ArgKey, ArgAny}, Fn: sockMapUpdate},
-	{ID: uapi.FuncSockHashUpdate, Topic: "sockets", Args: []Arg{ArgCtx, ArgMap, ArgKey, ArgAny}, Fn: sockMapUpdate},
+var sockMapHelpers = []row{
+	{ID: uapi.FuncSockMapUpdate, Do: sockMapUpdate},
+	{ID: uapi.FuncSockHashUpdate, Do: sockMapUpdate},
 }
 
 // lookupSock takes a reference on the socket of a key, as a lookup in a sockmap does; 0 when there is none.
@@ -40,27 +40,19 @@ func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.
 }
 
 // sockMapUpdate stores the socket of a sockops program, at the events that end a handshake or begin to listen (bpf_sock_map_update).
-func sockMapUpdate(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	c, op, f := e.sockOps(a[0])
+func sockMapUpdate(c *Call) (uint64, *vm.Action) {
+	ctx, op, f := c.sockOps(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	m, f := e.mapAt(a[1])
-	if f != nil {
-		return 0, f
-	}
+	m := c.ref.m
 	sm, ok := m.(maps.SockMap)
 	if !ok {
 		return 0, wrongMap(m)
 	}
-	key, f := e.key(m, a[2])
-	if f != nil {
-		return 0, f
-	}
 	const active, passive, listen = 4, 5, 11
-	if s := c.Socket(); s != nil && (op == active || op == passive || op == listen) {
-		return errnoRet(storeSock(sm, key, s, a[3])), nil
+	if s := ctx.Socket(); s != nil && (op == active || op == passive || op == listen) {
+		return errnoRet(storeSock(sm, c.key, s, c.Args[3])), nil
 	}
 	return errnoRet(uapi.EOPNOTSUPP), nil
 }

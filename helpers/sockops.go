@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var sockOpsHelpers = []Helper{
-	{ID: uapi.FuncSockOpsCbFlagsSet, Topic: "sockets", Args: []Arg{ArgCtx, ArgAny}, Fn: sockOpsCallbackFlags},
-	{ID: uapi.FuncLoadHdrOpt, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: loadHdrOpt},
-	{ID: uapi.FuncStoreHdrOpt, Topic: "sockets", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: storeHdrOpt},
-	{ID: uapi.FuncReserveHdrOpt, Topic: "sockets", Args: []Arg{ArgCtx, ArgAny, ArgAny}, Fn: reserveHdrOpt},
+var sockOpsHelpers = []row{
+	{ID: uapi.FuncSockOpsCbFlagsSet, Do: sockOpsCallbackFlags},
+	{ID: uapi.FuncLoadHdrOpt, Do: loadHdrOpt},
+	{ID: uapi.FuncStoreHdrOpt, Do: storeHdrOpt},
+	{ID: uapi.FuncReserveHdrOpt, Do: reserveHdrOpt},
 }
 
 // TCP options (RFC 9293, RFC 6994) and events of sockops programs.
@@ -37,16 +37,16 @@ func (e *Env) sockOps(addr uint64) (*kernel.Context, uint64, *vm.Action) {
 	return c, op, nil
 }
 
-func sockOpsCallbackFlags(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	c, _, f := envOf(t).sockOps(a[0])
+func sockOpsCallbackFlags(c *Call) (uint64, *vm.Action) {
+	ctx, _, f := c.sockOps(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	s := c.Socket()
+	s := ctx.Socket()
 	if s == nil || !s.Full() {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	flags := uint32(a[1])
+	flags := uint32(c.Args[1])
 	s.SetCallbackFlags(flags & allSockOpsCBs)
 	return uint64(flags &^ allSockOpsCBs), nil
 }
@@ -79,17 +79,16 @@ func searchOption(opts []byte, kind byte, magic []byte) (opt []byte, ended bool,
 	return nil, false, uapi.ENOMSG
 }
 
-func loadHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	c, op, f := e.sockOps(a[0])
+func loadHdrOpt(c *Call) (uint64, *vm.Action) {
+	ctx, op, f := c.sockOps(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	want, f := e.read(a[1], a[2]&0xffffffff)
+	want, f := c.read(c.Args[1], c.Args[2]&0xffffffff)
 	if f != nil {
 		return 0, f
 	}
-	if len(want) < 2 || a[3]&^loadHdrOptSYN != 0 {
+	if len(want) < 2 || c.Args[3]&^loadHdrOptSYN != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	kind, n := want[0], int(want[1])
@@ -105,10 +104,10 @@ func loadHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case n != 0:
 		return errnoRet(uapi.EINVAL), nil
 	}
-	if a[3]&loadHdrOptSYN != 0 {
+	if c.Args[3]&loadHdrOptSYN != 0 {
 		return errnoRet(uapi.ENOENT), nil // no SYN was saved
 	}
-	hdr := c.TCPHeader()
+	hdr := ctx.TCPHeader()
 	if hdr == nil || op == opHdrOptLen {
 		return errnoRet(uapi.EPERM), nil
 	}
@@ -117,32 +116,28 @@ func loadHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(errno), nil
 	}
 	if len(opt) > len(want) {
-		return errnoRet(uapi.ENOSPC), e.write(a[1], opt[:len(want)])
+		return errnoRet(uapi.ENOSPC), c.write(c.Args[1], opt[:len(want)])
 	}
-	return uint64(len(opt)), e.write(a[1], opt)
+	return uint64(len(opt)), c.write(c.Args[1], opt)
 }
 
-func storeHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	c, op, f := e.sockOps(a[0])
+func storeHdrOpt(c *Call) (uint64, *vm.Action) {
+	ctx, op, f := c.sockOps(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	opt, f := e.read(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
-	if op != opWriteHdrOpt || c.TCPHeader() == nil {
+	opt := c.In(1)
+	if op != opWriteHdrOpt || ctx.TCPHeader() == nil {
 		return errnoRet(uapi.EPERM), nil
 	}
-	if len(opt) < 2 || a[3] != 0 {
+	if len(opt) < 2 || c.Args[3] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	kind, n := opt[0], int(opt[1])
 	switch {
 	case n > len(opt) || kind == optNop || kind == optEnd:
 		return errnoRet(uapi.EINVAL), nil
-	case n > c.OptionSpace():
+	case n > ctx.OptionSpace():
 		return errnoRet(uapi.ENOSPC), nil
 	}
 	var magic []byte
@@ -152,7 +147,7 @@ func storeHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		}
 		magic = opt[2:4]
 	}
-	_, ended, errno := searchOption(c.TCPHeader()[tcpHeaderLeast:], kind, magic)
+	_, ended, errno := searchOption(ctx.TCPHeader()[tcpHeaderLeast:], kind, magic)
 	switch {
 	case errno == 0:
 		return errnoRet(uapi.EEXIST), nil
@@ -161,24 +156,24 @@ func storeHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case ended:
 		return errnoRet(uapi.ENOSPC), nil
 	}
-	c.AppendOption(opt[:n])
-	return 0, e.Run.emit(Event{Kind: "tcp-option", Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
+	ctx.AppendOption(opt[:n])
+	return 0, c.Run.emit(Event{Kind: "tcp-option", Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
 }
 
-func reserveHdrOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	c, op, f := envOf(t).sockOps(a[0])
+func reserveHdrOpt(c *Call) (uint64, *vm.Action) {
+	ctx, op, f := c.sockOps(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	n := a[1] & 0xffffffff
+	n := c.Args[1] & 0xffffffff
 	switch {
 	case op != opHdrOptLen:
 		return errnoRet(uapi.EPERM), nil
-	case a[2] != 0 || n < 2:
+	case c.Args[2] != 0 || n < 2:
 		return errnoRet(uapi.EINVAL), nil
-	case n > uint64(c.OptionSpace()):
+	case n > uint64(ctx.OptionSpace()):
 		return errnoRet(uapi.ENOSPC), nil
 	}
-	c.ReserveOption(int(n))
+	ctx.ReserveOption(int(n))
 	return 0, nil
 }

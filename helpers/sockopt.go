@@ -8,9 +8,9 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var sockoptHelpers = []Helper{
-	{ID: uapi.FuncSetsockopt, Topic: "sockets", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgMem, ArgSize}, Fn: setsockopt, Note: "kept with the socket, recorded as an event"},
-	{ID: uapi.FuncGetsockopt, Topic: "sockets", Args: []Arg{ArgCtx, ArgAny, ArgAny, ArgOut, ArgSize}, Fn: getsockopt, Note: "what was set, else the kernel's default"},
+var sockoptHelpers = []row{
+	{ID: uapi.FuncSetsockopt, Do: setsockopt, Note: "kept with the socket, recorded as an event"},
+	{ID: uapi.FuncGetsockopt, Do: getsockopt, Note: "what was set, else the kernel's default"},
 }
 
 // Levels of socket options.
@@ -127,23 +127,19 @@ func (e *Env) optionSocket(addr uint64) (*kernel.Socket, *vm.Action) {
 	return e.contextSocket(addr)
 }
 
-func setsockopt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.optionSocket(a[0])
+func setsockopt(c *Call) (uint64, *vm.Action) {
+	s, f := c.optionSocket(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	value, f := e.read(a[3], a[4]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
-	level, name := int32(uint32(a[1])), int32(uint32(a[2]))
+	value := c.In(3)
+	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	errno := uapi.EINVAL
 	if s != nil && permitted(s, level) {
-		errno = e.setOption(s, kernel.SockOption{Level: level, Name: name}, value)
+		errno = c.setOption(s, kernel.SockOption{Level: level, Name: name}, value)
 	}
 	if errno == 0 {
-		return 0, e.Run.emit(Event{Kind: "setsockopt", Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
+		return 0, c.Run.emit(Event{Kind: "setsockopt", Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
 	}
 	return errnoRet(errno), nil
 }
@@ -276,31 +272,30 @@ func (e *Env) setBPFOption(s *kernel.Socket, name, v int32) uapi.Errno {
 	return 0
 }
 
-func getsockopt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.optionSocket(a[0])
+func getsockopt(c *Call) (uint64, *vm.Action) {
+	s, f := c.optionSocket(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	n := a[4] & 0xffffffff
-	level, name := int32(uint32(a[1])), int32(uint32(a[2]))
-	if e.Run.ProgType == uapi.ProgTypeSockOps && level == solTCP && name >= tcpBPFSyn && name <= tcpBPFSynMac {
-		return e.zeroOut(a[3], n, uapi.ENOENT) // no SYN was saved
+	n := c.Args[4] & 0xffffffff
+	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
+	if c.Run.ProgType == uapi.ProgTypeSockOps && level == solTCP && name >= tcpBPFSyn && name <= tcpBPFSynMac {
+		return c.zeroOut(c.Args[3], n, uapi.ENOENT) // no SYN was saved
 	}
 	if s == nil || !permitted(s, level) {
-		return e.zeroOut(a[3], n, uapi.EINVAL)
+		return c.zeroOut(c.Args[3], n, uapi.EINVAL)
 	}
-	value, errno := e.getOption(s, kernel.SockOption{Level: level, Name: name}, n)
+	value, errno := c.getOption(s, kernel.SockOption{Level: level, Name: name}, n)
 	if errno != 0 {
-		return e.zeroOut(a[3], n, errno)
+		return c.zeroOut(c.Args[3], n, errno)
 	}
-	out, f := e.out(a[3], n)
+	out, f := c.out(c.Args[3], n)
 	if f != nil {
 		return 0, f
 	}
 	clear(out)
 	copy(out, value)
-	return 0, e.write(a[3], out)
+	return 0, c.write(c.Args[3], out)
 }
 
 func (e *Env) getOption(s *kernel.Socket, opt kernel.SockOption, n uint64) ([]byte, uapi.Errno) {

@@ -6,16 +6,16 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var storageHelpers = []Helper{
-	{ID: uapi.FuncTaskStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
-	{ID: uapi.FuncTaskStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
-	{ID: uapi.FuncSkStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
-	{ID: uapi.FuncSkStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
-	{ID: uapi.FuncInodeStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
-	{ID: uapi.FuncInodeStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
-	{ID: uapi.FuncCgrpStorageGet, Topic: "storage", Args: []Arg{ArgMap, ArgObject, ArgValue, ArgAny}, Fn: storageGet},
-	{ID: uapi.FuncCgrpStorageDelete, Topic: "storage", Args: []Arg{ArgMap, ArgObject}, Fn: storageDelete},
-	{ID: uapi.FuncGetLocalStorage, Topic: "storage", Args: []Arg{ArgMap, ArgAny}, Fn: getLocalStorage, Note: "of the current task's cgroup"},
+var storageHelpers = []row{
+	{ID: uapi.FuncTaskStorageGet, Do: storageGet},
+	{ID: uapi.FuncTaskStorageDelete, Do: storageDelete},
+	{ID: uapi.FuncSkStorageGet, Do: storageGet},
+	{ID: uapi.FuncSkStorageDelete, Do: storageDelete},
+	{ID: uapi.FuncInodeStorageGet, Do: storageGet},
+	{ID: uapi.FuncInodeStorageDelete, Do: storageDelete},
+	{ID: uapi.FuncCgrpStorageGet, Do: storageGet},
+	{ID: uapi.FuncCgrpStorageDelete, Do: storageDelete},
+	{ID: uapi.FuncGetLocalStorage, Do: getLocalStorage, Note: "of the current task's cgroup"},
 }
 
 // storageAt returns the storage map and checks that owner can have storage: it must be some object.
@@ -46,55 +46,52 @@ func (e *Env) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
 
 // storageGet returns NULL for a NULL owner, for unknown flags, and without BPF_LOCAL_STORAGE_GET_F_CREATE for an owner
 // that has none yet (bpf_task_storage_get and its kin).
-func storageGet(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.storageAt(a[0], a[1])
+func storageGet(c *Call) (uint64, *vm.Action) {
+	s, f := c.storageAt(c.Args[0], c.Args[1])
 	if f != nil {
 		return 0, f
 	}
-	if a[1] == 0 || a[3]&^uint64(uapi.LocalStorageGetCreate) != 0 {
+	if c.Args[1] == 0 || c.Args[3]&^uint64(uapi.LocalStorageGetCreate) != 0 {
 		return 0, nil
 	}
-	create := a[3] != 0
+	create := c.Args[3] != 0
 	var init []byte
-	if create && a[2] != 0 {
-		if init, f = e.read(a[2], uint64(s.Spec().ValueSize)); f != nil {
+	if create && c.Args[2] != 0 {
+		if init, f = c.read(c.Args[2], uint64(s.Spec().ValueSize)); f != nil {
 			return 0, f
 		}
 	}
-	addr, errno := s.Get(e.storageOwner(s, a[1]), init, create)
+	addr, errno := s.Get(c.storageOwner(s, c.Args[1]), init, create)
 	if errno != 0 {
 		return 0, nil
 	}
 	return addr, nil
 }
 
-func storageDelete(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.storageAt(a[0], a[1])
+func storageDelete(c *Call) (uint64, *vm.Action) {
+	s, f := c.storageAt(c.Args[0], c.Args[1])
 	if f != nil {
 		return 0, f
 	}
-	if a[1] == 0 {
+	if c.Args[1] == 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return errnoRet(s.DeleteOwner(e.storageOwner(s, a[1]))), nil
+	return errnoRet(s.DeleteOwner(c.storageOwner(s, c.Args[1]))), nil
 }
 
 // getLocalStorage is the older cgroup storage, which exists from the attachment on and is never NULL.
-func getLocalStorage(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.storageAt(a[0], 0)
+func getLocalStorage(c *Call) (uint64, *vm.Action) {
+	s, f := c.storageAt(c.Args[0], 0)
 	if f != nil {
 		return 0, f
 	}
-	owner := e.Kernel.CgroupID()
+	owner := c.Kernel.CgroupID()
 	if _, errno := s.Get(owner, nil, true); errno != 0 {
 		return 0, badArg("bpf_get_local_storage: %v", errno)
 	}
 	key := make([]byte, 8)
-	e.order().PutUint64(key, owner)
-	addr, errno := s.Lookup(t.CPU, key)
+	c.order().PutUint64(key, owner)
+	addr, errno := s.Lookup(c.Thread.CPU, key)
 	if errno != 0 {
 		return 0, badArg("bpf_get_local_storage: %v", errno)
 	}

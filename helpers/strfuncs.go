@@ -1,28 +1,29 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // The string kfuncs (kernel/bpf/helpers.c, since Linux 6.17). They read kernel memory without faulting: -ERANGE for an
 // address that is none, -EFAULT for one with nothing behind it, -E2BIG for a string that does not end within 64 KiB.
-var stringKfuncs = []Kfunc{
-	{Name: "bpf_strcmp", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr}, Fn: strCompare(false, false)},
-	{Name: "bpf_strcasecmp", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr}, Fn: strCompare(true, false)},
-	{Name: "bpf_strncasecmp", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr, ArgAny}, Fn: strCompare(true, true)},
-	{Name: "bpf_strchr", Topic: "strings", Args: []Arg{ArgPtr, ArgAny}, Fn: strFind(findFirst)},
-	{Name: "bpf_strchrnul", Topic: "strings", Args: []Arg{ArgPtr, ArgAny}, Fn: strFind(findOrEnd)},
-	{Name: "bpf_strnchr", Topic: "strings", Args: []Arg{ArgPtr, ArgAny, ArgAny}, Fn: strnchr},
-	{Name: "bpf_strrchr", Topic: "strings", Args: []Arg{ArgPtr, ArgAny}, Fn: strFind(findLast)},
-	{Name: "bpf_strlen", Topic: "strings", Args: []Arg{ArgPtr}, Fn: strlen},
-	{Name: "bpf_strnlen", Topic: "strings", Args: []Arg{ArgPtr, ArgAny}, Fn: strnlen},
-	{Name: "bpf_strspn", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr}, Fn: strSpan(true)},
-	{Name: "bpf_strcspn", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr}, Fn: strSpan(false)},
-	{Name: "bpf_strstr", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr}, Fn: strSearch(false, false)},
-	{Name: "bpf_strcasestr", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr}, Fn: strSearch(true, false)},
-	{Name: "bpf_strnstr", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr, ArgAny}, Fn: strSearch(false, true)},
-	{Name: "bpf_strncasestr", Topic: "strings", Args: []Arg{ArgPtr, ArgPtr, ArgAny}, Fn: strSearch(true, true)},
+var stringKfuncs = []kfuncRow{
+	{Name: "bpf_strcmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(false, false)},
+	{Name: "bpf_strcasecmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(true, false)},
+	{Name: "bpf_strncasecmp", Args: []proto.Arg{argPtr, argPtr, argAny}, Do: strCompare(true, true)},
+	{Name: "bpf_strchr", Args: []proto.Arg{argPtr, argAny}, Do: strFind(findFirst)},
+	{Name: "bpf_strchrnul", Args: []proto.Arg{argPtr, argAny}, Do: strFind(findOrEnd)},
+	{Name: "bpf_strnchr", Args: []proto.Arg{argPtr, argAny, argAny}, Do: strnchr},
+	{Name: "bpf_strrchr", Args: []proto.Arg{argPtr, argAny}, Do: strFind(findLast)},
+	{Name: "bpf_strlen", Args: []proto.Arg{argPtr}, Do: strlen},
+	{Name: "bpf_strnlen", Args: []proto.Arg{argPtr, argAny}, Do: strnlen},
+	{Name: "bpf_strspn", Args: []proto.Arg{argPtr, argPtr}, Do: strSpan(true)},
+	{Name: "bpf_strcspn", Args: []proto.Arg{argPtr, argPtr}, Do: strSpan(false)},
+	{Name: "bpf_strstr", Args: []proto.Arg{argPtr, argPtr}, Do: strSearch(false, false)},
+	{Name: "bpf_strcasestr", Args: []proto.Arg{argPtr, argPtr}, Do: strSearch(true, false)},
+	{Name: "bpf_strnstr", Args: []proto.Arg{argPtr, argPtr, argAny}, Do: strSearch(false, true)},
+	{Name: "bpf_strncasestr", Args: []proto.Arg{argPtr, argPtr, argAny}, Do: strSearch(true, true)},
 }
 
 // maxString is XATTR_SIZE_MAX, as far as these functions look.
@@ -71,15 +72,15 @@ func lower(c byte) byte {
 	return c
 }
 
-func strCompare(fold, limited bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		s, errno := envOf(t).open(a[0], a[1])
+func strCompare(fold, limited bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		s, errno := c.open(c.Args[0], c.Args[1])
 		if errno != 0 {
 			return errnoRet(errno), nil
 		}
 		limit := uint64(maxString)
 		if limited {
-			limit = min(limit, a[2])
+			limit = min(limit, c.Args[2])
 		}
 		for i := range int(limit) {
 			c1, ok := s[0].at(i)
@@ -102,7 +103,7 @@ func strCompare(fold, limited bool) vm.HelperFunc {
 				return 0, nil
 			}
 		}
-		if limited && a[2] < maxString {
+		if limited && c.Args[2] < maxString {
 			return 0, nil
 		}
 		return errnoRet(uapi.E2BIG), nil
@@ -116,9 +117,9 @@ const (
 	findLast
 )
 
-func strFind(how int) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		return envOf(t).find(a[0], byte(a[1]), maxString, how)
+func strFind(how int) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		return c.find(c.Args[0], byte(c.Args[1]), maxString, how)
 	}
 }
 
@@ -153,36 +154,36 @@ func (e *Env) find(addr uint64, want byte, limit uint64, how int) (uint64, *vm.A
 	return errnoRet(uapi.E2BIG), nil
 }
 
-func strnchr(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).find(a[0], byte(a[2]), a[1], findFirst)
+func strnchr(c *Call) (uint64, *vm.Action) {
+	return c.find(c.Args[0], byte(c.Args[2]), c.Args[1], findFirst)
 }
 
-func strlen(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).find(a[0], 0, maxString, findFirst)
+func strlen(c *Call) (uint64, *vm.Action) {
+	return c.find(c.Args[0], 0, maxString, findFirst)
 }
 
 // strnlen returns the limit for a string that is longer.
-func strnlen(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	n, f := envOf(t).find(a[0], 0, a[1], findFirst)
+func strnlen(c *Call) (uint64, *vm.Action) {
+	n, f := c.find(c.Args[0], 0, c.Args[1], findFirst)
 	if f == nil && int64(n) == uapi.ENOENT.Neg() {
-		return a[1], nil
+		return c.Args[1], nil
 	}
 	return n, f
 }
 
 // strSpan is strspn (accept) or strcspn: the length of the start made only of, or without, the given characters.
-func strSpan(accept bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		s, errno := envOf(t).open(a[0], a[1])
+func strSpan(accept bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		s, errno := c.open(c.Args[0], c.Args[1])
 		if errno != 0 {
 			return errnoRet(errno), nil
 		}
 		for i := range maxString {
-			c, ok := s[0].at(i)
+			ctx, ok := s[0].at(i)
 			if !ok {
 				return s[0].failed()
 			}
-			if c == 0 {
+			if ctx == 0 {
 				return uint64(i), nil
 			}
 			in := false
@@ -197,7 +198,7 @@ func strSpan(accept bool) vm.HelperFunc {
 				if set == 0 {
 					break
 				}
-				if set == c {
+				if set == ctx {
 					in = true
 					break
 				}
@@ -212,15 +213,15 @@ func strSpan(accept bool) vm.HelperFunc {
 
 // strSearch is strstr in its variants: the index of the second string in the first one, of which no more than the limit
 // is looked at.
-func strSearch(fold, limited bool) vm.HelperFunc {
-	return func(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-		s, errno := envOf(t).open(a[0], a[1])
+func strSearch(fold, limited bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		s, errno := c.open(c.Args[0], c.Args[1])
 		if errno != 0 {
 			return errnoRet(errno), nil
 		}
 		limit := uint64(maxString)
 		if limited {
-			limit = a[2]
+			limit = c.Args[2]
 		}
 		for i := range maxString {
 			j := 0

@@ -7,11 +7,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var stringHelpers = []Helper{
-	{ID: uapi.FuncStrtol, Topic: "strings", Args: []Arg{ArgMem, ArgSize, ArgAny, ArgLong}, Fn: strtol},
-	{ID: uapi.FuncStrtoul, Topic: "strings", Args: []Arg{ArgMem, ArgSize, ArgAny, ArgLong}, Fn: strtoul},
-	{ID: uapi.FuncStrncmp, Topic: "strings", Args: []Arg{ArgMem, ArgSize, ArgString}, Fn: strncmp},
-	{ID: uapi.FuncSnprintf, Topic: "strings", Args: []Arg{ArgOut, ArgSize, ArgString, ArgMem, ArgSize}, Fn: snprintf},
+var stringHelpers = []row{
+	{ID: uapi.FuncStrtol, Do: strtol},
+	{ID: uapi.FuncStrtoul, Do: strtoul},
+	{ID: uapi.FuncStrncmp, Do: strncmp},
+	{ID: uapi.FuncSnprintf, Do: snprintf},
 }
 
 // parseUnsigned reads a number by the rules of __bpf_strtoull (kernel/bpf/helpers.c):
@@ -80,13 +80,9 @@ func hexDigit(c byte) uint64 {
 	return 99
 }
 
-func strtol(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.read(a[0], a[1])
-	if f != nil {
-		return 0, f
-	}
-	v, negative, n := parseUnsigned(s, a[2])
+func strtol(c *Call) (uint64, *vm.Action) {
+	s := c.In(0)
+	v, negative, n := parseUnsigned(s, c.Args[2])
 	switch {
 	case n < 0:
 		v = 0
@@ -95,76 +91,64 @@ func strtol(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	case negative:
 		v = -v
 	}
-	return uint64(n), e.writeU64(a[3], v)
+	return uint64(n), c.writeU64(c.Args[3], v)
 }
 
-func strtoul(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.read(a[0], a[1])
-	if f != nil {
-		return 0, f
-	}
-	v, negative, n := parseUnsigned(s, a[2])
+func strtoul(c *Call) (uint64, *vm.Action) {
+	s := c.In(0)
+	v, negative, n := parseUnsigned(s, c.Args[2])
 	if n < 0 {
 		v = 0
 	} else if negative {
 		v, n = 0, uapi.EINVAL.Neg()
 	}
-	return uint64(n), e.writeU64(a[3], v)
+	return uint64(n), c.writeU64(c.Args[3], v)
 }
 
-func strncmp(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s2, f := e.constString(a[2])
+func strncmp(c *Call) (uint64, *vm.Action) {
+	s2, f := c.constString(c.Args[2])
 	if f != nil {
 		return 0, f
 	}
-	s1, f := e.read(a[0], a[1])
-	if f != nil {
-		return 0, f
-	}
+	s1 := c.In(0)
 	// kernel strncmp: compares at most len(s1) bytes and stops at a NUL.
 	other := append([]byte(s2), 0)
-	for i, c := range s1 {
+	for i, ctx := range s1 {
 		o := other[min(i, len(other)-1)]
-		if c != o {
-			if c < o {
+		if ctx != o {
+			if ctx < o {
 				return ^uint64(0), nil
 			}
 			return 1, nil
 		}
-		if c == 0 {
+		if ctx == 0 {
 			break
 		}
 	}
 	return 0, nil
 }
 
-func snprintf(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	format, f := e.constString(a[2])
+func snprintf(c *Call) (uint64, *vm.Action) {
+	format, f := c.constString(c.Args[2])
 	if f != nil {
 		return 0, f
 	}
-	data, f := e.read(a[3], a[4])
-	if f != nil {
-		return 0, f
-	}
-	args, errno := formatArgs(e.order(), data)
+	data := c.In(3)
+	args, errno := formatArgs(c.order(), data)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	text, errno := formatBPF(e, format, args)
+	text, errno := formatBPF(c.Env, format, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	if a[1] > 0 {
+	if c.Args[1] > 0 {
 		out := append([]byte(text), 0)
-		if uint64(len(out)) > a[1] {
-			out = out[:a[1]]
+		if uint64(len(out)) > c.Args[1] {
+			out = out[:c.Args[1]]
 			out[len(out)-1] = 0
 		}
-		if f := e.write(a[0], out); f != nil {
+		if f := c.write(c.Args[0], out); f != nil {
 			return 0, f
 		}
 	}

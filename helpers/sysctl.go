@@ -8,11 +8,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var sysctlHelpers = []Helper{
-	{ID: uapi.FuncSysctlGetName, Topic: "sysctl", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: sysctlGetName},
-	{ID: uapi.FuncSysctlGetCurrentValue, Topic: "sysctl", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: sysctlGetCurrent},
-	{ID: uapi.FuncSysctlGetNewValue, Topic: "sysctl", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: sysctlGetNew},
-	{ID: uapi.FuncSysctlSetNewValue, Topic: "sysctl", Args: []Arg{ArgCtx, ArgMem, ArgSize}, Fn: sysctlSetNew, Note: "recorded as an event"},
+var sysctlHelpers = []row{
+	{ID: uapi.FuncSysctlGetName, Do: sysctlGetName},
+	{ID: uapi.FuncSysctlGetCurrentValue, Do: sysctlGetCurrent},
+	{ID: uapi.FuncSysctlGetNewValue, Do: sysctlGetNew},
+	{ID: uapi.FuncSysctlSetNewValue, Do: sysctlSetNew, Note: "recorded as an event"},
 }
 
 func (e *Env) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
@@ -26,21 +26,17 @@ func (e *Env) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
 
 // sysctlGetName copies the path below /proc/sys, or its last part. A name that does not fit is cut and -E2BIG; of a path the
 // kernel copies directory by directory, and stops at the first that does not fit.
-func sysctlGetName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.sysctlAt(a[0])
+func sysctlGetName(c *Call) (uint64, *vm.Action) {
+	s, f := c.sysctlAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	out, f := e.out(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
+	out := c.Out(1)
 	if len(out) == 0 {
 		return errnoRet(uapi.E2BIG), nil
 	}
 	parts := strings.SplitAfter(s.Name, "/")
-	if a[3]&uapi.SysctlBaseName != 0 {
+	if c.Args[3]&uapi.SysctlBaseName != 0 {
 		parts = parts[len(parts)-1:]
 	}
 	n := 0
@@ -54,14 +50,14 @@ func sysctlGetName(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 					out[len(out)-1] = 0
 					n = len(out)
 				}
-				return errnoRet(uapi.E2BIG), e.write(a[1], out[:n])
+				return errnoRet(uapi.E2BIG), c.write(c.Args[1], out[:n])
 			}
 			copy(out[n:], piece)
 			n += len(piece)
 		}
 	}
 	out[n] = 0
-	return uint64(n), e.write(a[1], out[:n+1])
+	return uint64(n), c.write(c.Args[1], out[:n+1])
 }
 
 // copySysctl is copy_sysctl_value.
@@ -85,37 +81,31 @@ func (e *Env) copySysctl(addr, n uint64, value []byte) (uint64, *vm.Action) {
 	return errnoRet(uapi.E2BIG), e.write(addr, out)
 }
 
-func sysctlGetCurrent(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.sysctlAt(a[0])
+func sysctlGetCurrent(c *Call) (uint64, *vm.Action) {
+	s, f := c.sysctlAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	return e.copySysctl(a[1], a[2]&0xffffffff, s.Value)
+	return c.copySysctl(c.Args[1], c.Args[2]&0xffffffff, s.Value)
 }
 
-func sysctlGetNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.sysctlAt(a[0])
+func sysctlGetNew(c *Call) (uint64, *vm.Action) {
+	s, f := c.sysctlAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
 	if !s.Write {
-		return e.zeroOut(a[1], a[2]&0xffffffff, uapi.EINVAL)
+		return c.zeroOut(c.Args[1], c.Args[2]&0xffffffff, uapi.EINVAL)
 	}
-	return e.copySysctl(a[1], a[2]&0xffffffff, s.New)
+	return c.copySysctl(c.Args[1], c.Args[2]&0xffffffff, s.New)
 }
 
-func sysctlSetNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.sysctlAt(a[0])
+func sysctlSetNew(c *Call) (uint64, *vm.Action) {
+	s, f := c.sysctlAt(c.Args[0])
 	if f != nil {
 		return 0, f
 	}
-	value, f := e.read(a[1], a[2]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
+	value := c.In(1)
 	const most = 4095 // a page and the final zero
 	switch {
 	case !s.Write || len(s.New) == 0 || len(value) == 0:
@@ -124,5 +114,5 @@ func sysctlSetNew(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		return errnoRet(uapi.E2BIG), nil
 	}
 	s.New, s.Replaced = append([]byte(nil), value...), true
-	return 0, e.Run.emit(Event{Kind: "sysctl-value", Detail: s.Name, Data: append([]byte(nil), value...)})
+	return 0, c.Run.emit(Event{Kind: "sysctl-value", Detail: s.Name, Data: append([]byte(nil), value...)})
 }

@@ -5,23 +5,24 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	bpfmaps "github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var timerHelpers = []Helper{
-	{ID: uapi.FuncTimerInit, Topic: "timers", Args: []Arg{ArgTimer, ArgMap, ArgAny}, Fn: timerInit},
-	{ID: uapi.FuncTimerSetCallback, Topic: "timers", Args: []Arg{ArgTimer, ArgFunc}, Fn: timerSetCallback},
-	{ID: uapi.FuncTimerStart, Topic: "timers", Args: []Arg{ArgTimer, ArgAny, ArgAny}, Fn: timerStart, Note: "fires between runs, on the simulated clock"},
-	{ID: uapi.FuncTimerCancel, Topic: "timers", Args: []Arg{ArgTimer}, Fn: timerCancel},
+var timerHelpers = []row{
+	{ID: uapi.FuncTimerInit, Do: timerInit},
+	{ID: uapi.FuncTimerSetCallback, Do: timerSetCallback},
+	{ID: uapi.FuncTimerStart, Do: timerStart, Note: "fires between runs, on the simulated clock"},
+	{ID: uapi.FuncTimerCancel, Do: timerCancel},
 }
 
-var workKfuncs = []Kfunc{
-	{Name: "bpf_wq_init", Topic: "timers", Args: []Arg{ArgTimer, ArgMap, ArgAny}, Fn: wqInit},
-	{Name: "bpf_wq_set_callback_impl", Topic: "timers", Args: []Arg{ArgTimer, ArgFunc, ArgAny, ArgAny}, Fn: wqSetCallback},
-	{Name: "bpf_wq_set_callback", Topic: "timers", Args: []Arg{ArgTimer, ArgFunc, ArgAny}, Fn: wqSetCallback},
-	{Name: "bpf_wq_start", Topic: "timers", Args: []Arg{ArgTimer, ArgAny}, Fn: wqStart, Note: "runs between runs"},
+var workKfuncs = []kfuncRow{
+	{Name: "bpf_wq_init", Args: []proto.Arg{argTimer, argMap, argAny}, Do: wqInit},
+	{Name: "bpf_wq_set_callback_impl", Args: []proto.Arg{argTimer, argFunc, argAny, argAny}, Do: wqSetCallback},
+	{Name: "bpf_wq_set_callback", Args: []proto.Arg{argTimer, argFunc, argAny}, Do: wqSetCallback},
+	{Name: "bpf_wq_start", Args: []proto.Arg{argTimer, argAny}, Do: wqStart, Note: "runs between runs"},
 }
 
 // deferred is a timer or work item in a map value.
@@ -150,10 +151,10 @@ func (e *Env) initDeferred(addr, mapAddr, clock uint64, work bool) (uint64, *vm.
 	return 0, e.setDeferred(addr, deferred{m: mapAddr, clock: clock, work: work})
 }
 
-func timerInit(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	switch a[2] {
+func timerInit(c *Call) (uint64, *vm.Action) {
+	switch c.Args[2] {
 	case uapi.ClockRealtime, uapi.ClockMonotonic, uapi.ClockBoottime:
-		return envOf(t).initDeferred(a[0], a[1], a[2], false)
+		return c.initDeferred(c.Args[0], c.Args[1], c.Args[2], false)
 	}
 	return errnoRet(uapi.EINVAL), nil
 }
@@ -167,8 +168,8 @@ func (e *Env) setCallback(addr, fn uint64) (uint64, *vm.Action) {
 	return 0, e.setDeferred(addr, d)
 }
 
-func timerSetCallback(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).setCallback(a[0], a[1])
+func timerSetCallback(c *Call) (uint64, *vm.Action) {
+	return c.setCallback(c.Args[0], c.Args[1])
 }
 
 func (e *Env) clock(id uint64) uint64 {
@@ -190,38 +191,36 @@ func (e *Env) arm(t *vm.Thread, addr, at uint64) (uint64, *vm.Action) {
 	return 0, e.setDeferred(addr, d)
 }
 
-func timerStart(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, ok := e.deferred[a[0]]
+func timerStart(c *Call) (uint64, *vm.Action) {
+	d, ok := c.deferred[c.Args[0]]
 	known := uint64(0)
-	if e.Version >= kernelVersion(6, 4) {
+	if c.Version >= kernelVersion(6, 4) {
 		known |= uapi.TimerAbs
 	}
-	if e.Version >= kernelVersion(6, 7) {
+	if c.Version >= kernelVersion(6, 7) {
 		known |= uapi.TimerCPUPin
 	}
-	if a[2]&^known != 0 || !ok || d.fn == 0 {
+	if c.Args[2]&^known != 0 || !ok || d.fn == 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	after := a[1]
-	if a[2]&uapi.TimerAbs != 0 {
-		after -= min(after, e.clock(d.clock))
+	after := c.Args[1]
+	if c.Args[2]&uapi.TimerAbs != 0 {
+		after -= min(after, c.clock(d.clock))
 	}
-	at := e.Kernel.Clock().Mono() + after
+	at := c.Kernel.Clock().Mono() + after
 	if at < after {
 		at = ^uint64(0)
 	}
-	return e.arm(t, a[0], at)
+	return c.arm(c.Thread, c.Args[0], at)
 }
 
 // timerCancel returns 1 when the timer was armed. In its own callback it would wait for itself: -EDEADLK.
-func timerCancel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	d, ok := e.deferred[a[0]]
+func timerCancel(c *Call) (uint64, *vm.Action) {
+	d, ok := c.deferred[c.Args[0]]
 	switch {
 	case !ok:
 		return errnoRet(uapi.EINVAL), nil
-	case e.firing == a[0]:
+	case c.firing == c.Args[0]:
 		return errnoRet(uapi.EDEADLK), nil
 	}
 	// The kernel drops the program with its callback: a start needs it set again.
@@ -230,29 +229,28 @@ func timerCancel(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		cancelled = 1
 	}
 	d.armed, d.fn = false, 0
-	return cancelled, e.setDeferred(a[0], d)
+	return cancelled, c.setDeferred(c.Args[0], d)
 }
 
-func wqInit(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if a[2] != 0 {
+func wqInit(c *Call) (uint64, *vm.Action) {
+	if c.Args[2] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return envOf(t).initDeferred(a[0], a[1], uapi.ClockMonotonic, true)
+	return c.initDeferred(c.Args[0], c.Args[1], uapi.ClockMonotonic, true)
 }
 
-func wqSetCallback(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	if a[2] != 0 {
+func wqSetCallback(c *Call) (uint64, *vm.Action) {
+	if c.Args[2] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return envOf(t).setCallback(a[0], a[1])
+	return c.setCallback(c.Args[0], c.Args[1])
 }
 
-func wqStart(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	if d, ok := e.deferred[a[0]]; a[1] != 0 || !ok || d.fn == 0 {
+func wqStart(c *Call) (uint64, *vm.Action) {
+	if d, ok := c.deferred[c.Args[0]]; c.Args[1] != 0 || !ok || d.fn == 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return e.arm(t, a[0], e.Kernel.Clock().Mono())
+	return c.arm(c.Thread, c.Args[0], c.Kernel.Clock().Mono())
 }
 
 // FreeField releases what a special field of a deleted map element owns: it disarms timers and work items and gives

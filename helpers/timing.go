@@ -5,30 +5,30 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var timeHelpers = []Helper{
-	{ID: uapi.FuncKtimeGetNs, Topic: "time", Fn: ktimeGetNs},
-	{ID: uapi.FuncKtimeGetBootNs, Topic: "time", Fn: ktimeGetBootNs},
-	{ID: uapi.FuncKtimeGetCoarseNs, Topic: "time", Fn: ktimeGetCoarseNs},
-	{ID: uapi.FuncKtimeGetTaiNs, Topic: "time", Fn: ktimeGetTaiNs},
-	{ID: uapi.FuncJiffies64, Topic: "time", Fn: jiffies64},
+var timeHelpers = []row{
+	{ID: uapi.FuncKtimeGetNs, Do: ktimeGetNs},
+	{ID: uapi.FuncKtimeGetBootNs, Do: ktimeGetBootNs},
+	{ID: uapi.FuncKtimeGetCoarseNs, Do: ktimeGetCoarseNs},
+	{ID: uapi.FuncKtimeGetTaiNs, Do: ktimeGetTaiNs},
+	{ID: uapi.FuncJiffies64, Do: jiffies64},
 }
 
-func ktimeGetNs(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.Clock().Mono(), nil
+func ktimeGetNs(c *Call) (uint64, *vm.Action) {
+	return c.Kernel.Clock().Mono(), nil
 }
 
-func ktimeGetBootNs(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.Clock().Boot(), nil
+func ktimeGetBootNs(c *Call) (uint64, *vm.Action) {
+	return c.Kernel.Clock().Boot(), nil
 }
 
-func ktimeGetCoarseNs(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.Clock().Coarse(), nil
+func ktimeGetCoarseNs(c *Call) (uint64, *vm.Action) {
+	return c.Kernel.Clock().Coarse(), nil
 }
 
-func ktimeGetTaiNs(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.Clock().TAI(), nil
+func ktimeGetTaiNs(c *Call) (uint64, *vm.Action) {
+	return c.Kernel.Clock().TAI(), nil
 }
 
-func jiffies64(t *vm.Thread, _ *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).Kernel.Clock().Jiffies(), nil
+func jiffies64(c *Call) (uint64, *vm.Action) {
+	return c.Kernel.Clock().Jiffies(), nil
 }

@@ -7,29 +7,25 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var traceHelpers = []Helper{
-	{ID: uapi.FuncTracePrintk, Topic: "trace", Args: []Arg{ArgMem, ArgSize, ArgAny, ArgAny, ArgAny}, Fn: tracePrintk},
-	{ID: uapi.FuncTraceVprintk, Topic: "trace", Args: []Arg{ArgMem, ArgSize, ArgMem, ArgSize}, Fn: traceVprintk},
+var traceHelpers = []row{
+	{ID: uapi.FuncTracePrintk, Do: tracePrintk},
+	{ID: uapi.FuncTraceVprintk, Do: traceVprintk},
 }
 
 // maxTraceLine is MAX_TRACE_PRINTK_BUF, the space of one trace line with its NUL.
 const maxTraceLine = 1024
 
-func tracePrintk(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	return envOf(t).tracef(a[0], a[1]&0xffffffff, a[2:5])
+func tracePrintk(c *Call) (uint64, *vm.Action) {
+	return c.tracef(c.Args[0], c.Args[1]&0xffffffff, c.Args[2:5])
 }
 
-func traceVprintk(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	data, f := e.read(a[2], a[3]&0xffffffff)
-	if f != nil {
-		return 0, f
-	}
-	args, errno := formatArgs(e.order(), data)
+func traceVprintk(c *Call) (uint64, *vm.Action) {
+	data := c.In(2)
+	args, errno := formatArgs(c.order(), data)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	return e.tracef(a[0], a[1]&0xffffffff, args)
+	return c.tracef(c.Args[0], c.Args[1]&0xffffffff, args)
 }
 
 // tracef formats one line for the trace pipe and returns its length. The format must end

@@ -9,11 +9,11 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var tunnelHelpers = []Helper{
-	{ID: uapi.FuncSkbGetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize, ArgAny}, Fn: skbGetTunnelKey, Note: "the key the program set, else that of the scenario"},
-	{ID: uapi.FuncSkbSetTunnelKey, Topic: "tunnels", Args: []Arg{ArgCtx, ArgMem, ArgSize, ArgAny}, Fn: skbSetTunnelKey, Note: "recorded as an event"},
-	{ID: uapi.FuncSkbGetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgOut, ArgSize}, Fn: skbGetTunnelOpt, Note: "the options the program set, else those of the scenario"},
-	{ID: uapi.FuncSkbSetTunnelOpt, Topic: "tunnels", Args: []Arg{ArgCtx, ArgMem, ArgSize}, Fn: skbSetTunnelOpt},
+var tunnelHelpers = []row{
+	{ID: uapi.FuncSkbGetTunnelKey, Do: onSkb(skbGetTunnelKey), Note: "the key the program set, else that of the scenario"},
+	{ID: uapi.FuncSkbSetTunnelKey, Do: onSkb(skbSetTunnelKey), Note: "recorded as an event"},
+	{ID: uapi.FuncSkbGetTunnelOpt, Do: onSkb(skbGetTunnelOpt), Note: "the options the program set, else those of the scenario"},
+	{ID: uapi.FuncSkbSetTunnelOpt, Do: onSkb(skbSetTunnelOpt)},
 }
 
 // Offsets into struct bpf_tunnel_key (include/uapi/linux/bpf.h).
@@ -71,23 +71,18 @@ func tunnelLength(n uint64) bool {
 	return false
 }
 
-func skbGetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
+func skbGetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
+	n, key := c.Args[2]&0xffffffff, s.st.tunnel
+	wantFlags := c.Args[3]&uapi.TunnelFlags != 0
+	if key == nil || c.Args[3]&^uint64(uapi.TunnelIPv6|uapi.TunnelFlags) != 0 {
+		return c.zeroOut(c.Args[1], n, uapi.EINVAL)
 	}
-	n, key := a[2]&0xffffffff, s.st.tunnel
-	wantFlags := a[3]&uapi.TunnelFlags != 0
-	if key == nil || a[3]&^uint64(uapi.TunnelIPv6|uapi.TunnelFlags) != 0 {
-		return e.zeroOut(a[1], n, uapi.EINVAL)
-	}
-	v6 := a[3]&uapi.TunnelIPv6 != 0
+	v6 := c.Args[3]&uapi.TunnelIPv6 != 0
 	if v6 != key.ipv6 {
-		return e.zeroOut(a[1], n, uapi.EPROTO)
+		return c.zeroOut(c.Args[1], n, uapi.EPROTO)
 	}
 	if !tunnelLength(n) || n == 8 && v6 {
-		return e.zeroOut(a[1], n, uapi.EINVAL)
+		return c.zeroOut(c.Args[1], n, uapi.EINVAL)
 	}
 	out := key.raw
 	clear(out[tunnelExt:tunnelLabel])
@@ -97,17 +92,12 @@ func skbGetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	if wantFlags {
 		putBE16(out[tunnelExt:], key.flags)
 	}
-	return 0, e.write(a[1], out[:n])
+	return 0, c.write(c.Args[1], out[:n])
 }
 
-func skbSetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	n, flags := a[2]&0xffffffff, a[3]
-	data, f := e.read(a[1], n)
+func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
+	n, flags := c.Args[2]&0xffffffff, c.Args[3]
+	data, f := c.read(c.Args[1], n)
 	if f != nil {
 		return 0, f
 	}
@@ -116,7 +106,7 @@ func skbSetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 	}
 	k := &tunnelKey{ipv6: flags&uapi.TunnelIPv6 != 0}
 	copy(k.raw[:], data)
-	if !k.ipv6 && e.order().Uint32(k.raw[tunnelLabel:]) != 0 || be16(k.raw[tunnelExt:]) != 0 {
+	if !k.ipv6 && c.order().Uint32(k.raw[tunnelLabel:]) != 0 || be16(k.raw[tunnelExt:]) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	k.flags = tunKey | tunCsum | tunNoCache
@@ -137,39 +127,29 @@ func skbSetTunnelKey(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
 		clear(k.raw[tunnelLocal+4:])
 	}
 	s.st.tunnel, s.st.tunnelOpts = k, nil
-	return 0, e.Run.emit(Event{Kind: "tunnel-key", Number: uint64(e.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
+	return 0, c.Run.emit(Event{Kind: "tunnel-key", Number: uint64(c.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
 }
 
-func skbGetTunnelOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	n := a[2] & 0xffffffff
+func skbGetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
+	n := c.Args[2] & 0xffffffff
 	if s.st.tunnel == nil || len(s.st.tunnelOpts) == 0 {
-		return e.zeroOut(a[1], n, uapi.ENOENT)
+		return c.zeroOut(c.Args[1], n, uapi.ENOENT)
 	}
 	if n < uint64(len(s.st.tunnelOpts)) {
-		return e.zeroOut(a[1], n, uapi.ENOMEM)
+		return c.zeroOut(c.Args[1], n, uapi.ENOMEM)
 	}
-	out, f := e.out(a[1], n)
+	out, f := c.out(c.Args[1], n)
 	if f != nil {
 		return 0, f
 	}
 	clear(out)
 	copy(out, s.st.tunnelOpts)
-	return uint64(len(s.st.tunnelOpts)), e.write(a[1], out)
+	return uint64(len(s.st.tunnelOpts)), c.write(c.Args[1], out)
 }
 
-func skbSetTunnelOpt(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	s, f := e.skbAt(a[0])
-	if f != nil {
-		return 0, f
-	}
-	n := a[2] & 0xffffffff
-	data, f := e.read(a[1], n)
+func skbSetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
+	n := c.Args[2] & 0xffffffff
+	data, f := c.read(c.Args[1], n)
 	if f != nil {
 		return 0, f
 	}

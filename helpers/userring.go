@@ -6,8 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-var userRingHelpers = []Helper{
-	{ID: uapi.FuncUserRingbufDrain, Topic: "events", Args: []Arg{ArgMap, ArgFunc, ArgAny, ArgAny}, Fn: userRingbufDrain},
+var userRingHelpers = []row{
+	{ID: uapi.FuncUserRingbufDrain, Do: userRingbufDrain},
 }
 
 // maxUserSamples is BPF_MAX_USER_RINGBUF_SAMPLES, the most samples one call takes.
@@ -15,30 +15,26 @@ const maxUserSamples = 128 * 1024
 
 // userRingbufDrain calls back with a dynptr for every sample, until the callback returns 1 (bpf_user_ringbuf_drain). It
 // returns the number of samples taken.
-func userRingbufDrain(t *vm.Thread, a *[5]uint64) (uint64, *vm.Action) {
-	e := envOf(t)
-	m, f := e.mapAt(a[0])
-	if f != nil {
-		return 0, f
-	}
+func userRingbufDrain(c *Call) (uint64, *vm.Action) {
+	m := c.ref.m
 	ring, ok := m.(maps.UserRing)
 	if !ok {
 		return 0, wrongMap(m)
 	}
-	if a[3]&^uint64(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
+	if c.Args[3]&^uint64(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	for _, busy := range e.Run.draining {
+	for _, busy := range c.Run.draining {
 		if busy == m.Addr() {
 			return errnoRet(uapi.EBUSY), nil
 		}
 	}
-	r := e.scratch(uapi.DynptrSize, "dynptr of "+m.Spec().Name)
+	r := c.scratch(uapi.DynptrSize, "dynptr of "+m.Spec().Name)
 	if r == nil {
 		return errnoRet(uapi.ENOMEM), nil
 	}
-	e.Run.draining = append(e.Run.draining[:len(e.Run.draining):len(e.Run.draining)], m.Addr())
-	return drain{ring: ring, fn: a[1], ctx: a[2], dyn: r.Base}.next(t)
+	c.Run.draining = append(c.Run.draining[:len(c.Run.draining):len(c.Run.draining)], m.Addr())
+	return drain{ring: ring, fn: c.Args[1], ctx: c.Args[2], dyn: r.Base}.next(c.Thread)
 }
 
 // drain is the state of a bpf_user_ringbuf_drain between two callbacks.

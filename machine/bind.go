@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -172,14 +173,6 @@ func (m *Machine) missing(p *program) []string {
 	return out
 }
 
-// typedSources are the helpers that return pointers the verifier knows by BTF, or pass them to callbacks; through these
-// kprobe, tracepoint and perf_event programs may load kernel memory directly.
-var typedSources = map[uapi.FuncID]bool{
-	uapi.FuncGetCurrentTaskBtf: true, uapi.FuncPerCpuPtr: true, uapi.FuncThisCpuPtr: true, uapi.FuncTaskPtRegs: true, uapi.FuncSockFromFile: true,
-	uapi.FuncSkcToTcp6Sock: true, uapi.FuncSkcToTcpSock: true, uapi.FuncSkcToTcpTimewaitSock: true, uapi.FuncSkcToTcpRequestSock: true,
-	uapi.FuncSkcToUdp6Sock: true, uapi.FuncSkcToUnixSock: true, uapi.FuncSkcToMptcpSock: true, uapi.FuncKptrXchg: true, uapi.FuncFindVma: true,
-}
-
 // obtainsTypedPointers reports whether a program has a source of typed pointers. Other programs of the object may have put
 // them into maps (kptrs), and a tail call continues with any of them.
 func (m *Machine) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
@@ -214,8 +207,13 @@ func calls(lp *loader.LinkedProgram, f uapi.FuncID) bool {
 // hasTypedSource reports whether a program gets typed pointers from helpers, kfuncs or kernel variables.
 func hasTypedSource(lp *loader.LinkedProgram) bool {
 	for pc, in := range lp.Insns {
-		if op := in.Op(); op == decode.OpCallHelper && typedSources[uapi.FuncID(in.Imm)] || op == decode.OpCallKfunc {
+		switch in.Op() {
+		case decode.OpCallKfunc:
 			return true
+		case decode.OpCallHelper:
+			if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok && h.GivesTyped() {
+				return true
+			}
 		}
 		if ref, ok := lp.Refs[pc]; ok && ref.Kind == loader.RefKsymBTF {
 			return true

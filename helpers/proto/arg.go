@@ -55,6 +55,8 @@ const (
 	Kptr
 	// Dynptr points to a struct bpf_dynptr on the stack.
 	Dynptr
+	// Iterator points to an open-coded iterator on the stack; only kfuncs take it.
+	Iterator
 )
 
 // Flags refine an argument or a returned pointer (enum bpf_type_flag).
@@ -105,7 +107,7 @@ var argNames = [...]string{
 	Anything: "any", Scalar: "scalar", ConstMap: "map", MapKey: "key", MapValue: "value", Mem: "mem", FixedMem: "mem", ConstSize: "size",
 	ConstSizeOrZero: "size or 0", AllocSize: "const size", Ctx: "ctx", SpinLock: "spin lock", SockCommon: "sock_common", Socket: "sock",
 	BTFID: "object", BTFSockCommon: "sock_common", PercpuBTFID: "per-CPU variable", RingbufMem: "record", Func: "callback", Stack: "stack",
-	ConstString: "const str", Timer: "timer", Kptr: "kptr", Dynptr: "dynptr",
+	ConstString: "const str", Timer: "timer", Kptr: "kptr", Dynptr: "dynptr", Iterator: "iterator",
 }
 
 // String is a short name for documents: "map", "size or 0".

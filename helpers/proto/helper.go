@@ -82,6 +82,8 @@ const (
 	CallsBackLater
 	// CreatesStorage may allocate local storage.
 	CreatesStorage
+	// Copies to the first argument what lies at the address in the third, which is a number to the verifier.
+	Copies
 )
 
 // DPathFunctions are the kernel functions in whose tracing programs bpf_d_path may be called (kernel/trace/bpf_trace.c
@@ -125,12 +127,34 @@ func Lookup(id uapi.FuncID) (*Helper, bool) {
 // Name returns the helper's name ("bpf_map_lookup_elem").
 func (h *Helper) Name() string { return h.ID.String() }
 
+// Params is the number of registers that the helper may look at.
+func (h *Helper) Params() int {
+	if h.ID == uapi.FuncTracePrintk {
+		return 5 // variadic
+	}
+	return len(h.Common().Args)
+}
+
 // In reports whether a release has the helper at all. The zero release has everything.
 func (h *Helper) In(release uapi.Release) bool { return release.Has(h.Since) }
 
 // Has reports whether a call has an effect on a release.
 func (h *Helper) Has(e Effects, release uapi.Release) bool {
 	return h.Effects&e != 0 && release.Has(h.EffectsFrom)
+}
+
+// GivesTyped reports whether programs get pointers from the helper that the verifier knows by BTF, so that they may load from
+// them directly: its result, or what it passes to the callback.
+func (h *Helper) GivesTyped() bool {
+	if h.ID == uapi.FuncFindVma {
+		return true
+	}
+	for i := range h.Protos {
+		if h.Protos[i].Ret.Typed() {
+			return true
+		}
+	}
+	return false
 }
 
 // For returns the prototype by which a program of a release calls the helper, or nil if it may not. [Proto.Only] is left to the

@@ -23,6 +23,9 @@ var cpumaskKfuncs = []Kfunc{
 	{Name: "bpf_cpumask_set_cpu", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_setall", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_subset", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
+	{Name: "bpf_cpumask_test_and_clear_cpu", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
+	{Name: "bpf_cpumask_test_and_set_cpu", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
+	{Name: "bpf_cpumask_test_cpu", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_weight", Topic: "cpumasks", Since: r(6, 8), Flags: RCU, Uses: cpumaskUses},
 	{Name: "bpf_cpumask_xor", Topic: "cpumasks", Since: r(6, 3), Flags: RCU, Uses: cpumaskUses},
 }

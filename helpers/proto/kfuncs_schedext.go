@@ -79,6 +79,7 @@ var schedextKfuncs = []Kfunc{
 	{Name: "scx_bpf_task_running", Topic: "sched_ext", Since: r(6, 12), Flags: RCU, Uses: schedExtAnyUses},
 	{Name: "scx_bpf_task_set_dsq_vtime", Topic: "sched_ext", Since: r(6, 19), Flags: RCU | ImplicitArgs, Uses: schedExtAnyUses},
 	{Name: "scx_bpf_task_set_slice", Topic: "sched_ext", Since: r(6, 19), Flags: RCU | ImplicitArgs, Uses: schedExtAnyUses},
+	{Name: "scx_bpf_test_and_clear_cpu_idle", Topic: "sched_ext", Since: r(6, 12), Later: later{{r(7, 2), ImplicitArgs}}, Uses: schedExtAnyUses},
 	{Name: "scx_bpf_this_cid", Topic: "sched_ext", Since: r(7, 2), Uses: schedExtAnyUses},
 	{Name: "scx_bpf_tid_to_task", Topic: "sched_ext", Since: r(7, 2), Flags: ReturnsNull | RCUProtected, Uses: schedExtAnyUses},
 }

@@ -4,7 +4,7 @@ import "github.com/bpfrun/bpfrun/uapi"
 
 // taskRows are the helpers for tasks, stacks and CPUs.
 var taskRows = []Helper{
-	{ID: uapi.FuncGetPrandomU32, Topic: "cpu", Since: r(4, 17), Protos: protos{
+	{ID: uapi.FuncGetPrandomU32, Topic: "cpu", Since: r(4, 1), Protos: protos{
 		{Uses: uses{{By: all}}},
 	}},
 	{ID: uapi.FuncGetSmpProcessorId, Topic: "cpu", Since: r(4, 1), Protos: protos{

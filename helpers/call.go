@@ -1,0 +1,221 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Call is one call of a helper or kfunc. What the prototype says of the arguments was checked before the implementation runs:
+// the map is a map, keys, values and buffers are accessible.
+type Call struct {
+	*Env
+	Thread *vm.Thread
+	Args   *[5]uint64 // r1 to r5 as they were passed
+
+	ref  *mapRef // the map argument
+	key  []byte  // the key argument; it may be the program's memory itself where it is only looked up
+	bufs [5][]byte
+	room [5][]byte // what bufs reuse
+}
+
+// Impl is the implementation of a helper or kfunc.
+type Impl func(c *Call) (uint64, *vm.Action)
+
+// In returns the bytes of a memory or map value argument the function reads, nil for none. They are a copy.
+func (c *Call) In(i int) []byte { return c.bufs[i] }
+
+// Out returns a buffer of the size of a memory argument that the function writes to, whose address was checked. What it holds is
+// whatever was there before.
+func (c *Call) Out(i int) []byte { return c.bufs[i] }
+
+// callOf readies the environment's call; helpers never nest, so there is one.
+func callOf(t *vm.Thread, args *[5]uint64) *Call {
+	e := t.User.(*Env)
+	c := &e.call
+	// They are nearly always those of the call before, and stores of pointers cost more than looking.
+	if c.Thread != t || c.Args != args || c.Env != e {
+		c.Env, c.Thread, c.Args = e, t, args
+	}
+	return c
+}
+
+// bind makes the function that the engine calls.
+func (do Impl) bind(steps []step) vm.HelperFunc {
+	if len(steps) == 0 {
+		return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) { return do(callOf(t, args)) }
+	}
+	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		c := callOf(t, args)
+		for i := range steps {
+			if f := c.decode(&steps[i]); f != nil {
+				return 0, f
+			}
+		}
+		return do(c)
+	}
+}
+
+// step decodes one argument.
+type step struct {
+	kind stepKind
+	arg  uint8
+	size uint32 // of fixed memory
+}
+
+type stepKind uint8
+
+const (
+	stepMap       stepKind = iota
+	stepLookupKey          // a key that is only looked up
+	stepKey
+	stepValueIn
+	stepValueOut
+	stepIn  // memory, the next argument is its size
+	stepOut // the same, for results
+)
+
+// stepsOf makes the steps for the arguments of a function that returns ret.
+func stepsOf(args []proto.Arg, ret proto.Return) []step {
+	var out []step
+	for i, a := range args {
+		s := step{arg: uint8(i)}
+		switch {
+		case a.Kind == proto.ConstMap:
+			s.kind = stepMap
+		case a.Kind == proto.MapKey && ret.Kind == proto.RetMapValue:
+			s.kind = stepLookupKey
+		case a.Kind == proto.MapKey:
+			s.kind = stepKey
+		case a.Kind == proto.MapValue && a.Flags&proto.Uninit != 0:
+			s.kind = stepValueOut
+		case a.Kind == proto.MapValue:
+			s.kind = stepValueIn
+		case a.Kind == proto.Mem && a.Flags&(proto.Uninit|proto.Write) != 0 && a.Flags&proto.MaybeNull == 0:
+			s.kind = stepOut
+		case a.Kind == proto.Mem && a.Flags&proto.ReadOnly != 0:
+			s.kind = stepIn
+		default:
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// decode checks an argument and keeps what it stands for.
+func (c *Call) decode(s *step) *vm.Action {
+	addr := c.Args[s.arg]
+	var f *vm.Action
+	switch s.kind {
+	case stepMap:
+		c.ref, f = c.mapRef(addr)
+	case stepLookupKey:
+		c.key, f = c.keyOf(c.ref, addr)
+	case stepKey:
+		c.key, f = c.keyAt(c.ref.m, addr)
+	case stepValueIn:
+		if c.ref.sock != nil || addr == 0 {
+			c.bufs[s.arg] = nil // a socket, or none
+			return nil
+		}
+		return c.readArg(s.arg, addr, uint64(c.ref.m.Spec().ValueSize))
+	case stepValueOut:
+		n := uint64(c.ref.m.Spec().ValueSize)
+		if c.ref.m.Spec().Type == uapi.MapTypeBloomFilter {
+			return c.readArg(s.arg, addr, n) // asks for the value that is there
+		}
+		return c.roomFor(s.arg, addr, n)
+	case stepIn:
+		return c.readArg(s.arg, addr, c.Args[s.arg+1])
+	case stepOut:
+		return c.roomFor(s.arg, addr, c.Args[s.arg+1])
+	}
+	return f
+}
+
+// readArg copies n bytes of an argument.
+func (c *Call) readArg(i uint8, addr, n uint64) *vm.Action {
+	if n == 0 {
+		c.bufs[i] = nil
+		return nil
+	}
+	if b := c.Mem.Plain(addr, n); b != nil {
+		c.room[i] = append(c.room[i][:0], b...)
+		c.bufs[i] = c.room[i]
+		return nil
+	}
+	if f := c.checked(i, addr, n, false); f != nil {
+		return f
+	}
+	if f := c.Mem.Read(addr, c.bufs[i]); f != nil {
+		return memFault(f)
+	}
+	return nil
+}
+
+// roomFor makes room for n bytes that go to addr.
+func (c *Call) roomFor(i uint8, addr, n uint64) *vm.Action {
+	if n == 0 {
+		c.bufs[i] = nil
+		return nil
+	}
+	return c.checked(i, addr, n, true)
+}
+
+// checked judges an access before it makes room for it: a wild size must not allocate.
+func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
+	if f := c.Mem.Check(addr, n, write); f != nil {
+		return memFault(f)
+	}
+	if n > maxBuffer {
+		return badArg("size %#x", n)
+	}
+	if uint64(cap(c.room[i])) < n {
+		c.room[i] = make([]byte, n)
+	}
+	c.bufs[i] = c.room[i][:n]
+	return nil
+}
+
+// on makes implementations of functions that are about the object at their first argument, which find gives them.
+func on[T any](find func(*Env, uint64) (T, *vm.Action)) func(func(*Call, T) (uint64, *vm.Action)) Impl {
+	return func(do func(*Call, T) (uint64, *vm.Action)) Impl {
+		return func(c *Call) (uint64, *vm.Action) {
+			obj, f := find(c.Env, c.Args[0])
+			if f != nil {
+				return 0, f
+			}
+			return do(c, obj)
+		}
+	}
+}
+
+// What functions are about.
+var (
+	onSkb           = on((*Env).skbAt)
+	onPacket        = on((*Env).packetOf)
+	onSocket        = on((*Env).socketAt)
+	onContextSocket = on((*Env).contextSocket)
+	onDynptr        = on((*Env).dynptrAt)
+	onMask          = on((*Env).maskAt)
+	onSysctl        = on((*Env).sysctlAt)
+)
+
+// Maps that do something others do not.
+var (
+	onQueue = onMap[maps.Queue]
+	onRing  = onMap[maps.RingBuffer]
+)
+
+// onMap makes implementations for maps that do something others do not.
+func onMap[T maps.Map](do func(*Call, T) (uint64, *vm.Action)) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		m, ok := c.ref.m.(T)
+		if !ok {
+			return 0, wrongMap(c.ref.m)
+		}
+		return do(c, m)
+	}
+}
