@@ -45,6 +45,8 @@ type RunDocument struct {
 	Object string `json:"object"`
 	// Scenario is the path of the scenario file that ran.
 	Scenario string `json:"scenario,omitempty"`
+	// Seed is the seed of a scenario's runs or of tests inside the object.
+	Seed *uint64 `json:"seed,omitempty"`
 	// Tests are the tests inside the object that ran.
 	Tests    []Test            `json:"tests,omitempty"`
 	Target   *Target           `json:"target,omitempty"`
@@ -61,6 +63,31 @@ type Documents struct {
 	Schema  string         `json:"schema"`
 	Exit    int            `json:"exit"`
 	Results []*RunDocument `json:"results"`
+}
+
+// OneDocument is the JSON of [Documents] with one result: the list, and beside it the members of its only element, which stood alone before
+// lists had one element.
+type OneDocument struct {
+	RunDocument
+	Results []*RunDocument `json:"results"`
+}
+
+func (d Documents) document() any {
+	switch {
+	case d.Results == nil:
+		d.Results = []*RunDocument{}
+	case len(d.Results) == 1 && d.Results[0] != nil:
+		one := OneDocument{*d.Results[0], d.Results}
+		one.Exit = d.Exit
+		return one
+	}
+	return d
+}
+
+// NewErrorDocument is what a command writes that came to no result, whatever it reports else.
+func NewErrorDocument(err error, exit int) *OneDocument {
+	doc := RunDocument{Schema: Schema, Exit: exit, Error: NewError(err), Programs: []Program{}, Maps: map[string]Map{}, Globals: map[string]Global{}}
+	return &OneDocument{doc, []*RunDocument{}}
 }
 
 // Program is one program of a RunDocument.
@@ -228,6 +255,9 @@ type Global struct {
 
 // WriteJSON writes a document, indented, with a final newline.
 func WriteJSON(w io.Writer, doc any) error {
+	if d, ok := doc.(interface{ document() any }); ok {
+		doc = d.document()
+	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

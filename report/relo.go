@@ -25,6 +25,22 @@ type ReloDocuments struct {
 	Results []*ReloDocument `json:"results"`
 }
 
+// OneReloDocument is the JSON of [ReloDocuments] with one result, as [OneDocument] is that of [Documents].
+type OneReloDocument struct {
+	ReloDocument
+	Results []*ReloDocument `json:"results"`
+}
+
+func (d ReloDocuments) document() any {
+	switch {
+	case d.Results == nil:
+		d.Results = []*ReloDocument{}
+	case len(d.Results) == 1:
+		return OneReloDocument{*d.Results[0], d.Results}
+	}
+	return d
+}
+
 // ReloProgram is one function of the object with its relocations.
 type ReloProgram struct {
 	Name         string       `json:"name"`

@@ -30,12 +30,13 @@ type TestCase struct {
 	Notes      []string // what else is known of a failure
 	Parts      []string // outcomes of its parts
 	Detail     string   // what it executed
+	Bare       bool     // it expects nothing but that nothing faults
 	Took       time.Duration
 }
 
 // NewTestCase summarises the result of a run.
 func NewTestCase(r *scenario.Result) TestCase {
-	c := TestCase{Name: r.Run.Name, Prog: r.Run.Prog, Took: r.Took, Status: r.Status}
+	c := TestCase{Name: r.Run.Name, Prog: r.Run.Prog, Bare: r.Run.ExpectsNothing(), Took: r.Took, Status: r.Status}
 	if r.Run.Expect.Status != nil && (r.Status == machine.StatusAbsent || r.Status == machine.StatusUnknownHook) {
 		c.Status = machine.StatusOK // the file says what it expects of the hook
 	}
@@ -65,6 +66,7 @@ func NewTestCase(r *scenario.Result) TestCase {
 // Counts are the cases of suites by outcome. A suite that could not run counts as one failed case.
 type Counts struct {
 	Passed, Failed, Skipped int
+	Bare                    int // of those passed, those that expect nothing
 	Unknown                 int // of those that ran, how many with a hook that the kernel may not have
 }
 
@@ -96,6 +98,9 @@ func Count(suites []*Suite) Counts {
 				c.Failed++
 			default:
 				c.Passed++
+				if t.Bare {
+					c.Bare++
+				}
 			}
 		}
 	}
@@ -104,7 +109,11 @@ func Count(suites []*Suite) Counts {
 
 // String is "12 passed, 1 failed, 2 skipped".
 func (c Counts) String() string {
-	text := fmt.Sprintf("%d passed, %d failed", c.Passed, c.Failed)
+	text := fmt.Sprintf("%d passed", c.Passed)
+	if c.Bare > 0 {
+		text += fmt.Sprintf(" (%d without expectations)", c.Bare)
+	}
+	text += fmt.Sprintf(", %d failed", c.Failed)
 	if c.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", c.Skipped)
 	}
@@ -145,7 +154,11 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 		case t.Skipped != "" && (opt.Verbose || c.Passed == 0):
 			fmt.Fprintf(&b, "     %s %s: %s\n", st.yellow("skip"), t.Name, t.Skipped)
 		case t.Skipped == "" && opt.Verbose:
-			fmt.Fprintf(&b, "     %s %s (%s)\n", st.green("ok  "), t.Name, t.Detail)
+			detail := t.Detail
+			if t.Bare {
+				detail += ", expects nothing"
+			}
+			fmt.Fprintf(&b, "     %s %s (%s)\n", st.green("ok  "), t.Name, detail)
 			for _, p := range t.Parts {
 				fmt.Fprintf(&b, "          %s\n", strings.ReplaceAll(p, "\n", "\n            "))
 			}

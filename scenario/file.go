@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,9 @@ type Run struct {
 	Elements *Node
 	Map      *Node
 }
+
+// ExpectsNothing reports whether the run has no expectation, so that all that is checked is that it does not fault.
+func (r *Run) ExpectsNothing() bool { return reflect.ValueOf(r.Expect).IsZero() }
 
 // HelperAnswer says what calls of a helper return.
 type HelperAnswer struct {

@@ -15,8 +15,11 @@ import (
 
 // Options say how scenarios run where the file does not.
 type Options struct {
-	Load     loader.LoadOptions
-	Seed     uint64
+	Load loader.LoadOptions
+	Seed uint64
+	// SeedWins makes Seed count instead of the file's. SeedStep is added to whichever counts.
+	SeedWins bool
+	SeedStep uint64
 	CPUs     int
 	MaxInsns uint64
 	Clock    kernel.ClockConfig
@@ -103,9 +106,10 @@ func (f *File) config(opt Options) machine.Config {
 	if f.Kernel.CPUs != 0 {
 		cfg.CPUs = f.Kernel.CPUs
 	}
-	if f.Kernel.Seed != nil {
+	if f.Kernel.Seed != nil && !opt.SeedWins {
 		cfg.Seed = *f.Kernel.Seed
 	}
+	cfg.Seed += opt.SeedStep
 	c := f.Kernel.Clock
 	for _, set := range []struct{ to, from *uint64 }{{&cfg.Clock.Boot, &c.Boot}, {&cfg.Clock.Mono, &c.Mono}, {&cfg.Clock.Real, &c.Real}, {&cfg.Clock.Step, &c.Step}, {&cfg.Clock.HZ, &c.HZ}} {
 		if *set.from != 0 {

@@ -63,8 +63,10 @@ func (a *app) btfMin(args []string, output string) error {
 		}
 	}
 	doc := report.BTFMinDocument{Schema: report.Schema, Results: []report.BTFMin{}}
-	for i, s := range sources {
-		a.progress(len(sources), i, s.name)
+	watch := a.progress("kernels", len(sources))
+	defer watch.end()
+	for _, s := range sources {
+		watch.add(1)
 		path := output
 		if dir {
 			path = filepath.Join(output, s.name+".btf")

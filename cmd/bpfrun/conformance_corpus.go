@@ -65,8 +65,10 @@ func (a *app) runCorpus(patterns []string, into string, o corpusOptions) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	rows := make([]*corpus.Row, 0, len(objects)*len(sources))
-	for i, s := range sources {
-		a.progress(len(sources)+4, i, s.name)
+	watch := a.progress("kernels", len(sources))
+	defer watch.end()
+	for _, s := range sources {
+		watch.add(1)
 		more, err := a.corpusOn(ctx, objects, s, o)
 		if err != nil {
 			return err

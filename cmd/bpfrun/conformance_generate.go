@@ -100,14 +100,10 @@ func (a *app) generate(g *generateFlags) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
 	start := time.Now()
-	last := start
-	cfg.Progress = func(done uint64) {
-		if !a.quiet && time.Since(last) > 10*time.Second {
-			last = time.Now()
-			fmt.Fprintf(a.stderr, "%d of %d programs\n", done, g.count)
-		}
-	}
+	watch := a.progress("programs", int(g.count))
+	cfg.Progress = func(done uint64) { watch.set(int(done), int(g.count)) }
 	r, err := isa.Differential(ctx, cfg)
+	watch.end()
 	if r == nil || err != nil && !errors.Is(err, context.Canceled) {
 		return codeError{exitNotSimulated, err}
 	}

@@ -108,10 +108,13 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	watch := a.progress("objects on kernels", len(objects)*len(kernels))
+	defer watch.end()
 	m, err := matrix.Run(ctx, objects, kernels, matrix.Config{
-		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: a.matrixProgress(),
+		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: watch.set,
 		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add},
 	})
+	watch.end()
 	if err != nil {
 		return codeError{exitFault, fmt.Errorf("interrupted: %w", err)}
 	}
@@ -249,24 +252,6 @@ func cellStatus(c *matrix.Cell) machine.Status {
 		return machine.StatusUnknownHook
 	}
 	return machine.StatusOK
-}
-
-// matrixProgress shows on a terminal how far the matrix is.
-func (a *app) matrixProgress() func(done, total int) {
-	if a.quiet || !isTerminal(a.stderr) {
-		return nil
-	}
-	var last time.Time
-	return func(done, total int) {
-		if done == total {
-			fmt.Fprint(a.stderr, "\r\x1b[K")
-			return
-		}
-		if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
-			last = now
-			fmt.Fprintf(a.stderr, "\r\x1b[K[%d/%d]", done, total)
-		}
-	}
 }
 
 // terminalWidth is the number of columns of a terminal, 0 for anything else.

@@ -87,13 +87,15 @@ func (a *app) relo(paths []string) error {
 		return err
 	}
 	all := report.ReloDocuments{Schema: report.Schema}
+	watch := a.silentProgress("relocations of an object for a kernel", len(paths)*len(sources))
+	defer watch.end()
 	for _, path := range paths {
 		obj, err := a.openObject(path)
 		if err != nil {
 			return err
 		}
-		for i, s := range sources {
-			a.progress(len(sources), i, s.name)
+		for _, s := range sources {
+			watch.add(1)
 			linked, err := a.linkOn(obj, s)
 			if err != nil {
 				return err
@@ -120,11 +122,8 @@ func (a *app) relo(paths []string) error {
 		}
 	}
 	a.code = all.Exit
-	switch {
-	case !a.jsonOut:
+	if !a.jsonOut {
 		return nil
-	case len(all.Results) == 1:
-		return report.WriteJSON(a.stdout, all.Results[0])
 	}
 	return report.WriteJSON(a.stdout, all)
 }

@@ -181,8 +181,8 @@ type verdictCount struct {
 	n    int
 }
 
-// progressEvery is the number of packets after which the clock is looked at.
-const progressEvery = 1 << 13
+// lookEvery is the number of packets after which the clock is looked at.
+const lookEvery = 1 << 13
 
 // play runs all packets.
 func (p *player) play(ctx context.Context) error {
@@ -209,7 +209,7 @@ func (p *player) play(ctx context.Context) error {
 		if err := p.packet(ctx, &c); err != nil {
 			return err
 		}
-		if p.out.Packets%progressEvery == 0 {
+		if p.out.Packets%lookEvery == 0 {
 			if err := ctx.Err(); err != nil {
 				return codeError{exitFault, fmt.Errorf("interrupted after %d packets", p.out.Packets)}
 			}

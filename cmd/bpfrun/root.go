@@ -32,6 +32,7 @@ type app struct {
 	jsonOut       bool
 	color         string
 	seed          uint64
+	seedGiven     bool
 	clock         string
 	cpu, cpus     int
 	maxInsns      uint64
@@ -67,6 +68,7 @@ func (a *app) rootCommand() *cobra.Command {
 			if a.jsonOut && slices.Contains(textCommands, cmd.CommandPath()) {
 				return usagef("%s has no --json: what it writes is a text", cmd.CommandPath())
 			}
+			a.seedGiven = cmd.Flags().Changed("seed")
 			return noEmptyFlags(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +99,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVar(&a.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")
 	f.BoolVar(&a.jsonOut, "json", false, "one JSON document on standard output")
 	f.StringVar(&a.color, "color", "auto", "colours `WHEN`: auto, always or never")
-	f.Uint64Var(&a.seed, "seed", 1, "seed `N` of every simulated value")
+	f.Uint64Var(&a.seed, "seed", 1, "seed `N` of every simulated value; given, it wins over that of scenario files")
 	f.StringVar(&a.clock, "clock", "1h", "`TIME` since boot when a run starts")
 	f.IntVar(&a.cpu, "cpu", 0, "number `N` of the CPU the programs run on")
 	f.IntVar(&a.cpus, "cpus", 2, "number `N` of CPUs")
@@ -140,7 +142,7 @@ func noEmptyFlags(cmd *cobra.Command) error {
 func (a *app) fail(err error) int {
 	code := exitCode(err)
 	if a.jsonOut {
-		doc := report.RunDocument{Schema: report.Schema, Exit: code, Error: report.NewError(err), Programs: []report.Program{}, Maps: map[string]report.Map{}, Globals: map[string]report.Global{}}
+		doc := report.NewErrorDocument(err, code)
 		if werr := report.WriteJSON(a.stdout, doc); werr != nil {
 			fmt.Fprintf(a.stderr, "bpfrun: %v\n", werr)
 		}

@@ -123,13 +123,15 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
+	watch := a.silentProgress("runs of an object on a kernel", len(paths)*len(sources))
+	defer watch.end()
 	for _, path := range paths {
 		obj, err := a.openObject(path)
 		if err != nil {
 			return err
 		}
-		for i, s := range sources {
-			a.progress(len(sources), i, s.name)
+		for _, s := range sources {
+			watch.add(1)
 			doc, err := a.runOn(ctx, obj, s, in, boot, engine, o)
 			if doc != nil && len(sources) > 1 {
 				err = nil // one kernel does not keep the object from the others
@@ -153,9 +155,6 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	if !a.jsonOut {
 		return nil
 	}
-	if len(all.Results) == 1 {
-		return report.WriteJSON(a.stdout, all.Results[0])
-	}
 	return report.WriteJSON(a.stdout, all)
 }
 
@@ -171,16 +170,6 @@ func (a *app) checkCPUs() error {
 		return usagef("--max-insns 0: want at least 1")
 	}
 	return nil
-}
-
-// progress says on a terminal which of many targets is being worked on.
-func (a *app) progress(n, i int, name string) {
-	if n > 3 && !a.quiet && isTerminal(a.stderr) {
-		fmt.Fprintf(a.stderr, "\r\x1b[K[%d/%d] %s", i+1, n, name)
-		if i == n-1 {
-			fmt.Fprint(a.stderr, "\r\x1b[K")
-		}
-	}
 }
 
 func (o runOptions) input(cpu int) (machine.Input, error) {

@@ -118,8 +118,10 @@ func (a *app) runScenario(objects []string, path string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
-	for i, s := range sources {
-		a.progress(len(sources), i, s.name)
+	watch := a.silentProgress("kernels", len(sources))
+	defer watch.end()
+	for _, s := range sources {
+		watch.add(1)
 		target, err := a.target(s)
 		if err != nil {
 			return err
@@ -138,11 +140,8 @@ func (a *app) runScenario(objects []string, path string) error {
 		}
 	}
 	a.code = all.Exit
-	switch {
-	case !a.jsonOut:
+	if !a.jsonOut {
 		return nil
-	case len(all.Results) == 1:
-		return report.WriteJSON(a.stdout, all.Results[0])
 	}
 	return report.WriteJSON(a.stdout, all)
 }

@@ -8,9 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ import (
 )
 
 func (a *app) testCommand() *cobra.Command {
-	var output []string
+	var f testFlags
 	cmd := &cobra.Command{
 		Use:   "test [DIR | FILE.yaml | OBJECT.o]... [--btf KERNEL ...]",
 		Short: "Run scenario files and tests inside objects, and judge them",
@@ -39,25 +38,37 @@ tc), which hand a packet from one to the next and run in the order of their name
 the check returns 1 or 101 and may write a report into the map suite_result_map; and programs in
 sections TYPE/test/NAME, which return 0 or the number of the line that failed.
 
-Every file is checked on every target before anything runs: a mistake in one is exit code 2. A run
-whose hook a target lacks is skipped; one whose hook BTF does not list runs and is counted as unknown-hook
-(--strict: both are failures, and so is a file of which nothing could run). Exit code 1 when an expectation failed;
-3, 4 and 5 for programs that were refused, faulted or met something not simulated, unexpectedly.`,
-		Example: "  bpfrun test examples/ --btf 'kernels/*.btf.xz'\n  bpfrun test exec.yaml -o junit=report.xml",
+Every file is checked on every target before anything runs, and all mistakes are told at once: exit
+code 2. A run whose hook a target lacks is skipped; one whose hook BTF does not list runs and is
+counted as unknown-hook (--strict: both are failures, and so is a file of which nothing could run).
+Exit code 1 when an expectation failed; 3, 4 and 5 for programs that were refused, faulted or met
+something not simulated, unexpectedly.`,
+		Example: "  bpfrun test examples/ --btf 'kernels/*.btf.xz'\n  bpfrun test exec.yaml -o junit=report.xml\n" +
+			"  bpfrun test --run '^port' --seeds 100 firewall.yaml\n  bpfrun test --shard 2/4 --fail-fast",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"."}
 			}
-			return a.test(args, output)
+			return a.test(args, f)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&output, "output", "o", nil, "junit=FILE, md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
+	fl := cmd.Flags()
+	fl.StringArrayVarP(&f.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	fl.StringVar(&f.run, "run", "", "only tests whose name matches `REGEX`; runs of a sequence that come before one of them are made too")
+	fl.BoolVar(&f.list, "list", false, "list the tests instead of running them")
+	fl.BoolVar(&f.failFast, "fail-fast", false, "stop at the first failure")
+	fl.StringVar(&f.shard, "shard", "", "only part `I/N` of the tests, I from 1 to N: together the N parts are all of them")
+	fl.IntVar(&f.seeds, "seeds", 1, "run every test with `N` seeds, from --seed (or the file's) on")
 	return cmd
 }
 
-func (a *app) test(paths, output []string) error {
+func (a *app) test(paths []string, f testFlags) error {
 	start := time.Now()
-	files, err := outputs(output, "junit", "md", "github")
+	pick, err := f.parse()
+	if err != nil {
+		return err
+	}
+	files, err := outputs(f.output, "junit", "md", "github")
 	if err != nil {
 		return err
 	}
@@ -69,9 +80,21 @@ func (a *app) test(paths, output []string) error {
 	if err != nil {
 		return err
 	}
-	scenarios, objects, err := a.testInputs(paths)
+	scenarios, objects, mistakes, err := a.testInputs(paths)
 	if err != nil {
 		return err
+	}
+	chosen := pick.choose(scenarios, objects)
+	if mistakes == nil && len(chosen) == 0 {
+		if err := f.nothing(); err != nil {
+			return err
+		}
+	}
+	if f.list {
+		if mistakes != nil {
+			return mistakes
+		}
+		return a.listTests(chosen)
 	}
 	sources, err := a.btfSources()
 	if err != nil {
@@ -79,43 +102,82 @@ func (a *app) test(paths, output []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	jobs := a.testJobs(scenarios, objects, sources, opt)
-	if err := checkJobs(ctx, jobs); err != nil {
+	jobs := a.testJobs(chosen, sources, opt, f.seeds)
+	watch := a.progress("tests", 0)
+	defer watch.end()
+	if err := checkJobs(ctx, jobs, mistakes); err != nil {
 		return err
 	}
-	inParallel(ctx, len(jobs), func(i int) { jobs[i].run(ctx, a.strict, a.jsonOut) })
+	for _, j := range jobs {
+		watch.expect(j.tests())
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	inParallel(running, len(jobs), func(i int) {
+		jobs[i].run(running, a.strict, a.jsonOut, func(failed bool) {
+			watch.add(1)
+			if failed && f.failFast {
+				cancel()
+			}
+		})
+	})
+	watch.end()
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}
-	return a.reportJobs(jobs, files, color, time.Since(start))
+	return a.reportJobs(jobs, testReport{files: files, color: color, took: time.Since(start), seeds: f.seeds, stopped: running.Err() != nil})
+}
+
+// testReport is how the results of tests are told.
+type testReport struct {
+	files   map[string]string
+	color   bool
+	took    time.Duration
+	seeds   int
+	stopped bool // by --fail-fast
 }
 
 // reportJobs prints what the jobs did, and writes the reports asked for.
-func (a *app) reportJobs(jobs []*testJob, files map[string]string, color bool, took time.Duration) error {
-	suites := make([]*report.Suite, len(jobs))
-	docs := report.Documents{Schema: report.Schema}
+func (a *app) reportJobs(jobs []*testJob, r testReport) error {
+	var suites []*report.Suite
+	docs := report.Documents{Schema: report.Schema, Results: []*report.RunDocument{}}
 	targets, names, objects := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for i, j := range jobs {
-		if j.err != nil {
-			return j.err
+	for group := range slices.Chunk(jobs, r.seeds) { // the seeds of one file on one target
+		var parts []*report.Suite
+		var seeds []uint64
+		for _, j := range group {
+			if j.err != nil {
+				return j.err
+			}
+			if !j.ran {
+				continue
+			}
+			parts, seeds = append(parts, &j.suite), append(seeds, j.seed)
+			docs.Exit = worse(docs.Exit, j.suite.Exit)
+			docs.Results = append(docs.Results, j.doc)
 		}
-		suites[i] = &j.suite
-		targets[j.suite.Target] = true
-		if j.file.File != nil {
-			names[j.suite.File] = true
+		if len(parts) == 0 {
+			continue
+		}
+		suite := parts[0]
+		if r.seeds > 1 {
+			suite = report.MergeSeeds(parts, seeds)
+		}
+		suites = append(suites, suite)
+		targets[suite.Target] = true
+		if group[0].file.File != nil {
+			names[suite.File] = true
 		} else {
-			objects[j.suite.File] = true
+			objects[suite.File] = true
 		}
-		docs.Exit = worse(docs.Exit, j.suite.Exit)
-		docs.Results = append(docs.Results, j.doc)
 		if !a.jsonOut {
-			if err := report.WriteSuite(a.stdout, &j.suite, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
+			if err := report.WriteSuite(a.stdout, suite, report.TableOptions{Color: r.color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
 				return err
 			}
 		}
 	}
 	a.code = docs.Exit
-	for kind, path := range files {
+	for kind, path := range r.files {
 		write := map[string]func(io.Writer, []*report.Suite) error{
 			"junit": report.WriteJUnit, "md": report.WriteTestsMarkdown, "github": report.WriteTestAnnotations,
 		}[kind]
@@ -124,10 +186,12 @@ func (a *app) reportJobs(jobs []*testJob, files map[string]string, color bool, t
 		}
 	}
 	if a.jsonOut {
-		if len(docs.Results) == 1 {
-			return report.WriteJSON(a.stdout, docs.Results[0])
-		}
 		return report.WriteJSON(a.stdout, docs)
+	}
+	if !a.quiet {
+		if err := report.WriteSlowest(a.stdout, suites, 3); err != nil {
+			return err
+		}
 	}
 	var what []string
 	if len(names) > 0 || len(objects) == 0 {
@@ -136,7 +200,14 @@ func (a *app) reportJobs(jobs []*testJob, files map[string]string, color bool, t
 	if len(objects) > 0 {
 		what = append(what, count(len(objects), "object"))
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), count(len(targets), "kernel"), report.Count(suites), took.Seconds())
+	on := count(len(targets), "kernel")
+	if r.seeds > 1 {
+		on += " with " + count(r.seeds, "seed")
+	}
+	if r.stopped {
+		on += ", stopped at the first failure"
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds())
 	return err
 }
 
@@ -164,7 +235,7 @@ func (a *app) scenarioOptions() (scenario.Options, error) {
 	if err != nil {
 		return scenario.Options{}, err
 	}
-	return scenario.Options{Load: load, Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}, Engine: engine, OnDifference: a.differ.add}, nil
+	return scenario.Options{Load: load, Seed: a.seed, SeedWins: a.seedGiven, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}, Engine: engine, OnDifference: a.differ.add}, nil
 }
 
 // scenarioFile is a parsed file with its object, or an object with tests inside.
@@ -175,10 +246,10 @@ type scenarioFile struct {
 	err    error  // why those cannot be run
 }
 
-// parseScenarios parses scenario files, and opens their objects. All mistakes are in the error.
-func (a *app) parseScenarios(paths []string) ([]scenarioFile, error) {
+// parseScenarios parses scenario files, and opens their objects. Mistakes of files are in mistakes, and the other files are returned all
+// the same; err is an object that cannot be loaded.
+func (a *app) parseScenarios(paths []string) (out []scenarioFile, mistakes, err error) {
 	objects := map[string]*loader.Object{}
-	var out []scenarioFile
 	var errs []error
 	for _, path := range paths {
 		f, err := scenario.ParseFile(path)
@@ -191,19 +262,19 @@ func (a *app) parseScenarios(paths []string) ([]scenarioFile, error) {
 			if obj, err = a.scenarioObject(f); err != nil {
 				var load codeError
 				if errors.As(err, &load) {
-					return nil, err
+					return nil, nil, err
 				}
 				errs = append(errs, err)
 				continue
 			}
 			objects[f.Object] = obj
 		}
-		out = append(out, scenarioFile{File: f, object: obj})
+		out = append(out, scenarioFile{File: f, object: obj, path: f.Path})
 	}
 	if len(errs) > 0 {
-		return nil, usageError{errors.Join(errs...)}
+		mistakes = usageError{errors.Join(errs...)}
 	}
-	return out, nil
+	return out, mistakes, nil
 }
 
 // scenarioObject opens the object of a file; that it is missing is a mistake of the file.
@@ -221,178 +292,4 @@ func (a *app) scenarioObject(f *scenario.File) (*loader.Object, error) {
 func isScenario(path string) bool {
 	ext := filepath.Ext(path)
 	return ext == ".yaml" || ext == ".yml"
-}
-
-// testJob is one scenario file, or the tests inside one object, on one target.
-type testJob struct {
-	file   scenarioFile // its File is nil for an object's own tests
-	source btfSource
-	target func() (*loader.Target, error)
-	opt    scenario.Options
-	suite  report.Suite
-	doc    *report.RunDocument
-	err    error
-}
-
-func (a *app) testJobs(files, objects []scenarioFile, sources []btfSource, opt scenario.Options) []*testJob {
-	var jobs []*testJob
-	type lazy struct {
-		target func() (*loader.Target, error)
-		types  *kernel.Types
-	}
-	targets := make([]lazy, len(sources))
-	for i, s := range sources {
-		targets[i] = lazy{sync.OnceValues(func() (*loader.Target, error) { return a.target(s) }), kernel.NewTypes()}
-	}
-	for _, f := range append(files, objects...) {
-		for i, s := range sources {
-			o := opt
-			o.Types = targets[i].types
-			j := &testJob{file: f, source: s, target: targets[i].target, opt: o, suite: report.Suite{File: f.path, Target: s.name}}
-			if f.File != nil {
-				j.suite.File = f.Path
-			}
-			jobs = append(jobs, j)
-		}
-	}
-	if len(sources) > 0 && sources[0].implied != "" && !a.told {
-		a.told = true
-		a.note("%s", sources[0].implied)
-	}
-	return jobs
-}
-
-// inParallel calls do for 0 to n-1 on all CPUs, until ctx ends.
-func inParallel(ctx context.Context, n int, do func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-}
-
-// checkJobs opens every job for its mistakes. Those of one file that are the same on several targets are said once.
-func checkJobs(ctx context.Context, jobs []*testJob) error {
-	errs := make([]error, len(jobs))
-	inParallel(ctx, len(jobs), func(i int) {
-		if jobs[i].file.File == nil {
-			_, errs[i] = jobs[i].target()
-			return
-		}
-		r, err := jobs[i].open()
-		if err == nil {
-			r.Close()
-		}
-		errs[i] = err
-	})
-	var mistakes []error
-	seen := map[string]bool{}
-	for i, err := range errs {
-		var mistake *scenario.Error
-		var usage usageError
-		var code codeError
-		switch {
-		case err == nil:
-		case errors.As(err, &usage), errors.As(err, &code):
-			return err // the target cannot be used
-		case errors.As(err, &mistake):
-			text := err.Error()
-			if !seen[text] {
-				seen[text] = true
-				if len(jobs) > 1 {
-					err = fmt.Errorf("%w (on %s)", err, jobs[i].source.name)
-				}
-				mistakes = append(mistakes, err)
-			}
-		}
-	}
-	if len(mistakes) > 0 {
-		return usageError{errors.Join(mistakes...)}
-	}
-	return nil
-}
-
-func (j *testJob) open() (*scenario.Runner, error) {
-	target, err := j.littleTarget()
-	if err != nil {
-		return nil, err
-	}
-	return scenario.Open(j.file.File, j.file.object, target, j.opt)
-}
-
-// littleTarget is the target of a job whose object can be executed.
-func (j *testJob) littleTarget() (*loader.Target, error) {
-	target, err := j.target()
-	if err == nil && report.ByteOrderName(j.file.object.ByteOrder) == "big" {
-		err = errBigEndian
-	}
-	return target, err
-}
-
-var errBigEndian = errors.New("execution of big-endian programs is not simulated")
-
-// run runs all runs of the job's file, or all tests of its object.
-func (j *testJob) run(ctx context.Context, strict, document bool) {
-	start := time.Now()
-	defer func() { j.suite.Took = time.Since(start) }()
-	if j.file.File == nil {
-		j.runObject(ctx, strict, document)
-		return
-	}
-	r, err := j.open()
-	if err != nil {
-		j.fail(err)
-		return
-	}
-	defer r.Close()
-	if document {
-		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
-		j.doc.Scenario = j.file.Path
-	}
-	_, err = r.All(ctx, func(res *scenario.Result) {
-		j.suite.Cases = append(j.suite.Cases, report.NewTestCase(res))
-		j.suite.Exit = worse(j.suite.Exit, report.ScenarioExit(res))
-		if document {
-			j.doc.AddScenario(r.Machine(), res)
-		}
-	})
-	if err != nil {
-		j.err = usageError{err}
-		return
-	}
-	j.suite.Exit = worse(j.suite.Exit, j.suite.Hooks().Exit(strict))
-	if document {
-		j.doc.Finish(r.Machine())
-		j.doc.Exit = j.suite.Exit
-	}
-}
-
-// fail is the outcome of a job whose object cannot be used.
-func (j *testJob) fail(err error) {
-	j.suite.Err, j.suite.Exit = err, exitLoad
-	var code codeError
-	switch {
-	case errors.Is(err, errBigEndian):
-		j.suite.Exit = exitNotSimulated
-	case errors.As(err, &code):
-		j.suite.Exit = code.code
-	}
-	j.doc = &report.RunDocument{
-		Schema: report.Schema, Exit: j.suite.Exit, Error: report.NewError(err), Object: j.suite.File, Programs: []report.Program{},
-	}
-	if j.file.File != nil {
-		j.doc.Object, j.doc.Scenario = j.file.object.Name, j.file.Path
-	}
 }

@@ -13,24 +13,23 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/intest"
-	"github.com/bpfrun/bpfrun/report"
 )
 
-// testInputs finds the scenario files and the objects with tests inside that arguments mean, and opens them. All mistakes are in the
-// error.
-func (a *app) testInputs(args []string) (files, objects []scenarioFile, err error) {
+// testInputs finds the scenario files and the objects with tests inside that arguments mean, and opens them. Mistakes in some files are
+// in mistakes, and do not keep the others from being returned.
+func (a *app) testInputs(args []string) (files, objects []scenarioFile, mistakes, err error) {
 	var scenarios, objs []string
 	for _, arg := range args {
 		s, o, err := testPaths(arg)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		scenarios, objs = append(scenarios, s...), append(objs, o...)
 	}
 	slices.Sort(scenarios)
 	slices.Sort(objs)
-	if files, err = a.parseScenarios(slices.Compact(scenarios)); err != nil {
-		return nil, nil, err
+	if files, mistakes, err = a.parseScenarios(slices.Compact(scenarios)); err != nil {
+		return nil, nil, nil, err
 	}
 	objs = slices.Compact(objs)
 	found := make([]scenarioFile, len(objs))
@@ -39,17 +38,17 @@ func (a *app) testInputs(args []string) (files, objects []scenarioFile, err erro
 		var usage usageError
 		switch {
 		case errors.As(f.err, &usage):
-			return nil, nil, f.err // the file, or a flag
+			return nil, nil, nil, f.err // the file, or a flag
 		case f.err != nil && len(files) > 0 && len(objs) == 1:
 			continue // its scenario files say the same
 		case f.err != nil, f.object != nil:
 			objects = append(objects, f)
 		}
 	}
-	if len(files)+len(objects) == 0 {
-		return nil, nil, noTests(args)
+	if len(files)+len(objects) == 0 && mistakes == nil {
+		return nil, nil, nil, noTests(args)
 	}
-	return files, objects, nil
+	return files, objects, mistakes, nil
 }
 
 // testObject opens an object for the tests in it. Without tests there is neither an object nor an error. That one object cannot
@@ -137,45 +136,4 @@ func mayHaveTests(path string) bool {
 	le := binary.LittleEndian
 	machine, sections := elf.Machine(le.Uint16(data[18:])), le.Uint64(data[40:])
 	return machine == elf.EM_BPF && sections > uint64(len(data))
-}
-
-// runObject runs the tests inside the job's object.
-func (j *testJob) runObject(ctx context.Context, strict, document bool) {
-	if j.file.err != nil {
-		j.fail(j.file.err)
-		return
-	}
-	target, err := j.littleTarget()
-	if err != nil {
-		j.fail(err)
-		return
-	}
-	o := j.opt
-	r, err := intest.Open(j.file.object, target, intest.Options{
-		Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Types: o.Types,
-		Engine: o.Engine, OnDifference: o.OnDifference,
-	})
-	if err != nil {
-		j.fail(err)
-		return
-	}
-	defer r.Close()
-	results, err := r.All(ctx)
-	if err != nil {
-		return // interrupted
-	}
-	if document {
-		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
-	}
-	for _, res := range results {
-		j.suite.Cases = append(j.suite.Cases, report.NewTestCaseOf(res))
-		j.suite.Exit = worse(j.suite.Exit, res.Exit)
-		if document {
-			j.doc.AddTest(res)
-		}
-	}
-	j.suite.Exit = worse(j.suite.Exit, j.suite.Hooks().Exit(strict))
-	if document {
-		j.doc.Exit = j.suite.Exit
-	}
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// progressAfter is how long work takes before its progress is shown, and progressEvery how often it is then.
+const (
+	progressAfter = 2 * time.Second
+	progressEvery = 200 * time.Millisecond
+)
+
+// progress counts the steps of long work on standard error, if that is a terminal. A nil progress shows nothing.
+type progress struct {
+	w           io.Writer
+	what        string
+	done, total atomic.Int64
+	stop        chan struct{}
+	ended       sync.WaitGroup
+	once        sync.Once
+}
+
+// progress starts to count; total may be 0 when it is not known yet. Nothing is shown unless standard error is a terminal.
+func (a *app) progress(what string, total int) *progress {
+	if a.quiet || !isTerminal(a.stderr) {
+		return nil
+	}
+	return newProgress(a.stderr, what, total, progressAfter, progressEvery)
+}
+
+// silentProgress is the progress of work whose results are printed as they come, which show it themselves: only JSON waits for the end.
+func (a *app) silentProgress(what string, total int) *progress {
+	if !a.jsonOut {
+		return nil
+	}
+	return a.progress(what, total)
+}
+
+func newProgress(w io.Writer, what string, total int, after, every time.Duration) *progress {
+	p := &progress{w: w, what: what, stop: make(chan struct{})}
+	p.total.Store(int64(total))
+	p.ended.Go(func() {
+		wait := time.NewTimer(after)
+		defer wait.Stop()
+		select {
+		case <-p.stop:
+			return
+		case <-wait.C:
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			p.show()
+			select {
+			case <-p.stop:
+				fmt.Fprint(p.w, "\r\x1b[K") // nothing remains of it
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return p
+}
+
+func (p *progress) show() {
+	if total := p.total.Load(); total > 0 {
+		fmt.Fprintf(p.w, "\r\x1b[K%d of %d %s", p.done.Load(), total, p.what)
+		return
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%d %s", p.done.Load(), p.what)
+}
+
+// expect adds to the total.
+func (p *progress) expect(n int) {
+	if p != nil {
+		p.total.Add(int64(n))
+	}
+}
+
+// add counts steps that are done; it may be called from several goroutines.
+func (p *progress) add(n int) {
+	if p != nil {
+		p.done.Add(int64(n))
+	}
+}
+
+// set says how much is done of how much.
+func (p *progress) set(done, total int) {
+	if p != nil {
+		p.done.Store(int64(done))
+		p.total.Store(int64(total))
+	}
+}
+
+// end removes the line. It may be called twice.
+func (p *progress) end() {
+	if p == nil {
+		return
+	}
+	p.once.Do(func() { close(p.stop) })
+	p.ended.Wait()
+}

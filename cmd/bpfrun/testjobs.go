@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bpfrun/bpfrun/intest"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// testJob is one scenario file, or the tests inside one object, on one target with one seed.
+type testJob struct {
+	file   chosenFile // its File is nil for an object's own tests
+	source btfSource
+	target func() (*loader.Target, error)
+	opt    scenario.Options
+	seed   uint64
+	runner *scenario.Runner // kept from the check, else nil
+	ran    bool
+	suite  report.Suite
+	doc    *report.RunDocument
+	err    error
+}
+
+// testJobs are the jobs of files on every target, those with different seeds next to each other.
+func (a *app) testJobs(files []chosenFile, sources []btfSource, opt scenario.Options, seeds int) []*testJob {
+	var jobs []*testJob
+	type lazy struct {
+		target func() (*loader.Target, error)
+		types  *kernel.Types
+	}
+	targets := make([]lazy, len(sources))
+	for i, s := range sources {
+		targets[i] = lazy{sync.OnceValues(func() (*loader.Target, error) { return a.target(s) }), kernel.NewTypes()}
+	}
+	for _, f := range files {
+		for i, s := range sources {
+			for step := range uint64(seeds) {
+				o := opt
+				o.Types, o.SeedStep = targets[i].types, step
+				j := &testJob{file: f, source: s, target: targets[i].target, opt: o, seed: o.Seed + step, suite: report.Suite{File: f.path, Target: s.name}}
+				if f.File != nil && f.Kernel.Seed != nil && !o.SeedWins {
+					j.seed = *f.Kernel.Seed + step
+				}
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	if len(sources) > 0 && sources[0].implied != "" && !a.told {
+		a.told = true
+		a.note("%s", sources[0].implied)
+	}
+	return jobs
+}
+
+// tests is how many tests the job has, as far as that is known before it runs.
+func (j *testJob) tests() int {
+	n := 0
+	for _, u := range j.file.units {
+		n += len(u.Runs())
+	}
+	return n
+}
+
+// inParallel calls do for 0 to n-1 on all CPUs, until ctx ends.
+func inParallel(ctx context.Context, n int, do func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// keptRunners is how many jobs keep what their check has set up. Each holds the memory of a machine.
+const keptRunners = 8
+
+// checkJobs opens every job for its mistakes, and returns them with those that parsing found. What is the same on several targets is said once.
+func checkJobs(ctx context.Context, jobs []*testJob, parsing error) error {
+	errs := make([]error, len(jobs))
+	inParallel(ctx, len(jobs), func(i int) {
+		j := jobs[i]
+		if j.file.File == nil {
+			_, errs[i] = j.target()
+			return
+		}
+		if j.opt.SeedStep > 0 {
+			return // its mistakes are those of the first seed
+		}
+		r, err := j.open()
+		switch {
+		case err == nil && len(jobs) <= keptRunners:
+			j.runner = r
+		case err == nil:
+			r.Close()
+		}
+		errs[i] = err
+	})
+	var mistakes []error
+	if parsing != nil {
+		mistakes = append(mistakes, parsing)
+	}
+	seen := map[string]bool{}
+	for i, err := range errs {
+		var mistake *scenario.Error
+		var usage usageError
+		var code codeError
+		switch {
+		case err == nil:
+		case errors.As(err, &usage), errors.As(err, &code):
+			return err // the target cannot be used
+		case errors.As(err, &mistake):
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if seen[line] {
+					continue
+				}
+				seen[line] = true
+				if len(jobs) > 1 {
+					line += fmt.Sprintf(" (on %s)", jobs[i].source.name)
+				}
+				mistakes = append(mistakes, errors.New(line))
+			}
+		}
+	}
+	if len(mistakes) > 0 {
+		for _, j := range jobs {
+			j.close()
+		}
+		return usageError{errors.Join(mistakes...)}
+	}
+	return nil
+}
+
+// close gives back what the check kept.
+func (j *testJob) close() {
+	if j.runner != nil {
+		j.runner.Close()
+		j.runner = nil
+	}
+}
+
+func (j *testJob) open() (*scenario.Runner, error) {
+	if r := j.runner; r != nil {
+		j.runner = nil
+		return r, nil
+	}
+	target, err := j.littleTarget()
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Open(j.file.File, j.file.object, target, j.opt)
+}
+
+// littleTarget is the target of a job whose object can be executed.
+func (j *testJob) littleTarget() (*loader.Target, error) {
+	target, err := j.target()
+	if err == nil && report.ByteOrderName(j.file.object.ByteOrder) == "big" {
+		err = errBigEndian
+	}
+	return target, err
+}
+
+var errBigEndian = errors.New("execution of big-endian programs is not simulated")
+
+// run runs the chosen runs of the job's file, or the tests of its object, until ctx ends. done is told of every test.
+func (j *testJob) run(ctx context.Context, strict, document bool, done func(failed bool)) {
+	start := time.Now()
+	j.ran = true
+	defer func() { j.suite.Took = time.Since(start) }()
+	if j.file.File == nil {
+		j.runObject(ctx, strict, document, done)
+		return
+	}
+	r, err := j.open()
+	if err != nil {
+		j.fail(err)
+		done(true)
+		return
+	}
+	defer r.Close()
+	if document {
+		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
+		j.doc.Scenario, j.doc.Seed = j.file.Path, &j.seed
+	}
+	_, err = r.Units(ctx, j.file.units, func(res *scenario.Result) {
+		j.suite.Cases = append(j.suite.Cases, report.NewTestCase(res))
+		j.suite.Exit = worse(j.suite.Exit, report.ScenarioExit(res))
+		if document {
+			j.doc.AddScenario(r.Machine(), res)
+		}
+		done(!res.Passed())
+	})
+	if err != nil && ctx.Err() == nil {
+		j.err = usageError{err}
+		return
+	}
+	j.suite.Exit = worse(j.suite.Exit, j.suite.Hooks().Exit(strict))
+	if document {
+		j.doc.Finish(r.Machine())
+		j.doc.Exit = j.suite.Exit
+	}
+}
+
+// fail is the outcome of a job whose object cannot be used.
+func (j *testJob) fail(err error) {
+	j.suite.Err, j.suite.Exit = err, exitLoad
+	var code codeError
+	switch {
+	case errors.Is(err, errBigEndian):
+		j.suite.Exit = exitNotSimulated
+	case errors.As(err, &code):
+		j.suite.Exit = code.code
+	}
+	j.doc = &report.RunDocument{
+		Schema: report.Schema, Exit: j.suite.Exit, Error: report.NewError(err), Object: j.suite.File, Programs: []report.Program{},
+	}
+	if j.file.File != nil {
+		j.doc.Object, j.doc.Scenario = j.file.object.Name, j.file.Path
+	}
+}
+
+// runObject runs the tests inside the job's object.
+func (j *testJob) runObject(ctx context.Context, strict, document bool, done func(failed bool)) {
+	if j.file.err != nil {
+		j.fail(j.file.err)
+		done(true)
+		return
+	}
+	target, err := j.littleTarget()
+	if err != nil {
+		j.fail(err)
+		done(true)
+		return
+	}
+	o := j.opt
+	r, err := intest.Open(j.file.object, target, intest.Options{
+		Load: o.Load, Seed: o.Seed + o.SeedStep, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Types: o.Types,
+		Engine: o.Engine, OnDifference: o.OnDifference,
+	})
+	if err != nil {
+		j.fail(err)
+		done(true)
+		return
+	}
+	defer r.Close()
+	results, err := r.All(ctx)
+	if err != nil {
+		return // interrupted
+	}
+	if document {
+		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
+		j.doc.Seed = &j.seed
+	}
+	for _, res := range results {
+		if !j.file.tests(res.Test.Name) {
+			continue // it ran for those after it
+		}
+		done(len(res.Failures) > 0)
+		j.suite.Cases = append(j.suite.Cases, report.NewTestCaseOf(res))
+		j.suite.Exit = worse(j.suite.Exit, res.Exit)
+		if document {
+			j.doc.AddTest(res)
+		}
+	}
+	j.suite.Exit = worse(j.suite.Exit, j.suite.Hooks().Exit(strict))
+	if document {
+		j.doc.Exit = j.suite.Exit
+	}
+}
