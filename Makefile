@@ -87,11 +87,15 @@ pgo:
 benchmarks:
 	BENCH_COMPARE=1 BENCH_COMMAND=1 $(GO) test -pgo $(abspath cmd/bpfrun/default.pgo) -count=1 -timeout 30m -v -run 'TestCompare|TestCommandTime' ./bench
 
+# Rewrites golden files, generated documentation and transcripts in every package that has some; look at the difference before you commit.
+update:
+	$(GO) test -count=1 $$($(GO) list -f '{{range .TestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "github.com/bpfrun/bpfrun/internal/rewrite"}}{{$$.ImportPath}}{{end}}{{end}}' ./...) -update
+
 clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: interpreter = reference evaluator, and = the running kernel (root, Linux).
 differential:

@@ -29,6 +29,7 @@ var layers = []struct {
 	{"helpers/proto", []string{"uapi"}},
 	{"internal/nearest", nil},
 	{"internal/ceiling", nil}, // for tests only
+	{"internal/rewrite", nil}, // for tests only
 	{"decode", nil},
 	{"internal/elfbuild", []string{"decode"}},
 	{"btf", []string{"internal/nearest"}},
@@ -111,4 +112,19 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.True(t, found["decode"] && found["btf"] && found["machine"], "packages found: %v", found)
+}
+
+// One flag rewrites golden files everywhere: -update of internal/rewrite.
+func TestOneUpdateFlag(t *testing.T) {
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if name := `("upd` + `ate`; strings.Contains(string(text), "flag.Bool"+name) {
+			t.Errorf("%s has a flag of its own: use rewrite.Flag of internal/rewrite", file)
+		}
+		return err
+	})
+	require.NoError(t, err)
 }

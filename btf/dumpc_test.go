@@ -3,7 +3,6 @@ package btf
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,9 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
-var update = flag.Bool("update", false, "write golden files")
+var update = rewrite.Flag
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()

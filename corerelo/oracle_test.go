@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
 // Every rule of the tables, and random ones, were given as ELF objects to a real
@@ -29,7 +31,7 @@ import (
 //
 //	BPFRUN_CORE_LIBBPF=/path/to/core_libbpf BPFRUN_CORE_GRAPHS=10000 go test ./corerelo -run MoreRandom
 var (
-	update     = flag.Bool("update", false, "record what BPFRUN_CORE_LIBBPF says")
+	update     = rewrite.Flag
 	oraclePath = os.Getenv("BPFRUN_CORE_LIBBPF")
 )
 

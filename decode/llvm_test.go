@@ -3,7 +3,6 @@ package decode
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
+var update = rewrite.Flag
 
 // noLLVM are the instructions LLVM's assembler has no text for (or, gotol, no number as target).
 func noLLVM(info *Info) bool {

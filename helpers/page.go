@@ -11,7 +11,7 @@ import (
 // Page is the reference of everything that is simulated, as Markdown: docs/helpers.md.
 func Page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Helpers and kfuncs\n\n<!-- Made from the tables of package helpers by go test ./helpers -run TestPage -update-docs; do not edit. -->\n\n")
+	fmt.Fprintf(&b, "# Helpers and kfuncs\n\n<!-- Made from the tables of package helpers by go test ./helpers -run TestPage -update; do not edit. -->\n\n")
 	fmt.Fprintf(&b, "%d helpers and %d kfuncs are simulated. A program that can reach any other one is refused by name (exit code 5) before it runs.\n", len(Table()), len(Kfuncs()))
 	fmt.Fprintf(&b, "\"Recorded\" effects on the outside world (signals, redirects) appear in the result of the run and change nothing else.\n\n")
 	fmt.Fprintf(&b, "Arguments and results are the kernel's: what its verifier requires, and what it knows of the result. A helper exists since the\n")

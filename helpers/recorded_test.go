@@ -22,10 +22,10 @@ import (
 )
 
 // Programs whose effects were recorded from a running kernel (testdata/recorded/*.json). Each runs
-// here and must do the same. With -update, as root on Linux 6.18, they are recorded again; nothing is
+// here and must do the same. With -record, as root on Linux 6.18, they are recorded again; nothing is
 // attached or pinned.
 
-var update = flag.Bool("update", false, "record the expectations from the running kernel")
+var recording = flag.Bool("record", false, "record the expectations from the running kernel")
 
 // scratchSize is the size of the memory programs write their results to: a map value that r7 points to. Its
 // first half takes the results of calls, 8 bytes each.
@@ -275,7 +275,7 @@ func replay(t *testing.T, group string, cases []recorded) {
 		require.False(t, names[c.name], "two cases %q", c.name)
 		names[c.name] = true
 	}
-	if *update {
+	if *recording {
 		record(t, group, cases)
 	}
 	text, err := os.ReadFile(goldenPath(group))
@@ -285,7 +285,7 @@ func replay(t *testing.T, group string, cases []recorded) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w, ok := want[c.name]
-			require.True(t, ok, "not recorded: run with -update as root on Linux 6.18")
+			require.True(t, ok, "not recorded: run with -record as root on Linux 6.18")
 			if w.Refused != "" {
 				if strings.HasPrefix(c.name, "refused: ") {
 					assert.NotEmpty(t, c.simulate(t).Refused, "the verifier refuses it")

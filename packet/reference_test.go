@@ -2,16 +2,17 @@ package packet
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/packets.md")
+var update = rewrite.Flag
 
 func TestReferencePageIsFresh(t *testing.T) {
 	const path = "../docs/packets.md"

@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -13,11 +12,12 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
+var update = rewrite.Flag
 
 // runText runs a scenario and returns its results by run.
 func runText(t testing.TB, example, text string) map[string]*Result {

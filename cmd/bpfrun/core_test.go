@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-var updateCore = flag.Bool("update-core", false, "rewrite the golden files of relo, matrix and btf")
+	"github.com/bpfrun/bpfrun/internal/rewrite"
+)
 
 // Full BTFs: of the test data, which take Go half a second to unpack, and the one inside of the binary.
 const (
@@ -42,12 +41,12 @@ func golden(t *testing.T, name string, code int, args ...string) {
 	out, errs, got := commandLine(t, args...)
 	assert.Equal(t, code, got, "exit code of %s\n%s", strings.Join(args, " "), errs)
 	path := filepath.Join("testdata", "golden", name)
-	if *updateCore {
+	if *rewrite.Flag {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(out), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	require.NoError(t, err, "go test ./cmd/bpfrun -update-core makes it")
+	require.NoError(t, err, "go test ./cmd/bpfrun -update makes it")
 	assert.Equal(t, string(want), out, strings.Join(args, " "))
 }
 

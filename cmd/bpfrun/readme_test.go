@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"regexp"
 	"strings"
@@ -10,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-var updateReadme = flag.Bool("update-readme", false, "rewrite the transcripts in README.md from runs")
+	"github.com/bpfrun/bpfrun/internal/rewrite"
+)
 
 // transcript is a fenced block of README.md that starts with a command line.
 var transcript = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
@@ -66,13 +65,13 @@ func TestReadmeTranscripts(t *testing.T) {
 		run(shellWords(args), &out, &errs)
 		printed := elapsed.ReplaceAllString(out.String(), " in 0.02 s\n")
 		assert.Empty(t, errs.String(), m[1])
-		if !*updateReadme {
-			assert.Equal(t, printed, m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update-readme)", m[1])
+		if !*rewrite.Flag {
+			assert.Equal(t, printed, m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update)", m[1])
 		}
 		return "```console\n$ " + m[1] + "\n" + printed + "```"
 	})
 	require.Greater(t, shown, 4, "transcripts found")
-	if *updateReadme {
+	if *rewrite.Flag {
 		require.NoError(t, os.WriteFile("README.md", []byte(updated), 0o644))
 	}
 }

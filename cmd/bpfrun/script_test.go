@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,11 +20,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
+var update = rewrite.Flag
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"bpfrun": main})

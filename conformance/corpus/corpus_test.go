@@ -3,7 +3,6 @@ package corpus
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,12 +12,13 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
+var update = rewrite.Flag
 
 // measure runs an object of the repository on a target.
 func measure(t *testing.T, path string, target *loader.Target) *Row {

@@ -25,7 +25,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-var update = flag.Bool("update", false, "record the verdicts from the running kernel (root)")
+var recording = flag.Bool("record", false, "record the verdicts from the running kernel (root)")
 
 const (
 	seed    = 2026
@@ -159,10 +159,10 @@ func objects(t *testing.T) []string {
 }
 
 // TestTools: the programs of xdp-tools, libxdp and suricata give the verdicts a kernel gave for the same traffic, and change the packets
-// alike. With -update the running kernel is asked.
+// alike. With -record the running kernel is asked.
 func TestTools(t *testing.T) {
 	paths := objects(t)
-	if *update {
+	if *recording {
 		recordTools(t, paths)
 	}
 	text, err := os.ReadFile(golden)
@@ -184,7 +184,7 @@ func TestTools(t *testing.T) {
 			preset(linked, file)
 			for _, c := range file.Cases {
 				w, ok := want[name][c.Name]
-				if !assert.True(t, ok, "%s: not recorded: run with -update as root", c.Name) || w.Refused != "" {
+				if !assert.True(t, ok, "%s: not recorded: run with -record as root", c.Name) || w.Refused != "" {
 					continue
 				}
 				runs, err := conformance.Replay(context.Background(), obj, target(t), file, &c)

@@ -18,7 +18,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-var update = flag.Bool("update", false, "record what the running kernel says")
+var recording = flag.Bool("record", false, "record what the running kernel says")
 
 // kind is a kind of program that a kernel without trampolines can be asked about.
 type kind struct {

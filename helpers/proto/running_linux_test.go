@@ -22,10 +22,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// TestRecordCallers asks the running kernel, with -update, which programs may call which helper.
+// TestRecordCallers asks the running kernel, with -record, which programs may call which helper.
 func TestRecordCallers(t *testing.T) {
-	if !*update {
-		t.Skip("asks the running kernel with -update")
+	if !*recording {
+		t.Skip("asks the running kernel with -record")
 	}
 	bpfprobe.Require(t)
 	var uts unix.Utsname

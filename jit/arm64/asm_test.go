@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/hex"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,9 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
-var update = flag.Bool("update", false, "have llvm-mc encode the texts anew")
+var update = rewrite.Flag
 
 const encodings = "testdata/llvm-mc.txt"
 
