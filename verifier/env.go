@@ -114,6 +114,7 @@ type env struct {
 	histSlab      []hist
 	sccs          []sccInfo
 	live          *stackLiveness
+	flow          *stackFlow // instead of live
 	postorder     []int
 	freeFrames    []*frame
 	freeStates    []*state

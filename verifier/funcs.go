@@ -72,7 +72,7 @@ func (e *env) callFunc(in *decode.Insn) stepResult {
 	e.enterFunc(s, sub, e.insn, copyArgs)
 	e.clobber(&caller.regs)
 	e.insn = sp.start
-	if e.r.static {
+	if e.live != nil {
 		e.live.forget()
 	}
 	e.log.called(e)

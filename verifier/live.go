@@ -233,9 +233,6 @@ func (in *instance) liveBefore(insn, frame, slot int) bool {
 
 // alive reports whether a slot of a frame may be read from the state on that query was told.
 func (l *stackLiveness) alive(e *env, frame, slot int) bool {
-	if e.r.half {
-		slot /= 2
-	}
 	q := &l.q
 	c := q.inst[q.depth]
 	if c.liveBefore(q.insn, frame, slot) {
@@ -256,6 +253,9 @@ func (l *stackLiveness) alive(e *env, frame, slot int) bool {
 
 // readSlot notes that a slot of a frame is read.
 func (e *env) readSlot(f *frame, spi int) {
+	if e.flow != nil {
+		return
+	}
 	if e.r.static {
 		e.live.markRead(e, e.live.ensure(e), f.no, e.insn, 1<<spi)
 		return
@@ -266,6 +266,9 @@ func (e *env) readSlot(f *frame, spi int) {
 
 // wroteSlot notes that a whole slot of a frame is written.
 func (e *env) wroteSlot(f *frame, spi int) {
+	if e.flow != nil {
+		return
+	}
 	if e.r.static {
 		e.live.writes[f.no] |= 1 << spi
 		return

@@ -107,7 +107,7 @@ func (e *env) loadPacket(in *decode.Insn) stepResult {
 		// A load outside of the packet ends the function with 0.
 		e.push(e.insn+1, e.insn)
 		e.reg(0).constant(0)
-		if e.r.static {
+		if e.live != nil {
 			e.live.update(e)
 		}
 		e.leaveFunc()

@@ -118,17 +118,25 @@ func (e *env) check() {
 	if e.r.liveRegs {
 		e.computePostorder()
 	}
-	if e.r.static {
+	if e.r.static && !e.r.half {
 		e.live = newStackLiveness()
 	}
 	if !before {
 		e.checkAttach()
+	}
+	var known []constRegs
+	if e.r.half {
+		known = e.computeConstRegs()
+		e.pruneDeadBranches(known)
 	}
 	if e.r.scc {
 		e.computeSCC()
 	}
 	if e.r.liveRegs {
 		e.computeLiveRegs()
+	}
+	if e.r.half {
+		e.computeStackFlow(known)
 	}
 	if e.has(since.FastCalls) {
 		e.markFastcalls()

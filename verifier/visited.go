@@ -284,7 +284,10 @@ func (e *env) cleanExplored(s *state, i int) {
 
 // cleanState makes registers and slots that nothing reads any more not initialised.
 func (e *env) cleanState(s *state) {
-	if e.r.static {
+	switch {
+	case e.flow != nil:
+		e.flow.query(e, s)
+	case e.live != nil:
 		e.live.query(e, s)
 	}
 	for i := 0; i <= s.curFrame; i++ {
@@ -317,7 +320,7 @@ func (e *env) cleanSlot(s *state, f *frame, fr, j int) {
 	sl := &f.stack[j]
 	switch {
 	case e.r.half:
-		e.cleanHalves(sl, e.live.alive(e, fr, 2*j), e.live.alive(e, fr, 2*j+1))
+		e.cleanHalves(sl, e.flow.alive(e, fr, 2*j), e.flow.alive(e, fr, 2*j+1))
 	case e.r.static:
 		sl.reg.live |= liveDone
 		if !e.live.alive(e, fr, j) {

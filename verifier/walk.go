@@ -92,11 +92,11 @@ func (e *env) walkAll() {
 		}
 		a.seen = true
 		prev = e.insn
-		if e.r.static {
+		if e.live != nil {
 			e.live.begin(e, e.insn)
 		}
 		exit := e.step(in)
-		if e.r.static {
+		if e.live != nil {
 			e.live.commit(e, e.live.cur)
 		}
 		switch exit {
@@ -115,7 +115,7 @@ func (e *env) walkAll() {
 
 // next ends the current path and goes on with the one queued last; false when there is none.
 func (e *env) next(prev *int) bool {
-	if e.r.static {
+	if e.live != nil {
 		e.live.update(e)
 	}
 	e.finish(e.cur)
@@ -123,7 +123,7 @@ func (e *env) next(prev *int) bool {
 		return false
 	}
 	*prev = e.prev
-	if e.r.static {
+	if e.live != nil {
 		e.live.forget()
 	}
 	e.log.branch()
@@ -222,7 +222,7 @@ func (e *env) exit(throw bool) stepResult {
 		return stepEnd
 	}
 	if s.curFrame > 0 {
-		if e.r.static {
+		if e.live != nil {
 			e.live.update(e)
 		}
 		e.leaveFunc()

@@ -146,7 +146,7 @@ var rows = [numRules]row{
 	NestedRCU:              {R(6, 18), "RCU sections nest"},
 	ForceCheckpointHistory: {R(6, 12), "long histories force checkpoints"},
 	KnownKeyLookup:         {R(6, 14), "lookups with constant keys are not null"},
-	HalfSlots:              {R(7, 1), "halves of slots are live"},
+	HalfSlots:              {R(7, 1), "liveness of halves of slots is known before the walk"},
 	CPUv4:                  {R(6, 6), "cpu v4"},
 	LoadAcquire:            {R(6, 15), "load-acquire and store-release"},
 	Gotox:                  {R(7, 0), "indirect jumps"},

@@ -1,0 +1,334 @@
+package verifier
+
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// argTrack is what is known of a value that may come from a frame pointer: which frame's, and at which offsets. It is a lattice:
+// up to four offsets, any offset of one frame, any of several frames (kernel/bpf/liveness.c of 7.1).
+type argTrack struct {
+	frame int8 // the frame, or one of the constants below
+	n     int8 // known offsets, 0 for any
+	off   [4]int16
+	mask  uint16 // frames of trackSeveral
+}
+
+const (
+	trackNone      = -1 // comes from no frame
+	trackUnvisited = -2
+	trackSeveral   = -3
+)
+
+// trackedSlots are the slots of a frame whose spills are followed.
+const trackedSlots = maxStack / 8
+
+// trackState is what registers and slots hold before an instruction.
+type trackState struct {
+	regs  [11]argTrack
+	slots [trackedSlots]argTrack
+}
+
+var noTrack = argTrack{frame: trackNone}
+
+func oneOffset(frame int, off int16) argTrack {
+	return argTrack{frame: int8(frame), n: 1, off: [4]int16{off}}
+}
+
+func (a argTrack) isPointer() bool { return a.frame >= 0 || a.frame == trackSeveral }
+
+// frames is the set of frames the value may come from.
+func (a argTrack) frames() uint16 {
+	switch {
+	case a.frame >= 0:
+		return 1 << a.frame
+	case a.frame == trackSeveral:
+		return a.mask
+	}
+	return 0
+}
+
+// anyOffset forgets the offsets.
+func (a *argTrack) anyOffset() { a.n, a.off = 0, [4]int16{} }
+
+func severalFrames(a, b argTrack) argTrack {
+	return argTrack{frame: trackSeveral, mask: a.frames() | b.frames()}
+}
+
+// joinTracks is what is known where two ways meet.
+func joinTracks(a, b argTrack) argTrack {
+	switch {
+	case b.frame == trackUnvisited:
+		return a
+	case a.frame == trackUnvisited:
+		return b
+	case a.frame == b.frame && a.frame >= 0:
+		if a.n == 0 || b.n == 0 {
+			return argTrack{frame: a.frame}
+		}
+		return joinOffsets(a, b)
+	case a.frame == trackNone && b.frame == trackNone:
+		return a
+	case a.frame >= 0 && b.frame == trackNone:
+		if a.n == 1 {
+			return joinOffsets(a, oneOffset(int(a.frame), 0)) // two offsets: a use, never a definition
+		}
+		return a
+	case b.frame >= 0 && a.frame == trackNone:
+		return joinTracks(b, a)
+	}
+	return severalFrames(a, b)
+}
+
+// joinOffsets merges two ascending lists; more than four offsets are any.
+func joinOffsets(a, b argTrack) argTrack {
+	out := argTrack{frame: a.frame}
+	i, j := int8(0), int8(0)
+	for i < a.n || j < b.n {
+		var v int16
+		both := i < a.n && j < b.n
+		if j >= b.n || both && a.off[i] <= b.off[j] {
+			v = a.off[i]
+			i++
+			if both && v == b.off[j] {
+				j++
+			}
+		} else {
+			v = b.off[j]
+			j++
+		}
+		if both && out.n > 0 && out.off[out.n-1] == v {
+			continue
+		}
+		if out.n == 4 {
+			return argTrack{frame: a.frame}
+		}
+		out.off[out.n] = v
+		out.n++
+	}
+	return out
+}
+
+func addOffset(off int16, delta int64) (int16, bool) {
+	sum := int64(off) + delta
+	return int16(sum), delta >= math.MinInt16 && delta <= math.MaxInt16 && sum >= math.MinInt16 && sum <= math.MaxInt16
+}
+
+// add moves the pointer.
+func (a *argTrack) add(delta int64) {
+	for i := range a.n {
+		off, ok := addOffset(a.off[i], delta)
+		if !ok {
+			a.anyOffset()
+			return
+		}
+		a.off[i] = off
+	}
+}
+
+// combine is arithmetic with a register.
+func (a *argTrack) combine(src argTrack) {
+	switch {
+	case a.frame >= 0 && (src.frame == trackNone || src.frame == a.frame):
+		a.anyOffset()
+	case src.frame >= 0 && a.frame == trackNone:
+		*a = argTrack{frame: src.frame}
+	case a.frame == trackNone && src.frame == trackNone:
+	default:
+		*a = severalFrames(*a, src)
+	}
+}
+
+// slotOf is the slot at an offset from the frame pointer, -1 outside of the frame or between slots.
+func slotOf(off int16) int {
+	if off >= 0 || off < -maxStack || off%8 != 0 {
+		return -1
+	}
+	return int(-off)/8 - 1
+}
+
+// ownFrame reports whether an address may be in the frame of depth.
+func ownFrame(depth int, reg uint8, a argTrack) bool {
+	return reg == 10 || int(a.frame) == depth || a.frame == trackSeveral && a.mask>>depth&1 != 0
+}
+
+// fill is what a load of eight bytes yields.
+func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth int) argTrack {
+	any := argTrack{frame: trackSeveral, mask: 1<<(depth+1) - 1}
+	if in.Src == 10 {
+		if s := slotOf(in.Off); s >= 0 {
+			return slots[s]
+		}
+		return any
+	}
+	a := t.regs[in.Src]
+	if a.n == 0 || slots == nil {
+		return any
+	}
+	out := noTrack
+	for i := range a.n {
+		off, ok := addOffset(a.off[i], int64(in.Off))
+		s := -1
+		if ok {
+			s = slotOf(off)
+		}
+		if s < 0 {
+			return any
+		}
+		out = joinTracks(out, slots[s])
+	}
+	return out
+}
+
+// spill is a store of a register into the frame.
+func (t *trackState) spill(in *decode.Insn) {
+	v := noTrack
+	if sizeOf(in) == 8 {
+		v = t.regs[in.Src]
+	}
+	if in.Dst == 10 {
+		if s := slotOf(in.Off); s >= 0 {
+			t.slots[s] = v
+		}
+		return
+	}
+	a := t.regs[in.Dst]
+	if a.n == 0 {
+		for s := range t.slots {
+			t.slots[s] = joinTracks(t.slots[s], v)
+		}
+		return
+	}
+	for i := range a.n {
+		off, ok := addOffset(a.off[i], int64(in.Off))
+		s := -1
+		if ok {
+			s = slotOf(off)
+		}
+		switch {
+		case s < 0:
+		case a.n == 1:
+			t.slots[s] = v
+		default:
+			t.slots[s] = joinTracks(t.slots[s], v)
+		}
+	}
+}
+
+// overwrite forgets slots that a store of a number or an atomic operation may change.
+func (t *trackState) overwrite(in *decode.Insn) {
+	size := sizeOf(in)
+	if in.Dst == 10 {
+		t.clear(int(in.Off), size, 1)
+		return
+	}
+	a := t.regs[in.Dst]
+	if a.n == 0 {
+		t.clear(0, size, 0)
+		return
+	}
+	for i := range a.n {
+		off, ok := addOffset(a.off[i], int64(in.Off))
+		if !ok {
+			t.clear(0, size, 0)
+			return
+		}
+		t.clear(int(off), size, int(a.n))
+	}
+}
+
+func (t *trackState) clear(off, size, n int) {
+	for s := range t.slots {
+		start := -(s + 1) * 8
+		switch {
+		case n == 0:
+			t.slots[s] = joinTracks(t.slots[s], noTrack)
+		case start >= off+size || start+8 <= off:
+		case n == 1:
+			t.slots[s] = noTrack
+		default:
+			t.slots[s] = joinTracks(t.slots[s], noTrack)
+		}
+	}
+}
+
+// step is what an instruction does. parents are the slots of the callers' frames at their calls.
+func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[trackedSlots]argTrack) {
+	if in.Dst > 10 || in.Src > 10 {
+		return
+	}
+	dst, src := &t.regs[in.Dst], t.regs[in.Src]
+	switch c := class(in); {
+	case c == clsALU64 && !isX(in) && opOf(in) == opMov:
+		*dst = noTrack
+	case c == clsALU64 && !isX(in):
+		switch {
+		case dst.frame < 0:
+		case opOf(in) == opAdd:
+			dst.add(int64(in.Imm))
+		case opOf(in) == opSub:
+			dst.add(-int64(in.Imm))
+		default:
+			dst.anyOffset()
+		}
+	case c == clsALU64 && opOf(in) == opMov:
+		*dst = noTrack
+		if in.Off == 0 {
+			*dst = src
+		}
+	case c == clsALU64:
+		dst.combine(src)
+	case c == clsALU:
+		*dst = noTrack
+	case c == clsJMP && opOf(in) == opCall:
+		for r := range 6 {
+			t.regs[r] = noTrack
+		}
+	case c == clsLDX:
+		whole := mode(in) == modeMEM && sizeOf(in) == 8
+		switch {
+		case whole && ownFrame(depth, in.Src, src):
+			*dst = t.fill(in, &t.slots, depth)
+		case whole && src.frame >= 0 && int(src.frame) < depth:
+			*dst = t.fill(in, parents(int(src.frame)), int(src.frame))
+		case whole && src.frame == trackSeveral && src.mask != 0 && src.mask>>depth&1 == 0:
+			*dst = src
+		default:
+			*dst = noTrack
+		}
+	case c == clsLD && mode(in) == modeIMM:
+		*dst = noTrack
+	case c == clsSTX:
+		own := ownFrame(depth, in.Dst, *dst)
+		if own && mode(in) == modeMEM {
+			t.spill(in)
+		}
+		if mode(in) == modeATOMIC {
+			if own && in.Imm != loadAcq {
+				t.overwrite(in)
+			}
+			if r := atomicResult(in); r >= 0 {
+				t.regs[r] = noTrack
+			}
+		}
+	case c == clsST && mode(in) == modeMEM && ownFrame(depth, in.Dst, *dst):
+		t.overwrite(in)
+	}
+}
+
+// join merges another way into the state before an instruction.
+func (t *trackState) join(o *trackState) bool {
+	changed := false
+	for r := range t.regs {
+		if n := joinTracks(t.regs[r], o.regs[r]); n != t.regs[r] {
+			t.regs[r], changed = n, true
+		}
+	}
+	for s := range t.slots {
+		if n := joinTracks(t.slots[s], o.slots[s]); n != t.slots[s] {
+			t.slots[s], changed = n, true
+		}
+	}
+	return changed
+}
