@@ -264,7 +264,7 @@ func (e *env) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 		if b.regs[b.frame]&argRegs != 0 {
 			e.bug("backtracking call unexpected regs %x", b.regs[b.frame])
 		}
-		if isHelperCall(in) && in.Imm == int32(uapi.FuncTailCall) && subseq-i != 1 && e.rel >= since.R(6, 19) {
+		if isHelperCall(in) && in.Imm == int32(uapi.FuncTailCall) && subseq-i != 1 && e.has(since.TailCallReturns) {
 			e.enter()
 		}
 	case opOf(in) == opExit:

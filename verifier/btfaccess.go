@@ -285,7 +285,7 @@ func (e *env) accessBTF(n, off, size int, t accessType, value int) {
 	case off < 0:
 		e.refuse(uapi.EACCES, "R%d is ptr_%s invalid negative access: off=%d", n, name, off)
 	case !r.Var.Equals(0):
-		e.refuse(uapi.EACCES, "R%d is ptr_%s invalid variable offset: off=%d, var_off=%s", n, name, off, r.Var)
+		e.refuse(uapi.EACCES, "R%d is ptr_%s invalid variable offset: off=%d, var_off=%s", n, name, off, e.bits(r))
 	case r.typ&memUser != 0:
 		e.refuse(uapi.EACCES, "R%d is ptr_%s access user memory: off=%d", n, name, off)
 	case r.typ&memPercpu != 0:
@@ -562,4 +562,12 @@ var mapStructs = map[uapi.MapType]string{
 	uapi.MapTypeReuseportSockarray: "reuseport_array", uapi.MapTypeSkStorage: "bpf_local_storage_map", uapi.MapTypeInodeStorage: "bpf_local_storage_map",
 	uapi.MapTypeTaskStorage: "bpf_local_storage_map", uapi.MapTypeCgrpStorage: "bpf_local_storage_map", uapi.MapTypeBloomFilter: "bpf_bloom_filter",
 	uapi.MapTypeCgroupStorage: "bpf_cgroup_storage_map", uapi.MapTypePercpuCgroupStorage: "bpf_cgroup_storage_map", uapi.MapTypeArena: "bpf_arena",
+}
+
+// bits are the known bits of a register's value as the release writes them.
+func (e *env) bits(r *reg) string {
+	if e.rel >= since.R(6, 8) {
+		return r.Var.Text()
+	}
+	return r.Var.String()
 }

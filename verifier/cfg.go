@@ -510,7 +510,7 @@ func (e *env) computeSCC() {
 				dfs = dfs[:len(dfs)-1]
 				continue
 			}
-			assign := stack[len(stack)-1] != w || e.aux[w].callback
+			assign := stack[len(stack)-1] != w || e.aux[w].callback && e.has(since.CallbackLoops)
 			for _, s := range succ {
 				assign = assign || s == w
 			}

@@ -192,7 +192,7 @@ func (e *env) curAux() *insnAux { return &e.aux[e.insn] }
 func (e *env) message() string {
 	for i := len(e.lines) - 1; i >= 0; i-- {
 		if s := strings.TrimSpace(e.lines[i]); s != "" {
-			return s
+			return s[strings.LastIndexByte(s, '\n')+1:]
 		}
 	}
 	return ""

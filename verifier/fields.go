@@ -206,6 +206,9 @@ func (e *env) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 			}
 		}
 	}
+	if p.bad || !p.consistent() {
+		return record{}
+	}
 	sort.SliceStable(p.out, func(i, j int) bool { return p.out[i].off < p.out[j].off })
 	return record{p.out}
 }
@@ -215,6 +218,25 @@ type fieldParser struct {
 	s    *btf.Spec
 	spec uint8
 	out  []field
+	seen fieldKind
+	bad  bool // the kernel ignores all fields
+}
+
+const uniqueFields = fieldSpinLock | fieldResSpinLock | fieldTimer | fieldWorkqueue | fieldTaskWork | fieldRefcount
+
+// consistent: lists and trees have a lock beside them.
+func (p *fieldParser) consistent() bool {
+	all := fieldKind(0)
+	for i := range p.out {
+		all |= p.out[i].kind
+	}
+	if all&(fieldListHead|fieldRBRoot) != 0 && all&(fieldSpinLock|fieldResSpinLock) == 0 {
+		return false
+	}
+	if all&fieldSpinLock != 0 && all&fieldResSpinLock != 0 {
+		return false
+	}
+	return all&fieldRefcount != 0 || all&fieldListNode == 0 || all&fieldRBNode == 0
 }
 
 func (p *fieldParser) structFields(t *btf.Type, off uint32, level int) {
@@ -247,6 +269,8 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 	}
 	if t.Kind == btf.KindStruct {
 		if f, ok := structFields[t.Name]; ok && f.since <= p.e.rel && t.Size == f.size {
+			p.bad = p.bad || p.seen&f.kind&uniqueFields != 0
+			p.seen |= f.kind
 			if off%f.align != 0 || n > 1 && f.kind&(fieldListHead|fieldRBRoot) == 0 {
 				return
 			}
@@ -329,21 +353,25 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 func (p *fieldParser) add(f field, owner *btf.Type, idx int) {
 	if f.kind&(fieldListHead|fieldRBRoot) != 0 {
 		name, node, ok := p.contains(owner, idx)
-		if !ok {
-			return
-		}
 		id, found := p.s.FindID(btf.KindStruct, name)
-		if !found {
+		if !ok || !found {
+			p.bad = true
 			return
 		}
 		f.spec, f.tid = p.spec, id
 		t := p.s.MustType(id)
+		want := "bpf_list_node"
+		if f.kind == fieldRBRoot {
+			want = "bpf_rb_node"
+		}
+		found = false
 		for i := range t.Members {
-			if t.Members[i].Name == node {
+			if mt := p.s.MustType(t.Members[i].Type); t.Members[i].Name == node && mt.Kind == btf.KindStruct && mt.Name == want {
 				b, _ := p.s.MemberBits(t, &t.Members[i])
-				f.nodeOff = b / 8
+				f.nodeOff, found = b/8, true
 			}
 		}
+		p.bad = p.bad || !found
 	}
 	p.out = append(p.out, f)
 }

@@ -325,7 +325,7 @@ func (e *env) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int)
 		}
 		id, ok := btf.ID(0), false
 		if e.k.BTF != nil {
-			id, ok = e.k.BTF.FindID(target.Kind, target.Name)
+			id, ok = e.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name))
 		}
 		if !ok {
 			e.refuse(uapi.EINVAL, "arg#%d: expected a kernel type", i)
@@ -343,7 +343,7 @@ func (e *env) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int)
 			return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}, true
 		}
 		if e.k.BTF != nil {
-			if id, ok := e.k.BTF.FindID(target.Kind, target.Name); ok {
+			if id, ok := e.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name)); ok {
 				return funcArg{kind: argBTF, typ: ptrUntrusted, tid: id}, true
 			}
 		}

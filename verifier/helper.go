@@ -17,8 +17,7 @@ func (e *env) call(in *decode.Insn) stepResult {
 	case 2:
 		return e.callKfunc(in)
 	}
-	e.callHelper(in)
-	return stepNext
+	return e.callHelper(in)
 }
 
 // checkLockedCall: while a lock is held, few calls are allowed.
@@ -68,9 +67,6 @@ func (e *env) callerOf(id uapi.FuncID) proto.Caller {
 }
 
 func helperName(h *proto.Helper, ok bool) string {
-	if ok && false {
-		return h.Name()
-	}
 	return "unknown"
 }
 
@@ -132,9 +128,6 @@ func (e *env) paramsOf(i int) (int, bool) {
 		if p == nil {
 			return 0, false
 		}
-		if h.ID == uapi.FuncTailCall && false {
-			return 0, false
-		}
 		return len(p.Args), true
 	case isKfuncCall(in):
 		if k := e.kfuncAt(i); k != nil && k.proto != nil && k.allowed {
@@ -160,7 +153,7 @@ func argFlags(f proto.Flags) regType {
 }
 
 // callHelper judges a helper call (check_helper_call).
-func (e *env) callHelper(in *decode.Insn) {
+func (e *env) callHelper(in *decode.Insn) stepResult {
 	id := uapi.FuncID(in.Imm)
 	h, p := e.helperOf(id)
 	if p.Attr&proto.GPLOnly != 0 && !e.prog.gpl {
@@ -189,9 +182,24 @@ func (e *env) callHelper(in *decode.Insn) {
 	if id == uapi.FuncGetFuncIp {
 		e.checkFuncIP(h)
 	}
+	if id == uapi.FuncTailCall && e.has(since.TailCallReturns) {
+		if e.cur.curFrame == 0 {
+			return stepNext
+		}
+		// The program called instead may return for this function.
+		e.push(e.insn+1, e.insn)
+		e.forgetPackets()
+		e.reg(0).unknown()
+		if e.r.static {
+			e.live.update(e)
+		}
+		e.leaveFunc()
+		return stepReturned
+	}
 	if changes {
 		e.forgetPackets()
 	}
+	return stepNext
 }
 
 // checkMaySleep demands a place where a function may sleep.
@@ -443,8 +451,8 @@ func (e *env) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) 
 // checkArgBTF demands the kernel struct an argument points to.
 func (e *env) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	if r.typ.isAllocObj() {
-		if m.id == uapi.FuncKptrXchg && n == 2 {
-			e.kptrMatch(m.kptr, r, n)
+		if m.id == uapi.FuncKptrXchg && n == 2 && !e.kptrMatch(m.kptr, r, n) {
+			panic(refusal{uapi.EACCES})
 		}
 		return
 	}

@@ -13,6 +13,8 @@ import (
 
 type kfFlags proto.KfuncFlags
 
+const flagDevBound = 1 << 6 // BPF_F_XDP_DEV_BOUND_ONLY
+
 const (
 	kfAcquire      = kfFlags(proto.Acquire)
 	kfRelease      = kfFlags(proto.ReleaseArg)
@@ -101,6 +103,9 @@ func (e *env) makeKfunc(ref *Ref) *kfunc {
 		e.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", ref.TypeID)
 	}
 	k.name = fn.Name
+	if strings.HasPrefix(k.name, "bpf_xdp_metadata_rx_") && e.p.Flags&flagDevBound == 0 {
+		e.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
+	}
 	k.proto = s.MustType(fn.Ref)
 	row, ok := proto.LookupKfunc(fn.Name)
 	if !ok {

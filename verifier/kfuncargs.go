@@ -88,10 +88,10 @@ func (e *env) kfuncArgs(m *callMeta) {
 		if kind == kaNull {
 			continue
 		}
-		if kind == kaMap && (r.typ != constMap) {
+		if kind == kaMap && r.typ != constMap && r.typ.base() != ptrBTF {
 			e.refuse(uapi.EINVAL, "pointer in R%d isn't map pointer", n)
 		}
-		if kind == kaMap {
+		if kind == kaMap && r.typ == constMap {
 			mp := e.mapOf(r)
 			if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) && (mp.rec.has(fieldWorkqueue) || mp.rec.has(fieldTaskWork)) {
 				what := "workqueue"
@@ -310,11 +310,14 @@ func (e *env) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i int, 
 	case kaListNode, kaNode:
 		e.graphNodeArg(m, n, kind)
 	case kaMap:
+		if r.typ == constMap {
+			break
+		}
 		id, ok := e.kernelType("bpf_map")
 		if !ok {
 			e.unknown("struct bpf_map, which the kernel's BTF does not have")
 		}
-		_ = id
+		e.kfuncBTF(m, n, i, e.k.BTF.MustType(id))
 	case kaBTF:
 		e.kfuncBTF(m, n, i, ref)
 	case kaMem:
@@ -537,10 +540,17 @@ func (e *env) graphNodeArg(m *callMeta, n int, kind kfArg) {
 		want, name, head = fieldRBNode, "bpf_rb_node", "bpf_rb_root"
 	}
 	if k.is("bpf_rbtree_remove", "bpf_rbtree_left", "bpf_rbtree_right") {
-		if !r.typ.isNonOwning() || r.ref != 0 {
-			e.refuse(uapi.EINVAL, "%s can only take non-owning or refcounted bpf_rb_node pointer", k.name)
+		if e.rel >= since.R(6, 16) {
+			if !r.typ.isNonOwning() && r.ref == 0 {
+				e.refuse(uapi.EINVAL, "%s can only take non-owning or refcounted bpf_rb_node pointer", k.name)
+			}
+		} else if !r.typ.isNonOwning() || r.ref != 0 {
+			e.refuse(uapi.EINVAL, "rbtree_remove node input must be non-owning ref")
 		}
 		if e.inTreeCallback() {
+			if e.rel < since.R(6, 16) {
+				e.refuse(uapi.EINVAL, "rbtree_remove not allowed in rbtree cb")
+			}
 			e.refuse(uapi.EINVAL, "%s not allowed in rbtree cb", k.name)
 		}
 	} else {

@@ -79,7 +79,7 @@ func (c *mapConverter) ref(r loader.Ref) Ref {
 	case loader.RefFunc:
 		out.Kind = RefFunc
 	case loader.RefKsym:
-		out.Kind = RefKsym
+		out.Kind, out.Missing = RefKsym, r.Weak && !r.Resolved
 	case loader.RefKsymBTF:
 		out.Kind, out.Missing = RefBTF, !r.Resolved
 	case loader.RefKfunc:

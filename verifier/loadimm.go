@@ -25,7 +25,12 @@ func (e *env) loadImm(in *decode.Insn) {
 	a := e.curAux()
 	switch in.Src {
 	case 0:
-		d.constant(decode.Imm64(e.insns, e.insn))
+		v := decode.Imm64(e.insns, e.insn)
+		if ref, ok := e.p.Refs[e.insn]; ok && v == 0 && ref.Kind == RefKsym && !ref.Missing {
+			// Where the kernel's symbol is does not matter, but no two are at one place.
+			v = 0xffffffff81000000 + uint64(e.insn)<<8
+		}
+		d.constant(v)
 	case 3:
 		d.value = a.btfVar
 		d.id, d.ref = 0, 0

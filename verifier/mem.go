@@ -17,7 +17,7 @@ func (e *env) checkAlign(r *reg, off, size int, strict bool) {
 		if (strict || e.p.Flags&uapi.ProgStrictAlignment != 0) && size != 1 {
 			t := r.Var.Add(constOf(int64(2 + int(r.off) + off)))
 			if !t.Aligned(uint64(size)) {
-				e.refuse(uapi.EACCES, "misaligned packet access off %d+%s+%d+%d size %d", 2, r.Var, r.off, off, size)
+				e.refuse(uapi.EACCES, "misaligned packet access off %d+%s+%d+%d size %d", 2, e.bits(r), r.off, off, size)
 			}
 		}
 		return
@@ -46,7 +46,7 @@ func (e *env) checkAlign(r *reg, off, size int, strict bool) {
 		return
 	}
 	if t := r.Var.Add(constOf(int64(int(r.off) + off))); !t.Aligned(uint64(size)) {
-		e.refuse(uapi.EACCES, "misaligned %saccess off %s+%d+%d size %d", desc, r.Var, r.off, off, size)
+		e.refuse(uapi.EACCES, "misaligned %saccess off %s+%d+%d size %d", desc, e.bits(r), r.off, off, size)
 	}
 }
 
@@ -97,7 +97,7 @@ func (e *env) checkOffset(r *reg, n int, fixedOK bool) {
 	case !fixedOK && r.off != 0:
 		e.refuse(uapi.EACCES, "dereference of modified %s ptr R%d off=%d disallowed", e.typeName(r.typ), n, r.off)
 	case !r.Var.Equals(0):
-		e.refuse(uapi.EACCES, "variable %s access var_off=%s disallowed", e.typeName(r.typ), r.Var)
+		e.refuse(uapi.EACCES, "variable %s access var_off=%s disallowed", e.typeName(r.typ), e.bits(r))
 	}
 }
 
@@ -288,7 +288,7 @@ func (e *env) checkBuffer(what string, r *reg, n, off, size int) {
 		e.refuse(uapi.EACCES, "R%d invalid %s buffer access: off=%d, size=%d", n, what, off, size)
 	}
 	if !r.Var.Equals(0) {
-		e.refuse(uapi.EACCES, "R%d invalid variable buffer offset: off=%d, var_off=%s", n, off, r.Var)
+		e.refuse(uapi.EACCES, "R%d invalid variable buffer offset: off=%d, var_off=%s", n, off, e.bits(r))
 	}
 }
 

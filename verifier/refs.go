@@ -97,7 +97,7 @@ func (e *env) forgetNonOwning() {
 func (e *env) leak(throw bool) bool {
 	s := e.cur
 	f := s.frame()
-	if !throw && f.no > 0 && !f.inCallback {
+	if !throw && f.no > 0 && (!f.inCallback || e.r.stateRefs) {
 		return false
 	}
 	lost := false

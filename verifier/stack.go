@@ -363,7 +363,7 @@ func (e *env) accessStack(ptr, off, size int, t accessType, value, insn int) {
 		return
 	}
 	if value < 0 {
-		e.refuse(uapi.EACCES, "variable offset stack pointer cannot be passed into helper function; var_off=%s off=%d size=%d", r.Var, off, size)
+		e.refuse(uapi.EACCES, "variable offset stack pointer cannot be passed into helper function; var_off=%s off=%d size=%d", e.bits(r), off, size)
 	}
 	e.stackInit(ptr, off, size, false, accessDirect, read, nil)
 	lo, hi := int(r.SMin)+off, int(r.SMax)+off
@@ -420,7 +420,7 @@ func (e *env) stackBounds(ptr, off, size int, src accessSource, t accessType) {
 		if r.Var.IsConst() {
 			e.refuse(errno, "invalid%s stack R%d off=%d size=%d", what, ptr, off+e.constOffIn(r), size)
 		}
-		e.refuse(errno, "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", what, ptr, r.Var, off, size)
+		e.refuse(errno, "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", what, ptr, e.bits(r), off, size)
 	}
 	if t == write || e.r.uninit {
 		e.growStack(f, int(-lo))
@@ -513,7 +513,7 @@ func (e *env) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t acc
 			if r.Var.IsConst() {
 				e.refuse(uapi.EACCES, "invalid%s read from stack R%d off %d+%d size %d", what, ptr, lo, i-lo, size)
 			}
-			e.refuse(uapi.EACCES, "invalid%s read from stack R%d var_off %s+%d size %d", what, ptr, r.Var, i-lo, size)
+			e.refuse(uapi.EACCES, "invalid%s read from stack R%d var_off %s+%d size %d", what, ptr, e.bits(r), i-lo, size)
 		}
 		e.readSlot(f, at/8)
 	}

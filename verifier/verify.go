@@ -281,7 +281,6 @@ func (e *env) reset() {
 	for i := range e.sccs {
 		e.sccs[i].visits = nil
 	}
-	e.exploredCount, e.freeCount, e.backedges = 0, 0, 0
 	e.pending = e.pending[:0]
 	e.bt.reset()
 	e.histEntry = nil

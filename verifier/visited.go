@@ -118,7 +118,7 @@ func (e *env) compare(s *state, i int, force bool, add *bool) (hit, loop bool) {
 		}
 	case a.callback:
 		if e.statesEqual(s, cur, e.loopExactness()) {
-			return true, true
+			return true, e.has(since.CallbackLoops)
 		}
 		infinite = false
 	}

@@ -186,6 +186,17 @@ func (t Tnum) Bswap(size int) Tnum {
 	return Tnum{bits.ReverseBytes64(t.Value), bits.ReverseBytes64(t.Mask)}
 }
 
+// Text writes t as logs of releases from 6.8 on do: constants are plain.
+func (t Tnum) Text() string {
+	switch {
+	case t.Mask != 0:
+		return t.String()
+	case t.Value <= 0xffff:
+		return strconv.FormatUint(t.Value, 10)
+	}
+	return hex(t.Value)
+}
+
 // String writes "(value; mask)" as the kernel's log does.
 func (t Tnum) String() string { return "(" + hex(t.Value) + "; " + hex(t.Mask) + ")" }
 

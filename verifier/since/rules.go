@@ -106,6 +106,10 @@ const (
 	InsnBeforeWalk
 	// NotExactByLive: reads marked by liveness decide what is compared (until static liveness).
 	CallbackChains
+	// CallbackLoops: calls that call back are loops, as others are.
+	CallbackLoops
+	// TailCallReturns: a tail call in a function may replace the function's caller.
+	TailCallReturns
 	numRules
 )
 
@@ -121,7 +125,7 @@ var rows = [numRules]row{
 	StateRefs:              {R(6, 14), "references and locks belong to states"},
 	MixedBounds:            {R(6, 8), "64- and 32-bit ranges narrow each other"},
 	SplitSign:              {R(6, 12), "ranges on both sides of zero narrow unsigned ones"},
-	SplitSign32:            {R(7, 0), "the same for 32 bits"},
+	SplitSign32:            {R(6, 18), "the same for 32 bits"},
 	WrapBoth:               {R(6, 17), "sums whose both ends overflow stay ranges"},
 	MulSigned:              {R(6, 14), "products of negative numbers are ranges"},
 	MulTnumShift:           {R(5, 14), "bits of products by shifting and adding"},
@@ -131,7 +135,7 @@ var rows = [numRules]row{
 	DivRange:               {R(7, 0), "quotients and remainders are ranges"},
 	EqBits:                 {R(6, 18), "known bits that differ decide comparisons"},
 	EqHalves:               {R(6, 8), "low halves decide comparisons of wholes"},
-	ForkSigns:              {R(7, 0), "and and or of 0 or -1 are explored for both"},
+	ForkSigns:              {R(6, 18), "and and or of 0 or -1 are explored for both"},
 	SubregSpill:            {R(5, 16), "small spills keep what is known"},
 	UninitStack:            {R(6, 3), "privileged programs read stack that nobody wrote"},
 	PreciseSpills:          {R(6, 8), "spills are tracked back by instruction"},
@@ -166,6 +170,8 @@ var rows = [numRules]row{
 	CleanCurrent:           {R(7, 1), "what is dead leaves the current state"},
 	InsnBeforeWalk:         {R(7, 1), "fields are checked before the walk"},
 	CallbackChains:         {R(6, 7), "callbacks are called zero, one or many times"},
+	CallbackLoops:          {R(6, 19), "calls that call back are loops"},
+	TailCallReturns:        {R(6, 18), "tail calls in functions return from them"},
 }
 
 // In reports whether the release follows the rule.
