@@ -181,15 +181,15 @@ func (h *Hooks) structValue(name string, spec *btf.Spec, id btf.ID, off uint64) 
 func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (uint64, *object.Object) {
 	to := object.Target(spec, id)
 	if to.Type != nil && to.Type.Kind == btf.KindFuncProto {
-		return h.functionFor(name, spec, to.Type.ID), nil
+		return h.FuncPointer(name, spec, to.Type.ID), nil
 	}
 	if to.User || isUserArgument(hook, name) {
-		return h.userOnce(name, spec, to), nil
+		return h.UserOnce(name, spec, to), nil
 	}
 	if to.Type == nil { // void *
 		switch name {
 		case "location", "call_site", "caller", "ip":
-			return h.sampleIP(), nil
+			return h.SampleIP(), nil
 		}
 		if o := h.BehindVoid(name); o != nil {
 			return o.Addr(), o
@@ -274,7 +274,7 @@ func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 		pid, _ := h.PidTgid()
 		return uint64(pid), true
 	case "call_site", "ip", "caller_ip", "parent_ip":
-		return h.sampleIP(), true
+		return h.SampleIP(), true
 	}
 	switch from, to := h.transition(); hook + " " + name {
 	case "inet_sock_set_state oldstate":

@@ -2,12 +2,16 @@ package kernel
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
 // cgroupNames are the levels of the default hierarchy, the root first.
 var cgroupNames = [...]string{"", "system.slice", "app.service"}
+
+// defaultCgroupPath is the path of the cgroup that tasks are in when nobody chose one.
+func defaultCgroupPath() string { return "/" + strings.Join(cgroupNames[1:], "/") }
 
 // cgroupLevel is the level of the current task's cgroup.
 const cgroupLevel = len(cgroupNames) - 1

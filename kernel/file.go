@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/bpfrun/bpfrun/kernel/object"
+import (
+	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // Numbers of the default file system: /dev/sda1 with ext4.
 const (
@@ -286,6 +289,6 @@ func (m *Model) fillBinprm(b object.Builder) {
 	b.Child("file")
 	b.Child("cred")
 	b.Child("mm")
-	b.Num("p", userStack64-4096)
+	b.Num("p", m.UserStack()-uapi.PageSize)
 	b.Null("interpreter executable")
 }

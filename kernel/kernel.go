@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/kernel/window"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -38,13 +39,13 @@ type Config struct {
 
 // Kernel is the simulated kernel of one machine. It composes its parts, whose methods are its own. Construct it with [New].
 type Kernel struct {
-	*object.Space `snapshot:"part"`
-	*User         `snapshot:"part"`
-	*PerCPU       `snapshot:"part"`
-	*Symbols      `snapshot:"part"`
-	*Model        `snapshot:"part"`
-	*Host         `snapshot:"part"`
-	*Hooks        `snapshot:"part"`
+	*object.Space   `snapshot:"part"`
+	*window.User    `snapshot:"part"`
+	*window.PerCPU  `snapshot:"part"`
+	*window.Symbols `snapshot:"part"`
+	*Model          `snapshot:"part"`
+	*Host           `snapshot:"part"`
+	*Hooks          `snapshot:"part"`
 
 	clock  *clock.Clock
 	rand   random
@@ -82,13 +83,13 @@ func New(cfg Config) (*Kernel, error) {
 		Mode: cfg.Mode, Began: began, Around: surroundings{k},
 	})
 	var err error
-	if k.User, err = NewUser(k.Space); err != nil {
+	if k.User, err = window.NewUser(k.Space); err != nil {
 		return nil, err
 	}
-	if k.PerCPU, err = NewPerCPU(k.Space); err != nil {
+	if k.PerCPU, err = window.NewPerCPU(k.Space); err != nil {
 		return nil, err
 	}
-	if k.Symbols, err = NewSymbols(k.Space, k.PerCPU, k.clock, cfg.Kallsyms); err != nil {
+	if k.Symbols, err = window.NewSymbols(k.Space, k.PerCPU, k.clock, cfg.Kallsyms); err != nil {
 		return nil, err
 	}
 	k.Model = NewModel(k.Space, k.User)

@@ -16,7 +16,7 @@ func (m *Model) VMAAt(addr uint64) (*object.Object, error) {
 	if o := m.areaAt(addr); o != nil {
 		return o, nil
 	}
-	if !m.IsUserAddress(addr) || !m.userMapped(addr) {
+	if !m.IsUserAddress(addr) || !m.UserMapped(addr) {
 		return nil, nil
 	}
 	start := addr &^ uint64(uapi.PageSize-1)

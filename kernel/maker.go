@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
 // Hooks makes the contexts of programs: what r1 points to, and the event it is about. Construct it with [NewHooks].
 type Hooks struct {
-	*object.Space `snapshot:"fixed"`
-	*User         `snapshot:"fixed"`
-	*Symbols      `snapshot:"fixed"`
-	*Model        `snapshot:"fixed"`
-	*Host         `snapshot:"fixed"`
+	*object.Space   `snapshot:"fixed"`
+	*window.User    `snapshot:"fixed"`
+	*window.Symbols `snapshot:"fixed"`
+	*Model          `snapshot:"fixed"`
+	*Host           `snapshot:"fixed"`
 
 	event  event
 	traced uint64     // address of the traced function
@@ -21,7 +22,7 @@ type Hooks struct {
 }
 
 // NewHooks returns hooks at which nothing happened yet.
-func NewHooks(s *object.Space, u *User, y *Symbols, m *Model, h *Host) *Hooks {
+func NewHooks(s *object.Space, u *window.User, y *window.Symbols, m *Model, h *Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 

@@ -8,10 +8,7 @@ import (
 
 // fillMM gives a process its address space: arguments and environment in user memory, text, heap and stack.
 func (m *Model) fillMM(b object.Builder) {
-	heap, stack, limit := uint64(userHeap64), uint64(userStack64), uint64(userEnd64)
-	if m.Mem().PointerSize() == 4 {
-		heap, stack, limit = userHeap32, userStack32, userEnd32
-	}
+	heap, stack, limit := m.UserHeap(), m.UserStack(), m.UserEnd()
 	name := m.taskName(b.Object.Role())
 	if t := b.Object.Parent(); t != nil && t.TypeName() == "task_struct" {
 		if s, err := t.String("comm"); err == nil && s != "" {

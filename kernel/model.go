@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
 // Model is the content of the simulated kernel: tasks with their credentials, address spaces, files and cgroups, and the disk. It gives
 // objects of well-known types their default content and builds those that a user describes. Construct it with [NewModel].
 type Model struct {
 	*object.Space `snapshot:"fixed"`
-	*User         `snapshot:"fixed"`
+	*window.User  `snapshot:"fixed"`
 
 	cpu          int                                 // of the run
 	current      []*object.Object                    // running task by CPU
@@ -20,7 +21,7 @@ type Model struct {
 }
 
 // NewModel returns a model in which nothing was made yet.
-func NewModel(s *object.Space, u *User) *Model {
+func NewModel(s *object.Space, u *window.User) *Model {
 	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object)}
 }
 

@@ -40,17 +40,17 @@ func (r surroundings) fill(typ string, b object.Builder) {
 }
 
 func (r surroundings) UserPointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
-	return r.k.userPointee(role, spec, to)
+	return r.k.User.Pointer(role, spec, to)
 }
 
 func (r surroundings) UserString(text string) uint64 { return r.k.User.UserString(text) }
 
 func (r surroundings) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
-	return r.k.functionFor(role, spec, proto)
+	return r.k.FuncPointer(role, spec, proto)
 }
 
 func (r surroundings) PercpuPointer(role string, spec *btf.Spec, id btf.ID) uint64 {
-	return r.k.percpuPointee(role, spec, id)
+	return r.k.PerCPU.Pointer(role, spec, id)
 }
 
-func (r surroundings) ObjectAt(addr uint64) *object.Object { return r.k.variableAt(addr) }
+func (r surroundings) ObjectAt(addr uint64) *object.Object { return r.k.VariableAt(addr) }

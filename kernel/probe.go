@@ -88,11 +88,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		c.Func = name[i+1:]
 	}
-	ip := uint64(userHeap64)
-	sp := uint64(userStack64)
-	if h.Mem().PointerSize() == 4 {
-		ip, sp = userHeap32, userStack32
-	}
+	ip, sp := h.UserHeap(), h.UserStack()
 	ip -= 0x10000 - h.Hash(c.Func, "text")%0xfff0&^15
 	c.FuncAddr = ip
 	r := h.newRegisters("user regs", ip, sp)
@@ -103,14 +99,14 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	}
 	for i := range n {
 		arg := "arg" + strconv.FormatUint(uint64(i+1), 10)
-		a := Arg{Name: arg, Value: h.userStringOnce(c.Func + "." + arg), slots: 1}
+		a := Arg{Name: arg, Value: h.UserStringOnce(c.Func + "." + arg), slots: 1}
 		if err := h.override(c, &a); err != nil {
 			return err
 		}
 		c.Args = append(c.Args, a)
 	}
 	if ret || isSession(kind) {
-		c.Returns, c.Ret = true, Arg{Name: "ret", Value: h.userStringOnce(c.Func + ".ret")}
+		c.Returns, c.Ret = true, Arg{Name: "ret", Value: h.UserStringOnce(c.Func + ".ret")}
 		if err := h.override(c, &c.Ret); err != nil {
 			return err
 		}
@@ -180,11 +176,7 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 
 // syscallRegs makes the pt_regs object that holds a system call's arguments.
 func (h *Hooks) syscallRegs(c *Context, call string) (*object.Object, error) {
-	sp := uint64(userStack64)
-	ip := uint64(userHeap64) - 0x20000
-	if h.Mem().PointerSize() == 4 {
-		sp, ip = userStack32, userHeap32-0x20000
-	}
+	sp, ip := h.UserStack(), h.UserHeap()-0x20000
 	r := h.newRegisters("syscall regs", ip, sp)
 	regs := r.abi.syscall
 	if regs == nil {

@@ -220,10 +220,7 @@ func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
 	if o := h.Kept(key); o != nil {
 		return o.Addr(), nil
 	}
-	ip, sp := uint64(userHeap64)-0x20000, uint64(userStack64)
-	if h.Mem().PointerSize() == 4 {
-		ip, sp = userHeap32-0x20000, userStack32
-	}
+	ip, sp := h.UserHeap()-0x20000, h.UserStack()
 	r := h.newRegisters(t.Role()+".pt_regs", ip, sp)
 	var o *object.Object
 	var err error

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
 // Snapshot is the state of a [Kernel] at one moment, without the memory below it: take and restore one of
@@ -15,9 +16,9 @@ type Snapshot struct {
 	rand    random
 	stacks  map[bool][]uint64
 	space   *object.Snapshot
-	user    *UserSnapshot
-	percpu  *PerCPUSnapshot
-	symbols *SymbolsSnapshot
+	user    *window.UserSnapshot
+	percpu  *window.PerCPUSnapshot
+	symbols *window.SymbolsSnapshot
 	model   *ModelSnapshot
 	host    *HostSnapshot
 	hooks   *HooksSnapshot

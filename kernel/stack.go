@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/kernel/window"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -27,10 +28,7 @@ func (k *Kernel) Stack(user bool) []uint64 {
 	}
 	var ips []uint64
 	if user {
-		text := uint64(userHeap64) - 0x400000
-		if k.Mem().PointerSize() == 4 {
-			text = userHeap32 - 0x400000
-		}
+		text := k.UserHeap() - 0x400000
 		for i := range userFrames {
 			ips = append(ips, text+k.Hash("user stack", k.Comm(), strconv.Itoa(i))%0x40000&^3)
 		}
@@ -38,7 +36,7 @@ func (k *Kernel) Stack(user bool) []uint64 {
 	}
 	within := func(names []string) {
 		for _, name := range names {
-			ips = append(ips, k.SymbolAddr(name)+4+k.Hash("return address", name)%(textStride-8))
+			ips = append(ips, k.SymbolAddr(name)+4+k.Hash("return address", name)%(window.TextStride-8))
 		}
 	}
 	if k.Traced() != 0 {

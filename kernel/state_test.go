@@ -85,7 +85,7 @@ func TestContextsAreForgotten(t *testing.T) {
 func TestPercpu(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b, func(c *Config) { c.CPUs = 4 })
-		if len(k.PerCPU.vars) == 0 {
+		if k.PercpuObject("runqueues", 0) == nil {
 			t.Skip("the BTF lists no per-CPU variables")
 		}
 		const name = "runqueues"

@@ -125,13 +125,13 @@ const vectorLen = 5
 func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 	role := "sys." + d.name
 	once := func(content func() []byte) uint64 {
-		return h.userDataOnce(role+":"+string(d.kind), content)
+		return h.UserDataOnce(role+":"+string(d.kind), content)
 	}
 	switch d.kind {
 	case 's':
-		return h.userStringOnce(role)
+		return h.UserStringOnce(role)
 	case 'a':
-		return once(func() []byte { return h.sockaddrBytes(role) })
+		return once(func() []byte { return h.SockaddrBytes(role) })
 	case 'v':
 		return once(func() []byte {
 			n := h.Mem().PointerSize()
@@ -179,7 +179,7 @@ func (h *Hooks) syscallReturn(c *Context, call string) error {
 		pid, _ := h.PidTgid()
 		c.Ret.Value = uint64(pid)
 	case strings.HasPrefix(name, "mmap"), name == "brk":
-		c.Ret.Value = h.userHeapBase() + 0x100000
+		c.Ret.Value = h.UserHeap() + 0x100000
 	}
 	return h.override(c, &c.Ret)
 }

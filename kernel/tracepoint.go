@@ -43,7 +43,7 @@ func (h *Hooks) eventLayout(name string) *object.Layout {
 		return nil
 	}
 	best, score, unique := "", 0, false
-	for _, class := range h.Types().Classes(h.BTF(), h.functions(), object.Signature(p)) {
+	for _, class := range h.Types().Classes(h.BTF(), h.Functions(), object.Signature(p)) {
 		switch s := commonPrefix(class, name); {
 		case best == "" || s > score:
 			best, score, unique = class, s, true
@@ -243,7 +243,7 @@ func (r *record) text(name string) string {
 	case "cmd":
 		return ""
 	case "path":
-		return "/" + strings.Join(cgroupNames[1:], "/")
+		return defaultCgroupPath()
 	}
 	return r.k.Word(r.event+"."+name, name)
 }
@@ -296,7 +296,7 @@ func (r *record) member(m *btf.Member) {
 	case "success":
 		b.Num(name, 1)
 	case "call_site", "ip", "caller_ip", "parent_ip":
-		b.Num(name, k.sampleIP())
+		b.Num(name, k.SampleIP())
 	case "gfp_flags":
 		b.Num(name, 0xcc0)
 	case "node":

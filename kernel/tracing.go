@@ -291,7 +291,7 @@ func (h *Hooks) arrayContext(c *Context) error {
 // perfEventContext makes a struct bpf_perf_event_data: registers, period and address of a sample.
 func (h *Hooks) perfEventContext(c *Context) error {
 	c.Type = "bpf_perf_event_data"
-	r := h.newRegisters("sample regs", h.sampleIP(), h.stackAddr())
+	r := h.newRegisters("sample regs", h.SampleIP(), h.stackAddr())
 	size, period, addr := uint64(len(r.data)), uint64(0), uint64(0)
 	if l := h.LayoutNamed(c.Type); l != nil {
 		if f, rest, err := l.Place("regs"); err == nil && rest == "" {

@@ -1,4 +1,4 @@
-package kernel
+package window
 
 import (
 	"maps"
@@ -16,8 +16,8 @@ const (
 	textBase32  = 0xbf00_0000
 	textSize32  = 0x00f0_0000
 	textSize64  = 64 << 20
-	textStride  = 64
-	maxTextFunc = textSize32 / textStride
+	TextStride  = 64
+	maxTextFunc = textSize32 / TextStride
 )
 
 // textBase is where kernels of an architecture usually have their text.
@@ -103,7 +103,7 @@ func NewSymbols(s *object.Space, p *PerCPU, c *clock.Clock, given map[string]uin
 }
 
 // functions returns the FUNCs of the vmlinux BTF in id order.
-func (s *Symbols) functions() []btf.ID {
+func (s *Symbols) Functions() []btf.ID {
 	if s.funcs != nil || s.BTF() == nil {
 		return s.funcs
 	}
@@ -113,12 +113,12 @@ func (s *Symbols) functions() []btf.ID {
 
 // FuncAddr returns the address of a function by the id of its FUNC in vmlinux BTF; ok is false for other ids.
 func (s *Symbols) FuncAddr(fn btf.ID) (addr uint64, ok bool) {
-	ids := s.functions()
+	ids := s.Functions()
 	i := sort.Search(len(ids), func(i int) bool { return ids[i] >= fn })
 	if i == len(ids) || ids[i] != fn || i >= maxTextFunc {
 		return 0, false
 	}
-	return s.win.Base + textStride*uint64(i), true
+	return s.win.Base + TextStride*uint64(i), true
 }
 
 // KsymAddr returns the address of a kernel symbol: of kallsyms when the user gave one, else of a FUNC or VAR
@@ -158,7 +158,7 @@ func (s *Symbols) SymbolAddr(name string) uint64 {
 }
 
 func (s *Symbols) extraAddr(i int) uint64 {
-	return s.win.Base + s.win.Size - textStride*uint64(i+1)
+	return s.win.Base + s.win.Size - TextStride*uint64(i+1)
 }
 
 // SymbolAt returns the name and offset of the function or variable that contains addr, as %pS prints it; ok
@@ -181,12 +181,12 @@ func (s *Symbols) SymbolAt(addr uint64) (name string, off uint64, ok bool) {
 		}
 	}
 	if rel := addr - s.win.Base; rel < s.win.Size {
-		if i := rel / textStride; i < uint64(len(s.functions())) {
-			return s.BTF().Name(s.funcs[i]), rel % textStride, true
+		if i := rel / TextStride; i < uint64(len(s.Functions())) {
+			return s.BTF().Name(s.funcs[i]), rel % TextStride, true
 		}
 		last := s.win.Base + s.win.Size - 1
-		if i := (last - addr) / textStride; i < uint64(len(s.extra)) {
-			return s.extra[i], rel % textStride, true
+		if i := (last - addr) / TextStride; i < uint64(len(s.extra)) {
+			return s.extra[i], rel % TextStride, true
 		}
 		return "", 0, false
 	}
@@ -206,8 +206,8 @@ func (s *Symbols) isVariable(o *object.Object) bool {
 }
 
 // functionFor chooses the function a function pointer points to: one of its prototype when the BTF has any.
-func (s *Symbols) functionFor(role string, spec *btf.Spec, proto btf.ID) uint64 {
-	ids := s.functions()
+func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
+	ids := s.Functions()
 	if len(ids) == 0 {
 		return 0
 	}
@@ -320,8 +320,8 @@ func (s *Symbols) VariableAddr(name string) (uint64, error) {
 }
 
 // sampleIP is where the sampled CPU was: in some function of the kernel.
-func (s *Symbols) sampleIP() uint64 {
-	if ids := s.functions(); len(ids) > 0 {
+func (s *Symbols) SampleIP() uint64 {
+	if ids := s.Functions(); len(ids) > 0 {
 		if a, ok := s.FuncAddr(ids[s.Hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {
 			return a + 16
 		}

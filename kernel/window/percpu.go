@@ -1,4 +1,4 @@
-package kernel
+package window
 
 import (
 	"fmt"
@@ -152,7 +152,7 @@ func (p *PerCPU) instance(i, cpu int) *object.Object {
 }
 
 // variableAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
-func (p *PerCPU) variableAt(addr uint64) *object.Object {
+func (p *PerCPU) VariableAt(addr uint64) *object.Object {
 	rel := addr - p.win.Base
 	if rel >= p.win.Size || rel < p.stride {
 		return nil
@@ -169,7 +169,7 @@ func (p *PerCPU) resolve(off, size uint64) (*object.Object, uint64, *mem.Fault) 
 	if off < p.stride {
 		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "this is a per-CPU address: bpf_per_cpu_ptr or bpf_this_cpu_ptr makes a pointer of it"}
 	}
-	o := p.variableAt(p.win.Base + off)
+	o := p.VariableAt(p.win.Base + off)
 	if o == nil {
 		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "no per-CPU variable is here"}
 	}
@@ -240,7 +240,7 @@ func (p *PerCPU) PercpuObject(name string, cpu int) *object.Object {
 }
 
 // percpuPointee allocates per-CPU memory for a pointer tagged percpu and returns its per-CPU address.
-func (p *PerCPU) percpuPointee(role string, spec *btf.Spec, id btf.ID) uint64 {
+func (p *PerCPU) Pointer(role string, spec *btf.Spec, id btf.ID) uint64 {
 	v := percpuVar{name: role, off: p.next, l: p.Types().Of(spec, id), size: object.OpaqueSize}
 	if v.l != nil && v.l.Size > 0 {
 		v.size = v.l.Size

@@ -1,4 +1,4 @@
-package kernel
+package window
 
 import (
 	"maps"
@@ -110,10 +110,10 @@ func (u *User) UserRead(addr uint64, p []byte) error {
 }
 
 // Mapped reports whether user memory has something at addr.
-func (u *User) userMapped(addr uint64) bool { return u.win.Mapped(addr) }
+func (u *User) UserMapped(addr uint64) bool { return u.win.Mapped(addr) }
 
 // UserOnce places data in user memory once for a key, and returns the same address for that key from then on.
-func (u *User) userDataOnce(key string, content func() []byte) uint64 {
+func (u *User) UserDataOnce(key string, content func() []byte) uint64 {
 	if a, ok := u.strings[key]; ok {
 		return a
 	}
@@ -122,12 +122,23 @@ func (u *User) userDataOnce(key string, content func() []byte) uint64 {
 	return a
 }
 
-// userHeapBase is where the heap of the processes begins.
-func (u *User) userHeapBase() uint64 { return u.base }
+// UserHeap returns the address where the heap of the processes begins.
+func (u *User) UserHeap() uint64 { return u.base }
+
+// UserStack returns the address of the top of the first stack.
+func (u *User) UserStack() uint64 {
+	if u.Mem().PointerSize() == 4 {
+		return userStack32
+	}
+	return userStack64
+}
+
+// UserEnd returns the first address after user memory.
+func (u *User) UserEnd() uint64 { return u.win.Base + u.win.Size }
 
 // userPointee makes what a pointer to user memory points to: a string for characters and void, else
 // bytes of the type's size derived from the role.
-func (u *User) userPointee(role string, spec *btf.Spec, to object.Pointee) uint64 {
+func (u *User) Pointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	if to.IsText(spec) {
 		return u.UserString(u.userText(role))
 	}
@@ -136,7 +147,7 @@ func (u *User) userPointee(role string, spec *btf.Spec, to object.Pointee) uint6
 		size = uint64(n)
 	}
 	if to.Type.Name == "sockaddr" {
-		return u.UserAlloc(u.sockaddrBytes(role))
+		return u.UserAlloc(u.SockaddrBytes(role))
 	}
 	data := make([]byte, size)
 	for i := range data {
@@ -158,7 +169,7 @@ func (u *User) userText(role string) string {
 }
 
 // sockaddrBytes is a struct sockaddr_in as user space passes it: family, port, address.
-func (u *User) sockaddrBytes(role string) []byte {
+func (u *User) SockaddrBytes(role string) []byte {
 	b := make([]byte, 16)
 	u.Order().PutUint16(b, uapi.AFInet)
 	port := u.Port(role)
@@ -169,18 +180,18 @@ func (u *User) sockaddrBytes(role string) []byte {
 }
 
 // userOnce is userPointee for arguments: those of one name and type are one place in user memory.
-func (u *User) userOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
+func (u *User) UserOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
 	key := "arg:" + name + ":" + spec.TypeString(to.ID)
 	if a, ok := u.strings[key]; ok {
 		return a
 	}
-	a := u.userPointee(name, spec, to)
+	a := u.Pointer(name, spec, to)
 	u.strings[key] = a
 	return a
 }
 
 // userStringOnce places the default user string of a role, once per kernel.
-func (u *User) userStringOnce(role string) uint64 {
+func (u *User) UserStringOnce(role string) uint64 {
 	if a, ok := u.strings[role]; ok {
 		return a
 	}
