@@ -258,7 +258,7 @@ func (h *Hooks) taskArgument(hook, name string) *object.Object {
 func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	switch name {
 	case "cpu", "this_cpu", "cpu_id", "smp_processor_id":
-		return uint64(h.cpu), true
+		return uint64(h.CPU()), true
 	case "preempt":
 		if hook == "sched_switch" && h.prevState() == 0 {
 			return 1, true

@@ -180,7 +180,7 @@ func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Typ
 	case "task_vma":
 		return h.taskVMAs(), nil
 	case "cgroup":
-		return one("cgroup", h.cgroups()), nil
+		return one("cgroup", h.Cgroups()), nil
 	case "bpf_map":
 		objects, err := h.mapObjects(c)
 		return one("map", objects), err
@@ -261,7 +261,7 @@ func (h *Hooks) isA(o *object.Object, typ string) bool {
 func (h *Hooks) iterTasks(leaders bool) []*object.Object {
 	var known []*object.Object
 	if h.Mode() == object.ModeDefault {
-		known = append(known, h.initTask())
+		known = append(known, h.InitTask())
 		for cpu := range h.CPUs() {
 			t := h.CurrentOn(cpu)
 			if t == nil {
@@ -323,7 +323,7 @@ func (h *Hooks) taskVMAs() []iterArgs {
 		if err != nil || mm == nil {
 			continue
 		}
-		for _, vma := range h.vmas(mm) {
+		for _, vma := range h.VMAs(mm) {
 			out = append(out, iterArgs{"task": {Value: t.Addr(), Object: t}, "vma": {Value: vma.Addr(), Object: vma}})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 	"github.com/bpfrun/bpfrun/mem"
@@ -43,7 +44,7 @@ type Kernel struct {
 	*window.User    `snapshot:"part"`
 	*window.PerCPU  `snapshot:"part"`
 	*window.Symbols `snapshot:"part"`
-	*Model          `snapshot:"part"`
+	*model.Model    `snapshot:"part"`
 	*Host           `snapshot:"part"`
 	*Hooks          `snapshot:"part"`
 
@@ -92,7 +93,7 @@ func New(cfg Config) (*Kernel, error) {
 	if k.Symbols, err = window.NewSymbols(k.Space, k.PerCPU, k.clock, cfg.Kallsyms); err != nil {
 		return nil, err
 	}
-	k.Model = NewModel(k.Space, k.User)
+	k.Model = model.NewModel(k.Space, k.User)
 	k.Host = NewHost(k.Space)
 	k.Hooks = NewHooks(k.Space, k.User, k.Symbols, k.Model, k.Host)
 	return k, nil

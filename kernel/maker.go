@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
@@ -13,7 +14,7 @@ type Hooks struct {
 	*object.Space   `snapshot:"fixed"`
 	*window.User    `snapshot:"fixed"`
 	*window.Symbols `snapshot:"fixed"`
-	*Model          `snapshot:"fixed"`
+	*model.Model    `snapshot:"fixed"`
 	*Host           `snapshot:"fixed"`
 
 	event  event
@@ -22,7 +23,7 @@ type Hooks struct {
 }
 
 // NewHooks returns hooks at which nothing happened yet.
-func NewHooks(s *object.Space, u *window.User, y *window.Symbols, m *Model, h *Host) *Hooks {
+func NewHooks(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 

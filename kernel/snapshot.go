@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
@@ -19,7 +20,7 @@ type Snapshot struct {
 	user    *window.UserSnapshot
 	percpu  *window.PerCPUSnapshot
 	symbols *window.SymbolsSnapshot
-	model   *ModelSnapshot
+	model   *model.ModelSnapshot
 	host    *HostSnapshot
 	hooks   *HooksSnapshot
 }

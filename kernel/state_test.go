@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -26,7 +27,7 @@ func observe(t *testing.T, k *Kernel) []any {
 	add(c.Addr, c.Packet.Data(), load(t, c, 8, 4))
 	require.Nil(t, k.Mem().Store(c.Addr+8, 4, 5))
 	add(c.Packet.Resize(0, 20), c.Packet.Data())
-	o, err := k.NewFile("f", FileSpec{Path: "/etc/passwd", Ino: 77, Mode: 0o600})
+	o, err := k.NewFile("f", model.FileSpec{Path: "/etc/passwd", Ino: 77, Mode: 0o600})
 	require.NoError(t, err)
 	add(o.Addr(), uintAt(t, o, "f_inode.i_ino"), uintAt(t, o, "f_inode.i_mode"))
 	add(k.UserString("hello"), k.SymbolAddr("something_new"), uintAt(t, k.Current(), "exit_code"))

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -243,7 +244,7 @@ func (r *record) text(name string) string {
 	case "cmd":
 		return ""
 	case "path":
-		return defaultCgroupPath()
+		return model.DefaultCgroupPath()
 	}
 	return r.k.Word(r.event+"."+name, name)
 }
@@ -292,7 +293,7 @@ func (r *record) member(m *btf.Member) {
 	case "old_pid":
 		b.Num(name, r.k.Current().Num("pid"))
 	case "target_cpu", "cpu":
-		b.Num(name, uint64(k.cpu))
+		b.Num(name, uint64(k.CPU()))
 	case "success":
 		b.Num(name, 1)
 	case "call_site", "ip", "caller_ip", "parent_ip":
@@ -393,7 +394,7 @@ func (r *record) block(name string) bool {
 	}
 	switch name {
 	case "dev", "old_dev":
-		b.Num(name, kernelDev(diskMajor, 0))
+		b.Num(name, model.KernelDev(model.DiskMajor, 0))
 	case "sector", "old_sector", "new_sector":
 		b.Num(name, sector)
 	case "nr_sector":

@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import (
 	"fmt"
@@ -189,7 +189,7 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 }
 
 // cgroups lists the default hierarchy, a cgroup before those below it.
-func (m *Model) cgroups() []*object.Object {
+func (m *Model) Cgroups() []*object.Object {
 	var out []*object.Object
 	if len(m.cgroupByPath) == 0 {
 		for level := range cgroupNames {
@@ -230,7 +230,7 @@ func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 }
 
 // vmas lists the memory areas of an address space: those a builder gave it, in default mode one.
-func (m *Model) vmas(mm *object.Object) []*object.Object {
+func (m *Model) VMAs(mm *object.Object) []*object.Object {
 	if list, ok := m.areas[mm]; ok || m.Mode() != object.ModeDefault {
 		return list
 	}

@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import "github.com/bpfrun/bpfrun/kernel/object"
 
@@ -46,19 +46,19 @@ func (m *Model) fillQueue(b object.Builder) {
 
 func (m *Model) fillDisk(b object.Builder) {
 	b.Text("disk_name", "sda")
-	b.Num("major", diskMajor)
+	b.Num("major", DiskMajor)
 	b.Num("first_minor", 0)
 	b.Num("minors", 16)
 	b.Ptr("queue", m.requestQueue())
 	if f, ok := b.Field("part0"); ok && object.Target(f.Spec, f.Type).Fine {
 		b.Ptr("part0", m.blockDevice())
 	}
-	b.Num("part0.__dev.devt|part0.bd_device.devt", kernelDev(diskMajor, 0))
+	b.Num("part0.__dev.devt|part0.bd_device.devt", KernelDev(DiskMajor, 0))
 	b.Null("private_data")
 }
 
 func (m *Model) fillBlockDevice(b object.Builder) {
-	b.Num("bd_dev", kernelDev(diskMajor, diskMinor))
+	b.Num("bd_dev", KernelDev(DiskMajor, diskMinor))
 	b.Num("bd_partno", diskMinor)
 	b.Num("bd_start_sect", 2048)
 	b.Ptr("bd_disk", m.disk())

@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import (
 	"strconv"
@@ -99,7 +99,7 @@ func (m *Model) fillNamespace(b object.Builder) {
 	case "pid_namespace":
 		b.Num("level", 0)
 		b.Null("parent")
-		b.Ptr("child_reaper", m.initTask())
+		b.Ptr("child_reaper", m.InitTask())
 	case "user_namespace":
 		b.Num("level", 0)
 		b.Null("parent")

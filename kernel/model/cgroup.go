@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 var cgroupNames = [...]string{"", "system.slice", "app.service"}
 
 // defaultCgroupPath is the path of the cgroup that tasks are in when nobody chose one.
-func defaultCgroupPath() string { return "/" + strings.Join(cgroupNames[1:], "/") }
+func DefaultCgroupPath() string { return "/" + strings.Join(cgroupNames[1:], "/") }
 
 // cgroupLevel is the level of the current task's cgroup.
 const cgroupLevel = len(cgroupNames) - 1

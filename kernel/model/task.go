@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func (m *Model) NewTask(role string) (*object.Object, error) {
 }
 
 // initTask is the first process, its own parent.
-func (m *Model) initTask() *object.Object {
+func (m *Model) InitTask() *object.Object {
 	return m.Builtin("init", "task_struct")
 }
 
@@ -127,7 +127,7 @@ func (m *Model) fillTask(b object.Builder) {
 	b.Num("sessionid", b.Within("sessionid", 1, 100))
 	b.Null("vfork_done task_works last_siginfo bpf_storage bpf_ctx set_child_tid clear_child_tid restart_block journal_info bio_list plug")
 
-	parent := m.initTask()
+	parent := m.InitTask()
 	switch {
 	case role == "init" || role == "init_task":
 		parent = b.Object

@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import "github.com/bpfrun/bpfrun/kernel/object"
 

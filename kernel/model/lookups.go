@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func (m *Model) TaskByPID(pid uint32) *object.Object {
 			return t
 		}
 	}
-	if t := m.initTask(); t != nil && uint32(t.Num("pid")) == pid {
+	if t := m.InitTask(); t != nil && uint32(t.Num("pid")) == pid {
 		return t
 	}
 	for _, o := range m.Objects() {
@@ -71,7 +71,7 @@ func (m *Model) CgroupByID(id uint64) *object.Object {
 // Tasks returns the tasks the machine knows, by pid: those [Kernel.TaskByPID] finds, without the idle task. leaders leaves out threads
 // that are not the first of their process.
 func (m *Model) Tasks(leaders bool) []*object.Object {
-	known := []*object.Object{m.initTask()}
+	known := []*object.Object{m.InitTask()}
 	for cpu := range m.CPUs() {
 		known = append(known, m.CurrentOn(cpu))
 	}

@@ -1,4 +1,4 @@
-package kernel
+package model
 
 import (
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -7,7 +7,7 @@ import (
 
 // Numbers of the default file system: /dev/sda1 with ext4.
 const (
-	diskMajor = 8
+	DiskMajor = 8
 	diskMinor = 1
 	ext4Magic = 0xef53
 	regular   = 0o100644
@@ -16,7 +16,7 @@ const (
 )
 
 // kernelDev is a dev_t as the kernel keeps it: 12 bits of major, 20 of minor.
-func kernelDev(major, minor uint64) uint64 { return major<<20 | minor }
+func KernelDev(major, minor uint64) uint64 { return major<<20 | minor }
 
 // FileSpec describes a file to build. Zero fields get default values.
 type FileSpec struct {
@@ -223,7 +223,7 @@ func (m *Model) fillInode(b object.Builder) {
 }
 
 func (m *Model) fillSuper(b object.Builder) {
-	b.Num("s_dev", kernelDev(diskMajor, diskMinor))
+	b.Num("s_dev", KernelDev(DiskMajor, diskMinor))
 	b.Num("s_magic", ext4Magic)
 	b.Num("s_blocksize", 4096)
 	b.Num("s_blocksize_bits", 12)
