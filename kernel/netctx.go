@@ -37,23 +37,9 @@ func (h *Hooks) xdpContext(c *Context) error {
 		}
 		rest, data, meta = data[end:], data[:end], int(first)
 	}
-	if most := xdpFrame - xdpTailroom - xdpHeadroom + meta; len(data) > most {
-		data, rest = data[:most], h.packetBytes(c)[most:]
-	}
-	room := xdpFrame - xdpTailroom - xdpHeadroom - (len(data) - meta)
-	p, err := h.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
-	if err != nil {
-		return err
-	}
-	p.xdp = true
-	p.data += uint64(meta)
-	// placeAt rounds the headroom up, which must not become part of the frame.
-	p.min = p.data - xdpHeadroom
-	if err := p.bound(); err != nil {
-		return err
-	}
+	p, err := h.newXDP(data, meta, rest, c.spec.Frags)
 	c.Packet = p
-	if err := h.fragment(c, rest); err != nil {
+	if err != nil {
 		return err
 	}
 	v := &uapiView{k: h.Host, typ: "xdp_md", who: "xdp", size: 24, fields: xdpFields, pkt: p}
@@ -62,8 +48,8 @@ func (h *Hooks) xdpContext(c *Context) error {
 	v.out = func(v *uapiView) []byte {
 		b := make([]byte, 24)
 		copy(b, in)
-		le.PutUint32(b[0:], uint32(p.data-p.meta))
-		le.PutUint32(b[4:], uint32(p.end-p.meta))
+		le.PutUint32(b[0:], uint32(p.Data()-p.Meta()))
+		le.PutUint32(b[4:], uint32(p.DataEnd()-p.Meta()))
 		return b
 	}
 	if err := c.attach(v); err != nil {
@@ -74,25 +60,6 @@ func (h *Hooks) xdpContext(c *Context) error {
 		if i := le.Uint32(in[12:]); i != 0 {
 			v.put("ingress_ifindex", uint64(i))
 			v.put("rx_queue_index", uint64(le.Uint32(in[16:])))
-		}
-	}
-	return nil
-}
-
-// fragment puts what lies behind the linear part into fragments: what a test run had no room for, then the given ones.
-func (h *Hooks) fragment(c *Context, rest []byte) error {
-	if err := c.Packet.addFrags(rest); err != nil {
-		return err
-	}
-	for _, f := range c.spec.Frags {
-		if len(f) == 0 || len(f) > uapi.PageSize {
-			return fmt.Errorf("kernel: fragment of %d bytes, want 1 to %d", len(f), uapi.PageSize)
-		}
-		if len(c.Packet.frags) == maxFrags {
-			return fmt.Errorf("kernel: more than %d fragments: %w", maxFrags, uapi.ENOMEM)
-		}
-		if err := c.Packet.addFrag(f); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -185,18 +152,9 @@ func (h *Hooks) skbContext(c *Context) error {
 	rules := skbRulesOf(c.spec.ProgType)
 	data := h.packetBytes(c)
 	eth := data[:min(len(data), ethHeader)]
-	lead := 0
-	if !rules.l2 {
-		data, lead = data[len(eth):], ethHeader
-	}
-	p, err := h.newPacket("skb", data, skbHeadroom, skbTailroom, !rules.pktWrite)
-	if err != nil {
-		return err
-	}
-	p.lead = lead
-	p.cloned = c.spec.Cloned
+	p, err := h.newSkb(data, rules.l2, !rules.pktWrite, c.spec.Cloned, c.spec.Frags)
 	c.Packet = p
-	if err := h.fragment(c, nil); err != nil {
+	if err != nil {
 		return err
 	}
 	v := &uapiView{k: h.Host, typ: "__sk_buff", who: c.spec.ProgType.String(), size: skbSize, fields: skbFields, pkt: p}
@@ -340,24 +298,12 @@ func (h *Hooks) skbSock(c *Context, v *uapiView, proto uint16) error {
 		h.skbSockFields(v)
 		return nil
 	}
-	s := h.newSocket("skb.sk")
-	v.sock, c.own = s, s
 	ip := v.pkt.Bytes()
 	if skbRulesOf(c.spec.ProgType).l2 {
 		ip = ip[min(len(ip), ethHeader):]
 	}
-	s.vals[sockState], s.vals[sockRxQueue] = tcpClose, 0xffffffff
-	s.vals[sockCookie] = 1 + h.Hash("skb.sk", "cookie")%(1<<16)
-	switch {
-	case proto == etherIPv4 && len(ip) >= 20:
-		s.vals[sockFamily] = uapi.AFInet
-		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(h.Order().Uint32(ip[12:])), uint64(h.Order().Uint32(ip[16:]))
-	case proto == etherIPv6 && len(ip) >= 40:
-		s.vals[sockFamily] = uapi.AFInet6
-		for i := range 4 {
-			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(h.Order().Uint32(ip[8+4*i:])), uint64(h.Order().Uint32(ip[24+4*i:]))
-		}
-	}
+	s := h.flowSocket(proto, ip)
+	v.sock, c.own = s, s
 	h.skbSockFields(v)
 	return nil
 }
@@ -365,17 +311,17 @@ func (h *Hooks) skbSock(c *Context, v *uapiView, proto uint16) error {
 // skbSockFields copies what __sk_buff shows of its socket.
 func (h *Hooks) skbSockFields(v *uapiView) {
 	s := v.sock
-	v.put("family", s.vals[sockFamily])
-	v.put("local_ip4", s.vals[sockSrcIP4])
-	v.put("remote_ip4", s.vals[sockDstIP4])
-	v.put("local_port", s.vals[sockSrcPort])
-	v.put("remote_port", h.portWord(s.vals[sockDstPort]))
+	v.put("family", s.value(sockFamily))
+	v.put("local_ip4", s.value(sockSrcIP4))
+	v.put("remote_ip4", s.value(sockDstIP4))
+	v.put("local_port", s.value(sockSrcPort))
+	v.put("remote_port", h.portWord(s.value(sockDstPort)))
 	for i := range sockVal(4) {
-		if s.vals[sockSrcIP6+i]|s.vals[sockDstIP6+i] == 0 {
+		if s.value(sockSrcIP6+i)|s.value(sockDstIP6+i) == 0 {
 			continue // as the fields are
 		}
 		n := string(rune('0' + i))
-		v.put("local_ip6["+n+"]", s.vals[sockSrcIP6+i])
-		v.put("remote_ip6["+n+"]", s.vals[sockDstIP6+i])
+		v.put("local_ip6["+n+"]", s.value(sockSrcIP6+i))
+		v.put("remote_ip6["+n+"]", s.value(sockDstIP6+i))
 	}
 }

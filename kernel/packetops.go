@@ -9,11 +9,11 @@ import (
 // LinkHeader returns the Ethernet header that lies before the packet's data, for program types whose data starts at the
 // network header; empty for all others.
 func (c *Context) LinkHeader() []byte {
-	if c.Packet == nil || c.Packet.lead == 0 {
+	if c.Packet == nil || c.Packet.Lead() == 0 {
 		return nil
 	}
 	frame := c.k.packetBytes(c)
-	return frame[:min(len(frame), c.Packet.lead)]
+	return frame[:min(len(frame), c.Packet.Lead())]
 }
 
 // DeviceOf returns the interface a packet belongs to: the context's ifindex or, of XDP, ingress_ifindex.
@@ -44,7 +44,7 @@ func (c *Context) Assign(s *Socket, flags uint64) uapi.Errno {
 		return uapi.EINVAL
 	case !c.ingress():
 		return uapi.EOPNOTSUPP
-	case !s.open || c.view == nil || c.view.index("sk") < 0:
+	case !s.isOpen() || c.view == nil || c.view.index("sk") < 0:
 		return uapi.EOPNOTSUPP
 	}
 	c.view.sock = s

@@ -72,16 +72,16 @@ func (h *Hooks) skLookupContext(c *Context) error {
 		// The other family's addresses do not exist.
 		case skbGroup(f.name) == "remote_ip6" || skbGroup(f.name) == "local_ip6":
 			if family == uapi.AFInet6 {
-				v.vals[f.id] = uint64(le.Uint32(full[f.off:]))
+				v.setValue(f, uint64(le.Uint32(full[f.off:])))
 			}
 		case f.name == "remote_ip4" || f.name == "local_ip4":
 			if family == uapi.AFInet {
-				v.vals[f.id] = uint64(le.Uint32(full[f.off:]))
+				v.setValue(f, uint64(le.Uint32(full[f.off:])))
 			}
 		case f.size == 2:
-			v.vals[f.id] = uint64(le.Uint16(full[f.off:]))
+			v.setValue(f, uint64(le.Uint16(full[f.off:])))
 		default:
-			v.vals[f.id] = uint64(le.Uint32(full[f.off:]))
+			v.setValue(f, uint64(le.Uint32(full[f.off:])))
 		}
 	}
 	return nil

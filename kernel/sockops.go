@@ -20,7 +20,7 @@ var sockOpsFields = func() []uapiField {
 		{name: "op", off: 0, size: 4}, {name: "reply", off: 4, size: 4},
 		{name: "args[1]", off: 8, size: 4}, {name: "args[2]", off: 12, size: 4}, {name: "args[3]", off: 16, size: 4},
 		sockField("family", 20, 4, sockFamily), sockField("remote_ip4", 24, 4, sockDstIP4), sockField("local_ip4", 28, 4, sockSrcIP4),
-		{name: "remote_port", off: 64, size: 4, from: func(v *uapiView) uint64 { return v.k.portWord(v.sock.vals[sockDstPort]) }},
+		{name: "remote_port", off: 64, size: 4, from: func(v *uapiView) uint64 { return v.k.portWord(v.sock.value(sockDstPort)) }},
 		sockField("local_port", 68, 4, sockSrcPort),
 		{name: "is_fullsock", off: 72, size: 4, from: func(v *uapiView) uint64 {
 			if v.sock.Full() {
@@ -29,7 +29,7 @@ var sockOpsFields = func() []uapiField {
 			return 0
 		}},
 		sockField("bpf_sock_ops_cb_flags", 84, 4, sockCBFlags), sockField("state", 88, 4, sockState),
-		{name: "sk_txhash", off: 160, size: 4, from: func(v *uapiView) uint64 { return v.sock.vals[sockTxhash] },
+		{name: "sk_txhash", off: 160, size: 4, from: func(v *uapiView) uint64 { return v.sock.value(sockTxhash) },
 			to: func(v *uapiView, x uint64) { v.sock.set(sockTxhash, x) }},
 		fullField("bytes_received", 168, 8, tcpBytesReceived), fullField("bytes_acked", 176, 8, tcpBytesAcked),
 		{name: "sk", off: 184, size: 8, kind: wideField, from: func(v *uapiView) uint64 {
@@ -67,7 +67,7 @@ func fullField(name string, off, size uint16, val sockVal) uapiField {
 		if !v.sock.Full() {
 			return 0
 		}
-		return v.sock.vals[val]
+		return v.sock.value(val)
 	}}
 }
 

@@ -144,11 +144,14 @@ var tcpSockFields = func() []uapiField {
 
 const tcpSockSize = 112
 
-// tcpNumbers are the counters of a connection in the order of struct bpf_tcp_sock.
-var tcpNumbers = [...]struct {
+// tcpNumber is a value of a connection with the name programs know it by.
+type tcpNumber struct {
 	name string
 	val  sockVal
-}{
+}
+
+// tcpNumbers are the counters of a connection in the order of struct bpf_tcp_sock.
+var tcpNumbers = [...]tcpNumber{
 	{"snd_cwnd", tcpSndCwnd}, {"srtt_us", tcpSrtt}, {"rtt_min", tcpRttMin}, {"snd_ssthresh", tcpSsthresh}, {"rcv_nxt", tcpRcvNxt},
 	{"snd_nxt", tcpSndNxt}, {"snd_una", tcpSndUna}, {"mss_cache", tcpMSS}, {"ecn_flags", tcpECN}, {"rate_delivered", tcpRateDelivered},
 	{"rate_interval_us", tcpRateInterval}, {"packets_out", tcpPacketsOut}, {"retrans_out", tcpRetransOut}, {"total_retrans", tcpTotalRetrans},

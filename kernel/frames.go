@@ -1,0 +1,161 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Lengths of packets from their Ethernet header on (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
+const (
+	leastFrame = ethHeader
+	mostXDP    = xdpFrame - xdpHeadroom - xdpTailroom // of the linear part
+)
+
+// newXDP places a frame as BPF_PROG_TEST_RUN does for XDP: a page with 256 bytes of headroom. Its first meta bytes are metadata; what does
+// not fit into the page becomes fragments, then rest and frags do.
+func (h *Host) newXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Packet, error) {
+	if most := mostXDP + meta; len(data) > most {
+		data, rest = data[:most], append(data[most:len(data):len(data)], rest...)
+	}
+	room := mostXDP - (len(data) - meta)
+	p, err := h.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
+	if err != nil {
+		return nil, err
+	}
+	p.xdp = true
+	p.data += uint64(meta)
+	// placeAt rounds the headroom up, which must not become part of the frame.
+	p.min = p.data - xdpHeadroom
+	if err := p.bound(); err != nil {
+		return nil, err
+	}
+	return p, p.extend(rest, frags)
+}
+
+// newSkb places the packet of an sk_buff. The Ethernet header counts as sent already when l2 is false: Out puts zeroes in its place.
+func (h *Host) newSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*Packet, error) {
+	lead := 0
+	if !l2 {
+		data, lead = data[min(len(data), ethHeader):], ethHeader
+	}
+	p, err := h.newPacket("skb", data, skbHeadroom, skbTailroom, readOnly)
+	if err != nil {
+		return nil, err
+	}
+	p.lead, p.cloned = lead, cloned
+	return p, p.extend(nil, frags)
+}
+
+// extend puts what lies after the linear part into fragments: bytes that it had no room for, then the given ones.
+func (p *Packet) extend(rest []byte, frags [][]byte) error {
+	if err := p.addFrags(rest); err != nil {
+		return err
+	}
+	for _, f := range frags {
+		if len(f) == 0 || len(f) > uapi.PageSize {
+			return fmt.Errorf("kernel: fragment of %d bytes, want 1 to %d", len(f), uapi.PageSize)
+		}
+		if len(p.frags) == maxFrags {
+			return fmt.Errorf("kernel: more than %d fragments: %w", maxFrags, uapi.ENOMEM)
+		}
+		if err := p.addFrag(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// XDP reports whether the packet is that of an XDP program.
+func (p *Packet) XDP() bool { return p.xdp }
+
+// Lead returns the length of the link header that lies before the data, 0 when the data begins with it.
+func (p *Packet) Lead() int { return p.lead }
+
+// word returns where the value of a field of packet addresses is kept, nil for other fields.
+func (p *Packet) word(kind fieldKind) *uint64 {
+	switch kind {
+	case dataField:
+		return &p.data
+	case dataEndField:
+		return &p.end
+	case dataMetaField:
+		return &p.meta
+	}
+	return nil
+}
+
+// Reuse puts one frame after another into the memory of a packet.
+type Reuse struct {
+	p     *Packet
+	was   Packet
+	frame []byte // of the packet's whole memory
+	start int    // of the data in it
+	head  int    // of the headroom
+	tail  uint64 // bytes behind the data, of an sk_buff whatever its length
+}
+
+// Reuse prepares a packet that no program has changed yet. Nil for packets with fragments.
+func (p *Packet) Reuse() *Reuse {
+	if len(p.frags) != 0 {
+		return nil
+	}
+	base, _ := p.region.Extent()
+	r := &Reuse{p: p, was: *p, frame: p.k.Mem().ExtentBytes(p.region), start: int(p.data - base), head: int(p.min - base)}
+	if !p.xdp {
+		r.tail = p.max - p.end
+	}
+	return r
+}
+
+// With makes the packet another frame, as if it were new. False when it cannot: the program moved the packet, or this one
+// does not fit; then it has to be made anew. called says that the program may have called functions since, which alone move the packet's bounds.
+func (r *Reuse) With(frame []byte, called bool) bool {
+	p := r.p
+	if len(frame) < leastFrame {
+		return false
+	}
+	data := frame[r.was.lead:]
+	size := uint64(len(data))
+	if p.region != r.was.region || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > mostXDP {
+		return false
+	}
+	if called {
+		*p = r.was
+		clear(r.frame[r.head:r.start]) // what the last program left in the headroom
+	}
+	p.end = p.data + size
+	copy(r.frame[r.start:], data)
+	if (p.region.Base != p.meta || p.region.Size != size) && p.bound() != nil {
+		return false
+	}
+	if !p.xdp {
+		p.max = p.end + r.tail
+	}
+	return true
+}
+
+// flowSocket makes the socket that a test run gives a packet: closed, without ports, its addresses those of the packet. ip is the packet from
+// its network header on, proto its protocol.
+func (h *Host) flowSocket(proto uint16, ip []byte) *Socket {
+	s := h.newSocket("skb.sk")
+	s.vals[sockState], s.vals[sockRxQueue] = tcpClose, 0xffffffff
+	s.vals[sockCookie] = 1 + h.Hash("skb.sk", "cookie")%(1<<16)
+	switch {
+	case proto == etherIPv4 && len(ip) >= 20:
+		s.vals[sockFamily] = uapi.AFInet
+		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(h.Order().Uint32(ip[12:])), uint64(h.Order().Uint32(ip[16:]))
+	case proto == etherIPv6 && len(ip) >= 40:
+		s.vals[sockFamily] = uapi.AFInet6
+		for i := range 4 {
+			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(h.Order().Uint32(ip[8+4*i:])), uint64(h.Order().Uint32(ip[24+4*i:]))
+		}
+	}
+	return s
+}
+
+// value returns a value of the socket.
+func (s *Socket) value(v sockVal) uint64 { return s.vals[v] }
+
+// isOpen reports whether lookups find the socket.
+func (s *Socket) isOpen() bool { return s.open }
