@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -14,7 +15,7 @@ import (
 // written depends on the hook (__sock_filter_check_attach_type).
 func (h *Hooks) cgroupSockContext(c *Context) error {
 	a := c.spec.Attach
-	spec := SockSpec{State: tcpClose}
+	spec := net.SockSpec{State: net.TCPClose}
 	if a == uapi.AttachCgroupInet6PostBind {
 		spec.Family = uapi.AFInet6
 	}
@@ -26,9 +27,9 @@ func (h *Hooks) cgroupSockContext(c *Context) error {
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: h.Host, typ: "bpf_sock", who: a.String(), size: bpfSockSize, fields: bpfSockFields, sock: s}
-	v.may = func(f *uapiField, write bool) bool {
-		switch skbGroup(f.name) {
+	v := &net.View{Host: h.Host, Type: "bpf_sock", Who: a.String(), Size: net.SockSize, Fields: net.SockFields, Socket: s}
+	v.May = func(f *net.Field, write bool) bool {
+		switch net.Group(f.Name) {
 		case "bound_dev_if", "mark", "priority":
 			return !bound
 		case "src_ip4":
@@ -40,12 +41,12 @@ func (h *Hooks) cgroupSockContext(c *Context) error {
 		}
 		return !write
 	}
-	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
+	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	for name, val := range map[string]sockVal{"bound_dev_if": sockBoundDev, "mark": sockMark, "priority": sockPriority} {
-		v.field(name).to = func(_ *uapiView, x uint64) { s.set(val, x) }
+	for name, val := range map[string]net.Value{"bound_dev_if": net.SockBoundDev, "mark": net.SockMark, "priority": net.SockPriority} {
+		v.Field(name).To = func(_ *net.View, x uint64) { s.Set(val, x) }
 	}
 	return nil
 }
@@ -64,10 +65,10 @@ type Sockopt struct {
 // sockoptSize is sizeof(struct bpf_sockopt).
 const sockoptSize = 40
 
-var sockoptFields = []uapiField{
-	{name: "sk", off: 0, size: 8, kind: wideField, from: selectedSocket},
-	{name: "optval", off: 8, size: 8, kind: wideField}, {name: "optval_end", off: 16, size: 8, kind: wideField},
-	{name: "level", off: 24, size: 4}, {name: "optname", off: 28, size: 4}, {name: "optlen", off: 32, size: 4}, {name: "retval", off: 36, size: 4},
+var sockoptFields = []net.Field{
+	{Name: "sk", Off: 0, Size: 8, Kind: net.WideField, From: net.Selected},
+	{Name: "optval", Off: 8, Size: 8, Kind: net.WideField}, {Name: "optval_end", Off: 16, Size: 8, Kind: net.WideField},
+	{Name: "level", Off: 24, Size: 4}, {Name: "optname", Off: 28, Size: 4}, {Name: "optlen", Off: 32, Size: 4}, {Name: "retval", Off: 36, Size: 4},
 }
 
 // Socket options (asm-generic/socket.h).
@@ -89,7 +90,7 @@ func (h *Hooks) sockoptContext(c *Context) error {
 			o.Value = []byte{0, 0, 0, 1}
 		}
 	}
-	s, err := h.contextSocket(c, SockSpec{})
+	s, err := h.contextSocket(c, net.SockSpec{})
 	if err != nil {
 		return err
 	}
@@ -111,9 +112,9 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	}
 	copy(h.Mem().Bytes(r)[:room], o.Value)
 	c.more = append(c.more, r)
-	v := &uapiView{k: h.Host, typ: "bpf_sockopt", who: c.spec.Attach.String(), size: sockoptSize, fields: sockoptFields, sock: s}
-	v.may = func(f *uapiField, write bool) bool {
-		switch f.name {
+	v := &net.View{Host: h.Host, Type: "bpf_sockopt", Who: c.spec.Attach.String(), Size: sockoptSize, Fields: sockoptFields, Socket: s}
+	v.May = func(f *net.Field, write bool) bool {
+		switch f.Name {
 		case "retval":
 			return !set
 		case "level", "optname":
@@ -123,16 +124,16 @@ func (h *Hooks) sockoptContext(c *Context) error {
 		}
 		return !write
 	}
-	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
+	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	v.put("optval", r.Base)
-	v.put("optval_end", r.Base+uint64(room))
-	v.put("level", uint64(uint32(o.Level)))
-	v.put("optname", uint64(uint32(o.Name)))
-	v.put("optlen", uint64(uint32(optlen)))
-	v.put("retval", uint64(uint32(o.Retval)))
+	v.Put("optval", r.Base)
+	v.Put("optval_end", r.Base+uint64(room))
+	v.Put("level", uint64(uint32(o.Level)))
+	v.Put("optname", uint64(uint32(o.Name)))
+	v.Put("optlen", uint64(uint32(optlen)))
+	v.Put("retval", uint64(uint32(o.Retval)))
 	if room == 0 {
 		if err := h.Mem().SetBounds(r, r.Base, r.Base); err != nil {
 			return err
@@ -148,7 +149,7 @@ func (c *Context) OptionValue() []byte {
 	if c.optval == nil {
 		return nil
 	}
-	n := int32(c.view.get("optlen"))
+	n := int32(c.view.Get("optlen"))
 	b := c.k.Mem().ExtentBytes(c.optval)
 	if n < 0 || int(n) > len(b) {
 		return nil
@@ -158,7 +159,7 @@ func (c *Context) OptionValue() []byte {
 
 // OptionRoom is the number of bytes there are for the value of a socket option.
 func (c *Context) OptionRoom() int {
-	return int(c.view.get("optval_end") - c.view.get("optval"))
+	return int(c.view.Get("optval_end") - c.view.Get("optval"))
 }
 
 // Sysctl is the access to a file of /proc/sys a cgroup program filters.
@@ -171,7 +172,7 @@ type Sysctl struct {
 	Replaced bool
 }
 
-var sysctlFields = []uapiField{{name: "write", off: 0, size: 4, narrow: true}, {name: "file_pos", off: 4, size: 4, narrow: true}}
+var sysctlFields = []net.Field{{Name: "write", Off: 0, Size: 4, Narrow: true}, {Name: "file_pos", Off: 4, Size: 4, Narrow: true}}
 
 func (h *Hooks) sysctlContext(c *Context) error {
 	s := Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
@@ -185,14 +186,14 @@ func (h *Hooks) sysctlContext(c *Context) error {
 	if len(s.New) > uapi.PageSize || len(s.Value) > uapi.PageSize {
 		return fmt.Errorf("kernel: sysctl %s: values have at most %d bytes", s.Name, uapi.PageSize)
 	}
-	v := &uapiView{k: h.Host, typ: "bpf_sysctl", who: c.spec.ProgType.String(), size: 8, fields: sysctlFields}
-	v.may = func(f *uapiField, write bool) bool { return !write || f.name == "file_pos" }
-	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
+	v := &net.View{Host: h.Host, Type: "bpf_sysctl", Who: c.spec.ProgType.String(), Size: 8, Fields: sysctlFields}
+	v.May = func(f *net.Field, write bool) bool { return !write || f.Name == "file_pos" }
+	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
 	if s.Write {
-		v.put("write", 1)
+		v.Put("write", 1)
 	}
 	c.sysctl = &s
 	return nil
@@ -203,7 +204,7 @@ func (c *Context) Sysctl() *Sysctl {
 	return c.sysctl
 }
 
-var deviceFields = []uapiField{{name: "access_type", off: 0, size: 4, narrow: true}, {name: "major", off: 4, size: 4}, {name: "minor", off: 8, size: 4}}
+var deviceFields = []net.Field{{Name: "access_type", Off: 0, Size: 4, Narrow: true}, {Name: "major", Off: 4, Size: 4}, {Name: "minor", Off: 8, Size: 4}}
 
 // Device access (BPF_DEVCG_ACC_*, BPF_DEVCG_DEV_*).
 const (
@@ -213,13 +214,13 @@ const (
 
 // deviceContext makes a bpf_cgroup_dev_ctx: by default /dev/null is opened for reading.
 func (h *Hooks) deviceContext(c *Context) error {
-	v := &uapiView{k: h.Host, typ: "bpf_cgroup_dev_ctx", who: c.spec.ProgType.String(), size: 12, fields: deviceFields, may: readsOnly}
-	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
+	v := &net.View{Host: h.Host, Type: "bpf_cgroup_dev_ctx", Who: c.spec.ProgType.String(), Size: 12, Fields: deviceFields, May: net.ReadsOnly}
+	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	v.put("access_type", devRead<<16|devChar)
-	v.put("major", 1)
-	v.put("minor", 3)
+	v.Put("access_type", devRead<<16|devChar)
+	v.Put("major", 1)
+	v.Put("minor", 3)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -85,16 +86,16 @@ type Context struct {
 	// Record is the typed content of a tracepoint's context; nil elsewhere.
 	Record *object.Object
 	// Packet is the packet of a networking program; nil elsewhere.
-	Packet *Packet
+	Packet *net.Packet
 
 	k    *Hooks
-	view *uapiView
+	view *net.View
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
 	// steps are the calls the program gets, when it gets several; meta is the struct bpf_iter_meta of an iterator.
 	steps []step
 	meta  *object.Object
-	own   *Socket // made for this context alone
+	own   *net.Socket // made for this context alone
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
 	sysctl         *Sysctl // what a cgroup/sysctl program filters
@@ -224,11 +225,11 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 }
 
 // SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and other regions of it.
-func (c *Context) SocketIn(r *mem.Region) *Socket {
-	if c.view == nil || c.view.typ != "bpf_sock" || c.Region != r {
+func (c *Context) SocketIn(r *mem.Region) *net.Socket {
+	if c.view == nil || c.view.Type != "bpf_sock" || c.Region != r {
 		return nil
 	}
-	return c.view.sock
+	return c.view.Socket
 }
 
 // allocate makes the context plain memory with the given bytes.
@@ -249,13 +250,13 @@ func (c *Context) Out() []byte {
 	if c.Packet == nil {
 		return nil
 	}
-	return c.Packet.out()
+	return c.Packet.Out()
 }
 
 // CtxOut returns the context as BPF_PROG_TEST_RUN gives it back (ctx_out).
 func (c *Context) CtxOut() []byte {
 	if c.view != nil {
-		return c.view.ctxOut()
+		return c.view.CtxOut()
 	}
 	if c.Region == nil {
 		return nil
@@ -288,13 +289,13 @@ func (c *Context) Free() {
 	k := c.k
 	k.Mem().Free(c.Region)
 	if c.Packet != nil {
-		c.Packet.free()
+		c.Packet.Free()
 	}
 	for _, r := range c.more {
 		k.Mem().Free(r)
 	}
 	if c.own != nil {
-		c.own.free()
+		c.own.Free()
 	}
 	k.live = slices.DeleteFunc(k.live, func(l *Context) bool { return l == c })
 }
@@ -309,27 +310,27 @@ func (s *ContextSpec) hook() (kind string, ret bool) {
 }
 
 // attach makes the view the context.
-func (c *Context) attach(v *uapiView) error {
-	v.vals = make([]uint64, len(v.fields))
-	v.fields = append([]uapiField(nil), v.fields...)
-	for i := range v.fields {
-		v.fields[i].id = i
+func (c *Context) attach(v *net.View) error {
+	v.Values = make([]uint64, len(v.Fields))
+	v.Fields = append([]net.Field(nil), v.Fields...)
+	for i := range v.Fields {
+		v.Fields[i].ID = i
 	}
-	r, err := c.k.Mem().Alloc(v.size, mem.Region{Kind: mem.Context, Name: v.typ, View: v, Owner: c})
+	r, err := c.k.Mem().Alloc(v.Size, mem.Region{Kind: mem.Context, Name: v.Type, View: v, Owner: c})
 	if err != nil {
 		return fmt.Errorf("kernel: context: %w", err)
 	}
-	c.Type, c.view, c.Region, c.Addr, c.Size = v.typ, v, r, r.Base, int(v.size)
+	c.Type, c.view, c.Region, c.Addr, c.Size = v.Type, v, r, r.Base, int(v.Size)
 	return nil
 }
 
 // Field returns the value of a field of a user ABI context by name, as the kernel sees it; ok is false for
 // contexts that have no such fields.
 func (c *Context) Field(name string) (v uint64, ok bool) {
-	if c.view == nil || c.view.index(name) < 0 {
+	if c.view == nil || c.view.Index(name) < 0 {
 		return 0, false
 	}
-	return c.view.get(name), true
+	return c.view.Get(name), true
 }
 
 // SetField changes a field of a user ABI context (mark, cb, hash), whatever the program may do; it reports whether there
@@ -338,16 +339,16 @@ func (c *Context) SetField(name string, v uint64) bool {
 	if c.view == nil {
 		return false
 	}
-	i := c.view.index(name)
+	i := c.view.Index(name)
 	if i < 0 {
 		return false
 	}
-	f := &c.view.fields[i]
+	f := &c.view.Fields[i]
 	switch {
-	case f.from != nil && f.to == nil:
+	case f.From != nil && f.To == nil:
 		return false
-	case f.kind == plainField || f.kind == wideField:
-		c.view.setValue(f, v)
+	case f.Kind == net.PlainField || f.Kind == net.WideField:
+		c.view.SetValue(f, v)
 		return true
 	}
 	return false

@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/bpfrun/bpfrun/kernel/object"
+import (
+	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/kernel/object"
+)
 
 // What follows here is the order of things: an event that repeats is the next one of its kind, not the same one again. A
 // task that was switched in is switched out, a connection that was made is closed. ContextSpec.Nth counts; everything is
@@ -90,7 +93,7 @@ func (h *Hooks) leave() {
 }
 
 // tcpTransitions are the state changes of a connection, in turn: the handshake ends, the peer resets.
-var tcpTransitions = [...]struct{ from, to uint64 }{{tcpSynSent, tcpEstablished}, {tcpEstablished, tcpClose}}
+var tcpTransitions = [...]struct{ from, to uint64 }{{net.TCPSynSent, net.TCPEstablished}, {net.TCPEstablished, net.TCPClose}}
 
 // transition is the state change of the event.
 func (h *Hooks) transition() (from, to uint64) {
@@ -100,14 +103,14 @@ func (h *Hooks) transition() (from, to uint64) {
 
 // sockStates says which state a socket is in when a function is called with it; in all others it is connected.
 var sockStates = map[string]uint64{
-	"tcp_v4_connect": tcpClose, "tcp_v6_connect": tcpClose, "__inet_stream_connect": tcpClose, "inet_bind": tcpClose, "inet6_bind": tcpClose,
-	"__inet_bind": tcpClose, "__inet6_bind": tcpClose, "inet_csk_get_port": tcpClose, "inet_csk_listen_start": tcpClose,
-	"tcp_connect": tcpSynSent, "tcp_finish_connect": tcpSynSent, "tcp_rcv_synsent_state_process": tcpSynSent, "security_inet_conn_established": tcpSynSent,
+	"tcp_v4_connect": net.TCPClose, "tcp_v6_connect": net.TCPClose, "__inet_stream_connect": net.TCPClose, "inet_bind": net.TCPClose, "inet6_bind": net.TCPClose,
+	"__inet_bind": net.TCPClose, "__inet6_bind": net.TCPClose, "inet_csk_get_port": net.TCPClose, "inet_csk_listen_start": net.TCPClose,
+	"tcp_connect": net.TCPSynSent, "tcp_finish_connect": net.TCPSynSent, "tcp_rcv_synsent_state_process": net.TCPSynSent, "security_inet_conn_established": net.TCPSynSent,
 	// tcp_v4_do_rcv gives it the packets of all sockets that are not connected yet, or not any more.
-	"tcp_rcv_state_process": tcpSynSent,
-	"tcp_conn_request":      tcpListen, "tcp_v4_conn_request": tcpListen, "tcp_v6_conn_request": tcpListen, "tcp_v4_syn_recv_sock": tcpListen, "tcp_v6_syn_recv_sock": tcpListen,
-	"inet_csk_reqsk_queue_add": tcpListen, "inet_csk_complete_hashdance": tcpListen, "security_inet_conn_request": tcpListen,
-	"tcp_time_wait": tcpFinWait2, "tcp_rtx_synack": tcpSynRecv,
+	"tcp_rcv_state_process": net.TCPSynSent,
+	"tcp_conn_request":      net.TCPListen, "tcp_v4_conn_request": net.TCPListen, "tcp_v6_conn_request": net.TCPListen, "tcp_v4_syn_recv_sock": net.TCPListen, "tcp_v6_syn_recv_sock": net.TCPListen,
+	"inet_csk_reqsk_queue_add": net.TCPListen, "inet_csk_complete_hashdance": net.TCPListen, "security_inet_conn_request": net.TCPListen,
+	"tcp_time_wait": net.TCPFinWait2, "tcp_rtx_synack": net.TCPSynRecv,
 }
 
 // settle puts the sockets among the arguments into the state the event finds them in.
@@ -121,7 +124,7 @@ func (h *Hooks) settle(c *Context) {
 		state, _ = h.transition()
 	default:
 		if !known {
-			state = tcpEstablished
+			state = net.TCPEstablished
 		}
 	}
 	for i := range c.Args {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -94,14 +95,14 @@ func TestConnectionsLiveOn(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
 		state := func(c *Context) uint64 { return uintAt(t, c.Arg("sk").Object, "__sk_common.skc_state") }
-		for nth, want := range []struct{ from, to uint64 }{{tcpSynSent, tcpEstablished}, {tcpEstablished, tcpClose}, {tcpSynSent, tcpEstablished}} {
+		for nth, want := range []struct{ from, to uint64 }{{net.TCPSynSent, net.TCPEstablished}, {net.TCPEstablished, net.TCPClose}, {net.TCPSynSent, net.TCPEstablished}} {
 			c := rawEvent(t, k, "inet_sock_set_state", nth)
 			assert.Equal(t, want.from, argValue(t, c, "oldstate"))
 			assert.Equal(t, want.to, argValue(t, c, "newstate"))
 			assert.Equal(t, want.from, state(c))
 			c.Leave()
 		}
-		for hook, want := range map[string]uint64{"tcp_v4_connect": tcpClose, "tcp_rcv_state_process": tcpSynSent, "tcp_rcv_established": tcpEstablished} {
+		for hook, want := range map[string]uint64{"tcp_v4_connect": net.TCPClose, "tcp_rcv_state_process": net.TCPSynSent, "tcp_rcv_established": net.TCPEstablished} {
 			c, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeKprobe, AttachTo: hook, Section: "kprobe/" + hook})
 			require.NoError(t, err)
 			if c.Untyped {

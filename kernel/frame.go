@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -10,9 +11,9 @@ import (
 func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	switch {
 	case progtype.Of(t).FragsByFlag && !frags:
-		return leastFrame, mostXDP
+		return net.LeastFrame, net.MostXDP
 	case progtype.Of(t).Takes.Has(progtype.TakesPacket):
-		return leastFrame, maxPacket
+		return net.LeastFrame, net.MaxPacket
 	}
 	return 0, 0
 }
@@ -48,16 +49,16 @@ func (c *Context) Words() []*uint64 {
 		return nil
 	}
 	var out []*uint64
-	for i := range c.view.fields {
-		f := &c.view.fields[i]
-		at := c.Packet.word(f.kind)
-		if at == nil || f.size != 4 || !c.view.may(f, false) {
+	for i := range c.view.Fields {
+		f := &c.view.Fields[i]
+		at := c.Packet.Word(f.Kind)
+		if at == nil || f.Size != 4 || !c.view.May(f, false) {
 			continue
 		}
-		for len(out) <= int(f.off/4) {
+		for len(out) <= int(f.Off/4) {
 			out = append(out, nil)
 		}
-		out[f.off/4] = at
+		out[f.Off/4] = at
 	}
 	return out
 }
@@ -66,7 +67,7 @@ func (c *Context) Words() []*uint64 {
 type Refill struct {
 	c      *Context
 	vals   []uint64
-	packet *Reuse
+	packet *net.Reuse
 }
 
 // Refill prepares a context that no program has run with yet. Nil for those that have to be made anew for each packet.
@@ -74,10 +75,10 @@ func (c *Context) Refill() *Refill {
 	if c.view == nil || c.Packet == nil || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.spec.Fields) != 0 {
 		return nil
 	}
-	if c.view.typ != "xdp_md" && c.view.typ != "__sk_buff" {
+	if c.view.Type != "xdp_md" && c.view.Type != "__sk_buff" {
 		return nil
 	}
-	r := &Refill{c: c, vals: append([]uint64(nil), c.view.vals...), packet: c.Packet.Reuse()}
+	r := &Refill{c: c, vals: append([]uint64(nil), c.view.Values...), packet: c.Packet.Reuse()}
 	if r.packet == nil {
 		return nil
 	}
@@ -93,12 +94,12 @@ func (r *Refill) With(frame []byte, called bool) bool {
 	}
 	c.spec.Packet = frame
 	if c.Packet.XDP() {
-		copy(c.view.vals, r.vals)
+		copy(c.view.Values, r.vals)
 		return true
 	}
 	if c.own != nil {
-		c.own.free()
+		c.own.Free()
 	}
-	clear(c.view.vals)
-	return c.k.receive(c, c.view, frame[:ethHeader]) == nil
+	clear(c.view.Values)
+	return c.k.receive(c, c.view, frame[:net.EthHeader]) == nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/model"
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 	"github.com/bpfrun/bpfrun/mem"
@@ -45,7 +46,7 @@ type Kernel struct {
 	*window.PerCPU  `snapshot:"part"`
 	*window.Symbols `snapshot:"part"`
 	*model.Model    `snapshot:"part"`
-	*Host           `snapshot:"part"`
+	*net.Host       `snapshot:"part"`
 	*Hooks          `snapshot:"part"`
 
 	clock  *clock.Clock
@@ -94,7 +95,7 @@ func New(cfg Config) (*Kernel, error) {
 		return nil, err
 	}
 	k.Model = model.NewModel(k.Space, k.User)
-	k.Host = NewHost(k.Space)
+	k.Host = net.New(k.Space)
 	k.Hooks = NewHooks(k.Space, k.User, k.Symbols, k.Model, k.Host)
 	return k, nil
 }

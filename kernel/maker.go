@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/model"
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
@@ -15,7 +16,7 @@ type Hooks struct {
 	*window.User    `snapshot:"fixed"`
 	*window.Symbols `snapshot:"fixed"`
 	*model.Model    `snapshot:"fixed"`
-	*Host           `snapshot:"fixed"`
+	*net.Host       `snapshot:"fixed"`
 
 	event  event
 	traced uint64     // address of the traced function
@@ -23,7 +24,7 @@ type Hooks struct {
 }
 
 // NewHooks returns hooks at which nothing happened yet.
-func NewHooks(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *Host) *Hooks {
+func NewHooks(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 
@@ -62,7 +63,7 @@ func (c *Context) save() Context {
 	was.more, was.Args = slices.Clone(c.more), slices.Clone(c.Args)
 	was.spec.Args, was.spec.Fields = maps.Clone(c.spec.Args), maps.Clone(c.spec.Fields)
 	if c.view != nil {
-		v := c.view.save()
+		v := c.view.Save()
 		was.view = &v
 	}
 	if c.sysctl != nil {

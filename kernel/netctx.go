@@ -4,22 +4,23 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Fields of struct xdp_md (include/uapi/linux/bpf.h).
-var xdpFields = []uapiField{
-	{name: "data", off: 0, size: 4, kind: dataField},
-	{name: "data_end", off: 4, size: 4, kind: dataEndField},
-	{name: "data_meta", off: 8, size: 4, kind: dataMetaField},
-	{name: "ingress_ifindex", off: 12, size: 4},
-	{name: "rx_queue_index", off: 16, size: 4},
-	{name: "egress_ifindex", off: 20, size: 4},
+var xdpFields = []net.Field{
+	{Name: "data", Off: 0, Size: 4, Kind: net.DataField},
+	{Name: "data_end", Off: 4, Size: 4, Kind: net.DataEndField},
+	{Name: "data_meta", Off: 8, Size: 4, Kind: net.DataMetaField},
+	{Name: "ingress_ifindex", Off: 12, Size: 4},
+	{Name: "rx_queue_index", Off: 16, Size: 4},
+	{Name: "egress_ifindex", Off: 20, Size: 4},
 }
 
 func (h *Hooks) packetBytes(c *Context) []byte {
 	if len(c.spec.Packet) == 0 {
-		return DefaultPacket()
+		return net.DefaultPacket()
 	}
 	return c.spec.Packet
 }
@@ -37,15 +38,15 @@ func (h *Hooks) xdpContext(c *Context) error {
 		}
 		rest, data, meta = data[end:], data[:end], int(first)
 	}
-	p, err := h.newXDP(data, meta, rest, c.spec.Frags)
+	p, err := h.NewXDP(data, meta, rest, c.spec.Frags)
 	c.Packet = p
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: h.Host, typ: "xdp_md", who: "xdp", size: 24, fields: xdpFields, pkt: p}
+	v := &net.View{Host: h.Host, Type: "xdp_md", Who: "xdp", Size: 24, Fields: xdpFields, Packet: p}
 	devmap := c.spec.Attach == uapi.AttachXDPDevmap
-	v.may = func(f *uapiField, write bool) bool { return !write && (f.name != "egress_ifindex" || devmap) }
-	v.out = func(v *uapiView) []byte {
+	v.May = func(f *net.Field, write bool) bool { return !write && (f.Name != "egress_ifindex" || devmap) }
+	v.Out = func(v *net.View) []byte {
 		b := make([]byte, 24)
 		copy(b, in)
 		le.PutUint32(b[0:], uint32(p.Data()-p.Meta()))
@@ -55,41 +56,41 @@ func (h *Hooks) xdpContext(c *Context) error {
 	if err := c.attach(v); err != nil {
 		return err
 	}
-	v.put("ingress_ifindex", loopbackIndex)
+	v.Put("ingress_ifindex", net.LoopbackIndex)
 	if len(in) >= 20 {
 		if i := le.Uint32(in[12:]); i != 0 {
-			v.put("ingress_ifindex", uint64(i))
-			v.put("rx_queue_index", uint64(le.Uint32(in[16:])))
+			v.Put("ingress_ifindex", uint64(i))
+			v.Put("rx_queue_index", uint64(le.Uint32(in[16:])))
 		}
 	}
 	return nil
 }
 
 // Fields of struct __sk_buff. Those with narrow take loads of parts (bpf_skb_is_valid_access).
-var skbFields = func() []uapiField {
-	fields := []uapiField{
-		{name: "len", off: 0, kind: lenField}, {name: "pkt_type", off: 4}, {name: "mark", off: 8}, {name: "queue_mapping", off: 12},
-		{name: "protocol", off: 16}, {name: "vlan_present", off: 20}, {name: "vlan_tci", off: 24}, {name: "vlan_proto", off: 28},
-		{name: "priority", off: 32}, {name: "ingress_ifindex", off: 36}, {name: "ifindex", off: 40}, {name: "tc_index", off: 44},
-		{name: "cb[0]", off: 48}, {name: "cb[1]", off: 52}, {name: "cb[2]", off: 56}, {name: "cb[3]", off: 60}, {name: "cb[4]", off: 64},
-		{name: "hash", off: 68}, {name: "tc_classid", off: 72},
-		{name: "napi_id", off: 84}, {name: "family", off: 88}, {name: "remote_port", off: 132}, {name: "local_port", off: 136},
-		{name: "wire_len", off: 160}, {name: "gso_segs", off: 164}, {name: "gso_size", off: 176},
+var skbFields = func() []net.Field {
+	fields := []net.Field{
+		{Name: "len", Off: 0, Kind: net.LenField}, {Name: "pkt_type", Off: 4}, {Name: "mark", Off: 8}, {Name: "queue_mapping", Off: 12},
+		{Name: "protocol", Off: 16}, {Name: "vlan_present", Off: 20}, {Name: "vlan_tci", Off: 24}, {Name: "vlan_proto", Off: 28},
+		{Name: "priority", Off: 32}, {Name: "ingress_ifindex", Off: 36}, {Name: "ifindex", Off: 40}, {Name: "tc_index", Off: 44},
+		{Name: "cb[0]", Off: 48}, {Name: "cb[1]", Off: 52}, {Name: "cb[2]", Off: 56}, {Name: "cb[3]", Off: 60}, {Name: "cb[4]", Off: 64},
+		{Name: "hash", Off: 68}, {Name: "tc_classid", Off: 72},
+		{Name: "napi_id", Off: 84}, {Name: "family", Off: 88}, {Name: "remote_port", Off: 132}, {Name: "local_port", Off: 136},
+		{Name: "wire_len", Off: 160}, {Name: "gso_segs", Off: 164}, {Name: "gso_size", Off: 176},
 	}
 	for i := range fields {
-		fields[i].size, fields[i].narrow = 4, true
+		fields[i].Size, fields[i].Narrow = 4, true
 	}
 	fields = append(fields,
-		uapiField{name: "data", off: 76, size: 4, kind: dataField}, uapiField{name: "data_end", off: 80, size: 4, kind: dataEndField},
-		uapiField{name: "data_meta", off: 140, size: 4, kind: dataMetaField},
-		uapiField{name: "remote_ip4", off: 92, size: 4}, uapiField{name: "local_ip4", off: 96, size: 4},
-		uapiField{name: "flow_keys", off: 144, size: 8, kind: wideField},
-		uapiField{name: "tstamp", off: 152, size: 8}, uapiField{name: "sk", off: 168, size: 8, kind: socketField},
-		uapiField{name: "tstamp_type", off: 180, size: 1}, uapiField{name: "hwtstamp", off: 184, size: 8},
+		net.Field{Name: "data", Off: 76, Size: 4, Kind: net.DataField}, net.Field{Name: "data_end", Off: 80, Size: 4, Kind: net.DataEndField},
+		net.Field{Name: "data_meta", Off: 140, Size: 4, Kind: net.DataMetaField},
+		net.Field{Name: "remote_ip4", Off: 92, Size: 4}, net.Field{Name: "local_ip4", Off: 96, Size: 4},
+		net.Field{Name: "flow_keys", Off: 144, Size: 8, Kind: net.WideField},
+		net.Field{Name: "tstamp", Off: 152, Size: 8}, net.Field{Name: "sk", Off: 168, Size: 8, Kind: net.SocketField},
+		net.Field{Name: "tstamp_type", Off: 180, Size: 1}, net.Field{Name: "hwtstamp", Off: 184, Size: 8},
 	)
 	for i := range uint16(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, uapiField{name: "remote_ip6[" + n + "]", off: 100 + 4*i, size: 4}, uapiField{name: "local_ip6[" + n + "]", off: 116 + 4*i, size: 4})
+		fields = append(fields, net.Field{Name: "remote_ip6[" + n + "]", Off: 100 + 4*i, Size: 4}, net.Field{Name: "local_ip6[" + n + "]", Off: 116 + 4*i, Size: 4})
 	}
 	return fields
 }()
@@ -151,19 +152,19 @@ func makeSkbRules(t uapi.ProgType) skbRules {
 func (h *Hooks) skbContext(c *Context) error {
 	rules := skbRulesOf(c.spec.ProgType)
 	data := h.packetBytes(c)
-	eth := data[:min(len(data), ethHeader)]
-	p, err := h.newSkb(data, rules.l2, !rules.pktWrite, c.spec.Cloned, c.spec.Frags)
+	eth := data[:min(len(data), net.EthHeader)]
+	p, err := h.NewSkb(data, rules.l2, !rules.pktWrite, c.spec.Cloned, c.spec.Frags)
 	c.Packet = p
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: h.Host, typ: "__sk_buff", who: c.spec.ProgType.String(), size: skbSize, fields: skbFields, pkt: p}
-	v.may = func(f *uapiField, write bool) bool {
-		g := skbGroup(f.name)
+	v := &net.View{Host: h.Host, Type: "__sk_buff", Who: c.spec.ProgType.String(), Size: skbSize, Fields: skbFields, Packet: p}
+	v.May = func(f *net.Field, write bool) bool {
+		g := net.Group(f.Name)
 		switch {
 		case write:
 			return rules.written[g]
-		case f.name == "flow_keys":
+		case f.Name == "flow_keys":
 			return false
 		case sockFields[g]:
 			return rules.sock
@@ -171,7 +172,7 @@ func (h *Hooks) skbContext(c *Context) error {
 		return !rules.denied[g]
 	}
 	in := c.spec.Bytes
-	v.out = func(v *uapiView) []byte { return h.skbOut(v, in) }
+	v.Out = func(v *net.View) []byte { return h.skbOut(v, in) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
@@ -179,23 +180,23 @@ func (h *Hooks) skbContext(c *Context) error {
 }
 
 // receive sets the fields of a __sk_buff that depend on its packet.
-func (h *Hooks) receive(c *Context, v *uapiView, eth []byte) error {
+func (h *Hooks) receive(c *Context, v *net.View, eth []byte) error {
 	in := c.spec.Bytes
 	proto := uint16(0)
-	if len(eth) == ethHeader {
+	if len(eth) == net.EthHeader {
 		proto = etherType(h.packetBytes(c))
 		// skb->protocol is in network order; so a load of it is what htons gives.
-		v.put("protocol", uint64(h.Order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
+		v.Put("protocol", uint64(h.Order().Uint16([]byte{byte(proto >> 8), byte(proto)})))
 		switch {
 		case !loopback(in, h.Order()) && eth[0] == 0xff && eth[1] == 0xff && eth[2] == 0xff && eth[3] == 0xff && eth[4] == 0xff && eth[5] == 0xff:
-			v.put("pkt_type", 1)
+			v.Put("pkt_type", 1)
 		case eth[0]&1 != 0:
-			v.put("pkt_type", 2)
+			v.Put("pkt_type", 2)
 		case eth[0]|eth[1]|eth[2]|eth[3]|eth[4]|eth[5] != 0:
-			v.put("pkt_type", 3) // not the address of the loopback device: PACKET_OTHERHOST
+			v.Put("pkt_type", 3) // not the address of the loopback device: PACKET_OTHERHOST
 		}
 	}
-	v.put("ifindex", loopbackIndex)
+	v.Put("ifindex", net.LoopbackIndex)
 	if err := h.skbSock(c, v, proto); err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func etherType(frame []byte) uint16 {
 		etherNovel = 0x0001 // ETH_P_802_3: the payload starts with ones
 		etherLLC   = 0x0004 // ETH_P_802_2
 	)
-	typ, rest := binary.BigEndian.Uint16(frame[12:]), frame[ethHeader:]
+	typ, rest := binary.BigEndian.Uint16(frame[12:]), frame[net.EthHeader:]
 	switch {
 	case typ >= least:
 		return typ
@@ -223,11 +224,11 @@ func etherType(frame []byte) uint16 {
 // loopback reports whether a test run with that ctx_in takes the loopback device, which has no broadcast address.
 func loopback(in []byte, order binary.ByteOrder) bool {
 	const ifindex = 40
-	return len(in) < ifindex+4 || order.Uint32(in[ifindex:]) <= loopbackIndex
+	return len(in) < ifindex+4 || order.Uint32(in[ifindex:]) <= net.LoopbackIndex
 }
 
 // skbIn takes over ctx_in (convert___skb_to_skb).
-func (h *Hooks) skbIn(v *uapiView, in []byte) error {
+func (h *Hooks) skbIn(v *net.View, in []byte) error {
 	if len(in) == 0 {
 		return nil
 	}
@@ -248,26 +249,26 @@ func (h *Hooks) skbIn(v *uapiView, in []byte) error {
 		name string
 		off  int
 	}{{"mark", 8}, {"priority", 32}, {"ingress_ifindex", 36}, {"cb[0]", 48}, {"cb[1]", 52}, {"cb[2]", 56}, {"cb[3]", 60}, {"cb[4]", 64}, {"gso_segs", 164}, {"gso_size", 176}} {
-		v.put(f.name, uint64(le.Uint32(full[f.off:])))
+		v.Put(f.name, uint64(le.Uint32(full[f.off:])))
 	}
-	if i := le.Uint32(full[40:]); i > loopbackIndex {
-		v.put("ifindex", uint64(i))
+	if i := le.Uint32(full[40:]); i > net.LoopbackIndex {
+		v.Put("ifindex", uint64(i))
 	}
-	v.put("tstamp", le.Uint64(full[152:]))
-	v.put("hwtstamp", le.Uint64(full[184:]))
+	v.Put("tstamp", le.Uint64(full[152:]))
+	v.Put("hwtstamp", le.Uint64(full[184:]))
 	wire := uint64(le.Uint32(full[160:]))
-	switch n := uint64(v.pkt.Len()); {
+	switch n := uint64(v.Packet.Len()); {
 	case wire == 0:
 		wire = n
 	case wire < n || wire > 65536:
 		return fmt.Errorf("kernel: wire_len %d of a packet of %d bytes: %w", wire, n, uapi.EINVAL)
 	}
-	v.put("wire_len", wire)
+	v.Put("wire_len", wire)
 	return nil
 }
 
 // skbOut gives ctx_out (convert_skb_to___skb): ctx_in with what the program may have changed.
-func (h *Hooks) skbOut(v *uapiView, in []byte) []byte {
+func (h *Hooks) skbOut(v *net.View, in []byte) []byte {
 	b := make([]byte, max(len(in), skbSize))
 	copy(b, in)
 	le := h.Order()
@@ -275,18 +276,18 @@ func (h *Hooks) skbOut(v *uapiView, in []byte) []byte {
 		name string
 		off  int
 	}{{"mark", 8}, {"priority", 32}, {"ingress_ifindex", 36}, {"ifindex", 40}, {"cb[0]", 48}, {"cb[1]", 52}, {"cb[2]", 56}, {"cb[3]", 60}, {"cb[4]", 64}, {"wire_len", 160}, {"gso_segs", 164}} {
-		le.PutUint32(b[f.off:], uint32(v.get(f.name)))
+		le.PutUint32(b[f.off:], uint32(v.Get(f.name)))
 	}
-	le.PutUint64(b[152:], v.get("tstamp"))
-	le.PutUint64(b[184:], v.get("hwtstamp"))
+	le.PutUint64(b[152:], v.Get("tstamp"))
+	le.PutUint64(b[184:], v.Get("hwtstamp"))
 	return b
 }
 
 // skbSock gives the packet its socket: the one of the context, else the one a test run gives it: closed, without ports, its
 // addresses those of the packet.
-func (h *Hooks) skbSock(c *Context, v *uapiView, proto uint16) error {
+func (h *Hooks) skbSock(c *Context, v *net.View, proto uint16) error {
 	if c.spec.NoSocket {
-		v.field("sk").kind = wideField // NULL
+		v.Field("sk").Kind = net.WideField // NULL
 		return nil
 	}
 	if o := c.spec.Socket; o != nil {
@@ -294,34 +295,34 @@ func (h *Hooks) skbSock(c *Context, v *uapiView, proto uint16) error {
 		if err != nil {
 			return err
 		}
-		v.sock = s
+		v.Socket = s
 		h.skbSockFields(v)
 		return nil
 	}
-	ip := v.pkt.Bytes()
+	ip := v.Packet.Bytes()
 	if skbRulesOf(c.spec.ProgType).l2 {
-		ip = ip[min(len(ip), ethHeader):]
+		ip = ip[min(len(ip), net.EthHeader):]
 	}
-	s := h.flowSocket(proto, ip)
-	v.sock, c.own = s, s
+	s := h.FlowSocket(proto, ip)
+	v.Socket, c.own = s, s
 	h.skbSockFields(v)
 	return nil
 }
 
 // skbSockFields copies what __sk_buff shows of its socket.
-func (h *Hooks) skbSockFields(v *uapiView) {
-	s := v.sock
-	v.put("family", s.value(sockFamily))
-	v.put("local_ip4", s.value(sockSrcIP4))
-	v.put("remote_ip4", s.value(sockDstIP4))
-	v.put("local_port", s.value(sockSrcPort))
-	v.put("remote_port", h.portWord(s.value(sockDstPort)))
-	for i := range sockVal(4) {
-		if s.value(sockSrcIP6+i)|s.value(sockDstIP6+i) == 0 {
+func (h *Hooks) skbSockFields(v *net.View) {
+	s := v.Socket
+	v.Put("family", s.Value(net.SockFamily))
+	v.Put("local_ip4", s.Value(net.SockSrcIP4))
+	v.Put("remote_ip4", s.Value(net.SockDstIP4))
+	v.Put("local_port", s.Value(net.SockSrcPort))
+	v.Put("remote_port", h.PortWord(s.Value(net.SockDstPort)))
+	for i := range net.Value(4) {
+		if s.Value(net.SockSrcIP6+i)|s.Value(net.SockDstIP6+i) == 0 {
 			continue // as the fields are
 		}
 		n := string(rune('0' + i))
-		v.put("local_ip6["+n+"]", s.value(sockSrcIP6+i))
-		v.put("remote_ip6["+n+"]", s.value(sockDstIP6+i))
+		v.Put("local_ip6["+n+"]", s.Value(net.SockSrcIP6+i))
+		v.Put("remote_ip6["+n+"]", s.Value(net.SockDstIP6+i))
 	}
 }

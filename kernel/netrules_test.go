@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -103,7 +104,7 @@ func TestContextRules(t *testing.T) {
 // TestContextsShowTheSocket: what a program writes through its context is the socket's, and the kernel's struct follows.
 func TestContextsShowTheSocket(t *testing.T) {
 	k := newEmbedded(t)
-	o, err := k.NewSock("s", SockSpec{State: tcpClose, Family: uapi.AFInet})
+	o, err := k.NewSock("s", net.SockSpec{State: net.TCPClose, Family: uapi.AFInet})
 	require.NoError(t, err)
 	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSock, Attach: uapi.AttachCgroupInetSockCreate, NetSpec: NetSpec{Socket: o}})
 	require.Nil(t, k.Mem().Store(c.Addr+16, 4, 0x55))
@@ -133,7 +134,7 @@ func TestRefusedProgramTypes(t *testing.T) {
 func TestSkbFragments(t *testing.T) {
 	k := newEmbedded(t)
 	frags := NetSpec{Frags: [][]byte{[]byte("abcdef"), []byte("ghijkl")}}
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: DefaultPacket()[:40], NetSpec: frags})
+	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: net.DefaultPacket()[:40], NetSpec: frags})
 	p := c.Packet
 	assert.EqualValues(t, 52, load(t, c, 0, 4), "len is that of all pieces")
 	assert.EqualValues(t, 40, load(t, c, 80, 4)-load(t, c, 76, 4))

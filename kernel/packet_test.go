@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -16,11 +17,11 @@ const recordedPacket = "0200000000010200000000020800450000321234400040063c5bc000
 	"3039005000000000000000005012faf0930d000030313233343536373839"
 
 func TestDefaultPacket(t *testing.T) {
-	assert.Equal(t, recordedPacket, hex.EncodeToString(DefaultPacket()))
-	ip := DefaultPacket()[14:34]
-	assert.Zero(t, checksum(ip, 0))
-	assert.EqualValues(t, 0xfffe, checksum([]byte{0, 1}, 0))
-	assert.EqualValues(t, ^uint16(0x0100), checksum([]byte{1}, 0), "an odd byte is the upper half")
+	assert.Equal(t, recordedPacket, hex.EncodeToString(net.DefaultPacket()))
+	ip := net.DefaultPacket()[14:34]
+	assert.Zero(t, net.Checksum(ip, 0))
+	assert.EqualValues(t, 0xfffe, net.Checksum([]byte{0, 1}, 0))
+	assert.EqualValues(t, ^uint16(0x0100), net.Checksum([]byte{1}, 0), "an odd byte is the upper half")
 }
 
 func load(t *testing.T, c *Context, off uint64, size int) uint64 {
@@ -37,7 +38,7 @@ func TestXDP(t *testing.T) {
 	assert.Greater(t, data, uint64(1)<<32, "a whole address whatever the width")
 	assert.EqualValues(t, 64, end-data)
 	assert.Equal(t, data, meta)
-	assert.EqualValues(t, loopbackIndex, load(t, c, 12, 4))
+	assert.EqualValues(t, net.LoopbackIndex, load(t, c, 12, 4))
 	v, f := k.Mem().Load(data+12, 2)
 	require.Nil(t, f)
 	assert.EqualValues(t, 8, v)
@@ -109,7 +110,7 @@ func TestXDPContextIn(t *testing.T) {
 	k := newEmbedded(t)
 	in := make([]byte, 24)
 	in[0], in[4] = 8, 72
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: append([]byte("metadata"), DefaultPacket()...), Bytes: in})
+	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: append([]byte("metadata"), net.DefaultPacket()...), Bytes: in})
 	assert.EqualValues(t, 8, c.Packet.Data()-c.Packet.Meta())
 	assert.Equal(t, 64, c.Packet.Len())
 	assert.Equal(t, "metadata", string(c.Out()[:8]))
@@ -125,7 +126,7 @@ func TestSkb(t *testing.T) {
 	assert.EqualValues(t, 64, load(t, c, 0, 4))
 	assert.EqualValues(t, 8, load(t, c, 16, 4), "protocol in network order")
 	assert.EqualValues(t, 3, load(t, c, 4, 4), "not for the loopback device")
-	assert.EqualValues(t, loopbackIndex, load(t, c, 40, 4))
+	assert.EqualValues(t, net.LoopbackIndex, load(t, c, 40, 4))
 	data, end := load(t, c, 76, 4), load(t, c, 80, 4)
 	assert.EqualValues(t, 64, end-data)
 	require.Nil(t, k.Mem().Store(c.Addr+8, 4, 0xabcd1234))
@@ -238,7 +239,7 @@ func TestPacketResize(t *testing.T) {
 	assert.Equal(t, "defghijklmn\x00\x00opqr\x00", string(p.Bytes()))
 	assert.Equal(t, uapi.EINVAL, p.Resize(-1, 1))
 	assert.Equal(t, uapi.EINVAL, p.Resize(0, -100))
-	assert.Equal(t, uapi.EINVAL, p.Resize(0, maxPacket))
+	assert.Equal(t, uapi.EINVAL, p.Resize(0, net.MaxPacket))
 	old := p.Data()
 	assert.Zero(t, p.Resize(p.Len(), 5000))
 	assert.Equal(t, 5018, p.Len())
@@ -270,13 +271,13 @@ func TestSocketBuffers(t *testing.T) {
 		name, err := skb.String("dev.name")
 		require.NoError(t, err)
 		assert.Equal(t, "eth0", name)
-		sk, err := k.NewSock("s", SockSpec{Source: []byte{127, 0, 0, 1}, SourcePort: 80, DestPort: 443})
+		sk, err := k.NewSock("s", net.SockSpec{Source: []byte{127, 0, 0, 1}, SourcePort: 80, DestPort: 443})
 		require.NoError(t, err)
 		assert.EqualValues(t, 80, uintAt(t, sk, "__sk_common.skc_num"))
 		addr, err := sk.GetBytes("__sk_common.skc_rcv_saddr")
 		require.NoError(t, err)
 		assert.Equal(t, []byte{127, 0, 0, 1}, addr)
-		assert.EqualValues(t, ipprotoTCP, uintAt(t, sk, "sk_protocol"))
-		assert.EqualValues(t, tcpEstablished, uintAt(t, sk, "__sk_common.skc_state"))
+		assert.EqualValues(t, net.ProtoTCP, uintAt(t, sk, "sk_protocol"))
+		assert.EqualValues(t, net.TCPEstablished, uintAt(t, sk, "__sk_common.skc_state"))
 	})
 }

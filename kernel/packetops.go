@@ -3,6 +3,7 @@ package kernel
 import (
 	"net/netip"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -17,38 +18,38 @@ func (c *Context) LinkHeader() []byte {
 }
 
 // DeviceOf returns the interface a packet belongs to: the context's ifindex or, of XDP, ingress_ifindex.
-func (c *Context) DeviceOf() (Device, bool) {
+func (c *Context) DeviceOf() (net.Device, bool) {
 	for _, name := range [...]string{"ifindex", "ingress_ifindex"} {
 		if i, ok := c.Field(name); ok {
 			return c.k.Device(uint32(i))
 		}
 	}
-	return Device{}, false
+	return net.Device{}, false
 }
 
 // Socket is the socket a context belongs to: of a packet, of a connection, of a system call. Nil when it has none.
-func (c *Context) Socket() *Socket {
+func (c *Context) Socket() *net.Socket {
 	if c.view == nil {
 		return nil
 	}
-	if f, ok := c.Field("sk"); ok && f == 0 && c.view.field("sk").kind == wideField {
+	if f, ok := c.Field("sk"); ok && f == 0 && c.view.Field("sk").Kind == net.WideField {
 		return nil
 	}
-	return c.view.sock
+	return c.view.Socket
 }
 
 // Assign is bpf_sk_assign of a tc program, which only one at ingress may do, with a socket that lookups find.
-func (c *Context) Assign(s *Socket, flags uint64) uapi.Errno {
+func (c *Context) Assign(s *net.Socket, flags uint64) uapi.Errno {
 	switch {
 	case s == nil || flags != 0:
 		return uapi.EINVAL
 	case !c.ingress():
 		return uapi.EOPNOTSUPP
-	case !s.isOpen() || c.view == nil || c.view.index("sk") < 0:
+	case !s.IsOpen() || c.view == nil || c.view.Index("sk") < 0:
 		return uapi.EOPNOTSUPP
 	}
-	c.view.sock = s
-	c.view.field("sk").kind = socketField
+	c.view.Socket = s
+	c.view.Field("sk").Kind = net.SocketField
 	c.k.skbSockFields(c.view)
 	return 0
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -10,19 +11,19 @@ import (
 const skLookupSize = 72
 
 // skLookupFields are the fields of struct bpf_sk_lookup (sk_lookup_is_valid_access).
-var skLookupFields = func() []uapiField {
-	fields := []uapiField{
-		{name: "sk", off: 0, size: 8, kind: wideField, from: selectedSocket},
-		{name: "family", off: 8, size: 4, narrow: true}, {name: "protocol", off: 12, size: 4, narrow: true},
-		{name: "remote_ip4", off: 16, size: 4, narrow: true},
-		{name: "remote_port", off: 36, size: 2, narrow: true, loose: true}, {name: "padding", off: 38, size: 2, narrow: true},
-		{name: "local_ip4", off: 40, size: 4, narrow: true}, {name: "local_port", off: 60, size: 4, narrow: true},
-		{name: "ingress_ifindex", off: 64, size: 4, narrow: true},
+var skLookupFields = func() []net.Field {
+	fields := []net.Field{
+		{Name: "sk", Off: 0, Size: 8, Kind: net.WideField, From: net.Selected},
+		{Name: "family", Off: 8, Size: 4, Narrow: true}, {Name: "protocol", Off: 12, Size: 4, Narrow: true},
+		{Name: "remote_ip4", Off: 16, Size: 4, Narrow: true},
+		{Name: "remote_port", Off: 36, Size: 2, Narrow: true, Loose: true}, {Name: "padding", Off: 38, Size: 2, Narrow: true},
+		{Name: "local_ip4", Off: 40, Size: 4, Narrow: true}, {Name: "local_port", Off: 60, Size: 4, Narrow: true},
+		{Name: "ingress_ifindex", Off: 64, Size: 4, Narrow: true},
 	}
 	for i := range uint16(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, uapiField{name: "remote_ip6[" + n + "]", off: 20 + 4*i, size: 4, narrow: true},
-			uapiField{name: "local_ip6[" + n + "]", off: 44 + 4*i, size: 4, narrow: true})
+		fields = append(fields, net.Field{Name: "remote_ip6[" + n + "]", Off: 20 + 4*i, Size: 4, Narrow: true},
+			net.Field{Name: "local_ip6[" + n + "]", Off: 44 + 4*i, Size: 4, Narrow: true})
 	}
 	return fields
 }()
@@ -40,24 +41,24 @@ func (h *Hooks) skLookupContext(c *Context) error {
 		}
 	} else {
 		p := h.packetBytes(c)
-		if len(p) < ethHeader+24 || p[ethHeader]>>4 != 4 {
-			p = DefaultPacket()
+		if len(p) < net.EthHeader+24 || p[net.EthHeader]>>4 != 4 {
+			p = net.DefaultPacket()
 		}
-		ip := p[ethHeader:]
+		ip := p[net.EthHeader:]
 		le.PutUint32(full[8:], uapi.AFInet)
 		le.PutUint32(full[12:], uint32(ip[9]))
 		copy(full[16:], ip[12:16])
 		copy(full[36:], ip[20:22])
 		copy(full[40:], ip[16:20])
 		le.PutUint32(full[60:], uint32(ip[22])<<8|uint32(ip[23]))
-		le.PutUint32(full[64:], loopbackIndex)
+		le.PutUint32(full[64:], net.LoopbackIndex)
 	}
-	v := &uapiView{k: h.Host, typ: "bpf_sk_lookup", who: c.spec.ProgType.String(), size: skLookupSize, fields: skLookupFields, may: readsOnly}
-	v.out = func(v *uapiView) []byte {
+	v := &net.View{Host: h.Host, Type: "bpf_sk_lookup", Who: c.spec.ProgType.String(), Size: skLookupSize, Fields: skLookupFields, May: net.ReadsOnly}
+	v.Out = func(v *net.View) []byte {
 		b := append([]byte(nil), full...)
 		clear(b[:8])
-		if v.sock != nil {
-			le.PutUint64(b, v.sock.Cookie())
+		if v.Socket != nil {
+			le.PutUint64(b, v.Socket.Cookie())
 		}
 		return b
 	}
@@ -65,23 +66,23 @@ func (h *Hooks) skLookupContext(c *Context) error {
 		return err
 	}
 	family := le.Uint32(full[8:])
-	for i := range v.fields {
-		f := &v.fields[i]
+	for i := range v.Fields {
+		f := &v.Fields[i]
 		switch {
-		case f.from != nil || f.name == "padding":
+		case f.From != nil || f.Name == "padding":
 		// The other family's addresses do not exist.
-		case skbGroup(f.name) == "remote_ip6" || skbGroup(f.name) == "local_ip6":
+		case net.Group(f.Name) == "remote_ip6" || net.Group(f.Name) == "local_ip6":
 			if family == uapi.AFInet6 {
-				v.setValue(f, uint64(le.Uint32(full[f.off:])))
+				v.SetValue(f, uint64(le.Uint32(full[f.Off:])))
 			}
-		case f.name == "remote_ip4" || f.name == "local_ip4":
+		case f.Name == "remote_ip4" || f.Name == "local_ip4":
 			if family == uapi.AFInet {
-				v.setValue(f, uint64(le.Uint32(full[f.off:])))
+				v.SetValue(f, uint64(le.Uint32(full[f.Off:])))
 			}
-		case f.size == 2:
-			v.setValue(f, uint64(le.Uint16(full[f.off:])))
+		case f.Size == 2:
+			v.SetValue(f, uint64(le.Uint16(full[f.Off:])))
 		default:
-			v.setValue(f, uint64(le.Uint32(full[f.off:])))
+			v.SetValue(f, uint64(le.Uint32(full[f.Off:])))
 		}
 	}
 	return nil
@@ -94,7 +95,7 @@ func (h *Hooks) skLookupIn(full, in []byte) error {
 	switch {
 	case le.Uint64(full[sk:]) != 0:
 		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets sk: %w", uapi.EINVAL)
-	case len(in) > end && !zeroBytes(in[end:]):
+	case len(in) > end && !net.ZeroBytes(in[end:]):
 		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets bytes behind local_port: %w", uapi.EINVAL)
 	case le.Uint32(full[localPort:]) > 0xffff:
 		return fmt.Errorf("kernel: local_port %d: %w", le.Uint32(full[localPort:]), uapi.ERANGE)
@@ -105,22 +106,22 @@ func (h *Hooks) skLookupIn(full, in []byte) error {
 }
 
 // Select is bpf_sk_assign of an sk_lookup program; nil selects no socket.
-func (c *Context) Select(s *Socket, flags uint64) uapi.Errno {
+func (c *Context) Select(s *net.Socket, flags uint64) uapi.Errno {
 	v := c.view
 	switch {
 	case flags&^uint64(uapi.SkLookupReplace|uapi.SkLookupNoReuseport) != 0:
 		return uapi.EINVAL
 	case s != nil && s.Refcounted():
 		return uapi.ESOCKTNOSUPPORT
-	case s != nil && s.Protocol() == ipprotoTCP && s.State() != tcpListen, s != nil && s.Protocol() == ipprotoUDP && s.State() != tcpClose:
+	case s != nil && s.Protocol() == net.ProtoTCP && s.State() != net.TCPListen, s != nil && s.Protocol() == net.ProtoUDP && s.State() != net.TCPClose:
 		return uapi.ESOCKTNOSUPPORT
-	case s != nil && uint64(s.Protocol()) != v.get("protocol"):
+	case s != nil && uint64(s.Protocol()) != v.Get("protocol"):
 		return uapi.EPROTOTYPE
-	case s != nil && uint64(s.Family()) != v.get("family") && (s.Family() == uapi.AFInet || s.IPv6Only()):
+	case s != nil && uint64(s.Family()) != v.Get("family") && (s.Family() == uapi.AFInet || s.IPv6Only()):
 		return uapi.EAFNOSUPPORT
-	case v.sock != nil && flags&uapi.SkLookupReplace == 0:
+	case v.Socket != nil && flags&uapi.SkLookupReplace == 0:
 		return uapi.EEXIST
 	}
-	v.sock = s
+	v.Socket = s
 	return 0
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/model"
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
@@ -21,7 +22,7 @@ type Snapshot struct {
 	percpu  *window.PerCPUSnapshot
 	symbols *window.SymbolsSnapshot
 	model   *model.ModelSnapshot
-	host    *HostSnapshot
+	host    *net.Snapshot
 	hooks   *HooksSnapshot
 }
 

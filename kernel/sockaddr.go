@@ -3,6 +3,7 @@ package kernel
 import (
 	"strings"
 
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -11,17 +12,17 @@ import (
 const sockAddrSize = 72
 
 // sockAddrFields are the fields of struct bpf_sock_addr (sock_addr_is_valid_access).
-var sockAddrFields = func() []uapiField {
-	fields := []uapiField{
-		{name: "user_family", off: 0, size: 4}, {name: "user_ip4", off: 4, size: 4, narrow: true}, {name: "user_port", off: 24, size: 4, narrow: true},
-		sockField("family", 28, 4, sockFamily), sockField("type", 32, 4, sockType), sockField("protocol", 36, 4, sockProtocol),
-		{name: "msg_src_ip4", off: 40, size: 4, narrow: true},
-		{name: "sk", off: 64, size: 8, kind: wideField, from: selectedSocket},
+var sockAddrFields = func() []net.Field {
+	fields := []net.Field{
+		{Name: "user_family", Off: 0, Size: 4}, {Name: "user_ip4", Off: 4, Size: 4, Narrow: true}, {Name: "user_port", Off: 24, Size: 4, Narrow: true},
+		net.SockField("family", 28, 4, net.SockFamily), net.SockField("type", 32, 4, net.SockType), net.SockField("protocol", 36, 4, net.SockProtocol),
+		{Name: "msg_src_ip4", Off: 40, Size: 4, Narrow: true},
+		{Name: "sk", Off: 64, Size: 8, Kind: net.WideField, From: net.Selected},
 	}
 	for i := range uint16(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, uapiField{name: "user_ip6[" + n + "]", off: 8 + 4*i, size: 4, narrow: true, pair: true},
-			uapiField{name: "msg_src_ip6[" + n + "]", off: 44 + 4*i, size: 4, narrow: true, pair: true})
+		fields = append(fields, net.Field{Name: "user_ip6[" + n + "]", Off: 8 + 4*i, Size: 4, Narrow: true, Pair: true},
+			net.Field{Name: "msg_src_ip6[" + n + "]", Off: 44 + 4*i, Size: 4, Narrow: true, Pair: true})
 	}
 	return fields
 }()
@@ -52,9 +53,9 @@ func addrHookOf(a uapi.AttachType) addrHook {
 // sockAddrContext makes a bpf_sock_addr: the address of a bind, connect, sendmsg, recvmsg, getpeername or getsockname.
 func (h *Hooks) sockAddrContext(c *Context) error {
 	hook := addrHookOf(c.spec.Attach)
-	spec := SockSpec{Family: uint16(hook.family), State: tcpClose}
+	spec := net.SockSpec{Family: uint16(hook.family), State: net.TCPClose}
 	if hook.dgram {
-		spec.Protocol, spec.Type = ipprotoUDP, sockDgram
+		spec.Protocol, spec.Type = net.ProtoUDP, net.SockDgram
 	}
 	if hook.family == uapi.AFUnix {
 		spec.Protocol = 0
@@ -63,9 +64,9 @@ func (h *Hooks) sockAddrContext(c *Context) error {
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: h.Host, typ: "bpf_sock_addr", who: c.spec.Attach.String(), size: sockAddrSize, fields: sockAddrFields, sock: s}
-	v.may = func(f *uapiField, write bool) bool {
-		switch skbGroup(f.name) {
+	v := &net.View{Host: h.Host, Type: "bpf_sock_addr", Who: c.spec.Attach.String(), Size: sockAddrSize, Fields: sockAddrFields, Socket: s}
+	v.May = func(f *net.Field, write bool) bool {
+		switch net.Group(f.Name) {
 		case "user_ip4":
 			return hook.family == uapi.AFInet
 		case "user_ip6":
@@ -79,44 +80,44 @@ func (h *Hooks) sockAddrContext(c *Context) error {
 		}
 		return !write
 	}
-	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
+	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
 	// The peer is that of the default packet; a socket's own address is left to the kernel.
-	v.put("user_family", hook.family)
+	v.Put("user_family", hook.family)
 	if hook.family == uapi.AFUnix {
 		return nil
 	}
 	if !hook.local {
-		v.put("user_ip4", uint64(h.Order().Uint32([]byte{198, 51, 100, 2})))
-		v.put("user_port", uint64(h.Order().Uint16([]byte{0, 80})))
+		v.Put("user_ip4", uint64(h.Order().Uint32([]byte{198, 51, 100, 2})))
+		v.Put("user_port", uint64(h.Order().Uint16([]byte{0, 80})))
 	}
 	if hook.family == uapi.AFInet6 {
-		v.put("user_ip4", 0)
+		v.Put("user_ip4", 0)
 		if !hook.local { // 2001:db8::2
-			v.put("user_ip6[0]", uint64(h.Order().Uint32([]byte{0x20, 0x01, 0x0d, 0xb8})))
-			v.put("user_ip6[3]", uint64(h.Order().Uint32([]byte{0, 0, 0, 2})))
+			v.Put("user_ip6[0]", uint64(h.Order().Uint32([]byte{0x20, 0x01, 0x0d, 0xb8})))
+			v.Put("user_ip6[3]", uint64(h.Order().Uint32([]byte{0, 0, 0, 2})))
 		}
 	}
 	return nil
 }
 
 // fieldBytes lays the fields of a context out as the user ABI has them, without pointers.
-func (h *Hooks) fieldBytes(v *uapiView) []byte {
-	b := make([]byte, v.size)
-	for i := range v.fields {
-		f := &v.fields[i]
-		if f.kind != plainField {
+func (h *Hooks) fieldBytes(v *net.View) []byte {
+	b := make([]byte, v.Size)
+	for i := range v.Fields {
+		f := &v.Fields[i]
+		if f.Kind != net.PlainField {
 			continue
 		}
-		object.PutUint(h.Order(), b[f.off:f.off+f.size], v.value(f))
+		object.PutUint(h.Order(), b[f.Off:f.Off+f.Size], v.Value(f))
 	}
 	return b
 }
 
 // contextSocket is the socket a context is for: the one given, else a default one that later contexts of the kind share.
-func (h *Hooks) contextSocket(c *Context, spec SockSpec) (*Socket, error) {
+func (h *Hooks) contextSocket(c *Context, spec net.SockSpec) (*net.Socket, error) {
 	if o := c.spec.Socket; o != nil {
 		return h.SocketOf(o)
 	}
@@ -124,5 +125,5 @@ func (h *Hooks) contextSocket(c *Context, spec SockSpec) (*Socket, error) {
 	if c.spec.ProgType != uapi.ProgTypeSockOps {
 		role += " (" + c.spec.Attach.String() + ")"
 	}
-	return h.defaultSocket(role, spec), nil
+	return h.DefaultSocket(role, spec), nil
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/bpfrun/bpfrun/mem"
+import (
+	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/mem"
+)
 
 // sockOpsSize is sizeof(struct bpf_sock_ops).
 const sockOpsSize = 224
@@ -15,46 +18,46 @@ const (
 
 // sockOpsFields are the fields of struct bpf_sock_ops (sock_ops_is_valid_access). What comes from the TCP socket reads 0 of
 // a request socket.
-var sockOpsFields = func() []uapiField {
-	fields := []uapiField{
-		{name: "op", off: 0, size: 4}, {name: "reply", off: 4, size: 4},
-		{name: "args[1]", off: 8, size: 4}, {name: "args[2]", off: 12, size: 4}, {name: "args[3]", off: 16, size: 4},
-		sockField("family", 20, 4, sockFamily), sockField("remote_ip4", 24, 4, sockDstIP4), sockField("local_ip4", 28, 4, sockSrcIP4),
-		{name: "remote_port", off: 64, size: 4, from: func(v *uapiView) uint64 { return v.k.portWord(v.sock.value(sockDstPort)) }},
-		sockField("local_port", 68, 4, sockSrcPort),
-		{name: "is_fullsock", off: 72, size: 4, from: func(v *uapiView) uint64 {
-			if v.sock.Full() {
+var sockOpsFields = func() []net.Field {
+	fields := []net.Field{
+		{Name: "op", Off: 0, Size: 4}, {Name: "reply", Off: 4, Size: 4},
+		{Name: "args[1]", Off: 8, Size: 4}, {Name: "args[2]", Off: 12, Size: 4}, {Name: "args[3]", Off: 16, Size: 4},
+		net.SockField("family", 20, 4, net.SockFamily), net.SockField("remote_ip4", 24, 4, net.SockDstIP4), net.SockField("local_ip4", 28, 4, net.SockSrcIP4),
+		{Name: "remote_port", Off: 64, Size: 4, From: func(v *net.View) uint64 { return v.Host.PortWord(v.Socket.Value(net.SockDstPort)) }},
+		net.SockField("local_port", 68, 4, net.SockSrcPort),
+		{Name: "is_fullsock", Off: 72, Size: 4, From: func(v *net.View) uint64 {
+			if v.Socket.Full() {
 				return 1
 			}
 			return 0
 		}},
-		sockField("bpf_sock_ops_cb_flags", 84, 4, sockCBFlags), sockField("state", 88, 4, sockState),
-		{name: "sk_txhash", off: 160, size: 4, from: func(v *uapiView) uint64 { return v.sock.value(sockTxhash) },
-			to: func(v *uapiView, x uint64) { v.sock.set(sockTxhash, x) }},
-		fullField("bytes_received", 168, 8, tcpBytesReceived), fullField("bytes_acked", 176, 8, tcpBytesAcked),
-		{name: "sk", off: 184, size: 8, kind: wideField, from: func(v *uapiView) uint64 {
-			if !v.sock.Full() {
+		net.SockField("bpf_sock_ops_cb_flags", 84, 4, net.SockCBFlags), net.SockField("state", 88, 4, net.SockState),
+		{Name: "sk_txhash", Off: 160, Size: 4, From: func(v *net.View) uint64 { return v.Socket.Value(net.SockTxhash) },
+			To: func(v *net.View, x uint64) { v.Socket.Set(net.SockTxhash, x) }},
+		fullField("bytes_received", 168, 8, net.TCPBytesReceived), fullField("bytes_acked", 176, 8, net.TCPBytesAcked),
+		{Name: "sk", Off: 184, Size: 8, Kind: net.WideField, From: func(v *net.View) uint64 {
+			if !v.Socket.Full() {
 				return 0
 			}
-			return v.sock.FullAddr()
+			return v.Socket.FullAddr()
 		}},
-		{name: "skb_data", off: 192, size: 8, kind: wideField}, {name: "skb_data_end", off: 200, size: 8, kind: wideField},
-		{name: "skb_len", off: 208, size: 4}, {name: "skb_tcp_flags", off: 212, size: 4, narrow: true}, {name: "skb_hwtstamp", off: 216, size: 8},
+		{Name: "skb_data", Off: 192, Size: 8, Kind: net.WideField}, {Name: "skb_data_end", Off: 200, Size: 8, Kind: net.WideField},
+		{Name: "skb_len", Off: 208, Size: 4}, {Name: "skb_tcp_flags", Off: 212, Size: 4, Narrow: true}, {Name: "skb_hwtstamp", Off: 216, Size: 8},
 	}
 	for i := range uint16(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, sockField("remote_ip6["+n+"]", 32+4*i, 4, sockDstIP6+sockVal(i)), sockField("local_ip6["+n+"]", 48+4*i, 4, sockSrcIP6+sockVal(i)))
+		fields = append(fields, net.SockField("remote_ip6["+n+"]", 32+4*i, 4, net.SockDstIP6+net.Value(i)), net.SockField("local_ip6["+n+"]", 48+4*i, 4, net.SockSrcIP6+net.Value(i)))
 	}
 	// snd_cwnd and srtt_us lie before the flags, the others behind the state.
 	off := uint16(92)
-	for _, n := range tcpNumbers {
-		switch n.name {
+	for _, n := range net.TCPNumbers {
+		switch n.Name {
 		case "snd_cwnd":
-			fields = append(fields, fullField(n.name, 76, 4, n.val))
+			fields = append(fields, fullField(n.Name, 76, 4, n.Val))
 		case "srtt_us":
-			fields = append(fields, fullField(n.name, 80, 4, n.val))
+			fields = append(fields, fullField(n.Name, 80, 4, n.Val))
 		default:
-			fields = append(fields, fullField(n.name, off, 4, n.val))
+			fields = append(fields, fullField(n.Name, off, 4, n.Val))
 			off += 4
 		}
 	}
@@ -62,24 +65,24 @@ var sockOpsFields = func() []uapiField {
 }()
 
 // fullField is a field that request sockets have not.
-func fullField(name string, off, size uint16, val sockVal) uapiField {
-	return uapiField{name: name, off: off, size: size, from: func(v *uapiView) uint64 {
-		if !v.sock.Full() {
+func fullField(name string, off, size uint16, val net.Value) net.Field {
+	return net.Field{Name: name, Off: off, Size: size, From: func(v *net.View) uint64 {
+		if !v.Socket.Full() {
 			return 0
 		}
-		return v.sock.value(val)
+		return v.Socket.Value(val)
 	}}
 }
 
 // sockOpsContext makes a bpf_sock_ops. An event with a packet shows its TCP header, from the run's packet.
 func (h *Hooks) sockOpsContext(c *Context) error {
-	s, err := h.contextSocket(c, SockSpec{})
+	s, err := h.contextSocket(c, net.SockSpec{})
 	if err != nil {
 		return err
 	}
-	v := &uapiView{k: h.Host, typ: "bpf_sock_ops", who: c.spec.ProgType.String(), size: sockOpsSize, fields: sockOpsFields, sock: s}
-	v.may = func(f *uapiField, write bool) bool { return !write || f.name == "reply" || f.name == "sk_txhash" }
-	v.out = func(v *uapiView) []byte { return h.fieldBytes(v) }
+	v := &net.View{Host: h.Host, Type: "bpf_sock_ops", Who: c.spec.ProgType.String(), Size: sockOpsSize, Fields: sockOpsFields, Socket: s}
+	v.May = func(f *net.Field, write bool) bool { return !write || f.Name == "reply" || f.Name == "sk_txhash" }
+	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (h *Hooks) sockOpsContext(c *Context) error {
 	if o, ok := c.spec.Fields["op"]; ok {
 		op = o
 	}
-	v.put("op", op)
+	v.Put("op", op)
 	c.room = maxTCPOptions
 	if len(c.spec.Packet) > 0 || op == opActiveEstablished || op == opActiveEstablished+1 || op >= opParseHdrOpt && op <= opWriteHdrOpt {
 		return h.sockOpsPacket(c, v, op)
@@ -99,7 +102,7 @@ func (h *Hooks) sockOpsContext(c *Context) error {
 const maxTCPOptions = 40
 
 // sockOpsPacket puts the TCP header of the packet where skb_data points. At BPF_SOCK_OPS_HDR_OPT_LEN_CB there is no packet yet.
-func (h *Hooks) sockOpsPacket(c *Context, v *uapiView, op uint64) error {
+func (h *Hooks) sockOpsPacket(c *Context, v *net.View, op uint64) error {
 	frame := h.packetBytes(c)
 	at, end := tcpHeader(frame)
 	if at < 0 || op == opHdrOptLen {
@@ -119,24 +122,24 @@ func (h *Hooks) sockOpsPacket(c *Context, v *uapiView, op uint64) error {
 	c.more = append(c.more, r)
 	c.header = r
 	c.room = int(room) - len(hdr)
-	v.put("skb_data", r.Base)
-	v.put("skb_data_end", r.Base+uint64(len(hdr)))
-	v.put("skb_len", uint64(len(frame)-at))
-	v.put("skb_tcp_flags", uint64(frame[at+13]))
+	v.Put("skb_data", r.Base)
+	v.Put("skb_data_end", r.Base+uint64(len(hdr)))
+	v.Put("skb_len", uint64(len(frame)-at))
+	v.Put("skb_tcp_flags", uint64(frame[at+13]))
 	return nil
 }
 
 // tcpHeader finds the TCP header with its options in a frame; -1 when there is none.
 func tcpHeader(frame []byte) (at, end int) {
-	if len(frame) < ethHeader+1 {
+	if len(frame) < net.EthHeader+1 {
 		return -1, 0
 	}
-	ip := frame[ethHeader:]
+	ip := frame[net.EthHeader:]
 	switch {
-	case ip[0]>>4 == 4 && len(ip) >= 20 && ip[9] == ipprotoTCP:
-		at = ethHeader + int(ip[0]&15)*4
-	case ip[0]>>4 == 6 && len(ip) >= 40 && ip[6] == ipprotoTCP:
-		at = ethHeader + 40
+	case ip[0]>>4 == 4 && len(ip) >= 20 && ip[9] == net.ProtoTCP:
+		at = net.EthHeader + int(ip[0]&15)*4
+	case ip[0]>>4 == 6 && len(ip) >= 40 && ip[6] == net.ProtoTCP:
+		at = net.EthHeader + 40
 	default:
 		return -1, 0
 	}
@@ -155,16 +158,16 @@ func (c *Context) TCPHeader() []byte {
 	if c.header == nil {
 		return nil
 	}
-	n := c.view.get("skb_data_end") - c.header.Base
+	n := c.view.Get("skb_data_end") - c.header.Base
 	return c.k.Mem().ExtentBytes(c.header)[:n]
 }
 
 // AppendOption adds an option to the TCP header and takes it off the room there is.
 func (c *Context) AppendOption(opt []byte) {
-	end := c.view.get("skb_data_end")
+	end := c.view.Get("skb_data_end")
 	n := end - c.header.Base
 	copy(c.k.Mem().ExtentBytes(c.header)[n:], opt)
-	c.view.put("skb_data_end", end+uint64(len(opt)))
+	c.view.Put("skb_data_end", end+uint64(len(opt)))
 	if err := c.k.Mem().SetBounds(c.header, c.header.Base, end+uint64(len(opt))); err != nil {
 		c.k.Fail(err)
 	}

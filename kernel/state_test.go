@@ -79,7 +79,7 @@ func TestContextsAreForgotten(t *testing.T) {
 			assert.Equal(t, mem.UseAfterFree, f.Kind)
 		}
 	}
-	assert.Empty(t, k.packets)
+	assert.Empty(t, k.Packets)
 	assert.Empty(t, k.live)
 }
 

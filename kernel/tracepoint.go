@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/model"
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -341,7 +342,7 @@ func (r *record) network(name string) bool {
 		return true
 	case "protocol":
 		if skb != nil && !strings.HasPrefix(r.event, "tcp") {
-			b.Num(name, etherIPv4)
+			b.Num(name, net.EtherIPv4)
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 // Numbers of sockets.
 const (
 	sockStream    = 1
-	sockDgram     = 2
+	SockDgram     = 2
 	socketOpen    = 3 // SS_CONNECTED
 	ethernetIndex = 2 // interface of the default network device
 )
@@ -52,7 +52,7 @@ func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 	if s.DestPort != 0 {
 		b.Bytes("__sk_common.skc_dport", []byte{byte(s.DestPort >> 8), byte(s.DestPort)})
 	}
-	if s.State == tcpListen || s.State == tcpClose || s.Protocol == ipprotoUDP && s.State == 0 && s.Dest == nil && s.DestPort == 0 {
+	if s.State == TCPListen || s.State == TCPClose || s.Protocol == ProtoUDP && s.State == 0 && s.Dest == nil && s.DestPort == 0 {
 		unconnected(b, &s)
 	}
 	h.sockAddress(b, s.Source, "__sk_common.skc_rcv_saddr", "__sk_common.skc_v6_rcv_saddr")
@@ -63,7 +63,7 @@ func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
 // unconnected makes a socket one without a peer, whose address is any unless it is given.
 func unconnected(b object.Builder, s *SockSpec) {
 	if s.State == 0 {
-		b.Num("__sk_common.skc_state", tcpClose)
+		b.Num("__sk_common.skc_state", TCPClose)
 	}
 	b.Num("__sk_common.skc_daddr", 0)
 	b.Bytes("__sk_common.skc_v6_daddr", make([]byte, 16))
@@ -91,7 +91,7 @@ func (h *Host) fillSock(b object.Builder) {
 	local, remote := h.IPv4(b.Object.Role()+".local"), h.IPv4(b.Object.Role()+".remote")
 	lport, rport := h.Port(b.Object.Role()+".local"), h.Port(b.Object.Role()+".remote")
 	b.Num("__sk_common.skc_family", uapi.AFInet)
-	b.Num("__sk_common.skc_state", tcpEstablished)
+	b.Num("__sk_common.skc_state", TCPEstablished)
 	b.Bytes("__sk_common.skc_rcv_saddr", local[:])
 	b.Bytes("__sk_common.skc_daddr", remote[:])
 	b.Num("__sk_common.skc_num", uint64(lport))
@@ -105,7 +105,7 @@ func (h *Host) fillSock(b object.Builder) {
 	b.Num("__sk_common.skc_ipv6only", 0)
 	b.Num("__sk_common.skc_cookie.counter", b.Within("cookie", 1, 1<<16))
 	b.Ptr("__sk_common.skc_net.net", h.Singleton("net"))
-	b.Num("sk_protocol", ipprotoTCP)
+	b.Num("sk_protocol", ProtoTCP)
 	b.Num("sk_type", sockStream)
 	b.Num("sk_uid.val", b.Within("uid", 1000, 9000))
 	b.Num("sk_err", 0)
@@ -174,7 +174,7 @@ func (h *Host) fillSocket(b object.Builder) {
 func (h *Host) fillNetDevice(b object.Builder) {
 	name, index, mtu := "eth0", uint64(ethernetIndex), uint64(1500)
 	if object.LastName(b.Object.Role()) == "loopback_dev" || b.Object.Role() == "loopback_dev" {
-		name, index, mtu = "lo", loopbackIndex, 65536
+		name, index, mtu = "lo", LoopbackIndex, 65536
 	}
 	b.Text("name", name)
 	b.Num("ifindex", index)
@@ -182,7 +182,7 @@ func (h *Host) fillNetDevice(b object.Builder) {
 	b.Num("type", 1)
 	b.Num("flags", 0x1043) // up, broadcast, running, multicast
 	b.Num("addr_len", 6)
-	b.Num("hard_header_len", ethHeader)
+	b.Num("hard_header_len", EthHeader)
 	b.Num("reg_state", 1)
 	b.Num("num_rx_queues", 1)
 	b.Num("num_tx_queues", 1)
@@ -210,7 +210,7 @@ func (h *Host) fillSkb(b object.Builder) {
 	room.Poke(0, make([]byte, size+shared), object.Made) // the shared info behind the data is all zero
 	room.Poke(head, frame, object.Made)
 	b.Ptr("head", room)
-	data := room.Addr() + head + ethHeader
+	data := room.Addr() + head + EthHeader
 	b.Num("data", data)
 	pos := func(field string, off uint64) { // an offset, or a pointer on 32-bit kernels
 		f, ok := b.Field(field)
@@ -225,13 +225,13 @@ func (h *Host) fillSkb(b object.Builder) {
 	pos("tail", uint64(size))
 	pos("end", uint64(size))
 	b.Num("mac_header", head)
-	b.Num("network_header", head+ethHeader)
-	b.Num("transport_header", head+ethHeader+20)
-	b.Num("mac_len", ethHeader)
-	b.Num("len", uint64(len(frame)-ethHeader))
+	b.Num("network_header", head+EthHeader)
+	b.Num("transport_header", head+EthHeader+20)
+	b.Num("mac_len", EthHeader)
+	b.Num("len", uint64(len(frame)-EthHeader))
 	b.Num("data_len", 0)
 	b.Num("truesize", uint64(size+shared)+256)
-	b.Bytes("protocol", []byte{etherIPv4 >> 8, etherIPv4 & 0xff})
+	b.Bytes("protocol", []byte{EtherIPv4 >> 8, EtherIPv4 & 0xff})
 	b.Num("pkt_type", 0)
 	b.Num("ip_summed", 1)
 	b.Num("skb_iif", ethernetIndex)

@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func (h *Host) socketOf(o *object.Object) *Socket {
 func (h *Host) newSocket(role string) *Socket { return &Socket{k: h, role: role} }
 
 // defaultSocket returns the socket of a role that programs get when nobody chose one. All contexts of the role share it.
-func (h *Host) defaultSocket(role string, spec SockSpec) *Socket {
+func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 	if s := h.defaults[role]; s != nil {
 		if s.obj != nil {
 			s.read()
@@ -153,7 +153,7 @@ func (h *Host) scalar(o *object.Object, f object.Field, at int) uint64 {
 }
 
 // set changes a value, of the object too.
-func (s *Socket) set(v sockVal, x uint64) {
+func (s *Socket) Set(v Value, x uint64) {
 	s.vals[v] = x
 	if s.obj == nil {
 		return
@@ -178,11 +178,11 @@ func (s *Socket) set(v sockVal, x uint64) {
 }
 
 // view gives out the address of the socket as one of its kinds.
-func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []uapiField, may func(*uapiField, bool) bool) uint64 {
+func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []Field, may func(*Field, bool) bool) uint64 {
 	if *at != nil {
 		return (*at).Base
 	}
-	v := &uapiView{k: s.k, typ: typ, who: "BPF", size: size, fields: fields, sock: s, may: may}
+	v := &View{Host: s.k, Type: typ, Who: "BPF", Size: size, Fields: fields, Socket: s, May: may}
 	r, err := s.k.Mem().Alloc(size, mem.Region{Kind: mem.Context, Name: typ, View: v, Owner: s})
 	if err != nil {
 		s.k.Fail(fmt.Errorf("kernel: socket: %w", err))
@@ -196,11 +196,11 @@ func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []uapiFie
 	return r.Base
 }
 
-func readsOnly(_ *uapiField, write bool) bool { return !write }
+func ReadsOnly(_ *Field, write bool) bool { return !write }
 
 // readsCommon is what programs see of a socket that may be a time-wait or request socket (bpf_sock_common_is_valid_access).
-func readsCommon(f *uapiField, write bool) bool {
-	switch f.name {
+func readsCommon(f *Field, write bool) bool {
+	switch f.Name {
 	case "type", "protocol", "mark", "priority":
 		return false
 	}
@@ -209,12 +209,12 @@ func readsCommon(f *uapiField, write bool) bool {
 
 // Addr returns the address of the socket as a struct bpf_sock of unknown kind (PTR_TO_SOCK_COMMON).
 func (s *Socket) Addr() uint64 {
-	return s.view(&s.common, "bpf_sock", bpfSockSize, bpfSockFields, readsCommon)
+	return s.view(&s.common, "bpf_sock", SockSize, SockFields, readsCommon)
 }
 
 // FullAddr returns the address of the socket as a struct bpf_sock (PTR_TO_SOCKET).
 func (s *Socket) FullAddr() uint64 {
-	return s.view(&s.full, "bpf_sock", bpfSockSize, bpfSockFields, readsOnly)
+	return s.view(&s.full, "bpf_sock", SockSize, SockFields, ReadsOnly)
 }
 
 // Key is the address that stands for the socket, of its struct sock when it has one.
@@ -231,7 +231,7 @@ func (s *Socket) Key() uint64 {
 
 // TCPAddr returns the address of the socket as a struct bpf_tcp_sock.
 func (s *Socket) TCPAddr() uint64 {
-	return s.view(&s.tcp, "bpf_tcp_sock", tcpSockSize, tcpSockFields, readsOnly)
+	return s.view(&s.tcp, "bpf_tcp_sock", tcpSockSize, tcpSockFields, ReadsOnly)
 }
 
 // Object returns the struct sock, which is made when the socket has none yet. The error is that the target's BTF has no
@@ -247,28 +247,28 @@ func (s *Socket) Object() (*object.Object, error) {
 	o.MarkBuiltin()
 	s.obj = o
 	for v := range numSockVals {
-		s.set(v, s.vals[v])
+		s.Set(v, s.vals[v])
 	}
 	return o, nil
 }
 
 // Family is the socket's address family in the kernel's numbers.
-func (s *Socket) Family() uint16 { return uint16(s.vals[sockFamily]) }
+func (s *Socket) Family() uint16 { return uint16(s.vals[SockFamily]) }
 
 // Protocol is the socket's protocol (IPPROTO_TCP).
-func (s *Socket) Protocol() uint16 { return uint16(s.vals[sockProtocol]) }
+func (s *Socket) Protocol() uint16 { return uint16(s.vals[SockProtocol]) }
 
 // Type is the socket's type (SOCK_STREAM, SOCK_DGRAM).
-func (s *Socket) Type() uint16 { return uint16(s.vals[sockType]) }
+func (s *Socket) Type() uint16 { return uint16(s.vals[SockType]) }
 
 // State is the TCP state.
-func (s *Socket) State() uint8 { return uint8(s.vals[sockState]) }
+func (s *Socket) State() uint8 { return uint8(s.vals[SockState]) }
 
 // Full reports whether it is a whole socket: neither a time-wait nor a request socket (sk_fullsock).
 func (s *Socket) Full() bool { return s.State() != tcpTimeWait && s.State() != tcpNewSynRecv }
 
 // RCUFree reports whether the socket is used without a reference: listening TCP and UDP sockets (SOCK_RCU_FREE).
-func (s *Socket) RCUFree() bool { return s.State() == tcpListen || s.Protocol() == ipprotoUDP }
+func (s *Socket) RCUFree() bool { return s.State() == TCPListen || s.Protocol() == ProtoUDP }
 
 // Refcounted reports whether a pointer to the socket counts as a reference (sk_is_refcounted).
 func (s *Socket) Refcounted() bool { return !s.Full() || !s.RCUFree() }
@@ -286,10 +286,10 @@ func (s *Socket) Cookie() uint64 { return s.vals[sockCookie] }
 func (s *Socket) UID() uint32 { return uint32(s.vals[sockUID]) }
 
 // CallbackFlags are the events a sockops program asked for (bpf_sock_ops_cb_flags).
-func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[sockCBFlags]) }
+func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[SockCBFlags]) }
 
 // SetCallbackFlags changes them.
-func (s *Socket) SetCallbackFlags(flags uint32) { s.set(sockCBFlags, uint64(flags)) }
+func (s *Socket) SetCallbackFlags(flags uint32) { s.Set(SockCBFlags, uint64(flags)) }
 
 // SavedSYN is the SYN the connection began with, from its network header on; nil when it was not kept.
 func (s *Socket) SavedSYN() []byte { return s.syn }
@@ -300,21 +300,21 @@ func (s *Socket) Role() string { return s.role }
 // Bind gives the socket a local address, 4 or 16 bytes, and port (__inet_bind): -EINVAL for one that has a port, is
 // connected, or gets an address of another family.
 func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
-	if s.vals[sockSrcPort] != 0 || s.State() != tcpClose && s.State() != tcpEstablished {
+	if s.vals[SockSrcPort] != 0 || s.State() != TCPClose && s.State() != TCPEstablished {
 		return uapi.EINVAL
 	}
 	switch {
 	case len(addr) == 4 && s.Family() == uapi.AFInet:
-		s.set(sockSrcIP4, uint64(s.k.Order().Uint32(addr)))
+		s.Set(SockSrcIP4, uint64(s.k.Order().Uint32(addr)))
 	case len(addr) == 16 && s.Family() == uapi.AFInet6:
-		for i := range sockVal(4) {
-			s.set(sockSrcIP6+i, uint64(s.k.Order().Uint32(addr[4*i:])))
+		for i := range Value(4) {
+			s.Set(SockSrcIP6+i, uint64(s.k.Order().Uint32(addr[4*i:])))
 		}
 	default:
 		return uapi.EAFNOSUPPORT
 	}
 	if port != 0 {
-		s.set(sockSrcPort, uint64(port))
+		s.Set(SockSrcPort, uint64(port))
 	}
 	return 0
 }
@@ -332,7 +332,7 @@ func (s *Socket) save() Socket {
 }
 
 // free gives back the addresses of a socket that lives as long as a context.
-func (s *Socket) free() {
+func (s *Socket) Free() {
 	if s.key != 0 && s.k.OnSocketFree != nil {
 		s.k.OnSocketFree(s.key)
 	}
@@ -353,7 +353,7 @@ func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []
 	var best *Socket
 	most := -1
 	for _, s := range h.sockets {
-		if !s.open || s.Protocol() != protocol || s.vals[sockSrcPort] != uint64(toPort) {
+		if !s.open || s.Protocol() != protocol || s.vals[SockSrcPort] != uint64(toPort) {
 			continue
 		}
 		if n := s.score(from, fromPort, to, device); n > most {
@@ -369,27 +369,27 @@ func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) i
 	if s.Family() == uapi.AFInet {
 		n++
 	}
-	local, ok := s.address(len(to) == 16, sockSrcIP4, sockSrcIP6)
-	remote, also := s.address(len(to) == 16, sockDstIP4, sockDstIP6)
+	local, ok := s.address(len(to) == 16, SockSrcIP4, SockSrcIP6)
+	remote, also := s.address(len(to) == 16, SockDstIP4, SockDstIP6)
 	if !ok || !also {
 		return -1
 	}
-	connected := s.vals[sockDstPort] != 0 && s.State() != tcpListen
-	if !zeroBytes(local) {
+	connected := s.vals[SockDstPort] != 0 && s.State() != TCPListen
+	if !ZeroBytes(local) {
 		if string(local) != string(to) {
 			return -1
 		}
 		n += 4
 	}
 	if connected {
-		if s.k.netPort(s.vals[sockDstPort]) != fromPort || !zeroBytes(remote) && string(remote) != string(from) {
+		if s.k.netPort(s.vals[SockDstPort]) != fromPort || !ZeroBytes(remote) && string(remote) != string(from) {
 			return -1
 		}
 		n += 16
-	} else if s.Protocol() == ipprotoTCP && s.State() != tcpListen {
+	} else if s.Protocol() == ProtoTCP && s.State() != TCPListen {
 		return -1
 	}
-	if dev := s.vals[sockBoundDev]; dev != 0 {
+	if dev := s.vals[SockBoundDev]; dev != 0 {
 		if uint32(dev) != device {
 			return -1
 		}
@@ -407,7 +407,7 @@ func (h *Host) netPort(v uint64) uint16 {
 
 // address is an address of the socket in network order, as one of IPv4 or IPv6. ok is false when it has none of that family.
 // An IPv6 socket that is not for IPv6 only also has the IPv4 address its own is made of, and any when it has any.
-func (s *Socket) address(v6 bool, four, six sockVal) (addr []byte, ok bool) {
+func (s *Socket) address(v6 bool, four, six Value) (addr []byte, ok bool) {
 	words := s.vals[four : four+1]
 	if s.Family() == uapi.AFInet6 {
 		words = s.vals[six : six+4]
@@ -421,10 +421,10 @@ func (s *Socket) address(v6 bool, four, six sockVal) (addr []byte, ok bool) {
 		return b, true
 	case v6 || s.IPv6Only():
 		return nil, false
-	case zeroBytes(b):
+	case ZeroBytes(b):
 		return b[:4], true
 	}
-	return b[12:], zeroBytes(b[:10]) && b[10] == 0xff && b[11] == 0xff
+	return b[12:], ZeroBytes(b[:10]) && b[10] == 0xff && b[11] == 0xff
 }
 
 // Option returns the value somebody gave an option; ok is false when the socket has the kernel's default.
@@ -453,24 +453,24 @@ func (s *Socket) Number(name string) (v uint64, ok bool) {
 // SetNumber changes a value by its name, in the kernel's struct too.
 func (s *Socket) SetNumber(name string, v uint64) {
 	if i, ok := sockNames[name]; ok {
-		s.set(i, v)
+		s.Set(i, v)
 	}
 }
 
 // sockNames are the values that helpers and options reach by name.
-var sockNames = func() map[string]sockVal {
-	m := map[string]sockVal{
-		"bound_dev_if": sockBoundDev, "mark": sockMark, "priority": sockPriority, "reuseport": sockReuseport, "state": sockState,
-		"txhash": sockTxhash, "snd_cwnd_clamp": tcpSndCwndClamp, "src_port": sockSrcPort,
+var sockNames = func() map[string]Value {
+	m := map[string]Value{
+		"bound_dev_if": SockBoundDev, "mark": SockMark, "priority": SockPriority, "reuseport": sockReuseport, "state": SockState,
+		"txhash": SockTxhash, "snd_cwnd_clamp": tcpSndCwndClamp, "src_port": SockSrcPort,
 	}
-	for _, n := range tcpNumbers {
-		m[n.name] = n.val
+	for _, n := range TCPNumbers {
+		m[n.Name] = n.Val
 	}
 	return m
 }()
 
 // portWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
-func (h *Host) portWord(v uint64) uint64 {
+func (h *Host) PortWord(v uint64) uint64 {
 	if h.BigEndian() {
 		return v
 	}
@@ -485,17 +485,17 @@ func (s *Socket) plain(spec SockSpec) {
 		}
 		return v
 	}
-	s.vals[sockFamily], s.vals[sockState] = or(uint64(spec.Family), uapi.AFInet), or(uint64(spec.State), tcpEstablished)
-	s.vals[sockType] = or(uint64(spec.Type), sockStream)
+	s.vals[SockFamily], s.vals[SockState] = or(uint64(spec.Family), uapi.AFInet), or(uint64(spec.State), TCPEstablished)
+	s.vals[SockType] = or(uint64(spec.Type), sockStream)
 	if spec.Family != uapi.AFUnix {
-		s.vals[sockProtocol] = or(uint64(spec.Protocol), ipprotoTCP)
+		s.vals[SockProtocol] = or(uint64(spec.Protocol), ProtoTCP)
 	}
 	s.vals[sockRxQueue] = 0xffffffff
 	s.vals[sockCookie] = 1 + s.k.Hash(s.role, "cookie")%(1<<16)
 	s.was = s.vals
 }
 
-func zeroBytes(b []byte) bool {
+func ZeroBytes(b []byte) bool {
 	for _, c := range b {
 		if c != 0 {
 			return false

@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"fmt"
@@ -206,7 +206,7 @@ func (p *Packet) adjustFragsTail(delta int) uapi.Errno {
 		return p.boundFrag(*f)
 	}
 	n := -delta
-	if n > p.Len()-ethHeader {
+	if n > p.Len()-EthHeader {
 		return uapi.EINVAL
 	}
 	p.frags = append([]fragment(nil), p.frags...)

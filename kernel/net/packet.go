@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"encoding/binary"
@@ -11,32 +11,32 @@ import (
 
 // Sizes of packet memory (net/bpf/test_run.c, include/uapi/linux/bpf.h, kernel-behaviour).
 const (
-	ethHeader    = 14
+	EthHeader    = 14
 	xdpHeadroom  = 256
 	xdpFrame     = 4096
 	xdpTailroom  = 320 // struct skb_shared_info at the end of the page
 	xdpFrameHead = 40  // struct xdp_frame at the start of the headroom
 	skbHeadroom  = 256
 	skbTailroom  = 256
-	maxPacket    = 1 << 20
+	MaxPacket    = 1 << 20
 )
 
 // Numbers of protocols.
 const (
-	etherIPv4  = 0x0800
-	etherIPv6  = 0x86dd
-	ipprotoTCP = 6
+	EtherIPv4 = 0x0800
+	etherIPv6 = 0x86dd
+	ProtoTCP  = 6
 )
 
 // States of TCP connections (include/net/tcp_states.h).
 const (
-	tcpEstablished = 1
-	tcpSynSent     = 2
-	tcpSynRecv     = 3
-	tcpFinWait2    = 5
+	TCPEstablished = 1
+	TCPSynSent     = 2
+	TCPSynRecv     = 3
+	TCPFinWait2    = 5
 	tcpTimeWait    = 6
-	tcpClose       = 7
-	tcpListen      = 10
+	TCPClose       = 7
+	TCPListen      = 10
 	tcpNewSynRecv  = 12
 )
 
@@ -61,14 +61,14 @@ type Packet struct {
 func DefaultPacket() []byte {
 	p := make([]byte, 64)
 	copy(p[0:], []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0}) // to, from, IPv4
-	ip := p[ethHeader:]
+	ip := p[EthHeader:]
 	ip[0] = 0x45
 	binary.BigEndian.PutUint16(ip[2:], 50)
 	binary.BigEndian.PutUint16(ip[4:], 0x1234)
 	binary.BigEndian.PutUint16(ip[6:], 0x4000) // don't fragment
-	ip[8], ip[9] = 64, ipprotoTCP
+	ip[8], ip[9] = 64, ProtoTCP
 	copy(ip[12:], []byte{192, 0, 2, 1, 198, 51, 100, 2})
-	binary.BigEndian.PutUint16(ip[10:], checksum(ip[:20], 0))
+	binary.BigEndian.PutUint16(ip[10:], Checksum(ip[:20], 0))
 	tcp := ip[20:]
 	binary.BigEndian.PutUint16(tcp[0:], 12345)
 	binary.BigEndian.PutUint16(tcp[2:], 80)
@@ -76,16 +76,16 @@ func DefaultPacket() []byte {
 	binary.BigEndian.PutUint16(tcp[14:], 0xfaf0)
 	copy(tcp[20:], "0123456789")
 	// The pseudo header: addresses, protocol, length.
-	pseudo := uint32(ipprotoTCP) + uint32(len(tcp))
+	pseudo := uint32(ProtoTCP) + uint32(len(tcp))
 	for i := 12; i < 20; i += 2 {
 		pseudo += uint32(binary.BigEndian.Uint16(ip[i:]))
 	}
-	binary.BigEndian.PutUint16(tcp[16:], checksum(tcp, pseudo))
+	binary.BigEndian.PutUint16(tcp[16:], Checksum(tcp, pseudo))
 	return p
 }
 
 // checksum is the Internet checksum (RFC 1071) of b, continued from sum.
-func checksum(b []byte, sum uint32) uint16 {
+func Checksum(b []byte, sum uint32) uint16 {
 	for i := 0; i+1 < len(b); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(b[i:]))
 	}
@@ -100,14 +100,14 @@ func checksum(b []byte, sum uint32) uint16 {
 
 // newPacket places data between head and tail room; the guest sees [data, data+len).
 func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly bool) (*Packet, error) {
-	if len(data) > maxPacket {
-		return nil, fmt.Errorf("kernel: packet of %d bytes, at most %d", len(data), maxPacket)
+	if len(data) > MaxPacket {
+		return nil, fmt.Errorf("kernel: packet of %d bytes, at most %d", len(data), MaxPacket)
 	}
 	p := &Packet{k: h, ro: readOnly}
 	if err := p.placeAt(name, data, head, tail); err != nil {
 		return nil, err
 	}
-	h.packets = append(h.packets, p)
+	h.Packets = append(h.Packets, p)
 	return p, nil
 }
 
@@ -135,12 +135,12 @@ func (p *Packet) save() Packet {
 	return was
 }
 
-func (p *Packet) free() {
+func (p *Packet) Free() {
 	p.k.Mem().Free(p.region)
 	for _, f := range p.frags {
 		p.k.Mem().Free(f.region)
 	}
-	p.k.packets = slices.DeleteFunc(p.k.packets, func(q *Packet) bool { return q == p })
+	p.k.Packets = slices.DeleteFunc(p.k.Packets, func(q *Packet) bool { return q == p })
 }
 
 // Data returns the address of the packet's first byte.
@@ -180,7 +180,7 @@ func (p *Packet) window(lo, hi uint64) []byte {
 	return p.k.Mem().ExtentBytes(p.region)[lo-base : hi-base]
 }
 
-func (p *Packet) out() []byte {
+func (p *Packet) Out() []byte {
 	from := p.data
 	if p.xdp {
 		from = p.meta // metadata is given back with the packet
@@ -197,7 +197,7 @@ func (p *Packet) out() []byte {
 func (p *Packet) AdjustHead(delta int32) uapi.Errno {
 	metalen := p.data - p.meta
 	data := p.data + uint64(int64(delta))
-	if int64(data-(p.min+xdpFrameHead+metalen)) < 0 || int64(p.end-ethHeader-data) < 0 {
+	if int64(data-(p.min+xdpFrameHead+metalen)) < 0 || int64(p.end-EthHeader-data) < 0 {
 		return uapi.EINVAL
 	}
 	if metalen != 0 {
@@ -215,7 +215,7 @@ func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 		return p.adjustFragsTail(int(delta))
 	}
 	end := p.end + uint64(int64(delta))
-	if int64(p.max-end) < 0 || int64(end-(p.data+ethHeader)) < 0 {
+	if int64(p.max-end) < 0 || int64(end-(p.data+EthHeader)) < 0 {
 		return uapi.EINVAL
 	}
 	if end > p.end {
@@ -256,7 +256,7 @@ func (p *Packet) rebound() uapi.Errno {
 // pointers are dangling, as in the kernel. Metadata is dropped. -EINVAL for a range outside of the packet, -ENOMEM.
 func (p *Packet) Resize(at, n int) uapi.Errno {
 	length := p.Len()
-	if at < 0 || at > length || n < 0 && -n > length-at || n > maxPacket-length {
+	if at < 0 || at > length || n < 0 && -n > length-at || n > MaxPacket-length {
 		return uapi.EINVAL
 	}
 	if len(p.frags) > 0 || p.cloned {
@@ -311,4 +311,4 @@ func (p *Packet) Unclone(head, tail int) uapi.Errno {
 // kernelVersion makes a LINUX_VERSION_CODE.
 func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
-const ipprotoUDP = 17
+const ProtoUDP = 17

@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"net/netip"
@@ -102,7 +102,7 @@ func (d Device) MAC() [6]byte {
 }
 
 // loopbackIndex is the interface packets of a test run come from.
-const loopbackIndex = 1
+const LoopbackIndex = 1
 
 // FlowHash is the hash of a packet's flow, from its network header on: of addresses, protocol and ports where it has
 // them. It is never 0. The kernel's depends on a random key, this one on the seed.
@@ -112,12 +112,12 @@ func (h *Host) FlowHash(p []byte) uint32 {
 	switch {
 	case len(p) >= 20 && p[0]>>4 == 4:
 		flow = append(append(flow, p[9]), p[12:20]...)
-		if n := int(p[0]&15) * 4; (p[9] == ipprotoTCP || p[9] == ipprotoUDP) && len(p) >= n+ports {
+		if n := int(p[0]&15) * 4; (p[9] == ProtoTCP || p[9] == ProtoUDP) && len(p) >= n+ports {
 			flow = append(flow, p[n:n+ports]...)
 		}
 	case len(p) >= 40 && p[0]>>4 == 6:
 		flow = append(append(flow, p[6]), p[8:40]...)
-		if (p[6] == ipprotoTCP || p[6] == ipprotoUDP) && len(p) >= 40+ports {
+		if (p[6] == ProtoTCP || p[6] == ProtoUDP) && len(p) >= 40+ports {
 			flow = append(flow, p[40:40+ports]...)
 		}
 	}
@@ -136,7 +136,7 @@ type Device struct {
 
 // defaultDevices are loopback and one Ethernet card.
 var defaultDevices = []Device{
-	{Index: loopbackIndex, Name: "lo", MTU: 65536, Loopback: true},
+	{Index: LoopbackIndex, Name: "lo", MTU: 65536, Loopback: true},
 	{Index: ethernetIndex, Name: "eth0", MTU: 1500},
 }
 

@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"maps"
@@ -15,28 +15,28 @@ type Host struct {
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
 	network  Network
-	packets  []*Packet          // of live contexts
+	Packets  []*Packet          // of live contexts
 	sockets  []*Socket          // that programs have addresses of, or that are open
 	defaults map[string]*Socket // default sockets of contexts, by role
 }
 
 // NewHost returns a host with the default interfaces.
-func NewHost(s *object.Space) *Host {
+func New(s *object.Space) *Host {
 	return &Host{Space: s, network: Network{Devices: defaultDevices}, defaults: make(map[string]*Socket)}
 }
 
 // HostSnapshot is the state of a [Host] at one moment.
-type HostSnapshot struct {
+type Snapshot struct {
 	was     Host
 	packets []Packet
 	sockets []Socket
 }
 
 // Snapshot records packets and sockets. The bytes of packets are the memory's.
-func (k *Host) Snapshot() *HostSnapshot {
-	s := &HostSnapshot{was: *k}
-	s.was.packets, s.was.sockets, s.was.defaults = slices.Clone(k.packets), slices.Clone(k.sockets), maps.Clone(k.defaults)
-	for _, p := range k.packets {
+func (k *Host) Snapshot() *Snapshot {
+	s := &Snapshot{was: *k}
+	s.was.Packets, s.was.sockets, s.was.defaults = slices.Clone(k.Packets), slices.Clone(k.sockets), maps.Clone(k.defaults)
+	for _, p := range k.Packets {
 		s.packets = append(s.packets, p.save())
 	}
 	for _, sk := range k.sockets {
@@ -46,15 +46,15 @@ func (k *Host) Snapshot() *HostSnapshot {
 }
 
 // Restore brings back a snapshot. Sockets and packets made since are forgotten.
-func (k *Host) Restore(s *HostSnapshot) {
+func (k *Host) Restore(s *Snapshot) {
 	for _, sk := range k.sockets {
 		sk.forget()
 	}
 	onFree := k.OnSocketFree
 	*k = s.was
 	k.OnSocketFree = onFree
-	k.packets, k.sockets, k.defaults = slices.Clone(s.was.packets), slices.Clone(s.was.sockets), maps.Clone(s.was.defaults)
-	for i, p := range k.packets {
+	k.Packets, k.sockets, k.defaults = slices.Clone(s.was.Packets), slices.Clone(s.was.sockets), maps.Clone(s.was.defaults)
+	for i, p := range k.Packets {
 		*p = s.packets[i].save()
 	}
 	for i, sk := range k.sockets {

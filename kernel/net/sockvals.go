@@ -1,36 +1,36 @@
-package kernel
+package net
 
 // sockVal names a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
 // __sk_buff; in the kernel they lie in struct sock and what follows it.
-type sockVal uint8
+type Value uint8
 
 const (
-	sockBoundDev sockVal = iota
-	sockFamily
-	sockType
-	sockProtocol
-	sockMark
-	sockPriority
-	sockSrcIP4
-	sockSrcIP6 // four words
+	SockBoundDev Value = iota
+	SockFamily
+	SockType
+	SockProtocol
+	SockMark
+	SockPriority
+	SockSrcIP4
+	SockSrcIP6 // four words
 	_
 	_
 	_
-	sockSrcPort
-	sockDstPort // in network order
-	sockDstIP4
-	sockDstIP6 // four words
+	SockSrcPort
+	SockDstPort // in network order
+	SockDstIP4
+	SockDstIP6 // four words
 	_
 	_
 	_
-	sockState
+	SockState
 	sockRxQueue
 	sockUID
 	sockReuseport
 	sockIPv6Only
-	sockTxhash
+	SockTxhash
 	sockCookie
-	sockCBFlags // bpf_sock_ops_cb_flags
+	SockCBFlags // bpf_sock_ops_cb_flags
 	tcpSndCwnd
 	tcpSrtt
 	tcpRttMin
@@ -51,8 +51,8 @@ const (
 	tcpDataSegsOut
 	tcpLostOut
 	tcpSackedOut
-	tcpBytesReceived
-	tcpBytesAcked
+	TCPBytesReceived
+	TCPBytesAcked
 	tcpDsackDups
 	tcpDelivered
 	tcpDeliveredCE
@@ -63,7 +63,7 @@ const (
 
 // sockPlace is where a value lies in the kernel's types.
 type sockPlace struct {
-	val  sockVal
+	val  Value
 	in   string // the type of path: "sock", "tcp_sock"
 	path string // alternatives separated by |
 	at   int    // bytes from the start of the field, of a word of an address
@@ -72,86 +72,86 @@ type sockPlace struct {
 // sockPlaces lists the values that the kernel keeps in struct sock and struct tcp_sock.
 var sockPlaces = func() []sockPlace {
 	p := []sockPlace{
-		{sockBoundDev, "sock", "__sk_common.skc_bound_dev_if", 0}, {sockFamily, "sock", "__sk_common.skc_family", 0},
-		{sockType, "sock", "sk_type", 0}, {sockProtocol, "sock", "sk_protocol", 0}, {sockMark, "sock", "sk_mark", 0},
-		{sockPriority, "sock", "sk_priority", 0}, {sockSrcIP4, "sock", "__sk_common.skc_rcv_saddr", 0},
-		{sockSrcPort, "sock", "__sk_common.skc_num", 0}, {sockDstPort, "sock", "__sk_common.skc_dport", 0},
-		{sockDstIP4, "sock", "__sk_common.skc_daddr", 0}, {sockState, "sock", "__sk_common.skc_state", 0},
+		{SockBoundDev, "sock", "__sk_common.skc_bound_dev_if", 0}, {SockFamily, "sock", "__sk_common.skc_family", 0},
+		{SockType, "sock", "sk_type", 0}, {SockProtocol, "sock", "sk_protocol", 0}, {SockMark, "sock", "sk_mark", 0},
+		{SockPriority, "sock", "sk_priority", 0}, {SockSrcIP4, "sock", "__sk_common.skc_rcv_saddr", 0},
+		{SockSrcPort, "sock", "__sk_common.skc_num", 0}, {SockDstPort, "sock", "__sk_common.skc_dport", 0},
+		{SockDstIP4, "sock", "__sk_common.skc_daddr", 0}, {SockState, "sock", "__sk_common.skc_state", 0},
 		{sockUID, "sock", "sk_uid.val", 0}, {sockReuseport, "sock", "__sk_common.skc_reuseport", 0},
-		{sockIPv6Only, "sock", "__sk_common.skc_ipv6only", 0}, {sockTxhash, "sock", "sk_txhash", 0},
+		{sockIPv6Only, "sock", "__sk_common.skc_ipv6only", 0}, {SockTxhash, "sock", "sk_txhash", 0},
 		{sockCookie, "sock", "__sk_common.skc_cookie.counter", 0},
-		{sockCBFlags, "tcp_sock", "bpf_sock_ops_cb_flags", 0}, {tcpSndCwnd, "tcp_sock", "snd_cwnd", 0}, {tcpSrtt, "tcp_sock", "srtt_us", 0},
+		{SockCBFlags, "tcp_sock", "bpf_sock_ops_cb_flags", 0}, {tcpSndCwnd, "tcp_sock", "snd_cwnd", 0}, {tcpSrtt, "tcp_sock", "srtt_us", 0},
 		{tcpRttMin, "tcp_sock", "rtt_min.s[0].v", 0}, {tcpSsthresh, "tcp_sock", "snd_ssthresh", 0}, {tcpRcvNxt, "tcp_sock", "rcv_nxt", 0},
 		{tcpSndNxt, "tcp_sock", "snd_nxt", 0}, {tcpSndUna, "tcp_sock", "snd_una", 0}, {tcpMSS, "tcp_sock", "mss_cache", 0},
 		{tcpECN, "tcp_sock", "ecn_flags", 0}, {tcpRateDelivered, "tcp_sock", "rate_delivered", 0},
 		{tcpRateInterval, "tcp_sock", "rate_interval_us", 0}, {tcpPacketsOut, "tcp_sock", "packets_out", 0},
 		{tcpRetransOut, "tcp_sock", "retrans_out", 0}, {tcpTotalRetrans, "tcp_sock", "total_retrans", 0}, {tcpSegsIn, "tcp_sock", "segs_in", 0},
 		{tcpDataSegsIn, "tcp_sock", "data_segs_in", 0}, {tcpSegsOut, "tcp_sock", "segs_out", 0}, {tcpDataSegsOut, "tcp_sock", "data_segs_out", 0},
-		{tcpLostOut, "tcp_sock", "lost_out", 0}, {tcpSackedOut, "tcp_sock", "sacked_out", 0}, {tcpBytesReceived, "tcp_sock", "bytes_received", 0},
-		{tcpBytesAcked, "tcp_sock", "bytes_acked", 0}, {tcpDsackDups, "tcp_sock", "dsack_dups", 0}, {tcpDelivered, "tcp_sock", "delivered", 0},
+		{tcpLostOut, "tcp_sock", "lost_out", 0}, {tcpSackedOut, "tcp_sock", "sacked_out", 0}, {TCPBytesReceived, "tcp_sock", "bytes_received", 0},
+		{TCPBytesAcked, "tcp_sock", "bytes_acked", 0}, {tcpDsackDups, "tcp_sock", "dsack_dups", 0}, {tcpDelivered, "tcp_sock", "delivered", 0},
 		{tcpDeliveredCE, "tcp_sock", "delivered_ce", 0}, {tcpRetransmits, "tcp_sock", "inet_conn.icsk_retransmits", 0},
 		{tcpSndCwndClamp, "tcp_sock", "snd_cwnd_clamp", 0},
 	}
-	for i := range sockVal(4) {
-		p = append(p, sockPlace{sockSrcIP6 + i, "sock", "__sk_common.skc_v6_rcv_saddr", 4 * int(i)},
-			sockPlace{sockDstIP6 + i, "sock", "__sk_common.skc_v6_daddr", 4 * int(i)})
+	for i := range Value(4) {
+		p = append(p, sockPlace{SockSrcIP6 + i, "sock", "__sk_common.skc_v6_rcv_saddr", 4 * int(i)},
+			sockPlace{SockDstIP6 + i, "sock", "__sk_common.skc_v6_daddr", 4 * int(i)})
 	}
 	return p
 }()
 
 // sockField is a field of a user ABI struct that shows a value of the view's socket.
-func sockField(name string, off, size uint16, v sockVal) uapiField {
-	return uapiField{name: name, off: off, size: size, from: func(w *uapiView) uint64 { return w.sock.vals[v] }}
+func SockField(name string, off, size uint16, v Value) Field {
+	return Field{Name: name, Off: off, Size: size, From: func(w *View) uint64 { return w.Socket.vals[v] }}
 }
 
 // bpfSockFields are the fields of struct bpf_sock (bpf_sock_is_valid_access).
-var bpfSockFields = func() []uapiField {
-	fields := []uapiField{
-		sockField("bound_dev_if", 0, 4, sockBoundDev), sockField("family", 4, 4, sockFamily), sockField("type", 8, 4, sockType),
-		sockField("protocol", 12, 4, sockProtocol), sockField("mark", 16, 4, sockMark), sockField("priority", 20, 4, sockPriority),
-		sockField("src_ip4", 24, 4, sockSrcIP4), sockField("src_port", 44, 4, sockSrcPort), sockField("dst_port", 48, 2, sockDstPort),
-		sockField("dst_ip4", 52, 4, sockDstIP4), sockField("state", 72, 4, sockState), sockField("rx_queue_mapping", 76, 4, sockRxQueue),
+var SockFields = func() []Field {
+	fields := []Field{
+		SockField("bound_dev_if", 0, 4, SockBoundDev), SockField("family", 4, 4, SockFamily), SockField("type", 8, 4, SockType),
+		SockField("protocol", 12, 4, SockProtocol), SockField("mark", 16, 4, SockMark), SockField("priority", 20, 4, SockPriority),
+		SockField("src_ip4", 24, 4, SockSrcIP4), SockField("src_port", 44, 4, SockSrcPort), SockField("dst_port", 48, 2, SockDstPort),
+		SockField("dst_ip4", 52, 4, SockDstIP4), SockField("state", 72, 4, SockState), SockField("rx_queue_mapping", 76, 4, sockRxQueue),
 	}
 	for i := range uint16(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, sockField("src_ip6["+n+"]", 28+4*i, 4, sockSrcIP6+sockVal(i)), sockField("dst_ip6["+n+"]", 56+4*i, 4, sockDstIP6+sockVal(i)))
+		fields = append(fields, SockField("src_ip6["+n+"]", 28+4*i, 4, SockSrcIP6+Value(i)), SockField("dst_ip6["+n+"]", 56+4*i, 4, SockDstIP6+Value(i)))
 	}
 	for i := range fields {
 		f := &fields[i]
-		switch f.name {
+		switch f.Name {
 		case "bound_dev_if", "mark", "priority":
 		case "dst_port":
-			f.narrow, f.loose = true, true
+			f.Narrow, f.Loose = true, true
 		default:
-			f.narrow = true
+			f.Narrow = true
 		}
 	}
 	return fields
 }()
 
-const bpfSockSize = 80
+const SockSize = 80
 
 // tcpSockFields are the fields of struct bpf_tcp_sock, all of which are read whole (bpf_tcp_sock_is_valid_access).
-var tcpSockFields = func() []uapiField {
-	fields := make([]uapiField, 0, len(tcpNumbers))
-	for i, n := range tcpNumbers {
-		fields = append(fields, sockField(n.name, uint16(4*i), 4, n.val))
+var tcpSockFields = func() []Field {
+	fields := make([]Field, 0, len(TCPNumbers))
+	for i, n := range TCPNumbers {
+		fields = append(fields, SockField(n.Name, uint16(4*i), 4, n.Val))
 	}
-	return append(fields, sockField("bytes_received", 80, 8, tcpBytesReceived), sockField("bytes_acked", 88, 8, tcpBytesAcked),
-		sockField("dsack_dups", 96, 4, tcpDsackDups), sockField("delivered", 100, 4, tcpDelivered),
-		sockField("delivered_ce", 104, 4, tcpDeliveredCE), sockField("icsk_retransmits", 108, 4, tcpRetransmits))
+	return append(fields, SockField("bytes_received", 80, 8, TCPBytesReceived), SockField("bytes_acked", 88, 8, TCPBytesAcked),
+		SockField("dsack_dups", 96, 4, tcpDsackDups), SockField("delivered", 100, 4, tcpDelivered),
+		SockField("delivered_ce", 104, 4, tcpDeliveredCE), SockField("icsk_retransmits", 108, 4, tcpRetransmits))
 }()
 
 const tcpSockSize = 112
 
 // tcpNumber is a value of a connection with the name programs know it by.
 type tcpNumber struct {
-	name string
-	val  sockVal
+	Name string
+	Val  Value
 }
 
 // tcpNumbers are the counters of a connection in the order of struct bpf_tcp_sock.
-var tcpNumbers = [...]tcpNumber{
+var TCPNumbers = [...]tcpNumber{
 	{"snd_cwnd", tcpSndCwnd}, {"srtt_us", tcpSrtt}, {"rtt_min", tcpRttMin}, {"snd_ssthresh", tcpSsthresh}, {"rcv_nxt", tcpRcvNxt},
 	{"snd_nxt", tcpSndNxt}, {"snd_una", tcpSndUna}, {"mss_cache", tcpMSS}, {"ecn_flags", tcpECN}, {"rate_delivered", tcpRateDelivered},
 	{"rate_interval_us", tcpRateInterval}, {"packets_out", tcpPacketsOut}, {"retrans_out", tcpRetransOut}, {"total_retrans", tcpTotalRetrans},
@@ -159,9 +159,9 @@ var tcpNumbers = [...]tcpNumber{
 	{"lost_out", tcpLostOut}, {"sacked_out", tcpSackedOut},
 }
 
-func selectedSocket(v *uapiView) uint64 {
-	if v.sock == nil {
+func Selected(v *View) uint64 {
+	if v.Socket == nil {
 		return 0
 	}
-	return v.sock.FullAddr()
+	return v.Socket.FullAddr()
 }

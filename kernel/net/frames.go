@@ -1,4 +1,4 @@
-package kernel
+package net
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 
 // Lengths of packets from their Ethernet header on (net/bpf/test_run.c bpf_test_init, bpf_prog_test_run_xdp).
 const (
-	leastFrame = ethHeader
-	mostXDP    = xdpFrame - xdpHeadroom - xdpTailroom // of the linear part
+	LeastFrame = EthHeader
+	MostXDP    = xdpFrame - xdpHeadroom - xdpTailroom // of the linear part
 )
 
 // newXDP places a frame as BPF_PROG_TEST_RUN does for XDP: a page with 256 bytes of headroom. Its first meta bytes are metadata; what does
 // not fit into the page becomes fragments, then rest and frags do.
-func (h *Host) newXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Packet, error) {
-	if most := mostXDP + meta; len(data) > most {
+func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Packet, error) {
+	if most := MostXDP + meta; len(data) > most {
 		data, rest = data[:most], append(data[most:len(data):len(data)], rest...)
 	}
-	room := mostXDP - (len(data) - meta)
+	room := MostXDP - (len(data) - meta)
 	p, err := h.newPacket("xdp", data, uint64(xdpHeadroom-meta), uint64(max(room, 0)), false)
 	if err != nil {
 		return nil, err
@@ -34,10 +34,10 @@ func (h *Host) newXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Pack
 }
 
 // newSkb places the packet of an sk_buff. The Ethernet header counts as sent already when l2 is false: Out puts zeroes in its place.
-func (h *Host) newSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*Packet, error) {
+func (h *Host) NewSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*Packet, error) {
 	lead := 0
 	if !l2 {
-		data, lead = data[min(len(data), ethHeader):], ethHeader
+		data, lead = data[min(len(data), EthHeader):], EthHeader
 	}
 	p, err := h.newPacket("skb", data, skbHeadroom, skbTailroom, readOnly)
 	if err != nil {
@@ -73,13 +73,13 @@ func (p *Packet) XDP() bool { return p.xdp }
 func (p *Packet) Lead() int { return p.lead }
 
 // word returns where the value of a field of packet addresses is kept, nil for other fields.
-func (p *Packet) word(kind fieldKind) *uint64 {
+func (p *Packet) Word(kind fieldKind) *uint64 {
 	switch kind {
-	case dataField:
+	case DataField:
 		return &p.data
-	case dataEndField:
+	case DataEndField:
 		return &p.end
-	case dataMetaField:
+	case DataMetaField:
 		return &p.meta
 	}
 	return nil
@@ -112,12 +112,12 @@ func (p *Packet) Reuse() *Reuse {
 // does not fit; then it has to be made anew. called says that the program may have called functions since, which alone move the packet's bounds.
 func (r *Reuse) With(frame []byte, called bool) bool {
 	p := r.p
-	if len(frame) < leastFrame {
+	if len(frame) < LeastFrame {
 		return false
 	}
 	data := frame[r.was.lead:]
 	size := uint64(len(data))
-	if p.region != r.was.region || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > mostXDP {
+	if p.region != r.was.region || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > MostXDP {
 		return false
 	}
 	if called {
@@ -137,25 +137,25 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 
 // flowSocket makes the socket that a test run gives a packet: closed, without ports, its addresses those of the packet. ip is the packet from
 // its network header on, proto its protocol.
-func (h *Host) flowSocket(proto uint16, ip []byte) *Socket {
+func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
 	s := h.newSocket("skb.sk")
-	s.vals[sockState], s.vals[sockRxQueue] = tcpClose, 0xffffffff
+	s.vals[SockState], s.vals[sockRxQueue] = TCPClose, 0xffffffff
 	s.vals[sockCookie] = 1 + h.Hash("skb.sk", "cookie")%(1<<16)
 	switch {
-	case proto == etherIPv4 && len(ip) >= 20:
-		s.vals[sockFamily] = uapi.AFInet
-		s.vals[sockSrcIP4], s.vals[sockDstIP4] = uint64(h.Order().Uint32(ip[12:])), uint64(h.Order().Uint32(ip[16:]))
+	case proto == EtherIPv4 && len(ip) >= 20:
+		s.vals[SockFamily] = uapi.AFInet
+		s.vals[SockSrcIP4], s.vals[SockDstIP4] = uint64(h.Order().Uint32(ip[12:])), uint64(h.Order().Uint32(ip[16:]))
 	case proto == etherIPv6 && len(ip) >= 40:
-		s.vals[sockFamily] = uapi.AFInet6
+		s.vals[SockFamily] = uapi.AFInet6
 		for i := range 4 {
-			s.vals[int(sockSrcIP6)+i], s.vals[int(sockDstIP6)+i] = uint64(h.Order().Uint32(ip[8+4*i:])), uint64(h.Order().Uint32(ip[24+4*i:]))
+			s.vals[int(SockSrcIP6)+i], s.vals[int(SockDstIP6)+i] = uint64(h.Order().Uint32(ip[8+4*i:])), uint64(h.Order().Uint32(ip[24+4*i:]))
 		}
 	}
 	return s
 }
 
 // value returns a value of the socket.
-func (s *Socket) value(v sockVal) uint64 { return s.vals[v] }
+func (s *Socket) Value(v Value) uint64 { return s.vals[v] }
 
 // isOpen reports whether lookups find the socket.
-func (s *Socket) isOpen() bool { return s.open }
+func (s *Socket) IsOpen() bool { return s.open }

@@ -1,0 +1,282 @@
+package net
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// fieldKind says what a load of a user ABI field yields.
+type fieldKind uint8
+
+const (
+	PlainField fieldKind = iota // a value kept in the view
+	DataField                   // the address of the packet's first byte
+	DataEndField
+	DataMetaField
+	LenField    // the packet's length
+	WideField   // a pointer: all 8 bytes at once
+	SocketField // the socket's struct bpf_sock, by its address
+)
+
+// uapiField is one field of a context of the user space ABI, whose layout never changes.
+type Field struct {
+	Name   string
+	Off    uint16
+	Size   uint16
+	Kind   fieldKind
+	Narrow bool // loads of parts are allowed
+	Pair   bool // with the field of the same array behind it, 8 bytes at once (bpf_ctx_wide_access_ok)
+	Loose  bool // a load of 4 bytes is allowed, the field having 2
+	ID     int  // index of the value
+	// from and to reach a value that is kept elsewhere: of the socket of the view.
+	From func(v *View) uint64
+	To   func(v *View, x uint64)
+}
+
+// uapiView is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
+// simulated kernel, not to bytes.
+type View struct {
+	Host   *Host
+	Type   string
+	Who    string // the program type, for messages
+	Size   uint64
+	Fields []Field
+	May    func(f *Field, write bool) bool
+	Packet *Packet
+	Socket *Socket // whose fields from and to speak of
+	Values []uint64
+	Out    func(v *View) []byte
+}
+
+// save returns a copy that shares nothing that changes.
+func (v *View) Save() View {
+	was := *v
+	was.Values, was.Fields = slices.Clone(v.Values), slices.Clone(v.Fields)
+	return was
+}
+
+// fieldAt finds the field that contains off.
+func (v *View) fieldAt(off uint64) *Field {
+	for i := range v.Fields {
+		f := &v.Fields[i]
+		if off >= uint64(f.Off) && off < uint64(f.Off)+uint64(f.Size) {
+			return f
+		}
+	}
+	return nil
+}
+
+// access judges an access as the is_valid_access functions of net/core/filter.c do.
+func (v *View) access(off uint64, size int, write bool) (*Field, *mem.Fault) {
+	verb := "read"
+	if write {
+		verb = "write"
+	}
+	f := v.fieldAt(off)
+	switch {
+	case v.inCB(off, size):
+		if !v.May(f, write) {
+			return nil, v.refuse("a %s program may not %s %s.cb", v.Who, verb, v.Type)
+		}
+		if off%uint64(size) != 0 {
+			return nil, v.refuse("an access of %d bytes at offset %d of struct %s is not aligned", size, off, v.Type)
+		}
+		return f, nil
+	case f != nil && (v.pairAt(f, off, size) != nil || f.Loose && size == 4 && off == uint64(f.Off) && !write):
+		if !v.May(f, write) {
+			return nil, v.refuse("a %s program may not %s %s.%s", v.Who, verb, v.Type, f.Name)
+		}
+		return f, nil
+	case f == nil || off+uint64(size) > uint64(f.Off)+uint64(f.Size):
+		return nil, v.refuse("no field of struct %s has %d bytes at offset %d", v.Type, size, off)
+	case off%uint64(size) != 0:
+		return nil, v.refuse("a load of %d bytes at offset %d of struct %s is not aligned", size, off, v.Type)
+	case !v.May(f, write):
+		return nil, v.refuse("a %s program may not %s %s.%s", v.Who, verb, v.Type, f.Name)
+	case size != int(f.Size) && (write || !f.Narrow):
+		return nil, v.refuse("%s.%s takes accesses of %d bytes, not %d", v.Type, f.Name, f.Size, size)
+	}
+	return f, nil
+}
+
+// pairAt is the second half of an access of two fields of an array at once, nil when it is none.
+func (v *View) pairAt(f *Field, off uint64, size int) *Field {
+	if size != 8 || !f.Pair || off%8 != 0 || off != uint64(f.Off) {
+		return nil
+	}
+	if g := v.fieldAt(off + 4); g != nil && g.Pair && Group(g.Name) == Group(f.Name) {
+		return g
+	}
+	return nil
+}
+
+func (v *View) refuse(format string, args ...any) *mem.Fault {
+	return &mem.Fault{Kind: mem.NotPermitted, Detail: fmt.Sprintf(format, args...)}
+}
+
+// The control block of __sk_buff is the one array that takes accesses of any size and alignment of it.
+const cbStart, cbEnd = 48, 68
+
+func (v *View) inCB(off uint64, size int) bool {
+	return off >= cbStart && off+uint64(size) <= cbEnd && v.Type == "__sk_buff"
+}
+
+// cb returns the bytes of the control block.
+func (v *View) cb() []byte {
+	b := make([]byte, cbEnd-cbStart)
+	first := v.Index("cb[0]")
+	for i := range 5 {
+		v.Host.Order().PutUint32(b[4*i:], uint32(v.Values[v.Fields[first+i].ID]))
+	}
+	return b
+}
+
+// value is the whole value of a field.
+func (v *View) Value(f *Field) uint64 {
+	switch f.Kind {
+	case DataField:
+		return v.Packet.Data()
+	case DataEndField:
+		return v.Packet.DataEnd()
+	case DataMetaField:
+		return v.Packet.Meta()
+	case LenField:
+		return uint64(v.Packet.Len())
+	case SocketField:
+		return v.Socket.Addr()
+	}
+	if f.From != nil {
+		return f.From(v)
+	}
+	return v.Values[f.ID]
+}
+
+// setValue changes the whole value of a field.
+func (v *View) SetValue(f *Field, x uint64) {
+	if f.To != nil {
+		f.To(v, x)
+		return
+	}
+	v.Values[f.ID] = x
+}
+
+// Load implements [mem.View]: packet pointers come as whole addresses whatever the width.
+func (v *View) Load(off uint64, size int) (uint64, *mem.Fault) {
+	f, fault := v.access(off, size, false)
+	if fault != nil {
+		return 0, fault
+	}
+	if v.inCB(off, size) {
+		b := v.cb()
+		return object.GetUint(v.Host.Order(), b[off-cbStart:off-cbStart+uint64(size)]), nil
+	}
+	x := v.Value(f)
+	switch f.Kind {
+	case DataField, DataEndField, DataMetaField, WideField, SocketField:
+		return x, nil
+	}
+	if g := v.pairAt(f, off, size); g != nil {
+		if v.Host.BigEndian() {
+			return x<<32 | v.Value(g), nil
+		}
+		return x | v.Value(g)<<32, nil
+	}
+	if size < int(f.Size) {
+		in := off - uint64(f.Off)
+		if v.Host.BigEndian() {
+			in = uint64(f.Size) - uint64(size) - in
+		}
+		x >>= 8 * in
+	}
+	if size < 8 {
+		x &= 1<<(8*size) - 1
+	}
+	return x, nil
+}
+
+// Store implements [mem.View].
+func (v *View) Store(off uint64, size int, x uint64) *mem.Fault {
+	f, fault := v.access(off, size, true)
+	if fault != nil {
+		return fault
+	}
+	if v.inCB(off, size) {
+		b := v.cb()
+		object.PutUint(v.Host.Order(), b[off-cbStart:off-cbStart+uint64(size)], x)
+		first := v.Index("cb[0]")
+		for i := range 5 {
+			v.Values[v.Fields[first+i].ID] = uint64(v.Host.Order().Uint32(b[4*i:]))
+		}
+		return nil
+	}
+	if g := v.pairAt(f, off, size); g != nil {
+		first, second := x&0xffffffff, x>>32
+		if v.Host.BigEndian() {
+			first, second = second, first
+		}
+		v.SetValue(f, first)
+		v.SetValue(g, second)
+		return nil
+	}
+	if size < 8 {
+		x &= 1<<(8*size) - 1
+	}
+	v.SetValue(f, x)
+	return nil
+}
+
+// Read implements [mem.View]: a context is no memory for helpers.
+func (v *View) Read(uint64, []byte) *mem.Fault {
+	return v.refuse("struct %s is a context, not memory: copy its fields first", v.Type)
+}
+
+// Write implements [mem.View].
+func (v *View) Write(uint64, []byte) *mem.Fault {
+	return v.refuse("struct %s is a context, not memory", v.Type)
+}
+
+func (v *View) Index(name string) int {
+	for i := range v.Fields {
+		if v.Fields[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// get and put reach values by field name for the kernel itself.
+func (v *View) Get(name string) uint64 {
+	if i := v.Index(name); i >= 0 {
+		return v.Value(&v.Fields[i])
+	}
+	return 0
+}
+
+func (v *View) Put(name string, x uint64) {
+	if i := v.Index(name); i >= 0 {
+		v.SetValue(&v.Fields[i], x)
+	}
+}
+
+// field returns the field of a name, which there must be.
+func (v *View) Field(name string) *Field { return &v.Fields[v.Index(name)] }
+
+func (v *View) CtxOut() []byte {
+	if v.Out == nil {
+		return nil
+	}
+	return v.Out(v)
+}
+
+// skbGroup collects fields that have their names' first part in common.
+func Group(name string) string {
+	for i := range len(name) {
+		if name[i] == '[' {
+			return name[:i]
+		}
+	}
+	return name
+}
