@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // newContext makes a context that must exist.
-func newContext(t *testing.T, k *Kernel, s ContextSpec) *Context {
+func newContext(t *testing.T, k *Kernel, s ContextSpec) *hook.Context {
 	t.Helper()
 	c, err := k.NewContext(s)
 	require.NoError(t, err)
@@ -22,21 +23,21 @@ func newContext(t *testing.T, k *Kernel, s ContextSpec) *Context {
 }
 
 // word reads the u64 at index i of a context.
-func word(t *testing.T, c *Context, i int) uint64 {
+func word(t *testing.T, c *hook.Context, i int) uint64 {
 	t.Helper()
-	v, f := c.k.Mem().Load(c.Addr+8*uint64(i), 8)
+	v, f := c.Space().Mem().Load(c.Addr+8*uint64(i), 8)
 	require.Nil(t, f)
 	return v
 }
 
 // register reads a register of a pt_regs context through BTF.
-func register(t *testing.T, c *Context, name string) uint64 {
+func register(t *testing.T, c *hook.Context, name string) uint64 {
 	t.Helper()
-	r, ok := c.k.BTF().Find(btf.KindStruct, "pt_regs")
+	r, ok := c.Space().BTF().Find(btf.KindStruct, "pt_regs")
 	require.True(t, ok)
-	f, err := c.k.BTF().ResolvePath(r.ID, name)
+	f, err := c.Space().BTF().ResolvePath(r.ID, name)
 	require.NoError(t, err)
-	v, fault := c.k.Mem().Load(c.Addr+uint64(f.BitOffset/8), c.k.Mem().PointerSize())
+	v, fault := c.Space().Mem().Load(c.Addr+uint64(f.BitOffset/8), c.Space().Mem().PointerSize())
 	require.Nil(t, fault)
 	return v
 }
@@ -102,7 +103,7 @@ func TestArgsOverride(t *testing.T) {
 func TestSyscallWrapper(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		fn := k.syscallSymbol("openat")
+		fn := k.SyscallSymbol("openat")
 		if len(b.spec.IDs(btf.KindFunc, fn)) == 0 {
 			t.Skipf("the BTF has no function %s", fn)
 		}
@@ -192,7 +193,7 @@ func TestAbsentHooks(t *testing.T) {
 		require.ErrorAs(t, err, &absent)
 		assert.NotEmpty(t, absent.Nearest, s.AttachTo)
 	}
-	var not *NotSimulated
+	var not *hook.NotSimulated
 	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeExt})
 	require.ErrorAs(t, err, &not)
 	assert.False(t, k.Simulates(uapi.ProgTypeExt))
@@ -201,15 +202,15 @@ func TestAbsentHooks(t *testing.T) {
 }
 
 // recordField reads a field of a tracepoint's context.
-func recordField(t *testing.T, c *Context, path string) uint64 {
+func recordField(t *testing.T, c *hook.Context, path string) uint64 {
 	t.Helper()
-	f, err := c.k.BTF().ResolvePath(c.Record.Type(), path)
+	f, err := c.Space().BTF().ResolvePath(c.Record.Type(), path)
 	require.NoError(t, err)
-	v, fault := c.k.Mem().Load(c.Addr+uint64(f.BitOffset/8), int(f.BitSize+7)/8)
+	v, fault := c.Space().Mem().Load(c.Addr+uint64(f.BitOffset/8), int(f.BitSize+7)/8)
 	if f.BitSize == 0 {
-		n, err := c.k.BTF().Sizeof(f.Type)
+		n, err := c.Space().BTF().Sizeof(f.Type)
 		require.NoError(t, err)
-		v, fault = c.k.Mem().Load(c.Addr+uint64(f.BitOffset/8), int(n))
+		v, fault = c.Space().Mem().Load(c.Addr+uint64(f.BitOffset/8), int(n))
 	}
 	require.Nil(t, fault)
 	return v
@@ -218,7 +219,7 @@ func recordField(t *testing.T, c *Context, path string) uint64 {
 func TestTracepoints(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		tp := func(name string) *Context {
+		tp := func(name string) *hook.Context {
 			return newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name})
 		}
 		pid, _ := k.PidTgid()

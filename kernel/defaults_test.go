@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -211,7 +212,7 @@ func TestEnumsAreValid(t *testing.T) {
 		n++
 		v := k.DefaultScalar(fmt.Sprint("role", id), "x", spec, id, 0)
 		if e.Size < 8 && e.Signed() {
-			v = signExtend(v, e)
+			v = hook.SignExtend(v, e)
 		}
 		_, ok := e.ValueName(v)
 		assert.True(t, ok, "enum %s has no %d", e.Name, int64(v))

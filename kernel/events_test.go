@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
@@ -13,14 +14,14 @@ import (
 )
 
 // event makes the context of the nth event of a raw tracepoint.
-func rawEvent(t *testing.T, k *Kernel, name string, nth int) *Context {
+func rawEvent(t *testing.T, k *Kernel, name string, nth int) *hook.Context {
 	t.Helper()
 	c, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeRawTracepoint, AttachTo: name, Section: "raw_tp/" + name, Nth: nth})
 	require.NoError(t, err)
 	return c
 }
 
-func argValue(t *testing.T, c *Context, name string) uint64 {
+func argValue(t *testing.T, c *hook.Context, name string) uint64 {
 	t.Helper()
 	a := c.Arg(name)
 	require.NotNil(t, a, name)
@@ -39,7 +40,7 @@ func TestSwitchesGoBack(t *testing.T) {
 		require.NotNil(t, other)
 		assert.Equal(t, me.Addr(), argValue(t, away, "prev"))
 		assert.NotSame(t, me, other)
-		assert.EqualValues(t, taskInterruptible, uintAt(t, me, firstPath(me, "__state", "state")))
+		assert.EqualValues(t, 1, uintAt(t, me, firstPath(me, "__state", "state")))
 		away.Leave()
 		assert.Zero(t, uintAt(t, me, firstPath(me, "__state", "state")), "it runs on")
 
@@ -94,7 +95,7 @@ func TestProcessesEndWithTheirLeader(t *testing.T) {
 func TestConnectionsLiveOn(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		state := func(c *Context) uint64 { return uintAt(t, c.Arg("sk").Object, "__sk_common.skc_state") }
+		state := func(c *hook.Context) uint64 { return uintAt(t, c.Arg("sk").Object, "__sk_common.skc_state") }
 		for nth, want := range []struct{ from, to uint64 }{{net.TCPSynSent, net.TCPEstablished}, {net.TCPEstablished, net.TCPClose}, {net.TCPSynSent, net.TCPEstablished}} {
 			c := rawEvent(t, k, "inet_sock_set_state", nth)
 			assert.Equal(t, want.from, argValue(t, c, "oldstate"))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -47,7 +48,7 @@ type Kernel struct {
 	*window.Symbols `snapshot:"part"`
 	*model.Model    `snapshot:"part"`
 	*net.Host       `snapshot:"part"`
-	*Hooks          `snapshot:"part"`
+	*hook.Hooks     `snapshot:"part"`
 
 	clock  *clock.Clock
 	rand   random
@@ -75,7 +76,7 @@ func New(cfg Config) (*Kernel, error) {
 		cfg.Types = object.NewTypes()
 	}
 	if cfg.Arch == "" {
-		cfg.Arch = InferArch(cfg.BTF)
+		cfg.Arch = hook.InferArch(cfg.BTF)
 	}
 	began := clock.New(cfg.Clock)
 	k := &Kernel{clock: new(clock.Clock), rand: random{state: object.Hash(cfg.Seed, "random"), given: cfg.Random}, stacks: make(map[bool][]uint64)}
@@ -96,7 +97,7 @@ func New(cfg Config) (*Kernel, error) {
 	}
 	k.Model = model.NewModel(k.Space, k.User)
 	k.Host = net.New(k.Space)
-	k.Hooks = NewHooks(k.Space, k.User, k.Symbols, k.Model, k.Host)
+	k.Hooks = hook.New(k.Space, k.User, k.Symbols, k.Model, k.Host)
 	return k, nil
 }
 

@@ -2,7 +2,11 @@ package kernel
 
 import (
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/hook"
+	"github.com/bpfrun/bpfrun/kernel/model"
+	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Names of the parts, so that users of a whole kernel import this package alone.
@@ -31,6 +35,48 @@ type (
 	TypeError = object.TypeError
 	// AbsentError is a hook or variable the target's BTF does not have.
 	AbsentError = object.AbsentError
+	// Context is what r1 of a program points to.
+	Context = hook.Context
+	// ContextSpec describes a context to make.
+	ContextSpec = hook.ContextSpec
+	// NetSpec describes what surrounds a program of the networking stack.
+	NetSpec = hook.NetSpec
+	// Arg is an argument of a hook.
+	Arg = hook.Arg
+	// IterSpec, MapInfo, MapElement and ProgInfo describe what an iterator visits.
+	IterSpec   = hook.IterSpec
+	MapInfo    = hook.MapInfo
+	MapElement = hook.MapElement
+	ProgInfo   = hook.ProgInfo
+	// NotSimulated is a program type no contexts are made for.
+	NotSimulated = hook.NotSimulated
+	// FieldError is a field of a context that does not exist or has no value of its own.
+	FieldError = hook.FieldError
+	// Refill gives a context one packet after another.
+	Refill = hook.Refill
+	// RegsSpec are registers by what they are for.
+	RegsSpec = hook.RegsSpec
+	// Sockopt and Sysctl are what cgroup programs filter; Tunnel and Received are what is known of a packet besides its bytes.
+	Sockopt  = hook.Sockopt
+	Sysctl   = hook.Sysctl
+	Tunnel   = hook.Tunnel
+	Received = hook.Received
+	// Packet is packet data in simulated memory.
+	Packet = net.Packet
+	// Socket is a socket as programs see it, SockOption one of its options, SockSpec one to build.
+	Socket     = net.Socket
+	SockOption = net.SockOption
+	SockSpec   = net.SockSpec
+	// Network is interfaces, routes and neighbours.
+	Network   = net.Network
+	Device    = net.Device
+	Route     = net.Route
+	RouteType = net.RouteType
+	Neighbour = net.Neighbour
+	// FileSpec, MMSpec and AreaSpec describe files and address spaces to build.
+	FileSpec = model.FileSpec
+	MMSpec   = model.MMSpec
+	AreaSpec = model.AreaSpec
 )
 
 // Modes of package object.
@@ -50,3 +96,18 @@ var (
 	ErrValue    = object.ErrValue
 	ErrNoMemory = object.ErrNoMemory
 )
+
+// What becomes of packets on a route.
+const (
+	RouteUnicast     = net.RouteUnicast
+	RouteLocal       = net.RouteLocal
+	RouteBlackhole   = net.RouteBlackhole
+	RouteUnreachable = net.RouteUnreachable
+	RouteProhibit    = net.RouteProhibit
+)
+
+// DefaultPacket returns the packet that programs get when nobody chose one.
+func DefaultPacket() []byte { return net.DefaultPacket() }
+
+// FrameLimits returns how long a packet for programs of a type may be.
+func FrameLimits(t uapi.ProgType, frags bool) (least, most int) { return hook.FrameLimits(t, frags) }

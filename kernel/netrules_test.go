@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -106,7 +107,7 @@ func TestContextsShowTheSocket(t *testing.T) {
 	k := newEmbedded(t)
 	o, err := k.NewSock("s", net.SockSpec{State: net.TCPClose, Family: uapi.AFInet})
 	require.NoError(t, err)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSock, Attach: uapi.AttachCgroupInetSockCreate, NetSpec: NetSpec{Socket: o}})
+	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeCgroupSock, Attach: uapi.AttachCgroupInetSockCreate, NetSpec: hook.NetSpec{Socket: o}})
 	require.Nil(t, k.Mem().Store(c.Addr+16, 4, 0x55))
 	assert.EqualValues(t, 0x55, uintAt(t, o, "sk_mark"))
 	snap, state := k.Mem().Snapshot(), k.Snapshot()
@@ -115,8 +116,8 @@ func TestContextsShowTheSocket(t *testing.T) {
 	k.Restore(state)
 	assert.EqualValues(t, 0x55, load(t, c, 16, 4))
 	assert.EqualValues(t, 0x55, uintAt(t, o, "sk_mark"))
-	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSockOps, NetSpec: NetSpec{Fields: map[string]uint64{"snd_cwnd": 1}}})
-	var field *FieldError
+	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSockOps, NetSpec: hook.NetSpec{Fields: map[string]uint64{"snd_cwnd": 1}}})
+	var field *hook.FieldError
 	require.ErrorAs(t, err, &field)
 }
 
@@ -125,7 +126,7 @@ func TestRefusedProgramTypes(t *testing.T) {
 	for _, typ := range []uapi.ProgType{uapi.ProgTypeFlowDissector, uapi.ProgTypeNetfilter, uapi.ProgTypeSkMsg, uapi.ProgTypeSkSkb, uapi.ProgTypeSkReuseport} {
 		assert.False(t, k.Simulates(typ), typ.String())
 		_, err := k.NewContext(ContextSpec{ProgType: typ})
-		var ns *NotSimulated
+		var ns *hook.NotSimulated
 		assert.ErrorAs(t, err, &ns)
 	}
 }
@@ -133,7 +134,7 @@ func TestRefusedProgramTypes(t *testing.T) {
 // TestSkbFragments: of a packet in pieces programs see the linear part; what pulls, moves bytes there.
 func TestSkbFragments(t *testing.T) {
 	k := newEmbedded(t)
-	frags := NetSpec{Frags: [][]byte{[]byte("abcdef"), []byte("ghijkl")}}
+	frags := hook.NetSpec{Frags: [][]byte{[]byte("abcdef"), []byte("ghijkl")}}
 	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, Packet: net.DefaultPacket()[:40], NetSpec: frags})
 	p := c.Packet
 	assert.EqualValues(t, 52, load(t, c, 0, 4), "len is that of all pieces")
@@ -156,7 +157,7 @@ func TestSkbFragments(t *testing.T) {
 	assert.Len(t, c.Out(), p.Len())
 	c.Free()
 
-	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: NetSpec{Frags: [][]byte{make([]byte, 5000)}}})
+	_, err := k.NewContext(ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: hook.NetSpec{Frags: [][]byte{make([]byte, 5000)}}})
 	assert.Error(t, err, "more than a page")
 	_, err = k.NewContext(ContextSpec{ProgType: uapi.ProgTypeXDP, Packet: make([]byte, 80000)})
 	assert.ErrorIs(t, err, uapi.ENOMEM, "more fragments than a packet can have")
@@ -165,7 +166,7 @@ func TestSkbFragments(t *testing.T) {
 // TestSharedPackets: what writes to a packet another sk_buff shares moves it first.
 func TestSharedPackets(t *testing.T) {
 	k := newEmbedded(t)
-	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: NetSpec{Cloned: true}})
+	c := newContext(t, k, ContextSpec{ProgType: uapi.ProgTypeSchedCls, NetSpec: hook.NetSpec{Cloned: true}})
 	old := c.Packet.Data()
 	require.Zero(t, c.Packet.Pull(14))
 	assert.NotEqual(t, old, c.Packet.Data())

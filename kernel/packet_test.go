@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -24,9 +25,9 @@ func TestDefaultPacket(t *testing.T) {
 	assert.EqualValues(t, ^uint16(0x0100), net.Checksum([]byte{1}, 0), "an odd byte is the upper half")
 }
 
-func load(t *testing.T, c *Context, off uint64, size int) uint64 {
+func load(t *testing.T, c *hook.Context, off uint64, size int) uint64 {
 	t.Helper()
-	v, f := c.k.Mem().Load(c.Addr+off, size)
+	v, f := c.Space().Mem().Load(c.Addr+off, size)
 	require.Nil(t, f)
 	return v
 }

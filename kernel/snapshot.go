@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/kernel/clock"
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -23,7 +24,7 @@ type Snapshot struct {
 	symbols *window.SymbolsSnapshot
 	model   *model.ModelSnapshot
 	host    *net.Snapshot
-	hooks   *HooksSnapshot
+	hooks   *hook.Snapshot
 }
 
 // Snapshot records clock, random state, and the state of each part: objects with their bytes, user memory, tasks, sockets and packets,

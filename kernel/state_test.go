@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/kernel/hook"
 	"github.com/bpfrun/bpfrun/kernel/model"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
@@ -79,8 +80,7 @@ func TestContextsAreForgotten(t *testing.T) {
 			assert.Equal(t, mem.UseAfterFree, f.Kind)
 		}
 	}
-	assert.Empty(t, k.Packets)
-	assert.Empty(t, k.live)
+	assert.Empty(t, k.Contexts())
 }
 
 func TestPercpu(t *testing.T) {
@@ -197,14 +197,14 @@ func TestSyscallTable(t *testing.T) {
 	for arch, want := range map[string]map[string]int{
 		"x86": {"read": 0, "openat": 257, "execve": 59, "newstat": 4}, "arm64": {"read": 63, "openat": 56, "execve": 221}, "riscv": {"openat": 56}, "arm": {"read": 3, "openat": 322, "execve": 11},
 	} {
-		k := &Hooks{Space: object.New(object.Config{Arch: arch})}
+		k := &hook.Hooks{Space: object.New(object.Config{Arch: arch})}
 		for name, nr := range want {
 			got, ok := k.SyscallNumber(name)
 			assert.True(t, ok, "%s %s", arch, name)
 			assert.Equal(t, nr, got, "%s %s", arch, name)
 		}
 	}
-	k := &Hooks{Space: object.New(object.Config{Arch: "arm64"})}
+	k := &hook.Hooks{Space: object.New(object.Config{Arch: "arm64"})}
 	_, ok := k.SyscallNumber("open")
 	assert.False(t, ok)
 	name, ok := k.SyscallName(56)
@@ -255,11 +255,11 @@ func TestInferArch(t *testing.T) {
 	for _, b := range targets() {
 		for part, arch := range want {
 			if containsWord(b.name, part) {
-				assert.Equal(t, arch, InferArch(b.spec), b.name)
+				assert.Equal(t, arch, hook.InferArch(b.spec), b.name)
 			}
 		}
 	}
-	assert.Empty(t, InferArch(nil))
+	assert.Empty(t, hook.InferArch(nil))
 }
 
 func containsWord(name, part string) bool {

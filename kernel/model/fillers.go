@@ -42,10 +42,10 @@ var fillers = map[string]func(*Model, object.Builder){
 }
 
 // Fill gives an object the default content of a type; false when the model has none for it.
-func (k *Model) Fill(typ string, b object.Builder) bool {
+func (m *Model) Fill(typ string, b object.Builder) bool {
 	f := fillers[typ]
 	if f != nil {
-		f(k, b)
+		f(m, b)
 	}
 	return f != nil
 }

@@ -68,7 +68,7 @@ func (m *Model) CgroupByID(id uint64) *object.Object {
 	return nil
 }
 
-// Tasks returns the tasks the machine knows, by pid: those [Kernel.TaskByPID] finds, without the idle task. leaders leaves out threads
+// Tasks returns the tasks the machine knows, by pid: those [Model.TaskByPID] finds, without the idle task. leaders leaves out threads
 // that are not the first of their process.
 func (m *Model) Tasks(leaders bool) []*object.Object {
 	known := []*object.Object{m.InitTask()}

@@ -29,14 +29,14 @@ func NewModel(s *object.Space, u *window.User) *Model {
 type ModelSnapshot struct{ was Model }
 
 // Snapshot records who runs where, and what was built.
-func (k *Model) Snapshot() *ModelSnapshot {
-	s := &ModelSnapshot{*k}
-	s.was.current, s.was.areas, s.was.cgroupByPath = slices.Clone(k.current), maps.Clone(k.areas), maps.Clone(k.cgroupByPath)
+func (m *Model) Snapshot() *ModelSnapshot {
+	s := &ModelSnapshot{*m}
+	s.was.current, s.was.areas, s.was.cgroupByPath = slices.Clone(m.current), maps.Clone(m.areas), maps.Clone(m.cgroupByPath)
 	return s
 }
 
 // Restore brings back a snapshot.
-func (k *Model) Restore(s *ModelSnapshot) {
-	*k = s.was
-	k.current, k.areas, k.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.cgroupByPath)
+func (m *Model) Restore(s *ModelSnapshot) {
+	*m = s.was
+	m.current, m.areas, m.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.cgroupByPath)
 }

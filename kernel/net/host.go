@@ -15,7 +15,7 @@ type Host struct {
 	OnSocketFree func(key uint64) `snapshot:"fixed"`
 
 	network  Network
-	Packets  []*Packet          // of live contexts
+	packets  []*Packet          // of live contexts
 	sockets  []*Socket          // that programs have addresses of, or that are open
 	defaults map[string]*Socket // default sockets of contexts, by role
 }
@@ -33,31 +33,31 @@ type Snapshot struct {
 }
 
 // Snapshot records packets and sockets. The bytes of packets are the memory's.
-func (k *Host) Snapshot() *Snapshot {
-	s := &Snapshot{was: *k}
-	s.was.Packets, s.was.sockets, s.was.defaults = slices.Clone(k.Packets), slices.Clone(k.sockets), maps.Clone(k.defaults)
-	for _, p := range k.Packets {
+func (h *Host) Snapshot() *Snapshot {
+	s := &Snapshot{was: *h}
+	s.was.packets, s.was.sockets, s.was.defaults = slices.Clone(h.packets), slices.Clone(h.sockets), maps.Clone(h.defaults)
+	for _, p := range h.packets {
 		s.packets = append(s.packets, p.save())
 	}
-	for _, sk := range k.sockets {
+	for _, sk := range h.sockets {
 		s.sockets = append(s.sockets, sk.save())
 	}
 	return s
 }
 
 // Restore brings back a snapshot. Sockets and packets made since are forgotten.
-func (k *Host) Restore(s *Snapshot) {
-	for _, sk := range k.sockets {
+func (h *Host) Restore(s *Snapshot) {
+	for _, sk := range h.sockets {
 		sk.forget()
 	}
-	onFree := k.OnSocketFree
-	*k = s.was
-	k.OnSocketFree = onFree
-	k.Packets, k.sockets, k.defaults = slices.Clone(s.was.Packets), slices.Clone(s.was.sockets), maps.Clone(s.was.defaults)
-	for i, p := range k.Packets {
+	onFree := h.OnSocketFree
+	*h = s.was
+	h.OnSocketFree = onFree
+	h.packets, h.sockets, h.defaults = slices.Clone(s.was.packets), slices.Clone(s.was.sockets), maps.Clone(s.was.defaults)
+	for i, p := range h.packets {
 		*p = s.packets[i].save()
 	}
-	for i, sk := range k.sockets {
+	for i, sk := range h.sockets {
 		*sk = s.sockets[i].save()
 	}
 }

@@ -107,7 +107,7 @@ func (h *Host) newPacket(name string, data []byte, head, tail uint64, readOnly b
 	if err := p.placeAt(name, data, head, tail); err != nil {
 		return nil, err
 	}
-	h.Packets = append(h.Packets, p)
+	h.packets = append(h.packets, p)
 	return p, nil
 }
 
@@ -140,7 +140,7 @@ func (p *Packet) Free() {
 	for _, f := range p.frags {
 		p.k.Mem().Free(f.region)
 	}
-	p.k.Packets = slices.DeleteFunc(p.k.Packets, func(q *Packet) bool { return q == p })
+	p.k.packets = slices.DeleteFunc(p.k.packets, func(q *Packet) bool { return q == p })
 }
 
 // Data returns the address of the packet's first byte.

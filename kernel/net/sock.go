@@ -291,10 +291,10 @@ var netFillers = map[string]func(*Host, object.Builder){
 }
 
 // Fill gives an object the default content of a type; false when the host has none for it.
-func (k *Host) Fill(typ string, b object.Builder) bool {
+func (h *Host) Fill(typ string, b object.Builder) bool {
 	f := netFillers[typ]
 	if f != nil {
-		f(k, b)
+		f(h, b)
 	}
 	return f != nil
 }

@@ -106,25 +106,25 @@ type Snapshot struct {
 }
 
 // Snapshot records all objects with their bytes, which are shared until they change.
-func (k *Space) Snapshot() *Snapshot {
-	s := &Snapshot{was: *k, states: make([]*state, len(k.objects))}
-	s.was.objects, s.was.byRole = slices.Clone(k.objects), maps.Clone(k.byRole)
-	for i, o := range k.objects {
+func (s *Space) Snapshot() *Snapshot {
+	c := &Snapshot{was: *s, states: make([]*state, len(s.objects))}
+	c.was.objects, c.was.byRole = slices.Clone(s.objects), maps.Clone(s.byRole)
+	for i, o := range s.objects {
 		o.st.shared = true
-		s.states[i] = o.st
+		c.states[i] = o.st
 	}
-	return s
+	return c
 }
 
 // Restore brings back a snapshot taken from this space. Objects made since are forgotten.
-func (k *Space) Restore(s *Snapshot) {
-	sink := k.sink
-	*k = s.was
-	k.sink = sink
-	k.objects, k.byRole = slices.Clone(s.was.objects), maps.Clone(s.was.byRole)
-	for i, o := range k.objects {
-		s.states[i].shared = true
-		o.st = s.states[i]
+func (s *Space) Restore(c *Snapshot) {
+	sink := s.sink
+	*s = c.was
+	s.sink = sink
+	s.objects, s.byRole = slices.Clone(c.was.objects), maps.Clone(c.was.byRole)
+	for i, o := range s.objects {
+		c.states[i].shared = true
+		o.st = c.states[i]
 	}
 }
 

@@ -54,15 +54,15 @@ type Symbols struct {
 type SymbolsSnapshot struct{ was Symbols }
 
 // Snapshot records which symbols exist.
-func (k *Symbols) Snapshot() *SymbolsSnapshot {
-	s := &SymbolsSnapshot{*k}
-	s.was.extra, s.was.byName = slices.Clone(k.extra), maps.Clone(k.byName)
-	return s
+func (s *Symbols) Snapshot() *SymbolsSnapshot {
+	c := &SymbolsSnapshot{*s}
+	c.was.extra, c.was.byName = slices.Clone(s.extra), maps.Clone(s.byName)
+	return c
 }
 
 // Restore brings back a snapshot.
-func (k *Symbols) Restore(s *SymbolsSnapshot) {
-	k.extra, k.byName = slices.Clone(s.was.extra), maps.Clone(s.was.byName)
+func (s *Symbols) Restore(c *SymbolsSnapshot) {
+	s.extra, s.byName = slices.Clone(c.was.extra), maps.Clone(c.was.byName)
 }
 
 type symbol struct {
@@ -230,7 +230,7 @@ var globals = map[string]string{
 }
 
 // Variable returns the object of a kernel variable: a VAR of the BTF, or one every kernel has; nil when neither is so.
-// Per-CPU variables have one object for each CPU, see [Kernel.PercpuObject].
+// Per-CPU variables have one object for each CPU, see [Symbols.PercpuObject].
 func (s *Symbols) Variable(name string) *object.Object {
 	if o := s.Kept(name); o != nil {
 		return o
@@ -307,7 +307,7 @@ func (s *Symbols) fillVariable(o *object.Object, name string) {
 	}
 }
 
-// VariableAddr returns the address of a typed ksym: of a per-CPU variable its per-CPU address (see [Kernel.PercpuAddr]). The
+// VariableAddr returns the address of a typed ksym: of a per-CPU variable its per-CPU address (see [Symbols.PercpuAddr]). The
 // error is an [*AbsentError].
 func (s *Symbols) VariableAddr(name string) (uint64, error) {
 	if a, ok := s.percpu.addrOf(name); ok {

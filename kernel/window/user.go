@@ -50,16 +50,16 @@ func NewUser(s *object.Space) (*User, error) {
 type UserSnapshot struct{ was User }
 
 // Snapshot records what is allocated.
-func (k *User) Snapshot() *UserSnapshot {
-	s := &UserSnapshot{*k}
-	s.was.strings = maps.Clone(k.strings)
+func (u *User) Snapshot() *UserSnapshot {
+	s := &UserSnapshot{*u}
+	s.was.strings = maps.Clone(u.strings)
 	return s
 }
 
 // Restore brings back a snapshot.
-func (k *User) Restore(s *UserSnapshot) {
-	*k = s.was
-	k.strings = maps.Clone(s.was.strings)
+func (u *User) Restore(s *UserSnapshot) {
+	*u = s.was
+	u.strings = maps.Clone(s.was.strings)
 }
 
 // IsUserAddress reports whether addr lies in the user half of the address space; the first page does, as the kernel sees it.

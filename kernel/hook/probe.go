@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 import (
 	"strconv"
@@ -17,7 +17,7 @@ func (h *Hooks) probeContext(c *Context) error {
 		name = name[:i]
 	}
 	if strings.HasSuffix(kind, "syscall") { // ksyscall, kretsyscall
-		name = h.syscallSymbol(name)
+		name = h.SyscallSymbol(name)
 	}
 	c.Type, c.Func = "pt_regs", name
 	if user {
@@ -123,7 +123,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 }
 
 // syscallSymbol is the function that implements a system call on the target.
-func (h *Hooks) syscallSymbol(name string) string {
+func (h *Hooks) SyscallSymbol(name string) string {
 	if a := abis[h.Arch()]; a != nil && h.BTF() != nil {
 		for _, s := range [...]string{a.wrapper + name, "__se_sys_" + name, "sys_" + name} {
 			if len(h.BTF().IDs(btf.KindFunc, s)) > 0 {

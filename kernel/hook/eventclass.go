@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 // eventClassTable lists, by the class of DEFINE_EVENT, the events it defines (include/trace/events of Linux 6.1 and 6.12,
 // arch/x86/include/asm/trace). An event not listed has a structure of its own name, or is found by its prototype.

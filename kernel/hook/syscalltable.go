@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 // syscallTable has a line per system call: name, its number on x86-64, on arm64 and riscv (the generic table), on arm, then
 // its arguments as name:kind. Kinds: i signed and u unsigned number, s string in user memory, v vector of strings, a socket

@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 import (
 	"fmt"
@@ -132,7 +132,7 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("struct %s has no field %s whose value can be given: it does not exist, or comes from the packet or the socket", e.Type, e.Field)
 }
 
-// Simulates reports whether [Kernel.NewContext] can make contexts for a program type.
+// Simulates reports whether [Hooks.NewContext] can make contexts for a program type.
 func (h *Hooks) Simulates(t uapi.ProgType) bool { return h.contextMaker(t) != nil }
 
 // contextMaker is the table of program types.

@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 import (
 	"fmt"
@@ -146,13 +146,13 @@ func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 			break
 		}
 		a.Value = h.DefaultScalar(name, name, spec, id, 0)
-		a.Value = signExtend(a.Value, t)
+		a.Value = SignExtend(a.Value, t)
 	}
 	return a
 }
 
 // signExtend makes a register of a value: signed types fill it.
-func signExtend(v uint64, t *btf.Type) uint64 {
+func SignExtend(v uint64, t *btf.Type) uint64 {
 	if t.Signed() && t.Size < 8 && t.Size > 0 {
 		shift := 64 - 8*t.Size
 		return uint64(int64(v<<shift) >> shift)
@@ -319,7 +319,7 @@ func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 		case t.Signed():
 			a.Value = 0
 		default:
-			a.Value = signExtend(h.DefaultScalar(role, "", spec, id, 0), t)
+			a.Value = SignExtend(h.DefaultScalar(role, "", spec, id, 0), t)
 		}
 	case btf.KindEnum, btf.KindEnum64:
 		a.Value = h.DefaultScalar(role, "", spec, id, 0)

@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 import (
 	"maps"
@@ -24,31 +24,31 @@ type Hooks struct {
 }
 
 // NewHooks returns hooks at which nothing happened yet.
-func NewHooks(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host) *Hooks {
+func New(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 
 // HooksSnapshot is the state of [Hooks] at one moment.
-type HooksSnapshot struct {
+type Snapshot struct {
 	was      Hooks
 	contexts []Context
 }
 
 // Snapshot records the event and the contexts that are in use.
-func (k *Hooks) Snapshot() *HooksSnapshot {
-	s := &HooksSnapshot{was: *k}
-	s.was.live = slices.Clone(k.live)
-	for _, c := range k.live {
+func (h *Hooks) Snapshot() *Snapshot {
+	s := &Snapshot{was: *h}
+	s.was.live = slices.Clone(h.live)
+	for _, c := range h.live {
 		s.contexts = append(s.contexts, c.save())
 	}
 	return s
 }
 
 // Restore brings back a snapshot. Contexts made since are forgotten.
-func (k *Hooks) Restore(s *HooksSnapshot) {
-	*k = s.was
-	k.live = slices.Clone(s.was.live)
-	for i, c := range k.live {
+func (h *Hooks) Restore(s *Snapshot) {
+	*h = s.was
+	h.live = slices.Clone(s.was.live)
+	for i, c := range h.live {
 		view := c.view
 		*c = s.contexts[i].save()
 		if view != nil {
@@ -56,6 +56,12 @@ func (k *Hooks) Restore(s *HooksSnapshot) {
 		}
 	}
 }
+
+// Contexts returns the contexts that were made and not freed.
+func (h *Hooks) Contexts() []*Context { return slices.Clone(h.live) }
+
+// Space returns the objects of the kernel the context was made in.
+func (c *Context) Space() *object.Space { return c.k.Space }
 
 // save returns a copy that shares nothing that changes, its view included.
 func (c *Context) save() Context {
@@ -75,4 +81,4 @@ func (c *Context) save() Context {
 }
 
 // Traced returns the address of the function the current event is about, 0 when it is about none.
-func (k *Hooks) Traced() uint64 { return k.traced }
+func (h *Hooks) Traced() uint64 { return h.traced }
