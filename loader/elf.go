@@ -107,8 +107,38 @@ func notELF(data []byte) error {
 			return failf(ErrNotObject, "%s", known.what).hint("a kernel's types go to --btf; objects are ELF files made by clang --target=bpf -g -O2 -c")
 		}
 	}
+	if what, hint := sourceKind(data); what != "" {
+		return failf(ErrNotObject, "%s", what).hint("%s", hint)
+	}
 	return failf(ErrNotObject, "no ELF header (it starts with % x)", data[:min(len(data), 4)]).
 		hint("compile with clang --target=bpf -g -O2 -c")
+}
+
+// sourceKind recognises what an object is compiled from, and how to compile it.
+func sourceKind(data []byte) (what, hint string) {
+	for _, magic := range []string{"BC\xc0\xde", "\xde\xc0\x17\x0b"} { // plain, and in the wrapper of Darwin
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return "LLVM bitcode", "llc -march=bpf -filetype=obj makes an object of it"
+		}
+	}
+	if bytes.HasPrefix(data, []byte("!<arch>\n")) {
+		return "an archive of objects", "bpfrun takes the objects in it: ar x takes them out"
+	}
+	text := data[:min(len(data), 16<<10)]
+	if bytes.IndexByte(text, 0) >= 0 {
+		return "", ""
+	}
+	for _, sign := range []string{"; ModuleID = ", "source_filename = \"", "target datalayout = \""} {
+		if bytes.Contains(text, []byte(sign)) {
+			return "LLVM assembly (.ll)", "llc -march=bpf -filetype=obj makes an object of it"
+		}
+	}
+	for _, sign := range []string{"#include ", "#define ", "SEC(\"", "__attribute__((section(", "SPDX-License-Identifier: "} {
+		if bytes.Contains(text, []byte(sign)) {
+			return "C source", "compile it with clang --target=bpf -g -O2 -c"
+		}
+	}
+	return "", ""
 }
 
 // checkHeader refuses what is no BPF object with a sentence about what it is.

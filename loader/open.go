@@ -51,7 +51,11 @@ func Open(path string, opts ...Option) (*Object, error) {
 	if _, err := io.CopyN(&data, f, int64(len(elf.ELFMAG))); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if data.String() == elf.ELFMAG { // what is no ELF file may be a device without end
+	if data.String() != elf.ELFMAG { // it may be a device without end; its beginning tells what it is
+		if _, err := data.ReadFrom(io.LimitReader(f, 16<<10)); err != nil {
+			return nil, err
+		}
+	} else {
 		if _, err := data.ReadFrom(io.LimitReader(f, maxObject)); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,14 @@ type TestList struct {
 	Files  []ListedFile `json:"files"`
 }
 
+// VersionDocument is the JSON of version.
+type VersionDocument struct {
+	Schema   string `json:"schema"`
+	Exit     int    `json:"exit"`
+	Version  string `json:"version"`
+	Embedded string `json:"embedded"` // the kernel whose types are in the binary
+}
+
 // ListedFile is a scenario file, or an object with tests inside.
 type ListedFile struct {
 	File   string      `json:"file"`

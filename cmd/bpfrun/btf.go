@@ -20,7 +20,7 @@ func (a *app) btfCommand() *cobra.Command {
 		Short: "Look at BTF: dump, show layouts, find types, compare, minimise, relocate",
 		Long: `Look at BTF. FILE is raw BTF or an ELF file with .BTF, also compressed (.xz .gz .zst, .btf.tar.xz),
 host for the running kernel, or embedded for the kernel inside of bpfrun.`,
-		Args: cobra.NoArgs,
+		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.btfDumpCommand(), a.btfShowCommand(), a.btfFindCommand(), a.btfDiffCommand(), a.btfMinCommand(), a.btfRelocateCommand())

@@ -18,7 +18,7 @@ func (a *app) conformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Compare with kernels, the public test suite and a reference evaluator",
-		Args:  cobra.NoArgs,
+		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceGenerateCommand(), a.conformanceRecordCommand(),

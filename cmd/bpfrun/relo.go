@@ -94,7 +94,7 @@ func (a *app) relo(paths []string) error {
 		if err != nil {
 			return err
 		}
-		for _, s := range sources {
+		for _, s := range a.fitting(sources, obj.ByteOrder) {
 			watch.add(1)
 			linked, err := a.linkOn(obj, s)
 			if err != nil {

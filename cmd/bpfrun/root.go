@@ -112,7 +112,10 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.debugCommand())
 	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.AddCommand(a.topicCommands()...)
-	cmd.CompletionOptions.HiddenDefaultCmd = true
+	cmd.SetUsageFunc(usage)
+	cmd.Version = buildVersion()
+	cmd.SetVersionTemplate(versionText())
+	a.complete(cmd)
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}
@@ -124,7 +127,7 @@ var extraCommands []func(root *cobra.Command) *cobra.Command
 
 // textCommands write texts that stand for themselves: assembly, C, YAML.
 var textCommands = []string{
-	"bpfrun disasm", "bpfrun btf dump", "bpfrun btf show", "bpfrun btf find", "bpfrun btf relocate", "bpfrun scenario new", "bpfrun scenario schema", "bpfrun version",
+	"bpfrun disasm", "bpfrun btf dump", "bpfrun btf show", "bpfrun btf find", "bpfrun btf relocate", "bpfrun scenario new", "bpfrun scenario schema",
 }
 
 // noEmptyFlags refuses --flag= of flags that take a text: an unset variable of a script would switch them off unnoticed.

@@ -130,7 +130,7 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		if err != nil {
 			return err
 		}
-		for _, s := range sources {
+		for _, s := range a.fitting(sources, obj.ByteOrder) {
 			watch.add(1)
 			doc, err := a.runOn(ctx, obj, s, in, boot, engine, o)
 			if doc != nil && len(sources) > 1 {

@@ -21,7 +21,7 @@ func (a *app) scenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
 		Short: "Write scenario files",
-		Args:  cobra.NoArgs,
+		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.scenarioNewCommand(), a.scenarioSchemaCommand())

@@ -2,14 +2,20 @@ package main
 
 import (
 	"cmp"
+	"compress/gzip"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
@@ -22,6 +28,8 @@ var hostBTF = "/sys/kernel/btf/vmlinux"
 type btfSource struct {
 	name   string // for people: the file name without extensions
 	source string // path, "host" or "embedded"
+	// found says that a glob or a directory named it together with others.
+	found bool
 	// implied is what to tell the user when no --btf named this kernel.
 	implied string
 }
@@ -31,9 +39,9 @@ type btfSource struct {
 func (a *app) btfSources() ([]btfSource, error) {
 	if len(a.btf) == 0 {
 		if _, err := os.Stat(hostBTF); err == nil {
-			return []btfSource{{"host", "host", "no --btf given: using the running kernel's types"}}, nil
+			return []btfSource{{name: "host", source: "host", implied: "no --btf given: using the running kernel's types"}}, nil
 		}
-		return []btfSource{{embedded.Name, "embedded", "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
+		return []btfSource{{name: embedded.Name, source: "embedded", implied: "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
 	}
 	var out []btfSource
 	for _, arg := range a.btf {
@@ -43,6 +51,9 @@ func (a *app) btfSources() ([]btfSource, error) {
 		}
 		if sources, err = a.pickRelease(arg, sources); err != nil {
 			return nil, err
+		}
+		for i := range sources {
+			sources[i].found = len(sources) > 1
 		}
 		out = append(out, sources...)
 	}
@@ -147,4 +158,62 @@ func (s btfSource) load() (*btf.Spec, error) {
 		return spec, err
 	}
 	return btf.Load(s.source, nil)
+}
+
+// fitting leaves out the kernels that a glob or directory found and that have another byte order than any of the objects: nothing can be
+// said of them, and the user did not ask for each. Which were left out is noted once.
+func (a *app) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
+	var out []btfSource
+	var left []string
+	for _, s := range sources {
+		if order := s.byteOrder(); s.found && order != nil && !slices.Contains(orders, order) {
+			left = append(left, s.name)
+			continue
+		}
+		out = append(out, s)
+	}
+	switch {
+	case len(left) == 0:
+	case len(out) == 0:
+		return sources // let the error say it
+	default:
+		a.note("left out, kernels of the other byte order: %s", join(left))
+	}
+	return out
+}
+
+// byteOrder is the byte order of a file's BTF as its first bytes have it, nil when they do not tell.
+func (s btfSource) byteOrder() binary.ByteOrder {
+	f, err := os.Open(s.source)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var r io.Reader = f
+	switch filepath.Ext(s.source) {
+	case ".xz":
+		r, err = xz.NewReader(f)
+	case ".gz":
+		r, err = gzip.NewReader(f)
+	case ".zst":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1)); err == nil {
+			defer d.Close()
+			r = d
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	var magic [2]byte
+	if _, err := io.ReadFull(r, magic[:]); err != nil {
+		return nil
+	}
+	switch magic {
+	case [2]byte{0x9f, 0xeb}:
+		return binary.LittleEndian
+	case [2]byte{0xeb, 0x9f}:
+		return binary.BigEndian
+	}
+	return nil // ELF, an archive
 }

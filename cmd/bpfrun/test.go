@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -102,7 +103,13 @@ func (a *app) test(paths []string, f testFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	jobs := a.testJobs(chosen, sources, opt, f.seeds)
+	var orders []binary.ByteOrder
+	for _, c := range chosen {
+		if c.object != nil {
+			orders = append(orders, c.object.ByteOrder)
+		}
+	}
+	jobs := a.testJobs(chosen, a.fitting(sources, orders...), opt, f.seeds)
 	watch := a.progress("tests", 0)
 	defer watch.end()
 	if err := checkJobs(ctx, jobs, mistakes); err != nil {

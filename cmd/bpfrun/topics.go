@@ -11,9 +11,10 @@ import (
 // topics are help texts that belong to no command: bpfrun help NAME. They are written when asked for.
 var topics = []struct {
 	name, short string
-	write       func(io.Writer) error
+	write       func(w io.Writer, root *cobra.Command) error
 }{
-	{"packets", "Packet expressions: layers, fields, payload, truncation", packet.WriteReference},
+	{"flags", "Flags that all commands take", writeFlags},
+	{"packets", "Packet expressions: layers, fields, payload, truncation", func(w io.Writer, _ *cobra.Command) error { return packet.WriteReference(w) }},
 }
 
 // topicCommands are commands that cannot be run and only have a help text.
@@ -22,7 +23,7 @@ func (a *app) topicCommands() []*cobra.Command {
 	for _, t := range topics {
 		cmd := &cobra.Command{Use: t.name, Short: t.short}
 		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-			if err := t.write(cmd.OutOrStdout()); err != nil {
+			if err := t.write(cmd.OutOrStdout(), cmd.Root()); err != nil {
 				a.code = exitUsage
 				cmd.PrintErrf("bpfrun: %v\n", err)
 			}

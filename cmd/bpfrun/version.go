@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/report"
 )
 
 // version is set by release builds (-X main.version=1.2.3); others have what the Go command recorded.
@@ -33,13 +35,21 @@ func buildVersion() string {
 	return v
 }
 
+func versionText() string {
+	return fmt.Sprintf("bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
+}
+
 func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of bpfrun and of the embedded kernel's types",
 		Args:  cobra.NoArgs,
-		Run: func(*cobra.Command, []string) {
-			fmt.Fprintf(a.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
+		RunE: func(*cobra.Command, []string) error {
+			if a.jsonOut {
+				return report.WriteJSON(a.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})
+			}
+			_, err := io.WriteString(a.stdout, versionText())
+			return err
 		},
 	}
 }

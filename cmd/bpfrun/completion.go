@@ -1,0 +1,135 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// completer offers words for the value of a flag or an argument. What cannot be opened offers nothing.
+type completer = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
+
+// complete makes completion of a command tree know programs, maps, variables, runs and kernels.
+func (a *app) complete(root *cobra.Command) {
+	flags := map[string]completer{
+		"prog": a.ofObject("", programsOf), "no-load": a.ofObject("", programsOf), "attach": a.ofObject("=", programsOf),
+		"map-size": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
+		"btf": kernels, "base": kernels, "run": runs,
+		"engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
+		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		set := cmd.LocalNonPersistentFlags()
+		if cmd == root {
+			set = cmd.PersistentFlags()
+		}
+		set.VisitAll(func(f *pflag.Flag) {
+			if c := flags[f.Name]; c != nil && f.Value.Type() != "bool" {
+				if err := cmd.RegisterFlagCompletionFunc(f.Name, c); err != nil {
+					panic(err) // the flag is there, and is registered once
+				}
+			}
+		})
+		switch {
+		case cmd.ValidArgsFunction != nil || cmd.HasSubCommands() && cmd != root:
+		case cmd.Name() == "test":
+			cmd.ValidArgsFunction = files("yaml", "yml", "o")
+		case strings.Contains(cmd.Use, "OBJECT"):
+			cmd.ValidArgsFunction = files("o")
+		}
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+}
+
+func words(list ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func files(extensions ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return extensions, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// kernels are the names that need no file; files are offered beside them.
+func kernels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}, cobra.ShellCompDirectiveDefault
+}
+
+// ofObject offers names of the object that is among the arguments.
+func (a *app) ofObject(suffix string, names func(*loader.Object) []string) completer {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		directive := cobra.ShellCompDirectiveNoFileComp
+		if suffix != "" {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		var out []string
+		for _, path := range args {
+			if obj, err := a.openObject(path); err == nil {
+				for _, n := range names(obj) {
+					out = append(out, n+suffix)
+				}
+			}
+		}
+		return out, directive
+	}
+}
+
+func programsOf(obj *loader.Object) []string {
+	var out []string
+	for _, p := range obj.Programs {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+func mapsOf(obj *loader.Object) []string {
+	var out []string
+	for _, m := range obj.Maps {
+		if m.DataKind == loader.DataNone {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+func variablesOf(obj *loader.Object) []string {
+	var out []string
+	for _, m := range obj.Maps {
+		for _, v := range m.Vars {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+// runs are the names of runs in the scenario files that are named, by arguments or with -s.
+func runs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if f := cmd.Flags().Lookup("scenario"); f != nil && f.Value.String() != "" {
+		args = append(args, f.Value.String())
+	}
+	var out []string
+	for _, path := range args {
+		if ext := filepath.Ext(path); ext != ".yaml" && ext != ".yml" && ext != ".json" {
+			continue
+		}
+		if f, err := scenario.ParseFile(path); err == nil {
+			for _, r := range f.Runs {
+				out = append(out, r.Name)
+			}
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

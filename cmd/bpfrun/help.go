@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/internal/nearest"
+)
+
+// flagGroups are the flags that all commands take, by what they are about. bpfrun help flags lists them; the help of a command only
+// names them.
+var flagGroups = []struct {
+	name, title string
+	flags       []string
+}{
+	{"kernel", "The kernel whose types are used", []string{"btf", "module-btf", "kernel-version", "kconfig", "kallsyms"}},
+	{"object", "How the object is opened and loaded", []string{"type", "map-size", "global", "attach", "no-load", "light-skeleton"}},
+	{"run", "The simulated machine", []string{"seed", "clock", "cpu", "cpus", "max-insns", "engine", "strict"}},
+	{"output", "What is printed", []string{"json", "color", "quiet", "verbose"}},
+}
+
+// commandGroups order the commands in the help of bpfrun; those without a group come last.
+var commandGroups = []struct {
+	title    string
+	commands []string
+}{
+	{"Run and test", []string{"run", "test", "debug", "bench"}},
+	{"Look at objects on kernels", []string{"matrix", "relo", "info", "disasm"}},
+	{"Kernel types", []string{"btf"}},
+	{"Scenario files", []string{"scenario"}},
+}
+
+// usage prints how a command is used. Flags that all commands take are named in a few lines, not described again.
+func usage(cmd *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if cmd.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	writeCommands(&b, cmd)
+	if own := ownFlags(cmd); own.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", own.FlagUsages())
+	}
+	b.WriteString("\nFlags of all commands (bpfrun help flags describes them):\n")
+	for _, g := range flagGroups {
+		fmt.Fprintf(&b, "  %-8s --%s\n", g.name, strings.Join(g.flags, " --"))
+	}
+	_, err := io.WriteString(cmd.OutOrStderr(), b.String())
+	return err
+}
+
+// ownFlags are the flags of a command that other commands do not have.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	shared := cmd.Root().PersistentFlags()
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if shared.Lookup(f.Name) != f {
+			own.AddFlag(f)
+		}
+	})
+	return own
+}
+
+// writeCommands lists the commands below a command.
+func writeCommands(b *strings.Builder, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() && !cmd.HasHelpSubCommands() {
+		return
+	}
+	width := 0
+	left := map[string]*cobra.Command{}
+	var order []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() && !c.Hidden {
+			left[c.Name()] = c
+			order = append(order, c.Name())
+			width = max(width, len(c.Name()))
+		}
+	}
+	list := func(title string, names []string) {
+		if names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return left[n] == nil }); len(names) == 0 {
+			return
+		}
+		fmt.Fprintf(b, "\n%s:\n", title)
+		for _, n := range names {
+			fmt.Fprintf(b, "  %-*s  %s\n", width, n, left[n].Short)
+			delete(left, n)
+		}
+	}
+	other := "Commands"
+	if cmd == cmd.Root() {
+		other = "More"
+		for _, g := range commandGroups {
+			list(g.title, g.commands)
+		}
+	}
+	var texts []string
+	for _, n := range order {
+		if c := left[n]; c != nil && c.IsAdditionalHelpTopicCommand() {
+			texts = append(texts, n)
+		}
+	}
+	list(other, slices.DeleteFunc(order, func(n string) bool { return slices.Contains(texts, n) }))
+	list("Help texts (bpfrun help NAME)", texts)
+}
+
+// writeFlags is the text of bpfrun help flags.
+func writeFlags(w io.Writer, root *cobra.Command) error {
+	var b strings.Builder
+	b.WriteString("Flags that every command takes. A command ignores those that mean nothing to it.\n")
+	for _, g := range flagGroups {
+		set := pflag.NewFlagSet(g.name, pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, name := range g.flags {
+			set.AddFlag(root.PersistentFlags().Lookup(name))
+		}
+		fmt.Fprintf(&b, "\n%s:\n%s", g.title, set.FlagUsages())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// noSubcommand refuses a word after a group of commands that is none of them.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	hint := "there are " + strings.Join(names, ", ")
+	if near := nearest.Names(args[0], names, 2); len(near) > 0 {
+		hint = "nearest: " + strings.Join(near, ", ")
+	}
+	return usagef("%s has no command %s (%s)", cmd.CommandPath(), cmp.Or(args[0], `""`), hint)
+}
