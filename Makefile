@@ -118,11 +118,17 @@ soak:
 	BPFRUN_SOAK=5m $(GO) test -count=1 -timeout 10m -v -run TestSoak ./jit
 	BPFRUN_SOAK=2m $(GO) test -race -count=1 -timeout 10m -v -run TestSoak ./jit
 
+# Correct programs by three compilers (clang-14 and clang-19 of Debian 12, clang-22 of the second toolchain), -O1, -O2, -Os and CPU v1 to
+# v4, on five kernels and both engines: bpfrun finds nothing wrong and warns of nothing.
+falsealarms: build
+	$(GO) run ./scripts/falsealarms --clang clang-14 --clang clang-19 --clang 'scripts/toolchain.sh --run $(TOOLCHAIN) clang-22' \
+		--btf embedded --btf 'testdata/btf/*.btf.xz' $(if $(wildcard $(CORPUS)/btf),--btf '$(CORPUS)/btf/linux-6.*-amd64*.btf.xz') testdata/falsealarms/*.bpf.c
+
 # Puts 40 faults into the interpreter one by one: recorded vectors and generator have to notice.
 mutants:
 	$(GO) run ./conformance/isa/mutants
 
-.PHONY: differential differential-jit differential-kernel soak mutants
+.PHONY: falsealarms differential differential-jit differential-kernel soak mutants
 
 # What a release holds beside the binary: manual pages and shell completions, made from the commands themselves.
 DOCS := dist-docs
