@@ -35,7 +35,8 @@ var layers = []struct {
 	{"btf", []string{"internal/nearest"}},
 	{"mem", nil},
 	{"packet", []string{"internal/nearest"}},
-	{"btf/embedded", []string{"btf"}},
+	{"btf/btffile", []string{"btf"}},
+	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
 	{"loader", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "corerelo"}},
@@ -131,4 +132,31 @@ func TestOneUpdateFlag(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// libraries are the packages with an API of their own (docs/api.md) and what they stand on. They depend on the standard library
+// and golang.org/x alone.
+var libraries = []string{"btf", "decode", "corerelo", "mem"}
+
+func TestLibrariesHaveNoDependencies(t *testing.T) {
+	for _, pkg := range libraries {
+		files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, spec := range f.Imports {
+				imp, err := strconv.Unquote(spec.Path.Value)
+				require.NoError(t, err)
+				first, _, _ := strings.Cut(imp, "/")
+				if strings.Contains(first, ".") && !strings.HasPrefix(imp, module) {
+					require.Truef(t, strings.HasPrefix(imp, "golang.org/x/"), "%s imports %s", file, imp)
+				}
+			}
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -110,7 +111,7 @@ func oursOnce(args []string) (err error) {
 		_, err = btf.Parse(parsedFile, nil)
 		return err
 	}
-	spec, err := btf.Load(types, nil)
+	spec, err := btffile.Load(types, nil)
 	if err != nil {
 		return err
 	}

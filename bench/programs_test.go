@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -59,7 +59,7 @@ type program struct {
 }
 
 func target(t testing.TB) *loader.Target {
-	spec, err := btf.Load("../testdata/btf/min/linux-6.12.107-amd64.min.btf", nil)
+	spec, err := btffile.Load("../testdata/btf/min/linux-6.12.107-amd64.min.btf", nil)
 	require.NoError(t, err)
 	return loader.NewTarget("linux-6.12.107-amd64", spec)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
@@ -52,7 +53,7 @@ func rawTypes(t testing.TB) []byte {
 const rawName = "linux-7.2.13-amd64"
 
 func parse(t testing.TB, raw []byte) *btf.Spec {
-	spec, err := btf.LoadBytes(rawName+".btf", raw, nil)
+	spec, err := btffile.LoadBytes(rawName+".btf", raw, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func (b *Builder) Marshal(bo binary.ByteOrder) ([]byte, error) {
 		}
 	}
 	typeLen := len(e.out) - headerSize
-	if uint64(typeLen)+uint64(len(st.buf))+uint64(st.start) > maxRaw {
+	if uint64(typeLen)+uint64(len(st.buf))+uint64(st.start) > MaxRaw {
 		return nil, headerError(ErrTooLarge, "%d bytes of types", typeLen)
 	}
 	h := e.out[:headerSize]

@@ -1,12 +1,14 @@
 package btf
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/ulikunitz/xz"
 )
 
 // corpus returns the files that match pattern below the directory that
@@ -30,13 +32,30 @@ func kernelBTF(t testing.TB, part string) []byte {
 	t.Helper()
 	for _, f := range corpus(t, "btf/*.btf.xz") {
 		if strings.Contains(f, part) {
-			data, err := os.ReadFile(f)
-			require.NoError(t, err)
-			c, err := unpack(data)
-			require.NoError(t, err)
-			return c.raw
+			return unxz(t, f)
 		}
 	}
 	t.Skip("no BTF of " + part + " in BPFRUN_CORPUS")
 	return nil
+}
+
+// unxz returns the content of an .xz file.
+func unxz(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	r, err := xz.NewReader(f)
+	require.NoError(t, err)
+	data, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return data
+}
+
+// loadXZ is [Load] for an .xz file.
+func loadXZ(t testing.TB, path string, base *Spec) *Spec {
+	t.Helper()
+	s, err := LoadBytes(filepath.Base(path), unxz(t, path), base)
+	require.NoError(t, err)
+	return s
 }

@@ -143,10 +143,7 @@ func TestDistillModules(t *testing.T) {
 			kernel := name[:strings.LastIndex(strings.TrimSuffix(name, ".btf.xz"), ".")]
 			base, err := Parse(kernelBTF(t, kernel+".btf"), nil)
 			require.NoError(t, err)
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
-			split, err := LoadBytes(name, data, base)
-			require.NoError(t, err)
+			split := loadXZ(t, path, base)
 			small, distilled, err := Distill(split)
 			require.NoError(t, err)
 			asLibbpf(t, name, small, distilled)

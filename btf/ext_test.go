@@ -134,7 +134,7 @@ func TestParseExtCorpus(t *testing.T) {
 	for _, f := range corpus(t, "objects/*/*/*.o") {
 		data, err := os.ReadFile(f)
 		require.NoError(t, err)
-		secs, _, err := elfSections(content{elf: bytes.NewReader(data), len: int64(len(data))}, ".BTF", ".BTF.ext")
+		secs, _, err := elfSections(bytes.NewReader(data), int64(len(data)), ".BTF", ".BTF.ext")
 		require.NoError(t, err, f)
 		if secs[0] == nil || secs[1] == nil {
 			continue

@@ -10,9 +10,9 @@ const (
 	typeSize   = 12
 	// maxVlen is the widest vlen the 16 bits of the info word hold.
 	maxVlen = 0xffff
-	// maxRaw bounds raw BTF; string offsets and type offsets are 32 bit, and
+	// MaxRaw bounds raw BTF; string offsets and type offsets are 32 bit, and
 	// the largest kernels have less than 10 MB.
-	maxRaw = 256 << 20
+	MaxRaw = 256 << 20
 )
 
 // header is struct btf_header with offsets made absolute.
@@ -42,8 +42,8 @@ func byteOrderOf(raw []byte) (binary.ByteOrder, bool) {
 // longer than known, sections inside of the data, aligned types, no overlap.
 func parseHeader(raw []byte) (header, error) {
 	var h header
-	if len(raw) > maxRaw {
-		return h, headerError(ErrTooLarge, "%d bytes of BTF, at most %d are read", len(raw), maxRaw)
+	if len(raw) > MaxRaw {
+		return h, headerError(ErrTooLarge, "%d bytes of BTF, at most %d are read", len(raw), MaxRaw)
 	}
 	bo, ok := byteOrderOf(raw)
 	if !ok {

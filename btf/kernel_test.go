@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
@@ -162,7 +163,7 @@ func TestDumpRawAgainstBpftool(t *testing.T) {
 				base = specs[on]
 				args = append([]string{"-B", raws[on]}, args...)
 			}
-			s, err := btf.Load(f, base)
+			s, err := btffile.Load(f, base)
 			require.NoError(t, err)
 			raw := filepath.Join(tmp, name)
 			if base == nil {

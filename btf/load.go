@@ -11,63 +11,51 @@ import (
 	"path/filepath"
 )
 
-// Load reads BTF from a file; see [LoadBytes].
-func Load(path string, base *Spec) (*Spec, error) {
-	fi, err := os.Stat(path)
+// Load reads BTF from a file; see [LoadBytes]. Package btf/btffile also reads compressed files and archives.
+func Load(path string, base *Spec) (_ *Spec, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if fi.IsDir() {
 		return nil, fmt.Errorf("%s: is a directory, want a file with BTF", path)
 	}
-	data, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return LoadBytes(path, data, base)
-}
-
-// readFile reads a file to its end, or only its start when that shows that BTF cannot be inside: a device has no end.
-func readFile(path string) (_ []byte, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	start := make([]byte, tarHeader)
+	start := make([]byte, headerSize)
 	n, err := io.ReadFull(f, start)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return start[:n], nil
-	case err != nil:
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	if _, isBTF := byteOrderOf(start); !isBTF && !bytes.HasPrefix(start, []byte(elf.ELFMAG)) && !isContainer(start) {
-		return start, nil
+	if bytes.HasPrefix(start[:n], []byte(elf.ELFMAG)) && fi.Mode().IsRegular() {
+		return LoadELF(path, f, fi.Size(), base)
 	}
-	data := bytes.NewBuffer(start)
-	if fi, err := f.Stat(); err == nil && fi.Size() <= maxUnpacked {
-		data.Grow(int(fi.Size()) + bytes.MinRead)
+	data := bytes.NewBuffer(start[:n])
+	// The rest is read only if this can be BTF: a device has no end.
+	if _, ok := byteOrderOf(start[:n]); ok || bytes.HasPrefix(start[:n], []byte(elf.ELFMAG)) {
+		data.Grow(int(min(fi.Size(), MaxRaw)) + bytes.MinRead)
+		if _, err := data.ReadFrom(io.LimitReader(f, MaxRaw+1)); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 	}
-	if n, err := data.ReadFrom(io.LimitReader(f, maxUnpacked)); err != nil {
-		return nil, err
-	} else if n == maxUnpacked {
-		return nil, fmt.Errorf("%s: %w", path, headerError(ErrTooLarge, "more than %d bytes", int64(maxUnpacked)))
-	}
-	return data.Bytes(), nil
+	return LoadBytes(path, data.Bytes(), base)
 }
 
 // LoadBytes reads BTF from the content of a file, told by content and not by
-// name: raw BTF, an ELF file with a .BTF section (vmlinux, module, BPF object),
-// these compressed with xz, gzip or zstd, and tar archives of them like
-// BTFHub's .btf.tar.xz, of which the first entry with BTF is taken. base is the
-// Spec that split BTF continues, else nil. name is used in messages and as
-// [Spec.SourceName].
+// name: raw BTF, or an ELF file with a .BTF section (vmlinux, module, BPF
+// object). base is the Spec that split BTF continues, else nil. name is used in
+// messages and as [Spec.SourceName].
 //
 // An ELF module with a .BTF.base section is parsed on top of that section when
 // base is nil, and by [Relocate] moved onto base when it is not.
 func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
-	s, err := loadBytes(data, base)
+	if bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
+		return LoadELF(name, bytes.NewReader(data), int64(len(data)), base)
+	}
+	s, err := Parse(data, base)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -75,15 +63,19 @@ func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
 	return s, nil
 }
 
-func loadBytes(data []byte, base *Spec) (*Spec, error) {
-	c, err := unpack(data)
+// LoadELF is [LoadBytes] for an ELF file of size bytes that need not be in one piece. It reads headers and the sections
+// with BTF.
+func LoadELF(name string, r io.ReaderAt, size int64, base *Spec) (*Spec, error) {
+	s, err := loadELF(r, size, base)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if c.elf == nil {
-		return Parse(c.raw, base)
-	}
-	secs, class, err := elfSections(c, ".BTF", ".BTF.base")
+	s.setName(name)
+	return s, nil
+}
+
+func loadELF(r io.ReaderAt, size int64, base *Spec) (*Spec, error) {
+	secs, class, err := elfSections(r, size, ".BTF", ".BTF.base")
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +113,14 @@ func loadDistilled(split, distilled []byte, base *Spec) (*Spec, error) {
 
 // elfSections returns the content of named sections, nil for absent ones, and
 // the size of a pointer by the ELF class.
-func elfSections(c content, names ...string) (secs [][]byte, ptrSize int, err error) {
+func elfSections(r io.ReaderAt, size int64, names ...string) (secs [][]byte, ptrSize int, err error) {
 	defer func() {
 		// debug/elf is robust but not proven so; a malformed file is an error.
 		if r := recover(); r != nil {
 			secs, err = nil, headerError(ErrHeader, "malformed ELF: %v", r)
 		}
 	}()
-	f, err := elf.NewFile(c.elf)
+	f, err := elf.NewFile(r)
 	if err != nil {
 		return nil, 0, headerError(ErrHeader, "malformed ELF: %v", err)
 	}
@@ -138,10 +130,10 @@ func elfSections(c content, names ...string) (secs [][]byte, ptrSize int, err er
 		if sec == nil || sec.Type == elf.SHT_NOBITS {
 			continue
 		}
-		if sec.Size > maxRaw || sec.FileSize > maxRaw {
-			return nil, 0, headerError(ErrTooLarge, "section %s has %d bytes, at most %d are read", name, sec.Size, int64(maxRaw))
+		if sec.Size > MaxRaw || sec.FileSize > MaxRaw {
+			return nil, 0, headerError(ErrTooLarge, "section %s has %d bytes, at most %d are read", name, sec.Size, MaxRaw)
 		}
-		if sec.Flags&elf.SHF_COMPRESSED == 0 && (sec.Offset > uint64(c.len) || sec.FileSize > uint64(c.len)-sec.Offset) {
+		if sec.Flags&elf.SHF_COMPRESSED == 0 && (sec.Offset > uint64(size) || sec.FileSize > uint64(size)-sec.Offset) {
 			return nil, 0, headerError(ErrTruncated, "section %s ends after the file", name)
 		}
 		if secs[i], err = sec.Data(); err != nil {

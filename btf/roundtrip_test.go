@@ -223,8 +223,7 @@ func TestDumpCRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		for _, f := range files {
 			t.Run(strings.TrimSuffix(filepath.Base(f), ".btf.xz"), func(t *testing.T) {
-				s, err := Load(f, nil)
-				require.NoError(t, err)
+				s := loadXZ(t, f, nil)
 				if s.PointerSize() != 8 {
 					t.Skip("BPF has no 32-bit target; TestDumpCCorpus asks that machine's own compiler")
 				}
@@ -236,8 +235,7 @@ func TestDumpCRoundTrip(t *testing.T) {
 		}
 	}
 	t.Run("some types of a kernel", func(t *testing.T) {
-		s, err := Load("../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", nil)
-		require.NoError(t, err)
+		s := loadXZ(t, "../testdata/btf/linux-6.1.176-arm64-cloud.btf.xz", nil)
 		back, d := roundTrip(t, clang, s, "task_struct", "sk_buff", "tcp_sock", "bpf_prog")
 		types, members := compareLayouts(t, s, back, d)
 		t.Logf("%d types, %d members", types, members)

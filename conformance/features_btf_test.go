@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -301,10 +302,10 @@ func testMapJSON(t *testing.T) {
 
 func testRawText(t *testing.T) {
 	o := object(t, "../examples/exec/exec.bpf.o")
-	fromELF, err := btf.Load("../examples/exec/exec.bpf.o", nil)
+	fromELF, err := btffile.Load("../examples/exec/exec.bpf.o", nil)
 	require.NoError(t, err)
 	assert.Equal(t, rawText(t, o.BTF), rawText(t, fromELF))
-	raw, err := btf.Load(fixtures+"core/btf/letters.kernel.btf", nil)
+	raw, err := btffile.Load(fixtures+"core/btf/letters.kernel.btf", nil)
 	require.NoError(t, err)
 	assert.Contains(t, rawText(t, raw), "STRUCT 'alpha' size=")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/debug"
@@ -135,7 +136,7 @@ func testBitfieldAlgorithm(t *testing.T) {
 	for _, order := range []string{"", "-eb"} {
 		o := object(t, fixtures+"core/clang-22"+order+"/bitfields.o")
 		for _, target := range []string{"same", "shuffled", "crossing", "plain"} {
-			spec, err := btf.Load(fixtures+"core/btf"+order+"/bitfields."+target+".btf", nil)
+			spec, err := btffile.Load(fixtures+"core/btf"+order+"/bitfields."+target+".btf", nil)
 			require.NoError(t, err)
 			numbers := map[string]map[corerelo.Kind]uint64{}
 			for _, f := range load(t, o, spec).Functions {

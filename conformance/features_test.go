@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
@@ -112,7 +113,7 @@ func load(t *testing.T, o *loader.Object, spec *btf.Spec) *loader.Linked {
 	return l
 }
 
-var load510 = sync.OnceValues(func() (*btf.Spec, error) { return btf.Load(fixtures+"btf/linux-5.10.262-amd64-cloud.btf.xz", nil) })
+var load510 = sync.OnceValues(func() (*btf.Spec, error) { return btffile.Load(fixtures+"btf/linux-5.10.262-amd64-cloud.btf.xz", nil) })
 
 func kernel510(t *testing.T) *btf.Spec {
 	spec, err := load510()
@@ -121,7 +122,7 @@ func kernel510(t *testing.T) *btf.Spec {
 }
 
 func probeBTF(t *testing.T, name string) *btf.Spec {
-	spec, err := btf.Load(fixtures+"core/btf/"+name+".btf", nil)
+	spec, err := btffile.Load(fixtures+"core/btf/"+name+".btf", nil)
 	require.NoError(t, err)
 	return spec
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
@@ -25,7 +26,7 @@ import (
 // caseKernels are the kernels with all types among the test data, of which none is the one that recorded. Cases run on the first that
 // has the kfuncs of the object.
 var caseKernels = sync.OnceValues(func() ([]*btf.Spec, error) {
-	newest, err := btf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	newest, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
 // benchObject opens a real object and kernel.
 func benchObject(b *testing.B, path string) (*object, *btf.Spec) {
 	dir := corpusDir(b)
-	target, err := btf.Load(filepath.Join(dir, "btf", "linux-6.18.44-amd64.btf.xz"), nil)
+	target, err := btffile.Load(filepath.Join(dir, "btf", "linux-6.18.44-amd64.btf.xz"), nil)
 	require.NoError(b, err)
 	o := openObject(b, filepath.Join(dir, "objects", "debian-bookworm", path))
 	o.relocate(path, "", target) // fills the indexes of the BTF

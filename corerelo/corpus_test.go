@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
@@ -73,7 +74,7 @@ func TestCorpusAgainstLibbpf(t *testing.T) {
 	objects := map[string]*object{}
 	for name, perObject := range want {
 		t.Run(name, func(t *testing.T) {
-			target, err := btf.Load(filepath.Join(dir, "btf", name+".xz"), nil)
+			target, err := btffile.Load(filepath.Join(dir, "btf", name+".xz"), nil)
 			if errors.Is(err, fs.ErrNotExist) {
 				t.Skip("not in this corpus: ", err)
 			}

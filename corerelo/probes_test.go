@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
 const probeDir = "../testdata/core"
@@ -48,7 +49,7 @@ func TestProbesAgainstLibbpf(t *testing.T) {
 					t.Skip("libbpf refuses unsigned enumerators of 2^31 and more, on purpose this package does not")
 				}
 				o := openObject(t, filepath.Join(probeDir, compiler, key[0]))
-				target, err := btf.Load(filepath.Join(probeDir, "btf", key[1]), nil)
+				target, err := btffile.Load(filepath.Join(probeDir, "btf", key[1]), nil)
 				require.NoError(t, err)
 				checkProbe(t, o, target, want)
 			})

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
@@ -28,7 +28,7 @@ func portable(t testing.TB, path string) *Session {
 	on := func(_ context.Context, name string) (Target, error) {
 		spec, err := embedded.Spec()
 		if name != "embedded" {
-			spec, err = btf.Load(filepath.Join("..", "testdata", "btf", name), nil)
+			spec, err = btffile.Load(filepath.Join("..", "testdata", "btf", name), nil)
 		}
 		if err != nil {
 			return Target{}, err

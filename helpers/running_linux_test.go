@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/bpfprobe"
 	"github.com/bpfrun/bpfrun/maps"
@@ -190,7 +191,7 @@ func (c *recorded) testRun(t testing.TB, fd int) outcome {
 // kernelFunc is the BTF id of a kfunc of the running kernel.
 func kernelFunc(t testing.TB, name string) int32 {
 	t.Helper()
-	spec, err := btf.Load("/sys/kernel/btf/vmlinux", nil)
+	spec, err := btffile.Load("/sys/kernel/btf/vmlinux", nil)
 	require.NoError(t, err)
 	ids := spec.IDs(btf.KindFunc, name)
 	require.NotEmpty(t, ids, "the running kernel has no %s", name)

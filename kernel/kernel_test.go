@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
@@ -42,7 +43,7 @@ var targets = sync.OnceValue(func() []targetBTF {
 				continue
 			}
 			seen[name] = true
-			s, err := btf.Load(f, nil)
+			s, err := btffile.Load(f, nil)
 			if err != nil {
 				panic(err)
 			}

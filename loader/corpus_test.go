@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
 // corpusObjects opens the objects of distribution packages.
@@ -38,7 +38,7 @@ func corpusTargets(t testing.TB) []*Target {
 	require.NoError(t, err)
 	var out []*Target
 	for _, p := range paths {
-		spec, err := btf.Load(p, nil)
+		spec, err := btffile.Load(p, nil)
 		require.NoError(t, err, p)
 		out = append(out, NewTarget(filepath.Base(p), spec))
 	}

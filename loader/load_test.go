@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
@@ -33,7 +34,7 @@ func kernel(t testing.TB, name string, opts ...TargetOption) *Target {
 	specMu.Lock()
 	defer specMu.Unlock()
 	if specs[name] == nil {
-		spec, err := btf.Load(filepath.Join("..", "testdata", "btf", name), nil)
+		spec, err := btffile.Load(filepath.Join("..", "testdata", "btf", name), nil)
 		require.NoError(t, err)
 		specs[name] = spec
 	}
@@ -455,7 +456,7 @@ func TestHardCOREErrors(t *testing.T) {
 	for _, c := range []struct{ object, target string }{
 		{"err_range.o", "err_range.far.btf"}, {"err_anonymous.o", "err_anonymous.none.btf"}, {"err_ambiguous_size.o", "err_ambiguous_size.two.btf"},
 	} {
-		spec, err := btf.Load(filepath.Join("..", "testdata", "core", "btf", c.target), nil)
+		spec, err := btffile.Load(filepath.Join("..", "testdata", "core", "btf", c.target), nil)
 		require.NoError(t, err)
 		o, err := Open(filepath.Join("..", "testdata", "core", "clang-14", c.object))
 		require.NoError(t, err)
@@ -489,7 +490,7 @@ func TestReducedBTF(t *testing.T) {
 	paths, err := filepath.Glob("../testdata/btf/min/*.btf")
 	require.NoError(t, err)
 	for _, path := range paths {
-		spec, err := btf.Load(path, nil)
+		spec, err := btffile.Load(path, nil)
 		require.NoError(t, err)
 		target := NewTarget(filepath.Base(path), spec)
 		l := load(t, object(t, "clang-14/sections.o"), target, LoadOptions{})
@@ -522,7 +523,7 @@ func TestCOREExpectations(t *testing.T) {
 			key := r.Object + " " + r.BTF
 			l := loaded[key]
 			if l == nil {
-				spec, err := btf.Load(filepath.Join("..", "testdata", "core", "btf", r.BTF), nil)
+				spec, err := btffile.Load(filepath.Join("..", "testdata", "core", "btf", r.BTF), nil)
 				require.NoError(t, err)
 				o, err := Open(filepath.Join("..", "testdata", "core", dir, r.Object))
 				require.NoError(t, err)

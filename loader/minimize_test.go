@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
@@ -110,7 +111,7 @@ func TestMinimizedProbes(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		spec, err := btf.Load(path, nil)
+		spec, err := btffile.Load(path, nil)
 		require.NoError(t, err)
 		n, _ := checkMinimized(t, spec, []*Object{object})
 		total += n
@@ -120,7 +121,7 @@ func TestMinimizedProbes(t *testing.T) {
 
 // TestMinimizedExamples: all examples and test objects together, on a kernel.
 func TestMinimizedExamples(t *testing.T) {
-	spec, err := btf.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	spec, err := btffile.Load("../testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
 	require.NoError(t, err)
 	objects := append(openAll(t, "../examples/*/*.o"), openAll(t, "../testdata/objects/clang-14/*.o")...)
 	records, types := checkMinimized(t, spec, objects)
@@ -139,7 +140,7 @@ func TestMinimizedCorpus(t *testing.T) {
 	require.NoError(t, err)
 	total := 0
 	for _, k := range kernels {
-		spec, err := btf.Load(k, nil)
+		spec, err := btffile.Load(k, nil)
 		require.NoError(t, err)
 		n, types := checkMinimized(t, spec, objects)
 		t.Logf("%s: %d records, %d of %d types", filepath.Base(k), n, types, spec.NumTypes())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkMatrix(b *testing.B) {
 	}
 	var ks []Kernel
 	for _, f := range files {
-		spec, err := btf.Load(f, nil)
+		spec, err := btffile.Load(f, nil)
 		require.NoError(b, err)
 		raw, name := spec.Raw(), strings.TrimSuffix(filepath.Base(f), ".btf.xz")
 		ks = append(ks, Kernel{Name: name, Open: func() (*loader.Target, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/loader"
@@ -207,7 +207,7 @@ func TestSkeletonNamesKeys(t *testing.T) {
 	f, err := Parse("bykey.yaml", []byte(b.String()))
 	require.NoError(t, err)
 	for _, kernel := range []string{"linux-5.10.262-amd64-cloud", "linux-7.2.13-amd64"} {
-		spec, err := btf.Load("../testdata/btf/"+kernel+".btf.xz", nil)
+		spec, err := btffile.Load("../testdata/btf/"+kernel+".btf.xz", nil)
 		require.NoError(t, err)
 		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Seed: 1})
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 var compressed []byte
 
 var load = sync.OnceValues(func() (*btf.Spec, error) {
-	return btf.LoadBytes(Name, compressed, nil)
+	return btffile.LoadBytes(Name, compressed, nil)
 })
 
 // Spec returns the BTF of the embedded kernel. It is decompressed by the first

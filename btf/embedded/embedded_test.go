@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
 func TestSpec(t *testing.T) {
@@ -50,7 +51,7 @@ func TestProvenance(t *testing.T) {
 
 func BenchmarkDecompress(b *testing.B) {
 	for b.Loop() {
-		if _, err := btf.LoadBytes(Name, compressed, nil); err != nil {
+		if _, err := btffile.LoadBytes(Name, compressed, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -37,7 +37,7 @@ func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
 		return nil, usagef("%s names %d files; this command takes one", arg, len(sources))
 	}
 	if base == "" {
-		spec, err := sources[0].load()
+		spec, err := sources[0].load(a.btfCache())
 		if err != nil {
 			return nil, btfError(arg, err)
 		}
@@ -47,7 +47,7 @@ func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := btf.Load(sources[0].source, below)
+	spec, err := a.btfCache().Load(sources[0].source, below)
 	if err == nil && spec.StandsAlone() {
 		err = errStandsAlone
 	}

@@ -71,7 +71,7 @@ func (a *app) btfMin(args []string, output string) error {
 		if dir {
 			path = filepath.Join(output, s.name+".btf")
 		}
-		r, err := minimise(s, objects, path)
+		r, err := a.minimiseBTF(s, objects, path)
 		if err != nil {
 			return err
 		}
@@ -83,9 +83,9 @@ func (a *app) btfMin(args []string, output string) error {
 	return report.WriteBTFMin(a.stdout, doc, a.verbose)
 }
 
-// minimise writes the small BTF of one kernel.
-func minimise(s btfSource, objects []*loader.Object, path string) (report.BTFMin, error) {
-	spec, err := s.load()
+// minimiseBTF writes the small BTF of one kernel.
+func (a *app) minimiseBTF(s btfSource, objects []*loader.Object, path string) (report.BTFMin, error) {
+	spec, err := s.load(a.btfCache())
 	if err != nil {
 		return report.BTFMin{}, btfError(s.source, err)
 	}

@@ -175,7 +175,7 @@ func (a *app) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sou
 	defer h.Close()
 	a.note("libbpf %s", h.Version)
 	for _, s := range sources {
-		raw, err := s.rawFile()
+		raw, err := a.rawFile(s)
 		if err != nil {
 			return err
 		}
@@ -198,8 +198,8 @@ func (a *app) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sou
 }
 
 // rawFile writes the source's BTF, without compression, into a temporary file.
-func (s btfSource) rawFile() (path string, err error) {
-	spec, err := s.load()
+func (a *app) rawFile(s btfSource) (path string, err error) {
+	spec, err := s.load(a.btfCache())
 	if err != nil {
 		return "", err
 	}

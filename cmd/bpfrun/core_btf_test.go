@@ -102,7 +102,7 @@ func TestBTFMin(t *testing.T) {
 	raw := filepath.Join(dir, "raw.btf")
 	_, errs, code = commandLine(t, "btf", "dump", small)
 	require.Equal(t, exitOK, code, errs)
-	spec, err := btfSource{source: "embedded"}.load()
+	spec, err := btfSource{source: "embedded"}.load(nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(raw, spec.Raw(), 0o644))
 	theirs := filepath.Join(dir, "bpftool.btf")

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -79,7 +78,7 @@ var errStandsAlone = errors.New("it is BTF that stands alone, not split BTF of a
 
 // target makes the target of a source, with modules, version, configuration and symbols as given.
 func (a *app) target(s btfSource) (*loader.Target, error) {
-	spec, err := s.load()
+	spec, err := s.load(a.btfCache())
 	if err != nil {
 		var u usageError
 		if errors.As(err, &u) {
@@ -96,7 +95,7 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 	}
 	var opts []loader.TargetOption
 	for _, path := range a.moduleBTF {
-		mod, err := btf.Load(path, spec)
+		mod, err := a.btfCache().Load(path, spec)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, usagef("--module-btf %s: no such file", path)
 		}

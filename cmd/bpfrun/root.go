@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -20,6 +21,8 @@ type app struct {
 
 	btf           []string
 	moduleBTF     []string
+	noCache       bool
+	cache         *btffile.Cache // see btfCache
 	kernelVersion string
 	kconfig       string
 	kallsyms      string
@@ -88,6 +91,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f := cmd.PersistentFlags()
 	f.StringArrayVar(&a.btf, "btf", nil, "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, host, or embedded; repeatable")
 	f.StringArrayVar(&a.moduleBTF, "module-btf", nil, "split BTF `FILE` of a kernel module on the target; repeatable")
+	f.BoolVar(&a.noCache, "no-cache", false, "do not keep the types of compressed kernels unpacked in the user's cache directory (BPFRUN_CACHE=DIRECTORY moves it, BPFRUN_CACHE=off is the same)")
 	f.StringVar(&a.kernelVersion, "kernel-version", "", "kernel `VERSION` the target behaves as (5.10, 6.1.176), instead of the one inferred")
 	f.StringVar(&a.kconfig, "kconfig", "", "kernel configuration `FILE` for CONFIG_ externs, plain or gzip")
 	f.StringVar(&a.kallsyms, "kallsyms", "", "kernel symbols `FILE` in the format of /proc/kallsyms")

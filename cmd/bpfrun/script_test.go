@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/packet"
@@ -28,6 +29,12 @@ import (
 var update = rewrite.Flag
 
 func TestMain(m *testing.M) {
+	// Tests leave no traces in the user's cache directory. Child processes inherit it.
+	if os.Getenv(cacheVariable) == "" {
+		if err := os.Setenv(cacheVariable, "off"); err != nil {
+			panic(err)
+		}
+	}
 	testscript.Main(m, map[string]func(){"bpfrun": main})
 }
 
@@ -160,7 +167,7 @@ func cmdBigBTF(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: bigbtf FILE OUT")
 	}
-	spec, err := btf.Load(ts.MkAbs(args[0]), nil)
+	spec, err := btffile.Load(ts.MkAbs(args[0]), nil)
 	ts.Check(err)
 	b := btf.NewBuilder(nil)
 	b.AddSpec(spec)

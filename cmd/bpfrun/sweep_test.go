@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
@@ -26,7 +26,7 @@ func pipeline(object, types []byte) {
 	if err != nil {
 		return
 	}
-	spec, err := btf.LoadBytes("types.btf", types, nil)
+	spec, err := btffile.LoadBytes("types.btf", types, nil)
 	if err != nil {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 )
 
@@ -146,7 +147,7 @@ func isObject(path string) bool {
 }
 
 // load parses the source's BTF.
-func (s btfSource) load() (*btf.Spec, error) {
+func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
 	switch s.source {
 	case "embedded":
 		return embedded.Spec()
@@ -157,7 +158,7 @@ func (s btfSource) load() (*btf.Spec, error) {
 		}
 		return spec, err
 	}
-	return btf.Load(s.source, nil)
+	return cache.Load(s.source, nil)
 }
 
 // fitting leaves out the kernels that a glob or directory found and that have another byte order than any of the objects: nothing can be

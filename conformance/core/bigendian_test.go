@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -21,7 +21,7 @@ import (
 func relocationsOf(t *testing.T, object, types string) []string {
 	o, err := loader.Open(object)
 	require.NoError(t, err)
-	spec, err := btf.Load(types, nil)
+	spec, err := btffile.Load(types, nil)
 	require.NoError(t, err)
 	l, err := o.Load(loader.NewTarget(filepath.Base(types), spec), loader.LoadOptions{AnyByteOrder: true})
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestBigEndian(t *testing.T) {
 			assert.Equal(t, big, relocationsOf(t, data+"objects/clang-22-eb/guarded.o", whole), "the whole kernel's types")
 		}
 	}
-	spec, err := btf.Load(kernel, nil)
+	spec, err := btffile.Load(kernel, nil)
 	require.NoError(t, err)
 	o, err := loader.Open("../../examples/guarded/guarded.bpf.o")
 	require.NoError(t, err)

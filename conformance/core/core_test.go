@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/conformance/libbpf"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -26,7 +26,7 @@ func kernels(t testing.TB, pattern string) []Kernel {
 	var out []Kernel
 	for _, f := range files {
 		out = append(out, Kernel{Name: filepath.Base(f), Open: func() (*loader.Target, error) {
-			spec, err := btf.Load(f, nil)
+			spec, err := btffile.Load(f, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func TestRecord(t *testing.T) {
 		object := name[:strings.IndexByte(name, '.')] + ".o"
 		obj, err := loader.Open(data + "core/clang-22/" + object)
 		require.NoError(t, err)
-		spec, err := btf.Load(data+"core/btf/"+name+".btf", nil)
+		spec, err := btffile.Load(data+"core/btf/"+name+".btf", nil)
 		require.NoError(t, err)
 		require.NoError(t, Record(&out, object, obj, name+".btf", loader.NewTarget(name, spec)))
 	}

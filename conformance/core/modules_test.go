@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -69,7 +70,7 @@ func TestProbesFromModules(t *testing.T) {
 			continue
 		}
 		name := l.Object + " " + l.BTF + " " + l.Program
-		target, err := btf.Load(filepath.Join(data, "core", "btf", l.BTF), nil)
+		target, err := btffile.Load(filepath.Join(data, "core", "btf", l.BTF), nil)
 		require.NoError(t, err)
 		if target.PointerSize() != 8 {
 			continue // the machine is the kernel's, whose pointers have 8 bytes here
@@ -113,7 +114,7 @@ func TestProbesFromModules(t *testing.T) {
 // TestBrokenModule: a module whose BTF cannot be read keeps nobody from the kernel's types and those of other modules: it is left out,
 // and named, by the command (cmd/bpfrun testdata/script/broken_module.txtar); what is read here says why.
 func TestBrokenModule(t *testing.T) {
-	spec, err := btf.Load(data+"core/btf/letters.kernel.btf", nil)
+	spec, err := btffile.Load(data+"core/btf/letters.kernel.btf", nil)
 	require.NoError(t, err)
 	whole := asModule(t, spec, spec).Raw()
 	for name, broken := range map[string][]byte{

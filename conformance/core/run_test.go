@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -73,7 +73,7 @@ func runProbe(t *testing.T, compiler string, l *runLine) runLine {
 	}
 	obj, err = loader.Open(path, types...)
 	require.NoError(t, err)
-	spec, err := btf.Load(filepath.Join(data, "core", "btf", l.BTF), nil)
+	spec, err := btffile.Load(filepath.Join(data, "core", "btf", l.BTF), nil)
 	require.NoError(t, err)
 	opts := loader.LoadOptions{}
 	if l.Alone {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -198,7 +198,7 @@ func TestCorpus(t *testing.T) {
 	require.NoError(t, err)
 	for _, file := range kernels {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			spec, err := btf.Load(file, nil)
+			spec, err := btffile.Load(file, nil)
 			require.NoError(t, err)
 			target := loader.NewTarget(filepath.Base(file), spec)
 			var rows []*Row

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -74,7 +75,7 @@ func TestCoreRelocMinimised(t *testing.T) {
 
 func (c *relocCase) target(t *testing.T) *loader.Target {
 	if c.Target != "" {
-		spec, err := btf.Load(filepath.Join(directory(t), c.Target), nil)
+		spec, err := btffile.Load(filepath.Join(directory(t), c.Target), nil)
 		require.NoError(t, err)
 		return loader.NewTarget(release, spec)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -67,7 +68,7 @@ func open(t *testing.T, name string, opts ...loader.Option) *loader.Object {
 const release = "6.12.107"
 
 var vmlinuxOnce = sync.OnceValues(func() (*btf.Spec, error) {
-	return btf.Load(filepath.Join(os.Getenv("BPFRUN_SELFTESTS"), "vmlinux.btf"), nil)
+	return btffile.Load(filepath.Join(os.Getenv("BPFRUN_SELFTESTS"), "vmlinux.btf"), nil)
 })
 
 func vmlinux(t *testing.T) *btf.Spec {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/conformance"
 	"github.com/bpfrun/bpfrun/conformance/record"
@@ -215,7 +215,7 @@ func target(t *testing.T) *loader.Target {
 func recordTools(t *testing.T, paths []string) {
 	t.Helper()
 	bpfprobe.Require(t)
-	spec, err := btf.Load("/sys/kernel/btf/vmlinux", nil)
+	spec, err := btffile.Load("/sys/kernel/btf/vmlinux", nil)
 	require.NoError(t, err)
 	host := loader.NewTarget("host", spec, loader.WithVersion(6<<16|18<<8))
 	got := map[string]map[string]verdicts{}

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
@@ -66,7 +66,7 @@ func targetOf(kernel string) (*loader.Target, error) {
 		}
 		return loader.NewTarget(embedded.Name, spec), nil
 	}
-	spec, err := btf.Load(filepath.Join(root, filepath.FromSlash(kernel)), nil)
+	spec, err := btffile.Load(filepath.Join(root, filepath.FromSlash(kernel)), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package btf
+package btffile
 
 import (
 	"archive/tar"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"github.com/bpfrun/bpfrun/btf"
 )
 
 const (
@@ -68,8 +70,8 @@ func unpack(data []byte) (content, error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return content{}, unpackError(err)
 		}
-		if _, isBTF := byteOrderOf(start); isBTF {
-			raw, err := readToEnd(layers, maxRaw)
+		if _, isBTF := btf.IsBTF(start); isBTF {
+			raw, err := readToEnd(layers, btf.MaxRaw)
 			return content{raw: raw.join()}, err
 		}
 		switch {
@@ -80,7 +82,7 @@ func unpack(data []byte) (content, error) {
 			return content{raw: bytes.Clone(start)}, nil
 		}
 	}
-	return content{}, headerError(ErrTooLarge, "more than %d layers of compression", maxLayers)
+	return content{}, failure(btf.ErrTooLarge, "more than %d layers of compression", maxLayers)
 }
 
 func isELF(data []byte) bool { return bytes.HasPrefix(data, []byte(elf.ELFMAG)) }
@@ -106,7 +108,7 @@ func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 	case bytes.HasPrefix(start, magicXZ):
 		what = "xz"
 		if n := xzDictionary(start); n > maxWindow {
-			return nil, nil, headerError(ErrTooLarge, "xz: a dictionary of %d bytes, at most %d are used", n, maxWindow)
+			return nil, nil, failure(btf.ErrTooLarge, "xz: a dictionary of %d bytes, at most %d are used", n, maxWindow)
 		}
 		inner, err = xz.NewReader(r)
 	case bytes.HasPrefix(start, magicGzip):
@@ -122,7 +124,7 @@ func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 		return untar(r)
 	}
 	if err != nil {
-		return nil, nil, headerError(ErrTruncated, "%s: %v", what, err)
+		return nil, nil, failure(btf.ErrTruncated, "%s: %v", what, err)
 	}
 	return &bounded{r: inner, what: what, left: maxUnpacked}, done, nil
 }
@@ -167,25 +169,25 @@ func (b *bounded) Read(p []byte) (n int, err error) {
 
 func (b *bounded) read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, headerError(ErrTooLarge, "%s: more than %d bytes", b.what, int64(maxUnpacked))
+		return 0, failure(btf.ErrTooLarge, "%s: more than %d bytes", b.what, int64(maxUnpacked))
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	switch {
-	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrTruncated):
+	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, btf.ErrTooLarge) || errors.Is(err, btf.ErrTruncated):
 		return n, err
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return n, headerError(ErrTooLarge, "%s: %v", b.what, err)
+		return n, failure(btf.ErrTooLarge, "%s: %v", b.what, err)
 	}
-	return n, headerError(ErrTruncated, "%s: %v after %d bytes", b.what, err, maxUnpacked-b.left)
+	return n, failure(btf.ErrTruncated, "%s: %v after %d bytes", b.what, err, maxUnpacked-b.left)
 }
 
 // unpackError gives an error of a decompressor a kind.
 func unpackError(err error) error {
-	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrTruncated) {
+	if errors.Is(err, btf.ErrTooLarge) || errors.Is(err, btf.ErrTruncated) {
 		return err
 	}
-	return headerError(ErrTruncated, "%v", err)
+	return failure(btf.ErrTruncated, "%v", err)
 }
 
 // untar finds the first file of an archive that looks like BTF, ELF or
@@ -195,7 +197,7 @@ func untar(r io.Reader) (io.Reader, func(), error) {
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, nil, headerError(ErrNoBTF, "the archive holds no file with BTF")
+			return nil, nil, failure(btf.ErrNoBTF, "the archive holds no file with BTF")
 		}
 		if err != nil {
 			return nil, nil, unpackError(fmt.Errorf("tar: %w", err))
@@ -208,7 +210,7 @@ func untar(r io.Reader) (io.Reader, func(), error) {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, nil, unpackError(fmt.Errorf("tar: %s: %w", h.Name, err))
 		}
-		_, isBTF := byteOrderOf(start)
+		_, isBTF := btf.IsBTF(start)
 		if isBTF || isELF(start) || isContainer(start) && !isTar(start) {
 			return &bounded{r: body, what: "tar: " + h.Name, left: maxUnpacked}, func() {}, nil
 		}
@@ -244,7 +246,7 @@ func readChunks(r io.Reader, limit int64) (*chunks, error) {
 		}
 		switch {
 		case c.len > limit:
-			return &chunks{}, headerError(ErrTooLarge, "more than %d bytes after decompression", limit)
+			return &chunks{}, failure(btf.ErrTooLarge, "more than %d bytes after decompression", limit)
 		case err == io.EOF, err == io.ErrUnexpectedEOF: // of ReadFull itself; those of decompressors are wrapped
 			return c, nil
 		case err != nil:
@@ -264,7 +266,7 @@ func (c *chunks) join() []byte {
 // ReadAt implements io.ReaderAt.
 func (c *chunks) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
-		return 0, errors.New("btf: negative offset")
+		return 0, errors.New("btffile: negative offset")
 	}
 	for n < len(p) {
 		if off >= c.len {
