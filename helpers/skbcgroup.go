@@ -3,6 +3,7 @@ package helpers
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -12,6 +13,8 @@ import (
 var skbCgroupHelpers = []row{
 	{ID: uapi.FuncSkbCgroupId, Do: skbCgroupID, Note: "of the current task"},
 	{ID: uapi.FuncSkbAncestorCgroupId, Do: skbAncestorCgroupID, Note: "of the current task"},
+	{ID: uapi.FuncSkCgroupId, Do: onSocket(skCgroupID), Note: "of the current task"},
+	{ID: uapi.FuncSkAncestorCgroupId, Do: onSocket(skAncestorCgroupID), Note: "of the current task"},
 	{ID: uapi.FuncSkbUnderCgroup, Do: skbUnderCgroup, Note: "of the current task"},
 	{ID: uapi.FuncSkbCgroupClassid, Do: zero, Note: "no net_cls cgroup: 0"},
 	{ID: uapi.FuncSkbGetXfrmState, Do: skbGetXfrmState, Note: "packets came without IPsec: -EINVAL"},
@@ -28,6 +31,21 @@ func skbCgroupID(c *Call) (uint64, *vm.Action) {
 func skbAncestorCgroupID(c *Call) (uint64, *vm.Action) {
 	_, f := c.packetOf(c.Args[0])
 	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), f
+}
+
+// skCgroupID is 0 for sockets that are less than full ones.
+func skCgroupID(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	if !s.Full() {
+		return 0, nil
+	}
+	return c.Kernel.CgroupID(), nil
+}
+
+func skAncestorCgroupID(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	if !s.Full() {
+		return 0, nil
+	}
+	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), nil
 }
 
 func skbUnderCgroup(c *Call) (uint64, *vm.Action) {

@@ -30,6 +30,8 @@ var socketHelpers = []row{
 	{ID: uapi.FuncSkcToTcpTimewaitSock, Do: skcTo(func(s *kernel.Socket) bool {
 		return s.State() == tcpTimeWait && (s.Family() == afInet || s.Family() == afInet6)
 	})},
+	{ID: uapi.FuncSkcToMptcpSock, Do: skcTo(func(*kernel.Socket) bool { return false }), Note: "no socket is one of MPTCP: NULL"},
+	{ID: uapi.FuncSockFromFile, Do: sockFromFile},
 	{ID: uapi.FuncSkcToTcpRequestSock, Do: skcTo(func(s *kernel.Socket) bool { return s.State() == tcpNewSynRecv })},
 }
 
@@ -230,6 +232,26 @@ func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 		return 0, c.Run.emit(Event{Kind: "bind", Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
 	}
 	return errnoRet(errno), nil
+}
+
+// sockFromFile returns the socket that a file is, NULL for other files: those of sockets have socket_file_ops.
+func sockFromFile(c *Call) (uint64, *vm.Action) {
+	file := c.Kernel.ObjectAt(c.Args[0])
+	if file == nil {
+		return 0, badArg("bpf_sock_from_file of %#x, which is no file", c.Args[0])
+	}
+	ops, err := file.Uint("f_op")
+	if err != nil {
+		return 0, notSimulated("bpf_sock_from_file: " + err.Error())
+	}
+	if ops == 0 || ops != c.Kernel.SymbolAddr("socket_file_ops") {
+		return 0, nil
+	}
+	socket, err := file.Uint("private_data")
+	if err != nil {
+		return 0, notSimulated("bpf_sock_from_file: " + err.Error())
+	}
+	return socket, nil
 }
 
 // skcTo casts a socket to a more precise type of the kernel when it is one, else NULL. The result is the kernel's struct.
