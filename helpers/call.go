@@ -72,8 +72,9 @@ const (
 	stepKey
 	stepValueIn
 	stepValueOut
-	stepIn  // memory, the next argument is its size
-	stepOut // the same, for results
+	stepIn    // memory, the next argument is its size
+	stepOut   // the same, for results
+	stepFixed // as many bytes as the prototype has
 )
 
 // stepsOf makes the steps for the arguments of a function that returns ret.
@@ -96,6 +97,8 @@ func stepsOf(args []proto.Arg, ret proto.Return) []step {
 			s.kind = stepOut
 		case a.Kind == proto.Mem && a.Flags&proto.ReadOnly != 0:
 			s.kind = stepIn
+		case a.Kind == proto.FixedMem && a.Flags&proto.ReadOnly != 0:
+			s.kind, s.size = stepFixed, uint32(a.Size)
 		default:
 			continue
 		}
@@ -129,6 +132,8 @@ func (c *Call) decode(s *step) *vm.Action {
 		return c.roomFor(s.arg, addr, n)
 	case stepIn:
 		return c.readArg(s.arg, addr, c.Args[s.arg+1])
+	case stepFixed:
+		return c.readArg(s.arg, addr, uint64(s.size))
 	case stepOut:
 		return c.roomFor(s.arg, addr, c.Args[s.arg+1])
 	}

@@ -30,7 +30,7 @@ var groups = [][]row{
 	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
 	storageHelpers, timerHelpers, kptrHelpers, dynptrHelpers, userRingHelpers,
 	socketHelpers, sockoptHelpers, sockOpsHelpers, sockMapHelpers, sysctlHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
-	serviceHelpers, showHelpers,
+	serviceHelpers, showHelpers, syncookieHelpers,
 }
 
 var (
