@@ -708,7 +708,7 @@ func (e *env) noteKey(n int, m *callMeta) {
 	if !s.isScalarSpill() {
 		return
 	}
-	for i := at; i >= 0 && at-i < size; i-- {
+	for i := at; i >= 0; i-- {
 		if s.t[i] != slotSpill {
 			break
 		}

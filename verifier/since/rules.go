@@ -131,7 +131,7 @@ var rows = [numRules]row{
 	MulTnumShift:           {R(5, 14), "bits of products by shifting and adding"},
 	MulTnumUnion:           {R(6, 18), "bits of products by unions"},
 	NegRange:               {R(6, 17), "negation keeps ranges"},
-	BswapRange:             {R(7, 0), "byte swaps keep bits"},
+	BswapRange:             {R(6, 18), "byte swaps keep bits"},
 	DivRange:               {R(7, 0), "quotients and remainders are ranges"},
 	EqBits:                 {R(6, 18), "known bits that differ decide comparisons"},
 	EqHalves:               {R(6, 8), "low halves decide comparisons of wholes"},
