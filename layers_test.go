@@ -58,7 +58,7 @@ var layers = []struct {
 	{"matrix", []string{"progtype", "btf", "loader", "vm", "kernel", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
-	{"report", []string{"uapi", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"report", []string{"uapi", "verifier", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 

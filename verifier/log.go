@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
@@ -21,6 +23,7 @@ type logger struct {
 	all      bool
 	fresh    bool
 	lastLine *Line
+	open     int // characters of an instruction whose line is not ended yet: its state follows
 }
 
 func newLogger(o Options) *logger {
@@ -35,12 +38,22 @@ func (l *logger) pos() int { return len(l.buf) }
 
 func (l *logger) rewind(n int) {
 	if l.level == 1 && n <= len(l.buf) {
-		l.buf = l.buf[:n]
+		l.buf, l.open = l.buf[:n], 0
+		if n > 0 && l.buf[n-1] != '\n' {
+			l.buf = append(l.buf, '\n')
+		}
+	}
+}
+
+func (l *logger) endLine() {
+	if l.open > 0 {
+		l.buf, l.open = append(l.buf, '\n'), 0
 	}
 }
 
 func (l *logger) flush() {
 	if l.level > 0 {
+		l.endLine()
 		_, _ = l.w.Write(l.buf)
 		l.buf = l.buf[:0]
 	}
@@ -48,6 +61,7 @@ func (l *logger) flush() {
 
 func (l *logger) printf(format string, args ...any) {
 	if l.level > 0 {
+		l.endLine()
 		l.buf = fmt.Appendf(l.buf, format, args...)
 		if l.level > 1 && len(l.buf) > 1<<16 {
 			l.flush()
@@ -134,12 +148,15 @@ func (l *logger) insn(e *env) {
 		l.touched, l.all = 0, false
 		return
 	}
-	if l.fresh {
+	if e.rel < since.R(5, 18) && l.level > 1 {
+		l.printf("%d: %s\n", e.insn, stateText(e, e.cur, e.cur.curFrame))
+		l.fresh = false
+	} else if l.fresh {
 		l.printf("\nfrom %d to %d: %s\n", e.prev, e.insn, stateText(e, e.cur, e.cur.curFrame))
 		l.fresh = false
 	} else if l.all || l.touched != 0 || l.slots != ([maxFrames]uint64{}) {
 		if t := changedText(e, e.cur, l.touched, l.slots[e.cur.curFrame], l.all); t != "" {
-			l.printf("%d: %s\n", e.insn, t)
+			l.insnState(e.insn, t)
 		}
 	}
 	l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
@@ -147,12 +164,47 @@ func (l *logger) insn(e *env) {
 		l.lastLine = ln
 		l.printf("; %s @ %s:%d\n", strings.TrimSpace(ln.Text), base(ln.File), ln.Line)
 	}
-	l.printf("%d: (%02x) %s\n", e.insn, e.insns[e.insn].Code, insnText(e, e.insn))
+	l.endLine()
+	n := len(l.buf)
+	l.buf = fmt.Appendf(l.buf, "%d: (%02x) %s", e.insn, e.insns[e.insn].Code, insnText(e, e.insn))
+	l.open = len(l.buf) - n
+}
+
+// insnState writes what an instruction changed: beside it, when nothing was written since.
+func (l *logger) insnState(insn int, text string) {
+	if l.open == 0 {
+		l.printf("%d: %s\n", insn, text)
+		return
+	}
+	pos := l.open + 1
+	pad := (max(pos+4, 40)+7)/8*8 - pos - 1
+	l.open = 0
+	l.buf = fmt.Appendf(l.buf, "%*c; %s\n", pad, ' ', text)
+}
+
+// end writes the last line of a log.
+func (l *logger) end(v *Verdict) {
+	if l.level > 0 {
+		l.printf("processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n", v.ProcessedInsns, maxInsns, v.MaxStatesPerInsn, v.TotalStates, v.PeakStates)
+		l.flush()
+	}
 }
 
 func base(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }
 
+// insnText is an instruction with the names of what it calls.
 func insnText(e *env, i int) string {
+	in := &e.insns[i]
+	switch {
+	case isHelperCall(in):
+		if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok {
+			return fmt.Sprintf("call bpf_%s#%d", strings.TrimPrefix(h.Name(), "bpf_"), in.Imm)
+		}
+	case isKfuncCall(in):
+		if k := e.aux[i].kfunc; k != nil {
+			return fmt.Sprintf("call %s#%d", k.name, in.Imm)
+		}
+	}
 	return decode.Disassemble(e.insns, i, nil)
 }
 

@@ -30,6 +30,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 				v.Outcome = Accepted
 			case refusal:
 				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
+				v.Reason = reason(v.Message, v.Errno)
 				e.describe(v)
 			case missing:
 				v.Outcome, v.Missing = Unknown, x.what
@@ -46,7 +47,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		return nil, err
 	}
 	e.stats(v)
-	e.log.flush()
+	e.log.end(v)
 	return v, nil
 }
 

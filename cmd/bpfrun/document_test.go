@@ -93,6 +93,14 @@ var (
 			}},
 		}},
 	}
+	verifyDocument = object{
+		"schema": "schema", "exit": "int", "error": errorShape, "object": "string", "target": targetShape,
+		"programs": listOf{object{
+			"name": "string", "section": "string", "type": "string", "kernel": "string", "verdict": "string", "reason?": "string", "message?": "string",
+			"errno?": "string", "insn?": "int", "source?": object{"file": "string", "line": "int", "text": "string"}, "processed_insns": "int",
+			"total_states": "int", "peak_states": "int", "registers?": "string", "path?": listOf{object{"insn": "int", "taken": "bool"}},
+		}},
+	}
 	infoDocument = object{
 		"schema": "schema", "exit": "int", "error": errorShape, "object": "string",
 		"programs": listOf{object{"name": "string", "section": "string", "type": "string", "hook": "string", "insns": "int"}},
@@ -103,8 +111,10 @@ var documents = map[string]any{
 	"bench": object{"schema": "schema", "ret": "hex64", "insns": "int", "ns_min": "number", "ns_median": "number", "load_ns": "int", "compile_ns": "int"},
 
 	"run": runDocument, "relo": reloDocument, "info": infoDocument, "error": errorDocument,
-	"runs":  object{"schema": "schema", "exit": "int", "results": listOf{runDocument}},
-	"relos": object{"schema": "schema", "exit": "int", "results": listOf{reloDocument}},
+	"verify":   verifyDocument,
+	"verifies": object{"schema": "schema", "exit": "int", "results": listOf{verifyDocument}},
+	"runs":     object{"schema": "schema", "exit": "int", "results": listOf{runDocument}},
+	"relos":    object{"schema": "schema", "exit": "int", "results": listOf{reloDocument}},
 }
 
 // checkDocument lists in what a document differs from the published form of its kind.

@@ -114,7 +114,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
 	cmd.AddCommand(a.debugCommand())
-	cmd.AddCommand(a.matrixCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
+	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.AddCommand(a.topicCommands()...)
 	cmd.SetUsageFunc(usage)
 	cmd.Version = buildVersion()

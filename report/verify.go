@@ -1,0 +1,206 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
+)
+
+// VerifyDocument is the JSON of `verify` for one object and one kernel.
+type VerifyDocument struct {
+	Schema   string          `json:"schema"`
+	Exit     int             `json:"exit"`
+	Error    *Error          `json:"error"`
+	Object   string          `json:"object"`
+	Target   *Target         `json:"target,omitempty"`
+	Programs []VerifyProgram `json:"programs"`
+}
+
+// VerifyDocuments is the JSON of `verify`.
+type VerifyDocuments struct {
+	Schema  string            `json:"schema"`
+	Exit    int               `json:"exit"`
+	Results []*VerifyDocument `json:"results"`
+}
+
+// OneVerifyDocument is the JSON of [VerifyDocuments] with one result, as [OneDocument] is that of [Documents].
+type OneVerifyDocument struct {
+	VerifyDocument
+	Results []*VerifyDocument `json:"results"`
+}
+
+func (d VerifyDocuments) document() any {
+	switch {
+	case d.Results == nil:
+		d.Results = []*VerifyDocument{}
+	case len(d.Results) == 1:
+		return OneVerifyDocument{*d.Results[0], d.Results}
+	}
+	return d
+}
+
+// VerifyProgram is the verdict on a program.
+type VerifyProgram struct {
+	Name    string `json:"name"`
+	Section string `json:"section"`
+	Type    string `json:"type"`
+	Kernel  string `json:"kernel"`
+	Verdict string `json:"verdict"` // accepted, refused, unknown
+	// Reason is in our words; Message is the kernel's last line about a refusal.
+	Reason  string        `json:"reason,omitempty"`
+	Message string        `json:"message,omitempty"`
+	Errno   string        `json:"errno,omitempty"`
+	Insn    *int          `json:"insn,omitempty"`
+	Source  *VerifySource `json:"source,omitempty"`
+	// ProcessedInsns, TotalStates and PeakStates are what a kernel's log ends with.
+	ProcessedInsns int `json:"processed_insns"`
+	TotalStates    int `json:"total_states"`
+	PeakStates     int `json:"peak_states"`
+	// Registers are those at Insn, as the kernel's log writes them.
+	Registers string       `json:"registers,omitempty"`
+	Path      []VerifyStep `json:"path,omitempty"`
+}
+
+// VerifySource is a line of source.
+type VerifySource struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// VerifyStep is a branch on the way to a refusal.
+type VerifyStep struct {
+	Insn  int  `json:"insn"`
+	Taken bool `json:"taken"`
+}
+
+// NewVerifyDocument is the document without programs.
+func NewVerifyDocument(l *loader.Linked, source string) *VerifyDocument {
+	d := &VerifyDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []VerifyProgram{}}
+	if l.Err != nil {
+		d.Error = NewError(l.Err)
+	}
+	return d
+}
+
+// Add adds the verdict on a program.
+func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifier.Verdict) {
+	p := VerifyProgram{
+		Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: v.Outcome.String(), Reason: v.Reason, Message: v.Message,
+		ProcessedInsns: v.ProcessedInsns, TotalStates: v.TotalStates, PeakStates: v.PeakStates,
+	}
+	switch v.Outcome {
+	case verifier.Refused:
+		p.Errno = v.Errno.Name()
+	case verifier.Unknown:
+		p.Reason = v.Missing
+	case verifier.Accepted:
+		d.Programs = append(d.Programs, p)
+		return
+	}
+	if v.Insn >= 0 {
+		insn := v.Insn
+		p.Insn, p.Registers = &insn, v.Regs
+		for _, b := range v.Path {
+			p.Path = append(p.Path, VerifyStep(b))
+		}
+	}
+	if v.Source != nil {
+		p.Source = &VerifySource{v.Source.File, v.Source.Line, strings.TrimSpace(v.Source.Text)}
+	}
+	d.Programs = append(d.Programs, p)
+}
+
+// AddUnlinked adds a program that has no instructions for this kernel.
+func (d *VerifyDocument) AddUnlinked(lp *loader.LinkedProgram, kernel string, err error) {
+	d.Programs = append(d.Programs, VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: verifier.Refused.String(), Reason: "it cannot be linked for this kernel: " + err.Error()})
+}
+
+// WriteVerify writes the verdicts as a table.
+func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
+	s := style{opt.Color}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s\n\n", s.bold(d.Object), describeTarget(d.Target))
+	if d.Error != nil {
+		writeError(&b, d.Error, s, "")
+	}
+	count := map[string]int{}
+	rows := [][]cell{{{text: "PROGRAM"}, {text: "HOOK"}, {text: "VERDICT"}, {text: "INSNS"}, {text: "STATES"}}}
+	var shown []int
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		count[p.Verdict]++
+		if opt.Quiet && p.Verdict == "accepted" {
+			continue
+		}
+		shown = append(shown, i)
+		paint := s.green
+		switch p.Verdict {
+		case "refused":
+			paint = s.red
+		case "unknown":
+			paint = s.yellow
+		}
+		rows = append(rows, []cell{{text: p.Name}, {text: p.Section}, {text: p.Verdict, paint: paint}, {text: fmt.Sprint(p.ProcessedInsns)}, {text: fmt.Sprint(p.TotalStates)}})
+	}
+	widths := columnWidths(rows)
+	if len(shown) > 0 {
+		writeRow(&b, rows[0], widths)
+	}
+	for n, i := range shown {
+		writeRow(&b, rows[n+1], widths)
+		writeVerdict(&b, &d.Programs[i], s, opt.Verbose)
+	}
+	if len(shown) > 0 {
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%d programs: %d accepted, %d refused, %d unknown\n", len(d.Programs), count["accepted"], count["refused"], count["unknown"])
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeVerdict(b *strings.Builder, p *VerifyProgram, s style, verbose bool) {
+	if p.Verdict == "accepted" {
+		return
+	}
+	line := func(kind, text string) {
+		if text != "" {
+			fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
+		}
+	}
+	if p.Verdict == "unknown" {
+		line("cannot say", p.Reason)
+	} else {
+		at := ""
+		if p.Insn != nil {
+			at = fmt.Sprintf(" at instruction %d", *p.Insn)
+		}
+		line("kernel", strings.TrimSpace(p.Message+" ("+p.Errno+at+")"))
+		line("why", p.Reason)
+	}
+	if p.Source != nil {
+		line("source", fmt.Sprintf("%s:%d  %s", p.Source.File, p.Source.Line, p.Source.Text))
+	}
+	line("registers", p.Registers)
+	if len(p.Path) > 0 {
+		from := 0
+		if !verbose && len(p.Path) > 8 {
+			from = len(p.Path) - 8
+		}
+		var steps []string
+		if from > 0 {
+			steps = append(steps, fmt.Sprintf("%d more", from))
+		}
+		for _, x := range p.Path[from:] {
+			if x.Taken {
+				steps = append(steps, fmt.Sprintf("%d taken", x.Insn))
+			} else {
+				steps = append(steps, fmt.Sprintf("%d not", x.Insn))
+			}
+		}
+		line("branches", strings.Join(steps, ", "))
+	}
+}
