@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/report"
 )
 
 // topics are help texts that belong to no command: bpfrun help NAME. They are written when asked for.
@@ -14,6 +15,7 @@ var topics = []struct {
 	write       func(w io.Writer, root *cobra.Command) error
 }{
 	{"flags", "Flags that all commands take", writeFlags},
+	{"json", "The JSON Schema of what --json prints", func(w io.Writer, _ *cobra.Command) error { return report.WriteJSONSchema(w) }},
 	{"packets", "Packet expressions: layers, fields, payload, truncation", func(w io.Writer, _ *cobra.Command) error { return packet.WriteReference(w) }},
 }
 

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// checker validates JSON by the published schema, more strictly than it says: a member that the schema does not have is a failure, as the
+// schema would be behind the documents.
+type checker struct {
+	defs map[string]any
+	bad  []string
+}
+
+func (c *checker) check(path string, schema map[string]any, v any) {
+	if ref, ok := schema["$ref"].(string); ok {
+		name := strings.ReplaceAll(strings.TrimPrefix(ref, "#/$defs/"), "%20", " ")
+		def, ok := c.defs[name].(map[string]any)
+		if !ok {
+			c.bad = append(c.bad, path+": no definition "+name)
+			return
+		}
+		c.check(path, def, v)
+		return
+	}
+	if alts, ok := schema["anyOf"].([]any); ok {
+		for _, a := range alts {
+			try := checker{defs: c.defs}
+			if try.check(path, a.(map[string]any), v); len(try.bad) == 0 {
+				return
+			}
+			if v != nil {
+				c.bad = append(c.bad, try.bad...)
+				return
+			}
+		}
+		c.bad = append(c.bad, path+": null")
+		return
+	}
+	if want, ok := schema["const"]; ok && want != v {
+		c.bad = append(c.bad, fmt.Sprintf("%s: %v, want %v", path, v, want))
+	}
+	got := "null"
+	switch x := v.(type) {
+	case bool:
+		got = "boolean"
+	case string:
+		got = "string"
+	case json.Number:
+		got = "number"
+		if !strings.ContainsAny(x.String(), ".eE") {
+			got = "integer"
+		}
+	case []any:
+		got = "array"
+		items, _ := schema["items"].(map[string]any)
+		for i, e := range x {
+			if items != nil {
+				c.check(fmt.Sprintf("%s[%d]", path, i), items, e)
+			}
+		}
+	case map[string]any:
+		got = "object"
+		c.members(path, schema, x)
+	}
+	if want, ok := schema["type"].(string); ok && want != got && (want != "number" || got != "integer") {
+		c.bad = append(c.bad, fmt.Sprintf("%s: %s, want %s", path, got, want))
+	}
+}
+
+func (c *checker) members(path string, schema, v map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	more, _ := schema["additionalProperties"].(map[string]any)
+	for k, e := range v {
+		switch s, ok := properties[k].(map[string]any); {
+		case ok:
+			c.check(path+"."+k, s, e)
+		case more != nil:
+			c.check(path+"."+k, more, e)
+		case properties != nil:
+			c.bad = append(c.bad, path+": the schema has no member "+k)
+		}
+	}
+	required, _ := schema["required"].([]any)
+	for _, k := range required {
+		if _, ok := v[k.(string)]; !ok {
+			c.bad = append(c.bad, path+": no member "+k.(string))
+		}
+	}
+}
+
+func decoded(t *testing.T, text []byte) (v map[string]any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	require.NoError(t, d.Decode(&v), "%.200s", text)
+	return v
+}
+
+// The published JSON Schema holds for real documents of every command, also those of failures, and the document has one shape whatever the
+// number of objects and kernels.
+func TestDocumentsKeepThePublishedSchema(t *testing.T) {
+	code, text, _ := command("help", "json")
+	require.Zero(t, code)
+	schema := decoded(t, []byte(text))
+	defs := schema["$defs"].(map[string]any)
+	const (
+		exec    = "../../examples/exec/exec.bpf.o"
+		xdp     = "../../examples/firewall/firewall.bpf.o"
+		min     = "../../testdata/btf/min/linux-6.12.107-amd64.min.btf"
+		min5    = "../../testdata/btf/min/linux-5.10.262-amd64-cloud.min.btf"
+		objects = "../../testdata/objects/clang-14/"
+	)
+	out := filepath.Join(t.TempDir(), "min.btf")
+	seen := map[string]bool{}
+	for _, c := range []struct {
+		command string
+		args    []string
+	}{
+		{"run", []string{exec, "--btf", "embedded"}},
+		{"run", []string{exec, xdp, "--btf", "embedded", "--btf", min}},
+		{"run", []string{"run", xdp, "--btf", min, "-v", "--packet", "eth/ip/tcp(dport=443)"}},
+		{"run", []string{objects + "faults.o", "--btf", min, "--max-insns", "1000", "-v"}},
+		{"run", []string{objects + "events.o", "--btf", "embedded"}},
+		{"run", []string{objects + "missing.o", "--btf", "embedded"}},
+		{"run", []string{"../../examples/percpu/percpu.bpf.o", "--btf", "embedded"}},
+		{"run", []string{"run", exec, "--btf", "embedded", "-s", "../../examples/exec/exec.yaml"}},
+		{"run", []string{"run", xdp, "-p", "firewall", "--btf", "embedded", "--pcap", "../../examples/firewall/traffic.pcapng"}},
+		{"test", []string{"test", "../../examples/exec/exec.yaml", "--btf", "embedded"}},
+		{"test", []string{"test", "../../examples/exec", "../../examples/firewall", "--btf", "embedded", "--seeds", "2"}},
+		{"test", []string{"test", objects + "intest_bad.o", "--btf", "embedded"}},
+		{"test --list", []string{"test", "../../examples/firewall", "--list"}},
+		{"relo", []string{"relo", exec, "--btf", "embedded"}},
+		{"relo", []string{"relo", exec, objects + "missing.o", "--btf", "embedded", "--btf", min5}},
+		{"info", []string{"info", exec}},
+		{"info", []string{"info", objects + "maps_all.o", "--btf", "embedded"}},
+		{"info", []string{"info", objects + "missing.o", "--btf", "embedded"}},
+		{"matrix", []string{"matrix", exec, objects + "missing.o", "--btf", "embedded", "--btf", min5}},
+		{"bench", []string{"bench", xdp, "-p", "firewall", "--btf", min}},
+		{"btf diff", []string{"btf", "diff", min5, min}},
+		{"btf min", []string{"btf", "min", exec, "--btf", min, "-o", out}},
+		{"version", []string{"version"}},
+		{"error", []string{exec, "--btf", "nosuch"}},
+		{"error", []string{"matrix", "nosuch.o"}},
+		{"error", []string{"test", "nosuch.yaml"}},
+		{"error", []string{"disasm", exec}},
+	} {
+		_, stdout, stderr := command(append(c.args, "--json")...)
+		if !assert.NotEmpty(t, stdout, "%v: %s", c.args, stderr) {
+			continue
+		}
+		v := decoded(t, []byte(stdout))
+		k := checker{defs: defs}
+		k.check("", defs[c.command].(map[string]any), v)
+		assert.Empty(t, k.bad, "%v", c.args)
+		seen[c.command] = true
+		if _, ok := defs[c.command].(map[string]any)["properties"].(map[string]any)["results"]; ok {
+			assert.IsType(t, []any{}, v["results"], "%v: results is a list", c.args)
+		}
+	}
+	for _, name := range report.Commands() {
+		if name != "relo --explain" { // its transcript is in the script of relo
+			assert.True(t, seen[name], "no document of %s", name)
+		}
+	}
+}
+
+func TestCheckerNoticesWhatTheSchemaDoesNotSay(t *testing.T) {
+	_, text, _ := command("help", "json")
+	defs := decoded(t, []byte(text))["$defs"].(map[string]any)
+	for doc, want := range map[string]string{
+		`{"schema": "bpfrun/1", "exit": 0, "version": "1", "embedded": "k"}`:         "",
+		`{"schema": "bpfrun/2", "exit": 0, "version": "1", "embedded": "k"}`:         ".schema: bpfrun/2, want bpfrun/1",
+		`{"schema": "bpfrun/1", "exit": "0", "version": "1", "embedded": "k"}`:       ".exit: string, want integer",
+		`{"schema": "bpfrun/1", "exit": 0, "version": "1"}`:                          ": no member embedded",
+		`{"schema": "bpfrun/1", "exit": 0, "version": "1", "embedded": "", "x": {}}`: ": the schema has no member x",
+	} {
+		k := checker{defs: defs}
+		k.check("", defs["version"].(map[string]any), decoded(t, []byte(doc)))
+		assert.Equal(t, want, strings.Join(k.bad, "; "), doc)
+	}
+}

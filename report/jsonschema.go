@@ -1,0 +1,128 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// published are the documents of commands, by command. The members of those with results stand beside the list only when it has one element.
+var published = []struct {
+	command string
+	doc     any
+	always  []string // members that are required; nil: all that are never left out
+}{
+	{"run", OneDocument{}, []string{"schema", "exit", "results"}},
+	{"test", OneDocument{}, []string{"schema", "exit", "results"}},
+	{"test --list", TestList{}, nil},
+	{"relo", OneReloDocument{}, []string{"schema", "exit", "results"}},
+	{"relo --explain", ExplainDocument{}, nil},
+	{"info", InfoDocument{}, nil},
+	{"matrix", MatrixDocument{}, nil},
+	{"bench", BenchDocument{}, nil},
+	{"btf diff", BTFDiffDocument{}, nil},
+	{"btf min", BTFMinDocument{}, nil},
+	{"version", VersionDocument{}, nil},
+	{"error", OneDocument{}, []string{"schema", "exit", "error"}},
+}
+
+// Commands are the names of the documents in the JSON Schema: commands with --json, and error for any that came to no result.
+func Commands() []string {
+	var out []string
+	for _, p := range published {
+		out = append(out, p.command)
+	}
+	return out
+}
+
+// WriteJSONSchema writes a JSON Schema (draft 2020-12) of every document, in $defs by command. It is made from the types the documents
+// are written from. Members may be added in later versions, so additional ones are allowed.
+func WriteJSONSchema(w io.Writer) error {
+	m := schemas{defs: map[string]any{}}
+	var any []any
+	for _, p := range published {
+		s := m.object(reflect.TypeOf(p.doc))
+		if p.always != nil {
+			s["required"] = p.always
+		}
+		m.defs[p.command] = s
+		any = append(any, map[string]interface{}{"$ref": "#/$defs/" + strings.ReplaceAll(p.command, " ", "%20")})
+	}
+	root := map[string]interface{}{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Documents of bpfrun --json", "$defs": m.defs, "anyOf": any,
+		"description": "Numbers that can exceed 2^53 are strings in hexadecimal, bytes are lower-case hex digits. $defs has the document of each command.",
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+type schemas struct{ defs map[string]any }
+
+// object describes a struct by the members encoding/json writes of it.
+func (m *schemas) object(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			in := f.Type
+			if in.Kind() == reflect.Pointer {
+				in = in.Elem()
+			}
+			s := m.object(in)
+			for k, v := range s["properties"].(map[string]any) {
+				properties[k] = v
+			}
+			required = append(required, s["required"].([]string)...)
+			continue
+		case !f.IsExported() || name == "-":
+			continue
+		case name == "":
+			name = f.Name
+		}
+		properties[name] = m.of(f.Type)
+		if !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			required = append(required, name)
+		}
+	}
+	if s, ok := properties["schema"].(map[string]any); ok {
+		s["const"] = Schema
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required}
+}
+
+func (m *schemas) of(t reflect.Type) map[string]any {
+	switch t.Kind() {
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Float32, reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Slice, reflect.Array:
+		return map[string]any{"type": "array", "items": m.of(t.Elem())}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": m.of(t.Elem())}
+	case reflect.Pointer:
+		return map[string]any{"anyOf": []any{m.of(t.Elem()), map[string]any{"type": "null"}}}
+	case reflect.Struct:
+		name := t.Name()
+		if _, ok := m.defs[name]; !ok {
+			m.defs[name] = nil // it is being made
+			m.defs[name] = m.object(t)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
+	case reflect.Interface:
+		return map[string]any{}
+	}
+	return map[string]any{"type": "integer"}
+}
