@@ -229,7 +229,11 @@ func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
 			x = mem
 		}
 	}
-	if err := o.Set(path, x); err != nil {
+	err := o.Set(path, x)
+	if i, ok := n.macro(); ok && err != nil && o.Set(path, i.Int64()) == nil {
+		return nil
+	}
+	if err != nil {
 		at := n
 		if errors.Is(err, kernel.ErrNoField) || errors.Is(err, kernel.ErrBadPath) {
 			at = key

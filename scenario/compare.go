@@ -72,8 +72,8 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	}
 	size := max(len(data), sizeOf(spec, f))
 	tmp := make([]byte, max(size, int(uint64(f.BitOffset)/8)+16))
-	if err := spec.EncodeField(f, x, tmp[:size]); err != nil {
-		return nil, n.wrap("", err)
+	if err := encodeField(spec, f, x, n, tmp[:size]); err != nil {
+		return nil, err
 	}
 	want, err := spec.DecodeField(f, tmp)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // maxRuns bounds the runs a file has after its parameters are filled in.
-const maxRuns = 200_000
+const maxRuns = 50_000
 
 // expanded are the items of runs with the file's defaults, and one for each set of parameters of those with each:. Mistakes are
 // collected; the items without are returned all the same.

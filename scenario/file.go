@@ -418,6 +418,9 @@ func (n *Node) big(what string) (*big.Int, error) {
 		if v, ok := number(n.Text); ok {
 			return v, nil
 		}
+		if v, ok := n.macro(); ok {
+			return v, nil
+		}
 	}
 	return nil, n.errorf("%s: want a number, got %s", what, n.describe())
 }

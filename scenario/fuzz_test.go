@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/bpfrun/bpfrun/internal/ceiling"
 )
 
 // FuzzParse: whatever the text, parsing ends with a File or an *Error with a place.
 func FuzzParse(f *testing.F) {
+	ceiling.Limit(f, 2<<30)
 	files, err := filepath.Glob("../examples/*/*.yaml")
 	if err != nil {
 		f.Fatal(err)
@@ -22,12 +25,16 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, text := range []string{
 		"", "runs: []", "{\"runs\": [{\"prog\": \"a\"}]}", "a: &x [*x]", "runs: [{prog: a, helpers: {bpf_x: {fail_at: 2, errno: EFAULT}}}]",
-		"? [a]\n: b", "objects: {a: !file {path: /x}, b: $a}\nruns:\n- prog: x\n  expect: {ret: u64:0x1, maps: {m: !exact {1: null}}}", "<<: a", "runs: [{prog: x, packet: '00:11'}]", "- - - -", "!a !b c",
+		"? [a]\n: b", "objects: {a: !file {path: /x}, b: $a}\nruns:\n- prog: x\n  expect: {ret: u64:0x1, maps: {m: !exact {1: null}}}", "<<: a", "a: &x [1]\nb: &y [*x, *x]\nruns: [*y]", "defaults: {prog: p}\nruns: [{name: 'n ${a}', each: {a: [1, 2], b: [3, 4]}, cpu: '${b}', truncate: all}]",
+		"runs: [{<<: &x {prog: a}, name: b}, {<<: [*x], name: c}]", "runs: [{prog: x, packet: '00:11'}]", "- - - -", "!a !b c",
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse("f.yaml", data)
+		var file *File
+		var err error
+		// Parsing takes some kilobytes for each token; parameters and aliases multiply runs up to their limits.
+		ceiling.Check(t, 256<<20+4096*uint64(len(data)), func() { file, err = Parse("f.yaml", data) })
 		if err == nil {
 			if file == nil || len(file.Sequence) > len(data) {
 				t.Fatalf("file %v", file)

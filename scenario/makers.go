@@ -119,10 +119,9 @@ func makeDentry(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewDentry(role, path)
 }
 
-// socketWords are names for the numbers of sockets; macros, which BTF does not have.
+// socketWords are further names for the numbers of sockets, which mean something else elsewhere.
 var socketWords = map[string]uint64{
-	"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "SOCK_STREAM": 1, "SOCK_DGRAM": 2, "SOCK_RAW": 3,
-	"SOL_SOCKET": 1, "SOL_IP": 0, "SOL_TCP": 6, "SOL_IPV6": 41, "IPPROTO_IP": 0, "IPPROTO_IPV6": 41, "IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
+	"IPPROTO_IP": 0, "IPPROTO_IPV6": 41, "IPPROTO_ICMP": 1, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17, "tcp": 6, "udp": 17,
 	"TCP_ESTABLISHED": 1, "TCP_SYN_SENT": 2, "TCP_SYN_RECV": 3, "TCP_FIN_WAIT1": 4, "TCP_FIN_WAIT2": 5, "TCP_TIME_WAIT": 6,
 	"TCP_CLOSE": 7, "TCP_CLOSE_WAIT": 8, "TCP_LAST_ACK": 9, "TCP_LISTEN": 10, "TCP_CLOSING": 11,
 }

@@ -289,6 +289,9 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 	if err != nil {
 		return nil, err
 	}
+	if i, ok := n.macro(); ok {
+		return i.Int64(), nil
+	}
 	if raw, ok := v.([]byte); ok && isArg {
 		return r.m.Kernel().NewBytes(name, raw)
 	}

@@ -22,7 +22,8 @@ Examples: ` + "`examples/*/*.yaml`" + `.
 
 ## Values
 
-Integers are decimal, 0x, 0o, 0b, or an enumerator's name. An array of characters or bytes takes a string, a list of integers or !hex.
+Integers are decimal, 0x, 0o, 0b, or an enumerator's name. The usual macros, which BTF does not have, are known too, also
+several of them: O_WRONLY|O_CREAT, AT_FDCWD, S_IFREG|0o644, SIGKILL, CLONE_NEWNS, CAP_BPF, -ENOENT. An array of characters or bytes takes a string, a list of integers or !hex.
 Structs nest; a key may be a path (cred.uid.val, comm[3]) and steps over pointers, for which objects are made. A pointer
 takes $name, a nested object, a string where it points to characters, or null. $$ begins a string with a dollar sign.
 a|b is the first of the names that exists on this kernel; name? is set, or compared, if it exists. Keys of maps are

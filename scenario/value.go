@@ -215,10 +215,19 @@ func (v *values) encode(spec *btf.Spec, f btf.Field, n *Node, dst []byte) error 
 	if err != nil {
 		return err
 	}
-	if err := spec.EncodeField(f, x, dst); err != nil {
-		return n.wrap("", err)
+	return encodeField(spec, f, x, n, dst)
+}
+
+// encodeField writes the value of a scalar. A name that the type does not know may be a macro.
+func encodeField(spec *btf.Spec, f btf.Field, x any, n *Node, dst []byte) error {
+	err := spec.EncodeField(f, x, dst)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if i, ok := n.macro(); ok && spec.EncodeField(f, i, dst) == nil {
+		return nil
+	}
+	return n.wrap("", err)
 }
 
 // elements calls do for each item of a list with the array element it stands for.

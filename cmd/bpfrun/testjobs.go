@@ -202,7 +202,11 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 		j.doc.Scenario, j.doc.Seed = j.file.Path, &j.seed
 	}
 	_, err = r.Units(ctx, j.file.units, func(res *scenario.Result) {
-		j.suite.Cases = append(j.suite.Cases, report.NewTestCase(res))
+		c := report.NewTestCase(res)
+		if len(c.Failures) > 0 {
+			c.Notes = append(c.Notes, j.debugLine(res.Run))
+		}
+		j.suite.Cases = append(j.suite.Cases, c)
 		j.suite.Exit = worse(j.suite.Exit, report.ScenarioExit(res))
 		if document {
 			j.doc.AddScenario(r.Machine(), res)
@@ -218,6 +222,26 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 		j.doc.Finish(r.Machine())
 		j.doc.Exit = j.suite.Exit
 	}
+}
+
+// debugLine is the command that opens the debugger where a run begins.
+func (j *testJob) debugLine(run *scenario.Run) string {
+	line := "bpfrun debug " + quoted(j.file.File.Object) + " -s " + quoted(j.file.Path) + " -p " + quoted(run.Name) + " --btf " + quoted(j.source.source)
+	if j.opt.SeedWins || j.opt.SeedStep > 0 {
+		line += fmt.Sprintf(" --seed %d", j.seed)
+	}
+	return line
+}
+
+// quoted is a word of a shell's command line.
+func quoted(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("/._-+=:@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	if plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // fail is the outcome of a job whose object cannot be used.

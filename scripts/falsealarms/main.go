@@ -57,7 +57,7 @@ func run(clangs, kernels []string, bpfrun string, least int, sources []string) e
 		return fmt.Errorf("no objects: name sources and compilers")
 	}
 	var wrong []string
-	total, seen := 0, map[string]bool{}
+	total, old, seen := 0, 0, map[string]bool{}
 	for _, engine := range []string{"interp", "jit"} {
 		for part := range slices.Chunk(objects, 40) {
 			args := append([]string{"--json", "--engine", engine}, part...)
@@ -76,8 +76,8 @@ func run(clangs, kernels []string, bpfrun string, least int, sources []string) e
 				if d.Target != nil {
 					seen[d.Target.Name] = true
 				}
-				n, problems := judge(d)
-				total += n
+				n, no, problems := judge(d)
+				total, old = total+n, old+no
 				for _, p := range problems {
 					wrong = append(wrong, engine+": "+p)
 				}
@@ -93,7 +93,8 @@ func run(clangs, kernels []string, bpfrun string, least int, sources []string) e
 	if len(seen) < least {
 		return fmt.Errorf("%d kernels, want %d (make corpus fetches more)", len(seen), least)
 	}
-	fmt.Printf("%d runs of %d objects on %d kernels with both engines: %d false alarms\n", total, len(objects), len(seen), len(wrong))
+	fmt.Printf("%d runs of %d objects on %d kernels with both engines: %d false alarms (%d programs rightly refused: their instructions are newer than the kernel)\n",
+		total, len(objects), len(seen), len(wrong), old)
 	if len(wrong) > 0 {
 		return fmt.Errorf("a correct program was found fault with")
 	}
@@ -125,8 +126,13 @@ func compile(clang, dir string, sources []string) ([]string, error) {
 	return out, nil
 }
 
-// judge lists what bpfrun has against a program that is correct. A hook that a kernel does not have is no fault of the program.
-func judge(d *report.RunDocument) (runs int, problems []string) {
+// newer is what bpfrun says of instructions a kernel does not know. Compilers choose them by -mcpu: v3 and later have atomic operations
+// that return a value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even when the value is not used.
+const newer = "instruction is newer than the kernel"
+
+// judge lists what bpfrun has against a program that is correct. A hook that a kernel does not have is no fault of the program, and that
+// an object for -mcpu=v3 or v4 does not load on an old kernel is true.
+func judge(d *report.RunDocument) (runs, refused int, problems []string) {
 	where := d.Object
 	if d.Target != nil {
 		where += " on " + d.Target.Name
@@ -140,6 +146,10 @@ func judge(d *report.RunDocument) (runs int, problems []string) {
 	for _, p := range d.Programs {
 		if p.Status != "ok" && p.Status != "absent" {
 			text := p.Status
+			if p.Error != nil && strings.Contains(p.Error.Message, newer) && (strings.HasSuffix(d.Object, "-v3.o") || strings.HasSuffix(d.Object, "-v4.o")) {
+				refused++
+				continue
+			}
 			if p.Error != nil {
 				text += ": " + p.Error.Message
 			}
@@ -155,5 +165,5 @@ func judge(d *report.RunDocument) (runs int, problems []string) {
 			}
 		}
 	}
-	return runs, problems
+	return runs, refused, problems
 }
