@@ -5,7 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/kernel/window"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // kernelFrames are the functions of the default call chain in the kernel below the traced one, innermost first. Those the
@@ -40,7 +40,7 @@ func (k *Kernel) Stack(user bool) []uint64 {
 		}
 	}
 	if k.Traced() != 0 {
-		if k.ProgType() == uapi.ProgTypeTracing || k.ProgType() == uapi.ProgTypeLSM {
+		if r := progtype.Of(k.ProgType()); r.Args == progtype.PointerArgs && r.Target != progtype.OpsMember {
 			within(trampolineFrames[:])
 		}
 		ips = append(ips, k.Traced())

@@ -4,9 +4,6 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// cgroupHook is the kfunc hook of cgroup programs, which cgroup_skb and sock_addr programs had earlier than the others.
-func cgroupHook(since uapi.Release) []Hook { return []Hook{{since, CgroupHook}} }
-
 // Address families.
 const (
 	unixFamily  = 1
@@ -55,13 +52,13 @@ var cgroupRows = []Row{
 			{Name: "cgroup/skb"},
 		},
 		Attaches: []Attach{
-			{Type: uapi.AttachCgroupInetIngress, Since: uapi.R(4, 10)},
+			{Type: uapi.AttachCgroupInetIngress, Since: uapi.R(4, 10), Ingress: true},
 			// Bit 1 asks for congestion to be signalled.
 			{Type: uapi.AttachCgroupInetEgress, Since: uapi.R(4, 10), Returns: from(0, 3)},
 		},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Packet: ReadsPacket,
 		Access:  Access{Hidden: lateFields, Written: []string{"mark", "priority", "cb", "tstamp"}},
-		Returns: from(0, 1), Vocabulary: AllowDeny, TestRun: true, Kfuncs: cgroupHook(uapi.R(6, 4)),
+		Returns: from(0, 1), Vocabulary: AllowDeny, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeCgroupSock, Since: uapi.R(4, 10),
@@ -76,8 +73,8 @@ var cgroupRows = []Row{
 			{Type: uapi.AttachCgroupInet4PostBind, Since: uapi.R(4, 17), Access: bindReads, Address: &Address{Family: inetFamily, Local: true}},
 			{Type: uapi.AttachCgroupInet6PostBind, Since: uapi.R(4, 17), Access: bindReads6, Address: &Address{Family: inet6Family, Local: true}},
 		},
-		Takes: TakesSocket, Context: sockContext, Access: sockWritten,
-		Returns: from(0, 1), Vocabulary: AllowDeny, Kfuncs: cgroupHook(v612),
+		Takes: TakesSocket, Context: Sock, Access: sockWritten,
+		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
 		Type: uapi.ProgTypeCgroupSockAddr, Standard: true, Since: uapi.R(4, 17),
@@ -115,14 +112,14 @@ var cgroupRows = []Row{
 			addressHook(uapi.AttachCgroupUnixGetsockname, v67, Address{Family: unixFamily, Local: true}, one1),
 		},
 		Takes: TakesSocket, Context: sockAddrContext,
-		Returns: from(0, 1), Vocabulary: AllowDeny, Kfuncs: cgroupHook(uapi.R(6, 6)),
+		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
 		Type: uapi.ProgTypeSockOps, Standard: true, Since: uapi.R(4, 13),
 		Sections: []Section{{Name: "sockops", Attach: uapi.AttachCgroupSockOps}},
 		Attach:   uapi.AttachCgroupSockOps, Attaches: []Attach{{Type: uapi.AttachCgroupSockOps, Since: uapi.R(4, 13)}},
 		Takes: TakesPacket | TakesSocket, Context: sockOpsContext, Layer: Link, Access: Access{Written: []string{"reply", "sk_txhash"}},
-		Returns: from(0, 1), Kfuncs: cgroupHook(uapi.R(6, 15)),
+		Returns: from(0, 1),
 	},
 	{
 		Type: uapi.ProgTypeCgroupSockopt, Since: uapi.R(5, 3),
@@ -135,20 +132,20 @@ var cgroupRows = []Row{
 			{Type: uapi.AttachCgroupSetsockopt, Since: uapi.R(5, 3), Access: &Access{Hidden: []string{"retval"}, Written: []string{"level", "optname", "optlen"}}},
 		},
 		Takes: TakesSocket | TakesSockopt, Context: sockoptContext, Access: Access{Hidden: []string{"retval"}, Written: []string{"optlen"}},
-		Packet: WritesPacket, Returns: from(0, 1), Vocabulary: AllowDeny, Kfuncs: cgroupHook(v612),
+		Packet: WritesPacket, Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
 		Type: uapi.ProgTypeCgroupSysctl, Standard: true, Since: uapi.R(5, 2),
 		Sections: []Section{{Name: "cgroup/sysctl", Attach: uapi.AttachCgroupSysctl}},
 		Attach:   uapi.AttachCgroupSysctl, Attaches: []Attach{{Type: uapi.AttachCgroupSysctl, Since: uapi.R(5, 2)}},
 		Takes: TakesSysctl, Context: sysctlContext, Access: Access{Written: []string{"file_pos"}},
-		Returns: from(0, 1), Vocabulary: AllowDeny, Kfuncs: cgroupHook(v612),
+		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 	{
 		Type: uapi.ProgTypeCgroupDevice, Since: uapi.R(4, 15),
 		Sections: []Section{{Name: "cgroup/dev", Attach: uapi.AttachCgroupDevice}},
 		Attach:   uapi.AttachCgroupDevice, Attaches: []Attach{{Type: uapi.AttachCgroupDevice, Since: uapi.R(4, 15)}},
 		Takes: TakesDevice, Context: deviceContext,
-		Returns: from(0, 1), Vocabulary: AllowDeny, Kfuncs: cgroupHook(v612),
+		Returns: from(0, 1), Vocabulary: AllowDeny,
 	},
 }

@@ -15,8 +15,10 @@ type Context struct {
 	Layout       Layout
 	// Size in bytes of a [StructLayout]; 0 elsewhere.
 	Size int
-	// Fields of a [StructLayout], in the order of the struct.
+	// Fields of a [StructLayout], in the order of the struct; at most 64.
 	Fields []Field
+
+	at []int8 // by offset, the number of the field there, or -1
 }
 
 // Layout is how a context is laid out.
@@ -89,14 +91,35 @@ type Access struct {
 	Written []string // fields that may be written
 	// Writes permits stores to a context that is not a [StructLayout], from a release on; 0 never.
 	Writes uapi.Release
+
+	// The same as sets of field numbers.
+	readable, writable uint64
 }
 
-// May reports whether the field may be read, or written.
-func (a *Access) May(f *Field, write bool) bool {
-	if write {
-		return slices.Contains(a.Written, f.Group())
+// compile prepares a context for [Context.Check] by accesses with these rules.
+func (c *Context) compile(rules ...*Access) {
+	if c.at == nil {
+		c.at = make([]int8, c.Size)
+		for i := range c.at {
+			c.at[i] = -1
+		}
+		for i, f := range c.Fields {
+			for b := range f.Size {
+				c.at[f.Off+b] = int8(i)
+			}
+		}
 	}
-	return !slices.Contains(a.Hidden, f.Group())
+	for _, a := range rules {
+		a.readable, a.writable = 0, 0
+		for i := range c.Fields {
+			if g := c.Fields[i].Group(); !slices.Contains(a.Hidden, g) {
+				a.readable |= 1 << i
+			}
+			if slices.Contains(a.Written, c.Fields[i].Group()) {
+				a.writable |= 1 << i
+			}
+		}
+	}
 }
 
 // Reason is why an access to a context is not permitted.
@@ -143,12 +166,22 @@ func (e *AccessError) Error() string {
 	return fmt.Sprintf("%s has no field of %d bytes at offset %d", name, e.Size, e.Off)
 }
 
+// Number returns the number of the field that contains byte off in a release: its index in Fields. It is -1 when none does.
+func (c *Context) Number(release uapi.Release, off int) int {
+	if off < 0 || off >= len(c.at) {
+		return -1
+	}
+	i := int(c.at[off])
+	if i >= 0 && !release.Has(c.Fields[i].Since) {
+		return -1
+	}
+	return i
+}
+
 // FieldAt returns the field that contains byte off in a release, nil when none does.
 func (c *Context) FieldAt(release uapi.Release, off int) *Field {
-	for i := range c.Fields {
-		if f := &c.Fields[i]; off >= f.Off && off < f.Off+f.Size && release.Has(f.Since) {
-			return f
-		}
+	if i := c.Number(release, off); i >= 0 {
+		return &c.Fields[i]
 	}
 	return nil
 }
@@ -163,24 +196,16 @@ func (c *Context) Field(name string) *Field {
 	return nil
 }
 
-// second returns the field of an array that follows f at off, when both may be accessed together.
-func (c *Context) second(release uapi.Release, f *Field, off, size int) *Field {
+// Pair returns the number of the field after field i, of the same array, when an access of 8 bytes at off is to both; else -1.
+func (c *Context) Pair(release uapi.Release, i, off, size int) int {
+	f := &c.Fields[i]
 	if !f.Pair || size != 8 || off != f.Off || off%8 != 0 {
-		return nil
+		return -1
 	}
-	if g := c.FieldAt(release, off+f.Size); g != nil && g.Pair && g.Group() == f.Group() {
-		return g
+	if j := c.Number(release, off+f.Size); j >= 0 && c.Fields[j].Pair && c.Fields[j].Group() == f.Group() {
+		return j
 	}
-	return nil
-}
-
-// Pair returns the two fields of an access of 8 bytes to both; second is nil when the access is to one field.
-func (c *Context) Pair(release uapi.Release, off, size int) (first, second *Field) {
-	first = c.FieldAt(release, off)
-	if first == nil {
-		return nil, nil
-	}
-	return first, c.second(release, first, off, size)
+	return -1
 }
 
 // maxRecord is PERF_MAX_TRACE_SIZE, hiddenRecord the part of a tracepoint's record that programs do not see.
@@ -198,7 +223,11 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	rules := r.AccessOf(a)
 	c := r.Context
 	if c.Layout == StructLayout {
-		return c.check(release, rules, off, size, write)
+		i, err := c.Check(release, rules, off, size, write)
+		if err != nil {
+			return nil, err
+		}
+		return &c.Fields[i], nil
 	}
 	refuse := func(why Reason) (*Field, error) {
 		return nil, &AccessError{Reason: why, Context: c, Off: off, Size: size, Write: write}
@@ -226,28 +255,43 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	return nil, nil
 }
 
-// check judges an access to a struct.
-func (c *Context) check(release uapi.Release, rules *Access, off, size int, write bool) (*Field, error) {
-	f := c.FieldAt(release, off)
-	refuse := func(why Reason) (*Field, error) {
-		return nil, &AccessError{Reason: why, Context: c, Field: f, Off: off, Size: size, Write: write}
+// Check judges an access to a struct by rules for it, and returns the number of the field. The error is an [*AccessError].
+func (c *Context) Check(release uapi.Release, rules *Access, off, size int, write bool) (int, error) {
+	i := c.Number(release, off)
+	refuse := func(why Reason) (int, error) {
+		e := &AccessError{Reason: why, Context: c, Off: off, Size: size, Write: write}
+		if i >= 0 {
+			e.Field = &c.Fields[i]
+		}
+		return -1, e
 	}
-	if f == nil {
+	if i < 0 {
 		return refuse(NoField)
 	}
-	span := f.Span && c.FieldAt(release, off+size-1) != nil && c.FieldAt(release, off+size-1).Group() == f.Group()
-	wide := c.second(release, f, off, size) != nil || f.Wider && size == 4 && off == f.Off && !write
+	f := &c.Fields[i]
+	span := f.Span && c.spans(release, f, off, size)
+	wide := c.Pair(release, i, off, size) >= 0 || f.Wider && size == 4 && off == f.Off && !write
+	may := rules.readable
+	if write {
+		may = rules.writable
+	}
 	switch {
 	case !span && !wide && off+size > f.Off+f.Size:
 		return refuse(NoField)
 	case off%size != 0:
 		return refuse(Unaligned)
-	case !rules.May(f, write):
+	case may>>i&1 == 0:
 		return refuse(Forbidden)
 	case span || wide || size == f.Size:
-		return f, nil
+		return i, nil
 	case write || !f.Narrow || size < f.Least:
 		return refuse(WrongWidth)
 	}
-	return f, nil
+	return i, nil
+}
+
+// spans reports whether an access stays within the array of a field.
+func (c *Context) spans(release uapi.Release, f *Field, off, size int) bool {
+	last := c.FieldAt(release, off+size-1)
+	return last != nil && last.Span && last.Group() == f.Group()
 }

@@ -68,10 +68,29 @@ var skbContext = &Context{User: "__sk_buff", Kernel: "sk_buff", Layout: StructLa
 
 var flowContext = &Context{User: "__sk_buff", Kernel: "bpf_flow_dissector", Layout: StructLayout, Size: 192, Fields: skbFields}
 
-var sockContext = &Context{User: "bpf_sock", Kernel: "sock", Layout: StructLayout, Size: 80, Fields: SockFields}
+// Sock is struct bpf_sock: the context of cgroup_sock programs, and what sockets are to all others. Rules: [FullSock] where it is
+// a socket, [CommonSock] where it may be a time-wait or request socket.
+var Sock = &Context{User: "bpf_sock", Kernel: "sock", Layout: StructLayout, Size: 80, Fields: sockFields}
 
-// SockFields are the fields of struct bpf_sock: the context of cgroup_sock programs, and what sockets are elsewhere.
-var SockFields = join(
+// TCPSock is struct bpf_tcp_sock, of which all is read whole.
+var TCPSock = &Context{User: "bpf_tcp_sock", Kernel: "tcp_sock", Layout: StructLayout, Size: 112, Fields: join(
+	words(0, false, "snd_cwnd", "srtt_us", "rtt_min", "snd_ssthresh", "rcv_nxt", "snd_nxt", "snd_una", "mss_cache", "ecn_flags",
+		"rate_delivered", "rate_interval_us", "packets_out", "retrans_out", "total_retrans", "segs_in", "data_segs_in", "segs_out",
+		"data_segs_out", "lost_out", "sacked_out"),
+	one(Field{Name: "bytes_received", Off: 80, Size: 8}), one(Field{Name: "bytes_acked", Off: 88, Size: 8}),
+	words(96, false, "dsack_dups", "delivered", "delivered_ce", "icsk_retransmits"),
+)}
+
+// Rules for sockets that are not a program's context (bpf_sock_is_valid_access, bpf_sock_common_is_valid_access,
+// bpf_tcp_sock_is_valid_access).
+var (
+	FullSock    = &Access{}
+	CommonSock  = &Access{Hidden: []string{"type", "protocol", "mark", "priority"}}
+	FullTCPSock = &Access{}
+	_           = func() bool { Sock.compile(FullSock, CommonSock); TCPSock.compile(FullTCPSock); return true }()
+)
+
+var sockFields = join(
 	words(0, false, "bound_dev_if"), words(4, true, "family", "type", "protocol"), words(16, false, "mark", "priority"),
 	words(24, true, "src_ip4"), array("src_ip6", 28, 4, Field{Narrow: true}), words(44, true, "src_port"),
 	one(Field{Name: "dst_port", Off: 48, Size: 2, Narrow: true, Wider: true}),

@@ -44,9 +44,6 @@ var lwtAccess = Access{
 
 const takesSkb = TakesPacket | TakesBytes | TakesSocket | TakesSkb | TakesFrags
 
-// skbHook is one of the kfunc hooks that came with dynptrs of packets.
-func skbHook(h KfuncHook) []Hook { return []Hook{{uapi.R(6, 4), h}} }
-
 // networkRows are the types of the networking stack.
 var networkRows = []Row{
 	{
@@ -54,7 +51,7 @@ var networkRows = []Row{
 		Sections: []Section{{Name: "socket"}},
 		Takes:    takesSkb, Context: skbContext, Layer: Link,
 		Access:  Access{Hidden: list(socketFields, lateFields, []string{"data", "data_end", "tstamp", "hwtstamp"}), Written: []string{"cb"}},
-		Returns: anyReturn, TestRun: true, Kfuncs: skbHook(SocketFilterHook),
+		Returns: anyReturn, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeSchedCls, Standard: true, Since: uapi.R(4, 1),
@@ -65,17 +62,17 @@ var networkRows = []Row{
 			{Name: "netkit/primary", Attach: uapi.AttachNetkitPrimary}, {Name: "netkit/peer", Attach: uapi.AttachNetkitPeer},
 		},
 		Attaches: []Attach{
-			{Type: uapi.AttachTcxIngress, Since: uapi.R(6, 6)}, {Type: uapi.AttachTcxEgress, Since: uapi.R(6, 6)},
+			{Type: uapi.AttachTcxIngress, Since: uapi.R(6, 6), Ingress: true}, {Type: uapi.AttachTcxEgress, Since: uapi.R(6, 6)},
 			{Type: uapi.AttachNetkitPrimary, Since: uapi.R(6, 7)}, {Type: uapi.AttachNetkitPeer, Since: uapi.R(6, 7)},
 		},
 		Takes: takesSkb, Context: skbContext, Layer: Link, Access: tcAccess, Packet: WritesPacket,
-		Returns: anyReturn, Vocabulary: TCActions, TestRun: true, Kfuncs: []Hook{{uapi.R(5, 18), TCHook}},
+		Returns: anyReturn, Vocabulary: TCActions, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeSchedAct, Since: uapi.R(4, 1),
 		Sections: []Section{{Name: "action"}},
 		Takes:    takesSkb, Context: skbContext, Layer: Link, Access: tcAccess, Packet: WritesPacket,
-		Returns: anyReturn, Vocabulary: TCActions, TestRun: true, Kfuncs: skbHook(SchedActHook),
+		Returns: anyReturn, Vocabulary: TCActions, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeXDP, Standard: true, Since: uapi.R(4, 8),
@@ -92,27 +89,27 @@ var networkRows = []Row{
 		},
 		Takes: TakesPacket | TakesBytes | TakesFrags | TakesXDP, FragsByFlag: true, Context: xdpContext, Layer: Link,
 		Access: Access{Hidden: []string{"egress_ifindex"}}, Packet: WritesPacket,
-		Returns: anyReturn, Vocabulary: XDPActions, TestRun: true, Kfuncs: []Hook{{uapi.R(5, 18), XDPHook}},
+		Returns: anyReturn, Vocabulary: XDPActions, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeLwtIn, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_in"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
-		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true, Kfuncs: skbHook(LwtHook),
+		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeLwtOut, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_out"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
-		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true, Kfuncs: skbHook(LwtHook),
+		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeLwtXmit, Since: uapi.R(4, 10), Sections: []Section{{Name: "lwt_xmit"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: WritesPacket,
-		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true, Kfuncs: skbHook(LwtHook),
+		Returns: anyReturn, Vocabulary: LwtCodes, TestRun: true,
 	},
 	{
 		Type: uapi.ProgTypeLwtSeg6local, Since: uapi.R(4, 18), Sections: []Section{{Name: "lwt_seg6local"}},
 		Takes: takesSkb, Context: skbContext, Layer: Network, Access: lwtAccess, Packet: ReadsPacket,
-		Returns: anyReturn, Vocabulary: LwtCodes, Kfuncs: skbHook(LwtHook),
+		Returns: anyReturn, Vocabulary: LwtCodes,
 	},
 	{
 		Type: uapi.ProgTypeSkSkb, Since: uapi.R(4, 14),
@@ -126,7 +123,7 @@ var networkRows = []Row{
 		},
 		Takes: takesSkb, Context: skbContext, Layer: Payload,
 		Access: Access{Hidden: list(lateFields, []string{"tstamp", "hwtstamp", "mark"}), Written: []string{"tc_index", "priority"}},
-		Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions, Kfuncs: skbHook(SkSkbHook),
+		Packet: WritesPacket, Returns: anyReturn, Vocabulary: SkActions,
 	},
 	{
 		Type: uapi.ProgTypeSkMsg, Since: uapi.R(4, 17),
@@ -164,6 +161,6 @@ var networkRows = []Row{
 		Sections: []Section{{Name: "netfilter", Attach: uapi.AttachNetfilter}},
 		Attach:   uapi.AttachNetfilter, Attaches: []Attach{{Type: uapi.AttachNetfilter, Since: uapi.R(6, 4)}},
 		Takes: TakesPacket, Context: netfilterContext, Layer: Network, Returns: from(0, 1), Vocabulary: NetfilterVerdicts,
-		TestRun: true, Kfuncs: skbHook(NetfilterHook),
+		TestRun: true,
 	},
 }

@@ -102,7 +102,6 @@ func TestAnUnknownTypePermitsNothing(t *testing.T) {
 	require.Same(t, Of(uapi.ProgTypeUnspec), r)
 	_, err := r.CheckAccess(0, 0, 0, 4, false)
 	require.Error(t, err)
-	assert.Equal(t, NoHook, r.KfuncHook(0))
 	assert.False(t, r.MaySleep(0, 0))
 }
 
@@ -301,22 +300,6 @@ func TestSleepable(t *testing.T) {
 		assert.Equal(t, c.want, Of(c.typ).MaySleep(c.release, c.attach), "%+v", c)
 	}
 	assert.True(t, Of(uapi.ProgTypeSyscall).SleepableIn(0).Always)
-}
-
-func TestKfuncHooks(t *testing.T) {
-	for _, c := range []struct {
-		typ     uapi.ProgType
-		release uapi.Release
-		want    KfuncHook
-	}{
-		{uapi.ProgTypeXDP, uapi.R(5, 17), NoHook}, {uapi.ProgTypeXDP, uapi.R(5, 18), XDPHook},
-		{uapi.ProgTypeKprobe, uapi.R(6, 9), NoHook}, {uapi.ProgTypeKprobe, uapi.R(6, 10), KprobeHook},
-		{uapi.ProgTypeTracepoint, uapi.R(6, 11), NoHook}, {uapi.ProgTypeTracepoint, v612, TracingHook},
-		{uapi.ProgTypeCgroupSockopt, uapi.R(6, 11), NoHook}, {uapi.ProgTypeCgroupSockopt, v612, CgroupHook},
-		{uapi.ProgTypeCgroupSkb, uapi.R(6, 6), CgroupHook}, {uapi.ProgTypeSkLookup, 0, NoHook}, {uapi.ProgTypeLSM, v61, TracingHook},
-	} {
-		assert.Equal(t, c.want, Of(c.typ).KfuncHook(c.release), "%+v", c)
-	}
 }
 
 func TestVerdictNames(t *testing.T) {

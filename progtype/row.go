@@ -45,8 +45,6 @@ type Row struct {
 	PrivateStack bool
 	// GPL says that only programs under a licence compatible with the GPL are loaded.
 	GPL bool
-	// Kfuncs is the kfunc hook of the type by release, oldest first.
-	Kfuncs []Hook
 	// TestRun says that BPF_PROG_TEST_RUN runs programs of the type on inputs of their own.
 	TestRun bool
 }
@@ -69,6 +67,10 @@ type Attach struct {
 	Address *Address
 	// Return says that the program runs when the hook returns, and sees the return value.
 	Return bool
+	// Modifies says that the return value of the program, unless it is 0, becomes that of the function.
+	Modifies bool
+	// Ingress says that the packets come in.
+	Ingress bool
 }
 
 // Takes is a set of what runs are given.
@@ -156,7 +158,14 @@ var rows = func() []*Row {
 	out[uapi.ProgTypeUnspec] = &Row{Type: uapi.ProgTypeUnspec, Context: noContext}
 	for _, table := range [...][]Row{tracingRows, networkRows, cgroupRows} {
 		for i := range table {
-			out[table[i].Type] = &table[i]
+			r := &table[i]
+			out[r.Type] = r
+			r.Context.compile(&r.Access)
+			for j := range r.Attaches {
+				if a := r.Attaches[j].Access; a != nil {
+					r.Context.compile(a)
+				}
+			}
 		}
 	}
 	return out

@@ -47,17 +47,29 @@ func Sections() []Section {
 	return out
 }
 
-var sections = Sections()
+var byName = func() map[string]*Section {
+	m := map[string]*Section{}
+	for _, s := range Sections() {
+		m[s.Name] = &s
+	}
+	return m
+}()
 
 // ParseSection finds what a section name makes of a program, and the target it names. The longest name that fits decides:
 // "cgroup/sock_create" over "cgroup/sock". A name without target may still be followed by "/anything", as libbpf 0.x and many
 // tools number programs ("xdp/syn"). Nil means that libbpf does not know the name. A leading "?" is no part of the name.
 func ParseSection(name string) (s *Section, target string) {
 	name = strings.TrimPrefix(name, "?")
-	for i := range sections {
-		c := &sections[i]
-		if t, ok := c.fits(name); ok && (s == nil || len(c.Name) > len(s.Name)) {
-			s, target = c, t
+	// No name has more than one slash.
+	first := strings.IndexByte(name, '/')
+	if first < 0 {
+		s = byName[name]
+	} else {
+		second := first + 1 + strings.IndexByte(name[first+1:]+"/", '/')
+		if s = byName[name[:second]]; s != nil {
+			target = strings.TrimPrefix(name[second:], "/")
+		} else if s = byName[name[:first]]; s != nil {
+			target = name[first+1:]
 		}
 	}
 	if s != nil {
@@ -69,19 +81,6 @@ func ParseSection(name string) (s *Section, target string) {
 		}
 	}
 	return nil, ""
-}
-
-func (s *Section) fits(name string) (target string, ok bool) {
-	rest, ok := strings.CutPrefix(name, s.Name)
-	switch {
-	case !ok:
-		return "", false
-	case rest == "":
-		return "", true
-	case rest[0] == '/':
-		return rest[1:], true
-	}
-	return "", false
 }
 
 // oldPrefixes are words that libbpf before 1.0 recognised at the start of any longer section name ("xdp_sock",

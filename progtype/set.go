@@ -1,6 +1,8 @@
 package progtype
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // Set is a set of program types, such as those that may call a helper.
 type Set uint64

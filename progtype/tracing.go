@@ -45,7 +45,6 @@ var tracingRows = []Row{
 		// Stores are for uprobes; the kernel refuses to attach programs that make them to kernel functions.
 		Access: Access{Writes: uapi.R(6, 18)},
 		Args:   NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v60}, PrivateStack: true,
-		Kfuncs: []Hook{{uapi.R(6, 10), KprobeHook}},
 	},
 	{
 		Type: uapi.ProgTypeTracepoint, Since: uapi.R(4, 7),
@@ -56,7 +55,6 @@ var tracingRows = []Row{
 		Attaches: []Attach{{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)}},
 		Takes:    TakesCookie | TakesTarget, Target: Tracepoint, Context: recordContext,
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true,
-		Kfuncs: []Hook{{v612, TracingHook}},
 	},
 	{
 		Type: uapi.ProgTypePerfEvent, Standard: true, Since: uapi.R(4, 9),
@@ -64,7 +62,6 @@ var tracingRows = []Row{
 		Attaches: []Attach{{Type: uapi.AttachPerfEvent, Since: uapi.R(5, 15)}},
 		Takes:    TakesCookie | TakesSample, Context: sampleContext,
 		Args: NumberArgs, Returns: anyReturn, PrivateStack: true,
-		Kfuncs: []Hook{{v612, TracingHook}},
 	},
 	{
 		Type: uapi.ProgTypeRawTracepoint, Since: uapi.R(4, 17),
@@ -74,7 +71,6 @@ var tracingRows = []Row{
 		},
 		Takes: TakesCookie | TakesTarget | TakesBytes, Target: RawEvent, Context: numberContext,
 		Args: NumberArgs, Returns: anyReturn, Sleepable: Sleepable{Since: v72}, PrivateStack: true, TestRun: true,
-		Kfuncs: []Hook{{v72, TracingHook}},
 	},
 	{
 		Type: uapi.ProgTypeRawTracepointWritable, Since: uapi.R(5, 2),
@@ -109,7 +105,7 @@ var tracingRows = []Row{
 			{Type: uapi.AttachTraceRawTp, Since: uapi.R(5, 5), Target: RawEvent, Returns: anyReturn, Sleepable: &Sleepable{Since: v72}},
 			{Type: uapi.AttachTraceFentry, Since: uapi.R(5, 5)},
 			{Type: uapi.AttachTraceFexit, Since: uapi.R(5, 5), Return: true},
-			{Type: uapi.AttachModifyReturn, Since: uapi.R(5, 7), Return: true, Returns: anyReturn},
+			{Type: uapi.AttachModifyReturn, Since: uapi.R(5, 7), Return: true, Modifies: true, Returns: anyReturn},
 			{Type: uapi.AttachTraceIter, Since: uapi.R(5, 8), Target: Iterator, Returns: from(0, 1), Sleepable: &Sleepable{Since: v60}, NoPrivateStack: true},
 			{Type: uapi.AttachTraceFsession, Since: uapi.R(7, 0), Return: true},
 			{Type: uapi.AttachTraceFentryMulti, Since: v72, Target: Functions},
@@ -118,7 +114,6 @@ var tracingRows = []Row{
 		},
 		Takes: TakesCookie | TakesTarget, Target: Function, Context: argsContext,
 		Args: PointerArgs, Returns: from(0, 0), Sleepable: Sleepable{Since: v510}, PrivateStack: true,
-		Kfuncs: []Hook{{v61, TracingHook}},
 	},
 	{
 		Type: uapi.ProgTypeLSM, Vocabulary: ErrorNames, Since: uapi.R(5, 7),
@@ -135,7 +130,6 @@ var tracingRows = []Row{
 		Args: PointerArgs, Returns: []Return{{Range: anything}, {Since: v612, Range: Range{Low: -maxErrno, Word: true}, By: ByLSMHook}},
 		// Calls of LSM programs are not counted against recursion, which own stacks need.
 		Sleepable: Sleepable{Since: v510}, GPL: true,
-		Kfuncs: []Hook{{v61, TracingHook}},
 	},
 	{
 		Type: uapi.ProgTypeStructOps, Since: uapi.R(5, 6),
@@ -145,7 +139,6 @@ var tracingRows = []Row{
 		// Own stacks are given to members of sched_ext alone, which ask for them.
 		Args: PointerArgs, Returns: []Return{{Range: anything}, {Since: uapi.R(6, 15), By: ByOpsMember}},
 		Sleepable: Sleepable{Since: uapi.R(6, 3)}, GPL: true,
-		Kfuncs: []Hook{{uapi.R(5, 18), StructOpsHook}},
 	},
 	{
 		Type: uapi.ProgTypeExt, Since: uapi.R(5, 6),
@@ -157,7 +150,6 @@ var tracingRows = []Row{
 		Sections: []Section{{Name: "syscall", Flags: Sleeps}},
 		Takes:    TakesBytes, Context: bytesContext, Access: Access{Writes: uapi.R(5, 14)},
 		Returns: anyReturn, Sleepable: Sleepable{Since: uapi.R(5, 14), Always: true}, TestRun: true,
-		Kfuncs: []Hook{{v61, SyscallHook}},
 	},
 	{
 		Type: uapi.ProgTypeLircMode2, Since: uapi.R(4, 18),

@@ -2,10 +2,12 @@ package hook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -16,31 +18,18 @@ import (
 func (h *Hooks) cgroupSockContext(c *Context) error {
 	a := c.spec.Attach
 	spec := net.SockSpec{State: net.TCPClose}
-	if a == uapi.AttachCgroupInet6PostBind {
-		spec.Family = uapi.AFInet6
-	}
-	bound := a == uapi.AttachCgroupInet4PostBind || a == uapi.AttachCgroupInet6PostBind
-	if bound {
+	if at := progtype.Of(c.spec.ProgType).Attached(a); at != nil && at.Address != nil { // it was bound
 		spec.SourcePort = 8080
+		if at.Address.Family == uapi.AFInet6 {
+			spec.Family = uapi.AFInet6
+		}
 	}
 	s, err := h.contextSocket(c, spec)
 	if err != nil {
 		return err
 	}
-	v := &net.View{Host: h.Host, Type: "bpf_sock", Who: a.String(), Size: net.SockSize, Fields: net.SockFields, Socket: s}
-	v.May = func(f *net.Field, write bool) bool {
-		switch net.Group(f.Name) {
-		case "bound_dev_if", "mark", "priority":
-			return !bound
-		case "src_ip4":
-			return a == uapi.AttachCgroupInet4PostBind && !write
-		case "src_ip6":
-			return a == uapi.AttachCgroupInet6PostBind && !write
-		case "src_port":
-			return bound && !write
-		}
-		return !write
-	}
+	v := h.newView(c, net.SockFields, a.String())
+	v.Socket = s
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
@@ -62,14 +51,7 @@ type Sockopt struct {
 	Retval int32
 }
 
-// sockoptSize is sizeof(struct bpf_sockopt).
-const sockoptSize = 40
-
-var sockoptFields = []net.Field{
-	{Name: "sk", Off: 0, Size: 8, Kind: net.WideField, From: net.Selected},
-	{Name: "optval", Off: 8, Size: 8, Kind: net.WideField}, {Name: "optval_end", Off: 16, Size: 8, Kind: net.WideField},
-	{Name: "level", Off: 24, Size: 4}, {Name: "optname", Off: 28, Size: 4}, {Name: "optlen", Off: 32, Size: 4}, {Name: "retval", Off: 36, Size: 4},
-}
+var sockoptFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupSockopt).Context, map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}})
 
 // Socket options (asm-generic/socket.h).
 const (
@@ -82,7 +64,8 @@ const leastOptval = 16
 
 // sockoptContext makes a bpf_sockopt. The value is memory of its own; a page of it is what programs may reach.
 func (h *Hooks) sockoptContext(c *Context) error {
-	set := c.spec.Attach == uapi.AttachCgroupSetsockopt
+	row := progtype.Of(c.spec.ProgType)
+	set := slices.Contains(row.AccessOf(c.spec.Attach).Written, "optname") // what setsockopt was called with may be changed
 	o := c.spec.Sockopt
 	if o == nil {
 		o = &Sockopt{Level: solSocket, Name: soKeepalive, Value: []byte{1, 0, 0, 0}}
@@ -112,18 +95,8 @@ func (h *Hooks) sockoptContext(c *Context) error {
 	}
 	copy(h.Mem().Bytes(r)[:room], o.Value)
 	c.more = append(c.more, r)
-	v := &net.View{Host: h.Host, Type: "bpf_sockopt", Who: c.spec.Attach.String(), Size: sockoptSize, Fields: sockoptFields, Socket: s}
-	v.May = func(f *net.Field, write bool) bool {
-		switch f.Name {
-		case "retval":
-			return !set
-		case "level", "optname":
-			return !write || set
-		case "optlen":
-			return true
-		}
-		return !write
-	}
+	v := h.newView(c, sockoptFields, c.spec.Attach.String())
+	v.Socket = s
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
@@ -172,7 +145,7 @@ type Sysctl struct {
 	Replaced bool
 }
 
-var sysctlFields = []net.Field{{Name: "write", Off: 0, Size: 4, Narrow: true}, {Name: "file_pos", Off: 4, Size: 4, Narrow: true}}
+var sysctlFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupSysctl).Context, nil)
 
 func (h *Hooks) sysctlContext(c *Context) error {
 	s := Sysctl{Name: "net/ipv4/ip_forward", Value: []byte("0\n")}
@@ -186,8 +159,7 @@ func (h *Hooks) sysctlContext(c *Context) error {
 	if len(s.New) > uapi.PageSize || len(s.Value) > uapi.PageSize {
 		return fmt.Errorf("kernel: sysctl %s: values have at most %d bytes", s.Name, uapi.PageSize)
 	}
-	v := &net.View{Host: h.Host, Type: "bpf_sysctl", Who: c.spec.ProgType.String(), Size: 8, Fields: sysctlFields}
-	v.May = func(f *net.Field, write bool) bool { return !write || f.Name == "file_pos" }
+	v := h.newView(c, sysctlFields, c.spec.ProgType.String())
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err
@@ -204,7 +176,7 @@ func (c *Context) Sysctl() *Sysctl {
 	return c.sysctl
 }
 
-var deviceFields = []net.Field{{Name: "access_type", Off: 0, Size: 4, Narrow: true}, {Name: "major", Off: 4, Size: 4}, {Name: "minor", Off: 8, Size: 4}}
+var deviceFields = net.Bind(progtype.Of(uapi.ProgTypeCgroupDevice).Context, nil)
 
 // Device access (BPF_DEVCG_ACC_*, BPF_DEVCG_DEV_*).
 const (
@@ -214,7 +186,7 @@ const (
 
 // deviceContext makes a bpf_cgroup_dev_ctx: by default /dev/null is opened for reading.
 func (h *Hooks) deviceContext(c *Context) error {
-	v := &net.View{Host: h.Host, Type: "bpf_cgroup_dev_ctx", Who: c.spec.ProgType.String(), Size: 12, Fields: deviceFields, May: net.ReadsOnly}
+	v := h.newView(c, deviceFields, c.spec.ProgType.String())
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -173,20 +174,16 @@ func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 	case uapi.ProgTypeCgroupDevice:
 		return h.deviceContext
 	}
-	if onSkb(t) {
+	if r := progtype.Of(t); r.Takes.Has(progtype.TakesSkb) && (r.Layer == progtype.Link || r.Layer == progtype.Network) {
 		return h.skbContext
 	}
 	return nil
 }
 
-// onSkb reports whether programs of that type get an sk_buff.
-func onSkb(t uapi.ProgType) bool {
-	switch t {
-	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb,
-		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
-		return true
-	}
-	return false
+// newView makes the view of a program's context.
+func (h *Hooks) newView(c *Context, fields []net.Field, who string) *net.View {
+	row := progtype.Of(c.spec.ProgType)
+	return &net.View{Host: h.Host, Who: who, Layout: row.Context, Rules: row.AccessOf(c.spec.Attach), Fields: fields}
 }
 
 // NewContext makes the context of a program. Errors: [*NotSimulated], [*AbsentError] for hooks that must be in BTF and are
@@ -226,7 +223,7 @@ func (h *Hooks) NewContext(spec ContextSpec) (*Context, error) {
 
 // SocketIn returns the socket whose struct bpf_sock the context is; nil for other contexts, and other regions of it.
 func (c *Context) SocketIn(r *mem.Region) *net.Socket {
-	if c.view == nil || c.view.Type != "bpf_sock" || c.Region != r {
+	if c.view == nil || c.view.Layout != progtype.Sock || c.Region != r {
 		return nil
 	}
 	return c.view.Socket
@@ -300,13 +297,12 @@ func (c *Context) Free() {
 	k.live = slices.DeleteFunc(k.live, func(l *Context) bool { return l == c })
 }
 
-// hook splits a section name into its kind and whether it is a return probe.
-func (s *ContextSpec) hook() (kind string, ret bool) {
-	kind, _, _ = strings.Cut(s.Section, "/")
-	kind, _, _ = strings.Cut(kind, "+")
-	kind = strings.TrimPrefix(kind, "?")
-	base, _, _ := strings.Cut(kind, ".")
-	return kind, base == "kretprobe" || base == "uretprobe" || base == "kretsyscall" || base == "fexit"
+// section returns what the section name says besides the types.
+func (s *ContextSpec) section() progtype.SectionFlags {
+	if sec, _ := progtype.ParseSection(s.Section); sec != nil {
+		return sec.Flags
+	}
+	return 0
 }
 
 // attach makes the view the context.
@@ -316,11 +312,11 @@ func (c *Context) attach(v *net.View) error {
 	for i := range v.Fields {
 		v.Fields[i].ID = i
 	}
-	r, err := c.k.Mem().Alloc(v.Size, mem.Region{Kind: mem.Context, Name: v.Type, View: v, Owner: c})
+	r, err := c.k.Mem().Alloc(uint64(v.Layout.Size), mem.Region{Kind: mem.Context, Name: v.Layout.User, View: v, Owner: c})
 	if err != nil {
 		return fmt.Errorf("kernel: context: %w", err)
 	}
-	c.Type, c.view, c.Region, c.Addr, c.Size = v.Type, v, r, r.Base, int(v.Size)
+	c.Type, c.view, c.Region, c.Addr, c.Size = v.Layout.User, v, r, r.Base, v.Layout.Size
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (c *Context) Words() []*uint64 {
 	for i := range c.view.Fields {
 		f := &c.view.Fields[i]
 		at := c.Packet.Word(f.Kind)
-		if at == nil || f.Size != 4 || !c.view.May(f, false) {
+		if at == nil || f.Size != 4 || !c.view.Readable(f) {
 			continue
 		}
 		for len(out) <= int(f.Off/4) {
@@ -75,7 +75,7 @@ func (c *Context) Refill() *Refill {
 	if c.view == nil || c.Packet == nil || len(c.spec.Bytes) != 0 || len(c.more) != 0 || len(c.spec.Fields) != 0 {
 		return nil
 	}
-	if c.view.Type != "xdp_md" && c.view.Type != "__sk_buff" {
+	if c.view.Layout.User != "xdp_md" && c.view.Layout.User != "__sk_buff" {
 		return nil
 	}
 	r := &Refill{c: c, vals: append([]uint64(nil), c.view.Values...), packet: c.Packet.Reuse()}

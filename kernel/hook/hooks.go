@@ -70,11 +70,6 @@ func (h *Hooks) lircContext(c *Context) error {
 	return c.allocate(data, true)
 }
 
-// isSession reports whether a program is called at the entry of a function and, if it returns 0 there, at its return.
-func isSession(kind string) bool {
-	return strings.HasPrefix(kind, "kprobe.session") || strings.HasPrefix(kind, "uprobe.session") || strings.HasPrefix(kind, "fsession")
-}
-
 // probeSession makes the registers at the entry of a function and, for the second call, at its return.
 func (h *Hooks) probeSession(c *Context, r *registers) error {
 	if err := c.allocate(r.data, true); err != nil {

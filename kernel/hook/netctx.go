@@ -5,17 +5,16 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Fields of struct xdp_md (include/uapi/linux/bpf.h).
-var xdpFields = []net.Field{
-	{Name: "data", Off: 0, Size: 4, Kind: net.DataField},
-	{Name: "data_end", Off: 4, Size: 4, Kind: net.DataEndField},
-	{Name: "data_meta", Off: 8, Size: 4, Kind: net.DataMetaField},
-	{Name: "ingress_ifindex", Off: 12, Size: 4},
-	{Name: "rx_queue_index", Off: 16, Size: 4},
-	{Name: "egress_ifindex", Off: 20, Size: 4},
+var xdpFields = net.Bind(progtype.Of(uapi.ProgTypeXDP).Context, packetWords)
+
+// packetWords are the fields of a context whose values the packet has.
+var packetWords = map[string]net.Source{
+	"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "data_meta": {Kind: net.DataMetaField}, "len": {Kind: net.LenField},
+	"sk": {Kind: net.SocketField},
 }
 
 func (h *Hooks) packetBytes(c *Context) []byte {
@@ -43,9 +42,8 @@ func (h *Hooks) xdpContext(c *Context) error {
 	if err != nil {
 		return err
 	}
-	v := &net.View{Host: h.Host, Type: "xdp_md", Who: "xdp", Size: 24, Fields: xdpFields, Packet: p}
-	devmap := c.spec.Attach == uapi.AttachXDPDevmap
-	v.May = func(f *net.Field, write bool) bool { return !write && (f.Name != "egress_ifindex" || devmap) }
+	v := h.newView(c, xdpFields, c.spec.ProgType.String())
+	v.Packet = p
 	v.Out = func(v *net.View) []byte {
 		b := make([]byte, 24)
 		copy(b, in)
@@ -66,111 +64,25 @@ func (h *Hooks) xdpContext(c *Context) error {
 	return nil
 }
 
-// Fields of struct __sk_buff. Those with narrow take loads of parts (bpf_skb_is_valid_access).
-var skbFields = func() []net.Field {
-	fields := []net.Field{
-		{Name: "len", Off: 0, Kind: net.LenField}, {Name: "pkt_type", Off: 4}, {Name: "mark", Off: 8}, {Name: "queue_mapping", Off: 12},
-		{Name: "protocol", Off: 16}, {Name: "vlan_present", Off: 20}, {Name: "vlan_tci", Off: 24}, {Name: "vlan_proto", Off: 28},
-		{Name: "priority", Off: 32}, {Name: "ingress_ifindex", Off: 36}, {Name: "ifindex", Off: 40}, {Name: "tc_index", Off: 44},
-		{Name: "cb[0]", Off: 48}, {Name: "cb[1]", Off: 52}, {Name: "cb[2]", Off: 56}, {Name: "cb[3]", Off: 60}, {Name: "cb[4]", Off: 64},
-		{Name: "hash", Off: 68}, {Name: "tc_classid", Off: 72},
-		{Name: "napi_id", Off: 84}, {Name: "family", Off: 88}, {Name: "remote_port", Off: 132}, {Name: "local_port", Off: 136},
-		{Name: "wire_len", Off: 160}, {Name: "gso_segs", Off: 164}, {Name: "gso_size", Off: 176},
-	}
-	for i := range fields {
-		fields[i].Size, fields[i].Narrow = 4, true
-	}
-	fields = append(fields,
-		net.Field{Name: "data", Off: 76, Size: 4, Kind: net.DataField}, net.Field{Name: "data_end", Off: 80, Size: 4, Kind: net.DataEndField},
-		net.Field{Name: "data_meta", Off: 140, Size: 4, Kind: net.DataMetaField},
-		net.Field{Name: "remote_ip4", Off: 92, Size: 4}, net.Field{Name: "local_ip4", Off: 96, Size: 4},
-		net.Field{Name: "flow_keys", Off: 144, Size: 8, Kind: net.WideField},
-		net.Field{Name: "tstamp", Off: 152, Size: 8}, net.Field{Name: "sk", Off: 168, Size: 8, Kind: net.SocketField},
-		net.Field{Name: "tstamp_type", Off: 180, Size: 1}, net.Field{Name: "hwtstamp", Off: 184, Size: 8},
-	)
-	for i := range uint16(4) {
-		n := string(rune('0' + i))
-		fields = append(fields, net.Field{Name: "remote_ip6[" + n + "]", Off: 100 + 4*i, Size: 4}, net.Field{Name: "local_ip6[" + n + "]", Off: 116 + 4*i, Size: 4})
-	}
-	return fields
-}()
+var skbFields = net.Bind(progtype.Of(uapi.ProgTypeSchedCls).Context, packetWords)
 
 const skbSize = 192
 
-// sockFields are the fields of __sk_buff that come from its socket.
-var sockFields = map[string]bool{"family": true, "remote_ip4": true, "local_ip4": true, "remote_ip6": true, "local_ip6": true, "remote_port": true, "local_port": true}
-
-// skbRules says which fields a program type may not read and which it may write (the is_valid_access functions
-// of net/core/filter.c).
-type skbRules struct {
-	denied, written map[string]bool
-	sock            bool // the fields of the socket may be read
-	direct          bool // the program sees packet data directly
-	pktWrite        bool // and may store to it
-	l2              bool // data starts at the Ethernet header, not at the network header
-}
-
-func names(s ...string) map[string]bool {
-	m := make(map[string]bool, len(s))
-	for _, n := range s {
-		m[n] = true
-	}
-	return m
-}
-
-// skbRulesOf returns the rules of a type, which are made once.
-func skbRulesOf(t uapi.ProgType) *skbRules {
-	if r := skbRuleTable[t]; r != nil {
-		return r
-	}
-	return skbRuleTable[uapi.ProgTypeSocketFilter]
-}
-
-var skbRuleTable = func() map[uapi.ProgType]*skbRules {
-	table := map[uapi.ProgType]*skbRules{}
-	for _, t := range [...]uapi.ProgType{uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeCgroupSkb, uapi.ProgTypeSocketFilter,
-		uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local} {
-		r := makeSkbRules(t)
-		table[t] = &r
-	}
-	return table
-}()
-
-func makeSkbRules(t uapi.ProgType) skbRules {
-	switch t {
-	case uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
-		return skbRules{denied: names(), written: names("mark", "tc_index", "priority", "tc_classid", "cb", "tstamp", "queue_mapping"), direct: true, pktWrite: true, l2: true}
-	case uapi.ProgTypeCgroupSkb:
-		return skbRules{denied: names("tc_classid", "data_meta", "wire_len"), written: names("mark", "priority", "cb", "tstamp"), sock: true, direct: true}
-	case uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
-		return skbRules{denied: names("tc_classid", "data_meta", "tstamp", "wire_len", "hwtstamp"), written: names("mark", "priority", "cb"), direct: true, pktWrite: t == uapi.ProgTypeLwtXmit}
-	}
-	return skbRules{denied: names("tc_classid", "data", "data_meta", "data_end", "tstamp", "wire_len", "hwtstamp"), written: names("cb")}
-}
+// linkLayer reports whether the data of programs of that type starts at the Ethernet header, not at the network header.
+func linkLayer(t uapi.ProgType) bool { return progtype.Of(t).Layer == progtype.Link }
 
 // skbContext makes a __sk_buff as BPF_PROG_TEST_RUN does (net/bpf/test_run.c bpf_prog_test_run_skb).
 func (h *Hooks) skbContext(c *Context) error {
-	rules := skbRulesOf(c.spec.ProgType)
+	row := progtype.Of(c.spec.ProgType)
 	data := h.packetBytes(c)
 	eth := data[:min(len(data), net.EthHeader)]
-	p, err := h.NewSkb(data, rules.l2, !rules.pktWrite, c.spec.Cloned, c.spec.Frags)
+	p, err := h.NewSkb(data, row.Layer == progtype.Link, row.Packet != progtype.WritesPacket, c.spec.Cloned, c.spec.Frags)
 	c.Packet = p
 	if err != nil {
 		return err
 	}
-	v := &net.View{Host: h.Host, Type: "__sk_buff", Who: c.spec.ProgType.String(), Size: skbSize, Fields: skbFields, Packet: p}
-	v.May = func(f *net.Field, write bool) bool {
-		g := net.Group(f.Name)
-		switch {
-		case write:
-			return rules.written[g]
-		case f.Name == "flow_keys":
-			return false
-		case sockFields[g]:
-			return rules.sock
-		}
-		return !rules.denied[g]
-	}
+	v := h.newView(c, skbFields, c.spec.ProgType.String())
+	v.Packet = p
 	in := c.spec.Bytes
 	v.Out = func(v *net.View) []byte { return h.skbOut(v, in) }
 	if err := c.attach(v); err != nil {
@@ -300,7 +212,7 @@ func (h *Hooks) skbSock(c *Context, v *net.View, proto uint16) error {
 		return nil
 	}
 	ip := v.Packet.Bytes()
-	if skbRulesOf(c.spec.ProgType).l2 {
+	if linkLayer(c.spec.ProgType) {
 		ip = ip[min(len(ip), net.EthHeader):]
 	}
 	s := h.FlowSocket(proto, ip)

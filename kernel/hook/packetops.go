@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -56,7 +57,8 @@ func (c *Context) Assign(s *net.Socket, flags uint64) uapi.Errno {
 
 // ingress reports whether the packet comes in. Programs of the older attachment run as in a test run, which is neither way.
 func (c *Context) ingress() bool {
-	return c.spec.Ingress || c.spec.Attach == uapi.AttachTcxIngress
+	at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach)
+	return c.spec.Ingress || at != nil && at.Ingress
 }
 
 // Received is what a network card says of a packet besides its bytes. What is zero it does not say.

@@ -6,21 +6,22 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // probeContext makes the pt_regs of a kprobe, kretprobe, uprobe or uretprobe.
 func (h *Hooks) probeContext(c *Context) error {
-	kind, ret := c.spec.hook()
-	user := strings.HasPrefix(kind, "u")
+	flags := c.spec.section()
+	ret := flags.Has(progtype.AtReturn)
 	name := c.spec.AttachTo
 	if i := strings.IndexAny(name, "+"); i >= 0 {
 		name = name[:i]
 	}
-	if strings.HasSuffix(kind, "syscall") { // ksyscall, kretsyscall
+	if flags.Has(progtype.SyscallName) {
 		name = h.SyscallSymbol(name)
 	}
 	c.Type, c.Func = "pt_regs", name
-	if user {
+	if flags.Has(progtype.User) {
 		return h.userProbe(c, name, ret)
 	}
 	c.FuncAddr = h.SymbolAddr(name)
@@ -45,7 +46,7 @@ func (h *Hooks) probeContext(c *Context) error {
 	} else {
 		r.pass(r.abi.args, c.Args)
 	}
-	if isSession(kind) {
+	if flags.Has(progtype.Session) {
 		if err := h.returnValue(c, name, spec, p); err != nil {
 			return err
 		}
@@ -92,9 +93,9 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	ip -= 0x10000 - h.Hash(c.Func, "text")%0xfff0&^15
 	c.FuncAddr = ip
 	r := h.newRegisters("user regs", ip, sp)
-	kind, _ := c.spec.hook()
+	flags := c.spec.section()
 	n := len(r.abi.args)
-	if strings.HasPrefix(kind, "usdt") {
+	if flags.Has(progtype.Marker) {
 		n = maxArgs // wherever the compiler put them
 	}
 	for i := range n {
@@ -105,7 +106,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 		}
 		c.Args = append(c.Args, a)
 	}
-	if ret || isSession(kind) {
+	if ret || flags.Has(progtype.Session) {
 		c.Returns, c.Ret = true, Arg{Name: "ret", Value: h.UserStringOnce(c.Func + ".ret")}
 		if err := h.override(c, &c.Ret); err != nil {
 			return err
@@ -116,7 +117,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	} else {
 		r.pass(r.abi.args, c.Args)
 	}
-	if isSession(kind) {
+	if flags.Has(progtype.Session) {
 		return h.probeSession(c, r)
 	}
 	return c.allocate(r.data, true)

@@ -2,31 +2,17 @@ package hook
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // skLookupSize is sizeof(struct bpf_sk_lookup).
 const skLookupSize = 72
 
-// skLookupFields are the fields of struct bpf_sk_lookup (sk_lookup_is_valid_access).
-var skLookupFields = func() []net.Field {
-	fields := []net.Field{
-		{Name: "sk", Off: 0, Size: 8, Kind: net.WideField, From: net.Selected},
-		{Name: "family", Off: 8, Size: 4, Narrow: true}, {Name: "protocol", Off: 12, Size: 4, Narrow: true},
-		{Name: "remote_ip4", Off: 16, Size: 4, Narrow: true},
-		{Name: "remote_port", Off: 36, Size: 2, Narrow: true, Loose: true}, {Name: "padding", Off: 38, Size: 2, Narrow: true},
-		{Name: "local_ip4", Off: 40, Size: 4, Narrow: true}, {Name: "local_port", Off: 60, Size: 4, Narrow: true},
-		{Name: "ingress_ifindex", Off: 64, Size: 4, Narrow: true},
-	}
-	for i := range uint16(4) {
-		n := string(rune('0' + i))
-		fields = append(fields, net.Field{Name: "remote_ip6[" + n + "]", Off: 20 + 4*i, Size: 4, Narrow: true},
-			net.Field{Name: "local_ip6[" + n + "]", Off: 44 + 4*i, Size: 4, Narrow: true})
-	}
-	return fields
-}()
+var skLookupFields = net.Bind(progtype.Of(uapi.ProgTypeSkLookup).Context, map[string]net.Source{"sk": {Kind: net.WideField, From: net.Selected}})
 
 // skLookupContext makes a bpf_sk_lookup: of the bytes a test run takes (bpf_prog_test_run_sk_lookup), or of the default
 // packet's addresses.
@@ -53,7 +39,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 		le.PutUint32(full[60:], uint32(ip[22])<<8|uint32(ip[23]))
 		le.PutUint32(full[64:], net.LoopbackIndex)
 	}
-	v := &net.View{Host: h.Host, Type: "bpf_sk_lookup", Who: c.spec.ProgType.String(), Size: skLookupSize, Fields: skLookupFields, May: net.ReadsOnly}
+	v := h.newView(c, skLookupFields, c.spec.ProgType.String())
 	v.Out = func(v *net.View) []byte {
 		b := append([]byte(nil), full...)
 		clear(b[:8])
@@ -71,7 +57,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 		switch {
 		case f.From != nil || f.Name == "padding":
 		// The other family's addresses do not exist.
-		case net.Group(f.Name) == "remote_ip6" || net.Group(f.Name) == "local_ip6":
+		case strings.HasPrefix(f.Name, "remote_ip6[") || strings.HasPrefix(f.Name, "local_ip6["):
 			if family == uapi.AFInet6 {
 				v.SetValue(f, uint64(le.Uint32(full[f.Off:])))
 			}

@@ -3,10 +3,9 @@ package hook
 import (
 	"github.com/bpfrun/bpfrun/kernel/net"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
 )
-
-// sockOpsSize is sizeof(struct bpf_sock_ops).
-const sockOpsSize = 224
 
 // Events of sockops programs (enum in include/uapi/linux/bpf.h) that come with a packet.
 const (
@@ -16,57 +15,42 @@ const (
 	opWriteHdrOpt       = 15
 )
 
-// sockOpsFields are the fields of struct bpf_sock_ops (sock_ops_is_valid_access). What comes from the TCP socket reads 0 of
-// a request socket.
-var sockOpsFields = func() []net.Field {
-	fields := []net.Field{
-		{Name: "op", Off: 0, Size: 4}, {Name: "reply", Off: 4, Size: 4},
-		{Name: "args[1]", Off: 8, Size: 4}, {Name: "args[2]", Off: 12, Size: 4}, {Name: "args[3]", Off: 16, Size: 4},
-		net.SockField("family", 20, 4, net.SockFamily), net.SockField("remote_ip4", 24, 4, net.SockDstIP4), net.SockField("local_ip4", 28, 4, net.SockSrcIP4),
-		{Name: "remote_port", Off: 64, Size: 4, From: func(v *net.View) uint64 { return v.Host.PortWord(v.Socket.Value(net.SockDstPort)) }},
-		net.SockField("local_port", 68, 4, net.SockSrcPort),
-		{Name: "is_fullsock", Off: 72, Size: 4, From: func(v *net.View) uint64 {
+// sockOpsFields show the connection: what comes from the TCP socket reads 0 of a request socket.
+var sockOpsFields = net.Bind(progtype.Of(uapi.ProgTypeSockOps).Context, func() map[string]net.Source {
+	m := map[string]net.Source{
+		"family": net.OfSocket(net.SockFamily), "remote_ip4": net.OfSocket(net.SockDstIP4), "local_ip4": net.OfSocket(net.SockSrcIP4),
+		"local_port":  net.OfSocket(net.SockSrcPort),
+		"remote_port": {From: func(v *net.View) uint64 { return v.Host.PortWord(v.Socket.Value(net.SockDstPort)) }},
+		"is_fullsock": {From: func(v *net.View) uint64 {
 			if v.Socket.Full() {
 				return 1
 			}
 			return 0
 		}},
-		net.SockField("bpf_sock_ops_cb_flags", 84, 4, net.SockCBFlags), net.SockField("state", 88, 4, net.SockState),
-		{Name: "sk_txhash", Off: 160, Size: 4, From: func(v *net.View) uint64 { return v.Socket.Value(net.SockTxhash) },
+		"bpf_sock_ops_cb_flags": net.OfSocket(net.SockCBFlags), "state": net.OfSocket(net.SockState),
+		"sk_txhash": {From: func(v *net.View) uint64 { return v.Socket.Value(net.SockTxhash) },
 			To: func(v *net.View, x uint64) { v.Socket.Set(net.SockTxhash, x) }},
-		fullField("bytes_received", 168, 8, net.TCPBytesReceived), fullField("bytes_acked", 176, 8, net.TCPBytesAcked),
-		{Name: "sk", Off: 184, Size: 8, Kind: net.WideField, From: func(v *net.View) uint64 {
+		"bytes_received": ofFullSocket(net.TCPBytesReceived), "bytes_acked": ofFullSocket(net.TCPBytesAcked),
+		"sk": {Kind: net.WideField, From: func(v *net.View) uint64 {
 			if !v.Socket.Full() {
 				return 0
 			}
 			return v.Socket.FullAddr()
 		}},
-		{Name: "skb_data", Off: 192, Size: 8, Kind: net.WideField}, {Name: "skb_data_end", Off: 200, Size: 8, Kind: net.WideField},
-		{Name: "skb_len", Off: 208, Size: 4}, {Name: "skb_tcp_flags", Off: 212, Size: 4, Narrow: true}, {Name: "skb_hwtstamp", Off: 216, Size: 8},
 	}
-	for i := range uint16(4) {
+	for i := range net.Value(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, net.SockField("remote_ip6["+n+"]", 32+4*i, 4, net.SockDstIP6+net.Value(i)), net.SockField("local_ip6["+n+"]", 48+4*i, 4, net.SockSrcIP6+net.Value(i)))
+		m["remote_ip6["+n+"]"], m["local_ip6["+n+"]"] = net.OfSocket(net.SockDstIP6+i), net.OfSocket(net.SockSrcIP6+i)
 	}
-	// snd_cwnd and srtt_us lie before the flags, the others behind the state.
-	off := uint16(92)
 	for _, n := range net.TCPNumbers {
-		switch n.Name {
-		case "snd_cwnd":
-			fields = append(fields, fullField(n.Name, 76, 4, n.Val))
-		case "srtt_us":
-			fields = append(fields, fullField(n.Name, 80, 4, n.Val))
-		default:
-			fields = append(fields, fullField(n.Name, off, 4, n.Val))
-			off += 4
-		}
+		m[n.Name] = ofFullSocket(n.Val)
 	}
-	return fields
-}()
+	return m
+}())
 
-// fullField is a field that request sockets have not.
-func fullField(name string, off, size uint16, val net.Value) net.Field {
-	return net.Field{Name: name, Off: off, Size: size, From: func(v *net.View) uint64 {
+// ofFullSocket is a value that request sockets do not have.
+func ofFullSocket(val net.Value) net.Source {
+	return net.Source{From: func(v *net.View) uint64 {
 		if !v.Socket.Full() {
 			return 0
 		}
@@ -80,8 +64,8 @@ func (h *Hooks) sockOpsContext(c *Context) error {
 	if err != nil {
 		return err
 	}
-	v := &net.View{Host: h.Host, Type: "bpf_sock_ops", Who: c.spec.ProgType.String(), Size: sockOpsSize, Fields: sockOpsFields, Socket: s}
-	v.May = func(f *net.Field, write bool) bool { return !write || f.Name == "reply" || f.Name == "sk_txhash" }
+	v := h.newView(c, sockOpsFields, c.spec.ProgType.String())
+	v.Socket = s
 	v.Out = func(v *net.View) []byte { return h.fieldBytes(v) }
 	if err := c.attach(v); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/kernel/object"
-	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/progtype"
 )
 
 // maxRawArguments is MAX_BPF_FUNC_ARGS, the most arguments a raw tracepoint has.
@@ -159,28 +159,19 @@ func abs(n int) int {
 
 // tracingContext makes the arguments of fentry, fexit, fmod_ret and tp_btf programs.
 func (h *Hooks) tracingContext(c *Context) error {
-	kind, ret := c.spec.hook()
-	base, _, _ := strings.Cut(kind, ".")
-	_, name := tracepointName(c.spec.AttachTo)
-	switch c.spec.Attach {
-	case uapi.AttachTraceRawTp:
-		return h.eventContext(c, name)
-	case uapi.AttachTraceFexit, uapi.AttachModifyReturn, uapi.AttachTraceFsession, uapi.AttachTraceFexitMulti, uapi.AttachTraceFsessionMulti:
-		ret = true
-	case uapi.AttachTraceFentry, uapi.AttachTraceFentryMulti:
-		ret = false
-	case uapi.AttachTraceIter:
-		return h.iterContext(c)
-	default:
-		switch base {
-		case "tp_btf":
-			return h.eventContext(c, name)
-		case "fmod_ret", "fsession":
-			ret = true
-		case "iter":
-			return h.iterContext(c)
-		}
+	row, attach := progtype.Of(c.spec.ProgType), c.spec.Attach
+	if s, _ := progtype.ParseSection(c.spec.Section); row.Attached(attach) == nil && s != nil {
+		attach = s.Attach
 	}
+	_, name := tracepointName(c.spec.AttachTo)
+	switch row.TargetOf(attach) {
+	case progtype.RawEvent:
+		return h.eventContext(c, name)
+	case progtype.Iterator:
+		return h.iterContext(c)
+	}
+	at := row.Attached(attach)
+	ret := at != nil && at.Return
 	return h.functionContext(c, c.spec.AttachTo, ret)
 }
 
@@ -218,16 +209,16 @@ func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 	if err := h.arguments(c, name, spec, p, 0); err != nil {
 		return err
 	}
-	kind, _ := c.spec.hook()
-	if ret && (p.Ref != 0 || isSession(kind)) {
+	session := c.spec.section().Has(progtype.Session)
+	if ret && (p.Ref != 0 || session) {
 		if err := h.returnValue(c, name, spec, p); err != nil {
 			return err
 		}
-		if c.spec.Attach == uapi.AttachModifyReturn && c.spec.Args["ret"] == nil {
+		if at := progtype.Of(c.spec.ProgType).Attached(c.spec.Attach); at != nil && at.Modifies && c.spec.Args["ret"] == nil {
 			c.Ret.Value = 0 // what earlier programs returned: nothing yet
 		}
 	}
-	if isSession(kind) {
+	if session {
 		return h.sessionContext(c)
 	}
 	return h.arrayContext(c)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -178,12 +179,12 @@ func (s *Socket) Set(v Value, x uint64) {
 }
 
 // view gives out the address of the socket as one of its kinds.
-func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []Field, may func(*Field, bool) bool) uint64 {
+func (s *Socket) view(at **mem.Region, layout *progtype.Context, fields []Field, rules *progtype.Access) uint64 {
 	if *at != nil {
 		return (*at).Base
 	}
-	v := &View{Host: s.k, Type: typ, Who: "BPF", Size: size, Fields: fields, Socket: s, May: may}
-	r, err := s.k.Mem().Alloc(size, mem.Region{Kind: mem.Context, Name: typ, View: v, Owner: s})
+	v := &View{Host: s.k, Who: "BPF", Layout: layout, Rules: rules, Fields: fields, Socket: s}
+	r, err := s.k.Mem().Alloc(uint64(layout.Size), mem.Region{Kind: mem.Context, Name: layout.User, View: v, Owner: s})
 	if err != nil {
 		s.k.Fail(fmt.Errorf("kernel: socket: %w", err))
 		return 0
@@ -196,25 +197,14 @@ func (s *Socket) view(at **mem.Region, typ string, size uint64, fields []Field, 
 	return r.Base
 }
 
-func ReadsOnly(_ *Field, write bool) bool { return !write }
-
-// readsCommon is what programs see of a socket that may be a time-wait or request socket (bpf_sock_common_is_valid_access).
-func readsCommon(f *Field, write bool) bool {
-	switch f.Name {
-	case "type", "protocol", "mark", "priority":
-		return false
-	}
-	return !write
-}
-
 // Addr returns the address of the socket as a struct bpf_sock of unknown kind (PTR_TO_SOCK_COMMON).
 func (s *Socket) Addr() uint64 {
-	return s.view(&s.common, "bpf_sock", SockSize, SockFields, readsCommon)
+	return s.view(&s.common, progtype.Sock, SockFields, progtype.CommonSock)
 }
 
 // FullAddr returns the address of the socket as a struct bpf_sock (PTR_TO_SOCKET).
 func (s *Socket) FullAddr() uint64 {
-	return s.view(&s.full, "bpf_sock", SockSize, SockFields, ReadsOnly)
+	return s.view(&s.full, progtype.Sock, SockFields, progtype.FullSock)
 }
 
 // Key is the address that stands for the socket, of its struct sock when it has one.
@@ -231,7 +221,7 @@ func (s *Socket) Key() uint64 {
 
 // TCPAddr returns the address of the socket as a struct bpf_tcp_sock.
 func (s *Socket) TCPAddr() uint64 {
-	return s.view(&s.tcp, "bpf_tcp_sock", tcpSockSize, tcpSockFields, ReadsOnly)
+	return s.view(&s.tcp, progtype.TCPSock, tcpSockFields, progtype.FullTCPSock)
 }
 
 // Object returns the struct sock, which is made when the socket has none yet. The error is that the target's BTF has no

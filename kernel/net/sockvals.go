@@ -1,5 +1,7 @@
 package net
 
+import "github.com/bpfrun/bpfrun/progtype"
+
 // sockVal names a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
 // __sk_buff; in the kernel they lie in struct sock and what follows it.
 type Value uint8
@@ -99,50 +101,35 @@ var sockPlaces = func() []sockPlace {
 	return p
 }()
 
-// sockField is a field of a user ABI struct that shows a value of the view's socket.
-func SockField(name string, off, size uint16, v Value) Field {
-	return Field{Name: name, Off: off, Size: size, From: func(w *View) uint64 { return w.Socket.vals[v] }}
+// OfSocket makes a value of the view's socket the value of a field.
+func OfSocket(v Value) Source {
+	return Source{From: func(w *View) uint64 { return w.Socket.vals[v] }}
 }
 
-// bpfSockFields are the fields of struct bpf_sock (bpf_sock_is_valid_access).
-var SockFields = func() []Field {
-	fields := []Field{
-		SockField("bound_dev_if", 0, 4, SockBoundDev), SockField("family", 4, 4, SockFamily), SockField("type", 8, 4, SockType),
-		SockField("protocol", 12, 4, SockProtocol), SockField("mark", 16, 4, SockMark), SockField("priority", 20, 4, SockPriority),
-		SockField("src_ip4", 24, 4, SockSrcIP4), SockField("src_port", 44, 4, SockSrcPort), SockField("dst_port", 48, 2, SockDstPort),
-		SockField("dst_ip4", 52, 4, SockDstIP4), SockField("state", 72, 4, SockState), SockField("rx_queue_mapping", 76, 4, sockRxQueue),
+// SockFields are the values of struct bpf_sock.
+var SockFields = Bind(progtype.Sock, func() map[string]Source {
+	m := map[string]Source{
+		"bound_dev_if": OfSocket(SockBoundDev), "family": OfSocket(SockFamily), "type": OfSocket(SockType), "protocol": OfSocket(SockProtocol),
+		"mark": OfSocket(SockMark), "priority": OfSocket(SockPriority), "src_ip4": OfSocket(SockSrcIP4), "src_port": OfSocket(SockSrcPort),
+		"dst_port": OfSocket(SockDstPort), "dst_ip4": OfSocket(SockDstIP4), "state": OfSocket(SockState), "rx_queue_mapping": OfSocket(sockRxQueue),
 	}
-	for i := range uint16(4) {
+	for i := range Value(4) {
 		n := string(rune('0' + i))
-		fields = append(fields, SockField("src_ip6["+n+"]", 28+4*i, 4, SockSrcIP6+Value(i)), SockField("dst_ip6["+n+"]", 56+4*i, 4, SockDstIP6+Value(i)))
+		m["src_ip6["+n+"]"], m["dst_ip6["+n+"]"] = OfSocket(SockSrcIP6+i), OfSocket(SockDstIP6+i)
 	}
-	for i := range fields {
-		f := &fields[i]
-		switch f.Name {
-		case "bound_dev_if", "mark", "priority":
-		case "dst_port":
-			f.Narrow, f.Loose = true, true
-		default:
-			f.Narrow = true
-		}
+	return m
+}())
+
+var tcpSockFields = Bind(progtype.TCPSock, func() map[string]Source {
+	m := map[string]Source{
+		"bytes_received": OfSocket(TCPBytesReceived), "bytes_acked": OfSocket(TCPBytesAcked), "dsack_dups": OfSocket(tcpDsackDups),
+		"delivered": OfSocket(tcpDelivered), "delivered_ce": OfSocket(tcpDeliveredCE), "icsk_retransmits": OfSocket(tcpRetransmits),
 	}
-	return fields
-}()
-
-const SockSize = 80
-
-// tcpSockFields are the fields of struct bpf_tcp_sock, all of which are read whole (bpf_tcp_sock_is_valid_access).
-var tcpSockFields = func() []Field {
-	fields := make([]Field, 0, len(TCPNumbers))
-	for i, n := range TCPNumbers {
-		fields = append(fields, SockField(n.Name, uint16(4*i), 4, n.Val))
+	for _, n := range TCPNumbers {
+		m[n.Name] = OfSocket(n.Val)
 	}
-	return append(fields, SockField("bytes_received", 80, 8, TCPBytesReceived), SockField("bytes_acked", 88, 8, TCPBytesAcked),
-		SockField("dsack_dups", 96, 4, tcpDsackDups), SockField("delivered", 100, 4, tcpDelivered),
-		SockField("delivered_ce", 104, 4, tcpDeliveredCE), SockField("icsk_retransmits", 108, 4, tcpRetransmits))
-}()
-
-const tcpSockSize = 112
+	return m
+}())
 
 // tcpNumber is a value of a connection with the name programs know it by.
 type tcpNumber struct {
@@ -150,7 +137,7 @@ type tcpNumber struct {
 	Val  Value
 }
 
-// tcpNumbers are the counters of a connection in the order of struct bpf_tcp_sock.
+// TCPNumbers are the counters of a connection that struct bpf_tcp_sock and struct bpf_sock_ops have.
 var TCPNumbers = [...]tcpNumber{
 	{"snd_cwnd", tcpSndCwnd}, {"srtt_us", tcpSrtt}, {"rtt_min", tcpRttMin}, {"snd_ssthresh", tcpSsthresh}, {"rcv_nxt", tcpRcvNxt},
 	{"snd_nxt", tcpSndNxt}, {"snd_una", tcpSndUna}, {"mss_cache", tcpMSS}, {"ecn_flags", tcpECN}, {"rate_delivered", tcpRateDelivered},

@@ -1,11 +1,14 @@
 package net
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // fieldKind says what a load of a user ABI field yields.
@@ -21,30 +24,46 @@ const (
 	SocketField // the socket's struct bpf_sock, by its address
 )
 
-// uapiField is one field of a context of the user space ABI, whose layout never changes.
+// Field is a field of a [progtype.Context] and where its value is kept.
 type Field struct {
-	Name   string
-	Off    uint16
-	Size   uint16
-	Kind   fieldKind
-	Narrow bool // loads of parts are allowed
-	Pair   bool // with the field of the same array behind it, 8 bytes at once (bpf_ctx_wide_access_ok)
-	Loose  bool // a load of 4 bytes is allowed, the field having 2
-	ID     int  // index of the value
-	// from and to reach a value that is kept elsewhere: of the socket of the view.
+	Name string
+	Off  uint16
+	Size uint16
+	Kind fieldKind
+	ID   int // index of the value, and number of the field
+	// From and To reach a value that is kept elsewhere: of the socket of the view.
 	From func(v *View) uint64
 	To   func(v *View, x uint64)
+}
+
+// Source is what makes the value of a field.
+type Source struct {
+	Kind fieldKind
+	From func(v *View) uint64
+	To   func(v *View, x uint64)
+}
+
+// Bind gives the fields of a context their values, those without a source values of their own.
+func Bind(c *progtype.Context, sources map[string]Source) []Field {
+	out := make([]Field, len(c.Fields))
+	for i, f := range c.Fields {
+		s, ok := sources[f.Name]
+		if !ok && f.Yields != progtype.Number {
+			s.Kind = WideField
+		}
+		out[i] = Field{Name: f.Name, Off: uint16(f.Off), Size: uint16(f.Size), Kind: s.Kind, ID: i, From: s.From, To: s.To}
+	}
+	return out
 }
 
 // uapiView is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
 // simulated kernel, not to bytes.
 type View struct {
 	Host   *Host
-	Type   string
-	Who    string // the program type, for messages
-	Size   uint64
-	Fields []Field
-	May    func(f *Field, write bool) bool
+	Layout *progtype.Context
+	Rules  *progtype.Access
+	Who    string  // the program type, for messages
+	Fields []Field // by number, as those of Layout
 	Packet *Packet
 	Socket *Socket // whose fields from and to speak of
 	Values []uint64
@@ -58,57 +77,35 @@ func (v *View) Save() View {
 	return was
 }
 
-// fieldAt finds the field that contains off.
-func (v *View) fieldAt(off uint64) *Field {
-	for i := range v.Fields {
-		f := &v.Fields[i]
-		if off >= uint64(f.Off) && off < uint64(f.Off)+uint64(f.Size) {
-			return f
-		}
+func (v *View) release() uapi.Release { return uapi.ReleaseOf(v.Host.Version()) }
+
+// access judges an access.
+func (v *View) access(off uint64, size int, write bool) (*Field, *mem.Fault) {
+	i, err := v.Layout.Check(v.release(), v.Rules, int(off), size, write)
+	if err == nil {
+		return &v.Fields[i], nil
 	}
-	return nil
+	var e *progtype.AccessError
+	if errors.As(err, &e) && e.Reason == progtype.Forbidden {
+		verb := "read"
+		if write {
+			verb = "write"
+		}
+		return nil, v.refuse("a %s program may not %s %s.%s", v.Who, verb, v.Layout.User, e.Field.Name)
+	}
+	return nil, v.refuse("%v", err)
 }
 
-// access judges an access as the is_valid_access functions of net/core/filter.c do.
-func (v *View) access(off uint64, size int, write bool) (*Field, *mem.Fault) {
-	verb := "read"
-	if write {
-		verb = "write"
-	}
-	f := v.fieldAt(off)
-	switch {
-	case v.inCB(off, size):
-		if !v.May(f, write) {
-			return nil, v.refuse("a %s program may not %s %s.cb", v.Who, verb, v.Type)
-		}
-		if off%uint64(size) != 0 {
-			return nil, v.refuse("an access of %d bytes at offset %d of struct %s is not aligned", size, off, v.Type)
-		}
-		return f, nil
-	case f != nil && (v.pairAt(f, off, size) != nil || f.Loose && size == 4 && off == uint64(f.Off) && !write):
-		if !v.May(f, write) {
-			return nil, v.refuse("a %s program may not %s %s.%s", v.Who, verb, v.Type, f.Name)
-		}
-		return f, nil
-	case f == nil || off+uint64(size) > uint64(f.Off)+uint64(f.Size):
-		return nil, v.refuse("no field of struct %s has %d bytes at offset %d", v.Type, size, off)
-	case off%uint64(size) != 0:
-		return nil, v.refuse("a load of %d bytes at offset %d of struct %s is not aligned", size, off, v.Type)
-	case !v.May(f, write):
-		return nil, v.refuse("a %s program may not %s %s.%s", v.Who, verb, v.Type, f.Name)
-	case size != int(f.Size) && (write || !f.Narrow):
-		return nil, v.refuse("%s.%s takes accesses of %d bytes, not %d", v.Type, f.Name, f.Size, size)
-	}
-	return f, nil
+// Readable reports whether the program may read a field.
+func (v *View) Readable(f *Field) bool {
+	_, err := v.Layout.Check(v.release(), v.Rules, int(f.Off), int(f.Size), false)
+	return err == nil
 }
 
 // pairAt is the second half of an access of two fields of an array at once, nil when it is none.
 func (v *View) pairAt(f *Field, off uint64, size int) *Field {
-	if size != 8 || !f.Pair || off%8 != 0 || off != uint64(f.Off) {
-		return nil
-	}
-	if g := v.fieldAt(off + 4); g != nil && g.Pair && Group(g.Name) == Group(f.Name) {
-		return g
+	if j := v.Layout.Pair(v.release(), f.ID, int(off), size); j >= 0 {
+		return &v.Fields[j]
 	}
 	return nil
 }
@@ -121,7 +118,7 @@ func (v *View) refuse(format string, args ...any) *mem.Fault {
 const cbStart, cbEnd = 48, 68
 
 func (v *View) inCB(off uint64, size int) bool {
-	return off >= cbStart && off+uint64(size) <= cbEnd && v.Type == "__sk_buff"
+	return off >= cbStart && off+uint64(size) <= cbEnd && v.Layout.User == "__sk_buff"
 }
 
 // cb returns the bytes of the control block.
@@ -230,12 +227,12 @@ func (v *View) Store(off uint64, size int, x uint64) *mem.Fault {
 
 // Read implements [mem.View]: a context is no memory for helpers.
 func (v *View) Read(uint64, []byte) *mem.Fault {
-	return v.refuse("struct %s is a context, not memory: copy its fields first", v.Type)
+	return v.refuse("struct %s is a context, not memory: copy its fields first", v.Layout.User)
 }
 
 // Write implements [mem.View].
 func (v *View) Write(uint64, []byte) *mem.Fault {
-	return v.refuse("struct %s is a context, not memory", v.Type)
+	return v.refuse("struct %s is a context, not memory", v.Layout.User)
 }
 
 func (v *View) Index(name string) int {
@@ -269,14 +266,4 @@ func (v *View) CtxOut() []byte {
 		return nil
 	}
 	return v.Out(v)
-}
-
-// skbGroup collects fields that have their names' first part in common.
-func Group(name string) string {
-	for i := range len(name) {
-		if name[i] == '[' {
-			return name[:i]
-		}
-	}
-	return name
 }

@@ -3,19 +3,18 @@ package object
 import (
 	"strings"
 
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// writable lists the fields of kernel types the verifier lets a program type store to, by type and path
+// writable lists the fields of kernel types that struct_ops programs may store to, by type and path
 // (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access).
-var writable = map[uapi.ProgType]map[string][]string{
-	uapi.ProgTypeStructOps: {
-		"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
-		"sock":                 {"sk_pacing_rate", "sk_pacing_status"},
-		"inet_connection_sock": {"icsk_ca_priv", "icsk_ack.pending"},
-		"tcp_sock":             {"snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "ecn_flags", "app_limited"},
-		"sk_buff":              {"tstamp", "cb"},
-	},
+var writable = map[string][]string{
+	"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
+	"sock":                 {"sk_pacing_rate", "sk_pacing_status"},
+	"inet_connection_sock": {"icsk_ca_priv", "icsk_ack.pending"},
+	"tcp_sock":             {"snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "ecn_flags", "app_limited"},
+	"sk_buff":              {"tstamp", "cb"},
 }
 
 // SetProgType tells the kernel which program runs: it decides which kernel fields stores may change.
@@ -33,7 +32,10 @@ func (s *Space) AllowLoads() { s.noLoads = false }
 
 // mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
 func (s *Space) mayWrite(o *Object, off, size uint64) bool {
-	for typ, paths := range writable[s.prog] {
+	if progtype.Of(s.prog).Target != progtype.OpsMember {
+		return false
+	}
+	for typ, paths := range writable {
 		l := s.LayoutNamed(typ)
 		if l == nil {
 			continue
