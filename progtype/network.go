@@ -49,7 +49,7 @@ var networkRows = []Row{
 	{
 		Type: uapi.ProgTypeSocketFilter, Since: uapi.R(3, 19),
 		Sections: []Section{{Name: "socket"}},
-		Takes:    takesSkb, Context: skbContext, Layer: Link,
+		Takes:    takesSkb, Context: skbContext, Layer: Network,
 		Access:  Access{Hidden: list(socketFields, lateFields, []string{"data", "data_end", "tstamp", "hwtstamp"}), Written: []string{"cb"}},
 		Returns: anyReturn, TestRun: true,
 	},
