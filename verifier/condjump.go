@@ -103,6 +103,9 @@ func (e *env) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 		return packetTaken(d, s, op)
 	}
 	if d.typ == scalar && s.typ == scalar {
+		if d == s && e.has(since.SameRegister) {
+			return sameTaken(op, &d.Bounds, w32)
+		}
 		return num.Taken(&d.Bounds, &s.Bounds, op, w32, e.rules)
 	}
 	if w32 && e.rel >= since.R(6, 8) {
@@ -118,6 +121,27 @@ func (e *env) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	case num.Eq:
 		return num.Never
 	case num.Ne:
+		return num.Sure
+	}
+	return num.Maybe
+}
+
+// sameTaken decides a comparison of a register with itself.
+func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
+	switch op {
+	case num.Eq, num.Ge, num.Le, num.SGe, num.SLe:
+		return num.Sure
+	case num.Ne, num.Gt, num.Lt, num.SGt, num.SLt:
+		return num.Never
+	}
+	t, lo, hi := b.Var, b.SMin, b.SMax
+	if w32 {
+		t, lo, hi = t.Sub32(), int64(b.SMin32), int64(b.SMax32)
+	}
+	switch { // a bit is set unless the value is 0
+	case t.IsConst() && t.Value == 0:
+		return num.Never
+	case t.IsConst() || lo > 0 || hi < 0:
 		return num.Sure
 	}
 	return num.Maybe
@@ -404,23 +428,27 @@ func markEnd(s *state, n uint8, beyond bool) {
 	}
 }
 
-// goodPacket: bytes up to the pointer are in the packet; open says that one more is.
+// goodPacket: bytes up to the pointer are in the packet; open says that one more is (find_good_pkt_pointers).
 func (e *env) goodPacket(s *state, p *reg, open bool) {
-	if p.off < 0 || p.off == 0 && open {
+	n := int64(p.off)
+	if e.has(since.OffsetInBounds) {
+		// What was added counts too: all pointers of this identity carry it.
+		if p.SMin+n < 0 || p.UMax > maxPacketOff {
+			return
+		}
+		n += int64(p.UMax)
+		if n == 0 && open || n > maxPacketOff {
+			return
+		}
+	} else if p.off < 0 || p.off == 0 && open || p.UMax > maxPacketOff || p.UMax+uint64(p.off) > maxPacketOff {
 		return
 	}
-	if p.UMax > maxPacketOff || p.UMax+uint64(p.off) > maxPacketOff {
-		return
-	}
-	n := p.off
-	if open && e.rel >= since.R(5, 11) {
-		n++
-	} else if open && e.rel < since.R(5, 11) {
+	if open {
 		n++
 	}
 	s.eachReg(spillMask, func(r *reg) {
 		if r.typ == p.typ && r.id == p.id {
-			r.rng = max(r.rng, n)
+			r.rng = max(r.rng, int32(n))
 		}
 	})
 }

@@ -124,6 +124,7 @@ type env struct {
 	lines   []string // what the kernel would have logged since the last instruction
 	log     *logger
 	seenExc bool
+	byType  bool // an argument is judged by its type alone
 }
 
 // flags are the rules of the release that are asked often.

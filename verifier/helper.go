@@ -47,7 +47,7 @@ func (e *env) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 		e.refuse(uapi.EINVAL, "invalid func %s#%d", helperName(h, ok), int32(id))
 	}
 	p := h.For(e.rel, e.callerOf(id))
-	if p == nil || !e.onlyHook(p.Only) {
+	if p == nil || !e.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !e.errorInjection() {
 		if e.rel >= since.R(6, 12) {
 			e.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
 		}
@@ -190,7 +190,7 @@ func (e *env) callHelper(in *decode.Insn) stepResult {
 		e.push(e.insn+1, e.insn)
 		e.forgetPackets()
 		e.reg(0).unknown()
-		if e.r.static {
+		if e.live != nil {
 			e.live.update(e)
 		}
 		e.leaveFunc()

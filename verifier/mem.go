@@ -636,8 +636,10 @@ func (e *env) memReg(n int, size uint32) {
 	if r.typ.mayBeNull() {
 		e.notNull(r)
 	}
+	e.byType = true
 	e.helperMem(n, int(size), read, true, &callMeta{})
 	e.helperMem(n, int(size), write, true, &callMeta{})
+	e.byType = false
 	if saved.typ.mayBeNull() {
 		*r = saved
 	}

@@ -349,6 +349,9 @@ func (e *env) attachFunc(s *btf.Spec, t *btf.Type) {
 		if p.Sleepable && !sleepableLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), e.rel) {
 			e.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
 		}
+		if e.disabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_")) {
+			e.refuse(uapi.EINVAL, "attach_btf_id %d points to disabled hook %s", t.ID, t.Name)
+		}
 		return
 	}
 	if p.Sleepable {
@@ -391,10 +394,11 @@ func noreturnFunc(name string) bool {
 // errorInjectable: the function is in the kernel's list of those whose return value may be changed. That list is not in BTF; system
 // calls are on it.
 func (e *env) errorInjectable(name string) bool {
-	for _, p := range []string{"__x64_sys_", "__ia32_sys_", "__arm64_sys_", "__do_sys_", "__se_sys_"} {
-		if strings.HasPrefix(name, p) && p != "__do_sys_" && p != "__se_sys_" {
-			return true
-		}
+	if syscallEntry(name) {
+		return e.rel >= since.R(7, 0) || e.errorInjection()
+	}
+	if !e.errorInjection() && !modifyReturnTest(name) {
+		return false
 	}
 	switch name {
 	case "should_fail_bio", "should_failslab", "should_fail_alloc_page", "io_ctl_init", "btrfs_check_leaf_full", "open_ctree", "bpf_fentry_test1", "bpf_modify_return_test",
@@ -402,10 +406,52 @@ func (e *env) errorInjectable(name string) bool {
 		"update_socket_protocol", "__filemap_add_folio", "set_memory_x", "bpf_testmod_fentry_test1", "blk_should_fake_timeout", "unpoison_memory", "cgroup_rstat_flush":
 		return true
 	}
-	if strings.HasPrefix(name, "bpf_fentry_test") {
+	if modifyReturnTest(name) {
 		return true
 	}
 	e.unknown("whether the return value of %s can be changed", name)
+	return false
+}
+
+// syscallEntry: system calls can be injected with errors, and from 7.0 on traced by sleepable programs whatever the configuration.
+func syscallEntry(name string) bool {
+	return strings.HasPrefix(name, "__x64_sys_") || strings.HasPrefix(name, "__ia32_sys_") || strings.HasPrefix(name, "__arm64_sys_")
+}
+
+// modifyReturnTest: functions of the kernel's own tests, which kfunc sets make modifiable whatever the configuration.
+func modifyReturnTest(name string) bool {
+	switch name {
+	case "bpf_modify_return_test", "bpf_modify_return_test2", "bpf_modify_return_test_tp", "update_socket_protocol", "hid_bpf_device_event", "hid_bpf_rdesc_fixup":
+		return true
+	}
+	return strings.HasPrefix(name, "bpf_fentry_test")
+}
+
+// errorInjection reports whether the kernel was built with CONFIG_FUNCTION_ERROR_INJECTION. Without its configuration the function
+// that looks up the list tells.
+func (e *env) errorInjection() bool {
+	if v, ok := e.k.Kconfig["CONFIG_FUNCTION_ERROR_INJECTION"]; ok {
+		return v == "y"
+	}
+	if e.k.BTF == nil {
+		return true
+	}
+	_, ok := e.k.BTF.FindID(btf.KindFunc, "within_error_injection_list")
+	return ok
+}
+
+// disabledLSM: hooks that programs must not attach to since their return values are not numbers of errors (kernel/bpf/bpf_lsm.c
+// bpf_lsm_disabled_hooks). Stable updates of older releases have the list, too.
+func (e *env) disabledLSM(hook string) bool {
+	switch hook {
+	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
+		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
+		return e.rel >= since.R(6, 1)
+	case "xfrm_decode_session":
+		return e.rel >= since.R(6, 1) && e.rel != since.R(6, 18)
+	case "file_alloc_security":
+		return e.rel >= since.R(7, 1)
+	}
 	return false
 }
 

@@ -242,7 +242,7 @@ func (e *env) readStack(f *frame, off, size, dst int) {
 			case t == slotMisc, t == slotZero, t == slotSpill && src.typ == scalar && e.isSpilled(s):
 			case (t == slotInvalid || t == slotPoison) && e.r.uninit:
 				if t == slotPoison {
-					e.refuse(uapi.EFAULT, "slot poisoned by dead code elimination")
+					e.refuse(uapi.EACCES, "reading from stack off %d+%d size %d, slot poisoned by dead code elimination", off, i, size)
 				}
 			default:
 				e.refuse(uapi.EACCES, "invalid read from stack off %d+%d size %d", off, i, size)
@@ -492,8 +492,9 @@ func (e *env) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t acc
 		switch {
 		case *b == slotMisc:
 		case *b == slotZero, (*b == slotInvalid || *b == slotPoison) && e.r.uninit:
-			if *b == slotPoison && src == accessHelper {
-				e.refuse(uapi.EFAULT, "slot poisoned by dead code elimination")
+			// What BTF says that a function may read it need not read.
+			if *b == slotPoison && !clobber && !e.byType {
+				e.refuse(uapi.EACCES, "reading from stack R%d off %d+%d size %d, slot poisoned by dead code elimination", ptr, lo, i-lo, size)
 			}
 			if clobber {
 				*b = slotMisc

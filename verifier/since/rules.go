@@ -110,6 +110,10 @@ const (
 	CallbackLoops
 	// TailCallReturns: a tail call in a function may replace the function's caller.
 	TailCallReturns
+	// OffsetInBounds: what is added to a pointer, constant or not, is one range.
+	OffsetInBounds
+	// SameRegister: a register compared with itself decides the branch.
+	SameRegister
 	numRules
 )
 
@@ -169,6 +173,8 @@ var rows = [numRules]row{
 	SingularIDs:            {R(7, 0), "identities of a single register are dropped"},
 	CleanCurrent:           {R(7, 1), "what is dead leaves the current state"},
 	InsnBeforeWalk:         {R(7, 1), "fields are checked before the walk"},
+	SameRegister:           {R(7, 0), "comparisons of a register with itself are decided"},
+	OffsetInBounds:         {R(7, 0), "constants added to pointers are part of their ranges"},
 	CallbackChains:         {R(6, 7), "callbacks are called zero, one or many times"},
 	CallbackLoops:          {R(6, 19), "calls that call back are loops"},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them"},
