@@ -1,0 +1,95 @@
+package verdicts_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+const root = "../.."
+
+// known are verdicts of our own programs that differ from the kernel's; CONFORMANCE.md tells why.
+var known = map[string][]string{
+	"7.2.13-amd64": {
+		"conformance/testdata/cases/maps_basic.o:t_bloom",
+		"conformance/testdata/cases/dynptrs.o:t_local",
+		"examples/session/session.bpf.o:on_read",
+	},
+}
+
+// target describes a kernel by the types in testdata, or the embedded ones.
+func target(release string) (*loader.Target, error) {
+	var spec *btf.Spec
+	var err error
+	switch release {
+	case "5.10.262-amd64":
+		spec, err = btffile.Load(root+"/testdata/btf/linux-5.10.262-amd64-cloud.btf.xz", nil)
+	case "7.2.13-amd64":
+		spec, err = btffile.Load(root+"/testdata/btf/linux-7.2.13-amd64.btf.xz", nil)
+	default: // generated programs use no types of the kernel
+		spec, err = embedded.Spec()
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, version, ok := loader.ParseRelease(release)
+	if !ok {
+		return nil, fmt.Errorf("%q is no release", release)
+	}
+	t := loader.NewTarget("linux-"+release, spec)
+	loader.WithVersion(version)(t)
+	return t, nil
+}
+
+func replay(t *testing.T, path string, kernels ...string) *verdicts.Report {
+	t.Helper()
+	report := verdicts.NewReport()
+	require.NoError(t, verdicts.Replay(context.Background(), path, verdicts.Config{
+		Objects: root, Target: target,
+		Open:  func(path string) (*loader.Object, error) { return loader.Open(path) },
+		Match: func(l *verdicts.Line) bool { return slices.Contains(kernels, l.Kernel) },
+		Each: func(c *verdicts.Comparison) error {
+			report.Add(c)
+			if c.Kind != verdicts.Agree && c.Kind != verdicts.NotJudged && !slices.Contains(known[c.Line.Kernel], c.Line.Key()) {
+				t.Error(c)
+			}
+			return nil
+		},
+	}))
+	return report
+}
+
+// The verifier says of our own programs what the kernels of three releases said.
+func TestVerdictsOfOwnPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("verifies 300 programs")
+	}
+	report := replay(t, "testdata/own.jsonl.gz", "5.10.262-amd64", "6.12.107-amd64", "7.2.13-amd64")
+	all := report.Agreements()
+	require.Len(t, all, 3)
+	for _, a := range all {
+		assert.GreaterOrEqual(t, a.Judged, 80, a.Kernel)
+		assert.GreaterOrEqual(t, a.SameClass*100, a.BothRefuse*95, "reasons of refusals on %s", a.Kernel)
+		assert.GreaterOrEqual(t, a.Within5*100, a.Counted*95, "instructions processed on %s", a.Kernel)
+	}
+}
+
+// The same for generated programs near the border of acceptance.
+func TestVerdictsOfGeneratedPrograms(t *testing.T) {
+	all := replay(t, "testdata/border-6.18.jsonl.gz", "6.18.44").Agreements()
+	require.Len(t, all, 1)
+	a := all[0]
+	assert.Equal(t, 400, a.Judged)
+	assert.GreaterOrEqual(t, a.SameClass*100, a.BothRefuse*98)
+	assert.GreaterOrEqual(t, a.Within5*100, a.Counted*98)
+}
