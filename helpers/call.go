@@ -30,24 +30,30 @@ func (c *Call) In(i int) []byte { return c.bufs[i] }
 // whatever was there before.
 func (c *Call) Out(i int) []byte { return c.bufs[i] }
 
-// callOf readies the environment's call; helpers never nest, so there is one.
-func callOf(t *vm.Thread, args *[5]uint64) *Call {
-	e := t.User.(*Env)
-	c := &e.call
-	// They are nearly always those of the call before, and stores of pointers cost more than looking.
-	if c.Thread != t || c.Args != args || c.Env != e {
-		c.Env, c.Thread, c.Args = e, t, args
-	}
-	return c
+// zeroed zeroes a result and returns the errno, as helpers do on their error paths.
+func (c *Call) zeroed(i int, errno uapi.Errno) (uint64, *vm.Action) {
+	b := c.Out(i)
+	clear(b)
+	return errnoRet(errno), c.write(c.Args[i], b)
 }
 
-// bind makes the function that the engine calls.
+// bind makes the function that the engine calls. Helpers never nest, so an environment has one Call, which is nearly always that
+// of the same thread and registers as before: comparing costs less than storing pointers.
 func (do Impl) bind(steps []step) vm.HelperFunc {
 	if len(steps) == 0 {
-		return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) { return do(callOf(t, args)) }
+		return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+			c := &t.User.(*Env).call
+			if c.Thread != t || c.Args != args {
+				c.ready(t, args)
+			}
+			return do(c)
+		}
 	}
 	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
-		c := callOf(t, args)
+		c := &t.User.(*Env).call
+		if c.Thread != t || c.Args != args {
+			c.ready(t, args)
+		}
 		for i := range steps {
 			if f := c.decode(&steps[i]); f != nil {
 				return 0, f
@@ -56,6 +62,8 @@ func (do Impl) bind(steps []step) vm.HelperFunc {
 		return do(c)
 	}
 }
+
+func (c *Call) ready(t *vm.Thread, args *[5]uint64) { c.Env, c.Thread, c.Args = t.User.(*Env), t, args }
 
 // step decodes one argument.
 type step struct {

@@ -125,15 +125,7 @@ const maxScratchpad = 512
 // csumDiff is bpf_csum_diff. Since 6.13 sizes need not be multiples of four and the sum is folded to 16 bits.
 func csumDiff(c *Call) (uint64, *vm.Action) {
 	fromSize, toSize := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
-	data, f := c.read(c.Args[0], fromSize)
-	if f != nil {
-		return 0, f
-	}
-	from := append([]byte(nil), data...)
-	to, f := c.read(c.Args[2], toSize)
-	if f != nil {
-		return 0, f
-	}
+	from, to := c.In(0), c.In(2)
 	seed := uint32(c.Args[4])
 	if c.Version < kernelVersion(6, 13) {
 		if (fromSize|toSize)&3 != 0 || fromSize+toSize > maxScratchpad {

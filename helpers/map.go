@@ -72,18 +72,6 @@ func mapDelete(c *Call) (uint64, *vm.Action) {
 	return c.mapRet(m.Delete(key)), nil
 }
 
-func (e *Env) queueAt(addr uint64) (maps.Queue, *vm.Action) {
-	m, f := e.mapAt(addr)
-	if f != nil {
-		return nil, f
-	}
-	q, ok := m.(maps.Queue)
-	if !ok {
-		return nil, wrongMap(m)
-	}
-	return q, nil
-}
-
 func mapPush(c *Call, q maps.Queue) (uint64, *vm.Action) {
 	value := c.In(1)
 	return c.mapRet(q.Push(value, c.Args[2])), nil
@@ -98,18 +86,15 @@ func mapPeek(c *Call) (uint64, *vm.Action) {
 }
 
 func takeElem(c *Call, take func(maps.Queue, []byte) uapi.Errno) (uint64, *vm.Action) {
-	q, f := c.queueAt(c.Args[0])
-	if f != nil {
-		return 0, f
+	q, ok := c.ref.m.(maps.Queue)
+	if !ok {
+		return 0, wrongMap(c.ref.m)
 	}
-	// A bloom filter's peek asks for the value given, so it is read first.
-	value := make([]byte, q.Spec().ValueSize)
-	if q.Spec().Type == uapi.MapTypeBloomFilter {
-		if value, f = c.read(c.Args[1], uint64(q.Spec().ValueSize)); f != nil {
-			return 0, f
-		}
+	value := c.Out(1)
+	if q.Spec().Type == uapi.MapTypeBloomFilter { // its peek asks for the value given
 		return c.mapRet(take(q, value)), nil
 	}
+	clear(value)
 	errno := take(q, value)
 	return c.mapRet(errno), c.write(c.Args[1], value)
 }

@@ -24,10 +24,7 @@ var miscHelpers = []row{
 // kallsymsLookupName finds the address of a kernel symbol (bpf_kallsyms_lookup_name).
 func kallsymsLookupName(c *Call) (uint64, *vm.Action) {
 	n := c.Args[1] & 0xffffffff
-	name, f := c.read(c.Args[0], n)
-	if f != nil {
-		return 0, f
-	}
+	name := c.In(0)
 	if c.Args[2] != 0 || n <= 1 || name[n-1] != 0 {
 		if c.Version < kernelVersion(6, 12) {
 			return errnoRet(uapi.EINVAL), nil

@@ -192,10 +192,7 @@ func copyFromUserStr(c *Call) (uint64, *vm.Action) {
 	if size == 0 {
 		return 0, nil
 	}
-	buf, f := c.out(c.Args[0], size)
-	if f != nil {
-		return 0, f
-	}
+	buf := c.Out(0)
 	clear(buf)
 	n, errno, f := readString(c.Env, userSpace, c.Args[2], buf)
 	switch {

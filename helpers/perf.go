@@ -98,28 +98,23 @@ func perfEventReadValue(c *Call) (uint64, *vm.Action) {
 	if size == sizeofPerfValue {
 		v, errno = c.counter(m, c.Args[1], c.Thread.CPU)
 	}
-	return c.writePerfValue(c.Args[2], size, v, errno)
+	return c.perfResult(2, v, errno)
 }
 
 func perfProgReadValue(c *Call) (uint64, *vm.Action) {
 	size := c.Args[2] & 0xffffffff
 	if size != sizeofPerfValue {
-		return c.writePerfValue(c.Args[1], size, 0, uapi.EINVAL)
+		return c.zeroed(1, uapi.EINVAL)
 	}
-	return c.writePerfValue(c.Args[1], size, c.Kernel.Counter("perf_event", 0), 0)
+	return c.perfResult(1, c.Kernel.Counter("perf_event", 0), 0)
 }
 
-// writePerfValue writes the value, or zeroes the destination on an error as the kernel does.
-func (e *Env) writePerfValue(addr, size, v uint64, errno uapi.Errno) (uint64, *vm.Action) {
-	if errno == 0 {
-		return 0, e.write(addr, e.perfValue(v))
+// perfResult writes the value, or zeroes the destination on an error as the kernel does.
+func (c *Call) perfResult(i int, v uint64, errno uapi.Errno) (uint64, *vm.Action) {
+	if errno != 0 {
+		return c.zeroed(i, errno)
 	}
-	buf, f := e.out(addr, size)
-	if f != nil {
-		return 0, f
-	}
-	clear(buf)
-	return errnoRet(errno), e.write(addr, buf)
+	return 0, c.write(c.Args[i], c.perfValue(v))
 }
 
 func getStackID(c *Call) (uint64, *vm.Action) {
@@ -139,34 +134,31 @@ func getStackID(c *Call) (uint64, *vm.Action) {
 func skip(ips []uint64, n uint64) []uint64 { return ips[min(n, uint64(len(ips))):] }
 
 func getStack(c *Call) (uint64, *vm.Action) {
-	return c.stackInto(c.Args[1], c.Args[2]&0xffffffff, c.Args[3])
+	return c.stackInto(1, c.Args[3])
 }
 
 func getTaskStack(c *Call) (uint64, *vm.Action) {
-	return c.stackInto(c.Args[1], c.Args[2]&0xffffffff, c.Args[3])
+	return c.stackInto(1, c.Args[3])
 }
 
 // stackInto is __bpf_get_stack: it writes the instruction pointers and zeroes the rest of
 // the buffer, and returns the number of bytes written.
-func (e *Env) stackInto(addr, size, flags uint64) (uint64, *vm.Action) {
-	buf, f := e.out(addr, size)
-	if f != nil {
-		return 0, f
-	}
+func (c *Call) stackInto(i int, flags uint64) (uint64, *vm.Action) {
+	buf := c.Out(i)
 	clear(buf)
-	if flags&^uint64(skipFieldMask|userStack|userBuildID) != 0 || size%8 != 0 || flags&userBuildID != 0 && flags&userStack == 0 {
-		return errnoRet(uapi.EINVAL), e.write(addr, buf)
+	if flags&^uint64(skipFieldMask|userStack|userBuildID) != 0 || len(buf)%8 != 0 || flags&userBuildID != 0 && flags&userStack == 0 {
+		return errnoRet(uapi.EINVAL), c.write(c.Args[i], buf)
 	}
 	if flags&userBuildID != 0 {
 		return 0, notSimulated("bpf_get_stack with BPF_F_USER_BUILD_ID")
 	}
 	n := 0
-	for _, ip := range skip(e.Kernel.Stack(flags&userStack != 0), flags&skipFieldMask) {
+	for _, ip := range skip(c.Kernel.Stack(flags&userStack != 0), flags&skipFieldMask) {
 		if n+8 > len(buf) {
 			break
 		}
-		e.order().PutUint64(buf[n:], ip)
+		c.order().PutUint64(buf[n:], ip)
 		n += 8
 	}
-	return uint64(n), e.write(addr, buf)
+	return uint64(n), c.write(c.Args[i], buf)
 }

@@ -86,11 +86,7 @@ func (e *Env) kernelAllowed(addr uint64) bool {
 
 func probe(s space) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		size := c.Args[1] & 0xffffffff
-		buf, f := c.out(c.Args[0], size)
-		if f != nil {
-			return 0, f
-		}
+		buf := c.Out(0)
 		errno, f := s(c.Env, c.Args[2], buf)
 		if f != nil {
 			return 0, f
@@ -104,13 +100,9 @@ func probe(s space) Impl {
 
 func probeStr(s space) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		size := c.Args[1] & 0xffffffff
-		if size == 0 {
+		buf := c.Out(0)
+		if len(buf) == 0 {
 			return 0, nil
-		}
-		buf, f := c.out(c.Args[0], size)
-		if f != nil {
-			return 0, f
 		}
 		n, errno, f := readString(c.Env, s, c.Args[2], buf)
 		if f != nil {

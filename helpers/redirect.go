@@ -66,10 +66,7 @@ func redirectNeigh(c *Call) (uint64, *vm.Action) {
 	if n != 0 && n < neighSize || c.Args[3] != 0 {
 		return tcActShot, nil
 	}
-	data, f := c.read(c.Args[1], n)
-	if f != nil {
-		return 0, f
-	}
+	data := c.In(1)
 	c.Run.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: "neighbour", Data: append([]byte(nil), data...)})
 	return tcActRedirect, nil
 }

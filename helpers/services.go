@@ -54,10 +54,7 @@ func btfFindByNameKind(c *Call) (uint64, *vm.Action) {
 	if c.Args[3] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	name, f := c.read(c.Args[0], n)
-	if f != nil {
-		return 0, f
-	}
+	name := c.In(0)
 	if n <= 1 || name[n-1] != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}

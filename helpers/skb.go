@@ -124,21 +124,11 @@ func (s *skb) clearHash() {
 func skbLoadBytes(c *Call, s *skb) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	if off+n > uint64(s.p.Len()) {
-		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
+		return c.zeroed(2, uapi.EFAULT)
 	}
 	b := make([]byte, n)
 	s.p.ReadAt(b, int(off))
 	return 0, c.write(c.Args[2], b)
-}
-
-// zeroOut zeroes a result and returns the errno, as helpers do on their error paths.
-func (e *Env) zeroOut(addr, n uint64, errno uapi.Errno) (uint64, *vm.Action) {
-	b, f := e.out(addr, n)
-	if f != nil {
-		return 0, f
-	}
-	clear(b)
-	return errnoRet(errno), e.write(addr, b)
 }
 
 // skbLoadBytesRelative counts from the link or the network header, which for most program types is the start of the
@@ -151,18 +141,18 @@ func skbLoadBytesRelative(c *Call, s *skb) (uint64, *vm.Action) {
 	case uapi.HdrStartNet:
 		start = s.st.net
 	default:
-		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
+		return c.zeroed(2, uapi.EFAULT)
 	}
 	// What lies before the packet's data is the link header.
 	lead := s.c.LinkHeader()
 	from := int64(start) + off
 	if off > maxOffset16 || from+int64(n) > int64(s.p.Len()) {
-		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
+		return c.zeroed(2, uapi.EFAULT)
 	}
 	all := append(append([]byte(nil), lead...), s.p.Whole()...)
 	from += int64(len(lead))
 	if from < 0 {
-		return c.zeroOut(c.Args[2], n, uapi.EFAULT)
+		return c.zeroed(2, uapi.EFAULT)
 	}
 	return 0, c.write(c.Args[2], all[from:from+int64(n)])
 }

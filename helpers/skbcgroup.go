@@ -59,7 +59,7 @@ func skbGetXfrmState(c *Call) (uint64, *vm.Action) {
 	if _, f := c.packetOf(c.Args[0]); f != nil {
 		return 0, f
 	}
-	return c.zeroOut(c.Args[2], c.Args[3]&0xffffffff, uapi.EINVAL)
+	return c.zeroed(2, uapi.EINVAL)
 }
 
 // rcEvent records what a decoder of remote controls reports.

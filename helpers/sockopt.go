@@ -280,19 +280,16 @@ func getsockopt(c *Call) (uint64, *vm.Action) {
 	n := c.Args[4] & 0xffffffff
 	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	if c.Run.ProgType == uapi.ProgTypeSockOps && level == solTCP && name >= tcpBPFSyn && name <= tcpBPFSynMac {
-		return c.zeroOut(c.Args[3], n, uapi.ENOENT) // no SYN was saved
+		return c.zeroed(3, uapi.ENOENT) // no SYN was saved
 	}
 	if s == nil || !permitted(s, level) {
-		return c.zeroOut(c.Args[3], n, uapi.EINVAL)
+		return c.zeroed(3, uapi.EINVAL)
 	}
 	value, errno := c.getOption(s, kernel.SockOption{Level: level, Name: name}, n)
 	if errno != 0 {
-		return c.zeroOut(c.Args[3], n, errno)
+		return c.zeroed(3, errno)
 	}
-	out, f := c.out(c.Args[3], n)
-	if f != nil {
-		return 0, f
-	}
+	out := c.Out(3)
 	clear(out)
 	copy(out, value)
 	return 0, c.write(c.Args[3], out)

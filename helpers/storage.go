@@ -56,10 +56,8 @@ func storageGet(c *Call) (uint64, *vm.Action) {
 	}
 	create := c.Args[3] != 0
 	var init []byte
-	if create && c.Args[2] != 0 {
-		if init, f = c.read(c.Args[2], uint64(s.Spec().ValueSize)); f != nil {
-			return 0, f
-		}
+	if create {
+		init = c.In(2)
 	}
 	addr, errno := s.Get(c.storageOwner(s, c.Args[1]), init, create)
 	if errno != 0 {

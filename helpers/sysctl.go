@@ -95,7 +95,7 @@ func sysctlGetNew(c *Call) (uint64, *vm.Action) {
 		return 0, f
 	}
 	if !s.Write {
-		return c.zeroOut(c.Args[1], c.Args[2]&0xffffffff, uapi.EINVAL)
+		return c.zeroed(1, uapi.EINVAL)
 	}
 	return c.copySysctl(c.Args[1], c.Args[2]&0xffffffff, s.New)
 }

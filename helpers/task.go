@@ -108,12 +108,7 @@ func getNsCurrentPidTgid(c *Call) (uint64, *vm.Action) {
 	out := make([]byte, 8)
 	errno := uapi.EINVAL
 	if size := c.Args[3] & 0xffffffff; size != 8 {
-		buf, f := c.out(c.Args[2], size)
-		if f != nil {
-			return 0, f
-		}
-		clear(buf)
-		return errnoRet(errno), c.write(c.Args[2], buf)
+		return c.zeroed(2, errno)
 	}
 	if dev, ino := c.Kernel.PidNamespace(); dev == c.Args[0] && ino == c.Args[1] {
 		pid, tgid := c.Kernel.PidTgid()

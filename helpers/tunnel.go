@@ -75,14 +75,14 @@ func skbGetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 	n, key := c.Args[2]&0xffffffff, s.st.tunnel
 	wantFlags := c.Args[3]&uapi.TunnelFlags != 0
 	if key == nil || c.Args[3]&^uint64(uapi.TunnelIPv6|uapi.TunnelFlags) != 0 {
-		return c.zeroOut(c.Args[1], n, uapi.EINVAL)
+		return c.zeroed(1, uapi.EINVAL)
 	}
 	v6 := c.Args[3]&uapi.TunnelIPv6 != 0
 	if v6 != key.ipv6 {
-		return c.zeroOut(c.Args[1], n, uapi.EPROTO)
+		return c.zeroed(1, uapi.EPROTO)
 	}
 	if !tunnelLength(n) || n == 8 && v6 {
-		return c.zeroOut(c.Args[1], n, uapi.EINVAL)
+		return c.zeroed(1, uapi.EINVAL)
 	}
 	out := key.raw
 	clear(out[tunnelExt:tunnelLabel])
@@ -97,10 +97,7 @@ func skbGetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 
 func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 	n, flags := c.Args[2]&0xffffffff, c.Args[3]
-	data, f := c.read(c.Args[1], n)
-	if f != nil {
-		return 0, f
-	}
+	data := c.In(1)
 	if flags&^uint64(uapi.TunnelIPv6|uapi.TunnelZeroCsumTx|uapi.TunnelDontFragment|uapi.TunnelSeqNumber|uapi.TunnelNoKey) != 0 || !tunnelLength(n) {
 		return errnoRet(uapi.EINVAL), nil
 	}
@@ -133,15 +130,12 @@ func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 func skbGetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
 	n := c.Args[2] & 0xffffffff
 	if s.st.tunnel == nil || len(s.st.tunnelOpts) == 0 {
-		return c.zeroOut(c.Args[1], n, uapi.ENOENT)
+		return c.zeroed(1, uapi.ENOENT)
 	}
 	if n < uint64(len(s.st.tunnelOpts)) {
-		return c.zeroOut(c.Args[1], n, uapi.ENOMEM)
+		return c.zeroed(1, uapi.ENOMEM)
 	}
-	out, f := c.out(c.Args[1], n)
-	if f != nil {
-		return 0, f
-	}
+	out := c.Out(1)
 	clear(out)
 	copy(out, s.st.tunnelOpts)
 	return uint64(len(s.st.tunnelOpts)), c.write(c.Args[1], out)
@@ -149,10 +143,7 @@ func skbGetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
 
 func skbSetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
 	n := c.Args[2] & 0xffffffff
-	data, f := c.read(c.Args[1], n)
-	if f != nil {
-		return 0, f
-	}
+	data := c.In(1)
 	switch {
 	case s.st.tunnel == nil || n%4 != 0:
 		return errnoRet(uapi.EINVAL), nil

@@ -45,10 +45,7 @@ func xdpLoadBytes(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 
 func xdpStoreBytes(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
-	data, f := c.read(c.Args[2], n)
-	if f != nil {
-		return 0, f
-	}
+	data := c.In(2)
 	if errno := xdpRange(ctx.Packet, off, n); errno != 0 {
 		return errnoRet(errno), nil
 	}
