@@ -39,7 +39,7 @@ var layers = []struct {
 	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
-	{"loader", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "corerelo"}},
+	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/debuginfo", "corerelo"}},
 	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},

@@ -1,7 +1,9 @@
 package helpers
 
 import (
+	"fmt"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -50,12 +52,24 @@ func loop(c *Call) (uint64, *vm.Action) {
 	return 0, c.Thread.Invoke(s.fn, [5]uint64{0, s.ctx}, s)
 }
 
+// callbackReturned makes a return value that the verifier does not let callbacks have a fault.
+func callbackReturned(of string, ret uint64) *vm.Action {
+	rng, bounded := progtype.CallbackRange(progtype.LoopCallback)
+	if !bounded || rng.Contains(ret) {
+		return nil
+	}
+	return vm.FaultAction(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a callback of %s returned %d, callbacks may return %d to %d", of, int64(ret), rng.Low, rng.High)})
+}
+
 // loopState is the state of a bpf_loop between two iterations.
 type loopState struct{ n, i, fn, ctx uint64 }
 
 // Resume implements [vm.Continuation].
 func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	s.i++
+	if f := callbackReturned("bpf_loop", ret); f != nil {
+		return 0, f
+	}
 	if ret != 0 || s.i >= s.n {
 		return s.i, nil
 	}

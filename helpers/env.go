@@ -128,6 +128,16 @@ func (r *Run) emit(e Event) *vm.Action {
 
 func (r *Run) hold(addr uint64, what string) { r.held = append(r.held, Held{addr, what}) }
 
+// HoldsLock reports whether the program holds a bpf_spin_lock.
+func (r *Run) HoldsLock() bool {
+	for _, h := range r.held {
+		if h.What == spinLockHeld {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *Run) release(addr uint64) bool {
 	for i, h := range r.held {
 		if h.Addr == addr {

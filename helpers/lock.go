@@ -10,6 +10,9 @@ var lockHelpers = []row{
 	{ID: uapi.FuncSpinUnlock, Do: spinUnlock},
 }
 
+// spinLockHeld names a held bpf_spin_lock in [Held].
+const spinLockHeld = "spin lock"
+
 // spinLock takes the lock. A machine runs one program at a time, so a lock that is
 // already held can never be released: the fault says deadlock.
 func spinLock(c *Call) (uint64, *vm.Action) {
@@ -20,7 +23,7 @@ func spinLock(c *Call) (uint64, *vm.Action) {
 	if v != 0 {
 		return 0, deadlock(c.Args[0])
 	}
-	c.Run.hold(c.Args[0], "spin lock")
+	c.Run.hold(c.Args[0], spinLockHeld)
 	return 0, c.writeU32(c.Args[0], 1)
 }
 

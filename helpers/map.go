@@ -162,6 +162,9 @@ func (s eachElem) next(t *vm.Thread) (uint64, *vm.Action) {
 
 // Resume implements [vm.Continuation].
 func (s eachElem) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
+	if f := callbackReturned("bpf_for_each_map_elem", ret); f != nil {
+		return 0, f
+	}
 	if ret != 0 {
 		envOf(t).releaseScratch(s.key)
 		return s.done, nil

@@ -290,8 +290,11 @@ func (s rbtreePlace) next(t *vm.Thread) (uint64, *vm.Action) {
 
 // Resume implements [vm.Continuation].
 func (s rbtreePlace) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
+	if f := callbackReturned("bpf_rbtree_add", ret); f != nil {
+		return 0, f
+	}
 	s.side = rbRight
-	if ret&1 != 0 {
+	if ret != 0 {
 		s.side = rbLeft
 	}
 	return s.next(t)

@@ -75,6 +75,9 @@ func (s drain) end(e *Env, ret uint64) (uint64, *vm.Action) {
 func (s drain) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	s.ring.Release(s.sample)
 	s.done++
+	if f := callbackReturned("bpf_user_ringbuf_drain", ret); f != nil {
+		return 0, f
+	}
 	if ret != 0 {
 		return s.end(envOf(t), s.done)
 	}

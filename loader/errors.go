@@ -34,6 +34,8 @@ var (
 	// ErrUnknownToTarget: the target kernel does not know a helper, map type,
 	// program type, attach type or instruction.
 	ErrUnknownToTarget = errors.New("not known to this kernel")
+	// ErrNotAllowed: the kernel's tables do not permit something to programs of that type, licence or kind.
+	ErrNotAllowed = errors.New("not allowed")
 	// ErrInstruction: the kernel's structural checks refuse an instruction.
 	ErrInstruction = errors.New("invalid instruction")
 	// ErrOption: a name given in options does not exist or does not fit.

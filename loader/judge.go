@@ -92,6 +92,11 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 	if err := l.checkInsns(lp); err != nil {
 		return err
 	}
+	if l.t.BTF != nil {
+		if err := l.checkRules(lp); err != nil {
+			return l.progError(lp, err)
+		}
+	}
 	return nil
 }
 

@@ -32,6 +32,8 @@ type program struct {
 	calls []string
 	// typed says that the program obtains BTF-typed kernel pointers.
 	typed bool
+	// locks says that the program takes spin locks.
+	locks bool
 	// matched is the function a probe of many functions runs for, "" before the first run.
 	matched string
 	// runs is how often a context was made for the program.
@@ -81,7 +83,7 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}
 		return p
 	}
-	p.typed = m.obtainsTypedPointers(lp)
+	p.typed, p.locks = m.obtainsTypedPointers(lp), takesLock(lp)
 	if err := m.placeJumpTables(p); err != nil {
 		p.status, p.err = StatusRefused, err
 		return p
@@ -329,6 +331,10 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 	i := m.calls.slot(f.Name)
 	if !f.Kfunc {
 		f.Inline = m.inline(uapi.FuncID(in.Imm), f.Name, i)
+	}
+	if p.locks {
+		f.Inline = nil // native code does not ask whether a lock is held
+		f.Fn = m.underLock(p, pc, f)
 	}
 	fn, clock := f.Fn, m.kernel.Clock()
 	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {

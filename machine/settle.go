@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -70,6 +71,9 @@ func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) boo
 	}
 	if m.thread.Status() == vm.Done {
 		m.checkHeld()
+		if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
+			m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return %d only", c.What, int64(m.thread.Ret()), rng.Low)})
+		}
 	}
 	m.kernel.SetSink(nil)
 	m.calls.take(res.Helpers)

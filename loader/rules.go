@@ -1,0 +1,179 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// gplCompatible are the licences under which programs may call what is for the GPL alone (include/linux/license.h).
+var gplCompatible = []string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}
+
+// rules judges a program by what the kernel decides from tables: who may call what, under which licence, and who may sleep.
+type rules struct {
+	l  *loading
+	lp *LinkedProgram
+	// releases are those whose tables permit something: the target's, and the next one the tables were made from, since rows are
+	// dated by the first of these that has something.
+	releases []uapi.Release
+	caller   proto.Caller
+	gpl      bool
+	// sleeps says that the program can sleep, or some callback of it can although the program cannot.
+	sleeps bool
+}
+
+// checkRules returns why the kernel's tables do not permit the program, or nil.
+func (l *loading) checkRules(lp *LinkedProgram) *Error {
+	row, release := progtype.Of(lp.Type), uapi.ReleaseOf(l.t.Version)
+	r := &rules{l: l, lp: lp, releases: []uapi.Release{release}, gpl: slices.Contains(gplCompatible, l.o.License), sleeps: lp.Sleepable}
+	for _, m := range proto.Releases {
+		if release != 0 && m > release {
+			r.releases = append(r.releases, m)
+			break
+		}
+	}
+	if row.GPL && !r.gpl {
+		return failf(ErrNotAllowed, "programs of type %v need a licence compatible with the GPL, this one is %s", lp.Type, l.licence()).hint(licenceHint)
+	}
+	if lp.Sleepable && !row.SleepableIn(lp.Attach).Always && !row.MaySleep(release, lp.Attach) {
+		return failf(ErrNotAllowed, "programs of type %v in section %s cannot be sleepable on Linux %s", lp.Type, lp.Program.Section, l.t.VersionString()).
+			hint("leave .s out of the section name")
+	}
+	r.caller = callerOf(lp)
+	if r.caller.Class() == 0 {
+		return nil // an extension: what it replaces decides
+	}
+	reach := lp.Reachable()
+	for pc, ref := range lp.Refs {
+		if ref.Kind == RefKfunc && pc < len(reach) && reach[pc] && laterKfunc(ref.Name) {
+			r.sleeps = true
+		}
+	}
+	for pc := 0; pc < len(lp.Insns); pc += slotsAt(lp.Insns, pc) {
+		if !reach[pc] {
+			continue
+		}
+		var e *Error
+		switch in := lp.Insns[pc]; in.Op() {
+		case decode.OpCallHelper:
+			e = r.helper(uapi.FuncID(in.Imm))
+		case decode.OpCallKfunc:
+			if ref, ok := lp.Refs[pc]; ok && ref.Resolved {
+				e = r.kfunc(btf.EssentialName(ref.Name))
+			}
+		}
+		if e != nil {
+			e.Insn, e.Source = pc, l.sourceAt(lp, pc)
+			return e
+		}
+	}
+	return nil
+}
+
+// laterKfunc reports whether a kfunc has a callback run where it may sleep, whatever the program may.
+func laterKfunc(name string) bool {
+	return strings.HasPrefix(name, "bpf_wq_set_callback") || strings.HasPrefix(name, "bpf_task_work_schedule")
+}
+
+// callerOf describes a program to the tables of helpers and kfuncs.
+func callerOf(lp *LinkedProgram) proto.Caller {
+	c := proto.Caller{Type: lp.Type, Attach: lp.Attach, Target: lp.AttachTo}
+	if progtype.Of(lp.Type).Target == progtype.OpsMember {
+		typ, member, _ := strings.Cut(lp.AttachTo, ".")
+		c.Target, c.Member = btf.EssentialName(typ), member
+	}
+	return c
+}
+
+const licenceHint = `declare char LICENSE[] SEC("license") = "GPL", or "Dual BSD/GPL"`
+
+func (l *loading) licence() string {
+	if l.o.License == "" {
+		return "missing"
+	}
+	return fmt.Sprintf("%q", l.o.License)
+}
+
+// helper judges a call of a helper that the target has.
+func (r *rules) helper(id uapi.FuncID) *Error {
+	h, ok := proto.Lookup(id)
+	if !ok {
+		return nil
+	}
+	var p *proto.Proto
+	var callers proto.Class
+	for _, release := range r.releases {
+		callers |= h.Callers(release)
+		if p = h.For(release, r.caller); p != nil {
+			break
+		}
+	}
+	name := "helper " + helperName(int32(id))
+	switch {
+	case p == nil && callers == 0:
+		return nil // the release does not have it, the target's BTF does
+	case p == nil:
+		return r.forbidden(name, callers)
+	case p.Attr&proto.GPLOnly != 0 && !r.gpl:
+		return failf(ErrNotAllowed, "%s is for programs under a licence compatible with the GPL, this one is %s", name, r.l.licence()).hint(licenceHint)
+	case p.Attr&proto.MightSleep != 0 && !r.sleeps:
+		return r.mightSleep(name)
+	case p.Only == proto.DPathTargets && progtype.Of(r.lp.Type).TargetOf(r.lp.Attach) == progtype.Function && !slices.Contains(proto.DPathFunctions, r.lp.AttachTo):
+		return failf(ErrNotAllowed, "%s may not be called by programs attached to %s", name, r.lp.AttachTo).
+			hint("it is for %s", strings.Join(proto.DPathFunctions, ", "))
+	}
+	return nil
+}
+
+// kfunc judges a call of a kernel function that the target has. Those of modules that no table knows are not judged by type.
+func (r *rules) kfunc(name string) *Error {
+	what := "kfunc " + name
+	if !r.gpl {
+		return failf(ErrNotAllowed, "%s is for programs under a licence compatible with the GPL, this one is %s", what, r.l.licence()).hint(licenceHint)
+	}
+	k, ok := proto.LookupKfunc(name)
+	if !ok {
+		return nil
+	}
+	var callers proto.Class
+	allowed, sleepable := false, true
+	for _, release := range r.releases {
+		callers |= k.Callers(release)
+		allowed = allowed || k.For(release, r.caller)
+		sleepable = sleepable && k.FlagsIn(release)&proto.Sleepable != 0
+	}
+	switch {
+	case callers == 0:
+		return nil // the table does not have it on this release, the target's BTF does
+	case !allowed:
+		return r.forbidden(what, callers)
+	case sleepable && !r.sleeps:
+		return r.mightSleep(what)
+	}
+	return nil
+}
+
+// forbidden is a call that programs of the type may not make.
+func (r *rules) forbidden(what string, callers proto.Class) *Error {
+	e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
+	const most = 8
+	names := callers.Names()
+	if len(names) > most {
+		names = append(names[:most:most], "...")
+	}
+	if len(names) == 0 {
+		return e.hint("no program may call it")
+	}
+	return e.hint("it is for %s", strings.Join(names, ", "))
+}
+
+func (r *rules) mightSleep(what string) *Error {
+	return failf(ErrNotAllowed, "%s might sleep, the program must not", what).
+		hint("use a section name that ends in .s where the hook has one, such as SEC(\"fentry.s/...\"), SEC(\"lsm.s/...\") or SEC(\"syscall\")")
+}

@@ -1,0 +1,77 @@
+package loader
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// TestRules: what the kernel's tables permit, at the release that changed it and the one before.
+func TestRules(t *testing.T) {
+	call := func(f uapi.FuncID) []decode.Insn {
+		return []decode.Insn{{Code: codeCall, Imm: int32(f)}, {Code: 0x95}}
+	}
+	for _, c := range []struct {
+		name    string
+		section string
+		license string
+		release uapi.Release
+		insns   []decode.Insn
+		refs    map[int]Ref
+		want    bool
+	}{
+		{"GPL helper", "kprobe/vfs_read", "GPL", uapi.R(6, 12), call(uapi.FuncProbeReadKernel), nil, true},
+		{"GPL helper under another licence", "kprobe/vfs_read", "Apache-2.0", uapi.R(6, 12), call(uapi.FuncProbeReadKernel), nil, false},
+		{"GPL helper under two licences", "kprobe/vfs_read", "Dual MIT/GPL", uapi.R(6, 12), call(uapi.FuncProbeReadKernel), nil, true},
+		{"GPL helper without licence", "kprobe/vfs_read", "", uapi.R(6, 12), call(uapi.FuncProbeReadKernel), nil, false},
+		{"helper for all", "xdp", "Apache-2.0", uapi.R(6, 12), call(uapi.FuncKtimeGetNs), nil, true},
+		{"helper of another type", "xdp", "GPL", uapi.R(6, 12), call(uapi.FuncSkbLoadBytes), nil, false},
+		{"helper of the type", "tc", "GPL", uapi.R(6, 12), call(uapi.FuncSkbLoadBytes), nil, true},
+		{"sleeping helper", "fentry.s/vfs_read", "GPL", uapi.R(6, 12), call(uapi.FuncCopyFromUser), nil, true},
+		{"sleeping helper in a program that must not", "fentry/vfs_read", "GPL", uapi.R(6, 12), call(uapi.FuncCopyFromUser), nil, false},
+		{"bpf_d_path where the kernel has it", "fentry/vfs_getattr", "GPL", uapi.R(6, 12), call(uapi.FuncDPath), nil, true},
+		{"bpf_d_path elsewhere", "fentry/vfs_read", "GPL", uapi.R(6, 12), call(uapi.FuncDPath), nil, false},
+		{"LSM", "lsm/file_open", "GPL", uapi.R(6, 12), call(uapi.FuncGetCurrentTask), nil, true},
+		{"LSM under another licence", "lsm/file_open", "BSD", uapi.R(6, 12), nil, nil, false},
+		{"sleepable uprobe before 6.0", "uprobe.s//bin/sh:main", "GPL", uapi.R(5, 19), nil, nil, false},
+		{"sleepable uprobe in 6.0", "uprobe.s//bin/sh:main", "GPL", v60, nil, nil, true},
+		{"extension", "freplace/f", "BSD", uapi.R(6, 12), call(uapi.FuncSkbLoadBytes), nil, true},
+		{"kfunc", "fentry/vfs_read", "GPL", uapi.R(6, 12), kfuncCall, kfuncRef("bpf_task_acquire"), true},
+		{"kfunc under another licence", "fentry/vfs_read", "MIT", uapi.R(6, 12), kfuncCall, kfuncRef("bpf_task_acquire"), false},
+		{"kfunc of another type", "fentry/vfs_read", "GPL", uapi.R(6, 12), kfuncCall, kfuncRef("bpf_xdp_metadata_rx_hash"), false},
+		{"kfunc no table has", "fentry/vfs_read", "GPL", uapi.R(6, 12), kfuncCall, kfuncRef("some_module_function"), true},
+		{"kfunc with a flavor", "xdp", "GPL", uapi.R(6, 12), kfuncCall, kfuncRef("bpf_xdp_metadata_rx_hash___mine"), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &Program{Name: "p", Section: c.section, Insns: c.insns}
+			p.classify(nil)
+			insns := c.insns
+			if insns == nil {
+				insns = []decode.Insn{{Code: 0x95}}
+			}
+			target := &Target{Version: uint32(c.release) << 8}
+			linked := &Linked{Object: &Object{License: c.license, ByteOrder: binary.LittleEndian}, Target: target}
+			lp := &LinkedProgram{Program: p, Insns: insns, Refs: c.refs, linked: linked}
+			l := &loading{Linked: linked, o: linked.Object, t: target}
+			err := l.checkRules(lp)
+			assert.Equal(t, c.want, err == nil, "%v", err)
+			if err != nil {
+				assert.ErrorIs(t, err, ErrNotAllowed)
+				assert.NotEmpty(t, err.Hint)
+			}
+		})
+	}
+}
+
+var (
+	v60       = uapi.R(6, 0)
+	kfuncCall = []decode.Insn{{Code: codeCall, Src: 2, Imm: 1}, {Code: 0x95}}
+)
+
+func kfuncRef(name string) map[int]Ref {
+	return map[int]Ref{0: {Kind: RefKfunc, Name: name, Resolved: true}}
+}

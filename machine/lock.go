@@ -1,0 +1,45 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// takesLock reports whether a program calls bpf_spin_lock.
+func takesLock(lp *loader.LinkedProgram) bool {
+	for _, in := range lp.Insns {
+		if in.Op() == decode.OpCallHelper && uapi.FuncID(in.Imm) == uapi.FuncSpinLock {
+			return true
+		}
+	}
+	return false
+}
+
+// underLock makes a call a fault while the program holds a spin lock, unless the kernel permits it there (verifier.c do_check).
+func (m *Machine) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
+	release := uapi.ReleaseOf(m.linked.Target.Version)
+	permitted := false
+	if f.Kfunc {
+		if k, ok := proto.LookupKfunc(btf.EssentialName(p.lp.Refs[pc].Name)); ok {
+			permitted = k.InLock(release)
+		}
+	} else if h, ok := proto.Lookup(uapi.FuncID(f.ID)); ok {
+		permitted = h.InLock(release)
+	}
+	if permitted {
+		return f.Fn
+	}
+	text := fmt.Sprintf("%s is called while the program holds a spin lock; the kernel permits bpf_spin_unlock and few kfuncs there: unlock first", f.Name)
+	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		if m.env.Run != nil && m.env.Run.HoldsLock() {
+			return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: text})
+		}
+		return f.Fn(t, args)
+	}
+}

@@ -1,0 +1,83 @@
+package bpfrun_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// namesTypes are the files and directories outside of uapi and progtype that may name a program or attach type, and why.
+var namesTypes = map[string]string{
+	"kernel/hook":          "makes the contexts, one function for each type",
+	"helpers/proto":        "which programs may call what, by the kernel's tables",
+	"helpers/socket.go":    "bpf_sk_assign is another helper in sk_lookup programs",
+	"helpers/sockopt.go":   "bpf_getsockopt reads saved SYNs in sockops programs alone",
+	"verifier":             "rules of the walk that hold for one type",
+	"conformance/record":   "what the system calls of a recording take",
+	"conformance/verdicts": "programs that are generated for chosen types",
+	"cmd/bpfrun/bench.go":  "raw instructions are measured as the type without rules for its context",
+}
+
+// TestProgramTypesAreNamedInOnePlace: what depends on the program type is asked of package progtype.
+func TestProgramTypesAreNamedInOnePlace(t *testing.T) {
+	used := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." {
+			if strings.HasPrefix(d.Name(), ".") || d.Name() == "corpus" || d.Name() == "toolchain" || d.Name() == "uapi" || d.Name() == "progtype" {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil {
+				return filepath.SkipDir
+			}
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := s.X.(*ast.Ident)
+			if !ok || pkg.Name != "uapi" || !namesType(s.Sel.Name) {
+				return true
+			}
+			slash := filepath.ToSlash(file)
+			for p := slash; p != "."; p = path.Dir(p) {
+				if namesTypes[p] != "" {
+					used[p] = true
+					return true
+				}
+			}
+			assert.Fail(t, slash+" names uapi."+s.Sel.Name, "ask progtype, or say in namesTypes why it must")
+			return true
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	for p := range namesTypes {
+		assert.True(t, used[p], "%s names no type any more: take it off the list", p)
+	}
+}
+
+func namesType(name string) bool {
+	switch name {
+	case "ProgType", "AttachType", "ProgTypeUnspec":
+		return false
+	}
+	return strings.HasPrefix(name, "ProgType") || strings.HasPrefix(name, "Attach")
+}
