@@ -97,7 +97,7 @@ type HelperAnswer struct {
 // Expect is what a run must have done. Nil nodes expect nothing.
 type Expect struct {
 	Ret, Fault, Status, Trace, Packet, Ctx        *Node
-	Output, Effects, Truncated                    *Node
+	Output, Effects, Truncated, Others            *Node
 	Maps, Globals, Ringbuf, Perf, Kernel, Helpers []Pair
 	Reads                                         []*Node
 }

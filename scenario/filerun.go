@@ -187,7 +187,7 @@ func (e *Expect) decode(n *Node) error {
 	}
 	e.Ret, e.Fault, e.Status, e.Trace = n.Get("ret"), n.Get("fault"), n.Get("status"), n.Get("trace")
 	e.Packet, e.Ctx = n.Get("packet"), n.Get("ctx")
-	e.Output, e.Effects, e.Truncated = n.Get("output"), n.Get("effects"), n.Get("truncated")
+	e.Output, e.Effects, e.Truncated, e.Others = n.Get("output"), n.Get("effects"), n.Get("truncated"), n.Get("others")
 	var wrong mistakes
 	wrong.add(n.fields(expectForm))
 	for _, m := range []struct {

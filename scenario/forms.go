@@ -143,6 +143,7 @@ var expectForm = &form{"expect", "What a run must have done. What is not named i
 	{name: "truncated", doc: "What the program returned for the packet cut short (truncate): one value for every length, or {XDP_DROP: 20, XDP_PASS: 7}.", shape: oneOf(integer, text, mapOf(integer))},
 	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},
+	{name: "others", doc: "unchanged: maps, global variables and buffers that this expectation does not name are as they were before the run (arrays of more than 1 MiB are not compared).", shape: text},
 	{name: "ringbuf", doc: "Records of ring buffers by map, all of them in order, or their number. as: names the record's type.", shape: mapOf(anything)},
 	{name: "perf", doc: "Records of perf buffers, as for ringbuf.", shape: mapOf(anything)},
 	{name: "trace", doc: "Lines of bpf_printk, all of them in order.", shape: oneOf(text, listOf(text))},
