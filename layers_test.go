@@ -28,6 +28,7 @@ var layers = []struct {
 	{"internal/bpfprobe", nil}, // for tests only
 	{"helpers/proto", []string{"uapi"}},
 	{"internal/nearest", nil},
+	{"internal/snaptest", nil}, // for tests only
 	{"internal/ceiling", nil}, // for tests only
 	{"internal/rewrite", nil}, // for tests only
 	{"decode", nil},

@@ -53,10 +53,11 @@ func findVMA(c *Call) (uint64, *vm.Action) {
 	if task == nil {
 		return 0, badArg("bpf_find_vma of %#x, which is no task", c.Args[0])
 	}
-	if mm, err := task.Uint("mm"); err != nil || mm == 0 {
+	mm, err := task.Pointee("mm")
+	if err != nil || mm == nil {
 		return errnoRet(uapi.ENOENT), nil
 	}
-	vma, err := c.Kernel.VMAAt(c.Args[1])
+	vma, err := c.Kernel.VMAAt(mm, c.Args[1])
 	if err != nil {
 		return 0, notSimulated("bpf_find_vma: " + err.Error())
 	}

@@ -131,7 +131,7 @@ func TestAddressSpaces(t *testing.T) {
 	assert.Equal(t, "hello\x00", read(0x7000, 6))
 	assert.Equal(t, "\x01\x02", read(0x8000, 2))
 	assert.EqualValues(t, 2, number64(t, o["mm"], "map_count"))
-	vma, err := k.VMAAt(0x2010)
+	vma, err := k.VMAAt(o["mm"], 0x2010)
 	require.NoError(t, err)
 	assert.EqualValues(t, 0x2000, number64(t, vma, "vm_start"))
 	assert.EqualValues(t, 8, number64(t, vma, "vm_file.f_inode.i_ino"))

@@ -24,7 +24,7 @@ type Clock struct {
 	HZ               uint64
 }
 
-// ClockConfig sets a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000 s, step 1 us, HZ 250.
+// Config sets a clock; zero fields mean the defaults: boot 1 h, mono 58 min, real 1700000000 s, step 1 us, HZ 250.
 // With Boot set and Mono not, both are equal.
 type Config struct {
 	Boot, Mono, Real, Step, HZ uint64

@@ -151,7 +151,7 @@ func (h *Hooks) argument(hook, name string, spec *btf.Spec, id btf.ID) Arg {
 	return a
 }
 
-// signExtend makes a register of a value: signed types fill it.
+// SignExtend makes a register of a value: signed types fill it.
 func SignExtend(v uint64, t *btf.Type) uint64 {
 	if t.Signed() && t.Size < 8 && t.Size > 0 {
 		shift := 64 - 8*t.Size

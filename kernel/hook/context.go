@@ -89,8 +89,8 @@ type Context struct {
 	// Packet is the packet of a networking program; nil elsewhere.
 	Packet *net.Packet
 
-	k    *Hooks
-	view *net.View
+	k    *Hooks    `snapshot:"fixed"`
+	view *net.View `snapshot:"part"`
 	spec ContextSpec
 	more []*mem.Region // further memory of the context
 	// steps are the calls the program gets, when it gets several; meta is the struct bpf_iter_meta of an iterator.

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/kernel/window"
 )
 
-// Hooks makes the contexts of programs: what r1 points to, and the event it is about. Construct it with [NewHooks].
+// Hooks makes the contexts of programs: what r1 points to, and the event it is about. Construct it with [New].
 type Hooks struct {
 	*object.Space   `snapshot:"fixed"`
 	*window.User    `snapshot:"fixed"`
@@ -23,12 +23,12 @@ type Hooks struct {
 	live   []*Context // contexts that were made and not freed
 }
 
-// NewHooks returns hooks at which nothing happened yet.
+// New returns hooks at which nothing happened yet.
 func New(s *object.Space, u *window.User, y *window.Symbols, m *model.Model, h *net.Host) *Hooks {
 	return &Hooks{Space: s, User: u, Symbols: y, Model: m, Host: h}
 }
 
-// HooksSnapshot is the state of [Hooks] at one moment.
+// Snapshot is the state of [Hooks] at one moment.
 type Snapshot struct {
 	was      Hooks
 	contexts []Context

@@ -83,18 +83,6 @@ func (m *Model) SetAreas(mm *object.Object, areas []AreaSpec) error {
 	return m.Err()
 }
 
-// areaAt finds the memory area, among those that were built, that contains a user address.
-func (m *Model) areaAt(addr uint64) *object.Object {
-	for _, list := range m.areas {
-		for _, vma := range list {
-			if addr >= vma.Num("vm_start") && addr < vma.Num("vm_end") {
-				return vma
-			}
-		}
-	}
-	return nil
-}
-
 // NewCgroup builds the cgroup of an absolute path in the default hierarchy, and those above it that are not there yet. id 0 means one
 // derived from the path; it is the inode number too.
 func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) {
@@ -188,7 +176,7 @@ func (m *Model) cgroupBelow(role, path, name string, level int, parent *object.O
 	return o, nil
 }
 
-// cgroups lists the default hierarchy, a cgroup before those below it.
+// Cgroups lists the default hierarchy, a cgroup before those below it.
 func (m *Model) Cgroups() []*object.Object {
 	var out []*object.Object
 	if len(m.cgroupByPath) == 0 {
@@ -229,7 +217,7 @@ func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 	return task.Set("files.fdt.fd", object.Pointer(fds.Addr()))
 }
 
-// vmas lists the memory areas of an address space: those a builder gave it, in default mode one.
+// VMAs lists the memory areas of an address space: those a builder gave it, in default mode one.
 func (m *Model) VMAs(mm *object.Object) []*object.Object {
 	if list, ok := m.areas[mm]; ok || m.Mode() != object.ModeDefault {
 		return list

@@ -10,7 +10,7 @@ import (
 // cgroupNames are the levels of the default hierarchy, the root first.
 var cgroupNames = [...]string{"", "system.slice", "app.service"}
 
-// defaultCgroupPath is the path of the cgroup that tasks are in when nobody chose one.
+// DefaultCgroupPath is the path of the cgroup that tasks are in when nobody chose one.
 func DefaultCgroupPath() string { return "/" + strings.Join(cgroupNames[1:], "/") }
 
 // cgroupLevel is the level of the current task's cgroup.

@@ -15,7 +15,7 @@ const (
 	pathDepth = 2 // directories between a file and the root
 )
 
-// kernelDev is a dev_t as the kernel keeps it: 12 bits of major, 20 of minor.
+// KernelDev is a dev_t as the kernel keeps it: 12 bits of major, 20 of minor.
 func KernelDev(major, minor uint64) uint64 { return major<<20 | minor }
 
 // FileSpec describes a file to build. Zero fields get default values.

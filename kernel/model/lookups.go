@@ -9,18 +9,23 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// VMAAt returns the memory area of a user address: one page, for an address at which user memory has something; nil where
-// it has nothing.
-func (m *Model) VMAAt(addr uint64) (*object.Object, error) {
+// VMAAt returns the memory area of an address space that contains addr, nil when there is none. An address space that was
+// given areas has those and no others; any other has one of a page for each address at which user memory has something.
+func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 	addr = m.Mem().Truncate(addr)
-	if o := m.areaAt(addr); o != nil {
-		return o, nil
+	if list, given := m.areas[mm]; given {
+		for _, vma := range list {
+			if addr >= vma.Num("vm_start") && addr < vma.Num("vm_end") {
+				return vma, nil
+			}
+		}
+		return nil, nil
 	}
 	if !m.IsUserAddress(addr) || !m.UserMapped(addr) {
 		return nil, nil
 	}
 	start := addr &^ uint64(uapi.PageSize-1)
-	role := fmt.Sprintf("vma %#x", start)
+	role := fmt.Sprintf("%s.vma %#x", mm.Role(), start)
 	if o := m.Kept(role); o != nil {
 		return o, nil
 	}
@@ -29,12 +34,10 @@ func (m *Model) VMAAt(addr uint64) (*object.Object, error) {
 		return nil, err
 	}
 	o.MarkBuiltin()
-	if err := o.SetUint("vm_start", start); err != nil {
-		return nil, err
-	}
-	if err := o.SetUint("vm_end", start+uapi.PageSize); err != nil {
-		return nil, err
-	}
+	b := object.Build(o)
+	b.Num("vm_start", start)
+	b.Num("vm_end", start+uapi.PageSize)
+	b.Ptr("vm_mm", mm)
 	m.Keep(role, o)
 	return o, nil
 }

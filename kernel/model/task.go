@@ -53,7 +53,7 @@ func (m *Model) NewTask(role string) (*object.Object, error) {
 	return o, err
 }
 
-// initTask is the first process, its own parent.
+// InitTask is the first process, its own parent.
 func (m *Model) InitTask() *object.Object {
 	return m.Builtin("init", "task_struct")
 }

@@ -12,7 +12,7 @@ const (
 	MostXDP    = xdpFrame - xdpHeadroom - xdpTailroom // of the linear part
 )
 
-// newXDP places a frame as BPF_PROG_TEST_RUN does for XDP: a page with 256 bytes of headroom. Its first meta bytes are metadata; what does
+// NewXDP places a frame as BPF_PROG_TEST_RUN does for XDP: a page with 256 bytes of headroom. Its first meta bytes are metadata; what does
 // not fit into the page becomes fragments, then rest and frags do.
 func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Packet, error) {
 	if most := MostXDP + meta; len(data) > most {
@@ -33,7 +33,7 @@ func (h *Host) NewXDP(data []byte, meta int, rest []byte, frags [][]byte) (*Pack
 	return p, p.extend(rest, frags)
 }
 
-// newSkb places the packet of an sk_buff. The Ethernet header counts as sent already when l2 is false: Out puts zeroes in its place.
+// NewSkb places the packet of an sk_buff. The Ethernet header counts as sent already when l2 is false: Out puts zeroes in its place.
 func (h *Host) NewSkb(data []byte, l2, readOnly, cloned bool, frags [][]byte) (*Packet, error) {
 	lead := 0
 	if !l2 {
@@ -72,7 +72,7 @@ func (p *Packet) XDP() bool { return p.xdp }
 // Lead returns the length of the link header that lies before the data, 0 when the data begins with it.
 func (p *Packet) Lead() int { return p.lead }
 
-// word returns where the value of a field of packet addresses is kept, nil for other fields.
+// Word returns where the value of a field of packet addresses is kept, nil for other fields.
 func (p *Packet) Word(kind fieldKind) *uint64 {
 	switch kind {
 	case DataField:
@@ -135,7 +135,7 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 	return true
 }
 
-// flowSocket makes the socket that a test run gives a packet: closed, without ports, its addresses those of the packet. ip is the packet from
+// FlowSocket makes the socket that a test run gives a packet: closed, without ports, its addresses those of the packet. ip is the packet from
 // its network header on, proto its protocol.
 func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
 	s := h.newSocket("skb.sk")
@@ -154,8 +154,8 @@ func (h *Host) FlowSocket(proto uint16, ip []byte) *Socket {
 	return s
 }
 
-// value returns a value of the socket.
+// Value returns a value of the socket.
 func (s *Socket) Value(v Value) uint64 { return s.vals[v] }
 
-// isOpen reports whether lookups find the socket.
+// IsOpen reports whether lookups find the socket.
 func (s *Socket) IsOpen() bool { return s.open }

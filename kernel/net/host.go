@@ -8,7 +8,7 @@ import (
 )
 
 // Host is the machine as its network sees it: interfaces, routes and neighbours, sockets, and the packets of contexts. Construct it with
-// [NewHost].
+// [New].
 type Host struct {
 	*object.Space `snapshot:"fixed"`
 	// OnSocketFree is called when a socket ends that was made for one context and for which something is stored under its key.
@@ -20,12 +20,12 @@ type Host struct {
 	defaults map[string]*Socket // default sockets of contexts, by role
 }
 
-// NewHost returns a host with the default interfaces.
+// New returns a host with the default interfaces.
 func New(s *object.Space) *Host {
 	return &Host{Space: s, network: Network{Devices: defaultDevices}, defaults: make(map[string]*Socket)}
 }
 
-// HostSnapshot is the state of a [Host] at one moment.
+// Snapshot is the state of a [Host] at one moment.
 type Snapshot struct {
 	was     Host
 	packets []Packet

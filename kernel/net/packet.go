@@ -42,7 +42,7 @@ const (
 
 // Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.
 type Packet struct {
-	k      *Host
+	k      *Host `snapshot:"fixed"`
 	region *mem.Region
 	data   uint64 // address of the first byte
 	end    uint64
@@ -84,7 +84,7 @@ func DefaultPacket() []byte {
 	return p
 }
 
-// checksum is the Internet checksum (RFC 1071) of b, continued from sum.
+// Checksum is the Internet checksum (RFC 1071) of b, continued from sum.
 func Checksum(b []byte, sum uint32) uint16 {
 	for i := 0; i+1 < len(b); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(b[i:]))

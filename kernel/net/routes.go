@@ -101,7 +101,7 @@ func (d Device) MAC() [6]byte {
 	return [6]byte{2, 0, 0, 0, 0, byte(d.Index)}
 }
 
-// loopbackIndex is the interface packets of a test run come from.
+// LoopbackIndex is the interface packets of a test run come from.
 const LoopbackIndex = 1
 
 // FlowHash is the hash of a packet's flow, from its network header on: of addresses, protocol and ports where it has

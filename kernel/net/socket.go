@@ -16,9 +16,10 @@ import (
 // change goes too. The three kinds of pointers are three addresses, because one address has one meaning in simulated
 // memory: a socket of __sk_buff shows less than the one bpf_sk_fullsock makes of it.
 type Socket struct {
-	k    *Host
-	role string
+	k    *Host  `snapshot:"fixed"`
+	role string `snapshot:"fixed"`
 	obj  *object.Object
+	made bool // obj was made for the socket, not the socket for it
 	vals [numSockVals]uint64
 	was  [numSockVals]uint64 // before the first address was given out
 	opts map[SockOption][]byte
@@ -50,7 +51,7 @@ func (h *Host) socketOf(o *object.Object) *Socket {
 // newSocket makes a socket without a struct sock, which lives as long as a context.
 func (h *Host) newSocket(role string) *Socket { return &Socket{k: h, role: role} }
 
-// defaultSocket returns the socket of a role that programs get when nobody chose one. All contexts of the role share it.
+// DefaultSocket returns the socket of a role that programs get when nobody chose one. All contexts of the role share it.
 func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 	if s := h.defaults[role]; s != nil {
 		if s.obj != nil {
@@ -153,7 +154,7 @@ func (h *Host) scalar(o *object.Object, f object.Field, at int) uint64 {
 	return uint64(h.Order().Uint32(b[at:]))
 }
 
-// set changes a value, of the object too.
+// Set changes a value, of the object too.
 func (s *Socket) Set(v Value, x uint64) {
 	s.vals[v] = x
 	if s.obj == nil {
@@ -235,7 +236,7 @@ func (s *Socket) Object() (*object.Object, error) {
 		return nil, err
 	}
 	o.MarkBuiltin()
-	s.obj = o
+	s.obj, s.made = o, true
 	for v := range numSockVals {
 		s.Set(v, s.vals[v])
 	}
@@ -312,6 +313,9 @@ func (s *Socket) Bind(addr []byte, port uint16) uapi.Errno {
 // forget takes back what a socket got after a snapshot.
 func (s *Socket) forget() {
 	s.common, s.full, s.tcp, s.vals, s.opts, s.key = nil, nil, nil, s.was, nil, 0
+	if s.made {
+		s.obj, s.made = nil, false
+	}
 }
 
 // save returns a copy that shares nothing that changes.
@@ -321,7 +325,7 @@ func (s *Socket) save() Socket {
 	return was
 }
 
-// free gives back the addresses of a socket that lives as long as a context.
+// Free gives back the addresses of a socket that lives as long as a context.
 func (s *Socket) Free() {
 	if s.key != 0 && s.k.OnSocketFree != nil {
 		s.k.OnSocketFree(s.key)
@@ -459,7 +463,7 @@ var sockNames = func() map[string]Value {
 	return m
 }()
 
-// portWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
+// PortWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
 func (h *Host) PortWord(v uint64) uint64 {
 	if h.BigEndian() {
 		return v

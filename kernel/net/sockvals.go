@@ -2,7 +2,7 @@ package net
 
 import "github.com/bpfrun/bpfrun/progtype"
 
-// sockVal names a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
+// Value names a value of a socket. Programs read them as fields of struct bpf_sock, bpf_tcp_sock, bpf_sock_ops and
 // __sk_buff; in the kernel they lie in struct sock and what follows it.
 type Value uint8
 

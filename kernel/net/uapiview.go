@@ -56,18 +56,18 @@ func Bind(c *progtype.Context, sources map[string]Source) []Field {
 	return out
 }
 
-// uapiView is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
+// View is a context whose fields the verifier rewrites (convert_ctx_access): loads and stores go to values of the
 // simulated kernel, not to bytes.
 type View struct {
-	Host   *Host
-	Layout *progtype.Context
-	Rules  *progtype.Access
-	Who    string  // the program type, for messages
-	Fields []Field // by number, as those of Layout
+	Host   *Host             `snapshot:"fixed"`
+	Layout *progtype.Context `snapshot:"fixed"`
+	Rules  *progtype.Access  `snapshot:"fixed"`
+	Who    string            `snapshot:"fixed"` // the program type, for messages
+	Fields []Field           // by number, as those of Layout
 	Packet *Packet
 	Socket *Socket // whose fields from and to speak of
 	Values []uint64
-	Out    func(v *View) []byte
+	Out    func(v *View) []byte `snapshot:"fixed"`
 }
 
 // save returns a copy that shares nothing that changes.

@@ -53,7 +53,7 @@ type state struct {
 	flags     []byteState // per byte
 	members   []member    // fields that were set one by one
 	populated bool
-	shared    bool
+	shared    bool `snapshot:"fixed"` // with a snapshot
 }
 
 // NewObject makes an object of a type of the vmlinux BTF. The error is a [*TypeError] or an allocation's.

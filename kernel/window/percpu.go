@@ -151,7 +151,7 @@ func (p *PerCPU) instance(i, cpu int) *object.Object {
 	return o
 }
 
-// variableAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
+// VariableAt returns the variable's copy at an address of some CPU's area; nil elsewhere.
 func (p *PerCPU) VariableAt(addr uint64) *object.Object {
 	rel := addr - p.win.Base
 	if rel >= p.win.Size || rel < p.stride {
@@ -239,7 +239,7 @@ func (p *PerCPU) PercpuObject(name string, cpu int) *object.Object {
 	return p.instance(i, cpu)
 }
 
-// percpuPointee allocates per-CPU memory for a pointer tagged percpu and returns its per-CPU address.
+// Pointer allocates per-CPU memory for a pointer tagged percpu and returns its per-CPU address.
 func (p *PerCPU) Pointer(role string, spec *btf.Spec, id btf.ID) uint64 {
 	v := percpuVar{name: role, off: p.next, l: p.Types().Of(spec, id), size: object.OpaqueSize}
 	if v.l != nil && v.l.Size > 0 {

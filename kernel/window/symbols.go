@@ -102,7 +102,7 @@ func NewSymbols(s *object.Space, p *PerCPU, c *clock.Clock, given map[string]uin
 	return &Symbols{Space: s, percpu: p, clock: c, win: w, given: given, byName: make(map[string]int)}, nil
 }
 
-// functions returns the FUNCs of the vmlinux BTF in id order.
+// Functions returns the FUNCs of the vmlinux BTF in id order.
 func (s *Symbols) Functions() []btf.ID {
 	if s.funcs != nil || s.BTF() == nil {
 		return s.funcs
@@ -205,7 +205,7 @@ func (s *Symbols) isVariable(o *object.Object) bool {
 	return ok || len(s.BTF().IDs(btf.KindVar, o.Role())) > 0
 }
 
-// functionFor chooses the function a function pointer points to: one of its prototype when the BTF has any.
+// FuncPointer chooses the function a function pointer points to: one of its prototype when the BTF has any.
 func (s *Symbols) FuncPointer(role string, spec *btf.Spec, proto btf.ID) uint64 {
 	ids := s.Functions()
 	if len(ids) == 0 {
@@ -319,7 +319,7 @@ func (s *Symbols) VariableAddr(name string) (uint64, error) {
 	return 0, &object.AbsentError{Hook: name, What: "variable of that name in its BTF"}
 }
 
-// sampleIP is where the sampled CPU was: in some function of the kernel.
+// SampleIP is where the sampled CPU was: in some function of the kernel.
 func (s *Symbols) SampleIP() uint64 {
 	if ids := s.Functions(); len(ids) > 0 {
 		if a, ok := s.FuncAddr(ids[s.Hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {

@@ -109,10 +109,10 @@ func (u *User) UserRead(addr uint64, p []byte) error {
 	return nil
 }
 
-// Mapped reports whether user memory has something at addr.
+// UserMapped reports whether user memory has something at addr.
 func (u *User) UserMapped(addr uint64) bool { return u.win.Mapped(addr) }
 
-// UserOnce places data in user memory once for a key, and returns the same address for that key from then on.
+// UserDataOnce places data in user memory once for a key, and returns the same address for that key from then on.
 func (u *User) UserDataOnce(key string, content func() []byte) uint64 {
 	if a, ok := u.strings[key]; ok {
 		return a
@@ -136,7 +136,7 @@ func (u *User) UserStack() uint64 {
 // UserEnd returns the first address after user memory.
 func (u *User) UserEnd() uint64 { return u.win.Base + u.win.Size }
 
-// userPointee makes what a pointer to user memory points to: a string for characters and void, else
+// Pointer makes what a pointer to user memory points to: a string for characters and void, else
 // bytes of the type's size derived from the role.
 func (u *User) Pointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	if to.IsText(spec) {
@@ -168,7 +168,7 @@ func (u *User) userText(role string) string {
 	return u.Word(role, name)
 }
 
-// sockaddrBytes is a struct sockaddr_in as user space passes it: family, port, address.
+// SockaddrBytes is a struct sockaddr_in as user space passes it: family, port, address.
 func (u *User) SockaddrBytes(role string) []byte {
 	b := make([]byte, 16)
 	u.Order().PutUint16(b, uapi.AFInet)
@@ -179,7 +179,7 @@ func (u *User) SockaddrBytes(role string) []byte {
 	return b
 }
 
-// userOnce is userPointee for arguments: those of one name and type are one place in user memory.
+// UserOnce is userPointee for arguments: those of one name and type are one place in user memory.
 func (u *User) UserOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
 	key := "arg:" + name + ":" + spec.TypeString(to.ID)
 	if a, ok := u.strings[key]; ok {
@@ -190,7 +190,7 @@ func (u *User) UserOnce(name string, spec *btf.Spec, to object.Pointee) uint64 {
 	return a
 }
 
-// userStringOnce places the default user string of a role, once per kernel.
+// UserStringOnce places the default user string of a role, once per kernel.
 func (u *User) UserStringOnce(role string) uint64 {
 	if a, ok := u.strings[role]; ok {
 		return a
