@@ -29,8 +29,8 @@ var layers = []struct {
 	{"helpers/proto", []string{"uapi"}},
 	{"internal/nearest", nil},
 	{"internal/snaptest", nil}, // for tests only
-	{"internal/ceiling", nil}, // for tests only
-	{"internal/rewrite", nil}, // for tests only
+	{"internal/ceiling", nil},  // for tests only
+	{"internal/rewrite", nil},  // for tests only
 	{"decode", nil},
 	{"internal/elfbuild", []string{"decode"}},
 	{"btf", []string{"internal/nearest"}},
