@@ -168,7 +168,11 @@ func (e *env) dynptrArg(n int, t regType, clone uint32) {
 		e.markDynptr(e.reg(n), t, clone)
 		return
 	}
-	if r.typ == constDynptr && t&memRdonly == 0 {
+	if r.typ == constDynptr && e.has(since.ConstDynptr) {
+		if t&objRelease != 0 {
+			e.refuse(uapi.EINVAL, "CONST_PTR_TO_DYNPTR cannot be released")
+		}
+	} else if r.typ == constDynptr && t&memRdonly == 0 {
 		e.refuse(uapi.EINVAL, "cannot pass pointer to const bpf_dynptr, the helper mutates it")
 	}
 	if !e.dynptrValid(r) {

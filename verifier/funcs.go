@@ -64,8 +64,7 @@ func (e *env) callFunc(in *decode.Insn) stepResult {
 	sp := &e.subs[sub]
 	caller := s.frame()
 	if sp.linkage == funcGlobal && e.funcInfo() {
-		e.callGlobal(sub)
-		return stepNext
+		return e.callGlobal(sub)
 	}
 	// Static functions are judged in the state of the caller; that their arguments fit their types matters for nothing else.
 	e.matchQuietly(sub)
@@ -85,7 +84,7 @@ func (e *env) matchQuietly(sub int) {}
 func (e *env) funcInfo() bool { return len(e.p.Funcs) > 0 && e.p.BTF != nil }
 
 // callGlobal judges a call of a function that is judged by itself.
-func (e *env) callGlobal(sub int) {
+func (e *env) callGlobal(sub int) stepResult {
 	s := e.cur
 	sp := &e.subs[sub]
 	errno := e.tryArgs(sub)
@@ -111,13 +110,15 @@ func (e *env) callGlobal(sub int) {
 	if sp.changesPacket {
 		e.forgetPackets()
 	}
-	if sp.mightThrow && e.rel >= since.R(6, 19) && e.exceptionSub == 0 {
-		// The kernel explores the throw as a way of its own.
-		e.push(e.insn+1, e.insn)
-	}
 	sp.called = true
 	e.clobber(e.regs())
 	e.reg(0).unknown()
+	if sp.mightThrow && e.rel >= since.R(6, 19) {
+		// The way that throws ends here; the other one waits.
+		e.push(e.insn+1, e.insn)
+		return e.exit(true)
+	}
+	return stepNext
 }
 
 // tryArgs is matchArgs, where what it refuses is the caller's mistake.

@@ -181,22 +181,27 @@ func (e *env) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i int, 
 	k := m.k
 	p := &params[i]
 	r := e.reg(i + 1)
+	sized := false
+	if i+1 < len(params) {
+		q := &params[i+1]
+		sized = isScalarType(s.SkipMods(q.Type)) && e.reg(i+2).typ == scalar && (hasSuffix(q, "__sz") || hasSuffix(q, "__szk"))
+	}
 	named, isNamed := kfArg(0), false
 	if ref.Kind == btf.KindStruct {
 		named, isNamed = kfArgStructs[ref.Name]
 	}
 	is := func(x kfArg) bool { return isNamed && named == x }
 	nullable := hasSuffix(p, "__nullable") || hasSuffix(p, "__opt") && e.rel >= since.R(7, 0)
-	if k.is("bpf_cast_to_kern_ctx") {
+	if k.is("bpf_cast_to_kern_ctx") || e.rel >= since.R(7, 0) && k.is("bpf_session_is_return", "bpf_session_cookie") {
 		return kaCtx
 	}
-	if nullable && r.isNull() && !is(kaDynptr) && e.rel >= since.R(6, 15) {
+	if nullable && r.isNull() && !is(kaDynptr) && !sized && e.rel >= since.R(6, 15) {
 		return kaNull
 	}
 	if e.isCtxType(s, t) {
 		return kaCtx
 	}
-	if nullable && r.isNull() {
+	if nullable && r.isNull() && !sized {
 		return kaNull
 	}
 	switch {
@@ -233,11 +238,6 @@ func (e *env) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i int, 
 	}
 	if ref.Kind == btf.KindFuncProto {
 		return kaCallback
-	}
-	sized := false
-	if i+1 < len(params) {
-		q := &params[i+1]
-		sized = isScalarType(s.SkipMods(q.Type)) && e.reg(i+2).typ == scalar && (hasSuffix(q, "__sz") || hasSuffix(q, "__szk"))
 	}
 	if !isScalarType(ref) && !e.scalarStruct(s, ref, 0) && !(sized && ref.Kind == btf.KindVoid) {
 		void := ""

@@ -168,7 +168,7 @@ func (e *env) fieldName(f *field, old string) string {
 // checkPacket demands that an access is inside of what was compared with the end of the packet.
 func (e *env) checkPacket(n, off, size int, zeroOK bool) {
 	r := e.reg(n)
-	if e.rel >= since.R(7, 0) {
+	if e.has(since.OffsetInBounds) {
 		// The fixed part of the offset is one with the rest there.
 		if r.rng < 0 {
 			e.refuse(uapi.EINVAL, "R%d offset is outside of the packet", n)

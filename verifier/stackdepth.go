@@ -45,8 +45,9 @@ func (e *env) checkStackDepth() {
 
 // chainDepth walks the calls of a function. Code the walk never saw counts unless it is removed: the kernel looks at all of it.
 func (e *env) chainDepth(root int, private bool) {
-	type call struct{ insn, sub int }
-	var stack [maxFrames]call
+	type call struct{ insn, sub, chain int }
+	var stack [maxSubprogs + 1]call
+	chain := 0 // calls since the last global function, where the release counts them so
 	depth, frame, sub, i := 0, 0, root, e.subs[root].start
 	if !private {
 		e.subs[root].privateStack = privNone
@@ -120,7 +121,7 @@ func (e *env) chainDepth(root int, private bool) {
 			break
 		}
 		if next >= 0 {
-			stack[frame] = call{i + 1, sub}
+			stack[frame] = call{i + 1, sub, chain}
 			sub, i = next, e.subs[next].start
 			if !private {
 				e.subs[sub].privateStack = privNone
@@ -129,8 +130,12 @@ func (e *env) chainDepth(root int, private bool) {
 				tailReachable = true
 			}
 			frame++
-			if frame >= maxFrames {
-				e.refuse(uapi.E2BIG, "the call stack of %d frames is too deep !", frame)
+			chain++
+			if e.has(since.GlobalChains) && e.subs[sub].linkage == funcGlobal && e.funcInfo() {
+				chain = 0
+			}
+			if chain >= maxFrames || frame >= len(stack) {
+				e.refuse(uapi.E2BIG, "the call stack of %d frames is too deep !", chain)
 			}
 			enter = true
 			continue
@@ -149,6 +154,6 @@ func (e *env) chainDepth(root int, private bool) {
 			depth -= e.roundStack(e.subs[sub].stackDepth)
 		}
 		frame--
-		i, sub = stack[frame].insn, stack[frame].sub
+		i, sub, chain = stack[frame].insn, stack[frame].sub, stack[frame].chain
 	}
 }

@@ -141,6 +141,9 @@ const (
 
 // step judges an instruction and moves the state over it.
 func (e *env) step(in *decode.Insn) stepResult {
+	if n := max(in.Dst, in.Src); n > 10 {
+		e.refuse(uapi.EINVAL, "R%d is invalid", n)
+	}
 	switch class(in) {
 	case clsALU, clsALU64:
 		e.alu(in)

@@ -114,6 +114,10 @@ const (
 	OffsetInBounds
 	// SameRegister: a register compared with itself decides the branch.
 	SameRegister
+	// ConstDynptr: helpers take dynptrs of callbacks that they do not release.
+	ConstDynptr
+	// GlobalChains: the calls of a global function count from it on.
+	GlobalChains
 	numRules
 )
 
@@ -176,6 +180,8 @@ var rows = [numRules]row{
 	SameRegister:           {R(7, 0), "comparisons of a register with itself are decided"},
 	OffsetInBounds:         {R(7, 0), "constants added to pointers are part of their ranges"},
 	CallbackChains:         {R(6, 7), "callbacks are called zero, one or many times"},
+	ConstDynptr:            {R(7, 1), "dynptrs of callbacks are taken where they are not released"},
+	GlobalChains:           {R(7, 1), "calls count from the last global function on"},
 	CallbackLoops:          {R(6, 19), "calls that call back are loops"},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them"},
 }

@@ -1,0 +1,153 @@
+package num
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// allRules are the rules of old and new releases.
+var allRules = []Rules{
+	{},
+	{Mul: MulShiftAdd, Deduce: DeduceMixed, EqHalves: true, Lsh32: true},
+	{Mul: MulUnion, Deduce: DeduceMixed, EqHalves: true, EqBits: true, Lsh32: true, SplitSign: true, SplitSign32: true, WrapBoth: true, MulSigned: true, Div: true, Neg: true, Bswap: true},
+}
+
+// interesting is a number near a border.
+func interesting(r *rand.Rand) uint64 {
+	v := uint64(1) << r.UintN(64)
+	switch r.UintN(5) {
+	case 0:
+		return v
+	case 1:
+		return v - 1
+	case 2:
+		return -v
+	case 3:
+		return uint64(r.UintN(64))
+	}
+	return r.Uint64()
+}
+
+// holding makes bounds that hold v, as branches make them.
+func holding(r *rand.Rand, v uint64, rules Rules) Bounds {
+	b := Unbounded
+	for range r.UintN(4) {
+		op := []Cond{Gt, Ge, Lt, Le, SGt, SGe, SLt, SLe, Ne, Set}[r.UintN(10)]
+		w32 := r.UintN(2) == 0
+		x := interesting(r)
+		if !holds(v, x, op, w32) {
+			op = op.Not()
+		}
+		yes, no := b, b
+		RefineConst(&yes, &no, x, op, w32, rules)
+		b = yes
+	}
+	if r.UintN(8) == 0 {
+		b = Exactly(v)
+	}
+	return b
+}
+
+func holds(a, b uint64, op Cond, w32 bool) bool {
+	if w32 {
+		a, b = uint64(int64(int32(a))), uint64(int64(int32(b)))
+	}
+	ua, ub := a, b
+	if w32 {
+		ua, ub = uint64(uint32(a)), uint64(uint32(b))
+	}
+	switch op {
+	case Gt:
+		return ua > ub
+	case Ge:
+		return ua >= ub
+	case Lt:
+		return ua < ub
+	case Le:
+		return ua <= ub
+	case SGt:
+		return int64(a) > int64(b)
+	case SGe:
+		return int64(a) >= int64(b)
+	case SLt:
+		return int64(a) < int64(b)
+	case SLe:
+		return int64(a) <= int64(b)
+	case Ne:
+		return ua != ub
+	case Eq:
+		return ua == ub
+	case Set:
+		return ua&ub != 0
+	}
+	return ua&ub == 0
+}
+
+func contains(b *Bounds, v uint64) bool {
+	return v&^b.Var.Mask == b.Var.Value && int64(v) >= b.SMin && int64(v) <= b.SMax && v >= b.UMin && v <= b.UMax &&
+		int32(v) >= b.SMin32 && int32(v) <= b.SMax32 && uint32(v) >= b.UMin32 && uint32(v) <= b.UMax32
+}
+
+// What is known of operands stays true of results, by the rules of every release.
+func TestResultsHoldTheirValues(t *testing.T) {
+	ops := []struct {
+		name  string
+		value func(a, b uint64) uint64
+		do    func(a, b *Bounds, r Rules)
+	}{
+		{"add", func(a, b uint64) uint64 { return a + b }, func(a, b *Bounds, r Rules) { a.Add(b, r) }},
+		{"sub", func(a, b uint64) uint64 { return a - b }, func(a, b *Bounds, r Rules) { a.Sub(b, r) }},
+		{"mul", func(a, b uint64) uint64 { return a * b }, func(a, b *Bounds, r Rules) { a.Mul(b, r) }},
+		{"and", func(a, b uint64) uint64 { return a & b }, func(a, b *Bounds, r Rules) { a.And(b, r) }},
+		{"or", func(a, b uint64) uint64 { return a | b }, func(a, b *Bounds, r Rules) { a.Or(b, r) }},
+		{"xor", func(a, b uint64) uint64 { return a ^ b }, func(a, b *Bounds, r Rules) { a.Xor(b, r) }},
+		{"zext", func(a, _ uint64) uint64 { return uint64(uint32(a)) }, func(a, _ *Bounds, _ Rules) { a.Zext() }},
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 200_000 {
+		rules := allRules[i%len(allRules)]
+		x, y := interesting(r), interesting(r)
+		a, b := holding(r, x, rules), holding(r, y, rules)
+		if !assert.True(t, contains(&a, x), "%+v holds %#x", a, x) {
+			return
+		}
+		op := ops[r.UintN(uint(len(ops)))]
+		got := a
+		op.do(&got, &b, rules)
+		got.Sync(rules)
+		if !assert.True(t, contains(&got, op.value(x, y)), "%s of %#x in %+v and %#x in %+v: %+v", op.name, x, a, y, b, got) {
+			return
+		}
+	}
+}
+
+// A comparison that is decided is decided rightly, and ranges of both branches hold what goes there.
+func TestBranchesHoldTheirValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range 200_000 {
+		rules := allRules[i%len(allRules)]
+		x, y := interesting(r), interesting(r)
+		if r.UintN(4) == 0 {
+			y = x
+		}
+		a, b := holding(r, x, rules), holding(r, y, rules)
+		op := []Cond{Eq, Ne, Gt, Ge, Lt, Le, SGt, SGe, SLt, SLe, Set}[r.UintN(11)]
+		w32 := r.UintN(2) == 0
+		is := holds(x, y, op, w32)
+		if d := Taken(&a, &b, op, w32, rules); d >= 0 {
+			if !assert.Equal(t, is, d == 1, "%#x in %+v %v %#x in %+v", x, a, op, y, b) {
+				return
+			}
+		}
+		yes, no := a, a
+		RefineConst(&yes, &no, y, op, w32, rules)
+		if !is {
+			yes = no
+		}
+		if !assert.True(t, contains(&yes, x), "%#x in %+v after %v %#x (%v): %+v", x, a, op, y, is, yes) {
+			return
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package verifier_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// recorded is what Linux 6.12.107 said of a program (conformance record verdicts).
+type recorded struct {
+	Object, Program, Verdict string
+	Insns, States            int
+}
+
+func embeddedTarget(t testing.TB) *loader.Target {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	return loader.NewTarget(embedded.Name, spec)
+}
+
+func linkAll(t testing.TB, target *loader.Target, path string) *loader.Linked {
+	o, err := loader.Open(path)
+	require.NoError(t, err)
+	var names []string
+	for _, p := range o.Programs {
+		names = append(names, p.Name)
+	}
+	l, err := o.Load(target, loader.LoadOptions{LinkOnly: true, Only: names})
+	require.NoError(t, err)
+	return l
+}
+
+// Own programs get the verdicts that Linux 6.12.107 gave, after as many instructions and states.
+func TestVerdictsOfLinux612(t *testing.T) {
+	f, err := os.Open("testdata/own-6.12.107.jsonl")
+	require.NoError(t, err)
+	defer f.Close()
+	target := embeddedTarget(t)
+	objects := map[string]*loader.Linked{}
+	unknown := 0
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var r recorded
+		require.NoError(t, json.Unmarshal(sc.Bytes(), &r))
+		if objects[r.Object] == nil {
+			objects[r.Object] = linkAll(t, target, filepath.Join("..", r.Object))
+		}
+		l := objects[r.Object]
+		lp, ok := l.Program(r.Program)
+		require.True(t, ok, "%s %s", r.Object, r.Program)
+		p, err := verifier.FromLinked(l, lp)
+		require.NoError(t, err)
+		v, err := verifier.Verify(context.Background(), verifier.KernelOf(target), p, verifier.Options{})
+		require.NoError(t, err)
+		if v.Outcome == verifier.Unknown {
+			unknown++
+			continue
+		}
+		if !assert.Equal(t, r.Verdict, v.Outcome.String(), "%s %s: %s", r.Object, r.Program, v.Message) || v.Outcome == verifier.Refused {
+			continue
+		}
+		assert.Equal(t, []int{r.Insns, r.States}, []int{v.ProcessedInsns, v.TotalStates}, "%s %s: instructions and states", r.Object, r.Program)
+	}
+	assert.LessOrEqual(t, unknown, 2)
+}
+
+func TestVerifyEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	target := embeddedTarget(t)
+	l := linkAll(t, target, "../examples/exec/exec.bpf.o")
+	p, err := verifier.FromLinked(l, l.Programs[0])
+	require.NoError(t, err)
+	_, err = verifier.Verify(ctx, verifier.KernelOf(target), p, verifier.Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = verifier.Verify(context.Background(), nil, p, verifier.Options{})
+	assert.ErrorIs(t, err, verifier.ErrProgram)
+	v, err := verifier.Verify(context.Background(), verifier.KernelOf(target), p, verifier.Options{Memory: 1})
+	require.NoError(t, err)
+	assert.Equal(t, verifier.Unknown, v.Outcome)
+	assert.Equal(t, "more memory than the limit", v.Missing)
+}
+
+// judge is the verdict on a socket filter of a release.
+func judge(t testing.TB, k *verifier.Kernel, text string) *verifier.Verdict {
+	insns, err := decode.Assemble(text)
+	require.NoError(t, err, text)
+	v, err := verifier.Verify(context.Background(), k, &verifier.Program{Type: uapi.ProgTypeSocketFilter, License: "GPL", Insns: insns}, verifier.Options{})
+	require.NoError(t, err)
+	return v
+}
+
+// What a release began to accept is refused by the one before it.
+func TestReleasesBegin(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		from    since.Release
+		text    string
+		message string // of the release before
+	}{
+		{since.R(6, 3), "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
+		{since.R(6, 3), "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
+		{since.R(6, 6), "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
+		{since.R(5, 12), "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
+	} {
+		before := c.from - 1
+		if c.from == since.R(6, 3) {
+			before = since.R(6, 2)
+		}
+		v := judge(t, &verifier.Kernel{Release: before, BTF: spec}, c.text)
+		assert.Equal(t, verifier.Refused, v.Outcome, "%s before %s", c.text, c.from)
+		assert.Equal(t, c.message, v.Message)
+		v = judge(t, &verifier.Kernel{Release: c.from, BTF: spec}, c.text)
+		assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s", c.text, c.from, v.Message)
+	}
+}
+
+// A program that would be explored without end is refused after a million instructions.
+func TestVerifyEndsWithinLimits(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	v := judge(t, &verifier.Kernel{Release: since.R(6, 12), BTF: spec}, "r0 = 0\nr0 += 1\nif r0 < 10000000 goto -2\nexit")
+	assert.Equal(t, verifier.Refused, v.Outcome)
+	assert.Equal(t, "BPF program is too large. Processed 1000001 insn", v.Message)
+	assert.Equal(t, uapi.E2BIG, v.Errno)
+}
+
+// FuzzVerify: whatever the instructions are, there is an answer.
+func FuzzVerify(f *testing.F) {
+	spec, err := embedded.Spec()
+	require.NoError(f, err)
+	for _, text := range []string{"r0 = 0\nexit", "r0 = 0\nr0 += 1\nif r0 < 100 goto -2\nexit", "call 7\nr1 = r10\nr1 += -8\n*(u64 *)(r1 + 0) = r0\nexit"} {
+		insns, err := decode.Assemble(text)
+		require.NoError(f, err)
+		f.Add(decode.Marshal(insns, binary.LittleEndian), uint8(1), uint8(18))
+	}
+	releases := []since.Release{since.R(5, 10), since.R(5, 15), since.R(6, 1), since.R(6, 6), since.R(6, 12), since.R(6, 18), since.R(7, 2)}
+	f.Fuzz(func(t *testing.T, code []byte, typ, release uint8) {
+		insns, err := decode.Unmarshal(code[:len(code)/8*8], binary.LittleEndian)
+		if err != nil || len(insns) == 0 {
+			return
+		}
+		k := &verifier.Kernel{Release: releases[int(release)%len(releases)], BTF: spec}
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		v, err := verifier.Verify(ctx, k, &verifier.Program{Type: uapi.ProgType(typ % 33), License: "GPL", Insns: insns}, verifier.Options{Memory: 256 << 20})
+		if err == nil && v.Outcome == verifier.Refused && v.Errno == 0 {
+			t.Error("refused without an error")
+		}
+	})
+}
