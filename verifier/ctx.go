@@ -60,7 +60,7 @@ func (e *env) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bool) {
 	case progtype.ArgsLayout:
 		return e.ctxArgs(off, size, t)
 	case progtype.RegsLayout:
-		return ctxValue{typ: scalar}, t == read && off%size == 0 && off+size <= e.ptRegs() || t == write && e.rel >= since.R(6, 18) && false
+		return ctxValue{typ: scalar}, t == read && off%size == 0 && off+size <= e.ptRegs()
 	case progtype.SampleLayout:
 		return ctxValue{typ: scalar}, t == read && e.samplePart(off, size)
 	case progtype.NumberLayout:
@@ -346,7 +346,7 @@ func (e *env) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string,
 	target := s.SkipMods(ptr.Ref)
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
 	if e.rel < since.R(6, 4) {
-		isStruct = isStruct || target.Kind == btf.KindFwd && false
+
 	}
 	if !isStruct {
 		return v, true

@@ -279,7 +279,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			}
 			return
 		}
-		if p.e.rel < since.R(6, 12) && (n > 1 || level > 0 || true) && p.e.rel < since.R(6, 11) {
+		if p.e.rel < since.R(6, 11) {
 			// Before 6.11 only members of the type itself are looked at, and of a data section's variables.
 			return
 		}

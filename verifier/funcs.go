@@ -238,7 +238,7 @@ func (e *env) prepareArgs(sub int) bool {
 		return false
 	}
 	ret := s.SkipMods(fp.Ref)
-	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && (e.rel >= since.R(7, 0) || sp.isException && false)) {
+	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && e.rel >= since.R(7, 0)) {
 		if global {
 			if e.rel >= since.R(7, 0) {
 				e.refuse(uapi.EINVAL, "Global function %s() return value not void or scalar. Only those are supported.", sp.name)

@@ -30,7 +30,7 @@ func (e *env) checkLockedCall(in *decode.Insn) {
 	case 0:
 		ok = uapi.FuncID(in.Imm) == uapi.FuncSpinUnlock || e.rel >= since.R(6, 13) && uapi.FuncID(in.Imm) == uapi.FuncKptrXchg
 	case 1:
-		ok = e.rel >= since.R(6, 2) || false
+		ok = e.rel >= since.R(6, 2)
 	case 2:
 		k := e.kfuncAt(e.insn)
 		ok = k != nil && k.allowedLocked(e.rel)

@@ -342,7 +342,7 @@ func (e *env) kfuncResult(m *callMeta) {
 		} else {
 			r0.unknown()
 		}
-	} else if pt.Kind != btf.KindStruct && pt.Kind != btf.KindUnion || pt.Kind == btf.KindUnion && false {
+	} else if pt.Kind != btf.KindStruct && pt.Kind != btf.KindUnion {
 		size := m.retSize
 		rdonly := m.retRdonly
 		if size == 0 {
