@@ -345,9 +345,6 @@ func (e *env) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string,
 	}
 	target := s.SkipMods(ptr.Ref)
 	isStruct := target.Kind == btf.KindStruct || target.Kind == btf.KindUnion
-	if e.rel < since.R(6, 4) {
-
-	}
 	if !isStruct {
 		return v, true
 	}
