@@ -1,6 +1,8 @@
 // Package conformance compares whole runs of objects with what kernels did: cases recorded with BPF_PROG_TEST_RUN ([Cases]).
 //
 // The instruction set has a proof of its own in package conformance/isa.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package conformance
 
 import "github.com/bpfrun/bpfrun/conformance/isa"

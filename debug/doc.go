@@ -11,4 +11,6 @@
 //
 // Looking never changes the run. Where an expression makes the simulated kernel come up with objects that the
 // program did not ask for yet, they stay for as long as the session stands still and are taken back before it goes on.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package debug

@@ -9,4 +9,6 @@
 // Start from [Table], which lists every function that is simulated, and from
 // [Lookup] and [LookupKfunc]. A function that is not in the tables is not
 // simulated; callers refuse it by name.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package helpers

@@ -7,4 +7,6 @@
 //
 // The package knows the convention, the report and its log formats; it does not know command lines or rendering.
 // Start from [Discover] and [Open].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package intest

@@ -106,4 +106,6 @@
 //
 // See plan.Program: charge Taken on the taken edge and Next on the other where they are not 0. At FlagBack look at Room after charging,
 // and leave with OutOfRoom at the target if it is negative.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package jit

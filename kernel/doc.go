@@ -15,4 +15,6 @@
 // an address or from the order of reads; a second Kernel with the same configuration shows the same values.
 //
 // A Kernel belongs to one machine and is not safe for concurrent use. [Types] may be shared.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package kernel

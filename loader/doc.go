@@ -19,4 +19,6 @@
 // numbers, or addresses. It never verifies: it reports what the kernel would
 // refuse for its structure, and, for poisoned instructions, whether constant
 // propagation reaches them ([LinkedProgram.PoisonVerdicts]).
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package loader

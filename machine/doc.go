@@ -8,4 +8,6 @@
 //
 // Start from [New] and [Machine.Run]. A Machine is single-threaded; many machines
 // run in parallel, and share nothing but immutable BTF.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package machine

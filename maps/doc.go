@@ -33,4 +33,6 @@
 //     everything at the end of every run ([ConsumeEachRun]), unless [Env.Consume] says otherwise.
 //
 // A Map and its Env belong to one machine and are not safe for concurrent use.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package maps

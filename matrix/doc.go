@@ -7,4 +7,6 @@
 // to, so that another placement is no difference.
 //
 // Start from [Run], which gives a [Matrix] of [Cell]s.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package matrix

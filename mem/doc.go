@@ -13,4 +13,6 @@
 //
 // A Memory belongs to one machine and is not safe for concurrent use. Different
 // Memories are independent of each other.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package mem

@@ -5,4 +5,6 @@
 // "ip.ttl", with its place, so that it can be read and changed. [Parse] makes a packet from an expression such as
 // "eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'". [Diff] says what a program did to a packet. [Open] and
 // [Create] read and write pcap and pcapng files.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package packet

@@ -8,4 +8,6 @@
 // It does not know helpers and kfuncs (their table refers to program types), BTF, or how anything is executed.
 //
 // To add a program type write a row in one of the table files; the tests name what is missing. Start at [Of] and [Row].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package progtype

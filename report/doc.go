@@ -3,4 +3,6 @@
 //
 // It decides nothing about programs; it formats the results of package machine
 // and the facts of package loader. Start from [NewRunDocument] and [WriteTable].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package report

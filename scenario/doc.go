@@ -11,4 +11,6 @@
 // a file is an [*Error] with file, line and column, found before anything runs.
 //
 // A File is read-only after Parse and may be used for many targets in parallel.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package scenario

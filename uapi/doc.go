@@ -6,6 +6,8 @@
 //
 // Constants are named after the kernel's, word by word: BPF_MAP_TYPE_PERCPU_HASH is MapTypePercpuHash, BPF_FUNC_ktime_get_ns is
 // FuncKtimeGetNs, BPF_TRACE_FENTRY is AttachTraceFentry; only XDP, LSM, LRU and LPM stay in capitals. Start at ProgType, MapType and FuncID.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package uapi
 
 import "strconv"

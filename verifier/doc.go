@@ -10,4 +10,6 @@
 // What has no rule here yields [Unknown] with a name, never a guess.
 //
 // Start at [Verify], [Program] and [Verdict]; [FromLinked] makes a Program of a linked object.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package verifier

@@ -12,4 +12,6 @@
 // Semantics follow RFC 9669, and the Linux verifier's rewrites where the RFC leaves a
 // case open (division by zero, shift counts). Every way to stop is a typed value, and a
 // guest program can neither panic nor reach host memory.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package vm

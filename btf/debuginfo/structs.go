@@ -1,5 +1,7 @@
 // Package debuginfo reads the types of BPF objects from DWARF. Compilers put into BTF only what maps, functions and global variables
 // lead to: the struct a program sends through a ring buffer is in DWARF alone.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package debuginfo
 
 import (

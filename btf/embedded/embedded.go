@@ -1,6 +1,8 @@
 // Package embedded holds the BTF of one kernel inside of the program, so that an
 // object runs without any BTF at hand. It knows no other kernel; start from
 // [Spec].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package embedded
 
 import (

@@ -5,4 +5,6 @@
 // knows no command line.
 //
 // Start at [Check] and [Record].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package core

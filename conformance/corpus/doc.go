@@ -6,4 +6,6 @@
 // statuses the machine gives, and writes its tables as Markdown.
 //
 // Start from [Measure] for one object on one target, and [Write] for the tables of many.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package corpus

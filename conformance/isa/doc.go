@@ -7,4 +7,6 @@
 // does not know BPF objects, BTF, helpers or maps beyond the one map of kernel vectors.
 //
 // Start at [Judge] for a file, at [Program] and [Interpreter] for one program.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package isa

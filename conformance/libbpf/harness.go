@@ -2,6 +2,8 @@
 // program, which a C compiler of the system links with that libbpf.
 //
 // It knows nothing of this module's own relocations. Start at [Build].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package libbpf
 
 import (

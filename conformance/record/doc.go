@@ -6,4 +6,6 @@
 // a difference in linking shows as a difference in the record. It needs Linux and the right to load programs (root).
 //
 // It does not know what a program should do: what the kernel says is the result. Start at [Plan] and [Cases].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package record

@@ -5,4 +5,6 @@
 // programs here and says where the answers differ.
 //
 // It knows what kernels' messages are about ([ClassOf]), nothing of bpf(2).
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package verdicts

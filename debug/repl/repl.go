@@ -3,6 +3,8 @@
 //
 // Start from [New] and [REPL.Run]. All commands are in one table, from which help and the documentation are
 // made.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package repl
 
 import (

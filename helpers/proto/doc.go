@@ -10,4 +10,6 @@
 // register_btf_kfunc_id_set) of seven releases: 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2. They are exact for those. In between,
 // what changed is dated by the first of these releases that has it; fixes that stable updates took over later are dated by the
 // release, not by the update. For 6.18 they are compared with what that kernel says (testdata).
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package proto

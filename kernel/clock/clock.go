@@ -1,4 +1,6 @@
 // Package clock is simulated time. It knows nothing else of the kernel: whoever runs programs says when it advances.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package clock
 
 import "time"

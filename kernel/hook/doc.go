@@ -7,4 +7,6 @@
 // follow each other (events.go): a task that was switched in is switched out.
 //
 // Instructions, maps and helpers are not known here, and nothing is run.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package hook

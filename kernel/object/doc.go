@@ -8,4 +8,6 @@
 // Default values come from the seed, the role of the object ("current.real_parent") and the field path, never from an address or from the
 // order of reads. What the types mean is not known here: the content of well-known types, user memory, functions and per-CPU
 // variables are reached through [Surroundings].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package object

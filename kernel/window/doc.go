@@ -3,4 +3,6 @@
 //
 // Each is a window of its own in simulated memory, adds what lies in it on first use, and has its own snapshot. The package knows
 // object types only to place them; it does not know what runs.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package window

@@ -2,6 +2,8 @@
 // unsigned, 64 and 32 bits), as the kernel's verifier tracks them for registers.
 //
 // It knows how each release computes and deduces; it does not know registers, pointers or programs. Start at [Bounds].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package num
 
 import (

@@ -1,6 +1,8 @@
 // Package since knows which release of Linux changed which rule of the verifier: one row for each rule.
 //
 // It does not know what the rules are; the verifier asks [Rule.In] where it applies one.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package since
 
 import "github.com/bpfrun/bpfrun/uapi"

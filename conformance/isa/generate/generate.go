@@ -12,6 +12,8 @@
 // call themselves, which no kernel takes.
 //
 // A program is determined by seed and index alone. It knows nothing of how programs are run. Start at [New] and Generator.Case.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package generate
 
 import (

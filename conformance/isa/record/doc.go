@@ -4,4 +4,6 @@
 // or pinned, and everything is gone when the [Kernel] is closed. It needs Linux and the right to load programs (root).
 //
 // It does not know what a program should do: what the kernel says is the result. Start at [Open] and [Programs].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package record

@@ -8,6 +8,8 @@
 // Programs have passed decode.Check: fields that have to be zero are not looked at.
 //
 // Start at [Machine] and its Run method.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package reference
 
 import (

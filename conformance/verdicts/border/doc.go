@@ -3,4 +3,6 @@
 //
 // A program is determined by its seed and number. The generator follows what registers hold roughly, so that most statements
 // are meant to be accepted and a few are not; it does not know what the verifier says. Start at [Program].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package border

@@ -2,6 +2,8 @@
 // simulated machine, whatever its input. Every contradiction is an error of the verifier or of the machine.
 //
 // What no verifier checks does not count: the instruction budget, faults that kernels handle themselves.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
 package sound
 
 import (
