@@ -140,7 +140,7 @@ func (s *Session) Pos() uint64 {
 	if s.state == Idle {
 		return 0
 	}
-	return s.m.Thread().Insns()
+	return s.run.Insns()
 }
 
 // StatusError is why a program cannot be started.

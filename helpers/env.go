@@ -3,6 +3,7 @@ package helpers
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -76,7 +77,12 @@ type Run struct {
 
 	Events []Event
 
-	kept int // see maxKept
+	// Host books what the run keeps; nil is without bound.
+	Host *mem.Host
+	// OnLimit is called when output finds no room at Host.
+	OnLimit func(error)
+
+	kept uint64 // of Host
 	held []Held
 	skb  skbState
 	// draining holds the user ring buffers being drained.
@@ -110,20 +116,44 @@ func NewRun(t uapi.ProgType, a uapi.AttachType) *Run {
 // Held returns the references still held, in the order they were taken.
 func (r *Run) Held() []Held { return r.held }
 
-// maxKept bounds what the trace lines and effects of a run take, roughly: a loop of them would take all of the host's memory.
-const maxKept = 1 << 30
-
-// keeps books n more bytes.
+// keeps books what a trace line or an effect of n bytes takes.
 func (r *Run) keeps(n int) *vm.Action {
-	if r.kept += n + 64; r.kept > maxKept {
-		return notSimulated("a run that leaves more than 1 GiB of trace lines and effects")
+	if r.Host == nil {
+		return nil
 	}
+	cost := mem.HostCost(n)
+	if err := r.Host.Take(cost); err != nil {
+		return notSimulated(err.Error())
+	}
+	r.kept += cost
 	return nil
 }
 
+// Release gives back what the run booked at its Host, when nobody looks at its trace lines and effects any more.
+func (r *Run) Release() {
+	if r.Host != nil {
+		r.Host.Give(r.kept)
+	}
+	r.kept = 0
+}
+
+// Join returns a run with what r and then others recorded, such as those of timers' callbacks. It books what all of them booked.
+func (r *Run) Join(others []*Run) *Run {
+	all := *r
+	all.Trace, all.Events, all.held = slices.Clip(r.Trace), slices.Clip(r.Events), slices.Clip(r.held)
+	for _, o := range others {
+		all.Trace, all.Events, all.held = append(all.Trace, o.Trace...), append(all.Events, o.Events...), append(all.held, o.held...)
+		all.kept += o.kept
+	}
+	return &all
+}
+
 func (r *Run) emit(e Event) *vm.Action {
+	if f := r.keeps(len(e.Data) + len(e.Detail)); f != nil {
+		return f
+	}
 	r.Events = append(r.Events, e)
-	return r.keeps(len(e.Data) + len(e.Detail))
+	return nil
 }
 
 func (r *Run) hold(addr uint64, what string) { r.held = append(r.held, Held{addr, what}) }

@@ -175,6 +175,14 @@ func (r *Run) seqPut(data []byte) uapi.Errno {
 		r.SeqFull = true
 		return uapi.EOVERFLOW
 	}
+	if r.Host != nil {
+		cost := 4 * uint64(len(data))
+		if err := r.Host.Take(cost); err != nil {
+			r.OnLimit(err)
+			return uapi.EOVERFLOW
+		}
+		r.kept += cost
+	}
 	r.Output = append(r.Output, data...)
 	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -56,9 +57,9 @@ func TestRecordedEffectsAreBounded(t *testing.T) {
 		r := newRig(t, newest)
 		ctx := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{}).Addr
 		args := map[uapi.FuncID][]uint64{uapi.FuncTracePrintk: {r.str("line"), 5}, uapi.FuncSendSignal: {9}, uapi.FuncCloneRedirect: {ctx, 2, 0}}[id]
+		r.env.Run.Host = &mem.Host{Limit: 1000}
 		r.ok(id, args...)
 		assert.Positive(t, r.env.Run.kept, "%v", id)
-		r.env.Run.kept = maxKept
 		_, f := r.call(id, args...)
 		require.NotNil(t, f, "%v", id)
 		assert.Equal(t, vm.NotSimulated, f.Kind, "%v", id)

@@ -34,6 +34,7 @@ func (s *Session) again() bool {
 	m.env.Run.SessionReturn = s.ctx.Returning(next)
 	s.shownAt = len(m.env.Run.Output)
 	m.thread.Start(s.p.img, s.ctx.Addr)
+	m.goOn()
 	return true
 }
 

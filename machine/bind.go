@@ -346,7 +346,8 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 				return v, action
 			}
 		}
-		return fn(t, args)
+		r0, action := fn(t, args)
+		return m.worked(t, r0, action)
 	}
 	return &f, nil
 }

@@ -25,6 +25,9 @@ type Config struct {
 	Boot time.Duration
 	// MaxInsns limits the instructions of one run; 0 means 100 million.
 	MaxInsns uint64
+	// MaxKept limits the memory of the host, in bytes, for what programs make the simulation keep: records, effects, trace lines and
+	// elements of queues, with their results and reports; 0 means [mem.DefaultHostLimit].
+	MaxKept uint64
 	// Strict makes reads of memory nobody set a fault.
 	Strict bool
 	// Types is a cache of type layouts that machines of one target may share.
@@ -75,6 +78,8 @@ type Machine struct {
 	calls    callCounts
 	ledger   *ledger // nil until a program calls what it accounts for
 	run      *runState
+	work     work
+	host     mem.Host        // what programs make the simulation keep
 	last     *kernel.Context // of the run before, or of the one that goes on
 	warnings []string
 	argKeys  map[string]string // of pointer arguments, by role
@@ -157,6 +162,9 @@ func (m *Machine) compose() (err error) {
 		return err
 	}
 	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
+	m.work.left, m.host.Limit = workSlice, m.cfg.MaxKept
+	m.mapEnv.Host = &m.host
+	m.mapEnv.OnLimit = func(err error) { m.work.err = err }
 	m.kernel.OnSocketFree = m.dropStorage
 	m.env = &helpers.Env{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,

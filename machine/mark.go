@@ -17,6 +17,7 @@ type Mark struct {
 	step    int
 	insns   uint64
 	shownAt int
+	late    late
 }
 
 // Mark records where the session is. The session must not be over.
@@ -24,7 +25,7 @@ func (s *Session) Mark() *Mark {
 	st := s.m.run
 	return &Mark{
 		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n),
-		step: s.step, insns: s.insns, shownAt: s.shownAt,
+		step: s.step, insns: s.insns, shownAt: s.shownAt, late: s.late,
 	}
 }
 
@@ -36,10 +37,13 @@ func (s *Session) Return(k *Mark) {
 	s.m.run = &runState{result: s.res, prog: s.p, warned: maps.Clone(k.warned), overrides: s.overrides}
 	// Calls that are counted were bound before any run, so there are no new ones.
 	copy(s.m.calls.n, k.calls)
-	s.m.thread.Recover = s.m.recoverPolicy(s.p)
+	if p, ok := owner(s.m.thread.Image()); ok && s.late.call != nil {
+		s.m.run.prog = p
+	}
+	s.m.thread.Recover = s.m.recoverPolicy(s.m.run.prog)
 	s.m.kernel.SetSink(s.m.access)
 	s.over = false
-	s.step, s.insns, s.shownAt = k.step, k.insns, k.shownAt
+	s.step, s.insns, s.shownAt, s.late = k.step, k.insns, k.shownAt, k.late
 }
 
 // clone copies what a run adds to.

@@ -106,7 +106,11 @@ func (m *Machine) measureRaw(ctx context.Context, start func() (*Session, *Resul
 	img, r1, r2 := s.p.img, m.thread.Reg(1), m.thread.Reg(2)
 	return timeBatches(ctx, func() error {
 		m.thread.Start(img, r1, r2)
-		if stop := m.thread.Run(m.cfg.MaxInsns); stop != vm.Done {
+		stop := m.step(m.cfg.MaxInsns)
+		for stop == vm.Budget && m.thread.Insns() < m.cfg.MaxInsns {
+			stop = m.step(m.cfg.MaxInsns - m.thread.Insns())
+		}
+		if stop != vm.Done {
 			return fmt.Errorf("a later run ended otherwise than the first: %v %v", stop, m.thread.Fault())
 		}
 		return nil

@@ -165,7 +165,7 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 	t := m.thread
 	t.Start(r.p.img, r.ctx.Addr)
 	limit := m.cfg.MaxInsns
-	for t.Run(min(slice, limit-min(limit, t.Insns()))) == vm.Budget {
+	for m.step(min(slice, limit-min(limit, t.Insns()))) == vm.Budget {
 		if t.Insns() >= limit {
 			t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
 		} else if err := ctx.Err(); err != nil {

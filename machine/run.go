@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -40,6 +41,8 @@ type Input struct {
 	Map      string
 	// Overrides replaces calls of helpers and kfuncs by name.
 	Overrides map[string]Override
+	// Settle is simulated time that passes after the program: callbacks of timers and work items that fall due are part of the run.
+	Settle time.Duration
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
 }
@@ -84,7 +87,7 @@ func (m *Machine) Run(ctx context.Context, name string, in Input) (*Result, erro
 
 func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides map[string]Override) {
 	m.run = &runState{result: res, prog: p, warned: map[string]bool{}, overrides: overrides}
-	r := helpers.NewRun(p.typ, p.lp.Attach)
+	r := m.newRun(p)
 	r.FuncIP, r.FuncArgs, r.FuncReturns = c.FuncAddr, c.Slots, c.Returns
 	r.Context = c
 	if c.Packet != nil {
@@ -98,6 +101,16 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	if !loadsKernel(p) {
 		m.kernel.ForbidLoads()
 	}
+}
+
+// newRun makes the record of a run, which takes the place of the one before.
+func (m *Machine) newRun(p *program) *helpers.Run {
+	if m.env.Run != nil {
+		m.env.Run.Release()
+	}
+	r := helpers.NewRun(p.typ, p.lp.Attach)
+	r.Host, r.OnLimit = &m.host, m.mapEnv.OnLimit
+	return r
 }
 
 // access records one access of a kernel object by the instruction that runs. Reads of one field
@@ -185,17 +198,9 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	res.Ret, res.Insns = m.thread.Ret(), m.thread.Insns()
 	m.calls.take(res.Helpers)
 	if f := m.thread.Fault(); f != nil {
-		res.Status, res.Fault = StatusFault, m.explain(f)
-		switch f.Kind {
-		case vm.NotSimulated:
-			res.Status = StatusNotSimulated
-		case vm.Poison:
-			// The kernel does not load a program that can reach a poisoned instruction.
-			res.Status = StatusRefused
-		case vm.Memory:
-			if beyondArguments(f, c) {
-				res.Status, res.Fault.Hint = StatusRefused, argumentsHint(m.linked.Target.Name, c)
-			}
+		res.Status, res.Fault = statusOf(f), m.explain(f)
+		if f.Kind == vm.Memory && beyondArguments(f, c) {
+			res.Status, res.Fault.Hint = StatusRefused, argumentsHint(m.linked.Target.Name, c)
 		}
 		m.abandon()
 	}

@@ -20,6 +20,8 @@ type Session struct {
 	over   bool
 
 	overrides map[string]Override
+	in        Input
+	late      late
 
 	step    int    // which call of the program this is, from 0
 	insns   uint64 // of the calls before
@@ -50,7 +52,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	}
 	m.last = kctx
 	m.begin(p, kctx, res, in.Overrides)
-	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides}
+	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
 	m.useArena(p)
 	if !isUSDT(p) { // of those the cookie is the number of the spec, 0
 		m.env.Run.Cookie = in.Cookie
@@ -73,17 +75,20 @@ func (s *Session) Result() *Result { return s.res }
 func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
 	for !s.over {
-		limit, began := s.m.cfg.MaxInsns-min(s.insns, s.m.cfg.MaxInsns), t.Insns()
-		switch t.Run(min(n, limit-min(began, limit))) {
+		limit, began := s.m.cfg.MaxInsns-min(s.spent(), s.m.cfg.MaxInsns), t.Insns()
+		switch s.m.step(min(n, limit-min(began, limit))) {
 		case vm.Budget:
-			if t.Insns() >= limit {
-				t.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", limit)})
+			if t.Insns() < limit {
+				return vm.Budget
 			}
+			t.Abort(s.limitReached())
 		case vm.Done:
 			n -= min(n, t.Insns()-min(began, t.Insns()))
 			s.m.checkHeld()
-			s.m.checkReturn(s.p, s.ctx)
-			if t.Fault() == nil && s.again() && n > 0 {
+			if s.late.call == nil {
+				s.m.checkReturn(s.p, s.ctx)
+			}
+			if t.Fault() == nil && (s.late.call == nil && s.again() || s.settle()) && n > 0 {
 				continue
 			}
 		}
@@ -92,14 +97,25 @@ func (s *Session) Run(n uint64) vm.Stop {
 	return t.Status()
 }
 
+// Insns returns the number of instructions the run executed so far.
+func (s *Session) Insns() uint64 { return s.insns + s.m.thread.Insns() }
+
 // Finish ends the run where it is and returns what it did.
 func (s *Session) Finish() *Result {
 	if !s.over {
 		s.over = true
+		l := &s.late
+		if l.call != nil { // it was stopped
+			s.m.abandon()
+		}
+		s.join()
 		output := s.m.env.Run.Output
 		s.m.finish(s.p, s.ctx, s.before)
 		s.res.Output = string(output)
 		s.res.Insns += s.insns
+		if l.begun {
+			s.res.Ret, s.m.thread.CPU = l.ret, l.cpu
+		}
 		s.ctx.Leave()
 	}
 	return s.res
@@ -111,6 +127,7 @@ func (s *Session) Leave() {
 		return
 	}
 	s.over = true
+	s.join()
 	s.m.kernel.SetSink(nil)
 	clear(s.m.calls.n)
 	s.m.run = nil

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
@@ -13,77 +12,74 @@ import (
 // Settle lets simulated time pass between runs: timers and work queues that fall due run their callbacks, in the
 // order of their times. It returns what reached user space meanwhile, and the first fault of a callback. All callbacks together have
 // the instructions of one run: a timer that starts itself again may never come to an end otherwise. The error is that of ctx.
+// Time that passes after a run belongs to it: see Input.Settle.
 func (m *Machine) Settle(ctx context.Context, d time.Duration) (*Result, error) {
 	res := &Result{Status: StatusOK, Helpers: map[string]int{}}
-	clock := m.kernel.Clock()
-	end := clock.Mono() + uint64(max(d, 0))
-	for {
+	end := m.kernel.Clock().Mono() + uint64(max(d, 0))
+	for res.Fault == nil {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		at, ok := m.env.NextCallback()
-		if !ok || at > end {
-			break
-		}
-		if now := clock.Mono(); at > now {
-			clock.Advance(at - now)
-		}
-		c, ok := m.env.TakeCallback(max(at, clock.Mono()))
+		c, ok := m.due(end)
 		if !ok {
 			break
 		}
-		if !m.fire(ctx, c, res) {
-			break
+		if err := m.fire(ctx, c, res); err != nil {
+			return nil, err
 		}
-	}
-	if now := clock.Mono(); now < end {
-		clock.Advance(end - now)
 	}
 	res.Events = m.takeEvents()
 	return res, nil
 }
 
-// fire runs one callback to its end; false when it faulted.
-func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) bool {
+// fire runs one callback to its end. The error is that of ctx.
+func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) error {
 	defer m.env.EndCallback(c)
-	img, pc, ok := m.text.Resolve(c.Entry)
-	if !ok {
-		res.Status = StatusFault
-		res.Fault = m.explain(&vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is in no program", c.What, c.Entry)})
-		return false
+	m.run = &runState{result: res, warned: map[string]bool{}}
+	if m.env.Run != nil {
+		m.env.Run.Release()
 	}
-	p, ok := owner(img)
-	if !ok {
-		return false
-	}
-	m.run = &runState{result: res, prog: p, warned: map[string]bool{}}
-	m.env.Run = helpers.NewRun(p.typ, p.lp.Attach)
-	m.thread.Recover = m.recoverPolicy(p)
+	defer func() { m.kernel.SetSink(nil); m.run = nil }()
 	m.kernel.SetSink(m.access)
-	m.thread.SetContext(0, nil)
-	m.thread.CPU = c.CPU
-	m.useArena(p)
-	m.thread.StartAt(img, pc, c.Args[:]...)
-	for limit := m.cfg.MaxInsns - min(m.cfg.MaxInsns, res.Insns); m.thread.Run(min(slice, limit-min(limit, m.thread.Insns()))) == vm.Budget; {
-		if m.thread.Insns() >= limit || ctx.Err() != nil {
-			m.thread.Abort(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("%s callbacks: more than %d instructions until the next run", c.What, m.cfg.MaxInsns)})
+	if f := m.call(c); f != nil {
+		res.Status, res.Fault = StatusFault, m.explain(f)
+		return nil
+	}
+	res.Program = m.run.prog.lp.Name
+	t := m.thread
+	for limit := m.cfg.MaxInsns - min(m.cfg.MaxInsns, res.Insns); m.step(min(slice, limit-min(limit, t.Insns()))) == vm.Budget; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if t.Insns() >= limit {
+			t.Abort(tooMany(m.cfg.MaxInsns))
 		}
 	}
-	if m.thread.Status() == vm.Done {
+	if t.Status() == vm.Done {
 		m.checkHeld()
 		if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
 			m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return %d only", c.What, int64(m.thread.Ret()), rng.Low)})
 		}
 	}
-	m.kernel.SetSink(nil)
 	m.calls.take(res.Helpers)
-	res.Insns += m.thread.Insns()
+	res.Insns += t.Insns()
 	res.Trace = append(res.Trace, m.env.Run.Trace...)
-	m.mapEnv.EndRun()
-	m.run = nil
-	if f := m.thread.Fault(); f != nil {
-		res.Status, res.Fault = StatusFault, m.explain(f)
-		return false
+	res.Effects = append(res.Effects, m.env.Run.Events...)
+	if f := t.Fault(); f != nil {
+		res.Status, res.Fault = statusOf(f), m.explain(f)
+		m.abandon()
 	}
-	return true
+	m.mapEnv.EndRun()
+	return nil
+}
+
+// statusOf is how a run ended that was stopped.
+func statusOf(f *vm.Fault) Status {
+	switch f.Kind {
+	case vm.NotSimulated:
+		return StatusNotSimulated
+	case vm.Poison:
+		return StatusRefused // the kernel does not load a program that can reach a poisoned instruction
+	}
+	return StatusFault
 }

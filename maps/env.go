@@ -64,9 +64,11 @@ type Env struct {
 	Seed          uint64 // for what the kernel draws at random (seed of a bloom filter's hash)
 	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
 	Consume       ConsumeMode
-	// HostBytes bounds what maps keep outside of simulated memory: elements of queues and stacks, records nobody has
-	// taken, and the slots of large arrays; 0 = 1 GiB.
-	HostBytes uint64
+	// Host books what maps keep outside of simulated memory: elements of queues and stacks, records nobody has
+	// taken, and the slots of large arrays; nil is one of its own.
+	Host *mem.Host
+	// OnLimit is called when a record or an element finds no room at Host: the operation failed as it cannot in the kernel.
+	OnLimit func(error)
 	// PerfBytes is the room of each CPU's perf buffer in bytes; 0 = unlimited.
 	PerfBytes uint64
 	// PageSize of the target in bytes; 0 = 4096.
@@ -85,38 +87,35 @@ type Env struct {
 	enders []runEnder // of them
 	byAddr map[uint64]Map
 	seq    uint64
-	hosted uint64 // of HostBytes
 	err    error
 	big    bool // target's byte order, set by New
 }
 
-// hostedExtra is about what an element or a record takes besides its bytes.
-const hostedExtra = 64
-
-// host makes room for n bytes outside of simulated memory. A program that fills them would take all of the host's.
+// host makes room for a record or an element of n bytes outside of simulated memory. A program that fills them would take all of
+// the host's.
 func (e *Env) host(m *base, n int) uapi.Errno {
-	if err := e.reserve(m, uint64(n)); err != nil {
+	if err := e.reserve(m, mem.HostCost(n)); err != nil {
+		if e.OnLimit != nil {
+			e.OnLimit(err)
+		}
 		return e.fail(err)
 	}
 	return OK
 }
 
-// reserve is host for a map that is being made.
+// reserve makes room for n bytes of the host.
 func (e *Env) reserve(m *base, n uint64) error {
-	limit := e.HostBytes
-	if limit == 0 {
-		limit = 1 << 30
+	if e.Host == nil {
+		e.Host = &mem.Host{}
 	}
-	need := e.hosted + n + hostedExtra
-	if need > limit {
-		return &LimitError{Map: m.spec.Name, Need: need, Limit: limit}
+	if err := e.Host.Take(n); err != nil {
+		return &LimitError{Map: m.spec.Name, Need: e.Host.Used() + n, Err: err}
 	}
-	e.hosted = need
 	return nil
 }
 
-// unhost gives the room of n bytes back.
-func (e *Env) unhost(n int) { e.hosted -= min(e.hosted, uint64(n)+hostedExtra) }
+// unhost gives the room of a record or an element of n bytes back.
+func (e *Env) unhost(n int) { e.Host.Give(mem.HostCost(n)) }
 
 // unhostRecords gives the room of records back.
 func (e *Env) unhostRecords(records []Record) {
@@ -212,7 +211,10 @@ type Snapshot struct {
 // Snapshot records the state of all maps. It is complete only together with a snapshot of the
 // memory taken at the same moment.
 func (e *Env) Snapshot() *Snapshot {
-	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), seq: e.seq, hosted: e.hosted, err: e.err}
+	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), seq: e.seq, err: e.err}
+	if e.Host != nil {
+		s.hosted = e.Host.Used()
+	}
 	for _, m := range e.maps {
 		s.states = append(s.states, m.Snapshot())
 	}
@@ -222,7 +224,10 @@ func (e *Env) Snapshot() *Snapshot {
 // Restore brings all maps back to a snapshot taken from this Env. Restore the memory first. Maps
 // created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.enders, e.byAddr, e.seq, e.hosted, e.err = nil, nil, maps.Clone(s.byAddr), s.seq, s.hosted, s.err
+	e.maps, e.enders, e.byAddr, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.seq, s.err
+	if e.Host != nil {
+		e.Host.Reset(s.hosted)
+	}
 	for i, m := range s.maps {
 		e.add(m)
 		m.Restore(s.states[i])
@@ -263,10 +268,15 @@ var ErrLimit = errors.New("larger than the simulated memory")
 type LimitError struct {
 	Map         string
 	Need, Limit uint64 // bytes
+	// Err is the refusal when it is not simulated memory that lacks.
+	Err error
 }
 
 // Error gives both sizes.
 func (e *LimitError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("map %s: %v", e.Map, e.Err)
+	}
 	return fmt.Sprintf("map %s needs %d bytes, the limit is %d: %v", e.Map, e.Need, e.Limit, ErrLimit)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // TestHostBytes: what maps keep outside of simulated memory has a bound, whatever their size, and what is taken away makes room.
 func TestHostBytes(t *testing.T) {
-	const value, limit = 1000, 10 * (1000 + hostedExtra)
+	const value, limit = 1000, 10 * (512 + 4*1000)
 	data := make([]byte, value)
 	for _, c := range []struct {
 		spec Spec
@@ -29,7 +29,7 @@ func TestHostBytes(t *testing.T) {
 		memory, err := mem.New(mem.Config{Size: 16 << 20})
 		require.NoError(t, err)
 		t.Cleanup(memory.Close)
-		env := &Env{Mem: memory, CPUs: 1, HostBytes: limit}
+		env := &Env{Mem: memory, CPUs: 1, Host: &mem.Host{Limit: limit}}
 		m, err := New(env, c.spec)
 		require.NoError(t, err)
 		for range 2 {
@@ -47,7 +47,7 @@ func TestHostBytes(t *testing.T) {
 			assert.NoError(t, env.Err())
 			require.Equal(t, OK, c.put(m), "%v", c.spec.Type)
 			c.take(m)
-			assert.Zero(t, env.hosted, "%v", c.spec.Type)
+			assert.Zero(t, env.Host.Used(), "%v", c.spec.Type)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestSlotsOfManyMaps(t *testing.T) {
 		memory, err := mem.New(mem.Config{Size: 16 << 20})
 		require.NoError(t, err)
 		t.Cleanup(memory.Close)
-		env := &Env{Mem: memory, CPUs: 1, HostBytes: 40_000}
+		env := &Env{Mem: memory, CPUs: 1, Host: &mem.Host{Limit: 40_000}}
 		for range 2 {
 			_, err = New(env, s)
 			require.NoError(t, err, "%v", s.Type)

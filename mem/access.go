@@ -159,6 +159,7 @@ func (m *Memory) Read(addr uint64, p []byte) *Fault {
 		copy(p, b)
 		return nil
 	}
+	m.moved += uint64(len(p))
 	t, f := m.resolve(addr, uint64(len(p)), false)
 	if f != nil {
 		return f
@@ -185,6 +186,7 @@ func (m *Memory) Write(addr uint64, p []byte) *Fault {
 	if len(p) == 0 {
 		return nil
 	}
+	m.moved += uint64(len(p))
 	t, f := m.resolve(addr, uint64(len(p)), true)
 	if f != nil {
 		return f
@@ -216,6 +218,9 @@ func (m *Memory) Check(addr, size uint64, write bool) *Fault {
 		return nil
 	}
 	_, f := m.resolve(addr, size, write)
+	if f == nil {
+		m.moved += size
+	}
 	return f
 }
 
@@ -231,6 +236,7 @@ func (m *Memory) ReadCString(addr uint64, max int) (s []byte, terminated bool, f
 			return s, true, nil
 		}
 		s = append(s, byte(c))
+		m.moved += granule // one by one takes longer
 	}
 	return s, false, nil
 }

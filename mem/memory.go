@@ -61,6 +61,8 @@ type Memory struct {
 	// OnWatch is called after an access that a watch covers was performed.
 	OnWatch func(Hit)
 
+	moved uint64 // see Moved
+
 	lastSnap *Snapshot
 	epoch    uint64
 	changes  [Changes]span // by epoch
@@ -169,6 +171,19 @@ type ArenaInfo struct {
 func (m *Memory) Arena() ArenaInfo {
 	return ArenaInfo{Data: m.data, Shadow: m.shadow, Base: m.base, Size: m.limit, Truncate: m.ptrLen == 4, Big: m.big}
 }
+
+// Moved returns how many bytes were copied or judged at a stretch since the last [Memory.TakeMoved]: what helpers do besides instructions.
+func (m *Memory) Moved() uint64 { return m.moved }
+
+// TakeMoved returns [Memory.Moved] and starts again at 0.
+func (m *Memory) TakeMoved() uint64 {
+	n := m.moved
+	m.moved = 0
+	return n
+}
+
+// NoteMoved adds n bytes that were copied by other means.
+func (m *Memory) NoteMoved(n uint64) { m.moved += n }
 
 // Limit is ArenaInfo.Size alone.
 func (m *Memory) Limit() uint64 { return m.limit }

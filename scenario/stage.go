@@ -43,5 +43,7 @@ func (r *Runner) Stage(ctx context.Context, run *Run) (*Staged, error) {
 			return nil, err
 		}
 	}
-	return &Staged{Prog: run.Prog, Input: p.in, Fields: p.fields}, nil
+	in := p.in
+	in.Settle = run.Settle
+	return &Staged{Prog: run.Prog, Input: in, Fields: p.fields}, nil
 }

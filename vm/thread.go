@@ -85,6 +85,7 @@ type Thread struct {
 	deep      bool   // no frame may be as a start wants it
 	epoch     uint64 // of the memory, when all frames were live
 	insns     uint64
+	starts    uint64
 	status    Stop
 	frames    [MaxFrames]frame
 	tailCalls int
@@ -162,6 +163,7 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	if t.reason != "" {
 		t.reason = ""
 	}
+	t.starts++
 	t.pc, t.insns, t.tailCalls, t.brokeAt, t.depth = pc, 0, 0, 0, 0
 	t.suspend, t.altered, t.left, t.status = false, false, leftNothing, Budget
 	if !img.begins(pc) {
@@ -262,6 +264,12 @@ func (t *Thread) Image() *Image { return t.img }
 
 // Insns returns the number of instructions completed since Start. LD_IMM64 counts as one.
 func (t *Thread) Insns() uint64 { return t.insns }
+
+// Starts counts the calls of Start and StartAt.
+func (t *Thread) Starts() uint64 { return t.starts }
+
+// Suspended reports whether Suspend was called during the current instruction.
+func (t *Thread) Suspended() bool { return t.suspend }
 
 // Ret returns r0, the result after Done.
 func (t *Thread) Ret() uint64 { return t.regs[0] }

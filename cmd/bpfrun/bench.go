@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,7 +92,7 @@ func (a *app) bench(path string, o benchOptions) error {
 	}
 	defer m.Close()
 	doc.LoadNS = (opened + time.Since(began)).Nanoseconds()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	res, err := m.Measure(ctx, o.prog, machine.Input{CPU: a.cpu}, memory)
 	if err != nil {

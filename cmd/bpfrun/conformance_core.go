@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 
@@ -102,7 +101,7 @@ func (a *app) recordCore(paths []string, o recordOptions) error {
 			return usageError{err}
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	var out bytes.Buffer
 	if o.libbpf {

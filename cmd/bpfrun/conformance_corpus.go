@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -62,7 +60,7 @@ func (a *app) runCorpus(patterns []string, into string, o corpusOptions) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	rows := make([]*corpus.Row, 0, len(objects)*len(sources))
 	watch := a.progress("kernels", len(sources))

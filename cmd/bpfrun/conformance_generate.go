@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +96,7 @@ func (a *app) generate(g *generateFlags) error {
 		fmt.Fprintf(a.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
 		return nil
 	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, cancel := a.interruptible(context.Background())
 	defer cancel()
 	start := time.Now()
 	watch := a.progress("programs", int(g.count))
@@ -167,7 +166,7 @@ which conformance isa compares with. Needs root; nothing is attached or pinned.`
 				return err
 			}
 			var out bytes.Buffer
-			ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+			ctx, cancel := a.interruptible(context.Background())
 			defer cancel()
 			cfg := record.Config{Seed: a.seed, First: g.first, Count: g.count, Generate: programs}
 			cfg.Generate.Version = record.Version()

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -32,7 +30,7 @@ to load are not judged (-v lists them). Exit code 1 when any failed.`,
 }
 
 func (a *app) conformanceKernel(paths []string, objects string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	sources, err := a.btfSources()
 	if err != nil {

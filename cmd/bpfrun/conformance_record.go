@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,7 +39,7 @@ no loader looks at: "cases" has cases in the form of the file without what is ex
 }
 
 func (a *app) recordCases(paths []string, dir string, compress, all bool) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	spec, err := btf.LoadHost()
 	if err != nil {

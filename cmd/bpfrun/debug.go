@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -246,7 +245,7 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 	ctx := context.Background()
 	if !cfg.Terminal {
 		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt)
+		ctx, stop = a.interruptible(ctx)
 		defer stop()
 	}
 	if o.program != "" {
@@ -276,8 +275,8 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 // screenHeight is the number of lines of the terminal.
 func (a *app) screenHeight() int {
 	const usual = 24
-	f, ok := a.stdout.(*os.File)
-	if !ok {
+	f := fileOf(a.stdout)
+	if f == nil {
 		return usual
 	}
 	_, h, err := term.GetSize(int(f.Fd()))

@@ -9,12 +9,13 @@ import (
 // Exit codes, the same in JSON.
 const (
 	exitOK           = 0
-	exitExpectation  = 1  // an expectation failed
-	exitUsage        = 2  // the command line is wrong
-	exitLoad         = 3  // the object would not load on that kernel
-	exitFault        = 4  // the program did what the kernel forbids at run time
-	exitNotSimulated = 5  // met something that is not simulated
-	exitBug          = 70 // a bug in bpfrun
+	exitExpectation  = 1   // an expectation failed
+	exitUsage        = 2   // the command line is wrong
+	exitLoad         = 3   // the object would not load on that kernel
+	exitFault        = 4   // the program did what the kernel forbids at run time
+	exitNotSimulated = 5   // met something that is not simulated
+	exitBug          = 70  // a bug in bpfrun
+	exitInterrupted  = 130 // SIGINT, as shells report it
 )
 
 // precedence orders the exit codes: of several, the first one wins.

@@ -19,7 +19,8 @@ func main() {
 // run executes one command line and returns the exit code. A panic is a bug in bpfrun: it is
 // reported as such, with exit code 70.
 func run(args []string, stdout, stderr io.Writer) (code int) {
-	a := &app{stdout: stdout, stderr: stderr}
+	out := &output{w: stdout}
+	a := &app{stdout: out, stderr: stderr}
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(stderr, "bpfrun: internal error: %v\n\nThis is a bug in bpfrun. Please report it with the object, the command line and this trace:\n%s", r, debug.Stack())
@@ -28,11 +29,23 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}()
 	cmd := a.rootCommand()
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
+	cmd.SetOut(out)
 	cmd.SetErr(stderr)
-	if err := cmd.Execute(); err != nil {
-		return a.fail(err)
+	err := cmd.Execute()
+	switch {
+	case out.err != nil: // whatever else is wrong, this is why
+	case err != nil:
+		code = a.fail(err)
+	default:
+		a.reportDifferences()
+		code = a.code
 	}
-	a.reportDifferences()
-	return a.code
+	switch {
+	case out.err != nil:
+		fmt.Fprintf(stderr, "bpfrun: the output could not be written: %v\n", out.err)
+		return exitUsage
+	case a.interrupted.Load():
+		return exitInterrupted
+	}
+	return code
 }

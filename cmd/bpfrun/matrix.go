@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +105,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	watch := a.progress("objects on kernels", len(objects)*len(kernels))
 	defer watch.end()
@@ -116,7 +115,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	})
 	watch.end()
 	if err != nil {
-		return codeError{exitFault, fmt.Errorf("interrupted: %w", err)}
+		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
 	doc := report.NewMatrixDocument(m)
 	doc.Exit = matrixExit(m, a.strict)
@@ -256,8 +255,8 @@ func cellStatus(c *matrix.Cell) machine.Status {
 
 // terminalWidth is the number of columns of a terminal, 0 for anything else.
 func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || !isTerminal(w) {
+	f := fileOf(w)
+	if f == nil || !isTerminal(w) {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

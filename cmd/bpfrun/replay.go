@@ -211,7 +211,7 @@ func (p *player) play(ctx context.Context) error {
 		}
 		if p.out.Packets%lookEvery == 0 {
 			if err := ctx.Err(); err != nil {
-				return codeError{exitFault, fmt.Errorf("interrupted after %d packets", p.out.Packets)}
+				return codeError{exitInterrupted, fmt.Errorf("interrupted after %d packets", p.out.Packets)}
 			}
 			p.progress(begin, false)
 		}
@@ -240,7 +240,7 @@ func (p *player) packet(ctx context.Context, c *packet.Captured) error {
 	case errors.As(err, &size):
 		return p.skip(c, size)
 	case errors.Is(err, context.Canceled):
-		return codeError{exitFault, fmt.Errorf("interrupted while %s ran on packet %d", p.prog.Name, c.Number)}
+		return codeError{exitInterrupted, fmt.Errorf("interrupted while %s ran on packet %d", p.prog.Name, c.Number)}
 	case err != nil:
 		return usageError{err}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,6 +46,8 @@ type app struct {
 	verbose       bool
 
 	differ differences // what --engine both found
+
+	interrupted atomic.Bool // by SIGINT
 
 	told bool // which kernel was chosen without --btf has been said
 }

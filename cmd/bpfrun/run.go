@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"time"
 
@@ -120,7 +118,7 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	if err := a.checkOut(o, paths, sources); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
 	watch := a.silentProgress("runs of an object on a kernel", len(paths)*len(sources))
@@ -280,7 +278,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 			res, err := m.Run(ctx, name, in)
 			if err != nil {
 				if errors.Is(err, context.Canceled) {
-					return nil, codeError{exitFault, fmt.Errorf("interrupted while %s ran", name)}
+					return nil, codeError{exitInterrupted, fmt.Errorf("interrupted while %s ran", name)}
 				}
 				if n > 0 {
 					err = fmt.Errorf("run %d of --repeat %d: %w (bpfrun bench times a program)", n+1, o.repeat, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +114,7 @@ func (a *app) runScenario(objects []string, path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
 	watch := a.silentProgress("kernels", len(sources))

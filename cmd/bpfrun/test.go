@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,7 +100,7 @@ func (a *app) test(paths []string, f testFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	var orders []binary.ByteOrder
 	for _, c := range chosen {

@@ -1,0 +1,133 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// late is what a session does after its program ended: time passes, and timers and work items that fall due run their callbacks. To
+// everyone who drives the session these are more instructions of one run.
+type late struct {
+	begun bool
+	end   uint64 // monotonic time at which the run is over
+	ret   uint64 // what the program returned
+	insns uint64 // that were executed when it did
+	cpu   int    // that it ran on
+	main  *helpers.Run
+	done  []*helpers.Run    // of callbacks that ended
+	call  *helpers.Callback // that runs
+}
+
+// settle starts the next callback that falls due. False means that there is none before the end of the run.
+func (s *Session) settle() bool {
+	if s.in.Settle <= 0 {
+		return false
+	}
+	m, l := s.m, &s.late
+	if !l.begun {
+		l.begun, l.ret, l.cpu, l.main = true, m.thread.Ret(), m.thread.CPU, m.env.Run
+		l.end = m.kernel.Clock().Mono() + uint64(s.in.Settle)
+		l.insns = s.insns + m.thread.Insns()
+	}
+	s.endCall()
+	m.mapEnv.EndRun()
+	call, ok := m.due(l.end)
+	if !ok {
+		return false
+	}
+	s.insns += m.thread.Insns()
+	if f := m.call(call); f != nil {
+		m.env.EndCallback(call)
+		m.thread.Start(s.p.img)
+		m.thread.Abort(f)
+		return false
+	}
+	l.call = &call
+	return true
+}
+
+// endCall ends the callback that ran. Marks share what was recorded before them, so nothing of that is changed.
+func (s *Session) endCall() {
+	l := &s.late
+	if l.call == nil {
+		return
+	}
+	s.m.env.EndCallback(*l.call)
+	l.call = nil
+	l.done = append(slices.Clip(l.done), s.m.env.Run)
+	s.m.env.Run = l.main
+}
+
+// join makes what callbacks recorded part of the run.
+func (s *Session) join() {
+	s.endCall()
+	if len(s.late.done) > 0 {
+		s.m.env.Run = s.late.main.Join(s.late.done)
+	}
+}
+
+// due lets time pass until the next timer or work item falls due, and takes it; false is none before end.
+func (m *Machine) due(end uint64) (helpers.Callback, bool) {
+	clock := m.kernel.Clock()
+	at, ok := m.env.NextCallback()
+	if ok && at <= end {
+		if now := clock.Mono(); at > now {
+			clock.Advance(at - now)
+		}
+		if c, ok := m.env.TakeCallback(max(at, clock.Mono())); ok {
+			return c, true
+		}
+	}
+	if now := clock.Mono(); now < end {
+		clock.Advance(end - now)
+	}
+	return helpers.Callback{}, false
+}
+
+// call prepares the thread for a callback of the kernel. The fault is that there is no such function.
+func (m *Machine) call(c helpers.Callback) *vm.Fault {
+	img, pc, ok := m.text.Resolve(c.Entry)
+	p, own := owner(img)
+	if !ok || !own {
+		return &vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is in no program", c.What, c.Entry)}
+	}
+	r := helpers.NewRun(p.typ, p.lp.Attach)
+	r.Host, r.OnLimit = &m.host, m.mapEnv.OnLimit
+	m.env.Run = r
+	m.run.prog = p
+	m.thread.Recover = m.recoverPolicy(p)
+	m.thread.SetContext(0, nil)
+	m.thread.CPU = c.CPU
+	m.useArena(p)
+	m.thread.StartAt(img, pc, c.Args[:]...)
+	m.goOn()
+	return nil
+}
+
+// tooMany is the fault of callbacks that do not come to an end.
+func tooMany(limit uint64) *vm.Fault {
+	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("timer callbacks: more than %d instructions until the next run", limit)}
+}
+
+// limitReached is the fault of a run that executed all it may.
+func (s *Session) limitReached() *vm.Fault {
+	if s.late.call != nil {
+		return tooMany(s.m.cfg.MaxInsns)
+	}
+	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", s.m.cfg.MaxInsns)}
+}
+
+// spent is how many instructions count toward the limit: the callbacks together have that of one run.
+func (s *Session) spent() uint64 {
+	if s.late.begun {
+		return s.insns - min(s.insns, s.late.insns)
+	}
+	return s.insns
+}
+
+// Settling returns for how long time passes after the program.
+func (s *Session) Settling() time.Duration { return s.in.Settle }
