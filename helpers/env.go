@@ -137,6 +137,9 @@ func (r *Run) Release() {
 	r.kept = 0
 }
 
+// Recorded reports whether the run left anything to report, or holds something.
+func (r *Run) Recorded() bool { return len(r.Trace)+len(r.Events)+len(r.held) > 0 || r.kept > 0 }
+
 // Join returns a run with what r and then others recorded, such as those of timers' callbacks. It books what all of them booked.
 func (r *Run) Join(others []*Run) *Run {
 	all := *r

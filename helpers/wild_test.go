@@ -57,8 +57,9 @@ func TestRecordedEffectsAreBounded(t *testing.T) {
 		r := newRig(t, newest)
 		ctx := r.context(uapi.ProgTypeSchedCls, kernel.ContextSpec{}).Addr
 		args := map[uapi.FuncID][]uint64{uapi.FuncTracePrintk: {r.str("line"), 5}, uapi.FuncSendSignal: {9}, uapi.FuncCloneRedirect: {ctx, 2, 0}}[id]
-		r.env.Run.Host = &mem.Host{Limit: 1000}
+		r.env.Run.Host = &mem.Host{}
 		r.ok(id, args...)
+		r.env.Run.Host.Limit = 2*r.env.Run.Host.Used() - 1
 		assert.Positive(t, r.env.Run.kept, "%v", id)
 		_, f := r.call(id, args...)
 		require.NotNil(t, f, "%v", id)

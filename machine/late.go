@@ -18,8 +18,14 @@ type late struct {
 	insns uint64 // that were executed when it did
 	cpu   int    // that it ran on
 	main  *helpers.Run
-	done  []*helpers.Run    // of callbacks that ended
+	done  *ended            // callbacks that did, the last one first
 	call  *helpers.Callback // that runs
+}
+
+// ended is what a callback recorded. Marks share the list: it only grows at its head.
+type ended struct {
+	run  *helpers.Run
+	prev *ended
 }
 
 // settle starts the next callback that falls due. False means that there is none before the end of the run.
@@ -50,7 +56,7 @@ func (s *Session) settle() bool {
 	return true
 }
 
-// endCall ends the callback that ran. Marks share what was recorded before them, so nothing of that is changed.
+// endCall ends the callback that ran. What it recorded stays its own until the end, since marks share it.
 func (s *Session) endCall() {
 	l := &s.late
 	if l.call == nil {
@@ -58,15 +64,21 @@ func (s *Session) endCall() {
 	}
 	s.m.env.EndCallback(*l.call)
 	l.call = nil
-	l.done = append(slices.Clip(l.done), s.m.env.Run)
+	if s.m.env.Run.Recorded() {
+		l.done = &ended{s.m.env.Run, l.done}
+	}
 	s.m.env.Run = l.main
 }
 
 // join makes what callbacks recorded part of the run.
 func (s *Session) join() {
 	s.endCall()
-	if len(s.late.done) > 0 {
-		s.m.env.Run = s.late.main.Join(s.late.done)
+	var list []*helpers.Run
+	for d := s.late.done; d != nil; d = d.prev {
+		list = append(list, d.run)
+	}
+	if slices.Reverse(list); list != nil {
+		s.m.env.Run = s.late.main.Join(list)
 	}
 }
 

@@ -240,6 +240,9 @@ func (m *Machine) contents() map[*boundMap]map[elementID]element {
 		case maps.RingBuffer, maps.PerfArray, maps.ProgArray, maps.OuterMap:
 			continue
 		}
+		if _, large := maps.Large(b.m); large {
+			continue
+		}
 		out[b] = elements(b.m)
 	}
 	return out
@@ -253,6 +256,12 @@ func (m *Machine) changes(before map[*boundMap]map[elementID]element) []Change {
 	for i := range m.maps {
 		b := &m.maps[i]
 		if old, ok := before[b]; ok {
+			if n, large := maps.Large(b.m); large {
+				if m.run != nil {
+					m.run.warn(fmt.Sprintf("map %s has %d elements: what changed in it is not listed", b.def.Name, n))
+				}
+				continue
+			}
 			out = append(out, diffElements(b.def.Name, old, elements(b.m))...)
 		}
 	}

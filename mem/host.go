@@ -25,8 +25,9 @@ func (e *HostLimitError) Error() string {
 	return fmt.Sprintf("what the program makes the simulation keep (records, effects, trace lines, queues) needs more than %d MiB of memory", e.Limit>>20)
 }
 
-// HostCost is what n bytes of a record take in the end: several copies of the bytes, and what describes them.
-func HostCost(n int) uint64 { return 512 + 4*uint64(n) }
+// HostCost is what n bytes of a record take in the end: its place in the result and in the report, and its bytes as they are, as hex
+// digits, and as numbers in a document, which is built in memory.
+func HostCost(n int) uint64 { return 512 + 24*uint64(n) }
 
 // Take books n bytes. The error is a [*HostLimitError]; nothing is booked then.
 func (h *Host) Take(n uint64) error {

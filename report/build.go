@@ -265,14 +265,7 @@ func untypedRecords(o *loader.Object) string {
 }
 
 func newEvent(spec *btf.Spec, e machine.Event) Event {
-	out := Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.Data)}
-	out.Text = shortHex(e.Data)
-	if e.Type != 0 {
-		out.TypeName = spec.TypeString(e.Type)
-		out.Typed = spec.FormatJSON(e.Type, e.Data)
-		out.Text = out.TypeName + " " + spec.FormatString(e.Type, e.Data)
-	}
-	return out
+	return Event{Map: e.Map, Kind: e.Kind, CPU: e.CPU, spec: spec, typ: e.Type, data: e.Data}
 }
 
 // Finish adds the contents of maps and global variables after the last run.
@@ -308,6 +301,10 @@ func newMap(spec *btf.Spec, m maps.Map) Map {
 	out := Map{Type: s.Type.String(), KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Entries: []Entry{}}
 	if size := arraySize(m.Spec()); size > mostListed {
 		out.LeftOut = fmt.Sprintf("%d bytes of values are not listed", size)
+		return out
+	}
+	if n, large := maps.Large(m); large {
+		out.LeftOut = fmt.Sprintf("%d elements are not listed", n)
 		return out
 	}
 	for _, e := range m.Entries() {

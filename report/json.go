@@ -1,10 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/bpfrun/bpfrun/btf"
 )
 
 // Schema is the schema name of every document.
@@ -175,13 +178,42 @@ type Fault struct {
 
 // Event is one record sent to user space.
 type Event struct {
-	Map      string `json:"map"`
-	Kind     string `json:"kind"`
-	CPU      int    `json:"cpu"`
-	Data     string `json:"data"`
-	TypeName string `json:"type,omitempty"`
-	Typed    any    `json:"typed,omitempty"`
-	Text     string `json:"text"`
+	Map  string
+	Kind string
+	CPU  int
+
+	spec *btf.Spec // of typ
+	typ  btf.ID    // 0 is none
+	data []byte
+}
+
+// Text is the record for people.
+func (e *Event) Text() string {
+	if e.typ == 0 {
+		return shortHex(e.data)
+	}
+	return e.spec.TypeString(e.typ) + " " + e.spec.FormatString(e.typ, e.data)
+}
+
+// MarshalJSON makes the forms of the record when they are needed: a run may have hundreds of thousands.
+func (e Event) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Map      string `json:"map"`
+		Kind     string `json:"kind"`
+		CPU      int    `json:"cpu"`
+		Data     string `json:"data"`
+		TypeName string `json:"type,omitempty"`
+		Typed    any    `json:"typed,omitempty"`
+		Text     string `json:"text"`
+	}{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.data), Text: e.Text()}
+	if e.typ != 0 {
+		out.TypeName, out.Typed = e.spec.TypeString(e.typ), e.spec.FormatJSON(e.typ, e.data)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(out)
+	return b.Bytes(), err
 }
 
 // Effect is a side effect on the outside world.

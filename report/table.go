@@ -332,7 +332,7 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 			n++
 		}
 		events := r.Events[first : first+n]
-		list(kind, n, func(i int) string { return s.bold(events[i].Map) + "  " + events[i].Text })
+		list(kind, n, func(i int) string { return s.bold(events[i].Map) + "  " + events[i].Text() })
 		first += n
 	}
 	if len(r.PacketChanges) > 0 {

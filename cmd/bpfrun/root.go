@@ -59,7 +59,7 @@ context made from the target's BTF, and a table says what happened.
 
 Exit codes: 0 good; 1 an expectation failed; 2 usage; 3 the object would not load on that
 kernel; 4 a program did what the kernel forbids; 5 met something that is not simulated;
-70 a bug in bpfrun.`
+70 a bug in bpfrun; 130 interrupted.`
 
 func (a *app) rootCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -152,10 +152,7 @@ func noEmptyFlags(cmd *cobra.Command) error {
 func (a *app) fail(err error) int {
 	code := exitCode(err)
 	if a.jsonOut {
-		doc := report.NewErrorDocument(err, code)
-		if werr := report.WriteJSON(a.stdout, doc); werr != nil {
-			fmt.Fprintf(a.stderr, "bpfrun: %v\n", werr)
-		}
+		_ = report.WriteJSON(a.stdout, report.NewErrorDocument(err, code)) // run looks at what could not be written
 	}
 	// errors.Join puts every problem on its own line.
 	for _, line := range strings.Split(err.Error(), "\n") {

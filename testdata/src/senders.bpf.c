@@ -36,6 +36,25 @@ int in_turn(struct __sk_buff *ctx)
 	return 0;
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 26);
+	__uint(map_flags, 1 /* BPF_F_NO_PREALLOC */);
+	__type(key, __u64);
+	__type(value, __u64);
+} table SEC(".maps");
+
+struct big {
+	__u32 words[1024];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct big);
+} scratch SEC(".maps");
+
 #define FOREVER for (__u64 n = 0; n < 1ull << 40; n++)
 
 // Records of two maps in turn.
@@ -94,6 +113,27 @@ int flood_perf(struct __sk_buff *ctx)
 }
 
 SEC("tc")
+int flood_big(struct __sk_buff *ctx)
+{
+	__u32 zero = 0;
+	struct big *b = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!b)
+		return 1;
+	FOREVER
+		bpf_perf_event_output(ctx, &second, BPF_F_CURRENT_CPU, b, sizeof(*b));
+	return 0;
+}
+
+SEC("tc")
+int flood_hash(struct __sk_buff *ctx)
+{
+	FOREVER
+		bpf_map_update_elem(&table, &n, &n, 0);
+	return 0;
+}
+
+SEC("tc")
 int flood_queue(struct __sk_buff *ctx)
 {
 	FOREVER
@@ -122,6 +162,20 @@ int flood_signal(void *ctx)
 {
 	FOREVER
 		bpf_send_signal(9);
+	return 0;
+}
+
+// Helpers that move megabytes are few instructions.
+SEC("tc")
+int flood_copies(struct __sk_buff *ctx)
+{
+	__u32 zero = 0;
+	struct big *b = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!b)
+		return 1;
+	FOREVER
+		bpf_csum_diff(0, 0, b->words, sizeof(b->words), 0);
 	return 0;
 }
 

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestPeakMemory: no program takes more than 1.5 GB of the host with the flags as they are, reports included.
+func TestPeakMemory(t *testing.T) {
+	if testing.Short() || runtime.GOARCH != "amd64" {
+		t.Skip("takes a minute")
+	}
+	const most = 1500 << 10 // KiB
+	for _, c := range []string{"flood_perf --json", "flood_big --json", "flood_queue --json", "flood_signal", "flood_clone", "flood_trace", "flood_reserve --json", "flood_hash"} {
+		name, json, _ := strings.Cut(c, " ")
+		args := []string{"run", senders, "-p", name, "--btf", anyBTF}
+		if json != "" {
+			args = append(args, json)
+		}
+		cmd := process(t, args...)
+		_ = cmd.Run() // most are stopped
+		usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		t.Logf("%s: %d MiB, exit %d", c, usage.Maxrss>>10, cmd.ProcessState.ExitCode())
+		assert.Less(t, usage.Maxrss, int64(most), c)
+		assert.Contains(t, []int{exitOK, exitFault, exitNotSimulated}, cmd.ProcessState.ExitCode(), c)
+	}
+}

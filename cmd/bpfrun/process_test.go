@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	senders = "../../testdata/objects/clang-14/senders.o"
+	anyBTF  = "../../testdata/btf/min/linux-6.12.107-amd64.min.btf"
+)
+
+// process is bpfrun as a process of its own, which the test binary is when it is called so.
+func process(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	if err := exec.Command(self, "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("this system cannot start the test binary by itself: ", err)
+	}
+	cmd := exec.Command(self)
+	cmd.Args = append([]string{"bpfrun"}, args...)
+	return cmd
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestCommandsNoticeAFullDisk: every command says so once, and fails.
+func TestCommandsNoticeAFullDisk(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"help"}, {"version"}, {"run", "--help"}, {"completion", "bash"}, {"info", senders}, {"disasm", senders}, {"relo", senders, "--btf", anyBTF},
+		{"run", senders, "-p", "in_turn", "--btf", anyBTF}, {"run", senders, "-p", "in_turn", "--btf", anyBTF, "--json"}, {senders, "--btf", anyBTF, "--max-insns", "1000"},
+		{"matrix", senders, "--btf", anyBTF, "--max-insns", "1000"}, {"debug", senders, "--btf", anyBTF, "-e", "info programs"},
+		{"btf", "dump", anyBTF}, {"run", "missing.o", "--json"}, {"conformance", "isa", "--help"},
+	} {
+		var stderr bytes.Buffer
+		assert.Equal(t, exitUsage, run(args, full{}, &stderr), "%q", args)
+		assert.Equal(t, 1, bytes.Count(stderr.Bytes(), []byte("no space left")), "%q: %s", args, stderr.String())
+	}
+}
+
+// TestInterruptedCommandsExitSo: SIGINT ends a run that hardly executes instructions, with the code shells give it.
+func TestInterruptedCommandsExitSo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT")
+	}
+	cmd := process(t, "run", senders, "-p", "flood_copies", "--btf", anyBTF, "--max-insns", "1000000000000000")
+	require.NoError(t, cmd.Start())
+	time.Sleep(time.Second)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("it goes on")
+	}
+	assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode())
+}
+
+// TestASecondInterruptEndsTheProcess: whatever it does with the first.
+func TestASecondInterruptEndsTheProcess(t *testing.T) {
+	if os.Getenv("BPFRUN_TEST_DEAF") != "" {
+		a := &app{}
+		ctx, stop := a.interruptible(t.Context())
+		defer stop()
+		_, _ = os.Stdout.WriteString("ready\n")
+		<-ctx.Done()
+		_, _ = os.Stdout.WriteString("first\n")
+		time.Sleep(time.Minute)
+		return
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGINT")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, "-test.run=^TestASecondInterruptEndsTheProcess$")
+	cmd.Env = append(os.Environ(), "BPFRUN_TEST_DEAF=1")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	if err := cmd.Start(); errors.Is(err, syscall.ENOEXEC) {
+		t.Skip(err)
+	}
+	for range 2 {
+		var line [6]byte
+		_, err = io.ReadFull(out, line[:])
+		require.NoError(t, err)
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	}
+	begin := time.Now()
+	assert.Error(t, cmd.Wait())
+	assert.Less(t, time.Since(begin), 30*time.Second)
+	assert.False(t, cmd.ProcessState.Success())
+}
