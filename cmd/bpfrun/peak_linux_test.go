@@ -15,7 +15,7 @@ func TestPeakMemory(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	const most = 1500 << 10 // KiB
-	for _, c := range []string{"flood_perf --json", "flood_big --json", "flood_queue --json", "flood_signal", "flood_clone", "flood_trace", "flood_reserve --json", "flood_hash"} {
+	for _, c := range []string{"flood_perf --json", "flood_big --json", "flood_hash"} {
 		name, json, _ := strings.Cut(c, " ")
 		args := []string{"run", senders, "-p", name, "--btf", anyBTF}
 		if json != "" {
