@@ -12,7 +12,7 @@ import (
 
 // TestHostBytes: what maps keep outside of simulated memory has a bound, whatever their size, and what is taken away makes room.
 func TestHostBytes(t *testing.T) {
-	const value, limit = 1000, 10 * (512 + 24*1000)
+	const value, limit = 1000, 10 * (768 + 24*1000)
 	data := make([]byte, value)
 	for _, c := range []struct {
 		spec Spec

@@ -27,7 +27,7 @@ func (e *HostLimitError) Error() string {
 
 // HostCost is what n bytes of a record take in the end: its place in the result and in the report, and its bytes as they are, as hex
 // digits, and as numbers in a document, which is built in memory.
-func HostCost(n int) uint64 { return 512 + 24*uint64(n) }
+func HostCost(n int) uint64 { return 768 + 24*uint64(n) }
 
 // Take books n bytes. The error is a [*HostLimitError]; nothing is booked then.
 func (h *Host) Take(n uint64) error {

@@ -12,7 +12,14 @@ import (
 	"runtime/debug"
 )
 
+// memoryLimit is from where on the collector works harder. A machine that is busy with other things lets garbage pile up otherwise; it is
+// no bound, which what runs keep has of its own.
+const memoryLimit = 1 << 30
+
 func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
