@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
