@@ -26,7 +26,7 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 		return
 	}
 	status, err := l.checkHook(lp)
-	if status == StatusAbsent && l.t.BTF != nil && lp.AttachTo != "" && l.t.reduced() {
+	if (status == StatusAbsent || status == StatusUnknownHook) && l.t.BTF != nil && lp.AttachTo != "" && l.t.reduced() {
 		status, err.Err = StatusUnknownHook, ErrUnlistedHook
 		err.hint("the target's BTF is not a kernel's full one, which lists attach points")
 	}

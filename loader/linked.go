@@ -280,6 +280,10 @@ type LoadOptions struct {
 	NoLoad map[string]bool
 	// Only loads nothing but these programs, also those of "?" sections.
 	Only []string
+	// Also loads these optional programs, whose section names start with "?", besides those that load by themselves; Optional
+	// loads all of them. A CO-RE error in one that only Optional loads is not the object's: no tool need choose it.
+	Also     []string
+	Optional bool
 	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), not as libbpf.
 	KernelCORE bool
 	// LinkOnly stops where libbpf does: hooks and instructions are not checked as the kernel would, and a program is

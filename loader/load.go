@@ -87,7 +87,7 @@ func (l *loading) choosePrograms() error {
 		}
 		return nil
 	}
-	for _, name := range l.opts.Only {
+	for _, name := range slices.Concat(l.opts.Only, l.opts.Also) {
 		if err := check(name); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (l *loading) choosePrograms() error {
 		}
 	}
 	for _, p := range l.o.Programs {
-		on := p.Autoload
+		on := p.Autoload || l.opts.Optional || slices.Contains(l.opts.Also, p.Name)
 		if len(l.opts.Only) > 0 {
 			on = slices.Contains(l.opts.Only, p.Name)
 		}
@@ -196,16 +196,28 @@ func (l *loading) relocateCORE() error {
 	target := coreTarget(l.t)
 	target.InKernel = l.opts.KernelCORE
 	res := corerelo.NewResolver(l.o.BTF, target)
-	for _, sec := range l.o.Ext.CORE {
-		cs := l.o.sections[sec.Name]
-		if cs == nil {
-			continue
+	// Programs nobody asked for come last, so that their records decide nothing for the others.
+	for _, extra := range []bool{false, true} {
+		for _, sec := range l.o.Ext.CORE {
+			cs := l.o.sections[sec.Name]
+			if cs == nil {
+				continue
+			}
+			for i, r := range sec.Records {
+				l.relocateRecord(res, cs, r, sec.Records[i:], extra)
+			}
 		}
-		for i, r := range sec.Records {
-			l.relocateRecord(res, cs, r, sec.Records[i:])
+		if !l.opts.Optional {
+			break
 		}
 	}
 	return nil
+}
+
+// extra reports whether a function is an optional program that is loaded only because all are (LoadOptions.Optional).
+func (l *loading) extra(fn *Function) bool {
+	p := fn.Program
+	return p != nil && !p.Autoload && l.opts.Optional && !slices.Contains(l.opts.Only, p.Name) && !slices.Contains(l.opts.Also, p.Name)
 }
 
 func coreTarget(t *Target) corerelo.Target {
@@ -217,8 +229,8 @@ func coreTarget(t *Target) corerelo.Target {
 	return out
 }
 
-// relocateRecord does one record; rest are it and those after it in the section.
-func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo, rest []btf.CORERelo) {
+// relocateRecord does one record, if it is one of an extra program or not; rest are it and those after it in the section.
+func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo, rest []btf.CORERelo, extra bool) {
 	if r.InsnOff%insnSize != 0 {
 		l.refuse(failf(ErrCORE, "record at byte %d, which is inside of an instruction", r.InsnOff).section(cs.name))
 		return
@@ -229,7 +241,7 @@ func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.
 		return
 	}
 	lf := l.Functions[fn.Index]
-	if lf.Skipped {
+	if lf.Skipped || l.extra(fn) != extra {
 		return
 	}
 	if len(lf.Relocs) == 0 {
@@ -254,7 +266,9 @@ func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.
 			e.Hint = hints[0].Text
 		}
 		out.Err = e
-		l.refuse(e)
+		if !extra {
+			l.refuse(e)
+		}
 	}
 	lf.Relocs = append(lf.Relocs, out)
 }

@@ -146,12 +146,15 @@ func (r *runner) runObject(o *loader.Object, t *target) *result {
 		})
 	}
 	defer m.Close()
-	for i, lp := range linked.Programs {
-		if r.ctx.Err() != nil {
-			break
+	// Optional programs come last, so that the others find what they would without them.
+	for _, optional := range []bool{false, true} {
+		for i, lp := range linked.Programs {
+			if lp.Autoload == optional || r.ctx.Err() != nil {
+				continue
+			}
+			res.outcomes[i] = r.runProgram(m, i, lp, &res.cells[i])
+			res.cells[i].finish()
 		}
-		res.outcomes[i] = r.runProgram(m, i, lp, &res.cells[i])
-		res.cells[i].finish()
 	}
 	return res
 }

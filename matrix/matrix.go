@@ -63,6 +63,8 @@ type Facts struct {
 // Row is one program.
 type Row struct {
 	Object, Program, Hook string
+	// Optional says that tools load the program only when they choose to: its section name begins with "?".
+	Optional bool
 	Cells                 []Cell
 }
 
@@ -181,7 +183,7 @@ func (r *runner) matrix() *Matrix {
 	names := objectNames(r.objects)
 	for i, o := range r.objects {
 		for p, prog := range o.Programs {
-			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Cells: make([]Cell, len(r.targets))}
+			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Optional: !prog.Autoload, Cells: make([]Cell, len(r.targets))}
 			outcomes := make([]*outcome, len(r.targets))
 			for k := range r.targets {
 				row.Cells[k] = r.results[i][k].cells[p]

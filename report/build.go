@@ -63,7 +63,7 @@ func NewFailedDocument(obj *loader.Object, t *Target, err error) *RunDocument {
 func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 	p := Program{
 		Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Hook: lp.Hook, Insns: len(lp.Insns),
-		Subprograms: []string{}, Status: lp.Status.String(), Runs: []Run{},
+		Subprograms: []string{}, Status: lp.Status.String(), Optional: !lp.Autoload, Runs: []Run{},
 	}
 	for _, f := range lp.Funcs[min(1, len(lp.Funcs)):] {
 		p.Subprograms = append(p.Subprograms, f.Name)

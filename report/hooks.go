@@ -7,6 +7,8 @@ import "github.com/bpfrun/bpfrun/machine"
 type HookCount struct {
 	// Ran counts what has a hook on the kernel, Absent what has none, Unknown what may have one: BTF does not list it.
 	Ran, Absent, Unknown int
+	// optional counts optional programs without a hook, which are missed only where nothing else is there.
+	optional int
 	// Named says that absent ones were chosen by name.
 	Named bool
 }
@@ -24,13 +26,25 @@ func (h *HookCount) Add(status machine.Status) {
 	}
 }
 
+// AddOptional counts a program that nobody asked for.
+func (h *HookCount) AddOptional(status machine.Status) {
+	switch status {
+	case machine.StatusAbsent:
+		h.optional++
+	case machine.StatusUnknownHook:
+		h.Ran++
+	default:
+		h.Add(status)
+	}
+}
+
 // Exit is the exit code that hooks cause, 0 or 3. Tools bring programs for several kernels and load those whose hooks exist, so
 // that an absent hook is a failure only where it leaves nothing to run, or was asked for by name. An unknown hook is a doubt, as is a
 // field that may be missing. strict makes both failures.
 func (h HookCount) Exit(strict bool) int {
 	const load = 3
 	switch {
-	case strict && h.Absent+h.Unknown > 0, h.Absent > 0 && (h.Named || h.Ran+h.Unknown == 0):
+	case strict && h.Absent+h.Unknown > 0, h.Absent > 0 && h.Named, h.Absent+h.optional > 0 && h.Ran+h.Unknown == 0:
 		return load
 	}
 	return 0

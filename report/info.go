@@ -180,6 +180,9 @@ func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 	rows := [][]cell{header("NAME", "TYPE", "HOOK", "INSNS", "CO-RE", "STATUS")}
 	for _, p := range d.Programs {
 		status := p.Status
+		if !p.Autoload {
+			status = strings.TrimSpace(status + " optional")
+		}
 		if !p.Known {
 			status = strings.TrimSpace(status + " section name not known, use --type")
 		}

@@ -95,19 +95,21 @@ func NewErrorDocument(err error, exit int) *OneDocument {
 
 // Program is one program of a RunDocument.
 type Program struct {
-	Name        string         `json:"name"`
-	Section     string         `json:"section"`
-	Type        string         `json:"type"`
-	Hook        string         `json:"hook"`
-	Insns       int            `json:"insns"`
-	Subprograms []string       `json:"subprograms"`
-	Relocations Relocations    `json:"relocations"`
-	Status      string         `json:"status"`
-	Error       *Error         `json:"error,omitempty"`
-	Coverage    *Coverage      `json:"coverage,omitempty"`
-	Runs        []Run          `json:"runs"`
-	Replay      *Replay        `json:"replay,omitempty"`
-	Poisoned    []PoisonedInsn `json:"poisoned,omitempty"`
+	Name        string      `json:"name"`
+	Section     string      `json:"section"`
+	Type        string      `json:"type"`
+	Hook        string      `json:"hook"`
+	Insns       int         `json:"insns"`
+	Subprograms []string    `json:"subprograms"`
+	Relocations Relocations `json:"relocations"`
+	Status      string      `json:"status"`
+	// Optional programs (section names that begin with "?") are loaded only by tools that choose to.
+	Optional bool           `json:"optional"`
+	Error    *Error         `json:"error,omitempty"`
+	Coverage *Coverage      `json:"coverage,omitempty"`
+	Runs     []Run          `json:"runs"`
+	Replay   *Replay        `json:"replay,omitempty"`
+	Poisoned []PoisonedInsn `json:"poisoned,omitempty"`
 
 	left bool // other programs were chosen
 }

@@ -29,7 +29,9 @@ type MatrixRow struct {
 	Object  string       `json:"object"`
 	Program string       `json:"program"`
 	Hook    string       `json:"hook"`
-	Cells   []MatrixCell `json:"cells"`
+	// Optional programs are loaded only by tools that choose to.
+	Optional bool         `json:"optional"`
+	Cells    []MatrixCell `json:"cells"`
 }
 
 // MatrixCell is one program on one kernel.
@@ -64,7 +66,7 @@ func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 		d.Kernels = append(d.Kernels, newMatrixKernel(t))
 	}
 	for _, r := range m.Rows {
-		row := MatrixRow{Object: r.Object, Program: r.Program, Hook: r.Hook}
+		row := MatrixRow{Object: r.Object, Program: r.Program, Hook: r.Hook, Optional: r.Optional}
 		for i := range r.Cells {
 			c := &r.Cells[i]
 			row.Cells = append(row.Cells, MatrixCell{

@@ -171,7 +171,7 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 			object = r.Object
 			out = append(out, []cell{{object, s.bold}})
 		}
-		line := []cell{{"  " + r.Program, nil}}
+		line := []cell{{"  " + optionalName(r.Program, r.Optional), nil}}
 		for _, c := range r.Cells {
 			text := matrixSymbol(c.Word)
 			if !narrow {
@@ -185,6 +185,14 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 		out = append(out, line)
 	}
 	return out
+}
+
+// optionalName marks a program that tools load only when they choose to.
+func optionalName(name string, optional bool) string {
+	if optional {
+		name += " (optional)"
+	}
+	return name
 }
 
 // mostBaked is how many reads at fixed offsets a program makes on the kernel where it makes most.
@@ -293,7 +301,7 @@ func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(heads)) + "\n")
 	for _, r := range d.Rows {
-		fmt.Fprintf(&b, "| %s %s |", markdown(r.Object), markdown(r.Program))
+		fmt.Fprintf(&b, "| %s %s |", markdown(r.Object), markdown(optionalName(r.Program, r.Optional)))
 		for _, c := range r.Cells {
 			fmt.Fprintf(&b, " %s %s |", matrixSymbol(c.Word), c.Word)
 		}

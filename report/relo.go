@@ -46,6 +46,7 @@ type ReloProgram struct {
 	Name         string       `json:"name"`
 	Section      string       `json:"section"`
 	IsSubprogram bool         `json:"is_subprogram"`
+	Optional     bool         `json:"optional"`
 	Insns        int          `json:"insns"`
 	Hashes       *Hashes      `json:"hashes,omitempty"`
 	Relocations  []Relocation `json:"relocations"`
@@ -110,6 +111,7 @@ func NewReloDocument(l *loader.Linked, source string) *ReloDocument {
 	}
 	for _, f := range l.Functions {
 		p := ReloProgram{Name: f.Name, Section: f.Section, IsSubprogram: f.IsSubprogram(), Insns: len(f.Insns), Relocations: []Relocation{}}
+		p.Optional = f.Program != nil && !f.Program.Autoload
 		p.Hashes = &Hashes{Core: f.Core()}
 		if lp := programs[f.Name]; lp != nil && !p.IsSubprogram && lp.Status != loader.StatusDisabled {
 			p.Hashes.Final, p.Hashes.Digest = lp.Final(), lp.Digest()

@@ -32,7 +32,7 @@ func WriteRelo(w io.Writer, d *ReloDocument, opt ReloOptions) error {
 			changed += countChanged(p.Relocations)
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s (%s)\n", s.bold(p.Name), p.Section)
+		fmt.Fprintf(&b, "\n%s (%s)\n", s.bold(optionalName(p.Name, p.Optional)), p.Section)
 		if opt.Verbose && p.Hashes != nil {
 			writeHashes(&b, p.Hashes, s)
 		}

@@ -80,6 +80,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.untyped != "" && !opt.Quiet {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
+	if names := d.leftOut(); len(names) > 0 && !opt.Quiet {
+		fmt.Fprintf(&b, "%s optional, not run: %s (-p NAME or --optional runs them)\n", s.yellow("note:"), strings.Join(names, ", "))
+	}
 	for _, warning := range d.Warnings {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("warning:"), warning)
 	}
@@ -405,6 +408,17 @@ func accessText(a Access) string {
 		text += " (default value)"
 	}
 	return text
+}
+
+// leftOut names the optional programs that were not run though no others were chosen.
+func (d *RunDocument) leftOut() []string {
+	var names []string
+	for i := range d.Programs {
+		if p := &d.Programs[i]; p.Optional && p.Status == "disabled" && !p.left && d.Scenario == "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // notRun reports whether a program was left out of the run.

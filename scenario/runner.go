@@ -67,6 +67,9 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	if err := wrong.final(); err != nil {
 		return nil, err
 	}
+	for _, r := range f.Runs { // a run that names an optional program chooses it
+		load.Also = append(load.Also, r.Prog)
+	}
 	linked, err := obj.Load(f.target(target), load)
 	if err != nil {
 		return nil, err

@@ -81,7 +81,7 @@ func (a *app) bench(path string, o benchOptions) error {
 		return err
 	}
 	began = time.Now()
-	linked, err := a.linkTo(obj, target)
+	linked, err := a.linkTo(obj, target, o.prog)
 	if err != nil {
 		return err
 	}

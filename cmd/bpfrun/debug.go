@@ -221,7 +221,7 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 		}
 		return debug.Target{Machine: r.Machine(), Cases: debug.ScenarioCases(r)}, nil
 	}
-	linked, err := d.app.linkTo(d.obj, target)
+	linked, err := d.app.linkAll(d.obj, target)
 	if err != nil {
 		return debug.Target{}, err
 	}

@@ -81,7 +81,7 @@ func (d *disassembly) object(o *loader.Object) {
 		if f.Program != nil && !d.want(f.Program.Name) {
 			continue
 		}
-		d.printf("%s (%s):%s\n", f.Name, f.Section, prototype(o.BTF, f.Type))
+		d.printf("%s (%s)%s:%s\n", f.Name, f.Section, optionalMark(f.Program), prototype(o.BTF, f.Type))
 		for pc := 0; pc < len(f.Insns); pc += f.Insns[pc].Len() {
 			if line, ok := f.LineAt(pc); ok {
 				d.source(line.File, int(line.Line), line.Text)
@@ -113,7 +113,7 @@ func (d *disassembly) linked(l *loader.Linked) error {
 				failed = errors.Join(failed, fmt.Errorf("%s has no native code: %w", lp.Name, err))
 			}
 		}
-		d.printf("%s (%s):%s\n", lp.Name, lp.Section, prototype(l.Object.BTF, lp.FuncType))
+		d.printf("%s (%s)%s:%s\n", lp.Name, lp.Section, optionalMark(lp.Program), prototype(l.Object.BTF, lp.FuncType))
 		for _, f := range lp.Funcs {
 			if f.Start > 0 {
 				d.printf("%s:%s\n", f.Name, prototype(l.Object.BTF, f.Type))
@@ -146,6 +146,14 @@ func (d *disassembly) linked(l *loader.Linked) error {
 		return codeError{exitLoad, failed}
 	}
 	return nil
+}
+
+// optionalMark marks a program that tools load only when they choose to; p is nil for a subprogram.
+func optionalMark(p *loader.Program) string {
+	if p == nil || p.Autoload {
+		return ""
+	}
+	return " optional"
 }
 
 // prototype is a function as C declares it, with a blank before; empty when BTF does not tell.

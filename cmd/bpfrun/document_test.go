@@ -69,7 +69,7 @@ var (
 		"expectations": listOf{object{"what": "string", "ok": "bool", "want": "string", "got": "string"}},
 	}
 	programShape = object{
-		"name": "string", "section": "string", "type": "string", "hook": "string", "insns": "int", "subprograms": listOf{"string"}, "status": "status",
+		"name": "string", "section": "string", "type": "string", "hook": "string", "insns": "int", "subprograms": listOf{"string"}, "status": "status", "optional": "bool",
 		"relocations": object{"total": "int", "changed": "int", "poisoned_dead": "int", "poisoned_may": "int", "poisoned_reached": "int", "errors": "int"},
 		"runs":        listOf{runShape},
 	}
@@ -85,7 +85,7 @@ var (
 	reloDocument  = object{
 		"schema": "schema", "exit": "int", "error": errorShape, "object": "string", "target": targetShape,
 		"programs": listOf{object{
-			"name": "string", "section": "string", "is_subprogram": "bool", "insns": "int",
+			"name": "string", "section": "string", "is_subprogram": "bool", "optional": "bool", "insns": "int",
 			"hashes": object{"core": "sha256", "final?": "sha256", "digest?": "sha256"},
 			"relocations": listOf{object{
 				"program": "string", "insn": "int", "section_insn": "int", "source": "string", "kind": "corekind", "local": "string", "target": "string",

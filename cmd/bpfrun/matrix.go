@@ -52,7 +52,7 @@ Cells, the worst first:
 
 Exit codes: 3 for a BREAK or a program that would not load, and for an object of which no program has a hook on a
 kernel, 4 for a fault, 5 for not-simulated, 1 for differs; any absent or unknown hook and may-break count under
---strict only (3).`,
+--strict only (3). Optional programs (SEC("?...")) run after the others, are marked, and count with --optional only.`,
 		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.matrix(args, o) },
@@ -105,6 +105,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	if err != nil {
 		return err
 	}
+	opts.Optional = true
 	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	watch := a.progress("objects on kernels", len(objects)*len(kernels))
@@ -118,7 +119,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
 	doc := report.NewMatrixDocument(m)
-	doc.Exit = matrixExit(m, a.strict)
+	doc.Exit = matrixExit(m, a.strict, a.optional)
 	a.code = doc.Exit
 	for kind, path := range files {
 		write := report.WriteMatrixMarkdown
@@ -195,8 +196,9 @@ func findBase(kernels []matrix.Kernel, text string) (int, error) {
 	return 0, usagef("--base %s: %d kernels have this in their names (%s)", text, len(found), join(names))
 }
 
-// matrixExit is the exit code of a matrix. Objects of the other byte order are answers, not failures.
-func matrixExit(m *matrix.Matrix, strict bool) int {
+// matrixExit is the exit code of a matrix. Objects of the other byte order are answers, not failures. Optional programs count only
+// when they were asked for: a tool need not choose them on a kernel on which they fail.
+func matrixExit(m *matrix.Matrix, strict, optional bool) int {
 	code := exitOK
 	for _, t := range m.Targets {
 		if t.Err != nil {
@@ -214,6 +216,10 @@ func matrixExit(m *matrix.Matrix, strict bool) int {
 			at := place{r.Object, i}
 			if hooks[at] == nil {
 				hooks[at] = &report.HookCount{}
+			}
+			if r.Optional && !optional {
+				hooks[at].AddOptional(cellStatus(c))
+				continue
 			}
 			hooks[at].Add(cellStatus(c))
 			switch c.Word() {

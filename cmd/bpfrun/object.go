@@ -65,6 +65,7 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 		o.MapSizes[name] = uint32(n)
 	}
 	o.Globals, o.Attach = globals, attach
+	o.Optional = a.optional
 	o.KernelCORE = a.lightSkeleton
 	o.NoLoad = map[string]bool{}
 	for _, name := range a.noLoad {
@@ -137,21 +138,37 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 	return loader.NewTarget(name, spec, opts...), nil
 }
 
-// linkOn links an object for one target.
+// linkOn links an object for one target, to be looked at: with all of its programs.
 func (a *app) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error) {
 	target, err := a.target(s)
 	if err != nil {
 		return nil, err
 	}
-	return a.linkTo(obj, target)
+	return a.linkAll(obj, target)
 }
 
-// linkTo links an object for a target that is loaded.
-func (a *app) linkTo(obj *loader.Object, target *loader.Target) (*loader.Linked, error) {
+// linkAll links an object with all of its programs, optional ones too.
+func (a *app) linkAll(obj *loader.Object, target *loader.Target) (*loader.Linked, error) {
 	opts, err := a.loadOptions()
 	if err != nil {
 		return nil, err
 	}
+	opts.Optional = true
+	return load(obj, target, opts)
+}
+
+// linkTo links an object for a target that is loaded, to be run. Optional programs are among its programs when they are chosen.
+func (a *app) linkTo(obj *loader.Object, target *loader.Target, chosen ...string) (*loader.Linked, error) {
+	opts, err := a.loadOptions()
+	if err != nil {
+		return nil, err
+	}
+	opts.Also = chosen
+	return load(obj, target, opts)
+}
+
+// load links an object; a mistake in the options is one of the command line.
+func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*loader.Linked, error) {
 	linked, err := obj.Load(target, opts)
 	switch {
 	case errors.Is(err, loader.ErrOption):

@@ -102,6 +102,9 @@ func (a *app) relo(paths []string) error {
 			}
 			doc := report.NewReloDocument(linked, s.source)
 			for _, p := range doc.Programs {
+				if p.Optional && !a.optional {
+					continue // shown, but nobody need load it on this kernel
+				}
 				for _, r := range p.Relocations {
 					if r.Result == "error" || r.Verdict == loader.Break.String() {
 						doc.Exit = exitLoad

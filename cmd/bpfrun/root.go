@@ -33,6 +33,7 @@ type app struct {
 	attach        []string
 	noLoad        []string
 	lightSkeleton bool
+	optional      bool
 	jsonOut       bool
 	color         string
 	seed          uint64
@@ -103,6 +104,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringArrayVar(&a.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
 	f.StringArrayVar(&a.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
 	f.StringArrayVar(&a.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
+	f.BoolVar(&a.optional, "optional", false, "also run optional programs, those of sections that begin with ?")
 	f.BoolVar(&a.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")
 	f.BoolVar(&a.jsonOut, "json", false, "one JSON document on standard output")
 	f.StringVar(&a.color, "color", "auto", "colours `WHEN`: auto, always or never")

@@ -230,7 +230,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	} else if err != nil {
 		return nil, err
 	}
-	linked, err := a.linkTo(obj, target)
+	linked, err := a.linkTo(obj, target, o.progs...)
 	if exitCode(err) == exitLoad {
 		return failedOn(obj, report.NewTarget(target, s.source), err), err
 	} else if err != nil {
