@@ -93,8 +93,8 @@ type Run struct {
 
 // Event is a side effect on the outside world that a run recorded.
 type Event struct {
-	Kind   string // "signal", "override-return", "redirect", "clone-redirect", "tunnel-key"
-	Number uint64 // signal, return value, interface or map index, tunnel id
+	Kind   EventKind
+	Number uint64 // what the kind says
 	Detail string
 	Data   []byte
 }

@@ -40,7 +40,7 @@ func redirect(c *Call) (uint64, *vm.Action) {
 	if c.Args[1]&uapi.RedirectIngress != 0 {
 		text = "ingress"
 	}
-	r.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: text})
+	r.redirect(Event{Kind: Redirect, Number: c.Args[0] & 0xffffffff, Detail: text})
 	return done, nil
 }
 
@@ -67,7 +67,7 @@ func redirectNeigh(c *Call) (uint64, *vm.Action) {
 		return tcActShot, nil
 	}
 	data := c.In(1)
-	c.Run.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: "neighbour", Data: append([]byte(nil), data...)})
+	c.Run.redirect(Event{Kind: Redirect, Number: c.Args[0] & 0xffffffff, Detail: "neighbour", Data: append([]byte(nil), data...)})
 	return tcActRedirect, nil
 }
 
@@ -76,7 +76,7 @@ func redirectPeer(c *Call) (uint64, *vm.Action) {
 	if c.Args[1] != 0 {
 		return tcActShot, nil
 	}
-	r.redirect(Event{Kind: "redirect", Number: c.Args[0] & 0xffffffff, Detail: "peer"})
+	r.redirect(Event{Kind: Redirect, Number: c.Args[0] & 0xffffffff, Detail: "peer"})
 	return tcActRedirect, nil
 }
 
@@ -120,7 +120,7 @@ func redirectMap(c *Call) (uint64, *vm.Action) {
 			text += " but the ingress"
 		}
 	}
-	c.Run.redirect(Event{Kind: "redirect", Number: uint64(index), Detail: text})
+	c.Run.redirect(Event{Kind: Redirect, Number: uint64(index), Detail: text})
 	return xdpRedirect, nil
 }
 
@@ -133,6 +133,6 @@ func cloneRedirect(c *Call, s *skb) (uint64, *vm.Action) {
 	if c.Args[2]&uapi.RedirectIngress != 0 {
 		text = "ingress"
 	}
-	ev := Event{Kind: "clone-redirect", Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Whole()...)}
+	ev := Event{Kind: CloneRedirect, Number: uint64(index), Detail: text, Data: append([]byte(nil), s.p.Whole()...)}
 	return 0, c.Run.emit(ev)
 }

@@ -18,9 +18,9 @@ var skbCgroupHelpers = []row{
 	{ID: uapi.FuncSkbUnderCgroup, Do: skbUnderCgroup, Note: "of the current task"},
 	{ID: uapi.FuncSkbCgroupClassid, Do: zero, Note: "no net_cls cgroup: 0"},
 	{ID: uapi.FuncSkbGetXfrmState, Do: skbGetXfrmState, Note: "packets came without IPsec: -EINVAL"},
-	{ID: uapi.FuncRcRepeat, Do: rcEvent("rc-repeat"), Note: "recorded as an event"},
-	{ID: uapi.FuncRcKeydown, Do: rcEvent("rc-keydown"), Note: "recorded as an event"},
-	{ID: uapi.FuncRcPointerRel, Do: rcEvent("rc-pointer"), Note: "recorded as an event"},
+	{ID: uapi.FuncRcRepeat, Do: rcEvent(RCRepeat), Note: "recorded as an event"},
+	{ID: uapi.FuncRcKeydown, Do: rcEvent(RCKeydown), Note: "recorded as an event"},
+	{ID: uapi.FuncRcPointerRel, Do: rcEvent(RCPointer), Note: "recorded as an event"},
 }
 
 func skbCgroupID(c *Call) (uint64, *vm.Action) {
@@ -63,14 +63,14 @@ func skbGetXfrmState(c *Call) (uint64, *vm.Action) {
 }
 
 // rcEvent records what a decoder of remote controls reports.
-func rcEvent(kind string) Impl {
+func rcEvent(kind EventKind) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		ev := Event{Kind: kind}
 		switch kind {
-		case "rc-keydown":
+		case RCKeydown:
 			ev.Number = c.Args[2]
 			ev.Detail = fmt.Sprintf("protocol %d, toggle %d", uint32(c.Args[1]), uint32(c.Args[3]))
-		case "rc-pointer":
+		case RCPointer:
 			ev.Detail = fmt.Sprintf("%d, %d", int32(uint32(c.Args[1])), int32(uint32(c.Args[2])))
 		}
 		return 0, c.Run.emit(ev)

@@ -21,5 +21,5 @@ func setSunPath(c *Call) (uint64, *vm.Action) {
 	if s := ctx.Socket(); s == nil || s.Family() != afUnix || len(path) == 0 || len(path) > longest {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return 0, c.Run.emit(Event{Kind: "sun-path", Detail: cString(path), Data: append([]byte(nil), path...)})
+	return 0, c.Run.emit(Event{Kind: SunPath, Detail: cString(path), Data: append([]byte(nil), path...)})
 }

@@ -171,7 +171,7 @@ func skAssign(c *Call) (uint64, *vm.Action) {
 		if s != nil {
 			name = s.Role()
 		}
-		return 0, c.Run.emit(Event{Kind: "sk-assign", Detail: name})
+		return 0, c.Run.emit(Event{Kind: SkAssign, Detail: name})
 	}
 	return errnoRet(errno), nil
 }
@@ -229,7 +229,7 @@ func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 		errno = uapi.EAFNOSUPPORT
 	}
 	if errno == 0 {
-		return 0, c.Run.emit(Event{Kind: "bind", Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
+		return 0, c.Run.emit(Event{Kind: Bind, Number: uint64(be16(addr[2:])), Detail: s.Role(), Data: append([]byte(nil), addr...)})
 	}
 	return errnoRet(errno), nil
 }

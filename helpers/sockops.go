@@ -157,7 +157,7 @@ func storeHdrOpt(c *Call) (uint64, *vm.Action) {
 		return errnoRet(uapi.ENOSPC), nil
 	}
 	ctx.AppendOption(opt[:n])
-	return 0, c.Run.emit(Event{Kind: "tcp-option", Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
+	return 0, c.Run.emit(Event{Kind: TCPOption, Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
 }
 
 func reserveHdrOpt(c *Call) (uint64, *vm.Action) {

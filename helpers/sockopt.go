@@ -139,7 +139,7 @@ func setsockopt(c *Call) (uint64, *vm.Action) {
 		errno = c.setOption(s, kernel.SockOption{Level: level, Name: name}, value)
 	}
 	if errno == 0 {
-		return 0, c.Run.emit(Event{Kind: "setsockopt", Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
+		return 0, c.Run.emit(Event{Kind: SetSockopt, Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
 	}
 	return errnoRet(errno), nil
 }

@@ -114,5 +114,5 @@ func sysctlSetNew(c *Call) (uint64, *vm.Action) {
 		return errnoRet(uapi.E2BIG), nil
 	}
 	s.New, s.Replaced = append([]byte(nil), value...), true
-	return 0, c.Run.emit(Event{Kind: "sysctl-value", Detail: s.Name, Data: append([]byte(nil), value...)})
+	return 0, c.Run.emit(Event{Kind: SysctlValue, Detail: s.Name, Data: append([]byte(nil), value...)})
 }

@@ -133,5 +133,5 @@ func sendSignal(c *Call) (uint64, *vm.Action) {
 	if sig > 64 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	return 0, c.Run.emit(Event{Kind: "signal", Number: uint64(sig)})
+	return 0, c.Run.emit(Event{Kind: Signal, Number: uint64(sig)})
 }

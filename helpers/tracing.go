@@ -51,5 +51,5 @@ func getFuncArgCnt(c *Call) (uint64, *vm.Action) {
 }
 
 func overrideReturn(c *Call) (uint64, *vm.Action) {
-	return 0, c.Run.emit(Event{Kind: "override-return", Number: c.Args[1]})
+	return 0, c.Run.emit(Event{Kind: OverrideReturn, Number: c.Args[1]})
 }

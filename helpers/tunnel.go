@@ -124,7 +124,7 @@ func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 		clear(k.raw[tunnelLocal+4:])
 	}
 	s.st.tunnel, s.st.tunnelOpts = k, nil
-	return 0, c.Run.emit(Event{Kind: "tunnel-key", Number: uint64(c.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
+	return 0, c.Run.emit(Event{Kind: TunnelKey, Number: uint64(c.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
 }
 
 func skbGetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -42,6 +43,9 @@ func (k FaultKind) String() string {
 	}
 	return fmt.Sprintf("fault(%d)", uint8(k))
 }
+
+// FaultKinds lists the names of all kinds.
+func FaultKinds() []string { return slices.Clone(faultKindNames[1:]) }
 
 // Fault is a refused access. It is an error, and nothing was changed in memory
 // unless a View says otherwise.

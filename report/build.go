@@ -204,7 +204,7 @@ func (d *RunDocument) newRun(m *machine.Machine, res *machine.Result) Run {
 		}
 	}
 	for _, e := range res.Effects {
-		r.Effects = append(r.Effects, Effect{e.Kind, fmt.Sprint(e.Number), e.Detail})
+		r.Effects = append(r.Effects, Effect{e.Kind.String(), fmt.Sprint(e.Number), e.Detail})
 	}
 	for _, c := range res.Changes {
 		r.MapChanges = append(r.MapChanges, newChange(m, c))

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -226,11 +229,22 @@ func (e *Expect) check() error {
 	if f := e.Effects; f != nil && f.Kind != Sequence {
 		return f.errorf("effects: want a list, got %s", f.describe())
 	}
+	if e.Effects != nil {
+		for _, n := range e.Effects.Items {
+			if err := checkEffect(n); err != nil {
+				return err
+			}
+		}
+	}
 	if s := e.Status; s != nil && (s.Kind != Scalar || !slices.Contains(statuses, s.Text)) {
 		return s.unknown("status", s.Text, statuses)
 	}
 	if f := e.Fault; f != nil && f.Kind != Scalar {
 		return f.errorf("fault: want a kind of fault, true or false, got %s", f.describe())
+	} else if f != nil && f.Text != "true" && f.Text != "false" {
+		if kinds := append(vm.FaultKinds(), mem.FaultKinds()...); !slices.Contains(kinds, f.Text) {
+			return f.unknown("kind of fault", f.Text, kinds)
+		}
 	}
 	for _, r := range e.Reads {
 		if r.Kind != Scalar || !strings.ContainsAny(r.Text, ".>") {

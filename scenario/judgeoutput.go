@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/helpers"
@@ -71,8 +73,28 @@ func (j *judge) effects(e *Expect) error {
 	}
 	for i, n := range e.Effects.Items {
 		x := &j.res.Effects[i]
-		got := effectText(x)
-		j.expect(n.Pos, fmt.Sprintf("effects[%d]", i), n.Text == x.Kind || n.Text == got, n.Text, got)
+		kind, number, numbered := strings.Cut(n.Text, " ")
+		ok := kind == x.Kind.String()
+		if numbered && ok {
+			want, err := strconv.ParseUint(number, 0, 64)
+			ok = err == nil && want == x.Number
+		}
+		j.expect(n.Pos, fmt.Sprintf("effects[%d]", i), ok, n.Text, effectText(x))
+	}
+	return nil
+}
+
+// checkEffect refuses an effect that no program can have.
+func checkEffect(n *Node) error {
+	if n.Kind != Scalar {
+		return n.errorf("effects: want a kind, or a kind and its number, got %s", n.describe())
+	}
+	kind, number, numbered := strings.Cut(n.Text, " ")
+	if kinds := helpers.EventKinds(); !slices.Contains(kinds, kind) {
+		return n.unknown("kind of effect", kind, kinds)
+	}
+	if _, err := strconv.ParseUint(number, 0, 64); numbered && err != nil {
+		return n.errorf("effects: want the number of %s after its kind, got %s", kind, brief(number))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -133,7 +132,13 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		p.cannot = err
 		return nil, nil
 	}
-	c, err := r.m.Inspect(run.Prog, p.in)
+	in := p.in
+	for _, a := range run.Args { // it decides which arguments there are
+		if a.Key.Text == "call" && a.Value.Kind == Scalar {
+			in.Args = map[string]any{"call": a.Value.Text}
+		}
+	}
+	c, err := r.m.Inspect(run.Prog, in)
 	if err != nil {
 		var absent *kernel.AbsentError
 		var ns *kernel.NotSimulated
@@ -141,17 +146,18 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 			p.cannot = err
 			return nil, nil
 		}
+		var value *kernel.ValueError
+		if errors.As(err, &value) {
+			return nil, run.wrapArg(err)
+		}
 		return nil, &Error{Pos: run.Pos, Text: err.Error(), Err: err}
 	}
 	defer c.Leave()
-	var names []string
 	typed := map[string]kernel.Arg{}
 	for _, a := range c.Args {
-		names = append(names, a.Name)
 		typed[a.Name] = a
 	}
 	if c.Returns {
-		names = append(names, "ret")
 		typed["ret"] = c.Ret
 	}
 	lp, _ := r.m.Linked().Program(run.Prog)
@@ -167,11 +173,12 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	}
 	var wrong mistakes
 	for _, a := range run.Args {
-		if !r.takes(c, lp.Type, lp.AttachTo, a.Key.Text, typed) {
-			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, names))
+		_, isField := c.Field(a.Key.Text)
+		if !isField && !c.TakesArg(a.Key.Text) {
+			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, c.ArgNames()))
 			continue
 		}
-		if _, isField := c.Field(a.Key.Text); isField {
+		if isField {
 			v, err := a.Value.uint64(a.Key.Text)
 			if !wrong.add(err) {
 				continue
@@ -183,26 +190,6 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		}
 	}
 	return typed, wrong.err()
-}
-
-// takes reports whether a context has an argument or field of that name.
-func (r *Runner) takes(c *kernel.Context, t uapi.ProgType, hook, name string, typed map[string]kernel.Arg) bool {
-	if _, ok := typed[name]; ok {
-		return true
-	}
-	if _, ok := c.Field(name); ok {
-		return true
-	}
-	if c.Record != nil && (c.Record.Has(name) || c.Record.Has("__data_loc_"+name) || c.Record.Has("__rel_loc_"+name)) {
-		return true
-	}
-	switch {
-	case strings.HasSuffix(hook, "sys_enter"), strings.HasSuffix(hook, "sys_exit"), strings.Contains(hook, "sys_enter_"), strings.Contains(hook, "sys_exit_"):
-		return true // arguments of the system call that call: names
-	case progtype.Of(t).Takes.Has(progtype.TakesSample):
-		return name == "sample_period" || name == "addr"
-	}
-	return false
 }
 
 // NotMeantError skips a run on a kernel it is not for: an older one, or one of another architecture.

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -52,6 +53,9 @@ func (k FaultKind) String() string {
 	}
 	return fmt.Sprintf("fault(%d)", uint8(k))
 }
+
+// FaultKinds lists the names of all kinds but Memory, which has the kinds of [mem.FaultKind].
+func FaultKinds() []string { return slices.Clone(faultKindNames[Memory+1:]) }
 
 // Fault is why and where a program was stopped. It is an error.
 type Fault struct {

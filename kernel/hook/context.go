@@ -82,6 +82,9 @@ type Context struct {
 	Returns bool
 	// Slots is the number of u64 slots the arguments take in a context of type "args"; the return value follows them.
 	Slots int
+	// inner are the arguments of the system call below a hook that only gets its registers; calls says that Args "call" chooses it.
+	inner []Arg
+	calls bool
 	// Untyped says that the hook's prototype is not in BTF: arguments are numbers without types.
 	Untyped bool
 	// Record is the typed content of a tracepoint's context; nil elsewhere.

@@ -1,10 +1,13 @@
 package hook
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -104,6 +107,24 @@ func (h *Hooks) syscallArguments(c *Context, call string) error {
 		c.Args = append(c.Args, a)
 	}
 	return nil
+}
+
+// chosenCall is the system call of an event that all of them cause: the one that Args "call" names, else def.
+func (h *Hooks) chosenCall(c *Context, def string) (string, error) {
+	c.calls = true
+	v, ok := c.spec.Args["call"]
+	if !ok {
+		return def, nil
+	}
+	call, ok := v.(string)
+	if !ok || findSyscall(call) == nil {
+		e := &ValueError{Role: "call", Path: "call", Type: "system call", Value: v, Why: "no such system call"}
+		if near := nearest.Like(call, slices.Sorted(maps.Keys(syscallIndex()))); len(near) > 0 {
+			e.Why += " (nearest: " + strings.Join(near, ", ") + ")"
+		}
+		return "", e
+	}
+	return call, nil
 }
 
 // overrideUser is override with strings placed in user memory.

@@ -80,7 +80,11 @@ func (h *Hooks) tracepointContext(c *Context) error {
 		}
 	}
 	if category == "raw_syscalls" {
-		return h.syscallRecord(c, name, "openat")
+		call, err := h.chosenCall(c, "openat")
+		if err != nil {
+			return err
+		}
+		return h.syscallRecord(c, name, call)
 	}
 	var l *object.Layout
 	if t := btf.EssentialName(c.spec.ContextType); strings.HasPrefix(t, eventPrefix) {
@@ -418,9 +422,6 @@ func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 	if l == nil {
 		return &object.AbsentError{Hook: c.spec.AttachTo, What: "structure " + eventPrefix + event}
 	}
-	if chosen, ok := c.spec.Args["call"].(string); ok {
-		call = chosen
-	}
 	if err := h.syscallArguments(c, call); err != nil {
 		return err
 	}
@@ -449,6 +450,13 @@ func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 			return err
 		}
 		r.b.Num("ret", c.Ret.Value)
+	}
+	for name, v := range c.spec.Args {
+		if name != "call" && c.Arg(name) == nil {
+			if err := r.o.Set(name, v); err != nil {
+				return err
+			}
+		}
 	}
 	c.Type, c.Record = l.Name, r.o
 	return c.allocate(r.o.Bytes(), true)

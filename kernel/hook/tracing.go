@@ -96,14 +96,15 @@ func (h *Hooks) eventContext(c *Context, name string) error {
 
 // sysEventArguments are those of sys_enter (regs, id) and sys_exit (regs, ret), of the call openat unless chosen by Args "call".
 func (h *Hooks) sysEventArguments(c *Context, name string, spec *btf.Spec, p *btf.Type) error {
-	call, _ := c.spec.Args["call"].(string)
-	if call == "" {
-		call = "openat"
+	call, err := h.chosenCall(c, "openat")
+	if err != nil {
+		return err
 	}
 	inner := Context{k: h, spec: c.spec}
 	if err := h.syscallArguments(&inner, call); err != nil {
 		return err
 	}
+	c.inner = inner.Args
 	regs, err := h.syscallRegs(&inner, call)
 	if err != nil {
 		return err
@@ -193,6 +194,7 @@ func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 		if err := h.syscallArguments(&inner, call); err != nil {
 			return err
 		}
+		c.inner = inner.Args
 		regs, err := h.syscallRegs(&inner, call)
 		if err != nil {
 			return err

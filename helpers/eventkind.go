@@ -1,0 +1,41 @@
+package helpers
+
+import "fmt"
+
+// EventKind says what a program did to the outside world.
+type EventKind uint8
+
+// The kinds of [Event], and what Event.Number is of each.
+const (
+	Signal         EventKind = iota + 1 // the signal
+	OverrideReturn                      // the return value
+	Redirect                            // the index of an interface or map element
+	CloneRedirect                       // the index of an interface
+	TunnelKey                           // the tunnel's id
+	SunPath                             // none
+	SkAssign                            // none
+	Bind                                // the port
+	TCPOption                           // the option's kind
+	SetSockopt                          // the option's name
+	SysctlValue                         // none
+	RCRepeat                            // none
+	RCKeydown                           // the scan code
+	RCPointer                           // none
+)
+
+var eventKindNames = [...]string{
+	Signal: "signal", OverrideReturn: "override-return", Redirect: "redirect", CloneRedirect: "clone-redirect", TunnelKey: "tunnel-key",
+	SunPath: "sun-path", SkAssign: "sk-assign", Bind: "bind", TCPOption: "tcp-option", SetSockopt: "setsockopt", SysctlValue: "sysctl-value",
+	RCRepeat: "rc-repeat", RCKeydown: "rc-keydown", RCPointer: "rc-pointer",
+}
+
+// String returns the kind as a short word with hyphens ("override-return").
+func (k EventKind) String() string {
+	if int(k) < len(eventKindNames) && eventKindNames[k] != "" {
+		return eventKindNames[k]
+	}
+	return fmt.Sprintf("effect(%d)", uint8(k))
+}
+
+// EventKinds lists the names of all kinds.
+func EventKinds() []string { return eventKindNames[1:] }

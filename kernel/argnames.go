@@ -1,0 +1,54 @@
+package kernel
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/progtype"
+)
+
+// The prefixes of a trace record's fields whose content follows the record.
+var dynamicPrefixes = []string{"__data_loc_", "__rel_loc_"}
+
+// ArgNames lists the names that [ContextSpec].Args may give values for this context: the hook's arguments and "ret", the system
+// call below it with "call" where that can be chosen, the fields of a record or a sample.
+func (c *Context) ArgNames() []string {
+	var names []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, list := range [][]Arg{c.Args, c.inner} {
+		for i := range list {
+			add(list[i].Name)
+		}
+	}
+	if c.Returns {
+		add("ret")
+	}
+	if c.calls {
+		add("call")
+	}
+	if c.Record != nil {
+		for _, m := range c.Record.Layout().Type.Members {
+			name := m.Name
+			for _, prefix := range dynamicPrefixes {
+				name = strings.TrimPrefix(name, prefix)
+			}
+			if name != "ent" && name != "__data" {
+				add(name)
+			}
+		}
+	}
+	if progtype.Of(c.spec.ProgType).Takes.Has(progtype.TakesSample) {
+		add("sample_period")
+		add("addr")
+	}
+	return names
+}
+
+// TakesArg reports whether [ContextSpec].Args may give the name a value. A field of a record may also be a path ("ent.pid").
+func (c *Context) TakesArg(name string) bool {
+	return slices.Contains(c.ArgNames(), name) || c.Record != nil && c.Record.Has(name)
+}
