@@ -65,7 +65,7 @@ type Row struct {
 	Object, Program, Hook string
 	// Optional says that tools load the program only when they choose to: its section name begins with "?".
 	Optional bool
-	Cells                 []Cell
+	Cells    []Cell
 }
 
 // Run runs every program of every object on every kernel. The error is that of ctx; what goes wrong with an object or

@@ -26,9 +26,9 @@ type MatrixKernel struct {
 
 // MatrixRow is one program.
 type MatrixRow struct {
-	Object  string       `json:"object"`
-	Program string       `json:"program"`
-	Hook    string       `json:"hook"`
+	Object  string `json:"object"`
+	Program string `json:"program"`
+	Hook    string `json:"hook"`
 	// Optional programs are loaded only by tools that choose to.
 	Optional bool         `json:"optional"`
 	Cells    []MatrixCell `json:"cells"`
