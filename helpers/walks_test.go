@@ -33,9 +33,15 @@ func TestTaskIterators(t *testing.T) {
 		defer r.kok("bpf_iter_task_destroy", it)
 		return r.collect("bpf_iter_task_next", it)
 	}
-	all := walk(allThreads, 0)
+	thread, err := r.kernel.NewTask("worker")
+	require.NoError(t, err)
+	require.NoError(t, thread.Set("tgid", 4000))
+	require.NoError(t, thread.Set("pid", 4003))
+	all, processes := walk(allThreads, 0), walk(allProcesses, 0)
 	assert.Contains(t, all, cur)
-	assert.Less(t, len(walk(allProcesses, 0)), len(all), "the current task is a thread of its process")
+	assert.Contains(t, processes, cur, "the current task is a process")
+	assert.Contains(t, all, thread.Addr())
+	assert.NotContains(t, processes, thread.Addr())
 	assert.Contains(t, walk(processThreads, cur), cur)
 	for _, bad := range [][2]uint64{{0, processThreads}, {0, 3}} {
 		assert.Equal(t, uint64(uint32(neg(uapi.EINVAL))), r.kok("bpf_iter_task_new", it, bad[0], bad[1]))

@@ -330,7 +330,7 @@ func TestWithoutBTF(t *testing.T) {
 		newContext(t, k, s)
 	}
 	pid, tgid := k.PidTgid()
-	assert.NotEqual(t, pid, tgid)
+	assert.Equal(t, pid, tgid, "a process, not one of its threads")
 	assert.NotEmpty(t, k.Comm())
 	assert.Nil(t, k.Current())
 	k.Stack(false)

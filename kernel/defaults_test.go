@@ -81,8 +81,10 @@ func TestCurrentAgreesWithHelpers(t *testing.T) {
 		assert.Zero(t, k.AncestorCgroupID(-1))
 		_, ino := k.PidNamespace()
 		assert.Equal(t, uintAt(t, o, "nsproxy.pid_ns_for_children.ns.inum"), ino)
-		// All ids of current and its family are different numbers.
-		ids := []uint64{uint64(pid), uint64(tgid), uintAt(t, o, "real_parent.tgid"), uintAt(t, o, "real_parent.real_parent.pid")}
+		// The ids of current and its family are different numbers.
+		assert.Equal(t, pid, tgid, "a process, not one of its threads")
+		assert.Equal(t, o.Addr(), uintAt(t, o, "group_leader"))
+		ids := []uint64{uint64(pid), uintAt(t, o, "real_parent.tgid"), uintAt(t, o, "real_parent.real_parent.pid")}
 		for i, a := range ids {
 			for _, c := range ids[:i] {
 				assert.NotEqual(t, a, c, "%v", ids)

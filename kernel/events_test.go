@@ -71,7 +71,11 @@ func firstPath(o *object.Object, paths ...string) string {
 func TestProcessesEndWithTheirLeader(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)
-		me := k.Current()
+		me, err := k.NewTask("worker")
+		require.NoError(t, err)
+		require.NoError(t, me.Set("tgid", 4000))
+		require.NoError(t, me.Set("pid", 4003))
+		k.SetCurrent(me)
 		pid, tgid := k.PidTgid()
 		require.NotEqual(t, pid, tgid)
 		thread := rawEvent(t, k, "sched_process_exit", 0)

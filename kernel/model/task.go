@@ -58,7 +58,8 @@ func (m *Model) InitTask() *object.Object {
 	return m.Builtin("init", "task_struct")
 }
 
-// taskIDs returns pid and tgid of a task by its role: current is a thread, all others are leaders.
+// taskIDs returns pid and tgid of a task by its role. Default tasks are processes, leaders of their threads: tools that look at
+// processes alone would see none otherwise.
 func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	switch role {
 	case "init":
@@ -66,12 +67,9 @@ func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	case "init_task":
 		return 0, 0
 	}
-	// The thread and its leader share the key of the process.
-	process, isLeader := strings.CutSuffix(role, ".group_leader")
+	// A thread that somebody set up shares the key of the process with its leader.
+	process, _ := strings.CutSuffix(role, ".group_leader")
 	tgid = 2000 + m.Hash(process, "tgid")%28000
-	if !isLeader && (process == "current" || strings.HasPrefix(process, "current[")) {
-		return tgid + 1 + m.Hash(process, "thread")%7, tgid
-	}
 	return tgid, tgid
 }
 
@@ -91,6 +89,13 @@ func (m *Model) taskName(role string) string {
 func (m *Model) fillTask(b object.Builder) {
 	role := b.Object.Role()
 	pid, tgid := m.taskIDs(role)
+	thread := b.Object.Parent()
+	if !strings.HasSuffix(role, ".group_leader") || thread == nil || thread.TypeName() != "task_struct" {
+		thread = nil
+	} else {
+		tgid = thread.Num("tgid")
+		pid = tgid
+	}
 	// A task the user describes by pid alone is a leader.
 	if f, ok := b.Field("pid"); ok && b.Taken(f) {
 		tgid = b.Object.LoadField(f)
@@ -141,7 +146,7 @@ func (m *Model) fillTask(b object.Builder) {
 		leader = b.Child("group_leader")
 	}
 	b.Ptr("group_leader", leader)
-	if thread := b.Object.Parent(); strings.HasSuffix(role, ".group_leader") && thread != nil && thread.TypeName() == "task_struct" {
+	if thread != nil {
 		shareProcess(b, thread)
 		return
 	}
