@@ -118,7 +118,7 @@ func (h *Hooks) chosenCall(c *Context, def string) (string, error) {
 	}
 	call, ok := v.(string)
 	if !ok || findSyscall(call) == nil {
-		e := &ValueError{Role: "call", Path: "call", Type: "system call", Value: v, Why: "no such system call"}
+		e := &object.ValueError{Role: "call", Path: "call", Type: "system call", Value: v, Why: "no such system call"}
 		if near := nearest.Like(call, slices.Sorted(maps.Keys(syscallIndex()))); len(near) > 0 {
 			e.Why += " (nearest: " + strings.Join(near, ", ") + ")"
 		}

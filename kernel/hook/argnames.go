@@ -1,4 +1,4 @@
-package kernel
+package hook
 
 import (
 	"slices"
