@@ -51,6 +51,8 @@ type Result struct {
 	Reads, Writes []KernelAccess
 	Warnings      []string
 	Coverage      Coverage
+	// Untyped says that nothing was known of the types of the hook's arguments.
+	Untyped bool
 	// Ran says that the program was executed.
 	Ran bool
 	CPU int

@@ -194,7 +194,7 @@ func (m *Machine) abandon() {
 func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map[elementID]element) {
 	res := m.run.result
 	m.kernel.SetSink(nil)
-	res.Ran = true
+	res.Ran, res.Untyped = true, c.Untyped
 	res.Ret, res.Insns = m.thread.Ret(), m.thread.Insns()
 	m.calls.take(res.Helpers)
 	if f := m.thread.Fault(); f != nil {

@@ -62,7 +62,12 @@ type Cell struct {
 	// Disabled says that loading the program is switched off, by its section name or an option.
 	Disabled bool
 
-	poison []*poisonNote
+	// Follows says that the program did something else only because another program of the object ran on one of the two kernels
+	// alone. Detail names it.
+	Follows bool
+
+	poison  []*poisonNote
+	differs string // the part of Detail that says how it differs
 }
 
 // Word is the cell in a word, the worst first: BREAK, error, fault, not-simulated, absent, unknown-hook, differs, may-break,
@@ -113,6 +118,11 @@ type result struct {
 
 // runObject loads and runs an object on a target.
 func (r *runner) runObject(o *loader.Object, t *target) *result {
+	return r.runSome(o, t, func(int) bool { return false })
+}
+
+// runSome is runObject that leaves programs out.
+func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) bool) *result {
 	res := &result{make([]Cell, len(o.Programs)), make([]*outcome, len(o.Programs))}
 	all := func(f func(c *Cell)) *result {
 		for i := range res.cells {
@@ -135,6 +145,8 @@ func (r *runner) runObject(o *loader.Object, t *target) *result {
 	}
 	cfg := r.cfg.Machine
 	cfg.Types, cfg.Uncovered = t.types, true
+	// Time passes between programs alone. How many helpers a program calls before it asks for the time is no difference.
+	cfg.Clock.Frozen = true
 	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return all(func(c *Cell) {
@@ -149,7 +161,7 @@ func (r *runner) runObject(o *loader.Object, t *target) *result {
 	// Optional programs come last, so that the others find what they would without them.
 	for _, optional := range []bool{false, true} {
 		for i, lp := range linked.Programs {
-			if lp.Autoload == optional || r.ctx.Err() != nil {
+			if lp.Autoload == optional || leftOut(i) || r.ctx.Err() != nil {
 				continue
 			}
 			res.outcomes[i] = r.runProgram(m, i, lp, &res.cells[i])

@@ -16,12 +16,14 @@ const maxDifferences = 4
 // compareRow marks the cells that did something else than the reference: the base, or where the program did not run
 // on the base, the first kernel on which it did.
 func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
-	ref := base
-	if ref < 0 || ref >= len(outcomes) || outcomes[ref] == nil {
-		ref = slices.IndexFunc(outcomes, func(o *outcome) bool { return o != nil })
-	}
+	ref := reference(outcomes, base)
 	for k, o := range outcomes {
 		if o == nil || k == ref || row.Cells[k].Result != RunOK {
+			continue
+		}
+		if o.untyped && !outcomes[ref].untyped {
+			row.Cells[k].Load = LoadUnknown
+			row.Cells[k].explain("ran with untyped arguments, not compared: the kernel's BTF has no function that the program's name stands for")
 			continue
 		}
 		diffs := o.differences(outcomes[ref])
@@ -30,12 +32,26 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 		}
 		c := &row.Cells[k]
 		c.Result = RunDiffers
-		if len(diffs) > maxDifferences {
-			more := len(diffs) - maxDifferences
-			diffs = append(diffs[:maxDifferences:maxDifferences], fmt.Sprintf("and %d more", more))
-		}
-		c.explain("differs from %s: %s", targets[ref].Name, strings.Join(diffs, "; "))
+		c.differs = explainDifferences(targets[ref].Name, diffs)
+		c.explain("%s", c.differs)
 	}
+}
+
+// reference is the kernel a program's outcomes are compared with: the base, or where the program did not run there the first on
+// which it did; -1 when there is none.
+func reference(outcomes []*outcome, base int) int {
+	if base >= 0 && base < len(outcomes) && outcomes[base] != nil {
+		return base
+	}
+	return slices.IndexFunc(outcomes, func(o *outcome) bool { return o != nil })
+}
+
+func explainDifferences(base string, diffs []string) string {
+	if len(diffs) > maxDifferences {
+		more := len(diffs) - maxDifferences
+		diffs = append(diffs[:maxDifferences:maxDifferences], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("differs from %s: %s", base, strings.Join(diffs, "; "))
 }
 
 // differences lists where o did something else than the reference.

@@ -184,15 +184,14 @@ func (r *runner) matrix() *Matrix {
 	for i, o := range r.objects {
 		for p, prog := range o.Programs {
 			row := Row{Object: names[i], Program: prog.Name, Hook: prog.Hook, Optional: !prog.Autoload, Cells: make([]Cell, len(r.targets))}
-			outcomes := make([]*outcome, len(r.targets))
 			for k := range r.targets {
 				row.Cells[k] = r.results[i][k].cells[p]
-				outcomes[k] = r.results[i][k].outcomes[p]
 			}
-			compareRow(&row, outcomes, r.cfg.Base, m.Targets)
+			compareRow(&row, r.outcomes(i, p), r.cfg.Base, m.Targets)
 			m.Rows = append(m.Rows, row)
 		}
 	}
+	r.follow(m)
 	return m
 }
 

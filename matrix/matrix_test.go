@@ -152,3 +152,22 @@ func TestRepeatable(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, first, second)
 }
+
+// A program that did something else only because another one of its object has no hook on a kernel is no difference, whichever
+// kernel is the base; the time is that of the program's start, however many helpers were called before it was asked for.
+func TestWhatFollowsFromOtherProgramsIsNoDifference(t *testing.T) {
+	for _, names := range [][]string{{k510, k72}, {k72, k510}} {
+		m, err := Run(context.Background(), open(t, "testdata/objects/clang-14/follow.o"), kernels(names...), Config{})
+		require.NoError(t, err)
+		cells := cellsOf(m)
+		assert.Equal(t, "absent", cells["follow.o dirtied "+k72].Word())
+		buffer := cells["follow.o buffer "+names[1]]
+		assert.Equal(t, "ok", buffer.Word(), buffer.Detail)
+		assert.True(t, buffer.Follows)
+		where := map[string]string{k72: "here", k510: "there"}[names[1]]
+		assert.Contains(t, buffer.Detail, "but for what follows from dirtied not running "+where)
+		stamp := cells["follow.o stamp "+names[1]]
+		assert.NotEqual(t, "differs", stamp.Word(), stamp.Detail)
+		assert.False(t, stamp.Follows, "its time does not depend on the helpers called before: %s", stamp.Detail)
+	}
+}

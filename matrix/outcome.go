@@ -24,6 +24,7 @@ type outcome struct {
 	events  []event
 	changes []change
 	effects []string
+	untyped bool // its arguments had no types: nothing is known of its hook
 	spec    *btf.Spec
 	names   map[uint64]string // of replaced addresses
 }
@@ -47,7 +48,7 @@ func newOutcome(m *machine.Machine, res *machine.Result) *outcome {
 	l := m.Linked()
 	n := namer{m: m, order: l.Object.ByteOrder, names: map[uint64]string{}}
 	o := &outcome{
-		ret: n.word(res.Ret), packet: res.DataOut, spec: l.Object.BTF, names: n.names}
+		ret: n.word(res.Ret), packet: res.DataOut, spec: l.Object.BTF, names: n.names, untyped: res.Untyped}
 	if lp, ok := l.Program(res.Program); ok {
 		o.verdict = progtype.VerdictName(lp.Type, int32(res.Ret))
 	}

@@ -43,6 +43,8 @@ type MatrixCell struct {
 	Result      string            `json:"result"` // ok, differs, fault, not-simulated, n/a
 	Word        string            `json:"word"`   // the cell in a word, as the table has it
 	Detail      string            `json:"detail"`
+	// Follows says that the program would do the same if the same programs of the object ran on the base kernel; Detail names them.
+	Follows bool `json:"follows"`
 }
 
 // MatrixRelocations counts a cell's CO-RE relocations; Changed is part of OK.
@@ -71,7 +73,7 @@ func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 			c := &r.Cells[i]
 			row.Cells = append(row.Cells, MatrixCell{
 				Target: m.Targets[i].Name, Relocations: MatrixRelocations(c.Relocations), Baked: c.Baked,
-				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail,
+				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail, Follows: c.Follows,
 			})
 			d.Summary[c.Word()]++
 		}

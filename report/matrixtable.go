@@ -224,7 +224,7 @@ func matrixDetails(d *MatrixDocument, heads [][2]string, verbose bool) []*matrix
 	for _, r := range d.Rows {
 		seen := map[string]*matrixDetail{}
 		for i, c := range r.Cells {
-			if c.Detail == "" || !worthTelling(c.Word, verbose) {
+			if c.Detail == "" || !worthTelling(c.Word, verbose) && !c.Follows {
 				continue
 			}
 			key := c.Word + "\x00" + c.Detail

@@ -1,0 +1,116 @@
+package matrix
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// suspect is a cell that differs from the reference where other programs of the object ran on one of the two kernels only.
+type suspect struct {
+	row                  *Row
+	object, program      int
+	kernel, ref          int
+	onlyHere, onlyAtBase []int // those programs
+}
+
+// suspects are the differing cells that programs beside them may explain.
+func (r *runner) suspects(m *Matrix) []suspect {
+	var out []suspect
+	at := 0
+	for i, o := range r.objects {
+		for p := range o.Programs {
+			row := &m.Rows[at]
+			at++
+			ref := reference(r.outcomes(i, p), r.cfg.Base)
+			for k := range row.Cells {
+				if row.Cells[k].Result != RunDiffers {
+					continue
+				}
+				s := suspect{row: row, object: i, program: p, kernel: k, ref: ref}
+				for q := range o.Programs {
+					here, base := r.results[i][k].outcomes[q] != nil, r.results[i][ref].outcomes[q] != nil
+					if here && !base {
+						s.onlyHere = append(s.onlyHere, q)
+					} else if base && !here {
+						s.onlyAtBase = append(s.onlyAtBase, q)
+					}
+				}
+				if len(s.onlyHere)+len(s.onlyAtBase) > 0 {
+					out = append(out, s)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b suspect) int { return cmp.Or(a.ref-b.ref, a.kernel-b.kernel) })
+	return out
+}
+
+// follow finds out by experiment which differences follow from programs that ran on one kernel only: both kernels run the object
+// again without them. A cell that is the same then is no difference, and says what it followed from; of one that is not, what
+// remains is its own.
+func (r *runner) follow(m *Matrix) {
+	open := map[int]*target{}
+	get := func(k int) *target {
+		if open[k] == nil {
+			open[k] = &target{kernel: r.targets[k].kernel}
+			open[k].open()
+		}
+		return open[k]
+	}
+	for _, s := range r.suspects(m) {
+		if r.ctx.Err() != nil {
+			return
+		}
+		for k := range open { // two kernels' types at a time
+			if k != s.kernel && k != s.ref {
+				delete(open, k)
+			}
+		}
+		o := r.objects[s.object]
+		without := func(p int) bool { return slices.Contains(s.onlyHere, p) || slices.Contains(s.onlyAtBase, p) }
+		here, base := r.runSome(o, get(s.kernel), without), r.runSome(o, get(s.ref), without)
+		a, b := here.outcomes[s.program], base.outcomes[s.program]
+		if a == nil || b == nil {
+			continue
+		}
+		c := &s.row.Cells[s.kernel]
+		diffs := a.differences(b)
+		basename := m.Targets[s.ref].Name
+		if len(diffs) > 0 {
+			c.Detail = strings.Replace(c.Detail, c.differs, explainDifferences(basename, diffs), 1)
+			continue
+		}
+		var why []string
+		for _, x := range []struct {
+			programs []int
+			where    string
+		}{{s.onlyAtBase, "here"}, {s.onlyHere, "there"}} {
+			if len(x.programs) > 0 {
+				why = append(why, fmt.Sprintf("%s not running %s", programNames(o, x.programs), x.where))
+			}
+		}
+		c.Result, c.Follows = RunOK, true
+		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+basename+", but for what follows from "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+basename+": "), 1)
+	}
+}
+
+func programNames(o *loader.Object, programs []int) string {
+	names := make([]string, len(programs))
+	for i, p := range programs {
+		names[i] = o.Programs[p].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// outcomes are what a program did on each kernel.
+func (r *runner) outcomes(object, program int) []*outcome {
+	out := make([]*outcome, len(r.targets))
+	for k := range r.targets {
+		out[k] = r.results[object][k].outcomes[program]
+	}
+	return out
+}
