@@ -96,7 +96,7 @@ func l3CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 
 func l4CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 	known := uint64(uapi.CsumHdrFieldMask | uapi.CsumPseudoHdr | uapi.CsumMarkMangled0 | uapi.CsumMarkEnforce)
-	if s.e.Version >= kernelVersion(6, 16) {
+	if s.e.Version >= uapi.VersionCode(6, 16) {
 		known |= uapi.CsumIPv6
 	}
 	if c.Args[4]&^known != 0 {
@@ -127,7 +127,7 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 	fromSize, toSize := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	from, to := c.In(0), c.In(2)
 	seed := uint32(c.Args[4])
-	if c.Version < kernelVersion(6, 13) {
+	if c.Version < uapi.VersionCode(6, 13) {
 		if (fromSize|toSize)&3 != 0 || fromSize+toSize > maxScratchpad {
 			return errnoRet(uapi.EINVAL), nil
 		}

@@ -386,6 +386,6 @@ func (e *Env) symbol(addr uint64, offset bool) string {
 
 func (e *Env) hashPointer(addr uint64) uint64 { return e.Kernel.HashPointer(addr) }
 
-func (e *Env) takesUTF8() bool { return e.Version >= kernelVersion(6, 18) }
+func (e *Env) takesUTF8() bool { return e.Version >= uapi.VersionCode(6, 18) }
 
 func (e *Env) pointerBytes() int { return e.Mem.PointerSize() }

@@ -20,7 +20,7 @@ func TestReturnWidths(t *testing.T) {
 	for _, c := range []struct {
 		version uint32
 		want    uint64
-	}{{kernelVersion(5, 10), 0xfffffffe}, {kernelVersion(6, 1), 0xfffffffe}, {kernelVersion(6, 4), neg(uapi.ENOENT)}, {newest, neg(uapi.ENOENT)}} {
+	}{{uapi.VersionCode(5, 10), 0xfffffffe}, {uapi.VersionCode(6, 1), 0xfffffffe}, {uapi.VersionCode(6, 4), neg(uapi.ENOENT)}, {newest, neg(uapi.ENOENT)}} {
 		r := newRig(t, c.version)
 		m := r.newMap(hash)
 		q := r.newMap(maps.Spec{Type: uapi.MapTypeQueue, ValueSize: 8, MaxEntries: 1})
@@ -56,7 +56,7 @@ func TestCsumDiffVersions(t *testing.T) {
 		from, to uint64
 		want     uint64
 	}{
-		{kernelVersion(6, 12), 0, 16, 0x332f0400}, {kernelVersion(6, 12), 3, 0, neg(uapi.EINVAL)}, {kernelVersion(6, 12), 0, 516, neg(uapi.EINVAL)}, {kernelVersion(6, 12), 0, 0, 0},
+		{uapi.VersionCode(6, 12), 0, 16, 0x332f0400}, {uapi.VersionCode(6, 12), 3, 0, neg(uapi.EINVAL)}, {uapi.VersionCode(6, 12), 0, 516, neg(uapi.EINVAL)}, {uapi.VersionCode(6, 12), 0, 0, 0},
 		{newest, 0, 16, 0x372f}, {newest, 0, 516, 0},
 	} {
 		r := newRig(t, c.version)

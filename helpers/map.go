@@ -43,13 +43,11 @@ func mapLookup(c *Call) (uint64, *vm.Action) {
 // Linux 6.4 they return int, whose upper half reads as zero ("bpf: Change map ops return type to long").
 func (e *Env) mapRet(errno uapi.Errno) uint64 {
 	r := errnoRet(errno)
-	if e.Version < kernelVersion(6, 4) {
+	if e.Version < uapi.VersionCode(6, 4) {
 		r = uint64(uint32(r))
 	}
 	return r
 }
-
-func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
 func mapUpdate(c *Call) (uint64, *vm.Action) {
 	r := c.ref

@@ -26,7 +26,7 @@ func kallsymsLookupName(c *Call) (uint64, *vm.Action) {
 	n := c.Args[1] & 0xffffffff
 	name := c.In(0)
 	if c.Args[2] != 0 || n <= 1 || name[n-1] != 0 {
-		if c.Version < kernelVersion(6, 12) {
+		if c.Version < uapi.VersionCode(6, 12) {
 			return errnoRet(uapi.EINVAL), nil
 		}
 		return errnoRet(uapi.EINVAL), c.writeU64(c.Args[3], 0)

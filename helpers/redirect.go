@@ -90,7 +90,7 @@ func redirectMap(c *Call) (uint64, *vm.Action) {
 	found, known := false, uint64(xdpTX)
 	switch m.Spec().Type {
 	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash:
-		if c.Version >= kernelVersion(5, 14) {
+		if c.Version >= uapi.VersionCode(5, 14) {
 			known |= uapi.RedirectBroadcast | uapi.RedirectExcludeIngress
 		}
 		_, errno := m.Lookup(c.Thread.CPU, key)

@@ -58,7 +58,7 @@ func newRig(t testing.TB, version uint32) *rig {
 }
 
 // newest is the kernel version most tests simulate.
-var newest = kernelVersion(6, 18)
+var newest = uapi.VersionCode(6, 18)
 
 func (r *rig) newMap(s maps.Spec) maps.Map {
 	r.t.Helper()

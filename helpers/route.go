@@ -69,7 +69,7 @@ func fibLookup(c *Call) (uint64, *vm.Action) {
 		major, minor uint32
 		flag         uint64
 	}{{6, 3, uapi.FibLookupSkipNeigh}, {6, 5, uapi.FibLookupTbid}, {6, 7, uapi.FibLookupSrc}, {6, 10, uapi.FibLookupMark}} {
-		if c.Version >= kernelVersion(f.major, f.minor) {
+		if c.Version >= uapi.VersionCode(f.major, f.minor) {
 			known |= f.flag
 		}
 	}

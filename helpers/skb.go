@@ -223,7 +223,7 @@ func skbSetTstamp(c *Call, s *skb) (uint64, *vm.Action) {
 	if p := s.protocol(); p != protoIPv4 && p != protoIPv6 {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
-	clocks := s.e.Version >= kernelVersion(6, 11)
+	clocks := s.e.Version >= uapi.VersionCode(6, 11)
 	typ := uint32(c.Args[2])
 	switch {
 	case typ == uapi.SkbTstampUnspec && (clocks || c.Args[1] == 0):

@@ -36,7 +36,7 @@ func skbChangeTail(c *Call, s *skb) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	// Since 6.4 nothing but outermost headers may be resized.
-	if s.st.encap && s.e.Version >= kernelVersion(5, 12) {
+	if s.st.encap && s.e.Version >= uapi.VersionCode(5, 12) {
 		return errnoRet(uapi.ENOTSUPP), nil
 	}
 	errno := s.p.Resize(min(n, s.p.Len()), n-s.p.Len())
@@ -130,13 +130,13 @@ const (
 // roomFlags are the flags a kernel version knows.
 func roomFlags(version uint32) uint64 {
 	known := uint64(uapi.AdjRoomFixedGSO|roomEncapL3|roomEncapL4|uapi.AdjRoomNoCsumReset) | roomL2Len
-	if version >= kernelVersion(5, 13) {
+	if version >= uapi.VersionCode(5, 13) {
 		known |= uapi.AdjRoomEncapL2Eth
 	}
-	if version >= kernelVersion(6, 3) {
+	if version >= uapi.VersionCode(6, 3) {
 		known |= roomDecapL3
 	}
-	if version >= kernelVersion(7, 1) {
+	if version >= uapi.VersionCode(7, 1) {
 		known |= roomDecap
 	}
 	return known

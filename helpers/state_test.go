@@ -141,7 +141,7 @@ func TestTimers(t *testing.T) {
 			assert.False(t, ok, "deleting the element cancels its timer")
 		}
 	}
-	old := newRig(t, kernelVersion(6, 1))
+	old := newRig(t, uapi.VersionCode(6, 1))
 	assert.Equal(t, neg(uapi.EINVAL), old.ok(uapi.FuncTimerStart, 0, 10, uapi.TimerAbs), "before 6.4")
 }
 

@@ -194,10 +194,10 @@ func (e *Env) arm(t *vm.Thread, addr, at uint64) (uint64, *vm.Action) {
 func timerStart(c *Call) (uint64, *vm.Action) {
 	d, ok := c.deferred[c.Args[0]]
 	known := uint64(0)
-	if c.Version >= kernelVersion(6, 4) {
+	if c.Version >= uapi.VersionCode(6, 4) {
 		known |= uapi.TimerAbs
 	}
-	if c.Version >= kernelVersion(6, 7) {
+	if c.Version >= uapi.VersionCode(6, 7) {
 		known |= uapi.TimerCPUPin
 	}
 	if c.Args[2]&^known != 0 || !ok || d.fn == 0 {

@@ -17,3 +17,6 @@ func (r Release) Has(since Release) bool { return r == 0 || r >= since }
 
 // String returns "major.minor".
 func (r Release) String() string { return fmt.Sprintf("%d.%d", r>>8, r&0xff) }
+
+// VersionCode makes a LINUX_VERSION_CODE of a release without its stable updates.
+func VersionCode(major, minor uint32) uint32 { return major<<16 | minor<<8 }

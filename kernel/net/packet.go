@@ -233,7 +233,7 @@ func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 		return uapi.EINVAL
 	}
 	most := uint64(32)
-	if p.k.Version() >= kernelVersion(6, 6) {
+	if p.k.Version() >= uapi.VersionCode(6, 6) {
 		most = 252
 	}
 	if n := p.data - meta; n%4 != 0 || n > most {
@@ -307,8 +307,5 @@ func (p *Packet) Unclone(head, tail int) uapi.Errno {
 	p.k.Mem().Free(region)
 	return 0
 }
-
-// kernelVersion makes a LINUX_VERSION_CODE.
-func kernelVersion(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
 const ProtoUDP = 17
