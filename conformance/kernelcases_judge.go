@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	stdmaps "maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -123,22 +124,22 @@ func shortHex(b []byte) string {
 // state compares everything that outlives the runs.
 func (j *caseJudge) state(o *outcome) {
 	j.checks(o.m)
-	for _, name := range sortedKeys(j.c.Expect.Globals) {
+	for _, name := range slices.Sorted(stdmaps.Keys(j.c.Expect.Globals)) {
 		if !j.skips("global", name) {
 			j.global(o.m, name, j.c.Expect.Globals[name])
 		}
 	}
-	for _, name := range sortedKeys(j.c.Expect.Maps) {
+	for _, name := range slices.Sorted(stdmaps.Keys(j.c.Expect.Maps)) {
 		if !j.skips("map", name) {
 			j.contents(o.m, name, j.c.Expect.Maps[name])
 		}
 	}
-	for _, name := range sortedKeys(j.c.Expect.Ringbuf) {
+	for _, name := range slices.Sorted(stdmaps.Keys(j.c.Expect.Ringbuf)) {
 		if !j.skips("ringbuf", name) {
 			j.records("ringbuf", name, j.c.Expect.Ringbuf[name], o.ringbuf[name], HexBytes.same)
 		}
 	}
-	for _, name := range sortedKeys(j.c.Expect.Perf) {
+	for _, name := range slices.Sorted(stdmaps.Keys(j.c.Expect.Perf)) {
 		if !j.skips("perf", name) {
 			j.records("perf", name, j.c.Expect.Perf[name], o.perf[name], HexBytes.samePadded)
 		}
@@ -182,7 +183,7 @@ func (j *caseJudge) checks(m *machine.Machine) {
 			got[name] = int64(order.Uint64(raw))
 		}
 	}
-	for _, name := range sortedKeys(j.c.Expect.Checks) {
+	for _, name := range slices.Sorted(stdmaps.Keys(j.c.Expect.Checks)) {
 		want := j.c.Expect.Checks[name]
 		v, executed := got[name]
 		switch {
@@ -193,7 +194,7 @@ func (j *caseJudge) checks(m *machine.Machine) {
 			j.diff("check %q: want %d, got %d", name, want, v)
 		}
 	}
-	for _, name := range sortedKeys(got) {
+	for _, name := range slices.Sorted(stdmaps.Keys(got)) {
 		if _, judged := j.c.Expect.Checks[name]; !judged && !j.skips("check", name) && !j.skip[name] {
 			j.diff("check %q: the kernel did not execute it, got %d", name, got[name])
 		}
@@ -430,13 +431,4 @@ func (j *caseJudge) records(kind, name string, want, got []HexBytes, same func(w
 			j.diff("%s %s[%d]: %s", kind, name, i, bytesDiff(want[i], got[i]))
 		}
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

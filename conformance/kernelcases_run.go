@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdmaps "maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -230,7 +231,7 @@ func (r *caseRunner) prepare(m *machine.Machine, c *Case) error {
 
 // prepareMaps stores the elements of a case.
 func (r *caseRunner) prepareMaps(m *machine.Machine, c *Case) error {
-	for _, name := range sortedKeys(c.Maps) {
+	for _, name := range slices.Sorted(stdmaps.Keys(c.Maps)) {
 		b, ok := m.MapByName(name)
 		if !ok {
 			return fmt.Errorf("no map %q", name)

@@ -138,7 +138,7 @@ func (s *Session) store(dst *Value, data []byte) (*Value, error) {
 
 // forAllCPUs is a value as user space gives it: of per-CPU maps one for each CPU, rounded up to 8 bytes.
 func (s *Session) forAllCPUs(m maps.Map, data []byte) []byte {
-	if !perCPU(m) {
+	if !m.Spec().Type.PerCPU() {
 		return data
 	}
 	stride := (len(data) + 7) &^ 7

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"errors"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"sort"
@@ -108,7 +109,7 @@ func (s *Session) useLines() {
 		}
 		texts[l.File][l.Line] = l.Text
 	})
-	known := sortedKeys(texts)
+	known := slices.Sorted(maps.Keys(texts))
 	names := map[string]string{}
 	// DWARF may say the same file in other words: .BTF.ext's name stands for both.
 	name := func(file string) string {
@@ -257,5 +258,5 @@ func (s *Session) inlinedNames() []string {
 		}
 	}
 	walk(s.dwarf.scopes)
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -258,7 +259,7 @@ func (s *Session) HelperNames() []string {
 			}
 		}
 	}
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func (s *Session) locateCore(text string) ([]Place, string, error) {

@@ -106,7 +106,7 @@ func (s *Session) mapElement(x *Value, keys []node) (*Value, error) {
 		return &Value{kind: aMap, m: inner, name: fmt.Sprintf("%s[%s]", x.name, text)}, nil
 	}
 	addr, errno := x.m.Lookup(cpu, key)
-	if per, ok := x.m.(maps.PercpuLookup); ok && perCPU(x.m) {
+	if per, ok := x.m.(maps.PercpuLookup); ok && x.m.Spec().Type.PerCPU() {
 		addr, errno = per.LookupCPU(key, cpu)
 	} else if len(keys) == 2 {
 		return nil, fmt.Errorf("%s (%v) has one value for all CPUs", x.name, x.m.Spec().Type)
@@ -269,13 +269,4 @@ func (s *Session) RecordText(data []byte) string {
 	t := s.basic.named("unsigned char")
 	t.Elems = len(data)
 	return s.Format(&Value{Type: t, Data: data}, FormatOptions{})
-}
-
-// perCPU reports whether a map has a value for each CPU.
-func perCPU(m maps.Map) bool {
-	switch m.Spec().Type {
-	case uapi.MapTypePercpuHash, uapi.MapTypePercpuArray, uapi.MapTypeLRUPercpuHash, uapi.MapTypePercpuCgroupStorage:
-		return true
-	}
-	return false
 }

@@ -2,8 +2,9 @@ package debug
 
 import (
 	"fmt"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -245,7 +246,7 @@ func (s *Session) SelectedFrame() int {
 func (s *Session) Files() []string {
 	seen := map[string]bool{}
 	s.eachLine(func(l btf.LineInfo) { seen[l.File] = true })
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Functions returns the names of all programs and subprograms, sorted.
@@ -254,14 +255,5 @@ func (s *Session) Functions() []string {
 	for _, f := range s.linked.Object.Functions {
 		seen[f.Name] = true
 	}
-	return sortedKeys(seen)
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
+	return slices.Sorted(maps.Keys(seen))
 }

@@ -3,6 +3,8 @@ package debug
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -237,7 +239,7 @@ func (s *Session) TypeNames(tag, prefix string) []string {
 			}
 		}
 	}
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func (s *Session) resolveType(tn typeName) (Type, error) {
@@ -307,5 +309,5 @@ func (s *Session) ObjectTypes(text string) []string {
 			}
 		}
 	}
-	return sortedKeys(seen)
+	return slices.Sorted(maps.Keys(seen))
 }

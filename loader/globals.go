@@ -1,6 +1,8 @@
 package loader
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -8,7 +10,7 @@ import (
 
 // setGlobals writes LoadOptions.Globals into the images of data sections.
 func (l *loading) setGlobals() error {
-	for _, name := range sortedKeys(l.opts.Globals) {
+	for _, name := range slices.Sorted(maps.Keys(l.opts.Globals)) {
 		if err := l.setGlobal(name, l.opts.Globals[name]); err != nil {
 			return err
 		}

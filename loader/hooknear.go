@@ -2,6 +2,7 @@ package loader
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -146,7 +147,7 @@ func (t *Target) nearestMatches(pattern string) []string {
 			begins[at] = n
 		}
 	})
-	near := nearest.Names(fixed, sortedKeys(begins), limit)
+	near := nearest.Names(fixed, slices.Sorted(maps.Keys(begins)), limit)
 	for i, n := range near {
 		near[i] = begins[n]
 	}

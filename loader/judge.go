@@ -2,6 +2,8 @@ package loader
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -119,7 +121,7 @@ func (l *loading) checkKnown(lp *LinkedProgram) *Error {
 	if lp.Attach != 0 && !l.t.HasAttachType(lp.Attach) && !optionalAttach(lp) {
 		return failf(ErrUnknownToTarget, "attach type %s on Linux %s", lp.Attach, l.t.VersionString())
 	}
-	for _, at := range sortedKeys(lp.Refs) {
+	for _, at := range slices.Sorted(maps.Keys(lp.Refs)) {
 		m := lp.Refs[at].Map
 		for _, m := range []*Map{m, innerOf(m)} {
 			if m != nil && !l.t.HasMapType(m.Type) {

@@ -3,6 +3,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -92,12 +93,12 @@ func (l *loading) choosePrograms() error {
 			return err
 		}
 	}
-	for _, name := range sortedKeys(l.opts.NoLoad) {
+	for _, name := range slices.Sorted(maps.Keys(l.opts.NoLoad)) {
 		if err := check(name); err != nil {
 			return err
 		}
 	}
-	for _, name := range sortedKeys(l.opts.Attach) {
+	for _, name := range slices.Sorted(maps.Keys(l.opts.Attach)) {
 		if err := check(name); err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (l *loading) copyMaps() error {
 			}
 		}
 	}
-	for _, name := range sortedKeys(l.opts.MapSizes) {
+	for _, name := range slices.Sorted(maps.Keys(l.opts.MapSizes)) {
 		m, ok := l.Map(name)
 		switch {
 		case !ok:

@@ -165,9 +165,7 @@ func mapKeys(b maps.Map) [][]byte {
 
 // perCPUValues joins the values of all CPUs, each rounded up to eight bytes.
 func perCPUValues(b maps.Map, key []byte) ([]byte, bool) {
-	switch b.Spec().Type {
-	case uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypePercpuArray:
-	default:
+	if !b.Spec().Type.PerCPU() {
 		return nil, false
 	}
 	size := (int(b.Spec().ValueSize) + 7) &^ 7

@@ -17,8 +17,7 @@ type userReader interface {
 // UserValueSize is the size of the value buffer user space passes (bpf_map_value_size).
 func UserValueSize(m Map) int {
 	s := m.Spec()
-	switch s.Type {
-	case uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypePercpuArray, uapi.MapTypePercpuCgroupStorage:
+	if s.Type.PerCPU() {
 		return int(round8(s.ValueSize)) * envOf(m).CPUs
 	}
 	return int(s.ValueSize)

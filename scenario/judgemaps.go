@@ -115,7 +115,7 @@ func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 	}
 	size := int(t.b.Spec().ValueSize)
 	zero := make([]byte, size)
-	perCPU := t.perCPU()
+	perCPU := t.b.Spec().Type.PerCPU()
 	if e == nil && isArrayMap(t) && t.arrayIndex(k) {
 		// Arrays list no zero elements.
 		e = &maps.Entry{Key: k, Value: zero}

@@ -226,7 +226,7 @@ func (n *Node) unknownIf(err error, what, name string, names []string) error {
 }
 
 func (t *table) store(k []byte, n *Node) error {
-	perCPU := t.perCPU()
+	perCPU := t.b.Spec().Type.PerCPU()
 	if n.Tag == "!percpu" {
 		if !perCPU || n.Kind != Sequence {
 			return n.errorf("!percpu: want a list of values, for a per-CPU map")
@@ -260,15 +260,6 @@ func (t *table) store(k []byte, n *Node) error {
 		v = all
 	}
 	return t.errno(n, t.b.Update(maps.AllCPUs, k, v, 0))
-}
-
-// perCPU reports whether each CPU has a copy of the values.
-func (t *table) perCPU() bool {
-	switch t.b.Spec().Type {
-	case uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypePercpuArray, uapi.MapTypePercpuCgroupStorage:
-		return true
-	}
-	return false
 }
 
 // recordType splits {as: TYPE, members} into the type and the members.

@@ -102,3 +102,12 @@ func ParseMapType(s string) (MapType, bool) {
 	}
 	return 0, false
 }
+
+// PerCPU reports whether each CPU has values of its own in maps of the type.
+func (t MapType) PerCPU() bool {
+	switch t {
+	case MapTypePercpuHash, MapTypeLRUPercpuHash, MapTypePercpuArray, MapTypePercpuCgroupStorage:
+		return true
+	}
+	return false
+}
