@@ -197,17 +197,20 @@ func (e *Event) Text() string {
 	return e.spec.TypeString(e.typ) + " " + e.spec.FormatString(e.typ, e.data)
 }
 
+// eventForm is an Event as JSON has it.
+type eventForm struct {
+	Map      string `json:"map"`
+	Kind     string `json:"kind"`
+	CPU      int    `json:"cpu"`
+	Data     string `json:"data"`
+	TypeName string `json:"type,omitempty"`
+	Typed    any    `json:"typed,omitempty"`
+	Text     string `json:"text"`
+}
+
 // MarshalJSON makes the forms of the record when they are needed: a run may have hundreds of thousands.
 func (e Event) MarshalJSON() ([]byte, error) {
-	out := struct {
-		Map      string `json:"map"`
-		Kind     string `json:"kind"`
-		CPU      int    `json:"cpu"`
-		Data     string `json:"data"`
-		TypeName string `json:"type,omitempty"`
-		Typed    any    `json:"typed,omitempty"`
-		Text     string `json:"text"`
-	}{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.data), Text: e.Text()}
+	out := eventForm{Map: e.Map, Kind: e.Kind, CPU: e.CPU, Data: HexBytes(e.data), Text: e.Text()}
 	if e.typ != 0 {
 		out.TypeName, out.Typed = e.spec.TypeString(e.typ), e.spec.FormatJSON(e.typ, e.data)
 	}

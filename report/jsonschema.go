@@ -67,6 +67,9 @@ func WriteJSONSchema(w io.Writer) error {
 
 type schemas struct{ defs map[string]any }
 
+// forms are the types that write themselves as another one.
+var forms = map[reflect.Type]reflect.Type{reflect.TypeFor[Event](): reflect.TypeFor[eventForm]()}
+
 // object describes a struct by the members encoding/json writes of it.
 func (m *schemas) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
@@ -116,6 +119,9 @@ func (m *schemas) of(t reflect.Type) map[string]any {
 		return map[string]any{"anyOf": []any{m.of(t.Elem()), map[string]any{"type": "null"}}}
 	case reflect.Struct:
 		name := t.Name()
+		if form, ok := forms[t]; ok {
+			t = form
+		}
 		if _, ok := m.defs[name]; !ok {
 			m.defs[name] = nil // it is being made
 			m.defs[name] = m.object(t)

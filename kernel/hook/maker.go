@@ -66,7 +66,7 @@ func (c *Context) Space() *object.Space { return c.k.Space }
 // save returns a copy that shares nothing that changes, its view included.
 func (c *Context) save() Context {
 	was := *c
-	was.more, was.Args = slices.Clone(c.more), slices.Clone(c.Args)
+	was.more, was.Args, was.inner = slices.Clone(c.more), slices.Clone(c.Args), slices.Clone(c.inner)
 	was.spec.Args, was.spec.Fields = maps.Clone(c.spec.Args), maps.Clone(c.spec.Fields)
 	if c.view != nil {
 		v := c.view.Save()

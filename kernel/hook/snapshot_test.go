@@ -62,6 +62,8 @@ func TestContextsRestoreEveryField(t *testing.T) {
 		"Args":    snaptest.Slice(&c.Args, func(n int) Arg { return Arg{Value: uint64(n)} }),
 		"Ret":     snaptest.Value(&c.Ret, func(n int) Arg { return Arg{Value: uint64(n)} }),
 		"Returns": {Set: func(n int) { c.Returns = n == 1 }, Get: func() any { return c.Returns }}, "Slots": snaptest.Number(&c.Slots),
+		"inner":   snaptest.Slice(&c.inner, func(n int) Arg { return Arg{Value: uint64(n)} }),
+		"calls":   {Set: func(n int) { c.calls = n == 1 }, Get: func() any { return c.calls }},
 		"Untyped": {Set: func(n int) { c.Untyped = n == 1 }, Get: func() any { return c.Untyped }},
 		"Record":  snaptest.Pointer(&c.Record), "Packet": snaptest.Pointer(&c.Packet),
 		"spec":  snaptest.Value(&c.spec, func(n int) ContextSpec { return ContextSpec{Nth: n, Packet: []byte{byte(n)}} }),
