@@ -213,7 +213,6 @@ var (
 	onContextSocket = on((*Env).contextSocket)
 	onDynptr        = on((*Env).dynptrAt)
 	onMask          = on((*Env).maskAt)
-	onSysctl        = on((*Env).sysctlAt)
 )
 
 // Maps that do something others do not.

@@ -41,11 +41,9 @@ var (
 	argOut    = proto.Arg{Kind: proto.Mem, Flags: proto.Uninit | proto.Write}
 	argSize   = proto.Arg{Kind: proto.ConstSizeOrZero}
 	argCtx    = proto.Arg{Kind: proto.Ctx}
-	argString = proto.Arg{Kind: proto.ConstString}
 	argFunc   = proto.Arg{Kind: proto.Func}
 	argLock   = proto.Arg{Kind: proto.SpinLock}
 	argTimer  = proto.Arg{Kind: proto.Timer}
-	argKptr   = proto.Arg{Kind: proto.Kptr}
 	argIter   = proto.Arg{Kind: proto.Iterator}
 	argDynptr = proto.Arg{Kind: proto.Dynptr}
 	argLong   = proto.Arg{Kind: proto.FixedMem, Flags: proto.Uninit | proto.Write, Size: 8}

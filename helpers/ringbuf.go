@@ -14,18 +14,6 @@ var ringbufHelpers = []row{
 	{ID: uapi.FuncRingbufQuery, Do: onRing(ringbufQuery)},
 }
 
-func (e *Env) ringAt(addr uint64) (maps.RingBuffer, *vm.Action) {
-	m, f := e.mapAt(addr)
-	if f != nil {
-		return nil, f
-	}
-	r, ok := m.(maps.RingBuffer)
-	if !ok {
-		return nil, wrongMap(m)
-	}
-	return r, nil
-}
-
 func ringbufOutput(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 	data := c.In(1)
 	return errnoRet(r.Output(data, c.Args[3])), nil

@@ -43,7 +43,7 @@ type (
 	NetSpec = hook.NetSpec
 	// Arg is an argument of a hook.
 	Arg = hook.Arg
-	// IterSpec, MapInfo, MapElement and ProgInfo describe what an iterator visits.
+	// IterSpec describes what an iterator visits, with MapInfo, MapElement and ProgInfo.
 	IterSpec   = hook.IterSpec
 	MapInfo    = hook.MapInfo
 	MapElement = hook.MapElement
@@ -73,7 +73,7 @@ type (
 	Route     = net.Route
 	RouteType = net.RouteType
 	Neighbour = net.Neighbour
-	// FileSpec, MMSpec and AreaSpec describe files and address spaces to build.
+	// FileSpec describes a file to build, MMSpec and AreaSpec an address space.
 	FileSpec = model.FileSpec
 	MMSpec   = model.MMSpec
 	AreaSpec = model.AreaSpec

@@ -1,17 +1,8 @@
 package loader
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strings"
 )
-
-// sortedKeys returns the keys of a map in order, so that messages do not depend on
-// the order of iteration.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	return slices.Sorted(maps.Keys(m))
-}
 
 // listNames lists names for a message, not more than eight.
 func listNames(names []string) string {

@@ -9,7 +9,6 @@ var (
 	v510 = uapi.R(5, 10) // the oldest release that is told apart
 	v512 = uapi.R(5, 12)
 	v60  = uapi.R(6, 0)
-	v61  = uapi.R(6, 1)
 	v612 = uapi.R(6, 12)
 	v72  = uapi.R(7, 2)
 )

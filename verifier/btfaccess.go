@@ -85,7 +85,6 @@ type walked struct {
 	flags regType
 	field string
 	errno uapi.Errno
-	text  string
 }
 
 // walkStruct finds what lies at an offset of a struct (btf_struct_walk).

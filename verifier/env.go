@@ -66,7 +66,7 @@ type subprog struct {
 
 	tailCall, ldAbs, isCallback, isAsync, isException bool
 	changesPacket, mightSleep, mightThrow             bool
-	unreliable, called, verified, argsKnown           bool
+	called, verified, argsKnown                       bool
 	privateStack                                      uint8
 	fastcallOff                                       int
 	keepFastcall                                      bool
@@ -129,8 +129,8 @@ type env struct {
 
 // flags are the rules of the release that are asked often.
 type flags struct {
-	static, liveRegs, scc, linked, linkedNeg, ids, uninit, mixed, precise, converge, fork, slotParents, stateRefs bool
-	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                                   bool
+	static, liveRegs, scc, linked, linkedNeg, ids, uninit, mixed, precise, converge, fork, stateRefs bool
+	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                      bool
 }
 
 type pendingState struct {

@@ -366,7 +366,7 @@ func (e *env) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 		e.refuse(uapi.EACCES, "invalid map_ptr to access map->type")
 	}
 	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
-		if a.Flags&^(proto.ReadOnly|proto.MaybeNull&0) == 0 {
+		if a.Flags&^proto.ReadOnly == 0 {
 			return proto.BTFSockCommon
 		}
 		e.refuse(uapi.EINVAL, "invalid arg_type for sockmap/sockhash")
@@ -374,7 +374,7 @@ func (e *env) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	return proto.MapValue
 }
 
-var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted, constDynptr &^ constDynptr}
+var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted}
 
 var argKinds = map[proto.ArgKind][]regType{
 	proto.MapKey: memKinds, proto.MapValue: memKinds, proto.Mem: memKinds, proto.FixedMem: memKinds,

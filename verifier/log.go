@@ -16,7 +16,6 @@ type logger struct {
 	w     io.Writer
 	level int
 	buf   []byte
-	e     *env
 
 	touched  uint32 // registers
 	slots    [maxFrames]uint64

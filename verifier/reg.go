@@ -108,12 +108,11 @@ func (r *reg) copyFrom(s *reg) {
 	r.parent, r.live = parent, live
 }
 
-func (r *reg) isNull() bool    { return r.typ == scalar && r.Var.Equals(0) }
-func (r *reg) isPointer() bool { return r.typ != scalar }
-func (r *reg) isConst() bool   { return r.typ == scalar && r.Var.IsConst() }
-func (r *reg) clearID()        { r.id, r.off = 0, 0 }
-func (r *reg) isRCU() bool     { return r.typ&memRCU != 0 }
-func (r *reg) offset() int64   { return int64(r.off) + int64(r.Var.Value) }
+func (r *reg) isNull() bool  { return r.typ == scalar && r.Var.Equals(0) }
+func (r *reg) isConst() bool { return r.typ == scalar && r.Var.IsConst() }
+func (r *reg) clearID()      { r.id, r.off = 0, 0 }
+func (r *reg) isRCU() bool   { return r.typ&memRCU != 0 }
+func (r *reg) offset() int64 { return int64(r.off) + int64(r.Var.Value) }
 func (r *reg) initPacket(t regType) bool {
 	return r.typ == t && r.id == 0 && r.off == 0 && r.Var.Equals(0)
 }

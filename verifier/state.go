@@ -127,7 +127,6 @@ type state struct {
 	next         *state
 	misses, hits int
 	inFree       bool
-	exception    bool
 }
 
 func (s *state) frame() *frame  { return s.frames[s.curFrame] }

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// ErrProgram: the program or the kernel given to Verify is not complete.
+// ErrProgram says that the program or the kernel given to Verify is not complete.
 var ErrProgram = errors.New("verifier: program cannot be judged")
 
 // Verify gives the verdict of kernel k on program p. Errors are those of the call: the context ended, or p is not a program at

@@ -70,7 +70,7 @@ type View struct {
 	Out    func(v *View) []byte `snapshot:"fixed"`
 }
 
-// save returns a copy that shares nothing that changes.
+// Save returns a copy that shares nothing that changes.
 func (v *View) Save() View {
 	was := *v
 	was.Values, was.Fields = slices.Clone(v.Values), slices.Clone(v.Fields)
@@ -131,7 +131,7 @@ func (v *View) cb() []byte {
 	return b
 }
 
-// value is the whole value of a field.
+// Value is the whole value of a field.
 func (v *View) Value(f *Field) uint64 {
 	switch f.Kind {
 	case DataField:
@@ -151,7 +151,7 @@ func (v *View) Value(f *Field) uint64 {
 	return v.Values[f.ID]
 }
 
-// setValue changes the whole value of a field.
+// SetValue changes the whole value of a field.
 func (v *View) SetValue(f *Field, x uint64) {
 	if f.To != nil {
 		f.To(v, x)
@@ -244,7 +244,7 @@ func (v *View) Index(name string) int {
 	return -1
 }
 
-// get and put reach values by field name for the kernel itself.
+// Get and Put reach values by field name for the kernel itself.
 func (v *View) Get(name string) uint64 {
 	if i := v.Index(name); i >= 0 {
 		return v.Value(&v.Fields[i])
@@ -258,7 +258,7 @@ func (v *View) Put(name string, x uint64) {
 	}
 }
 
-// field returns the field of a name, which there must be.
+// Field returns the field of a name, which there must be.
 func (v *View) Field(name string) *Field { return &v.Fields[v.Index(name)] }
 
 func (v *View) CtxOut() []byte {

@@ -117,5 +117,5 @@ func (b *Bounds) Zext() {
 	}
 }
 
-// Widths: the number of bits that may be set, from the right.
+// Width is the number of bits that may be set, from the right.
 func (b *Bounds) Width() int { return bitLen(b.UMax) }

@@ -39,14 +39,14 @@ var constants = []byte{1, 0, 0, 0, 8, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 
 
 // flavour is a program type and what its context has.
 type flavour struct {
-	typ            uapi.ProgType
-	packet         bool // data and data_end at data, end
-	data, end      int
-	skb            bool // LD_ABS and skb helpers
-	write          bool // packet memory may be written
-	ctx            int  // 4-byte fields that can be read at offsets below
-	lo, hi         int32
-	redirect, sock bool
+	typ       uapi.ProgType
+	packet    bool // data and data_end at data, end
+	data, end int
+	skb       bool // LD_ABS and skb helpers
+	write     bool // packet memory may be written
+	ctx       int  // 4-byte fields that can be read at offsets below
+	lo, hi    int32
+	sock      bool
 }
 
 var flavours = []flavour{
