@@ -157,7 +157,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	if len(shown) > 0 {
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%d programs: %d accepted, %d refused, %d unknown\n", len(d.Programs), count["accepted"], count["refused"], count["unknown"])
+	fmt.Fprintf(&b, "%s: %d accepted, %d refused, %d unknown\n", plural(len(d.Programs), "program"), count["accepted"], count["refused"], count["unknown"])
 	_, err := io.WriteString(w, b.String())
 	return err
 }
