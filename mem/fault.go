@@ -54,6 +54,8 @@ type Fault struct {
 	Addr  uint64
 	Size  int
 	Write bool
+	// Atomic is set for an operation that reads and writes at once; Write is set too.
+	Atomic bool
 	// Region is the region hit, or the nearest one; nil when there is none.
 	Region *Region
 	// Delta is the distance from the nearest bound of Region (of the array element,
@@ -69,7 +71,10 @@ type Fault struct {
 func (f *Fault) Error() string {
 	var b strings.Builder
 	what := "load"
-	if f.Write {
+	switch {
+	case f.Atomic:
+		what = "atomic operation"
+	case f.Write:
 		what = "store"
 	}
 	fmt.Fprintf(&b, "%s of %s at %#x: ", what, plural(int64(f.Size)), f.Addr)

@@ -110,6 +110,7 @@ func (t *Thread) atomic(in *inst, op *memOp) bool {
 		mf = t.mem.Check(addr, uint64(size), true)
 	}
 	if mf != nil {
+		mf.Write, mf.Atomic = true, true
 		return t.stored(mf)
 	}
 	src, v := regs[in.src], uint64(0)

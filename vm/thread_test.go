@@ -113,6 +113,8 @@ func TestFaults(t *testing.T) {
 		{"stack straddle", []decode.Insn{movImm(0, 0), loadDW(0, 10, -4), exitInsn}, Memory, mem.OutOfBounds, 1, "the last 4 bytes"},
 		{"second of a pair", []decode.Insn{loadDW(0, 10, -8), loadDW(0, 10, 8), exitInsn}, Memory, mem.OutOfBounds, 1, "8 bytes past"},
 		{"read-only", cat(lddw(1, 0, ro.Base), []decode.Insn{storeDW(1, 0, 1), exitInsn}), Memory, mem.ReadOnly, 2, ".rodata is read-only"},
+		{"atomic out of bounds", []decode.Insn{ins(0xdb, 10, 1, 8, 0), exitInsn}, Memory, mem.OutOfBounds, 0, "atomic operation of 8 bytes"},
+		{"null fetch", []decode.Insn{movImm(1, 0), ins(0xc3, 1, 2, 0, 0x01), exitInsn}, Memory, mem.NullPointer, 1, "atomic operation of 4 bytes"},
 		{"read-only atomic", cat(lddw(1, 0, ro.Base), []decode.Insn{ins(0xdb, 1, 2, 0, 0), exitInsn}), Memory, mem.ReadOnly, 2, ".rodata is read-only"},
 		{"read-only fetch or", cat(lddw(1, 0, ro.Base), []decode.Insn{ins(0xdb, 1, 2, 0, 0x41), exitInsn}), Memory, mem.ReadOnly, 2, ".rodata is read-only"},
 		{"misaligned atomic", []decode.Insn{ins(0xdb, 10, 1, -12, 0), exitInsn}, Memory, mem.Misaligned, 0, "misaligned"},

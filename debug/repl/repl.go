@@ -148,7 +148,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 		in = io.NopCloser(r.cfg.In)
 	}
 	rl, err := readline.NewEx(&readline.Config{
-		Prompt: prompt, HistoryFile: r.cfg.HistoryFile, AutoComplete: r, Stdin: in, Stdout: r.cfg.Out,
+		Prompt: prompt, HistoryFile: r.cfg.HistoryFile, AutoComplete: r, Stdin: withoutNUL{in}, Stdout: r.cfg.Out,
 		HistorySearchFold: true, InterruptPrompt: "^C", EOFPrompt: "quit",
 		// Saved below: the library saves a line at the time it hands it out, answers to the pager too.
 		DisableAutoSaveHistory: true,
