@@ -121,8 +121,8 @@ func (r *Report) Agreements() []*Agreement {
 }
 
 // order makes releases comparable: "6.12.107-amd64" is before "6.18.44".
-func order(release string) int {
-	var major, minor, patch int
+func order(release string) uint64 {
+	var major, minor, patch uint64
 	fmt.Sscanf(release, "%d.%d.%d", &major, &minor, &patch)
 	return major<<32 | minor<<16 | patch
 }
