@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command vminit is the first process of a virtual machine that records something of its kernel: it mounts what programs need,
 // runs the command line in /command (a word per line), and switches the machine off. See scripts/verdicts-vm.sh.
 package main
