@@ -373,7 +373,9 @@ const (
 // visible shows what a guest program wrote without letting it control the terminal: control characters other than tabs, and
 // bytes that are not UTF-8, appear as \xNN.
 func visible(text string) string {
-	clean := func(r rune) bool { return r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) && r != utf8.RuneError }
+	clean := func(r rune) bool {
+		return r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) && r != utf8.RuneError
+	}
 	if !strings.ContainsFunc(text, func(r rune) bool { return !clean(r) }) {
 		return text
 	}
