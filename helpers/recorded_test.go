@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"compress/gzip"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -21,7 +22,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Programs whose effects were recorded from a running kernel (testdata/recorded/*.json). Each runs
+// Programs whose effects were recorded from a running kernel (testdata/recorded/*.json.gz). Each runs
 // here and must do the same. With -record, as root on Linux 6.18, they are recorded again; nothing is
 // attached or pinned.
 
@@ -265,7 +266,7 @@ func difference(want, got []string) []string {
 	return out
 }
 
-func goldenPath(group string) string { return filepath.Join("testdata", "recorded", group+".json") }
+func goldenPath(group string) string { return filepath.Join("testdata", "recorded", group+".json.gz") }
 
 // replay compares a group of programs with their recorded outcomes.
 func replay(t *testing.T, group string, cases []recorded) {
@@ -278,10 +279,13 @@ func replay(t *testing.T, group string, cases []recorded) {
 	if *recording {
 		record(t, group, cases)
 	}
-	text, err := os.ReadFile(goldenPath(group))
+	file, err := os.Open(goldenPath(group))
+	require.NoError(t, err)
+	defer file.Close()
+	text, err := gzip.NewReader(file)
 	require.NoError(t, err)
 	want := map[string]outcome{}
-	require.NoError(t, json.Unmarshal(text, &want))
+	require.NoError(t, json.NewDecoder(text).Decode(&want))
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w, ok := want[c.name]

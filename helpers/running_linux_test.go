@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"compress/gzip"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -206,8 +207,13 @@ func record(t *testing.T, group string, cases []recorded) {
 	for _, c := range cases {
 		got[c.name] = c.kernelOutcome(t)
 	}
-	text, err := json.MarshalIndent(got, "", "  ")
-	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(goldenPath(group)), 0o755))
-	require.NoError(t, os.WriteFile(goldenPath(group), append(text, '\n'), 0o644))
+	file, err := os.Create(goldenPath(group))
+	require.NoError(t, err)
+	packed := gzip.NewWriter(file)
+	text := json.NewEncoder(packed)
+	text.SetIndent("", "  ")
+	require.NoError(t, text.Encode(got))
+	require.NoError(t, packed.Close())
+	require.NoError(t, file.Close())
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -50,12 +51,15 @@ func TestAgainstLibbpf(t *testing.T) {
 // TestExamplesAgainstLibbpf: the examples, found by file name below their directory, on full kernels.
 func TestExamplesAgainstLibbpf(t *testing.T) {
 	var out bytes.Buffer
-	lines, err := os.ReadFile(data + "btf/expect-examples.jsonl")
+	file, err := os.Open(data + "btf/expect-examples.jsonl.gz")
+	require.NoError(t, err)
+	defer file.Close()
+	lines, err := gzip.NewReader(file)
 	require.NoError(t, err)
 	var have []string // only the kernels whose full BTF is committed
-	for l := range strings.SplitSeq(string(lines), "\n") {
-		if strings.Contains(l, "linux-5.10.262-amd64-cloud.btf") {
-			have = append(have, l)
+	for s := bufio.NewScanner(lines); s.Scan(); {
+		if strings.Contains(s.Text(), "linux-5.10.262-amd64-cloud.btf") {
+			have = append(have, s.Text())
 		}
 	}
 	require.NotEmpty(t, have)
