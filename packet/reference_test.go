@@ -15,7 +15,7 @@ import (
 var update = rewrite.Flag
 
 func TestReferencePageIsFresh(t *testing.T) {
-	const path = "../docs/packets.md"
+	const path = "../docs/packet-reference.md"
 	var page bytes.Buffer
 	require.NoError(t, WriteMarkdown(&page))
 	if *update {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 )
 
-// transcript is a fenced block of README.md that starts with a command line.
+// transcript is a fenced block of a page that starts with a command line.
 var transcript = regexp.MustCompile("(?ms)^```console\n\\$ ([^\n]*)\n(.*?)^```$")
 
 // elapsed is how long tests took, which is never the same.
@@ -46,14 +47,25 @@ func shellWords(line string) []string {
 	return out
 }
 
-// TestReadmeTranscripts runs every bpfrun command that README.md shows and compares what it prints.
-func TestReadmeTranscripts(t *testing.T) {
+// TestTranscripts runs every bpfrun command that README.md and the pages of docs/ show in console blocks, and compares what it prints.
+func TestTranscripts(t *testing.T) {
 	t.Chdir("../..")
 	t.Setenv("NO_COLOR", "1")
-	readme, err := os.ReadFile("README.md")
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, page := range append(pages, "README.md") {
+		if page == "docs/debugger.md" {
+			continue // debug/repl runs its sessions
+		}
+		t.Run(page, func(t *testing.T) { checkTranscripts(t, page) })
+	}
+}
+
+func checkTranscripts(t *testing.T, page string) {
+	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	shown := 0
-	updated := transcript.ReplaceAllStringFunc(string(readme), func(block string) string {
+	updated := transcript.ReplaceAllStringFunc(string(text), func(block string) string {
 		m := transcript.FindStringSubmatch(block)
 		line := strings.TrimPrefix(strings.TrimPrefix(m[1], "go run ./cmd/"), "./")
 		args, ok := strings.CutPrefix(line, "bpfrun ")
@@ -66,13 +78,15 @@ func TestReadmeTranscripts(t *testing.T) {
 		printed := elapsed.ReplaceAllString(out.String(), " in 0.02 s\n")
 		assert.Empty(t, errs.String(), m[1])
 		if !*rewrite.Flag {
-			assert.Equal(t, printed, m[2], "%s: README.md is stale (go test ./cmd/bpfrun -run Readme -update)", m[1])
+			assert.Equal(t, printed, m[2], "%s: %s is stale (go test ./cmd/bpfrun -run Transcripts -update)", m[1], page)
 		}
 		return "```console\n$ " + m[1] + "\n" + printed + "```"
 	})
-	require.Greater(t, shown, 4, "transcripts found")
+	if page == "README.md" {
+		require.Greater(t, shown, 4, "transcripts found")
+	}
 	if *rewrite.Flag {
-		require.NoError(t, os.WriteFile("README.md", []byte(updated), 0o644))
+		require.NoError(t, os.WriteFile(page, []byte(updated), 0o644))
 	}
 }
 
