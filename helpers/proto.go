@@ -45,7 +45,11 @@ func buildTable() []Helper {
 		if !ok {
 			panic("no prototype of " + r.ID.String())
 		}
-		all = append(all, Helper{Helper: p, Fn: r.Do.bind(stepsOf(p.Common().Args, p.Common().Ret)), Note: r.Note})
+		do := r.Do
+		if p.Effects&proto.ChangesPacket != 0 {
+			do = changesPacket(p, do)
+		}
+		all = append(all, Helper{Helper: p, Fn: do.bind(stepsOf(p.Common().Args, p.Common().Ret)), Note: r.Note})
 	}
 	slices.SortFunc(all, func(a, b Helper) int { return int(a.ID) - int(b.ID) })
 	return all

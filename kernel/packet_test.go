@@ -282,3 +282,27 @@ func TestSocketBuffers(t *testing.T) {
 		assert.EqualValues(t, net.TCPEstablished, uintAt(t, sk, "__sk_common.skc_state"))
 	})
 }
+
+// TestMovedPacketsAreFilledAgain: a packet that a helper gave another place needs no new context.
+func TestMovedPacketsAreFilledAgain(t *testing.T) {
+	for _, typ := range []uapi.ProgType{uapi.ProgTypeXDP, uapi.ProgTypeSchedCls} {
+		k := newEmbedded(t)
+		c, err := k.NewContext(ContextSpec{ProgType: typ})
+		require.NoError(t, err)
+		r := c.Refill()
+		require.NotNil(t, r)
+		for i := range 5 {
+			frame := DefaultPacket()
+			frame[20] = byte(i)
+			require.True(t, r.With(frame, i > 0), "%v %d", typ, i)
+			assert.Equal(t, frame, c.Frame())
+			room := [2]int{c.Packet.Headroom(), c.Packet.Tailroom()}
+			old := c.Packet.Data()
+			require.NoError(t, c.Packet.Move("moved"))
+			require.NotEqual(t, old, c.Packet.Data())
+			assert.Equal(t, frame, c.Frame())
+			assert.Equal(t, room, [2]int{c.Packet.Headroom(), c.Packet.Tailroom()})
+			assert.NotNil(t, k.Host.Mem().Store(old, 1, 1))
+		}
+	}
+}

@@ -80,6 +80,8 @@ func memoryHint(f *mem.Fault) string {
 		return "programs of this type may not change kernel memory, but for the fields the kernel lists for them"
 	case f.Kind == mem.NotPermitted && f.Region != nil && f.Region.Kind == mem.KernelObject:
 		return "read kernel memory with bpf_probe_read_kernel or BPF_CORE_READ"
+	case f.Kind == mem.UseAfterFree && f.Region != nil && f.Region.Kind == mem.Packet:
+		return "helpers that may change the packet end all pointers into it: load data and data_end from the context again, and check them again"
 	case f.Kind == mem.OutOfBounds:
 		return "check the offset against the size of the memory first"
 	}

@@ -122,18 +122,20 @@ func TestAStoppedProgramHoldsNothing(t *testing.T) {
 
 // TestEverySinIsStopped: each program of the fixture named err_ breaks one rule; those named ok_ and warn_ run.
 func TestEverySinIsStopped(t *testing.T) {
-	m := compose(t, load(t, "../testdata/objects/clang-14/faults.o", target(t, embedded.Name)), machine.Config{MaxInsns: 1 << 20})
-	for _, name := range m.Names() {
-		t.Run(name, func(t *testing.T) {
-			res := run(t, m, name)
-			switch {
-			case strings.HasPrefix(name, "err_"):
-				assert.Contains(t, []machine.Status{machine.StatusFault, machine.StatusRefused, machine.StatusNotSimulated}, res.Status)
-				assert.True(t, res.Fault != nil || m.ProgramError(name) != nil)
-			case strings.HasPrefix(name, "ok_"):
-				assert.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
-			}
-		})
+	for _, object := range []string{"faults.o", "silent.o"} {
+		m := compose(t, load(t, "../testdata/objects/clang-14/"+object, target(t, embedded.Name)), machine.Config{MaxInsns: 1 << 20})
+		for _, name := range m.Names() {
+			t.Run(name, func(t *testing.T) {
+				res := run(t, m, name)
+				switch {
+				case strings.HasPrefix(name, "err_"):
+					assert.Contains(t, []machine.Status{machine.StatusFault, machine.StatusRefused, machine.StatusNotSimulated}, res.Status)
+					assert.True(t, res.Fault != nil || m.ProgramError(name) != nil)
+				case strings.HasPrefix(name, "ok_"):
+					assert.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
+				}
+			})
+		}
 	}
 }
 

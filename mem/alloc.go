@@ -104,7 +104,7 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	p := &m.slab[0]
 	m.slab = m.slab[1:]
 	*p = r
-	p.Base, p.Size, p.Freed = m.base+lo, size, false
+	p.Base, p.Size, p.Freed, p.resting, p.why = m.base+lo, size, false, false, ""
 	p.block, p.ext, p.extSz = bi, p.Base, size
 	if old := b.r; old != nil {
 		// Nobody finds it any more, but it shares a slab with others: it must not keep alive what it belonged to.
@@ -209,10 +209,10 @@ func (m *Memory) paintRange(lo, hi uint64, c Class) {
 // Free ends a region: later accesses fault as use after free, and the address is not
 // reused before much else was freed. Freeing twice is harmless.
 func (m *Memory) Free(r *Region) {
-	if r == nil || r.Freed || m.arena == nil {
+	if r == nil || r.Freed && !r.resting || m.arena == nil {
 		return
 	}
-	r.Freed = true
+	r.Freed, r.resting = true, false
 	b := m.blocks[r.block]
 	m.changed(m.offsets(b.start, b.end))
 	m.dropMarks(b.start, b.end)
@@ -235,7 +235,7 @@ func (m *Memory) Free(r *Region) {
 // extent, as packets need when headroom is taken or the tail is cut. Bytes keep their values.
 func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	if r.Freed || r.Count != 0 || lo > hi || lo < r.ext || hi > r.ext+r.extSz {
-		return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
+		return boundsError(r, lo, hi)
 	}
 	switch end := r.Base + r.Size; {
 	case lo > r.Base && hi < end:
@@ -256,6 +256,10 @@ func (m *Memory) SetBounds(r *Region, lo, hi uint64) error {
 	m.paint(r)
 	m.rewatch()
 	return nil
+}
+
+func boundsError(r *Region, lo, hi uint64) error {
+	return fmt.Errorf("mem: bounds [%#x, %#x) of %s do not fit its extent [%#x, %#x)", lo, hi, r.Describe(lo), r.ext, r.ext+r.extSz)
 }
 
 // moveEdges sets the bounds of a region without marks: only granules between the old bounds and the new ones change their class,

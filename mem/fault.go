@@ -105,6 +105,9 @@ func (f *Fault) where() string {
 		}
 		return f.outOfBounds(name)
 	case UseAfterFree:
+		if f.Region != nil && f.Region.why != "" {
+			return fmt.Sprintf("offset %d of %s, which %s", f.Delta, name, f.Region.why)
+		}
 		return fmt.Sprintf("offset %d of %s, which was freed", f.Delta, name)
 	case NullPointer:
 		if f.Addr == 0 {

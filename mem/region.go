@@ -83,6 +83,9 @@ type Region struct {
 	block int32  // index into Memory.blocks
 	ext   uint64 // address of the reserved extent
 	extSz uint64 // size of the reserved extent
+
+	resting bool   // freed, but its room is kept (see [Memory.Rest])
+	why     string // what ended it, when that is known: "bpf_x moved"
 }
 
 // Contains reports whether addr lies inside the region's current bounds.

@@ -117,11 +117,13 @@ func (r *Reuse) With(frame []byte, called bool) bool {
 	}
 	data := frame[r.was.lead:]
 	size := uint64(len(data))
-	if p.region != r.was.region || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > MostXDP {
+	if !p.rewind(r.was.region) || p.region.Freed || len(p.frags) != 0 || uint64(r.start)+size+r.tail > uint64(len(r.frame)) || p.xdp && size > MostXDP {
 		return false
 	}
 	if called {
+		places := p.places
 		*p = r.was
+		p.places = places
 		clear(r.frame[r.head:r.start]) // what the last program left in the headroom
 	}
 	p.end = p.data + size

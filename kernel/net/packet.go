@@ -53,7 +53,9 @@ type Packet struct {
 	ro     bool
 	lead   int // bytes that Out puts before the data
 	frags  []fragment
-	cloned bool // another sk_buff has the same bytes
+	cloned bool          // another sk_buff has the same bytes
+	places []*mem.Region // where the packet is and was, see Move; nil before the first move
+	place  int           // of them, the one it is at
 }
 
 // DefaultPacket returns a valid Ethernet frame of 64 bytes: IPv4 and TCP (SYN and ACK) from 192.0.2.1:12345 to 198.51.100.2:80
@@ -132,10 +134,12 @@ func (p *Packet) bound() error { return p.k.Mem().SetBounds(p.region, p.meta, p.
 func (p *Packet) save() Packet {
 	was := *p
 	was.frags = slices.Clone(p.frags)
+	was.places = slices.Clone(p.places)
 	return was
 }
 
 func (p *Packet) Free() {
+	p.dropPlaces()
 	p.k.Mem().Free(p.region)
 	for _, f := range p.frags {
 		p.k.Mem().Free(f.region)
@@ -288,7 +292,7 @@ func (p *Packet) Resize(at, n int) uapi.Errno {
 			p.k.Fail(err)
 			return uapi.ENOMEM
 		}
-		p.k.Mem().Free(region)
+		p.leave(region)
 		return 0
 	}
 	p.meta = p.data
@@ -304,7 +308,7 @@ func (p *Packet) Unclone(head, tail int) uapi.Errno {
 		p.k.Fail(err)
 		return uapi.ENOMEM
 	}
-	p.k.Mem().Free(region)
+	p.leave(region)
 	return 0
 }
 

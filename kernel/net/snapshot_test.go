@@ -49,7 +49,9 @@ func TestPacketsRestoreEveryField(t *testing.T) {
 		"region": snaptest.Pointer(&p.region), "data": snaptest.Number(&p.data), "end": snaptest.Number(&p.end), "meta": snaptest.Number(&p.meta),
 		"min": snaptest.Number(&p.min), "max": snaptest.Number(&p.max), "xdp": snaptest.Bool(&p.xdp), "ro": snaptest.Bool(&p.ro),
 		"lead": snaptest.Number(&p.lead), "cloned": snaptest.Bool(&p.cloned),
-		"frags": snaptest.Slice(&p.frags, func(n int) fragment { return fragment{size: n} }),
+		"place":  snaptest.Number(&p.place),
+		"places": snaptest.Slice(&p.places, func(int) *mem.Region { return &mem.Region{} }),
+		"frags":  snaptest.Slice(&p.frags, func(n int) fragment { return fragment{size: n} }),
 	}, snapshot(h))
 }
 

@@ -1,0 +1,32 @@
+package mem
+
+import "fmt"
+
+// Rest ends a live region as [Memory.Free] does, but keeps its room for [Memory.Wake]: accesses fault as use after free, and
+// why ("bpf_x moved") completes their message. Free gives the room of a resting region back.
+func (m *Memory) Rest(r *Region, why string) {
+	if r.Freed || m.arena == nil {
+		return
+	}
+	lo, hi := (r.Base-m.base)&^(granule-1), (r.Base+r.Size-m.base+granule-1)&^(granule-1)
+	m.changed(m.offsets(lo, hi))
+	m.dropMarks(lo, hi)
+	m.fill(lo, hi, ClassFreed) // around it everything is redzone already
+	r.Freed, r.resting, r.why = true, true, why
+}
+
+// Wake makes a resting region live again with the bounds [lo, hi) inside its extent. Its bytes are those it had when it was put to rest.
+func (m *Memory) Wake(r *Region, lo, hi uint64) error {
+	if !r.resting || m.arena == nil {
+		return fmt.Errorf("mem: %s does not rest", r.Describe(lo))
+	}
+	m.fill((r.Base-m.base)&^(granule-1), (r.Base+r.Size-m.base+granule-1)&^(granule-1), ClassRedzone)
+	if lo > hi || lo < r.ext || hi > r.ext+r.extSz {
+		return boundsError(r, lo, hi)
+	}
+	r.Freed, r.resting, r.why = false, false, ""
+	r.Base, r.Size = lo, hi-lo
+	m.paint(r)
+	m.rewatch()
+	return nil
+}
