@@ -13,6 +13,9 @@ type mapRef struct {
 	sock    maps.SockMap // nil for other types
 }
 
+// ForgetMaps drops what is remembered of maps: one of them is gone.
+func (e *Env) ForgetMaps() { clear(e.lately[:]) }
+
 // mapRef finds the map at an address. The result is valid until the next call.
 func (e *Env) mapRef(addr uint64) (*mapRef, *vm.Action) {
 	r := &e.lately[addr*0x9e3779b97f4a7c15>>61]

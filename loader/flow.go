@@ -415,8 +415,8 @@ func (lp *LinkedProgram) loadImm(pc int) value {
 	}
 	switch ref.Kind {
 	case RefMapValue:
-		if ref.Map.Frozen() && ref.Map.Index >= 0 {
-			return value{kind: frozen, m: int32(ref.Map.Index), n: uint64(ref.Off)}
+		if i := lp.linked.mapIndex(ref.Map); i >= 0 && ref.Map.Frozen() {
+			return value{kind: frozen, m: int32(i), n: uint64(ref.Off)}
 		}
 	case RefKsym, RefKsymBTF:
 		if !ref.Resolved {

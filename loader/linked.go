@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"slices"
 	"sort"
 	"sync"
 
@@ -264,6 +265,14 @@ func (l *Linked) Map(name string) (*Map, bool) {
 		}
 	}
 	return nil, false
+}
+
+// mapIndex is the place of a map in Maps, -1 when it is not there.
+func (l *Linked) mapIndex(m *Map) int {
+	if i := m.Index; i >= 0 && i < len(l.Maps) && l.Maps[i] == m {
+		return i
+	}
+	return slices.Index(l.Maps, m)
 }
 
 // LoadOptions are what a tool does between opening and loading.

@@ -64,13 +64,13 @@ func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 		return nil, nil
 	}
 	it := &kernel.IterSpec{Given: in.Elements}
-	for i := range m.maps {
-		if b := m.maps[i].m; b != nil {
-			it.Maps = append(it.Maps, mapInfo(b))
+	for _, b := range m.maps {
+		if b.m != nil {
+			it.Maps = append(it.Maps, mapInfo(b.m))
 		}
 	}
-	for i, q := range m.programs {
-		it.Programs = append(it.Programs, kernel.ProgInfo{ID: uint32(i + 1), Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
+	for _, q := range m.programs {
+		it.Programs = append(it.Programs, kernel.ProgInfo{ID: q.id, Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
 	}
 	b, err := m.iterMap(p, in)
 	if err != nil || b == nil {
@@ -101,8 +101,7 @@ func (m *Machine) iterMap(p *program, in Input) (maps.Map, error) {
 	if p.lp.AttachTo != "bpf_map_elem" {
 		return nil, nil
 	}
-	for i := range m.maps {
-		b := &m.maps[i]
+	for _, b := range m.maps {
 		if b.m == nil || !iterates[b.def.Type] || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
 			continue
 		}

@@ -21,6 +21,7 @@ import (
 
 // program is a linked program with the code and the references it was bound to.
 type program struct {
+	id     uint32 // from 1 on, in the order of loading
 	lp     *loader.LinkedProgram
 	typ    uapi.ProgType // as which it runs: that of lp, but for extensions
 	status Status
@@ -193,13 +194,18 @@ func (m *Machine) typedPrograms() *typedObject {
 	if m.typed == nil {
 		m.typed = &typedObject{own: map[*loader.LinkedProgram]bool{}}
 		for _, lp := range m.linked.Programs {
-			if hasTypedSource(lp) {
-				m.typed.own[lp], m.typed.any = true, true
-			}
-			m.typed.kptrs = m.typed.kptrs || calls(lp, uapi.FuncKptrXchg)
+			m.typed.look(lp)
 		}
 	}
 	return m.typed
+}
+
+// look adds what a program shows.
+func (s *typedObject) look(lp *loader.LinkedProgram) {
+	if hasTypedSource(lp) {
+		s.own[lp], s.any = true, true
+	}
+	s.kptrs = s.kptrs || calls(lp, uapi.FuncKptrXchg)
 }
 
 func calls(lp *loader.LinkedProgram, f uapi.FuncID) bool {

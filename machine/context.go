@@ -17,16 +17,20 @@ import (
 func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	lp := p.lp
 	if progtype.Of(lp.Type).Context.Layout == progtype.BytesLayout && in.Context == nil {
-		in.Context = make([]byte, m.syscallContextSize(lp.FuncType))
+		in.Context = make([]byte, syscallContextSize(p.types(), lp.FuncType))
 	}
 	iter, err := m.iteration(p, in)
 	if err != nil {
 		return nil, err
 	}
+	hook := in.Hook
+	if hook == nil {
+		hook = &Hook{AttachTo: m.attachTo(p), Section: lp.Section}
+	}
 	c, err := m.kernel.NewContext(kernel.ContextSpec{
 		Iter:     iter,
-		ProgType: p.typ, Attach: lp.Attach, AttachTo: m.attachTo(p), Section: lp.Section, Nth: p.runs,
-		ContextType: contextType(m.linked.Object.BTF, lp.FuncType), Packet: in.Packet, Bytes: in.Context,
+		ProgType: p.typ, Attach: lp.Attach, AttachTo: hook.AttachTo, Section: hook.Section, Nth: p.runs,
+		ContextType: contextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
 		Args: in.Args, Current: in.Current, NetSpec: in.Net, Unlisted: lp.Status == loader.StatusUnknownHook,
 	})
 	p.runs++
@@ -47,8 +51,8 @@ func (m *Machine) forgetLast() {
 
 // dropStorage deletes what programs stored with a socket that is gone (bpf_sk_storage_free).
 func (m *Machine) dropStorage(key uint64) {
-	for i := range m.maps {
-		if s, ok := m.maps[i].m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
+	for _, b := range m.maps {
+		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
 			s.DeleteOwner(key) // most have none
 		}
 	}
@@ -83,9 +87,9 @@ func (m *Machine) attachTo(p *program) string {
 
 // syscallContextSize is the size in bytes of the default context of a syscall program: what its
 // declared argument points to, at least 64.
-func (m *Machine) syscallContextSize(fn btf.ID) int {
+func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	const least, most = 64, 64 << 10 // the kernel takes at most U16_MAX bytes
-	if s := contextStruct(m.linked.Object.BTF, fn); s != nil && s.Size > least && s.Size < most {
+	if s := contextStruct(spec, fn); s != nil && s.Size > least && s.Size < most {
 		return int(s.Size)
 	}
 	return least

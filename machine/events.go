@@ -12,8 +12,8 @@ type sent struct {
 // takeEvents takes the records of all ring and perf buffers, in the order the program sent them.
 func (m *Machine) takeEvents() []Event {
 	var queues []sent
-	for i := range m.maps {
-		q := sent{b: &m.maps[i]}
+	for _, b := range m.maps {
+		q := sent{b: b}
 		switch t := q.b.m.(type) {
 		case maps.RingBuffer:
 			q.kind, q.records = "ringbuf", t.TakeRecords()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -44,9 +45,9 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 	switch f.Kind {
 	case vm.Poison:
 		if r, ok := p.lp.RelocAt(f.PC); ok {
-			return m.linked.Explain(r)
+			return p.lp.Linked().Explain(r)
 		}
-		return m.poisonHint(p.lp.Insns[f.PC])
+		return poisonHint(p.lp.Linked(), p.lp.Insns[f.PC])
 	case vm.BudgetExceeded:
 		return "raise the limit with --max-insns if the loop is meant to be that long"
 	case vm.LeakedReference:
@@ -58,12 +59,12 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 }
 
 // poisonHint names what a poisoned instruction refers to, by the number it carries.
-func (m *Machine) poisonHint(in decode.Insn) string {
+func poisonHint(l *loader.Linked, in decode.Insn) string {
 	switch kind, n, _ := corerelo.ParsePoison(in); {
-	case kind == corerelo.PoisonMap && n < len(m.linked.Maps):
-		return fmt.Sprintf("map %s is referred to, but is not to be created", m.linked.Maps[n].Name)
-	case kind == corerelo.PoisonKfunc && n < len(m.linked.Externs):
-		return fmt.Sprintf("the target has no kfunc %s: test it with bpf_ksym_exists before the call", m.linked.Externs[n].Name)
+	case kind == corerelo.PoisonMap && n < len(l.Maps):
+		return fmt.Sprintf("map %s is referred to, but is not to be created", l.Maps[n].Name)
+	case kind == corerelo.PoisonKfunc && n < len(l.Externs):
+		return fmt.Sprintf("the target has no kfunc %s: test it with bpf_ksym_exists before the call", l.Externs[n].Name)
 	}
 	return "guard the access with bpf_core_field_exists or a similar check"
 }

@@ -17,7 +17,7 @@ func (m *Machine) extension(p *program) {
 	if p.lp.AttachTo != "" {
 		of = p.lp.AttachTo
 	}
-	name := contextType(m.linked.Object.BTF, p.lp.FuncType)
+	name := contextType(p.types(), p.lp.FuncType)
 	if t, ok := progtype.RunAs(name); ok {
 		p.typ, p.status = t, StatusUnknownHook
 		p.err = &loader.Error{Program: p.lp.Name, Insn: -1,

@@ -109,7 +109,7 @@ func (m *Machine) call(c helpers.Callback) *vm.Fault {
 	}
 	r := helpers.NewRun(p.typ, p.lp.Attach)
 	r.Host, r.OnLimit = &m.host, m.mapEnv.OnLimit
-	m.env.Run = r
+	m.env.Run, m.env.Local = r, p.types()
 	m.run.prog = p
 	m.thread.Recover = m.recoverPolicy(p)
 	m.thread.SetContext(0, nil)

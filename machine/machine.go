@@ -70,7 +70,7 @@ type Machine struct {
 	cover  *vm.Patches
 	engine *jit.Engine // nil for the interpreter alone
 
-	maps     []boundMap
+	maps     []*boundMap
 	byDef    map[*loader.Map]*boundMap
 	programs []*program
 	byName   map[string]*program
@@ -82,6 +82,7 @@ type Machine struct {
 	host     mem.Host        // what programs make the simulation keep
 	last     *kernel.Context // of the run before, or of the one that goes on
 	warnings []string
+	lastProg uint32            // id of the newest program
 	argKeys  map[string]string // of pointer arguments, by role
 	typed    *typedObject
 }
@@ -186,9 +187,7 @@ func (m *Machine) compose() (err error) {
 		return err
 	}
 	for _, lp := range m.linked.Programs {
-		p := m.bind(lp)
-		m.programs = append(m.programs, p)
-		m.byName[lp.Name] = p
+		m.take(lp)
 	}
 	return m.initMaps()
 }
@@ -229,9 +228,9 @@ func (m *Machine) Map(def *loader.Map) (maps.Map, bool) {
 
 // MapByName returns the map with that name.
 func (m *Machine) MapByName(name string) (maps.Map, bool) {
-	for i := range m.maps {
-		if m.maps[i].def.Name == name && m.maps[i].m != nil {
-			return m.maps[i].m, true
+	for _, b := range m.maps {
+		if b.def.Name == name && b.m != nil {
+			return b.m, true
 		}
 	}
 	return nil, false

@@ -23,10 +23,7 @@ func (m *Machine) createMaps() error {
 		if err != nil && !errors.As(err, &ns) {
 			return mapError(def, err)
 		}
-		m.maps = append(m.maps, boundMap{def: def, m: created, err: err})
-	}
-	for i := range m.maps {
-		m.byDef[m.maps[i].def] = &m.maps[i]
+		m.note(&boundMap{def: def, m: created, err: err})
 	}
 	return nil
 }
@@ -127,8 +124,7 @@ func (m *Machine) defaultSize(s *maps.Spec) {
 
 // initMaps fills data maps, program arrays and maps of maps as libbpf does after creation.
 func (m *Machine) initMaps() error {
-	for i := range m.maps {
-		b := &m.maps[i]
+	for _, b := range m.maps {
 		if b.m == nil {
 			continue
 		}

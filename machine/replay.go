@@ -95,10 +95,10 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 		return nil, nil, fmt.Errorf("%s: %v programs get no packets", name, p.lp.Type)
 	}
 	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
-	for i := range m.maps {
-		switch m.maps[i].m.(type) {
+	for _, b := range m.maps {
+		switch b.m.(type) {
 		case maps.RingBuffer, maps.PerfArray:
-			r.buffers = append(r.buffers, &m.maps[i])
+			r.buffers = append(r.buffers, b)
 		}
 	}
 	if err := m.kernel.SetCPU(in.CPU); err != nil {

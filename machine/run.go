@@ -34,6 +34,8 @@ type Input struct {
 	Current *kernel.Object
 	// Net is what a program of the networking stack or a cgroup finds besides its packet.
 	Net kernel.NetSpec
+	// Hook replaces what the program says it is attached to; nil is what it says.
+	Hook *Hook
 	// Cookie is what user space attached the program with.
 	Cookie uint64
 	// Elements replaces what an iterator visits: the arguments of each call by name. Map is the map whose elements one visits.
@@ -93,7 +95,7 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	if c.Packet != nil {
 		r.Packet = c.Packet.Whole
 	}
-	m.env.Run = r
+	m.env.Run, m.env.Local = r, p.types()
 	m.noteArgs(c.Args)
 	m.thread.Recover = m.recoverPolicy(p)
 	m.thread.SetContext(c.Addr, c.Words())
@@ -181,8 +183,8 @@ func (m *Machine) abandon() {
 			_ = m.mem.Store(h.Addr, 4, 0) // a lock in memory that is gone needs no release
 		}
 	}
-	for i := range m.maps {
-		if r, ok := m.maps[i].m.(maps.RingBuffer); ok {
+	for _, b := range m.maps {
+		if r, ok := b.m.(maps.RingBuffer); ok {
 			for _, addr := range r.Open() {
 				_ = r.Discard(addr, 0)
 			}
@@ -231,8 +233,7 @@ func (m *Machine) contents() map[*boundMap]map[elementID]element {
 	if m.cfg.Unwatched {
 		return out
 	}
-	for i := range m.maps {
-		b := &m.maps[i]
+	for _, b := range m.maps {
 		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
 			continue
 		}
@@ -253,8 +254,7 @@ func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.M
 
 func (m *Machine) changes(before map[*boundMap]map[elementID]element) []Change {
 	var out []Change
-	for i := range m.maps {
-		b := &m.maps[i]
+	for _, b := range m.maps {
 		if old, ok := before[b]; ok {
 			if n, large := maps.Large(b.m); large {
 				if m.run != nil {

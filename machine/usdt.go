@@ -27,7 +27,7 @@ func (m *Machine) describeUSDT(p *program, c *kernel.Context, in Input) error {
 	if !isUSDT(p) || !ok {
 		return nil
 	}
-	spec, id := m.linked.Object.BTF, specs.Spec().ValueType
+	spec, id := p.types(), specs.Spec().ValueType
 	if spec == nil || id == 0 {
 		return &MapError{Map: usdtSpecs, Err: fmt.Errorf("its values have no type")}
 	}

@@ -50,7 +50,7 @@ func newArray(b base) (Map, error) {
 	}
 	chunks := (uint64(a.n) + 1<<a.shift - 1) >> a.shift
 	const perChunk = 32 // in bases and data
-	if err := b.env.reserve(&b, chunks*perChunk); err != nil {
+	if err := b.reserve(chunks * perChunk); err != nil {
 		return nil, err
 	}
 	a.bases, a.data = make([]uint64, chunks), make([][]byte, chunks)

@@ -15,7 +15,8 @@ type base struct {
 	// fields are the special fields of the value, plain the byte ranges between them.
 	fields []Special
 	plain  []span
-	owning bool // a field owns something that deleting the element must release
+	owning bool   // a field owns something that deleting the element must release
+	hosted uint64 // bytes of the host for tables
 }
 
 type span struct{ off, end uint32 }

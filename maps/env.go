@@ -1,6 +1,7 @@
 package maps
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -86,6 +87,7 @@ type Env struct {
 	maps   []Map
 	enders []runEnder // of them
 	byAddr map[uint64]Map
+	last   uint32 // id of the newest map
 	seq    uint64
 	err    error
 	big    bool // target's byte order, set by New
@@ -144,10 +146,34 @@ func (e *Env) ByAddr(addr uint64) (Map, bool) {
 
 // ByID returns the map with that id.
 func (e *Env) ByID(id uint32) (Map, bool) {
-	if id == 0 || uint64(id) > uint64(len(e.maps)) {
+	i, ok := slices.BinarySearchFunc(e.maps, id, func(m Map, id uint32) int { return cmp.Compare(m.ID(), id) })
+	if !ok {
 		return nil, false
 	}
-	return e.maps[id-1], true
+	return e.maps[i], true
+}
+
+// Remove frees a map: its handle, its values, and what they own. Its id is not given again. No map may hold it any more.
+func (e *Env) Remove(m Map) {
+	i := slices.Index(e.maps, m)
+	if i < 0 {
+		return
+	}
+	e.maps = slices.Delete(e.maps, i, i+1)
+	e.enders = slices.DeleteFunc(e.enders, func(r runEnder) bool { return r.(Map) == m })
+	delete(e.byAddr, m.Addr())
+	e.release(m)
+	var mine []*mem.Region
+	e.Mem.Regions(func(r *mem.Region) bool {
+		if r.Owner == any(m) {
+			mine = append(mine, r)
+		}
+		return true
+	})
+	for _, r := range mine {
+		e.Mem.Free(r)
+	}
+	e.Mem.Free(e.Mem.Find(m.Addr()))
 }
 
 // Err returns the first failure of the simulation itself, such as simulated memory that ran
@@ -203,6 +229,7 @@ type Snapshot struct {
 	maps   []Map
 	states []any
 	byAddr map[uint64]Map
+	last   uint32
 	seq    uint64
 	hosted uint64
 	err    error
@@ -211,7 +238,7 @@ type Snapshot struct {
 // Snapshot records the state of all maps. It is complete only together with a snapshot of the
 // memory taken at the same moment.
 func (e *Env) Snapshot() *Snapshot {
-	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), seq: e.seq, err: e.err}
+	s := &Snapshot{maps: slices.Clone(e.maps), byAddr: maps.Clone(e.byAddr), last: e.last, seq: e.seq, err: e.err}
 	if e.Host != nil {
 		s.hosted = e.Host.Used()
 	}
@@ -224,7 +251,7 @@ func (e *Env) Snapshot() *Snapshot {
 // Restore brings all maps back to a snapshot taken from this Env. Restore the memory first. Maps
 // created since are forgotten.
 func (e *Env) Restore(s *Snapshot) {
-	e.maps, e.enders, e.byAddr, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.seq, s.err
+	e.maps, e.enders, e.byAddr, e.last, e.seq, e.err = nil, nil, maps.Clone(s.byAddr), s.last, s.seq, s.err
 	if e.Host != nil {
 		e.Host.Reset(s.hosted)
 	}

@@ -101,6 +101,8 @@ type RingBuffer interface {
 	TakeRecords() []Record
 	// Consume lets user space read everything that is complete.
 	Consume()
+	// SetSink has records go to user space as they are made instead of being kept.
+	SetSink(RingSink)
 }
 
 // PerfArray is BPF_MAP_TYPE_PERF_EVENT_ARRAY.
@@ -118,6 +120,8 @@ type PerfArray interface {
 	// Lost returns how many records found a full buffer.
 	Lost() uint64
 	Consume()
+	// SetSink has records go to user space as they are made instead of being kept.
+	SetSink(PerfSink)
 }
 
 // StackTrace is BPF_MAP_TYPE_STACK_TRACE.

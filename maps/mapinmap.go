@@ -68,7 +68,7 @@ func newArrayOfMaps(b base) (Map, error) {
 	if n := b.spec.MaxEntries; n > refLimit {
 		return nil, &LimitError{Map: b.spec.Name, Need: uint64(n) * 8, Limit: refLimit * 8}
 	}
-	if err := b.env.reserve(&b, uint64(b.spec.MaxEntries)*slotBytes); err != nil {
+	if err := b.reserve(uint64(b.spec.MaxEntries) * slotBytes); err != nil {
 		return nil, err
 	}
 	m := &arrayOfMaps{base: b, slots: make([]Map, b.spec.MaxEntries)}

@@ -57,7 +57,7 @@ func New(env *Env, s Spec) (Map, error) {
 	if env.CPUs < 1 {
 		env.CPUs = 1
 	}
-	b := base{env: env, spec: s, id: uint32(len(env.maps)) + 1}
+	b := base{env: env, spec: s, id: env.last + 1}
 	if s.Extra != 0 && s.Type != uapi.MapTypeBloomFilter && s.Type != uapi.MapTypeArena {
 		return nil, b.refuse(uapi.EINVAL, "map_extra must be 0 for this type")
 	}
@@ -77,6 +77,7 @@ func New(env *Env, s Spec) (Map, error) {
 	if env.byAddr == nil {
 		env.byAddr = make(map[uint64]Map)
 	}
+	env.last++
 	env.add(m)
 	env.byAddr[m.Addr()] = m
 	return m, nil

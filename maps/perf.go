@@ -14,6 +14,7 @@ type perfArray struct {
 	records []Record
 	used    []uint64 // bytes not read yet, by CPU
 	lost    uint64
+	sink    PerfSink // nil: the records are kept here
 }
 
 func newPerf(b base) (Map, error) {
@@ -51,6 +52,13 @@ func (p *perfArray) Output(cpu int, flags uint64, data []byte) uapi.Errno {
 		return e
 	case on != cpu:
 		return uapi.EOPNOTSUPP
+	}
+	if p.sink != nil {
+		if !p.sink.Sample(index, cpu, data) {
+			p.lost++
+			return uapi.ENOSPC
+		}
+		return OK
 	}
 	if room := p.env.PerfBytes; room != 0 && p.env.Consume != ConsumeAtOnce {
 		n := perfRecordSize(len(data))

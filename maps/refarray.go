@@ -50,7 +50,7 @@ func newRefArray(b base) (Map, error) {
 	if s.MaxEntries > refLimit {
 		return nil, &LimitError{Map: s.Name, Need: uint64(s.MaxEntries) * 8, Limit: refLimit * 8}
 	}
-	if err := b.env.reserve(&b, uint64(s.MaxEntries)*slotBytes); err != nil {
+	if err := b.reserve(uint64(s.MaxEntries) * slotBytes); err != nil {
 		return nil, err
 	}
 	a := &refArray{base: b, slots: make([]any, s.MaxEntries)}

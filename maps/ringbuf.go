@@ -20,11 +20,13 @@ type ringbuf struct {
 	last    uint64         // sequence number of the record read last
 	byAddr  map[uint64]int // address of an open record -> index into pending, counted from first
 	first   int            // index of pending[0] since creation
+	sink    RingSink       // nil: the records are kept here
 }
 
 // ringRec is a record user space has not read yet.
 type ringRec struct {
 	addr  uint64 // of the bytes; 0 when complete
+	pos   uint64 // of the header
 	len   uint64 // in the ring, with header
 	state ringState
 	rec   Record
@@ -82,11 +84,14 @@ func (r *ringbuf) reserve(size uint64) (int, bool) {
 	}
 	// The oldest record that is not read yet bounds both the distance to the consumer and to the
 	// oldest open record.
-	if r.prod+n-r.cons > r.mask {
+	if !r.room(n) {
 		return 0, false
 	}
+	r.pending = append(r.pending, ringRec{pos: r.prod, len: n, size: size})
 	r.prod += n
-	r.pending = append(r.pending, ringRec{len: n, size: size})
+	if r.sink != nil {
+		r.sink.Reserve(r.prod-n, r.prod, int(size))
+	}
 	return r.first + len(r.pending) - 1, true
 }
 
@@ -105,6 +110,7 @@ func (r *ringbuf) Reserve(size, flags uint64) (uint64, bool) {
 	if err != nil {
 		r.env.fail(err)
 		r.at(i).state = ringDiscarded
+		r.done(r.at(i), 0)
 		return 0, false
 	}
 	if size == 0 {
@@ -115,7 +121,7 @@ func (r *ringbuf) Reserve(size, flags uint64) (uint64, bool) {
 	return reg.Base, true
 }
 
-func (r *ringbuf) finish(addr uint64, state ringState) uapi.Errno {
+func (r *ringbuf) finish(addr uint64, state ringState, flags uint64) uapi.Errno {
 	i, ok := r.byAddr[addr]
 	if !ok {
 		return uapi.ENOENT
@@ -131,7 +137,7 @@ func (r *ringbuf) finish(addr uint64, state ringState) uapi.Errno {
 		}
 		r.env.Mem.Free(reg)
 	}
-	r.done()
+	r.done(rec, flags)
 	return OK
 }
 
@@ -146,15 +152,18 @@ func (r *ringbuf) region0(addr, size uint64) *mem.Region {
 	return nil
 }
 
-func (r *ringbuf) done() {
-	if r.env.Consume == ConsumeAtOnce {
+// done follows a record that is complete.
+func (r *ringbuf) done(rec *ringRec, flags uint64) {
+	if r.sink != nil {
+		r.sunk(rec, flags)
+	} else if r.env.Consume == ConsumeAtOnce {
 		r.Consume()
 	}
 }
 
 // Submit and Discard accept every flag, as the kernel does: they only say whether to wake user space.
-func (r *ringbuf) Submit(addr, _ uint64) uapi.Errno  { return r.finish(addr, ringSubmitted) }
-func (r *ringbuf) Discard(addr, _ uint64) uapi.Errno { return r.finish(addr, ringDiscarded) }
+func (r *ringbuf) Submit(addr, flags uint64) uapi.Errno  { return r.finish(addr, ringSubmitted, flags) }
+func (r *ringbuf) Discard(addr, flags uint64) uapi.Errno { return r.finish(addr, ringDiscarded, flags) }
 
 func (r *ringbuf) Output(data []byte, flags uint64) uapi.Errno {
 	if flags&^(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
@@ -166,15 +175,19 @@ func (r *ringbuf) Output(data []byte, flags uint64) uapi.Errno {
 	}
 	if e := r.env.host(&r.base, len(data)); e != OK {
 		r.at(i).state = ringDiscarded
+		r.done(r.at(i), 0)
 		return e
 	}
 	rec := r.at(i)
 	rec.state, rec.rec = ringSubmitted, Record{Seq: r.env.nextSeq(), Data: slices.Clone(data)}
-	r.done()
+	r.done(rec, flags)
 	return OK
 }
 
 func (r *ringbuf) Query(flags uint64) uint64 {
+	if r.sink != nil {
+		r.cons = r.sink.Consumed()
+	}
 	switch flags {
 	case uapi.RbAvailData:
 		return r.prod - r.cons
@@ -200,7 +213,7 @@ func (r *ringbuf) Open() []uint64 {
 
 // Consume reads up to the oldest open record, which blocks those behind it.
 func (r *ringbuf) Consume() {
-	for len(r.pending) > 0 && r.pending[0].state != ringOpen {
+	for r.sink == nil && len(r.pending) > 0 && r.pending[0].state != ringOpen {
 		p := &r.pending[0]
 		if p.state == ringSubmitted {
 			// Records are read in the order they were reserved in, whatever order they were submitted in.

@@ -1,6 +1,9 @@
 package vm
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // DefaultTextBase is where program text lies by default: the module area of x86-64 kernels,
 // in which BPF programs are placed.
@@ -37,6 +40,11 @@ func (x *Text) drop(img *Image) {
 		x.images = x.images[:n-1]
 		x.next = img.textBase
 	}
+}
+
+// Remove takes an image away. Its addresses are not used again.
+func (x *Text) Remove(img *Image) {
+	x.images = slices.DeleteFunc(x.images, func(i *Image) bool { return i == img })
 }
 
 // Resolve returns the program and the slot at a text address.

@@ -1,0 +1,74 @@
+package loader
+
+import (
+	"encoding/binary"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Raw is a program as BPF_PROG_LOAD gets it: another loader has relocated it, and no object file is left of it.
+type Raw struct {
+	Name    string
+	Type    uapi.ProgType
+	Attach  uapi.AttachType
+	License string
+	Flags   uint32 // prog_flags
+	// Section is a section name of the same kind, such as "fentry" or "kprobe/do_unlinkat"; AttachTo is the target by name.
+	Section, AttachTo string
+	// AttachID is the BTF id of the target in AttachModule; 0 is none.
+	AttachID     btf.ID
+	AttachModule string
+	// Insns has symbolic references: LD_IMM64 and kfunc calls as in [LinkedProgram.Insns], with what they mean in Refs.
+	Insns []decode.Insn
+	Refs  map[int]Ref
+	// Types is the program's BTF; nil is none. Funcs are its functions by Types (func_info), Lines its line information, ascending offsets in bytes
+	// from the program's start.
+	Types *btf.Spec
+	Funcs []Func
+	Lines []btf.LineInfo
+	// Maps are those that Refs lead to.
+	Maps []*Map
+}
+
+// NewLinked makes an object without contents for a target: what programs that come by themselves are part of.
+func NewLinked(t *Target) *Linked {
+	order := binary.ByteOrder(binary.LittleEndian)
+	if t.BTF != nil {
+		order = t.BTF.ByteOrder()
+	}
+	return &Linked{Object: &Object{ByteOrder: order}, Target: t}
+}
+
+// Link makes the program one of an object of its own. Nothing is checked: see package verifier.
+func (r *Raw) Link(t *Target) *LinkedProgram {
+	l := NewLinked(t)
+	l.Object.Name, l.Object.License, l.Object.BTF = r.Name, r.License, r.Types
+	l.Maps = r.Maps
+	p := &Program{
+		Name: r.Name, Section: r.Section, Type: r.Type, Attach: r.Attach, AttachTo: r.AttachTo, Autoload: true, Known: true,
+		Insns: r.Insns, Flags: r.Flags, Sleepable: r.Flags&uapi.ProgSleepable != 0,
+	}
+	if s, _ := progtype.ParseSection(r.Section); s != nil {
+		p.Kind, p.SectionFlags = s.Name, s.Flags
+	}
+	funcs := r.Funcs
+	if len(funcs) == 0 {
+		funcs = []Func{{Name: r.Name, Len: len(r.Insns)}}
+	}
+	p.FuncType = funcs[0].Type
+	lp := &LinkedProgram{Program: p, Insns: r.Insns, Refs: r.Refs, Funcs: make([]Func, len(funcs)), AttachID: r.AttachID, AttachModule: r.AttachModule, linked: l}
+	for i, f := range funcs {
+		f.Function = &Function{Name: f.Name, SectionOff: f.Start, Insns: r.Insns[f.Start : f.Start+f.Len], Type: f.Type, Index: i}
+		if f.Lines = r.Lines; f.Lines == nil {
+			f.Lines = []btf.LineInfo{}
+		}
+		lp.Funcs[i] = f
+		l.Object.Functions = append(l.Object.Functions, f.Function)
+	}
+	lp.Funcs[0].Function.Program, p.Function = p, lp.Funcs[0].Function
+	l.Object.Programs, l.Programs = []*Program{p}, []*LinkedProgram{lp}
+	return lp
+}
