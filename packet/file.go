@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -31,7 +29,7 @@ type Reader struct {
 	name    string
 	in      *meter
 	buf     *bufio.Reader
-	ng      *pcapgo.NgReader
+	ng      *blocks  // of a pcapng file
 	old     *records // of a pcap file
 	number  int
 	frame   []byte
@@ -174,25 +172,23 @@ func (r *Reader) begin() error {
 		return r.wrong(0, err, "%d bytes: not a pcap or pcapng file", len(head))
 	}
 	if [4]byte(head) == ngMagic {
-		ng, err := pcapgo.NewNgReader(r.buf, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
-		if err != nil {
+		r.ng = &blocks{}
+		if _, _, err := r.ng.block(r.buf); err != nil { // the section's header
 			return r.wrong(0, err, "pcapng: %s", cause(err))
 		}
-		r.ng = ng
 		return nil
 	}
 	if !IsCapture(head) {
 		return r.wrong(0, nil, "begins with % x: not a pcap or pcapng file", head)
 	}
-	magic := [4]byte(head)
-	header, err := pcapgo.NewReader(r.buf)
+	old, err := newRecords(r.buf)
 	if err != nil {
 		return r.wrong(0, err, "pcap: %s", cause(err))
 	}
-	if why := linkRefused(header.LinkType()); why != "" {
+	if why := linkRefused(old.link); why != "" {
 		return r.wrong(0, nil, "%s", why)
 	}
-	r.old = newRecords(magic, header.LinkType())
+	r.old = old
 	return nil
 }
 
@@ -200,9 +196,9 @@ func (r *Reader) begin() error {
 func (r *Reader) offset() int64 {
 	at := r.in.n - int64(r.buf.Buffered())
 	if r.old != nil {
-		at += int64(r.old.used)
+		return at + int64(r.old.used)
 	}
-	return at
+	return at + int64(r.ng.used)
 }
 
 func (r *Reader) wrong(offset int64, err error, format string, args ...any) error {
@@ -231,13 +227,13 @@ func (r *Reader) Next() (c Captured, err error) {
 
 func (r *Reader) next(c *Captured) error {
 	r.in.allow = maxRecord
-	var link layers.LinkType
+	var link linkType
 	var err error
 	from := r.offset()
 	if r.old != nil {
 		link, err = r.old.link, r.old.next(r.buf, c)
 	} else {
-		link, err = r.nextBlock(c)
+		link, err = r.ng.next(r.buf, c)
 	}
 	if err == io.EOF {
 		return io.EOF
@@ -250,7 +246,7 @@ func (r *Reader) next(c *Captured) error {
 	if len(c.Data) > MaxSize {
 		return r.wrong(from, nil, "%d bytes, at most %d", len(c.Data), MaxSize)
 	}
-	if link != layers.LinkTypeEthernet {
+	if link != linkEthernet {
 		frame, why := r.toEthernet(link, c.Data)
 		if why != "" {
 			return r.wrong(from, nil, "%s", why)
@@ -260,19 +256,6 @@ func (r *Reader) next(c *Captured) error {
 	}
 	c.Wire = max(c.Wire, len(c.Data))
 	return nil
-}
-
-// nextBlock reads the next packet of a pcapng file.
-func (r *Reader) nextBlock(c *Captured) (layers.LinkType, error) {
-	data, ci, opt, err := r.ng.ZeroCopyReadPacketDataWithOptions()
-	if err != nil {
-		return 0, err
-	}
-	if ci.Timestamp.IsZero() {
-		ci.Timestamp = time.Unix(0, 0)
-	}
-	c.Data, c.Time, c.Wire, c.Comments = data, ci.Timestamp, ci.Length, opt.Comments
-	return ci.AncillaryData[0].(layers.LinkType), nil
 }
 
 // Close closes the file.

@@ -1,29 +1,34 @@
 package packet
 
-import (
-	"fmt"
+import "fmt"
 
-	"github.com/gopacket/gopacket/layers"
-)
+// linkType is what the packets of a capture begin with (www.tcpdump.org/linktypes.html).
+type linkType uint32
 
-// Link types of captures without an Ethernet header (www.tcpdump.org/linktypes.html).
 const (
-	linkRawBSD     = layers.LinkType(12)
-	linkRawOpenBSD = layers.LinkType(14)
+	linkNull       linkType = 0
+	linkEthernet   linkType = 1
+	linkRawBSD     linkType = 12
+	linkRawOpenBSD linkType = 14
+	linkRaw        linkType = 101
+	linkLoop       linkType = 108
+	linkSLL        linkType = 113
+	linkIPv4       linkType = 228
+	linkIPv6       linkType = 229
+	linkSLL2       linkType = 276
 )
 
 // linkRefused says why captures of a link type cannot be used; "" when they can.
-func linkRefused(t layers.LinkType) string {
+func linkRefused(t linkType) string {
 	switch t {
-	case layers.LinkTypeEthernet, layers.LinkTypeRaw, linkRawBSD, linkRawOpenBSD, layers.LinkTypeIPv4, layers.LinkTypeIPv6,
-		layers.LinkTypeNull, layers.LinkTypeLoop, layers.LinkTypeLinuxSLL, layers.LinkTypeLinuxSLL2:
+	case linkEthernet, linkRaw, linkRawBSD, linkRawOpenBSD, linkIPv4, linkIPv6, linkNull, linkLoop, linkSLL, linkSLL2:
 		return ""
 	}
-	return fmt.Sprintf("link type %d (%s) is not supported: want Ethernet, raw IP, BSD loopback or Linux cooked captures", uint32(t), t)
+	return fmt.Sprintf("link type %d is not supported: want Ethernet, raw IP, BSD loopback or Linux cooked captures", t)
 }
 
 // toEthernet gives a packet of another link type an Ethernet header, as programs expect one; addresses the capture does not have are zero.
-func (r *Reader) toEthernet(t layers.LinkType, data []byte) (frame []byte, why string) {
+func (r *Reader) toEthernet(t linkType, data []byte) (frame []byte, why string) {
 	if why := linkRefused(t); why != "" {
 		return nil, why
 	}
@@ -31,22 +36,22 @@ func (r *Reader) toEthernet(t layers.LinkType, data []byte) (frame []byte, why s
 	src := [6]byte{}
 	short := func(n int) bool {
 		if len(data) < n {
-			why = fmt.Sprintf("%d bytes are too few for the header of link type %d, which has %d", len(data), uint32(t), n)
+			why = fmt.Sprintf("%d bytes are too few for the header of link type %d, which has %d", len(data), t, n)
 		}
 		return why != ""
 	}
 	switch t {
-	case layers.LinkTypeNull, layers.LinkTypeLoop:
+	case linkNull, linkLoop:
 		if skip = 4; short(skip) {
 			return nil, why
 		}
-	case layers.LinkTypeLinuxSLL:
+	case linkSLL:
 		if skip = 16; short(skip) {
 			return nil, why
 		}
 		copy(src[:], data[6:12])
 		proto = int(be.Uint16(data[14:]))
-	case layers.LinkTypeLinuxSLL2:
+	case linkSLL2:
 		if skip = 20; short(skip) {
 			return nil, why
 		}

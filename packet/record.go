@@ -6,27 +6,41 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/gopacket/gopacket/layers"
 )
 
-// records reads the packets of a pcap file behind its header, where most of the time of a replay would go otherwise: data is not copied
-// when the buffer holds all of it.
+// records reads the packets of a pcap file after its header. Data is not copied when the buffer holds all of it.
 type records struct {
 	big   bool
 	tick  int64 // nanoseconds
-	link  layers.LinkType
+	link  linkType
 	large []byte
 	used  int // bytes of the buffer that the last packet takes
 }
 
-// newRecords makes a reader from the first bytes of a file, which are one of pcapMagics.
-func newRecords(magic [4]byte, link layers.LinkType) *records {
-	r := &records{big: magic[0] == 0xa1, tick: 1000, link: link}
-	if magic[1] == 0x3c || magic[2] == 0x3c {
+const (
+	fileHeader   = 24
+	linkTypeMask = 0x03ffffff // above it: the length of frame check sequences
+)
+
+// newRecords reads the header of a file that begins with one of pcapMagics (draft-ietf-opsawg-pcap, section 4).
+func newRecords(in *bufio.Reader) (*records, error) {
+	var head [fileHeader]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return nil, unexpected(err)
+	}
+	r := &records{big: head[0] == 0xa1, tick: 1000}
+	if head[1] == 0x3c || head[2] == 0x3c {
 		r.tick = 1
 	}
-	return r
+	var order binary.ByteOrder = binary.LittleEndian
+	if r.big {
+		order = be
+	}
+	if major, minor := order.Uint16(head[4:]), order.Uint16(head[6:]); major != 2 || minor != 4 {
+		return nil, fmt.Errorf("version %d.%d, want 2.4", major, minor)
+	}
+	r.link = linkType(order.Uint32(head[20:]) & linkTypeMask)
+	return r, nil
 }
 
 const recordHeader = 16

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,18 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // Writer writes packets to a file: pcapng, or pcap when the name ends in .pcap or .cap.
 type Writer struct {
-	file *os.File
-	buf  *bufio.Writer
-	old  *pcapgo.Writer // nil: pcapng
-	ng   *pcapgo.NgWriter
+	file  *os.File
+	buf   *bufio.Writer
+	old   bool
+	block []byte
 }
 
 // Verdict is what became of a packet. Only pcapng keeps it.
@@ -35,7 +32,7 @@ type Verdict struct {
 // VerdictKind is a kind of program whose return value pcapng has an option for.
 type VerdictKind uint8
 
-// The kinds of verdicts.
+// The kinds of verdicts, by their numbers in the option.
 const (
 	NoVerdict VerdictKind = iota
 	TCVerdict
@@ -67,14 +64,12 @@ func isOldPcap(path string) bool {
 
 // NewWriter writes packets to a stream, in the old format or as pcapng.
 func NewWriter(out io.Writer, oldPcap bool) (*Writer, error) {
-	w := &Writer{buf: bufio.NewWriterSize(out, bufferSize)}
+	w := &Writer{buf: bufio.NewWriterSize(out, bufferSize), old: oldPcap}
+	header := ngHeader()
 	if oldPcap {
-		w.old = pcapgo.NewWriterNanos(w.buf)
-		return w, w.old.WriteFileHeader(MaxSize, layers.LinkTypeEthernet)
+		header = recordFileHeader()
 	}
-	var err error
-	w.ng, err = pcapgo.NewNgWriterInterface(w.buf, pcapgo.NgInterface{Name: "bpfrun", LinkType: layers.LinkTypeEthernet, TimestampResolution: 9},
-		pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "bpfrun"}})
+	_, err := w.buf.Write(header)
 	return w, err
 }
 
@@ -83,25 +78,39 @@ func (w *Writer) Write(c Captured, data []byte, v Verdict) error {
 	if c.Time.IsZero() {
 		c.Time = time.Unix(0, 0)
 	}
-	ci := gopacket.CaptureInfo{Timestamp: c.Time, CaptureLength: len(data), Length: max(len(data), len(data)+c.Wire-len(c.Data))}
-	if w.old != nil {
-		return w.old.WritePacket(ci, data)
-	}
-	var opt pcapgo.NgPacketOptions
-	opt.Comments = c.Comments
-	if v.Comment != "" {
-		opt.Comments = append(opt.Comments[:len(opt.Comments):len(opt.Comments)], v.Comment)
-	}
-	if v.Kind != NoVerdict {
-		// A native-endian number of 64 bits; the files are little endian.
-		value := [8]byte{byte(v.Value), byte(v.Value >> 8), byte(v.Value >> 16), byte(v.Value >> 24)}
-		kind := pcapgo.NgEpbVerdictTypeLinuxeBPFTC
-		if v.Kind == XDPVerdict {
-			kind = pcapgo.NgEpbVerdictTypeLinuxeBPFXDP
+	wire := max(len(data), len(data)+c.Wire-len(c.Data))
+	if w.old {
+		w.block = appendRecord(w.block[:0], c.Time, len(data), wire)
+		if _, err := w.buf.Write(w.block); err != nil {
+			return err
 		}
-		opt.Verdicts = []pcapgo.NgEpbVerdict{{Type: kind, Data: value[:]}}
+		_, err := w.buf.Write(data)
+		return err
 	}
-	return w.ng.WritePacketWithOptions(ci, data, opt)
+	comments := c.Comments
+	if v.Comment != "" {
+		comments = append(comments[:len(comments):len(comments)], v.Comment)
+	}
+	w.block = appendPacket(w.block, c.Time, data, wire, comments, v)
+	_, err := w.buf.Write(w.block)
+	return err
+}
+
+// recordFileHeader begins a pcap file of Ethernet packets with time stamps in nanoseconds.
+func recordFileHeader() []byte {
+	le := binary.LittleEndian
+	b := []byte{0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0}
+	b = append(b, make([]byte, 8)...) // time zone and accuracy, always 0
+	b = le.AppendUint32(b, MaxSize)
+	return le.AppendUint32(b, uint32(linkEthernet))
+}
+
+func appendRecord(b []byte, at time.Time, length, wire int) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, uint32(at.Unix()))
+	b = le.AppendUint32(b, uint32(at.Nanosecond()))
+	b = le.AppendUint32(b, uint32(length))
+	return le.AppendUint32(b, uint32(wire))
 }
 
 // Close completes and closes the file.
