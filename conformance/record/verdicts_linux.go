@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ const (
 )
 
 // verdictLog is where the kernel writes; a path may be long. Recording is single-threaded.
-var verdictLog = make([]byte, 16<<20)
+var verdictLog = sync.OnceValue(func() []byte { return make([]byte, 16<<20) })
 
 // Verdicts loads each program of an object by itself and passes on what the kernel's verifier says of it. Programs are not run,
 // attached or pinned. target describes the running kernel.
@@ -187,10 +188,10 @@ func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, s
 	if limit > 0 {
 		stop = paced.Interrupt(limit)
 	}
-	fd, err = r.load(level, verdictLog)
+	fd, err = r.load(level, verdictLog())
 	slow = stop() && errors.Is(err, unix.EAGAIN)
-	n := bytes.IndexByte(verdictLog, 0)
-	return fd, string(verdictLog[:max(n, 0)]), slow, err
+	n := bytes.IndexByte(verdictLog(), 0)
+	return fd, string(verdictLog()[:max(n, 0)]), slow, err
 }
 
 // ReadKallsyms reads the addresses of the running kernel's symbols; there are none without the right to see them.
