@@ -81,7 +81,7 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 		return l.Err
 	}
 	if !lp.Known {
-		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("name the program's type, as in --type %s=socket_filter", lp.Name)
+		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("%s", l.typeHint(lp))
 	}
 	if l.t.BTF != nil {
 		if err := l.checkKnown(lp); err != nil {

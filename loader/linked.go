@@ -295,6 +295,8 @@ type LoadOptions struct {
 	Optional bool
 	// KernelCORE resolves CO-RE records as the kernel does for light skeletons (bpftool gen skeleton -L), not as libbpf.
 	KernelCORE bool
+	// AsDefined leaves map definitions as they are, so that the kernel refuses what the object's own loader would complete.
+	AsDefined bool
 	// LinkOnly stops where libbpf does: hooks and instructions are not checked as the kernel would, and a program is
 	// refused only when it cannot be linked.
 	LinkOnly bool

@@ -159,6 +159,10 @@ func (l *loading) copyMaps() error {
 		m.MaxEntries = l.opts.MapSizes[name]
 	}
 	for _, m := range l.Maps {
+		l.fixSizes(m)
+		if m.Inner != nil {
+			l.fixSizes(m.Inner)
+		}
 		if m.DataKind == DataArena {
 			l.placeArena(m)
 		}

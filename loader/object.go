@@ -31,6 +31,7 @@ type Object struct {
 	Externs   []*Extern
 	Warnings  []string
 
+	dialect   Dialect
 	elf       []byte    // the file
 	debugOnce sync.Once // of debug
 	debug     *btf.Spec
@@ -233,7 +234,8 @@ type Extern struct {
 type Option func(*openConfig)
 
 type openConfig struct {
-	types map[string]uapi.ProgType
+	types   map[string]uapi.ProgType
+	dialect Dialect
 }
 
 // WithType sets the program type of a section or program, for section names that

@@ -140,7 +140,7 @@ func (o *Object) open(data []byte, cfg *openConfig) error {
 	if err != nil {
 		return err
 	}
-	o.ByteOrder, o.elf = f.order, data
+	o.ByteOrder, o.elf, o.dialect = f.order, data, cfg.dialect
 	if err := o.readTypes(f); err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (o *Object) makePrograms(cfg *openConfig) {
 			Name: fn.Name, Section: fn.Section, Insns: fn.Insns, SectionOff: fn.SectionOff, FuncType: fn.Type, Function: fn,
 		}
 		fn.Program = p
-		p.classify(cfg.types)
+		o.classify(p, cfg.types)
 		if !p.Known {
 			o.warnf("program %s: section name %q says no program type", p.Name, p.Section)
 		}

@@ -48,7 +48,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &Program{Name: "p", Section: c.section, Insns: c.insns}
-			p.classify(nil)
+			new(Object).classify(p, nil)
 			insns := c.insns
 			if insns == nil {
 				insns = []decode.Insn{{Code: 0x95}}

@@ -8,7 +8,7 @@ import (
 )
 
 // classify fills in what the section name tells about a program.
-func (p *Program) classify(types map[string]uapi.ProgType) {
+func (o *Object) classify(p *Program, types map[string]uapi.ProgType) {
 	sec := p.Section
 	p.Autoload = true
 	if strings.HasPrefix(sec, "?") {
@@ -16,7 +16,8 @@ func (p *Program) classify(types map[string]uapi.ProgType) {
 		sec = sec[1:]
 	}
 	p.Hook = sec
-	if s, target := progtype.ParseSection(sec); s != nil {
+	s, target, lenient := o.dialect.section(sec)
+	if s != nil {
 		p.Known, p.Type, p.Attach, p.Kind, p.SectionFlags = true, s.Type, s.Attach, s.Name, s.Flags
 		if s.Flags.Has(progtype.HasTarget) {
 			p.AttachTo = target
@@ -29,10 +30,15 @@ func (p *Program) classify(types map[string]uapi.ProgType) {
 			p.Flags |= uapi.ProgXDPHasFrags
 		}
 	}
-	if t, ok := types[p.Name]; ok {
+	t, ok := types[p.Name]
+	if !ok {
+		t, ok = types[p.Section]
+	}
+	switch {
+	case ok:
 		p.override(t)
-	} else if t, ok := types[p.Section]; ok {
-		p.override(t)
+	case lenient && o.dialect == DialectAuto:
+		o.warnf("program %s: section %q is taken for %q, as cilium/ebpf does; libbpf refuses it (--loader libbpf)", p.Name, p.Section, s.Name)
 	}
 }
 

@@ -30,7 +30,10 @@ func (m *Machine) createMaps() error {
 
 func mapError(def *loader.Map, err error) error {
 	e := &MapError{Map: def.Name, Err: err}
-	if def.MaxEntries == 0 {
+	switch {
+	case def.LacksFixedSize():
+		e.Hint = "libbpf does not set sizes that follow from the type; --loader cilium or auto does"
+	case def.MaxEntries == 0:
 		e.Hint = fmt.Sprintf("its size is set by user space: --map-size %s=N", def.Name)
 	}
 	return e

@@ -83,6 +83,18 @@ func ParseSection(name string) (s *Section, target string) {
 	return nil, ""
 }
 
+// SectionByPrefix finds the longest section name without a target that a longer name begins with, as cilium/ebpf matches them; nil when
+// there is none.
+func SectionByPrefix(name string) *Section {
+	name = strings.TrimPrefix(name, "?")
+	for n := len(name) - 1; n > 0; n-- {
+		if s := byName[name[:n]]; s != nil && !s.Flags.Has(HasTarget) {
+			return s
+		}
+	}
+	return nil
+}
+
 // oldPrefixes are words that libbpf before 1.0 recognised at the start of any longer section name ("xdp_sock",
 // "classifier_egress").
 var oldPrefixes = []string{

@@ -21,7 +21,7 @@ func (a *app) complete(root *cobra.Command) {
 		"prog": a.ofObject("", programsOf), "no-load": a.ofObject("", programsOf), "attach": a.ofObject("=", programsOf),
 		"map-size": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
 		"btf": kernels, "base": kernels, "run": runs,
-		"engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
+		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
 		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,
 	}
 	var walk func(cmd *cobra.Command)

@@ -23,7 +23,11 @@ func (a *app) openObject(path string) (*loader.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	var opts []loader.Option
+	dialect, ok := loader.ParseDialect(a.loader)
+	if !ok {
+		return nil, usagef("--loader %s: want %s", a.loader, strings.Join(loader.DialectNames(), ", "))
+	}
+	opts := []loader.Option{loader.WithDialect(dialect)}
 	for name, text := range types {
 		t, ok := uapi.ParseProgType(text)
 		if !ok {
@@ -67,6 +71,7 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 	o.Globals, o.Attach = globals, attach
 	o.Optional = a.optional
 	o.KernelCORE = a.lightSkeleton
+	o.AsDefined = a.strict && a.loader == loader.DialectAuto.String()
 	o.NoLoad = map[string]bool{}
 	for _, name := range a.noLoad {
 		o.NoLoad[name] = true

@@ -33,6 +33,7 @@ type app struct {
 	attach        []string
 	noLoad        []string
 	lightSkeleton bool
+	loader        string
 	optional      bool
 	jsonOut       bool
 	color         string
@@ -105,6 +106,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringArrayVar(&a.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
 	f.StringArrayVar(&a.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
 	f.BoolVar(&a.optional, "optional", false, "also run optional programs, those of sections that begin with ?")
+	f.StringVar(&a.loader, "loader", "auto", "user space loader `NAME` whose rules hold where loaders differ (section names, map sizes that follow from the type): libbpf, cilium, aya, auto (what any of them takes; not under --strict)")
 	f.BoolVar(&a.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")
 	f.BoolVar(&a.jsonOut, "json", false, "one JSON document on standard output")
 	f.StringVar(&a.color, "color", "auto", "colours `WHEN`: auto, always or never")
