@@ -31,15 +31,16 @@ func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 		return nil
 	}
 	var fit []string
+	unknown := lp.Program
+	defer func() { lp.Program = unknown }()
 	for _, r := range progtype.All() {
 		if r.Context.User != context {
 			continue
 		}
-		p := *lp.Program
+		p := *unknown
 		p.Type, p.Attach, p.Known = r.Type, r.Attach, true
-		as := *lp
-		as.Program = &p
-		if l.checkRules(&as) == nil && !l.readsPacketUnduly(&as, r) {
+		lp.Program = &p
+		if l.checkRules(lp) == nil && !l.readsPacketUnduly(lp, r) {
 			fit = append(fit, r.Type.String())
 		}
 	}
