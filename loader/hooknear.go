@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/nearest"
@@ -48,37 +49,32 @@ func (t *Target) each(h hookNames, f func(name string)) {
 	}
 }
 
-// nearestHooks returns up to three attach points of a family whose names look like name, nearest first.
+// nearestHooks returns up to three attach points of a family whose names look like name, nearest first. They are copies, which do
+// not keep the target's types in memory.
 func (t *Target) nearestHooks(h hookNames, name string) []string {
-	limit := min(3, max(2, len(name)/4))
-	base := strings.TrimLeft(name, "_")
-	family := familyOf(name)
-	var names, relatives []string
-	t.each(h, func(n string) {
-		if d := len(n) - len(name); -limit <= d && d <= limit || len(base) >= 3 && strings.Contains(n, base) {
-			names = append(names, n)
-		}
-		if family != "" && strings.HasPrefix(n, family) {
-			relatives = append(relatives, n)
-		}
-	})
-	// Of equally near names those of about the same length come first.
-	byLength := func(a, b string) int {
-		if d := absInt(len(a)-len(name)) - absInt(len(b)-len(name)); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	}
-	slices.SortFunc(names, byLength)
-	near := nearest.Names(name, names, limit)
+	index := t.hookIndex(h)
+	near := index.Near(name, min(3, max(2, len(name)/4)))
 	for _, n := range t.renamed(h, name) {
 		near = append([]string{n}, slices.DeleteFunc(near, func(x string) bool { return x == n })...)
 	}
-	if len(near) == 0 {
-		slices.SortFunc(relatives, byLength)
-		near = slices.Compact(relatives)
+	if family := familyOf(name); len(near) == 0 && family != "" {
+		near = index.Prefixed(family, name)
 	}
-	return near[:min(len(near), 3)]
+	near = near[:min(len(near), 3)]
+	for i, n := range near {
+		near[i] = strings.Clone(n)
+	}
+	return near
+}
+
+// hookIndex returns the names of a family, which are collected when the first of them is missed.
+func (t *Target) hookIndex(h hookNames) *nearest.Index {
+	made, _ := t.hooks.LoadOrStore(h, sync.OnceValue(func() *nearest.Index {
+		var x nearest.Index
+		t.each(h, x.Add)
+		return &x
+	}))
+	return made.(func() *nearest.Index)()
 }
 
 // familyOf is what functions of the same purpose begin with, "blk_account_io_" of blk_account_io_start; "" when that says little.
@@ -89,8 +85,6 @@ func familyOf(name string) string {
 	}
 	return ""
 }
-
-func absInt(n int) int { return max(n, -n) }
 
 // renamed returns what a missing function is often called on other kernels: with or without underscores, the worker
 // inside of a wrapper, the variant of an allocator without its profiling macro.
@@ -149,7 +143,7 @@ func (t *Target) nearestMatches(pattern string) []string {
 	})
 	near := nearest.Names(fixed, slices.Sorted(maps.Keys(begins)), limit)
 	for i, n := range near {
-		near[i] = begins[n]
+		near[i] = strings.Clone(begins[n])
 	}
 	return near
 }

@@ -46,6 +46,7 @@ type Target struct {
 	known    map[string]*enumSet
 	partial  bool
 	funcOnce sync.Once
+	hooks    sync.Map // of hookNames: func() *nearest.Index
 }
 
 // enumSet is the values of one of the kernel's enums.

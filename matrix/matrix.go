@@ -72,6 +72,15 @@ type Row struct {
 // a kernel stands in its cells. Each object on each kernel has a machine of its own, on which its programs
 // run once in file order, sharing maps and global variables.
 func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) (*Matrix, error) {
+	r := newRunner(ctx, objects, kernels, cfg)
+	r.run()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r.matrix(), nil
+}
+
+func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Config) *runner {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
@@ -83,11 +92,7 @@ func Run(ctx context.Context, objects []*loader.Object, kernels []Kernel, cfg Co
 	for i := range kernels {
 		r.targets[i] = target{kernel: kernels[i], left: len(objects)}
 	}
-	r.run()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return r.matrix(), nil
+	return r
 }
 
 // runner distributes the work.

@@ -100,7 +100,7 @@ func (n *namer) word(v uint64) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name.Key))
 	id := h.Sum64() | 1<<63
-	n.names[id] = name.Text
+	n.names[id] = strings.Clone(name.Text) // a name of BTF would keep all of the kernel's types
 	return id
 }
 

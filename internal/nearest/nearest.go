@@ -2,6 +2,7 @@
 package nearest
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -70,3 +71,75 @@ func Distance(a, b string) int {
 
 // Like is [Names] with the limit that suits most names: a third of their length, at least two edits.
 func Like(name string, names []string) []string { return Names(name, names, max(2, len(name)/3)) }
+
+// Index holds many names that are searched more than once, such as the functions of a kernel.
+type Index struct {
+	names []string
+	sets  []uint64 // the letters of each name
+}
+
+// Add adds a name.
+func (x *Index) Add(name string) {
+	x.names = append(x.names, name)
+	x.sets = append(x.sets, allLetters(name))
+}
+
+// Near returns up to three names as [Names] does. Of equally near names those of about the same length come first.
+func (x *Index) Near(name string, limit int) []string {
+	own := allLetters(name)
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	for i, n := range x.names {
+		set := x.sets[i]
+		more := len(n) - len(name)
+		close := -limit <= more && more <= limit
+		d := limit + 1
+		if close && (len(n) > longest || len(name) > longest || bits.OnesCount64(own^set) <= 2*limit) {
+			d = Distance(name, n)
+		}
+		if len(name) >= 3 && own&^set == 0 && strings.Contains(n, name) || close && len(n) >= 3 && set&^own == 0 && strings.Contains(name, n) {
+			d = min(d, 2)
+		}
+		if d <= limit && n != "" {
+			near = append(near, candidate{n, d})
+		}
+	}
+	slices.SortFunc(near, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), byLength(name, a.name, b.name))
+	})
+	near = slices.Compact(near)
+	var out []string
+	for _, c := range near[:min(len(near), offered)] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// Prefixed returns up to three names that start with prefix, those whose length is nearest to that of name first.
+func (x *Index) Prefixed(prefix, name string) []string {
+	var found []string
+	for _, n := range x.names {
+		if strings.HasPrefix(n, prefix) {
+			found = append(found, n)
+		}
+	}
+	slices.SortFunc(found, func(a, b string) int { return byLength(name, a, b) })
+	found = slices.Compact(found)
+	return found[:min(len(found), offered)]
+}
+
+func byLength(name, a, b string) int {
+	away := func(n string) int { return max(len(n)-len(name), len(name)-len(n)) }
+	return cmp.Or(cmp.Compare(away(a), away(b)), strings.Compare(a, b))
+}
+
+// allLetters is [letters] of the whole name.
+func allLetters(name string) (set uint64) {
+	for i := range len(name) {
+		set |= 1 << (name[i] & 63)
+	}
+	return set
+}

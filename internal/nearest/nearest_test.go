@@ -26,3 +26,30 @@ func TestNamesOffersTheNearestFirst(t *testing.T) {
 	assert.Equal(t, []string{"parent", "real_parent"}, Names("paren", names, 2), "what contains it counts as two edits")
 	assert.Empty(t, Names("x", names, 0))
 }
+
+func TestIndexAnswersAsNames(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	all := []string{"vfs_read", "vfs_readv", "vfs_reada", "__vfs_read", "ksys_read", "read", "vfs_write", "vfs_read", "", long + "a", long + "b", "blk_account_io_done"}
+	var x Index
+	for _, n := range all {
+		x.Add(n)
+	}
+	for _, tt := range []struct {
+		name  string
+		limit int
+		want  []string
+	}{
+		{"vfs_raed", 2, []string{"vfs_read", "vfs_reada", "vfs_readv"}}, // of equally near ones the one of the same length, then by name
+		{"vfs_read", 0, []string{"vfs_read"}},
+		{"read", 2, []string{"read", "vfs_read", "ksys_read"}}, // contained: two edits
+		{long + "c", 1, []string{long + "a", long + "b"}},
+		{"nothing_like_it", 3, nil},
+	} {
+		assert.Equal(t, tt.want, x.Near(tt.name, tt.limit), tt.name)
+		if names := Names(tt.name, all, tt.limit); assert.Len(t, names, len(tt.want)) && len(names) > 0 {
+			assert.Equal(t, tt.want[0], names[0], "both break ties their own way")
+		}
+	}
+	assert.Equal(t, []string{"blk_account_io_done"}, x.Prefixed("blk_account_io_", "blk_account_io_start"))
+	assert.Empty(t, x.Prefixed("blk_mq_", "blk_mq_start"))
+}
