@@ -39,7 +39,8 @@ func TestIndexAnswersAsNames(t *testing.T) {
 		limit int
 		want  []string
 	}{
-		{"vfs_raed", 2, []string{"vfs_read", "vfs_reada", "vfs_readv"}}, // of equally near ones the one of the same length, then by name
+		{"vfs_rear", 1, []string{"vfs_read"}},
+		{"vfs_rea", 2, []string{"vfs_read", "vfs_reada", "vfs_readv"}}, // of equally near ones the shortest, then by name
 		{"vfs_read", 0, []string{"vfs_read"}},
 		{"read", 2, []string{"read", "vfs_read", "ksys_read"}}, // contained: two edits
 		{long + "c", 1, []string{long + "a", long + "b"}},
