@@ -11,7 +11,8 @@ import (
 )
 
 // Load reads BTF from a file, told by content and not by name: what [btf.Load] reads, and that compressed with xz, gzip or
-// zstd, and tar archives of it like BTFHub's .btf.tar.xz, of which the first entry with BTF is taken. base is the Spec that
+// zstd, tar archives of it like BTFHub's .btf.tar.xz, of which the first entry with BTF is taken, kernel images (vmlinuz), and Debian
+// packages with a kernel. base is the Spec that
 // split BTF continues, else nil.
 func Load(path string, base *btf.Spec) (*btf.Spec, error) { return (*Cache)(nil).Load(path, base) }
 

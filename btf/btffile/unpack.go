@@ -53,6 +53,10 @@ func unpack(data []byte) (content, error) {
 	if isELF(data) {
 		return content{elf: bytes.NewReader(data), len: int64(len(data))}, nil
 	}
+	if isImage(data) && !isTar(data) {
+		raw, err := KernelBTF(data)
+		return content{raw: raw}, err
+	}
 	if !isContainer(data) {
 		return content{raw: data}, nil
 	}
@@ -78,6 +82,13 @@ func unpack(data []byte) (content, error) {
 		case isELF(start):
 			file, err := readToEnd(layers, maxUnpacked)
 			return content{elf: file, len: file.len}, err
+		case isImage(start):
+			image, err := readToEnd(layers, maxImage)
+			if err != nil {
+				return content{}, err
+			}
+			raw, err := KernelBTF(image.join())
+			return content{raw: raw}, err
 		case !isContainer(start):
 			return content{raw: bytes.Clone(start)}, nil
 		}
@@ -91,9 +102,9 @@ func isTar(data []byte) bool {
 	return len(data) >= tarHeader && bytes.Equal(data[257:262], magicTar)
 }
 
-// isContainer reports whether data is compressed or an archive.
+// isContainer reports whether data is compressed, an archive, a package or a kernel image.
 func isContainer(data []byte) bool {
-	return bytes.HasPrefix(data, magicXZ) || bytes.HasPrefix(data, magicGzip) || bytes.HasPrefix(data, magicZstd) || isTar(data)
+	return bytes.HasPrefix(data, magicXZ) || bytes.HasPrefix(data, magicGzip) || bytes.HasPrefix(data, magicZstd) || isTar(data) || isDeb(data) || isImage(data)
 }
 
 // openLayer opens one container. done frees what it holds.
@@ -120,6 +131,8 @@ func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 		if z, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
 			inner, done = z, z.Close
 		}
+	case isDeb(start):
+		return undeb(r)
 	default:
 		return untar(r)
 	}
@@ -147,9 +160,11 @@ func xzDictionary(start []byte) int64 {
 	if len(filter) < 3 || filter[0] != lzma2 {
 		return 0
 	}
-	bits := filter[2]
-	return (2 | int64(bits&1)) << (min(bits, 40)/2 + 11)
+	return dictionarySize(filter[2])
 }
+
+// dictionarySize is the size of the dictionary that LZMA2's property byte stands for (section 5.3.1).
+func dictionarySize(bits byte) int64 { return (2 | int64(bits&1)) << (min(bits, 40)/2 + 11) }
 
 // bounded reads at most left bytes, and says in errors what was unpacked.
 type bounded struct {

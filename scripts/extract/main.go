@@ -9,6 +9,8 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"github.com/bpfrun/bpfrun/btf/btffile"
 )
 
 func main() {
@@ -28,7 +30,7 @@ func run(args []string) error {
 	}
 	switch args[0] {
 	case "btf":
-		raw, err := kernelBTF(data)
+		raw, err := btffile.KernelBTF(data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}

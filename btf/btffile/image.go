@@ -1,24 +1,38 @@
-package main
+package btffile
 
 import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
-	"errors"
 	"io"
-	"os/exec"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/bpfrun/bpfrun/btf"
 )
 
-var errNoBTF = errors.New("no BTF found")
+const (
+	// minKernelBTF is below the size of any kernel's BTF and above anything else that looks like a header by chance.
+	minKernelBTF = 1 << 20
+	// maxImage bounds kernel images and what they expand to.
+	maxImage = 512 << 20
+	// maxStreams bounds how many places that look like a compressed stream are tried, of each kind: real images have a few.
+	maxStreams = 64
+)
 
-// minKernelBTF is below the size of any kernel's BTF and above anything else that looks like a header by chance.
-const minKernelBTF = 1 << 20
+// isImage reports whether data begins like a bootable kernel image: for x86 (the boot sector signature at 510, Documentation/arch/x86/boot.rst),
+// arm64 and riscv (the magic of their Image headers), arm (zImage), or EFI zboot.
+func isImage(data []byte) bool {
+	at := func(off int, magic string) bool {
+		return len(data) >= off+len(magic) && string(data[off:off+len(magic)]) == magic
+	}
+	return at(0x1fe, "\x55\xaa") || at(56, "ARM\x64") || at(56, "RSC\x05") || at(0x24, "\x18\x28\x6f\x01") || at(0, "MZ") && at(4, "zimg")
+}
 
-// kernelBTF returns the raw BTF of a kernel image. The image may be wrapped: a decompressor in front of a gzip, xz,
-// zstd or LZ4 stream. All streams whose magic occurs are tried.
-func kernelBTF(image []byte) ([]byte, error) {
+// KernelBTF returns the raw BTF of a kernel image as it is booted: plain, or a decompressor followed by a gzip, xz, zstd or LZ4 stream. All
+// streams whose magic numbers occur are tried. The error is btf.ErrNoBTF: the kernel was built without BTF, or is compressed in another way
+// (bzip2, lzma, lzo).
+func KernelBTF(image []byte) ([]byte, error) {
 	if raw := findBTF(image); raw != nil {
 		return raw, nil
 	}
@@ -26,12 +40,12 @@ func kernelBTF(image []byte) ([]byte, error) {
 		magic  []byte
 		expand func([]byte) []byte
 	}{
-		{[]byte{0x28, 0xb5, 0x2f, 0xfd}, unzstd},
-		{[]byte{0xfd, '7', 'z', 'X', 'Z', 0}, unxz},
+		{magicZstd, unzstd},
+		{magicXZ, unxz},
 		{[]byte{0x1f, 0x8b, 0x08}, gunzip},
 		{[]byte{0x02, 0x21, 0x4c, 0x18}, unlz4},
 	} {
-		for at := 0; ; {
+		for at, tries := 0, 0; tries < maxStreams; tries++ {
 			i := bytes.Index(image[at:], f.magic)
 			if i < 0 {
 				break
@@ -43,7 +57,7 @@ func kernelBTF(image []byte) ([]byte, error) {
 			at++
 		}
 	}
-	return nil, errNoBTF
+	return nil, failure(btf.ErrNoBTF, "no BTF in the kernel image: it was built without (CONFIG_DEBUG_INFO_BTF), or is compressed with neither gzip, xz, zstd nor LZ4")
 }
 
 // findBTF looks for a BTF header (magic 0xeb9f, version 1, flags 0, header length 24) and returns header, types and
@@ -93,24 +107,16 @@ func gunzip(b []byte) []byte {
 		return nil
 	}
 	r.Multistream(false)
-	out, _ := io.ReadAll(r)
+	out, _ := io.ReadAll(io.LimitReader(r, maxImage))
 	return out
 }
 
 func unzstd(b []byte) []byte {
-	r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderMaxWindow(1<<30))
+	r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil
 	}
 	defer r.Close()
-	out, _ := io.ReadAll(r)
-	return out
-}
-
-// unxz uses the xz command: kernels are compressed with a filter for machine code (BCJ).
-func unxz(b []byte) []byte {
-	cmd := exec.Command("xz", "-dc", "--single-stream")
-	cmd.Stdin = bytes.NewReader(b)
-	out, _ := cmd.Output()
+	out, _ := io.ReadAll(io.LimitReader(r, maxImage))
 	return out
 }

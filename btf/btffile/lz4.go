@@ -1,4 +1,4 @@
-package main
+package btffile
 
 import "encoding/binary"
 
