@@ -41,6 +41,7 @@ var layers = []struct {
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
 	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/debuginfo", "corerelo"}},
+	{"internal/kernels", []string{"internal/nearest", "btf", "btf/btffile", "btf/embedded", "loader"}},
 	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},

@@ -24,6 +24,8 @@ var published = []struct {
 	{"bench", BenchDocument{}, nil},
 	{"btf diff", BTFDiffDocument{}, nil},
 	{"btf min", BTFMinDocument{}, nil},
+	{"kernels list", KernelsDocument{}, nil},
+	{"kernels add", KernelsDocument{}, nil},
 	{"version", VersionDocument{}, nil},
 	{"error", OneDocument{}, []string{"schema", "exit", "error"}},
 }

@@ -27,12 +27,21 @@ type File struct {
 	// ObjectPos is where the file names it; Named says that it does.
 	ObjectPos Pos
 	Named     bool
-	Kernel    Setup
+	// Kernels are the kernels the runs are for where the command names none.
+	Kernels []KernelName
+	Kernel  Setup
 	// Objects, Maps and Globals are what is set up before the runs, in the order of the file.
 	Objects, Maps, Globals []Pair
 	Runs                   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
+}
+
+// KernelName names a kernel: a file, directory or glob, or a release. Paths that exist relative to the scenario file are relative to
+// that.
+type KernelName struct {
+	Pos
+	Name string
 }
 
 // Setup is the simulated machine of a file.
@@ -164,7 +173,7 @@ func (f *File) decode(root *Node) error {
 		return root.fields(fileForm)
 	}
 	var m mistakes
-	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernel, f.decodeTables, f.decodeRuns} {
+	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns} {
 		m.add(step(root))
 	}
 	if m.err() == nil { // else a run may be missing because of its mistakes
@@ -192,6 +201,30 @@ func (f *File) decodeObject(root *Node) error {
 		f.Object = filepath.Join(filepath.Dir(f.Path), f.Object)
 	}
 	return nil
+}
+
+func (f *File) decodeKernels(root *Node) error {
+	n := root.Get("kernels")
+	if n == nil {
+		return nil
+	}
+	if n.Kind != Sequence {
+		return n.errorf("kernels: want a list of releases or files, got %s", n.describe())
+	}
+	var wrong mistakes
+	for _, item := range n.Items {
+		name, err := item.text("kernels")
+		if !wrong.add(err) {
+			continue
+		}
+		if near := filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(name)); !filepath.IsAbs(name) {
+			if found, err := filepath.Glob(near); err == nil && len(found) > 0 {
+				name = near
+			}
+		}
+		f.Kernels = append(f.Kernels, KernelName{item.Pos, name})
+	}
+	return wrong.err()
 }
 
 // beside is the object a file without object: is about: NAME.bpf.o, else NAME.o, of NAME.yaml; of two files for one object

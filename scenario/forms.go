@@ -29,6 +29,7 @@ const (
 	shapeInteger
 	shapeBool
 	shapeDuration
+	shapeRelease // a text that YAML may take for a number
 	shapeList
 	shapeMap // any names
 	shapeForm
@@ -61,14 +62,16 @@ var (
 	text     = shapeOf(shapeText)
 	integer  = shapeOf(shapeInteger)
 	duration = shapeOf(shapeDuration)
+	release  = shapeOf(shapeRelease)
 	anything = shapeOf(shapeAny)
 )
 
 var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of one BPF object, and what is expected of them.", []member{
 	{name: "description", doc: "What the file is about.", shape: text},
 	{name: "object", doc: "The BPF object, relative to this file. Without it the object beside the file is used: NAME.bpf.o or NAME.o for NAME.yaml.", shape: text},
-	{name: "since", doc: "The oldest kernel the runs are for (5.17); on older ones they are skipped.", shape: text},
+	{name: "since", doc: "The oldest kernel the runs are for (5.17); on older ones they are skipped.", shape: release},
 	{name: "arch", doc: "The architecture the runs are for (x86, arm64, arm, riscv, s390); on others they are skipped.", shape: text},
+	{name: "kernels", doc: "The kernels the runs are for, where --btf names none: releases (6.12, 6.12-arm64; see bpfrun kernels), files, directories and globs relative to this file, embedded.", shape: listOf(release)},
 	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
 	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
 	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53).", shape: mapOf(anything)},
@@ -100,7 +103,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "name", doc: "Name of the run; the program's name without.", shape: text},
 	{name: "prog", doc: "The program.", shape: text, required: true},
 	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any text or key of the run is the parameter's value; a name that mentions no parameter gets all of them. $${ is no parameter.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
-	{name: "since", doc: "The oldest kernel this run is for; on older ones it is skipped.", shape: text},
+	{name: "since", doc: "The oldest kernel this run is for; on older ones it is skipped.", shape: release},
 	{name: "arch", doc: "The architecture this run is for; on others it is skipped.", shape: text},
 	{name: "current", doc: "The task it runs in: $name of an object.", shape: text},
 	{name: "cpu", doc: "The CPU it runs on.", shape: integer},

@@ -62,6 +62,8 @@ func (s shape) words() string {
 		return "text"
 	case shapeInteger:
 		return "integer"
+	case shapeRelease:
+		return "release"
 	case shapeBool:
 		return "true or false"
 	case shapeDuration:

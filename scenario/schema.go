@@ -61,6 +61,8 @@ func (s *schemaMaker) shape(x shape) map[string]any {
 		return map[string]any{"type": "boolean"}
 	case shapeDuration:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, map[string]any{"type": "string", "pattern": "^([0-9.]+(ns|us|µs|ms|s|m|h))+$"}}}
+	case shapeRelease:
+		return map[string]any{"type": []any{"string", "number"}}
 	case shapeList:
 		return map[string]any{"type": "array", "items": s.shape(*x.elem)}
 	case shapeMap:

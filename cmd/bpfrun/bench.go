@@ -85,7 +85,7 @@ func (a *app) bench(path string, o benchOptions) error {
 	if err != nil {
 		return err
 	}
-	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: o.prog, Engine: engineName(engine), Target: report.NewTarget(target, sources[0].source)}
+	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: o.prog, Engine: engineName(engine), Target: report.NewTarget(target, sources[0].Path)}
 	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Uncovered: true, Engine: engine, OnDifference: a.differ.add})
 	if err != nil {
 		return codeError{exitLoad, err}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -29,7 +30,7 @@ host for the running kernel, or embedded for the kernel inside of bpfrun.`,
 
 // openBTF reads one BTF named on the command line, on top of base when that is given.
 func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
-	sources, err := expandBTF("", arg)
+	sources, err := a.expandBTF("", arg)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := a.btfCache().Load(sources[0].source, below)
+	spec, err := a.btfCache().Load(sources[0].Path, below)
 	if err == nil && spec.StandsAlone() {
 		err = errStandsAlone
 	}
@@ -213,7 +214,7 @@ are compared. Exit code 1 when there are differences.`,
 				}
 				diffs = append(diffs, d...)
 			}
-			doc := report.NewBTFDiffDocument(fileSource(args[0]).name, fileSource(args[1]).name, diffs)
+			doc := report.NewBTFDiffDocument(kernels.FileSource(args[0]).Name, kernels.FileSource(args[1]).Name, diffs)
 			if len(diffs) > 0 {
 				doc.Exit = exitExpectation
 			}

@@ -15,8 +15,8 @@ func (a *app) pickRelease(arg string, sources []btfSource) ([]btfSource, error) 
 	byPath := map[string]btfSource{}
 	var files, names []string
 	for _, s := range sources {
-		byPath[s.source] = s
-		files, names = append(files, s.source), append(names, s.name)
+		byPath[s.Path] = s
+		files, names = append(files, s.Path), append(names, s.Name)
 	}
 	var out []btfSource
 	for _, f := range loader.PickRelease(files, a.kernelVersion) {

@@ -43,7 +43,7 @@ func (a *app) btfMin(args []string, output string) error {
 	}
 	var sources []btfSource
 	for _, k := range kernels {
-		s, err := expandBTF("--btf ", k)
+		s, err := a.expandBTF("--btf ", k)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (a *app) btfMin(args []string, output string) error {
 		watch.add(1)
 		path := output
 		if dir {
-			path = filepath.Join(output, s.name+".btf")
+			path = filepath.Join(output, s.Name+".btf")
 		}
 		r, err := a.minimiseBTF(s, objects, path)
 		if err != nil {
@@ -87,13 +87,13 @@ func (a *app) btfMin(args []string, output string) error {
 func (a *app) minimiseBTF(s btfSource, objects []*loader.Object, path string) (report.BTFMin, error) {
 	spec, err := s.load(a.btfCache())
 	if err != nil {
-		return report.BTFMin{}, btfError(s.source, err)
+		return report.BTFMin{}, btfError(s.Path, err)
 	}
 	m, err := corerelo.NewMinimizer(spec)
 	if err != nil {
-		return report.BTFMin{}, btfError(s.source, err)
+		return report.BTFMin{}, btfError(s.Path, err)
 	}
-	r := report.BTFMin{BTF: s.name, File: path, TypesBefore: spec.NumTypes() - 1, BytesBefore: len(spec.Raw()), IDs: []report.BTFMinID{}}
+	r := report.BTFMin{BTF: s.Name, File: path, TypesBefore: spec.NumTypes() - 1, BytesBefore: len(spec.Raw()), IDs: []report.BTFMinID{}}
 	for _, o := range objects {
 		if o.BTF == nil {
 			continue

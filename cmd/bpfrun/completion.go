@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -20,7 +21,7 @@ func (a *app) complete(root *cobra.Command) {
 	flags := map[string]completer{
 		"prog": a.ofObject("", programsOf), "no-load": a.ofObject("", programsOf), "attach": a.ofObject("=", programsOf),
 		"map-size": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
-		"btf": kernels, "base": kernels, "run": runs,
+		"btf": kernelNames, "base": kernelNames, "run": runs,
 		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
 		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,
 	}
@@ -63,9 +64,13 @@ func files(extensions ...string) completer {
 	}
 }
 
-// kernels are the names that need no file; files are offered beside them.
-func kernels(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}, cobra.ShellCompDirectiveDefault
+// kernelNames are the names that need no file, and those of the search path; files are offered beside them.
+func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	out := []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}
+	for _, k := range kernels.Default().List() {
+		out = append(out, k.ID+"\t"+k.Path)
+	}
+	return out, cobra.ShellCompDirectiveDefault
 }
 
 // ofObject offers names of the object that is among the arguments.

@@ -44,7 +44,7 @@ func (a *app) conformanceCore(files []string, objects string) error {
 	}
 	cfg := core.Config{Objects: objects, Parallel: runtime.GOMAXPROCS(0)}
 	for _, s := range sources {
-		cfg.Kernels = append(cfg.Kernels, core.Kernel{Name: s.name, Open: func() (*loader.Target, error) { return a.target(s) }})
+		cfg.Kernels = append(cfg.Kernels, core.Kernel{Name: s.Name, Open: func() (*loader.Target, error) { return a.target(s) }})
 	}
 	var total core.Result
 	for _, path := range files {
@@ -155,10 +155,10 @@ func (a *app) recordOwn(ctx context.Context, w io.Writer, paths []string, source
 			}
 			obj, err := a.openObject(path)
 			if err == nil {
-				err = core.Record(w, objectName(o.objects, path), obj, s.name+".btf", target)
+				err = core.Record(w, objectName(o.objects, path), obj, s.Name+".btf", target)
 			}
 			if err != nil {
-				a.note("%s on %s is left out: %v", path, s.name, err)
+				a.note("%s on %s is left out: %v", path, s.Name, err)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (a *app) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sou
 			return err
 		}
 		for _, path := range paths {
-			lines, err := h.Run(ctx, objectName(o.objects, path), path, s.name+".btf", raw)
+			lines, err := h.Run(ctx, objectName(o.objects, path), path, s.Name+".btf", raw)
 			if err != nil {
 				os.Remove(raw)
 				return codeError{exitNotSimulated, err}

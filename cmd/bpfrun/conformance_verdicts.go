@@ -212,7 +212,7 @@ func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target
 	}
 	best := -1
 	for i, s := range sources {
-		_, v, ok := loader.ParseRelease(s.name)
+		_, v, ok := loader.ParseRelease(s.Name)
 		switch {
 		case ok && v == version:
 			best = i

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 )
 
 func TestBTFShow(t *testing.T) {
@@ -102,7 +103,7 @@ func TestBTFMin(t *testing.T) {
 	raw := filepath.Join(dir, "raw.btf")
 	_, errs, code = commandLine(t, "btf", "dump", small)
 	require.Equal(t, exitOK, code, errs)
-	spec, err := btfSource{source: "embedded"}.load(nil)
+	spec, err := btfSource{Source: kernels.EmbeddedSource()}.load(nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(raw, spec.Raw(), 0o644))
 	theirs := filepath.Join(dir, "bpftool.btf")

@@ -116,9 +116,12 @@ func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
 		return usagef("-p %s: %s has no such program (it has %s)", o.program, obj.Name, programNames(obj))
 	}
 	d.config, cfg.Kernel = cfg.Machine, d.kernel
-	first, err := a.btfSources()
+	first, err := a.sourcesFor(d.file)
 	if err != nil {
 		return err
+	}
+	if len(first) > 1 && len(a.btf) == 0 {
+		first = first[:1] // of those the scenario names
 	}
 	if len(first) != 1 {
 		return usagef("debug wants one kernel, --btf names %d (the command kernel changes it)", len(first))
@@ -195,7 +198,7 @@ func (d *debugged) has(name string) bool {
 
 // kernel finds a kernel as --btf does, and makes a machine for it.
 func (d *debugged) kernel(_ context.Context, name string) (debug.Target, error) {
-	sources, err := expandBTF("", name)
+	sources, err := d.app.expandBTF("", name)
 	if err != nil {
 		return debug.Target{}, err
 	}

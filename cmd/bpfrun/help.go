@@ -32,7 +32,7 @@ var commandGroups = []struct {
 }{
 	{"Run and test", []string{"run", "test", "debug", "bench"}},
 	{"Look at objects on kernels", []string{"matrix", "relo", "info", "disasm"}},
-	{"Kernel types", []string{"btf"}},
+	{"Kernel types", []string{"btf", "kernels"}},
 	{"Scenario files", []string{"scenario"}},
 }
 

@@ -121,6 +121,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		objects = "../../testdata/objects/clang-14/"
 	)
 	out := filepath.Join(t.TempDir(), "min.btf")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // kernels are added to
+	t.Setenv("HOME", t.TempDir())
 	seen := map[string]bool{}
 	for _, c := range []struct {
 		command string
@@ -148,6 +150,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"bench", []string{"bench", xdp, "-p", "firewall", "--btf", min}},
 		{"btf diff", []string{"btf", "diff", min5, min}},
 		{"btf min", []string{"btf", "min", exec, "--btf", min, "-o", out}},
+		{"kernels list", []string{"kernels", "list"}},
+		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
 		{"version", []string{"version"}},
 		{"error", []string{exec, "--btf", "nosuch"}},
 		{"error", []string{"matrix", "nosuch.o"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -49,15 +50,15 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 func TestHostWithoutBTF(t *testing.T) {
 	min, err := filepath.Abs("../../testdata/btf/min/linux-6.12.107-amd64.min.btf")
 	require.NoError(t, err)
-	saved := hostBTF
-	defer func() { hostBTF = saved }()
+	saved := kernels.HostBTF
+	defer func() { kernels.HostBTF = saved }()
 	command := func(args ...string) (code int, stdout, stderr string) {
 		var out, diag bytes.Buffer
 		code = run(args, &out, &diag)
 		return code, out.String(), diag.String()
 	}
 
-	hostBTF = filepath.Join(t.TempDir(), "none")
+	kernels.HostBTF = filepath.Join(t.TempDir(), "none")
 	code, stdout, stderr := command(execObject)
 	assert.Equal(t, exitOK, code)
 	assert.Contains(t, stdout, "exec.bpf.o on linux-6.12")
@@ -66,7 +67,7 @@ func TestHostWithoutBTF(t *testing.T) {
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "try --btf embedded")
 
-	hostBTF = min
+	kernels.HostBTF = min
 	code, stdout, stderr = command(execObject)
 	assert.Equal(t, exitOK, code)
 	assert.Contains(t, stdout, "exec.bpf.o on host")

@@ -157,13 +157,13 @@ func (a *app) matrixObjects(paths []string) ([]*loader.Object, error) {
 func (a *app) matrixKernels(sources []btfSource) []matrix.Kernel {
 	count := map[string]int{}
 	for _, s := range sources {
-		count[s.name]++
+		count[s.Name]++
 	}
 	kernels := make([]matrix.Kernel, len(sources))
 	for i, s := range sources {
-		kernels[i] = matrix.Kernel{Name: s.name, Source: s.source, Open: func() (*loader.Target, error) { return a.target(s) }}
-		if count[s.name] > 1 {
-			kernels[i].Name = s.source
+		kernels[i] = matrix.Kernel{Name: s.Name, Source: s.Path, Open: func() (*loader.Target, error) { return a.target(s) }}
+		if count[s.Name] > 1 {
+			kernels[i].Name = s.Path
 		}
 	}
 	return kernels

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -92,8 +93,8 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		}
 		return nil, codeError{exitLoad, fmt.Errorf("--btf %w", err)}
 	}
-	if isObject(s.source) {
-		a.note("--btf %s is a BPF object: its own types stand for a kernel's", s.source)
+	if isObject(s.Path) {
+		a.note("--btf %s is a BPF object: its own types stand for a kernel's", s.Path)
 	}
 	if s.implied != "" && !a.told {
 		a.told = true
@@ -136,8 +137,8 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		}
 		opts = append(opts, loader.WithKallsyms(syms))
 	}
-	name := s.name
-	if s.source == "host" {
+	name := s.Name
+	if s.Path == "host" {
 		name = hostRelease()
 	}
 	return loader.NewTarget(name, spec, opts...), nil
@@ -186,7 +187,7 @@ func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*
 
 // moduleName is the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or kvm.ko.xz.
 func moduleName(path string) string {
-	name := fileSource(path).name
+	name := kernels.FileSource(path).Name
 	name = strings.TrimSuffix(name, ".ko")
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]

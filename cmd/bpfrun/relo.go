@@ -100,7 +100,7 @@ func (a *app) relo(paths []string) error {
 			if err != nil {
 				return err
 			}
-			doc := report.NewReloDocument(linked, s.source)
+			doc := report.NewReloDocument(linked, s.Path)
 			for _, p := range doc.Programs {
 				if p.Optional && !a.optional {
 					continue // shown, but nobody need load it on this kernel
@@ -141,5 +141,5 @@ func (a *app) link(obj *loader.Object) (*loader.Linked, string, error) {
 		return nil, "", usagef("--btf names %d kernels; this command takes one", len(sources))
 	}
 	linked, err := a.linkOn(obj, sources[0])
-	return linked, sources[0].source, err
+	return linked, sources[0].Path, err
 }

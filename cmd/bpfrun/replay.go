@@ -59,7 +59,7 @@ func (a *app) checkOut(o runOptions, objects []string, sources []btfSource) erro
 	}
 	read := slices.Concat(objects, a.moduleBTF, []string{o.pcap, a.kconfig, a.kallsyms})
 	for _, s := range sources {
-		read = append(read, s.source)
+		read = append(read, s.Path)
 	}
 	for _, bytes := range []string{o.packet, o.ctx} {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(bytes), "@"); ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -24,6 +25,7 @@ type app struct {
 	moduleBTF     []string
 	noCache       bool
 	cache         *btffile.Cache // see btfCache
+	kernels       *kernels.Path  // see kernelPath
 	kernelVersion string
 	kconfig       string
 	kallsyms      string
@@ -94,7 +96,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(flagError)
 	f := cmd.PersistentFlags()
-	f.StringArrayVar(&a.btf, "btf", nil, "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, host, or embedded; repeatable")
+	f.StringArrayVar(&a.btf, "btf", nil, "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, a release (6.12, 6.12-arm64; see bpfrun kernels), host, or embedded; repeatable")
 	f.StringArrayVar(&a.moduleBTF, "module-btf", nil, "split BTF `FILE` of a kernel module on the target; repeatable")
 	f.BoolVar(&a.noCache, "no-cache", false, "do not keep the types of compressed kernels unpacked in the user's cache directory (BPFRUN_CACHE=DIRECTORY moves it, BPFRUN_CACHE=off is the same)")
 	f.StringVar(&a.kernelVersion, "kernel-version", "", "kernel `VERSION` the target behaves as (5.10, 6.1.176), instead of the one inferred")
@@ -121,7 +123,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
 	cmd.AddCommand(a.debugCommand())
-	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.testCommand(), a.scenarioCommand())
+	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.kernelsCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.AddCommand(a.topicCommands()...)
 	cmd.SetUsageFunc(usage)
 	cmd.Version = buildVersion()

@@ -226,17 +226,17 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	}
 	target, err := a.target(s)
 	if exitCode(err) == exitLoad {
-		return failedOn(obj, &report.Target{Name: s.name, Source: s.source}, err), err
+		return failedOn(obj, &report.Target{Name: s.Name, Source: s.Path}, err), err
 	} else if err != nil {
 		return nil, err
 	}
 	linked, err := a.linkTo(obj, target, o.progs...)
 	if exitCode(err) == exitLoad {
-		return failedOn(obj, report.NewTarget(target, s.source), err), err
+		return failedOn(obj, report.NewTarget(target, s.Path), err), err
 	} else if err != nil {
 		return nil, err
 	}
-	doc := report.NewRunDocument(linked, s.source)
+	doc := report.NewRunDocument(linked, s.Path)
 	doc.Choose(o.progs)
 	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
 		doc.NotSimulated("execution of big-endian programs is not simulated (info, disasm and relo work)")

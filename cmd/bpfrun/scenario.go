@@ -110,7 +110,7 @@ func (a *app) runScenario(objects []string, path string) error {
 	if err != nil {
 		return err
 	}
-	sources, err := a.btfSources()
+	sources, err := a.sourcesFor(file)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Obje
 		return nil, codeError{exitLoad, err}
 	}
 	defer r.Close()
-	doc := report.NewRunDocument(r.Machine().Linked(), s.source)
+	doc := report.NewRunDocument(r.Machine().Linked(), s.Path)
 	doc.Scenario = file.Path
 	var hooks report.HookCount
 	_, err = r.All(ctx, func(res *scenario.Result) {

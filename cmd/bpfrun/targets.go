@@ -2,35 +2,23 @@ package main
 
 import (
 	"cmp"
-	"compress/gzip"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-
-	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/scenario"
 )
-
-// hostBTF is where a running Linux kernel shows its types; a variable for tests.
-var hostBTF = "/sys/kernel/btf/vmlinux"
 
 // btfSource is one kernel named by --btf. Its BTF is parsed when it is needed.
 type btfSource struct {
-	name   string // for people: the file name without extensions
-	source string // path, "host" or "embedded"
-	// found says that a glob or a directory named it together with others.
-	found bool
+	kernels.Source
 	// implied is what to tell the user when no --btf named this kernel.
 	implied string
 }
@@ -39,14 +27,19 @@ type btfSource struct {
 // embedded kernel; which one is said on standard error.
 func (a *app) btfSources() ([]btfSource, error) {
 	if len(a.btf) == 0 {
-		if _, err := os.Stat(hostBTF); err == nil {
-			return []btfSource{{name: "host", source: "host", implied: "no --btf given: using the running kernel's types"}}, nil
+		if _, err := os.Stat(kernels.HostBTF); err == nil {
+			return []btfSource{{kernels.HostSource(), "no --btf given: using the running kernel's types"}}, nil
 		}
-		return []btfSource{{name: embedded.Name, source: "embedded", implied: "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
+		return []btfSource{{kernels.EmbeddedSource(), "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
 	}
+	return a.expandAll("--btf ", a.btf)
+}
+
+// expandAll finds the kernels that several arguments name; flag stands before each in errors.
+func (a *app) expandAll(flag string, args []string) ([]btfSource, error) {
 	var out []btfSource
-	for _, arg := range a.btf {
-		sources, err := expandBTF("--btf ", arg)
+	for _, arg := range args {
+		sources, err := a.expandBTF(flag, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -54,11 +47,36 @@ func (a *app) btfSources() ([]btfSource, error) {
 			return nil, err
 		}
 		for i := range sources {
-			sources[i].found = len(sources) > 1
+			sources[i].Found = len(sources) > 1
 		}
 		out = append(out, sources...)
 	}
 	return out, nil
+}
+
+// sourcesFor are the kernels a scenario file runs on: those of --btf, else those it names itself, else as [app.btfSources]. The file may be
+// nil.
+func (a *app) sourcesFor(f *scenario.File) ([]btfSource, error) {
+	if f == nil || len(f.Kernels) == 0 || len(a.btf) > 0 {
+		return a.btfSources()
+	}
+	var out []btfSource
+	for _, k := range f.Kernels {
+		sources, err := a.expandBTF("", k.Name)
+		if err != nil {
+			return nil, usageError{&scenario.Error{Pos: k.Pos, Text: "kernels: " + err.Error(), Err: err}}
+		}
+		out = append(out, sources...)
+	}
+	return out, nil
+}
+
+// kernelPath is where kernels are found by name.
+func (a *app) kernelPath() *kernels.Path {
+	if a.kernels == nil {
+		a.kernels = kernels.Default()
+	}
+	return a.kernels
 }
 
 func (a *app) note(format string, args ...any) {
@@ -67,73 +85,20 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
-// expandBTF finds the kernels an argument names; flag stands in front of it in errors.
-func expandBTF(flag, arg string) ([]btfSource, error) {
-	switch arg {
-	case "":
-		return nil, usagef("%sis empty: want a file, directory, glob, host or embedded", cmp.Or(flag, "the name of a kernel "))
-	case "host":
-		return []btfSource{{name: "host", source: "host"}}, nil
-	case "embedded":
-		return []btfSource{{name: embedded.Name, source: "embedded"}}, nil
-	}
-	info, err := os.Stat(arg)
+// expandBTF finds the kernels an argument names; flag stands before it in errors.
+func (a *app) expandBTF(flag, arg string) ([]btfSource, error) {
+	found, err := a.kernelPath().Expand(arg)
 	switch {
-	case err == nil && info.IsDir():
-		return btfDirectory(flag, arg)
-	case err == nil:
-		return []btfSource{fileSource(arg)}, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, usageError{fmt.Errorf("%s%s: %w", flag, arg, err)}
+	case errors.Is(err, kernels.ErrEmpty):
+		return nil, usagef("%sis empty: %w", cmp.Or(flag, "the name of a kernel "), kernels.ErrEmpty)
+	case err != nil:
+		return nil, usageError{fmt.Errorf("%s%w", flag, err)}
 	}
-	matches, err := filepath.Glob(arg)
-	if err != nil {
-		return nil, usagef("%s%q: %w", flag, arg, err)
-	}
-	var out []btfSource
-	for _, m := range matches {
-		if info, err := os.Stat(m); err == nil && !info.IsDir() {
-			out = append(out, fileSource(m))
-		}
-	}
-	if len(out) == 0 {
-		return nil, usagef("%s%s: no such file (a kernel's types are in %s; %sembedded needs no file)", flag, arg, hostBTF, flag)
+	out := make([]btfSource, len(found))
+	for i, s := range found {
+		out[i].Source = s
 	}
 	return out, nil
-}
-
-// btfDirectory lists the BTF files below a directory, in BTFHub's layout or flat.
-func btfDirectory(flag, dir string) ([]btfSource, error) {
-	var out []btfSource
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := d.Name()
-		if d.Type().IsRegular() && (strings.Contains(name, ".btf") || strings.HasPrefix(name, "vmlinux")) && !strings.HasSuffix(name, ".md") {
-			out = append(out, fileSource(path))
-		}
-		if d.IsDir() && name == "modules" {
-			return filepath.SkipDir // split BTF, which is no target by itself
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, usageError{fmt.Errorf("%s%s: %w", flag, dir, err)}
-	}
-	if len(out) == 0 {
-		return nil, usagef("%s%s: no *.btf* or vmlinux* file in this directory", flag, dir)
-	}
-	slices.SortFunc(out, func(x, y btfSource) int { return strings.Compare(x.source, y.source) })
-	return out, nil
-}
-
-func fileSource(path string) btfSource {
-	name := filepath.Base(path)
-	for _, ext := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
-		name = strings.TrimSuffix(name, ext)
-	}
-	return btfSource{name: name, source: path}
 }
 
 // isObject reports whether a file is a BPF object. The kernel's tests of CO-RE use objects as targets; for most people it is the wrong file.
@@ -148,17 +113,11 @@ func isObject(path string) bool {
 
 // load parses the source's BTF.
 func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
-	switch s.source {
-	case "embedded":
-		return embedded.Spec()
-	case "host":
-		spec, err := btf.Load(hostBTF, nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usagef("--btf host: this system has no %s (try --btf embedded)", hostBTF)
-		}
-		return spec, err
+	spec, err := s.Load(cache)
+	if errors.Is(err, kernels.ErrNoHost) {
+		return nil, usageError{fmt.Errorf("--btf host: %w", err)}
 	}
-	return cache.Load(s.source, nil)
+	return spec, err
 }
 
 // fitting leaves out the kernels that a glob or directory found and that have another byte order than any of the objects: nothing can be
@@ -167,9 +126,11 @@ func (a *app) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSour
 	var out []btfSource
 	var left []string
 	for _, s := range sources {
-		if order := s.byteOrder(); s.found && order != nil && !slices.Contains(orders, order) {
-			left = append(left, s.name)
-			continue
+		if s.Found {
+			if order := s.ByteOrder(); order != nil && !slices.Contains(orders, order) {
+				left = append(left, s.Name)
+				continue
+			}
 		}
 		out = append(out, s)
 	}
@@ -181,40 +142,4 @@ func (a *app) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSour
 		a.note("left out, kernels of the other byte order: %s", join(left))
 	}
 	return out
-}
-
-// byteOrder is the byte order of a file's BTF as its first bytes have it, nil when they do not tell.
-func (s btfSource) byteOrder() binary.ByteOrder {
-	f, err := os.Open(s.source)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var r io.Reader = f
-	switch filepath.Ext(s.source) {
-	case ".xz":
-		r, err = xz.NewReader(f)
-	case ".gz":
-		r, err = gzip.NewReader(f)
-	case ".zst":
-		var d *zstd.Decoder
-		if d, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1)); err == nil {
-			defer d.Close()
-			r = d
-		}
-	}
-	if err != nil {
-		return nil
-	}
-	var magic [2]byte
-	if _, err := io.ReadFull(r, magic[:]); err != nil {
-		return nil
-	}
-	switch magic {
-	case [2]byte{0x9f, 0xeb}:
-		return binary.LittleEndian
-	case [2]byte{0xeb, 0x9f}:
-		return binary.BigEndian
-	}
-	return nil // ELF, an archive
 }

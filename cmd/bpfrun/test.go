@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -96,19 +95,13 @@ func (a *app) test(paths []string, f testFlags) error {
 		}
 		return a.listTests(chosen)
 	}
-	sources, err := a.btfSources()
+	sources, err := a.testSources(chosen)
 	if err != nil {
 		return err
 	}
 	ctx, stop := a.interruptible(context.Background())
 	defer stop()
-	var orders []binary.ByteOrder
-	for _, c := range chosen {
-		if c.object != nil {
-			orders = append(orders, c.object.ByteOrder)
-		}
-	}
-	jobs := a.testJobs(chosen, a.fitting(sources, orders...), opt, f.seeds)
+	jobs := a.testJobs(chosen, sources, opt, f.seeds)
 	watch := a.progress("tests", 0)
 	defer watch.end()
 	if err := checkJobs(ctx, jobs, mistakes); err != nil {

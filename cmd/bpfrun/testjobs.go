@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -30,33 +31,60 @@ type testJob struct {
 	err    error
 }
 
-// testJobs are the jobs of files on every target, those with different seeds next to each other.
-func (a *app) testJobs(files []chosenFile, sources []btfSource, opt scenario.Options, seeds int) []*testJob {
+// testSources are the kernels of each file. Those of a glob or directory that no object fits are left out.
+func (a *app) testSources(files []chosenFile) ([][]btfSource, error) {
+	var orders []binary.ByteOrder
+	for _, f := range files {
+		if f.object != nil {
+			orders = append(orders, f.object.ByteOrder)
+		}
+	}
+	general, err := a.btfSources()
+	if err != nil {
+		return nil, err
+	}
+	general = a.fitting(general, orders...)
+	out := make([][]btfSource, len(files))
+	for i, f := range files {
+		out[i] = general
+		if f.File != nil && len(f.Kernels) > 0 && len(a.btf) == 0 {
+			if out[i], err = a.sourcesFor(f.File); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// testJobs are the jobs of files on every target of theirs, those with different seeds next to each other.
+func (a *app) testJobs(files []chosenFile, sources [][]btfSource, opt scenario.Options, seeds int) []*testJob {
 	var jobs []*testJob
 	type lazy struct {
 		target func() (*loader.Target, error)
 		types  *kernel.Types
 	}
-	targets := make([]lazy, len(sources))
-	for i, s := range sources {
-		targets[i] = lazy{sync.OnceValues(func() (*loader.Target, error) { return a.target(s) }), kernel.NewTypes()}
-	}
-	for _, f := range files {
-		for i, s := range sources {
+	targets := map[string]lazy{}
+	for n, f := range files {
+		for _, s := range sources[n] {
+			t, ok := targets[s.Path]
+			if !ok {
+				t = lazy{sync.OnceValues(func() (*loader.Target, error) { return a.target(s) }), kernel.NewTypes()}
+				targets[s.Path] = t
+			}
+			if s.implied != "" && !a.told {
+				a.told = true
+				a.note("%s", s.implied)
+			}
 			for step := range uint64(seeds) {
 				o := opt
-				o.Types, o.SeedStep = targets[i].types, step
-				j := &testJob{file: f, source: s, target: targets[i].target, opt: o, seed: o.Seed + step, suite: report.Suite{File: f.path, Target: s.name}}
+				o.Types, o.SeedStep = t.types, step
+				j := &testJob{file: f, source: s, target: t.target, opt: o, seed: o.Seed + step, suite: report.Suite{File: f.path, Target: s.Name}}
 				if f.File != nil && f.Kernel.Seed != nil && !o.SeedWins {
 					j.seed = *f.Kernel.Seed + step
 				}
 				jobs = append(jobs, j)
 			}
 		}
-	}
-	if len(sources) > 0 && sources[0].implied != "" && !a.told {
-		a.told = true
-		a.note("%s", sources[0].implied)
 	}
 	return jobs
 }
@@ -135,7 +163,7 @@ func checkJobs(ctx context.Context, jobs []*testJob, parsing error) error {
 				}
 				seen[line] = true
 				if len(jobs) > 1 {
-					line += fmt.Sprintf(" (on %s)", jobs[i].source.name)
+					line += fmt.Sprintf(" (on %s)", jobs[i].source.Name)
 				}
 				mistakes = append(mistakes, errors.New(line))
 			}
@@ -198,7 +226,7 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 	}
 	defer r.Close()
 	if document {
-		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
+		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.Path)
 		j.doc.Scenario, j.doc.Seed = j.file.Path, &j.seed
 	}
 	_, err = r.Units(ctx, j.file.units, func(res *scenario.Result) {
@@ -226,7 +254,7 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 
 // debugLine is the command that opens the debugger where a run begins.
 func (j *testJob) debugLine(run *scenario.Run) string {
-	line := "bpfrun debug " + quoted(j.file.File.Object) + " -s " + quoted(j.file.Path) + " -p " + quoted(run.Name) + " --btf " + quoted(j.source.source)
+	line := "bpfrun debug " + quoted(j.file.File.Object) + " -s " + quoted(j.file.Path) + " -p " + quoted(run.Name) + " --btf " + quoted(j.source.Path)
 	if j.opt.SeedWins || j.opt.SeedStep > 0 {
 		line += fmt.Sprintf(" --seed %d", j.seed)
 	}
@@ -291,7 +319,7 @@ func (j *testJob) runObject(ctx context.Context, strict, document bool, done fun
 		return // interrupted
 	}
 	if document {
-		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.source)
+		j.doc = report.NewRunDocument(r.Machine().Linked(), j.source.Path)
 		j.doc.Seed = &j.seed
 	}
 	for _, res := range results {

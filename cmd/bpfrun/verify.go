@@ -119,7 +119,7 @@ func (a *app) verifyObject(ctx context.Context, obj *loader.Object, s btfSource,
 	case err != nil:
 		return nil, codeError{exitLoad, err}
 	}
-	doc := report.NewVerifyDocument(linked, s.source)
+	doc := report.NewVerifyDocument(linked, s.Path)
 	kernel := verifier.KernelOf(linked.Target)
 	for _, name := range names {
 		lp, ok := linked.Program(name)

@@ -1,0 +1,92 @@
+package btffile
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// Each calls do for the BTF of a file, as [Load] reads it, or for that of every file in a tar archive that has some. name is path, or that of the
+// file in the archive. An error of do ends it.
+func Each(path string, do func(name string, spec *btf.Spec) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, tarHeader)
+	for range maxLayers {
+		start, err := r.Peek(tarHeader)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: %w", path, unpackError(err))
+		}
+		if isTar(start) {
+			return eachEntry(path, r, do)
+		}
+		if !isContainer(start) || isDeb(start) || isImage(start) {
+			break
+		}
+		inner, done, err := openLayer(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		defer done()
+		r = bufio.NewReaderSize(inner, 64<<10)
+	}
+	spec, err := Load(path, nil)
+	if err != nil {
+		return err
+	}
+	return do(path, spec)
+}
+
+func eachEntry(path string, r io.Reader, do func(name string, spec *btf.Spec) error) error {
+	t := tar.NewReader(r)
+	found := 0
+	for {
+		h, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF) && found == 0:
+			return fmt.Errorf("%s: %w", path, failure(btf.ErrNoBTF, "the archive holds no file with BTF"))
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", path, unpackError(err))
+		case h.Typeflag != tar.TypeReg:
+			continue
+		}
+		body := bufio.NewReaderSize(t, tarHeader)
+		start, err := body.Peek(tarHeader)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: %s: %w", path, h.Name, unpackError(err))
+		}
+		if _, isBTF := btf.IsBTF(start); !isBTF && !isELF(start) && (!isContainer(start) || isTar(start)) {
+			continue
+		}
+		var data bytes.Buffer
+		n, err := data.ReadFrom(io.LimitReader(body, maxUnpacked))
+		if err == nil && n == maxUnpacked {
+			err = failure(btf.ErrTooLarge, "more than %d bytes", int64(maxUnpacked))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", path, h.Name, unpackError(err))
+		}
+		spec, err := LoadBytes(h.Name, data.Bytes(), nil)
+		if errors.Is(err, btf.ErrNoBTF) || errors.Is(err, btf.ErrNotBTF) {
+			continue // an archive may hold other files
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := do(h.Name, spec); err != nil {
+			return err
+		}
+		found++
+	}
+}

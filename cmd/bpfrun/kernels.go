@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+const kernelsLong = `List and add kernels that --btf finds by the name of a release.
+
+--btf 6.12 means a file or directory of that name, else a kernel of the search path: the directories in BPFRUN_KERNELS (flat, or a checkout of
+BTFHub; separated as in PATH), kernels you added, and on Linux those below /usr/lib/debug and /boot and the packages in apt's cache.
+A name is a release or its beginning, with any other words of the kernel's names: 6.12, 6.12-arm64, debian-6.12.107, 6.1-cloud. Of several
+kernels the earlier place wins, then amd64, then the one with the fewest words that were not asked for, then the newest.
+
+Nothing is downloaded.`
+
+func (a *app) kernelsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kernels",
+		Short: "List and add kernels that --btf finds by name",
+		Long:  kernelsLong,
+		Args:  noSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	list := &cobra.Command{
+		Use:     "list [NAME]",
+		Short:   "List the kernels that are found by name; those NAME means, the best first",
+		Example: "  bpfrun kernels list\n  bpfrun kernels list 6.1-cloud",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.listKernels(args) },
+
+		ValidArgsFunction: kernelNames,
+	}
+	var as string
+	add := &cobra.Command{
+		Use:   "add FILE...",
+		Short: "Keep the types of kernels, so that --btf finds them by name",
+		Long: `Keep the types of kernels in your cache directory, so that --btf finds them by name. FILE is raw BTF, vmlinux, vmlinuz, any of them compressed,
+a Debian package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg), or a tar archive with files of types, of which all are taken.
+Types of modules are not kept; they are given with --module-btf.`,
+		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
+		Args:    atLeast(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.addKernels(args, as) },
+	}
+	add.Flags().StringVar(&as, "as", "", "`NAME` to keep it under, with the release: for files whose name has none")
+	cmd.AddCommand(list, add)
+	return cmd
+}
+
+func (a *app) listKernels(args []string) error {
+	path := a.kernelPath()
+	found := path.List()
+	if len(args) > 0 {
+		var err error
+		if found, err = path.Matches(args[0]); err != nil {
+			return usageError{err}
+		}
+	}
+	return a.writeKernels(found)
+}
+
+func (a *app) writeKernels(found []kernels.Kernel) error {
+	doc := report.KernelsDocument{Schema: report.Schema, Kernels: []report.KernelEntry{}}
+	for _, k := range found {
+		doc.Kernels = append(doc.Kernels, report.KernelEntry{Name: k.ID, Release: k.Release, Arch: k.Arch, Path: k.Path, Place: k.Place.Title})
+	}
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, doc)
+	}
+	if len(found) == 0 {
+		a.note("no kernels are known by name: bpfrun kernels add FILE, or %s=DIRECTORY", kernels.Variable)
+		return nil
+	}
+	return report.WriteKernels(a.stdout, doc.Kernels)
+}
+
+func (a *app) addKernels(files []string, as string) error {
+	if as != "" && len(files) > 1 {
+		return usagef("--as names one kernel, %d files are given", len(files))
+	}
+	path := a.kernelPath()
+	var added []kernels.Kernel
+	var errs []error
+	for _, f := range files {
+		list, err := path.Add(f, as)
+		added = append(added, list...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("kernels add %w", err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		if len(added) > 0 && !a.jsonOut {
+			err = errors.Join(a.writeKernels(added), err)
+		}
+		return usageError{err}
+	}
+	return a.writeKernels(added)
+}

@@ -1,0 +1,209 @@
+package kernels
+
+import (
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+)
+
+// Words that name a kernel without a file.
+const (
+	Host     = "host"     // the running kernel
+	Embedded = "embedded" // the one inside of the program
+)
+
+// HostBTF is where a running Linux kernel shows its types; a variable for tests.
+var HostBTF = "/sys/kernel/btf/vmlinux"
+
+// Source is a kernel whose types can be read.
+type Source struct {
+	// Name is for people, and tells the release where it can: the file name without extensions, "host".
+	Name string
+	// Path is the file, or [Host] or [Embedded].
+	Path string
+	// Found says that a glob or a directory named it together with others.
+	Found bool
+}
+
+// ErrNoHost says that the running system does not show its kernel's types.
+var ErrNoHost = errors.New("this system does not show its kernel's types")
+
+// Load parses the source's types. A nil cache is one that keeps nothing.
+func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
+	switch s.Path {
+	case Embedded:
+		return embedded.Spec()
+	case Host:
+		spec, err := btf.Load(HostBTF, nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: no %s (try --btf embedded)", ErrNoHost, HostBTF)
+		}
+		return spec, err
+	}
+	return cache.Load(s.Path, nil)
+}
+
+// HostSource and EmbeddedSource are the kernels that need no file.
+func HostSource() Source { return Source{Name: Host, Path: Host} }
+
+// EmbeddedSource is the kernel inside of the program.
+func EmbeddedSource() Source { return Source{Name: embedded.Name, Path: Embedded} }
+
+// FileSource is the kernel whose types a file has.
+func FileSource(path string) Source { return Source{Name: baseName(path), Path: path} }
+
+// baseName is a file's name without the extensions of types, compression and archives.
+func baseName(path string) string {
+	name := filepath.Base(path)
+	for _, ext := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
+}
+
+// ByteOrder is the byte order of a file's BTF as its first bytes have it, nil when they do not tell.
+func (s Source) ByteOrder() binary.ByteOrder {
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var r io.Reader = f
+	switch filepath.Ext(s.Path) {
+	case ".xz":
+		r, err = xz.NewReader(f)
+	case ".gz":
+		r, err = gzip.NewReader(f)
+	case ".zst":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1)); err == nil {
+			defer d.Close()
+			r = d
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	var magic [2]byte
+	if _, err := io.ReadFull(r, magic[:]); err != nil {
+		return nil
+	}
+	switch magic {
+	case [2]byte{0x9f, 0xeb}:
+		return binary.LittleEndian
+	case [2]byte{0xeb, 0x9f}:
+		return binary.BigEndian
+	}
+	return nil // ELF, an archive
+}
+
+// Errors of [Path.Expand], in an [*Error].
+var (
+	ErrEmpty   = errors.New("want a file, directory, glob, release, host or embedded")
+	ErrUnknown = errors.New("no such kernel")
+)
+
+// Error says that an argument names no kernel.
+type Error struct {
+	Name string
+	Err  error
+	// Near are the names of known kernels that may be meant.
+	Near []string
+	hint string
+}
+
+// Error names the argument, what is wrong and what would work.
+func (e *Error) Error() string {
+	text := e.Err.Error()
+	if e.hint != "" {
+		text = e.hint
+	}
+	return fmt.Sprintf("%s: %s", e.Name, text)
+}
+
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Expand finds the kernels an argument names. A file or a directory of that name comes first, then a glob's files, then the best kernel of
+// the search path. Errors are [*Error] or of the file system.
+func (p *Path) Expand(arg string) ([]Source, error) {
+	switch arg {
+	case "":
+		return nil, &Error{Name: `""`, Err: ErrEmpty}
+	case Host:
+		return []Source{HostSource()}, nil
+	case Embedded:
+		return []Source{EmbeddedSource()}, nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		return directory(arg)
+	case err == nil:
+		return []Source{FileSource(arg)}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, &Error{Name: arg, Err: err}
+	}
+	matches, err := filepath.Glob(arg)
+	if err != nil {
+		return nil, &Error{Name: arg, Err: err}
+	}
+	var out []Source
+	for _, m := range matches {
+		if info, err := os.Stat(m); err == nil && !info.IsDir() {
+			out = append(out, FileSource(m))
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	k, err := p.Find(arg)
+	if err != nil {
+		return nil, err
+	}
+	return []Source{k.Source}, nil
+}
+
+// directory lists the files of types below a directory, in BTFHub's layout or flat.
+func directory(dir string) ([]Source, error) {
+	var out []Source
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Type().IsRegular() && isTypes(d.Name()) {
+			out = append(out, FileSource(path))
+		}
+		if d.IsDir() && d.Name() == "modules" {
+			return filepath.SkipDir // split BTF, which is no target by itself
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, &Error{Name: dir, Err: err}
+	}
+	if len(out) == 0 {
+		return nil, &Error{Name: dir, Err: ErrUnknown, hint: "no *.btf* or vmlinux* file in this directory"}
+	}
+	slices.SortFunc(out, func(x, y Source) int { return strings.Compare(x.Path, y.Path) })
+	return out, nil
+}
+
+// isTypes reports whether a file's name is one that files of a kernel's types have.
+func isTypes(name string) bool {
+	return (strings.Contains(name, ".btf") || strings.HasPrefix(name, "vmlinux")) && !strings.HasSuffix(name, ".md")
+}

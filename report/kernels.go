@@ -1,0 +1,37 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// KernelsDocument lists kernels that are found by name.
+type KernelsDocument struct {
+	Schema  string        `json:"schema"`
+	Exit    int           `json:"exit"`
+	Kernels []KernelEntry `json:"kernels"`
+}
+
+// KernelEntry is a kernel that is found by name.
+type KernelEntry struct {
+	Name    string `json:"name"`
+	Release string `json:"release"`
+	Arch    string `json:"arch"` // by Debian's name; empty when it is not known
+	Path    string `json:"path"`
+	Place   string `json:"place"` // part of the search path
+}
+
+// WriteKernels writes a line for each kernel.
+func WriteKernels(w io.Writer, list []KernelEntry) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tARCH\tPLACE\tFILE")
+	for _, k := range list {
+		arch := k.Arch
+		if arch == "" {
+			arch = "?"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", k.Name, arch, k.Place, k.Path)
+	}
+	return t.Flush()
+}
