@@ -58,8 +58,9 @@ var layers = []struct {
 	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "vm", "kernel", "machine"}},
-	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario"}},
+	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
+	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"uapi", "verifier", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }

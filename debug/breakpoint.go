@@ -23,6 +23,10 @@ type Breakpoint struct {
 	Hits int
 	// Commands are for the front end, to be carried out at a stop.
 	Commands []string
+	// StopAt decides by the number of hits whether the program stops, going forwards; nil always stops.
+	StopAt func(hits int) bool
+	// Log makes a log point of the breakpoint: it is called at each hit forwards, and the program never stops there.
+	Log func()
 }
 
 // Break makes a breakpoint at a location (see [Session.Locate]).
@@ -121,12 +125,23 @@ func (s *Session) breakHere(count bool) *Stop {
 				continue
 			}
 		}
+		if b.Log != nil && !count {
+			continue
+		}
 		if count {
 			b.Hits++
 			if b.Ignore > 0 {
 				b.Ignore--
 				continue
 			}
+			if b.StopAt != nil && !b.StopAt(b.Hits) {
+				continue
+			}
+		}
+		if b.Log != nil {
+			b.Log()
+			s.unlook()
+			continue
 		}
 		hit = append(hit, b)
 	}
@@ -158,6 +173,15 @@ func (s *Session) truth(n node) (bool, error) {
 	return s.isTrue(v)
 }
 
+// Holds evaluates a condition in the innermost frame.
+func (s *Session) Holds(cond string) (bool, error) {
+	n, err := parseExpr(cond, s.isType)
+	if err != nil {
+		return false, err
+	}
+	return s.truth(n)
+}
+
 // Enable switches a breakpoint or watchpoint on or off.
 func (s *Session) Enable(id int, on bool) error {
 	for _, w := range s.watches {
@@ -177,3 +201,7 @@ func (s *Session) Enable(id int, on bool) error {
 
 // At reports whether the breakpoint is at a place.
 func (b *Breakpoint) At(p Place) bool { return slices.Contains(b.Places, p) }
+
+// StopHere returns the stop of the breakpoints at the place where the session stands, as if the program had come there; nil when
+// there are none. Front ends that let a program go on from its first instruction ask for it.
+func (s *Session) StopHere() *Stop { return s.breakHere(true) }

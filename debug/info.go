@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
@@ -497,4 +498,27 @@ func (s *Session) Declaration(text string) (string, error) {
 		t, _ = t.elem()
 	}
 	return s.declaration(t) + suffix, nil
+}
+
+// Printed returns the lines the run wrote to the trace log so far.
+func (s *Session) Printed() []string {
+	switch {
+	case s.result != nil && s.state == Ended:
+		return s.result.Trace
+	case s.run != nil && s.state == Running:
+		return s.run.Result().Trace
+	}
+	return nil
+}
+
+// ShortText is a value in a line, cut at about most bytes.
+func (s *Session) ShortText(v *Value, most int) string {
+	text := s.Format(v, FormatOptions{})
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "..."
 }

@@ -31,7 +31,8 @@ const maxSource = 8 << 20
 // source is the text of a source file by line number, from 1.
 type source struct {
 	lines []string
-	whole bool // from the file, not only what line information holds
+	whole bool   // from the file, not only what line information holds
+	path  string // of that file
 }
 
 // sourceText returns the lines of a source file: from the file when it is found, else from the text of line information.
@@ -39,7 +40,8 @@ func (s *Session) sourceText(file string) source {
 	if src, ok := s.sources[file]; ok {
 		return src
 	}
-	src := source{lines: s.readSource(file), whole: true}
+	src := source{whole: true}
+	src.lines, src.path = s.readSource(file)
 	if src.lines == nil {
 		src = source{lines: s.lineTexts(file)}
 	}
@@ -47,7 +49,7 @@ func (s *Session) sourceText(file string) source {
 	return src
 }
 
-func (s *Session) readSource(file string) []string {
+func (s *Session) readSource(file string) (lines []string, found string) {
 	tries := []string{file}
 	for _, m := range s.cfg.SourceMap {
 		if rest, ok := strings.CutPrefix(path.Clean(file), path.Clean(m.From)); ok && (rest == "" || rest[0] == '/' || m.From == "/") {
@@ -76,10 +78,10 @@ func (s *Session) readSource(file string) []string {
 		}
 		lines := strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
 		if s.agrees(file, lines) {
-			return append([]string{""}, lines...)
+			return append([]string{""}, lines...), name
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // agrees reports whether a file is the one the object was compiled from: the texts of its line information are in it.
@@ -366,6 +368,9 @@ func (s *Session) AddSourceDir(dir string) {
 
 // SourceDirs returns the directories in which source files are looked for.
 func (s *Session) SourceDirs() []string { return s.cfg.SourceDirs }
+
+// SourcePath returns the file that the text of a source file was found in, "" when there is none.
+func (s *Session) SourcePath(file string) string { return s.sourceText(file).path }
 
 // HasSource reports whether the text of a source file was found in a file.
 func (s *Session) HasSource(file string) bool { return s.sourceText(file).whole }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -295,6 +296,32 @@ func ScenarioCases(r *scenario.Runner) []Case {
 			}
 			return st.Input, st.Fields, nil
 		}})
+	}
+	return out
+}
+
+// InsideCases are the tests inside an object that is set up on a machine: by the name of a test the program that decides it, and by
+// NAME/STAGE each of its stages.
+func InsideCases(r *intest.Runner) []Case {
+	var out []Case
+	for _, t := range r.Tests() {
+		names := t.StageNames()
+		add := func(name string, stage intest.Stage) {
+			prog := t.Prog()
+			if stage != "" {
+				prog = t.Stages[stage].Name
+			}
+			out = append(out, Case{Name: name, Prog: prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
+				in, err := r.Stage(ctx, t, stage)
+				return in, nil, err
+			}})
+		}
+		add(t.Name, names[len(names)-1])
+		for _, s := range names {
+			if s != "" {
+				add(t.Name+"/"+string(s), s)
+			}
+		}
 	}
 	return out
 }

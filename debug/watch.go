@@ -17,6 +17,8 @@ type Watch struct {
 	Read, Write bool
 	Enabled     bool
 	Hits        int
+	// StopAt decides whether a hit stops the program; it gets the number of hits. nil always stops.
+	StopAt func(hits int) bool
 	// Addr and Size are the memory watched; Size is 0 for a watchpoint that is evaluated.
 	Addr, Size uint64
 
@@ -278,6 +280,9 @@ func (s *Session) takeHits() []WatchHit {
 			continue
 		}
 		w.Hits++
+		if w.StopAt != nil && !w.StopAt(w.Hits) {
+			out = out[:len(out)-1]
+		}
 	}
 	for i := range out {
 		out[i].Place = s.place(s.lastAt.img, s.lastAt.pc)

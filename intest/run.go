@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +51,7 @@ type Runner struct {
 	opt    Options
 	tests  []*Test
 	m      *machine.Machine
-	base   *machine.Snapshot // for plain tests, nil when there are none
+	base   *machine.Snapshot // before any test
 }
 
 // Step is one program of a test that was run, or could not be.
@@ -109,11 +108,7 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{object: obj, target: target, opt: opt, tests: tests, m: m}
-	if slices.ContainsFunc(tests, func(t *Test) bool { return t.Plain != nil }) {
-		r.base = m.Snapshot()
-	}
-	return r, nil
+	return &Runner{object: obj, target: target, opt: opt, tests: tests, m: m, base: m.Snapshot()}, nil
 }
 
 // Close gives the machine's memory back.
@@ -273,10 +268,8 @@ func (r *Runner) plain(ctx context.Context, res *Result, tr machine.Tracer) erro
 
 // staged runs a staged test.
 func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) error {
-	in := machine.Input{Packet: make([]byte, firstPacket), Trace: tr}
-	if usesSkb(res.Test.Stages[Check].Type) {
-		in.Context = make([]byte, firstContext)
-	}
+	in := firstInput(res.Test)
+	in.Trace = tr
 	var code uint64
 	for _, stage := range stages {
 		p := res.Test.Stages[stage]
@@ -292,10 +285,7 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 			return nil
 		}
 		code = got.Ret & 0xffffffff
-		in.Packet = got.DataOut
-		if in.Context != nil {
-			in.Context = got.CtxOut
-		}
+		in = r.nextInput(stage, in, got)
 		if stage == Check {
 			break
 		}
@@ -304,11 +294,6 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 			res.fail(s, exitFailed, "%s (%s) returned %d (%s)", stage, p.Name, code, s)
 			r.report(res)
 			return nil
-		}
-		if stage == Setup {
-			word := make([]byte, 4, 4+len(in.Packet))
-			r.object.ByteOrder.PutUint32(word, uint32(code))
-			in.Packet = append(word, in.Packet...)
 		}
 	}
 	r.report(res)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/debug/repl"
+	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -31,6 +32,7 @@ type debugOptions struct {
 	pcap      string
 	pcapIndex int
 	scenario  string
+	test      string
 	sources   []string
 	sourceMap []string
 	scripts   []string
@@ -44,29 +46,42 @@ func (a *app) debugCommand() *cobra.Command {
 		Use:   "debug OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Step through a program, forwards and backwards, with typed values",
 		Long: `Start a debugger on an object. With -p the program is started at once; otherwise the command run starts one. With -s
-the runs of a scenario file can be started, by their names.
+the runs of a scenario file can be started, by their names; with --test a test inside the object (a stage of it as
+TEST/pktgen, TEST/setup or TEST/check), after those it depends on.
 Commands are read from the terminal with editing, history and completion, or from a pipe; help lists them. The exit
 code is 0, or 2 when a command from a pipe or a file could not be carried out.`,
 		Example: `  bpfrun debug prog.o --btf kernel.btf -p handle_exec
   bpfrun debug prog.o -s scenario.yaml -p 'exit of a shell'
+  bpfrun debug suite.o --test 'xdp_accepts_tcp/setup'
   bpfrun debug xdp.o --pcap in.pcapng --pcap-index 12 -p filter
   echo 'run
 backtrace' | bpfrun debug prog.o`,
 		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.scenario != "" {
-				for _, name := range []string{"ctx", "packet", "pcap", "pcap-index"} {
-					if cmd.Flags().Changed(name) {
-						return usagef("--%s does not go with -s: the scenario says it", name)
-					}
+			for _, name := range []string{"ctx", "packet", "pcap", "pcap-index"} {
+				switch {
+				case !cmd.Flags().Changed(name):
+				case o.scenario != "":
+					return usagef("--%s does not go with -s: the scenario says it", name)
+				case o.test != "":
+					return usagef("--%s does not go with --test: the test makes its packets itself", name)
 				}
 			}
-			return a.debug(args[0], o, cmd.InOrStdin())
+			s, err := a.debugSession(args[0], &o)
+			if err != nil {
+				return err
+			}
+			if a.onSession != nil {
+				return a.onSession(s, o.program)
+			}
+			defer s.Close()
+			return a.debug(s, o, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.program, "prog", "p", "", "`PROGRAM` to start, or a run of the scenario")
 	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario `FILE`: its objects and maps are set up, its runs can be started")
+	f.StringVar(&o.test, "test", "", "`TEST` inside the object to start, or TEST/STAGE")
 	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, where the program's type takes one")
 	f.StringVar(&o.packet, "packet", "", "`PACKET` as an expression such as eth/ip(ttl=63)/tcp(dport=80), hex digits, @FILE, or @CAPTURE#N")
 	f.StringVar(&o.pcap, "pcap", "", "capture `FILE` whose packets programs can be started with: the command packet chooses")
@@ -79,7 +94,8 @@ backtrace' | bpfrun debug prog.o`,
 	return cmd
 }
 
-func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
+// debug lets a user talk to a session.
+func (a *app) debug(s *debug.Session, o debugOptions, stdin io.Reader) error {
 	if a.jsonOut {
 		return usagef("debug has no --json")
 	}
@@ -87,54 +103,72 @@ func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
+	return a.converse(s, o, repl.Config{In: stdin, Out: a.stdout, Color: color, Echo: o.echo})
+}
+
+// debugSession opens a session as the flags say.
+func (a *app) debugSession(path string, o *debugOptions) (*debug.Session, error) {
 	cfg, err := o.config()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cfg.Input.CPU = a.cpu
 	obj, err := a.openObject(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if report.ByteOrderName(obj.ByteOrder) == "big" {
-		return codeError{exitNotSimulated, usagef("execution of big-endian programs is not simulated (info, disasm and relo work)")}
+		return nil, codeError{exitNotSimulated, usagef("execution of big-endian programs is not simulated (info, disasm and relo work)")}
 	}
 	cfg.ELF = obj.ELF()
 	d := &debugged{app: a, obj: obj}
 	if d.opt, err = a.scenarioOptions(); err != nil {
-		return err
+		return nil, err
 	}
 	d.opt.Engine = machine.EngineInterpreter // breakpoints are its
 	cfg.Machine = machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: time.Duration(d.opt.Clock.Boot), MaxInsns: a.maxInsns, Strict: a.strict}
 	if o.scenario != "" {
 		if d.file, err = scenario.ParseFile(o.scenario); err != nil {
-			return usageError{err}
+			return nil, usageError{err}
 		}
 		cfg.Machine.Mode = kernel.ModeScenario
 	}
-	if o.program != "" && !d.has(o.program) {
-		return usagef("-p %s: %s has no such program (it has %s)", o.program, obj.Name, programNames(obj))
+	if o.test != "" {
+		if o.scenario != "" || o.program != "" {
+			return nil, usagef("--test does not go with -s or -p")
+		}
+		tests, err := intest.Discover(obj)
+		if err != nil {
+			return nil, codeError{exitUsage, err}
+		}
+		if !hasTest(tests, o.test) {
+			return nil, usagef("--test %s: %s has no such test (it has %s)", o.test, obj.Name, testNames(tests))
+		}
+		d.inside, o.program = true, o.test
+		cfg.Machine.Mode = kernel.ModeScenario
+	}
+	if o.program != "" && !d.inside && !d.has(o.program) {
+		return nil, usagef("-p %s: %s has no such program (it has %s)", o.program, obj.Name, programNames(obj))
 	}
 	d.config, cfg.Kernel = cfg.Machine, d.kernel
 	first, err := a.sourcesFor(d.file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(first) > 1 && len(a.btf) == 0 {
 		first = first[:1] // of those the scenario names
 	}
 	if len(first) != 1 {
-		return usagef("debug wants one kernel, --btf names %d (the command kernel changes it)", len(first))
+		return nil, usagef("debug wants one kernel, --btf names %d (the command kernel changes it)", len(first))
 	}
 	t, err := d.on(first[0])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s, err := debug.NewOn(t, cfg)
 	if err != nil {
-		return codeError{exitLoad, err}
+		return nil, codeError{exitLoad, err}
 	}
-	defer s.Close()
 	if o.pcap != "" {
 		packets, err := debug.ReadPackets(o.pcap)
 		if err == nil {
@@ -144,10 +178,11 @@ func (a *app) debug(path string, o debugOptions, stdin io.Reader) error {
 			err = s.ChoosePacket(o.pcapIndex)
 		}
 		if err != nil {
-			return usageError{fmt.Errorf("--pcap: %w", err)}
+			s.Close()
+			return nil, usageError{fmt.Errorf("--pcap: %w", err)}
 		}
 	}
-	return a.converse(s, o, repl.Config{In: stdin, Out: a.stdout, Color: color, Echo: o.echo})
+	return s, nil
 }
 
 // config is the part of the session's configuration that flags say.
@@ -177,6 +212,7 @@ type debugged struct {
 	app    *app
 	obj    *loader.Object
 	file   *scenario.File // nil without a scenario
+	inside bool           // tests inside the object
 	opt    scenario.Options
 	config machine.Config
 }
@@ -194,6 +230,32 @@ func (d *debugged) has(name string) bool {
 		}
 	}
 	return false
+}
+
+// hasTest reports whether a name is one of a test, or of a stage of one.
+func hasTest(tests []*intest.Test, name string) bool {
+	for _, t := range tests {
+		if t.Name == name {
+			return true
+		}
+		for _, s := range t.StageNames() {
+			if s != "" && name == t.Name+"/"+string(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func testNames(tests []*intest.Test) string {
+	if len(tests) == 0 {
+		return "none: sections TYPE/test/NAME make tests"
+	}
+	var out []string
+	for _, t := range tests {
+		out = append(out, t.Name)
+	}
+	return strings.Join(out, ", ")
 }
 
 // kernel finds a kernel as --btf does, and makes a machine for it.
@@ -223,6 +285,16 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 			return debug.Target{}, codeError{exitLoad, err}
 		}
 		return debug.Target{Machine: r.Machine(), Cases: debug.ScenarioCases(r)}, nil
+	}
+	if d.inside {
+		o := d.opt
+		r, err := intest.Open(d.obj, target, intest.Options{
+			Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Engine: o.Engine,
+		})
+		if err != nil {
+			return debug.Target{}, codeError{exitLoad, err}
+		}
+		return debug.Target{Machine: r.Machine(), Cases: debug.InsideCases(r)}, nil
 	}
 	linked, err := d.app.linkAll(d.obj, target)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -52,6 +53,9 @@ type app struct {
 	differ differences // what --engine both found
 
 	interrupted atomic.Bool // by SIGINT
+
+	// onSession takes what the command debug opens, and closes it; nil for a terminal.
+	onSession func(s *debug.Session, program string) error
 
 	told bool // which kernel was chosen without --btf has been said
 }
@@ -122,7 +126,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
-	cmd.AddCommand(a.debugCommand())
+	cmd.AddCommand(a.debugCommand(), a.dapCommand())
 	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.kernelsCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.AddCommand(a.topicCommands()...)
 	cmd.SetUsageFunc(usage)

@@ -168,3 +168,10 @@ func WriteCommands(w io.Writer) {
 }
 
 func escape(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+// IsCommand reports whether a line begins with a command, or an alias of the user.
+func (r *REPL) IsCommand(line string) bool {
+	word, _ := splitCommand(strings.TrimSpace(line))
+	_, err := r.find(word)
+	return err == nil
+}

@@ -234,3 +234,14 @@ func FuzzCommands(f *testing.F) {
 		r.Complete(last)
 	})
 }
+
+// BenchmarkStep is from stop to stop; BenchmarkStep of package dap is the same for an editor.
+func BenchmarkStep(b *testing.B) {
+	s := session(b, "debug/testdata/long.o")
+	r := New(s, Config{Out: io.Discard})
+	require.NoError(b, r.Execute(context.Background(), "run"))
+	b.ResetTimer()
+	for range b.N {
+		require.NoError(b, r.Execute(context.Background(), "next"))
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/debug/dap"
+)
+
+// dapOptions are the flags of the dap command.
+type dapOptions struct {
+	listen   string
+	remote   bool
+	sessions int
+}
+
+func (a *app) dapCommand() *cobra.Command {
+	var o dapOptions
+	cmd := &cobra.Command{
+		Use:   "dap",
+		Short: "Debug from an editor: speak the Debug Adapter Protocol",
+		Long: `Speak the Debug Adapter Protocol on standard input and output, or with --listen with every client that connects.
+Editors start it; what is debugged comes with their launch request: "object", and every option of bpfrun debug by its
+name ("btf", "prog", "scenario", "test", "pcap", "sourceMap", ...). docs/editors.md has configurations for VS Code,
+Neovim, Emacs and others.`,
+		Example: `  bpfrun dap
+  bpfrun dap --listen 127.0.0.1:4711`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.jsonOut {
+				return usagef("dap has no --json")
+			}
+			if o.sessions < 1 {
+				return usagef("--sessions %d: want at least 1", o.sessions)
+			}
+			if o.listen == "" {
+				return a.dapOn(stdio{cmd.InOrStdin(), a.stdout})
+			}
+			return a.dapListen(o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "", "TCP `ADDRESS` to listen on, such as 127.0.0.1:4711 (port 0 chooses one); without it standard input and output are used")
+	f.BoolVar(&o.remote, "remote", false, "allow --listen on addresses other machines reach: whoever connects can read files as you")
+	f.IntVar(&o.sessions, "sessions", 8, "at most `N` clients at once; more wait")
+	return cmd
+}
+
+// stdio is a client on two streams.
+type stdio struct {
+	io.Reader
+	io.Writer
+}
+
+// notForEditors are options of bpfrun debug that make no sense without a terminal.
+var notForEditors = []string{"command-file", "execute", "echo", "color", "json", "help", "quiet", "verbose"}
+
+// dapLauncher opens sessions as bpfrun debug does, with options by the names of its flags.
+func (a *app) dapLauncher() dap.Launcher {
+	l := dap.Launcher{Open: openLaunched}
+	root := (&app{}).rootCommand()
+	if cmd, _, err := root.Find([]string{"debug"}); err == nil {
+		add := func(f *pflag.Flag) {
+			if !slices.Contains(notForEditors, f.Name) && !slices.Contains(l.Options, f.Name) {
+				l.Options = append(l.Options, f.Name)
+			}
+		}
+		cmd.Flags().VisitAll(add)
+		cmd.InheritedFlags().VisitAll(add)
+	}
+	return l
+}
+
+// openLaunched opens a session by the command line that its options make.
+func openLaunched(_ context.Context, object string, options []dap.Option, out io.Writer) (*dap.Launched, error) {
+	var launched *dap.Launched
+	a := &app{stdout: out, stderr: out}
+	a.onSession = func(s *debug.Session, program string) error {
+		launched = &dap.Launched{Session: s, Program: program}
+		return nil
+	}
+	args := []string{"debug"}
+	for _, o := range options {
+		args = append(args, "--"+o.Name+"="+o.Value)
+	}
+	cmd := a.rootCommand()
+	cmd.SetArgs(append(args, "--", object))
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	if err := cmd.Execute(); err != nil {
+		return nil, err
+	}
+	return launched, nil
+}
+
+func (a *app) dapOn(rw io.ReadWriter) error {
+	ctx, stop := a.interruptible(context.Background())
+	defer stop()
+	if err := a.dapLauncher().Serve(ctx, rw); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// dapListen serves everyone who connects, until it is interrupted.
+func (a *app) dapListen(o dapOptions) error {
+	addr, err := net.ResolveTCPAddr("tcp", o.listen)
+	if err != nil {
+		return usageError{fmt.Errorf("--listen: %w", err)}
+	}
+	if !o.remote && !addr.IP.IsLoopback() {
+		return usagef("--listen %s: other machines reach this address, and whoever connects can read files as you: want 127.0.0.1:PORT, or --remote", o.listen)
+	}
+	ln, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return usageError{fmt.Errorf("--listen: %w", err)}
+	}
+	ctx, stop := a.interruptible(context.Background())
+	defer stop()
+	defer context.AfterFunc(ctx, func() { ln.Close() })()
+	fmt.Fprintf(a.stdout, "DAP server listening at: %s\n", ln.Addr())
+	l := a.dapLauncher()
+	room := make(chan struct{}, o.sessions)
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	for {
+		room <- struct{}{}
+		conn, err := ln.AcceptTCP()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return usageError{err}
+		}
+		clients.Go(func() {
+			defer func() { <-room }()
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			if err := l.Serve(ctx, conn); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(a.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
+			}
+		})
+	}
+}

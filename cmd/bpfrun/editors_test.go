@@ -1,0 +1,44 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestEditorsOfferOptionsThatExist: the attributes that the VS Code extension offers are options of bpfrun debug.
+func TestEditorsOfferOptionsThatExist(t *testing.T) {
+	data, err := os.ReadFile("../../editors/vscode/package.json")
+	require.NoError(t, err)
+	var pkg struct {
+		Contributes struct {
+			Debuggers []struct {
+				Attributes struct {
+					Launch struct{ Properties map[string]any }
+				} `json:"configurationAttributes"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &pkg))
+	options := append((&app{}).dapLauncher().Options, "object", "stop-on-entry", "stop-on-exit")
+	n := 0
+	for _, d := range pkg.Contributes.Debuggers {
+		for name := range d.Attributes.Launch.Properties {
+			var flag strings.Builder
+			for _, r := range name {
+				if unicode.IsUpper(r) {
+					flag.WriteByte('-')
+				}
+				flag.WriteRune(unicode.ToLower(r))
+			}
+			assert.Contains(t, options, flag.String(), name)
+			n++
+		}
+	}
+	assert.Greater(t, n, 10)
+}

@@ -1,0 +1,100 @@
+package dap
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Limits of what a client sends.
+const (
+	maxMessage = 1 << 20 // bytes of a message
+	maxHeader  = 256     // bytes of its header
+)
+
+// FrameError is input that is no message of the protocol: where the next one begins is unknown, so the connection ends with it.
+type FrameError struct{ Why string }
+
+// Error says what is wrong and what a message begins with.
+func (e *FrameError) Error() string {
+	return e.Why + ` (a message of the Debug Adapter Protocol begins with "Content-Length: N", an empty line, and N bytes of JSON)`
+}
+
+// errTooLong is a header without an end.
+var errTooLong = errors.New("line too long")
+
+// readLine reads a line that ends with CR LF, without them.
+func readLine(r *bufio.Reader, most int) (string, error) {
+	var line []byte
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			if errors.Is(err, io.EOF) && len(line) > 0 {
+				return "", io.ErrUnexpectedEOF
+			}
+			return "", err
+		}
+		if line = append(line, b); b == '\n' {
+			break
+		}
+		if len(line) > most {
+			return "", errTooLong
+		}
+	}
+	return strings.TrimSuffix(string(line[:len(line)-1]), "\r"), nil
+}
+
+// readFrame reads the JSON of one message. io.EOF is the end between two messages; everything that is no message is a
+// *[FrameError].
+func readFrame(r *bufio.Reader) ([]byte, error) {
+	length, left := -1, maxHeader
+	for first := true; ; first = false {
+		line, err := readLine(r, left)
+		switch {
+		case errors.Is(err, io.EOF) && first:
+			return nil, io.EOF
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, &FrameError{"the connection ended inside of the header of a message"}
+		case errors.Is(err, errTooLong):
+			return nil, &FrameError{fmt.Sprintf("the header of a message has more than %d bytes", maxHeader)}
+		case err != nil:
+			return nil, err
+		}
+		if left -= len(line); left < 0 {
+			return nil, &FrameError{fmt.Sprintf("the header of a message has more than %d bytes", maxHeader)}
+		}
+		if line == "" {
+			break
+		}
+		name, value, ok := strings.Cut(line, ":")
+		switch {
+		case !ok, !strings.EqualFold(name, "Content-Length") && !strings.EqualFold(name, "Content-Type"):
+			return nil, &FrameError{fmt.Sprintf("%q is no header of a message", line)}
+		case strings.EqualFold(name, "Content-Type"):
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
+		if err != nil {
+			return nil, &FrameError{fmt.Sprintf("%q is no length of a message", strings.TrimSpace(value))}
+		}
+		length = int(n)
+	}
+	switch {
+	case length < 0:
+		return nil, &FrameError{"a message without Content-Length"}
+	case length > maxMessage:
+		return nil, &FrameError{fmt.Sprintf("a message of %d bytes, at most %d are read", length, maxMessage)}
+	}
+	// The buffer grows with what arrives, not with what was announced.
+	data, err := io.ReadAll(io.LimitReader(r, int64(length)))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < length {
+		return nil, &FrameError{fmt.Sprintf("the connection ended inside of a message: %d of %d bytes came", len(data), length)}
+	}
+	return data, nil
+}
