@@ -34,7 +34,7 @@ func (r surroundings) Populate(o *object.Object) {
 }
 
 func (r surroundings) fill(typ string, b object.Builder) {
-	if !r.k.Model.Fill(typ, b) {
+	if !r.k.Model.Fill(typ, b) && !r.k.Hooks.Fill(typ, b) {
 		r.k.Host.Fill(typ, b)
 	}
 }

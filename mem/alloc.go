@@ -9,6 +9,7 @@ import (
 const (
 	minRedzone      = 16
 	maxRedzone      = 256
+	guardZone       = 2048    // on each side of a kernel object
 	quarantineBytes = 1 << 20 // freed bytes whose addresses are not reused yet
 	quarantineCount = 4096
 )
@@ -20,8 +21,12 @@ type block struct {
 	r          *Region
 }
 
-// redzone grows with the object, so that an overflow by an index still lands in it.
-func redzone(size uint64) uint64 {
+// redzone grows with the object, so that an overflow by an index still lands in it. Pointers to kernel objects go astray by the size of
+// structs, as container_of of the wrong type does: between those lies a page, while there is room.
+func (m *Memory) redzone(size uint64, kind RegionKind) uint64 {
+	if kind == KernelObject && m.limit < m.size/4 {
+		return guardZone
+	}
 	return min(max(size/4, minRedzone), maxRedzone) &^ 15
 }
 
@@ -79,7 +84,7 @@ func (m *Memory) alloc(size uint64, r Region) (*Region, error) {
 	if size > m.size {
 		return nil, m.limitError(r, size)
 	}
-	rz := redzone(size)
+	rz := m.redzone(size, r.Kind)
 	need := roundBlock(rz + (size+15)&^15 + rz)
 	bi := int32(-1)
 	if l := m.freeBlocks[need]; len(l) > 0 {

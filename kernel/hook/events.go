@@ -51,6 +51,7 @@ type event struct {
 	nth    int
 	before *object.Object // the task that ran before taskOf changed it; nil when it did not
 	asleep *object.Object // the task that goes to sleep in the event
+	regs   *object.Object // the user registers of the system call the event is about
 }
 
 // enter begins an event. With free, nobody chose the task it happens in: it becomes the current one until leave.
@@ -87,6 +88,9 @@ func (h *Hooks) leave() {
 	}
 	if h.event.before != nil {
 		h.SetCurrent(h.event.before)
+	}
+	if h.event.regs != nil {
+		h.event.regs.Forget() // the task goes on to another call
 	}
 	h.event = event{}
 	h.AllowLoads()

@@ -160,7 +160,7 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 	if err := h.syscallArguments(c, call); err != nil {
 		return err
 	}
-	inner, err := h.syscallRegs(c, call)
+	inner, err := h.syscallRegs(c, call, nil) // the wrapper returns before its caller stores the result
 	if err != nil {
 		return err
 	}
@@ -175,20 +175,15 @@ func (h *Hooks) wrapperProbe(c *Context, outer *registers, call string, ret bool
 	return c.allocate(outer.data, true)
 }
 
-// syscallRegs makes the pt_regs object that holds a system call's arguments.
-func (h *Hooks) syscallRegs(c *Context, call string) (*object.Object, error) {
-	sp, ip := h.UserStack(), h.UserHeap()-0x20000
-	r := h.newRegisters("syscall regs", ip, sp)
-	regs := r.abi.syscall
-	if regs == nil {
-		regs = r.abi.args
-	}
-	r.pass(regs, c.Args)
-	if r.abi.syscall != nil { // the first argument's register still holds it at entry
-		r.pass(r.abi.args[:1], c.Args[:min(1, len(c.Args))])
-	}
-	if nr, ok := h.SyscallNumber(call); ok {
-		r.set(r.abi.number, uint64(nr))
+// syscallRegs returns the pt_regs that hold a system call's arguments: those at the end of the current task's stack. ret is the call's result when it
+// ends.
+func (h *Hooks) syscallRegs(c *Context, call string, ret *uint64) (*object.Object, error) {
+	r := h.callRegisters("syscall regs", c.Args, call, ret)
+	if o := h.UserRegs(h.Current()); o != nil && r.l != nil {
+		o.Populate()
+		o.Poke(0, r.data, object.Given)
+		h.event.regs = o
+		return o, nil
 	}
 	key := "regs:" + call
 	o := h.Kept(key)

@@ -15,24 +15,32 @@ type abi struct {
 	syscall []string // of a system call; nil = args
 	ret     string
 	sp, ip  string
-	number  string // of the system call
-	wrapper string // prefix of system call wrappers: __x64_sys_
-	bare    bool   // wrappers take struct pt_regs *
+	// user and kernel are what registers hold that tell the mode they were saved in.
+	user, kernel map[string]uint64
+	entry        uint64 // in ret when a system call begins
+	number       string // of the system call
+	wrapper      string // prefix of system call wrappers: __x64_sys_
+	bare         bool   // wrappers take struct pt_regs *
 	// regs is the order of the registers in the user space ABI, for BTFs without pt_regs; a number after * repeats.
 	regs []string
 	word int
 }
+
+// enosys is -ENOSYS, what x86 puts into ax when a system call begins (arch/x86/entry/entry_64.S).
+const enosys = ^uint64(38) + 1
 
 // abis are the calling conventions (bpf_tracing.h of libbpf; arch/*/include/uapi/asm/ptrace.h).
 var abis = map[string]*abi{
 	"x86": {
 		args: []string{"di", "si", "dx", "cx", "r8", "r9"}, syscall: []string{"di", "si", "dx", "r10", "r8", "r9"},
 		ret: "ax", sp: "sp", ip: "ip", number: "orig_ax", wrapper: "__x64_sys_", bare: true, word: 8,
+		user: map[string]uint64{"cs": 0x33, "ss": 0x2b, "flags": 0x246}, kernel: map[string]uint64{"cs": 0x10, "ss": 0x18, "flags": 0x246}, entry: enosys,
 		regs: []string{"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di", "orig_ax", "ip", "cs", "flags", "sp", "ss"},
 	},
 	"arm64": {
 		args: numbered("regs", 8), syscall: append([]string{"orig_x0|regs[0]"}, numbered("regs", 6)[1:]...),
 		ret: "regs[0]", sp: "sp", ip: "pc", number: "regs[8]", wrapper: "__arm64_sys_", bare: true, word: 8,
+		user: map[string]uint64{"pstate": 0x1000}, kernel: map[string]uint64{"pstate": 0x60400005},
 		regs: append(numbered("regs", 31), "sp", "pc", "pstate", "orig_x0"),
 	},
 	"riscv": {
@@ -116,6 +124,13 @@ func (h *Hooks) newRegisters(role string, ip, sp uint64) *registers {
 	for _, name := range a.regs {
 		r.set(name, 0x1000+h.Hash(role, "reg", name)%0xf000)
 	}
+	mode := a.kernel
+	if h.IsUserAddress(sp) {
+		mode = a.user
+	}
+	for name, v := range mode {
+		r.set(name, v)
+	}
 	r.set(a.ip, ip)
 	r.set(a.sp, sp)
 	return r
@@ -162,18 +177,72 @@ func alternatives(paths string) []string {
 	}
 }
 
-// stackAddr is a plausible kernel stack pointer; what a function finds above it is not simulated.
+// stackAddr is where the stack pointer of the kernel is in a traced function: on the stack of the current task, some calls below the
+// registers of user mode. What a function finds above it is not simulated.
 func (h *Hooks) stackAddr() uint64 {
+	if regs := h.UserRegs(h.Current()); regs != nil {
+		return regs.Base() - callDepth
+	}
 	o := h.Kept("kernel stack")
 	if o == nil {
 		var err error
-		if o, err = h.MakeBytes("kernel stack", 1024, nil); err != nil {
+		if o, err = h.MakeBytes("kernel stack", 2*callDepth, nil); err != nil {
 			h.Fail(err)
 			return 0
 		}
 		h.Keep("kernel stack", o)
 	}
-	return o.Base() + 512
+	return o.Base() + callDepth
+}
+
+// callDepth is the size of the frames between the entry of a system call and a traced function.
+const callDepth = 512
+
+// Fill gives the registers on a task's stack the default content: those of a read that is under way. It reports whether the hooks have
+// content for a type.
+func (h *Hooks) Fill(typ string, b object.Builder) bool {
+	if typ != "pt_regs" {
+		return false
+	}
+	task := b.Object.Parent()
+	if task == nil || task.Parent() == nil || h.UserRegs(task.Parent()) != b.Object {
+		return true
+	}
+	inner := Context{k: h}
+	if err := h.syscallArguments(&inner, defaultCall); err != nil {
+		h.Fail(err)
+		return true
+	}
+	r := h.callRegisters(task.Parent().Role()+".pt_regs", inner.Args, defaultCall, nil)
+	b.All(r.data)
+	return true
+}
+
+// defaultCall is the system call a task is in unless the event says otherwise; [kernel.Kernel.Stack] shows the same.
+const defaultCall = "read"
+
+// callRegisters are the registers of user mode in a system call, at its end when ret is given.
+func (h *Hooks) callRegisters(role string, args []Arg, call string, ret *uint64) *registers {
+	r := h.newRegisters(role, h.UserHeap()-0x20000, h.UserStack()-h.Hash(role, "sp")%0x4000&^15)
+	regs := r.abi.syscall
+	if regs == nil {
+		regs = r.abi.args
+	}
+	if r.abi.entry != 0 {
+		r.set(r.abi.ret, r.abi.entry)
+	}
+	r.pass(regs, args)
+	if r.abi.syscall != nil && ret == nil { // the first argument's register still holds it at entry
+		r.pass(r.abi.args[:1], args[:min(1, len(args))])
+	}
+	if nr, ok := h.SyscallNumber(call); ok {
+		r.set(r.abi.number, uint64(nr))
+		r.set("syscallno", uint64(nr)) // arm64
+	}
+	if ret != nil {
+		r.set(r.abi.ret, *ret)
+	}
+	return r
 }
 
 // RegsSpec are registers by what they are for; absent ones keep their value.
@@ -215,6 +284,9 @@ func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
 	t := h.ObjectAt(task)
 	if t == nil || t.TypeName() != "task_struct" {
 		return 0, &object.TypeError{Type: "task_struct", Role: fmt.Sprintf("%#x", task), Why: "is not what lies there"}
+	}
+	if o := h.UserRegs(t); o != nil {
+		return o.Addr(), nil
 	}
 	key := "regs:" + t.Role()
 	if o := h.Kept(key); o != nil {

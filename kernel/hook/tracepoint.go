@@ -451,6 +451,15 @@ func (h *Hooks) syscallRecord(c *Context, event, call string) error {
 		}
 		r.b.Num("ret", c.Ret.Value)
 	}
+	if known {
+		var result *uint64
+		if c.Returns {
+			result = &c.Ret.Value
+		}
+		if _, err := h.syscallRegs(c, call, result); err != nil {
+			return err
+		}
+	}
 	for name, v := range c.spec.Args {
 		if name != "call" && c.Arg(name) == nil {
 			if err := r.o.Set(name, v); err != nil {

@@ -105,7 +105,14 @@ func (h *Hooks) sysEventArguments(c *Context, name string, spec *btf.Spec, p *bt
 		return err
 	}
 	c.inner = inner.Args
-	regs, err := h.syscallRegs(&inner, call)
+	var result *uint64
+	if name == "sys_exit" {
+		if err := h.syscallReturn(&inner, call); err != nil {
+			return err
+		}
+		result = &inner.Ret.Value
+	}
+	regs, err := h.syscallRegs(&inner, call, result)
 	if err != nil {
 		return err
 	}
@@ -118,9 +125,6 @@ func (h *Hooks) sysEventArguments(c *Context, name string, spec *btf.Spec, p *bt
 		case i == 1:
 			a.Value, a.Object = regs.Addr(), regs
 		case name == "sys_exit":
-			if err := h.syscallReturn(&inner, call); err != nil {
-				return err
-			}
 			a.Value = inner.Ret.Value
 		default:
 			nr, _ := h.SyscallNumber(call)
@@ -195,7 +199,7 @@ func (h *Hooks) functionContext(c *Context, name string, ret bool) error {
 			return err
 		}
 		c.inner = inner.Args
-		regs, err := h.syscallRegs(&inner, call)
+		regs, err := h.syscallRegs(&inner, call, nil)
 		if err != nil {
 			return err
 		}

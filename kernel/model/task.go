@@ -132,6 +132,8 @@ func (m *Model) fillTask(b object.Builder) {
 	b.Num("sessionid", b.Within("sessionid", 1, 100))
 	b.Null("vfork_done task_works last_siginfo bpf_storage bpf_ctx set_child_tid clear_child_tid restart_block journal_info bio_list plug")
 
+	m.fillStack(b)
+
 	parent := m.InitTask()
 	switch {
 	case role == "init" || role == "init_task":

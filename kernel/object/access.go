@@ -50,6 +50,9 @@ func (s *Space) objectAt(addr uint64) *Object {
 	}
 	if r := s.mem.Find(addr); r != nil {
 		if o, ok := r.Owner.(*Object); ok {
+			if p, _ := o.part(addr - o.base); p != nil && len(o.parts) != 0 {
+				return p
+			}
 			return o
 		}
 	}

@@ -74,6 +74,15 @@ func (b Builder) Bytes(paths string, p []byte) {
 	}
 }
 
+// All gives the object the bytes of its whole type.
+func (b Builder) All(p []byte) {
+	for i := range min(uint64(len(p)), b.Object.size-b.Object.faceOff) {
+		if at := b.Object.faceOff + i; b.how != Made || b.Object.status(at, 1) != Given {
+			b.Object.Poke(at, p[i:i+1], b.how)
+		}
+	}
+}
+
 // Text gives an array of characters or a char pointer a string.
 func (b Builder) Text(paths, s string) {
 	f, ok := b.Field(paths)

@@ -40,9 +40,10 @@ type Object struct {
 
 	parent  *Object // whose pointer led here first
 	depth   int
-	char    bool // untyped memory that holds a string
-	frozen  bool // never populated by builders
-	builtin bool // populated in every mode: made by the kernel itself
+	char    bool      // untyped memory that holds a string
+	frozen  bool      // never populated by builders
+	builtin bool      // populated in every mode: made by the kernel itself
+	parts   []*Object // objects inside of untyped memory, see Embed
 
 	st *state
 }
@@ -373,6 +374,13 @@ func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
 	if o.k.noLoads {
 		return 0, &mem.Fault{Kind: mem.NotPermitted, Detail: "a " + o.k.prog.String() + " program without typed pointers may not load kernel memory"}
 	}
+	if len(o.parts) != 0 {
+		b := make([]byte, size)
+		if f := o.Read(off, b); f != nil {
+			return 0, f
+		}
+		return GetUint(o.k.Order(), b), nil
+	}
 	b, was, f := o.read(off, uint64(size))
 	if f != nil {
 		return 0, f
@@ -383,6 +391,14 @@ func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
 
 // Read implements [mem.View] for helpers that copy.
 func (o *Object) Read(off uint64, p []byte) *mem.Fault {
+	if len(o.parts) != 0 {
+		return o.eachPart(off, uint64(len(p)), func(q *Object, at, from, to uint64) *mem.Fault { return q.readOwn(at, p[from:to]) })
+	}
+	return o.readOwn(off, p)
+}
+
+// readOwn reads bytes that are the object's own, not those of a part.
+func (o *Object) readOwn(off uint64, p []byte) *mem.Fault {
 	b, was, f := o.read(off, uint64(len(p)))
 	if f != nil {
 		return f
@@ -401,6 +417,14 @@ func (o *Object) Store(off uint64, size int, v uint64) *mem.Fault {
 
 // Write implements [mem.View]: only fields the program type may write take it.
 func (o *Object) Write(off uint64, p []byte) *mem.Fault {
+	if len(o.parts) != 0 {
+		return o.eachPart(off, uint64(len(p)), func(q *Object, at, from, to uint64) *mem.Fault { return q.writeOwn(at, p[from:to]) })
+	}
+	return o.writeOwn(off, p)
+}
+
+// writeOwn writes bytes that are the object's own, not those of a part.
+func (o *Object) writeOwn(off uint64, p []byte) *mem.Fault {
 	if !o.k.mayWrite(o, off, uint64(len(p))) {
 		what := o.describe()
 		if l, rel := o.terms(off, uint64(len(p))); l != nil {
