@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -23,16 +22,16 @@ var stackShapes = map[string]stackShape{
 	"arm": {size: 8 << 10, top: 8, align: 1}, "s390": {size: 16 << 10, align: 1},
 }
 
-// fredFunction is a function of kernels built with CONFIG_X86_FRED, which keep 16 bytes free above the registers
+// fredFrame is a struct whose users are in kernels built with CONFIG_X86_FRED alone, which keep 16 bytes free above the registers
 // (TOP_OF_KERNEL_STACK_PADDING).
-const fredFunction = "cpu_init_fred_exceptions"
+const fredFrame = "fred_frame"
 
 func (m *Model) stackShape() stackShape {
 	s, ok := stackShapes[m.Arch()]
 	if !ok {
 		s = stackShapes["x86"]
 	}
-	if m.Arch() == "x86" && m.BTF() != nil && len(m.BTF().IDs(btf.KindFunc, fredFunction)) > 0 {
+	if m.Arch() == "x86" && m.LayoutNamed(fredFrame) != nil {
 		s.top = 16
 	}
 	return s
