@@ -57,7 +57,7 @@ var layers = []struct {
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers"}},
 	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
-	{"matrix", []string{"progtype", "btf", "loader", "vm", "kernel", "machine"}},
+	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},

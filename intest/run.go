@@ -40,6 +40,8 @@ type Options struct {
 	// Engine and OnDifference are those of machine.Config.
 	Engine       machine.Engine
 	OnDifference func(string)
+	// Refuses makes the function that judges the programs of a linked object (machine.Config); nil judges none.
+	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
 	// Types is a cache that runners of one target share; nil is an own one.
 	Types *kernel.Types
 }
@@ -101,10 +103,14 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := machine.New(linked, machine.Config{
+	cfg := machine.Config{
 		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario, Clock: opt.Clock,
 		Uncovered: true, Unwatched: true, Engine: opt.Engine, OnDifference: opt.OnDifference,
-	})
+	}
+	if opt.Refuses != nil {
+		cfg.Refuses = opt.Refuses(linked)
+	}
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return nil, err
 	}

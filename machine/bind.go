@@ -79,6 +79,12 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 	if m.extension(p); p.status == StatusAbsent {
 		return p
 	}
+	if m.cfg.Refuses != nil {
+		if err := m.cfg.Refuses(lp); err != nil {
+			p.status, p.err = StatusRefused, err
+			return p
+		}
+	}
 	p.reach = lp.Reachable()
 	if missing := m.missing(p); len(missing) > 0 {
 		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}

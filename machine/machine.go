@@ -50,6 +50,8 @@ type Config struct {
 	Random []uint64
 	// Consume says when simulated user space reads ring and perf buffers.
 	Consume maps.ConsumeMode
+	// Refuses tells why the target's kernel does not load a program that passed the loader's checks, nil when it does.
+	Refuses func(*loader.LinkedProgram) error
 }
 
 const (

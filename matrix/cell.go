@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -20,6 +21,8 @@ type Load string
 const (
 	LoadOK    Load = "ok"
 	LoadError Load = "error" // libbpf or the kernel would refuse it
+	// LoadRefused: the kernel's verifier refuses the program.
+	LoadRefused Load = "refused"
 	// LoadUnknown: the kernel's BTF does not list the hook, which it may have all the same. The program ran with untyped arguments.
 	LoadUnknown Load = "unknown-hook"
 	LoadAbsent  Load = "absent" // the kernel lacks its hook, or a helper, map type, program type or kernel function it needs
@@ -62,6 +65,9 @@ type Cell struct {
 	// Disabled says that loading the program is switched off, by its section name or an option.
 	Disabled bool
 
+	// Verdict is what the kernel's verifier says of the program; nil when it does not come before it, or was not asked.
+	Verdict *verifier.Verdict
+
 	// Follows says that the program did something else only because another program of the object ran on one of the two kernels
 	// alone. Detail names it.
 	Follows bool
@@ -70,7 +76,7 @@ type Cell struct {
 	differs string // the part of Detail that says how it differs
 }
 
-// Word is the cell in a word, the worst first: BREAK, error, fault, not-simulated, absent, unknown-hook, differs, may-break,
+// Word is the cell in a word, the worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break,
 // off, n/a, dead, changed, ok.
 func (c *Cell) Word() string {
 	r := &c.Relocations
@@ -83,6 +89,8 @@ func (c *Cell) Word() string {
 		return "BREAK"
 	case c.Load == LoadError:
 		return "error"
+	case c.Load == LoadRefused:
+		return "refused"
 	case c.Result == RunFault, c.Result == RunNotSimulated:
 		return string(c.Result)
 	case c.Load == LoadAbsent:
@@ -140,8 +148,9 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 			c.Load, c.Detail, c.Mismatch = LoadError, shorten(err), errors.Is(err, loader.ErrByteOrder)
 		})
 	}
+	verdicts := r.verdicts(t, linked)
 	for i, lp := range linked.Programs {
-		judge(&res.cells[i], linked, lp)
+		judge(&res.cells[i], linked, lp, verdicts[i])
 	}
 	cfg := r.cfg.Machine
 	cfg.Types, cfg.Uncovered = t.types, true
@@ -172,7 +181,7 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 }
 
 // judge fills in what is known before a run.
-func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
+func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verdict) {
 	c.Load, c.Result = LoadOK, RunNone
 	c.Relocations.OK = len(lp.Relocs)
 	for i := range lp.Relocs {
@@ -204,6 +213,7 @@ func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 	if lp.Err != nil {
 		c.explain("%s", shorten(lp.Err))
 	}
+	c.verified(lp, v)
 	countPoison(c, l, lp)
 }
 
@@ -221,7 +231,7 @@ type poisonNote struct {
 
 // countPoison judges the program's poisoned instructions. One that the analysis calls a BREAK refuses the program.
 func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
-	for _, v := range lp.PoisonVerdicts() {
+	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Reloc == nil {
 			continue
 		}
@@ -262,7 +272,7 @@ func (c *Cell) notePoison(l *loader.Linked, lp *loader.LinkedProgram, v loader.P
 
 // reached turns the verdict on a poisoned instruction into BREAK: the run executed it.
 func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
-	for _, v := range lp.PoisonVerdicts() {
+	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Insn != insn || v.Reloc == nil || v.Verdict == loader.Break {
 			continue
 		}

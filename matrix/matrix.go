@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // Kernel is one column: a target that is made when it is needed.
@@ -33,6 +34,8 @@ type Config struct {
 	CPU int
 	// Parallel is how many machines run at the same time; 0 means one for each processor.
 	Parallel int
+	// Unverified leaves out the verdicts of the kernels' verifiers: programs they refuse run.
+	Unverified bool
 	// Progress is called after each object on each kernel, not concurrently; nil is fine.
 	Progress func(done, total int)
 }
@@ -84,7 +87,7 @@ func newRunner(ctx context.Context, objects []*loader.Object, kernels []Kernel, 
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
 	}
-	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels))}
+	r := &runner{ctx: ctx, cfg: cfg, objects: objects, total: len(objects) * len(kernels), targets: make([]target, len(kernels)), judged: map[verdictKey][]*verifier.Verdict{}}
 	r.results = make([][]*result, len(objects))
 	for i := range objects {
 		r.results[i] = make([]*result, len(kernels))
@@ -103,9 +106,10 @@ type runner struct {
 	targets []target
 	results [][]*result // by object, then kernel
 
-	mu    sync.Mutex
-	done  int
-	total int
+	mu     sync.Mutex
+	judged map[verdictKey][]*verifier.Verdict
+	done   int
+	total  int
 }
 
 // job is an object on a kernel, or with object -1 the opening of the kernel.

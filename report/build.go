@@ -11,6 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -82,21 +83,28 @@ func newProgram(l *loader.Linked, lp *loader.LinkedProgram) Program {
 			p.Relocations.Changed++
 		}
 	}
-	for _, v := range lp.PoisonVerdicts() {
+	p.countPoison(l, lp, nil)
+	return p
+}
+
+// countPoison lists and counts the missing fields by what becomes of their instructions. The verifier's verdict may be nil.
+func (p *Program) countPoison(l *loader.Linked, lp *loader.LinkedProgram, verdict *verifier.Verdict) {
+	r := &p.Relocations
+	r.PoisonedDead, r.PoisonedMay, r.PoisonedReached, p.Poisoned = 0, 0, 0, nil
+	for _, v := range verdict.PoisonVerdicts(lp) {
 		if v.Reloc == nil {
 			continue
 		}
 		switch v.Verdict {
 		case loader.Dead:
-			p.Relocations.PoisonedDead++
+			r.PoisonedDead++
 		case loader.MayBreak:
-			p.Relocations.PoisonedMay++
+			r.PoisonedMay++
 		case loader.Break:
-			p.Relocations.PoisonedReached++
+			r.PoisonedReached++
 		}
 		p.Poisoned = append(p.Poisoned, poisoned(l, lp, v))
 	}
-	return p
 }
 
 func poisoned(l *loader.Linked, lp *loader.LinkedProgram, v loader.PoisonVerdict) PoisonedInsn {
@@ -119,6 +127,21 @@ func (d *RunDocument) Fail(err error) {
 			d.Programs[i].Status, d.Programs[i].Error = "refused", NewError(err)
 		}
 	}
+}
+
+// AddVerdict adds the verifier's verdict on a program, and what it decides of missing fields.
+func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) {
+	for i := range d.Programs {
+		if p := &d.Programs[i]; p.Name == lp.Name && v != nil {
+			p.Verifier = verdictOf(v)
+			p.countPoison(lp.Linked(), lp, v)
+		}
+	}
+}
+
+// Unjudged says that the verifier was not asked, since it is not known of which release the kernel is.
+func (d *RunDocument) Unjudged() {
+	d.unjudged = fmt.Sprintf("the verifier is not asked: the release of %s is not known (--kernel-version gives it)", d.Target.Name)
 }
 
 // Choose marks the programs that are not among names as left out; without names none is.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // NewError turns an error into its JSON form, with the place it knows.
@@ -26,7 +27,17 @@ func NewError(err error) *Error {
 	}
 	var me *machine.MapError
 	var ne *machine.NotSimulatedError
+	var re *verifier.RefusedError
 	switch {
+	case errors.As(err, &re):
+		e.Kind, e.Program, e.word = "verifier", re.Program, "verifier:"
+		e.lines = []string{re.Verdict.Summary() + "; bpfrun verify -p " + re.Program + " explains it"}
+		if re.Verdict.Insn >= 0 {
+			e.Insn = &re.Verdict.Insn
+		}
+		if line := re.Verdict.Source; line != nil {
+			e.Source = fmt.Sprintf("%s:%d", line.File, line.Line)
+		}
 	case errors.As(err, &me):
 		e.Kind = "map"
 	case errors.As(err, &ne):

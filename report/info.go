@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 // InfoDocument is the JSON of `info`.
@@ -46,6 +47,8 @@ type InfoProgram struct {
 	Autoload    bool     `json:"autoload"`
 	Known       bool     `json:"known"`
 	Status      string   `json:"status,omitempty"`
+	// Verifier is the verdict of the target's verifier, if it was asked.
+	Verifier *Verdict `json:"verifier,omitempty"`
 }
 
 // InfoFunction is one subprogram.
@@ -152,6 +155,20 @@ func (d *InfoDocument) AddTarget(l *loader.Linked, source string) {
 	}
 }
 
+// AddVerdict adds the verdict of the target's verifier on a program.
+func (d *InfoDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) {
+	for i := range d.Programs {
+		p := &d.Programs[i]
+		if p.Name != lp.Name || v == nil {
+			continue
+		}
+		p.Verifier = verdictOf(v)
+		if v.Outcome == verifier.Refused {
+			p.Status = "refused"
+		}
+	}
+}
+
 // WriteInfo writes the description for people.
 func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 	s := style{color}
@@ -216,6 +233,15 @@ func WriteInfo(w io.Writer, d *InfoDocument, color bool) error {
 			b.WriteString(":\n")
 			for _, m := range d.Missing {
 				fmt.Fprintf(&b, "  %s %s\n", s.red("missing:"), m)
+			}
+		}
+		for i := range d.Programs {
+			if v := d.Programs[i].Verifier; v != nil && v.Verdict != "accepted" {
+				paint := s.red
+				if v.Verdict == "unknown" {
+					paint = s.yellow
+				}
+				fmt.Fprintf(&b, "  %s %s: %s\n", paint("verifier:"), d.Programs[i].Name, v.summary)
 			}
 		}
 	}

@@ -23,6 +23,7 @@ type Error struct {
 	Insn    *int   `json:"insn,omitempty"`
 	Source  string `json:"source,omitempty"`
 
+	word  string   // for tables, "error" if empty
 	lines []string // for tables
 	note  bool     // it says what is not known of a program that runs all the same
 }
@@ -58,7 +59,8 @@ type RunDocument struct {
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
 
-	untyped string // for tables: why records are shown as bytes
+	untyped  string // for tables: why records are shown as bytes
+	unjudged string // for tables: why there are no verdicts of the verifier
 }
 
 // Documents is the JSON of several targets.
@@ -110,6 +112,8 @@ type Program struct {
 	Runs     []Run          `json:"runs"`
 	Replay   *Replay        `json:"replay,omitempty"`
 	Poisoned []PoisonedInsn `json:"poisoned,omitempty"`
+	// Verifier is the verdict of the kernel's verifier, if it was asked.
+	Verifier *Verdict `json:"verifier,omitempty"`
 
 	left bool // other programs were chosen
 }

@@ -39,10 +39,12 @@ type MatrixCell struct {
 	Target      string            `json:"target"`
 	Relocations MatrixRelocations `json:"relocations"`
 	Baked       int               `json:"baked"`
-	Load        string            `json:"load"`   // ok, error, absent, unknown-hook
+	Load        string            `json:"load"`   // ok, error, refused (by the verifier), absent, unknown-hook
 	Result      string            `json:"result"` // ok, differs, fault, not-simulated, n/a
 	Word        string            `json:"word"`   // the cell in a word, as the table has it
 	Detail      string            `json:"detail"`
+	// Verifier is the verdict of the kernel's verifier, if it was asked.
+	Verifier *Verdict `json:"verifier,omitempty"`
 	// Follows says that the program would do the same if the same programs of the object ran on the base kernel; Detail names them.
 	Follows bool `json:"follows"`
 }
@@ -73,7 +75,7 @@ func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 			c := &r.Cells[i]
 			row.Cells = append(row.Cells, MatrixCell{
 				Target: m.Targets[i].Name, Relocations: MatrixRelocations(c.Relocations), Baked: c.Baked,
-				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail, Follows: c.Follows,
+				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail, Follows: c.Follows, Verifier: verdictOf(c.Verdict),
 			})
 			d.Summary[c.Word()]++
 		}

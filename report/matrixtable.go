@@ -12,6 +12,7 @@ import (
 var matrixWords = []struct{ word, symbol, meaning string }{
 	{"BREAK", "✗", "a missing field is reached: the kernel refuses the program"},
 	{"error", "✗", "the object would not load"},
+	{"refused", "✗", "the kernel's verifier refuses the program"},
 	{"fault", "✗", "the program did what the kernel forbids"},
 	{"not-simulated", "?", "met something bpfrun does not simulate"},
 	{"absent", "-", "the kernel lacks the hook, or a helper, map type or function the program needs"},
@@ -47,7 +48,7 @@ func shortWord(word string) string {
 
 func (s style) matrixWord(word string) func(string) string {
 	switch word {
-	case "BREAK", "error", "fault":
+	case "BREAK", "error", "refused", "fault":
 		return s.red
 	case "not-simulated", "unknown-hook", "differs", "may-break":
 		return s.yellow
@@ -224,7 +225,7 @@ func matrixDetails(d *MatrixDocument, heads [][2]string, verbose bool) []*matrix
 	for _, r := range d.Rows {
 		seen := map[string]*matrixDetail{}
 		for i, c := range r.Cells {
-			if c.Detail == "" || !worthTelling(c.Word, verbose) && !c.Follows {
+			if c.Detail == "" || !worthTelling(c.Word, verbose) && !c.Follows && (c.Verifier == nil || c.Verifier.Verdict != "unknown") {
 				continue
 			}
 			key := c.Word + "\x00" + c.Detail

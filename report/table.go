@@ -80,6 +80,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.untyped != "" && !opt.Quiet {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
+	if d.unjudged != "" && !opt.Quiet {
+		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.unjudged)
+	}
 	if names := d.leftOut(); len(names) > 0 && !opt.Quiet {
 		fmt.Fprintf(&b, "%s optional, not run: %s (-p NAME or --optional runs them)\n", s.yellow("note:"), strings.Join(names, ", "))
 	}
@@ -232,7 +235,10 @@ func writeDetails(b *strings.Builder, p *Program, s style, opt TableOptions) {
 	if p.Error != nil {
 		writeError(b, p.Error, s, "  ")
 	}
-	if p.Error == nil || len(p.Runs) > 0 || opt.Verbose {
+	if v := p.Verifier; v != nil && (v.Verdict == "unknown" || v.Verdict == "accepted" && opt.Verbose) {
+		item("verifier", v.summary)
+	}
+	if p.Error == nil || p.Error.Kind == "verifier" || len(p.Runs) > 0 || opt.Verbose {
 		for _, text := range missingFields(p, opt.Verbose) {
 			fmt.Fprintf(b, "  %s %s\n", s.dim("missing "), text)
 		}
@@ -408,7 +414,11 @@ func writeError(b *strings.Builder, e *Error, s style, indent string) {
 	if len(lines) == 0 {
 		lines = []string{e.Message}
 	}
-	word := s.red("error:")
+	word := "error:"
+	if e.word != "" {
+		word = e.word
+	}
+	word = s.red(word)
 	if e.note {
 		word = s.yellow("note:")
 	}

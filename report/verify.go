@@ -48,6 +48,11 @@ type VerifyProgram struct {
 	Section string `json:"section"`
 	Type    string `json:"type"`
 	Kernel  string `json:"kernel"`
+	Verdict
+}
+
+// Verdict is what the verifier of a kernel says of a program.
+type Verdict struct {
 	Verdict string `json:"verdict"` // accepted, refused, unknown
 	// Reason is in our words; Message is the kernel's last line about a refusal.
 	Reason  string        `json:"reason,omitempty"`
@@ -62,6 +67,8 @@ type VerifyProgram struct {
 	// Registers are those at Insn, as the kernel's log writes them.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
+
+	summary string
 }
 
 // VerifySource is a line of source.
@@ -88,9 +95,13 @@ func NewVerifyDocument(l *loader.Linked, source string) *VerifyDocument {
 
 // Add adds the verdict on a program.
 func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifier.Verdict) {
-	p := VerifyProgram{
-		Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: v.Outcome.String(), Reason: v.Reason, Message: v.Message,
-		ProcessedInsns: v.ProcessedInsns, TotalStates: v.TotalStates, PeakStates: v.PeakStates,
+	d.Programs = append(d.Programs, VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: newVerdict(v)})
+}
+
+func newVerdict(v *verifier.Verdict) Verdict {
+	p := Verdict{
+		Verdict: v.Outcome.String(), Reason: v.Reason, Message: v.Message,
+		ProcessedInsns: v.ProcessedInsns, TotalStates: v.TotalStates, PeakStates: v.PeakStates, summary: v.Summary(),
 	}
 	switch v.Outcome {
 	case verifier.Refused:
@@ -98,8 +109,7 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	case verifier.Unknown:
 		p.Reason = v.Missing
 	case verifier.Accepted:
-		d.Programs = append(d.Programs, p)
-		return
+		return p
 	}
 	if v.Insn >= 0 {
 		insn := v.Insn
@@ -111,12 +121,21 @@ func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifie
 	if v.Source != nil {
 		p.Source = &VerifySource{v.Source.File, v.Source.Line, strings.TrimSpace(v.Source.Text)}
 	}
-	d.Programs = append(d.Programs, p)
+	return p
+}
+
+// verdictOf is the verdict for documents that have one only where a program was judged.
+func verdictOf(v *verifier.Verdict) *Verdict {
+	if v == nil {
+		return nil
+	}
+	out := newVerdict(v)
+	return &out
 }
 
 // AddUnlinked adds a program that has no instructions for this kernel.
 func (d *VerifyDocument) AddUnlinked(lp *loader.LinkedProgram, kernel string, err error) {
-	d.Programs = append(d.Programs, VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: verifier.Refused.String(), Reason: "it cannot be linked for this kernel: " + err.Error()})
+	d.Programs = append(d.Programs, VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: Verdict{Verdict: verifier.Refused.String(), Reason: "it cannot be linked for this kernel: " + err.Error()}})
 }
 
 // WriteVerify writes the verdicts as a table.
@@ -131,7 +150,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	rows := [][]cell{{{text: "PROGRAM"}, {text: "HOOK"}, {text: "VERDICT"}, {text: "INSNS"}, {text: "STATES"}}}
 	var shown []int
 	for i := range d.Programs {
-		p := &d.Programs[i]
+		p := &d.Programs[i].Verdict
 		count[p.Verdict]++
 		if opt.Quiet && p.Verdict == "accepted" {
 			continue
@@ -144,7 +163,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 		case "unknown":
 			paint = s.yellow
 		}
-		rows = append(rows, []cell{{text: p.Name}, {text: p.Section}, {text: p.Verdict, paint: paint}, {text: fmt.Sprint(p.ProcessedInsns)}, {text: fmt.Sprint(p.TotalStates)}})
+		rows = append(rows, []cell{{text: d.Programs[i].Name}, {text: d.Programs[i].Section}, {text: p.Verdict, paint: paint}, {text: fmt.Sprint(p.ProcessedInsns)}, {text: fmt.Sprint(p.TotalStates)}})
 	}
 	widths := columnWidths(rows)
 	if len(shown) > 0 {
@@ -152,7 +171,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	}
 	for n, i := range shown {
 		writeRow(&b, rows[n+1], widths)
-		writeVerdict(&b, &d.Programs[i], s, opt.Verbose)
+		writeVerdict(&b, &d.Programs[i].Verdict, s, opt.Verbose)
 	}
 	if len(shown) > 0 {
 		b.WriteByte('\n')
@@ -162,7 +181,7 @@ func WriteVerify(w io.Writer, d *VerifyDocument, opt TableOptions) error {
 	return err
 }
 
-func writeVerdict(b *strings.Builder, p *VerifyProgram, s style, verbose bool) {
+func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 	if p.Verdict == "accepted" {
 		return
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	// Engine and OnDifference are those of machine.Config.
 	Engine       machine.Engine
 	OnDifference func(text string)
+	// Refuses makes the function that judges the programs of a linked object (machine.Config); nil judges none.
+	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
 }
 
 // Runner is a file checked against an object and a target, ready to run. It has a machine of its own and is not safe for
@@ -74,7 +76,11 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	if err != nil {
 		return nil, err
 	}
-	m, err := machine.New(linked, f.config(opt))
+	cfg := f.config(opt)
+	if opt.Refuses != nil {
+		cfg.Refuses = opt.Refuses(linked)
+	}
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return nil, err
 	}

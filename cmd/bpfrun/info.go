@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/verifier"
 )
 
 func (a *app) infoCommand() *cobra.Command {
@@ -27,6 +32,11 @@ func (a *app) infoCommand() *cobra.Command {
 					return err
 				}
 				doc.AddTarget(linked, source)
+				ctx, stop := a.interruptible(context.Background())
+				defer stop()
+				if err := a.addVerdicts(ctx, doc, linked); err != nil {
+					return err
+				}
 			}
 			if a.jsonOut {
 				return report.WriteJSON(a.stdout, doc)
@@ -34,4 +44,20 @@ func (a *app) infoCommand() *cobra.Command {
 			return report.WriteInfo(a.stdout, doc, color)
 		},
 	}
+}
+
+// addVerdicts adds what the target's verifier says of every program.
+func (a *app) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
+	judge := verifier.NewJudge(l, verifier.Options{})
+	if a.noVerify || !judge.Knows() {
+		return nil
+	}
+	for _, lp := range l.Programs {
+		v, err := judge.Verdict(ctx, lp)
+		if err != nil {
+			return codeError{exitInterrupted, fmt.Errorf("interrupted while %s was verified", lp.Name)}
+		}
+		doc.AddVerdict(lp, v)
+	}
+	return nil
 }

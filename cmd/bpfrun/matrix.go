@@ -33,12 +33,13 @@ func (a *app) matrixCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix OBJECT... --btf 'KERNELS'",
 		Short: "Run objects on many kernels and show where they break or behave differently",
-		Long: `Run every program of every object on every kernel, each object on each kernel with a
-machine of its own, and compare what happened with the first kernel or with --base.
+		Long: `Run every program of every object on every kernel that accepts it, each object on each kernel with
+a machine of its own, and compare what happened with the first kernel or with --base.
 
 Cells, the worst first:
   BREAK          a missing field is reached: the kernel refuses the program
   error          the object would not load
+  refused        the kernel's verifier refuses the program (bpfrun verify tells more; --no-verify runs it)
   fault          the program did what the kernel forbids
   not-simulated  it met something bpfrun does not simulate
   absent         the kernel lacks the hook, or a helper, map type or function the program needs
@@ -111,7 +112,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	watch := a.progress("objects on kernels", len(objects)*len(kernels))
 	defer watch.end()
 	m, err := matrix.Run(ctx, objects, kernels, matrix.Config{
-		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: watch.set,
+		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: watch.set, Unverified: a.noVerify,
 		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add},
 	})
 	watch.end()
@@ -223,7 +224,7 @@ func matrixExit(m *matrix.Matrix, strict, optional bool) int {
 			}
 			hooks[at].Add(cellStatus(c))
 			switch c.Word() {
-			case "BREAK", "error":
+			case "BREAK", "error", "refused":
 				code = worse(code, exitLoad)
 			case "fault":
 				code = worse(code, exitFault)

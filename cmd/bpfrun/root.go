@@ -47,6 +47,7 @@ type app struct {
 	maxInsns      uint64
 	engine        string
 	strict        bool
+	noVerify      bool
 	quiet         bool
 	verbose       bool
 
@@ -62,8 +63,9 @@ type app struct {
 
 const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.
 
-With an object and no command, every program of the object runs once with a default
-context made from the target's BTF, and a table says what happened.
+With an object and no command, every program of the object that the verifier of the kernel's
+release accepts runs once with a default context made from the target's BTF, and a table says
+what happened.
 
 Exit codes: 0 good; 1 an expectation failed; 2 usage; 3 the object would not load on that
 kernel; 4 a program did what the kernel forbids; 5 met something that is not simulated;
@@ -123,6 +125,7 @@ func (a *app) rootCommand() *cobra.Command {
 	f.Uint64Var(&a.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
 	f.StringVar(&a.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (compares them), auto (native code for --repeat, --pcap and bench)")
 	f.BoolVar(&a.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
+	f.BoolVar(&a.noVerify, "no-verify", false, "run programs without asking the verifier of the kernel's release whether it accepts them")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))

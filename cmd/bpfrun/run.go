@@ -243,15 +243,27 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
 		return doc, nil
 	}
+	names := o.progs
+	if o.replays() {
+		if names, err = packetPrograms(obj, o.progs); err != nil {
+			return nil, err
+		}
+		doc.Choose(names)
+	}
+	verdicts := a.judge(ctx, linked, names)
 	m, err := machine.New(linked, machine.Config{
-		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add,
+		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add, Refuses: verdicts.refuses,
 	})
+	verdicts.addTo(doc, a.noVerify)
 	if err != nil {
 		doc.Fail(err)
 		doc.Exit = exitLoad
 		return doc, nil
 	}
 	defer m.Close()
+	if ctx.Err() != nil {
+		return nil, codeError{exitInterrupted, errors.New("interrupted while programs were verified")}
+	}
 	if o.trace {
 		w := a.stdout
 		if a.jsonOut {
@@ -259,15 +271,10 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		}
 		in.Trace = &machine.TextTracer{W: w}
 	}
-	names := o.progs
 	if len(names) == 0 {
 		names = m.Names()
 	}
 	if o.replays() {
-		if names, err = packetPrograms(obj, o.progs); err != nil {
-			return nil, err
-		}
-		doc.Choose(names)
 		if err := a.replay(ctx, doc, m, names, in, o); err != nil {
 			return nil, err
 		}

@@ -57,6 +57,7 @@ something not simulated, unexpectedly.`,
 	fl.BoolVar(&f.list, "list", false, "list the tests instead of running them")
 	fl.BoolVar(&f.failFast, "fail-fast", false, "stop at the first failure")
 	fl.StringVar(&f.shard, "shard", "", "only part `I/N` of the tests, I from 1 to N: together the N parts are all of them")
+	fl.BoolVar(&f.verify, "verify", false, "programs that the verifier of the kernel's release refuses do not run: their tests fail with exit code 3")
 	fl.IntVar(&f.seeds, "seeds", 1, "run every test with `N` seeds, from --seed (or the file's) on")
 	return cmd
 }
@@ -101,6 +102,7 @@ func (a *app) test(paths []string, f testFlags) error {
 	}
 	ctx, stop := a.interruptible(context.Background())
 	defer stop()
+	opt.Refuses = refuses(ctx, f.verify && !a.noVerify)
 	jobs := a.testJobs(chosen, sources, opt, f.seeds)
 	watch := a.progress("tests", 0)
 	defer watch.end()

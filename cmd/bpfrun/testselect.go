@@ -19,6 +19,7 @@ type testFlags struct {
 	failFast bool
 	shard    string
 	seeds    int
+	verify   bool
 }
 
 // maxSeeds bounds --seeds.

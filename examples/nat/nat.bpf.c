@@ -81,21 +81,22 @@ static __always_inline int rewrite(struct __sk_buff *skb, struct flow *f, const 
 SEC("tc")
 int outbound(struct __sk_buff *skb)
 {
-	struct endpoint *bound, fresh = {};
+	struct endpoint *bound, now = {};
 	struct flow f = {};
 	int ok = parse(skb, &f);
 
 	if (ok <= 0 || !public_addr)
 		return ok < 0 ? TC_ACT_SHOT : TC_ACT_OK;
 	bound = bpf_map_lookup_elem(&bindings, &f.from);
-	if (!bound) {
-		fresh = (struct endpoint){public_addr, bpf_htons(next_port), f.from.protocol};
-		if (bpf_map_update_elem(&owners, &fresh, &f.from, BPF_NOEXIST) || bpf_map_update_elem(&bindings, &f.from, &fresh, BPF_NOEXIST))
+	if (bound) {
+		now = *bound;
+	} else {
+		now = (struct endpoint){public_addr, bpf_htons(next_port), f.from.protocol};
+		if (bpf_map_update_elem(&owners, &now, &f.from, BPF_NOEXIST) || bpf_map_update_elem(&bindings, &f.from, &now, BPF_NOEXIST))
 			return TC_ACT_SHOT;
 		next_port = next_port == 65535 ? 40000 : next_port + 1;
-		bound = &fresh;
 	}
-	return rewrite(skb, &f, &f.from, bound, IP_FIELD(saddr), f.l4);
+	return rewrite(skb, &f, &f.from, &now, IP_FIELD(saddr), f.l4);
 }
 
 SEC("tc")

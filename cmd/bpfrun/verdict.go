@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/verifier"
+)
+
+// judging holds the verdicts of the target's verifier on the programs of an object that is to be run.
+type judging struct {
+	ctx    context.Context
+	linked *loader.Linked
+	judge  *verifier.Judge // nil: nobody is asked
+	chosen []string        // empty: all
+}
+
+// judge asks the verifier of the object's target, unless --no-verify is given or its release is not known.
+func (a *app) judge(ctx context.Context, l *loader.Linked, chosen []string) *judging {
+	v := &judging{ctx: ctx, linked: l, chosen: chosen}
+	if j := verifier.NewJudge(l, verifier.Options{}); !a.noVerify && j.Knows() {
+		v.judge = j
+	}
+	return v
+}
+
+// refuses is the function for machine.Config.
+func (v *judging) refuses(lp *loader.LinkedProgram) error {
+	if v.judge == nil || len(v.chosen) > 0 && !slices.Contains(v.chosen, lp.Name) {
+		return nil
+	}
+	return v.judge.Refusal(v.ctx, lp)
+}
+
+// addTo adds the verdicts that were asked for to a document.
+func (v *judging) addTo(doc *report.RunDocument, unverified bool) {
+	if v.judge == nil {
+		if !unverified {
+			doc.Unjudged()
+		}
+		return
+	}
+	for _, lp := range v.linked.Programs {
+		doc.AddVerdict(lp, v.judge.Known(lp))
+	}
+}
+
+// refuses makes the functions for the options of tests, which are nil unless verdicts are asked for.
+func refuses(ctx context.Context, verify bool) func(*loader.Linked) func(*loader.LinkedProgram) error {
+	if !verify {
+		return nil
+	}
+	return func(l *loader.Linked) func(*loader.LinkedProgram) error {
+		j := verifier.NewJudge(l, verifier.Options{})
+		return func(lp *loader.LinkedProgram) error { return j.Refusal(ctx, lp) }
+	}
+}

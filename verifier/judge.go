@@ -1,0 +1,140 @@
+package verifier
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
+)
+
+// Judge gives the verdicts of a target's kernel on the programs of an object linked for it, each once. It may be used from
+// several goroutines.
+type Judge struct {
+	linked *loader.Linked
+	kernel *Kernel
+	opts   Options
+
+	mu    sync.Mutex
+	known map[*loader.LinkedProgram]*Verdict
+}
+
+// NewJudge returns the judge of a linked object.
+func NewJudge(l *loader.Linked, o Options) *Judge {
+	return &Judge{linked: l, kernel: KernelOf(l.Target), opts: o, known: map[*loader.LinkedProgram]*Verdict{}}
+}
+
+// Knows reports whether the release of the target is known; without it no program can be judged.
+func (j *Judge) Knows() bool { return j.kernel.Release != 0 }
+
+// Verdict judges a program. It is nil for programs that do not come before the verifier: those that are not loaded, whose hook
+// is absent or that were refused before. The error is that of ctx.
+func (j *Judge) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
+	if lp.Status != loader.StatusOK && lp.Status != loader.StatusUnknownHook {
+		return nil, nil
+	}
+	if v := j.Known(lp); v != nil {
+		return v, nil
+	}
+	v, err := j.judge(ctx, lp)
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.known[lp] = v
+	return v, nil
+}
+
+// Known is the verdict on a program that was judged before, else nil.
+func (j *Judge) Known(lp *loader.LinkedProgram) *Verdict {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.known[lp]
+}
+
+func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
+	unknown := func(format string, args ...any) (*Verdict, error) {
+		return &Verdict{Insn: -1, Missing: fmt.Sprintf(format, args...)}, nil
+	}
+	switch {
+	case j.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian):
+		return unknown("big-endian programs")
+	case !j.Knows():
+		return unknown("the release of %s (--kernel-version gives it)", j.linked.Target.Name)
+	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram:
+		return unknown("the program that it replaces a function of")
+	}
+	p, err := FromLinked(j.linked, lp)
+	if err != nil {
+		return unknown("%v", err)
+	}
+	v, err := Verify(ctx, j.kernel, p, j.opts)
+	if errors.Is(err, ErrProgram) {
+		return unknown("%v", err)
+	}
+	return v, err
+}
+
+// Refusal is the reason for not loading a program, a *[RefusedError], or nil. The error of ctx is none.
+func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
+	v, err := j.Verdict(ctx, lp)
+	if err != nil || v == nil || v.Outcome != Refused {
+		return nil
+	}
+	return &RefusedError{Program: lp.Name, Verdict: v}
+}
+
+// RefusedError says that the kernel's verifier refuses a program.
+type RefusedError struct {
+	Program string
+	Verdict *Verdict
+}
+
+// Error gives the kernel's message, the place, and the command that tells more.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the verifier refuses it: %s; bpfrun verify -p %s explains it", e.Verdict.Summary(), e.Program)
+}
+
+// Summary is a refusal or what is missing in a line: the kernel's message, its error and the place in the source.
+func (v *Verdict) Summary() string {
+	if v.Outcome == Unknown {
+		return "cannot say: " + v.Missing
+	}
+	if v.Outcome == Accepted {
+		return fmt.Sprintf("accepted, %d instructions processed, %d states", v.ProcessedInsns, v.TotalStates)
+	}
+	text := v.Message
+	if text == "" {
+		text = v.Reason
+	}
+	if v.Source != nil {
+		text += fmt.Sprintf(" at %s:%d", path.Base(v.Source.File), v.Source.Line)
+	}
+	return fmt.Sprintf("%s (%s)", text, v.Errno.Name())
+}
+
+// PoisonVerdicts are those of [loader.LinkedProgram.PoisonVerdicts] in the light of the verdict on the program, which may be nil:
+// what an accepted program holds is dead, and the poison that a program is refused for breaks it.
+func (v *Verdict) PoisonVerdicts(lp *loader.LinkedProgram) []loader.PoisonVerdict {
+	out := lp.PoisonVerdicts()
+	if v == nil {
+		return out
+	}
+	for i := range out {
+		if out[i].Verdict != loader.MayBreak {
+			continue
+		}
+		switch {
+		case v.Outcome == Accepted:
+			out[i].Verdict = loader.Dead
+		case v.Outcome == Refused && v.Insn == out[i].Insn:
+			out[i].Verdict = loader.Break
+		}
+	}
+	return out
+}
