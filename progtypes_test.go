@@ -21,6 +21,7 @@ var namesTypes = map[string]string{
 	"helpers/proto":        "which programs may call what, by the kernel's tables",
 	"helpers/socket.go":    "bpf_sk_assign is another helper in sk_lookup programs",
 	"helpers/sockopt.go":   "bpf_getsockopt reads saved SYNs in sockops programs alone",
+	"bpfsys":               "each command of bpf(2) takes types of its own, by the kernel's tables",
 	"verifier":             "rules of the walk that hold for one type",
 	"conformance/record":   "what the system calls of a recording take",
 	"conformance/verdicts": "programs that are generated for chosen types",

@@ -101,6 +101,9 @@ func (m *Machine) iterMap(p *program, in Input) (maps.Map, error) {
 	if p.lp.AttachTo != "bpf_map_elem" {
 		return nil, nil
 	}
+	if b := m.byDef[in.MapDef]; b != nil && b.m != nil && iterates[b.def.Type] {
+		return b.m, nil
+	}
 	for _, b := range m.maps {
 		if b.m == nil || !iterates[b.def.Type] || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
 			continue

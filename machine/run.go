@@ -41,6 +41,8 @@ type Input struct {
 	// Elements replaces what an iterator visits: the arguments of each call by name. Map is the map whose elements one visits.
 	Elements []map[string]any
 	Map      string
+	// MapDef is the map by its definition, where names are not unique.
+	MapDef *loader.Map
 	// Overrides replaces calls of helpers and kfuncs by name.
 	Overrides map[string]Override
 	// Settle is simulated time that passes after the program: callbacks of timers and work items that fall due are part of the run.

@@ -1,0 +1,445 @@
+package bpfsys
+
+import (
+	"slices"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// attachGroup is the ordered list of programs at one place (struct bpf_mprog_bundle, a cgroup's list).
+type attachGroup struct {
+	place    place
+	list     []groupEntry
+	revision uint64
+	flags    uint32 // of a cgroup
+}
+
+type groupEntry struct {
+	prog *Prog
+	link *Link // nil: attached without
+	at   *attachment
+}
+
+func (g *attachGroup) remove(l *Link) {
+	n := len(g.list)
+	g.list = slices.DeleteFunc(g.list, func(e groupEntry) bool { return e.link == l })
+	if len(g.list) != n {
+		g.revision++
+	}
+}
+
+func (s *System) group(p place) *attachGroup {
+	if g := s.groups[p]; g != nil {
+		return g
+	}
+	if s.groups == nil {
+		s.groups = map[place]*attachGroup{}
+	}
+	if len(s.groups) > maxObjects {
+		for q, g := range s.groups {
+			if len(g.list) == 0 {
+				delete(s.groups, q)
+			}
+		}
+	}
+	g := &attachGroup{place: p, revision: 1}
+	s.groups[p] = g
+	return g
+}
+
+// Flags of attachments (BPF_F_*).
+const (
+	attachOverride, attachMulti, attachReplace, attachBefore, attachAfter, attachID, attachLink = 1, 2, 4, 8, 16, 32, 1 << 13
+)
+
+// where finds the index of a program relative to another one (bpf_mprog_attach).
+func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revision uint64) (int, uapi.Errno) {
+	if revision != 0 && revision != g.revision {
+		return 0, uapi.ESTALE
+	}
+	if flags&(attachBefore|attachAfter) == 0 {
+		if rel != 0 {
+			return 0, uapi.EINVAL
+		}
+		return len(g.list), 0
+	}
+	if rel == 0 && flags&(attachID|attachLink) == 0 {
+		if flags&attachBefore != 0 {
+			return 0, 0
+		}
+		return len(g.list), 0
+	}
+	i, e := s.relative(c, g, flags, rel)
+	if e != 0 {
+		return 0, e
+	}
+	if flags&attachAfter != 0 {
+		i++
+	}
+	return i, 0
+}
+
+// relative is the entry that a descriptor or an id names.
+func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (int, uapi.Errno) {
+	var o Object
+	switch {
+	case flags&attachID != 0:
+		kind := KindProg
+		if flags&attachLink != 0 {
+			kind = KindLink
+		}
+		if o = s.byID[kind][rel]; o == nil {
+			return 0, uapi.ENOENT
+		}
+	case flags&attachLink != 0:
+		l, _, e := fileOf[*Link](c, int32(rel))
+		if e != 0 {
+			return 0, e
+		}
+		o = l
+	default:
+		p, _, e := fileOf[*Prog](c, int32(rel))
+		if e != 0 {
+			return 0, e
+		}
+		o = p
+	}
+	for i, x := range g.list {
+		if x.link != nil && Object(x.link) == o || Object(x.prog) == o {
+			return i, 0
+		}
+	}
+	return 0, uapi.ENOENT
+}
+
+// groupLink puts a link into the order of its place.
+func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
+	g := s.group(pl)
+	i := len(g.list)
+	if l.typ == LinkTCX {
+		if flags&^uint32(attachBefore|attachAfter|attachID|attachLink) != 0 {
+			return uapi.EINVAL, nil
+		}
+		var e uapi.Errno
+		if i, e = s.where(c, g, flags, a.u32(linkIn), a.u64(linkIn+8)); e != 0 {
+			return e, nil
+		}
+	}
+	h := &attachment{prog: l.prog, place: pl, cookie: l.cookie, hook: machine.Hook{AttachTo: l.prog.lp.AttachTo, Section: l.prog.lp.Section}}
+	g.list = slices.Insert(g.list, i, groupEntry{l.prog, l, h})
+	g.revision++
+	l.group = g
+	return 0, h
+}
+
+// linkCgroup attaches to a cgroup, a directory of the host (cgroup_bpf_link_attach).
+func (s *System) linkCgroup(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
+	flags := a.u32(linkFlags)
+	allowed := uint32(0)
+	if s.release.Has(uapi.R(6, 17)) {
+		allowed = attachBefore | attachAfter | attachID | attachLink
+	}
+	if flags&^allowed != 0 {
+		return fail(uapi.EINVAL)
+	}
+	id, e := cgroupOf(c, a.fd(linkTarget))
+	if e != 0 {
+		return fail(e)
+	}
+	pl := place{kind: onCgroup, id: id, at: at}
+	g := s.group(pl)
+	if len(g.list) > 0 && g.flags&attachMulti == 0 {
+		return fail(uapi.EPERM)
+	}
+	g.flags = attachMulti
+	l := &Link{typ: LinkCgroup, prog: p, attach: at, place: pl}
+	e, h := s.groupLink(c, a, l, pl, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	return s.newLink(l, h)
+}
+
+func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
+	f := c.File(fd)
+	switch f.Kind {
+	case NoFile, OtherFile, ObjectFile, NetnsFile, PidFile, SocketFile, BPFFSFile:
+		return 0, uapi.EBADF
+	}
+	return f.Inode, 0
+}
+
+// placeOf is where BPF_PROG_ATTACH, BPF_PROG_DETACH and BPF_PROG_QUERY look.
+func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
+	switch at {
+	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+		if !s.target.HasAttachType(at) {
+			return place{}, uapi.EINVAL
+		}
+		if !s.cfg.HasDevice(uint32(fd)) {
+			return place{}, uapi.ENODEV
+		}
+		return place{kind: onDevice, id: uint64(uint32(fd)), at: at}, 0
+	case uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict, uapi.AttachSkMsgVerdict:
+		m, _, e := fileOf[*Map](c, fd)
+		if e != 0 {
+			return place{}, e
+		}
+		if m.def.Type != uapi.MapTypeSockmap && m.def.Type != uapi.MapTypeSockhash {
+			return place{}, uapi.EOPNOTSUPP
+		}
+		return place{kind: onMap, id: uint64(m.id), at: at}, 0
+	case uapi.AttachFlowDissector, uapi.AttachSkLookup:
+		if fd == 0 && at == uapi.AttachFlowDissector {
+			return place{kind: onNetns, at: at}, 0
+		}
+		f := c.File(fd)
+		switch f.Kind {
+		case NetnsFile:
+			return place{kind: onNetns, id: f.Inode, at: at}, 0
+		case NoFile:
+			return place{}, uapi.EBADF
+		}
+		return place{}, uapi.EINVAL
+	case uapi.AttachLircMode2:
+		return place{}, uapi.EBADF
+	}
+	if !isCgroupAttach(at) {
+		return place{}, uapi.EINVAL
+	}
+	id, e := cgroupOf(c, fd)
+	return place{kind: onCgroup, id: id, at: at}, e
+}
+
+func isCgroupAttach(at uapi.AttachType) bool {
+	for _, r := range progtype.All() {
+		if cgroupAttach(r.Type, at) && (r.Attached(at) != nil || r.Attach == at) {
+			return true
+		}
+	}
+	return at <= uapi.AttachCgroupSockOps || at == uapi.AttachCgroupDevice || at == uapi.AttachCgroupSysctl || at == uapi.AttachLSMCgroup
+}
+
+// attaches reports whether a program fits an attach type of BPF_PROG_ATTACH.
+func (p *Prog) attaches(at uapi.AttachType) bool {
+	switch at {
+	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
+		return p.typ == uapi.ProgTypeSchedCls
+	case uapi.AttachSkSkbStreamParser, uapi.AttachSkSkbStreamVerdict, uapi.AttachSkSkbVerdict:
+		return p.typ == uapi.ProgTypeSkSkb
+	case uapi.AttachSkMsgVerdict:
+		return p.typ == uapi.ProgTypeSkMsg
+	case uapi.AttachFlowDissector:
+		return p.typ == uapi.ProgTypeFlowDissector
+	case uapi.AttachCgroupInetIngress, uapi.AttachCgroupInetEgress:
+		return p.typ == uapi.ProgTypeCgroupSkb && (p.expected == at || p.expected == 0)
+	}
+	row := progtype.Of(p.typ)
+	if row.Attached(at) == nil && row.Attach != at {
+		return false
+	}
+	return len(row.Attaches) == 0 || p.expected == at
+}
+
+func (s *System) progAttach(c Caller, a *attr) Result {
+	at, flags := uapi.AttachType(a.u32(8)), a.u32(12)
+	if !s.target.HasAttachType(at) {
+		return fail(uapi.EINVAL)
+	}
+	pl, e := s.placeOf(c, a.fd(0), at)
+	mprog := pl.kind == onDevice
+	if mprog {
+		if flags&^uint32(attachReplace|attachBefore|attachAfter|attachID|attachLink) != 0 {
+			return fail(uapi.EINVAL)
+		}
+	} else if flags&^uint32(attachOverride|attachMulti|attachReplace) != 0 && !s.release.Has(uapi.R(6, 17)) {
+		return fail(uapi.EINVAL)
+	}
+	p, _, pe := fileOf[*Prog](c, a.fd(4))
+	if pe != 0 {
+		return fail(pe)
+	}
+	if !p.attaches(at) {
+		return fail(uapi.EINVAL)
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	g := s.group(pl)
+	i := len(g.list)
+	switch {
+	case mprog:
+		if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p }) {
+			return fail(uapi.EEXIST)
+		}
+		if flags&attachReplace != 0 {
+			q, _, e := fileOf[*Prog](c, a.fd(16))
+			if e != 0 {
+				return fail(e)
+			}
+			at := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == q && x.link == nil })
+			if at < 0 {
+				return fail(uapi.ENOENT)
+			}
+			s.leave(g, at)
+			i = at
+		} else if i, e = s.where(c, g, flags, a.u32(20), a.u64(24)); e != 0 {
+			return fail(e)
+		}
+	case pl.kind == onCgroup:
+		if r := s.cgroupAttach(c, a, g, p, flags); r != 0 {
+			return fail(r)
+		}
+		i = len(g.list)
+	default:
+		for len(g.list) > 0 {
+			if g.list[0].link != nil {
+				return fail(uapi.EBUSY)
+			}
+			s.leave(g, 0)
+		}
+		i = 0
+	}
+	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
+	s.hold(p)
+	g.list = slices.Insert(g.list, i, groupEntry{p, nil, h})
+	g.revision++
+	return Result{}
+}
+
+// cgroupAttach checks the flags of a cgroup's list and drops what is replaced (__cgroup_bpf_attach).
+func (s *System) cgroupAttach(c Caller, a *attr, g *attachGroup, p *Prog, flags uint32) uapi.Errno {
+	mode := flags & (attachOverride | attachMulti)
+	if mode == attachOverride|attachMulti || flags&attachReplace != 0 && flags&attachMulti == 0 {
+		return uapi.EINVAL
+	}
+	if len(g.list) > 0 && g.flags != mode {
+		return uapi.EPERM
+	}
+	if mode&attachMulti == 0 {
+		for len(g.list) > 0 {
+			s.leave(g, 0)
+		}
+		g.flags = mode
+		return 0
+	}
+	if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p && x.link == nil }) {
+		return uapi.EINVAL
+	}
+	if flags&attachReplace != 0 {
+		q, _, e := fileOf[*Prog](c, a.fd(16))
+		if e != 0 {
+			return e
+		}
+		at := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == q })
+		if at < 0 {
+			return uapi.ENOENT
+		}
+		s.leave(g, at)
+	}
+	g.flags = mode
+	return 0
+}
+
+// leave takes a program that was attached without a link off its place.
+func (s *System) leave(g *attachGroup, i int) {
+	x := g.list[i]
+	g.list = slices.Delete(g.list, i, i+1)
+	g.revision++
+	s.detach(x.at)
+	s.put(x.prog)
+}
+
+func (s *System) progDetach(c Caller, a *attr) Result {
+	at := uapi.AttachType(a.u32(8))
+	if !s.target.HasAttachType(at) {
+		return fail(uapi.EINVAL)
+	}
+	pl, e := s.placeOf(c, a.fd(0), at)
+	if e != 0 {
+		return fail(e)
+	}
+	g := s.group(pl)
+	fd := a.fd(4)
+	var p *Prog
+	if fd != 0 {
+		if p, _, e = fileOf[*Prog](c, fd); e != 0 {
+			if pl.kind != onCgroup {
+				return fail(e)
+			}
+			p = nil
+		}
+	}
+	if rev := a.u64(24); rev != 0 && rev != g.revision {
+		return fail(uapi.ESTALE)
+	}
+	i := slices.IndexFunc(g.list, func(x groupEntry) bool { return x.prog == p && x.link == nil })
+	switch {
+	case p == nil && pl.kind == onCgroup && g.flags&attachMulti != 0:
+		return fail(uapi.EINVAL)
+	case p == nil && len(g.list) > 0 && g.list[0].link == nil && (pl.kind != onDevice || len(g.list) == 1):
+		i = 0
+	case p == nil && pl.kind == onDevice && a.u32(12)&attachAfter != 0 && len(g.list) > 0:
+		i = len(g.list) - 1
+	}
+	if i < 0 || i >= len(g.list) {
+		return fail(uapi.ENOENT)
+	}
+	if g.list[i].link != nil {
+		return fail(uapi.EBUSY)
+	}
+	s.leave(g, i)
+	return Result{}
+}
+
+func (s *System) progQuery(c Caller, a *attr) Result {
+	at := uapi.AttachType(a.u32(4))
+	if a.u32(8)&^1 != 0 {
+		return fail(uapi.EINVAL)
+	}
+	pl, e := s.placeOf(c, a.fd(0), at)
+	if e != 0 {
+		return fail(e)
+	}
+	g := s.groups[pl]
+	if g == nil {
+		g = &attachGroup{revision: 1}
+	}
+	mprog := pl.kind == onDevice
+	n := uint32(len(g.list))
+	flags := g.flags
+	if a.u32(8)&1 != 0 || len(g.list) == 0 {
+		flags = 0
+	}
+	if !a.put32(12, flags) || mprog && !a.put64(56, g.revision) || !a.put32(24, n) {
+		return fail(uapi.EFAULT)
+	}
+	if pl.kind == onCgroup && s.release.Has(uapi.R(6, 17)) && a.size >= 64 {
+		_ = a.put64(56, g.revision)
+	}
+	room, ids := a.u32(24), a.u64(16)
+	if room == 0 || ids == 0 || n == 0 {
+		return Result{}
+	}
+	for i, x := range g.list {
+		if uint32(i) >= room {
+			return fail(uapi.ENOSPC)
+		}
+		link := uint32(0)
+		if x.link != nil {
+			link = x.link.id
+		}
+		if !c.Write(ids+4*uint64(i), le.AppendUint32(nil, x.prog.id)) {
+			return fail(uapi.EFAULT)
+		}
+		if to := a.u64(40); mprog && to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, link)) {
+			return fail(uapi.EFAULT)
+		}
+		if to := a.u64(32); to != 0 && !c.Write(to+4*uint64(i), le.AppendUint32(nil, g.flags&attachMulti)) {
+			return fail(uapi.EFAULT)
+		}
+	}
+	return Result{}
+}

@@ -1,0 +1,105 @@
+package bpfsys
+
+import (
+	"encoding/binary"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+var le = binary.LittleEndian
+
+// attr is union bpf_attr of one call: a copy, with zeros where the caller gave fewer bytes.
+type attr struct {
+	b    [maxAttr]byte
+	addr uint64
+	size int // bytes the caller gave
+	c    Caller
+}
+
+// maxAttr is above the size of the union of every release.
+const maxAttr = 256
+
+func (a *attr) u32(off int) uint32 { return le.Uint32(a.b[off:]) }
+func (a *attr) u64(off int) uint64 { return le.Uint64(a.b[off:]) }
+func (a *attr) fd(off int) int32   { return int32(a.u32(off)) }
+
+// put32 and put64 write a field of the caller's union.
+func (a *attr) put32(off int, v uint32) bool {
+	return a.c.Write(a.addr+uint64(off), le.AppendUint32(nil, v))
+}
+
+func (a *attr) put64(off int, v uint64) bool {
+	return a.c.Write(a.addr+uint64(off), le.AppendUint64(nil, v))
+}
+
+// command is a command of bpf(2). Its fields end where the row of the release says: what follows must be zero (CHECK_ATTR).
+type command struct {
+	name  string
+	since uapi.Release
+	ends  []end // ascending
+	do    func(*System, Caller, *attr) Result
+}
+
+type end struct {
+	since uapi.Release
+	at    int
+}
+
+func (c *command) end(r uapi.Release) int {
+	at := c.ends[0].at
+	for _, e := range c.ends {
+		if r.Has(e.since) {
+			at = e.at
+		}
+	}
+	return at
+}
+
+func upTo(at int) []end { return []end{{0, at}} }
+
+// attrSize is sizeof(union bpf_attr): the kernel's BTF tells.
+func attrSize(spec *btf.Spec, r uapi.Release) int {
+	if spec != nil {
+		if t, ok := spec.Find(btf.KindUnion, "bpf_attr"); ok && t.Size >= 112 && t.Size <= maxAttr {
+			return int(t.Size)
+		}
+	}
+	switch {
+	case r.Has(uapi.R(6, 18)):
+		return 168
+	case r.Has(uapi.R(6, 9)):
+		return 152
+	case r.Has(uapi.R(5, 18)):
+		return 144
+	case r.Has(uapi.R(5, 14)):
+		return 128
+	}
+	return 120
+}
+
+// readAttr copies the union (bpf_check_uarg_tail_zero and copy_from_bpfptr).
+func (s *System) readAttr(c Caller, addr uint64, size uint32) (*attr, uapi.Errno) {
+	if size > uapi.PageSize {
+		return nil, uapi.E2BIG
+	}
+	raw := make([]byte, size)
+	if !c.Read(addr, raw) {
+		return nil, uapi.EFAULT
+	}
+	if !zeroFrom(raw, s.attrSize) {
+		return nil, uapi.E2BIG
+	}
+	a := &attr{addr: addr, size: int(size), c: c}
+	copy(a.b[:s.attrSize], raw)
+	return a, 0
+}
+
+func zeroFrom(b []byte, at int) bool {
+	for i := at; i < len(b); i++ {
+		if b[i] != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,199 @@
+package bpfsys
+
+import (
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Offsets in the attributes of the batch commands.
+const (
+	batchIn, batchOut, batchKeys, batchValues, batchCount, batchFD, batchElemFlags, batchFlags = 0, 8, 16, 24, 32, 36, 40, 48
+)
+
+// batchKind says which batch commands a map type has, and what its cursor is.
+type batchKind struct {
+	lookup, lookupDelete, update, del uapi.Release // since; 0: always, never for what is left out
+	// index: the cursor is a number of 4 bytes, not a key.
+	index bool
+}
+
+// never is a release nobody makes.
+const never = ^uapi.Release(0)
+
+// batches follows the map_*_batch operations of each type's table (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c).
+var batches = map[uapi.MapType]batchKind{
+	uapi.MapTypeHash:          {index: true},
+	uapi.MapTypeLRUHash:       {index: true},
+	uapi.MapTypePercpuHash:    {index: true},
+	uapi.MapTypeLRUPercpuHash: {index: true},
+	uapi.MapTypeArray:         {lookupDelete: never, del: never},
+	uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: never, del: never},
+	uapi.MapTypeLPMTrie:       {lookupDelete: never},
+	uapi.MapTypeArrayOfMaps:   {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: never, del: never},
+	uapi.MapTypeHashOfMaps:    {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: uapi.R(5, 13), del: uapi.R(5, 13), index: true},
+}
+
+// maxBatch bounds what one call copies, in bytes.
+const maxBatch = 256 << 20
+
+func (s *System) batchMap(c Caller, a *attr, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
+	m, e := s.elemOf(c, a.fd(batchFD), read, write)
+	if e != 0 {
+		return nil, batchKind{}, e
+	}
+	k, ok := batches[m.def.Type]
+	if at := since(k); !ok || at == never || !s.release.Has(at) {
+		return nil, k, uapi.ENOTSUPP
+	}
+	if a.u64(batchElemFlags)&^uint64(uapi.Lock) != 0 || a.u64(batchFlags) != 0 {
+		return nil, k, uapi.EINVAL
+	}
+	return m, k, 0
+}
+
+// batchLookup is BPF_MAP_LOOKUP_BATCH and, with del, BPF_MAP_LOOKUP_AND_DELETE_BATCH.
+func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
+	m, k, e := s.batchMap(c, a, true, del, func(k batchKind) uapi.Release {
+		if del {
+			return k.lookupDelete
+		}
+		return k.lookup
+	})
+	if e != 0 {
+		return fail(e)
+	}
+	count := int(a.u32(batchCount))
+	if count == 0 {
+		return Result{}
+	}
+	if !a.put32(batchCount, 0) {
+		return fail(uapi.EFAULT)
+	}
+	s.pull(m)
+	ks, vs := int(m.def.KeySize), maps.UserValueSize(m.m)
+	key, skip, e := s.cursor(c, a, m, k)
+	if e != 0 {
+		return fail(e)
+	}
+	var seen [][]byte
+	var last []byte
+	n := 0
+	for n < count && n*(ks+vs) < maxBatch {
+		next, e := m.m.NextKey(key)
+		if e != 0 {
+			break
+		}
+		v, e := s.lookup(m, next, make([]byte, vs), a.u64(batchElemFlags)&uint64(uapi.Lock))
+		if e == uapi.ENOENT { // an empty slot
+			key = next
+			continue
+		}
+		if e != 0 {
+			return fail(e)
+		}
+		if !c.Write(a.u64(batchKeys)+uint64(n*ks), next) || !c.Write(a.u64(batchValues)+uint64(n*vs), v) {
+			return fail(uapi.EFAULT)
+		}
+		key, last = next, next
+		if del {
+			seen = append(seen, next)
+		}
+		n++
+	}
+	_, end := m.m.NextKey(key)
+	for _, d := range seen {
+		s.delete(m, d)
+	}
+	if !a.put32(batchCount, uint32(n)) {
+		return fail(uapi.EFAULT)
+	}
+	if k.index {
+		if del {
+			n = 0 // what was read is gone: the rest begins where it began
+		}
+		last = le.AppendUint32(nil, skip+uint32(n))
+	}
+	if last != nil && !c.Write(a.u64(batchOut), last) {
+		return fail(uapi.EFAULT)
+	}
+	if end != 0 {
+		return fail(uapi.ENOENT)
+	}
+	return Result{}
+}
+
+// cursor is where a batch goes on: after a key, or after a number of elements.
+func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
+	at := a.u64(batchIn)
+	switch {
+	case at == 0:
+		return nil, 0, 0
+	case !k.index:
+		key = make([]byte, m.def.KeySize)
+		if !c.Read(at, key) {
+			return nil, 0, uapi.EFAULT
+		}
+		return key, 0, 0
+	}
+	b := make([]byte, 4)
+	if !c.Read(at, b) {
+		return nil, 0, uapi.EFAULT
+	}
+	skip = le.Uint32(b)
+	if skip > m.def.MaxEntries {
+		return nil, 0, uapi.EAGAIN
+	}
+	for range skip {
+		next, e := m.m.NextKey(key)
+		if e != 0 {
+			break
+		}
+		key = next
+	}
+	return key, skip, 0
+}
+
+func (s *System) batchUpdate(c Caller, a *attr) Result {
+	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.update })
+	if e != 0 {
+		return fail(e)
+	}
+	return s.eachElement(c, a, m, func(key []byte, i int) uapi.Errno {
+		v := make([]byte, maps.UserValueSize(m.m))
+		if !c.Read(a.u64(batchValues)+uint64(i*len(v)), v) {
+			return uapi.EFAULT
+		}
+		return s.update(c, m, key, v, a.u64(batchElemFlags)).Errno
+	})
+}
+
+func (s *System) batchDelete(c Caller, a *attr) Result {
+	m, _, e := s.batchMap(c, a, false, true, func(k batchKind) uapi.Release { return k.del })
+	if e != 0 {
+		return fail(e)
+	}
+	return s.eachElement(c, a, m, func(key []byte, _ int) uapi.Errno { return s.delete(m, key) })
+}
+
+// eachElement calls f for each key until one fails, and tells the caller how many did not.
+func (s *System) eachElement(c Caller, a *attr, m *Map, f func(key []byte, i int) uapi.Errno) Result {
+	count, e := int(a.u32(batchCount)), uapi.Errno(0)
+	if count == 0 {
+		return Result{}
+	}
+	n := 0
+	for ; n < count; n++ {
+		key := make([]byte, m.def.KeySize)
+		if !c.Read(a.u64(batchKeys)+uint64(n)*uint64(len(key)), key) {
+			e = uapi.EFAULT
+			break
+		}
+		if e = f(key, n); e != 0 {
+			break
+		}
+	}
+	if !a.put32(batchCount, uint32(n)) {
+		return fail(uapi.EFAULT)
+	}
+	return fail(e)
+}

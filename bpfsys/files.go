@@ -1,0 +1,390 @@
+package bpfsys
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// traceFiles is what tracefs shows.
+type traceFiles struct {
+	byID   map[uint64]string
+	byName map[string]uint64
+	pipe   []byte
+	cats   map[string]string
+	kall   []byte
+}
+
+// Found says what is at a path of the simulated kernel's file systems.
+type Found uint8
+
+// Results of [System.ReadFile].
+const (
+	NotOurs Found = iota // the path is not one the simulated kernel decides
+	Absent               // it is, and there is nothing
+	IsFile               // a file
+	IsDir                // a directory
+)
+
+// TracingDirs are where tracefs is mounted.
+var tracingDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
+
+// ReadFile returns what the file at a clean absolute path contains: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions, settings.
+func (s *System) ReadFile(path string) ([]byte, Found) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, dir := range tracingDirs {
+		if path == dir || strings.HasPrefix(path, dir+"/") {
+			return s.tracefs(strings.TrimPrefix(path[len(dir):], "/"))
+		}
+	}
+	if name, ok := strings.CutPrefix(path, "/sys/kernel/btf/"); ok {
+		for _, o := range s.objects(KindBTF) {
+			if b := o.(*BTF); b.kernel && b.name == name {
+				return b.raw, IsFile
+			}
+		}
+		return nil, Absent
+	}
+	if rest, ok := strings.CutPrefix(path, "/sys/bus/event_source/devices/"); ok {
+		return s.pmu(rest)
+	}
+	if strings.HasPrefix(path, "/boot/config-") || strings.HasPrefix(path, "/lib/modules/") && strings.Contains(path, s.target.Release) && s.target.Release != "" {
+		return nil, Absent
+	}
+	if f := s.plainFile(path); f != nil {
+		return f, IsFile
+	}
+	switch path {
+	case "/sys/kernel/btf", "/sys/kernel/debug":
+		return nil, IsDir
+	case "/proc/config.gz", "/proc/version_signature":
+		return nil, Absent
+	}
+	return nil, NotOurs
+}
+
+// plainFile are the files whose contents are short.
+func (s *System) plainFile(path string) []byte {
+	cpus := fmt.Sprintf("0-%d\n", s.cpus()-1)
+	if s.cpus() == 1 {
+		cpus = "0\n"
+	}
+	switch path {
+	case "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/present":
+		return []byte(cpus)
+	case "/proc/kallsyms":
+		return s.kallsyms()
+	case "/proc/config.gz":
+		if s.target.Kconfig == nil {
+			return nil
+		}
+		return s.kconfig()
+	case "/proc/sys/kernel/osrelease":
+		if s.target.Release == "" {
+			return nil
+		}
+		return []byte(s.target.Release + "\n")
+	case "/proc/sys/kernel/bpf_stats_enabled":
+		if s.statsOn > 0 {
+			return []byte("1\n")
+		}
+		return []byte("0\n")
+	case "/proc/sys/kernel/unprivileged_bpf_disabled":
+		return []byte("2\n")
+	case "/proc/sys/net/core/bpf_jit_enable", "/proc/sys/net/core/bpf_jit_kallsyms":
+		return []byte("1\n")
+	case "/proc/sys/net/core/bpf_jit_harden", "/proc/sys/kernel/kptr_restrict":
+		return []byte("0\n")
+	case "/proc/sys/net/core/bpf_jit_limit":
+		return []byte("528482304\n")
+	case "/proc/sys/kernel/perf_event_paranoid":
+		return []byte("-1\n")
+	case "/proc/sys/kernel/perf_event_max_stack":
+		return []byte("127\n")
+	case "/proc/sys/kernel/perf_event_max_sample_rate":
+		return []byte("100000\n")
+	}
+	return nil
+}
+
+// pmu are the directories of the probes' PMUs.
+func (s *System) pmu(path string) ([]byte, Found) {
+	name, file, _ := strings.Cut(path, "/")
+	typ := map[string]int{"kprobe": perfKprobe, "uprobe": perfUprobe, "software": perfSoftware, "tracepoint": perfTracepoint}[name]
+	if typ == 0 {
+		return nil, NotOurs
+	}
+	switch {
+	case file == "":
+		return nil, IsDir
+	case file == "type":
+		return fmt.Appendf(nil, "%d\n", typ), IsFile
+	case file == "format" && typ > perfTracepoint:
+		return nil, IsDir
+	case file == "format/retprobe" && typ > perfTracepoint:
+		return []byte("config:0\n"), IsFile
+	case file == "format/ref_ctr_offset" && name == "uprobe":
+		return []byte("config:32-63\n"), IsFile
+	}
+	return nil, Absent
+}
+
+// kallsyms lists the kernel's symbols, and the programs.
+func (s *System) kallsyms() []byte {
+	k := s.machine.Kernel()
+	if s.trace.kall == nil {
+		type symbol struct {
+			addr uint64
+			name string
+		}
+		var list []symbol
+		if s.target.Kallsyms != nil {
+			for name, addr := range s.target.Kallsyms {
+				list = append(list, symbol{addr, name})
+			}
+		} else if s.target.BTF != nil {
+			for _, id := range k.Functions() {
+				if addr, ok := k.FuncAddr(id); ok {
+					list = append(list, symbol{addr, s.target.BTF.Name(id)})
+				}
+			}
+		}
+		sort.Slice(list, func(i, j int) bool {
+			return list[i].addr < list[j].addr || list[i].addr == list[j].addr && list[i].name < list[j].name
+		})
+		var b bytes.Buffer
+		for _, l := range list {
+			fmt.Fprintf(&b, "%016x T %s\n", l.addr, l.name)
+		}
+		s.trace.kall = b.Bytes()
+	}
+	out := slices.Clone(s.trace.kall)
+	for _, o := range s.objects(KindProg) {
+		p := o.(*Prog)
+		out = fmt.Appendf(out, "%016x t bpf_prog_%x_%s\t[bpf]\n", k.SymbolAddr("bpf_prog_"+p.unique), p.tag, p.name)
+	}
+	return out
+}
+
+// kconfig is /proc/config.gz.
+func (s *System) kconfig() []byte {
+	names := make([]string, 0, len(s.target.Kconfig))
+	for n := range s.target.Kconfig {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for _, n := range names {
+		fmt.Fprintf(z, "%s=%s\n", n, s.target.Kconfig[n])
+	}
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// tracefs is a path below the mount point.
+func (s *System) tracefs(path string) ([]byte, Found) {
+	switch path {
+	case "", "events":
+		return nil, IsDir
+	case "available_events":
+		return s.availableEvents(), IsFile
+	case "available_filter_functions":
+		var b bytes.Buffer
+		for _, n := range s.functions() {
+			fmt.Fprintln(&b, n)
+		}
+		return b.Bytes(), IsFile
+	case "trace_pipe", "trace":
+		out := s.trace.pipe
+		if path == "trace_pipe" {
+			s.trace.pipe = nil
+		}
+		return out, IsFile
+	case "kprobe_events", "uprobe_events", "kprobe_profile", "uprobe_profile":
+		return nil, IsFile
+	case "tracing_on":
+		return []byte("1\n"), IsFile
+	}
+	f := strings.Split(path, "/")
+	if f[0] != "events" {
+		return nil, Absent
+	}
+	if len(f) == 2 {
+		return nil, IsDir
+	}
+	if !s.hasTracepoint(f[1], f[2]) {
+		return nil, Absent
+	}
+	name := f[1] + "/" + f[2]
+	switch {
+	case len(f) == 3:
+		return nil, IsDir
+	case len(f) > 4:
+		return nil, Absent
+	}
+	switch f[3] {
+	case "id":
+		return fmt.Appendf(nil, "%d\n", s.trace.id(s, name)), IsFile
+	case "format":
+		return s.format(name, f[2]), IsFile
+	case "enable":
+		return []byte("0\n"), IsFile
+	case "filter":
+		return []byte("none\n"), IsFile
+	}
+	return nil, Absent
+}
+
+func (s *System) functions() []string {
+	var out []string
+	if s.target.BTF == nil {
+		return nil
+	}
+	for _, id := range s.machine.Kernel().Functions() {
+		if n := s.target.BTF.Name(id); !strings.HasPrefix(n, "__bpf_trace_") && !strings.HasPrefix(n, "__traceiter_") {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// id is the number of a tracepoint.
+func (t *traceFiles) id(s *System, name string) uint64 {
+	if t.byID == nil {
+		t.byID, t.byName = map[uint64]string{}, map[string]uint64{}
+	}
+	if id, ok := t.byName[name]; ok {
+		return id
+	}
+	_, event, _ := cutLast(name, '/')
+	id := 100 + s.machine.Kernel().Hash("event", event)%1500 // as in the records
+	for t.byID[id] != "" {
+		id += 1500
+	}
+	t.byID[id], t.byName[name] = name, id
+	return id
+}
+
+// hasTracepoint reports whether the kernel has a tracepoint. Its BTF does not tell the categories: any is accepted but for system calls.
+func (s *System) hasTracepoint(category, name string) bool {
+	switch category {
+	case "syscalls":
+		for _, prefix := range []string{"sys_enter_", "sys_exit_"} {
+			if call, ok := strings.CutPrefix(name, prefix); ok {
+				_, known := s.machine.Kernel().SyscallNumber(call)
+				return known || s.target.HasFunc(s.syscallFunction(call))
+			}
+		}
+		return false
+	case "raw_syscalls":
+		return name == "sys_enter" || name == "sys_exit"
+	}
+	for _, spec := range s.specs() {
+		if _, ok := spec.FindID(btf.KindStruct, "trace_event_raw_"+name); ok {
+			return true
+		}
+	}
+	return s.hasRawTracepoint(name) && name != "sys_enter" && name != "sys_exit"
+}
+
+// availableEvents lists the tracepoints. The categories are guesses: the first word of the name.
+func (s *System) availableEvents() []byte {
+	var names []string
+	for _, spec := range s.specs() {
+		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+			if spec.Kind(id) != btf.KindTypedef {
+				continue
+			}
+			if n, ok := strings.CutPrefix(spec.Name(id), "btf_trace_"); ok {
+				cat, _, _ := strings.Cut(n, "_")
+				if n == "sys_enter" || n == "sys_exit" {
+					cat = "raw_syscalls"
+				}
+				names = append(names, cat+":"+n)
+			}
+		}
+	}
+	for nr := range 1024 {
+		if call, ok := s.machine.Kernel().SyscallName(nr); ok {
+			names = append(names, "syscalls:sys_enter_"+call, "syscalls:sys_exit_"+call)
+		}
+	}
+	slices.Sort(names)
+	return []byte(strings.Join(slices.Compact(names), "\n") + "\n")
+}
+
+// format is the text of a tracepoint's format file.
+func (s *System) format(name, event string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "name: %s\nID: %d\nformat:\n", event, s.trace.id(s, name))
+	field := func(decl string, off, size, signed int) {
+		fmt.Fprintf(&b, "\tfield:%s;\toffset:%d;\tsize:%d;\tsigned:%d;\n", decl, off, size, signed)
+	}
+	field("unsigned short common_type", 0, 2, 0)
+	field("unsigned char common_flags", 2, 1, 0)
+	field("unsigned char common_preempt_count", 3, 1, 0)
+	field("int common_pid", 4, 4, 1)
+	b.WriteByte('\n')
+	c, err := s.machine.Kernel().NewContext(kernel.ContextSpec{ProgType: uapi.ProgTypeTracepoint, AttachTo: name, Section: "tracepoint/" + name})
+	if err == nil {
+		s.formatFields(&b, name, c, field)
+		c.Leave()
+		c.Free()
+	}
+	b.WriteString("\nprint fmt: \"\"\n")
+	return b.Bytes()
+}
+
+func (s *System) formatFields(b *bytes.Buffer, name string, c *kernel.Context, field func(decl string, off, size, signed int)) {
+	if strings.HasPrefix(name, "syscalls/") {
+		field("int __syscall_nr", 8, 4, 1)
+		if strings.HasPrefix(name, "syscalls/sys_exit_") {
+			field("long ret", 16, 8, 1)
+			return
+		}
+		for i, a := range c.Args {
+			decl := "unsigned long " + a.Name
+			if a.Spec != nil && a.Type != 0 {
+				decl = a.Spec.Declare(a.Type, a.Name)
+			}
+			field(decl, 16+8*i, 8, 0)
+		}
+		return
+	}
+	if c.Record == nil {
+		return
+	}
+	spec, t := c.Record.Layout().Spec, c.Record.Layout().Type
+	for i := range t.Members {
+		m := &t.Members[i]
+		if m.Name == "ent" || m.Name == "__data" || m.Name == "" {
+			continue
+		}
+		bits, width := spec.MemberBits(t, m)
+		size, err := spec.Sizeof(m.Type)
+		if err != nil || width%8 != 0 && width != 0 {
+			continue
+		}
+		decl := spec.Declare(m.Type, m.Name)
+		if loc, ok := strings.CutPrefix(m.Name, "__data_loc_"); ok {
+			decl = "__data_loc char[] " + loc
+		} else if loc, ok := strings.CutPrefix(m.Name, "__rel_loc_"); ok {
+			decl = "__rel_loc char[] " + loc
+		}
+		signed := 0
+		if u := spec.SkipMods(m.Type); u != nil && u.Signed() {
+			signed = 1
+		}
+		field(decl, int(bits/8), int(size), signed)
+	}
+}

@@ -1,0 +1,232 @@
+package bpfsys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Event is something that happens in the simulated kernel: a hook is hit.
+type Event struct {
+	// Hook names it: a function ("do_unlinkat", its entry and return), a tracepoint ("sched_switch", "block/block_rq_issue"), a system call
+	// ("syscall/openat": its tracepoints and probes on enter and exit), a place of packets ("xdp", "cgroup_inet_egress"), a struct_ops member ("TYPE.member").
+	Hook string
+	// Args are arguments of the hook or fields of its record by name; "ret" is what a function or system call returns.
+	Args map[string]any
+	// Task are fields of the task that the programs run in, such as pid and comm; empty is the CPU's current task.
+	Task map[string]any
+	// Packet is the packet of programs that get one; nil is the default one.
+	Packet []byte
+	CPU    int
+}
+
+// Fired is what one program did with an event.
+type Fired struct {
+	Program string
+	Ret     uint64
+	Err     error
+}
+
+// ErrNoHook says that nothing is attached to the hook of an event.
+var ErrNoHook = errors.New("nothing is attached to it")
+
+// Fire hits a hook: the programs attached to it run in the order of their attachment, those at the entry of a function before those at its return. The error
+// is [ErrNoHook], or a task that cannot be made.
+func (s *System) Fire(e Event) ([]Fired, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if call, ok := strings.CutPrefix(e.Hook, "syscall/"); ok {
+		return s.fireSyscall(call, e)
+	}
+	return s.fire(e)
+}
+
+// fireSyscall hits what a system call passes, on its way in and out.
+func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
+	in, out := map[string]any{}, map[string]any{}
+	for k, v := range e.Args {
+		if k == "ret" {
+			out[k] = v
+		} else {
+			in[k] = v
+		}
+	}
+	raw := func(m map[string]any) map[string]any {
+		r := map[string]any{"call": call}
+		for k, v := range m {
+			r[k] = v
+		}
+		return r
+	}
+	both := raw(in)
+	delete(both, "call")
+	for k, v := range out {
+		both[k] = v
+	}
+	var all []Fired
+	for _, h := range []struct {
+		hook string
+		args map[string]any
+	}{
+		{"sys_enter", raw(in)}, {"raw_syscalls/sys_enter", raw(in)}, {"syscalls/sys_enter_" + call, in}, {s.syscallFunction(call), both},
+		{"sys_exit", raw(out)}, {"raw_syscalls/sys_exit", raw(out)}, {"syscalls/sys_exit_" + call, out},
+	} {
+		e.Hook, e.Args = h.hook, h.args
+		f, err := s.fireExact(e)
+		if err != nil && !errors.Is(err, ErrNoHook) {
+			return all, err
+		}
+		all = append(all, f...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("syscall/%s: %w", call, ErrNoHook)
+	}
+	return all, nil
+}
+
+func (s *System) syscallFunction(call string) string { return s.machine.Kernel().SyscallSymbol(call) }
+
+func (s *System) fire(e Event) ([]Fired, error) { return s.fireOn(e, matches) }
+
+// fireExact is fire for a hook by its whole name.
+func (s *System) fireExact(e Event) ([]Fired, error) {
+	return s.fireOn(e, func(h *attachment, hook string) bool { return h.hook.AttachTo == hook })
+}
+
+func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, error) {
+	var entry, ret []*attachment
+	for _, h := range s.hooks {
+		if h.event != nil && !h.event.enabled || !fits(h, e.Hook) {
+			continue
+		}
+		if atReturn(h) {
+			ret = append(ret, h)
+		} else {
+			entry = append(entry, h)
+		}
+	}
+	if len(entry)+len(ret) == 0 {
+		return nil, fmt.Errorf("%s: %w", e.Hook, ErrNoHook)
+	}
+	task, err := s.task(e.Task)
+	if err != nil {
+		return nil, err
+	}
+	var out []Fired
+	for _, h := range slices.Concat(entry, ret) {
+		if !slices.Contains(s.hooks, h) {
+			continue
+		}
+		hook := h.hook
+		in := machine.Input{CPU: e.CPU, Args: e.Args, Current: task, Cookie: h.cookie, Hook: &hook}
+		if progtype.Of(h.prog.typ).Takes.Has(progtype.TakesPacket) {
+			in.Packet = e.Packet
+		}
+		res, err := s.run(h.prog, in)
+		f := Fired{Program: h.prog.name, Err: err}
+		if res != nil {
+			f.Ret = res.Ret
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// matches reports whether an attachment is at a hook: by its whole name, by the name of the tracepoint without its category, by what kind of place it is.
+func matches(h *attachment, hook string) bool {
+	to := h.hook.AttachTo
+	if to == hook && to != "" {
+		return true
+	}
+	_, name, _ := cutLast(to, '/')
+	word, _, _ := strings.Cut(h.hook.Section, "/")
+	if kind, target, ok := strings.Cut(hook, "/"); ok && word == kind && target == to {
+		return true
+	}
+	if h.place.kind != noPlace {
+		return hook == h.place.at.String()
+	}
+	if strings.HasPrefix(h.hook.Section, "tracepoint/") && name == hook {
+		return true
+	}
+	return hook == word && (to == "" || word == "perf_event") || hook == "xdp" && h.prog.typ == uapi.ProgTypeXDP && to == ""
+}
+
+func atReturn(h *attachment) bool {
+	if s, _ := progtype.ParseSection(h.hook.Section); s != nil {
+		if at := progtype.Of(h.prog.typ).Attached(s.Attach); at != nil && at.Return {
+			return true
+		}
+		return s.Flags.Has(progtype.AtReturn)
+	}
+	return false
+}
+
+// task is the task an event happens in: fields that are named are set in one of its own, which is kept for the next event with the same ids.
+func (s *System) task(fields map[string]any) (*kernel.Object, error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	k := s.machine.Kernel()
+	key := fmt.Sprint(fields["pid"], "/", fields["tgid"])
+	if s.tasks == nil {
+		s.tasks = map[string]*kernel.Object{}
+	}
+	t := s.tasks[key]
+	if t == nil {
+		if len(s.tasks) >= 4096 {
+			return nil, errors.New("more than 4096 tasks in events")
+		}
+		var err error
+		if t, err = k.NewTask("event-" + key); err != nil {
+			return nil, err
+		}
+		s.tasks[key] = t
+		if pid, ok := fields["pid"]; ok && fields["tgid"] == nil {
+			if err := t.Set("tgid", pid); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for name, v := range fields {
+		if err := t.Set(name, v); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Pass lets simulated time pass: timers and work items that fall due run.
+func (s *System) Pass(d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pullAll()
+	defer s.pushAll()
+	_, err := s.machine.Settle(context.Background(), d)
+	return err
+}
+
+// Hooks lists what programs are attached to, in the order of attachment.
+func (s *System) Hooks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, h := range s.hooks {
+		name := h.hook.Section
+		if name == "" {
+			name = h.place.at.String()
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

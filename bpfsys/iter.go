@@ -1,0 +1,109 @@
+package bpfsys
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Iter is a run of an iterator program whose output is read as a file.
+type Iter struct {
+	object
+	link *Link
+	text []byte
+}
+
+// Text returns what the iterator wrote. The programs ran when the file was made: it shows the state at that moment.
+func (i *Iter) Text() []byte { return i.text }
+
+func (s *System) linkIter(c Caller, a *attr, p *Prog) Result {
+	if a.u32(linkFlags) != 0 || a.fd(linkTarget) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	size := a.u32(linkIn + 8)
+	ptr := a.u64(linkIn)
+	if (ptr == 0) != (size == 0) {
+		return fail(uapi.EINVAL)
+	}
+	given := make([]byte, 16)
+	if ptr != 0 {
+		if size > uapi.PageSize {
+			return fail(uapi.E2BIG)
+		}
+		b := make([]byte, size)
+		if !c.Read(ptr, b) {
+			return fail(uapi.EFAULT)
+		}
+		if !zeroFrom(b, 16) {
+			return fail(uapi.E2BIG)
+		}
+		copy(given, b)
+	}
+	name := p.lp.AttachTo
+	if !s.hasIterator(name) {
+		return fail(uapi.ENOENT)
+	}
+	l := &Link{typ: LinkIter, prog: p, attach: uapi.AttachTraceIter, name: name, cookie: 0}
+	switch name {
+	case "bpf_map_elem", "bpf_sk_storage_map", "sockmap":
+		m, _, e := fileOf[*Map](c, int32(le.Uint32(given)))
+		switch {
+		case le.Uint32(given) == 0:
+			return fail(uapi.EBADF)
+		case e != 0:
+			return fail(e)
+		}
+		s.hold(m)
+		l.iterMap = m
+	}
+	return s.newLink(l)
+}
+
+func (s *System) hasIterator(name string) bool {
+	for _, spec := range s.specs() {
+		if _, ok := spec.FindID(btf.KindFunc, "bpf_iter_"+name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *System) iterCreate(c Caller, a *attr) Result {
+	if a.u32(4) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	l, _, e := fileOf[*Link](c, a.fd(0))
+	if e != 0 {
+		return fail(e)
+	}
+	return s.iterate(l)
+}
+
+// OpenIter is open(2) of a pinned iterator link.
+func (s *System) OpenIter(l *Link) Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.iterate(l)
+}
+
+func (s *System) iterate(l *Link) Result {
+	if l.typ != LinkIter {
+		return fail(uapi.EINVAL)
+	}
+	if s.full(KindIter) {
+		return fail(uapi.EMFILE)
+	}
+	in := machine.Input{Hook: &machine.Hook{AttachTo: l.prog.lp.AttachTo, Section: l.prog.lp.Section}}
+	if l.iterMap != nil {
+		in.Map = l.iterMap.def.Name
+		in.MapDef = l.iterMap.def
+	}
+	res, err := s.run(l.prog, in)
+	if err != nil {
+		return Result{Errno: uapi.EINVAL, Note: err.Error()}
+	}
+	it := &Iter{link: l, text: []byte(res.Output)}
+	s.hold(l)
+	s.add(it, KindIter, l.name, func() { s.put(l) })
+	return s.newFile(it, ReadOnly)
+}

@@ -1,0 +1,652 @@
+package bpfsys
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// LinkType is enum bpf_link_type.
+type LinkType uint32
+
+// Types of links.
+const (
+	LinkRawTracepoint LinkType = iota + 1
+	LinkTracing
+	LinkCgroup
+	LinkIter
+	LinkNetns
+	LinkXDP
+	LinkPerfEvent
+	LinkKprobeMulti
+	LinkStructOps
+	LinkNetfilter
+	LinkTCX
+	LinkUprobeMulti
+	LinkNetkit
+	LinkSockmap
+)
+
+// Link is a link: it holds a program and what that is attached to.
+type Link struct {
+	object
+	typ      LinkType
+	prog     *Prog
+	attach   uapi.AttachType
+	at       []*attachment
+	name     string // tracepoint, iterator
+	obj      *BTF   // of a tracing target
+	btfID    btf.ID
+	cookie   uint64
+	place    place
+	event    *PerfEvent
+	iterMap  *Map
+	ops      *Map
+	multi    *multi
+	netns    uint64
+	pf       [4]uint32 // netfilter: pf, hook number, priority, flags
+	group    *attachGroup
+	detached bool
+	tgtProg  *Prog
+}
+
+// multi is what a link of many functions was made of.
+type multi struct {
+	names   []string
+	path    string
+	offsets []uint64
+	addrs   []uint64
+	refs    []uint64
+	cookies []uint64
+	flags   uint32
+	pid     uint32
+}
+
+// attachment is a program at a hook.
+type attachment struct {
+	prog   *Prog
+	hook   machine.Hook
+	cookie uint64
+	place  place // where packets and cgroups matter
+	event  *PerfEvent
+	// off: the perf event is disabled.
+	index int
+}
+
+// place is what a program of a device, a cgroup or a namespace is attached to.
+type place struct {
+	kind  placeKind
+	id    uint64 // ifindex, inode
+	at    uapi.AttachType
+	multi bool
+}
+
+type placeKind uint8
+
+const (
+	noPlace placeKind = iota
+	onDevice
+	onCgroup
+	onNetns
+	onMap
+)
+
+func (s *System) attach(a *attachment) *attachment {
+	s.hooks = append(s.hooks, a)
+	return a
+}
+
+func (s *System) detach(a *attachment) {
+	s.hooks = slices.DeleteFunc(s.hooks, func(o *attachment) bool { return o == a })
+}
+
+// newLink makes a link and its descriptor.
+func (s *System) newLink(l *Link, hooks ...*attachment) Result {
+	if s.full(KindLink) {
+		return fail(uapi.ENOMEM)
+	}
+	s.add(l, KindLink, l.prog.nameOr(l.name), func() { s.freeLink(l) })
+	s.hold(l.prog)
+	for _, h := range hooks {
+		l.at = append(l.at, s.attach(h))
+	}
+	return s.newFile(l, ReadOnly)
+}
+
+func (p *Prog) nameOr(other string) string {
+	if p == nil {
+		return other
+	}
+	return p.object.name
+}
+
+func (s *System) freeLink(l *Link) {
+	s.detachLink(l)
+	if l.prog != nil {
+		s.put(l.prog)
+	}
+	if l.event != nil {
+		l.event.link = nil
+		s.put(l.event)
+	}
+	if l.iterMap != nil {
+		s.put(l.iterMap)
+	}
+	if l.ops != nil {
+		s.put(l.ops)
+	}
+	if l.tgtProg != nil {
+		s.put(l.tgtProg)
+	}
+}
+
+func (s *System) detachLink(l *Link) {
+	for _, h := range l.at {
+		s.detach(h)
+	}
+	l.at, l.detached = nil, true
+	if l.group != nil {
+		l.group.remove(l)
+		l.group = nil
+	}
+	if l.ops != nil {
+		s.unregisterOps(l.ops)
+	}
+}
+
+// Offsets of BPF_LINK_CREATE's attributes.
+const (
+	linkProg, linkTarget, linkAttach, linkFlags = 0, 4, 8, 12
+	linkIn                                      = 16 // the union
+)
+
+func (s *System) linkCreate(c Caller, a *attr) Result {
+	at := uapi.AttachType(a.u32(linkAttach))
+	if at == uapi.AttachStructOps {
+		return s.linkOps(c, a)
+	}
+	p, _, e := fileOf[*Prog](c, a.fd(linkProg))
+	if e != 0 {
+		return fail(e)
+	}
+	if !s.target.HasAttachType(at) {
+		return fail(uapi.EINVAL)
+	}
+	switch p.typ {
+	case uapi.ProgTypeExt, uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		if (p.typ == uapi.ProgTypeTracing || p.typ == uapi.ProgTypeLSM) && at != p.expected {
+			return fail(uapi.EINVAL)
+		}
+		switch {
+		case p.expected == uapi.AttachTraceIter && p.typ == uapi.ProgTypeTracing:
+			return s.linkIter(c, a, p)
+		case p.expected == uapi.AttachLSMCgroup:
+			return s.linkCgroup(c, a, p, at)
+		case p.typ == uapi.ProgTypeExt:
+			return s.linkTracing(c, a, p, a.fd(linkTarget), btf.ID(a.u32(linkIn)), 0)
+		case p.typ == uapi.ProgTypeRawTracepoint || p.typ == uapi.ProgTypeRawTracepointWritable:
+			return fail(uapi.EINVAL)
+		}
+		return s.linkTracing(c, a, p, a.fd(linkTarget), btf.ID(a.u32(linkIn)), a.u64(linkIn+8))
+	case uapi.ProgTypeKprobe:
+		switch at {
+		case uapi.AttachPerfEvent:
+			return s.linkPerf(c, a, p)
+		case uapi.AttachTraceKprobeMulti, uapi.AttachTraceKprobeSession:
+			return s.linkKprobeMulti(c, a, p)
+		case uapi.AttachTraceUprobeMulti, uapi.AttachTraceUprobeSession:
+			return s.linkUprobeMulti(c, a, p)
+		}
+		return fail(uapi.EINVAL)
+	case uapi.ProgTypePerfEvent, uapi.ProgTypeTracepoint:
+		if at != uapi.AttachPerfEvent {
+			return fail(uapi.EINVAL)
+		}
+		return s.linkPerf(c, a, p)
+	case uapi.ProgTypeXDP:
+		if at != uapi.AttachXDP {
+			return fail(uapi.EINVAL)
+		}
+		return s.linkDevice(c, a, p, at)
+	case uapi.ProgTypeSchedCls:
+		if at == uapi.AttachTcxIngress || at == uapi.AttachTcxEgress || at == uapi.AttachNetkitPrimary || at == uapi.AttachNetkitPeer {
+			return s.linkDevice(c, a, p, at)
+		}
+		return fail(uapi.EINVAL)
+	case uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
+		return s.linkNetns(c, a, p, at)
+	case uapi.ProgTypeNetfilter:
+		return s.linkNetfilter(c, a, p, at)
+	case uapi.ProgTypeSkMsg, uapi.ProgTypeSkSkb:
+		return s.linkSockmap(c, a, p, at)
+	}
+	if cgroupAttach(p.typ, at) {
+		return s.linkCgroup(c, a, p, at)
+	}
+	return fail(uapi.EINVAL)
+}
+
+// linkTracing attaches to the function the program was loaded for, or to another one of the same type (bpf_tracing_prog_attach).
+func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.ID, cookie uint64) Result {
+	if (targetFD != 0) != (id != 0) {
+		return fail(uapi.EINVAL)
+	}
+	name, obj, tgt, btfID := p.lp.AttachTo, p.hook.obj, p.ext, p.hook.id
+	if targetFD != 0 {
+		q, _, e := fileOf[*Prog](c, targetFD)
+		if e != 0 {
+			return fail(e)
+		}
+		if p.typ != uapi.ProgTypeExt {
+			return fail(uapi.EINVAL)
+		}
+		tgt, btfID = q, id
+		if q.types != nil && int(id) < q.types.spec.NumTypes() {
+			name = q.types.spec.Name(id)
+		}
+	}
+	if p.hook.id == 0 {
+		return fail(uapi.EINVAL)
+	}
+	if p.typ == uapi.ProgTypeExt || p.expected != uapi.AttachTraceRawTp {
+		// One program at one function once.
+		for _, h := range s.hooks {
+			if h.prog == p && p.typ != uapi.ProgTypeTracing {
+				return fail(uapi.EBUSY)
+			}
+		}
+	}
+	l := &Link{typ: LinkTracing, prog: p, attach: p.expected, name: name, obj: obj, btfID: btfID, cookie: cookie, tgtProg: tgt}
+	if p.expected == uapi.AttachTraceRawTp && p.typ == uapi.ProgTypeTracing {
+		l.typ = LinkRawTracepoint
+	}
+	if tgt != nil {
+		s.hold(tgt)
+	}
+	r := s.newLink(l, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: p.lp.Section}, cookie: cookie})
+	if tgt != nil {
+		r.Note = "program " + p.name + " is attached to function " + name + " of another program: it runs when that is called by name alone"
+	}
+	return r
+}
+
+func (s *System) rawTracepointOpen(c Caller, a *attr) Result {
+	p, _, e := fileOf[*Prog](c, a.fd(8))
+	if e != 0 {
+		return fail(e)
+	}
+	cookie := a.u64(16)
+	switch p.typ {
+	case uapi.ProgTypeTracing, uapi.ProgTypeExt, uapi.ProgTypeLSM:
+		if a.u64(0) != 0 {
+			return fail(uapi.EINVAL)
+		}
+		if p.typ == uapi.ProgTypeTracing && p.expected == uapi.AttachTraceIter {
+			return fail(uapi.EINVAL)
+		}
+		return s.linkTracing(c, a, p, 0, 0, cookie)
+	case uapi.ProgTypeRawTracepoint, uapi.ProgTypeRawTracepointWritable:
+		name, ok := cstring(c, a.u64(0), 127)
+		if !ok && name == "" {
+			return fail(uapi.EFAULT)
+		}
+		if !s.hasRawTracepoint(name) {
+			return fail(uapi.ENOENT)
+		}
+		return s.newLink(&Link{typ: LinkRawTracepoint, prog: p, attach: uapi.AttachTraceRawTp, name: name, cookie: cookie},
+			&attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: "raw_tp/" + name}, cookie: cookie})
+	}
+	return fail(uapi.EINVAL)
+}
+
+// hasRawTracepoint reports whether the kernel has the tracepoint.
+func (s *System) hasRawTracepoint(name string) bool {
+	for _, spec := range s.specs() {
+		if _, ok := spec.FindID(btf.KindTypedef, "btf_trace_"+name); ok {
+			return true
+		}
+	}
+	return s.target.BTF == nil
+}
+
+func (s *System) specs() []*btf.Spec {
+	var out []*btf.Spec
+	if s.target.BTF != nil {
+		out = append(out, s.target.BTF)
+	}
+	for _, m := range s.target.Modules {
+		out = append(out, m.BTF)
+	}
+	return out
+}
+
+// linkPerf attaches to a perf event (bpf_perf_link_attach).
+func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
+	if a.u32(linkFlags) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	ev, f, e := fileOf[*PerfEvent](c, a.fd(linkTarget))
+	switch {
+	case f.Kind == NoFile:
+		return fail(uapi.EBADF)
+	case e != 0:
+		return fail(uapi.EBADF)
+	}
+	cookie := uint64(0)
+	if s.release.Has(uapi.R(5, 15)) {
+		cookie = a.u64(linkIn)
+	} else if a.u64(linkIn) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	if e := ev.accepts(p); e != 0 {
+		return fail(e)
+	}
+	if ev.bpf != nil && ev.typ != perfTracepoint {
+		return fail(uapi.EEXIST)
+	}
+	l := &Link{typ: LinkPerfEvent, prog: p, attach: uapi.AttachPerfEvent, cookie: cookie, event: ev, name: ev.hook.AttachTo}
+	s.hold(ev)
+	ev.link = l
+	return s.newLink(l, &attachment{prog: p, hook: ev.hook, cookie: cookie, event: ev})
+}
+
+// cgroupAttach reports whether programs of a type attach to cgroups as at.
+func cgroupAttach(t uapi.ProgType, at uapi.AttachType) bool {
+	row := progtype.Of(t)
+	if !strings.HasPrefix(t.String(), "cgroup") && !strings.HasPrefix(at.String(), "cgroup") && at != uapi.AttachLSMCgroup {
+		return false
+	}
+	return row.Attached(at) != nil || len(row.Attaches) == 0
+}
+
+// maxMulti is MAX_KPROBE_MULTI_CNT.
+const maxMulti = 1 << 20
+
+func (s *System) linkKprobeMulti(c Caller, a *attr, p *Prog) Result {
+	flags, count := a.u32(linkIn), a.u32(linkIn+4)
+	syms, addrs, cookies := a.u64(linkIn+8), a.u64(linkIn+16), a.u64(linkIn+24)
+	switch {
+	case a.u32(linkFlags) != 0, p.expected != uapi.AttachType(a.u32(linkAttach)), flags&^1 != 0:
+		return fail(uapi.EINVAL)
+	case (addrs != 0) == (syms != 0), count == 0:
+		return fail(uapi.EINVAL)
+	case count > maxMulti:
+		return fail(uapi.E2BIG)
+	}
+	m := &multi{flags: flags}
+	var hooks []*attachment
+	section := "kprobe.multi/"
+	switch {
+	case p.expected == uapi.AttachTraceKprobeSession:
+		section = "kprobe.session/"
+	case flags&1 != 0:
+		section = "kretprobe.multi/"
+	}
+	for i := range uint64(count) {
+		var name string
+		var addr, cookie uint64
+		if syms != 0 {
+			ptr, ok := read64(c, syms+8*i)
+			if !ok {
+				return fail(uapi.EFAULT)
+			}
+			if name, ok = cstring(c, ptr, 512); !ok {
+				return fail(uapi.EFAULT)
+			}
+			if !s.hasFunction(name) {
+				return fail(uapi.ESRCH)
+			}
+			addr = s.machine.Kernel().SymbolAddr(name)
+		} else {
+			var ok bool
+			if addr, ok = read64(c, addrs+8*i); !ok {
+				return fail(uapi.EFAULT)
+			}
+			sym, off, ok := s.machine.Kernel().SymbolAt(addr)
+			if !ok || off != 0 {
+				return fail(uapi.EINVAL)
+			}
+			name = sym
+		}
+		if cookies != 0 {
+			var ok bool
+			if cookie, ok = read64(c, cookies+8*i); !ok {
+				return fail(uapi.EFAULT)
+			}
+			m.cookies = append(m.cookies, cookie)
+		}
+		m.names, m.addrs = append(m.names, name), append(m.addrs, addr)
+		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: section + name}, cookie: cookie})
+	}
+	return s.newLink(&Link{typ: LinkKprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
+}
+
+func (s *System) linkUprobeMulti(c Caller, a *attr, p *Prog) Result {
+	pathAt, offs, refs, cookies := a.u64(linkIn), a.u64(linkIn+8), a.u64(linkIn+16), a.u64(linkIn+24)
+	count, flags, pid := a.u32(linkIn+32), a.u32(linkIn+36), a.u32(linkIn+40)
+	switch {
+	case a.u32(linkFlags) != 0, p.expected != uapi.AttachType(a.u32(linkAttach)), flags&^1 != 0:
+		return fail(uapi.EINVAL)
+	case pathAt == 0, offs == 0, count == 0:
+		return fail(uapi.EINVAL)
+	case count > maxMulti:
+		return fail(uapi.E2BIG)
+	case int32(pid) < 0:
+		return fail(uapi.EINVAL)
+	}
+	path, ok := cstring(c, pathAt, 4096)
+	if !ok {
+		return fail(uapi.EFAULT)
+	}
+	// A loader that asks for support offers "/", which is no regular file.
+	if strings.Trim(path, "/") == "" {
+		return fail(uapi.EBADF)
+	}
+	m := &multi{path: path, flags: flags, pid: pid}
+	section := "uprobe.multi/"
+	switch {
+	case p.expected == uapi.AttachTraceUprobeSession:
+		section = "uprobe.session/"
+	case flags&1 != 0:
+		section = "uretprobe.multi/"
+	}
+	var hooks []*attachment
+	for i := range uint64(count) {
+		off, ok := read64(c, offs+8*i)
+		if !ok {
+			return fail(uapi.EFAULT)
+		}
+		var cookie uint64
+		if cookies != 0 {
+			if cookie, ok = read64(c, cookies+8*i); !ok {
+				return fail(uapi.EFAULT)
+			}
+			m.cookies = append(m.cookies, cookie)
+		}
+		if refs != 0 {
+			ref, ok := read64(c, refs+8*i)
+			if !ok {
+				return fail(uapi.EFAULT)
+			}
+			m.refs = append(m.refs, ref)
+		}
+		m.offsets = append(m.offsets, off)
+		name := path + ":+0x" + hex(off)
+		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: section + name}, cookie: cookie})
+	}
+	return s.newLink(&Link{typ: LinkUprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
+}
+
+func read64(c Caller, addr uint64) (uint64, bool) {
+	b := make([]byte, 8)
+	if !c.Read(addr, b) {
+		return 0, false
+	}
+	return le.Uint64(b), true
+}
+
+// linkDevice attaches to a network device: XDP, tcx, netkit.
+func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
+	ifindex := a.u32(linkTarget)
+	if !s.cfg.HasDevice(ifindex) {
+		return fail(uapi.ENODEV)
+	}
+	flags := a.u32(linkFlags)
+	pl := place{kind: onDevice, id: uint64(ifindex), at: at}
+	l := &Link{prog: p, attach: at, place: pl}
+	switch at {
+	case uapi.AttachXDP:
+		l.typ = LinkXDP
+		if flags&^uint32(0x1e) != 0 { // XDP_FLAGS_MODES | REPLACE
+			return fail(uapi.EINVAL)
+		}
+		for _, h := range s.hooks {
+			if h.place == pl {
+				return fail(uapi.EBUSY)
+			}
+		}
+	case uapi.AttachTcxIngress, uapi.AttachTcxEgress:
+		l.typ = LinkTCX
+	default:
+		return Result{Errno: uapi.EINVAL, Note: "there are no netkit devices"}
+	}
+	r, h := s.groupLink(c, a, l, pl, flags)
+	if r != 0 {
+		return fail(r)
+	}
+	return s.newLink(l, h)
+}
+
+func (s *System) linkNetns(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
+	if a.u32(linkFlags) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	if progtype.Of(p.typ).Attached(at) == nil && at != uapi.AttachFlowDissector {
+		return fail(uapi.EINVAL)
+	}
+	f := c.File(a.fd(linkTarget))
+	switch f.Kind {
+	case NoFile:
+		return fail(uapi.EBADF)
+	case NetnsFile:
+	default:
+		return fail(uapi.EINVAL)
+	}
+	pl := place{kind: onNetns, id: f.Inode, at: at}
+	if at == uapi.AttachFlowDissector {
+		for _, h := range s.hooks {
+			if h.place == pl {
+				return fail(uapi.EEXIST)
+			}
+		}
+	}
+	l := &Link{typ: LinkNetns, prog: p, attach: at, place: pl, netns: f.Inode}
+	return s.newLink(l, &attachment{prog: p, place: pl})
+}
+
+func (s *System) linkNetfilter(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
+	if a.u32(linkFlags) != 0 || at != uapi.AttachNetfilter {
+		return fail(uapi.EINVAL)
+	}
+	var pf [4]uint32
+	for i := range pf {
+		pf[i] = a.u32(linkIn + 4*i)
+	}
+	const ipv4, ipv6, hooks = 2, 10, 5
+	switch {
+	case pf[0] != ipv4 && pf[0] != ipv6:
+		return fail(uapi.EAFNOSUPPORT)
+	case pf[1] >= hooks:
+		return fail(uapi.EPROTO)
+	case pf[3]&^1 != 0:
+		return fail(uapi.EOPNOTSUPP)
+	}
+	if prio := int32(pf[2]); prio == -1<<31 || prio == 1<<31-1 {
+		return fail(uapi.ERANGE)
+	}
+	return s.newLink(&Link{typ: LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})
+}
+
+func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
+	if !s.release.Has(uapi.R(6, 10)) {
+		return fail(uapi.EINVAL)
+	}
+	m, _, e := fileOf[*Map](c, a.fd(linkTarget))
+	if e != 0 {
+		return fail(e)
+	}
+	if m.def.Type != uapi.MapTypeSockmap && m.def.Type != uapi.MapTypeSockhash {
+		return fail(uapi.EINVAL)
+	}
+	pl := place{kind: onMap, id: uint64(m.id), at: at}
+	l := &Link{typ: LinkSockmap, prog: p, attach: at, place: pl, iterMap: m}
+	s.hold(m)
+	return s.newLink(l, &attachment{prog: p, place: pl})
+}
+
+func (s *System) linkUpdate(c Caller, a *attr) Result {
+	flags := a.u32(8)
+	const replace = 1 << 2
+	if flags&^uint32(replace) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	l, _, e := fileOf[*Link](c, a.fd(0))
+	if e != 0 {
+		return fail(e)
+	}
+	if l.typ == LinkStructOps {
+		return s.updateOpsLink(c, a, l)
+	}
+	p, _, e := fileOf[*Prog](c, a.fd(4))
+	if e != 0 {
+		return fail(e)
+	}
+	old := int32(a.u32(12))
+	if flags&replace != 0 {
+		q, _, e := fileOf[*Prog](c, old)
+		if e != 0 {
+			return fail(e)
+		}
+		if q != l.prog {
+			return fail(uapi.EPERM)
+		}
+	} else if old != 0 {
+		return fail(uapi.EINVAL)
+	}
+	switch l.typ {
+	case LinkCgroup, LinkNetns, LinkXDP, LinkTCX, LinkNetkit, LinkIter, LinkSockmap:
+	default:
+		return fail(uapi.EINVAL)
+	}
+	if l.detached {
+		return fail(uapi.ENOLINK)
+	}
+	if p.typ != l.prog.typ || p.expected != l.prog.expected {
+		return fail(uapi.EINVAL)
+	}
+	s.hold(p)
+	s.put(l.prog)
+	l.prog = p
+	for _, h := range l.at {
+		h.prog = p
+	}
+	return Result{}
+}
+
+func (s *System) linkDetach(c Caller, a *attr) Result {
+	l, _, e := fileOf[*Link](c, a.fd(0))
+	if e != 0 {
+		return fail(e)
+	}
+	switch l.typ {
+	case LinkCgroup, LinkNetns, LinkXDP, LinkTCX, LinkNetkit, LinkStructOps, LinkSockmap:
+	default:
+		return fail(uapi.EOPNOTSUPP)
+	}
+	s.detachLink(l)
+	return Result{}
+}

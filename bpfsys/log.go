@@ -1,0 +1,110 @@
+package bpfsys
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// userLog is the log of BPF_PROG_LOAD and BPF_BTF_LOAD (kernel/bpf/log.c).
+type userLog struct {
+	c     Caller
+	a     *attr
+	f     logFields
+	level uint32
+	buf   uint64
+	size  uint32
+	text  []byte
+	head  []byte // of a long log: what a buffer that keeps its start needs
+	total int
+}
+
+// logFields are the offsets of the log's fields in the attributes.
+type logFields struct{ level, size, buf, trueSize int }
+
+// Levels of a log (BPF_LOG_LEVEL1 ...).
+const (
+	logLevel = 1 | 2
+	logStats = 4
+	logFixed = 8
+)
+
+// maxLog bounds the text that is kept for a buffer.
+const maxLog = 64 << 20
+
+// newLog checks the log's attributes (bpf_verifier_log_attr_valid).
+func newLog(c Caller, a *attr, f logFields, r uapi.Release) (*userLog, uapi.Errno) {
+	l := &userLog{c: c, a: a, f: f, level: a.u32(f.level), buf: a.u64(f.buf), size: a.u32(f.size)}
+	mask := uint32(logLevel | logStats)
+	if r.Has(uapi.R(6, 4)) {
+		mask |= logFixed
+	}
+	if r.Has(uapi.R(6, 4)) {
+		switch {
+		case l.buf != 0 && l.size == 0, l.buf == 0 && l.size != 0, l.buf != 0 && l.level == 0, l.level&^mask != 0, l.size > 1<<30-1:
+			return nil, uapi.EINVAL
+		}
+		return l, 0
+	}
+	if l.level != 0 || l.buf != 0 || l.size != 0 {
+		if l.size < 128 || l.size > 1<<30-1 || l.level == 0 || l.buf == 0 || l.level&^mask != 0 {
+			return nil, uapi.EINVAL
+		}
+	}
+	return l, 0
+}
+
+func (l *userLog) printf(format string, args ...any) {
+	if l.level != 0 {
+		_, _ = fmt.Fprintf(l, format, args...)
+	}
+}
+
+// Write implements io.Writer. A long log keeps its start and its end, as far as the buffer takes them.
+func (l *userLog) Write(p []byte) (int, error) {
+	l.total += len(p)
+	keep := min(int(l.size), maxLog)
+	if n := keep - len(l.head); n > 0 {
+		l.head = append(l.head, p[:min(n, len(p))]...)
+	}
+	l.text = append(l.text, p...)
+	if len(l.text) > 2*keep+4096 {
+		l.text = append(l.text[:0], l.text[len(l.text)-keep:]...)
+	}
+	return len(p), nil
+}
+
+// finish writes the log to the caller (bpf_vlog_finalize): ENOSPC when it does not fit. From 6.4 on the end is kept and not the start.
+func (l *userLog) finish(r uapi.Release) uapi.Errno {
+	rotating := r.Has(uapi.R(6, 4)) && l.level&logFixed == 0
+	full := l.total + 1
+	if l.level == 0 {
+		full = 0
+	}
+	if r.Has(uapi.R(6, 4)) && l.a.size >= l.f.trueSize+4 {
+		if !l.a.put32(l.f.trueSize, uint32(full)) {
+			return uapi.EFAULT
+		}
+	}
+	if l.level == 0 || l.buf == 0 {
+		return 0
+	}
+	room := int(l.size) - 1
+	text := l.head
+	if l.total > room {
+		text = text[:min(room, len(text))]
+		if rotating {
+			text = l.text[max(0, len(l.text)-room):]
+		}
+	}
+	if !l.c.Write(l.buf, append(append([]byte(nil), text...), 0)) {
+		return uapi.EFAULT
+	}
+	if l.total > room {
+		return uapi.ENOSPC
+	}
+	return 0
+}

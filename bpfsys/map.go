@@ -1,0 +1,237 @@
+package bpfsys
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Map is a map.
+type Map struct {
+	object
+	def    *loader.Map
+	m      maps.Map
+	types  *BTF // has the key and value types; nil without
+	frozen bool
+	// mapped counts mappings that may be written; views is how many there were of any kind.
+	mapped, views int
+	copied        []byte // what programs see of shared memory, for comparison
+	// slots are what elements refer to: perf events, programs and maps, by key.
+	slots map[string]Object
+	owner *Prog // the first program of a program array decides which others fit
+	ops   *structOps
+}
+
+// Def returns the map's definition.
+func (m *Map) Def() *loader.Map { return m.def }
+
+func (s *System) mapCreate(c Caller, a *attr) Result {
+	name, ok := validName(a.b[28:44])
+	if !ok {
+		return fail(uapi.EINVAL)
+	}
+	typ := uapi.MapType(a.u32(0))
+	flags := a.u32(16)
+	access, ok := accessOf(flags)
+	if !ok {
+		return fail(uapi.EINVAL)
+	}
+	if flags&uapi.MapNumaNode != 0 && a.u32(24) > 0 && a.u32(24) != ^uint32(0) {
+		return fail(uapi.EINVAL)
+	}
+	if !s.target.HasMapType(typ) || typ == 0 {
+		return fail(uapi.EINVAL)
+	}
+	if a.u32(44) != 0 { // map_ifindex: offload
+		return Result{Errno: uapi.EINVAL, Note: "maps of devices (map_ifindex) are not simulated"}
+	}
+	if s.full(KindMap) {
+		return fail(uapi.ENOMEM)
+	}
+	def := &loader.Map{
+		Name: name, Type: typ, KeySize: a.u32(4), ValueSize: a.u32(8), MaxEntries: a.u32(12), Flags: flags, NumaNode: a.u32(24), Extra: a.u64(64),
+		Index: -1, Autocreate: true,
+	}
+	m := &Map{def: def, slots: map[string]Object{}}
+	if e := s.mapTypes(c, a, m); e != 0 {
+		return fail(e)
+	}
+	inner, e := s.innerTemplate(c, a, typ)
+	if e != 0 {
+		return fail(e)
+	}
+	if inner != nil {
+		def.Inner = inner.def
+	}
+	if typ == uapi.MapTypeStructOps {
+		if r := s.createOps(a, m); r.Errno != 0 {
+			return r
+		}
+	}
+	var spec *btf.Spec
+	if m.types != nil {
+		spec = m.types.spec
+	}
+	created, err := s.machine.AddMap(def, spec)
+	if err != nil {
+		return Result{Errno: envErrno(err), Note: noteOf(err)}
+	}
+	m.m = created
+	// What the kernel changes at creation shows in its info.
+	got := created.Spec()
+	def.MaxEntries, def.Flags = got.MaxEntries, got.Flags
+	m.id = created.ID()
+	s.add(m, KindMap, name, func() { s.freeMap(m) })
+	if m.types != nil {
+		s.hold(m.types)
+	}
+	if e := s.connect(m); e != 0 {
+		s.hold(m)
+		s.put(m)
+		return fail(e)
+	}
+	return s.newFile(m, access)
+}
+
+// noteOf is what a failure says that is the simulation's and not the kernel's.
+func noteOf(err error) string {
+	if _, ok := err.(*maps.CreateError); ok {
+		return ""
+	}
+	return err.Error()
+}
+
+// mapTypes finds the types of key and value (map_check_btf).
+func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
+	fd, key, value := a.fd(48), btf.ID(a.u32(52)), btf.ID(a.u32(56))
+	if a.u32(60) != 0 { // btf_vmlinux_value_type_id
+		if m.def.Type != uapi.MapTypeStructOps || key != 0 || value != 0 {
+			return uapi.EINVAL
+		}
+		return 0
+	}
+	if key != 0 && value == 0 {
+		return uapi.EINVAL
+	}
+	if key == 0 && value == 0 {
+		return 0
+	}
+	b, _, e := fileOf[*BTF](c, fd)
+	switch {
+	case e != 0:
+		return e
+	case b.kernel:
+		return uapi.EACCES
+	}
+	if key != 0 {
+		if n, err := b.spec.Sizeof(key); err != nil || n != int64(m.def.KeySize) {
+			return uapi.EINVAL
+		}
+	}
+	if n, err := b.spec.Sizeof(value); err != nil || n != int64(m.def.ValueSize) {
+		return uapi.EINVAL
+	}
+	m.types, m.def.KeyType, m.def.ValueType = b, key, value
+	return 0
+}
+
+// innerTemplate is the map whose kind an array or hash of maps holds (bpf_map_meta_alloc).
+func (s *System) innerTemplate(c Caller, a *attr, typ uapi.MapType) (*Map, uapi.Errno) {
+	if typ != uapi.MapTypeArrayOfMaps && typ != uapi.MapTypeHashOfMaps {
+		return nil, 0
+	}
+	inner, _, e := fileOf[*Map](c, a.fd(20))
+	if e != 0 {
+		return nil, e
+	}
+	if inner.def.Inner != nil {
+		return nil, uapi.EINVAL
+	}
+	return inner, 0
+}
+
+// connect gives buffers and mappable arrays what user space sees of them.
+func (s *System) connect(m *Map) uapi.Errno {
+	switch t := m.m.(type) {
+	case maps.RingBuffer:
+		if e := s.share(m, 2*uapi.PageSize+2*int(m.def.MaxEntries)); e != 0 {
+			return e
+		}
+		t.SetSink(&ringSink{s: s, m: m, mem: m.mem.Bytes(), size: uint64(m.def.MaxEntries)})
+	case maps.PerfArray:
+		for i := range m.def.MaxEntries {
+			_ = t.SetEvent(i, -1)
+			if i > 4096 {
+				break
+			}
+		}
+		t.SetSink(&perfSink{s: s, m: m})
+	}
+	return 0
+}
+
+// freeMap is what follows when nothing refers to a map any more.
+func (s *System) freeMap(m *Map) {
+	for k := range m.slots {
+		s.emptySlot(m, k)
+	}
+	s.machine.RemoveMap(m.def)
+	if m.types != nil {
+		s.put(m.types)
+	}
+	if m.ops != nil {
+		s.freeOps(m)
+	}
+}
+
+// emptySlot gives back what an element referred to.
+func (s *System) emptySlot(m *Map, key string) {
+	if o := m.slots[key]; o != nil {
+		delete(m.slots, key)
+		s.put(o)
+	}
+}
+
+func (s *System) fillSlot(m *Map, key []byte, o Object) {
+	s.hold(o)
+	s.emptySlot(m, string(key))
+	m.slots[string(key)] = o
+}
+
+func (s *System) mapFreeze(c Caller, a *attr) Result {
+	m, f, e := fileOf[*Map](c, a.fd(0))
+	switch {
+	case e != 0:
+		return fail(e)
+	case m.def.Type == uapi.MapTypeStructOps, hasOwned(m):
+		return fail(uapi.ENOTSUPP)
+	case f.Access == ReadOnly:
+		return fail(uapi.EPERM)
+	case m.mapped > 0, m.frozen:
+		return fail(uapi.EBUSY)
+	}
+	s.pull(m)
+	m.frozen = true
+	if m.def.Flags&uapi.MapRdonlyProg != 0 && m.def.Type == uapi.MapTypeArray && m.def.MaxEntries == 1 {
+		// The verifier takes what such a map holds for constants.
+		if v, e := maps.UserLookup(m.m, make([]byte, 4), nil, 0); e == 0 {
+			m.def.Data, m.def.DataKind = v, loader.DataRodata
+		}
+	}
+	return Result{}
+}
+
+// hasOwned reports whether values contain what the kernel keeps maps from being frozen for.
+func hasOwned(m *Map) bool {
+	fields, err := maps.FieldSpecials(m.m.Spec())
+	if err != nil {
+		return false
+	}
+	for _, f := range fields {
+		if f.Kind.Owns() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,298 @@
+package bpfsys
+
+import (
+	"bytes"
+
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// elemOf is the map of a command, and whether its file may be used that way.
+func (s *System) elemOf(c Caller, fd int32, read, write bool) (*Map, uapi.Errno) {
+	m, f, e := fileOf[*Map](c, fd)
+	switch {
+	case e != 0:
+		return nil, e
+	case read && f.Access == WriteOnly, write && (f.Access == ReadOnly || m.frozen):
+		return nil, uapi.EPERM
+	}
+	return m, 0
+}
+
+// key reads a key (___bpf_copy_key).
+func (m *Map) key(c Caller, addr uint64) ([]byte, uapi.Errno) {
+	if m.def.KeySize == 0 {
+		if addr != 0 {
+			return nil, uapi.EINVAL
+		}
+		return nil, 0
+	}
+	b := make([]byte, m.def.KeySize)
+	if !c.Read(addr, b) {
+		return nil, uapi.EFAULT
+	}
+	return b, 0
+}
+
+// ownersOnly are maps whose elements belong to objects of the kernel that descriptors of the host name.
+func (m *Map) ownersOnly() bool {
+	switch m.def.Type {
+	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage:
+		return true
+	}
+	return false
+}
+
+func (m *Map) notServed() Result {
+	return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of " + m.def.Type.String() + " maps are not served to user space (map " + m.name + ")"}
+}
+
+func (s *System) mapLookup(c Caller, a *attr) Result {
+	m, e := s.elemOf(c, a.fd(0), true, false)
+	if e != 0 {
+		return fail(e)
+	}
+	if a.u64(24)&^uint64(uapi.Lock) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	key, e := m.key(c, a.u64(8))
+	if e != 0 {
+		return fail(e)
+	}
+	if m.ownersOnly() {
+		return m.notServed()
+	}
+	value := make([]byte, maps.UserValueSize(m.m))
+	if m.def.Type == uapi.MapTypeBloomFilter && !c.Read(a.u64(16), value) {
+		return fail(uapi.EFAULT)
+	}
+	v, e := s.lookup(m, key, value, a.u64(24))
+	if e != 0 {
+		return fail(e)
+	}
+	if !c.Write(a.u64(16), v) {
+		return fail(uapi.EFAULT)
+	}
+	return Result{}
+}
+
+// lookup reads an element: a copy of its value, or the id of what it refers to.
+func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
+	s.pull(m)
+	v, e := maps.UserLookup(m.m, key, value, flags)
+	if e != 0 {
+		return nil, e
+	}
+	if o := m.slots[string(key)]; o != nil {
+		switch m.def.Type {
+		case uapi.MapTypeProgArray, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
+			v = le.AppendUint32(nil, o.ID())
+		case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
+			if len(v) >= 8 {
+				le.PutUint32(v[4:], o.ID())
+			}
+		}
+	}
+	if m.ops != nil {
+		v = m.ops.userValue(m.def.ValueSize)
+	}
+	return v, 0
+}
+
+func (s *System) mapUpdate(c Caller, a *attr) Result {
+	m, e := s.elemOf(c, a.fd(0), false, true)
+	if e != 0 {
+		return fail(e)
+	}
+	key, e := m.key(c, a.u64(8))
+	if e != 0 {
+		return fail(e)
+	}
+	if m.ownersOnly() {
+		return m.notServed()
+	}
+	value := make([]byte, maps.UserValueSize(m.m))
+	if !c.Read(a.u64(16), value) {
+		return fail(uapi.EFAULT)
+	}
+	return s.update(c, m, key, value, a.u64(24))
+}
+
+func (s *System) update(c Caller, m *Map, key, value []byte, flags uint64) Result {
+	s.pull(m)
+	switch m.def.Type {
+	case uapi.MapTypePerfEventArray, uapi.MapTypeProgArray, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps:
+		return fail(s.updateRef(c, m, key, value, flags))
+	case uapi.MapTypeCgroupArray, uapi.MapTypeSockmap, uapi.MapTypeSockhash, uapi.MapTypeXskmap, uapi.MapTypeReuseportSockarray:
+		return m.notServed()
+	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash, uapi.MapTypeCpumap:
+		return fail(s.updateDev(c, m, key, value, flags))
+	case uapi.MapTypeStructOps:
+		return s.updateOps(c, m, key, value, flags)
+	}
+	e := maps.UserUpdate(m.m, key, value, flags)
+	s.push(m)
+	return fail(e)
+}
+
+// updateRef stores what a descriptor refers to (bpf_fd_array_map_update_elem, bpf_fd_htab_map_update_elem).
+func (s *System) updateRef(c Caller, m *Map, key, value []byte, flags uint64) uapi.Errno {
+	fd := int32(le.Uint32(value))
+	index := uint32(0)
+	if len(key) == 4 {
+		index = le.Uint32(key)
+	}
+	if m.def.Type != uapi.MapTypeHashOfMaps {
+		switch {
+		case flags != uapi.Any:
+			return uapi.EINVAL
+		case index >= m.def.MaxEntries:
+			return uapi.E2BIG
+		}
+	}
+	switch t := m.m.(type) {
+	case maps.PerfArray:
+		ev, _, e := fileOf[*PerfEvent](c, fd)
+		if e != 0 {
+			return e
+		}
+		if e := t.SetEvent(index, max(ev.cpu, 0)); e != 0 {
+			return e
+		}
+		s.fillSlot(m, key, ev)
+	case maps.ProgArray:
+		p, _, e := fileOf[*Prog](c, fd)
+		if e != 0 {
+			return e
+		}
+		if m.owner != nil && (m.owner.typ != p.typ || m.owner.hook.lsmOrTracing() != p.hook.lsmOrTracing()) {
+			return uapi.EINVAL
+		}
+		if e := s.machine.SetProg(t, index, p.unique); e != nil {
+			return uapi.EINVAL
+		}
+		if m.owner == nil {
+			m.owner = p
+		}
+		s.fillSlot(m, key, p)
+	case maps.OuterMap:
+		in, _, e := fileOf[*Map](c, fd)
+		if e != 0 {
+			return e
+		}
+		if e := t.SetInner(key, in.m, flags); e != 0 {
+			return e
+		}
+		s.fillSlot(m, key, in)
+	}
+	return 0
+}
+
+// updateDev stores an element of a device or CPU map, which may name a program.
+func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) uapi.Errno {
+	var p *Prog
+	if len(value) >= 8 {
+		fd := int32(le.Uint32(value[4:]))
+		if fd > 0 {
+			q, _, e := fileOf[*Prog](c, fd)
+			if e != 0 {
+				return e
+			}
+			want := uapi.AttachXDPDevmap
+			if m.def.Type == uapi.MapTypeCpumap {
+				want = uapi.AttachXDPCpumap
+			}
+			if q.typ != uapi.ProgTypeXDP || q.expected != want {
+				return uapi.EINVAL
+			}
+			p = q
+		}
+		value = bytes.Clone(value)
+		le.PutUint32(value[4:], 0)
+	}
+	if e := maps.UserUpdate(m.m, key, value, flags); e != 0 {
+		return e
+	}
+	s.emptySlot(m, string(key))
+	if p != nil {
+		s.fillSlot(m, key, p)
+	}
+	return 0
+}
+
+func (s *System) mapDelete(c Caller, a *attr) Result {
+	m, e := s.elemOf(c, a.fd(0), false, true)
+	if e != 0 {
+		return fail(e)
+	}
+	key, e := m.key(c, a.u64(8))
+	if e != 0 {
+		return fail(e)
+	}
+	if m.ownersOnly() {
+		return m.notServed()
+	}
+	return fail(s.delete(m, key))
+}
+
+func (s *System) delete(m *Map, key []byte) uapi.Errno {
+	if m.ops != nil {
+		return s.deleteOps(m)
+	}
+	s.pull(m)
+	e := maps.UserDelete(m.m, key)
+	if e == 0 {
+		s.emptySlot(m, string(key))
+	}
+	return e
+}
+
+func (s *System) mapNextKey(c Caller, a *attr) Result {
+	m, e := s.elemOf(c, a.fd(0), true, false)
+	if e != 0 {
+		return fail(e)
+	}
+	var key []byte
+	if a.u64(8) != 0 {
+		if key, e = m.key(c, a.u64(8)); e != 0 {
+			return fail(e)
+		}
+	}
+	if m.ownersOnly() {
+		return fail(uapi.ENOTSUPP)
+	}
+	next, e := m.m.NextKey(key)
+	if e != 0 {
+		return fail(e)
+	}
+	if !c.Write(a.u64(16), next) {
+		return fail(uapi.EFAULT)
+	}
+	return Result{}
+}
+
+func (s *System) mapLookupDelete(c Caller, a *attr) Result {
+	m, e := s.elemOf(c, a.fd(0), true, true)
+	if e != 0 {
+		return fail(e)
+	}
+	flags := a.u64(24)
+	if !s.release.Has(uapi.R(5, 14)) {
+		flags = 0
+	}
+	if flags&^uint64(uapi.Lock) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	key, e := m.key(c, a.u64(8))
+	if e != 0 {
+		return fail(e)
+	}
+	v, e := maps.UserLookupDelete(m.m, key, flags)
+	if e != 0 {
+		return fail(e)
+	}
+	if !c.Write(a.u64(16), v) {
+		return fail(uapi.EFAULT)
+	}
+	return Result{}
+}

@@ -1,0 +1,351 @@
+package bpfsys
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Types of perf events (enum perf_type_id), and those of the probes' PMUs, which /sys/bus/event_source says.
+const (
+	perfHardware   = 0
+	perfSoftware   = 1
+	perfTracepoint = 2
+	perfKprobe     = 8
+	perfUprobe     = 9
+)
+
+// PerfEvent is an event of perf_event_open(2): a tracepoint, a probe, a clock, or the output of programs.
+type PerfEvent struct {
+	object
+	typ     uint32
+	config  uint64
+	cpu     int
+	pid     int32
+	hook    machine.Hook
+	bpf     *Prog // by ioctl
+	at      *attachment
+	link    *Link
+	enabled bool
+	ret     bool
+	offset  uint64
+	output  bool // the event programs write to
+	wakeup  uint64
+	unread  uint64
+	lost    uint64
+	data    uint64 // bytes of the ring
+}
+
+// perfAttrSize is PERF_ATTR_SIZE_VER0, the least a caller may give.
+const perfAttrSize = 64
+
+// PerfEventOpen is perf_event_open(2).
+func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, group int32, flags uint64) Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	head := make([]byte, 8)
+	if !c.Read(addr, head) {
+		return fail(uapi.EFAULT)
+	}
+	size := le.Uint32(head[4:])
+	if size == 0 {
+		size = perfAttrSize
+	}
+	if size < perfAttrSize || size > uapi.PageSize {
+		return fail(uapi.E2BIG)
+	}
+	a := make([]byte, max(size, 128))
+	if !c.Read(addr, a[:size]) {
+		return fail(uapi.EFAULT)
+	}
+	switch {
+	case flags&^uint64(0xf) != 0:
+		return fail(uapi.EINVAL)
+	case pid == -1 && cpu == -1:
+		return fail(uapi.EINVAL)
+	case group != -1:
+		return Result{Errno: uapi.EOPNOTSUPP, Note: "groups of perf events are not simulated"}
+	case cpu >= int32(s.cpus()):
+		return fail(uapi.ENODEV)
+	case s.full(KindPerf):
+		return fail(uapi.EMFILE)
+	}
+	e := &PerfEvent{typ: le.Uint32(a), config: le.Uint64(a[8:]), cpu: int(cpu), pid: pid, wakeup: uint64(le.Uint32(a[48:]))}
+	const disabled = 1
+	e.enabled = le.Uint64(a[40:])&disabled == 0
+	if errno := s.describeEvent(c, e, a); errno != 0 {
+		return fail(errno)
+	}
+	s.add(e, KindPerf, e.hook.AttachTo, func() {
+		if e.at != nil {
+			s.detach(e.at)
+		}
+		if e.bpf != nil {
+			s.put(e.bpf)
+		}
+	})
+	return s.newFile(e, ReadWrite)
+}
+
+func (s *System) cpus() int { return s.machine.Kernel().CPUs() }
+
+// describeEvent finds what an event is about.
+func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
+	switch e.typ {
+	case perfTracepoint:
+		name := s.trace.byID[e.config]
+		if name == "" {
+			return uapi.ENOENT
+		}
+		e.hook = machine.Hook{AttachTo: name, Section: "tracepoint/" + name}
+	case perfKprobe:
+		ptr, off := le.Uint64(a[56:]), le.Uint64(a[64:])
+		name := ""
+		if ptr == 0 {
+			sym, at, ok := s.machine.Kernel().SymbolAt(off)
+			if !ok {
+				return uapi.EINVAL
+			}
+			name, off = sym, at
+		} else {
+			var ok bool
+			if name, ok = cstring(c, ptr, 512); !ok {
+				return uapi.EINVAL
+			}
+		}
+		if name == "" || !s.hasFunction(name) {
+			return uapi.ENOENT
+		}
+		e.ret, e.offset = e.config&1 != 0, off
+		if e.ret && off != 0 {
+			return uapi.EINVAL
+		}
+		e.hook = machine.Hook{AttachTo: name, Section: probeSection("kprobe", e.ret) + "/" + name}
+	case perfUprobe:
+		path, ok := cstring(c, le.Uint64(a[56:]), 4096)
+		if !ok || path == "" {
+			return uapi.EINVAL
+		}
+		e.ret, e.offset = e.config&1 != 0, le.Uint64(a[64:])
+		name := c.Path(-100, path) + ":+0x" + hex(e.offset)
+		e.hook = machine.Hook{AttachTo: name, Section: probeSection("uprobe", e.ret) + "/" + name}
+	case perfSoftware:
+		const output, last = 10, 11
+		if e.config > last {
+			return uapi.ENOENT
+		}
+		e.output = e.config == output
+		e.hook = machine.Hook{AttachTo: "software:" + strconv.FormatUint(e.config, 10), Section: "perf_event"}
+	case perfHardware, 3, 4:
+		e.hook = machine.Hook{AttachTo: "hardware:" + strconv.FormatUint(e.config, 10), Section: "perf_event"}
+	default:
+		return uapi.ENOENT
+	}
+	return 0
+}
+
+func probeSection(kind string, ret bool) string {
+	if !ret {
+		return kind
+	}
+	return strings.Replace(kind, "probe", "retprobe", 1)
+}
+
+func hex(n uint64) string { return strconv.FormatUint(n, 16) }
+
+// accepts reports whether a program may be attached to the event (perf_event_set_bpf_prog).
+func (e *PerfEvent) accepts(p *Prog) uapi.Errno {
+	want := uapi.ProgTypePerfEvent
+	switch e.typ {
+	case perfTracepoint:
+		want = uapi.ProgTypeTracepoint
+	case perfKprobe, perfUprobe:
+		want = uapi.ProgTypeKprobe
+	}
+	if p.typ != want || p.flags&flagSleepable != 0 && e.typ != perfUprobe {
+		return uapi.EINVAL
+	}
+	return 0
+}
+
+// Requests of perf events (include/uapi/linux/perf_event.h), by their number.
+const (
+	perfEnable, perfDisable, perfRefresh, perfReset, perfPeriod, perfSetOutput, perfSetFilter, perfID, perfSetBPF, perfPause, perfQueryBPF = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+)
+
+// PerfIoctl is ioctl(2) on a perf event.
+func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if request>>8&0xff != '$' {
+		return fail(uapi.ENOTTY)
+	}
+	switch request & 0xff {
+	case perfEnable:
+		e.enabled = true
+	case perfDisable:
+		e.enabled = false
+	case perfRefresh, perfReset, perfPeriod, perfPause:
+	case perfID:
+		if !c.Write(arg, le.AppendUint64(nil, uint64(e.id))) {
+			return fail(uapi.EFAULT)
+		}
+	case perfSetBPF:
+		p, _, errno := fileOf[*Prog](c, int32(arg))
+		if errno != 0 {
+			return fail(errno)
+		}
+		if errno := e.accepts(p); errno != 0 {
+			return fail(errno)
+		}
+		if e.bpf != nil || e.link != nil {
+			return fail(uapi.EEXIST)
+		}
+		s.hold(p)
+		e.bpf = p
+		e.at = s.attach(&attachment{prog: p, hook: e.hook, event: e})
+	case perfQueryBPF:
+		return s.queryEvent(c, e, arg)
+	default:
+		return Result{Errno: uapi.ENOTTY, Note: "the request " + strconv.Itoa(int(request&0xff)) + " of a perf event is not served"}
+	}
+	return Result{}
+}
+
+// queryEvent is PERF_EVENT_IOC_QUERY_BPF: the programs of a tracepoint.
+func (s *System) queryEvent(c Caller, e *PerfEvent, arg uint64) Result {
+	if e.typ != perfTracepoint {
+		return fail(uapi.EINVAL)
+	}
+	b := make([]byte, 8)
+	if !c.Read(arg, b) {
+		return fail(uapi.EFAULT)
+	}
+	room := le.Uint32(b)
+	if room > 64 {
+		return fail(uapi.E2BIG)
+	}
+	var ids []byte
+	n := uint32(0)
+	for _, h := range s.hooks {
+		if h.event != nil && h.event.typ == perfTracepoint && h.event.config == e.config {
+			if n < room {
+				ids = le.AppendUint32(ids, h.prog.id)
+			}
+			n++
+		}
+	}
+	if !c.Write(arg+4, le.AppendUint32(nil, n)) || !c.Write(arg+8, ids) {
+		return fail(uapi.EFAULT)
+	}
+	if n > room {
+		return fail(uapi.ENOSPC)
+	}
+	return Result{}
+}
+
+// Offsets in the first page of a mapped event (struct perf_event_mmap_page).
+const (
+	perfHead, perfTail, perfDataOffset, perfDataSize = 1024, 1032, 1040, 1048
+	recordLost, recordSample                         = 2, 9
+)
+
+// mapped gives an event its buffer: a page and 2^n pages of data.
+func (e *PerfEvent) mapped(s *System, length uint64) uapi.Errno {
+	n := length/uapi.PageSize - 1
+	if length%uapi.PageSize != 0 || length < uapi.PageSize || n&(n-1) != 0 || n > 1<<16 {
+		return uapi.EINVAL
+	}
+	if e.mem != nil {
+		if int(length) != len(e.mem.Bytes()) {
+			return uapi.EINVAL
+		}
+		return 0
+	}
+	if errno := s.share(e, int(length)); errno != 0 {
+		return errno
+	}
+	e.data = length - uapi.PageSize
+	b := e.mem.Bytes()
+	le.PutUint64(b[perfDataOffset:], uapi.PageSize)
+	le.PutUint64(b[perfDataSize:], e.data)
+	return 0
+}
+
+func (e *PerfEvent) pending() bool {
+	if e.mem == nil {
+		return false
+	}
+	b := e.mem.Bytes()
+	return le.Uint64(b[perfHead:]) != le.Uint64(b[perfTail:])
+}
+
+// write adds a record to the buffer; false when it does not fit.
+func (e *PerfEvent) write(rec []byte) bool {
+	if e.mem == nil || e.data == 0 {
+		return false
+	}
+	b := e.mem.Bytes()
+	head, tail, n := le.Uint64(b[perfHead:]), le.Uint64(b[perfTail:]), uint64(len(rec))
+	if n > e.data || head+n-tail > e.data {
+		return false
+	}
+	ring := b[uapi.PageSize:]
+	at := head & (e.data - 1)
+	k := copy(ring[at:e.data], rec)
+	copy(ring, rec[k:])
+	fence.Add(1)
+	le.PutUint64(b[perfHead:], head+n)
+	return true
+}
+
+// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, after what tells of lost ones.
+func (e *PerfEvent) sample(data []byte) bool {
+	raw := (4+len(data)+7)&^7 - 4
+	rec := make([]byte, 0, 24+12+raw)
+	if e.lost > 0 {
+		rec = le.AppendUint32(rec, recordLost)
+		rec = le.AppendUint32(rec, 24<<16)
+		rec = le.AppendUint64(rec, uint64(e.id))
+		rec = le.AppendUint64(rec, e.lost)
+	}
+	rec = le.AppendUint32(rec, recordSample)
+	rec = le.AppendUint32(rec, uint32(12+raw)<<16)
+	rec = le.AppendUint32(rec, uint32(raw))
+	rec = append(rec, data...)
+	rec = append(rec, make([]byte, raw-len(data))...)
+	if !e.write(rec) {
+		e.lost++
+		return false
+	}
+	e.lost = 0
+	return true
+}
+
+// perfSink brings the records of a perf event array to the events in its slots.
+type perfSink struct {
+	s *System
+	m *Map
+}
+
+const maxSample = 1<<16 - 64 // the length of a record has 16 bits
+
+func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
+	e, ok := p.m.slots[string(le.AppendUint32(nil, slot))].(*PerfEvent)
+	if !ok || !e.output || len(data) > maxSample {
+		return false
+	}
+	if e.mem == nil {
+		return true // nobody asked for records
+	}
+	if !e.sample(data) {
+		return false
+	}
+	if e.unread++; e.unread >= e.wakeup {
+		e.unread = 0
+		p.s.woken(e)
+	}
+	return true
+}

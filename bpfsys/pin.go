@@ -1,0 +1,250 @@
+package bpfsys
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// BPFFS is where the simulated bpffs is mounted.
+const BPFFS = "/sys/fs/bpf"
+
+// bpffs is the simulated file system of pins: directories and objects by path.
+type bpffs struct {
+	dirs map[string]bool
+	pins map[string]Object
+}
+
+func (f *bpffs) init() { f.dirs, f.pins = map[string]bool{BPFFS: true}, map[string]Object{} }
+
+// InBPFFS reports whether a clean absolute path is in the simulated bpffs.
+func InBPFFS(p string) bool { return p == BPFFS || strings.HasPrefix(p, BPFFS+"/") }
+
+// maxPins bounds the entries of the file system, and maxPath their names.
+const (
+	maxPins = 1 << 16
+	maxPath = 4096
+)
+
+// lookupParent checks that a path can be made: its directory is there and it is not.
+func (f *bpffs) lookupParent(p string) uapi.Errno {
+	switch {
+	case f.dirs[p] || f.pins[p] != nil:
+		return uapi.EEXIST
+	case f.pins[path.Dir(p)] != nil:
+		return uapi.ENOTDIR
+	case !f.dirs[path.Dir(p)]:
+		return uapi.ENOENT
+	case len(f.dirs)+len(f.pins) >= maxPins:
+		return uapi.ENOSPC
+	case strings.Contains(path.Base(p), "."):
+		return uapi.EPERM // bpf_lookup: names with a dot are kept for the kernel
+	}
+	return 0
+}
+
+// pathOf reads the path of BPF_OBJ_PIN and BPF_OBJ_GET.
+func (s *System) pathOf(c Caller, a *attr) (string, uint32, uapi.Errno) {
+	flags := a.u32(12)
+	dir := int32(-100) // AT_FDCWD
+	if flags&uapi.MapPathFD != 0 {
+		if !s.release.Has(uapi.R(6, 5)) {
+			return "", 0, uapi.EINVAL
+		}
+		dir = a.fd(16)
+	} else if a.u32(16) != 0 {
+		return "", 0, uapi.EINVAL
+	}
+	p, ok := cstring(c, a.u64(0), maxPath)
+	switch {
+	case !ok && p == "":
+		return "", 0, uapi.EFAULT
+	case !ok:
+		return "", 0, uapi.ENAMETOOLONG
+	case p == "":
+		return "", 0, uapi.ENOENT
+	}
+	return c.Path(dir, p), flags &^ uint32(uapi.MapPathFD), 0
+}
+
+func (s *System) objPin(c Caller, a *attr) Result {
+	p, flags, e := s.pathOf(c, a)
+	if flags != 0 {
+		return fail(uapi.EINVAL)
+	}
+	f := c.File(a.fd(8))
+	switch {
+	case f.Kind == NoFile:
+		return fail(uapi.EBADF)
+	case f.Kind != ObjectFile:
+		return fail(uapi.EINVAL)
+	case e != 0:
+		return fail(e)
+	}
+	switch f.Object.Kind() {
+	case KindMap, KindProg, KindLink:
+	default:
+		return fail(uapi.EINVAL)
+	}
+	if !InBPFFS(p) {
+		return Result{Errno: uapi.EPERM, Note: p + " is not in a bpffs: the simulated one is " + BPFFS}
+	}
+	if e := s.fs.lookupParent(p); e != 0 {
+		return fail(e)
+	}
+	s.hold(f.Object)
+	s.fs.pins[p] = f.Object
+	return Result{}
+}
+
+func (s *System) objGet(c Caller, a *attr) Result {
+	p, flags, e := s.pathOf(c, a)
+	access, ok := accessOf(flags)
+	if a.u32(8) != 0 || !ok || flags&^uint32(uapi.MapRdonly|uapi.MapWronly) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	if e != 0 {
+		return fail(e)
+	}
+	o := s.fs.pins[p]
+	switch {
+	case o == nil && s.fs.dirs[p]:
+		return fail(uapi.EACCES)
+	case o == nil && InBPFFS(p):
+		return fail(uapi.ENOENT)
+	case o == nil:
+		return fail(uapi.ENOENT)
+	}
+	if o.Kind() == KindLink && access != ReadWrite {
+		return fail(uapi.EINVAL)
+	}
+	return s.newFile(o, access)
+}
+
+// The operations of the file system. Paths are clean and in the simulated bpffs; errors are those of the system calls.
+
+// Entry is what a path of the bpffs is.
+type Entry struct {
+	Dir    bool
+	Object Object
+}
+
+// Stat looks a path up.
+func (s *System) Stat(p string) (Entry, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Entry{s.fs.dirs[p], s.fs.pins[p]}, s.fs.dirs[p] || s.fs.pins[p] != nil
+}
+
+// Mkdir makes a directory.
+func (s *System) Mkdir(p string) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.fs.lookupParent(p); e != 0 {
+		return e
+	}
+	s.fs.dirs[p] = true
+	return 0
+}
+
+// Unlink removes a pin, or with dir an empty directory.
+func (s *System) Unlink(p string, dir bool) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.fs.pins[p]
+	switch {
+	case o == nil && !s.fs.dirs[p]:
+		return uapi.ENOENT
+	case dir && o != nil:
+		return uapi.ENOTDIR
+	case !dir && o == nil:
+		return uapi.EISDIR
+	case dir && p == BPFFS:
+		return uapi.EBUSY
+	case dir && len(s.fs.list(p)) > 0:
+		return uapi.ENOTEMPTY
+	}
+	delete(s.fs.dirs, p)
+	if o != nil {
+		delete(s.fs.pins, p)
+		s.put(o)
+	}
+	return 0
+}
+
+// Rename moves a pin or a directory; with noReplace it must not be there yet.
+func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.fs.pins[from]
+	switch {
+	case o == nil && !s.fs.dirs[from]:
+		return uapi.ENOENT
+	case !InBPFFS(to):
+		return uapi.EXDEV
+	}
+	if from == to {
+		return 0
+	}
+	if old := s.fs.pins[to]; old != nil {
+		if noReplace {
+			return uapi.EEXIST
+		}
+		if o == nil {
+			return uapi.ENOTDIR
+		}
+		delete(s.fs.pins, to)
+		s.put(old)
+	}
+	if e := s.fs.lookupParent(to); e != 0 {
+		return e
+	}
+	if o != nil {
+		delete(s.fs.pins, from)
+		s.fs.pins[to] = o
+		return 0
+	}
+	if strings.HasPrefix(to, from+"/") {
+		return uapi.EINVAL
+	}
+	moved := bpffs{map[string]bool{}, map[string]Object{}}
+	rename := func(p string) string {
+		if p == from || strings.HasPrefix(p, from+"/") {
+			return to + p[len(from):]
+		}
+		return p
+	}
+	for p := range s.fs.dirs {
+		moved.dirs[rename(p)] = true
+	}
+	for p, o := range s.fs.pins {
+		moved.pins[rename(p)] = o
+	}
+	s.fs = moved
+	return 0
+}
+
+// ReadDir lists the names in a directory, sorted.
+func (s *System) ReadDir(p string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fs.list(p)
+}
+
+func (f *bpffs) list(p string) []string {
+	var out []string
+	for d := range f.dirs {
+		if path.Dir(d) == p && d != p {
+			out = append(out, path.Base(d))
+		}
+	}
+	for o := range f.pins {
+		if path.Dir(o) == p {
+			out = append(out, path.Base(o))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

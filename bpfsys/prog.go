@@ -1,0 +1,403 @@
+package bpfsys
+
+import (
+	"crypto/sha1"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Prog is a program.
+type Prog struct {
+	object
+	unique   string // in the machine
+	typ      uapi.ProgType
+	expected uapi.AttachType
+	flags    uint32
+	license  string
+	insns    []byte // as given, with ids in place of descriptors
+	tag      [8]byte
+	lp       *loader.LinkedProgram
+	types    *BTF
+	btfs     []*BTF // further BTF it refers to
+	maps     []*Map
+	funcs    []byte // func_info and line_info as given
+	funcRec  uint32
+	lines    []byte
+	lineRec  uint32
+	hook     target
+	ext      *Prog // that it replaces a function of, or traces
+	loaded   uint64
+	verified uint32
+	runs     uint64
+	nanos    uint64
+	members  opsMember
+}
+
+// target is what the BTF id of a program's attach point is.
+type target struct {
+	id      btf.ID
+	obj     *BTF // nil: none
+	name    string
+	module  string
+	tracing bool
+}
+
+func (t target) lsmOrTracing() string { return t.name }
+
+// Unique returns the program's name in the machine.
+func (p *Prog) Unique() string { return p.unique }
+
+// Offsets of BPF_PROG_LOAD's attributes.
+const (
+	loadType, loadCount, loadInsns, loadLicense                     = 0, 4, 8, 16
+	loadFlags, loadName, loadIfindex, loadExpected                  = 44, 48, 64, 68
+	loadBTF, loadFuncRec, loadFuncs, loadFuncCount                  = 72, 76, 80, 88
+	loadLineRec, loadLines, loadLineCount, loadAttachID, loadAttach = 92, 96, 104, 108, 112
+	loadFDArray                                                     = 120
+)
+
+// Flags of BPF_PROG_LOAD (BPF_F_*).
+const (
+	flagStrictAlign, flagAnyAlign, flagTestRndHi32, flagTestState, flagSleepable, flagFrags, flagDevBound, flagTestReg, flagToken = 1, 2, 4, 8, 16, 32, 64, 128, 1 << 16
+)
+
+func (s *System) progFlags() uint32 {
+	f := uint32(flagStrictAlign | flagAnyAlign | flagTestRndHi32 | flagTestState | flagSleepable)
+	if s.release.Has(uapi.R(5, 18)) {
+		f |= flagFrags
+	}
+	if s.release.Has(uapi.R(6, 3)) {
+		f |= flagDevBound
+	}
+	if s.release.Has(uapi.R(6, 8)) {
+		f |= flagTestReg
+	}
+	if s.release.Has(uapi.R(6, 9)) {
+		f |= flagToken
+	}
+	return f
+}
+
+// maxInsns is the kernel's bound (BPF_COMPLEXITY_LIMIT_INSNS).
+const maxInsns = 1_000_000
+
+func (s *System) progLoad(c Caller, a *attr) Result {
+	typ, expected, flags := uapi.ProgType(a.u32(loadType)), uapi.AttachType(a.u32(loadExpected)), a.u32(loadFlags)
+	if flags&^s.progFlags() != 0 {
+		return fail(uapi.EINVAL)
+	}
+	if flags&flagToken != 0 {
+		if _, _, e := fileOf[*Token](c, a.fd(144)); e != 0 {
+			return fail(e)
+		}
+	}
+	count := a.u32(loadCount)
+	if count == 0 || count > maxInsns {
+		return fail(uapi.E2BIG)
+	}
+	p := &Prog{typ: typ, expected: s.fixAttach(typ, expected), flags: flags}
+	if e := s.attachTarget(c, a, p); e != 0 {
+		return fail(e)
+	}
+	if e := s.checkExpected(p); e != 0 {
+		return fail(e)
+	}
+	raw := make([]byte, 8*int(count))
+	if !c.Read(a.u64(loadInsns), raw) {
+		return fail(uapi.EFAULT)
+	}
+	license, ok := cstring(c, a.u64(loadLicense), 128)
+	if !ok && license == "" {
+		return fail(uapi.EFAULT)
+	}
+	p.license = license
+	if a.u32(loadIfindex) != 0 {
+		return Result{Errno: uapi.EINVAL, Note: "programs for a device (prog_ifindex) are not simulated"}
+	}
+	if !s.target.HasProgType(typ) || typ == 0 {
+		return fail(uapi.EINVAL)
+	}
+	name, ok := validName(a.b[loadName : loadName+16])
+	if !ok {
+		return fail(uapi.EINVAL)
+	}
+	if s.full(KindProg) || len(raw) > maxLoaded-s.loaded {
+		return fail(uapi.ENOMEM)
+	}
+	out, e := newLog(c, a, logFields{level: 24, size: 28, buf: 32, trueSize: 140}, s.release)
+	if e != 0 {
+		return fail(e)
+	}
+	r := s.load(c, a, p, name, raw, out)
+	if e := out.finish(s.release); e != 0 && (r.Errno == 0 || e == uapi.EFAULT) {
+		if r.Errno == 0 {
+			s.put(p)
+		}
+		return fail(e)
+	}
+	return r
+}
+
+// fixAttach is bpf_prog_load_fixup_attach_type.
+func (s *System) fixAttach(typ uapi.ProgType, expected uapi.AttachType) uapi.AttachType {
+	switch {
+	case typ == uapi.ProgTypeCgroupSock && expected == 0:
+		return uapi.AttachCgroupInetSockCreate
+	case typ == uapi.ProgTypeSkReuseport && expected == 0:
+		return uapi.AttachSkReuseportSelect
+	}
+	return expected
+}
+
+// attachTarget finds the BTF and the program that attach_btf_id belongs to.
+func (s *System) attachTarget(c Caller, a *attr, p *Prog) uapi.Errno {
+	id, fd := btf.ID(a.u32(loadAttachID)), a.fd(loadAttach)
+	p.hook.id = id
+	if fd != 0 {
+		f := c.File(fd)
+		switch o := f.Object.(type) {
+		case *Prog:
+			p.ext = o
+			if p.typ != uapi.ProgTypeTracing && p.typ != uapi.ProgTypeLSM && p.typ != uapi.ProgTypeExt {
+				return uapi.EINVAL
+			}
+		case *BTF:
+			if !o.kernel {
+				return uapi.EOPNOTSUPP
+			}
+			p.hook.obj = o
+		default:
+			if f.Kind == NoFile {
+				return uapi.EBADF
+			}
+			return uapi.EINVAL
+		}
+	} else if id != 0 {
+		if p.hook.obj = s.vmlinux; p.hook.obj == nil {
+			return uapi.EINVAL
+		}
+	}
+	if p.hook.obj == nil && id == 0 {
+		return 0
+	}
+	switch p.typ {
+	case uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeStructOps, uapi.ProgTypeExt:
+	default:
+		if id != 0 {
+			return uapi.EINVAL
+		}
+		return 0
+	}
+	if id == 0 {
+		return uapi.EINVAL
+	}
+	spec := (*btf.Spec)(nil)
+	switch {
+	case p.ext != nil:
+		if p.ext.types == nil {
+			return uapi.EINVAL
+		}
+		spec = p.ext.types.spec
+	default:
+		spec, p.hook.module = p.hook.obj.spec, p.hook.obj.name
+	}
+	if int(id) < spec.NumTypes() {
+		p.hook.name = spec.Name(id)
+	}
+	return 0
+}
+
+// checkExpected is bpf_prog_load_check_attach.
+func (s *System) checkExpected(p *Prog) uapi.Errno {
+	row := progtype.Of(p.typ)
+	switch p.typ {
+	case uapi.ProgTypeCgroupSock, uapi.ProgTypeCgroupSockAddr, uapi.ProgTypeCgroupSockopt, uapi.ProgTypeSkLookup, uapi.ProgTypeSkReuseport, uapi.ProgTypeNetfilter:
+		at := row.Attached(p.expected)
+		if at == nil || !s.release.Has(at.Since) {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeCgroupSkb:
+		if p.expected > uapi.AttachCgroupInetEgress {
+			return uapi.EINVAL
+		}
+	case uapi.ProgTypeSyscall, uapi.ProgTypeExt:
+		if p.expected != 0 {
+			return uapi.EINVAL
+		}
+	}
+	return 0
+}
+
+// load judges the program and makes it one of the machine's.
+func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *userLog) Result {
+	insns, err := decode.Unmarshal(raw, le)
+	if err != nil {
+		return fail(uapi.EINVAL)
+	}
+	spec := &loader.Raw{
+		Name: name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: insns, Refs: map[int]loader.Ref{},
+		AttachID: p.hook.id, AttachModule: p.hook.module,
+	}
+	if e := s.debugInfo(c, a, p, spec, out); e != 0 {
+		return fail(e)
+	}
+	res := resolver{s: s, c: c, a: a, p: p, raw: spec, log: out, dump: slices.Clone(raw)}
+	if e := res.resolve(); e != 0 {
+		return fail(e)
+	}
+	p.insns, p.tag = res.dump, s.tagOf(raw, insns)
+	s.describe(p, spec)
+	note, e := s.verify(p, spec, out)
+	if e != 0 {
+		return Result{Errno: e, Note: note}
+	}
+	s.add(p, KindProg, name, func() { s.freeProg(p) })
+	if name == "" {
+		name = "prog"
+	}
+	p.unique = name + "#" + utoa(uint64(p.id))
+	spec.Name = p.unique
+	p.lp = spec.Link(s.target)
+	p.lp.Funcs[0].Name = name
+	if err := s.machine.AddProgram(p.lp); err != nil {
+		return Result{Errno: uapi.ENOMEM, Note: err.Error()}
+	}
+	s.loaded += len(raw)
+	p.loaded = s.machine.Kernel().Clock().Boot()
+	for _, m := range p.maps {
+		s.hold(m)
+	}
+	for _, b := range p.btfs {
+		s.hold(b)
+	}
+	if p.ext != nil {
+		s.hold(p.ext)
+	}
+	r := s.newFile(p, ReadWrite)
+	r.Note = note
+	if err := s.machine.ProgramError(p.unique); err != nil && r.Note == "" {
+		r.Note = "program " + name + " is loaded and cannot be run: " + err.Error()
+	}
+	return r
+}
+
+func (s *System) freeProg(p *Prog) {
+	s.machine.RemoveProgram(p.unique)
+	s.loaded -= len(p.insns)
+	for _, m := range p.maps {
+		s.put(m)
+	}
+	for _, b := range p.btfs {
+		s.put(b)
+	}
+	if p.ext != nil {
+		s.put(p.ext)
+	}
+}
+
+// tagOf is bpf_prog_calc_tag: the hash of the instructions without what differs from load to load. It was SHA-1 before 6.18.
+func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
+	b := slices.Clone(raw)
+	for i := range insns {
+		switch insns[i].Op() {
+		case decode.OpLdMapFD, decode.OpLdMapValue, decode.OpLdMapIdx, decode.OpLdMapIdxValue:
+			clear(b[8*i+4 : 8*i+8])
+			if 8*i+16 <= len(b) {
+				clear(b[8*i+12 : 8*i+16])
+			}
+		}
+	}
+	if s.release.Has(uapi.R(6, 18)) {
+		h := sha256.Sum256(b)
+		copy(tag[:], h[:])
+		return tag
+	}
+	h := sha1.Sum(b)
+	copy(tag[:], h[:])
+	return tag
+}
+
+// debugInfo reads the program's BTF, func_info and line_info (check_btf_info).
+func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *userLog) uapi.Errno {
+	nf, nl := a.u32(loadFuncCount), a.u32(loadLineCount)
+	fd := a.fd(loadBTF)
+	if nf == 0 && nl == 0 && fd == 0 {
+		return 0
+	}
+	b, _, e := fileOf[*BTF](c, fd)
+	switch {
+	case e != 0:
+		return e
+	case b.kernel:
+		return uapi.EACCES
+	}
+	p.types, raw.Types = b, b.spec
+	p.btfs = append(p.btfs, b)
+	if p.funcs, p.funcRec, e = records(c, a, loadFuncs, nf, a.u32(loadFuncRec), 8); e != 0 {
+		return e
+	}
+	if p.lines, p.lineRec, e = records(c, a, loadLines, nl, a.u32(loadLineRec), 16); e != 0 {
+		return e
+	}
+	n := len(raw.Insns)
+	for i := 0; i < int(nf); i++ {
+		r := p.funcs[i*int(p.funcRec):]
+		at, id := int(le.Uint32(r)), btf.ID(le.Uint32(r[4:]))
+		if at >= n || i == 0 && at != 0 || i > 0 && at <= raw.Funcs[i-1].Start {
+			out.printf("nonzero insn_off or not in order in func_info %d\n", i)
+			return uapi.EINVAL
+		}
+		if int(id) >= b.spec.NumTypes() || b.spec.Kind(id) != btf.KindFunc {
+			out.printf("invalid type id %d in func info\n", id)
+			return uapi.EINVAL
+		}
+		if i > 0 {
+			raw.Funcs[i-1].Len = at - raw.Funcs[i-1].Start
+		}
+		raw.Funcs = append(raw.Funcs, loader.Func{Name: b.spec.Name(id), Start: at, Len: n - at, Type: id})
+	}
+	for i := 0; i < int(nl); i++ {
+		r := p.lines[i*int(p.lineRec):]
+		at := le.Uint32(r)
+		if int(at) >= n || i > 0 && 8*at <= raw.Lines[i-1].InsnOff {
+			out.printf("Invalid line_info[%d].insn_off:%d\n", i, at)
+			return uapi.EINVAL
+		}
+		file, ok1 := b.spec.String(le.Uint32(r[4:]))
+		text, ok2 := b.spec.String(le.Uint32(r[8:]))
+		if !ok1 || !ok2 {
+			return uapi.EINVAL
+		}
+		col := le.Uint32(r[12:])
+		raw.Lines = append(raw.Lines, btf.LineInfo{InsnOff: 8 * at, File: file, Text: text, Line: col >> 10, Col: col & 0x3ff})
+	}
+	return 0
+}
+
+// records copies an array of records of the caller whose size it chooses: what is beyond the kernel's size must be zero.
+func records(c Caller, a *attr, at int, n, size, want uint32) ([]byte, uint32, uapi.Errno) {
+	if n == 0 {
+		return nil, 0, 0
+	}
+	if size < want || size > 252 || size%4 != 0 || n > maxInsns {
+		return nil, 0, uapi.EINVAL
+	}
+	out := make([]byte, 0, int(n)*int(want))
+	chunk := make([]byte, size)
+	for i := range uint64(n) {
+		if !c.Read(a.u64(at)+i*uint64(size), chunk) {
+			return nil, 0, uapi.EFAULT
+		}
+		if !zeroFrom(chunk, int(want)) {
+			return nil, 0, uapi.E2BIG
+		}
+		out = append(out, chunk[:want]...)
+	}
+	return out, want, 0
+}

@@ -1,0 +1,257 @@
+package bpfsys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// maxRun bounds the time of the host that one run may take.
+const maxRun = 20 * time.Second
+
+// maxTrace bounds the text of bpf_trace_printk that nobody has read.
+const maxTrace = 1 << 20
+
+// run runs a program and brings what it did to user space. The error is why it did not run to its end.
+func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
+	s.pullAll()
+	defer s.pushAll()
+	ctx, stop := context.WithTimeout(context.Background(), maxRun)
+	defer stop()
+	start := time.Now()
+	res, err := s.machine.Run(ctx, p.unique, in)
+	if err != nil {
+		return nil, fmt.Errorf("program %s: %w", p.name, err)
+	}
+	if s.statsOn > 0 {
+		p.runs++
+		p.nanos += uint64(time.Since(start))
+	}
+	for _, line := range res.Trace {
+		if len(s.trace.pipe) < maxTrace {
+			s.trace.pipe = append(append(s.trace.pipe, line...), '\n')
+		}
+	}
+	if err := failure(p, res, s.machine); err != nil {
+		return res, err
+	}
+	return res, nil
+}
+
+// NotRunError is a program that did not run to its end.
+type NotRunError struct {
+	Program string
+	Status  machine.Status
+	Err     error
+}
+
+// Error names the program and the reason.
+func (e *NotRunError) Error() string {
+	return fmt.Sprintf("program %s: %s: %v", e.Program, e.Status, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *NotRunError) Unwrap() error { return e.Err }
+
+var errFault = errors.New("it did what the kernel forbids")
+
+func failure(p *Prog, res *machine.Result, m *machine.Machine) error {
+	switch {
+	case res.Fault != nil:
+		return &NotRunError{p.name, res.Status, fmt.Errorf("%w: instruction %d: %w", errFault, res.Fault.Insn, res.Fault.Fault)}
+	case !res.Ran:
+		err := m.ProgramError(p.unique)
+		if err == nil {
+			err = errors.New("it was not run")
+		}
+		return &NotRunError{p.name, res.Status, err}
+	}
+	return nil
+}
+
+// Offsets of BPF_PROG_TEST_RUN's attributes.
+const (
+	testProg, testRetval, testSizeIn, testSizeOut, testIn, testOut, testRepeat, testDuration = 0, 4, 8, 12, 16, 24, 32, 36
+	testCtxIn, testCtxOut, testCtx, testCtxTo, testFlags, testCPU, testBatch                 = 40, 44, 48, 56, 64, 68, 72
+)
+
+// Flags of BPF_PROG_TEST_RUN.
+const (
+	testOnCPU, testLive, testChecksum = 1, 2, 4
+)
+
+const maxRepeat = 1_000_000
+
+func (s *System) testRun(c Caller, a *attr) Result {
+	ctxIn, ctx := a.u32(testCtxIn), a.u64(testCtx)
+	ctxOut, ctxTo := a.u32(testCtxOut), a.u64(testCtxTo)
+	if (ctxIn == 0) != (ctx == 0) || (ctxOut == 0) != (ctxTo == 0) {
+		return fail(uapi.EINVAL)
+	}
+	p, _, e := fileOf[*Prog](c, a.fd(testProg))
+	if e != 0 {
+		return fail(e)
+	}
+	row := progtype.Of(p.typ)
+	tracing := p.typ == uapi.ProgTypeTracing || p.typ == uapi.ProgTypeRawTracepoint
+	if !row.TestRun && !tracing {
+		return fail(uapi.ENOTSUPP)
+	}
+	in, packet, e := s.testInput(c, a, p, row)
+	if e != 0 {
+		return fail(e)
+	}
+	if p.typ == uapi.ProgTypeTracing {
+		return s.testTracing(a, p)
+	}
+	repeat := max(a.u32(testRepeat), 1)
+	note := ""
+	if repeat > maxRepeat {
+		repeat, note = maxRepeat, fmt.Sprintf("a test run of %d repetitions was cut to %d", a.u32(testRepeat), maxRepeat)
+	}
+	var res *machine.Result
+	start := time.Now()
+	for range repeat {
+		if packet {
+			if res != nil && res.DataOut != nil {
+				in.Packet = res.DataOut
+			}
+		}
+		var err error
+		if res, err = s.run(p, in); err != nil {
+			return s.testFailed(p, err)
+		}
+		if time.Since(start) > maxRun {
+			return Result{Errno: uapi.EINTR, Note: "the repetitions of a test run took too long"}
+		}
+	}
+	duration := uint32(min(time.Since(start)/time.Duration(repeat), 1<<31))
+	if !a.put32(testRetval, uint32(res.Ret)) || !a.put32(testDuration, duration) {
+		return fail(uapi.EFAULT)
+	}
+	r := Result{Note: note}
+	if packet {
+		r.Errno = give(a, res.DataOut, a.u64(testOut), a.u32(testSizeOut), testSizeOut)
+	}
+	if res.CtxOut != nil && ctxTo != 0 && r.Errno == 0 {
+		r.Errno = give(a, res.CtxOut, ctxTo, ctxOut, testCtxOut)
+	}
+	return r
+}
+
+// give copies what a program left to the caller: all of it, or as much as fits with ENOSPC (bpf_test_finish).
+func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
+	e := uapi.Errno(0)
+	n := len(data)
+	if room != 0 && n > int(room) {
+		n, e = int(room), uapi.ENOSPC
+	}
+	if to != 0 && !a.c.Write(to, data[:n]) || !a.put32(count, uint32(len(data))) {
+		return uapi.EFAULT
+	}
+	return e
+}
+
+func (s *System) testFailed(p *Prog, err error) Result {
+	var not *NotRunError
+	if errors.As(err, &not) && not.Status == machine.StatusNotSimulated {
+		return Result{Errno: uapi.EOPNOTSUPP, Note: err.Error()}
+	}
+	var errno uapi.Errno
+	if errors.As(err, &errno) {
+		return fail(errno)
+	}
+	return Result{Errno: uapi.EINVAL, Note: err.Error()}
+}
+
+// testInput checks the attributes of a test run and reads packet and context.
+func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in machine.Input, packet bool, e uapi.Errno) {
+	flags, cpu, size := a.u32(testFlags), a.u32(testCPU), a.u32(testSizeIn)
+	packet = row.Takes.Has(progtype.TakesPacket) && p.typ != uapi.ProgTypeRawTracepoint
+	raw := p.typ == uapi.ProgTypeRawTracepoint
+	allowed := uint32(0)
+	switch {
+	case raw:
+		allowed = testOnCPU
+	case p.typ == uapi.ProgTypeXDP:
+		if s.release.Has(uapi.R(5, 18)) {
+			allowed = testLive
+		}
+	case packet && s.release.Has(uapi.R(6, 11)):
+		allowed = testChecksum
+	}
+	if flags&^allowed != 0 || cpu != 0 && flags&testOnCPU == 0 || a.u32(testBatch) != 0 && flags&testLive == 0 {
+		return in, packet, uapi.EINVAL
+	}
+	if flags&testLive != 0 {
+		s.note("test runs of live frames are not simulated")
+		return in, packet, uapi.EOPNOTSUPP
+	}
+	if !packet && (size != 0 || a.u64(testIn) != 0 || a.u32(testSizeOut) != 0 || a.u64(testOut) != 0 || a.u32(testRepeat) != 0 && !row.Takes.Has(progtype.TakesBytes)) {
+		return in, packet, uapi.EINVAL
+	}
+	if !packet && p.typ == uapi.ProgTypeSyscall && (a.u32(testRepeat) != 0 || a.u32(testCtxOut) != 0) {
+		return in, packet, uapi.EINVAL
+	}
+	if flags&testOnCPU != 0 {
+		if int(cpu) >= s.cpus() {
+			return in, packet, uapi.ENXIO
+		}
+		in.CPU = int(cpu)
+	}
+	if packet {
+		const ethernet, most = 14, uapi.PageSize - 256 - 320 // headroom and skb_shared_info take the rest of the page
+		limit := uint32(most)
+		if p.flags&flagFrags != 0 {
+			limit = 64 << 10
+		}
+		switch {
+		case size < ethernet:
+			return in, packet, uapi.EINVAL
+		case size > limit:
+			return in, packet, uapi.EINVAL
+		}
+		in.Packet = make([]byte, size)
+		if !c.Read(a.u64(testIn), in.Packet) {
+			return in, packet, uapi.EFAULT
+		}
+	}
+	if n := a.u32(testCtxIn); n > 0 {
+		if n > 64<<10 {
+			return in, packet, uapi.E2BIG
+		}
+		in.Context = make([]byte, n)
+		if !c.Read(a.u64(testCtx), in.Context) {
+			return in, packet, uapi.EFAULT
+		}
+		if l := row.Context; l != nil && l.Layout == progtype.StructLayout {
+			if !zeroFrom(in.Context, l.Size) {
+				return in, packet, uapi.E2BIG
+			}
+			in.Context = in.Context[:min(len(in.Context), l.Size)]
+		}
+	}
+	return in, packet, 0
+}
+
+// testTracing is a test run of fentry and its like: the kernel calls functions of its own for such programs to see (bpf_prog_test_run_tracing), and gives what they did in
+// the upper and lower halves of the value.
+func (s *System) testTracing(a *attr, p *Prog) Result {
+	if a.u32(testFlags) != 0 || a.u32(testCPU) != 0 || a.u32(testBatch) != 0 {
+		return fail(uapi.EINVAL)
+	}
+	switch p.expected {
+	case uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachModifyReturn:
+	default:
+		return fail(uapi.EINVAL)
+	}
+	if !a.put32(testRetval, 0) {
+		return fail(uapi.EFAULT)
+	}
+	return Result{Note: "a test run of program " + p.name + " calls none of the kernel's own test functions: fire its hook instead"}
+}

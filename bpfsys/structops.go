@@ -1,0 +1,198 @@
+package bpfsys
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// structOps is what a struct_ops map is besides its bytes (kernel/bpf/bpf_struct_ops.c).
+type structOps struct {
+	value btf.ID // struct bpf_struct_ops_TYPE
+	typ   btf.ID // struct TYPE
+	name  string
+	off   uint32 // of the data in the value
+	types *BTF
+	bytes []byte // what user space stored; nil: not yet
+	state uint32
+	at    []*attachment
+	progs []*Prog
+}
+
+// States of a struct_ops map (enum bpf_struct_ops_state).
+const (
+	opsInit, opsInUse, opsReady = 0, 1, 3
+)
+
+// createOps finds the type of a struct_ops map.
+func (s *System) createOps(a *attr, m *Map) Result {
+	id := btf.ID(a.u32(60))
+	b := s.vmlinux
+	if m.def.Flags&uapi.MapVtypeBTFObjFD != 0 {
+		var e uapi.Errno
+		if b, _, e = fileOf[*BTF](a.c, a.fd(72)); e != 0 {
+			return fail(e)
+		}
+	}
+	if b == nil || !b.kernel {
+		return fail(uapi.EINVAL)
+	}
+	t, err := b.spec.Type(id)
+	const prefix = "bpf_struct_ops_"
+	if err != nil || t.Kind != btf.KindStruct || !strings.HasPrefix(t.Name, prefix) {
+		return fail(uapi.ENOTSUPP)
+	}
+	data := t.Member("data")
+	if data == nil || t.Size != m.def.ValueSize {
+		return fail(uapi.EINVAL)
+	}
+	off, _ := b.spec.MemberBits(t, data)
+	m.ops = &structOps{value: id, typ: b.spec.SkipID(data.Type), name: strings.TrimPrefix(t.Name, prefix), off: off / 8, types: b}
+	return Result{}
+}
+
+// userValue is what a lookup gives: the data as it was stored, and the state.
+func (o *structOps) userValue(size uint32) []byte {
+	v := make([]byte, size)
+	if o.state != opsInit {
+		copy(v, o.bytes)
+		le.PutUint32(v, 1) // refcnt
+		le.PutUint32(v[4:], o.state)
+	}
+	return v
+}
+
+// updateOps stores the struct: its function pointers are descriptors of programs.
+func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Result {
+	o := m.ops
+	switch {
+	case o == nil || flags != 0:
+		return fail(uapi.EINVAL)
+	case le.Uint32(key) != 0:
+		return fail(uapi.E2BIG)
+	case o.state != opsInit:
+		return fail(uapi.EBUSY)
+	case !zeroFrom(value[:o.off], 0):
+		return fail(uapi.EINVAL)
+	}
+	spec := o.types.spec
+	t := spec.MustType(o.typ)
+	var progs []*Prog
+	var hooks []*attachment
+	for i := range t.Members {
+		mem := &t.Members[i]
+		ptr := spec.SkipMods(mem.Type)
+		if ptr == nil || ptr.Kind != btf.KindPtr || spec.SkipMods(ptr.Ref).Kind != btf.KindFuncProto {
+			continue
+		}
+		off, _ := spec.MemberBits(t, mem)
+		at := o.off + off/8
+		if int(at)+8 > len(value) {
+			return fail(uapi.EINVAL)
+		}
+		fd := le.Uint64(value[at:])
+		if fd == 0 {
+			continue
+		}
+		p, _, e := fileOf[*Prog](c, int32(fd))
+		if e != 0 {
+			return fail(e)
+		}
+		if p.typ != uapi.ProgTypeStructOps || p.hook.id != o.typ || int(p.expected) != i {
+			return fail(uapi.EINVAL)
+		}
+		progs = append(progs, p)
+		name := o.name + "." + mem.Name
+		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: "struct_ops/" + name}})
+	}
+	for _, p := range progs {
+		s.hold(p)
+	}
+	o.bytes, o.progs, o.at = value, progs, hooks
+	o.state = opsReady
+	if m.def.Flags&uapi.MapLink == 0 {
+		o.state = opsInUse
+		s.registerOps(m)
+	}
+	return Result{Note: "struct_ops " + o.name + " is registered: its functions run when their events are fired"}
+}
+
+func (s *System) registerOps(m *Map) {
+	for _, h := range m.ops.at {
+		s.attach(h)
+	}
+}
+
+func (s *System) unregisterOps(m *Map) {
+	for _, h := range m.ops.at {
+		s.detach(h)
+	}
+}
+
+// deleteOps unregisters the struct.
+func (s *System) deleteOps(m *Map) uapi.Errno {
+	switch {
+	case m.def.Flags&uapi.MapLink != 0:
+		return uapi.EOPNOTSUPP
+	case m.ops.state != opsInUse:
+		return uapi.ENOENT
+	}
+	s.freeOps(m)
+	return 0
+}
+
+func (s *System) freeOps(m *Map) {
+	o := m.ops
+	s.unregisterOps(m)
+	for _, p := range o.progs {
+		s.put(p)
+	}
+	o.progs, o.at, o.bytes, o.state = nil, nil, nil, opsInit
+}
+
+func (s *System) linkOps(c Caller, a *attr) Result {
+	m, _, e := fileOf[*Map](c, a.fd(linkProg))
+	if e != 0 {
+		return fail(e)
+	}
+	if m.ops == nil || m.def.Flags&uapi.MapLink == 0 || m.ops.state != opsReady {
+		return fail(uapi.EINVAL)
+	}
+	s.hold(m)
+	l := &Link{typ: LinkStructOps, attach: uapi.AttachStructOps, ops: m}
+	if s.full(KindLink) {
+		s.put(m)
+		return fail(uapi.ENOMEM)
+	}
+	s.registerOps(m)
+	s.add(l, KindLink, m.name, func() { s.freeLink(l) })
+	return s.newFile(l, ReadOnly)
+}
+
+// updateOpsLink registers another map of the same type in place of a link's.
+func (s *System) updateOpsLink(c Caller, a *attr, l *Link) Result {
+	m, _, e := fileOf[*Map](c, a.fd(4))
+	if e != 0 {
+		return fail(e)
+	}
+	switch {
+	case m.ops == nil || m.def.Flags&uapi.MapLink == 0 || m.ops.state != opsReady:
+		return fail(uapi.EINVAL)
+	case l.ops == nil:
+		return fail(uapi.ENOLINK)
+	case m.ops.typ != l.ops.ops.typ:
+		return fail(uapi.EINVAL)
+	}
+	s.hold(m)
+	s.unregisterOps(l.ops)
+	s.put(l.ops)
+	l.ops = m
+	s.registerOps(m)
+	return Result{}
+}
+
+func (s *System) assocStructOps(Caller, *attr) Result {
+	return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_PROG_ASSOC_STRUCT_OPS is not served"}
+}

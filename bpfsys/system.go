@@ -1,0 +1,170 @@
+package bpfsys
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier"
+)
+
+// Config says which kernel to simulate. Target is required.
+type Config struct {
+	Target *loader.Target
+	// Machine configures the machine that runs the programs.
+	Machine machine.Config
+	// UID is the user programs are loaded by.
+	UID uint32
+	// Memory makes memory that user space can map, size bytes of zeros; nil makes memory of the host's process alone.
+	Memory func(name string, size int) (Memory, error)
+	// Freed is told of objects whose last reference is gone.
+	Freed func(Object)
+	// Wake is told of objects for which a poll of user space returns now.
+	Wake func(Object)
+	// Trace is told of every command and its result.
+	Trace func(name string, r Result)
+	// Note is told what a user should know: what is not simulated or was assumed.
+	Note func(text string)
+	// HasDevice reports whether there is a network device; nil knows device 1 alone.
+	HasDevice func(ifindex uint32) bool
+	// Time limits the verification of one program; 0 is half a minute.
+	Time time.Duration
+}
+
+// System is bpf(2) of one simulated kernel. Its methods may be called at the same time.
+type System struct {
+	mu       sync.Mutex
+	cfg      Config
+	target   *loader.Target
+	release  uapi.Release
+	kernel   *verifier.Kernel
+	machine  *machine.Machine
+	attrSize int
+
+	byID    [numKinds]map[uint32]Object
+	last    [numKinds]uint32
+	vmlinux *BTF
+
+	shared int // bytes of Memory
+	loaded int // instructions and bytes of BTF, for limits
+
+	hooks   []*attachment // in the order of attachment
+	fs      bpffs
+	trace   traceFiles
+	statsOn int
+	noted   map[string]bool
+	groups  map[place]*attachGroup
+	tasks   map[string]*kernel.Object
+}
+
+// New composes a kernel without maps and programs. Close gives its memory back.
+func New(cfg Config) (*System, error) {
+	t := cfg.Target
+	m, err := machine.New(loader.NewLinked(t), cfg.Machine)
+	if err != nil {
+		return nil, fmt.Errorf("bpfsys: %w", err)
+	}
+	s := &System{cfg: cfg, target: t, release: uapi.ReleaseOf(t.Version), kernel: verifier.KernelOf(t), machine: m, noted: map[string]bool{}}
+	s.attrSize = attrSize(t.BTF, s.release)
+	if cfg.Time == 0 {
+		s.cfg.Time = 30 * time.Second
+	}
+	if cfg.Memory == nil {
+		s.cfg.Memory = func(_ string, size int) (Memory, error) { return ownMemory(make([]byte, size)), nil }
+	}
+	if cfg.HasDevice == nil {
+		s.cfg.HasDevice = func(i uint32) bool { return i == 1 }
+	}
+	s.fs.init()
+	if t.BTF != nil {
+		s.vmlinux = s.kernelBTF("vmlinux", t.BTF)
+		for _, mod := range t.Modules {
+			s.kernelBTF(mod.Name, mod.BTF)
+		}
+	}
+	return s, nil
+}
+
+// Close releases the simulated memory.
+func (s *System) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for kind := range s.byID {
+		for _, o := range s.byID[kind] {
+			if m := o.head().mem; m != nil {
+				m.Close()
+				o.head().mem = nil
+			}
+		}
+	}
+	s.machine.Close()
+}
+
+// Target returns the kernel that is simulated.
+func (s *System) Target() *loader.Target { return s.target }
+
+// Machine returns the machine that runs the programs, to set it up before the first call.
+func (s *System) Machine() *machine.Machine { return s.machine }
+
+// kernelBTF makes BTF of the kernel an object that is always there.
+func (s *System) kernelBTF(name string, spec *btf.Spec) *BTF {
+	b := &BTF{spec: spec, raw: spec.Raw(), kernel: true}
+	s.add(b, KindBTF, name, nil)
+	b.refs = 1
+	return b
+}
+
+// note tells the user something, once.
+func (s *System) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if s.cfg.Note != nil && !s.noted[text] && len(s.noted) < 1000 {
+		s.noted[text] = true
+		s.cfg.Note(text)
+	}
+}
+
+// maxShared and maxLoaded bound what a tool makes the simulation hold, in bytes.
+const (
+	maxShared = 1 << 30
+	maxLoaded = 512 << 20
+)
+
+// share gives an object memory that user space can map; ENOMEM beyond the limit.
+func (s *System) share(o Object, size int) uapi.Errno {
+	if o.head().mem != nil {
+		return 0
+	}
+	if size <= 0 || size > maxShared-s.shared {
+		return uapi.ENOMEM
+	}
+	m, err := s.cfg.Memory(o.Name(), size)
+	if err != nil {
+		s.note("no memory of %d bytes for %s %s: %v", size, o.Kind(), o.Name(), err)
+		return uapi.ENOMEM
+	}
+	s.shared += size
+	o.head().mem = m
+	return 0
+}
+
+type ownMemory []byte
+
+func (m ownMemory) Bytes() []byte { return m }
+func (m ownMemory) Close()        {}
+
+// envErrno is the errno of a failure to create something.
+func envErrno(err error) uapi.Errno {
+	switch e := err.(type) {
+	case *maps.CreateError:
+		return e.Errno
+	case *maps.NotSimulated:
+		return uapi.EOPNOTSUPP
+	}
+	return uapi.ENOMEM
+}
