@@ -185,6 +185,9 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	if n > maxBuffer {
 		return badArg("size %#x", n)
 	}
+	if write && c.Thread.Tracks() {
+		c.Mem.Define(addr, n) // all of it, as the verifier sees it
+	}
 	if uint64(cap(c.room[i])) < n {
 		c.room[i] = make([]byte, n)
 	}

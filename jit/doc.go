@@ -42,7 +42,7 @@
 // # Accesses
 //
 // With plan.CheckNone the access is [Frame.Host + StackOff] without any test: the engine runs no thread whose stack is not plain
-// memory (vm.Thread.Strict, watches).
+// memory (vm.Thread.Tracks, watches).
 //
 // With CheckRange, o = value of Base + Lo - Target.Base (64 bits, wrapping) must be below State.Limit, and the shadow of the bytes o to o+Hi-Lo-1,
 // at Data + ShadowDelta + o>>3, must allow the access: a class of 0; for ranges without FlagRangeStore also mem.ClassStoreTrap; and in the

@@ -420,7 +420,7 @@ func (e *Engine) Check(report func(difference string)) {
 // not what code relies on.
 func (e *Engine) prepare(t *vm.Thread) *code {
 	fp := t.StackEnd()
-	if fp == 0 || e.rests(t.Image()) || t.Altered() || t.Strict() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
+	if fp == 0 || e.rests(t.Image()) || t.Altered() || t.Tracks() || e.mem.Watched() || t.Memory() != e.mem || t.Patches() != e.cover {
 		return nil
 	}
 	context, words := t.Context()

@@ -71,6 +71,9 @@ type Machine struct {
 	thread *vm.Thread
 	cover  *vm.Patches
 	engine *jit.Engine // nil for the interpreter alone
+	quiet  bool        // see Quietly
+
+	untracked bool // runs are timed
 
 	maps     []*boundMap
 	byDef    map[*loader.Map]*boundMap
@@ -175,7 +178,10 @@ func (m *Machine) compose() (err error) {
 	}
 	m.mapEnv.FreeField = m.env.FreeField
 	m.text = vm.NewText(0)
-	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict})
+	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict, Garbage: garbage(m.kernel)})
+	if !m.cfg.Strict {
+		m.mem.OnUnset = m.unset
+	}
 	m.thread.User = m.env
 	m.thread.Skb = m.skbLoad
 	if !m.cfg.Uncovered {

@@ -34,7 +34,7 @@ func (s *Session) Return(k *Mark) {
 	s.m.Restore(k.all)
 	res := k.res.clone() // a result that was handed out stays what it is
 	s.res = &res
-	s.m.run = &runState{result: s.res, prog: s.p, warned: maps.Clone(k.warned), overrides: s.overrides}
+	s.m.run = &runState{result: s.res, prog: s.p, warned: maps.Clone(k.warned), overrides: s.overrides, ignoreUnset: s.in.IgnoreUnset}
 	// Calls that are counted were bound before any run, so there are no new ones.
 	copy(s.m.calls.n, k.calls)
 	if p, ok := owner(s.m.thread.Image()); ok && s.late.call != nil {
@@ -51,5 +51,6 @@ func (r *Result) clone() Result {
 	c := *r
 	c.Helpers = maps.Clone(r.Helpers)
 	c.Reads, c.Writes, c.Warnings = slices.Clone(r.Reads), slices.Clone(r.Writes), slices.Clone(r.Warnings)
+	c.StackReads = slices.Clone(r.StackReads)
 	return c
 }

@@ -133,6 +133,7 @@ func TestEverySinIsStopped(t *testing.T) {
 					assert.True(t, res.Fault != nil || m.ProgramError(name) != nil)
 				case strings.HasPrefix(name, "ok_"):
 					assert.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
+					assert.Empty(t, res.StackReads)
 				}
 			})
 		}

@@ -27,7 +27,10 @@ type Replay struct {
 	refill *kernel.Refill
 	run    *helpers.Run
 	called bool // a run since the packet was set anew called functions
-	state  runState
+
+	packets uint64
+	tracked bool // the last one's run
+	state   runState
 
 	// KeepEvents keeps the records that reach user space in the result, instead of counting them.
 	KeepEvents bool
@@ -122,6 +125,7 @@ func (r *Replay) renew() (*Result, error) {
 	}
 	r.ctx, r.refill = kctx, kctx.Refill()
 	r.prepare()
+	r.tracked = true // whatever ran before may have been
 	return nil, nil
 }
 
@@ -163,6 +167,11 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 	}
 	made := m.calls.made
 	t := m.thread
+	if tracks := !m.untracked && tracksPacket(r.packets); tracks || r.tracked {
+		t.Track(tracks)
+		r.tracked = tracks
+	}
+	r.packets++
 	t.Start(r.p.img, r.ctx.Addr)
 	limit := m.cfg.MaxInsns
 	for m.step(min(slice, limit-min(limit, t.Insns()))) == vm.Budget {

@@ -50,7 +50,10 @@ type Result struct {
 	Changes       []Change
 	Reads, Writes []KernelAccess
 	Warnings      []string
-	Coverage      Coverage
+	// StackReads are reads of stack bytes that nobody wrote, which are warnings too. Only the interpreter notices them; of a replay it
+	// runs the first packets and samples of the others.
+	StackReads []StackRead
+	Coverage   Coverage
 	// Untyped says that nothing was known of the types of the hook's arguments.
 	Untyped bool
 	// Ran says that the program was executed.

@@ -47,6 +47,8 @@ type Input struct {
 	Overrides map[string]Override
 	// Settle is simulated time that passes after the program: callbacks of timers and work items that fall due are part of the run.
 	Settle time.Duration
+	// IgnoreUnset leaves reads of stack bytes that nobody wrote unrecorded.
+	IgnoreUnset bool
 	// Trace receives the executed instructions one by one; nil runs at full speed.
 	Trace Tracer
 }
@@ -63,6 +65,8 @@ type runState struct {
 	prog      *program
 	warned    map[string]bool
 	overrides map[string]Override
+
+	ignoreUnset bool
 }
 
 // Names returns the names of all programs in file order.

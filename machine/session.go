@@ -52,6 +52,8 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	}
 	m.last = kctx
 	m.begin(p, kctx, res, in.Overrides)
+	m.run.ignoreUnset = in.IgnoreUnset
+	m.thread.Track(m.engine == nil && !m.untracked)
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
 	m.useArena(p)
 	if !isUSDT(p) { // of those the cookie is the number of the spec, 0
@@ -139,8 +141,10 @@ func (m *Machine) Quietly(f func()) {
 	watch := m.mem.OnWatch
 	m.mem.OnWatch = nil
 	m.kernel.SetSink(nil)
+	was := m.quiet
+	m.quiet = true
 	defer func() {
-		m.mem.OnWatch = watch
+		m.mem.OnWatch, m.quiet = watch, was
 		if m.run != nil {
 			m.kernel.SetSink(m.access)
 		}

@@ -249,6 +249,7 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 		return m.resolveOutside(addr, size, write)
 	}
 	t := target{off: off}
+	var unset Unset
 	end := min(size, m.limit-off) + off
 	for at := off; at < end; {
 		next := (at | (granule - 1)) + 1
@@ -290,8 +291,12 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 			if write {
 				t.undef = true
 			} else if mask := byteMask(at, stop); m.undefMask(at/granule)&mask != 0 {
-				f := m.fault(NeverSet, addr, size, write)
-				return t, f
+				if m.OnUnset == nil {
+					f := m.fault(NeverSet, addr, size, write)
+					f.Delta = int64(at&^(granule-1)+uint64(bits.TrailingZeros8(m.undefMask(at/granule)&mask))+m.base) - int64(f.Region.Base)
+					return t, f
+				}
+				unset.add(r, m.base, at, m.undefMask(at/granule)&mask)
 			}
 		case ClassView:
 			return m.resolveView(t, addr, size, write)
@@ -304,6 +309,10 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 	}
 	if end-off < size {
 		return t, m.outOfBounds(addr, size, write, end-1)
+	}
+	if unset.Region != nil {
+		unset.Addr, unset.Size = addr, size
+		m.OnUnset(unset)
 	}
 	return t, nil
 }

@@ -117,6 +117,9 @@ func (f *Fault) where() string {
 	case ReadOnly:
 		return fmt.Sprintf("%s is read-only", name)
 	case NeverSet:
+		if f.Region != nil && f.Region.Kind == Stack {
+			return fmt.Sprintf("byte r10%d of %s was never set", f.Delta-int64(f.Region.Size), name)
+		}
 		return fmt.Sprintf("offset %d of %s was never set", f.Delta, name)
 	case NotPermitted:
 		return fmt.Sprintf("access to offset %d of %s is not permitted", f.Delta, name)

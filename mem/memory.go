@@ -61,6 +61,10 @@ type Memory struct {
 	// OnWatch is called after an access that a watch covers was performed.
 	OnWatch func(Hit)
 
+	// OnUnset is called for reads of bytes that count as not set ([Memory.MarkUndefined]), which then give what lies there. Without
+	// it they are faults.
+	OnUnset func(Unset)
+
 	moved uint64 // see Moved
 
 	lastSnap *Snapshot

@@ -1,5 +1,31 @@
 package mem
 
+// Unset is a read of bytes that nobody has written.
+type Unset struct {
+	Addr, Size uint64 // of the read
+	Region     *Region
+	// Offsets are those of the bytes in the region, in order.
+	Offsets []uint64
+}
+
+// add notes the bytes of the granule that contains arena offset at.
+func (u *Unset) add(r *Region, base, at uint64, mask uint8) {
+	u.Region = r
+	for i := range uint64(granule) {
+		if mask&(1<<i) != 0 {
+			u.Offsets = append(u.Offsets, at&^(granule-1)+i+base-r.Base)
+		}
+	}
+}
+
+// Define says that [addr, addr+n) counts as written, of which nothing is checked.
+func (m *Memory) Define(addr, n uint64) {
+	addr &= m.mask
+	if off := addr - m.base; off < m.limit && n <= m.limit-off {
+		m.define(off, n)
+	}
+}
+
 // MarkUndefined says that nobody has set the bytes of a plain region: loads of them fault
 // NeverSet until a store sets them. Stack frames use it under strict checking.
 func (m *Memory) MarkUndefined(r *Region) {

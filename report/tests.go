@@ -28,6 +28,7 @@ type TestCase struct {
 	Doubt      string   // why the kernel may lack the program's hook
 	Status     machine.Status
 	Notes      []string // what else is known of a failure
+	Warnings   []string // what is doubtful whatever became of the run
 	Parts      []string // outcomes of its parts
 	Detail     string   // what it executed
 	Bare       bool     // it expects nothing but that nothing faults
@@ -55,6 +56,11 @@ func NewTestCase(r *scenario.Result) TestCase {
 			c.Skipped, _, _ = strings.Cut(r.Err.Error(), "\n")
 		}
 		return c
+	}
+	for _, read := range r.StackReads {
+		if r.Run.UnsetStack == scenario.WarnUnset {
+			c.Warnings = append(c.Warnings, read.String())
+		}
 	}
 	c.Detail = fmt.Sprintf("%d insns", r.Insns)
 	if v := r.Validation; v.Reads > 0 {
@@ -162,6 +168,9 @@ func WriteSuite(w io.Writer, s *Suite, opt TableOptions) error {
 			for _, p := range t.Parts {
 				fmt.Fprintf(&b, "          %s\n", strings.ReplaceAll(p, "\n", "\n            "))
 			}
+		}
+		for _, w := range t.Warnings {
+			fmt.Fprintf(&b, "     %s %s: %s\n", st.yellow("warning"), t.Name, w)
 		}
 		if t.Doubt != "" && !doubted[t.Prog] {
 			doubted[t.Prog] = true

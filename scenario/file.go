@@ -77,10 +77,13 @@ type Run struct {
 	Context *Node
 	// CtxFields are members of the struct the program declares its context to be, instead of Ctx.
 	CtxFields *Node
-	After     time.Duration
-	Settle    time.Duration
-	Repeat    int
-	Expect    Expect
+	// UnsetStack is what becomes of reads of stack bytes that nobody wrote; UnsetNode its place, nil for the default.
+	UnsetStack UnsetStack
+	UnsetNode  *Node
+	After      time.Duration
+	Settle     time.Duration
+	Repeat     int
+	Expect     Expect
 	// Since is the oldest kernel the run is for, as KERNEL_VERSION; 0 for any. Arch is the architecture, "" for any.
 	Since uint32
 	Arch  string

@@ -41,6 +41,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 		with("arch", func(v *Node) (err error) { r.Arch, err = v.arch(); return err }),
 		with("cookie", func(v *Node) (err error) { r.Cookie, err = v.uint64("cookie"); return err }),
 		with("repeat", func(v *Node) (err error) { r.Repeat, err = v.int("repeat", 1, 1_000_000); return err }),
+		with("unset_stack", r.decodeUnset),
 		duration("after", &r.After), duration("settle", &r.Settle),
 		with("args", func(v *Node) (err error) { r.Args, err = v.pairs("args"); return err }),
 		with("helpers", func(v *Node) (err error) { r.Helpers, err = decodeHelpers(v); return err }),

@@ -117,6 +117,7 @@ var runForm = &form{"run", "One run of a program.", []member{
 	{name: "truncate", doc: "Also run the program on its packet cut short, each time from the same state and before the packet as it is: all for every length the kernel passes, or a list of lengths. A fault at any length fails; expect.truncated counts verdicts, everything else in expect is about the whole packet.", shape: oneOf(text, listOf(integer))},
 	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, or members of the struct the program declares it as, for program types that take them.", shape: oneOf(text, mapOf(anything))},
 	{name: "context", doc: "What a program of the networking stack or of a cgroup finds besides its packet.", shape: formOf(contextForm)},
+	{name: "unset_stack", doc: "What becomes of a read of stack bytes that nobody wrote, such as the padding of a key: warn (the default), fail, or ignore. With --strict it is a fault. Kernels before 6.3 refuse such reads, later ones read what lay there.", shape: text},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
 	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
 	{name: "repeat", doc: "How often the program runs; expectations see the last one, and events of all.", shape: integer},

@@ -64,6 +64,9 @@ func (j *judge) all() error {
 			return err
 		}
 	}
+	if !j.checking && j.run.UnsetStack == FailUnset {
+		j.unsetStack()
+	}
 	if !j.checking && j.r.opt.Strict {
 		j.strict()
 	}

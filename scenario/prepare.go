@@ -43,7 +43,7 @@ func (r *Runner) prepare() error {
 
 // input0 is the input of a run without arguments.
 func (r *Runner) input0(run *Run) (*prepared, error) {
-	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie}}
+	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
 		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
 	}

@@ -26,8 +26,8 @@ func (t *Thread) Regs() *[256]uint64 { return &t.regs }
 // Advance tells the thread that an engine executed insns instructions of the running function and is at slot pc.
 func (t *Thread) Advance(pc int, insns uint64) { t.pc, t.insns = pc, t.insns+insns }
 
-// Strict reports whether the thread tracks stack bytes that were never set, which only the precise path does.
-func (t *Thread) Strict() bool { return t.cfg.Strict }
+// Tracks reports whether the thread tracks stack bytes that were never set, which only the precise path does.
+func (t *Thread) Tracks() bool { return t.track }
 
 // Altered reports whether registers were changed from outside since the start: what an engine derived of the program may not hold for
 // the rest of the run.

@@ -62,9 +62,10 @@ func (t *Thread) enterFrame(d int) *Fault {
 		}
 		f.stack = r
 		f.fp = r.Base + StackSize
+		t.wipe(f)
 		t.generation++
 	}
-	if t.cfg.Strict {
+	if t.track {
 		t.mem.MarkUndefined(f.stack)
 	}
 	f.may = MaxMayGoto
@@ -94,7 +95,7 @@ func (t *Thread) push(img *Image, target, ret int, cont Continuation) *Fault {
 // t.pc is then the slot to return to. The depth must not be 0.
 func (t *Thread) pop() Continuation {
 	f := &t.frames[t.depth]
-	if t.cfg.Strict {
+	if t.track {
 		t.mem.MarkUndefined(f.stack)
 	}
 	t.depth--

@@ -2429,7 +2429,7 @@ func (t *Thread) loop() exit {
 		{
 			d := t.depth + 1
 			f := &t.frames[d&(MaxFrames-1)]
-			if d >= MaxFrames || f.stack == nil || t.seg.single || t.cfg.Strict || int(uintptr(ip)) > left {
+			if d >= MaxFrames || f.stack == nil || t.seg.single || t.track || int(uintptr(ip)) > left {
 				t.insns = t.seg.count(ip, left) - 1
 				x := t.call(t.pc + 1 + int(in.off)/instSize)
 				if x != exitFault {
@@ -2451,7 +2451,7 @@ func (t *Thread) loop() exit {
 	leave: // exit
 		{
 			f := &t.frames[t.depth&(MaxFrames-1)]
-			if t.depth == 0 || t.seg.single || f.cont != nil || f.img != t.img || t.cfg.Strict || int(uintptr(ip)) > left {
+			if t.depth == 0 || t.seg.single || f.cont != nil || f.img != t.img || t.track || int(uintptr(ip)) > left {
 				t.pc = t.seg.at(ip)
 				t.insns = t.seg.count(ip, left)
 				return t.leave()

@@ -16,6 +16,7 @@ type Snapshot struct {
 	arena     [2]uint64
 	cpu       int
 	altered   bool
+	track     bool
 	fault     *Fault
 	reason    string
 	brokeAt   uint64
@@ -25,7 +26,7 @@ type Snapshot struct {
 func (t *Thread) Snapshot() *Snapshot {
 	return &Snapshot{
 		regs: [11]uint64(t.regs[:11]), img: t.img, pc: t.pc, depth: t.depth, insns: t.insns, status: t.status,
-		frames: t.frames, tailCalls: t.tailCalls, arena: [2]uint64{t.arenaKern, t.arenaUser}, cpu: t.CPU, altered: t.altered,
+		frames: t.frames, tailCalls: t.tailCalls, arena: [2]uint64{t.arenaKern, t.arenaUser}, cpu: t.CPU, altered: t.altered, track: t.track,
 		fault: t.fault, reason: t.reason, brokeAt: t.brokeAt,
 	}
 }
@@ -37,7 +38,7 @@ func (t *Thread) Restore(s *Snapshot) {
 	t.frames, t.tailCalls = s.frames, s.tailCalls
 	t.arenaKern, t.arenaUser = s.arena[0], s.arena[1]
 	t.CPU, t.fault, t.reason, t.brokeAt = s.cpu, s.fault, s.reason, s.brokeAt
-	t.suspend, t.altered, t.deep = false, s.altered, true
+	t.suspend, t.altered, t.deep, t.track = false, s.altered, true, s.track
 	t.epoch = never // the frames are others, or none yet
 	t.generation++
 }

@@ -52,6 +52,8 @@ type ThreadConfig struct {
 	Strict bool
 	// Name prefixes the names of stack regions.
 	Name string
+	// Garbage is what stack bytes hold before a run writes them; nil means zeros.
+	Garbage *[StackSize]byte
 }
 
 // frame is one function activation.
@@ -83,12 +85,14 @@ type Thread struct {
 	depth     int
 	soiled    bool   // the first frame's stack may not be zero
 	deep      bool   // no frame may be as a start wants it
+	track     bool   // see Track
 	epoch     uint64 // of the memory, when all frames were live
 	insns     uint64
 	starts    uint64
 	status    Stop
 	frames    [MaxFrames]frame
 	tailCalls int
+	garbage   [StackSize]byte // see ThreadConfig
 
 	// See SetContext.
 	ctxBase  uint64
@@ -130,7 +134,10 @@ type Thread struct {
 // NewThread makes a thread that works on m.
 func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 	arena := m.Arena()
-	t := &Thread{mem: m, cfg: cfg, status: Idle, epoch: never, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base}
+	t := &Thread{mem: m, cfg: cfg, status: Idle, epoch: never, big: arena.Big, data: arena.Data, shadow: arena.Shadow, base: arena.Base, track: cfg.Strict}
+	if cfg.Garbage != nil {
+		t.garbage = *cfg.Garbage
+	}
 	for i := range t.scratch {
 		t.scratch[i].op = opStep
 	}
@@ -141,7 +148,7 @@ func NewThread(m *mem.Memory, cfg ThreadConfig) *Thread {
 func (t *Thread) Memory() *mem.Memory { return t.mem }
 
 // Start prepares a run of img from slot 0 with args in r1 and following. Counters are reset, r0 and r6 to
-// r9 are zero, and the stack is zero (or never set, when strict).
+// r9 are zero, and the stack is garbage: that of the configuration, which counts as never set when the thread tracks it.
 func (t *Thread) Start(img *Image, args ...uint64) {
 	t.StartAt(img, 0, args...)
 }
@@ -197,9 +204,28 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 	t.soiled, t.deep = img.stack, img.calls
 }
 
-// wipe clears the stack of a frame that is live.
+// wipe puts garbage into the stack of a frame that is live.
 func (t *Thread) wipe(f *frame) {
-	*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = [StackSize]byte{}
+	*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = t.garbage
+}
+
+// Track says whether runs started from now on track stack bytes that nobody has written, in all frames. Reads of them are what
+// [mem.Memory.OnUnset] makes of them. Threads that track run on the interpreter alone; strict ones always do.
+func (t *Thread) Track(on bool) {
+	on = on || t.cfg.Strict
+	if on == t.track {
+		return
+	}
+	t.track, t.epoch = on, never
+	t.generation++
+	if on {
+		return
+	}
+	for i := range t.frames {
+		if s := t.frames[i].stack; s != nil && !s.Freed {
+			t.mem.MarkDefined(s)
+		}
+	}
 }
 
 // alive reports whether all frames that were made are live, and remembers that they are.
@@ -213,7 +239,7 @@ func (t *Thread) alive() bool {
 			return false
 		}
 	}
-	if t.mem.Limit() == 0 || t.cfg.Strict { // it was closed, or each start marks the stack
+	if t.mem.Limit() == 0 || t.track { // it was closed, or each start marks the stack
 		return false
 	}
 	t.epoch = t.mem.Epoch()
@@ -231,7 +257,7 @@ func (t *Thread) renew() *Fault {
 	if f := t.enterFrame(0); f != nil {
 		return f
 	}
-	if t.epoch = t.mem.Epoch(); t.cfg.Strict {
+	if t.epoch = t.mem.Epoch(); t.track {
 		t.epoch = never
 	}
 	return nil

@@ -45,11 +45,11 @@ SEC("tracepoint/syscalls/sys_enter_openat")
 int on_enter(struct trace_event_raw_sys_enter *ctx)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct args a = {
-		.path = (const char *)ctx->args[1],
-		.flags = (int)ctx->args[2],
-	};
+	struct args a;
 
+	__builtin_memset(&a, 0, sizeof(a)); // its padding too, which the map copies
+	a.path = (const char *)ctx->args[1];
+	a.flags = (int)ctx->args[2];
 	bpf_map_update_elem(&started, &id, &a, BPF_ANY);
 	return 0;
 }

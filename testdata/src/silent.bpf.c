@@ -56,4 +56,75 @@ int ok_load_after_tail(struct xdp_md *ctx)
 	return 2;
 }
 
+struct padded {
+	__u32 a;
+	__u8 b;
+	__u64 c;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4);
+	__type(key, struct padded);
+	__type(value, __u64);
+} by_padded SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+SEC("xdp")
+int warn_padding_in_key(struct xdp_md *ctx)
+{
+	__u64 one = 1;
+	struct padded k;
+
+	k.a = 1;
+	k.b = 2;
+	k.c = 3;
+	bpf_map_update_elem(&by_padded, &k, &one, 0);
+	return 2;
+}
+
+SEC("xdp")
+int ok_no_padding_in_key(struct xdp_md *ctx)
+{
+	__u64 one = 1;
+	struct padded k;
+
+	__builtin_memset(&k, 0, sizeof(k));
+	k.a = 1;
+	k.b = 2;
+	k.c = 3;
+	bpf_map_update_elem(&by_padded, &k, &one, 0);
+	return 2;
+}
+
+SEC("xdp")
+int warn_padding_in_record(struct xdp_md *ctx)
+{
+	struct padded r;
+
+	r.a = 1;
+	r.b = 2;
+	r.c = 3;
+	bpf_ringbuf_output(&ring, &r, sizeof(r), 0);
+	return 2;
+}
+
+static __attribute__((noinline)) int helped(struct xdp_md *ctx, int n)
+{
+	__u8 text[8];
+
+	text[0] = n;
+	return bpf_ringbuf_output(&ring, text, sizeof(text), 0);
+}
+
+SEC("xdp")
+int warn_in_function(struct xdp_md *ctx)
+{
+	return helped(ctx, 1) + 2;
+}
+
 char _license[] SEC("license") = "GPL";

@@ -1,0 +1,170 @@
+package machine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// StackRead is a read of stack bytes that nobody wrote. Kernels before 6.3 refuse it; later ones read what lay there.
+type StackRead struct {
+	Program string
+	Insn    int
+	// Source is "file:line:col", empty without line information.
+	Source string
+	// Offsets are those of the bytes from r10 of the function, negative and in order.
+	Offsets []int
+	// Text names the reader, the bytes and, where types tell, what they are.
+	Text string
+}
+
+const (
+	// trackedPackets is how many packets of a replay run on the interpreter, which tracks what was written to the stack.
+	trackedPackets = 16
+	// trackedEvery is how often it does after those.
+	trackedEvery = 1024
+)
+
+// tracksPacket reports whether the run of that packet, counted from 0, is tracked.
+func tracksPacket(n uint64) bool { return n < trackedPackets || n%trackedEvery == 0 }
+
+// garbage is what stacks hold before programs write them: no byte is 0, since zeros look clean.
+func garbage(k *kernel.Kernel) *[vm.StackSize]byte {
+	var b [vm.StackSize]byte
+	for i := 0; i < len(b); i += 8 {
+		binary.LittleEndian.PutUint64(b[i:], k.Hash("stack", strconv.Itoa(i)))
+	}
+	for i := range b {
+		if b[i] == 0 {
+			b[i] = 0xa5
+		}
+	}
+	return &b
+}
+
+// unset records a read of stack bytes that nobody wrote.
+func (m *Machine) unset(u mem.Unset) {
+	const most = 1 << 10 // a loop must not grow the record without bound
+	st := m.run
+	if st == nil || m.quiet || st.ignoreUnset || len(st.result.StackReads) >= most {
+		return
+	}
+	p, ok := owner(m.thread.Image())
+	if !ok {
+		return
+	}
+	r := StackRead{Program: p.lp.Name, Insn: m.thread.PC()}
+	for _, off := range u.Offsets {
+		r.Offsets = append(r.Offsets, int(off)-int(u.Region.Size))
+	}
+	if line, ok := p.lp.LineAt(r.Insn); ok && line.Line != 0 {
+		r.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
+	}
+	reader, what := m.reader(p, r.Insn, u)
+	r.Text = fmt.Sprintf("%s reads stack bytes that nobody wrote: %s%s", reader, stackBytes(r.Offsets), what)
+	if slices.ContainsFunc(st.result.StackReads, func(o StackRead) bool { return o.Program == r.Program && o.Insn == r.Insn && o.Text == r.Text }) {
+		return
+	}
+	st.result.StackReads = append(st.result.StackReads, r)
+	st.warn(r.String() + "; kernels before 6.3 refuse that, later ones read what lay there")
+}
+
+// String is the text with the source line.
+func (r StackRead) String() string {
+	if r.Source == "" {
+		return r.Text
+	}
+	return r.Text + " at " + r.Source
+}
+
+// stackBytes names bytes by their distance from the frame pointer: "r10-16..r10-13, r10-3".
+func stackBytes(offsets []int) string {
+	var out []string
+	for i := 0; i < len(offsets); {
+		j := i
+		for j+1 < len(offsets) && offsets[j+1] == offsets[j]+1 {
+			j++
+		}
+		if text := fmt.Sprintf("r10%d", offsets[i]); i == j {
+			out = append(out, text)
+		} else {
+			out = append(out, fmt.Sprintf("%s..r10%d", text, offsets[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(out, ", ")
+}
+
+// reader names what reads, and what it takes the bytes for.
+func (m *Machine) reader(p *program, pc int, u mem.Unset) (reader, what string) {
+	in := p.lp.Insns[pc]
+	if in.Op() != decode.OpCallHelper {
+		if in.Op() == decode.OpCallKfunc {
+			return "the kfunc", ""
+		}
+		return "the program", ""
+	}
+	h, ok := proto.Lookup(uapi.FuncID(in.Imm))
+	if !ok {
+		return "the helper", ""
+	}
+	at := u.Region.Base + u.Offsets[0]
+	for i, a := range h.Common().Args {
+		if m.thread.Reg(1+i) != u.Addr {
+			continue
+		}
+		switch a.Kind {
+		case proto.MapKey, proto.MapValue:
+			if b := m.mapOf(m.thread.Reg(1)); b != nil {
+				name, typ := "key", b.def.KeyType
+				if a.Kind == proto.MapValue {
+					name, typ = "value", b.def.ValueType
+				}
+				return h.Name(), fmt.Sprintf(" (%s of map %s)", m.partOf(typ, name, uint32(at-u.Addr)), b.def.Name)
+			}
+		case proto.Mem:
+			return h.Name(), fmt.Sprintf(" (from byte %d of the %d bytes at its argument %d)", at-u.Addr, u.Size, 1+i)
+		}
+	}
+	return h.Name(), ""
+}
+
+// mapOf is the map at an address, nil for none.
+func (m *Machine) mapOf(addr uint64) *boundMap {
+	found, ok := m.mapEnv.ByAddr(addr)
+	for i := range m.maps {
+		if ok && m.maps[i].m == found {
+			return m.maps[i]
+		}
+	}
+	return nil
+}
+
+// partOf names the byte at an offset of a type, of the key or value of a map.
+func (m *Machine) partOf(typ btf.ID, name string, off uint32) string {
+	spec := m.linked.Object.BTF
+	if spec == nil || typ == 0 {
+		return fmt.Sprintf("byte %d of the %s", off, name)
+	}
+	path, f, _ := spec.FieldAt(typ, off, 1)
+	in := spec.SkipMods(f.Type)
+	switch {
+	case in.Kind == btf.KindStruct && in.Name != "":
+		return fmt.Sprintf("padding of struct %s, the %s", in.Name, name)
+	case in.Kind == btf.KindStruct:
+		return "padding of the " + name
+	case path == "":
+		return fmt.Sprintf("byte %d of the %s", off, name)
+	}
+	return fmt.Sprintf("%s of the %s", path, name)
+}

@@ -1,0 +1,68 @@
+package machine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// TestStackBytesNobodyWrote: a read of them is a warning that names them from the frame pointer; what is read follows from the seed and
+// is not zero; strict machines stop the program, and so do kernels before 6.3.
+func TestStackBytesNobodyWrote(t *testing.T) {
+	const object = "../testdata/objects/clang-14/silent.o"
+	tests := []struct {
+		prog    string
+		offsets []int
+		text    string
+	}{
+		{"warn_padding_in_key", []int{-19, -18, -17}, "bpf_map_update_elem reads stack bytes that nobody wrote: r10-19..r10-17 (padding of struct padded, the key of map by_padded)"},
+		{"warn_padding_in_record", []int{-11, -10, -9}, "bpf_ringbuf_output reads stack bytes that nobody wrote: r10-11..r10-9 (from byte 5 of the 16 bytes at its argument 2)"},
+		{"warn_in_function", []int{-7, -6, -5, -4, -3, -2, -1}, "bpf_ringbuf_output reads stack bytes that nobody wrote: r10-7..r10-1 (from byte 1 of the 8 bytes at its argument 2)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.prog, func(t *testing.T) {
+			sent := map[string]bool{}
+			for seed := range uint64(3) {
+				m := compose(t, load(t, object, target(t, embedded.Name)), machine.Config{Seed: seed})
+				for range 2 {
+					res := run(t, m, tt.prog)
+					require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
+					require.Len(t, res.StackReads, 1)
+					assert.Equal(t, tt.offsets, res.StackReads[0].Offsets)
+					assert.Equal(t, tt.text, res.StackReads[0].Text)
+					assert.Contains(t, res.StackReads[0].Source, "silent.bpf.c:")
+					require.Len(t, res.Warnings, 1)
+					assert.Contains(t, res.Warnings[0], tt.text)
+					for _, e := range res.Events {
+						sent[string(e.Data)] = true
+					}
+				}
+			}
+			if tt.prog == "warn_in_function" {
+				assert.Len(t, sent, 3, "one for each seed")
+			}
+			strict := compose(t, load(t, object, target(t, embedded.Name)), machine.Config{Strict: true})
+			assert.Equal(t, mem.NeverSet, memoryFault(t, run(t, strict, tt.prog)).Kind)
+		})
+	}
+}
+
+// TestReplaysTrackSamples: native code tracks nothing, so the first packets and some of the others run on the interpreter.
+func TestReplaysTrackSamples(t *testing.T) {
+	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {
+		m := compose(t, load(t, "../testdata/objects/clang-14/silent.o", target(t, embedded.Name)), machine.Config{Engine: engine})
+		r, res, err := m.Replay("warn_padding_in_key", machine.Input{})
+		require.NoError(t, err)
+		require.Nil(t, res)
+		for range 3000 {
+			_, err := r.Run(t.Context(), make([]byte, 64))
+			require.NoError(t, err)
+		}
+		assert.Len(t, r.Close().Warnings, 1)
+	}
+}
