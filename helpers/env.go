@@ -32,6 +32,11 @@ type Env struct {
 	// TailTarget gives the code of a program array's entry.
 	TailTarget func(entry any) (*vm.Image, *vm.Action)
 
+	// Strict makes a fault of a read of kernel memory that the kernel would let pass although what it yields depends on chance. Else Warn is
+	// told; it may be nil.
+	Strict bool
+	Warn   func(text string)
+
 	// Local is the object's own BTF, by whose type ids programs allocate objects; nil refuses that.
 	Local *btf.Spec
 	Run   *Run

@@ -2,6 +2,8 @@ package helpers
 
 import (
 	"bytes"
+	"fmt"
+	"strconv"
 
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -21,8 +23,8 @@ var probeHelpers = []row{
 		Note: "every task shares the simulated user memory"},
 }
 
-// A space reads guest memory without faulting: it returns 0 or the errno of the kernel's
-// nofault copy. It fails with a fault where the kernel would read past an object's end.
+// A space reads guest memory without faulting: it returns 0 or the errno of the kernel's nofault copy. Under [Env.Strict] it
+// fails with a fault where the kernel's answer depends on what happens to lie there.
 type space func(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action)
 
 // kernelSpace is copy_from_kernel_nofault.
@@ -33,7 +35,11 @@ func kernelSpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
 	if len(p) == 0 {
 		return 0, nil // the address is judged all the same
 	}
-	return e.nofault(e.Mem.Read(addr, p))
+	f := e.Mem.Read(addr, p)
+	if f == nil {
+		return 0, nil
+	}
+	return e.nofault(f, addr, p)
 }
 
 // userSpace is copy_from_user_nofault.
@@ -56,19 +62,85 @@ func anySpace(e *Env, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
 	return kernelSpace(e, addr, p)
 }
 
-// nofault turns the fault of a kernel read into the helper's answer. Only a read that
-// starts inside an object and runs off its end, or hits freed memory, is the program's fault:
-// the kernel would hand out bytes of something else.
-func (e *Env) nofault(f *mem.Fault) (uapi.Errno, *vm.Action) {
+// nofault turns the fault of a kernel read into the helper's answer. A read that starts inside an object and runs off its end gets
+// bytes of something else, freed memory may be there or not.
+func (e *Env) nofault(f *mem.Fault, addr uint64, p []byte) (uapi.Errno, *vm.Action) {
 	switch {
-	case f == nil:
+	case f.Kind == mem.NeverSet:
+		return 0, memFault(f)
+	case f.Kind == mem.OutOfBounds && f.Region != nil && f.Region.Contains(addr):
+		if e.Strict || !e.readPast(f.Region, addr, p) {
+			return 0, memFault(f)
+		}
 		return 0, nil
-	case f.Kind == mem.OutOfBounds && f.Region != nil && f.Region.Contains(f.Addr):
-		return 0, memFault(f)
-	case f.Kind == mem.UseAfterFree, f.Kind == mem.NeverSet:
-		return 0, memFault(f)
+	case f.Kind == mem.UseAfterFree:
+		if e.Strict {
+			return 0, memFault(f)
+		}
+		e.warnf("reads %s, which was freed: -EFAULT here, on a kernel whatever lies there", f.Region.Describe(addr))
 	}
 	return uapi.EFAULT, nil
+}
+
+// readPast fills p with what is left of the object at addr, and after its end with bytes that follow from the seed. It reports whether the object could
+// be read.
+func (e *Env) readPast(r *mem.Region, addr uint64, p []byte) bool {
+	end := r.Base + r.Size
+	if r.Count > 0 {
+		_, off, ok := r.Elem(addr)
+		if !ok {
+			return false
+		}
+		end = addr - off + r.ElemSize
+	}
+	n := end - addr
+	if n > uint64(len(p)) || e.Mem.Read(addr, p[:n]) != nil {
+		return false
+	}
+	e.chance(end, p[n:])
+	e.warnPast(r, addr, len(p)-int(n))
+	return true
+}
+
+// LoadPast is what a load through a typed pointer yields that runs off the end of its object, or is after it.
+func (e *Env) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
+	var b [8]byte
+	if p := b[:size]; !r.Contains(addr) || !e.readPast(r, addr, p) {
+		e.chance(addr, p)
+		e.warnPast(r, addr, size)
+	}
+	switch order := e.Mem.ByteOrder(); size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(order.Uint16(b[:]))
+	case 4:
+		return uint64(order.Uint32(b[:]))
+	default:
+		return order.Uint64(b[:])
+	}
+}
+
+// chance fills p with what lies at an address where nothing of this kernel is.
+func (e *Env) chance(addr uint64, p []byte) {
+	for i := range p {
+		at := addr + uint64(i)
+		p[i] = byte(e.Kernel.Hash("past an end", strconv.FormatUint(at/8, 16)) >> (8 * (at % 8)))
+	}
+}
+
+func (e *Env) warnPast(r *mem.Region, addr uint64, n int) {
+	what := "1 byte"
+	if n != 1 {
+		what = strconv.Itoa(n) + " bytes"
+	}
+	e.warnf("reads %s past the end of %s: what lies there varies", what, r.Describe(addr))
+}
+
+func (e *Env) warnf(format string, args ...any) {
+	if e.Warn != nil {
+		e.Warn(fmt.Sprintf(format, args...))
+	}
 }
 
 // kernelAllowed is copy_from_kernel_nofault_allowed, which only x86 refuses addresses by
@@ -134,7 +206,10 @@ func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.
 		if errno != 0 && i > 0 && !e.Kernel.IsUserAddress(addr) {
 			// The string runs off the end of its object: the kernel would go on in the next one.
 			if off := e.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
-				return 0, 0, memFault(off)
+				if e.Strict {
+					return 0, 0, memFault(off)
+				}
+				return e.stringPast(off.Region, addr, buf, i), 0, nil
 			}
 		}
 		if errno != 0 || f != nil {
@@ -147,6 +222,18 @@ func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.
 	}
 	buf[len(buf)-1] = 0
 	return len(buf), 0, nil
+}
+
+// stringPast ends a string of which buf[:n] were read when its object ended: with what lies after that, up to a NUL.
+func (e *Env) stringPast(r *mem.Region, addr uint64, buf []byte, n int) int {
+	e.chance(addr+uint64(n), buf[n:])
+	end := len(buf)
+	if i := bytes.IndexByte(buf[n:], 0); i >= 0 {
+		end = n + i + 1
+	}
+	buf[end-1] = 0
+	e.warnPast(r, addr, end-n)
+	return end
 }
 
 var (

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -346,8 +347,50 @@ func TestThrow(t *testing.T) {
 	assert.EqualValues(t, 42, ret)
 }
 
+// TestProbeReadsPastObjects: the kernel's memory goes on after an object, so a probe read past its end succeeds with bytes nobody can rely on; only
+// what is not there fails.
+func TestProbeReadsPastObjects(t *testing.T) {
+	r := newRig(t, newest)
+	var warned []string
+	r.env.Warn = func(text string) { warned = append(warned, text) }
+	obj, dst := r.alloc([]byte("0123456789abcdef")), r.space(64)
+	gone := r.alloc([]byte("0123456789abcdef"))
+	r.env.Mem.Free(r.env.Mem.Find(gone))
+	for _, id := range []uapi.FuncID{uapi.FuncProbeRead, uapi.FuncProbeReadKernel} {
+		for _, n := range []uint64{17, 24, 64} {
+			warned = nil
+			assert.Zero(t, r.ok(id, dst, n, obj))
+			first := r.bytes(dst, int(n))
+			assert.Equal(t, "0123456789abcdef", string(first[:16]), "what the object has")
+			assert.Zero(t, r.ok(id, dst, n, obj))
+			assert.Equal(t, first, r.bytes(dst, int(n)), "the rest follows from the seed")
+			require.NotEmpty(t, warned)
+			assert.Contains(t, warned[0], fmt.Sprintf("reads %d byte", n-16))
+			assert.Contains(t, warned[0], "what lies there varies")
+		}
+		warned = nil
+		assert.Equal(t, neg(uapi.EFAULT), r.ok(id, dst, 8, obj+16), "after the end is nothing")
+		assert.Empty(t, warned)
+		assert.Equal(t, neg(uapi.EFAULT), r.ok(id, dst, 8, gone))
+		assert.Equal(t, make([]byte, 8), r.bytes(dst, 8), "zeroed on failure")
+		require.Len(t, warned, 1)
+		assert.Contains(t, warned[0], "which was freed")
+	}
+	for _, id := range []uapi.FuncID{uapi.FuncProbeReadStr, uapi.FuncProbeReadKernelStr} {
+		warned = nil
+		n := r.ok(id, dst, 32, obj)
+		assert.True(t, n > 16 && n <= 32, "%d", n)
+		text := r.bytes(dst, int(n))
+		assert.Equal(t, "0123456789abcdef", string(text[:16]))
+		assert.Zero(t, text[n-1], "it ends with a NUL")
+		require.Len(t, warned, 1)
+	}
+	assert.EqualValues(t, 0x6665, r.env.LoadPast(r.env.Mem.Find(obj), obj+14, 4)&0xffff, "a load through a typed pointer")
+}
+
 func TestProbeReadsAtObjectEnds(t *testing.T) {
 	r := newRig(t, newest)
+	r.env.Strict = true
 	obj := r.alloc([]byte("0123456789abcdef"))
 	dst := r.space(64)
 	for _, id := range []uapi.FuncID{uapi.FuncProbeRead, uapi.FuncProbeReadKernel} {

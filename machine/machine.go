@@ -174,6 +174,7 @@ func (m *Machine) compose() (err error) {
 	m.kernel.OnSocketFree = m.dropStorage
 	m.env = &helpers.Env{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
+		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) },
 		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget, Local: m.linked.Object.BTF,
 	}
 	m.mapEnv.FreeField = m.env.FreeField

@@ -34,8 +34,15 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 		if f.Mem.Write || !probesMemory(p) {
 			return 0, false
 		}
-		switch f.Mem.Kind {
-		case mem.Unmapped, mem.NullPointer, mem.UserPointer:
+		switch {
+		case f.Mem.Kind == mem.Unmapped, f.Mem.Kind == mem.NullPointer, f.Mem.Kind == mem.UserPointer:
+		case m.cfg.Strict || f.Mem.Region == nil || f.Mem.Region.Kind != mem.KernelObject:
+			return 0, false
+		case f.Mem.Kind == mem.OutOfBounds && f.Mem.Delta >= 0:
+			return m.env.LoadPast(f.Mem.Region, f.Mem.Addr, f.Mem.Size), true
+		case f.Mem.Kind == mem.OutOfBounds, f.Mem.Kind == mem.UseAfterFree:
+			m.run.warn(fmt.Sprintf("exception-table: insn %d: %v; a kernel may read 0, or what lies there", f.PC, f.Mem))
+			return 0, true
 		default:
 			return 0, false
 		}
