@@ -37,10 +37,11 @@ var layers = []struct {
 	{"mem", nil},
 	{"packet", []string{"internal/nearest"}},
 	{"btf/btffile", []string{"btf"}},
+	{"btf/check", []string{"uapi", "btf"}},
 	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
-	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/debuginfo", "corerelo"}},
+	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
 	{"internal/kernels", []string{"internal/nearest", "btf", "btf/btffile", "btf/embedded", "loader"}},
 	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader"}},
 	{"vm", []string{"decode", "mem"}},
@@ -62,8 +63,8 @@ var layers = []struct {
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
-	{"report", []string{"uapi", "verifier", "progtype", "decode", "btf", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
-	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"report", []string{"uapi", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 
 // mainPackages may import every package above.

@@ -34,6 +34,8 @@ var (
 	// ErrUnknownToTarget: the target kernel does not know a helper, map type,
 	// program type, attach type or instruction.
 	ErrUnknownToTarget = errors.New("not known to this kernel")
+	// ErrKernelBTF: the target's kernel refuses the object's BTF, and the object cannot do without.
+	ErrKernelBTF = errors.New("BTF refused by this kernel")
 	// ErrNotAllowed: the kernel's tables do not permit something to programs of that type, licence or kind.
 	ErrNotAllowed = errors.New("not allowed")
 	// ErrInstruction: the kernel's structural checks refuse an instruction.

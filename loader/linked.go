@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/check"
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 )
@@ -24,6 +25,8 @@ type Linked struct {
 	Externs   []*LinkedExtern // one for each of Object.Externs
 	StructOps []*LinkedStructOps
 	Warnings  []string
+	// BTFChanges are what libbpf replaces in the object's BTF for this kernel.
+	BTFChanges []check.Change
 	// Err is why libbpf would refuse the whole object, or nil. Programs that are
 	// not refused for a reason of their own carry it too.
 	Err error

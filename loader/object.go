@@ -33,6 +33,7 @@ type Object struct {
 
 	dialect   Dialect
 	elf       []byte    // the file
+	kernelBTF kernelBTF // of KernelBTF and CheckBTF
 	debugOnce sync.Once // of debug
 	debug     *btf.Spec
 

@@ -23,7 +23,7 @@ func (a *app) conformanceCommand() *cobra.Command {
 	}
 	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceGenerateCommand(), a.conformanceRecordCommand(),
 		a.conformanceDecodeCommand(), a.conformanceCorpusCommand(), a.conformanceKernelCommand())
-	cmd.AddCommand(a.conformanceCoreCommand(), a.conformanceVerdictsCommand())
+	cmd.AddCommand(a.conformanceCoreCommand(), a.conformanceVerdictsCommand(), a.conformanceBTFCommand())
 	return cmd
 }
 

@@ -148,7 +148,7 @@ func (a *app) conformanceRecordCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.recordISACommand(), a.recordCasesCommand(), a.recordCoreCommand(), a.recordVerdictsCommand())
+	cmd.AddCommand(a.recordISACommand(), a.recordCasesCommand(), a.recordCoreCommand(), a.recordVerdictsCommand(), a.recordBTFCommand())
 	return cmd
 }
 

@@ -308,15 +308,3 @@ func checkWritable(path string) error {
 	return nil
 }
 
-// writeFile makes a file; what write leaves undone is an error.
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return usageError{err}
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
-}

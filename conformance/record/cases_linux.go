@@ -49,7 +49,7 @@ func Cases(ctx context.Context, obj *loader.Object, target *loader.Target, file 
 	}
 	r := &recorder{file: file, linked: linked}
 	if obj.BTF != nil {
-		if r.types, err = kernelTypes(obj); err != nil {
+		if r.types, err = obj.KernelBTF(); err != nil {
 			return err
 		}
 	}

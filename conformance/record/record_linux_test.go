@@ -40,7 +40,7 @@ func TestTypesFitForTheKernel(t *testing.T) {
 	for _, name := range []string{"special.o", "graph.o", "arena.o", "kfuncs.o"} {
 		obj, err := loader.Open(cases + name)
 		require.NoError(t, err)
-		raw, err := kernelTypes(obj)
+		raw, err := obj.KernelBTF()
 		require.NoError(t, err)
 		spec, err := btf.Parse(raw, nil)
 		require.NoError(t, err)

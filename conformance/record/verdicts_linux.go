@@ -69,7 +69,7 @@ func (k *instance) loadObjectTypes(obj *loader.Object) error {
 	if obj.BTF == nil {
 		return nil
 	}
-	raw, err := kernelTypes(obj)
+	raw, err := obj.KernelBTF()
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/verdicts"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // Verdicts returns ErrNoKernel.
@@ -19,3 +20,6 @@ func GeneratedVerdicts(context.Context, *verdicts.Line, VerdictConfig) error { r
 
 // ReadKallsyms returns nil.
 func ReadKallsyms() map[string]uint64 { return nil }
+
+// BTFVerdict returns ErrNoKernel.
+func BTFVerdict([]byte) (uapi.Errno, error) { return 0, ErrNoKernel }

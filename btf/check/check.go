@@ -1,0 +1,306 @@
+package check
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Limits of include/uapi/linux/btf.h and kernel/bpf/btf.c.
+const (
+	maxSize     = 16 << 20
+	maxType     = 0x000fffff
+	maxNameOff  = 0x00ffffff
+	maxDepth    = 32
+	headerSize  = 24
+	layoutSize  = 32 // a header with the layout section's place
+	typeSize    = 12
+	maxUint32   = 1<<32 - 1
+	shortNames  = 128
+	longNames   = 512
+	notSupp     = uapi.Errno(524) // ENOTSUPP, which user space has no name for
+	bitsPerU128 = 128
+)
+
+// Options say for which kernel BTF is judged.
+type Options struct {
+	// Release of the kernel; 0 is the newest.
+	Release Release
+	// PointerSize is the kernel's in bytes; 0 is 8.
+	PointerSize int
+	// InKernel, when set, reports whether the kernel's own BTF has a type of that kind and name: kptrs to such types need a destructor.
+	InKernel func(kind btf.Kind, name string) bool
+}
+
+// Problem is the first rule that BTF breaks, in the order in which the kernel looks.
+type Problem struct {
+	Rule Rule
+	// ID, Kind and Name are of the type concerned; 0 for the file as a whole.
+	ID   btf.ID
+	Kind btf.Kind
+	Name string
+	// Entry is the member, enumerator, parameter or variable concerned, -1 if none.
+	Entry  int
+	Detail string
+	// Errno is what BPF_BTF_LOAD returns.
+	Errno uapi.Errno
+	// Unsafe says that some kernels do not survive such BTF; it must not be given to one.
+	Unsafe bool
+}
+
+// Error names the type, the rule and what was found.
+func (p *Problem) Error() string {
+	var b strings.Builder
+	if p.ID != 0 {
+		fmt.Fprintf(&b, "[%d] %s", p.ID, p.Kind)
+		if p.Name != "" {
+			fmt.Fprintf(&b, " %q", p.Name)
+		}
+		b.WriteString(": ")
+	}
+	if p.Entry >= 0 {
+		fmt.Fprintf(&b, "entry %d: ", p.Entry)
+	}
+	fmt.Fprintf(&b, "%s (rule %s, %s)", p.Detail, p.Rule, errnoName(p.Errno))
+	return b.String()
+}
+
+// ErrnoName returns the name of what BPF_BTF_LOAD returns.
+func (p *Problem) ErrnoName() string { return errnoName(p.Errno) }
+
+func errnoName(e uapi.Errno) string {
+	if e == notSupp {
+		return "ENOTSUPP"
+	}
+	return e.Error()
+}
+
+// typ is a type as the kernel keeps it: its three words and what follows them.
+type typ struct {
+	name, info, third uint32
+	kind              btf.Kind
+	vlen              uint32
+	flag              bool
+	body              []byte
+}
+
+type checker struct {
+	opts  Options
+	facts [numFacts]bool
+	order binary.ByteOrder
+	ptr   uint32
+	names int // longest identifier
+
+	raw                                                           []byte
+	hdrLen, typeOff, typeLen, strOff, strLen, layOff, layoutBytes uint32
+	strs                                                          []byte
+	types                                                         []typ // [0] is void
+
+	resolver
+	metas []meta
+	// empty has, for structs without fields that programs own, how deep structs are nested in them; height is that of the struct
+	// being walked.
+	empty  map[uint32]int
+	height int
+}
+
+// BTF judges raw BTF as BPF_BTF_LOAD of a kernel does, of which it takes the byte order. It returns nil when the kernel accepts it,
+// else a *[Problem].
+func BTF(raw []byte, opts Options) error {
+	c := newChecker(raw, opts)
+	for _, step := range []func() *Problem{
+		c.header, c.strings, c.layout, c.metaAll, c.resolveAll, c.modifiers, c.ownedFields,
+	} {
+		if p := step(); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func newChecker(raw []byte, opts Options) *checker {
+	c := &checker{opts: opts, raw: raw, order: binary.LittleEndian, ptr: 8, names: shortNames}
+	if len(raw) >= 2 && raw[0] == 0xeb && raw[1] == 0x9f {
+		c.order = binary.BigEndian
+	}
+	if opts.PointerSize != 0 {
+		c.ptr = uint32(opts.PointerSize)
+	}
+	for f := range c.facts {
+		c.facts[f] = Fact(f).In(opts.Release)
+	}
+	if c.has(LongNames) {
+		c.names = longNames
+	}
+	return c
+}
+
+func (c *checker) has(f Fact) bool { return c.facts[f] }
+
+func fileProblem(rule Rule, errno uapi.Errno, format string, args ...any) *Problem {
+	return &Problem{Rule: rule, Entry: -1, Errno: errno, Detail: fmt.Sprintf(format, args...)}
+}
+
+// problem is one of a type that was read, with errno EINVAL.
+func (c *checker) problem(id btf.ID, rule Rule, format string, args ...any) *Problem {
+	return c.entryProblem(id, -1, rule, format, args...)
+}
+
+func (c *checker) entryProblem(id btf.ID, entry int, rule Rule, format string, args ...any) *Problem {
+	p := &Problem{Rule: rule, ID: id, Entry: entry, Errno: uapi.EINVAL, Detail: fmt.Sprintf(format, args...)}
+	if t := c.byID(uint32(id)); t != nil {
+		p.Kind, p.Name = t.kind, c.shown(t.name)
+	}
+	return p
+}
+
+func (c *checker) shown(off uint32) string {
+	s, _ := c.str(off)
+	if len(s) > 64 {
+		s = s[:64] + "..."
+	}
+	return s
+}
+
+func (c *checker) u32(b []byte) uint32 { return c.order.Uint32(b) }
+
+// header checks what btf_parse_hdr and btf_check_sec_info check.
+func (c *checker) header() *Problem {
+	n := uint32(len(c.raw))
+	if len(c.raw) > maxSize {
+		return fileProblem(RuleLimit, uapi.E2BIG, "%d bytes, at most %d are taken", len(c.raw), maxSize)
+	}
+	if n < 8 {
+		return fileProblem(RuleHeader, uapi.EINVAL, "%d bytes hold no header length", n)
+	}
+	known := uint32(headerSize)
+	if c.has(LayoutSection) {
+		known = layoutSize
+	}
+	c.hdrLen = c.u32(c.raw[4:])
+	if n < c.hdrLen {
+		return fileProblem(RuleHeader, uapi.EINVAL, "the header has %d bytes, the file %d", c.hdrLen, n)
+	}
+	for i := known; i < c.hdrLen; i++ {
+		if c.raw[i] != 0 {
+			return fileProblem(RuleHeader, uapi.E2BIG, "byte %d of the header is %#02x; this kernel knows %d bytes, the others must be zero", i, c.raw[i], known)
+		}
+	}
+	var h [layoutSize]byte
+	copy(h[:known], c.raw[:min(c.hdrLen, known)])
+	switch {
+	case c.order.Uint16(h[:]) != 0xeb9f:
+		return fileProblem(RuleHeader, uapi.EINVAL, "magic %#04x, want 0xeb9f", c.order.Uint16(h[:]))
+	case h[2] != 1:
+		return fileProblem(RuleHeader, notSupp, "version %d, known is 1", h[2])
+	case h[3] != 0:
+		return fileProblem(RuleHeader, notSupp, "flags %#x, none is known", h[3])
+	case n == c.u32(h[4:]):
+		return fileProblem(RuleHeader, uapi.EINVAL, "nothing follows the header")
+	}
+	c.typeOff, c.typeLen, c.strOff, c.strLen = c.u32(h[8:]), c.u32(h[12:]), c.u32(h[16:]), c.u32(h[20:])
+	if c.has(LayoutSection) && c.hdrLen >= layoutSize {
+		c.layOff, c.layoutBytes = c.u32(h[24:]), c.u32(h[28:])
+	}
+	return c.sections(n - c.hdrLen)
+}
+
+type section struct {
+	what     string
+	off, len uint32
+}
+
+// sections checks that sections follow each other and fill the file.
+func (c *checker) sections(expected uint32) *Problem {
+	secs := []section{{"types", c.typeOff, c.typeLen}, {"strings", c.strOff, c.strLen}}
+	if c.layoutBytes != 0 {
+		secs = append(secs, section{"layout", c.layOff, c.layoutBytes})
+	}
+	less := func(a, b section) bool {
+		if d := int32(a.off - b.off); d != 0 {
+			return d < 0
+		}
+		return int32(a.len-b.len) < 0
+	}
+	for i := 1; i < len(secs); i++ {
+		for j := i; j > 0 && less(secs[j], secs[j-1]); j-- {
+			secs[j], secs[j-1] = secs[j-1], secs[j]
+		}
+	}
+	total := uint32(0)
+	for _, s := range secs {
+		switch {
+		case expected < s.off:
+			return fileProblem(RuleSections, uapi.EINVAL, "%s start at %d, %d bytes follow the header", s.what, s.off, expected)
+		case total < s.off:
+			return fileProblem(RuleSections, uapi.EINVAL, "bytes %d to %d belong to no known section", total, s.off)
+		case total > s.off:
+			return fileProblem(RuleSections, uapi.EINVAL, "%s at %d overlap what ends at %d", s.what, s.off, total)
+		case expected-total < s.len:
+			return fileProblem(RuleSections, uapi.EINVAL, "%s have %d bytes, %d are left", s.what, s.len, expected-total)
+		}
+		total += s.len
+	}
+	if total != expected {
+		return fileProblem(RuleSections, uapi.EINVAL, "%d bytes follow the sections", expected-total)
+	}
+	return nil
+}
+
+// strings checks the string table (btf_parse_str_sec).
+func (c *checker) strings() *Problem {
+	data := c.raw[c.hdrLen:]
+	end := c.strOff + c.strLen
+	if end != uint32(len(data)) && !(c.has(LayoutSection) && c.hdrLen >= layoutSize) {
+		return fileProblem(RuleSections, uapi.EINVAL, "strings end at %d, the file at %d", end, len(data))
+	}
+	c.strs = data[c.strOff:end]
+	switch {
+	case c.strLen == 0:
+		return fileProblem(RuleStrings, uapi.EINVAL, "the string table is empty")
+	case c.strLen-1 > maxNameOff:
+		return fileProblem(RuleStrings, uapi.EINVAL, "%d bytes of strings, at most %d are taken", c.strLen, maxNameOff+1)
+	case c.strs[c.strLen-1] != 0:
+		return fileProblem(RuleStrings, uapi.EINVAL, "the last byte is %#02x, not zero", c.strs[c.strLen-1])
+	case c.strs[0] != 0:
+		return fileProblem(RuleStrings, uapi.EINVAL, "the first string is not empty")
+	}
+	return nil
+}
+
+// layout checks the section that describes kinds (btf_parse_layout_sec).
+func (c *checker) layout() *Problem {
+	switch {
+	case c.layoutBytes == 0:
+	case c.layOff%4 != 0:
+		return fileProblem(RuleLayout, uapi.EINVAL, "the layout section is at %d, which is not a multiple of 4", c.layOff)
+	case c.layoutBytes%4 != 0:
+		return fileProblem(RuleLayout, uapi.EINVAL, "the layout section has %d bytes, which is not a multiple of 4", c.layoutBytes)
+	}
+	return nil
+}
+
+// byID returns a type, nil when there is none.
+func (c *checker) byID(id uint32) *typ {
+	if id >= uint32(len(c.types)) {
+		return nil
+	}
+	return &c.types[id]
+}
+
+// str returns the string at an offset.
+func (c *checker) str(off uint32) (string, bool) {
+	if off >= uint32(len(c.strs)) {
+		return "", false
+	}
+	s := c.strs[off:]
+	for i, b := range s {
+		if b == 0 {
+			return string(s[:i]), true
+		}
+	}
+	return string(s), true
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/check"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+func (a *app) btfCheckCommand() *cobra.Command {
+	var kernels []string
+	var asIs, sanitise bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "check FILE [--kernel RELEASE...]",
+		Short: "Check BTF as BPF_BTF_LOAD of a kernel does: which type breaks which rule, and what to do",
+		Long: `Check BTF as BPF_BTF_LOAD of a release of Linux does, from 5.10 on: the header, names, sizes, flags, references, loops, depth, and the
+fields that programs own. The first rule that is broken is named with its type, the error the kernel returns, and what to do.
+
+A BPF object is checked as libbpf gives it to the kernel: sections have sizes, externs are defined, and what an older kernel does
+not know is replaced; each replacement is named. --as-is checks the section as it is in the file, as raw BTF is checked.
+--sanitise makes libbpf's replacements in raw BTF too. -o writes what was checked for the last release.
+
+Exit code 3 when a release refuses the BTF.`,
+		Example: "  bpfrun btf check prog.bpf.o --kernel 5.10,6.12\n  bpfrun btf check types.btf --kernel 7.2",
+		Args:    exactly(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.btfCheck(args[0], kernels, asIs, sanitise, output)
+		},
+	}
+	cmd.Flags().StringSliceVar(&kernels, "kernel", nil, "releases of Linux: 5.10, 6.12.4; without it those of --btf, else the newest known")
+	cmd.Flags().BoolVar(&asIs, "as-is", false, "check an object's section as it is in the file")
+	cmd.Flags().BoolVar(&sanitise, "sanitise", false, "make libbpf's replacements for older kernels in raw BTF too")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write what was checked for the last release to")
+	return cmd
+}
+
+// checkTarget is a kernel that BTF is checked for.
+type checkTarget struct {
+	name     string
+	release  uapi.Release
+	inKernel func(btf.Kind, string) bool
+}
+
+// newestChecked is the release whose rules are used when none is named.
+const newestChecked = "7.2"
+
+func (a *app) checkTargets(kernels []string) ([]checkTarget, error) {
+	var out []checkTarget
+	if len(kernels) == 0 && len(a.btf) > 0 {
+		sources, err := a.btfSources()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sources {
+			t, err := a.target(s)
+			if err != nil {
+				return nil, err
+			}
+			if t.Version == 0 {
+				return nil, usagef("--btf %s: its release is not known; name it with --kernel", s.source)
+			}
+			out = append(out, checkTarget{t.VersionString(), uapi.ReleaseOf(t.Version), hasType(t.BTF)})
+		}
+		return out, nil
+	}
+	if len(kernels) == 0 {
+		kernels = []string{newestChecked}
+	}
+	for _, k := range kernels {
+		_, version, ok := loader.ParseRelease(k)
+		if !ok || uapi.ReleaseOf(version) < uapi.R(5, 10) {
+			return nil, usagef("--kernel %s: want a release of Linux from 5.10 on, such as 6.12", k)
+		}
+		out = append(out, checkTarget{k, uapi.ReleaseOf(version), nil})
+	}
+	return out, nil
+}
+
+func (a *app) btfCheck(path string, kernels []string, asIs, sanitise bool, output string) error {
+	targets, err := a.checkTargets(kernels)
+	if err != nil {
+		return err
+	}
+	raw, ptr, object, err := a.rawBTF(path, asIs)
+	if err != nil {
+		return err
+	}
+	doc := &report.BTFCheckDocument{Schema: report.Schema, File: filepath.Base(path), Results: []report.BTFCheckResult{}}
+	var checked []byte
+	for _, t := range targets {
+		given, changes := raw, []check.Change(nil)
+		var err error
+		if object || sanitise {
+			given, changes, err = check.Sanitise(raw, t.release)
+		}
+		if err == nil {
+			err = check.BTF(given, check.Options{Release: t.release, PointerSize: ptr, InKernel: t.inKernel})
+			checked = given
+		}
+		var p *check.Problem
+		if err != nil && !errors.As(err, &p) {
+			return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
+		}
+		if p != nil {
+			doc.Exit = exitLoad
+		}
+		doc.Results = append(doc.Results, report.NewBTFCheckResult(t.name, changes, p))
+	}
+	a.code = doc.Exit
+	if output != "" && checked != nil {
+		if err := writeFile(output, func(w io.Writer) error { _, err := w.Write(checked); return err }); err != nil {
+			return err
+		}
+	}
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, doc)
+	}
+	return report.WriteBTFCheck(a.stdout, doc)
+}
+
+// rawBTF reads the BTF of a file without judging it. object says that it is a BPF object's, as libbpf gives it to kernels.
+func (a *app) rawBTF(path string, asIs bool) (raw []byte, ptr int, object bool, err error) {
+	if path == "host" || path == "embedded" {
+		spec, err := a.openBTF(path, "")
+		if err != nil {
+			return nil, 0, false, err
+		}
+		return spec.Raw(), spec.PointerSize(), false, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, 0, false, usageError{err}
+	}
+	raw, ptr, err = btf.RawSection(data)
+	if errors.Is(err, btf.ErrNotBTF) {
+		// A compressed file, or an archive.
+		spec, loadErr := a.openBTF(path, "")
+		if loadErr != nil {
+			return nil, 0, false, loadErr
+		}
+		return spec.Raw(), spec.PointerSize(), false, nil
+	}
+	if err != nil {
+		return nil, 0, false, btfError(path, err)
+	}
+	if asIs || !bytes.HasPrefix(data, []byte("\x7fELF")) {
+		return raw, ptr, false, nil
+	}
+	obj, err := loader.OpenBytes(filepath.Base(path), data)
+	if errors.Is(err, loader.ErrNotObject) || errors.Is(err, loader.ErrBTF) {
+		return raw, ptr, false, nil // a kernel's or module's file, or BTF so malformed that only its rules say why
+	}
+	if err != nil {
+		return nil, 0, false, codeError{exitLoad, err}
+	}
+	if raw, err = obj.KernelBTF(); err != nil {
+		return nil, 0, false, btfError(path, err)
+	}
+	return raw, 8, true, nil
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/conformance/btfcases"
+	"github.com/bpfrun/bpfrun/conformance/record"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+func (a *app) conformanceBTFCommand() *cobra.Command {
+	var root, dir string
+	var kernel []string
+	cmd := &cobra.Command{
+		Use:   "btf FILE.jsonl[.gz]...",
+		Short: "Judge BTF whose verdicts a real kernel gave, and compare",
+		Long: `Make the mutants of recordings (conformance record btf) again, judge each as the kernel of the recording does, and compare.
+A line is printed for each that one side accepts and the other refuses; -v adds those refused with another error.
+Exit code 1 when any verdict differs.`,
+		Example: "  bpfrun conformance btf conformance/btfcases/testdata/linux-6.18.jsonl.gz",
+		Args:    atLeast(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var spec *btf.Spec
+			if len(kernel) > 0 {
+				var err error
+				if spec, err = a.openBTF(kernel[0], ""); err != nil {
+					return err
+				}
+			}
+			return a.conformanceBTF(args, root, dir, spec)
+		},
+	}
+	cmd.Flags().StringVar(&root, "objects", ".", "directory that paths of sources are below")
+	cmd.Flags().StringSliceVar(&kernel, "kernel-btf", nil, "BTF of the kernel of the recordings: kptrs to its types need a destructor")
+	cmd.Flags().StringVar(&dir, "write", "", "directory for the BTF of each difference")
+	return cmd
+}
+
+func (a *app) conformanceBTF(paths []string, root, dir string, kernel *btf.Spec) error {
+	seeds, err := btfcases.Seeds()
+	if err != nil {
+		return err
+	}
+	var total btfcases.Result
+	out := bufio.NewWriter(a.stdout)
+	defer out.Flush()
+	for _, path := range paths {
+		err := btfcases.Read(path, func(l *btfcases.Line) error {
+			raw, err := a.btfSourceRaw(seeds, root, l.Source)
+			if err != nil {
+				return err
+			}
+			if btfcases.Hash(raw) != l.SHA256 {
+				return fmt.Errorf("%s is not what was recorded: its BTF has another hash", l.Source)
+			}
+			_, version, ok := loader.ParseRelease(l.Kernel)
+			if !ok {
+				return fmt.Errorf("%q is not a release of Linux", l.Kernel)
+			}
+			total.Add(btfcases.Compare(l, raw, uapi.ReleaseOf(version), hasType(kernel), func(n int, raw []byte, ours error) {
+				if letter := l.Verdicts[n]; (letter == '.') == (ours == nil) && !a.verbose {
+					return
+				}
+				fmt.Fprintf(out, "%s mutant %d: the kernel %s, ours: %v\n", l.Source, n, shownLetter(l.Verdicts[n]), orAccepted(ours))
+				if dir != "" {
+					name := filepath.Join(dir, fmt.Sprintf("%s-%d.btf", filepath.Base(l.Source), n))
+					if err := os.WriteFile(name, raw, 0o644); err != nil {
+						fmt.Fprintln(out, err)
+					}
+				}
+			}))
+			return nil
+		})
+		if err != nil {
+			return codeError{exitLoad, err}
+		}
+	}
+	if total.Wrong > 0 {
+		a.code = exitExpectation
+	}
+	asked := total.Cases - total.NotAsked
+	fmt.Fprintf(out, "%d cases, %d accepted by the kernel, %d not asked: %d with another verdict (%.4f %% the same), %d refused with another error\n",
+		total.Cases, total.Accepted, total.NotAsked, total.Wrong, 100*float64(asked-total.Wrong)/float64(max(asked, 1)), total.OtherErrno)
+	return nil
+}
+
+func shownLetter(letter byte) string {
+	if letter == '.' {
+		return "accepts"
+	}
+	for _, e := range []uapi.Errno{uapi.EINVAL, uapi.E2BIG, uapi.EEXIST, uapi.ELOOP, uapi.ENOENT, uapi.EFAULT} {
+		if l, _ := btfcases.Letter(e); l == letter {
+			return "refuses with " + e.Error()
+		}
+	}
+	return "refuses"
+}
+
+func orAccepted(err error) string {
+	if err == nil {
+		return "accepted"
+	}
+	return err.Error()
+}
+
+// hasType reports which types a kernel's BTF has.
+func hasType(kernel *btf.Spec) btfcases.Kernel {
+	if kernel == nil {
+		return nil
+	}
+	return func(kind btf.Kind, name string) bool {
+		_, ok := kernel.FindID(kind, name)
+		return ok
+	}
+}
+
+// btfSourceRaw returns the BTF of a source: one of the seeds, or of a file below a directory, of an object as libbpf gives it to
+// kernels.
+func (a *app) btfSourceRaw(seeds []btfcases.Source, root, name string) ([]byte, error) {
+	for _, s := range seeds {
+		if s.Name == name {
+			return s.Raw, nil
+		}
+	}
+	path := filepath.Join(root, filepath.FromSlash(name))
+	if obj, err := a.openObject(path); err == nil && obj.BTF != nil {
+		return obj.KernelBTF()
+	}
+	spec, err := btf.Load(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Raw(), nil
+}
+
+func (a *app) recordBTFCommand() *cobra.Command {
+	var output, root string
+	var mutants int
+	cmd := &cobra.Command{
+		Use:   "btf [FILE]... -o FILE.jsonl[.gz]",
+		Short: "Ask the running kernel about mutants of BTF, for conformance btf",
+		Long: `Give mutants of BTF, a few of our own and those of FILEs, to BPF_BTF_LOAD of this machine's kernel, and write which it takes and
+with which error it refuses the others. Loads are paced. Mutants that some kernels do not survive are left out. Needs root.`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.recordBTF(args, output, root, mutants) },
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	cmd.Flags().StringVar(&root, "objects", ".", "directory that paths of sources are below")
+	cmd.Flags().IntVar(&mutants, "mutations", 1000, "mutants of each source, determined by --seed")
+	return cmd
+}
+
+func (a *app) recordBTF(files []string, output, root string, mutants int) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	sources, err := btfcases.Seeds()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		raw, err := a.btfSourceRaw(nil, root, f)
+		if err != nil {
+			return codeError{exitLoad, err}
+		}
+		sources = append(sources, btfcases.Source{Name: filepath.ToSlash(f), Raw: raw})
+	}
+	kernel, err := btf.LoadHost()
+	if err != nil {
+		return codeError{exitNotSimulated, fmt.Errorf("record btf: the running kernel's types: %w", err)}
+	}
+	w, err := a.createVectors(output)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	err = a.recordSources(ctx, sources, mutants, hasType(kernel), enc.Encode)
+	return errors.Join(err, w.Close())
+}
+
+func (a *app) recordSources(ctx context.Context, sources []btfcases.Source, mutants int, kernel btfcases.Kernel, emit func(any) error) error {
+	accepted, total := 0, 0
+	for _, s := range sources {
+		l := btfcases.Line{Kernel: record.Release(), Source: s.Name, SHA256: btfcases.Hash(s.Raw), Seed: a.seed}
+		letters := make([]byte, 0, mutants)
+		for n := range mutants {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			raw := btfcases.Mutant(s.Raw, a.seed, uint64(n))
+			if btfcases.Unsafe(raw, kernel) {
+				letters = append(letters, btfcases.NotAsked)
+				continue
+			}
+			errno, err := record.BTFVerdict(raw)
+			if err != nil {
+				return codeError{exitNotSimulated, err}
+			}
+			letter, ok := btfcases.Letter(errno)
+			if !ok {
+				return codeError{exitNotSimulated, fmt.Errorf("record btf: BPF_BTF_LOAD of mutant %d of %s: %w, which is not about the BTF", n, s.Name, errno)}
+			}
+			if letter == '.' {
+				accepted++
+			}
+			letters = append(letters, letter)
+		}
+		total += len(letters)
+		l.Verdicts = string(letters)
+		if err := emit(&l); err != nil {
+			return err
+		}
+	}
+	a.note("Linux %s: %d of %d accepted", record.Release(), accepted, total)
+	return nil
+}

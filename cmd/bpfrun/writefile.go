@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// writeFile writes a file whole or not at all: what is written first goes to a file beside it, which takes its place at the end. What is
+// no regular file, such as /dev/stdout, is written directly.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	mode := os.FileMode(0o666)
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			f, err := os.Create(path)
+			if err != nil {
+				return usageError{err}
+			}
+			if err := write(f); err != nil {
+				f.Close()
+				return err
+			}
+			return f.Close()
+		}
+		mode = info.Mode().Perm()
+	}
+	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(name)
+		}
+	}()
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(name, path)
+}

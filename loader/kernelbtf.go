@@ -1,0 +1,217 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/check"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// dummy is the name of what stands in a section in place of functions that the kernel itself has.
+const dummy = "dummy_ksym"
+
+// kernelBTF is what an object gives to kernels as BTF, made once.
+type kernelBTF struct {
+	once sync.Once
+	raw  []byte
+	err  error
+	// verdicts holds a *btfVerdict for each release asked for.
+	verdicts sync.Map
+}
+
+type btfVerdict struct {
+	changes []check.Change
+	err     error
+}
+
+// KernelBTF returns the object's BTF as libbpf gives it to a kernel that knows all kinds, with the ids unchanged
+// (btf_fixup_datasec, bpf_object__collect_externs): sections get sizes, their variables offsets, and what is extern, which the
+// kernel does not take, is defined. The bytes must not be changed; they are nil for an object without BTF.
+func (o *Object) KernelBTF() ([]byte, error) {
+	if o.BTF == nil {
+		return nil, nil
+	}
+	o.kernelBTF.once.Do(func() { o.kernelBTF.raw, o.kernelBTF.err = fixedTypes(o) })
+	return o.kernelBTF.raw, o.kernelBTF.err
+}
+
+// CheckBTF judges what libbpf would give as BTF to a kernel of that release: its replacements for older kernels, and why the kernel
+// refuses the result, which is a *[check.Problem].
+func (o *Object) CheckBTF(release uapi.Release, inKernel func(btf.Kind, string) bool) ([]check.Change, error) {
+	raw, err := o.KernelBTF()
+	if raw == nil || err != nil {
+		return nil, err
+	}
+	if !o.hasKptrs() {
+		inKernel = nil // nothing asks for it
+	}
+	if inKernel == nil {
+		if v, ok := o.kernelBTF.verdicts.Load(release); ok {
+			return v.(*btfVerdict).changes, v.(*btfVerdict).err
+		}
+	}
+	raw, changes, err := check.Sanitise(raw, release)
+	if err == nil {
+		err = check.BTF(raw, check.Options{Release: release, InKernel: inKernel})
+	}
+	if inKernel == nil {
+		o.kernelBTF.verdicts.Store(release, &btfVerdict{changes, err})
+	}
+	return changes, err
+}
+
+// hasKptrs reports whether a type tag of the object makes kptrs.
+func (o *Object) hasKptrs() bool {
+	for _, name := range []string{"kptr", "percpu_kptr", "kptr_untrusted"} {
+		if _, ok := o.BTF.FindID(btf.KindTypeTag, name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// checkBTF refuses the object when the target refuses its BTF and programs need it; libbpf loads others without.
+func (l *loading) checkBTF() error {
+	if l.o.BTF == nil || l.t.Version == 0 {
+		return nil
+	}
+	changes, err := l.o.CheckBTF(uapi.ReleaseOf(l.t.Version), func(kind btf.Kind, name string) bool {
+		_, _, ok := l.t.find(kind, name, "")
+		return ok
+	})
+	l.BTFChanges = changes
+	var p *check.Problem
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &p):
+		l.warnf("the object's BTF cannot be made for a kernel: %v", err)
+		return nil
+	}
+	if why := l.o.needsBTF(); why != "" {
+		l.refuse(failf(ErrKernelBTF, "Linux %s refuses the object's BTF, which %s needs: %v", l.t.VersionString(), why, p).hint("%s", p.Rule.Advice()))
+		return nil
+	}
+	l.warnf("Linux %s refuses the object's BTF; libbpf loads its programs without: %v", l.t.VersionString(), p)
+	return nil
+}
+
+// ownedNames begin the names of structs that the kernel finds in map values by BTF.
+var ownedNames = []string{"bpf_spin_lock", "bpf_res_spin_lock", "bpf_timer", "bpf_wq", "bpf_task_work", "bpf_list_head", "bpf_rb_root", "bpf_refcount"}
+
+// needsBTF says what of the object cannot be loaded without BTF, "" when nothing.
+func (o *Object) needsBTF() string {
+	for _, m := range o.Maps {
+		if m.StructOps != nil {
+			return "struct_ops map " + m.Name
+		}
+	}
+	if o.hasKptrs() {
+		return "the kptr in a map's value"
+	}
+	for _, m := range o.Maps {
+		if m.ValueType == 0 {
+			continue
+		}
+		t := o.BTF.SkipMods(m.ValueType)
+		for _, f := range t.Members {
+			name := o.BTF.SkipMods(f.Type).Name
+			for _, n := range ownedNames {
+				if name == n {
+					return fmt.Sprintf("the %s in the value of map %s", n, m.Name)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// fixedTypes does what KernelBTF says.
+func fixedTypes(obj *Object) ([]byte, error) {
+	b := btf.NewBuilder(nil)
+	b.AddSpec(obj.BTF)
+	f := typeFixer{b: b, spec: obj.BTF, number: b.Int("int", 4, btf.IntSigned)}
+	f.dummy = b.Add(btf.Type{Kind: btf.KindVar, Name: dummy, Ref: f.number, Linkage: btf.LinkageGlobal})
+	images := map[btf.ID]*Map{}
+	for _, m := range obj.Maps {
+		if m.Datasec != 0 {
+			images[m.Datasec] = m
+		}
+	}
+	kconfig := map[string]bool{}
+	for _, e := range obj.Externs {
+		kconfig[e.Name] = e.Kind == ExternKconfig
+	}
+	for id := obj.BTF.FirstID(); int(id) < obj.BTF.NumTypes(); id++ {
+		t := *obj.BTF.MustType(id)
+		switch {
+		case t.Kind == btf.KindFunc && t.Linkage == btf.LinkageExtern:
+			t.Linkage = btf.LinkageGlobal
+			b.Set(id, t)
+			f.nameParams(t.Ref)
+		case t.Kind == btf.KindVar && t.Linkage == btf.LinkageExtern:
+			t.Linkage = btf.LinkageGlobal
+			if !kconfig[t.Name] {
+				t.Ref = f.number
+			}
+			b.Set(id, t)
+		case t.Kind == btf.KindDatasec:
+			b.Set(id, f.section(t, images[id]))
+		}
+	}
+	return b.Marshal(obj.ByteOrder)
+}
+
+// typeFixer changes types of an object on their way into the kernel.
+type typeFixer struct {
+	b             *btf.Builder
+	spec          *btf.Spec
+	number, dummy btf.ID
+}
+
+// section gives a section a size and its variables places: those in the image of a data map, others one after another.
+func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
+	places, size := map[string]Var{}, uint32(0)
+	if image != nil {
+		size = uint32(len(image.Data))
+		for _, v := range image.Vars {
+			places[v.Name] = v
+		}
+	}
+	vars := make([]btf.VarSecinfo, 0, len(t.Vars))
+	next := uint32(0)
+	for _, v := range t.Vars {
+		item := f.spec.MustType(v.Type)
+		place, known := places[item.Name]
+		switch {
+		case known:
+			v.Offset, v.Size = place.Off, place.Size
+		case item.Kind == btf.KindFunc:
+			v = btf.VarSecinfo{Type: f.dummy, Offset: next, Size: 4}
+		case item.Linkage == btf.LinkageExtern:
+			v.Offset, v.Size = next, 4
+		default:
+			v.Offset, v.Size = next, max(v.Size, 1)
+		}
+		next = max(next, v.Offset+v.Size)
+		vars = append(vars, v)
+	}
+	t.Vars, t.Size = vars, max(size, next)
+	return t
+}
+
+// nameParams names the parameters of an extern function's prototype: compilers leave them without a name, and a defined
+// function's need one.
+func (f *typeFixer) nameParams(proto btf.ID) {
+	t := *f.spec.MustType(proto)
+	t.Params = append([]btf.Param(nil), t.Params...)
+	for i := range t.Params {
+		if t.Params[i].Type != 0 && t.Params[i].Name == "" {
+			t.Params[i].Name = dummy
+		}
+	}
+	f.b.Set(proto, t)
+}
