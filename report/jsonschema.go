@@ -23,6 +23,7 @@ var published = []struct {
 	{"matrix", MatrixDocument{}, nil},
 	{"bench", BenchDocument{}, nil},
 	{"btf diff", BTFDiffDocument{}, nil},
+	{"btf check", BTFCheckDocument{}, nil},
 	{"btf min", BTFMinDocument{}, nil},
 	{"kernels list", KernelsDocument{}, nil},
 	{"kernels add", KernelsDocument{}, nil},

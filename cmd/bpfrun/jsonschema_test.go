@@ -149,6 +149,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"matrix", []string{"matrix", exec, objects + "missing.o", "--btf", "embedded", "--btf", min5}},
 		{"bench", []string{"bench", xdp, "-p", "firewall", "--btf", min}},
 		{"btf diff", []string{"btf", "diff", min5, min}},
+		{"btf check", []string{"btf", "check", exec, "--kernel", "5.10,6.12"}},
+		{"btf check", []string{"btf", "check", exec, "--as-is"}},
 		{"btf min", []string{"btf", "min", exec, "--btf", min, "-o", out}},
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
