@@ -56,7 +56,7 @@ var layers = []struct {
 	{"kernel", []string{"uapi", "progtype", "btf", "mem", "kernel/clock", "kernel/object", "kernel/window", "kernel/model", "kernel/net", "kernel/hook"}},
 	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers"}},
-	{"bpfsys", []string{"uapi", "progtype", "decode", "btf", "loader", "verifier", "maps", "kernel", "machine"}},
+	{"bpfsys", []string{"uapi", "progtype", "decode", "btf", "btf/check", "loader", "verifier", "maps", "kernel", "machine"}},
 	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},

@@ -1,7 +1,10 @@
 package bpfsys
 
 import (
+	"errors"
+
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/check"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -15,11 +18,6 @@ type BTF struct {
 
 // maxBTF is the kernel's bound (BTF_MAX_SIZE).
 const maxBTF = 16 << 20
-
-// newKinds are the kinds of types that came after 5.10.
-var newKinds = map[btf.Kind]uapi.Release{
-	btf.KindFloat: uapi.R(5, 13), btf.KindDeclTag: uapi.R(5, 16), btf.KindTypeTag: uapi.R(5, 17), btf.KindEnum64: uapi.R(6, 0),
-}
 
 func (s *System) btfLoad(c Caller, a *attr) Result {
 	size := a.u32(16)
@@ -50,16 +48,20 @@ func (s *System) btfLoad(c Caller, a *attr) Result {
 	if s.full(KindBTF) || int(size) > maxLoaded-s.loaded {
 		return fail(uapi.ENOMEM)
 	}
-	spec, err := btf.Parse(raw, nil)
+	errno := uapi.EINVAL
+	spec, err := (*btf.Spec)(nil), check.BTF(raw, check.Options{Release: s.release})
+	if p := (*check.Problem)(nil); errors.As(err, &p) {
+		errno = p.Errno
+	}
 	if err == nil {
-		err = s.checkKinds(spec)
+		spec, err = btf.Parse(raw, nil)
 	}
 	if err != nil {
 		out.printf("%v\n", err)
 		if e := out.finish(s.release); e != 0 {
 			return fail(e)
 		}
-		return fail(uapi.EINVAL)
+		return fail(errno)
 	}
 	if e := out.finish(s.release); e != 0 {
 		return fail(e)
@@ -69,39 +71,3 @@ func (s *System) btfLoad(c Caller, a *attr) Result {
 	s.add(b, KindBTF, "", func() { s.loaded -= len(raw) })
 	return s.newFile(b, ReadOnly)
 }
-
-// checkKinds refuses types that the release does not know.
-func (s *System) checkKinds(spec *btf.Spec) error {
-	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {
-		k := spec.Kind(id)
-		if since, ok := newKinds[k]; ok && !s.release.Has(since) {
-			return &kindError{id, k, s.release}
-		}
-		if _, err := spec.Type(id); err != nil {
-			return err
-		}
-		if k == btf.KindFunc {
-			if t := spec.MustType(id); t.Name == "" || spec.Kind(t.Ref) != btf.KindFuncProto {
-				return &shapeError{id, "Invalid type_id"}
-			}
-		}
-	}
-	return nil
-}
-
-type kindError struct {
-	id      btf.ID
-	kind    btf.Kind
-	release uapi.Release
-}
-
-func (e *kindError) Error() string {
-	return "Invalid kind: type " + utoa(uint64(e.id)) + " is " + e.kind.String() + ", which Linux " + e.release.String() + " does not have"
-}
-
-type shapeError struct {
-	id   btf.ID
-	text string
-}
-
-func (e *shapeError) Error() string { return "[" + utoa(uint64(e.id)) + "] " + e.text }

@@ -68,7 +68,7 @@ func (a *app) checkTargets(kernels []string) ([]checkTarget, error) {
 				return nil, err
 			}
 			if t.Version == 0 {
-				return nil, usagef("--btf %s: its release is not known; name it with --kernel", s.source)
+				return nil, usagef("--btf %s: its release is not known; name it with --kernel", s.Path)
 			}
 			out = append(out, checkTarget{t.VersionString(), uapi.ReleaseOf(t.Version), hasType(t.BTF)})
 		}
