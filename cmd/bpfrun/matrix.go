@@ -307,4 +307,3 @@ func checkWritable(path string) error {
 	}
 	return nil
 }
-
