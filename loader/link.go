@@ -227,6 +227,10 @@ func (k *linker) externRef(at int, e *LinkedExtern) {
 	}
 	ref := Ref{Kind: RefKsym, Name: e.Name, Weak: e.Weak, Resolved: e.Resolved, Addr: e.Addr, TypeID: e.TypeID, Module: e.Module, Extern: e.Extern}
 	in[0].Imm, in[1].Imm = 0, 0
+	if e.given {
+		in[0].Imm, in[1].Imm = int32(e.Addr), int32(e.Addr>>32)
+		return
+	}
 	if e.Type != 0 && e.Resolved {
 		ref.Kind = RefKsymBTF
 		in[0].Src, in[0].Imm = srcBTFID, int32(e.TypeID)

@@ -197,8 +197,10 @@ type LinkedExtern struct {
 	Value, Source string
 	TypeID        btf.ID
 	Module        string
-	Addr          uint64
+	Addr          uint64 // of a kernel symbol; the value of LoadOptions.Externs
 	Err           error
+
+	given bool // by LoadOptions.Externs
 }
 
 // LinkedStructOps is a struct_ops map in terms of the target.
@@ -282,6 +284,10 @@ func (l *Linked) mapIndex(m *Map) int {
 type LoadOptions struct {
 	// MapSizes sets max_entries by map name.
 	MapSizes map[string]uint32
+	// Externs gives undefined symbols values, by name: constants that user space writes into the instructions before it loads them.
+	Externs map[string]uint64
+	// InnerMaps defines the inner maps of maps of maps, by the name of the outer one, in the form of [InnerMapForm].
+	InnerMaps map[string]string
 	// Globals sets global variables by name or path ("conf.port", "ids[2]"), to
 	// text as the variable's type takes it. "section:name" tells apart variables of
 	// the same name.

@@ -158,6 +158,9 @@ func (l *loading) copyMaps() error {
 		}
 		m.MaxEntries = l.opts.MapSizes[name]
 	}
+	if err := l.setInnerMaps(); err != nil {
+		return err
+	}
 	for _, m := range l.Maps {
 		l.fixSizes(m)
 		if m.Inner != nil {

@@ -8,6 +8,9 @@ import (
 // resolveExterns finds what the target supplies for each extern. A strong extern
 // that is missing makes libbpf refuse the object.
 func (l *loading) resolveExterns() error {
+	if err := l.checkExterns(); err != nil {
+		return err
+	}
 	var image []byte
 	if l.o.kconfig != nil {
 		image = l.Maps[l.o.kconfig.Index].Data
@@ -17,10 +20,11 @@ func (l *loading) resolveExterns() error {
 		l.Externs = append(l.Externs, le)
 		var err *Error
 		switch {
+		case l.externValue(le):
 		case e.unlinked:
 			if !e.Weak {
 				err = failf(ErrExtern, "%s is defined in no object: it is in neither %s nor %s", e.Name, secKconfig, secKsyms).
-					hint("link the objects with bpftool gen object, or declare it __ksym or __kconfig")
+					hint("link the objects with bpftool gen object, or declare it __ksym or __kconfig; a constant that user space writes is given by --extern %s=VALUE", e.Name)
 			}
 		case e.Kind == ExternKconfig && l.t.BTF != nil:
 			err = l.resolveKconfig(le, image)

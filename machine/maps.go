@@ -102,6 +102,10 @@ func (m *Machine) defaultSize(s *maps.Spec) {
 	if m.cfg.Strict {
 		return
 	}
+	if s.Inner == nil && (s.Type == uapi.MapTypeArrayOfMaps || s.Type == uapi.MapTypeHashOfMaps) {
+		s.Inner = &maps.Spec{Name: s.Name + ".inner", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}
+		m.warnf("map %s has no inner map, user space sets it: it stays empty (--inner-map %s=SPEC)", s.Name, s.Name)
+	}
 	if s.MaxEntries == 0 && s.KeySize != 0 && sized(s.Type) {
 		s.MaxEntries = defaultEntries
 		if s.Type == uapi.MapTypeCpumap {

@@ -74,7 +74,7 @@ var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of
 	{name: "kernels", doc: "The kernels the runs are for, where --btf names none: releases (6.12, 6.12-arm64; see bpfrun kernels), files, directories and globs relative to this file, embedded.", shape: listOf(release)},
 	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
 	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
-	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53).", shape: mapOf(anything)},
+	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53). Elements of a map of maps are names of maps, or contents of a map of their own; its key inner defines the inner map where the object leaves that to user space: {type: hash, key_size: 4, value_size: 8, max_entries: 16}.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables, set before loading.", shape: mapOf(anything)},
 	{name: "defaults", doc: "Members that every run gets which does not have them itself; mappings such as args and expect are merged member by member.", shape: formOf(defaultsForm)},
 	{name: "runs", doc: "The runs. Each starts fresh unless it is named in sequence.", shape: listOf(formOf(runForm)), required: true},

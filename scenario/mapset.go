@@ -113,6 +113,9 @@ func (t *table) set(n *Node) error {
 	seen := map[string]*Node{}
 	var wrong mistakes
 	for _, p := range pairs {
+		if p.Key.Text == innerKey && t.def.OfMaps() {
+			continue // the definition was given to the loader
+		}
 		k, err := t.key(p.Key)
 		if !wrong.add(err) {
 			continue
@@ -204,6 +207,13 @@ func (t *table) element(key, n *Node) error {
 		}
 		return t.errno(n, b.SetSock(k, s, 0))
 	case maps.OuterMap:
+		if n.Kind == Mapping || n.Kind == Sequence {
+			inner, err := t.newInner(k, n)
+			if err != nil {
+				return err
+			}
+			return t.errno(n, b.SetInner(k, inner, 0))
+		}
 		inner, ok := t.m.MapByName(n.Text)
 		if !ok || n.Kind != Scalar {
 			var names []string

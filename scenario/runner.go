@@ -60,6 +60,9 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 	if err != nil {
 		return nil, err
 	}
+	if err := f.innerMaps(obj, &load); err != nil {
+		return nil, err
+	}
 	var wrong mistakes
 	for _, r := range f.Runs {
 		if _, ok := obj.Program(r.Prog); !ok {

@@ -659,6 +659,8 @@ func (e *env) notNull(r *reg) {
 		if e.innerUID(m.inner) {
 			r.uid = r.id
 		}
+	case m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps:
+		e.unknown("the inner map of %s, which user space sets", m.Name)
 	case m.Type == uapi.MapTypeXskmap:
 		r.typ = ptrXDPSock
 	case m.Type == uapi.MapTypeSockmap || m.Type == uapi.MapTypeSockhash:

@@ -20,7 +20,7 @@ type completer = func(cmd *cobra.Command, args []string, word string) ([]string,
 func (a *app) complete(root *cobra.Command) {
 	flags := map[string]completer{
 		"prog": a.ofObject("", programsOf), "no-load": a.ofObject("", programsOf), "attach": a.ofObject("=", programsOf),
-		"map-size": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
+		"map-size": a.ofObject("=", mapsOf), "inner-map": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
 		"btf": kernelNames, "base": kernelNames, "run": runs,
 		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
 		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,

@@ -58,7 +58,9 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 	sizes, err1 := pairs("map-size", a.mapSizes)
 	globals, err2 := pairs("global", a.globals)
 	attach, err3 := pairs("attach", a.attach)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	inner, err4 := pairs("inner-map", a.innerMaps)
+	externs, err5 := pairs("extern", a.externs)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return o, err
 	}
 	o.MapSizes = map[string]uint32{}
@@ -69,7 +71,18 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 		}
 		o.MapSizes[name] = uint32(n)
 	}
-	o.Globals, o.Attach = globals, attach
+	o.Externs = map[string]uint64{}
+	for name, text := range externs {
+		v, err := strconv.ParseUint(text, 0, 64)
+		if n, signed := strconv.ParseInt(text, 0, 64); signed == nil {
+			v, err = uint64(n), nil
+		}
+		if err != nil {
+			return o, usagef("--extern %s=%s: want a number of 64 bits", name, text)
+		}
+		o.Externs[name] = v
+	}
+	o.Globals, o.Attach, o.InnerMaps = globals, attach, inner
 	o.Optional = a.optional
 	o.KernelCORE = a.lightSkeleton
 	o.AsDefined = a.strict && a.loader == loader.DialectAuto.String()

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -33,6 +34,8 @@ type app struct {
 	types         []string
 	mapSizes      []string
 	globals       []string
+	externs       []string
+	innerMaps     []string
 	attach        []string
 	noLoad        []string
 	lightSkeleton bool
@@ -110,6 +113,8 @@ func (a *app) rootCommand() *cobra.Command {
 	f.StringVar(&a.kallsyms, "kallsyms", "", "kernel symbols `FILE` in the format of /proc/kallsyms")
 	f.StringArrayVar(&a.types, "type", nil, "program type of a section or program whose section name says nothing: `NAME=TYPE`")
 	f.StringArrayVar(&a.mapSizes, "map-size", nil, "max_entries of a map: `NAME=N`")
+	f.StringArrayVar(&a.innerMaps, "inner-map", nil, "inner map of a map of maps: `OUTER=SPEC`, where SPEC is "+loader.InnerMapForm)
+	f.StringArrayVar(&a.externs, "extern", nil, "value of a symbol that no object defines, which user space writes into the program: `NAME=VALUE`")
 	f.StringArrayVar(&a.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
 	f.StringArrayVar(&a.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
 	f.StringArrayVar(&a.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")

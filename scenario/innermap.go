@@ -1,0 +1,80 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+)
+
+// innerKey is the key of a map of maps under which its inner map is defined.
+const innerKey = "inner"
+
+// innerMaps collects the definitions of inner maps the file gives, in the form the loader takes.
+func (f *File) innerMaps(obj *loader.Object, o *loader.LoadOptions) error {
+	var wrong mistakes
+	for _, p := range f.Maps {
+		m, ok := obj.Map(p.Key.Text)
+		if !ok || !m.OfMaps() || p.Value.Kind != Mapping {
+			continue
+		}
+		n := p.Value.Get(innerKey)
+		if n == nil {
+			continue
+		}
+		text, err := innerText(n)
+		if !wrong.add(err) {
+			continue
+		}
+		set := map[string]string{m.Name: text}
+		for name, t := range o.InnerMaps {
+			if _, given := set[name]; !given {
+				set[name] = t
+			}
+		}
+		o.InnerMaps = set
+	}
+	return wrong.err()
+}
+
+// innerText writes a definition as the command line does: a text, or {type: hash, key_size: 4, ...}.
+func innerText(n *Node) (string, error) {
+	if n.Kind == Scalar {
+		return n.Text, nil
+	}
+	pairs, err := n.pairs(innerKey)
+	if err != nil {
+		return "", err
+	}
+	typ, rest := "", ""
+	for _, p := range pairs {
+		switch {
+		case p.Value.Kind != Scalar:
+			return "", p.Value.errorf("%s: want a number, got %s", p.Key.Text, p.Value.describe())
+		case p.Key.Text == "type":
+			typ = p.Value.Text
+		default:
+			rest += "," + p.Key.Text + "=" + p.Value.Text
+		}
+	}
+	if typ == "" {
+		return "", n.errorf("inner: no type; want {type: hash, key_size: N, value_size: N, max_entries: N}, or the name of a map that is defined alike")
+	}
+	return typ + rest, nil
+}
+
+// newInner makes an inner map with contents for an element of a map of maps.
+func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
+	if t.def.Inner == nil {
+		return nil, n.errorf("map %s has no inner map: define it by %s.inner, or with --inner-map", t.def.Name, t.def.Name)
+	}
+	def := *t.def.Inner
+	def.Name = fmt.Sprintf("%s[%s]", t.def.Name, strings.TrimSpace(t.keyText(key)))
+	b, err := t.m.AddMap(&def, t.spec)
+	if err != nil {
+		return nil, n.wrap("map "+def.Name, err)
+	}
+	inner := &table{t.v, t.m, &def, b, t.spec}
+	return b, inner.set(n)
+}
