@@ -26,7 +26,7 @@ var layers = []struct {
 	{"uapi", nil},
 	{"progtype", []string{"uapi"}},
 	{"internal/bpfprobe", nil}, // for tests only
-	{"helpers/proto", []string{"uapi"}},
+	{"helpers/proto", []string{"uapi", "progtype"}},
 	{"internal/nearest", nil},
 	{"internal/snaptest", nil}, // for tests only
 	{"internal/ceiling", nil},  // for tests only

@@ -311,6 +311,14 @@ func (e *Env) writeU64(addr, v uint64) *vm.Action { return e.writeInt(addr, 8, v
 
 func (e *Env) writeU32(addr uint64, v uint32) *vm.Action { return e.writeInt(addr, 4, uint64(v)) }
 
+// writeField stores to a field of a map value or object that the program itself may not store to.
+func (e *Env) writeField(addr uint64, size int, v uint64) *vm.Action {
+	if f := e.Mem.StoreField(addr, size, v); f != nil {
+		return memFault(f)
+	}
+	return nil
+}
+
 func (e *Env) writeInt(addr uint64, size int, v uint64) *vm.Action {
 	if f := e.Mem.Store(addr, size, v); f != nil {
 		return memFault(f)

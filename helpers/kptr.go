@@ -17,7 +17,7 @@ func kptrXchg(c *Call) (uint64, *vm.Action) {
 	if f != nil {
 		return 0, f
 	}
-	if f := c.writeU64(c.Args[0], c.Args[1]); f != nil {
+	if f := c.writeField(c.Args[0], 8, c.Args[1]); f != nil {
 		return 0, f
 	}
 	if c.Args[1] != 0 && !c.Run.release(c.Args[1]) {

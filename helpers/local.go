@@ -110,7 +110,7 @@ func (e *Env) link(head, node, prev, next uint64) *vm.Action {
 		back = next + linkPrev
 	}
 	for _, w := range [...][2]uint64{{at, node}, {back, node}, {node + linkNext, next}, {node + linkPrev, prev}, {node + linkOwner, head}} {
-		if f := e.writeU64(w[0], w[1]); f != nil {
+		if f := e.writeField(w[0], 8, w[1]); f != nil {
 			return f
 		}
 	}
@@ -135,7 +135,7 @@ func (e *Env) unlink(head, node uint64) *vm.Action {
 		back = next + linkPrev
 	}
 	for _, w := range [...][2]uint64{{at, next}, {back, prev}, {node + linkNext, 0}, {node + linkPrev, 0}, {node + linkOwner, 0}} {
-		if f := e.writeU64(w[0], w[1]); f != nil {
+		if f := e.writeField(w[0], 8, w[1]); f != nil {
 			return f
 		}
 	}

@@ -24,12 +24,12 @@ func spinLock(c *Call) (uint64, *vm.Action) {
 		return 0, deadlock(c.Args[0])
 	}
 	c.Run.hold(c.Args[0], spinLockHeld)
-	return 0, c.writeU32(c.Args[0], 1)
+	return 0, c.writeField(c.Args[0], 4, 1)
 }
 
 func spinUnlock(c *Call) (uint64, *vm.Action) {
 	if !c.Run.release(c.Args[0]) {
 		return 0, badArg("bpf_spin_unlock of %#x, which this program has not locked", c.Args[0])
 	}
-	return 0, c.writeU32(c.Args[0], 0)
+	return 0, c.writeField(c.Args[0], 4, 0)
 }

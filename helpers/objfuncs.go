@@ -177,8 +177,8 @@ func resSpinLock(c *Call) (uint64, *vm.Action) {
 	if v != 0 {
 		return errnoRet(uapi.EDEADLK), nil
 	}
-	c.Run.hold(c.Args[0], "spin lock")
-	return 0, c.writeU32(c.Args[0], 1)
+	c.Run.hold(c.Args[0], spinLockHeld)
+	return 0, c.writeField(c.Args[0], 4, 1)
 }
 
 // copyFromUserStr copies a string and returns its length with the NUL. Unlike the probe helpers it can be asked to zero

@@ -49,7 +49,7 @@ func (t *tree) get(addr uint64) uint64 {
 
 func (t *tree) set(addr, v uint64) {
 	if t.fault == nil {
-		t.fault = t.e.writeU64(addr, v)
+		t.fault = t.e.writeField(addr, 8, v)
 	}
 }
 

@@ -134,7 +134,7 @@ func (e *Env) setDeferred(addr uint64, d deferred) *vm.Action {
 	if had {
 		return nil
 	}
-	return e.writeU64(addr, addr)
+	return e.writeField(addr, 8, addr)
 }
 
 // initDeferred is __bpf_async_init.

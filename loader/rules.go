@@ -45,6 +45,9 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 		return failf(ErrNotAllowed, "programs of type %v in section %s cannot be sleepable on Linux %s", lp.Type, lp.Program.Section, l.t.VersionString()).
 			hint("leave .s out of the section name")
 	}
+	if e := r.lsm(); e != nil {
+		return e
+	}
 	r.caller = callerOf(lp)
 	if r.caller.Class() == 0 {
 		return nil // an extension: what it replaces decides
@@ -124,6 +127,9 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 		return failf(ErrNotAllowed, "%s is for programs under a licence compatible with the GPL, this one is %s", name, r.l.licence()).hint(licenceHint)
 	case p.Attr&proto.MightSleep != 0 && !r.sleeps:
 		return r.mightSleep(name)
+	case !r.any(func(release uapi.Release) bool { return p.Only.Permits(release, r.caller) }):
+		return failf(ErrNotAllowed, "%s may not be called by programs attached to %s", name, r.lp.AttachTo).
+			hint("%s", onlyHint(p.Only))
 	case p.Only == proto.DPathTargets && progtype.Of(r.lp.Type).TargetOf(r.lp.Attach) == progtype.Function && !slices.Contains(proto.DPathFunctions, r.lp.AttachTo):
 		return failf(ErrNotAllowed, "%s may not be called by programs attached to %s", name, r.lp.AttachTo).
 			hint("it is for %s", strings.Join(proto.DPathFunctions, ", "))
@@ -153,6 +159,9 @@ func (r *rules) kfunc(name string) *Error {
 		return nil // the table does not have it on this release, the target's BTF does
 	case !allowed:
 		return r.forbidden(what, callers)
+	case !r.any(func(release uapi.Release) bool { return k.Only.Permits(release, r.caller) }):
+		return failf(ErrNotAllowed, "%s may not be called by %s programs", what, strings.TrimPrefix(r.lp.Program.Section, "?")).
+			hint("it is for kprobe, uprobe and function sessions, or functions of struct Qdisc_ops")
 	case sleepable && !r.sleeps:
 		return r.mightSleep(what)
 	}

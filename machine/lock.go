@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -11,11 +12,18 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// takesLock reports whether a program calls bpf_spin_lock.
+// takesLock reports whether a program calls bpf_spin_lock or bpf_res_spin_lock.
 func takesLock(lp *loader.LinkedProgram) bool {
-	for _, in := range lp.Insns {
-		if in.Op() == decode.OpCallHelper && uapi.FuncID(in.Imm) == uapi.FuncSpinLock {
-			return true
+	for pc, in := range lp.Insns {
+		switch in.Op() {
+		case decode.OpCallHelper:
+			if uapi.FuncID(in.Imm) == uapi.FuncSpinLock {
+				return true
+			}
+		case decode.OpCallKfunc:
+			if strings.HasPrefix(lp.Refs[pc].Name, "bpf_res_spin_lock") {
+				return true
+			}
 		}
 	}
 	return false

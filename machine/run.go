@@ -186,7 +186,7 @@ func (m *Machine) checkHeld() {
 func (m *Machine) abandon() {
 	for _, h := range m.env.Run.Held() {
 		if h.What == "spin lock" {
-			_ = m.mem.Store(h.Addr, 4, 0) // a lock in memory that is gone needs no release
+			_ = m.mem.StoreField(h.Addr, 4, 0) // a lock in memory that is gone needs no release
 		}
 	}
 	for _, b := range m.maps {

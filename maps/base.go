@@ -15,7 +15,8 @@ type base struct {
 	// fields are the special fields of the value, plain the byte ranges between them.
 	fields []Special
 	plain  []span
-	owning bool   // a field owns something that deleting the element must release
+	owning bool // a field owns something that deleting the element must release
+	guards []mem.Guard
 	hosted uint64 // bytes of the host for tables
 }
 
@@ -42,6 +43,7 @@ func (b *base) region() mem.Region {
 	if b.spec.Data {
 		r.Kind = mem.Global
 	}
+	r.Guards = b.guards
 	return r
 }
 
@@ -65,6 +67,7 @@ func (b *base) setFields() *CreateError {
 		return b.refuse(uapi.EACCES, "a map that programs may only read or only write cannot contain "+fields[0].Kind.String())
 	}
 	b.fields, b.plain = fields, gaps(fields, b.spec.ValueSize)
+	b.guards = Guards(fields)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -66,6 +67,21 @@ func (k SpecialKind) Owns() bool {
 		return false
 	}
 	return true
+}
+
+// stored reports whether programs may store to the field themselves: to no other than kptrs that count no reference
+// (kernel/bpf/verifier.c check_map_access, check_map_kptr_access).
+func (k SpecialKind) stored() bool { return k == KptrUntrusted }
+
+// Guards are the fields that programs may not store to.
+func Guards(fields []Special) []mem.Guard {
+	var out []mem.Guard
+	for _, f := range fields {
+		if !f.Kind.stored() {
+			out = append(out, mem.Guard{Off: uint64(f.Off), Size: uint64(f.Size), What: "the " + f.Kind.String() + " " + f.Name})
+		}
+	}
+	return out
 }
 
 // allowed reports whether values of a map type may contain the field (kernel/bpf/syscall.c map_check_btf).

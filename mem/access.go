@@ -269,7 +269,9 @@ func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 				return t, m.outOfBounds(addr, size, write, max(at, at&^(granule-1)+n))
 			}
 			if c&ClassStoreTrap != 0 && write {
-				return t, m.fault(ReadOnly, addr, size, write)
+				if f := m.guarded(addr, size); f != nil {
+					return t, f
+				}
 			}
 			at = next
 			continue
@@ -342,7 +344,8 @@ func (m *Memory) fault(k FaultKind, addr, size uint64, write bool) *Fault {
 	f := &Fault{Kind: k, Addr: addr, Size: int(size), Write: write}
 	if off := addr - m.base; off < m.limit {
 		f.Region = m.blocks[m.blockAt(off)].r
-		f.Delta = int64(addr - f.Region.Base)
+		lo, _ := f.Region.bounds(addr)
+		f.Delta = int64(addr - lo)
 	}
 	return f
 }

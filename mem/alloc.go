@@ -166,17 +166,19 @@ func (r *Region) plainClass() Class {
 func (m *Memory) paint(r *Region) {
 	c := r.plainClass()
 	lo := r.Base - m.base
-	if r.Count <= 1 {
+	if r.Count <= 1 || r.Stride == r.ElemSize {
 		m.paintRange(lo, lo+r.Size, c)
-		return
-	}
-	if r.Stride == r.ElemSize {
-		m.paintRange(lo, lo+r.Size, c)
+		if len(r.Guards) != 0 {
+			for i := range max(r.Count, 1) {
+				m.paintGuards(r, lo+i*r.Stride)
+			}
+		}
 		return
 	}
 	for i := range r.Count {
 		at := lo + i*r.Stride
 		m.paintRange(at, at+r.ElemSize, c)
+		m.paintGuards(r, at)
 		if i+1 < r.Count {
 			m.fill((at+r.ElemSize+granule-1)&^(granule-1), at+r.Stride, ClassRedzone)
 		}

@@ -21,6 +21,7 @@ func (m *Memory) ReviveElem(r *Region, i uint64) {
 	lo := r.Base - m.base + i*r.Stride
 	m.dropMarks(lo, lo+r.ElemSize)
 	m.paintRange(lo, lo+r.ElemSize, r.plainClass())
+	m.paintGuards(r, lo)
 	m.rewatch()
 }
 

@@ -60,7 +60,7 @@ type Fault struct {
 	Region *Region
 	// Delta is the distance from the nearest bound of Region (of the array element,
 	// when it is an array): negative before its start, 0 or positive counted from its end
-	// for OutOfBounds; the offset into the region for all other kinds.
+	// for OutOfBounds; the offset into the region, of an array into the element, for all other kinds.
 	Delta int64
 	// Detail is an optional further explanation.
 	Detail string

@@ -65,7 +65,8 @@ type Memory struct {
 	// it they are faults.
 	OnUnset func(Unset)
 
-	moved uint64 // see Moved
+	moved   uint64 // see Moved
+	trusted bool   // see StoreField
 
 	lastSnap *Snapshot
 	epoch    uint64

@@ -77,6 +77,9 @@ type Region struct {
 	Owner      any
 	Freed      bool
 
+	// Guards are bytes the guest may not store to, of a region without a view; set before Alloc.
+	Guards []Guard
+
 	// Count, ElemSize and Stride describe an array region; Count is 0 for any other.
 	Count, ElemSize, Stride uint64
 

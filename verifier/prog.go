@@ -67,7 +67,7 @@ func (e *env) onlyHook(o proto.Only) bool {
 		case e.prog.typ == uapi.ProgTypeTracing && e.p.Attach == uapi.AttachTraceIter:
 			return true
 		case e.prog.typ == uapi.ProgTypeLSM:
-			return sleepableLSM(name, e.rel)
+			return progtype.SleepableLSM(name, e.rel)
 		}
 		for _, f := range proto.DPathFunctions {
 			if f == e.prog.attachName {
@@ -76,7 +76,7 @@ func (e *env) onlyHook(o proto.Only) bool {
 		}
 		return false
 	case proto.SleepableHooks:
-		return e.prog.typ != uapi.ProgTypeLSM || sleepableLSM(name, e.rel)
+		return e.prog.typ != uapi.ProgTypeLSM || progtype.SleepableLSM(name, e.rel)
 	case proto.SockStorageTracing:
 		if e.prog.typ == uapi.ProgTypeTracing {
 			switch e.p.Attach {
@@ -346,10 +346,10 @@ func (e *env) attachFunc(s *btf.Spec, t *btf.Type) {
 		if !e.prog.gpl {
 			e.refuse(uapi.EINVAL, "LSM programs must have a GPL compatible license")
 		}
-		if p.Sleepable && !sleepableLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), e.rel) {
+		if p.Sleepable && !progtype.SleepableLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), e.rel) {
 			e.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
 		}
-		if e.disabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_")) {
+		if progtype.DisabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), e.rel) {
 			e.refuse(uapi.EINVAL, "attach_btf_id %d points to disabled hook %s", t.ID, t.Name)
 		}
 		return
@@ -438,21 +438,6 @@ func (e *env) errorInjection() bool {
 	}
 	_, ok := e.k.BTF.FindID(btf.KindFunc, "within_error_injection_list")
 	return ok
-}
-
-// disabledLSM: hooks that programs must not attach to since their return values are not numbers of errors (kernel/bpf/bpf_lsm.c
-// bpf_lsm_disabled_hooks). Stable updates of older releases have the list, too.
-func (e *env) disabledLSM(hook string) bool {
-	switch hook {
-	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
-		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
-		return e.rel >= since.R(6, 1)
-	case "xfrm_decode_session":
-		return e.rel >= since.R(6, 1) && e.rel != since.R(6, 18)
-	case "file_alloc_security":
-		return e.rel >= since.R(7, 1)
-	}
-	return false
 }
 
 // attachToProg judges extensions and programs that trace other programs.

@@ -127,4 +127,120 @@ int warn_in_function(struct xdp_md *ctx)
 	return helped(ctx, 1) + 2;
 }
 
+struct bpf_spin_lock {
+	__u32 val;
+};
+
+struct bpf_timer {
+	__u64 opaque[2];
+};
+
+struct task_struct;
+struct file;
+
+struct owned {
+	struct bpf_spin_lock lock;
+	__u32 count;
+	struct bpf_timer timer;
+	struct task_struct __attribute__((btf_type_tag("kptr"))) *task;
+	struct file __attribute__((btf_type_tag("kptr_untrusted"))) *seen;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct owned);
+} owned_array SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct owned);
+} owned_hash SEC(".maps");
+
+static struct owned *owned_value(void *map, __u32 key)
+{
+	return bpf_map_lookup_elem(map, &key);
+}
+
+SEC("tc")
+int err_store_to_lock(struct __sk_buff *ctx)
+{
+	struct owned *v = owned_value(&owned_array, 1);
+
+	if (v)
+		*(volatile __u32 *)&v->lock.val = 0;
+	return 0;
+}
+
+SEC("tc")
+int err_store_over_lock(struct __sk_buff *ctx)
+{
+	struct owned *v = owned_value(&owned_array, 1);
+
+	if (v)
+		*(volatile __u64 *)&v->lock = 0;
+	return 0;
+}
+
+SEC("tc")
+int err_store_to_timer(struct __sk_buff *ctx)
+{
+	struct owned *v = owned_value(&owned_array, 0);
+
+	if (v)
+		*(volatile __u64 *)&v->timer.opaque[1] = 7;
+	return 0;
+}
+
+SEC("tc")
+int err_store_to_kptr(struct __sk_buff *ctx)
+{
+	struct owned *v = owned_value(&owned_array, 1);
+
+	if (v)
+		*(struct task_struct *volatile *)&v->task = 0;
+	return 0;
+}
+
+SEC("tc")
+int err_add_to_lock_of_hash(struct __sk_buff *ctx)
+{
+	char none[sizeof(struct owned)] = {};
+	__u32 key = 1;
+	struct owned *v;
+
+	bpf_map_update_elem(&owned_hash, &key, none, 0);
+	v = owned_value(&owned_hash, 1);
+	if (v)
+		__sync_fetch_and_add(&v->lock.val, 1);
+	return 0;
+}
+
+SEC("tc")
+int err_probe_read_into_timer(struct __sk_buff *ctx)
+{
+	struct owned *v = owned_value(&owned_array, 1);
+
+	if (v)
+		bpf_probe_read_kernel(&v->timer, sizeof(v->timer), ctx);
+	return 0;
+}
+
+SEC("tc")
+int ok_beside_lock(struct __sk_buff *ctx)
+{
+	struct owned *v = owned_value(&owned_array, 1);
+
+	if (v) {
+		bpf_spin_lock(&v->lock);
+		v->count++;
+		bpf_spin_unlock(&v->lock);
+		*(struct file *volatile *)&v->seen = 0;
+	}
+	return 0;
+}
+
 char _license[] SEC("license") = "GPL";

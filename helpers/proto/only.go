@@ -1,0 +1,36 @@
+package proto
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// Permits reports whether programs of a hook may call by a prototype that is restricted so. Which functions [DPathTargets] has besides is in
+// [DPathFunctions].
+func (o Only) Permits(release uapi.Release, c Caller) bool {
+	switch o {
+	case DPathTargets, SleepableHooks:
+		return c.Attach != uapi.AttachLSMMac || c.Target == "" || progtype.SleepableLSM(strings.TrimPrefix(c.Target, "bpf_lsm_"), release)
+	case SockStorageTracing:
+		switch c.Attach {
+		case uapi.AttachModifyReturn:
+			return false
+		case uapi.AttachTraceFentry, uapi.AttachTraceFexit:
+			return !strings.HasPrefix(c.Target, "bpf_sk_storage")
+		}
+	}
+	return true
+}
+
+// Permits is [Only.Permits] for kfuncs.
+func (o KfuncOnly) Permits(release uapi.Release, c Caller) bool {
+	switch o {
+	case SessionPrograms:
+		return c.Attach == uapi.AttachTraceKprobeSession || c.Attach == uapi.AttachTraceUprobeSession || release.Has(uapi.R(7, 0))
+	case QdiscOps:
+		return c.Target == "Qdisc_ops"
+	}
+	return true
+}

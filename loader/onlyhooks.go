@@ -1,0 +1,39 @@
+package loader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// lsm judges the hook of an LSM program (kernel/bpf/bpf_lsm.c).
+func (r *rules) lsm() *Error {
+	if progtype.Of(r.lp.Type).TargetOf(r.lp.Attach) != progtype.LSMHook {
+		return nil
+	}
+	hook := strings.TrimPrefix(r.lp.AttachTo, "bpf_lsm_")
+	release := r.releases[0]
+	switch {
+	case hook == "":
+		return nil
+	case progtype.DisabledLSM(hook, release):
+		return failf(ErrNotAllowed, "no program may attach to the LSM hook %s on Linux %s", hook, r.l.t.VersionString()).
+			hint("what it returns is not the number of an error: use another hook, or fentry/bpf_lsm_%s to look on", hook)
+	case r.lp.Sleepable && !r.any(func(release uapi.Release) bool { return progtype.SleepableLSM(hook, release) }):
+		return failf(ErrNotAllowed, "programs of the LSM hook %s cannot be sleepable on Linux %s", hook, r.l.t.VersionString()).
+			hint("leave .s out of the section name")
+	}
+	return nil
+}
+
+func onlyHint(only proto.Only) string {
+	if only == proto.SockStorageTracing {
+		return "it is for tp_btf and iterators, and for fentry and fexit of functions that are not bpf_sk_storage*"
+	}
+	return "it is for LSM hooks that may sleep, such as lsm.s/file_open"
+}
+
+func (r *rules) any(has func(uapi.Release) bool) bool { return slices.ContainsFunc(r.releases, has) }

@@ -1,0 +1,49 @@
+package mem
+
+// Guard is a range of bytes of a region, of each element of an array, that the guest may read but not store to: a lock, a timer, a kptr in
+// a map value. Trusted code stores there with [Memory.StoreField].
+type Guard struct {
+	Off, Size uint64
+	// What completes the message of a fault: "the bpf_spin_lock lock".
+	What string
+}
+
+// paintGuards sends stores to the granules that guards of the element at arena offset lo touch to the precise path.
+func (m *Memory) paintGuards(r *Region, lo uint64) {
+	for i := range r.Guards {
+		g := &r.Guards[i]
+		for at := (lo + g.Off) / granule; at <= (lo+g.Off+g.Size-1)/granule; at++ {
+			if c := m.class(at); c < ClassTrap {
+				m.setClass(at, c|ClassStoreTrap)
+			}
+		}
+	}
+}
+
+// guarded judges a store of size bytes at addr to a granule with a store trap.
+func (m *Memory) guarded(addr, size uint64) *Fault {
+	r := m.blocks[m.blockAt(addr-m.base)].r
+	if r.ReadOnly || len(r.Guards) == 0 {
+		return m.fault(ReadOnly, addr, size, true)
+	}
+	if m.trusted {
+		return nil
+	}
+	lo, _ := r.bounds(addr)
+	for i := range r.Guards {
+		if g := &r.Guards[i]; addr < lo+g.Off+g.Size && addr+size > lo+g.Off {
+			f := m.fault(NotPermitted, addr, size, true)
+			f.Detail = "programs may not store to " + g.What + ", only its helpers do"
+			return f
+		}
+	}
+	return nil
+}
+
+// StoreField is Store by trusted code, which guards do not stop.
+func (m *Memory) StoreField(addr uint64, size int, v uint64) *Fault {
+	m.trusted = true
+	f := m.Store(addr, size, v)
+	m.trusted = false
+	return f
+}

@@ -1,0 +1,121 @@
+package progtype
+
+import "github.com/bpfrun/bpfrun/uapi"
+
+// sleepableHooks are the LSM hooks that are called where one may sleep (kernel/bpf/bpf_lsm.c sleepable_lsm_hooks), with the first of
+// 5.10, 6.1, 6.12 and 6.18 that says so, and the first that no longer does.
+var sleepableHooks = map[string]struct{ from, until uapi.Release }{
+	"bdev_alloc_security":     {uapi.R(6, 18), 0},
+	"bdev_setintegrity":       {uapi.R(6, 18), 0},
+	"bpf":                     {uapi.R(6, 1), 0},
+	"bpf_map":                 {uapi.R(6, 1), 0},
+	"bpf_map_alloc_security":  {uapi.R(6, 1), uapi.R(6, 12)},
+	"bpf_map_create":          {uapi.R(6, 12), 0},
+	"bpf_map_free":            {uapi.R(6, 12), 0},
+	"bpf_map_free_security":   {uapi.R(6, 1), uapi.R(6, 12)},
+	"bpf_prog":                {uapi.R(6, 1), 0},
+	"bpf_prog_load":           {uapi.R(6, 12), 0},
+	"bpf_token_capable":       {uapi.R(6, 12), 0},
+	"bpf_token_cmd":           {uapi.R(6, 12), 0},
+	"bpf_token_create":        {uapi.R(6, 12), 0},
+	"bpf_token_free":          {uapi.R(6, 12), 0},
+	"bprm_check_security":     {uapi.R(6, 1), 0},
+	"bprm_committed_creds":    {uapi.R(6, 1), 0},
+	"bprm_committing_creds":   {uapi.R(6, 1), 0},
+	"bprm_creds_for_exec":     {uapi.R(6, 1), 0},
+	"bprm_creds_from_file":    {uapi.R(6, 1), 0},
+	"capget":                  {uapi.R(6, 1), 0},
+	"capset":                  {uapi.R(6, 1), 0},
+	"cred_prepare":            {uapi.R(6, 1), 0},
+	"current_getsecid_subj":   {uapi.R(6, 1), uapi.R(6, 18)},
+	"file_ioctl":              {uapi.R(6, 1), 0},
+	"file_lock":               {uapi.R(6, 1), 0},
+	"file_open":               {uapi.R(6, 1), 0},
+	"file_post_open":          {uapi.R(6, 12), 0},
+	"file_receive":            {uapi.R(6, 1), 0},
+	"inet_conn_established":   {uapi.R(6, 1), uapi.R(6, 12)},
+	"inode_create":            {uapi.R(6, 1), 0},
+	"inode_free_security":     {uapi.R(6, 1), 0},
+	"inode_getattr":           {uapi.R(6, 1), 0},
+	"inode_getxattr":          {uapi.R(6, 1), 0},
+	"inode_mknod":             {uapi.R(6, 1), 0},
+	"inode_need_killpriv":     {uapi.R(6, 1), 0},
+	"inode_post_removexattr":  {uapi.R(6, 18), 0},
+	"inode_post_setxattr":     {uapi.R(6, 1), 0},
+	"inode_readlink":          {uapi.R(6, 1), 0},
+	"inode_removexattr":       {uapi.R(6, 18), 0},
+	"inode_rename":            {uapi.R(6, 1), 0},
+	"inode_rmdir":             {uapi.R(6, 1), 0},
+	"inode_setattr":           {uapi.R(6, 1), 0},
+	"inode_setxattr":          {uapi.R(6, 1), 0},
+	"inode_symlink":           {uapi.R(6, 1), 0},
+	"inode_unlink":            {uapi.R(6, 1), 0},
+	"kernel_module_request":   {uapi.R(6, 1), 0},
+	"kernel_read_file":        {uapi.R(6, 1), 0},
+	"kernfs_init_security":    {uapi.R(6, 1), 0},
+	"key_free":                {uapi.R(6, 1), uapi.R(6, 12)},
+	"mmap_file":               {uapi.R(6, 1), 0},
+	"netlink_send":            {uapi.R(6, 1), 0},
+	"path_chmod":              {uapi.R(6, 12), 0},
+	"path_chown":              {uapi.R(6, 12), 0},
+	"path_link":               {uapi.R(6, 12), 0},
+	"path_mkdir":              {uapi.R(6, 12), 0},
+	"path_notify":             {uapi.R(6, 1), 0},
+	"path_rename":             {uapi.R(6, 12), 0},
+	"path_rmdir":              {uapi.R(6, 12), 0},
+	"path_symlink":            {uapi.R(6, 12), 0},
+	"path_truncate":           {uapi.R(6, 12), 0},
+	"path_unlink":             {uapi.R(6, 12), 0},
+	"release_secctx":          {uapi.R(6, 1), 0},
+	"sb_alloc_security":       {uapi.R(6, 1), 0},
+	"sb_eat_lsm_opts":         {uapi.R(6, 1), 0},
+	"sb_kern_mount":           {uapi.R(6, 1), 0},
+	"sb_mount":                {uapi.R(6, 1), 0},
+	"sb_remount":              {uapi.R(6, 1), 0},
+	"sb_set_mnt_opts":         {uapi.R(6, 1), 0},
+	"sb_show_options":         {uapi.R(6, 1), 0},
+	"sb_statfs":               {uapi.R(6, 1), 0},
+	"sb_umount":               {uapi.R(6, 1), 0},
+	"settime":                 {uapi.R(6, 1), 0},
+	"socket_accept":           {uapi.R(6, 1), 0},
+	"socket_bind":             {uapi.R(6, 1), 0},
+	"socket_connect":          {uapi.R(6, 1), 0},
+	"socket_create":           {uapi.R(6, 1), 0},
+	"socket_getpeername":      {uapi.R(6, 1), 0},
+	"socket_getpeersec_dgram": {uapi.R(6, 1), 0},
+	"socket_getsockname":      {uapi.R(6, 1), 0},
+	"socket_getsockopt":       {uapi.R(6, 1), 0},
+	"socket_listen":           {uapi.R(6, 1), 0},
+	"socket_post_create":      {uapi.R(6, 1), 0},
+	"socket_recvmsg":          {uapi.R(6, 1), 0},
+	"socket_sendmsg":          {uapi.R(6, 1), 0},
+	"socket_shutdown":         {uapi.R(6, 1), 0},
+	"socket_socketpair":       {uapi.R(6, 1), 0},
+	"syslog":                  {uapi.R(6, 1), 0},
+	"task_alloc":              {uapi.R(6, 1), 0},
+	"task_getsecid_obj":       {uapi.R(6, 1), uapi.R(6, 18)},
+	"task_prctl":              {uapi.R(6, 1), 0},
+	"task_setscheduler":       {uapi.R(6, 1), 0},
+	"userns_create":           {uapi.R(6, 1), 0},
+}
+
+// SleepableLSM reports whether programs of an LSM hook, named without bpf_lsm_, may sleep on a release.
+func SleepableLSM(hook string, r uapi.Release) bool {
+	h, ok := sleepableHooks[hook]
+	return ok && r.Has(h.from) && (h.until == 0 || r != 0 && r < h.until)
+}
+
+// DisabledLSM reports whether a release lets no program attach to an LSM hook, named without bpf_lsm_, since what the hook returns is not
+// the number of an error (kernel/bpf/bpf_lsm.c bpf_lsm_disabled_hooks). Stable updates of older releases have the list, too.
+func DisabledLSM(hook string, r uapi.Release) bool {
+	switch hook {
+	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
+		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
+		return r.Has(uapi.R(6, 1))
+	case "xfrm_decode_session":
+		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 18)
+	case "file_alloc_security":
+		return r.Has(uapi.R(7, 1))
+	}
+	return false
+}
