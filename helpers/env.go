@@ -45,6 +45,7 @@ type Env struct {
 	call       Call      // the one under way
 	keyScratch []byte
 	bytes      []byte
+	formats    formats
 	freeSpace  map[uint64]*mem.Region
 	deferred   map[uint64]deferred // timers and work items by address
 	armed      uint64              // how many were armed

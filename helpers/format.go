@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/uapi"
@@ -37,37 +38,81 @@ type directive struct {
 	verb                    string // d, u, x, X, c, s, p, px, pK, ps, pS, pB, pks, pus, pi4, pI4, pi6, pI6
 }
 
-// formatBPF renders format with args by the rules of bpf_bprintf_prepare
-// (kernel/bpf/helpers.c): printable characters only (since 6.18 also bytes from 0x80 on), flags "0+- ", a width, and the
-// conversions d i u x X c s p. It returns EINVAL for everything else, and for
-// more conversions than arguments; unused arguments are accepted.
-func formatBPF(src formatSource, format string, args []uint64) (string, uapi.Errno) {
-	var out strings.Builder
-	next := 0
-	for i := 0; i < len(format); i++ {
-		c := format[i]
-		if !isPrint(c) && !isSpace(c) && (c < 0x80 || !src.takesUTF8()) {
-			return "", uapi.EINVAL
-		}
-		if c != '%' {
-			out.WriteByte(c)
-			continue
-		}
-		if i+1 < len(format) && format[i+1] == '%' {
-			out.WriteByte('%')
+// format is a parsed format string: text and conversions in turn.
+type format struct {
+	parts []part
+	args  int  // conversions
+	bad   bool // the kernel refuses it
+}
+
+// part is plain text and the conversion that follows it; without a verb there is none.
+type part struct {
+	text string
+	conv directive
+}
+
+// maxFormats bounds how many parsed formats are kept. Formats are constants of a program, so that few programs have more.
+const maxFormats = 64
+
+// formats keeps parsed formats: a program that traces in a loop parses its format once.
+type formats map[string]*format
+
+// parse parses a format by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): printable characters only (since 6.18 also bytes
+// from 0x80 on), flags "0+- ", a width, and the conversions d i u x X c s p.
+func (f *formats) parse(src formatSource, text string) *format {
+	if known := (*f)[text]; known != nil {
+		return known
+	}
+	if *f == nil || len(*f) >= maxFormats {
+		*f = formats{}
+	}
+	parsed := parseFormat(text, src.takesUTF8())
+	(*f)[text] = parsed
+	return parsed
+}
+
+func parseFormat(text string, utf8 bool) *format {
+	var f format
+	var plain strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case !isPrint(c) && !isSpace(c) && (c < 0x80 || !utf8):
+			return &format{bad: true}
+		case c != '%':
+			plain.WriteByte(c)
+		case i+1 < len(text) && text[i+1] == '%':
+			plain.WriteByte('%')
 			i++
-			continue
+		default:
+			d, n := parseDirective(text[i+1:])
+			if n == 0 {
+				return &format{bad: true}
+			}
+			f.parts = append(f.parts, part{plain.String(), d})
+			plain.Reset()
+			f.args++
+			i += n
 		}
-		if next >= len(args) {
-			return "", uapi.EINVAL
+	}
+	if plain.Len() > 0 {
+		f.parts = append(f.parts, part{text: plain.String()})
+	}
+	return &f
+}
+
+// render writes the format with args. It returns EINVAL for a format the kernel refuses, and for more conversions than
+// arguments; unused arguments are accepted.
+func (f *format) render(src formatSource, args []uint64) (string, uapi.Errno) {
+	if f.bad || f.args > len(args) {
+		return "", uapi.EINVAL
+	}
+	var out strings.Builder
+	for i, p := range f.parts {
+		out.WriteString(p.text)
+		if p.conv.verb != "" {
+			out.WriteString(p.conv.render(src, args[i]))
 		}
-		d, n := parseDirective(format[i+1:])
-		if n == 0 {
-			return "", uapi.EINVAL
-		}
-		out.WriteString(d.render(src, args[next]))
-		next++
-		i += n
 	}
 	return out.String(), 0
 }
@@ -221,11 +266,11 @@ func (d directive) integer(arg uint64) string {
 	digits := ""
 	switch d.verb {
 	case "x":
-		digits = fmt.Sprintf("%x", arg)
+		digits = strconv.FormatUint(arg, 16)
 	case "X":
-		digits = fmt.Sprintf("%X", arg)
+		digits = strings.ToUpper(strconv.FormatUint(arg, 16))
 	default:
-		digits = fmt.Sprintf("%d", arg)
+		digits = strconv.FormatUint(arg, 10)
 	}
 	sign := ""
 	if d.verb == "d" {

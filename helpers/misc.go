@@ -198,7 +198,7 @@ func seqPrintf(c *Call) (uint64, *vm.Action) {
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	text, errno := formatBPF(c.Env, format, args)
+	text, errno := c.formats.parse(c.Env, format).render(c.Env, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}

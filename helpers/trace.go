@@ -39,7 +39,7 @@ func (e *Env) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 	if len(format) == len(raw) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	text, errno := formatBPF(e, format, append([]uint64(nil), args...))
+	text, errno := e.formats.parse(e, format).render(e, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}

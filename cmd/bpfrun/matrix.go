@@ -28,6 +28,9 @@ type matrixOptions struct {
 	parallel int
 }
 
+// matrixInsns is how many instructions a run may take in a matrix, which makes one for each program on each kernel.
+const matrixInsns = 10_000_000
+
 func (a *app) matrixCommand() *cobra.Command {
 	var o matrixOptions
 	cmd := &cobra.Command{
@@ -53,10 +56,17 @@ Cells, the worst first:
 
 Exit codes: 3 for a BREAK or a program that would not load, and for an object of which no program has a hook on a
 kernel, 4 for a fault, 5 for not-simulated, 1 for differs; any absent or unknown hook and may-break count under
---strict only (3). Optional programs (SEC("?...")) run after the others, are marked, and count with --optional only.`,
+--strict only (3). Optional programs (SEC("?...")) run after the others, are marked, and count with --optional only.
+
+A run ends after 10,000,000 instructions here unless --max-insns says otherwise: one runaway program must not hold up all kernels.`,
 		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
 		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.matrix(args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("max-insns") {
+				a.maxInsns = matrixInsns
+			}
+			return a.matrix(args, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
