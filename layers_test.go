@@ -43,7 +43,8 @@ var layers = []struct {
 	{"corerelo", []string{"btf", "decode"}},
 	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
 	{"internal/kernels", []string{"internal/nearest", "btf", "btf/btffile", "btf/embedded", "loader"}},
-	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader"}},
+	{"verifier/klog", nil},
+	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "verifier/klog"}},
 	{"vm", []string{"decode", "mem"}},
 	{"jit", []string{"decode", "mem", "vm"}},
 	{"maps", []string{"uapi", "btf", "mem"}},
@@ -63,7 +64,7 @@ var layers = []struct {
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
-	{"report", []string{"uapi", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"report", []string{"uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 

@@ -19,6 +19,8 @@ var published = []struct {
 	{"test --list", TestList{}, nil},
 	{"relo", OneReloDocument{}, []string{"schema", "exit", "results"}},
 	{"relo --explain", ExplainDocument{}, nil},
+	{"verify", OneVerifyDocument{}, []string{"schema", "exit", "results"}},
+	{"verify --explain", VerifyExplainDocument{}, nil},
 	{"info", InfoDocument{}, nil},
 	{"matrix", MatrixDocument{}, nil},
 	{"bench", BenchDocument{}, nil},

@@ -67,6 +67,8 @@ type Verdict struct {
 	// Registers are those at Insn, as the kernel's log writes them.
 	Registers string       `json:"registers,omitempty"`
 	Path      []VerifyStep `json:"path,omitempty"`
+	// History is what led to the register the refusal is about, oldest first.
+	History []VerifyCause `json:"history,omitempty"`
 
 	summary string
 }
@@ -94,8 +96,10 @@ func NewVerifyDocument(l *loader.Linked, source string) *VerifyDocument {
 }
 
 // Add adds the verdict on a program.
-func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifier.Verdict) {
-	d.Programs = append(d.Programs, VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: newVerdict(v)})
+func (d *VerifyDocument) Add(lp *loader.LinkedProgram, kernel string, v *verifier.Verdict, history []verifier.Cause) {
+	p := VerifyProgram{Name: lp.Name, Section: lp.Section, Type: lp.Type.String(), Kernel: kernel, Verdict: newVerdict(v)}
+	p.History = newCauses(lp, history)
+	d.Programs = append(d.Programs, p)
 }
 
 func newVerdict(v *verifier.Verdict) Verdict {
@@ -200,10 +204,9 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 		line("kernel", strings.TrimSpace(p.Message+" ("+p.Errno+at+")"))
 		line("why", p.Reason)
 	}
-	if p.Source != nil {
-		line("source", fmt.Sprintf("%s:%d  %s", p.Source.File, p.Source.Line, p.Source.Text))
-	}
+	writeSource(line, p.Source)
 	line("registers", p.Registers)
+	writeHistory(line, p.History)
 	if len(p.Path) > 0 {
 		from := 0
 		if !verbose && len(p.Path) > 8 {

@@ -89,6 +89,19 @@ func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
 	return &RefusedError{Program: lp.Name, Verdict: v}
 }
 
+// History is what led to the refusal of a program, as [RefusalHistory] returns it.
+func (j *Judge) History(ctx context.Context, lp *loader.LinkedProgram) ([]Cause, error) {
+	v := j.Known(lp)
+	if v == nil {
+		return nil, nil
+	}
+	p, err := FromLinked(j.linked, lp)
+	if err != nil {
+		return nil, nil
+	}
+	return RefusalHistory(ctx, j.kernel, p, v)
+}
+
 // RefusedError says that the kernel's verifier refuses a program.
 type RefusedError struct {
 	Program string

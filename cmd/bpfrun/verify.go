@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,12 +13,14 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/klog"
 )
 
 type verifyOptions struct {
 	programs []string
 	log      bool
 	level    int
+	explain  string
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -34,16 +36,97 @@ judged too. What no rule is there for is said by name (unknown): that is no gues
 The rules are those of loads with all capabilities, on x86-64 with its JIT. With --log the states
 at each instruction are written as the kernel's log of level 2 has them.
 
+With --explain the command reads the log of a real kernel or of a loader (libbpf, bpftool,
+cilium/ebpf, aya, or the kernel's text alone), finds the place in the object, and explains it: source
+line, what led to the register, what to do, and what the verifier says here.
+
 Exit codes: 0 all are accepted, 3 one is refused, 5 one is unknown.`,
-		Example: "  bpfrun verify prog.o --btf 'kernels/*.btf'\n  bpfrun verify prog.o --btf kernel.btf -p handle_exec --log",
-		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.verify(args, o) },
+		Example: "  bpfrun verify prog.o --btf 'kernels/*.btf'\n  bpfrun verify prog.o --btf kernel.btf -p handle_exec --log\n" +
+			"  bpfrun verify prog.o --btf kernel.btf --explain loader.log",
+		Args: atLeast(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if o.explain != "" {
+				return a.explainVerifier(args, o)
+			}
+			return a.verify(args, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.programs, "program", "p", nil, "only this `PROGRAM`; repeatable")
 	f.BoolVar(&o.log, "log", false, "write the log as the kernel does, before the table")
 	f.IntVar(&o.level, "log-level", 2, "1 for states at branches, 2 for every instruction")
+	f.StringVar(&o.explain, "explain", "", "`LOGFILE` of a kernel or a loader, - for standard input: what it means")
 	return cmd
+}
+
+// explainVerifier says what the logs of a verifier about an object mean.
+func (a *app) explainVerifier(paths []string, o verifyOptions) error {
+	switch {
+	case len(paths) != 1:
+		return usagef("--explain takes one object, not %d", len(paths))
+	case o.log:
+		return usagef("--explain reads a log, --log writes one: want one of them")
+	}
+	color, err := useColor(a.color, a.stdout)
+	if err != nil {
+		return err
+	}
+	obj, err := a.openObject(paths[0])
+	if err != nil {
+		return err
+	}
+	only, err := verifiedPrograms(obj, o.programs)
+	if err != nil {
+		return err
+	}
+	in := io.Reader(os.Stdin)
+	if o.explain != "-" {
+		f, err := os.Open(o.explain)
+		if err != nil {
+			return usageError{err}
+		}
+		defer f.Close()
+		in = f
+	}
+	logs, err := klog.Parse(in)
+	if err != nil {
+		return usagef("--explain %s: %w", o.explain, err)
+	}
+	if len(logs) == 0 {
+		return usagef("--explain %s: no line of it is of a verifier's log (such as \"7: (79) r1 = *(u64 *)(r0 +0)\")", o.explain)
+	}
+	linked, source, err := a.link(obj)
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.interruptible(context.Background())
+	defer stop()
+	judge := verifier.NewJudge(linked, verifier.Options{})
+	doc := report.NewVerifyExplainDocument(linked, source)
+	for _, l := range logs {
+		if len(o.programs) == 1 {
+			l.Program = o.programs[0]
+		}
+		lp, fits := verifier.MatchLog(linked, l)
+		if lp != nil && !slices.Contains(only, lp.Name) {
+			continue
+		}
+		var v *verifier.Verdict
+		var history []verifier.Cause
+		if lp != nil && fits && judge.Knows() {
+			if v, err = judge.Verdict(ctx, lp); err == nil {
+				history, err = judge.History(ctx, lp)
+			}
+			if err != nil {
+				return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+			}
+		}
+		doc.Add(l, lp, fits, v, history)
+	}
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, doc)
+	}
+	return report.WriteVerifyExplain(a.stdout, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet})
 }
 
 func (a *app) verify(paths []string, o verifyOptions) error {
@@ -61,7 +144,7 @@ func (a *app) verify(paths []string, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := a.interruptible(context.Background())
 	defer stop()
 	all := report.VerifyDocuments{Schema: report.Schema}
 	watch := a.silentProgress("an object for a kernel", len(paths)*len(sources))
@@ -142,12 +225,16 @@ func (a *app) verifyObject(ctx context.Context, obj *loader.Object, s btfSource,
 		case errors.Is(err, verifier.ErrProgram):
 			return nil, usagef("%s: %w", name, err)
 		case err != nil:
-			return nil, codeError{exitFault, fmt.Errorf("interrupted: %w", err)}
+			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 		}
 		if o.log {
 			fmt.Fprintln(a.stdout)
 		}
-		doc.Add(lp, kernel.Release.String(), v)
+		history, err := verifier.RefusalHistory(ctx, kernel, p, v)
+		if err != nil {
+			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
+		}
+		doc.Add(lp, kernel.Release.String(), v, history)
 		switch v.Outcome {
 		case verifier.Refused:
 			doc.Exit = worse(doc.Exit, exitLoad)

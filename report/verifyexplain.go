@@ -1,0 +1,196 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/verifier"
+	"github.com/bpfrun/bpfrun/verifier/klog"
+)
+
+// VerifyCause is an instruction that made a register what the verifier refuses.
+type VerifyCause struct {
+	Insn int    `json:"insn"`
+	What string `json:"what"`            // R2, fp-8
+	Text string `json:"text"`            // the instruction
+	Now  string `json:"state,omitempty"` // what the verifier knows of it then
+	// Source is the line the instruction comes from.
+	Source *VerifySource `json:"source,omitempty"`
+}
+
+func newCauses(lp *loader.LinkedProgram, in []verifier.Cause) []VerifyCause {
+	var out []VerifyCause
+	for _, c := range in {
+		out = append(out, VerifyCause{Insn: c.Insn, What: c.What, Text: c.Text, Now: c.State, Source: verifySource(lp, c.Insn)})
+	}
+	return out
+}
+
+// verifySource is the line an instruction comes from.
+func verifySource(lp *loader.LinkedProgram, insn int) *VerifySource {
+	if lp == nil || insn < 0 || insn >= len(lp.Insns) {
+		return nil
+	}
+	li, ok := lp.LineAt(insn)
+	if !ok || li.Line == 0 {
+		return nil
+	}
+	return &VerifySource{li.File, int(li.Line), strings.TrimSpace(li.Text)}
+}
+
+// VerifyExplainDocument is the JSON of `verify --explain`: what the logs of a kernel or loader are about.
+type VerifyExplainDocument struct {
+	Schema string `json:"schema"`
+	Exit   int    `json:"exit"`
+	Error  *Error `json:"error"`
+	Object string `json:"object"`
+	// Target is the kernel that the log is compared with.
+	Target *Target            `json:"target,omitempty"`
+	Logs   []VerifyExplainLog `json:"logs"`
+}
+
+// VerifyExplainLog is the log of a program.
+type VerifyExplainLog struct {
+	Line    int    `json:"line"`    // where it begins
+	Program string `json:"program"` // of the object, "" when none fits
+	// Message is the verifier's last line, Errno the error as the loader prints it.
+	Message string `json:"message,omitempty"`
+	Errno   string `json:"errno,omitempty"`
+	Insn    *int   `json:"insn"`
+	Text    string `json:"text,omitempty"` // the instruction
+	Reason  string `json:"reason,omitempty"`
+	// Source is the line the log ends at, History what led to the register it is about, oldest first.
+	Source    *VerifySource `json:"source,omitempty"`
+	Registers string        `json:"registers,omitempty"`
+	History   []VerifyCause `json:"history,omitempty"`
+	// Fits is false when the program's instructions are not those of the log.
+	Fits bool `json:"fits"`
+	// Here is the verdict on the target; Same says that it is the log's.
+	Here *Verdict `json:"here,omitempty"`
+	Same bool     `json:"same"`
+}
+
+// NewVerifyExplainDocument is the document without logs.
+func NewVerifyExplainDocument(l *loader.Linked, source string) *VerifyExplainDocument {
+	return &VerifyExplainDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Logs: []VerifyExplainLog{}}
+}
+
+// Add adds a log with the program it is about, and the verdict there and its history, which may be nil: they stand in for the
+// instructions of a log that has none.
+func (d *VerifyExplainDocument) Add(log *klog.Log, lp *loader.LinkedProgram, fits bool, here *verifier.Verdict, history []verifier.Cause) {
+	x := VerifyExplainLog{Line: log.Line, Message: log.Message, Errno: log.Errno, Reason: verifier.Meaning(log.Message), Fits: fits, Here: verdictOf(here)}
+	if n := len(log.Steps); n > 0 {
+		last := log.Steps[n-1]
+		x.Insn, x.Text, x.Registers = &last.Insn, last.Text, last.Before
+		if last.Source != "" {
+			x.Source = &VerifySource{last.File, last.SourceLine, last.Source}
+		}
+	}
+	if lp != nil {
+		x.Program = lp.Name
+	}
+	if lp != nil && fits {
+		if s := verifySource(lp, log.Last()); s != nil {
+			x.Source = s
+		}
+		x.History = newCauses(lp, verifier.History(lp.Insns, log))
+	}
+	if here != nil {
+		short := len(log.Steps) == 0
+		x.Same = here.Outcome == verifier.Accepted && log.Message == "" ||
+			here.Outcome == verifier.Refused && log.Message != "" && (short || here.Insn == log.Last()) && x.Reason == here.Reason
+		if short && x.Same && here.Insn >= 0 {
+			x.Insn, x.Source, x.Registers, x.History = x.Here.Insn, x.Here.Source, x.Here.Registers, newCauses(lp, history)
+		}
+	}
+	d.Logs = append(d.Logs, x)
+}
+
+// WriteVerifyExplain writes the explanations for people.
+func WriteVerifyExplain(w io.Writer, d *VerifyExplainDocument, opt TableOptions) error {
+	s := style{opt.Color}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
+	for i := range d.Logs {
+		d.Logs[i].write(&b, d.Target.Name, s, opt)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (x *VerifyExplainLog) write(b *strings.Builder, target string, s style, opt TableOptions) {
+	name := x.Program
+	if name == "" {
+		name = "no program of this object"
+	}
+	outcome := s.green("accepted")
+	if x.Message != "" {
+		outcome = s.red("refused")
+	}
+	fmt.Fprintf(b, "\n%s %s %s\n", s.bold(fmt.Sprintf("log at line %d:", x.Line)), name, outcome)
+	line := func(kind, text string) {
+		if text != "" {
+			fmt.Fprintf(b, "  %s %s\n", s.dim(fmt.Sprintf("%-9s", kind)), text)
+		}
+	}
+	at := x.Errno
+	if x.Insn != nil {
+		at = strings.TrimSpace(fmt.Sprintf("%s at instruction %d", at, *x.Insn))
+	}
+	if at != "" && x.Message != "" {
+		line("kernel", x.Message+" ("+at+")")
+	} else {
+		line("kernel", x.Message)
+	}
+	line("why", x.Reason)
+	writeSource(line, x.Source)
+	if x.Message != "" {
+		line("insn", x.Text)
+	}
+	line("registers", x.Registers)
+	writeHistory(line, x.History)
+	switch {
+	case x.Program == "":
+		line("note", s.yellow("its instructions are in no program of this object: the log is of another object, or of another build of it"))
+	case !x.Fits:
+		line("note", s.yellow("its instructions are not those of the program: the log is of another build of the object"))
+	case x.Here == nil:
+	case x.Same:
+		line("here", target+" says the same")
+	default:
+		line("here", target+" says: "+x.Here.Verdict+strings.TrimPrefix(": "+x.Here.summary, ": accepted"))
+		line("", "the log is of another kernel, or was loaded with other settings (--btf, --global)")
+	}
+}
+
+func writeSource(line func(kind, text string), src *VerifySource) {
+	switch {
+	case src == nil:
+	case src.File == "":
+		line("source", src.Text)
+	default:
+		line("source", fmt.Sprintf("%s:%d  %s", src.File, src.Line, src.Text))
+	}
+}
+
+// writeHistory writes what led to a register, an instruction a line.
+func writeHistory(line func(kind, text string), causes []VerifyCause) {
+	for i, c := range causes {
+		kind := ""
+		if i == 0 {
+			kind = "history"
+		}
+		text := fmt.Sprintf("%d: %s", c.Insn, c.Text)
+		if c.Now != "" {
+			text += "  → " + c.What + "=" + c.Now
+		} else if strings.HasPrefix(c.What, "reference") {
+			text += "  → " + c.What
+		}
+		if c.Source != nil {
+			text += fmt.Sprintf("  (%s:%d %s)", c.Source.File[strings.LastIndexByte(c.Source.File, '/')+1:], c.Source.Line, c.Source.Text)
+		}
+		line(kind, text)
+	}
+}
