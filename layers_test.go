@@ -38,6 +38,7 @@ var layers = []struct {
 	{"packet", []string{"internal/nearest"}},
 	{"btf/btffile", []string{"btf"}},
 	{"btf/check", []string{"uapi", "btf"}},
+	{"btf/ids", []string{"btf"}},
 	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},

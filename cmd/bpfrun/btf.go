@@ -24,7 +24,7 @@ host for the running kernel, or embedded for the kernel inside of bpfrun.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.btfDumpCommand(), a.btfShowCommand(), a.btfFindCommand(), a.btfDiffCommand(), a.btfCheckCommand(), a.btfMinCommand(), a.btfRelocateCommand())
+	cmd.AddCommand(a.btfDumpCommand(), a.btfShowCommand(), a.btfFindCommand(), a.btfDiffCommand(), a.btfCheckCommand(), a.btfMinCommand(), a.btfRelocateCommand(), a.btfIDsCommand(), a.btfResolveIDsCommand())
 	return cmd
 }
 

@@ -1,0 +1,132 @@
+package ids
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// Finding is something wrong with an entry or set.
+type Finding struct {
+	Group *Group
+	Entry *Entry // nil for the set as a whole
+	What  string
+}
+
+// Check compares the ids of the file with BTF: entries that were not resolved, that lead to another type, whose type does not exist or
+// is of another kind, and sets that are not sorted or whose count is wrong.
+func (s *Section) Check(spec *btf.Spec) []Finding {
+	var out []Finding
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		ids := make([]btf.ID, len(g.Entries))
+		known := map[btf.ID]bool{}
+		for j := range g.Entries {
+			e := &g.Entries[j]
+			ids[j] = e.ID
+			if e.Kind == btf.KindVoid {
+				continue
+			}
+			want, ok := spec.FindID(e.Kind, e.Name)
+			known[want] = true
+			if !ok {
+				out = append(out, Finding{g, e, s.missing(spec, e)})
+			}
+		}
+		for j := range g.Entries {
+			e := &g.Entries[j]
+			want, ok := spec.FindID(e.Kind, e.Name)
+			switch {
+			case e.Kind == btf.KindVoid || !ok:
+			case e.ID == 0:
+				out = append(out, Finding{g, e, "is not resolved"})
+			case g.Kind == List && e.ID != want:
+				out = append(out, Finding{g, e, fmt.Sprintf("has id %d, the type is [%d]", e.ID, want)})
+			case g.Kind != List && !known[e.ID]: // sets are sorted: symbols no longer stand at their own ids
+				out = append(out, Finding{g, e, fmt.Sprintf("the set has id %d, which is %s %s", e.ID, spec.Kind(e.ID), spec.Name(e.ID))})
+			}
+		}
+		if g.Kind == List {
+			continue
+		}
+		if g.Stored != g.Count && !(g.Stored == 0 && allZero(ids)) {
+			out = append(out, Finding{g, nil, fmt.Sprintf("its count is %d, it has %d", g.Stored, g.Count)})
+		}
+		if !sort.SliceIsSorted(ids, func(a, b int) bool { return ids[a] < ids[b] }) {
+			out = append(out, Finding{g, nil, "it is not sorted"})
+		}
+	}
+	return out
+}
+
+func allZero(ids []btf.ID) bool {
+	return !slices.ContainsFunc(ids, func(id btf.ID) bool { return id != 0 })
+}
+
+// missing says what exists instead of a type.
+func (s *Section) missing(spec *btf.Spec, e *Entry) string {
+	for _, id := range spec.Named(btf.EssentialName(e.Name)) {
+		if k := spec.Kind(id); k != e.Kind && spec.Name(id) == e.Name {
+			return fmt.Sprintf("is not there; [%d] is a %s of that name", id, k)
+		}
+	}
+	return "is not there"
+}
+
+// IsResolved reports whether any entry has an id.
+func (s *Section) IsResolved() bool {
+	return slices.ContainsFunc(s.Groups, func(g Group) bool {
+		return g.Stored != 0 || slices.ContainsFunc(g.Entries, func(e Entry) bool { return e.ID != 0 })
+	})
+}
+
+// Resolve returns a copy of the file with every id set, counts written and sets sorted, as resolve_btfids writes it. The entries of
+// types that do not exist, which have id 0, are missing. The error is ErrResolved.
+func (s *Section) Resolve(spec *btf.Spec) (file []byte, missing []*Entry, err error) {
+	if s.IsResolved() {
+		return nil, nil, fmt.Errorf("%w; take the file before that", ErrResolved)
+	}
+	out := bytes.Clone(s.file)
+	sec := out[s.at : s.at+uint64(s.size)]
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		for j := range g.Entries {
+			e := &g.Entries[j]
+			if e.Kind == btf.KindVoid {
+				continue
+			}
+			id, ok := spec.FindID(e.Kind, e.Name)
+			if !ok {
+				missing = append(missing, e)
+			}
+			s.Order.PutUint32(sec[e.Offset:], uint32(id))
+		}
+		switch g.Kind {
+		case Set:
+			s.Order.PutUint32(sec[g.Offset:], g.Count)
+			s.sortWords(sec[g.Offset+4:], int(g.Count), 4)
+		case Set8:
+			s.Order.PutUint32(sec[g.Offset:], g.Count)
+			s.sortWords(sec[g.Offset+8:], int(g.Count), 8)
+		}
+	}
+	return out, missing, nil
+}
+
+// sortWords sorts n records by their first word, which is signed as resolve_btfids has it.
+func (s *Section) sortWords(b []byte, n, size int) {
+	records := make([][]byte, n)
+	for i := range records {
+		records[i] = bytes.Clone(b[i*size : (i+1)*size])
+	}
+	slices.SortStableFunc(records, func(x, y []byte) int {
+		return cmp.Compare(int32(s.Order.Uint32(x)), int32(s.Order.Uint32(y)))
+	})
+	for i, r := range records {
+		copy(b[i*size:], r)
+	}
+}
