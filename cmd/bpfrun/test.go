@@ -114,8 +114,9 @@ func (a *app) test(paths []string, f testFlags) error {
 	}
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	inParallel(running, len(jobs), func(i int) {
-		jobs[i].run(running, a.strict, a.jsonOut, func(failed bool) {
+	order := byKernel(jobs)
+	inParallel(running, len(order), func(i int) {
+		order[i].run(running, a.strict, a.jsonOut, func(failed bool) {
 			watch.add(1)
 			if failed && f.failFast {
 				cancel()

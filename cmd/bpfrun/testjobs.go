@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/bpfrun/bpfrun/intest"
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -21,7 +21,8 @@ import (
 type testJob struct {
 	file   chosenFile // its File is nil for an object's own tests
 	source btfSource
-	target func() (*loader.Target, error)
+	pool   *kernelPool
+	kernel *pooledKernel // nil when it is not in use
 	opt    scenario.Options
 	seed   uint64
 	runner *scenario.Runner // kept from the check, else nil
@@ -59,26 +60,17 @@ func (a *app) testSources(files []chosenFile) ([][]btfSource, error) {
 // testJobs are the jobs of files on every target of theirs, those with different seeds next to each other.
 func (a *app) testJobs(files []chosenFile, sources [][]btfSource, opt scenario.Options, seeds int) []*testJob {
 	var jobs []*testJob
-	type lazy struct {
-		target func() (*loader.Target, error)
-		types  *kernel.Types
-	}
-	targets := map[string]lazy{}
+	pool := newKernelPool(a.target)
 	for n, f := range files {
 		for _, s := range sources[n] {
-			t, ok := targets[s.Path]
-			if !ok {
-				t = lazy{sync.OnceValues(func() (*loader.Target, error) { return a.target(s) }), kernel.NewTypes()}
-				targets[s.Path] = t
-			}
 			if s.implied != "" && !a.told {
 				a.told = true
 				a.note("%s", s.implied)
 			}
 			for step := range uint64(seeds) {
 				o := opt
-				o.Types, o.SeedStep = t.types, step
-				j := &testJob{file: f, source: s, target: t.target, opt: o, seed: o.Seed + step, suite: report.Suite{File: f.path, Target: s.Name}}
+				o.SeedStep = step
+				j := &testJob{file: f, source: s, pool: pool, opt: o, seed: o.Seed + step, suite: report.Suite{File: f.path, Target: s.Name}}
 				if f.File != nil && f.Kernel.Seed != nil && !o.SeedWins {
 					j.seed = *f.Kernel.Seed + step
 				}
@@ -119,16 +111,35 @@ func inParallel(ctx context.Context, n int, do func(i int)) {
 	wg.Wait()
 }
 
+// byKernel is the order in which jobs are done: that of the files, unless there are more kernels than stay open. Then it is kernel by
+// kernel, so that each is opened once.
+func byKernel(jobs []*testJob) []*testJob {
+	first := map[string]int{}
+	for i, j := range jobs {
+		if _, ok := first[j.source.Path]; !ok {
+			first[j.source.Path] = i
+		}
+	}
+	if len(first) <= idleKernels {
+		return jobs
+	}
+	jobs = slices.Clone(jobs)
+	slices.SortStableFunc(jobs, func(a, b *testJob) int { return first[a.source.Path] - first[b.source.Path] })
+	return jobs
+}
+
 // keptRunners is how many jobs keep what their check has set up. Each holds the memory of a machine.
 const keptRunners = 8
 
 // checkJobs opens every job for its mistakes, and returns them with those that parsing found. What is the same on several targets is said once.
 func checkJobs(ctx context.Context, jobs []*testJob, parsing error) error {
+	jobs = byKernel(jobs)
 	errs := make([]error, len(jobs))
 	inParallel(ctx, len(jobs), func(i int) {
 		j := jobs[i]
 		if j.file.File == nil {
 			_, errs[i] = j.target()
+			j.letGo()
 			return
 		}
 		if j.opt.SeedStep > 0 {
@@ -140,6 +151,9 @@ func checkJobs(ctx context.Context, jobs []*testJob, parsing error) error {
 			j.runner = r
 		case err == nil:
 			r.Close()
+			j.letGo()
+		default:
+			j.letGo()
 		}
 		errs[i] = err
 	})
@@ -184,6 +198,24 @@ func (j *testJob) close() {
 		j.runner.Close()
 		j.runner = nil
 	}
+	j.letGo()
+}
+
+// target opens the job's kernel, which stays open until letGo.
+func (j *testJob) target() (*loader.Target, error) {
+	if j.kernel == nil {
+		j.kernel = j.pool.use(j.source)
+		j.opt.Types = j.kernel.types
+	}
+	return j.kernel.target()
+}
+
+// letGo says that the job does not use its kernel for now.
+func (j *testJob) letGo() {
+	if j.kernel != nil {
+		j.pool.release(j.kernel)
+		j.kernel, j.opt.Types = nil, nil
+	}
 }
 
 func (j *testJob) open() (*scenario.Runner, error) {
@@ -213,7 +245,7 @@ var errBigEndian = errors.New("execution of big-endian programs is not simulated
 func (j *testJob) run(ctx context.Context, strict, document bool, done func(failed bool)) {
 	start := time.Now()
 	j.ran = true
-	defer func() { j.suite.Took = time.Since(start) }()
+	defer func() { j.suite.Took = time.Since(start); j.letGo() }()
 	if j.file.File == nil {
 		j.runObject(ctx, strict, document, done)
 		return
