@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"strings"
+
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
@@ -21,7 +23,11 @@ func (r surroundings) Populate(o *object.Object) {
 	}
 	if l := o.Storage(); l != nil {
 		r.fill(l.Name, b)
-		if l.Name == "tcp_sock" {
+		if strings.HasSuffix(l.Name, "6_sock") && l.Name[:3] == "tcp" {
+			r.fill("tcp_sock", b)
+		}
+		switch l.Name {
+		case "tcp_sock", "tcp6_sock", "udp_sock", "udp6_sock":
 			// It is a sock, an inet_sock and its own type in one.
 			if face == "sock" {
 				r.fill("inet_sock", b)

@@ -189,6 +189,10 @@ func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Typ
 		return one("prog", objects), err
 	case "bpf_map_elem":
 		return h.mapElements(c), nil
+	case "tcp", "udp":
+		if h.Mode() == object.ModeDefault && len(c.spec.Args) == 0 {
+			return h.tableElements(c, spec, p, h.Table(name)), nil
+		}
 	}
 	return h.otherElements(c, spec, p), nil
 }
@@ -249,12 +253,29 @@ func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArg
 	return out
 }
 
+// tableElements are the sockets of a table, each with the other arguments an iterator gets.
+func (h *Hooks) tableElements(c *Context, spec *btf.Spec, p *btf.Type, sockets []*object.Object) []iterArgs {
+	var out []iterArgs
+	for _, o := range sockets {
+		e := iterArgs{}
+		for i, param := range p.Params[1:] {
+			if i == 0 {
+				e[param.Name] = Arg{Value: o.Addr(), Object: o}
+				continue
+			}
+			e[param.Name] = h.argument(c.Func, param.Name, spec, param.Type)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
 // isA reports whether an object is of a type, or stored in one that begins with it.
 func (h *Hooks) isA(o *object.Object, typ string) bool {
 	if o.TypeName() == typ {
 		return true
 	}
-	return o.Storage() != nil && (o.Storage().Name == typ || typ == "sock_common" && strings.HasSuffix(o.Storage().Name, "_sock"))
+	return o.Storage() != nil && (o.Storage().Name == typ || typ == "udp_sock" && o.Storage().Name == "udp6_sock" || typ == "sock_common" && strings.HasSuffix(o.Storage().Name, "_sock"))
 }
 
 // iterTasks lists the tasks there are, by pid: in default mode those that run, their leaders and init, in a scenario its own.

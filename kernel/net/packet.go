@@ -34,10 +34,10 @@ const (
 	TCPSynSent     = 2
 	TCPSynRecv     = 3
 	TCPFinWait2    = 5
-	tcpTimeWait    = 6
+	TCPTimeWait    = 6
 	TCPClose       = 7
 	TCPListen      = 10
-	tcpNewSynRecv  = 12
+	TCPNewSynRecv  = 12
 )
 
 // Packet is packet data in simulated memory. The guest may access [Meta, DataEnd); head and tail room lie around it.

@@ -25,9 +25,21 @@ type SockSpec struct {
 	SourcePort, DestPort uint16
 }
 
-// NewSock builds a struct sock (in a tcp_sock).
+// storage is the type the kernel allocates for such a socket.
+func (s *SockSpec) storage() string {
+	name := "tcp"
+	if s.Protocol == ProtoUDP {
+		name = "udp"
+	}
+	if s.Family == uapi.AFInet6 {
+		name += "6"
+	}
+	return name + "_sock"
+}
+
+// NewSock builds a struct sock, in the tcp_sock, udp_sock, tcp6_sock or udp6_sock it is.
 func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
-	o, err := h.NewObjectNamed(role, "sock")
+	o, err := h.NewIn(role, "sock", s.storage())
 	if err != nil {
 		return nil, err
 	}

@@ -72,12 +72,17 @@ func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 
 // SocketOf is the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
 func (h *Host) SocketOf(o *object.Object) (*Socket, error) {
-	if !o.Has("__sk_common.skc_family") {
-		if !o.Has("sk.__sk_common.skc_family") && !o.Has("inet_conn.icsk_inet.sk.__sk_common.skc_family") {
-			return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is no socket"}
-		}
+	if l := o.Storage(); l == nil || !socketTypes[l.Name] {
+		return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is no socket"}
 	}
 	return h.socketOf(o), nil
+}
+
+// socketTypes are the types that begin with a sock_common.
+var socketTypes = map[string]bool{
+	"sock_common": true, "sock": true, "inet_sock": true, "inet_connection_sock": true, "tcp_sock": true, "tcp6_sock": true, "udp_sock": true, "udp6_sock": true,
+	"raw_sock": true, "raw6_sock": true, "unix_sock": true, "packet_sock": true, "netlink_sock": true, "vsock_sock": true, "mptcp_sock": true,
+	"inet_timewait_sock": true, "tcp_timewait_sock": true, "request_sock": true, "inet_request_sock": true, "tcp_request_sock": true,
 }
 
 // OpenSocket makes lookups find the socket of an object.
@@ -256,7 +261,7 @@ func (s *Socket) Type() uint16 { return uint16(s.vals[SockType]) }
 func (s *Socket) State() uint8 { return uint8(s.vals[SockState]) }
 
 // Full reports whether it is a whole socket: neither a time-wait nor a request socket (sk_fullsock).
-func (s *Socket) Full() bool { return s.State() != tcpTimeWait && s.State() != tcpNewSynRecv }
+func (s *Socket) Full() bool { return s.State() != TCPTimeWait && s.State() != TCPNewSynRecv }
 
 // RCUFree reports whether the socket is used without a reference: listening TCP and UDP sockets (SOCK_RCU_FREE).
 func (s *Socket) RCUFree() bool { return s.State() == TCPListen || s.Protocol() == ProtoUDP }

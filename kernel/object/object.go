@@ -129,6 +129,17 @@ func (s *Space) Make(role string, l *Layout, count uint64, parent *Object) (*Obj
 	return o, s.place(o)
 }
 
+// NewIn makes an object of a type that is the first part of an outer one, which it is stored in: a struct sock in a udp_sock. Without the outer type in the
+// target's BTF it is NewObjectNamed.
+func (s *Space) NewIn(role, typ, outer string) (*Object, error) {
+	l, c := s.LayoutNamed(typ), s.LayoutNamed(outer)
+	if l == nil || c == nil || c.Size < l.Size {
+		return s.NewObjectNamed(role, typ)
+	}
+	o := &Object{k: s, role: role, layout: c, count: 1, size: c.Size, face: l}
+	return o, s.place(o)
+}
+
 // Detached makes an object outside of guest memory, to collect bytes by the type's fields. It has no default content of its own.
 func (s *Space) Detached(role string, l *Layout) *Object {
 	return &Object{k: s, role: role, layout: l, count: 1, size: l.Size, frozen: true, st: &state{}}
