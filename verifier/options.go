@@ -9,6 +9,7 @@ type Options struct {
 	LogLevel int
 	// Memory bounds what states may take, in bytes; 0 is 1 GiB. What needs more is Unknown.
 	Memory int64
-	// OnInsn, when not nil, is told the state before each instruction that is processed.
-	OnInsn func(insn int, state func() string)
+	// onInsn, when not nil, is called before each instruction that is processed, and where a path ends at a state that an earlier one
+	// covers.
+	onInsn func(e *env, pruned bool)
 }

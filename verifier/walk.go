@@ -77,6 +77,9 @@ func (e *env) walkAll() {
 		if a.prune {
 			if e.visited(e.insn) {
 				e.log.safe(e)
+				if e.o.onInsn != nil {
+					e.o.onInsn(e, true)
+				}
 				if !e.next(&prev) {
 					return
 				}
@@ -87,8 +90,8 @@ func (e *env) walkAll() {
 			e.pushHistory(s, 0, 0, 0, nil)
 		}
 		e.log.insn(e)
-		if e.o.OnInsn != nil {
-			e.o.OnInsn(e.insn, func() string { return stateText(e, e.cur, e.cur.curFrame) })
+		if e.o.onInsn != nil {
+			e.o.onInsn(e, false)
 		}
 		a.seen = true
 		prev = e.insn

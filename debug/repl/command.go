@@ -41,7 +41,7 @@ var table []*command
 
 func init() {
 	for _, group := range [][]*command{
-		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand}, lookMoreCommands,
+		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand, verifierCommand}, lookMoreCommands,
 		changeCommands, otherCommands, otherMoreCommands,
 	} {
 		table = append(table, group...)

@@ -119,3 +119,10 @@ func (b *Bounds) Zext() {
 
 // Width is the number of bits that may be set, from the right.
 func (b *Bounds) Width() int { return bitLen(b.UMax) }
+
+// Holds reports whether v is a value within b.
+func (b *Bounds) Holds(v uint64) bool {
+	s, u32 := int64(v), uint32(v)
+	return b.Var.Contains(Const(v)) && b.SMin <= s && s <= b.SMax && b.UMin <= v && v <= b.UMax &&
+		b.SMin32 <= int32(u32) && int32(u32) <= b.SMax32 && b.UMin32 <= u32 && u32 <= b.UMax32
+}
