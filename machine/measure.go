@@ -25,8 +25,11 @@ const (
 type Measurement struct {
 	// First is the first run, on fresh memory.
 	First *Result
-	// Min and Median are nanoseconds per run, of the batches.
+	// Batches are nanoseconds per run, batch by batch; Min and Median are theirs.
+	Batches     []float64
 	Min, Median float64
+	// Native is the share of the instructions of these runs that native code executed, from 0 to 1.
+	Native float64
 	// Compile is the time the engine takes to translate the program, the best of several.
 	Compile time.Duration
 }
@@ -78,35 +81,54 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 		}
 		out.Compile += t
 	}
-	var times []float64
+	var t timing
+	before := m.executedNatively()
 	switch {
 	case memory != nil:
-		times, err = m.measureRaw(ctx, start)
+		err = m.measureRaw(ctx, &t, start)
 	case progtype.Of(s.p.lp.Type).Takes.Has(progtype.TakesPacket):
-		times, err = m.measurePackets(ctx, name, in)
+		err = m.measurePackets(ctx, &t, name, in)
 	default:
-		times, err = measureRuns(ctx, start)
+		err = measureRuns(ctx, &t, start)
 	}
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(times)
-	out.Min, out.Median = times[0], times[len(times)/2]
+	if all := t.runs * out.First.Insns; all > 0 {
+		out.Native = min(1, float64(m.executedNatively()-before)/float64(all))
+	}
+	out.Batches = t.batches
+	sorted := slices.Sorted(slices.Values(t.batches))
+	out.Min, out.Median = sorted[0], sorted[len(sorted)/2]
 	return out, nil
 }
 
+// timing collects the batches of a measurement, in nanoseconds per run, and counts all runs.
+type timing struct {
+	batches []float64
+	runs    uint64
+}
+
+// executedNatively is how many instructions native code has executed.
+func (m *Machine) executedNatively() uint64 {
+	if m.engine == nil {
+		return 0
+	}
+	return m.engine.Executed()
+}
+
 // measureRaw times runs in one session: all that is between two of them is the start of the processor.
-func (m *Machine) measureRaw(ctx context.Context, start func() (*Session, *Result, error)) ([]float64, error) {
+func (m *Machine) measureRaw(ctx context.Context, t *timing, start func() (*Session, *Result, error)) error {
 	s, res, err := start()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s == nil {
-		return nil, fmt.Errorf("a later run cannot start: %s", res.Status)
+		return fmt.Errorf("a later run cannot start: %s", res.Status)
 	}
 	defer s.Leave()
 	img, r1, r2 := s.p.img, m.thread.Reg(1), m.thread.Reg(2)
-	return timeBatches(ctx, func() error {
+	return t.take(ctx, func() error {
 		m.thread.Start(img, r1, r2)
 		stop := m.step(m.cfg.MaxInsns)
 		for stop == vm.Budget && m.thread.Insns() < m.cfg.MaxInsns {
@@ -120,20 +142,20 @@ func (m *Machine) measureRaw(ctx context.Context, start func() (*Session, *Resul
 }
 
 // measurePackets times a packet: the context that is filled again, the run, and the look at what it did.
-func (m *Machine) measurePackets(ctx context.Context, name string, in Input) ([]float64, error) {
+func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in Input) error {
 	r, res, err := m.Replay(name, in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if r == nil {
-		return nil, fmt.Errorf("a later run cannot start: %s", res.Status)
+		return fmt.Errorf("a later run cannot start: %s", res.Status)
 	}
 	defer r.Close()
 	packet := in.Packet
 	if packet == nil {
 		packet = kernel.DefaultPacket()
 	}
-	return timeBatches(ctx, func() error {
+	return t.take(ctx, func() error {
 		out, err := r.Run(ctx, packet)
 		if err == nil && out.Fault != nil {
 			err = fmt.Errorf("a later run ended otherwise than the first: %w", out.Fault)
@@ -142,8 +164,8 @@ func (m *Machine) measurePackets(ctx context.Context, name string, in Input) ([]
 	})
 }
 
-// timeBatches takes the time of a call, in batches.
-func timeBatches(ctx context.Context, run func() error) ([]float64, error) {
+// take takes the time of a call, in batches.
+func (t *timing) take(ctx context.Context, run func() error) error {
 	batch := func(n int) (time.Duration, error) {
 		begin := time.Now()
 		for range n {
@@ -151,64 +173,64 @@ func timeBatches(ctx context.Context, run func() error) ([]float64, error) {
 				return 0, err
 			}
 		}
+		t.runs += uint64(n)
 		return time.Since(begin), nil
 	}
 	n := 1
 	for {
 		d, err := batch(n)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if d >= batchTime {
 			break
 		}
 		n = max(n+1, min(n*10, int(float64(n)*1.2*float64(batchTime)/float64(d+1))))
 	}
-	times := make([]float64, 0, batches)
-	for len(times) < batches {
+	for len(t.batches) < batches {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		d, err := batch(n)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		times = append(times, float64(d.Nanoseconds())/float64(n))
+		t.batches = append(t.batches, float64(d.Nanoseconds())/float64(n))
 	}
-	return times, nil
+	return nil
 }
 
 // measureRuns times the execution alone of full runs. At most this many runs make a batch: making contexts and
 // looking at maps takes longer than many programs.
-func measureRuns(ctx context.Context, start func() (*Session, *Result, error)) ([]float64, error) {
+func measureRuns(ctx context.Context, t *timing, start func() (*Session, *Result, error)) error {
 	const mostRuns = 2000
-	times := make([]float64, 0, batches)
-	for len(times) < batches {
+	for len(t.batches) < batches {
 		var d time.Duration
 		n := 0
 		for ; n < mostRuns && d < batchTime; n++ {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return err
 			}
 			s, res, err := start()
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if s == nil {
-				return nil, fmt.Errorf("a later run cannot start: %s", res.Status)
+				return fmt.Errorf("a later run cannot start: %s", res.Status)
 			}
 			begin := time.Now()
 			err = s.execute(ctx, nil)
 			d += time.Since(begin)
 			if err != nil {
 				s.Leave()
-				return nil, err
+				return err
 			}
 			s.Finish()
 		}
-		times = append(times, float64(d.Nanoseconds())/float64(n))
+		t.runs += uint64(n)
+		t.batches = append(t.batches, float64(d.Nanoseconds())/float64(n))
 	}
-	return times, nil
+	return nil
 }
 
 // compileTime takes the time of making native code, without mapping its pages.

@@ -12,18 +12,25 @@ type BenchDocument struct {
 	Error   *Error `json:"error"`
 	Object  string `json:"object"`
 	Program string `json:"program"`
-	Engine  string `json:"engine"`
+	// Engine is what executed most instructions of the timed runs, "jit" or "interp": a program that leaves native code every few instructions rests on
+	// the interpreter. Native is the share that native code executed, from 0 to 1.
+	Engine string  `json:"engine"`
+	Native float64 `json:"native"`
 	// Ret is all of r0 after the first run, which Insns counts too.
 	Ret   string `json:"ret"`
 	Insns uint64 `json:"insns"`
 	// Min and Median are of one run, over all batches.
 	Min    float64 `json:"ns_min"`
 	Median float64 `json:"ns_median"`
+	// Batches are those of one run, batch by batch.
+	Batches []float64 `json:"ns_batches"`
 	// LoadNS is the time from the file to a program that can run, without reading the target's types.
 	LoadNS int64 `json:"load_ns"`
 	// CompileNS is the engine's part of it.
 	CompileNS int64   `json:"compile_ns"`
 	Target    *Target `json:"target,omitempty"`
+	// Compared is the comparison with an earlier document (--compare).
+	Compared *BenchComparison `json:"compared,omitempty"`
 }
 
 // WriteBench writes the figures for people.
@@ -32,8 +39,18 @@ func WriteBench(w io.Writer, d *BenchDocument) error {
 	if d.Insns > 0 {
 		perInsn = d.Min / float64(d.Insns)
 	}
-	_, err := fmt.Fprintf(w, "%s %s: ret %s, %d instructions\nbest %s, median %s a run, %.2f ns an instruction\nload %s, of that compile %s\n",
-		d.Object, d.Program, d.Ret, d.Insns, nanoseconds(d.Min), nanoseconds(d.Median), perInsn, nanoseconds(float64(d.LoadNS)), nanoseconds(float64(d.CompileNS)))
+	engine := "interpreter"
+	if d.Engine == "jit" {
+		engine = "native code"
+	}
+	if d.Native > 0 && d.Native < 0.995 {
+		engine += fmt.Sprintf(" (%.0f %% of the instructions are native)", 100*d.Native)
+	}
+	_, err := fmt.Fprintf(w, "%s %s: ret %s, %d instructions\nbest %s, median %s a run, %.2f ns an instruction\nload %s, of that compile %s\nexecuted by the %s\n",
+		d.Object, d.Program, d.Ret, d.Insns, nanoseconds(d.Min), nanoseconds(d.Median), perInsn, nanoseconds(float64(d.LoadNS)), nanoseconds(float64(d.CompileNS)), engine)
+	if err == nil && d.Compared != nil {
+		_, err = fmt.Fprintln(w, d.Compared)
+	}
 	return err
 }
 

@@ -16,25 +16,31 @@ import (
 
 // benchOptions are the flags of the bench command.
 type benchOptions struct {
-	prog   string
-	memory string
+	prog    string
+	memory  string
+	compare string
 }
 
 func (a *app) benchCommand() *cobra.Command {
 	var o benchOptions
 	cmd := &cobra.Command{
-		Use:   "bench OBJECT -p PROGRAM [--mem FILE]",
+		Use:   "bench OBJECT -p PROGRAM [--mem FILE] [--compare FILE]",
 		Short: "Measure how long a program takes",
 		Long: `Run a program in 40 batches of at least 3 ms and print the time of a run: the best and the
 median batch. Without --mem every run gets a default context, which is not part of the time; of a program that gets packets it is: the
 time is that of a packet in a replay. With --mem the program
-is raw, whatever its section says: r1 points to a private copy of FILE in simulated memory, r2 is its length.`,
-		Example: "  bpfrun bench prog.o -p filter --json\n  bpfrun bench hash.o -p fnv1a --mem input.bin",
+is raw, whatever its section says: r1 points to a private copy of FILE in simulated memory, r2 is its length.
+
+--compare reads what an earlier bench --json of the program wrote, and says whether this one is faster or slower: the batches
+differ by more than chance explains (Mann-Whitney U test, p < 0.01) and the medians by more than 3 %. The exit code is 1 when it is
+slower. Both have to be measured on one machine that does nothing else.`,
+		Example: "  bpfrun bench prog.o -p filter --json >before.json\n  bpfrun bench prog.o -p filter --compare before.json\n  bpfrun bench hash.o -p fnv1a --mem input.bin",
 		Args:    oneObject,
 		RunE:    func(_ *cobra.Command, args []string) error { return a.bench(args[0], o) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
+	f.StringVar(&o.compare, "compare", "", "compare with `FILE`, which bench --json wrote")
 	f.StringVar(&o.memory, "mem", "", "`FILE` whose bytes the program gets: r1 = their address, r2 = their number")
 	return cmd
 }
@@ -51,6 +57,16 @@ func (a *app) bench(path string, o benchOptions) error {
 	if o.memory != "" {
 		if memory, err = readFlagFile("mem", o.memory); err != nil {
 			return err
+		}
+	}
+	var earlier *report.BenchDocument
+	if o.compare != "" {
+		data, err := readFlagFile("compare", o.compare)
+		if err != nil {
+			return err
+		}
+		if earlier, err = report.ReadBench(data); err != nil {
+			return usagef("--compare %s: %v", o.compare, err)
 		}
 	}
 	sources, err := a.btfSources()
@@ -102,7 +118,22 @@ func (a *app) bench(path string, o benchOptions) error {
 		return err
 	}
 	doc.Ret, doc.Insns, doc.CompileNS = report.Hex64(res.First.Ret), res.First.Insns, res.Compile.Nanoseconds()
-	doc.Min, doc.Median = round(res.Min), round(res.Median)
+	doc.Min, doc.Median, doc.Native = round(res.Min), round(res.Median), math.Round(1000*res.Native)/1000
+	if doc.Engine == "jit" && doc.Native < 0.5 {
+		doc.Engine = "interp"
+	}
+	for _, ns := range res.Batches {
+		doc.Batches = append(doc.Batches, round(ns))
+	}
+	if earlier != nil {
+		if err := doc.Compare(earlier, o.compare); err != nil {
+			return usagef("--compare %s: %v", o.compare, err)
+		}
+		if doc.Compared.Verdict == "slower" {
+			doc.Exit = exitExpectation
+			a.code = doc.Exit
+		}
+	}
 	if a.jsonOut {
 		return report.WriteJSON(a.stdout, doc)
 	}
