@@ -59,6 +59,7 @@ var layers = []struct {
 	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel"}},
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers"}},
 	{"bpfsys", []string{"uapi", "progtype", "decode", "btf", "btf/check", "loader", "verifier", "maps", "kernel", "machine"}},
+	{"exec", []string{"uapi", "bpfsys"}},
 	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},

@@ -1,6 +1,12 @@
 package bpfsys
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+)
 
 // Token is a BPF token. Callers have all capabilities, so it grants nothing.
 type Token struct{ object }
@@ -152,4 +158,91 @@ func (s *System) hasFunction(name string) bool {
 	}
 	_, ok := s.target.Kallsyms[name]
 	return ok
+}
+
+// SetXDP attaches a program to a network device as RTM_SETLINK does; nil takes the one that is there off.
+func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pl := place{kind: onDevice, id: uint64(ifindex), at: uapi.AttachXDP}
+	g := s.group(pl)
+	if len(g.list) > 0 && g.list[0].link != nil {
+		return uapi.EBUSY
+	}
+	if p != nil && p.typ != uapi.ProgTypeXDP {
+		return uapi.EINVAL
+	}
+	for len(g.list) > 0 {
+		s.leave(g, 0)
+	}
+	if p == nil {
+		return 0
+	}
+	s.hold(p)
+	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
+	g.list = append(g.list, groupEntry{p, nil, h})
+	return 0
+}
+
+// FDInfo is the text of /proc/PID/fdinfo/N for a descriptor of the object.
+func (s *System) FDInfo(o Object) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := []byte("pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1065\n")
+	add := func(name, format string, v any) { b = fmt.Appendf(b, name+":\t"+format+"\n", v) }
+	switch o := o.(type) {
+	case *Map:
+		add("map_type", "%d", uint32(o.def.Type))
+		add("key_size", "%d", o.def.KeySize)
+		add("value_size", "%d", o.def.ValueSize)
+		add("max_entries", "%d", o.def.MaxEntries)
+		add("map_flags", "0x%x", o.def.Flags)
+		add("map_extra", "0x%x", o.def.Extra)
+		add("memlock", "%d", o.memlock())
+		add("map_id", "%d", o.id)
+		frozen := 0
+		if o.frozen {
+			frozen = 1
+		}
+		add("frozen", "%d", frozen)
+		if o.owner != nil {
+			add("owner_prog_type", "%d", uint32(o.owner.typ))
+			add("owner_jited", "%d", 1)
+		}
+	case *Prog:
+		add("prog_type", "%d", uint32(o.typ))
+		add("prog_jited", "%d", 1)
+		add("prog_tag", "%x", o.tag)
+		add("memlock", "%d", (len(o.insns)+4095)&^4095+4096)
+		add("prog_id", "%d", o.id)
+		add("run_time_ns", "%d", o.nanos)
+		add("run_cnt", "%d", o.runs)
+		add("recursion_misses", "%d", 0)
+		add("verified_insns", "%d", o.verified)
+	case *Link:
+		add("link_type", "%s", linkNames[o.typ])
+		add("link_id", "%d", o.id)
+		if o.prog != nil {
+			add("prog_tag", "%x", o.prog.tag)
+			add("prog_id", "%d", o.prog.id)
+		}
+	case *BTF:
+		add("btf_id", "%d", o.id)
+	}
+	return b
+}
+
+var linkNames = map[LinkType]string{
+	LinkRawTracepoint: "raw_tracepoint", LinkTracing: "tracing", LinkCgroup: "cgroup", LinkIter: "iter", LinkNetns: "netns", LinkXDP: "xdp",
+	LinkPerfEvent: "perf", LinkKprobeMulti: "kprobe_multi", LinkStructOps: "struct_ops", LinkNetfilter: "netfilter", LinkTCX: "tcx",
+	LinkUprobeMulti: "uprobe_multi", LinkNetkit: "netkit", LinkSockmap: "sockmap",
+}
+
+// memlock is about what the kernel's memory of a map is.
+func (m *Map) memlock() uint64 {
+	n := uint64(m.def.MaxEntries) * uint64((m.def.KeySize+7)&^7+(m.def.ValueSize+7)&^7)
+	if _, ok := m.m.(maps.RingBuffer); ok {
+		n = uint64(m.def.MaxEntries)
+	}
+	return (n+4095)&^4095 + 4096
 }

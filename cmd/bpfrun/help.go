@@ -31,6 +31,7 @@ var commandGroups = []struct {
 	commands []string
 }{
 	{"Run and test", []string{"run", "test", "debug", "dap", "bench"}},
+	{"Run tools", []string{"exec", "fire"}},
 	{"Look at objects on kernels", []string{"matrix", "relo", "info", "disasm"}},
 	{"Kernel types", []string{"btf", "kernels"}},
 	{"Scenario files", []string{"scenario"}},

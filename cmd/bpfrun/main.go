@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+
+	"github.com/bpfrun/bpfrun/exec"
 )
 
 // memoryLimit is from where on the collector works harder. A machine that is busy with other things lets garbage pile up otherwise; it is
@@ -17,6 +19,7 @@ import (
 const memoryLimit = 1 << 30
 
 func main() {
+	exec.Child(os.Args[1:])
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}

@@ -136,6 +136,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
 	cmd.AddCommand(a.debugCommand(), a.dapCommand())
 	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.kernelsCommand(), a.testCommand(), a.scenarioCommand())
+	cmd.AddCommand(a.execCommand(), a.fireCommand())
 	cmd.AddCommand(a.topicCommands()...)
 	cmd.SetUsageFunc(usage)
 	cmd.Version = buildVersion()

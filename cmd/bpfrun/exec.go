@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	bpfexec "github.com/bpfrun/bpfrun/exec"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+type execOptions struct {
+	events, log, socket string
+	keep, root          bool
+}
+
+func (a *app) execCommand() *cobra.Command {
+	var o execOptions
+	cmd := &cobra.Command{
+		Use:   "exec [--btf KERNEL] [--events FILE] -- TOOL ARGS...",
+		Short: "Run an unmodified BPF tool on a simulated kernel, without root",
+		Long: `Run a program whose bpf(2), perf_event_open(2) and kernel files are those of a simulated kernel. The program's own loader relocates
+and loads its BPF programs, the verifier of the kernel's release judges them, and they run here when their hooks are hit. What the
+program does besides goes to the host. It needs no privileges and no kernel with BPF; Linux 5.14 on amd64 or arm64.
+
+Hooks are hit by the lines of --events, one step whenever the program waits ("---" ends a step), and by bpfrun fire:
+
+  sched_switch task.comm=bash task.pid=42     a tracepoint; fields of its record and of the current task by name
+  syscall/openat filename=/etc/passwd ret=3   a system call: its tracepoints and probes, on enter and exit
+  do_unlinkat ret=-2 repeat=3                 a function, entry and return, three times
+  xdp packet=ffffffffffff0200000000010800     a packet, in hex digits
+  pass 10ms                                   time: timers that fall due run
+  clock                                       sleeps of the program are simulated
+
+After the last step the program gets SIGINT when it waits again; --keep leaves it running. See docs/exec.md.
+
+Exit code: that of the program; 128 and the signal's number when a signal ended it.`,
+		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
+		Args:    atLeast(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.exec(args, o) },
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false)
+	f.StringVar(&o.events, "events", "", "`FILE` with the events of the simulated kernel, - for standard input")
+	f.BoolVar(&o.keep, "keep", false, "leave the program running after the last event")
+	f.BoolVar(&o.root, "fake-root", false, "let the program believe that its user is root")
+	f.StringVar(&o.log, "log", "", "write a line for each call that was served to `FILE`")
+	f.StringVar(&o.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
+	return cmd
+}
+
+// exec runs a program under supervision.
+func (a *app) exec(args []string, o execOptions) error {
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	if len(sources) != 1 {
+		return usagef("exec runs a program on one kernel, --btf names %d", len(sources))
+	}
+	target, err := a.target(sources[0])
+	if err != nil {
+		return err
+	}
+	cfg := bpfexec.Config{
+		Args: args, Keep: o.keep, Root: o.root, Socket: o.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		System: bpfsys.Config{Target: target, Machine: machine.Config{
+			Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Uncovered: true, Unwatched: true,
+		}},
+	}
+	if boot, err := time.ParseDuration(a.clock); err == nil {
+		cfg.System.Machine.Boot = boot
+	}
+	if !a.quiet {
+		cfg.Notes = a.stderr
+	}
+	cfg.Release, cfg.Version = releaseOf(target), "#1 SMP PREEMPT_DYNAMIC bpfrun"
+	if o.events != "" {
+		if cfg.Events, err = readEvents(o.events); err != nil {
+			return err
+		}
+	}
+	if o.log != "" {
+		log, err := os.Create(o.log)
+		if err != nil {
+			return usageError{err}
+		}
+		defer log.Close()
+		cfg.Log = log
+	}
+	code, err := bpfexec.Run(cfg)
+	switch {
+	case errors.Is(err, bpfexec.ErrUnsupported):
+		return codeError{exitNotSimulated, err}
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return usageError{err}
+	case err != nil:
+		return codeError{exitNotSimulated, err}
+	}
+	a.code = code
+	return nil
+}
+
+// releaseOf is what uname tells.
+func releaseOf(t *loader.Target) string {
+	switch {
+	case t.Name == embedded.Name:
+		return embedded.Release
+	case t.Release != "" && strings.Count(t.Release, ".") > 1:
+		return t.Release
+	case t.Version == 0:
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", t.Version>>16, t.Version>>8&0xff, t.Version&0xff)
+}
+
+func readEvents(path string) (*bpfexec.Events, error) {
+	r := io.Reader(os.Stdin)
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer f.Close()
+		r = f
+	}
+	ev, err := bpfexec.ReadEvents(r)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return ev, nil
+}
+
+func (a *app) fireCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "fire SOCKET HOOK [NAME=VALUE...]",
+		Short:   "Hit a hook of a running bpfrun exec --socket",
+		Long:    "Hit a hook of the simulated kernel of a running bpfrun exec: the programs attached to it run. The event is written as in the file of --events.",
+		Example: "  bpfrun fire /tmp/session do_unlinkat task.comm=rm ret=0",
+		Args:    atLeast(2),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.fire(args[0], args[1:]) },
+	}
+}
+
+func (a *app) fire(socket string, words []string) error {
+	for i, w := range words {
+		if name, v, ok := strings.Cut(w, "="); ok && strings.ContainsAny(v, " \t\"") {
+			words[i] = name + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
+		}
+	}
+	line := strings.Join(words, " ")
+	if _, err := bpfexec.ParseLine(line); err != nil || strings.ContainsAny(line, "\n") {
+		return usagef("%s: %w", line, errors.Join(err))
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return usageError{err}
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintln(conn, line); err != nil {
+		return codeError{exitNotSimulated, err}
+	}
+	if c, ok := conn.(*net.UnixConn); ok {
+		_ = c.CloseWrite()
+	}
+	out, err := io.ReadAll(conn)
+	if err != nil {
+		return codeError{exitNotSimulated, err}
+	}
+	text := strings.TrimSpace(string(out))
+	if why, failed := strings.CutPrefix(text, "error: "); failed {
+		return codeError{exitExpectation, errors.New(why)}
+	}
+	fmt.Fprintln(a.stdout, text)
+	return nil
+}

@@ -1,0 +1,83 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// childWord is the first argument of a child, which the supervisor starts from its own executable.
+const childWord = "__exec-child"
+
+// childFD is the socket to the supervisor in a child.
+const childFD = 3
+
+// Child turns the process into the program when the supervisor started it for that: it does not return then. args are those of the process
+// without its name.
+func Child(args []string) bool {
+	if len(args) < 4 || args[0] != childWord {
+		return false
+	}
+	fmt.Fprintln(os.Stderr, "bpfrun exec:", child(args[1] == "root", args[2], args[3:]))
+	os.Exit(126)
+	return true
+}
+
+// dropped are capabilities with which a call the filter does not know could change the host's kernel.
+var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
+
+func child(asRoot bool, path string, argv []string) error {
+	runtime.LockOSThread()
+	// The program must not go on without its supervisor.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_PDEATHSIG: %w", err)
+	}
+	for _, c := range dropped {
+		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails without CAP_SETPCAP, when there is nothing to drop
+	}
+	if err := dropCaps(); err != nil {
+		return fmt.Errorf("capset: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_NO_NEW_PRIVS: %w", err)
+	}
+	fd, e := install(filter(rules(asRoot)))
+	switch e {
+	case 0:
+	case unix.EBUSY:
+		return fmt.Errorf("seccomp: %w: another supervisor is there already: bpfrun exec does not run inside of itself", e)
+	default:
+		return fmt.Errorf("seccomp: %w: user notification is not to be had here", e)
+	}
+	// sendmsg(2) would wait for the supervisor, which fetches the listener itself.
+	if _, err := unix.Write(childFD, le.AppendUint32(nil, uint32(fd))); err != nil {
+		return fmt.Errorf("listener: %w", err)
+	}
+	unix.CloseOnExec(childFD)
+	unix.CloseOnExec(fd)
+	var one [1]byte
+	if n, err := unix.Read(childFD, one[:]); n != 1 {
+		return fmt.Errorf("supervisor: %w", err)
+	}
+	return fmt.Errorf("%s: %w", path, unix.Exec(path, argv, os.Environ()))
+}
+
+// dropCaps takes the capabilities from this thread.
+func dropCaps() error {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		return err
+	}
+	for _, c := range dropped {
+		bit := uint32(1) << (c % 32)
+		data[c/32].Effective &^= bit
+		data[c/32].Permitted &^= bit
+		data[c/32].Inheritable &^= bit
+	}
+	return unix.Capset(&hdr, &data[0])
+}

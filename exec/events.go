@@ -1,0 +1,175 @@
+package exec
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// Events are what happens in the simulated kernel while a program runs, in steps: the next step happens when the program waits.
+type Events struct {
+	Steps []Step
+	// Clock says that sleeps of the program are simulated: they end at once, and simulated time passes.
+	Clock bool
+}
+
+// Step is what happens at one time.
+type Step []Line
+
+// Line is one line of a step: an event, or time that passes.
+type Line struct {
+	Text   string
+	Event  bpfsys.Event
+	Repeat int
+	Pass   time.Duration // instead of an event
+}
+
+// ErrEvents is the kind of mistakes in a file of events.
+var ErrEvents = errors.New("events")
+
+// maxEventLines bounds a file of events, and maxEventRepeat a line of it.
+const (
+	maxEventLines  = 1 << 20
+	maxEventRepeat = 1_000_000
+)
+
+// ReadEvents reads a file of events. A line is a hook with values, "HOOK name=value ...": arguments and fields of records by name, task.FIELD for the task
+// it happens in, cpu=N, repeat=N, packet=HEX; or "pass DURATION". "---" ends a step, "clock" simulates sleeps, "#" begins a comment.
+func ReadEvents(r io.Reader) (*Events, error) {
+	ev := &Events{Steps: []Step{nil}}
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 1<<20)
+	n := 0
+	for sc.Scan() {
+		if n++; n > maxEventLines {
+			return nil, fmt.Errorf("%w: more than %d lines", ErrEvents, maxEventLines)
+		}
+		text := strings.TrimSpace(sc.Text())
+		switch {
+		case text == "" || text[0] == '#':
+			continue
+		case text == "clock":
+			ev.Clock = true
+			continue
+		case text == "---":
+			ev.Steps = append(ev.Steps, nil)
+			continue
+		}
+		l, err := ParseLine(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrEvents, n, err)
+		}
+		last := len(ev.Steps) - 1
+		ev.Steps[last] = append(ev.Steps[last], l)
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEvents, err)
+	}
+	return ev, nil
+}
+
+// ParseLine reads one event.
+func ParseLine(text string) (Line, error) {
+	words, err := split(text)
+	if err != nil {
+		return Line{}, err
+	}
+	if len(words) == 0 {
+		return Line{}, errors.New("want HOOK name=value ...")
+	}
+	l := Line{Text: text, Repeat: 1}
+	if words[0] == "pass" {
+		if len(words) != 2 {
+			return l, errors.New(`want "pass DURATION", such as pass 10ms`)
+		}
+		l.Pass, err = time.ParseDuration(words[1])
+		if err == nil && l.Pass <= 0 {
+			err = errors.New("time passes forward: want a duration above 0")
+		}
+		return l, err
+	}
+	l.Event = bpfsys.Event{Hook: words[0], Args: map[string]any{}}
+	for _, w := range words[1:] {
+		name, text, ok := strings.Cut(w, "=")
+		if !ok || name == "" {
+			return l, fmt.Errorf("%q: want name=value", w)
+		}
+		if err := l.set(name, text); err != nil {
+			return l, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return l, nil
+}
+
+func (l *Line) set(name, text string) (err error) {
+	field, task := strings.CutPrefix(name, "task.")
+	switch {
+	case task:
+		if l.Event.Task == nil {
+			l.Event.Task = map[string]any{}
+		}
+		l.Event.Task[field] = value(text)
+	case name == "repeat":
+		l.Repeat, err = strconv.Atoi(text)
+		if err == nil && (l.Repeat < 1 || l.Repeat > maxEventRepeat) {
+			err = fmt.Errorf("want 1 to %d", maxEventRepeat)
+		}
+	case name == "cpu":
+		l.Event.CPU, err = strconv.Atoi(text)
+	case name == "packet":
+		l.Event.Packet, err = hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+	default:
+		l.Event.Args[name] = value(text)
+	}
+	return err
+}
+
+// value is a number where the text is one, else the text.
+func value(text string) any {
+	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return n
+	}
+	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+		return n
+	}
+	return text
+}
+
+// split separates words at blanks; a part of a word in double quotes may contain them.
+func split(text string) ([]string, error) {
+	var out []string
+	var word strings.Builder
+	in, quoted := false, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted, in = !quoted, true
+		case c == '\\' && quoted && i+1 < len(text):
+			i++
+			word.WriteByte(text[i])
+		case (c == ' ' || c == '\t') && !quoted:
+			if in {
+				out = append(out, word.String())
+				word.Reset()
+				in = false
+			}
+		default:
+			word.WriteByte(c)
+			in = true
+		}
+	}
+	if quoted {
+		return nil, errors.New(`a " has no end`)
+	}
+	if in {
+		out = append(out, word.String())
+	}
+	return out, nil
+}

@@ -1,0 +1,233 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// file is a memfd that stands for something of the simulated kernel. All descriptors of it are open files of its inode.
+type file struct {
+	fd     int // ours
+	ino    uint64
+	wd     int // of inotify
+	open   int // open files that were given away
+	object bpfsys.Object
+	path   string // of a file or directory of the simulated kernel
+	dir    bool
+	read   bool // a directory was listed
+	mem    *memory
+	event  int // eventfd that stands for the object in epoll, -1 without
+	level  bool
+}
+
+// memory is that of a memfd, mapped here.
+type memory struct {
+	fd   int
+	b    []byte
+	done bool
+}
+
+func (m *memory) Bytes() []byte { return m.b }
+
+// Close unmaps the memory. The program may still map it.
+func (m *memory) Close() {
+	if !m.done {
+		m.done = true
+		_ = unix.Munmap(m.b)
+		unix.Close(m.fd)
+	}
+}
+
+// newMemory makes shared memory whose size nobody can change: a program that cut it off would take this process down.
+func newMemory(fd, size int) (*memory, error) {
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Size != int64(size) {
+		return nil, fmt.Errorf("memfd has %d bytes, not %d", st.Size, size)
+	}
+	b, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		_ = unix.Munmap(b)
+		return nil, err
+	}
+	return &memory{fd: dup, b: b}, nil
+}
+
+// newFile makes the memfd of something.
+func (s *supervisor) newFile(name string) (*file, error) {
+	if len(name) > 200 {
+		name = name[:200]
+	}
+	fd, err := unix.MemfdCreate("bpfrun:"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	return s.adopt(fd)
+}
+
+// adopt makes a file of a memfd of ours.
+func (s *supervisor) adopt(fd int) (*file, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	wd, err := unix.InotifyAddWatch(s.inotify, fmt.Sprintf("/proc/self/fd/%d", fd), unix.IN_CLOSE)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("inotify: %w", err)
+	}
+	f := &file{fd: fd, ino: st.Ino, wd: wd, event: -1}
+	s.dev = st.Dev
+	s.files[f.ino], s.watches[wd] = f, f
+	return f, nil
+}
+
+// drop forgets a file. The watch goes with the inode or here, whichever is first.
+func (s *supervisor) drop(f *file) {
+	if s.files[f.ino] != f {
+		return
+	}
+	delete(s.files, f.ino)
+	delete(s.watches, f.wd)
+	_, _ = unix.InotifyRmWatch(s.inotify, uint32(f.wd))
+	unix.Close(f.fd)
+	if f.event >= 0 {
+		unix.Close(f.event)
+	}
+}
+
+// fileOf is the file of an object, made when its first descriptor is given away.
+func (s *supervisor) fileOf(o bpfsys.Object) (*file, error) {
+	tag := bpfsys.Tag(o)
+	if f, ok := (*tag).(*file); ok {
+		return f, nil
+	}
+	var f *file
+	var err error
+	if m, ok := bpfsys.Shared(o).(*memory); ok && m != nil {
+		fd, e := unix.FcntlInt(uintptr(m.fd), unix.F_DUPFD_CLOEXEC, 0)
+		if e != nil {
+			return nil, e
+		}
+		f, err = s.adopt(fd)
+	} else {
+		f, err = s.newFile(o.Kind().String() + ":" + o.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.object = o
+	*tag = f
+	return f, nil
+}
+
+// give makes an open file of its own and puts it into the caller's table: the reply to the call.
+func (s *supervisor) give(n *notif, f *file, flags int) bool {
+	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.fd), flags&^unix.O_CLOEXEC|unix.O_CLOEXEC, 0)
+	if err != nil {
+		s.logf("open a descriptor: %v", err)
+		s.reply(n, 0, unix.EMFILE)
+		return false
+	}
+	if err := unix.Flock(fd, unix.LOCK_SH); err != nil {
+		unix.Close(fd)
+		s.reply(n, 0, unix.ENOLCK)
+		return false
+	}
+	f.open++
+	a := notifAddFD{ID: n.ID, Flags: addfdSend, SrcFD: uint32(fd), NewFDFlags: uint32(flags & unix.O_CLOEXEC)}
+	r, e := s.addFD(&a)
+	unix.Close(fd)
+	if e != 0 {
+		// The thread is gone: inotify tells of the close. Or its table is full.
+		s.logf("-> no descriptor: %v", e)
+		s.reply(n, 0, unix.EMFILE)
+		return false
+	}
+	s.logf("-> fd %d", r)
+	return true
+}
+
+// closes learns of closed descriptors. What was read is handled under the same lock, so that nobody sees a state between.
+func (s *supervisor) closes() {
+	for {
+		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}}
+		if _, err := unix.Poll(p, -1); err != nil && err != unix.EINTR {
+			return
+		}
+		s.mu.Lock()
+		s.drain()
+		s.mu.Unlock()
+	}
+}
+
+func (s *supervisor) closed(p []byte) {
+	for len(p) >= unix.SizeofInotifyEvent {
+		wd, mask, l := int(int32(le.Uint32(p))), le.Uint32(p[4:]), int(le.Uint32(p[12:]))
+		if unix.SizeofInotifyEvent+l > len(p) {
+			return
+		}
+		p = p[unix.SizeofInotifyEvent+l:]
+		if f := s.watches[wd]; f != nil && mask&unix.IN_CLOSE != 0 && f.open > 0 && f.unused() {
+			s.release(f)
+		}
+	}
+}
+
+// unused reports whether no open file of it is left outside. Inotify tells of a close, but of several perhaps only once; each open file that is
+// given away has a lock, which its last close ends. A program that takes the lock off loses the object sooner.
+func (f *file) unused() bool {
+	if unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	_ = unix.Flock(f.fd, unix.LOCK_UN)
+	return true
+}
+
+// release gives back the references of all open files.
+func (s *supervisor) release(f *file) {
+	n := f.open
+	f.open = 0
+	if f.object == nil {
+		s.drop(f)
+		return
+	}
+	s.logf("no descriptor of %s %d %s is left", f.object.Kind(), f.object.ID(), f.object.Name())
+	for range n {
+		s.sys.Release(f.object)
+	}
+}
+
+// drain handles the closes that happened by now: what asks for ids must not see what is gone.
+func (s *supervisor) drain() {
+	buf := make([]byte, 16<<10)
+	for range 64 {
+		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}}
+		if n, err := unix.Poll(p, 0); err != nil || n == 0 {
+			return
+		}
+		n, err := unix.Read(s.inotify, buf)
+		if err != nil || n <= 0 {
+			return
+		}
+		s.closed(buf[:n])
+	}
+}

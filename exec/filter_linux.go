@@ -1,0 +1,109 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import "golang.org/x/sys/unix"
+
+// rule says what happens to a system call.
+type rule struct {
+	nr   int
+	when condition
+	arg  int
+	val  uint32
+}
+
+// condition decides whether the rule's call is notified; otherwise it goes to the host.
+type condition uint8
+
+const (
+	always    condition = iota
+	equal               // the low word of the argument is val
+	byte1               // bits 8 to 15 of the low word of the argument are val
+	sharedMap           // mmap of a file, MAP_SHARED
+	refused             // not notified: fails with errno val
+)
+
+// rules are the calls the supervisor is asked about.
+func rules(asRoot bool) []rule {
+	list := []rule{
+		{nr: unix.SYS_BPF}, {nr: unix.SYS_PERF_EVENT_OPEN}, {nr: sysUprobe},
+		{nr: unix.SYS_OPENAT}, {nr: sysOpen}, {nr: unix.SYS_OPENAT2},
+		{nr: sysAccess}, {nr: unix.SYS_FACCESSAT}, {nr: unix.SYS_FACCESSAT2},
+		{nr: sysStat}, {nr: sysLstat}, {nr: sysFstatat}, {nr: unix.SYS_STATX}, {nr: unix.SYS_STATFS}, {nr: unix.SYS_FSTATFS},
+		{nr: sysReadlink}, {nr: unix.SYS_READLINKAT}, {nr: unix.SYS_GETDENTS64},
+		{nr: sysMkdir}, {nr: unix.SYS_MKDIRAT}, {nr: sysUnlink}, {nr: sysRmdir}, {nr: unix.SYS_UNLINKAT},
+		{nr: sysRename}, {nr: sysRenameat}, {nr: unix.SYS_RENAMEAT2},
+		{nr: unix.SYS_MOUNT}, {nr: unix.SYS_FSOPEN},
+		{nr: unix.SYS_UNAME},
+		{nr: unix.SYS_PRLIMIT64, when: equal, arg: 1, val: unix.RLIMIT_MEMLOCK},
+		{nr: sysSetrlimit, when: equal, arg: 0, val: unix.RLIMIT_MEMLOCK},
+		{nr: unix.SYS_IOCTL, when: byte1, arg: 1, val: '$'},
+		{nr: unix.SYS_MMAP, when: sharedMap},
+		{nr: unix.SYS_EPOLL_CTL}, {nr: unix.SYS_EPOLL_PWAIT}, {nr: unix.SYS_EPOLL_PWAIT2},
+		{nr: sysPoll}, {nr: unix.SYS_PPOLL},
+		{nr: unix.SYS_CLOCK_NANOSLEEP},
+		{nr: unix.SYS_SENDTO}, {nr: unix.SYS_SENDMSG}, {nr: unix.SYS_RECVMSG}, {nr: unix.SYS_RECVFROM},
+		{nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachBPF}, {nr: unix.SYS_SETSOCKOPT, when: equal, arg: 2, val: soAttachReuseportBPF},
+		// What it would do bypasses the filter.
+		{nr: unix.SYS_IO_URING_SETUP, when: refused, val: uint32(unix.ENOSYS)},
+	}
+	list = append(list, archRules...)
+	if asRoot {
+		for _, nr := range []int{unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID} {
+			list = append(list, rule{nr: nr, when: refused, val: 0}) // errno 0: the result is 0
+		}
+	}
+	return list
+}
+
+const (
+	soAttachBPF          = 50
+	soAttachReuseportBPF = 52
+)
+
+// filter makes the classic BPF program: one comparison for each rule, whose number of instructions is skipped when it does not match. Rules of one
+// call follow each other, so that a condition that does not hold falls through to the next.
+func filter(list []rule) []unix.SockFilter {
+	const (
+		ld   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		jeq  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		jset = unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K
+		jge  = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		and  = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+		ret  = unix.BPF_RET | unix.BPF_K
+	)
+	arg := func(i int) uint32 { return uint32(16 + 8*i) } // low word: both architectures are little endian
+	f := []unix.SockFilter{
+		{Code: ld, K: 4}, // arch
+		{Code: jeq, Jt: 1, K: auditArch},
+		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, // 32-bit calls would pass unseen
+		{Code: ld, K: 0},
+	}
+	if foreignBit != 0 {
+		f = append(f, unix.SockFilter{Code: jge, Jf: 1, K: foreignBit}, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)})
+	}
+	notify := unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF}
+	allow := unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW}
+	reload := unix.SockFilter{Code: ld, K: 0}
+	for _, r := range list {
+		if r.nr < 0 {
+			continue
+		}
+		var body []unix.SockFilter
+		switch r.when {
+		case always:
+			body = []unix.SockFilter{notify}
+		case refused:
+			body = []unix.SockFilter{{Code: ret, K: unix.SECCOMP_RET_ERRNO | r.val}}
+		case equal:
+			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: jeq, Jf: 1, K: r.val}, notify, reload}
+		case byte1:
+			body = []unix.SockFilter{{Code: ld, K: arg(r.arg)}, {Code: and, K: 0xff00}, {Code: jeq, Jf: 1, K: r.val << 8}, notify, reload}
+		case sharedMap:
+			body = []unix.SockFilter{{Code: ld, K: arg(3)}, {Code: jset, Jt: 2, K: unix.MAP_ANONYMOUS}, {Code: jset, Jf: 1, K: unix.MAP_SHARED}, notify, allow}
+		}
+		f = append(f, unix.SockFilter{Code: jeq, Jf: uint8(len(body)), K: uint32(r.nr)})
+		f = append(f, body...)
+	}
+	return append(f, allow)
+}

@@ -1,0 +1,188 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// handlers are the calls that are served, by number.
+var handlers map[int]func(*call)
+
+func init() {
+	handlers = map[int]func(*call){
+		unix.SYS_BPF: (*call).bpf, unix.SYS_PERF_EVENT_OPEN: (*call).perfOpen, sysUprobe: (*call).uprobe,
+		unix.SYS_OPENAT:    func(c *call) { c.open(c.fd(0), c.arg(1), c.arg(2)) },
+		sysOpen:            func(c *call) { c.open(unix.AT_FDCWD, c.arg(0), c.arg(1)) },
+		unix.SYS_OPENAT2:   (*call).openat2,
+		sysAccess:          func(c *call) { c.access(unix.AT_FDCWD, c.arg(0)) },
+		unix.SYS_FACCESSAT: func(c *call) { c.access(c.fd(0), c.arg(1)) }, unix.SYS_FACCESSAT2: func(c *call) { c.access(c.fd(0), c.arg(1)) },
+		sysStat: func(c *call) { c.stat(unix.AT_FDCWD, c.arg(0), c.arg(1)) }, sysLstat: func(c *call) { c.stat(unix.AT_FDCWD, c.arg(0), c.arg(1)) },
+		sysFstatat: func(c *call) { c.stat(c.fd(0), c.arg(1), c.arg(2)) }, unix.SYS_STATX: (*call).statx,
+		unix.SYS_STATFS: (*call).statfs, unix.SYS_FSTATFS: (*call).fstatfs,
+		sysReadlink:         func(c *call) { c.readlink(unix.AT_FDCWD, c.arg(0), c.arg(1), c.arg(2)) },
+		unix.SYS_READLINKAT: func(c *call) { c.readlink(c.fd(0), c.arg(1), c.arg(2), c.arg(3)) },
+		unix.SYS_GETDENTS64: (*call).getdents,
+		sysMkdir:            func(c *call) { c.mkdir(unix.AT_FDCWD, c.arg(0)) }, unix.SYS_MKDIRAT: func(c *call) { c.mkdir(c.fd(0), c.arg(1)) },
+		sysUnlink: func(c *call) { c.unlink(unix.AT_FDCWD, c.arg(0), false) }, sysRmdir: func(c *call) { c.unlink(unix.AT_FDCWD, c.arg(0), true) },
+		unix.SYS_UNLINKAT:  func(c *call) { c.unlink(c.fd(0), c.arg(1), c.arg(2)&unix.AT_REMOVEDIR != 0) },
+		sysRename:          func(c *call) { c.rename(unix.AT_FDCWD, c.arg(0), unix.AT_FDCWD, c.arg(1), 0) },
+		sysRenameat:        func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), 0) },
+		unix.SYS_RENAMEAT2: func(c *call) { c.rename(c.fd(0), c.arg(1), c.fd(2), c.arg(3), c.arg(4)) },
+		unix.SYS_MOUNT:     (*call).mount, unix.SYS_FSOPEN: (*call).fsopen,
+		unix.SYS_UNAME:     (*call).uname,
+		unix.SYS_PRLIMIT64: (*call).prlimit, sysSetrlimit: func(c *call) { c.s.reply(c.n, 0, 0) },
+		unix.SYS_IOCTL: (*call).ioctl, unix.SYS_MMAP: (*call).mmap,
+		unix.SYS_EPOLL_CTL: (*call).epollCtl, unix.SYS_EPOLL_PWAIT: (*call).epollWait, unix.SYS_EPOLL_PWAIT2: (*call).epollWait, sysEpollWait: (*call).epollWait,
+		sysPoll:        func(c *call) { c.poll(int64(int32(c.arg(2))) * 1e6) },
+		unix.SYS_PPOLL: func(c *call) { c.poll(c.timeout(c.arg(2))) },
+		sysSelect:      func(c *call) { c.s.host(c.n) }, unix.SYS_PSELECT6: func(c *call) { c.s.host(c.n) },
+		unix.SYS_CLOCK_NANOSLEEP: (*call).sleep,
+		unix.SYS_SENDTO:          (*call).sendto, unix.SYS_SENDMSG: (*call).sendmsg, unix.SYS_RECVMSG: (*call).recvmsg, unix.SYS_RECVFROM: (*call).recvfrom,
+		unix.SYS_SETSOCKOPT: (*call).setsockopt,
+	}
+}
+
+func (c *call) arg(i int) uint64 { return c.n.Args[i] }
+func (c *call) fd(i int) int32   { return int32(uint32(c.n.Args[i])) }
+
+// fire is the number of the private command of bpf(2) with which tests hit a hook: its attributes begin with a pointer to a line as in a file of events. The
+// result is the number of programs that ran.
+const fire = 0xb9f0
+
+func (c *call) bpf() {
+	s := c.s
+	s.version(c)
+	cmd, addr, size := uint32(c.arg(0)), c.arg(1), uint32(c.arg(2))
+	if cmd == fire {
+		c.fire(addr)
+		return
+	}
+	switch bpfsys.CommandName(cmd) {
+	case "BPF_PROG_GET_NEXT_ID", "BPF_MAP_GET_NEXT_ID", "BPF_LINK_GET_NEXT_ID", "BPF_BTF_GET_NEXT_ID", "BPF_MAP_GET_FD_BY_ID", "BPF_PROG_GET_FD_BY_ID",
+		"BPF_LINK_GET_FD_BY_ID", "BPF_BTF_GET_FD_BY_ID", "BPF_LINK_CREATE", "BPF_PROG_ATTACH", "BPF_PROG_QUERY", "BPF_MAP_FREEZE":
+		s.drain()
+	}
+	r := s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
+	if s.cfg.Log != nil {
+		s.logf("[%d] %s%s", c.n.PID, bpfsys.CommandName(cmd), describe(r))
+	}
+	s.result(c.n, r)
+	s.levels()
+}
+
+func describe(r bpfsys.Result) string {
+	if r.File != nil && r.File.Object != nil {
+		return " " + r.File.Object.Kind().String() + " " + r.File.Object.Name()
+	}
+	return ""
+}
+
+func (c *call) fire(addr uint64) {
+	b := make([]byte, 8)
+	if !c.Read(addr, b) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	text, ok := c.text(le.Uint64(b), 1<<16)
+	if !ok {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	l, err := ParseLine(text)
+	if err != nil {
+		c.s.note(err.Error())
+		c.s.reply(c.n, 0, unix.EINVAL)
+		return
+	}
+	n, err := c.s.hit(l)
+	if err != nil {
+		c.s.reply(c.n, 0, unix.ENOENT)
+		return
+	}
+	c.s.reply(c.n, int64(n), 0)
+}
+
+func (c *call) perfOpen() {
+	r := c.s.sys.PerfEventOpen(c, c.arg(0), c.fd(1), c.fd(2), c.fd(3), c.arg(4))
+	c.s.logf("[%d] perf_event_open%s", c.n.PID, describe(r))
+	c.s.result(c.n, r)
+}
+
+// uprobe is a call that only the kernel's trampolines make. Loaders ask whether it is there.
+func (c *call) uprobe() {
+	if v := c.s.cfg.System.Target.Version; v >= 6<<16|18<<8 {
+		c.s.reply(c.n, 0, unix.ENXIO)
+		return
+	}
+	c.s.reply(c.n, 0, unix.ENOSYS)
+}
+
+func (c *call) ioctl() {
+	e, ok := c.File(c.fd(0)).Object.(*bpfsys.PerfEvent)
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	r := c.s.sys.PerfIoctl(c, e, uint32(c.arg(1)), c.arg(2))
+	c.s.logf("[%d] ioctl %d of perf event %s", c.n.PID, c.arg(1)&0xff, e.Name())
+	c.s.result(c.n, r)
+}
+
+// mmap checks the mapping of an object and lets the host make it: the descriptor is a memfd with the object's memory.
+func (c *call) mmap() {
+	f := c.File(c.fd(4))
+	if f.Object == nil {
+		c.s.host(c.n)
+		return
+	}
+	prot, length, off := c.arg(2), c.arg(1), c.arg(5)
+	length = (length + 4095) &^ 4095
+	file, err := c.s.fileOf(f.Object)
+	if err != nil {
+		c.s.reply(c.n, 0, unix.ENOMEM)
+		return
+	}
+	c.s.sharing = file
+	e := c.s.sys.MapRange(f.Object, f.Access, off, length, prot&unix.PROT_WRITE != 0, prot&unix.PROT_EXEC != 0)
+	c.s.sharing = nil
+	c.s.logf("[%d] mmap %s %s offset %d length %d", c.n.PID, f.Object.Kind(), f.Object.Name(), off, length)
+	if e != 0 {
+		c.s.reply(c.n, 0, errnoOf(e))
+		return
+	}
+	c.s.host(c.n)
+}
+
+func (c *call) prlimit() {
+	if c.arg(2) == 0 { // it asks
+		c.s.host(c.n)
+		return
+	}
+	if old := c.arg(3); old != 0 && !c.Write(old, le.AppendUint64(le.AppendUint64(nil, ^uint64(0)), ^uint64(0))) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	c.s.reply(c.n, 0, 0)
+}
+
+// setsockopt is asked for SO_ATTACH_BPF and SO_ATTACH_REUSEPORT_EBPF.
+func (c *call) setsockopt() {
+	if uint32(c.arg(1)) != unix.SOL_SOCKET {
+		c.s.host(c.n)
+		return
+	}
+	b := make([]byte, 4)
+	if c.arg(4) < 4 || !c.Read(c.arg(3), b) {
+		c.s.reply(c.n, 0, unix.EINVAL)
+		return
+	}
+	if _, ok := c.File(int32(le.Uint32(b))).Object.(*bpfsys.Prog); !ok {
+		c.s.reply(c.n, 0, unix.EBADF)
+		return
+	}
+	c.s.note("SO_ATTACH_BPF is not served: packets of the host's sockets do not pass the simulated kernel")
+	c.s.reply(c.n, 0, unix.EOPNOTSUPP)
+}

@@ -1,0 +1,296 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// device is what netlink attached to a network device.
+type device struct {
+	prog bpfsys.Object
+	stop func()
+}
+
+func hasDevice(ifindex uint32) bool {
+	_, err := net.InterfaceByIndex(int(ifindex))
+	return ifindex > 0 && err == nil
+}
+
+// Attributes of a device's XDP program (include/uapi/linux/if_link.h).
+const (
+	iflaXDP      = 43
+	iflaXDPFD    = 1
+	nlaTypeMask  = 0x3fff
+	nlmsgHdrSize = 16
+)
+
+// route reports whether a descriptor is a netlink socket of routes, and returns a copy of it.
+func (c *call) route(fd int32) (int, uint64, bool) {
+	g, err := c.s.grab(c.n, fd)
+	if err != nil {
+		return -1, 0, false
+	}
+	d, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err == nil && d == unix.AF_NETLINK {
+		p, err := unix.GetsockoptInt(g, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+		var st unix.Stat_t
+		if err == nil && p == unix.NETLINK_ROUTE && unix.Fstat(g, &st) == nil {
+			return g, st.Ino, true
+		}
+	}
+	unix.Close(g)
+	return -1, 0, false
+}
+
+// maxNetlink bounds a message.
+const maxNetlink = 64 << 10
+
+func (c *call) sendto() {
+	g, ino, ok := c.route(c.fd(0))
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	defer unix.Close(g)
+	if c.arg(2) > maxNetlink {
+		c.s.reply(c.n, 0, unix.EMSGSIZE)
+		return
+	}
+	msg := make([]byte, c.arg(2))
+	if !c.Read(c.arg(1), msg) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	c.netlink(g, ino, msg)
+}
+
+func (c *call) sendmsg() {
+	g, ino, ok := c.route(c.fd(0))
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	defer unix.Close(g)
+	h := make([]byte, 56) // struct msghdr
+	if !c.Read(c.arg(1), h) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	var msg []byte
+	for i := range min(le.Uint64(h[24:]), 64) {
+		v := make([]byte, 16)
+		if !c.Read(le.Uint64(h[16:])+16*i, v) {
+			c.s.reply(c.n, 0, unix.EFAULT)
+			return
+		}
+		n := le.Uint64(v[8:])
+		if n > maxNetlink-uint64(len(msg)) {
+			c.s.reply(c.n, 0, unix.EMSGSIZE)
+			return
+		}
+		part := make([]byte, n)
+		if !c.Read(le.Uint64(v), part) {
+			c.s.reply(c.n, 0, unix.EFAULT)
+			return
+		}
+		msg = append(msg, part...)
+	}
+	c.netlink(g, ino, msg)
+}
+
+// netlink serves a message: XDP programs of devices here, questions at the host with the bytes that were looked at; what would change the host is refused.
+func (c *call) netlink(g int, ino uint64, msg []byte) {
+	s := c.s
+	if len(msg) < nlmsgHdrSize {
+		s.reply(c.n, 0, unix.EINVAL)
+		return
+	}
+	typ := le.Uint16(msg[4:])
+	const getKind = 2 // the lowest two bits of a message's type: new, delete, get, set
+	if typ >= unix.RTM_BASE && typ&3 == getKind || typ < unix.RTM_BASE {
+		n, err := unix.SendmsgN(g, msg, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0)
+		if e, ok := err.(unix.Errno); ok {
+			s.reply(c.n, 0, e)
+			return
+		}
+		s.reply(c.n, int64(n), 0)
+		return
+	}
+	errno := unix.EPERM
+	switch typ {
+	case unix.RTM_SETLINK, unix.RTM_NEWLINK:
+		if e, ok := c.setLink(msg); ok {
+			errno = e
+			break
+		}
+		fallthrough
+	default:
+		s.note(fmt.Sprintf("the netlink message of type %d would change the host's network and is refused", typ))
+	}
+	s.answerNetlink(g, ino, msg, errno)
+	s.reply(c.n, int64(len(msg)), 0)
+}
+
+// attributes calls f for each attribute.
+func attributes(b []byte, f func(typ uint16, data []byte)) {
+	for len(b) >= 4 {
+		n := int(le.Uint16(b))
+		if n < 4 || n > len(b) {
+			return
+		}
+		f(le.Uint16(b[2:])&nlaTypeMask, b[4:n])
+		b = b[min(len(b), (n+3)&^3):]
+	}
+}
+
+// setLink attaches an XDP program; ok is false when the message is about something else.
+func (c *call) setLink(msg []byte) (e unix.Errno, ok bool) {
+	if len(msg) < nlmsgHdrSize+16 {
+		return unix.EINVAL, true
+	}
+	ifindex := le.Uint32(msg[nlmsgHdrSize+4:])
+	attributes(msg[nlmsgHdrSize+16:], func(typ uint16, data []byte) {
+		if typ != iflaXDP {
+			return
+		}
+		ok = true
+		attributes(data, func(typ uint16, data []byte) {
+			if typ == iflaXDPFD && len(data) >= 4 {
+				e = c.setXDP(ifindex, int32(le.Uint32(data)))
+			}
+		})
+	})
+	return e, ok
+}
+
+func (c *call) setXDP(ifindex uint32, fd int32) unix.Errno {
+	s := c.s
+	if !hasDevice(ifindex) {
+		return unix.ENODEV
+	}
+	var p *bpfsys.Prog
+	if fd >= 0 {
+		var ok bool
+		if p, ok = c.File(fd).Object.(*bpfsys.Prog); !ok {
+			return unix.EBADF
+		}
+	}
+	e := s.sys.SetXDP(ifindex, p)
+	s.logf("[%d] netlink: XDP of device %d", c.n.PID, ifindex)
+	return errnoOf(e)
+}
+
+// answerNetlink keeps the acknowledgement for the next read of the socket.
+func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) {
+	r := make([]byte, 36)
+	le.PutUint32(r, 36)
+	le.PutUint16(r[4:], unix.NLMSG_ERROR)
+	copy(r[8:12], msg[8:12])
+	if sa, err := unix.Getsockname(g); err == nil {
+		if nl, ok := sa.(*unix.SockaddrNetlink); ok {
+			le.PutUint32(r[12:], nl.Pid)
+		}
+	}
+	le.PutUint32(r[16:], uint32(-int32(e)))
+	copy(r[20:], msg[:nlmsgHdrSize])
+	if len(s.replies) > 1024 {
+		clear(s.replies)
+	}
+	s.replies[ino] = append(s.replies[ino], r)
+}
+
+// waiting is the first answer that waits for a socket.
+func (c *call) waiting() (uint64, []byte, bool) {
+	if len(c.s.replies) == 0 {
+		return 0, nil, false
+	}
+	g, ino, ok := c.route(c.fd(0))
+	if !ok {
+		return 0, nil, false
+	}
+	unix.Close(g)
+	q := c.s.replies[ino]
+	if len(q) == 0 {
+		return 0, nil, false
+	}
+	return ino, q[0], true
+}
+
+func (s *supervisor) taken(ino uint64) {
+	if s.replies[ino] = s.replies[ino][1:]; len(s.replies[ino]) == 0 {
+		delete(s.replies, ino)
+	}
+}
+
+// kernelAddress is a struct sockaddr_nl of the kernel.
+var kernelAddress = []byte{unix.AF_NETLINK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+func (c *call) recvmsg() {
+	ino, r, ok := c.waiting()
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	h := make([]byte, 56)
+	if !c.Read(c.arg(1), h) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	left := r
+	for i := range min(le.Uint64(h[24:]), 64) {
+		v := make([]byte, 16)
+		if !c.Read(le.Uint64(h[16:])+16*i, v) {
+			break
+		}
+		k := min(uint64(len(left)), le.Uint64(v[8:]))
+		if !c.Write(le.Uint64(v), left[:k]) {
+			c.s.reply(c.n, 0, unix.EFAULT)
+			return
+		}
+		left = left[k:]
+	}
+	size, flags := len(r)-len(left), uint32(0)
+	if len(left) > 0 {
+		flags = unix.MSG_TRUNC
+		if c.arg(2)&unix.MSG_TRUNC != 0 {
+			size = len(r)
+		}
+	}
+	if name := le.Uint64(h); name != 0 && le.Uint32(h[8:]) >= 12 {
+		c.Write(name, kernelAddress)
+		c.Write(c.arg(1)+8, le.AppendUint32(nil, 12))
+	}
+	c.Write(c.arg(1)+40, le.AppendUint64(nil, 0)) // no control messages
+	c.Write(c.arg(1)+48, le.AppendUint32(nil, flags))
+	if c.arg(2)&unix.MSG_PEEK == 0 {
+		c.s.taken(ino)
+	}
+	c.s.reply(c.n, int64(size), 0)
+}
+
+func (c *call) recvfrom() {
+	ino, r, ok := c.waiting()
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	k := min(uint64(len(r)), c.arg(2))
+	if !c.Write(c.arg(1), r[:k]) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	if c.arg(4) != 0 && c.arg(5) != 0 {
+		c.Write(c.arg(4), kernelAddress)
+		c.Write(c.arg(5), le.AppendUint32(nil, 12))
+	}
+	if c.arg(3)&unix.MSG_PEEK == 0 {
+		c.s.taken(ino)
+	}
+	c.s.reply(c.n, int64(k), 0)
+}

@@ -1,0 +1,499 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// kind is what the simulated kernel has at a path.
+type pathKind uint8
+
+const (
+	hostPath pathKind = iota // not ours
+	absent
+	plain
+	directory
+	pinned
+)
+
+// look finds what is at a path; the contents of a file are made when they are asked for.
+func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
+	s := c.s
+	if bpfsys.InBPFFS(p) {
+		e, ok := s.sys.Stat(p)
+		switch {
+		case !ok:
+			return absent, nil, nil
+		case e.Dir:
+			return directory, nil, nil
+		}
+		return pinned, nil, e.Object
+	}
+	b, found := s.sys.ReadFile(p)
+	switch found {
+	case bpfsys.Absent:
+		return absent, nil, nil
+	case bpfsys.IsFile:
+		return plain, b, nil
+	case bpfsys.IsDir:
+		return directory, nil, nil
+	}
+	return hostPath, nil, nil
+}
+
+// simulated reports whether a path may be ours, so that most files cost no more than that.
+func simulated(p string) bool {
+	for _, prefix := range [...]string{"/sys/", "/proc/", "/boot/config-", "/lib/modules/"} {
+		if strings.HasPrefix(p, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathAt reads a path argument; ok is false when the call was replied to.
+func (c *call) pathAt(dir int32, addr uint64) (string, bool) {
+	p, ok := c.text(addr, 4096)
+	if !ok || p == "" {
+		c.s.host(c.n) // which says what is wrong with it
+		return "", false
+	}
+	if !path.IsAbs(p) && dir == unix.AT_FDCWD {
+		// Relative to a directory of the host. The simulated ones are not to be changed to.
+		c.s.host(c.n)
+		return "", false
+	}
+	return c.Path(dir, p), true
+}
+
+func (c *call) open(dir int32, addr, flags uint64) {
+	c.s.version(c)
+	p, ok := c.pathAt(dir, addr)
+	if !ok {
+		return
+	}
+	c.openPath(p, flags)
+}
+
+func (c *call) openat2() {
+	b := make([]byte, 24)
+	if !c.Read(c.arg(2), b) || c.arg(3) < 24 {
+		c.s.host(c.n)
+		return
+	}
+	c.open(c.fd(0), c.arg(1), le.Uint64(b))
+}
+
+func (c *call) openPath(p string, flags uint64) {
+	s := c.s
+	if f, ok := c.fdinfo(p); ok {
+		s.logf("[%d] open %s", c.n.PID, p)
+		c.giveText(p, f, flags)
+		return
+	}
+	if !simulated(p) {
+		s.host(c.n)
+		return
+	}
+	kind, b, o := c.look(p)
+	if kind != hostPath {
+		s.logf("[%d] open %s", c.n.PID, p)
+	}
+	create := flags&unix.O_CREAT != 0
+	switch kind {
+	case hostPath:
+		s.host(c.n)
+	case absent:
+		if create && bpfsys.InBPFFS(p) {
+			s.reply(c.n, 0, unix.EPERM)
+			return
+		}
+		s.reply(c.n, 0, unix.ENOENT)
+	case plain:
+		if flags&unix.O_DIRECTORY != 0 {
+			s.reply(c.n, 0, unix.ENOTDIR)
+			return
+		}
+		if flags&unix.O_ACCMODE != unix.O_RDONLY {
+			s.note("what is written to " + p + " has no effect")
+		}
+		c.giveText(p, b, flags)
+	case directory:
+		if flags&unix.O_ACCMODE != unix.O_RDONLY {
+			s.reply(c.n, 0, unix.EISDIR)
+			return
+		}
+		f, err := s.newFile(p)
+		if err != nil {
+			s.reply(c.n, 0, unix.ENFILE)
+			return
+		}
+		f.path, f.dir = p, true
+		s.give(c.n, f, int(flags)&unix.O_CLOEXEC)
+	case pinned:
+		if l, ok := o.(*bpfsys.Link); ok {
+			if r := s.sys.OpenIter(l); r.Errno == 0 {
+				s.result(c.n, r)
+				return
+			}
+		}
+		s.reply(c.n, 0, unix.EIO) // as the kernel: only iterators can be read
+	}
+}
+
+// giveText opens a file with these contents.
+func (c *call) giveText(p string, b []byte, flags uint64) {
+	s := c.s
+	f, err := s.newFile(p)
+	if err != nil {
+		s.reply(c.n, 0, unix.ENFILE)
+		return
+	}
+	for rest := b; len(rest) > 0; {
+		n, err := unix.Write(f.fd, rest)
+		if err != nil {
+			break
+		}
+		rest = rest[n:]
+	}
+	f.path = p
+	s.give(c.n, f, int(flags)&(unix.O_CLOEXEC|unix.O_ACCMODE))
+}
+
+func (c *call) access(dir int32, addr uint64) {
+	p, ok := c.pathAt(dir, addr)
+	if !ok {
+		return
+	}
+	switch kind, _, _ := c.lookIf(p); kind {
+	case hostPath:
+		c.s.host(c.n)
+	case absent:
+		c.s.reply(c.n, 0, unix.ENOENT)
+	default:
+		c.s.reply(c.n, 0, 0)
+	}
+}
+
+func (c *call) lookIf(p string) (pathKind, []byte, bpfsys.Object) {
+	if !simulated(p) {
+		return hostPath, nil, nil
+	}
+	return c.look(p)
+}
+
+// attributes are those stat(2) gives of a simulated file.
+func (c *call) attributes(p string) (unix.Stat_t, pathKind) {
+	kind, b, _ := c.lookIf(p)
+	h := fnv.New64a()
+	h.Write([]byte(p))
+	st := unix.Stat_t{Dev: 0x4d, Ino: h.Sum64() >> 16, Nlink: 1, Blksize: 4096}
+	switch kind {
+	case plain:
+		st.Mode, st.Size = unix.S_IFREG|0o444, int64(len(b))
+	case directory:
+		st.Mode, st.Nlink = unix.S_IFDIR|0o755, 2
+	case pinned:
+		st.Mode = unix.S_IFREG | 0o600
+	}
+	return st, kind
+}
+
+func (c *call) stat(dir int32, pathAddr, to uint64) {
+	p, ok := c.pathAt(dir, pathAddr)
+	if !ok {
+		return
+	}
+	st, kind := c.attributes(p)
+	c.answer(kind, to, &st)
+}
+
+// answer replies with a struct, when there is something at the path.
+func (c *call) answer(kind pathKind, to uint64, v any) {
+	switch kind {
+	case hostPath:
+		c.s.host(c.n)
+		return
+	case absent:
+		c.s.reply(c.n, 0, unix.ENOENT)
+		return
+	}
+	b, err := binary.Append(nil, le, v)
+	if err != nil || !c.Write(to, b) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	c.s.reply(c.n, 0, 0)
+}
+
+func (c *call) statx() {
+	p, ok := c.pathAt(c.fd(0), c.arg(1))
+	if !ok {
+		return
+	}
+	st, kind := c.attributes(p)
+	x := unix.Statx_t{Mask: unix.STATX_BASIC_STATS, Blksize: 4096, Nlink: uint32(st.Nlink), Mode: uint16(st.Mode), Ino: st.Ino, Size: uint64(st.Size)}
+	c.answer(kind, c.arg(4), &x)
+}
+
+func magicOf(p string) int64 {
+	switch {
+	case bpfsys.InBPFFS(p):
+		return magicBPF
+	case strings.Contains(p, "/tracing"):
+		return magicTracefs
+	case strings.HasPrefix(p, "/sys/kernel/debug"):
+		return magicDebugfs
+	}
+	return magicSysfs
+}
+
+func (c *call) statfs() {
+	p, ok := c.pathAt(unix.AT_FDCWD, c.arg(0))
+	if !ok {
+		return
+	}
+	kind, _, _ := c.lookIf(p)
+	if kind == absent && bpfsys.InBPFFS(p) {
+		c.s.reply(c.n, 0, unix.ENOENT)
+		return
+	}
+	if strings.HasPrefix(p, "/proc/") && kind != absent {
+		kind = hostPath
+	}
+	c.answer(kind, c.arg(1), &unix.Statfs_t{Type: magicOf(p), Bsize: 4096, Namelen: 255})
+}
+
+func (c *call) fstatfs() {
+	p, ok := c.s.dirOf(c.n, c.fd(0))
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	c.answer(directory, c.arg(1), &unix.Statfs_t{Type: magicOf(p), Bsize: 4096, Namelen: 255})
+}
+
+// fileAt is the file of a descriptor, nil when it is none of ours.
+func (s *supervisor) fileAt(n *notif, fd int32) *file {
+	g, err := s.grab(n, fd)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(g)
+	var st unix.Stat_t
+	if unix.Fstat(g, &st) != nil || st.Dev != s.dev {
+		return nil
+	}
+	return s.files[st.Ino]
+}
+
+// dirOf is the path of a directory of the simulated kernel.
+func (s *supervisor) dirOf(n *notif, fd int32) (string, bool) {
+	f := s.fileAt(n, fd)
+	if f == nil || !f.dir {
+		return "", false
+	}
+	return f.path, true
+}
+
+// fdinfo serves /proc/self/fdinfo/N of objects.
+func (c *call) fdinfo(p string) ([]byte, bool) {
+	fd, ok := c.ownFD(p, "fdinfo")
+	if !ok {
+		return nil, false
+	}
+	o := c.File(fd).Object
+	if o == nil {
+		return nil, false
+	}
+	return c.s.sys.FDInfo(o), true
+}
+
+// ownFD is the descriptor a path below /proc of the caller names.
+func (c *call) ownFD(p, dir string) (int32, bool) {
+	rest, ok := strings.CutPrefix(p, "/proc/")
+	if !ok {
+		return 0, false
+	}
+	who, rest, _ := strings.Cut(rest, "/")
+	if who != "self" && who != strconv.Itoa(c.s.processOf(c.n.PID).tgid) && who != "thread-self" {
+		return 0, false
+	}
+	rest, ok = strings.CutPrefix(rest, dir+"/")
+	n, err := strconv.ParseInt(rest, 10, 32)
+	return int32(n), ok && err == nil
+}
+
+func (c *call) readlink(dir int32, addr, to, size uint64) {
+	p, ok := c.text(addr, 4096)
+	if !ok || !strings.HasPrefix(p, "/proc/") {
+		c.s.host(c.n)
+		return
+	}
+	fd, ok := c.ownFD(path.Clean(p), "fd")
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	var text string
+	switch o := c.File(fd).Object.(type) {
+	case *bpfsys.Map:
+		text = "anon_inode:bpf-map"
+	case *bpfsys.Prog:
+		text = "anon_inode:bpf-prog"
+	case *bpfsys.BTF:
+		text = "anon_inode:btf"
+	case *bpfsys.Link:
+		text = "anon_inode:bpf_link"
+	case *bpfsys.PerfEvent:
+		text = "anon_inode:[perf_event]"
+	case *bpfsys.Iter:
+		text = "anon_inode:bpf_iter"
+	default:
+		_ = o
+		c.s.host(c.n)
+		return
+	}
+	b := []byte(text)
+	b = b[:min(uint64(len(b)), size)]
+	if !c.Write(to, b) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	c.s.reply(c.n, int64(len(b)), 0)
+}
+
+// getdents lists a directory of the bpffs.
+func (c *call) getdents() {
+	s := c.s
+	f := s.fileAt(c.n, c.fd(0))
+	if f == nil || !f.dir {
+		s.host(c.n)
+		return
+	}
+	if f.read {
+		f.read = false
+		s.reply(c.n, 0, 0)
+		return
+	}
+	var out []byte
+	entry := func(name string, typ byte) bool {
+		n := (19 + len(name) + 1 + 7) &^ 7
+		if uint64(len(out)+n) > c.arg(2) {
+			return false
+		}
+		b := make([]byte, n)
+		h := fnv.New64a()
+		fmt.Fprint(h, f.path, "/", name)
+		le.PutUint64(b, h.Sum64()>>16)
+		le.PutUint64(b[8:], uint64(len(out)+n))
+		le.PutUint16(b[16:], uint16(n))
+		b[18] = typ
+		copy(b[19:], name)
+		out = append(out, b...)
+		return true
+	}
+	entry(".", unix.DT_DIR)
+	entry("..", unix.DT_DIR)
+	for _, name := range s.sys.ReadDir(f.path) {
+		typ := byte(unix.DT_REG)
+		if e, ok := s.sys.Stat(f.path + "/" + name); ok && e.Dir {
+			typ = unix.DT_DIR
+		}
+		if !entry(name, typ) {
+			s.note("a directory of the bpffs was read with a buffer that is too small for all of it")
+			break
+		}
+	}
+	if !c.Write(c.arg(1), out) {
+		s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	f.read = true
+	s.reply(c.n, int64(len(out)), 0)
+}
+
+// inFS reads a path and reports whether it is in the simulated bpffs; otherwise the call goes to the host.
+func (c *call) inFS(dir int32, addr uint64) (string, bool) {
+	p, ok := c.pathAt(dir, addr)
+	if !ok {
+		return "", false
+	}
+	if !bpfsys.InBPFFS(p) {
+		c.s.host(c.n)
+		return "", false
+	}
+	return p, true
+}
+
+func (c *call) mkdir(dir int32, addr uint64) {
+	if p, ok := c.inFS(dir, addr); ok {
+		c.s.reply(c.n, 0, errnoOf(c.s.sys.Mkdir(p)))
+	}
+}
+
+func (c *call) unlink(dir int32, addr uint64, isDir bool) {
+	if p, ok := c.inFS(dir, addr); ok {
+		c.s.reply(c.n, 0, errnoOf(c.s.sys.Unlink(p, isDir)))
+	}
+}
+
+func (c *call) rename(fromDir int32, from uint64, toDir int32, to uint64, flags uint64) {
+	p, ok := c.inFS(fromDir, from)
+	if !ok {
+		return
+	}
+	q, ok := c.text(to, 4096)
+	if !ok {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	if flags&^uint64(unix.RENAME_NOREPLACE) != 0 {
+		c.s.reply(c.n, 0, unix.EINVAL)
+		return
+	}
+	c.s.reply(c.n, 0, errnoOf(c.s.sys.Rename(p, c.Path(toDir, q), flags&unix.RENAME_NOREPLACE != 0)))
+}
+
+// mount pretends to mount what is there already, and refuses other mounts of the kernel's BPF and tracing file systems.
+func (c *call) mount() {
+	typ, _ := c.text(c.arg(2), 256)
+	target, _ := c.text(c.arg(1), 4096)
+	switch typ {
+	case "bpf":
+		if path.Clean(target) == bpfsys.BPFFS {
+			c.s.reply(c.n, 0, 0)
+			return
+		}
+	case "tracefs", "debugfs":
+		if strings.HasPrefix(path.Clean(target), "/sys/kernel/") {
+			c.s.reply(c.n, 0, 0)
+			return
+		}
+	default:
+		c.s.host(c.n)
+		return
+	}
+	c.s.note("mounting a " + typ + " at " + target + " is not served: the simulated one is at " + bpfsys.BPFFS)
+	c.s.reply(c.n, 0, unix.EPERM)
+}
+
+func (c *call) fsopen() {
+	switch typ, _ := c.text(c.arg(0), 256); typ {
+	case "bpf", "tracefs", "debugfs":
+		c.s.note("fsopen of a " + typ + " is not served")
+		c.s.reply(c.n, 0, unix.EPERM)
+	default:
+		c.s.host(c.n)
+	}
+}

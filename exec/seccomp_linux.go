@@ -1,0 +1,83 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Seccomp user notification (seccomp_unotify(2)). The pointers given to the kernel are those of Go values that live until the call returns,
+// of exactly the size the request's number says.
+
+const (
+	ioctlRecv    = 0xC0502100
+	ioctlSend    = 0xC0182101
+	ioctlIDValid = 0x40082102
+	ioctlAddFD   = 0x40182103
+
+	addfdSend    = 2
+	flagContinue = 1
+
+	filterNewListener  = 1 << 3
+	filterWaitKillable = 1 << 5
+)
+
+// notif is struct seccomp_notif: a system call that waits for its result.
+type notif struct {
+	ID    uint64
+	PID   uint32 // thread
+	Flags uint32
+	NR    int32
+	Arch  uint32
+	IP    uint64
+	Args  [6]uint64
+}
+
+type notifResp struct {
+	ID    uint64
+	Val   int64
+	Error int32
+	Flags uint32
+}
+
+type notifAddFD struct {
+	ID         uint64
+	Flags      uint32
+	SrcFD      uint32
+	NewFD      uint32
+	NewFDFlags uint32
+}
+
+func (s *supervisor) recv(n *notif) unix.Errno {
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlRecv, uintptr(unsafe.Pointer(n)))
+	return e
+}
+
+func (s *supervisor) send(r *notifResp) unix.Errno {
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSend, uintptr(unsafe.Pointer(r)))
+	return e
+}
+
+// valid reports whether the call is still under way: the thread was neither killed nor interrupted, so its memory is its own.
+func (s *supervisor) valid(id uint64) bool {
+	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
+	return e == 0
+}
+
+// addFD gives the thread a descriptor, which is the result of its call.
+func (s *supervisor) addFD(a *notifAddFD) (int, unix.Errno) {
+	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAddFD, uintptr(unsafe.Pointer(a)))
+	return int(r), e
+}
+
+// install puts the filter on this thread and returns the listener.
+func install(f []unix.SockFilter) (int, unix.Errno) {
+	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+	r, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, filterNewListener|filterWaitKillable, uintptr(unsafe.Pointer(&prog)))
+	if e == unix.EINVAL { // before Linux 5.19
+		r, _, e = unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, filterNewListener, uintptr(unsafe.Pointer(&prog)))
+	}
+	return int(r), e
+}

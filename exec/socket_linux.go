@@ -1,0 +1,52 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// listen lets bpfrun fire reach the session: a line of an event in, "N programs ran" or an error out. Only the same user can connect.
+func (s *supervisor) listen(path string) (stop func(), err error) {
+	old := unix.Umask(0o077)
+	l, err := net.Listen("unix", path)
+	unix.Umask(old)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go s.session(conn)
+		}
+	}()
+	return func() { l.Close(); os.Remove(path) }, nil
+}
+
+func (s *supervisor) session(conn net.Conn) {
+	defer conn.Close()
+	sc := bufio.NewScanner(conn)
+	sc.Buffer(nil, 1<<16)
+	for sc.Scan() {
+		l, err := ParseLine(sc.Text())
+		n := 0
+		if err == nil {
+			s.mu.Lock()
+			n, err = s.hit(l)
+			s.mu.Unlock()
+		}
+		if err != nil {
+			fmt.Fprintf(conn, "error: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(conn, "%d programs ran\n", n)
+	}
+}

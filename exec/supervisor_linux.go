@@ -1,0 +1,337 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// supervisor serves the calls of one program and its children.
+type supervisor struct {
+	cfg      Config
+	sys      *bpfsys.System
+	listener int
+	inotify  int
+	tool     int // process id of the program
+
+	mu      sync.Mutex // serves one call at a time
+	logMu   sync.Mutex
+	files   map[uint64]*file // by inode
+	dev     uint64           // of all memfds
+	watches map[int]*file
+	threads map[uint32]*process
+	procs   map[int]*process
+	sharing *file               // whose first mapping is made
+	replies map[uint64][][]byte // answers of netlink by inode of the socket
+	xdp     map[uint32]*device
+	polled  bool // something of ours was put into an epoll instance or polled
+	sleeps  []sleeper
+	busy    int // calls that are being served or held for another reason than waiting
+
+	step    int       // next of the events
+	over    time.Time // when the program was seen to wait after the last one
+	stopped bool      // it got SIGINT
+	notes   int
+}
+
+// Run runs the program until it ends and returns its exit status: 128 and the signal's number when a signal ended it. The error is why it could not be run.
+func Run(cfg Config) (int, error) {
+	if len(cfg.Args) == 0 {
+		return 0, errors.New("no program to run")
+	}
+	path, err := osexec.LookPath(cfg.Args[0])
+	if err != nil {
+		return 0, err
+	}
+	s := &supervisor{
+		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
+		replies: map[uint64][][]byte{}, xdp: map[uint32]*device{},
+	}
+	raiseFiles()
+	sys := cfg.System
+	sys.Memory = func(name string, size int) (bpfsys.Memory, error) { return s.newShared(name, size) }
+	sys.Freed = s.freed
+	sys.Wake = func(bpfsys.Object) {}
+	sys.Note = s.note
+	sys.UID = uint32(os.Getuid())
+	if sys.HasDevice == nil {
+		sys.HasDevice = hasDevice
+	}
+	if s.sys, err = bpfsys.New(sys); err != nil {
+		return 0, err
+	}
+	defer s.sys.Close()
+	if s.inotify, err = unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
+		return 0, fmt.Errorf("inotify: %w", err)
+	}
+	return s.run(path)
+}
+
+// raiseFiles lets this process have as many descriptors as it may: each object has one.
+func raiseFiles() {
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) == nil && r.Cur < r.Max {
+		r.Cur = r.Max
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &r)
+	}
+}
+
+func (s *supervisor) run(path string) (int, error) {
+	// PR_SET_PDEATHSIG is about the thread that started the child.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "supervisor")
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	user := "user"
+	if s.cfg.Root {
+		user = "root"
+	}
+	cmd := osexec.Command(self, append([]string{childWord, user, path}, s.cfg.Args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cfg.Stdin, s.cfg.Stdout, s.cfg.Stderr
+	cmd.ExtraFiles = []*os.File{theirs}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	theirs.Close()
+	s.tool = cmd.Process.Pid
+	if s.listener, err = receive(pair[0], s.tool); err != nil {
+		unix.Close(pair[0])
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return 0, err
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer signal.Stop(signals)
+	go s.forward(signals)
+	go s.closes()
+	go s.serve()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go s.watch(ctx)
+	if s.cfg.Socket != "" {
+		stop, err := s.listen(s.cfg.Socket)
+		if err != nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			return 0, err
+		}
+		defer stop()
+	}
+	_, _ = unix.Write(pair[0], []byte{1})
+	unix.Close(pair[0])
+	err = cmd.Wait()
+	s.ended()
+	var exit *osexec.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &exit):
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			return 128 + int(ws.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// receive fetches the listener from the child, which tells its descriptor.
+func receive(fd, pid int) (int, error) {
+	b := make([]byte, 4)
+	n, err := unix.Read(fd, b)
+	if err != nil {
+		return 0, err
+	}
+	if n != len(b) {
+		return 0, errors.New("the child process ended before it was under supervision")
+	}
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return 0, fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer unix.Close(pidfd)
+	l, err := unix.PidfdGetfd(pidfd, int(le.Uint32(b)), 0)
+	if err != nil {
+		return 0, fmt.Errorf("pidfd_getfd: %w: a container's seccomp profile may forbid it (docker run --security-opt seccomp=unconfined)", err)
+	}
+	return l, nil
+}
+
+// forward passes signals on that were meant for this process alone. SIGINT of a terminal reaches the program too.
+func (s *supervisor) forward(signals <-chan os.Signal) {
+	for sig := range signals {
+		if n, ok := sig.(unix.Signal); ok && (n != unix.SIGINT || !terminal()) {
+			_ = unix.Kill(s.tool, n)
+		}
+	}
+}
+
+// terminal reports whether this process is in the foreground of a terminal, which sends SIGINT to all of its group.
+func terminal() bool {
+	f, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	pgrp, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && pgrp == unix.Getpgrp()
+}
+
+func (s *supervisor) logf(format string, args ...any) {
+	if s.cfg.Log == nil {
+		return
+	}
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	fmt.Fprintf(s.cfg.Log, format+"\n", args...)
+}
+
+// maxNotes bounds the lines for the user.
+const maxNotes = 200
+
+// note tells the user something.
+func (s *supervisor) note(text string) {
+	if s.cfg.Notes == nil || s.notes > maxNotes {
+		return
+	}
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if s.notes++; s.notes > maxNotes {
+		text = "further notes are left out"
+	}
+	fmt.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
+}
+
+// freed follows the end of an object: its descriptor here closes.
+func (s *supervisor) freed(o bpfsys.Object) {
+	if f, ok := (*bpfsys.Tag(o)).(*file); ok {
+		s.drop(f)
+	}
+}
+
+func (s *supervisor) newShared(name string, size int) (bpfsys.Memory, error) {
+	// The first mapping of an object that has descriptors already is of their inode.
+	if f := s.sharing; f != nil {
+		return newMemory(f.fd, size)
+	}
+	fd, err := unix.MemfdCreate("bpfrun:"+name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMemory(fd, size)
+	unix.Close(fd)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (s *supervisor) reply(n *notif, val int64, e unix.Errno) {
+	r := notifResp{ID: n.ID, Val: val, Error: -int32(e)}
+	if e != 0 {
+		r.Val = 0
+		s.logf("-> %s", unix.ErrnoName(e))
+	}
+	_ = s.send(&r)
+}
+
+// host lets the call go to the host's kernel.
+func (s *supervisor) host(n *notif) {
+	r := notifResp{ID: n.ID, Flags: flagContinue}
+	_ = s.send(&r)
+}
+
+// result replies with what package bpfsys gives.
+func (s *supervisor) result(n *notif, r bpfsys.Result) {
+	if r.Note != "" {
+		s.note(r.Note)
+	}
+	if r.Errno != 0 || r.File == nil {
+		if r.File != nil && r.File.Object != nil {
+			s.sys.Release(r.File.Object)
+		}
+		s.reply(n, r.Val, unix.Errno(r.Errno))
+		return
+	}
+	o := r.File.Object
+	f, err := s.fileOf(o)
+	if err != nil {
+		s.logf("no file for %s %s: %v", o.Kind(), o.Name(), err)
+		s.sys.Release(o)
+		s.reply(n, 0, unix.ENFILE)
+		return
+	}
+	if it, ok := o.(*bpfsys.Iter); ok && f.open == 0 {
+		_, _ = unix.Write(f.fd, it.Text())
+	}
+	flags := int(r.File.Access) | unix.O_CLOEXEC
+	if open := f.open; !s.give(n, f, flags) && f.open == open {
+		s.sys.Release(o)
+	}
+}
+
+// serve handles notified calls until nobody is left who could make one.
+func (s *supervisor) serve() {
+	for {
+		var n notif
+		if e := s.recv(&n); e != 0 {
+			if e == unix.EINTR || e == unix.ENOENT {
+				continue
+			}
+			return
+		}
+		s.mu.Lock()
+		s.busy++
+		s.handle(&n)
+		s.busy--
+		s.mu.Unlock()
+	}
+}
+
+// handle serves one call. A panic is a bug here, which must not leave the program waiting.
+func (s *supervisor) handle(n *notif) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.note(fmt.Sprintf("internal error in call %d: %v\n%s", n.NR, r, debug.Stack()))
+			s.reply(n, 0, unix.EIO)
+		}
+	}()
+	c := &call{s, n}
+	if h := handlers[int(n.NR)]; h != nil {
+		h(c)
+		return
+	}
+	s.host(n)
+}
+
+// ended tells of what was left over.
+func (s *supervisor) ended() {
+	if ev := s.cfg.Events; ev != nil && s.step < len(ev.Steps) && len(ev.Steps[s.step]) > 0 {
+		s.note(fmt.Sprintf("the program ended before step %d of %d of the events", s.step+1, len(ev.Steps)))
+	}
+}
+
+func errnoOf(e uapi.Errno) unix.Errno { return unix.Errno(e) }

@@ -1,0 +1,200 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+var le = binary.LittleEndian
+
+// process is one that made a call that was notified.
+type process struct {
+	tgid  int
+	pidfd int
+	// vdso is the address of the kernel's version in its vDSO, 0 when it is not known yet.
+	vdso uint64
+}
+
+// processOf finds the process of a thread. Threads that ended may have left their number to others: the pidfd tells.
+func (s *supervisor) processOf(pid uint32) *process {
+	if p := s.threads[pid]; p != nil && alive(p.pidfd) {
+		return p
+	}
+	tgid := int(pid)
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+		for l := range strings.Lines(string(b)) {
+			if f := strings.Fields(l); len(f) == 2 && f[0] == "Tgid:" {
+				tgid, _ = strconv.Atoi(f[1])
+			}
+		}
+	}
+	p := s.procs[tgid]
+	if p == nil || !alive(p.pidfd) {
+		if p != nil {
+			unix.Close(p.pidfd)
+		}
+		fd, err := unix.PidfdOpen(tgid, 0)
+		if err != nil {
+			fd = -1
+		}
+		p = &process{tgid: tgid, pidfd: fd}
+		s.procs[tgid] = p
+	}
+	if len(s.threads) > 1<<16 {
+		clear(s.threads)
+	}
+	s.threads[pid] = p
+	return p
+}
+
+// alive reports whether the process of a pidfd has not ended.
+func alive(pidfd int) bool {
+	if pidfd < 0 {
+		return false
+	}
+	p := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n == 0
+}
+
+// grab copies a descriptor of the caller.
+func (s *supervisor) grab(n *notif, fd int32) (int, error) {
+	return unix.PidfdGetfd(s.processOf(n.PID).pidfd, int(fd), 0)
+}
+
+// call is one notified call; it is the caller for package bpfsys.
+type call struct {
+	s *supervisor
+	n *notif
+}
+
+// maxTransfer bounds one copy.
+const maxTransfer = 512 << 20
+
+func (c *call) Read(addr uint64, p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	if len(p) > maxTransfer || addr > 1<<63 {
+		return false
+	}
+	k, err := unix.ProcessVMReadv(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
+	return err == nil && k == len(p) && c.s.valid(c.n.ID)
+}
+
+// Write asks before whether the call is still under way: the thread's number may be another's by now.
+func (c *call) Write(addr uint64, p []byte) bool {
+	if len(p) == 0 {
+		return true
+	}
+	if len(p) > maxTransfer || addr > 1<<63 || !c.s.valid(c.n.ID) {
+		return false
+	}
+	k, err := unix.ProcessVMWritev(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
+	return err == nil && k == len(p)
+}
+
+func (c *call) Thread() (tgid, tid uint32, comm string) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", c.n.PID))
+	return uint32(c.s.processOf(c.n.PID).tgid), c.n.PID, strings.TrimSpace(string(b))
+}
+
+// text reads a string of at most limit bytes; false: it is not there, or longer.
+func (c *call) text(addr uint64, limit int) (string, bool) {
+	var out []byte
+	for len(out) < limit {
+		at := addr + uint64(len(out))
+		b := make([]byte, min(int(4096-at%4096), limit-len(out), 512))
+		if !c.Read(at, b) {
+			return "", false
+		}
+		for i, x := range b {
+			if x == 0 {
+				return string(append(out, b[:i]...)), true
+			}
+		}
+		out = append(out, b...)
+	}
+	return "", false
+}
+
+// Path makes a path absolute and clean, without following links: those of the simulated file systems lead nowhere.
+func (c *call) Path(dirfd int32, path string) string {
+	if !filepath.IsAbs(path) {
+		dir := fmt.Sprintf("/proc/%d/cwd", c.n.PID)
+		if dirfd != unix.AT_FDCWD {
+			if f := c.File(dirfd); f.Kind == bpfsys.BPFFSFile || f.Kind == bpfsys.ObjectFile {
+				if d, ok := c.s.dirOf(c.n, dirfd); ok {
+					return filepath.Join(d, path)
+				}
+			}
+			dir = fmt.Sprintf("/proc/%d/fd/%d", c.n.PID, dirfd)
+		}
+		d, err := os.Readlink(dir)
+		if err != nil {
+			return path
+		}
+		path = filepath.Join(d, path)
+	}
+	return filepath.Clean(path)
+}
+
+// Magic numbers of file systems (statfs(2)).
+const (
+	magicCgroup2 = 0x63677270
+	magicNSFS    = 0x6e736673
+	magicBPF     = 0xcafe4a11
+	magicTracefs = 0x74726163
+	magicDebugfs = 0x64626720
+	magicSysfs   = 0x62656572
+)
+
+func (c *call) File(fd int32) bpfsys.File {
+	if fd < 0 {
+		return bpfsys.File{}
+	}
+	g, err := c.s.grab(c.n, fd)
+	if err != nil {
+		return bpfsys.File{}
+	}
+	defer unix.Close(g)
+	var st unix.Stat_t
+	if unix.Fstat(g, &st) != nil {
+		return bpfsys.File{}
+	}
+	if f := c.s.files[st.Ino]; f != nil && st.Dev == c.s.dev {
+		flags, err := unix.FcntlInt(uintptr(g), unix.F_GETFL, 0)
+		if err != nil {
+			return bpfsys.File{}
+		}
+		switch {
+		case f.object != nil:
+			return bpfsys.File{Kind: bpfsys.ObjectFile, Object: f.object, Access: uint32(flags) & unix.O_ACCMODE}
+		case f.dir:
+			return bpfsys.File{Kind: bpfsys.BPFFSFile}
+		}
+		return bpfsys.File{Kind: bpfsys.OtherFile}
+	}
+	var fs unix.Statfs_t
+	_ = unix.Fstatfs(g, &fs)
+	out := bpfsys.File{Kind: bpfsys.OtherFile, Inode: st.Ino}
+	switch {
+	case uint32(fs.Type) == magicCgroup2 && st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		out.Kind = bpfsys.CgroupFile
+	case uint32(fs.Type) == magicNSFS:
+		out.Kind = bpfsys.NetnsFile
+	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
+		out.Kind = bpfsys.SocketFile
+	}
+	return out
+}
