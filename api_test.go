@@ -16,7 +16,7 @@ import (
 )
 
 // api are the packages whose API is promised.
-var api = []string{"btf", "decode", "corerelo"}
+var api = []string{"btf", "decode", "corerelo", "bpftest"}
 
 // TestPackagesSayWhetherTheyAreAPI: docs/api.md lists the packages with a promise; every other one that can be imported says in
 // its comment that it has none.

@@ -15,6 +15,17 @@ func (l *loading) setGlobals() error {
 			return err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(l.opts.GlobalBytes)) {
+		m, v, found := FindVariable(l.Maps, name, (*Map).Settable)
+		data := l.opts.GlobalBytes[name]
+		switch {
+		case !found:
+			return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(VariableNames(l.Maps, (*Map).Settable)))
+		case len(data) > int(v.Size) || uint64(v.Off)+uint64(v.Size) > uint64(len(m.Data)):
+			return failf(ErrOption, "global variable %s has %d bytes, %d are given", name, v.Size, len(data))
+		}
+		copy(m.Data[v.Off:], data)
+	}
 	return nil
 }
 
@@ -29,7 +40,7 @@ func (l *loading) setGlobal(name, text string) *Error {
 	}
 	m, v, found := l.findGlobal(section, variable)
 	if !found {
-		return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(l.globalNames()))
+		return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(VariableNames(l.Maps, nil)))
 	}
 	if m.DataKind == DataKconfig {
 		return failf(ErrOption, "%s is an extern, its value is the kernel's", name).hint("set it in the target's configuration")
@@ -63,9 +74,15 @@ func (l *loading) encodeGlobal(f btf.Field, text string, dst []byte) error {
 
 // findGlobal finds a variable, one that is not static first.
 func (l *loading) findGlobal(section, name string) (*Map, Var, bool) {
+	return FindVariable(l.Maps, name, func(m *Map) bool { return m.Data != nil && (section == "" || section == m.Section) })
+}
+
+// FindVariable finds a global variable by name among the maps of an object, one that is not static first, and the map of the section it lies in. in chooses
+// the sections; nil is all of them.
+func FindVariable(list []*Map, name string, in func(*Map) bool) (*Map, Var, bool) {
 	for _, static := range []bool{false, true} {
-		for _, m := range l.Maps {
-			if m.Data == nil || section != "" && section != m.Section {
+		for _, m := range list {
+			if in != nil && !in(m) {
 				continue
 			}
 			for _, v := range m.Vars {
@@ -78,12 +95,19 @@ func (l *loading) findGlobal(section, name string) (*Map, Var, bool) {
 	return nil, Var{}, false
 }
 
-func (l *loading) globalNames() []string {
+// VariableNames lists the global variables in maps, in the order of their sections. in chooses the sections; nil is all of them.
+func VariableNames(list []*Map, in func(*Map) bool) []string {
 	var names []string
-	for _, m := range l.Maps {
+	for _, m := range list {
+		if in != nil && !in(m) {
+			continue
+		}
 		for _, v := range m.Vars {
 			names = append(names, v.Name)
 		}
 	}
 	return names
 }
+
+// Settable reports whether user space may give the variables of a section values before loading: those of .kconfig are the kernel's.
+func (m *Map) Settable() bool { return m.DataKind != DataKconfig }

@@ -292,6 +292,8 @@ type LoadOptions struct {
 	// text as the variable's type takes it. "section:name" tells apart variables of
 	// the same name.
 	Globals map[string]string
+	// GlobalBytes sets the first bytes of global variables by name, in the object's byte order.
+	GlobalBytes map[string][]byte
 	// Attach retargets programs: function or tracepoint by program name.
 	Attach map[string]string
 	// NoLoad switches programs off by name.

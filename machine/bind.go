@@ -373,7 +373,7 @@ func (p *program) relocated(img *vm.Image, pc int) bool {
 func (p *program) coverage(seen *vm.Patches) Coverage {
 	var c Coverage
 	for pc := range p.lp.Insns {
-		if !p.reach[pc] || p.lp.Insns[pc].Code == 0 {
+		if !p.reachable(pc) {
 			continue
 		}
 		c.Reachable++
@@ -382,4 +382,24 @@ func (p *program) coverage(seen *vm.Patches) Coverage {
 		}
 	}
 	return c
+}
+
+// reachable reports whether a slot is an instruction that constant propagation cannot rule out.
+func (p *program) reachable(pc int) bool { return p.reach[pc] && p.lp.Insns[pc].Code != 0 }
+
+// InsnCoverage says of one instruction whether it may run on the target, and whether it did.
+type InsnCoverage struct{ Reachable, Executed bool }
+
+// Covered returns the coverage of a program by slot, of all runs so far; nil of programs that cannot be run, and without recording ([Config.Uncovered]).
+func (m *Machine) Covered(program string) []InsnCoverage {
+	p := m.byName[program]
+	if p == nil || p.img == nil || m.cover == nil {
+		return nil
+	}
+	out := make([]InsnCoverage, len(p.lp.Insns))
+	for pc := range out {
+		out[pc].Reachable = p.reachable(pc)
+		out[pc].Executed = out[pc].Reachable && m.cover.Covered(p.img, pc)
+	}
+	return out
 }

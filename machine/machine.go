@@ -19,7 +19,7 @@ import (
 type Config struct {
 	// Seed decides every simulated value that nobody set.
 	Seed uint64
-	// CPUs is the number of possible CPUs; 0 means two.
+	// CPUs is the number of possible CPUs, at most MaxCPUs; 0 means two.
 	CPUs int
 	// Boot is the time since boot when the first run starts; 0 means one hour.
 	Boot time.Duration
@@ -53,6 +53,9 @@ type Config struct {
 	// Refuses tells why the target's kernel does not load a program that passed the loader's checks, nil when it does.
 	Refuses func(*loader.LinkedProgram) error
 }
+
+// MaxCPUs is the largest number of simulated CPUs.
+const MaxCPUs = 1024
 
 const (
 	defaultCPUs     = 2

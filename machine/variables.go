@@ -11,27 +11,12 @@ import (
 // Variable finds a global variable of the object by name, one that is not static first. The map is the data
 // section it lives in.
 func Variable(l *loader.Linked, name string) (*loader.Map, loader.Var, bool) {
-	for _, static := range []bool{false, true} {
-		for _, def := range l.Maps {
-			for _, v := range def.Vars {
-				if v.Name == name && v.Static == static {
-					return def, v, true
-				}
-			}
-		}
-	}
-	return nil, loader.Var{}, false
+	return loader.FindVariable(l.Maps, name, nil)
 }
 
 // VariableNames lists the global variables of an object in the order of their sections.
 func VariableNames(l *loader.Linked) []string {
-	var names []string
-	for _, def := range l.Maps {
-		for _, v := range def.Vars {
-			names = append(names, v.Name)
-		}
-	}
-	return names
+	return loader.VariableNames(l.Maps, nil)
 }
 
 // variable returns the bytes of a global variable in simulated memory.

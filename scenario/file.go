@@ -342,9 +342,10 @@ func (f *File) decodeClock(n *Node) error {
 	return nil
 }
 
-func (f *File) decodeTables(root *Node) error {
+// decodeObjects reads the mapping of kernel objects.
+func (f *File) decodeObjects(n *Node) error {
 	var err error
-	if f.Objects, err = root.Get("objects").pairs("objects"); err != nil {
+	if f.Objects, err = n.pairs("objects"); err != nil {
 		return err
 	}
 	for _, p := range f.Objects {
@@ -354,6 +355,14 @@ func (f *File) decodeTables(root *Node) error {
 		if strings.ContainsAny(p.Key.Text, ".$->[] ") || p.Key.Text == "" {
 			return p.Key.errorf("object name %q: want a word", p.Key.Text)
 		}
+	}
+	return nil
+}
+
+func (f *File) decodeTables(root *Node) error {
+	err := f.decodeObjects(root.Get("objects"))
+	if err != nil {
+		return err
 	}
 	if f.Maps, err = root.Get("maps").pairs("maps"); err != nil {
 		return err

@@ -166,10 +166,10 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	}
 	var wrong mistakes
 	for _, p := range f.Globals {
-		v, ok := variable(obj, p.Key.Text)
+		_, v, ok := loader.FindVariable(obj.Maps, p.Key.Text, (*loader.Map).Settable)
 		switch {
 		case !ok:
-			wrong.add(p.Key.unknown("global variable", p.Key.Text, variableNames(obj)))
+			wrong.add(p.Key.unknown("global variable", p.Key.Text, loader.VariableNames(obj.Maps, (*loader.Map).Settable)))
 		case obj.BTF == nil || v.Type == 0:
 			wrong.add(p.Key.errorf("global variable %s has no type", p.Key.Text))
 		case wrong.add(globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set)):
@@ -178,32 +178,6 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	}
 	o.Globals = set
 	return o, wrong.final()
-}
-
-func variable(obj *loader.Object, name string) (loader.Var, bool) {
-	for _, static := range []bool{false, true} {
-		for _, m := range obj.Maps {
-			for _, v := range m.Vars {
-				if v.Name == name && v.Static == static && m.DataKind != loader.DataKconfig {
-					return v, true
-				}
-			}
-		}
-	}
-	return loader.Var{}, false
-}
-
-func variableNames(obj *loader.Object) []string {
-	var names []string
-	for _, m := range obj.Maps {
-		if m.DataKind == loader.DataKconfig {
-			continue
-		}
-		for _, v := range m.Vars {
-			names = append(names, v.Name)
-		}
-	}
-	return names
 }
 
 // check encodes a variable's value, for its mistakes.

@@ -78,9 +78,6 @@ global variables between them. Without -p all programs run.`,
 	return cmd
 }
 
-// maxCPUs is the largest number of simulated CPUs.
-const maxCPUs = 1024
-
 // maxRepeat is how often a program runs at most: the reports of all runs are in memory.
 const maxRepeat = 100_000
 
@@ -158,8 +155,8 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 
 // checkCPUs checks the flags that say where and how long programs run.
 func (a *app) checkCPUs() error {
-	if a.cpus < 1 || a.cpus > maxCPUs {
-		return usagef("--cpus %d: want 1 to %d", a.cpus, maxCPUs)
+	if a.cpus < 1 || a.cpus > machine.MaxCPUs {
+		return usagef("--cpus %d: want 1 to %d", a.cpus, machine.MaxCPUs)
 	}
 	if a.cpu < 0 || a.cpu >= a.cpus {
 		return usagef("--cpu %d: want 0 to %d (--cpus %d)", a.cpu, a.cpus-1, a.cpus)

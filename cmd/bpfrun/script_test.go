@@ -21,6 +21,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/jit"
 	"github.com/bpfrun/bpfrun/packet"
@@ -30,8 +31,8 @@ var update = rewrite.Flag
 
 func TestMain(m *testing.M) {
 	// Tests leave no traces in the user's cache directory. Child processes inherit it.
-	if os.Getenv(cacheVariable) == "" {
-		if err := os.Setenv(cacheVariable, "off"); err != nil {
+	if os.Getenv(kernels.CacheVariable) == "" {
+		if err := os.Setenv(kernels.CacheVariable, "off"); err != nil {
 			panic(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -226,8 +227,8 @@ func (a *app) scenarioOptions() (scenario.Options, error) {
 	if err != nil {
 		return scenario.Options{}, err
 	}
-	if a.cpus < 1 || a.cpus > maxCPUs {
-		return scenario.Options{}, usagef("--cpus %d: want 1 to %d", a.cpus, maxCPUs)
+	if a.cpus < 1 || a.cpus > machine.MaxCPUs {
+		return scenario.Options{}, usagef("--cpus %d: want 1 to %d", a.cpus, machine.MaxCPUs)
 	}
 	boot, err := time.ParseDuration(a.clock)
 	if err != nil || boot <= 0 {

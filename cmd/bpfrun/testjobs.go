@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/shell"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
@@ -286,22 +287,11 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 
 // debugLine is the command that opens the debugger where a run begins.
 func (j *testJob) debugLine(run *scenario.Run) string {
-	line := "bpfrun debug " + quoted(j.file.File.Object) + " -s " + quoted(j.file.Path) + " -p " + quoted(run.Name) + " --btf " + quoted(j.source.Path)
+	line := "bpfrun debug " + shell.Quote(j.file.File.Object) + " -s " + shell.Quote(j.file.Path) + " -p " + shell.Quote(run.Name) + " --btf " + shell.Quote(j.source.Path)
 	if j.opt.SeedWins || j.opt.SeedStep > 0 {
 		line += fmt.Sprintf(" --seed %d", j.seed)
 	}
 	return line
-}
-
-// quoted is a word of a shell's command line.
-func quoted(s string) string {
-	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("/._-+=:@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	})
-	if plain {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // fail is the outcome of a job whose object cannot be used.

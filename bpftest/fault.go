@@ -1,0 +1,75 @@
+package bpftest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Fault is why and where a program was stopped: it did what the kernel forbids, or met something that is not simulated. It is an error.
+type Fault struct {
+	// Kind is a word as in the scenario's expect.fault: null-pointer, out-of-bounds, use-after-free, leaked-reference, bad-return, not-simulated, ...
+	Kind string
+	// Kernel is the target's name, Program and Function where it was stopped.
+	Kernel, Program, Function string
+	// Instruction is the number of the instruction, as the kernel's log counts; Text is the instruction.
+	Instruction int
+	Text        string
+	// Source is "file:line:column" and Line the source line; empty of objects without line information.
+	Source, Line string
+	// Message says what happened, Hint what to do about it; Hint may be empty.
+	Message, Hint string
+}
+
+func newFault(f *machine.Fault, kernel string) *Fault {
+	out := &Fault{
+		Kind: kindOf(f.Fault), Kernel: kernel, Program: f.Program, Function: f.Function, Instruction: f.Insn, Text: f.Text,
+		Source: f.Source, Line: strings.TrimSpace(f.Line), Hint: f.Hint,
+	}
+	switch {
+	case f.Mem != nil && f.Fault.Text != "":
+		out.Message = f.Fault.Text + ": " + f.Mem.Error()
+	case f.Mem != nil:
+		out.Message = f.Mem.Error()
+	case f.Fault.Text != "":
+		out.Message = f.Fault.Text
+	default:
+		out.Message = out.Kind
+	}
+	return out
+}
+
+// kindOf is the fault's kind; accesses of memory have kinds of their own.
+func kindOf(f *vm.Fault) string {
+	if f.Kind == vm.Memory && f.Mem != nil {
+		return f.Mem.Kind.String()
+	}
+	return f.Kind.String()
+}
+
+// Error tells the fault in a few lines: what happened, the source line, the instruction, and what to do.
+func (f *Fault) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", f.Kind, f.Message)
+	if f.Source != "" {
+		fmt.Fprintf(&b, "\n    %s: %s", f.Source, f.Line)
+	}
+	fmt.Fprintf(&b, "\n    %s, instruction %d: %s", f.Function, f.Instruction, f.Text)
+	if f.Hint != "" {
+		fmt.Fprintf(&b, "\n    %s", f.Hint)
+	}
+	return b.String()
+}
+
+// Is makes errors.Is(fault, ErrNotSimulated) and ErrRefused work: a program that reaches a poisoned CO-RE instruction would not be loaded.
+func (f *Fault) Is(target error) bool {
+	switch target {
+	case ErrNotSimulated:
+		return f.Kind == vm.NotSimulated.String()
+	case ErrRefused:
+		return f.Kind == vm.Poison.String()
+	}
+	return false
+}

@@ -1,0 +1,339 @@
+package bpftest
+
+import (
+	"encoding"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+)
+
+// ErrSize says that a Go value has another size than the map's key or value, the variable or the record it stands for.
+var ErrSize = errors.New("wrong size")
+
+// layout says where the fields of a Go type lie. There are two: packed, which is that of encoding/binary, and aligned, which is that of C on
+// 64-bit machines, so that a Go struct may be written with or without the padding of its C twin.
+type layout bool
+
+const (
+	packed  layout = false
+	aligned layout = true
+)
+
+// extent returns size and alignment of a type; ok is false of types without a fixed size.
+func (l layout) extent(t reflect.Type) (size, align int, ok bool) {
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int8, reflect.Uint8, reflect.Int16, reflect.Uint16, reflect.Int32, reflect.Uint32, reflect.Float32, reflect.Int64, reflect.Uint64, reflect.Float64:
+		return int(t.Size()), int(t.Size()), true
+	case reflect.Array:
+		size, align, ok = l.extent(t.Elem())
+		return size * t.Len(), align, ok
+	case reflect.Struct:
+		align = 1
+		for i := range t.NumField() {
+			n, a, ok := l.extent(t.Field(i).Type)
+			if !ok {
+				return 0, 0, false
+			}
+			if l == aligned {
+				size = roundUp(size, a)
+			}
+			size, align = size+n, max(align, a)
+		}
+		if l == aligned {
+			size = roundUp(size, align)
+		}
+		return size, align, true
+	}
+	return 0, 0, false
+}
+
+func roundUp(n, align int) int { return (n + align - 1) / align * align }
+
+// fitting chooses the layout with which a type has a size.
+func fitting(what string, t reflect.Type, size int) (layout, error) {
+	n, _, ok := packed.extent(t)
+	if !ok {
+		return packed, fmt.Errorf("%s: %v has no fixed size: want integers with a width, arrays, structs of them, []byte, or a type with MarshalBinary and UnmarshalBinary", what, t)
+	}
+	m, _, _ := aligned.extent(t)
+	switch size {
+	case n:
+		return packed, nil
+	case m:
+		return aligned, nil
+	}
+	text := fmt.Sprint(n)
+	if m != n {
+		text = fmt.Sprintf("%d (%d with C's padding)", n, m)
+	}
+	return packed, fmt.Errorf("%s has %d bytes, %v has %s: %w", what, size, t, text, ErrSize)
+}
+
+// marshal makes the size bytes that a Go value stands for: of []byte and string the bytes (a string may be shorter, the rest is zero), of
+// encoding.BinaryMarshaler what it writes, of other types their fields in order.
+func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, error) {
+	exact := func(b []byte) ([]byte, error) {
+		if len(b) != size {
+			return nil, fmt.Errorf("%s has %d bytes, %d are given: %w", what, size, len(b), ErrSize)
+		}
+		return append([]byte(nil), b...), nil
+	}
+	switch v := v.(type) {
+	case nil:
+		return nil, fmt.Errorf("%s: nil is no value", what)
+	case []byte:
+		return exact(v)
+	case string:
+		if len(v) > size {
+			return nil, fmt.Errorf("%s has %d bytes, the string %d: %w", what, size, len(v), ErrSize)
+		}
+		return append([]byte(v), make([]byte, size-len(v))...), nil
+	case encoding.BinaryMarshaler:
+		b, err := v.MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		return exact(b)
+	}
+	r := reflect.ValueOf(v)
+	for r.Kind() == reflect.Pointer && !r.IsNil() {
+		r = r.Elem()
+	}
+	// Untyped constants are int in Go; the width is that of the other side.
+	if k := r.Kind(); k == reflect.Int || k == reflect.Uint {
+		return marshalWord(what, r, size, order)
+	}
+	if r.Kind() == reflect.Pointer {
+		return nil, fmt.Errorf("%s: %v is nil", what, r.Type())
+	}
+	l, err := fitting(what, r.Type(), size)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, size)
+	c := cursor{b, order, l}
+	c.write(0, r)
+	return b, nil
+}
+
+// marshalWord writes an int or uint in as many bytes as there are.
+func marshalWord(what string, r reflect.Value, size int, order binary.ByteOrder) ([]byte, error) {
+	var u uint64
+	fits := false
+	bits := uint(8 * size)
+	switch {
+	case size != 1 && size != 2 && size != 4 && size != 8:
+		return nil, fmt.Errorf("%s has %d bytes, which is no integer: %w", what, size, ErrSize)
+	case r.CanInt():
+		i := r.Int()
+		u = uint64(i)
+		fits = size == 8 || i >= 0 && u>>bits == 0 || i < 0 && i >= -(1<<(bits-1))
+	default:
+		u = r.Uint()
+		fits = size == 8 || u>>bits == 0
+	}
+	if !fits {
+		return nil, fmt.Errorf("%s has %d bytes, %v does not fit: %w", what, size, r, ErrSize)
+	}
+	b := make([]byte, size)
+	put(b, order, u)
+	return b, nil
+}
+
+// unmarshal puts bytes into what out points to: *[]byte and *string (up to the first NUL) take them all, an encoding.BinaryUnmarshaler reads them, and
+// other types must have their size.
+func unmarshal(what string, b []byte, out any, order binary.ByteOrder) error {
+	switch out := out.(type) {
+	case *[]byte:
+		*out = append([]byte(nil), b...)
+		return nil
+	case *string:
+		*out = CString(b)
+		return nil
+	case encoding.BinaryUnmarshaler:
+		if err := out.UnmarshalBinary(append([]byte(nil), b...)); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	}
+	r := reflect.ValueOf(out)
+	if r.Kind() != reflect.Pointer || r.IsNil() {
+		return fmt.Errorf("%s: want a pointer to put it into, got %T", what, out)
+	}
+	r = r.Elem()
+	if r.Kind() == reflect.Int || r.Kind() == reflect.Uint {
+		return fmt.Errorf("%s: %v has another width on every machine: want int32, uint64 or the like", what, r.Type())
+	}
+	l, err := fitting(what, r.Type(), len(b))
+	if err != nil {
+		return err
+	}
+	if name := unexported(r.Type()); name != "" {
+		return fmt.Errorf("%s: field %s of %v cannot be set: export it, or call it _ when it is padding", what, name, r.Type())
+	}
+	c := cursor{b, order, l}
+	c.read(0, r)
+	return nil
+}
+
+// unexported names a field of a struct that reflection cannot set, "" when there is none.
+func unexported(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Array:
+		return unexported(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if f.Name == "_" {
+				continue
+			}
+			if !f.IsExported() {
+				return f.Name
+			}
+			if name := unexported(f.Type); name != "" {
+				return f.Name + "." + name
+			}
+		}
+	}
+	return ""
+}
+
+// CString returns the text before the first NUL of bytes, as C programs keep it: of comm[16] in a record, say.
+func CString(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// cursor walks a type and its bytes.
+type cursor struct {
+	b     []byte
+	order binary.ByteOrder
+	l     layout
+}
+
+// fields calls do for the parts of an array or a struct, with their offsets; it returns the end.
+func (c *cursor) fields(off int, r reflect.Value, do func(off int, part reflect.Value) int) int {
+	if r.Kind() == reflect.Array {
+		for i := range r.Len() {
+			off = do(off, r.Index(i))
+		}
+		return off
+	}
+	size, _, _ := c.l.extent(r.Type())
+	at := off
+	for i := range r.NumField() {
+		f := r.Field(i)
+		n, align, _ := c.l.extent(f.Type())
+		if c.l == aligned {
+			at = off + roundUp(at-off, align)
+		}
+		if r.Type().Field(i).Name != "_" {
+			do(at, f)
+		}
+		at += n
+	}
+	return off + size
+}
+
+func (c *cursor) write(off int, r reflect.Value) int {
+	if k := r.Kind(); k == reflect.Array || k == reflect.Struct {
+		return c.fields(off, r, c.write)
+	}
+	n := int(r.Type().Size())
+	put(c.b[off:off+n], c.order, bitsOf(r))
+	return off + n
+}
+
+func bitsOf(r reflect.Value) uint64 {
+	switch {
+	case r.CanInt():
+		return uint64(r.Int())
+	case r.CanUint():
+		return r.Uint()
+	case r.Kind() == reflect.Float32:
+		return uint64(math.Float32bits(float32(r.Float())))
+	case r.CanFloat():
+		return math.Float64bits(r.Float())
+	case r.Kind() == reflect.Bool && r.Bool():
+		return 1
+	}
+	return 0
+}
+
+func (c *cursor) read(off int, r reflect.Value) int {
+	if k := r.Kind(); k == reflect.Array || k == reflect.Struct {
+		return c.fields(off, r, c.read)
+	}
+	n := int(r.Type().Size())
+	u := get(c.b[off:off+n], c.order)
+	switch {
+	case r.CanInt():
+		shift := 64 - 8*uint(n)
+		r.SetInt(int64(u<<shift) >> shift)
+	case r.CanUint():
+		r.SetUint(u)
+	case r.Kind() == reflect.Float32:
+		r.SetFloat(float64(math.Float32frombits(uint32(u))))
+	case r.CanFloat():
+		r.SetFloat(math.Float64frombits(u))
+	default:
+		r.SetBool(u != 0)
+	}
+	return off + n
+}
+
+// put writes the low bytes of a word.
+func put(b []byte, order binary.ByteOrder, u uint64) {
+	switch len(b) {
+	case 1:
+		b[0] = byte(u)
+	case 2:
+		order.PutUint16(b, uint16(u))
+	case 4:
+		order.PutUint32(b, uint32(u))
+	case 8:
+		order.PutUint64(b, u)
+	}
+}
+
+func get(b []byte, order binary.ByteOrder) uint64 {
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(order.Uint16(b))
+	case 4:
+		return uint64(order.Uint32(b))
+	}
+	return order.Uint64(b)
+}
+
+// sizeOf is the size of a Go value, or of what a pointer points to, with C's padding.
+func sizeOf(what string, v any) (int, error) {
+	switch v := v.(type) {
+	case []byte:
+		return len(v), nil
+	case string:
+		return len(v), nil
+	case encoding.BinaryMarshaler:
+		b, err := v.MarshalBinary()
+		return len(b), err
+	}
+	t := reflect.TypeOf(v)
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return 0, fmt.Errorf("%s: nil is no value", what)
+	}
+	size, _, ok := aligned.extent(t)
+	if !ok {
+		return 0, fmt.Errorf("%s: %v has no fixed size", what, t)
+	}
+	return size, nil
+}

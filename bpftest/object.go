@@ -1,0 +1,235 @@
+package bpftest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// Object is a BPF object loaded for a kernel, on a simulated machine of its own: programs, maps, global variables, a clock and kernel objects. Its
+// methods may be called from one goroutine at a time; objects of parallel tests do not know each other.
+type Object struct {
+	k    *Target
+	t    TB
+	m    *machine.Machine
+	path string // of the file, "" of an object in memory
+	elf  []byte
+	cfg  loadOptions
+
+	objects []*Struct // that were made, and texts that others were made of
+	texts   []string
+}
+
+// Source is an object in memory. Package ebpfspec makes one of a CollectionSpec of github.com/cilium/ebpf.
+type Source interface {
+	// Object returns a name for messages and the bytes of an ELF object.
+	Object() (name string, elf []byte, err error)
+}
+
+// ELF is an object in memory as a [Source], such as one that go:embed read.
+func ELF(name string, elf []byte) Source { return elfSource{name, elf} }
+
+type elfSource struct {
+	name string
+	elf  []byte
+}
+
+// Object implements [Source].
+func (s elfSource) Object() (string, []byte, error) { return s.name, s.elf, nil }
+
+type loadOptions struct {
+	globals map[string]any
+	load    loader.LoadOptions
+	err     error
+}
+
+// LoadOption changes an object before it is loaded, as a tool's user space does.
+type LoadOption func(*loadOptions)
+
+// Set gives a global variable its value before loading, also a constant (.rodata): the loader sees what depends on it as dead code or not. The
+// value is a Go value of the variable's size.
+func Set(variable string, value any) LoadOption {
+	return func(o *loadOptions) { o.globals[variable] = value }
+}
+
+// MapSize sets a map's max_entries.
+func MapSize(name string, entries uint32) LoadOption {
+	return func(o *loadOptions) { o.load.MapSizes[name] = entries }
+}
+
+// Attach attaches a program to another function, tracepoint or hook than its section name says.
+func Attach(program, to string) LoadOption {
+	return func(o *loadOptions) { o.load.Attach[program] = to }
+}
+
+// Only loads nothing but these programs, optional ones (SEC("?...")) too.
+func Only(programs ...string) LoadOption {
+	return func(o *loadOptions) { o.load.Only = append(o.load.Only, programs...) }
+}
+
+// Without does not load some programs.
+func Without(programs ...string) LoadOption {
+	return func(o *loadOptions) {
+		for _, p := range programs {
+			o.load.NoLoad[p] = true
+		}
+	}
+}
+
+// Load loads an object for the kernel: a file's path or a [Source]. Its memory is given back when the test ends. An object that cannot be loaded ends the
+// test; programs that the kernel would refuse do not, see [Program.Err].
+func (k *Target) Load(object any, opts ...LoadOption) *Object {
+	k.t.Helper()
+	o, err := k.TryLoad(object, opts...)
+	if err != nil {
+		k.t.Fatalf("bpftest: %v", err)
+	}
+	return o
+}
+
+// TryLoad is [Target.Load] for tests that look at the error.
+func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
+	o := &Object{k: k, t: k.t, cfg: loadOptions{globals: map[string]any{}, load: loader.LoadOptions{
+		MapSizes: map[string]uint32{}, Attach: map[string]string{}, NoLoad: map[string]bool{},
+	}}}
+	for _, opt := range opts {
+		opt(&o.cfg)
+	}
+	obj, err := o.open(object)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.constants(obj); err != nil {
+		return nil, err
+	}
+	linked, err := obj.Load(k.tgt, o.cfg.load)
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", obj.Name, k.tgt.Name, err)
+	}
+	o.m, err = machine.New(linked, machine.Config{
+		Seed: k.o.seed, CPUs: k.o.cpus, Boot: k.o.boot, Strict: k.o.strict, MaxInsns: k.o.limit, Types: k.kt, Mode: kernel.ModeScenario,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", obj.Name, k.tgt.Name, err)
+	}
+	for _, w := range slices.Concat(obj.Warnings, o.m.Warnings()) {
+		k.t.Logf("bpftest: %s: %s", obj.Name, w)
+	}
+	k.t.Cleanup(o.m.Close)
+	return o, nil
+}
+
+func (o *Object) open(object any) (*loader.Object, error) {
+	switch src := object.(type) {
+	case string:
+		o.path = src
+		return loader.Open(src)
+	case Source:
+		name, elf, err := src.Object()
+		if err != nil {
+			return nil, err
+		}
+		o.elf = elf
+		return loader.OpenBytes(name, elf)
+	case nil:
+		return nil, errors.New("Load(nil): want a path or a Source")
+	}
+	return nil, fmt.Errorf("Load(%T): want a path, bpftest.ELF(name, bytes), or ebpfspec.Of(spec)", object)
+}
+
+// constants gives the loader the values of global variables.
+func (o *Object) constants(obj *loader.Object) error {
+	if len(o.cfg.globals) == 0 {
+		return nil
+	}
+	o.cfg.load.GlobalBytes = map[string][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(o.cfg.globals)) {
+		_, v, ok := loader.FindVariable(obj.Maps, name, (*loader.Map).Settable)
+		if !ok {
+			return unknown("global variable", name, loader.VariableNames(obj.Maps, (*loader.Map).Settable))
+		}
+		b, err := marshal("variable "+name, o.cfg.globals[name], int(v.Size), obj.ByteOrder)
+		if err != nil {
+			return fmt.Errorf("Set(%q): %w", name, err)
+		}
+		o.cfg.load.GlobalBytes[name] = b
+	}
+	return nil
+}
+
+// ErrUnknown is the kind of an [UnknownError].
+var ErrUnknown = errors.New("no such name")
+
+// UnknownError says that an object has no program, map, variable or the like of a name.
+type UnknownError struct {
+	What, Name string
+	// Near are names that may be meant, else all there are.
+	Near []string
+}
+
+// Error names what is not there, and what is.
+func (e *UnknownError) Error() string {
+	if len(e.Near) == 0 {
+		return fmt.Sprintf("no %s %q: there is none at all", e.What, e.Name)
+	}
+	return fmt.Sprintf("no %s %q (there is %s)", e.What, e.Name, strings.Join(e.Near, ", "))
+}
+
+// Unwrap returns ErrUnknown.
+func (e *UnknownError) Unwrap() error { return ErrUnknown }
+
+func unknown(what, name string, names []string) error {
+	const most = 8
+	near := nearest.Names(name, names, 3)
+	if len(near) == 0 {
+		near = names[:min(len(names), most)]
+	}
+	return &UnknownError{what, name, near}
+}
+
+// fail ends the test when err is not nil.
+func (o *Object) fail(err error) {
+	if err != nil {
+		o.t.Helper()
+		o.t.Fatalf("bpftest: %s on %s: %v", o.m.Linked().Object.Name, o.k.Name(), err)
+	}
+}
+
+// Target is the kernel the object was loaded for.
+func (o *Object) Target() *Target { return o.k }
+
+// Programs are the names of all programs, in the order of the file.
+func (o *Object) Programs() []string { return o.m.Names() }
+
+// Now is the simulated monotonic time, as bpf_ktime_get_ns has it. Helpers that ask for it let it pass.
+func (o *Object) Now() time.Duration { return time.Duration(o.m.Kernel().Clock().Mono()) }
+
+// file is the path of the object for a command line; one that is only in memory is written to the system's directory for temporary files.
+func (o *Object) file() string {
+	if o.path != "" {
+		if abs, err := filepath.Abs(o.path); err == nil {
+			return abs
+		}
+		return o.path
+	}
+	f, err := os.CreateTemp("", "bpftest-*.o")
+	if err != nil {
+		return "OBJECT.o"
+	}
+	_, err = f.Write(o.elf)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "OBJECT.o"
+	}
+	o.path = f.Name()
+	return o.path
+}

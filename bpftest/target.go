@@ -1,0 +1,193 @@
+package bpftest
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+)
+
+// TB is what a test must be able to do. [*testing.T], [*testing.B] and [*testing.F] do, and what other frameworks give their tests.
+type TB interface {
+	Helper()
+	Name() string
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Target is a kernel that objects are loaded for. Make it with [New]. It is safe for concurrent use, as far as its test is.
+type Target struct {
+	t    TB
+	o    options
+	tgt  *loader.Target
+	path string // of its types, for the command line
+	kt   *kernel.Types
+}
+
+type options struct {
+	name    string
+	raw     []byte
+	seed    uint64
+	cpus    int
+	boot    time.Duration
+	strict  bool
+	limit   uint64
+	version string
+	kconfig map[string]string
+}
+
+// Option says what kernel a test runs on, and how.
+type Option func(*options)
+
+// Kernel chooses the kernel whose types are simulated: a release ("6.12", "6.12-arm64", "debian-6.12.107") that bpfrun kernels list knows, the path of a file
+// of types (raw BTF, vmlinux, vmlinuz, compressed), "embedded" for the kernel inside of this package, or "host" for the running one. Without this option it is
+// the embedded one, so that a test means the same everywhere.
+func Kernel(name string) Option { return func(o *options) { o.name, o.raw = name, nil } }
+
+// KernelBytes gives the kernel's types as the content of a file, such as one that go:embed read. The name should have the release in it.
+func KernelBytes(name string, data []byte) Option {
+	return func(o *options) { o.name, o.raw = name, append([]byte{}, data...) }
+}
+
+// Seed decides every simulated value that the test does not set: another seed gives other process ids, addresses and random numbers. It is 1
+// without this option.
+func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
+
+// CPUs is the number of possible CPUs, 2 without this option.
+func CPUs(n int) Option { return func(o *options) { o.cpus = n } }
+
+// Boot is the time since boot when the first program runs, an hour without this option.
+func Boot(d time.Duration) Option { return func(o *options) { o.boot = d } }
+
+// Strict makes reads of memory that nobody set fail, also of fields of kernel objects.
+func Strict() Option { return func(o *options) { o.strict = true } }
+
+// MaxInstructions limits one run, to 100 million without this option.
+func MaxInstructions(n uint64) Option { return func(o *options) { o.limit = n } }
+
+// Version is the kernel's version (6.1, 5.10.3) where its name does not tell it.
+func Version(version string) Option { return func(o *options) { o.version = version } }
+
+// Kconfig gives values of CONFIG_ externs: y, n, m, numbers, and texts in quotes.
+func Kconfig(values map[string]string) Option {
+	return func(o *options) { o.kconfig = maps.Clone(values) }
+}
+
+// ErrUnknownKernel is the kind of the error for a kernel that is not there.
+var ErrUnknownKernel = kernels.ErrUnknown
+
+// New returns a kernel to load objects for. A kernel that is not there ends the test.
+func New(t TB, opts ...Option) *Target {
+	t.Helper()
+	k, err := Open(t, opts...)
+	if err != nil {
+		t.Fatalf("bpftest: %v", err)
+	}
+	return k
+}
+
+// Open is [New] for tests that look at the error. It is [ErrUnknownKernel] when the kernel is not there.
+func Open(t TB, opts ...Option) (*Target, error) {
+	o := options{name: kernels.Embedded, seed: 1, cpus: 2, boot: time.Hour}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.cpus < 1 || o.cpus > machine.MaxCPUs {
+		return nil, fmt.Errorf("CPUs(%d): want 1 to %d", o.cpus, machine.MaxCPUs)
+	}
+	if o.boot <= 0 {
+		return nil, fmt.Errorf("Boot(%v): want more than 0", o.boot)
+	}
+	f, err := o.find()
+	if err != nil {
+		return nil, err
+	}
+	var with []loader.TargetOption
+	if o.version != "" {
+		_, v, ok := loader.ParseRelease(o.version)
+		if !ok {
+			return nil, fmt.Errorf("Version(%q): want MAJOR.MINOR or MAJOR.MINOR.PATCH", o.version)
+		}
+		with = append(with, loader.WithVersion(v))
+	}
+	if o.kconfig != nil {
+		with = append(with, loader.WithKconfig(o.kconfig))
+	}
+	return &Target{t: t, o: o, tgt: loader.NewTarget(f.name, f.spec, with...), path: f.path, kt: f.types}, nil
+}
+
+// found is a kernel's types, and what machines derive of them.
+type found struct {
+	name, path string
+	spec       *btf.Spec
+	types      *kernel.Types
+}
+
+// opened holds the types of kernels by path for all tests of a process: reading them takes longer than most tests, and they never change.
+var opened sync.Map // of func() (found, error)
+
+// find reads the types of the kernel that was chosen.
+func (o *options) find() (found, error) {
+	if o.raw != nil {
+		spec, err := btffile.LoadBytes(o.name, o.raw, nil)
+		if err != nil {
+			return found{}, fmt.Errorf("KernelBytes: %w", err)
+		}
+		return found{name: o.name, spec: spec, types: kernel.NewTypes()}, nil
+	}
+	sources, err := kernels.Default().Expand(o.name)
+	if err != nil {
+		return found{}, fmt.Errorf("Kernel(%q): %w", o.name, err)
+	}
+	if len(sources) != 1 {
+		return found{}, fmt.Errorf("Kernel(%q): names %d kernels, want one (Matrix runs a test on several)", o.name, len(sources))
+	}
+	s := sources[0]
+	load, _ := opened.LoadOrStore(s.Path, sync.OnceValues(func() (found, error) {
+		spec, err := s.Load(kernels.Cache())
+		return found{s.Name, s.Path, spec, kernel.NewTypes()}, err
+	}))
+	f, err := load.(func() (found, error))()
+	if err != nil {
+		return found{}, fmt.Errorf("Kernel(%q): %w", o.name, err)
+	}
+	return f, nil
+}
+
+// Name is what the kernel is called in messages: the name of its file, without extensions.
+func (k *Target) Name() string { return k.tgt.Name }
+
+// Version is the kernel's version, such as 6.12.107.
+func (k *Target) Version() string { return k.tgt.VersionString() }
+
+// Arch is the kernel's architecture as BPF programs call it: x86, arm64; "" when the types do not tell.
+func (k *Target) Arch() string { return k.tgt.Arch }
+
+// AtLeast reports whether the kernel is of a release or a later one.
+func (k *Target) AtLeast(major, minor int) bool {
+	return k.tgt.Version >= uint32(major)<<16|uint32(minor)<<8
+}
+
+// Matrix runs a test on several kernels, each in a subtest with the kernel's name. Options apply to all of them. A kernel that is not there fails its
+// subtest.
+func Matrix(t *testing.T, names []string, test func(t *testing.T, k *Target), opts ...Option) {
+	t.Helper()
+	if len(names) == 0 {
+		t.Fatalf("bpftest: Matrix: no kernels")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			test(t, New(t, append(opts[:len(opts):len(opts)], Kernel(name))...))
+		})
+	}
+}
