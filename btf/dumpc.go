@@ -18,7 +18,11 @@ import (
 // that are no C identifiers (Rust) have other characters replaced by '_'. FUNC,
 // VAR, DATASEC and tags are not part of a header. Members are wrapped for CO-RE
 // as in bpftool's vmlinux.h.
-func DumpC(w io.Writer, s *Spec, ids []ID) error {
+func DumpC(w io.Writer, s *Spec, ids []ID) error { return DumpCWithKfuncs(w, s, ids, nil) }
+
+// DumpCWithKfuncs is DumpC with prototypes of FUNC types after the types, as bpftool writes those of kfuncs into a vmlinux.h: weak
+// symbols of the kernel, which BPF_NO_KFUNC_PROTOTYPES leaves out.
+func DumpCWithKfuncs(w io.Writer, s *Spec, ids, kfuncs []ID) error {
 	d := newCDumper(w, s)
 	d.w.WriteString(cProlog)
 	if ids == nil {
@@ -32,6 +36,21 @@ func DumpC(w io.Writer, s *Spec, ids []ID) error {
 		}
 		d.top(id)
 		d.order(id, true, 0)
+	}
+	for _, id := range kfuncs {
+		proto := s.MustType(s.MustType(id).Ref)
+		d.order(proto.Ref, false, 0)
+		for _, p := range proto.Params {
+			d.order(p.Type, false, 0)
+		}
+	}
+	d.w.WriteString(cPop)
+	if len(kfuncs) > 0 {
+		d.w.WriteString(cKfuncs)
+		for _, id := range kfuncs {
+			fmt.Fprintf(d.w, "extern %s __weak __ksym;\n", s.Signature(id))
+		}
+		d.w.WriteString("#endif\n\n")
 	}
 	d.w.WriteString(cEpilog)
 	if d.err != nil {
@@ -49,12 +68,23 @@ const cProlog = `#ifndef __VMLINUX_H__
 
 `
 
-const cEpilog = `#if defined(__clang__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)
+const cPop = `#if defined(__clang__) && !defined(BPF_NO_PRESERVE_ACCESS_INDEX)
 #pragma clang attribute pop
 #endif
 
-#endif /* __VMLINUX_H__ */
 `
+
+const cKfuncs = `#ifndef BPF_NO_KFUNC_PROTOTYPES
+#ifndef __ksym
+#define __ksym __attribute__((section(".ksyms")))
+#endif
+#ifndef __weak
+#define __weak __attribute__((weak))
+#endif
+
+`
+
+const cEpilog = "#endif /* __VMLINUX_H__ */\n"
 
 // cState is how far a type has been written.
 type cState uint8

@@ -11,6 +11,8 @@ import (
 type LayoutOptions struct {
 	// Expand writes the members of named structs and unions too, not only of anonymous ones.
 	Expand bool
+	// CacheLine, when not 0, is the size of a cache line in bytes, whose boundaries are shown.
+	CacheLine int
 }
 
 // Layout counts what a struct or union is made of.
@@ -51,6 +53,22 @@ type layoutWriter struct {
 	s   *Spec
 	w   *bufio.Writer
 	opt LayoutOptions
+	// lastLine is the last cache line whose start was shown.
+	lastLine uint32
+}
+
+// boundary says that a cache line starts at or before a byte, once for each line.
+func (lw *layoutWriter) boundary(at uint32, indent string) {
+	size := uint32(max(lw.opt.CacheLine, 0))
+	if size == 0 || at/size <= lw.lastLine {
+		return
+	}
+	lw.lastLine = at / size
+	ago := ""
+	if n := at % size; n != 0 {
+		ago = fmt.Sprintf("was %s ago ", countOf(int64(n), "byte"))
+	}
+	fmt.Fprintf(lw.w, "%s/* --- cacheline %d boundary (%d bytes) %s--- */\n", indent, lw.lastLine, lw.lastLine*size, ago)
 }
 
 func (lw *layoutWriter) line(indent, decl, comment string) {
@@ -69,6 +87,9 @@ func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) 
 		off, width := lw.s.MemberBits(t, m)
 		if t.Kind == KindStruct {
 			lw.hole(&l, end, uint64(off), bits, width != 0, indent)
+		}
+		if t.Kind == KindStruct {
+			lw.boundary(base+off/8, indent)
 		}
 		lw.member(m, base, off, width, indent, depth)
 		size := uint64(width)
@@ -175,7 +196,11 @@ func kindOf(t *Type) string {
 }
 
 func (lw *layoutWriter) summary(l *Layout) {
-	fmt.Fprintf(lw.w, "\n\t/* size: %d, members: %d */\n", l.Size, l.Members)
+	lines := ""
+	if n := int64(lw.opt.CacheLine); n > 0 {
+		lines = fmt.Sprintf(", cachelines: %d", (l.Size+n-1)/n)
+	}
+	fmt.Fprintf(lw.w, "\n\t/* size: %d%s, members: %d */\n", l.Size, lines, l.Members)
 	if l.Holes > 0 {
 		fmt.Fprintf(lw.w, "\t/* holes: %d, sum holes: %d */\n", l.Holes, l.SumHoles)
 	}
@@ -184,6 +209,9 @@ func (lw *layoutWriter) summary(l *Layout) {
 	}
 	if l.Padding > 0 {
 		fmt.Fprintf(lw.w, "\t/* padding: %d */\n", l.Padding)
+	}
+	if n := int64(lw.opt.CacheLine); n > 0 && l.Size%n != 0 {
+		fmt.Fprintf(lw.w, "\t/* last cacheline: %s */\n", countOf(l.Size%n, "byte"))
 	}
 }
 

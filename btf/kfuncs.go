@@ -1,0 +1,17 @@
+package btf
+
+// Kfuncs returns the FUNC types that the BTF marks as kfuncs, with a decl tag bpf_kfunc (kernels from 6.10 on), ascending by id.
+func (s *Spec) Kfuncs() []ID {
+	var out []ID
+	seen := map[ID]bool{}
+	for id := s.first; int(id) < s.NumTypes(); id++ {
+		if s.Kind(id) != KindDeclTag || s.Name(id) != "bpf_kfunc" {
+			continue
+		}
+		if t := s.MustType(id); t.ComponentIdx == -1 && s.Kind(t.Ref) == KindFunc && !seen[t.Ref] {
+			seen[t.Ref] = true
+			out = append(out, t.Ref)
+		}
+	}
+	return out
+}

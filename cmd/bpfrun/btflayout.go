@@ -1,0 +1,231 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+func (a *app) btfLayoutCommand() *cobra.Command {
+	var base, compare string
+	var expand bool
+	var line int
+	cmd := &cobra.Command{
+		Use:   "layout FILE TYPE [--compare FILE2]",
+		Short: "Show the layout of a type with cache lines, as pahole does, or beside another kernel's",
+		Long: `Show the members of a type with offset and size, holes, padding and the boundaries of cache lines, as pahole does. --compare shows the
+members on two kernels side by side, "!" before what moved, changed or is missing; exit code 1 then.`,
+		Example: "  bpfrun btf layout vmlinux sk_buff\n  bpfrun btf layout linux-5.10.btf task_struct --compare linux-6.12.btf",
+		Args:    exactly(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			spec, err := a.openBTF(args[0], base)
+			if err != nil {
+				return err
+			}
+			ids, field, err := lookup(spec, args[1])
+			if err != nil {
+				return err
+			}
+			if compare == "" {
+				return report.WriteType(a.stdout, spec, ids, field, btf.LayoutOptions{Expand: expand, CacheLine: line})
+			}
+			if field != "" {
+				return usagef("--compare takes a type, not a field: %s", args[1])
+			}
+			other, err := a.openBTF(compare, "")
+			if err != nil {
+				return err
+			}
+			otherIDs, _, err := lookup(other, args[1])
+			if err != nil {
+				return err
+			}
+			var b strings.Builder
+			names := [2]string{kernels.FileSource(args[0]).Name, kernels.FileSource(compare).Name}
+			if err := report.WriteLayoutComparison(&b, names[0], spec, ids[0], names[1], other, otherIDs[0]); err != nil {
+				return usageError{err}
+			}
+			if strings.Contains(b.String(), "\n!") {
+				a.code = exitExpectation
+			}
+			_, err = io.WriteString(a.stdout, b.String())
+			return err
+		},
+	}
+	cmd.Flags().BoolVarP(&expand, "expand", "E", false, "write out the members of named structs and unions too")
+	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&compare, "compare", "", "BTF of the kernel to compare with")
+	cmd.Flags().IntVar(&line, "cacheline", 64, "size of a cache line in bytes; 0 shows none")
+	return cmd
+}
+
+func (a *app) btfSizeCommand() *cobra.Command {
+	var base string
+	cmd := &cobra.Command{
+		Use:   "size FILE [NAME]",
+		Short: "List structs and unions by size, with holes and padding; * and ? match in names",
+		Args:  atLeast(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usagef("want FILE and one NAME, not %d arguments", len(args))
+			}
+			spec, err := a.openBTF(args[0], base)
+			if err != nil {
+				return err
+			}
+			pattern := ""
+			if len(args) == 2 {
+				pattern = args[1]
+			}
+			n, err := report.WriteSizes(a.stdout, spec, pattern)
+			if err != nil {
+				return usagef("%q: %w", pattern, err)
+			}
+			if n == 0 {
+				a.note("%s: no struct or union of this name", pattern)
+				a.code = exitExpectation
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	return cmd
+}
+
+func (a *app) btfCCommand() *cobra.Command {
+	var base, output string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "c FILE [--only TYPE...]",
+		Short: "Write a vmlinux.h: types and prototypes of kfuncs, all or only what some types need",
+		Long: `Write a C header of a kernel's types, and prototypes of its kfuncs as bpftool writes them. --only names types, and kfuncs as "func NAME":
+the header has these and what they need, and no other kfuncs. Kernels name their kfuncs from 6.10 on.`,
+		Example: "  bpfrun btf c vmlinux --only task_struct,sk_buff -o vmlinux.h\n  bpfrun btf c embedded --only 'func bpf_task_acquire'",
+		Args:    exactly(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			spec, err := a.openBTF(args[0], base)
+			if err != nil {
+				return err
+			}
+			var ids, kfuncs []btf.ID
+			if len(only) == 0 {
+				kfuncs = spec.Kfuncs()
+			}
+			for _, name := range only {
+				found, field, err := lookup(spec, name)
+				if err != nil {
+					return err
+				}
+				if field != "" {
+					return usagef("--only %s names a field; want its type", name)
+				}
+				for _, id := range found {
+					if spec.Kind(id) == btf.KindFunc {
+						kfuncs = append(kfuncs, id)
+					} else {
+						ids = append(ids, id)
+					}
+				}
+			}
+			if len(only) > 0 && ids == nil {
+				ids = []btf.ID{}
+			}
+			write := func(w io.Writer) error { return btf.DumpCWithKfuncs(w, spec, ids, kfuncs) }
+			if output != "" {
+				return writeFile(output, write)
+			}
+			return write(a.stdout)
+		},
+	}
+	cmd.Flags().StringSliceVar(&only, "only", nil, "types and kfuncs to write, with what they need")
+	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output without")
+	return cmd
+}
+
+func (a *app) btfWhoCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "who FIELD OBJECT... [--btf KERNELS]",
+		Short: "Which programs use a type or field, and on which kernels it is gone",
+		Long: `List the CO-RE relocations of objects that use a type, a field or an enumerator, with program and source line, and what becomes of each on
+the kernels of --btf. Exit code 1 when it is gone on one of them.`,
+		Example: "  bpfrun btf who sk_buff.mark *.bpf.o --btf 'kernels/*.btf'\n  bpfrun btf who task_struct prog.o --btf kernel.btf",
+		Args:    atLeast(2),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.btfWho(args[0], args[1:]) },
+	}
+	return cmd
+}
+
+func (a *app) btfWho(field string, paths []string) error {
+	sources, err := a.btfSources()
+	if err != nil {
+		return err
+	}
+	uses := 0
+	for _, path := range paths {
+		obj, err := a.openObject(path)
+		if err != nil {
+			return err
+		}
+		for _, s := range a.fitting(sources, obj.ByteOrder) {
+			linked, err := a.linkOn(obj, s)
+			if err != nil {
+				return err
+			}
+			for _, p := range linked.Programs {
+				for i := range p.Relocs {
+					if usesField(&p.Relocs[i], field) {
+						uses++
+						a.showUse(obj, p, &p.Relocs[i], linked.Target)
+					}
+				}
+			}
+		}
+	}
+	if uses == 0 {
+		a.note("no relocation uses %s", field)
+		a.code = exitExpectation
+	}
+	return nil
+}
+
+// usesField reports whether a relocation is of a type or of a field or of what is inside of it.
+func usesField(r *loader.Reloc, field string) bool {
+	if r.Relocation == nil || r.Local.BTF == nil {
+		return false
+	}
+	local := r.Local.Field()
+	root, rest, _ := strings.Cut(local, ".")
+	local = btf.EssentialName(root)
+	if rest != "" {
+		local += "." + rest
+	}
+	field = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(field, "struct "), "union "), "enum ")
+	next, ok := strings.CutPrefix(local, field)
+	return ok && (next == "" || strings.ContainsAny(next[:1], ".[:"))
+}
+
+func (a *app) showUse(obj *loader.Object, p *loader.LinkedProgram, r *loader.Reloc, t *loader.Target) {
+	what := fmt.Sprintf("%s = %d", r.Kind, r.Result.New)
+	switch {
+	case r.Err != nil:
+		what = "error: " + r.Err.Error()
+		a.code = exitExpectation
+	case r.Target == nil && !slices.Contains([]string{"field_exists", "type_exists", "enumval_exists", "local_type_id"}, r.Kind.String()):
+		what = "gone"
+		a.code = exitExpectation
+	}
+	line := ""
+	if l, ok := p.LineAt(r.Insn); ok {
+		line = fmt.Sprintf("  %s:%d: %s", l.File, l.Line, strings.TrimSpace(l.Text))
+	}
+	fmt.Fprintf(a.stdout, "%s: %s %s: insn %d: %s: %s%s\n", t.Name, obj.Name, p.Name, r.Insn, r.Local.Field(), what, line)
+}

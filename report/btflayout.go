@@ -1,0 +1,133 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// place is where a member is; rows of the same name are the same member.
+type place struct {
+	name     string
+	off      uint32 // bits
+	width    uint32 // bits, of a bit field
+	size     int64
+	declared string
+}
+
+func (p place) String() string {
+	if p.width != 0 {
+		return fmt.Sprintf("%d:%d %d bits", p.off/8, p.off%8, p.width)
+	}
+	return fmt.Sprintf("%d %d", p.off/8, p.size)
+}
+
+// places lists the members of a struct or union, those of anonymous members in their place.
+func places(s *btf.Spec, t *btf.Type, base uint32, depth int) []place {
+	var out []place
+	for i := range t.Members {
+		m := &t.Members[i]
+		off, width := s.MemberBits(t, m)
+		if in := s.SkipMods(m.Type); m.Name == "" && in.Kind.IsComposite() && depth < 32 {
+			out = append(out, places(s, in, base+off, depth+1)...)
+			continue
+		}
+		size, _ := s.Sizeof(m.Type)
+		out = append(out, place{m.Name, base + off, width, size, s.Declare(m.Type, m.Name)})
+	}
+	return out
+}
+
+// WriteLayoutComparison writes the members of a type on two kernels side by side: where each has it, "-" where it is not, and "!" before
+// members that moved, changed or are missing.
+func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, nameB string, b *btf.Spec, idB btf.ID) error {
+	ta, tb := a.SkipMods(idA), b.SkipMods(idB)
+	if !ta.Kind.IsComposite() || !tb.Kind.IsComposite() {
+		return fmt.Errorf("%s has no members", a.TypeString(idA))
+	}
+	left, right := places(a, ta, 0, 0), places(b, tb, 0, 0)
+	byName := map[string]place{}
+	for _, p := range right {
+		byName[p.name] = p
+	}
+	common := map[string]bool{}
+	for _, p := range left {
+		common[p.name] = true
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, " \t%s\t%s\t%s\n", a.TypeString(ta.ID), nameA, nameB)
+	next := 0
+	only := func(until string) { // what only the right side has, before a member both have
+		for ; next < len(right) && right[next].name != until; next++ {
+			if !common[right[next].name] {
+				fmt.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
+			}
+		}
+	}
+	for _, p := range left {
+		q, ok := byName[p.name]
+		if !ok || p.name == "" {
+			fmt.Fprintf(tw, "!\t%s\t%s\t-\n", p.declared, p)
+			continue
+		}
+		if i := slices.IndexFunc(right[next:], func(r place) bool { return r.name == p.name }); i >= 0 {
+			only(p.name)
+		}
+		mark, declared := " ", p.declared
+		if p.off != q.off || p.width != q.width || p.size != q.size {
+			mark = "!"
+		}
+		if p.declared != q.declared {
+			mark, declared = "!", p.declared+" -> "+q.declared
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", mark, declared, p, q)
+	}
+	only("")
+	for ; next < len(right); next++ {
+		if !common[right[next].name] {
+			fmt.Fprintf(tw, "!\t%s\t-\t%s\n", right[next].declared, right[next])
+		}
+	}
+	fmt.Fprintf(tw, " \tsize\t%d\t%d\n", ta.Size, tb.Size)
+	return tw.Flush()
+}
+
+// WriteSizes writes size, holes and padding of the structs and unions whose names match a pattern with * and ?, the largest first.
+func WriteSizes(w io.Writer, s *btf.Spec, pattern string) (int, error) {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return 0, err
+	}
+	type row struct {
+		id btf.ID
+		l  btf.Layout
+	}
+	var rows []row
+	for id := s.FirstID(); int(id) < s.NumTypes(); id++ {
+		if k := s.Kind(id); !k.IsComposite() || s.Name(id) == "" {
+			continue
+		}
+		if ok, _ := path.Match(pattern, s.Name(id)); pattern != "" && !ok {
+			continue
+		}
+		l, err := btf.WriteLayout(io.Discard, s, id, btf.LayoutOptions{})
+		if err != nil {
+			return 0, err
+		}
+		rows = append(rows, row{id, l})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(b.l.Size, a.l.Size), strings.Compare(s.Name(a.id), s.Name(b.id)))
+	})
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "size\tmembers\tholes\tpadding\t")
+	for _, r := range rows {
+		fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t  %s\n", r.l.Size, r.l.Members, r.l.SumHoles, r.l.Padding, s.TypeString(r.id))
+	}
+	return len(rows), tw.Flush()
+}
