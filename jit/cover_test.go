@@ -45,6 +45,7 @@ func requireSameCoverage(t *testing.T, img *vm.Image, end vm.Stop, args ...uint6
 	for i := range seen {
 		r := newRig(t)
 		p := vm.NewPatches(true)
+		p.RecordWays()
 		r.thread.SetPatches(p)
 		if i == 0 {
 			r.engine.Cover(p)
@@ -59,8 +60,71 @@ func requireSameCoverage(t *testing.T, img *vm.Image, end vm.Stop, args ...uint6
 			}
 		}
 		for pc := range img.Len() {
-			seen[i] = append(seen[i], p.Covered(img, pc))
+			seen[i] = append(seen[i], p.Covered(img, pc), p.Gone(img, pc, vm.Taken), p.Gone(img, pc, vm.Fell))
 		}
 	}
 	require.Equal(t, seen[1], seen[0])
+}
+
+// TestWaysOfBranches: both engines know which ways conditional jumps went, which is compared with what single steps see; so do loops that
+// are compiled again.
+func TestWaysOfBranches(t *testing.T) { eachTier(t, testWaysOfBranches) }
+
+func testWaysOfBranches(t *testing.T) {
+	for name, text := range map[string]string{
+		"join":            "r0 = 0\nif r1 == 0 goto j\nr0 += 1\nj: exit",
+		"loop":            "r0 = 0\nl: r0 += 1\nif r0 < 5000 goto l\nexit",
+		"guarded loop":    "r0 = 0\nif r1 == 0 goto e\nl: r0 += 1\nif r0 != 5000 goto l\ne: exit",
+		"never in a loop": "r0 = 0\nl: if r0 == 9999 goto e\nr0 += 1\nif r0 > 70000 goto e\nif r0 < 5000 goto l\ne: exit",
+		"alternating":     "r0 = 0\nr3 = 0\nl: r2 = r0\nr2 &= 1\nif r2 == 0 goto n\nr3 += 1\nn: r0 += 1\nif r0 < 5000 goto l\nexit",
+		"to the next":     "r0 = 0\nif r1 == 0 goto n\nn: exit",
+		"in functions":    "r6 = 0\nl: r1 = r6\ncall f\nr6 += 1\nif r6 < 2000 goto l\nr0 = 0\nexit\nf: r0 = 0\nif r1 s> 1000 goto o\nr0 = 1\no: exit",
+		"two to one":      "r0 = 0\nif r1 == 1 goto o\nif r1 == 0 goto o\nr0 = 7\no: exit",
+	} {
+		for arg := range uint64(3) {
+			img := lower(t, text, nil)
+			requireSameCoverage(t, img, vm.Done, arg)
+			want := stepped(t, img, arg)
+			r := newRig(t)
+			p := vm.NewPatches(true)
+			p.RecordWays()
+			r.thread.SetPatches(p)
+			r.engine.Cover(p)
+			r.thread.Start(img, arg)
+			require.Equal(t, vm.Done, r.thread.Run(1<<22))
+			got := map[[2]int]bool{}
+			for pc := range img.Len() {
+				for _, way := range []vm.Way{vm.Taken, vm.Fell} {
+					if p.Gone(img, pc, way) {
+						got[[2]int{pc, int(way)}] = true
+					}
+				}
+			}
+			require.Equal(t, want, got, "%s with %d", name, arg)
+		}
+	}
+}
+
+// stepped runs a program instruction by instruction without coverage and looks where jumps go.
+func stepped(t *testing.T, img *vm.Image, args ...uint64) map[[2]int]bool {
+	t.Helper()
+	r := newRig(t)
+	r.thread.SetEngine(nil)
+	r.thread.Start(img, args...)
+	out := map[[2]int]bool{}
+	for {
+		pc := r.thread.PC()
+		branch, _, _ := img.Branches(pc)
+		if stop := r.thread.Run(1); stop != vm.Budget {
+			require.Equal(t, vm.Done, stop)
+			return out
+		}
+		if branch {
+			way := vm.Taken
+			if r.thread.PC() == pc+1 {
+				way = vm.Fell
+			}
+			out[[2]int{pc, int(way)}] = true
+		}
+	}
 }

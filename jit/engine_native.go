@@ -215,6 +215,9 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 	if p.Computed && e.cover != nil { // it would not be known which parts of blocks were run
 		return nil, fmt.Errorf("%w: coverage of indirect jumps", ErrUnsupported)
 	}
+	if e.target.Ways = e.cover.RecordsWays(); e.target.Ways {
+		p.MarkWays()
+	}
 	if old != nil {
 		p.Optimise(old.chooses, old.profile())
 	}
@@ -224,7 +227,11 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 	if e.target.Marks = e.cover != nil; e.target.Marks {
 		marks = p.Blocks()
 	}
-	e.target.StateDelta = stateDelta(marks)
+	bytes := marks
+	if e.target.Ways {
+		bytes *= 3
+	}
+	e.target.StateDelta = stateDelta(bytes)
 	if err := backendCompile(p, e.target, &e.out); err != nil {
 		return nil, err
 	}
@@ -240,7 +247,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 		pages: m, loops: p.Loops && old == nil, left: e.eager * uint64(p.Len()),
 	}
 	if marks > 0 {
-		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(marks), make([]bool, p.Len())
+		c.blocks, c.marks, c.partly = make([][2]int32, marks), m.marks(bytes), make([]bool, p.Len())
 		for i := range c.blocks {
 			start, end := p.Block(i)
 			c.blocks[i] = [2]int32{int32(start), int32(end)}
@@ -390,10 +397,17 @@ func (e *Engine) feed() {
 		if c == nil || c.marks == nil {
 			continue
 		}
+		n := len(c.blocks)
 		for i, m := range c.marks {
-			if m != 0 {
-				e.cover.Mark(img, int(c.blocks[i][0]), int(c.blocks[i][1]))
+			if m == 0 {
+				continue
 			}
+			b := c.blocks[i%n]
+			if i < n {
+				e.cover.Mark(img, int(b[0]), int(b[1]))
+				continue
+			}
+			e.cover.MarkWay(img, int(b[1])-1, vm.Way(i/n-1)) // branches have one slot
 		}
 		clear(c.marks)
 		clear(c.partly)

@@ -44,7 +44,7 @@ type LowerConfig struct {
 	Owner any
 }
 
-// Image is a lowered program. It is immutable and may be run by several threads at once.
+// Image is a lowered program. It does not change and may be run by several threads at once.
 type Image struct {
 	Name  string
 	Owner any
@@ -61,6 +61,7 @@ type Image struct {
 	inlines   bool // a function has Inline
 	text      *Text
 	textBase  uint64
+	ways      ways
 }
 
 // Len returns the number of slots.

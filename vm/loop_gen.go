@@ -2492,6 +2492,10 @@ func (t *Thread) loop() exit {
 
 	cover: // first visit: note it, put the instruction back, and execute it
 		t.pc = t.seg.at(ip)
+		if t.patch.ways && t.patch.pending(t.img, t.patch.image(t.img), t.pc) { // a conditional jump: which way it goes is noted
+			t.insns = t.seg.count(ip, left) - 1
+			return t.step()
+		}
 		t.seg.left = left
 		t.patch.mark(t.img, t.pc)
 		lim = t.limit()

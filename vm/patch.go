@@ -5,6 +5,7 @@ package vm
 // at a time.
 type Patches struct {
 	cover  bool
+	ways   bool // see RecordWays
 	images map[*Image]*patched
 	breaks int    // breakpoints in all images
 	feed   func() // see SetFeed
@@ -12,7 +13,8 @@ type Patches struct {
 
 type patched struct {
 	code   []inst
-	seen   []uint64 // bitmap of slots executed
+	seen   []uint64    // bitmap of slots executed
+	gone   [2][]uint64 // by Way, bitmaps of conditional jumps that went it, of those that findWays lists
 	breaks map[int]bool
 }
 
@@ -33,7 +35,11 @@ func (t *Thread) Patches() *Patches { return t.patch }
 func (p *Patches) image(img *Image) *patched {
 	q := p.images[img]
 	if q == nil {
-		q = &patched{code: append([]inst(nil), img.plain...), seen: make([]uint64, (len(img.insns)+63)/64)}
+		words := (len(img.insns) + 63) / 64
+		q = &patched{code: append([]inst(nil), img.plain...), seen: make([]uint64, words)}
+		if p.ways {
+			q.gone = [2][]uint64{make([]uint64, words), make([]uint64, words)}
+		}
 		if p.cover {
 			for i := range img.insns {
 				if q.code[i].op != opSecondSlot {
@@ -72,7 +78,7 @@ func (p *Patches) ClearBreak(img *Image, pc int) {
 	delete(q.breaks, pc)
 	p.breaks--
 	q.code[pc] = img.plain[pc]
-	if p.cover && q.seen[pc/64]>>(pc%64)&1 == 0 {
+	if p.cover && (!bit(q.seen, pc) || p.pending(img, q, pc)) {
 		q.code[pc].op = opCover
 	}
 }
@@ -119,7 +125,7 @@ func (p *Patches) Mark(img *Image, lo, hi int) {
 func (p *Patches) mark(img *Image, pc int) {
 	q := p.image(img)
 	q.seen[pc/64] |= 1 << (pc % 64)
-	if q.code[pc].op == opCover {
+	if q.code[pc].op == opCover && !p.pending(img, q, pc) {
 		q.code[pc] = img.plain[pc]
 	}
 }

@@ -2,15 +2,21 @@ package vm
 
 import "slices"
 
-// CoverSnapshot is which slots had been executed at one moment.
-type CoverSnapshot struct{ seen map[*Image][]uint64 }
+// CoverSnapshot is which slots had been executed, and which ways of conditional jumps gone, at one moment. The zero value is nothing.
+type CoverSnapshot struct {
+	seen map[*Image][]uint64
+	gone map[*Image][2][]uint64
+}
 
 // Snapshot records which slots were executed. Breakpoints are no part of it: they belong to the user, not to the run.
 func (p *Patches) Snapshot() *CoverSnapshot {
 	p.fetch()
-	s := &CoverSnapshot{seen: make(map[*Image][]uint64, len(p.images))}
+	s := &CoverSnapshot{seen: make(map[*Image][]uint64, len(p.images)), gone: map[*Image][2][]uint64{}}
 	for img, q := range p.images {
 		s.seen[img] = slices.Clone(q.seen)
+		if p.ways {
+			s.gone[img] = [2][]uint64{slices.Clone(q.gone[Taken]), slices.Clone(q.gone[Fell])}
+		}
 	}
 	return s
 }
@@ -23,6 +29,10 @@ func (p *Patches) Restore(s *CoverSnapshot) {
 	p.fetch()
 	for img, q := range p.images {
 		was := s.seen[img] // nil: the image had not run
+		for way, words := range q.gone {
+			clear(words)
+			copy(words, s.gone[img][way])
+		}
 		for i := range q.seen {
 			w := uint64(0)
 			if was != nil {
@@ -31,10 +41,23 @@ func (p *Patches) Restore(s *CoverSnapshot) {
 			q.forget(img, i, q.seen[i]&^w)
 			q.seen[i] = w
 		}
+		p.rearm(img, q)
 	}
 }
 
-// forget puts the marks back on the slots of word i of the bitmap that are no longer executed.
+// rearm puts the marks back on conditional jumps of which a way is not recorded any more.
+func (p *Patches) rearm(img *Image, q *patched) {
+	if !p.ways {
+		return
+	}
+	w := img.findWays()
+	for i := range w.branch {
+		slots := w.taken[i]&^q.gone[Taken][i] | w.fell[i]&^q.gone[Fell][i]
+		q.forget(img, i, slots)
+	}
+}
+
+// forget puts the marks back on the slots of word i of the bitmap that are to be noted again.
 func (q *patched) forget(img *Image, i int, slots uint64) {
 	for b := range 64 {
 		pc := i*64 + b

@@ -47,9 +47,17 @@ func (t *Thread) fast(left uint64) exit {
 
 // step executes exactly one instruction, unfused, or stops in front of it.
 func (t *Thread) step() exit {
-	if t.patch != nil && t.patch.cover {
-		t.patch.mark(t.img, t.pc)
+	if p := t.patch; p != nil && p.cover {
+		p.mark(t.img, t.pc)
+		if p.ways && p.pending(t.img, p.image(t.img), t.pc) {
+			return t.stepBranch()
+		}
 	}
+	return t.stepPlain()
+}
+
+// stepPlain is step without coverage.
+func (t *Thread) stepPlain() exit {
 	// A copy of the instruction in front of markers: what does not branch runs into one.
 	t.scratch[0] = t.img.plain[t.pc]
 	s := &t.seg

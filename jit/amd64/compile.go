@@ -118,9 +118,14 @@ func (c *compiler) Guard(in *plan.Insn) { c.check(in, false) }
 // Mark sets the byte of a block.
 func (c *compiler) Mark(in *plan.Insn) {
 	if in.Mark >= 0 && in.Kind != plan.KindInterpret {
-		c.rm(0, 0xc6, 0, field(unsafe.Sizeof(plan.State{})+uintptr(in.Mark)), 1)
-		c.byte(1)
+		c.MarkByte(in.Mark)
 	}
+}
+
+// MarkByte sets a byte behind the State. Flags of comparisons stay.
+func (c *compiler) MarkByte(n int32) {
+	c.rm(0, 0xc6, 0, field(unsafe.Sizeof(plan.State{})+uintptr(n)), 1)
+	c.byte(1)
 }
 
 // Charge takes n from what room is left.
@@ -206,11 +211,17 @@ func (c *compiler) when(cc cond, pc int32) {
 
 // taken generates the edge to the target of a branch on a condition.
 func (c *compiler) taken(cc cond, in *plan.Insn) {
+	mark, marked := c.TakenMark(in)
 	switch {
 	case in.Has(plan.FlagBack):
 		over := c.jccNear(cc.not())
+		if marked {
+			c.MarkByte(mark)
+		}
 		c.loop(in)
 		c.land(over)
+	case marked:
+		c.PutOff(plan.Cold{Kind: plan.ColdEdge, From: [2]int32{c.jccFar(cc)}, PC: in.Target, N: in.Taken, Mark: mark + 1})
 	case in.Taken == 0:
 		c.when(cc, in.Target)
 	default:

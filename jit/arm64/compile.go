@@ -149,10 +149,15 @@ func (c *compiler) subroutines() {
 // Mark sets the byte of a block.
 func (c *compiler) Mark(in *plan.Insn) {
 	if in.Mark >= 0 && in.Kind != plan.KindInterpret {
-		c.addImm(1, temp1, state, int64(unsafe.Sizeof(plan.State{}))+int64(in.Mark), temp2)
-		c.constant(temp2, 1)
-		c.mem(stores[0], temp2, temp1, 0, temp3)
+		c.MarkByte(in.Mark)
 	}
+}
+
+// MarkByte sets a byte behind the State.
+func (c *compiler) MarkByte(n int32) {
+	c.addImm(1, temp1, state, int64(unsafe.Sizeof(plan.State{}))+int64(n), temp2)
+	c.constant(temp2, 1)
+	c.mem(stores[0], temp2, temp1, 0, temp3)
 }
 
 // Charge takes n from what room is left.
@@ -251,11 +256,17 @@ func (c *compiler) to(from, pc int32) {
 
 // taken generates the edge to the target of a branch on a condition.
 func (c *compiler) taken(cc cond, in *plan.Insn) {
+	mark, marked := c.TakenMark(in)
 	switch {
 	case in.Has(plan.FlagBack):
 		over := c.near(cc.not())
+		if marked {
+			c.MarkByte(mark)
+		}
 		c.loop(in)
 		c.land(over)
+	case marked:
+		c.PutOff(plan.Cold{Kind: plan.ColdEdge, From: [2]int32{c.jcc(cc)}, PC: in.Target, N: in.Taken, Mark: mark + 1})
 	case in.Taken == 0:
 		c.to(c.jcc(cc), in.Target)
 	default:

@@ -88,6 +88,23 @@ func (p *Program) findBlocks() {
 	p.blocks = blocks
 }
 
+// MarkWays gives branches FlagWayTaken and FlagWayFell. It comes before loops are copied.
+func (p *Program) MarkWays() {
+	for i := range p.blocks {
+		switch b := &p.blocks[i]; b.kind {
+		case KindBranch, KindMayGoto:
+			in := &p.Insns[b.last]
+			_, taken, fell := p.Image.Branches(int(b.last))
+			if taken {
+				in.Flags |= FlagWayTaken
+			}
+			if fell {
+				in.Flags |= FlagWayFell
+			}
+		}
+	}
+}
+
 // falls reports whether what follows a block is executed behind it without a jump.
 func (b *block) falls() bool {
 	switch b.kind {

@@ -8,6 +8,9 @@ type Target struct {
 	StateDelta int64
 	// Marks makes the code record which blocks it runs to their end: at Insn.Mark it sets the byte behind the State with that number.
 	Marks bool
+	// Ways, with Marks, makes it record which ways of branches it goes, where Insn.Flags say so: it sets the bytes behind those of the
+	// blocks, first those of branches taken, then those of branches that fell through, with the number Insn.Mark.
+	Ways bool
 }
 
 // Code is what a backend makes. The slices keep their memory when a Code is used again.

@@ -21,6 +21,8 @@ type Backend interface {
 	Align()
 	// Mark records that the block that ends with an instruction was run.
 	Mark(in *Insn)
+	// MarkByte sets the byte behind the State with a number.
+	MarkByte(n int32)
 
 	// Insn generates an instruction by its op, or says that there is no rule for it. Nothing is charged but at edges.
 	Insn(in *Insn) bool
@@ -74,6 +76,7 @@ type Cold struct {
 	PC   int32    // slot to leave at; instruction to go to, or with the check
 	N    int32    // charge, or Reason
 	Back int32    // where to go on
+	Mark int32    // byte to set at an edge, and 1; 0 for none
 }
 
 // ColdKind is what code out of line does.
@@ -159,6 +162,9 @@ func (e *Emission) insns(b Backend) {
 			e.special(b, in)
 			continue
 		}
+		if in.Has(FlagWayFell) && e.Target.Ways {
+			b.MarkByte(e.wayMark(in, 2))
+		}
 		if in.Next != 0 {
 			b.Charge(in.Next)
 		}
@@ -218,6 +224,17 @@ func (e *Emission) special(b Backend, in *Insn) {
 	}
 }
 
+// wayMark is the number of the byte of a branch's way: 1 for taken, 2 for the next slot.
+func (e *Emission) wayMark(in *Insn, way int32) int32 { return way*int32(e.Program.Blocks()) + in.Mark }
+
+// TakenMark is the number of the byte to set when a branch is taken; ok is false when that is not recorded.
+func (e *Emission) TakenMark(in *Insn) (n int32, ok bool) {
+	if !e.Target.Ways || !in.Has(FlagWayTaken) {
+		return 0, false
+	}
+	return e.wayMark(in, 1), true
+}
+
 // Slot is the slot of the instruction at PC.
 func (e *Emission) Slot() int32 { return e.Program.Insns[e.PC].Slot }
 
@@ -251,6 +268,9 @@ func (e *Emission) cold(b Backend, k *Cold) {
 		b.Charge(-k.N)
 		b.Leave(Interpret, k.PC)
 	case ColdEdge:
+		if k.Mark > 0 {
+			b.MarkByte(k.Mark - 1)
+		}
 		b.Charge(k.N)
 		b.Goto(k.PC)
 	case ColdLoads, ColdStores:

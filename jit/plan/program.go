@@ -85,6 +85,9 @@ const (
 	// FlagBound marks an addition in the copy of a loop after which the register Base is compared with Bound of the Cell: if it is not
 	// below (unsigned), code goes on at the slot behind. On a KindGuard it says that Bound is needed.
 	FlagBound
+	// FlagWayTaken and FlagWayFell mark a branch of which that way is recorded, with Target.Ways: no block tells that it was gone.
+	FlagWayTaken
+	FlagWayFell
 	// flagTrust marks an operation of 32 bits whose result is believed not to wrap, see Optimise.
 	flagTrust
 	// flagNeeded marks what CopyLoops follows in the loop it looks at.

@@ -1,0 +1,136 @@
+package vm
+
+import (
+	"sync"
+
+	"github.com/bpfrun/bpfrun/decode"
+)
+
+// ways are the ways of an image's conditional jumps that have to be recorded as such. Of the others it is known that they were gone if
+// the instruction was executed that they lead to, since nothing else leads there.
+type ways struct {
+	once        sync.Once
+	branch      []uint64 // bitmap of conditional jumps with two ways
+	taken, fell []uint64 // bitmaps of those whose way has to be recorded
+}
+
+// Way is a direction of a conditional jump.
+type Way uint8
+
+// The ways: to the target, and to the next instruction.
+const (
+	Taken Way = iota
+	Fell
+)
+
+func bit(words []uint64, pc int) bool { return words[pc/64]>>(pc%64)&1 != 0 }
+
+func setBit(words []uint64, pc int) { words[pc/64] |= 1 << (pc % 64) }
+
+// findWays looks at the program once; images are shared by threads.
+func (img *Image) findWays() *ways {
+	w := &img.ways
+	w.once.Do(func() {
+		n := len(img.insns)
+		words := (n + 63) / 64
+		w.branch, w.taken, w.fell = make([]uint64, words), make([]uint64, words), make([]uint64, words)
+		preds := make([]int, n)
+		enter := func(pc int) {
+			if pc >= 0 && pc < n {
+				preds[pc]++
+			}
+		}
+		for _, pc := range img.starts {
+			enter(pc)
+		}
+		if img.exception > 0 {
+			enter(img.exception)
+		}
+		computed := false // jumps to who knows where
+		var next []int
+		for pc := 0; pc < n; pc += img.insns[pc].Len() {
+			computed = computed || img.insns[pc].Info().Form == decode.FormGotoX
+			for _, to := range decode.Successors(next[:0], img.insns, pc) {
+				enter(to)
+			}
+		}
+		alone := func(pc int) bool { return !computed && pc >= 0 && pc < n && preds[pc] == 1 }
+		for pc := 0; pc < n; pc += img.insns[pc].Len() {
+			in := img.insns[pc]
+			target, ok := in.Target(pc)
+			if !ok || in.Info().Flags&decode.FlagBranch == 0 || target == pc+1 {
+				continue
+			}
+			setBit(w.branch, pc)
+			if !alone(target) {
+				setBit(w.taken, pc)
+			}
+			if !alone(pc + 1) {
+				setBit(w.fell, pc)
+			}
+		}
+	})
+	return w
+}
+
+// Branches reports whether the slot is a conditional jump with two ways, and which of them have to be recorded: nothing else tells that they
+// were gone.
+func (img *Image) Branches(pc int) (branch, taken, fell bool) {
+	w := img.findWays()
+	return bit(w.branch, pc), bit(w.taken, pc), bit(w.fell, pc)
+}
+
+// RecordWays makes the set record which ways of conditional jumps were gone, besides the slots. Call it before the first run.
+func (p *Patches) RecordWays() { p.ways = true }
+
+// RecordsWays reports whether it does.
+func (p *Patches) RecordsWays() bool { return p != nil && p.ways }
+
+// MarkWay notes that a way of the conditional jump at slot pc was gone; engines call it for those that have to be recorded.
+func (p *Patches) MarkWay(img *Image, pc int, way Way) {
+	q := p.image(img)
+	setBit(q.gone[way], pc)
+	if q.code[pc].op == opCover && bit(q.seen, pc) && !p.pending(img, q, pc) {
+		q.code[pc] = img.plain[pc]
+	}
+}
+
+// pending reports whether a way of the slot has to be recorded that was not gone yet.
+func (p *Patches) pending(img *Image, q *patched, pc int) bool {
+	if !p.ways {
+		return false
+	}
+	w := img.findWays()
+	return bit(w.taken, pc) && !bit(q.gone[Taken], pc) || bit(w.fell, pc) && !bit(q.gone[Fell], pc)
+}
+
+// Gone reports whether a way of the conditional jump at slot pc was gone.
+func (p *Patches) Gone(img *Image, pc int, way Way) bool {
+	p.fetch()
+	w, q := img.findWays(), p.images[img]
+	if q == nil || !p.ways || pc < 0 || pc >= img.Len() || !bit(w.branch, pc) {
+		return false
+	}
+	target, _ := img.insns[pc].Target(pc)
+	switch {
+	case way == Taken && bit(w.taken, pc), way == Fell && bit(w.fell, pc):
+		return bit(q.gone[way], pc)
+	case way == Taken:
+		return bit(q.seen, target)
+	}
+	return bit(q.seen, pc+1)
+}
+
+// stepBranch executes the conditional jump at t.pc and notes which way it goes.
+func (t *Thread) stepBranch() exit {
+	img, pc := t.img, t.pc
+	x := t.stepPlain()
+	if x == exitGo {
+		way := Taken
+		if t.pc == pc+1 {
+			way = Fell
+		}
+		t.patch.MarkWay(img, pc, way)
+	}
+	return x
+}
