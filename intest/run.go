@@ -42,6 +42,8 @@ type Options struct {
 	OnDifference func(string)
 	// Refuses makes the function that judges the programs of a linked object (machine.Config); nil judges none.
 	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
+	// Cover takes what each run executed; nil for nothing.
+	Cover machine.CoverSink
 	// Types is a cache that runners of one target share; nil is an own one.
 	Types *kernel.Types
 }
@@ -105,7 +107,7 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	}
 	cfg := machine.Config{
 		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario, Clock: opt.Clock,
-		Uncovered: true, Unwatched: true, Engine: opt.Engine, OnDifference: opt.OnDifference,
+		Uncovered: true, Unwatched: true, Cover: opt.Cover, Engine: opt.Engine, OnDifference: opt.OnDifference,
 	}
 	if opt.Refuses != nil {
 		cfg.Refuses = opt.Refuses(linked)

@@ -214,3 +214,9 @@ func (f *flow) exitsAround(start, pc int, memo map[int]bool) bool {
 	memo[start] = false
 	return false
 }
+
+// Ways tells which ways of the conditional jump at a slot constant propagation cannot rule out: to its target, and to the next slot.
+func (lp *LinkedProgram) Ways(pc int) (taken, fell bool) {
+	edges := lp.flowOf().taken[pc]
+	return edges&edgeJump != 0, edges&edgeNext != 0
+}

@@ -370,14 +370,14 @@ func (p *program) relocated(img *vm.Image, pc int) bool {
 }
 
 // coverage counts reachable and executed instructions.
-func (p *program) coverage(seen *vm.Patches) Coverage {
+func (m *Machine) coverage(p *program) Coverage {
 	var c Coverage
 	for pc := range p.lp.Insns {
 		if !p.reachable(pc) {
 			continue
 		}
 		c.Reachable++
-		if seen.Covered(p.img, pc) {
+		if m.executed(p.img, pc) {
 			c.Executed++
 		}
 	}

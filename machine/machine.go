@@ -40,6 +40,8 @@ type Config struct {
 	OnDifference func(text string)
 	// Uncovered switches the recording of executed instructions off.
 	Uncovered bool
+	// Cover takes what each run executed; it makes the machine record which ways conditional jumps go, too. The machine is not Uncovered then.
+	Cover CoverSink
 	// Unwatched switches the recording of what runs change in maps off.
 	Unwatched bool
 	// Mode says what kernel fields that nobody set read as.
@@ -77,6 +79,9 @@ type Machine struct {
 	quiet  bool        // see Quietly
 
 	untracked bool // runs are timed
+	// everCovered is what earlier runs executed, covered where each run's is told, with Config.Cover.
+	everCovered map[*vm.Image][]uint64
+	covered     func(ran []Covered)
 
 	maps     []*boundMap
 	byDef    map[*loader.Map]*boundMap
@@ -188,8 +193,14 @@ func (m *Machine) compose() (err error) {
 	}
 	m.thread.User = m.env
 	m.thread.Skb = m.skbLoad
+	if m.cfg.Cover != nil {
+		m.cfg.Uncovered = false
+	}
 	if !m.cfg.Uncovered {
 		m.cover = vm.NewPatches(true)
+		if m.cfg.Cover != nil {
+			m.cover.RecordWays()
+		}
 		m.thread.SetPatches(m.cover)
 	}
 	if err := m.setEngine(); err != nil {

@@ -243,7 +243,8 @@ func (r *Replay) Close() *Result {
 	r.total.Ran, r.total.Changes = true, m.changes(r.before)
 	r.total.Warnings = r.state.result.Warnings
 	if !m.cfg.Uncovered {
-		r.total.Coverage = r.p.coverage(m.cover)
+		r.total.Coverage = m.coverage(r.p)
+		m.tellCovered()
 	}
 	m.run = nil
 	r.drop()

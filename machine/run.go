@@ -219,7 +219,8 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
 	if !m.cfg.Uncovered {
-		res.Coverage = p.coverage(m.cover)
+		res.Coverage = m.coverage(p)
+		m.tellCovered()
 	}
 	for _, err := range []error{m.mapEnv.Err(), m.kernel.Err()} {
 		if err != nil {

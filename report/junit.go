@@ -27,7 +27,17 @@ type junitSuite struct {
 	Errors   int         `xml:"errors,attr"`
 	Skipped  int         `xml:"skipped,attr"`
 	Time     string      `xml:"time,attr"`
+	Props    *junitProps `xml:"properties,omitempty"`
 	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitProps struct {
+	List []junitProp `xml:"property"`
+}
+
+type junitProp struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type junitCase struct {
@@ -45,8 +55,16 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes suites as JUnit XML, as CI systems read it: a suite for each scenario file or object on each target.
-func WriteJUnit(w io.Writer, suites []*Suite) error {
+// Covered is a total of what tests executed: of lines, for example.
+type Covered struct {
+	What     string // "lines"
+	Hit, All int
+	Percent  string // "87.5%", "" for none
+}
+
+// WriteJUnit writes suites as JUnit XML, as CI systems read it: a suite for each scenario file or object on each target. The totals of
+// coverage are properties of the first.
+func WriteJUnit(w io.Writer, suites []*Suite, covered ...Covered) error {
 	doc := junitSuites{Name: "bpfrun"}
 	var total time.Duration
 	for _, s := range suites {
@@ -71,6 +89,12 @@ func WriteJUnit(w io.Writer, suites []*Suite) error {
 			x.Cases = append(x.Cases, c)
 		}
 		x.Tests = len(x.Cases)
+		if len(doc.Suites) == 0 && len(covered) > 0 {
+			x.Props = &junitProps{}
+			for _, c := range covered {
+				x.Props.List = append(x.Props.List, junitProp{"coverage." + c.What, fmt.Sprintf("%s (%d of %d)", c.Percent, c.Hit, c.All)})
+			}
+		}
 		doc.Tests += x.Tests
 		doc.Failures += x.Failures
 		doc.Errors += x.Errors

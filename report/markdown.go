@@ -7,7 +7,7 @@ import (
 )
 
 // WriteTestsMarkdown writes suites as a Markdown table, files by targets, and below it what failed.
-func WriteTestsMarkdown(w io.Writer, suites []*Suite) error {
+func WriteTestsMarkdown(w io.Writer, suites []*Suite, covered ...Covered) error {
 	var files, targets []string
 	at := map[[2]string]*Suite{}
 	seen := map[string]bool{}
@@ -46,6 +46,12 @@ func WriteTestsMarkdown(w io.Writer, suites []*Suite) error {
 			b.WriteString(text + "|")
 		}
 		b.WriteByte('\n')
+	}
+	if len(covered) > 0 {
+		b.WriteString("\n|coverage|part|executed|\n|---|---:|---:|\n")
+		for _, c := range covered {
+			fmt.Fprintf(&b, "|%s|%s|%d of %d|\n", c.What, c.Percent, c.Hit, c.All)
+		}
 	}
 	for _, s := range suites {
 		if Count([]*Suite{s}).Failed == 0 {

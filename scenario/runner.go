@@ -32,6 +32,8 @@ type Options struct {
 	OnDifference func(text string)
 	// Refuses makes the function that judges the programs of a linked object (machine.Config); nil judges none.
 	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
+	// Cover takes what each run executed; nil for nothing.
+	Cover machine.CoverSink
 }
 
 // Runner is a file checked against an object and a target, ready to run. It has a machine of its own and is not safe for
@@ -112,7 +114,7 @@ func programNames(obj *loader.Object) []string {
 func (f *File) config(opt Options) machine.Config {
 	cfg := machine.Config{
 		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario,
-		Engine: opt.Engine, OnDifference: opt.OnDifference,
+		Engine: opt.Engine, OnDifference: opt.OnDifference, Cover: opt.Cover,
 		Clock: opt.Clock, Random: f.Kernel.Random,
 	}
 	if f.Kernel.CPUs != 0 {

@@ -30,7 +30,7 @@ var commandGroups = []struct {
 	title    string
 	commands []string
 }{
-	{"Run and test", []string{"run", "test", "debug", "dap", "bench"}},
+	{"Run and test", []string{"run", "test", "cover", "debug", "dap", "bench"}},
 	{"Run tools", []string{"exec", "fire"}},
 	{"Look at objects on kernels", []string{"matrix", "relo", "info", "disasm"}},
 	{"Kernel types", []string{"btf", "kernels"}},

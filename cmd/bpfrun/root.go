@@ -55,6 +55,7 @@ type app struct {
 	verbose       bool
 
 	differ differences // what --engine both found
+	cover  *coverage   // what --cover collects, nil for nothing
 
 	interrupted atomic.Bool // by SIGINT
 
@@ -138,6 +139,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.kernelsCommand(), a.testCommand(), a.scenarioCommand())
 	cmd.AddCommand(a.execCommand(), a.fireCommand())
 	cmd.AddCommand(a.topicCommands()...)
+	cmd.AddCommand(a.coverCommand())
 	cmd.SetUsageFunc(usage)
 	cmd.Version = buildVersion()
 	cmd.SetVersionTemplate(versionText())

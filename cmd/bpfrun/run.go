@@ -32,6 +32,7 @@ type runOptions struct {
 	dumpFormat string
 
 	scenario string
+	cover    coverFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -46,6 +47,10 @@ global variables between them. Without -p all programs run.`,
   bpfrun run xdp.o --pcap in.pcapng --out out.pcapng`,
 		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if a.cover, err = o.cover.begin(); err != nil {
+				return err
+			}
 			if o.scenario == "" {
 				switch {
 				case cmd.Flags().Changed("pcap-index") && o.pcapIndex < 1:
@@ -64,6 +69,7 @@ global variables between them. Without -p all programs run.`,
 		},
 	}
 	f := cmd.Flags()
+	o.cover.add(f)
 	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
 	f.StringArrayVarP(&o.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
 	f.IntVar(&o.repeat, "repeat", 1, "run each program `N` times")
@@ -148,9 +154,9 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 	}
 	a.code = all.Exit
 	if !a.jsonOut {
-		return nil
+		return a.finishCover(a.stdout)
 	}
-	return report.WriteJSON(a.stdout, all)
+	return errors.Join(report.WriteJSON(a.stdout, all), a.finishCover(a.stderr))
 }
 
 // checkCPUs checks the flags that say where and how long programs run.
@@ -249,7 +255,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	}
 	verdicts := a.judge(ctx, linked, names)
 	m, err := machine.New(linked, machine.Config{
-		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add, Refuses: verdicts.refuses,
+		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add, Refuses: verdicts.refuses, Cover: a.cover.sink(),
 	})
 	verdicts.addTo(doc, a.noVerify)
 	if err != nil {

@@ -140,9 +140,9 @@ func (a *app) runScenario(objects []string, path string) error {
 	}
 	a.code = all.Exit
 	if !a.jsonOut {
-		return nil
+		return a.finishCover(a.stdout)
 	}
-	return report.WriteJSON(a.stdout, all)
+	return errors.Join(report.WriteJSON(a.stdout, all), a.finishCover(a.stderr))
 }
 
 func (a *app) showScenario(w io.Writer, doc *report.RunDocument, color, another bool) error {

@@ -53,6 +53,7 @@ something not simulated, unexpectedly.`,
 		},
 	}
 	fl := cmd.Flags()
+	f.cover.add(fl)
 	fl.StringArrayVarP(&f.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
 	fl.StringVar(&f.run, "run", "", "only tests whose name matches `REGEX`; runs of a sequence that come before one of them are made too")
 	fl.BoolVar(&f.list, "list", false, "list the tests instead of running them")
@@ -75,6 +76,9 @@ func (a *app) test(paths []string, f testFlags) error {
 	}
 	color, err := useColor(a.color, a.stdout)
 	if err != nil {
+		return err
+	}
+	if a.cover, err = f.cover.begin(); err != nil {
 		return err
 	}
 	opt, err := a.scenarioOptions()
@@ -180,16 +184,25 @@ func (a *app) reportJobs(jobs []*testJob, r testReport) error {
 		}
 	}
 	a.code = docs.Exit
+	covered, err := a.cover.totals()
+	if err != nil {
+		return err
+	}
 	for kind, path := range r.files {
-		write := map[string]func(io.Writer, []*report.Suite) error{
-			"junit": report.WriteJUnit, "md": report.WriteTestsMarkdown, "github": report.WriteTestAnnotations,
-		}[kind]
-		if err := writeFile(path, func(w io.Writer) error { return write(w, suites) }); err != nil {
+		if err := writeFile(path, func(w io.Writer) error {
+			switch kind {
+			case "junit":
+				return report.WriteJUnit(w, suites, covered...)
+			case "md":
+				return report.WriteTestsMarkdown(w, suites, covered...)
+			}
+			return report.WriteTestAnnotations(w, suites)
+		}); err != nil {
 			return err
 		}
 	}
 	if a.jsonOut {
-		return report.WriteJSON(a.stdout, docs)
+		return errors.Join(report.WriteJSON(a.stdout, docs), a.finishCover(a.stderr))
 	}
 	if !a.quiet {
 		if err := report.WriteSlowest(a.stdout, suites, 3); err != nil {
@@ -210,8 +223,10 @@ func (a *app) reportJobs(jobs []*testJob, r testReport) error {
 	if r.stopped {
 		on += ", stopped at the first failure"
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds())
-	return err
+	if _, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds()); err != nil {
+		return err
+	}
+	return a.finishCover(a.stdout)
 }
 
 func count(n int, what string) string {
@@ -238,7 +253,7 @@ func (a *app) scenarioOptions() (scenario.Options, error) {
 	if err != nil {
 		return scenario.Options{}, err
 	}
-	return scenario.Options{Load: load, Seed: a.seed, SeedWins: a.seedGiven, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}, Engine: engine, OnDifference: a.differ.add}, nil
+	return scenario.Options{Load: load, Seed: a.seed, SeedWins: a.seedGiven, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}, Engine: engine, OnDifference: a.differ.add, Cover: a.cover.sink()}, nil
 }
 
 // scenarioFile is a parsed file with its object, or an object with tests inside.

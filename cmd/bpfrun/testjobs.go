@@ -328,7 +328,7 @@ func (j *testJob) runObject(ctx context.Context, strict, document bool, done fun
 	o := j.opt
 	r, err := intest.Open(j.file.object, target, intest.Options{
 		Load: o.Load, Seed: o.Seed + o.SeedStep, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Types: o.Types,
-		Engine: o.Engine, OnDifference: o.OnDifference, Refuses: o.Refuses,
+		Engine: o.Engine, OnDifference: o.OnDifference, Refuses: o.Refuses, Cover: o.Cover,
 	})
 	if err != nil {
 		j.fail(err)

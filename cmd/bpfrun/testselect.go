@@ -13,6 +13,7 @@ import (
 
 // testFlags are the flags of test.
 type testFlags struct {
+	cover    coverFlags
 	output   []string
 	run      string
 	list     bool

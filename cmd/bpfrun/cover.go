@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/cover"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// coverFlags are the flags of commands that can tell what was executed.
+type coverFlags struct {
+	on  bool
+	out []string
+	min string
+}
+
+func (f *coverFlags) add(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.on, "cover", false, "tell which lines, branches, functions and instructions were executed; code that is dead on a kernel does not count there")
+	f.addOutputs(fl)
+	fl.StringVar(&f.min, "cover-min", "", "fail if less than `PERCENT` of the lines are executed, such as 80%")
+}
+
+func (f *coverFlags) addOutputs(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.out, "cover-out", nil, "write coverage: lcov=`FILE`, html=DIR or json=FILE (for bpfrun cover merge); repeatable")
+}
+
+// coverage is what is collected and what becomes of it.
+type coverage struct {
+	collector *cover.Collector
+	out       map[string]string
+	min       float64 // -1 for none
+}
+
+// begin checks the flags; nil when nothing is to be collected.
+func (f *coverFlags) begin() (*coverage, error) {
+	if !f.on && len(f.out) == 0 && f.min == "" {
+		return nil, nil
+	}
+	c := &coverage{collector: cover.NewCollector(), min: -1}
+	var err error
+	if c.out, err = coverOutputs(f.out); err != nil {
+		return nil, err
+	}
+	if f.min != "" {
+		c.min, err = strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(f.min), "%"), 64)
+		if err != nil || c.min < 0 || c.min > 100 {
+			return nil, usagef("--cover-min %q: want a percentage such as 80%%", f.min)
+		}
+	}
+	return c, nil
+}
+
+func coverOutputs(flags []string) (map[string]string, error) {
+	files, err := pairs("cover-out", flags)
+	if err != nil {
+		return nil, err
+	}
+	for kind, path := range files {
+		switch {
+		case !slices.Contains([]string{"lcov", "html", "json"}, kind) || path == "":
+			return nil, usagef("--cover-out %s=%s: want lcov=FILE, html=DIR or json=FILE", kind, path)
+		case kind == "html":
+			if info, err := os.Stat(path); err == nil && !info.IsDir() {
+				return nil, usagef("--cover-out html=%s: it is a file, want a directory", path)
+			}
+			continue
+		}
+		if err := checkWritable(path); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// sink is what machines are given.
+func (c *coverage) sink() machine.CoverSink {
+	if c == nil {
+		return nil
+	}
+	return c.collector
+}
+
+// totals are the totals for reports.
+func (c *coverage) totals() ([]report.Covered, error) {
+	if c == nil {
+		return nil, nil
+	}
+	p, err := c.collector.Profile()
+	if err != nil {
+		return nil, err
+	}
+	return coverTotals(p.Source("").Totals), nil
+}
+
+func coverTotals(t cover.Totals) []report.Covered {
+	var out []report.Covered
+	for _, x := range []struct {
+		what string
+		c    cover.Count
+	}{{"lines", t.Lines}, {"branches", t.Branches}, {"functions", t.Functions}, {"instructions", t.Insns}} {
+		r := report.Covered{What: x.what, Hit: x.c.Hit, All: x.c.All}
+		if p, ok := x.c.Percent(); ok {
+			r.Percent = fmt.Sprintf("%.1f%%", p)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// finishCover tells what was executed, writes the files asked for, and judges the minimum.
+func (a *app) finishCover(w io.Writer) error {
+	c := a.cover
+	if c == nil {
+		return nil
+	}
+	p, err := c.collector.Profile()
+	if err != nil {
+		return codeError{exitExpectation, err}
+	}
+	if !a.quiet {
+		if err := writeCover(w, p); err != nil {
+			return err
+		}
+	}
+	if err := writeCoverFiles(p, c.out); err != nil {
+		return err
+	}
+	if c.min < 0 {
+		return nil
+	}
+	lines := p.Source("").Totals.Lines
+	if percent, ok := lines.Percent(); !ok || percent < c.min {
+		fmt.Fprintf(a.stderr, "bpfrun: coverage of lines is %s, --cover-min wants %g%%\n", lines, c.min)
+		a.code = worse(a.code, exitExpectation)
+	}
+	return nil
+}
+
+// writeCover writes a table of files.
+func writeCover(w io.Writer, p *cover.Profile) error {
+	s := p.Source("")
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "\nCOVERAGE\tLINES\tBRANCHES\tFUNCTIONS\tINSTRUCTIONS\tDEAD\n")
+	row := func(name string, x cover.Totals) {
+		dead := "-"
+		if n := x.Insns.Dead; n > 0 {
+			dead = strconv.Itoa(n)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, x.Lines, x.Branches, x.Functions, x.Insns, dead)
+	}
+	for _, f := range s.Files {
+		row(f.Path, f.Totals)
+	}
+	if len(s.Files) != 1 || len(s.Unmapped) > 0 {
+		row("total", s.Totals)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(s.Unmapped) > 0 {
+		_, err := fmt.Fprintf(w, "without line information: %s\n", strings.Join(s.Unmapped, ", "))
+		return err
+	}
+	return nil
+}
+
+func writeCoverFiles(p *cover.Profile, files map[string]string) error {
+	for kind, path := range files {
+		var err error
+		switch kind {
+		case "lcov":
+			err = writeFile(path, p.WriteLCOV)
+		case "json":
+			err = writeFile(path, p.Write)
+		case "html":
+			err = p.WriteHTML(path, nil)
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("--cover-out %s=%s: %w", kind, path, err)}
+		}
+	}
+	return nil
+}
+
+func (a *app) coverCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cover",
+		Short: "Merge and show coverage that test --cover-out json=FILE wrote",
+		Long: `Coverage of unmodified objects: bpfrun test --cover, bpfrun run --cover. With --cover-out json=FILE it is kept
+and can be merged, over runs, scenario files, kernels and processes.`,
+	}
+	var f coverFlags
+	merge := &cobra.Command{
+		Use:   "merge FILE.json...",
+		Short: "Merge files of coverage, and write them in other formats",
+		Long: `Add the counts of files that --cover-out json=FILE wrote. Coverage of two versions of an object, or of two kernels of
+one name, is refused: nothing is written then.`,
+		Example: "  bpfrun cover merge a.json b.json --cover-out json=all.json\n  bpfrun cover merge shard-*.json --cover-out html=coverage --cover-min 80%",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.mergeCover(args, f) },
+	}
+	fl := merge.Flags()
+	f.addOutputs(fl)
+	fl.StringVar(&f.min, "cover-min", "", "fail if less than `PERCENT` of the lines are executed, such as 80%")
+	cmd.AddCommand(merge)
+	return cmd
+}
+
+func (a *app) mergeCover(files []string, f coverFlags) error {
+	if a.jsonOut {
+		return usagef("cover merge has no --json: --cover-out json=FILE writes one")
+	}
+	f.on = true
+	c, err := f.begin()
+	if err != nil {
+		return err
+	}
+	all := cover.New()
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			return usageError{err}
+		}
+		p, err := cover.Read(file)
+		file.Close()
+		if err == nil {
+			err = all.Merge(p)
+		}
+		if err != nil {
+			var mismatch *cover.MismatchError
+			if errors.As(err, &mismatch) {
+				err = fmt.Errorf("%w; nothing was written", err)
+			}
+			return usageError{fmt.Errorf("%s: %w", filepath.Clean(name), err)}
+		}
+	}
+	c.collector = cover.CollectorOf(all)
+	a.cover = c
+	return a.finishCover(a.stdout)
+}

@@ -1,0 +1,222 @@
+package cover
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed page.html
+var page string
+
+// pages are the templates: one of the list of files, one of a file. They carry everything they need.
+var pages = template.Must(template.New("page").Funcs(template.FuncMap{
+	"bar": func(c Count) template.HTML {
+		p, ok := c.Percent()
+		if !ok {
+			return `<span class="none">–</span>`
+		}
+		return template.HTML(fmt.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> <b>%.1f&nbsp;%%</b> <small>%d / %d</small>`, p, p, c.Hit, c.All))
+	},
+}).Parse(page))
+
+// view is coverage on one kernel or on all.
+type view struct {
+	ID, Name string
+	Totals   Totals
+	Files    []fileLink
+	Lines    []htmlLine
+	Unmapped []string
+}
+
+type fileLink struct {
+	Path, Page string
+	Totals     Totals
+}
+
+type htmlLine struct {
+	Number int
+	State  string
+	Count  string
+	Text   string
+	Notes  []string
+}
+
+// document is what a page shows.
+type document struct {
+	Title string
+	File  string // "" for the list
+	Views []view
+}
+
+// WriteHTML writes pages into a directory, which it makes: index.html, and one for each source file. A page needs nothing but itself, and shows all
+// kernels together or each by itself. Texts of sources come from sources (nil reads the files), else from the object.
+func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, bool)) error {
+	if sources == nil {
+		sources = readLines
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	type scope struct {
+		id, name string
+		source   *Source
+	}
+	scopes := []scope{{"all", "all kernels", p.Source("")}}
+	for i, k := range p.Kernels() {
+		scopes = append(scopes, scope{fmt.Sprintf("k%d", i+1), k, p.Source(k)})
+	}
+	if len(scopes) == 2 { // one kernel
+		scopes = scopes[1:]
+	}
+	names := pageNames(scopes[0].source)
+	list := document{Title: "Coverage"}
+	byFile := map[string]*document{}
+	for _, s := range scopes {
+		v := view{ID: s.id, Name: s.name, Totals: s.source.Totals, Unmapped: s.source.Unmapped}
+		for _, f := range s.source.Files {
+			v.Files = append(v.Files, fileLink{f.Path, names[f.Path], f.Totals})
+			d := byFile[f.Path]
+			if d == nil {
+				d = &document{Title: path.Base(f.Path), File: f.Path}
+				byFile[f.Path] = d
+			}
+			d.Views = append(d.Views, view{ID: s.id, Name: s.name, Totals: f.Totals, Lines: f.html(sources)})
+		}
+		list.Views = append(list.Views, v)
+	}
+	if err := writePage(filepath.Join(dir, "index.html"), &list); err != nil {
+		return err
+	}
+	for file, d := range byFile {
+		if err := writePage(filepath.Join(dir, names[file]), d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageNames makes file names of paths, all different.
+func pageNames(s *Source) map[string]string {
+	out, used := map[string]string{}, map[string]bool{"index.html": true}
+	for _, f := range s.Files {
+		name := strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+				return r
+			}
+			return '_'
+		}, strings.TrimLeft(f.Path, "./"))
+		for n := 1; used[name+".html"]; n++ {
+			name = fmt.Sprintf("%s-%d", strings.TrimSuffix(name, fmt.Sprintf("-%d", n-1)), n)
+		}
+		name += ".html"
+		used[name], out[f.Path] = true, name
+	}
+	return out
+}
+
+func writePage(name string, d *document) error {
+	var b strings.Builder
+	if err := pages.Execute(&b, d); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(b.String()), 0o644)
+}
+
+// maxSource bounds the source files that are shown.
+const maxSource = 8 << 20
+
+func readLines(name string) ([]string, bool) {
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxSource {
+		return nil, false
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, false
+	}
+	return strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n"), true
+}
+
+// html makes the lines of a file. A source file that does not agree with the object's texts is another version and not shown.
+func (f *SourceFile) html(sources func(string) ([]string, bool)) []htmlLine {
+	text, ok := sources(f.Path)
+	for n, have := range f.texts {
+		if ok && (n > len(text) || strings.TrimSpace(text[n-1]) != strings.TrimSpace(have)) {
+			ok = false
+		}
+	}
+	var out []htmlLine
+	if ok {
+		if n := len(text); n > 0 && text[n-1] == "" {
+			text = text[:n-1]
+		}
+		for i, t := range text {
+			out = append(out, f.line(i+1, t))
+		}
+		return out
+	}
+	last := 0
+	for _, n := range f.Numbers() {
+		if last > 0 && n > last+1 {
+			out = append(out, htmlLine{State: "gap"})
+		}
+		out = append(out, f.line(n, f.texts[n]))
+		last = n
+	}
+	return out
+}
+
+func (f *SourceFile) line(n int, text string) htmlLine {
+	h := htmlLine{Number: n, Text: text}
+	l := f.Lines[n]
+	if l == nil {
+		return h
+	}
+	h.State, h.Count = l.State(), fmt.Sprint(l.Count)
+	if l.Dead {
+		h.Count = "dead"
+		h.Notes = []string{"nothing can reach this code on the kernel: CO-RE or constants decide"}
+		return h
+	}
+	ways, gone := 0, 0
+	for _, b := range l.Branches {
+		for _, c := range [2]int{b.Taken, b.Fell} {
+			if c >= 0 {
+				ways++
+			}
+			if c > 0 {
+				gone++
+			}
+		}
+	}
+	if ways == 0 {
+		return h
+	}
+	h.Notes = append(h.Notes, fmt.Sprintf("%d of %d branches executed", gone, ways))
+	const most = 8
+	for i, b := range l.Branches {
+		if i == most {
+			h.Notes = append(h.Notes, fmt.Sprintf("%d more jumps", len(l.Branches)-most))
+			break
+		}
+		h.Notes = append(h.Notes, fmt.Sprintf("jump %d: taken %s, not taken %s", i+1, times(b.Taken), times(b.Fell)))
+	}
+	return h
+}
+
+func times(n int) string {
+	switch {
+	case n < 0:
+		return "impossible"
+	case n == 0:
+		return "never"
+	case n == 1:
+		return "in 1 run"
+	}
+	return fmt.Sprintf("in %d runs", n)
+}

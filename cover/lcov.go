@@ -1,0 +1,73 @@
+package cover
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+// WriteLCOV writes coverage of all kernels together in the format of lcov's tracefiles (geninfo(1)). Dead lines and ways are left out.
+func (p *Profile) WriteLCOV(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintln(b, "TN:")
+	for _, f := range p.Source("").Files {
+		fmt.Fprintf(b, "SF:%s\n", f.Path)
+		found, hit := 0, 0
+		seen := map[string]bool{}
+		var names []SourceFunction
+		for _, fn := range f.Functions {
+			if fn.Dead || seen[fn.Name] {
+				continue
+			}
+			seen[fn.Name] = true
+			names = append(names, fn)
+			fmt.Fprintf(b, "FN:%d,%s\n", fn.Line, fn.Name)
+		}
+		for _, fn := range names {
+			found++
+			if fn.Count > 0 {
+				hit++
+			}
+			fmt.Fprintf(b, "FNDA:%d,%s\n", fn.Count, fn.Name)
+		}
+		fmt.Fprintf(b, "FNF:%d\nFNH:%d\n", found, hit)
+		found, hit = 0, 0
+		for _, n := range f.Numbers() {
+			l := f.Lines[n]
+			if l.Dead {
+				continue
+			}
+			for i, br := range l.Branches {
+				for way, count := range [2]int{br.Taken, br.Fell} {
+					if count < 0 {
+						continue
+					}
+					found++
+					if count > 0 {
+						hit++
+					}
+					text := fmt.Sprint(count)
+					if l.Count == 0 {
+						text = "-" // the line was not executed
+					}
+					fmt.Fprintf(b, "BRDA:%d,%d,%d,%s\n", n, i, way, text)
+				}
+			}
+		}
+		fmt.Fprintf(b, "BRF:%d\nBRH:%d\n", found, hit)
+		found, hit = 0, 0
+		for _, n := range f.Numbers() {
+			l := f.Lines[n]
+			if l.Dead {
+				continue
+			}
+			found++
+			if l.Count > 0 {
+				hit++
+			}
+			fmt.Fprintf(b, "DA:%d,%d\n", n, l.Count)
+		}
+		fmt.Fprintf(b, "LF:%d\nLH:%d\nend_of_record\n", found, hit)
+	}
+	return b.Flush()
+}

@@ -1,0 +1,386 @@
+// Package cover counts which instructions, branches, lines and functions of unmodified objects were executed, kernel by kernel, merges such
+// counts, and writes them for people and tools.
+//
+// It knows machines (which tell what a run executed) and line information, and nothing of command lines. Start from [Collector], whose
+// profile is a [Profile]; [Profile.Merge] adds another one, [Read] and [Profile.Write] are its file format.
+//
+// A count is a number of runs: an instruction that a run executed a thousand times counts once. Code that CO-RE or constants make
+// unreachable on a kernel is dead there, not missed.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package cover
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Profile is coverage of objects, each on the kernels it ran on.
+type Profile struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Objects []*Object `json:"objects"`
+}
+
+// What a file of coverage begins with.
+const (
+	format  = "bpfrun-coverage"
+	version = 1
+)
+
+// Object is coverage of one object file.
+type Object struct {
+	Name string `json:"name"`
+	// Digest is the sha256 of the file.
+	Digest string `json:"digest"`
+	// Files are the source files of its line information.
+	Files   []*File   `json:"files"`
+	Kernels []*Kernel `json:"kernels"`
+}
+
+// File is a source file, with the texts of lines as the object has them.
+type File struct {
+	Path  string         `json:"path"`
+	Texts map[int]string `json:"texts,omitempty"`
+}
+
+// Kernel is coverage of an object on one kernel.
+type Kernel struct {
+	Name string `json:"name"`
+	// Runs is how many runs were counted.
+	Runs      int         `json:"runs"`
+	Functions []*Function `json:"functions"`
+}
+
+// Function is coverage of one function as it is on a kernel. Slots are counted from its first instruction.
+type Function struct {
+	Name    string `json:"name"`
+	Section string `json:"section"`
+	Offset  int    `json:"offset"` // first slot in the section
+	Program bool   `json:"program,omitempty"`
+	// Code is the sha256 of the function's instructions after CO-RE.
+	Code string `json:"code"`
+	// Hits is by slot how many runs executed it; -1 is the second slot of an instruction.
+	Hits []int `json:"hits"`
+	// Dead are ranges of slots, first and end, that nothing can reach on the kernel.
+	Dead [][2]int `json:"dead,omitempty"`
+	// Lines are slots at which another line begins: slot, number of the file, line; line 0 is none.
+	Lines    [][3]int `json:"lines,omitempty"`
+	Branches []Branch `json:"branches,omitempty"`
+}
+
+// Branch is a conditional jump: how many runs went to its target, and how many to the next instruction; -1 for a way that nothing can go on the
+// kernel.
+type Branch struct {
+	Slot  int `json:"slot"`
+	Taken int `json:"taken"`
+	Fell  int `json:"fell"`
+}
+
+// New makes an empty profile.
+func New() *Profile { return &Profile{Format: format, Version: version} }
+
+// FormatError is a file that is no coverage, or says what cannot be.
+type FormatError struct{ Why string }
+
+// Error says what is wrong.
+func (e *FormatError) Error() string { return "coverage: " + e.Why }
+
+// MismatchError is coverage that cannot be merged: it is of other code.
+type MismatchError struct {
+	Object, Kernel, Function string
+	Why                      string
+}
+
+// Error names what differs and what to do.
+func (e *MismatchError) Error() string {
+	text := "coverage of " + e.Object
+	if e.Function != "" {
+		text += ", function " + e.Function
+	}
+	if e.Kernel != "" {
+		text += ", on " + e.Kernel
+	}
+	return text + ": " + e.Why
+}
+
+// maxFile bounds a file of coverage.
+const maxFile = 1 << 30
+
+// Read reads a profile that [Profile.Write] wrote. The error is a *[FormatError].
+func Read(r io.Reader) (*Profile, error) {
+	lr := &io.LimitedReader{R: r, N: maxFile}
+	dec := json.NewDecoder(lr)
+	p := &Profile{}
+	if err := dec.Decode(p); err != nil {
+		if lr.N == 0 {
+			return nil, &FormatError{fmt.Sprintf("the file has more than %d bytes", maxFile)}
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return nil, &FormatError{"the file is cut short"}
+		}
+		return nil, &FormatError{"not a file that --cover-out json=FILE wrote: " + err.Error()}
+	}
+	switch {
+	case p.Format != format:
+		return nil, &FormatError{"not a file that --cover-out json=FILE wrote"}
+	case p.Version != version:
+		return nil, &FormatError{fmt.Sprintf("version %d of the format, this bpfrun knows %d", p.Version, version)}
+	}
+	return p, p.check()
+}
+
+// check refuses what would not be consistent.
+func (p *Profile) check() error {
+	for _, o := range p.Objects {
+		if o == nil || o.Name == "" {
+			return &FormatError{"an object without a name"}
+		}
+		for _, f := range o.Files {
+			if f == nil {
+				return &FormatError{"a file without a path"}
+			}
+		}
+		for _, k := range o.Kernels {
+			if k == nil {
+				return &FormatError{"a kernel without a name"}
+			}
+			for _, f := range k.Functions {
+				if err := f.check(len(o.Files)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Function) check(files int) error {
+	if f == nil {
+		return &FormatError{"a function without a name"}
+	}
+	bad := func(what string) error { return &FormatError{fmt.Sprintf("function %s: %s", f.Name, what)} }
+	n := len(f.Hits)
+	for _, d := range f.Dead {
+		if d[0] < 0 || d[1] < d[0] || d[1] > n {
+			return bad("dead code outside of the function")
+		}
+	}
+	last := -1
+	for _, l := range f.Lines {
+		if l[0] <= last || l[0] >= n || l[1] < 0 || l[1] >= files || l[2] < 0 {
+			return bad("a line outside of the function or of the files")
+		}
+		last = l[0]
+	}
+	for _, b := range f.Branches {
+		if b.Slot < 0 || b.Slot >= n || b.Taken < -1 || b.Fell < -1 {
+			return bad("a branch outside of the function")
+		}
+	}
+	return nil
+}
+
+// Write writes the profile as JSON, the same bytes for the same coverage.
+func (p *Profile) Write(w io.Writer) error {
+	p.sort()
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func (p *Profile) sort() {
+	slices.SortFunc(p.Objects, func(a, b *Object) int { return strings.Compare(a.Name+"\x00"+a.Digest, b.Name+"\x00"+b.Digest) })
+	for _, o := range p.Objects {
+		slices.SortFunc(o.Kernels, func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
+	}
+}
+
+// Merge adds the counts of another profile. The error is a *[MismatchError]: the two are of different versions of an object, or of kernels of
+// one name with different types; p is as it was then.
+func (p *Profile) Merge(q *Profile) error {
+	for _, o := range q.Objects {
+		mine := p.object(o.Name)
+		if mine == nil {
+			continue
+		}
+		if mine.Digest != o.Digest {
+			return &MismatchError{Object: o.Name, Why: fmt.Sprintf("two versions of the object (sha256 %s and %s): record the coverage of one of them again", short(mine.Digest), short(o.Digest))}
+		}
+		for _, k := range o.Kernels {
+			if have := mine.kernel(k.Name); have != nil {
+				if err := have.fits(o.Name, k); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, o := range q.Objects {
+		mine := p.object(o.Name)
+		if mine == nil {
+			mine = &Object{Name: o.Name, Digest: o.Digest}
+			p.Objects = append(p.Objects, mine)
+		}
+		files := make([]int, len(o.Files))
+		for i, f := range o.Files {
+			files[i] = mine.file(f.Path)
+			for line, text := range f.Texts {
+				mine.Files[files[i]].text(line, text)
+			}
+		}
+		for _, k := range o.Kernels {
+			mine.add(k, files)
+		}
+	}
+	return nil
+}
+
+func short(digest string) string { return digest[:min(len(digest), 12)] }
+
+func (p *Profile) object(name string) *Object {
+	for _, o := range p.Objects {
+		if o.Name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+func (o *Object) kernel(name string) *Kernel {
+	for _, k := range o.Kernels {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// file numbers a source file.
+func (o *Object) file(path string) int {
+	for i, f := range o.Files {
+		if f.Path == path {
+			return i
+		}
+	}
+	o.Files = append(o.Files, &File{Path: path})
+	return len(o.Files) - 1
+}
+
+func (f *File) text(line int, text string) {
+	if f.Texts == nil {
+		f.Texts = map[int]string{}
+	}
+	f.Texts[line] = text
+}
+
+func (k *Kernel) function(section string, offset int) *Function {
+	for _, f := range k.Functions {
+		if f.Section == section && f.Offset == offset {
+			return f
+		}
+	}
+	return nil
+}
+
+// fits reports whether the code of two kernels of one name is the same.
+func (k *Kernel) fits(object string, q *Kernel) error {
+	for _, f := range q.Functions {
+		g := k.function(f.Section, f.Offset)
+		if g == nil {
+			continue
+		}
+		if g.Name != f.Name || g.Code != f.Code || len(g.Hits) != len(f.Hits) || len(g.Branches) != len(f.Branches) {
+			return &MismatchError{Object: object, Kernel: k.Name, Function: f.Name,
+				Why: "CO-RE made different code of it: two kernels have this name, or the types of one changed (name the files differently, or record one again)"}
+		}
+		for i := range f.Branches {
+			if f.Branches[i].Slot != g.Branches[i].Slot {
+				return &MismatchError{Object: object, Kernel: k.Name, Function: f.Name, Why: "its branches are at other places in the two files"}
+			}
+		}
+	}
+	return nil
+}
+
+// add adds the counts of a kernel that fits; files are the object's numbers of its files.
+func (o *Object) add(q *Kernel, files []int) {
+	k := o.kernel(q.Name)
+	if k == nil {
+		k = &Kernel{Name: q.Name}
+		o.Kernels = append(o.Kernels, k)
+	}
+	k.Runs += q.Runs
+	for _, f := range q.Functions {
+		g := k.function(f.Section, f.Offset)
+		if g == nil {
+			c := *f
+			c.Hits, c.Dead, c.Branches = slices.Clone(f.Hits), slices.Clone(f.Dead), slices.Clone(f.Branches)
+			c.Lines = make([][3]int, len(f.Lines))
+			for i, l := range f.Lines {
+				c.Lines[i] = [3]int{l[0], files[l[1]], l[2]}
+			}
+			k.Functions = append(k.Functions, &c)
+			continue
+		}
+		g.add(f)
+	}
+}
+
+func (f *Function) add(g *Function) {
+	for i, n := range g.Hits {
+		if n > 0 && f.Hits[i] >= 0 {
+			f.Hits[i] += n
+		}
+	}
+	for i, b := range g.Branches {
+		f.Branches[i].Taken = sum(f.Branches[i].Taken, b.Taken)
+		f.Branches[i].Fell = sum(f.Branches[i].Fell, b.Fell)
+	}
+	dead := make([]bool, len(f.Hits)) // what is dead with the globals of both
+	f.eachDead(func(i int) { dead[i] = true })
+	both := make([]bool, len(f.Hits))
+	g.eachDead(func(i int) { both[i] = dead[i] })
+	f.Dead = ranges(both)
+}
+
+// sum adds two counts; -1 stays for what is impossible in both.
+func sum(a, b int) int {
+	switch {
+	case a < 0:
+		return b
+	case b < 0:
+		return a
+	}
+	return a + b
+}
+
+func (f *Function) eachDead(do func(slot int)) {
+	for _, d := range f.Dead {
+		for i := d[0]; i < d[1]; i++ {
+			do(i)
+		}
+	}
+}
+
+// ranges lists the ranges of slots that are true.
+func ranges(on []bool) [][2]int {
+	var out [][2]int
+	for i := 0; i < len(on); i++ {
+		if !on[i] {
+			continue
+		}
+		from := i
+		for i < len(on) && on[i] {
+			i++
+		}
+		out = append(out, [2]int{from, i})
+	}
+	return out
+}
