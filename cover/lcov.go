@@ -4,14 +4,18 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 )
+
+// oneLine keeps a name in its line.
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ")
 
 // WriteLCOV writes coverage of all kernels together in the format of lcov's tracefiles (geninfo(1)). Dead lines and ways are left out.
 func (p *Profile) WriteLCOV(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "TN:")
 	for _, f := range p.Source("").Files {
-		fmt.Fprintf(b, "SF:%s\n", f.Path)
+		fmt.Fprintf(b, "SF:%s\n", oneLine.Replace(f.Path))
 		found, hit := 0, 0
 		seen := map[string]bool{}
 		var names []SourceFunction
@@ -21,14 +25,14 @@ func (p *Profile) WriteLCOV(w io.Writer) error {
 			}
 			seen[fn.Name] = true
 			names = append(names, fn)
-			fmt.Fprintf(b, "FN:%d,%s\n", fn.Line, fn.Name)
+			fmt.Fprintf(b, "FN:%d,%s\n", fn.Line, oneLine.Replace(fn.Name))
 		}
 		for _, fn := range names {
 			found++
 			if fn.Count > 0 {
 				hit++
 			}
-			fmt.Fprintf(b, "FNDA:%d,%s\n", fn.Count, fn.Name)
+			fmt.Fprintf(b, "FNDA:%d,%s\n", fn.Count, oneLine.Replace(fn.Name))
 		}
 		fmt.Fprintf(b, "FNF:%d\nFNH:%d\n", found, hit)
 		found, hit = 0, 0
