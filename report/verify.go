@@ -207,22 +207,25 @@ func writeVerdict(b *strings.Builder, p *Verdict, s style, verbose bool) {
 	writeSource(line, p.Source)
 	line("registers", p.Registers)
 	writeHistory(line, p.History)
-	if len(p.Path) > 0 {
-		from := 0
-		if !verbose && len(p.Path) > 8 {
-			from = len(p.Path) - 8
-		}
-		var steps []string
-		if from > 0 {
-			steps = append(steps, fmt.Sprintf("%d more", from))
-		}
-		for _, x := range p.Path[from:] {
-			if x.Taken {
-				steps = append(steps, fmt.Sprintf("%d taken", x.Insn))
-			} else {
-				steps = append(steps, fmt.Sprintf("%d not", x.Insn))
-			}
-		}
-		line("branches", strings.Join(steps, ", "))
+	line("branches", branchText(p.Path, verbose))
+}
+
+// branchText lists the branches on a path, the last eight or all.
+func branchText(path []VerifyStep, all bool) string {
+	from := 0
+	if !all && len(path) > 8 {
+		from = len(path) - 8
 	}
+	var steps []string
+	if from > 0 {
+		steps = append(steps, fmt.Sprintf("%d more", from))
+	}
+	for _, x := range path[from:] {
+		if x.Taken {
+			steps = append(steps, fmt.Sprintf("%d taken", x.Insn))
+		} else {
+			steps = append(steps, fmt.Sprintf("%d not", x.Insn))
+		}
+	}
+	return strings.Join(steps, ", ")
 }

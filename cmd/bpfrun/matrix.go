@@ -70,7 +70,7 @@ A run ends after 10,000,000 instructions here unless --max-insns says otherwise:
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
-	f.StringArrayVarP(&o.output, "output", "o", nil, "md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
+	f.StringArrayVarP(&o.output, "output", "o", nil, "html=FILE (a page), md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
 	f.BoolVar(&o.markdown, "md", false, "Markdown on standard output instead of the table")
 	f.IntVarP(&o.parallel, "jobs", "j", 0, "machines that run at the same time (default: one for each CPU)")
 	return cmd
@@ -83,7 +83,7 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	if o.parallel < 0 {
 		return usagef("--jobs %d: want at least 1, or 0 for one for each CPU", o.parallel)
 	}
-	files, err := outputs(o.output, "md", "github")
+	files, err := outputs(o.output, "md", "html", "github")
 	if err != nil {
 		return err
 	}
@@ -133,10 +133,9 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 	doc.Exit = matrixExit(m, a.strict, a.optional)
 	a.code = doc.Exit
 	for kind, path := range files {
-		write := report.WriteMatrixMarkdown
-		if kind == "github" {
-			write = report.WriteMatrixAnnotations
-		}
+		write := map[string]func(io.Writer, *report.MatrixDocument) error{
+			"md": report.WriteMatrixMarkdown, "html": report.WriteMatrixHTML, "github": report.WriteMatrixAnnotations,
+		}[kind]
 		if err := writeFile(path, func(w io.Writer) error { return write(w, doc) }); err != nil {
 			return err
 		}
