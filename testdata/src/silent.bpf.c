@@ -135,8 +135,8 @@ struct bpf_timer {
 	__u64 opaque[2];
 };
 
-struct task_struct;
-struct file;
+struct task_struct { int pid; };
+struct file { unsigned f_flags; };
 
 struct owned {
 	struct bpf_spin_lock lock;
