@@ -61,7 +61,8 @@ var layers = []struct {
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers"}},
 	{"bpfsys", []string{"uapi", "progtype", "decode", "btf", "btf/check", "loader", "verifier", "maps", "kernel", "machine"}},
 	{"exec", []string{"uapi", "bpfsys"}},
-	{"scenario", []string{"internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
+	{"replay", []string{"packet", "machine"}},
+	{"scenario", []string{"replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"bpftest", []string{"internal/nearest", "internal/shell", "internal/kernels", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},
@@ -70,6 +71,7 @@ var layers = []struct {
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/replay"
 )
 
 // decodePacket reads what a run gets: packet or pcap.
@@ -94,28 +94,24 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 	verdicts = map[int32]int{}
 	var fault *machine.Fault
 	var trace []string
-	var last time.Time
+	player := replay.NewPlayer(play, file)
 	err = func() error {
 		for {
-			c, err := file.Next()
-			if err == io.EOF && len(verdicts) == 0 {
+			c, late, err := player.Next(ctx)
+			var unreadable *replay.ReadError
+			switch {
+			case err == io.EOF && len(verdicts) == 0:
 				return run.PcapNode.errorf("pcap: there is no packet in %s", run.Pcap)
-			}
-			if err == io.EOF {
+			case err == io.EOF:
+				return nil
+			case errors.As(err, &unreadable):
+				return run.PcapNode.packetError("pcap", unreadable.Err)
+			case err != nil:
+				return err
+			case late != nil && late.Fault != nil:
+				fault = late.Fault
 				return nil
 			}
-			if err != nil {
-				return run.PcapNode.packetError("pcap", err)
-			}
-			if gap := c.Time.Sub(last); !last.IsZero() && gap > 0 {
-				if late, err := play.Pass(ctx, gap); err != nil {
-					return err
-				} else if late != nil && late.Fault != nil {
-					fault = late.Fault
-					return nil
-				}
-			}
-			last = c.Time
 			out, err := play.Run(ctx, c.Data)
 			if err != nil {
 				if ctx.Err() != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
 	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/replay/capture"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -297,8 +298,8 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 			}
 			doc.Add(m, res)
 			if lp, _ := linked.Program(name); o.out != "" && res.Ran {
-				if err := writeRun(o.out, res, lp); err != nil {
-					return nil, err
+				if err := capture.WriteRun(o.out, res, lp); err != nil {
+					return nil, packetsError(err)
 				}
 			}
 		}
