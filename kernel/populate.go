@@ -22,7 +22,11 @@ func (r surroundings) Populate(o *object.Object) {
 		r.fill(face, b)
 	}
 	if l := o.Storage(); l != nil {
-		r.fill(l.Name, b)
+		if face != "" {
+			r.fill(l.Name, b.As(l.Name))
+		} else {
+			r.fill(l.Name, b)
+		}
 		if strings.HasSuffix(l.Name, "6_sock") && l.Name[:3] == "tcp" {
 			r.fill("tcp_sock", b)
 		}
@@ -40,9 +44,10 @@ func (r surroundings) Populate(o *object.Object) {
 }
 
 func (r surroundings) fill(typ string, b object.Builder) {
-	if !r.k.Model.Fill(typ, b) && !r.k.Hooks.Fill(typ, b) {
-		r.k.Host.Fill(typ, b)
+	if r.k.Model.Fill(typ, b) && typ != "net" || r.k.Hooks.Fill(typ, b) {
+		return
 	}
+	r.k.Host.Fill(typ, b) // of a network namespace what is not every namespace's
 }
 
 func (r surroundings) UserPointer(role string, spec *btf.Spec, to object.Pointee) uint64 {

@@ -205,10 +205,22 @@ func (h *Hooks) pointerArgument(hook, name string, spec *btf.Spec, id btf.ID) (u
 		name = object.OneName(to.Type.Name, name)
 		key = "arg:" + name + ":" + spec.TypeString(to.Type.ID)
 	}
+	outer, inside := enclosing(hook, to)
+	if inside {
+		key += " in " + outer.typ
+	}
 	if o := h.Kept(key); o != nil {
 		return o.Addr(), o
 	}
-	o := h.NewArgument(name, spec, to)
+	var o *object.Object
+	if inside {
+		var err error
+		if o, err = h.NewIn(name, to.Type.Name, outer.typ, outer.path); err != nil {
+			h.Fail(err)
+		}
+	} else {
+		o = h.NewArgument(name, spec, to)
+	}
 	if o == nil {
 		return 0, nil
 	}

@@ -217,25 +217,11 @@ func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 	return task.Set("files.fdt.fd", object.Pointer(fds.Addr()))
 }
 
-// VMAs lists the memory areas of an address space: those a builder gave it, in default mode one.
+// VMAs lists the memory areas of an address space: those a builder gave it, in default mode those of a small process.
 func (m *Model) VMAs(mm *object.Object) []*object.Object {
 	if list, ok := m.areas[mm]; ok || m.Mode() != object.ModeDefault {
 		return list
 	}
-	role := mm.Role() + ".vma"
-	o := m.Kept(role)
-	if o == nil {
-		l := m.LayoutNamed("vm_area_struct")
-		if l == nil {
-			return nil
-		}
-		var err error
-		if o, err = m.Make(role, l, 1, mm); err != nil {
-			m.Fail(err)
-			return nil
-		}
-		o.MarkBuiltin()
-		m.Keep(role, o)
-	}
-	return []*object.Object{o}
+	mm.Populate()
+	return m.made[mm]
 }

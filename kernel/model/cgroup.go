@@ -59,6 +59,11 @@ func (m *Model) fillCSSSet(b object.Builder) {
 }
 
 func (m *Model) fillCSS(b object.Builder) {
+	if l := b.Object.Storage(); l != nil && l.Name == "cgroup" { // its own
+		b.Num("cgroup", b.Object.Base())
+		b.Null("ss")
+		return
+	}
 	b.Ptr("cgroup", m.cgroupAt(cgroupLevel))
 	b.Num("id", b.Within("id", 2, 100))
 	b.Null("parent")
@@ -83,6 +88,33 @@ func (m *Model) fillCgroup(b object.Builder) {
 	}
 	b.Ptr("dom_cgrp", b.Object)
 	b.Child("root")
+	// The hierarchy has one cgroup at each level.
+	if level < cgroupLevel {
+		listOf(b, "self.children", memberAddr(m.cgroupAt(level+1), "self.sibling"))
+	}
+	if level > 0 {
+		listOf(b, "self.sibling", memberAddr(m.cgroupAt(level-1), "self.children"))
+	}
+}
+
+// listOf makes both pointers of a list member the same.
+func listOf(b object.Builder, path string, addr uint64) {
+	if addr != 0 {
+		b.Num(path+".next", addr)
+		b.Num(path+".prev", addr)
+	}
+}
+
+// memberAddr is the address of a member, 0 when the type lacks it.
+func memberAddr(o *object.Object, path string) uint64 {
+	if o == nil {
+		return 0
+	}
+	f, ok := object.Build(o).Field(path)
+	if !ok {
+		return 0
+	}
+	return o.Base() + f.Off
 }
 
 // selfAddr is the address of a cgroup's own cgroup_subsys_state.

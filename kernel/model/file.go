@@ -163,8 +163,64 @@ func (m *Model) fillFs(b object.Builder) {
 	b.Num("users", 1)
 }
 
+// fdSlots is the size of the first file table of a process (NR_OPEN_DEFAULT), openFirst how many of the lowest descriptors are open.
+const (
+	fdSlots   = 64
+	openFirst = 12
+)
+
+// openFiles are the descriptors a process has open, as the bits of open_fds: the first ones, and those that system calls are made with.
+func (m *Model) openFiles() uint64 {
+	open := uint64(1<<openFirst - 1)
+	for _, role := range [...]string{"fd", "sys.fd"} {
+		if v, ok := object.NamedDefault("fd", m.Hash(role)); ok && v < fdSlots {
+			open |= 1 << v
+		}
+	}
+	return open
+}
+
+// fillFdtable gives a process its open files.
 func (m *Model) fillFdtable(b object.Builder) {
-	b.Num("max_fds", object.PointerElems)
+	open := m.openFiles()
+	b.Num("max_fds", fdSlots)
+	if fds := b.Array("fd", fdSlots); fds != nil {
+		word := fds.Size() / fdSlots
+		for fd := range uint64(fdSlots) {
+			if open>>fd&1 == 0 {
+				fds.Poke(fd*word, make([]byte, word), object.Made)
+			}
+		}
+	}
+	bits := make([]byte, 8)
+	for i, o := range []*object.Object{b.Array("open_fds", fdSlots/8/uint64(m.Mem().PointerSize())), b.Array("close_on_exec", fdSlots/8/uint64(m.Mem().PointerSize())), b.Array("full_fds_bits", 1)} {
+		if o == nil {
+			continue
+		}
+		object.PutUint(m.Order(), bits, 0)
+		if i == 0 {
+			object.PutUint(m.Order(), bits, open)
+		}
+		o.Poke(0, bits[:min(o.Size(), 8)], object.Made)
+	}
+}
+
+func (m *Model) fillFilesStruct(b object.Builder) {
+	b.Num("count.counter", 1)
+	b.Num("next_fd", openFirst)
+	b.Num("resize_in_progress", 0)
+	b.Child("fdt")
+}
+
+// fillIovec describes a piece of user memory.
+func (m *Model) fillIovec(b object.Builder) {
+	n := b.Within("len", 16, 240)
+	b.Num("iov_len", n)
+	b.Num("iov_base", m.UserDataOnce(b.Role("iov_base"), func() []byte {
+		data := make([]byte, n)
+		copy(data, b.Word("data"))
+		return data
+	}))
 }
 
 func (m *Model) fillDentry(b object.Builder) {

@@ -15,6 +15,8 @@ var fillers = map[string]func(*Model, object.Builder){
 	"pid_namespace":  (*Model).fillNamespace, "user_namespace": (*Model).fillNamespace, "uts_namespace": (*Model).fillNamespace, "ipc_namespace": (*Model).fillNamespace, "mnt_namespace": (*Model).fillNamespace, "cgroup_namespace": (*Model).fillNamespace, "time_namespace": (*Model).fillNamespace, "net": (*Model).fillNamespace,
 	"fs_struct":           (*Model).fillFs,
 	"fdtable":             (*Model).fillFdtable,
+	"files_struct":        (*Model).fillFilesStruct,
+	"iovec":               (*Model).fillIovec,
 	"file":                (*Model).fillFile,
 	"path":                (*Model).fillPath,
 	"dentry":              (*Model).fillDentry,

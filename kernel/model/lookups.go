@@ -21,6 +21,11 @@ func (m *Model) VMAAt(mm *object.Object, addr uint64) (*object.Object, error) {
 		}
 		return nil, nil
 	}
+	for _, vma := range m.VMAs(mm) {
+		if addr >= vma.Num("vm_start") && addr < vma.Num("vm_end") {
+			return vma, nil
+		}
+	}
 	if !m.IsUserAddress(addr) || !m.UserMapped(addr) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -31,14 +32,76 @@ func (m *Model) fillMM(b object.Builder) {
 	b.Num("brk", heap+0x21000)
 	b.Num("start_stack", stack)
 	b.Num("task_size", limit)
-	b.Num("mmap_base", limit-0x10000000)
-	b.Num("map_count", b.Within("maps", 20, 200))
+	b.Num("mmap_base", stack-0x8000000)
+	areas := m.defaultAreas(b)
+	b.Num("map_count", uint64(len(areas)))
+	b.Num("def_flags", 0)
 	b.Num("total_vm", b.Within("total_vm", 2000, 100000))
 	b.Num("mm_users.counter", 2)
 	b.Num("mm_count.counter", 1)
 	b.Ptr("owner", b.Object.Parent())
-	b.Child("exe_file")
-	b.Child("mmap")
+	if len(areas) > 0 {
+		b.Ptr("mmap", areas[0])
+		b.Num("highest_vm_end", areas[len(areas)-1].Num("vm_end"))
+	}
+}
+
+// Flags of memory areas (include/linux/mm.h).
+const (
+	vmRead, vmWrite, vmExec = 1, 2, 4
+	vmMay                   = 0x70  // may be made readable, writable, executable
+	vmGrowsDown             = 0x100 // VM_GROWSDOWN
+)
+
+// defaultAreas are the areas of a small process, in the order of their addresses: its program's text and data, the heap, a library and the stack. They agree with
+// what mm_struct has of them.
+func (m *Model) defaultAreas(b object.Builder) []*object.Object {
+	if m.LayoutNamed("vm_area_struct") == nil || m.Mode() != object.ModeDefault {
+		b.Child("exe_file")
+		b.Child("mmap")
+		return nil
+	}
+	num := func(f string) uint64 { return b.Object.Num(f) }
+	library := num("mmap_base") - 0x200000 - b.Hash("library")%0x1000<<12
+	exe := b.Child("exe_file")
+	role := b.Role("library")
+	lib := m.Kept(role)
+	if lib == nil {
+		if o, err := m.NewFile(role, FileSpec{Path: "/usr/lib/libc.so.6", Mode: 0o755}); err == nil {
+			lib = o
+			m.Keep(role, o)
+		}
+	}
+	var list []*object.Object
+	for _, a := range []AreaSpec{
+		{Start: num("start_code"), End: num("end_code"), Flags: vmRead | vmExec | vmMay, File: exe},
+		{Start: num("start_data"), End: num("end_data"), Flags: vmRead | vmWrite | vmMay, PageOffset: (num("start_data") - num("start_code")) >> 12, File: exe},
+		{Start: num("start_brk"), End: num("brk"), Flags: vmRead | vmWrite | vmMay},
+		{Start: library, End: library + 0x180000, Flags: vmRead | vmExec | vmMay, PageOffset: 0x28, File: lib},
+		{Start: num("start_stack") - 0x20000, End: num("start_stack") + 0x1000, Flags: vmRead | vmWrite | vmMay | vmGrowsDown},
+	} {
+		vma, err := m.Make(fmt.Sprintf("%s.vma[%d]", b.Object.Role(), len(list)), m.LayoutNamed("vm_area_struct"), 1, b.Object)
+		if err != nil {
+			m.Fail(err)
+			break
+		}
+		vma.MarkBuiltin()
+		v := object.Build(vma)
+		v.Num("vm_start", a.Start)
+		v.Num("vm_end", a.End)
+		v.Num("vm_flags|__vm_flags", a.Flags)
+		v.Num("vm_pgoff", a.PageOffset)
+		v.Ptr("vm_mm", b.Object)
+		v.Null("vm_file vm_next vm_prev vm_ops vm_private_data anon_vma anon_name")
+		v.Ptr("vm_file", a.File)
+		if n := len(list); n > 0 {
+			v.Ptr("vm_prev", list[n-1])
+			object.Build(list[n-1]).Ptr("vm_next", vma)
+		}
+		list = append(list, vma)
+	}
+	m.made[b.Object] = list
+	return list
 }
 
 // fillVMA gives a mapping of a file its range.

@@ -17,12 +17,13 @@ type Model struct {
 	cpu          int                                 // of the run
 	current      []*object.Object                    // running task by CPU
 	areas        map[*object.Object][]*object.Object // memory areas of the mm_structs that were given some
+	made         map[*object.Object][]*object.Object // memory areas of the other mm_structs
 	cgroupByPath map[string]*object.Object           // cgroups that were built
 }
 
 // NewModel returns a model in which nothing was made yet.
 func NewModel(s *object.Space, u *window.User) *Model {
-	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object)}
+	return &Model{Space: s, User: u, current: make([]*object.Object, s.CPUs()), areas: make(map[*object.Object][]*object.Object), made: make(map[*object.Object][]*object.Object), cgroupByPath: make(map[string]*object.Object)}
 }
 
 // ModelSnapshot is the state of a [Model] at one moment, without its objects, which the [Space] keeps.
@@ -31,12 +32,12 @@ type ModelSnapshot struct{ was Model }
 // Snapshot records who runs where, and what was built.
 func (m *Model) Snapshot() *ModelSnapshot {
 	s := &ModelSnapshot{*m}
-	s.was.current, s.was.areas, s.was.cgroupByPath = slices.Clone(m.current), maps.Clone(m.areas), maps.Clone(m.cgroupByPath)
+	s.was.current, s.was.areas, s.was.made, s.was.cgroupByPath = slices.Clone(m.current), maps.Clone(m.areas), maps.Clone(m.made), maps.Clone(m.cgroupByPath)
 	return s
 }
 
 // Restore brings back a snapshot.
 func (m *Model) Restore(s *ModelSnapshot) {
 	*m = s.was
-	m.current, m.areas, m.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.cgroupByPath)
+	m.current, m.areas, m.made, m.cgroupByPath = slices.Clone(s.was.current), maps.Clone(s.was.areas), maps.Clone(s.was.made), maps.Clone(s.was.cgroupByPath)
 }

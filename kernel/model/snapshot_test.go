@@ -31,6 +31,7 @@ func TestModelRestoresEveryField(t *testing.T) {
 		"current": {Set: func(n int) { m.current[0] = of(n) }, Get: func() any {
 			return m.current[0].Role()
 		}},
+		"made":         snaptest.Map(&m.made, of, []*object.Object{of(0)}),
 		"areas":        snaptest.Map(&m.areas, of, []*object.Object{of(0)}),
 		"cgroupByPath": snaptest.Map(&m.cgroupByPath, strconv.Itoa, of(0)),
 	}, func() func() {

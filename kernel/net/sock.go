@@ -39,7 +39,7 @@ func (s *SockSpec) storage() string {
 
 // NewSock builds a struct sock, in the tcp_sock, udp_sock, tcp6_sock or udp6_sock it is.
 func (h *Host) NewSock(role string, s SockSpec) (*object.Object, error) {
-	o, err := h.NewIn(role, "sock", s.storage())
+	o, err := h.NewIn(role, "sock", s.storage(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +182,26 @@ func (h *Host) fillSocket(b object.Builder) {
 	}
 }
 
+// fillNet links the interfaces of a network namespace, the loopback device first.
+func (h *Host) fillNet(b object.Builder) {
+	if _, ok := b.Field("dev_base_head.next"); !ok || h.Mode() != object.ModeDefault {
+		return
+	}
+	lo := b.Child("loopback_dev")
+	l := h.LayoutNamed("net_device")
+	if lo == nil || l == nil {
+		return
+	}
+	for _, dev := range []*object.Object{lo, h.Shared("dev", l)} {
+		if dev == nil {
+			continue
+		}
+		if err := h.Link(b.Object, "dev_base_head", dev, "dev_list"); err != nil {
+			return
+		}
+	}
+}
+
 // fillNetDevice makes an Ethernet interface.
 func (h *Host) fillNetDevice(b object.Builder) {
 	name, index, mtu := "eth0", uint64(ethernetIndex), uint64(1500)
@@ -275,10 +295,28 @@ func (h *Host) fillMsghdr(b object.Builder) {
 	b.Num("msg_namelen", 16)
 	b.Num("msg_flags", 0)
 	b.Num("msg_controllen", 0)
-	b.Num("msg_iter.count", b.Within("count", 16, 1000))
-	b.Num("msg_iter.nr_segs", 1)
-	b.Num("msg_iter.iov_offset", 0)
+	h.fillIter(b, "msg_iter.")
 	b.Null("msg_control msg_iocb msg_ubuf sg_from_iter")
+}
+
+// fillIter makes an iterator over one piece of user memory.
+func (h *Host) fillIter(b object.Builder, prefix string) {
+	count := b.Within("count", 16, 240)
+	if v := b.Array(prefix+"__iov|"+prefix+"iov", 1); v != nil {
+		v.MarkBuiltin()
+		count = v.Num("iov_len")
+	}
+	kind := uint64(1) // ITER_IOVEC (include/linux/uio.h)
+	switch {
+	case h.Version() < 5<<16|14<<8:
+		kind = 4
+	case h.Version() < 6<<16|7<<8:
+		kind = 0
+	}
+	b.Num(prefix+"iter_type|"+prefix+"type", kind)
+	b.Num(prefix+"count", count)
+	b.Num(prefix+"nr_segs", 1)
+	b.Num(prefix+"iov_offset", 0)
 }
 
 // fillSockaddr gives an address family, port and address.
@@ -300,6 +338,8 @@ var netFillers = map[string]func(*Host, object.Builder){
 	"net_device":  (*Host).fillNetDevice,
 	"sockaddr_in": (*Host).fillSockaddr,
 	"msghdr":      (*Host).fillMsghdr,
+	"iov_iter":    func(h *Host, b object.Builder) { h.fillIter(b, "") },
+	"net":         (*Host).fillNet,
 }
 
 // Fill gives an object the default content of a type; false when the host has none for it.

@@ -50,7 +50,7 @@ func (h *Host) Table(protocol string) []*object.Object {
 
 // minisock builds what stands for a connection that is not, or no longer, a whole socket.
 func (h *Host) minisock(role, typ, common string, state uint64) (*object.Object, error) {
-	o, err := h.NewIn(role, "sock_common", typ)
+	o, err := h.NewIn(role, "sock_common", typ, "")
 	if err != nil {
 		return nil, err
 	}

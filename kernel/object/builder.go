@@ -142,6 +142,29 @@ func (b Builder) Child(paths string) *Object {
 	return o
 }
 
+// Array is Child for a pointer to the first of n elements.
+func (b Builder) Array(paths string, n uint64) *Object {
+	f, ok := b.Field(paths)
+	if !ok || b.Taken(f) {
+		return nil
+	}
+	to := Target(f.Spec, f.Type)
+	if to.Type == nil || b.Object.depth >= MaxDepth {
+		return nil
+	}
+	l := b.Object.k.types.Of(f.Spec, to.Type.ID)
+	if l == nil || l.Size == 0 {
+		return nil
+	}
+	o, err := b.Object.k.Make(b.Role(f.Path), l, n, b.Object)
+	if err != nil {
+		b.Object.k.Fail(err)
+		return nil
+	}
+	b.Ptr(paths, o)
+	return o
+}
+
 func (b Builder) Role(path string) string { return b.Object.role + dotted2(b.Object.role, path) }
 
 // Hash derives a value for the object's own key, which does not depend on how a kernel calls the field.

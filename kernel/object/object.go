@@ -129,14 +129,22 @@ func (s *Space) Make(role string, l *Layout, count uint64, parent *Object) (*Obj
 	return o, s.place(o)
 }
 
-// NewIn makes an object of a type that is the first part of an outer one, which it is stored in: a struct sock in a udp_sock. Without the outer type in the
-// target's BTF it is NewObjectNamed.
-func (s *Space) NewIn(role, typ, outer string) (*Object, error) {
+// NewIn makes an object of a type that is part of an outer one, at a path of it, "" for its start: a struct sock in a udp_sock, the work_struct of a
+// user_namespace. Without such an outer type in the target's BTF it is NewObjectNamed.
+func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 	l, c := s.LayoutNamed(typ), s.LayoutNamed(outer)
+	off := uint64(0)
+	if c != nil && path != "" {
+		f, rest, err := c.Place(path)
+		if err != nil || rest != "" || l != nil && f.Size != l.Size {
+			c = nil
+		}
+		off = f.Off
+	}
 	if l == nil || c == nil || c.Size < l.Size {
 		return s.NewObjectNamed(role, typ)
 	}
-	o := &Object{k: s, role: role, layout: c, count: 1, size: c.Size, face: l}
+	o := &Object{k: s, role: role, layout: c, count: 1, size: c.Size, face: l, faceOff: off}
 	return o, s.place(o)
 }
 
