@@ -36,6 +36,18 @@ type Source interface {
 	Object() (name string, elf []byte, err error)
 }
 
+// Configured is a [Source] that also says how its object is loaded. Options of [Target.Load] come after these.
+type Configured interface {
+	Source
+	Options() []LoadOption
+}
+
+// Filled is a [Source] with contents that an object file does not have, such as those of maps. Fill is called when the object is loaded.
+type Filled interface {
+	Source
+	Fill(*Object) error
+}
+
 // ELF is an object in memory as a [Source], such as one that go:embed read.
 func ELF(name string, elf []byte) Source { return elfSource{name, elf} }
 
@@ -102,6 +114,9 @@ func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
 	o := &Object{k: k, t: k.t, cfg: loadOptions{globals: map[string]any{}, load: loader.LoadOptions{
 		MapSizes: map[string]uint32{}, Attach: map[string]string{}, NoLoad: map[string]bool{},
 	}}}
+	if c, ok := object.(Configured); ok {
+		opts = slices.Concat(c.Options(), opts)
+	}
 	for _, opt := range opts {
 		opt(&o.cfg)
 	}
@@ -126,6 +141,9 @@ func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
 		k.t.Logf("bpftest: %s: %s", obj.Name, w)
 	}
 	k.t.Cleanup(o.m.Close)
+	if f, ok := object.(Filled); ok {
+		return o, f.Fill(o)
+	}
 	return o, nil
 }
 
