@@ -18,6 +18,8 @@ type Origin struct {
 	Text string
 	// From is where the inputs of the step came from.
 	From []*Origin
+
+	addr uint64 // of memory that had the value from before the run
 }
 
 // maxOrigins bounds the steps that are followed.

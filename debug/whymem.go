@@ -141,7 +141,9 @@ func (w *why) beginning(whole, part want) ([]step, error) {
 	if err := s.goTo(w.ctx, part.pos); err != nil {
 		return nil, err
 	}
-	return begin(part.pos, "%s%s", w.partly(whole, part), s.memoryOrigin(part.addr, part.size)), nil
+	out := begin(part.pos, "%s%s", w.partly(whole, part), s.memoryOrigin(part.addr, part.size))
+	out[0].origin.addr = part.addr
+	return out, nil
 }
 
 // written is memory that the instruction at a position wrote.

@@ -2,12 +2,14 @@ package maps
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -63,6 +65,37 @@ func TestSpecials(t *testing.T) {
 	none, err := FieldSpecials(&Spec{BTF: spec, ValueType: val, ValueSize: 32})
 	assert.NoError(t, err)
 	assert.Empty(t, none, "another size: the map is made without BTF")
+}
+
+// TestProgramsMayNotStoreToSpecialFields: in every element of arrays and hash maps, and in one that takes the place of a deleted one.
+func TestProgramsMayNotStoreToSpecialFields(t *testing.T) {
+	spec, val := valueType(t)
+	env := newEnv(t, 1)
+	specials, err := Specials(spec, val)
+	require.NoError(t, err)
+	for _, typ := range []uapi.MapType{uapi.MapTypeHash, uapi.MapTypeArray} {
+		m := newMap(t, env, Spec{Type: typ, KeySize: 4, ValueSize: 64, MaxEntries: 2, BTF: spec, KeyType: 1, ValueType: val})
+		for i := range uint32(4) {
+			key := k32(i % 2)
+			if typ == uapi.MapTypeHash && i > 1 {
+				require.Equal(t, OK, m.Delete(key))
+			}
+			require.Equal(t, OK, m.Update(0, key, make([]byte, 64), 0))
+			at, _ := m.Lookup(0, key)
+			guarded := 0
+			for off := range uint64(64) {
+				inside := slices.ContainsFunc(specials, func(s Special) bool { return off >= uint64(s.Off) && off < uint64(s.Off+s.Size) })
+				f := env.Mem.Store(at+off, 1, 1)
+				assert.Equal(t, inside, f != nil, "%v %d", typ, off)
+				if inside {
+					guarded++
+					assert.Equal(t, mem.NotPermitted, f.Kind)
+				}
+			}
+			assert.Equal(t, 4+16+8+8+16, guarded)
+		}
+	}
+	assert.Empty(t, Guards([]Special{{Kind: KptrUntrusted, Size: 8}}), "programs store such pointers themselves")
 }
 
 func TestSpecialFieldsInUpdates(t *testing.T) {

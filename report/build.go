@@ -191,6 +191,15 @@ func (d *RunDocument) Add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
+// Explain adds to the last run of a program why it had no effect, or did not come to a place.
+func (d *RunDocument) Explain(prog string, lines []string) {
+	for i := range d.Programs {
+		if p := &d.Programs[i]; p.Name == prog && len(p.Runs) > 0 {
+			p.Runs[len(p.Runs)-1].WhyNot = lines
+		}
+	}
+}
+
 // reached makes the verdict on a poisoned instruction BREAK: a run executed it.
 func (p *Program) reached(insn int) {
 	for i := range p.Poisoned {

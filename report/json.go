@@ -58,6 +58,8 @@ type RunDocument struct {
 	Maps     map[string]Map    `json:"maps"`
 	Globals  map[string]Global `json:"globals"`
 	Warnings []string          `json:"warnings,omitempty"`
+	// Try is a command line with which programs pass the branches that ended them, when flags can do that.
+	Try string `json:"try,omitempty"`
 
 	untyped  string // for tables: why records are shown as bytes
 	unjudged string // for tables: why there are no verdicts of the verifier
@@ -166,6 +168,8 @@ type Run struct {
 	Warnings      []string      `json:"warnings"`
 	Expectations  []Expectation `json:"expectations"`
 	Validation    *Validation   `json:"validation,omitempty"`
+	// WhyNot explains why the run had no effect, or did not come to a place that was asked for: the branch that decided, what it compared, what would change it.
+	WhyNot []string `json:"why_not,omitempty"`
 
 	titled bool // shown under its own name
 }

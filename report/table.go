@@ -77,6 +77,9 @@ func WriteTable(w io.Writer, d *RunDocument, opt TableOptions) error {
 	if d.Error != nil {
 		writeError(&b, d.Error, s, "")
 	}
+	if d.Try != "" && !opt.Quiet {
+		fmt.Fprintf(&b, "%s    %s\n", s.yellow("try:"), d.Try)
+	}
 	if d.untyped != "" && !opt.Quiet {
 		fmt.Fprintf(&b, "%s %s\n", s.yellow("note:"), d.untyped)
 	}
@@ -361,6 +364,13 @@ func writeRun(b *strings.Builder, r *Run, item func(kind, text string), s style,
 		}
 		for _, a := range r.KernelWrites {
 			item("write", accessText(a))
+		}
+	}
+	for i, line := range r.WhyNot {
+		if i == 0 {
+			item("why", line)
+		} else {
+			item("", line)
 		}
 	}
 	for _, t := range r.Warnings {

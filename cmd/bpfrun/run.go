@@ -34,6 +34,8 @@ type runOptions struct {
 
 	scenario string
 	cover    coverFlags
+	whyNot   string
+	path     string // of the object that is run
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -61,7 +63,7 @@ global variables between them. Without -p all programs run.`,
 				}
 				return a.runObjects(args, o)
 			}
-			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format"} {
+			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s does not go with -s: the scenario says it", name)
 				}
@@ -73,6 +75,7 @@ global variables between them. Without -p all programs run.`,
 	o.cover.add(f)
 	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
 	f.StringArrayVarP(&o.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
+	f.StringVar(&o.whyNot, "why-not", "", "say which branch kept the run from `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
 	f.IntVar(&o.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&o.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
 	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types that take them")
@@ -134,6 +137,7 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 		}
 		for _, s := range a.fitting(sources, obj.ByteOrder) {
 			watch.add(1)
+			o.path = path
 			doc, err := a.runOn(ctx, obj, s, in, boot, engine, o)
 			if doc != nil && len(sources) > 1 {
 				err = nil // one kernel does not keep the object from the others
@@ -255,9 +259,10 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		doc.Choose(names)
 	}
 	verdicts := a.judge(ctx, linked, names)
-	m, err := machine.New(linked, machine.Config{
+	cfg := machine.Config{
 		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add, Refuses: verdicts.refuses, Cover: a.cover.sink(),
-	})
+	}
+	m, err := machine.New(linked, cfg)
 	verdicts.addTo(doc, a.noVerify)
 	if err != nil {
 		doc.Fail(err)
@@ -276,7 +281,7 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		in.Trace = &machine.TextTracer{W: w}
 	}
 	if len(names) == 0 {
-		names = m.Names()
+		names = kernelOrder(linked, m.Names())
 	}
 	if o.replays() {
 		if err := a.replay(ctx, doc, m, names, in, o); err != nil {
@@ -284,7 +289,10 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 		}
 		names = nil
 	}
+	why := questions{place: o.whyNot, covered: cfg.Cover != nil}
 	for _, name := range names {
+		lp, _ := linked.Program(name)
+		began := why.ask(m, lp, &o)
 		for n := range o.repeat {
 			res, err := m.Run(ctx, name, in)
 			if err != nil {
@@ -297,7 +305,8 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 				return nil, usageError{err}
 			}
 			doc.Add(m, res)
-			if lp, _ := linked.Program(name); o.out != "" && res.Ran {
+			why.add(began, res)
+			if o.out != "" && res.Ran {
 				if err := capture.WriteRun(o.out, res, lp); err != nil {
 					return nil, packetsError(err)
 				}
@@ -306,7 +315,16 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	}
 	doc.Finish(m)
 	doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
-	return doc, a.dumpMaps(m, o)
+	if err := a.dumpMaps(m, o); err != nil {
+		return doc, err
+	}
+	if err := why.answer(ctx, m, cfg, in, doc); err != nil {
+		return doc, err
+	}
+	if len(why.flags) > 0 {
+		doc.Try = a.tryLine(&o, s, why.flags)
+	}
+	return doc, nil
 }
 
 func failedOn(obj *loader.Object, t *report.Target, err error) *report.RunDocument {

@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
 )
 
 var whyCommand = &command{
-	name: "why", args: "EXPR", topic: "looking", short: "where a value came from",
-	long: "The way goes back through instructions, stack slots and calls of helpers to kernel fields, packet bytes, map elements,\narguments and constants. Of records sent to user space MAP[N].FIELD is asked for.",
+	name: "why", args: "EXPR|not [LOCATION]", topic: "looking", short: "where a value came from, or what kept the run from a place",
+	long: "The way goes back through instructions, stack slots and calls of helpers to kernel fields, packet bytes, map elements,\narguments and constants. Of records sent to user space MAP[N].FIELD is asked for.\nwhy not LOCATION names the branch after which no way led to a place, what it compared, and what would change that; without a location the\nplaces are those where the program does something others see.",
 	run: func(r *REPL, ctx context.Context, args string) error {
 		if args == "" {
 			return errors.New("why: no expression given")
+		}
+		if place, ok := strings.CutPrefix(args+" ", "not "); ok {
+			return r.whyNot(ctx, strings.TrimSpace(place))
 		}
 		o, err := r.s.Why(ctx, args)
 		if err != nil {
@@ -59,4 +63,23 @@ func (r *REPL) origin(o *debug.Origin, depth int, mark, last string) (line strin
 	}
 	r.printf("%s%s%s\n", indent, mark, text)
 	return line
+}
+
+func (r *REPL) whyNot(ctx context.Context, location string) error {
+	goal := debug.HasEffect
+	if location != "" {
+		places, _, err := r.s.Locate(location)
+		if err != nil {
+			return err
+		}
+		goal = func(p debug.Place) bool { return slices.Contains(places, p) }
+	}
+	d, err := r.s.WhyNot(ctx, goal)
+	if err != nil {
+		return fmt.Errorf("why not: %w", err)
+	}
+	for _, line := range d.Lines() {
+		r.printf("%s\n", line)
+	}
+	return nil
 }

@@ -135,15 +135,10 @@ struct bpf_timer {
 	__u64 opaque[2];
 };
 
-struct task_struct { int pid; };
-struct file { unsigned f_flags; };
-
 struct owned {
 	struct bpf_spin_lock lock;
 	__u32 count;
 	struct bpf_timer timer;
-	struct task_struct __attribute__((btf_type_tag("kptr"))) *task;
-	struct file __attribute__((btf_type_tag("kptr_untrusted"))) *seen;
 };
 
 struct {
@@ -196,16 +191,6 @@ int err_store_to_timer(struct __sk_buff *ctx)
 }
 
 SEC("tc")
-int err_store_to_kptr(struct __sk_buff *ctx)
-{
-	struct owned *v = owned_value(&owned_array, 1);
-
-	if (v)
-		*(struct task_struct *volatile *)&v->task = 0;
-	return 0;
-}
-
-SEC("tc")
 int err_add_to_lock_of_hash(struct __sk_buff *ctx)
 {
 	char none[sizeof(struct owned)] = {};
@@ -238,7 +223,6 @@ int ok_beside_lock(struct __sk_buff *ctx)
 		bpf_spin_lock(&v->lock);
 		v->count++;
 		bpf_spin_unlock(&v->lock);
-		*(struct file *volatile *)&v->seen = 0;
 	}
 	return 0;
 }
