@@ -30,6 +30,13 @@ func (s *Session) assignNow(text string) (*Value, error) {
 }
 
 func (s *Session) assign(a *assignNode) (*Value, error) {
+	if r, ok := a.x.(*regNode); ok && r.name == "$pc" && a.op == "" {
+		v, err := s.eval(a.y)
+		if err != nil {
+			return nil, err
+		}
+		return s.setPC(v)
+	}
 	dst, err := s.eval(a.x)
 	var absent *absentError
 	if errors.As(err, &absent) && absent.slot != nil && a.op == "" {

@@ -260,3 +260,6 @@ func (s *Session) inlinedNames() []string {
 	walk(s.dwarf.scopes)
 	return slices.Sorted(maps.Keys(seen))
 }
+
+// InlinedFunctions returns the names of the functions that the compiler inlined, sorted, as far as DWARF says.
+func (s *Session) InlinedFunctions() []string { return s.inlinedNames() }

@@ -67,6 +67,10 @@ func (s *Session) eval(n node) (*Value, error) {
 		return s.evalCast(n)
 	case *sizeofNode:
 		return s.evalSizeof(n)
+	case *offsetNode:
+		return s.evalOffset(n)
+	case *callNode:
+		return s.evalCall(n)
 	case *containerNode:
 		return s.evalContainer(n)
 	case *walkNode:
@@ -487,7 +491,7 @@ func (s *Session) index(x *Value, i int64) (*Value, error) {
 		return &Value{Type: t, Data: x.Data[uint64(i)*size : uint64(i+1)*size], rec: x.rec.within(uint64(i) * size)}, nil
 	}
 	if n := x.Type.count(); n > 0 && (i < 0 || i >= int64(n)) {
-		return nil, fmt.Errorf("index %d is outside of %s", i, x.Type)
+		return nil, fmt.Errorf("index %d is outside of %s (ARRAY[0]@N shows N elements, also past its end)", i, x.Type)
 	}
 	base, _, err := s.asInt(x)
 	if err != nil {

@@ -17,6 +17,8 @@ type FormatOptions struct {
 	Letter byte
 	// Full shows every element and member.
 	Full bool
+	// Elements is how many elements of arrays and maps are shown, 0 for the usual number.
+	Elements int
 }
 
 // maxElements is the number of map elements shown with a map.
@@ -75,8 +77,11 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 	}
 	var b strings.Builder
 	o := btf.FormatOptions{}
-	if opt.Full {
+	switch {
+	case opt.Full:
 		o.MaxElems, o.MaxBytes = -1, -1
+	case opt.Elements > 0:
+		o.MaxElems, o.MaxBytes = opt.Elements, opt.Elements
 	}
 	if err := v.Type.Spec.Format(&b, v.Type.ID, v.Data, o); err != nil {
 		return "<" + err.Error() + ">"
@@ -344,8 +349,11 @@ func (s *Session) formatArray(v *Value, opt FormatOptions) string {
 		}
 	}
 	most := 64
-	if opt.Full {
+	switch {
+	case opt.Full:
 		most = v.Type.count()
+	case opt.Elements > 0:
+		most = opt.Elements
 	}
 	var parts []string
 	last, same := "", 0
@@ -379,10 +387,13 @@ func (s *Session) formatArray(v *Value, opt FormatOptions) string {
 
 func (s *Session) formatMap(v *Value, opt FormatOptions) string {
 	most := maxElements
-	if opt.Full {
+	switch {
+	case opt.Full:
 		most = 1 << 20
+	case opt.Elements > 0:
+		most = opt.Elements
 	}
-	lines, more := s.MapEntries(v, most)
+	lines, more := s.mapEntries(v, most, FormatOptions{Letter: opt.Letter})
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("... %d more", more))
 	}

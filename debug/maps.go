@@ -203,6 +203,11 @@ func (s *Session) putFitting(dst []byte, n uint64, t Type) error {
 
 // MapEntries is the contents of a map as text, one line an element, at most most of them; more says how many are left.
 func (s *Session) MapEntries(v *Value, most int) (lines []string, more int) {
+	return s.mapEntries(v, most, FormatOptions{})
+}
+
+// mapEntries is MapEntries with values in a chosen form.
+func (s *Session) mapEntries(v *Value, most int, opt FormatOptions) (lines []string, more int) {
 	s.looking()
 	if isSender(v.m) {
 		if def := s.defOf(v.m); def != nil {
@@ -227,11 +232,11 @@ func (s *Session) MapEntries(v *Value, most int) (lines []string, more int) {
 		case e.PerCPU != nil:
 			parts := make([]string, len(e.PerCPU))
 			for cpu, b := range e.PerCPU {
-				parts[cpu] = fmt.Sprintf("cpu%d: %s", cpu, s.Format(&Value{Type: vt, Data: b}, FormatOptions{}))
+				parts[cpu] = fmt.Sprintf("cpu%d: %s", cpu, s.Format(&Value{Type: vt, Data: b}, opt))
 			}
 			value = strings.Join(parts, ", ")
 		default:
-			value = s.Format(&Value{Type: vt, Data: e.Value}, FormatOptions{})
+			value = s.Format(&Value{Type: vt, Data: e.Value}, opt)
 		}
 		lines = append(lines, fmt.Sprintf("[%s] = %s", key, value))
 	}

@@ -310,7 +310,10 @@ func (p *parser) primary() (node, error) {
 				return p.containerOf()
 			case "list_for_each", "list_for_each_entry", "hlist_for_each", "hlist_for_each_entry":
 				return p.forEach()
+			case "offsetof":
+				return p.offsetOf()
 			}
+			return p.call(t.text)
 		}
 		return &nameNode{t.text}, nil
 	case tokOp:
@@ -488,6 +491,10 @@ func walkNodes(n node, f func(node)) {
 		walkNodes(n.x, f)
 	case *sizeofNode:
 		walkNodes(n.x, f)
+	case *callNode:
+		for _, x := range n.args {
+			walkNodes(x, f)
+		}
 	case *containerNode:
 		walkNodes(n.x, f)
 	case *walkNode:

@@ -66,6 +66,7 @@ func (s *Session) Why(ctx context.Context, expr string) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
+	foldLoops(root)
 	return root, nil
 }
 
@@ -117,6 +118,8 @@ func (w *why) targets(n node) ([]want, error) {
 		return append(x, y...), err
 	case *castNode:
 		return w.targets(n.x)
+	case *callNode:
+		return w.targets(n.args[0])
 	case *condNode:
 		return nil, errors.New("why follows the value of one thing: choose a side of the ?:")
 	}

@@ -41,8 +41,8 @@ var table []*command
 
 func init() {
 	for _, group := range [][]*command{
-		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand, verifierCommand}, lookMoreCommands,
-		changeCommands, otherCommands, otherMoreCommands,
+		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand, verifierCommand}, lookMoreCommands, {lastCommand},
+		changeCommands, {jumpCommand}, otherCommands, otherMoreCommands,
 	} {
 		table = append(table, group...)
 	}

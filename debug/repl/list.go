@@ -33,12 +33,20 @@ func list(r *REPL, _ context.Context, args string) error {
 		from, to = max(r.list.first, r.lineCount()+1)-r.lineCount(), r.list.first-1
 	default:
 		if a, b, ok := strings.Cut(args, ","); ok {
+			name := "" // of a file
+			if i := strings.LastIndexByte(a, ':'); i > 0 {
+				name, a = strings.TrimSpace(a[:i]), a[i+1:]
+			}
 			lo, err1 := strconv.ParseUint(strings.TrimSpace(a), 10, 31)
 			hi, err2 := strconv.ParseUint(strings.TrimSpace(b), 10, 31)
 			if err1 != nil || err2 != nil || hi < lo {
-				return fmt.Errorf("list %s: want two line numbers", args)
+				return fmt.Errorf("list %s: want two line numbers, as in list 10,20 or list FILE:10,20", args)
 			}
-			f, _, err := r.s.ListAround("")
+			where := ""
+			if name != "" {
+				where = name + ":" + strings.TrimSpace(a)
+			}
+			f, _, err := r.s.ListAround(where)
 			if err != nil {
 				return err
 			}

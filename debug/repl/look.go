@@ -13,7 +13,7 @@ import (
 
 const exprHelp = `Expressions are C over the types of the object and the kernel: variables, map elements (execs[4242].pid, m[KEY, CPU]),
 ctx, current, pkt (pkt.ip.ttl), arguments of the hook by name, $r0 to $r10, $retval, $pc, $insns, $N (earlier values),
-casts, container_of, arrays and slices (comm[0:4]), enumerators, "text".`
+casts, container_of, offsetof, sizeof, ntohs, ntohl, bpf_htons and the like, arrays and slices (comm[0:4], list[0]@8 past the end), enumerators, "text".`
 
 var lookCommands = []*command{
 	{
@@ -31,7 +31,7 @@ var lookCommands = []*command{
 			if err != nil {
 				return err
 			}
-			r.printf("$%d = %s\n", r.s.Remember(v), r.s.Format(v, letter))
+			r.printf("$%d = %s\n", r.s.Remember(v), r.shownValue(v, letter))
 			return nil
 		},
 		complete: names,

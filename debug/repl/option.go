@@ -51,6 +51,10 @@ var options = map[string]option{
 			return nil
 		},
 	},
+	"print": {
+		"how print writes values: set print pretty on|off, set print elements N|unlimited", func(r *REPL) string { return r.showPrint() },
+		func(r *REPL, v string) error { return r.setPrint(v) },
+	},
 	"pager": {
 		"stop after each screenful on a terminal", func(r *REPL) string { return onOff(r.paging) },
 		func(r *REPL, v string) error { return parseOnOff(v, &r.paging) },

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/debug"
 )
 
 // maxSourced is how deep files may source others.
@@ -59,6 +61,7 @@ func commandNames() []string {
 // locations offers functions, helpers and files.
 func locations(r *REPL, _ string) []string {
 	out := append(r.s.Functions(), r.s.HelperNames()...)
+	out = append(out, r.s.InlinedFunctions()...)
 	for _, f := range r.s.Files() {
 		out = append(out, filepath.Base(f)+":")
 	}
@@ -86,7 +89,7 @@ func names(r *REPL, word string) []string {
 	cut := max(strings.LastIndex(last, "."), strings.LastIndex(last, "->")+1)
 	if cut <= 0 {
 		var out []string
-		for _, n := range append(r.s.Names(), "$retval", "$insns", "$pc") {
+		for _, n := range append(r.s.Names(), append(debug.FunctionNames(), "$retval", "$insns", "$pc")...) {
 			out = append(out, head+n)
 		}
 		return out

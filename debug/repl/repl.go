@@ -58,6 +58,7 @@ type REPL struct {
 
 	aliases  map[string]string
 	listSize int
+	print    printing
 	paging   bool
 	ask      func() bool // at the end of a screenful, nil without a terminal
 	log      *os.File    // the transcript

@@ -1,0 +1,145 @@
+package debug
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// callNode is a call of one of the functions that expressions know.
+type callNode struct {
+	name string
+	args []node
+}
+
+// offsetNode is offsetof(TYPE, MEMBER).
+type offsetNode struct {
+	t      typeName
+	member string
+}
+
+// function is a function of expressions: what the macros of BPF programs of the name compute.
+type function struct {
+	typ string // of the result
+	do  func(s *Session, v uint64) uint64
+}
+
+// network is a conversion between the target's byte order and that of networks, which is its own inverse.
+func network(size int) func(*Session, uint64) uint64 {
+	return func(s *Session, v uint64) uint64 {
+		if s.m.Memory().ByteOrder().Uint16([]byte{0, 1}) == 1 {
+			return v
+		}
+		return swap(size)(s, v)
+	}
+}
+
+func swap(size int) func(*Session, uint64) uint64 {
+	return func(_ *Session, v uint64) uint64 { return bits.ReverseBytes64(v) >> (64 - 8*size) }
+}
+
+// functions of expressions, by name. A leading __ is left out.
+var functions = func() map[string]function {
+	out := map[string]function{}
+	for size, typ := range map[int]string{2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"} {
+		letter := map[int]string{2: "s", 4: "l", 8: "ll"}[size]
+		n := 8 * size
+		for _, name := range []string{
+			"ntoh" + letter, "hton" + letter, fmt.Sprintf("be%d_to_cpu", n), fmt.Sprintf("cpu_to_be%d", n),
+			fmt.Sprintf("be%dtoh", n), fmt.Sprintf("htobe%d", n),
+		} {
+			out[name] = function{typ, network(size)}
+			out["bpf_"+name] = out[name]
+		}
+		out[fmt.Sprintf("builtin_bswap%d", n)] = function{typ, swap(size)}
+		out[fmt.Sprintf("bswap%d", n)] = function{typ, swap(size)}
+	}
+	return out
+}()
+
+// FunctionNames lists the functions that expressions can call.
+func FunctionNames() []string {
+	return append(slices.Sorted(maps.Keys(functions)), "container_of", "list_for_each", "offsetof", "sizeof")
+}
+
+func findFunction(name string) (function, bool) {
+	f, ok := functions[strings.TrimPrefix(name, "__")]
+	return f, ok
+}
+
+// call reads the arguments of a function.
+func (p *parser) call(name string) (node, error) {
+	if _, ok := findFunction(name); !ok {
+		p.at--
+		text := "the debugger cannot call " + name + ": functions in expressions are "
+		if list := near(name, FunctionNames()); len(list) > 0 {
+			text = "no function " + name + " in expressions (nearest: " + strings.Join(list, ", ") + "); there are "
+		}
+		return nil, p.errorf(text + "ntohs, ntohl and the like, sizeof, offsetof, container_of and list_for_each")
+	}
+	p.next()
+	n := &callNode{name: name}
+	x, err := p.conditional()
+	if err != nil {
+		return nil, err
+	}
+	n.args = []node{x}
+	return n, p.want(")")
+}
+
+// offsetOf reads what follows offsetof.
+func (p *parser) offsetOf() (node, error) {
+	p.next()
+	tn, err := p.typeName()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.want(","); err != nil {
+		return nil, err
+	}
+	path, err := p.memberPath()
+	if err != nil {
+		return nil, err
+	}
+	return &offsetNode{tn, strings.Join(path, ".")}, p.want(")")
+}
+
+func (s *Session) evalCall(n *callNode) (*Value, error) {
+	f, ok := findFunction(n.name)
+	if !ok {
+		return nil, &UnknownError{What: "function", Name: n.name, Nearest: near(n.name, FunctionNames())}
+	}
+	v, _, err := s.evalInt(n.args[0])
+	if err != nil {
+		return nil, err
+	}
+	t := s.basic.named(f.typ)
+	size, err := t.size()
+	if err != nil {
+		return nil, err
+	}
+	if size < 8 {
+		v &= 1<<(8*size) - 1
+	}
+	return s.convert(s.number(f.do(s, v), false), t)
+}
+
+func (s *Session) evalOffset(n *offsetNode) (*Value, error) {
+	t, err := s.resolveType(n.t)
+	if err != nil {
+		return nil, err
+	}
+	if t.Ptr > 0 || !t.isComposite() {
+		return nil, fmt.Errorf("%s has no members", t)
+	}
+	f, err := t.Spec.ResolvePath(t.ID, n.member)
+	if err != nil {
+		return nil, s.pathError(t, err)
+	}
+	if f.BitSize != 0 && f.BitOffset%8 != 0 {
+		return nil, fmt.Errorf("%s is a bitfield: it begins at bit %d", n.member, f.BitOffset)
+	}
+	return s.number(uint64(f.BitOffset/8), false), nil
+}

@@ -1,0 +1,144 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Jump makes the program go on at another instruction of the running function, without executing what lies between. Like
+// [Session.Assign] it is a change that belongs to the run.
+func (s *Session) Jump(location string) (*Stop, error) {
+	if err := s.mayRun(); err != nil {
+		return nil, err
+	}
+	places, _, err := s.Locate(location)
+	if err != nil {
+		return nil, err
+	}
+	s.select0()
+	here := s.Here()
+	f, _ := here.Func()
+	for _, p := range places {
+		if p.Prog == here.Prog && p.PC >= f.Start && p.PC < f.Start+f.Len {
+			if _, err := s.Assign(fmt.Sprintf("$pc = %d", p.PC)); err != nil {
+				return nil, err
+			}
+			return s.stopped(Arrived), nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not in the running function, %s: a jump stays inside of it", location, here.funcName())
+}
+
+// setPC is an assignment to $pc.
+func (s *Session) setPC(v *Value) (*Value, error) {
+	n, _, err := s.asInt(v)
+	if err != nil {
+		return nil, err
+	}
+	if s.state != Running || s.frame != 0 {
+		return nil, errors.New("$pc can be changed in frame 0 of a program that runs")
+	}
+	if n > 1<<31 || !s.m.Thread().SetPC(int(n)) {
+		return nil, fmt.Errorf("$pc = %d: no instruction of the running function", int64(n))
+	}
+	s.stored = stored{}
+	return s.number(n, false), nil
+}
+
+// LastValue is a variable as it was when it was known last.
+type LastValue struct {
+	Text  string
+	Place Place
+	// Pos is the number of instructions executed before; Ago how many since.
+	Pos, Ago uint64
+}
+
+// maxLast is how many instructions back a variable is looked for.
+const maxLast = 1 << 20
+
+// LastKnown finds the last place before here, in this activation, at which a local variable of the selected frame has a value. The session stands
+// where it stood.
+func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error) {
+	if err := s.mayRun(); err != nil && !s.live() {
+		return nil, err
+	}
+	if v, ok, err := s.local(name); !ok {
+		return nil, &UnknownError{What: "local variable", Name: name, Nearest: near(name, s.Names())}
+	} else if err == nil {
+		return &LastValue{Text: s.Format(v, FormatOptions{}), Place: s.Here(), Pos: s.Pos()}, nil
+	}
+	s.unlook()
+	origin, frame, inline := s.Pos(), s.frame, s.inline
+	depth := s.m.Thread().Depth() - frame
+	defer func() { s.frame, s.inline = frame, inline }()
+	back := func(err error) error {
+		if gerr := s.goTo(context.WithoutCancel(ctx), origin); err == nil {
+			err = gerr
+		}
+		return err
+	}
+	if err := s.prepareBack(ctx, origin); err != nil {
+		return nil, back(err)
+	}
+	t := trail{s: s, ctx: ctx}
+	for pos := origin; pos > 0 && origin-pos < maxLast; {
+		pos--
+		c, err := t.at(pos)
+		if err != nil {
+			return nil, back(err)
+		}
+		if int(c.depth) < depth { // the activation began
+			break
+		}
+		if int(c.depth) > depth || !s.mayKnow(name, s.place(c.img, int(c.pc))) {
+			continue
+		}
+		if err := s.goTo(ctx, pos); err != nil {
+			return nil, back(err)
+		}
+		s.applyEdits()
+		s.select0()
+		v, ok, err := s.localAnywhere(name)
+		if !ok || err != nil {
+			continue // there is a location, but its register is gone
+		}
+		out := &LastValue{Text: s.Format(v, FormatOptions{}), Place: s.Here(), Pos: pos, Ago: origin - pos}
+		s.unlook()
+		return out, back(nil)
+	}
+	return nil, errors.Join(back(nil), &UnavailableError{name, "it had no value in this call of the function, as far as debug information says"})
+}
+
+// mayKnow reports whether debug information has a location of a variable at a place.
+func (s *Session) mayKnow(name string, p Place) bool {
+	addr, ok := s.codeAddress(p)
+	if !ok {
+		return false
+	}
+	for _, sc := range s.dwarf.visible(addr) {
+		for _, v := range sc.vars {
+			if v.name != name {
+				continue
+			}
+			if v.constant != nil {
+				return true
+			}
+			if _, err := s.dwarf.location(v, addr); err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// localAnywhere is a variable of the innermost activation or of a function inlined there.
+func (s *Session) localAnywhere(name string) (v *Value, ok bool, err error) {
+	n := len(s.inlinedAt(s.Here()))
+	for s.inline = 0; s.inline <= n; s.inline++ {
+		if v, ok, err = s.local(name); ok && err == nil {
+			return v, ok, err
+		}
+	}
+	return v, ok, err
+}

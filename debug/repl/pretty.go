@@ -1,0 +1,148 @@
+package repl
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/debug"
+)
+
+// printing are the options of set print.
+type printing struct {
+	pretty   bool
+	elements int // 0 for the usual number
+}
+
+// widest is up to which length an aggregate without inner ones stays on its line.
+const widest = 60
+
+// pretty writes a value over several lines: the members of a struct one a line, as far as one line does not do.
+func pretty(text string) string {
+	var b strings.Builder
+	layOut(&b, text, 0)
+	return b.String()
+}
+
+// layOut writes a value that begins behind an indentation of so many levels.
+func layOut(b *strings.Builder, text string, level int) {
+	head, inner, tail, ok := aggregate(text)
+	if !ok || len(text) <= widest && !strings.ContainsAny(inner, "{") {
+		b.WriteString(text)
+		return
+	}
+	parts := splitArgs(inner)
+	if open := head[len(head)-1]; open == '[' && !strings.ContainsAny(inner, "{") { // numbers stay together
+		b.WriteString(text)
+		return
+	}
+	b.WriteString(head)
+	for i, p := range parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("\n" + strings.Repeat("  ", level+1))
+		layOut(b, p, level+1)
+	}
+	b.WriteString("\n" + strings.Repeat("  ", level) + tail)
+}
+
+// aggregate cuts a value at the brackets of the first aggregate in it, if that reaches to its end: "x = {" "a = 1" "}".
+func aggregate(text string) (head, inner, tail string, ok bool) {
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == '\\' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '<' || c == '(': // a note or a type
+			return "", "", "", false
+		case c == '{' || c == '[' && (i == 0 || strings.HasSuffix(text[:i], "= ")):
+			end := text[len(text)-1]
+			if c == '{' && end == '}' || c == '[' && end == ']' {
+				return text[:i+1], text[i+1 : len(text)-1], text[len(text)-1:], true
+			}
+			return "", "", "", false
+		}
+	}
+	return "", "", "", false
+}
+
+// shownValue is a value as the options of set print have it.
+func (r *REPL) shownValue(v *debug.Value, opt debug.FormatOptions) string {
+	if opt.Elements == 0 {
+		opt.Elements = r.print.elements
+	}
+	text := r.s.Format(v, opt)
+	if r.print.pretty {
+		return pretty(text)
+	}
+	return text
+}
+
+// setPrint is set print OPTION VALUE.
+func (r *REPL) setPrint(args string) error {
+	word, value := splitCommand(args)
+	switch word {
+	case "pretty":
+		return parseOnOff(value, &r.print.pretty)
+	case "elements":
+		if value == "unlimited" || value == "0" {
+			r.print.elements = 1 << 20
+			return nil
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > 1<<20 {
+			return fmt.Errorf("set print elements %s: want a number of elements, or unlimited", value)
+		}
+		r.print.elements = n
+		return nil
+	}
+	return fmt.Errorf("set print %s: want pretty on|off, or elements N|unlimited", args)
+}
+
+func (r *REPL) showPrint() string {
+	elements := "the usual number"
+	if n := r.print.elements; n >= 1<<20 {
+		elements = "unlimited"
+	} else if n > 0 {
+		elements = strconv.Itoa(n)
+	}
+	return fmt.Sprintf("pretty %s, elements %s", onOff(r.print.pretty), elements)
+}
+
+var jumpCommand = &command{
+	name: "jump", aliases: []string{"j"}, args: "LOCATION", topic: "changing", short: "go on at another instruction of the function, without executing what lies between",
+	long: "It is a change as any: going back and forth makes it again. Registers and the stack stay as they are. The program stands at the\nlocation then; continue goes on.",
+	run: func(r *REPL, _ context.Context, args string) error {
+		if args == "" {
+			return fmt.Errorf("jump: no location given")
+		}
+		st, err := r.s.Jump(args)
+		return r.stop(st, err)
+	},
+	complete: locations,
+}
+
+var lastCommand = &command{
+	name: "last", args: "VARIABLE", topic: "looking", short: "the last known value of a variable that is optimized out here",
+	long: "It is looked for back in the run, in this call of the function, and told with the instruction at which it was still known.",
+	run: func(r *REPL, ctx context.Context, args string) error {
+		if args == "" {
+			return fmt.Errorf("last: no variable given")
+		}
+		l, err := r.s.LastKnown(ctx, args)
+		if err != nil {
+			return err
+		}
+		r.printf("%s = %s\n  %d instructions ago, at %s: %s\n", args, l.Text, l.Ago, l.Place, l.Place.Insn())
+		return nil
+	},
+	complete: names,
+}
