@@ -13,9 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
-	"github.com/bpfrun/bpfrun/btf/embedded"
 	bpfexec "github.com/bpfrun/bpfrun/exec"
-	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -84,7 +83,7 @@ func (a *app) exec(args []string, o execOptions) error {
 	if !a.quiet {
 		cfg.Notes = a.stderr
 	}
-	cfg.Release, cfg.Version = releaseOf(target), "#1 SMP PREEMPT_DYNAMIC bpfrun"
+	cfg.Release, cfg.Version = kernels.Uname(target)
 	if o.events != "" {
 		if cfg.Events, err = readEvents(o.events); err != nil {
 			return err
@@ -109,19 +108,6 @@ func (a *app) exec(args []string, o execOptions) error {
 	}
 	a.code = code
 	return nil
-}
-
-// releaseOf is what uname tells.
-func releaseOf(t *loader.Target) string {
-	switch {
-	case t.Name == embedded.Name:
-		return embedded.Release
-	case t.Release != "" && strings.Count(t.Release, ".") > 1:
-		return t.Release
-	case t.Version == 0:
-		return ""
-	}
-	return fmt.Sprintf("%d.%d.%d", t.Version>>16, t.Version>>8&0xff, t.Version&0xff)
 }
 
 func readEvents(path string) (*bpfexec.Events, error) {

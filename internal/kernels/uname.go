@@ -1,0 +1,23 @@
+package kernels
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// Uname is what uname(2) of a simulated kernel says: release (uname -r), "" when nothing is known of it, and version (uname -v).
+func Uname(t *loader.Target) (release, version string) {
+	version = "#1 SMP PREEMPT_DYNAMIC bpfrun"
+	switch {
+	case t.Name == embedded.Name:
+		release = embedded.Release
+	case t.Release != "" && strings.Count(t.Release, ".") > 1:
+		release = t.Release
+	case t.Version != 0:
+		release = fmt.Sprintf("%d.%d.%d", t.Version>>16, t.Version>>8&0xff, t.Version&0xff)
+	}
+	return release, version
+}
