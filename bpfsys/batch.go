@@ -108,15 +108,16 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 		return fail(uapi.EFAULT)
 	}
 	if k.index {
+		at := skip + uint32(n)
 		if del {
-			n = 0 // what was read is gone: the rest begins where it began
+			at = skip // what was read is gone: the rest begins where it began
 		}
-		last = le.AppendUint32(nil, skip+uint32(n))
+		last = le.AppendUint32(nil, at)
 	}
 	if last != nil && !c.Write(a.u64(batchOut), last) {
 		return fail(uapi.EFAULT)
 	}
-	if end != 0 {
+	if end != 0 && (k.index || n < count) {
 		return fail(uapi.ENOENT)
 	}
 	return Result{}

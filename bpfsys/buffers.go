@@ -145,8 +145,10 @@ func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) ua
 		return uapi.EOPNOTSUPP
 	}
 	switch {
-	case write && (m.frozen || m.def.Flags&uapi.MapRdonlyProg != 0 && m.frozen):
+	case write && m.frozen:
 		return uapi.EPERM
+	case write && m.def.Flags&uapi.MapRdonlyProg != 0:
+		return uapi.EACCES
 	case write && access == ReadOnly, access == WriteOnly:
 		return uapi.EACCES
 	}
@@ -173,7 +175,7 @@ func (m *Map) stride() int { return int(m.def.ValueSize+7) &^ 7 }
 
 // pull takes what user space stored through its mapping of an array.
 func (s *System) pull(m *Map) {
-	if m.views == 0 || m.mem == nil || m.copied == nil {
+	if m.views == 0 || m.mem == nil || m.copied == nil || m.frozen {
 		return
 	}
 	b, step, key := m.mem.Bytes(), m.stride(), make([]byte, 4)

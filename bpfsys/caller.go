@@ -12,6 +12,12 @@ type Caller interface {
 	File(fd int32) File
 	// Path makes a path of the call absolute and clean, as the caller sees it.
 	Path(dirfd int32, path string) string
+	// Interrupted reports whether a signal waits for the caller.
+	Interrupted() bool
+	// IsFile reports whether a path of the host is a regular file that the caller can reach; Exists whether there is anything.
+	IsFile(path string) (regular, exists bool)
+	// HasProcess reports whether there is a process of that id.
+	HasProcess(pid uint32) bool
 	// Thread returns the caller's process and thread ids and its name.
 	Thread() (tgid, tid uint32, comm string)
 }

@@ -43,6 +43,9 @@ func (t *task) Write(addr uint64, p []byte) bool {
 	return b != nil || len(p) == 0
 }
 
+func (t *task) Interrupted() bool                { return false }
+func (t *task) IsFile(p string) (bool, bool)     { return p == "/bin/sh", p == "/bin/sh" }
+func (t *task) HasProcess(pid uint32) bool       { return pid == 1 }
 func (t *task) File(fd int32) bpfsys.File        { return t.files[fd] }
 func (t *task) Path(_ int32, p string) string    { return p }
 func (t *task) Thread() (uint32, uint32, string) { return 1, 1, "test" }

@@ -65,7 +65,7 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 	switch path {
 	case "/sys/kernel/btf", "/sys/kernel/debug":
 		return nil, IsDir
-	case "/proc/config.gz", "/proc/version_signature":
+	case "/proc/version_signature":
 		return nil, Absent
 	}
 	return nil, NotOurs
@@ -83,9 +83,6 @@ func (s *System) plainFile(path string) []byte {
 	case "/proc/kallsyms":
 		return s.kallsyms()
 	case "/proc/config.gz":
-		if s.target.Kconfig == nil {
-			return nil
-		}
 		return s.kconfig()
 	case "/proc/sys/kernel/osrelease":
 		if s.target.Release == "" {
@@ -176,15 +173,16 @@ func (s *System) kallsyms() []byte {
 
 // kconfig is /proc/config.gz.
 func (s *System) kconfig() []byte {
-	names := make([]string, 0, len(s.target.Kconfig))
-	for n := range s.target.Kconfig {
+	values := s.target.Config()
+	names := make([]string, 0, len(values))
+	for n := range values {
 		names = append(names, n)
 	}
 	slices.Sort(names)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	for _, n := range names {
-		fmt.Fprintf(z, "%s=%s\n", n, s.target.Kconfig[n])
+		fmt.Fprintf(z, "%s=%s\n", n, values[n])
 	}
 	_ = z.Close()
 	return b.Bytes()

@@ -177,6 +177,12 @@ func (s *System) progInfo(i *info, p *Prog) {
 	if p.lineRec != 0 {
 		i.u32(172, p.lineRec)
 		i.array(152, 148, p.lines, int(p.lineRec))
+		base := s.machine.Kernel().SymbolAddr("bpf_prog_" + p.unique)
+		var addrs []uint64
+		for at := 0; at+4 <= len(p.lines); at += int(p.lineRec) {
+			addrs = append(addrs, base+8*uint64(le.Uint32(p.lines[at:])))
+		}
+		i.array(160, 168, words(addrs), 8)
 	}
 	i.u32(176, 8)
 	i.array(184, 180, p.tag[:], 8)

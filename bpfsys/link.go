@@ -435,16 +435,21 @@ func (s *System) linkUprobeMulti(c Caller, a *attr, p *Prog) Result {
 		return fail(uapi.EINVAL)
 	case count > maxMulti:
 		return fail(uapi.E2BIG)
-	case int32(pid) < 0:
-		return fail(uapi.EINVAL)
 	}
 	path, ok := cstring(c, pathAt, 4096)
 	if !ok {
 		return fail(uapi.EFAULT)
 	}
-	// A loader that asks for support offers "/", which is no regular file.
-	if strings.Trim(path, "/") == "" {
+	regular, exists := c.IsFile(c.Path(-100, path))
+	switch {
+	case !exists:
+		return fail(uapi.ENOENT)
+	case !regular: // a loader that asks for support offers "/"
 		return fail(uapi.EBADF)
+	case int32(pid) < 0:
+		return fail(uapi.EINVAL)
+	case pid != 0 && !c.HasProcess(pid):
+		return fail(uapi.ESRCH)
 	}
 	m := &multi{path: path, flags: flags, pid: pid}
 	section := "uprobe.multi/"

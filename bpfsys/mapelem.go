@@ -79,6 +79,12 @@ func (s *System) mapLookup(c Caller, a *attr) Result {
 // lookup reads an element: a copy of its value, or the id of what it refers to.
 func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.Errno) {
 	s.pull(m)
+	if t := m.def.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash { // sock_map_lookup_sys
+		if m.def.ValueSize != 8 {
+			return nil, uapi.ENOSPC
+		}
+		return nil, uapi.ENOENT
+	}
 	v, e := maps.UserLookup(m.m, key, value, flags)
 	if e != 0 {
 		return nil, e

@@ -2,6 +2,7 @@ package bpfsys
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
@@ -156,6 +157,13 @@ func (s *System) hasFunction(name string) bool {
 	if s.target.HasFunc(name) {
 		return true
 	}
+	for _, prefix := range []string{"__x64_sys_", "__arm64_sys_", "__ia32_sys_"} {
+		if call, ok := strings.CutPrefix(name, prefix); ok && s.syscallFunction(call) == name {
+			if _, known := s.machine.Kernel().SyscallNumber(call); known || call == "bpf" || call == "getpid" {
+				return true
+			}
+		}
+	}
 	_, ok := s.target.Kallsyms[name]
 	return ok
 }
@@ -213,7 +221,7 @@ func (s *System) FDInfo(o Object) []byte {
 		add("prog_type", "%d", uint32(o.typ))
 		add("prog_jited", "%d", 1)
 		add("prog_tag", "%x", o.tag)
-		add("memlock", "%d", (len(o.insns)+4095)&^4095+4096)
+		add("memlock", "%d", (len(o.insns)+512+4095)&^4095)
 		add("prog_id", "%d", o.id)
 		add("run_time_ns", "%d", o.nanos)
 		add("run_cnt", "%d", o.runs)

@@ -31,9 +31,12 @@ type PerfEvent struct {
 	enabled bool
 	ret     bool
 	offset  uint64
-	output  bool // the event programs write to
-	wakeup  uint64
+	output  bool   // the event programs write to
+	wakeup  uint64 // records until readers are woken, or bytes with watermark
 	unread  uint64
+	bytes   bool // watermark
+	back    bool // write_backward: the newest record comes first, old ones are overwritten
+	paused  bool
 	lost    uint64
 	data    uint64 // bytes of the ring
 }
@@ -65,6 +68,8 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 		return fail(uapi.EINVAL)
 	case pid == -1 && cpu == -1:
 		return fail(uapi.EINVAL)
+	case pid < -1:
+		return fail(uapi.ESRCH)
 	case group != -1:
 		return Result{Errno: uapi.EOPNOTSUPP, Note: "groups of perf events are not simulated"}
 	case cpu >= int32(s.cpus()):
@@ -74,7 +79,9 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 	}
 	e := &PerfEvent{typ: le.Uint32(a), config: le.Uint64(a[8:]), cpu: int(cpu), pid: pid, wakeup: uint64(le.Uint32(a[48:]))}
 	const disabled = 1
-	e.enabled = le.Uint64(a[40:])&disabled == 0
+	const watermark, backward = 1 << 14, 1 << 27
+	flagBits := le.Uint64(a[40:])
+	e.enabled, e.bytes, e.back = flagBits&disabled == 0, flagBits&watermark != 0, flagBits&backward != 0
 	if errno := s.describeEvent(c, e, a); errno != 0 {
 		return fail(errno)
 	}
@@ -124,8 +131,16 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 		}
 		e.hook = machine.Hook{AttachTo: name, Section: probeSection("kprobe", e.ret) + "/" + name}
 	case perfUprobe:
+		if e.pid > 0 && !c.HasProcess(uint32(e.pid)) {
+			return uapi.ESRCH
+		}
 		path, ok := cstring(c, le.Uint64(a[56:]), 4096)
 		if !ok || path == "" {
+			return uapi.EINVAL
+		}
+		if regular, exists := c.IsFile(c.Path(-100, path)); !exists {
+			return uapi.ENOENT
+		} else if !regular {
 			return uapi.EINVAL
 		}
 		e.ret, e.offset = e.config&1 != 0, le.Uint64(a[64:])
@@ -187,7 +202,9 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 		e.enabled = true
 	case perfDisable:
 		e.enabled = false
-	case perfRefresh, perfReset, perfPeriod, perfPause:
+	case perfRefresh, perfReset, perfPeriod:
+	case perfPause:
+		e.paused = arg != 0
 	case perfID:
 		if !c.Write(arg, le.AppendUint64(nil, uint64(e.id))) {
 			return fail(uapi.EFAULT)
@@ -289,10 +306,22 @@ func (e *PerfEvent) write(rec []byte) bool {
 	}
 	b := e.mem.Bytes()
 	head, tail, n := le.Uint64(b[perfHead:]), le.Uint64(b[perfTail:]), uint64(len(rec))
+	ring := b[uapi.PageSize:]
+	if e.back {
+		if n > e.data {
+			return false
+		}
+		head -= n
+		at := head & (e.data - 1)
+		k := copy(ring[at:e.data], rec)
+		copy(ring, rec[k:])
+		fence.Add(1)
+		le.PutUint64(b[perfHead:], head)
+		return true
+	}
 	if n > e.data || head+n-tail > e.data {
 		return false
 	}
-	ring := b[uapi.PageSize:]
 	at := head & (e.data - 1)
 	k := copy(ring[at:e.data], rec)
 	copy(ring, rec[k:])
@@ -340,10 +369,17 @@ func (p *perfSink) Sample(slot uint32, _ int, data []byte) bool {
 	if e.mem == nil {
 		return true // nobody asked for records
 	}
-	if !e.sample(data) {
+	if e.paused || !e.sample(data) {
 		return false
 	}
-	if e.unread++; e.unread >= e.wakeup {
+	step, limit := uint64(1), e.wakeup
+	if e.bytes || limit == 0 { // by default readers are woken when the buffer is half full
+		step = uint64(len(data)) + 16
+	}
+	if limit == 0 {
+		limit = e.data / 2
+	}
+	if e.unread += step; e.unread >= limit {
 		e.unread = 0
 		p.s.woken(e)
 	}

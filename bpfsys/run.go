@@ -116,7 +116,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	}
 	var res *machine.Result
 	start := time.Now()
-	for range repeat {
+	for i := range repeat {
 		if packet {
 			if res != nil && res.DataOut != nil {
 				in.Packet = res.DataOut
@@ -125,6 +125,9 @@ func (s *System) testRun(c Caller, a *attr) Result {
 		var err error
 		if res, err = s.run(p, in); err != nil {
 			return s.testFailed(p, err)
+		}
+		if i%64 == 63 && c.Interrupted() {
+			return fail(uapi.EINTR)
 		}
 		if time.Since(start) > maxRun {
 			return Result{Errno: uapi.EINTR, Note: "the repetitions of a test run took too long"}
@@ -138,7 +141,11 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	if packet {
 		r.Errno = give(a, res.DataOut, a.u64(testOut), a.u32(testSizeOut), testSizeOut)
 	}
-	if res.CtxOut != nil && ctxTo != 0 && r.Errno == 0 {
+	if p.typ == uapi.ProgTypeSyscall && ctx != 0 && len(res.CtxOut) >= int(ctxIn) {
+		if !c.Write(ctx, res.CtxOut[:ctxIn]) {
+			return fail(uapi.EFAULT)
+		}
+	} else if res.CtxOut != nil && ctxTo != 0 && r.Errno == 0 {
 		r.Errno = give(a, res.CtxOut, ctxTo, ctxOut, testCtxOut)
 	}
 	return r

@@ -19,7 +19,8 @@ type file struct {
 	object bpfsys.Object
 	path   string // of a file or directory of the simulated kernel
 	dir    bool
-	read   bool // a directory was listed
+	cgroup uint64 // id of a simulated cgroup
+	read   bool   // a directory was listed
 	mem    *memory
 	event  int // eventfd that stands for the object in epoll, -1 without
 	level  bool

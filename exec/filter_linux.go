@@ -29,7 +29,7 @@ func rules(asRoot bool) []rule {
 		{nr: unix.SYS_BPF}, {nr: unix.SYS_PERF_EVENT_OPEN}, {nr: sysUprobe},
 		{nr: unix.SYS_OPENAT}, {nr: sysOpen}, {nr: unix.SYS_OPENAT2},
 		{nr: sysAccess}, {nr: unix.SYS_FACCESSAT}, {nr: unix.SYS_FACCESSAT2},
-		{nr: sysStat}, {nr: sysLstat}, {nr: sysFstatat}, {nr: unix.SYS_STATX}, {nr: unix.SYS_STATFS}, {nr: unix.SYS_FSTATFS},
+		{nr: sysStat}, {nr: sysLstat}, {nr: sysFstatat}, {nr: unix.SYS_STATX}, {nr: unix.SYS_FSTAT}, {nr: unix.SYS_STATFS}, {nr: unix.SYS_FSTATFS},
 		{nr: sysReadlink}, {nr: unix.SYS_READLINKAT}, {nr: unix.SYS_GETDENTS64},
 		{nr: sysMkdir}, {nr: unix.SYS_MKDIRAT}, {nr: sysUnlink}, {nr: sysRmdir}, {nr: unix.SYS_UNLINKAT},
 		{nr: sysRename}, {nr: sysRenameat}, {nr: unix.SYS_RENAMEAT2},

@@ -20,7 +20,7 @@ func init() {
 		sysAccess:          func(c *call) { c.access(unix.AT_FDCWD, c.arg(0)) },
 		unix.SYS_FACCESSAT: func(c *call) { c.access(c.fd(0), c.arg(1)) }, unix.SYS_FACCESSAT2: func(c *call) { c.access(c.fd(0), c.arg(1)) },
 		sysStat: func(c *call) { c.stat(unix.AT_FDCWD, c.arg(0), c.arg(1)) }, sysLstat: func(c *call) { c.stat(unix.AT_FDCWD, c.arg(0), c.arg(1)) },
-		sysFstatat: func(c *call) { c.stat(c.fd(0), c.arg(1), c.arg(2)) }, unix.SYS_STATX: (*call).statx,
+		sysFstatat: func(c *call) { c.stat(c.fd(0), c.arg(1), c.arg(2)) }, unix.SYS_STATX: (*call).statx, unix.SYS_FSTAT: (*call).fstat,
 		unix.SYS_STATFS: (*call).statfs, unix.SYS_FSTATFS: (*call).fstatfs,
 		sysReadlink:         func(c *call) { c.readlink(unix.AT_FDCWD, c.arg(0), c.arg(1), c.arg(2)) },
 		unix.SYS_READLINKAT: func(c *call) { c.readlink(c.fd(0), c.arg(1), c.arg(2), c.arg(3)) },
@@ -60,11 +60,7 @@ func (c *call) bpf() {
 		c.fire(addr)
 		return
 	}
-	switch bpfsys.CommandName(cmd) {
-	case "BPF_PROG_GET_NEXT_ID", "BPF_MAP_GET_NEXT_ID", "BPF_LINK_GET_NEXT_ID", "BPF_BTF_GET_NEXT_ID", "BPF_MAP_GET_FD_BY_ID", "BPF_PROG_GET_FD_BY_ID",
-		"BPF_LINK_GET_FD_BY_ID", "BPF_BTF_GET_FD_BY_ID", "BPF_LINK_CREATE", "BPF_PROG_ATTACH", "BPF_PROG_QUERY", "BPF_MAP_FREEZE":
-		s.drain()
-	}
+	s.drain()
 	r := s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
 	if s.cfg.Log != nil {
 		s.logf("[%d] %s%s", c.n.PID, bpfsys.CommandName(cmd), describe(r))

@@ -11,12 +11,6 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// device is what netlink attached to a network device.
-type device struct {
-	prog bpfsys.Object
-	stop func()
-}
-
 func hasDevice(ifindex uint32) bool {
 	_, err := net.InterfaceByIndex(int(ifindex))
 	return ifindex > 0 && err == nil

@@ -29,6 +29,9 @@ const (
 // look finds what is at a path; the contents of a file are made when they are asked for.
 func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
 	s := c.s
+	if s.cgroups[p] != 0 {
+		return directory, nil, nil
+	}
 	if bpfsys.InBPFFS(p) {
 		e, ok := s.sys.Stat(p)
 		switch {
@@ -138,7 +141,7 @@ func (c *call) openPath(p string, flags uint64) {
 			s.reply(c.n, 0, unix.ENFILE)
 			return
 		}
-		f.path, f.dir = p, true
+		f.path, f.dir, f.cgroup = p, true, s.cgroups[p]
 		s.give(c.n, f, int(flags)&unix.O_CLOEXEC)
 	case pinned:
 		if l, ok := o.(*bpfsys.Link); ok {
@@ -210,12 +213,30 @@ func (c *call) attributes(p string) (unix.Stat_t, pathKind) {
 }
 
 func (c *call) stat(dir int32, pathAddr, to uint64) {
+	if p, ok := c.s.dirOf(c.n, dir); ok {
+		if name, ok := c.text(pathAddr, 4096); ok && name == "" { // AT_EMPTY_PATH
+			st, kind := c.attributes(p)
+			c.answer(kind, to, &st)
+			return
+		}
+	}
 	p, ok := c.pathAt(dir, pathAddr)
 	if !ok {
 		return
 	}
 	st, kind := c.attributes(p)
 	c.answer(kind, to, &st)
+}
+
+// fstat tells that a directory of the simulated kernel is one.
+func (c *call) fstat() {
+	p, ok := c.s.dirOf(c.n, c.fd(0))
+	if !ok {
+		c.s.host(c.n)
+		return
+	}
+	st, kind := c.attributes(p)
+	c.answer(kind, c.arg(1), &st)
 }
 
 // answer replies with a struct, when there is something at the path.
@@ -248,6 +269,8 @@ func (c *call) statx() {
 
 func magicOf(p string) int64 {
 	switch {
+	case strings.HasPrefix(p, cgroupRoot):
+		return magicCgroup2
 	case bpfsys.InBPFFS(p):
 		return magicBPF
 	case strings.Contains(p, "/tracing"):
@@ -354,7 +377,7 @@ func (c *call) readlink(dir int32, addr, to, size uint64) {
 	case *bpfsys.BTF:
 		text = "anon_inode:btf"
 	case *bpfsys.Link:
-		text = "anon_inode:bpf_link"
+		text = "anon_inode:bpf-link"
 	case *bpfsys.PerfEvent:
 		text = "anon_inode:[perf_event]"
 	case *bpfsys.Iter:
@@ -437,13 +460,54 @@ func (c *call) inFS(dir int32, addr uint64) (string, bool) {
 }
 
 func (c *call) mkdir(dir int32, addr uint64) {
-	if p, ok := c.inFS(dir, addr); ok {
-		c.s.reply(c.n, 0, errnoOf(c.s.sys.Mkdir(p)))
+	s := c.s
+	p, ok := c.pathAt(dir, addr)
+	switch {
+	case !ok:
+	case bpfsys.InBPFFS(p):
+		s.reply(c.n, 0, errnoOf(s.sys.Mkdir(p)))
+	case strings.HasPrefix(p, cgroupRoot+"/"):
+		s.reply(c.n, 0, c.makeCgroup(p))
+	default:
+		s.host(c.n)
 	}
 }
 
+// cgroupRoot is where the host's cgroups are. Those the program makes are simulated: they are empty, and there to attach programs to.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// maxCgroups bounds the cgroups a program makes.
+const maxCgroups = 4096
+
+func (c *call) makeCgroup(p string) unix.Errno {
+	s := c.s
+	_, exists := c.IsFile(p)
+	_, parent := c.IsFile(path.Dir(p))
+	switch {
+	case exists || s.cgroups[p] != 0:
+		return unix.EEXIST
+	case !parent && s.cgroups[path.Dir(p)] == 0:
+		return unix.ENOENT
+	case len(s.cgroups) >= maxCgroups:
+		return unix.EAGAIN
+	}
+	s.lastCgroup++
+	s.cgroups[p] = 1<<32 + s.lastCgroup // above the ids of the host's
+	return 0
+}
+
 func (c *call) unlink(dir int32, addr uint64, isDir bool) {
-	if p, ok := c.inFS(dir, addr); ok {
+	p, ok := c.pathAt(dir, addr)
+	switch {
+	case !ok:
+	case c.s.cgroups[p] != 0 && !isDir:
+		c.s.reply(c.n, 0, unix.EISDIR)
+	case c.s.cgroups[p] != 0:
+		delete(c.s.cgroups, p)
+		c.s.reply(c.n, 0, 0)
+	case !bpfsys.InBPFFS(p):
+		c.s.host(c.n)
+	default:
 		c.s.reply(c.n, 0, errnoOf(c.s.sys.Unlink(p, isDir)))
 	}
 }

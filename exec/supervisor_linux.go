@@ -30,19 +30,20 @@ type supervisor struct {
 	inotify  int
 	tool     int // process id of the program
 
-	mu      sync.Mutex // serves one call at a time
-	logMu   sync.Mutex
-	files   map[uint64]*file // by inode
-	dev     uint64           // of all memfds
-	watches map[int]*file
-	threads map[uint32]*process
-	procs   map[int]*process
-	sharing *file               // whose first mapping is made
-	replies map[uint64][][]byte // answers of netlink by inode of the socket
-	xdp     map[uint32]*device
-	polled  bool // something of ours was put into an epoll instance or polled
-	sleeps  []sleeper
-	busy    int // calls that are being served or held for another reason than waiting
+	mu         sync.Mutex // serves one call at a time
+	logMu      sync.Mutex
+	files      map[uint64]*file // by inode
+	dev        uint64           // of all memfds
+	watches    map[int]*file
+	threads    map[uint32]*process
+	procs      map[int]*process
+	sharing    *file               // whose first mapping is made
+	replies    map[uint64][][]byte // answers of netlink by inode of the socket
+	cgroups    map[string]uint64   // that the program made, with their ids
+	lastCgroup uint64
+	polled     bool // something of ours was put into an epoll instance or polled
+	sleeps     []sleeper
+	busy       int // calls that are being served or held for another reason than waiting
 
 	step    int       // next of the events
 	over    time.Time // when the program was seen to wait after the last one
@@ -61,13 +62,13 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, xdp: map[uint32]*device{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{},
 	}
 	raiseFiles()
 	sys := cfg.System
 	sys.Memory = func(name string, size int) (bpfsys.Memory, error) { return s.newShared(name, size) }
 	sys.Freed = s.freed
-	sys.Wake = func(bpfsys.Object) {}
+	sys.Wake = s.woken
 	sys.Note = s.note
 	sys.UID = uint32(os.Getuid())
 	if sys.HasDevice == nil {

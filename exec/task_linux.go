@@ -27,7 +27,7 @@ type process struct {
 
 // processOf finds the process of a thread. Threads that ended may have left their number to others: the pidfd tells.
 func (s *supervisor) processOf(pid uint32) *process {
-	if p := s.threads[pid]; p != nil && alive(p.pidfd) {
+	if p := s.threads[pid]; p != nil && alive(p.pidfd) && (int(pid) == p.tgid || unix.Access(fmt.Sprintf("/proc/%d/task/%d", p.tgid, pid), unix.F_OK) == nil) {
 		return p
 	}
 	tgid := int(pid)
@@ -103,6 +103,35 @@ func (c *call) Write(addr uint64, p []byte) bool {
 	k, err := unix.ProcessVMWritev(int(c.n.PID), []unix.Iovec{{Base: &p[0], Len: uint64(len(p))}}, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(p)}}, 0)
 	return err == nil && k == len(p)
 }
+
+// Interrupted looks for a signal that waits: the thread gets it when the call is over.
+func (c *call) Interrupted() bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.n.PID))
+	if err != nil {
+		return true
+	}
+	var pending, blocked uint64
+	for l := range strings.Lines(string(b)) {
+		name, v, _ := strings.Cut(strings.TrimSpace(l), ":")
+		n, err := strconv.ParseUint(strings.TrimSpace(v), 16, 64)
+		switch {
+		case err != nil:
+		case name == "SigPnd" || name == "ShdPnd":
+			pending |= n
+		case name == "SigBlk" || name == "SigIgn":
+			blocked |= n
+		}
+	}
+	return pending&^blocked != 0
+}
+
+// IsFile looks at a path as the caller's root directory has it.
+func (c *call) IsFile(path string) (regular, exists bool) {
+	st, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", c.n.PID, path))
+	return err == nil && st.Mode().IsRegular(), err == nil
+}
+
+func (c *call) HasProcess(pid uint32) bool { return unix.Kill(int(pid), 0) != unix.ESRCH }
 
 func (c *call) Thread() (tgid, tid uint32, comm string) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", c.n.PID))
@@ -180,6 +209,8 @@ func (c *call) File(fd int32) bpfsys.File {
 		switch {
 		case f.object != nil:
 			return bpfsys.File{Kind: bpfsys.ObjectFile, Object: f.object, Access: uint32(flags) & unix.O_ACCMODE}
+		case f.cgroup != 0:
+			return bpfsys.File{Kind: bpfsys.CgroupFile, Inode: f.cgroup}
 		case f.dir:
 			return bpfsys.File{Kind: bpfsys.BPFFSFile}
 		}
@@ -193,6 +224,10 @@ func (c *call) File(fd int32) bpfsys.File {
 		out.Kind = bpfsys.CgroupFile
 	case uint32(fs.Type) == magicNSFS:
 		out.Kind = bpfsys.NetnsFile
+		var own unix.Stat_t
+		if unix.Stat(fmt.Sprintf("/proc/%d/ns/net", c.n.PID), &own) == nil && own.Ino == st.Ino {
+			out.Inode = 0 // what commands without a descriptor mean
+		}
 	case st.Mode&unix.S_IFMT == unix.S_IFSOCK:
 		out.Kind = bpfsys.SocketFile
 	}

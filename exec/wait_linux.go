@@ -50,6 +50,9 @@ func (c *call) epollCtl() {
 			return
 		}
 	}
+	if _, ok := f.object.(*bpfsys.PerfEvent); ok {
+		ev.Events |= unix.EPOLLET // a perf event is ready once for each wake-up
+	}
 	err = unix.EpollCtl(ep, int(c.arg(1)), f.event, &ev)
 	s.logf("[%d] epoll_ctl of %s %s", c.n.PID, f.object.Kind(), f.object.Name())
 	s.polled = true
@@ -65,6 +68,9 @@ func (c *call) epollCtl() {
 func (s *supervisor) setLevel(f *file) {
 	if f.event < 0 || f.object == nil {
 		return
+	}
+	if _, ok := f.object.(*bpfsys.PerfEvent); ok {
+		return // see woken
 	}
 	ready := s.sys.Readable(f.object)
 	var b [8]byte
@@ -88,7 +94,29 @@ func (s *supervisor) levels() {
 	}
 }
 
+// woken follows a wake-up of an object's readers: those of a perf event are told each time, whatever is in its buffer.
+func (s *supervisor) woken(o bpfsys.Object) {
+	f, ok := (*bpfsys.Tag(o)).(*file)
+	if _, perf := o.(*bpfsys.PerfEvent); !ok || !perf {
+		return
+	}
+	if f.event < 0 {
+		fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+		if err != nil {
+			return
+		}
+		f.event = fd
+	}
+	_, _ = unix.Write(f.event, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	f.level = true
+}
+
 func (c *call) epollWait() {
+	for _, f := range c.s.files {
+		if _, perf := f.object.(*bpfsys.PerfEvent); perf {
+			f.level = false
+		}
+	}
 	c.s.levels()
 	c.s.host(c.n)
 }
@@ -276,7 +304,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		} else {
 			idle, s.over = 0, time.Time{}
 		}
-		if idle >= idleLooks && (idle >= aloneLooks || s.step > 0 || s.cfg.Events.Clock || len(s.sys.Hooks()) > 0) {
+		if idle >= idleLooks && (idle >= aloneLooks || s.step > 0 || s.polled || s.cfg.Events.Clock || len(s.sys.Hooks()) > 0) {
 			idle = 0
 			s.advance()
 		}
@@ -322,8 +350,9 @@ func (s *supervisor) waits() bool {
 	if !found || !reading {
 		return false
 	}
+	s.levels()
 	for _, f := range s.files {
-		if f.object != nil && f.event >= 0 && s.sys.Readable(f.object) {
+		if f.level {
 			return false // it has not read yet what it was given
 		}
 	}

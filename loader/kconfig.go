@@ -225,6 +225,35 @@ func (t *Target) config(name string) (value, source string, ok bool) {
 	return "", "", false
 }
 
+// Config returns the kernel's configuration as far as it is known: the values given, else those that BTF tells and what kernels with BTF have.
+func (t *Target) Config() map[string]string {
+	out := map[string]string{}
+	if !t.KconfigWhole {
+		for _, list := range []map[string]string{defaultConfig, archConfig} {
+			for name := range list {
+				if v, _, ok := t.config(name); ok {
+					out[name] = v
+				}
+			}
+		}
+		for _, c := range inferredConfig {
+			if v, _, ok := t.config(c.name); ok {
+				out[c.name] = v
+			}
+		}
+	}
+	for name, v := range t.Kconfig {
+		out[name] = v
+	}
+	return out
+}
+
+// archConfig are the options that follow from the architecture, of which configByArch knows the values.
+var archConfig = map[string]string{
+	"CONFIG_X86": "", "CONFIG_X86_64": "", "CONFIG_X86_32": "", "CONFIG_ARM64": "", "CONFIG_ARM": "", "CONFIG_RISCV": "", "CONFIG_S390": "",
+	"CONFIG_PPC": "", "CONFIG_LOONGARCH": "", "CONFIG_MIPS": "", "CONFIG_64BIT": "", "CONFIG_ARCH_HAS_SYSCALL_WRAPPER": "",
+}
+
 // defaultConfig is what kernels with BTF and BPF programs have, and the values
 // distributions choose.
 var defaultConfig = map[string]string{
