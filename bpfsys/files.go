@@ -20,6 +20,7 @@ type traceFiles struct {
 	pipe   []byte
 	cats   map[string]string
 	kall   []byte
+	probes map[string]traceProbe // "GROUP/NAME"
 }
 
 // Found says what is at a path of the simulated kernel's file systems.
@@ -275,6 +276,9 @@ func (t *traceFiles) id(s *System, name string) uint64 {
 
 // hasTracepoint reports whether the kernel has a tracepoint. Its BTF does not tell the categories: any is accepted but for system calls.
 func (s *System) hasTracepoint(category, name string) bool {
+	if _, ok := s.trace.probes[category+"/"+name]; ok {
+		return true
+	}
 	switch category {
 	case "syscalls":
 		for _, prefix := range []string{"sys_enter_", "sys_exit_"} {

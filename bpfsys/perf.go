@@ -107,6 +107,12 @@ func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 			return uapi.ENOENT
 		}
 		e.hook = machine.Hook{AttachTo: name, Section: "tracepoint/" + name}
+		if p, ok := s.trace.probes[name]; ok {
+			e.hook, e.ret, e.offset, e.typ = p.hook, p.ret, p.offset, perfKprobe
+			if p.user {
+				e.typ = perfUprobe
+			}
+		}
 	case perfKprobe:
 		ptr, off := le.Uint64(a[56:]), le.Uint64(a[64:])
 		name := ""

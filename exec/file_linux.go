@@ -21,6 +21,7 @@ type file struct {
 	dir    bool
 	cgroup uint64 // id of a simulated cgroup
 	read   bool   // a directory was listed
+	kept   bool   // it stays when nobody has it open
 	mem    *memory
 	event  int // eventfd that stands for the object in epoll, -1 without
 	level  bool
@@ -207,6 +208,9 @@ func (f *file) unused() bool {
 func (s *supervisor) release(f *file) {
 	n := f.open
 	f.open = 0
+	if f.kept {
+		return
+	}
 	if f.object == nil {
 		s.drop(f)
 		return

@@ -42,6 +42,7 @@ func (c *call) look(p string) (pathKind, []byte, bpfsys.Object) {
 		}
 		return pinned, nil, e.Object
 	}
+	s.readProbes()
 	b, found := s.sys.ReadFile(p)
 	switch found {
 	case bpfsys.Absent:
@@ -127,6 +128,10 @@ func (c *call) openPath(p string, flags uint64) {
 			s.reply(c.n, 0, unix.ENOTDIR)
 			return
 		}
+		if name := path.Base(p); name == "kprobe_events" || name == "uprobe_events" {
+			c.openProbes(name, flags)
+			return
+		}
 		if flags&unix.O_ACCMODE != unix.O_RDONLY {
 			s.note("what is written to " + p + " has no effect")
 		}
@@ -151,6 +156,51 @@ func (c *call) openPath(p string, flags uint64) {
 			}
 		}
 		s.reply(c.n, 0, unix.EIO) // as the kernel: only iterators can be read
+	}
+}
+
+// probeFile is kprobe_events or uprobe_events: it stays as long as the program runs, and what is written to it is looked at when tracefs is.
+type probeFile struct {
+	f    *file
+	seen string
+}
+
+// maxProbes bounds what is read of such a file.
+const maxProbes = 1 << 20
+
+func (c *call) openProbes(name string, flags uint64) {
+	s := c.s
+	p := s.probes[name]
+	if p == nil {
+		f, err := s.newFile(name)
+		if err != nil {
+			s.reply(c.n, 0, unix.ENFILE)
+			return
+		}
+		f.kept = true
+		p = &probeFile{f: f}
+		s.probes[name] = p
+	}
+	var st unix.Stat_t
+	switch err := unix.Fstat(p.f.fd, &st); {
+	case flags&unix.O_TRUNC != 0:
+		_ = unix.Ftruncate(p.f.fd, 0)
+	case err == nil && st.Size > 0: // each write is a line, with or without its end
+		_, _ = unix.Pwrite(p.f.fd, []byte{'\n'}, st.Size)
+	}
+	s.give(c.n, p.f, int(flags)&(unix.O_CLOEXEC|unix.O_ACCMODE)|unix.O_APPEND)
+}
+
+// readProbes brings the probes of tracefs up to date.
+func (s *supervisor) readProbes() {
+	for name, p := range s.probes {
+		b := make([]byte, maxProbes)
+		n, err := unix.Pread(p.f.fd, b, 0)
+		if err != nil || string(b[:n]) == p.seen {
+			continue
+		}
+		p.seen = string(b[:n])
+		s.sys.TraceProbes(p.seen, name == "uprobe_events")
 	}
 }
 

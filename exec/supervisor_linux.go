@@ -39,7 +39,8 @@ type supervisor struct {
 	procs      map[int]*process
 	sharing    *file               // whose first mapping is made
 	replies    map[uint64][][]byte // answers of netlink by inode of the socket
-	cgroups    map[string]uint64   // that the program made, with their ids
+	probes     map[string]*probeFile
+	cgroups    map[string]uint64 // that the program made, with their ids
 	lastCgroup uint64
 	polled     bool // something of ours was put into an epoll instance or polled
 	sleeps     []sleeper
@@ -62,7 +63,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{},
 	}
 	raiseFiles()
 	sys := cfg.System
