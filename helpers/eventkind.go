@@ -21,12 +21,13 @@ const (
 	RCRepeat                            // none
 	RCKeydown                           // the scan code
 	RCPointer                           // none
+	Message                             // bytes
 )
 
 var eventKindNames = [...]string{
 	Signal: "signal", OverrideReturn: "override-return", Redirect: "redirect", CloneRedirect: "clone-redirect", TunnelKey: "tunnel-key",
 	SunPath: "sun-path", SkAssign: "sk-assign", Bind: "bind", TCPOption: "tcp-option", SetSockopt: "setsockopt", SysctlValue: "sysctl-value",
-	RCRepeat: "rc-repeat", RCKeydown: "rc-keydown", RCPointer: "rc-pointer",
+	RCRepeat: "rc-repeat", RCKeydown: "rc-keydown", RCPointer: "rc-pointer", Message: "message",
 }
 
 // String returns the kind as a short word with hyphens ("override-return").

@@ -56,6 +56,8 @@ var basicKfuncs = []kfuncRow{
 	{Name: "bpf_preempt_disable", Do: enterSection("preemption-disabled section")},
 	{Name: "bpf_preempt_enable", Do: leaveSection("preemption-disabled section")},
 	{Name: "bpf_rdonly_cast", Wide: true, Args: []proto.Arg{argPtr, argAny}, Do: sameAddress},
+	{Name: "bpf_cast_to_kern_ctx", Wide: true, Args: []proto.Arg{argPtr}, Do: castToKernel},
+	{Name: "bpf_sock_destroy", Args: []proto.Arg{argObject}, Do: sockDestroy},
 	{Name: "bpf_throw", Wide: true, Args: []proto.Arg{argAny}, Do: throw},
 	{Name: "bpf_iter_num_new", Args: []proto.Arg{argIter, argAny, argAny}, Do: iterNumNew},
 	{Name: "bpf_iter_num_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterNumNext},

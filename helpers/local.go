@@ -11,6 +11,11 @@ import (
 // Objects that programs allocate by the types of their own BTF, and the lists and trees made of them
 // (kernel/bpf/helpers.c bpf_obj_new_impl and following).
 var localKfuncs = []kfuncRow{
+	{Name: "bpf_obj_new", Wide: true, Args: []proto.Arg{argAny}, Do: objNew},
+	{Name: "bpf_obj_drop", Args: []proto.Arg{argObject}, Do: objDrop},
+	{Name: "bpf_refcount_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: refcountAcquire},
+	{Name: "bpf_list_push_front", Args: []proto.Arg{argObject, argObject}, Do: listPush(true)},
+	{Name: "bpf_list_push_back", Args: []proto.Arg{argObject, argObject}, Do: listPush(false)},
 	{Name: "bpf_obj_new_impl", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: objNew},
 	{Name: "bpf_obj_drop_impl", Args: []proto.Arg{argObject, argAny}, Do: objDrop},
 	{Name: "bpf_refcount_acquire_impl", Wide: true, Args: []proto.Arg{argObject, argAny}, Do: refcountAcquire},

@@ -42,6 +42,8 @@ func (e *Env) percpu(base uint64, cpu int) (uint64, *vm.Action) {
 }
 
 var percpuKfuncs = []kfuncRow{
+	{Name: "bpf_percpu_obj_new", Wide: true, Args: []proto.Arg{argAny}, Do: percpuObjNew},
+	{Name: "bpf_percpu_obj_drop", Args: []proto.Arg{argObject}, Do: objDrop},
 	{Name: "bpf_percpu_obj_new_impl", Wide: true, Args: []proto.Arg{argAny, argAny}, Do: percpuObjNew},
 	{Name: "bpf_percpu_obj_drop_impl", Args: []proto.Arg{argObject, argAny}, Do: objDrop},
 }

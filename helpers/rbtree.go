@@ -23,6 +23,7 @@ const (
 )
 
 var treeKfuncs = []kfuncRow{
+	{Name: "bpf_rbtree_add", Args: []proto.Arg{argObject, argObject, argFunc}, Do: rbtreeAdd},
 	{Name: "bpf_rbtree_add_impl", Args: []proto.Arg{argObject, argObject, argFunc, argAny, argAny}, Do: rbtreeAdd},
 	{Name: "bpf_rbtree_remove", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: rbtreeRemove},
 	{Name: "bpf_rbtree_first", Wide: true, Args: []proto.Arg{argObject}, Do: rbtreeFirst},

@@ -71,6 +71,9 @@ func (e *Env) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 			return c, nil
 		}
 	}
+	if c := e.Kernel.ContextOfKernel(addr); c != nil && c.Packet != nil {
+		return c, nil // programs may have the kernel's struct instead
+	}
 	return nil, badArg("%#x is not the context of a program with a packet", addr)
 }
 

@@ -56,7 +56,7 @@ func (e *Env) contextAt(addr uint64) *kernel.Context {
 			return c
 		}
 	}
-	return nil
+	return e.Kernel.ContextOfKernel(addr) // programs may have the kernel's struct instead
 }
 
 // socketAt returns the socket a pointer is to.

@@ -123,13 +123,51 @@ func TestContextsShowTheSocket(t *testing.T) {
 	require.ErrorAs(t, err, &field)
 }
 
-func TestRefusedProgramTypes(t *testing.T) {
-	k := newEmbedded(t)
-	for _, typ := range []uapi.ProgType{uapi.ProgTypeFlowDissector, uapi.ProgTypeNetfilter, uapi.ProgTypeSkMsg, uapi.ProgTypeSkSkb, uapi.ProgTypeSkReuseport} {
-		assert.False(t, k.Simulates(typ), typ.String())
-		_, err := k.NewContext(ContextSpec{ProgType: typ})
-		var ns *hook.NotSimulated
-		assert.ErrorAs(t, err, &ns)
+// TestSocketLayerContexts: programs of the socket layer see the part of the packet their hook has, and the socket it is for.
+func TestSocketLayerContexts(t *testing.T) {
+	for _, tt := range []struct {
+		typ   uapi.ProgType
+		first string // of the bytes programs see
+		len   int
+	}{
+		{uapi.ProgTypeSkSkb, "0123456789", 10}, {uapi.ProgTypeSkMsg, "0123456789", 10},
+		{uapi.ProgTypeSkReuseport, "\x30\x39\x00\x50", 30}, // from port 12345 to 80
+		{uapi.ProgTypeFlowDissector, "\x02\x00\x00\x00\x00\x01", 64},
+		{uapi.ProgTypeNetfilter, "\x45\x00\x00\x32", 50},
+	} {
+		t.Run(tt.typ.String(), func(t *testing.T) {
+			k := newEmbedded(t)
+			assert.True(t, k.Simulates(tt.typ))
+			c := newContext(t, k, ContextSpec{ProgType: tt.typ})
+			data := c.Packet.Bytes()
+			assert.Len(t, data, tt.len)
+			assert.Equal(t, tt.first, string(data[:len(tt.first)]))
+			switch tt.typ {
+			case uapi.ProgTypeSkSkb, uapi.ProgTypeSkMsg, uapi.ProgTypeSkReuseport:
+				require.NotNil(t, c.Socket())
+				sk, ok := c.Field("sk")
+				assert.True(t, ok)
+				assert.Equal(t, c.Socket(), k.SocketAt(sk))
+			case uapi.ProgTypeFlowDissector:
+				keys, ok := c.Field("flow_keys")
+				require.True(t, ok)
+				nhoff, f := k.Mem().Load(keys, 2)
+				require.Nil(t, f)
+				assert.EqualValues(t, 14, nhoff)
+				require.Nil(t, k.Mem().Store(keys+9, 1, 17))
+				assert.Len(t, c.Out(), 56, "a test run gives the keys back")
+				assert.EqualValues(t, 17, c.Out()[9])
+			case uapi.ProgTypeNetfilter:
+				skb, _ := c.Field("skb")
+				o := k.ObjectAt(skb)
+				require.NotNil(t, o)
+				assert.EqualValues(t, 50, uintAt(t, o, "len"))
+				assert.Equal(t, c.Packet.Data(), uintAt(t, o, "data"))
+				assert.Equal(t, c, k.ContextOfKernel(skb))
+				state, _ := c.Field("state")
+				assert.EqualValues(t, 2, uintAt(t, k.ObjectAt(state), "pf"))
+			}
+		})
 	}
 }
 

@@ -102,8 +102,9 @@ type Context struct {
 	own   *net.Socket // made for this context alone
 	// header is the TCP header of a sockops program, optval the value of a socket option.
 	header, optval *mem.Region
-	sysctl         *Sysctl // what a cgroup/sysctl program filters
-	room           int     // for TCP options, of a sockops program
+	keys           *mem.Region // the struct bpf_flow_keys a dissector fills, which is what a test run gives back
+	sysctl         *Sysctl     // what a cgroup/sysctl program filters
+	room           int         // for TCP options, of a sockops program
 }
 
 // Arg is an argument of the hook.
@@ -164,6 +165,16 @@ func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 		return h.xdpContext
 	case uapi.ProgTypeSkLookup:
 		return h.skLookupContext
+	case uapi.ProgTypeSkSkb:
+		return h.streamContext
+	case uapi.ProgTypeSkMsg:
+		return h.messageContext
+	case uapi.ProgTypeSkReuseport:
+		return h.reuseportContext
+	case uapi.ProgTypeFlowDissector:
+		return h.dissectorContext
+	case uapi.ProgTypeNetfilter:
+		return h.netfilterContext
 	case uapi.ProgTypeSockOps:
 		return h.sockOpsContext
 	case uapi.ProgTypeCgroupSockAddr:
@@ -247,7 +258,10 @@ func (c *Context) allocate(data []byte, readOnly bool) error {
 // the packet to its end, preceded by 14 zero bytes for program types that start at the network header. Nil
 // without packet.
 func (c *Context) Out() []byte {
-	if c.Packet == nil {
+	switch {
+	case c.keys != nil:
+		return append([]byte(nil), c.k.Mem().Bytes(c.keys)...)
+	case c.Packet == nil:
 		return nil
 	}
 	return c.Packet.Out()

@@ -69,7 +69,7 @@ func TestContextsRestoreEveryField(t *testing.T) {
 		"spec":  snaptest.Value(&c.spec, func(n int) ContextSpec { return ContextSpec{Nth: n, Packet: []byte{byte(n)}} }),
 		"more":  snaptest.Slice(&c.more, func(n int) *mem.Region { return &mem.Region{Name: strconv.Itoa(n)} }),
 		"steps": snaptest.Value(&c.steps, func(n int) []step { return []step{{seq: uint64(n)}} }),
-		"meta":  snaptest.Pointer(&c.meta), "own": snaptest.Pointer(&c.own), "header": snaptest.Pointer(&c.header), "optval": snaptest.Pointer(&c.optval),
+		"meta":  snaptest.Pointer(&c.meta), "own": snaptest.Pointer(&c.own), "header": snaptest.Pointer(&c.header), "optval": snaptest.Pointer(&c.optval), "keys": snaptest.Pointer(&c.keys),
 		"room": snaptest.Number(&c.room),
 		"sysctl": {Set: func(n int) {
 			if c.sysctl == nil {

@@ -184,6 +184,9 @@ func (s *Socket) Set(v Value, x uint64) {
 	}
 }
 
+// Abort closes a connection at once.
+func (s *Socket) Abort() { s.Set(SockState, TCPClose) }
+
 // view gives out the address of the socket as one of its kinds.
 func (s *Socket) view(at **mem.Region, layout *progtype.Context, fields []Field, rules *progtype.Access) uint64 {
 	if *at != nil {

@@ -1,0 +1,142 @@
+package helpers
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+var sockRedirectHelpers = []row{
+	{ID: uapi.FuncSkRedirectMap, Do: sockRedirectMap(false), Note: "recorded as an event"},
+	{ID: uapi.FuncSkRedirectHash, Do: sockRedirectHash(false), Note: "recorded as an event"},
+	{ID: uapi.FuncMsgRedirectMap, Do: sockRedirectMap(true), Note: "recorded as an event"},
+	{ID: uapi.FuncMsgRedirectHash, Do: sockRedirectHash(true), Note: "recorded as an event"},
+	{ID: uapi.FuncMsgApplyBytes, Do: msgBytes("verdict applies to the next %d bytes"), Note: "recorded as an event"},
+	{ID: uapi.FuncMsgCorkBytes, Do: msgBytes("called again at %d bytes"), Note: "recorded as an event"},
+	{ID: uapi.FuncSkSelectReuseport, Do: selectReuseport, Note: "recorded as an event"},
+}
+
+// Verdicts of socket programs.
+const (
+	skDrop = 0
+	skPass = 1
+)
+
+// keyText names an element in events.
+func (c *Call) keyText(m maps.Map, key []byte) string {
+	if len(key) == 4 {
+		return fmt.Sprintf("map %s[%d]", m.Spec().Name, c.order().Uint32(key))
+	}
+	return fmt.Sprintf("map %s[%x]", m.Spec().Name, key)
+}
+
+// keyNumber is a key of four bytes as a number, 0 for others.
+func (c *Call) keyNumber(key []byte) uint64 {
+	if len(key) != 4 {
+		return 0
+	}
+	return uint64(c.order().Uint32(key))
+}
+
+// sockRedirectMap is bpf_sk_redirect_map and bpf_msg_redirect_map (net/core/sock_map.c): the target of SK_PASS is a socket of a map.
+func sockRedirectMap(message bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		key := make([]byte, 4)
+		c.order().PutUint32(key, uint32(c.Args[2]))
+		return c.redirectTo(c.ref.m, key, c.Args[3], message)
+	}
+}
+
+// sockRedirectHash is bpf_sk_redirect_hash and bpf_msg_redirect_hash.
+func sockRedirectHash(message bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) { return c.redirectTo(c.ref.m, c.key, c.Args[3], message) }
+}
+
+func (c *Call) redirectTo(m maps.Map, key []byte, flags uint64, message bool) (uint64, *vm.Action) {
+	sm, ok := m.(maps.SockMap)
+	if !ok {
+		return 0, wrongMap(m)
+	}
+	v, found := sm.Sock(key)
+	if flags&^uint64(uapi.RedirectIngress) != 0 || !found {
+		return skDrop, nil
+	}
+	s := v.(*kernel.Socket)
+	const established = 1
+	tcp := s.Protocol() == ipprotoTCP
+	switch { // sock_map_redirect_allowed, and only TCP sends what is not for the way in
+	case message && flags&uapi.RedirectIngress == 0 && !tcp, tcp && s.State() == tcpListen, !tcp && s.State() != established:
+		return skDrop, nil
+	}
+	text := c.keyText(m, key)
+	if flags&uapi.RedirectIngress != 0 {
+		text += ", ingress"
+	}
+	c.Run.redirect(Event{Kind: Redirect, Number: c.keyNumber(key), Detail: text})
+	return skPass, nil
+}
+
+// msgBytes records how much of a message a verdict is about, or waits for.
+func msgBytes(format string) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		n := uint32(c.Args[1])
+		c.Run.Events = append(c.Run.Events, Event{Kind: Message, Number: uint64(n), Detail: fmt.Sprintf(format, n)})
+		return 0, nil
+	}
+}
+
+// selectReuseport is bpf_sk_select_reuseport: it chooses the socket of a group that gets the packet.
+func selectReuseport(c *Call) (uint64, *vm.Action) {
+	m, key := c.ref.m, c.key
+	if c.Args[3] != 0 {
+		return errnoRet(uapi.EINVAL), nil
+	}
+	found := false
+	switch t := m.(type) {
+	case maps.SockMap:
+		_, found = t.Sock(key)
+	case maps.RefArray:
+		_, found = t.Ref(c.order().Uint32(key))
+	default:
+		return 0, wrongMap(m)
+	}
+	if !found {
+		return errnoRet(uapi.ENOENT), nil
+	}
+	c.Run.redirect(Event{Kind: Redirect, Number: c.keyNumber(key), Detail: "socket " + c.keyText(m, key)})
+	return 0, nil
+}
+
+// castToKernel is bpf_cast_to_kern_ctx: what is behind the program's context. The verifier makes a move of it.
+func castToKernel(c *Call) (uint64, *vm.Action) {
+	ctx := c.contextAt(c.Args[0])
+	if ctx == nil {
+		return 0, badArg("%#x is not the program's context", c.Args[0])
+	}
+	o, err := c.Kernel.KernelContext(ctx)
+	if err != nil {
+		return 0, notSimulated(err.Error())
+	}
+	return o.Addr(), nil
+}
+
+// sockDestroy is bpf_sock_destroy: the socket is aborted (net/core/filter.c, tcp_abort, udp_abort).
+func sockDestroy(c *Call) (uint64, *vm.Action) {
+	s, f := c.socketAt(c.Args[0])
+	if f != nil {
+		return 0, f
+	}
+	switch s.Protocol() {
+	case ipprotoTCP, ipprotoUDP:
+	default:
+		return errnoRet(uapi.EOPNOTSUPP), nil
+	}
+	if s.Protocol() == ipprotoTCP && s.State() == tcpClosed {
+		return errnoRet(uapi.ENOENT), nil
+	}
+	s.Abort()
+	return 0, nil
+}

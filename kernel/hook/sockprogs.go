@@ -1,0 +1,303 @@
+package hook
+
+import (
+	"encoding/binary"
+
+	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// skMsgFields are a message a socket is about to send: its bytes and the socket's addresses.
+var skMsgFields = net.Bind(progtype.Of(uapi.ProgTypeSkMsg).Context, func() map[string]net.Source {
+	m := map[string]net.Source{
+		"data": {Kind: net.DataField}, "data_end": {Kind: net.DataEndField}, "size": {Kind: net.LenField}, "sk": {Kind: net.SocketField},
+		"family": net.OfSocket(net.SockFamily), "remote_ip4": net.OfSocket(net.SockDstIP4), "local_ip4": net.OfSocket(net.SockSrcIP4),
+		"local_port":  net.OfSocket(net.SockSrcPort),
+		"remote_port": {From: func(v *net.View) uint64 { return v.Host.PortWord(v.Socket.Value(net.SockDstPort)) }},
+	}
+	for i := range net.Value(4) {
+		n := string(rune('0' + i))
+		m["remote_ip6["+n+"]"], m["local_ip6["+n+"]"] = net.OfSocket(net.SockDstIP6+i), net.OfSocket(net.SockSrcIP6+i)
+	}
+	return m
+}())
+
+var reuseportFields = net.Bind(progtype.Of(uapi.ProgTypeSkReuseport).Context, packetWords)
+
+var netfilterFields = net.Bind(progtype.Of(uapi.ProgTypeNetfilter).Context, nil)
+
+// beyond places what of the frame comes after its headers up to a layer as an sk_buff: cut bytes are as a link header that was taken off.
+func (h *Hooks) beyond(c *Context, cut int, writes bool) (*net.Packet, error) {
+	frame := h.packetBytes(c)
+	data := append(make([]byte, net.EthHeader), frame[min(cut, len(frame)):]...)
+	return h.NewSkb(data, false, !writes, c.spec.Cloned, c.spec.Frags)
+}
+
+// headers returns how many bytes of a frame come before the transport header and before the payload, and the protocol's number.
+func headers(frame []byte) (transport, payload int, proto uint8) {
+	transport = min(net.EthHeader, len(frame))
+	ip := frame[transport:]
+	switch {
+	case len(ip) >= 20 && ip[0]>>4 == 4:
+		transport, proto = transport+int(ip[0]&15)*4, ip[9]
+	case len(ip) >= 40 && ip[0]>>4 == 6:
+		transport, proto = transport+40, ip[6]
+	default:
+		return transport, transport, 0
+	}
+	transport = min(transport, len(frame))
+	l4 := frame[transport:]
+	switch {
+	case proto == net.ProtoTCP && len(l4) >= 20:
+		payload = transport + int(l4[12]>>4)*4
+	case proto == net.ProtoUDP && len(l4) >= 8:
+		payload = transport + 8
+	default:
+		payload = transport
+	}
+	return transport, min(payload, len(frame)), proto
+}
+
+// streamContext makes the __sk_buff of a program at a sockmap: bytes of a stream, which begin with the payload.
+func (h *Hooks) streamContext(c *Context) error {
+	_, payload, _ := headers(h.packetBytes(c))
+	p, err := h.beyond(c, payload, true)
+	c.Packet = p
+	if err != nil {
+		return err
+	}
+	v := h.newView(c, skbFields, c.spec.ProgType.String())
+	v.Packet = p
+	if err := c.attach(v); err != nil {
+		return err
+	}
+	if v.Socket, err = h.contextSocket(c, net.SockSpec{}); err != nil {
+		return err
+	}
+	v.Put("protocol", uint64(h.Order().Uint16([]byte{net.EtherIPv4 >> 8, net.EtherIPv4 & 0xff})))
+	h.skbSockFields(v)
+	return nil
+}
+
+// messageContext makes an sk_msg_md: what a socket of a sockmap sends.
+func (h *Hooks) messageContext(c *Context) error {
+	_, payload, _ := headers(h.packetBytes(c))
+	p, err := h.beyond(c, payload, true)
+	c.Packet = p
+	if err != nil {
+		return err
+	}
+	v := h.newView(c, skMsgFields, c.spec.ProgType.String())
+	v.Packet = p
+	if v.Socket, err = h.contextSocket(c, net.SockSpec{}); err != nil {
+		return err
+	}
+	return c.attach(v)
+}
+
+// reuseportContext makes an sk_reuseport_md: a packet from its transport header on, for which a socket of a group is chosen.
+func (h *Hooks) reuseportContext(c *Context) error {
+	frame := h.packetBytes(c)
+	transport, _, proto := headers(frame)
+	p, err := h.beyond(c, transport, false)
+	c.Packet = p
+	if err != nil {
+		return err
+	}
+	v := h.newView(c, reuseportFields, c.spec.ProgType.String())
+	v.Packet = p
+	if v.Socket, err = h.contextSocket(c, net.SockSpec{}); err != nil {
+		return err
+	}
+	if err := c.attach(v); err != nil {
+		return err
+	}
+	typ := uint16(0)
+	if len(frame) >= net.EthHeader {
+		typ = binary.BigEndian.Uint16(frame[12:])
+	}
+	v.Put("eth_protocol", uint64(h.Order().Uint16([]byte{byte(typ >> 8), byte(typ)})))
+	v.Put("ip_protocol", uint64(proto))
+	v.Put("hash", uint64(h.FlowHash(frame)))
+	return nil
+}
+
+// Layout of struct bpf_flow_keys (include/uapi/linux/bpf.h).
+const (
+	flowKeysSize  = 56
+	flowKeysNhoff = 0
+	flowKeysThoff = 2
+	flowKeysProto = 10
+	flowKeysFlags = 48
+)
+
+// dissectorContext makes the __sk_buff of a flow dissector, whose flow_keys begin as a test run makes them (net/bpf/test_run.c
+// bpf_prog_test_run_flow_dissector): where the network header is, and its protocol.
+func (h *Hooks) dissectorContext(c *Context) error {
+	frame := h.packetBytes(c)
+	p, err := h.NewSkb(frame, true, true, c.spec.Cloned, c.spec.Frags)
+	c.Packet = p
+	if err != nil {
+		return err
+	}
+	keys := make([]byte, flowKeysSize)
+	le := h.Order()
+	le.PutUint16(keys[flowKeysNhoff:], net.EthHeader)
+	le.PutUint16(keys[flowKeysThoff:], net.EthHeader)
+	if len(frame) >= net.EthHeader {
+		copy(keys[flowKeysProto:], frame[12:14])
+	}
+	if in := c.spec.Bytes; len(in) == flowKeysSize { // of ctx_in a test run takes the flags
+		copy(keys[flowKeysFlags:flowKeysFlags+4], in[flowKeysFlags:])
+	}
+	r, err := h.Mem().Alloc(flowKeysSize, mem.Region{Kind: mem.Context, Name: "bpf_flow_keys", Owner: c})
+	if err != nil {
+		return err
+	}
+	copy(h.Mem().Bytes(r), keys)
+	c.more, c.keys = append(c.more, r), r
+	v := h.newView(c, skbFields, c.spec.ProgType.String())
+	v.Packet = p
+	if err := c.attach(v); err != nil {
+		return err
+	}
+	v.Put("flow_keys", r.Base)
+	return nil
+}
+
+// netfilterContext makes a bpf_nf_ctx: a packet on its way in, before routing.
+func (h *Hooks) netfilterContext(c *Context) error {
+	const protoIPv4, preRouting = 2, 0 // NFPROTO_IPV4, NF_INET_PRE_ROUTING
+	p, err := h.NewSkb(h.packetBytes(c), false, true, c.spec.Cloned, c.spec.Frags)
+	c.Packet = p
+	if err != nil {
+		return err
+	}
+	v := h.newView(c, netfilterFields, c.spec.ProgType.String())
+	v.Packet = p
+	if err := c.attach(v); err != nil {
+		return err
+	}
+	state, err := h.keptObject("netfilter state", "nf_hook_state")
+	if err != nil {
+		return err
+	}
+	b := object.Build(state)
+	b.Num("hook", preRouting)
+	b.Num("pf", protoIPv4)
+	if l := h.LayoutNamed("net_device"); l != nil {
+		b.Ptr("in", h.Shared("dev", l))
+	}
+	b.Null("out sk")
+	b.Ptr("net", h.Singleton("net"))
+	skb, err := h.KernelSkb(c)
+	if err != nil {
+		return err
+	}
+	v.Put("state", state.Addr())
+	v.Put("skb", skb.Addr())
+	return nil
+}
+
+// keptObject is an object of which there is one under a key.
+func (h *Hooks) keptObject(key, typ string) (*object.Object, error) {
+	if o := h.Kept(key); o != nil {
+		return o, nil
+	}
+	o, err := h.NewObjectNamed(key, typ)
+	if err != nil {
+		return nil, err
+	}
+	o.MarkBuiltin()
+	h.Keep(key, o)
+	return o, nil
+}
+
+// KernelSkb returns the struct sk_buff of a context's packet, which points to the packet's bytes.
+func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
+	o, err := h.keptObject(keptSkb, "sk_buff")
+	if err != nil {
+		return nil, err
+	}
+	p := c.Packet
+	base, _ := p.Region().Extent()
+	b := object.Build(o)
+	b.Num("head", base)
+	b.Num("data", p.Data())
+	at := func(field string, addr uint64) { // an offset, or a pointer on 32-bit kernels
+		if h.Mem().PointerSize() == 8 {
+			addr -= base
+		}
+		b.Num(field, addr)
+	}
+	at("tail", p.DataEnd())
+	at("end", p.DataEnd()+uint64(p.Tailroom()))
+	network := p.Data()
+	if p.Lead() == 0 {
+		network += net.EthHeader
+	}
+	at("mac_header", network-net.EthHeader)
+	at("network_header", network)
+	at("transport_header", network+20)
+	b.Num("len", uint64(p.Len()))
+	b.Num("data_len", uint64(p.Len()-p.Linear()))
+	for name, field := range map[string]string{"mark": "mark", "priority": "priority", "skb_iif": "ingress_ifindex", "queue_mapping": "queue_mapping", "vlan_tci": "vlan_tci"} {
+		if v, ok := c.Field(field); ok {
+			b.Num(name, v)
+		}
+	}
+	if s := c.Socket(); s != nil {
+		if sk, err := s.Object(); err == nil {
+			b.Ptr("sk", sk)
+		}
+	}
+	return o, nil
+}
+
+// KernelContext returns what the kernel has behind the struct a program declares its context with (bpf_cast_to_kern_ctx).
+func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
+	typ := progtype.Of(c.spec.ProgType).Context.Kernel
+	if typ == "sk_buff" && c.Packet != nil {
+		return h.KernelSkb(c)
+	}
+	o, err := h.keptObject(keptContext(typ), typ)
+	if err != nil {
+		return nil, err
+	}
+	b := object.Build(o)
+	if p := c.Packet; p != nil {
+		base, _ := p.Region().Extent()
+		b.Num("data_hard_start", base)
+		b.Num("data", p.Data())
+		b.Num("data_end|skb_data_end", p.DataEnd())
+		b.Num("data_meta", p.Meta())
+	}
+	if s := c.Socket(); s != nil {
+		if sk, err := s.Object(); err == nil {
+			b.Ptr("sk", sk)
+		}
+	}
+	return o, nil
+}
+
+// ContextOfKernel returns the context of which the kernel's struct is at an address, nil when there is none.
+func (h *Hooks) ContextOfKernel(addr uint64) *Context {
+	if len(h.live) == 0 {
+		return nil
+	}
+	c := h.live[len(h.live)-1]
+	for _, key := range [...]string{keptSkb, keptContext(progtype.Of(c.spec.ProgType).Context.Kernel)} {
+		if o := h.Kept(key); o != nil && o.Addr() == h.Mem().Truncate(addr) {
+			return c
+		}
+	}
+	return nil
+}
+
+// keptSkb and keptContext are the keys of the kernel's structs behind contexts.
+const keptSkb = "skb of the context"
+
+func keptContext(typ string) string { return typ + " of the context" }
