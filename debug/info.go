@@ -153,7 +153,7 @@ func (s *Session) Events() []string {
 	var out []string
 	if s.state == Ended && s.result != nil {
 		for _, e := range s.result.Events {
-			out = append(out, fmt.Sprintf("%s: %s", e.Map, s.RecordText(e.Data)))
+			out = append(out, fmt.Sprintf("%s: %s", e.Map, s.RecordText(e.Map, e.Data)))
 		}
 		return out
 	}
@@ -163,7 +163,7 @@ func (s *Session) Events() []string {
 			continue
 		}
 		for _, r := range sent(m) {
-			out = append(out, fmt.Sprintf("%s: %s", def.Name, s.RecordText(r.Data)))
+			out = append(out, fmt.Sprintf("%s: %s", def.Name, s.RecordText(def.Name, r.Data)))
 		}
 	}
 	return out

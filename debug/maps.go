@@ -211,7 +211,7 @@ func (s *Session) mapEntries(v *Value, most int, opt FormatOptions) (lines []str
 	s.looking()
 	if isSender(v.m) {
 		if def := s.defOf(v.m); def != nil {
-			return s.records(s.recordsOf(def), most)
+			return s.records(def.Name, s.recordsOf(def), most)
 		}
 		return nil, 0
 	}
@@ -255,19 +255,19 @@ func (s *Session) refText(ref any) string {
 	return fmt.Sprintf("%T", ref)
 }
 
-func (s *Session) records(list [][]byte, most int) (lines []string, more int) {
+func (s *Session) records(mapName string, list [][]byte, most int) (lines []string, more int) {
 	for i, data := range list {
 		if i >= most {
 			return lines, len(list) - i
 		}
-		lines = append(lines, s.RecordText(data))
+		lines = append(lines, s.RecordText(mapName, data))
 	}
 	return lines, 0
 }
 
 // RecordText is a record sent to user space, in the type of the object that fits it.
-func (s *Session) RecordText(data []byte) string {
-	id := s.m.EventTypes().Find(len(data))
+func (s *Session) RecordText(mapName string, data []byte) string {
+	id := s.m.EventTypes().Find(mapName, len(data))
 	if spec := s.m.EventTypes().Spec(); id != 0 && spec != nil {
 		return spec.TypeString(id) + " " + spec.FormatString(id, data)
 	}

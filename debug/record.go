@@ -83,12 +83,12 @@ func (s *Session) recordElement(x *Value, n uint64) (*Value, error) {
 		return nil, &absentError{what: fmt.Sprintf("%s has %d records in this run, from 0", x.name, len(list))}
 	}
 	data := list[n]
-	return &Value{Type: s.recordType(data), Data: data, rec: &recordRef{def, int(n), 0}}, nil
+	return &Value{Type: s.recordType(def.Name, data), Data: data, rec: &recordRef{def, int(n), 0}}, nil
 }
 
 // recordType is the type of the object that fits a record, an array of bytes when none does.
-func (s *Session) recordType(data []byte) Type {
-	if id := s.m.EventTypes().Find(len(data)); id != 0 {
+func (s *Session) recordType(mapName string, data []byte) Type {
+	if id := s.m.EventTypes().Find(mapName, len(data)); id != 0 {
 		return Type{Spec: s.m.EventTypes().Spec(), ID: id}
 	}
 	t := s.basic.named("unsigned char")

@@ -292,7 +292,7 @@ func TestEdits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Exited, st.Reason)
 	require.Len(t, st.Result.Events, 1)
-	assert.Contains(t, s.RecordText(st.Result.Events[0].Data), "ppid = 4711", "going on makes the change again")
+	assert.Contains(t, s.RecordText("events", st.Result.Events[0].Data), "ppid = 4711", "going on makes the change again")
 	_, err = s.GoTo(bg, 10)
 	require.NoError(t, err)
 	_, err = s.Assign("$r9 = 3")

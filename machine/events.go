@@ -44,7 +44,7 @@ func (m *Machine) merge(queues []sent) []Event {
 	for len(queues) > 0 {
 		q := &queues[0]
 		r := &q.records[0]
-		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, CPU: r.CPU, Data: r.Data, Type: m.events.Find(len(r.Data))})
+		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, CPU: r.CPU, Data: r.Data, Type: m.events.Find(q.b.def.Name, len(r.Data))})
 		if q.records = q.records[1:]; len(q.records) == 0 {
 			last := len(queues) - 1
 			queues[0], queues = queues[last], queues[:last]

@@ -143,7 +143,7 @@ func New(l *loader.Linked, cfg Config) (*Machine, error) {
 	if cfg.MaxInsns == 0 {
 		cfg.MaxInsns = defaultMaxInsns
 	}
-	m := &Machine{linked: l, cfg: cfg, byDef: map[*loader.Map]*boundMap{}, byName: map[string]*program{}, events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes())}
+	m := &Machine{linked: l, cfg: cfg, byDef: map[*loader.Map]*boundMap{}, byName: map[string]*program{}, events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
 	if err := m.compose(); err != nil {
 		m.Close()
 		return nil, err

@@ -5,25 +5,32 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
 )
 
-// EventTypes finds the type of records by their size. Ring buffers and perf arrays have no
-// value type, so the object's own structs are the evidence: a struct of exactly the record's
-// size fits, one whose name speaks of events is preferred, and an ambiguity is left open.
+// EventTypes finds the type of records. Ring buffers and perf arrays have no value type, so the stores of the programs are the evidence: a
+// struct of the object fits that has exactly the record's size, and members where the programs that send records of that size to the map
+// store. At least two members must be stored to: a number alone may be anything. Of several, the one with the most stores to whole members
+// wins, then one whose name speaks of events; else it is left open, as it is when programs copy records as a whole.
 type EventTypes struct {
 	types  func() *btf.Spec // those of the object
 	roots  []btf.ID         // types of the kernel whose fields the object reads
 	spec   *btf.Spec        // their result, when a record was seen
 	target *btf.Spec
 	bySize map[int][]btf.ID
-	found  map[int]btf.ID // answers so far
+	// declared are the structs that global variables point to.
+	declared map[btf.ID]bool
+	found    map[recordKey]btf.ID // answers so far
+
+	programs []*loader.LinkedProgram
+	sites    []recordSite // of the programs, when a record was seen
 }
 
 // NewEventTypes makes the index of an object's structs, types, which may return nil; they are asked for when there is a record. Types
 // of the kernel, which objects hold to read its memory, are no records: those of the target, which may be nil, and those that roots
-// lead to, which another kernel may have had.
-func NewEventTypes(types func() *btf.Spec, target *btf.Spec, roots []btf.ID) *EventTypes {
-	return &EventTypes{types: types, target: target, roots: roots, found: map[int]btf.ID{}}
+// lead to, which another kernel may have had. The programs are those whose stores are looked at.
+func NewEventTypes(types func() *btf.Spec, target *btf.Spec, roots []btf.ID, programs []*loader.LinkedProgram) *EventTypes {
+	return &EventTypes{types: types, target: target, roots: roots, programs: programs, found: map[recordKey]btf.ID{}}
 }
 
 // reachable are the types that roots are made of and point to.
@@ -63,9 +70,15 @@ func (e *EventTypes) index() {
 		return
 	}
 	kernels := reachable(e.spec, slices.Clone(e.roots))
+	e.declared = map[btf.ID]bool{}
 	for spec := e.spec; spec != nil; spec = spec.Base() {
 		maps := mapTypes(spec)
 		for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+			if spec.Kind(id) == btf.KindVar {
+				if p := spec.SkipMods(spec.MustType(id).Ref); p.Kind == btf.KindPtr {
+					e.declared[spec.SkipID(p.Ref)] = true
+				}
+			}
 			if spec.Kind(id) != btf.KindStruct || spec.Name(id) == "" || maps[id] || kernels[id] {
 				continue
 			}
@@ -94,24 +107,66 @@ func mapTypes(spec *btf.Spec) map[btf.ID]bool {
 // eventWords are parts of names that programs give to the records they send, the most telling first.
 var eventWords = []string{"event", "record", "sample", "data", "info", "msg"}
 
-// Find returns the type that fits a record of size bytes, 0 when none does or several do.
-// A record may carry up to seven bytes of padding behind the struct.
-func (e *EventTypes) Find(size int) btf.ID {
-	id, ok := e.found[size]
+type recordKey struct {
+	mapName string
+	size    int
+}
+
+// Find returns the type of records of size bytes in a map, 0 when the programs' stores do not tell. An empty name means any map.
+func (e *EventTypes) Find(mapName string, size int) btf.ID {
+	key := recordKey{mapName, size}
+	id, ok := e.found[key]
 	if !ok {
-		id = e.find(size)
-		e.found[size] = id
+		id = e.find(key)
+		e.found[key] = id
 	}
 	return id
 }
 
-func (e *EventTypes) find(size int) btf.ID {
+func (e *EventTypes) find(key recordKey) btf.ID {
 	if e.Spec() == nil {
 		return 0
 	}
-	var ids []btf.ID
-	for _, id := range e.bySize[size] {
-		if t, err := e.spec.Type(id); err == nil && !isKernels(t, e.target) {
+	if e.sites == nil {
+		e.sites = []recordSite{}
+		for _, lp := range e.programs {
+			e.sites = append(e.sites, recordSites(lp)...)
+		}
+	}
+	// Every site has to agree; the best fit wins.
+	scores := map[btf.ID]int{}
+	for _, id := range e.bySize[key.size] {
+		t, err := e.spec.Type(id)
+		if err != nil || isKernels(t, e.target) {
+			continue
+		}
+		for i := range e.sites {
+			s := &e.sites[i]
+			if s.size != key.size || key.mapName != "" && s.mapName != key.mapName {
+				continue
+			}
+			score, ok := s.fits(e.spec, id)
+			if e.valueType(s) == id {
+				score, ok = 1<<16, true // the map's definition says so
+			}
+			if !ok {
+				delete(scores, id)
+				break
+			}
+			if score > 0 && e.declared[id] {
+				score++ // a variable points to it, by which programs keep types in BTF
+			}
+			if score > 0 {
+				scores[id] = max(scores[id], score)
+			}
+		}
+	}
+	best, ids := 1, []btf.ID(nil) // a store of a whole number fits any struct that begins with one
+	for id, score := range scores {
+		if score > best {
+			best, ids = score, nil
+		}
+		if score == best && score > 1 {
 			ids = append(ids, id)
 		}
 	}
@@ -133,6 +188,58 @@ func (e *EventTypes) find(size int) btf.ID {
 		}
 	}
 	return 0
+}
+
+// valueType is the type of the values that a site sends as records, 0 if it sends none.
+func (e *EventTypes) valueType(s *recordSite) btf.ID {
+	if s.valueOf == "" {
+		return 0
+	}
+	for _, lp := range e.programs {
+		if def, ok := lp.Linked().Map(s.valueOf); ok && int(def.ValueSize) == s.size {
+			return e.spec.SkipID(def.ValueType)
+		}
+		break
+	}
+	return 0
+}
+
+// fits counts the members of a struct that the stores of the site are made to; ok is false when a store ends within a member.
+func (s *recordSite) fits(spec *btf.Spec, id btf.ID) (members int, ok bool) {
+	seen := map[string]bool{}
+	for _, st := range s.stores {
+		if st.off == 0 && st.size == s.size {
+			continue // as a whole
+		}
+		path, f, exact := spec.FieldAt(id, uint32(st.off), st.size)
+		switch {
+		case exact && path != "":
+			path, _, _ = strings.Cut(path, "[") // elements of an array are one member
+			seen[path] = true
+		case !edges(spec, id, st) && !(st.zero && path == ""):
+			if inBitfield := f.BitSize != 0; inBitfield || spec.SkipMods(f.Type).Kind == btf.KindArray {
+				continue
+			}
+			return 0, false
+		}
+	}
+	return len(seen), true
+}
+
+// edges reports whether a store that covers several members covers each of them whole.
+func edges(spec *btf.Spec, id btf.ID, st recordStore) bool {
+	starts := func(off int) bool {
+		path, f, _ := spec.FieldAt(id, uint32(off), 1)
+		return path == "" || int(f.BitOffset) == 8*off
+	}
+	ends := func(off int) bool {
+		path, f, _ := spec.FieldAt(id, uint32(off-1), 1)
+		n, err := spec.Sizeof(f.Type)
+		return path == "" || err == nil && int64(f.BitOffset)/8+n == int64(off)
+	}
+	path, _, _ := spec.FieldAt(id, uint32(st.off), st.size)
+	inner, _, _ := spec.FieldAt(id, uint32(st.off), 1)
+	return path != inner && starts(st.off) && ends(st.off+st.size)
 }
 
 // isKernels reports whether the target has the struct: one of its name, with all its members.

@@ -1,7 +1,6 @@
 package machine_test
 
 import (
-	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,34 +11,34 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-func TestEventTypes(t *testing.T) {
-	b := btf.NewBuilder(nil)
-	u32, u64 := b.Int("u32", 4, 0), b.Int("u64", 8, 0)
-	list := b.Struct("list_head", 16, btf.Member{Name: "next", Type: u64}, btf.Member{Name: "prev", Type: u64, BitOffset: 64})
-	own := b.Struct("file", 24, btf.Member{Name: "our_own", Type: u32})
-	alone := b.Struct("stat", 16, btf.Member{Name: "ours", Type: u32})
-	ambiguous := b.Struct("one", 40, btf.Member{Name: "a", Type: u32})
-	event := b.Struct("exec_event", 40, btf.Member{Name: "b", Type: u32})
-	b.Struct("first", 8, btf.Member{Name: "c", Type: u32})
-	b.Struct("second", 8, btf.Member{Name: "d", Type: u32})
-	spec, err := b.Spec(binary.LittleEndian)
-	require.NoError(t, err)
-	kernel, err := embedded.Spec()
-	require.NoError(t, err)
+// TestRecordsHaveTheStructTheirStoresMake: a struct of the right size is not enough. What programs store decides, or the definition of the map
+// whose value is sent.
+func TestRecordsHaveTheStructTheirStoresMake(t *testing.T) {
+	m := compose(t, load(t, "../testdata/objects/clang-14/silent.o", target(t, embedded.Name)), machine.Config{})
+	for prog, want := range map[string]string{
+		"ok_sends_number": "", "ok_sends_value": "struct pool", "ok_sends_padded": "struct padded", "ok_sends_numbers": "", "warn_padding_in_record": "struct padded",
+	} {
+		res := run(t, m, prog)
+		require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
+		require.Len(t, res.Events, 1, prog)
+		got := ""
+		if e := res.Events[0]; e.Type != 0 {
+			got = m.EventTypes().Spec().TypeString(e.Type)
+		}
+		assert.Equal(t, want, got, prog)
+	}
+	assert.NotZero(t, m.EventTypes().Find("ring", 16))
+	assert.Zero(t, m.EventTypes().Find("ring", 99))
+}
 
-	e := machine.NewEventTypes(func() *btf.Spec { return spec }, kernel, nil)
-	assert.Equal(t, alone, e.Find(16), "list_head is the kernel's")
-	assert.Equal(t, own, e.Find(24), "the kernel's struct of that name is another one")
-	assert.Equal(t, event, e.Find(40), "its name speaks of events, that of %d does not", ambiguous)
-	assert.Zero(t, e.Find(8), "two fit")
-	assert.Zero(t, e.Find(99), "none fits")
-	holder := b.Struct("a_struct_of_another_kernel", 48, btf.Member{Name: "in", Type: b.Ptr(b.Array(own, u32, 2))})
-	more, err := b.Spec(binary.LittleEndian)
-	require.NoError(t, err)
-	e = machine.NewEventTypes(func() *btf.Spec { return more }, kernel, []btf.ID{holder})
-	assert.Zero(t, e.Find(48), "fields of it are relocated")
-	assert.Zero(t, e.Find(24), "it leads to this one")
-	assert.Equal(t, event, e.Find(40))
-	assert.Zero(t, machine.NewEventTypes(func() *btf.Spec { return spec }, nil, nil).Find(16), "without a target list_head (%d) fits too", list)
-	assert.Zero(t, machine.NewEventTypes(func() *btf.Spec { return nil }, kernel, nil).Find(16))
+// TestTypesOfTheKernelAreNoRecords: objects hold the types of a kernel whose memory they read.
+func TestTypesOfTheKernelAreNoRecords(t *testing.T) {
+	l := load(t, "../testdata/objects/clang-14/silent.o", target(t, embedded.Name))
+	padded, ok := l.Object.BTF.FindID(btf.KindStruct, "padded")
+	require.True(t, ok)
+	types := func() *btf.Spec { return l.Object.BTF }
+	assert.Equal(t, padded, machine.NewEventTypes(types, l.Target.BTF, nil, l.Programs).Find("ring", 16))
+	assert.Zero(t, machine.NewEventTypes(types, l.Target.BTF, []btf.ID{padded}, l.Programs).Find("ring", 16), "fields of it are relocated")
+	assert.Zero(t, machine.NewEventTypes(types, l.Object.BTF, nil, l.Programs).Find("ring", 16), "the target has it")
+	assert.Zero(t, machine.NewEventTypes(func() *btf.Spec { return nil }, l.Target.BTF, nil, l.Programs).Find("ring", 16))
 }

@@ -72,7 +72,13 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} ring SEC(".maps");
+} ring SEC(".maps"), numbers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} values SEC(".maps");
 
 SEC("xdp")
 int warn_padding_in_key(struct xdp_md *ctx)
@@ -110,6 +116,67 @@ int warn_padding_in_record(struct xdp_md *ctx)
 	r.b = 2;
 	r.c = 3;
 	bpf_ringbuf_output(&ring, &r, sizeof(r), 0);
+	return 2;
+}
+
+// The only struct of eight bytes is no record: a number is sent.
+struct pool {
+	__u64 free;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pool);
+} pools SEC(".maps");
+
+SEC("xdp")
+int ok_sends_number(struct xdp_md *ctx)
+{
+	__u64 n = ctx->ingress_ifindex;
+
+	bpf_ringbuf_output(&ring, &n, sizeof(n), 0);
+	return 2;
+}
+
+SEC("xdp")
+int ok_sends_value(struct xdp_md *ctx)
+{
+	__u32 zero = 0;
+	struct pool *p = bpf_map_lookup_elem(&pools, &zero);
+
+	if (p)
+		bpf_perf_event_output(ctx, &values, 0xffffffffULL, p, sizeof(*p));
+	return 2;
+}
+
+SEC("xdp")
+int ok_sends_padded(struct xdp_md *ctx)
+{
+	struct padded *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+
+	if (!r)
+		return 2;
+	__builtin_memset(r, 0, sizeof(*r));
+	r->a = ctx->ingress_ifindex;
+	r->b = 2;
+	r->c = 3;
+	bpf_ringbuf_submit(r, 0);
+	return 2;
+}
+
+// Two numbers are not a struct padded, which has their size.
+SEC("xdp")
+int ok_sends_numbers(struct xdp_md *ctx)
+{
+	__u64 *r = bpf_ringbuf_reserve(&numbers, 16, 0);
+
+	if (!r)
+		return 2;
+	r[0] = ctx->ingress_ifindex;
+	r[1] = 2;
+	bpf_ringbuf_submit(r, 0);
 	return 2;
 }
 
