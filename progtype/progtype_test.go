@@ -292,6 +292,8 @@ func TestSleepable(t *testing.T) {
 	}{
 		{uapi.ProgTypeKprobe, 0, uapi.R(5, 19), false}, {uapi.ProgTypeKprobe, 0, v60, true},
 		{uapi.ProgTypeTracing, uapi.AttachTraceFentry, v510, true},
+		{uapi.ProgTypeTracing, uapi.AttachTraceRawTp, uapi.R(6, 2), true}, {uapi.ProgTypeTracing, uapi.AttachTraceRawTp, uapi.R(6, 3), false},
+		{uapi.ProgTypeTracing, uapi.AttachTraceIter, v510, true}, {uapi.ProgTypeTracing, uapi.AttachTraceIter, uapi.R(5, 9), false},
 		{uapi.ProgTypeTracing, uapi.AttachTraceRawTp, uapi.R(7, 1), false}, {uapi.ProgTypeTracing, uapi.AttachTraceRawTp, v72, true},
 		{uapi.ProgTypeLSM, uapi.AttachLSMMac, v510, true}, {uapi.ProgTypeLSM, uapi.AttachLSMCgroup, 0, false},
 		{uapi.ProgTypeStructOps, 0, uapi.R(6, 2), false}, {uapi.ProgTypeStructOps, 0, uapi.R(6, 3), true},

@@ -8,6 +8,8 @@ import (
 // value is never.
 type Sleepable struct {
 	Since uapi.Release
+	// Unchecked is the release before which nobody looked, from 5.10 on, when programs could be sleepable at all.
+	Unchecked uapi.Release
 	// Always says that programs must be sleepable.
 	Always bool
 }
@@ -23,5 +25,5 @@ func (r *Row) SleepableIn(a uapi.AttachType) Sleepable {
 // MaySleep reports whether a release loads sleepable programs of an attach type.
 func (r *Row) MaySleep(release uapi.Release, a uapi.AttachType) bool {
 	s := r.SleepableIn(a)
-	return s.Since != 0 && release.Has(s.Since)
+	return s.Since != 0 && release.Has(s.Since) || s.Unchecked != 0 && release >= v510 && release < s.Unchecked
 }

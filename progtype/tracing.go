@@ -101,11 +101,11 @@ var tracingRows = []Row{
 		},
 		Attach: uapi.AttachTraceFentry,
 		Attaches: []Attach{
-			{Type: uapi.AttachTraceRawTp, Since: uapi.R(5, 5), Target: RawEvent, Returns: anyReturn, Sleepable: &Sleepable{Since: v72}},
+			{Type: uapi.AttachTraceRawTp, Since: uapi.R(5, 5), Target: RawEvent, Returns: anyReturn, Sleepable: &Sleepable{Since: v72, Unchecked: uapi.R(6, 3)}},
 			{Type: uapi.AttachTraceFentry, Since: uapi.R(5, 5)},
 			{Type: uapi.AttachTraceFexit, Since: uapi.R(5, 5), Return: true},
 			{Type: uapi.AttachModifyReturn, Since: uapi.R(5, 7), Return: true, Modifies: true, Returns: anyReturn},
-			{Type: uapi.AttachTraceIter, Since: uapi.R(5, 8), Target: Iterator, Returns: from(0, 1), Sleepable: &Sleepable{Since: v60}, NoPrivateStack: true},
+			{Type: uapi.AttachTraceIter, Since: uapi.R(5, 8), Target: Iterator, Returns: from(0, 1), Sleepable: &Sleepable{Since: v60, Unchecked: v60}, NoPrivateStack: true},
 			{Type: uapi.AttachTraceFsession, Since: uapi.R(7, 0), Return: true},
 			{Type: uapi.AttachTraceFentryMulti, Since: v72, Target: Functions},
 			{Type: uapi.AttachTraceFexitMulti, Since: v72, Target: Functions, Return: true},

@@ -163,7 +163,7 @@ func (e *env) checkSubprogs() {
 		}
 		if isJump(in) && opOf(in) != opExit && opOf(in) != opCall && !(in.Code == clsJMP|opJA|srcX && e.has(since.Gotox)) {
 			off := i + jumpOff(in) + 1
-			if in.Code == clsJMP32|opJA && !e.has(since.CPUv4) {
+			if in.Code == clsJMP32|opJA && !e.has(since.LongJump) {
 				off = i + int(in.Off) + 1
 			}
 			if off < s.start || off >= end {
@@ -172,7 +172,7 @@ func (e *env) checkSubprogs() {
 		}
 		if i == end-1 {
 			c := in.Code
-			if c != clsJMP|opExit && c != clsJMP|opJA && !(c == clsJMP32|opJA && e.has(since.CPUv4)) && !(c == clsJMP|opJA|srcX && e.has(since.Gotox)) {
+			if c != clsJMP|opExit && c != clsJMP|opJA && !(c == clsJMP32|opJA && e.has(since.LongJump)) && !(c == clsJMP|opJA|srcX && e.has(since.Gotox)) {
 				e.refuse(uapi.EINVAL, "last insn is not an exit or jmp")
 			}
 			cur++
@@ -273,7 +273,7 @@ func (c *cfg) visit(t int) bool {
 			panic(refusal{uapi.EINVAL})
 		}
 		off := int(in.Off)
-		if class(in) == clsJMP32 && e.has(since.CPUv4) {
+		if class(in) == clsJMP32 && e.has(since.LongJump) {
 			off = int(in.Imm)
 		}
 		if c.push(t, t+off+1, edgeFall) {

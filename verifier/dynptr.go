@@ -172,7 +172,7 @@ func (e *env) dynptrArg(n int, t regType, clone uint32) {
 		if t&objRelease != 0 {
 			e.refuse(uapi.EINVAL, "CONST_PTR_TO_DYNPTR cannot be released")
 		}
-	} else if r.typ == constDynptr && t&memRdonly == 0 {
+	} else if r.typ == constDynptr && t&memRdonly == 0 && e.rel >= since.R(6, 2) {
 		e.refuse(uapi.EINVAL, "cannot pass pointer to const bpf_dynptr, the helper mutates it")
 	}
 	if !e.dynptrValid(r) {

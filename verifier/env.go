@@ -124,13 +124,15 @@ type env struct {
 	lines   []string // what the kernel would have logged since the last instruction
 	log     *logger
 	seenExc bool
-	byType  bool // an argument is judged by its type alone
+	// calledBack: the call being judged enters a callback, whose frame is set up.
+	calledBack bool
+	byType     bool // an argument is judged by its type alone
 }
 
 // flags are the rules of the release that are asked often.
 type flags struct {
-	static, liveRegs, scc, linked, linkedNeg, ids, uninit, mixed, precise, converge, fork, stateRefs bool
-	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                      bool
+	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs bool
+	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                                   bool
 }
 
 type pendingState struct {
@@ -180,7 +182,7 @@ func (e *env) took(n int64) {
 	}
 }
 
-func (e *env) has(r since.Rule) bool { return r.In(e.rel) }
+func (e *env) has(r since.Rule) bool { return r.In(e.rel, e.k.Patch) }
 
 func (e *env) newID() uint32 { e.ids++; return e.ids }
 
@@ -199,18 +201,19 @@ func (e *env) message() string {
 	return ""
 }
 
-func numRules(r Release) num.Rules {
+func numRules(k *Kernel) num.Rules {
+	in := func(r since.Rule) bool { return r.In(k.Release, k.Patch) }
 	n := num.Rules{
-		SplitSign: since.SplitSign.In(r), SplitSign32: since.SplitSign32.In(r), WrapBoth: since.WrapBoth.In(r),
-		MulSigned: since.MulSigned.In(r), Div: since.DivRange.In(r), Neg: since.NegRange.In(r), Bswap: since.BswapRange.In(r),
-		EqBits: since.EqBits.In(r), EqHalves: since.EqHalves.In(r), Lsh32: since.MixedBounds.In(r),
+		SplitSign: in(since.SplitSign), SplitSign32: in(since.SplitSign32), WrapBoth: in(since.WrapBoth),
+		MulSigned: in(since.MulSigned), Div: in(since.DivRange), Neg: in(since.NegRange), Bswap: in(since.BswapRange),
+		EqBits: in(since.EqBits), EqHalves: in(since.EqHalves), Lsh32: in(since.MixedBounds),
 	}
-	if since.MixedBounds.In(r) {
+	if in(since.MixedBounds) {
 		n.Deduce = num.DeduceMixed
 	}
-	if since.MulTnumUnion.In(r) {
+	if in(since.MulTnumUnion) {
 		n.Mul = num.MulUnion
-	} else if since.MulTnumShift.In(r) {
+	} else if in(since.MulTnumShift) {
 		n.Mul = num.MulShiftAdd
 	}
 	return n

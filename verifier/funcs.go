@@ -6,6 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/num"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
@@ -387,7 +388,6 @@ const (
 
 // callback queues the call of a callback (push_callback_call).
 func (e *env) callback(sub int, kind cbKind) {
-	in := &e.insns[e.insn]
 	sp := &e.subs[sub]
 	sp.isCallback = true
 	s := e.cur
@@ -404,10 +404,11 @@ func (e *env) callback(sub int, kind cbKind) {
 		e.setCallback(caller, f, kind)
 		return
 	}
-	_ = in
 	if !e.has(since.CallbackChains) {
-		// Before 6.7 the callback is walked once, as part of the call.
-		e.callbackOnce(sub, kind)
+		// The callback is walked once, as a function that the call enters when everything else is judged.
+		e.enterFunc(s, sub, e.insn, func(caller, callee *frame) { e.setCallback(caller, callee, kind) })
+		s.curFrame--
+		e.calledBack = true
 		return
 	}
 	q := e.push(sp.start, e.insn)
@@ -420,7 +421,17 @@ func (e *env) callback(sub int, kind cbKind) {
 	caller.callbackDepth = 0
 }
 
-func (e *env) callbackOnce(sub int, kind cbKind) { e.unknown("callbacks on Linux %s", e.rel) }
+// enterCallback goes on with the callback of a call that was judged, if there is one to be walked now.
+func (e *env) enterCallback() stepResult {
+	if !e.calledBack {
+		return stepNext
+	}
+	e.calledBack = false
+	e.cur.curFrame++
+	e.insn = e.subs[e.frame().sub].start
+	e.log.called(e)
+	return stepJumped
+}
 
 // setCallback gives a callback its arguments.
 func (e *env) setCallback(caller, f *frame, kind cbKind) {
@@ -567,10 +578,13 @@ func (e *env) leaveFunc() {
 			e.refuse(uapi.EACCES, "R0 not a scalar value")
 		}
 		e.readReg(r0)
-		if e.has(since.CallbackChains) {
-			e.precise(0)
+		e.precise(0)
+		rg := callee.callbackRet
+		bad := int64(rg.min) > r0.SMin || r0.SMax > int64(rg.max)
+		if e.rel < since.R(6, 8) { // by bits; all ranges there are 0 to 1 or 0
+			bad = !num.Tnum{Mask: uint64(rg.max)}.Contains(r0.Var)
 		}
-		if rg := callee.callbackRet; int64(rg.min) > r0.SMin || r0.SMax > int64(rg.max) {
+		if bad {
 			e.badRange(r0, rg, "At callback return", "R0")
 			panic(refusal{uapi.EINVAL})
 		}
@@ -582,14 +596,14 @@ func (e *env) leaveFunc() {
 	}
 	site := callee.callsite
 	e.insn = site + 1
-	if callee.inCallback {
+	again := callee.inCallback && e.has(since.CallbackChains)
+	if again {
 		e.insn = site
 	}
-	inCallback := callee.inCallback
 	e.freeFrame(callee)
 	s.frames[s.curFrame] = nil
 	s.curFrame--
-	if inCallback {
+	if again {
 		if prev := e.findEntry(s, e.insn); prev != nil {
 			e.widen(prev, s)
 		}

@@ -199,7 +199,7 @@ func (e *env) callHelper(in *decode.Insn) stepResult {
 	if changes {
 		e.forgetPackets()
 	}
-	return stepNext
+	return e.enterCallback()
 }
 
 // checkMaySleep demands a place where a function may sleep.

@@ -215,7 +215,7 @@ func (e *env) callKfunc(in *decode.Insn) stepResult {
 	if k.is("bpf_throw") {
 		return e.exit(true)
 	}
-	return stepNext
+	return e.enterCallback()
 }
 
 // kfuncSections keeps count of RCU and preemption sections.

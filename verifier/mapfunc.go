@@ -138,7 +138,7 @@ func (e *env) checkFormat(regs *[11]reg) {
 	if i := slices.Index(f, 0); i >= 0 {
 		f = f[:i]
 	}
-	if !formatOK(f, n, e.rel >= since.R(6, 12)) {
+	if !formatOK(f, n, e.has(since.UTF8Formats)) {
 		e.refuse(uapi.EINVAL, "Invalid format string")
 	}
 }

@@ -16,7 +16,7 @@ func (e *env) markOld(fr, r, spi int) {
 	isNew := false
 	if r >= 0 {
 		x := &f.regs[r]
-		if e.rel < since.R(6, 2) {
+		if !e.r.unpreciseCheckpoints {
 			if !x.precise {
 				isNew = true
 			}
@@ -31,7 +31,7 @@ func (e *env) markOld(fr, r, spi int) {
 			return
 		}
 		x := &f.stack[spi].reg
-		if e.rel < since.R(6, 2) {
+		if !e.r.unpreciseCheckpoints {
 			if !x.precise {
 				isNew = true
 			}
@@ -47,7 +47,7 @@ func (e *env) markOld(fr, r, spi int) {
 	skip := true
 	for {
 		h := s.hist
-		if e.rel >= since.R(6, 2) && last < 0 {
+		if e.r.unpreciseCheckpoints && last < 0 {
 			e.startOld(s, regs, stack)
 			return
 		}
@@ -61,7 +61,8 @@ func (e *env) markOld(fr, r, spi int) {
 			if regs == 0 && stack == 0 {
 				return
 			}
-			if i == first {
+			// A state may come back to its first instruction before it ends.
+			if i == first && (h == nil || h.prev == nil && int(h.idx) == i) {
 				break
 			}
 			p := i - 1
@@ -94,7 +95,7 @@ func (e *env) markOld(fr, r, spi int) {
 			}
 			if !x.precise {
 				isNew = true
-			} else if e.rel >= since.R(6, 2) {
+			} else if e.r.unpreciseCheckpoints {
 				regs &^= 1 << i
 			}
 			x.precise = true
@@ -114,12 +115,12 @@ func (e *env) markOld(fr, r, spi int) {
 			}
 			if !sl.reg.precise {
 				isNew = true
-			} else if e.rel >= since.R(6, 2) {
+			} else if e.r.unpreciseCheckpoints {
 				stack &^= 1 << i
 			}
 			sl.reg.precise = true
 		}
-		if regs == 0 && stack == 0 || e.rel < since.R(6, 2) && !isNew {
+		if regs == 0 && stack == 0 || !e.r.unpreciseCheckpoints && !isNew {
 			return
 		}
 		last, first = s.last, s.first
@@ -139,7 +140,7 @@ func (e *env) startOld(s *state, regs uint32, stack uint64) {
 
 func (e *env) allPreciseOld() {
 	for s := e.cur; s != nil; s = s.parent {
-		if e.rel >= since.R(6, 2) && s == e.cur {
+		if e.r.unpreciseCheckpoints && s == e.cur {
 			continue
 		}
 		for i := 0; i <= s.curFrame; i++ {
@@ -216,7 +217,7 @@ func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
 			if in.Src == 1 {
 				return backGiveUp
 			}
-			if e.rel >= since.R(6, 1) && e.isSyncCallback(in, i) {
+			if e.isSyncCallback(in, i) {
 				return backGiveUp
 			}
 			*regs &^= 1
@@ -246,7 +247,7 @@ func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
 // propagatePrecisionOld demands of the path to the current state what a kept state demands.
 func (e *env) propagatePrecisionOld(old *state) {
 	frames := []int{old.curFrame}
-	if e.rel >= since.R(6, 2) {
+	if e.r.unpreciseCheckpoints {
 		frames = frames[:0]
 		for fr := old.curFrame; fr >= 0; fr-- {
 			frames = append(frames, fr)

@@ -33,7 +33,7 @@ func (e *env) dropRef(s *state, id uint32) bool {
 			continue
 		}
 		if !e.r.stateRefs {
-			if f := s.frame(); f.inCallback && r.callback != f.no && e.rel >= since.R(6, 1) {
+			if f := s.frame(); f.inCallback && r.callback != f.no && e.rel >= since.R(5, 15) {
 				return false
 			}
 		}
@@ -79,7 +79,7 @@ func (e *env) invalidate(r *reg) {
 func (e *env) forgetPackets() {
 	e.cur.eachReg(spillMask, func(r *reg) {
 		if r.typ.isPacketAny() || r.typ.isDynSlicePkt() {
-			e.invalidate(r)
+			r.unknown()
 		}
 	})
 }
@@ -105,7 +105,7 @@ func (e *env) leak(throw bool) bool {
 		if r.kind != refPtr {
 			continue
 		}
-		if !e.r.stateRefs && !throw && f.inCallback && r.callback != f.no && e.rel >= since.R(6, 1) {
+		if !e.r.stateRefs && !throw && f.inCallback && r.callback != f.no && e.rel >= since.R(5, 15) {
 			continue
 		}
 		e.verbose("Unreleased reference id=%d alloc_insn=%d", r.id, r.insn)

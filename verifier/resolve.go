@@ -243,7 +243,7 @@ func (e *env) opcodeKnown(in *decode.Insn) bool {
 	case clsJMP32:
 		switch op := opOf(in); {
 		case op == opJA:
-			return !isX(in) && e.has(since.CPUv4)
+			return !isX(in) && e.has(since.LongJump)
 		case op == opCall, op == opExit, op >= opJCOND:
 			return false
 		}

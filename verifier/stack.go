@@ -399,7 +399,7 @@ func (e *env) stackBounds(ptr, off, size int, src accessSource, t accessType) {
 		lo, hi = r.SMin+int64(off), r.SMax+int64(off)+int64(size)
 	}
 	least := int64(-maxStack)
-	if t == read && !e.r.uninit {
+	if t == read && !e.r.uninitGrows {
 		least = -int64(len(f.stack) * 8)
 	}
 	errno := uapi.Errno(0)
@@ -422,7 +422,7 @@ func (e *env) stackBounds(ptr, off, size int, src accessSource, t accessType) {
 		}
 		e.refuse(errno, "invalid variable-offset%s stack R%d var_off=%s off=%d size=%d", what, ptr, e.bits(r), off, size)
 	}
-	if t == write || e.r.uninit {
+	if e.r.uninitGrows || t == write && src != accessHelper {
 		e.growStack(f, int(-lo))
 	}
 }
@@ -484,8 +484,12 @@ func (e *env) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t acc
 	}
 	for i := lo; i < hi+size; i++ {
 		at := -i - 1
-		if at >= len(f.stack)*8 {
+		below := at >= len(f.stack)*8
+		if below && e.r.uninitGrows {
 			e.refuse(uapi.EFAULT, "verifier bug: allocated_stack too small")
+		}
+		if below {
+			e.unreadable(ptr, lo, i, size, what)
 		}
 		s := &f.stack[at/8]
 		b := &s.t[at%8]
@@ -500,7 +504,7 @@ func (e *env) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t acc
 				*b = slotMisc
 			}
 		case e.isSpilled(s):
-			if clobber {
+			if clobber && !(e.rel < since.R(5, 19) && s.reg.typ == ptrBTF) {
 				live, parent := s.reg.live, s.reg.parent
 				s.reg.unknown()
 				s.reg.live, s.reg.parent = live, parent
@@ -511,11 +515,17 @@ func (e *env) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t acc
 				}
 			}
 		default:
-			if r.Var.IsConst() {
-				e.refuse(uapi.EACCES, "invalid%s read from stack R%d off %d+%d size %d", what, ptr, lo, i-lo, size)
-			}
-			e.refuse(uapi.EACCES, "invalid%s read from stack R%d var_off %s+%d size %d", what, ptr, e.bits(r), i-lo, size)
+			e.unreadable(ptr, lo, i, size, what)
 		}
 		e.readSlot(f, at/8)
 	}
+}
+
+// unreadable refuses a read of stack that nobody wrote, at i in a read from lo on.
+func (e *env) unreadable(ptr, lo, i, size int, what string) {
+	r := e.reg(ptr)
+	if r.Var.IsConst() {
+		e.refuse(uapi.EACCES, "invalid%s read from stack R%d off %d+%d size %d", what, ptr, lo, i-lo, size)
+	}
+	e.refuse(uapi.EACCES, "invalid%s read from stack R%d var_off %s+%d size %d", what, ptr, e.bits(r), i-lo, size)
 }

@@ -52,15 +52,15 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 }
 
 func newEnv(ctx context.Context, k *Kernel, p *Program, o Options) *env {
-	e := &env{ctx: ctx, k: k, p: p, o: o, rel: k.Release, rules: numRules(k.Release), insns: p.Insns, log: newLogger(o)}
+	e := &env{ctx: ctx, k: k, p: p, o: o, rel: k.Release, rules: numRules(k), insns: p.Insns, log: newLogger(o)}
 	e.aux = make([]insnAux, len(p.Insns))
 	e.r = flags{
 		static: e.has(since.StaticStackLiveness), liveRegs: e.has(since.LiveRegisters), scc: e.has(since.SCCLoops),
-		linked: e.has(since.LinkedOffsets), linkedNeg: e.has(since.LinkedNegative), ids: e.has(since.ScalarIDs), uninit: e.has(since.UninitStack),
+		linked: e.has(since.LinkedOffsets), linkedNeg: e.has(since.LinkedNegative), ids: e.has(since.ScalarIDs), uninit: e.has(since.UninitStack), uninitGrows: e.has(since.UninitGrows),
 		mixed: e.has(since.MixedBounds), precise: e.has(since.BacktrackSubprogs), converge: e.has(since.ConvergingIterators),
 		fork: e.has(since.ForkSigns), stateRefs: e.has(since.StateRefs), half: e.has(since.HalfSlots), cleanCur: e.has(since.CleanCurrent),
 		singular: e.has(since.SingularIDs), constID: e.has(since.ConstHaveNoID), subreg: e.has(since.SubregSpill),
-		jumpPoints: e.has(since.JumpPoints), unpreciseCheckpoints: e.has(since.JumpPoints),
+		jumpPoints: e.has(since.JumpPoints), unpreciseCheckpoints: e.has(since.LazyPrecision),
 	}
 	return e
 }

@@ -104,30 +104,81 @@ func judge(t testing.TB, k *verifier.Kernel, text string) *verifier.Verdict {
 	return v
 }
 
-// What a release began to accept is refused by the one before it.
+// below ends a program that uses r0, from 0 to 7, as an offset on the stack.
+const below = "\nr1 = r10\nr1 += r0\n*(u8 *)(r1 - 8) = 0\nr0 = 0\nexit"
+
+// What a release began to accept is refused by the one before it; so are updates of older releases.
 func TestReleasesBegin(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
 	for _, c := range []struct {
-		from    since.Release
+		rule    since.Rule
 		text    string
-		message string // of the release before
+		message string // of the release before, "" for any
 	}{
-		{since.R(6, 3), "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
-		{since.R(6, 3), "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
-		{since.R(6, 6), "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
-		{since.R(5, 12), "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
+		{since.UninitStack, "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
+		{since.UninitGrows, "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
+		{since.StoreConstToContext, "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
+		{since.CPUv4, "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
+		{since.LongJump, "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
+		{since.AtomicsFull, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
+		{since.MayGoto, "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
+		{since.LoadAcquire, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
+		{since.SubregSpill, "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
+		{since.TwoRegisterRanges, "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
+		{since.LinkedOffsets, "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
+		{since.LinkedNegative, "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
+		{since.MulSigned, "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
+		{since.NegRange, "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
+		{since.BswapRange, "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
+		{since.EqBits, "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+		{since.DivRange, "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
+		{since.SameRegister, "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
 	} {
-		before := c.from - 1
-		if c.from == since.R(6, 3) {
-			before = since.R(6, 2)
+		verdictOn := func(r since.Release, patch int) *verifier.Verdict {
+			return judge(t, &verifier.Kernel{Release: r, Patch: patch, BTF: spec}, c.text)
 		}
-		v := judge(t, &verifier.Kernel{Release: before, BTF: spec}, c.text)
-		assert.Equal(t, verifier.Refused, v.Outcome, "%s before %s", c.text, c.from)
-		assert.Equal(t, c.message, v.Message)
-		v = judge(t, &verifier.Kernel{Release: c.from, BTF: spec}, c.text)
-		assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s", c.text, c.from, v.Message)
+		from := since.From(c.rule)
+		before := from - 1
+		if from&0xff == 0 { // the last release of the number before
+			before = since.R(6, 19)
+		}
+		require.True(t, c.rule.In(from, 0) && !c.rule.In(before, 0), "%s", c.rule)
+		v := verdictOn(before, 0)
+		assert.Equal(t, verifier.Refused, v.Outcome, "%s before %s: %s", c.text, from, c.rule)
+		if c.message != "" {
+			assert.Equal(t, c.message, v.Message, "%s", c.rule)
+		}
+		v = verdictOn(from, 0)
+		assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s (%s)", c.text, from, v.Message, c.rule)
+		for release, patch := range since.Updates(c.rule) {
+			v = verdictOn(release, patch)
+			assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s.%d: %s (%s)", c.text, release, patch, v.Message, c.rule)
+			if patch > 0 {
+				v = verdictOn(release, patch-1)
+				assert.Equal(t, verifier.Refused, v.Outcome, "%s on %s.%d (%s)", c.text, release, patch-1, c.rule)
+			}
+		}
 	}
+}
+
+// Callbacks are part of the call before 6.7 (6.6 with its updates), and called again and again from then on.
+func TestCallbacksOfEveryRelease(t *testing.T) {
+	l := linkAll(t, embeddedTarget(t), "../testdata/objects/clang-22/callbacks.o")
+	seen := map[verifier.Outcome]int{}
+	for _, r := range []since.Release{since.R(5, 17), since.R(6, 1), since.R(6, 5), since.R(6, 6), since.R(6, 12), since.R(6, 18), since.R(7, 2)} {
+		for _, lp := range l.Programs {
+			p, err := verifier.FromLinked(l, lp)
+			require.NoError(t, err)
+			k := verifier.KernelOf(l.Target)
+			k.Release, k.Patch = r, 0
+			v, err := verifier.Verify(context.Background(), k, p, verifier.Options{})
+			require.NoError(t, err)
+			assert.NotEqual(t, verifier.Unknown, v.Outcome, "%s on %s: %s", lp.Name, r, v.Missing)
+			seen[v.Outcome]++
+		}
+	}
+	assert.Greater(t, seen[verifier.Accepted], 10)
 }
 
 // A program that would be explored without end is refused after a million instructions.

@@ -66,6 +66,8 @@ func (e *env) visited(i int) bool {
 	e.maxPerInsn = max(e.maxPerInsn, count)
 	if add {
 		e.checkpoint(i)
+	} else if !e.r.jumpPoints {
+		e.pushHistory(cur, 0, 0, 0, nil)
 	}
 	return false
 }
@@ -205,7 +207,7 @@ func (e *env) checkpoint(i int) {
 	cur.first = i
 	cur.dfsDepth = n.dfsDepth + 1
 	cur.hist = nil
-	if e.rel < since.R(6, 15) && e.rel >= since.R(6, 7) {
+	if e.rel < since.R(6, 15) && e.r.converge {
 		cur.loopEntry = nil
 	}
 	head := e.bucket(i)

@@ -205,7 +205,7 @@ func (e *env) jump(in *decode.Insn) stepResult {
 		if isX(in) && e.has(since.Gotox) {
 			return e.gotox(in)
 		}
-		if isX(in) || in.Src != 0 || in.Dst != 0 || !w32 && in.Imm != 0 || w32 && (in.Off != 0 || !e.has(since.CPUv4)) {
+		if isX(in) || in.Src != 0 || in.Dst != 0 || !w32 && in.Imm != 0 || w32 && (in.Off != 0 || !e.has(since.LongJump)) {
 			e.refuse(uapi.EINVAL, "BPF_JA uses reserved fields")
 		}
 		e.insn += jumpOff(in) + 1

@@ -228,7 +228,9 @@ func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target
 	}
 	t, err := a.target(sources[best])
 	if err == nil {
-		loader.WithVersion(version)(t)
+		if version&0xff != 0 || t.Version>>8 != version>>8 { // Debian's names have no patch: that of the types stands
+			loader.WithVersion(version)(t)
+		}
 		t.Release = release
 	}
 	return t, err

@@ -42,6 +42,8 @@ const (
 	SubregSpill
 	// UninitStack: privileged programs may read stack that nobody wrote.
 	UninitStack
+	// UninitGrows: they may do so below everything that was written, too.
+	UninitGrows
 	// PreciseSpills: stack slots are tracked back by the instruction that accessed them.
 	PreciseSpills
 	// ScalarIDs: states are compared with the identities of scalars.
@@ -68,6 +70,10 @@ const (
 	KnownKeyLookup
 	// SizeSpillsBySlot: a checkpoint's slots are cleaned by halves.
 	HalfSlots
+	// LongJump: jumps over 32 bits.
+	LongJump
+	// UTF8Formats: format strings may have bytes from 0x80 on.
+	UTF8Formats
 	// CPUv4: sign extension, gotol, unconditional byte swaps, signed division.
 	CPUv4
 	// LoadAcquire: load-acquire and store-release.
@@ -96,6 +102,8 @@ const (
 	AtomicsFull
 	// JumpPoints: history is kept at jumps, not at checkpoints.
 	JumpPoints
+	// LazyPrecision: checkpoints forget what had to be exact, and the current state is not marked.
+	LazyPrecision
 	// UntrustedMem: walks to what is no struct yield memory that may fault.
 	UntrustedMem
 	// PreciseNeverImprecise (7.2)
@@ -124,73 +132,104 @@ const (
 type row struct {
 	from Release
 	what string
+	// stable are updates of older releases that brought the rule too.
+	stable []update
+}
+
+// update is a stable release: from its patch on, where that is known; 0 is the whole line, as it is maintained today.
+type update struct {
+	release Release
+	patch   int
 }
 
 var rows = [numRules]row{
-	StaticStackLiveness:    {R(6, 18), "stack slots are live by marks per call chain"},
-	LiveRegisters:          {R(6, 15), "registers that nothing reads are not compared"},
-	SCCLoops:               {R(6, 17), "loops are strongly connected components"},
-	StateRefs:              {R(6, 14), "references and locks belong to states"},
-	MixedBounds:            {R(6, 8), "64- and 32-bit ranges narrow each other"},
-	SplitSign:              {R(6, 12), "ranges on both sides of zero narrow unsigned ones"},
-	SplitSign32:            {R(6, 18), "the same for 32 bits"},
-	WrapBoth:               {R(6, 17), "sums whose both ends overflow stay ranges"},
-	MulSigned:              {R(6, 14), "products of negative numbers are ranges"},
-	MulTnumShift:           {R(5, 14), "bits of products by shifting and adding"},
-	MulTnumUnion:           {R(6, 18), "bits of products by unions"},
-	NegRange:               {R(6, 17), "negation keeps ranges"},
-	BswapRange:             {R(6, 18), "byte swaps keep bits"},
-	DivRange:               {R(7, 0), "quotients and remainders are ranges"},
-	EqBits:                 {R(6, 18), "known bits that differ decide comparisons"},
-	EqHalves:               {R(6, 8), "low halves decide comparisons of wholes"},
-	ForkSigns:              {R(6, 18), "and and or of 0 or -1 are explored for both"},
-	SubregSpill:            {R(5, 16), "small spills keep what is known"},
-	UninitStack:            {R(6, 3), "privileged programs read stack that nobody wrote"},
-	PreciseSpills:          {R(6, 8), "spills are tracked back by instruction"},
-	ScalarIDs:              {R(6, 5), "identities of scalars are compared"},
-	LinkedOffsets:          {R(6, 12), "scalars with a constant distance stay linked"},
-	LinkedNegative:         {R(7, 0), "so with negative and 32-bit distances"},
-	ConvergingIterators:    {R(6, 7), "iterator loops converge"},
-	FastCalls:              {R(6, 12), "spills around calls that keep registers vanish"},
-	LazyGlobals:            {R(6, 8), "global functions are judged when they are called"},
-	MayGoto:                {R(6, 9), "may_goto"},
-	GlobalEffects:          {R(6, 13), "effects of global functions are known"},
-	NestedRCU:              {R(6, 18), "RCU sections nest"},
-	ForceCheckpointHistory: {R(6, 12), "long histories force checkpoints"},
-	KnownKeyLookup:         {R(6, 14), "lookups with constant keys are not null"},
-	HalfSlots:              {R(7, 1), "liveness of halves of slots is known before the walk"},
-	CPUv4:                  {R(6, 6), "cpu v4"},
-	LoadAcquire:            {R(6, 15), "load-acquire and store-release"},
-	Gotox:                  {R(7, 0), "indirect jumps"},
-	PrivateStack:           {R(6, 13), "stacks of functions of tracing programs"},
-	StackByJIT:             {R(6, 8), "stacks are rounded to 16"},
-	StoreConstToContext:    {R(6, 3), "constants can be stored to contexts"},
-	RefsOrdered:            {R(6, 14), "references are given back in order"},
-	MissLimit64:            {R(6, 7), "checkpoints of loops are kept longer"},
-	TwoRegisterRanges:      {R(6, 8), "comparisons of registers narrow both"},
-	TailCallInvalidates:    {R(6, 13), "tail calls invalidate packet pointers"},
-	BacktrackSubprogs:      {R(6, 5), "precision is tracked through calls"},
-	ConstHaveNoID:          {R(6, 8), "constants have no identity"},
-	AtomicsFull:            {R(5, 12), "atomics other than add"},
-	JumpPoints:             {R(6, 2), "history at jumps"},
-	UntrustedMem:           {R(6, 17), "walks yield memory that may fault"},
-	SingularIDs:            {R(7, 0), "identities of a single register are dropped"},
-	CleanCurrent:           {R(7, 1), "what is dead leaves the current state"},
-	InsnBeforeWalk:         {R(7, 1), "fields are checked before the walk"},
-	SameRegister:           {R(7, 0), "comparisons of a register with itself are decided"},
-	OffsetInBounds:         {R(7, 0), "constants added to pointers are part of their ranges"},
-	CallbackChains:         {R(6, 7), "callbacks are called zero, one or many times"},
-	ConstDynptr:            {R(7, 1), "dynptrs of callbacks are taken where they are not released"},
-	GlobalChains:           {R(7, 1), "calls count from the last global function on"},
-	CallbackLoops:          {R(6, 19), "calls that call back are loops"},
-	TailCallReturns:        {R(6, 18), "tail calls in functions return from them"},
+	StaticStackLiveness:    {R(6, 18), "stack slots are live by marks per call chain", nil},
+	LiveRegisters:          {R(6, 15), "registers that nothing reads are not compared", nil},
+	SCCLoops:               {R(6, 17), "loops are strongly connected components", nil},
+	StateRefs:              {R(6, 14), "references and locks belong to states", nil},
+	MixedBounds:            {R(6, 8), "64- and 32-bit ranges narrow each other", nil},
+	SplitSign:              {R(6, 12), "ranges on both sides of zero narrow unsigned ones", nil},
+	SplitSign32:            {R(6, 18), "the same for 32 bits", []update{{R(6, 12), 117}}},
+	WrapBoth:               {R(6, 17), "sums whose both ends overflow stay ranges", nil},
+	MulSigned:              {R(6, 14), "products of negative numbers are ranges", nil},
+	MulTnumShift:           {R(5, 14), "bits of products by shifting and adding", nil},
+	MulTnumUnion:           {R(6, 18), "bits of products by unions", nil},
+	NegRange:               {R(6, 17), "negation keeps ranges", nil},
+	BswapRange:             {R(6, 18), "byte swaps keep bits", nil},
+	DivRange:               {R(7, 0), "quotients and remainders are ranges", nil},
+	EqBits:                 {R(6, 18), "known bits that differ decide comparisons", nil},
+	EqHalves:               {R(6, 8), "low halves decide comparisons of wholes", nil},
+	ForkSigns:              {R(6, 18), "and and or of 0 or -1 are explored for both", nil},
+	SubregSpill:            {R(5, 16), "small spills keep what is known", nil},
+	UninitStack:            {R(6, 3), "privileged programs read stack that nobody wrote", []update{{R(5, 10), 255}, {R(5, 15), 215}, {R(6, 1), 192}}},
+	UninitGrows:            {R(6, 3), "privileged programs read stack below what was written", []update{{R(6, 1), 192}}},
+	PreciseSpills:          {R(6, 8), "spills are tracked back by instruction", nil},
+	ScalarIDs:              {R(6, 5), "identities of scalars are compared", nil},
+	LinkedOffsets:          {R(6, 12), "scalars with a constant distance stay linked", nil},
+	LinkedNegative:         {R(7, 0), "so with negative and 32-bit distances", nil},
+	ConvergingIterators:    {R(6, 7), "iterator loops converge", []update{{R(6, 6), 0}}},
+	FastCalls:              {R(6, 12), "spills around calls that keep registers vanish", nil},
+	LazyGlobals:            {R(6, 8), "global functions are judged when they are called", nil},
+	MayGoto:                {R(6, 9), "may_goto", nil},
+	GlobalEffects:          {R(6, 13), "effects of global functions are known", []update{{R(6, 12), 117}}},
+	NestedRCU:              {R(6, 18), "RCU sections nest", nil},
+	ForceCheckpointHistory: {R(6, 12), "long histories force checkpoints", []update{{R(6, 6), 0}}},
+	KnownKeyLookup:         {R(6, 14), "lookups with constant keys are not null", nil},
+	HalfSlots:              {R(7, 1), "liveness of halves of slots is known before the walk", nil},
+	LongJump:               {R(6, 6), "jumps over 32 bits", []update{{R(6, 1), 192}}},
+	UTF8Formats:            {R(6, 12), "format strings have bytes from 0x80 on", []update{{R(6, 1), 192}}},
+	CPUv4:                  {R(6, 6), "cpu v4", nil},
+	LoadAcquire:            {R(6, 15), "load-acquire and store-release", nil},
+	Gotox:                  {R(7, 0), "indirect jumps", nil},
+	PrivateStack:           {R(6, 13), "stacks of functions of tracing programs", nil},
+	StackByJIT:             {R(6, 8), "stacks are rounded to 16", nil},
+	StoreConstToContext:    {R(6, 3), "constants can be stored to contexts", nil},
+	RefsOrdered:            {R(6, 14), "references are given back in order", nil},
+	MissLimit64:            {R(6, 7), "checkpoints of loops are kept longer", []update{{R(6, 6), 0}}},
+	TwoRegisterRanges:      {R(6, 8), "comparisons of registers narrow both", nil},
+	TailCallInvalidates:    {R(6, 13), "tail calls invalidate packet pointers", []update{{R(6, 12), 117}}},
+	BacktrackSubprogs:      {R(6, 5), "precision is tracked through calls", nil},
+	ConstHaveNoID:          {R(6, 8), "constants have no identity", nil},
+	AtomicsFull:            {R(5, 12), "atomics other than add", nil},
+	JumpPoints:             {R(6, 2), "history at jumps", []update{{R(6, 1), 0}}},
+	LazyPrecision:          {R(6, 2), "checkpoints forget what had to be exact", []update{{R(5, 10), 0}, {R(5, 15), 0}, {R(6, 1), 0}}},
+	UntrustedMem:           {R(6, 17), "walks yield memory that may fault", nil},
+	SingularIDs:            {R(7, 0), "identities of a single register are dropped", nil},
+	CleanCurrent:           {R(7, 1), "what is dead leaves the current state", nil},
+	InsnBeforeWalk:         {R(7, 1), "fields are checked before the walk", nil},
+	SameRegister:           {R(7, 0), "comparisons of a register with itself are decided", nil},
+	OffsetInBounds:         {R(7, 0), "constants added to pointers are part of their ranges", nil},
+	CallbackChains:         {R(6, 7), "callbacks are called zero, one or many times", []update{{R(6, 6), 0}}},
+	ConstDynptr:            {R(7, 1), "dynptrs of callbacks are taken where they are not released", nil},
+	GlobalChains:           {R(7, 1), "calls count from the last global function on", nil},
+	CallbackLoops:          {R(6, 19), "calls that call back are loops", nil},
+	TailCallReturns:        {R(6, 18), "tail calls in functions return from them", nil},
 }
 
-// In reports whether the release follows the rule.
-func (r Rule) In(release Release) bool { return release >= rows[r].from }
+// In reports whether a release follows the rule; patch is the third number of its version.
+func (r Rule) In(release Release, patch int) bool {
+	if release >= rows[r].from {
+		return true
+	}
+	for _, u := range rows[r].stable {
+		if u.release == release && patch >= u.patch {
+			return true
+		}
+	}
+	return false
+}
 
 // String says what the rule is.
 func (r Rule) String() string { return rows[r].what }
 
 // From returns the release that brought a rule.
 func From(rule Rule) Release { return rows[rule].from }
+
+// Updates are the stable releases that brought a rule to older lines, each with the patch from which on it has it.
+func Updates(rule Rule) map[Release]int {
+	out := map[Release]int{}
+	for _, u := range rows[rule].stable {
+		out[u.release] = u.patch
+	}
+	return out
+}
