@@ -32,6 +32,12 @@ type terminal struct {
 
 func openTerminal(t *testing.T, object string) *terminal {
 	t.Helper()
+	return openTerminalWith(t, object, filepath.Join(t.TempDir(), "history"))
+}
+
+// openTerminalWith opens one whose history is in a file.
+func openTerminalWith(t *testing.T, object, history string) *terminal {
+	t.Helper()
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no pseudoterminals: %v", err)
@@ -48,7 +54,7 @@ func openTerminal(t *testing.T, object string) *terminal {
 	defer pts.Close()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	x := &terminal{t: t, keys: ptmx, history: filepath.Join(t.TempDir(), "history"), cmd: exec.Command(exe)}
+	x := &terminal{t: t, keys: ptmx, history: history, cmd: exec.Command(exe)}
 	x.cmd.Env = append(os.Environ(), terminalObject+"="+object, terminalObject+"_HISTORY="+x.history, "TERM=xterm")
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = pts, pts, pts
 	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -210,4 +216,45 @@ func TestPagerOnTerminal(t *testing.T) {
 	x.expect("$1 = 42")
 	x.press("quit\r")
 	x.wait()
+}
+
+// TestLongSessionOnTerminal types all commands of two transcripts, more than 60, and expects each line that the transcripts have, in order: no
+// output is lost or merged with what is typed. A second session has the history of the first.
+func TestLongSessionOnTerminal(t *testing.T) {
+	const object = "debug/testdata/locals-O2-dwarf5.o"
+	var commands []string
+	for _, file := range []string{"testdata/values.cmd", "testdata/locals.cmd"} {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		first, rest, _ := strings.Cut(string(b), "\n")
+		require.Equal(t, "# "+object, first)
+		commands = append(commands, strings.Split(strings.TrimSpace(rest), "\n")...)
+	}
+	require.GreaterOrEqual(t, len(commands), 60)
+	x := openTerminal(t, object)
+	x.press("set pager off\r")
+	want := strings.Split(transcript(t, object, strings.Join(commands, "\n")+"\n"), "\n")
+	for _, command := range commands {
+		x.press(command + "\r")
+		require.Equal(t, prompt+command, want[0])
+		x.expect(command)
+		for want = want[1:]; len(want) > 0 && !strings.HasPrefix(want[0], prompt); want = want[1:] {
+			if line := want[0]; line != "" {
+				x.expect(line + "\r\n")
+				x.mu.Lock()
+				before := x.seen.Bytes()[x.from-len(line)-3]
+				x.mu.Unlock()
+				require.Contains(t, "\r\n", string(before), "%q does not begin its line", line)
+			}
+		}
+		x.expect(prompt)
+	}
+	x.press("quit\r")
+	x.wait()
+	again := openTerminalWith(t, object, x.history)
+	again.press("\x1b[A\x1b[A")
+	again.expect(commands[len(commands)-1])
+	again.press("\x03")
+	again.press("quit\r")
+	again.wait()
 }
