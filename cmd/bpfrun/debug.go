@@ -313,7 +313,7 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 	cfg.Terminal = ok && isTerminal(f) && isTerminal(a.stdout)
 	if cfg.Terminal {
 		cfg.HistoryFile = historyFile()
-		cfg.Height = a.screenHeight
+		cfg.Height, cfg.Width = a.screenHeight, a.screenWidth
 	}
 	r := repl.New(s, cfg)
 	defer r.Close()
@@ -349,16 +349,27 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 
 // screenHeight is the number of lines of the terminal.
 func (a *app) screenHeight() int {
-	const usual = 24
+	_, h := a.screenSize()
+	return h
+}
+
+// screenWidth is the number of columns of the terminal.
+func (a *app) screenWidth() int {
+	w, _ := a.screenSize()
+	return w
+}
+
+func (a *app) screenSize() (width, height int) {
+	const usualWidth, usualHeight = 80, 24
 	f := fileOf(a.stdout)
 	if f == nil {
-		return usual
+		return usualWidth, usualHeight
 	}
-	_, h, err := term.GetSize(int(f.Fd()))
-	if err != nil || h <= 0 {
-		return usual
+	w, h, err := term.GetSize(int(f.Fd()))
+	if err != nil || h <= 0 || w <= 0 {
+		return usualWidth, usualHeight
 	}
-	return h
+	return w, h
 }
 
 // historyFile is where command lines are kept between sessions, "" when there is no place for it.

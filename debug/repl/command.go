@@ -42,7 +42,7 @@ var table []*command
 func init() {
 	for _, group := range [][]*command{
 		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand, verifierCommand}, lookMoreCommands, {lastCommand},
-		changeCommands, {jumpCommand}, otherCommands, otherMoreCommands,
+		changeCommands, {jumpCommand}, otherCommands, {tuiCommand}, otherMoreCommands,
 	} {
 		table = append(table, group...)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/loader"
@@ -50,8 +52,16 @@ func onTerminal(path string) error {
 		return err
 	}
 	defer s.Close()
+	size := func() (w, h int) {
+		w, h, err := term.GetSize(int(os.Stdout.Fd()))
+		if err != nil {
+			return 0, 0
+		}
+		return w, h
+	}
 	r := New(s, Config{
-		In: os.Stdin, Out: os.Stdout, Terminal: true, HistoryFile: os.Getenv(terminalObject + "_HISTORY"), Height: func() int { return 12 },
+		In: os.Stdin, Out: os.Stdout, Terminal: true, HistoryFile: os.Getenv(terminalObject + "_HISTORY"),
+		Height: func() int { _, h := size(); return h }, Width: func() int { w, _ := size(); return w },
 	})
 	return r.Run(context.Background())
 }

@@ -34,6 +34,8 @@ type Config struct {
 	HistoryFile string
 	// Height returns the lines of the terminal, for the pager; nil for no pager.
 	Height func() int
+	// Width returns its columns, for the full screen; nil for 80.
+	Width func() int
 	// Color marks what is shown with terminal colours.
 	Color bool
 }
@@ -59,6 +61,7 @@ type REPL struct {
 	aliases  map[string]string
 	listSize int
 	print    printing
+	screen   *screen // nil without a terminal
 	paging   bool
 	ask      func() bool // at the end of a screenful, nil without a terminal
 	log      *os.File    // the transcript
@@ -158,7 +161,15 @@ func (r *REPL) interactive(ctx context.Context) error {
 		return err
 	}
 	defer rl.Close()
-	r.out = &tee{r, rl.Stdout()}
+	// Commands write to the terminal itself, which is in its usual mode while no line is read. The library's writer may believe that one still is, and
+	// put the prompt between two pieces of output.
+	r.screen = &screen{out: r.cfg.Out, size: r.size}
+	defer r.screen.turn(false)
+	defer onResize(func() {
+		r.screen.draw()
+		rl.Refresh()
+	})()
+	r.out = &tee{r, r.screen}
 	r.ask = func() bool {
 		rl.SetPrompt("-- more: Enter goes on, q ends --")
 		line, err := rl.Readline()
@@ -173,9 +184,13 @@ func (r *REPL) interactive(ctx context.Context) error {
 		case <-interrupts: // too late for the command before
 		default:
 		}
+		r.show()
 		rl.SetPrompt(r.prompt())
 		line, err := rl.Readline()
 		r.typed(line)
+		if r.screen.on {
+			fmt.Fprintf(r.screen, "%s%s\n", r.prompt(), line)
+		}
 		switch {
 		case errors.Is(err, readline.ErrInterrupt):
 			r.collecting = nil
@@ -191,6 +206,18 @@ func (r *REPL) interactive(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// size is that of the terminal.
+func (r *REPL) size() (width, height int) {
+	width, height = 80, 24
+	if r.cfg.Width != nil {
+		width = r.cfg.Width()
+	}
+	if r.cfg.Height != nil {
+		height = r.cfg.Height()
+	}
+	return width, height
 }
 
 // interruptible carries out a command line that an interrupt stops.
@@ -260,7 +287,7 @@ func (r *REPL) one(ctx context.Context, line string) error {
 			r.last = word
 		}
 	}
-	if r.ask != nil && r.paging && r.cfg.Height != nil && (c.topic == "looking" || c.topic == "other") {
+	if r.ask != nil && r.paging && !r.screen.on && r.cfg.Height != nil && (c.topic == "looking" || c.topic == "other") {
 		out := r.out
 		r.out = &pager{out: out, height: max(r.cfg.Height(), 4), ask: r.ask}
 		defer func() { r.out = out }()

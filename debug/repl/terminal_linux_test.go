@@ -46,7 +46,7 @@ func openTerminalWith(t *testing.T, object, history string) *terminal {
 	require.NoError(t, unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
 	require.NoError(t, err)
-	require.NoError(t, unix.IoctlSetWinsize(int(ptmx.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 200}))
+	require.NoError(t, unix.IoctlSetWinsize(int(ptmx.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 12, Col: 200}))
 	pts, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("no pseudoterminals: %v", err)
@@ -257,4 +257,66 @@ func TestLongSessionOnTerminal(t *testing.T) {
 	again.press("\x03")
 	again.press("quit\r")
 	again.wait()
+}
+
+// resize gives the terminal another size, which the debugger is told by a signal.
+func (x *terminal) resize(rows, cols uint16) {
+	x.t.Helper()
+	require.NoError(x.t, unix.IoctlSetWinsize(int(x.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols}))
+}
+
+// TestFullScreenOnTerminal: tui shows source, registers, watches and output, follows steps, and is laid out again for another size.
+func TestFullScreenOnTerminal(t *testing.T) {
+	x := openTerminal(t, "debug/testdata/locals-O1-dwarf5.o")
+	x.resize(30, 120)
+	x.press("break 45\rrun\rcontinue\r")
+	x.expect("Breakpoint 1, fill")
+	x.press("display n\r")
+	x.expect("1: n = 6")
+	x.press("tui\r")
+	x.expect("\x1b[?1049h")
+	x.expect("locals-O1-dwarf5.o on ")
+	x.expect(">  45 ")
+	x.expect("seen.delta = delta; // callee")
+	x.expect("|r")
+	x.expect("1: n = 6")
+	x.expect("----")
+	x.expect(prompt)
+	x.press("print delta + 1\r")
+	x.expect(prompt + "print delta + 1") // in the output
+	x.expect("= -2")
+	x.press("next\r")
+	x.expect(">  46 ")
+	x.resize(16, 60)
+	x.expect("\x1b[H")
+	x.expect("fill at locals")
+	x.expect(strings.Repeat("-", 60) + "\x1b[K")
+	x.press("tui off\r")
+	x.expect("\x1b[?1049l")
+	x.press("print 1 + 1\r")
+	x.expect("= 2")
+	x.press("quit\r")
+	x.wait()
+}
+
+// TestLayout: every size has its lines, none wider than the terminal, and what sources contain does nothing to it.
+func TestLayout(t *testing.T) {
+	x := &screen{state: panes{title: "title\x07", source: []string{"\ta\x1b]0;x", "b", strings.Repeat("ü", 300)}, at: 1, regs: []string{"r0 1"}, watch: []string{"1: a = 2"}}}
+	x.on = true
+	_, err := x.Write([]byte("one\ntwo\nthree"))
+	require.NoError(t, err)
+	for w := 20; w < 130; w += 7 {
+		for h := 6; h < 50; h += 3 {
+			lines := x.layout(w, h)
+			require.Len(t, lines, h-1, "%d x %d", w, h)
+			for _, l := range lines {
+				for _, code := range []string{"\x1b[7m", "\x1b[1m", "\x1b[0m"} {
+					l = strings.ReplaceAll(l, code, "")
+				}
+				require.LessOrEqual(t, len([]rune(l)), w)
+				require.NotContains(t, l, "\x1b")
+				require.NotContains(t, l, "\x07")
+			}
+		}
+	}
 }

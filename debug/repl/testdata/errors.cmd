@@ -73,3 +73,4 @@ reverse-finish
 disas bpf_probe_read_kernel
 x/i probe_read_kernel
 info line core
+tui
