@@ -124,11 +124,17 @@ falsealarms: build
 	$(GO) run ./scripts/falsealarms --clang clang-14 --clang clang-19 --clang 'scripts/toolchain.sh --run $(TOOLCHAIN) clang-22' \
 		--btf embedded --btf 'testdata/btf/*.btf.xz' $(if $(wildcard $(CORPUS)/btf),--btf '$(CORPUS)/btf/linux-6.*-amd64*.btf.xz') testdata/falsealarms/*.bpf.c
 
-# Puts 40 faults into the interpreter one by one: recorded vectors and generator have to notice.
-mutants:
+# Puts errors into the code one by one: recorded vectors and generator have to notice 40 in the interpreter, tests those in
+# loader, kernel, machine, maps, helpers, scenarios, memory, matrix and the JIT's planning (half an hour).
+mutants: mutants-interpreter mutants-rules
+
+mutants-interpreter:
 	$(GO) run ./conformance/isa/mutants
 
-.PHONY: falsealarms differential differential-jit differential-kernel soak mutants
+mutants-rules:
+	$(GO) run ./conformance/mutants
+
+.PHONY: falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # What a release holds beside the binary: manual pages and shell completions, made from the commands themselves.
 DOCS := dist-docs

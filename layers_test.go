@@ -43,6 +43,7 @@ var layers = []struct {
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},
 	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
+	{"internal/mutate", nil}, // for commands that measure tests
 	{"internal/shell", nil},
 	{"internal/kernels", []string{"internal/nearest", "btf", "btf/btffile", "btf/embedded", "loader"}},
 	{"verifier/klog", nil},
@@ -73,7 +74,7 @@ var layers = []struct {
 	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
-	{"conformance", []string{"internal/elfbuild", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"conformance", []string{"internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 
 // mainPackages may import every package above.

@@ -1,21 +1,24 @@
 package main
 
-// fault is one semantic error put into the interpreter: in a file of package vm, the first occurrence of old behind
-// the anchor is replaced.
-type fault struct {
-	name, file, anchor, old, new string
+import "github.com/bpfrun/bpfrun/internal/mutate"
+
+// fault is one semantic error put into the interpreter.
+type fault = mutate.Fault
+
+func put(name, file, anchor, old, new string) fault {
+	return fault{Name: name, File: file, Anchor: anchor, Old: old, New: new}
 }
 
 // op anchors a fault at the case of an instruction in the dispatch loop, fused at that of a superinstruction.
 func op(name, op, old, new string) fault {
-	return fault{name, "loop_gen.go", "case uint16(decode.Op" + op + ")", old, new}
+	return put(name, "vm/loop_gen.go", "case uint16(decode.Op"+op+")", old, new)
 }
 
 func fused(name, op, old, new string) fault {
-	return fault{name, "loop_gen.go", "case " + op + ":", old, new}
+	return put(name, "vm/loop_gen.go", "case "+op+":", old, new)
 }
 
-func slow(name, anchor, old, new string) fault { return fault{name, "slow.go", anchor, old, new} }
+func slow(name, anchor, old, new string) fault { return put(name, "vm/slow.go", anchor, old, new) }
 
 // faults are the errors the proof has to notice. Those from "fused" on are in code that runs only for sequences.
 var faults = []fault{
@@ -53,7 +56,7 @@ var faults = []fault{
 	slow("load_acquire of 2 bytes loads 1", "decode.OpLoadAcqB:", "{memLoadAcq, 2, false}", "{memLoadAcq, 1, false}"),
 	slow("ld_ind ignores its immediate", "case decode.OpLdIndB", "off += int32(t.regs[in.src])", "off = int32(t.regs[in.src])"),
 	slow("offsets from the network header start at the packet", "off >= -0x100000", "0x100000 + network", "0x100000"),
-	{"exit does not restore r9", "loop_gen.go", "// What pop does, without leaving the loop.", "regs[8], regs[9] = f.saved[0], f.saved[1], f.saved[2], f.saved[3]", "regs[8], _ = f.saved[0], f.saved[1], f.saved[2], f.saved[3]"},
+	put("exit does not restore r9", "vm/loop_gen.go", "// What pop does, without leaving the loop.", "regs[8], regs[9] = f.saved[0], f.saved[1], f.saved[2], f.saved[3]", "regs[8], _ = f.saved[0], f.saved[1], f.saved[2], f.saved[3]"),
 	fused("fused: load w, add32 does not clear the upper half", "fLoadWAdd32", "uint64(uint32(regs[in.dst]) + uint32(v))", "uint64(uint32(regs[in.dst])) + v"),
 	fused("fused: two moves read the registers first", "fMov64RegMov64Reg", "regs[in.dst] = regs[in.src]\n\t\t\tin = (*inst)(ip)\n\t\t\tip = unsafe.Add(ip, instSize)\n\t\t\tregs[in.dst] = regs[in.src]", "v := regs[(*inst)(ip).src]\n\t\t\tregs[in.dst] = regs[in.src]\n\t\t\tin = (*inst)(ip)\n\t\t\tip = unsafe.Add(ip, instSize)\n\t\t\tregs[in.dst] = v"),
 	fused("fused: add, jgt is jge", "fAdd64Jgt64Imm", "v > in.imm", "v >= in.imm"),

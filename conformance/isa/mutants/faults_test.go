@@ -14,12 +14,12 @@ func TestFaultsApply(t *testing.T) {
 	assert.Len(t, faults, 40)
 	names := map[string]bool{}
 	for _, f := range faults {
-		assert.False(t, names[f.name], f.name)
-		names[f.name] = true
-		src, err := os.ReadFile(filepath.Join("..", "..", "..", "vm", f.file))
+		assert.False(t, names[f.Name], f.Name)
+		names[f.Name] = true
+		src, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(f.File)))
 		require.NoError(t, err)
-		changed, err := f.apply(string(src))
-		if assert.NoError(t, err, f.name) {
+		changed, err := f.Apply(string(src))
+		if assert.NoError(t, err, f.Name) {
 			assert.NotEqual(t, string(src), changed)
 		}
 	}

@@ -11,7 +11,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -20,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bpfrun/bpfrun/internal/mutate"
 )
 
 // vectors are the recorded vectors in the tree, first those recorded with the generator.
@@ -55,7 +56,7 @@ func main() {
 }
 
 func run(o options) error {
-	root, err := moduleRoot()
+	root, err := mutate.Root()
 	if err != nil {
 		return err
 	}
@@ -73,18 +74,18 @@ func run(o options) error {
 	total, byVectors, byGenerator := 0, 0, 0
 	for i := range faults {
 		f := &faults[i]
-		if !strings.Contains(f.name, o.only) {
+		if !strings.Contains(f.Name, o.only) {
 			continue
 		}
 		total++
 		v, err := b.judge(f)
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		byVectors += noticed(v.vectors)
 		byGenerator += noticed(v.generator)
 		if o.verbose || v.vectors == "" || v.generator == "" {
-			fmt.Printf("%2d %s\n   vectors: %s\n   generator: %s\n", i+1, f.name, orMissed(v.vectors), orMissed(v.generator))
+			fmt.Printf("%2d %s\n   vectors: %s\n   generator: %s\n", i+1, f.Name, orMissed(v.vectors), orMissed(v.generator))
 		}
 	}
 	fmt.Printf("%d faults: %d noticed by the recorded vectors, %d by %d generated programs (seed %d)\n", total, byVectors, byGenerator, o.programs, o.seed)
@@ -108,15 +109,6 @@ func orMissed(what string) string {
 	return what
 }
 
-// moduleRoot is the directory with go.mod, from the working directory upwards.
-func moduleRoot() (string, error) {
-	out, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Dir(strings.TrimSpace(string(out))), nil
-}
-
 // bench builds and runs faulty interpreters.
 type bench struct {
 	options
@@ -130,7 +122,7 @@ type verdict struct{ vectors, generator string }
 func (b *bench) judge(f *fault) (v verdict, err error) {
 	args := []string{"build", "-pgo=off", "-o", filepath.Join(b.dir, "probe")}
 	if f != nil {
-		overlay, err := b.overlay(f)
+		overlay, err := f.Overlay(b.root, b.dir)
 		if err != nil {
 			return v, err
 		}
@@ -144,49 +136,6 @@ func (b *bench) judge(f *fault) (v verdict, err error) {
 	v.vectors = b.probe(append([]string{"vectors"}, vectors...)...)
 	v.generator = b.probe("generate", strconv.FormatUint(b.seed, 10), strconv.FormatUint(b.programs, 10))
 	return v, nil
-}
-
-// overlay writes the changed file and the instructions for the go command.
-func (b *bench) overlay(f *fault) (string, error) {
-	path := filepath.Join(b.root, "vm", f.file)
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	changed, err := f.apply(string(src))
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(b.dir, f.file)
-	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {path: file}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(b.dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, text, 0o644)
-}
-
-// apply makes the change. The old text must be within the next lines behind the anchor.
-func (f *fault) apply(src string) (string, error) {
-	const reach = 1500
-	at := strings.Index(src, f.anchor)
-	if at < 0 {
-		// The case may name several instructions.
-		name := strings.TrimSuffix(strings.TrimPrefix(f.anchor, "case "), ":")
-		if at = strings.Index(src, name+","); at < 0 {
-			return "", fmt.Errorf("%s has no %q any more", f.file, f.anchor)
-		}
-	}
-	at += len(f.anchor)
-	off := strings.Index(src[at:], f.old)
-	if off < 0 || off > reach {
-		return "", fmt.Errorf("%s has no %q behind %q any more", f.file, f.old, f.anchor)
-	}
-	at += off
-	return src[:at] + f.new + src[at+len(f.old):], nil
 }
 
 // probe runs the built interpreter and returns the first line of what it found, "" for nothing.
