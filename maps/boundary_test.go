@@ -77,3 +77,22 @@ func TestBuffersCanBeFilled(t *testing.T) {
 	assert.Equal(t, OK, u.Push(make([]byte, 4096-8)))
 	assert.Equal(t, uapi.ENOSPC, u.Push(nil))
 }
+
+// TestWalksOfOtherCPUs: a walk on a CPU that a map has no copies for sees those of the first.
+func TestWalksOfOtherCPUs(t *testing.T) {
+	env := newEnv(t, 2)
+	m := newMap(t, env, Spec{Type: uapi.MapTypePercpuHash, KeySize: 4, ValueSize: 8, MaxEntries: 4})
+	for key := range uint32(2) {
+		require.Equal(t, OK, m.Update(AllCPUs, k32(key), append(k64(1), k64(2)...), 0))
+	}
+	first := map[int]uint64{}
+	for cpu := -1; cpu <= 2; cpu++ {
+		var c Cursor
+		_, addr, ok := m.(Walker).Walk(cpu, &c)
+		require.True(t, ok)
+		first[cpu] = addr
+	}
+	assert.Equal(t, first[0], first[-1])
+	assert.Equal(t, first[0], first[2])
+	assert.NotEqual(t, first[0], first[1])
+}

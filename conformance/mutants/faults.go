@@ -23,7 +23,7 @@ var faults = []mutate.Fault{
 	{Name: "loader: arena variables move one release late", File: "loader/load.go", Old: "l.t.Version >= kernelVersion(7, 0)", New: "l.t.Version > kernelVersion(7, 0)"},
 	{Name: "loader: loads share the values of globals (house)", File: "loader/load.go", Old: "c.Data = slices.Clone(m.Data)", New: "c.Data = m.Data"},
 	{Name: "loader: loads share initial values of maps", File: "loader/load.go", Old: "c.Values = slices.Clone(m.Values)", New: "c.Values = m.Values"},
-	{Name: "loader: helpers of the release itself are too new (14.7)", File: "loader/rules.go", Old: "release != 0 && m > release", New: "release != 0 && m >= release"},
+	{Name: "helpers/proto: kfuncs stay a release too long (14.7)", File: "helpers/proto/kfunc.go", Old: "return release.Has(k.Since) && (k.Until == 0 || release != 0 && release < k.Until)", New: "return release.Has(k.Since) && (k.Until == 0 || release != 0 && release <= k.Until)"},
 	{Name: "loader: helpers for the GPL alone are for all (14.7)", File: "loader/rules.go", Old: "row.GPL && !r.gpl", New: "row.GPL && r.gpl && !r.gpl"},
 	{Name: "loader: kfuncs for the GPL alone are for all", File: "loader/rules.go", Old: "p.Attr&proto.GPLOnly != 0 && !r.gpl", New: "p.Attr&proto.GPLOnly != 0 && r.gpl && !r.gpl"},
 	{Name: "loader: a record may lie after the section", File: "loader/relocs.go", Old: "r.Off/insnSize >= uint64(len(cs.insns))", New: "r.Off/insnSize > uint64(len(cs.insns))"},
