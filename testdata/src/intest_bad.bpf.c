@@ -132,10 +132,12 @@ int too_long_check(struct __sk_buff *ctx)
 	return TEST_PASS;
 }
 
-PLAIN("flow_dissector", "not_simulated")
+PLAIN("lwt_seg6local", "not_simulated")
 int not_simulated(struct __sk_buff *ctx)
 {
-	return 0;
+	__u32 table = 1;
+
+	return bpf_lwt_seg6_action(ctx, 3, &table, sizeof(table));
 }
 
 /* A field that is longer than what holds it. */
