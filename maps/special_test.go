@@ -2,6 +2,7 @@ package maps
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -90,6 +91,7 @@ func TestProgramsMayNotStoreToSpecialFields(t *testing.T) {
 				if inside {
 					guarded++
 					assert.Equal(t, mem.NotPermitted, f.Kind)
+					assert.Contains(t, f.Error(), fmt.Sprintf("[%d]", i%2), "named by its key")
 				}
 			}
 			assert.Equal(t, 4+16+8+8+16, guarded)

@@ -2,6 +2,7 @@ package maps
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/uapi"
@@ -70,6 +71,30 @@ func (t *table) keyOf(addr uint64) (key []byte, cpu int, ok bool) {
 		return nil, 0, false
 	}
 	return bytes.Clone(t.key(slot)), cpu, true
+}
+
+// ElemName is the key of the value at an address, of a deleted one its last: a number if it is as long as one, else hex digits.
+func (t *table) ElemName(addr uint64) string {
+	slot, _, ok := t.slotOf(addr)
+	if !ok {
+		return ""
+	}
+	const most = 16
+	key := t.key(slot)
+	switch len(key) {
+	case 1:
+		return fmt.Sprint(key[0])
+	case 2:
+		return fmt.Sprint(t.mem.ByteOrder().Uint16(key))
+	case 4:
+		return fmt.Sprint(t.mem.ByteOrder().Uint32(key))
+	case 8:
+		return fmt.Sprint(t.mem.ByteOrder().Uint64(key))
+	}
+	if len(key) > most {
+		return fmt.Sprintf("%x...", key[:most])
+	}
+	return fmt.Sprintf("%x", key)
 }
 
 // entries returns the contents, sorted by key.

@@ -91,6 +91,10 @@ type Region struct {
 	why     string // what ended it, when that is known: "bpf_x moved"
 }
 
+// Namer is an owner of array regions whose elements have other names than their numbers, such as the keys of a hash map: "" for an element
+// without one.
+type Namer interface{ ElemName(addr uint64) string }
+
 // Contains reports whether addr lies inside the region's current bounds.
 func (r *Region) Contains(addr uint64) bool { return addr-r.Base < r.Size }
 
@@ -138,6 +142,12 @@ func (r *Region) Describe(addr uint64) string {
 	s := r.Kind.String()
 	if r.Name != "" {
 		s += " " + r.Name
+	}
+	if n, ok := r.Owner.(Namer); ok && r.Count > 0 {
+		if name := n.ElemName(r.Base + r.nearElem(addr)*r.Stride); name != "" {
+			return s + "[" + name + "]"
+		}
+		return s + fmt.Sprintf(" (slot %d)", r.nearElem(addr))
 	}
 	if r.Count > 1 {
 		s += fmt.Sprintf("[%d]", r.nearElem(addr))
