@@ -1,0 +1,362 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// argFlags translates a prototype's flags.
+func argFlags(f proto.Flags) regType {
+	var t regType
+	for _, x := range [...]struct {
+		f proto.Flags
+		t regType
+	}{{proto.MaybeNull, maybeNull}, {proto.ReadOnly, memRdonly}, {proto.Uninit, memUninit}, {proto.Write, memWrite}, {proto.Release, objRelease},
+		{proto.LocalDynptr, dynLocal}, {proto.RingbufDynptr, dynRingbuf}, {proto.Trusted, ptrTrusted}} {
+		if f&x.f != 0 {
+			t |= x.t
+		}
+	}
+	return t
+}
+
+// helperArg judges an argument of a helper (check_func_arg).
+func (e *env) helperArg(i int, p *proto.Proto, m *callMeta) {
+	a := p.Args[i]
+	n := i + 1
+	e.checkSrc(uint8(n))
+	if a.Kind == proto.Anything {
+		return
+	}
+	r := e.reg(n)
+	if r.typ.isPacket() && !e.packetAccess(m, read) {
+		e.refuse(uapi.EACCES, "helper access to the packet is not allowed")
+	}
+	kind := a.Kind
+	if kind == proto.MapValue {
+		kind = e.mapValueKind(a, m)
+	}
+	if r.isNull() && a.Flags&proto.MaybeNull != 0 {
+		e.precise(n)
+	} else {
+		e.checkArgType(n, a, kind, m)
+		e.argOffset(r, n, a, kind)
+	}
+	if a.Flags&proto.Release != 0 {
+		e.checkReleaseArg(n, r, kind)
+		m.release = n
+	}
+	if r.ref != 0 && kind != proto.Kptr {
+		if m.ref != 0 {
+			e.refuse(uapi.EFAULT, "verifier internal error: more than one arg with ref_obj_id R%d %d %d", n, r.ref, m.ref)
+		}
+		m.ref = r.ref
+	}
+	acc := read
+	if a.Flags&proto.Write != 0 {
+		acc = write
+	}
+	switch kind {
+	case proto.ConstMap:
+		mp := e.mapOf(r)
+		if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) {
+			e.refuse(uapi.EINVAL, "timer pointer in R1 map_uid=%d doesn't match map pointer in R2 map_uid=%d", m.uid, r.uid)
+		}
+		m.mapp, m.uid = mp, r.uid
+	case proto.MapKey:
+		e.needMap(m, "key")
+		e.helperMem(n, int(m.mapp.KeySize), read, false, nil)
+		e.noteKey(n, m)
+	case proto.MapValue:
+		if r.isNull() && a.Flags&proto.MaybeNull != 0 {
+			return
+		}
+		e.needMap(m, "value")
+		m.raw = a.Flags&proto.Uninit != 0
+		e.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
+	case proto.PercpuBTFID:
+		if r.tid == 0 {
+			e.refuse(uapi.EACCES, "Helper has invalid btf_id in R%d", n)
+		}
+		m.retSpec, m.retID = r.spec, r.tid
+	case proto.SpinLock:
+		if e.inTreeCallback() {
+			e.refuse(uapi.EACCES, "can't spin_{lock,unlock} in rbtree cb")
+		}
+		flags := 0
+		if m.id == uapi.FuncSpinLock {
+			flags = lockTake
+		}
+		e.spinLock(n, flags)
+	case proto.Timer:
+		e.timerArg(n, m)
+	case proto.Func:
+		m.sub = int(r.sub)
+	case proto.Mem:
+		m.raw = a.Flags&proto.Uninit != 0
+	case proto.FixedMem:
+		m.raw = a.Flags&proto.Uninit != 0
+		if !(r.isNull() && a.Flags&proto.MaybeNull != 0) {
+			e.helperMem(n, int(a.Size), acc, false, m)
+			if a.Flags&proto.Aligned != 0 {
+				e.checkAlign(r, 0, int(a.Size), true)
+			}
+		}
+	case proto.ConstSize, proto.ConstSizeOrZero:
+		t := read
+		if p.Args[i-1].Flags&proto.Write != 0 {
+			t = write
+		}
+		e.memSize(n, t, kind == proto.ConstSizeOrZero, m)
+	case proto.Dynptr:
+		e.dynptrArg(n, argFlags(a.Flags), 0)
+	case proto.AllocSize:
+		if !r.Var.IsConst() {
+			e.refuse(uapi.EACCES, "R%d is not a known constant'", n)
+		}
+		m.memSize = r.Var.Value
+		e.precise(n)
+	case proto.ConstString:
+		e.constString(n)
+	case proto.Kptr:
+		e.kptrArg(n, m)
+	}
+}
+
+func (e *env) needMap(m *callMeta, what string) {
+	if m.mapp == nil {
+		e.refuse(uapi.EACCES, "invalid map_ptr to access map->%s", what)
+	}
+}
+
+// mapValueKind: values of sockmaps are sockets.
+func (e *env) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
+	if m.mapp == nil {
+		e.refuse(uapi.EACCES, "invalid map_ptr to access map->type")
+	}
+	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
+		if a.Flags&^proto.ReadOnly == 0 {
+			return proto.BTFSockCommon
+		}
+		e.refuse(uapi.EINVAL, "invalid arg_type for sockmap/sockhash")
+	}
+	return proto.MapValue
+}
+
+var memKinds = []regType{ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRingbuf, ptrBuf, ptrBTF | ptrTrusted}
+
+var argKinds = map[proto.ArgKind][]regType{
+	proto.MapKey: memKinds, proto.MapValue: memKinds, proto.Mem: memKinds, proto.FixedMem: memKinds,
+	proto.ConstSize: {scalar}, proto.ConstSizeOrZero: {scalar}, proto.AllocSize: {scalar}, proto.Scalar: {scalar},
+	proto.ConstMap: {constMap}, proto.Ctx: {ptrCtx},
+	proto.SockCommon:    {ptrSockCommon, ptrSocket, ptrTCPSock, ptrXDPSock},
+	proto.BTFSockCommon: {ptrSockCommon, ptrSocket, ptrTCPSock, ptrXDPSock, ptrBTF, ptrBTF | ptrTrusted},
+	proto.Socket:        {ptrSocket},
+	proto.BTFID:         {ptrBTF, ptrBTF | ptrTrusted, ptrBTF | memRCU},
+	proto.SpinLock:      {ptrMapValue, ptrBTF | memAlloc},
+	proto.RingbufMem:    {ptrMem | memRingbuf},
+	proto.PercpuBTFID:   {ptrBTF | memPercpu, ptrBTF | memPercpu | memRCU, ptrBTF | memPercpu | ptrTrusted},
+	proto.Func:          {ptrFunc}, proto.Stack: {ptrStack}, proto.ConstString: {ptrMapValue, ptrMapKey}, proto.Timer: {ptrMapValue},
+	proto.Kptr: {ptrMapValue, ptrBTF | memAlloc}, proto.Dynptr: {ptrStack, constDynptr},
+}
+
+// checkArgType demands a register of a kind that fits an argument (check_reg_type).
+func (e *env) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	r := e.reg(n)
+	t := r.typ
+	if a.Flags&proto.ReadOnly != 0 || kind == proto.MapKey || kind == proto.ConstString {
+		t &^= memRdonly
+	}
+	if kind == proto.MapValue && e.rel < since.R(6, 13) {
+		t &^= 0
+	}
+	if a.Flags&proto.MaybeNull != 0 {
+		t &^= maybeNull
+	}
+	if kind == proto.Mem || kind == proto.FixedMem {
+		t &^= dynMask
+	}
+	xchg := m.id == uapi.FuncKptrXchg && n == 2
+	if xchg && t.isAlloc() {
+		t &^= memAlloc | memPercpu
+	}
+	list := argKinds[kind]
+	if kind == proto.ConstString {
+		list = []regType{ptrMapValue}
+	}
+	found := false
+	for _, x := range list {
+		if x != notInit && x == t {
+			found = true
+			break
+		}
+	}
+	if !found {
+		text := ""
+		for _, x := range list {
+			if x == notInit {
+				continue
+			}
+			if text != "" {
+				text += ", "
+			}
+			text += e.typeName(x)
+		}
+		e.refuse(uapi.EACCES, "R%d type=%s expected=%s", n, e.typeName(r.typ), text)
+	}
+	if r.typ.base() != ptrBTF {
+		return
+	}
+	switch kind {
+	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
+		if a.Flags&proto.ReadOnly == 0 && kind != proto.MapKey {
+			e.refuse(uapi.EACCES, "%s() may write into memory pointed by R%d type=%s", m.id, n, e.typeName(r.typ))
+		}
+		return
+	}
+	e.checkArgBTF(n, r, a, kind, m)
+}
+
+// checkArgBTF demands the kernel struct an argument points to.
+func (e *env) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	if r.typ.isAllocObj() {
+		if m.id == uapi.FuncKptrXchg && n == 2 && !e.kptrMatch(m.kptr, r, n) {
+			panic(refusal{uapi.EACCES})
+		}
+		return
+	}
+	if r.typ&memPercpu != 0 {
+		return
+	}
+	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
+		e.refuse(uapi.EACCES, "Possibly NULL pointer passed to helper arg%d", n)
+	}
+	if m.id == uapi.FuncKptrXchg {
+		if !e.kptrMatch(m.kptr, r, n) {
+			panic(refusal{uapi.EACCES})
+		}
+		return
+	}
+	want := a.BTF
+	if kind == proto.BTFSockCommon {
+		want = "sock_common"
+	}
+	if want == "" {
+		e.unknown("the type of argument %d of %s", n, m.id)
+	}
+	strict := a.Flags&proto.Release != 0 && m.id != uapi.FuncSkRelease
+	id, ok := e.kernelType(want)
+	if !ok {
+		e.unknown("struct %s, which the kernel's BTF does not have", want)
+	}
+	if !e.structMatch(r.spec, btf.ID(r.tid), int(r.off), e.kernelSpec(), id, strict, true) {
+		e.refuse(uapi.EACCES, "R%d is of type %s but %s is expected", n, e.specName(r.spec, r.tid), want)
+	}
+}
+
+// argOffset demands that a pointer was not moved where the function would be told another address (check_func_arg_reg_off).
+func (e *env) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
+	if a.Flags&proto.Release != 0 {
+		if kind == proto.Dynptr && r.typ == ptrStack {
+			return
+		}
+		if r.off != 0 {
+			e.refuse(uapi.EINVAL, "R%d must have zero offset when passed to release func or trusted arg to kfunc", n)
+		}
+		e.checkOffset(r, n, false)
+		return
+	}
+	e.plainOffset(r, n)
+}
+
+func (e *env) plainOffset(r *reg, n int) {
+	switch r.typ {
+	case ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRdonly, ptrMem | memRingbuf, ptrBuf, ptrBuf | memRdonly, ptrArena, scalar:
+		return
+	case ptrBTF, ptrBTF | memAlloc, ptrBTF | ptrTrusted, ptrBTF | memRCU, ptrBTF | memAlloc | nonOwnRef, ptrBTF | memAlloc | nonOwnRef | memRCU:
+		e.checkOffset(r, n, true)
+		return
+	case ptrCtx:
+		if e.varCtx() && e.rel >= since.R(7, 0) {
+			return
+		}
+	}
+	e.checkOffset(r, n, false)
+}
+
+func (e *env) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
+	if kind == proto.Dynptr {
+		if r.typ != ptrStack {
+			e.refuse(uapi.EINVAL, "cannot release unowned const bpf_dynptr")
+		}
+		spi, err := e.dynptrSpi(r)
+		if err != 0 || e.funcOf(r).stack[spi].reg.ref == 0 {
+			e.refuse(uapi.EINVAL, "arg %d is an unacquired reference", n)
+		}
+		return
+	}
+	if r.ref == 0 && !r.isNull() {
+		e.refuse(uapi.EINVAL, "R%d must be referenced when passed to release function", n)
+	}
+}
+
+// releaseArg gives the argument's reference back.
+func (e *env) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
+	if m.release == 0 {
+		return
+	}
+	r := e.reg(m.release)
+	ok := false
+	switch {
+	case p.Args[m.release-1].Kind == proto.Dynptr:
+		e.unmarkDynptr(r)
+		ok = true
+	case m.id == uapi.FuncKptrXchg && m.ref != 0 && e.rel >= since.R(6, 7):
+		id := m.ref
+		rcu := e.inRCU()
+		if ok = e.dropRef(e.cur, id); ok {
+			e.cur.eachReg(spillMask, func(x *reg) {
+				if x.ref != id {
+					return
+				}
+				if rcu && x.typ&memAlloc != 0 && x.typ&memPercpu != 0 {
+					x.ref = 0
+					x.typ = x.typ&^memAlloc | memRCU
+					return
+				}
+				e.invalidate(x)
+			})
+		}
+	case m.ref != 0:
+		ok = e.release(m.ref)
+	case r.isNull():
+		ok = true
+	}
+	if !ok {
+		e.refuse(uapi.EINVAL, "func %s#%d reference has not been acquired before", h.Name(), int32(m.id))
+	}
+}
+
+func (e *env) constString(n int) {
+	r := e.reg(n)
+	m := e.mapOf(r)
+	if m.Frozen == nil || m.Flags&flagRdonlyProg == 0 {
+		e.refuse(uapi.EACCES, "R%d does not point to a readonly map'", n)
+	}
+	if !r.Var.IsConst() {
+		e.refuse(uapi.EACCES, "R%d is not a constant address'", n)
+	}
+	if !hasDirectValue(m.Type) {
+		e.refuse(uapi.EACCES, "no direct value access support for this map type")
+	}
+	e.checkMapAccess(n, int(r.off), int(m.ValueSize)-int(r.off), false, accessHelper)
+	at := r.offset()
+	for i := at; i < int64(len(m.Frozen)); i++ {
+		if m.Frozen[i] == 0 {
+			return
+		}
+	}
+	e.refuse(uapi.EINVAL, "string is not zero-terminated")
+}
