@@ -63,6 +63,8 @@ type Run struct {
 	// the context holds its return value behind them.
 	FuncArgs    int
 	FuncReturns bool
+	// Here tells which instruction runs, for messages; may be nil.
+	Here func() (*vm.Image, int)
 	// Context is what r1 of the program pointed to at its start.
 	Context *kernel.Context
 	// Packet returns the packet's bytes; nil for programs without one.
@@ -109,6 +111,9 @@ type Event struct {
 type Held struct {
 	Addr uint64
 	What string
+	// Image and PC are the call that took it, a nil Image without [Run.Here].
+	Image *vm.Image
+	PC    int
 }
 
 // onXDP reports whether the program runs on an xdp_buff: some helpers do something else there than on an sk_buff.
@@ -165,7 +170,13 @@ func (r *Run) emit(e Event) *vm.Action {
 	return nil
 }
 
-func (r *Run) hold(addr uint64, what string) { r.held = append(r.held, Held{addr, what}) }
+func (r *Run) hold(addr uint64, what string) {
+	h := Held{Addr: addr, What: what}
+	if r.Here != nil {
+		h.Image, h.PC = r.Here()
+	}
+	r.held = append(r.held, h)
+}
 
 // HoldsLock reports whether the program holds a bpf_spin_lock.
 func (r *Run) HoldsLock() bool {

@@ -77,6 +77,7 @@ type Machine struct {
 	cover  *vm.Patches
 	engine *jit.Engine // nil for the interpreter alone
 	quiet  bool        // see Quietly
+	here   func() (*vm.Image, int)
 
 	untracked bool // runs are timed
 	// everCovered is what earlier runs executed, covered where each run's is told, with Config.Cover.
@@ -192,6 +193,7 @@ func (m *Machine) compose() (err error) {
 		m.mem.OnUnset = m.unset
 	}
 	m.thread.User = m.env
+	m.here = m.atInsn // once: each run needs it
 	m.thread.Skb = m.skbLoad
 	if m.cfg.Cover != nil {
 		m.cfg.Uncovered = false

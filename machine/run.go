@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -111,13 +112,16 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	}
 }
 
+// atInsn is the instruction that runs.
+func (m *Machine) atInsn() (*vm.Image, int) { return m.thread.Image(), m.thread.PC() }
+
 // newRun makes the record of a run, which takes the place of the one before.
 func (m *Machine) newRun(p *program) *helpers.Run {
 	if m.env.Run != nil {
 		m.env.Run.Release()
 	}
 	r := helpers.NewRun(p.typ, p.lp.Attach)
-	r.Host, r.OnLimit = &m.host, m.mapEnv.OnLimit
+	r.Host, r.OnLimit, r.Here = &m.host, m.mapEnv.OnLimit, m.here
 	return r
 }
 
@@ -177,7 +181,14 @@ func (st *runState) warn(text string) {
 func (m *Machine) checkHeld() {
 	if held := m.env.Run.Held(); len(held) > 0 {
 		h := held[0]
-		m.thread.Abort(&vm.Fault{Kind: vm.LeakedReference, Text: fmt.Sprintf("the program ended while it held %s %#x", h.What, h.Addr)})
+		text := fmt.Sprintf("the program ended while it held %s %#x", h.What, h.Addr)
+		if p, ok := owner(h.Image); ok {
+			text += fmt.Sprintf(", which it took at insn %d", h.PC)
+			if line, ok := p.lp.LineAt(h.PC); ok && line.Line != 0 {
+				text += fmt.Sprintf(" (%s:%d: %s)", path.Base(line.File), line.Line, strings.TrimSpace(line.Text))
+			}
+		}
+		m.thread.Abort(&vm.Fault{Kind: vm.LeakedReference, Text: text})
 	}
 }
 
