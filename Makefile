@@ -124,6 +124,10 @@ falsealarms: build
 	$(GO) run ./scripts/falsealarms --clang clang-14 --clang clang-19 --clang 'scripts/toolchain.sh --run $(TOOLCHAIN) clang-22' \
 		--btf embedded --btf 'testdata/btf/*.btf.xz' $(if $(wildcard $(CORPUS)/btf),--btf '$(CORPUS)/btf/linux-6.*-amd64*.btf.xz') testdata/falsealarms/*.bpf.c
 
+# The test suite of cilium/ebpf, unmodified, as nobody on a simulated kernel (KERNEL=embedded, or what --btf takes).
+exec-suite:
+	scripts/exec-suite.sh $(or $(KERNEL),embedded)
+
 # Puts errors into the code one by one: recorded vectors and generator have to notice 40 in the interpreter, tests those in
 # loader, kernel, machine, maps, helpers, scenarios, memory, matrix and the JIT's planning (half an hour).
 mutants: mutants-interpreter mutants-rules
@@ -134,7 +138,7 @@ mutants-interpreter:
 mutants-rules:
 	$(GO) run ./conformance/mutants
 
-.PHONY: falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
+.PHONY: exec-suite falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # What a release holds beside the binary: manual pages and shell completions, made from the commands themselves.
 DOCS := dist-docs

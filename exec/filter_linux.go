@@ -52,6 +52,7 @@ func rules(asRoot bool) []rule {
 		for _, nr := range []int{unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID} {
 			list = append(list, rule{nr: nr, when: refused, val: 0}) // errno 0: the result is 0
 		}
+		list = append(list, rule{nr: unix.SYS_CAPGET}, rule{nr: unix.SYS_CAPSET})
 	}
 	return list
 }

@@ -41,7 +41,7 @@ func init() {
 		sysSelect:      func(c *call) { c.s.host(c.n) }, unix.SYS_PSELECT6: func(c *call) { c.s.host(c.n) },
 		unix.SYS_CLOCK_NANOSLEEP: (*call).sleep,
 		unix.SYS_SENDTO:          (*call).sendto, unix.SYS_SENDMSG: (*call).sendmsg, unix.SYS_RECVMSG: (*call).recvmsg, unix.SYS_RECVFROM: (*call).recvfrom,
-		unix.SYS_SETSOCKOPT: (*call).setsockopt,
+		unix.SYS_SETSOCKOPT: (*call).setsockopt, unix.SYS_CAPGET: (*call).capget, unix.SYS_CAPSET: func(c *call) { c.s.reply(c.n, 0, 0) },
 	}
 }
 
@@ -158,6 +158,29 @@ func (c *call) prlimit() {
 		return
 	}
 	if old := c.arg(3); old != 0 && !c.Write(old, le.AppendUint64(le.AppendUint64(nil, ^uint64(0)), ^uint64(0))) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	c.s.reply(c.n, 0, 0)
+}
+
+// capget tells a program that believes itself root that it has all capabilities.
+func (c *call) capget() {
+	head := make([]byte, 8)
+	if !c.Read(c.arg(0), head) {
+		c.s.reply(c.n, 0, unix.EFAULT)
+		return
+	}
+	if v := le.Uint32(head); v != unix.LINUX_CAPABILITY_VERSION_3 || c.arg(1) == 0 {
+		c.s.host(c.n) // which says what version it wants
+		return
+	}
+	high := uint32(1)<<(unix.CAP_LAST_CAP-31) - 1
+	var b []byte
+	for _, v := range []uint32{^uint32(0), high} {
+		b = le.AppendUint32(le.AppendUint32(le.AppendUint32(b, v), v), 0)
+	}
+	if !c.Write(c.arg(1), b) {
 		c.s.reply(c.n, 0, unix.EFAULT)
 		return
 	}

@@ -71,7 +71,9 @@ func Run(cfg Config) (int, error) {
 	sys.Freed = s.freed
 	sys.Wake = s.woken
 	sys.Note = s.note
-	sys.UID = uint32(os.Getuid())
+	if sys.UID = uint32(os.Getuid()); cfg.Root {
+		sys.UID = 0
+	}
 	if sys.HasDevice == nil {
 		sys.HasDevice = hasDevice
 	}
