@@ -54,7 +54,9 @@ const fire = 0xb9f0
 
 func (c *call) bpf() {
 	s := c.s
-	s.version(c)
+	if s.processOf(c.n.PID).vdso == 0 {
+		s.version(c)
+	}
 	cmd, addr, size := uint32(c.arg(0)), c.arg(1), uint32(c.arg(2))
 	if cmd == fire {
 		c.fire(addr)
