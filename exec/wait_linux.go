@@ -284,9 +284,11 @@ func (c *call) sleep() {
 // idleTime is how long the program must be seen to wait before the next step happens, and pause how long before it is asked to end.
 const (
 	lookEvery = 500 * time.Microsecond
-	idleLooks = 3
+	idleLooks = 6
+	// waitWeight is what a look counts that sees the program wait; one that does not counts 1 back.
+	waitWeight = 2
 	// aloneLooks is for a program that has attached nothing yet: it may wait for something of its own.
-	aloneLooks = 2000
+	aloneLooks = 4000
 	pause      = 200 * time.Millisecond
 )
 
@@ -300,9 +302,9 @@ func (s *supervisor) watch(ctx context.Context) {
 		time.Sleep(lookEvery)
 		s.mu.Lock()
 		if s.waits() {
-			idle++
-		} else {
-			idle, s.over = 0, time.Time{}
+			idle += waitWeight
+		} else if idle = max(idle-1, 0); idle == 0 { // a program that waits in short pieces is between two of them at times
+			s.over = time.Time{}
 		}
 		if idle >= idleLooks && (idle >= aloneLooks || s.step > 0 || s.polled || s.cfg.Events.Clock || len(s.sys.Hooks()) > 0) {
 			idle = 0
