@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"math"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/elfbuild"
 )
 
 // TestRangesOfKconfigValues: for each width and sign the last value that fits and the first that does not.
@@ -68,5 +71,75 @@ func TestArenaVariablesMoveWithTheRelease(t *testing.T) {
 			assert.Equal(t, want, m.ArenaOffset, "%#x", version)
 		}
 		require.True(t, found)
+	}
+}
+
+// TestWhichVariableANameMeans: of two with a name the one that is not static.
+func TestWhichVariableANameMeans(t *testing.T) {
+	own, other := &Map{Name: ".bss", Vars: []Var{{Name: "x", Static: true}, {Name: "y", Static: true}}}, &Map{Name: ".data", Vars: []Var{{Name: "x", Off: 8}}}
+	m, v, ok := FindVariable([]*Map{own, other}, "x", nil)
+	require.True(t, ok)
+	assert.Same(t, other, m)
+	assert.Equal(t, uint32(8), v.Off)
+	m, _, ok = FindVariable([]*Map{own, other}, "y", nil)
+	assert.True(t, ok && m == own)
+	m, _, ok = FindVariable([]*Map{own, other}, "x", func(m *Map) bool { return m == own })
+	assert.True(t, ok && m == own)
+	_, _, ok = FindVariable([]*Map{own, other}, "z", nil)
+	assert.False(t, ok)
+	assert.Equal(t, []string{"x", "y", "x"}, VariableNames([]*Map{own, other}, nil))
+}
+
+// TestRelocationsAtTheEndOfASection: a relocation of the last instruction is taken, one after it is an error.
+func TestRelocationsAtTheEndOfASection(t *testing.T) {
+	for off, outside := range map[uint64]bool{8: false, 16: true, 24: true} {
+		b := elfbuild.New(binary.LittleEndian)
+		f := b.Code("xdp", []decode.Insn{{Code: 0xb7, Imm: 2}, {Code: 0x85, Src: 1, Imm: -1}})
+		text := b.Code(".text", []decode.Insn{{Code: 0x95}})
+		b.Func("prog", f, 0, 2)
+		callee := b.Func("callee", text, 0, 1)
+		b.Rel(f, elfbuild.Rel{Off: off, Sym: callee, Type: 10})
+		o, err := OpenBytes("x.o", b.Bytes())
+		if outside {
+			assert.ErrorIs(t, err, ErrRelocation, "%d", off)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Empty(t, o.Warnings)
+	}
+}
+
+// TestInstructionsBetweenFunctions: what lies after a function and before the next one is part of neither.
+func TestInstructionsBetweenFunctions(t *testing.T) {
+	first := &Function{Name: "first", SectionOff: 1, Insns: make([]decode.Insn, 2)}
+	second := &Function{Name: "second", SectionOff: 4, Insns: make([]decode.Insn, 1)}
+	s := &codeSection{funcs: []*Function{first, second}}
+	for insn, want := range []*Function{nil, first, first, nil, second, nil} {
+		assert.True(t, s.at(insn) == want, "instruction %d", insn)
+	}
+}
+
+// TestShortestLegacyMaps: a struct bpf_map_def has 16 bytes at least.
+func TestShortestLegacyMaps(t *testing.T) {
+	for size, ok := range map[int]bool{16: true, 12: false, 20: true} {
+		b := elfbuild.New(binary.LittleEndian)
+		f := b.Code("xdp", []decode.Insn{{Code: 0xb7, Imm: 2}, {Code: 0x95}})
+		b.Func("prog", f, 0, 2)
+		def := make([]byte, size)
+		for i, v := range []uint32{1, 4, 8, 16} {
+			if 4*i+4 <= size {
+				binary.LittleEndian.PutUint32(def[4*i:], v)
+			}
+		}
+		maps := b.Section("maps", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, def)
+		b.Symbol("m", maps, 0, uint64(size), elf.STT_OBJECT, elf.STB_GLOBAL)
+		o, err := OpenBytes("x.o", b.Bytes())
+		if !ok {
+			assert.ErrorIs(t, err, ErrMapDef)
+			continue
+		}
+		require.NoError(t, err)
+		require.Len(t, o.Maps, 1)
+		assert.Equal(t, uint32(16), o.Maps[0].MaxEntries)
 	}
 }

@@ -30,6 +30,8 @@ func TestPickRelease(t *testing.T) {
 		{flat, "6.1", flat[1:2]},
 		{flat, "6.1.176", flat[1:2]},
 		{flat, "nonsense", nil},
+		{[]string{"linux-5.15.9-amd64.btf"}, "5.15", []string{"linux-5.15.9-amd64.btf"}},
+		{[]string{"linux-5.15.9-amd64.btf"}, "5.15.3", nil},
 	} {
 		assert.Equal(t, c.want, PickRelease(c.files, c.release), c.release)
 	}
