@@ -124,6 +124,7 @@ type env struct {
 	lines   []string // what the kernel would have logged since the last instruction
 	log     *logger
 	seenExc bool
+	why     string // a reason that no line of the kernel says
 	// calledBack: the call being judged enters a callback, whose frame is set up.
 	calledBack bool
 	byType     bool // an argument is judged by its type alone

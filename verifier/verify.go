@@ -3,7 +3,9 @@ package verifier
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
@@ -31,6 +33,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 			case refusal:
 				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
 				v.Reason = reason(v.Message, v.Errno)
+				if e.why != "" {
+					v.Reason = e.why
+				}
 				e.describe(v)
 			case missing:
 				v.Outcome, v.Missing = Unknown, x.what
@@ -103,6 +108,11 @@ func (e *env) nsubsOr0() int { return max(0, len(e.subs)-1) }
 
 // check does what the kernel does between BPF_PROG_LOAD and the JIT, in its order.
 func (e *env) check() {
+	if row := progtype.Of(e.p.Type); e.rel < row.Since {
+		// bpf_prog_load looks before there is a log.
+		e.why = fmt.Sprintf("Linux %s does not know programs of type %s, which came with %s", e.rel, e.p.Type, row.Since)
+		e.refuse(uapi.EINVAL, "")
+	}
 	e.setupProg()
 	if len(e.insns) > maxInsns {
 		panic(refusal{uapi.E2BIG})

@@ -162,6 +162,29 @@ func TestReleasesBegin(t *testing.T) {
 	}
 }
 
+// A program type that a release does not have is refused before there is a log.
+func TestProgramTypesBegin(t *testing.T) {
+	insns, err := decode.Assemble("r0 = 1\nexit")
+	require.NoError(t, err)
+	for _, c := range []struct {
+		typ  uapi.ProgType
+		from since.Release
+	}{{uapi.ProgTypeNetfilter, since.R(6, 4)}, {uapi.ProgTypeSyscall, since.R(5, 14)}} {
+		for _, r := range []since.Release{c.from - 1, c.from} {
+			v, err := verifier.Verify(context.Background(), &verifier.Kernel{Release: r}, &verifier.Program{Type: c.typ, License: "GPL", Insns: insns, Sleepable: c.typ == uapi.ProgTypeSyscall}, verifier.Options{})
+			require.NoError(t, err)
+			if r < c.from {
+				assert.Equal(t, verifier.Refused, v.Outcome, "%s on %s", c.typ, r)
+				assert.Empty(t, v.Message)
+				assert.Contains(t, v.Reason, "does not know programs of type "+c.typ.String())
+				assert.Equal(t, uapi.EINVAL, v.Errno)
+			} else {
+				assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s", c.typ, r, v.Message)
+			}
+		}
+	}
+}
+
 // Callbacks are part of the call before 6.7 (6.6 with its updates), and called again and again from then on.
 func TestCallbacksOfEveryRelease(t *testing.T) {
 	l := linkAll(t, embeddedTarget(t), "../testdata/objects/clang-22/callbacks.o")
