@@ -39,6 +39,8 @@ var layers = []struct {
 	{"btf/btffile", []string{"btf"}},
 	{"btf/check", []string{"uapi", "btf"}},
 	{"btf/ids", []string{"btf"}},
+	{"btf/dedup", []string{"btf"}},
+	{"btf/fromdwarf", []string{"btf", "btf/dedup"}},
 	{"btf/embedded", []string{"btf", "btf/btffile"}},
 	{"btf/debuginfo", []string{"btf"}},
 	{"corerelo", []string{"btf", "decode"}},

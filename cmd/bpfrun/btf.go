@@ -25,7 +25,8 @@ host for the running kernel, or embedded for the kernel inside of bpfrun.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.btfDumpCommand(), a.btfShowCommand(), a.btfFindCommand(), a.btfDiffCommand(), a.btfCheckCommand(), a.btfMinCommand(), a.btfRelocateCommand(), a.btfIDsCommand(), a.btfResolveIDsCommand(),
-		a.btfLayoutCommand(), a.btfSizeCommand(), a.btfCCommand(), a.btfWhoCommand())
+		a.btfLayoutCommand(), a.btfSizeCommand(), a.btfCCommand(), a.btfWhoCommand(),
+		a.btfGenCommand(), a.btfDedupCommand())
 	return cmd
 }
 

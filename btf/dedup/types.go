@@ -1,0 +1,282 @@
+// Package dedup merges equal types of BTF as libbpf's btf__dedup does: types of several compilation units become one each, and forward
+// declarations what they declare. It works on BTF of its own or on what continues a base (split BTF).
+//
+// Start from [Of], or from [New] and [Types.Add], then [Types.Dedup] and [Types.Marshal].
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package dedup
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// Kinds of errors; test with errors.Is.
+var (
+	// ErrLoop: types that refer to each other where one of them would have to be named first.
+	ErrLoop = errors.New("loop of types that no struct breaks")
+	// ErrTooMany: more types than ids.
+	ErrTooMany = errors.New("too many types")
+	// ErrBadID: a reference to a type that does not exist.
+	ErrBadID = errors.New("reference to a type that does not exist")
+)
+
+// maxTypes bounds the types of one BTF (BTF_MAX_NR_TYPES of libbpf).
+const maxTypes = 0x7fffffff
+
+// Types is BTF that is being made: types as words, and their strings.
+type Types struct {
+	base  *btf.Spec
+	first uint32
+	// words holds all types, those of the base too, one after another; at their places. Place 0 is that of void.
+	words []uint32
+	at    []uint32
+	strs  map[string]uint32
+	table []byte // own strings
+	start uint32 // where they start
+}
+
+// New returns no types, which continue a base if that is not nil.
+func New(base *btf.Spec) (*Types, error) {
+	t := &Types{base: base, first: 1, at: []uint32{0}, words: []uint32{0, 0, 0}, strs: map[string]uint32{"": 0}, table: []byte{0}}
+	if base == nil {
+		return t, nil
+	}
+	t.table, t.start = nil, base.StringsSize()
+	base.EachString(func(off uint32, s string) {
+		if _, ok := t.strs[s]; !ok {
+			t.strs[s] = off
+		}
+	})
+	for id := btf.ID(1); int(id) < base.NumTypes(); id++ {
+		if err := t.addType(base.MustType(id)); err != nil {
+			return nil, err
+		}
+	}
+	t.first = uint32(len(t.at))
+	return t, nil
+}
+
+// Of returns the types of BTF, which continue its base.
+func Of(spec *btf.Spec) (*Types, error) {
+	t, err := New(spec.Base())
+	if err != nil {
+		return nil, err
+	}
+	for id := spec.FirstID(); int(id) < spec.NumTypes(); id++ {
+		if err := t.addType(spec.MustType(id)); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Str returns the offset of a string, which is added if it is new.
+func (t *Types) Str(s string) uint32 {
+	if off, ok := t.strs[s]; ok {
+		return off
+	}
+	off := t.start + uint32(len(t.table))
+	t.table = append(append(t.table, s...), 0)
+	t.strs[s] = off
+	return off
+}
+
+// NextID is the id of the next type.
+func (t *Types) NextID() uint32 { return uint32(len(t.at)) }
+
+// Info makes the second word of a type.
+func Info(kind btf.Kind, vlen int, flag bool) uint32 {
+	v := uint32(kind)<<24 | uint32(vlen)
+	if flag {
+		v |= 1 << 31
+	}
+	return v
+}
+
+// Add appends a type as words: name, info, size or type, and what follows. References are checked by Dedup and Marshal.
+func (t *Types) Add(words ...uint32) uint32 {
+	id := t.NextID()
+	t.at = append(t.at, uint32(len(t.words)))
+	t.words = append(t.words, words...)
+	return id
+}
+
+// Extend appends words to the last type.
+func (t *Types) Extend(words ...uint32) { t.words = append(t.words, words...) }
+
+// Of returns the words of a type, which may be changed.
+func (t *Types) Of(id uint32) []uint32 {
+	end := len(t.words)
+	if int(id)+1 < len(t.at) {
+		end = int(t.at[id+1])
+	}
+	return t.words[t.at[id]:end:end]
+}
+
+// Own reports the number of types without the base's.
+func (t *Types) Own() int { return len(t.at) - int(t.first) }
+
+// First is the id of the first type that is not the base's.
+func (t *Types) First() uint32 { return t.first }
+
+// Kind returns the kind of a type.
+func (t *Types) Kind(id uint32) btf.Kind { return kindOf(t.words[t.at[id]:]) }
+
+func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x1f) }
+func vlenOf(w []uint32) int      { return int(w[1] & 0xffff) }
+func flagOf(w []uint32) bool     { return w[1]>>31 != 0 }
+
+func (t *Types) addType(x *btf.Type) error {
+	if len(t.at) >= maxTypes || uint64(len(t.words)) > 1<<31 {
+		return fmt.Errorf("%w: more than %d", ErrTooMany, len(t.at))
+	}
+	vlen := len(x.Members) + len(x.Values) + len(x.Params) + len(x.Vars)
+	third := x.Size
+	switch x.Kind {
+	case btf.KindFunc:
+		vlen, third = int(x.Linkage), uint32(x.Ref)
+	case btf.KindPtr, btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindFuncProto, btf.KindVar, btf.KindDeclTag, btf.KindTypeTag:
+		third = uint32(x.Ref)
+	}
+	t.Add(t.Str(x.Name), Info(x.Kind, vlen, x.Flag), third)
+	switch x.Kind {
+	case btf.KindInt:
+		t.Extend(uint32(x.Int.Encoding)<<24 | uint32(x.Int.Offset)<<16 | uint32(x.Int.Bits))
+	case btf.KindArray:
+		t.Extend(uint32(x.Ref), uint32(x.Array.Index), x.Array.Nelems)
+	case btf.KindVar:
+		t.Extend(x.Linkage)
+	case btf.KindDeclTag:
+		t.Extend(uint32(x.ComponentIdx))
+	}
+	for i := range x.Members {
+		m := &x.Members[i]
+		off := m.BitOffset
+		if x.Flag {
+			off |= m.BitfieldSize << 24
+		}
+		t.Extend(t.Str(m.Name), uint32(m.Type), off)
+	}
+	for _, v := range x.Values {
+		t.Extend(t.Str(v.Name), uint32(v.Value))
+		if x.Kind == btf.KindEnum64 {
+			t.Extend(uint32(v.Value >> 32))
+		}
+	}
+	for _, p := range x.Params {
+		t.Extend(t.Str(p.Name), uint32(p.Type))
+	}
+	for _, v := range x.Vars {
+		t.Extend(uint32(v.Type), v.Offset, v.Size)
+	}
+	return nil
+}
+
+// eachRef calls f with each word of a type that is the id of another one.
+func eachRef(w []uint32, f func(*uint32)) {
+	switch kindOf(w) {
+	case btf.KindPtr, btf.KindTypedef, btf.KindVolatile, btf.KindConst, btf.KindRestrict, btf.KindFunc, btf.KindVar, btf.KindDeclTag, btf.KindTypeTag:
+		f(&w[2])
+	case btf.KindArray:
+		f(&w[3])
+		f(&w[4])
+	case btf.KindStruct, btf.KindUnion:
+		for i := 3; i < len(w); i += 3 {
+			f(&w[i+1])
+		}
+	case btf.KindFuncProto:
+		f(&w[2])
+		for i := 3; i < len(w); i += 2 {
+			f(&w[i+1])
+		}
+	case btf.KindDatasec:
+		for i := 3; i < len(w); i += 3 {
+			f(&w[i])
+		}
+	}
+}
+
+// eachName calls f with each word of a type that is the offset of a string.
+func eachName(w []uint32, f func(*uint32)) {
+	f(&w[0])
+	stride := 0
+	switch kindOf(w) {
+	case btf.KindStruct, btf.KindUnion, btf.KindEnum64:
+		stride = 3
+	case btf.KindEnum, btf.KindFuncProto:
+		stride = 2
+	}
+	for i := 3; stride > 0 && i < len(w); i += stride {
+		f(&w[i])
+	}
+}
+
+// checkRefs fails when a type refers to one that does not exist.
+func (t *Types) checkRefs() error {
+	n := t.NextID()
+	for id := t.first; id < n; id++ {
+		var bad uint32
+		eachRef(t.Of(id), func(r *uint32) {
+			if *r >= n {
+				bad = *r
+			}
+		})
+		if bad != 0 {
+			return fmt.Errorf("%w: [%d] %s refers to [%d] of %d", ErrBadID, id, t.Kind(id), bad, n)
+		}
+	}
+	return nil
+}
+
+// Marshal returns raw BTF of the types without the base's; only strings that are used are written.
+func (t *Types) Marshal(bo binary.ByteOrder) ([]byte, error) {
+	order := binary.AppendByteOrder(binary.LittleEndian)
+	if bo.Uint16([]byte{0, 1}) == 1 {
+		order = binary.BigEndian
+	}
+	if err := t.checkRefs(); err != nil {
+		return nil, err
+	}
+	var table []byte
+	if t.base == nil {
+		table = append(table, 0)
+	}
+	moved := map[uint32]uint32{}
+	types := make([]byte, 0, 4*len(t.words))
+	var w []uint32
+	for id := t.first; id < t.NextID(); id++ {
+		w = append(w[:0], t.Of(id)...)
+		eachName(w, func(name *uint32) {
+			off := *name
+			if off < t.start || off == 0 {
+				return
+			}
+			to, ok := moved[off]
+			if !ok {
+				s := t.table[off-t.start:]
+				n := 0
+				for s[n] != 0 {
+					n++
+				}
+				to = t.start + uint32(len(table))
+				table = append(table, s[:n+1]...)
+				moved[off] = to
+			}
+			*name = to
+		})
+		for _, v := range w {
+			types = order.AppendUint32(types, v)
+		}
+	}
+	out := make([]byte, 0, 24+len(types)+len(table))
+	out = order.AppendUint16(out, 0xeb9f)
+	out = append(out, 1, 0)
+	for _, v := range []int{24, 0, len(types), len(types), len(table)} {
+		out = order.AppendUint32(out, uint32(v))
+	}
+	return append(append(out, types...), table...), nil
+}

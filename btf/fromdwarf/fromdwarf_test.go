@@ -1,0 +1,184 @@
+package fromdwarf
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+func file(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	return b
+}
+
+func made(t testing.TB, b []byte, opt Options) (*btf.Spec, *Result) {
+	t.Helper()
+	f, err := elf.NewFile(bytes.NewReader(b))
+	require.NoError(t, err)
+	res, err := Make(f, opt)
+	require.NoError(t, err)
+	require.NoError(t, res.Types.Dedup(nil))
+	raw, err := res.Types.Marshal(f.ByteOrder)
+	require.NoError(t, err)
+	s, err := btf.Parse(raw, opt.Base)
+	require.NoError(t, err)
+	return s, res
+}
+
+// lines are the types of BTF, ids replaced by what they lead to, in an order of their own.
+func lines(s *btf.Spec) []string {
+	var out []string
+	for id := s.FirstID(); int(id) < s.NumTypes(); id++ {
+		t := s.MustType(id)
+		line := t.Kind.String() + " "
+		switch t.Kind {
+		case btf.KindFunc:
+			line += s.Signature(id)
+		case btf.KindVar, btf.KindTypedef:
+			line += s.Declare(t.Ref, t.Name)
+		default:
+			line += s.TypeString(id)
+		}
+		var b strings.Builder
+		if t.Kind.IsComposite() || t.Kind.IsEnum() {
+			_, _ = btf.WriteLayout(&b, s, id, btf.LayoutOptions{})
+		}
+		out = append(out, line+b.String())
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Each object has DWARF, and beside it the BTF that pahole made of it.
+func TestAsPahole(t *testing.T) {
+	for _, name := range []string{"gcc-4", "gcc-5", "clang-4", "clang-5"} {
+		t.Run(name, func(t *testing.T) {
+			got, res := made(t, file(t, name+".o"), Options{})
+			want, err := btf.Load("testdata/"+name+".btf", nil)
+			require.NoError(t, err)
+			assert.Equal(t, lines(want), lines(got))
+			assert.NotZero(t, res.Functions)
+		})
+	}
+}
+
+func TestGlobalVariables(t *testing.T) {
+	got, res := made(t, file(t, "gcc-5.o"), Options{GlobalVars: true})
+	assert.Equal(t, 4, res.Variables)
+	id, ok := got.FindID(btf.KindDatasec, ".data..percpu")
+	require.True(t, ok)
+	assert.Len(t, got.MustType(id).Vars, 1)
+	_, ok = got.FindID(btf.KindVar, "global")
+	assert.True(t, ok)
+	_, ok = got.FindID(btf.KindVar, "local_var")
+	assert.False(t, ok, "static variables of other sections are left out")
+}
+
+func TestTags(t *testing.T) {
+	got, _ := made(t, file(t, "clang-5.o"), Options{})
+	text := strings.Join(lines(got), "\n")
+	assert.Contains(t, text, "TYPE_TAG")
+	id, ok := got.FindID(btf.KindDeclTag, "second")
+	require.True(t, ok)
+	tag := got.MustType(id)
+	assert.EqualValues(t, 1, tag.ComponentIdx)
+	assert.Equal(t, "tagged", got.Name(tag.Ref))
+}
+
+// A module's types are those that its kernel does not have.
+func TestSplitOnBase(t *testing.T) {
+	base, _ := made(t, file(t, "gcc-5.o"), Options{})
+	got, _ := made(t, file(t, "gcc-5.o"), Options{Base: base})
+	for id := got.FirstID(); int(id) < got.NumTypes(); id++ {
+		assert.Contains(t, []btf.Kind{btf.KindVar, btf.KindDatasec}, got.Kind(id), "symbols are never merged: %s", got.TypeString(id))
+	}
+}
+
+func TestAddSection(t *testing.T) {
+	b := file(t, "gcc-5.o")
+	with, err := AddSection(b, ".BTF", []byte("first"))
+	require.NoError(t, err)
+	again, err := AddSection(with, ".BTF", []byte("second"))
+	require.NoError(t, err)
+	for i, x := range [][]byte{with, again} {
+		f, err := elf.NewFile(bytes.NewReader(x))
+		require.NoError(t, err)
+		sec := f.Section(".BTF")
+		require.NotNil(t, sec)
+		data, err := sec.Data()
+		require.NoError(t, err)
+		assert.Equal(t, []string{"first", "second"}[i], string(data))
+		old, err := elf.NewFile(bytes.NewReader(b))
+		require.NoError(t, err)
+		for _, s := range old.Sections {
+			if s.Type != elf.SHT_NULL && s.Name != ".shstrtab" {
+				want, _ := s.Data()
+				got, _ := f.Section(s.Name).Data()
+				assert.Equal(t, want, got, s.Name)
+			}
+		}
+	}
+	_, err = AddSection([]byte("text"), ".BTF", nil)
+	assert.ErrorIs(t, err, ErrELF)
+	_, err = AddSection(b, ".text", nil)
+	assert.ErrorIs(t, err, ErrELF)
+	bad := bytes.Clone(b)
+	binary.LittleEndian.PutUint64(bad[40:], 1<<40)
+	_, err = AddSection(bad, ".BTF", nil)
+	assert.ErrorIs(t, err, ErrELF)
+}
+
+func TestErrors(t *testing.T) {
+	b, err := AddSection(file(t, "gcc-5.o"), ".debug_info", nil)
+	require.NoError(t, err)
+	f, err := elf.NewFile(bytes.NewReader(b))
+	require.NoError(t, err)
+	_, err = Make(f, Options{})
+	assert.ErrorIs(t, err, ErrNoDWARF)
+	b, err = AddSection(file(t, "gcc-5.o"), ".debug_info", bytes.Repeat([]byte{0x11}, 100))
+	require.NoError(t, err)
+	f, err = elf.NewFile(bytes.NewReader(b))
+	require.NoError(t, err)
+	_, err = Make(f, Options{})
+	assert.ErrorIs(t, err, ErrMalformed)
+}
+
+func FuzzMake(f *testing.F) {
+	b := file(f, "gcc-5.o")
+	e, err := elf.NewFile(bytes.NewReader(b))
+	require.NoError(f, err)
+	var secs [2][]byte
+	for i, name := range []string{".debug_info", ".debug_abbrev"} {
+		secs[i], err = e.Section(name).Data()
+		require.NoError(f, err)
+	}
+	f.Add(secs[0], secs[1])
+	f.Fuzz(func(_ *testing.T, info, abbrev []byte) {
+		x, err := AddSection(b, ".debug_info", info)
+		if err != nil {
+			return
+		}
+		if x, err = AddSection(x, ".debug_abbrev", abbrev); err != nil {
+			return
+		}
+		e, err := elf.NewFile(bytes.NewReader(x))
+		if err != nil {
+			return
+		}
+		res, err := Make(e, Options{GlobalVars: true})
+		if err == nil && res.Types.Dedup(nil) == nil {
+			_, _ = res.Types.Marshal(binary.LittleEndian)
+		}
+	})
+}

@@ -1,0 +1,20 @@
+package btf
+
+import "strings"
+
+// StringsSize returns the size of the string table, that of all bases included: where the strings of BTF that continues this one start.
+func (s *Spec) StringsSize() uint32 { return s.strBase + uint32(len(s.strs)) }
+
+// EachString calls f with every string of the table and its offset, the base's first.
+func (s *Spec) EachString(f func(off uint32, str string)) {
+	if s.base != nil {
+		s.base.EachString(f)
+	}
+	off := s.strBase
+	for rest := s.strs; rest != ""; {
+		str, next, _ := strings.Cut(rest, "\x00")
+		f(off, str)
+		off += uint32(len(str)) + 1
+		rest = next
+	}
+}
