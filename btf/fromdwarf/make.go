@@ -86,13 +86,13 @@ func Make(f *elf.File, opt Options) (res *Result, err error) {
 
 // maker is the state of one run.
 type maker struct {
-	opt     Options
-	types   *dedup.Types
-	syms    symbolTable
-	r       *dwarf.Reader
-	res     *Result
-	big     bool
-	linked  bool // addresses are those of the symbols
+	opt    Options
+	types  *dedup.Types
+	syms   symbolTable
+	r      *dwarf.Reader
+	res    *Result
+	big    bool
+	linked bool // addresses are those of the symbols
 	// lastInt is the type int of the last unit that has one.
 	lastInt uint32
 	// done holds functions that were written: only the first of a name is.
