@@ -9,6 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/offsets"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -43,12 +44,6 @@ const (
 	// UnionMember: another member of the union was set than the one read.
 	UnionMember FindingKind = "union-member"
 )
-
-// stableTypes are kernel types whose layout is ABI: programs may have their offsets baked in.
-var stableTypes = map[string]bool{
-	"pt_regs": true, "user_pt_regs": true, "user_regs_struct": true, "sockaddr": true, "sockaddr_in": true, "sockaddr_in6": true, "sockaddr_un": true, "sockaddr_storage": true,
-	"ethhdr": true, "iphdr": true, "ipv6hdr": true, "tcphdr": true, "udphdr": true, "icmphdr": true, "in6_addr": true, "in_addr": true, "iovec": true, "timespec": true,
-}
 
 // Validate judges the reads of kernel memory of a run.
 func (m *Machine) Validate(res *Result) Validation {
@@ -87,7 +82,7 @@ func (m *Machine) Validate(res *Result) Validation {
 			v.Proved++
 		case len(relocs) > 0:
 			v.add(lp, a.Insn, Differs, fmt.Sprintf("means %s, reads %s of %s", relocs[0].Local.Field(), where, a.Role))
-		case stableTypes[a.Type]:
+		case offsets.Stable(a.Type):
 		default:
 			v.Baked++
 			v.add(lp, a.Insn, Baked, fmt.Sprintf("reads %s of %s at the fixed offset %d", where, a.Role, a.Off))

@@ -19,6 +19,7 @@ var published = []struct {
 	{"test --list", TestList{}, nil},
 	{"relo", OneReloDocument{}, []string{"schema", "exit", "results"}},
 	{"relo --explain", ExplainDocument{}, nil},
+	{"relo --baked", BakedDocument{}, nil},
 	{"verify", OneVerifyDocument{}, []string{"schema", "exit", "results"}},
 	{"verify --explain", VerifyExplainDocument{}, nil},
 	{"info", InfoDocument{}, nil},

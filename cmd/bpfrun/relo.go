@@ -14,6 +14,7 @@ import (
 
 func (a *app) reloCommand() *cobra.Command {
 	var log string
+	var baked bool
 	cmd := &cobra.Command{
 		Use:   "relo OBJECT... [--btf KERNEL]",
 		Short: "List every CO-RE relocation: access, old and new value, source line, what exists instead",
@@ -23,16 +24,24 @@ considered and why they were rejected, and the hashes of the code; with -q only 
 
 With --explain the command reads a log of the kernel's verifier or of a loader, and says which
 relocation of the object it speaks of: "invalid func unknown#195896080", "<invalid CO-RE
-relocation>". Give the BTF of the kernel the log is from with --btf.`,
+relocation>". Give the BTF of the kernel the log is from with --btf.
+
+With --baked the command lists accesses of kernel types at fixed offsets, which no relocation adjusts: the
+field the object's own declaration has there, the field of the kernel, and what to use instead. It follows
+pointers without running the program; what it cannot follow it does not report. Exit code 1 when there are any.`,
 		Example: "  bpfrun relo prog.o --btf kernel.btf\n  bpfrun relo prog.o --btf kernel.btf --explain verifier.log",
 		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if log != "" {
 				return a.explainLog(args, log)
 			}
+			if baked {
+				return a.baked(args)
+			}
 			return a.relo(args)
 		},
 	}
+	cmd.Flags().BoolVar(&baked, "baked", false, "list accesses of kernel types at fixed offsets instead")
 	cmd.Flags().StringVar(&log, "explain", "", "LOGFILE of the kernel or a loader, - for standard input: which relocation it is about")
 	return cmd
 }

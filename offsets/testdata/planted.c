@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// Accesses of kernel types at fixed offsets, in all the ways programs make them. The structs are those of Linux 6.12 on amd64 as far as they are
+// used; each line that reads one is marked, and must be found. `make -C offsets/testdata` builds planted.o.
+typedef unsigned int u32;
+typedef unsigned long long u64;
+#define SEC(name) __attribute__((section(name), used))
+static void *(*bpf_get_current_task)(void) = (void *)35;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static long (*bpf_probe_read_kernel)(void *, u32, const void *) = (void *)113;
+static long (*bpf_probe_read_kernel_str)(void *, u32, const void *) = (void *)115;
+static long (*bpf_probe_read)(void *, u32, const void *) = (void *)4;
+
+struct task_struct {
+	char before_pid[2432];
+	int pid, tgid;
+	char before_parent[8];
+	struct task_struct *real_parent, *parent;
+};
+struct file {
+	char before_mode[12];
+	u32 f_mode;
+};
+struct moved {
+	int pid;
+} __attribute__((preserve_access_index));
+struct task_struct___good {
+	int pid;
+	struct task_struct___good *real_parent;
+} __attribute__((preserve_access_index));
+
+u64 sum;
+#define READ(dst, src) bpf_probe_read_kernel(&dst, sizeof(dst), src)
+
+SEC("tracepoint/sched/sched_process_exit")
+int by_helper0(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task();
+	int pid = 0, tgid = 0;
+	struct task_struct *p = 0;
+
+	READ(pid, &t->pid); /* planted */
+	READ(tgid, &t->tgid); /* planted */
+	READ(p, &t->real_parent); /* planted */
+	READ(pid, (char *)t + 2432 + 4); /* planted */
+	sum += pid + tgid + (u64)p;
+	return 0;
+}
+
+SEC("tracepoint/sched/sched_process_exit")
+int by_helper1(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task();
+	int pid = 0, tgid = 0;
+	struct task_struct *p = 0;
+
+	READ(pid, &t->pid); /* planted */
+	READ(tgid, &t->tgid); /* planted */
+	READ(p, &t->real_parent); /* planted */
+	bpf_probe_read(&pid, 4, &t->pid); /* planted */
+	sum += pid + tgid + (u64)p;
+	return 0;
+}
+
+SEC("tracepoint/sched/sched_process_exit")
+int by_helper2(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task();
+	int pid = 0, tgid = 0;
+	struct task_struct *p = 0;
+
+	READ(pid, &t->pid); /* planted */
+	READ(tgid, &t->tgid); /* planted */
+	READ(p, &t->real_parent); /* planted */
+	bpf_probe_read_kernel_str(&pid, 4, &t->pid); /* planted */
+	sum += pid + tgid + (u64)p;
+	return 0;
+}
+
+SEC("tracepoint/sched/sched_process_exit")
+int by_helper3(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task();
+	int pid = 0, tgid = 0;
+	struct task_struct *p = 0;
+
+	READ(pid, &t->pid); /* planted */
+	READ(tgid, &t->tgid); /* planted */
+	READ(p, &t->real_parent); /* planted */
+	READ(pid, &p->pid); /* planted */
+	sum += pid + tgid + (u64)p;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_argument0(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct task_struct *p;
+
+	sum += t->pid; /* planted */
+	p = t->real_parent; /* planted */
+	sum += p->tgid; /* planted */
+	if (sum & 1)
+		sum += p->parent->pid + 1; /* planted */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_argument1(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct task_struct *p;
+
+	sum += t->pid; /* planted */
+	p = t->real_parent; /* planted */
+	sum += p->tgid; /* planted */
+	if (ctx[0] & 2)
+		sum += p->parent->pid + 1; /* planted */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_argument2(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct task_struct *p;
+
+	sum += t->pid; /* planted */
+	p = t->real_parent; /* planted */
+	sum += p->tgid; /* planted */
+	if (sum > 7)
+		sum += p->parent->pid + 1; /* planted */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_argument3(u64 *ctx)
+{
+	struct task_struct *t = (void *)ctx[0];
+	struct task_struct *p;
+
+	sum += t->pid; /* planted */
+	p = t->real_parent; /* planted */
+	sum += p->tgid; /* planted */
+	if (t != p)
+		sum += p->parent->pid + 1; /* planted */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_current(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+
+	sum += t->pid; /* planted */
+	if (sum & 4)
+		sum += t->tgid; /* planted */
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_both(u64 *ctx)
+{
+	struct task_struct *t = sum ? (void *)ctx[0] : bpf_get_current_task_btf();
+	int v = 0;
+
+	sum += t->pid; /* planted */
+	READ(v, &t->tgid); /* planted */
+	sum += v;
+	READ(v, &t->parent->tgid); /* planted */
+	sum += v;
+	READ(v, &t->real_parent->parent->pid); /* planted */
+	sum += v;
+	return 0;
+}
+
+SEC("fentry/vfs_open")
+int by_entry(u64 *ctx)
+{
+	const struct file *f = (void *)ctx[1];
+	u32 mode = 0;
+
+	sum += f->f_mode; /* planted */
+	READ(mode, &f->f_mode); /* planted */
+	sum += mode;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int good(u64 *ctx)
+{
+	struct task_struct___good *t = (void *)ctx[0];
+	int pid = 0;
+
+	sum += t->pid;
+	sum += t->real_parent->pid;
+	READ(pid, &t->pid);
+	sum += pid;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
