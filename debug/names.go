@@ -14,6 +14,7 @@ type UnknownError struct {
 	Name    string
 	In      string   // where it was looked for, "" for everywhere
 	Nearest []string // names that exist, nearest first
+	Hint    string   // what would work
 }
 
 // Error names what was looked for and what comes near.
@@ -24,6 +25,9 @@ func (e *UnknownError) Error() string {
 	}
 	if len(e.Nearest) > 0 {
 		text += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
+	}
+	if e.Hint != "" {
+		text += "; " + e.Hint
 	}
 	return text
 }

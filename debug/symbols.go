@@ -3,8 +3,10 @@ package debug
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -54,7 +56,30 @@ func (s *Session) evalName(name string) (*Value, error) {
 	if v, ok := s.symbol(name); ok {
 		return v, nil
 	}
-	return nil, &UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: near(name, s.Names())}
+	e := &UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: near(name, s.Names())}
+	if s.dwarf == nil && s.inSource(name) {
+		e.Hint = "local variables need DWARF, which the object does not have: compile with -g and do not strip it, or cast the register that holds the value, as in print *(struct task_struct *)$r6"
+	}
+	return nil, e
+}
+
+// inSource reports whether the source lines of the running function have a name.
+func (s *Session) inSource(name string) bool {
+	if s.state != Running {
+		return false
+	}
+	p := s.place(s.m.Thread().Image(), s.m.Thread().PC())
+	f, ok := p.Func()
+	if !ok {
+		return false
+	}
+	word := func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) }
+	for pc := f.Start; pc < f.Start+f.Len; pc++ {
+		if l, ok := p.Prog.LineAt(pc); ok && slices.Contains(strings.FieldsFunc(l.Text, word), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // Names lists what evalName would find by name without types, for completion and messages.
