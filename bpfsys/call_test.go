@@ -54,7 +54,7 @@ func TestAttributesAreCheckedAsTheReleaseDoes(t *testing.T) {
 		"get what is not pinned":               {objGet, []field{{0, k.text("/sys/fs/bpf/x")}, {12, 0}}, uapi.ENOENT},
 		"no instructions":                      {progLoad, []field{{0, 1}, {4, 0}, {8, key}, {16, key}}, uapi.E2BIG},
 		"program flags nobody has":             {progLoad, []field{{0, 1}, {4, 1}, {8, key}, {16, key}, {44, 1 << 30}}, uapi.EINVAL},
-		"program of no BTF":                    {progLoad, []field{{0, 1}, {4, 1}, {8, key}, {16, key}, {72, 77}}, uapi.EBADF},
+		"program of no BTF":                    {progLoad, []field{{0, 1}, {4, 1}, {8, key}, {16, key}, {72, 77}, {76, 8}, {80, key}, {88, 1}}, uapi.EBADF},
 		"link of no program":                   {linkCreate, []field{{0, 77}, {4, 0}, {8, 0}, {12, 0}}, uapi.EBADF},
 		"batch of an unknown descriptor":       {lookupBatch, []field{{36, 77}}, uapi.EBADF},
 		"batch flags":                          {lookupBatch, []field{{36, int(hash)}, {48, uint64(1)}}, uapi.EINVAL},

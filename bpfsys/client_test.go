@@ -1,6 +1,7 @@
 package bpfsys_test
 
 import (
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,21 +15,24 @@ import (
 
 // task is a caller: memory from base on, and descriptors from 3 on.
 type task struct {
-	s     *bpfsys.System
-	mem   []byte
-	used  int
-	files map[int32]bpfsys.File
-	next  int32
-	notes []string
+	s    *bpfsys.System
+	mem  []byte
+	base uint64 // address of mem
+	// native makes the call at the host's kernel, in place of s.
+	native func(cmd uint32, addr uint64, size int) (int64, uapi.Errno)
+	used   int
+	files  map[int32]bpfsys.File
+	next   int32
+	notes  []string
 }
 
 const base = 0x10000
 
 func (t *task) at(addr uint64, n int) []byte {
-	if addr < base || addr-base > uint64(len(t.mem)) || uint64(n) > uint64(len(t.mem))-(addr-base) {
+	if addr < t.base || addr-t.base > uint64(len(t.mem)) || uint64(n) > uint64(len(t.mem))-(addr-t.base) {
 		return nil
 	}
-	return t.mem[addr-base : addr-base+uint64(n)]
+	return t.mem[addr-t.base : addr-t.base+uint64(n)]
 }
 
 func (t *task) Read(addr uint64, p []byte) bool {
@@ -54,7 +58,7 @@ func (t *task) Thread() (uint32, uint32, string) { return 1, 1, "test" }
 func (t *task) put(b []byte) uint64 {
 	t.used = (t.used + 15) &^ 15
 	copy(t.mem[t.used:], b)
-	at := base + uint64(t.used)
+	at := t.base + uint64(t.used)
 	t.used += max(len(b), 1)
 	return at
 }
@@ -97,6 +101,10 @@ func union(fields ...field) []byte {
 func (t *task) call(cmd uint32, fields ...field) (int64, uapi.Errno, []byte) {
 	a := union(fields...)
 	addr := t.put(a)
+	if t.native != nil {
+		v, e := t.native(cmd, addr, len(a))
+		return v, e, t.at(addr, len(a))
+	}
 	r := t.s.Call(t, cmd, addr, uint32(len(a)), 0, 0)
 	if r.Note != "" {
 		t.notes = append(t.notes, r.Note)
@@ -110,6 +118,10 @@ func (t *task) call(cmd uint32, fields ...field) (int64, uapi.Errno, []byte) {
 }
 
 func (t *task) close(fd int64) {
+	if t.native != nil {
+		_ = syscall.Close(int(fd))
+		return
+	}
 	f := t.files[int32(fd)]
 	delete(t.files, int32(fd))
 	if f.Object != nil {
@@ -124,5 +136,5 @@ func newTask(t testing.TB) *task {
 	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Machine: machine.Config{Uncovered: true, Unwatched: true}})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	return &task{s: s, mem: make([]byte, 1<<20), files: map[int32]bpfsys.File{}, next: 3}
+	return &task{s: s, mem: make([]byte, 1<<20), base: base, files: map[int32]bpfsys.File{}, next: 3}
 }

@@ -46,6 +46,9 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	if a.u32(44) != 0 { // map_ifindex: offload
 		return Result{Errno: uapi.EINVAL, Note: "maps of devices (map_ifindex) are not simulated"}
 	}
+	if typ == uapi.MapTypePerfEventArray && a.u32(12) == 0 { // package maps takes the number of CPUs, as libbpf does
+		return fail(uapi.EINVAL)
+	}
 	if s.full(KindMap) {
 		return fail(uapi.ENOMEM)
 	}
@@ -206,10 +209,10 @@ func (s *System) mapFreeze(c Caller, a *attr) Result {
 		return fail(e)
 	case m.def.Type == uapi.MapTypeStructOps, hasOwned(m):
 		return fail(uapi.ENOTSUPP)
-	case f.Access == ReadOnly:
-		return fail(uapi.EPERM)
-	case m.mapped > 0, m.frozen:
+	case m.mapped > 0:
 		return fail(uapi.EBUSY)
+	case f.Access == ReadOnly, m.frozen: // a frozen map is one to read
+		return fail(uapi.EPERM)
 	}
 	s.pull(m)
 	m.frozen = true

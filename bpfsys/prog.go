@@ -327,7 +327,7 @@ func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 func (s *System) debugInfo(c Caller, a *attr, p *Prog, raw *loader.Raw, out *userLog) uapi.Errno {
 	nf, nl := a.u32(loadFuncCount), a.u32(loadLineCount)
 	fd := a.fd(loadBTF)
-	if nf == 0 && nl == 0 && fd == 0 {
+	if nf == 0 && nl == 0 { // the descriptor is not looked at then
 		return 0
 	}
 	b, _, e := fileOf[*BTF](c, fd)

@@ -29,6 +29,9 @@ const (
 // createOps finds the type of a struct_ops map.
 func (s *System) createOps(a *attr, m *Map) Result {
 	id := btf.ID(a.u32(60))
+	if id == 0 || m.def.KeySize != 4 || m.def.MaxEntries != 1 { // bpf_struct_ops_map_alloc_check
+		return fail(uapi.EINVAL)
+	}
 	b := s.vmlinux
 	if m.def.Flags&uapi.MapVtypeBTFObjFD != 0 {
 		var e uapi.Errno
