@@ -139,10 +139,8 @@ func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) 
 	}
 }
 
-// Unjudged says that the verifier was not asked, since it is not known of which release the kernel is.
-func (d *RunDocument) Unjudged() {
-	d.unjudged = fmt.Sprintf("the verifier is not asked: the release of %s is not known (--kernel-version gives it)", d.Target.Name)
-}
+// Unjudged says why the verifier was not asked.
+func (d *RunDocument) Unjudged(why string) { d.unjudged = "the verifier is not asked: " + why }
 
 // Choose marks the programs that are not among names as left out; without names none is.
 func (d *RunDocument) Choose(names []string) {

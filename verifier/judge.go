@@ -28,8 +28,19 @@ func NewJudge(l *loader.Linked, o Options) *Judge {
 	return &Judge{linked: l, kernel: KernelOf(l.Target), opts: o, known: map[*loader.LinkedProgram]*Verdict{}}
 }
 
-// Knows reports whether the release of the target is known; without it no program can be judged.
-func (j *Judge) Knows() bool { return j.kernel.Release != 0 }
+// Knows reports whether there are rules for the target's release; without them no program can be judged.
+func (j *Judge) Knows() bool { return j.WhyNot() == "" }
+
+// WhyNot says why no program can be judged, "" when they can.
+func (j *Judge) WhyNot() string {
+	switch {
+	case j.kernel.Release == 0:
+		return fmt.Sprintf("the release of %s is not known (--kernel-version gives it)", j.linked.Target.Name)
+	case j.kernel.Release < oldest:
+		return fmt.Sprintf("its rules are known from Linux %s on, %s is %s", oldest, j.linked.Target.Name, j.kernel.Release)
+	}
+	return ""
+}
 
 // Verdict judges a program. It is nil for programs that do not come before the verifier: those that are not loaded, whose hook
 // is absent or that were refused before. The error is that of ctx.
@@ -65,7 +76,7 @@ func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, 
 	case j.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian):
 		return unknown("big-endian programs")
 	case !j.Knows():
-		return unknown("the release of %s (--kernel-version gives it)", j.linked.Target.Name)
+		return unknown("%s", j.WhyNot())
 	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram:
 		return unknown("the program that it replaces a function of")
 	}

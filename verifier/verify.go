@@ -13,6 +13,9 @@ import (
 // ErrProgram says that the program or the kernel given to Verify is not complete.
 var ErrProgram = errors.New("verifier: program cannot be judged")
 
+// oldest is the first release whose rules are known.
+var oldest = since.R(5, 10)
+
 // Verify gives the verdict of kernel k on program p. Errors are those of the call: the context ended, or p is not a program at
 // all; what the kernel would refuse is in the verdict. Verify changes neither k nor p; calls may run at the same time.
 func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, error) {
@@ -21,6 +24,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if k.Release < oldest {
+		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s: they are known from %s on", k.Release, oldest)}, nil
 	}
 	e := newEnv(ctx, k, p, o)
 	v := &Verdict{Insn: -1}

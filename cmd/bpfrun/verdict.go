@@ -15,12 +15,14 @@ type judging struct {
 	linked *loader.Linked
 	judge  *verifier.Judge // nil: nobody is asked
 	chosen []string        // empty: all
+	whyNot string          // why nobody can be asked
 }
 
 // judge asks the verifier of the object's target, unless --no-verify is given or its release is not known.
 func (a *app) judge(ctx context.Context, l *loader.Linked, chosen []string) *judging {
 	v := &judging{ctx: ctx, linked: l, chosen: chosen}
-	if j := verifier.NewJudge(l, verifier.Options{}); !a.noVerify && j.Knows() {
+	j := verifier.NewJudge(l, verifier.Options{})
+	if v.whyNot = j.WhyNot(); !a.noVerify && v.whyNot == "" {
 		v.judge = j
 	}
 	return v
@@ -38,7 +40,7 @@ func (v *judging) refuses(lp *loader.LinkedProgram) error {
 func (v *judging) addTo(doc *report.RunDocument, unverified bool) {
 	if v.judge == nil {
 		if !unverified {
-			doc.Unjudged()
+			doc.Unjudged(v.whyNot)
 		}
 		return
 	}
