@@ -268,7 +268,7 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	g := s.group(pl)
-	i := len(g.list)
+	i := 0
 	switch {
 	case mprog:
 		if slices.ContainsFunc(g.list, func(x groupEntry) bool { return x.prog == p }) {
@@ -300,7 +300,6 @@ func (s *System) progAttach(c Caller, a *attr) Result {
 			}
 			s.leave(g, 0)
 		}
-		i = 0
 	}
 	h := s.attach(&attachment{prog: p, place: pl, hook: machine.Hook{AttachTo: p.lp.AttachTo, Section: p.lp.Section}})
 	s.hold(p)

@@ -1,7 +1,6 @@
 package bpfsys_test
 
 import (
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,11 +18,12 @@ type task struct {
 	mem  []byte
 	base uint64 // address of mem
 	// native makes the call at the host's kernel, in place of s.
-	native func(cmd uint32, addr uint64, size int) (int64, uapi.Errno)
-	used   int
-	files  map[int32]bpfsys.File
-	next   int32
-	notes  []string
+	native      func(cmd uint32, addr uint64, size int) (int64, uapi.Errno)
+	nativeClose func(fd int64)
+	used        int
+	files       map[int32]bpfsys.File
+	next        int32
+	notes       []string
 }
 
 const base = 0x10000
@@ -119,7 +119,7 @@ func (t *task) call(cmd uint32, fields ...field) (int64, uapi.Errno, []byte) {
 
 func (t *task) close(fd int64) {
 	if t.native != nil {
-		_ = syscall.Close(int(fd))
+		t.nativeClose(fd)
 		return
 	}
 	f := t.files[int32(fd)]

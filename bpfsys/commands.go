@@ -2,10 +2,7 @@ package bpfsys
 
 import "github.com/bpfrun/bpfrun/uapi"
 
-// Numbers of commands that other code names (enum bpf_cmd).
 const (
-	cmdProgLoad    = 5
-	cmdTokenCreate = 36
 	// commonAttrs in the command number says that a second struct follows (BPF_COMMON_ATTRS).
 	commonAttrs = 1 << 16
 )

@@ -18,7 +18,6 @@ type traceFiles struct {
 	byID   map[uint64]string
 	byName map[string]uint64
 	pipe   []byte
-	cats   map[string]string
 	kall   []byte
 	probes map[string]traceProbe // "GROUP/NAME"
 }

@@ -139,7 +139,7 @@ func TestCallsAreAnsweredAsByTheKernel(t *testing.T) {
 	if *rewrite.Flag {
 		region, err := unix.Mmap(-1, 0, 1<<22, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		require.NoError(t, err)
-		k := &task{mem: region, base: uint64(uintptr(unsafe.Pointer(&region[0]))), native: func(cmd uint32, addr uint64, size int) (int64, uapi.Errno) {
+		k := &task{mem: region, base: uint64(uintptr(unsafe.Pointer(&region[0]))), nativeClose: func(fd int64) { unix.Close(int(fd)) }, native: func(cmd uint32, addr uint64, size int) (int64, uapi.Errno) {
 			time.Sleep(2 * time.Millisecond)
 			r, _, e := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(addr), uintptr(size))
 			return int64(r), uapi.Errno(e)

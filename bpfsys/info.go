@@ -96,7 +96,8 @@ func (s *System) infoByFD(c Caller, a *attr) Result {
 	if f.Kind == NoFile {
 		return fail(uapi.EBADF)
 	}
-	size, fill := 0, func(*info) {}
+	var size int
+	var fill func(*info)
 	switch o := f.Object.(type) {
 	case *Prog:
 		size, fill = s.infoSize("bpf_prog_info", 232), func(i *info) { s.progInfo(i, o) }

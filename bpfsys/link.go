@@ -73,16 +73,13 @@ type attachment struct {
 	cookie uint64
 	place  place // where packets and cgroups matter
 	event  *PerfEvent
-	// off: the perf event is disabled.
-	index int
 }
 
 // place is what a program of a device, a cgroup or a namespace is attached to.
 type place struct {
-	kind  placeKind
-	id    uint64 // ifindex, inode
-	at    uapi.AttachType
-	multi bool
+	kind placeKind
+	id   uint64 // ifindex, inode
+	at   uapi.AttachType
 }
 
 type placeKind uint8

@@ -41,11 +41,10 @@ type Prog struct {
 
 // target is what the BTF id of a program's attach point is.
 type target struct {
-	id      btf.ID
-	obj     *BTF // nil: none
-	name    string
-	module  string
-	tracing bool
+	id     btf.ID
+	obj    *BTF // nil: none
+	name   string
+	module string
 }
 
 func (t target) lsmOrTracing() string { return t.name }

@@ -22,8 +22,7 @@ type file struct {
 	cgroup uint64 // id of a simulated cgroup
 	read   bool   // a directory was listed
 	kept   bool   // it stays when nobody has it open
-	mem    *memory
-	event  int // eventfd that stands for the object in epoll, -1 without
+	event  int    // eventfd that stands for the object in epoll, -1 without
 	level  bool
 }
 
