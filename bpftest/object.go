@@ -62,7 +62,6 @@ func (s elfSource) Object() (string, []byte, error) { return s.name, s.elf, nil 
 type loadOptions struct {
 	globals map[string]any
 	load    loader.LoadOptions
-	err     error
 }
 
 // LoadOption changes an object before it is loaded, as a tool's user space does.

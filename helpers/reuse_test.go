@@ -11,17 +11,18 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
 )
 
 // TestResetForgetsAll holds that a run that was reset is a fresh one but for what says which program it is of: every field, those that are added too.
 func TestResetForgetsAll(t *testing.T) {
 	kept := map[string]bool{
-		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true, "Host": true, "OnLimit": true,
+		"ProgType": true, "Attach": true, "FuncIP": true, "Cookie": true, "FuncArgs": true, "FuncReturns": true, "Context": true, "Packet": true, "Host": true, "OnLimit": true, "Here": true,
 	}
 	r := &Run{
 		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
 		Retval: 5, Trace: []string{"t"}, Output: []byte{6}, SeqStart: 7, SeqFull: true, SessionReturn: true, sessionCookie: 8, Events: []Event{{Number: 9}},
-		held: []Held{{Addr: 10}}, skb: skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {},
+		held: []Held{{Addr: 10}}, skb: skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}, Here: func() (*vm.Image, int) { return nil, 0 },
 		records: map[uint64]maps.RingBuffer{14: nil},
 	}
 	v := reflect.ValueOf(r).Elem()

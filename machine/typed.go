@@ -195,11 +195,11 @@ func (e *EventTypes) valueType(s *recordSite) btf.ID {
 	if s.valueOf == "" {
 		return 0
 	}
-	for _, lp := range e.programs {
-		if def, ok := lp.Linked().Map(s.valueOf); ok && int(def.ValueSize) == s.size {
-			return e.spec.SkipID(def.ValueType)
-		}
-		break
+	if len(e.programs) == 0 {
+		return 0
+	}
+	if def, ok := e.programs[0].Linked().Map(s.valueOf); ok && int(def.ValueSize) == s.size { // all are of one object
+		return e.spec.SkipID(def.ValueType)
 	}
 	return 0
 }

@@ -52,8 +52,6 @@ type sanitiser struct {
 	out     []byte
 	changes []Change
 	counts  map[string]int
-	// placeholder is the INT that stands for members of unions that were ENUM64.
-	placeholder uint32
 }
 
 func (s *sanitiser) note(kind btf.Kind, what string) {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// ErrELF: an ELF file into which no section can be put.
+// ErrELF is an ELF file into which no section can be put.
 var ErrELF = errors.New("cannot add a section to this ELF file")
 
 // AddSection returns a copy of a 64-bit ELF file with a section of that name, which takes the place of one that is there. What the file

@@ -50,7 +50,6 @@ type conn struct {
 	ready     bool // initialize came
 	lineBase  int  // what the client calls the first line
 	args      *arguments
-	raw       json.RawMessage // of launch
 	s         *debug.Session
 	program   string
 	r         *repl.REPL
