@@ -56,7 +56,7 @@ func TestInterruptedCommandsExitSo(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGINT")
 	}
-	cmd := process(t, "run", senders, "-p", "flood_copies", "--btf", anyBTF, "--max-insns", "1000000000000000")
+	cmd := process(t, "run", senders, "-p", "flood_copies", "--btf", anyBTF, "--no-verify", "--max-insns", "1000000000000000")
 	require.NoError(t, cmd.Start())
 	time.Sleep(time.Second)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
