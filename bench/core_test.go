@@ -63,7 +63,7 @@ func runCore(name string, args ...string) (figures, error) {
 	return figures{v[0], v[1], v[2] * 1024}, nil
 }
 
-// TestCoreChild is no test: it is the process of one contender.
+// TestCoreChild is not a test: it is the process of one contender.
 func TestCoreChild(t *testing.T) {
 	args := strings.Fields(os.Getenv(coreChild))
 	if len(args) == 0 {

@@ -10,7 +10,7 @@ const (
 	batchIn, batchOut, batchKeys, batchValues, batchCount, batchFD, batchElemFlags, batchFlags = 0, 8, 16, 24, 32, 36, 40, 48
 )
 
-// batchKind says which batch commands a map type has, and what its cursor is.
+// batchKind identifies which batch commands a map type has, and what its cursor is.
 type batchKind struct {
 	lookup, lookupDelete, update, del uapi.Release // since; 0: always, never for what is left out
 	// index: the cursor is a number of 4 bytes, not a key.
@@ -123,7 +123,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	return Result{}
 }
 
-// cursor is where a batch goes on: after a key, or after a number of elements.
+// cursor is where a batch continues: after a key, or after a number of elements.
 func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
 	at := a.u64(batchIn)
 	switch {

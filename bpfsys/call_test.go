@@ -46,7 +46,7 @@ func TestAttributesAreCheckedAsTheReleaseDoes(t *testing.T) {
 		"delete what is not there":             {mapDelete, []field{{0, int(hash)}, {8, key}}, uapi.ENOENT},
 		"map type of no release":               {mapCreate, []field{{0, 77}, {4, 4}, {8, 4}, {12, 1}}, uapi.EINVAL},
 		"map name with a slash":                {mapCreate, []field{{0, 1}, {4, 4}, {8, 4}, {12, 1}, {28, "a/b"}}, uapi.EINVAL},
-		"ring of a size that is no power":      {mapCreate, []field{{0, 27}, {12, 12288}}, uapi.EINVAL},
+		"ring of a size that is not a power":   {mapCreate, []field{{0, 27}, {12, 12288}}, uapi.EINVAL},
 		"inner map missing":                    {mapCreate, []field{{0, 12}, {4, 4}, {8, 4}, {12, 1}, {20, 77}}, uapi.EBADF},
 		"BTF missing":                          {mapCreate, []field{{0, 1}, {4, 4}, {8, 4}, {12, 1}, {48, 77}, {52, 1}, {56, 1}}, uapi.EBADF},
 		"pin outside of the file system":       {objPin, []field{{0, k.text("/tmp/x")}, {8, int(hash)}}, uapi.EPERM},

@@ -22,7 +22,7 @@ type traceFiles struct {
 	probes map[string]traceProbe // "GROUP/NAME"
 }
 
-// Found says what is at a path of the simulated kernel's file systems.
+// Found describes what is at a path of the simulated kernel's file systems.
 type Found uint8
 
 // Results of [System.ReadFile].

@@ -35,7 +35,7 @@ type Fired struct {
 	Err     error
 }
 
-// ErrNoHook says that nothing is attached to the hook of an event.
+// ErrNoHook means that nothing is attached to the hook of an event.
 var ErrNoHook = errors.New("nothing is attached to it")
 
 // Fire hits a hook: the programs attached to it run in the order of their attachment, those at the entry of a function before those at its return. The error

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Config says which kernel to simulate. Target is required.
+// Config identifies which kernel to simulate. Target is required.
 type Config struct {
 	Target *loader.Target
 	// Machine configures the machine that runs the programs.

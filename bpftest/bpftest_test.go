@@ -298,7 +298,7 @@ func TestMistakes(t *testing.T) {
 		"two inputs": {"2 inputs", func(t bpftest.TB) {
 			load(t, execObject).Program("on_exec").Run(bpftest.Input{}, bpftest.Input{})
 		}},
-		"current is no task": {"Current is a file", func(t bpftest.TB) {
+		"current is not a task": {"Current is a file", func(t bpftest.TB) {
 			obj := load(t, execObject)
 			obj.Program("on_exec").Run(bpftest.Input{Current: obj.File("/x", nil)})
 		}},

@@ -19,7 +19,7 @@ type Fault struct {
 	Text        string
 	// Source is "file:line:column" and Line the source line; empty of objects without line information.
 	Source, Line string
-	// Message says what happened, Hint what to do about it; Hint may be empty.
+	// Message describes what happened, Hint what to do about it; Hint may be empty.
 	Message, Hint string
 }
 

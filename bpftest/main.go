@@ -14,7 +14,7 @@ import (
 // servedVariable is set in the environment of tests that run under [Main].
 const servedVariable = "BPFTEST_SERVED"
 
-// ErrUnsupported says that [Main] cannot run tests on this system.
+// ErrUnsupported means that [Main] cannot run tests on this system.
 var ErrUnsupported = exec.ErrUnsupported
 
 // Main runs the tests of a package as they are, with the bpf(2) of a simulated kernel: tests that use ebpf.NewCollection, link.Kprobe or ringbuf.NewReader of

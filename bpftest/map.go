@@ -55,7 +55,7 @@ func (e *MapError) Is(target error) bool {
 // ErrReadOnly is the kind of a [ReadOnlyError].
 var ErrReadOnly = errors.New("read-only")
 
-// ReadOnlyError says that a constant cannot be set after the object was loaded.
+// ReadOnlyError means that a constant cannot be set after the object was loaded.
 type ReadOnlyError struct{ Variable string }
 
 // Error names the variable, and what would work.

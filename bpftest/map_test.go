@@ -43,7 +43,7 @@ func TestHashes(t *testing.T) {
 
 	assert.ErrorIs(t, h.Lookup(uint64(1), &v), bpftest.ErrSize)
 	assert.ErrorIs(t, h.Put(uint32(1), uint32(1)), bpftest.ErrSize)
-	assert.ErrorContains(t, h.Lookup(nil, &v), "nil is no value")
+	assert.ErrorContains(t, h.Lookup(nil, &v), "nil is not a value")
 	require.NoError(t, h.Put(uint32(1), uint64(1)))
 	assert.ErrorIs(t, h.Lookup(uint32(1), new(uint32)), bpftest.ErrSize)
 	assert.ErrorContains(t, h.Lookup(uint32(1), v), "want a pointer")

@@ -9,10 +9,10 @@ import (
 	"reflect"
 )
 
-// ErrSize says that a Go value has another size than the map's key or value, the variable or the record it stands for.
+// ErrSize means that a Go value has another size than the map's key or value, the variable or the record it stands for.
 var ErrSize = errors.New("wrong size")
 
-// layout says where the fields of a Go type lie. There are two: packed, which is that of encoding/binary, and aligned, which is that of C on
+// layout describes where the fields of a Go type lie. There are two: packed, which is that of encoding/binary, and aligned, which is that of C on
 // 64-bit machines, so that a Go struct may be written with or without the padding of its C twin.
 type layout bool
 
@@ -82,7 +82,7 @@ func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, erro
 	}
 	switch v := v.(type) {
 	case nil:
-		return nil, fmt.Errorf("%s: nil is no value", what)
+		return nil, fmt.Errorf("%s: nil is not a value", what)
 	case []byte:
 		return exact(v)
 	case string:
@@ -125,7 +125,7 @@ func marshalWord(what string, r reflect.Value, size int, order binary.ByteOrder)
 	bits := uint(8 * size)
 	switch {
 	case size != 1 && size != 2 && size != 4 && size != 8:
-		return nil, fmt.Errorf("%s has %d bytes, which is no integer: %w", what, size, ErrSize)
+		return nil, fmt.Errorf("%s has %d bytes, which is not an integer: %w", what, size, ErrSize)
 	case r.CanInt():
 		i := r.Int()
 		u = uint64(i)
@@ -329,7 +329,7 @@ func sizeOf(what string, v any) (int, error) {
 		t = t.Elem()
 	}
 	if t == nil {
-		return 0, fmt.Errorf("%s: nil is no value", what)
+		return 0, fmt.Errorf("%s: nil is not a value", what)
 	}
 	size, _, ok := aligned.extent(t)
 	if !ok {

@@ -142,8 +142,8 @@ func TestValuesThatDoNotFit(t *testing.T) {
 		want string
 	}{
 		{uint64(1), 4, "x has 4 bytes, uint64 has 8"}, {loose{}, 16, "has 15 (24 with C's padding)"}, {[]byte{1}, 2, "1 are given"}, {"abc", 2, "the string 3"},
-		{300, 1, "300 does not fit"}, {-129, 1, "does not fit"}, {-32769, 2, "does not fit"}, {uint(256), 1, "does not fit"}, {1, 3, "no integer"},
-		{nil, 4, "nil is no value"}, {none, 4, "is nil"}, {map[int]int{}, 4, "no fixed size"}, {struct{ S string }{}, 16, "no fixed size"}, {[]uint32{1}, 4, "no fixed size"},
+		{300, 1, "300 does not fit"}, {-129, 1, "does not fit"}, {-32769, 2, "does not fit"}, {uint(256), 1, "does not fit"}, {1, 3, "not an integer"},
+		{nil, 4, "nil is not a value"}, {none, 4, "is nil"}, {map[int]int{}, 4, "no fixed size"}, {struct{ S string }{}, 16, "no fixed size"}, {[]uint32{1}, 4, "no fixed size"},
 		{key{}, 4, "no address"}, {key{netip.IPv6Loopback()}, 4, "16 are given"}, {struct{ P uintptr }{}, 8, "no fixed size"},
 	} {
 		_, err := marshal("x", c.in, c.size, binary.LittleEndian)

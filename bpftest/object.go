@@ -187,7 +187,7 @@ func (o *Object) constants(obj *loader.Object) error {
 // ErrUnknown is the kind of an [UnknownError].
 var ErrUnknown = errors.New("no such name")
 
-// UnknownError says that an object has no program, map, variable or the like of a name.
+// UnknownError means that an object has no program, map, variable or the like of a name.
 type UnknownError struct {
 	What, Name string
 	// Near are names that may be meant, else all there are.

@@ -50,7 +50,7 @@ var reasons = map[machine.Status]error{
 	machine.StatusAbsent: ErrAbsent, machine.StatusRefused: ErrRefused, machine.StatusNotSimulated: ErrNotSimulated, machine.StatusDisabled: ErrDisabled,
 }
 
-// NotRunError says why a program was not run.
+// NotRunError explains why a program was not run.
 type NotRunError struct {
 	Program string
 	// Kernel is the target's name.

@@ -46,7 +46,7 @@ type options struct {
 	kconfig map[string]string
 }
 
-// Option says what kernel a test runs on, and how.
+// Option describes what kernel a test runs on, and how.
 type Option func(*options)
 
 // Kernel chooses the kernel whose types are simulated: a release ("6.12", "6.12-arm64", "debian-6.12.107") that bpfrun kernels list knows, the path of a file

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ChangeKind says what happened to a type or to a part of it between two BTFs.
+// ChangeKind describes what happened to a type or to a part of it between two BTFs.
 type ChangeKind uint8
 
 // What can happen.

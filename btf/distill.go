@@ -6,7 +6,7 @@ package btf
 //
 //   - the base has INT, FLOAT and FWD as they are, STRUCT and UNION by name and size, enums by name and size as ENUM
 //     without values;
-//   - what else the split types refer to is found by nothing but its content, and is copied behind them: types
+//   - what else the split types refer to is found by nothing but its content, and is copied after them: types
 //     without name, pointers, arrays, typedefs, modifiers and prototypes.
 //
 // Functions, variables and sections of the base cannot be referred to; the error is an *[Error] with ErrInvalid.

@@ -76,7 +76,7 @@ var machines = map[string]string{
 }
 
 // checkC compiles a header for a machine, "" for the host, together with assertions on the size of every named
-// struct and union and the offset of every member that is no bitfield.
+// struct and union and the offset of every member that is not a bitfield.
 func checkC(t *testing.T, s *Spec, machine string) {
 	t.Helper()
 	var cc []string

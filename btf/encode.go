@@ -23,7 +23,7 @@ type ValueError struct {
 	Err     error    // ErrValue or ErrNotFound
 }
 
-// Error says which member, what was given and what would fit.
+// Error reports which member, what was given and what would fit.
 func (e *ValueError) Error() string {
 	var b strings.Builder
 	b.WriteString("btf: ")
@@ -336,7 +336,7 @@ func parseInteger(text string) (*big.Int, bool) {
 		return nil, false
 	}
 	if digits[0] == '0' && len(digits) > 1 && digits[1] >= '0' && digits[1] <= '9' {
-		return new(big.Int).SetString(text, 10) // a leading zero is no octal here
+		return new(big.Int).SetString(text, 10) // a leading zero is not an octal here
 	}
 	return new(big.Int).SetString(text, 0)
 }
@@ -353,7 +353,7 @@ func (e *valueEncoder) float(f Field, t *Type, v any) error {
 	case r.Kind() == reflect.String:
 		var err error
 		if x, err = strconv.ParseFloat(strings.TrimSpace(r.String()), 64); err != nil {
-			return e.fail(f, v, "%q is no number", r.String())
+			return e.fail(f, v, "%q is not a number", r.String())
 		}
 	case r.CanFloat():
 		x = r.Float()
@@ -413,7 +413,7 @@ func (e *valueEncoder) array(f Field, t *Type, v any, depth int) error {
 		}
 		at := uint64(f.BitOffset) + uint64(i)*uint64(es)*8
 		if at/8 > uint64(len(e.dst)) {
-			return e.fail(f, v, "element %d is behind the end", i)
+			return e.fail(f, v, "element %d is past the end", i)
 		}
 		g := Field{Path: f.Path + "[" + utoa(i) + "]", Type: t.Ref, BitOffset: uint32(at)}
 		if err := e.value(g, elem, depth+1); err != nil {

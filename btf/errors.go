@@ -55,7 +55,7 @@ type Error struct {
 	Err    error  // one of the Err values
 }
 
-// Error says what is wrong, in which type, and where.
+// Error reports what is wrong, in which type, and where.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("btf: ")

@@ -20,7 +20,7 @@ type ExtSection[T any] struct {
 	Records []T
 }
 
-// FuncInfo says that a function starts at an instruction. InsnOff is in bytes
+// FuncInfo means that a function starts at an instruction. InsnOff is in bytes
 // from the start of the ELF section; TypeID is a FUNC.
 type FuncInfo struct {
 	InsnOff uint32

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// FormatOptions says how [Spec.Format] prints values. The zero value is what
+// FormatOptions describes how [Spec.Format] prints values. The zero value is what
 // tables and events use.
 type FormatOptions struct {
 	// Hex prints all integers in hexadecimal.

@@ -22,7 +22,7 @@ type Layout struct {
 	// Holes are gaps between members, SumHoles their bytes; BitHoles gaps between bitfields, SumBitHoles their bits.
 	Holes, BitHoles       int
 	SumHoles, SumBitHoles int64
-	Padding               int64 // bytes behind the last member
+	Padding               int64 // bytes after the last member
 }
 
 // WriteLayout writes the members of a STRUCT or UNION with offset and size of each, in the way of pahole(1): holes, bit
@@ -57,7 +57,7 @@ type layoutWriter struct {
 	lastLine uint32
 }
 
-// boundary says that a cache line starts at or before a byte, once for each line.
+// boundary means that a cache line starts at or before a byte, once for each line.
 func (lw *layoutWriter) boundary(at uint32, indent string) {
 	size := uint32(max(lw.opt.CacheLine, 0))
 	if size == 0 || at/size <= lw.lastLine {
@@ -80,7 +80,7 @@ func (lw *layoutWriter) line(indent, decl, comment string) {
 // members writes the members of t, which is at byte base of the outermost type, and counts what is between them.
 func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) Layout {
 	l := Layout{Size: int64(t.Size), Members: len(t.Members)}
-	end := uint64(0) // bit behind the last member
+	end := uint64(0) // bit after the last member
 	bits := false    // the last member was a bitfield
 	for i := range t.Members {
 		m := &t.Members[i]

@@ -202,7 +202,7 @@ func TestRelocateRules(t *testing.T) {
 		{"other size embedded", st(KindStruct, 8, false), []Type{st(KindStruct, 16, false)}, true, 0},
 		{"one of several by size", st(KindStruct, 8, false), []Type{st(KindStruct, 16, false), st(KindStruct, 8, false)}, false, 2},
 		{"two of the same size", st(KindStruct, 8, false), []Type{st(KindStruct, 8, false), st(KindStruct, 8, false)}, false, 0},
-		{"union is no struct", st(KindStruct, 8, false), []Type{st(KindUnion, 8, false)}, false, 0},
+		{"union is not a struct", st(KindStruct, 8, false), []Type{st(KindUnion, 8, false)}, false, 0},
 		{"fwd to struct", Type{Kind: KindFwd, Name: "n"}, []Type{st(KindStruct, 8, false)}, false, 1},
 		{"fwd to struct with bitfields", Type{Kind: KindFwd, Name: "n"}, []Type{st(KindStruct, 8, true)}, false, 0},
 		{"fwd", Type{Kind: KindFwd, Name: "n", Flag: true}, []Type{{Kind: KindFwd, Name: "n"}, {Kind: KindFwd, Name: "n", Flag: true}}, false, 2},

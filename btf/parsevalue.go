@@ -141,7 +141,7 @@ func (p *valueParser) list(depth int) (any, error) {
 				return nil, p.fail("<x without >")
 			}
 			if n, err = strconv.Atoi(p.text[p.pos+4 : p.pos+end]); err != nil || n < 1 {
-				return nil, p.fail("%q is no count", p.text[p.pos+4:p.pos+end])
+				return nil, p.fail("%q is not a count", p.text[p.pos+4:p.pos+end])
 			}
 			p.pos += end + 1
 		}

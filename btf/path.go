@@ -39,7 +39,7 @@ type PathError struct {
 	Err     error    // ErrNotFound, or ErrInvalid for bad syntax
 }
 
-// Error says which part failed and what is there instead.
+// Error reports which part failed and what is there instead.
 func (e *PathError) Error() string {
 	msg := fmt.Sprintf("btf: %s has no %q: %s", e.Root, e.Path, e.Detail)
 	if len(e.Nearest) > 0 {
@@ -71,11 +71,11 @@ func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
 			}
 			n, err := strconv.ParseUint(rest[1:end], 0, 32)
 			if err != nil {
-				return fail(ErrInvalid, nil, "%q is no index", rest[1:end])
+				return fail(ErrInvalid, nil, "%q is not an index", rest[1:end])
 			}
 			t := s.SkipMods(f.Type)
 			if t.Kind != KindArray || f.BitSize != 0 {
-				return fail(ErrNotFound, nil, "%s is no array", s.TypeString(f.Type))
+				return fail(ErrNotFound, nil, "%s is not an array", s.TypeString(f.Type))
 			}
 			if n >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
 				return fail(ErrNotFound, nil, "index %d of %d elements", n, t.Array.Nelems)

@@ -114,7 +114,7 @@ func (w *shower) begin(t *Type, id ID, addr uint64) ([]byte, bool) {
 	}
 	left := w.size - int64(addr-w.head)
 	if left < 0 {
-		w.refuse("%s lies %d bytes behind the end of its object", w.spec.TypeString(id), -left)
+		w.refuse("%s lies %d bytes past the end of its object", w.spec.TypeString(id), -left)
 		return nil, false
 	}
 	w.status = w.src.ReadShown(addr, w.chunk[:min(left, showChunk)])

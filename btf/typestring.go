@@ -24,7 +24,7 @@ type declarator struct {
 	spec *Spec
 	// params also prints names of parameters.
 	params bool
-	// base writes what is no declarator, nil for Spec.baseName.
+	// base writes what is not a declarator, nil for Spec.baseName.
 	base  func(t *Type) string
 	steps int
 }
@@ -157,7 +157,7 @@ func (s *Spec) Signature(id ID) string {
 	return d.declare(id, "", 0)
 }
 
-// baseName is the name of a type that is no declarator.
+// baseName is the name of a type that is not a declarator.
 func (s *Spec) baseName(t *Type) string {
 	word := ""
 	switch t.Kind {

@@ -81,7 +81,7 @@ type DecodeOptions struct {
 func maxNodes(data []byte) int { return 4096 + 16*len(data) }
 
 // DecodeValue returns the typed value of data, which is memory of the target:
-// its byte order and pointer size are those of the BTF. Short data is no error;
+// its byte order and pointer size are those of the BTF. Short data is not an error;
 // what is not there becomes [Missing]. Errors are those of an invalid id.
 func (s *Spec) DecodeValue(id ID, data []byte, opt DecodeOptions) (any, error) {
 	if _, err := s.Type(id); err != nil {

@@ -13,6 +13,6 @@ type (
 	Result = isa.Result
 	// Failure is what did not pass.
 	Failure = isa.Failure
-	// InputError says which line of an input is not what it should be.
+	// InputError identifies which line of an input is not what it should be.
 	InputError = isa.InputError
 )

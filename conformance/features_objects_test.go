@@ -271,7 +271,7 @@ func testRust(t *testing.T) {
 		require.Len(t, res.Events, 1)
 		event := append([]byte{77, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0}, "ferris\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
 		assert.Equal(t, event, res.Events[0].Data, name)
-		assert.Zero(t, res.Events[0].Type, "what a map is defined with is no event, whatever its size")
+		assert.Zero(t, res.Events[0].Type, "what a map is defined with is not an event, whatever its size")
 		counts, ok := m.MapByName("COUNTS")
 		require.True(t, ok)
 		require.Len(t, counts.Entries(), 1)

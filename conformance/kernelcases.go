@@ -63,7 +63,7 @@ type CaseRun struct {
 
 // CaseExpect is what the kernel did.
 type CaseExpect struct {
-	// LoadError says that the kernel refused the program.
+	// LoadError means that the kernel refused the program.
 	LoadError string `json:"load_error,omitempty"`
 	// VerifierLog is the last line of the log of a refused program.
 	VerifierLog string                `json:"verifier_log,omitempty"`

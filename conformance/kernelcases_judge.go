@@ -98,7 +98,7 @@ func faultText(f *machine.Fault) string {
 	return text
 }
 
-// bytesDiff says where two byte strings differ.
+// bytesDiff describes where two byte strings differ.
 func bytesDiff(want, got []byte) string {
 	if len(want) != len(got) {
 		return fmt.Sprintf("want %d bytes %s, got %d bytes %s", len(want), shortHex(want), len(got), shortHex(got))

@@ -19,7 +19,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// CasesConfig says where recorded cases run.
+// CasesConfig describes where recorded cases run.
 type CasesConfig struct {
 	// Objects is the directory of the objects.
 	Objects string

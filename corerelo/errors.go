@@ -6,7 +6,7 @@ import (
 )
 
 // The kinds of failure. All of them are hard: libbpf refuses to load the whole
-// object. A field that merely does not exist is no failure, it is
+// object. A field that merely does not exist is not a failure, it is
 // Result.Poison.
 var (
 	// ErrInvalidRecord: the record does not fit the object's own BTF.
@@ -18,7 +18,7 @@ var (
 	// ErrTooDeep: a path or a type nests deeper than libbpf follows.
 	ErrTooDeep = errors.New("nesting too deep")
 	// ErrTooComplex: matching took more steps than any real type needs (libbpf
-	// has no such bound and would go on for hours).
+	// has no such bound and would continue for hours).
 	ErrTooComplex = errors.New("types too complex to match")
 	// ErrUnsized: a size is needed of a type that has none.
 	ErrUnsized = errors.New("type has no size")
@@ -82,7 +82,7 @@ type Error struct {
 	log string // libbpf's warnings, a line each, without "prog 'x': relo #n: "
 }
 
-// Error says which record failed and why.
+// Error reports which record failed and why.
 func (e *Error) Error() string {
 	text := e.Err.Error()
 	if e.Detail != "" {

@@ -65,7 +65,7 @@ func ExampleRelocation_Apply() {
 	// r0 = *(u32 *)(r1 + 2432)
 }
 
-// A field that the kernel does not have is no error: the instruction is poisoned, and the kernel refuses a program that can
+// A field that the kernel does not have is not an error: the instruction is poisoned, and the kernel refuses a program that can
 // reach it.
 func ExampleParsePoison() {
 	kernel, err := embedded.Spec()

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// HintKind says what a Hint offers in place of what is missing.
+// HintKind describes what a Hint offers in place of what is missing.
 type HintKind uint8
 
 // What a target may have instead.
@@ -138,7 +138,7 @@ func (r *Resolver) typeHints(rel *Relocation) []Hint {
 				continue
 			}
 			text := kindWord(kind) + " " + name
-			hint := Hint{Kind: HintOtherKind, Path: text, Text: source + " has " + text + ", which is no candidate for a " + kindWord(want)}
+			hint := Hint{Kind: HintOtherKind, Path: text, Text: source + " has " + text + ", which is not a candidate for a " + kindWord(want)}
 			if kind == btf.KindFwd {
 				hint = Hint{Kind: HintForward, Path: text, Text: source + " only declares " + name + " without its members"}
 			}

@@ -51,7 +51,7 @@ func TestExplain(t *testing.T) {
 		{
 			"type of another kind", []*ty{union("task_struct", member("state", tLong))}, field(local, "0:0", poisoned),
 			[]HintKind{HintOtherKind},
-			"struct task_struct does not exist in the target\nthe target has union task_struct, which is no candidate for a struct",
+			"struct task_struct does not exist in the target\nthe target has union task_struct, which is not a candidate for a struct",
 		},
 		{
 			"only a forward declaration", []*ty{fwd("task_struct", false)}, field(local, "0:0", poisoned),

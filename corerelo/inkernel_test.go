@@ -26,7 +26,7 @@ func TestInKernel(t *testing.T) {
 	}{
 		{"a match drops no candidates", halves, []step{field(both, "0:0", is(0)), field(both, "0:1", is(4))}, poisoned, is(4)},
 		{
-			"ENUM is no candidate for ENUM64", []*ty{enum64("e", false, val{"A", 1 << 40})},
+			"ENUM is not a candidate for ENUM64", []*ty{enum64("e", false, val{"A", 1 << 40})},
 			[]step{enumval(enum("e", 4, false, val{"A", 1}), "0", is(0))}, is(1 << 40), poisoned,
 		},
 		{"two prototypes", deep(2), []step{typ(nested(tLong, 2), TypeExists, is(1))}, is(1), is(1)},

@@ -2,7 +2,7 @@ package corerelo
 
 import "strconv"
 
-// Kind says what a relocation asks about a type (enum bpf_core_relo_kind of
+// Kind describes what a relocation asks about a type (enum bpf_core_relo_kind of
 // the kernel's include/uapi/linux/bpf.h).
 type Kind uint32
 

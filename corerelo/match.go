@@ -19,10 +19,10 @@ const (
 	NotRejected      Reason = iota
 	NoMember                // a named member does not exist
 	IncompatibleType        // the member exists with a type of another kind
-	NotComposite            // a member is wanted of something that is no struct or union
-	NotArray                // an element is wanted of something that is no array
+	NotComposite            // a member is wanted of something that is not a struct or union
+	NotArray                // an element is wanted of something that is not an array
 	OutOfBounds             // the array is too short
-	NotEnum                 // an enumerator is wanted of something that is no enum
+	NotEnum                 // an enumerator is wanted of something that is not an enum
 	NoEnumerator            // the enum lacks the enumerator
 	IncompatibleRoot        // a type relocation: the types differ in shape
 )
@@ -103,7 +103,7 @@ func (m *matcher) matchEnumerator(local *Spec, cand Candidate) (Spec, *Rejection
 	spec := Spec{BTF: cand.BTF, Root: cand.ID, Kind: local.Kind}
 	t := skip(m.target, cand.ID)
 	if t == nil || !t.Kind.IsEnum() {
-		return spec, &Rejection{Spec: spec, Reason: NotEnum, Why: typeText(m.target, cand.ID) + " is no enum"}
+		return spec, &Rejection{Spec: spec, Reason: NotEnum, Why: typeText(m.target, cand.ID) + " is not an enum"}
 	}
 	want := btf.EssentialName(local.Path[0].Name)
 	for i := range t.Values {

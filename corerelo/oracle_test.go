@@ -197,7 +197,7 @@ func compareRecord(t *testing.T, want record, f fixture, deviates bool) {
 	}
 	assert.Equal(t, want.Answers, got.Answers, "libbpf's answers")
 	for i, line := range want.Log {
-		// libbpf prints an enumerator of what is no enum from stray memory
+		// libbpf prints an enumerator of what is not an enum from stray memory
 		if i < len(got.Log) && (strings.Contains(line, "::(null)") || strings.HasPrefix(line, got.Log[i]+"::")) {
 			want.Log[i] = got.Log[i]
 		}

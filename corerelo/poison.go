@@ -23,7 +23,7 @@ const (
 // relocation: call 195896080.
 func PoisonInsn() decode.Insn { return decode.Insn{Code: opCall, Imm: PoisonImm} }
 
-// PoisonKind says what a poisoned instruction was.
+// PoisonKind describes what a poisoned instruction was.
 type PoisonKind uint8
 
 // What was poisoned.

@@ -20,7 +20,7 @@ type Target struct {
 	// ModuleNames names Modules in texts; it may be shorter or nil.
 	ModuleNames []string
 	// InKernel resolves as the kernel itself does for records it is given with the program, as light skeletons do
-	// (kernel/bpf/btf.c bpf_core_apply): candidates are never dropped, ENUM is no candidate for ENUM64, and prototypes nest two
+	// (kernel/bpf/btf.c bpf_core_apply): candidates are never dropped, ENUM is not a candidate for ENUM64, and prototypes nest two
 	// levels.
 	InKernel bool
 }

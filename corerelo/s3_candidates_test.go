@@ -114,7 +114,7 @@ func TestModules(t *testing.T) {
 		text string
 	}{
 		{structure("fooo", member("a", tInt)), "struct fooo does not exist in the target\nthe nearest name in module m is struct foo"},
-		{union("foo", member("a", tInt)), "union foo does not exist in the target\nmodule m has struct foo, which is no candidate for a union"},
+		{union("foo", member("a", tInt)), "union foo does not exist in the target\nmodule m has struct foo, which is not a candidate for a union"},
 	} {
 		local, lg = testTypes(t, byteOrder, c.root)
 		r = NewResolver(local, Target{BTF: base, Modules: []*btf.Spec{nil, split}, ModuleNames: []string{"", "m"}})

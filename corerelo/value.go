@@ -15,7 +15,7 @@ type Result struct {
 	// Validate: the instruction must hold Orig before it is patched.
 	Validate bool
 	// OrigSize and NewSize are the bytes a direct load or store of the field
-	// takes; only for FieldByteOffset of what is no bitfield, else 0.
+	// takes; only for FieldByteOffset of what is not a bitfield, else 0.
 	OrigSize, NewSize uint32
 	// OrigType and NewType are the field types that go with the sizes.
 	OrigType, NewType btf.ID

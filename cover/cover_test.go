@@ -267,7 +267,7 @@ func TestMistakenMerges(t *testing.T) {
 	}
 }
 
-// TestBadFiles: what is no file of coverage, or says what cannot be, is refused.
+// TestBadFiles: what is not a file of coverage, or says what cannot be, is refused.
 func TestBadFiles(t *testing.T) {
 	for _, bad := range []string{
 		"", "{", "[]", "null", "{}", `{"format":"bpfrun-coverage","version":2}`, `{"format":"bpfrun-coverage","version":1,"objects":[null]}`,

@@ -73,7 +73,7 @@ type Function struct {
 	Branches []Branch `json:"branches,omitempty"`
 }
 
-// Branch is a conditional jump: how many runs went to its target, and how many to the next instruction; -1 for a way that nothing can go on the
+// Branch is a conditional jump: how many runs went to its target, and how many to the next instruction; -1 for a way that nothing can continue the
 // kernel.
 type Branch struct {
 	Slot  int `json:"slot"`
@@ -84,10 +84,10 @@ type Branch struct {
 // New makes an empty profile.
 func New() *Profile { return &Profile{Format: format, Version: version} }
 
-// FormatError is a file that is no coverage, or says what cannot be.
+// FormatError is a file that is not a coverage, or says what cannot be.
 type FormatError struct{ Why string }
 
-// Error says what is wrong.
+// Error reports what is wrong.
 func (e *FormatError) Error() string { return "coverage: " + e.Why }
 
 // MismatchError is coverage that cannot be merged: it is of other code.

@@ -27,7 +27,7 @@ type SourceFile struct {
 type Line struct {
 	// Count is how many runs executed some of it. Code that is in several programs counts in each.
 	Count int
-	// Dead says that nothing of it can be executed on the kernel.
+	// Dead means that nothing of it can be executed on the kernel.
 	Dead bool
 	// Branches are its conditional jumps, each instance that inlining made by itself.
 	Branches []Branch
@@ -41,7 +41,7 @@ type SourceFunction struct {
 	Dead  bool
 }
 
-// State says what is to be shown of a line.
+// State describes what is to be shown of a line.
 func (l *Line) State() string {
 	switch {
 	case l.Dead:
@@ -203,7 +203,7 @@ func (o *Object) units(kernel string) []*unit {
 	return out
 }
 
-// place says which line each slot belongs to.
+// place identifies which line each slot belongs to.
 func (u *unit) place(o *Object, f *Function) {
 	for n, l := range f.Lines {
 		end := len(u.insns)

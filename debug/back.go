@@ -274,7 +274,7 @@ type backLine struct {
 	s     *Session
 	over  bool // run through calls
 	depth int  // nesting it began with
-	ended bool // the search starts behind the end
+	ended bool // the search starts after the end
 
 	have   bool
 	target lineKey

@@ -203,5 +203,5 @@ func (s *Session) Enable(id int, on bool) error {
 func (b *Breakpoint) At(p Place) bool { return slices.Contains(b.Places, p) }
 
 // StopHere returns the stop of the breakpoints at the place where the session stands, as if the program had come there; nil when
-// there are none. Front ends that let a program go on from its first instruction ask for it.
+// there are none. Front ends that let a program continue from its first instruction ask for it.
 func (s *Session) StopHere() *Stop { return s.breakHere(true) }

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// CallText writes the call that is the next instruction, with its arguments; "" when that is no call.
+// CallText writes the call that is the next instruction, with its arguments; "" when that is not a call.
 func (s *Session) CallText() string {
 	if s.state == Idle {
 		return ""
@@ -77,7 +77,7 @@ func (s *Session) argText(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// memoryOrigin says what memory was before anyone wrote it: a kernel field, a packet byte, a map element, an argument.
+// memoryOrigin describes what memory was before anyone wrote it: a kernel field, a packet byte, a map element, an argument.
 func (s *Session) memoryOrigin(addr uint64, size int) string {
 	k := s.m.Kernel()
 	r := s.m.Memory().Find(addr)

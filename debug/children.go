@@ -394,7 +394,7 @@ func (s *Session) ReadMemory(addr uint64, n int) ([]byte, error) {
 	return out, nil
 }
 
-// IsUnknown reports whether an error is about a name that means nothing here, or text that is no expression.
+// IsUnknown reports whether an error is about a name that means nothing here, or text that is not an expression.
 func IsUnknown(err error) bool {
 	var u *UnknownError
 	var x *SyntaxError

@@ -10,7 +10,7 @@
 // number, until a change at an earlier one makes another run of it.
 //
 // Looking never changes the run. Where an expression makes the simulated kernel come up with objects that the
-// program did not ask for yet, they stay for as long as the session stands still and are taken back before it goes on.
+// program did not ask for yet, they stay for as long as the session stands still and are taken back before it continues.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package debug

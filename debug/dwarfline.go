@@ -19,7 +19,7 @@ type lineRow struct {
 	addr      uint64
 	file      string
 	line, col uint32
-	end       bool // the first address behind a sequence
+	end       bool // the first address after a sequence
 }
 
 // maxRows bounds the rows that are read of an object.

@@ -35,7 +35,7 @@ func (s *Session) eval(n node) (*Value, error) {
 	case *stringNode:
 		return &Value{isText: true, text: n.text}, nil
 	case *braceNode:
-		return nil, errors.New("a value in braces stands only as a map key or behind =")
+		return nil, errors.New("a value in braces is allowed only as a map key or after =")
 	case *nameNode:
 		return s.evalName(n.name)
 	case *regNode:
@@ -121,7 +121,7 @@ func (s *Session) deref(v *Value) (*Value, error) {
 	}
 	t, ok := v.Type.elem()
 	if !ok || v.isText {
-		return nil, fmt.Errorf("a value of type %s is no pointer: cast it, as in *(struct task_struct *)%s", v.Type, "EXPR")
+		return nil, fmt.Errorf("a value of type %s is not a pointer: cast it, as in *(struct task_struct *)%s", v.Type, "EXPR")
 	}
 	addr, _, err := s.asInt(v)
 	if err != nil {
@@ -330,7 +330,7 @@ func (s *Session) textOf(v *Value) (string, error) {
 	}
 	t, ok := v.Type.elem()
 	if !ok || !t.isChar() && t.kind() != btf.KindInt {
-		return "", fmt.Errorf("a value of type %s is no string", v.Type)
+		return "", fmt.Errorf("a value of type %s is not a string", v.Type)
 	}
 	data := v.Data
 	if v.Type.kind() == btf.KindPtr {
@@ -458,7 +458,7 @@ func (s *Session) evalIndex(n *indexNode) (*Value, error) {
 		return s.mapElement(x, n.keys)
 	}
 	if len(n.keys) != 1 {
-		return nil, errors.New("only maps take a CPU behind the key")
+		return nil, errors.New("only maps take a CPU after the key")
 	}
 	i, _, err := s.evalInt(n.keys[0])
 	if err != nil {
@@ -593,7 +593,7 @@ func (s *Session) evalContainer(n *containerNode) (*Value, error) {
 	return s.pointerTo(t, p-uint64(f.Offset())), nil
 }
 
-// pathError says which member a type does not have.
+// pathError identifies which member a type does not have.
 func (s *Session) pathError(t Type, err error) error {
 	var pe *btf.PathError
 	if errors.As(err, &pe) {

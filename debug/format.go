@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// FormatOptions says how a value is written. The zero value is what print shows.
+// FormatOptions describes how a value is written. The zero value is what print shows.
 type FormatOptions struct {
 	// Letter is gdb's: x hexadecimal, d signed, u unsigned, o octal, t binary, c character, s string, a address; 0 by type.
 	Letter byte
@@ -89,7 +89,7 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 	return b.String()
 }
 
-// formatAs writes an integer in a chosen form; ok is false for what is no integer.
+// formatAs writes an integer in a chosen form; ok is false for what is not an integer.
 func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 	if letter == 's' {
 		text, err := s.textOf(v)

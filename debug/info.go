@@ -40,7 +40,7 @@ func (s *Session) Registers() ([]Register, error) {
 	return out, nil
 }
 
-// WhatIs says what lies at an address: the object, the field, the region.
+// WhatIs describes what lies at an address: the object, the field, the region.
 func (s *Session) WhatIs(addr uint64) string {
 	k := s.m.Kernel()
 	if o, typ, path, ok := k.Resolve(addr); ok {
@@ -219,7 +219,7 @@ func (s *Session) Arguments() ([]string, error) {
 	return out, nil
 }
 
-// ContextText says what the program was called with.
+// ContextText describes what the program was called with.
 func (s *Session) ContextText() (string, error) {
 	if !s.live() {
 		return "", ErrIdle

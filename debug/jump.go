@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Jump makes the program go on at another instruction of the running function, without executing what lies between. Like
+// Jump makes the program continue at another instruction of the running function, without executing what lies between. Like
 // [Session.Assign] it is a change that belongs to the run.
 func (s *Session) Jump(location string) (*Stop, error) {
 	if err := s.mayRun(); err != nil {

@@ -14,7 +14,7 @@ type SyntaxError struct {
 	Why  string
 }
 
-// Error says what is wrong and where.
+// Error reports what is wrong and where.
 func (e *SyntaxError) Error() string {
 	near := e.Text[min(e.Pos, len(e.Text)):]
 	if near == "" {

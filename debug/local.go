@@ -21,7 +21,7 @@ func (s *Session) codeAt(addr uint64) (*vm.Image, int, bool) {
 // Local is a local variable or argument that is visible at the selected place.
 type Local struct {
 	Name string
-	// Param says that it is an argument.
+	// Param means that it is an argument.
 	Param bool
 	Value *Value
 	// Err is why there is no value: it was optimized out here, mostly.

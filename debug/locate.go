@@ -18,13 +18,13 @@ import (
 //
 //	LINE, FILE:LINE      the first instruction of the line, in every function that has it
 //	FUNCTION             the first instruction of a program or subprogram
-//	FUNCTION+N           N instruction slots behind it
+//	FUNCTION+N           N instruction slots after it
 //	*N                   slot N of the running program, as disassembly counts
 //	HELPER               every call of a helper or kfunc, by its name
 //	core                 every instruction that CO-RE changed
 //	core:TEXT            those whose field contains TEXT ("core:task_struct.tgid")
 //
-// note says where the place differs from what was asked for. The errors are *[UnknownError] and syntax errors.
+// note describes where the place differs from what was asked for. The errors are *[UnknownError] and syntax errors.
 func (s *Session) Locate(location string) (places []Place, note string, err error) {
 	location = strings.TrimSpace(location)
 	switch {
@@ -46,7 +46,7 @@ func (s *Session) Locate(location string) (places []Place, note string, err erro
 	if i := strings.LastIndexByte(location, ':'); i > 0 {
 		n, err := strconv.ParseUint(location[i+1:], 10, 31)
 		if err != nil {
-			return nil, "", fmt.Errorf("%s: %q is no line number", location, location[i+1:])
+			return nil, "", fmt.Errorf("%s: %q is not a line number", location, location[i+1:])
 		}
 		file, err := s.sourceFile(location[:i])
 		if err != nil {
@@ -189,7 +189,7 @@ func (s *Session) locateName(name string) ([]Place, string, error) {
 	if i := strings.LastIndexByte(name, '+'); i > 0 {
 		n, err := strconv.ParseUint(name[i+1:], 0, 31)
 		if err != nil {
-			return nil, "", fmt.Errorf("%s: %q is no number of instructions", name, name[i+1:])
+			return nil, "", fmt.Errorf("%s: %q is not a number of instructions", name, name[i+1:])
 		}
 		base, off = name[:i], int(n)
 	}

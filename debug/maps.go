@@ -76,7 +76,7 @@ func (s *Session) bytesType(n int) Type {
 // mapElement is m[KEY], of per-CPU maps on the program's CPU, or m[KEY, CPU].
 func (s *Session) mapElement(x *Value, keys []node) (*Value, error) {
 	if len(keys) > 2 {
-		return nil, fmt.Errorf("%s takes a key, and of per-CPU maps a CPU behind it", x.name)
+		return nil, fmt.Errorf("%s takes a key, and for per-CPU maps a CPU after it", x.name)
 	}
 	if isSender(x.m) && len(keys) == 1 {
 		n, _, err := s.evalInt(keys[0])

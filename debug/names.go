@@ -38,7 +38,7 @@ type UnavailableError struct {
 	Why  string
 }
 
-// Error says what is not available and why.
+// Error reports what is not available and why.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("%s is not available: %s", e.Name, e.Why)
 }

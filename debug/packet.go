@@ -33,7 +33,7 @@ var kernelStructs = map[string]string{
 	"icmp6": "icmp6hdr", "tcp": "tcphdr", "udp": "udphdr", "sctp": "sctphdr",
 }
 
-// packetStart says what the packets of the running program begin with.
+// packetStart describes what the packets of the running program begin with.
 func (s *Session) packetStart() packet.Start {
 	if progtype.Of(s.run.Program().Type).Layer == progtype.Network {
 		return packet.Network
@@ -50,7 +50,7 @@ func (s *Session) Headers() (packet.Headers, error) {
 	return packet.Decode(p.Data, s.packetStart()), nil
 }
 
-// layerRef says that a value is a header of the packet.
+// layerRef means that a value is a header of the packet.
 type layerRef struct {
 	layer packet.Layer
 	whole []byte // the packet
@@ -126,7 +126,7 @@ func ceilPow2(n int) int {
 	return p
 }
 
-// layerNames lists what can stand behind pkt.LAYER.
+// layerNames lists what can stand after pkt.LAYER.
 func (s *Session) layerNames(x *Value) []string {
 	var out []string
 	for _, f := range x.layer.layer.Fields(x.layer.whole) {

@@ -157,9 +157,9 @@ type Frame struct {
 	Func string
 	File string
 	Line uint32
-	// Inlined says that the compiler put the function's code into that of the next frame.
+	// Inlined means that the compiler put the function's code into that of the next frame.
 	Inlined bool
-	// Callback says that a helper called the function.
+	// Callback means that a helper called the function.
 	Callback bool
 	FP       uint64 // r10
 

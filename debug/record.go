@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// recordRef says that a value is part of a record sent to user space: MAP[INDEX] from byte off.
+// recordRef means that a value is part of a record sent to user space: MAP[INDEX] from byte off.
 type recordRef struct {
 	def        *loader.Map
 	index, off int
 }
 
-// within is the reference of a part that begins lo bytes behind.
+// within is the reference of a part that begins lo bytes after.
 func (r *recordRef) within(lo uint64) *recordRef {
 	if r == nil {
 		return nil
@@ -76,7 +76,7 @@ func isSender(m maps.Map) bool {
 func (s *Session) recordElement(x *Value, n uint64) (*Value, error) {
 	def := s.defOf(x.m)
 	if def == nil {
-		return nil, fmt.Errorf("%s is no map of the object", x.name)
+		return nil, fmt.Errorf("%s is not a map of the object", x.name)
 	}
 	list := s.recordsOf(def)
 	if n >= uint64(len(list)) {

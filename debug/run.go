@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// walk says where an execution stops, besides breakpoints, watchpoints and the end.
+// walk describes where an execution stops, besides breakpoints, watchpoints and the end.
 type walk struct {
 	// single looks at every instruction in frames up to depth over.
 	single bool
@@ -158,7 +158,7 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	}
 }
 
-// returnsTo are the places at which a frame at that depth goes on after the calls it made.
+// returnsTo are the places at which a frame at that depth continues after the calls it made.
 func (s *Session) returnsTo(depth int) []Place {
 	t := s.m.Thread()
 	frames := t.Frames()

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Config says how a session is set up.
+// Config describes how a session is set up.
 type Config struct {
 	// Machine configures the simulated machine.
 	Machine machine.Config
@@ -28,10 +28,10 @@ type Config struct {
 	Kernel func(ctx context.Context, name string) (Target, error)
 }
 
-// SourceMapping says where files that were compiled under From are now.
+// SourceMapping describes where files that were compiled under From are now.
 type SourceMapping struct{ From, To string }
 
-// State says what a session can do now.
+// State describes what a session can do now.
 type State uint8
 
 const (
@@ -77,7 +77,7 @@ type Session struct {
 	ways     []way             // states on the way, by position; the first is the start
 	clean    *machine.Snapshot // the run's own state, while looking added to it
 	lastAt   spot              // the instruction that was executed last
-	// changing says that an assignment is being made, which stays.
+	// changing means that an assignment is being made, which stays.
 	changing bool
 	stored   stored // by the last assignment
 

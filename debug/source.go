@@ -17,9 +17,9 @@ type SourceLine struct {
 	File string
 	Line uint32
 	Text string
-	// Known says that the text is known; without source files only lines with code are.
+	// Known means that the text is known; without source files only lines with code are.
 	Known bool
-	// Code says that instructions belong to the line, Current that the session stands there.
+	// Code means that instructions belong to the line, Current that the session stands there.
 	Code, Current bool
 	// Breakpoint is the number of a breakpoint on the line, 0 for none.
 	Breakpoint int
@@ -283,7 +283,7 @@ func (s *Session) RelocsAt(p Place) []*loader.Reloc {
 	return out
 }
 
-// userOf follows the value that an instruction computes through the straight line of code behind it, to the load, store or call
+// userOf follows the value that an instruction computes through the straight line of code after it, to the load, store or call
 // that uses it; the instruction itself when there is none or it is one.
 func userOf(insns []decode.Insn, at int) int {
 	const (
@@ -354,7 +354,7 @@ func (s *Session) SourceLineText(l btf.LineInfo) string {
 	return ""
 }
 
-// MapSource says that source files compiled under a directory are now under another one.
+// MapSource means that source files compiled under a directory are now under another one.
 func (s *Session) MapSource(from, to string) {
 	s.cfg.SourceMap = append(s.cfg.SourceMap, SourceMapping{From: from, To: to})
 	clear(s.sources)

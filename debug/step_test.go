@@ -217,7 +217,7 @@ func TestLocations(t *testing.T) {
 		{"bpf_map_delete_elem", 0, "no program calls"},
 		{"core:task_struct.tgdi", 0, "nearest"},
 		{"", 0, "no location"},
-		{"on_exec:x", 0, "no line number"},
+		{"on_exec:x", 0, "not a line number"},
 	} {
 		places, _, err := s.Locate(tt.loc)
 		if tt.err != "" {

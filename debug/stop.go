@@ -2,7 +2,7 @@ package debug
 
 import "github.com/bpfrun/bpfrun/machine"
 
-// Reason says why a session stands where it does.
+// Reason explains why a session stands where it does.
 type Reason uint8
 
 // Reasons to stop.

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Tracing says what is told of what is executed forwards. Each is told as it happens, to [Session.OnTrace].
+// Tracing describes what is told of what is executed forwards. Each is told as it happens, to [Session.OnTrace].
 type Tracing uint8
 
 // What can be traced.

@@ -81,7 +81,7 @@ func effective(in decode.Insn, regs *[256]uint64) uint64 {
 // define finds the last instruction before a position that gave a register of a frame its value. ok is false when there is none:
 // the register has the value the frame began with, and pos is where that was.
 func (t *trail) define(pos uint64, depth, reg int) (def definition, err error) {
-	returned := uint64(0) // position behind the exit of the callee seen last
+	returned := uint64(0) // position after the exit of the callee seen last
 	for p := pos; p > 0; {
 		p--
 		c, err := t.at(p)

@@ -105,7 +105,7 @@ func (s *Session) asInt(v *Value) (n uint64, signed bool, err error) {
 		return v.Addr, false, nil
 	}
 	if v.isText {
-		return 0, false, fmt.Errorf("a string is no number")
+		return 0, false, fmt.Errorf("a string is not a number")
 	}
 	if f := v.field; f != nil && f.Bits <= 64 && len(v.Data) <= 8 {
 		return f.Get(v.Data), false, nil
@@ -139,7 +139,7 @@ func (s *Session) asInt(v *Value) (n uint64, signed bool, err error) {
 	case btf.KindFunc, btf.KindFuncProto:
 		return v.Addr, false, nil
 	}
-	return 0, false, fmt.Errorf("a value of type %s is no number", v.Type)
+	return 0, false, fmt.Errorf("a value of type %s is not a number", v.Type)
 }
 
 func (s *Session) uint(b []byte) uint64 {
@@ -311,7 +311,7 @@ func (s *Session) peek(addr uint64, p []byte) error {
 // MemoryError is memory that cannot be read or written.
 type MemoryError struct{ Fault *mem.Fault }
 
-// Error says what lies at the address.
+// Error reports what lies at the address.
 func (e *MemoryError) Error() string {
 	if e.Fault.Kind == mem.NullPointer {
 		return fmt.Sprintf("cannot access %#x: null pointer", e.Fault.Addr)

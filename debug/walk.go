@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// repeated is x@n: n values of x's type, one behind the other in memory.
+// repeated is x@n: n values of x's type, one after the other in memory.
 func (s *Session) repeated(x, n *Value) (*Value, error) {
 	count, _, err := s.asInt(n)
 	if err != nil {

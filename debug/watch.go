@@ -22,14 +22,14 @@ type Watch struct {
 	// Addr and Size are the memory watched; Size is 0 for a watchpoint that is evaluated.
 	Addr, Size uint64
 
-	// framed says that the expression has local variables: it is evaluated in the activation at depth, and ends with that.
+	// framed means that the expression has local variables: it is evaluated in the activation at depth, and ends with that.
 	framed bool
 	depth  int
 
 	id    int    // in mem
 	last  []byte // the value seen last, nil when there was none
 	text  string
-	value *Value // of an evaluated one that is no map or packet, which is written when it changes
+	value *Value // of an evaluated one that is not a map or packet, which is written when it changes
 }
 
 // Soft reports whether the watchpoint is evaluated after every instruction.
@@ -38,7 +38,7 @@ func (w *Watch) Soft() bool { return w.Size == 0 }
 // WatchHit is what a watchpoint saw.
 type WatchHit struct {
 	Watch *Watch
-	// Write says that the value changed, from Old to New; otherwise it was read and is New.
+	// Write means that the value changed, from Old to New; otherwise it was read and is New.
 	Write    bool
 	Old, New string
 	// Place is the instruction that did it; for a helper, the call.
@@ -110,7 +110,7 @@ func (s *Session) rewatch() {
 	}
 }
 
-// onWatch is called in the middle of an instruction: it notes the access and asks for a stop behind it.
+// onWatch is called in the middle of an instruction: it notes the access and asks for a stop after it.
 func (s *Session) onWatch(h mem.Hit) {
 	if s.state != Running || s.run == nil {
 		return

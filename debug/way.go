@@ -54,7 +54,7 @@ func (s *Session) wayIndex(pos uint64) (int, bool) {
 	})
 }
 
-// wayTo returns the last state kept that is not behind a position, nil when there is none.
+// wayTo returns the last state kept that is not after a position, nil when there is none.
 func (s *Session) wayTo(pos uint64) *way {
 	at, found := s.wayIndex(pos)
 	if found {
@@ -66,7 +66,7 @@ func (s *Session) wayTo(pos uint64) *way {
 	return &s.ways[at-1]
 }
 
-// dropWays forgets what was kept at a position and behind it: the run is another one from there.
+// dropWays forgets what was kept at a position and after it: the run is another one from there.
 func (s *Session) dropWays(pos uint64) {
 	at, _ := s.wayIndex(pos)
 	if pos == 0 {
@@ -104,7 +104,7 @@ func (s *Session) prepareBack(ctx context.Context, hi uint64) error {
 	return nil
 }
 
-// nearShare says how near to the end of a stretch a kept state may be to begin it: from this part of the usual size on. A search that
+// nearShare describes how near to the end of a stretch a kept state may be to begin it: from this part of the usual size on. A search that
 // goes back step by step then uses the same state for a while.
 const nearShare = 16
 

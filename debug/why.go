@@ -14,7 +14,7 @@ type Origin struct {
 	// Pos is the number of instructions executed before the step; Place is its instruction. A beginning has no Place.
 	Pos   uint64
 	Place Place
-	// Text says what happened: the instruction, the call with its arguments, or what the value was at its beginning.
+	// Text describes what happened: the instruction, the call with its arguments, or what the value was at its beginning.
 	Text string
 	// From is where the inputs of the step came from.
 	From []*Origin
@@ -97,7 +97,7 @@ type why struct {
 	seen  map[want]bool
 	steps int
 
-	// While memory is watched: its range, and per byte the position behind the last instruction that wrote it.
+	// While memory is watched: its range, and per byte the position after the last instruction that wrote it.
 	watching *watching
 }
 

@@ -14,7 +14,7 @@ import (
 // watching is the memory whose last writers are looked for.
 type watching struct {
 	addr  uint64
-	last  []uint64 // per byte, the position behind the instruction that wrote it; 0 for none
+	last  []uint64 // per byte, the position after the instruction that wrote it; 0 for none
 	dirty []bool   // bytes the instruction in progress wrote
 	any   bool
 }
@@ -33,7 +33,7 @@ func (w *why) spied(h mem.Hit) {
 	w.s.m.Thread().Suspend("looking for writes")
 }
 
-// writers returns for each byte of memory the position behind the last instruction before pos that wrote it, 0 for none.
+// writers returns for each byte of memory the position after the last instruction before pos that wrote it, 0 for none.
 func (w *why) writers(pos, addr uint64, size int) ([]uint64, error) {
 	s := w.s
 	x := &watching{addr: addr, last: make([]uint64, size), dirty: make([]bool, size)}
@@ -123,7 +123,7 @@ func (w *why) partly(whole, part want) string {
 	return fmt.Sprintf("bytes %d to %d: ", lo, lo+uint64(part.size)-1)
 }
 
-// editOf returns the user's last change of a byte behind the instruction that wrote it.
+// editOf returns the user's last change of a byte after the instruction that wrote it.
 func (w *why) editOf(x want, i int, since uint64) *edit {
 	a := x.addr + uint64(i)
 	for k := len(w.s.edits) - 1; k >= 0; k-- {
@@ -225,7 +225,7 @@ func (w *why) updated(part want, o *Origin, call string, from func(uint64) ([]st
 	if uapi.FuncID(o.Place.Prog.Insns[o.Place.PC].Imm) == uapi.FuncMapPushElem {
 		value = thread.Reg(2)
 	}
-	// The element may not be there yet: where it lies is known behind the call.
+	// The element may not be there yet: where it lies is known after the call.
 	if err := s.goTo(w.ctx, o.Pos+1); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func (w *why) reads(pos uint64) ([]string, error) {
 	return out, nil
 }
 
-// answers says where helpers take from what they do not read as a program would.
+// answers describes where helpers take from what they do not read as a program would.
 var answers = map[uapi.FuncID][]string{
 	uapi.FuncGetCurrentComm:    {"kernel field task_struct.comm of current"},
 	uapi.FuncGetCurrentPidTgid: {"kernel field task_struct.tgid of current", "kernel field task_struct.pid of current"},
@@ -284,7 +284,7 @@ var answers = map[uapi.FuncID][]string{
 	uapi.FuncGetSmpProcessorId: {"the CPU the program runs on"},
 }
 
-// result is r0 behind a call of a helper or kfunc.
+// result is r0 after a call of a helper or kfunc.
 func (w *why) result(def definition) ([]step, error) {
 	s := w.s
 	call, err := w.call(def.pos)

@@ -18,7 +18,7 @@ import (
 type Decision struct {
 	Place Place
 	Pos   uint64
-	// Taken says that the branch jumped.
+	// Taken means that the branch jumped.
 	Taken bool
 	// Sides are what was compared.
 	Sides [2]Compared
@@ -31,7 +31,7 @@ type Decision struct {
 // Compared is one side of a comparison.
 type Compared struct {
 	Value uint64
-	// From says where the value came from, the nearest first; empty for a constant of the instruction.
+	// From describes where the value came from, the nearest first; empty for a constant of the instruction.
 	From []string
 }
 
@@ -173,7 +173,7 @@ func (s *Session) returning(ctx context.Context, run []entry, call uint64, at in
 	return 0, false, nil
 }
 
-// flips goes on at another side of a branch and reports whether the branch at entry at then goes the other way. The state of the session
+// flips continues at another side of a branch and reports whether the branch at entry at then goes the other way. The state of the session
 // is none of the run afterwards.
 func (s *Session) flips(other int, run []entry, at int) bool {
 	t, e := s.m.Thread(), &run[at]
@@ -326,7 +326,7 @@ func leavesOf(o *Origin) []*Origin {
 	return out
 }
 
-// hint says what changes a value that a branch compares as its side i.
+// hint describes what changes a value that a branch compares as its side i.
 func (s *Session) hint(l *Origin, in decode.Insn, d *Decision, i int) (Hint, bool) {
 	want, known := otherwise(in, d, i)
 	if l.Place.Prog != nil {

@@ -29,7 +29,7 @@ func (e *AsmError) Unwrap() error { return ErrSyntax }
 //
 // It also takes the other spellings in use: r and w registers alike where the width follows from the operation, "goto pc+3",
 // "lddw"-style `r1 = 5 ll` with 0x, an immediate left out of skb[r1], the kernel's atomics
-// (`r0 = atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)`), and the slot number and "(b7)" opcode in front of lines of a verifier log.
+// (`r0 = atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)`), and the slot number and "(b7)" opcode before lines of a verifier log.
 //
 // What is assembled is encoded as written; Check tells whether a kernel takes it.
 func Assemble(text string) ([]Insn, error) {

@@ -2,7 +2,7 @@ package decode
 
 import "strconv"
 
-// Form says which fields an instruction uses and how it is written.
+// Form identifies which fields an instruction uses and how it is written.
 type Form uint8
 
 // The forms. D and S are the dst and src registers.

@@ -42,7 +42,7 @@ func readVerdicts(t *testing.T, path string) []kernelVerdict {
 	}
 }
 
-// whyKinds says what we call the kernel's reasons; nil is a refusal that needs register types, which Check does not judge.
+// whyKinds describes what we call the kernel's reasons; nil is a refusal that needs register types, which Check does not judge.
 var whyKinds = []struct {
 	why  *regexp.Regexp
 	kind []error

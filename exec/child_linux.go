@@ -32,7 +32,7 @@ var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_AD
 
 func child(asRoot bool, path string, argv []string) error {
 	runtime.LockOSThread()
-	// The program must not go on without its supervisor.
+	// The program must not continue without its supervisor.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("PR_SET_PDEATHSIG: %w", err)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
-// ErrUnsupported says that this system cannot run programs that way.
+// ErrUnsupported means that this system cannot run programs that way.
 var ErrUnsupported = errors.New("bpfrun exec needs Linux 5.14 or later on amd64 or arm64")
 
-// Config says what to run.
+// Config describes what to run.
 type Config struct {
 	// System is the kernel whose bpf(2) the program sees; Run sets the functions it is told things by.
 	System bpfsys.Config

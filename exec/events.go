@@ -16,7 +16,7 @@ import (
 // Events are what happens in the simulated kernel while a program runs, in steps: the next step happens when the program waits.
 type Events struct {
 	Steps []Step
-	// Clock says that sleeps of the program are simulated: they end at once, and simulated time passes.
+	// Clock means that sleeps of the program are simulated: they end at once, and simulated time passes.
 	Clock bool
 }
 

@@ -4,7 +4,7 @@ package exec
 
 import "golang.org/x/sys/unix"
 
-// rule says what happens to a system call.
+// rule describes what happens to a system call.
 type rule struct {
 	nr   int
 	when condition

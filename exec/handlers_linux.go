@@ -174,7 +174,7 @@ func (c *call) capget() {
 		return
 	}
 	if v := le.Uint32(head); v != unix.LINUX_CAPABILITY_VERSION_3 || c.arg(1) == 0 {
-		c.s.host(c.n) // which says what version it wants
+		c.s.host(c.n) // which describes what version it wants
 		return
 	}
 	high := uint32(1)<<(unix.CAP_LAST_CAP-31) - 1

@@ -69,7 +69,7 @@ func simulated(p string) bool {
 func (c *call) pathAt(dir int32, addr uint64) (string, bool) {
 	p, ok := c.text(addr, 4096)
 	if !ok || p == "" {
-		c.s.host(c.n) // which says what is wrong with it
+		c.s.host(c.n) // which describes what is wrong with it
 		return "", false
 	}
 	if !path.IsAbs(p) && dir == unix.AT_FDCWD {

@@ -140,7 +140,7 @@ func TestTailCall(t *testing.T) {
 		require.Nil(t, f)
 		assert.Equal(t, c.want, ret, "index %s of %s", c.index, text)
 	}
-	// A program that calls itself goes on after 33 calls.
+	// A program that calls itself continues after 33 calls.
 	self, err := decode.Assemble("r6 = r1; r5 = *(u64 *)(r6 + 0); r5 += 1; *(u64 *)(r6 + 0) = r5; r1 = r6; r2 = map_fd(0); r3 = 2; call 12; r0 = *(u64 *)(r6 + 0); exit")
 	require.NoError(t, err)
 	img := r.lower(self, nil)

@@ -16,7 +16,7 @@ var hash = maps.Spec{Type: uapi.MapTypeHash, KeySize: 4, ValueSize: 8, MaxEntrie
 // present keeps whether r0 is NULL.
 const present = "r8 = 0\nif r0 == 0 goto +1\nr8 = 1\nkeep r8"
 
-// lookup keeps the value behind the key at off, or -1.
+// lookup keeps the value after the key at off, or -1.
 func lookup(fn string, m, off int) string {
 	return fmt.Sprintf("r1 = map_fd(%d)\nr2 = r7\nr2 += %d\ncall %s\nr8 = -1\nif r0 == 0 goto +1\nr8 = *(u64 *)(r0 + 0)\nkeep r8", m, off, fn)
 }

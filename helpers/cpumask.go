@@ -64,15 +64,15 @@ func (e *Env) maskAt(addr uint64) (cpumask, *vm.Action) {
 	}
 	o, _, path, ok := e.Kernel.Resolve(addr)
 	if !ok || o == nil {
-		return cpumask{}, badArg("%#x is no cpumask", addr)
+		return cpumask{}, badArg("%#x is not a cpumask", addr)
 	}
 	if path == "" {
-		return cpumask{}, badArg("%#x is no cpumask", addr)
+		return cpumask{}, badArg("%#x is not a cpumask", addr)
 	}
 	m := cpumask{o: o, path: path}
 	v, err := o.Uint(path)
 	if err != nil {
-		return cpumask{}, badArg("%#x is no cpumask: %v", addr, err)
+		return cpumask{}, badArg("%#x is not a cpumask: %v", addr, err)
 	}
 	m.v = v & e.allCPUs()
 	return m, nil

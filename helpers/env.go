@@ -59,8 +59,8 @@ type Run struct {
 	Attach   uapi.AttachType
 	// FuncIP is the address of the traced function, Cookie the user's attach cookie.
 	FuncIP, Cookie uint64
-	// FuncArgs is the number of arguments of the traced function; FuncReturns says that
-	// the context holds its return value behind them.
+	// FuncArgs is the number of arguments of the traced function; FuncReturns means that
+	// the context holds its return value after them.
 	FuncArgs    int
 	FuncReturns bool
 	// Here tells which instruction runs, for messages; may be nil.
@@ -75,10 +75,10 @@ type Run struct {
 
 	Trace  []string
 	Output []byte // of iterators, by bpf_seq_write and bpf_seq_printf
-	// SeqStart is where in Output the buffer of the current read begins; SeqFull says that something did not fit into it.
+	// SeqStart is where in Output the buffer of the current read begins; SeqFull means that something did not fit into it.
 	SeqStart int
 	SeqFull  bool
-	// SessionReturn says that a session program is called at the return of its function.
+	// SessionReturn means that a session program is called at the return of its function.
 	SessionReturn bool
 	// sessionCookie is the address of the eight bytes a session keeps.
 	sessionCookie uint64
@@ -349,7 +349,7 @@ func (e *Env) constString(addr uint64) (string, *vm.Action) {
 		return "", f
 	}
 	if errno != 0 {
-		return "", badArg("%#x is no string: %v", addr, errno)
+		return "", badArg("%#x is not a string: %v", addr, errno)
 	}
 	return string(buf[:n-1]), nil
 }

@@ -2,7 +2,7 @@ package helpers
 
 import "fmt"
 
-// EventKind says what a program did to the outside world.
+// EventKind describes what a program did to the outside world.
 type EventKind uint8
 
 // The kinds of [Event], and what Event.Number is of each.

@@ -44,7 +44,7 @@ func TestMapArguments(t *testing.T) {
 	_, f := r.call(uapi.FuncMapUpdateElem, m.Addr(), r.space(4), r.space(7), 0)
 	require.NotNil(t, f, "a short value")
 	_, f = r.call(uapi.FuncMapPushElem, m.Addr(), r.space(8), 0)
-	require.NotNil(t, f, "a hash is no queue")
+	require.NotNil(t, f, "a hash is not a queue")
 	_, f = r.call(uapi.FuncMapLookupPercpuElem, m.Addr(), r.space(4), 0)
 	require.NotNil(t, f, "values are shared")
 }

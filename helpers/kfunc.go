@@ -16,7 +16,7 @@ type Kfunc struct {
 	Args []proto.Arg
 	Fn   vm.HelperFunc
 	Note string
-	// Wide says that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
+	// Wide means that all 64 bits of the result count. Other kfuncs return int or bool: the upper half reads as zero,
 	// also of a negative errno.
 	Wide bool
 }
@@ -92,7 +92,7 @@ func narrow(do Impl) Impl {
 	}
 }
 
-// LookupKfunc returns the kfunc with that name, of which a flavor suffix (___x) is no part;
+// LookupKfunc returns the kfunc with that name, of which a flavor suffix (___x) is not a part;
 // ok is false when it is not simulated.
 func LookupKfunc(name string) (*Kfunc, bool) {
 	if i := strings.LastIndex(name, "___"); i > 0 {

@@ -24,7 +24,7 @@ func (e *Env) mapRef(addr uint64) (*mapRef, *vm.Action) {
 	}
 	m, ok := e.MapAt(addr)
 	if !ok {
-		return nil, badArg("%#x is no map", addr)
+		return nil, badArg("%#x is not a map", addr)
 	}
 	*r = mapRef{addr: addr, m: m, keySize: uint64(m.Spec().KeySize)}
 	r.sock, _ = m.(maps.SockMap)

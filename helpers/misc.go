@@ -51,7 +51,7 @@ func findVMA(c *Call) (uint64, *vm.Action) {
 	}
 	task := c.Kernel.ObjectAt(c.Args[0])
 	if task == nil {
-		return 0, badArg("bpf_find_vma of %#x, which is no task", c.Args[0])
+		return 0, badArg("bpf_find_vma of %#x, which is not a task", c.Args[0])
 	}
 	mm, err := task.Pointee("mm")
 	if err != nil || mm == nil {
@@ -120,7 +120,7 @@ func dPath(c *Call) (uint64, *vm.Action) {
 	}
 	o, typ, path, ok := c.Kernel.Resolve(c.Args[0])
 	if !ok || o == nil {
-		return 0, badArg("bpf_d_path of %#x, which is no struct path", c.Args[0])
+		return 0, badArg("bpf_d_path of %#x, which is not a struct path", c.Args[0])
 	}
 	at := "dentry"
 	if path != "" && o.TypeName() != "path" {

@@ -86,7 +86,7 @@ func cgroupChain(o *kernel.Object) []*kernel.Object {
 func cgroupAncestor(c *Call) (uint64, *vm.Action) {
 	o := c.Kernel.ObjectAt(c.Args[0])
 	if o == nil {
-		return 0, badArg("bpf_cgroup_ancestor of %#x, which is no cgroup", c.Args[0])
+		return 0, badArg("bpf_cgroup_ancestor of %#x, which is not a cgroup", c.Args[0])
 	}
 	chain, level := cgroupChain(o), int(int32(uint32(c.Args[1])))
 	if level < 0 || level >= len(chain) {
@@ -115,7 +115,7 @@ func taskUnderCgroup(c *Call) (uint64, *vm.Action) {
 func getTaskExeFile(c *Call) (uint64, *vm.Action) {
 	task := c.Kernel.ObjectAt(c.Args[0])
 	if task == nil {
-		return 0, badArg("bpf_get_task_exe_file of %#x, which is no task", c.Args[0])
+		return 0, badArg("bpf_get_task_exe_file of %#x, which is not a task", c.Args[0])
 	}
 	file, err := task.Pointee("mm.exe_file")
 	if err != nil {

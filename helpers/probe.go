@@ -196,7 +196,7 @@ const pageSize = 4096
 func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.Action) {
 	for i := 0; i < len(buf); {
 		// Plain memory is read in pieces; a view (a kernel object) byte by byte, so that
-		// nothing behind the NUL counts as read.
+		// nothing after the NUL counts as read.
 		n, at := 1, addr+uint64(i)
 		if r := e.Mem.Find(at); r != nil && r.View == nil && r.Count == 0 {
 			// Not beyond the page: the next one of user memory may be absent.
@@ -204,7 +204,7 @@ func readString(e *Env, s space, addr uint64, buf []byte) (int, uapi.Errno, *vm.
 		}
 		errno, f := s(e, addr+uint64(i), buf[i:i+n])
 		if errno != 0 && i > 0 && !e.Kernel.IsUserAddress(addr) {
-			// The string runs off the end of its object: the kernel would go on in the next one.
+			// The string runs off the end of its object: the kernel would continue in the next one.
 			if off := e.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
 				if e.Strict {
 					return 0, 0, memFault(off)

@@ -28,7 +28,7 @@ func TestReadStringEndsBeforeAbsentPage(t *testing.T) {
 	require.Zero(t, errno)
 	assert.Equal(t, text+"\x00", string(buf[:n]))
 
-	// Without a NUL in it the read goes on into the absent page.
+	// Without a NUL in it the read continues into the absent page.
 	require.NoError(t, k.UserWrite(page+pageSize-2, []byte("xy")))
 	_, errno, f = readString(e, userSpace, page+pageSize-2, buf)
 	require.Nil(t, f)

@@ -12,7 +12,7 @@ import (
 type Helper struct {
 	*proto.Helper
 	Fn vm.HelperFunc
-	// Note says how far the simulation goes where the outside world would answer.
+	// Note describes how far the simulation goes where the outside world would answer.
 	Note string
 }
 

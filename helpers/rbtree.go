@@ -241,7 +241,7 @@ func (t *tree) rebalance(n, parent uint64) {
 // maxTreeDepth bounds a walk between a leaf and the root: twice the logarithm of more nodes than memory holds.
 const maxTreeDepth = 128
 
-// goes reports whether a walk goes on after that many steps. Programs can store to nodes, and make them a circle.
+// goes reports whether a walk continues after that many steps. Programs can store to nodes, and make them a circle.
 func (t *tree) goes(steps int) bool {
 	if t.fault == nil && steps >= maxTreeDepth {
 		t.fault = badArg("the nodes of the tree at %#x are no tree any more", t.root)

@@ -34,7 +34,7 @@ func finishRecord(t *vm.Thread, addr, flags uint64, name string, finish func(map
 	e := envOf(t)
 	r, ok := e.Run.records[addr]
 	if !ok {
-		return 0, badArg("%s of %#x, which is no reserved record", name, addr)
+		return 0, badArg("%s of %#x, which is not a reserved record", name, addr)
 	}
 	delete(e.Run.records, addr)
 	e.Run.release(addr)

@@ -140,7 +140,7 @@ func snprintfBTF(c *Call) (uint64, *vm.Action) {
 	return uint64(s.total), nil
 }
 
-// seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). What does not fit is no error of the call.
+// seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). What does not fit is not an error of the call.
 func seqPrintfBTF(c *Call) (uint64, *vm.Action) {
 	addr, id, errno, f := c.showArgs(c.Args[1], c.Args[2], c.Args[3])
 	if f != nil || errno != 0 {

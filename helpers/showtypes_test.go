@@ -80,7 +80,7 @@ func TestShowByType(t *testing.T) {
 		assert.Zero(t, r.ok(uapi.FuncSeqPrintfBtf, 0, p, 16, compact))
 		assert.Equal(t, want, string(r.env.Run.Output))
 		r.env.Run.SeqFull = true
-		assert.Zero(t, r.ok(uapi.FuncSeqPrintfBtf, 0, p, 16, compact), "what does not fit is no error")
+		assert.Zero(t, r.ok(uapi.FuncSeqPrintfBtf, 0, p, 16, compact), "what does not fit is not an error")
 		assert.Equal(t, want, string(r.env.Run.Output))
 	})
 }

@@ -108,7 +108,7 @@ func packetOutput(name string, where func(func(string) uint64) (uint64, uint64))
 		if n := flags & ctxLenMask >> 32; n > 0 {
 			o := c.Kernel.ObjectAt(c.Args[0])
 			if o == nil {
-				return 0, badArg("%s of %#x, which is no packet", name, c.Args[0])
+				return 0, badArg("%s of %#x, which is not a packet", name, c.Args[0])
 			}
 			from, size := where(func(path string) uint64 {
 				v, err := o.Uint(path)

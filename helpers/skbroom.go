@@ -14,7 +14,7 @@ var skbRoomHelpers = []row{
 	{ID: uapi.FuncSkbVlanPop, Do: onSkb(skbVlanPop)},
 }
 
-// skbChangeHead makes room in front of the packet: the link header is at its new start, the network header stays where
+// skbChangeHead makes room before the packet: the link header is at its new start, the network header stays where
 // it was (bpf_skb_change_head).
 func skbChangeHead(c *Call, s *skb) (uint64, *vm.Action) {
 	room := int(int32(uint32(c.Args[1])))
@@ -149,7 +149,7 @@ func netHeaderLen(proto uint16) int {
 	return ipv4Header
 }
 
-// skbAdjustRoom inserts or removes bytes behind the link or the network header (bpf_skb_adjust_room).
+// skbAdjustRoom inserts or removes bytes after the link or the network header (bpf_skb_adjust_room).
 func skbAdjustRoom(c *Call, s *skb) (uint64, *vm.Action) {
 	return errnoRet(s.adjustRoom(int(int32(uint32(c.Args[1]))), uint32(c.Args[2]), c.Args[3])), nil
 }

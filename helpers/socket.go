@@ -64,7 +64,7 @@ func (e *Env) socketAt(addr uint64) (*kernel.Socket, *vm.Action) {
 	if s := e.Kernel.SocketAt(addr); s != nil {
 		return s, nil
 	}
-	return nil, badArg("%#x is no socket", addr)
+	return nil, badArg("%#x is not a socket", addr)
 }
 
 // contextSocket returns the socket of a context, or the one at addr for helpers that take either.
@@ -186,7 +186,7 @@ func getSocketCookie(c *Call) (uint64, *vm.Action) {
 	}
 	s, f := c.contextSocket(c.Args[0])
 	if f != nil {
-		return 0, badArg("bpf_get_socket_cookie of %#x, which is no socket", c.Args[0])
+		return 0, badArg("bpf_get_socket_cookie of %#x, which is not a socket", c.Args[0])
 	}
 	return s.Cookie(), nil
 }
@@ -238,7 +238,7 @@ func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 func sockFromFile(c *Call) (uint64, *vm.Action) {
 	file := c.Kernel.ObjectAt(c.Args[0])
 	if file == nil {
-		return 0, badArg("bpf_sock_from_file of %#x, which is no file", c.Args[0])
+		return 0, badArg("bpf_sock_from_file of %#x, which is not a file", c.Args[0])
 	}
 	ops, err := file.Uint("f_op")
 	if err != nil {

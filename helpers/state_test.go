@@ -45,7 +45,7 @@ func TestStorage(t *testing.T) {
 		zeroed := r.ok(c.get, m.Addr(), task, 0, 1)
 		assert.Zero(t, r.u64(zeroed))
 		_, f := r.call(c.get, m.Addr(), 0x1234, 0, 1)
-		require.NotNil(t, f, "an owner that is no object")
+		require.NotNil(t, f, "an owner that is not an object")
 		_, f = r.call(c.get, r.newMap(hash).Addr(), task, 0, 1)
 		require.NotNil(t, f, "another map type")
 	}
@@ -347,7 +347,7 @@ func TestThrow(t *testing.T) {
 	assert.EqualValues(t, 42, ret)
 }
 
-// TestProbeReadsPastObjects: the kernel's memory goes on after an object, so a probe read past its end succeeds with bytes nobody can rely on; only
+// TestProbeReadsPastObjects: the kernel's memory continues after an object, so a probe read past its end succeeds with bytes nobody can rely on; only
 // what is not there fails.
 func TestProbeReadsPastObjects(t *testing.T) {
 	r := newRig(t, newest)

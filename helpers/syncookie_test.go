@@ -32,7 +32,7 @@ func unhex(text string) string {
 
 func dec(n int) string { return strconv.Itoa(n) }
 
-// cookieCases make cookies, acknowledge them and check that, and what is no cookie.
+// cookieCases make cookies, acknowledge them and check that, and what is not a cookie.
 func cookieCases() []recorded {
 	var out []recorded
 	for _, v := range []struct {

@@ -51,7 +51,7 @@ func TestWildSizesAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestRecordedEffectsAreBounded: a loop of helpers that leave something behind ends before the host's memory does.
+// TestRecordedEffectsAreBounded: a loop of helpers that leave something after ends before the host's memory does.
 func TestRecordedEffectsAreBounded(t *testing.T) {
 	for _, id := range []uapi.FuncID{uapi.FuncTracePrintk, uapi.FuncSendSignal, uapi.FuncCloneRedirect} {
 		r := newRig(t, newest)

@@ -119,7 +119,7 @@ func Discover(obj *loader.Object) ([]*Test, error) {
 	for _, p := range obj.Programs {
 		name, stage, ok := split(p.Section)
 		if meant, is := misspelled(p.Section); is && !ok {
-			return nil, &SuiteError{obj.Name, p.Name, fmt.Sprintf("section %s is no stage of a test (does it mean /%s?)", p.Section, meant)}
+			return nil, &SuiteError{obj.Name, p.Name, fmt.Sprintf("section %s is not a stage of a test (does it mean /%s?)", p.Section, meant)}
 		}
 		if !ok {
 			continue

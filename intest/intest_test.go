@@ -98,7 +98,7 @@ func TestMisspelledStagesAreNotLeftOut(t *testing.T) {
 		typ     uapi.ProgType
 		want    string
 	}{
-		{"xdp/test/a/chekc", uapi.ProgTypeXDP, "o.o: test p: section xdp/test/a/chekc is no stage of a test (does it mean /check?)"},
+		{"xdp/test/a/chekc", uapi.ProgTypeXDP, "o.o: test p: section xdp/test/a/chekc is not a stage of a test (does it mean /check?)"},
 		{"kprobe/test/a/check", uapi.ProgTypeKprobe, "o.o: test a: section kprobe/test/a/check: kprobe programs get no packet to hand on (stages are of type xdp or tc)"},
 	} {
 		_, err := Discover(&loader.Object{Name: "o.o", Programs: []*loader.Program{{Name: "p", Section: c.section, Type: c.typ}}})
@@ -197,7 +197,7 @@ func TestFailuresSayWhatAndWhere(t *testing.T) {
 		{"part_only", Errored, 1, []string{"a: error\n1 and %!d(no argument)\nno more %!(more arguments: 0x2 0x3) (code 100)"}},
 		{"code_fail", Failed, 1, []string{"check returned 102 (fail)"}},
 		{"code_error", Errored, 1, []string{"check returned 0 (error)"}},
-		{"code_none", Errored, 1, []string{"check returned 77, which is no status"}},
+		{"code_none", Errored, 1, []string{"check returned 77, which is not a status"}},
 		{"pktgen_error", Errored, 1, []string{"pktgen (pktgen_error_pktgen) returned 100 (error)"}},
 		{"setup_fail", Failed, 1, []string{"setup (setup_fail_setup) returned 102 (fail)"}},
 		{"too_short", Errored, 1, []string{"pktgen (too_short_pktgen) returned 100"}},
@@ -246,7 +246,7 @@ func TestSkippedTests(t *testing.T) {
 	assert.Equal(t, 3, res["absent"].Exit)
 }
 
-// A second run of the same object gives the same, also behind failures that were looked at again.
+// A second run of the same object gives the same, also after failures that were looked at again.
 func TestRunsAreRepeatable(t *testing.T) {
 	for _, name := range []string{"intest_tc.o", "intest_bad.o"} {
 		_, first := run(t, name, Options{Seed: 3, CPUs: 4})

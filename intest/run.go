@@ -64,7 +64,7 @@ type Step struct {
 	Prog  string
 	// Result is nil when the context could not be made.
 	*machine.Result
-	// Err says why it did not run.
+	// Err explains why it did not run.
 	Err error
 }
 
@@ -76,7 +76,7 @@ type Result struct {
 	Exit int
 	// Failures say what was wrong, one text each.
 	Failures []string
-	// Skipped says why the test was not judged.
+	// Skipped explains why the test was not judged.
 	Skipped string
 	Parts   []PartResult
 	// Logs are the lines the check logged outside of its parts.
@@ -313,7 +313,7 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 func (r *Runner) judge(res *Result, code uint64) {
 	switch s, known := codes[code]; {
 	case !known:
-		res.fail(Errored, exitFailed, "check returned %d, which is no status (1 or 101 is a pass)", code)
+		res.fail(Errored, exitFailed, "check returned %d, which is not a status (1 or 101 is a pass)", code)
 	case s == Passed:
 		res.worse(Passed)
 	case s == Skipped:

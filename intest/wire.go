@@ -60,7 +60,7 @@ type Part struct {
 type Report struct {
 	Parts []Part
 	Logs  []Log
-	// Rest is the offset of bytes behind the message that are neither zero nor a field, -1 without: what a cut-off write left.
+	// Rest is the offset of bytes after the message that are neither zero nor a field, -1 without: what a cut-off write left.
 	Rest int
 }
 
@@ -138,7 +138,7 @@ func fields(b []byte, do func(field) error) error {
 	return nil
 }
 
-// DecodeReport reads the value of suite_result_map. The message ends where zeros, or what is no field, begin.
+// DecodeReport reads the value of suite_result_map. The message ends where zeros, or what is not a field, begin.
 func DecodeReport(value []byte) (*Report, error) {
 	r := &Report{Rest: -1}
 	for at := 0; at < len(value); {
@@ -217,5 +217,5 @@ func decodeLog(b []byte) (Log, error) {
 }
 
 // cString is a C string as written with its size: terminators are dropped, those between a place and the text put
-// behind it too.
+// after it too.
 func cString(b []byte) string { return strings.ReplaceAll(string(b), "\x00", "") }

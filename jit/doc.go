@@ -7,8 +7,8 @@
 // # The contract between plan, backend and engine
 //
 // The interpreter is the only judge of faults. Generated code tests whether an instruction is certainly fine; if a test
-// fails it leaves in front of that instruction with all registers as they were (plan.Interpret), the interpreter executes the
-// one instruction (vm.Thread.Access, if it accesses memory), and the engine goes on with native code at the next slot with plan.FlagEntry. Tests may therefore be
+// fails it leaves before that instruction with all registers as they were (plan.Interpret), the interpreter executes the
+// one instruction (vm.Thread.Access, if it accesses memory), and the engine continues with native code at the next slot with plan.FlagEntry. Tests may therefore be
 // conservative, and rare things may be left out.
 //
 // A backend is two functions.
@@ -23,7 +23,7 @@
 //
 // # Memory
 //
-// One mapping holds the plan.State, in a page of its own that is read and written, and behind it the code, in pages that are written
+// One mapping holds the plan.State, in a page of its own that is read and written, and after it the code, in pages that are written
 // first and executable later, never both. Offsets in State are those of unsafe.Offsetof.
 //
 // # Registers
@@ -48,7 +48,7 @@
 // at Data + ShadowDelta + o>>3, must allow the access: a class of 0; for ranges without FlagRangeStore also mem.ClassStoreTrap; and in the
 // last granule also n = 1 to 7 (plus ClassStoreTrap for loads) if no byte from n on is touched. Test quickly whether all is 0, out of
 // line exactly, and leave with Interpret only then. A range is at most 57 bytes, 8 granules at any alignment, and everything up to 64
-// bytes behind Limit may be read from shadow. Atomic, acquire and release accesses must be aligned to their size, else Interpret.
+// bytes after Limit may be read from shadow. Atomic, acquire and release accesses must be aligned to their size, else Interpret.
 //
 // A backend may use the range's plan.Cell to test more quickly.
 //
@@ -61,14 +61,14 @@
 // with calls to State.Top, and the code that leaves stores where it is in State.Top. The next frame is at the next lower address, and may be read and filled in ahead.
 //
 // A bpf-to-bpf call (KindCall): charge Taken and look at Room; let f be the next frame; Interpret if f.Host is 0; store what of r6 to r9
-// is in Saves in f.Saved (and with SavesHost f.Host becomes what CheckNone counts from), the slot behind the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
+// is in Saves in f.Saved (and with SavesHost f.Host becomes what CheckNone counts from), the slot after the call in f.Ret, and with Program.MayGoto State.May in f.May, then set State.May to vm.MaxMayGoto; move
 // the stack pointer to f; call the code of Target with the host's call instruction. An exit leaves with Leave if Ret of its frame is 0,
 // else charges Taken, looks at Room, restores what is in Saves, May and Frame.Host of the caller, and returns. The engine
 // makes frames of the thread of what is on the stack when code leaves, and starts with none; but after a call or an access that only went on
-// code goes on in the frame it left (State.Top), unless memory became inaccessible of which the functions that wait may know something. What code needs
+// code continues in the frame it left (State.Top), unless memory became inaccessible of which the functions that wait may know something. What code needs
 // to return from that frame is in it by then.
 //
-// Calls of helpers leave with CallFunc; the engine calls the function and goes on behind it.
+// Calls of helpers leave with CallFunc; the engine calls the function and continues after it.
 //
 // A KindCallInline is executed by the code itself: look up an element of an array, tell the time or the CPU. It leaves with CallFunc, having
 // changed nothing, if State.Shut is not 0, if a lookup's r1 is not Inline.Map, which is a guess, or if the chunk of the element has no
@@ -87,18 +87,18 @@
 // after plan.Program.Optimise. In between the interpreter executes some thousand instructions while a sampler counts how often loops turn and
 // how well a simple predictor does on branches that could be selections.
 //
-// Insns then has copies of loops behind the slots of the program. Slot is what an instruction is called when code leaves, and code
+// Insns then has copies of loops after the slots of the program. Slot is what an instruction is called when code leaves, and code
 // leaves from copies as from anywhere; it is entered in the program itself, since only there all checks are. All jumps to the header of a
 // loop that has a copy, and what falls into it (Insn.Guard), go to its guards instead, in copies to the copy of the header. A KindGuard checks its
-// range once, whatever its length; if it is not certainly fine, or the cell's Credit is not used up, code goes on at Target, the loop with its
+// range once, whatever its length; if it is not certainly fine, or the cell's Credit is not used up, code continues at Target, the loop with its
 // checks, and at its next turn to the guards again. That keeps what package plan derived true: it says what the loop can touch from
 // any of its turns on, and nothing becomes inaccessible while generated code runs.
 //
 // It relies on functions being entered where they begin, on all jumps being known (there are no copies in programs with indirect jumps or
 // branches that look at r10), and on registers changing by what the program does alone (vm.Thread.Altered).
 //
-// A guard with FlagBound also sets the cell's Bound, and an addition with FlagBound compares its register Base with that (unsigned): code goes on
-// at the slot behind it, in the program itself, unless it is below.
+// A guard with FlagBound also sets the cell's Bound, and an addition with FlagBound compares its register Base with that (unsigned): code continues
+// at the slot after it, in the program itself, unless it is below.
 //
 // FlagSelect and FlagRemainder allow to generate some instructions as one; a backend may ignore them.
 //

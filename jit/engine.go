@@ -30,10 +30,10 @@ func (c *Compiled) Insns() int { return len(c.program.Insns) }
 // Slot is the slot of the program that instruction i is, or for a guard that where its loop begins.
 func (c *Compiled) Slot(i int) int { return int(c.program.Insns[i].Slot) }
 
-// Guard reports whether instruction i is a check in front of the copy of a loop.
+// Guard reports whether instruction i is a check before the copy of a loop.
 func (c *Compiled) Guard(i int) bool { return c.program.Insns[i].Kind == plan.KindGuard }
 
-// Start is the offset in Text of the code of instruction i, and of what is out of line behind the last one.
+// Start is the offset in Text of the code of instruction i, and of what is out of line after the last one.
 func (c *Compiled) Start(i int) int {
 	if i < len(c.Starts) {
 		return int(c.Starts[i])

@@ -63,7 +63,7 @@ type code struct {
 	text    uintptr
 	top     uintptr // of the first function's Frame
 	slots   []slot  // and one for the end
-	saves   []uint8 // by slot behind a call, what the call saved
+	saves   []uint8 // by slot after a call, what the call saved
 	slack   int64
 	mayGoto bool
 	simple  bool // needs neither before nor after
@@ -108,7 +108,7 @@ func (c *code) begin(t *vm.Thread, deep int) {
 	st.Top = uintptr(unsafe.Pointer(f))
 	if deep > 0 {
 		t.Resume(deep)
-		if c.saves[f.Ret]&plan.SavesHost == 0 { // it goes on with its caller's
+		if c.saves[f.Ret]&plan.SavesHost == 0 { // it continues with its caller's
 			f = st.Frame(deep - 1)
 		}
 	}
@@ -279,7 +279,7 @@ func (e *Engine) make(img *vm.Image, words []*uint64, old *code) (*code, error) 
 func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 	end := t.Insns() + limit // may wrap: so does the difference
 	// How many frames that code left for a call or an access are still on State.Stack. As long as nothing else happened, and no memory
-	// became inaccessible of which the functions that wait there know something, it goes on in them.
+	// became inaccessible of which the functions that wait there know something, it continues in them.
 	deep := 0
 	for {
 		c := e.last
@@ -296,7 +296,7 @@ func (e *Engine) Run(t *vm.Thread, limit uint64) bool {
 		if c.loops {
 			if c.sampler != nil {
 				if !c.sampler.observe(t.PC()) {
-					c.thread = nil // prepare goes on
+					c.thread = nil // prepare continues
 				}
 				return true
 			}
@@ -374,7 +374,7 @@ func (e *Engine) after(c *code, t *vm.Thread, pc int, n uint64) bool {
 		}
 	}
 	e.takeFrames(c, t)
-	if pc < len(c.partly) && !c.partly[pc] { // not behind the end
+	if pc < len(c.partly) && !c.partly[pc] { // not after the end
 		c.partly[pc] = true
 		e.cover.Mark(c.img, c.blockAt(pc), pc+1)
 	}
@@ -424,7 +424,7 @@ func (c *code) blockAt(pc int) int {
 }
 
 // Check makes the engine compare every piece of native code with the interpreter, which executes it again from the same state: report
-// gets what differs, and the run goes on with what the interpreter did. It is slow.
+// gets what differs, and the run continues with what the interpreter did. It is slow.
 func (e *Engine) Check(report func(difference string)) {
 	e.check = &checker{report: report}
 	e.last = nil

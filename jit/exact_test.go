@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// probe is a helper that only goes on.
+// probe is a helper that only continues.
 var probe = &vm.Func{Name: "probe", ID: 7, Fn: func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	return uint64(t.Depth())<<32 + args[0], nil
 }}

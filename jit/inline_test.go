@@ -347,7 +347,7 @@ func FuzzInline(f *testing.F) {
 	})
 }
 
-// inlinePieces end at their own end; %d is a number, and jumps go behind the piece.
+// inlinePieces end at their own end; %d is a number, and jumps go after the piece.
 var inlinePieces = []string{
 	"r1 = PLAIN", "r1 = PERCPU", "r1 = CHUNKS", "r1 = SINGLE", "r1 = OTHER", "r8 = PLAIN", "r8 = CHUNKS", "r1 = r8", "r9 = r1",
 	"r2 = r10\nr2 += -%d", "r2 = r6\nr2 += %d", "r2 = r7\nr2 &= 31\nr2 += r6",

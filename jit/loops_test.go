@@ -45,7 +45,7 @@ func (m *loopMaker) program() string {
 	return m.out.String()
 }
 
-// loop writes a loop that counts in register c, and loops in it in the registers behind.
+// loop writes a loop that counts in register c, and loops in it in the registers after.
 func (m *loopMaker) loop(c int) {
 	head, exit := m.label(), m.label()
 	w := pick(m, "r", "r", "w")
@@ -258,7 +258,7 @@ func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 		shift := uint64(pick(m, 0, 0, 8, 200, m.IntN(64)))
 		run(a, b, shift, pick(m, numbers...), pick(m, uint64(20000), 20000, uint64(m.IntN(3000))))
 	}
-	// Somewhere here the last byte touched is the object's last, and then the one behind.
+	// Somewhere here the last byte touched is the object's last, and then the one after.
 	object, r3 := pick(m, 2, 3, 5), pick(m, numbers...)
 	first := m.IntN(int(r.objects[0][object].Size))
 	for i := range 24 {
@@ -294,7 +294,7 @@ func FuzzLoops(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { checkLoops(t, newLoopRig(t, int(seed%3)*20), seed) })
 }
 
-// TestLoopAtTheEnd: behind the end of a program are copies of its loops, which nothing may fall into.
+// TestLoopAtTheEnd: after the end of a program are copies of its loops, which nothing may fall into.
 func TestLoopAtTheEnd(t *testing.T) { eachTier(t, testLoopAtTheEnd) }
 
 func testLoopAtTheEnd(t *testing.T) {

@@ -21,7 +21,7 @@ type pages struct {
 	code  int // offset of the code
 }
 
-// newPages copies code behind a fresh State, at the distance it was compiled for. Pages of code are writable first and executable later, never both.
+// newPages copies code after a fresh State, at the distance it was compiled for. Pages of code are writable first and executable later, never both.
 func newPages(text []byte, delta int64) (*pages, error) {
 	page, code := unix.Getpagesize(), int(-delta)
 	size := code + (len(text)+page-1)/page*page
@@ -40,19 +40,19 @@ func newPages(text []byte, delta int64) (*pages, error) {
 	return p, nil
 }
 
-// stateDelta is the distance from the code back to its State, which has that many bytes of marks behind it.
+// stateDelta is the distance from the code back to its State, which has that many bytes of marks after it.
 func stateDelta(marks int) int64 {
 	page := int64(unix.Getpagesize())
 	return -(int64(unsafe.Sizeof(plan.State{})) + int64(marks) + page - 1) / page * page
 }
 
-// marks are the n bytes behind the State.
+// marks are the n bytes after the State.
 func (p *pages) marks(n int) []byte {
 	from := int(unsafe.Sizeof(plan.State{}))
 	return p.whole[from : from+n : from+n]
 }
 
-// state is the State in front of the code.
+// state is the State before the code.
 func (p *pages) state() *plan.State { return (*plan.State)(unsafe.Pointer(unsafe.SliceData(p.whole))) }
 
 // text is the address of the code.

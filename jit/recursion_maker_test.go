@@ -140,7 +140,7 @@ func (m *recursionMaker) function(i int) {
 		m.say("r0 += 1\nif r0 %s goto %s", one(m, "& 1", "s> 40"), fmt.Sprintf("f%d", m.IntN(m.functions)))
 	}
 	m.say("%s:", end)
-	if i+1 == m.functions || !m.wild(12) { // or go on in the next one
+	if i+1 == m.functions || !m.wild(12) { // or continue in the next one
 		m.say("exit")
 	}
 }

@@ -157,7 +157,7 @@ func (r *recursionRig) run(t testing.TB, img *vm.Image, number, depth uint64, pi
 	return ""
 }
 
-// differs says how a side is not as the interpreter.
+// differs describes how a side is not as the interpreter.
 func (r *recursionRig) differs(s *recursionSide) string {
 	plain := r.sides[0]
 	p, n := plain.thread, s.thread

@@ -119,7 +119,7 @@ func TestConnectionsLiveOn(t *testing.T) {
 	})
 }
 
-// TestChosenStatesStay: what the user set is no default.
+// TestChosenStatesStay: what the user set is not a default.
 func TestChosenStatesStay(t *testing.T) {
 	onTargets(t, func(t *testing.T, b targetBTF) {
 		k := newKernel(t, b)

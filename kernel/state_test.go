@@ -96,7 +96,7 @@ func TestPercpu(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, base, va)
 		_, f := k.Mem().Load(base, 4)
-		require.NotNil(t, f, "a per-CPU address is no pointer")
+		require.NotNil(t, f, "a per-CPU address is not a pointer")
 		seen := map[uint64]bool{}
 		for cpu := range 4 {
 			a, ok := k.PercpuAddr(base, cpu)

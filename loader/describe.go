@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Explain says what a relocation found no answer for, and what the target has instead; it is
+// Explain describes what a relocation found no answer for, and what the target has instead; it is
 // empty for a relocation that was answered. It searches the target's types.
 func (l *Linked) Explain(r *Reloc) string {
 	if r == nil || r.Relocation == nil || l.Target.BTF == nil {

@@ -13,7 +13,7 @@
 // hashes of a program ([LinkedProgram.Final]) are those of the same program
 // loaded by libbpf. Where libbpf refuses an object whose meaning is clear
 // (legacy maps, calls between sections, static functions outside of .text) this
-// package goes on.
+// package continues.
 //
 // It does not know map behaviour, program contexts, helpers beyond their
 // numbers, or addresses. It never verifies: it reports what the kernel would

@@ -219,7 +219,7 @@ func (f *file) readRelocs() error {
 			continue
 		}
 		if len(s.Data)%size != 0 {
-			return failf(ErrMalformed, "%d bytes are no multiple of a relocation record (%d)", len(s.Data), size).section(s.Name)
+			return failf(ErrMalformed, "%d bytes are not a multiple of a relocation record (%d)", len(s.Data), size).section(s.Name)
 		}
 		rels := make([]rel, 0, len(s.Data)/size)
 		for b := s.Data; len(b) >= size; b = b[size:] {

@@ -58,7 +58,7 @@ type Error struct {
 	Hint    string // what to do next
 }
 
-// Error says what failed, where, with the source line and the hint.
+// Error reports what failed, where, with the source line and the hint.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Object != "" {

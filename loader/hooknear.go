@@ -148,7 +148,7 @@ func (t *Target) nearestMatches(pattern string) []string {
 	return near
 }
 
-// offer says which attach points the program may mean, "" when none is near.
+// offer identifies which attach points the program may mean, "" when none is near.
 func offer(lp *LinkedProgram, near []string) string {
 	if len(near) == 0 {
 		return ""

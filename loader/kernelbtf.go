@@ -102,7 +102,7 @@ func (l *loading) checkBTF() error {
 // ownedNames begin the names of structs that the kernel finds in map values by BTF.
 var ownedNames = []string{"bpf_spin_lock", "bpf_res_spin_lock", "bpf_timer", "bpf_wq", "bpf_task_work", "bpf_list_head", "bpf_rb_root", "bpf_refcount"}
 
-// needsBTF says what of the object cannot be loaded without BTF, "" when nothing.
+// needsBTF describes what of the object cannot be loaded without BTF, "" when nothing.
 func (o *Object) needsBTF() string {
 	for _, m := range o.Maps {
 		if m.StructOps != nil {

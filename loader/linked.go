@@ -62,7 +62,7 @@ func (r *Reloc) Poisoned() bool { return r.Err == nil && r.Patch.Poisoned }
 // Changed reports whether the instruction was changed, poison included.
 func (r *Reloc) Changed() bool { return r.Err == nil && r.Patch.Changed() }
 
-// Status says whether a program can run on the target.
+// Status reports whether a program can run on the target.
 type Status uint8
 
 // Statuses.
@@ -101,7 +101,7 @@ type LinkedProgram struct {
 	// 4 function) and imm[0] 0; kfunc calls have source register 2, the BTF id as
 	// immediate and offset 0.
 	Insns []decode.Insn
-	// Refs says what instructions refer to, by index of the LD_IMM64 or kfunc call.
+	// Refs describes what instructions refer to, by index of the LD_IMM64 or kfunc call.
 	Refs map[int]Ref
 	// Funcs are the functions Insns is made of, ascending; the program is the first.
 	Funcs  []Func
@@ -137,7 +137,7 @@ type Func struct {
 	Lines []btf.LineInfo
 }
 
-// RefKind says what an instruction refers to.
+// RefKind describes what an instruction refers to.
 type RefKind uint8
 
 // Kinds of references.

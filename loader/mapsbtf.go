@@ -62,7 +62,7 @@ func (o *Object) readMapVars(f *file, s *section, ds *btf.Type) error {
 	for _, v := range ds.Vars {
 		vt, err := o.BTF.Type(v.Type)
 		if err != nil || vt.Kind != btf.KindVar {
-			return failf(ErrMapDef, "type [%d] of .maps is no variable", v.Type).section(secMaps)
+			return failf(ErrMapDef, "type [%d] of .maps is not a variable", v.Type).section(secMaps)
 		}
 		m := &Map{Name: vt.Name, Section: secMaps, Autocreate: true, secIndex: s.Index, secOff: uint64(v.Offset), secSize: uint64(v.Size)}
 		if off, ok := offsets[vt.Name]; ok {
@@ -97,7 +97,7 @@ func (o *Object) defineMap(m *Map, id btf.ID, depth int) error {
 	}
 	st := o.BTF.SkipMods(id)
 	if st.Kind != btf.KindStruct {
-		return mapErrf(m, "is no struct but %s", o.BTF.TypeString(id))
+		return mapErrf(m, "is not a struct but %s", o.BTF.TypeString(id))
 	}
 	for i := range st.Members {
 		mem := &st.Members[i]
@@ -204,7 +204,7 @@ func (o *Object) mapNumber(id btf.ID) (uint64, error) {
 func (o *Object) mapType(m *Map, mem *btf.Member, id *btf.ID, size *uint32) error {
 	t := o.BTF.SkipMods(mem.Type)
 	if t.Kind != btf.KindPtr {
-		return mapErrf(m, "%s is no pointer but %s", mem.Name, o.BTF.TypeString(mem.Type))
+		return mapErrf(m, "%s is not a pointer but %s", mem.Name, o.BTF.TypeString(mem.Type))
 	}
 	n, err := o.BTF.Sizeof(t.Ref)
 	if err != nil || n < 0 || n > math.MaxUint32 {
@@ -220,11 +220,11 @@ func (o *Object) mapType(m *Map, mem *btf.Member, id *btf.ID, size *uint32) erro
 func (o *Object) mapValuesMember(m *Map, mem *btf.Member, depth int) error {
 	arr := o.BTF.SkipMods(mem.Type)
 	if arr.Kind != btf.KindArray {
-		return mapErrf(m, "values is no array")
+		return mapErrf(m, "values is not an array")
 	}
 	ptr := o.BTF.SkipMods(arr.Ref)
 	if ptr.Kind != btf.KindPtr {
-		return mapErrf(m, "values are no pointers")
+		return mapErrf(m, "values are not pointers")
 	}
 	target := o.BTF.SkipMods(ptr.Ref)
 	m.valuesOff = uint64(mem.BitOffset / 8)
@@ -271,7 +271,7 @@ func (o *Object) readMapValues(f *file) error {
 			}
 			m := o.mapAt(i, r.Off)
 			if m == nil || !m.hasValues || r.Off < m.secOff+m.valuesOff || (r.Off-m.secOff-m.valuesOff)%8 != 0 {
-				return failf(ErrRelocation, "record %d at %#x (%s) is no element of a map's values", n, r.Off, r.Sym.Name).section(s.Name)
+				return failf(ErrRelocation, "record %d at %#x (%s) is not an element of a map's values", n, r.Off, r.Sym.Name).section(s.Name)
 			}
 			index := (r.Off - m.secOff - m.valuesOff) / 8
 			if index > math.MaxInt32 {
@@ -281,13 +281,13 @@ func (o *Object) readMapValues(f *file) error {
 			if m.Inner != nil {
 				inner := o.mapAt(r.Sym.Section, r.Sym.Value)
 				if inner == nil || inner.secOff != r.Sym.Value || f.sections[r.Sym.Section].Name != secMaps {
-					return failf(ErrRelocation, "values[%d] of map %s is %q, which is no map", index, m.Name, r.Sym.Name).section(s.Name)
+					return failf(ErrRelocation, "values[%d] of map %s is %q, which is not a map", index, m.Name, r.Sym.Name).section(s.Name)
 				}
 				init.Map = inner
 			} else {
 				p := o.programBySymbol(f, r.Sym, 0)
 				if p == nil {
-					return failf(ErrRelocation, "values[%d] of map %s is %q, which is no program", index, m.Name, r.Sym.Name).section(s.Name)
+					return failf(ErrRelocation, "values[%d] of map %s is %q, which is not a program", index, m.Name, r.Sym.Name).section(s.Name)
 				}
 				init.Prog = p.Name
 			}

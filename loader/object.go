@@ -64,7 +64,7 @@ type Function struct {
 	relocs []codeReloc // sorted by instruction
 }
 
-// IsSubprogram reports whether the function is no program of its own.
+// IsSubprogram reports whether the function is not a program of its own.
 func (f *Function) IsSubprogram() bool { return f.Program == nil }
 
 // Program is a function that can be loaded by itself.
@@ -95,7 +95,7 @@ type StructOpsUse struct {
 	Member string
 }
 
-// DataKind says which section a data map was made of.
+// DataKind identifies which section a data map was made of.
 type DataKind uint8
 
 // Kinds of data maps.
@@ -191,7 +191,7 @@ type StructOpsMember struct {
 	Prog      string // program assigned to a function pointer, else ""
 }
 
-// ExternKind says what an extern refers to.
+// ExternKind describes what an extern refers to.
 type ExternKind uint8
 
 // Kinds of externs.

@@ -4,7 +4,7 @@ import (
 	"github.com/bpfrun/bpfrun/corerelo"
 )
 
-// Verdict says what a poisoned instruction means for the program on the target.
+// Verdict describes what a poisoned instruction means for the program on the target.
 type Verdict uint8
 
 // Verdicts.

@@ -103,7 +103,7 @@ func (l *loading) contextRead(lp *LinkedProgram) int {
 	return -1
 }
 
-// contextAfter returns which registers hold the context, or an address in it, behind an instruction.
+// contextAfter returns which registers hold the context, or an address in it, after an instruction.
 func contextAfter(in decode.Insn, regs uint16) uint16 {
 	switch in.Op() {
 	case decode.OpMov64Reg:

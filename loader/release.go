@@ -35,7 +35,7 @@ func PickRelease(files []string, release string) []string {
 	return nil
 }
 
-// digitAround reports whether the text goes on with digits where it is found, as 5.1 in 5.15 does.
+// digitAround reports whether the text continues with digits where it is found, as 5.1 in 5.15 does.
 func digitAround(name, text string) bool {
 	i := strings.Index(name, text)
 	j := i + len(text)

@@ -19,7 +19,7 @@ const (
 	rel6432     = 10 // R_BPF_64_32: call, (S + A)/8 - 1
 )
 
-// relocKind says what an ELF relocation makes of an instruction.
+// relocKind describes what an ELF relocation makes of an instruction.
 type relocKind uint8
 
 const (
@@ -151,7 +151,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 	off := r.Sym.Value + uint64(addend)
 	if s.IsCode {
 		if c.fn = o.functionBySymbol(f, r.Sym, uint64(addend)); c.fn == nil {
-			return bad("address of %s%+d is no start of a function", c.sym, addend)
+			return bad("address of %s%+d is not a start of a function", c.sym, addend)
 		}
 		c.kind = relocFuncAddr
 		return c
@@ -169,7 +169,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 	}
 	if s.Name == secMaps || isLegacyMaps(s.Name) {
 		if c.m = o.mapAt(s.Index, r.Sym.Value); c.m == nil || c.m.secOff != r.Sym.Value {
-			return bad("%s+%d is no map", c.sym, r.Sym.Value)
+			return bad("%s+%d is not a map", c.sym, r.Sym.Value)
 		}
 		c.kind = relocMap
 		return c

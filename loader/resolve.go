@@ -91,7 +91,7 @@ func (l *loading) resolveTypedKsym(e *LinkedExtern) *Error {
 }
 
 // resolveKsym decides about a symbol without a type. Only kallsyms knows; without
-// it a symbol that is no function or variable of the BTF is taken to exist when
+// it a symbol that is not a function or variable of the BTF is taken to exist when
 // it is strong, and not to exist when it is weak.
 func (l *loading) resolveKsym(e *LinkedExtern) *Error {
 	if l.t.Kallsyms != nil {

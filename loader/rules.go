@@ -24,7 +24,7 @@ type rules struct {
 	releases []uapi.Release
 	caller   proto.Caller
 	gpl      bool
-	// sleeps says that the program can sleep, or some callback of it can although the program cannot.
+	// sleeps means that the program can sleep, or some callback of it can although the program cannot.
 	sleeps bool
 }
 

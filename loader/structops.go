@@ -49,7 +49,7 @@ func (o *Object) readStructOps(f *file) error {
 func (o *Object) structOpsVar(s *section, v Var) (*Map, error) {
 	st := o.BTF.SkipMods(v.Type)
 	if st.Kind != btf.KindStruct || st.Name == "" {
-		return nil, failf(ErrMapDef, "variable %s is no named struct", v.Name).section(s.Name)
+		return nil, failf(ErrMapDef, "variable %s is not a named struct", v.Name).section(s.Name)
 	}
 	size := uint64(st.Size)
 	if uint64(v.Off)+size > uint64(len(s.Data)) {
@@ -91,7 +91,7 @@ func (o *Object) structOpsReloc(f *file, s *section, n int, r rel) error {
 		}
 		p := o.programBySymbol(f, r.Sym, addend+uint64(r.Add))
 		if p == nil {
-			return failf(ErrRelocation, "member %s of %s is set to %q, which is no program", mem.Name, m.Name, r.Sym.Name).section(s.Name)
+			return failf(ErrRelocation, "member %s of %s is set to %q, which is not a program", mem.Name, m.Name, r.Sym.Name).section(s.Name)
 		}
 		mem.Prog = p.Name
 		if p.StructOps == nil {

@@ -14,7 +14,7 @@ const tailPrefix = "tail:"
 
 // readTailTags puts programs into the program arrays their functions' decl tags name, beside what the
 // maps' own values say. Loaders of large datapaths fill their arrays that way: the slot stands where the program
-// does. A tag for a map the object does not have is no mistake, one header serves many objects.
+// does. A tag for a map the object does not have is not a mistake, one header serves many objects.
 func (o *Object) readTailTags(*file) error {
 	for _, p := range o.Programs {
 		for _, tag := range o.tailTags[p.FuncType] {

@@ -28,7 +28,7 @@ type Target struct {
 	Version uint32
 	// VersionLow is the lower end of the range, equal to Version when it is known.
 	VersionLow uint32
-	// VersionKnown says how Version is known: "given", "name", or "enumerators
+	// VersionKnown describes how Version is known: "given", "name", or "enumerators
 	// (5.19-6.0)"; "" when it is not.
 	VersionKnown string
 	// Arch is "x86", "arm64", "arm", "riscv", "s390", "powerpc", "loongarch",
@@ -37,7 +37,7 @@ type Target struct {
 	// Kconfig holds CONFIG_ values as in /proc/config.gz: y, n, m, numbers, quoted
 	// strings. Values given here win over those inferred from BTF.
 	Kconfig map[string]string
-	// KconfigWhole says that Kconfig is all there is: what it lacks is not inferred.
+	// KconfigWhole means that Kconfig is all there is: what it lacks is not inferred.
 	KconfigWhole bool
 	// Kallsyms holds the addresses of kernel symbols, nil when they are not known.
 	Kallsyms map[string]uint64

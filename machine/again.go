@@ -58,7 +58,7 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 	return s.step + 1, true
 }
 
-// iteration says what an iterator visits in this machine: its maps and programs, and the elements of the map chosen.
+// iteration describes what an iterator visits in this machine: its maps and programs, and the elements of the map chosen.
 func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if progtype.Of(p.lp.Type).TargetOf(p.lp.Attach) != progtype.Iterator {
 		return nil, nil

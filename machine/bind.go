@@ -31,9 +31,9 @@ type program struct {
 	reach []bool
 	// calls names the functions the program is bound to.
 	calls []string
-	// typed says that the program obtains BTF-typed kernel pointers.
+	// typed means that the program obtains BTF-typed kernel pointers.
 	typed bool
-	// locks says that the program takes spin locks.
+	// locks means that the program takes spin locks.
 	locks bool
 	// matched is the function a probe of many functions runs for, "" before the first run.
 	matched string
@@ -189,7 +189,7 @@ func (m *Machine) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
 	return s.own[lp] || s.kptrs || s.any && calls(lp, uapi.FuncTailCall)
 }
 
-// typedObject says which programs of an object obtain typed pointers.
+// typedObject identifies which programs of an object obtain typed pointers.
 type typedObject struct {
 	own        map[*loader.LinkedProgram]bool
 	any, kptrs bool

@@ -95,8 +95,8 @@ func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	return least
 }
 
-// contextType names the struct a program declares its first parameter to point to, "" when that is no struct. A
-// flavor suffix is no part of the name.
+// contextType names the struct a program declares its first parameter to point to, "" when that is not a struct. A
+// flavor suffix is not a part of the name.
 func contextType(spec *btf.Spec, fn btf.ID) string {
 	if s := contextStruct(spec, fn); s != nil {
 		return btf.EssentialName(s.Name)

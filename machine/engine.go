@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 )
 
-// Engine says what executes programs. Results do not depend on it.
+// Engine describes what executes programs. Results do not depend on it.
 type Engine uint8
 
 const (

@@ -40,7 +40,7 @@ func owner(img *vm.Image) (*program, bool) {
 	return p, ok
 }
 
-// hint says what to do about a fault.
+// hint describes what to do about a fault.
 func (m *Machine) hint(p *program, f *vm.Fault) string {
 	switch f.Kind {
 	case vm.Poison:

@@ -106,7 +106,7 @@ func TestCallbacksArePartOfTheRun(t *testing.T) {
 	assert.Equal(t, "crash", res.Fault.Function)
 }
 
-// TestMarksInCallbacks: a session goes on from a mark inside a callback as it did the first time.
+// TestMarksInCallbacks: a session continues from a mark inside a callback as it did the first time.
 func TestMarksInCallbacks(t *testing.T) {
 	m := compose(t, load(t, "../testdata/objects/clang-14/ticking.o", target(t, embedded.Name)), machine.Config{})
 	s, _, err := m.Begin("start", machine.Input{Settle: 100 * time.Microsecond})

@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Config says how the simulated machine is set up. The zero value is usable.
+// Config describes how the simulated machine is set up. The zero value is usable.
 type Config struct {
 	// Seed decides every simulated value that nobody set.
 	Seed uint64
@@ -44,7 +44,7 @@ type Config struct {
 	Cover CoverSink
 	// Unwatched switches the recording of what runs change in maps off.
 	Unwatched bool
-	// Mode says what kernel fields that nobody set read as.
+	// Mode describes what kernel fields that nobody set read as.
 	Mode kernel.Mode
 	// Clock sets the clocks; Boot above wins over its Boot.
 	Clock kernel.ClockConfig
@@ -94,7 +94,7 @@ type Machine struct {
 	run      *runState
 	work     work
 	host     mem.Host        // what programs make the simulation keep
-	last     *kernel.Context // of the run before, or of the one that goes on
+	last     *kernel.Context // of the run before, or of the one that continues
 	warnings []string
 	lastProg uint32            // id of the newest program
 	argKeys  map[string]string // of pointer arguments, by role
@@ -115,11 +115,11 @@ type boundMap struct {
 	err error
 }
 
-// MapError says that a map of the object could not be created.
+// MapError means that a map of the object could not be created.
 type MapError struct {
 	Map string
 	Err error
-	// Hint says what to do next.
+	// Hint describes what to do next.
 	Hint string
 }
 

@@ -51,14 +51,14 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 	}
 }
 
-// beyondArguments reports whether a fault is a read behind the arguments of the program's hook. The verifier knows how many
+// beyondArguments reports whether a fault is a read after the arguments of the program's hook. The verifier knows how many
 // the target's function or event has, and does not load the program (kernel/bpf/btf.c btf_ctx_access), or the kernel does
 // not attach it (kernel/trace/bpf_trace.c bpf_probe_register).
 func beyondArguments(f *vm.Fault, c *kernel.Context) bool {
 	return f.Kind == vm.Memory && f.Mem != nil && f.Mem.Region != nil && f.Mem.Region == c.Region && c.Type == "args"
 }
 
-// argumentsHint says what arguments the hook has on the target.
+// argumentsHint describes what arguments the hook has on the target.
 func argumentsHint(target string, c *kernel.Context) string {
 	if len(c.Args) == 0 {
 		return fmt.Sprintf("%s has no arguments on %s", c.Func, target)

@@ -59,7 +59,7 @@ type PacketSizeError struct {
 	Least, Most int
 }
 
-// Error says what the program takes.
+// Error reports what the program takes.
 func (e *PacketSizeError) Error() string {
 	if e.Size < e.Least {
 		return fmt.Sprintf("a packet of %d bytes is too short: it begins with an Ethernet header of %d bytes", e.Size, e.Least)

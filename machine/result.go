@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Status says how far a program got, in the words of the JSON output.
+// Status describes how far a program got, in the words of the JSON output.
 type Status string
 
 const (
@@ -54,9 +54,9 @@ type Result struct {
 	// runs the first packets and samples of the others.
 	StackReads []StackRead
 	Coverage   Coverage
-	// Untyped says that nothing was known of the types of the hook's arguments.
+	// Untyped means that nothing was known of the types of the hook's arguments.
 	Untyped bool
-	// Ran says that the program was executed.
+	// Ran means that the program was executed.
 	Ran bool
 	CPU int
 }
@@ -70,7 +70,7 @@ type Fault struct {
 	Text string // the instruction in pseudo-C
 	// Source is "file:line:col", Line the text of that line; empty without line info.
 	Source, Line string
-	// Hint says what to do next.
+	// Hint describes what to do next.
 	Hint string
 }
 
@@ -96,7 +96,7 @@ type Change struct {
 type KernelAccess struct {
 	Insn int
 	kernel.Access
-	// Relocated says that the instruction, or the one that computed the address, was patched by CO-RE.
+	// Relocated means that the instruction, or the one that computed the address, was patched by CO-RE.
 	Relocated bool
 }
 

@@ -20,7 +20,7 @@ import (
 // slice is the number of instructions after which a run looks whether it was cancelled.
 const slice = 4 << 20
 
-// Input says how to run a program. The zero value gives the default context of its type.
+// Input describes how to run a program. The zero value gives the default context of its type.
 type Input struct {
 	// CPU the program runs on.
 	CPU int
@@ -60,7 +60,7 @@ type Tracer interface {
 	Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64)
 }
 
-// runState is what a run collects while it goes on.
+// runState is what a run collects while it continues.
 type runState struct {
 	result    *Result
 	prog      *program

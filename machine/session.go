@@ -10,7 +10,7 @@ import (
 )
 
 // Session is one run of a program that is driven from outside: begun, executed piece by piece, and finished or left.
-// [Machine.Run] is a session that goes on to its end. A machine has at most one session at a time.
+// [Machine.Run] is a session that continues to its end. A machine has at most one session at a time.
 type Session struct {
 	m      *Machine
 	p      *program
@@ -73,7 +73,7 @@ func (s *Session) Context() *kernel.Context { return s.ctx }
 func (s *Session) Result() *Result { return s.res }
 
 // Run executes at most n instructions and says why it stopped. What ends a run ends it here: the machine's limit of
-// instructions, and references that are still held at its end, are faults. A run goes on over all calls of its program.
+// instructions, and references that are still held at its end, are faults. A run continues over all calls of its program.
 func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
 	for !s.over {

@@ -72,7 +72,7 @@ func TestEventsFollowOneAnother(t *testing.T) {
 	assert.Same(t, before, m.Kernel().Current(), "a run leaves the current task as it was")
 }
 
-// TestMarks: a session goes on from a mark as it did the first time, also after it was over.
+// TestMarks: a session continues from a mark as it did the first time, also after it was over.
 func TestMarks(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {

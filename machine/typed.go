@@ -64,7 +64,7 @@ func (e *EventTypes) Spec() *btf.Spec {
 	return e.spec
 }
 
-// index sorts the structs by size, those of BTF and those behind it.
+// index sorts the structs by size, those of BTF and those after it.
 func (e *EventTypes) index() {
 	if e.spec == nil {
 		return

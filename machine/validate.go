@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Validation says how far a run's reads of kernel memory are proved: a read is proved when CO-RE relocated the access and the
+// Validation describes how far a run's reads of kernel memory are proved: a read is proved when CO-RE relocated the access and the
 // field the record means is the field of the object that was read.
 type Validation struct {
 	Reads, Proved, Baked int
@@ -29,7 +29,7 @@ type Finding struct {
 	Text   string
 }
 
-// FindingKind says what is wrong with a read.
+// FindingKind describes what is wrong with a read.
 type FindingKind string
 
 const (

@@ -58,7 +58,7 @@ func (m *Machine) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Actio
 	return r0, a
 }
 
-// goOn says that a start continues the run of the one before.
+// goOn means that a start continues the run of the one before.
 func (m *Machine) goOn() { m.work.start = m.thread.Starts() }
 
 // step runs the thread for at most n instructions. The end of a slice of work is one of a budget: the run may have been cancelled.

@@ -131,7 +131,7 @@ func (d *devmap) check(i, first, prog uint32, flags uint64) uapi.Errno {
 		return OK
 	}
 	switch {
-	case first == 0 && d.hashed: // "ifindex 0" is no device
+	case first == 0 && d.hashed: // "ifindex 0" is not a device
 		return uapi.EINVAL
 	case first == 0 && int32(prog) > 0:
 		return uapi.EINVAL

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Spec says what map to create, in the terms of union bpf_attr of BPF_MAP_CREATE.
+// Spec describes what map to create, in the terms of union bpf_attr of BPF_MAP_CREATE.
 type Spec struct {
 	Name       string
 	Type       uapi.MapType

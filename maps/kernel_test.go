@@ -138,7 +138,7 @@ var kernelTypes = []uapi.MapType{
 	uapi.MapTypeCpumap, uapi.MapTypeXskmap, uapi.MapTypeReuseportSockarray, uapi.MapTypeArena, uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage,
 }
 
-// unavailable says that this kernel is built without what a type needs.
+// unavailable means that this kernel is built without what a type needs.
 func unavailable(typ uapi.MapType, e uapi.Errno) bool {
 	return e == uapi.EINVAL && (typ == uapi.MapTypeXskmap || typ == uapi.MapTypeDevmap || typ == uapi.MapTypeCpumap || typ == uapi.MapTypeCgroupStorage || typ == uapi.MapTypeCgroupArray) ||
 		e == uapi.EOPNOTSUPP

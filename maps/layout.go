@@ -3,7 +3,7 @@ package maps
 // Layout is where the values of an array lie. It holds for as long as the array exists, over Restore too.
 type Layout struct {
 	Entries uint32
-	// Stride is the distance between elements; Copies says how many CPUs have a copy of each, CopyStride how far they are apart.
+	// Stride is the distance between elements; Copies describes how many CPUs have a copy of each, CopyStride how far they are apart.
 	Stride, CopyStride uint64
 	Copies             int
 	// Bases are the addresses of the chunks of 1<<Shift elements, 0 for those that nobody touched: At makes them.

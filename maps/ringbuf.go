@@ -211,7 +211,7 @@ func (r *ringbuf) Open() []uint64 {
 	return out
 }
 
-// Consume reads up to the oldest open record, which blocks those behind it.
+// Consume reads up to the oldest open record, which blocks those after it.
 func (r *ringbuf) Consume() {
 	for r.sink == nil && len(r.pending) > 0 && r.pending[0].state != ringOpen {
 		p := &r.pending[0]

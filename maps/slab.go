@@ -23,7 +23,7 @@ type slab struct {
 	stride uint64
 	copies uint64 // values per slot
 	shift  uint   // slots per chunk is 1<<shift
-	// delayed says that a freed slot is reused only after limboSize others or the end of the run.
+	// delayed means that a freed slot is reused only after limboSize others or the end of the run.
 	delayed bool
 
 	chunks []chunk

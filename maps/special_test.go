@@ -163,7 +163,7 @@ func TestSpecialFieldsInUpdates(t *testing.T) {
 	assert.ErrorIs(t, err, uapi.EACCES)
 }
 
-// TestSpecialsOutsideOfValue: damaged type information may place members behind the end of their struct.
+// TestSpecialsOutsideOfValue: damaged type information may place members after the end of their struct.
 func TestSpecialsOutsideOfValue(t *testing.T) {
 	b := btf.NewBuilder(nil)
 	i32 := b.Int("int", 4, btf.IntSigned)

@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Load says whether the program would load on the kernel.
+// Load reports whether the program would load on the kernel.
 type Load string
 
 // What can become of a load.
@@ -28,7 +28,7 @@ const (
 	LoadAbsent  Load = "absent" // the kernel lacks its hook, or a helper, map type, program type or kernel function it needs
 )
 
-// Outcome says what running the program did.
+// Outcome describes what running the program did.
 type Outcome string
 
 // What can become of a run.
@@ -55,20 +55,20 @@ type Cell struct {
 	Baked  int
 	Load   Load
 	Result Outcome
-	// Detail says why the cell is not ok, in a line or more; empty when there is nothing to say.
+	// Detail explains why the cell is not ok, in a line or more; empty when there is nothing to say.
 	Detail string
-	// Mismatch says that object and kernel differ in byte order: such a cell is no failure.
+	// Mismatch means that object and kernel differ in byte order: such a cell is not a failure.
 	Mismatch bool
-	// Refused says that libbpf or the kernel would refuse to load the program, also where Load is absent: it needs a helper, map
+	// Refused means that libbpf or the kernel would refuse to load the program, also where Load is absent: it needs a helper, map
 	// type or kernel function that the kernel does not have.
 	Refused bool
-	// Disabled says that loading the program is switched off, by its section name or an option.
+	// Disabled means that loading the program is switched off, by its section name or an option.
 	Disabled bool
 
 	// Verdict is what the kernel's verifier says of the program; nil when it does not come before it, or was not asked.
 	Verdict *verifier.Verdict
 
-	// Follows says that the program did something else only because another program of the object ran on one of the two kernels
+	// Follows means that the program did something else only because another program of the object ran on one of the two kernels
 	// alone. Detail names it.
 	Follows bool
 
@@ -226,7 +226,7 @@ func lacks(err error) bool {
 type poisonNote struct {
 	verdict loader.Verdict
 	insns   []int
-	text    string // behind the verdict
+	text    string // after the verdict
 }
 
 // countPoison judges the program's poisoned instructions. One that the analysis calls a BREAK refuses the program.

@@ -22,7 +22,7 @@ type Kernel struct {
 	Open func() (*loader.Target, error)
 }
 
-// Config says how to run a matrix. The zero value is usable.
+// Config describes how to run a matrix. The zero value is usable.
 type Config struct {
 	// Base is the index of the kernel the others are compared with.
 	Base int
@@ -66,7 +66,7 @@ type Facts struct {
 // Row is one program.
 type Row struct {
 	Object, Program, Hook string
-	// Optional says that tools load the program only when they choose to: its section name begins with "?".
+	// Optional means that tools load the program only when they choose to: its section name begins with "?".
 	Optional bool
 	Cells    []Cell
 }

@@ -290,7 +290,7 @@ func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 		m.fill(first*granule, last*granule, ClassRedzone)
 		return
 	}
-	// Before the region, its first granule when that is partial, the full ones, the last one, behind it.
+	// Before the region, its first granule when that is partial, the full ones, the last one, after it.
 	full, end := (lo+granule-1)/granule, hi/granule
 	if first < full {
 		m.fill(first*granule, min(lo/granule, last)*granule, ClassRedzone)

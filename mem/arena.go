@@ -14,7 +14,7 @@ const (
 	minReserve  = 16 << 20
 )
 
-// arena is one reservation: the shadow, and the data behind it, so that native code finds both with one register.
+// arena is one reservation: the shadow, and the data after it, so that native code finds both with one register.
 // Data below committed is readable and writable, and so is the shadow of everything below committed plus one granule.
 type arena struct {
 	whole        []byte

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// FaultKind says which rule an access broke.
+// FaultKind identifies which rule an access broke.
 type FaultKind uint8
 
 const (

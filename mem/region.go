@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// RegionKind says what a region is, for messages and for policies of other packages.
+// RegionKind describes what a region is, for messages and for policies of other packages.
 type RegionKind uint8
 
 const (

@@ -18,7 +18,7 @@ func (u *Unset) add(r *Region, base, at uint64, mask uint8) {
 	}
 }
 
-// Define says that [addr, addr+n) counts as written, of which nothing is checked.
+// Define means that [addr, addr+n) counts as written, of which nothing is checked.
 func (m *Memory) Define(addr, n uint64) {
 	addr &= m.mask
 	if off := addr - m.base; off < m.limit && n <= m.limit-off {
@@ -26,7 +26,7 @@ func (m *Memory) Define(addr, n uint64) {
 	}
 }
 
-// MarkUndefined says that nobody has set the bytes of a plain region: loads of them fault
+// MarkUndefined means that nobody has set the bytes of a plain region: loads of them fault
 // NeverSet until a store sets them. Stack frames use it under strict checking.
 func (m *Memory) MarkUndefined(r *Region) {
 	if r.Freed || r.View != nil || r.Count > 1 || m.arena == nil {

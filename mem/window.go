@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// WindowKind says how accesses to a window are judged.
+// WindowKind describes how accesses to a window are judged.
 type WindowKind uint8
 
 const (

@@ -44,7 +44,7 @@ var stable = map[string]bool{
 // Stable reports whether the layout of a kernel type is ABI.
 func Stable(name string) bool { return stable[name] }
 
-// kind says what a value is.
+// kind describes what a value is.
 type kind uint8
 
 const (
@@ -60,7 +60,7 @@ type value struct {
 	kind kind
 	typ  btf.ID
 	off  int64
-	// proved says that a relocation decided the offset or number.
+	// proved means that a relocation decided the offset or number.
 	proved bool
 }
 

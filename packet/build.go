@@ -144,7 +144,7 @@ func (x *part) shape(s *scanner) error {
 	return nil
 }
 
-// options puts options behind the fixed part and says so in the header's own length.
+// options puts options after the fixed part and says so in the header's own length.
 func (x *part) options(s *scanner, a argument, data []byte) error {
 	most := 40 // of a header whose length in words has four bits
 	switch x.proto {

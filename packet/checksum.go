@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 )
 
-// SumState says whether the checksum of a header is right.
+// SumState reports whether the checksum of a header is right.
 type SumState uint8
 
 // The states of checksums.
@@ -37,7 +37,7 @@ func (h Headers) Sum(p []byte, i int) (state SumState, want uint64) {
 	return SumWrong, want
 }
 
-// sumOf is the checksum that belongs into the header of l, which lies behind the layers below; ok is false when that cannot be told.
+// sumOf is the checksum that belongs into the header of l, which lies after the layers below; ok is false when that cannot be told.
 func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {
 	f, ok := l.Field(p, "csum")
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Start says what a packet begins with.
+// Start describes what a packet begins with.
 type Start uint8
 
 // The starts of packets.
@@ -39,7 +39,7 @@ func (l Layer) Path() string {
 // Headers are the layers of a packet in order. They say where things are; the bytes are the packet's own.
 type Headers struct {
 	Layers []Layer
-	// Cut says which header the packet is too short for, "" when there is none.
+	// Cut identifies which header the packet is too short for, "" when there is none.
 	Cut string
 }
 
@@ -99,7 +99,7 @@ func (p *protocol) measure(b []byte) (size int, why string) {
 		size = p.length(b)
 	}
 	if size < p.size {
-		return 0, fmt.Sprintf("it says that it has %d bytes, at least %d", size, p.size)
+		return 0, fmt.Sprintf("its length field is %d bytes, want at least %d", size, p.size)
 	}
 	if size > len(b) {
 		return 0, fmt.Sprintf("%d of %d bytes", len(b), size)
@@ -174,12 +174,12 @@ func (l Layer) Field(p []byte, name string) (Field, bool) {
 type PathError struct {
 	Path string
 	Why  string
-	// Unknown says that no packet has such a field: the path is a mistake. Otherwise this one does not have it.
+	// Unknown means that no packet has such a field: the path is a mistake. Otherwise this one does not have it.
 	Unknown bool
 	Nearest []string
 }
 
-// Error says what is wrong with the path and what there is.
+// Error reports what is wrong with the path and what there is.
 func (e *PathError) Error() string {
 	s := fmt.Sprintf("%s: %s", e.Path, e.Why)
 	if len(e.Nearest) > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ChangeKind says what became of a part of a packet.
+// ChangeKind describes what became of a part of a packet.
 type ChangeKind uint8
 
 // The kinds of changes.
@@ -230,7 +230,7 @@ func (d *differ) bytes(path string, x, y []byte) {
 			at++
 			continue
 		}
-		// A range goes on over fewer than four equal bytes.
+		// A range continues over fewer than four equal bytes.
 		end := at + 1
 		for same := 0; end+same < n && same < 4; {
 			if x[end+same] != y[end+same] {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Format says how the value of a field is written.
+// Format describes how the value of a field is written.
 type Format uint8
 
 // The formats of fields.
@@ -286,7 +286,7 @@ func parseBytes(text string) ([]byte, error) {
 		if b, err := hex.DecodeString(digits); err == nil {
 			return b, nil
 		}
-		return nil, fmt.Errorf("%q is no row of hex digits, two for a byte", brief(text))
+		return nil, fmt.Errorf("%q is not a row of hex digits, two for a byte", brief(text))
 	}
 	if len(text) >= 2 && (text[0] == '\'' || text[0] == '"') && text[len(text)-1] == text[0] {
 		return unquote(text[1 : len(text)-1])

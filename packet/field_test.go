@@ -133,7 +133,7 @@ func TestHeadersThePacketIsTooShortFor(t *testing.T) {
 	}
 	lying := unhex(t, frame)
 	lying[18] = 0x41
-	assert.Contains(t, Decode(lying, Ethernet).Cut, "says that it has 4 bytes")
+	assert.Contains(t, Decode(lying, Ethernet).Cut, "its length field is 4 bytes")
 }
 
 func TestPacketsOfLayer3AndTrailers(t *testing.T) {

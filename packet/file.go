@@ -192,7 +192,7 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-// offset is where reading goes on.
+// offset is where reading continues.
 func (r *Reader) offset() int64 {
 	at := r.in.n - int64(r.buf.Buffered())
 	if r.old != nil {
@@ -213,7 +213,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Next reads the next packet. It returns io.EOF at the end of the file and a [*FileError] when what follows is no packet or the
+// Next reads the next packet. It returns io.EOF at the end of the file and a [*FileError] when what follows is not a packet or the
 // file was cut; after that it goes no further.
 func (r *Reader) Next() (c Captured, err error) {
 	if r.failed != nil {

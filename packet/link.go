@@ -18,7 +18,7 @@ const (
 	linkSLL2       linkType = 276
 )
 
-// linkRefused says why captures of a link type cannot be used; "" when they can.
+// linkRefused explains why captures of a link type cannot be used; "" when they can.
 func linkRefused(t linkType) string {
 	switch t {
 	case linkEthernet, linkRaw, linkRawBSD, linkRawOpenBSD, linkIPv4, linkIPv6, linkNull, linkLoop, linkSLL, linkSLL2:

@@ -23,12 +23,12 @@ func near(name string, names []string) []string {
 	return list[:min(len(list), 3)]
 }
 
-// noField says that a header has no field of that name, and which it has.
+// noField means that a header has no field of that name, and which it has.
 func (p *protocol) noField(name string) string {
 	return fmt.Sprintf("%s has no field %q; its fields: %s", p.name, brief(name), strings.Join(p.fieldNames(), ", "))
 }
 
-// noLayer says that there is no layer of that name, and which there are.
+// noLayer means that there is no layer of that name, and which there are.
 func noLayer(name string, names []string) string {
 	return fmt.Sprintf("no such layer: %q; there are %s", brief(name), strings.Join(names, ", "))
 }

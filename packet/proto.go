@@ -16,7 +16,7 @@ type protocol struct {
 	extra func(b []byte) []spec
 	// full are the first bytes of a header that has all the fields some headers lack; nil when extra is.
 	full []byte
-	// next says what follows the header; a nil protocol is payload.
+	// next describes what follows the header; a nil protocol is payload.
 	next func(b []byte) *protocol
 	// inner is the length of the packet inside as the header says, from its own start; 0 for all there is.
 	inner func(b []byte) int

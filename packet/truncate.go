@@ -12,7 +12,7 @@ type cutAt struct {
 	dropped bool
 }
 
-// cutSuffix splits [:N] or [:-N] off the end of a text. before keeps the white space in front of it out.
+// cutSuffix splits [:N] or [:-N] off the end of a text. before keeps the white space before it out.
 func cutSuffix(text string) (before string, cut cutAt, ok bool) {
 	inner, closed := strings.CutSuffix(strings.TrimRight(text, " \t\r\n"), "]")
 	open := strings.LastIndexByte(inner, '[')

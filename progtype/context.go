@@ -44,7 +44,7 @@ type Field struct {
 	Yields    Pointer
 	// BTF names the kernel struct that a [BTFObject] points to.
 	BTF string
-	// Narrow says that loads of aligned parts are permitted; stores are of the whole field always. Least is the smallest of them
+	// Narrow means that loads of aligned parts are permitted; stores are of the whole field always. Least is the smallest of them
 	// in bytes where it is not 1.
 	Narrow bool
 	Least  int
@@ -128,7 +128,7 @@ type Reason uint8
 // Reasons.
 const (
 	NoField    Reason = iota // nothing there has that many bytes
-	Unaligned                // the offset is no multiple of the width
+	Unaligned                // the offset is not a multiple of the width
 	Forbidden                // the program may not read, or write, the field
 	WrongWidth               // the field takes accesses of another width
 )

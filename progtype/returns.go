@@ -15,7 +15,7 @@ type Return struct {
 	By ReturnRule
 }
 
-// ReturnRule says what else decides which values a program may return.
+// ReturnRule describes what else decides which values a program may return.
 type ReturnRule uint8
 
 // Rules.
@@ -29,7 +29,7 @@ const (
 // Range is a range of return values, both ends included.
 type Range struct {
 	Low, High int64
-	// Word says that the lower 32 bits of r0 count alone.
+	// Word means that the lower 32 bits of r0 count alone.
 	Word bool
 }
 

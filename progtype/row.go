@@ -29,7 +29,7 @@ type Row struct {
 	Access Access
 	// Packet tells whether programs may load from the packet directly, and store to it.
 	Packet PacketAccess
-	// FragsByFlag says that only programs loaded with BPF_F_XDP_HAS_FRAGS get packets of several buffers.
+	// FragsByFlag means that only programs loaded with BPF_F_XDP_HAS_FRAGS get packets of several buffers.
 	FragsByFlag bool
 	// Layer is where the packets of programs on an sk_buff or xdp_buff begin.
 	Layer Layer
@@ -41,11 +41,11 @@ type Row struct {
 	Vocabulary Vocabulary
 	// Sleepable tells from which release on programs may be loaded as sleepable, unless the attach type does.
 	Sleepable Sleepable
-	// PrivateStack says that the functions of programs have stacks of their own where the JIT supports that.
+	// PrivateStack means that the functions of programs have stacks of their own where the JIT supports that.
 	PrivateStack bool
-	// GPL says that only programs under a licence compatible with the GPL are loaded.
+	// GPL means that only programs under a licence compatible with the GPL are loaded.
 	GPL bool
-	// TestRun says that BPF_PROG_TEST_RUN runs programs of the type on inputs of their own.
+	// TestRun means that BPF_PROG_TEST_RUN runs programs of the type on inputs of their own.
 	TestRun bool
 }
 
@@ -53,7 +53,7 @@ type Row struct {
 type Attach struct {
 	Type  uapi.AttachType
 	Since uapi.Release
-	// Optional says that libbpf leaves the attach type out on kernels that do not know it.
+	// Optional means that libbpf leaves the attach type out on kernels that do not know it.
 	Optional bool
 	Access   *Access
 	Returns  []Return
@@ -65,11 +65,11 @@ type Attach struct {
 	NoPrivateStack bool
 	// Address is what a hook of socket addresses is about.
 	Address *Address
-	// Return says that the program runs when the hook returns, and sees the return value.
+	// Return means that the program runs when the hook returns, and sees the return value.
 	Return bool
-	// Modifies says that the return value of the program, unless it is 0, becomes that of the function.
+	// Modifies means that the return value of the program, unless it is 0, becomes that of the function.
 	Modifies bool
-	// Ingress says that the packets come in.
+	// Ingress means that the packets come in.
 	Ingress bool
 }
 

@@ -57,7 +57,7 @@ var byName = func() map[string]*Section {
 
 // ParseSection finds what a section name makes of a program, and the target it names. The longest name that fits decides:
 // "cgroup/sock_create" over "cgroup/sock". A name without target may still be followed by "/anything", as libbpf 0.x and many
-// tools number programs ("xdp/syn"). Nil means that libbpf does not know the name. A leading "?" is no part of the name.
+// tools number programs ("xdp/syn"). Nil means that libbpf does not know the name. A leading "?" is not a part of the name.
 func ParseSection(name string) (s *Section, target string) {
 	name = strings.TrimPrefix(name, "?")
 	// No name has more than one slash.

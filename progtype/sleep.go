@@ -10,7 +10,7 @@ type Sleepable struct {
 	Since uapi.Release
 	// Unchecked is the release before which nobody looked, from 5.10 on, when programs could be sleepable at all.
 	Unchecked uapi.Release
-	// Always says that programs must be sleepable.
+	// Always means that programs must be sleepable.
 	Always bool
 }
 

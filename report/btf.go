@@ -59,7 +59,7 @@ func writeOneType(w io.Writer, s *btf.Spec, id btf.ID, opt btf.LayoutOptions) er
 	return err
 }
 
-// writeField says where a field is, and writes the layout of a struct it is or points to.
+// writeField describes where a field is, and writes the layout of a struct it is or points to.
 func writeField(w io.Writer, s *btf.Spec, root btf.ID, f btf.Field, opt btf.LayoutOptions) error {
 	place := fmt.Sprintf("offset %d", f.Offset())
 	if f.BitSize != 0 {
@@ -246,7 +246,7 @@ type BTFMinID struct {
 	Type string `json:"type"`
 }
 
-// WriteBTFMin says what was written, and in verbose form which type became which.
+// WriteBTFMin describes what was written, and in verbose form which type became which.
 func WriteBTFMin(w io.Writer, d BTFMinDocument, verbose bool) error {
 	var b strings.Builder
 	for _, r := range d.Results {

@@ -139,7 +139,7 @@ func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) 
 	}
 }
 
-// Unjudged says why the verifier was not asked.
+// Unjudged explains why the verifier was not asked.
 func (d *RunDocument) Unjudged(why string) { d.unjudged = "the verifier is not asked: " + why }
 
 // Choose marks the programs that are not among names as left out; without names none is.
@@ -282,7 +282,7 @@ func newFault(f *machine.Fault) *Fault {
 	return out
 }
 
-// untypedRecords says why records of an object are shown as bytes, "" when it has all types that compilers give it.
+// untypedRecords explains why records of an object are shown as bytes, "" when it has all types that compilers give it.
 func untypedRecords(o *loader.Object) string {
 	const remedy = "; compile with -g and keep the .debug_ sections (as: in a scenario names a struct that BTF has)"
 	switch dwarf := o.HasDWARF(); {

@@ -9,7 +9,7 @@ type HookCount struct {
 	Ran, Absent, Unknown int
 	// optional counts optional programs without a hook, which are missed only where nothing else is there.
 	optional int
-	// Named says that absent ones were chosen by name.
+	// Named means that absent ones were chosen by name.
 	Named bool
 }
 

@@ -82,7 +82,7 @@ func (d *RunDocument) AddTest(r *intest.Result) {
 			step.Status, step.Insns = string(s.Result.Status), s.Result.Insns
 			if s.Result.Ran && s.Result.Fault == nil {
 				step.Ret = Hex64(s.Result.Ret)
-				if s.Stage == intest.Setup { // what the others return is no verdict
+				if s.Stage == intest.Setup { // what the others return is not a verdict
 					step.Verdict = progtype.VerdictName(r.Test.Type(s.Stage), int32(s.Result.Ret))
 				}
 			}

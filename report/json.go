@@ -25,7 +25,7 @@ type Error struct {
 
 	word  string   // for tables, "error" if empty
 	lines []string // for tables
-	note  bool     // it says what is not known of a program that runs all the same
+	note  bool     // it describes what is not known of a program that runs all the same
 }
 
 // Target describes the kernel whose types were used.
@@ -156,7 +156,7 @@ type Run struct {
 	Fault   *Fault         `json:"fault"`
 	DataOut string         `json:"data_out,omitempty"`
 	CtxOut  string         `json:"ctx_out,omitempty"`
-	// PacketChanges says what became of the packet: "ip.ttl 64 -> 63", "ip.csum fixed".
+	// PacketChanges describes what became of the packet: "ip.ttl 64 -> 63", "ip.csum fixed".
 	PacketChanges []string      `json:"packet_changes,omitempty"`
 	Trace         []string      `json:"trace"`
 	Events        []Event       `json:"events"`

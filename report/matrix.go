@@ -45,7 +45,7 @@ type MatrixCell struct {
 	Detail      string            `json:"detail"`
 	// Verifier is the verdict of the kernel's verifier, if it was asked.
 	Verifier *Verdict `json:"verifier,omitempty"`
-	// Follows says that the program would do the same if the same programs of the object ran on the base kernel; Detail names them.
+	// Follows means that the program would do the same if the same programs of the object ran on the base kernel; Detail names them.
 	Follows bool `json:"follows"`
 }
 

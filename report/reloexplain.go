@@ -36,7 +36,7 @@ type ExplainMatch struct {
 	Relocation *Relocation `json:"relocation,omitempty"`
 	Map        string      `json:"map,omitempty"`
 	Kfunc      string      `json:"kfunc,omitempty"`
-	// Here says what becomes of it on the target: missing, present.
+	// Here describes what becomes of it on the target: missing, present.
 	Here string `json:"here,omitempty"`
 }
 

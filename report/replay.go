@@ -76,7 +76,7 @@ func (d *RunDocument) AddReplay(m *machine.Machine, total *machine.Result, r *Re
 // NewFault words a fault of a run.
 func NewFault(f *machine.Fault) *Fault { return newFault(f) }
 
-// PacketDiff says what a program changed of a packet, in the words of [packet.Diff].
+// PacketDiff describes what a program changed of a packet, in the words of [packet.Diff].
 func PacketDiff(before, after []byte) []string {
 	var out []string
 	for _, c := range packet.Diff(before, after, packet.Ethernet) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// Validation says how far the reads of kernel memory of a run are proved.
+// Validation describes how far the reads of kernel memory of a run are proved.
 type Validation struct {
 	Reads    int       `json:"reads"`
 	Proved   int       `json:"proved"`

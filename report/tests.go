@@ -14,7 +14,7 @@ import (
 type Suite struct {
 	File, Target string
 	Cases        []TestCase
-	// Err says why nothing ran: the object would not load on the target.
+	// Err explains why nothing ran: the object would not load on the target.
 	Err  error
 	Took time.Duration
 	Exit int

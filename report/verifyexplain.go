@@ -67,7 +67,7 @@ type VerifyExplainLog struct {
 	History   []VerifyCause `json:"history,omitempty"`
 	// Fits is false when the program's instructions are not those of the log.
 	Fits bool `json:"fits"`
-	// Here is the verdict on the target; Same says that it is the log's.
+	// Here is the verdict on the target; Same means that it is the log's.
 	Here *Verdict `json:"here,omitempty"`
 	Same bool     `json:"same"`
 }

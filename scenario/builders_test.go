@@ -168,7 +168,7 @@ func TestMistakesOfBuilders(t *testing.T) {
 		{"a relative cgroup", "  c: !cgroup {path: a/b}\n", "s.yaml:2:20: path: want one that starts with /"},
 		{"a cgroup twice", "  c: !cgroup {path: /a, id: 5}\n  d: !cgroup {path: /a, id: 6}\n", "s.yaml:3:20: cgroup /a is there already, with id 5"},
 		{"too many registers", "  r: !pt_regs {args: [1, 2, 3, 4, 5, 6, 7]}\n", "7 arguments given, 6 fit into registers"},
-		{"kernel memory as user memory", "  m: !mm {user: {0xffff888000000000: x}}\n", "s.yaml:2:17: 0xffff888000000000 is no address of user space"},
+		{"kernel memory as user memory", "  m: !mm {user: {0xffff888000000000: x}}\n", "s.yaml:2:17: 0xffff888000000000 is not an address of user space"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := openText(t, "exec", "objects:\n"+tt.objects+"runs: []\n")

@@ -114,7 +114,7 @@ func joinPath(path, name string) string {
 func matches(n *Node, got any, path string) ([]mismatch, error) {
 	re, err := regexp.Compile(n.Text)
 	if err != nil || n.Kind != Scalar {
-		return nil, n.errorf("!match: %s is no regular expression", brief(n.Text))
+		return nil, n.errorf("!match: %s is not a regular expression", brief(n.Text))
 	}
 	text, ok := got.(string)
 	if !ok {

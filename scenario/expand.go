@@ -16,7 +16,7 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	var wrong mistakes
 	for _, n := range runs {
 		if n.Kind != Mapping {
-			out = append(out, n) // decoding says what is wrong
+			out = append(out, n) // decoding describes what is wrong
 			continue
 		}
 		n = withDefaults(n, defaults)
@@ -164,7 +164,7 @@ func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 		base = out.Get("prog")
 	}
 	if base == nil {
-		return &out, nil // decoding says that it needs a program
+		return &out, nil // decoding means that it needs a program
 	}
 	var parts []string
 	for _, p := range set {

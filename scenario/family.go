@@ -176,7 +176,7 @@ func fillMM(b *builder, o *kernel.Object, n *Node) error {
 			data = append([]byte(p.Value.Text), 0)
 		}
 		if !b.k.IsUserAddress(addr) {
-			return p.Key.errorf("%#x is no address of user space", addr)
+			return p.Key.errorf("%#x is not an address of user space", addr)
 		}
 		if err := b.k.UserWrite(addr, data); err != nil {
 			return p.Key.wrap("user", err)

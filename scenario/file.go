@@ -24,7 +24,7 @@ type File struct {
 	Description string
 	// Object is the path of the BPF object: the one the file names, else the one beside it.
 	Object string
-	// ObjectPos is where the file names it; Named says that it does.
+	// ObjectPos is where the file names it; Named means that it does.
 	ObjectPos Pos
 	Named     bool
 	// Kernels are the kernels the runs are for where the command names none.
@@ -98,7 +98,7 @@ type Run struct {
 // ExpectsNothing reports whether the run has no expectation, so that all that is checked is that it does not fault.
 func (r *Run) ExpectsNothing() bool { return reflect.ValueOf(r.Expect).IsZero() }
 
-// HelperAnswer says what calls of a helper return.
+// HelperAnswer describes what calls of a helper return.
 type HelperAnswer struct {
 	Pos
 	Name    string
@@ -131,7 +131,7 @@ func ParseFile(path string) (*File, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("more than %d bytes are no scenario", maxFile)}
+		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("more than %d bytes are too many for a scenario file", maxFile)}
 	}
 	return Parse(path, data)
 }

@@ -102,7 +102,7 @@ var clockForm = &form{"clock", "The clocks at the start.", []member{
 var runForm = &form{"run", "One run of a program.", []member{
 	{name: "name", doc: "Name of the run; the program's name without.", shape: text},
 	{name: "prog", doc: "The program.", shape: text, required: true},
-	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any text or key of the run is the parameter's value; a name that mentions no parameter gets all of them. $${ is no parameter.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
+	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any text or key of the run is the parameter's value; a name that mentions no parameter gets all of them. $${ is not a parameter.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
 	{name: "since", doc: "The oldest kernel this run is for; on older ones it is skipped.", shape: release},
 	{name: "arch", doc: "The architecture this run is for; on others it is skipped.", shape: text},
 	{name: "current", doc: "The task it runs in: $name of an object.", shape: text},

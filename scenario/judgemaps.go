@@ -229,7 +229,7 @@ func sums(t *table, n *Node, perCPU [][]byte, what string) ([]mismatch, error) {
 			}
 			i, ok := integerOf(v)
 			if !ok {
-				return nil, n.errorf("!sum: %s is no number", t.spec.TypeString(f.Type))
+				return nil, n.errorf("!sum: %s is not a number", t.spec.TypeString(f.Type))
 			}
 			total.Add(total, i)
 		}

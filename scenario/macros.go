@@ -49,7 +49,7 @@ func macro(text string) (*big.Int, bool) {
 			v = n.Int64()
 		}
 		if v < 0 && part != text {
-			return nil, false // AT_FDCWD is no flag
+			return nil, false // AT_FDCWD is not a flag
 		}
 		out.Or(out, big.NewInt(v))
 	}

@@ -35,7 +35,7 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// mistakes collects errors while the rest of a file is looked at. An error that is no mistake of the file ends that.
+// mistakes collects errors while the rest of a file is looked at. An error that is not a mistake of the file ends that.
 type mistakes struct {
 	list  Errors
 	other error

@@ -46,8 +46,8 @@ func TestMistakes(t *testing.T) {
 		{"no program", "runs: [{name: a}]\n", `s.yaml:1:8: run needs "prog"`},
 		{"duplicate key", "globals: {}\nglobals: {}" + run, `s.yaml:2:1: "globals" was already given at line 1`},
 		{"the same key twice", "maps: {execs_by_uid: {1: 5, 0x1: 6}}" + run, "s.yaml:1:29: key 0x1 of execs_by_uid was already given at line 1, as 1"},
-		{"elements of what is no iterator", "runs: [{prog: on_exec, elements: []}]\n", "s.yaml:1:34: elements: tracepoint/sched/sched_process_exec is no iterator"},
-		{"a map for what is no iterator", "runs: [{prog: on_exec, map: execs_by_uid}]\n", "s.yaml:1:29: map: tracepoint/sched/sched_process_exec is no iterator"},
+		{"elements of what is not an iterator", "runs: [{prog: on_exec, elements: []}]\n", "s.yaml:1:34: elements: tracepoint/sched/sched_process_exec is not an iterator"},
+		{"a map for what is not an iterator", "runs: [{prog: on_exec, map: execs_by_uid}]\n", "s.yaml:1:29: map: tracepoint/sched/sched_process_exec is not an iterator"},
 		{"an unknown architecture", "arch: x68" + run, `s.yaml:1:7: unknown architecture "x68" (nearest: x86)`},
 		{"output that is no text", "runs: [{prog: on_exec, expect: {output: [1]}}]\n", "s.yaml:1:41: output: want a text"},
 		{"duplicate object", "objects:\n  a: {type: task_struct}\n  a: {type: file}" + run, `s.yaml:3:3: "a" was already given at line 2`},
@@ -57,7 +57,7 @@ func TestMistakes(t *testing.T) {
 		{"an anchor in itself", "objects: {a: &x {type: file, b: *x}}" + run, `s.yaml:1:33: unknown anchor "x"`},
 		{"a merge of a text", "objects: {a: {<<: x}}" + run, `s.yaml:1:19: <<: want a mapping or a list of mappings, such as *name, got "x"`},
 		{"a bomb", bomb() + run, "s.yaml:"},
-		{"a default of what is no run", "defaults: {nome: x}" + run, `s.yaml:1:12: unknown key of defaults "nome"`},
+		{"a default of what is not a run", "defaults: {nome: x}" + run, `s.yaml:1:12: unknown key of defaults "nome"`},
 		{"an unknown parameter", "runs: [{prog: on_exec, each: [{cpu: 0}], cpu: '${cpus}'}]\n", `s.yaml:1:47: unknown parameter "cpus" (nearest: cpu)`},
 		{"an unused parameter", "runs: [{prog: on_exec, each: [{cpu: 0}]}]\n", `s.yaml:1:32: parameter cpu is used nowhere in the run`},
 		{"no parameters", "runs: [{prog: on_exec, each: []}]\n", `s.yaml:1:30: each: want a list of parameters`},
@@ -211,7 +211,7 @@ func TestMistakesInWhatProgramTypesTake(t *testing.T) {
 		{"a level of 64 bits", "sockopt", "runs: [{prog: set, context: {sockopt: {level: 99999999999}}}]\n", "s.yaml:1:47: level: 99999999999 does not fit into 32 bits"},
 		{"a major number", "device", "runs: [{prog: allow, context: {device: {major: -1}}}]\n", "s.yaml:1:48: major: want a number below 4096"},
 		{"a minor number", "device", "runs: [{prog: allow, context: {device: {minor: 0x100000}}}]\n", "s.yaml:1:48: minor: want a number below 1048576"},
-		{"calls of what is no helper", "tc", "runs: [{prog: classify, expect: {helpers: {skb_stroe_bytes: 0}}}]\n", `s.yaml:1:44: unknown helper "bpf_skb_stroe_bytes" (nearest: bpf_skb_store_bytes`},
+		{"calls of what is not a helper", "tc", "runs: [{prog: classify, expect: {helpers: {skb_stroe_bytes: 0}}}]\n", `s.yaml:1:44: unknown helper "bpf_skb_stroe_bytes" (nearest: bpf_skb_store_bytes`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := openText(t, tt.example, tt.text)

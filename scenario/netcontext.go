@@ -18,7 +18,7 @@ import (
 var contextForm = &form{"context", "What a program of the networking stack or of a cgroup finds besides its packet. A key that does not fit the program's type is an error.", []member{
 	{name: "sk", doc: "The socket: $name of a !sock object; null for a packet without one.", shape: text},
 	{name: "fields", doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Addresses may be written as such, of an array of four words too (user_ip6: 2001:db8::1); ports are plain numbers.", shape: mapOf(oneOf(integer, text))},
-	{name: "frags", doc: "Fragments behind the packet, which is the linear part: hex digits or @FILE each, at most a page.", shape: listOf(text)},
+	{name: "frags", doc: "Fragments after the packet, which is the linear part: hex digits or @FILE each, at most a page.", shape: listOf(text)},
 	{name: "cloned", doc: "Another sk_buff shares the packet's bytes: what writes to it moves it first.", shape: shapeOf(shapeBool)},
 	{name: "ingress", doc: "The tc program sees packets that come in.", shape: shapeOf(shapeBool)},
 	{name: "tunnel", doc: "The tunnel the packet came through.", shape: formOf(tunnelForm)},
@@ -192,7 +192,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 		}
 		if name == "user_port" || name == "remote_port" { // kept in network order
 			if x > 0xffff {
-				return nil, v.errorf("%s: %d is no port", name, x)
+				return nil, v.errorf("%s: %d is not a port", name, x)
 			}
 			x = uint64(order.Uint16(binary.BigEndian.AppendUint16(nil, uint16(x))))
 		}

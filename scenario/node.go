@@ -30,7 +30,7 @@ const (
 type Node struct {
 	Pos
 	Kind NodeKind
-	// Text is the text of a scalar as written; Quoted says that it was written as a string.
+	// Text is the text of a scalar as written; Quoted means that it was written as a string.
 	Text   string
 	Quoted bool
 	// Tag is a tag such as "!file", "" without.
@@ -57,7 +57,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// describe says what a node is, for messages.
+// describe describes what a node is, for messages.
 func (n *Node) describe() string {
 	switch n.Kind {
 	case Mapping:

@@ -165,9 +165,9 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	case c.Iterates() && len(run.Args) > 0:
 		return nil, run.Args[0].Key.errorf("an iterator takes no arguments but what it visits: list the calls under elements:")
 	case !c.Iterates() && run.Elements != nil:
-		return nil, run.Elements.errorf("elements: %s is no iterator", lp.Hook)
+		return nil, run.Elements.errorf("elements: %s is not an iterator", lp.Hook)
 	case !c.Iterates() && run.Map != nil:
-		return nil, run.Map.errorf("map: %s is no iterator", lp.Hook)
+		return nil, run.Map.errorf("map: %s is not an iterator", lp.Hook)
 	case run.Map != nil && lp.AttachTo != "bpf_map_elem" && lp.AttachTo != "bpf_sk_storage_map":
 		return nil, run.Map.errorf("map: %s visits no elements of a map", lp.Hook)
 	}
@@ -268,7 +268,7 @@ func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (an
 	if n.Kind == Mapping && n.Tag == "" && isArg {
 		o, err := r.m.Kernel().PointeeOf(name, &arg)
 		if err != nil {
-			return nil, n.errorf("argument %s takes no members: it is no pointer to a struct", name)
+			return nil, n.errorf("argument %s takes no members: it is not a pointer to a struct", name)
 		}
 		return o, r.b.set(o, "", n, nil)
 	}

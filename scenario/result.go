@@ -16,7 +16,7 @@ type Result struct {
 	// Result is that of the program's last run, with the events and trace lines of all and of the time after it.
 	*machine.Result
 	Expectations []Expectation
-	// Skipped says that the program's hook is not on the target, so that nothing ran; Err why, or why nothing is known of its hook.
+	// Skipped means that the program's hook is not on the target, so that nothing ran; Err why, or why nothing is known of its hook.
 	Skipped bool
 	Err     error
 	// Validation counts the run's reads of kernel memory.

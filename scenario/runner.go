@@ -51,7 +51,7 @@ type Runner struct {
 type prepared struct {
 	in     machine.Input
 	fields map[string]uint64 // of a user ABI context
-	// cannot says why the program cannot run on this target; then nothing about its arguments was checked.
+	// cannot explains why the program cannot run on this target; then nothing about its arguments was checked.
 	cannot error
 }
 

@@ -216,7 +216,7 @@ func follow(o *kernel.Object, path string) (*kernel.Object, string, bool) {
 	return to, rest, err == nil && to != nil
 }
 
-// helperFields are the fields of the current task behind the results of helpers; those of no helper are set with any other.
+// helperFields are the fields of the current task after the results of helpers; those of no helper are set with any other.
 var helperFields = []struct {
 	helper string
 	paths  []string

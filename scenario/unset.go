@@ -1,6 +1,6 @@
 package scenario
 
-// UnsetStack says what becomes of a read of stack bytes that nobody wrote.
+// UnsetStack describes what becomes of a read of stack bytes that nobody wrote.
 type UnsetStack uint8
 
 const (

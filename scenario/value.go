@@ -234,7 +234,7 @@ func encodeField(spec *btf.Spec, f btf.Field, x any, n *Node, dst []byte) error 
 func (v *values) elements(spec *btf.Spec, f btf.Field, n *Node, do func(btf.Field, *Node, int) error) error {
 	t := spec.SkipMods(f.Type)
 	if t.Kind != btf.KindArray {
-		return n.errorf("%s is no array, a list does not fit", spec.TypeString(f.Type))
+		return n.errorf("%s is not an array, a list does not fit", spec.TypeString(f.Type))
 	}
 	if len(n.Items) > int(t.Array.Nelems) {
 		return n.Items[t.Array.Nelems].errorf("%d elements given, %s has %d", len(n.Items), spec.TypeString(f.Type), t.Array.Nelems)

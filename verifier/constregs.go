@@ -224,7 +224,7 @@ func atomicResult(in *decode.Insn) int {
 	return -1
 }
 
-// pruneDeadBranches makes jumps of branches that constants decide, so that what lies behind them does not count as read.
+// pruneDeadBranches makes jumps of branches that constants decide, so that what lies after them does not count as read.
 func (e *env) pruneDeadBranches(known []constRegs) {
 	changed := false
 	for i := range e.insns {

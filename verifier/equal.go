@@ -157,7 +157,7 @@ func (e *env) allMisc(s *slot, from int) bool {
 	return true
 }
 
-// scalarOf is what a load of a slot (from byte `from` of it on) would yield, nil when that is no scalar.
+// scalarOf is what a load of a slot (from byte `from` of it on) would yield, nil when that is not a scalar.
 func (e *env) scalarOf(s *slot, from int) *reg {
 	if s.t[from] == slotSpill && s.reg.typ == scalar {
 		return &s.reg

@@ -190,7 +190,7 @@ func (e *env) argName(i int) string {
 	return "arg#" + itoa(i)
 }
 
-// tryMem reports whether a register points to memory of that size, where the kernel goes on with an error of its own.
+// tryMem reports whether a register points to memory of that size, where the kernel continues with an error of its own.
 func (e *env) tryMem(n int, size uint32) (ok bool) {
 	defer func() {
 		if x := recover(); x != nil {
@@ -421,7 +421,7 @@ func (e *env) callback(sub int, kind cbKind) {
 	caller.callbackDepth = 0
 }
 
-// enterCallback goes on with the callback of a call that was judged, if there is one to be walked now.
+// enterCallback continues with the callback of a call that was judged, if there is one to be walked now.
 func (e *env) enterCallback() stepResult {
 	if !e.calledBack {
 		return stepNext

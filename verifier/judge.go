@@ -31,7 +31,7 @@ func NewJudge(l *loader.Linked, o Options) *Judge {
 // Knows reports whether there are rules for the target's release; without them no program can be judged.
 func (j *Judge) Knows() bool { return j.WhyNot() == "" }
 
-// WhyNot says why no program can be judged, "" when they can.
+// WhyNot explains why no program can be judged, "" when they can.
 func (j *Judge) WhyNot() string {
 	switch {
 	case j.kernel.Release == 0:
@@ -113,7 +113,7 @@ func (j *Judge) History(ctx context.Context, lp *loader.LinkedProgram) ([]Cause,
 	return RefusalHistory(ctx, j.kernel, p, v)
 }
 
-// RefusedError says that the kernel's verifier refuses a program.
+// RefusedError means that the kernel's verifier refuses a program.
 type RefusedError struct {
 	Program string
 	Verdict *Verdict

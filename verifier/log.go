@@ -129,7 +129,7 @@ func stackMask(m uint64) string {
 	return strings.Join(out, ",")
 }
 
-// safe says that the path ends at a state that was proved before.
+// safe means that the path ends at a state that was proved before.
 func (l *logger) safe(e *env) {
 	if l.level == 0 {
 		return

@@ -89,7 +89,7 @@ type Line struct {
 	Text string
 }
 
-// RefKind says what an instruction refers to.
+// RefKind describes what an instruction refers to.
 type RefKind uint8
 
 // Kinds of references.

@@ -52,7 +52,7 @@ type meaning struct {
 
 func re(s string) *regexp.Regexp { return regexp.MustCompile(s) }
 
-// reason says what a refusal means.
+// reason describes what a refusal means.
 func reason(message string, errno uapi.Errno) string {
 	for _, r := range reasons() {
 		if r.text.MatchString(message) {

@@ -398,7 +398,7 @@ func (e *env) flowArgs(in *flowInstance, st *trackState, at int) {
 	}
 }
 
-// flowTouchArg is flowTouch for arguments: no bytes is no access, whatever the address.
+// flowTouchArg is flowTouch for arguments: no bytes is not an access, whatever the address.
 func (e *env) flowTouchArg(in *flowInstance, a argTrack, bytes int64, at int) {
 	if bytes != 0 {
 		e.flowTouch(in, a, bytes, at)

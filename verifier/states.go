@@ -28,7 +28,7 @@ type StateView struct {
 type RegView struct {
 	// Text is what a log writes, "" for a register that was not set.
 	Text string
-	// Number says that it is a number and no pointer; only then it has bounds.
+	// Number means that it is a number and no pointer; only then it has bounds.
 	Number bool
 
 	bounds num.Bounds

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// ErrProgram says that the program or the kernel given to Verify is not complete.
+// ErrProgram means that the program or the kernel given to Verify is not complete.
 var ErrProgram = errors.New("verifier: program cannot be judged")
 
 // oldest is the first release whose rules are known.
@@ -76,7 +76,7 @@ func newEnv(ctx context.Context, k *Kernel, p *Program, o Options) *env {
 	return e
 }
 
-// describe says where the walk was.
+// describe describes where the walk was.
 func (e *env) describe(v *Verdict) {
 	if e.cur == nil {
 		return

@@ -34,7 +34,7 @@ func (e *env) pushAsync(to, from, sub int, sleepable bool) *state {
 	return s
 }
 
-// pop goes on with the state that was queued last.
+// pop continues with the state that was queued last.
 func (e *env) pop() bool {
 	n := len(e.pending)
 	if n == 0 {
@@ -116,7 +116,7 @@ func (e *env) walkAll() {
 	}
 }
 
-// next ends the current path and goes on with the one queued last; false when there is none.
+// next ends the current path and continues with the one queued last; false when there is none.
 func (e *env) next(prev *int) bool {
 	if e.live != nil {
 		e.live.update(e)

@@ -3,7 +3,7 @@ package vm
 import "github.com/bpfrun/bpfrun/mem"
 
 // HelperFunc implements a helper or kfunc. args are r1 to r5; it may change them, as they are
-// clobbered anyway. It returns r0, and an Action when the processor has to do more than go on.
+// clobbered anyway. It returns r0, and an Action when the processor has to do more than continue.
 type HelperFunc func(t *Thread, args *[5]uint64) (uint64, *Action)
 
 // Func is a function that programs can call.
@@ -16,7 +16,7 @@ type Func struct {
 	Inline *Inline
 }
 
-// ActionKind says what an Action asks for.
+// ActionKind describes what an Action asks for.
 type ActionKind uint8
 
 const (
@@ -44,7 +44,7 @@ type Action struct {
 	Reason string
 }
 
-// Continuation goes on with a helper after its callback returned ret. It returns what a
+// Continuation continues with a helper after its callback returned ret. It returns what a
 // HelperFunc returns. It must be a plain value: snapshots copy it, and Resume must
 // not change state that is reachable from the value itself (return a new value instead).
 type Continuation interface {
@@ -60,13 +60,13 @@ func MemFault(f *mem.Fault) *Action {
 }
 
 // TailCall replaces the running function by img, with r1 unchanged. At the limit of
-// MaxTailCalls the program goes on behind the call instead.
+// MaxTailCalls the program continues after the call instead.
 func TailCall(img *Image) *Action { return &Action{Kind: ActTailCall, Image: img} }
 
 // Throw is bpf_throw.
 func Throw(cookie uint64) *Action { return &Action{Kind: ActThrow, Cookie: cookie} }
 
-// StopAction suspends the program behind the call; Thread.StopReason returns reason.
+// StopAction suspends the program after the call; Thread.StopReason returns reason.
 func StopAction(reason string) *Action { return &Action{Kind: ActStop, Reason: reason} }
 
 // Invoke calls the function at address entry with args and resumes then with its result. The

@@ -69,7 +69,7 @@ func (t *Thread) MayGoto() uint64 { return t.frames[t.depth].may }
 // SetMayGoto sets what MayGoto returns.
 func (t *Thread) SetMayGoto(n uint64) { t.frames[t.depth].may = n }
 
-// Enter tells the thread that an engine made a bpf-to-bpf call of the running program: ret is the slot behind it, saved are r6 to r9
+// Enter tells the thread that an engine made a bpf-to-bpf call of the running program: ret is the slot after it, saved are r6 to r9
 // at the call, may is the callee's MayGoto. The frame was listed by Stacks.
 func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
 	t.depth++
@@ -82,13 +82,13 @@ func (t *Thread) Enter(ret int, saved *[4]uint64, may uint64) {
 	t.regs[10] = f.fp
 }
 
-// Resume takes back the last n calls of Enter: the engine goes on in the functions that made them.
+// Resume takes back the last n calls of Enter: the engine continues in the functions that made them.
 func (t *Thread) Resume(n int) {
 	t.depth -= n
 	t.regs[10] = t.frames[t.depth].fp
 }
 
-// leftover says what an engine left for the thread to do at t.pc, besides executing the instruction there.
+// leftover describes what an engine left for the thread to do at t.pc, besides executing the instruction there.
 type leftover uint8
 
 const (
@@ -101,7 +101,7 @@ const (
 )
 
 // CallFunc makes the call of a helper or kfunc at t.PC() for an engine. True means that the call is complete and
-// the program goes on behind it; on false the engine has to return, the thread does what is left.
+// the program continues after it; on false the engine has to return, the thread does what is left.
 func (t *Thread) CallFunc() bool {
 	r0, action := t.img.funcs[t.img.plain[t.pc].imm].Fn(t, (*[5]uint64)(t.regs[1:6]))
 	if action == nil && !t.suspend {
@@ -115,7 +115,7 @@ func (t *Thread) CallFunc() bool {
 }
 
 // Access executes the instruction at t.PC() for an engine that is not sure of it, if that accesses memory. True means that
-// it is complete and the program goes on behind it; on false the engine has to return, the thread does what is left.
+// it is complete and the program continues after it; on false the engine has to return, the thread does what is left.
 func (t *Thread) Access() bool {
 	in := &t.img.plain[t.pc]
 	if in.op >= uint16(decode.NumOps) || memOps[in.op].kind == memNone {
@@ -136,7 +136,7 @@ func (t *Thread) Access() bool {
 	return true
 }
 
-// LeaveFunc executes the exit instruction at t.PC() for an engine. True means that the program goes on in the caller; on false the
+// LeaveFunc executes the exit instruction at t.PC() for an engine. True means that the program continues in the caller; on false the
 // engine has to return, the thread does what is left.
 func (t *Thread) LeaveFunc() bool {
 	if t.depth == 0 {
@@ -189,7 +189,7 @@ func (t *Thread) settle(end uint64) exit {
 }
 
 // Interpret executes n instructions one by one without the engine, to compare it. False means that one of them did not just
-// go on to the next: a fault, the end, a call that wants something.
+// continue to the next: a fault, the end, a call that wants something.
 func (t *Thread) Interpret(n uint64) bool {
 	for range n {
 		if t.step() != exitGo {
@@ -199,7 +199,7 @@ func (t *Thread) Interpret(n uint64) bool {
 	return true
 }
 
-// SlotKind says how an engine treats a slot.
+// SlotKind describes how an engine treats a slot.
 type SlotKind uint8
 
 // The kinds of slots.
@@ -216,7 +216,7 @@ type Slot struct{ in *inst }
 // Slot returns slot pc of the program.
 func (img *Image) Slot(pc int) Slot { return Slot{&img.plain[pc]} }
 
-// Kind says how to treat the slot.
+// Kind describes how to treat the slot.
 func (s Slot) Kind() SlotKind {
 	switch {
 	case s.in.op < uint16(decode.NumOps):

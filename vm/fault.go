@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// FaultKind says why a program was stopped.
+// FaultKind explains why a program was stopped.
 type FaultKind uint8
 
 const (

@@ -11,7 +11,7 @@ import (
 type exit uint8
 
 const (
-	exitGo    exit = iota // go on at t.pc
+	exitGo    exit = iota // continue at t.pc
 	exitDone              // the first frame returned
 	exitFault             // t.fault is set
 	exitBreak             // a breakpoint is at t.pc
@@ -21,7 +21,7 @@ const (
 // Frame is one function activation, for debuggers and reports.
 type Frame struct {
 	Image    *Image
-	PC       int // next slot of the innermost frame, slot behind the call of all others
+	PC       int // next slot of the innermost frame, slot after the call of all others
 	FP       uint64
 	Stack    *mem.Region
 	Callback bool // called by a helper, not by a call instruction
@@ -116,7 +116,7 @@ func (t *Thread) leave() exit {
 	if cont == nil {
 		return exitGo
 	}
-	// The slot to return to follows the call of the helper; while the helper goes on, pc is at the call.
+	// The slot to return to follows the call of the helper; while the helper continues, pc is at the call.
 	t.pc--
 	r0, a := cont.Resume(t, t.regs[0])
 	return t.act(r0, a)
@@ -143,7 +143,7 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 	case ActInvoke:
 		img, pc, ok := t.img.text.Resolve(a.Entry)
 		if !ok || !img.begins(pc) || a.Then == nil {
-			t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("callback address %#x is no function of a program", a.Entry)})
+			t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("callback address %#x is not a function of a program", a.Entry)})
 			return exitFault
 		}
 		args, then := a.Args, a.Then
@@ -211,6 +211,6 @@ func (t *Thread) gotoX(addr uint64) exit {
 			return exitGo
 		}
 	}
-	t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("indirect jump to %#x, which is no instruction of this function", addr)})
+	t.stop(&Fault{Kind: BadTarget, Text: fmt.Sprintf("indirect jump to %#x, which is not an instruction of this function", addr)})
 	return exitFault
 }

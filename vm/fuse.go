@@ -6,7 +6,7 @@ import "github.com/bpfrun/bpfrun/decode"
 // the first slot; all other fields and slots stay as they are. Jumps into the middle work, because every slot
 // keeps an op that stands for the rest of the program from there. fuse_gen.go lists them; gen writes it.
 
-// fuseCond says which registers of a sequence must be equal or must differ.
+// fuseCond identifies which registers of a sequence must be equal or must differ.
 type fuseCond uint8
 
 const (

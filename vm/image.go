@@ -22,7 +22,7 @@ type inst struct {
 // instSize is the size of inst, which scales slots to code bytes.
 const instSize = 16
 
-// LowerConfig says what to lower and how to bind what the program refers to.
+// LowerConfig describes what to lower and how to bind what the program refers to.
 type LowerConfig struct {
 	Name  string
 	Insns []decode.Insn // structurally valid (decode.Check); what is not is refused or faults when reached

@@ -1,6 +1,6 @@
 package vm
 
-// InlineKind says what a function does that an engine may do itself.
+// InlineKind describes what a function does that an engine may do itself.
 type InlineKind uint8
 
 // The kinds of functions.

@@ -139,7 +139,7 @@ func (l *lowerer) lower() error {
 	return nil
 }
 
-// target checks that the slot at distance d from the one behind pc exists.
+// target checks that the slot at distance d from the one after pc exists.
 func (l *lowerer) target(pc int, d int64) error {
 	if to := int64(pc) + 1 + d; to < 0 || to >= int64(len(l.cfg.Insns)) {
 		return l.errorf(pc, "jump to slot %d of %d", to, len(l.cfg.Insns))
@@ -208,7 +208,7 @@ func (l *lowerer) call(pc int, in decode.Insn, op decode.Op) inst {
 	return inst{op: opCallFunc, imm: uint64(i)}
 }
 
-// lowerKind says how Lower treats an op.
+// lowerKind describes how Lower treats an op.
 type lowerKind uint8
 
 const (

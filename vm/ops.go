@@ -6,7 +6,7 @@ import "github.com/bpfrun/bpfrun/decode"
 const (
 	opCallFunc   = uint16(decode.NumOps) + iota // call of a bound helper or kfunc: imm indexes Image.funcs
 	opTrap                                      // faults: imm indexes Image.traps
-	opEnd                                       // behind the last slot
+	opEnd                                       // after the last slot
 	opSecondSlot                                // second slot of LD_IMM64
 	opStep                                      // end of a single step
 	opBreak                                     // breakpoint (patched code only)

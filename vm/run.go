@@ -39,13 +39,13 @@ func (t *Thread) fast(left uint64) exit {
 	// alone is exact if the loop stops one program length before the limit.
 	room := (int(min(left, 1<<40)) - len(img.insns) - 2) * instSize
 	// Field by field: a segment passed as a value is copied by wide loads that wait for the narrow
-	// stores in front of them, which is most of the cost of a single step.
+	// stores before them, which is most of the cost of a single step.
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &code[0], 0, t.pc, room, t.insns, false
 	return t.loop()
 }
 
-// step executes exactly one instruction, unfused, or stops in front of it.
+// step executes exactly one instruction, unfused, or stops before it.
 func (t *Thread) step() exit {
 	if p := t.patch; p != nil && p.cover {
 		p.mark(t.img, t.pc)
@@ -58,7 +58,7 @@ func (t *Thread) step() exit {
 
 // stepPlain is step without coverage.
 func (t *Thread) stepPlain() exit {
-	// A copy of the instruction in front of markers: what does not branch runs into one.
+	// A copy of the instruction before markers: what does not branch runs into one.
 	t.scratch[0] = t.img.plain[t.pc]
 	s := &t.seg
 	s.code, s.bias, s.start, s.room, s.insns, s.single = &t.scratch[0], t.pc, 0, 0, t.insns, true
@@ -85,12 +85,12 @@ type segment struct {
 	left   int    // the loop's variable during a call
 }
 
-// behind returns the position behind slot pc, which is in the segment.
+// after returns the position after slot pc, which is in the segment.
 func (s *segment) behind(pc int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(s.code), (pc+1-s.bias)*instSize)
 }
 
-// at returns the slot number of the instruction in front of ip.
+// at returns the slot number of the instruction before ip.
 func (s *segment) at(ip unsafe.Pointer) int {
 	return (int(uintptr(ip))-int(uintptr(unsafe.Pointer(s.code))))/instSize + s.bias - 1
 }

@@ -161,7 +161,7 @@ func (t *Thread) aligned(addr uint64, size int, write bool) bool {
 	return t.stored(f)
 }
 
-// stored turns a refused store into the thread's fault, unless the recovery policy lets the program go on without it.
+// stored turns a refused store into the thread's fault, unless the recovery policy lets the program continue without it.
 func (t *Thread) stored(f *mem.Fault) bool {
 	if f == nil {
 		return true
@@ -209,7 +209,7 @@ func (t *Thread) rare(in *inst) exit {
 		t.stop(&Fault{Kind: BadTarget, Text: "the program runs past its last instruction"})
 		return exitFault
 	case opSecondSlot:
-		t.stop(&Fault{Kind: BadTarget, Text: "the second slot of a 64-bit immediate load is no instruction"})
+		t.stop(&Fault{Kind: BadTarget, Text: "the second slot of a 64-bit immediate load is not an instruction"})
 		return exitFault
 	}
 	t.stop(&Fault{Kind: InvalidInsn, Text: fmt.Sprintf("no execution for op %d", in.op)})

@@ -18,7 +18,7 @@ const (
 	MaxMayGoto = 8 << 20
 )
 
-// Stop says why Run returned.
+// Stop explains why Run returned.
 type Stop uint8
 
 const (
@@ -26,9 +26,9 @@ const (
 	Done Stop = iota + 1
 	// Budget: the instructions were used up; Run may be called again.
 	Budget
-	// Faulted: the program was stopped; Fault says why.
+	// Faulted: the program was stopped; Fault explains why.
 	Faulted
-	// Break: the next instruction has a breakpoint; it was not executed. Run goes on past it.
+	// Break: the next instruction has a breakpoint; it was not executed. Run continues past it.
 	Break
 	// Stopped: a helper asked for it (ActStop) or Suspend was called; Run may be called again.
 	Stopped
@@ -106,7 +106,7 @@ type Thread struct {
 	// User is the machine's per-run data, for helpers.
 	User any
 	// Recover may replace the result of a refused load (the kernel's exception tables); it returns the
-	// value and true to go on. Set per program type by the machine.
+	// value and true to continue. Set per program type by the machine.
 	Recover func(*Fault) (uint64, bool)
 	// Skb loads for LD_ABS and LD_IND: size bytes at packet offset off (negative offsets are the kernel's special
 	// areas), converted from network order; false ends the function with r0 = 0.
@@ -191,7 +191,7 @@ func (t *Thread) StartAt(img *Image, pc int, args ...uint64) {
 		for i := range t.frames {
 			f := &t.frames[i]
 			if f.stack == nil {
-				break // as are all behind
+				break // as are all after
 			}
 			if f.cont != nil || f.img != nil {
 				f.cont, f.img = nil, nil
@@ -209,7 +209,7 @@ func (t *Thread) wipe(f *frame) {
 	*(*[StackSize]byte)(unsafe.Add(t.data, f.fp-StackSize-t.base)) = t.garbage
 }
 
-// Track says whether runs started from now on track stack bytes that nobody has written, in all frames. Reads of them are what
+// Track reports whether runs started from now on track stack bytes that nobody has written, in all frames. Reads of them are what
 // [mem.Memory.OnUnset] makes of them. Threads that track run on the interpreter alone; strict ones always do.
 func (t *Thread) Track(on bool) {
 	on = on || t.cfg.Strict
@@ -233,7 +233,7 @@ func (t *Thread) alive() bool {
 	for i := range t.frames {
 		s := t.frames[i].stack
 		if s == nil && i > 0 {
-			break // as are all behind
+			break // as are all after
 		}
 		if s == nil || s.Freed {
 			return false
@@ -263,7 +263,7 @@ func (t *Thread) renew() *Fault {
 	return nil
 }
 
-// never is no epoch of a memory.
+// never is not an epoch of a memory.
 const never = ^uint64(0)
 
 // Reg returns register i, 0 to 10.
@@ -318,7 +318,7 @@ func (t *Thread) Suspend(reason string) { t.suspend, t.reason = true, reason }
 
 // SetArena sets where addr_space_cast maps the arena of the running program: kern is the start of the kernel's
 // mapping of the 4 GiB window, which the low half of a user address indexes; user is the start of the user
-// mapping, whose upper half user addresses get. 0, 0 is no arena.
+// mapping, whose upper half user addresses get. 0, 0 is not an arena.
 func (t *Thread) SetArena(kern, user uint64) {
 	t.arenaKern, t.arenaUser = kern, user
 	t.generation++
@@ -336,7 +336,7 @@ func (t *Thread) stop(f *Fault) {
 // Abort ends the run with a fault from outside, such as an instruction limit.
 func (t *Thread) Abort(f *Fault) { t.stop(f) }
 
-// Run executes at most budget instructions and says why it stopped. After Budget, Break and Stopped it goes on
+// Run executes at most budget instructions and says why it stopped. After Budget, Break and Stopped it continues
 // where it was; after Done and Faulted it returns the same again.
 func (t *Thread) Run(budget uint64) Stop {
 	ran := false // the engine ran, and what it left is to do

@@ -17,7 +17,7 @@ func Of(spec *ebpf.CollectionSpec) bpftest.Source { return source{spec} }
 
 type source struct{ spec *ebpf.CollectionSpec }
 
-// ErrNotSupported says that a spec has something that cannot be taken from it; the object's file can be loaded instead.
+// ErrNotSupported means that a spec has something that cannot be taken from it; the object's file can be loaded instead.
 var ErrNotSupported = errors.New("not supported in a CollectionSpec: load the object's file")
 
 // Object implements [bpftest.Source]: it writes an ELF object that means what the spec means.

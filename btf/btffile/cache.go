@@ -22,7 +22,7 @@ import (
 // Cache keeps the raw BTF of compressed files, since decompressing a kernel's BTF takes ten times as long as parsing it.
 // Entries lie in a directory, named by the SHA-256 of the compressed content, so that renamed and copied files are found again and a
 // changed file is not. Processes may share a directory: entries are written aside and renamed, and one that is damaged
-// is dropped and made again. A nil Cache works and keeps nothing; a directory that cannot be used is no error either.
+// is dropped and made again. A nil Cache works and keeps nothing; a directory that cannot be used is not an error either.
 type Cache struct {
 	dir   string
 	limit int64

@@ -6,7 +6,7 @@ import "encoding/binary"
 const lz4BlockSize = 8 << 20
 
 // unlz4 expands a stream of the legacy LZ4 frame format, which the kernel uses: the magic number, then blocks, each
-// behind its compressed size. It returns what it got when the stream ends or is followed by something else.
+// after its compressed size. It returns what it got when the stream ends or is followed by something else.
 func unlz4(b []byte) []byte {
 	var out []byte
 	for b = b[4:]; len(b) > 4; {

@@ -47,7 +47,7 @@ type Problem struct {
 	Detail string
 	// Errno is what BPF_BTF_LOAD returns.
 	Errno uapi.Errno
-	// Unsafe says that some kernels do not survive such BTF; it must not be given to one.
+	// Unsafe means that some kernels do not survive such BTF; it must not be given to one.
 	Unsafe bool
 }
 

@@ -70,7 +70,7 @@ const (
 	numFacts
 )
 
-// row says which releases a fact holds for.
+// row identifies which releases a fact holds for.
 type row struct {
 	from Release
 	// until, when set, is the first release without it.
@@ -132,7 +132,7 @@ func (f Fact) In(release Release) bool {
 	return false
 }
 
-// String says what the fact is.
+// String describes what the fact is.
 func (f Fact) String() string { return rows[f].what }
 
 // kindFacts are the kinds that were not always known.

@@ -69,7 +69,7 @@ type found struct {
 	// value is the struct a root or kptr leads to; node the name of its node.
 	value uint32
 	node  string
-	// foreign says that a kptr leads to a type of the kernel.
+	// foreign means that a kptr leads to a type of the kernel.
 	foreign bool
 }
 

@@ -304,7 +304,7 @@ func (c *checker) intMeta(id btf.ID, t *typ) *Problem {
 	return nil
 }
 
-// regular reports whether an INT is no bit field: 1, 2, 4, 8 or 16 bytes at offset 0.
+// regular reports whether an INT is not a bit field: 1, 2, 4, 8 or 16 bytes at offset 0.
 func (c *checker) regular(t *typ) bool {
 	v := c.u32(t.body)
 	switch v & 0xff {

@@ -72,5 +72,5 @@ var ruleRows = [numRules]struct{ name, advice string }{
 // String returns the rule's name, "loop".
 func (r Rule) String() string { return ruleRows[r].name }
 
-// Advice says what to do about BTF that breaks the rule.
+// Advice describes what to do about BTF that breaks the rule.
 func (r Rule) Advice() string { return ruleRows[r].advice }

@@ -11,7 +11,7 @@ import (
 type Change struct {
 	// From is the kind that was replaced, Count how many types of it.
 	From btf.Kind
-	// What says what was done: "ENUM64 became a UNION".
+	// What describes what was done: "ENUM64 became a UNION".
 	What  string
 	Count int
 }

@@ -20,7 +20,7 @@ const (
 	maxEntries = 1 << 20
 )
 
-// Structs returns base with the named structs of an object's DWARF behind its types, and nil when there is none to add. A struct
+// Structs returns base with the named structs of an object's DWARF after its types, and nil when there is none to add. A struct
 // that base has under the same name and of the same size is left out, and so are those of headers that declare one of the kernel's
 // types, by their names: such a header (vmlinux.h) describes a kernel, not what the object is about.
 func Structs(object []byte, base *btf.Spec, kernels map[string]bool) (*btf.Spec, error) {

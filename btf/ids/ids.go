@@ -42,7 +42,7 @@ const (
 	maxSection  = 64 << 20
 )
 
-// ListKind says how entries follow each other.
+// ListKind describes how entries follow each other.
 type ListKind uint8
 
 // Kinds of lists.

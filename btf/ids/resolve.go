@@ -67,7 +67,7 @@ func allZero(ids []btf.ID) bool {
 	return !slices.ContainsFunc(ids, func(id btf.ID) bool { return id != 0 })
 }
 
-// missing says what exists instead of a type.
+// missing describes what exists instead of a type.
 func (s *Section) missing(spec *btf.Spec, e *Entry) string {
 	for _, id := range spec.Named(btf.EssentialName(e.Name)) {
 		if k := spec.Kind(id); k != e.Kind && spec.Name(id) == e.Name {

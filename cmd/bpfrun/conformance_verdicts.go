@@ -208,7 +208,7 @@ func (a *app) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, c
 func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target, error) {
 	_, version, ok := loader.ParseRelease(release)
 	if !ok {
-		return nil, usagef("%q is no release of a kernel", release)
+		return nil, usagef("%q is not a release of a kernel", release)
 	}
 	best := -1
 	for i, s := range sources {

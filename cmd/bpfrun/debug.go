@@ -88,8 +88,8 @@ backtrace' | bpfrun debug prog.o`,
 	f.IntVar(&o.pcapIndex, "pcap-index", 1, "packet `N` of --pcap to begin with, from 1")
 	f.StringArrayVar(&o.sources, "source-dir", nil, "`DIRECTORY` to look for source files in; repeatable")
 	f.StringArrayVar(&o.sourceMap, "source-map", nil, "`FROM=TO`: sources compiled under FROM are under TO now; repeatable")
-	f.StringArrayVarP(&o.scripts, "command-file", "x", nil, "`FILE` of commands to carry out first; repeatable")
-	f.StringArrayVarP(&o.execute, "execute", "e", nil, "`COMMAND` to carry out first, behind those of files; repeatable")
+	f.StringArrayVarP(&o.scripts, "command-file", "x", nil, "`FILE` of commands to run first; repeatable")
+	f.StringArrayVarP(&o.execute, "execute", "e", nil, "`COMMAND` to run first, after those of files; repeatable")
 	f.BoolVar(&o.echo, "echo", false, "write each command of -e or a pipe, for a transcript")
 	return cmd
 }

@@ -46,7 +46,7 @@ func (d *disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 	d.nativeRange(c, c.Start(pc), c.Start(pc+insns[pc].Len()))
 }
 
-// copies shows the copies of loops that stand behind the program.
+// copies shows the copies of loops that stand after the program.
 func (d *disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
 	inside := false
 	for i := len(lp.Insns); i < c.Insns(); i++ {

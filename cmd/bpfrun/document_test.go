@@ -156,7 +156,7 @@ func (c *shapeCheck) check(path string, shape, v any) {
 	case listOf:
 		l, ok := v.([]any)
 		if !ok {
-			c.fail(path, "%v is no list", v)
+			c.fail(path, "%v is not a list", v)
 		}
 		for i, x := range l {
 			c.check(fmt.Sprintf("%s[%d]", path, i), s.of, x)
@@ -164,7 +164,7 @@ func (c *shapeCheck) check(path string, shape, v any) {
 	case mapOf:
 		m, ok := v.(map[string]any)
 		if !ok {
-			c.fail(path, "%v is no object", v)
+			c.fail(path, "%v is not an object", v)
 		}
 		for k, x := range m {
 			c.check(path+"."+k, s.of, x)
@@ -172,7 +172,7 @@ func (c *shapeCheck) check(path string, shape, v any) {
 	case object:
 		m, ok := v.(map[string]any)
 		if !ok {
-			c.fail(path, "%v is no object", v)
+			c.fail(path, "%v is not an object", v)
 			return
 		}
 		names := make([]string, 0, len(s))

@@ -34,7 +34,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w (see %s --help)", err, cmd.CommandPath())
 }
 
-// belongs says which flag may have been meant: the same one of run, when no command was named, or one with a similar name.
+// belongs identifies which flag may have been meant: the same one of run, when no command was named, or one with a similar name.
 func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	name := unknown.GetSpecifiedName()
 	short := unknown.GetSpecifiedShortnames() != ""
@@ -62,7 +62,7 @@ func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 // edits is how far a name may be from the one that was meant.
 func edits(name string) int { return min(2, len(name)/3) }
 
-// noCommand refuses a first argument that is no file and looks like a command.
+// noCommand refuses a first argument that is not a file and looks like a command.
 func noCommand(root *cobra.Command, arg string) error {
 	if _, err := os.Stat(arg); !errors.Is(err, fs.ErrNotExist) || filepath.Base(arg) != arg || filepath.Ext(arg) != "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // checker validates JSON by the published schema, more strictly than it says: a member that the schema does not have is a failure, as the
-// schema would be behind the documents.
+// schema would be after the documents.
 type checker struct {
 	defs map[string]any
 	bad  []string

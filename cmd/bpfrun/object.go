@@ -93,7 +93,7 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 	return o, nil
 }
 
-// errStandsAlone says that a file is not what --module-btf and --base are for.
+// errStandsAlone means that a file is not what --module-btf and --base are for.
 var errStandsAlone = errors.New("it is BTF that stands alone, not split BTF of a module")
 
 // target makes the target of a source, with modules, version, configuration and symbols as given.

@@ -88,7 +88,7 @@ func (p *progress) add(n int) {
 	}
 }
 
-// set says how much is done of how much.
+// set describes how much is done of how much.
 func (p *progress) set(done, total int) {
 	if p != nil {
 		p.done.Store(int64(done))

@@ -46,7 +46,7 @@ pointers without running the program; what it cannot follow it does not report. 
 	return cmd
 }
 
-// explainLog says what a log about an object means.
+// explainLog describes what a log about an object means.
 func (a *app) explainLog(paths []string, path string) error {
 	if len(paths) != 1 {
 		return usagef("--explain takes one object, not %d", len(paths))

@@ -70,7 +70,7 @@ func (a *app) testObject(path string) scenarioFile {
 	return f
 }
 
-// noTests says where tests would have been.
+// noTests describes where tests would have been.
 func noTests(args []string) error {
 	first := args[0]
 	if info, err := os.Stat(first); err == nil && !info.IsDir() && filepath.Ext(first) == ".o" {

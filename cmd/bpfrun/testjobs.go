@@ -211,7 +211,7 @@ func (j *testJob) target() (*loader.Target, error) {
 	return j.kernel.target()
 }
 
-// letGo says that the job does not use its kernel for now.
+// letGo means that the job does not use its kernel for now.
 func (j *testJob) letGo() {
 	if j.kernel != nil {
 		j.pool.release(j.kernel)

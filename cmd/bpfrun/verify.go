@@ -59,7 +59,7 @@ Exit codes: 0 all are accepted, 3 one is refused, 5 one is unknown.`,
 	return cmd
 }
 
-// explainVerifier says what the logs of a verifier about an object mean.
+// explainVerifier describes what the logs of a verifier about an object mean.
 func (a *app) explainVerifier(paths []string, o verifyOptions) error {
 	switch {
 	case len(paths) != 1:

@@ -128,9 +128,9 @@ var ciliumRules = []ciliumRule{
 	{regexp.MustCompile(`^arrays\.err_small flexible `), "a zero-length array that is not last in the target", "poison", "program refused", "libbpf: guarded code loads"},
 	{regexp.MustCompile(`^enums\.moved value enumval_value `), "a negative enumerator in records of clang 14", "sign-extended", "program refused", "libbpf"},
 	{regexp.MustCompile(`^err_ambiguous_exists\.`), "field_exists, two candidates with the field in other places", "object refused", "1", "cilium/ebpf says what is meant; libbpf's is the reference"},
-	{regexp.MustCompile(`^flavors\.base lead `), "a name that starts with ___", "is no flavor", "is one", "libbpf"},
+	{regexp.MustCompile(`^flavors\.base lead `), "a name that starts with ___", "is not a flavor", "is one", "libbpf"},
 	{regexp.MustCompile(`^prune_order\.`), "two fields, each in another candidate", "the first record decides", "per program", "either is a rule; code is written for libbpf's"},
-	{regexp.MustCompile(`^root_kind\.`), "a type of that name and another kind", "no candidate", "a candidate", "libbpf: a struct is no union"},
+	{regexp.MustCompile(`^root_kind\.`), "a type of that name and another kind", "no candidate", "a candidate", "libbpf: a struct is not a union"},
 	{regexp.MustCompile(`^types\.\w+ (size|ids) (type_size|target_type_id) `), "size or id of a type that does not exist", "0", "poison", "libbpf: bpf_core_type_size documents 0"},
 	{regexp.MustCompile(`^matches\.\w+ matches type_matches `), "type_matches of structs behind pointers", "by name and kind", "member by member", "libbpf"},
 }

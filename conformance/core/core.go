@@ -43,7 +43,7 @@ type Kernel struct {
 	Open func() (*loader.Target, error)
 }
 
-// Config says where objects and kernels are.
+// Config describes where objects and kernels are.
 type Config struct {
 	Objects  string // directory
 	Kernels  []Kernel
@@ -68,7 +68,7 @@ func Check(path string, cfg Config, w io.Writer) (Result, error) {
 	byKey := map[[2]string]*group{}
 	err := readLines(path, func(n int, l Line) error {
 		if l.Object == "" || l.BTF == "" || l.Kind == "" && l.Core == "" && l.Result == "" && l.Status == nil {
-			return fmt.Errorf("line %d is no expectation: want object, btf and kind, core or result", n)
+			return fmt.Errorf("line %d is not an expectation: want object, btf and kind, core or result", n)
 		}
 		key := [2]string{l.Object, l.BTF}
 		if byKey[key] == nil {

@@ -91,7 +91,7 @@ func TestLines(t *testing.T) {
 		{at + `"insn":6,"kind":"byte_off","old":null,"new":null,"result":"poison"}`, "ok, want poison"},
 		{at + `"insn":6,"kind":"byte_sz","result":"ok"}`, "no such relocation"},
 		{at + `"insn":7,"kind":"byte_off","result":"ok"}`, "no such relocation"},
-		{at + `"insn":6,"kind":"byte_off","old":true,"result":"ok"}`, "is no number"},
+		{at + `"insn":6,"kind":"byte_off","old":true,"result":"ok"}`, "is not a number"},
 		{at + `"insn":6,"kind":"byte_off","mem_size":"4>8","result":"ok"}`, "memory size"},
 		{at + `"core":"00"}`, "want 00"},
 		{`{"object":"exists.o","btf":"exists.some.btf","program":"nobody","core":"00"}`, "no such function"},

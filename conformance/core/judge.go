@@ -226,7 +226,7 @@ func number(raw json.RawMessage) (v uint64, ok bool, err error) {
 	}
 	n, err := strconv.ParseInt(text, 0, 64)
 	if err != nil {
-		return 0, false, fmt.Errorf("%s is no number", raw)
+		return 0, false, fmt.Errorf("%s is not a number", raw)
 	}
 	return uint64(n), true, nil
 }

@@ -43,7 +43,7 @@ type Program struct {
 	// Insns is how many instructions all runs executed, Reads how many places of kernel objects they read.
 	Insns uint64 `json:"insns"`
 	Reads int    `json:"kernel_reads"`
-	// Refusal says that the program is there to be refused: its author marked it so (BTF tag of the kernel's selftests).
+	// Refusal means that the program is there to be refused: its author marked it so (BTF tag of the kernel's selftests).
 	Refusal bool `json:"must_be_refused,omitempty"`
 }
 
@@ -197,7 +197,7 @@ func fault(f *machine.Fault, status machine.Status) string {
 	case f.Kind == vm.Poison:
 		return oneLine("reaches an instruction whose CO-RE relocation failed: " + f.Hint)
 	case status == machine.StatusRefused:
-		return oneLine("reads behind the arguments of its hook: " + f.Hint)
+		return oneLine("reads past the arguments of its hook: " + f.Hint)
 	}
 	return oneLine(f.Fault.Error())
 }

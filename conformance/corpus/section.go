@@ -14,7 +14,7 @@ const (
 	End   = "<!-- corpus table: end -->"
 )
 
-// ErrMarks says that a file has only one of the marks, or has them in the wrong order.
+// ErrMarks means that a file has only one of the marks, or has them in the wrong order.
 var ErrMarks = errors.New("the marks of the corpus table do not match")
 
 // Paste replaces what stands between the marks of a Markdown file. A file without marks gets them, and the section, at its

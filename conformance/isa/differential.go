@@ -14,7 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/jit"
 )
 
-// DifferentialConfig says what Differential compares.
+// DifferentialConfig describes what Differential compares.
 type DifferentialConfig struct {
 	Seed, First, Count uint64 // programs First to First+Count-1 of the generator with that seed
 	Generate           generate.Config
@@ -37,10 +37,10 @@ type OtherRunner interface {
 	io.Closer
 }
 
-// Rejected is a program that a runner does not take, which is no disagreement.
+// Rejected is a program that a runner does not take, which is not a disagreement.
 type Rejected struct{ Why string }
 
-// Error says why.
+// Error reports why.
 func (e *Rejected) Error() string { return "rejected: " + e.Why }
 
 // Disagreement is a program with different outcomes.

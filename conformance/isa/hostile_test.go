@@ -56,7 +56,7 @@ var hostile = []struct {
 	{"into a map object", "r1 = map_fd(0); r0 = *(u64 *)(r1 + 0); exit", "memory", 2, "map"},
 	{"store into a map object", "r1 = map_fd(0); *(u64 *)(r1 + 8) = 1; exit", "memory", 2, "map"},
 	{"store to program text", "r1 = func(+3); *(u64 *)(r1 + 0) = 0; exit; exit", "memory", 2, ""},
-	{"lookup in no map", "r1 = 5; r2 = r10; r2 += -8; call 1; exit", "bad-argument", 3, "no map"},
+	{"lookup in no map", "r1 = 5; r2 = r10; r2 += -8; call 1; exit", "bad-argument", 3, "not a map"},
 	{"lookup with a wild key", "r1 = map_fd(0); r2 = 99; call 1; exit", "memory", 3, "null pointer"},
 	{"null from a lookup", "*(u32 *)(r10 - 4) = 1; r1 = map_fd(0); r2 = r10; r2 += -4; call 1; r0 = *(u64 *)(r0 + 0); exit", "memory", 6, "null pointer"},
 
@@ -148,7 +148,7 @@ func TestObjectEnds(t *testing.T) {
 	}
 }
 
-// TestSelfTailCall: a program that tail calls itself goes on behind the call after 33 times.
+// TestSelfTailCall: a program that tail calls itself continues after the call after 33 times.
 func TestSelfTailCall(t *testing.T) {
 	m, err := mem.New(mem.Config{Size: 4 << 20})
 	require.NoError(t, err)

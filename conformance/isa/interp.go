@@ -172,7 +172,7 @@ func (it *Interpreter) call(_ int, in decode.Insn) (*vm.Func, error) {
 
 func (it *Interpreter) mapLookup(_ *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 	if args[0] != it.handle.Base {
-		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: fmt.Sprintf("%#x is no map", args[0])})
+		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: fmt.Sprintf("%#x is not a map", args[0])})
 	}
 	key, f := it.mem.Load(args[1], 4)
 	if f != nil {
@@ -202,7 +202,7 @@ func loop(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 // loopState is where a bpf_loop is while its callback runs.
 type loopState struct{ n, i, entry, ctx uint64 }
 
-// Resume goes on after a callback.
+// Resume continues after a callback.
 func (s loopState) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 	s.i++
 	if ret != 0 || s.i >= s.n {

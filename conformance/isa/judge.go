@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Config says how Judge runs vectors.
+// Config describes how Judge runs vectors.
 type Config struct {
 	Mode  Mode   // the zero value runs unfused; Modes[0] is what programs run with
 	Limit uint64 // instructions one run may execute, 0 for DefaultLimit

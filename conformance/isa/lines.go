@@ -45,7 +45,7 @@ type Verdict struct {
 	Why string `json:"why,omitempty"` // the verifier's last message
 }
 
-// InputError says which line of an input is not what it should be.
+// InputError identifies which line of an input is not what it should be.
 type InputError struct {
 	Name string // of the file
 	Line int    // from 1

@@ -17,7 +17,7 @@ const unwindHelper = 5
 // Refused is a program that does not pass the structural load checks.
 type Refused struct{ Err error }
 
-// Error says why.
+// Error reports why.
 func (e *Refused) Error() string { return "refused at load: " + e.Err.Error() }
 
 // Unwrap returns the error of the check.
@@ -29,7 +29,7 @@ type Faulted struct {
 	Outcome
 }
 
-// Error says why and where.
+// Error reports why and where.
 func (e *Faulted) Error() string {
 	return fmt.Sprintf("fault: %s", e.end())
 }

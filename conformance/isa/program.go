@@ -15,7 +15,7 @@ const (
 	ValueSize = 256
 	// DefaultPacket is the size of the packet of programs that bring none, in bytes.
 	DefaultPacket = 64
-	// NetworkHeader is where the network header of a packet starts: behind Ethernet's.
+	// NetworkHeader is where the network header of a packet starts: after Ethernet's.
 	NetworkHeader = 14
 	// DefaultLimit is how many instructions a program may execute by default.
 	DefaultLimit = 100_000_000
@@ -53,7 +53,7 @@ func (o *Outcome) Equal(p *Outcome) bool {
 	return o.Ret == p.Ret
 }
 
-// Diff says what differs between want and got, "" when nothing does.
+// Diff describes what differs between want and got, "" when nothing does.
 func Diff(want, got *Outcome) string {
 	if want.Equal(got) {
 		return ""

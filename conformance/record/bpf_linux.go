@@ -153,11 +153,11 @@ type loadAttr struct {
 // Refused is a program that the kernel does not load.
 type Refused struct {
 	Errno uapi.Errno
-	// Log is the last line of the verifier's log in front of its statistics.
+	// Log is the last line of the verifier's log before its statistics.
 	Log string
 }
 
-// Error says why.
+// Error reports why.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("the kernel refuses the program: %v: %s", r.Errno, r.Log)
 }
@@ -245,7 +245,7 @@ func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, 
 	return fd, err
 }
 
-// lastLine is the last message of a log in front of the statistics.
+// lastLine is the last message of a log before the statistics.
 func lastLine(log []byte) string {
 	text, _, _ := bytes.Cut(log, []byte{0})
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

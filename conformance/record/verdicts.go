@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// VerdictConfig says how verdicts are recorded.
+// VerdictConfig describes how verdicts are recorded.
 type VerdictConfig struct {
 	// Only, when not empty, names the programs to ask for.
 	Only map[string]bool

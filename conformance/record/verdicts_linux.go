@@ -77,7 +77,7 @@ func (k *instance) loadObjectTypes(obj *loader.Object) error {
 	return err
 }
 
-// skip says that the verifier was not asked.
+// skip means that the verifier was not asked.
 func skip(l *verdicts.Line, class string, err error) {
 	l.Verdict, l.Class, l.Note = verdicts.Skipped, class, err.Error()
 }

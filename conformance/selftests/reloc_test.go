@@ -19,7 +19,7 @@ import (
 // relocCase is a case of prog_tests/core_reloc.c.
 type relocCase struct {
 	Name, Object, Target, Program string
-	// Fails says that the object or the program must not load, MinFails that a minimised target cannot be made for it.
+	// Fails means that the object or the program must not load, MinFails that a minimised target cannot be made for it.
 	Fails    bool
 	MinFails bool `json:"min_fails"`
 	In, Out  hexBytes

@@ -78,7 +78,7 @@ func vmlinux(t *testing.T) *btf.Spec {
 	return spec
 }
 
-// refusal says why the kernel would not load the program: libbpf's reason, the kernel's, or a poisoned instruction that is
+// refusal explains why the kernel would not load the program: libbpf's reason, the kernel's, or a poisoned instruction that is
 // reached. It is empty when nothing speaks against the program.
 func refusal(t *testing.T, l *loader.Linked, program string) string {
 	lp, ok := l.Program(program)

@@ -15,7 +15,7 @@ import (
 const (
 	Accepted = "ok"
 	Refused  = "refused"
-	// Skipped: the verifier did not judge the program; Class says why.
+	// Skipped: the verifier did not judge the program; Class explains why.
 	Skipped = "skipped"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// Config says what Replay needs.
+// Config describes what Replay needs.
 type Config struct {
 	// Objects is the directory that the paths of a recording are below.
 	Objects string
@@ -56,7 +56,7 @@ type Comparison struct {
 	// Ours is nil when Err is not.
 	Ours *verifier.Verdict
 	Err  error
-	// Class and OurClass are what the messages of a refusal are about; SameText says that they differ in numbers at most.
+	// Class and OurClass are what the messages of a refusal are about; SameText means that they differ in numbers at most.
 	Class, OurClass string
 	SameText        bool
 	Took            time.Duration

@@ -44,7 +44,7 @@ func target(release string) (*loader.Target, error) {
 	}
 	_, version, ok := loader.ParseRelease(release)
 	if !ok {
-		return nil, fmt.Errorf("%q is no release", release)
+		return nil, fmt.Errorf("%q is not a release", release)
 	}
 	t := loader.NewTarget("linux-"+release, spec)
 	loader.WithVersion(version)(t)

@@ -23,7 +23,7 @@ func TestCallbacksHaveFrames(t *testing.T) {
 	assert.NotContains(t, frames[len(frames)-1].Name, "helper")
 }
 
-// TestMemoryIsBounded: stops, lists and restarts leave nothing behind in a session.
+// TestMemoryIsBounded: stops, lists and restarts leave nothing after in a session.
 func TestMemoryIsBounded(t *testing.T) {
 	c := connect(t)
 	launched(t, c, localsObject, map[string]any{"stopOnEntry": true})

@@ -134,7 +134,7 @@ const slotBytes = 8
 func (c *conn) placeOf(ref string, offset int) (debug.Place, error) {
 	addr, err := strconv.ParseUint(ref, 0, 64)
 	if err != nil {
-		return debug.Place{}, fmt.Errorf("%q is no address", ref)
+		return debug.Place{}, fmt.Errorf("%q is not an address", ref)
 	}
 	p, ok := c.s.CodeAt(addr + uint64(int64(offset)))
 	if !ok {
@@ -197,7 +197,7 @@ func (c *conn) readMemory(m *dap.ReadMemoryRequest) error {
 	a := m.Arguments
 	addr, err := strconv.ParseUint(a.MemoryReference, 0, 64)
 	if err != nil {
-		return fmt.Errorf("%q is no address", a.MemoryReference)
+		return fmt.Errorf("%q is not an address", a.MemoryReference)
 	}
 	if a.Count < 0 {
 		return fmt.Errorf("%d bytes cannot be read", a.Count)

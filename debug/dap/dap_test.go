@@ -269,7 +269,7 @@ func TestTwoSessionsAtOnce(t *testing.T) {
 	b.stopped()
 }
 
-// TestOutOfOrder: a request that comes too early or twice is refused, and the session goes on.
+// TestOutOfOrder: a request that comes too early or twice is refused, and the session continues.
 func TestOutOfOrder(t *testing.T) {
 	c := connect(t)
 	assert.Contains(t, c.refused("launch", map[string]any{"object": localsObject}), "before initialize")
@@ -305,12 +305,12 @@ func frame(text string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%
 // TestBadFrames: where the next message begins is not known, so the session ends, with the reason.
 func TestBadFrames(t *testing.T) {
 	for name, tc := range map[string]struct{ text, why string }{
-		"no header":      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "is no header"},
+		"no header":      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "is not a header"},
 		"no length":      {"Content-Type: x\r\n\r\n", "without Content-Length"},
-		"length is text": {"Content-Length: many\r\n\r\n", "is no length"},
-		"negative":       {"Content-Length: -5\r\n\r\n", "is no length"},
+		"length is text": {"Content-Length: many\r\n\r\n", "is not a length"},
+		"negative":       {"Content-Length: -5\r\n\r\n", "is not a length"},
 		"too large":      {"Content-Length: 99999999\r\n\r\n", "at most"},
-		"far too large":  {"Content-Length: 99999999999999999999\r\n\r\n", "is no length"},
+		"far too large":  {"Content-Length: 99999999999999999999\r\n\r\n", "is not a length"},
 		"endless header": {strings.Repeat("x", 5000), "more than 256 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

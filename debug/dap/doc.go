@@ -5,7 +5,7 @@
 // [Launcher.Serve].
 //
 // One goroutine reads messages and another carries them out, one at a time, so that a client can interrupt what runs. What waits is
-// bounded in number and bytes, and a message in size; a variable reference lives until the program goes on.
+// bounded in number and bytes, and a message in size; a variable reference lives until the program continues.
 //
 // This package belongs to the command; it is not part of the Go API (docs/api.md).
 package dap

@@ -18,7 +18,7 @@ var errNotLaunched = errors.New("nothing was launched yet")
 // carryOut answers a request.
 func (c *conn) carryOut(ctx context.Context, q request) {
 	defer func() {
-		if r := recover(); r != nil { // the other sessions of this process go on
+		if r := recover(); r != nil { // the other sessions of this process continue
 			c.fail(q.msg.GetRequest(), fmt.Errorf("internal error: %v", r))
 			c.say("important", "This is a bug in bpfrun. Please report it with the object, the launch configuration and this trace:\n%s\n", debug.Stack())
 			c.done = true

@@ -10,12 +10,12 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// move is a way to go on.
+// move is a way to continue.
 type move struct {
 	step func(context.Context) (*debug.Stop, error)
 	resp dap.ResponseMessage
 	back bool
-	// resume says that it goes on by itself after an interruption: not a step, which begins somewhere.
+	// resume means that it continues by itself after an interruption: not a step, which begins somewhere.
 	resume bool
 }
 
@@ -30,7 +30,7 @@ func (c *conn) reversed(step func(context.Context) (*debug.Stop, error)) func(co
 
 func (c *conn) stepInsn(ctx context.Context) (*debug.Stop, error) { return c.s.StepInsn(ctx, 1) }
 
-// moves finds the way to go on that a request asks for.
+// moves finds the way to continue that a request asks for.
 func (c *conn) moves(q request) (m move, ok bool) {
 	const instruction = "instruction"
 	switch r := q.msg.(type) {
@@ -61,7 +61,7 @@ func (c *conn) moves(q request) (m move, ok bool) {
 	return m, true
 }
 
-// execute goes on up to a stop and tells of it. Requests that come meanwhile are carried out in between.
+// execute continues up to a stop and tells of it. Requests that come meanwhile are carried out in between.
 func (c *conn) execute(ctx context.Context, m move) {
 	c.handles = nil
 	c.s.SelectFrame(0)
@@ -98,7 +98,7 @@ func (c *conn) execute(ctx context.Context, m move) {
 	}
 }
 
-// between carries out the requests that wait while the program runs, and reports whether it is to go on.
+// between carries out the requests that wait while the program runs, and reports whether it is to continue.
 func (c *conn) between(ctx context.Context) bool {
 	c.running = true
 	defer func() { c.running = false }()

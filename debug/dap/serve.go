@@ -55,7 +55,7 @@ type conn struct {
 	r         *repl.REPL
 	console   *limited // what the REPL writes
 	started   bool     // configurationDone came
-	running   bool     // between the request to go on and the stop
+	running   bool     // between the request to continue and the stop
 	over      bool     // terminated was sent
 	done      bool     // the client said goodbye
 	last      *debug.Stop
@@ -120,14 +120,14 @@ func (c *conn) read(r *bufio.Reader) error {
 		}
 		req, ok := msg.(dap.RequestMessage)
 		if !ok {
-			c.say("important", "bpfrun: a message that is no request was left out: only requests are expected\n")
+			c.say("important", "bpfrun: a message that is not a request was left out: only requests are expected\n")
 			continue
 		}
 		c.enqueue(request{req, data})
 	}
 }
 
-// malformed answers what is no request that is known.
+// malformed answers what is not a request that is known.
 func (c *conn) malformed(data []byte, err error) {
 	var head struct {
 		Seq     int    `json:"seq"`
@@ -154,7 +154,7 @@ func (c *conn) enqueue(req request) {
 		c.waiting += len(req.raw)
 	}
 	c.mu.Unlock()
-	if full { // reading goes on, or nothing could be interrupted
+	if full { // reading continues, or nothing could be interrupted
 		c.fail(req.msg.GetRequest(), errors.New("too many requests wait to be carried out: send it again"))
 		return
 	}
@@ -173,7 +173,7 @@ func (c *conn) taken(req request) {
 	c.mu.Unlock()
 }
 
-// interrupt stops what runs. Other requests than those of the user to stop only interrupt what goes on by itself afterwards.
+// interrupt stops what runs. Other requests than those of the user to stop only interrupt what continues by itself afterwards.
 func (c *conn) interrupt(stop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -104,7 +104,7 @@ func (c *conn) configured(ctx context.Context, m *dap.ConfigurationDoneRequest) 
 	return nil
 }
 
-// start begins the run and goes on to the first stop.
+// start begins the run and continues to the first stop.
 func (c *conn) start(ctx context.Context) {
 	st, err := c.s.StartContext(ctx, c.program)
 	if err != nil {

@@ -15,10 +15,10 @@ const (
 	maxHeader  = 256     // bytes of its header
 )
 
-// FrameError is input that is no message of the protocol: where the next one begins is unknown, so the connection ends with it.
+// FrameError is input that is not a message of the protocol: where the next one begins is unknown, so the connection ends with it.
 type FrameError struct{ Why string }
 
-// Error says what is wrong and what a message begins with.
+// Error reports what is wrong and what a message begins with.
 func (e *FrameError) Error() string {
 	return e.Why + ` (a message of the Debug Adapter Protocol begins with "Content-Length: N", an empty line, and N bytes of JSON)`
 }
@@ -47,7 +47,7 @@ func readLine(r *bufio.Reader, most int) (string, error) {
 	return strings.TrimSuffix(string(line[:len(line)-1]), "\r"), nil
 }
 
-// readFrame reads the JSON of one message. io.EOF is the end between two messages; everything that is no message is a
+// readFrame reads the JSON of one message. io.EOF is the end between two messages; everything that is not a message is a
 // *[FrameError].
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length, left := -1, maxHeader
@@ -72,13 +72,13 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		name, value, ok := strings.Cut(line, ":")
 		switch {
 		case !ok, !strings.EqualFold(name, "Content-Length") && !strings.EqualFold(name, "Content-Type"):
-			return nil, &FrameError{fmt.Sprintf("%q is no header of a message", line)}
+			return nil, &FrameError{fmt.Sprintf("%q is not a header of a message", line)}
 		case strings.EqualFold(name, "Content-Type"):
 			continue
 		}
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
 		if err != nil {
-			return nil, &FrameError{fmt.Sprintf("%q is no length of a message", strings.TrimSpace(value))}
+			return nil, &FrameError{fmt.Sprintf("%q is not a length of a message", strings.TrimSpace(value))}
 		}
 		length = int(n)
 	}

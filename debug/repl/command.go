@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// repeat says what an empty line after a command does.
+// repeat describes what an empty line after a command does.
 type repeat uint8
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// listing is where the next list goes on.
+// listing is where the next list continues.
 type listing struct {
 	file        string
 	first, next uint32

@@ -86,7 +86,7 @@ var lookCommands = []*command{
 	},
 	{
 		name: "x", args: "[/NFU] EXPR", topic: "looking", short: "examine memory: N units of size U (b, h, w, g) in format F (x, d, u, o, t, c, a, s, i)", repeat: bare,
-		long: "i shows instructions: of $pc, a slot or a function. Again, or without an expression, it goes on behind what was shown.",
+		long: "i shows instructions: of $pc, a slot or a function. Again, or without an expression, it continues after what was shown.",
 		run:  examine, complete: names,
 	},
 	{
@@ -100,7 +100,7 @@ var lookCommands = []*command{
 			if args != "" && !full {
 				n, err := strconv.Atoi(args)
 				if err != nil || n == 0 {
-					return fmt.Errorf("backtrace: %q is no number of frames", args)
+					return fmt.Errorf("backtrace: %q is not a number of frames", args)
 				}
 				if n < 0 {
 					frames = frames[max(len(frames)+n, 0):]

@@ -27,7 +27,7 @@ var runMoreCommands = []*command{
 	{
 		name: "kernel", args: "[KERNEL]", topic: "running", short: "go to the same point of the run on another kernel",
 		long: "KERNEL is what --btf takes: a file, host or embedded. The point is the same instruction, come to for the same time;\n" +
-			"breakpoints are found again, watchpoints and changes end. Without an argument it says which kernel this is.",
+			"breakpoints are found again, watchpoints and changes end. Without an argument it prints the kernel.",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			if args == "" {
 				r.printf("%s\n", r.s.Linked().Target.Name)
@@ -51,7 +51,7 @@ var runMoreCommands = []*command{
 	{
 		name: "packet", args: "[N|FILE|PACKET]", topic: "running", short: "choose the packet that programs are started with",
 		long: "N is a packet of the capture, from 1; FILE another capture, as @FILE also the bytes of a packet; PACKET an expression such as\n" +
-			"eth/ip(ttl=63)/tcp(dport=80) or hex digits. It counts from the next run on. Without an argument it says which one it is.",
+			"eth/ip(ttl=63)/tcp(dport=80) or hex digits. It counts from the next run on. Without an argument it prints the current one.",
 		run: choosePacket, complete: files,
 	},
 }
@@ -194,7 +194,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 	var exprs []string
 	if rest := strings.TrimSpace(args[end+1:]); rest != "" {
 		if !strings.HasPrefix(rest, ",") {
-			return errors.New("printf: want a comma behind the format")
+			return errors.New("printf: want a comma after the format")
 		}
 		exprs = splitArgs(rest[1:])
 	}
@@ -272,7 +272,7 @@ func splitArgs(text string) []string {
 var otherMoreCommands = []*command{
 	{
 		name: "alias", args: "[NAME = COMMAND]", topic: "other", short: "give a command a name of your own, or list those",
-		long: "NAME = with nothing behind it takes the name away. Arguments are put behind the command.",
+		long: "NAME = with nothing after it removes the alias. Arguments are appended to the command.",
 		run:  alias, complete: func(*REPL, string) []string { return commandNames() },
 	},
 	{
@@ -294,7 +294,7 @@ var otherMoreCommands = []*command{
 				if st, err := os.Stat(args); err != nil {
 					return err
 				} else if !st.IsDir() {
-					return fmt.Errorf("%s is no directory", args)
+					return fmt.Errorf("%s is not a directory", args)
 				}
 				r.s.AddSourceDir(args)
 				return nil

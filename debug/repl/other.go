@@ -17,7 +17,7 @@ const maxSourced = 10
 
 var otherCommands = []*command{
 	{
-		name: "source", args: "FILE", topic: "other", short: "carry out the commands in a file, up to the first that fails",
+		name: "source", args: "FILE", topic: "other", short: "run the commands in a file, up to the first that fails",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			if args == "" {
 				return errors.New("source: no file given")
@@ -68,7 +68,7 @@ func locations(r *REPL, _ string) []string {
 	return append(out, "core")
 }
 
-// names offers what expressions can begin with, and behind "." and "->" members.
+// names offers what expressions can begin with, and after "." and "->" members.
 func names(r *REPL, word string) []string {
 	for _, tag := range []string{"struct ", "union ", "enum "} {
 		if i := strings.LastIndex(word, tag); i >= 0 && !strings.ContainsAny(word[i+len(tag):], " *)") {
@@ -117,7 +117,7 @@ func (r *REPL) Do(line []rune, pos int) (ends [][]rune, length int) {
 // maxOffered is how many completions are offered at once.
 const maxOffered = 200
 
-// Complete returns how the text before the cursor can go on, and how many of its last characters the completions share.
+// Complete returns how the text before the cursor can continue, and how many of its last characters the completions share.
 func (r *REPL) Complete(text string) (ends []string, length int) {
 	text = strings.TrimLeft(text, " \t")
 	word, args := text, ""

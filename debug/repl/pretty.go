@@ -25,7 +25,7 @@ func pretty(text string) string {
 	return b.String()
 }
 
-// layOut writes a value that begins behind an indentation of so many levels.
+// layOut writes a value that begins after an indentation of so many levels.
 func layOut(b *strings.Builder, text string, level int) {
 	head, inner, tail, ok := aggregate(text)
 	if !ok || len(text) <= widest && !strings.ContainsAny(inner, "{") {

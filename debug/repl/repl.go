@@ -22,11 +22,11 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// Config says where a REPL reads and writes.
+// Config describes where a REPL reads and writes.
 type Config struct {
 	In  io.Reader
 	Out io.Writer
-	// Terminal says that In and Out are a terminal: lines are edited there.
+	// Terminal means that In and Out are a terminal: lines are edited there.
 	Terminal bool
 	// Echo writes each command line that is not typed, so that the output is a transcript.
 	Echo bool
@@ -55,7 +55,7 @@ type REPL struct {
 	list     listing
 	shown    []display
 	nextID   int
-	shownAt  uint64 // where the next x goes on
+	shownAt  uint64 // where the next x continues
 	examined examined
 
 	aliases  map[string]string

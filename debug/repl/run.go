@@ -221,7 +221,7 @@ func (r *REPL) repeated(ctx context.Context, args string, step func(context.Cont
 	return nil
 }
 
-// times continues n times: only the last stop is told, unless it is no breakpoint.
+// times continues n times: only the last stop is told, unless it is not a breakpoint.
 func (r *REPL) times(ctx context.Context, n int, run func(context.Context) (*debug.Stop, error)) error {
 	for i := range n {
 		st, err := run(ctx)

@@ -45,7 +45,7 @@ var tuiCommand = &command{
 	long: "On a terminal alone. Again, or tui off, goes back to lines.",
 	run: func(r *REPL, _ context.Context, args string) error {
 		if r.screen == nil {
-			return errors.New("tui: this is no terminal")
+			return errors.New("tui: this is not a terminal")
 		}
 		on := !r.screen.on
 		if args != "" {

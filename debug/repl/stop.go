@@ -80,8 +80,8 @@ var stopCommands = []*command{
 		},
 	},
 	{
-		name: "commands", args: "[N] [COMMAND; ...]", topic: "stopping", short: "carry out commands when a breakpoint stops the program",
-		long: "Without commands behind it, the lines that follow are taken, up to end. Without N it is the breakpoint made last. A first\n" +
+		name: "commands", args: "[N] [COMMAND; ...]", topic: "stopping", short: "run commands when a breakpoint stops the program",
+		long: "Without commands after it, the lines that follow are taken, up to end. Without N it is the breakpoint made last. A first\n" +
 			"command silent keeps the stop from being told; continue goes on.",
 		run: commandsOf,
 	},
@@ -206,7 +206,7 @@ const silent = "silent"
 func number(what, word string) (int, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number of a %s", word, what)
+		return 0, fmt.Errorf("%q is not a number of a %s", word, what)
 	}
 	return n, nil
 }
@@ -227,7 +227,7 @@ func (r *REPL) breakAt(args string, temporary bool) error {
 	}
 	if conditional && cond == "" {
 		_ = r.s.Delete(b.ID) // it was made a moment ago
-		return errors.New("break: no condition behind if")
+		return errors.New("break: no condition after if")
 	}
 	if cond != "" {
 		if err := r.s.SetCondition(b.ID, cond); err != nil {

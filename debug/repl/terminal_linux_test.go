@@ -115,7 +115,7 @@ func (x *terminal) send(keys string) {
 // patience is how long a test waits for what has to come: only a test that fails takes so long.
 const patience = 2 * time.Minute
 
-// expect waits until the terminal shows a text behind what was expected last.
+// expect waits until the terminal shows a text after what was expected last.
 func (x *terminal) expect(text string) {
 	x.t.Helper()
 	for end := time.Now().Add(patience); ; {

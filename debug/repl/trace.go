@@ -12,7 +12,7 @@ import (
 var traceCommand = &command{
 	name: "trace", args: "[WHAT...|off]", topic: "running", short: "show lines, insns, helpers, kernel accesses or events as they happen",
 	long: "WHAT is one or several of lines, insns, helpers, kernel and events. It is shown of whatever is executed forwards from then on,\n" +
-		"by continue, next and the others, until trace off. Without an argument it says what is traced.",
+		"by continue, next and the others, until trace off. Without an argument it prints what is traced.",
 	run: func(r *REPL, _ context.Context, args string) error {
 		switch args {
 		case "":

@@ -70,7 +70,7 @@ const (
 	ReadOnly
 	// Uninit memory need not be initialised: the function fills it.
 	Uninit
-	// Write says that the function writes to the memory. Without Uninit it reads it too.
+	// Write means that the function writes to the memory. Without Uninit it reads it too.
 	Write
 	// Aligned memory must be aligned to its size.
 	Aligned

@@ -42,9 +42,9 @@ const (
 	PacketAccess
 	// MightSleep helpers may be called from sleepable programs alone, outside of RCU sections and of locks.
 	MightSleep
-	// SleepsIfSleepable says that the helper sleeps when a sleepable program calls it; other programs may call it as well.
+	// SleepsIfSleepable means that the helper sleeps when a sleepable program calls it; other programs may call it as well.
 	SleepsIfSleepable
-	// FastCall says that compilers may assume that the call changes no registers but r0.
+	// FastCall means that compilers may assume that the call changes no registers but r0.
 	FastCall
 )
 

@@ -62,7 +62,7 @@ const (
 	ArenaRet
 	ArenaArg1
 	ArenaArg2
-	// ImplicitArgs says that the kernel passes the last parameters itself: they are not in the prototype that programs see.
+	// ImplicitArgs means that the kernel passes the last parameters itself: they are not in the prototype that programs see.
 	ImplicitArgs
 	// KptrGet takes a pointer to a kptr in a map and returns a reference to what it holds.
 	KptrGet

@@ -19,7 +19,7 @@ const Variable = "BPFRUN_KERNELS"
 
 // Place is a part of the search path: a directory that is searched with everything below it, a file, or a glob.
 type Place struct {
-	// Title says what the place is, for people.
+	// Title describes what the place is, for people.
 	Title string
 	// Pattern is a glob of absolute paths; directories among its matches are searched to the bottom.
 	Pattern string
@@ -260,5 +260,5 @@ func distance(a, b []int) int {
 	return d
 }
 
-// errNoHome says that the system has no directory for the user's files.
+// errNoHome means that the system has no directory for the user's files.
 var errNoHome = errors.New("this user has no cache directory to keep kernels in: set " + Variable + " to a directory instead")

@@ -35,11 +35,11 @@ type Source struct {
 	Name string
 	// Path is the file, or [Host] or [Embedded].
 	Path string
-	// Found says that a glob or a directory named it together with others.
+	// Found means that a glob or a directory named it together with others.
 	Found bool
 }
 
-// ErrNoHost says that the running system does not show its kernel's types.
+// ErrNoHost means that the running system does not show its kernel's types.
 var ErrNoHost = errors.New("this system does not show its kernel's types")
 
 // Load parses the source's types. A nil cache is one that keeps nothing.
@@ -117,7 +117,7 @@ var (
 	ErrUnknown = errors.New("no such kernel")
 )
 
-// Error says that an argument names no kernel.
+// Error reports that an argument names no kernel.
 type Error struct {
 	Name string
 	Err  error
@@ -189,7 +189,7 @@ func directory(dir string) ([]Source, error) {
 			out = append(out, FileSource(path))
 		}
 		if d.IsDir() && d.Name() == "modules" {
-			return filepath.SkipDir // split BTF, which is no target by itself
+			return filepath.SkipDir // split BTF, which is not a target by itself
 		}
 		return nil
 	})

@@ -58,7 +58,7 @@ func movSX(c *compiler, in *plan.Insn, r *rule) {
 	c.rr(r.w, r.op, regs[in.Dst], regs[in.Src])
 }
 
-// hasBMI2 says that there are shifts by any register.
+// hasBMI2 means that there are shifts by any register.
 var hasBMI2 = cpu.X86.HasBMI2
 
 func shiftReg(c *compiler, in *plan.Insn, r *rule) {

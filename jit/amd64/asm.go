@@ -299,7 +299,7 @@ func (a *asm) jmpNear() int32 {
 
 func (a *asm) land(from int32) { a.Code()[from-1] = byte(a.pos() - from) }
 
-// jccBack and jmpBack go to a place in front of here.
+// jccBack and jmpBack go to a place before here.
 func (a *asm) jccBack(c cond, to int32) {
 	if d := to - a.pos() - 2; d >= -128 {
 		a.Put(0x70|uint64(c)|uint64(uint8(d))<<8, 2)

@@ -112,7 +112,7 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// Guard generates a check in front of the copy of a loop.
+// Guard generates a check before the copy of a loop.
 func (c *compiler) Guard(in *plan.Insn) { c.check(in, false) }
 
 // Mark sets the byte of a block.
@@ -122,7 +122,7 @@ func (c *compiler) Mark(in *plan.Insn) {
 	}
 }
 
-// MarkByte sets a byte behind the State. Flags of comparisons stay.
+// MarkByte sets a byte after the State. Flags of comparisons stay.
 func (c *compiler) MarkByte(n int32) {
 	c.rm(0, 0xc6, 0, field(unsafe.Sizeof(plan.State{})+uintptr(n)), 1)
 	c.byte(1)
@@ -257,7 +257,7 @@ func (c *compiler) turn(in *plan.Insn) {
 	c.PutOff(plan.Cold{Kind: plan.ColdLeave, From: [2]int32{c.jmpFar()}, PC: c.Program.Insns[in.Target].Slot, N: int32(plan.OutOfRoom)})
 }
 
-// putOff goes on out of line on a condition.
+// putOff continues out of line on a condition.
 func (c *compiler) putOff(kind plan.ColdKind, cc cond, pc, n int32) {
 	c.PutOff(plan.Cold{Kind: kind, From: [2]int32{c.jccFar(cc)}, PC: pc, N: n})
 }

@@ -96,7 +96,7 @@ func (c *compiler) result(op *plan.Insn) reg {
 	return temp1
 }
 
-// mayGoto goes on while State.May is not 0.
+// mayGoto continues while State.May is not 0.
 func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 	c.load(temp1, field(offMay))
 	c.groupImm(1, opSub, temp1, 1)

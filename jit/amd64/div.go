@@ -44,7 +44,7 @@ func divReg(c *compiler, in *plan.Insn, r *rule) {
 }
 
 // narrow generates an unsigned division of 64 bits by f as one of 32 bits for operands that allow it, since most numbers are small and
-// processors take longer for 64 bits even then. It returns the jump behind, 0 for none.
+// processors take longer for 64 bits even then. It returns the jump after, 0 for none.
 func (c *compiler) narrow(r *rule, d, s reg, f func(r *rule)) int32 {
 	if r.w == 0 || r.signed {
 		return 0
@@ -200,7 +200,7 @@ func divImm(c *compiler, in *plan.Insn, r *rule) {
 	c.rm(1, 0x8d, rsp, at(rsp, 8), 0)
 }
 
-// divideMagic divides by a constant that is no power of two by multiplying with its reciprocal (Granlund and Montgomery 1994).
+// divideMagic divides by a constant that is not a power of two by multiplying with its reciprocal (Granlund and Montgomery 1994).
 func (c *compiler) divideMagic(r *rule, d reg, v uint64) {
 	q := temp1
 	if r.w == 0 {

@@ -96,7 +96,7 @@ func (c *compiler) chunk(a *vm.Array, key loc) {
 	c.land(done)
 }
 
-// element puts the address of element temp2 behind temp1 into r0.
+// element puts the address of element temp2 after temp1 into r0.
 func (c *compiler) element(a *vm.Array) {
 	c.mul(1, temp2, temp2, int32(a.Stride))
 	if a.CPUStride != 0 {

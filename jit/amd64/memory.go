@@ -71,7 +71,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	c.PutOff(k)
 }
 
-// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
+// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop continues, with its checks.
 func (c *compiler) Bound(in *plan.Insn) {
 	cell := cellField(in)
 	cell.disp += cellBound
@@ -200,7 +200,7 @@ func (c *compiler) fillCode() {
 	c.groupImm(1, opAdd, rdi, 1)
 	c.jmpBack(again)
 	c.land(bytes)
-	// temp1 is how much of the granule behind is accessible.
+	// temp1 is how much of the granule after is accessible.
 	c.rm(0, 0x0fb6, temp1, at(rdi, 0), 0)
 	c.group(0, opXor, temp1, rax)
 	c.rr8(0, 0x0fb6, temp1, temp1)

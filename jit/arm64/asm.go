@@ -111,9 +111,9 @@ var (
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for 32.
 type asm struct {
 	plan.Buffer
-	// far says that conditional branches may not reach their targets, so that they go around a plain one.
+	// far means that conditional branches may not reach their targets, so that they go around a plain one.
 	far bool
-	// beyond says that a conditional branch did not reach its target.
+	// beyond means that a conditional branch did not reach its target.
 	beyond bool
 }
 

@@ -125,7 +125,7 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// Guard generates a check in front of the copy of a loop.
+// Guard generates a check before the copy of a loop.
 func (c *compiler) Guard(in *plan.Insn) { c.check(in, false) }
 
 // Remainder says no: a division, a product and a difference take as many instructions here.
@@ -153,7 +153,7 @@ func (c *compiler) Mark(in *plan.Insn) {
 	}
 }
 
-// MarkByte sets a byte behind the State.
+// MarkByte sets a byte after the State.
 func (c *compiler) MarkByte(n int32) {
 	c.addImm(1, temp1, state, int64(unsafe.Sizeof(plan.State{}))+int64(n), temp2)
 	c.constant(temp2, 1)
@@ -298,7 +298,7 @@ func (c *compiler) turn(in *plan.Insn) {
 	c.PutOff(plan.Cold{Kind: plan.ColdLeave, From: [2]int32{c.branch(opB)}, PC: c.Program.Insns[in.Target].Slot, N: int32(plan.OutOfRoom)})
 }
 
-// putOff goes on out of line on a condition.
+// putOff continues out of line on a condition.
 func (c *compiler) putOff(kind plan.ColdKind, cc cond, pc, n int32) {
 	c.PutOff(plan.Cold{Kind: kind, From: [2]int32{c.jcc(cc)}, PC: pc, N: n})
 }

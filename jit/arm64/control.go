@@ -62,7 +62,7 @@ func (c *compiler) Select(in *plan.Insn) {
 	}
 }
 
-// mayGoto goes on while State.May is not 0.
+// mayGoto continues while State.May is not 0.
 func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
 	c.get(temp2, offMay)
 	c.arith(1, opSubsImm, opAddsImm, temp2, temp2, 1)

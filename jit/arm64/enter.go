@@ -6,5 +6,5 @@ package arm64
 func Enter(text, state uintptr)
 
 // Sync makes code that was written to memory visible to instruction fetches: the caches of AArch64 for data and for instructions
-// are not coherent. start is where the code begins, end behind it.
+// are not coherent. start is where the code begins, end after it.
 func Sync(start, end uintptr)

@@ -85,7 +85,7 @@ func (c *compiler) check(in *plan.Insn, align bool) {
 	c.PutOff(k)
 }
 
-// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop goes on, with its checks.
+// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop continues, with its checks.
 func (c *compiler) Bound(in *plan.Insn) {
 	c.get(temp1, cellField(in)+cellBound)
 	c.cmp(1, reg(in.Base), temp1)
@@ -241,7 +241,7 @@ func (c *compiler) fillCode() {
 	c.addImm(1, end, end, 1, temp6)
 	c.patch(c.branch(opB), bytes)
 	c.land(other)
-	// temp1 becomes how much of the granule behind is accessible.
+	// temp1 becomes how much of the granule after is accessible.
 	c.rrr(0, opEor, temp1, temp1, class)
 	c.cmpImm(0, temp1, 8, temp6)
 	c.word(opCsel | uint32(zr)<<16 | uint32(condLO)<<12 | uint32(temp1)<<5 | uint32(temp1))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// slotSet is a set of slots. rank says how many elements lie in front of each word, once blocks are numbered.
+// slotSet is a set of slots. rank says how many elements lie before each word, once blocks are numbered.
 type slotSet struct {
 	words []uint64
 	rank  []int32
@@ -24,7 +24,7 @@ func (s *slotSet) reset(n int) *slotSet {
 
 func (s *slotSet) add(pc int) { s.words[uint(pc)/64] |= 1 << (uint(pc) % 64) }
 
-// index returns the number of the last element that is not behind pc.
+// index returns the number of the last element that is not after pc.
 func (s *slotSet) index(pc int32) int32 {
 	w := uint(pc) / 64
 	return s.rank[w] + int32(bits.OnesCount64(s.words[w]<<(63-uint(pc)%64))) - 1
@@ -105,7 +105,7 @@ func (p *Program) MarkWays() {
 	}
 }
 
-// falls reports whether what follows a block is executed behind it without a jump.
+// falls reports whether what follows a block is executed after it without a jump.
 func (b *block) falls() bool {
 	switch b.kind {
 	case KindJump, KindCall, KindExit, KindInterpret:
@@ -181,7 +181,7 @@ func (p *Program) saves() {
 	}
 }
 
-// lastBefore returns the last instruction in front of slot end.
+// lastBefore returns the last instruction before slot end.
 func (p *Program) lastBefore(end int) *Insn {
 	pc := end - 1
 	for pc > 0 && p.Insns[pc].Kind == KindSecond {

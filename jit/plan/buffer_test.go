@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBuffer: code goes on in larger memory when that it was given is used up.
+// TestBuffer: code continues in larger memory when that it was given is used up.
 func TestBuffer(t *testing.T) {
 	b := Buffer{}
 	b.Start(make([]byte, 0, 3))

@@ -53,7 +53,7 @@ func (p *Program) tieFunctions() {
 // maxNest is up to which depth loops are told apart.
 const maxNest = 3
 
-// nest finds out how many jumps back lead from behind each block to in front of it, which is how many loops it is in, but for blocks that
+// nest finds out how many jumps back lead from after each block to before it, which is how many loops it is in, but for blocks that
 // compilers put elsewhere, and returns the most.
 func (p *Program) nest() int32 {
 	blocks := p.blocks
@@ -115,7 +115,7 @@ func (p *Program) settle() {
 			in.Taken = end
 		}
 		if b.falls() {
-			in.Next = end // behind the end of the program Count is 0
+			in.Next = end // after the end of the program Count is 0
 			if i+1 < len(blocks) {
 				in.Next -= blocks[i+1].count
 			}

@@ -1,14 +1,14 @@
 package plan
 
-// Target is what generated code may take as constant: it is compiled for one Memory, and lies behind its State.
+// Target is what generated code may take as constant: it is compiled for one Memory, and lies after its State.
 type Target struct {
 	Base        uint64 // guest address of the arena
 	ShadowDelta int64  // what to add to State.Data for the shadow of the arena's first byte; negative
 	// StateDelta is what to add to the address of Code.Text[0] for the address of State; negative, and a multiple of the page size.
 	StateDelta int64
-	// Marks makes the code record which blocks it runs to their end: at Insn.Mark it sets the byte behind the State with that number.
+	// Marks makes the code record which blocks it runs to their end: at Insn.Mark it sets the byte after the State with that number.
 	Marks bool
-	// Ways, with Marks, makes it record which ways of branches it goes, where Insn.Flags say so: it sets the bytes behind those of the
+	// Ways, with Marks, makes it record which ways of branches it goes, where Insn.Flags say so: it sets the bytes after those of the
 	// blocks, first those of branches taken, then those of branches that fell through, with the number Insn.Mark.
 	Ways bool
 }

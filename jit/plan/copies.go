@@ -61,7 +61,7 @@ func (p *Program) leadTo(l *loop) {
 	}
 }
 
-// goesOn reports whether generated code may go on at the next slot.
+// goesOn reports whether generated code may continue at the next slot.
 func goesOn(in *Insn) bool {
 	switch in.Kind {
 	case KindJump, KindExit, KindInterpret:

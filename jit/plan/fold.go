@@ -5,7 +5,7 @@ import "github.com/bpfrun/bpfrun/decode"
 // all are the registers.
 const all = 1<<11 - 1
 
-// observed notes that code may be left in front of an instruction: it sees all registers, and stays.
+// observed notes that code may be left before an instruction: it sees all registers, and stays.
 func (in *Insn) observed() { in.reads = all }
 
 // rotation finds x << n | x >> width-n, which the instruction set has no operation for, at the operation that joins the halves: the
@@ -35,7 +35,7 @@ func (p *Program) rotation(b *block, pc int32, in *Insn) {
 	one.Flags |= FlagRotate
 	in.Flags |= FlagDead
 	in.reads, in.writes = 0, 0
-	p.cover(from+1, pc) // whoever enters behind the copies may have made others of them
+	p.cover(from+1, pc) // whoever enters after the copies may have made others of them
 }
 
 // extension finds x <<= 32; x >>= 32, which compilers for the first instruction sets make of numbers with 32 bits, and makes one operation
@@ -68,14 +68,14 @@ func (p *Program) extension(b *block, pc int32, in *Insn) {
 	in.Op, in.Src = op, in.Dst
 }
 
-// nothing makes nothing of an operation that another does. Nobody may enter behind that one.
+// nothing makes nothing of an operation that another does. Nobody may enter after that one.
 func (in *Insn) nothing() {
 	in.Op, in.Src = decode.OpMov64Reg, in.Dst
 	in.Flags = in.Flags&^FlagEntry | FlagDead
 	in.reads, in.writes = 0, 0
 }
 
-// operand is a register in front of an instruction.
+// operand is a register before an instruction.
 type operand struct {
 	reg uint8
 	pc  int32
@@ -84,7 +84,7 @@ type operand struct {
 // maxWalk bounds the search of common.
 const maxWalk = 256
 
-// common returns the slot in front of which one register held the value, or its lower half, that both operands are copies of. It is negative
+// common returns the slot before which one register held the value, or its lower half, that both operands are copies of. It is negative
 // if none is found.
 func (p *Program) common(b *block, x, y operand, width uint8) int32 {
 	for range maxWalk {

@@ -2,7 +2,7 @@ package plan
 
 // graph is how blocks lead to each other.
 type graph struct {
-	succ   [][2]int32 // by block, those it goes on to, -1 for none
+	succ   [][2]int32 // by block, those it continues to, -1 for none
 	at     []int32    // by block, where its predecessors begin in preds
 	preds  []int32
 	root   []bool  // by block, it is entered by calls
@@ -27,7 +27,7 @@ func resize[T any](s []T, n int) []T {
 func (g *graph) predsOf(b int32) []int32 { return g.preds[g.at[b]:g.at[b+1]] }
 
 // findGraph reports whether there is a loop to look at: programs that jump to computed addresses, leave branches to the interpreter, or go
-// on behind their end, are left alone.
+// on after their end, are left alone.
 func (p *Program) findGraph() bool {
 	back, hidden := false, p.Computed
 	for i := range p.blocks {
@@ -49,7 +49,7 @@ func (p *Program) findGraph() bool {
 			s[0] = b.target
 			g.at[s[0]]++
 		}
-		// After what is interpreted, code goes on behind it.
+		// After what is interpreted, code continues after it.
 		if b.kind != KindJump && b.kind != KindExit && i+1 < n {
 			s[1] = int32(i) + 1
 			g.at[s[1]]++

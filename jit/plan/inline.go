@@ -84,7 +84,7 @@ func (p *Program) inline(pc int, in *Insn, r1 uint64) {
 	p.Inlines, p.Ledger = append(p.Inlines, n), f.Inline.Ledger
 }
 
-// judgeInline decides how the key of a lookup is checked. Behind the call nothing is known, as behind any: the call may have been left
+// judgeInline decides how the key of a lookup is checked. After the call nothing is known, as after any: the call may have been left
 // to Go, so that the slot there has to be an entry.
 func (p *Program) judgeInline(pc int32, in *Insn) {
 	if in.Size != 0 {

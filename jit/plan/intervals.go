@@ -208,7 +208,7 @@ func (s *registers) forget(mask uint16) {
 	}
 }
 
-// execute follows an instruction that goes on to the next. Registers for which trust has a bit, plus a number, are believed to be
+// execute follows an instruction that continues to the next. Registers for which trust has a bit, plus a number, are believed to be
 // below 2^32; the result is true if what is known now depends on that.
 func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 	low32 := func(v interval) interval {

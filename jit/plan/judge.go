@@ -25,7 +25,7 @@ type value struct {
 	root, delta int32
 	// since is the first of the instructions that made it so, none if the register holds the root itself; changed is the last one.
 	// Code may be entered anywhere by whoever computes addresses of instructions, so that what relies on
-	// them must not be entered behind the first.
+	// them must not be entered after the first.
 	since, changed int32
 	// stacked is the last access that relies on the register being r10 + delta.
 	stacked int32
@@ -37,10 +37,10 @@ type group struct {
 	base        uint8
 	first       int32 // the access with the check, none for no group
 	since       int32 // of its base
-	from, until int32 // nothing enters behind from up to until
+	from, until int32 // nothing enters after from up to until
 }
 
-// none is no slot: behind all.
+// none is not a slot: after all.
 const none = 1<<31 - 1
 
 // maxCover bounds how far back what an access relies on may have been made: programs can have millions of such accesses.
@@ -126,7 +126,7 @@ func (p *Program) judgeBlock(b *block) {
 		case KindSecond:
 		case KindCallFunc:
 			in.observed()
-			s.reset() // the slot behind has to be an entry, so nothing is known there
+			s.reset() // the slot after has to be an entry, so nothing is known there
 		case KindCallInline:
 			in.observed()
 			p.judgeInline(pc, in)
@@ -302,7 +302,7 @@ func (p *Program) judgeOp(b *block, pc int32, in *Insn, class class) {
 	}
 }
 
-// pairs reports whether a move can be one with the operation behind it.
+// pairs reports whether a move can be one with the operation after it.
 func pairs(move decode.Op, next *Insn) bool {
 	switch next.Op {
 	case decode.OpAdd64Imm, decode.OpLsh64Imm, decode.OpRsh64Imm, decode.OpArsh64Imm, decode.OpMul64Imm:

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Loops get a copy without checks, which is entered if guards in front of it find all bytes accessible that the loop can touch.
+// Loops get a copy without checks, which is entered if guards before it find all bytes accessible that the loop can touch.
 // What that is is derived from what registers hold when the loop is entered, what is added to them in every turn, and
 // the comparison that ends the loop. Nothing becomes inaccessible while generated code runs, so that a check stays good until
 // code is left for Go: it comes back to the first copy, which has all its checks, and goes to the guards at the next turn.
@@ -65,7 +65,7 @@ type looper struct {
 	done   []bool   // by block, it is in a loop that has guards
 	states []blockState
 
-	turnOrder []int32 // the body of l so that blocks come behind those that lead to them
+	turnOrder []int32 // the body of l so that blocks come after those that lead to them
 
 	n     int32 // number of l + 1
 	l     *loop

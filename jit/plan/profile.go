@@ -1,6 +1,6 @@
 package plan
 
-// Profile says how often instructions of a program were executed for a while, to decide what is worth optimising.
+// Profile describes how often instructions of a program were executed for a while, to decide what is worth optimising.
 type Profile struct {
 	// Seen has by slot how often the instruction was executed, Taken how often a branch or jump there was taken.
 	Seen, Taken []uint32

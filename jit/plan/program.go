@@ -34,12 +34,12 @@ const (
 	KindCallInline
 	// KindExit returns.
 	KindExit
-	// KindGuard goes on behind if the bytes from Lo up to Hi, counted from the value of Base, are accessible, as CheckRange says;
-	// else, or if that takes long to find out, to Target. It is no instruction of the program.
+	// KindGuard continues behind if the bytes from Lo up to Hi, counted from the value of Base, are accessible, as CheckRange says;
+	// else, or if that takes long to find out, to Target. It is not an instruction of the program.
 	KindGuard
 )
 
-// Check says how an access is checked.
+// Check describes how an access is checked.
 type Check uint8
 
 const (
@@ -74,16 +74,16 @@ const (
 	// FlagWord marks a load of what may be word number Target of Program.Words: if its base is State.Context and State.Words has an address
 	// for the number, it loads the 64 bits there, without a check. Otherwise it is a load as any.
 	FlagWord
-	// FlagSelect marks a branch that skips one operation, which follows: after it, or after the jump behind it if Size is 2, code goes
+	// FlagSelect marks a branch that skips one operation, which follows: after it, or after the jump after it if Size is 2, code goes
 	// where the branch goes. If there are no Target.Marks, the operation may be generated as a selection between its result and what its
 	// register held; nothing enters it.
 	FlagSelect
-	// FlagRemainder marks a division that may be generated together with the Size operations behind it, which nothing enters: Dst holds
+	// FlagRemainder marks a division that may be generated together with the Size operations after it, which nothing enters: Dst holds
 	// the same as Src of the instruction before; the last operation leaves the remainder in its Dst, and Dst of this one holds what has
 	// been subtracted.
 	FlagRemainder
 	// FlagBound marks an addition in the copy of a loop after which the register Base is compared with Bound of the Cell: if it is not
-	// below (unsigned), code goes on at the slot behind. On a KindGuard it says that Bound is needed.
+	// below (unsigned), code continues at the slot behind. On a KindGuard it says that Bound is needed.
 	FlagBound
 	// FlagWayTaken and FlagWayFell mark a branch of which that way is recorded, with Target.Ways: no block tells that it was gone.
 	FlagWayTaken
@@ -136,8 +136,8 @@ type Insn struct {
 // Has reports whether the instruction has a flag.
 func (in *Insn) Has(f Flag) bool { return in.Flags&f != 0 }
 
-// Program is what a backend generates code for. Insns are the slots of the program, and behind them copies of loops, where
-// Slot says which slot an instruction is. Code never enters at copies, and only jumps lead there.
+// Program is what a backend generates code for. Insns are the slots of the program, and after them copies of loops, where
+// Slot identifies which slot an instruction is. Code never enters at copies, and only jumps lead there.
 //
 // Instructions are counted in State.Room, but not one by one: every block has a fixed number of instructions that were executed
 // at its start and are not yet charged, which is Count of its first instruction, and only where a jump leads to a block
@@ -152,9 +152,9 @@ type Program struct {
 	Used uint16
 	// Cells is the number of cells in use.
 	Cells int
-	// MayGoto says that may_goto occurs, so that calls have to save State.May.
+	// MayGoto means that may_goto occurs, so that calls have to save State.May.
 	MayGoto bool
-	// Calls says that there are bpf-to-bpf calls.
+	// Calls means that there are bpf-to-bpf calls.
 	Calls bool
 
 	// Inlines are the calls that generated code makes itself, in order. Ledger accounts for them, nil without any; they can only be
@@ -162,13 +162,13 @@ type Program struct {
 	Inlines []Inline
 	Ledger  vm.Ledger
 	CPUs    int
-	// Timed says that one of them tells the time, so that all have to advance it.
+	// Timed means that one of them tells the time, so that all have to advance it.
 	Timed bool
 
-	// Computed says that there are indirect jumps, which may lead into the middle of what is a block here.
+	// Computed means that there are indirect jumps, which may lead into the middle of what is a block here.
 	Computed bool
 
-	// Loops says that there may be loops that Optimise improves.
+	// Loops means that there may be loops that Optimise improves.
 	Loops bool
 
 	// Words are the words of the context that loads with FlagWord may be of, by their number of four bytes.

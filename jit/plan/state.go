@@ -18,7 +18,7 @@ type State struct {
 	Shadow  uintptr // Data + Target.ShadowDelta
 	NegBase uint64  // -Target.Base
 	Limit   uint64  // bytes of the arena an access may start in
-	Entry   uintptr // where to go on
+	Entry   uintptr // where to continue
 	// ArenaKern and ArenaUser are what addr_space_cast maps to, 0 for none.
 	ArenaKern, ArenaUser uint64
 
@@ -68,7 +68,7 @@ type Frame struct {
 	Host    uintptr   // host address of the end of its stack, which r10 points to
 	FP      uint64    // its r10
 	Saved   [4]uint64 // r6 to r9 of the caller, those in Insn.Saves
-	Ret     uint64    // slot behind the call that entered it, 0 in Frame(0)
+	Ret     uint64    // slot after the call that entered it, 0 in Frame(0)
 	May     uint64    // State.May of the caller
 	Scratch [7]uint64
 }
@@ -88,7 +88,7 @@ const MaxCells = 128
 //
 // Start of the run minus Lo is Key; its length minus N plus 1 is Count. Runs begin at granules, so that the value minus
 // Key also tells the alignment. The engine sets Lo, N and a first Key of -Lo. When memory of the run becomes inaccessible
-// (mem.Memory.Change) it leaves what is in front of it, or sets Count to 0 and Backoff back.
+// (mem.Memory.Change) it leaves what is before it, or sets Count to 0 and Backoff back.
 type Cell struct {
 	Key, Count      uint64
 	Credit, Backoff int64
@@ -104,7 +104,7 @@ const MaxBackoff = 1<<20 - 1
 // CellSize is the distance between cells.
 const CellSize = unsafe.Sizeof(Cell{})
 
-// Reason says why generated code came back. It is the low part of State.Exit.
+// Reason explains why generated code came back. It is the low part of State.Exit.
 type Reason uint32
 
 // ReasonBits is how many bits of State.Exit hold the Reason.

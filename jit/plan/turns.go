@@ -14,7 +14,7 @@ type blockState struct {
 	live   bool
 }
 
-// test is a comparison that ends the loop unless it says to go on: what a register held at the start of the turn, plus off, against v.
+// test is a comparison that ends the loop unless it says to continue: what a register held at the start of the turn, plus off, against v.
 type test struct {
 	pc     int32
 	reg    int8
@@ -125,7 +125,7 @@ func (p *Program) turnBranch(b, pc int32, in *Insn, s *blockState) {
 	}
 }
 
-// turnTo goes on at a slot.
+// turnTo continues at a slot.
 func (p *Program) turnTo(from, slot int32, s *blockState, passed uint8) {
 	f := &p.loop
 	b := p.leaders.index(slot)

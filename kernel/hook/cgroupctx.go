@@ -141,7 +141,7 @@ type Sysctl struct {
 	Write bool
 	// Value is the current value, New the one being written.
 	Value, New []byte
-	// Replaced says that the program put another new value in place.
+	// Replaced means that the program put another new value in place.
 	Replaced bool
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// ContextSpec says what a program's context is for.
+// ContextSpec describes what a program's context is for.
 type ContextSpec struct {
 	ProgType uapi.ProgType
 	Attach   uapi.AttachType
@@ -24,11 +24,11 @@ type ContextSpec struct {
 	// Proto is the FUNC or FUNC_PROTO (or, of raw tracepoints, the btf_trace_ typedef) of the hook in ProtoSpec; 0 = found by AttachTo.
 	Proto     btf.ID
 	ProtoSpec *btf.Spec // nil = vmlinux
-	// Unlisted says that the BTF lists no hooks, as a reduced one: what it does not have is not absent, but has no types.
+	// Unlisted means that the BTF lists no hooks, as a reduced one: what it does not have is not absent, but has no types.
 	Unlisted bool
 	// ContextType is the struct a tracepoint program declares its context with, such as trace_event_raw_sched_switch.
 	ContextType string
-	// Iter says what an iterator visits.
+	// Iter describes what an iterator visits.
 	Iter *IterSpec
 	// Packet is the packet of a networking program; nil = the default one.
 	Packet []byte
@@ -50,10 +50,10 @@ type NetSpec struct {
 	// Socket is the struct sock that a program of the networking stack runs for; nil = a default one. NoSocket: there is none.
 	Socket   *object.Object
 	NoSocket bool
-	// Frags are fragments behind the packet, which is the linear part then. Cloned: another sk_buff has the same bytes.
+	// Frags are fragments after the packet, which is the linear part then. Cloned: another sk_buff has the same bytes.
 	Frags  [][]byte
 	Cloned bool
-	// Ingress says that a tc program sees packets that come in.
+	// Ingress means that a tc program sees packets that come in.
 	Ingress bool
 	// Tunnel is the tunnel a packet came through; nil = none.
 	Tunnel *Tunnel
@@ -76,7 +76,7 @@ type Context struct {
 	// Func is the traced function's name and FuncAddr its address; empty and 0 where there is none.
 	Func     string
 	FuncAddr uint64
-	// Args are the arguments by name, in order; Returns says that Ret is meaningful.
+	// Args are the arguments by name, in order; Returns means that Ret is meaningful.
 	Args    []Arg
 	Ret     Arg
 	Returns bool
@@ -85,7 +85,7 @@ type Context struct {
 	// inner are the arguments of the system call below a hook that only gets its registers; calls says that Args "call" chooses it.
 	inner []Arg
 	calls bool
-	// Untyped says that the hook's prototype is not in BTF: arguments are numbers without types.
+	// Untyped means that the hook's prototype is not in BTF: arguments are numbers without types.
 	Untyped bool
 	// Record is the typed content of a tracepoint's context; nil elsewhere.
 	Record *object.Object

@@ -8,7 +8,7 @@ import (
 // place is where in an outer type an object lies.
 type place struct{ typ, path string }
 
-// enclosed says what the argument of a function is part of: the function goes from one to the other by container_of, and so do programs.
+// enclosed describes what the argument of a function is part of: the function goes from one to the other by container_of, and so do programs.
 var enclosed = map[string]place{
 	"free_user_ns":             {"user_namespace", "work"},
 	"css_free_rwork_fn":        {"cgroup_subsys_state", "destroy_rwork.work"},

@@ -90,7 +90,7 @@ func (h *Hooks) leave() {
 		h.SetCurrent(h.event.before)
 	}
 	if h.event.regs != nil {
-		h.event.regs.Forget() // the task goes on to another call
+		h.event.regs.Forget() // the task continues to another call
 	}
 	h.event = event{}
 	h.AllowLoads()
@@ -105,7 +105,7 @@ func (h *Hooks) transition() (from, to uint64) {
 	return t.from, t.to
 }
 
-// sockStates says which state a socket is in when a function is called with it; in all others it is connected.
+// sockStates identifies which state a socket is in when a function is called with it; in all others it is connected.
 var sockStates = map[string]uint64{
 	"tcp_v4_connect": net.TCPClose, "tcp_v6_connect": net.TCPClose, "__inet_stream_connect": net.TCPClose, "inet_bind": net.TCPClose, "inet6_bind": net.TCPClose,
 	"__inet_bind": net.TCPClose, "__inet6_bind": net.TCPClose, "inet_csk_get_port": net.TCPClose, "inet_csk_listen_start": net.TCPClose,

@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// IterSpec says what an iterator program visits, as far as the kernel does not know it by itself.
+// IterSpec describes what an iterator program visits, as far as the kernel does not know it by itself.
 type IterSpec struct {
 	// Maps and Programs are those of the object, in the order they were loaded.
 	Maps     []MapInfo

@@ -279,7 +279,7 @@ func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	return o, nil
 }
 
-// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error when addr is no task.
+// TaskPtRegs returns the address of a task's user registers (bpf_task_pt_regs); an error when addr is not a task.
 func (h *Hooks) TaskPtRegs(task uint64) (uint64, error) {
 	t := h.ObjectAt(task)
 	if t == nil || t.TypeName() != "task_struct" {

@@ -82,7 +82,7 @@ func (h *Hooks) skLookupIn(full, in []byte) error {
 	case le.Uint64(full[sk:]) != 0:
 		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets sk: %w", uapi.EINVAL)
 	case len(in) > end && !net.ZeroBytes(in[end:]):
-		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets bytes behind local_port: %w", uapi.EINVAL)
+		return fmt.Errorf("kernel: ctx_in of bpf_sk_lookup sets bytes after local_port: %w", uapi.EINVAL)
 	case le.Uint32(full[localPort:]) > 0xffff:
 		return fmt.Errorf("kernel: local_port %d: %w", le.Uint32(full[localPort:]), uapi.ERANGE)
 	case le.Uint32(full[family:]) != uapi.AFInet && le.Uint32(full[family:]) != uapi.AFInet6:

@@ -257,7 +257,7 @@ func (h *Hooks) KernelSkb(c *Context) (*object.Object, error) {
 	return o, nil
 }
 
-// KernelContext returns what the kernel has behind the struct a program declares its context with (bpf_cast_to_kern_ctx).
+// KernelContext returns what the kernel has after the struct a program declares its context with (bpf_cast_to_kern_ctx).
 func (h *Hooks) KernelContext(c *Context) (*object.Object, error) {
 	typ := progtype.Of(c.spec.ProgType).Context.Kernel
 	if typ == "sk_buff" && c.Packet != nil {

@@ -22,13 +22,13 @@ type fragment struct {
 // Linear returns the length of the packet's linear part in bytes.
 func (p *Packet) Linear() int { return int(p.end - p.data) }
 
-// Fragments returns the number of fragments behind the linear part.
+// Fragments returns the number of fragments after the linear part.
 func (p *Packet) Fragments() int { return len(p.frags) }
 
 // Clone makes the packet one whose bytes another sk_buff shares: what writes to it moves it first.
 func (p *Packet) Clone() { p.cloned = true }
 
-// addFrags puts bytes behind the linear part, in pages. -ENOMEM when there are more than fit.
+// addFrags puts bytes after the linear part, in pages. -ENOMEM when there are more than fit.
 func (p *Packet) addFrags(data []byte) error {
 	for len(data) > 0 {
 		if len(p.frags) == maxFrags {

@@ -92,7 +92,7 @@ type Reuse struct {
 	frame []byte // of the packet's whole memory
 	start int    // of the data in it
 	head  int    // of the headroom
-	tail  uint64 // bytes behind the data, of an sk_buff whatever its length
+	tail  uint64 // bytes after the data, of an sk_buff whatever its length
 }
 
 // Reuse prepares a packet that no program has changed yet. Nil for packets with fragments.

@@ -230,7 +230,7 @@ func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 }
 
 // AdjustMeta is bpf_xdp_adjust_meta: the start of metadata moves by delta. -EINVAL outside of the headroom, -EACCES for
-// a length that is no multiple of 4 or too long (32 bytes, since 6.1 252).
+// a length that is not a multiple of 4 or too long (32 bytes, since 6.1 252).
 func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 	meta := p.meta + uint64(int64(delta))
 	if int64(meta-(p.min+xdpFrameHead)) < 0 || int64(p.data-meta) < 0 {

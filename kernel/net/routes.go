@@ -13,7 +13,7 @@ type Network struct {
 	Neighbours []Neighbour
 }
 
-// RouteType says what becomes of packets on a route (RTN_*).
+// RouteType describes what becomes of packets on a route (RTN_*).
 type RouteType uint8
 
 const (

@@ -239,7 +239,7 @@ func (h *Host) fillSkb(b object.Builder) {
 		h.Fail(err)
 		return
 	}
-	room.Poke(0, make([]byte, size+shared), object.Made) // the shared info behind the data is all zero
+	room.Poke(0, make([]byte, size+shared), object.Made) // the shared info after the data is all zero
 	room.Poke(head, frame, object.Made)
 	b.Ptr("head", room)
 	data := room.Addr() + head + EthHeader

@@ -12,7 +12,7 @@ import (
 )
 
 // A Socket is a socket as programs of the socket world see it: by pointers to struct bpf_sock and struct bpf_tcp_sock, whose
-// fields the verifier rewrites. Behind it is a struct sock of the target's BTF, made when somebody asks for it, to which every
+// fields the verifier rewrites. After it is a struct sock of the target's BTF, made when somebody asks for it, to which every
 // change goes too. The three kinds of pointers are three addresses, because one address has one meaning in simulated
 // memory: a socket of __sk_buff shows less than the one bpf_sk_fullsock makes of it.
 type Socket struct {
@@ -73,7 +73,7 @@ func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 // SocketOf is the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
 func (h *Host) SocketOf(o *object.Object) (*Socket, error) {
 	if l := o.Storage(); l == nil || !socketTypes[l.Name] {
-		return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is no socket"}
+		return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is not a socket"}
 	}
 	return h.socketOf(o), nil
 }
@@ -365,7 +365,7 @@ func (h *Host) LookupSocket(protocol uint16, from []byte, fromPort uint16, to []
 	return best
 }
 
-// score says how well a socket fits a packet for its port, -1 when not at all (compute_score in net/ipv4/udp.c and inet_hashtables.c).
+// score describes how well a socket fits a packet for its port, -1 when not at all (compute_score in net/ipv4/udp.c and inet_hashtables.c).
 func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) int {
 	n := 0
 	if s.Family() == uapi.AFInet {

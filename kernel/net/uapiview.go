@@ -11,7 +11,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// fieldKind says what a load of a user ABI field yields.
+// fieldKind describes what a load of a user ABI field yields.
 type fieldKind uint8
 
 const (

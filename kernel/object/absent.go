@@ -11,7 +11,7 @@ type AbsentError struct {
 	Nearest    []string
 }
 
-// Error says what was looked for.
+// Error reports what was looked for.
 func (e *AbsentError) Error() string {
 	s := fmt.Sprintf("%s: the target has no %s", e.Hook, e.What)
 	if len(e.Nearest) > 0 {

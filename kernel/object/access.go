@@ -12,7 +12,7 @@ type Access struct {
 	Off    uint64 // bytes from the start of Type
 	Size   int    // bytes
 	Write  bool
-	// Set says that every byte had a value before the access; Default that some of it was made up by
+	// Set means that every byte had a value before the access; Default that some of it was made up by
 	// [ModeDefault]. Neither means that a never-set field read 0.
 	Set, Default bool
 
@@ -73,7 +73,7 @@ func (o *Object) log(off uint64, size int, write bool, was byteState) {
 		a.Type, a.TypeID, a.Off = l.Name, l.Type.ID, rel
 		a.Path = o.path(l, rel, uint64(size))
 		if a.Path == "" && size == 8 && o.k.mem.PointerSize() == 4 {
-			// Programs are compiled for 8-byte pointers: what they copy of a pointer goes on behind it.
+			// Programs are compiled for 8-byte pointers: what they copy of a pointer continues behind it.
 			if f := l.FieldAt(rel, 4); f.Off == rel && f.Size == 4 && Target(f.Spec, f.Type).Fine {
 				a.Path = f.Path
 			}

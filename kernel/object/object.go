@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// byteState says where the value of a byte comes from.
+// byteState describes where the value of a byte comes from.
 type byteState uint8
 
 const (

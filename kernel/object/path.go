@@ -25,7 +25,7 @@ type PathError struct {
 	Err     error // ErrNoField, ErrBadPath
 }
 
-// Error says which step failed in which type, and what comes near.
+// Error reports which step failed in which type, and what comes near.
 func (e *PathError) Error() string {
 	s := fmt.Sprintf("%s: %v: %q in %s", e.Path, e.Err, e.Name, e.Type)
 	if len(e.Nearest) > 0 {

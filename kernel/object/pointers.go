@@ -11,7 +11,7 @@ const (
 	OpaqueSize   = 256  // behind void * and pointers to types the BTF does not define
 	scalarElems  = 8    // elements behind a pointer to a number
 	PointerElems = 4    // elements behind a pointer to pointers
-	stringRoom   = 4096 // at least, behind char *: tools copy names by the size of their own buffers
+	stringRoom   = 4096 // at least, after char *: tools copy names by the size of their own buffers
 )
 
 // Pointee is what a pointer type says about its target.
@@ -157,7 +157,7 @@ func (s *Space) NewArgument(role string, spec *btf.Spec, to Pointee) *Object {
 	return o
 }
 
-// voidNames says what is behind fields declared void *, by their names: those of trace events.
+// voidNames describes what is behind fields declared void *, by their names: those of trace events.
 var voidNames = map[string]string{"skaddr": "sock", "skbaddr": "sk_buff", "sk": "sock", "skb": "sk_buff"}
 
 // BehindVoid returns the object behind a void * of a name that tells what it points to, nil for other names.

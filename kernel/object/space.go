@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Mode says what a read of a field nobody has set yields.
+// Mode describes what a read of a field nobody has set yields.
 type Mode uint8
 
 const (

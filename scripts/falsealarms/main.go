@@ -130,7 +130,7 @@ func compile(clang, dir string, sources []string) ([]string, error) {
 // that return a value (Linux 5.12), which clang 22 uses for __sync_fetch_and_add even when the value is not used.
 const newer = "instruction is newer than the kernel"
 
-// judge lists what bpfrun has against a program that is correct. A hook that a kernel does not have is no fault of the program, and that
+// judge lists what bpfrun has against a program that is correct. A hook that a kernel does not have is not a fault of the program, and that
 // an object for -mcpu=v3 or v4 does not load on an old kernel is true.
 func judge(d *report.RunDocument) (runs, refused int, problems []string) {
 	where := d.Object

@@ -50,7 +50,7 @@ func (l *Log) Last() int {
 	return l.Steps[len(l.Steps)-1].Insn
 }
 
-// ErrTooLong says that a line of a log or the log is longer than any kernel writes.
+// ErrTooLong means that a line of a log or the log is longer than any kernel writes.
 var ErrTooLong = errors.New("the log is too long")
 
 // Bounds of what is read: the kernel's largest log is 1 GiB, of which nobody keeps more than some megabytes.

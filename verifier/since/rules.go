@@ -104,7 +104,7 @@ const (
 	JumpPoints
 	// LazyPrecision: checkpoints forget what had to be exact, and the current state is not marked.
 	LazyPrecision
-	// UntrustedMem: walks to what is no struct yield memory that may fault.
+	// UntrustedMem: walks to what is not a struct yield memory that may fault.
 	UntrustedMem
 	// PreciseNeverImprecise (7.2)
 	SingularIDs
@@ -219,7 +219,7 @@ func (r Rule) In(release Release, patch int) bool {
 	return false
 }
 
-// String says what the rule is.
+// String describes what the rule is.
 func (r Rule) String() string { return rows[r].what }
 
 // From returns the release that brought a rule.

@@ -92,10 +92,10 @@ func (g *generator) comment(lines ...string) {
 	}
 }
 
-// handler writes a case that goes on with the next instruction.
+// handler writes a case that continues with the next instruction.
 func (g *generator) handler(body string, ops ...decode.Op) { g.end(body+"continue\n", ops...) }
 
-// end writes a case that says itself where it goes on.
+// end writes a case that says itself where it continues.
 func (g *generator) end(body string, ops ...decode.Op) {
 	labels := make([]string, len(ops))
 	for i, op := range ops {

@@ -160,7 +160,7 @@ func condition(i *decode.Info, x string) string {
 	return x + " " + comparison[i.Text] + " " + y
 }
 
-// branch jumps if the condition holds for x, and goes on otherwise.
+// branch jumps if the condition holds for x, and continues otherwise.
 func branch(i *decode.Info, x string) string {
 	return "if " + condition(i, x) + " {\ngoto taken\n}\n"
 }

@@ -36,7 +36,7 @@ const (
 	stackImage   = 64
 )
 
-// Config says what programs may contain.
+// Config describes what programs may contain.
 type Config struct {
 	// Kernel restricts programs to what BPF_PROG_LOAD takes without BTF: no callbacks, no arenas.
 	Kernel bool
@@ -115,7 +115,7 @@ func New(seed uint64, cfg Config) *Generator {
 // Forms are the instructions the generator covers.
 func (g *Generator) Forms() []decode.Op { return append([]decode.Op(nil), g.forms...) }
 
-// Missing says why an instruction is never generated, "" for those that are.
+// Missing explains why an instruction is never generated, "" for those that are.
 func (g *Generator) Missing(op decode.Op) string {
 	switch op {
 	case decode.OpLdBTFID:

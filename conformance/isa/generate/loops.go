@@ -22,7 +22,7 @@ type loopEnd struct {
 	add         decode.Op
 	test        decode.Op
 	bound       func(n int32) int32
-	leave       bool // the test leaves the loop, and a jump behind it goes back
+	leave       bool // the test leaves the loop, and a jump after it goes back
 }
 
 func same(n int32) int32 { return n }

@@ -121,7 +121,7 @@ func (p *program) atomic(op decode.Op) {
 	p.emit(op, at.base, s, at.off, 0)
 	if op == decode.OpCmpXchgW && p.cs.Cat == Random && p.gen.cfg.Kernel {
 		// The x86 JIT clears the upper half of r0 only if the verifier tells it to, and Linux 6.18 does not when a
-		// 64-bit use of r0 lies behind a point where it prunes: use r0 at once.
+		// 64-bit use of r0 lies after a point where it prunes: use r0 at once.
 		p.emit(decode.OpStxDW, regValue, 0, valueMark, 0)
 	}
 	if at.base == tmp {

@@ -38,12 +38,12 @@ func (p *program) walks() {
 	p.subprograms()
 }
 
-// walkEnd is a way to count up from 0, or down to 0, by a step. Tests are those that go on.
+// walkEnd is a way to count up from 0, or down to 0, by a step. Tests are those that continue.
 type walkEnd struct {
 	down      bool
 	wide      bool // the counter is 64 bits wide
 	test, not decode.Op
-	last      bool // the bound is the last value, not the one behind
+	last      bool // the bound is the last value, not the one after
 }
 
 var walkEnds = []walkEnd{
@@ -125,7 +125,7 @@ func (p *program) walkLoop(outer *walk, c int, end *walkEnd) {
 	top := len(p.insns)
 	var leave []int
 	if first {
-		// What the counter holds behind the last turn.
+		// What the counter holds after the last turn.
 		over := int32(bound)
 		if end.last {
 			over += add
@@ -200,7 +200,7 @@ func (p *program) walkPointers(w *walk) {
 		if p.chance(80) {
 			q.step = align * pick(p, []int{1, 1, 2, 4, 8, -1, -8})
 		}
-		// It also moves behind the last turn.
+		// It also moves after the last turn.
 		far := q.step * w.turns
 		if far > q.memory-8 || -far > q.memory-8 {
 			q.step, far = 0, 0

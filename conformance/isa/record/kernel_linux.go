@@ -202,7 +202,7 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 // pointer is an address for the kernel. The caller keeps the object alive; Go's heap does not move.
 func pointer(p *byte) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
-// reason is the last message of the verifier's log in front of its statistics.
+// reason is the last message of the verifier's log before its statistics.
 func (k *Kernel) reason(err error) string {
 	text, _, _ := strings.Cut(string(k.log), "\x00")
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Config says what Programs records.
+// Config describes what Programs records.
 type Config struct {
 	Seed, First, Count uint64
 	Generate           generate.Config // Kernel is set in any case

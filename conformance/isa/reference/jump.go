@@ -150,7 +150,7 @@ func (m *Machine) helper(id int32) uint64 {
 // mapLookup is bpf_map_lookup_elem of the one map, an array of one element.
 func (m *Machine) mapLookup() uint64 {
 	if m.r[1] != m.MapAddr {
-		m.fault(FaultBadArgument, "%#x is no map", m.r[1])
+		m.fault(FaultBadArgument, "%#x is not a map", m.r[1])
 	}
 	if m.load(m.r[2], 4) != 0 {
 		return 0

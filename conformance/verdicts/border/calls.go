@@ -45,7 +45,7 @@ func (g *generator) packetCheck() {
 	}
 	g.st = good
 	g.depth++
-	if out && g.chance(0.5) { // the good path goes on in line
+	if out && g.chance(0.5) { // the good path continues in line
 		g.packetAccess()
 		g.block(g.rng.IntN(3))
 		g.land(pc)

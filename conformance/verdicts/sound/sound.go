@@ -34,7 +34,7 @@ func (c *Contradiction) Error() string {
 	return fmt.Sprintf("%s: input %d: %s", c.Program, c.Input, c.What)
 }
 
-// ErrNotRun says that the machine does not simulate something the program needs.
+// ErrNotRun means that the machine does not simulate something the program needs.
 var ErrNotRun = errors.New("not simulated")
 
 // Run runs an accepted generated program with inputs determined by seed, on both engines. The error is a *Contradiction, ErrNotRun,
