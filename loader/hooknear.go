@@ -52,6 +52,20 @@ func (t *Target) each(h hookNames, f func(name string)) {
 // nearestHooks returns up to three attach points of a family whose names look like name, nearest first. They are copies, which do
 // not keep the target's types in memory.
 func (t *Target) nearestHooks(h hookNames, name string) []string {
+	type miss struct {
+		family hookNames
+		name   string
+	}
+	key := miss{h, name}
+	if near, ok := t.missed.Load(key); ok { // tools miss the same hooks, and a program may be linked more than once
+		return slices.Clone(near.([]string))
+	}
+	near := t.searchHooks(h, name)
+	t.missed.Store(key, near)
+	return slices.Clone(near)
+}
+
+func (t *Target) searchHooks(h hookNames, name string) []string {
 	index := t.hookIndex(h)
 	near := index.Near(name, min(3, max(2, len(name)/4)))
 	for _, n := range t.renamed(h, name) {

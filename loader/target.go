@@ -47,6 +47,7 @@ type Target struct {
 	partial  bool
 	funcOnce sync.Once
 	hooks    sync.Map // of hookNames: func() *nearest.Index
+	missed   sync.Map // names near to hooks that are missing
 }
 
 // enumSet is the values of one of the kernel's enums.

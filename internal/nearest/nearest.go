@@ -25,7 +25,7 @@ func Names(name string, names []string, limit int) []string {
 		}
 		d := limit + 1
 		if more := min(len(n), longest) - min(len(name), longest); -limit <= more && more <= limit && bits.OnesCount64(own^letters(n)) <= 2*limit {
-			d = Distance(name, n)
+			d = within(name, n, limit)
 		}
 		if len(name) >= 3 && (strings.Contains(n, name) || len(n) >= 3 && strings.Contains(name, n)) {
 			d = min(d, 2)
@@ -48,14 +48,17 @@ func letters(name string) (set uint64) {
 }
 
 // Distance is the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
-func Distance(a, b string) int {
+func Distance(a, b string) int { return within(a, b, 2*longest) }
+
+// within is [Distance] as long as that is at most limit, else some number above limit.
+func within(a, b string, limit int) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	var row [longest + 1]int
 	for j := range len(b) + 1 {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		diagonal, least := row[0], i+1
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := diagonal
@@ -64,6 +67,10 @@ func Distance(a, b string) int {
 			}
 			diagonal = row[j+1]
 			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+			least = min(least, row[j+1])
+		}
+		if least > limit { // no later row has less
+			return least
 		}
 	}
 	return row[len(b)]
@@ -98,7 +105,7 @@ func (x *Index) Near(name string, limit int) []string {
 		close := -limit <= more && more <= limit
 		d := limit + 1
 		if close && (len(n) > longest || len(name) > longest || bits.OnesCount64(own^set) <= 2*limit) {
-			d = Distance(name, n)
+			d = within(name, n, limit)
 		}
 		if len(name) >= 3 && own&^set == 0 && strings.Contains(n, name) || close && len(n) >= 3 && set&^own == 0 && strings.Contains(name, n) {
 			d = min(d, 2)
