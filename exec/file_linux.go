@@ -170,8 +170,11 @@ func (s *supervisor) give(n *notif, f *file, flags int) bool {
 // closes learns of closed descriptors. What was read is handled under the same lock, so that nobody sees a state between.
 func (s *supervisor) closes() {
 	for {
-		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}}
+		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}, {Fd: int32(s.quit), Events: unix.POLLIN}}
 		if _, err := unix.Poll(p, -1); err != nil && err != unix.EINTR {
+			return
+		}
+		if p[1].Revents != 0 {
 			return
 		}
 		s.mu.Lock()

@@ -28,6 +28,7 @@ type supervisor struct {
 	sys      *bpfsys.System
 	listener int
 	inotify  int
+	quit     int // an eventfd that is written to when the tool has ended
 	tool     int // process id of the program
 
 	mu         sync.Mutex // serves one call at a time
@@ -81,7 +82,11 @@ func Run(cfg Config) (int, error) {
 		return 0, err
 	}
 	defer s.sys.Close()
+	if s.quit, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+		return 0, fmt.Errorf("eventfd: %w", err)
+	}
 	if s.inotify, err = unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
+		unix.Close(s.quit)
 		return 0, fmt.Errorf("inotify: %w", err)
 	}
 	return s.run(path)
@@ -129,9 +134,22 @@ func (s *supervisor) run(path string) (int, error) {
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
-	defer signal.Stop(signals)
+	defer func() {
+		signal.Stop(signals)
+		close(signals)
+	}()
 	go s.forward(signals)
-	go s.closes()
+	var closing sync.WaitGroup
+	closing.Go(s.closes)
+	defer func() {
+		_, _ = unix.Write(s.quit, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		closing.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		unix.Close(s.inotify)
+		unix.Close(s.quit)
+		s.inotify = -1
+	}()
 	go s.serve()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -302,7 +320,8 @@ func (s *supervisor) serve() {
 	for {
 		var n notif
 		if e := s.recv(&n); e != 0 {
-			if e == unix.EINTR || e == unix.ENOENT {
+			// ENOENT: the thread that made the call is gone, or everybody is.
+			if e == unix.EINTR || e == unix.ENOENT && s.supervised() {
 				continue
 			}
 			return
@@ -313,6 +332,13 @@ func (s *supervisor) serve() {
 		s.busy--
 		s.mu.Unlock()
 	}
+}
+
+// supervised reports whether a thread is left whose calls are notified.
+func (s *supervisor) supervised() bool {
+	p := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}}
+	_, err := unix.Poll(p, 0)
+	return err != nil || p[0].Revents&unix.POLLHUP == 0
 }
 
 // handle serves one call. A panic is a bug here, which must not leave the program waiting.
