@@ -63,7 +63,7 @@ func trimPrefix(s, prefix string) string {
 // opsMember is the member a struct_ops program implements.
 type opsMember struct{ typ, member string }
 
-// verify asks the verifier of the release. What there is no rule for is accepted with a note.
+// verify asks the verifier of the release. A program that it cannot judge is accepted with a note that names what it lacks a rule for.
 func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e uapi.Errno) {
 	v := &verifier.Program{
 		Name: raw.Name, Type: p.typ, Attach: p.expected, AttachTo: raw.AttachTo, AttachID: p.hook.id, AttachModule: p.hook.module,
@@ -110,7 +110,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	case verifier.Refused:
 		return "", verdict.Errno
 	case verifier.Unknown:
-		return fmt.Sprintf("program %s: not verified, there is no rule for %s; accepted", raw.Name, verdict.Missing), 0
+		return fmt.Sprintf("program %s: accepted without a verdict, because bpfrun has no verifier rule for %s", raw.Name, verdict.Missing), 0
 	}
 	if out.level == logStats {
 		out.printf("processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n",
