@@ -105,17 +105,26 @@ func (s *System) lookup(m *Map, key, value []byte, flags uint64) ([]byte, uapi.E
 	return v, 0
 }
 
-func (s *System) mapUpdate(c Caller, a *attr) Result {
+// elemToChange returns the map and the key of a command that changes an element; refused is its result when it may not.
+func (s *System) elemToChange(c Caller, a *attr) (m *Map, key []byte, refused *Result) {
+	no := func(r Result) (*Map, []byte, *Result) { return nil, nil, &r }
 	m, e := s.elemOf(c, a.fd(0), false, true)
 	if e != 0 {
-		return fail(e)
+		return no(fail(e))
 	}
-	key, e := m.key(c, a.u64(8))
-	if e != 0 {
-		return fail(e)
+	if key, e = m.key(c, a.u64(8)); e != 0 {
+		return no(fail(e))
 	}
 	if m.ownersOnly() {
-		return m.notServed()
+		return no(m.notServed())
+	}
+	return m, key, nil
+}
+
+func (s *System) mapUpdate(c Caller, a *attr) Result {
+	m, key, refused := s.elemToChange(c, a)
+	if refused != nil {
+		return *refused
 	}
 	value := make([]byte, maps.UserValueSize(m.m))
 	if !c.Read(a.u64(16), value) {
@@ -227,16 +236,9 @@ func (s *System) updateDev(c Caller, m *Map, key, value []byte, flags uint64) ua
 }
 
 func (s *System) mapDelete(c Caller, a *attr) Result {
-	m, e := s.elemOf(c, a.fd(0), false, true)
-	if e != 0 {
-		return fail(e)
-	}
-	key, e := m.key(c, a.u64(8))
-	if e != 0 {
-		return fail(e)
-	}
-	if m.ownersOnly() {
-		return m.notServed()
+	m, key, refused := s.elemToChange(c, a)
+	if refused != nil {
+		return *refused
 	}
 	return fail(s.delete(m, key))
 }

@@ -30,11 +30,8 @@ const (
 // ReadBench reads the JSON of `bench`.
 func ReadBench(data []byte) (*BenchDocument, error) {
 	var d BenchDocument
-	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, err
-	}
-	if d.Schema != Schema || len(d.Batches) == 0 {
-		return nil, errors.New("not a document of bpfrun bench --json with ns_batches")
+	if err := json.Unmarshal(data, &d); err != nil || d.Schema != Schema || len(d.Batches) == 0 {
+		return nil, errors.New("not what bpfrun bench --json writes (a document with ns_batches)")
 	}
 	return &d, nil
 }
