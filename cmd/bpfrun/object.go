@@ -109,8 +109,7 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 	if isObject(s.Path) {
 		a.note("--btf %s is a BPF object: its own types stand for a kernel's", s.Path)
 	}
-	if s.implied != "" && !a.told {
-		a.told = true
+	if s.implied != "" && a.told.CompareAndSwap(false, true) {
 		a.note("%s", s.implied)
 	}
 	var opts []loader.TargetOption
@@ -124,7 +123,7 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		}
 		if err != nil {
 			// A broken module must not stop a load; it is left out and said so.
-			fmt.Fprintf(a.stderr, "bpfrun: module BTF %s is left out: %v\n", path, err)
+			a.warn("module BTF %s is left out: %v", path, err)
 			continue
 		}
 		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod}))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,7 @@ type app struct {
 	btf           []string
 	moduleBTF     []string
 	noCache       bool
+	cacheOnce     sync.Once
 	cache         *btffile.Cache // see btfCache
 	kernels       *kernels.Path  // see kernelPath
 	kernelVersion string
@@ -62,7 +64,8 @@ type app struct {
 	// onSession takes what the command debug opens, and closes it; nil for a terminal.
 	onSession func(s *debug.Session, program string) error
 
-	told bool // which kernel was chosen without --btf has been said
+	told  atomic.Bool // which kernel was chosen without --btf has been said
+	notes sync.Mutex  // held while a note is written
 }
 
 const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.

@@ -81,8 +81,15 @@ func (a *app) kernelPath() *kernels.Path {
 
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "bpfrun: "+format+"\n", args...)
+		a.warn(format, args...)
 	}
+}
+
+// warn writes a line that -q does not silence. Jobs that run side by side may call it.
+func (a *app) warn(format string, args ...any) {
+	a.notes.Lock()
+	defer a.notes.Unlock()
+	fmt.Fprintf(a.stderr, "bpfrun: "+format+"\n", args...)
 }
 
 // expandBTF finds the kernels an argument names; flag stands before it in errors.

@@ -64,8 +64,7 @@ func (a *app) testJobs(files []chosenFile, sources [][]btfSource, opt scenario.O
 	pool := newKernelPool(a.target)
 	for n, f := range files {
 		for _, s := range sources[n] {
-			if s.implied != "" && !a.told {
-				a.told = true
+			if s.implied != "" && a.told.CompareAndSwap(false, true) {
 				a.note("%s", s.implied)
 			}
 			for step := range uint64(seeds) {
