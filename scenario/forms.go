@@ -145,7 +145,7 @@ var overrideForm = &form{"override", "What calls of a helper return.", []member{
 var expectForm = &form{"expect", "What a run must have done. What is not named is not checked, but a fault nobody expects fails.", []member{
 	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, all 64 after u64:. Of a pcap, what every packet gives, or {XDP_DROP: 3, XDP_PASS: 97}.", shape: oneOf(integer, text, mapOf(integer))},
 	{name: "truncated", doc: "What the program returned for the packet cut short (truncate): one value for every length, or {XDP_DROP: 20, XDP_PASS: 7}.", shape: oneOf(integer, text, mapOf(integer))},
-	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others.", shape: mapOf(anything)},
+	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others. An element of a map of maps is compared by the contents of its inner map.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},
 	{name: "others", doc: "unchanged: maps, global variables and buffers that this expectation does not name are as they were before the run (arrays of more than 1 MiB are not compared).", shape: text},
 	{name: "ringbuf", doc: "Records of ring buffers by map, all of them in order, or their number. as: names the record's type.", shape: mapOf(anything)},

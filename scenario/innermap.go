@@ -70,11 +70,22 @@ func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
 		return nil, n.errorf("map %s has no inner map: define it by %s.inner, or with --inner-map", t.def.Name, t.def.Name)
 	}
 	def := *t.def.Inner
-	def.Name = fmt.Sprintf("%s[%s]", t.def.Name, strings.TrimSpace(t.keyText(key)))
+	def.Name = t.innerName(key)
 	b, err := t.m.AddMap(&def, t.spec)
 	if err != nil {
 		return nil, n.wrap("map "+def.Name, err)
 	}
 	inner := &table{t.v, t.m, &def, b, t.spec}
 	return b, inner.set(n)
+}
+
+// innerName is what messages call an element of a map of maps: OUTER[KEY].
+func (t *table) innerName(key []byte) string {
+	return fmt.Sprintf("%s[%s]", t.def.Name, strings.TrimSpace(t.keyText(key)))
+}
+
+// inner gives access to the map that is an element of a map of maps.
+func (t *table) inner(key []byte, b maps.Map) *table {
+	s := b.Spec()
+	return &table{t.v, t.m, &loader.Map{Name: t.innerName(key), Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}, b, t.spec}
 }

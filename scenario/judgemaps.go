@@ -113,6 +113,16 @@ func (j *judge) element(t *table, p Pair, k []byte, e *maps.Entry) error {
 		}
 		return nil
 	}
+	if outer, ok := t.b.(maps.OuterMap); ok && (n.Kind == Mapping || n.Kind == Sequence) {
+		in, ok := outer.Inner(k)
+		if ok {
+			return j.contents(t.inner(k, in), n)
+		}
+		if !j.checking {
+			j.expect(p.Key.Pos, what, false, "a map", "none")
+		}
+		return nil
+	}
 	size := int(t.b.Spec().ValueSize)
 	zero := make([]byte, size)
 	perCPU := t.b.Spec().Type.PerCPU()

@@ -130,6 +130,9 @@ func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
 // fitting leaves out the kernels that a glob or directory found and that have another byte order than any of the objects: nothing can be
 // said of them, and the user did not ask for each. Which were left out is noted once.
 func (a *app) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
+	if len(orders) == 0 {
+		return sources // no object could be opened, which is said elsewhere
+	}
 	var out []btfSource
 	var left []string
 	for _, s := range sources {

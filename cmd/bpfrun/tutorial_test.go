@@ -21,27 +21,30 @@ const tutorial = "docs/tutorial.md"
 // fromFile is a block that shows a file, or a part of one.
 var fromFile = regexp.MustCompile("(?s)<!-- from (\\S+) -->\n```(\\w+)\n(.*?)```")
 
-// TestTutorialShowsFiles: the sources in the tutorial are those of the files it names. TestTranscripts runs its console blocks.
-func TestTutorialShowsFiles(t *testing.T) {
+// TestPagesShowFiles: the sources in the tutorial and the cookbook are those of the files they name; the tutorial shows scenarios whole.
+// TestTranscripts runs their console blocks.
+func TestPagesShowFiles(t *testing.T) {
 	t.Chdir("../..")
-	text, err := os.ReadFile(tutorial)
-	require.NoError(t, err)
-	n := 0
-	updated := fromFile.ReplaceAllStringFunc(string(text), func(block string) string {
-		m := fromFile.FindStringSubmatch(block)
-		data, err := os.ReadFile(m[1])
+	for page, blocks := range map[string]int{tutorial: 3, "docs/cookbook.md": 9} {
+		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		n++
-		if m[2] == "yaml" && *rewrite.Flag { // whole files
-			return "<!-- from " + m[1] + " -->\n```yaml\n" + string(data) + "```"
+		n := 0
+		updated := fromFile.ReplaceAllStringFunc(string(text), func(block string) string {
+			m := fromFile.FindStringSubmatch(block)
+			data, err := os.ReadFile(m[1])
+			require.NoError(t, err)
+			n++
+			if m[2] == "yaml" && page == tutorial && *rewrite.Flag {
+				return "<!-- from " + m[1] + " -->\n```yaml\n" + string(data) + "```"
+			}
+			assert.NotEmpty(t, m[3], m[1])
+			assert.Contains(t, string(data), m[3], m[1])
+			return block
+		})
+		assert.Equal(t, blocks, n, page)
+		if *rewrite.Flag {
+			require.NoError(t, os.WriteFile(page, []byte(updated), 0o644))
 		}
-		assert.NotEmpty(t, m[3], m[1])
-		assert.Contains(t, string(data), m[3], m[1])
-		return block
-	})
-	assert.Equal(t, 3, n)
-	if *rewrite.Flag {
-		require.NoError(t, os.WriteFile(tutorial, []byte(updated), 0o644))
 	}
 }
 
