@@ -30,12 +30,10 @@ func Child(args []string) bool {
 // dropped are capabilities with which a call the filter does not know could change the host's kernel.
 var dropped = []uintptr{unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_PERFMON, unix.CAP_BPF}
 
+// child turns this process into the guard of the program: its parent, which outlives it and the supervisor just long enough to leave no process behind.
 func child(asRoot bool, path string, argv []string) error {
+	// The filter is this thread's alone, and the program is started by it.
 	runtime.LockOSThread()
-	// The program must not continue without its supervisor.
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("PR_SET_PDEATHSIG: %w", err)
-	}
 	for _, c := range dropped {
 		_ = unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) // fails without CAP_SETPCAP, when there is nothing to drop
 	}
@@ -54,16 +52,22 @@ func child(asRoot bool, path string, argv []string) error {
 		return fmt.Errorf("seccomp: %w: user notification is not to be had here", e)
 	}
 	// sendmsg(2) would wait for the supervisor, which fetches the listener itself.
-	if _, err := unix.Write(childFD, le.AppendUint32(nil, uint32(fd))); err != nil {
+	if err := tell(uint32(fd)); err != nil {
 		return fmt.Errorf("listener: %w", err)
 	}
 	unix.CloseOnExec(childFD)
-	unix.CloseOnExec(fd)
 	var one [1]byte
 	if n, err := unix.Read(childFD, one[:]); n != 1 {
 		return fmt.Errorf("supervisor: %w", err)
 	}
-	return fmt.Errorf("%s: %w", path, unix.Exec(path, argv, os.Environ()))
+	unix.Close(fd)
+	return guard(path, argv)
+}
+
+// tell writes a number to the supervisor.
+func tell(v uint32) error {
+	_, err := unix.Write(childFD, le.AppendUint32(nil, v))
+	return err
 }
 
 // dropCaps takes the capabilities from this thread.

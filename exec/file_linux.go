@@ -23,7 +23,9 @@ type file struct {
 	read   bool   // a directory was listed
 	kept   bool   // it stays when nobody has it open
 	event  int    // eventfd that stands for the object in epoll, -1 without
-	level  bool
+	// epolled means that the eventfd was put into an epoll instance.
+	epolled bool
+	level   bool
 }
 
 // memory is that of a memfd, mapped here.

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -40,7 +41,11 @@ func (s *supervisor) session(conn net.Conn) {
 		n := 0
 		if err == nil {
 			s.mu.Lock()
-			n, err = s.hit(l)
+			if s.listener < 0 {
+				err = errors.New("the program has ended")
+			} else {
+				n, err = s.hit(l)
+			}
 			s.mu.Unlock()
 		}
 		if err != nil {

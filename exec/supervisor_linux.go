@@ -3,18 +3,14 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,7 +25,8 @@ type supervisor struct {
 	listener int
 	inotify  int
 	quit     int // an eventfd that is written to when the tool has ended
-	tool     int // process id of the program
+	tool     int // process id of the program, 0 before it runs
+	guard    int // of its parent, see guard
 
 	mu         sync.Mutex // serves one call at a time
 	logMu      sync.Mutex
@@ -45,12 +42,12 @@ type supervisor struct {
 	lastCgroup uint64
 	polled     bool // something of ours was put into an epoll instance or polled
 	sleeps     []sleeper
-	busy       int // calls that are being served or held for another reason than waiting
+	served     uint64 // calls that were taken from the listener
+	polls      map[*polling]bool
 
-	step    int       // next of the events
-	over    time.Time // when the program was seen to wait after the last one
-	stopped bool      // it got SIGINT
-	notes   int
+	quiet quiet
+	step  int // next of the events
+	notes int
 }
 
 // Run runs the program until it ends and returns its exit status: 128 and the signal's number when a signal ended it. The error is why it could not be run.
@@ -64,8 +61,10 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{},
+		listener: -1, inotify: -1, quit: -1,
 	}
+	defer s.close()
 	raiseFiles()
 	sys := cfg.System
 	sys.Memory = func(name string, size int) (bpfsys.Memory, error) { return s.newShared(name, size) }
@@ -81,15 +80,35 @@ func Run(cfg Config) (int, error) {
 	if s.sys, err = bpfsys.New(sys); err != nil {
 		return 0, err
 	}
-	defer s.sys.Close()
 	if s.quit, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
 		return 0, fmt.Errorf("eventfd: %w", err)
 	}
 	if s.inotify, err = unix.InotifyInit1(unix.IN_CLOEXEC); err != nil {
-		unix.Close(s.quit)
 		return 0, fmt.Errorf("inotify: %w", err)
 	}
 	return s.run(path)
+}
+
+// close gives back what a session held: this process may run another one.
+func (s *supervisor) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		s.drop(f)
+	}
+	if s.sys != nil {
+		s.sys.Close()
+	}
+	for _, p := range s.procs {
+		unix.Close(p.pidfd)
+	}
+	clear(s.procs)
+	for _, fd := range []*int{&s.listener, &s.inotify, &s.quit} {
+		if *fd >= 0 {
+			unix.Close(*fd)
+		}
+		*fd = -1
+	}
 }
 
 // raiseFiles lets this process have as many descriptors as it may: each object has one.
@@ -102,14 +121,14 @@ func raiseFiles() {
 }
 
 func (s *supervisor) run(path string) (int, error) {
-	// PR_SET_PDEATHSIG is about the thread that started the child.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "supervisor")
+	defer theirs.Close()
+	guard := os.NewFile(uintptr(pair[0]), "guard") // its end is the end of the program
+	defer guard.Close()
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -125,35 +144,28 @@ func (s *supervisor) run(path string) (int, error) {
 		return 0, err
 	}
 	theirs.Close()
-	s.tool = cmd.Process.Pid
-	if s.listener, err = receive(pair[0], s.tool); err != nil {
-		unix.Close(pair[0])
+	s.guard = cmd.Process.Pid
+	if s.listener, err = receive(pair[0], s.guard); err != nil {
+		guard.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return 0, err
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	var threads sync.WaitGroup
+	done := make(chan struct{})
 	defer func() {
+		close(done)
 		signal.Stop(signals)
 		close(signals)
-	}()
-	go s.forward(signals)
-	var closing sync.WaitGroup
-	closing.Go(s.closes)
-	defer func() {
 		_, _ = unix.Write(s.quit, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		closing.Wait()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		unix.Close(s.inotify)
-		unix.Close(s.quit)
-		s.inotify = -1
+		threads.Wait()
 	}()
-	go s.serve()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go s.watch(ctx)
+	threads.Go(func() { s.forward(signals) })
+	threads.Go(s.closes)
+	threads.Go(s.serve)
+	threads.Go(func() { s.watch(done) })
 	if s.cfg.Socket != "" {
 		stop, err := s.listen(s.cfg.Socket)
 		if err != nil {
@@ -164,30 +176,61 @@ func (s *supervisor) run(path string) (int, error) {
 		defer stop()
 	}
 	_, _ = unix.Write(pair[0], []byte{1})
-	unix.Close(pair[0])
+	status, told := s.follow(pair[0])
 	err = cmd.Wait()
-	s.ended()
-	var exit *osexec.ExitError
-	switch {
-	case err == nil:
-		return 0, nil
-	case errors.As(err, &exit):
-		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			return 128 + int(ws.Signal()), nil
-		}
-		return exit.ExitCode(), nil
+	if !told {
+		s.killLeft()
 	}
-	return 0, err
+	s.ended()
+	if told {
+		if status.Signaled() {
+			return 128 + int(status.Signal()), nil
+		}
+		return status.ExitStatus(), nil
+	}
+	var exit *osexec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil // it has written why
+	}
+	return 0, fmt.Errorf("the parent of the program: %w", err)
+}
+
+// follow learns of the program from its parent: its process id, then how it ended; false when the parent was killed or could not start it.
+func (s *supervisor) follow(fd int) (unix.WaitStatus, bool) {
+	pid, ok := readWord(fd)
+	if !ok {
+		return 0, false
+	}
+	s.mu.Lock()
+	s.tool = int(pid)
+	s.mu.Unlock()
+	status, ok := readWord(fd)
+	return unix.WaitStatus(status), ok
+}
+
+func readWord(fd int) (uint32, bool) {
+	b := make([]byte, 4)
+	for {
+		n, err := unix.Read(fd, b)
+		if err != unix.EINTR {
+			return le.Uint32(b), n == len(b)
+		}
+	}
+}
+
+// killLeft ends the processes that are known when the guard cannot.
+func (s *supervisor) killLeft() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.procs {
+		_ = unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+	}
 }
 
 // receive fetches the listener from the child, which tells its descriptor.
 func receive(fd, pid int) (int, error) {
-	b := make([]byte, 4)
-	n, err := unix.Read(fd, b)
-	if err != nil {
-		return 0, err
-	}
-	if n != len(b) {
+	theirs, ok := readWord(fd)
+	if !ok {
 		return 0, errors.New("the child process ended before it was under supervision")
 	}
 	pidfd, err := unix.PidfdOpen(pid, 0)
@@ -195,7 +238,7 @@ func receive(fd, pid int) (int, error) {
 		return 0, fmt.Errorf("pidfd_open: %w", err)
 	}
 	defer unix.Close(pidfd)
-	l, err := unix.PidfdGetfd(pidfd, int(le.Uint32(b)), 0)
+	l, err := unix.PidfdGetfd(pidfd, int(theirs), 0)
 	if err != nil {
 		return 0, fmt.Errorf("pidfd_getfd: %w: a container's seccomp profile may forbid it (docker run --security-opt seccomp=unconfined)", err)
 	}
@@ -206,7 +249,11 @@ func receive(fd, pid int) (int, error) {
 func (s *supervisor) forward(signals <-chan os.Signal) {
 	for sig := range signals {
 		if n, ok := sig.(unix.Signal); ok && (n != unix.SIGINT || !terminal()) {
-			_ = unix.Kill(s.tool, n)
+			s.mu.Lock()
+			if s.tool > 0 {
+				_ = unix.Kill(s.tool, n)
+			}
+			s.mu.Unlock()
 		}
 	}
 }
@@ -317,28 +364,34 @@ func (s *supervisor) result(n *notif, r bpfsys.Result) {
 
 // serve handles notified calls until nobody is left who could make one.
 func (s *supervisor) serve() {
+	p := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}, {Fd: int32(s.quit), Events: unix.POLLIN}}
 	for {
-		var n notif
-		if e := s.recv(&n); e != 0 {
-			// ENOENT: the thread that made the call is gone, or everybody is.
-			if e == unix.EINTR || e == unix.ENOENT && s.supervised() {
-				continue
-			}
+		if _, err := unix.Poll(p, -1); err != nil && err != unix.EINTR || p[1].Revents != 0 {
 			return
 		}
+		if p[0].Revents&unix.POLLIN == 0 {
+			if p[0].Revents != 0 {
+				return // nobody is left
+			}
+			continue
+		}
+		// Under the lock, so that whoever has it sees each call at the listener or served. It does not block: the call is there, and stays counted
+		// when its thread is killed (ENOENT).
 		s.mu.Lock()
-		s.busy++
-		s.handle(&n)
-		s.busy--
+		var n notif
+		if s.recv(&n) == 0 {
+			s.served++
+			s.handle(&n)
+		}
 		s.mu.Unlock()
 	}
 }
 
-// supervised reports whether a thread is left whose calls are notified.
-func (s *supervisor) supervised() bool {
+// pending reports whether a call waits to be served.
+func (s *supervisor) pending() bool {
 	p := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}}
-	_, err := unix.Poll(p, 0)
-	return err != nil || p[0].Revents&unix.POLLHUP == 0
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0 && p[0].Revents&unix.POLLIN != 0
 }
 
 // handle serves one call. A panic is a bug here, which must not leave the program waiting.

@@ -3,11 +3,6 @@
 package exec
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,7 +50,7 @@ func (c *call) epollCtl() {
 	}
 	err = unix.EpollCtl(ep, int(c.arg(1)), f.event, &ev)
 	s.logf("[%d] epoll_ctl of %s %s", c.n.PID, f.object.Kind(), f.object.Name())
-	s.polled = true
+	s.polled, f.epolled = true, true
 	s.setLevel(f)
 	if e, ok := err.(unix.Errno); ok {
 		s.reply(c.n, 0, e)
@@ -181,6 +176,7 @@ func (c *call) poll(timeout int64) {
 	if timeout >= 0 {
 		end = time.Now().Add(time.Duration(timeout))
 	}
+	s.polls[p] = true
 	n2 := *c.n
 	go s.await(&call{s, &n2}, p, end)
 }
@@ -214,50 +210,68 @@ func (p *polling) close() {
 	}
 }
 
+// ready reports whether a descriptor of it is.
+func (p *polling) ready(s *supervisor) bool { return p.look(s) > 0 }
+
+// look sees which descriptors are ready and returns their number.
+func (p *polling) look(s *supervisor) int {
+	_, _ = unix.Poll(p.fds, 0)
+	ready := len(p.bad)
+	for i := range p.fds {
+		if f := p.files[i]; f != nil {
+			p.fds[i].Revents = 0
+			if f.object != nil && s.sys.Readable(f.object) {
+				p.fds[i].Revents = p.fds[i].Events & (unix.POLLIN | pollRdNorm)
+			}
+		}
+		if p.fds[i].Revents != 0 {
+			ready++
+		}
+	}
+	return ready
+}
+
 // await looks every few milliseconds until something is ready, the time is over, or the call is.
 func (s *supervisor) await(c *call, p *polling, end time.Time) {
-	defer p.close()
-	for {
-		wait := 2
+	for !s.answered(c, p, end) {
+		wait := pollEvery
 		if !end.IsZero() {
-			wait = min(wait, int(max(time.Until(end).Milliseconds(), 0)))
+			wait = min(wait, max(time.Until(end), 0))
 		}
-		_, _ = unix.Poll(p.fds, wait)
-		s.mu.Lock()
-		ready := len(p.bad)
-		for i := range p.fds {
-			if f := p.files[i]; f != nil {
-				p.fds[i].Revents = 0
-				if f.object != nil && s.sys.Readable(f.object) {
-					p.fds[i].Revents = p.fds[i].Events & (unix.POLLIN | pollRdNorm)
-				}
-			}
-			if p.fds[i].Revents != 0 {
-				ready++
-			}
-		}
-		over := !end.IsZero() && !time.Now().Before(end)
-		if !s.valid(c.n.ID) {
-			s.mu.Unlock()
-			return
-		}
-		if ready > 0 || over {
-			for i := range p.fds {
-				le.PutUint16(p.raw[8*i+6:], uint16(p.fds[i].Revents))
-			}
-			for _, i := range p.bad {
-				le.PutUint16(p.raw[8*i+6:], unix.POLLNVAL)
-			}
-			if c.Write(c.arg(0), p.raw) {
-				s.reply(c.n, int64(ready), 0)
-			} else {
-				s.reply(c.n, 0, unix.EFAULT)
-			}
-			s.mu.Unlock()
-			return
-		}
-		s.mu.Unlock()
+		time.Sleep(wait)
 	}
+	s.mu.Lock()
+	delete(s.polls, p)
+	p.close()
+	s.mu.Unlock()
+}
+
+// pollEvery is the time between two looks at the descriptors of a poll.
+const pollEvery = time.Millisecond
+
+// answered replies to a poll if it can be, and reports whether it is over.
+func (s *supervisor) answered(c *call, p *polling, end time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.valid(c.n.ID) {
+		return true
+	}
+	ready := p.look(s)
+	if ready == 0 && (end.IsZero() || time.Now().Before(end)) {
+		return false
+	}
+	for i := range p.fds {
+		le.PutUint16(p.raw[8*i+6:], uint16(p.fds[i].Revents))
+	}
+	for _, i := range p.bad {
+		le.PutUint16(p.raw[8*i+6:], unix.POLLNVAL)
+	}
+	if !c.Write(c.arg(0), p.raw) {
+		s.reply(c.n, 0, unix.EFAULT)
+		return true
+	}
+	s.reply(c.n, int64(ready), 0)
+	return true
 }
 
 // sleeper is a thread whose sleep is simulated: it ends when everything else waits too.
@@ -268,7 +282,7 @@ type sleeper struct {
 
 func (c *call) sleep() {
 	s := c.s
-	if s.cfg.Events == nil || !s.cfg.Events.Clock {
+	if s.cfg.Events == nil || !s.cfg.Events.Clock || s.quiet.asked > 0 {
 		s.host(c.n)
 		return
 	}
@@ -281,96 +295,25 @@ func (c *call) sleep() {
 	s.sleeps = append(s.sleeps, sleeper{&call{s, &n}, time.Duration(d)})
 }
 
-// idleTime is how long the program must be seen to wait before the next step happens, and pause how long before it is asked to end.
-const (
-	lookEvery = 500 * time.Microsecond
-	idleLooks = 6
-	// waitWeight is what a look counts that sees the program wait; one that does not counts 1 back.
-	waitWeight = 2
-	// aloneLooks is for a program that has attached nothing yet: it may wait for something of its own.
-	aloneLooks = 4000
-	pause      = 200 * time.Millisecond
-)
-
-// watch makes the steps of the events happen, one whenever the program waits.
-func (s *supervisor) watch(ctx context.Context) {
-	if s.cfg.Events == nil {
-		return
-	}
-	idle := 0
-	for ctx.Err() == nil {
-		time.Sleep(lookEvery)
-		s.mu.Lock()
-		if s.waits() {
-			idle += waitWeight
-		} else if idle = max(idle-1, 0); idle == 0 { // a program that waits in short pieces is between two of them at times
-			s.over = time.Time{}
-		}
-		if idle >= idleLooks && (idle >= aloneLooks || s.step > 0 || s.polled || s.cfg.Events.Clock || len(s.sys.Hooks()) > 0) {
-			idle = 0
-			s.advance()
-		}
-		s.mu.Unlock()
-	}
-}
-
-// waits reports whether every thread of the program waits, one of them for something of ours or asleep.
-func (s *supervisor) waits() bool {
-	reading := len(s.sleeps) > 0
-	found := false
-	for tgid, p := range s.procs {
-		if !alive(p.pidfd) {
-			unix.Close(p.pidfd)
-			delete(s.procs, tgid)
-			continue
-		}
-		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", tgid))
-		if err != nil {
-			continue
-		}
-		for _, t := range tasks {
-			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/syscall", tgid, t.Name()))
-			if err != nil {
-				continue
-			}
-			found = true
-			word, _, _ := strings.Cut(string(b), " ")
-			nr, err := strconv.Atoi(strings.TrimSpace(word))
-			if err != nil {
-				return false // "running"
-			}
-			switch {
-			case nr == unix.SYS_CLOCK_NANOSLEEP, nr == unix.SYS_NANOSLEEP, nr == unix.SYS_EPOLL_PWAIT, nr == sysEpollWait, nr == unix.SYS_EPOLL_PWAIT2, nr == sysPoll, nr == unix.SYS_PPOLL,
-				nr == sysSelect, nr == unix.SYS_PSELECT6, nr == sysPause, nr == unix.SYS_RT_SIGSUSPEND, nr == unix.SYS_RT_SIGTIMEDWAIT:
-				reading = true
-			case nr == unix.SYS_FUTEX, nr == unix.SYS_WAIT4, nr == unix.SYS_WAITID, nr == unix.SYS_READ, nr == unix.SYS_ACCEPT4, nr == unix.SYS_RECVMSG, nr == unix.SYS_RECVFROM, nr == unix.SYS_RESTART_SYSCALL:
-			default:
-				return false
-			}
-		}
-	}
-	if !found || !reading {
-		return false
-	}
-	s.levels()
-	for _, f := range s.files {
-		if f.level {
-			return false // it has not read yet what it was given
-		}
-	}
-	return true
-}
-
-// advance makes the next step happen, ends simulated sleeps, or asks the program to end.
-func (s *supervisor) advance() {
-	ev := s.cfg.Events
+// advance makes the next step happen, ends simulated sleeps, or asks the program to end. The program waits.
+func (s *supervisor) advance(now time.Time) {
+	ev, q := s.cfg.Events, &s.quiet
 	more := s.step < len(ev.Steps)
+	if more && s.step == 0 && !s.polled && !ev.Clock && len(s.sys.Hooks()) == 0 {
+		grace := alone
+		if q.last.shortest > 0 {
+			grace = aloneSoon
+		}
+		if now.Sub(q.since) < grace {
+			return
+		}
+	}
 	if more {
 		for _, l := range ev.Steps[s.step] {
 			_, _ = s.hit(l)
 		}
 		s.step++
-		s.over = time.Time{}
+		q.reset(now)
 	}
 	s.levels()
 	if len(s.sleeps) > 0 && (more || s.step <= len(ev.Steps)) {
@@ -385,25 +328,12 @@ func (s *supervisor) advance() {
 			}
 			s.reply(w.c.n, 0, 0)
 		}
+		q.reset(now)
 		return
 	}
-	if more || s.cfg.Keep || s.stopped {
-		return
+	if !more && !s.cfg.Keep && q.forever(now) {
+		s.ask(now)
 	}
-	if s.over.IsZero() {
-		s.over = time.Now()
-		return
-	}
-	if time.Since(s.over) < pause {
-		return
-	}
-	s.stopped = true
-	s.logf("the events are over and the program waits: SIGINT")
-	_ = unix.Kill(s.tool, unix.SIGINT)
-	for _, w := range s.sleeps {
-		s.host(w.c.n)
-	}
-	s.sleeps = nil
 }
 
 // hit makes an event happen and returns how many programs ran.

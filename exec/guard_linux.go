@@ -1,0 +1,120 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// guard starts the program and waits for it. When the program has ended, or the supervisor has, it kills what is left of the program's
+// processes: without a supervisor their calls would fail in ways no kernel has. PR_SET_PDEATHSIG alone would reach one process.
+func guard(path string, argv []string) error {
+	// Orphans become children of this process.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("PR_SET_CHILD_SUBREAPER: %w", err)
+	}
+	// Signals of the terminal are for the program. Ignoring them would be inherited by it.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
+	// The descriptor of the supervisor, whose end is the end of the socket, is not for the program: fork closes it on exec.
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	go func() {
+		var b [1]byte
+		for {
+			n, err := unix.Read(childFD, b[:])
+			if err == unix.EINTR {
+				continue
+			}
+			if n <= 0 {
+				killAll(os.Getpid())
+				os.Exit(128 + int(unix.SIGKILL))
+			}
+		}
+	}()
+	if err := tell(uint32(pid)); err != nil {
+		return fmt.Errorf("supervisor: %w", err)
+	}
+	for {
+		var ws unix.WaitStatus
+		p, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return fmt.Errorf("wait: %w", err)
+		case p == pid && (ws.Exited() || ws.Signaled()):
+			if _, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
+				killed := make(chan struct{}) // by a thread whose calls are not notified
+				go func() { killAll(os.Getpid()); close(killed) }()
+				<-killed
+			}
+			_ = tell(uint32(ws))
+			os.Exit(0)
+		}
+	}
+}
+
+// killAll kills the descendants of a process until there are none.
+func killAll(pid int) {
+	for {
+		left := descendants(pid)
+		for _, p := range left {
+			_ = unix.Kill(p, unix.SIGKILL)
+		}
+		for {
+			if p, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); p <= 0 && err != unix.EINTR {
+				break
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// descendants lists the children of a process, theirs, and so on, without those that ended.
+func descendants(pid int) []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	children := map[int][]int{}
+	for _, n := range names {
+		p, err := strconv.Atoi(n)
+		if err != nil {
+			continue
+		}
+		b, err := os.ReadFile("/proc/" + n + "/stat")
+		if err != nil {
+			continue
+		}
+		// The name in parentheses may contain anything.
+		f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+		if len(f) < 2 || f[0] == "Z" || f[0] == "X" {
+			continue
+		}
+		if parent, err := strconv.Atoi(f[1]); err == nil {
+			children[parent] = append(children[parent], p)
+		}
+	}
+	var out []int
+	for next := []int{pid}; len(next) > 0; next = next[1:] {
+		out = append(out, children[next[0]]...)
+		next = append(next, children[next[0]]...)
+	}
+	return out
+}
