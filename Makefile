@@ -47,6 +47,10 @@ corpus:
 test-corpus: corpus
 	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test ./...
 
+# Compares the cells "differs" of the matrix of the corpus' libbpf-tools with their causes in CONFORMANCE.md.
+differences:
+	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -v -run TestDifferencesHaveCauses ./matrix
+
 # Runs the corpus' objects on its amd64 kernels and writes what became of them into CONFORMANCE.md.
 corpus-table:
 	$(GO) run ./cmd/bpfrun conformance corpus --objects '$(CORPUS)/objects/*/libbpf-tools/*.o' \
@@ -95,7 +99,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: interpreter = reference evaluator, and = the running kernel (root, Linux).
 differential:

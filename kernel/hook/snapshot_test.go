@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/snaptest"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/model"
@@ -17,12 +18,15 @@ import (
 )
 
 // newHooks makes hooks of a kernel without types.
-func newHooks(t *testing.T) *Hooks {
+func newHooks(t *testing.T) *Hooks { return hooksOn(t, nil) }
+
+// hooksOn makes hooks of a kernel with these types.
+func hooksOn(t *testing.T, types *btf.Spec) *Hooks {
 	t.Helper()
 	m, err := mem.New(mem.Config{})
 	require.NoError(t, err)
 	t.Cleanup(m.Close)
-	s := object.New(object.Config{Mem: m, Types: object.NewTypes(), CPUs: 1, Arch: "x86"})
+	s := object.New(object.Config{Mem: m, Types: object.NewTypes(), BTF: types, CPUs: 1, Arch: "x86"})
 	u, err := window.NewUser(s)
 	require.NoError(t, err)
 	p, err := window.NewPerCPU(s)

@@ -40,7 +40,7 @@ func (h *Hooks) eventLayout(name string) *object.Layout {
 			return l
 		}
 	}
-	spec, p := h.eventProto(name)
+	spec, p, _ := h.eventPrototype(name)
 	if p == nil || spec != h.BTF() {
 		return nil
 	}

@@ -25,10 +25,19 @@ func tracepointName(s string) (category, name string) {
 }
 
 // eventProto finds the prototype of a tracepoint, whose first parameter is not the event's: that of the function
-// __traceiter_NAME, which names the parameters, else of typedef void (*btf_trace_NAME)(void *, ...), which does not.
+// __traceiter_NAME, which names the parameters, else of typedef void (*btf_trace_NAME)(void *, ...), which does not:
+// names come from the event's record then, where they can.
 func (h *Hooks) eventProto(name string) (*btf.Spec, *btf.Type) {
+	spec, p, named := h.eventPrototype(name)
+	if p != nil && !named {
+		p = h.namedByRecord(name, spec, p)
+	}
+	return spec, p
+}
+
+func (h *Hooks) eventPrototype(name string) (spec *btf.Spec, p *btf.Type, named bool) {
 	if h.BTF() == nil {
-		return nil, nil
+		return nil, nil, false
 	}
 	for _, spec := range append([]*btf.Spec{h.BTF()}, h.Modules()...) {
 		t, ok := spec.Find(btf.KindTypedef, "btf_trace_"+name)
@@ -37,13 +46,13 @@ func (h *Hooks) eventProto(name string) (*btf.Spec, *btf.Type) {
 		}
 		p := object.FollowProto(spec, t.ID)
 		if q, _, ok := spec.FuncProto("__traceiter_" + name); ok && (p == nil || len(q.Params) == len(p.Params)) {
-			p = q
+			return spec, q, true
 		}
 		if p != nil {
-			return spec, p
+			return spec, p, false
 		}
 	}
-	return nil, nil
+	return nil, nil, false
 }
 
 // rawTracepointContext makes the arguments of a raw tracepoint.
