@@ -17,6 +17,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/ceiling"
 	"github.com/bpfrun/bpfrun/internal/rewrite"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -199,6 +200,7 @@ func TestSource(t *testing.T) {
 
 // FuzzCommands carries out command lines of any sort on a small kernel, so that the many runs of a fuzzer stay fast.
 func FuzzCommands(f *testing.F) {
+	ceiling.Limit(f, 1<<30)
 	files, err := filepath.Glob("testdata/*.cmd")
 	require.NoError(f, err)
 	for _, file := range files {
@@ -229,9 +231,11 @@ func FuzzCommands(f *testing.F) {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		r := New(s, Config{In: strings.NewReader(commands), Out: io.Discard})
-		require.NoError(t, r.Run(ctx))
 		last := commands[strings.LastIndexByte(commands, '\n')+1:]
-		r.Complete(last)
+		ceiling.Check(t, 512<<20, func() {
+			require.NoError(t, r.Run(ctx))
+			r.Complete(last)
+		})
 	})
 }
 
