@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -16,8 +17,8 @@ const (
 type deduper struct {
 	*Types
 	to []uint32
-	// cands holds types that stand for themselves, by a hash of what is compared first.
-	cands map[uint64][]uint32
+	// heads and next chain types that stand for themselves by a hash of what is compared first, the newest first; 0 ends a chain.
+	heads, next []uint32
 	// hypot maps, while two structs are compared, types of the one to those of the other; list holds the mapped ones.
 	hypot       []uint32
 	list        []uint32
@@ -34,7 +35,8 @@ func (t *Types) Dedup(progress func(done, total int) error) error {
 		return err
 	}
 	n := int(t.NextID())
-	d := &deduper{Types: t, to: make([]uint32, n), hypot: make([]uint32, n), cands: map[uint64][]uint32{}}
+	d := &deduper{Types: t, to: make([]uint32, n), hypot: make([]uint32, n), next: make([]uint32, n)}
+	d.heads = make([]uint32, 1<<bits.Len32(uint32(n/4+256)))
 	for i := range n {
 		d.to[i], d.hypot[i] = unmapped, unmapped
 	}
@@ -96,20 +98,22 @@ func hash(w []uint32) uint64 {
 }
 
 func (d *deduper) add(id uint32) {
-	h := hash(d.Of(id))
-	d.cands[h] = append(d.cands[h], id)
+	head := d.head(d.Of(id))
+	d.next[id], *head = *head, id
 }
 
 // find returns the newest candidate for which same holds.
 func (d *deduper) find(w []uint32, same func(cand []uint32, id uint32) bool) (uint32, bool) {
-	list := d.cands[hash(w)]
-	for i := len(list) - 1; i >= 0; i-- {
-		if same(d.Of(list[i]), list[i]) {
-			return list[i], true
+	for id := *d.head(w); id != 0; id = d.next[id] {
+		if same(d.Of(id), id) {
+			return id, true
 		}
 	}
 	return 0, false
 }
+
+// head is the chain of the types that may equal one.
+func (d *deduper) head(w []uint32) *uint32 { return &d.heads[hash(w)&uint64(len(d.heads)-1)] }
 
 func isEnum(w []uint32) bool    { return kindOf(w).IsEnum() }
 func enumDecl(w []uint32) bool  { return isEnum(w) && vlenOf(w) == 0 }
@@ -262,9 +266,15 @@ func (d *deduper) equivalent(cand, canon uint32) (bool, error) {
 	if d.depth++; d.depth > maxNesting {
 		return false, fmt.Errorf("%w: types are nested more than %d deep", ErrLoop, maxNesting)
 	}
-	defer func() { d.depth-- }()
 	d.hypot[canon] = cand
 	d.list = append(d.list, canon)
+	eq, err := d.sameGraph(cand, canon)
+	d.depth--
+	return eq, err
+}
+
+// sameGraph compares two types, and what they refer to with equivalent.
+func (d *deduper) sameGraph(cand, canon uint32) (bool, error) {
 	a, b := d.Of(cand), d.Of(canon)
 	if a[0] != b[0] {
 		return false, nil

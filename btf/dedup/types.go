@@ -85,6 +85,14 @@ func (t *Types) Str(s string) uint32 {
 	return off
 }
 
+// StrBytes is Str of bytes, which are copied if they are new.
+func (t *Types) StrBytes(s []byte) uint32 {
+	if off, ok := t.strs[string(s)]; ok {
+		return off
+	}
+	return t.Str(string(s))
+}
+
 // NextID is the id of the next type.
 func (t *Types) NextID() uint32 { return uint32(len(t.at)) }
 

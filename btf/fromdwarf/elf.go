@@ -1,78 +1,134 @@
 package fromdwarf
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 )
 
 // ErrELF is an ELF file into which no section can be put.
 var ErrELF = errors.New("cannot add a section to this ELF file")
 
-// AddSection returns a copy of a 64-bit ELF file with a section of that name, which takes the place of one that is there. What the file
-// had stays where it was; the section, names and headers of sections are appended.
-func AddSection(file []byte, name string, content []byte) ([]byte, error) {
-	if len(file) < 64 || string(file[:4]) != elf.ELFMAG || elf.Class(file[4]) != elf.ELFCLASS64 {
-		return nil, fmt.Errorf("%w: want a 64-bit ELF file", ErrELF)
+// byteOrder reads and appends numbers.
+type byteOrder interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}
+
+// Section is one that is put into a file.
+type Section struct {
+	Name    string
+	Content []byte
+}
+
+// AddSections writes a copy of a 64-bit ELF file of size bytes with sections of those names, which take the place of ones that are there.
+// What the file had stays where it was; the sections, and names and headers of all sections, are appended.
+func AddSections(w io.Writer, file io.ReaderAt, size int64, add ...Section) error {
+	const header = 64
+	head := make([]byte, header)
+	if _, err := file.ReadAt(head, 0); err != nil || string(head[:4]) != elf.ELFMAG || elf.Class(head[4]) != elf.ELFCLASS64 {
+		return fmt.Errorf("%w: want a 64-bit ELF file", ErrELF)
 	}
-	var order interface {
-		binary.ByteOrder
-		binary.AppendByteOrder
-	} = binary.LittleEndian
-	if elf.Data(file[5]) == elf.ELFDATA2MSB {
+	order := byteOrder(binary.LittleEndian)
+	if elf.Data(head[5]) == elf.ELFDATA2MSB {
 		order = binary.BigEndian
 	}
-	const header = 64
-	at, size, count, names := order.Uint64(file[40:]), order.Uint16(file[58:]), order.Uint16(file[60:]), order.Uint16(file[62:])
-	if size != header || count == 0 || names >= count || at > uint64(len(file)) || uint64(count)*header > uint64(len(file))-at {
-		return nil, fmt.Errorf("%w: its section headers are malformed", ErrELF)
+	at, each, count, names := order.Uint64(head[40:]), order.Uint16(head[58:]), order.Uint16(head[60:]), order.Uint16(head[62:])
+	if each != header || count == 0 || names >= count || at > uint64(size) || uint64(count)*header > uint64(size)-at {
+		return fmt.Errorf("%w: its section headers are malformed", ErrELF)
 	}
-	headers := append([]byte(nil), file[at:at+uint64(count)*header]...)
-	strs := headers[int(names)*header:]
+	t := table{order: order, headers: make([]byte, int(count)*header), names: int(names), end: size}
+	if _, err := file.ReadAt(t.headers, int64(at)); err != nil && err != io.EOF {
+		return fmt.Errorf("%w: %w", ErrELF, err)
+	}
+	strs := t.header(t.names)
 	strOff, strSize := order.Uint64(strs[24:]), order.Uint64(strs[32:])
-	if strOff > uint64(len(file)) || strSize > uint64(len(file))-strOff {
-		return nil, fmt.Errorf("%w: its section names are malformed", ErrELF)
+	if strOff > uint64(size) || strSize > uint64(size)-strOff || strSize > maxNames {
+		return fmt.Errorf("%w: its section names are malformed", ErrELF)
 	}
-	table := append([]byte(nil), file[strOff:strOff+strSize]...)
-	out := append([]byte(nil), file...)
-	pad := func(n int) {
-		for len(out)%n != 0 {
-			out = append(out, 0)
+	t.strings = make([]byte, strSize)
+	if _, err := file.ReadAt(t.strings, int64(strOff)); err != nil && err != io.EOF {
+		return fmt.Errorf("%w: %w", ErrELF, err)
+	}
+	for _, s := range add {
+		if err := t.add(s); err != nil {
+			return err
 		}
 	}
-	pad(4)
-	place := len(out)
-	out = append(out, content...)
+	tail := t.finish()
+	order.PutUint64(head[40:], uint64(t.at))
+	order.PutUint16(head[60:], uint16(len(t.headers)/header))
+	for _, part := range []io.Reader{bytes.NewReader(head), io.NewSectionReader(file, header, size-header), bytes.NewReader(tail)} {
+		if _, err := io.Copy(w, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxNames bounds the names of sections.
+const maxNames = 64 << 20
+
+// table is the section headers of a file, and what is appended to the file.
+type table struct {
+	order   byteOrder
+	headers []byte
+	names   int // the index of the names
+	strings []byte
+	end     int64 // of the file as it was
+	tail    []byte
+	at      int64 // of the new headers
+}
+
+func (t *table) header(i int) []byte { return t.headers[i*64 : i*64+64] }
+
+// place aligns the end of the file and returns it.
+func (t *table) place(align int64) int64 {
+	for (t.end+int64(len(t.tail)))%align != 0 {
+		t.tail = append(t.tail, 0)
+	}
+	return t.end + int64(len(t.tail))
+}
+
+func (t *table) add(s Section) error {
 	found := -1
-	for i := range int(count) {
-		off := order.Uint32(headers[i*header:])
-		if end := uint64(off) + uint64(len(name)); end < strSize && string(table[off:end]) == name && table[end] == 0 {
+	for i := range len(t.headers) / 64 {
+		off := uint64(t.order.Uint32(t.header(i)))
+		if end := off + uint64(len(s.Name)); end < uint64(len(t.strings)) && string(t.strings[off:end]) == s.Name && t.strings[end] == 0 {
 			found = i
 		}
 	}
 	if found < 0 {
-		found = int(count)
-		h := make([]byte, header)
-		order.PutUint32(h, uint32(len(table)))
-		order.PutUint32(h[4:], uint32(elf.SHT_PROGBITS))
-		order.PutUint64(h[48:], 4)
-		headers = append(headers, h...)
-		table = append(append(table, name...), 0)
-		count++
+		found = len(t.headers) / 64
+		if found >= int(elf.SHN_LORESERVE) {
+			return fmt.Errorf("%w: it has %d sections", ErrELF, found)
+		}
+		h := make([]byte, 64)
+		t.order.PutUint32(h, uint32(len(t.strings)))
+		t.order.PutUint32(h[4:], uint32(elf.SHT_PROGBITS))
+		t.order.PutUint64(h[48:], 4)
+		t.headers = append(t.headers, h...)
+		t.strings = append(append(t.strings, s.Name...), 0)
 	}
-	h := headers[found*header:]
-	if elf.SectionFlag(order.Uint64(h[8:]))&elf.SHF_ALLOC != 0 {
-		return nil, fmt.Errorf("%w: %s is part of the program's memory", ErrELF, name)
+	h := t.header(found)
+	if elf.SectionFlag(t.order.Uint64(h[8:]))&elf.SHF_ALLOC != 0 {
+		return fmt.Errorf("%w: %s is part of the program's memory", ErrELF, s.Name)
 	}
-	order.PutUint64(h[24:], uint64(place))
-	order.PutUint64(h[32:], uint64(len(content)))
-	strs = headers[int(names)*header:]
-	order.PutUint64(strs[24:], uint64(len(out)))
-	order.PutUint64(strs[32:], uint64(len(table)))
-	out = append(out, table...)
-	pad(8)
-	order.PutUint64(out[40:], uint64(len(out)))
-	order.PutUint16(out[60:], count)
-	return append(out, headers...), nil
+	t.order.PutUint64(h[24:], uint64(t.place(4)))
+	t.order.PutUint64(h[32:], uint64(len(s.Content)))
+	t.tail = append(t.tail, s.Content...)
+	return nil
+}
+
+// finish appends names and headers, and returns all that is appended.
+func (t *table) finish() []byte {
+	h := t.header(t.names)
+	t.order.PutUint64(h[24:], uint64(t.place(1)))
+	t.order.PutUint64(h[32:], uint64(len(t.strings)))
+	t.tail = append(t.tail, t.strings...)
+	t.at = t.place(8)
+	return append(t.tail, t.headers...)
 }

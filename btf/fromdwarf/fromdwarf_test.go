@@ -36,6 +36,13 @@ func made(t testing.TB, b []byte, opt Options) (*btf.Spec, *Result) {
 	return s, res
 }
 
+// withSection is a file with a section put into it.
+func withSection(b []byte, name string, content []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := AddSections(&out, bytes.NewReader(b), int64(len(b)), Section{name, content})
+	return out.Bytes(), err
+}
+
 // lines are the types of BTF, ids replaced by what they lead to, in an order of their own.
 func lines(s *btf.Spec) []string {
 	var out []string
@@ -107,9 +114,9 @@ func TestSplitOnBase(t *testing.T) {
 
 func TestAddSection(t *testing.T) {
 	b := file(t, "gcc-5.o")
-	with, err := AddSection(b, ".BTF", []byte("first"))
+	with, err := withSection(b, ".BTF", []byte("first"))
 	require.NoError(t, err)
-	again, err := AddSection(with, ".BTF", []byte("second"))
+	again, err := withSection(with, ".BTF", []byte("second"))
 	require.NoError(t, err)
 	for i, x := range [][]byte{with, again} {
 		f, err := elf.NewFile(bytes.NewReader(x))
@@ -129,24 +136,24 @@ func TestAddSection(t *testing.T) {
 			}
 		}
 	}
-	_, err = AddSection([]byte("text"), ".BTF", nil)
+	_, err = withSection([]byte("text"), ".BTF", nil)
 	assert.ErrorIs(t, err, ErrELF)
-	_, err = AddSection(b, ".text", nil)
+	_, err = withSection(b, ".text", nil)
 	assert.ErrorIs(t, err, ErrELF)
 	bad := bytes.Clone(b)
 	binary.LittleEndian.PutUint64(bad[40:], 1<<40)
-	_, err = AddSection(bad, ".BTF", nil)
+	_, err = withSection(bad, ".BTF", nil)
 	assert.ErrorIs(t, err, ErrELF)
 }
 
 func TestErrors(t *testing.T) {
-	b, err := AddSection(file(t, "gcc-5.o"), ".debug_info", nil)
+	b, err := withSection(file(t, "gcc-5.o"), ".debug_info", nil)
 	require.NoError(t, err)
 	f, err := elf.NewFile(bytes.NewReader(b))
 	require.NoError(t, err)
 	_, err = Make(f, Options{})
 	assert.ErrorIs(t, err, ErrNoDWARF)
-	b, err = AddSection(file(t, "gcc-5.o"), ".debug_info", bytes.Repeat([]byte{0x11}, 100))
+	b, err = withSection(file(t, "gcc-5.o"), ".debug_info", bytes.Repeat([]byte{0x11}, 100))
 	require.NoError(t, err)
 	f, err = elf.NewFile(bytes.NewReader(b))
 	require.NoError(t, err)
@@ -165,11 +172,11 @@ func FuzzMake(f *testing.F) {
 	}
 	f.Add(secs[0], secs[1])
 	f.Fuzz(func(_ *testing.T, info, abbrev []byte) {
-		x, err := AddSection(b, ".debug_info", info)
+		x, err := withSection(b, ".debug_info", info)
 		if err != nil {
 			return
 		}
-		if x, err = AddSection(x, ".debug_abbrev", abbrev); err != nil {
+		if x, err = withSection(x, ".debug_abbrev", abbrev); err != nil {
 			return
 		}
 		e, err := elf.NewFile(bytes.NewReader(x))

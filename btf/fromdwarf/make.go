@@ -1,10 +1,10 @@
 package fromdwarf
 
 import (
-	"debug/dwarf"
 	"debug/elf"
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/dedup"
@@ -16,6 +16,8 @@ var (
 	ErrNoDWARF = errors.New("no DWARF")
 	// ErrMalformed: DWARF that contradicts itself.
 	ErrMalformed = errors.New("malformed DWARF")
+	// ErrMachine: an object file of a machine whose relocations are not known.
+	ErrMachine = errors.New("unknown machine")
 )
 
 // Options say what is made.
@@ -39,13 +41,13 @@ type Result struct {
 
 // Languages that BTF has no types for (DWARF 5 section 3.1.1).
 const (
-	langCPlus    = 0x04
-	langCPlus03  = 0x19
-	langCPlus11  = 0x1a
-	langRust     = 0x1c
-	langCPlus14  = 0x21
-	tagLLVMAnnot = dwarf.Tag(0x6000) // DW_TAG_LLVM_annotation
-	maxUnitTypes = 1 << 24
+	langCPlus   = 0x04
+	langCPlus03 = 0x19
+	langCPlus11 = 0x1a
+	langRust    = 0x1c
+	langCPlus14 = 0x21
+
+	maxUnitTypes = 1 << 28
 )
 
 func described(lang int64) bool {
@@ -56,32 +58,38 @@ func described(lang int64) bool {
 	return true
 }
 
-// Make reads the DWARF of an ELF file.
+// Make reads the DWARF of an ELF file. Units are decoded by as many goroutines as there are processors; what is made does not depend on
+// how many.
 func Make(f *elf.File, opt Options) (res *Result, err error) {
-	defer func() {
-		// debug/dwarf is robust but not proven so.
-		if r := recover(); r != nil {
-			res, err = nil, fmt.Errorf("%w: %v", ErrMalformed, r)
-		}
-	}()
-	info := f.Section(".debug_info")
-	if info == nil || info.Size == 0 {
-		return nil, fmt.Errorf("%w: the file has no .debug_info; compile with -g, or take the debug package", ErrNoDWARF)
-	}
-	d, err := f.DWARF()
+	// debug/elf and the decoder are robust but not proven so.
+	defer guard(&err)
+	in, err := openInput(f)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return nil, err
 	}
 	types, err := dedup.New(opt.Base)
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{opt: opt, types: types, syms: symbols(f), linked: f.Type != elf.ET_REL, r: d.Reader(), res: &Result{Types: types}, done: map[string]bool{}, big: f.ByteOrder.Uint16([]byte{0, 1}) == 1}
-	if err := m.units(int64(info.Size)); err != nil {
+	spans, err := in.spans()
+	if err != nil {
+		return nil, err
+	}
+	m := &maker{
+		opt: opt, types: types, syms: symbols(f), linked: f.Type != elf.ET_REL, in: in, res: &Result{Types: types}, done: map[string]bool{},
+		seen: map[variableKey]bool{}, offsets: [2]pages{},
+	}
+	if err := m.units(spans); err != nil {
 		return nil, err
 	}
 	m.sections()
 	return m.res, nil
+}
+
+func guard(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", ErrMalformed, r)
+	}
 }
 
 // maker is the state of one run.
@@ -89,55 +97,157 @@ type maker struct {
 	opt    Options
 	types  *dedup.Types
 	syms   symbolTable
-	r      *dwarf.Reader
+	in     *input
 	res    *Result
-	big    bool
 	linked bool // addresses are those of the symbols
 	// lastInt is the type int of the last unit that has one.
 	lastInt uint32
 	// done holds functions that were written: only the first of a name is.
 	done map[string]bool
 	vars []variable
-	seen map[string]bool // of variables
+	seen map[variableKey]bool
+	// offsets maps strings of .debug_str and .debug_line_str to those of the BTF.
+	offsets [2]pages
+	badText error
 }
 
-// units reads one compilation unit after another.
-func (m *maker) units(total int64) error {
-	m.seen = map[string]bool{}
-	for {
-		e, err := m.r.Next()
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrMalformed, err)
-		}
-		if e == nil {
-			return nil
-		}
-		if m.opt.Progress != nil {
-			if err := m.opt.Progress(int64(e.Offset), total); err != nil {
-				return err
+// units decodes the units of a file in parallel and writes them in their order.
+func (m *maker) units(spans []span) error {
+	workers := min(runtime.GOMAXPROCS(0), len(spans))
+	ahead := 2*workers + 2
+	free := make(chan *unit, ahead)
+	for range ahead {
+		free <- &unit{}
+	}
+	type job struct {
+		*unit
+		span
+	}
+	todo, inOrder, stop := make(chan job), make(chan job, ahead), make(chan struct{})
+	defer close(stop)
+	go func() {
+		defer close(inOrder)
+		defer close(todo)
+		for _, s := range spans {
+			var u *unit
+			select {
+			case u = <-free:
+			case <-stop:
+				return
+			}
+			u.ready = make(chan struct{})
+			inOrder <- job{u, s}
+			select {
+			case todo <- job{u, s}:
+			case <-stop:
+				return
 			}
 		}
-		switch e.Tag {
-		case dwarf.TagCompileUnit, dwarf.TagPartialUnit, dwarf.TagTypeUnit:
-		default:
-			m.r.SkipChildren()
-			continue
-		}
-		m.res.Units++
-		lang, _ := e.Val(dwarf.AttrLanguage).(int64)
-		if !described(lang) {
-			m.res.Skipped++
-			m.r.SkipChildren()
-			continue
-		}
-		u := unit{maker: m, byOffset: map[dwarf.Offset]int{}, origins: map[dwarf.Offset]*node{}}
-		if e.Children {
-			if err := u.children(nil, 0); err != nil {
-				return err
+	}()
+	for range workers {
+		go func() {
+			d := decoder{in: m.in, tables: map[abbrevKey]*abbrevs{}}
+			for j := range todo {
+				j.unit.err = d.try(j.unit, j.span)
+				close(j.unit.ready)
 			}
-		}
-		if err := u.write(); err != nil {
+		}()
+	}
+	for j := range inOrder {
+		<-j.unit.ready
+		if err := m.unit(j.unit); err != nil {
 			return err
 		}
+		if m.opt.Progress != nil {
+			if err := m.opt.Progress(int64(j.span.start+j.span.size), int64(m.in.size)); err != nil {
+				return err
+			}
+		}
+		free <- j.unit
 	}
+	return nil
+}
+
+// try is read, which reports a panic as an error.
+func (d *decoder) try(u *unit, s span) (err error) {
+	defer guard(&err)
+	return d.read(u, s)
+}
+
+// unit writes a unit that was decoded.
+func (m *maker) unit(u *unit) error {
+	if u.err != nil {
+		return u.err
+	}
+	m.res.Units += u.count
+	m.res.Skipped += u.skipped
+	w := writer{maker: m, unit: u}
+	if err := w.write(); err != nil {
+		return err
+	}
+	return m.badText
+}
+
+// pages maps offsets to offsets; only pages that are used take memory.
+type pages [][]uint32
+
+const pageSize = 4096
+
+func (p *pages) at(off uint64) *uint32 {
+	n := off / pageSize
+	for uint64(len(*p)) <= n {
+		*p = append(*p, nil)
+	}
+	if (*p)[n] == nil {
+		(*p)[n] = make([]uint32, pageSize)
+	}
+	return &(*p)[n][off%pageSize]
+}
+
+// str returns the BTF offset of a string of the unit.
+func (w *writer) str(t text) uint32 {
+	if t == 0 {
+		return 0
+	}
+	sec := t >> textShift
+	if sec == textInline>>textShift {
+		return w.types.StrBytes(w.bytes(t))
+	}
+	section := w.in.str
+	if sec == textLineStr>>textShift {
+		section = w.in.lineStr
+	}
+	if uint64(t&textOffset) >= uint64(len(section)) {
+		return w.types.StrBytes(w.bytes(t))
+	}
+	off := w.offsets[sec-1].at(uint64(t & textOffset))
+	if *off == 0 {
+		*off = w.types.StrBytes(w.bytes(t))
+	}
+	return *off
+}
+
+// bytes returns a string of the unit; the error of one that is not there is kept.
+func (w *writer) bytes(t text) []byte {
+	var section []byte
+	switch t &^ textOffset {
+	case 0:
+		return nil
+	case textStr:
+		section = w.in.str
+	case textLineStr:
+		section = w.in.lineStr
+	case textInline:
+		section = w.b
+	}
+	off := uint64(t & textOffset)
+	if off < uint64(len(section)) {
+		for i, c := range section[off:] {
+			if c == 0 {
+				return section[off : off+uint64(i)]
+			}
+		}
+	}
+	w.badText = fmt.Errorf("%w: no string at %#x of %d bytes", ErrMalformed, off, len(section))
+	return nil
 }

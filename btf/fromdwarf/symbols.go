@@ -2,7 +2,6 @@ package fromdwarf
 
 import (
 	"debug/elf"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -65,6 +64,12 @@ type variable struct {
 	place
 }
 
+// variableKey is what variables are told apart by.
+type variableKey struct {
+	name, section string
+	off           uint32
+}
+
 // wanted reports whether a variable is written.
 func (m *maker) wanted(p place) bool {
 	return strings.HasPrefix(p.section, percpuSection) || m.opt.GlobalVars && p.global
@@ -78,7 +83,7 @@ func (m *maker) placeOf(name string, n *node) (place, bool) {
 			found = append(found, p)
 		}
 	}
-	if m.linked && n.located {
+	if m.linked && n.place == placeFixed {
 		for _, p := range found {
 			// What is at address 0 of a kernel's per-CPU section cannot be told from what was left out by the linker.
 			if p.address == n.address && p.address != 0 {
@@ -96,7 +101,7 @@ func (m *maker) placeOf(name string, n *node) (place, bool) {
 // addVar writes a VAR once.
 func (m *maker) addVar(name string, typ uint32, n *node) (uint32, bool) {
 	p, ok := m.placeOf(name, n)
-	key := fmt.Sprintf("%s %s %d", name, p.section, p.off)
+	key := variableKey{name, p.section, p.off}
 	if !ok || m.seen[key] {
 		return 0, false
 	}

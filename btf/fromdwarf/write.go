@@ -3,7 +3,6 @@ package fromdwarf
 import (
 	"debug/dwarf"
 	"fmt"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/dedup"
@@ -17,103 +16,130 @@ const (
 	ateSignedChar = 0x06
 )
 
-// tags splits the children of a node that are tags of that kind off.
-func (n *node) tags(kind string) []string {
-	var out []string
-	for _, c := range n.children {
-		if c.tag == tagLLVMAnnot {
-			if text, ok := strings.CutPrefix(c.name, kind+"\x00"); ok {
-				out = append(out, text)
-			}
+// writer makes types of a unit.
+type writer struct {
+	*maker
+	*unit
+	// index is the type of array indexes.
+	index uint32
+}
+
+// isTag reports whether a part is a tag of that kind.
+func (w *writer) isTag(n *node, kind string) bool {
+	return (n.tag == tagLLVMAnnotation || n.tag == tagGNUAnnotation) && string(w.bytes(n.name)) == kind
+}
+
+// tags returns the texts of the tags of that kind that a node has.
+func (w *writer) tags(n *node, kind string) []text {
+	var out []text
+	w.parts(n, func(p *node) {
+		if w.isTag(p, kind) {
+			out = append(out, p.label)
 		}
-	}
+	})
 	return out
 }
 
-// list returns the children of one tag.
-func (n *node) list(tag dwarf.Tag) []*node {
-	var out []*node
-	for _, c := range n.children {
-		if c.tag == tag {
-			out = append(out, c)
+const (
+	typeTag = "btf_type_tag"
+	declTag = "btf_decl_tag"
+)
+
+// count is the number of parts of a node that have a tag.
+func (w *writer) count(n *node, tag dwarf.Tag) int {
+	count := 0
+	w.parts(n, func(p *node) {
+		if p.tag == tag {
+			count++
 		}
-	}
-	return out
+	})
+	return count
 }
 
 // void reports whether a node stands for no type of its own: BTF has none for the type of nullptr, and _Atomic is left out.
 func (n *node) void() bool { return n.tag == dwarf.TagUnspecifiedType || n.tag == dwarf.TagAtomicType }
 
 // ids is the number of types a node becomes.
-func (n *node) ids() uint32 {
+func (w *writer) ids(n *node) uint32 {
 	switch {
 	case n.void():
 		return 0
-	case n.tag == dwarf.TagPointerType:
-		return 1 + uint32(len(n.tags("btf_type_tag")))
+	case n.tag == dwarf.TagPointerType && n.first != 0:
+		return 1 + uint32(len(w.tags(n, typeTag)))
 	}
 	return 1
 }
 
 // write gives the unit's types ids, and writes them, its functions and variables.
-func (u *unit) write() error {
-	if len(u.nodes) > maxUnitTypes {
-		return fmt.Errorf("%w: a unit with %d types", ErrMalformed, len(u.nodes))
+func (w *writer) write() error {
+	if len(w.typeNodes) > maxUnitTypes {
+		return fmt.Errorf("%w: a unit with %d types", ErrMalformed, len(w.typeNodes))
 	}
-	next := u.types.NextID()
+	t := w.types
+	next := t.NextID()
 	arrays := false
-	for _, n := range u.nodes {
+	for _, i := range w.typeNodes {
+		n := &w.nodes[i]
 		if n.void() {
 			continue
 		}
 		n.id = next
-		next += n.ids()
+		next += w.ids(n)
 		arrays = arrays || n.tag == dwarf.TagArrayType
-		if n.tag == dwarf.TagBaseType && n.name == "int" && n.size == 4 && u.index == 0 {
-			u.index = n.id
+		if n.tag == dwarf.TagBaseType && w.index == 0 && n.size == 4 && string(w.bytes(n.name)) == "int" {
+			w.index = n.id
 		}
 	}
-	if u.index == 0 {
-		u.index = u.lastInt // as pahole does for units without int
+	if w.index == 0 {
+		w.index = w.lastInt // as pahole does for units without int
 	}
-	u.lastInt = u.index
-	missing := arrays && u.index == 0
+	w.lastInt = w.index
+	missing := arrays && w.index == 0
 	if missing {
-		u.index = next
+		w.index = next
 	}
-	for _, n := range u.nodes {
-		if !n.void() {
-			u.writeType(n)
+	for _, i := range w.typeNodes {
+		if n := &w.nodes[i]; !n.void() {
+			w.writeType(n)
 		}
 	}
 	if missing {
-		u.types.Add(u.types.Str("__ARRAY_SIZE_TYPE__"), dedup.Info(btf.KindInt, 0, false), 4, 32)
+		t.Add(t.Str("__ARRAY_SIZE_TYPE__"), dedup.Info(btf.KindInt, 0, false), 4, 32)
 	}
-	for _, n := range u.nodes {
-		if n.tag == dwarf.TagStructType || n.tag == dwarf.TagUnionType || n.tag == dwarf.TagTypedef {
-			u.declTags(n, n.id, dwarf.TagMember)
+	for _, i := range w.typeNodes {
+		switch n := &w.nodes[i]; n.tag {
+		case dwarf.TagStructType, dwarf.TagUnionType, dwarf.TagTypedef:
+			w.declTags(n, n.id, dwarf.TagMember)
 		}
 	}
-	for _, n := range u.funcs {
-		u.writeFunc(n)
+	for _, i := range w.funcs {
+		w.writeFunc(&w.nodes[i])
 	}
-	for _, n := range u.globals {
-		u.writeVar(n)
+	for _, i := range w.globals {
+		w.writeVar(&w.nodes[i])
 	}
 	return nil
 }
 
+// typeAt is the node of a type by its place in .debug_info, or nil.
+func (w *writer) typeAt(off uint64) *node {
+	n := w.at(off)
+	if n == nil || classOf(n.tag) != classType {
+		return nil
+	}
+	return n
+}
+
 // ref is the id of a type by its place in .debug_info; 0 is void and what BTF cannot describe.
-func (u *unit) ref(off dwarf.Offset) uint32 {
+func (w *writer) ref(off uint64) uint32 {
 	if off == 0 {
 		return 0
 	}
 	for range maxNesting {
-		i, ok := u.byOffset[off]
-		if !ok || i < 0 {
+		n := w.typeAt(off)
+		if n == nil {
 			return 0
 		}
-		n := u.nodes[i]
 		if n.tag != dwarf.TagAtomicType {
 			return n.id
 		}
@@ -122,45 +148,41 @@ func (u *unit) ref(off dwarf.Offset) uint32 {
 	return 0
 }
 
-func (u *unit) writeType(n *node) {
-	t := u.types
-	simple := func(kind btf.Kind, name string) { t.Add(t.Str(name), dedup.Info(kind, 0, false), u.ref(n.ref)) }
+func (w *writer) writeType(n *node) {
+	t := w.types
+	simple := func(kind btf.Kind, name text) { t.Add(w.str(name), dedup.Info(kind, 0, false), w.ref(n.ref)) }
 	switch n.tag {
 	case dwarf.TagBaseType:
-		u.writeBase(n)
+		w.writeBase(n)
 	case dwarf.TagPointerType:
-		u.writePointer(n)
+		w.writePointer(n)
 	case dwarf.TagTypedef:
 		simple(btf.KindTypedef, n.name)
 	case dwarf.TagConstType:
-		simple(btf.KindConst, "")
+		simple(btf.KindConst, 0)
 	case dwarf.TagVolatileType:
-		simple(btf.KindVolatile, "")
+		simple(btf.KindVolatile, 0)
 	case dwarf.TagRestrictType:
-		simple(btf.KindRestrict, "")
+		simple(btf.KindRestrict, 0)
 	case dwarf.TagArrayType:
-		// All dimensions are one, as pahole writes them.
-		total := int64(1)
-		for _, c := range n.counts {
-			total *= max(c, 0)
-		}
-		if len(n.counts) == 0 || total < 0 || total > 1<<32-1 {
+		total := n.elements
+		if total < 0 || total >= maxElements {
 			total = 0
 		}
-		t.Add(0, dedup.Info(btf.KindArray, 0, false), 0, u.ref(n.ref), u.index, uint32(total))
+		t.Add(0, dedup.Info(btf.KindArray, 0, false), 0, w.ref(n.ref), w.index, uint32(total))
 	case dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
-		u.writeStruct(n)
+		w.writeStruct(n)
 	case dwarf.TagEnumerationType:
-		u.writeEnum(n)
+		w.writeEnum(n)
 	case dwarf.TagSubroutineType:
-		u.writeProto(n)
+		w.writeProto(n)
 	}
 }
 
-func (u *unit) writeBase(n *node) {
-	t := u.types
+func (w *writer) writeBase(n *node) {
+	t := w.types
 	if n.encoding == ateFloat {
-		t.Add(t.Str(n.name), dedup.Info(btf.KindFloat, 0, false), uint32(n.size))
+		t.Add(w.str(n.name), dedup.Info(btf.KindFloat, 0, false), uint32(n.size))
 		return
 	}
 	enc := uint32(0)
@@ -170,14 +192,18 @@ func (u *unit) writeBase(n *node) {
 	case ateBoolean:
 		enc = btf.IntBool
 	}
-	t.Add(t.Str(n.name), dedup.Info(btf.KindInt, 0, false), uint32(n.size), enc<<24|uint32(n.size*8)&0xff)
+	t.Add(w.str(n.name), dedup.Info(btf.KindInt, 0, false), uint32(n.size), enc<<24|uint32(n.size*8)&0xff)
 }
 
-// writePointer writes a pointer and the type tags of what it points to, of which the last is the innermost.
-func (u *unit) writePointer(n *node) {
-	t := u.types
-	tags := n.tags("btf_type_tag")
-	to := u.ref(n.ref)
+// writePointer writes a pointer and the type tags of what it points to; the last one is the innermost.
+func (w *writer) writePointer(n *node) {
+	t := w.types
+	to := w.ref(n.ref)
+	if n.first == 0 {
+		t.Add(0, dedup.Info(btf.KindPtr, 0, false), to)
+		return
+	}
+	tags := w.tags(n, typeTag)
 	if len(tags) > 0 {
 		to = n.id + uint32(len(tags))
 	}
@@ -185,188 +211,199 @@ func (u *unit) writePointer(n *node) {
 	for i, tag := range tags {
 		to := n.id + uint32(i)
 		if i == 0 {
-			to = u.ref(n.ref)
+			to = w.ref(n.ref)
 		}
-		t.Add(t.Str(tag), dedup.Info(btf.KindTypeTag, 0, false), to)
+		t.Add(w.str(tag), dedup.Info(btf.KindTypeTag, 0, false), to)
 	}
 }
 
-func (u *unit) writeStruct(n *node) {
-	t := u.types
+// maxVlen is the most entries a type has.
+const maxVlen = 0xffff
+
+func (w *writer) writeStruct(n *node) {
+	t := w.types
 	union := n.tag == dwarf.TagUnionType
-	members := n.list(dwarf.TagMember)
 	if n.declared {
-		t.Add(t.Str(n.name), dedup.Info(btf.KindFwd, 0, union), 0)
+		t.Add(w.str(n.name), dedup.Info(btf.KindFwd, 0, union), 0)
 		return
 	}
-	bits := false
-	for _, m := range members {
-		bits = bits || m.bitSize != 0
-	}
+	bits, count := false, 0
+	w.parts(n, func(m *node) {
+		if m.tag == dwarf.TagMember {
+			bits = bits || m.bitSize != 0
+			count++
+		}
+	})
 	kind := btf.KindStruct
 	if union {
 		kind = btf.KindUnion
 	}
-	t.Add(t.Str(n.name), dedup.Info(kind, min(len(members), 0xffff), bits), uint32(n.size))
-	for i, m := range members {
-		if i == 0xffff {
-			break
+	count = min(count, maxVlen)
+	t.Add(w.str(n.name), dedup.Info(kind, count, bits), uint32(n.size))
+	w.parts(n, func(m *node) {
+		if m.tag != dwarf.TagMember || count == 0 {
+			return
 		}
+		count--
 		off := uint32(m.location * 8)
 		if m.bitSize != 0 {
-			off = uint32(u.bitPlace(m))&0xffffff | uint32(m.bitSize)<<24
+			off = uint32(w.bitPlace(m))&0xffffff | uint32(m.bitSize)<<24
 		}
-		t.Extend(t.Str(m.name), u.ref(m.ref), off)
-	}
+		t.Extend(w.str(m.name), w.ref(m.ref), off)
+	})
 }
 
 // bitPlace is where a bit field starts, in bits from the start of the struct as BTF counts them.
-func (u *unit) bitPlace(m *node) int64 {
+func (w *writer) bitPlace(m *node) int64 {
 	switch {
 	case m.bitOffset >= 0:
 		return m.bitOffset
 	case m.oldBits < 0:
 		return m.location * 8
-	case u.big:
+	case w.in.big:
 		return m.location*8 + m.oldBits
 	}
 	storage := m.size
 	if storage == 0 {
-		storage = u.storage(m.ref, 0)
+		storage = w.storage(m.ref, 0)
 	}
-	return m.location*8 + storage*8 - m.oldBits - m.bitSize
+	return m.location*8 + storage*8 - m.oldBits - int64(m.bitSize)
 }
 
 // storage is the size of the type a bit field has.
-func (u *unit) storage(off dwarf.Offset, depth int) int64 {
-	i, ok := u.byOffset[off]
-	if !ok || i < 0 || depth > 32 {
+func (w *writer) storage(off uint64, depth int) int64 {
+	n := w.typeAt(off)
+	switch {
+	case n == nil || depth > 32:
 		return 0
-	}
-	if n := u.nodes[i]; n.size != 0 {
+	case n.size != 0:
 		return n.size
-	} else {
-		return u.storage(n.ref, depth+1)
 	}
+	return w.storage(n.ref, depth+1)
 }
 
-func (u *unit) writeEnum(n *node) {
-	t := u.types
-	values := n.list(dwarf.TagEnumerator)
+func (w *writer) writeEnum(n *node) {
+	t := w.types
 	size := n.size
 	if size == 0 {
 		size = 4
 	}
-	negative := false
-	for _, v := range values {
-		negative = negative || v.value < 0
-	}
-	if i, ok := u.byOffset[n.ref]; ok && n.ref != 0 && i >= 0 && size > 4 {
+	negative, count := false, 0
+	w.parts(n, func(v *node) {
+		if v.tag == dwarf.TagEnumerator {
+			negative = negative || v.value < 0
+			count++
+		}
+	})
+	if e := w.typeAt(n.ref); e != nil && size > 4 {
 		// 8-byte values do not tell whether they are signed; the type of the enum does.
-		e := u.nodes[i].encoding
-		negative = e == ateSigned || e == ateSignedChar
+		negative = e.encoding == ateSigned || e.encoding == ateSignedChar
 	}
-	count := min(len(values), 0xffff)
+	count = min(count, maxVlen)
 	kind := btf.KindEnum
 	if size > 4 {
 		kind = btf.KindEnum64
 	}
-	t.Add(t.Str(n.name), dedup.Info(kind, count, negative), uint32(size))
-	for _, v := range values[:count] {
-		t.Extend(t.Str(v.name), uint32(v.value))
+	t.Add(w.str(n.name), dedup.Info(kind, count, negative), uint32(size))
+	w.parts(n, func(v *node) {
+		if v.tag != dwarf.TagEnumerator || count == 0 {
+			return
+		}
+		count--
+		t.Extend(w.str(v.name), uint32(v.value))
 		if kind == btf.KindEnum64 {
 			t.Extend(uint32(v.value >> 32))
 		}
-	}
+	})
 }
 
-// writeProto writes a FUNC_PROTO.
-func (u *unit) writeProto(n *node) uint32 {
-	t := u.types
-	var params []*node
-	for _, c := range n.children {
-		if c.tag == dwarf.TagFormalParameter || c.tag == dwarf.TagUnspecifiedParameters {
-			params = append(params, c)
-		}
-	}
-	id := t.Add(0, dedup.Info(btf.KindFuncProto, min(len(params), 0xffff), false), u.ref(n.ref))
-	for i, p := range params {
+// writeProto writes a FUNC_PROTO that returns what a node refers to.
+func (w *writer) writeProto(n *node) uint32 { return w.proto(n, n.ref) }
+
+func (w *writer) proto(n *node, result uint64) uint32 {
+	t := w.types
+	count := min(w.count(n, dwarf.TagFormalParameter)+w.count(n, dwarf.TagUnspecifiedParameters), maxVlen)
+	id := t.Add(0, dedup.Info(btf.KindFuncProto, count, false), w.ref(result))
+	w.parts(n, func(p *node) {
 		switch {
-		case i == 0xffff:
-			return id
+		case p.tag != dwarf.TagFormalParameter && p.tag != dwarf.TagUnspecifiedParameters || count == 0:
+			return
 		case p.tag == dwarf.TagUnspecifiedParameters:
 			t.Extend(0, 0)
 		default:
-			t.Extend(t.Str(p.name), u.ref(p.ref))
+			name, ref := w.completed(p)
+			t.Extend(w.str(name), w.ref(ref))
 		}
-	}
+		count--
+	})
 	return id
 }
 
 // writeFunc writes a function that the file's symbols have, the first of its name.
-func (u *unit) writeFunc(n *node) {
-	name, ref := u.completed(n)
-	if name == "" || u.done[name] || len(u.syms.funcs) > 0 && !u.syms.funcs[name] || len(u.syms.funcs) == 0 && !n.external {
+func (w *writer) writeFunc(n *node) {
+	at, ref := w.completed(n)
+	name := w.bytes(at)
+	known := w.syms.funcs
+	if len(name) == 0 || w.done[string(name)] || len(known) > 0 && !known[string(name)] || len(known) == 0 && !n.external {
 		return
 	}
-	whole := *n
-	whole.ref, whole.children = ref, make([]*node, 0, len(n.children))
-	for _, c := range n.children {
-		if c.tag == dwarf.TagFormalParameter {
-			p := *c
-			if p.name, p.ref = u.completed(c); p.name == "" {
-				return
-			}
-			c = &p
+	unnamed := false
+	w.parts(n, func(p *node) {
+		if p.tag == dwarf.TagFormalParameter {
+			name, _ := w.completed(p)
+			unnamed = unnamed || len(w.bytes(name)) == 0
 		}
-		whole.children = append(whole.children, c)
+	})
+	if unnamed {
+		return
 	}
-	u.done[name] = true
-	proto := u.writeProto(&whole)
-	t := u.types
-	id := t.Add(t.Str(name), dedup.Info(btf.KindFunc, 0, false), proto)
-	u.res.Functions++
-	u.declTags(&whole, id, dwarf.TagFormalParameter)
+	w.done[string(name)] = true
+	proto := w.proto(n, ref)
+	t := w.types
+	id := t.Add(w.str(at), dedup.Info(btf.KindFunc, 0, false), proto)
+	w.res.Functions++
+	w.declTags(n, id, dwarf.TagFormalParameter)
 }
 
-func (u *unit) writeVar(n *node) {
-	name, ref := n.name, n.ref
+func (w *writer) writeVar(n *node) {
+	at, typ := n.name, n.ref
 	if n.origin != 0 {
-		if i, ok := u.byOffset[n.origin]; ok && i < 0 {
-			name, ref = u.globals[-i-1].name, u.globals[-i-1].ref
-		}
+		at, typ = w.completed(n)
 	} else if n.declared {
 		return
 	}
-	if name == "" {
+	name := w.bytes(at)
+	if len(name) == 0 || w.ref(typ) == 0 {
 		return
 	}
-	typ := u.ref(ref)
-	if typ == 0 {
-		return
-	}
-	if id, ok := u.addVar(name, typ, n); ok {
-		u.declTags(n, id, 0)
+	if id, ok := w.addVar(string(name), w.ref(typ), n); ok {
+		w.declTags(n, id, 0)
 	}
 }
 
 // declTags writes the decl tags of a type, function or variable, and of its members or parameters.
-func (u *unit) declTags(n *node, id uint32, entries dwarf.Tag) {
-	if len(n.children) == 0 {
+func (w *writer) declTags(n *node, id uint32, entries dwarf.Tag) {
+	if n.first == 0 {
 		return
 	}
-	add := func(text string, component uint32) {
-		u.types.Add(u.types.Str(text), dedup.Info(btf.KindDeclTag, 0, false), id, component)
+	t := w.types
+	add := func(from *node, component uint32) {
+		for _, tag := range w.tags(from, declTag) {
+			t.Add(w.str(tag), dedup.Info(btf.KindDeclTag, 0, false), id, component)
+		}
 	}
-	for _, text := range n.tags("btf_decl_tag") {
-		add(text, 1<<32-1)
-	}
+	add(n, 1<<32-1)
 	if entries == 0 {
 		return
 	}
-	for i, c := range n.list(entries) {
-		for _, text := range c.tags("btf_decl_tag") {
-			add(text, uint32(i))
+	i := uint32(0)
+	w.parts(n, func(p *node) {
+		if p.tag != entries {
+			return
 		}
-	}
+		if p.first != 0 {
+			add(p, i)
+		}
+		i++
+	})
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -51,11 +51,12 @@ func (a *app) btfGen(path, base, output, into string, vars bool) error {
 			return err
 		}
 	}
-	file, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return usageError{err}
 	}
-	f, err := elf.NewFile(bytes.NewReader(file))
+	defer file.Close()
+	f, err := elf.NewFile(file)
 	if err != nil {
 		return codeError{exitLoad, fmt.Errorf("%s: not an ELF file: %w", filepath.Base(path), err)}
 	}
@@ -85,11 +86,17 @@ func (a *app) btfGen(path, base, output, into string, vars bool) error {
 		a.note("%d units are left out: BTF does not describe their language", res.Skipped)
 	}
 	if into != "" {
-		with, err := fromdwarf.AddSection(file, ".BTF", raw)
+		info, err := file.Stat()
 		if err != nil {
-			return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
+			return err
 		}
-		if err := writeFile(into, func(w io.Writer) error { _, err := w.Write(with); return err }); err != nil {
+		err = writeFile(into, func(w io.Writer) error {
+			return fromdwarf.AddSections(w, file, info.Size(), fromdwarf.Section{Name: ".BTF", Content: raw})
+		})
+		if errors.Is(err, fromdwarf.ErrELF) {
+			err = codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
+		}
+		if err != nil {
 			return err
 		}
 	}

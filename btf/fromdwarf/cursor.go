@@ -1,0 +1,147 @@
+package fromdwarf
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// cursor reads numbers from bytes. Reading past the end gives zeros and sets bad.
+type cursor struct {
+	b   []byte
+	at  int
+	big bool
+	bad bool
+}
+
+// take returns the next n bytes, or nil.
+func (c *cursor) take(n uint64) []byte {
+	if c.bad || n > uint64(len(c.b)-c.at) {
+		c.bad = true
+		return nil
+	}
+	b := c.b[c.at : c.at+int(n)]
+	c.at += int(n)
+	return b
+}
+
+func (c *cursor) skip(n uint64) {
+	if c.bad || n > uint64(len(c.b)-c.at) {
+		c.bad = true
+		return
+	}
+	c.at += int(n)
+}
+
+func (c *cursor) u8() uint8 {
+	if c.at >= len(c.b) {
+		c.bad = true
+		return 0
+	}
+	c.at++
+	return c.b[c.at-1]
+}
+
+func (c *cursor) u16() uint16 {
+	b := c.take(2)
+	if b == nil {
+		return 0
+	}
+	v := binary.LittleEndian.Uint16(b)
+	if c.big {
+		v = bits.ReverseBytes16(v)
+	}
+	return v
+}
+
+func (c *cursor) u24() uint32 {
+	b := c.take(3)
+	if b == nil {
+		return 0
+	}
+	if c.big {
+		return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
+	}
+	return uint32(b[2])<<16 | uint32(b[1])<<8 | uint32(b[0])
+}
+
+func (c *cursor) u32() uint32 {
+	b := c.take(4)
+	if b == nil {
+		return 0
+	}
+	v := binary.LittleEndian.Uint32(b)
+	if c.big {
+		v = bits.ReverseBytes32(v)
+	}
+	return v
+}
+
+func (c *cursor) u64() uint64 {
+	b := c.take(8)
+	if b == nil {
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(b)
+	if c.big {
+		v = bits.ReverseBytes64(v)
+	}
+	return v
+}
+
+// sized reads a number of 1, 2, 4 or 8 bytes.
+func (c *cursor) sized(n uint8) uint64 {
+	switch n {
+	case 1:
+		return uint64(c.u8())
+	case 2:
+		return uint64(c.u16())
+	case 4:
+		return uint64(c.u32())
+	case 8:
+		return c.u64()
+	}
+	c.bad = true
+	return 0
+}
+
+// uleb reads a number of variable length; what exceeds 64 bits is lost.
+func (c *cursor) uleb() uint64 {
+	if c.at < len(c.b) && c.b[c.at] < 0x80 {
+		c.at++
+		return uint64(c.b[c.at-1])
+	}
+	var v uint64
+	for shift := uint(0); ; shift += 7 {
+		b := c.u8()
+		v |= uint64(b&0x7f) << shift
+		if b&0x80 == 0 || c.bad {
+			return v
+		}
+	}
+}
+
+func (c *cursor) sleb() int64 {
+	var v int64
+	for shift := uint(0); ; {
+		b := c.u8()
+		v |= int64(b&0x7f) << shift
+		shift += 7
+		if b&0x80 == 0 || c.bad {
+			if b&0x40 != 0 && shift < 64 {
+				v |= -1 << shift
+			}
+			return v
+		}
+	}
+}
+
+// text skips a string and its zero byte.
+func (c *cursor) text() {
+	for i := c.at; i < len(c.b); i++ {
+		if c.b[i] == 0 {
+			c.at = i + 1
+			return
+		}
+	}
+	c.bad = true
+}
