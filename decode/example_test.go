@@ -89,3 +89,10 @@ func ExampleImm64() {
 	fmt.Printf("%#x in %d slots\n", decode.Imm64(insns, 0), insns[0].Len())
 	// Output: 0x1122334455667788 in 2 slots
 }
+
+func ExampleOp_Compute() {
+	n, _ := decode.OpDiv32Imm.Compute(7, 0)
+	taken, _ := decode.OpJsgt64Imm.Holds(1, ^uint64(0))
+	fmt.Println(n, taken)
+	// Output: 0 true
+}

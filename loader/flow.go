@@ -115,24 +115,6 @@ func (lp *LinkedProgram) analyse() *flow {
 	return f
 }
 
-// Classes and operations (RFC 9669 sections 3 to 5).
-const (
-	classLD    = 0
-	classLDX   = 1
-	classST    = 2
-	classSTX   = 3
-	classALU   = 4
-	classJMP   = 5
-	classJMP32 = 6
-	classALU64 = 7
-
-	opJA   = 0x00
-	opCall = 0x80
-	opExit = 0x90
-	opMay  = 0xe0 // may_goto, JMP only
-	srcReg = 0x08
-)
-
 // branch describes the control flow of an instruction.
 type branch uint8
 
@@ -149,26 +131,23 @@ const (
 // flowCall.
 func control(insns []decode.Insn, pc int) (kind branch, target int) {
 	in := insns[pc]
-	class, op := in.Code&7, in.Code&0xf0
-	if class != classJMP && class != classJMP32 {
-		return flowNext, 0
-	}
-	switch {
-	case op == opCall:
-		if class == classJMP && in.Src == srcCall && in.Code == codeCall {
-			return flowCall, pc + 1 + int(in.Imm)
-		}
-		return flowNext, 0
-	case op == opExit && class == classJMP:
+	op := in.Op()
+	switch op {
+	case decode.OpCallLocal:
+		return flowCall, pc + 1 + int(in.Imm)
+	case decode.OpExit:
 		return flowExit, 0
-	case op == opJA && in.Code&srcReg != 0:
+	case decode.OpGotoX:
 		return flowTable, 0
-	case op == opJA && class == classJMP32:
+	case decode.OpJa32:
 		return flowJump, pc + 1 + int(in.Imm)
-	case op == opJA:
+	case decode.OpJa:
 		return flowJump, pc + 1 + int(in.Off)
 	}
-	return flowCond, pc + 1 + int(in.Off)
+	if op.Info().Has(decode.FlagBranch) {
+		return flowCond, pc + 1 + int(in.Off)
+	}
+	return flowNext, 0
 }
 
 func (f *flow) findLeaders() {
@@ -286,7 +265,7 @@ func (f *flow) run(i int32) {
 		if ref, ok := f.lp.Refs[pc]; ok && ref.Kind == RefFunc { // a callback
 			f.enter(ref.Func, &state{})
 		}
-		if mode := insns[pc].Code; mode&7 == classLD && mode != codeLdImm {
+		if insns[pc].Info().Has(decode.FlagPacket) {
 			f.exit(pc, known(0)) // LD_ABS and LD_IND end the program out of bounds
 		}
 		f.lp.step(pc, &s)
@@ -380,27 +359,33 @@ func (lp *LinkedProgram) funcIndex(pc int, start bool) int {
 // step applies an instruction that does not branch to what is known.
 func (lp *LinkedProgram) step(pc int, s *state) {
 	in := lp.Insns[pc]
-	switch in.Code & 7 {
-	case classALU, classALU64:
-		s.set(in.Dst, lp.alu(in, s))
-	case classLDX:
-		s.set(in.Dst, lp.load(in, s.get(in.Src)))
-	case classLD:
-		if in.Code != codeLdImm {
-			s.clobber()
-			return
-		}
+	info := in.Info()
+	switch {
+	case info.Op == decode.OpInvalid: // nobody knows what it does
+		*s = state{}
+	case in.Code == codeLdImm:
 		s.set(in.Dst, lp.loadImm(pc))
-	case classSTX:
-		if in.Code&0xe0 == 0xc0 { // atomics may write the source register, r0 or the destination
-			s.set(in.Src, value{})
-			s.set(0, value{})
-			if in.Imm == 0x100 { // load_acquire
-				s.set(in.Dst, value{})
-			}
-		}
-	case classJMP, classJMP32: // helper or kfunc
+	case info.Form == decode.FormLoad:
+		s.set(in.Dst, lp.load(in, s.get(in.Src)))
+	case info.Has(decode.FlagCall), info.Has(decode.FlagPacket):
 		s.clobber()
+	case info.Has(decode.FlagLoad): // atomics write the source register, r0 or the destination
+		s.written(in, info.Writes)
+	case info.Writes&decode.RegDst != 0:
+		s.set(in.Dst, lp.alu(in, s))
+	}
+}
+
+// written forgets registers.
+func (s *state) written(in decode.Insn, regs decode.Reg) {
+	if regs&decode.RegDst != 0 {
+		s.set(in.Dst, value{})
+	}
+	if regs&decode.RegSrc != 0 {
+		s.set(in.Src, value{})
+	}
+	if regs&decode.RegR0 != 0 {
+		s.set(0, value{})
 	}
 }
 
@@ -428,18 +413,17 @@ func (lp *LinkedProgram) loadImm(pc int) value {
 
 // load reads frozen data.
 func (lp *LinkedProgram) load(in decode.Insn, addr value) value {
-	mode := in.Code & 0xe0
-	if addr.kind != frozen || mode != 0x60 && mode != 0x80 {
+	if addr.kind != frozen {
 		return value{}
 	}
-	data := lp.linked.Maps[addr.m].Data
-	size := [4]uint64{4, 2, 1, 8}[in.Code>>3&3]
+	info := in.Info()
+	data, size := lp.linked.Maps[addr.m].Data, uint64(info.Size)
 	off := addr.n + uint64(int64(in.Off))
 	if off > uint64(len(data)) || size > uint64(len(data))-off {
 		return value{}
 	}
 	n := getUint(data[off:off+size], lp.linked.Object.ByteOrder)
-	if mode == 0x80 {
+	if info.Signed() {
 		shift := 64 - size*8
 		n = uint64(int64(n<<shift) >> shift)
 	}

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/decode"
 )
 
 // Verdict describes what a poisoned instruction means for the program on the target.
@@ -205,7 +206,7 @@ func (f *flow) exitsAround(start, pc int, memo map[int]bool) bool {
 					next = -1
 				}
 			}
-			if c := insns[at].Code; c&7 == classLD && c != codeLdImm {
+			if insns[at].Info().Has(decode.FlagPacket) {
 				return true
 			}
 			at = next

@@ -86,92 +86,115 @@ func (v interval) low32() interval {
 // mask is a number with the bits of v and below.
 func mask(v int64) int64 { return int64(1)<<bits.Len64(uint64(v)) - 1 }
 
-// operation is how ops compute, of which width.
+// operation is how an op computes with intervals, of which width. Constants are computed by [decode.Op.Compute].
 type operation struct {
 	do   func(a, b interval) interval
 	w32  bool
 	imm  bool // the second operand is the immediate
 	move bool // the first operand does not matter
+	wrap bool // of 32 bits, for which a negative immediate is one
+	one  bool // there is only one operand, the destination or for moves the source
+}
+
+func (v interval) and(w interval) interval {
+	switch {
+	case v.natural() && w.natural():
+		return between(number, 0, min(v.hi, w.hi))
+	case v.natural():
+		return between(number, 0, v.hi)
+	case w.natural():
+		return between(number, 0, w.hi)
+	}
+	return unbounded
+}
+
+// union is the bitwise or, and the exclusive one.
+func (v interval) union(w interval) interval {
+	if v.natural() && w.natural() {
+		return between(number, 0, mask(max(v.hi, w.hi)))
+	}
+	return unbounded
+}
+
+func (v interval) times(w interval) interval {
+	if v.natural() && w.natural() && v.hi < 1<<31 && w.hi < 1<<31 {
+		return between(number, v.lo*w.lo, v.hi*w.hi)
+	}
+	return unbounded
+}
+
+func (v interval) divided(w interval) interval {
+	switch {
+	case !v.natural() || !w.natural():
+		return unbounded
+	case w.lo == 0: // division by zero gives zero
+		return between(number, 0, v.hi)
+	}
+	return between(number, v.lo/w.hi, v.hi/w.lo)
+}
+
+func (v interval) modulo(w interval) interval {
+	switch {
+	case w.natural() && w.lo > 0:
+		return between(number, 0, w.hi-1)
+	case v.natural(): // modulo zero is no change
+		return between(number, 0, v.hi)
+	}
+	return unbounded
+}
+
+// leftBy and rightBy are shifts by a constant, in a width.
+func leftBy(width int64) func(v, n interval) interval {
+	return func(v, by interval) interval {
+		n := by.lo & (width - 1)
+		if v.natural() && n < 40 && v.hi <= farthest>>n {
+			return between(number, v.lo<<n, v.hi<<n)
+		}
+		return unbounded
+	}
+}
+
+func rightBy(width int64, signed bool) func(v, n interval) interval {
+	return func(v, by interval) interval {
+		n := by.lo & (width - 1)
+		switch {
+		case v.natural():
+			return between(number, v.lo>>n, v.hi>>n)
+		case n >= 24 && !signed:
+			return between(number, 0, int64(uint64(1)<<(width-n))-1)
+		}
+		return unbounded
+	}
+}
+
+// arithmetic are the operations by their text in decode's table; shifts are made for a width.
+var arithmetic = map[string]func(a, b interval) interval{
+	"+=": interval.plus, "-=": interval.minus, "*=": interval.times, "/=": interval.divided, "%=": interval.modulo,
+	"&=": interval.and, "|=": interval.union, "^=": interval.union, "=": func(_, b interval) interval { return b },
 }
 
 var operations = func() (t [decode.NumOps]operation) {
-	add := func(do func(a, b interval) interval, move bool, imm64, reg64, imm32, reg32 decode.Op) {
-		t[imm64] = operation{do, false, true, move}
-		t[reg64] = operation{do, false, false, move}
-		t[imm32] = operation{do, true, true, move}
-		t[reg32] = operation{do, true, false, move}
-	}
-	add(interval.plus, false, decode.OpAdd64Imm, decode.OpAdd64Reg, decode.OpAdd32Imm, decode.OpAdd32Reg)
-	add(interval.minus, false, decode.OpSub64Imm, decode.OpSub64Reg, decode.OpSub32Imm, decode.OpSub32Reg)
-	add(func(_, b interval) interval { return b }, true, decode.OpMov64Imm, decode.OpMov64Reg, decode.OpMov32Imm, decode.OpMov32Reg)
-	add(func(a, b interval) interval {
-		switch {
-		case a.natural() && b.natural():
-			return between(number, 0, min(a.hi, b.hi))
-		case a.natural():
-			return between(number, 0, a.hi)
-		case b.natural():
-			return between(number, 0, b.hi)
-		}
-		return unbounded
-	}, false, decode.OpAnd64Imm, decode.OpAnd64Reg, decode.OpAnd32Imm, decode.OpAnd32Reg)
-	union := func(a, b interval) interval {
-		if a.natural() && b.natural() {
-			return between(number, 0, mask(max(a.hi, b.hi)))
-		}
-		return unbounded
-	}
-	add(union, false, decode.OpOr64Imm, decode.OpOr64Reg, decode.OpOr32Imm, decode.OpOr32Reg)
-	add(union, false, decode.OpXor64Imm, decode.OpXor64Reg, decode.OpXor32Imm, decode.OpXor32Reg)
-	add(func(a, b interval) interval {
-		if a.natural() && b.natural() && a.hi < 1<<31 && b.hi < 1<<31 {
-			return between(number, a.lo*b.lo, a.hi*b.hi)
-		}
-		return unbounded
-	}, false, decode.OpMul64Imm, decode.OpMul64Reg, decode.OpMul32Imm, decode.OpMul32Reg)
-	add(func(a, b interval) interval {
-		if !a.natural() || !b.natural() {
-			return unbounded
-		}
-		if b.lo == 0 { // division by zero gives zero
-			return between(number, 0, a.hi)
-		}
-		return between(number, a.lo/b.hi, a.hi/b.lo)
-	}, false, decode.OpDiv64Imm, decode.OpDiv64Reg, decode.OpDiv32Imm, decode.OpDiv32Reg)
-	add(func(a, b interval) interval {
-		switch {
-		case b.natural() && b.lo > 0:
-			return between(number, 0, b.hi-1)
-		case a.natural(): // modulo zero is no change
-			return between(number, 0, a.hi)
-		}
-		return unbounded
-	}, false, decode.OpMod64Imm, decode.OpMod64Reg, decode.OpMod32Imm, decode.OpMod32Reg)
-	for _, s := range []struct {
-		op   decode.Op
-		w32  bool
-		left bool
-	}{{decode.OpLsh64Imm, false, true}, {decode.OpLsh32Imm, true, true}, {decode.OpRsh64Imm, false, false}, {decode.OpRsh32Imm, true, false},
-		{decode.OpArsh64Imm, false, false}} {
-		width := int64(64)
-		if s.w32 {
-			width = 32
-		}
-		arithmetic := s.op == decode.OpArsh64Imm
-		t[s.op] = operation{do: func(a, b interval) interval {
-			n := b.lo & (width - 1)
+	for i := range t {
+		info := decode.Op(i).Info()
+		o := operation{w32: info.Width == 32, move: info.Reads&decode.RegDst == 0}
+		switch info.Form {
+		case decode.FormALUImm, decode.FormALUReg:
+			o.imm = info.Form == decode.FormALUImm
+			o.wrap = o.w32 && (info.Text == "+=" || info.Text == "-=")
+			o.do = arithmetic[info.Text]
 			switch {
-			case a.natural() && s.left && n < 40 && a.hi <= farthest>>n:
-				return between(number, a.lo<<n, a.hi<<n)
-			case s.left:
-				return unbounded
-			case a.natural():
-				return between(number, a.lo>>n, a.hi>>n)
-			case n >= 24 && !arithmetic:
-				return between(number, 0, int64(uint64(1)<<(width-n))-1)
+			case !o.imm:
+			case info.Text == "<<=":
+				o.do = leftBy(int64(info.Width))
+			case info.Text == ">>=":
+				o.do = rightBy(int64(info.Width), false)
+			case info.Text == "s>>=" && !o.w32:
+				o.do = rightBy(64, true)
 			}
-			return unbounded
-		}, w32: s.w32, imm: true}
+		case decode.FormNeg, decode.FormEnd, decode.FormMovSX:
+			o.one = true
+		}
+		t[i] = o
 	}
 	return t
 }()
@@ -232,15 +255,19 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 		s.forget(in.changes())
 	case KindOp:
 		op := &operations[in.Op]
+		a, b := s[in.Dst], constant(int64(in.Imm))
+		if !op.imm {
+			b = s[in.Src]
+		}
+		if n, ok := op.exact(in.Op, a, b); ok {
+			s[in.Dst] = constant(n)
+			return false
+		}
 		if op.do == nil {
 			s[in.Dst] = loaded[in.Op]
 			return false
 		}
-		a, b := s[in.Dst], constant(int64(in.Imm))
-		switch {
-		case !op.imm:
-			b = s[in.Src]
-		case op.w32 && in.Op != decode.OpAdd32Imm && in.Op != decode.OpSub32Imm:
+		if op.imm && op.w32 && !op.wrap {
 			b = constant(int64(uint32(in.Imm)))
 		}
 		if op.w32 {
@@ -256,6 +283,22 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 		s[in.Dst] = op.do(a, b)
 	}
 	return false
+}
+
+// known is the only number it can be.
+func (v interval) known() (n uint64, ok bool) {
+	return uint64(v.lo), v.base == number && v.lo == v.hi
+}
+
+// exact computes with known operands.
+func (o *operation) exact(op decode.Op, a, b interval) (int64, bool) {
+	x, first := a.known()
+	y, second := b.known()
+	if !first && !o.move || !second && !(o.one && !o.move) {
+		return 0, false
+	}
+	n, ok := op.Compute(x, y)
+	return int64(n), ok
 }
 
 // wraps reports whether an operation of 32 bits may be one of registers or a result beyond 2^32.
@@ -295,21 +338,17 @@ type comparison struct {
 	imm    bool
 }
 
+// relations are those of decode's table, of signed numbers and others.
+var relations = map[string]relation{
+	"==": equal, "!=": notEqual, "<": less, "<=": atMost, ">": greater, ">=": atLeast, "s<": less, "s<=": atMost, "s>": greater, "s>=": atLeast,
+}
+
 var comparisons = func() (t [decode.NumOps]comparison) {
-	add := func(is relation, signed bool, imm64, reg64, imm32, reg32 decode.Op) {
-		t[imm64], t[reg64] = comparison{is, signed, false, true}, comparison{is, signed, false, false}
-		t[imm32], t[reg32] = comparison{is, signed, true, true}, comparison{is, signed, true, false}
+	for i := range t {
+		if info := decode.Op(i).Info(); info.Form == decode.FormJumpImm || info.Form == decode.FormJumpReg {
+			t[i] = comparison{is: relations[info.Text], signed: info.Signed(), w32: info.Width == 32, imm: info.Form == decode.FormJumpImm}
+		}
 	}
-	add(equal, false, decode.OpJeq64Imm, decode.OpJeq64Reg, decode.OpJeq32Imm, decode.OpJeq32Reg)
-	add(notEqual, false, decode.OpJne64Imm, decode.OpJne64Reg, decode.OpJne32Imm, decode.OpJne32Reg)
-	add(less, false, decode.OpJlt64Imm, decode.OpJlt64Reg, decode.OpJlt32Imm, decode.OpJlt32Reg)
-	add(atMost, false, decode.OpJle64Imm, decode.OpJle64Reg, decode.OpJle32Imm, decode.OpJle32Reg)
-	add(greater, false, decode.OpJgt64Imm, decode.OpJgt64Reg, decode.OpJgt32Imm, decode.OpJgt32Reg)
-	add(atLeast, false, decode.OpJge64Imm, decode.OpJge64Reg, decode.OpJge32Imm, decode.OpJge32Reg)
-	add(less, true, decode.OpJslt64Imm, decode.OpJslt64Reg, decode.OpJslt32Imm, decode.OpJslt32Reg)
-	add(atMost, true, decode.OpJsle64Imm, decode.OpJsle64Reg, decode.OpJsle32Imm, decode.OpJsle32Reg)
-	add(greater, true, decode.OpJsgt64Imm, decode.OpJsgt64Reg, decode.OpJsgt32Imm, decode.OpJsgt32Reg)
-	add(atLeast, true, decode.OpJsge64Imm, decode.OpJsge64Reg, decode.OpJsge32Imm, decode.OpJsge32Reg)
 	return t
 }()
 
@@ -344,6 +383,11 @@ func (s *registers) assume(in *Insn, taken bool) bool {
 		is = is.not()
 	}
 	a, b := s[in.Dst], s.against(in, c)
+	x, first := a.known()
+	y, second := b.known()
+	if outcome, ok := in.Op.Holds(x, y); ok && first && second {
+		return outcome == taken
+	}
 	if is == noRelation || !c.compares(a) || !c.compares(b) {
 		return true
 	}

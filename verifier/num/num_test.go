@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/decode"
 )
 
 // allRules are the rules of old and new releases.
@@ -50,44 +52,27 @@ func holding(r *rand.Rand, v uint64, rules Rules) Bounds {
 	return b
 }
 
+// holds is what a processor compares.
 func holds(a, b uint64, op Cond, w32 bool) bool {
+	class := uint8(decode.ClassJMP)
 	if w32 {
-		a, b = uint64(int64(int32(a))), uint64(int64(int32(b)))
+		class = decode.ClassJMP32
 	}
-	ua, ub := a, b
-	if w32 {
-		ua, ub = uint64(uint32(a)), uint64(uint32(b))
-	}
-	switch op {
-	case Gt:
-		return ua > ub
-	case Ge:
-		return ua >= ub
-	case Lt:
-		return ua < ub
-	case Le:
-		return ua <= ub
-	case SGt:
-		return int64(a) > int64(b)
-	case SGe:
-		return int64(a) >= int64(b)
-	case SLt:
-		return int64(a) < int64(b)
-	case SLe:
-		return int64(a) <= int64(b)
-	case Ne:
-		return ua != ub
-	case Eq:
-		return ua == ub
-	case Set:
-		return ua&ub != 0
-	}
-	return ua&ub == 0
+	yes, _ := decode.Insn{Code: class | 8 | uint8(op)&0xf0}.Op().Holds(a, b)
+	return yes != (op == NSet)
 }
 
 func contains(b *Bounds, v uint64) bool {
 	return v&^b.Var.Mask == b.Var.Value && int64(v) >= b.SMin && int64(v) <= b.SMax && v >= b.UMin && v <= b.UMax &&
 		int32(v) >= b.SMin32 && int32(v) <= b.SMax32 && uint32(v) >= b.UMin32 && uint32(v) <= b.UMax32
+}
+
+// computed is what a processor computes.
+func computed(op decode.Op) func(a, b uint64) uint64 {
+	return func(a, b uint64) uint64 {
+		n, _ := op.Compute(a, b)
+		return n
+	}
 }
 
 // What is known of operands stays true of results, by the rules of every release.
@@ -97,13 +82,13 @@ func TestResultsHoldTheirValues(t *testing.T) {
 		value func(a, b uint64) uint64
 		do    func(a, b *Bounds, r Rules)
 	}{
-		{"add", func(a, b uint64) uint64 { return a + b }, func(a, b *Bounds, r Rules) { a.Add(b, r) }},
-		{"sub", func(a, b uint64) uint64 { return a - b }, func(a, b *Bounds, r Rules) { a.Sub(b, r) }},
-		{"mul", func(a, b uint64) uint64 { return a * b }, func(a, b *Bounds, r Rules) { a.Mul(b, r) }},
-		{"and", func(a, b uint64) uint64 { return a & b }, func(a, b *Bounds, r Rules) { a.And(b, r) }},
-		{"or", func(a, b uint64) uint64 { return a | b }, func(a, b *Bounds, r Rules) { a.Or(b, r) }},
-		{"xor", func(a, b uint64) uint64 { return a ^ b }, func(a, b *Bounds, r Rules) { a.Xor(b, r) }},
-		{"zext", func(a, _ uint64) uint64 { return uint64(uint32(a)) }, func(a, _ *Bounds, _ Rules) { a.Zext() }},
+		{"add", computed(decode.OpAdd64Reg), func(a, b *Bounds, r Rules) { a.Add(b, r) }},
+		{"sub", computed(decode.OpSub64Reg), func(a, b *Bounds, r Rules) { a.Sub(b, r) }},
+		{"mul", computed(decode.OpMul64Reg), func(a, b *Bounds, r Rules) { a.Mul(b, r) }},
+		{"and", computed(decode.OpAnd64Reg), func(a, b *Bounds, r Rules) { a.And(b, r) }},
+		{"or", computed(decode.OpOr64Reg), func(a, b *Bounds, r Rules) { a.Or(b, r) }},
+		{"xor", computed(decode.OpXor64Reg), func(a, b *Bounds, r Rules) { a.Xor(b, r) }},
+		{"zext", func(a, _ uint64) uint64 { return computed(decode.OpMov32Reg)(0, a) }, func(a, _ *Bounds, _ Rules) { a.Zext() }},
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 200_000 {

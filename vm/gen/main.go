@@ -1,6 +1,7 @@
-// Command gen writes the interpreter's loop (loop_gen.go) and its list of superinstructions (fuse_gen.go) into package vm.
-// Handlers of single instructions follow from decode's table, those of superinstructions from the list in fusions.go;
-// what surrounds them stands in the .txt files beside this one.
+// Command gen writes the interpreter's loop (loop_gen.go) and its list of superinstructions (fuse_gen.go) into package vm, and what
+// instructions compute, as functions of their operands (compute_gen.go), into package decode. Handlers of single instructions
+// follow from decode's table, those of superinstructions from the list in fusions.go; what surrounds them stands in the .txt files
+// beside this one.
 //
 //	go generate ./vm
 package main
@@ -38,7 +39,7 @@ func main() {
 	}
 }
 
-// run writes the generated files of package vm, which is in dir.
+// run writes the generated files, those of package vm into dir.
 func run(dir string) error {
 	files, err := generate(filepath.Join(dir, "..", "decode", "op.go"))
 	if err != nil {
@@ -52,7 +53,7 @@ func run(dir string) error {
 	return nil
 }
 
-// generate returns the generated files by name. ops is the path of the source that declares decode's ops.
+// generate returns the generated files by their paths from the directory of package vm. ops is the path of the source that declares decode's ops.
 func generate(ops string) (map[string][]byte, error) {
 	names, err := opNames(ops)
 	if err != nil {
@@ -75,7 +76,13 @@ func generate(ops string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fuse_gen.go: %w", err)
 	}
-	return map[string][]byte{"loop_gen.go": loop, "fuse_gen.go": fuse}, nil
+	g.Reset()
+	g.computing()
+	computed, err := format.Source(g.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("compute_gen.go: %w", err)
+	}
+	return map[string][]byte{"loop_gen.go": loop, "fuse_gen.go": fuse, "../decode/compute_gen.go": computed}, nil
 }
 
 // generator collects the text of a file.
