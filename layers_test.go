@@ -31,6 +31,7 @@ var layers = []struct {
 	{"internal/snaptest", nil}, // for tests only
 	{"internal/ceiling", nil},  // for tests only
 	{"internal/rewrite", nil},  // for tests only
+	{"internal/markup", nil},
 	{"decode", nil},
 	{"internal/elfbuild", []string{"decode"}},
 	{"btf", []string{"internal/nearest"}},
@@ -71,11 +72,11 @@ var layers = []struct {
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},
-	{"cover", []string{"loader", "machine"}},
+	{"cover", []string{"internal/markup", "loader", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "verifier", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest"}},
 	{"debug/repl", []string{"internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
-	{"report", []string{"uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
+	{"report", []string{"internal/markup", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }

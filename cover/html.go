@@ -1,28 +1,12 @@
 package cover
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 )
-
-//go:embed page.html
-var page string
-
-// pages are the templates: one of the list of files, one of a file. They carry everything they need.
-var pages = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bar": func(c Count) template.HTML {
-		p, ok := c.Percent()
-		if !ok {
-			return `<span class="none">–</span>`
-		}
-		return template.HTML(fmt.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> <b>%.1f&nbsp;%%</b> <small>%d / %d</small>`, p, p, c.Hit, c.All))
-	},
-}).Parse(page))
 
 // view is coverage on one kernel or on all.
 type view struct {
@@ -89,11 +73,11 @@ func (p *Profile) WriteHTML(dir string, sources func(path string) ([]string, boo
 		}
 		list.Views = append(list.Views, v)
 	}
-	if err := writePage(filepath.Join(dir, "index.html"), &list); err != nil {
+	if err := list.write(filepath.Join(dir, "index.html")); err != nil {
 		return err
 	}
 	for file, d := range byFile {
-		if err := writePage(filepath.Join(dir, names[file]), d); err != nil {
+		if err := d.write(filepath.Join(dir, names[file])); err != nil {
 			return err
 		}
 	}
@@ -117,14 +101,6 @@ func pageNames(s *Source) map[string]string {
 		used[name], out[f.Path] = true, name
 	}
 	return out
-}
-
-func writePage(name string, d *document) error {
-	var b strings.Builder
-	if err := pages.Execute(&b, d); err != nil {
-		return err
-	}
-	return os.WriteFile(name, []byte(b.String()), 0o644)
 }
 
 // maxSource bounds the source files that are shown.

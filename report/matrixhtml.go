@@ -1,17 +1,12 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/markup"
 )
-
-//go:embed matrix.html.tmpl
-var matrixPage string
-
-var matrixTemplate = template.Must(template.New("matrix").Parse(matrixPage))
 
 // htmlMatrix is what the page shows. Cells of a row that say the same share a panel, which a link opens without scripts.
 type htmlMatrix struct {
@@ -82,7 +77,10 @@ func WriteMatrixHTML(w io.Writer, d *MatrixDocument) error {
 		o := &page.Objects[len(page.Objects)-1]
 		o.Rows = append(o.Rows, page.row(r, heads, i))
 	}
-	return matrixTemplate.Execute(w, &page)
+	var out markup.Page
+	page.write(&out)
+	_, err := io.WriteString(w, out.String())
+	return err
 }
 
 func (page *htmlMatrix) row(r *MatrixRow, heads [][2]string, n int) htmlRow {

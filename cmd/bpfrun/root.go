@@ -55,6 +55,7 @@ type app struct {
 	noVerify      bool
 	quiet         bool
 	verbose       bool
+	showVersion   bool
 
 	differ differences // what --engine both found
 	cover  *coverage   // what --cover collects, nil for nothing
@@ -95,6 +96,9 @@ func (a *app) rootCommand() *cobra.Command {
 			return noEmptyFlags(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.showVersion {
+				return a.version()
+			}
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
 					return usagef("no object named: want bpfrun OBJECT [--btf KERNEL] (see bpfrun --help)")
@@ -144,8 +148,7 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(a.topicCommands()...)
 	cmd.AddCommand(a.coverCommand())
 	cmd.SetUsageFunc(usage)
-	cmd.Version = buildVersion()
-	cmd.SetVersionTemplate(versionText())
+	cmd.Flags().BoolVar(&a.showVersion, "version", false, "print the version of bpfrun and of the embedded kernel's types")
 	a.complete(cmd)
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -35,8 +34,13 @@ func buildVersion() string {
 	return v
 }
 
-func versionText() string {
-	return fmt.Sprintf("bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
+// version is what bpfrun version and --version print.
+func (a *app) version() error {
+	if a.jsonOut {
+		return report.WriteJSON(a.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})
+	}
+	_, err := fmt.Fprintf(a.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
+	return err
 }
 
 func versionCommand(a *app) *cobra.Command {
@@ -44,12 +48,6 @@ func versionCommand(a *app) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of bpfrun and of the embedded kernel's types",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if a.jsonOut {
-				return report.WriteJSON(a.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})
-			}
-			_, err := io.WriteString(a.stdout, versionText())
-			return err
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.version() },
 	}
 }

@@ -1,0 +1,130 @@
+package cover
+
+import (
+	_ "embed"
+	"os"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/markup"
+)
+
+// What every page carries, so that it needs nothing but itself.
+var (
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+)
+
+// bar shows how much of something was executed.
+func bar(c Count) markup.HTML {
+	p, ok := c.Percent()
+	if !ok {
+		return `<span class="none">–</span>`
+	}
+	return markup.Sprintf(`<span class="bar" aria-hidden="true"><i style="width:%.1f%%"></i></span> <b>%.1f&nbsp;%%</b> <small>%d / %d</small>`, p, p, c.Hit, c.All)
+}
+
+func (d *document) write(name string) error {
+	var w markup.Page
+	w.Printf(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title>
+<style>
+%s</style>
+</head>
+<body>
+`, d.Title, markup.HTML(pageCSS))
+	d.writeHead(&w)
+	w.Write("<main>\n")
+	if d.File != "" {
+		w.Write(`<p class="key"><span><i style="background:var(--hit)"></i>executed</span><span><i style="background:var(--part)"></i>a branch went one way only</span><span><i style="background:var(--miss)"></i>not executed</span><span><i style="background:var(--dead)"></i>dead on the kernel</span><span>counts are runs; click one for its branches</span></p>` + "\n")
+	}
+	for i := range d.Views {
+		v := &d.Views[i]
+		w.Printf("<section data-view=\"%s\"%s>\n", v.ID, hidden(i))
+		if d.File != "" {
+			v.writeLines(&w)
+		} else {
+			v.writeFiles(&w)
+		}
+		w.Write("</section>\n")
+	}
+	w.Printf("</main>\n<script>\n%s</script>\n</body>\n</html>\n", markup.HTML(pageJS))
+	return os.WriteFile(name, []byte(w.String()), 0o644)
+}
+
+// hidden is the attribute of all views but the first, which is the one to see at first.
+func hidden(i int) markup.HTML {
+	if i == 0 {
+		return ""
+	}
+	return " hidden"
+}
+
+// writeHead writes the page's name, the choice of kernels, and the totals of each.
+func (d *document) writeHead(w *markup.Page) {
+	w.Write("<header>\n<h1>")
+	if d.File != "" {
+		w.Printf(`<a href="index.html">Coverage</a> / %s`, d.File)
+	} else {
+		w.Printf("%s", d.Title)
+	}
+	w.Write("</h1>\n")
+	if len(d.Views) > 1 {
+		w.Write(`<label>Kernel <select id="kernel">`)
+		for _, v := range d.Views {
+			w.Printf(`<option value="%s">%s</option>`, v.ID, v.Name)
+		}
+		w.Write("</select></label>\n")
+	} else {
+		for _, v := range d.Views {
+			w.Printf("<label>Kernel %s</label>\n", v.Name)
+		}
+	}
+	for i, v := range d.Views {
+		t := &v.Totals
+		w.Printf(`<dl data-view="%s"%s>
+<div><dt>Lines</dt><dd>%s</dd></div><div><dt>Branches</dt><dd>%s</dd></div>
+<div><dt>Functions</dt><dd>%s</dd></div><div><dt>Instructions</dt><dd>%s</dd></div>
+`, v.ID, hidden(i), bar(t.Lines), bar(t.Branches), bar(t.Functions), bar(t.Insns))
+		if t.Insns.Dead > 0 {
+			w.Printf("<div><dt>Dead on the kernel</dt><dd>%d instructions</dd></div>", t.Insns.Dead)
+		}
+		w.Write("</dl>\n")
+	}
+	w.Write("</header>\n")
+}
+
+func (v *view) writeLines(w *markup.Page) {
+	w.Write("<div class=\"scroll\"><table class=\"src\">\n")
+	for _, l := range v.Lines {
+		if l.State == "gap" {
+			w.Write("<tr class=\"gap\"><td></td><td></td><td>···</td></tr>\n")
+			continue
+		}
+		notes := markup.HTML("")
+		if len(l.Notes) > 0 {
+			notes = markup.Sprintf(` title="%s"`, strings.Join(l.Notes, "\n"))
+		}
+		w.Printf(`<tr class="%s"%s id="%s-%d"><td class="n"><a href="#%s-%d">%d</a></td><td class="c">%s</td><td>%s</td></tr>`+"\n",
+			l.State, notes, v.ID, l.Number, v.ID, l.Number, l.Number, l.Count, l.Text)
+	}
+	w.Write("</table></div>\n")
+}
+
+func (v *view) writeFiles(w *markup.Page) {
+	w.Write(`<div class="scroll"><table class="files"><thead><tr><th>File</th><th>Lines</th><th>Branches</th><th class="wide">Functions</th><th class="wide">Instructions</th></tr></thead><tbody>` + "\n")
+	for _, f := range v.Files {
+		t := &f.Totals
+		w.Printf(`<tr><td><a href="%s">%s</a></td><td>%s</td><td>%s</td><td class="wide">%s</td><td class="wide">%s</td></tr>`+"\n",
+			f.Page, f.Path, bar(t.Lines), bar(t.Branches), bar(t.Functions), bar(t.Insns))
+	}
+	w.Write("</tbody></table></div>\n")
+	if len(v.Unmapped) > 0 {
+		w.Printf("<p><small>Without line information: %s</small></p>\n", strings.Join(v.Unmapped, ", "))
+	}
+}
