@@ -1,7 +1,11 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/helpers/held"
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -16,6 +20,8 @@ type Call struct {
 
 	ref  *mapRef // the map argument
 	key  []byte  // the key argument; it may be the program's memory itself where it is only looked up
+	text string  // the argument that is a constant string
+	lock uint32  // what the lock argument holds, 0 when nobody has it
 	bufs [5][]byte
 	room [5][]byte // what bufs reuse
 }
@@ -34,7 +40,7 @@ func (c *Call) Out(i int) []byte { return c.bufs[i] }
 func (c *Call) zeroed(i int, errno uapi.Errno) (uint64, *vm.Action) {
 	b := c.Out(i)
 	clear(b)
-	return errnoRet(errno), c.write(c.Args[i], b)
+	return errnoRet(errno), c.guest.Write(c.Args[i], b)
 }
 
 // bind makes the function that the engine calls. Helpers never nest, so an environment has one Call, which is nearly always that
@@ -83,6 +89,8 @@ const (
 	stepIn    // memory, the next argument is its size
 	stepOut   // the same, for results
 	stepFixed // as many bytes as the prototype has
+	stepString
+	stepLock
 )
 
 // stepsOf makes the steps for the arguments of a function that returns ret.
@@ -107,6 +115,10 @@ func stepsOf(args []proto.Arg, ret proto.Return) []step {
 			s.kind = stepIn
 		case a.Kind == proto.FixedMem && a.Flags&proto.ReadOnly != 0:
 			s.kind, s.size = stepFixed, uint32(a.Size)
+		case a.Kind == proto.ConstString:
+			s.kind = stepString
+		case a.Kind == proto.SpinLock:
+			s.kind = stepLock
 		default:
 			continue
 		}
@@ -123,9 +135,9 @@ func (c *Call) decode(s *step) *vm.Action {
 	case stepMap:
 		c.ref, f = c.mapRef(addr)
 	case stepLookupKey:
-		c.key, f = c.keyOf(c.ref, addr)
+		c.key, f = c.lookupKey(addr)
 	case stepKey:
-		c.key, f = c.keyAt(c.ref.m, addr)
+		c.key, f = c.guest.Key(addr, c.ref.keySize)
 	case stepValueIn:
 		if c.ref.sock != nil || addr == 0 {
 			c.bufs[s.arg] = nil // a socket, or none
@@ -144,8 +156,36 @@ func (c *Call) decode(s *step) *vm.Action {
 		return c.readArg(s.arg, addr, uint64(s.size))
 	case stepOut:
 		return c.roomFor(s.arg, addr, c.Args[s.arg+1])
+	case stepString:
+		c.text, f = c.constString(addr)
+	case stepLock:
+		c.lock, f = c.guest.ReadU32(addr)
 	}
 	return f
+}
+
+// lookupKey is a key for functions that do no more than look it up: it may be the program's memory itself.
+func (c *Call) lookupKey(addr uint64) ([]byte, *vm.Action) {
+	if b := c.Mem.Plain(addr, c.ref.keySize); b != nil {
+		return b, nil
+	}
+	return c.guest.Key(addr, c.ref.keySize)
+}
+
+// constString reads a NUL-terminated string of a read-only map.
+func (c *Call) constString(addr uint64) (string, *vm.Action) {
+	buf, f := c.guest.Buffer(printf.MaxString)
+	if f != nil {
+		return "", f
+	}
+	n, errno, f := c.probe.String((*guest.Prober).Kernel, addr, buf)
+	if errno != 0 && f == nil {
+		f = badArg("%#x is not a string: %v", addr, errno)
+	}
+	if f != nil {
+		return "", f
+	}
+	return string(buf[:n-1]), nil
 }
 
 // readArg copies n bytes of an argument.
@@ -182,7 +222,7 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	if f := c.Mem.Check(addr, n, write); f != nil {
 		return memFault(f)
 	}
-	if n > maxBuffer {
+	if n > guest.MaxBuffer {
 		return badArg("size %#x", n)
 	}
 	if write && c.Thread.Tracks() {
@@ -195,11 +235,11 @@ func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	return nil
 }
 
-// on makes implementations of functions that are about the object at their first argument, which find gives them.
-func on[T any](find func(*Env, uint64) (T, *vm.Action)) func(func(*Call, T) (uint64, *vm.Action)) Impl {
+// on makes implementations of functions that are about the object at one of their arguments, which find gives them.
+func on[T any](arg int, find func(*Call, uint64) (T, *vm.Action)) func(func(*Call, T) (uint64, *vm.Action)) Impl {
 	return func(do func(*Call, T) (uint64, *vm.Action)) Impl {
 		return func(c *Call) (uint64, *vm.Action) {
-			obj, f := find(c.Env, c.Args[0])
+			obj, f := find(c, c.Args[arg])
 			if f != nil {
 				return 0, f
 			}
@@ -208,20 +248,31 @@ func on[T any](find func(*Env, uint64) (T, *vm.Action)) func(func(*Call, T) (uin
 	}
 }
 
-// What functions are about.
+// What functions are about, by their first argument.
 var (
-	onSkb           = on((*Env).skbAt)
-	onPacket        = on((*Env).packetOf)
-	onSocket        = on((*Env).socketAt)
-	onContextSocket = on((*Env).contextSocket)
-	onDynptr        = on((*Env).dynptrAt)
-	onMask          = on((*Env).maskAt)
+	onSkb           = on(0, (*Call).skbAt)
+	onPacket        = on(0, (*Call).packetOf)
+	onSocket        = on(0, (*Call).socketAt)
+	onContextSocket = on(0, (*Call).contextSocket)
+	onOptionSocket  = on(0, (*Call).optionSocket)
+	onSockOps       = on(0, (*Call).sockOps)
+	onSysctl        = on(0, (*Call).sysctlAt)
+	onReceived      = on(0, (*Call).received)
+	onDynptr        = on(0, (*Call).dynptrAt)
+	onMask          = on(0, (*Call).maskAt)
+	onWalk          = on(0, (*Call).walkAt)
 )
 
 // Maps that do something others do not.
 var (
-	onQueue = onMap[maps.Queue]
-	onRing  = onMap[maps.RingBuffer]
+	onQueue     = onMap[maps.Queue]
+	onRing      = onMap[maps.RingBuffer]
+	onUserRing  = onMap[maps.UserRing]
+	onPrograms  = onMap[maps.ProgArray]
+	onPerf      = onMap[maps.PerfArray]
+	onSocketMap = onMap[maps.SockMap]
+	onStorage   = onMap[maps.LocalStorage]
+	onArena     = onMap[maps.Arena]
 )
 
 // onMap makes implementations for maps that do something others do not.
@@ -233,4 +284,21 @@ func onMap[T maps.Map](do func(*Call, T) (uint64, *vm.Action)) Impl {
 		}
 		return do(c, m)
 	}
+}
+
+// take returns an object with a reference the program must give back; NULL for none.
+func (c *Call) take(o *kernel.Object, name string) (uint64, *vm.Action) {
+	if o == nil {
+		return 0, nil
+	}
+	c.Run.Held.Take(held.Reference, o.Addr(), name)
+	return o.Addr(), nil
+}
+
+// give gives back what the program holds; it is a fault when it does not.
+func (c *Call) give(by string, k held.Kind, addr uint64) *vm.Action {
+	if !c.Run.Held.Give(k, addr) {
+		return badArg("%v", &held.NotHeld{By: by, Kind: k, Addr: addr})
+	}
+	return nil
 }

@@ -160,11 +160,11 @@ func TestRingbufRecords(t *testing.T) {
 	ring := m.(maps.RingBuffer)
 	a := r.ok(uapi.FuncRingbufReserve, m.Addr(), 16, 0)
 	require.NotZero(t, a)
-	assert.Len(t, r.env.Run.Held(), 1, "a reservation is a reference")
+	assert.Len(t, r.env.Run.Held.Things(), 1, "a reservation is a reference")
 	require.Nil(t, r.mem.Store(a, 8, 7))
 	assert.NotNil(t, r.mem.Store(a+16, 1, 7), "the record has its own bounds")
 	r.ok(uapi.FuncRingbufSubmit, a, 0)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	assert.NotNil(t, r.mem.Store(a, 8, 7), "a submitted record is out of reach")
 	for _, id := range []uapi.FuncID{uapi.FuncRingbufSubmit, uapi.FuncRingbufDiscard} {
 		_, f := r.call(id, a, 0)

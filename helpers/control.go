@@ -9,7 +9,7 @@ import (
 )
 
 var controlHelpers = []row{
-	{ID: uapi.FuncTailCall, Do: tailCall},
+	{ID: uapi.FuncTailCall, Do: onPrograms(tailCall)},
 	{ID: uapi.FuncLoop, Do: loop},
 }
 
@@ -18,19 +18,14 @@ const maxLoops = 8 << 20
 
 // tailCall continues in another program when the slot holds one. The engine counts the
 // chain and falls through after 33 (MAX_TAIL_CALL_CNT).
-func tailCall(c *Call) (uint64, *vm.Action) {
-	m := c.ref.m
-	progs, ok := m.(maps.ProgArray)
-	if !ok {
-		return 0, wrongMap(m)
-	}
+func tailCall(c *Call, progs maps.ProgArray) (uint64, *vm.Action) {
 	p, ok := progs.Prog(uint32(c.Args[2]))
 	if !ok {
 		return errnoRet(uapi.ENOENT), nil
 	}
-	img, err := c.TailTarget(p)
-	if err != nil {
-		return 0, err
+	img, refused := c.tailTarget(p)
+	if refused != nil {
+		return 0, refused
 	}
 	return 0, vm.TailCall(img)
 }

@@ -47,9 +47,6 @@ func lowest(m, all uint64) uint64 {
 	return uint64(bits.Len64(all))
 }
 
-// allCPUs has a bit for each CPU.
-func (e *Env) allCPUs() uint64 { return ^uint64(0) >> (64 - min(e.Kernel.CPUs(), 64)) }
-
 // cpumask is a mask and the field of its first word.
 type cpumask struct {
 	o    *kernel.Object
@@ -57,12 +54,19 @@ type cpumask struct {
 	v    uint64
 }
 
+func (m cpumask) put(v uint64) *vm.Action {
+	if err := m.o.SetUint(m.path, v); err != nil {
+		return badArg("cpumask: %v", err)
+	}
+	return nil
+}
+
 // maskAt reads the mask of a struct bpf_cpumask or cpumask.
-func (e *Env) maskAt(addr uint64) (cpumask, *vm.Action) {
-	if e.Kernel.CPUs() > 64 {
+func (at *finder) maskAt(addr uint64) (cpumask, *vm.Action) {
+	if at.kernel.CPUs() > 64 {
 		return cpumask{}, notSimulated("cpumasks of more than 64 CPUs")
 	}
-	o, _, path, ok := e.Kernel.Resolve(addr)
+	o, _, path, ok := at.kernel.Resolve(addr)
 	if !ok || o == nil {
 		return cpumask{}, badArg("%#x is not a cpumask", addr)
 	}
@@ -74,16 +78,12 @@ func (e *Env) maskAt(addr uint64) (cpumask, *vm.Action) {
 	if err != nil {
 		return cpumask{}, badArg("%#x is not a cpumask: %v", addr, err)
 	}
-	m.v = v & e.allCPUs()
+	m.v = v & at.allCPUs()
 	return m, nil
 }
 
-func (m cpumask) put(v uint64) *vm.Action {
-	if err := m.o.SetUint(m.path, v); err != nil {
-		return badArg("cpumask: %v", err)
-	}
-	return nil
-}
+// allCPUs has a bit for each CPU.
+func (at *finder) allCPUs() uint64 { return ^uint64(0) >> (64 - min(at.kernel.CPUs(), 64)) }
 
 func cpumaskCreate(c *Call) (uint64, *vm.Action) {
 	o, err := c.Kernel.NewObjectNamed("bpf_cpumask", "bpf_cpumask")
@@ -107,32 +107,23 @@ func maskQuery(fn func(m, all uint64) uint64) Impl {
 func maskQuery2(fn func(m1, m2, all uint64) uint64) Impl {
 	return onMask(func(c *Call, m1 cpumask) (uint64, *vm.Action) {
 		m2, f := c.maskAt(c.Args[1])
-		if f != nil {
-			return 0, f
-		}
-		return fn(m1.v, m2.v, c.allCPUs()), nil
+		return fn(m1.v, m2.v, c.allCPUs()), f
 	})
 }
 
 // maskBit works on one CPU's bit; a CPU the machine does not have is in no mask.
 func maskBit(fn func(m, bit uint64) (uint64, bool)) Impl {
-	return func(c *Call) (uint64, *vm.Action) {
-		m, f := c.maskAt(c.Args[1])
-		if f != nil {
-			return 0, f
-		}
+	return on(1, (*Call).maskAt)(func(c *Call, m cpumask) (uint64, *vm.Action) {
 		cpu := uint32(c.Args[0])
 		if uint64(cpu) >= uint64(c.Kernel.CPUs()) {
 			return 0, nil
 		}
 		v, was := fn(m.v, 1<<cpu)
-		if v != m.v {
-			if f := m.put(v); f != nil {
-				return 0, f
-			}
+		if v == m.v {
+			return boolRet(was), nil
 		}
-		return boolRet(was), nil
-	}
+		return boolRet(was), m.put(v)
+	})
 }
 
 // maskSet stores a mask made of sources given by the arguments after the first. bpf_cpumask_and says whether the result
@@ -158,9 +149,9 @@ func cpumaskPopulate(c *Call, m cpumask) (uint64, *vm.Action) {
 	if c.Args[2]&0xffffffff < word {
 		return errnoRet(uapi.EACCES), nil
 	}
-	v, f := c.readU64(c.Args[1])
-	if f != nil {
-		return 0, f
+	v, f := c.guest.ReadU64(c.Args[1])
+	if f == nil {
+		f = m.put(v & c.allCPUs())
 	}
-	return 0, m.put(v & c.allCPUs())
+	return 0, f
 }

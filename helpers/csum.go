@@ -12,7 +12,7 @@ var csumHelpers = []row{
 	{ID: uapi.FuncL3CsumReplace, Do: onSkb(l3CsumReplace)},
 	{ID: uapi.FuncL4CsumReplace, Do: onSkb(l4CsumReplace)},
 	{ID: uapi.FuncCsumDiff, Do: csumDiff},
-	{ID: uapi.FuncCsumUpdate, Do: csumUpdate, Note: "packets have no hardware checksum: -ENOTSUPP"},
+	{ID: uapi.FuncCsumUpdate, Do: onSkb(csumUpdate), Note: "packets have no hardware checksum: -ENOTSUPP"},
 	{ID: uapi.FuncCsumLevel, Do: onSkb(csumLevel)},
 }
 
@@ -49,10 +49,10 @@ func csum32to16(v uint32) uint16 {
 }
 
 // sumAt reads a checksum field as the kernel's arithmetic sees it: in the host's byte order.
-func (s *skb) sumAt(off uint64) uint16 { return s.e.order().Uint16(s.p.Bytes()[off:]) }
+func (s *skb) sumAt(off uint64) uint16 { return s.e.guest.Order().Uint16(s.p.Bytes()[off:]) }
 
 func (s *skb) putSum(off uint64, v uint16) {
-	s.e.order().PutUint16(s.p.Bytes()[off:], v)
+	s.e.guest.Order().PutUint16(s.p.Bytes()[off:], v)
 	s.changed(int(off), 2)
 }
 
@@ -149,10 +149,7 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 }
 
 // csumUpdate changes the sum the hardware made of the whole packet, which simulated packets do not have.
-func csumUpdate(c *Call) (uint64, *vm.Action) {
-	if _, f := c.skbAt(c.Args[0]); f != nil {
-		return 0, f
-	}
+func csumUpdate(*Call, *skb) (uint64, *vm.Action) {
 	return errnoRet(uapi.ENOTSUPP), nil
 }
 

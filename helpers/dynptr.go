@@ -1,6 +1,8 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
@@ -10,12 +12,12 @@ import (
 
 var dynptrHelpers = []row{
 	{ID: uapi.FuncDynptrFromMem, Do: dynptrFromMem},
-	{ID: uapi.FuncDynptrRead, Do: dynptrRead},
+	{ID: uapi.FuncDynptrRead, Do: on(2, (*Call).dynptrAt)(dynptrRead)},
 	{ID: uapi.FuncDynptrWrite, Do: onDynptr(dynptrWrite)},
 	{ID: uapi.FuncDynptrData, Do: onDynptr(dynptrData)},
 	{ID: uapi.FuncRingbufReserveDynptr, Do: onRing(ringbufReserveDynptr)},
-	{ID: uapi.FuncRingbufSubmitDynptr, Do: ringbufSubmitDynptr},
-	{ID: uapi.FuncRingbufDiscardDynptr, Do: ringbufDiscardDynptr},
+	{ID: uapi.FuncRingbufSubmitDynptr, Do: endDynptr("bpf_ringbuf_submit_dynptr", maps.RingBuffer.Submit)},
+	{ID: uapi.FuncRingbufDiscardDynptr, Do: endDynptr("bpf_ringbuf_discard_dynptr", maps.RingBuffer.Discard)},
 }
 
 var dynptrKfuncs = []kfuncRow{
@@ -55,72 +57,65 @@ type dynptr struct {
 	rdonly    bool
 }
 
-func (e *Env) dynptrAt(addr uint64) (dynptr, *vm.Action) {
-	data, f := e.readU64(addr)
-	if f != nil {
-		return dynptr{}, f
-	}
-	size, f := e.readU32(addr + 8)
-	if f != nil {
-		return dynptr{}, f
-	}
-	off, f := e.readU32(addr + 12)
-	return dynptr{data: data, size: size & dynptrMax, off: off, kind: uint8(size >> dynptrShift & 7), rdonly: size&dynptrRdonly != 0}, f
+func (c *Call) dynptrAt(addr uint64) (dynptr, *vm.Action) {
+	s := c.guest.At(addr)
+	data, size, off := s.U64(0), s.U32(8), s.U32(12)
+	return dynptr{data: data, size: size & dynptrMax, off: off, kind: uint8(size >> dynptrShift & 7), rdonly: size&dynptrRdonly != 0}, s.Fault
 }
 
-func (e *Env) putDynptr(addr uint64, d dynptr) *vm.Action {
+func putDynptr(g *guest.Memory, addr uint64, d dynptr) *vm.Action {
 	var b [uapi.DynptrSize]byte
 	size := d.size | uint32(d.kind)<<dynptrShift
 	if d.rdonly {
 		size |= dynptrRdonly
 	}
-	e.order().PutUint64(b[:], d.data)
-	e.order().PutUint32(b[8:], size)
-	e.order().PutUint32(b[12:], d.off)
-	return e.write(addr, b[:])
+	g.Order().PutUint64(b[:], d.data)
+	g.Order().PutUint32(b[8:], size)
+	g.Order().PutUint32(b[12:], d.off)
+	return g.Write(addr, b[:])
 }
 
 // inside is bpf_dynptr_check_off_len.
 func (d dynptr) inside(off, n uint64) bool { return n <= uint64(d.size) && off <= uint64(d.size)-n }
 
 // dynptrLoad copies the bytes at off, also those of a packet, which may lie in several pieces.
-func (e *Env) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
+func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	if !d.packet() {
-		return e.read(d.data+uint64(d.off)+off, n)
+		return c.guest.Read(d.data+uint64(d.off)+off, n)
 	}
-	c, f := e.packetOf(d.data)
+	ctx, f := c.packetOf(d.data)
 	if f != nil {
 		return nil, f
 	}
 	b := make([]byte, n)
-	c.Packet.ReadAt(b, int(uint64(d.off)+off))
+	ctx.Packet.ReadAt(b, int(uint64(d.off)+off))
 	return b, nil
 }
 
 // dynptrStore stores bytes at off. Of a packet with an sk_buff they become linear.
-func (e *Env) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
+func (c *Call) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
 	at := uint64(d.off) + off
 	if !d.packet() {
-		return e.write(d.data+at, data)
+		return c.guest.Write(d.data+at, data)
 	}
-	c, f := e.packetOf(d.data)
+	ctx, f := c.packetOf(d.data)
 	if f != nil {
 		return f
 	}
 	if d.kind == dynptrSkb {
-		c.Packet.Pull(int(at) + len(data))
+		ctx.Packet.Pull(int(at) + len(data))
 	}
-	c.Packet.WriteAt(data, int(at))
+	ctx.Packet.WriteAt(data, int(at))
 	return nil
 }
 
 // shrunk judges a range of a packet, which may be shorter by now than it was when the dynptr was made.
-func (e *Env) shrunk(d dynptr, off, n uint64) (uapi.Errno, *vm.Action) {
+func (at *finder) shrunk(d dynptr, off, n uint64) (uapi.Errno, *vm.Action) {
 	if !d.packet() {
 		return 0, nil
 	}
-	c, f := e.packetOf(d.data)
-	if f != nil || uint64(d.off)+off+n <= uint64(c.Packet.Len()) {
+	ctx, f := at.packetOf(d.data)
+	if f != nil || uint64(d.off)+off+n <= uint64(ctx.Packet.Len()) {
 		return 0, f
 	}
 	if d.kind == dynptrXDP {
@@ -132,8 +127,8 @@ func (e *Env) shrunk(d dynptr, off, n uint64) (uapi.Errno, *vm.Action) {
 func (d dynptr) packet() bool { return d.kind == dynptrSkb || d.kind == dynptrXDP }
 
 // nullDynptr makes the dynptr invalid and returns the errno.
-func (e *Env) nullDynptr(addr uint64, errno uapi.Errno) (uint64, *vm.Action) {
-	return errnoRet(errno), e.putDynptr(addr, dynptr{})
+func (c *Call) nullDynptr(addr uint64, errno uapi.Errno) (uint64, *vm.Action) {
+	return errnoRet(errno), putDynptr(&c.guest, addr, dynptr{})
 }
 
 func dynptrFromMem(c *Call) (uint64, *vm.Action) {
@@ -144,14 +139,10 @@ func dynptrFromMem(c *Call) (uint64, *vm.Action) {
 	case c.Args[2] != 0:
 		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	}
-	return 0, c.putDynptr(c.Args[3], dynptr{data: c.Args[0], size: uint32(size), kind: dynptrLocal})
+	return 0, putDynptr(&c.guest, c.Args[3], dynptr{data: c.Args[0], size: uint32(size), kind: dynptrLocal})
 }
 
-func dynptrRead(c *Call) (uint64, *vm.Action) {
-	d, f := c.dynptrAt(c.Args[2])
-	if f != nil {
-		return 0, f
-	}
+func dynptrRead(c *Call, d dynptr) (uint64, *vm.Action) {
 	n, off := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
 	switch {
 	case d.data == 0 || c.Args[4] != 0:
@@ -163,10 +154,10 @@ func dynptrRead(c *Call) (uint64, *vm.Action) {
 		return errnoRet(errno), f
 	}
 	data, f := c.dynptrLoad(d, off, n)
-	if f != nil {
-		return 0, f
+	if f == nil {
+		f = c.guest.Write(c.Args[0], data)
 	}
-	return 0, c.write(c.Args[0], data)
+	return 0, f
 }
 
 func dynptrWrite(c *Call, d dynptr) (uint64, *vm.Action) {
@@ -202,7 +193,7 @@ func dynptrData(c *Call, d dynptr) (uint64, *vm.Action) {
 
 // ringbufReserveDynptr must be followed by a submit or discard of the dynptr even when it failed.
 func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
-	c.Run.hold(c.Args[3], "ring buffer dynptr")
+	c.Run.Held.Take(held.RecordDynptr, c.Args[3], "")
 	size := c.Args[1] & 0xffffffff
 	switch {
 	case c.Args[2] != 0:
@@ -215,37 +206,20 @@ func ringbufReserveDynptr(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 		return c.nullDynptr(c.Args[3], uapi.EINVAL)
 	}
 	c.Run.records[addr] = r
-	return 0, c.putDynptr(c.Args[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
+	return 0, putDynptr(&c.guest, c.Args[3], dynptr{data: addr, size: uint32(size), kind: dynptrRingbuf})
 }
 
-func (e *Env) endDynptr(addr, flags uint64, name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) (uint64, *vm.Action) {
-	d, f := e.dynptrAt(addr)
-	if f != nil {
-		return 0, f
-	}
-	if !e.Run.release(addr) {
-		return 0, badArg("%s of a dynptr that was not reserved", name)
-	}
-	if d.data == 0 {
-		return 0, nil
-	}
-	r, ok := e.Run.records[d.data]
-	if !ok {
-		return 0, badArg("%s of a dynptr without record", name)
-	}
-	delete(e.Run.records, d.data)
-	if errno := finish(r, d.data, flags); errno != 0 {
-		return 0, badArg("%s: %v", name, errno)
-	}
-	return 0, e.putDynptr(addr, dynptr{})
-}
-
-func ringbufSubmitDynptr(c *Call) (uint64, *vm.Action) {
-	return c.endDynptr(c.Args[0], c.Args[1], "bpf_ringbuf_submit_dynptr", maps.RingBuffer.Submit)
-}
-
-func ringbufDiscardDynptr(c *Call) (uint64, *vm.Action) {
-	return c.endDynptr(c.Args[0], c.Args[1], "bpf_ringbuf_discard_dynptr", maps.RingBuffer.Discard)
+// endDynptr submits or discards the record of a dynptr, which there is none of after a failed reservation.
+func endDynptr(name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) Impl {
+	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
+		if f := c.give(name, held.RecordDynptr, c.Args[0]); f != nil || d.data == 0 {
+			return 0, f
+		}
+		if f := c.finishRecord(name, d.data, c.Args[1], finish); f != nil {
+			return 0, f
+		}
+		return 0, putDynptr(&c.guest, c.Args[0], dynptr{})
+	})
 }
 
 // dynptrFromPacket makes a dynptr of the whole packet; read-only for programs that may not store to it.
@@ -254,7 +228,7 @@ func dynptrFromPacket(kind uint8) Impl {
 		if c.Args[1] != 0 {
 			return c.nullDynptr(c.Args[2], uapi.EINVAL)
 		}
-		return 0, c.putDynptr(c.Args[2], dynptr{data: c.Args[0], size: uint32(ctx.Packet.Len()), kind: kind, rdonly: ctx.Packet.ReadOnly()})
+		return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: c.Args[0], size: uint32(ctx.Packet.Len()), kind: kind, rdonly: ctx.Packet.ReadOnly()})
 	})
 }
 
@@ -286,7 +260,7 @@ func dynptrSlice(write bool) Impl {
 		}
 		b := make([]byte, n)
 		p.ReadAt(b, int(at))
-		return c.Args[2], c.write(c.Args[2], b)
+		return c.Args[2], c.guest.Write(c.Args[2], b)
 	})
 }
 
@@ -300,7 +274,7 @@ func dynptrAdjust(c *Call, d dynptr) (uint64, *vm.Action) {
 	}
 	d.off += start
 	d.size = end - start
-	return 0, c.putDynptr(c.Args[0], d)
+	return 0, putDynptr(&c.guest, c.Args[0], d)
 }
 
 func dynptrIsNull(c *Call) (uint64, *vm.Action) {
@@ -333,7 +307,7 @@ func dynptrClone(c *Call, d dynptr) (uint64, *vm.Action) {
 	if d.data == 0 {
 		return c.nullDynptr(c.Args[1], uapi.EINVAL)
 	}
-	return 0, c.putDynptr(c.Args[1], d)
+	return 0, putDynptr(&c.guest, c.Args[1], d)
 }
 
 func dynptrCopy(c *Call, dst dynptr) (uint64, *vm.Action) {
@@ -361,10 +335,10 @@ func dynptrCopy(c *Call, dst dynptr) (uint64, *vm.Action) {
 		}
 	}
 	data, f := c.dynptrLoad(src, from, n)
-	if f != nil {
-		return 0, f
+	if f == nil {
+		f = c.dynptrStore(dst, to, data)
 	}
-	return 0, c.dynptrStore(dst, to, data)
+	return 0, f
 }
 
 func dynptrMemset(c *Call, d dynptr) (uint64, *vm.Action) {
@@ -380,12 +354,12 @@ func dynptrMemset(c *Call, d dynptr) (uint64, *vm.Action) {
 	if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
 		return errnoRet(errno), f
 	}
-	b, f := c.buffer(n)
-	if f != nil {
-		return 0, f
-	}
+	b, f := c.guest.Buffer(n)
 	for i := range b {
 		b[i] = byte(c.Args[3])
 	}
-	return 0, c.dynptrStore(d, off, b)
+	if f == nil {
+		f = c.dynptrStore(d, off, b)
+	}
+	return 0, f
 }

@@ -273,7 +273,7 @@ func TestIteratorOutput(t *testing.T) {
 	assert.Zero(t, r.ok(uapi.FuncSeqWrite, 0, r.str("raw "), 4))
 	args := r.alloc([]byte{7, 0, 0, 0, 0, 0, 0, 0})
 	assert.Zero(t, r.ok(uapi.FuncSeqPrintf, 0, r.str("n=%d\n"), 6, args, 8))
-	assert.Equal(t, "raw n=7\n", string(r.env.Run.Output))
+	assert.Equal(t, "raw n=7\n", string(r.env.Run.Text))
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSeqPrintf, 0, r.str("n=%d\n"), 5, args, 8), "not terminated")
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSeqPrintf, 0, r.str("%d %d"), 6, args, 8), "too few")
 	assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncSeqPrintf, 0, r.str("%d"), 3, args, 7))

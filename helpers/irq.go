@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -13,25 +14,18 @@ var irqKfuncs = []kfuncRow{
 	{Name: "bpf_res_spin_unlock_irqrestore", Args: []proto.Arg{argLock, argPtr}, Do: resSpinUnlockIRQ},
 }
 
-const irqSection = "section with interrupts disabled"
-
 // irqFlags is what the flags register of x86 has with interrupts enabled.
 const irqFlags = 0x202
 
 func irqSave(c *Call) (uint64, *vm.Action) { return 0, c.saveIRQ(c.Args[0]) }
 
 func (c *Call) saveIRQ(addr uint64) *vm.Action {
-	c.Run.hold(addr, irqSection)
-	return c.writeU64(addr, irqFlags)
+	c.Run.Held.Take(held.IRQ, addr, "")
+	return c.guest.WriteU64(addr, irqFlags)
 }
 
-func irqRestore(c *Call) (uint64, *vm.Action) { return 0, c.restoreIRQ(c.Args[0]) }
-
-func (c *Call) restoreIRQ(addr uint64) *vm.Action {
-	if !c.Run.release(addr) {
-		return badArg("interrupts restored from %#x, where nothing was saved", addr)
-	}
-	return nil
+func irqRestore(c *Call) (uint64, *vm.Action) {
+	return 0, c.give("bpf_local_irq_restore", held.IRQ, c.Args[0])
 }
 
 // resSpinLockIRQ keeps interrupts as they were when it fails.
@@ -47,5 +41,5 @@ func resSpinUnlockIRQ(c *Call) (uint64, *vm.Action) {
 	if ret, f := spinUnlock(c); f != nil {
 		return ret, f
 	}
-	return 0, c.restoreIRQ(c.Args[1])
+	return 0, c.give("bpf_res_spin_unlock_irqrestore", held.IRQ, c.Args[1])
 }

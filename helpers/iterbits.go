@@ -25,83 +25,62 @@ const (
 // iterBitsNew copies the words, so that later changes do not matter (bpf_iter_bits_new).
 func iterBitsNew(c *Call) (uint64, *vm.Action) {
 	words := c.Args[2] & 0xffffffff
-	for _, w := range [...]struct {
-		off  uint64
-		size int
-		v    uint64
-	}{{iterBits, 8, 0}, {iterNrBits, 4, 0}, {iterBit, 4, 0xffffffff}} {
-		if f := c.writeInt(c.Args[0]+w.off, w.size, w.v); f != nil {
-			return 0, f
-		}
-	}
+	it := c.guest.At(c.Args[0])
+	it.Set(iterBits, 8, 0)
+	it.Set(iterNrBits, 4, 0)
+	it.Set(iterBit, 4, 0xffffffff)
 	switch {
+	case it.Fault != nil:
+		return 0, it.Fault
 	case c.Args[1] == 0 || words == 0:
 		return errnoRet(uapi.EINVAL), nil
 	case words > maxBitWords:
 		return errnoRet(uapi.E2BIG), nil
 	}
 	b := make([]byte, 8*words)
-	errno, f := kernelSpace(c.Env, c.Args[1], b)
-	if f != nil {
-		return 0, f
+	if errno, f := c.probe.Kernel(c.Args[1], b); errno != 0 || f != nil {
+		return errnoRet(uapi.EFAULT), f
 	}
-	if errno != 0 {
-		return errnoRet(uapi.EFAULT), nil
-	}
-	v := c.order().Uint64(b)
+	v := c.guest.Order().Uint64(b)
 	if words > 1 {
-		r := c.scratch(uint64(len(b)), "bits of an iterator")
+		r := c.guest.Scratch(uint64(len(b)), "bits of an iterator")
 		if r == nil {
 			return errnoRet(uapi.ENOMEM), nil
 		}
 		copy(c.Mem.Bytes(r), b)
 		v = r.Base
 	}
-	if f := c.writeU64(c.Args[0]+iterBits, v); f != nil {
-		return 0, f
-	}
-	return 0, c.writeU32(c.Args[0]+iterNrBits, uint32(64*words))
+	it.Set(iterBits, 8, v)
+	it.Set(iterNrBits, 4, 64*words)
+	return 0, it.Fault
 }
 
 // iterBitsNext returns a pointer to the number of the next bit that is set, NULL after the last.
 func iterBitsNext(c *Call) (uint64, *vm.Action) {
-	n, f := c.readU32(c.Args[0] + iterNrBits)
-	if f != nil {
-		return 0, f
-	}
-	at, f := c.readU32(c.Args[0] + iterBit)
-	if f != nil {
-		return 0, f
-	}
-	word, f := c.readU64(c.Args[0] + iterBits)
-	if f != nil {
-		return 0, f
-	}
-	for i := at + 1; i < n; i = (i/64 + 1) * 64 {
+	it := c.guest.At(c.Args[0])
+	n, at, word := it.U32(iterNrBits), it.U32(iterBit), it.U64(iterBits)
+	words := c.guest.At(word)
+	for i := at + 1; i < n && words.Fault == nil; i = (i/64 + 1) * 64 {
 		v := word
 		if n > 64 {
-			if v, f = c.readU64(word + uint64(i/64*8)); f != nil {
-				return 0, f
-			}
+			v = words.U64(uint64(i / 64 * 8))
 		}
 		if v = v >> (i % 64) << (i % 64); v != 0 {
-			return c.Args[0] + iterBit, c.writeU32(c.Args[0]+iterBit, i/64*64+uint32(bits.TrailingZeros64(v)))
+			it.Set(iterBit, 4, uint64(i/64*64+uint32(bits.TrailingZeros64(v))))
+			return c.Args[0] + iterBit, it.Fault
 		}
 	}
-	return 0, c.writeU32(c.Args[0]+iterBit, n)
+	if words.Fault != nil {
+		return 0, words.Fault
+	}
+	it.Set(iterBit, 4, uint64(n))
+	return 0, it.Fault
 }
 
 func iterBitsDestroy(c *Call) (uint64, *vm.Action) {
-	n, f := c.readU32(c.Args[0] + iterNrBits)
-	if f != nil {
-		return 0, f
+	it := c.guest.At(c.Args[0])
+	if it.U32(iterNrBits) > 64 {
+		c.guest.EndScratch(it.U64(iterBits))
 	}
-	if n > 64 {
-		word, f := c.readU64(c.Args[0] + iterBits)
-		if f != nil {
-			return 0, f
-		}
-		c.releaseScratch(word)
-	}
-	return 0, nil
+	return 0, it.Fault
 }

@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/guest"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
@@ -12,10 +13,10 @@ import (
 // kind of the walk, the object it started at, and the one returned last.
 var objectIterKfuncs = []kfuncRow{
 	{Name: "bpf_iter_task_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterTaskNew, Note: "over the tasks the machine knows"},
-	{Name: "bpf_iter_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterTaskNext},
+	{Name: "bpf_iter_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: onWalk(iterTaskNext)},
 	{Name: "bpf_iter_task_destroy", Args: []proto.Arg{argIter}, Do: iterForget},
 	{Name: "bpf_iter_css_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterCSSNew, Note: "over the cgroups of the default hierarchy"},
-	{Name: "bpf_iter_css_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterCSSNext},
+	{Name: "bpf_iter_css_next", Wide: true, Args: []proto.Arg{argIter}, Do: onWalk(iterCSSNext)},
 	{Name: "bpf_iter_css_destroy", Args: []proto.Arg{argIter}, Do: iterForget},
 	{Name: "bpf_iter_css_task_new", Args: []proto.Arg{argIter, argObject, argAny}, Do: iterCSSTaskNew, Note: "over the current task, in its own cgroup"},
 	{Name: "bpf_iter_css_task_next", Wide: true, Args: []proto.Arg{argIter}, Do: iterCSSTaskNext},
@@ -38,61 +39,63 @@ const (
 	processThreads
 )
 
-func (e *Env) startWalk(it, start, kind uint64) *vm.Action {
-	for _, w := range [...][2]uint64{{walkAt, 0}, {walkStart, start}} {
-		if f := e.writeU64(it+w[0], w[1]); f != nil {
-			return f
-		}
-	}
-	return e.writeU32(it+walkKind, uint32(kind))
+// walk is an iterator in the program's memory.
+type walk struct {
+	it    *guest.Fields
+	start uint64
+	kind  uint32
+	at    uint64
 }
 
-// walk reads the state of an iterator.
-func (e *Env) walk(it uint64) (at, start uint64, kind uint32, f *vm.Action) {
-	if at, f = e.readU64(it + walkAt); f != nil {
-		return
-	}
-	if start, f = e.readU64(it + walkStart); f != nil {
-		return
-	}
-	kind, f = e.readU32(it + walkKind)
-	return
+func (c *Call) startWalk(start, kind uint64) *vm.Action {
+	it := c.guest.At(c.Args[0])
+	it.Set(walkAt, 8, 0)
+	it.Set(walkStart, 8, start)
+	it.Set(walkKind, 4, kind)
+	return it.Fault
 }
 
-// step goes to the object behind at in a list, or ends the walk.
-func (e *Env) step(it, at uint64, list []uint64) (uint64, *vm.Action) {
+// walkAt reads the state of an iterator.
+func (c *Call) walkAt(addr uint64) (walk, *vm.Action) {
+	it := c.guest.At(addr)
+	return walk{it: it, at: it.U64(walkAt), start: it.U64(walkStart), kind: it.U32(walkKind)}, it.Fault
+}
+
+// step goes to the object after the one that was returned last in a list, or ends the walk.
+func (w walk) step(list []uint64) (uint64, *vm.Action) {
 	next := 0
-	if at != 0 {
-		next = slices.Index(list, at) + 1
+	if w.at != 0 {
+		next = slices.Index(list, w.at) + 1
 		if next == 0 {
 			next = len(list)
 		}
 	}
 	if next >= len(list) {
-		return 0, e.writeU32(it+walkKind, walkDone)
+		w.it.Set(walkKind, 4, walkDone)
+		return 0, w.it.Fault
 	}
-	return list[next], e.writeU64(it+walkAt, list[next])
+	w.it.Set(walkAt, 8, list[next])
+	return list[next], w.it.Fault
 }
 
 func iterTaskNew(c *Call) (uint64, *vm.Action) {
 	switch kind := c.Args[2] & 0xffffffff; {
 	case kind > processThreads, kind == processThreads && c.Args[1] == 0:
-		return errnoRet(uapi.EINVAL), c.startWalk(c.Args[0], 0, walkDone)
+		return errnoRet(uapi.EINVAL), c.startWalk(0, walkDone)
 	default:
-		return 0, c.startWalk(c.Args[0], c.Args[1], kind)
+		return 0, c.startWalk(c.Args[1], kind)
 	}
 }
 
-func iterTaskNext(c *Call) (uint64, *vm.Action) {
-	at, start, kind, f := c.walk(c.Args[0])
-	if f != nil || kind == walkDone {
-		return 0, f
+func iterTaskNext(c *Call, w walk) (uint64, *vm.Action) {
+	if w.kind == walkDone {
+		return 0, nil
 	}
 	var list []uint64
-	for _, task := range c.Kernel.Tasks(kind == allProcesses) {
-		if kind == processThreads {
+	for _, task := range c.Kernel.Tasks(w.kind == allProcesses) {
+		if w.kind == processThreads {
 			own, err := task.Uint("tgid")
-			of := c.Kernel.ObjectAt(start)
+			of := c.Kernel.ObjectAt(w.start)
 			if err != nil || of == nil {
 				continue
 			}
@@ -102,11 +105,11 @@ func iterTaskNext(c *Call) (uint64, *vm.Action) {
 		}
 		list = append(list, task.Addr())
 	}
-	return c.step(c.Args[0], at, list)
+	return w.step(list)
 }
 
 func iterForget(c *Call) (uint64, *vm.Action) {
-	return 0, c.startWalk(c.Args[0], 0, walkDone)
+	return 0, c.startWalk(0, walkDone)
 }
 
 // Kinds of walks over cgroups: BPF_CGROUP_ITER_DESCENDANTS_PRE and following.
@@ -119,55 +122,53 @@ const (
 func iterCSSNew(c *Call) (uint64, *vm.Action) {
 	kind := c.Args[2] & 0xffffffff
 	if kind < descendantsPre || kind > ancestorsUp {
-		return errnoRet(uapi.EINVAL), c.startWalk(c.Args[0], 0, walkDone)
+		return errnoRet(uapi.EINVAL), c.startWalk(0, walkDone)
 	}
-	return 0, c.startWalk(c.Args[0], c.Args[1], kind)
+	return 0, c.startWalk(c.Args[1], kind)
 }
 
-func iterCSSNext(c *Call) (uint64, *vm.Action) {
-	at, start, kind, f := c.walk(c.Args[0])
-	if f != nil || kind == walkDone || start == 0 {
-		return 0, f
+func iterCSSNext(c *Call, w walk) (uint64, *vm.Action) {
+	if w.kind == walkDone || w.start == 0 {
+		return 0, nil
 	}
 	list := c.Kernel.CgroupStates()
-	level := slices.Index(list, start)
+	level := slices.Index(list, w.start)
 	switch {
 	case level < 0:
-		list = []uint64{start}
-	case kind == ancestorsUp:
+		list = []uint64{w.start}
+	case w.kind == ancestorsUp:
 		list = list[:level+1]
 		slices.Reverse(list)
 	default:
 		list = list[level:]
-		if kind == descendantsPost {
+		if w.kind == descendantsPost {
 			slices.Reverse(list)
 		}
 	}
-	return c.step(c.Args[0], at, list)
+	return w.step(list)
 }
 
 // struct bpf_iter_css_task is one word: the task to return next.
 func iterCSSTaskNew(c *Call) (uint64, *vm.Action) {
 	// 0, CSS_TASK_ITER_PROCS, or that with CSS_TASK_ITER_THREADED.
 	if kind := c.Args[2] & 0xffffffff; kind != 0 && kind != 1 && kind != 3 {
-		return errnoRet(uapi.EINVAL), c.writeU64(c.Args[0], 0)
+		return errnoRet(uapi.EINVAL), c.guest.WriteU64(c.Args[0], 0)
 	}
 	states := c.Kernel.CgroupStates()
 	task := c.Kernel.Current()
 	if c.Args[1] != states[len(states)-1] || task == nil {
-		return 0, c.writeU64(c.Args[0], 0)
+		return 0, c.guest.WriteU64(c.Args[0], 0)
 	}
-	return 0, c.writeU64(c.Args[0], task.Addr())
+	return 0, c.guest.WriteU64(c.Args[0], task.Addr())
 }
 
 func iterCSSTaskNext(c *Call) (uint64, *vm.Action) {
-	task, f := c.readU64(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
-	return task, c.writeU64(c.Args[0], 0)
+	it := c.guest.At(c.Args[0])
+	task := it.U64(0)
+	it.Set(0, 8, 0)
+	return task, it.Fault
 }
 
 func iterForgetOne(c *Call) (uint64, *vm.Action) {
-	return 0, c.writeU64(c.Args[0], 0)
+	return 0, c.guest.WriteU64(c.Args[0], 0)
 }

@@ -29,50 +29,46 @@ func iterVMANew(c *Call) (uint64, *vm.Action) {
 		mm, _ = task.Pointee("mm")
 	}
 	if mm == nil { // a kernel thread
-		return errnoRet(uapi.ENOENT), c.writeU64(it, 0)
+		return errnoRet(uapi.ENOENT), c.guest.WriteU64(it, 0)
 	}
 	r, err := c.Mem.Alloc(vmaSize, mem.Region{Kind: mem.KernelObject, Name: "bpf_iter_task_vma_kern_data"})
 	if err != nil {
-		return errnoRet(uapi.ENOMEM), c.writeU64(it, 0)
+		return errnoRet(uapi.ENOMEM), c.guest.WriteU64(it, 0)
 	}
-	for _, w := range [...][2]uint64{{vmaFrom, from}, {vmaMM, mm.Addr()}} {
-		if f := c.writeU64(r.Base+w[0], w[1]); f != nil {
-			return 0, f
-		}
+	state := c.guest.At(r.Base)
+	state.Set(vmaFrom, 8, from)
+	state.Set(vmaMM, 8, mm.Addr())
+	if state.Fault != nil {
+		return 0, state.Fault
 	}
-	return 0, c.writeU64(it, r.Base)
+	return 0, c.guest.WriteU64(it, r.Base)
 }
 
 func iterVMANext(c *Call) (uint64, *vm.Action) {
-	data, f := c.readU64(c.Args[0])
+	data, f := c.guest.ReadU64(c.Args[0])
 	if f != nil || data == 0 {
 		return 0, f
 	}
-	from, f := c.readU64(data + vmaFrom)
-	if f != nil {
-		return 0, f
-	}
-	at, f := c.readU64(data + vmaMM)
-	if f != nil {
-		return 0, f
-	}
-	mm := c.Kernel.ObjectAt(at)
+	state := c.guest.At(data)
+	from := state.U64(vmaFrom)
+	mm := c.Kernel.ObjectAt(state.U64(vmaMM))
 	if mm == nil {
-		return 0, nil
+		return 0, state.Fault
 	}
 	for _, area := range c.Kernel.VMAs(mm) {
 		if end := area.Num("vm_end"); end > from {
-			return area.Addr(), c.writeU64(data+vmaFrom, end)
+			state.Set(vmaFrom, 8, end)
+			return area.Addr(), state.Fault
 		}
 	}
 	return 0, nil
 }
 
 func iterVMADestroy(c *Call) (uint64, *vm.Action) {
-	data, f := c.readU64(c.Args[0])
+	data, f := c.guest.ReadU64(c.Args[0])
 	if f != nil || data == 0 {
 		return 0, f
 	}
 	c.Mem.Free(c.Mem.Find(data))
-	return 0, c.writeU64(c.Args[0], 0)
+	return 0, c.guest.WriteU64(c.Args[0], 0)
 }

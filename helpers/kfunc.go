@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -51,10 +53,10 @@ var (
 )
 
 var basicKfuncs = []kfuncRow{
-	{Name: "bpf_rcu_read_lock", Do: enterSection("RCU read section")},
-	{Name: "bpf_rcu_read_unlock", Do: leaveSection("RCU read section")},
-	{Name: "bpf_preempt_disable", Do: enterSection("preemption-disabled section")},
-	{Name: "bpf_preempt_enable", Do: leaveSection("preemption-disabled section")},
+	{Name: "bpf_rcu_read_lock", Do: enterSection(held.RCU)},
+	{Name: "bpf_rcu_read_unlock", Do: leaveSection("bpf_rcu_read_unlock", held.RCU)},
+	{Name: "bpf_preempt_disable", Do: enterSection(held.Preempt)},
+	{Name: "bpf_preempt_enable", Do: leaveSection("bpf_preempt_enable", held.Preempt)},
 	{Name: "bpf_rdonly_cast", Wide: true, Args: []proto.Arg{argPtr, argAny}, Do: sameAddress},
 	{Name: "bpf_cast_to_kern_ctx", Wide: true, Args: []proto.Arg{argPtr}, Do: castToKernel},
 	{Name: "bpf_sock_destroy", Args: []proto.Arg{argObject}, Do: sockDestroy},
@@ -109,17 +111,17 @@ func Kfuncs() []*Kfunc {
 
 // enterSection and leaveSection keep count of critical sections, which must be left before the
 // program ends.
-func enterSection(what string) Impl {
+func enterSection(k held.Kind) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		c.Run.hold(0, what)
+		c.Run.Held.Take(k, 0, "")
 		return 0, nil
 	}
 }
 
-func leaveSection(what string) Impl {
+func leaveSection(by string, k held.Kind) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		if !c.Run.releaseKind(what) {
-			return 0, badArg("left an %s that was not entered", what)
+		if !c.Run.Held.Leave(k) {
+			return 0, badArg("%v", &held.NotHeld{By: by, Kind: k})
 		}
 		return 0, nil
 	}
@@ -144,35 +146,29 @@ func iterNumNew(c *Call) (uint64, *vm.Action) {
 	if errno != 0 {
 		cur, end = 0, 0
 	}
-	if f := c.writeU32(c.Args[0], cur); f != nil {
-		return 0, f
-	}
-	return errnoRet(errno), c.writeU32(c.Args[0]+4, uint32(end))
+	it := c.guest.At(c.Args[0])
+	it.Set(0, 4, uint64(cur))
+	it.Set(4, 4, uint64(uint32(end)))
+	return errnoRet(errno), it.Fault
 }
 
 func iterNumNext(c *Call) (uint64, *vm.Action) {
-	cur, f := c.readU32(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
-	end, f := c.readU32(c.Args[0] + 4)
-	if f != nil {
-		return 0, f
-	}
+	it := c.guest.At(c.Args[0])
+	cur, end := it.U32(0), it.U32(4)
 	// The sum is made in 64 bits: cur may be INT_MIN - 1 wrapped.
 	if int64(int32(cur+1)) >= int64(int32(end)) {
-		return 0, c.clearIterNum(c.Args[0])
+		return clearIterNum(it)
 	}
-	return c.Args[0], c.writeU32(c.Args[0], cur+1)
+	it.Set(0, 4, uint64(cur+1))
+	return c.Args[0], it.Fault
 }
 
 func iterNumDestroy(c *Call) (uint64, *vm.Action) {
-	return 0, c.clearIterNum(c.Args[0])
+	return clearIterNum(c.guest.At(c.Args[0]))
 }
 
-func (e *Env) clearIterNum(addr uint64) *vm.Action {
-	if f := e.writeU32(addr, 0); f != nil {
-		return f
-	}
-	return e.writeU32(addr+4, 0)
+func clearIterNum(it *guest.Fields) (uint64, *vm.Action) {
+	it.Set(0, 4, 0)
+	it.Set(4, 4, 0)
+	return 0, it.Fault
 }

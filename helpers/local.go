@@ -2,8 +2,10 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/helpers/held"
+	"github.com/bpfrun/bpfrun/helpers/owned"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -27,193 +29,97 @@ var localKfuncs = []kfuncRow{
 	{Name: "bpf_list_back", Wide: true, Args: []proto.Arg{argObject}, Do: listPeek(false)},
 }
 
-// The words of heads and nodes of lists: the head holds the first and the last node, each node the next and the one before and,
-// in its last word, the head it is in. The kernel's use of these bytes is as invisible to programs.
-const (
-	linkFirst = 0
-	linkLast  = 8
-	linkNext  = 0
-	linkPrev  = 8
-	linkOwner = 16
-)
-
 // objNew allocates a zeroed object of a struct of the program's own BTF.
 func objNew(c *Call) (uint64, *vm.Action) {
+	return c.newObject("bpf_obj_new", func(size uint64, name string) uint64 { return c.heap.Alloc(size, name) })
+}
+
+// newObject allocates an object of the type that the first argument names, and returns NULL when there is no memory for it.
+func (c *Call) newObject(by string, alloc func(size uint64, name string) uint64) (uint64, *vm.Action) {
 	if c.Local == nil {
-		return 0, notSimulated("bpf_obj_new without the object's BTF")
+		return 0, notSimulated(by + " without the object's BTF")
 	}
 	id := btf.ID(uint32(c.Args[0]))
 	size, err := c.Local.Sizeof(id)
-	if err != nil || size <= 0 || uint64(size) > maxBuffer {
-		return 0, badArg("bpf_obj_new of type %d: no struct of the object", id)
+	if err != nil || size <= 0 || uint64(size) > guest.MaxBuffer {
+		return 0, badArg("%s of type %d: no struct of the object", by, id)
 	}
-	r, err := c.Mem.Alloc(uint64(size), mem.Region{Kind: mem.LocalObject, Name: c.Local.Name(id)})
-	if err != nil {
-		return 0, nil // out of memory: NULL
-	}
-	c.Run.hold(r.Base, "object")
-	return r.Base, nil
+	return c.takeObject(alloc(uint64(size), c.Local.Name(id))), nil
 }
 
-// baseOf is the object that a pointer to its node lies in.
-func (e *Env) baseOf(addr uint64) (uint64, *vm.Action) {
-	r := e.Mem.Find(addr)
-	if r == nil || r.Kind != mem.LocalObject {
-		return 0, badArg("%#x is in no object of the program", addr)
+// takeObject records a reference to an object of the program and returns it; NULL is none.
+func (c *Call) takeObject(addr uint64) uint64 {
+	if addr != 0 {
+		c.Run.Held.Take(held.Reference, addr, "object")
 	}
-	return r.Base, nil
+	return addr
 }
 
 func objDrop(c *Call) (uint64, *vm.Action) {
-	if !c.Run.release(c.Args[0]) {
-		return 0, badArg("bpf_obj_drop of %#x, to which this program holds no reference", c.Args[0])
+	f := c.give("bpf_obj_drop", held.Reference, c.Args[0])
+	if f == nil {
+		c.heap.Drop(c.Args[0])
 	}
-	c.dropObject(c.Args[0])
-	return 0, nil
+	return 0, f
 }
 
 func refcountAcquire(c *Call) (uint64, *vm.Action) {
-	if _, f := c.baseOf(c.Args[0]); f != nil {
+	if f := c.heap.Acquire(c.Args[0]); f != nil {
 		return 0, f
 	}
-	if c.refs == nil {
-		c.refs = map[uint64]int{}
-	}
-	c.refs[c.Args[0]] = max(c.refs[c.Args[0]], 1) + 1
-	c.Run.hold(c.Args[0], "object")
-	return c.Args[0], nil
+	return c.takeObject(c.Args[0]), nil
 }
 
 // own takes a node out of the program's hands. A node that is in a list or tree already, of which the word at ownerAt is not 0, is
 // dropped: -EINVAL.
-func (e *Env) own(node, ownerAt uint64) (uapi.Errno, *vm.Action) {
-	base, f := e.baseOf(node)
+func (c *Call) own(by string, node, ownerAt uint64) (uapi.Errno, *vm.Action) {
+	base, f := c.heap.Base(node)
 	if f != nil {
 		return 0, f
 	}
-	owner, f := e.readU64(node + ownerAt)
+	owner, f := c.guest.ReadU64(node + ownerAt)
 	if f != nil {
 		return 0, f
 	}
-	if !e.Run.release(base) {
-		return 0, badArg("%#x is added, to which this program holds no reference", base)
+	if f := c.give(by, held.Reference, base); f != nil || owner == 0 {
+		return 0, f
 	}
-	if owner != 0 {
-		e.dropObject(base)
-		return uapi.EINVAL, nil
-	}
-	return 0, nil
+	c.heap.Drop(base)
+	return uapi.EINVAL, nil
 }
 
-// link puts a node between two others of a head; 0 stands for the head itself.
-func (e *Env) link(head, node, prev, next uint64) *vm.Action {
-	at, back := head+linkFirst, head+linkLast
-	if prev != 0 {
-		at = prev + linkNext
+// handOut gives the program a node that unlink takes out of a list or tree, with a reference to its object.
+func (c *Call) handOut(node uint64, unlink func() *vm.Action) (uint64, *vm.Action) {
+	base, f := c.heap.Base(node)
+	if f == nil {
+		f = unlink()
 	}
-	if next != 0 {
-		back = next + linkPrev
-	}
-	for _, w := range [...][2]uint64{{at, node}, {back, node}, {node + linkNext, next}, {node + linkPrev, prev}, {node + linkOwner, head}} {
-		if f := e.writeField(w[0], 8, w[1]); f != nil {
-			return f
-		}
-	}
-	return nil
-}
-
-// unlink takes a node out of its head.
-func (e *Env) unlink(head, node uint64) *vm.Action {
-	next, f := e.readU64(node + linkNext)
 	if f != nil {
-		return f
+		return 0, f
 	}
-	prev, f := e.readU64(node + linkPrev)
-	if f != nil {
-		return f
-	}
-	at, back := head+linkFirst, head+linkLast
-	if prev != 0 {
-		at = prev + linkNext
-	}
-	if next != 0 {
-		back = next + linkPrev
-	}
-	for _, w := range [...][2]uint64{{at, next}, {back, prev}, {node + linkNext, 0}, {node + linkPrev, 0}, {node + linkOwner, 0}} {
-		if f := e.writeField(w[0], 8, w[1]); f != nil {
-			return f
-		}
-	}
-	return nil
-}
-
-// end returns the first or the last node of a head, 0 when it is empty.
-func (e *Env) end(head uint64, front bool) (uint64, *vm.Action) {
-	if front {
-		return e.readU64(head + linkFirst)
-	}
-	return e.readU64(head + linkLast)
+	c.takeObject(base)
+	return node, nil
 }
 
 func listPush(front bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		if errno, f := c.own(c.Args[1], linkOwner); errno != 0 || f != nil {
+		if errno, f := c.own("bpf_list_push", c.Args[1], owned.ListOwner); errno != 0 || f != nil {
 			return errnoRet(errno), f
 		}
-		other, f := c.end(c.Args[0], front)
-		if f != nil {
-			return 0, f
-		}
-		if front {
-			return 0, c.link(c.Args[0], c.Args[1], 0, other)
-		}
-		return 0, c.link(c.Args[0], c.Args[1], other, 0)
+		return 0, c.heap.PushList(c.Args[0], c.Args[1], front)
 	}
 }
 
 func listPop(front bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		node, f := c.end(c.Args[0], front)
+		node, f := c.heap.ListEnd(c.Args[0], front)
 		if f != nil || node == 0 {
 			return 0, f
 		}
-		return c.giveBack(c.Args[0], node)
+		return c.handOut(node, func() *vm.Action { return c.heap.Unlink(c.Args[0], node) })
 	}
-}
-
-// giveBack takes a node out of its head and hands it to the program with its reference.
-func (e *Env) giveBack(head, node uint64) (uint64, *vm.Action) {
-	base, f := e.baseOf(node)
-	if f != nil {
-		return 0, f
-	}
-	if f := e.unlink(head, node); f != nil {
-		return 0, f
-	}
-	e.Run.hold(base, "object")
-	return node, nil
 }
 
 func listPeek(front bool) Impl {
-	return func(c *Call) (uint64, *vm.Action) {
-		return c.end(c.Args[0], front)
-	}
-}
-
-// dropNodes frees everything in the list of a map element that goes away.
-func (e *Env) dropNodes(head uint64) {
-	for {
-		node, f := e.end(head, true)
-		if f != nil || node == 0 {
-			return
-		}
-		base, f := e.baseOf(node)
-		if f != nil || e.unlink(head, node) != nil {
-			return
-		}
-		// What else the object owns goes with it.
-		if r := e.Mem.Find(base); r != nil {
-			e.dropObject(r.Base)
-		}
-	}
+	return func(c *Call) (uint64, *vm.Action) { return c.heap.ListEnd(c.Args[0], front) }
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -43,16 +44,16 @@ func TestLocalObjects(t *testing.T) {
 	assert.Equal(t, vm.NotSimulated, f.Kind, "without BTF")
 	typ := r.withLocal()
 	p := r.item(typ, 5)
-	assert.Len(t, r.env.Run.Held(), 1)
+	assert.Len(t, r.env.Run.Held.Things(), 1)
 	assert.NotNil(t, r.mem.Store(p+40, 1, 0), "the object has its own bounds")
 	q := r.kok("bpf_refcount_acquire_impl", p, 0)
 	assert.Equal(t, p, q)
-	assert.Len(t, r.env.Run.Held(), 2)
+	assert.Len(t, r.env.Run.Held.Things(), 2)
 	r.kok("bpf_obj_drop_impl", p, 0)
 	assert.EqualValues(t, 5, r.u64(p), "one reference is left")
 	r.kok("bpf_obj_drop_impl", p, 0)
 	assert.NotNil(t, r.mem.Store(p, 8, 1), "freed")
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	_, f = r.kfunc("bpf_obj_drop_impl", p, 0)
 	require.NotNil(t, f, "dropped twice")
 	_, f = r.kfunc("bpf_obj_new_impl", 999, 0)
@@ -69,7 +70,7 @@ func TestLists(t *testing.T) {
 		assert.Zero(t, r.kok("bpf_list_push_back_impl", head, r.item(typ, n)+nodeAt, 0, 0))
 	}
 	assert.Zero(t, r.kok("bpf_list_push_front_impl", head, r.item(typ, 9)+nodeAt, 0, 0))
-	assert.Empty(t, r.env.Run.Held(), "the list holds them")
+	assert.Empty(t, r.env.Run.Held.Things(), "the list holds them")
 	assert.EqualValues(t, 9, r.u64(r.kok("bpf_list_front", head)-nodeAt))
 	assert.EqualValues(t, 2, r.u64(r.kok("bpf_list_back", head)-nodeAt))
 	var order []uint64
@@ -85,13 +86,13 @@ func TestLists(t *testing.T) {
 	take("bpf_list_pop_front")
 	assert.Equal(t, []uint64{9, 2, 1, 0}, order)
 	assert.Zero(t, r.kok("bpf_list_pop_back", head))
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	// A shared object that is in a list already: the reference is dropped.
 	p := r.item(typ, 1)
 	r.kok("bpf_refcount_acquire_impl", p, 0)
 	assert.Zero(t, r.kok("bpf_list_push_back_impl", head, p+nodeAt, 0, 0))
 	assert.Equal(t, uint64(uint32(neg(uapi.EINVAL))), r.kok("bpf_list_push_back_impl", head, p+nodeAt, 0, 0))
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	assert.EqualValues(t, 1, r.u64(p))
 	r.env.FreeField(nil, maps.Special{Kind: maps.ListHead}, head)
 	assert.NotNil(t, r.mem.Store(p, 8, 1), "the list's objects go with the map element")
@@ -111,7 +112,7 @@ func TestTrees(t *testing.T) {
 		nodes[n] = r.item(typ, n) + nodeAt
 		assert.Zero(t, r.kok("bpf_rbtree_add_impl", root, nodes[n], less, 0, 0))
 	}
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	assert.Equal(t, nodes[5], r.kok("bpf_rbtree_remove", root, nodes[5]))
 	assert.Zero(t, r.kok("bpf_rbtree_remove", root, nodes[5]), "not in the tree")
 	r.kok("bpf_obj_drop_impl", nodes[5]-nodeAt, 0)
@@ -126,5 +127,20 @@ func TestTrees(t *testing.T) {
 		r.kok("bpf_obj_drop_impl", p-nodeAt, 0)
 	}
 	assert.Equal(t, []uint64{1, 3, 7, 9}, order)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
+}
+
+// TestLockAtTheStartOfAnObject: the object and its lock have one address, and unlocking gives back the lock alone.
+func TestLockAtTheStartOfAnObject(t *testing.T) {
+	r := newRig(t, newest)
+	obj := r.item(r.withLocal(), 0)
+	r.ok(uapi.FuncSpinLock, obj)
+	assert.True(t, r.env.Run.Held.Locked())
+	r.ok(uapi.FuncSpinUnlock, obj)
+	assert.False(t, r.env.Run.Held.Locked())
+	assert.Equal(t, held.Reference, r.env.Run.Held.Things()[0].Kind)
+	_, f := r.call(uapi.FuncSpinUnlock, obj)
+	require.NotNil(t, f, "unlocked already")
+	r.kok("bpf_obj_drop_impl", obj, 0)
+	assert.Empty(t, r.env.Run.Held.Things())
 }

@@ -1,6 +1,9 @@
 package helpers
 
 import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -10,26 +13,24 @@ var lockHelpers = []row{
 	{ID: uapi.FuncSpinUnlock, Do: spinUnlock},
 }
 
-// spinLockHeld names a held bpf_spin_lock in [Held].
-const spinLockHeld = "spin lock"
+func (c *Call) takeLock() *vm.Action {
+	c.Run.Held.Take(held.SpinLock, c.Args[0], "")
+	return c.guest.WriteField(c.Args[0], 4, 1)
+}
 
 // spinLock takes the lock. A machine runs one program at a time, so a lock that is
 // already held can never be released: the fault says deadlock.
 func spinLock(c *Call) (uint64, *vm.Action) {
-	v, f := c.readU32(c.Args[0])
-	if f != nil {
-		return 0, f
+	if c.lock != 0 {
+		return 0, vm.FaultAction(&vm.Fault{Kind: vm.Deadlock, Text: fmt.Sprintf("bpf_spin_lock of %#x, which is already held", c.Args[0])})
 	}
-	if v != 0 {
-		return 0, deadlock(c.Args[0])
-	}
-	c.Run.hold(c.Args[0], spinLockHeld)
-	return 0, c.writeField(c.Args[0], 4, 1)
+	return 0, c.takeLock()
 }
 
 func spinUnlock(c *Call) (uint64, *vm.Action) {
-	if !c.Run.release(c.Args[0]) {
-		return 0, badArg("bpf_spin_unlock of %#x, which this program has not locked", c.Args[0])
+	f := c.give("bpf_spin_unlock", held.SpinLock, c.Args[0])
+	if f == nil {
+		f = c.guest.WriteField(c.Args[0], 4, 0)
 	}
-	return 0, c.writeField(c.Args[0], 4, 0)
+	return 0, f
 }

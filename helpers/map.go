@@ -17,15 +17,6 @@ var mapHelpers = []row{
 	{ID: uapi.FuncForEachMapElem, Do: forEachMapElem},
 }
 
-// keyAt reads the key argument of a map helper into the environment's buffer.
-func (e *Env) keyAt(m maps.Map, addr uint64) ([]byte, *vm.Action) {
-	b := e.keyBuf(int(m.Spec().KeySize))
-	if f := e.Mem.Read(addr, b); f != nil {
-		return nil, memFault(f)
-	}
-	return b, nil
-}
-
 func mapLookup(c *Call) (uint64, *vm.Action) {
 	r := c.ref
 	key := c.key
@@ -37,16 +28,6 @@ func mapLookup(c *Call) (uint64, *vm.Action) {
 		return 0, nil
 	}
 	return addr, nil
-}
-
-// mapRet is the return value of the map operations the verifier calls directly: before
-// Linux 6.4 they return int, whose upper half reads as zero ("bpf: Change map ops return type to long").
-func (e *Env) mapRet(errno uapi.Errno) uint64 {
-	r := errnoRet(errno)
-	if e.Version < uapi.VersionCode(6, 4) {
-		r = uint64(uint32(r))
-	}
-	return r
 }
 
 func mapUpdate(c *Call) (uint64, *vm.Action) {
@@ -94,7 +75,7 @@ func takeElem(c *Call, take func(maps.Queue, []byte) uapi.Errno) (uint64, *vm.Ac
 	}
 	clear(value)
 	errno := take(q, value)
-	return c.mapRet(errno), c.write(c.Args[1], value)
+	return c.mapRet(errno), c.guest.Write(c.Args[1], value)
 }
 
 func mapLookupPercpu(c *Call) (uint64, *vm.Action) {
@@ -129,7 +110,7 @@ func forEachMapElem(c *Call) (uint64, *vm.Action) {
 	if _, ok := m.(maps.Walker); !ok {
 		return 0, wrongMap(m)
 	}
-	scratch := c.scratch(uint64(m.Spec().KeySize), "key of "+m.Spec().Name)
+	scratch := c.guest.Scratch(uint64(m.Spec().KeySize), "key of "+m.Spec().Name)
 	if scratch == nil {
 		return errnoRet(uapi.ENOMEM), nil
 	}
@@ -148,10 +129,10 @@ func (s eachElem) next(t *vm.Thread) (uint64, *vm.Action) {
 	e := envOf(t)
 	key, addr, ok := s.m.(maps.Walker).Walk(t.CPU, &s.at)
 	if !ok {
-		e.releaseScratch(s.key)
+		e.guest.EndScratch(s.key)
 		return s.done, nil
 	}
-	if f := e.write(s.key, key); f != nil {
+	if f := e.guest.Write(s.key, key); f != nil {
 		return 0, f
 	}
 	s.done++
@@ -164,7 +145,7 @@ func (s eachElem) Resume(t *vm.Thread, ret uint64) (uint64, *vm.Action) {
 		return 0, f
 	}
 	if ret != 0 {
-		envOf(t).releaseScratch(s.key)
+		envOf(t).guest.EndScratch(s.key)
 		return s.done, nil
 	}
 	return s.next(t)

@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel"
@@ -29,16 +30,14 @@ func kallsymsLookupName(c *Call) (uint64, *vm.Action) {
 		if c.Version < uapi.VersionCode(6, 12) {
 			return errnoRet(uapi.EINVAL), nil
 		}
-		return errnoRet(uapi.EINVAL), c.writeU64(c.Args[3], 0)
+		return errnoRet(uapi.EINVAL), c.guest.WriteU64(c.Args[3], 0)
 	}
 	addr, ok := c.Kernel.FindSymbol(cString(name))
-	if f := c.writeU64(c.Args[3], addr); f != nil {
-		return 0, f
-	}
+	f := c.guest.WriteU64(c.Args[3], addr)
 	if !ok {
-		return errnoRet(uapi.ENOENT), nil
+		return errnoRet(uapi.ENOENT), f
 	}
-	return 0, nil
+	return 0, f
 }
 
 // findVMA calls back with the memory area of a user address (bpf_find_vma).
@@ -134,7 +133,7 @@ func dPath(c *Call) (uint64, *vm.Action) {
 	if uint64(len(text)) > n {
 		return errnoRet(uapi.ENAMETOOLONG), nil
 	}
-	return uint64(len(text)), c.write(c.Args[1], text)
+	return uint64(len(text)), c.guest.Write(c.Args[1], text)
 }
 
 // pathOf joins the names of a dentry and its parents.
@@ -166,27 +165,6 @@ func seqWrite(c *Call) (uint64, *vm.Action) {
 	return errnoRet(c.Run.seqPut(data)), nil
 }
 
-// seqBuffer is the size of an iterator's buffer: eight pages (kernel/bpf/bpf_iter.c bpf_seq_read).
-const seqBuffer = 8 * 4096
-
-// seqPut writes to the sequential file of an iterator. What does not fit overflows it for the rest of the read (fs/seq_file.c).
-func (r *Run) seqPut(data []byte) uapi.Errno {
-	if r.SeqFull || len(r.Output)-r.SeqStart+len(data) >= seqBuffer {
-		r.SeqFull = true
-		return uapi.EOVERFLOW
-	}
-	if r.Host != nil {
-		cost := 4 * uint64(len(data))
-		if err := r.Host.Take(cost); err != nil {
-			r.OnLimit(err)
-			return uapi.EOVERFLOW
-		}
-		r.kept += cost
-	}
-	r.Output = append(r.Output, data...)
-	return 0
-}
-
 func seqPrintf(c *Call) (uint64, *vm.Action) {
 	raw := c.In(1)
 	format := cString(raw)
@@ -194,11 +172,11 @@ func seqPrintf(c *Call) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	data := c.In(3)
-	args, errno := formatArgs(c.order(), data)
+	args, errno := printf.Args(c.guest.Order(), data)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	text, errno := c.formats.parse(c.Env, format).render(c.Env, args)
+	text, errno := c.print.Print(format, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}

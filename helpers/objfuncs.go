@@ -1,6 +1,8 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
@@ -22,21 +24,12 @@ var objectKfuncs = []kfuncRow{
 	{Name: "bpf_get_task_exe_file", Wide: true, Args: []proto.Arg{argObject}, Do: getTaskExeFile},
 	{Name: "bpf_put_file", Args: []proto.Arg{argObject}, Do: releaseObject},
 	{Name: "bpf_path_d_path", Args: []proto.Arg{argObject, argOut, argSize}, Do: dPath},
-	{Name: "bpf_arena_alloc_pages", Wide: true, Args: []proto.Arg{argMap, argAny, argAny, argAny, argAny}, Do: arenaAllocPages},
-	{Name: "bpf_arena_free_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: arenaFreePages},
-	{Name: "bpf_arena_reserve_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: arenaReservePages},
+	{Name: "bpf_arena_alloc_pages", Wide: true, Args: []proto.Arg{argMap, argAny, argAny, argAny, argAny}, Do: onArena(arenaAllocPages)},
+	{Name: "bpf_arena_free_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: onArena(arenaFreePages)},
+	{Name: "bpf_arena_reserve_pages", Args: []proto.Arg{argMap, argAny, argAny}, Do: onArena(arenaReservePages)},
 	{Name: "bpf_res_spin_lock", Args: []proto.Arg{argLock}, Do: resSpinLock},
 	{Name: "bpf_res_spin_unlock", Args: []proto.Arg{argLock}, Do: spinUnlock},
 	{Name: "bpf_copy_from_user_str", Args: []proto.Arg{argOut, argSize, argPtr, argAny}, Do: copyFromUserStr},
-}
-
-// take returns an object with a reference the program must give back; NULL for none.
-func (e *Env) take(o *kernel.Object, what string) (uint64, *vm.Action) {
-	if o == nil {
-		return 0, nil
-	}
-	e.Run.hold(o.Addr(), what)
-	return o.Addr(), nil
 }
 
 func taskFromPID(c *Call) (uint64, *vm.Action) {
@@ -48,15 +41,12 @@ func acquire(c *Call) (uint64, *vm.Action) {
 	if o == nil {
 		return 0, badArg("a reference to %#x, which is no kernel object", c.Args[0])
 	}
-	c.Run.hold(c.Args[0], o.TypeName())
+	c.Run.Held.Take(held.Reference, c.Args[0], o.TypeName())
 	return c.Args[0], nil
 }
 
 func releaseObject(c *Call) (uint64, *vm.Action) {
-	if !c.Run.release(c.Args[0]) {
-		return 0, badArg("release of %#x, to which this program holds no reference", c.Args[0])
-	}
-	return 0, nil
+	return 0, c.give("release", held.Reference, c.Args[0])
 }
 
 func cgroupFromID(c *Call) (uint64, *vm.Action) {
@@ -124,24 +114,8 @@ func getTaskExeFile(c *Call) (uint64, *vm.Action) {
 	return c.take(file, "file")
 }
 
-func (e *Env) arenaAt(addr uint64) (maps.Arena, *vm.Action) {
-	m, f := e.mapAt(addr)
-	if f != nil {
-		return nil, f
-	}
-	arena, ok := m.(maps.Arena)
-	if !ok {
-		return nil, wrongMap(m)
-	}
-	return arena, nil
-}
-
 // arenaAllocPages returns NULL for flags, for no pages and when the arena is full.
-func arenaAllocPages(c *Call) (uint64, *vm.Action) {
-	arena, f := c.arenaAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func arenaAllocPages(c *Call, arena maps.Arena) (uint64, *vm.Action) {
 	const anyNode = -1 // NUMA_NO_NODE; the machine has one node
 	if node := int32(uint32(c.Args[3])); c.Args[4] != 0 || uint32(c.Args[2]) == 0 || node != anyNode && node != 0 {
 		return 0, nil
@@ -149,36 +123,23 @@ func arenaAllocPages(c *Call) (uint64, *vm.Action) {
 	return arena.AllocPages(c.Args[1], uint32(c.Args[2])), nil
 }
 
-func arenaFreePages(c *Call) (uint64, *vm.Action) {
-	arena, f := c.arenaAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func arenaFreePages(c *Call, arena maps.Arena) (uint64, *vm.Action) {
 	if c.Args[1] != 0 && uint32(c.Args[2]) != 0 {
 		arena.FreePages(c.Args[1], uint32(c.Args[2]))
 	}
 	return 0, nil
 }
 
-func arenaReservePages(c *Call) (uint64, *vm.Action) {
-	arena, f := c.arenaAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func arenaReservePages(c *Call, arena maps.Arena) (uint64, *vm.Action) {
 	return errnoRet(arena.ReservePages(c.Args[1], uint32(c.Args[2]))), nil
 }
 
 // resSpinLock finds a deadlock instead of waiting: -EDEADLK for a lock this program holds.
 func resSpinLock(c *Call) (uint64, *vm.Action) {
-	v, f := c.readU32(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
-	if v != 0 {
+	if c.lock != 0 {
 		return errnoRet(uapi.EDEADLK), nil
 	}
-	c.Run.hold(c.Args[0], spinLockHeld)
-	return 0, c.writeField(c.Args[0], 4, 1)
+	return 0, c.takeLock()
 }
 
 // copyFromUserStr copies a string and returns its length with the NUL. Unlike the probe helpers it can be asked to zero
@@ -194,16 +155,16 @@ func copyFromUserStr(c *Call) (uint64, *vm.Action) {
 	}
 	buf := c.Out(0)
 	clear(buf)
-	n, errno, f := readString(c.Env, userSpace, c.Args[2], buf)
+	n, errno, f := c.probe.String((*guest.Prober).User, c.Args[2], buf)
 	switch {
 	case f != nil:
 		return 0, f
 	case errno != 0:
 		clear(buf)
-		return errnoRet(errno), c.write(c.Args[0], buf)
+		return errnoRet(errno), c.guest.Write(c.Args[0], buf)
 	case c.Args[3] == pad:
 		clear(buf[n:])
-		return uint64(n), c.write(c.Args[0], buf)
+		return uint64(n), c.guest.Write(c.Args[0], buf)
 	}
-	return uint64(n), c.write(c.Args[0], buf[:n])
+	return uint64(n), c.guest.Write(c.Args[0], buf[:n])
 }

@@ -1,9 +1,7 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -26,12 +24,12 @@ func thisCPUPtr(c *Call) (uint64, *vm.Action) {
 	return c.percpu(c.Args[0], c.Thread.CPU)
 }
 
-func (e *Env) percpu(base uint64, cpu int) (uint64, *vm.Action) {
-	if r := e.Mem.Find(base); r != nil && r.Kind == mem.LocalObject && r.Base == base && r.Count > 0 {
-		return base + uint64(cpu)*r.Stride, nil
+func (c *Call) percpu(base uint64, cpu int) (uint64, *vm.Action) {
+	if addr, ok := c.heap.Percpu(base, cpu); ok {
+		return addr, nil
 	}
-	addr, ok := e.Kernel.PercpuAddr(base, cpu)
-	if !ok && e.Kernel.ObjectAt(base) != nil {
+	addr, ok := c.Kernel.PercpuAddr(base, cpu)
+	if !ok && c.Kernel.ObjectAt(base) != nil {
 		// A per-CPU pointer in a kernel object: one object stands for those of all CPUs.
 		return base, nil
 	}
@@ -50,18 +48,5 @@ var percpuKfuncs = []kfuncRow{
 
 // percpuObjNew allocates a zeroed object for each CPU: an array, of which programs reach the elements with bpf_per_cpu_ptr.
 func percpuObjNew(c *Call) (uint64, *vm.Action) {
-	if c.Local == nil {
-		return 0, notSimulated("bpf_percpu_obj_new without the object's BTF")
-	}
-	id := btf.ID(uint32(c.Args[0]))
-	size, err := c.Local.Sizeof(id)
-	if err != nil || size <= 0 || uint64(size) > maxBuffer {
-		return 0, badArg("bpf_percpu_obj_new of type %d: no struct of the object", id)
-	}
-	r, err := c.Mem.AllocArray(uint64(c.Kernel.CPUs()), uint64(size), 0, mem.Region{Kind: mem.LocalObject, Name: "per-CPU " + c.Local.Name(id)})
-	if err != nil {
-		return 0, nil // out of memory: NULL
-	}
-	c.Run.hold(r.Base, "object")
-	return r.Base, nil
+	return c.newObject("bpf_percpu_obj_new", func(size uint64, name string) uint64 { return c.heap.AllocPercpu(c.Kernel.CPUs(), size, name) })
 }

@@ -7,7 +7,7 @@ import (
 )
 
 var perfHelpers = []row{
-	{ID: uapi.FuncPerfEventOutput, Do: perfEventOutput},
+	{ID: uapi.FuncPerfEventOutput, Do: onPerf(perfEventOutput)},
 	{ID: uapi.FuncPerfEventRead, Do: perfEventRead, Note: "counters come from the seed"},
 	{ID: uapi.FuncPerfEventReadValue, Do: perfEventReadValue, Note: "counters come from the seed"},
 	{ID: uapi.FuncPerfProgReadValue, Do: perfProgReadValue, Note: "counters come from the seed"},
@@ -31,12 +31,7 @@ const (
 // perfEventOutput sends one sample to the ring of a CPU (bpf_perf_event_output and
 // __bpf_perf_event_output): only the current CPU's ring can be written. Packet programs may
 // append bytes of the packet by the upper half of the flags.
-func perfEventOutput(c *Call) (uint64, *vm.Action) {
-	m := c.ref.m
-	arr, ok := m.(maps.PerfArray)
-	if !ok {
-		return 0, wrongMap(m)
-	}
+func perfEventOutput(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
 	flags := c.Args[2]
 	appended := flags & ctxLenMask >> 32
 	packet := c.Run.Packet != nil
@@ -55,7 +50,7 @@ func perfEventOutput(c *Call) (uint64, *vm.Action) {
 }
 
 // counter is the value of the simulated hardware counter behind a perf event array slot.
-func (e *Env) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
+func (at *finder) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
 	if flags&^uint64(indexMask) != 0 {
 		return 0, uapi.EINVAL
 	}
@@ -66,7 +61,7 @@ func (e *Env) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
 	if i >= uint64(m.Spec().MaxEntries) {
 		return 0, uapi.E2BIG
 	}
-	return e.Kernel.Counter(m.Spec().Name, int(i)), 0
+	return at.kernel.Counter(m.Spec().Name, int(i)), 0
 }
 
 func perfEventRead(c *Call) (uint64, *vm.Action) {
@@ -81,12 +76,12 @@ func perfEventRead(c *Call) (uint64, *vm.Action) {
 // sizeofPerfValue is sizeof(struct bpf_perf_event_value): counter, enabled, running.
 const sizeofPerfValue = 24
 
-func (e *Env) perfValue(v uint64) []byte {
+func (c *Call) perfValue(v uint64) []byte {
 	b := make([]byte, sizeofPerfValue)
-	now := e.Kernel.Clock().Mono()
-	e.order().PutUint64(b, v)
-	e.order().PutUint64(b[8:], now)
-	e.order().PutUint64(b[16:], now)
+	now := c.Kernel.Clock().Mono()
+	c.guest.Order().PutUint64(b, v)
+	c.guest.Order().PutUint64(b[8:], now)
+	c.guest.Order().PutUint64(b[16:], now)
 	return b
 }
 
@@ -114,7 +109,7 @@ func (c *Call) perfResult(i int, v uint64, errno uapi.Errno) (uint64, *vm.Action
 	if errno != 0 {
 		return c.zeroed(i, errno)
 	}
-	return 0, c.write(c.Args[i], c.perfValue(v))
+	return 0, c.guest.Write(c.Args[i], c.perfValue(v))
 }
 
 func getStackID(c *Call) (uint64, *vm.Action) {
@@ -147,7 +142,7 @@ func (c *Call) stackInto(i int, flags uint64) (uint64, *vm.Action) {
 	buf := c.Out(i)
 	clear(buf)
 	if flags&^uint64(skipFieldMask|userStack|userBuildID) != 0 || len(buf)%8 != 0 || flags&userBuildID != 0 && flags&userStack == 0 {
-		return errnoRet(uapi.EINVAL), c.write(c.Args[i], buf)
+		return errnoRet(uapi.EINVAL), c.guest.Write(c.Args[i], buf)
 	}
 	if flags&userBuildID != 0 {
 		return 0, notSimulated("bpf_get_stack with BPF_F_USER_BUILD_ID")
@@ -157,8 +152,8 @@ func (c *Call) stackInto(i int, flags uint64) (uint64, *vm.Action) {
 		if n+8 > len(buf) {
 			break
 		}
-		c.order().PutUint64(buf[n:], ip)
+		c.guest.Order().PutUint64(buf[n:], ip)
 		n += 8
 	}
-	return uint64(n), c.write(c.Args[i], buf)
+	return uint64(n), c.guest.Write(c.Args[i], buf)
 }

@@ -44,23 +44,6 @@ func redirect(c *Call) (uint64, *vm.Action) {
 	return done, nil
 }
 
-// redirect records the target of the next verdict; a later call replaces it.
-func (r *Run) redirect(ev Event) {
-	if r.target > 0 {
-		r.Events = append(r.Events[:r.target-1], r.Events[r.target:]...)
-	}
-	r.Events = append(r.Events, ev)
-	r.target = len(r.Events)
-}
-
-// forget drops the target, as a failed redirect does.
-func (r *Run) forget() {
-	if r.target > 0 {
-		r.Events = append(r.Events[:r.target-1], r.Events[r.target:]...)
-		r.target = 0
-	}
-}
-
 func redirectNeigh(c *Call) (uint64, *vm.Action) {
 	n := c.Args[2] & 0xffffffff
 	if n != 0 && n < neighSize || c.Args[3] != 0 {
@@ -86,7 +69,7 @@ func redirectMap(c *Call) (uint64, *vm.Action) {
 	m := c.ref.m
 	index, flags := uint32(c.Args[1]), c.Args[2]
 	key := make([]byte, 4)
-	c.order().PutUint32(key, index)
+	c.guest.Order().PutUint32(key, index)
 	found, known := false, uint64(xdpTX)
 	switch m.Spec().Type {
 	case uapi.MapTypeDevmap, uapi.MapTypeDevmapHash:

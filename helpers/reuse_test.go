@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -21,18 +22,30 @@ func TestResetForgetsAll(t *testing.T) {
 	}
 	r := &Run{
 		ProgType: uapi.ProgTypeXDP, Attach: 1, FuncIP: 2, Cookie: 3, FuncArgs: 4, FuncReturns: true, Context: &kernel.Context{}, Packet: func() []byte { return nil },
-		Retval: 5, Trace: []string{"t"}, Output: []byte{6}, SeqStart: 7, SeqFull: true, SessionReturn: true, sessionCookie: 8, Events: []Event{{Number: 9}},
-		held: []Held{{Addr: 10}}, skb: skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}, Here: func() (*vm.Image, int) { return nil, 0 },
-		records: map[uint64]maps.RingBuffer{14: nil},
+		Retval: 5, SessionReturn: true, sessionCookie: 8,
+		Output: Output{Trace: []string{"t"}, Text: []byte{6}, SeqStart: 7, SeqFull: true, Events: []Event{{Number: 9}}, target: 13, kept: 14, Host: &mem.Host{}, OnLimit: func(error) {}},
+		Held:   held.Ledger{Here: func() (*vm.Image, int) { return nil, 0 }},
+		skb:    skbState{started: true, net: 11, tunnel: &tunnelKey{}}, draining: []uint64{12}, records: map[uint64]maps.RingBuffer{14: nil},
 	}
-	v := reflect.ValueOf(r).Elem()
-	for i := range v.NumField() {
-		assert.False(t, v.Field(i).IsZero(), "the test fills in %s", v.Type().Field(i).Name)
+	r.Held.Take(held.SpinLock, 10, "")
+	fields := func(check func(name string, f reflect.Value)) {
+		var walk func(v reflect.Value)
+		walk = func(v reflect.Value) {
+			for i := range v.NumField() {
+				f := reflect.NewAt(v.Field(i).Type(), unsafe.Pointer(v.Field(i).UnsafeAddr())).Elem()
+				switch f.Interface().(type) {
+				case Output, held.Ledger: // parts
+					walk(f)
+				default:
+					check(v.Type().Field(i).Name, f)
+				}
+			}
+		}
+		walk(reflect.ValueOf(r).Elem())
 	}
+	fields(func(name string, f reflect.Value) { assert.False(t, f.IsZero(), "the test fills in %s", name) })
 	r.Reset()
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		f := reflect.NewAt(v.Field(i).Type(), unsafe.Pointer(v.Field(i).UnsafeAddr())).Elem()
+	fields(func(name string, f reflect.Value) {
 		switch {
 		case kept[name]:
 			assert.False(t, f.IsZero(), name)
@@ -41,5 +54,5 @@ func TestResetForgetsAll(t *testing.T) {
 		default:
 			assert.True(t, f.IsZero(), name)
 		}
-	}
+	})
 }

@@ -48,8 +48,8 @@ func newRig(t testing.TB, version uint32) *rig {
 	require.NoError(t, err)
 	r := &rig{t: t, mem: m, kernel: k, text: vm.NewText(0)}
 	r.maps = &maps.Env{Mem: m, CPUs: 2, Seed: 1, KernelVersion: version, KernelBTF: spec}
-	r.env = &Env{Mem: m, Kernel: k, Arch: "x86", Version: version, MapAt: r.maps.ByAddr}
-	r.env.TailTarget = func(entry any) (*vm.Image, *vm.Action) { return entry.(*vm.Image), nil }
+	r.env = New(Config{Mem: m, Kernel: k, Arch: "x86", Version: version, MapAt: r.maps.ByAddr,
+		TailTarget: func(entry any) (*vm.Image, *vm.Action) { return entry.(*vm.Image), nil }})
 	r.maps.FreeField = r.env.FreeField
 	r.thread = vm.NewThread(m, vm.ThreadConfig{})
 	r.thread.User = r.env

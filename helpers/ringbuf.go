@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -9,8 +10,8 @@ import (
 var ringbufHelpers = []row{
 	{ID: uapi.FuncRingbufOutput, Do: onRing(ringbufOutput)},
 	{ID: uapi.FuncRingbufReserve, Do: onRing(ringbufReserve)},
-	{ID: uapi.FuncRingbufSubmit, Do: ringbufSubmit},
-	{ID: uapi.FuncRingbufDiscard, Do: ringbufDiscard},
+	{ID: uapi.FuncRingbufSubmit, Do: endRecord("bpf_ringbuf_submit", maps.RingBuffer.Submit)},
+	{ID: uapi.FuncRingbufDiscard, Do: endRecord("bpf_ringbuf_discard", maps.RingBuffer.Discard)},
 	{ID: uapi.FuncRingbufQuery, Do: onRing(ringbufQuery)},
 }
 
@@ -24,32 +25,30 @@ func ringbufReserve(c *Call, r maps.RingBuffer) (uint64, *vm.Action) {
 	if !ok {
 		return 0, nil
 	}
-	c.Run.hold(addr, "ring buffer record")
+	c.Run.Held.Take(held.Record, addr, "")
 	c.Run.records[addr] = r
 	return addr, nil
 }
 
 // finishRecord ends a reservation; the record's memory is gone afterwards.
-func finishRecord(t *vm.Thread, addr, flags uint64, name string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) (uint64, *vm.Action) {
-	e := envOf(t)
-	r, ok := e.Run.records[addr]
+func (c *Call) finishRecord(by string, addr, flags uint64, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) *vm.Action {
+	r, ok := c.Run.records[addr]
 	if !ok {
-		return 0, badArg("%s of %#x, which is not a reserved record", name, addr)
+		return badArg("%v", &held.NotHeld{By: by, Kind: held.Record, Addr: addr})
 	}
-	delete(e.Run.records, addr)
-	e.Run.release(addr)
+	delete(c.Run.records, addr)
 	if errno := finish(r, addr, flags); errno != 0 {
-		return 0, badArg("%s of %#x: %v", name, addr, errno)
+		return badArg("%s of %#x: %v", by, addr, errno)
 	}
-	return 0, nil
+	return nil
 }
 
-func ringbufSubmit(c *Call) (uint64, *vm.Action) {
-	return finishRecord(c.Thread, c.Args[0], c.Args[1], "bpf_ringbuf_submit", maps.RingBuffer.Submit)
-}
-
-func ringbufDiscard(c *Call) (uint64, *vm.Action) {
-	return finishRecord(c.Thread, c.Args[0], c.Args[1], "bpf_ringbuf_discard", maps.RingBuffer.Discard)
+// endRecord submits or discards a record.
+func endRecord(by string, finish func(maps.RingBuffer, uint64, uint64) uapi.Errno) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		c.Run.Held.Give(held.Record, c.Args[0])
+		return 0, c.finishRecord(by, c.Args[0], c.Args[1], finish)
+	}
 }
 
 // ringbufQuery returns 0 for a property it does not know (bpf_ringbuf_query).

@@ -19,7 +19,7 @@ func zero(c *Call) (uint64, *vm.Action) { return 0, nil }
 
 // checkMTU is bpf_skb_check_mtu and bpf_xdp_check_mtu.
 func checkMTU(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
-	in, f := c.readU32(c.Args[2])
+	in, f := c.guest.ReadU32(c.Args[2])
 	if f != nil {
 		return 0, f
 	}
@@ -52,7 +52,7 @@ func checkMTU(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 			}
 		}
 	}
-	return ret, c.writeU32(c.Args[2], uint32(dev.MTU))
+	return ret, c.guest.WriteU32(c.Args[2], uint32(dev.MTU))
 }
 
 // sizeofFib is sizeof(struct bpf_fib_lookup).
@@ -76,7 +76,7 @@ func fibLookup(c *Call) (uint64, *vm.Action) {
 	if c.Args[3]&^known != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	data, f := c.read(c.Args[1], sizeofFib)
+	data, f := c.guest.Read(c.Args[1], sizeofFib)
 	if f != nil {
 		return 0, f
 	}
@@ -86,14 +86,14 @@ func fibLookup(c *Call) (uint64, *vm.Action) {
 		return errnoRet(uapi.EAFNOSUPPORT), nil
 	}
 	const ifindexAt = 8
-	if _, ok := c.Kernel.Device(c.order().Uint32(params[ifindexAt:])); !ok {
+	if _, ok := c.Kernel.Device(c.guest.Order().Uint32(params[ifindexAt:])); !ok {
 		return errnoRet(uapi.ENODEV), nil
 	}
 	ret := c.forward(params, c.Args[3])
-	if ret == uapi.FibRetSuccess && c.order().Uint16(params[fibTotLen:]) == 0 {
-		ret = c.fits(c.Args[0], params)
+	if ret == uapi.FibRetSuccess && c.guest.Order().Uint16(params[fibTotLen:]) == 0 {
+		ret = c.fits(params)
 	}
-	return uint64(ret), c.write(c.Args[1], params)
+	return uint64(ret), c.guest.Write(c.Args[1], params)
 }
 
 // Offsets into struct bpf_fib_lookup.
@@ -109,8 +109,8 @@ const (
 )
 
 // forward is bpf_ipv4_fib_lookup and bpf_ipv6_fib_lookup on the simulated machine's routes.
-func (e *Env) forward(p []byte, flags uint64) uint32 {
-	order, k := e.order(), e.Kernel
+func (c *Call) forward(p []byte, flags uint64) uint32 {
+	order, k := c.guest.Order(), c.Kernel
 	to := address(p[fibDest:], p[0] == afInet6)
 	table := uint32(0)
 	if flags&uapi.FibLookupDirect != 0 && flags&uapi.FibLookupTbid != 0 {
@@ -175,18 +175,18 @@ func (e *Env) forward(p []byte, flags uint64) uint32 {
 }
 
 // fits asks whether the packet itself goes through the device it would leave by; only programs with an sk_buff ask.
-func (e *Env) fits(ctx uint64, p []byte) uint32 {
-	c := e.contextAt(ctx)
-	if c == nil || c.Packet == nil || e.Run.onXDP() {
+func (c *Call) fits(p []byte) uint32 {
+	ctx := c.contextAt(c.Args[0])
+	if ctx == nil || ctx.Packet == nil || c.Run.onXDP() {
 		return uapi.FibRetSuccess
 	}
-	dev, ok := e.Kernel.Device(e.order().Uint32(p[fibIfindex:]))
+	dev, ok := c.Kernel.Device(c.guest.Order().Uint32(p[fibIfindex:]))
 	if !ok {
 		return uapi.FibRetSuccess
 	}
-	e.order().PutUint16(p[fibTotLen:], uint16(min(dev.MTU, 0xffff)))
+	c.guest.Order().PutUint16(p[fibTotLen:], uint16(min(dev.MTU, 0xffff)))
 	const vlan = 4
-	if c.Packet.Len() > dev.MTU+ethHeader+vlan {
+	if ctx.Packet.Len() > dev.MTU+ethHeader+vlan {
 		return uapi.FibRetFragNeeded
 	}
 	return uapi.FibRetSuccess

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -31,9 +32,9 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_get_dentry_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "files have no attributes: -ENODATA"},
 	{Name: "bpf_cgroup_read_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "cgroups have no attributes: -ENODATA"},
 	{Name: "bpf_get_fsverity_digest", Args: []proto.Arg{argObject, argDynptr}, Do: answer(uapi.ENODATA), Note: "no file has a digest: -ENODATA"},
-	{Name: "bpf_probe_read_kernel_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe(kernelSpace)},
-	{Name: "bpf_probe_read_user_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe(userSpace)},
-	{Name: "bpf_copy_from_user_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe(userSpace)},
+	{Name: "bpf_probe_read_kernel_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe((*guest.Prober).Kernel)},
+	{Name: "bpf_probe_read_user_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe((*guest.Prober).User)},
+	{Name: "bpf_copy_from_user_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe((*guest.Prober).User)},
 }
 
 // answer always gives that errno.
@@ -99,11 +100,11 @@ func countElements(m maps.Map) (n int) {
 }
 
 func cryptoCreate(c *Call) (uint64, *vm.Action) {
-	return 0, c.writeU32(c.Args[2], uint32(errnoRet(uapi.EOPNOTSUPP)))
+	return 0, c.guest.WriteU32(c.Args[2], uint32(errnoRet(uapi.EOPNOTSUPP)))
 }
 
 // dynptrProbe copies memory that may not be there into a dynptr; what could not be read is zero.
-func dynptrProbe(s space) Impl {
+func dynptrProbe(s guest.Space) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
 		switch {
@@ -113,7 +114,7 @@ func dynptrProbe(s space) Impl {
 			return errnoRet(uapi.EINVAL), nil
 		}
 		data := make([]byte, n)
-		errno, f := s(c.Env, c.Args[3], data)
+		errno, f := s(&c.probe, c.Args[3], data)
 		if f != nil {
 			return 0, f
 		}

@@ -32,5 +32,5 @@ func TestSequentialFile(t *testing.T) {
 	assert.Equal(t, uint64(uapi.EOVERFLOW.Neg()), r.ok(uapi.FuncSeqWrite, 0, data, 16<<10))
 	assert.Equal(t, uint64(uapi.EOVERFLOW.Neg()), r.ok(uapi.FuncSeqWrite, 0, data, 1))
 	assert.True(t, r.env.Run.SeqFull)
-	assert.Len(t, r.env.Run.Output, 16<<10)
+	assert.Len(t, r.env.Run.Text, 16<<10)
 }

@@ -21,14 +21,14 @@ const maxErrno = 4095
 
 // shown is the memory and the text of a helper that prints by type.
 type shown struct {
-	e     *Env
+	c     *Call
 	put   func(piece string)
 	total int
 	fault *vm.Action
 }
 
 func (s *shown) ReadShown(addr uint64, p []byte) error {
-	errno, f := kernelSpace(s.e, addr, p)
+	errno, f := s.c.probe.Kernel(addr, p)
 	if f != nil && s.fault == nil {
 		s.fault = f
 	}
@@ -43,13 +43,13 @@ func (s *shown) ReadShown(addr uint64, p []byte) error {
 
 func (s *shown) PointerShown(addr uint64) uint64 {
 	top := ^uint64(0)
-	if s.e.pointerBytes() == 4 {
+	if s.c.guest.PointerSize() == 4 {
 		top = 0xffffffff
 	}
 	if addr >= top-maxErrno+1 {
 		return addr
 	}
-	return s.e.hashPointer(addr)
+	return s.c.Kernel.HashPointer(addr)
 }
 
 func (s *shown) PutShown(piece string) {
@@ -61,25 +61,25 @@ func (s *shown) PutShown(piece string) {
 
 // showArgs checks the arguments that both helpers share (bpf_btf_printf_prepare) and reads the struct btf_ptr: a pointer, the type's id and
 // flags that nobody looks at.
-func (e *Env) showArgs(ptr, size, flags uint64) (addr uint64, id btf.ID, errno uapi.Errno, f *vm.Action) {
-	pointer := e.pointerBytes()
-	raw, f := e.read(ptr, size&0xffffffff)
+func (c *Call) showArgs(ptr, size, flags uint64) (addr uint64, id btf.ID, errno uapi.Errno, f *vm.Action) {
+	pointer := c.guest.PointerSize()
+	raw, f := c.guest.Read(ptr, size&0xffffffff)
 	if f != nil {
 		return 0, 0, 0, f
 	}
-	if btf.ShowFlags(flags)&^btf.ShowAll != 0 || len(raw) != pointer+8 || e.Kernel.BTF() == nil {
+	if btf.ShowFlags(flags)&^btf.ShowAll != 0 || len(raw) != pointer+8 || c.Kernel.BTF() == nil {
 		return 0, 0, uapi.EINVAL, nil
 	}
 	if pointer == 8 {
-		addr = e.order().Uint64(raw)
+		addr = c.guest.Order().Uint64(raw)
 	} else {
-		addr = uint64(e.order().Uint32(raw))
+		addr = uint64(c.guest.Order().Uint32(raw))
 	}
-	n := e.order().Uint32(raw[pointer:])
+	n := c.guest.Order().Uint32(raw[pointer:])
 	switch {
 	case n == 0:
 		return 0, 0, uapi.EINVAL, nil
-	case n >= uint32(e.Kernel.BTF().NumTypes()):
+	case n >= uint32(c.Kernel.BTF().NumTypes()):
 		return 0, 0, uapi.ENOENT, nil
 	}
 	return addr, btf.ID(n), 0, nil
@@ -87,7 +87,7 @@ func (e *Env) showArgs(ptr, size, flags uint64) (addr uint64, id btf.ID, errno u
 
 // show prints an object of the kernel; the result is 0 or an errno.
 func (s *shown) show(id btf.ID, addr, flags uint64) (uapi.Errno, *vm.Action) {
-	err := s.e.Kernel.BTF().Show(id, addr, btf.ShowFlags(flags), s)
+	err := s.c.Kernel.BTF().Show(id, addr, btf.ShowFlags(flags), s)
 	var errno uapi.Errno
 	switch {
 	case s.fault != nil:
@@ -116,7 +116,7 @@ func snprintfBTF(c *Call) (uint64, *vm.Action) {
 	}
 	var text []byte
 	printed := false
-	s := shown{e: c.Env, put: func(piece string) {
+	s := shown{c: c, put: func(piece string) {
 		printed = true
 		if room := int(size) - len(text); room > 0 {
 			text = append(text, piece[:min(len(piece), room)]...)
@@ -130,14 +130,12 @@ func snprintfBTF(c *Call) (uint64, *vm.Action) {
 		if uint64(len(text)) >= size {
 			text = text[:size-1]
 		}
-		if f := c.write(c.Args[0], append(text, 0)); f != nil {
-			return 0, f
-		}
+		f = c.guest.Write(c.Args[0], append(text, 0))
 	}
 	if errno != 0 {
-		return errnoRet(errno), nil
+		return errnoRet(errno), f
 	}
-	return uint64(s.total), nil
+	return uint64(s.total), f
 }
 
 // seqPrintfBTF prints an object by its type to an iterator's output (bpf_seq_printf_btf). What does not fit is not an error of the call.
@@ -146,7 +144,7 @@ func seqPrintfBTF(c *Call) (uint64, *vm.Action) {
 	if f != nil || errno != 0 {
 		return errnoRet(errno), f
 	}
-	s := shown{e: c.Env, put: func(piece string) { c.Run.seqPut([]byte(piece)) }}
+	s := shown{c: c, put: func(piece string) { c.Run.seqPut([]byte(piece)) }}
 	errno, f = s.show(id, addr, c.Args[3])
 	return errnoRet(errno), f
 }

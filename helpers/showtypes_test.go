@@ -69,18 +69,18 @@ func TestShowByType(t *testing.T) {
 	})
 	t.Run("behind the end of an object", func(t *testing.T) {
 		assert.NotZero(t, r.ok(uapi.FuncSnprintfBtf, out, 64, r.btfPtr(value+8, uint32(typ.ID)), 16, 0), "what lies there varies")
-		r.env.Strict = true
-		defer func() { r.env.Strict = false }()
+		r.env.probe.Strict = true
+		defer func() { r.env.probe.Strict = false }()
 		_, f := r.call(uapi.FuncSnprintfBtf, out, 64, r.btfPtr(value+8, uint32(typ.ID)), 16, 0)
 		require.NotNil(t, f)
 		assert.Equal(t, mem.OutOfBounds, f.Mem.Kind)
 	})
 	t.Run("an iterator's output", func(t *testing.T) {
-		r.env.Run.Output = nil
+		r.env.Run.Text = nil
 		assert.Zero(t, r.ok(uapi.FuncSeqPrintfBtf, 0, p, 16, compact))
-		assert.Equal(t, want, string(r.env.Run.Output))
+		assert.Equal(t, want, string(r.env.Run.Text))
 		r.env.Run.SeqFull = true
 		assert.Zero(t, r.ok(uapi.FuncSeqPrintfBtf, 0, p, 16, compact), "what does not fit is not an error")
-		assert.Equal(t, want, string(r.env.Run.Output))
+		assert.Equal(t, want, string(r.env.Run.Text))
 	})
 }

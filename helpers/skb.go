@@ -1,6 +1,8 @@
 package helpers
 
 import (
+	"encoding/binary"
+
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -64,21 +66,9 @@ type skb struct {
 	st *skbState
 }
 
-// packetOf returns the context at addr, which must be one with a packet.
-func (e *Env) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
-	if r := e.Mem.Find(addr); r != nil && r.Base == e.Mem.Truncate(addr) {
-		if c, ok := r.Owner.(*kernel.Context); ok && c.Packet != nil && c.Region == r {
-			return c, nil
-		}
-	}
-	if c := e.Kernel.ContextOfKernel(addr); c != nil && c.Packet != nil {
-		return c, nil // programs may have the kernel's struct instead
-	}
-	return nil, badArg("%#x is not the context of a program with a packet", addr)
-}
-
 // skbAt returns the packet behind a __sk_buff.
-func (e *Env) skbAt(addr uint64) (*skb, *vm.Action) {
+func (call *Call) skbAt(addr uint64) (*skb, *vm.Action) {
+	e := call.Env
 	c, f := e.packetOf(addr)
 	if f != nil {
 		return nil, f
@@ -87,7 +77,7 @@ func (e *Env) skbAt(addr uint64) (*skb, *vm.Action) {
 	if !s.st.started {
 		*s.st = skbState{started: true}
 		if k := c.Tunnel(); k != nil {
-			s.st.tunnel, s.st.tunnelOpts = arrivedBy(e, k), k.Options
+			s.st.tunnel, s.st.tunnelOpts = arrivedBy(e.guest.Order(), k), k.Options
 		}
 		if len(c.LinkHeader()) == 0 {
 			s.st.net = min(ethHeader, s.p.Len())
@@ -101,16 +91,16 @@ func (e *Env) skbAt(addr uint64) (*skb, *vm.Action) {
 // protocol is skb->protocol as a number.
 func (s *skb) protocol() uint16 {
 	v, _ := s.c.Field("protocol")
-	return swap16(s.e, uint16(v))
+	return swap16(s.e.guest.Order(), uint16(v))
 }
 
-func (s *skb) setProtocol(p uint16) { s.c.SetField("protocol", uint64(swap16(s.e, p))) }
+func (s *skb) setProtocol(p uint16) { s.c.SetField("protocol", uint64(swap16(s.e.guest.Order(), p))) }
 
 // swap16 converts between network order and the target's.
-func swap16(e *Env, v uint16) uint16 {
+func swap16(order binary.ByteOrder, v uint16) uint16 {
 	var b [2]byte
 	b[0], b[1] = byte(v>>8), byte(v)
-	return e.order().Uint16(b[:])
+	return order.Uint16(b[:])
 }
 
 // writable is bpf_try_make_writable: the first n bytes must exist, and become linear and the packet's own.
@@ -131,7 +121,7 @@ func skbLoadBytes(c *Call, s *skb) (uint64, *vm.Action) {
 	}
 	b := make([]byte, n)
 	s.p.ReadAt(b, int(off))
-	return 0, c.write(c.Args[2], b)
+	return 0, c.guest.Write(c.Args[2], b)
 }
 
 // skbLoadBytesRelative counts from the link or the network header, which for most program types is the start of the
@@ -157,7 +147,7 @@ func skbLoadBytesRelative(c *Call, s *skb) (uint64, *vm.Action) {
 	if from < 0 {
 		return c.zeroed(2, uapi.EFAULT)
 	}
-	return 0, c.write(c.Args[2], all[from:from+int64(n)])
+	return 0, c.guest.Write(c.Args[2], all[from:from+int64(n)])
 }
 
 func skbStoreBytes(c *Call, s *skb) (uint64, *vm.Action) {

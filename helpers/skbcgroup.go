@@ -11,26 +11,24 @@ import (
 
 // Cgroups of a packet are those of its socket, which belongs to the current task: BPF_PROG_TEST_RUN makes it there.
 var skbCgroupHelpers = []row{
-	{ID: uapi.FuncSkbCgroupId, Do: skbCgroupID, Note: "of the current task"},
-	{ID: uapi.FuncSkbAncestorCgroupId, Do: skbAncestorCgroupID, Note: "of the current task"},
+	{ID: uapi.FuncSkbCgroupId, Do: onPacket(skbCgroupID), Note: "of the current task"},
+	{ID: uapi.FuncSkbAncestorCgroupId, Do: onPacket(skbAncestorCgroupID), Note: "of the current task"},
 	{ID: uapi.FuncSkCgroupId, Do: onSocket(skCgroupID), Note: "of the current task"},
 	{ID: uapi.FuncSkAncestorCgroupId, Do: onSocket(skAncestorCgroupID), Note: "of the current task"},
-	{ID: uapi.FuncSkbUnderCgroup, Do: skbUnderCgroup, Note: "of the current task"},
+	{ID: uapi.FuncSkbUnderCgroup, Do: onPacket(skbUnderCgroup), Note: "of the current task"},
 	{ID: uapi.FuncSkbCgroupClassid, Do: zero, Note: "no net_cls cgroup: 0"},
-	{ID: uapi.FuncSkbGetXfrmState, Do: skbGetXfrmState, Note: "packets came without IPsec: -EINVAL"},
+	{ID: uapi.FuncSkbGetXfrmState, Do: onPacket(skbGetXfrmState), Note: "packets came without IPsec: -EINVAL"},
 	{ID: uapi.FuncRcRepeat, Do: rcEvent(RCRepeat), Note: "recorded as an event"},
 	{ID: uapi.FuncRcKeydown, Do: rcEvent(RCKeydown), Note: "recorded as an event"},
 	{ID: uapi.FuncRcPointerRel, Do: rcEvent(RCPointer), Note: "recorded as an event"},
 }
 
-func skbCgroupID(c *Call) (uint64, *vm.Action) {
-	_, f := c.packetOf(c.Args[0])
-	return c.Kernel.CgroupID(), f
+func skbCgroupID(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
+	return c.Kernel.CgroupID(), nil
 }
 
-func skbAncestorCgroupID(c *Call) (uint64, *vm.Action) {
-	_, f := c.packetOf(c.Args[0])
-	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), f
+func skbAncestorCgroupID(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
+	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), nil
 }
 
 // skCgroupID is 0 for sockets that are less than full ones.
@@ -48,17 +46,11 @@ func skAncestorCgroupID(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return c.Kernel.AncestorCgroupID(int(int32(uint32(c.Args[1])))), nil
 }
 
-func skbUnderCgroup(c *Call) (uint64, *vm.Action) {
-	if _, f := c.packetOf(c.Args[0]); f != nil {
-		return 0, f
-	}
+func skbUnderCgroup(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
 	return c.underCgroup(c.Args[2])
 }
 
-func skbGetXfrmState(c *Call) (uint64, *vm.Action) {
-	if _, f := c.packetOf(c.Args[0]); f != nil {
-		return 0, f
-	}
+func skbGetXfrmState(c *Call, _ *kernel.Context) (uint64, *vm.Action) {
 	return c.zeroed(2, uapi.EINVAL)
 }
 
@@ -93,12 +85,7 @@ func xdpBytes(get func(string) uint64) (data, n uint64) {
 }
 
 func packetOutput(name string, where func(func(string) uint64) (uint64, uint64)) Impl {
-	return func(c *Call) (uint64, *vm.Action) {
-		m := c.ref.m
-		arr, ok := m.(maps.PerfArray)
-		if !ok {
-			return 0, wrongMap(m)
-		}
+	return onPerf(func(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
 		flags := c.Args[2]
 		if flags&^uint64(indexMask|ctxLenMask) != 0 {
 			return errnoRet(uapi.EINVAL), nil
@@ -110,6 +97,7 @@ func packetOutput(name string, where func(func(string) uint64) (uint64, uint64))
 			if o == nil {
 				return 0, badArg("%s of %#x, which is not a packet", name, c.Args[0])
 			}
+			ok := true
 			from, size := where(func(path string) uint64 {
 				v, err := o.Uint(path)
 				if err != nil {
@@ -130,5 +118,5 @@ func packetOutput(name string, where func(func(string) uint64) (uint64, uint64))
 			record = append(record, b...)
 		}
 		return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, record)), nil
-	}
+	})
 }

@@ -100,7 +100,7 @@ func skbChangeProto(c *Call, s *skb) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	const diff = ipv6Header - ipv4Header
-	from, to := s.protocol(), swap16(s.e, uint16(c.Args[1]))
+	from, to := s.protocol(), swap16(s.e.guest.Order(), uint16(c.Args[1]))
 	off := s.st.net - s.st.mac
 	var errno uapi.Errno
 	switch {
@@ -263,7 +263,7 @@ func (s *skb) vlan() (proto, tci uint16, ok bool) {
 	p, _ := s.c.Field("vlan_proto")
 	v, _ := s.c.Field("vlan_tci")
 	present, _ := s.c.Field("vlan_present")
-	return swap16(s.e, uint16(p)), uint16(v), present != 0
+	return swap16(s.e.guest.Order(), uint16(p)), uint16(v), present != 0
 }
 
 func (s *skb) setVLAN(proto, tci uint16, present bool) {
@@ -271,14 +271,14 @@ func (s *skb) setVLAN(proto, tci uint16, present bool) {
 	if present {
 		v = 1
 	}
-	s.c.SetField("vlan_proto", uint64(swap16(s.e, proto)))
+	s.c.SetField("vlan_proto", uint64(swap16(s.e.guest.Order(), proto)))
 	s.c.SetField("vlan_tci", uint64(tci))
 	s.c.SetField("vlan_present", v)
 }
 
 // skbVlanPush puts a tag beside the packet; a tag that was there moves into its bytes (skb_vlan_push).
 func skbVlanPush(c *Call, s *skb) (uint64, *vm.Action) {
-	proto := swap16(s.e, uint16(c.Args[1]))
+	proto := swap16(s.e.guest.Order(), uint16(c.Args[1]))
 	if !isVLAN(proto) {
 		proto = protoVLAN
 	}

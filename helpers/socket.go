@@ -1,15 +1,16 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 var socketHelpers = []row{
-	{ID: uapi.FuncSkFullsock, Do: skFullsock},
-	{ID: uapi.FuncTcpSock, Do: tcpSock},
-	{ID: uapi.FuncGetListenerSock, Do: getListenerSock},
+	{ID: uapi.FuncSkFullsock, Do: onSocket(skFullsock)},
+	{ID: uapi.FuncTcpSock, Do: onSocket(tcpSock)},
+	{ID: uapi.FuncGetListenerSock, Do: onSocket(getListenerSock)},
 	{ID: uapi.FuncSkLookupTcp, Do: skLookup(ipprotoTCP, true), Note: "among the sockets of the scenario"},
 	{ID: uapi.FuncSkLookupUdp, Do: skLookup(ipprotoUDP, true), Note: "among the sockets of the scenario"},
 	{ID: uapi.FuncSkcLookupTcp, Do: skLookup(ipprotoTCP, false), Note: "among the sockets of the scenario"},
@@ -49,54 +50,23 @@ const (
 	tcpNewSynRecv = 12
 )
 
-// contextAt returns the context at an address, nil when none starts there.
-func (e *Env) contextAt(addr uint64) *kernel.Context {
-	if r := e.Mem.Find(addr); r != nil && r.Base == e.Mem.Truncate(addr) {
-		if c, ok := r.Owner.(*kernel.Context); ok && c.Region == r {
-			return c
-		}
-	}
-	return e.Kernel.ContextOfKernel(addr) // programs may have the kernel's struct instead
-}
-
-// socketAt returns the socket a pointer is to.
-func (e *Env) socketAt(addr uint64) (*kernel.Socket, *vm.Action) {
-	if s := e.Kernel.SocketAt(addr); s != nil {
-		return s, nil
-	}
-	return nil, badArg("%#x is not a socket", addr)
-}
-
-// contextSocket returns the socket of a context, or the one at addr for helpers that take either.
-func (e *Env) contextSocket(addr uint64) (*kernel.Socket, *vm.Action) {
-	if c := e.contextAt(addr); c != nil {
-		if s := c.Socket(); s != nil {
-			return s, nil
-		}
-	}
-	return e.socketAt(addr)
-}
-
-func skFullsock(c *Call) (uint64, *vm.Action) {
-	s, f := c.socketAt(c.Args[0])
-	if f != nil || !s.Full() {
-		return 0, f
+func skFullsock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	if !s.Full() {
+		return 0, nil
 	}
 	return s.FullAddr(), nil
 }
 
-func tcpSock(c *Call) (uint64, *vm.Action) {
-	s, f := c.socketAt(c.Args[0])
-	if f != nil || !s.Full() || s.Protocol() != ipprotoTCP {
-		return 0, f
+func tcpSock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	if !s.Full() || s.Protocol() != ipprotoTCP {
+		return 0, nil
 	}
 	return s.TCPAddr(), nil
 }
 
-func getListenerSock(c *Call) (uint64, *vm.Action) {
-	s, f := c.socketAt(c.Args[0])
-	if f != nil || s.State() != tcpListen {
-		return 0, f
+func getListenerSock(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
+	if s.State() != tcpListen {
+		return 0, nil
 	}
 	return s.FullAddr(), nil
 }
@@ -135,16 +105,17 @@ func skLookup(protocol uint16, full bool) Impl {
 		if full {
 			addr = s.FullAddr()
 		}
-		c.Run.hold(s.FullAddr(), "socket "+s.Role())
+		c.takeSocket(s)
 		return addr, nil
 	}
 }
 
 func skRelease(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
-	if !c.Run.release(s.FullAddr()) {
-		return 0, badArg("bpf_sk_release of %#x, to which this program holds no reference", c.Args[0])
-	}
-	return 0, nil
+	return 0, c.give("bpf_sk_release", held.Reference, s.FullAddr())
+}
+
+func (c *Call) takeSocket(s *kernel.Socket) {
+	c.Run.Held.Take(held.Reference, s.FullAddr(), "socket "+s.Role())
 }
 
 // skAssign is bpf_sk_assign: of sk_lookup programs it selects the socket, NULL for none; of tc programs the packet gets it.
@@ -214,7 +185,7 @@ func bind(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	var errno uapi.Errno
-	switch c.order().Uint16(addr) {
+	switch c.guest.Order().Uint16(addr) {
 	case afInet:
 		errno = uapi.EINVAL
 		if len(addr) >= inet {

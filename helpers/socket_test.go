@@ -74,9 +74,9 @@ func TestSocketLookups(t *testing.T) {
 				return
 			}
 			require.Same(t, x.want, r.kernel.SocketAt(got))
-			require.Len(t, r.env.Run.Held(), 1, "a reference")
+			require.Len(t, r.env.Run.Held.Things(), 1, "a reference")
 			assert.Zero(t, r.ok(uapi.FuncSkRelease, got))
-			assert.Empty(t, r.env.Run.Held())
+			assert.Empty(t, r.env.Run.Held.Things())
 			_, f := r.call(uapi.FuncSkRelease, got)
 			assert.NotNil(t, f, "released twice")
 		})
@@ -278,7 +278,7 @@ func TestSockMaps(t *testing.T) {
 	assert.Equal(t, neg(uapi.E2BIG), r.ok(uapi.FuncSockMapUpdate, c.Addr, m.Addr(), r.alloc([]byte{2, 0, 0, 0}), 0))
 	got := r.ok(uapi.FuncMapLookupElem, m.Addr(), key)
 	assert.Same(t, sk, r.kernel.SocketAt(got))
-	require.Len(t, r.env.Run.Held(), 1)
+	require.Len(t, r.env.Run.Held.Things(), 1)
 	assert.Zero(t, r.ok(uapi.FuncSkRelease, got))
 	assert.Zero(t, r.ok(uapi.FuncMapDeleteElem, h.Addr(), key))
 	assert.Zero(t, r.ok(uapi.FuncMapLookupElem, h.Addr(), key))

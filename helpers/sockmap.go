@@ -8,20 +8,19 @@ import (
 )
 
 var sockMapHelpers = []row{
-	{ID: uapi.FuncSockMapUpdate, Do: sockMapUpdate},
-	{ID: uapi.FuncSockHashUpdate, Do: sockMapUpdate},
+	{ID: uapi.FuncSockMapUpdate, Do: onSockOps(sockMapUpdate)},
+	{ID: uapi.FuncSockHashUpdate, Do: onSockOps(sockMapUpdate)},
 }
 
 // lookupSock takes a reference on the socket of a key, as a lookup in a sockmap does; 0 when there is none.
-func (e *Env) lookupSock(m maps.SockMap, key []byte) uint64 {
+func (c *Call) lookupSock(m maps.SockMap, key []byte) uint64 {
 	v, ok := m.Sock(key)
 	if !ok {
 		return 0
 	}
 	s := v.(*kernel.Socket)
-	addr := s.FullAddr()
-	e.Run.hold(addr, "socket "+s.Role())
-	return addr
+	c.takeSocket(s)
+	return s.FullAddr()
 }
 
 // storeSock puts a socket into a map when it is one that may be there (sock_map_sk_is_suitable, sock_map_sk_state_allowed).
@@ -40,17 +39,14 @@ func storeSock(m maps.SockMap, key []byte, s *kernel.Socket, flags uint64) uapi.
 }
 
 // sockMapUpdate stores the socket of a sockops program, at the events that end a handshake or begin to listen (bpf_sock_map_update).
-func sockMapUpdate(c *Call) (uint64, *vm.Action) {
-	ctx, op, f := c.sockOps(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func sockMapUpdate(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	m := c.ref.m
 	sm, ok := m.(maps.SockMap)
 	if !ok {
 		return 0, wrongMap(m)
 	}
 	const active, passive, listen = 4, 5, 11
+	op := sockOp(ctx)
 	if s := ctx.Socket(); s != nil && (op == active || op == passive || op == listen) {
 		return errnoRet(storeSock(sm, c.key, s, c.Args[3])), nil
 	}

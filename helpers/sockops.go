@@ -9,10 +9,10 @@ import (
 )
 
 var sockOpsHelpers = []row{
-	{ID: uapi.FuncSockOpsCbFlagsSet, Do: sockOpsCallbackFlags},
-	{ID: uapi.FuncLoadHdrOpt, Do: loadHdrOpt},
-	{ID: uapi.FuncStoreHdrOpt, Do: storeHdrOpt},
-	{ID: uapi.FuncReserveHdrOpt, Do: reserveHdrOpt},
+	{ID: uapi.FuncSockOpsCbFlagsSet, Do: onSockOps(sockOpsCallbackFlags)},
+	{ID: uapi.FuncLoadHdrOpt, Do: onSockOps(loadHdrOpt)},
+	{ID: uapi.FuncStoreHdrOpt, Do: onSockOps(storeHdrOpt)},
+	{ID: uapi.FuncReserveHdrOpt, Do: onSockOps(reserveHdrOpt)},
 }
 
 // TCP options (RFC 9293, RFC 6994) and events of sockops programs.
@@ -27,21 +27,21 @@ const (
 	tcpHeaderLeast = 20
 )
 
-// sockOps returns the context of a sockops program and its event.
-func (e *Env) sockOps(addr uint64) (*kernel.Context, uint64, *vm.Action) {
-	c := e.contextAt(addr)
-	if c == nil || c.Type != "bpf_sock_ops" {
-		return nil, 0, badArg("%#x is not the context of a sockops program", addr)
+// sockOps returns the context of a sockops program.
+func (at *finder) sockOps(addr uint64) (*kernel.Context, *vm.Action) {
+	if c := at.contextAt(addr); c != nil && c.Type == "bpf_sock_ops" {
+		return c, nil
 	}
-	op, _ := c.Field("op")
-	return c, op, nil
+	return nil, badArg("%#x is not the context of a sockops program", addr)
 }
 
-func sockOpsCallbackFlags(c *Call) (uint64, *vm.Action) {
-	ctx, _, f := c.sockOps(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+// sockOp is the event a sockops program is called for.
+func sockOp(ctx *kernel.Context) uint64 {
+	op, _ := ctx.Field("op")
+	return op
+}
+
+func sockOpsCallbackFlags(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	s := ctx.Socket()
 	if s == nil || !s.Full() {
 		return errnoRet(uapi.EINVAL), nil
@@ -79,12 +79,8 @@ func searchOption(opts []byte, kind byte, magic []byte) (opt []byte, ended bool,
 	return nil, false, uapi.ENOMSG
 }
 
-func loadHdrOpt(c *Call) (uint64, *vm.Action) {
-	ctx, op, f := c.sockOps(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
-	want, f := c.read(c.Args[1], c.Args[2]&0xffffffff)
+func loadHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	want, f := c.guest.Read(c.Args[1], c.Args[2]&0xffffffff)
 	if f != nil {
 		return 0, f
 	}
@@ -108,7 +104,7 @@ func loadHdrOpt(c *Call) (uint64, *vm.Action) {
 		return errnoRet(uapi.ENOENT), nil // no SYN was saved
 	}
 	hdr := ctx.TCPHeader()
-	if hdr == nil || op == opHdrOptLen {
+	if hdr == nil || sockOp(ctx) == opHdrOptLen {
 		return errnoRet(uapi.EPERM), nil
 	}
 	opt, _, errno := searchOption(hdr[tcpHeaderLeast:], kind, magic)
@@ -116,18 +112,14 @@ func loadHdrOpt(c *Call) (uint64, *vm.Action) {
 		return errnoRet(errno), nil
 	}
 	if len(opt) > len(want) {
-		return errnoRet(uapi.ENOSPC), c.write(c.Args[1], opt[:len(want)])
+		return errnoRet(uapi.ENOSPC), c.guest.Write(c.Args[1], opt[:len(want)])
 	}
-	return uint64(len(opt)), c.write(c.Args[1], opt)
+	return uint64(len(opt)), c.guest.Write(c.Args[1], opt)
 }
 
-func storeHdrOpt(c *Call) (uint64, *vm.Action) {
-	ctx, op, f := c.sockOps(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func storeHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	opt := c.In(1)
-	if op != opWriteHdrOpt || ctx.TCPHeader() == nil {
+	if sockOp(ctx) != opWriteHdrOpt || ctx.TCPHeader() == nil {
 		return errnoRet(uapi.EPERM), nil
 	}
 	if len(opt) < 2 || c.Args[3] != 0 {
@@ -160,14 +152,10 @@ func storeHdrOpt(c *Call) (uint64, *vm.Action) {
 	return 0, c.Run.emit(Event{Kind: TCPOption, Number: uint64(kind), Data: append([]byte(nil), opt[:n]...)})
 }
 
-func reserveHdrOpt(c *Call) (uint64, *vm.Action) {
-	ctx, op, f := c.sockOps(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func reserveHdrOpt(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	n := c.Args[1] & 0xffffffff
 	switch {
-	case op != opHdrOptLen:
+	case sockOp(ctx) != opHdrOptLen:
 		return errnoRet(uapi.EPERM), nil
 	case c.Args[2] != 0 || n < 2:
 		return errnoRet(uapi.EINVAL), nil

@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/kernel"
@@ -9,8 +10,8 @@ import (
 )
 
 var sockoptHelpers = []row{
-	{ID: uapi.FuncSetsockopt, Do: setsockopt, Note: "kept with the socket, recorded as an event"},
-	{ID: uapi.FuncGetsockopt, Do: getsockopt, Note: "what was set, else the kernel's default"},
+	{ID: uapi.FuncSetsockopt, Do: onOptionSocket(setsockopt), Note: "kept with the socket, recorded as an event"},
+	{ID: uapi.FuncGetsockopt, Do: onOptionSocket(getsockopt), Note: "what was set, else the kernel's default"},
 }
 
 // Levels of socket options.
@@ -119,24 +120,19 @@ func permitted(s *kernel.Socket, level int32) bool {
 	return false
 }
 
-// optionSocket finds the socket of bpf_setsockopt and bpf_getsockopt, nil for a context without a full one.
-func (e *Env) optionSocket(addr uint64) (*kernel.Socket, *vm.Action) {
-	if c := e.contextAt(addr); c != nil && c.Socket() == nil {
-		return nil, nil
-	}
-	return e.contextSocket(addr)
+// sockOptions sets and gets the options of a socket, which keeps them.
+type sockOptions struct {
+	*kernel.Socket
+	order  binary.ByteOrder
+	kernel *kernel.Kernel // for its devices and its clock
 }
 
-func setsockopt(c *Call) (uint64, *vm.Action) {
-	s, f := c.optionSocket(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func setsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	value := c.In(3)
 	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	errno := uapi.EINVAL
 	if s != nil && permitted(s, level) {
-		errno = c.setOption(s, kernel.SockOption{Level: level, Name: name}, value)
+		errno = sockOptions{s, c.guest.Order(), c.Kernel}.setOption(kernel.SockOption{Level: level, Name: name}, value)
 	}
 	if errno == 0 {
 		return 0, c.Run.emit(Event{Kind: SetSockopt, Number: uint64(uint32(name)), Detail: fmt.Sprintf("%s, level %d", s.Role(), level), Data: append([]byte(nil), value...)})
@@ -144,20 +140,20 @@ func setsockopt(c *Call) (uint64, *vm.Action) {
 	return errnoRet(errno), nil
 }
 
-func (e *Env) setOption(s *kernel.Socket, opt kernel.SockOption, value []byte) uapi.Errno {
+func (s sockOptions) setOption(opt kernel.SockOption, value []byte) uapi.Errno {
 	switch {
 	case opt == kernel.SockOption{Level: solSocket, Name: soBindToDevice}:
-		return e.bindToDevice(s, cString(value))
+		return s.bindToDevice(cString(value))
 	case opt == kernel.SockOption{Level: solTCP, Name: tcpCongestion}:
-		return setCongestion(s, opt, value)
+		return setCongestion(s.Socket, opt, value)
 	case len(value) != 4:
 		return uapi.EINVAL
 	}
-	v := int32(e.order().Uint32(value))
+	v := int32(s.order.Uint32(value))
 	o := findOption(opt.Level, opt.Name)
 	switch {
 	case o == nil && opt.Level == solTCP:
-		return e.setBPFOption(s, opt.Name, v)
+		return s.setBPFOption(opt.Name, v)
 	case o == nil, o.low != o.high && (v < o.low || v > o.high):
 		return uapi.EINVAL
 	}
@@ -176,22 +172,22 @@ func (e *Env) setOption(s *kernel.Socket, opt kernel.SockOption, value []byte) u
 		return 0
 	}
 	if opt.Level == solIP {
-		v = e.setTOS(s, v)
+		v = s.setTOS(v)
 	}
-	e.keep(s, opt, v)
+	s.keep(opt, v)
 	return 0
 }
 
-func (e *Env) keep(s *kernel.Socket, opt kernel.SockOption, v int32) {
+func (s sockOptions) keep(opt kernel.SockOption, v int32) {
 	b := make([]byte, 4)
-	e.order().PutUint32(b, uint32(v))
+	s.order.PutUint32(b, uint32(v))
 	s.SetOption(opt, b)
 }
 
 // setTOS is __ip_sock_set_tos: streams keep their ECN bits, and the priority follows the class.
-func (e *Env) setTOS(s *kernel.Socket, v int32) int32 {
+func (s sockOptions) setTOS(v int32) int32 {
 	const ecn, stream = 3, 1
-	was := e.intValue(s, kernel.SockOption{Level: solIP, Name: ipTOS}, 0)
+	was := s.intValue(kernel.SockOption{Level: solIP, Name: ipTOS}, 0)
 	if s.Type() == stream {
 		v = v&^ecn | was&ecn
 	}
@@ -201,20 +197,20 @@ func (e *Env) setTOS(s *kernel.Socket, v int32) int32 {
 	return v
 }
 
-func (e *Env) intValue(s *kernel.Socket, opt kernel.SockOption, def int32) int32 {
+func (s sockOptions) intValue(opt kernel.SockOption, def int32) int32 {
 	if b, ok := s.Option(opt); ok && len(b) == 4 {
-		return int32(e.order().Uint32(b))
+		return int32(s.order.Uint32(b))
 	}
 	return def
 }
 
 // bindToDevice is SO_BINDTODEVICE: no name takes the binding back.
-func (e *Env) bindToDevice(s *kernel.Socket, name string) uapi.Errno {
+func (s sockOptions) bindToDevice(name string) uapi.Errno {
 	if name == "" {
 		s.SetNumber("bound_dev_if", 0)
 		return 0
 	}
-	for _, d := range e.Kernel.Devices() {
+	for _, d := range s.kernel.Devices() {
 		if d.Name == name {
 			s.SetNumber("bound_dev_if", uint64(d.Index))
 			return 0
@@ -239,10 +235,10 @@ func setCongestion(s *kernel.Socket, opt kernel.SockOption, value []byte) uapi.E
 }
 
 // setBPFOption is bpf_sol_tcp_setsockopt.
-func (e *Env) setBPFOption(s *kernel.Socket, name, v int32) uapi.Errno {
+func (s sockOptions) setBPFOption(name, v int32) uapi.Errno {
 	const shortest = 2 // ticks
-	ticks := (int64(v)*int64(e.Kernel.Clock().HZ) + 999_999) / 1_000_000
-	tooLong := int64(e.Kernel.Clock().HZ) / 5
+	ticks := (int64(v)*int64(s.kernel.Clock().HZ) + 999_999) / 1_000_000
+	tooLong := int64(s.kernel.Clock().HZ) / 5
 	opt := kernel.SockOption{Level: solTCP, Name: name}
 	switch name {
 	case tcpBPFIW:
@@ -260,7 +256,7 @@ func (e *Env) setBPFOption(s *kernel.Socket, name, v int32) uapi.Errno {
 		if ticks > tooLong || ticks < shortest {
 			return uapi.EINVAL
 		}
-		e.keep(s, opt, v)
+		s.keep(opt, v)
 	case tcpBPFCallbacks:
 		if v&^allSockOpsCBs != 0 {
 			return uapi.EINVAL
@@ -272,11 +268,7 @@ func (e *Env) setBPFOption(s *kernel.Socket, name, v int32) uapi.Errno {
 	return 0
 }
 
-func getsockopt(c *Call) (uint64, *vm.Action) {
-	s, f := c.optionSocket(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func getsockopt(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	n := c.Args[4] & 0xffffffff
 	level, name := int32(uint32(c.Args[1])), int32(uint32(c.Args[2]))
 	if c.Run.ProgType == uapi.ProgTypeSockOps && level == solTCP && name >= tcpBPFSyn && name <= tcpBPFSynMac {
@@ -285,17 +277,17 @@ func getsockopt(c *Call) (uint64, *vm.Action) {
 	if s == nil || !permitted(s, level) {
 		return c.zeroed(3, uapi.EINVAL)
 	}
-	value, errno := c.getOption(s, kernel.SockOption{Level: level, Name: name}, n)
+	value, errno := sockOptions{s, c.guest.Order(), c.Kernel}.getOption(kernel.SockOption{Level: level, Name: name}, n)
 	if errno != 0 {
 		return c.zeroed(3, errno)
 	}
 	out := c.Out(3)
 	clear(out)
 	copy(out, value)
-	return 0, c.write(c.Args[3], out)
+	return 0, c.guest.Write(c.Args[3], out)
 }
 
-func (e *Env) getOption(s *kernel.Socket, opt kernel.SockOption, n uint64) ([]byte, uapi.Errno) {
+func (s sockOptions) getOption(opt kernel.SockOption, n uint64) ([]byte, uapi.Errno) {
 	if opt == (kernel.SockOption{Level: solTCP, Name: tcpCongestion}) {
 		if n < 2 {
 			return nil, uapi.EINVAL
@@ -314,22 +306,22 @@ func (e *Env) getOption(s *kernel.Socket, opt kernel.SockOption, n uint64) ([]by
 	const maxSeg = 2
 	switch {
 	case opt.Level == solTCP && opt.Name == tcpBPFCallbacks:
-		e.order().PutUint32(b, s.CallbackFlags())
+		s.order.PutUint32(b, s.CallbackFlags())
 		return b, 0
 	case o == nil:
 		return nil, uapi.EINVAL
 	case o.number != "":
 		v, _ := s.Number(o.number)
-		e.order().PutUint32(b, uint32(v))
+		s.order.PutUint32(b, uint32(v))
 		return b, 0
 	case opt.Level == solTCP && opt.Name == maxSeg:
 		v, _ := s.Number("mss_cache")
-		if set := e.intValue(s, opt, 0); set != 0 && (s.State() == tcpListen || s.State() == tcpClosed) {
+		if set := s.intValue(opt, 0); set != 0 && (s.State() == tcpListen || s.State() == tcpClosed) {
 			v = uint64(set)
 		}
-		e.order().PutUint32(b, uint32(v))
+		s.order.PutUint32(b, uint32(v))
 		return b, 0
 	}
-	e.order().PutUint32(b, uint32(e.intValue(s, opt, o.def)))
+	s.order.PutUint32(b, uint32(s.intValue(opt, o.def)))
 	return b, 0
 }

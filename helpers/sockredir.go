@@ -28,7 +28,7 @@ const (
 // keyText names an element in events.
 func (c *Call) keyText(m maps.Map, key []byte) string {
 	if len(key) == 4 {
-		return fmt.Sprintf("map %s[%d]", m.Spec().Name, c.order().Uint32(key))
+		return fmt.Sprintf("map %s[%d]", m.Spec().Name, c.guest.Order().Uint32(key))
 	}
 	return fmt.Sprintf("map %s[%x]", m.Spec().Name, key)
 }
@@ -38,14 +38,14 @@ func (c *Call) keyNumber(key []byte) uint64 {
 	if len(key) != 4 {
 		return 0
 	}
-	return uint64(c.order().Uint32(key))
+	return uint64(c.guest.Order().Uint32(key))
 }
 
 // sockRedirectMap is bpf_sk_redirect_map and bpf_msg_redirect_map (net/core/sock_map.c): the target of SK_PASS is a socket of a map.
 func sockRedirectMap(message bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
 		key := make([]byte, 4)
-		c.order().PutUint32(key, uint32(c.Args[2]))
+		c.guest.Order().PutUint32(key, uint32(c.Args[2]))
 		return c.redirectTo(c.ref.m, key, c.Args[3], message)
 	}
 }
@@ -99,7 +99,7 @@ func selectReuseport(c *Call) (uint64, *vm.Action) {
 	case maps.SockMap:
 		_, found = t.Sock(key)
 	case maps.RefArray:
-		_, found = t.Ref(c.order().Uint32(key))
+		_, found = t.Ref(c.guest.Order().Uint32(key))
 	default:
 		return 0, wrongMap(m)
 	}

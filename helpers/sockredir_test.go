@@ -135,9 +135,9 @@ func TestObjectsByTheNamesOf72(t *testing.T) {
 	for _, o := range []uint64{q, p, p} {
 		r.kok("bpf_obj_drop", o)
 	}
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	pc := r.kok("bpf_percpu_obj_new", typ)
 	require.NotZero(t, pc)
 	r.kok("bpf_percpu_obj_drop", pc)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 }

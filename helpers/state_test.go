@@ -76,7 +76,7 @@ func (r *rig) fire() int {
 	r.t.Helper()
 	n := 0
 	for {
-		c, ok := r.env.TakeCallback(r.kernel.Clock().Mono())
+		c, ok := r.env.Timers.Take(r.kernel.Clock().Mono())
 		if !ok {
 			return n
 		}
@@ -84,7 +84,7 @@ func (r *rig) fire() int {
 		require.True(r.t, ok)
 		r.thread.StartAt(img, pc, c.Args[:]...)
 		require.Equal(r.t, vm.Done, r.thread.Run(1000), "%v", r.thread.Fault())
-		r.env.EndCallback(c)
+		r.env.Timers.End(c)
 		n++
 	}
 }
@@ -118,7 +118,7 @@ func TestTimers(t *testing.T) {
 		assert.Equal(t, neg(uapi.EINVAL), r.ok(uapi.FuncTimerStart, v, 10, 4), "flags")
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 1000, 0))
 		assert.Zero(t, r.fire(), "not yet")
-		at, ok := r.env.NextCallback()
+		at, ok := r.env.Timers.Next()
 		require.True(t, ok)
 		assert.Equal(t, r.kernel.Clock().Mono()+1000, at)
 		before := r.env.Snapshot()
@@ -131,14 +131,17 @@ func TestTimers(t *testing.T) {
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, r.kernel.Clock().Mono()+50, uapi.TimerAbs))
 		assert.EqualValues(t, 1, r.ok(uapi.FuncTimerCancel, v), "armed")
 		assert.Zero(t, r.fire())
-		r.env.firing = v
+		assert.Zero(t, r.ok(uapi.FuncTimerSetCallback, v, fn))
+		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 0, 0))
+		own, ok := r.env.Timers.Take(r.kernel.Clock().Mono())
+		require.True(t, ok)
 		assert.Equal(t, neg(uapi.EDEADLK), r.ok(uapi.FuncTimerCancel, v), "in its own callback")
-		r.env.firing = 0
+		r.env.Timers.End(own)
 		assert.Zero(t, r.ok(uapi.FuncTimerSetCallback, v, fn))
 		assert.Zero(t, r.ok(uapi.FuncTimerStart, v, 5, 0))
 		if typ == uapi.MapTypeHash {
 			require.Zero(t, m.Delete(key))
-			_, ok = r.env.NextCallback()
+			_, ok := r.env.Timers.Next()
 			assert.False(t, ok, "deleting the element cancels its timer")
 		}
 	}
@@ -162,10 +165,10 @@ func TestTimersFireInOrder(t *testing.T) {
 	r.kernel.Clock().Advance(1000)
 	var order []uint64
 	for range 3 {
-		c, ok := r.env.TakeCallback(r.kernel.Clock().Mono())
+		c, ok := r.env.Timers.Take(r.kernel.Clock().Mono())
 		require.True(t, ok)
 		order = append(order, c.Args[2])
-		r.env.EndCallback(c)
+		r.env.Timers.End(c)
 	}
 	assert.Equal(t, []uint64{mem[1], mem[2], mem[0]}, order)
 }
@@ -199,13 +202,13 @@ func TestKptrXchg(t *testing.T) {
 	require.NoError(t, err)
 	p := r.kok("bpf_task_from_pid", pid)
 	require.Equal(t, task.Addr(), p)
-	require.Len(t, r.env.Run.Held(), 1)
+	require.Len(t, r.env.Run.Held.Things(), 1)
 	assert.Zero(t, r.ok(uapi.FuncKptrXchg, field, p), "the field was empty")
-	assert.Empty(t, r.env.Run.Held(), "the map holds the reference")
+	assert.Empty(t, r.env.Run.Held.Things(), "the map holds the reference")
 	assert.Equal(t, p, r.ok(uapi.FuncKptrXchg, field, 0))
-	require.Len(t, r.env.Run.Held(), 1, "and the program again")
+	require.Len(t, r.env.Run.Held.Things(), 1, "and the program again")
 	r.kok("bpf_task_release", p)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	_, f := r.call(uapi.FuncKptrXchg, field, p)
 	require.NotNil(t, f, "a pointer without reference")
 	_, f = r.kfunc("bpf_task_release", p)
@@ -234,7 +237,7 @@ func TestObjects(t *testing.T) {
 	for _, a := range []uint64{cg, cg, root} {
 		r.kok("bpf_cgroup_release", a)
 	}
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	file := r.kok("bpf_get_task_exe_file", task.Addr())
 	require.NotZero(t, file)
 	f2 := r.kernel.ObjectAt(file)
@@ -250,7 +253,7 @@ func TestObjects(t *testing.T) {
 	assert.Equal(t, neg(uapi.ENAMETOOLONG), r.ok(uapi.FuncDPath, file+uint64(fld.Offset()), buf, n-1))
 	assert.Zero(t, r.ok(uapi.FuncDPath, file+uint64(fld.Offset()), buf, 0))
 	r.kok("bpf_put_file", file)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	known, err := r.kernel.NewFile("known", kernel.FileSpec{Path: "/etc/ssh/sshd_config", Ino: 7})
 	require.NoError(t, err)
 	n = r.ok(uapi.FuncDPath, known.Addr()+uint64(fld.Offset()), buf, 256)
@@ -295,7 +298,7 @@ func TestCpumasks(t *testing.T) {
 	r.kok("bpf_cpumask_release", a)
 	r.kok("bpf_cpumask_release", a)
 	r.kok("bpf_cpumask_release", b)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	_, f := r.kfunc("bpf_cpumask_weight", 0x1234)
 	require.NotNil(t, f)
 }
@@ -304,7 +307,7 @@ func TestLocks(t *testing.T) {
 	r := newRig(t, newest)
 	lock := r.space(8)
 	r.ok(uapi.FuncSpinLock, lock)
-	require.Len(t, r.env.Run.Held(), 1)
+	require.Len(t, r.env.Run.Held.Things(), 1)
 	_, f := r.call(uapi.FuncSpinLock, lock)
 	require.NotNil(t, f)
 	assert.Equal(t, vm.Deadlock, f.Kind)
@@ -315,14 +318,14 @@ func TestLocks(t *testing.T) {
 	assert.Zero(t, r.kok("bpf_res_spin_lock", lock))
 	assert.Equal(t, uint64(uint32(neg(uapi.EDEADLK))), r.kok("bpf_res_spin_lock", lock))
 	r.kok("bpf_res_spin_unlock", lock)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	for _, pair := range [][2]string{{"bpf_rcu_read_lock", "bpf_rcu_read_unlock"}, {"bpf_preempt_disable", "bpf_preempt_enable"}} {
 		_, f = r.kfunc(pair[1])
 		require.NotNil(t, f, "left without entering")
 		r.kok(pair[0])
-		assert.Len(t, r.env.Run.Held(), 1)
+		assert.Len(t, r.env.Run.Held.Things(), 1)
 		r.kok(pair[1])
-		assert.Empty(t, r.env.Run.Held())
+		assert.Empty(t, r.env.Run.Held.Things())
 	}
 }
 
@@ -352,7 +355,7 @@ func TestThrow(t *testing.T) {
 func TestProbeReadsPastObjects(t *testing.T) {
 	r := newRig(t, newest)
 	var warned []string
-	r.env.Warn = func(text string) { warned = append(warned, text) }
+	r.env.probe.Warn = func(text string) { warned = append(warned, text) }
 	obj, dst := r.alloc([]byte("0123456789abcdef")), r.space(64)
 	gone := r.alloc([]byte("0123456789abcdef"))
 	r.env.Mem.Free(r.env.Mem.Find(gone))
@@ -390,7 +393,7 @@ func TestProbeReadsPastObjects(t *testing.T) {
 
 func TestProbeReadsAtObjectEnds(t *testing.T) {
 	r := newRig(t, newest)
-	r.env.Strict = true
+	r.env.probe.Strict = true
 	obj := r.alloc([]byte("0123456789abcdef"))
 	dst := r.space(64)
 	for _, id := range []uapi.FuncID{uapi.FuncProbeRead, uapi.FuncProbeReadKernel} {

@@ -7,48 +7,29 @@ import (
 )
 
 var storageHelpers = []row{
-	{ID: uapi.FuncTaskStorageGet, Do: storageGet},
-	{ID: uapi.FuncTaskStorageDelete, Do: storageDelete},
-	{ID: uapi.FuncSkStorageGet, Do: storageGet},
-	{ID: uapi.FuncSkStorageDelete, Do: storageDelete},
-	{ID: uapi.FuncInodeStorageGet, Do: storageGet},
-	{ID: uapi.FuncInodeStorageDelete, Do: storageDelete},
-	{ID: uapi.FuncCgrpStorageGet, Do: storageGet},
-	{ID: uapi.FuncCgrpStorageDelete, Do: storageDelete},
-	{ID: uapi.FuncGetLocalStorage, Do: getLocalStorage, Note: "of the current task's cgroup"},
+	{ID: uapi.FuncTaskStorageGet, Do: onStorage(storageGet)},
+	{ID: uapi.FuncTaskStorageDelete, Do: onStorage(storageDelete)},
+	{ID: uapi.FuncSkStorageGet, Do: onStorage(storageGet)},
+	{ID: uapi.FuncSkStorageDelete, Do: onStorage(storageDelete)},
+	{ID: uapi.FuncInodeStorageGet, Do: onStorage(storageGet)},
+	{ID: uapi.FuncInodeStorageDelete, Do: onStorage(storageDelete)},
+	{ID: uapi.FuncCgrpStorageGet, Do: onStorage(storageGet)},
+	{ID: uapi.FuncCgrpStorageDelete, Do: onStorage(storageDelete)},
+	{ID: uapi.FuncGetLocalStorage, Do: onStorage(getLocalStorage), Note: "of the current task's cgroup"},
 }
 
-// storageAt returns the storage map and checks that owner can have storage: it must be some object.
-func (e *Env) storageAt(mapAddr, owner uint64) (maps.LocalStorage, *vm.Action) {
-	m, f := e.mapAt(mapAddr)
-	if f != nil {
-		return nil, f
+// checkOwner makes an owner that is not an object at all a fault.
+func (c *Call) checkOwner(m maps.Map, owner uint64) *vm.Action {
+	if owner != 0 && (c.Kernel.IsUserAddress(owner) || c.Mem.Find(owner) == nil) {
+		return badArg("%#x owns no storage in map %s: nothing is there", owner, m.Spec().Name)
 	}
-	s, ok := m.(maps.LocalStorage)
-	if !ok {
-		return nil, wrongMap(m)
-	}
-	if owner != 0 && (e.Kernel.IsUserAddress(owner) || e.Mem.Find(owner) == nil) {
-		return nil, badArg("%#x owns no storage in map %s: nothing is there", owner, m.Spec().Name)
-	}
-	return s, nil
-}
-
-// storageOwner is the address that stands for an owner: a socket has several.
-func (e *Env) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
-	if m.Spec().Type == uapi.MapTypeSkStorage && addr != 0 {
-		if s := e.Kernel.SocketAt(addr); s != nil {
-			return s.Key()
-		}
-	}
-	return addr
+	return nil
 }
 
 // storageGet returns NULL for a NULL owner, for unknown flags, and without BPF_LOCAL_STORAGE_GET_F_CREATE for an owner
 // that has none yet (bpf_task_storage_get and its kin).
-func storageGet(c *Call) (uint64, *vm.Action) {
-	s, f := c.storageAt(c.Args[0], c.Args[1])
-	if f != nil {
+func storageGet(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
+	if f := c.checkOwner(s, c.Args[1]); f != nil {
 		return 0, f
 	}
 	if c.Args[1] == 0 || c.Args[3]&^uint64(uapi.LocalStorageGetCreate) != 0 {
@@ -66,29 +47,22 @@ func storageGet(c *Call) (uint64, *vm.Action) {
 	return addr, nil
 }
 
-func storageDelete(c *Call) (uint64, *vm.Action) {
-	s, f := c.storageAt(c.Args[0], c.Args[1])
-	if f != nil {
-		return 0, f
-	}
-	if c.Args[1] == 0 {
-		return errnoRet(uapi.EINVAL), nil
+func storageDelete(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
+	f := c.checkOwner(s, c.Args[1])
+	if f != nil || c.Args[1] == 0 {
+		return errnoRet(uapi.EINVAL), f
 	}
 	return errnoRet(s.DeleteOwner(c.storageOwner(s, c.Args[1]))), nil
 }
 
 // getLocalStorage is the older cgroup storage, which exists from the attachment on and is never NULL.
-func getLocalStorage(c *Call) (uint64, *vm.Action) {
-	s, f := c.storageAt(c.Args[0], 0)
-	if f != nil {
-		return 0, f
-	}
+func getLocalStorage(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	owner := c.Kernel.CgroupID()
 	if _, errno := s.Get(owner, nil, true); errno != 0 {
 		return 0, badArg("bpf_get_local_storage: %v", errno)
 	}
 	key := make([]byte, 8)
-	c.order().PutUint64(key, owner)
+	c.guest.Order().PutUint64(key, owner)
 	addr, errno := s.Lookup(c.Thread.CPU, key)
 	if errno != 0 {
 		return 0, badArg("bpf_get_local_storage: %v", errno)

@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -31,7 +32,7 @@ const maxString = 65536
 
 // text reads the bytes of a guest string one at a time, so that nothing behind its end is touched.
 type text struct {
-	e     *Env
+	probe *guest.Prober
 	addr  uint64
 	seen  []byte
 	errno uapi.Errno
@@ -39,13 +40,13 @@ type text struct {
 }
 
 // open judges the addresses as the kernel does, before anything is read.
-func (e *Env) open(addrs ...uint64) ([]*text, uapi.Errno) {
+func open(p *guest.Prober, addrs ...uint64) ([]*text, uapi.Errno) {
 	var out []*text
 	for _, a := range addrs {
-		if !e.kernelAllowed(a) {
+		if !p.Allowed(a) {
 			return nil, uapi.ERANGE
 		}
-		out = append(out, &text{e: e, addr: a})
+		out = append(out, &text{probe: p, addr: a})
 	}
 	return out, 0
 }
@@ -54,7 +55,7 @@ func (e *Env) open(addrs ...uint64) ([]*text, uapi.Errno) {
 func (s *text) at(i int) (byte, bool) {
 	for len(s.seen) <= i {
 		var b [1]byte
-		if s.errno, s.fault = kernelSpace(s.e, s.addr+uint64(len(s.seen)), b[:]); s.errno != 0 || s.fault != nil {
+		if s.errno, s.fault = s.probe.Kernel(s.addr+uint64(len(s.seen)), b[:]); s.errno != 0 || s.fault != nil {
 			return 0, false
 		}
 		s.seen = append(s.seen, b[0])
@@ -74,7 +75,7 @@ func lower(c byte) byte {
 
 func strCompare(fold, limited bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		s, errno := c.open(c.Args[0], c.Args[1])
+		s, errno := open(&c.probe, c.Args[0], c.Args[1])
 		if errno != 0 {
 			return errnoRet(errno), nil
 		}
@@ -119,13 +120,13 @@ const (
 
 func strFind(how int) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		return c.find(c.Args[0], byte(c.Args[1]), maxString, how)
+		return find(&c.probe, c.Args[0], byte(c.Args[1]), maxString, how)
 	}
 }
 
 // find is strchr in its variants: the index of a character. The terminating NUL can be found too.
-func (e *Env) find(addr uint64, want byte, limit uint64, how int) (uint64, *vm.Action) {
-	s, errno := e.open(addr)
+func find(p *guest.Prober, addr uint64, want byte, limit uint64, how int) (uint64, *vm.Action) {
+	s, errno := open(p, addr)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
@@ -155,16 +156,16 @@ func (e *Env) find(addr uint64, want byte, limit uint64, how int) (uint64, *vm.A
 }
 
 func strnchr(c *Call) (uint64, *vm.Action) {
-	return c.find(c.Args[0], byte(c.Args[2]), c.Args[1], findFirst)
+	return find(&c.probe, c.Args[0], byte(c.Args[2]), c.Args[1], findFirst)
 }
 
 func strlen(c *Call) (uint64, *vm.Action) {
-	return c.find(c.Args[0], 0, maxString, findFirst)
+	return find(&c.probe, c.Args[0], 0, maxString, findFirst)
 }
 
 // strnlen returns the limit for a string that is longer.
 func strnlen(c *Call) (uint64, *vm.Action) {
-	n, f := c.find(c.Args[0], 0, c.Args[1], findFirst)
+	n, f := find(&c.probe, c.Args[0], 0, c.Args[1], findFirst)
 	if f == nil && int64(n) == uapi.ENOENT.Neg() {
 		return c.Args[1], nil
 	}
@@ -174,7 +175,7 @@ func strnlen(c *Call) (uint64, *vm.Action) {
 // strSpan is strspn (accept) or strcspn: the length of the start made only of, or without, the given characters.
 func strSpan(accept bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		s, errno := c.open(c.Args[0], c.Args[1])
+		s, errno := open(&c.probe, c.Args[0], c.Args[1])
 		if errno != 0 {
 			return errnoRet(errno), nil
 		}
@@ -215,7 +216,7 @@ func strSpan(accept bool) Impl {
 // is looked at.
 func strSearch(fold, limited bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) {
-		s, errno := c.open(c.Args[0], c.Args[1])
+		s, errno := open(&c.probe, c.Args[0], c.Args[1])
 		if errno != 0 {
 			return errnoRet(errno), nil
 		}

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"bytes"
+	"github.com/bpfrun/bpfrun/helpers/printf"
 
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -26,7 +27,7 @@ func parseUnsigned(s []byte, flags uint64) (v uint64, negative bool, consumed in
 		return 0, false, uapi.EINVAL.Neg()
 	}
 	i := 0
-	for i < len(s) && isSpace(s[i]) {
+	for i < len(s) && printf.IsSpace(s[i]) {
 		i++
 	}
 	if i < len(s) && s[i] == '-' {
@@ -91,7 +92,7 @@ func strtol(c *Call) (uint64, *vm.Action) {
 	case negative:
 		v = -v
 	}
-	return uint64(n), c.writeU64(c.Args[3], v)
+	return uint64(n), c.guest.WriteU64(c.Args[3], v)
 }
 
 func strtoul(c *Call) (uint64, *vm.Action) {
@@ -102,15 +103,11 @@ func strtoul(c *Call) (uint64, *vm.Action) {
 	} else if negative {
 		v, n = 0, uapi.EINVAL.Neg()
 	}
-	return uint64(n), c.writeU64(c.Args[3], v)
+	return uint64(n), c.guest.WriteU64(c.Args[3], v)
 }
 
 func strncmp(c *Call) (uint64, *vm.Action) {
-	s2, f := c.constString(c.Args[2])
-	if f != nil {
-		return 0, f
-	}
-	s1 := c.In(0)
+	s1, s2 := c.In(0), c.text
 	// kernel strncmp: compares at most len(s1) bytes and stops at a NUL.
 	other := append([]byte(s2), 0)
 	for i, ctx := range s1 {
@@ -129,30 +126,25 @@ func strncmp(c *Call) (uint64, *vm.Action) {
 }
 
 func snprintf(c *Call) (uint64, *vm.Action) {
-	format, f := c.constString(c.Args[2])
-	if f != nil {
-		return 0, f
-	}
-	data := c.In(3)
-	args, errno := formatArgs(c.order(), data)
+	format, data := c.text, c.In(3)
+	args, errno := printf.Args(c.guest.Order(), data)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
-	text, errno := c.formats.parse(c.Env, format).render(c.Env, args)
+	text, errno := c.print.Print(format, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
+	var f *vm.Action
 	if c.Args[1] > 0 {
 		out := append([]byte(text), 0)
 		if uint64(len(out)) > c.Args[1] {
 			out = out[:c.Args[1]]
 			out[len(out)-1] = 0
 		}
-		if f := c.write(c.Args[0], out); f != nil {
-			return 0, f
-		}
+		f = c.guest.Write(c.Args[0], out)
 	}
-	return uint64(len(text) + 1), nil
+	return uint64(len(text) + 1), f
 }
 
 // cString returns the bytes of b before the first NUL.

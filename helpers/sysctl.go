@@ -9,14 +9,14 @@ import (
 )
 
 var sysctlHelpers = []row{
-	{ID: uapi.FuncSysctlGetName, Do: sysctlGetName},
-	{ID: uapi.FuncSysctlGetCurrentValue, Do: sysctlGetCurrent},
-	{ID: uapi.FuncSysctlGetNewValue, Do: sysctlGetNew},
-	{ID: uapi.FuncSysctlSetNewValue, Do: sysctlSetNew, Note: "recorded as an event"},
+	{ID: uapi.FuncSysctlGetName, Do: onSysctl(sysctlGetName)},
+	{ID: uapi.FuncSysctlGetCurrentValue, Do: onSysctl(sysctlGetCurrent)},
+	{ID: uapi.FuncSysctlGetNewValue, Do: onSysctl(sysctlGetNew)},
+	{ID: uapi.FuncSysctlSetNewValue, Do: onSysctl(sysctlSetNew), Note: "recorded as an event"},
 }
 
-func (e *Env) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
-	if c := e.contextAt(addr); c != nil {
+func (at *finder) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
+	if c := at.contextAt(addr); c != nil {
 		if s := c.Sysctl(); s != nil {
 			return s, nil
 		}
@@ -26,11 +26,7 @@ func (e *Env) sysctlAt(addr uint64) (*kernel.Sysctl, *vm.Action) {
 
 // sysctlGetName copies the path below /proc/sys, or its last part. A name that does not fit is cut and -E2BIG; of a path the
 // kernel copies directory by directory, and stops at the first that does not fit.
-func sysctlGetName(c *Call) (uint64, *vm.Action) {
-	s, f := c.sysctlAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func sysctlGetName(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
 	out := c.Out(1)
 	if len(out) == 0 {
 		return errnoRet(uapi.E2BIG), nil
@@ -50,61 +46,47 @@ func sysctlGetName(c *Call) (uint64, *vm.Action) {
 					out[len(out)-1] = 0
 					n = len(out)
 				}
-				return errnoRet(uapi.E2BIG), c.write(c.Args[1], out[:n])
+				return errnoRet(uapi.E2BIG), c.guest.Write(c.Args[1], out[:n])
 			}
 			copy(out[n:], piece)
 			n += len(piece)
 		}
 	}
 	out[n] = 0
-	return uint64(n), c.write(c.Args[1], out[:n+1])
+	return uint64(n), c.guest.Write(c.Args[1], out[:n+1])
 }
 
 // copySysctl is copy_sysctl_value.
-func (e *Env) copySysctl(addr, n uint64, value []byte) (uint64, *vm.Action) {
-	out, f := e.out(addr, n)
-	if f != nil {
-		return 0, f
-	}
+func (c *Call) copySysctl(value []byte) (uint64, *vm.Action) {
+	addr, out := c.Args[1], c.Out(1)
+	n := uint64(len(out))
 	clear(out)
 	switch {
 	case n == 0:
 		return errnoRet(uapi.E2BIG), nil
 	case len(value) == 0:
-		return errnoRet(uapi.EINVAL), e.write(addr, out)
+		return errnoRet(uapi.EINVAL), c.guest.Write(addr, out)
 	}
 	copy(out, value)
 	if n > uint64(len(value)) {
-		return uint64(len(value)), e.write(addr, out)
+		return uint64(len(value)), c.guest.Write(addr, out)
 	}
 	out[n-1] = 0
-	return errnoRet(uapi.E2BIG), e.write(addr, out)
+	return errnoRet(uapi.E2BIG), c.guest.Write(addr, out)
 }
 
-func sysctlGetCurrent(c *Call) (uint64, *vm.Action) {
-	s, f := c.sysctlAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
-	return c.copySysctl(c.Args[1], c.Args[2]&0xffffffff, s.Value)
+func sysctlGetCurrent(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
+	return c.copySysctl(s.Value)
 }
 
-func sysctlGetNew(c *Call) (uint64, *vm.Action) {
-	s, f := c.sysctlAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func sysctlGetNew(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
 	if !s.Write {
 		return c.zeroed(1, uapi.EINVAL)
 	}
-	return c.copySysctl(c.Args[1], c.Args[2]&0xffffffff, s.New)
+	return c.copySysctl(s.New)
 }
 
-func sysctlSetNew(c *Call) (uint64, *vm.Action) {
-	s, f := c.sysctlAt(c.Args[0])
-	if f != nil {
-		return 0, f
-	}
+func sysctlSetNew(c *Call, s *kernel.Sysctl) (uint64, *vm.Action) {
 	value := c.In(1)
 	const most = 4095 // a page and the final zero
 	switch {

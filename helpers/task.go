@@ -43,7 +43,7 @@ func getCurrentComm(c *Call) (uint64, *vm.Action) {
 	if len(buf) > 0 {
 		copy(buf[:len(buf)-1], c.Kernel.Comm())
 	}
-	return 0, c.write(c.Args[0], buf)
+	return 0, c.guest.Write(c.Args[0], buf)
 }
 
 func getCurrentTask(c *Call) (uint64, *vm.Action) {
@@ -112,11 +112,11 @@ func getNsCurrentPidTgid(c *Call) (uint64, *vm.Action) {
 	}
 	if dev, ino := c.Kernel.PidNamespace(); dev == c.Args[0] && ino == c.Args[1] {
 		pid, tgid := c.Kernel.PidTgid()
-		c.order().PutUint32(out, pid)
-		c.order().PutUint32(out[4:], tgid)
+		c.guest.Order().PutUint32(out, pid)
+		c.guest.Order().PutUint32(out[4:], tgid)
 		errno = 0
 	}
-	return errnoRet(errno), c.write(c.Args[2], out)
+	return errnoRet(errno), c.guest.Write(c.Args[2], out)
 }
 
 func taskPtRegs(c *Call) (uint64, *vm.Action) {

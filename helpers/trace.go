@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/uapi"
@@ -21,7 +22,7 @@ func tracePrintk(c *Call) (uint64, *vm.Action) {
 
 func traceVprintk(c *Call) (uint64, *vm.Action) {
 	data := c.In(2)
-	args, errno := formatArgs(c.order(), data)
+	args, errno := printf.Args(c.guest.Order(), data)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
@@ -30,8 +31,8 @@ func traceVprintk(c *Call) (uint64, *vm.Action) {
 
 // tracef formats one line for the trace pipe and returns its length. The format must end
 // with a NUL inside the size given.
-func (e *Env) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
-	raw, f := e.read(addr, size)
+func (c *Call) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
+	raw, f := c.guest.Read(addr, size)
 	if f != nil {
 		return 0, f
 	}
@@ -39,7 +40,7 @@ func (e *Env) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 	if len(format) == len(raw) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	text, errno := e.formats.parse(e, format).render(e, args)
+	text, errno := c.print.Print(format, args)
 	if errno != 0 {
 		return errnoRet(errno), nil
 	}
@@ -48,6 +49,6 @@ func (e *Env) tracef(addr, size uint64, args []uint64) (uint64, *vm.Action) {
 		text = text[:maxTraceLine-1]
 	}
 	// The trace pipe ends every line itself.
-	e.Run.Trace = append(e.Run.Trace, strings.TrimSuffix(text, "\n"))
-	return uint64(n), e.Run.keeps(len(text))
+	c.Run.Trace = append(c.Run.Trace, strings.TrimSuffix(text, "\n"))
+	return uint64(n), c.Run.keeps(len(text))
 }

@@ -26,11 +26,7 @@ func getFuncArg(c *Call) (uint64, *vm.Action) {
 	if n >= uint64(c.Run.FuncArgs) {
 		return errnoRet(uapi.EINVAL), nil
 	}
-	v, f := c.readU64(c.Args[0] + 8*n)
-	if f != nil {
-		return 0, f
-	}
-	return 0, c.writeU64(c.Args[2], v)
+	return 0, c.copyU64(c.Args[2], c.Args[0]+8*n)
 }
 
 // getFuncRet reads the traced function's return value, which follows the arguments. Entry
@@ -39,11 +35,15 @@ func getFuncRet(c *Call) (uint64, *vm.Action) {
 	if !c.Run.FuncReturns {
 		return errnoRet(uapi.EOPNOTSUPP), nil
 	}
-	v, f := c.readU64(c.Args[0] + 8*uint64(c.Run.FuncArgs))
-	if f != nil {
-		return 0, f
+	return 0, c.copyU64(c.Args[1], c.Args[0]+8*uint64(c.Run.FuncArgs))
+}
+
+func (c *Call) copyU64(to, from uint64) *vm.Action {
+	v, f := c.guest.ReadU64(from)
+	if f == nil {
+		f = c.guest.WriteU64(to, v)
 	}
-	return 0, c.writeU64(c.Args[1], v)
+	return f
 }
 
 func getFuncArgCnt(c *Call) (uint64, *vm.Action) {

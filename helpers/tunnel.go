@@ -37,13 +37,13 @@ type tunnelKey struct {
 }
 
 // arrivedBy is the key of a packet that came through a tunnel: who sent it is the source there, which is local for what is sent.
-func arrivedBy(e *Env, t *kernel.Tunnel) *tunnelKey {
+func arrivedBy(order binary.ByteOrder, t *kernel.Tunnel) *tunnelKey {
 	k := &tunnelKey{ipv6: t.Remote.Is6(), flags: t.Flags}
-	e.order().PutUint32(k.raw[:], t.ID)
+	order.PutUint32(k.raw[:], t.ID)
 	for at, a := range map[int]netip.Addr{tunnelRemote: t.Local, tunnelLocal: t.Remote} {
 		b := a.AsSlice()
 		if len(b) == 4 { // a number
-			e.order().PutUint32(k.raw[at:], binary.BigEndian.Uint32(b))
+			order.PutUint32(k.raw[at:], binary.BigEndian.Uint32(b))
 			continue
 		}
 		copy(k.raw[at:at+16], b)
@@ -92,7 +92,7 @@ func skbGetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 	if wantFlags {
 		putBE16(out[tunnelExt:], key.flags)
 	}
-	return 0, c.write(c.Args[1], out[:n])
+	return 0, c.guest.Write(c.Args[1], out[:n])
 }
 
 func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
@@ -103,7 +103,7 @@ func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 	}
 	k := &tunnelKey{ipv6: flags&uapi.TunnelIPv6 != 0}
 	copy(k.raw[:], data)
-	if !k.ipv6 && c.order().Uint32(k.raw[tunnelLabel:]) != 0 || be16(k.raw[tunnelExt:]) != 0 {
+	if !k.ipv6 && c.guest.Order().Uint32(k.raw[tunnelLabel:]) != 0 || be16(k.raw[tunnelExt:]) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	k.flags = tunKey | tunCsum | tunNoCache
@@ -124,7 +124,7 @@ func skbSetTunnelKey(c *Call, s *skb) (uint64, *vm.Action) {
 		clear(k.raw[tunnelLocal+4:])
 	}
 	s.st.tunnel, s.st.tunnelOpts = k, nil
-	return 0, c.Run.emit(Event{Kind: TunnelKey, Number: uint64(c.order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
+	return 0, c.Run.emit(Event{Kind: TunnelKey, Number: uint64(c.guest.Order().Uint32(k.raw[:])), Data: append([]byte(nil), data...)})
 }
 
 func skbGetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
@@ -138,7 +138,7 @@ func skbGetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {
 	out := c.Out(1)
 	clear(out)
 	copy(out, s.st.tunnelOpts)
-	return uint64(len(s.st.tunnelOpts)), c.write(c.Args[1], out)
+	return uint64(len(s.st.tunnelOpts)), c.guest.Write(c.Args[1], out)
 }
 
 func skbSetTunnelOpt(c *Call, s *skb) (uint64, *vm.Action) {

@@ -7,7 +7,7 @@ import (
 )
 
 var userRingHelpers = []row{
-	{ID: uapi.FuncUserRingbufDrain, Do: userRingbufDrain},
+	{ID: uapi.FuncUserRingbufDrain, Do: onUserRing(userRingbufDrain)},
 }
 
 // maxUserSamples is BPF_MAX_USER_RINGBUF_SAMPLES, the most samples one call takes.
@@ -15,25 +15,20 @@ const maxUserSamples = 128 * 1024
 
 // userRingbufDrain calls back with a dynptr for every sample, until the callback returns 1 (bpf_user_ringbuf_drain). It
 // returns the number of samples taken.
-func userRingbufDrain(c *Call) (uint64, *vm.Action) {
-	m := c.ref.m
-	ring, ok := m.(maps.UserRing)
-	if !ok {
-		return 0, wrongMap(m)
-	}
+func userRingbufDrain(c *Call, ring maps.UserRing) (uint64, *vm.Action) {
 	if c.Args[3]&^uint64(uapi.RbNoWakeup|uapi.RbForceWakeup) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	for _, busy := range c.Run.draining {
-		if busy == m.Addr() {
+		if busy == ring.Addr() {
 			return errnoRet(uapi.EBUSY), nil
 		}
 	}
-	r := c.scratch(uapi.DynptrSize, "dynptr of "+m.Spec().Name)
+	r := c.guest.Scratch(uapi.DynptrSize, "dynptr of "+ring.Spec().Name)
 	if r == nil {
 		return errnoRet(uapi.ENOMEM), nil
 	}
-	c.Run.draining = append(c.Run.draining[:len(c.Run.draining):len(c.Run.draining)], m.Addr())
+	c.Run.draining = append(c.Run.draining[:len(c.Run.draining):len(c.Run.draining)], ring.Addr())
 	return drain{ring: ring, fn: c.Args[1], ctx: c.Args[2], dyn: r.Base}.next(c.Thread)
 }
 
@@ -59,14 +54,14 @@ func (s drain) next(t *vm.Thread) (uint64, *vm.Action) {
 		return s.end(e, errnoRet(errno))
 	}
 	s.sample = addr
-	if f := e.putDynptr(s.dyn, dynptr{data: addr, size: size, kind: dynptrLocal}); f != nil {
+	if f := putDynptr(&e.guest, s.dyn, dynptr{data: addr, size: size, kind: dynptrLocal}); f != nil {
 		return 0, f
 	}
 	return 0, t.Invoke(s.fn, [5]uint64{s.dyn, s.ctx}, s)
 }
 
 func (s drain) end(e *Env, ret uint64) (uint64, *vm.Action) {
-	e.releaseScratch(s.dyn)
+	e.guest.EndScratch(s.dyn)
 	e.Run.draining = e.Run.draining[:len(e.Run.draining)-1]
 	return ret, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/owned"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -78,19 +79,20 @@ func TestCgroupIterators(t *testing.T) {
 }
 
 // checkTree returns the depth of black nodes, which has to be the same on every way, and the keys in order.
-func (r *rig) checkTree(n, parent uint64, red bool) (black int, keys []uint64) {
+func (r *rig) checkTree(n, parent uint64, red bool) (depth int, keys []uint64) {
+	const black, tags = 1, 3 // bits of the parent word
 	r.t.Helper()
 	if n == 0 {
 		return 1, nil
 	}
-	word := r.u64(n + rbParent)
-	isRed := word&rbBlack == 0
+	word := r.u64(n + owned.TreeOwner)
+	isRed := word&black == 0
 	require.False(r.t, red && isRed, "two red nodes in a row")
 	if parent != 0 {
-		require.Equal(r.t, parent, word&^uint64(rbTags))
+		require.Equal(r.t, parent, word&^uint64(tags))
 	}
-	left, lower := r.checkTree(r.u64(n+rbLeft), n, isRed)
-	right, upper := r.checkTree(r.u64(n+rbRight), n, isRed)
+	left, lower := r.checkTree(r.u64(n+owned.TreeLeft), n, isRed)
+	right, upper := r.checkTree(r.u64(n+owned.TreeRight), n, isRed)
 	require.Equal(r.t, left, right, "black nodes on both sides")
 	if !isRed {
 		left++
@@ -122,8 +124,8 @@ func TestTreesStayBalanced(t *testing.T) {
 		require.True(t, slices.IsSorted(keys))
 	}
 	top := r.kok("bpf_rbtree_root", root)
-	assert.Equal(t, r.u64(top+rbLeft), r.kok("bpf_rbtree_left", root, top))
-	assert.Equal(t, r.u64(top+rbRight), r.kok("bpf_rbtree_right", root, top))
+	assert.Equal(t, r.u64(top+owned.TreeLeft), r.kok("bpf_rbtree_left", root, top))
+	assert.Equal(t, r.u64(top+owned.TreeRight), r.kok("bpf_rbtree_right", root, top))
 	assert.Zero(t, r.kok("bpf_rbtree_left", r.space(16), top), "of another tree")
 	r.env.FreeField(nil, maps.Special{Kind: maps.RBRoot}, root)
 	assert.NotNil(t, r.mem.Store(nodes[0], 8, 1), "the tree's objects go with the map element")
@@ -140,15 +142,15 @@ func TestTreesOfCircles(t *testing.T) {
 		}
 		return root, a, b
 	}
-	for _, word := range []uint64{rbLeft, rbRight, rbParent} {
+	for _, word := range []uint64{owned.TreeLeft, owned.TreeRight, owned.TreeOwner} {
 		root, a, _ := circle(word)
 		_, f := r.kfunc("bpf_rbtree_first", root)
-		assert.Equal(t, word == rbLeft, f != nil, "first, %d", word)
+		assert.Equal(t, word == owned.TreeLeft, f != nil, "first, %d", word)
 		assert.Zero(t, r.kok("bpf_rbtree_remove", root, a), "%d", word)
 	}
-	for _, word := range []uint64{rbLeft, rbRight, rbParent} {
+	for _, word := range []uint64{owned.TreeLeft, owned.TreeRight, owned.TreeOwner} {
 		root, a, b := circle(word)
-		for at, v := range map[uint64]uint64{a + rbParent: b | rbBlack, b + rbParent: a | rbBlack} {
+		for at, v := range map[uint64]uint64{a + owned.TreeOwner: b | 1, b + owned.TreeOwner: a | 1} {
 			require.Nil(t, r.mem.Store(at, 8, v))
 		}
 		r.env.FreeField(nil, maps.Special{Kind: maps.RBRoot}, root)
@@ -167,7 +169,7 @@ func TestPerCPUObjects(t *testing.T) {
 	require.Nil(t, r.mem.Store(first, 8, 7))
 	assert.Zero(t, r.u64(second))
 	r.kok("bpf_percpu_obj_drop_impl", p, 0)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	_, f := r.kfunc("bpf_percpu_obj_new_impl", 999, 0)
 	assert.NotNil(t, f)
 }
@@ -176,17 +178,17 @@ func TestInterruptSections(t *testing.T) {
 	r := newRig(t, newest)
 	flags, lock := r.space(8), r.space(8)
 	r.kok("bpf_local_irq_save", flags)
-	assert.Len(t, r.env.Run.Held(), 1)
+	assert.Len(t, r.env.Run.Held.Things(), 1)
 	r.kok("bpf_local_irq_restore", flags)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 	_, f := r.kfunc("bpf_local_irq_restore", flags)
 	require.NotNil(t, f, "restored twice")
 	require.Zero(t, r.kok("bpf_res_spin_lock_irqsave", lock, flags))
-	assert.Len(t, r.env.Run.Held(), 2)
+	assert.Len(t, r.env.Run.Held.Things(), 2)
 	assert.Equal(t, uint64(uint32(neg(uapi.EDEADLK))), r.kok("bpf_res_spin_lock_irqsave", lock, flags))
-	assert.Len(t, r.env.Run.Held(), 2, "a lock that was not taken keeps interrupts as they were")
+	assert.Len(t, r.env.Run.Held.Things(), 2, "a lock that was not taken keeps interrupts as they were")
 	r.kok("bpf_res_spin_unlock_irqrestore", lock, flags)
-	assert.Empty(t, r.env.Run.Held())
+	assert.Empty(t, r.env.Run.Held.Things())
 }
 
 func TestPopulateCPUMask(t *testing.T) {

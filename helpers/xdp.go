@@ -40,7 +40,7 @@ func xdpLoadBytes(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
 	}
 	b := make([]byte, n)
 	ctx.Packet.ReadAt(b, int(off))
-	return 0, c.write(c.Args[2], b)
+	return 0, c.guest.Write(c.Args[2], b)
 }
 
 func xdpStoreBytes(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {

@@ -32,7 +32,7 @@ func (s *Session) again() bool {
 	s.insns += m.thread.Insns()
 	s.ctx.Step(next)
 	m.env.Run.SessionReturn = s.ctx.Returning(next)
-	s.shownAt = len(m.env.Run.Output)
+	s.shownAt = len(m.env.Run.Text)
 	m.thread.Start(s.p.img, s.ctx.Addr)
 	m.goOn()
 	return true
@@ -44,14 +44,14 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 	run := s.m.env.Run
 	switch {
 	case run.SeqFull && s.shownAt == run.SeqStart:
-		run.Output = run.Output[:s.shownAt]
+		run.Text = run.Text[:s.shownAt]
 		s.m.run.warn("the output for one element does not fit into the buffer of an iterator (32 KiB): read gives E2BIG")
 		return 0, false
 	case run.SeqFull:
-		run.Output, run.SeqFull, run.SeqStart = run.Output[:s.shownAt], false, s.shownAt
+		run.Text, run.SeqFull, run.SeqStart = run.Text[:s.shownAt], false, s.shownAt
 		return s.step, true
 	case ret != 0:
-		run.Output = run.Output[:s.shownAt]
+		run.Text = run.Text[:s.shownAt]
 		s.m.run.warn(fmt.Sprintf("the iterator returned %d for element %d: the read ends there, what was written for it is dropped; user space sees EAGAIN and may read on", ret, s.step))
 		return 0, false
 	}

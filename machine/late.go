@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -18,8 +19,8 @@ type late struct {
 	insns uint64 // that were executed when it did
 	cpu   int    // that it ran on
 	main  *helpers.Run
-	done  *ended            // callbacks that did, the last one first
-	call  *helpers.Callback // that runs
+	done  *ended             // callbacks that did, the last one first
+	call  *deferred.Callback // that runs
 }
 
 // ended is what a callback recorded. Marks share the list: it only grows at its head.
@@ -47,7 +48,7 @@ func (s *Session) settle() bool {
 	}
 	s.insns += m.thread.Insns()
 	if f := m.call(call); f != nil {
-		m.env.EndCallback(call)
+		m.env.Timers.End(call)
 		m.thread.Start(s.p.img)
 		m.thread.Abort(f)
 		return false
@@ -62,7 +63,7 @@ func (s *Session) endCall() {
 	if l.call == nil {
 		return
 	}
-	s.m.env.EndCallback(*l.call)
+	s.m.env.Timers.End(*l.call)
 	l.call = nil
 	if s.m.env.Run.Recorded() {
 		l.done = &ended{s.m.env.Run, l.done}
@@ -83,33 +84,31 @@ func (s *Session) join() {
 }
 
 // due lets time pass until the next timer or work item falls due, and takes it; false is none before end.
-func (m *Machine) due(end uint64) (helpers.Callback, bool) {
+func (m *Machine) due(end uint64) (deferred.Callback, bool) {
 	clock := m.kernel.Clock()
-	at, ok := m.env.NextCallback()
+	at, ok := m.env.Timers.Next()
 	if ok && at <= end {
 		if now := clock.Mono(); at > now {
 			clock.Advance(at - now)
 		}
-		if c, ok := m.env.TakeCallback(max(at, clock.Mono())); ok {
+		if c, ok := m.env.Timers.Take(max(at, clock.Mono())); ok {
 			return c, true
 		}
 	}
 	if now := clock.Mono(); now < end {
 		clock.Advance(end - now)
 	}
-	return helpers.Callback{}, false
+	return deferred.Callback{}, false
 }
 
 // call prepares the thread for a callback of the kernel. The fault is that there is no such function.
-func (m *Machine) call(c helpers.Callback) *vm.Fault {
+func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	img, pc, ok := m.text.Resolve(c.Entry)
 	p, own := owner(img)
 	if !ok || !own {
 		return &vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is in no program", c.What, c.Entry)}
 	}
-	r := helpers.NewRun(p.typ, p.lp.Attach)
-	r.Host, r.OnLimit = &m.host, m.mapEnv.OnLimit
-	m.env.Run, m.env.Local = r, p.types()
+	m.env.Run, m.env.Local = m.record(p), p.types()
 	m.run.prog = p
 	m.thread.Recover = m.recoverPolicy(p)
 	m.thread.SetContext(0, nil)

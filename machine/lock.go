@@ -45,7 +45,7 @@ func (m *Machine) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
 	}
 	text := fmt.Sprintf("%s is called while the program holds a spin lock; the kernel permits bpf_spin_unlock and few kfuncs there: unlock first", f.Name)
 	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
-		if m.env.Run != nil && m.env.Run.HoldsLock() {
+		if m.env.Run != nil && m.env.Run.Held.Locked() {
 			return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: text})
 		}
 		return f.Fn(t, args)

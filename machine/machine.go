@@ -181,11 +181,11 @@ func (m *Machine) compose() (err error) {
 	m.mapEnv.Host = &m.host
 	m.mapEnv.OnLimit = func(err error) { m.work.err = err }
 	m.kernel.OnSocketFree = m.dropStorage
-	m.env = &helpers.Env{
+	m.env = helpers.New(helpers.Config{
 		Mem: m.mem, Kernel: m.kernel, Arch: t.Arch, Version: t.Version,
 		Strict: m.cfg.Strict, Warn: func(text string) { m.run.warn(text) },
 		MapAt: m.mapEnv.ByAddr, TailTarget: tailTarget, Local: m.linked.Object.BTF,
-	}
+	})
 	m.mapEnv.FreeField = m.env.FreeField
 	m.text = vm.NewText(0)
 	m.thread = vm.NewThread(m.mem, vm.ThreadConfig{Strict: m.cfg.Strict, Garbage: garbage(m.kernel)})

@@ -182,7 +182,7 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 			return out, err
 		}
 	}
-	if t.Status() == vm.Done && len(r.run.Held()) > 0 {
+	if t.Status() == vm.Done && len(r.run.Held.Things()) > 0 {
 		m.checkHeld()
 	}
 	// Field by field: an Outcome that is copied waits for the stores that made it.
@@ -223,7 +223,7 @@ func (r *Replay) Pass(ctx context.Context, d time.Duration) (*Result, error) {
 	if d <= 0 {
 		return nil, nil
 	}
-	if at, due := r.m.env.NextCallback(); !due || at > clock.Mono()+uint64(d) {
+	if at, due := r.m.env.Timers.Next(); !due || at > clock.Mono()+uint64(d) {
 		clock.Advance(uint64(d))
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
@@ -120,8 +121,13 @@ func (m *Machine) newRun(p *program) *helpers.Run {
 	if m.env.Run != nil {
 		m.env.Run.Release()
 	}
+	return m.record(p)
+}
+
+// record makes the record of a run or of a callback.
+func (m *Machine) record(p *program) *helpers.Run {
 	r := helpers.NewRun(p.typ, p.lp.Attach)
-	r.Host, r.OnLimit, r.Here = &m.host, m.mapEnv.OnLimit, m.here
+	r.Host, r.OnLimit, r.Held.Here = &m.host, m.mapEnv.OnLimit, m.here
 	return r
 }
 
@@ -179,11 +185,11 @@ func (st *runState) warn(text string) {
 
 // checkHeld makes references that the program did not give back a fault.
 func (m *Machine) checkHeld() {
-	if held := m.env.Run.Held(); len(held) > 0 {
-		h := held[0]
-		text := fmt.Sprintf("the program ended while it held %s %#x", h.What, h.Addr)
+	if things := m.env.Run.Held.Things(); len(things) > 0 {
+		h := &things[0]
+		text := h.Leaked()
 		if p, ok := owner(h.Image); ok {
-			text += fmt.Sprintf(", which it took at insn %d", h.PC)
+			text += fmt.Sprintf(", which it %s at insn %d", h.Began(), h.PC)
 			if line, ok := p.lp.LineAt(h.PC); ok && line.Line != 0 {
 				text += fmt.Sprintf(" (%s:%d: %s)", path.Base(line.File), line.Line, strings.TrimSpace(line.Text))
 			}
@@ -195,8 +201,8 @@ func (m *Machine) checkHeld() {
 // abandon gives back what a stopped program held of the things it shares with others: a lock it left taken, a record at which
 // every later one would wait. The kernel would not have loaded that program, so it must not decide what the others do.
 func (m *Machine) abandon() {
-	for _, h := range m.env.Run.Held() {
-		if h.What == "spin lock" {
+	for _, h := range m.env.Run.Held.Things() {
+		if h.Kind == held.SpinLock {
 			_ = m.mem.StoreField(h.Addr, 4, 0) // a lock in memory that is gone needs no release
 		}
 	}

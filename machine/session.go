@@ -111,7 +111,7 @@ func (s *Session) Finish() *Result {
 			s.m.abandon()
 		}
 		s.join()
-		output := s.m.env.Run.Output
+		output := s.m.env.Run.Text
 		s.m.finish(s.p, s.ctx, s.before)
 		s.res.Output = string(output)
 		s.res.Insns += s.insns

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bpfrun/bpfrun/helpers"
+	"github.com/bpfrun/bpfrun/helpers/deferred"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -34,8 +34,8 @@ func (m *Machine) Settle(ctx context.Context, d time.Duration) (*Result, error) 
 }
 
 // fire runs one callback to its end. The error is that of ctx.
-func (m *Machine) fire(ctx context.Context, c helpers.Callback, res *Result) error {
-	defer m.env.EndCallback(c)
+func (m *Machine) fire(ctx context.Context, c deferred.Callback, res *Result) error {
+	defer m.env.Timers.End(c)
 	m.run = &runState{result: res, warned: map[string]bool{}}
 	if m.env.Run != nil {
 		m.env.Run.Release()

@@ -1,4 +1,4 @@
-package helpers
+package printf
 
 import (
 	"fmt"
@@ -8,15 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// nowhere is a source without memory.
+type nowhere struct{ Source }
+
+func (nowhere) TakesUTF8() bool { return true }
+
 // TestParsedFormatsAreBounded: a program that makes up formats does not grow the table of parsed ones without end.
 func TestParsedFormatsAreBounded(t *testing.T) {
-	r := newRig(t, newest)
+	p := Printer{Source: nowhere{}}
 	for i := range 10 * maxFormats {
-		text, errno := r.env.formats.parse(r.env, fmt.Sprintf("%d %%d", i)).render(r.env, []uint64{7})
+		text, errno := p.Print(fmt.Sprintf("%d %%d", i), []uint64{7})
 		require.Zero(t, errno)
 		require.Equal(t, fmt.Sprintf("%d 7", i), text)
-		require.LessOrEqual(t, len(r.env.formats), maxFormats)
+		require.LessOrEqual(t, len(p.parsed), maxFormats)
 	}
-	again := r.env.formats.parse(r.env, "again %d")
-	assert.Same(t, again, r.env.formats.parse(r.env, "again %d"))
+	again := p.parse("again %d")
+	assert.Same(t, again, p.parse("again %d"))
 }

@@ -1,4 +1,10 @@
-package helpers
+// Package printf renders the format strings of bpf_trace_printk, bpf_snprintf and their kin: what bpf_bprintf_prepare lets through
+// (kernel/bpf/helpers.c), with the conversions of lib/vsprintf.c that it knows.
+//
+// It does not know where strings and addresses are read from ([Source] does), or what becomes of the text.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package printf
 
 import (
 	"encoding/binary"
@@ -10,24 +16,25 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// maxFormatArgs is the largest number of arguments a format takes
+// MaxArgs is the largest number of arguments a format takes
 // (MAX_BPRINTF_VARARGS, include/linux/bpf.h).
-const maxFormatArgs = 12
+const MaxArgs = 12
 
-// maxFormatString is the space the kernel has for one string argument
-// (MAX_BPRINTF_BIN_ARGS, the whole per-CPU buffer).
-const maxFormatString = 512
+// MaxString is the space the kernel has for one string argument
+// (MAX_BPRINTF_BIN_ARGS, the whole per-CPU buffer), in bytes.
+const MaxString = 512
 
-// formatSource is where a format's pointer arguments are read from.
-type formatSource interface {
-	kernelString(addr uint64, max int) (string, bool)
-	userString(addr uint64, max int) (string, bool)
-	kernelBytes(addr uint64, p []byte) bool
-	symbol(addr uint64, offset bool) string
-	hashPointer(addr uint64) uint64
-	pointerBytes() int
-	// takesUTF8 reports whether formats may hold bytes from 0x80 on as plain text.
-	takesUTF8() bool
+// Source is where a format's pointer arguments are read from.
+type Source interface {
+	KernelString(addr uint64, max int) (string, bool)
+	UserString(addr uint64, max int) (string, bool)
+	KernelBytes(addr uint64, p []byte) bool
+	// Symbol names an address, with the distance from the symbol's start if offset is set.
+	Symbol(addr uint64, offset bool) string
+	HashPointer(addr uint64) uint64
+	PointerSize() int
+	// TakesUTF8 reports whether formats may hold bytes from 0x80 on as plain text.
+	TakesUTF8() bool
 }
 
 // directive is one conversion of a format string.
@@ -54,20 +61,28 @@ type part struct {
 // maxFormats bounds how many parsed formats are kept. Formats are constants of a program, so that few programs have more.
 const maxFormats = 64
 
-// formats keeps parsed formats: a program that traces in a loop parses its format once.
-type formats map[string]*format
+// Printer renders formats. It keeps parsed ones, which is its only state: a program that traces in a loop parses its format once.
+type Printer struct {
+	Source Source
+	parsed map[string]*format
+}
 
-// parse parses a format by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): printable characters only (since 6.18 also bytes
-// from 0x80 on), flags "0+- ", a width, and the conversions d i u x X c s p.
-func (f *formats) parse(src formatSource, text string) *format {
-	if known := (*f)[text]; known != nil {
+// Print renders a format with args by the rules of bpf_bprintf_prepare (kernel/bpf/helpers.c): printable characters only (since 6.18
+// also bytes from 0x80 on), flags "0+- ", a width, and the conversions d i u x X c s p. It returns EINVAL for a format the
+// kernel refuses, and for more conversions than arguments; unused arguments are accepted.
+func (p *Printer) Print(text string, args []uint64) (string, uapi.Errno) {
+	return p.parse(text).render(p.Source, args)
+}
+
+func (p *Printer) parse(text string) *format {
+	if known := p.parsed[text]; known != nil {
 		return known
 	}
-	if *f == nil || len(*f) >= maxFormats {
-		*f = formats{}
+	if p.parsed == nil || len(p.parsed) >= maxFormats {
+		p.parsed = map[string]*format{}
 	}
-	parsed := parseFormat(text, src.takesUTF8())
-	(*f)[text] = parsed
+	parsed := parseFormat(text, p.Source.TakesUTF8())
+	p.parsed[text] = parsed
 	return parsed
 }
 
@@ -77,7 +92,7 @@ func parseFormat(text string, utf8 bool) *format {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case !isPrint(c) && !isSpace(c) && (c < 0x80 || !utf8):
+		case !isPrint(c) && !IsSpace(c) && (c < 0x80 || !utf8):
 			return &format{bad: true}
 		case c != '%':
 			plain.WriteByte(c)
@@ -101,9 +116,7 @@ func parseFormat(text string, utf8 bool) *format {
 	return &f
 }
 
-// render writes the format with args. It returns EINVAL for a format the kernel refuses, and for more conversions than
-// arguments; unused arguments are accepted.
-func (f *format) render(src formatSource, args []uint64) (string, uapi.Errno) {
+func (f *format) render(src Source, args []uint64) (string, uapi.Errno) {
 	if f.bad || f.args > len(args) {
 		return "", uapi.EINVAL
 	}
@@ -153,7 +166,7 @@ func parseDirective(s string) (directive, int) {
 			}
 		}
 	}
-	ends := func(c byte) bool { return c == 0 || isSpace(c) || isPunct(c) }
+	ends := func(c byte) bool { return c == 0 || IsSpace(c) || isPunct(c) }
 	switch at(i) {
 	case 'p':
 		next := at(i + 1)
@@ -201,31 +214,31 @@ func parseDirective(s string) (directive, int) {
 	return d, i + 1
 }
 
-func (d directive) render(src formatSource, arg uint64) string {
+func (d directive) render(src Source, arg uint64) string {
 	switch d.verb {
 	case "s":
 		// The kernel tells user from kernel addresses itself and prints nothing for a bad one.
-		s, ok := src.kernelString(arg, maxFormatString)
+		s, ok := src.KernelString(arg, MaxString)
 		if !ok {
-			s, _ = src.userString(arg, maxFormatString)
+			s, _ = src.UserString(arg, MaxString)
 		}
 		return d.pad(s)
 	case "pks":
-		s, _ := src.kernelString(arg, maxFormatString)
+		s, _ := src.KernelString(arg, MaxString)
 		return d.pad(s)
 	case "pus":
-		s, _ := src.userString(arg, maxFormatString)
+		s, _ := src.UserString(arg, MaxString)
 		return d.pad(s)
 	case "c":
 		return d.pad(string([]byte{byte(arg)}))
 	case "p", "pK":
-		return d.pad(fmt.Sprintf("%0*x", 2*src.pointerBytes(), src.hashPointer(arg)))
+		return d.pad(fmt.Sprintf("%0*x", 2*src.PointerSize(), src.HashPointer(arg)))
 	case "px":
-		return d.pad(fmt.Sprintf("%0*x", 2*src.pointerBytes(), arg))
+		return d.pad(fmt.Sprintf("%0*x", 2*src.PointerSize(), arg))
 	case "ps":
-		return d.pad(src.symbol(arg, false))
+		return d.pad(src.Symbol(arg, false))
 	case "pS", "pB":
-		return d.pad(src.symbol(arg, true))
+		return d.pad(src.Symbol(arg, true))
 	case "pi4", "pI4", "pi6", "pI6":
 		return d.pad(formatAddress(src, d.verb, arg))
 	}
@@ -234,12 +247,12 @@ func (d directive) render(src formatSource, arg uint64) string {
 
 // formatAddress renders the IP address at addr. %pi4 and %pi6 are the raw forms with
 // leading zeros (printk-formats: "%pi4" 001.002.003.004, "%pi6" without colons).
-func formatAddress(src formatSource, verb string, addr uint64) string {
+func formatAddress(src Source, verb string, addr uint64) string {
 	b := make([]byte, 4)
 	if verb[2] == '6' {
 		b = make([]byte, 16)
 	}
-	if !src.kernelBytes(addr, b) {
+	if !src.KernelBytes(addr, b) {
 		clear(b)
 	}
 	switch verb {
@@ -302,16 +315,19 @@ func (d directive) pad(s string) string {
 	return strings.Repeat(" ", n) + s
 }
 
+// IsSpace reports whether c is white space (isspace of the C locale).
+func IsSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
 func isPrint(c byte) bool { return c >= 0x20 && c < 0x7f }
-func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
 func isPunct(c byte) bool {
 	return isPrint(c) && c != ' ' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')
 }
 
-// formatArgs decodes the u64 argument array of bpf_snprintf, bpf_trace_vprintk and
+// Args decodes the u64 argument array of bpf_snprintf, bpf_trace_vprintk and
 // bpf_seq_printf, whose size must be a multiple of eight and hold at most 12 values.
-func formatArgs(order binary.ByteOrder, data []byte) ([]uint64, uapi.Errno) {
-	if len(data)%8 != 0 || len(data) > 8*maxFormatArgs {
+func Args(order binary.ByteOrder, data []byte) ([]uint64, uapi.Errno) {
+	if len(data)%8 != 0 || len(data) > 8*MaxArgs {
 		return nil, uapi.EINVAL
 	}
 	args := make([]uint64, len(data)/8)

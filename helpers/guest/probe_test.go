@@ -1,4 +1,4 @@
-package helpers
+package guest
 
 import (
 	"testing"
@@ -18,19 +18,19 @@ func TestReadStringEndsBeforeAbsentPage(t *testing.T) {
 	t.Cleanup(func() { m.Close() })
 	k, err := kernel.New(kernel.Config{Mem: m})
 	require.NoError(t, err)
-	e := &Env{Mem: m, Kernel: k}
+	p := &Prober{Mem: m, World: k}
 	const page = 0x7000_0000_0000
 	text := "in the page"
 	require.NoError(t, k.UserWrite(page+100, append([]byte(text), 0)))
-	buf := make([]byte, 2*pageSize)
-	n, errno, f := readString(e, userSpace, page+100, buf)
+	buf := make([]byte, 2*PageSize)
+	n, errno, f := p.String((*Prober).User, page+100, buf)
 	require.Nil(t, f)
 	require.Zero(t, errno)
 	assert.Equal(t, text+"\x00", string(buf[:n]))
 
 	// Without a NUL in it the read continues into the absent page.
-	require.NoError(t, k.UserWrite(page+pageSize-2, []byte("xy")))
-	_, errno, f = readString(e, userSpace, page+pageSize-2, buf)
+	require.NoError(t, k.UserWrite(page+PageSize-2, []byte("xy")))
+	_, errno, f = p.String((*Prober).User, page+PageSize-2, buf)
 	require.Nil(t, f)
 	assert.NotZero(t, errno)
 }

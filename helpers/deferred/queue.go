@@ -1,0 +1,183 @@
+// Package deferred keeps what programs put off: timers and work items in map values, and which of them runs next.
+//
+// It does not know time, which its callers pass, nor how callbacks execute: it hands out a [Callback], and the machine runs it.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package deferred
+
+import (
+	"cmp"
+	stdmaps "maps"
+
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Item is a timer or work item in a map value.
+type Item struct {
+	Clock    uint64 // CLOCK_MONOTONIC and following
+	Callback uint64 // address of the function, 0 before it is set
+	Armed    bool
+
+	m    uint64 // handle of the map
+	at   uint64 // when it fires, in nanoseconds of the monotonic clock
+	seq  uint64 // order among those that fire at the same time
+	cpu  int
+	work bool
+}
+
+// Callback is a call the kernel makes by itself: of a timer or a work item that is due. Start the
+// callback's code with [vm.Thread.StartAt] and these arguments, then call [Queue.End].
+type Callback struct {
+	Entry uint64 // address of the function
+	Args  [5]uint64
+	CPU   int
+	What  string // "timer" or "work"
+	addr  uint64
+	key   uint64
+}
+
+// Queue is the timers and work items of all maps, by the address of their field. Make one with [New].
+type Queue struct {
+	guest  *guest.Memory                      `snapshot:"fixed"`
+	mapAt  func(addr uint64) (maps.Map, bool) `snapshot:"fixed"`
+	items  map[uint64]Item
+	armed  uint64 // how many were armed
+	firing uint64 // the timer whose callback runs
+}
+
+// New returns an empty queue for maps that mapAt finds by their handle.
+func New(g *guest.Memory, mapAt func(addr uint64) (maps.Map, bool)) Queue {
+	return Queue{guest: g, mapAt: mapAt}
+}
+
+// Item returns the timer or work item at a field; ok is false when none was initialised there.
+func (q *Queue) Item(addr uint64) (i Item, ok bool) {
+	i, ok = q.items[addr]
+	return i, ok
+}
+
+// Firing reports whether the callback of the item at addr runs now.
+func (q *Queue) Firing(addr uint64) bool { return q.firing == addr }
+
+// Init makes a timer or work item of a field of a value of the map with that handle (__bpf_async_init): -EBUSY when it is one already.
+func (q *Queue) Init(addr, mapAddr, clock uint64, work bool) (uapi.Errno, *vm.Action) {
+	if _, f := q.guest.ReadU64(addr); f != nil {
+		return 0, f
+	}
+	if _, ok := q.items[addr]; ok {
+		return uapi.EBUSY, nil
+	}
+	return 0, q.set(addr, Item{m: mapAddr, Clock: clock, work: work})
+}
+
+// set keeps the state of an item. The guest sees a pointer in the field while there is one.
+func (q *Queue) set(addr uint64, i Item) *vm.Action {
+	if q.items == nil {
+		q.items = map[uint64]Item{}
+	}
+	_, had := q.items[addr]
+	q.items[addr] = i
+	if had {
+		return nil
+	}
+	return q.guest.WriteField(addr, 8, addr)
+}
+
+// SetCallback sets the function an item calls: -EINVAL when there is no item.
+func (q *Queue) SetCallback(addr, fn uint64) (uapi.Errno, *vm.Action) {
+	i, ok := q.items[addr]
+	if !ok {
+		return uapi.EINVAL, nil
+	}
+	i.Callback = fn
+	return 0, q.set(addr, i)
+}
+
+// Arm lets an item fire at a time of the monotonic clock, in nanoseconds, on a CPU.
+func (q *Queue) Arm(addr, at uint64, cpu int) *vm.Action {
+	i := q.items[addr]
+	q.armed++
+	i.Armed, i.at, i.seq, i.cpu = true, at, q.armed, cpu
+	return q.set(addr, i)
+}
+
+// Cancel disarms an item. The kernel drops the program with its callback: a start needs it set again.
+func (q *Queue) Cancel(addr uint64) *vm.Action {
+	i := q.items[addr]
+	i.Armed, i.Callback = false, 0
+	return q.set(addr, i)
+}
+
+// Drop forgets the item of a map element that goes away.
+func (q *Queue) Drop(addr uint64) { delete(q.items, addr) }
+
+// Next returns when the next item is due, in nanoseconds of the monotonic clock; ok is false when
+// none is armed.
+func (q *Queue) Next() (at uint64, ok bool) {
+	addr := q.next()
+	if addr == 0 {
+		return 0, false
+	}
+	return q.items[addr].at, true
+}
+
+// next is the armed item that fires first. No two have the same number, so the order of the map does not matter.
+func (q *Queue) next() uint64 {
+	var best uint64
+	var first Item
+	for addr, i := range q.items {
+		if i.Armed && (best == 0 || cmp.Or(cmp.Compare(i.at, first.at), cmp.Compare(i.seq, first.seq)) < 0) {
+			best, first = addr, i
+		}
+	}
+	return best
+}
+
+// Take takes the next item that is due by now (monotonic nanoseconds) and disarms it; ok is false
+// when there is none.
+func (q *Queue) Take(now uint64) (c Callback, ok bool) {
+	addr := q.next()
+	if addr == 0 || q.items[addr].at > now {
+		return Callback{}, false
+	}
+	i := q.items[addr]
+	i.Armed = false
+	q.items[addr] = i
+	m, found := q.mapAt(i.m)
+	if !found {
+		return Callback{}, false
+	}
+	value := q.guest.Element(addr)
+	c = Callback{Entry: i.Callback, CPU: i.cpu, What: "timer", addr: addr}
+	if i.work {
+		c.What = "work"
+	}
+	key := q.guest.Scratch(max(uint64(m.Spec().KeySize), 4), "key of "+m.Spec().Name)
+	if key == nil {
+		return Callback{}, false
+	}
+	c.key = key.Base
+	if finder, ok := m.(maps.KeyFinder); ok {
+		if b, _, ok := finder.KeyOf(value); ok {
+			copy(q.guest.Bytes(key), b)
+		}
+	}
+	c.Args = [5]uint64{m.Addr(), c.key, value}
+	q.firing = addr
+	return c, true
+}
+
+// End ends what Take began. Call it after the callback's code ran, whatever its result.
+func (q *Queue) End(c Callback) {
+	q.guest.EndScratch(c.key)
+	q.firing = 0
+}
+
+// Snapshot records the queue. Fields in map values belong to the memory's snapshot.
+func (q *Queue) Snapshot() (restore func()) {
+	items, armed, firing := stdmaps.Clone(q.items), q.armed, q.firing
+	return func() { q.items, q.armed, q.firing = stdmaps.Clone(items), armed, firing }
+}

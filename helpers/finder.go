@@ -1,0 +1,74 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// finder finds the objects of the kernel that addresses of a program lead to. It has no state of its own.
+type finder struct {
+	mem    *mem.Memory
+	kernel *kernel.Kernel
+}
+
+// contextAt returns the context at an address, nil when none starts there.
+func (at *finder) contextAt(addr uint64) *kernel.Context {
+	if r := at.mem.Find(addr); r != nil && r.Base == at.mem.Truncate(addr) {
+		if c, ok := r.Owner.(*kernel.Context); ok && c.Region == r {
+			return c
+		}
+	}
+	return at.kernel.ContextOfKernel(addr) // programs may have the kernel's struct instead
+}
+
+// socketAt returns the socket a pointer is to.
+func (at *finder) socketAt(addr uint64) (*kernel.Socket, *vm.Action) {
+	if s := at.kernel.SocketAt(addr); s != nil {
+		return s, nil
+	}
+	return nil, badArg("%#x is not a socket", addr)
+}
+
+// contextSocket returns the socket of a context, or the one at addr for helpers that take either.
+func (at *finder) contextSocket(addr uint64) (*kernel.Socket, *vm.Action) {
+	if c := at.contextAt(addr); c != nil {
+		if s := c.Socket(); s != nil {
+			return s, nil
+		}
+	}
+	return at.socketAt(addr)
+}
+
+// optionSocket finds the socket of bpf_setsockopt and bpf_getsockopt, nil for a context without a full one.
+func (at *finder) optionSocket(addr uint64) (*kernel.Socket, *vm.Action) {
+	if c := at.contextAt(addr); c != nil && c.Socket() == nil {
+		return nil, nil
+	}
+	return at.contextSocket(addr)
+}
+
+// packetOf returns the context at addr, which must be one with a packet.
+func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
+	if r := at.mem.Find(addr); r != nil && r.Base == at.mem.Truncate(addr) {
+		if c, ok := r.Owner.(*kernel.Context); ok && c.Packet != nil && c.Region == r {
+			return c, nil
+		}
+	}
+	if c := at.kernel.ContextOfKernel(addr); c != nil && c.Packet != nil {
+		return c, nil // programs may have the kernel's struct instead
+	}
+	return nil, badArg("%#x is not the context of a program with a packet", addr)
+}
+
+// storageOwner is the address that stands for an owner: a socket has several.
+func (at *finder) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
+	if m.Spec().Type == uapi.MapTypeSkStorage && addr != 0 {
+		if s := at.kernel.SocketAt(addr); s != nil {
+			return s.Key()
+		}
+	}
+	return addr
+}

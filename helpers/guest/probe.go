@@ -1,0 +1,221 @@
+package guest
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Prober reads memory that may not be there, without faulting. It has no state of its own: it is what such reads depend on.
+type Prober struct {
+	Mem   *mem.Memory
+	World World
+	// X86 means that the target refuses addresses that are not of its kernel (copy_from_kernel_nofault_allowed).
+	X86 bool
+	// Strict makes a fault of a read that the kernel would let pass although what it yields depends on chance. Else Warn is
+	// told; it may be nil.
+	Strict bool
+	Warn   func(text string)
+}
+
+// World is what a Prober asks the simulated kernel.
+type World interface {
+	IsUserAddress(addr uint64) bool
+	// Hash is a number that follows from the seed and the parts.
+	Hash(parts ...string) uint64
+}
+
+// PageSize is that of the target's user memory in bytes.
+const PageSize = 4096
+
+// A Space is a way to read: [Prober.Kernel], [Prober.User] or [Prober.Any]. It returns 0 or the errno of the kernel's nofault
+// copy, and a fault only with Strict.
+type Space func(p *Prober, addr uint64, b []byte) (uapi.Errno, *vm.Action)
+
+// Kernel is copy_from_kernel_nofault.
+func (p *Prober) Kernel(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
+	if !p.Allowed(addr) {
+		return uapi.ERANGE, nil
+	}
+	if len(b) == 0 {
+		return 0, nil // the address is judged all the same
+	}
+	f := p.Mem.Read(addr, b)
+	if f == nil {
+		return 0, nil
+	}
+	return p.nofault(f, addr, b)
+}
+
+// User is copy_from_user_nofault.
+func (p *Prober) User(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if f := p.Mem.ReadUser(addr, b); f != nil {
+		return uapi.EFAULT, nil
+	}
+	return 0, nil
+}
+
+// Any is bpf_probe_read_compat: addresses of user space are read as such where the
+// architecture keeps both apart.
+func (p *Prober) Any(addr uint64, b []byte) (uapi.Errno, *vm.Action) {
+	if p.World.IsUserAddress(addr) {
+		return p.User(addr, b)
+	}
+	return p.Kernel(addr, b)
+}
+
+// Allowed is copy_from_kernel_nofault_allowed, which only x86 refuses addresses by
+// (arch/x86/mm/maccess.c): user space with its guard page, non-canonical ones and the vsyscall page.
+func (p *Prober) Allowed(addr uint64) bool {
+	if !p.X86 {
+		return true
+	}
+	if p.Mem.PointerSize() == 4 {
+		return !p.World.IsUserAddress(addr)
+	}
+	const userEnd, vsyscall = 1 << 47, 0xffffffffff600000
+	return addr >= userEnd && int64(addr<<16)>>16 == int64(addr) && addr-vsyscall >= PageSize
+}
+
+// nofault turns the fault of a kernel read into the helper's answer. A read that starts inside an object and runs off its end gets
+// bytes of something else, freed memory may be there or not.
+func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.Action) {
+	switch {
+	case f.Kind == mem.NeverSet:
+		return 0, Fault(f)
+	case f.Kind == mem.OutOfBounds && f.Region != nil && f.Region.Contains(addr):
+		if p.Strict || !p.readPast(f.Region, addr, b) {
+			return 0, Fault(f)
+		}
+		return 0, nil
+	case f.Kind == mem.UseAfterFree:
+		if p.Strict {
+			return 0, Fault(f)
+		}
+		p.warnf("reads %s, which was freed: -EFAULT here, on a kernel whatever lies there", f.Region.Describe(addr))
+	}
+	return uapi.EFAULT, nil
+}
+
+// readPast fills b with what is left of the object at addr, and after its end with bytes that follow from the seed. It reports whether the object could
+// be read.
+func (p *Prober) readPast(r *mem.Region, addr uint64, b []byte) bool {
+	end := r.Base + r.Size
+	if r.Count > 0 {
+		_, off, ok := r.Elem(addr)
+		if !ok {
+			return false
+		}
+		end = addr - off + r.ElemSize
+	}
+	n := end - addr
+	if n > uint64(len(b)) || p.Mem.Read(addr, b[:n]) != nil {
+		return false
+	}
+	p.chance(end, b[n:])
+	p.warnPast(r, addr, len(b)-int(n))
+	return true
+}
+
+// LoadPast is what a load through a typed pointer yields that runs off the end of its object, or is after it.
+func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
+	var b [8]byte
+	if s := b[:size]; !r.Contains(addr) || !p.readPast(r, addr, s) {
+		p.chance(addr, s)
+		p.warnPast(r, addr, size)
+	}
+	switch order := p.Mem.ByteOrder(); size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(order.Uint16(b[:]))
+	case 4:
+		return uint64(order.Uint32(b[:]))
+	default:
+		return order.Uint64(b[:])
+	}
+}
+
+// chance fills b with what lies at an address where nothing of this kernel is.
+func (p *Prober) chance(addr uint64, b []byte) {
+	for i := range b {
+		at := addr + uint64(i)
+		b[i] = byte(p.World.Hash("past an end", strconv.FormatUint(at/8, 16)) >> (8 * (at % 8)))
+	}
+}
+
+func (p *Prober) warnPast(r *mem.Region, addr uint64, n int) {
+	what := "1 byte"
+	if n != 1 {
+		what = strconv.Itoa(n) + " bytes"
+	}
+	p.warnf("reads %s past the end of %s: what lies there varies", what, r.Describe(addr))
+}
+
+func (p *Prober) warnf(format string, args ...any) {
+	if p.Warn != nil {
+		p.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// String copies a string with its NUL into buf, cut to len(buf), and returns the
+// number of bytes including the NUL.
+func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *vm.Action) {
+	for i := 0; i < len(buf); {
+		// Plain memory is read in pieces; a view (a kernel object) byte by byte, so that
+		// nothing after the NUL counts as read.
+		n, at := 1, addr+uint64(i)
+		if r := p.Mem.Find(at); r != nil && r.View == nil && r.Count == 0 {
+			// Not beyond the page: the next one of user memory may be absent.
+			n = int(min(r.Base+r.Size-at, uint64(len(buf)-i), PageSize-at%PageSize))
+		}
+		errno, f := read(p, addr+uint64(i), buf[i:i+n])
+		if errno != 0 && i > 0 && !p.World.IsUserAddress(addr) {
+			// The string runs off the end of its object: the kernel would continue in the next one.
+			if off := p.Mem.Check(addr, uint64(i)+1, false); off != nil && off.Kind == mem.OutOfBounds {
+				if p.Strict {
+					return 0, 0, Fault(off)
+				}
+				return p.stringPast(off.Region, addr, buf, i), 0, nil
+			}
+		}
+		if errno != 0 || f != nil {
+			return 0, errno, f
+		}
+		if end := bytes.IndexByte(buf[i:i+n], 0); end >= 0 {
+			return i + end + 1, 0, nil
+		}
+		i += n
+	}
+	buf[len(buf)-1] = 0
+	return len(buf), 0, nil
+}
+
+// stringPast ends a string of which buf[:n] were read when its object ended: with what lies after that, up to a NUL.
+func (p *Prober) stringPast(r *mem.Region, addr uint64, buf []byte, n int) int {
+	p.chance(addr+uint64(n), buf[n:])
+	end := len(buf)
+	if i := bytes.IndexByte(buf[n:], 0); i >= 0 {
+		end = n + i + 1
+	}
+	buf[end-1] = 0
+	p.warnPast(r, addr, end-n)
+	return end
+}
+
+// Text reads a string of at most len bytes without its NUL; ok is false when it cannot be read.
+func (p *Prober) Text(read Space, addr uint64, most int) (text string, ok bool) {
+	buf := make([]byte, most)
+	n, errno, f := p.String(read, addr, buf)
+	if errno != 0 || f != nil {
+		return "", false
+	}
+	return string(buf[:n-1]), true
+}

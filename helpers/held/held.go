@@ -1,0 +1,180 @@
+// Package held keeps what a program holds and must give back before it ends: references to objects and sockets, records of ring
+// buffers, locks, and sections that were entered. The verifier refuses programs that leave something behind; here it is a fault at
+// run time.
+//
+// It does not know how anything is acquired or given back: helpers do that, and tell a [Ledger]. Every message about what is
+// held, or is not, is made here.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package held
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Kind is the kind of a held thing. What is taken as one kind can only be given back as that kind.
+type Kind uint8
+
+const (
+	// Reference is a reference to an object: of the kernel, of the program, or a socket. [Thing.Name] tells which.
+	Reference Kind = iota
+	// Record is a reserved record of a ring buffer, RecordDynptr one that was reserved through a dynptr, whose address counts.
+	Record
+	RecordDynptr
+	// SpinLock is a bpf_spin_lock or bpf_res_spin_lock.
+	SpinLock
+	// RCU and Preempt are sections; they nest and have no address.
+	RCU
+	Preempt
+	// IRQ is a section with interrupts disabled; its address is where the flags were saved.
+	IRQ
+)
+
+// kinds are the names of kinds. A section is entered and left; it has its article here. Everything else is held and given back.
+var kinds = [...]struct{ name, section string }{
+	Reference:    {name: "reference"},
+	Record:       {name: "ring buffer record"},
+	RecordDynptr: {name: "ring buffer dynptr"},
+	SpinLock:     {name: "spin lock"},
+	RCU:          {name: "RCU read section", section: "an RCU read section"},
+	Preempt:      {name: "section with preemption disabled", section: "a section with preemption disabled"},
+	IRQ:          {name: "section with interrupts disabled", section: "a section with interrupts disabled"},
+}
+
+// String returns the name of the kind: "spin lock".
+func (k Kind) String() string { return kinds[k].name }
+
+// Thing is something the program took and has not given back.
+type Thing struct {
+	Kind Kind
+	Addr uint64
+	Name string // of a Reference: the type of the object ("task", "socket eth0")
+	// Image and PC are the call that took it, a nil Image without [Ledger.Here].
+	Image *vm.Image
+	PC    int
+}
+
+// String names the thing with its address: "task 0xffff888000001000".
+func (t Thing) String() string {
+	name := t.Kind.String()
+	if t.Kind == Reference && t.Name != "" {
+		name = t.Name
+	}
+	if t.Addr == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s %#x", name, t.Addr)
+}
+
+// Leaked is the message of a program that ends with the thing.
+func (t Thing) Leaked() string {
+	if section := kinds[t.Kind].section; section != "" {
+		return "the program ended in " + section
+	}
+	return fmt.Sprintf("the program ended while it held %v", t)
+}
+
+// Began is what the program did to have the thing: "took", or "entered" of sections.
+func (t Thing) Began() string {
+	if kinds[t.Kind].section != "" {
+		return "entered"
+	}
+	return "took"
+}
+
+// NotHeld means that a program gives back what it does not hold.
+type NotHeld struct {
+	By   string // the function that was called
+	Kind Kind
+	Addr uint64
+}
+
+// Error names the function, what it should give back, and the address.
+func (e *NotHeld) Error() string {
+	switch e.Kind {
+	case SpinLock:
+		return fmt.Sprintf("%s of %#x, which this program has not locked", e.By, e.Addr)
+	case Record, RecordDynptr:
+		return fmt.Sprintf("%s of %#x, which is not a reserved %v", e.By, e.Addr, e.Kind)
+	case IRQ:
+		return fmt.Sprintf("%s from %#x, where no flags were saved", e.By, e.Addr)
+	case RCU, Preempt:
+		return fmt.Sprintf("%s outside of %s", e.By, kinds[e.Kind].section)
+	}
+	return fmt.Sprintf("%s of %#x, to which this program holds no reference", e.By, e.Addr)
+}
+
+// Ledger is what one run of a program holds. The zero value holds nothing.
+type Ledger struct {
+	// Here tells which instruction runs, for messages; may be nil.
+	Here   func() (*vm.Image, int)
+	things []Thing
+	locks  int // of the things, those that are spin locks
+}
+
+// Things returns what is still held, in the order it was taken.
+func (l *Ledger) Things() []Thing { return l.things }
+
+// Locked reports whether a spin lock is held.
+func (l *Ledger) Locked() bool { return l.locks > 0 }
+
+// Take records that the program holds something. The name is that of a [Reference].
+func (l *Ledger) Take(k Kind, addr uint64, name string) {
+	t := Thing{Kind: k, Addr: addr, Name: name}
+	if l.Here != nil {
+		t.Image, t.PC = l.Here()
+	}
+	l.things = append(l.things, t)
+	if k == SpinLock {
+		l.locks++
+	}
+}
+
+// Give gives back the thing of that kind at addr that was taken first, and reports whether there was one.
+func (l *Ledger) Give(k Kind, addr uint64) bool {
+	for i := range l.things {
+		if t := &l.things[i]; t.Kind == k && t.Addr == addr {
+			l.remove(i)
+			return true
+		}
+	}
+	return false
+}
+
+// Leave leaves the section of that kind that was entered last, and reports whether there was one.
+func (l *Ledger) Leave(k Kind) bool {
+	for i := len(l.things) - 1; i >= 0; i-- {
+		if l.things[i].Kind == k {
+			l.remove(i)
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Ledger) remove(i int) {
+	if l.things[i].Kind == SpinLock {
+		l.locks--
+	}
+	l.things = append(l.things[:i], l.things[i+1:]...)
+}
+
+// Reset forgets everything and keeps the memory.
+func (l *Ledger) Reset() { l.things, l.locks = l.things[:0], 0 }
+
+// Join returns a ledger with what l and then others hold.
+func (l *Ledger) Join(others ...*Ledger) Ledger {
+	all := l.Clone()
+	for _, o := range others {
+		all.things = append(all.things, o.things...)
+		all.locks += o.locks
+	}
+	return all
+}
+
+// Clone returns a copy that changes independently.
+func (l *Ledger) Clone() Ledger {
+	return Ledger{Here: l.Here, things: append([]Thing(nil), l.things...), locks: l.locks}
+}

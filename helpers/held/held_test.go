@@ -1,0 +1,75 @@
+package held
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// TestKindsAreKeptApart: an object and the lock at its start have one address.
+func TestKindsAreKeptApart(t *testing.T) {
+	var l Ledger
+	l.Take(Reference, 0x1000, "object")
+	l.Take(SpinLock, 0x1000, "")
+	assert.True(t, l.Locked())
+	require.True(t, l.Give(SpinLock, 0x1000))
+	assert.False(t, l.Locked())
+	assert.False(t, l.Give(SpinLock, 0x1000), "unlocked already")
+	assert.Equal(t, []Thing{{Kind: Reference, Addr: 0x1000, Name: "object"}}, l.Things())
+	assert.False(t, l.Give(Reference, 0x1001))
+	assert.True(t, l.Give(Reference, 0x1000))
+	assert.Empty(t, l.Things())
+}
+
+func TestSectionsNest(t *testing.T) {
+	var l Ledger
+	assert.False(t, l.Leave(RCU))
+	l.Take(RCU, 0, "")
+	l.Take(Preempt, 0, "")
+	l.Take(RCU, 0, "")
+	assert.True(t, l.Leave(RCU))
+	assert.Equal(t, []Thing{{Kind: RCU}, {Kind: Preempt}}, l.Things(), "the inner one")
+	assert.True(t, l.Leave(RCU))
+	assert.False(t, l.Leave(RCU))
+}
+
+func TestLedgersAreIndependent(t *testing.T) {
+	at := func() (*vm.Image, int) { return nil, 7 }
+	a := Ledger{Here: at}
+	a.Take(SpinLock, 1, "")
+	b := a.Clone()
+	b.Take(Reference, 2, "task")
+	all := a.Join(&b, &Ledger{})
+	assert.Len(t, a.Things(), 1)
+	assert.Equal(t, 7, a.Things()[0].PC)
+	assert.Len(t, all.Things(), 3)
+	require.True(t, all.Give(SpinLock, 1))
+	assert.True(t, all.Locked(), "that of the other")
+	require.True(t, all.Give(SpinLock, 1))
+	assert.False(t, all.Locked())
+	a.Reset()
+	assert.False(t, a.Locked())
+	assert.Empty(t, a.Things())
+	assert.Len(t, b.Things(), 2)
+}
+
+func TestMessages(t *testing.T) {
+	for _, c := range []struct {
+		thing               Thing
+		by, leaked, notHeld string
+	}{
+		{Thing{Reference, 0x10, "task", nil, 0}, "bpf_task_release", "the program ended while it held task 0x10", "bpf_task_release of 0x10, to which this program holds no reference"},
+		{Thing{Record, 0x10, "", nil, 0}, "bpf_ringbuf_submit", "the program ended while it held ring buffer record 0x10", "bpf_ringbuf_submit of 0x10, which is not a reserved ring buffer record"},
+		{Thing{RecordDynptr, 0x10, "", nil, 0}, "f", "the program ended while it held ring buffer dynptr 0x10", "f of 0x10, which is not a reserved ring buffer dynptr"},
+		{Thing{SpinLock, 0x10, "", nil, 0}, "bpf_spin_unlock", "the program ended while it held spin lock 0x10", "bpf_spin_unlock of 0x10, which this program has not locked"},
+		{Thing{RCU, 0, "", nil, 0}, "bpf_rcu_read_unlock", "the program ended in an RCU read section", "bpf_rcu_read_unlock outside of an RCU read section"},
+		{Thing{Preempt, 0, "", nil, 0}, "f", "the program ended in a section with preemption disabled", "f outside of a section with preemption disabled"},
+		{Thing{IRQ, 0x10, "", nil, 0}, "f", "the program ended in a section with interrupts disabled", "f from 0x10, where no flags were saved"},
+	} {
+		assert.Equal(t, c.leaked, c.thing.Leaked())
+		assert.Equal(t, c.notHeld, (&NotHeld{By: c.by, Kind: c.thing.Kind, Addr: c.thing.Addr}).Error())
+	}
+}
