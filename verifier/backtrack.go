@@ -118,7 +118,7 @@ func (e *env) backInsn(i, subseq int, h *hist) backResult {
 	if in.Code == 0 {
 		return backOK
 	}
-	e.log.markPrecise(e, i)
+	e.log.markPrecise(e, &e.bt, i)
 	b.syncLinked(h)
 	dst, src := in.Dst, in.Src
 	switch class(in) {

@@ -473,8 +473,8 @@ func (e *env) computePostorder() {
 }
 
 // computeSCC numbers the loops: strongly connected components of more than one instruction, or with an edge to itself, or a call
-// that calls back.
-func (e *env) computeSCC() {
+// that calls back. It returns one more than their highest number.
+func (e *env) computeSCC() int {
 	n := len(e.insns)
 	const off = int(^uint(0) >> 1)
 	pre, low := make([]int, n), make([]int, n)
@@ -531,7 +531,7 @@ func (e *env) computeSCC() {
 			dfs = dfs[:len(dfs)-1]
 		}
 	}
-	e.sccs = make([]sccInfo, id)
+	return int(id)
 }
 
 // computeLiveRegs finds which registers may be read from each instruction on.

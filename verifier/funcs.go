@@ -68,7 +68,6 @@ func (e *env) callFunc(in *decode.Insn) stepResult {
 		return e.callGlobal(sub)
 	}
 	// Static functions are judged in the state of the caller; that their arguments fit their types matters for nothing else.
-	e.matchQuietly(sub)
 	e.enterFunc(s, sub, e.insn, copyArgs)
 	e.clobber(&caller.regs)
 	e.insn = sp.start
@@ -78,9 +77,6 @@ func (e *env) callFunc(in *decode.Insn) stepResult {
 	e.log.called(e)
 	return stepJumped
 }
-
-// matchQuietly notes whether a static function's arguments match its BTF: if not, nothing relies on it.
-func (e *env) matchQuietly(sub int) {}
 
 func (e *env) funcInfo() bool { return len(e.p.Funcs) > 0 && e.p.BTF != nil }
 

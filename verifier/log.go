@@ -101,11 +101,10 @@ func (l *logger) states(e *env, cur, old *state) {
 	l.printf("cur state:%s\nold state:%s\n", stateText(e, cur, cur.curFrame), stateText(e, old, cur.curFrame))
 }
 
-func (l *logger) markPrecise(e *env, i int) {
+func (l *logger) markPrecise(e *env, b *backtrack, i int) {
 	if l.level < 2 {
 		return
 	}
-	b := &e.bt
 	l.printf("mark_precise: frame%d: regs=%s stack=%s before %d: %s\n", b.frame, regMask(b.regs[b.frame]), stackMask(b.stacks[b.frame]), i, insnText(e, i))
 }
 

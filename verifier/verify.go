@@ -147,7 +147,7 @@ func (e *env) check() {
 		e.pruneDeadBranches(known)
 	}
 	if e.r.scc {
-		e.computeSCC()
+		e.sccs = make([]sccInfo, e.computeSCC())
 	}
 	if e.r.liveRegs {
 		e.computeLiveRegs()
