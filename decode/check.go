@@ -24,6 +24,9 @@ type CheckConfig struct {
 	Lenient bool
 	// PrivateStack leaves out the limit on the stack of a call chain: from 6.13 eligible tracing programs have a stack per function.
 	PrivateStack bool
+	// Walked leaves to a verifier what a kernel judges only in instructions that its verifier reaches: immediates of shifts and
+	// divisions (7.1 and later look at those of all instructions), accesses at r10, and the stack of call chains.
+	Walked bool
 	// Entries are first slots of functions that are entered from outside, as an exception callback is.
 	Entries []int
 	// JumpTargets are the slots that gotox may reach: the contents of the program's instruction arrays. Without them, code
@@ -42,7 +45,7 @@ type CheckConfig struct {
 //
 // Uninitialised registers, bounds and everything else that needs types is not structural. Two differences to the kernel are wanted:
 // it looks at an instruction's fields only when its verifier reaches the instruction with possible values, Check looks at all
-// of them; and where a program has several errors another one may be named first.
+// of them (but see CheckConfig.Walked); and where a program has several errors another one may be named first.
 func Check(insns []Insn, cfg CheckConfig) error {
 	c := checker{program: program{insns: insns}, cfg: cfg}
 	for _, step := range []func() *CheckError{c.size, c.opcodes, c.functions, c.jumps, c.flow, c.fields, c.calls} {

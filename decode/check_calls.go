@@ -92,7 +92,7 @@ func (g *callGraph) check(order []int, cfg CheckConfig) *CheckError {
 			if frames[callee] >= MaxFrames {
 				return fail(edge.pc, ErrCallDepth, "%d frames, the kernel has %d", frames[callee]+1, MaxFrames)
 			}
-			if cfg.PrivateStack {
+			if cfg.PrivateStack || cfg.Walked {
 				continue
 			}
 			above[callee] = max(above[callee], above[f]+own)

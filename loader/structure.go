@@ -8,9 +8,12 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
+// FirstVerified is the oldest release whose verifier's rules are known; programs for older ones have the structural checks alone.
+var FirstVerified = uapi.R(5, 10)
+
 // checkStructure applies the kernel's structural checks to the linked program.
 func (l *loading) checkStructure(lp *LinkedProgram) error {
-	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp)}
+	cfg := decode.CheckConfig{Kernel: decode.Version(l.t.Version), PrivateStack: l.privateStack(lp), Walked: uapi.ReleaseOf(l.t.Version) >= FirstVerified}
 	if lp.ExceptionCallback > 0 {
 		cfg.Entries = append(cfg.Entries, lp.ExceptionCallback)
 	}

@@ -12,51 +12,51 @@ import (
 func constOf(v int64) num.Tnum { return num.Const(uint64(v)) }
 
 // alu judges arithmetic (check_alu_op).
-func (e *env) alu(in *decode.Insn) {
+func (a *values) alu(in *decode.Insn) {
 	op := opOf(in)
 	alu64 := class(in) == clsALU64
 	switch {
 	case op == opNeg || op == opEnd:
-		e.aluUnary(in, op, alu64)
+		a.aluUnary(in, op, alu64)
 	case op == opMov:
-		e.mov(in, alu64)
+		a.mov(in, alu64)
 	case op > opEnd:
-		e.refuse(uapi.EINVAL, "invalid BPF_ALU opcode %x", op)
+		a.refuse(uapi.EINVAL, "invalid BPF_ALU opcode %x", op)
 	default:
-		e.aluBinary(in, op, alu64)
+		a.aluBinary(in, op, alu64)
 	}
-	e.sane(e.reg(int(in.Dst)))
+	a.sane(a.reg(int(in.Dst)))
 }
 
-func (e *env) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
+func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
 	if op == opNeg {
 		if isX(in) || in.Src != 0 || in.Off != 0 || in.Imm != 0 {
-			e.refuse(uapi.EINVAL, "BPF_NEG uses reserved fields")
+			a.refuse(uapi.EINVAL, "BPF_NEG uses reserved fields")
 		}
-	} else if in.Src != 0 || in.Off != 0 || in.Imm != 16 && in.Imm != 32 && in.Imm != 64 || alu64 && (isX(in) || !e.has(since.CPUv4)) {
-		e.refuse(uapi.EINVAL, "BPF_END uses reserved fields")
+	} else if in.Src != 0 || in.Off != 0 || in.Imm != 16 && in.Imm != 32 && in.Imm != 64 || alu64 && (isX(in) || !a.has(since.CPUv4)) {
+		a.refuse(uapi.EINVAL, "BPF_END uses reserved fields")
 	}
-	e.checkSrc(in.Dst)
-	r := e.reg(int(in.Dst))
-	if r.typ == scalar && (op == opNeg && e.rules.Neg || op == opEnd && e.rules.Bswap) {
-		e.checkDst(in.Dst, false)
+	a.checkSrc(in.Dst)
+	r := a.reg(int(in.Dst))
+	if r.typ == scalar && (op == opNeg && a.rules.Neg || op == opEnd && a.rules.Bswap) {
+		a.checkDst(in.Dst, false)
 		if op == opNeg {
-			r.Negate(e.rules)
+			r.Negate(a.rules)
 			if !alu64 {
 				r.Zext()
 			}
 		} else {
-			e.bswap(in, r, alu64)
+			a.bswap(in, r, alu64)
 		}
-		r.Sync(e.rules)
+		r.Sync(a.rules)
 		r.clearID()
 		return
 	}
-	e.checkDst(in.Dst, true)
+	a.checkDst(in.Dst, true)
 }
 
 // bswap keeps the bits that are known; ranges follow from them.
-func (e *env) bswap(in *decode.Insn, r *reg, alu64 bool) {
+func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
 	swap := alu64 || isX(in) // to big endian on a little endian machine
 	size := int(in.Imm) / 8
 	t := r.Var
@@ -69,33 +69,33 @@ func (e *env) bswap(in *decode.Insn, r *reg, alu64 bool) {
 	r.Var = t
 }
 
-func (e *env) mov(in *decode.Insn, alu64 bool) {
+func (a *values) mov(in *decode.Insn, alu64 bool) {
 	cast := false
 	if isX(in) {
 		switch {
 		case !alu64:
-			if in.Imm != 0 || in.Off != 0 && (in.Off != 8 && in.Off != 16 || !e.has(since.CPUv4)) {
-				e.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
+			if in.Imm != 0 || in.Off != 0 && (in.Off != 8 && in.Off != 16 || !a.has(since.CPUv4)) {
+				a.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
 			}
-		case in.Off == 1 && e.rel >= since.R(6, 9):
+		case in.Off == 1 && a.rel >= since.R(6, 9):
 			cast = true
 			if in.Imm != 1 && in.Imm != 1<<16 {
-				e.refuse(uapi.EINVAL, "addr_space_cast insn can only convert between address space 1 and 0")
+				a.refuse(uapi.EINVAL, "addr_space_cast insn can only convert between address space 1 and 0")
 			}
-			if e.arena == nil {
-				e.refuse(uapi.EINVAL, "addr_space_cast insn can only be used in a program that has an associated arena")
+			if a.arena == nil {
+				a.refuse(uapi.EINVAL, "addr_space_cast insn can only be used in a program that has an associated arena")
 			}
 		default:
-			if in.Imm != 0 || in.Off != 0 && (in.Off != 8 && in.Off != 16 && in.Off != 32 || !e.has(since.CPUv4)) {
-				e.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
+			if in.Imm != 0 || in.Off != 0 && (in.Off != 8 && in.Off != 16 && in.Off != 32 || !a.has(since.CPUv4)) {
+				a.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
 			}
 		}
-		e.checkSrc(in.Src)
+		a.checkSrc(in.Src)
 	} else if in.Src != 0 || in.Off != 0 {
-		e.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
+		a.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
 	}
-	e.checkDst(in.Dst, false)
-	d := e.reg(int(in.Dst))
+	a.checkDst(in.Dst, false)
+	d := a.reg(int(in.Dst))
 	if !isX(in) {
 		d.unknown()
 		if alu64 {
@@ -105,7 +105,7 @@ func (e *env) mov(in *decode.Insn, alu64 bool) {
 		}
 		return
 	}
-	s := e.reg(int(in.Src))
+	s := a.reg(int(in.Src))
 	size := int(in.Off) / 8
 	switch {
 	case cast:
@@ -114,7 +114,7 @@ func (e *env) mov(in *decode.Insn, alu64 bool) {
 			d.typ = ptrArena
 		}
 	case alu64 && size == 0:
-		e.identify(s)
+		a.identify(s)
 		d.copyFrom(s)
 		d.wrote()
 	case alu64:
@@ -122,7 +122,7 @@ func (e *env) mov(in *decode.Insn, alu64 bool) {
 			d.unknown()
 			return
 		}
-		e.copyExtended(d, s, size)
+		a.copyExtended(d, s, size)
 		d.SignExtend(size)
 	default:
 		if s.typ != scalar {
@@ -130,7 +130,7 @@ func (e *env) mov(in *decode.Insn, alu64 bool) {
 		} else if size == 0 {
 			narrow := s.Width() <= 32
 			if narrow {
-				e.identify(s)
+				a.identify(s)
 			}
 			d.copyFrom(s)
 			if !narrow {
@@ -138,19 +138,19 @@ func (e *env) mov(in *decode.Insn, alu64 bool) {
 			}
 			d.wrote()
 		} else {
-			e.copyExtended(d, s, size)
+			a.copyExtended(d, s, size)
 			d.SignExtend32(size)
 		}
 		d.Zext()
-		d.Sync(e.rules)
+		d.Sync(a.rules)
 	}
 }
 
 // copyExtended copies a scalar whose low bytes will be sign-extended: it stays the same number when its sign bit is not set.
-func (e *env) copyExtended(d, s *reg, size int) {
+func (a *values) copyExtended(d, s *reg, size int) {
 	same := s.UMax < uint64(1)<<(8*size-1)
 	if same {
-		e.identify(s)
+		a.identify(s)
 	}
 	d.copyFrom(s)
 	if !same {
@@ -159,19 +159,19 @@ func (e *env) copyExtended(d, s *reg, size int) {
 	d.wrote()
 }
 
-func (e *env) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
-	signed := in.Off == 1 && (op == opDiv || op == opMod) && e.has(since.CPUv4)
+func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
+	signed := in.Off == 1 && (op == opDiv || op == opMod) && a.has(since.CPUv4)
 	if isX(in) {
 		if in.Imm != 0 || in.Off != 0 && !signed {
-			e.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
+			a.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
 		}
-		e.checkSrc(in.Src)
+		a.checkSrc(in.Src)
 	} else if in.Src != 0 || in.Off != 0 && !signed {
-		e.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
+		a.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
 	}
-	e.checkSrc(in.Dst)
+	a.checkSrc(in.Dst)
 	if (op == opDiv || op == opMod) && !isX(in) && in.Imm == 0 {
-		e.refuse(uapi.EINVAL, "div by zero")
+		a.refuse(uapi.EINVAL, "div by zero")
 	}
 	if (op == opLsh || op == opRsh || op == opArsh) && !isX(in) {
 		size := int32(32)
@@ -179,15 +179,15 @@ func (e *env) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 			size = 64
 		}
 		if in.Imm < 0 || in.Imm >= size {
-			e.refuse(uapi.EINVAL, "invalid shift %d", in.Imm)
+			a.refuse(uapi.EINVAL, "invalid shift %d", in.Imm)
 		}
 	}
-	e.checkDst(in.Dst, false)
-	d := e.reg(int(in.Dst))
+	a.checkDst(in.Dst, false)
+	d := a.reg(int(in.Dst))
 	var imm reg
 	s := &imm
 	if isX(in) {
-		s = e.reg(int(in.Src))
+		s = a.reg(int(in.Src))
 	} else {
 		imm.constant(uint64(int64(in.Imm)))
 	}
@@ -203,36 +203,36 @@ func (e *env) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 			d.unknown()
 			return
 		}
-		e.refuse(uapi.EACCES, "R%d pointer %s pointer prohibited", in.Dst, aluSign[op>>4])
+		a.refuse(uapi.EACCES, "R%d pointer %s pointer prohibited", in.Dst, aluSign[op>>4])
 	case s.typ != scalar:
-		e.precise(int(in.Dst))
+		a.precision.precise(int(in.Dst))
 		off := *d
-		e.pointerMath(in, s, &off)
+		a.pointerMath(in, s, &off)
 		return
 	case d.typ != scalar:
 		if isX(in) {
-			e.precise(int(in.Src))
+			a.precision.precise(int(in.Src))
 		}
 		off := *s
-		e.pointerMath(in, d, &off)
+		a.pointerMath(in, d, &off)
 		return
 	case isX(in) && d.precise:
-		e.precise(int(in.Src))
+		a.precision.precise(int(in.Src))
 	}
 	src := *s
-	e.scalarMath(in, d, &src, op, alu64, signed)
-	e.linkSum(in, d, &src, op, alu64)
+	a.scalarMath(in, d, &src, op, alu64, signed)
+	a.linkSum(in, d, &src, op, alu64)
 }
 
 var aluSign = [16]string{"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "endian", "", ""}
 
 // linkSum: a scalar plus a constant stays related to what it was.
-func (e *env) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
-	if !e.r.linked || d.id == 0 || !(op == opAdd || op == opSub && e.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !e.r.linkedNeg {
+func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
+	if !a.r.linked || d.id == 0 || !(op == opAdd || op == opSub && a.r.linkedNeg) || !s.isConst() || isX(in) && in.Src == in.Dst || !alu64 && !a.r.linkedNeg {
 		d.clearID()
 		return
 	}
-	if e.r.linkedNeg {
+	if a.r.linkedNeg {
 		v := int64(s.Var.Value)
 		if !alu64 {
 			v = int64(int32(v))
@@ -261,7 +261,7 @@ func (e *env) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
 }
 
 // computable tells whether ranges of a result can be told.
-func (e *env) computable(op uint8, s *reg, alu64, signed bool) bool {
+func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	switch op {
 	case opAdd, opSub, opAnd, opXor, opOr, opMul:
 		return true
@@ -274,7 +274,7 @@ func (e *env) computable(op uint8, s *reg, alu64, signed bool) bool {
 		}
 		return known && s.UMax < width
 	case opDiv, opMod:
-		if !e.rules.Div {
+		if !a.rules.Div {
 			return false
 		}
 		if alu64 {
@@ -286,8 +286,8 @@ func (e *env) computable(op uint8, s *reg, alu64, signed bool) bool {
 }
 
 // scalarMath computes a result of two numbers (adjust_scalar_min_max_vals).
-func (e *env) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed bool) {
-	if e.rules.Deduce == num.DeduceSign && (brokenConst(s, alu64)) || !e.computable(op, s, alu64, signed) {
+func (a *values) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed bool) {
+	if a.rules.Deduce == num.DeduceSign && (brokenConst(s, alu64)) || !a.computable(op, s, alu64, signed) {
 		parent, live := d.parent, d.live
 		d.unknown()
 		d.parent, d.live = parent, live
@@ -296,26 +296,26 @@ func (e *env) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed boo
 	b, c := &d.Bounds, &s.Bounds
 	switch op {
 	case opAdd:
-		b.Add(c, e.rules)
+		b.Add(c, a.rules)
 	case opSub:
-		b.Sub(c, e.rules)
+		b.Sub(c, a.rules)
 	case opMul:
-		b.Mul(c, e.rules)
+		b.Mul(c, a.rules)
 	case opAnd:
-		e.forkSigns(in, d, s)
-		b.And(c, e.rules)
+		a.forkSigns(in, d, s)
+		b.And(c, a.rules)
 	case opOr:
-		e.forkSigns(in, d, s)
-		b.Or(c, e.rules)
+		a.forkSigns(in, d, s)
+		b.Or(c, a.rules)
 	case opXor:
-		b.Xor(c, e.rules)
+		b.Xor(c, a.rules)
 	case opDiv:
 		b.Div(c, !alu64, signed)
 	case opMod:
 		b.Mod(c, !alu64, signed)
 	case opLsh:
 		if alu64 {
-			b.Lsh(c, e.rules)
+			b.Lsh(c, a.rules)
 		} else {
 			b.Lsh32(c)
 		}
@@ -335,7 +335,7 @@ func (e *env) scalarMath(in *decode.Insn, d, s *reg, op uint8, alu64, signed boo
 	if !alu64 {
 		b.Zext()
 	}
-	b.Sync(e.rules)
+	b.Sync(a.rules)
 }
 
 // brokenConst: older releases refuse to compute with a constant whose ranges say otherwise.
@@ -349,8 +349,8 @@ func brokenConst(s *reg, alu64 bool) bool {
 }
 
 // forkSigns explores -1 and 0 apart where an operation with a constant would make the range of both useless.
-func (e *env) forkSigns(in *decode.Insn, d, s *reg) {
-	if !e.r.fork || !s.Var.IsConst() {
+func (a *values) forkSigns(in *decode.Insn, d, s *reg) {
+	if !a.r.fork || !s.Var.IsConst() {
 		return
 	}
 	w32 := false
@@ -361,7 +361,7 @@ func (e *env) forkSigns(in *decode.Insn, d, s *reg) {
 	default:
 		return
 	}
-	b := e.push(e.insn, e.insn)
+	b := a.pool.push(a.insn, a.insn)
 	o := &b.regs()[in.Dst]
 	if w32 {
 		o.Set32(0)
@@ -370,136 +370,4 @@ func (e *env) forkSigns(in *decode.Insn, d, s *reg) {
 		o.known(0)
 		d.known(math.MaxUint64)
 	}
-}
-
-// saneOffset demands that a pointer and what is added to it do not overflow.
-func (e *env) saneOffset(r *reg, t regType) {
-	v := int64(r.Var.Value)
-	switch {
-	case r.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff):
-		e.refuse(uapi.EINVAL, "math between %s pointer and %d is not allowed", e.typeName(t), v)
-	case r.off >= maxVarOff || r.off <= -maxVarOff:
-		if r.typ != scalar {
-			e.refuse(uapi.EINVAL, "%s pointer offset %d is not allowed", e.typeName(t), r.off)
-		}
-	case r.SMin == math.MinInt64:
-		e.refuse(uapi.EINVAL, "math between %s pointer and register with unbounded min value is not allowed", e.typeName(t))
-	case r.SMin >= maxVarOff || r.SMin <= -maxVarOff:
-		e.refuse(uapi.EINVAL, "value %d makes %s pointer be out of bounds", r.SMin, e.typeName(t))
-	}
-}
-
-// pointerMath adds a number to a pointer or subtracts it (adjust_ptr_min_max_vals).
-func (e *env) pointerMath(in *decode.Insn, p, off *reg) {
-	d := e.reg(int(in.Dst))
-	known := off.Var.IsConst()
-	if known && (off.SMin != off.SMax || off.UMin != off.UMax) || off.SMin > off.SMax || off.UMin > off.UMax {
-		d.unknown()
-		return
-	}
-	op := opOf(in)
-	if class(in) != clsALU64 {
-		if op == opSub {
-			d.unknown()
-			return
-		}
-		e.refuse(uapi.EACCES, "R%d 32-bit pointer arithmetic prohibited", in.Dst)
-	}
-	t := p.typ
-	if t.mayBeNull() {
-		e.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited, null-check it first", in.Dst, e.typeName(t))
-	}
-	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && e.rel >= since.R(6, 17) {
-		return
-	}
-	e.movable(in, p, known && off.SMin == 0 && op == opAdd, known)
-	ptr := *p
-	isDst := d == p
-	if !isDst {
-		parent, live := d.parent, d.live
-		*d = ptr
-		if e.rel >= since.R(6, 15) || true {
-			d.parent, d.live = parent, live
-		}
-	}
-	e.saneOffset(off, t)
-	e.saneOffset(&ptr, t)
-	d.Forget32()
-	switch op {
-	case opAdd:
-		if sum := int64(ptr.off) + off.SMin; known && sum == int64(int32(sum)) {
-			d.Bounds = ptr.Bounds
-			d.Forget32()
-			d.off = int32(sum)
-			break
-		}
-		e.addOffset(d, &ptr, off)
-		if t.isPacket() {
-			d.id = e.newID()
-			d.rng = 0
-		}
-	case opSub:
-		if !isDst {
-			e.refuse(uapi.EACCES, "R%d tried to subtract pointer from scalar", in.Dst)
-		}
-		if t == ptrStack {
-			e.refuse(uapi.EACCES, "R%d subtraction from stack pointer prohibited", in.Dst)
-		}
-		if dif := int64(ptr.off) - off.SMin; known && dif == int64(int32(dif)) {
-			d.Bounds = ptr.Bounds
-			d.Forget32()
-			d.off = int32(dif)
-			break
-		}
-		e.subOffset(d, &ptr, off)
-		if t.isPacket() {
-			d.id = e.newID()
-			if off.SMin < 0 {
-				d.rng = 0
-			}
-		}
-	case opAnd, opOr, opXor:
-		e.refuse(uapi.EACCES, "R%d bitwise operator %s on pointer prohibited", in.Dst, aluSign[op>>4])
-	default:
-		e.refuse(uapi.EACCES, "R%d pointer arithmetic with %s operator prohibited", in.Dst, aluSign[op>>4])
-	}
-	e.saneOffset(d, t)
-	d.Sync(e.rules)
-}
-
-// movable demands a pointer that arithmetic is allowed on.
-func (e *env) movable(in *decode.Insn, p *reg, addsZero, known bool) {
-	switch p.typ.base() {
-	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:
-		return
-	case ptrFlowKeys:
-		if known {
-			return
-		}
-		if addsZero {
-			return
-		}
-	case constMap:
-		if addsZero {
-			return
-		}
-	case ptrInsn:
-		return
-	case ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrPacketEnd:
-	}
-	e.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited", in.Dst, e.typeName(p.typ))
-}
-
-func (e *env) addOffset(d, p, off *reg) {
-	b := p.Bounds
-	b.Add(&off.Bounds, num.Rules{})
-	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
-	d.off = p.off
-}
-
-func (e *env) subOffset(d, p, off *reg) {
-	b := p.Bounds
-	b.Sub(&off.Bounds, num.Rules{})
-	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
-	d.off = p.off
 }

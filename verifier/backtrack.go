@@ -52,8 +52,8 @@ func (b *backtrack) syncLinked(h *hist) {
 }
 
 // pushHistory records that the current instruction is part of the path.
-func (e *env) pushHistory(s *state, flags uint8, spi, fr int, linked []linkedReg) {
-	if h := e.histEntry; h != nil {
+func (t *precision) pushHistory(s *state, flags uint8, spi, fr int, linked []linkedReg) {
+	if h := t.histEntry; h != nil {
 		h.flags |= flags
 		if flags&histStack != 0 {
 			h.spi, h.fr = uint8(spi), uint8(fr)
@@ -61,22 +61,22 @@ func (e *env) pushHistory(s *state, flags uint8, spi, fr int, linked []linkedReg
 		h.linked = linked
 		return
 	}
-	if len(e.histSlab) == 0 {
-		e.took(256 * 56)
-		e.histSlab = make([]hist, 256)
+	if len(t.histSlab) == 0 {
+		t.took(256 * 56)
+		t.histSlab = make([]hist, 256)
 	}
-	h := &e.histSlab[0]
-	e.histSlab = e.histSlab[1:]
+	h := &t.histSlab[0]
+	t.histSlab = t.histSlab[1:]
 	n := int32(1)
 	if s.hist != nil {
 		n = s.hist.count + 1
 	}
-	*h = hist{prev: s.hist, idx: int32(e.insn), prevIdx: int32(e.prev), count: n, flags: flags, linked: linked}
+	*h = hist{prev: s.hist, idx: int32(t.insn), prevIdx: int32(t.prev), count: n, flags: flags, linked: linked}
 	if flags&histStack != 0 {
 		h.spi, h.fr = uint8(spi), uint8(fr)
 	}
 	s.hist = h
-	e.histEntry = h
+	t.histEntry = h
 }
 
 func historyLen(s *state) int {
@@ -112,13 +112,13 @@ const (
 )
 
 // backInsn moves the set from after an instruction to before it (backtrack_insn).
-func (e *env) backInsn(i, subseq int, h *hist) backResult {
-	in := &e.insns[i]
-	b := &e.bt
+func (t *precision) backInsn(i, subseq int, h *hist) backResult {
+	in := &t.insns[i]
+	b := &t.bt
 	if in.Code == 0 {
 		return backOK
 	}
-	e.log.markPrecise(e, &e.bt, i)
+	t.log.markPrecise(t.position, &t.bt, i)
 	b.syncLinked(h)
 	dst, src := in.Dst, in.Src
 	switch class(in) {
@@ -140,22 +140,22 @@ func (e *env) backInsn(i, subseq int, h *hist) backResult {
 			}
 		}
 	case clsLDX:
-		return e.backLoad(dst, h)
+		return t.backLoad(dst, h)
 	case clsSTX:
 		if isLoadAcq(in) {
-			return e.backLoad(dst, h)
+			return t.backLoad(dst, h)
 		}
 		if isFetch(in) {
 			if in.Imm == cmpxchg {
-				return e.backLoad(0, h)
+				return t.backLoad(0, h)
 			}
-			return e.backLoad(src, h)
+			return t.backLoad(src, h)
 		}
-		return e.backStore(dst, src, true, h)
+		return t.backStore(dst, src, true, h)
 	case clsST:
-		return e.backStore(dst, src, false, h)
+		return t.backStore(dst, src, false, h)
 	case clsJMP, clsJMP32:
-		if r, end := e.backJump(i, subseq, h); end {
+		if r, end := t.backJump(i, subseq, h); end {
 			return r
 		}
 	case clsLD:
@@ -167,8 +167,8 @@ func (e *env) backInsn(i, subseq int, h *hist) backResult {
 			if b.has(dst) {
 				return backGiveUp
 			}
-			if subseq != i+1 && e.rel >= since.R(6, 16) {
-				e.enter()
+			if subseq != i+1 && t.rel >= since.R(6, 16) {
+				t.enter()
 			}
 			return backOK
 		}
@@ -177,8 +177,8 @@ func (e *env) backInsn(i, subseq int, h *hist) backResult {
 	return backOK
 }
 
-func (e *env) backLoad(to uint8, h *hist) backResult {
-	b := &e.bt
+func (t *precision) backLoad(to uint8, h *hist) backResult {
+	b := &t.bt
 	if !b.has(to) {
 		return backOK
 	}
@@ -189,8 +189,8 @@ func (e *env) backLoad(to uint8, h *hist) backResult {
 	return backOK
 }
 
-func (e *env) backStore(dst, src uint8, fromReg bool, h *hist) backResult {
-	b := &e.bt
+func (t *precision) backStore(dst, src uint8, fromReg bool, h *hist) backResult {
+	b := &t.bt
 	if b.has(dst) {
 		return backGiveUp
 	}
@@ -204,57 +204,53 @@ func (e *env) backStore(dst, src uint8, fromReg bool, h *hist) backResult {
 	return backOK
 }
 
-func (e *env) bug(format string, args ...any) {
-	e.refuse(uapi.EFAULT, "verifier bug: "+format, args...)
-}
-
-func (e *env) enter() {
-	if e.bt.frame == maxFrames-1 {
-		e.bug("subprog enter from frame %d", e.bt.frame)
+func (t *precision) enter() {
+	if t.bt.frame == maxFrames-1 {
+		t.bug("subprog enter from frame %d", t.bt.frame)
 	}
-	e.bt.frame++
+	t.bt.frame++
 }
 
-func (e *env) leave() {
-	if e.bt.frame == 0 {
-		e.bug("subprog exit from frame 0")
+func (t *precision) leave() {
+	if t.bt.frame == 0 {
+		t.bug("subprog exit from frame 0")
 	}
-	e.bt.frame--
+	t.bt.frame--
 }
 
-func (e *env) backJump(i, subseq int, h *hist) (r backResult, end bool) {
-	in := &e.insns[i]
-	b := &e.bt
+func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
+	in := &t.insns[i]
+	b := &t.bt
 	switch {
 	case isLocalCall(in):
-		n := e.subprogFrom(callTarget(i, in))
-		if e.subs[n].linkage == funcGlobal {
+		n := t.subprogFrom(callTarget(i, in))
+		if t.subs[n].linkage == funcGlobal {
 			if b.regs[b.frame]&argRegs != 0 {
-				e.bug("global subprog unexpected regs %x", b.regs[b.frame])
+				t.bug("global subprog unexpected regs %x", b.regs[b.frame])
 			}
 			b.clear(0)
 			return backOK, true
 		}
 		if b.regs[b.frame]&^argRegs != 0 {
-			e.bug("static subprog unexpected regs %x", b.regs[b.frame])
+			t.bug("static subprog unexpected regs %x", b.regs[b.frame])
 		}
 		if b.stacks[b.frame] != 0 {
-			e.bug("static subprog leftover stack slots %x", b.stacks[b.frame])
+			t.bug("static subprog leftover stack slots %x", b.stacks[b.frame])
 		}
 		args := b.regs[b.frame] & argRegs
 		b.regs[b.frame] = 0
-		e.leave()
+		t.leave()
 		b.regs[b.frame] |= args
 		return backOK, true
-	case e.isSyncCallback(in, i) && i != subseq-1:
+	case t.isSyncCallback(in, i) && i != subseq-1:
 		if b.regs[b.frame]&^argRegs != 0 {
-			e.bug("callback unexpected regs %x", b.regs[b.frame])
+			t.bug("callback unexpected regs %x", b.regs[b.frame])
 		}
 		if b.stacks[b.frame] != 0 {
-			e.bug("callback leftover stack slots %x", b.stacks[b.frame])
+			t.bug("callback leftover stack slots %x", b.stacks[b.frame])
 		}
 		b.regs[b.frame] = 0
-		e.leave()
+		t.leave()
 		return backOK, true
 	case opOf(in) == opCall && class(in) == clsJMP:
 		if isKfuncCall(in) && in.Imm == 0 {
@@ -262,19 +258,19 @@ func (e *env) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 		}
 		b.clear(0)
 		if b.regs[b.frame]&argRegs != 0 {
-			e.bug("backtracking call unexpected regs %x", b.regs[b.frame])
+			t.bug("backtracking call unexpected regs %x", b.regs[b.frame])
 		}
-		if isHelperCall(in) && in.Imm == int32(uapi.FuncTailCall) && subseq-i != 1 && e.has(since.TailCallReturns) {
-			e.enter()
+		if isHelperCall(in) && in.Imm == int32(uapi.FuncTailCall) && subseq-i != 1 && t.has(since.TailCallReturns) {
+			t.enter()
 		}
 	case opOf(in) == opExit:
-		fromCall := subseq-1 >= 0 && isLocalCall(&e.insns[subseq-1])
+		fromCall := subseq-1 >= 0 && isLocalCall(&t.insns[subseq-1])
 		r0 := fromCall && b.has(0)
 		if fromCall && b.regs[b.frame]&argRegs != 0 {
-			e.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
+			t.bug("backtracking exit unexpected regs %x", b.regs[b.frame])
 		}
 		b.clear(0)
-		e.enter()
+		t.enter()
 		if r0 {
 			b.set(0)
 		}
@@ -295,25 +291,25 @@ func (e *env) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 }
 
 // precise demands that the value of a register is compared exactly, and follows it back (mark_chain_precision).
-func (e *env) precise(r int) {
-	if r >= 0 && e.reg(r).typ != scalar {
-		e.bug("backtracking misuse")
+func (t *precision) precise(r int) {
+	if r >= 0 && t.reg(r).typ != scalar {
+		t.bug("backtracking misuse")
 	}
-	if !e.r.precise {
-		e.preciseOld(r, -1)
+	if !t.r.precise {
+		t.preciseOld(r, -1)
 		return
 	}
-	b := &e.bt
-	b.frame = e.cur.curFrame
+	b := &t.bt
+	b.frame = t.cur.curFrame
 	if r >= 0 {
 		b.set(uint8(r))
 	}
-	e.markChain(e.cur, e.insn, nil)
+	t.markChain(t.cur, t.insn, nil)
 }
 
 // markChain follows what e.bt holds back from instruction last of s; changed is set when a mark is new.
-func (e *env) markChain(s *state, last int, changed *bool) {
-	b := &e.bt
+func (t *precision) markChain(s *state, last int, changed *bool) {
+	b := &t.bt
 	start := s
 	if b.empty() {
 		return
@@ -333,7 +329,7 @@ func (e *env) markChain(s *state, last int, changed *bool) {
 				}
 				return
 			}
-			e.bug("backtracking func entry subprog %d reg_mask %x stack_mask %x", s.frames[0].sub, b.regs[b.frame], b.stacks[b.frame])
+			t.bug("backtracking func entry subprog %d reg_mask %x stack_mask %x", s.frames[0].sub, b.regs[b.frame], b.stacks[b.frame])
 		}
 		h := s.hist
 		for i := last; ; {
@@ -344,8 +340,8 @@ func (e *env) markChain(s *state, last int, changed *bool) {
 				if at != nil && int(at.idx) != i {
 					at = nil
 				}
-				if e.backInsn(i, subseq, at) == backGiveUp {
-					e.allPrecise(start)
+				if t.backInsn(i, subseq, at) == backGiveUp {
+					t.allPrecise(start)
 					b.reset()
 					return
 				}
@@ -358,22 +354,22 @@ func (e *env) markChain(s *state, last int, changed *bool) {
 			if i == noInsn {
 				break
 			}
-			if i < 0 || i >= len(e.insns) {
-				e.bug("backtracking idx %d", i)
+			if i < 0 || i >= len(t.insns) {
+				t.bug("backtracking idx %d", i)
 			}
 		}
 		s = s.parent
 		if s == nil {
 			break
 		}
-		e.markParent(s, changed)
+		t.markParent(s, changed)
 		if b.empty() {
 			return
 		}
 		subseq, last, first = first, s.last, s.first
 	}
 	if !b.empty() {
-		e.allPrecise(start)
+		t.allPrecise(start)
 		b.reset()
 	}
 }
@@ -385,8 +381,8 @@ func setTrue(p *bool) {
 }
 
 // markParent marks what is looked for in a checkpoint; what is marked already was followed before.
-func (e *env) markParent(s *state, changed *bool) {
-	b := &e.bt
+func (t *precision) markParent(s *state, changed *bool) {
+	b := &t.bt
 	for fr := b.frame; fr >= 0; fr-- {
 		f := s.frames[fr]
 		for i := uint8(0); i < 10; i++ {
@@ -405,7 +401,7 @@ func (e *env) markParent(s *state, changed *bool) {
 				continue
 			}
 			if i >= len(f.stack) {
-				e.bug("stack slot %d, total slots %d", i, len(f.stack))
+				t.bug("stack slot %d, total slots %d", i, len(f.stack))
 			}
 			sl := &f.stack[i]
 			if !sl.isScalarSpill() || sl.reg.precise {
@@ -419,7 +415,7 @@ func (e *env) markParent(s *state, changed *bool) {
 }
 
 // allPrecise marks every scalar of all checkpoints on the way.
-func (e *env) allPrecise(s *state) {
+func (t *precision) allPrecise(s *state) {
 	for s = s.parent; s != nil; s = s.parent {
 		for i := 0; i <= s.curFrame; i++ {
 			f := s.frames[i]
@@ -452,4 +448,10 @@ func allImprecise(s *state) {
 			}
 		}
 	}
+}
+
+// forget drops what was to be followed back.
+func (t *precision) forget() {
+	t.bt.reset()
+	t.histEntry = nil
 }

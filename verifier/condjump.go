@@ -8,82 +8,82 @@ import (
 )
 
 // condJump judges a branch, and queues the way that jumps when both can be taken (check_cond_jmp_op).
-func (e *env) condJump(in *decode.Insn) {
+func (c *conditions) condJump(in *decode.Insn) {
 	op := opOf(in)
 	w32 := class(in) == clsJMP32
 	last := uint8(0xd0)
-	if e.has(since.MayGoto) {
+	if c.has(since.MayGoto) {
 		last = opJCOND
 	}
 	if op == opJA || op > last {
-		e.refuse(uapi.EINVAL, "invalid BPF_JMP/JMP32 opcode %x", op)
+		c.refuse(uapi.EINVAL, "invalid BPF_JMP/JMP32 opcode %x", op)
 	}
 	if op == opJCOND {
-		e.mayGoto(in)
+		c.mayGoto(in)
 		return
 	}
-	d := e.reg(int(in.Dst))
+	d := c.reg(int(in.Dst))
 	var imm reg
 	s := &imm
 	flags := uint8(0)
 	// Before 6.8 the source is looked at first.
-	if e.rel >= since.R(6, 8) {
-		e.checkSrc(in.Dst)
+	if c.rel >= since.R(6, 8) {
+		c.values.checkSrc(in.Dst)
 	}
 	if isX(in) {
 		if in.Imm != 0 {
-			e.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
+			c.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
 		}
-		e.checkSrc(in.Src)
-		s = e.reg(int(in.Src))
+		c.values.checkSrc(in.Src)
+		s = c.reg(int(in.Src))
 		if s.typ == ptrStack {
 			flags |= histSrcStack
 		}
 	} else {
 		if in.Src != 0 {
-			e.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
+			c.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
 		}
 		imm.constant(uint64(int64(in.Imm)))
 	}
-	if e.rel < since.R(6, 8) {
-		e.checkSrc(in.Dst)
+	if c.rel < since.R(6, 8) {
+		c.values.checkSrc(in.Dst)
 	}
 	if d.typ == ptrStack {
 		flags |= histDstStack
 	}
-	if flags != 0 && e.rel >= since.R(6, 11) {
-		e.pushHistory(e.cur, flags, 0, 0, nil)
+	if flags != 0 && c.rel >= since.R(6, 11) {
+		c.precision.pushHistory(c.cur, flags, 0, 0, nil)
 	}
 	cond := num.Cond(op)
-	pred := e.branchTaken(d, s, cond, w32)
+	pred := c.branchTaken(d, s, cond, w32)
 	if pred >= 0 {
 		if d.typ == scalar {
-			e.precise(int(in.Dst))
+			c.precision.precise(int(in.Dst))
 		}
 		if isX(in) && s.typ == scalar {
-			e.precise(int(in.Src))
+			c.precision.precise(int(in.Src))
 		}
 	}
 	if pred == num.Sure {
-		e.insn += int(in.Off)
+		c.insn += int(in.Off)
 		return
 	}
 	if pred == num.Never {
 		return
 	}
 	var linked []linkedReg
-	if e.r.linked {
+	if c.r.linked {
 		if isX(in) && s.typ == scalar && s.id != 0 {
-			linked = e.collectLinked(linked, s.id)
+			linked = c.collectLinked(linked, s.id)
 		}
 		if d.typ == scalar && d.id != 0 {
-			linked = e.collectLinked(linked, d.id)
+			linked = c.collectLinked(linked, d.id)
 		}
 		if len(linked) > 1 {
-			e.pushHistory(e.cur, 0, 0, 0, linked)
+			c.precision.pushHistory(c.cur, 0, 0, 0, linked)
 		}
 	}
-	other := e.push(e.insn+int(in.Off)+1, e.insn)
+	other := c.pool.push(c.insn+int(in.Off)+1, c.insn)
 	od := &other.regs()[in.Dst]
 	var oimm reg
 	os := &oimm
@@ -92,29 +92,29 @@ func (e *env) condJump(in *decode.Insn) {
 	} else {
 		oimm = imm
 	}
-	e.refine(od, os, d, s, cond, w32, isX(in))
-	e.syncEqual(in, other, d, s, od, os, linked)
-	e.comparePointers(in, other, d, s, cond, w32)
+	c.refine(od, os, d, s, cond, w32, isX(in))
+	c.syncEqual(in, other, d, s, od, os, linked)
+	c.comparePointers(in, other, d, s, cond, w32)
 }
 
 // branchTaken decides a branch if it can.
-func (e *env) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
+func (c *conditions) branchTaken(d, s *reg, op num.Cond, w32 bool) int {
 	if d.typ.isPacketAny() && s.typ.isPacketAny() && !w32 {
 		return packetTaken(d, s, op)
 	}
 	if d.typ == scalar && s.typ == scalar {
-		if d == s && e.has(since.SameRegister) {
+		if d == s && c.has(since.SameRegister) {
 			return sameTaken(op, &d.Bounds, w32)
 		}
-		return num.Taken(&d.Bounds, &s.Bounds, op, w32, e.rules)
+		return num.Taken(&d.Bounds, &s.Bounds, op, w32, c.rules)
 	}
-	if w32 && e.rel >= since.R(6, 8) {
+	if w32 && c.rel >= since.R(6, 8) {
 		return num.Maybe
 	}
 	if !s.isConst() {
 		d, s = s, d
 	}
-	if !s.isConst() || s.Var.Value != 0 || !e.notNullPtr(d) {
+	if !s.isConst() || s.Var.Value != 0 || !c.notNullPtr(d) {
 		return num.Maybe
 	}
 	switch op {
@@ -148,12 +148,12 @@ func sameTaken(op num.Cond, b *num.Bounds, w32 bool) int {
 }
 
 // notNullPtr: the pointer is an address of something for sure.
-func (e *env) notNullPtr(r *reg) bool {
+func (c *conditions) notNullPtr(r *reg) bool {
 	if r.typ.mayBeNull() {
 		return false
 	}
 	if r.SMin <= -maxVarOff || r.SMax >= maxVarOff {
-		if e.rel >= since.R(6, 12) {
+		if c.rel >= since.R(6, 12) {
 			return false
 		}
 	}
@@ -161,13 +161,13 @@ func (e *env) notNullPtr(r *reg) bool {
 	case ptrSocket, ptrTCPSock, ptrMapValue, ptrMapKey, ptrSockCommon:
 		return true
 	case ptrBTF:
-		return e.rel >= since.R(6, 4) && e.trusted(r)
+		return c.rel >= since.R(6, 4) && c.kernelMem.trusted(r)
 	case ptrMem:
-		return e.rel >= since.R(6, 4) && r.typ&ptrUntrusted == 0
+		return c.rel >= since.R(6, 4) && r.typ&ptrUntrusted == 0
 	case constMap:
-		return e.rel >= since.R(6, 12)
+		return c.rel >= since.R(6, 12)
 	case ptrBuf, ptrXDPSock:
-		return e.rel >= since.R(6, 12)
+		return c.rel >= since.R(6, 12)
 	}
 	return false
 }
@@ -196,30 +196,30 @@ func packetTaken(d, s *reg, op num.Cond) int {
 }
 
 // refine narrows what both ways know. od and os are on the way that jumps.
-func (e *env) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
-	if e.rules.Deduce == num.DeduceSign {
-		e.refineOld(od, os, d, s, op, w32, regs)
+func (c *conditions) refine(od, os, d, s *reg, op num.Cond, w32, regs bool) {
+	if c.rules.Deduce == num.DeduceSign {
+		c.refineOld(od, os, d, s, op, w32, regs)
 		return
 	}
 	if d.typ != scalar || s.typ != scalar {
 		return
 	}
 	num.Refine(&d.Bounds, &s.Bounds, op.Not(), w32)
-	d.Sync(e.rules)
-	s.Sync(e.rules)
+	d.Sync(c.rules)
+	s.Sync(c.rules)
 	num.Refine(&od.Bounds, &os.Bounds, op, w32)
-	od.Sync(e.rules)
-	os.Sync(e.rules)
+	od.Sync(c.rules)
+	os.Sync(c.rules)
 	for _, r := range []*reg{od, os, d, s} {
-		e.sane(r)
+		c.values.sane(r)
 	}
 }
 
 // refineOld narrows by comparisons with constants, and by equality, as releases before 6.8 do.
-func (e *env) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
+func (c *conditions) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	if !regs {
 		if d.typ == scalar {
-			num.RefineConst(&od.Bounds, &d.Bounds, s.Var.Value, op, w32, e.rules)
+			num.RefineConst(&od.Bounds, &d.Bounds, s.Var.Value, op, w32, c.rules)
 		}
 		return
 	}
@@ -229,143 +229,52 @@ func (e *env) refineOld(od, os, d, s *reg, op num.Cond, w32, regs bool) {
 	known := func(r *reg) bool { return r.IsConst(w32) }
 	switch {
 	case known(s):
-		num.RefineConst(&od.Bounds, &d.Bounds, s.Const(false), op, w32, e.rules)
+		num.RefineConst(&od.Bounds, &d.Bounds, s.Const(false), op, w32, c.rules)
 	case known(d):
-		num.RefineConst(&os.Bounds, &s.Bounds, d.Const(false), flipOld(op), w32, e.rules)
+		num.RefineConst(&os.Bounds, &s.Bounds, d.Const(false), flipOld(op), w32, c.rules)
 	case !w32 && op == num.Eq:
-		num.Equate(&os.Bounds, &od.Bounds, e.rules)
+		num.Equate(&os.Bounds, &od.Bounds, c.rules)
 	case !w32 && op == num.Ne:
-		num.Equate(&s.Bounds, &d.Bounds, e.rules)
+		num.Equate(&s.Bounds, &d.Bounds, c.rules)
 	}
 }
 
 func flipOld(op num.Cond) num.Cond { return op.Flip() }
 
-// collectLinked finds registers and slots with an identity; more than six are forgotten.
-func (e *env) collectLinked(set []linkedReg, id uint32) []linkedReg {
-	id &^= addConst
-	add := func(r *reg, fr, i int, isReg bool) {
-		if r.typ != scalar || r.id&^addConst != id {
-			return
-		}
-		if len(set) >= 6 {
-			r.clearID()
-			return
-		}
-		set = append(set, linkedReg{uint8(fr), uint8(i), isReg})
-	}
-	for fr := e.cur.curFrame; fr >= 0; fr-- {
-		f := e.cur.frames[fr]
-		live := uint16(0xffff)
-		if e.r.singular {
-			live = e.aux[e.cur.at(fr)].live
-		}
-		for i := 0; i < 10; i++ {
-			if live>>i&1 != 0 {
-				add(&f.regs[i], fr, i, true)
-			}
-		}
-		for i := range f.stack {
-			if f.stack[i].isSpill() {
-				add(&f.stack[i].reg, fr, i, false)
-			}
-		}
-	}
-	return set
-}
-
-// syncEqual makes what is equal to the compared registers as narrow as these are.
-func (e *env) syncEqual(in *decode.Insn, other *state, d, s, od, os *reg, linked []linkedReg) {
-	sync := func(st *state, known *reg) {
-		if e.r.linked {
-			e.syncLinked(st, known, linked)
-			return
-		}
-		if !(e.rel < since.R(5, 13) && false) {
-			st.eachReg(spillMask, func(r *reg) {
-				if r.typ == scalar && r.id == known.id {
-					r.copyFrom(known)
-				}
-			})
-		}
-	}
-	if isX(in) && s.typ == scalar && s.id != 0 {
-		sync(e.cur, s)
-		sync(other, os)
-	}
-	if d.typ == scalar && d.id != 0 {
-		sync(e.cur, d)
-		sync(other, od)
-	}
-}
-
-func (e *env) syncLinked(st *state, known *reg, linked []linkedReg) {
-	for _, l := range linked {
-		var r *reg
-		if l.isReg {
-			r = &st.frames[l.frame].regs[l.index]
-		} else {
-			r = &st.frames[l.frame].stack[l.index].reg
-		}
-		if r.typ != scalar || r == known || r.id&^addConst != known.id&^addConst {
-			continue
-		}
-		if r.id&addConst == 0 && known.id&addConst == 0 || r.off == known.off && (!e.r.linkedNeg || r.id&addConst == known.id&addConst) {
-			r.copyFrom(known)
-			continue
-		}
-		if e.r.linkedNeg && (r.id&addConst32 != 0 && known.id&addConst64 != 0 || r.id&addConst64 != 0 && known.id&addConst32 != 0) {
-			continue
-		}
-		off, id := r.off, r.id
-		delta := num.Exactly(uint64(int64(r.off) - int64(known.off)))
-		w32 := (r.id|known.id)&addConst32 != 0
-		r.copyFrom(known)
-		r.off, r.id = off, id
-		r.Bounds.Add(&delta, e.rules)
-		if w32 {
-			r.Zext()
-		}
-		if e.rel >= since.R(6, 18) {
-			r.Sync(e.rules)
-		}
-	}
-}
-
 // comparePointers: null checks, and comparisons with the end of the packet.
-func (e *env) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
-	if !w32 && isX(in) && e.rel >= since.R(6, 2) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
+func (c *conditions) comparePointers(in *decode.Insn, other *state, d, s *reg, op num.Cond, w32 bool) {
+	if !w32 && isX(in) && c.rel >= since.R(6, 2) && d.typ != scalar && s.typ != scalar && d.typ.base() != ptrBTF && s.typ.base() != ptrBTF {
 		var eq *state
 		switch op {
 		case num.Eq:
 			eq = other
 		case num.Ne:
-			eq = e.cur
+			eq = c.cur
 		}
 		if eq != nil {
-			if e.notNullPtr(d) && s.typ.mayBeNull() {
-				e.notNull(&eq.regs()[in.Src])
+			if c.notNullPtr(d) && s.typ.mayBeNull() {
+				c.values.notNull(&eq.regs()[in.Src])
 			}
-			if e.notNullPtr(s) && d.typ.mayBeNull() {
-				e.notNull(&eq.regs()[in.Dst])
+			if c.notNullPtr(s) && d.typ.mayBeNull() {
+				c.values.notNull(&eq.regs()[in.Dst])
 			}
 		}
 	}
 	if !w32 && !isX(in) && in.Imm == 0 && (op == num.Eq || op == num.Ne) && d.typ.mayBeNull() {
-		e.nullCheck(e.cur, int(in.Dst), op == num.Ne)
-		e.nullCheck(other, int(in.Dst), op == num.Eq)
+		c.nullCheck(c.cur, int(in.Dst), op == num.Ne)
+		c.nullCheck(other, int(in.Dst), op == num.Eq)
 		return
 	}
 	if isX(in) && !w32 {
-		e.packetCompare(in, d, s, other, op)
+		c.packetCompare(in, d, s, other, op)
 	}
 }
 
 // nullCheck marks all copies of a pointer as null, or as not null (mark_ptr_or_null_regs).
-func (e *env) nullCheck(s *state, n int, isNull bool) {
+func (c *conditions) nullCheck(s *state, n int, isNull bool) {
 	r := s.regs()[n]
 	if r.ref != 0 && r.ref == r.id && isNull {
-		e.dropRef(s, r.id)
+		c.resources.dropRef(s, r.id)
 	}
 	s.eachReg(spillMask, func(x *reg) {
 		if !x.typ.mayBeNull() || x.id != r.id || !(x.isRCU() || x.id != 0) {
@@ -382,15 +291,15 @@ func (e *env) nullCheck(s *state, n int, isNull bool) {
 			x.id, x.ref = 0, 0
 			return
 		}
-		e.notNull(x)
-		if !e.mayHoldLock(x) {
+		c.values.notNull(x)
+		if !c.resources.mayHoldLock(x) {
 			x.id = 0
 		}
 	})
 }
 
 // packetCompare learns from a comparison of a packet pointer with the end of the packet, or of metadata with its start.
-func (e *env) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
+func (c *conditions) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Cond) {
 	left := d.typ == ptrPacket && s.typ == ptrPacketEnd || d.typ == ptrPacketMeta && s.initPacket(ptrPacket)
 	right := d.typ == ptrPacketEnd && s.typ == ptrPacket || d.initPacket(ptrPacket) && s.typ == ptrPacketMeta
 	p, n := d, in.Dst
@@ -403,17 +312,17 @@ func (e *env) packetCompare(in *decode.Insn, d, s *reg, other *state, op num.Con
 	dp := *p
 	switch op {
 	case num.Gt: // p > end
-		e.goodPacket(e.cur, &dp, false)
+		c.goodPacket(c.cur, &dp, false)
 		markEnd(other, n, true)
 	case num.Lt:
-		e.goodPacket(other, &dp, true)
-		markEnd(e.cur, n, false)
+		c.goodPacket(other, &dp, true)
+		markEnd(c.cur, n, false)
 	case num.Ge:
-		e.goodPacket(e.cur, &dp, true)
+		c.goodPacket(c.cur, &dp, true)
 		markEnd(other, n, false)
 	case num.Le:
-		e.goodPacket(other, &dp, false)
-		markEnd(e.cur, n, true)
+		c.goodPacket(other, &dp, false)
+		markEnd(c.cur, n, true)
 	}
 }
 
@@ -429,9 +338,9 @@ func markEnd(s *state, n uint8, beyond bool) {
 }
 
 // goodPacket: bytes up to the pointer are in the packet; open says that one more is (find_good_pkt_pointers).
-func (e *env) goodPacket(s *state, p *reg, open bool) {
+func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 	n := int64(p.off)
-	if e.has(since.OffsetInBounds) {
+	if c.has(since.OffsetInBounds) {
 		// What was added counts too: all pointers of this identity carry it.
 		if p.SMin+n < 0 || p.UMax > maxPacketOff {
 			return
@@ -453,34 +362,34 @@ func (e *env) goodPacket(s *state, p *reg, open bool) {
 	})
 }
 
-func (e *env) mayGoto(in *decode.Insn) {
-	if in.Code != clsJMP|opJCOND || in.Src != 0 || in.Dst != 0 || in.Imm != 0 || in.Off == 0 && e.rel < since.R(6, 15) {
-		e.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
+func (c *conditions) mayGoto(in *decode.Insn) {
+	if in.Code != clsJMP|opJCOND || in.Src != 0 || in.Dst != 0 || in.Imm != 0 || in.Off == 0 && c.rel < since.R(6, 15) {
+		c.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
 	}
 	var prev *state
-	if e.cur.parent != nil {
-		prev = e.findEntry(e.cur.parent, e.insn)
+	if c.cur.parent != nil {
+		prev = c.checkpoints.findEntry(c.cur.parent, c.insn)
 	}
-	q := e.push(e.insn+1, e.insn)
+	q := c.pool.push(c.insn+1, c.insn)
 	q.mayGoto++
 	if prev != nil {
-		e.widen(prev, q)
+		c.checkpoints.widen(prev, q)
 	}
-	e.insn += int(in.Off)
+	c.insn += int(in.Off)
 }
 
 // gotox judges an indirect jump: all targets but one are queued.
-func (e *env) gotox(in *decode.Insn) stepResult {
-	e.checkSrc(in.Dst)
-	r := e.reg(int(in.Dst))
+func (c *conditions) gotox(in *decode.Insn) stepResult {
+	c.values.checkSrc(in.Dst)
+	r := c.reg(int(in.Dst))
 	if r.typ != ptrInsn {
-		e.refuse(uapi.EINVAL, "R%d has type %s, expected PTR_TO_INSN", in.Dst, e.typeName(r.typ))
+		c.refuse(uapi.EINVAL, "R%d has type %s, expected PTR_TO_INSN", in.Dst, c.typeName(r.typ))
 	}
-	m := e.mapOf(r)
+	m := c.mapOf(r)
 	lo := (r.UMin + uint64(r.off)) / 8
 	hi := (r.UMax + uint64(r.off)) / 8
 	if hi >= uint64(len(m.Slots)) || lo > hi {
-		e.refuse(uapi.EINVAL, "gotox target is outside of the jump table")
+		c.refuse(uapi.EINVAL, "gotox target is outside of the jump table")
 	}
 	seen := map[uint32]bool{}
 	var targets []int
@@ -492,8 +401,8 @@ func (e *env) gotox(in *decode.Insn) stepResult {
 	}
 	sortInts(targets)
 	for _, t := range targets[:len(targets)-1] {
-		e.push(t, e.insn)
+		c.pool.push(t, c.insn)
 	}
-	e.insn = targets[len(targets)-1]
+	c.insn = targets[len(targets)-1]
 	return stepJumped
 }

@@ -33,23 +33,23 @@ type constReg struct {
 // constRegs are the registers before an instruction.
 type constRegs [11]constReg
 
-func (e *env) computeConstRegs() []constRegs {
-	n := len(e.insns)
-	e.took(int64(n) * int64(11*16))
+func (l *layout) computeConstRegs() []constRegs {
+	n := len(l.insns)
+	l.took(int64(n) * int64(11*16))
 	in := make([]constRegs, n)
-	for s := range e.nsubs() {
-		for r := range in[e.subs[s].start] {
-			in[e.subs[s].start][r].kind = knownNothing
+	for s := range l.nsubs() {
+		for r := range in[l.subs[s].start] {
+			in[l.subs[s].start][r].kind = knownNothing
 		}
 	}
 	var buf [2]int
 	for changed := true; changed; {
 		changed = false
-		for i := len(e.postorder) - 1; i >= 0; i-- {
-			at := e.postorder[i]
+		for i := len(l.postorder) - 1; i >= 0; i-- {
+			at := l.postorder[i]
 			out := in[at]
-			e.constStep(&out, at)
-			for _, s := range e.succ(buf[:0], at) {
+			l.constStep(&out, at)
+			for _, s := range l.succ(buf[:0], at) {
 				if in[s].join(&out) {
 					changed = true
 				}
@@ -82,13 +82,13 @@ func (c *constRegs) number(r uint8) (uint64, bool) {
 	return c[r].val, true
 }
 
-func (e *env) constStep(c *constRegs, at int) {
-	in := &e.insns[at]
+func (l *layout) constStep(c *constRegs, at int) {
+	in := &l.insns[at]
 	dst := &c[min(in.Dst, 10)]
 	unknown := constReg{kind: knownNothing}
 	switch class(in) {
 	case clsALU, clsALU64:
-		e.constALU(c, in, dst)
+		l.constALU(c, in, dst)
 	case clsLD:
 		if mode(in) == modeABS || mode(in) == modeIND {
 			c.forgetCall()
@@ -97,10 +97,10 @@ func (e *env) constStep(c *constRegs, at int) {
 		if !isLdImm64(in) {
 			return
 		}
-		switch a := &e.aux[at]; in.Src {
+		switch a := &l.aux[at]; in.Src {
 		case decode.PseudoFunc:
 			*dst = unknown
-			if s := e.subprogFrom(callTarget(at, in)); s >= 0 {
+			if s := l.subprogFrom(callTarget(at, in)); s >= 0 {
 				*dst = constReg{kind: knownFunc, val: uint64(s)}
 			}
 		case decode.PseudoMapValue, decode.PseudoMapIdxValue:
@@ -108,12 +108,12 @@ func (e *env) constStep(c *constRegs, at int) {
 		case decode.PseudoMapFD, decode.PseudoMapIdx:
 			*dst = constReg{kind: knownMap, mapp: a.mapp}
 		case 0:
-			*dst = constReg{kind: knownNumber, val: decode.Imm64(e.insns, at)}
+			*dst = constReg{kind: knownNumber, val: decode.Imm64(l.insns, at)}
 		default:
 			*dst = unknown
 		}
 	case clsLDX:
-		*dst = e.constLoad(c, in)
+		*dst = l.constLoad(c, in)
 	case clsJMP:
 		if in.Code&0xf8 == opCall {
 			c.forgetCall()
@@ -131,7 +131,7 @@ func (c *constRegs) forgetCall() {
 	}
 }
 
-func (e *env) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
+func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	src := c[min(in.Src, 10)]
 	unknown := constReg{kind: knownNothing}
 	offset := dst.kind == knownNumber || dst.kind == knownMapValue
@@ -196,17 +196,17 @@ func (e *env) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 }
 
 // constLoad is what a load yields: a number when it reads a constant map.
-func (e *env) constLoad(c *constRegs, in *decode.Insn) constReg {
+func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	src := c[min(in.Src, 10)]
 	if src.kind != knownMapValue || src.mapp == 0 {
 		return constReg{kind: knownNothing}
 	}
-	m := e.maps[src.mapp-1]
+	m := l.maps[src.mapp-1]
 	at, size := int64(int32(src.val))+int64(in.Off), sizeOf(in)
 	if m.Frozen == nil || m.Type == uapi.MapTypeInsnArray || at < 0 || at+int64(size) > int64(min(len(m.Frozen), int(m.ValueSize))) {
 		return constReg{kind: knownNothing}
 	}
-	return constReg{kind: knownNumber, val: readInt(m.Frozen[at:], size, mode(in) == modeMEMSX, e.order())}
+	return constReg{kind: knownNumber, val: readInt(m.Frozen[at:], size, mode(in) == modeMEMSX, l.order())}
 }
 
 // atomicResult is the register an atomic operation loads into, -1 if there is none (bpf_atomic_load_reg).
@@ -225,10 +225,10 @@ func atomicResult(in *decode.Insn) int {
 }
 
 // pruneDeadBranches makes jumps of branches that constants decide, so that what lies after them does not count as read.
-func (e *env) pruneDeadBranches(known []constRegs) {
+func (l *layout) pruneDeadBranches(known []constRegs) {
 	changed := false
-	for i := range e.insns {
-		in := &e.insns[i]
+	for i := range l.insns {
+		in := &l.insns[i]
 		if !isJump(in) || opOf(in) == opJA || opOf(in) == opCall || opOf(in) == opExit || opOf(in) == opJCOND {
 			continue
 		}
@@ -246,8 +246,8 @@ func (e *env) pruneDeadBranches(known []constRegs) {
 			x, y = uint64(int64(int32(x))), uint64(int64(int32(y)))
 		}
 		if !changed {
-			e.insns = append([]decode.Insn(nil), e.insns...)
-			in = &e.insns[i]
+			l.insns = append([]decode.Insn(nil), l.insns...)
+			in = &l.insns[i]
 			changed = true
 		}
 		jump := decode.Insn{Code: clsJMP | opJA}
@@ -257,7 +257,7 @@ func (e *env) pruneDeadBranches(known []constRegs) {
 		*in = jump
 	}
 	if changed {
-		e.computePostorder()
+		l.computePostorder()
 	}
 }
 

@@ -34,9 +34,9 @@ func (m *idMap) same(old, cur uint32) bool {
 }
 
 // sameScalar is same where a scalar without identity is one of its own.
-func (e *env) sameScalar(old, cur uint32) bool {
-	m := &e.idmap
-	if e.r.singular {
+func (p *checkpoints) sameScalar(old, cur uint32) bool {
+	m := &p.idmap
+	if p.r.singular {
 		if old == 0 {
 			return true
 		}
@@ -52,7 +52,7 @@ func (e *env) sameScalar(old, cur uint32) bool {
 	if !m.same(old, cur) {
 		return false
 	}
-	if e.r.singular && old&addConst != 0 {
+	if p.r.singular && old&addConst != 0 {
 		return m.same(old&^addConst, cur&^addConst)
 	}
 	return true
@@ -66,20 +66,20 @@ const (
 	rangeWithin
 )
 
-func (e *env) exactRegs(a, b *reg) bool {
-	return a.value == b.value && e.idmap.same(a.id, b.id) && e.idmap.same(a.ref, b.ref)
+func (p *checkpoints) exactRegs(a, b *reg) bool {
+	return a.value == b.value && p.idmap.same(a.id, b.id) && p.idmap.same(a.ref, b.ref)
 }
 
 // safe reports whether what was fine with the old register is fine with the current one (regsafe).
-func (e *env) safe(o, c *reg, x exactness) bool {
+func (p *checkpoints) safe(o, c *reg, x exactness) bool {
 	if x == exact {
-		return e.exactRegs(o, c)
+		return p.exactRegs(o, c)
 	}
-	if !e.r.static && x == notExact && o.live&liveRead == 0 {
+	if !p.r.static && x == notExact && o.live&liveRead == 0 {
 		return true
 	}
 	if o.typ == notInit {
-		if e.r.static || x == notExact || c.typ == notInit {
+		if p.r.static || x == notExact || c.typ == notInit {
 			return true
 		}
 	}
@@ -88,9 +88,9 @@ func (e *env) safe(o, c *reg, x exactness) bool {
 	}
 	switch o.typ.base() {
 	case scalar:
-		return e.safeScalar(o, c, x)
+		return p.safeScalar(o, c, x)
 	case ptrMapKey, ptrMapValue, ptrMem, ptrBuf, ptrTPBuffer:
-		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var) && e.idmap.same(o.id, c.id) && e.idmap.same(o.ref, c.ref)
+		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var) && p.idmap.same(o.id, c.id) && p.idmap.same(o.ref, c.ref)
 	case ptrPacketMeta, ptrPacket:
 		if o.rng < 0 || c.rng < 0 {
 			if o.rng != c.rng {
@@ -99,23 +99,23 @@ func (e *env) safe(o, c *reg, x exactness) bool {
 		} else if o.rng > c.rng {
 			return false
 		}
-		return o.off == c.off && e.idmap.same(o.id, c.id) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
+		return o.off == c.off && p.idmap.same(o.id, c.id) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
 	case ptrStack:
-		return e.exactRegs(o, c) && o.frame == c.frame
+		return p.exactRegs(o, c) && o.frame == c.frame
 	case ptrArena:
 		return true
 	case ptrInsn:
 		return sameBeforeBounds(o, c) && o.Within(&c.Bounds) && o.Var.Contains(c.Var)
 	}
-	return e.exactRegs(o, c)
+	return p.exactRegs(o, c)
 }
 
-func (e *env) safeScalar(o, c *reg, x exactness) bool {
+func (p *checkpoints) safeScalar(o, c *reg, x exactness) bool {
 	if !o.precise && x == notExact {
 		return true
 	}
-	if e.r.linked {
-		if e.r.singular {
+	if p.r.linked {
+		if p.r.singular {
 			if o.id != 0 && o.id&addConst != c.id&addConst {
 				return false
 			}
@@ -128,7 +128,7 @@ func (e *env) safeScalar(o, c *reg, x exactness) bool {
 			return false
 		}
 	}
-	if e.r.ids && !e.sameScalar(o.id, c.id) {
+	if p.r.ids && !p.sameScalar(o.id, c.id) {
 		return false
 	}
 	return o.Within(&c.Bounds) && o.Var.Contains(c.Var)
@@ -148,9 +148,9 @@ var unboundReg = func() *reg {
 	return &r
 }()
 
-func (e *env) allMisc(s *slot, from int) bool {
+func (p *checkpoints) allMisc(s *slot, from int) bool {
 	for _, t := range s.t[from:] {
-		if t != slotMisc && !((t == slotInvalid || t == slotPoison) && e.r.uninit) {
+		if t != slotMisc && !((t == slotInvalid || t == slotPoison) && p.r.uninit) {
 			return false
 		}
 	}
@@ -158,11 +158,11 @@ func (e *env) allMisc(s *slot, from int) bool {
 }
 
 // scalarOf is what a load of a slot (from byte `from` of it on) would yield, nil when that is not a scalar.
-func (e *env) scalarOf(s *slot, from int) *reg {
+func (p *checkpoints) scalarOf(s *slot, from int) *reg {
 	if s.t[from] == slotSpill && s.reg.typ == scalar {
 		return &s.reg
 	}
-	if e.allMisc(s, from) {
+	if p.allMisc(s, from) {
 		return unboundReg
 	}
 	return nil
@@ -176,7 +176,7 @@ func clean(t uint8) uint8 {
 }
 
 // safeStack compares stacks (stacksafe).
-func (e *env) safeStack(o, c *frame, x exactness) bool {
+func (p *checkpoints) safeStack(o, c *frame, x exactness) bool {
 	n, m := len(o.stack)*8, len(c.stack)*8
 	for i := 0; i < n; i++ {
 		os := &o.stack[i/8]
@@ -185,32 +185,32 @@ func (e *env) safeStack(o, c *frame, x exactness) bool {
 		if i < m {
 			cs = &c.stack[i/8]
 		}
-		if x == exact || x == rangeWithin && !e.r.static {
+		if x == exact || x == rangeWithin && !p.r.static {
 			if cs == nil || clean(os.t[b]) != clean(cs.t[b]) {
 				return false
 			}
 		}
-		if !e.r.static && os.reg.live&liveRead == 0 && x == notExact {
+		if !p.r.static && os.reg.live&liveRead == 0 && x == notExact {
 			i += 7
 			continue
 		}
-		if clean(os.t[b]) == slotInvalid || e.r.uninit && os.t[b] == slotMisc {
+		if clean(os.t[b]) == slotInvalid || p.r.uninit && os.t[b] == slotMisc {
 			continue
 		}
 		if cs == nil {
 			return false
 		}
-		if e.scalarSlots() && (b == 0 || b == 4 && e.r.half || !e.r.half) {
+		if p.scalarSlots() && (b == 0 || b == 4 && p.r.half || !p.r.half) {
 			from := 0
-			if e.r.half {
+			if p.r.half {
 				from = b
 			}
-			or, cr := e.scalarOf(os, from), e.scalarOf(cs, from)
+			or, cr := p.scalarOf(os, from), p.scalarOf(cs, from)
 			if or != nil && cr != nil {
-				if !e.safe(or, cr, x) {
+				if !p.safe(or, cr, x) {
 					return false
 				}
-				if e.r.half && b == 4 {
+				if p.r.half && b == 4 {
 					i += 3
 				} else {
 					i += 7
@@ -227,37 +227,37 @@ func (e *env) safeStack(o, c *frame, x exactness) bool {
 		if b != 7 {
 			continue
 		}
-		if !e.safeSlot(os, cs, x) {
+		if !p.safeSlot(os, cs, x) {
 			return false
 		}
 	}
 	return true
 }
 
-func (e *env) safeSlot(os, cs *slot, x exactness) bool {
+func (p *checkpoints) safeSlot(os, cs *slot, x exactness) bool {
 	o, c := &os.reg, &cs.reg
 	switch os.t[7] {
 	case slotSpill:
-		return e.safe(o, c, x)
+		return p.safe(o, c, x)
 	case slotDynptr:
-		return o.dtype == c.dtype && o.first == c.first && e.idmap.same(o.ref, c.ref)
+		return o.dtype == c.dtype && o.first == c.first && p.idmap.same(o.ref, c.ref)
 	case slotIter:
-		return o.typ == c.typ && o.spec == c.spec && o.tid == c.tid && o.istate == c.istate && e.idmap.same(o.ref, c.ref)
+		return o.typ == c.typ && o.spec == c.spec && o.tid == c.tid && o.istate == c.istate && p.idmap.same(o.ref, c.ref)
 	case slotIRQ:
-		return e.idmap.same(o.ref, c.ref) && o.class == c.class
+		return p.idmap.same(o.ref, c.ref) && o.class == c.class
 	}
 	return true
 }
 
-func (e *env) safeRefs(o, c []ref) bool {
+func (p *checkpoints) safeRefs(o, c []ref) bool {
 	if len(o) != len(c) {
 		return false
 	}
 	for i := range o {
-		if !e.idmap.same(o[i].id, c[i].id) {
+		if !p.idmap.same(o[i].id, c[i].id) {
 			return false
 		}
-		if e.r.stateRefs {
+		if p.r.stateRefs {
 			if o[i].kind != c[i].kind {
 				return false
 			}
@@ -269,46 +269,46 @@ func (e *env) safeRefs(o, c []ref) bool {
 	return true
 }
 
-func (e *env) safeFrame(o, c *frame, insn int, x exactness) bool {
+func (p *checkpoints) safeFrame(o, c *frame, insn int, x exactness) bool {
 	if o.callbackDepth > c.callbackDepth {
 		return false
 	}
 	live := uint16(0xffff)
-	if e.r.liveRegs {
-		live = e.aux[insn].live
+	if p.r.liveRegs {
+		live = p.aux[insn].live
 	}
 	for i := 0; i < 11; i++ {
-		if live>>i&1 != 0 && !e.safe(&o.regs[i], &c.regs[i], x) {
+		if live>>i&1 != 0 && !p.safe(&o.regs[i], &c.regs[i], x) {
 			return false
 		}
 	}
-	if !e.safeStack(o, c, x) {
+	if !p.safeStack(o, c, x) {
 		return false
 	}
-	return e.r.stateRefs || e.safeRefs(o.refs, c.refs)
+	return p.r.stateRefs || p.safeRefs(o.refs, c.refs)
 }
 
 // statesEqual reports whether what was proved of the old state holds for the current one.
-func (e *env) statesEqual(o, c *state, x exactness) bool {
+func (p *checkpoints) statesEqual(o, c *state, x exactness) bool {
 	if o.curFrame != c.curFrame {
 		return false
 	}
-	e.idmap.reset(e.ids)
+	p.idmap.reset(p.ids)
 	if o.sleepable != c.sleepable || o.rcu != c.rcu || o.preempt != c.preempt {
 		return false
 	}
-	if e.r.stateRefs {
-		if o.locks != c.locks || !e.idmap.same(o.irqID, c.irqID) || !e.idmap.same(o.lockID, c.lockID) || o.lock != c.lock || !e.safeRefs(o.refs, c.refs) {
+	if p.r.stateRefs {
+		if o.locks != c.locks || !p.idmap.same(o.irqID, c.irqID) || !p.idmap.same(o.lockID, c.lockID) || o.lock != c.lock || !p.safeRefs(o.refs, c.refs) {
 			return false
 		}
-	} else if o.lock != c.lock || !e.idmap.same(o.lockID, c.lockID) {
+	} else if o.lock != c.lock || !p.idmap.same(o.lockID, c.lockID) {
 		return false
 	}
 	for i := 0; i <= o.curFrame; i++ {
 		if o.frames[i].callsite != c.frames[i].callsite {
 			return false
 		}
-		if !e.safeFrame(o.frames[i], c.frames[i], o.at(i), x) {
+		if !p.safeFrame(o.frames[i], c.frames[i], o.at(i), x) {
 			return false
 		}
 	}

@@ -110,26 +110,26 @@ type mapInfo struct {
 }
 
 // mapOf is the map a register is about.
-func (e *env) mapOf(r *reg) *mapInfo { return e.maps[r.mapp-1] }
+func (u *subject) mapOf(r *reg) *mapInfo { return u.maps[r.mapp-1] }
 
 // addMap makes a map known.
-func (e *env) addMap(m *Map) *mapInfo {
-	for _, x := range e.maps {
+func (u *subject) addMap(m *Map) *mapInfo {
+	for _, x := range u.maps {
 		if x.Map == m {
 			return x
 		}
 	}
 	x := &mapInfo{Map: m}
-	e.maps = append(e.maps, x)
-	x.index = uint16(len(e.maps))
+	u.maps = append(u.maps, x)
+	x.index = uint16(len(u.maps))
 	if m.BTF != nil {
-		x.spec = e.addSpec(m.BTF)
+		x.spec = u.addSpec(m.BTF)
 		if m.ValueType != 0 && mapTakesFields(m.Type) {
-			x.rec = e.parseRecord(x.spec, m.ValueType, m.Vars)
+			x.rec = u.parseRecord(x.spec, m.ValueType, m.Vars)
 		}
 	}
 	if m.Inner != nil && (m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps) {
-		x.inner = e.addMap(m.Inner)
+		x.inner = u.addMap(m.Inner)
 	}
 	return x
 }
@@ -143,23 +143,23 @@ func mapTakesFields(t uapi.MapType) bool {
 	return false
 }
 
-func (e *env) addSpec(s *btf.Spec) uint8 {
-	for i, x := range e.specs {
+func (u *subject) addSpec(s *btf.Spec) uint8 {
+	for i, x := range u.specs {
 		if x == s {
 			return uint8(i + 1)
 		}
 	}
-	e.specs = append(e.specs, s)
-	return uint8(len(e.specs))
+	u.specs = append(u.specs, s)
+	return uint8(len(u.specs))
 }
 
 // recordOf is the special fields of what a register points to.
-func (e *env) recordOf(r *reg) *record {
+func (u *subject) recordOf(r *reg) *record {
 	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
-		return &e.mapOf(r).rec
+		return &u.mapOf(r).rec
 	}
 	if r.typ.isAllocObj() {
-		return e.objectRecord(r.spec, btf.ID(r.tid))
+		return u.objectRecord(r.spec, btf.ID(r.tid))
 	}
 	return nil
 }
@@ -170,27 +170,27 @@ type typeKey struct {
 }
 
 // objectRecord is the special fields of a struct of the program; nil when it has none.
-func (e *env) objectRecord(spec uint8, id btf.ID) *record {
+func (u *subject) objectRecord(spec uint8, id btf.ID) *record {
 	k := typeKey{spec, id}
-	if r, ok := e.prog.records[k]; ok {
+	if r, ok := u.prog.records[k]; ok {
 		return r
 	}
-	if e.prog.records == nil {
-		e.prog.records = map[typeKey]*record{}
+	if u.prog.records == nil {
+		u.prog.records = map[typeKey]*record{}
 	}
 	var out *record
-	if r := e.parseRecord(spec, id, nil); len(r.fields) > 0 {
+	if r := u.parseRecord(spec, id, nil); len(r.fields) > 0 {
 		out = &r
 	}
-	e.prog.records[k] = out
+	u.prog.records[k] = out
 	return out
 }
 
 // parseRecord finds the special fields of a type (btf_parse_fields).
-func (e *env) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
-	s := e.specs[spec-1]
+func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
+	s := u.specs[spec-1]
 	t := s.SkipMods(id)
-	p := fieldParser{e: e, s: s, spec: spec}
+	p := fieldParser{e: u, s: s, spec: spec}
 	switch t.Kind {
 	case btf.KindStruct:
 		p.structFields(t, 0, 0)
@@ -214,7 +214,7 @@ func (e *env) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 }
 
 type fieldParser struct {
-	e    *env
+	e    *subject
 	s    *btf.Spec
 	spec uint8
 	out  []field
@@ -394,21 +394,21 @@ type tagKey struct {
 }
 
 // declTags are the tags of a type (idx -1), a member or a parameter.
-func (e *env) declTags(spec uint8, id btf.ID, idx int) []string {
-	if e.prog.tags == nil {
-		e.prog.tags = map[tagKey][]string{}
-		e.prog.tagged = map[uint8]bool{}
+func (u *subject) declTags(spec uint8, id btf.ID, idx int) []string {
+	if u.prog.tags == nil {
+		u.prog.tags = map[tagKey][]string{}
+		u.prog.tagged = map[uint8]bool{}
 	}
-	if !e.prog.tagged[spec] {
-		e.prog.tagged[spec] = true
-		s := e.specs[spec-1]
+	if !u.prog.tagged[spec] {
+		u.prog.tagged[spec] = true
+		s := u.specs[spec-1]
 		for i := s.FirstID(); int(i) < s.NumTypes(); i++ {
 			if s.Kind(i) == btf.KindDeclTag {
 				t := s.MustType(i)
 				k := tagKey{spec, t.Ref, int(t.ComponentIdx)}
-				e.prog.tags[k] = append(e.prog.tags[k], t.Name)
+				u.prog.tags[k] = append(u.prog.tags[k], t.Name)
 			}
 		}
 	}
-	return e.prog.tags[tagKey{spec, id, idx}]
+	return u.prog.tags[tagKey{spec, id, idx}]
 }

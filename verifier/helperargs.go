@@ -23,34 +23,34 @@ func argFlags(f proto.Flags) regType {
 }
 
 // helperArg judges an argument of a helper (check_func_arg).
-func (e *env) helperArg(i int, p *proto.Proto, m *callMeta) {
+func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	a := p.Args[i]
 	n := i + 1
-	e.checkSrc(uint8(n))
+	g.values.checkSrc(uint8(n))
 	if a.Kind == proto.Anything {
 		return
 	}
-	r := e.reg(n)
-	if r.typ.isPacket() && !e.packetAccess(m, read) {
-		e.refuse(uapi.EACCES, "helper access to the packet is not allowed")
+	r := g.reg(n)
+	if r.typ.isPacket() && !g.contexts.packetAccess(m, read) {
+		g.refuse(uapi.EACCES, "helper access to the packet is not allowed")
 	}
 	kind := a.Kind
 	if kind == proto.MapValue {
-		kind = e.mapValueKind(a, m)
+		kind = g.mapValueKind(a, m)
 	}
 	if r.isNull() && a.Flags&proto.MaybeNull != 0 {
-		e.precise(n)
+		g.precision.precise(n)
 	} else {
-		e.checkArgType(n, a, kind, m)
-		e.argOffset(r, n, a, kind)
+		g.checkArgType(n, a, kind, m)
+		g.argOffset(r, n, a, kind)
 	}
 	if a.Flags&proto.Release != 0 {
-		e.checkReleaseArg(n, r, kind)
+		g.checkReleaseArg(n, r, kind)
 		m.release = n
 	}
 	if r.ref != 0 && kind != proto.Kptr {
 		if m.ref != 0 {
-			e.refuse(uapi.EFAULT, "verifier internal error: more than one arg with ref_obj_id R%d %d %d", n, r.ref, m.ref)
+			g.refuse(uapi.EFAULT, "verifier internal error: more than one arg with ref_obj_id R%d %d %d", n, r.ref, m.ref)
 		}
 		m.ref = r.ref
 	}
@@ -60,38 +60,38 @@ func (e *env) helperArg(i int, p *proto.Proto, m *callMeta) {
 	}
 	switch kind {
 	case proto.ConstMap:
-		mp := e.mapOf(r)
+		mp := g.mapOf(r)
 		if m.mapp != nil && (m.mapp != mp || m.uid != r.uid) {
-			e.refuse(uapi.EINVAL, "timer pointer in R1 map_uid=%d doesn't match map pointer in R2 map_uid=%d", m.uid, r.uid)
+			g.refuse(uapi.EINVAL, "timer pointer in R1 map_uid=%d doesn't match map pointer in R2 map_uid=%d", m.uid, r.uid)
 		}
 		m.mapp, m.uid = mp, r.uid
 	case proto.MapKey:
-		e.needMap(m, "key")
-		e.helperMem(n, int(m.mapp.KeySize), read, false, nil)
-		e.noteKey(n, m)
+		g.needMap(m, "key")
+		g.memory.helperMem(n, int(m.mapp.KeySize), read, false, nil)
+		g.noteKey(n, m)
 	case proto.MapValue:
 		if r.isNull() && a.Flags&proto.MaybeNull != 0 {
 			return
 		}
-		e.needMap(m, "value")
+		g.needMap(m, "value")
 		m.raw = a.Flags&proto.Uninit != 0
-		e.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
+		g.memory.helperMem(n, int(m.mapp.ValueSize), acc, false, m)
 	case proto.PercpuBTFID:
 		if r.tid == 0 {
-			e.refuse(uapi.EACCES, "Helper has invalid btf_id in R%d", n)
+			g.refuse(uapi.EACCES, "Helper has invalid btf_id in R%d", n)
 		}
 		m.retSpec, m.retID = r.spec, r.tid
 	case proto.SpinLock:
-		if e.inTreeCallback() {
-			e.refuse(uapi.EACCES, "can't spin_{lock,unlock} in rbtree cb")
+		if g.resources.inTreeCallback() {
+			g.refuse(uapi.EACCES, "can't spin_{lock,unlock} in rbtree cb")
 		}
 		flags := 0
 		if m.id == uapi.FuncSpinLock {
 			flags = lockTake
 		}
-		e.spinLock(n, flags)
+		g.resources.spinLock(n, flags)
 	case proto.Timer:
-		e.timerArg(n, m)
+		g.timerArg(n, m)
 	case proto.Func:
 		m.sub = int(r.sub)
 	case proto.Mem:
@@ -99,9 +99,9 @@ func (e *env) helperArg(i int, p *proto.Proto, m *callMeta) {
 	case proto.FixedMem:
 		m.raw = a.Flags&proto.Uninit != 0
 		if !(r.isNull() && a.Flags&proto.MaybeNull != 0) {
-			e.helperMem(n, int(a.Size), acc, false, m)
+			g.memory.helperMem(n, int(a.Size), acc, false, m)
 			if a.Flags&proto.Aligned != 0 {
-				e.checkAlign(r, 0, int(a.Size), true)
+				g.memory.checkAlign(r, 0, int(a.Size), true)
 			}
 		}
 	case proto.ConstSize, proto.ConstSizeOrZero:
@@ -109,38 +109,38 @@ func (e *env) helperArg(i int, p *proto.Proto, m *callMeta) {
 		if p.Args[i-1].Flags&proto.Write != 0 {
 			t = write
 		}
-		e.memSize(n, t, kind == proto.ConstSizeOrZero, m)
+		g.memory.memSize(n, t, kind == proto.ConstSizeOrZero, m)
 	case proto.Dynptr:
-		e.dynptrArg(n, argFlags(a.Flags), 0)
+		g.dynptrArg(n, argFlags(a.Flags), 0)
 	case proto.AllocSize:
 		if !r.Var.IsConst() {
-			e.refuse(uapi.EACCES, "R%d is not a known constant'", n)
+			g.refuse(uapi.EACCES, "R%d is not a known constant'", n)
 		}
 		m.memSize = r.Var.Value
-		e.precise(n)
+		g.precision.precise(n)
 	case proto.ConstString:
-		e.constString(n)
+		g.constString(n)
 	case proto.Kptr:
-		e.kptrArg(n, m)
+		g.kptrArg(n, m)
 	}
 }
 
-func (e *env) needMap(m *callMeta, what string) {
+func (g *arguments) needMap(m *callMeta, what string) {
 	if m.mapp == nil {
-		e.refuse(uapi.EACCES, "invalid map_ptr to access map->%s", what)
+		g.refuse(uapi.EACCES, "invalid map_ptr to access map->%s", what)
 	}
 }
 
 // mapValueKind: values of sockmaps are sockets.
-func (e *env) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
+func (g *arguments) mapValueKind(a proto.Arg, m *callMeta) proto.ArgKind {
 	if m.mapp == nil {
-		e.refuse(uapi.EACCES, "invalid map_ptr to access map->type")
+		g.refuse(uapi.EACCES, "invalid map_ptr to access map->type")
 	}
 	if t := m.mapp.Type; t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
 		if a.Flags&^proto.ReadOnly == 0 {
 			return proto.BTFSockCommon
 		}
-		e.refuse(uapi.EINVAL, "invalid arg_type for sockmap/sockhash")
+		g.refuse(uapi.EINVAL, "invalid arg_type for sockmap/sockhash")
 	}
 	return proto.MapValue
 }
@@ -163,13 +163,13 @@ var argKinds = map[proto.ArgKind][]regType{
 }
 
 // checkArgType demands a register of a kind that fits an argument (check_reg_type).
-func (e *env) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
-	r := e.reg(n)
+func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+	r := g.reg(n)
 	t := r.typ
 	if a.Flags&proto.ReadOnly != 0 || kind == proto.MapKey || kind == proto.ConstString {
 		t &^= memRdonly
 	}
-	if kind == proto.MapValue && e.rel < since.R(6, 13) {
+	if kind == proto.MapValue && g.rel < since.R(6, 13) {
 		t &^= 0
 	}
 	if a.Flags&proto.MaybeNull != 0 {
@@ -202,9 +202,9 @@ func (e *env) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) 
 			if text != "" {
 				text += ", "
 			}
-			text += e.typeName(x)
+			text += g.typeName(x)
 		}
-		e.refuse(uapi.EACCES, "R%d type=%s expected=%s", n, e.typeName(r.typ), text)
+		g.refuse(uapi.EACCES, "R%d type=%s expected=%s", n, g.typeName(r.typ), text)
 	}
 	if r.typ.base() != ptrBTF {
 		return
@@ -212,17 +212,17 @@ func (e *env) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) 
 	switch kind {
 	case proto.MapKey, proto.MapValue, proto.Mem, proto.FixedMem:
 		if a.Flags&proto.ReadOnly == 0 && kind != proto.MapKey {
-			e.refuse(uapi.EACCES, "%s() may write into memory pointed by R%d type=%s", m.id, n, e.typeName(r.typ))
+			g.refuse(uapi.EACCES, "%s() may write into memory pointed by R%d type=%s", m.id, n, g.typeName(r.typ))
 		}
 		return
 	}
-	e.checkArgBTF(n, r, a, kind, m)
+	g.checkArgBTF(n, r, a, kind, m)
 }
 
 // checkArgBTF demands the kernel struct an argument points to.
-func (e *env) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
+func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	if r.typ.isAllocObj() {
-		if m.id == uapi.FuncKptrXchg && n == 2 && !e.kptrMatch(m.kptr, r, n) {
+		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
 			panic(refusal{uapi.EACCES})
 		}
 		return
@@ -231,10 +231,10 @@ func (e *env) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *cal
 		return
 	}
 	if r.typ.mayBeNull() && (a.Flags&proto.MaybeNull == 0 || a.Flags&proto.Release != 0) {
-		e.refuse(uapi.EACCES, "Possibly NULL pointer passed to helper arg%d", n)
+		g.refuse(uapi.EACCES, "Possibly NULL pointer passed to helper arg%d", n)
 	}
 	if m.id == uapi.FuncKptrXchg {
-		if !e.kptrMatch(m.kptr, r, n) {
+		if !g.memory.kptrMatch(m.kptr, r, n) {
 			panic(refusal{uapi.EACCES})
 		}
 		return
@@ -244,80 +244,65 @@ func (e *env) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *cal
 		want = "sock_common"
 	}
 	if want == "" {
-		e.unknown("the type of argument %d of %s", n, m.id)
+		g.unknown("the type of argument %d of %s", n, m.id)
 	}
 	strict := a.Flags&proto.Release != 0 && m.id != uapi.FuncSkRelease
-	id, ok := e.kernelType(want)
+	id, ok := g.kernelType(want)
 	if !ok {
-		e.unknown("struct %s, which the kernel's BTF does not have", want)
+		g.unknown("struct %s, which the kernel's BTF does not have", want)
 	}
-	if !e.structMatch(r.spec, btf.ID(r.tid), int(r.off), e.kernelSpec(), id, strict, true) {
-		e.refuse(uapi.EACCES, "R%d is of type %s but %s is expected", n, e.specName(r.spec, r.tid), want)
+	if !g.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), g.kernelSpec(), id, strict, true) {
+		g.refuse(uapi.EACCES, "R%d is of type %s but %s is expected", n, g.specName(r.spec, r.tid), want)
 	}
 }
 
 // argOffset demands that a pointer was not moved where the function would be told another address (check_func_arg_reg_off).
-func (e *env) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
+func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
 		if kind == proto.Dynptr && r.typ == ptrStack {
 			return
 		}
 		if r.off != 0 {
-			e.refuse(uapi.EINVAL, "R%d must have zero offset when passed to release func or trusted arg to kfunc", n)
+			g.refuse(uapi.EINVAL, "R%d must have zero offset when passed to release func or trusted arg to kfunc", n)
 		}
-		e.checkOffset(r, n, false)
+		g.memory.checkOffset(r, n, false)
 		return
 	}
-	e.plainOffset(r, n)
+	g.memory.plainOffset(r, n)
 }
 
-func (e *env) plainOffset(r *reg, n int) {
-	switch r.typ {
-	case ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRdonly, ptrMem | memRingbuf, ptrBuf, ptrBuf | memRdonly, ptrArena, scalar:
-		return
-	case ptrBTF, ptrBTF | memAlloc, ptrBTF | ptrTrusted, ptrBTF | memRCU, ptrBTF | memAlloc | nonOwnRef, ptrBTF | memAlloc | nonOwnRef | memRCU:
-		e.checkOffset(r, n, true)
-		return
-	case ptrCtx:
-		if e.varCtx() && e.rel >= since.R(7, 0) {
-			return
-		}
-	}
-	e.checkOffset(r, n, false)
-}
-
-func (e *env) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
+func (g *arguments) checkReleaseArg(n int, r *reg, kind proto.ArgKind) {
 	if kind == proto.Dynptr {
 		if r.typ != ptrStack {
-			e.refuse(uapi.EINVAL, "cannot release unowned const bpf_dynptr")
+			g.refuse(uapi.EINVAL, "cannot release unowned const bpf_dynptr")
 		}
-		spi, err := e.dynptrSpi(r)
-		if err != 0 || e.funcOf(r).stack[spi].reg.ref == 0 {
-			e.refuse(uapi.EINVAL, "arg %d is an unacquired reference", n)
+		spi, err := g.stack.dynptrSpi(r)
+		if err != 0 || g.funcOf(r).stack[spi].reg.ref == 0 {
+			g.refuse(uapi.EINVAL, "arg %d is an unacquired reference", n)
 		}
 		return
 	}
 	if r.ref == 0 && !r.isNull() {
-		e.refuse(uapi.EINVAL, "R%d must be referenced when passed to release function", n)
+		g.refuse(uapi.EINVAL, "R%d must be referenced when passed to release function", n)
 	}
 }
 
 // releaseArg gives the argument's reference back.
-func (e *env) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
+func (g *arguments) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 	if m.release == 0 {
 		return
 	}
-	r := e.reg(m.release)
+	r := g.reg(m.release)
 	ok := false
 	switch {
 	case p.Args[m.release-1].Kind == proto.Dynptr:
-		e.unmarkDynptr(r)
+		g.stack.unmarkDynptr(r)
 		ok = true
-	case m.id == uapi.FuncKptrXchg && m.ref != 0 && e.rel >= since.R(6, 7):
+	case m.id == uapi.FuncKptrXchg && m.ref != 0 && g.rel >= since.R(6, 7):
 		id := m.ref
-		rcu := e.inRCU()
-		if ok = e.dropRef(e.cur, id); ok {
-			e.cur.eachReg(spillMask, func(x *reg) {
+		rcu := g.resources.inRCU()
+		if ok = g.resources.dropRef(g.cur, id); ok {
+			g.cur.eachReg(spillMask, func(x *reg) {
 				if x.ref != id {
 					return
 				}
@@ -326,37 +311,95 @@ func (e *env) releaseArg(h *proto.Helper, p *proto.Proto, m *callMeta) {
 					x.typ = x.typ&^memAlloc | memRCU
 					return
 				}
-				e.invalidate(x)
+				g.resources.invalidate(x)
 			})
 		}
 	case m.ref != 0:
-		ok = e.release(m.ref)
+		ok = g.resources.release(m.ref)
 	case r.isNull():
 		ok = true
 	}
 	if !ok {
-		e.refuse(uapi.EINVAL, "func %s#%d reference has not been acquired before", h.Name(), int32(m.id))
+		g.refuse(uapi.EINVAL, "func %s#%d reference has not been acquired before", h.Name(), int32(m.id))
 	}
 }
 
-func (e *env) constString(n int) {
-	r := e.reg(n)
-	m := e.mapOf(r)
+func (g *arguments) constString(n int) {
+	r := g.reg(n)
+	m := g.mapOf(r)
 	if m.Frozen == nil || m.Flags&flagRdonlyProg == 0 {
-		e.refuse(uapi.EACCES, "R%d does not point to a readonly map'", n)
+		g.refuse(uapi.EACCES, "R%d does not point to a readonly map'", n)
 	}
 	if !r.Var.IsConst() {
-		e.refuse(uapi.EACCES, "R%d is not a constant address'", n)
+		g.refuse(uapi.EACCES, "R%d is not a constant address'", n)
 	}
 	if !hasDirectValue(m.Type) {
-		e.refuse(uapi.EACCES, "no direct value access support for this map type")
+		g.refuse(uapi.EACCES, "no direct value access support for this map type")
 	}
-	e.checkMapAccess(n, int(r.off), int(m.ValueSize)-int(r.off), false, accessHelper)
+	g.memory.checkMapAccess(n, int(r.off), int(m.ValueSize)-int(r.off), false, accessHelper)
 	at := r.offset()
 	for i := at; i < int64(len(m.Frozen)); i++ {
 		if m.Frozen[i] == 0 {
 			return
 		}
 	}
-	e.refuse(uapi.EINVAL, "string is not zero-terminated")
+	g.refuse(uapi.EINVAL, "string is not zero-terminated")
+}
+
+// noteKey remembers a key that is constant (get_constant_map_key): arrays have an element for it.
+func (g *arguments) noteKey(n int, m *callMeta) {
+	if !g.has(since.KnownKeyLookup) {
+		return
+	}
+	if t := m.mapp.Type; t != uapi.MapTypeArray && t != uapi.MapTypePercpuArray {
+		return
+	}
+	r := g.reg(n)
+	if r.typ != ptrStack || !r.Var.IsConst() {
+		return
+	}
+	size := int(m.mapp.KeySize)
+	off := int(r.offset())
+	slotOff := -off - 1
+	spi := slotOff / 8
+	f := g.funcOf(r)
+	if spi < 0 || spi >= len(f.stack) {
+		return
+	}
+	s := &f.stack[spi]
+	at := slotOff % 8
+	zeros, spills := 0, 0
+	for i := at; i >= 0 && at-i < size; i-- {
+		if s.t[i] != slotZero {
+			break
+		}
+		zeros++
+	}
+	if zeros >= size {
+		m.constKey = 1
+		return
+	}
+	if !s.isScalarSpill() {
+		return
+	}
+	for i := at; i >= 0; i-- {
+		if s.t[i] != slotSpill {
+			break
+		}
+		spills++
+	}
+	if spills != size {
+		return
+	}
+	if !s.reg.Var.IsConst() {
+		return
+	}
+	key := s.reg.Var.Value
+	// The key has to be compared exactly from now on.
+	g.precision.bt.stacks[r.frame] |= 1 << spi
+	g.precision.bt.frame = g.cur.curFrame
+	g.precision.markChain(g.cur, g.insn, nil)
+	if key < uint64(m.mapp.MaxEntries) {
+		m.constKey = key + 1
+	}
 }

@@ -9,43 +9,43 @@ import (
 )
 
 // iterArg judges the iterator argument of a kernel function (process_iter_arg).
-func (e *env) iterArg(m *callMeta, n int, t *btf.Type) {
+func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	k := m.k
-	r := e.reg(n)
+	r := c.reg(n)
 	if r.typ != ptrStack {
-		e.refuse(uapi.EINVAL, "arg#%d expected pointer to an iterator on stack", n-1)
+		c.refuse(uapi.EINVAL, "arg#%d expected pointer to an iterator on stack", n-1)
 	}
 	if t.Kind != btf.KindStruct || !strings.HasPrefix(t.Name, "bpf_iter_") {
-		e.refuse(uapi.EINVAL, "expected valid iter pointer as arg #%d", n-1)
+		c.refuse(uapi.EINVAL, "expected valid iter pointer as arg #%d", n-1)
 	}
 	name := strings.TrimPrefix(t.Name, "bpf_iter_")
 	slots := int(t.Size) / 8
 	if k.flags.has(kfIterNew) {
-		spi, errno := e.objectSpi(r, "iter", slots)
+		spi, errno := c.stack.objectSpi(r, "iter", slots)
 		bad := errno != 0 && errno != uapi.ERANGE
 		if errno == 0 {
 			for i := 0; i < slots; i++ {
-				for _, b := range e.funcOf(r).stack[spi-i].t {
+				for _, b := range c.funcOf(r).stack[spi-i].t {
 					bad = bad || b == slotIter
 				}
 			}
 		}
 		if bad {
-			e.refuse(uapi.EINVAL, "expected uninitialized iter_%s as arg #%d", name, n-1)
+			c.refuse(uapi.EINVAL, "expected uninitialized iter_%s as arg #%d", name, n-1)
 		}
 		for i := 0; i < slots*8; i += 8 {
-			e.access(e.insn, n, i, 8, write, -1, false, false)
+			c.memory.access(c.insn, n, i, 8, write, -1, false, false)
 		}
-		e.newIter(m, e.reg(n), slots, t.ID)
+		c.newIter(m, c.reg(n), slots, t.ID)
 		return
 	}
-	spi, errno := e.objectSpi(r, "iter", slots)
-	f := e.funcOf(r)
+	spi, errno := c.stack.objectSpi(r, "iter", slots)
+	f := c.funcOf(r)
 	ok := errno == 0
 	for i := 0; ok && i < slots; i++ {
 		s := &f.stack[spi-i]
 		if s.reg.typ&ptrUntrusted != 0 {
-			e.refuse(uapi.EPROTO, "expected an RCU CS when using %s", k.name)
+			c.refuse(uapi.EPROTO, "expected an RCU CS when using %s", k.name)
 		}
 		ok = (i == 0) == (s.reg.ref != 0) && s.reg.spec == k.spec && s.reg.tid == uint32(t.ID)
 		for _, b := range s.t {
@@ -53,11 +53,11 @@ func (e *env) iterArg(m *callMeta, n int, t *btf.Type) {
 		}
 	}
 	if !ok {
-		e.refuse(uapi.EINVAL, "expected an initialized iter_%s as arg #%d", name, n-1)
+		c.refuse(uapi.EINVAL, "expected an initialized iter_%s as arg #%d", name, n-1)
 	}
 	for i := 0; i < slots; i++ {
-		e.readSlot(f, spi-i)
-		e.log.touchSlot(f.no, spi-i)
+		c.liveness.readSlot(f, spi-i)
+		c.log.touchSlot(f.no, spi-i)
 	}
 	m.iterSpi, m.iterFrame = spi, int(r.frame)
 	m.ref = f.stack[spi].reg.ref
@@ -65,33 +65,33 @@ func (e *env) iterArg(m *callMeta, n int, t *btf.Type) {
 		for i := 0; i < slots; i++ {
 			s := &f.stack[spi-i]
 			if i == 0 {
-				e.release(s.reg.ref)
+				c.resources.release(s.reg.ref)
 			}
 			s.reg.notInit()
 			s.t = [8]uint8{}
-			e.wroteSlot(f, spi-i)
+			c.liveness.wroteSlot(f, spi-i)
 		}
 	}
 }
 
-func (e *env) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
-	spi, errno := e.objectSpi(r, "iter", slots)
+func (c *kfuncs) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
+	spi, errno := c.stack.objectSpi(r, "iter", slots)
 	if errno != 0 {
 		panic(refusal{errno})
 	}
-	f := e.funcOf(r)
-	ref := e.acquire()
+	f := c.funcOf(r)
+	ref := c.resources.acquire()
 	for i := 0; i < slots; i++ {
 		s := &f.stack[spi-i]
 		s.reg.pointer(ptrStack)
 		if m.k.flags.has(kfRCUProtected) {
-			if e.inRCU() {
+			if c.resources.inRCU() {
 				s.reg.typ |= memRCU
 			} else {
 				s.reg.typ |= ptrUntrusted
 			}
 		}
-		e.wroteSlot(f, spi-i)
+		c.liveness.wroteSlot(f, spi-i)
 		if i == 0 {
 			s.reg.ref = ref
 		}
@@ -100,37 +100,37 @@ func (e *env) newIter(m *callMeta, r *reg, slots int, id btf.ID) {
 		for j := range s.t {
 			s.t[j] = slotIter
 		}
-		e.log.touchSlot(f.no, spi-i)
+		c.log.touchSlot(f.no, spi-i)
 	}
 }
 
-func (e *env) iterReg(m *callMeta) *reg {
-	return &e.cur.frames[m.iterFrame].stack[m.iterSpi].reg
+func (c *kfuncs) iterReg(m *callMeta) *reg {
+	return &c.cur.frames[m.iterFrame].stack[m.iterSpi].reg
 }
 
 // iterNextCall explores both ways of a call for the next element: there is one, or the iterator is at its end
 // (process_iter_next_call).
-func (e *env) iterNextCall(m *callMeta) {
-	cur := e.cur
-	it := e.iterReg(m)
+func (c *kfuncs) iterNextCall(m *callMeta) {
+	cur := c.cur
+	it := c.iterReg(m)
 	if it.istate == iterActive {
 		var prev *state
-		if cur.parent == nil || cur.parent.insn != e.insn || !sameCallsites(cur.parent, cur) {
-			if e.has(since.ConvergingIterators) {
-				e.bug("bad parent state for iter next call")
+		if cur.parent == nil || cur.parent.insn != c.insn || !sameCallsites(cur.parent, cur) {
+			if c.has(since.ConvergingIterators) {
+				c.bug("bad parent state for iter next call")
 			}
 		} else {
-			prev = e.findEntry(cur.parent, e.insn)
+			prev = c.checkpoints.findEntry(cur.parent, c.insn)
 		}
-		q := e.push(e.insn+1, e.insn)
+		q := c.pool.push(c.insn+1, c.insn)
 		qi := &q.frames[m.iterFrame].stack[m.iterSpi].reg
 		qi.istate = iterActive
 		qi.depth++
-		if prev != nil && e.has(since.ConvergingIterators) {
-			e.widen(prev, q)
+		if prev != nil && c.has(since.ConvergingIterators) {
+			c.checkpoints.widen(prev, q)
 		}
-		e.notNull(&q.regs()[0])
+		c.values.notNull(&q.regs()[0])
 	}
 	it.istate = iterDrained
-	e.reg(0).constant(0)
+	c.reg(0).constant(0)
 }

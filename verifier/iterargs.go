@@ -38,27 +38,27 @@ var iterCtx = map[string][]iterCtxArg{
 }
 
 // iterArgs sets what the context of an iterator holds.
-func (e *env) iterArgs(s *btf.Spec) {
-	name := strings.TrimPrefix(e.prog.attachName, "bpf_iter_")
+func (h *attachment) iterArgs(s *btf.Spec) {
+	name := strings.TrimPrefix(h.prog.attachName, "bpf_iter_")
 	list, ok := iterCtx[name]
 	if !ok {
-		e.unknown("iterator %s", name)
+		h.unknown("iterator %s", name)
 	}
-	e.prog.ctxArgs = map[int]ctxValue{}
+	h.prog.ctxArgs = map[int]ctxValue{}
 	for _, a := range list {
 		v := ctxValue{typ: a.typ}
-		if e.rel < since.R(6, 4) {
+		if h.rel < since.R(6, 4) {
 			v.typ &^= ptrTrusted
 		}
 		if a.name != "" {
 			id, found := s.FindID(btf.KindStruct, a.name)
 			if !found {
-				e.unknown("struct %s, which the kernel's BTF does not have", a.name)
+				h.unknown("struct %s, which the kernel's BTF does not have", a.name)
 			}
-			v.spec, v.tid = e.addSpec(s), uint32(id)
-		} else if e.rel < since.R(6, 1) && name == "sockmap" || name == "bpf_map_elem" && e.rel < since.R(6, 1) {
+			v.spec, v.tid = h.addSpec(s), uint32(id)
+		} else if h.rel < since.R(6, 1) && name == "sockmap" || name == "bpf_map_elem" && h.rel < since.R(6, 1) {
 			v.typ &^= memRdonly
 		}
-		e.prog.ctxArgs[a.off] = v
+		h.prog.ctxArgs[a.off] = v
 	}
 }

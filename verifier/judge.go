@@ -36,8 +36,8 @@ func (j *Judge) WhyNot() string {
 	switch {
 	case j.kernel.Release == 0:
 		return fmt.Sprintf("the release of %s is not known (--kernel-version gives it)", j.linked.Target.Name)
-	case j.kernel.Release < oldest:
-		return fmt.Sprintf("its rules are known from Linux %s on, %s is %s", oldest, j.linked.Target.Name, j.kernel.Release)
+	case j.kernel.Release < loader.FirstVerified:
+		return fmt.Sprintf("its rules are known from Linux %s on, %s is %s", loader.FirstVerified, j.linked.Target.Name, j.kernel.Release)
 	}
 	return ""
 }

@@ -40,7 +40,7 @@ type liveQuery struct {
 
 func newStackLiveness() *stackLiveness { return &stackLiveness{instances: map[chainKey]*instance{}} }
 
-func (l *stackLiveness) lookup(e *env, s *state, depth int) *instance {
+func (l *stackLiveness) lookup(e *position, s *state, depth int) *instance {
 	var k chainKey
 	var starts [maxFrames]int
 	for i := 0; i <= depth; i++ {
@@ -54,7 +54,7 @@ func (l *stackLiveness) lookup(e *env, s *state, depth int) *instance {
 	return l.instance(e, k, starts)
 }
 
-func (l *stackLiveness) instance(e *env, k chainKey, starts [maxFrames]int) *instance {
+func (l *stackLiveness) instance(e *position, k chainKey, starts [maxFrames]int) *instance {
 	if in := l.instances[k]; in != nil {
 		return in
 	}
@@ -78,7 +78,7 @@ func (in *instance) at(frame, insn int) *slotMasks {
 	return nil
 }
 
-func (in *instance) need(e *env, frame, insn int) *slotMasks {
+func (in *instance) need(e *position, frame, insn int) *slotMasks {
 	if in.masks[frame] == nil {
 		e.took(int64(in.count) * 32)
 		in.masks[frame] = make([]slotMasks, in.count)
@@ -86,7 +86,7 @@ func (in *instance) need(e *env, frame, insn int) *slotMasks {
 	return &in.masks[frame][insn-in.start()]
 }
 
-func (l *stackLiveness) ensure(e *env) *instance {
+func (l *stackLiveness) ensure(e *position) *instance {
 	if l.cur == nil {
 		l.cur = l.lookup(e, e.cur, e.cur.curFrame)
 	}
@@ -95,7 +95,7 @@ func (l *stackLiveness) ensure(e *env) *instance {
 
 func (l *stackLiveness) forget() { l.cur = nil }
 
-func (l *stackLiveness) markRead(e *env, in *instance, frame, insn int, mask uint64) {
+func (l *stackLiveness) markRead(e *position, in *instance, frame, insn int, mask uint64) {
 	m := in.need(e, frame, insn)
 	if n := m.read | mask; n != m.read && n|m.live != m.live {
 		in.updated = true
@@ -104,13 +104,13 @@ func (l *stackLiveness) markRead(e *env, in *instance, frame, insn int, mask uin
 }
 
 // begin starts to collect what an instruction writes.
-func (l *stackLiveness) begin(e *env, insn int) {
+func (l *stackLiveness) begin(e *position, insn int) {
 	l.ensure(e)
 	l.writeInsn = insn
 	l.writes = [maxFrames]uint64{}
 }
 
-func (l *stackLiveness) commit(e *env, in *instance) {
+func (l *stackLiveness) commit(e *position, in *instance) {
 	if in == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (l *stackLiveness) commit(e *env, in *instance) {
 	in.seen[idx] = true
 }
 
-func (l *stackLiveness) updateInsn(e *env, in *instance, f, insn int, buf []int) bool {
+func (l *stackLiveness) updateInsn(e *position, in *instance, f, insn int, buf []int) bool {
 	succ := e.succ(buf, insn)
 	if len(succ) == 0 {
 		return false
@@ -159,7 +159,7 @@ func (l *stackLiveness) updateInsn(e *env, in *instance, f, insn int, buf []int)
 	return changed
 }
 
-func (l *stackLiveness) updateInstance(e *env, in *instance) {
+func (l *stackLiveness) updateInstance(e *position, in *instance) {
 	if in.dropped {
 		for f := 0; f <= int(in.key.depth); f++ {
 			for i := range in.masks[f] {
@@ -188,7 +188,7 @@ func (l *stackLiveness) updateInstance(e *env, in *instance) {
 }
 
 // toCaller carries what a function reads and writes over to the call.
-func (l *stackLiveness) toCaller(e *env, in *instance) {
+func (l *stackLiveness) toCaller(e *position, in *instance) {
 	k, starts := in.key, in.starts
 	d := k.depth
 	site := int(k.sites[d-1])
@@ -208,7 +208,7 @@ func (l *stackLiveness) toCaller(e *env, in *instance) {
 }
 
 // update finishes what was collected for the chain of the current state.
-func (l *stackLiveness) update(e *env) {
+func (l *stackLiveness) update(e *position) {
 	l.forget()
 	for f := e.cur.curFrame; f >= 0; f-- {
 		in := l.lookup(e, e.cur, f)
@@ -219,7 +219,7 @@ func (l *stackLiveness) update(e *env) {
 	}
 }
 
-func (l *stackLiveness) query(e *env, s *state) {
+func (l *stackLiveness) query(e *position, s *state) {
 	l.q = liveQuery{depth: s.curFrame, insn: s.insn}
 	for f := 0; f <= s.curFrame; f++ {
 		l.q.inst[f] = l.lookup(e, s, f)
@@ -232,7 +232,7 @@ func (in *instance) liveBefore(insn, frame, slot int) bool {
 }
 
 // alive reports whether a slot of a frame may be read from the state on that query was told.
-func (l *stackLiveness) alive(e *env, frame, slot int) bool {
+func (l *stackLiveness) alive(e *position, frame, slot int) bool {
 	q := &l.q
 	c := q.inst[q.depth]
 	if c.liveBefore(q.insn, frame, slot) {
@@ -252,32 +252,32 @@ func (l *stackLiveness) alive(e *env, frame, slot int) bool {
 }
 
 // readSlot notes that a slot of a frame is read.
-func (e *env) readSlot(f *frame, spi int) {
-	if e.flow != nil {
+func (l *liveness) readSlot(f *frame, spi int) {
+	if l.flow != nil {
 		return
 	}
-	if e.r.static {
-		e.live.markRead(e, e.live.ensure(e), f.no, e.insn, 1<<spi)
+	if l.r.static {
+		l.live.markRead(l.position, l.live.ensure(l.position), f.no, l.insn, 1<<spi)
 		return
 	}
 	r := &f.stack[spi].reg
-	e.markRead(r, r.parent)
+	l.markRead(r, r.parent)
 }
 
 // wroteSlot notes that a whole slot of a frame is written.
-func (e *env) wroteSlot(f *frame, spi int) {
-	if e.flow != nil {
+func (l *liveness) wroteSlot(f *frame, spi int) {
+	if l.flow != nil {
 		return
 	}
-	if e.r.static {
-		e.live.writes[f.no] |= 1 << spi
+	if l.r.static {
+		l.live.writes[f.no] |= 1 << spi
 		return
 	}
 	f.stack[spi].reg.live |= liveWritten
 }
 
 // markRead notes a read in the checkpoints back to where the register was written.
-func (e *env) markRead(r, parent *reg) {
+func (l *liveness) markRead(r, parent *reg) {
 	writes := parent == r.parent
 	for parent != nil {
 		if writes && r.live&liveWritten != 0 || parent.live&liveRead != 0 {
@@ -289,18 +289,18 @@ func (e *env) markRead(r, parent *reg) {
 }
 
 // readReg and wroteReg note accesses of registers.
-func (e *env) readReg(r *reg) {
-	if !e.r.static {
-		e.markRead(r, r.parent)
+func (l *liveness) readReg(r *reg) {
+	if !l.r.static {
+		l.markRead(r, r.parent)
 	}
 }
 
 func (r *reg) wrote() { r.live |= liveWritten }
 
 // propagateLiveness reads what the kept state reads.
-func (e *env) propagateLiveness(old, cur *state) { e.propagateLivenessChanged(old, cur, nil) }
+func (l *liveness) propagateLiveness(old, cur *state) { l.propagateLivenessChanged(old, cur, nil) }
 
-func (e *env) propagateLivenessChanged(old, cur *state, changed *bool) {
+func (l *liveness) propagateLivenessChanged(old, cur *state, changed *bool) {
 	for fr := 0; fr <= old.curFrame; fr++ {
 		o, c := old.frames[fr], cur.frames[fr]
 		first := 0
@@ -308,18 +308,18 @@ func (e *env) propagateLivenessChanged(old, cur *state, changed *bool) {
 			first = 6
 		}
 		for i := first; i < 10; i++ {
-			e.propagateReg(&o.regs[i], &c.regs[i], changed)
+			l.propagateReg(&o.regs[i], &c.regs[i], changed)
 		}
 		for i := 0; i < min(len(o.stack), len(c.stack)); i++ {
-			e.propagateReg(&o.stack[i].reg, &c.stack[i].reg, changed)
+			l.propagateReg(&o.stack[i].reg, &c.stack[i].reg, changed)
 		}
 	}
 }
 
-func (e *env) propagateReg(o, c *reg, changed *bool) {
+func (l *liveness) propagateReg(o, c *reg, changed *bool) {
 	if o.live&liveRead == 0 || c.live&liveRead != 0 {
 		return
 	}
 	setTrue(changed)
-	e.markRead(o, c)
+	l.markRead(o, c)
 }

@@ -13,14 +13,14 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func sortInts(s []int)  { slices.Sort(s) }
 
 // loadImm judges the load of a 64-bit immediate, a map, a function or a kernel variable (check_ld_imm).
-func (e *env) loadImm(in *decode.Insn) {
+func (e *explorer) loadImm(in *decode.Insn) {
 	if sizeOf(in) != 8 {
 		e.refuse(uapi.EINVAL, "invalid BPF_LD_IMM insn")
 	}
 	if in.Off != 0 {
 		e.refuse(uapi.EINVAL, "BPF_LD_IMM64 uses reserved fields")
 	}
-	e.checkDst(in.Dst, true)
+	e.values.checkDst(in.Dst, true)
 	d := e.reg(int(in.Dst))
 	a := e.curAux()
 	switch in.Src {
@@ -66,7 +66,7 @@ func (e *env) loadImm(in *decode.Insn) {
 }
 
 // loadPacket judges the legacy loads from the packet (check_ld_abs).
-func (e *env) loadPacket(in *decode.Insn) stepResult {
+func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:
 	default:
@@ -81,11 +81,11 @@ func (e *env) loadPacket(in *decode.Insn) stepResult {
 	if in.Dst != 0 || in.Off != 0 || sizeOf(in) == 8 || mode(in) == modeABS && in.Src != 0 {
 		e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] uses reserved fields")
 	}
-	e.checkSrc(6)
+	e.values.checkSrc(6)
 	if e.has(since.StateRefs) {
-		e.resourceLeak(true, true, "BPF_LD_[ABS|IND]")
+		e.resources.resourceLeak(true, true, "BPF_LD_[ABS|IND]")
 	} else {
-		if e.leak(false) {
+		if e.resources.leak(false) {
 			e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] cannot be mixed with socket references")
 		}
 		if s.lock != (lockKey{}) {
@@ -103,35 +103,20 @@ func (e *env) loadPacket(in *decode.Insn) stepResult {
 		e.refuse(uapi.EINVAL, "at the time of BPF_LD_ABS|IND R6 != pointer to skb")
 	}
 	if mode(in) == modeIND {
-		e.checkSrc(in.Src)
+		e.values.checkSrc(in.Src)
 	}
-	e.checkOffset(r6, 6, false)
-	e.clobber(e.regs())
+	e.memory.checkOffset(r6, 6, false)
+	e.values.clobber(e.regs())
 	e.reg(0).unknown()
 	if s.curFrame > 0 && e.rel >= since.R(6, 16) {
 		// A load outside of the packet ends the function with 0.
-		e.push(e.insn+1, e.insn)
+		e.pool.push(e.insn+1, e.insn)
 		e.reg(0).constant(0)
-		if e.live != nil {
-			e.live.update(e)
+		if e.liveness.live != nil {
+			e.liveness.live.update(e.position)
 		}
-		e.leaveFunc()
+		e.frames.leaveFunc()
 		return stepReturned
 	}
 	return stepNext
-}
-
-// clearSingularIDs drops identities that a single scalar has: they relate it to nothing.
-func (e *env) clearSingularIDs(s *state) {
-	count := map[uint32]int{}
-	s.eachReg(spillMask, func(r *reg) {
-		if r.typ == scalar && r.id != 0 {
-			count[r.id&^addConst]++
-		}
-	})
-	s.eachReg(spillMask, func(r *reg) {
-		if r.typ == scalar && r.id != 0 && count[r.id&^addConst] == 1 {
-			r.clearID()
-		}
-	})
 }

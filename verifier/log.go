@@ -91,17 +91,17 @@ func (l *logger) touchSlot(fr, spi int) {
 func (l *logger) touchAll() { l.all = true }
 func (l *logger) branch()   { l.fresh, l.all = true, true }
 func (l *logger) returned() { l.fresh = true }
-func (l *logger) called(e *env) {
+func (l *logger) called(e *position) {
 	if l.level > 0 {
 		l.printf("caller:\n%s\ncallee:\n%s\n", stateText(e, e.cur, e.cur.curFrame-1), stateText(e, e.cur, e.cur.curFrame))
 	}
 }
 
-func (l *logger) states(e *env, cur, old *state) {
+func (l *logger) states(e *position, cur, old *state) {
 	l.printf("cur state:%s\nold state:%s\n", stateText(e, cur, cur.curFrame), stateText(e, old, cur.curFrame))
 }
 
-func (l *logger) markPrecise(e *env, b *backtrack, i int) {
+func (l *logger) markPrecise(e *position, b *backtrack, i int) {
 	if l.level < 2 {
 		return
 	}
@@ -129,7 +129,7 @@ func stackMask(m uint64) string {
 }
 
 // safe means that the path ends at a state that was proved before.
-func (l *logger) safe(e *env) {
+func (l *logger) safe(e *position) {
 	if l.level == 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func (l *logger) safe(e *env) {
 }
 
 // insn writes the state and the instruction that is judged next.
-func (l *logger) insn(e *env) {
+func (l *logger) insn(e *position) {
 	if l.level == 0 {
 		l.touched, l.all = 0, false
 		return
@@ -191,7 +191,7 @@ func (l *logger) end(v *Verdict) {
 func base(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }
 
 // insnText is an instruction with the names of what it calls.
-func insnText(e *env, i int) string {
+func insnText(e *position, i int) string {
 	in := &e.insns[i]
 	switch {
 	case isHelperCall(in):
@@ -206,40 +206,19 @@ func insnText(e *env, i int) string {
 	return decode.Disassemble(e.insns, i, nil)
 }
 
-// lineAt is the source line of an instruction.
-func (e *env) lineAt(i int) *Line {
-	var out *Line
-	for j := range e.p.Lines {
-		if e.p.Lines[j].Insn > i {
-			break
-		}
-		out = &e.p.Lines[j]
-	}
-	return out
-}
-
-// typeName names a type as the release's messages do.
-func (e *env) typeName(t regType) string {
-	if e.rel < since.R(5, 18) {
-		switch t {
-		case scalar:
-			return "inv"
-		}
-	}
-	return t.String()
-}
-
 // stateText describes a frame as print_verifier_state does.
-func stateText(e *env, s *state, fr int) string { return frameText(e, s, fr, 0x7ff, ^uint64(0), true) }
+func stateText(e *position, s *state, fr int) string {
+	return frameText(e, s, fr, 0x7ff, ^uint64(0), true)
+}
 
-func changedText(e *env, s *state, regs uint32, slots uint64, all bool) string {
+func changedText(e *position, s *state, regs uint32, slots uint64, all bool) string {
 	if all {
 		return frameText(e, s, s.curFrame, 0x7ff, ^uint64(0), true)
 	}
 	return frameText(e, s, s.curFrame, regs, slots, false)
 }
 
-func frameText(e *env, s *state, fr int, regs uint32, slots uint64, all bool) string {
+func frameText(e *position, s *state, fr int, regs uint32, slots uint64, all bool) string {
 	f := s.frames[fr]
 	var b strings.Builder
 	if fr > 0 {
@@ -263,7 +242,7 @@ func frameText(e *env, s *state, fr int, regs uint32, slots uint64, all bool) st
 	return strings.TrimPrefix(b.String(), " ")
 }
 
-func refsText(e *env, b *strings.Builder, s *state) {
+func refsText(e *position, b *strings.Builder, s *state) {
 	var ids []string
 	for _, r := range *e.refList(s) {
 		if r.kind == refPtr {
@@ -277,7 +256,7 @@ func refsText(e *env, b *strings.Builder, s *state) {
 
 const slotLetters = "?rm0diffp"
 
-func slotText(e *env, b *strings.Builder, s *slot, i int) {
+func slotText(e *position, b *strings.Builder, s *slot, i int) {
 	used := false
 	var t [8]byte
 	for j := range s.t {
@@ -317,7 +296,7 @@ func slotText(e *env, b *strings.Builder, s *slot, i int) {
 }
 
 // regText describes a register.
-func regText(e *env, r *reg) string {
+func regText(e *position, r *reg) string {
 	if r.typ == scalar {
 		p := ""
 		if r.precise {

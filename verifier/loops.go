@@ -17,10 +17,10 @@ type callchain struct {
 }
 
 // chainOf is the chain of calls to the outermost loop a state is in.
-func (e *env) chainOf(s *state) (c callchain, ok bool) {
+func (p *checkpoints) chainOf(s *state) (c callchain, ok bool) {
 	for i := 0; i <= s.curFrame; i++ {
 		at := s.at(i)
-		if n := e.aux[at].scc; n != 0 {
+		if n := p.aux[at].scc; n != 0 {
 			c.scc = n
 			return c, true
 		}
@@ -32,8 +32,8 @@ func (e *env) chainOf(s *state) (c callchain, ok bool) {
 	return c, false
 }
 
-func (e *env) visitOf(c *callchain) *sccVisit {
-	for _, v := range e.sccs[c.scc].visits {
+func (p *checkpoints) visitOf(c *callchain) *sccVisit {
+	for _, v := range p.sccs[c.scc].visits {
 		if v.chain == *c {
 			return v
 		}
@@ -41,72 +41,72 @@ func (e *env) visitOf(c *callchain) *sccVisit {
 	return nil
 }
 
-func (e *env) enterSCC(s *state) {
-	c, ok := e.chainOf(s)
+func (p *checkpoints) enterSCC(s *state) {
+	c, ok := p.chainOf(s)
 	if !ok {
 		return
 	}
-	v := e.visitOf(&c)
+	v := p.visitOf(&c)
 	if v == nil {
 		v = &sccVisit{chain: c}
-		e.sccs[c.scc].visits = append(e.sccs[c.scc].visits, v)
+		p.sccs[c.scc].visits = append(p.sccs[c.scc].visits, v)
 	}
 	if v.entry == nil {
 		v.entry = s
 	}
 }
 
-func (e *env) exitSCC(s *state) {
-	c, ok := e.chainOf(s)
+func (p *checkpoints) exitSCC(s *state) {
+	c, ok := p.chainOf(s)
 	if !ok {
 		return
 	}
-	v := e.visitOf(&c)
+	v := p.visitOf(&c)
 	if v == nil {
-		e.bug("scc exit: no visit info for call chain")
+		p.bug("scc exit: no visit info for call chain")
 	}
 	if v.entry != s {
 		return
 	}
 	v.entry = nil
-	e.backedges -= len(v.backedges)
-	e.countPeak()
-	e.propagateBackedges(v)
+	p.backedges -= len(v.backedges)
+	p.countPeak()
+	p.propagateBackedges(v)
 }
 
-func (e *env) addBackedge(s, back *state) {
-	c, ok := e.chainOf(s)
+func (p *checkpoints) addBackedge(s, back *state) {
+	c, ok := p.chainOf(s)
 	v := (*sccVisit)(nil)
 	if ok {
-		v = e.visitOf(&c)
+		v = p.visitOf(&c)
 	}
 	if v == nil {
-		e.bug("add backedge: no visit info")
+		p.bug("add backedge: no visit info")
 	}
 	v.backedges = append(v.backedges, back)
-	e.backedges++
-	e.countPeak()
+	p.backedges++
+	p.countPeak()
 }
 
 // incompleteMarks: the loop a state is in is not explored to its end.
-func (e *env) incompleteMarks(s *state) bool {
-	c, ok := e.chainOf(s)
+func (p *checkpoints) incompleteMarks(s *state) bool {
+	c, ok := p.chainOf(s)
 	if !ok {
 		return false
 	}
-	v := e.visitOf(&c)
+	v := p.visitOf(&c)
 	return v != nil && len(v.backedges) > 0
 }
 
 const maxBackedgeTurns = 64
 
 // propagateBackedges carries demands along the back edges of a loop until nothing changes.
-func (e *env) propagateBackedges(v *sccVisit) {
+func (p *checkpoints) propagateBackedges(v *sccVisit) {
 	changed := true
 	for n := 0; changed; n++ {
 		if n > maxBackedgeTurns {
 			for _, b := range v.backedges {
-				e.allPrecise(b)
+				p.precision.allPrecise(b)
 			}
 			break
 		}
@@ -114,45 +114,45 @@ func (e *env) propagateBackedges(v *sccVisit) {
 		// The kernel's list has the newest first.
 		for i := len(v.backedges) - 1; i >= 0; i-- {
 			b := v.backedges[i]
-			if !e.r.static {
-				e.propagateLivenessChanged(b.equal, b, &changed)
+			if !p.r.static {
+				p.liveness.propagateLivenessChanged(b.equal, b, &changed)
 			}
-			e.propagatePrecision(b.equal, b, &changed, b.insn)
+			p.propagatePrecision(b.equal, b, &changed, b.insn)
 		}
 	}
 	for _, b := range v.backedges {
-		e.freeState(b)
+		p.pool.freeState(b)
 	}
 	v.backedges = nil
 }
 
 // maybeFree gives an evicted state back when nothing refers to it.
-func (e *env) maybeFree(s *state) {
-	if !s.inFree || s.branches != 0 || e.incompleteMarks(s) {
+func (p *checkpoints) maybeFree(s *state) {
+	if !s.inFree || s.branches != 0 || p.incompleteMarks(s) {
 		return
 	}
 	s.inFree = false
-	e.freeCount--
-	e.freeState(s)
+	p.freeCount--
+	p.pool.freeState(s)
 }
 
 // finish counts a path as explored to its end, and its checkpoints as far as nothing of them is pending.
-func (e *env) finish(s *state) {
+func (p *checkpoints) finish(s *state) {
 	var sl *state
 	for s != nil {
 		s.branches--
-		if s.branches == 0 && !e.r.scc && s.parent != nil && s.loopEntry != nil {
-			e.updateLoopEntry(s.parent, s.loopEntry)
+		if s.branches == 0 && !p.r.scc && s.parent != nil && s.loopEntry != nil {
+			p.updateLoopEntry(s.parent, s.loopEntry)
 		}
 		if s.branches > 0 {
 			break
 		}
-		if e.r.scc {
-			e.exitSCC(s)
+		if p.r.scc {
+			p.exitSCC(s)
 		}
 		parent := s.parent
-		if e.r.scc && sl != nil {
-			e.maybeFree(sl)
+		if p.r.scc && sl != nil {
+			p.maybeFree(sl)
 		}
 		s = parent
 		sl = parent
@@ -160,7 +160,7 @@ func (e *env) finish(s *state) {
 }
 
 // loopEntry is the topmost entry of the loop a state is in; releases before 6.17.
-func (e *env) loopEntry(s *state) *state {
+func (p *checkpoints) loopEntry(s *state) *state {
 	top := s.loopEntry
 	for top != nil && top.loopEntry != nil && top != top.loopEntry {
 		top = top.loopEntry
@@ -173,11 +173,11 @@ func (e *env) loopEntry(s *state) *state {
 	return top
 }
 
-func (e *env) updateLoopEntry(cur, hdr *state) {
-	if !e.r.converge {
+func (p *checkpoints) updateLoopEntry(cur, hdr *state) {
+	if !p.r.converge {
 		return
 	}
-	c, h := e.loopEntry(cur), e.loopEntry(hdr)
+	c, h := p.loopEntry(cur), p.loopEntry(hdr)
 	if c == nil {
 		c = cur
 	}

@@ -82,7 +82,7 @@ var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 }
 
 // checkMapFunc demands that a helper and a map fit.
-func (e *env) checkMapFunc(m *callMeta, id uapi.FuncID) {
+func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if m.mapp == nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (e *env) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if list, ok := funcsOfMap[t]; ok && !slices.Contains(list, id) {
 		bad = true
 		if t == uapi.MapTypeSockmap || t == uapi.MapTypeSockhash {
-			bad = !e.updatesSockmap(id)
+			bad = !c.updatesSockmap(id)
 		}
 	}
 	if list, ok := mapsOfFunc[id]; ok && !slices.Contains(list, t) {
@@ -99,20 +99,20 @@ func (e *env) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	}
 	if bad {
 		h, _ := proto.Lookup(id)
-		e.refuse(uapi.EINVAL, "cannot pass map_type %d into func %s#%d", t, h.Name(), int32(id))
+		c.refuse(uapi.EINVAL, "cannot pass map_type %d into func %s#%d", t, h.Name(), int32(id))
 	}
-	if id == uapi.FuncTailCall && e.nsubs() > 1 && e.rel < since.R(5, 10) {
-		e.refuse(uapi.EINVAL, "tail_calls are not allowed in programs with bpf-to-bpf calls")
+	if id == uapi.FuncTailCall && c.nsubs() > 1 && c.rel < since.R(5, 10) {
+		c.refuse(uapi.EINVAL, "tail_calls are not allowed in programs with bpf-to-bpf calls")
 	}
 }
 
-func (e *env) updatesSockmap(id uapi.FuncID) bool {
+func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	if id != uapi.FuncMapUpdateElem && id != uapi.FuncMapDeleteElem {
 		return false
 	}
-	switch e.prog.typ {
+	switch c.prog.typ {
 	case uapi.ProgTypeTracing:
-		if e.p.Attach == uapi.AttachTraceIter {
+		if c.p.Attach == uapi.AttachTraceIter {
 			return true
 		}
 	case uapi.ProgTypeSockOps:
@@ -122,24 +122,24 @@ func (e *env) updatesSockmap(id uapi.FuncID) bool {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct, uapi.ProgTypeXDP, uapi.ProgTypeSkReuseport, uapi.ProgTypeFlowDissector, uapi.ProgTypeSkLookup:
 		return true
 	}
-	e.verbose("cannot update sockmap in this context")
+	c.verbose("cannot update sockmap in this context")
 	return false
 }
 
 // checkFormat judges the format of bpf_snprintf, which is known (bpf_bprintf_prepare).
-func (e *env) checkFormat(regs *[11]reg) {
+func (c *helpers) checkFormat(regs *[11]reg) {
 	if regs[5].Var.Value%8 != 0 {
 		panic(refusal{uapi.EINVAL})
 	}
 	n := int(regs[5].Var.Value / 8)
-	m := e.mapOf(&regs[3])
+	m := c.mapOf(&regs[3])
 	at := regs[3].offset()
 	f := m.Frozen[at:]
 	if i := slices.Index(f, 0); i >= 0 {
 		f = f[:i]
 	}
-	if !formatOK(f, n, e.has(since.UTF8Formats)) {
-		e.refuse(uapi.EINVAL, "Invalid format string")
+	if !formatOK(f, n, c.has(since.UTF8Formats)) {
+		c.refuse(uapi.EINVAL, "Invalid format string")
 	}
 }
 

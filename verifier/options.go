@@ -11,5 +11,5 @@ type Options struct {
 	Memory int64
 	// onInsn, when not nil, is called before each instruction that is processed, and where a path ends at a state that an earlier one
 	// covers.
-	onInsn func(e *env, pruned bool)
+	onInsn func(e *position, pruned bool)
 }

@@ -5,18 +5,18 @@ import "github.com/bpfrun/bpfrun/verifier/since"
 // Precision as releases before 6.5 follow it back: within one frame, and through whole stack slots that r10 addresses.
 
 // preciseOld demands the exact value of a register, or of a spilled one (__mark_chain_precision of 5.10 to 6.4).
-func (e *env) preciseOld(r, spi int) { e.markOld(e.cur.curFrame, r, spi) }
+func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
-func (e *env) markOld(fr, r, spi int) {
-	s := e.cur
-	first, last := s.first, e.insn
+func (t *precision) markOld(fr, r, spi int) {
+	s := t.cur
+	first, last := s.first, t.insn
 	f := s.frames[fr]
 	var regs uint32
 	var stack uint64
 	isNew := false
 	if r >= 0 {
 		x := &f.regs[r]
-		if !e.r.unpreciseCheckpoints {
+		if !t.r.unpreciseCheckpoints {
 			if !x.precise {
 				isNew = true
 			}
@@ -31,7 +31,7 @@ func (e *env) markOld(fr, r, spi int) {
 			return
 		}
 		x := &f.stack[spi].reg
-		if !e.r.unpreciseCheckpoints {
+		if !t.r.unpreciseCheckpoints {
 			if !x.precise {
 				isNew = true
 			}
@@ -47,15 +47,15 @@ func (e *env) markOld(fr, r, spi int) {
 	skip := true
 	for {
 		h := s.hist
-		if e.r.unpreciseCheckpoints && last < 0 {
-			e.startOld(s, regs, stack)
+		if t.r.unpreciseCheckpoints && last < 0 {
+			t.startOld(s, regs, stack)
 			return
 		}
 		for i := last; ; {
 			if skip {
 				skip = false
-			} else if e.backOld(i, &regs, &stack) == backGiveUp {
-				e.allPreciseOld()
+			} else if t.backOld(i, &regs, &stack) == backGiveUp {
+				t.allPreciseOld()
 				return
 			}
 			if regs == 0 && stack == 0 {
@@ -71,8 +71,8 @@ func (e *env) markOld(fr, r, spi int) {
 				h = h.prev
 			}
 			i = p
-			if i < 0 || i >= len(e.insns) {
-				e.bug("backtracking idx %d", i)
+			if i < 0 || i >= len(t.insns) {
+				t.bug("backtracking idx %d", i)
 			}
 		}
 		s = s.parent
@@ -95,7 +95,7 @@ func (e *env) markOld(fr, r, spi int) {
 			}
 			if !x.precise {
 				isNew = true
-			} else if e.r.unpreciseCheckpoints {
+			} else if t.r.unpreciseCheckpoints {
 				regs &^= 1 << i
 			}
 			x.precise = true
@@ -105,7 +105,7 @@ func (e *env) markOld(fr, r, spi int) {
 				continue
 			}
 			if i >= len(f.stack) {
-				e.allPreciseOld()
+				t.allPreciseOld()
 				return
 			}
 			sl := &f.stack[i]
@@ -115,12 +115,12 @@ func (e *env) markOld(fr, r, spi int) {
 			}
 			if !sl.reg.precise {
 				isNew = true
-			} else if e.r.unpreciseCheckpoints {
+			} else if t.r.unpreciseCheckpoints {
 				stack &^= 1 << i
 			}
 			sl.reg.precise = true
 		}
-		if regs == 0 && stack == 0 || !e.r.unpreciseCheckpoints && !isNew {
+		if regs == 0 && stack == 0 || !t.r.unpreciseCheckpoints && !isNew {
 			return
 		}
 		last, first = s.last, s.first
@@ -128,7 +128,7 @@ func (e *env) markOld(fr, r, spi int) {
 }
 
 // startOld: what is looked for are arguments of a function that is judged by itself.
-func (e *env) startOld(s *state, regs uint32, stack uint64) {
+func (t *precision) startOld(s *state, regs uint32, stack uint64) {
 	if s.curFrame == 0 && s.frames[0].sub > 0 && stack == 0 && regs&^argRegs == 0 {
 		for i := 1; i <= 5; i++ {
 			if regs>>i&1 != 0 && s.frames[0].regs[i].typ == scalar {
@@ -138,9 +138,9 @@ func (e *env) startOld(s *state, regs uint32, stack uint64) {
 	}
 }
 
-func (e *env) allPreciseOld() {
-	for s := e.cur; s != nil; s = s.parent {
-		if e.r.unpreciseCheckpoints && s == e.cur {
+func (t *precision) allPreciseOld() {
+	for s := t.cur; s != nil; s = s.parent {
+		if t.r.unpreciseCheckpoints && s == t.cur {
 			continue
 		}
 		for i := 0; i <= s.curFrame; i++ {
@@ -160,8 +160,8 @@ func (e *env) allPreciseOld() {
 }
 
 // backOld moves the set from after an instruction to before it.
-func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
-	in := &e.insns[i]
+func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
+	in := &t.insns[i]
 	dst, src := uint32(1)<<in.Dst, uint32(1)<<in.Src
 	if in.Code == 0 {
 		return backOK
@@ -185,7 +185,7 @@ func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
 			return backOK
 		}
 		*regs &^= dst
-		if in.Src != 10 || e.rel < since.R(5, 18) && sizeOf(in) != 8 {
+		if in.Src != 10 || t.rel < since.R(5, 18) && sizeOf(in) != 8 {
 			return backOK
 		}
 		spi := (-int(in.Off) - 1) / 8
@@ -197,7 +197,7 @@ func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
 		if *regs&dst != 0 {
 			return backGiveUp
 		}
-		if in.Dst != 10 || e.rel < since.R(5, 18) && sizeOf(in) != 8 {
+		if in.Dst != 10 || t.rel < since.R(5, 18) && sizeOf(in) != 8 {
 			return backOK
 		}
 		spi := (-int(in.Off) - 1) / 8
@@ -217,12 +217,12 @@ func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
 			if in.Src == 1 {
 				return backGiveUp
 			}
-			if e.isSyncCallback(in, i) {
+			if t.isSyncCallback(in, i) {
 				return backGiveUp
 			}
 			*regs &^= 1
 			if *regs&0x3f != 0 {
-				e.bug("backtracking call unexpected regs %x", *regs)
+				t.bug("backtracking call unexpected regs %x", *regs)
 			}
 		case opOf(in) == opExit:
 			return backGiveUp
@@ -245,9 +245,9 @@ func (e *env) backOld(i int, regs *uint32, stack *uint64) backResult {
 }
 
 // propagatePrecisionOld demands of the path to the current state what a kept state demands.
-func (e *env) propagatePrecisionOld(old *state) {
+func (t *precision) propagatePrecisionOld(old *state) {
 	frames := []int{old.curFrame}
-	if e.r.unpreciseCheckpoints {
+	if t.r.unpreciseCheckpoints {
 		frames = frames[:0]
 		for fr := old.curFrame; fr >= 0; fr-- {
 			frames = append(frames, fr)
@@ -256,13 +256,13 @@ func (e *env) propagatePrecisionOld(old *state) {
 	for _, fr := range frames {
 		f := old.frames[fr]
 		for i := 0; i < 10; i++ {
-			if r := &f.regs[i]; r.typ == scalar && r.precise && (r.live&liveRead != 0 || e.rel < since.R(5, 19)) {
-				e.markOld(fr, i, -1)
+			if r := &f.regs[i]; r.typ == scalar && r.precise && (r.live&liveRead != 0 || t.rel < since.R(5, 19)) {
+				t.markOld(fr, i, -1)
 			}
 		}
 		for i := range f.stack {
-			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || e.rel < since.R(5, 19)) {
-				e.markOld(fr, -1, i)
+			if s := &f.stack[i]; (s.t[0] == slotSpill || s.t[7] == slotSpill) && s.reg.typ == scalar && s.reg.precise && (s.reg.live&liveRead != 0 || t.rel < since.R(5, 19)) {
+				t.markOld(fr, -1, i)
 			}
 		}
 	}

@@ -1,23 +1,17 @@
 package verifier
 
 import (
+	"strings"
+
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// refList are the references of a state: its own, or in releases before 6.14 those of its current frame.
-func (e *env) refList(s *state) *[]ref {
-	if e.r.stateRefs {
-		return &s.refs
-	}
-	return &s.frame().refs
-}
-
 // acquire takes a reference and returns its identity.
-func (e *env) acquire() uint32 {
-	l := e.refList(e.cur)
-	r := ref{kind: refPtr, id: e.newID(), insn: e.insn}
-	if f := e.frame(); f.inCallback {
+func (h *resources) acquire() uint32 {
+	l := h.refList(h.cur)
+	r := ref{kind: refPtr, id: h.newID(), insn: h.insn}
+	if f := h.frame(); f.inCallback {
 		r.callback = f.no
 	}
 	*l = append(*l, r)
@@ -25,27 +19,27 @@ func (e *env) acquire() uint32 {
 }
 
 // dropRef removes a reference; false when the state does not hold it.
-func (e *env) dropRef(s *state, id uint32) bool {
-	l := e.refList(s)
+func (h *resources) dropRef(s *state, id uint32) bool {
+	l := h.refList(s)
 	for i := range *l {
 		r := &(*l)[i]
 		if r.id != id || r.kind != refPtr {
 			continue
 		}
-		if !e.r.stateRefs {
-			if f := s.frame(); f.inCallback && r.callback != f.no && e.rel >= since.R(5, 15) {
+		if !h.r.stateRefs {
+			if f := s.frame(); f.inCallback && r.callback != f.no && h.rel >= since.R(5, 15) {
 				return false
 			}
 		}
-		e.removeRef(l, i)
+		h.removeRef(l, i)
 		return true
 	}
 	return false
 }
 
-func (e *env) removeRef(l *[]ref, i int) {
+func (h *resources) removeRef(l *[]ref, i int) {
 	n := len(*l) - 1
-	if e.has(since.RefsOrdered) {
+	if h.has(since.RefsOrdered) {
 		copy((*l)[i:], (*l)[i+1:])
 	} else {
 		(*l)[i] = (*l)[n]
@@ -54,21 +48,21 @@ func (e *env) removeRef(l *[]ref, i int) {
 }
 
 // release gives a reference back: what holds it is no longer known.
-func (e *env) release(id uint32) bool {
-	if !e.dropRef(e.cur, id) {
+func (h *resources) release(id uint32) bool {
+	if !h.dropRef(h.cur, id) {
 		return false
 	}
-	e.cur.eachReg(spillMask, func(r *reg) {
+	h.cur.eachReg(spillMask, func(r *reg) {
 		if r.ref == id {
-			e.invalidate(r)
+			h.invalidate(r)
 		}
 	})
 	return true
 }
 
 // invalidate makes a pointer that is no longer valid a number (mark_reg_invalid).
-func (e *env) invalidate(r *reg) {
-	if e.rel < since.R(6, 2) {
+func (h *resources) invalidate(r *reg) {
+	if h.rel < since.R(6, 2) {
 		r.notInit()
 		return
 	}
@@ -76,8 +70,8 @@ func (e *env) invalidate(r *reg) {
 }
 
 // forgetPackets makes pointers into the packet invalid.
-func (e *env) forgetPackets() {
-	e.cur.eachReg(spillMask, func(r *reg) {
+func (h *resources) forgetPackets() {
+	h.cur.eachReg(spillMask, func(r *reg) {
 		if r.typ.isPacketAny() || r.typ.isDynSlicePkt() {
 			r.unknown()
 		}
@@ -85,54 +79,54 @@ func (e *env) forgetPackets() {
 }
 
 // forgetNonOwning makes references that somebody else owns invalid: the lock is gone.
-func (e *env) forgetNonOwning() {
-	e.cur.eachReg(spillMask, func(r *reg) {
+func (h *resources) forgetNonOwning() {
+	h.cur.eachReg(spillMask, func(r *reg) {
 		if r.typ.isNonOwning() {
-			e.invalidate(r)
+			h.invalidate(r)
 		}
 	})
 }
 
 // leak demands that no reference is held.
-func (e *env) leak(throw bool) bool {
-	s := e.cur
+func (h *resources) leak(throw bool) bool {
+	s := h.cur
 	f := s.frame()
-	if !throw && f.no > 0 && (!f.inCallback || e.r.stateRefs) {
+	if !throw && f.no > 0 && (!f.inCallback || h.r.stateRefs) {
 		return false
 	}
 	lost := false
-	for _, r := range *e.refList(s) {
+	for _, r := range *h.refList(s) {
 		if r.kind != refPtr {
 			continue
 		}
-		if !e.r.stateRefs && !throw && f.inCallback && r.callback != f.no && e.rel >= since.R(5, 15) {
+		if !h.r.stateRefs && !throw && f.inCallback && r.callback != f.no && h.rel >= since.R(5, 15) {
 			continue
 		}
-		e.verbose("Unreleased reference id=%d alloc_insn=%d", r.id, r.insn)
+		h.verbose("Unreleased reference id=%d alloc_insn=%d", r.id, r.insn)
 		lost = true
 	}
 	return lost
 }
 
 // resourceLeak demands that locks, references and sections are given back (check_resource_leak).
-func (e *env) resourceLeak(locks, refs bool, where string) {
-	s := e.cur
-	if e.has(since.StateRefs) {
+func (h *resources) resourceLeak(locks, refs bool, where string) {
+	s := h.cur
+	if h.has(since.StateRefs) {
 		if locks && s.locks > 0 {
-			e.refuse(uapi.EINVAL, "%s cannot be used inside bpf_spin_lock-ed region", where)
+			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_spin_lock-ed region", where)
 		}
 		throw := !refs
-		if e.leak(throw) {
-			e.refuse(uapi.EINVAL, "%s would lead to reference leak", where)
+		if h.leak(throw) {
+			h.refuse(uapi.EINVAL, "%s would lead to reference leak", where)
 		}
 		if locks && s.irqID != 0 {
-			e.refuse(uapi.EINVAL, "%s cannot be used inside bpf_local_irq_save-ed region", where)
+			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_local_irq_save-ed region", where)
 		}
 		if locks && s.rcu > 0 {
-			e.refuse(uapi.EINVAL, "%s cannot be used inside bpf_rcu_read_lock-ed region", where)
+			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_rcu_read_lock-ed region", where)
 		}
 		if locks && s.preempt > 0 {
-			e.refuse(uapi.EINVAL, "%s cannot be used inside bpf_preempt_disable-ed region", where)
+			h.refuse(uapi.EINVAL, "%s cannot be used inside bpf_preempt_disable-ed region", where)
 		}
 		return
 	}
@@ -140,9 +134,9 @@ func (e *env) resourceLeak(locks, refs bool, where string) {
 	main := s.curFrame == 0
 	say := func(thrown, plain string) {
 		if throw {
-			e.refuse(uapi.EINVAL, "%s", thrown)
+			h.refuse(uapi.EINVAL, "%s", thrown)
 		}
-		e.refuse(uapi.EINVAL, "%s", plain)
+		h.refuse(uapi.EINVAL, "%s", plain)
 	}
 	if s.lock != (lockKey{}) && (throw || main) {
 		say("bpf_throw cannot be used inside bpf_spin_lock-ed region", "bpf_spin_unlock is missing")
@@ -155,29 +149,29 @@ func (e *env) resourceLeak(locks, refs bool, where string) {
 		if s.preempt == 1 {
 			plural = " is"
 		}
-		e.verbose("%d bpf_preempt_enable%s missing", s.preempt, plural)
+		h.verbose("%d bpf_preempt_enable%s missing", s.preempt, plural)
 		panic(refusal{uapi.EINVAL})
 	}
-	if e.leak(throw) {
+	if h.leak(throw) {
 		panic(refusal{uapi.EINVAL})
 	}
 }
 
 // holdsLock reports whether a spin lock is held.
-func (e *env) holdsLock() bool {
-	if e.r.stateRefs {
-		return e.cur.locks > 0
+func (h *resources) holdsLock() bool {
+	if h.r.stateRefs {
+		return h.cur.locks > 0
 	}
-	return e.cur.lock != (lockKey{})
+	return h.cur.lock != (lockKey{})
 }
 
 // inRCU: what RCU protects stays while the program runs, or until the section ends.
-func (e *env) inRCU() bool {
-	return e.cur.rcu > 0 || e.holdsLock() || !e.sleepable()
+func (h *resources) inRCU() bool {
+	return h.cur.rcu > 0 || h.holdsLock() || !h.sleepable()
 }
 
 // sleepable: the program may sleep here, but for sections.
-func (e *env) sleepable() bool { return e.p.Sleepable || e.cur != nil && e.cur.sleepable }
+func (h *resources) sleepable() bool { return h.p.Sleepable || h.cur != nil && h.cur.sleepable }
 
 // lockOf names the allocation that a pointer points into.
 func lockOf(r *reg) lockKey {
@@ -194,8 +188,8 @@ const (
 )
 
 // spinLock judges taking or giving back a lock (process_spin_lock).
-func (e *env) spinLock(n, flags int) {
-	r := e.reg(n)
+func (h *resources) spinLock(n, flags int) {
+	r := h.reg(n)
 	res := flags&lockRes != 0
 	name := "bpf_spin"
 	want := fieldSpinLock
@@ -203,34 +197,34 @@ func (e *env) spinLock(n, flags int) {
 		name, want = "bpf_res_spin", fieldResSpinLock
 	}
 	if !r.Var.IsConst() {
-		e.refuse(uapi.EINVAL, "R%d doesn't have constant offset. %s_lock has to be at the constant offset", n, name)
+		h.refuse(uapi.EINVAL, "R%d doesn't have constant offset. %s_lock has to be at the constant offset", n, name)
 	}
 	owner := "local"
 	ownerName := "kptr"
 	var rec *record
 	if r.typ == ptrMapValue {
-		m := e.mapOf(r)
+		m := h.mapOf(r)
 		owner, ownerName = "map", m.Name
 		if m.BTF == nil {
-			e.refuse(uapi.EINVAL, "map '%s' has to have BTF in order to use %s_lock", m.Name, name)
+			h.refuse(uapi.EINVAL, "map '%s' has to have BTF in order to use %s_lock", m.Name, name)
 		}
 		rec = &m.rec
 	} else {
-		rec = e.recordOf(r)
+		rec = h.recordOf(r)
 	}
 	f := rec.first(want)
 	if f == nil {
-		e.refuse(uapi.EINVAL, "%s '%s' has no valid %s_lock", owner, ownerName, name)
+		h.refuse(uapi.EINVAL, "%s '%s' has no valid %s_lock", owner, ownerName, name)
 	}
 	if at := r.offset(); int64(f.off) != at {
-		e.refuse(uapi.EINVAL, "off %d doesn't point to 'struct %s_lock' that is at %d", at, name, f.off)
+		h.refuse(uapi.EINVAL, "off %d doesn't point to 'struct %s_lock' that is at %d", at, name, f.off)
 	}
 	key := lockOf(r)
 	if flags&lockTake != 0 {
-		e.takeLock(key, r.id, flags)
+		h.takeLock(key, r.id, flags)
 		return
 	}
-	e.dropLock(key, r.id, flags, name)
+	h.dropLock(key, r.id, flags, name)
 }
 
 func lockKind(flags int) uint8 {
@@ -243,41 +237,41 @@ func lockKind(flags int) uint8 {
 	return refResLockIRQ
 }
 
-func (e *env) takeLock(key lockKey, id uint32, flags int) {
-	s := e.cur
+func (h *resources) takeLock(key lockKey, id uint32, flags int) {
+	s := h.cur
 	res := flags&lockRes != 0
-	if !e.r.stateRefs {
+	if !h.r.stateRefs {
 		if s.lock != (lockKey{}) {
-			e.refuse(uapi.EINVAL, "Locking two bpf_spin_locks are not allowed")
+			h.refuse(uapi.EINVAL, "Locking two bpf_spin_locks are not allowed")
 		}
 		s.lock, s.lockID = key, id
 		return
 	}
 	if !res && s.locks > 0 {
-		e.refuse(uapi.EINVAL, "Locking two bpf_spin_locks are not allowed")
+		h.refuse(uapi.EINVAL, "Locking two bpf_spin_locks are not allowed")
 	}
 	if res {
 		for _, r := range s.refs {
 			if r.kind >= refResLock && r.lock == key && r.id == id {
-				e.refuse(uapi.EINVAL, "Acquiring the same lock again, AA deadlock detected")
+				h.refuse(uapi.EINVAL, "Acquiring the same lock again, AA deadlock detected")
 			}
 		}
 	}
-	s.refs = append(s.refs, ref{kind: lockKind(flags), id: id, insn: e.insn, lock: key})
+	s.refs = append(s.refs, ref{kind: lockKind(flags), id: id, insn: h.insn, lock: key})
 	s.locks++
 	s.lock, s.lockID = key, id
 }
 
-func (e *env) dropLock(key lockKey, id uint32, flags int, name string) {
-	s := e.cur
-	if !e.holdsLock() {
-		e.refuse(uapi.EINVAL, "%s_unlock without taking a lock", name)
+func (h *resources) dropLock(key lockKey, id uint32, flags int, name string) {
+	s := h.cur
+	if !h.holdsLock() {
+		h.refuse(uapi.EINVAL, "%s_unlock without taking a lock", name)
 	}
-	if !e.r.stateRefs {
+	if !h.r.stateRefs {
 		if s.lock != key || s.lockID != id {
-			e.refuse(uapi.EINVAL, "bpf_spin_unlock of different lock")
+			h.refuse(uapi.EINVAL, "bpf_spin_unlock of different lock")
 		}
-		e.forgetNonOwning()
+		h.forgetNonOwning()
 		s.lock, s.lockID = lockKey{}, 0
 		return
 	}
@@ -289,10 +283,10 @@ func (e *env) dropLock(key lockKey, id uint32, flags int, name string) {
 		}
 	}
 	if found < 0 {
-		e.refuse(uapi.EINVAL, "%s_unlock of different lock", name)
+		h.refuse(uapi.EINVAL, "%s_unlock of different lock", name)
 	}
 	if id != s.lockID || key != s.lock {
-		e.refuse(uapi.EINVAL, "%s_unlock cannot be out of order", name)
+		h.refuse(uapi.EINVAL, "%s_unlock cannot be out of order", name)
 	}
 	prev, prevID := lockKey{}, uint32(0)
 	for i, r := range s.refs {
@@ -300,13 +294,83 @@ func (e *env) dropLock(key lockKey, id uint32, flags int, name string) {
 			prev, prevID = r.lock, r.id
 		}
 	}
-	e.removeRef(&s.refs, found)
+	h.removeRef(&s.refs, found)
 	s.locks--
 	s.lock, s.lockID = prev, prevID
-	e.forgetNonOwning()
+	h.forgetNonOwning()
 }
 
-func (e *env) mayHoldLock(r *reg) bool {
-	rec := e.recordOf(r)
+func (h *resources) mayHoldLock(r *reg) bool {
+	rec := h.recordOf(r)
 	return rec.has(fieldSpinLock) || rec.has(fieldResSpinLock)
+}
+
+// inSleepable: nothing forbids to sleep here.
+func (h *resources) inSleepable() bool {
+	s := h.cur
+	return h.sleepable() && s.rcu == 0 && s.preempt == 0 && s.irqID == 0 && s.locks == 0
+}
+
+func (h *resources) nonSleepable() string {
+	s := h.cur
+	switch {
+	case s.rcu > 0:
+		return "rcu_read_lock region"
+	case s.preempt > 0:
+		return "non-preemptible region"
+	case s.irqID != 0:
+		return "IRQ-disabled region"
+	case s.locks > 0:
+		return "lock region"
+	}
+	return "non-sleepable prog"
+}
+
+// disown: who put an object into a list or tree still may look at it, while the lock is held.
+func (h *resources) disown(id uint32) {
+	if id == 0 {
+		h.bug("ref_obj_id is zero for owning -> non-owning conversion")
+	}
+	h.cur.eachReg(spillMask, func(r *reg) {
+		if r.ref == id {
+			r.ref = 0
+			h.nonOwning(r)
+		}
+	})
+	h.release(id)
+}
+
+func (h *resources) nonOwning(r *reg) {
+	r.typ |= nonOwnRef
+	if rec := h.recordOf(r); rec.has(fieldRefcount) {
+		r.typ |= memRCU
+	}
+}
+
+// inTreeCallback: the walk is in the comparison of a tree's elements.
+func (h *resources) inTreeCallback() bool {
+	s := h.cur
+	for i := s.curFrame; i > 0; i-- {
+		f := s.frames[i]
+		if !f.inCallback {
+			continue
+		}
+		if k := h.kfuncAt(f.callsite); k != nil && strings.HasPrefix(k.name, "bpf_rbtree_") {
+			return true
+		}
+	}
+	return false
+}
+
+// refLater marks an argument that holds a reference from the start; its identity is known when the walk begins.
+const refLater = 1<<32 - 1
+
+// startRefs takes the references that arguments hold from the start.
+func (h *resources) startRefs() {
+	for off := 0; off < 8*12; off += 8 {
+		if a, ok := h.prog.ctxArgs[off]; ok && a.ref != 0 {
+			a.ref = h.acquire()
+			h.prog.ctxArgs[off] = a
+		}
+	}
 }

@@ -8,77 +8,77 @@ import (
 )
 
 // resolve finds the maps and variables that LD_IMM64 refers to, and refuses opcodes that are none (resolve_pseudo_ldimm64).
-func (e *env) resolve() {
+func (l *layout) resolve() {
 	used := map[*mapInfo]bool{}
-	for i := 0; i < len(e.insns); i++ {
-		in := &e.insns[i]
-		if class(in) == clsLDX && (mode(in) != modeMEM && !(mode(in) == modeMEMSX && e.has(since.CPUv4)) || in.Imm != 0) {
-			e.refuse(uapi.EINVAL, "BPF_LDX uses reserved fields")
+	for i := 0; i < len(l.insns); i++ {
+		in := &l.insns[i]
+		if class(in) == clsLDX && (mode(in) != modeMEM && !(mode(in) == modeMEMSX && l.has(since.CPUv4)) || in.Imm != 0) {
+			l.refuse(uapi.EINVAL, "BPF_LDX uses reserved fields")
 		}
-		if class(in) == clsSTX && e.rel < since.R(6, 6) && (mode(in) != modeMEM && mode(in) != modeATOMIC || mode(in) == modeMEM && in.Imm != 0) {
-			e.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
+		if class(in) == clsSTX && l.rel < since.R(6, 6) && (mode(in) != modeMEM && mode(in) != modeATOMIC || mode(in) == modeMEM && in.Imm != 0) {
+			l.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
 		}
 		if in.Code != codeLdImm64 {
-			if !e.opcodeKnown(in) {
-				e.refuse(uapi.EINVAL, "unknown opcode %02x", in.Code)
+			if !l.opcodeKnown(in) {
+				l.refuse(uapi.EINVAL, "unknown opcode %02x", in.Code)
 			}
 			continue
 		}
-		if i == len(e.insns)-1 || e.insns[i+1].Code != 0 || e.insns[i+1].Dst != 0 || e.insns[i+1].Src != 0 || e.insns[i+1].Off != 0 {
-			e.refuse(uapi.EINVAL, "invalid bpf_ld_imm64 insn")
+		if i == len(l.insns)-1 || l.insns[i+1].Code != 0 || l.insns[i+1].Dst != 0 || l.insns[i+1].Src != 0 || l.insns[i+1].Off != 0 {
+			l.refuse(uapi.EINVAL, "invalid bpf_ld_imm64 insn")
 		}
-		e.resolveRef(i, in, used)
+		l.resolveRef(i, in, used)
 		i++
 	}
 }
 
-func (e *env) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
-	a := &e.aux[i]
-	ref, ok := e.p.Refs[i]
+func (l *layout) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
+	a := &l.aux[i]
+	ref, ok := l.p.Refs[i]
 	switch in.Src {
 	case 0:
 		return
 	case 3:
-		e.resolveVar(i, &ref)
+		l.resolveVar(i, &ref)
 		return
 	case 4:
-		if e.rel < since.R(5, 13) {
-			e.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+		if l.rel < since.R(5, 13) {
+			l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
 		}
 		a.ptrType = ptrFunc
 		return
 	case 1, 2, 5, 6:
 	default:
-		e.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+		l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
 	}
 	if !ok || ref.Map == nil {
-		e.refuse(uapi.EBADF, "fd %d is not pointing to valid bpf_map", in.Imm)
+		l.refuse(uapi.EBADF, "fd %d is not pointing to valid bpf_map", in.Imm)
 	}
-	m := e.addMap(ref.Map)
+	m := l.addMap(ref.Map)
 	a.mapp = m.index
 	if !used[m] {
 		if len(used) >= maxUsedMaps {
-			e.refuse(uapi.E2BIG, "The total number of maps per program has reached the limit of %d", maxUsedMaps)
+			l.refuse(uapi.E2BIG, "The total number of maps per program has reached the limit of %d", maxUsedMaps)
 		}
 	}
-	e.checkMapProg(m)
+	l.checkMapProg(m)
 	if in.Src == 2 || in.Src == 6 {
 		off := ref.Off
 		if off >= maxVarOff {
-			e.refuse(uapi.EINVAL, "direct value offset of %d is not allowed", off)
+			l.refuse(uapi.EINVAL, "direct value offset of %d is not allowed", off)
 		}
 		if !hasDirectValue(m.Type) {
-			e.refuse(uapi.EINVAL, "no direct value access support for this map type")
+			l.refuse(uapi.EINVAL, "no direct value access support for this map type")
 		}
 		limit := m.ValueSize
 		if m.Type == uapi.MapTypeInsnArray {
 			limit = m.MaxEntries * 8
 		}
 		if m.Type == uapi.MapTypeArray && m.MaxEntries != 1 {
-			e.refuse(uapi.ENOTSUPP, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
+			l.refuse(uapi.ENOTSUPP, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
 		}
 		if m.Type != uapi.MapTypeArena && off >= limit {
-			e.refuse(uapi.EINVAL, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
+			l.refuse(uapi.EINVAL, "invalid access to map value pointer, value_size=%d off=%d", m.ValueSize, off)
 		}
 		a.off = off
 	}
@@ -87,34 +87,34 @@ func (e *env) resolveRef(i int, in *decode.Insn, used map[*mapInfo]bool) {
 	}
 	used[m] = true
 	if m.Type == uapi.MapTypeArena {
-		if e.arena != nil {
-			e.refuse(uapi.EBUSY, "Only one arena per program")
+		if l.arena != nil {
+			l.refuse(uapi.EBUSY, "Only one arena per program")
 		}
-		e.arena = m.Map
+		l.arena = m.Map
 	}
 	if m.Type == uapi.MapTypeCgroupStorage || m.Type == uapi.MapTypePercpuCgroupStorage {
 		for x := range used {
 			if x != m && x.Type == m.Type {
-				e.refuse(uapi.EBUSY, "only one cgroup storage of each type is allowed")
+				l.refuse(uapi.EBUSY, "only one cgroup storage of each type is allowed")
 			}
 		}
 	}
 }
 
 // resolveVar finds what a kernel variable is (check_pseudo_btf_id).
-func (e *env) resolveVar(i int, ref *Ref) {
-	a := &e.aux[i]
-	if e.rel < since.R(5, 10) {
-		e.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
+func (l *layout) resolveVar(i int, ref *Ref) {
+	a := &l.aux[i]
+	if l.rel < since.R(5, 10) {
+		l.refuse(uapi.EINVAL, "unrecognized bpf_ld_imm64 insn")
 	}
 	if ref.Kind != RefBTF || ref.Missing {
-		e.refuse(uapi.EINVAL, "invalid module BTF object FD specified.")
+		l.refuse(uapi.EINVAL, "invalid module BTF object FD specified.")
 	}
-	s := e.moduleSpec(ref.Module)
+	s := l.moduleSpec(ref.Module)
 	if s == nil {
-		e.unknown("BTF of %s", ref.Module)
+		l.unknown("BTF of %s", ref.Module)
 	}
-	spec := e.addSpec(s)
+	spec := l.addSpec(s)
 	t := s.MustType(ref.TypeID)
 	if t.Kind == btf.KindFunc {
 		a.btfVar.typ = ptrMem | memRdonly
@@ -122,7 +122,7 @@ func (e *env) resolveVar(i int, ref *Ref) {
 		return
 	}
 	if t.Kind != btf.KindVar {
-		e.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't KIND_VAR or KIND_FUNC", ref.TypeID)
+		l.refuse(uapi.EINVAL, "pseudo btf_id %d in ldimm64 isn't KIND_VAR or KIND_FUNC", ref.TypeID)
 	}
 	percpu := false
 	for _, id := range s.IDs(btf.KindDatasec, ".data..percpu") {
@@ -140,7 +140,7 @@ func (e *env) resolveVar(i int, ref *Ref) {
 	case vt.Kind != btf.KindStruct && vt.Kind != btf.KindUnion:
 		n, err := s.Sizeof(vt.ID)
 		if err != nil {
-			e.refuse(uapi.EINVAL, "ldimm64 unable to resolve the size of type '%s': %d", vt.Name, -22)
+			l.refuse(uapi.EINVAL, "ldimm64 unable to resolve the size of type '%s': %d", vt.Name, -22)
 		}
 		v.typ = ptrMem | memRdonly
 		v.mem = uint32(n)
@@ -159,32 +159,32 @@ func tracer(t uapi.ProgType) bool {
 }
 
 // checkMapProg demands that a program of this type may use the map (check_map_prog_compatibility).
-func (e *env) checkMapProg(m *mapInfo) {
-	t := e.prog.typ
+func (l *layout) checkMapProg(m *mapInfo) {
+	t := l.prog.typ
 	if m.rec.has(fieldListHead|fieldRBRoot) && tracer(t) {
-		e.refuse(uapi.EINVAL, "tracing progs cannot use bpf_{list_head,rb_root} yet")
+		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_{list_head,rb_root} yet")
 	}
 	if m.rec.has(fieldSpinLock | fieldResSpinLock) {
 		if t == uapi.ProgTypeSocketFilter {
-			e.refuse(uapi.EINVAL, "socket filter progs cannot use bpf_spin_lock yet")
+			l.refuse(uapi.EINVAL, "socket filter progs cannot use bpf_spin_lock yet")
 		}
 		if tracer(t) && m.rec.has(fieldSpinLock) {
-			e.refuse(uapi.EINVAL, "tracing progs cannot use bpf_spin_lock yet")
+			l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_spin_lock yet")
 		}
-		if e.p.Sleepable && e.rel < since.R(6, 6) {
-			e.refuse(uapi.EINVAL, "sleepable progs cannot use bpf_spin_lock yet")
+		if l.p.Sleepable && l.rel < since.R(6, 6) {
+			l.refuse(uapi.EINVAL, "sleepable progs cannot use bpf_spin_lock yet")
 		}
 	}
-	if m.rec.has(fieldTimer) && tracer(t) && e.rel < since.R(7, 0) {
-		e.refuse(uapi.EINVAL, "tracing progs cannot use bpf_timer yet")
+	if m.rec.has(fieldTimer) && tracer(t) && l.rel < since.R(7, 0) {
+		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_timer yet")
 	}
-	if m.rec.has(fieldWorkqueue) && tracer(t) && e.rel < since.R(7, 0) {
-		e.refuse(uapi.EINVAL, "tracing progs cannot use bpf_wq yet")
+	if m.rec.has(fieldWorkqueue) && tracer(t) && l.rel < since.R(7, 0) {
+		l.refuse(uapi.EINVAL, "tracing progs cannot use bpf_wq yet")
 	}
 	if m.Type == uapi.MapTypeStructOps {
-		e.refuse(uapi.EINVAL, "bpf_struct_ops map cannot be used in prog")
+		l.refuse(uapi.EINVAL, "bpf_struct_ops map cannot be used in prog")
 	}
-	if !e.p.Sleepable {
+	if !l.p.Sleepable {
 		return
 	}
 	ok := false
@@ -192,29 +192,29 @@ func (e *env) checkMapProg(m *mapInfo) {
 	case uapi.MapTypeHash, uapi.MapTypeLRUHash, uapi.MapTypeArray:
 		ok = true
 	case uapi.MapTypePercpuHash, uapi.MapTypePercpuArray, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArrayOfMaps, uapi.MapTypeHashOfMaps, uapi.MapTypeRingbuf:
-		ok = e.rel >= since.R(5, 12)
+		ok = l.rel >= since.R(5, 12)
 	case uapi.MapTypeInodeStorage, uapi.MapTypeSkStorage, uapi.MapTypeTaskStorage:
-		ok = e.rel >= since.R(5, 17)
+		ok = l.rel >= since.R(5, 17)
 	case uapi.MapTypeUserRingbuf:
-		ok = e.rel >= since.R(6, 1)
+		ok = l.rel >= since.R(6, 1)
 	case uapi.MapTypeCgrpStorage:
-		ok = e.rel >= since.R(6, 2)
+		ok = l.rel >= since.R(6, 2)
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
-		ok = e.rel >= since.R(6, 6)
+		ok = l.rel >= since.R(6, 6)
 	case uapi.MapTypeArena:
 		ok = true
 	case uapi.MapTypeInsnArray, uapi.MapTypeProgArray:
-		ok = e.rel >= since.R(6, 18) || m.Type == uapi.MapTypeInsnArray
+		ok = l.rel >= since.R(6, 18) || m.Type == uapi.MapTypeInsnArray
 	default:
-		ok = e.rel >= since.R(7, 1) && m.Type == uapi.MapTypeLPMTrie || e.rel >= since.R(7, 1) && m.Type == uapi.MapTypeRhash
+		ok = l.rel >= since.R(7, 1) && m.Type == uapi.MapTypeLPMTrie || l.rel >= since.R(7, 1) && m.Type == uapi.MapTypeRhash
 	}
 	if !ok {
-		e.refuse(uapi.EINVAL, "Sleepable programs can only use array, hash, ringbuf and local storage maps")
+		l.refuse(uapi.EINVAL, "Sleepable programs can only use array, hash, ringbuf and local storage maps")
 	}
 }
 
 // opcodeKnown reports whether the release's instruction table has the opcode (bpf_opcode_in_insntable).
-func (e *env) opcodeKnown(in *decode.Insn) bool {
+func (l *layout) opcodeKnown(in *decode.Insn) bool {
 	c := in.Code
 	switch class(in) {
 	case clsALU, clsALU64:
@@ -223,7 +223,7 @@ func (e *env) opcodeKnown(in *decode.Insn) bool {
 		case op > opEnd:
 			return false
 		case op == opEnd:
-			return class(in) == clsALU || !isX(in) && e.has(since.CPUv4)
+			return class(in) == clsALU || !isX(in) && l.has(since.CPUv4)
 		case op == opNeg:
 			return !isX(in)
 		}
@@ -231,11 +231,11 @@ func (e *env) opcodeKnown(in *decode.Insn) bool {
 	case clsJMP:
 		switch op := opOf(in); {
 		case op == opJA:
-			return !isX(in) || e.has(since.Gotox)
+			return !isX(in) || l.has(since.Gotox)
 		case op == opCall || op == opExit:
 			return !isX(in)
 		case op == opJCOND:
-			return e.has(since.MayGoto) && !isX(in)
+			return l.has(since.MayGoto) && !isX(in)
 		case op > opJCOND:
 			return false
 		}
@@ -243,7 +243,7 @@ func (e *env) opcodeKnown(in *decode.Insn) bool {
 	case clsJMP32:
 		switch op := opOf(in); {
 		case op == opJA:
-			return !isX(in) && e.has(since.LongJump)
+			return !isX(in) && l.has(since.LongJump)
 		case op == opCall, op == opExit, op >= opJCOND:
 			return false
 		}
@@ -254,7 +254,7 @@ func (e *env) opcodeKnown(in *decode.Insn) bool {
 		return mode(in) == modeMEM
 	case clsSTX:
 		if mode(in) == modeATOMIC {
-			return sizeOf(in) >= 4 || e.has(since.LoadAcquire)
+			return sizeOf(in) >= 4 || l.has(since.LoadAcquire)
 		}
 		return mode(in) == modeMEM
 	}

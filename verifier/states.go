@@ -51,7 +51,7 @@ func (s *StateView) Holds(regs map[int]uint64) bool {
 func StatesAt(ctx context.Context, k *Kernel, p *Program, insn, limit int) (*States, error) {
 	out := &States{}
 	seen := map[string]bool{}
-	v, err := Verify(ctx, k, p, Options{onInsn: func(e *env, pruned bool) {
+	v, err := Verify(ctx, k, p, Options{onInsn: func(e *position, pruned bool) {
 		if e.insn != insn {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
@@ -12,9 +13,6 @@ import (
 
 // ErrProgram means that the program or the kernel given to Verify is not complete.
 var ErrProgram = errors.New("verifier: program cannot be judged")
-
-// oldest is the first release whose rules are known.
-var oldest = since.R(5, 10)
 
 // Verify gives the verdict of kernel k on program p. Errors are those of the call: the context ended, or p is not a program at
 // all; what the kernel would refuse is in the verdict. Verify changes neither k nor p; calls may run at the same time.
@@ -25,10 +23,10 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if k.Release < oldest {
-		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s: they are known from %s on", k.Release, oldest)}, nil
+	if k.Release < loader.FirstVerified {
+		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s: they are known from %s on", k.Release, loader.FirstVerified)}, nil
 	}
-	e := newEnv(ctx, k, p, o)
+	e := newExplorer(ctx, k, p, o)
 	v := &Verdict{Insn: -1}
 	var err error
 	func() {
@@ -62,33 +60,28 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 	return v, nil
 }
 
-func newEnv(ctx context.Context, k *Kernel, p *Program, o Options) *env {
-	e := &env{ctx: ctx, k: k, p: p, o: o, rel: k.Release, rules: numRules(k), insns: p.Insns, log: newLogger(o)}
-	e.aux = make([]insnAux, len(p.Insns))
-	e.r = flags{
-		static: e.has(since.StaticStackLiveness), liveRegs: e.has(since.LiveRegisters), scc: e.has(since.SCCLoops),
-		linked: e.has(since.LinkedOffsets), linkedNeg: e.has(since.LinkedNegative), ids: e.has(since.ScalarIDs), uninit: e.has(since.UninitStack), uninitGrows: e.has(since.UninitGrows),
-		mixed: e.has(since.MixedBounds), precise: e.has(since.BacktrackSubprogs), converge: e.has(since.ConvergingIterators),
-		fork: e.has(since.ForkSigns), stateRefs: e.has(since.StateRefs), half: e.has(since.HalfSlots), cleanCur: e.has(since.CleanCurrent),
-		singular: e.has(since.SingularIDs), constID: e.has(since.ConstHaveNoID), subreg: e.has(since.SubregSpill),
-		jumpPoints: e.has(since.JumpPoints), unpreciseCheckpoints: e.has(since.LazyPrecision),
-	}
+func newExplorer(ctx context.Context, k *Kernel, p *Program, o Options) *explorer {
+	e := &explorer{position: &position{subject: subject{
+		ctx: ctx, k: k, p: p, o: o, rel: k.Release, rules: numRules(k), insns: p.Insns, aux: make([]insnAux, len(p.Insns)), log: newLogger(o),
+	}}}
+	e.r = e.newFlags()
+	e.connect()
 	return e
 }
 
 // describe describes where the walk was.
-func (e *env) describe(v *Verdict) {
+func (e *explorer) describe(v *Verdict) {
 	if e.cur == nil {
 		return
 	}
 	v.Insn = e.insn
 	v.Source = e.lineAt(e.insn)
-	v.Regs = stateText(e, e.cur, e.cur.curFrame)
+	v.Regs = stateText(e.position, e.cur, e.cur.curFrame)
 	v.Path = e.path()
 }
 
 // path are the branches that led to the current instruction.
-func (e *env) path() []Branch {
+func (e *explorer) path() []Branch {
 	var out []Branch
 	for s := e.cur; s != nil; s = s.parent {
 		for h := s.hist; h != nil; h = h.prev {
@@ -103,62 +96,60 @@ func (e *env) path() []Branch {
 	return out
 }
 
-func (e *env) stats(v *Verdict) {
-	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.totalStates, e.peakStates, e.maxPerInsn
+func (e *explorer) stats(v *Verdict) {
+	v.ProcessedInsns, v.TotalStates, v.PeakStates, v.MaxStatesPerInsn = e.processed, e.checkpoints.totalStates, e.checkpoints.peakStates, e.checkpoints.maxPerInsn
 	for i := 0; i < e.nsubsOr0(); i++ {
 		v.StackDepth = append(v.StackDepth, e.subs[i].stackDepth)
 	}
 }
 
-func (e *env) nsubsOr0() int { return max(0, len(e.subs)-1) }
-
 // check does what the kernel does between BPF_PROG_LOAD and the JIT, in its order.
-func (e *env) check() {
+func (e *explorer) check() {
 	if row := progtype.Of(e.p.Type); e.rel < row.Since {
 		// bpf_prog_load looks before there is a log.
 		e.why = fmt.Sprintf("Linux %s does not know programs of type %s, which came with %s", e.rel, e.p.Type, row.Since)
 		e.refuse(uapi.EINVAL, "")
 	}
-	e.setupProg()
+	e.attachment.setupProg()
 	if len(e.insns) > maxInsns {
 		panic(refusal{uapi.E2BIG})
 	}
-	e.findSubprogs()
-	e.checkSubprogs()
-	e.checkFuncInfo()
+	e.layout.findSubprogs()
+	e.layout.checkSubprogs()
+	e.layout.checkFuncInfo()
 	before := e.rel < since.R(6, 3)
 	if before {
-		e.checkAttach()
+		e.attachment.checkAttach()
 	}
-	e.resolve()
-	e.checkCFG()
+	e.layout.resolve()
+	e.layout.checkCFG()
 	if e.r.liveRegs {
-		e.computePostorder()
+		e.layout.computePostorder()
 	}
 	if e.r.static && !e.r.half {
-		e.live = newStackLiveness()
+		e.liveness.live = newStackLiveness()
 	}
 	if !before {
-		e.checkAttach()
+		e.attachment.checkAttach()
 	}
 	var known []constRegs
 	if e.r.half {
-		known = e.computeConstRegs()
-		e.pruneDeadBranches(known)
+		known = e.layout.computeConstRegs()
+		e.layout.pruneDeadBranches(known)
 	}
 	if e.r.scc {
-		e.sccs = make([]sccInfo, e.computeSCC())
+		e.checkpoints.sccs = make([]sccInfo, e.layout.computeSCC())
 	}
 	if e.r.liveRegs {
-		e.computeLiveRegs()
+		e.layout.computeLiveRegs()
 	}
 	if e.r.half {
-		e.computeStackFlow(known)
+		e.flowAnalysis.computeStackFlow(known)
 	}
 	if e.has(since.FastCalls) {
-		e.markFastcalls()
+		e.layout.markFastcalls()
 	}
-	e.explored = make([]*state, len(e.insns))
+	e.checkpoints.explored = make([]*state, len(e.insns))
 	if e.has(since.LazyGlobals) {
 		e.walkFunc(0)
 		e.walkGlobals()
@@ -171,46 +162,11 @@ func (e *env) check() {
 		e.walkFunc(0)
 	}
 	e.cur = nil
-	e.checkStackDepth()
-}
-
-// checkFuncInfo demands that func_info names the functions there are.
-func (e *env) checkFuncInfo() {
-	if !e.funcInfo() {
-		for i := 1; i < e.nsubs(); i++ {
-			if e.subs[i].ldAbs {
-				e.refuse(uapi.EINVAL, "LD_ABS is not allowed in subprogs without BTF")
-			}
-			if e.subs[i].tailCall {
-				e.refuse(uapi.EINVAL, "tail_call is not allowed in subprogs without BTF")
-			}
-		}
-		return
-	}
-	if len(e.p.Funcs) != e.nsubs() {
-		e.refuse(uapi.EINVAL, "number of funcs in func_info doesn't match number of subprogs")
-	}
-	for i := range e.p.Funcs {
-		f := &e.p.Funcs[i]
-		if f.Insn != e.subs[i].start {
-			e.refuse(uapi.EINVAL, "func_info BTF section doesn't match subprog layout in BPF program")
-		}
-		t := e.p.BTF.MustType(f.Type)
-		s := &e.subs[i]
-		s.name, s.fn, s.linkage = t.Name, f.Type, t.Linkage
-		ret := e.p.BTF.SkipMods(e.p.BTF.MustType(t.Ref).Ref)
-		ok := isScalarType(ret)
-		if i > 0 && !ok && s.ldAbs {
-			e.refuse(uapi.EINVAL, "LD_ABS is only allowed in functions that return 'int'.")
-		}
-		if i > 0 && !ok && s.tailCall {
-			e.refuse(uapi.EINVAL, "tail_call is only allowed in functions that return 'int'.")
-		}
-	}
+	e.limits.checkStackDepth()
 }
 
 // walkGlobals judges the global functions that something calls.
-func (e *env) walkGlobals() {
+func (e *explorer) walkGlobals() {
 	if !e.funcInfo() {
 		return
 	}
@@ -232,13 +188,13 @@ func (e *env) walkGlobals() {
 }
 
 // walkFunc explores the program, or a global function with any arguments its prototype allows (do_check_common).
-func (e *env) walkFunc(sub int) {
+func (e *explorer) walkFunc(sub int) {
 	e.reset()
-	s := e.newState()
+	s := e.pool.newState()
 	e.cur = s
 	s.branches = 1
-	s.frames[0] = e.newFrame()
-	e.initFrame(s.frames[0], mainFunc, 0, sub)
+	s.frames[0] = e.pool.newFrame()
+	e.pool.initFrame(s.frames[0], mainFunc, 0, sub)
 	s.first, s.last = e.subs[sub].start, -1
 	e.insn = e.subs[sub].start
 	e.log.touchAll()
@@ -248,7 +204,7 @@ func (e *env) walkFunc(sub int) {
 		if !e.funcInfo() {
 			e.refuse(uapi.EINVAL, "")
 		}
-		e.prepareArgs(sub)
+		e.layout.prepareArgs(sub)
 		if e.subs[sub].isException {
 			s.frames[0].inException = true
 			if a := e.subs[sub].args; len(a) != 1 || a[0].kind != argScalar {
@@ -262,13 +218,13 @@ func (e *env) walkFunc(sub int) {
 		regs[1].pointer(ptrCtx)
 	}
 	if sub == 0 {
-		e.startRefs()
+		e.resources.startRefs()
 	}
 	e.walkAll()
 }
 
 // startArg makes a register what an argument of a global function may be.
-func (e *env) startArg(r *reg, a funcArg) {
+func (e *explorer) startArg(r *reg, a funcArg) {
 	switch a.kind {
 	case argCtx:
 		r.pointer(ptrCtx)
@@ -290,22 +246,15 @@ func (e *env) startArg(r *reg, a funcArg) {
 }
 
 // reset forgets the states of an earlier walk.
-func (e *env) reset() {
-	for i := range e.explored {
-		e.explored[i] = nil
-	}
-	e.freeList = nil
-	for i := range e.sccs {
-		e.sccs[i].visits = nil
-	}
-	e.pending = e.pending[:0]
-	e.bt.reset()
-	e.histEntry = nil
+func (e *explorer) reset() {
+	e.checkpoints.forget()
+	e.pool.pending = e.pool.pending[:0]
+	e.precision.forget()
 	if e.cur != nil {
-		e.freeState(e.cur)
+		e.pool.freeState(e.cur)
 		e.cur = nil
 	}
-	if e.live != nil {
-		e.live.forget()
+	if e.liveness.live != nil {
+		e.liveness.live.forget()
 	}
 }

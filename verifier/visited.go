@@ -5,30 +5,30 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-func (e *env) bucket(i int) *(*state) {
-	return &e.explored[uint32(i^e.frame().callsite)%uint32(len(e.insns))]
+func (p *checkpoints) bucket(i int) *(*state) {
+	return &p.explored[uint32(i^p.frame().callsite)%uint32(len(p.insns))]
 }
 
-func (e *env) countPeak() {
-	if e.r.scc {
-		e.peakStates = max(e.peakStates, e.exploredCount+e.freeCount+e.backedges)
+func (p *checkpoints) countPeak() {
+	if p.r.scc {
+		p.peakStates = max(p.peakStates, p.exploredCount+p.freeCount+p.backedges)
 	}
 }
 
 // visited reports whether the current state was proved safe at instruction i already; otherwise it may keep it as a checkpoint
 // (is_state_visited).
-func (e *env) visited(i int) bool {
-	cur := e.cur
-	a := &e.aux[i]
-	force := a.force || e.has(since.ForceCheckpointHistory) && historyLen(cur) > maxHistory
-	add := force || e.jumps-e.lastJumps >= 2 && e.processed-e.lastProcessed >= 8
-	head := e.bucket(i)
-	if e.r.cleanCur {
+func (p *checkpoints) visited(i int) bool {
+	cur := p.cur
+	a := &p.aux[i]
+	force := a.force || p.has(since.ForceCheckpointHistory) && historyLen(cur) > maxHistory
+	add := force || p.jumps-p.lastJumps >= 2 && p.processed-p.lastProcessed >= 8
+	head := p.bucket(i)
+	if p.r.cleanCur {
 		cur.insn = i
-		e.cleanState(cur)
+		p.cleanState(cur)
 	}
-	if !e.r.scc || !e.r.cleanCur {
-		e.cleanExplored(*head, i)
+	if !p.r.scc || !p.r.cleanCur {
+		p.cleanExplored(*head, i)
 	}
 	count := 0
 	var prev *state
@@ -39,16 +39,16 @@ func (e *env) visited(i int) bool {
 			prev, s = s, next
 			continue
 		}
-		hit, loop := e.compare(s, i, force, &add)
+		hit, loop := p.compare(s, i, force, &add)
 		if hit {
-			e.hit(s, loop)
+			p.hit(s, loop)
 			return true
 		}
 		if add {
 			s.misses++
 		}
 		n := 3
-		if e.has(since.MissLimit64) && a.force && s.branches > 0 {
+		if p.has(since.MissLimit64) && a.force && s.branches > 0 {
 			n = 64
 		}
 		if s.misses > s.hits*n+n {
@@ -57,163 +57,163 @@ func (e *env) visited(i int) bool {
 			} else {
 				prev.next = next
 			}
-			e.evict(s)
+			p.evict(s)
 		} else {
 			prev = s
 		}
 		s = next
 	}
-	e.maxPerInsn = max(e.maxPerInsn, count)
+	p.maxPerInsn = max(p.maxPerInsn, count)
 	if add {
-		e.checkpoint(i)
-	} else if !e.r.jumpPoints {
-		e.pushHistory(cur, 0, 0, 0, nil)
+		p.checkpoint(i)
+	} else if !p.r.jumpPoints {
+		p.precision.pushHistory(cur, 0, 0, 0, nil)
 	}
 	return false
 }
 
 // compare compares the current state with a kept one; loop says that the kept one is not finished.
-func (e *env) compare(s *state, i int, force bool, add *bool) (hit, loop bool) {
-	cur := e.cur
-	a := &e.aux[i]
+func (p *checkpoints) compare(s *state, i int, force bool, add *bool) (hit, loop bool) {
+	cur := p.cur
+	a := &p.aux[i]
 	if s.branches == 0 {
-		if e.r.scc {
-			loop = e.incompleteMarks(s)
-		} else if l := e.loopEntry(s); l != nil && l.branches > 0 {
+		if p.r.scc {
+			loop = p.incompleteMarks(s)
+		} else if l := p.loopEntry(s); l != nil && l.branches > 0 {
 			loop = true
 		}
 		x := notExact
 		if loop {
 			x = rangeWithin
 		}
-		hit = e.statesEqual(s, cur, x)
-		if hit && loop && !e.r.scc {
-			e.updateLoopEntry(cur, e.loopEntry(s))
+		hit = p.statesEqual(s, cur, x)
+		if hit && loop && !p.r.scc {
+			p.updateLoopEntry(cur, p.loopEntry(s))
 		}
 		return hit, loop
 	}
 	f := s.frames[s.curFrame]
 	infinite := true
 	switch {
-	case f.inAsync && f.asyncEntry != e.frame().asyncEntry:
+	case f.inAsync && f.asyncEntry != p.frame().asyncEntry:
 		infinite = false
 	case a.iterNext:
-		if e.statesEqual(s, cur, e.loopExactness()) {
-			r := e.reg(1)
+		if p.statesEqual(s, cur, p.loopExactness()) {
+			r := p.reg(1)
 			if r.typ == ptrStack {
 				spi := int(-(r.offset())-1) / 8
-				if e.funcOf(r).stack[spi].reg.istate == iterActive {
-					if !e.r.scc {
-						e.updateLoopEntry(cur, s)
+				if p.funcOf(r).stack[spi].reg.istate == iterActive {
+					if !p.r.scc {
+						p.updateLoopEntry(cur, s)
 					}
 					return true, true
 				}
 			}
 		}
 		infinite = false
-	case isMayGoto(&e.insns[i]):
-		if s.mayGoto != cur.mayGoto && e.statesEqual(s, cur, rangeWithin) {
-			if !e.r.scc {
-				e.updateLoopEntry(cur, s)
+	case isMayGoto(&p.insns[i]):
+		if s.mayGoto != cur.mayGoto && p.statesEqual(s, cur, rangeWithin) {
+			if !p.r.scc {
+				p.updateLoopEntry(cur, s)
 			}
 			return true, true
 		}
 	case a.callback:
-		if e.statesEqual(s, cur, e.loopExactness()) {
-			return true, e.has(since.CallbackLoops)
+		if p.statesEqual(s, cur, p.loopExactness()) {
+			return true, p.has(since.CallbackLoops)
 		}
 		infinite = false
 	}
-	if infinite && maybeLooping(s, cur) && e.statesEqual(s, cur, exact) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
-		e.insn = i
-		e.verbose("infinite loop detected at insn %d", i)
-		e.log.states(e, cur, s)
+	if infinite && maybeLooping(s, cur) && p.statesEqual(s, cur, exact) && !depthsDiffer(s, cur) && s.mayGoto == cur.mayGoto && s.unroll == cur.unroll {
+		p.insn = i
+		p.verbose("infinite loop detected at insn %d", i)
+		p.log.states(p.position, cur, s)
 		panic(refusal{uapi.EINVAL})
 	}
-	if !force && e.jumps-e.lastJumps < 20 && e.processed-e.lastProcessed < 100 {
+	if !force && p.jumps-p.lastJumps < 20 && p.processed-p.lastProcessed < 100 {
 		*add = false
 	}
 	return false, false
 }
 
-func (e *env) loopExactness() exactness {
-	if e.rel >= since.R(6, 8) {
+func (p *checkpoints) loopExactness() exactness {
+	if p.rel >= since.R(6, 8) {
 		return rangeWithin
 	}
 	return exact
 }
 
 // hit carries the demands of the kept state over to the current path.
-func (e *env) hit(s *state, loop bool) {
+func (p *checkpoints) hit(s *state, loop bool) {
 	s.hits++
-	if !e.r.static {
-		e.propagateLiveness(s, e.cur)
+	if !p.r.static {
+		p.liveness.propagateLiveness(s, p.cur)
 	}
-	if !e.r.jumpPoints || e.aux[e.insn].jump {
-		e.pushHistory(e.cur, 0, 0, 0, nil)
+	if !p.r.jumpPoints || p.aux[p.insn].jump {
+		p.precision.pushHistory(p.cur, 0, 0, 0, nil)
 	}
-	e.propagatePrecision(s, e.cur, nil, e.insn)
-	if loop && e.r.scc {
-		b := e.newState()
-		e.copyState(b, e.cur)
-		b.equal, b.insn = s, e.insn
-		e.addBackedge(s, b)
+	p.propagatePrecision(s, p.cur, nil, p.insn)
+	if loop && p.r.scc {
+		b := p.pool.newState()
+		p.pool.copyState(b, p.cur)
+		b.equal, b.insn = s, p.insn
+		p.addBackedge(s, b)
 	}
 }
 
-func (e *env) evict(s *state) {
-	if e.r.scc {
+func (p *checkpoints) evict(s *state) {
+	if p.r.scc {
 		s.inFree = true
 		s.next = nil
-		e.freeCount++
-		e.exploredCount--
-		e.maybeFree(s)
+		p.freeCount++
+		p.exploredCount--
+		p.maybeFree(s)
 		return
 	}
 	if s.frames[0].regs[0].live&liveDone != 0 && !s.usedAsLoop {
-		e.peakStates--
-		e.freeState(s)
+		p.peakStates--
+		p.pool.freeState(s)
 	} else {
 		s.next = nil
-		e.freeList = append(e.freeList, s)
+		p.freeList = append(p.freeList, s)
 	}
 }
 
 // checkpoint keeps the current state.
-func (e *env) checkpoint(i int) {
-	cur := e.cur
-	e.totalStates++
-	e.exploredCount++
-	if e.r.scc {
-		e.countPeak()
+func (p *checkpoints) checkpoint(i int) {
+	cur := p.cur
+	p.totalStates++
+	p.exploredCount++
+	if p.r.scc {
+		p.countPeak()
 	} else {
-		e.peakStates++
+		p.peakStates++
 	}
-	e.lastJumps, e.lastProcessed = e.jumps, e.processed
-	if e.r.unpreciseCheckpoints {
+	p.lastJumps, p.lastProcessed = p.jumps, p.processed
+	if p.r.unpreciseCheckpoints {
 		allImprecise(cur)
 	}
-	if e.r.singular {
-		e.clearSingularIDs(cur)
+	if p.r.singular {
+		p.clearSingularIDs(cur)
 	}
-	n := e.newState()
-	e.copyState(n, cur)
+	n := p.pool.newState()
+	p.pool.copyState(n, cur)
 	n.insn = i
 	n.misses, n.hits = 0, 0
-	if e.r.scc {
-		e.enterSCC(n)
+	if p.r.scc {
+		p.enterSCC(n)
 	}
 	cur.parent = n
 	cur.first = i
 	cur.dfsDepth = n.dfsDepth + 1
 	cur.hist = nil
-	if e.rel < since.R(6, 15) && e.r.converge {
+	if p.rel < since.R(6, 15) && p.r.converge {
 		cur.loopEntry = nil
 	}
-	head := e.bucket(i)
+	head := p.bucket(i)
 	n.next = *head
 	*head = n
-	if e.r.static {
+	if p.r.static {
 		return
 	}
 	for j := 0; j <= cur.curFrame; j++ {
@@ -236,149 +236,32 @@ func (e *env) checkpoint(i int) {
 }
 
 // propagatePrecision demands of the path to cur what the kept state demands.
-func (e *env) propagatePrecision(old, cur *state, changed *bool, last int) {
-	b := &e.bt
-	if !e.r.precise {
-		e.propagatePrecisionOld(old)
+func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last int) {
+	b := &p.precision.bt
+	if !p.r.precise {
+		p.precision.propagatePrecisionOld(old)
 		return
 	}
 	for fr := old.curFrame; fr >= 0; fr-- {
 		f := old.frames[fr]
 		for i := 0; i < 10; i++ {
-			if r := &f.regs[i]; r.typ == scalar && r.precise && (e.r.static || r.live&liveRead != 0) {
+			if r := &f.regs[i]; r.typ == scalar && r.precise && (p.r.static || r.live&liveRead != 0) {
 				b.regs[fr] |= 1 << i
 			}
 		}
 		for i := range f.stack {
-			if s := &f.stack[i]; s.isScalarSpill() && s.reg.precise && (e.r.static || s.reg.live&liveRead != 0) {
+			if s := &f.stack[i]; s.isScalarSpill() && s.reg.precise && (p.r.static || s.reg.live&liveRead != 0) {
 				b.stacks[fr] |= 1 << i
 			}
 		}
 	}
 	b.frame = cur.curFrame
-	e.markChain(cur, last, changed)
+	p.precision.markChain(cur, last, changed)
 }
-
-// cleanExplored forgets what is dead in the finished states of instruction i.
-func (e *env) cleanExplored(s *state, i int) {
-	for ; s != nil; s = s.next {
-		if s.branches > 0 {
-			continue
-		}
-		if e.r.scc {
-			if s.insn != i || !sameCallsites(s, e.cur) {
-				continue
-			}
-			if s.frames[0].regs[0].live&liveDone != 0 || e.incompleteMarks(s) {
-				continue
-			}
-		} else {
-			if l := e.loopEntry(s); l != nil && l.branches > 0 {
-				continue
-			}
-			if s.insn != i || !sameCallsites(s, e.cur) || s.frames[0].regs[0].live&liveDone != 0 {
-				continue
-			}
-		}
-		e.cleanState(s)
-	}
-}
-
-// cleanState makes registers and slots that nothing reads any more not initialised.
-func (e *env) cleanState(s *state) {
-	switch {
-	case e.flow != nil:
-		e.flow.query(e, s)
-	case e.live != nil:
-		e.live.query(e, s)
-	}
-	for i := 0; i <= s.curFrame; i++ {
-		f := s.frames[i]
-		live := uint16(0xffff)
-		if e.r.liveRegs {
-			live = e.aux[s.at(i)].live
-		}
-		for j := 0; j < 10; j++ {
-			r := &f.regs[j]
-			was := r.live
-			if !e.r.cleanCur {
-				r.live |= liveDone
-			}
-			dead := live>>j&1 == 0
-			if !e.r.static {
-				dead = was&liveRead == 0
-			}
-			if dead {
-				r.notInit()
-			}
-		}
-		for j := range f.stack {
-			e.cleanSlot(s, f, i, j)
-		}
-	}
-}
-
-func (e *env) cleanSlot(s *state, f *frame, fr, j int) {
-	sl := &f.stack[j]
-	switch {
-	case e.r.half:
-		e.cleanHalves(sl, e.flow.alive(e, fr, 2*j), e.flow.alive(e, fr, 2*j+1))
-	case e.r.static:
-		sl.reg.live |= liveDone
-		if !e.live.alive(e, fr, j) {
-			sl.reg.notInit()
-			sl.t = [8]uint8{}
-		}
-	default:
-		was := sl.reg.live
-		sl.reg.live |= liveDone
-		if was&liveRead == 0 {
-			sl.reg.notInit()
-			sl.t = [8]uint8{}
-		}
-	}
-}
-
-// cleanHalves poisons the dead halves of a slot.
-func (e *env) cleanHalves(sl *slot, lo, hi bool) {
-	if lo && hi {
-		return
-	}
-	start, end := 0, 8
-	if lo {
-		start = 4
-	}
-	if hi {
-		end = 4
-	}
-	switch sl.t[7] {
-	case slotDynptr, slotIter, slotIRQ:
-		return
-	}
-	if !hi {
-		if lo && sl.t[7] == slotSpill {
-			if sl.reg.typ != scalar || sl.reg.isNull() {
-				return
-			}
-			for i := 0; i < 4; i++ {
-				if sl.t[i] == slotSpill {
-					sl.t[i] = slotMisc
-				}
-			}
-		}
-		sl.reg.notInit()
-	}
-	for i := start; i < end; i++ {
-		sl.t[i] = slotPoison
-	}
-}
-
-// scalarSlots: a spilled scalar and bytes of any value are compared by what a load of them yields.
-func (e *env) scalarSlots() bool { return e.rel >= since.R(6, 9) }
 
 // findEntry is a kept state that the path of s went through at instruction i.
-func (e *env) findEntry(s *state, i int) *state {
-	for x := *e.bucket(i); x != nil; x = x.next {
+func (p *checkpoints) findEntry(s *state, i int) *state {
+	for x := *p.bucket(i); x != nil; x = x.next {
 		if x.insn == i && x.branches > 0 && sameCallsites(x, s) && x.dfsDepth < s.dfsDepth {
 			return x
 		}
@@ -387,24 +270,48 @@ func (e *env) findEntry(s *state, i int) *state {
 }
 
 // widen forgets scalars that changed since an earlier turn of a loop and whose value does not matter.
-func (e *env) widen(old, cur *state) {
-	e.idmap.reset(e.ids)
+func (p *checkpoints) widen(old, cur *state) {
+	p.idmap.reset(p.ids)
 	for fr := old.curFrame; fr >= 0; fr-- {
 		o, c := old.frames[fr], cur.frames[fr]
 		for i := range o.regs {
-			e.widenReg(&o.regs[i], &c.regs[i])
+			p.widenReg(&o.regs[i], &c.regs[i])
 		}
 		for i := 0; i < min(len(o.stack), len(c.stack)); i++ {
 			if o.stack[i].isSpill() && c.stack[i].isSpill() {
-				e.widenReg(&o.stack[i].reg, &c.stack[i].reg)
+				p.widenReg(&o.stack[i].reg, &c.stack[i].reg)
 			}
 		}
 	}
 }
 
-func (e *env) widenReg(o, c *reg) {
-	if o.typ != scalar || c.typ != scalar || o.precise || c.precise || e.exactRegs(o, c) {
+func (p *checkpoints) widenReg(o, c *reg) {
+	if o.typ != scalar || c.typ != scalar || o.precise || c.precise || p.exactRegs(o, c) {
 		return
 	}
 	c.unknown()
+}
+
+// clearSingularIDs drops identities that a single scalar has: they relate it to nothing.
+func (p *checkpoints) clearSingularIDs(s *state) {
+	count := map[uint32]int{}
+	s.eachReg(spillMask, func(r *reg) {
+		if r.typ == scalar && r.id != 0 {
+			count[r.id&^addConst]++
+		}
+	})
+	s.eachReg(spillMask, func(r *reg) {
+		if r.typ == scalar && r.id != 0 && count[r.id&^addConst] == 1 {
+			r.clearID()
+		}
+	})
+}
+
+// forget drops all states.
+func (p *checkpoints) forget() {
+	clear(p.explored)
+	p.freeList = nil
+	for i := range p.sccs {
+		p.sccs[i].visits = nil
+	}
 }

@@ -1,40 +1,63 @@
 package verifier
 
 import (
-	"context"
+	"encoding/binary"
 	"fmt"
+	"sort"
 	"strings"
-	"unsafe"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/num"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// Limits of the kernel.
-const (
-	maxInsns      = 1000000
-	maxPending    = 8192
-	maxFrames     = 8
-	maxStack      = 512
-	maxSubprogs   = 256
-	maxUsedMaps   = 64
-	maxVarOff     = 1 << 29
-	maxVarSize    = 1 << 29
-	maxPacketOff  = 0xffff
-	maxErrno      = 4095
-	maxKfuncs     = 256
-	maxHistory    = 40
-	defaultMemory = 1 << 30
-)
+func (u *subject) bug(format string, args ...any) {
+	u.refuse(uapi.EFAULT, "verifier bug: "+format, args...)
+}
 
-const (
-	frameBytes = int(unsafe.Sizeof(frame{}))
-	stateBytes = int(unsafe.Sizeof(state{}))
-	slotBytes  = int64(unsafe.Sizeof(slot{}))
-)
+// subprogAt is the function that holds instruction i.
+func (u *subject) subprogAt(i int) int {
+	return sort.Search(len(u.subs)-1, func(n int) bool { return u.subs[n].start > i }) - 1
+}
+
+// subprogFrom is the function that starts at instruction i, -1 if none does.
+func (u *subject) subprogFrom(i int) int {
+	if i < 0 || i >= len(u.insns) {
+		return -1
+	}
+	if n := u.subprogAt(i); n >= 0 && u.subs[n].start == i {
+		return n
+	}
+	return -1
+}
+
+func (u *subject) nsubs() int { return len(u.subs) - 1 }
+
+// succ are the successors of an instruction within its function: the next one first.
+func (u *subject) succ(buf []int, i int) []int {
+	in := &u.insns[i]
+	if j := u.aux[i].jumps; j != nil {
+		return j
+	}
+	buf = buf[:0]
+	n := 1
+	if isLdImm64(in) {
+		n = 2
+	}
+	if !isJump(in) {
+		return append(buf, i+n)
+	}
+	switch opOf(in) {
+	case opExit:
+		return buf
+	case opJA:
+		return append(buf, i+jumpOff(in)+1)
+	case opCall:
+		return append(buf, i+1)
+	}
+	return append(buf, i+1, i+int(in.Off)+1)
+}
 
 // insnAux is what is known of an instruction.
 type insnAux struct {
@@ -73,73 +96,10 @@ type subprog struct {
 	args                                              []funcArg
 }
 
-// env is one verification.
-type env struct {
-	ctx   context.Context
-	k     *Kernel
-	p     *Program
-	o     Options
-	rel   Release
-	rules num.Rules
-	r     flags
-
-	insns        []decode.Insn
-	aux          []insnAux
-	subs         []subprog // a last one marks the end
-	maps         []*mapInfo
-	specs        []*btf.Spec
-	exceptionSub int
-	arena        *Map
-
-	cur      *state
-	pending  []pendingState
-	explored []*state // by insn ^ callsite
-	freeList []*state
-
-	insn, prev    int
-	processed     int
-	jumps         int
-	lastProcessed int
-	lastJumps     int
-	totalStates   int
-	peakStates    int
-	exploredCount int
-	freeCount     int
-	backedges     int
-	maxPerInsn    int
-	ids           uint32
-	histEntry     *hist
-	bt            backtrack
-	idmap         idMap
-	histSlab      []hist
-	sccs          []sccInfo
-	live          *stackLiveness
-	flow          *stackFlow // instead of live
-	postorder     []int
-	freeFrames    []*frame
-	freeStates    []*state
-	memory        int64
-
-	prog    progInfo
-	lines   []string // what the kernel would have logged since the last instruction
-	log     *logger
-	seenExc bool
-	why     string // a reason that no line of the kernel says
-	// calledBack: the call being judged enters a callback, whose frame is set up.
-	calledBack bool
-	byType     bool // an argument is judged by its type alone
-}
-
 // flags are the rules of the release that are asked often.
 type flags struct {
 	static, liveRegs, scc, linked, linkedNeg, ids, uninit, uninitGrows, mixed, precise, converge, fork, stateRefs bool
 	half, cleanCur, singular, constID, subreg, jumpPoints, unpreciseCheckpoints                                   bool
-}
-
-type pendingState struct {
-	st         *state
-	insn, prev int
-	logPos     int
 }
 
 // refusal ends a verification with the kernel's answer.
@@ -154,48 +114,41 @@ type missing struct{ what string }
 type stopped struct{ err error }
 
 // verbose logs a line as the kernel does.
-func (e *env) verbose(format string, args ...any) {
+func (u *subject) verbose(format string, args ...any) {
 	s := fmt.Sprintf(format, args...)
-	e.lines = append(e.lines, s)
-	e.log.line(s)
+	u.lines = append(u.lines, s)
+	u.log.line(s)
 }
 
 // refuse ends the verification. The line may be empty when others were logged before.
-func (e *env) refuse(errno uapi.Errno, format string, args ...any) {
+func (u *subject) refuse(errno uapi.Errno, format string, args ...any) {
 	if format != "" {
-		e.verbose(format, args...)
+		u.verbose(format, args...)
 	}
 	panic(refusal{errno})
 }
 
 // unknown ends the verification without an answer.
-func (e *env) unknown(format string, args ...any) { panic(missing{fmt.Sprintf(format, args...)}) }
+func (u *subject) unknown(format string, args ...any) { panic(missing{fmt.Sprintf(format, args...)}) }
 
 // took counts memory.
-func (e *env) took(n int64) {
-	e.memory += n
-	limit := e.o.Memory
+func (u *subject) took(n int64) {
+	u.used += n
+	limit := u.o.Memory
 	if limit == 0 {
 		limit = defaultMemory
 	}
-	if e.memory > limit {
+	if u.used > limit {
 		panic(missing{"more memory than the limit"})
 	}
 }
 
-func (e *env) has(r since.Rule) bool { return r.In(e.rel, e.k.Patch) }
-
-func (e *env) newID() uint32 { e.ids++; return e.ids }
-
-func (e *env) regs() *[11]reg   { return e.cur.regs() }
-func (e *env) reg(n int) *reg   { return &e.cur.regs()[n] }
-func (e *env) frame() *frame    { return e.cur.frames[e.cur.curFrame] }
-func (e *env) curAux() *insnAux { return &e.aux[e.insn] }
+func (u *subject) has(r since.Rule) bool { return r.In(u.rel, u.k.Patch) }
 
 // message is the last line that says something.
-func (e *env) message() string {
-	for i := len(e.lines) - 1; i >= 0; i-- {
-		if s := strings.TrimSpace(e.lines[i]); s != "" {
+func (u *subject) message() string {
+	for i := len(u.lines) - 1; i >= 0; i-- {
+		if s := strings.TrimSpace(u.lines[i]); s != "" {
 			return s[strings.LastIndexByte(s, '\n')+1:]
 		}
 	}
@@ -218,4 +171,26 @@ func numRules(k *Kernel) num.Rules {
 		n.Mul = num.MulShiftAdd
 	}
 	return n
+}
+
+func (u *subject) funcInfo() bool { return len(u.p.Funcs) > 0 && u.p.BTF != nil }
+
+func (u *subject) order() binary.ByteOrder {
+	if u.p.BTF != nil {
+		return u.p.BTF.ByteOrder()
+	}
+	return binary.LittleEndian
+}
+
+func (u *subject) nsubsOr0() int { return max(0, len(u.subs)-1) }
+
+func (u *subject) newFlags() flags {
+	return flags{
+		static: u.has(since.StaticStackLiveness), liveRegs: u.has(since.LiveRegisters), scc: u.has(since.SCCLoops),
+		linked: u.has(since.LinkedOffsets), linkedNeg: u.has(since.LinkedNegative), ids: u.has(since.ScalarIDs), uninit: u.has(since.UninitStack), uninitGrows: u.has(since.UninitGrows),
+		mixed: u.has(since.MixedBounds), precise: u.has(since.BacktrackSubprogs), converge: u.has(since.ConvergingIterators),
+		fork: u.has(since.ForkSigns), stateRefs: u.has(since.StateRefs), half: u.has(since.HalfSlots), cleanCur: u.has(since.CleanCurrent),
+		singular: u.has(since.SingularIDs), constID: u.has(since.ConstHaveNoID), subreg: u.has(since.SubregSpill),
+		jumpPoints: u.has(since.JumpPoints), unpreciseCheckpoints: u.has(since.LazyPrecision),
+	}
 }

@@ -1,0 +1,223 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// attachBTF finds the function, tracepoint or program of a tracing program (bpf_check_attach_target).
+func (h *attachment) attachBTF() {
+	p := h.p
+	s := h.moduleSpec(p.AttachModule)
+	id := p.AttachID
+	if p.AttachProg != nil {
+		s = p.AttachProg.BTF
+	} else if id == 0 {
+		s, id = h.attachByName()
+	}
+	if id == 0 {
+		h.refuse(uapi.EINVAL, "Tracing programs must provide btf_id")
+	}
+	if s == nil {
+		if p.AttachProg != nil || p.Type == uapi.ProgTypeExt {
+			h.refuse(uapi.EINVAL, "FENTRY/FEXIT program can only be attached to another program annotated with BTF")
+		}
+		h.unknown("BTF of %s", p.AttachModule)
+	}
+	if int(id) >= s.NumTypes() {
+		h.refuse(uapi.EINVAL, "attach_btf_id %d is invalid", id)
+	}
+	t := s.MustType(id)
+	i := &h.prog
+	i.attachSpec, i.attachName = s, t.Name
+	if p.AttachProg != nil {
+		h.attachToProg(s, t)
+		return
+	}
+	if p.Type == uapi.ProgTypeExt {
+		h.refuse(uapi.EINVAL, "Cannot replace kernel functions")
+	}
+	switch p.Attach {
+	case uapi.AttachTraceRawTp:
+		h.attachRawTp(s, t)
+	case uapi.AttachTraceIter:
+		i.attachProto = h.funcProto(s, t)
+		h.iterArgs(s)
+	case uapi.AttachModifyReturn, uapi.AttachLSMMac, uapi.AttachLSMCgroup, uapi.AttachTraceFentry, uapi.AttachTraceFexit, uapi.AttachTraceFsession:
+		i.attachProto = h.funcProto(s, t)
+		h.attachFunc(s, t)
+	default:
+		panic(refusal{uapi.EINVAL})
+	}
+}
+
+// attachByName finds what the section names, as libbpf does.
+func (h *attachment) attachByName() (*btf.Spec, btf.ID) {
+	kind, prefix := btf.KindFunc, ""
+	switch h.p.Attach {
+	case uapi.AttachTraceRawTp:
+		kind, prefix = btf.KindTypedef, "btf_trace_"
+	case uapi.AttachTraceIter:
+		prefix = "bpf_iter_"
+	case uapi.AttachLSMMac, uapi.AttachLSMCgroup:
+		prefix = "bpf_lsm_"
+	}
+	if h.p.AttachTo == "" || h.k.BTF == nil {
+		return h.k.BTF, 0
+	}
+	name := prefix + strings.TrimPrefix(h.p.AttachTo, prefix)
+	if id, ok := h.k.BTF.FindID(kind, name); ok {
+		return h.k.BTF, id
+	}
+	for _, m := range h.k.Modules {
+		if id, ok := m.BTF.FindID(kind, name); ok {
+			return m.BTF, id
+		}
+	}
+	return h.k.BTF, 0
+}
+
+func (h *attachment) funcProto(s *btf.Spec, t *btf.Type) *btf.Type {
+	if t.Kind != btf.KindFunc {
+		h.refuse(uapi.EINVAL, "attach_btf_id %d is not a function", t.ID)
+	}
+	return s.MustType(t.Ref)
+}
+
+func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
+	i := &h.prog
+	if t.Kind != btf.KindTypedef {
+		h.refuse(uapi.EINVAL, "attach_btf_id %d is not a typedef", t.ID)
+	}
+	name, ok := strings.CutPrefix(t.Name, "btf_trace_")
+	if !ok {
+		h.refuse(uapi.EINVAL, "attach_btf_id %d points to wrong type name %s", t.ID, t.Name)
+	}
+	i.attachTrace = true
+	// The template of the tracepoint has names of parameters, which suffixes are part of.
+	if h.rel >= since.R(6, 12) {
+		if id, ok := s.FindID(btf.KindFunc, "__bpf_trace_"+name); ok {
+			i.attachProto = s.MustType(s.MustType(id).Ref)
+			return
+		}
+	}
+	pt := s.SkipMods(t.Ref)
+	if pt.Kind != btf.KindPtr {
+		panic(refusal{uapi.EINVAL})
+	}
+	i.attachProto = s.SkipMods(pt.Ref)
+}
+
+// attachFunc judges programs on kernel functions: whether the function can be traced, changed, or called where one may sleep.
+func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
+	p := h.p
+	fp := h.prog.attachProto
+	if len(fp.Params) > 12 {
+		h.refuse(uapi.EINVAL, "The function %s has %d arguments. Too many.", t.Name, len(fp.Params))
+	}
+	if fp.Variadic() {
+		h.refuse(uapi.EINVAL, "The function %s with variable args is unsupported.", t.Name)
+	}
+	if r := s.SkipMods(fp.Ref); r.Kind == btf.KindStruct || r.Kind == btf.KindUnion {
+		h.refuse(uapi.EINVAL, "The function %s return type %s is unsupported.", t.Name, strings.ToUpper(r.Kind.String()))
+	}
+	if h.rel < since.R(6, 1) {
+		for i := range fp.Params {
+			if a := s.SkipMods(fp.Params[i].Type); a.Kind == btf.KindStruct || a.Kind == btf.KindUnion {
+				h.refuse(uapi.EINVAL, "The function %s arg%d type %s is unsupported.", t.Name, i, strings.ToUpper(a.Kind.String()))
+			}
+		}
+	}
+	if p.Type == uapi.ProgTypeLSM {
+		if !h.prog.gpl {
+			h.refuse(uapi.EINVAL, "LSM programs must have a GPL compatible license")
+		}
+		if p.Sleepable && !progtype.SleepableLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
+			h.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
+		}
+		if progtype.DisabledLSM(strings.TrimPrefix(t.Name, "bpf_lsm_"), h.rel) {
+			h.refuse(uapi.EINVAL, "attach_btf_id %d points to disabled hook %s", t.ID, t.Name)
+		}
+		return
+	}
+	if p.Sleepable {
+		if !h.errorInjectable(t.Name) {
+			h.refuse(uapi.EINVAL, "%s is not sleepable", t.Name)
+		}
+		return
+	}
+	if p.Attach == uapi.AttachModifyReturn && !strings.HasPrefix(t.Name, "security_") && !h.errorInjectable(t.Name) {
+		h.refuse(uapi.EINVAL, "%s() is not modifiable", t.Name)
+	}
+	if deniedFunc(t.Name) {
+		panic(refusal{uapi.EINVAL})
+	}
+	if (p.Attach == uapi.AttachTraceFexit || p.Attach == uapi.AttachModifyReturn) && noreturnFunc(t.Name) && h.rel >= since.R(6, 15) {
+		if h.rel >= since.R(7, 0) {
+			h.refuse(uapi.EINVAL, "Attaching fexit/fsession/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
+		}
+		h.refuse(uapi.EINVAL, "Attaching fexit/fmod_ret to __noreturn function '%s' is rejected.", t.Name)
+	}
+}
+
+func deniedFunc(name string) bool {
+	switch name {
+	case "migrate_disable", "migrate_enable", "rcu_read_unlock_strict", "preempt_count_add", "preempt_count_sub", "__rcu_read_lock", "__rcu_read_unlock":
+		return true
+	}
+	return false
+}
+
+func noreturnFunc(name string) bool {
+	switch name {
+	case "__ia32_sys_exit", "__ia32_sys_exit_group", "__kunit_abort", "kunit_try_catch_throw", "__module_put_and_kthread_exit", "__x64_sys_exit",
+		"__x64_sys_exit_group", "do_exit", "do_group_exit", "kthread_complete_and_exit", "kthread_exit", "make_task_dead":
+		return true
+	}
+	return false
+}
+
+// modifyReturnTest: functions of the kernel's own tests, which kfunc sets make modifiable whatever the configuration.
+func modifyReturnTest(name string) bool {
+	switch name {
+	case "bpf_modify_return_test", "bpf_modify_return_test2", "bpf_modify_return_test_tp", "update_socket_protocol", "hid_bpf_device_event", "hid_bpf_rdesc_fixup":
+		return true
+	}
+	return strings.HasPrefix(name, "bpf_fentry_test")
+}
+
+// attachToProg judges extensions and programs that trace other programs.
+func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
+	p, tgt := h.p, h.p.AttachProg
+	i := &h.prog
+	sub := -1
+	for n := range tgt.Funcs {
+		if tgt.Funcs[n].Type == p.AttachID {
+			sub = n
+		}
+	}
+	if sub < 0 {
+		h.refuse(uapi.EINVAL, "Subprog %s doesn't exist", t.Name)
+	}
+	if p.Type == uapi.ProgTypeExt {
+		if sub > 0 && t.Linkage != funcGlobal {
+			h.refuse(uapi.EINVAL, "Cannot replace static functions")
+		}
+		if tgt.Type == uapi.ProgTypeTracing && (tgt.Attach == uapi.AttachTraceFentry || tgt.Attach == uapi.AttachTraceFexit) {
+			h.refuse(uapi.EINVAL, "Cannot extend fentry/fexit")
+		}
+		if tgt.Type == uapi.ProgTypeExt {
+			h.refuse(uapi.EINVAL, "Cannot recursively attach")
+		}
+		i.attachProto = h.funcProto(s, t)
+		return
+	}
+	i.attachProto = h.funcProto(s, t)
+	if sub > 0 && t.Linkage != funcGlobal {
+		i.attachProto = nil
+	}
+}

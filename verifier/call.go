@@ -1,0 +1,39 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// call judges a call of any kind.
+func (e *explorer) call(in *decode.Insn) stepResult {
+	e.checkLockedCall(in)
+	switch in.Src {
+	case 1:
+		return e.frames.callFunc(in)
+	case 2:
+		return e.kfuncs.callKfunc(in)
+	}
+	return e.helpers.callHelper(in)
+}
+
+// checkLockedCall: while a lock is held, few calls are allowed.
+func (e *explorer) checkLockedCall(in *decode.Insn) {
+	if !e.resources.holdsLock() {
+		return
+	}
+	ok := true
+	switch in.Src {
+	case 0:
+		ok = uapi.FuncID(in.Imm) == uapi.FuncSpinUnlock || e.rel >= since.R(6, 13) && uapi.FuncID(in.Imm) == uapi.FuncKptrXchg
+	case 1:
+		ok = e.rel >= since.R(6, 2)
+	case 2:
+		k := e.kfuncAt(e.insn)
+		ok = k != nil && k.allowedLocked(e.rel)
+	}
+	if !ok {
+		e.refuse(uapi.EINVAL, "function calls are not allowed while holding a lock")
+	}
+}

@@ -1,0 +1,184 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// helperOf finds a helper's prototype for this program; it refuses calls of what is not there.
+func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
+	h, ok := proto.Lookup(id)
+	if !ok || !h.In(u.rel) {
+		u.refuse(uapi.EINVAL, "invalid func %s#%d", helperName(h, ok), int32(id))
+	}
+	p := h.For(u.rel, u.callerOf(id))
+	if p == nil || !u.onlyHook(p.Only) || id == uapi.FuncOverrideReturn && !u.errorInjection() {
+		if u.rel >= since.R(6, 12) {
+			u.refuse(uapi.EINVAL, "program of this type cannot use helper %s#%d", h.Name(), int32(id))
+		}
+		u.refuse(uapi.EINVAL, "unknown func %s#%d", h.Name(), int32(id))
+	}
+	return h, p
+}
+
+// callerOf is the program as the table of prototypes knows it. Programs on devices and sysctls that were loaded with their attach
+// type may use the return value as those on sockets (kernel/bpf/cgroup.c cgroup_common_func_proto asks the attach type).
+func (u *subject) callerOf(id uapi.FuncID) proto.Caller {
+	c := u.prog.caller
+	if (id == uapi.FuncGetRetval || id == uapi.FuncSetRetval) && (c.Type == uapi.ProgTypeCgroupDevice && c.Attach == uapi.AttachCgroupDevice || c.Type == uapi.ProgTypeCgroupSysctl && c.Attach == uapi.AttachCgroupSysctl) {
+		return proto.Caller{Type: uapi.ProgTypeCgroupSockopt, Attach: uapi.AttachCgroupSetsockopt}
+	}
+	return c
+}
+
+func helperName(h *proto.Helper, ok bool) string {
+	return "unknown"
+}
+
+// changesPacket and helperMightSleep are what the walk over the control flow asks.
+func (u *subject) changesPacket(id uapi.FuncID) bool {
+	h, ok := proto.Lookup(id)
+	if !ok || !h.In(u.rel) {
+		return false
+	}
+	if id == uapi.FuncTailCall {
+		return u.has(since.TailCallInvalidates)
+	}
+	return h.Has(proto.ChangesPacket, u.rel)
+}
+
+func (u *subject) helperMightSleep(id uapi.FuncID) bool {
+	h, ok := proto.Lookup(id)
+	if !ok {
+		return false
+	}
+	p := h.For(u.rel, u.prog.caller)
+	return p != nil && p.Attr&proto.MightSleep != 0
+}
+
+func (u *subject) isSyncCallback(in *decode.Insn, i int) bool {
+	if isHelperCall(in) {
+		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
+		return ok && h.Effects&proto.CallsBack != 0
+	}
+	if isKfuncCall(in) {
+		k := u.kfuncAt(i)
+		return k != nil && k.name == "bpf_rbtree_add_impl" || k != nil && k.name == "bpf_rbtree_add"
+	}
+	return false
+}
+
+func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
+	if isHelperCall(in) {
+		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
+		return ok && h.Effects&proto.CallsBackLater != 0
+	}
+	if isKfuncCall(in) {
+		k := u.kfuncAt(i)
+		return k != nil && k.async()
+	}
+	return false
+}
+
+// paramsOf is how many arguments a call takes, if that is known beforehand.
+func (u *subject) paramsOf(i int) (int, bool) {
+	in := &u.insns[i]
+	switch {
+	case isHelperCall(in):
+		h, ok := proto.Lookup(uapi.FuncID(in.Imm))
+		if !ok || !h.In(u.rel) {
+			return 0, false
+		}
+		p := h.For(u.rel, u.prog.caller)
+		if p == nil {
+			return 0, false
+		}
+		return len(p.Args), true
+	case isKfuncCall(in):
+		if k := u.kfuncAt(i); k != nil && k.proto != nil && k.allowed {
+			return len(k.proto.Params), true
+		}
+	}
+	return 0, false
+}
+
+func (u *subject) kfuncAt(i int) *kfunc { return u.aux[i].kfunc }
+
+// onlyHook judges the restrictions of a helper to some hooks.
+func (u *subject) onlyHook(o proto.Only) bool {
+	name := strings.TrimPrefix(u.prog.attachName, "bpf_lsm_")
+	switch o {
+	case proto.DPathTargets:
+		switch {
+		case u.prog.typ == uapi.ProgTypeTracing && u.p.Attach == uapi.AttachTraceIter:
+			return true
+		case u.prog.typ == uapi.ProgTypeLSM:
+			return progtype.SleepableLSM(name, u.rel)
+		}
+		for _, f := range proto.DPathFunctions {
+			if f == u.prog.attachName {
+				return true
+			}
+		}
+		return false
+	case proto.SleepableHooks:
+		return u.prog.typ != uapi.ProgTypeLSM || progtype.SleepableLSM(name, u.rel)
+	case proto.SockStorageTracing:
+		if u.prog.typ == uapi.ProgTypeTracing {
+			switch u.p.Attach {
+			case uapi.AttachTraceRawTp, uapi.AttachTraceIter:
+				return true
+			case uapi.AttachTraceFentry, uapi.AttachTraceFexit:
+				return u.p.AttachProg == nil && !strings.HasPrefix(u.prog.attachName, "bpf_sk_storage")
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// errorInjectable: the function is in the kernel's list of those whose return value may be changed. That list is not in BTF; system
+// calls are on it.
+func (u *subject) errorInjectable(name string) bool {
+	if syscallEntry(name) {
+		return u.rel >= since.R(7, 0) || u.errorInjection()
+	}
+	if !u.errorInjection() && !modifyReturnTest(name) {
+		return false
+	}
+	switch name {
+	case "should_fail_bio", "should_failslab", "should_fail_alloc_page", "io_ctl_init", "btrfs_check_leaf_full", "open_ctree", "bpf_fentry_test1", "bpf_modify_return_test",
+		"bpf_modify_return_test2", "bpf_modify_return_test_tp", "bpf_fentry_shadow_test", "bpf_override_return", "hid_bpf_device_event", "hid_bpf_rdesc_fixup", "hidp_send_report",
+		"update_socket_protocol", "__filemap_add_folio", "set_memory_x", "bpf_testmod_fentry_test1", "blk_should_fake_timeout", "unpoison_memory", "cgroup_rstat_flush":
+		return true
+	}
+	if modifyReturnTest(name) {
+		return true
+	}
+	u.unknown("whether the return value of %s can be changed", name)
+	return false
+}
+
+// syscallEntry: system calls can be injected with errors, and from 7.0 on traced by sleepable programs whatever the configuration.
+func syscallEntry(name string) bool {
+	return strings.HasPrefix(name, "__x64_sys_") || strings.HasPrefix(name, "__ia32_sys_") || strings.HasPrefix(name, "__arm64_sys_")
+}
+
+// errorInjection reports whether the kernel was built with CONFIG_FUNCTION_ERROR_INJECTION. Without its configuration the function
+// that looks up the list tells.
+func (u *subject) errorInjection() bool {
+	if v, ok := u.k.Kconfig["CONFIG_FUNCTION_ERROR_INJECTION"]; ok {
+		return v == "y"
+	}
+	if u.k.BTF == nil {
+		return true
+	}
+	_, ok := u.k.BTF.FindID(btf.KindFunc, "within_error_injection_list")
+	return ok
+}

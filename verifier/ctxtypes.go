@@ -1,0 +1,82 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// isCtxType reports whether a pointer type is that of the program's context (btf_is_prog_ctx_type).
+func (u *subject) isCtxType(s *btf.Spec, ptr *btf.Type) bool {
+	t := s.MustType(ptr.Ref)
+	typ := u.prog.typ
+	if typ == uapi.ProgTypeKprobe {
+		for t.Kind.IsMod() && t.Kind != btf.KindTypedef {
+			t = s.MustType(t.Ref)
+		}
+		if t.Kind == btf.KindTypedef && t.Name == "bpf_user_pt_regs_t" {
+			return true
+		}
+	}
+	t = s.SkipMods(ptr.Ref)
+	if t.Kind != btf.KindStruct || t.Name == "" {
+		return false
+	}
+	want := ctxNames[typ]
+	if t.Name == want {
+		return true
+	}
+	if typ == uapi.ProgTypeKprobe && t.Name == "bpf_user_pt_regs_t" {
+		return true
+	}
+	if typ == uapi.ProgTypePerfEvent && (t.Name == "bpf_perf_event_data" || t.Name == "bpf_user_pt_regs") {
+		return true
+	}
+	return false
+}
+
+// ctxNames are the structs that BPF_PROG_TYPE in include/linux/bpf_types.h names as contexts of the user API.
+var ctxNames = func() map[uapi.ProgType]string {
+	m := map[uapi.ProgType]string{}
+	for _, r := range progtype.All() {
+		m[r.Type] = r.Context.User
+	}
+	m[uapi.ProgTypeKprobe] = "pt_regs"
+	m[uapi.ProgTypePerfEvent] = "bpf_perf_event_data"
+	return m
+}()
+
+// kernelCtx is the kernel's own struct behind the context.
+func (u *subject) kernelCtx() uint32 {
+	row := progtype.Of(u.prog.typ)
+	name := row.Context.Kernel
+	if name == "" {
+		u.refuse(uapi.EINVAL, "")
+	}
+	name = strings.TrimPrefix(name, "struct ")
+	if id, ok := u.kernelType(name); ok {
+		return uint32(id)
+	}
+	if u.k.BTF != nil {
+		if id, ok := u.k.BTF.FindID(btf.KindTypedef, name); ok {
+			return uint32(u.k.BTF.SkipMods(id).ID)
+		}
+		if id, ok := u.k.BTF.FindID(btf.KindInt, name); ok {
+			return uint32(id)
+		}
+	}
+	u.unknown("struct %s, which the kernel's BTF does not have", name)
+	return 0
+}
+
+// kernelCtxOf: a program that traces another one sees the context of that as the kernel has it.
+func (u *subject) kernelCtxOf(t uapi.ProgType, s *btf.Spec, target *btf.Type) (uint32, bool) {
+	row := progtype.Of(t)
+	if target.Name != row.Context.User && target.Name != "" {
+		return 0, false
+	}
+	id, ok := u.kernelType(row.Context.Kernel)
+	return uint32(id), ok
+}

@@ -1,0 +1,74 @@
+package verifier
+
+import "github.com/bpfrun/bpfrun/verifier/since"
+
+// fieldTrust is how far a pointer that was loaded of a kernel object can be trusted.
+func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
+	flag := w.flags
+	name := k.specName(r.spec, r.tid)
+	if k.rel < since.R(6, 2) {
+		if r.typ&ptrUntrusted != 0 {
+			flag |= ptrUntrusted
+		}
+		return flag &^ memRCU
+	}
+	if r.typ&ptrUntrusted != 0 {
+		if k.rel < since.R(6, 4) {
+			return flag&^(ptrTrusted|memRCU) | ptrUntrusted
+		}
+		return ptrUntrusted
+	}
+	if k.rel < since.R(6, 4) {
+		return k.fieldTrustOld(r, w, flag)
+	}
+	if !k.trusted(r) && !r.isRCU() {
+		return flag &^ (trustedFlags | memRCU)
+	}
+	switch {
+	case k.fieldIn(safeTrusted, name, w):
+		return flag | ptrTrusted
+	case k.fieldIn(safeTrustedOrNull, name, w):
+		return flag | ptrTrusted | maybeNull
+	case !k.resources.inRCU() || r.typ.mayBeNull():
+		return ptrUntrusted
+	case k.fieldIn(safeRCU, name, w):
+		return flag | memRCU
+	case flag&memRCU != 0 || k.fieldIn(safeRCUOrNull, name, w):
+		flag |= memRCU | maybeNull
+		if k.fieldIn(safeRCUOrNull, name, w) && flag&ptrUntrusted != 0 {
+			flag &^= ptrUntrusted
+		}
+		return flag
+	case flag&(memPercpu|memUser) != 0:
+		return flag
+	}
+	return flag &^ (trustedFlags | memRCU)
+}
+
+func (k *kernelMem) fieldTrustOld(r *reg, w *walked, flag regType) regType {
+	if flag&memRCU != 0 {
+		if k.resources.inRCU() && k.trusted(r) && k.cur.rcu > 0 {
+			return flag | memRCU | ptrTrusted
+		}
+		return flag &^ memRCU
+	}
+	return flag
+}
+
+// safeField is a member that keeps trust, from a release on.
+type safeField struct {
+	field string
+	since since.Release
+	until since.Release
+}
+
+type safeTable map[string][]safeField
+
+func (k *kernelMem) fieldIn(t safeTable, name string, w *walked) bool {
+	for _, f := range t[name] {
+		if f.field == w.field && f.since <= k.rel && (f.until == 0 || k.rel < f.until) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+)
+
+// writableField tells which members of kernel structs a program may store to (btf_struct_access of its type).
+func (k *kernelMem) writableField(r *reg, off, size int) bool {
+	name := k.specName(r.spec, r.tid)
+	s := k.specs[r.spec-1]
+	allow := func(fields ...string) bool {
+		for _, f := range fields {
+			x, err := s.ResolvePath(btf.ID(r.tid), f)
+			if err != nil {
+				continue
+			}
+			n, err := s.Sizeof(x.Type)
+			if err != nil {
+				continue
+			}
+			lo, hi := int(x.Offset()), int(x.Offset())+int(n)
+			if x.BitSize != 0 {
+				hi = lo + 1
+			}
+			if off >= lo && off+size <= hi {
+				return true
+			}
+		}
+		k.refuse(uapi.EACCES, "no write support to %s at off %d", strings.TrimSuffix(name, "___init"), off)
+		return false
+	}
+	switch {
+	case k.prog.opsStruct == "tcp_congestion_ops":
+		switch name {
+		case "sock", "tcp_sock", "inet_connection_sock":
+			if !k.tcpField(r, off, size) {
+				k.refuse(uapi.EACCES, "no write support to tcp_sock at off %d", off)
+			}
+			return true
+		}
+	case k.prog.opsStruct == "sched_ext_ops" && name == "task_struct":
+		return allow("scx.slice", "scx.dsq_vtime", "scx.disallow")
+	case k.prog.opsStruct == "Qdisc_ops":
+		switch name {
+		case "sk_buff":
+			return allow("tstamp", "cb")
+		case "Qdisc":
+			return allow("limit", "qstats", "q.qlen")
+		}
+	case k.prog.opsStruct == "bpf_dummy_ops" && name == "bpf_dummy_ops_state":
+		return true
+	case k.prog.opsStruct == "hid_bpf_ops" && name == "hid_device":
+		return allow("name", "uniq", "phys", "quirks")
+	case strings.HasPrefix(name, "nf_conn"):
+		switch k.prog.typ {
+		case uapi.ProgTypeXDP, uapi.ProgTypeSchedCls:
+			return allow("mark", "ct.mark")
+		}
+	}
+	return false
+}
+
+// tcpField: a pointer to a sock in a congestion control is one to a tcp_sock.
+func (k *kernelMem) tcpField(r *reg, off, size int) bool {
+	for _, x := range []struct{ typ, path string }{
+		{"inet_connection_sock", "icsk_ca_priv"}, {"inet_connection_sock", "icsk_ack.pending"}, {"tcp_sock", "snd_cwnd"}, {"tcp_sock", "snd_cwnd_cnt"},
+		{"tcp_sock", "snd_cwnd_stamp"}, {"tcp_sock", "snd_ssthresh"}, {"tcp_sock", "ecn_flags"}, {"tcp_sock", "app_limited"}, {"sock", "sk_pacing_rate"}, {"sock", "sk_pacing_status"},
+	} {
+		id, ok := k.kernelType(x.typ)
+		if !ok {
+			continue
+		}
+		f, err := k.k.BTF.ResolvePath(id, x.path)
+		if err != nil {
+			continue
+		}
+		n, err := k.k.BTF.Sizeof(f.Type)
+		if err != nil {
+			continue
+		}
+		if lo := int(f.Offset()); off >= lo && off+size <= lo+int(n) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,206 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// funcArg is what a function takes by its BTF.
+type funcArg struct {
+	kind argKind
+	typ  regType // flags
+	mem  uint32
+	tid  btf.ID
+}
+
+type argKind uint8
+
+// prepareArgs reads a function's prototype (btf_prepare_func_args). It refuses global functions that it does not understand.
+func (l *layout) prepareArgs(sub int) bool {
+	sp := &l.subs[sub]
+	if sp.argsKnown {
+		return true
+	}
+	global := sp.linkage == funcGlobal
+	s := l.p.BTF
+	spec := l.addSpec(s)
+	fn := s.MustType(sp.fn)
+	fp := s.MustType(fn.Ref)
+	if len(fp.Params) > 5 {
+		if global {
+			l.refuse(uapi.EINVAL, "Global function %s() with %d > %d args. Buggy compiler.", sp.name, len(fp.Params), 5)
+		}
+		return false
+	}
+	ret := s.SkipMods(fp.Ref)
+	if !isScalarType(ret) && !(ret.Kind == btf.KindVoid && l.rel >= since.R(7, 0)) {
+		if global {
+			if l.rel >= since.R(7, 0) {
+				l.refuse(uapi.EINVAL, "Global function %s() return value not void or scalar. Only those are supported.", sp.name)
+			}
+			l.refuse(uapi.EINVAL, "Global function %s() doesn't return scalar. Only those are supported.", sp.name)
+		}
+		return false
+	}
+	var args []funcArg
+	for i := range fp.Params {
+		a, ok := l.prepareArg(sub, spec, fn, &fp.Params[i], i)
+		if !ok {
+			return false
+		}
+		args = append(args, a)
+	}
+	sp.args, sp.argsKnown = args, true
+	return true
+}
+
+func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i int) (funcArg, bool) {
+	s := l.specs[spec-1]
+	sp := &l.subs[sub]
+	global := sp.linkage == funcGlobal
+	tags := map[string]bool{}
+	if l.rel >= since.R(6, 8) {
+		for _, t := range l.declTags(spec, fn.ID, i) {
+			tag, ok := strings.CutPrefix(t, "arg:")
+			if !ok {
+				continue
+			}
+			if !global {
+				l.refuse(uapi.EOPNOTSUPP, "arg#%d type tag is not supported in static functions", i)
+			}
+			switch tag {
+			case "ctx", "nonnull":
+			case "trusted", "nullable", "arena":
+				if l.rel < since.R(6, 9) {
+					l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
+				}
+			case "untrusted":
+				if l.rel < since.R(6, 17) {
+					l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
+				}
+			default:
+				l.refuse(uapi.EOPNOTSUPP, "arg#%d has unsupported set of tags", i)
+			}
+			tags[tag] = true
+		}
+	}
+	badTags := func() { l.refuse(uapi.EINVAL, "arg#%d has invalid combination of tags", i) }
+	t := s.SkipMods(p.Type)
+	if t.Kind != btf.KindPtr {
+		if len(tags) > 0 {
+			l.refuse(uapi.EINVAL, "arg#%d has pointer tag, but is not a pointer type", i)
+		}
+		if isScalarType(t) {
+			return funcArg{kind: argScalar}, true
+		}
+		if global {
+			if l.rel >= since.R(7, 0) {
+				l.refuse(uapi.EINVAL, "R%d type %s in %s() is not supported yet.", i+1, strings.ToUpper(t.Kind.String()), sp.name)
+			}
+			l.refuse(uapi.EINVAL, "Arg#%d type %s in %s() is not supported yet.", i, strings.ToUpper(t.Kind.String()), sp.name)
+		}
+		return funcArg{}, false
+	}
+	if tags["ctx"] || l.isCtxType(s, t) {
+		if len(tags) > 1 || len(tags) == 1 && !tags["ctx"] {
+			badTags()
+		}
+		return funcArg{kind: argCtx}, true
+	}
+	target := s.SkipMods(t.Ref)
+	if target.Kind == btf.KindStruct && (target.Name == "bpf_dynptr" || target.Name == "bpf_dynptr_kern") && l.rel >= since.R(6, 5) {
+		if len(tags) > 0 {
+			badTags()
+		}
+		return funcArg{kind: argDynptr}, true
+	}
+	switch {
+	case tags["trusted"]:
+		if tags["nonnull"] || tags["untrusted"] {
+			badTags()
+		}
+		id, ok := btf.ID(0), false
+		if l.k.BTF != nil {
+			id, ok = l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name))
+		}
+		if !ok {
+			l.refuse(uapi.EINVAL, "arg#%d: expected a kernel type", i)
+		}
+		a := funcArg{kind: argBTF, typ: ptrTrusted, tid: id}
+		if tags["nullable"] {
+			a.typ |= maybeNull
+		}
+		return a, true
+	case tags["untrusted"]:
+		if len(tags) > 1 {
+			l.refuse(uapi.EINVAL, "arg#%d untrusted cannot be combined with any other tags", i)
+		}
+		if isScalarType(target) || target.Kind == btf.KindVoid {
+			return funcArg{kind: argMem, typ: ptrUntrusted | memRdonly}, true
+		}
+		if l.k.BTF != nil {
+			if id, ok := l.k.BTF.FindID(target.Kind, btf.EssentialName(target.Name)); ok {
+				return funcArg{kind: argBTF, typ: ptrUntrusted, tid: id}, true
+			}
+		}
+		l.unknown("argument %d of %s: an untrusted pointer to a type of the program", i, sp.name)
+	case tags["arena"]:
+		if len(tags) > 1 {
+			l.refuse(uapi.EINVAL, "arg#%d arena cannot be combined with any other tags", i)
+		}
+		return funcArg{kind: argArena}, true
+	}
+	if !global {
+		return funcArg{}, false
+	}
+	if tags["nullable"] {
+		badTags()
+	}
+	size, err := s.Sizeof(target.ID)
+	if err != nil || target.Kind == btf.KindVoid || target.Kind == btf.KindFuncProto || target.Kind == btf.KindFwd {
+		l.refuse(uapi.EINVAL, "arg#%d reference type('%s %s') size cannot be determined: %d", i, strings.ToUpper(target.Kind.String()), target.Name, -22)
+	}
+	a := funcArg{kind: argMem, typ: maybeNull, mem: uint32(size)}
+	if tags["nonnull"] {
+		a.typ = 0
+	}
+	return a, true
+}
+
+// checkFuncInfo demands that func_info names the functions there are.
+func (l *layout) checkFuncInfo() {
+	if !l.funcInfo() {
+		for i := 1; i < l.nsubs(); i++ {
+			if l.subs[i].ldAbs {
+				l.refuse(uapi.EINVAL, "LD_ABS is not allowed in subprogs without BTF")
+			}
+			if l.subs[i].tailCall {
+				l.refuse(uapi.EINVAL, "tail_call is not allowed in subprogs without BTF")
+			}
+		}
+		return
+	}
+	if len(l.p.Funcs) != l.nsubs() {
+		l.refuse(uapi.EINVAL, "number of funcs in func_info doesn't match number of subprogs")
+	}
+	for i := range l.p.Funcs {
+		f := &l.p.Funcs[i]
+		if f.Insn != l.subs[i].start {
+			l.refuse(uapi.EINVAL, "func_info BTF section doesn't match subprog layout in BPF program")
+		}
+		t := l.p.BTF.MustType(f.Type)
+		s := &l.subs[i]
+		s.name, s.fn, s.linkage = t.Name, f.Type, t.Linkage
+		ret := l.p.BTF.SkipMods(l.p.BTF.MustType(t.Ref).Ref)
+		ok := isScalarType(ret)
+		if i > 0 && !ok && s.ldAbs {
+			l.refuse(uapi.EINVAL, "LD_ABS is only allowed in functions that return 'int'.")
+		}
+		if i > 0 && !ok && s.tailCall {
+			l.refuse(uapi.EINVAL, "tail_call is only allowed in functions that return 'int'.")
+		}
+	}
+}

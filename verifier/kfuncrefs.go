@@ -1,0 +1,74 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// addKfunc finds the kernel function that instruction i calls.
+func (l *layout) addKfunc(i int) {
+	in := &l.insns[i]
+	if l.rel < since.R(5, 13) {
+		return
+	}
+	ref, ok := l.p.Refs[i]
+	if !ok || ref.Kind != RefKfunc {
+		if in.Imm == 0 {
+			return
+		}
+		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", in.Imm)
+	}
+	if ref.Missing {
+		// libbpf leaves calls of weak functions that are not there with number 0.
+		l.aux[i].kfunc = &kfunc{name: ref.Name, missing: true}
+		return
+	}
+	if !l.prog.gpl {
+		l.refuse(uapi.EINVAL, "cannot call kernel function from non-GPL compatible program")
+	}
+	k := l.prog.kfuncs[ref.Name]
+	if k == nil {
+		k = l.makeKfunc(&ref)
+		if l.prog.kfuncs == nil {
+			l.prog.kfuncs = map[string]*kfunc{}
+		}
+		l.prog.kfuncs[ref.Name] = k
+		if len(l.prog.kfuncs) > maxKfuncs {
+			l.refuse(uapi.E2BIG, "too many different kernel function calls")
+		}
+	}
+	l.aux[i].kfunc = k
+}
+
+func (l *layout) makeKfunc(ref *Ref) *kfunc {
+	s := l.moduleSpec(ref.Module)
+	if s == nil {
+		l.unknown("kernel function %s: no BTF of %s", ref.Name, ref.Module)
+	}
+	k := &kfunc{name: ref.Name, spec: l.addSpec(s), id: ref.TypeID}
+	fn := s.MustType(ref.TypeID)
+	if fn.Kind != btf.KindFunc {
+		l.refuse(uapi.EINVAL, "kernel btf_id %d is not a function", ref.TypeID)
+	}
+	k.name = fn.Name
+	if strings.HasPrefix(k.name, "bpf_xdp_metadata_rx_") && l.p.Flags&flagDevBound == 0 {
+		l.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
+	}
+	k.proto = s.MustType(fn.Ref)
+	row, ok := proto.LookupKfunc(fn.Name)
+	if !ok {
+		return k
+	}
+	k.row = row
+	k.flags = kfFlags(row.FlagsIn(l.rel))
+	k.allowed = row.For(l.rel, l.prog.caller)
+	if row.Only == proto.SessionPrograms && l.p.Attach != uapi.AttachTraceKprobeSession && l.p.Attach != uapi.AttachTraceUprobeSession {
+		k.allowed = l.rel >= since.R(7, 0) && k.allowed
+	}
+	k.changesPacket = k.is("bpf_xdp_pull_data")
+	return k
+}

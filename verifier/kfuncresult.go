@@ -1,0 +1,179 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// kfuncResult makes r0 what a kernel function returns.
+func (c *kfuncs) kfuncResult(m *callMeta) {
+	k := m.k
+	s := c.specs[k.spec-1]
+	r0 := c.reg(0)
+	t := s.SkipMods(k.proto.Ref)
+	switch t.Kind {
+	case btf.KindVoid:
+		return
+	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
+		r0.unknown()
+		if k.is("bpf_res_spin_lock", "bpf_res_spin_lock_irqsave") {
+			r0.constant(0)
+		}
+		return
+	case btf.KindPtr:
+	default:
+		return
+	}
+	pt := s.SkipMods(t.Ref)
+	if c.kfuncSpecialResult(m, r0) {
+	} else if pt.Kind == btf.KindVoid {
+		if k.flags.has(kfArenaRet) {
+			r0.pointer(ptrArena)
+		} else {
+			r0.unknown()
+		}
+	} else if pt.Kind != btf.KindStruct && pt.Kind != btf.KindUnion {
+		size := m.retSize
+		rdonly := m.retRdonly
+		if size == 0 {
+			if n, err := s.Sizeof(pt.ID); err == nil && n > 0 {
+				size, rdonly = uint64(n), true
+			}
+		}
+		if size == 0 {
+			c.refuse(uapi.EINVAL, "kernel function %s returns pointer type %s %s is not supported", k.name, strings.ToUpper(pt.Kind.String()), pt.Name)
+		}
+		r0.pointer(ptrMem)
+		r0.mem = uint32(size)
+		if rdonly {
+			r0.typ |= memRdonly
+		}
+		if m.ref != 0 {
+			r0.ref = m.ref
+		}
+		if k.flags.has(kfRCUProtected) && c.rel >= since.R(6, 18) {
+			r0.typ |= memRCU
+		}
+	} else {
+		typ := ptrBTF
+		switch {
+		case k.is("bpf_get_kmem_cache"):
+			typ |= ptrUntrusted
+		case k.flags.has(kfRCUProtected) && c.rel >= since.R(6, 18):
+			typ |= memRCU
+		case k.flags.has(kfIterNext) && c.iterReg(m).typ&memRCU != 0:
+			typ |= memRCU
+		case k.flags.has(kfIterNext), c.rel >= since.R(6, 18):
+			typ |= ptrTrusted
+		}
+		r0.pointer(typ)
+		r0.spec, r0.tid = k.spec, uint32(pt.ID)
+	}
+	retNull := k.flags.has(kfRetNull) && !(k.is("bpf_refcount_acquire") && m.owning)
+	if retNull {
+		r0.typ |= maybeNull
+		r0.id = c.newID()
+	}
+	if k.flags.has(kfAcquire) {
+		id := c.resources.acquire()
+		if retNull {
+			r0.id = id
+		}
+		r0.ref = id
+	} else if k.is("bpf_rbtree_first", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_rbtree_right", "bpf_list_front", "bpf_list_back") {
+		c.resources.nonOwning(r0)
+	}
+	if r0.id == 0 && c.resources.mayHoldLock(r0) {
+		r0.id = c.newID()
+	}
+}
+
+// kfuncSpecialResult knows the functions whose result depends on an argument.
+func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
+	k := m.k
+	switch {
+	case k.is("bpf_obj_new", "bpf_percpu_obj_new"):
+		c.objNew(m, r0)
+	case k.is("bpf_refcount_acquire"):
+		r0.pointer(ptrBTF | memAlloc)
+		r0.spec, r0.tid = m.argSpec, m.argID
+	case k.is("bpf_list_pop_front", "bpf_list_pop_back", "bpf_list_front", "bpf_list_back", "bpf_rbtree_remove", "bpf_rbtree_first", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_rbtree_right"):
+		if m.root == nil {
+			c.unknown("result of %s", k.name)
+		}
+		graphNode(r0, m.root)
+	case k.is("bpf_cast_to_kern_ctx"):
+		r0.pointer(ptrBTF | ptrTrusted)
+		r0.spec, r0.tid = k.spec, m.retID
+	case k.is("bpf_rdonly_cast"):
+		s := c.specs[k.spec-1]
+		if m.constant >= uint64(s.NumTypes()) {
+			c.refuse(uapi.EINVAL, "Unknown type ID %d passed to kfunc bpf_rdonly_cast", m.constant)
+		}
+		t := s.SkipMods(btf.ID(m.constant))
+		switch {
+		case t.Kind == btf.KindStruct || t.Kind == btf.KindUnion && c.rel >= since.R(6, 17):
+			r0.pointer(ptrBTF | ptrUntrusted)
+			r0.spec, r0.tid = k.spec, uint32(t.ID)
+		case t.Kind == btf.KindVoid && c.rel >= since.R(6, 17):
+			r0.pointer(ptrMem | memRdonly | ptrUntrusted)
+		default:
+			if c.rel >= since.R(6, 17) {
+				c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct or void")
+			}
+			c.refuse(uapi.EINVAL, "kfunc bpf_rdonly_cast type ID argument must be of a struct")
+		}
+	case k.is("bpf_dynptr_slice", "bpf_dynptr_slice_rdwr"):
+		r0.pointer(ptrMem | dynFlag(m.dynType))
+		r0.mem = uint32(m.constant)
+		if k.is("bpf_dynptr_slice") {
+			r0.typ |= memRdonly
+		} else if !c.contexts.packetAccess(nil, write) {
+			c.refuse(uapi.EINVAL, "the prog does not allow writes to packet data")
+		}
+		r0.dyn = m.dynID
+	default:
+		return false
+	}
+	return true
+}
+
+func graphNode(r *reg, f *field) {
+	r.pointer(ptrBTF | memAlloc)
+	r.spec, r.tid, r.off = f.spec, uint32(f.tid), int32(f.nodeOff)
+}
+
+func (c *kfuncs) objNew(m *callMeta, r0 *reg) {
+	if m.constant > 1<<32-1 {
+		c.refuse(uapi.EINVAL, "local type ID argument must be in range [0, U32_MAX]")
+	}
+	if c.p.BTF == nil {
+		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new requires prog BTF")
+	}
+	spec := c.addSpec(c.p.BTF)
+	if m.constant >= uint64(c.p.BTF.NumTypes()) || c.p.BTF.Kind(btf.ID(m.constant)) != btf.KindStruct {
+		c.refuse(uapi.EINVAL, "bpf_obj_new/bpf_percpu_obj_new type ID argument must be of a struct")
+	}
+	percpu := m.k.is("bpf_percpu_obj_new")
+	id := btf.ID(m.constant)
+	t := c.p.BTF.MustType(id)
+	if percpu {
+		if t.Size > 512 {
+			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type size (%d) is greater than %d", t.Size, 512)
+		}
+		if !c.scalarStruct(c.p.BTF, t, 0) {
+			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type ID argument must be of a struct of scalars")
+		}
+		if c.objectRecord(spec, id) != nil {
+			c.refuse(uapi.EINVAL, "bpf_percpu_obj_new type ID argument must not contain special fields")
+		}
+	}
+	r0.pointer(ptrBTF | memAlloc)
+	if percpu {
+		r0.typ |= memPercpu
+	}
+	r0.spec, r0.tid = spec, uint32(id)
+}

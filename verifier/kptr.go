@@ -1,0 +1,112 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// accessKptr judges a load or store of a kptr (check_map_kptr_access).
+func (a *memory) accessKptr(insn, value int, f *field) {
+	in := &a.insns[insn]
+	if mode(in) != modeMEM {
+		a.refuse(uapi.EACCES, "kptr in map can only be accessed using BPF_MEM instruction mode")
+	}
+	if class(in) != clsLDX && (f.kind == fieldKptrRef || f.kind == fieldKptrPercpu) {
+		a.refuse(uapi.EACCES, "store to referenced kptr disallowed")
+	}
+	if class(in) != clsLDX && f.kind == fieldUptr {
+		a.refuse(uapi.EACCES, "store to uptr disallowed")
+	}
+	switch class(in) {
+	case clsLDX:
+		v := a.reg(value)
+		if f.kind == fieldUptr {
+			s := a.specs[f.spec-1]
+			v.pointer(ptrMem | maybeNull)
+			v.mem = s.MustType(f.tid).Size
+			v.id = a.newID()
+			return
+		}
+		v.pointer(ptrBTF | a.kptrFlags(f))
+		v.spec, v.tid = f.spec, uint32(f.tid)
+		v.id = a.newID()
+	case clsSTX:
+		v := a.reg(value)
+		if v.isNull() {
+			a.precision.precise(value)
+			return
+		}
+		if !a.kptrMatch(f, v, value) {
+			panic(refusal{uapi.EACCES})
+		}
+	case clsST:
+		if in.Imm != 0 {
+			a.refuse(uapi.EACCES, "BPF_ST imm must be 0 when storing to kptr at off=%d", f.off)
+		}
+	}
+}
+
+var rcuTypes = map[string]since.Release{"prog_test_ref_kfunc": since.R(6, 4), "cgroup": since.R(6, 4), "bpf_cpumask": since.R(6, 4), "task_struct": since.R(6, 4), "bpf_crypto_ctx": since.R(6, 10)}
+
+// kptrFlags is how far a kptr that was loaded can be trusted (btf_ld_kptr_type).
+func (a *memory) kptrFlags(f *field) regType {
+	if a.rel < since.R(6, 4) {
+		return maybeNull | ptrUntrusted
+	}
+	safe := f.kind == fieldKptrPercpu
+	if f.kind == fieldKptrRef {
+		safe = !a.isKernelSpec(f.spec)
+		if from, ok := rcuTypes[a.specName(f.spec, uint32(f.tid))]; ok && from <= a.rel {
+			safe = true
+		}
+	}
+	if !safe || !a.resources.inRCU() {
+		return maybeNull | ptrUntrusted
+	}
+	t := maybeNull | memRCU
+	switch {
+	case f.kind == fieldKptrPercpu:
+		t |= memPercpu
+	case !a.isKernelSpec(f.spec):
+		t |= memAlloc
+		if r := a.objectRecord(f.spec, f.tid); r.has(fieldListNode | fieldRBNode) {
+			t |= nonOwnRef
+		}
+	}
+	return t
+}
+
+// kptrMatch demands a pointer of the type a kptr holds (map_kptr_match_type).
+func (a *memory) kptrMatch(f *field, r *reg, n int) bool {
+	ok := false
+	name := ""
+	if r.typ.base() == ptrBTF {
+		perm := maybeNull
+		if a.isKernelSpec(r.spec) {
+			perm |= ptrTrusted | memRCU
+			if f.kind == fieldKptrUnref {
+				perm |= ptrUntrusted
+			}
+		} else {
+			perm |= memAlloc
+			if f.kind == fieldKptrPercpu {
+				perm |= memPercpu
+			}
+		}
+		if r.typ.flags()&^perm == 0 && (f.kind == fieldKptrPercpu) == (r.typ&memPercpu != 0) {
+			name = a.specName(r.spec, r.tid)
+			a.checkOffset(r, n, true)
+			ok = a.kernelMem.structMatch(r.spec, btf.ID(r.tid), int(r.off), f.spec, f.tid, f.kind != fieldKptrUnref, !r.typ.isAlloc())
+		}
+	}
+	if !ok {
+		text := ""
+		if f.kind == fieldKptrUnref {
+			text = " or " + a.typeName(ptrBTF|ptrUntrusted) + a.specName(f.spec, uint32(f.tid))
+		}
+		a.verbose("invalid kptr access, R%d type=%s%s expected=%s%s%s", n, a.typeName(r.typ), name, a.typeName(ptrBTF), a.specName(f.spec, uint32(f.tid)), text)
+		return false
+	}
+	return true
+}

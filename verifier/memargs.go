@@ -1,0 +1,124 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+func (a *memory) plainOffset(r *reg, n int) {
+	switch r.typ {
+	case ptrStack, ptrPacket, ptrPacketMeta, ptrMapKey, ptrMapValue, ptrMem, ptrMem | memRdonly, ptrMem | memRingbuf, ptrBuf, ptrBuf | memRdonly, ptrArena, scalar:
+		return
+	case ptrBTF, ptrBTF | memAlloc, ptrBTF | ptrTrusted, ptrBTF | memRCU, ptrBTF | memAlloc | nonOwnRef, ptrBTF | memAlloc | nonOwnRef | memRCU:
+		a.checkOffset(r, n, true)
+		return
+	case ptrCtx:
+		if a.contexts.varCtx() && a.rel >= since.R(7, 0) {
+			return
+		}
+	}
+	a.checkOffset(r, n, false)
+}
+
+// helperMem judges memory of size bytes that a helper reads or writes (check_helper_mem_access).
+func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) {
+	r := a.reg(n)
+	switch r.typ.base() {
+	case ptrPacket, ptrPacketMeta:
+		a.checkPacket(n, int(r.off), size, zeroOK)
+	case ptrMapKey:
+		if t == write || m != nil && m.raw && a.rel < since.R(6, 13) {
+			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+		}
+		a.checkRegion(n, int(r.off), size, a.mapOf(r).KeySize, false)
+	case ptrMapValue:
+		acc := t
+		if a.rel < since.R(6, 13) {
+			acc = read
+			if m != nil && m.raw {
+				acc = write
+			}
+		}
+		a.checkMapFlags(n, int(r.off), size, acc)
+		a.checkMapAccess(n, int(r.off), size, zeroOK, accessHelper)
+	case ptrMem:
+		if r.typ.isRdonlyMem() && t == write {
+			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+		}
+		a.checkRegion(n, int(r.off), size, r.mem, zeroOK)
+	case ptrBuf:
+		what := "rdwr"
+		if r.typ.isRdonlyMem() {
+			what = "rdonly"
+			if t == write {
+				a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
+			}
+		}
+		a.checkBuffer(what, r, n, int(r.off), size)
+	case ptrStack:
+		a.stack.stackInit(n, int(r.off), size, zeroOK, accessHelper, t, m)
+	case ptrBTF:
+		a.kernelMem.accessBTF(n, int(r.off), size, read, -1)
+	case ptrCtx:
+		if a.contexts.varCtx() {
+			if size == 0 {
+				if !zeroOK {
+					panic(refusal{uapi.EACCES})
+				}
+				return
+			}
+			a.access(a.insn, n, size-1, 1, t, -1, false, false)
+			return
+		}
+		fallthrough
+	default:
+		if zeroOK && size == 0 && r.isNull() {
+			return
+		}
+		a.verbose("R%d type=%s expected=%s", n, a.typeName(r.typ), a.typeName(ptrStack))
+		panic(refusal{uapi.EACCES})
+	}
+}
+
+// memSize judges a pair of memory and size (check_mem_size_reg).
+func (a *memory) memSize(n int, t accessType, zeroOK bool, m *callMeta) {
+	r := a.reg(n)
+	m.maxSize = r.UMax
+	use := m
+	if !r.Var.IsConst() {
+		use = nil
+	}
+	if r.SMin < 0 {
+		a.refuse(uapi.EACCES, "R%d min value is negative, either use unsigned or 'var &= const'", n)
+	}
+	if r.UMin == 0 && !zeroOK {
+		if a.rel >= since.R(6, 8) {
+			a.refuse(uapi.EACCES, "R%d invalid zero-sized read: u64=[%d,%d]", n, int64(r.UMin), int64(r.UMax))
+		}
+		a.helperMem(n-1, 0, t, zeroOK, use)
+	}
+	if r.UMax >= maxVarSize {
+		a.refuse(uapi.EACCES, "R%d unbounded memory access, use 'var &= const' or 'if (var < const)'", n)
+	}
+	a.helperMem(n-1, int(r.UMax), t, zeroOK, use)
+	a.precision.precise(n)
+}
+
+// memReg judges memory of a fixed size that is read and written (check_mem_reg).
+func (a *memory) memReg(n int, size uint32) {
+	r := a.reg(n)
+	if r.isNull() {
+		return
+	}
+	saved := *r
+	if r.typ.mayBeNull() {
+		a.values.notNull(r)
+	}
+	a.stack.byType = true
+	a.helperMem(n, int(size), read, true, &callMeta{})
+	a.helperMem(n, int(size), write, true, &callMeta{})
+	a.stack.byType = false
+	if saved.typ.mayBeNull() {
+		*r = saved
+	}
+}

@@ -1,0 +1,142 @@
+package verifier
+
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/num"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// saneOffset demands that a pointer and what is added to it do not overflow.
+func (a *values) saneOffset(r *reg, t regType) {
+	v := int64(r.Var.Value)
+	switch {
+	case r.Var.IsConst() && (v >= maxVarOff || v <= -maxVarOff):
+		a.refuse(uapi.EINVAL, "math between %s pointer and %d is not allowed", a.typeName(t), v)
+	case r.off >= maxVarOff || r.off <= -maxVarOff:
+		if r.typ != scalar {
+			a.refuse(uapi.EINVAL, "%s pointer offset %d is not allowed", a.typeName(t), r.off)
+		}
+	case r.SMin == math.MinInt64:
+		a.refuse(uapi.EINVAL, "math between %s pointer and register with unbounded min value is not allowed", a.typeName(t))
+	case r.SMin >= maxVarOff || r.SMin <= -maxVarOff:
+		a.refuse(uapi.EINVAL, "value %d makes %s pointer be out of bounds", r.SMin, a.typeName(t))
+	}
+}
+
+// pointerMath adds a number to a pointer or subtracts it (adjust_ptr_min_max_vals).
+func (a *values) pointerMath(in *decode.Insn, p, off *reg) {
+	d := a.reg(int(in.Dst))
+	known := off.Var.IsConst()
+	if known && (off.SMin != off.SMax || off.UMin != off.UMax) || off.SMin > off.SMax || off.UMin > off.UMax {
+		d.unknown()
+		return
+	}
+	op := opOf(in)
+	if class(in) != clsALU64 {
+		if op == opSub {
+			d.unknown()
+			return
+		}
+		a.refuse(uapi.EACCES, "R%d 32-bit pointer arithmetic prohibited", in.Dst)
+	}
+	t := p.typ
+	if t.mayBeNull() {
+		a.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited, null-check it first", in.Dst, a.typeName(t))
+	}
+	if t.base() == ptrMem && t&ptrUntrusted != 0 && d == p && a.rel >= since.R(6, 17) {
+		return
+	}
+	a.movable(in, p, known && off.SMin == 0 && op == opAdd, known)
+	ptr := *p
+	isDst := d == p
+	if !isDst {
+		parent, live := d.parent, d.live
+		*d = ptr
+		if a.rel >= since.R(6, 15) || true {
+			d.parent, d.live = parent, live
+		}
+	}
+	a.saneOffset(off, t)
+	a.saneOffset(&ptr, t)
+	d.Forget32()
+	switch op {
+	case opAdd:
+		if sum := int64(ptr.off) + off.SMin; known && sum == int64(int32(sum)) {
+			d.Bounds = ptr.Bounds
+			d.Forget32()
+			d.off = int32(sum)
+			break
+		}
+		a.addOffset(d, &ptr, off)
+		if t.isPacket() {
+			d.id = a.newID()
+			d.rng = 0
+		}
+	case opSub:
+		if !isDst {
+			a.refuse(uapi.EACCES, "R%d tried to subtract pointer from scalar", in.Dst)
+		}
+		if t == ptrStack {
+			a.refuse(uapi.EACCES, "R%d subtraction from stack pointer prohibited", in.Dst)
+		}
+		if dif := int64(ptr.off) - off.SMin; known && dif == int64(int32(dif)) {
+			d.Bounds = ptr.Bounds
+			d.Forget32()
+			d.off = int32(dif)
+			break
+		}
+		a.subOffset(d, &ptr, off)
+		if t.isPacket() {
+			d.id = a.newID()
+			if off.SMin < 0 {
+				d.rng = 0
+			}
+		}
+	case opAnd, opOr, opXor:
+		a.refuse(uapi.EACCES, "R%d bitwise operator %s on pointer prohibited", in.Dst, aluSign[op>>4])
+	default:
+		a.refuse(uapi.EACCES, "R%d pointer arithmetic with %s operator prohibited", in.Dst, aluSign[op>>4])
+	}
+	a.saneOffset(d, t)
+	d.Sync(a.rules)
+}
+
+// movable demands a pointer that arithmetic is allowed on.
+func (a *values) movable(in *decode.Insn, p *reg, addsZero, known bool) {
+	switch p.typ.base() {
+	case ptrCtx, ptrMapValue, ptrMapKey, ptrStack, ptrPacketMeta, ptrPacket, ptrTPBuffer, ptrBTF, ptrMem, ptrBuf, ptrFunc, constDynptr, ptrPercpuBTF:
+		return
+	case ptrFlowKeys:
+		if known {
+			return
+		}
+		if addsZero {
+			return
+		}
+	case constMap:
+		if addsZero {
+			return
+		}
+	case ptrInsn:
+		return
+	case ptrSocket, ptrSockCommon, ptrTCPSock, ptrXDPSock, ptrPacketEnd:
+	}
+	a.refuse(uapi.EACCES, "R%d pointer arithmetic on %s prohibited", in.Dst, a.typeName(p.typ))
+}
+
+func (a *values) addOffset(d, p, off *reg) {
+	b := p.Bounds
+	b.Add(&off.Bounds, num.Rules{})
+	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
+	d.off = p.off
+}
+
+func (a *values) subOffset(d, p, off *reg) {
+	b := p.Bounds
+	b.Sub(&off.Bounds, num.Rules{})
+	d.SMin, d.SMax, d.UMin, d.UMax, d.Var = b.SMin, b.SMax, b.UMin, b.UMax, b.Var
+	d.off = p.off
+}

@@ -1,0 +1,103 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// bits are the known bits of a register's value as the release writes them.
+func (a *values) bits(r *reg) string {
+	if a.rel >= since.R(6, 8) {
+		return r.Var.Text()
+	}
+	return r.Var.String()
+}
+
+// sane forgets ranges that contradict each other, as the kernel does outside of its tests.
+func (a *values) sane(r *reg) {
+	if a.r.mixed && r.typ == scalar && r.Broken() != "" {
+		r.Forget()
+	}
+}
+
+// notNull makes a pointer that may be null one that is not (mark_ptr_not_null_reg).
+func (a *values) notNull(r *reg) {
+	if r.typ.base() != ptrMapValue {
+		r.typ &^= maybeNull
+		return
+	}
+	m := a.mapOf(r)
+	switch {
+	case m.inner != nil:
+		r.typ = constMap
+		r.mapp = m.inner.index
+		if a.innerUID(m.inner) {
+			r.uid = r.id
+		}
+	case m.Type == uapi.MapTypeArrayOfMaps || m.Type == uapi.MapTypeHashOfMaps:
+		a.unknown("the inner map of %s, which user space sets", m.Name)
+	case m.Type == uapi.MapTypeXskmap:
+		r.typ = ptrXDPSock
+	case m.Type == uapi.MapTypeSockmap || m.Type == uapi.MapTypeSockhash:
+		r.typ = ptrSocket
+	default:
+		r.typ = ptrMapValue
+	}
+}
+
+func (a *values) innerUID(m *mapInfo) bool {
+	return m.rec.has(fieldTimer) || m.rec.has(fieldWorkqueue) || m.rec.has(fieldTaskWork)
+}
+
+// identify gives a scalar an identity before it is copied.
+func (a *values) identify(r *reg) {
+	if r.typ != scalar {
+		return
+	}
+	if a.r.linked && r.id&addConst != 0 {
+		r.clearID()
+	}
+	if r.id == 0 && !(a.r.constID && r.Var.IsConst()) {
+		r.id = a.newID()
+	}
+}
+
+// checkSrc demands that a register may be read.
+func (a *values) checkSrc(n uint8) {
+	if n > 10 {
+		a.refuse(uapi.EINVAL, "R%d is invalid", n)
+	}
+	a.log.touch(int(n))
+	r := a.reg(int(n))
+	if r.typ == notInit {
+		a.refuse(uapi.EACCES, "R%d !read_ok", n)
+	}
+	if n != 10 {
+		a.liveness.readReg(r)
+	}
+}
+
+// checkDst demands that a register may be written; mark makes it unknown.
+func (a *values) checkDst(n uint8, mark bool) {
+	if n > 10 {
+		a.refuse(uapi.EINVAL, "R%d is invalid", n)
+	}
+	if n == 10 {
+		a.refuse(uapi.EACCES, "frame pointer is read only")
+	}
+	a.log.touch(int(n))
+	r := a.reg(int(n))
+	r.wrote()
+	if mark {
+		r.unknown()
+	}
+}
+
+// clobber makes the registers a call does not keep not initialised.
+func (a *values) clobber(regs *[11]reg) {
+	for i := 0; i <= 5; i++ {
+		regs[i].notInit()
+		regs[i].wrote()
+		a.log.touch(i)
+	}
+}

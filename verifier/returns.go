@@ -1,0 +1,39 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/progtype"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// lsmRange is what the LSM hook may return.
+func (u *subject) lsmRange() (retRange, bool) {
+	if u.rel < since.R(6, 12) || u.prog.attachProto == nil {
+		return retRange{}, false
+	}
+	if u.prog.attachProto.Ref == 0 {
+		return retRange{}, false
+	}
+	switch strings.TrimPrefix(u.p.AttachTo, "bpf_lsm_") {
+	case "xfrm_state_pol_flow_match", "audit_rule_known", "inode_xattr_skipcap":
+		return retRange{0, 1}, true
+	}
+	return retRange{-maxErrno, 0}, true
+}
+
+// hookReturn is what the hook returns by its BTF.
+func (u *subject) hookReturn() progtype.HookReturn {
+	t := u.prog.attachProto
+	if t == nil {
+		return progtype.UnknownReturn
+	}
+	if t.Ref == 0 {
+		return progtype.ReturnsVoid
+	}
+	if u.prog.attachSpec.SkipMods(t.Ref).Kind == btf.KindPtr {
+		return progtype.ReturnsPointer
+	}
+	return progtype.ReturnsNumber
+}

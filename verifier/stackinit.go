@@ -1,0 +1,101 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// stackInit demands that what a helper or a load at an unknown offset reads was written (check_stack_range_initialized).
+func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t accessType, m *callMeta) {
+	r := k.reg(ptr)
+	f := k.funcOf(r)
+	what := ""
+	if src == accessHelper {
+		what = " indirect"
+		if k.rel >= since.R(6, 15) {
+			what = ""
+		}
+	}
+	if size == 0 && !zeroOK {
+		k.refuse(uapi.EACCES, "invalid zero-sized read")
+	}
+	bounds, clobber := read, false
+	if src == accessHelper {
+		bounds = write
+		if k.rel >= since.R(6, 13) {
+			bounds, clobber = t, t == write
+		} else {
+			clobber = true
+		}
+	}
+	k.stackBounds(ptr, off, size, src, bounds)
+	var lo, hi int
+	if r.Var.IsConst() {
+		lo = int(int64(r.Var.Value)) + off
+		hi = lo
+	} else {
+		if m != nil && m.raw {
+			m = nil
+		}
+		lo, hi = int(r.SMin)+off, int(r.SMax)+off
+	}
+	if m != nil && m.raw {
+		for i := lo; i < hi+size; i++ {
+			at := -i - 1
+			if at >= len(f.stack)*8 {
+				continue
+			}
+			if f.stack[at/8].t[at%8] == slotDynptr {
+				k.refuse(uapi.EACCES, "potential write to dynptr at off=%d disallowed", i)
+			}
+		}
+		m.accessSize, m.regno = size, ptr
+		return
+	}
+	for i := lo; i < hi+size; i++ {
+		at := -i - 1
+		below := at >= len(f.stack)*8
+		if below && k.r.uninitGrows {
+			k.refuse(uapi.EFAULT, "verifier bug: allocated_stack too small")
+		}
+		if below {
+			k.unreadable(ptr, lo, i, size, what)
+		}
+		s := &f.stack[at/8]
+		b := &s.t[at%8]
+		switch {
+		case *b == slotMisc:
+		case *b == slotZero, (*b == slotInvalid || *b == slotPoison) && k.r.uninit:
+			// What BTF says that a function may read it need not read.
+			if *b == slotPoison && !clobber && !k.byType {
+				k.refuse(uapi.EACCES, "reading from stack R%d off %d+%d size %d, slot poisoned by dead code elimination", ptr, lo, i-lo, size)
+			}
+			if clobber {
+				*b = slotMisc
+			}
+		case k.isSpilled(s):
+			if clobber && !(k.rel < since.R(5, 19) && s.reg.typ == ptrBTF) {
+				live, parent := s.reg.live, s.reg.parent
+				s.reg.unknown()
+				s.reg.live, s.reg.parent = live, parent
+				for j := range s.t {
+					if s.t[j] != slotInvalid {
+						s.t[j] = slotMisc
+					}
+				}
+			}
+		default:
+			k.unreadable(ptr, lo, i, size, what)
+		}
+		k.liveness.readSlot(f, at/8)
+	}
+}
+
+// unreadable refuses a read of stack that nobody wrote, at i in a read from lo on.
+func (k *stack) unreadable(ptr, lo, i, size int, what string) {
+	r := k.reg(ptr)
+	if r.Var.IsConst() {
+		k.refuse(uapi.EACCES, "invalid%s read from stack R%d off %d+%d size %d", what, ptr, lo, i-lo, size)
+	}
+	k.refuse(uapi.EACCES, "invalid%s read from stack R%d var_off %s+%d size %d", what, ptr, k.values.bits(r), i-lo, size)
+}
