@@ -86,7 +86,14 @@ func Object(l *verdicts.Line) (*loader.Object, error) {
 	}
 	b.Rel(code, rels...)
 	b.Section("license", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_WRITE, []byte("GPL\x00"))
-	return loader.OpenBytes(l.Program+".o", b.Bytes(), loader.WithType("program", typ))
+	o, err := loader.OpenBytes(l.Program+".o", b.Bytes(), loader.WithType("program", typ))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range o.Programs {
+		p.Attach = uapi.AttachType(l.Attach)
+	}
+	return o, nil
 }
 
 func indexOf(list []int, x int) int {
