@@ -8,7 +8,6 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 	"github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 // servedVariable is set in the environment of tests that run under [Main].
@@ -50,11 +49,11 @@ func serve(opts []Option) (int, error) {
 	if err := os.Setenv(servedVariable, "1"); err != nil {
 		return 1, err
 	}
+	simulated := k.o.machine
+	simulated.Types, simulated.Uncovered, simulated.Unwatched = k.kt, true, true
 	cfg := exec.Config{
-		System: bpfsys.Config{Target: k.tgt, Machine: machine.Config{
-			Seed: k.o.seed, CPUs: k.o.cpus, Boot: k.o.boot, Strict: k.o.strict, MaxInsns: k.o.limit, Types: k.kt, Uncovered: true, Unwatched: true,
-		}},
-		Args: append([]string{self}, os.Args[1:]...), Keep: true, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Notes: os.Stderr,
+		System: bpfsys.Config{Target: k.tgt, Machine: simulated},
+		Args:   append([]string{self}, os.Args[1:]...), Keep: true, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Notes: os.Stderr,
 	}
 	cfg.Release, cfg.Version = kernels.Uname(k.tgt)
 	code, err := exec.Run(cfg)

@@ -130,9 +130,9 @@ func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", obj.Name, k.tgt.Name, err)
 	}
-	o.m, err = machine.New(linked, machine.Config{
-		Seed: k.o.seed, CPUs: k.o.cpus, Boot: k.o.boot, Strict: k.o.strict, MaxInsns: k.o.limit, Types: k.kt, Mode: kernel.ModeScenario,
-	})
+	cfg := k.o.machine
+	cfg.Types, cfg.Mode = k.kt, kernel.ModeScenario
+	o.m, err = machine.New(linked, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", obj.Name, k.tgt.Name, err)
 	}

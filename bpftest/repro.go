@@ -44,7 +44,7 @@ func (o *Object) debugLine(p *Program, in Input) string {
 	if v := o.k.o.version; v != "" {
 		line = append(line, "--kernel-version", v)
 	}
-	if o.k.o.strict {
+	if o.k.o.machine.Strict {
 		line = append(line, "--strict")
 	}
 	for i := range line {
@@ -74,7 +74,7 @@ func (o *Object) scenario(p *Program, in Input) string {
 	opt := o.k.o
 	fmt.Fprintf(&b, "# Written by bpftest for %s. What earlier runs and the test did with maps and variables is not part of it.\n", strconv.Quote(o.t.Name()))
 	fmt.Fprintf(&b, "object: %s\n", yamlOf(o.file()))
-	fmt.Fprintf(&b, "kernel: {cpus: %d, seed: %d, clock: {boot: %dns}", opt.cpus, opt.seed, opt.boot.Nanoseconds())
+	fmt.Fprintf(&b, "kernel: {cpus: %d, seed: %d, clock: {boot: %dns}", opt.machine.CPUs, opt.machine.Seed, opt.machine.Boot.Nanoseconds())
 	if opt.kconfig != nil {
 		kconfig := Fields{}
 		for name, v := range opt.kconfig {

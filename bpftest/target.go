@@ -37,11 +37,7 @@ type Target struct {
 type options struct {
 	name    string
 	raw     []byte
-	seed    uint64
-	cpus    int
-	boot    time.Duration
-	strict  bool
-	limit   uint64
+	machine machine.Config
 	version string
 	kconfig map[string]string
 }
@@ -61,19 +57,19 @@ func KernelBytes(name string, data []byte) Option {
 
 // Seed decides every simulated value that the test does not set: another seed gives other process ids, addresses and random numbers. It is 1
 // without this option.
-func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
+func Seed(seed uint64) Option { return func(o *options) { o.machine.Seed = seed } }
 
 // CPUs is the number of possible CPUs, 2 without this option.
-func CPUs(n int) Option { return func(o *options) { o.cpus = n } }
+func CPUs(n int) Option { return func(o *options) { o.machine.CPUs = n } }
 
 // Boot is the time since boot when the first program runs, an hour without this option.
-func Boot(d time.Duration) Option { return func(o *options) { o.boot = d } }
+func Boot(d time.Duration) Option { return func(o *options) { o.machine.Boot = d } }
 
 // Strict makes reads of memory that nobody set fail, also of fields of kernel objects.
-func Strict() Option { return func(o *options) { o.strict = true } }
+func Strict() Option { return func(o *options) { o.machine.Strict = true } }
 
 // MaxInstructions limits one run, to 100 million without this option.
-func MaxInstructions(n uint64) Option { return func(o *options) { o.limit = n } }
+func MaxInstructions(n uint64) Option { return func(o *options) { o.machine.MaxInsns = n } }
 
 // Version is the kernel's version (6.1, 5.10.3) where its name does not tell it.
 func Version(version string) Option { return func(o *options) { o.version = version } }
@@ -98,15 +94,15 @@ func New(t TB, opts ...Option) *Target {
 
 // Open is [New] for tests that look at the error. It is [ErrUnknownKernel] when the kernel is not there.
 func Open(t TB, opts ...Option) (*Target, error) {
-	o := options{name: kernels.Embedded, seed: 1, cpus: 2, boot: time.Hour}
+	o := options{name: kernels.Embedded, machine: machine.Config{Seed: 1, CPUs: 2, Boot: time.Hour}}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.cpus < 1 || o.cpus > machine.MaxCPUs {
-		return nil, fmt.Errorf("CPUs(%d): want 1 to %d", o.cpus, machine.MaxCPUs)
+	if o.machine.CPUs < 1 || o.machine.CPUs > machine.MaxCPUs {
+		return nil, fmt.Errorf("CPUs(%d): want 1 to %d", o.machine.CPUs, machine.MaxCPUs)
 	}
-	if o.boot <= 0 {
-		return nil, fmt.Errorf("Boot(%v): want more than 0", o.boot)
+	if o.machine.Boot <= 0 {
+		return nil, fmt.Errorf("Boot(%v): want more than 0", o.machine.Boot)
 	}
 	f, err := o.find()
 	if err != nil {

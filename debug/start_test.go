@@ -107,7 +107,7 @@ func TestCases(t *testing.T) {
 	require.NoError(t, err)
 	file, err := scenario.ParseFile(filepath.Join("..", "examples", "exec", "exec.yaml"))
 	require.NoError(t, err)
-	r, err := scenario.Open(file, obj, loader.NewTarget(embedded.Name, spec), scenario.Options{Seed: 1})
+	r, err := scenario.Open(file, obj, loader.NewTarget(embedded.Name, spec), scenario.Options{Config: machine.Config{Seed: 1}})
 	require.NoError(t, err)
 	s, err := NewOn(Target{Machine: r.Machine(), Cases: ScenarioCases(r)}, Config{Machine: machine.Config{Mode: kernel.ModeScenario}})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -241,7 +242,7 @@ func TestSkippedTests(t *testing.T) {
 	assert.Contains(t, res["absent"].Skipped, "function test/absent")
 	assert.Equal(t, Skipped, res["off"].Status)
 	assert.Zero(t, res["off"].Exit)
-	_, res = run(t, "intest_bad.o", Options{Strict: true})
+	_, res = run(t, "intest_bad.o", Options{Config: machine.Config{Strict: true}})
 	assert.Equal(t, Errored, res["absent"].Status)
 	assert.Equal(t, 3, res["absent"].Exit)
 }
@@ -249,8 +250,8 @@ func TestSkippedTests(t *testing.T) {
 // A second run of the same object gives the same, also after failures that were looked at again.
 func TestRunsAreRepeatable(t *testing.T) {
 	for _, name := range []string{"intest_tc.o", "intest_bad.o"} {
-		_, first := run(t, name, Options{Seed: 3, CPUs: 4})
-		_, second := run(t, name, Options{Seed: 3, CPUs: 4})
+		_, first := run(t, name, Options{Config: machine.Config{Seed: 3, CPUs: 4}})
+		_, second := run(t, name, Options{Config: machine.Config{Seed: 3, CPUs: 4}})
 		for n, a := range first {
 			b := second[n]
 			assert.Equal(t, a.Status, b.Status, n)

@@ -30,22 +30,12 @@ const (
 
 // Options say how tests run.
 type Options struct {
-	Load     loader.LoadOptions
-	Seed     uint64
-	CPUs     int
-	MaxInsns uint64
-	Clock    kernel.ClockConfig
-	// Strict makes reads of memory nobody set faults, and hooks the target lacks failures.
-	Strict bool
-	// Engine and OnDifference are those of machine.Config.
-	Engine       machine.Engine
-	OnDifference func(string)
-	// Refuses makes the function that judges the programs of a linked object (machine.Config); nil judges none.
-	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
-	// Cover takes what each run executed; nil for nothing.
-	Cover machine.CoverSink
-	// Types is a cache that runners of one target share; nil is an own one.
-	Types *kernel.Types
+	// Config is that of the machine, except for Mode and Refuses. Strict also makes hooks the target lacks failures. Runners of one target may
+	// share Types.
+	machine.Config
+	Load loader.LoadOptions
+	// Judge makes the Refuses of the machine for a linked object; nil judges no program.
+	Judge func(*loader.Linked) func(*loader.LinkedProgram) error
 }
 
 // Runner runs the tests of one object on one target. It has a machine of its own and is not safe for concurrent use. Close it.
@@ -105,12 +95,10 @@ func Open(obj *loader.Object, target *loader.Target, opt Options) (*Runner, erro
 	if err != nil {
 		return nil, err
 	}
-	cfg := machine.Config{
-		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario, Clock: opt.Clock,
-		Uncovered: true, Unwatched: true, Cover: opt.Cover, Engine: opt.Engine, OnDifference: opt.OnDifference,
-	}
-	if opt.Refuses != nil {
-		cfg.Refuses = opt.Refuses(linked)
+	cfg := opt.Config
+	cfg.Mode, cfg.Uncovered, cfg.Unwatched = kernel.ModeScenario, true, true
+	if opt.Judge != nil {
+		cfg.Refuses = opt.Judge(linked)
 	}
 	m, err := machine.New(linked, cfg)
 	if err != nil {

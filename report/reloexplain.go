@@ -102,7 +102,7 @@ func newExplainMatch(l *loader.Linked, functions map[string]*loader.LinkedFuncti
 }
 
 // WriteExplain writes the explanations for people.
-func WriteExplain(w io.Writer, d *ExplainDocument, opt ReloOptions) error {
+func WriteExplain(w io.Writer, d *ExplainDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))
@@ -128,7 +128,7 @@ func WriteExplain(w io.Writer, d *ExplainDocument, opt ReloOptions) error {
 	return err
 }
 
-func writeExplainMatch(b *strings.Builder, d *ExplainDocument, m *ExplainMatch, s style, opt ReloOptions) {
+func writeExplainMatch(b *strings.Builder, d *ExplainDocument, m *ExplainMatch, s style, opt TableOptions) {
 	switch {
 	case m.Map != "":
 		fmt.Fprintf(b, "  map %s: it was switched off (autocreate), the program must not reach its use\n", s.bold(m.Map))

@@ -9,18 +9,11 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// ReloOptions changes how a list of relocations looks.
-type ReloOptions struct {
-	Color   bool
-	Verbose bool // also source lines of all, candidates and hashes
-	Quiet   bool // only those that are missing or fail, and the summary
-}
-
-// shown reports whether a relocation is listed.
-func (o ReloOptions) shown(r *Relocation) bool { return !o.Quiet || r.Result != "ok" }
+// shown reports whether a relocation is listed: with Quiet only those that are missing or fail.
+func (o TableOptions) shown(r *Relocation) bool { return !o.Quiet || r.Result != "ok" }
 
 // WriteRelo writes the relocations as a list, function by function.
-func WriteRelo(w io.Writer, d *ReloDocument, opt ReloOptions) error {
+func WriteRelo(w io.Writer, d *ReloDocument, opt TableOptions) error {
 	s := style{opt.Color}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s\n", s.bold(d.Object), describeTarget(d.Target))

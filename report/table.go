@@ -13,8 +13,8 @@ import (
 // TableOptions changes how a table looks.
 type TableOptions struct {
 	Color   bool
-	Verbose bool // also warnings, kernel accesses and unchanged globals
-	Quiet   bool // only programs that are not ok, and the summary
+	Verbose bool // also warnings, kernel accesses, unchanged globals; of relocations source lines, candidates and hashes
+	Quiet   bool // only what is not ok, and the summary
 }
 
 // ANSI styles; empty without colour.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 )
 
 // TestUnknownArgumentsAreRefusedOnEveryHook: a name that has no effect is a mistake, at the events of system calls too, whose
@@ -45,7 +46,7 @@ func TestUnknownArgumentsAreRefusedOnEveryHook(t *testing.T) {
 	} {
 		f, err := Parse("s.yaml", []byte("runs: [{prog: "+tt.prog+", args: {"+tt.args+"}}]\n"))
 		require.NoError(t, err, tt.args)
-		r, err := Open(f, obj, target, Options{Seed: 1, Load: loader.LoadOptions{Attach: map[string]string{tt.prog: tt.hook}}})
+		r, err := Open(f, obj, target, Options{Config: machine.Config{Seed: 1}, Load: loader.LoadOptions{Attach: map[string]string{tt.prog: tt.hook}}})
 		if err == nil {
 			r.Close()
 		}

@@ -133,7 +133,7 @@ func TestNeverSet(t *testing.T) {
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Seed: 1, Strict: true})
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: machine.Config{Seed: 1, Strict: true}})
 	require.NoError(t, err)
 	defer r.Close()
 	results, err := r.All(context.Background(), nil)
@@ -181,7 +181,7 @@ func TestSkeletons(t *testing.T) {
 			l, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
 			require.NoError(t, err)
 			var b strings.Builder
-			require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Seed: 1}))
+			require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Config: machine.Config{Seed: 1}}))
 			for name, res := range runText(t, example, b.String()) {
 				assert.Empty(t, failures(res), name)
 			}
@@ -199,7 +199,7 @@ func TestSkeletonNamesKeys(t *testing.T) {
 	l, err := obj.Load(loader.NewTarget(embedded.Name, spec), loader.LoadOptions{})
 	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Seed: 1}))
+	require.NoError(t, Skeleton(context.Background(), &b, l, nil, Options{Config: machine.Config{Seed: 1}}))
 	assert.Contains(t, b.String(), "        $p: {at: 3480000001000, pid: 0}\n")
 	assert.Contains(t, b.String(), "        $p: {at: 3480000001000, pid: 6704}\n")
 	assert.NotContains(t, b.String(), "not with these fields alone")
@@ -209,7 +209,7 @@ func TestSkeletonNamesKeys(t *testing.T) {
 	for _, kernel := range []string{"linux-5.10.262-amd64-cloud", "linux-7.2.13-amd64"} {
 		spec, err := btffile.Load("../testdata/btf/"+kernel+".btf.xz", nil)
 		require.NoError(t, err)
-		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Seed: 1})
+		r, err := Open(f, obj, loader.NewTarget(kernel, spec), Options{Config: machine.Config{Seed: 1}})
 		require.NoError(t, err)
 		results, err := r.All(context.Background(), nil)
 		require.NoError(t, err)

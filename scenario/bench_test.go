@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 )
 
 func benchRunner(tb testing.TB) *Runner {
@@ -21,7 +22,7 @@ func benchRunner(tb testing.TB) *Runner {
 	require.NoError(tb, err)
 	spec, err := embedded.Spec()
 	require.NoError(tb, err)
-	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Seed: 1})
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: machine.Config{Seed: 1}})
 	require.NoError(tb, err)
 	tb.Cleanup(r.Close)
 	return r
@@ -48,7 +49,7 @@ func BenchmarkOpen(b *testing.B) {
 	l := r.m.Linked()
 	b.ReportAllocs()
 	for b.Loop() {
-		x, err := Open(r.file, l.Object, l.Target, Options{Seed: 1, Types: r.m.Kernel().Types()})
+		x, err := Open(r.file, l.Object, l.Target, Options{Config: machine.Config{Seed: 1, Types: r.m.Kernel().Types()}})
 		if err != nil {
 			b.Fatal(err)
 		}

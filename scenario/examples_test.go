@@ -51,7 +51,7 @@ func TestExamplesOnEveryEngine(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var want []*Result
 			for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT, machine.EngineBoth} {
-				r, err := Open(f, obj, target, Options{Seed: 1, Engine: engine, OnDifference: func(text string) { t.Error(text) }})
+				r, err := Open(f, obj, target, Options{Config: machine.Config{Seed: 1, Engine: engine, OnDifference: func(text string) { t.Error(text) }}})
 				require.NoError(t, err)
 				defer r.Close()
 				results, err := r.All(context.Background(), nil)
@@ -83,7 +83,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		for _, target := range targets {
 			t.Run(filepath.Base(path)+"/"+target.Name, func(t *testing.T) {
-				r, err := Open(f, obj, target, Options{Seed: 1})
+				r, err := Open(f, obj, target, Options{Config: machine.Config{Seed: 1}})
 				if errors.Is(err, loader.ErrByteOrder) {
 					t.Skip("a kernel of the other byte order")
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 )
 
 // openText opens a scenario for an example on the embedded kernel.
@@ -24,7 +25,7 @@ func openText(t testing.TB, example, text string) (*Runner, error) {
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Seed: 1})
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: machine.Config{Seed: 1}})
 	if err == nil {
 		t.Cleanup(r.Close)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
 )
 
@@ -29,7 +30,7 @@ func onObject(t testing.TB, name, text string) (*Runner, error) {
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Seed: 1})
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: machine.Config{Seed: 1}})
 	if err == nil {
 		t.Cleanup(r.Close)
 	}
@@ -47,7 +48,7 @@ func onPackets(t *testing.T, dir, text string) (*Runner, error) {
 	require.NoError(t, err)
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Seed: 1})
+	r, err := Open(f, obj, loader.NewTarget(embedded.Name, spec), Options{Config: machine.Config{Seed: 1}})
 	if err == nil {
 		t.Cleanup(r.Close)
 	}

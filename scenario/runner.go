@@ -15,25 +15,15 @@ import (
 
 // Options say how scenarios run where the file does not.
 type Options struct {
+	// Config is that of the machine, except for Mode, Random and Refuses, which follow from the file and from Judge. What a file sets wins.
+	// Strict also makes reads of fields nobody set failures. Runners of one target may share Types.
+	machine.Config
 	Load loader.LoadOptions
-	Seed uint64
 	// SeedWins makes Seed count instead of the file's. SeedStep is added to whichever counts.
 	SeedWins bool
 	SeedStep uint64
-	CPUs     int
-	MaxInsns uint64
-	Clock    kernel.ClockConfig
-	// Strict makes reads of memory nobody set, and of fields nobody set, failures.
-	Strict bool
-	// Types is a cache that runners of one target share; nil is an own one.
-	Types *kernel.Types
-	// Engine and OnDifference are those of machine.Config.
-	Engine       machine.Engine
-	OnDifference func(text string)
-	// Refuses makes the function that judges the programs of a linked object (machine.Config); nil judges none.
-	Refuses func(*loader.Linked) func(*loader.LinkedProgram) error
-	// Cover takes what each run executed; nil for nothing.
-	Cover machine.CoverSink
+	// Judge makes the Refuses of the machine for a linked object; nil judges no program.
+	Judge func(*loader.Linked) func(*loader.LinkedProgram) error
 }
 
 // Runner is a file checked against an object and a target, ready to run. It has a machine of its own and is not safe for
@@ -82,8 +72,8 @@ func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Run
 		return nil, err
 	}
 	cfg := f.config(opt)
-	if opt.Refuses != nil {
-		cfg.Refuses = opt.Refuses(linked)
+	if opt.Judge != nil {
+		cfg.Refuses = opt.Judge(linked)
 	}
 	m, err := machine.New(linked, cfg)
 	if err != nil {
@@ -112,10 +102,10 @@ func programNames(obj *loader.Object) []string {
 }
 
 func (f *File) config(opt Options) machine.Config {
-	cfg := machine.Config{
-		Seed: opt.Seed, CPUs: opt.CPUs, MaxInsns: opt.MaxInsns, Strict: opt.Strict, Types: opt.Types, Mode: kernel.ModeScenario,
-		Engine: opt.Engine, OnDifference: opt.OnDifference, Cover: opt.Cover,
-		Clock: opt.Clock, Random: f.Kernel.Random,
+	cfg := opt.Config
+	cfg.Mode, cfg.Random = kernel.ModeScenario, f.Kernel.Random
+	if cfg.Boot != 0 { // the machine's would win over the file's
+		cfg.Clock.Boot, cfg.Boot = uint64(cfg.Boot), 0
 	}
 	if f.Kernel.CPUs != 0 {
 		cfg.CPUs = f.Kernel.CPUs

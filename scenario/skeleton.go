@@ -19,7 +19,7 @@ import (
 // Skeleton writes a commented scenario for an object: a default run of each program (of progs, if any), with the fields it read
 // as objects and what it did as expectations. The scenario holds on the target it was made for.
 func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, progs []string, opt Options) error {
-	m, err := machine.New(l, machine.Config{Seed: opt.Seed, CPUs: opt.CPUs, Clock: opt.Clock, MaxInsns: opt.MaxInsns, Engine: opt.Engine, OnDifference: opt.OnDifference})
+	m, err := machine.New(l, opt.Config)
 	if err != nil {
 		return err
 	}

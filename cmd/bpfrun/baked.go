@@ -8,20 +8,20 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-// baked lists accesses at fixed offsets.
-func (a *app) baked(paths []string) error {
-	sources, err := a.btfSources()
+// listBaked lists accesses at fixed offsets.
+func (c *reloCommand) listBaked(paths []string) error {
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	doc := report.BakedDocument{Schema: report.Schema, Results: []report.BakedResult{}}
 	for _, path := range paths {
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil {
 			return err
 		}
-		for _, s := range a.fitting(sources, obj.ByteOrder) {
-			linked, err := a.linkOn(obj, s)
+		for _, s := range c.kernels.fitting(sources, obj.ByteOrder) {
+			linked, err := c.linkOn(obj, s)
 			if err != nil {
 				return err
 			}
@@ -35,21 +35,21 @@ func (a *app) baked(paths []string) error {
 			doc.Results = append(doc.Results, r)
 		}
 	}
-	a.code = doc.Exit
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	c.code = doc.Exit
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
 	for _, r := range doc.Results {
-		if len(r.Accesses) == 0 && !a.quiet {
-			fmt.Fprintf(a.stdout, "%s on %s: no access of a kernel type at a fixed offset found\n", r.Object, r.Kernel)
+		if len(r.Accesses) == 0 && !c.quiet {
+			fmt.Fprintf(c.stdout, "%s on %s: no access of a kernel type at a fixed offset found\n", r.Object, r.Kernel)
 			continue
 		}
 		for _, x := range r.Accesses {
-			fmt.Fprintf(a.stdout, "%s on %s: %s insn %d: %s at fixed offset %d\n", r.Object, r.Kernel, x.Program, x.Insn, x.Type, x.Offset)
+			fmt.Fprintf(c.stdout, "%s on %s: %s insn %d: %s at fixed offset %d\n", r.Object, r.Kernel, x.Program, x.Insn, x.Type, x.Offset)
 			if x.Source != "" {
-				fmt.Fprintf(a.stdout, "  %s\n", x.Source)
+				fmt.Fprintf(c.stdout, "  %s\n", x.Source)
 			}
-			fmt.Fprintf(a.stdout, "  in the object's declaration: %s; in this kernel: %s\n  use %s\n", cmp.Or(x.Meant, "-"), cmp.Or(x.Hit, "-"), x.Instead)
+			fmt.Fprintf(c.stdout, "  in the object's declaration: %s; in this kernel: %s\n  use %s\n", cmp.Or(x.Meant, "-"), cmp.Or(x.Hit, "-"), x.Instead)
 		}
 	}
 	return nil

@@ -21,8 +21,17 @@ type benchOptions struct {
 	compare string
 }
 
-func (a *app) benchCommand() *cobra.Command {
-	var o benchOptions
+// benchCommand is bpfrun bench.
+type benchCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	benchOptions
+}
+
+func newBenchCommand(a *app) *cobra.Command {
+	c := &benchCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "bench OBJECT -p PROGRAM [--mem FILE] [--compare FILE]",
 		Short: "Measure how long a program takes",
@@ -36,40 +45,38 @@ differ by more than chance explains (Mann-Whitney U test, p < 0.01) and the medi
 slower. Both have to be measured on one machine that does nothing else.`,
 		Example: "  bpfrun bench prog.o -p filter --json >before.json\n  bpfrun bench prog.o -p filter --compare before.json\n  bpfrun bench hash.o -p fnv1a --mem input.bin",
 		Args:    oneObject,
-		RunE:    func(_ *cobra.Command, args []string) error { return a.bench(args[0], o) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.bench(args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
-	f.StringVar(&o.compare, "compare", "", "compare with `FILE`, which bench --json wrote")
-	f.StringVar(&o.memory, "mem", "", "`FILE` whose bytes the program gets: r1 = their address, r2 = their number")
+	f.StringVarP(&c.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
+	f.StringVar(&c.compare, "compare", "", "compare with `FILE`, which bench --json wrote")
+	f.StringVar(&c.memory, "mem", "", "`FILE` whose bytes the program gets: r1 = their address, r2 = their number")
 	return cmd
 }
 
-func (a *app) bench(path string, o benchOptions) error {
-	engine, err := a.machineEngine(true)
+func (c *benchCommand) bench(path string) error {
+	cfg, err := c.sim.config(true)
 	if err != nil {
 		return err
 	}
-	if err := a.checkCPUs(); err != nil {
-		return err
-	}
+	cfg.Uncovered = true
 	var memory []byte
-	if o.memory != "" {
-		if memory, err = readFlagFile("mem", o.memory); err != nil {
+	if c.memory != "" {
+		if memory, err = readFlagFile("mem", c.memory); err != nil {
 			return err
 		}
 	}
 	var earlier *report.BenchDocument
-	if o.compare != "" {
-		data, err := readFlagFile("compare", o.compare)
+	if c.compare != "" {
+		data, err := readFlagFile("compare", c.compare)
 		if err != nil {
 			return err
 		}
 		if earlier, err = report.ReadBench(data); err != nil {
-			return usagef("--compare %s: %v", o.compare, err)
+			return usagef("--compare %s: %v", c.compare, err)
 		}
 	}
-	sources, err := a.btfSources()
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
@@ -77,40 +84,40 @@ func (a *app) bench(path string, o benchOptions) error {
 		return usagef("bench works on one target, --btf names %d", len(sources))
 	}
 	began := time.Now()
-	obj, err := a.openObject(path)
+	obj, err := c.objects.open(path)
 	if err != nil {
 		return err
 	}
-	if o.prog, err = programToMeasure(obj, o.prog); err != nil {
+	if c.prog, err = programToMeasure(obj, c.prog); err != nil {
 		return err
 	}
 	if memory != nil {
 		// The type of a raw program means nothing: it must not keep it from being loaded.
-		a.types = append(a.types, o.prog+"="+uapi.ProgTypeSyscall.String())
-		if obj, err = a.openObject(path); err != nil {
+		c.objects.types = append(c.objects.types, c.prog+"="+uapi.ProgTypeSyscall.String())
+		if obj, err = c.objects.open(path); err != nil {
 			return err
 		}
 	}
 	opened := time.Since(began)
-	target, err := a.target(sources[0])
+	target, err := c.kernels.target(sources[0])
 	if err != nil {
 		return err
 	}
 	began = time.Now()
-	linked, err := a.linkTo(obj, target, o.prog)
+	linked, err := c.linkTo(obj, target, c.prog)
 	if err != nil {
 		return err
 	}
-	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: o.prog, Engine: engineName(engine), Target: report.NewTarget(target, sources[0].Path)}
-	m, err := machine.New(linked, machine.Config{Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Uncovered: true, Engine: engine, OnDifference: a.differ.add})
+	doc := &report.BenchDocument{Schema: report.Schema, Object: obj.Name, Program: c.prog, Engine: engineName(cfg.Engine), Target: report.NewTarget(target, sources[0].Path)}
+	m, err := machine.New(linked, cfg)
 	if err != nil {
 		return codeError{exitLoad, err}
 	}
 	defer m.Close()
 	doc.LoadNS = (opened + time.Since(began)).Nanoseconds()
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	res, err := m.Measure(ctx, o.prog, machine.Input{CPU: a.cpu}, memory)
+	res, err := m.Measure(ctx, c.prog, machine.Input{CPU: c.sim.cpu}, memory)
 	if err != nil {
 		return codeError{exitFault, err}
 	}
@@ -126,18 +133,18 @@ func (a *app) bench(path string, o benchOptions) error {
 		doc.Batches = append(doc.Batches, round(ns))
 	}
 	if earlier != nil {
-		if err := doc.Compare(earlier, o.compare); err != nil {
-			return usagef("--compare %s: %v", o.compare, err)
+		if err := doc.Compare(earlier, c.compare); err != nil {
+			return usagef("--compare %s: %v", c.compare, err)
 		}
 		if doc.Compared.Verdict == "slower" {
 			doc.Exit = exitExpectation
-			a.code = doc.Exit
+			c.code = doc.Exit
 		}
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
-	return report.WriteBench(a.stdout, doc)
+	return report.WriteBench(c.stdout, doc)
 }
 
 // round keeps a tenth of a nanosecond.

@@ -15,7 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-func (a *app) btfCommand() *cobra.Command {
+func newBTFCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "btf",
 		Short: "Look at BTF: dump, show layouts, find types, compare, minimise, relocate",
@@ -24,15 +24,15 @@ host for the running kernel, or embedded for the kernel inside of bpfrun.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.btfDumpCommand(), a.btfShowCommand(), a.btfFindCommand(), a.btfDiffCommand(), a.btfCheckCommand(), a.btfMinCommand(), a.btfRelocateCommand(), a.btfIDsCommand(), a.btfResolveIDsCommand(),
-		a.btfLayoutCommand(), a.btfSizeCommand(), a.btfCCommand(), a.btfWhoCommand(),
-		a.btfGenCommand(), a.btfDedupCommand())
+	cmd.AddCommand(newBTFDumpCommand(a), newBTFShowCommand(a), newBTFFindCommand(a), newBTFDiffCommand(a), newBTFCheckCommand(a), newBTFMinCommand(a), newBTFRelocateCommand(a), newBTFIDsCommand(a), newBTFResolveIDsCommand(a),
+		newBTFLayoutCommand(a), newBTFSizeCommand(a), newBTFCCommand(a), newBTFWhoCommand(a),
+		newBTFGenCommand(a), newBTFDedupCommand(a))
 	return cmd
 }
 
 // openBTF reads one BTF named on the command line, on top of base when that is given.
-func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
-	sources, err := a.expandBTF("", arg)
+func (k *kernelFlags) openBTF(arg, base string) (*btf.Spec, error) {
+	sources, err := k.expand("", arg)
 	if err != nil {
 		return nil, err
 	}
@@ -40,17 +40,17 @@ func (a *app) openBTF(arg, base string) (*btf.Spec, error) {
 		return nil, usagef("%s names %d files; this command takes one", arg, len(sources))
 	}
 	if base == "" {
-		spec, err := sources[0].load(a.btfCache())
+		spec, err := sources[0].load(k.types())
 		if err != nil {
 			return nil, btfError(arg, err)
 		}
 		return spec, nil
 	}
-	below, err := a.openBTF(base, "")
+	below, err := k.openBTF(base, "")
 	if err != nil {
 		return nil, err
 	}
-	spec, err := a.btfCache().Load(sources[0].Path, below)
+	spec, err := k.types().Load(sources[0].Path, below)
 	if err == nil && spec.StandsAlone() {
 		err = errStandsAlone
 	}
@@ -81,17 +81,25 @@ func lookup(spec *btf.Spec, text string) ([]btf.ID, string, error) {
 	return ids, path, nil
 }
 
-func (a *app) btfDumpCommand() *cobra.Command {
-	var format, base string
+// btfDumpCommand is bpfrun btf dump.
+type btfDumpCommand struct {
+	*console
+	kernels *kernelFlags
+
+	format, base string
+}
+
+func newBTFDumpCommand(a *app) *cobra.Command {
+	c := &btfDumpCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "dump FILE [TYPE...]",
 		Short: "Write all types, or some: raw as bpftool does, or as a C header",
 		Args:  atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if format != "raw" && format != "c" {
-				return usagef("--format %q: want raw or c", format)
+			if c.format != "raw" && c.format != "c" {
+				return usagef("--format %q: want raw or c", c.format)
 			}
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
@@ -104,27 +112,35 @@ func (a *app) btfDumpCommand() *cobra.Command {
 				ids = append(ids, found...)
 			}
 			switch {
-			case format == "c":
-				return btf.DumpC(a.stdout, spec, ids)
+			case c.format == "c":
+				return btf.DumpC(c.stdout, spec, ids)
 			case len(ids) == 0:
-				return btf.DumpRaw(a.stdout, spec)
+				return btf.DumpRaw(c.stdout, spec)
 			}
 			for _, id := range ids {
-				if err := btf.DumpRawType(a.stdout, spec, id); err != nil {
+				if err := btf.DumpRawType(c.stdout, spec, id); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "raw", "raw or c")
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.format, "format", "raw", "raw or c")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
 	return cmd
 }
 
-func (a *app) btfShowCommand() *cobra.Command {
-	var base string
-	var expand bool
+// btfShowCommand is bpfrun btf show.
+type btfShowCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base   string
+	expand bool
+}
+
+func newBTFShowCommand(a *app) *cobra.Command {
+	c := &btfShowCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "show FILE TYPE[.FIELD...]",
 		Short: "Show the layout of a type: offsets, sizes, holes, bitfields; or where a field is",
@@ -132,59 +148,74 @@ func (a *app) btfShowCommand() *cobra.Command {
 			"  bpfrun btf show embedded 'enum bpf_map_type'",
 		Args: atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
 			for i, text := range args[1:] {
 				if i > 0 {
-					fmt.Fprintln(a.stdout)
+					fmt.Fprintln(c.stdout)
 				}
 				ids, path, err := lookup(spec, text)
 				if err != nil {
 					return err
 				}
-				if err := report.WriteType(a.stdout, spec, ids, path, btf.LayoutOptions{Expand: expand}); err != nil {
+				if err := report.WriteType(c.stdout, spec, ids, path, btf.LayoutOptions{Expand: c.expand}); err != nil {
 					return usageError{err}
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&expand, "expand", "E", false, "write out the members of named structs and unions too")
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "write out the members of named structs and unions too")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
 	return cmd
 }
 
-func (a *app) btfFindCommand() *cobra.Command {
-	var base string
+// btfFindCommand is bpfrun btf find.
+type btfFindCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base string
+}
+
+func newBTFFindCommand(a *app) *cobra.Command {
+	c := &btfFindCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "find FILE NAME...",
 		Short: "List the ids of types by name; * and ? match in names",
 		Args:  atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
 			for _, pattern := range args[1:] {
-				n, err := report.WriteFound(a.stdout, spec, pattern)
+				n, err := report.WriteFound(c.stdout, spec, pattern)
 				if err != nil {
 					return usagef("%q: %w", pattern, err)
 				}
 				if n == 0 {
-					a.note("%s: no type of this name", pattern)
-					a.code = exitExpectation
+					c.note("%s: no type of this name", pattern)
+					c.code = exitExpectation
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
 	return cmd
 }
 
-func (a *app) btfDiffCommand() *cobra.Command {
+// btfDiffCommand is bpfrun btf diff.
+type btfDiffCommand struct {
+	*console
+	kernels *kernelFlags
+}
+
+func newBTFDiffCommand(a *app) *cobra.Command {
+	c := &btfDiffCommand{console: &a.console, kernels: &a.kernels}
 	return &cobra.Command{
 		Use:   "diff A B [TYPE...]",
 		Short: "Show which types, members, values and prototypes differ between two BTFs",
@@ -193,15 +224,15 @@ are compared. Exit code 1 when there are differences.`,
 		Example: "  bpfrun btf diff linux-5.10.btf linux-6.12.btf task_struct\n  bpfrun btf diff A B 'func do_unlinkat'",
 		Args:    atLeast(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			color, err := useColor(a.color, a.stdout)
+			color, err := useColor(c.color, c.stdout)
 			if err != nil {
 				return err
 			}
-			old, err := a.openBTF(args[0], "")
+			old, err := c.kernels.openBTF(args[0], "")
 			if err != nil {
 				return err
 			}
-			now, err := a.openBTF(args[1], "")
+			now, err := c.kernels.openBTF(args[1], "")
 			if err != nil {
 				return err
 			}
@@ -220,17 +251,25 @@ are compared. Exit code 1 when there are differences.`,
 			if len(diffs) > 0 {
 				doc.Exit = exitExpectation
 			}
-			a.code = doc.Exit
-			if a.jsonOut {
-				return report.WriteJSON(a.stdout, doc)
+			c.code = doc.Exit
+			if c.json {
+				return report.WriteJSON(c.stdout, doc)
 			}
-			return report.WriteBTFDiff(a.stdout, doc, report.BTFDiffOptions{Color: color, Brief: len(args) == 2 && !a.verbose})
+			return report.WriteBTFDiff(c.stdout, doc, report.BTFDiffOptions{Color: color, Brief: len(args) == 2 && !c.verbose})
 		},
 	}
 }
 
-func (a *app) btfRelocateCommand() *cobra.Command {
-	var base, oldBase, output string
+// btfRelocateCommand is bpfrun btf relocate.
+type btfRelocateCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base, oldBase, output string
+}
+
+func newBTFRelocateCommand(a *app) *cobra.Command {
+	c := &btfRelocateCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "relocate SPLIT --base NEWBASE -o OUT",
 		Short: "Move the split BTF of a module onto another kernel's BTF",
@@ -238,14 +277,14 @@ func (a *app) btfRelocateCommand() *cobra.Command {
 file brings what it needs to know of its own kernel in .BTF.base; for raw split BTF --old-base names it.`,
 		Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if base == "" || output == "" {
+			if c.base == "" || c.output == "" {
 				return usagef("btf relocate needs --base NEWBASE and -o OUT")
 			}
-			newBase, err := a.openBTF(base, "")
+			newBase, err := c.kernels.openBTF(c.base, "")
 			if err != nil {
 				return err
 			}
-			split, err := a.openBTF(args[0], oldBase)
+			split, err := c.kernels.openBTF(args[0], c.oldBase)
 			if err != nil {
 				return err
 			}
@@ -259,12 +298,12 @@ file brings what it needs to know of its own kernel in .BTF.base; for raw split 
 			if err != nil {
 				return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(args[0]), err)}
 			}
-			return writeFile(output, func(w io.Writer) error { _, err := w.Write(moved.Raw()); return err })
+			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(moved.Raw()); return err })
 		},
 	}
-	cmd.Flags().StringVar(&base, "base", "", "BTF of the kernel to move it onto")
-	cmd.Flags().StringVar(&oldBase, "old-base", "", "BTF of the kernel it was made for, when it has no .BTF.base")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel to move it onto")
+	cmd.Flags().StringVar(&c.oldBase, "old-base", "", "BTF of the kernel it was made for, when it has no .BTF.base")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
 	return cmd
 }
 

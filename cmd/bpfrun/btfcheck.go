@@ -17,10 +17,18 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-func (a *app) btfCheckCommand() *cobra.Command {
-	var kernels []string
-	var asIs, sanitise bool
-	var output string
+// btfCheckCommand is bpfrun btf check.
+type btfCheckCommand struct {
+	*console
+	kernels *kernelFlags
+
+	releases       []string
+	asIs, sanitise bool
+	output         string
+}
+
+func newBTFCheckCommand(a *app) *cobra.Command {
+	c := &btfCheckCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "check FILE [--kernel RELEASE...]",
 		Short: "Check BTF as BPF_BTF_LOAD of a kernel does: which type breaks which rule, and what to do",
@@ -35,13 +43,13 @@ Exit code 3 when a release refuses the BTF.`,
 		Example: "  bpfrun btf check prog.bpf.o --kernel 5.10,6.12\n  bpfrun btf check types.btf --kernel 7.2",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.btfCheck(args[0], kernels, asIs, sanitise, output)
+			return c.btfCheck(args[0], c.releases, c.asIs, c.sanitise, c.output)
 		},
 	}
-	cmd.Flags().StringSliceVar(&kernels, "kernel", nil, "releases of Linux: 5.10, 6.12.4; without it those of --btf, else the newest known")
-	cmd.Flags().BoolVar(&asIs, "as-is", false, "check an object's section as it is in the file")
-	cmd.Flags().BoolVar(&sanitise, "sanitise", false, "make libbpf's replacements for older kernels in raw BTF too")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write what was checked for the last release to")
+	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "releases of Linux: 5.10, 6.12.4; without it those of --btf, else the newest known")
+	cmd.Flags().BoolVar(&c.asIs, "as-is", false, "check an object's section as it is in the file")
+	cmd.Flags().BoolVar(&c.sanitise, "sanitise", false, "make libbpf's replacements for older kernels in raw BTF too")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write what was checked for the last release to")
 	return cmd
 }
 
@@ -55,15 +63,15 @@ type checkTarget struct {
 // newestChecked is the release whose rules are used when none is named.
 const newestChecked = "7.2"
 
-func (a *app) checkTargets(kernels []string) ([]checkTarget, error) {
+func (c *btfCheckCommand) checkTargets(kernels []string) ([]checkTarget, error) {
 	var out []checkTarget
-	if len(kernels) == 0 && len(a.btf) > 0 {
-		sources, err := a.btfSources()
+	if len(kernels) == 0 && len(c.kernels.btf) > 0 {
+		sources, err := c.kernels.sources()
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range sources {
-			t, err := a.target(s)
+			t, err := c.kernels.target(s)
 			if err != nil {
 				return nil, err
 			}
@@ -87,12 +95,12 @@ func (a *app) checkTargets(kernels []string) ([]checkTarget, error) {
 	return out, nil
 }
 
-func (a *app) btfCheck(path string, kernels []string, asIs, sanitise bool, output string) error {
-	targets, err := a.checkTargets(kernels)
+func (c *btfCheckCommand) btfCheck(path string, kernels []string, asIs, sanitise bool, output string) error {
+	targets, err := c.checkTargets(kernels)
 	if err != nil {
 		return err
 	}
-	raw, ptr, object, err := a.rawBTF(path, asIs)
+	raw, ptr, object, err := c.rawBTF(path, asIs)
 	if err != nil {
 		return err
 	}
@@ -117,22 +125,22 @@ func (a *app) btfCheck(path string, kernels []string, asIs, sanitise bool, outpu
 		}
 		doc.Results = append(doc.Results, report.NewBTFCheckResult(t.name, changes, p))
 	}
-	a.code = doc.Exit
+	c.code = doc.Exit
 	if output != "" && checked != nil {
 		if err := writeFile(output, func(w io.Writer) error { _, err := w.Write(checked); return err }); err != nil {
 			return err
 		}
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
-	return report.WriteBTFCheck(a.stdout, doc)
+	return report.WriteBTFCheck(c.stdout, doc)
 }
 
 // rawBTF reads the BTF of a file without judging it. object says that it is a BPF object's, as libbpf gives it to kernels.
-func (a *app) rawBTF(path string, asIs bool) (raw []byte, ptr int, object bool, err error) {
+func (c *btfCheckCommand) rawBTF(path string, asIs bool) (raw []byte, ptr int, object bool, err error) {
 	if path == "host" || path == "embedded" {
-		spec, err := a.openBTF(path, "")
+		spec, err := c.kernels.openBTF(path, "")
 		if err != nil {
 			return nil, 0, false, err
 		}
@@ -145,7 +153,7 @@ func (a *app) rawBTF(path string, asIs bool) (raw []byte, ptr int, object bool, 
 	raw, ptr, err = btf.RawSection(data)
 	if errors.Is(err, btf.ErrNotBTF) {
 		// A compressed file, or an archive.
-		spec, loadErr := a.openBTF(path, "")
+		spec, loadErr := c.kernels.openBTF(path, "")
 		if loadErr != nil {
 			return nil, 0, false, loadErr
 		}

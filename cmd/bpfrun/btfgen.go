@@ -16,9 +16,17 @@ import (
 	"github.com/bpfrun/bpfrun/btf/fromdwarf"
 )
 
-func (a *app) btfGenCommand() *cobra.Command {
-	var base, output, into string
-	var vars bool
+// btfGenCommand is bpfrun btf gen.
+type btfGenCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base, output, into string
+	vars               bool
+}
+
+func newBTFGenCommand(a *app) *cobra.Command {
+	c := &btfGenCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "gen ELF {-o OUT.btf | --into COPY} [--base VMLINUX]",
 		Short: "Make BTF of the DWARF of an object, executable, kernel or module",
@@ -28,26 +36,26 @@ on top of a kernel's. Units in C++ and Rust are left out and counted.`,
 		Example: "  bpfrun btf gen vmlinux -o vmlinux.btf\n  bpfrun btf gen module.ko.debug --base vmlinux.btf --into module.ko",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if output == "" && into == "" {
+			if c.output == "" && c.into == "" {
 				return usagef("btf gen needs -o OUT or --into COPY")
 			}
-			return a.btfGen(args[0], base, output, into, vars)
+			return c.btfGen(args[0], c.base, c.output, c.into, c.vars)
 		},
 	}
-	cmd.Flags().StringVar(&base, "base", "", "BTF of the kernel that the module's continues")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write raw BTF to")
-	cmd.Flags().StringVar(&into, "into", "", "copy of the file to write, with .BTF")
-	cmd.Flags().BoolVar(&vars, "global-vars", false, "write global variables of all sections, not only per-CPU ones")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel that the module's continues")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write raw BTF to")
+	cmd.Flags().StringVar(&c.into, "into", "", "copy of the file to write, with .BTF")
+	cmd.Flags().BoolVar(&c.vars, "global-vars", false, "write global variables of all sections, not only per-CPU ones")
 	return cmd
 }
 
-func (a *app) btfGen(path, base, output, into string, vars bool) error {
-	ctx, stop := a.interruptible(context.Background())
+func (c *btfGenCommand) btfGen(path, base, output, into string, vars bool) error {
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	opt := fromdwarf.Options{GlobalVars: vars}
 	if base != "" {
 		var err error
-		if opt.Base, err = a.openBTF(base, ""); err != nil {
+		if opt.Base, err = c.kernels.openBTF(base, ""); err != nil {
 			return err
 		}
 	}
@@ -60,7 +68,7 @@ func (a *app) btfGen(path, base, output, into string, vars bool) error {
 	if err != nil {
 		return codeError{exitLoad, fmt.Errorf("%s: not an ELF file: %w", filepath.Base(path), err)}
 	}
-	watch := a.silentProgress("percent of the work", 100)
+	watch := c.silentProgress("percent of the work", 100)
 	defer watch.end()
 	shown := 0
 	part := func(from, share int) func(done, total int64) error {
@@ -81,9 +89,9 @@ func (a *app) btfGen(path, base, output, into string, vars bool) error {
 	if err != nil {
 		return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
 	}
-	a.note("%d types, %d functions, %d variables of %d compilation units", res.Types.Own(), res.Functions, res.Variables, res.Units)
+	c.note("%d types, %d functions, %d variables of %d compilation units", res.Types.Own(), res.Functions, res.Variables, res.Units)
 	if res.Skipped > 0 {
-		a.note("%d units are left out: BTF does not describe their language", res.Skipped)
+		c.note("%d units are left out: BTF does not describe their language", res.Skipped)
 	}
 	if into != "" {
 		info, err := file.Stat()
@@ -114,17 +122,25 @@ func dedupTypes(types *dedup.Types, order binary.ByteOrder, progress func(done, 
 	return types.Marshal(order)
 }
 
-func (a *app) btfDedupCommand() *cobra.Command {
-	var base, output string
+// btfDedupCommand is bpfrun btf dedup.
+type btfDedupCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base, output string
+}
+
+func newBTFDedupCommand(a *app) *cobra.Command {
+	c := &btfDedupCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "dedup FILE -o OUT [--base VMLINUX]",
 		Short: "Merge equal types of BTF, as libbpf's btf__dedup does",
 		Args:  exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if output == "" {
+			if c.output == "" {
 				return usagef("btf dedup needs -o OUT")
 			}
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
@@ -137,11 +153,11 @@ func (a *app) btfDedupCommand() *cobra.Command {
 			if err != nil {
 				return btfError(args[0], err)
 			}
-			a.note("%d types, %d before", types.Own(), before)
-			return writeFile(output, func(w io.Writer) error { _, err := w.Write(raw); return err })
+			c.note("%d types, %d before", types.Own(), before)
+			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(raw); return err })
 		},
 	}
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
 	return cmd
 }

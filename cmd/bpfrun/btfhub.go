@@ -8,8 +8,8 @@ import (
 
 // pickRelease narrows a directory of kernels, such as a checkout of BTFHub, to the release that --kernel-version names.
 // Files and globs are taken as they are.
-func (a *app) pickRelease(arg string, sources []btfSource) ([]btfSource, error) {
-	if info, err := os.Stat(arg); a.kernelVersion == "" || err != nil || !info.IsDir() {
+func (k *kernelFlags) pickRelease(arg string, sources []btfSource) ([]btfSource, error) {
+	if info, err := os.Stat(arg); k.version == "" || err != nil || !info.IsDir() {
 		return sources, nil
 	}
 	byPath := map[string]btfSource{}
@@ -19,11 +19,11 @@ func (a *app) pickRelease(arg string, sources []btfSource) ([]btfSource, error) 
 		files, names = append(files, s.Path), append(names, s.Name)
 	}
 	var out []btfSource
-	for _, f := range loader.PickRelease(files, a.kernelVersion) {
+	for _, f := range loader.PickRelease(files, k.version) {
 		out = append(out, byPath[f])
 	}
 	if len(out) == 0 {
-		return nil, usagef("--btf %s --kernel-version %s: none of %d files is of this release (it has %s)", arg, a.kernelVersion, len(files), join(names))
+		return nil, usagef("--btf %s --kernel-version %s: none of %d files is of this release (it has %s)", arg, k.version, len(files), join(names))
 	}
 	return out, nil
 }

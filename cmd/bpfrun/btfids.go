@@ -12,8 +12,16 @@ import (
 	"github.com/bpfrun/bpfrun/btf/ids"
 )
 
-func (a *app) btfIDsCommand() *cobra.Command {
-	var types, base string
+// btfIDsCommand is bpfrun btf ids.
+type btfIDsCommand struct {
+	*console
+	kernels *kernelFlags
+
+	idFlags
+}
+
+func newBTFIDsCommand(a *app) *cobra.Command {
+	c := &btfIDsCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "ids FILE",
 		Short: "Show the lists and sets of .BTF_ids by name and kind, checked against BTF",
@@ -24,24 +32,27 @@ The BTF is the file's own, or that of --types; --base is the kernel's for a modu
 		Example: "  bpfrun btf ids vmlinux\n  bpfrun btf ids module.ko --base vmlinux",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, spec, err := a.openIDs(args[0], types, base)
+			s, spec, err := c.open(c.kernels, args[0])
 			if err != nil {
 				return err
 			}
-			return a.showIDs(s, spec)
+			return c.showIDs(s, spec)
 		},
 	}
-	idFlags(cmd, &types, &base)
+	c.idFlags.add(cmd)
 	return cmd
 }
 
-func idFlags(cmd *cobra.Command, types, base *string) {
-	cmd.Flags().StringVar(types, "types", "", "BTF the ids are of, when the file has none")
-	cmd.Flags().StringVar(base, "base", "", "BTF that the types, split BTF of a module, continue")
+// idFlags name the BTF that ids are of.
+type idFlags struct{ types, base string }
+
+func (f *idFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.types, "types", "", "BTF the ids are of, when the file has none")
+	cmd.Flags().StringVar(&f.base, "base", "", "BTF that the types, split BTF of a module, continue")
 }
 
-// openIDs reads a file's .BTF_ids and the BTF they are of.
-func (a *app) openIDs(path, types, base string) (*ids.Section, *btf.Spec, error) {
+// open reads a file's .BTF_ids and the BTF they are of.
+func (f *idFlags) open(kernels *kernelFlags, path string) (*ids.Section, *btf.Spec, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -50,18 +61,19 @@ func (a *app) openIDs(path, types, base string) (*ids.Section, *btf.Spec, error)
 	if err != nil {
 		return nil, nil, codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
 	}
+	types := f.types
 	if types == "" {
 		types = path
 	}
-	spec, err := a.openBTF(types, base)
+	spec, err := kernels.openBTF(types, f.base)
 	return s, spec, err
 }
 
-func (a *app) showIDs(s *ids.Section, spec *btf.Spec) error {
+func (c *btfIDsCommand) showIDs(s *ids.Section, spec *btf.Spec) error {
 	wrong := map[*ids.Entry]string{}
 	sets := map[*ids.Group][]string{}
 	for _, f := range s.Check(spec) {
-		a.code = exitExpectation
+		c.code = exitExpectation
 		if f.Entry != nil {
 			wrong[f.Entry] = f.What
 		} else {
@@ -77,12 +89,12 @@ func (a *app) showIDs(s *ids.Section, spec *btf.Spec) error {
 		if g.Kind == ids.Set8 && g.Flags&1 != 0 {
 			head += " of kfuncs"
 		}
-		fmt.Fprintln(a.stdout, head)
+		fmt.Fprintln(c.stdout, head)
 		for _, what := range sets[g] {
-			fmt.Fprintf(a.stdout, "  ! %s\n", what)
+			fmt.Fprintf(c.stdout, "  ! %s\n", what)
 		}
 		for j := range g.Entries {
-			if err := a.showID(g, &g.Entries[j], spec, wrong[&g.Entries[j]]); err != nil {
+			if err := c.showID(g, &g.Entries[j], spec, wrong[&g.Entries[j]]); err != nil {
 				return err
 			}
 		}
@@ -90,7 +102,7 @@ func (a *app) showIDs(s *ids.Section, spec *btf.Spec) error {
 	return nil
 }
 
-func (a *app) showID(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) error {
+func (c *btfIDsCommand) showID(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) error {
 	kind, name := e.Kind, e.Name
 	if g.Kind != ids.List && e.ID != 0 {
 		kind, name = spec.Kind(e.ID), spec.Name(e.ID) // sets are sorted: the symbol is another entry's
@@ -105,12 +117,21 @@ func (a *app) showID(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) e
 	if wrong != "" {
 		line += fmt.Sprintf("  ! %s %s %s", e.Kind, e.Name, wrong)
 	}
-	_, err := fmt.Fprintln(a.stdout, line)
+	_, err := fmt.Fprintln(c.stdout, line)
 	return err
 }
 
-func (a *app) btfResolveIDsCommand() *cobra.Command {
-	var types, base, output string
+// btfResolveIDsCommand is bpfrun btf resolve-ids.
+type btfResolveIDsCommand struct {
+	*console
+	kernels *kernelFlags
+
+	idFlags
+	output string
+}
+
+func newBTFResolveIDsCommand(a *app) *cobra.Command {
+	c := &btfResolveIDsCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "resolve-ids FILE -o OUT",
 		Short: "Write the ids of .BTF_ids as resolve_btfids does",
@@ -119,10 +140,10 @@ resolve_btfids of the kernel's build does. Types that do not exist get id 0 and 
 		Example: "  bpfrun btf resolve-ids module.ko --base vmlinux -o resolved.ko",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if output == "" {
+			if c.output == "" {
 				return usagef("btf resolve-ids needs -o OUT")
 			}
-			s, spec, err := a.openIDs(args[0], types, base)
+			s, spec, err := c.open(c.kernels, args[0])
 			if err != nil {
 				return err
 			}
@@ -131,13 +152,13 @@ resolve_btfids of the kernel's build does. Types that do not exist get id 0 and 
 				return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(args[0]), err)}
 			}
 			for _, e := range missing {
-				a.note("%s %s is not in the BTF: its id is 0", e.Kind, e.Name)
-				a.code = exitExpectation
+				c.note("%s %s is not in the BTF: its id is 0", e.Kind, e.Name)
+				c.code = exitExpectation
 			}
-			return writeFile(output, func(w io.Writer) error { _, err := w.Write(file); return err })
+			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(file); return err })
 		},
 	}
-	idFlags(cmd, &types, &base)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write")
+	c.idFlags.add(cmd)
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
 	return cmd
 }

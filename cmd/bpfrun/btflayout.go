@@ -14,10 +14,18 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-func (a *app) btfLayoutCommand() *cobra.Command {
-	var base, compare string
-	var expand bool
-	var line int
+// btfLayoutCommand is bpfrun btf layout.
+type btfLayoutCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base, compare string
+	expand        bool
+	line          int
+}
+
+func newBTFLayoutCommand(a *app) *cobra.Command {
+	c := &btfLayoutCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "layout FILE TYPE [--compare FILE2]",
 		Short: "Show the layout of a type with cache lines, as pahole does, or beside another kernel's",
@@ -26,7 +34,7 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 		Example: "  bpfrun btf layout vmlinux sk_buff\n  bpfrun btf layout linux-5.10.btf task_struct --compare linux-6.12.btf",
 		Args:    exactly(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
@@ -34,13 +42,13 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 			if err != nil {
 				return err
 			}
-			if compare == "" {
-				return report.WriteType(a.stdout, spec, ids, field, btf.LayoutOptions{Expand: expand, CacheLine: line})
+			if c.compare == "" {
+				return report.WriteType(c.stdout, spec, ids, field, btf.LayoutOptions{Expand: c.expand, CacheLine: c.line})
 			}
 			if field != "" {
 				return usagef("--compare takes a type, not a field: %s", args[1])
 			}
-			other, err := a.openBTF(compare, "")
+			other, err := c.kernels.openBTF(c.compare, "")
 			if err != nil {
 				return err
 			}
@@ -49,26 +57,34 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 				return err
 			}
 			var b strings.Builder
-			names := [2]string{kernels.FileSource(args[0]).Name, kernels.FileSource(compare).Name}
+			names := [2]string{kernels.FileSource(args[0]).Name, kernels.FileSource(c.compare).Name}
 			if err := report.WriteLayoutComparison(&b, names[0], spec, ids[0], names[1], other, otherIDs[0]); err != nil {
 				return usageError{err}
 			}
 			if strings.Contains(b.String(), "\n!") {
-				a.code = exitExpectation
+				c.code = exitExpectation
 			}
-			_, err = io.WriteString(a.stdout, b.String())
+			_, err = io.WriteString(c.stdout, b.String())
 			return err
 		},
 	}
-	cmd.Flags().BoolVarP(&expand, "expand", "E", false, "write out the members of named structs and unions too")
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
-	cmd.Flags().StringVar(&compare, "compare", "", "BTF of the kernel to compare with")
-	cmd.Flags().IntVar(&line, "cacheline", 64, "size of a cache line in bytes; 0 shows none")
+	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "write out the members of named structs and unions too")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.compare, "compare", "", "BTF of the kernel to compare with")
+	cmd.Flags().IntVar(&c.line, "cacheline", 64, "size of a cache line in bytes; 0 shows none")
 	return cmd
 }
 
-func (a *app) btfSizeCommand() *cobra.Command {
-	var base string
+// btfSizeCommand is bpfrun btf size.
+type btfSizeCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base string
+}
+
+func newBTFSizeCommand(a *app) *cobra.Command {
+	c := &btfSizeCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "size FILE [NAME]",
 		Short: "List structs and unions by size, with holes and padding; * and ? match in names",
@@ -77,7 +93,7 @@ func (a *app) btfSizeCommand() *cobra.Command {
 			if len(args) > 2 {
 				return usagef("want FILE and one NAME, not %d arguments", len(args))
 			}
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
@@ -85,24 +101,32 @@ func (a *app) btfSizeCommand() *cobra.Command {
 			if len(args) == 2 {
 				pattern = args[1]
 			}
-			n, err := report.WriteSizes(a.stdout, spec, pattern)
+			n, err := report.WriteSizes(c.stdout, spec, pattern)
 			if err != nil {
 				return usagef("%q: %w", pattern, err)
 			}
 			if n == 0 {
-				a.note("%s: no struct or union of this name", pattern)
-				a.code = exitExpectation
+				c.note("%s: no struct or union of this name", pattern)
+				c.code = exitExpectation
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
 	return cmd
 }
 
-func (a *app) btfCCommand() *cobra.Command {
-	var base, output string
-	var only []string
+// btfCCommand is bpfrun btf c.
+type btfCCommand struct {
+	*console
+	kernels *kernelFlags
+
+	base, output string
+	only         []string
+}
+
+func newBTFCCommand(a *app) *cobra.Command {
+	c := &btfCCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "c FILE [--only TYPE...]",
 		Short: "Write a vmlinux.h: types and prototypes of kfuncs, all or only what some types need",
@@ -111,15 +135,15 @@ the header has these and what they need, and no other kfuncs. Kernels name their
 		Example: "  bpfrun btf c vmlinux --only task_struct,sk_buff -o vmlinux.h\n  bpfrun btf c embedded --only 'func bpf_task_acquire'",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			spec, err := a.openBTF(args[0], base)
+			spec, err := c.kernels.openBTF(args[0], c.base)
 			if err != nil {
 				return err
 			}
 			var ids, kfuncs []btf.ID
-			if len(only) == 0 {
+			if len(c.only) == 0 {
 				kfuncs = spec.Kfuncs()
 			}
-			for _, name := range only {
+			for _, name := range c.only {
 				found, field, err := lookup(spec, name)
 				if err != nil {
 					return err
@@ -135,23 +159,30 @@ the header has these and what they need, and no other kfuncs. Kernels name their
 					}
 				}
 			}
-			if len(only) > 0 && ids == nil {
+			if len(c.only) > 0 && ids == nil {
 				ids = []btf.ID{}
 			}
 			write := func(w io.Writer) error { return btf.DumpCWithKfuncs(w, spec, ids, kfuncs) }
-			if output != "" {
-				return writeFile(output, write)
+			if c.output != "" {
+				return writeFile(c.output, write)
 			}
-			return write(a.stdout)
+			return write(c.stdout)
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "types and kfuncs to write, with what they need")
-	cmd.Flags().StringVar(&base, "base", "", "BTF that FILE, split BTF of a module, continues")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output without")
+	cmd.Flags().StringSliceVar(&c.only, "only", nil, "types and kfuncs to write, with what they need")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write; standard output without")
 	return cmd
 }
 
-func (a *app) btfWhoCommand() *cobra.Command {
+// btfWhoCommand is bpfrun btf who.
+type btfWhoCommand struct {
+	*console
+	linker
+}
+
+func newBTFWhoCommand(a *app) *cobra.Command {
+	c := &btfWhoCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "who FIELD OBJECT... [--btf KERNELS]",
 		Short: "Which programs use a type or field, and on which kernels it is gone",
@@ -159,24 +190,24 @@ func (a *app) btfWhoCommand() *cobra.Command {
 the kernels of --btf. Exit code 1 when it is gone on one of them.`,
 		Example: "  bpfrun btf who sk_buff.mark *.bpf.o --btf 'kernels/*.btf'\n  bpfrun btf who task_struct prog.o --btf kernel.btf",
 		Args:    atLeast(2),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.btfWho(args[0], args[1:]) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.btfWho(args[0], args[1:]) },
 	}
 	return cmd
 }
 
-func (a *app) btfWho(field string, paths []string) error {
-	sources, err := a.btfSources()
+func (c *btfWhoCommand) btfWho(field string, paths []string) error {
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	uses := 0
 	for _, path := range paths {
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil {
 			return err
 		}
-		for _, s := range a.fitting(sources, obj.ByteOrder) {
-			linked, err := a.linkOn(obj, s)
+		for _, s := range c.kernels.fitting(sources, obj.ByteOrder) {
+			linked, err := c.linkOn(obj, s)
 			if err != nil {
 				return err
 			}
@@ -184,15 +215,15 @@ func (a *app) btfWho(field string, paths []string) error {
 				for i := range p.Relocs {
 					if usesField(&p.Relocs[i], field) {
 						uses++
-						a.showUse(obj, p, &p.Relocs[i], linked.Target)
+						c.showUse(obj, p, &p.Relocs[i], linked.Target)
 					}
 				}
 			}
 		}
 	}
 	if uses == 0 {
-		a.note("no relocation uses %s", field)
-		a.code = exitExpectation
+		c.note("no relocation uses %s", field)
+		c.code = exitExpectation
 	}
 	return nil
 }
@@ -213,19 +244,19 @@ func usesField(r *loader.Reloc, field string) bool {
 	return ok && (next == "" || strings.ContainsAny(next[:1], ".[:"))
 }
 
-func (a *app) showUse(obj *loader.Object, p *loader.LinkedProgram, r *loader.Reloc, t *loader.Target) {
+func (c *btfWhoCommand) showUse(obj *loader.Object, p *loader.LinkedProgram, r *loader.Reloc, t *loader.Target) {
 	what := fmt.Sprintf("%s = %d", r.Kind, r.Result.New)
 	switch {
 	case r.Err != nil:
 		what = "error: " + r.Err.Error()
-		a.code = exitExpectation
+		c.code = exitExpectation
 	case r.Target == nil && !slices.Contains([]string{"field_exists", "type_exists", "enumval_exists", "local_type_id"}, r.Kind.String()):
 		what = "gone"
-		a.code = exitExpectation
+		c.code = exitExpectation
 	}
 	line := ""
 	if l, ok := p.LineAt(r.Insn); ok {
 		line = fmt.Sprintf("  %s:%d: %s", l.File, l.Line, strings.TrimSpace(l.Text))
 	}
-	fmt.Fprintf(a.stdout, "%s: %s %s: insn %d: %s: %s%s\n", t.Name, obj.Name, p.Name, r.Insn, r.Local.Field(), what, line)
+	fmt.Fprintf(c.stdout, "%s: %s %s: insn %d: %s: %s%s\n", t.Name, obj.Name, p.Name, r.Insn, r.Local.Field(), what, line)
 }

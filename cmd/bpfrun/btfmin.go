@@ -14,8 +14,16 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-func (a *app) btfMinCommand() *cobra.Command {
-	var output string
+// btfMinCommand is bpfrun btf min.
+type btfMinCommand struct {
+	*console
+	linker
+
+	output string
+}
+
+func newBTFMinCommand(a *app) *cobra.Command {
+	c := &btfMinCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "min -o OUT {BTF OBJECT... | OBJECT... --btf KERNELS}",
 		Short: "Reduce BTF to what the relocations of objects need",
@@ -24,17 +32,17 @@ objects use, as "bpftool gen min_core_btf" does. Relocated for the small BTF the
 for the whole one, except for the ids of types. With several kernels OUT is a directory. -v lists old and new ids.`,
 		Example: "  bpfrun btf min -o small.btf vmlinux.btf tool.bpf.o\n  bpfrun btf min -o small/ *.bpf.o --btf 'kernels/*.btf.xz'",
 		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.btfMin(args, output) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.btfMin(args, c.output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write; a directory for several kernels")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write; a directory for several kernels")
 	return cmd
 }
 
-func (a *app) btfMin(args []string, output string) error {
+func (c *btfMinCommand) btfMin(args []string, output string) error {
 	if output == "" {
 		return usagef("btf min needs -o OUT")
 	}
-	kernels := a.btf
+	kernels := c.kernels.btf
 	if len(kernels) == 0 {
 		if len(args) < 2 {
 			return usagef("want BTF OBJECT..., or OBJECT... with --btf")
@@ -43,7 +51,7 @@ func (a *app) btfMin(args []string, output string) error {
 	}
 	var sources []btfSource
 	for _, k := range kernels {
-		s, err := a.expandBTF("--btf ", k)
+		s, err := c.kernels.expand("--btf ", k)
 		if err != nil {
 			return err
 		}
@@ -52,7 +60,7 @@ func (a *app) btfMin(args []string, output string) error {
 	objects := make([]*loader.Object, len(args))
 	for i, path := range args {
 		var err error
-		if objects[i], err = a.openObject(path); err != nil {
+		if objects[i], err = c.objects.open(path); err != nil {
 			return err
 		}
 	}
@@ -63,7 +71,7 @@ func (a *app) btfMin(args []string, output string) error {
 		}
 	}
 	doc := report.BTFMinDocument{Schema: report.Schema, Results: []report.BTFMin{}}
-	watch := a.progress("kernels", len(sources))
+	watch := c.progress("kernels", len(sources))
 	defer watch.end()
 	for _, s := range sources {
 		watch.add(1)
@@ -71,21 +79,21 @@ func (a *app) btfMin(args []string, output string) error {
 		if dir {
 			path = filepath.Join(output, s.Name+".btf")
 		}
-		r, err := a.minimiseBTF(s, objects, path)
+		r, err := c.minimiseBTF(s, objects, path)
 		if err != nil {
 			return err
 		}
 		doc.Results = append(doc.Results, r)
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
-	return report.WriteBTFMin(a.stdout, doc, a.verbose)
+	return report.WriteBTFMin(c.stdout, doc, c.verbose)
 }
 
 // minimiseBTF writes the small BTF of one kernel.
-func (a *app) minimiseBTF(s btfSource, objects []*loader.Object, path string) (report.BTFMin, error) {
-	spec, err := s.load(a.btfCache())
+func (c *btfMinCommand) minimiseBTF(s btfSource, objects []*loader.Object, path string) (report.BTFMin, error) {
+	spec, err := s.load(c.kernels.types())
 	if err != nil {
 		return report.BTFMin{}, btfError(s.Path, err)
 	}

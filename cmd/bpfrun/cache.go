@@ -6,11 +6,11 @@ import (
 )
 
 // btfCache is where the BTF of compressed kernels is kept; nil with --no-cache. Jobs that run side by side may call it.
-func (a *app) btfCache() *btffile.Cache {
-	a.cacheOnce.Do(func() {
-		if !a.noCache {
-			a.cache = kernels.Cache()
+func (k *kernelFlags) types() *btffile.Cache {
+	k.cacheOnce.Do(func() {
+		if !k.noCache {
+			k.unpacked = kernels.Cache()
 		}
 	})
-	return a.cache
+	return k.unpacked
 }

@@ -17,10 +17,10 @@ import (
 type completer = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
 
 // complete makes completion of a command tree know programs, maps, variables, runs and kernels.
-func (a *app) complete(root *cobra.Command) {
+func complete(root *cobra.Command, objects *objectFlags) {
 	flags := map[string]completer{
-		"prog": a.ofObject("", programsOf), "no-load": a.ofObject("", programsOf), "attach": a.ofObject("=", programsOf),
-		"map-size": a.ofObject("=", mapsOf), "inner-map": a.ofObject("=", mapsOf), "dump-map": a.ofObject("", mapsOf), "global": a.ofObject("=", variablesOf),
+		"prog": ofObject(objects, "", programsOf), "no-load": ofObject(objects, "", programsOf), "attach": ofObject(objects, "=", programsOf),
+		"map-size": ofObject(objects, "=", mapsOf), "inner-map": ofObject(objects, "=", mapsOf), "dump-map": ofObject(objects, "", mapsOf), "global": ofObject(objects, "=", variablesOf),
 		"btf": kernelNames, "base": kernelNames, "run": runs,
 		"loader": words(loader.DialectNames()...), "engine": words("interp", "jit", "both", "auto"), "color": words("auto", "always", "never"),
 		"scenario": files("yaml", "yml"), "pcap": files("pcap", "pcapng", "gz", "zst"), "module-btf": nil,
@@ -74,7 +74,7 @@ func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDir
 }
 
 // ofObject offers names of the object that is among the arguments.
-func (a *app) ofObject(suffix string, names func(*loader.Object) []string) completer {
+func ofObject(objects *objectFlags, suffix string, names func(*loader.Object) []string) completer {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		directive := cobra.ShellCompDirectiveNoFileComp
 		if suffix != "" {
@@ -82,7 +82,7 @@ func (a *app) ofObject(suffix string, names func(*loader.Object) []string) compl
 		}
 		var out []string
 		for _, path := range args {
-			if obj, err := a.openObject(path); err == nil {
+			if obj, err := objects.open(path); err == nil {
 				for _, n := range names(obj) {
 					out = append(out, n+suffix)
 				}

@@ -14,20 +14,27 @@ import (
 )
 
 // conformanceCommand is the group of commands that compare bpfrun with other implementations.
-func (a *app) conformanceCommand() *cobra.Command {
+func newConformanceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Compare with kernels, the public test suite and a reference evaluator",
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.conformanceISACommand(), a.conformancePluginCommand(), a.conformanceGenerateCommand(), a.conformanceRecordCommand(),
-		a.conformanceDecodeCommand(), a.conformanceCorpusCommand(), a.conformanceKernelCommand())
-	cmd.AddCommand(a.conformanceCoreCommand(), a.conformanceVerdictsCommand(), a.conformanceBTFCommand())
+	cmd.AddCommand(newConformanceISACommand(a), newConformancePluginCommand(a), newConformanceGenerateCommand(a), newConformanceRecordCommand(a),
+		newConformanceDecodeCommand(a), newConformanceCorpusCommand(a), newConformanceKernelCommand(a))
+	cmd.AddCommand(newConformanceCoreCommand(a), newConformanceVerdictsCommand(a), newConformanceBTFCommand(a))
 	return cmd
 }
 
-func (a *app) conformanceISACommand() *cobra.Command {
+// conformanceISACommand is bpfrun conformance isa.
+type conformanceISACommand struct {
+	*console
+	sim *machineFlags
+}
+
+func newConformanceISACommand(a *app) *cobra.Command {
+	c := &conformanceISACommand{console: &a.console, sim: &a.sim}
 	return &cobra.Command{
 		Use:   "isa FILE.jsonl[.gz]...",
 		Short: "Run recorded programs and compare map value and result",
@@ -38,14 +45,14 @@ bpf_conformance suite {name, code, mem, expect}. A line is printed per failing o
 last line reads "N passed, M failed". Exit code 1 when any failed.`,
 		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			modes, err := a.isaModes()
+			modes, err := c.sim.isaModes()
 			if err != nil {
 				return err
 			}
 			total := isa.Result{}
 			for _, path := range args {
 				for _, mode := range modes {
-					r, err := isa.Judge(path, isa.Config{Mode: mode, Limit: a.maxInsns}, a.stdout)
+					r, err := isa.Judge(path, isa.Config{Mode: mode, Limit: c.sim.maxInsns}, c.stdout)
 					if err != nil {
 						return codeError{exitUsage, err}
 					}
@@ -53,16 +60,23 @@ last line reads "N passed, M failed". Exit code 1 when any failed.`,
 					total.Failed += r.Failed
 				}
 			}
-			fmt.Fprintln(a.stdout, total.Summary())
+			fmt.Fprintln(c.stdout, total.Summary())
 			if total.Failed > 0 {
-				a.code = exitExpectation
+				c.code = exitExpectation
 			}
 			return nil
 		},
 	}
 }
 
-func (a *app) conformancePluginCommand() *cobra.Command {
+// conformancePluginCommand is bpfrun conformance plugin.
+type conformancePluginCommand struct {
+	*console
+	sim *machineFlags
+}
+
+func newConformancePluginCommand(a *app) *cobra.Command {
+	c := &conformancePluginCommand{console: &a.console, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "plugin [MEMORY]",
 		Short: "The plugin protocol of the public bpf_conformance suite",
@@ -70,7 +84,7 @@ func (a *app) conformancePluginCommand() *cobra.Command {
 input, the memory r1 points to as an argument of hex bytes, r0 in hex on standard output.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			modes, err := a.isaModes()
+			modes, err := c.sim.isaModes()
 			if err != nil {
 				return err
 			}
@@ -78,7 +92,7 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 			if len(args) > 0 {
 				memory = args[0]
 			}
-			err = isa.Plugin(memory, cmd.InOrStdin(), isa.Config{Mode: modes[len(modes)-1], Limit: a.maxInsns}, a.stdout)
+			err = isa.Plugin(memory, cmd.InOrStdin(), isa.Config{Mode: modes[len(modes)-1], Limit: c.sim.maxInsns}, c.stdout)
 			if err != nil {
 				return codeError{pluginCode(err), err}
 			}
@@ -123,7 +137,14 @@ type decodeAgreement struct {
 	NotJudged int `json:"not_judged"`
 }
 
-func (a *app) conformanceDecodeCommand() *cobra.Command {
+// conformanceDecodeCommand is bpfrun conformance decode.
+type conformanceDecodeCommand struct {
+	*console
+	kernels *kernelFlags
+}
+
+func newConformanceDecodeCommand(a *app) *cobra.Command {
+	c := &conformanceDecodeCommand{console: &a.console, kernels: &a.kernels}
 	return &cobra.Command{
 		Use:   "decode FILE.jsonl[.gz]",
 		Short: "Judge programs by the structural load checks and compare with a kernel's verdicts",
@@ -135,10 +156,10 @@ the one in the file's name (kernel-6.18-...), else 6.18.`,
 		Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var kernel decode.Version
-			if a.kernelVersion != "" {
-				_, v, ok := loader.ParseRelease(a.kernelVersion)
+			if c.kernels.version != "" {
+				_, v, ok := loader.ParseRelease(c.kernels.version)
 				if !ok {
-					return usagef("--kernel-version %q: want MAJOR.MINOR or MAJOR.MINOR.PATCH", a.kernelVersion)
+					return usagef("--kernel-version %q: want MAJOR.MINOR or MAJOR.MINOR.PATCH", c.kernels.version)
 				}
 				kernel = decode.Version(v)
 			}
@@ -147,35 +168,35 @@ the one in the file's name (kernel-6.18-...), else 6.18.`,
 				return codeError{exitUsage, err}
 			}
 			if r.Disagree > 0 {
-				a.code = exitExpectation
+				c.code = exitExpectation
 			}
-			return a.printVerdicts(r)
+			return c.printVerdicts(r)
 		},
 	}
 }
 
-func (a *app) printVerdicts(r *isa.DecodeReport) error {
-	if a.jsonOut {
-		doc := decodeDocument{Schema: report.Schema, Exit: a.code, Results: r.Results}
+func (c *conformanceDecodeCommand) printVerdicts(r *isa.DecodeReport) error {
+	if c.json {
+		doc := decodeDocument{Schema: report.Schema, Exit: c.code, Results: r.Results}
 		if doc.Results == nil {
 			doc.Results = []isa.DecodeResult{}
 		}
 		if r.Asked > 0 {
 			doc.Agreement = &decodeAgreement{r.Agree, r.Disagree, r.NotStructural}
-			fmt.Fprintln(a.stderr, r.Summary())
+			fmt.Fprintln(c.stderr, r.Summary())
 		}
-		return json.NewEncoder(a.stdout).Encode(doc)
+		return json.NewEncoder(c.stdout).Encode(doc)
 	}
 	for _, res := range r.Results {
 		switch {
 		case res.Judged && !res.Agrees:
-			fmt.Fprintf(a.stdout, "%s: kernel says %q, bpfrun %q\n", res.ID, verdictText(!res.OK, res.Kernel), verdictText(res.OK, res.Why))
+			fmt.Fprintf(c.stdout, "%s: kernel says %q, bpfrun %q\n", res.ID, verdictText(!res.OK, res.Kernel), verdictText(res.OK, res.Why))
 		case r.Asked == 0:
-			fmt.Fprintf(a.stdout, "%s: %s\n", res.ID, verdictText(res.OK, res.Why))
+			fmt.Fprintf(c.stdout, "%s: %s\n", res.ID, verdictText(res.OK, res.Why))
 		}
 	}
 	if r.Asked > 0 {
-		fmt.Fprintln(a.stdout, r.Summary())
+		fmt.Fprintln(c.stdout, r.Summary())
 	}
 	return nil
 }

@@ -19,9 +19,17 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-func (a *app) conformanceBTFCommand() *cobra.Command {
-	var root, dir string
-	var kernel []string
+// conformanceBTFCommand is bpfrun conformance btf.
+type conformanceBTFCommand struct {
+	*console
+	linker
+
+	root, dir string
+	kernel    []string
+}
+
+func newConformanceBTFCommand(a *app) *cobra.Command {
+	c := &conformanceBTFCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "btf FILE.jsonl[.gz]...",
 		Short: "Judge BTF whose verdicts a real kernel gave, and compare",
@@ -32,32 +40,32 @@ Exit code 1 when any verdict differs.`,
 		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var spec *btf.Spec
-			if len(kernel) > 0 {
+			if len(c.kernel) > 0 {
 				var err error
-				if spec, err = a.openBTF(kernel[0], ""); err != nil {
+				if spec, err = c.kernels.openBTF(c.kernel[0], ""); err != nil {
 					return err
 				}
 			}
-			return a.conformanceBTF(args, root, dir, spec)
+			return c.conformanceBTF(args, c.root, c.dir, spec)
 		},
 	}
-	cmd.Flags().StringVar(&root, "objects", ".", "directory that paths of sources are below")
-	cmd.Flags().StringSliceVar(&kernel, "kernel-btf", nil, "BTF of the kernel of the recordings: kptrs to its types need a destructor")
-	cmd.Flags().StringVar(&dir, "write", "", "directory for the BTF of each difference")
+	cmd.Flags().StringVar(&c.root, "objects", ".", "directory that paths of sources are below")
+	cmd.Flags().StringSliceVar(&c.kernel, "kernel-btf", nil, "BTF of the kernel of the recordings: kptrs to its types need a destructor")
+	cmd.Flags().StringVar(&c.dir, "write", "", "directory for the BTF of each difference")
 	return cmd
 }
 
-func (a *app) conformanceBTF(paths []string, root, dir string, kernel *btf.Spec) error {
+func (c *conformanceBTFCommand) conformanceBTF(paths []string, root, dir string, kernel *btf.Spec) error {
 	seeds, err := btfcases.Seeds()
 	if err != nil {
 		return err
 	}
 	var total btfcases.Result
-	out := bufio.NewWriter(a.stdout)
+	out := bufio.NewWriter(c.stdout)
 	defer out.Flush()
 	for _, path := range paths {
 		err := btfcases.Read(path, func(l *btfcases.Line) error {
-			raw, err := a.btfSourceRaw(seeds, root, l.Source)
+			raw, err := btfSourceRaw(c.objects, seeds, root, l.Source)
 			if err != nil {
 				return err
 			}
@@ -69,7 +77,7 @@ func (a *app) conformanceBTF(paths []string, root, dir string, kernel *btf.Spec)
 				return fmt.Errorf("%q is not a release of Linux", l.Kernel)
 			}
 			total.Add(btfcases.Compare(l, raw, uapi.ReleaseOf(version), hasType(kernel), func(n int, raw []byte, ours error) {
-				if letter := l.Verdicts[n]; (letter == '.') == (ours == nil) && !a.verbose {
+				if letter := l.Verdicts[n]; (letter == '.') == (ours == nil) && !c.verbose {
 					return
 				}
 				fmt.Fprintf(out, "%s mutant %d: the kernel %s, ours: %v\n", l.Source, n, shownLetter(l.Verdicts[n]), orAccepted(ours))
@@ -87,7 +95,7 @@ func (a *app) conformanceBTF(paths []string, root, dir string, kernel *btf.Spec)
 		}
 	}
 	if total.Wrong > 0 {
-		a.code = exitExpectation
+		c.code = exitExpectation
 	}
 	asked := total.Cases - total.NotAsked
 	fmt.Fprintf(out, "%d cases, %d accepted by the kernel, %d not asked: %d with another verdict (%.4f %% the same), %d refused with another error\n",
@@ -127,14 +135,14 @@ func hasType(kernel *btf.Spec) btfcases.Kernel {
 
 // btfSourceRaw returns the BTF of a source: one of the seeds, or of a file below a directory, of an object as libbpf gives it to
 // kernels.
-func (a *app) btfSourceRaw(seeds []btfcases.Source, root, name string) ([]byte, error) {
+func btfSourceRaw(objects *objectFlags, seeds []btfcases.Source, root, name string) ([]byte, error) {
 	for _, s := range seeds {
 		if s.Name == name {
 			return s.Raw, nil
 		}
 	}
 	path := filepath.Join(root, filepath.FromSlash(name))
-	if obj, err := a.openObject(path); err == nil && obj.BTF != nil {
+	if obj, err := objects.open(path); err == nil && obj.BTF != nil {
 		return obj.KernelBTF()
 	}
 	spec, err := btf.Load(path, nil)
@@ -144,23 +152,32 @@ func (a *app) btfSourceRaw(seeds []btfcases.Source, root, name string) ([]byte, 
 	return spec.Raw(), nil
 }
 
-func (a *app) recordBTFCommand() *cobra.Command {
-	var output, root string
-	var mutants int
+// recordBTFCommand is bpfrun conformance record btf.
+type recordBTFCommand struct {
+	*console
+	objects *objectFlags
+	sim     *machineFlags
+
+	output, root string
+	mutants      int
+}
+
+func newRecordBTFCommand(a *app) *cobra.Command {
+	c := &recordBTFCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "btf [FILE]... -o FILE.jsonl[.gz]",
 		Short: "Ask the running kernel about mutants of BTF, for conformance btf",
 		Long: `Give mutants of BTF, a few of our own and those of FILEs, to BPF_BTF_LOAD of this machine's kernel, and write which it takes and
 with which error it refuses the others. Loads are paced. Mutants that some kernels do not survive are left out. Needs root.`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.recordBTF(args, output, root, mutants) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.recordBTF(args, c.output, c.root, c.mutants) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
-	cmd.Flags().StringVar(&root, "objects", ".", "directory that paths of sources are below")
-	cmd.Flags().IntVar(&mutants, "mutations", 1000, "mutants of each source, determined by --seed")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	cmd.Flags().StringVar(&c.root, "objects", ".", "directory that paths of sources are below")
+	cmd.Flags().IntVar(&c.mutants, "mutations", 1000, "mutants of each source, determined by --seed")
 	return cmd
 }
 
-func (a *app) recordBTF(files []string, output, root string, mutants int) error {
+func (c *recordBTFCommand) recordBTF(files []string, output, root string, mutants int) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	sources, err := btfcases.Seeds()
@@ -168,7 +185,7 @@ func (a *app) recordBTF(files []string, output, root string, mutants int) error 
 		return err
 	}
 	for _, f := range files {
-		raw, err := a.btfSourceRaw(nil, root, f)
+		raw, err := btfSourceRaw(c.objects, nil, root, f)
 		if err != nil {
 			return codeError{exitLoad, err}
 		}
@@ -178,25 +195,25 @@ func (a *app) recordBTF(files []string, output, root string, mutants int) error 
 	if err != nil {
 		return codeError{exitNotSimulated, fmt.Errorf("record btf: the running kernel's types: %w", err)}
 	}
-	w, err := a.createVectors(output)
+	w, err := c.createVectors(output)
 	if err != nil {
 		return err
 	}
 	enc := json.NewEncoder(w)
-	err = a.recordSources(ctx, sources, mutants, hasType(kernel), enc.Encode)
+	err = c.recordSources(ctx, sources, mutants, hasType(kernel), enc.Encode)
 	return errors.Join(err, w.Close())
 }
 
-func (a *app) recordSources(ctx context.Context, sources []btfcases.Source, mutants int, kernel btfcases.Kernel, emit func(any) error) error {
+func (c *recordBTFCommand) recordSources(ctx context.Context, sources []btfcases.Source, mutants int, kernel btfcases.Kernel, emit func(any) error) error {
 	accepted, total := 0, 0
 	for _, s := range sources {
-		l := btfcases.Line{Kernel: record.Release(), Source: s.Name, SHA256: btfcases.Hash(s.Raw), Seed: a.seed}
+		l := btfcases.Line{Kernel: record.Release(), Source: s.Name, SHA256: btfcases.Hash(s.Raw), Seed: c.sim.seed}
 		letters := make([]byte, 0, mutants)
 		for n := range mutants {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			raw := btfcases.Mutant(s.Raw, a.seed, uint64(n))
+			raw := btfcases.Mutant(s.Raw, c.sim.seed, uint64(n))
 			if btfcases.Unsafe(raw, kernel) {
 				letters = append(letters, btfcases.NotAsked)
 				continue
@@ -220,6 +237,6 @@ func (a *app) recordSources(ctx context.Context, sources []btfcases.Source, muta
 			return err
 		}
 	}
-	a.note("Linux %s: %d of %d accepted", record.Release(), accepted, total)
+	c.note("Linux %s: %d of %d accepted", record.Release(), accepted, total)
 	return nil
 }

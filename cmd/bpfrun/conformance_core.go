@@ -18,8 +18,16 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-func (a *app) conformanceCoreCommand() *cobra.Command {
-	var objects string
+// conformanceCoreCommand is bpfrun conformance core.
+type conformanceCoreCommand struct {
+	*console
+	kernels *kernelFlags
+
+	dir string
+}
+
+func newConformanceCoreCommand(a *app) *cobra.Command {
+	c := &conformanceCoreCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "core EXPECT.jsonl[.gz]... --objects DIR --btf KERNELS",
 		Short: "Compare CO-RE relocations with recorded expectations",
@@ -31,24 +39,24 @@ their path or file name, kernels among those of --btf by their names. A line is 
 difference; the last line reads "N passed, M failed". Exit code 1 when any failed.`,
 		Example: "  bpfrun conformance core expect.jsonl.gz --objects objects/ --btf 'kernels/*.btf.xz'",
 		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.conformanceCore(args, objects) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.conformanceCore(args, c.dir) },
 	}
-	cmd.Flags().StringVar(&objects, "objects", ".", "directory with the objects that the expectations name")
+	cmd.Flags().StringVar(&c.dir, "objects", ".", "directory with the objects that the expectations name")
 	return cmd
 }
 
-func (a *app) conformanceCore(files []string, objects string) error {
-	sources, err := a.btfSources()
+func (c *conformanceCoreCommand) conformanceCore(files []string, objects string) error {
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	cfg := core.Config{Objects: objects, Parallel: runtime.GOMAXPROCS(0)}
 	for _, s := range sources {
-		cfg.Kernels = append(cfg.Kernels, core.Kernel{Name: s.Name, Open: func() (*loader.Target, error) { return a.target(s) }})
+		cfg.Kernels = append(cfg.Kernels, core.Kernel{Name: s.Name, Open: func() (*loader.Target, error) { return c.kernels.target(s) }})
 	}
 	var total core.Result
 	for _, path := range files {
-		r, err := core.Check(path, cfg, a.stdout)
+		r, err := core.Check(path, cfg, c.stdout)
 		if err != nil {
 			return usageError{err}
 		}
@@ -57,23 +65,31 @@ func (a *app) conformanceCore(files []string, objects string) error {
 		total.Deviations += r.Deviations
 	}
 	if total.Deviations > 0 {
-		fmt.Fprintf(a.stdout, "%d differ from libbpf on purpose\n", total.Deviations)
+		fmt.Fprintf(c.stdout, "%d differ from libbpf on purpose\n", total.Deviations)
 	}
-	fmt.Fprintln(a.stdout, total.Summary())
+	fmt.Fprintln(c.stdout, total.Summary())
 	if total.Failed > 0 {
-		a.code = exitExpectation
+		c.code = exitExpectation
 	}
 	return nil
 }
 
 // recordOptions are the flags of conformance record core.
 type recordOptions struct {
-	objects, output, cc string
-	libbpf              bool
+	dir, output, cc string
+	libbpf          bool
 }
 
-func (a *app) recordCoreCommand() *cobra.Command {
-	var o recordOptions
+// recordCoreCommand is bpfrun conformance record core.
+type recordCoreCommand struct {
+	*console
+	linker
+
+	recordOptions
+}
+
+func newRecordCoreCommand(a *app) *cobra.Command {
+	c := &recordCoreCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "core [OBJECT...] --objects DIR --btf KERNELS -o FILE.jsonl[.gz]",
 		Short: "Write what CO-RE makes of objects, as expectations for conformance core",
@@ -81,42 +97,42 @@ func (a *app) recordCoreCommand() *cobra.Command {
 core: from bpfrun itself, or with --libbpf from the libbpf of this system, for which a C compiler,
 libbpf's headers are needed, no privileges are. Without arguments all *.o below --objects are taken.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return a.recordCore(args, o) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.recordCore(args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.objects, "objects", ".", "directory the names of objects start at")
-	f.StringVarP(&o.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
-	f.BoolVar(&o.libbpf, "libbpf", false, "ask this system's libbpf instead of bpfrun")
-	f.StringVar(&o.cc, "cc", "cc", "C compiler, with flags, that builds the libbpf harness")
+	f.StringVar(&c.dir, "objects", ".", "directory the names of objects start at")
+	f.StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	f.BoolVar(&c.libbpf, "libbpf", false, "ask this system's libbpf instead of bpfrun")
+	f.StringVar(&c.cc, "cc", "cc", "C compiler, with flags, that builds the libbpf harness")
 	return cmd
 }
 
-func (a *app) recordCore(paths []string, o recordOptions) error {
-	sources, err := a.btfSources()
+func (c *recordCoreCommand) recordCore(paths []string) error {
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	if len(paths) == 0 {
-		if paths, err = objectsBelow(o.objects); err != nil {
+		if paths, err = objectsBelow(c.dir); err != nil {
 			return usageError{err}
 		}
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	var out bytes.Buffer
-	if o.libbpf {
-		err = a.recordLibbpf(ctx, &out, paths, sources, o)
+	if c.libbpf {
+		err = c.recordLibbpf(ctx, &out, paths, sources)
 	} else {
-		err = a.recordOwn(ctx, &out, paths, sources, o)
+		err = c.recordOwn(ctx, &out, paths, sources)
 	}
 	if err != nil {
 		return err
 	}
-	if o.output == "" || o.output == "-" {
-		_, err = out.WriteTo(a.stdout)
+	if c.output == "" || c.output == "-" {
+		_, err = out.WriteTo(c.stdout)
 		return err
 	}
-	return writeVectors(o.output, out.Bytes())
+	return writeVectors(c.output, out.Bytes())
 }
 
 // objectsBelow lists the object files below a directory.
@@ -143,9 +159,9 @@ func objectName(dir, path string) string {
 }
 
 // recordOwn records what bpfrun makes of the objects. What cannot be opened or loaded is named and left out.
-func (a *app) recordOwn(ctx context.Context, w io.Writer, paths []string, sources []btfSource, o recordOptions) error {
+func (c *recordCoreCommand) recordOwn(ctx context.Context, w io.Writer, paths []string, sources []btfSource) error {
 	for _, s := range sources {
-		target, err := a.target(s)
+		target, err := c.kernels.target(s)
 		if err != nil {
 			return err
 		}
@@ -153,12 +169,12 @@ func (a *app) recordOwn(ctx context.Context, w io.Writer, paths []string, source
 			if err := ctx.Err(); err != nil {
 				return codeError{exitFault, err}
 			}
-			obj, err := a.openObject(path)
+			obj, err := c.objects.open(path)
 			if err == nil {
-				err = core.Record(w, objectName(o.objects, path), obj, s.Name+".btf", target)
+				err = core.Record(w, objectName(c.dir, path), obj, s.Name+".btf", target)
 			}
 			if err != nil {
-				a.note("%s on %s is left out: %v", path, s.Name, err)
+				c.note("%s on %s is left out: %v", path, s.Name, err)
 			}
 		}
 	}
@@ -166,20 +182,20 @@ func (a *app) recordOwn(ctx context.Context, w io.Writer, paths []string, source
 }
 
 // recordLibbpf records what this system's libbpf makes of the objects.
-func (a *app) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sources []btfSource, o recordOptions) error {
-	h, err := libbpf.Build(ctx, o.cc)
+func (c *recordCoreCommand) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sources []btfSource) error {
+	h, err := libbpf.Build(ctx, c.cc)
 	if err != nil {
 		return codeError{exitNotSimulated, err}
 	}
 	defer h.Close()
-	a.note("libbpf %s", h.Version)
+	c.note("libbpf %s", h.Version)
 	for _, s := range sources {
-		raw, err := a.rawFile(s)
+		raw, err := c.rawFile(s)
 		if err != nil {
 			return err
 		}
 		for _, path := range paths {
-			lines, err := h.Run(ctx, objectName(o.objects, path), path, s.Name+".btf", raw)
+			lines, err := h.Run(ctx, objectName(c.dir, path), path, s.Name+".btf", raw)
 			if err != nil {
 				os.Remove(raw)
 				return codeError{exitNotSimulated, err}
@@ -197,8 +213,8 @@ func (a *app) recordLibbpf(ctx context.Context, w io.Writer, paths []string, sou
 }
 
 // rawFile writes the source's BTF, without compression, into a temporary file.
-func (a *app) rawFile(s btfSource) (path string, err error) {
-	spec, err := s.load(a.btfCache())
+func (c *recordCoreCommand) rawFile(s btfSource) (path string, err error) {
+	spec, err := s.load(c.kernels.types())
 	if err != nil {
 		return "", err
 	}

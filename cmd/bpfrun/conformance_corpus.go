@@ -29,10 +29,19 @@ type corpusDocument struct {
 // corpusOptions say how the objects are measured and shown.
 type corpusOptions struct{ optional, brief bool }
 
-func (a *app) conformanceCorpusCommand() *cobra.Command {
-	var objects []string
-	var into string
-	var o corpusOptions
+// conformanceCorpusCommand is bpfrun conformance corpus.
+type conformanceCorpusCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	patterns []string
+	into     string
+	corpusOptions
+}
+
+func newConformanceCorpusCommand(a *app) *cobra.Command {
+	c := &conformanceCorpusCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "corpus --objects GLOB --btf GLOB",
 		Short: "Run many objects on many kernels' types and print what became of them as Markdown",
@@ -41,33 +50,33 @@ the status of the programs, the share of the reachable instructions that were ex
 fields read. Objects of one directory share a table. Exit code 4 when a program faulted; refusals are results.`,
 		Example: "  bpfrun conformance corpus --objects 'objects/*.o' --btf 'kernels/*.btf' --into CONFORMANCE.md",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.runCorpus(objects, into, o) },
+		RunE:    func(*cobra.Command, []string) error { return c.runCorpus(c.patterns, c.into) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&objects, "objects", nil, "object files: a path or a glob; repeatable")
-	f.BoolVar(&o.optional, "optional", false, "also run the programs of sections that begin with ?, one of which a test loads at a time")
-	f.BoolVar(&o.brief, "brief", false, "write what all objects come to and the reasons, no table of objects")
-	f.StringVar(&into, "into", "", "Markdown FILE whose corpus section is replaced, instead of printing")
+	f.StringArrayVar(&c.patterns, "objects", nil, "object files: a path or a glob; repeatable")
+	f.BoolVar(&c.optional, "optional", false, "also run the programs of sections that begin with ?, one of which a test loads at a time")
+	f.BoolVar(&c.brief, "brief", false, "write what all objects come to and the reasons, no table of objects")
+	f.StringVar(&c.into, "into", "", "Markdown FILE whose corpus section is replaced, instead of printing")
 	return cmd
 }
 
-func (a *app) runCorpus(patterns []string, into string, o corpusOptions) error {
+func (c *conformanceCorpusCommand) runCorpus(patterns []string, into string) error {
 	objects, err := corpusObjects(patterns)
 	if err != nil {
 		return err
 	}
-	sources, err := a.btfSources()
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	rows := make([]*corpus.Row, 0, len(objects)*len(sources))
-	watch := a.progress("kernels", len(sources))
+	watch := c.progress("kernels", len(sources))
 	defer watch.end()
 	for _, s := range sources {
 		watch.add(1)
-		more, err := a.corpusOn(ctx, objects, s, o)
+		more, err := c.corpusOn(ctx, objects, s)
 		if err != nil {
 			return err
 		}
@@ -75,17 +84,17 @@ func (a *app) runCorpus(patterns []string, into string, o corpusOptions) error {
 	}
 	summary := corpus.Summarise(rows)
 	if slices.ContainsFunc(summary, func(s corpus.Summary) bool { return s.Faults > 0 }) {
-		a.code = exitFault
+		c.code = exitFault
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, corpusDocument{report.Schema, a.code, summary, rows})
+	if c.json {
+		return report.WriteJSON(c.stdout, corpusDocument{report.Schema, c.code, summary, rows})
 	}
 	write := corpus.Write
-	if o.brief {
+	if c.brief {
 		write = corpus.WriteBrief
 	}
 	if into == "" {
-		return write(a.stdout, rows)
+		return write(c.stdout, rows)
 	}
 	var section bytes.Buffer
 	if err := write(&section, rows); err != nil {
@@ -116,8 +125,8 @@ func corpusObjects(patterns []string) ([]string, error) {
 }
 
 // corpusOn measures all objects on one target, several at a time. Rows are in the order of the objects.
-func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource, o corpusOptions) ([]*corpus.Row, error) {
-	target, err := a.target(s)
+func (c *conformanceCorpusCommand) corpusOn(ctx context.Context, paths []string, s btfSource) ([]*corpus.Row, error) {
+	target, err := c.kernels.target(s)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +137,7 @@ func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource, o corpu
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i], errs[i] = a.corpusRow(ctx, paths[i], target, corpus.Config{Seed: a.seed, Types: types, Optional: o.optional})
+				rows[i], errs[i] = c.corpusRow(ctx, paths[i], target, corpus.Config{Seed: c.sim.seed, Types: types, Optional: c.optional})
 			}
 		})
 	}
@@ -145,9 +154,9 @@ func (a *app) corpusOn(ctx context.Context, paths []string, s btfSource, o corpu
 	return rows, nil
 }
 
-func (a *app) corpusRow(ctx context.Context, path string, target *loader.Target, cfg corpus.Config) (*corpus.Row, error) {
+func (c *conformanceCorpusCommand) corpusRow(ctx context.Context, path string, target *loader.Target, cfg corpus.Config) (*corpus.Row, error) {
 	row := &corpus.Row{Object: filepath.Base(path), Target: target.Name, Programs: []corpus.Program{}, Fields: []string{}}
-	obj, err := a.openObject(path)
+	obj, err := c.objects.open(path)
 	var bad codeError
 	switch {
 	case errors.As(err, &bad):

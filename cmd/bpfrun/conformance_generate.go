@@ -53,8 +53,16 @@ func (g *generateFlags) config() (generate.Config, error) {
 	return generate.Config{Runs: g.runs, Only: g.only, Small: g.small}, nil
 }
 
-func (a *app) conformanceGenerateCommand() *cobra.Command {
-	var g generateFlags
+// conformanceGenerateCommand is bpfrun conformance generate.
+type conformanceGenerateCommand struct {
+	*console
+	sim *machineFlags
+
+	generateFlags
+}
+
+func newConformanceGenerateCommand(a *app) *cobra.Command {
+	c := &conformanceGenerateCommand{console: &a.console, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "generate [--count N] [--seed S] [--kernel]",
 		Short: "Compare interpreter, reference evaluator and the running kernel on generated programs",
@@ -62,54 +70,54 @@ func (a *app) conformanceGenerateCommand() *cobra.Command {
 --kernel also with the running kernel (BPF_PROG_LOAD and BPF_PROG_TEST_RUN only; needs root). Programs
 are the same for the same --seed. Disagreeing programs are printed; exit code 1 when there are any.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.generate(&g) },
+		RunE: func(*cobra.Command, []string) error { return c.generate() },
 	}
-	g.add(cmd, 20_000)
-	cmd.Flags().BoolVar(&g.kernel, "kernel", false, "also run them on this machine's kernel")
-	cmd.Flags().BoolVar(&g.mutate, "mutate", false, "change fields of the programs, which makes most of them fault")
-	cmd.Flags().BoolVar(&g.show, "show", false, "print the program --first instead")
+	c.generateFlags.add(cmd, 20_000)
+	cmd.Flags().BoolVar(&c.kernel, "kernel", false, "also run them on this machine's kernel")
+	cmd.Flags().BoolVar(&c.mutate, "mutate", false, "change fields of the programs, which makes most of them fault")
+	cmd.Flags().BoolVar(&c.show, "show", false, "print the program --first instead")
 	return cmd
 }
 
-func (a *app) generate(g *generateFlags) error {
-	modes, err := a.isaModes()
+func (x *conformanceGenerateCommand) generate() error {
+	modes, err := x.sim.isaModes()
 	if err != nil {
 		return err
 	}
-	programs, err := g.config()
+	programs, err := x.config()
 	if err != nil {
 		return err
 	}
-	cfg := isa.DifferentialConfig{Seed: a.seed, First: g.first, Count: g.count, Generate: programs, Mutate: g.mutate}
-	if a.engine != "auto" { // else all modes there are, in turn
+	cfg := isa.DifferentialConfig{Seed: x.sim.seed, First: x.first, Count: x.count, Generate: programs, Mutate: x.mutate}
+	if x.sim.engine != "auto" { // else all modes there are, in turn
 		cfg.Modes = modes
 	}
-	if g.kernel {
-		if g.only == generate.Recursion {
+	if x.kernel {
+		if x.only == generate.Recursion {
 			return usagef("--only recursion --kernel: no kernel takes such programs")
 		}
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
 		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
 	}
-	if g.show {
-		c := generate.New(a.seed, cfg.Generate).Case(g.first)
-		fmt.Fprintf(a.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
+	if x.show {
+		c := generate.New(x.sim.seed, cfg.Generate).Case(x.first)
+		fmt.Fprintf(x.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
 		return nil
 	}
-	ctx, cancel := a.interruptible(context.Background())
+	ctx, cancel := x.interruptible(context.Background())
 	defer cancel()
 	start := time.Now()
-	watch := a.progress("programs", int(g.count))
-	cfg.Progress = func(done uint64) { watch.set(int(done), int(g.count)) }
+	watch := x.progress("programs", int(x.count))
+	cfg.Progress = func(done uint64) { watch.set(int(done), int(x.count)) }
 	r, err := isa.Differential(ctx, cfg)
 	watch.end()
 	if r == nil || err != nil && !errors.Is(err, context.Canceled) {
 		return codeError{exitNotSimulated, err}
 	}
 	for _, d := range r.Disagreements {
-		fmt.Fprintln(a.stdout, d.Text)
+		fmt.Fprintln(x.stdout, d.Text)
 	}
-	a.reasons(r.Reasons)
+	writeReasons(x.console, r.Reasons)
 	who := "interpreter = reference"
 	if len(cfg.Modes) > 0 {
 		who = ""
@@ -118,42 +126,50 @@ func (a *app) generate(g *generateFlags) error {
 		}
 		who += "reference"
 	}
-	if g.kernel {
+	if x.kernel {
 		who += " = Linux " + record.Release()
 	}
-	fmt.Fprintf(a.stdout, "%s, seed %d: %s (%.0f s)\n", who, a.seed, r.Summary(), time.Since(start).Seconds())
+	fmt.Fprintf(x.stdout, "%s, seed %d: %s (%.0f s)\n", who, x.sim.seed, r.Summary(), time.Since(start).Seconds())
 	if r.Disagreeing > 0 || err != nil {
-		a.code = exitExpectation
+		x.code = exitExpectation
 	}
 	return nil
 }
 
-// reasons prints why the kernel refused programs, most frequent first.
-func (a *app) reasons(m map[string]uint64) {
-	if !a.verbose {
+// writeReasons prints why the kernel refused programs, most frequent first.
+func writeReasons(c *console, m map[string]uint64) {
+	if !c.verbose {
 		return
 	}
 	keys := slices.SortedFunc(maps.Keys(m), func(x, y string) int {
 		return int(m[y]) - int(m[x]) + strings.Compare(x, y)/2
 	})
 	for _, k := range keys {
-		fmt.Fprintf(a.stdout, "refused %d times: %s\n", m[k], k)
+		fmt.Fprintf(c.stdout, "refused %d times: %s\n", m[k], k)
 	}
 }
 
-func (a *app) conformanceRecordCommand() *cobra.Command {
+func newConformanceRecordCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Record results of the running kernel",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.recordISACommand(), a.recordCasesCommand(), a.recordCoreCommand(), a.recordVerdictsCommand(), a.recordBTFCommand())
+	cmd.AddCommand(newRecordISACommand(a), newRecordCasesCommand(a), newRecordCoreCommand(a), newRecordVerdictsCommand(a), newRecordBTFCommand(a))
 	return cmd
 }
 
-func (a *app) recordISACommand() *cobra.Command {
-	var g generateFlags
+// recordISACommand is bpfrun conformance record isa.
+type recordISACommand struct {
+	*console
+	sim *machineFlags
+
+	generateFlags
+}
+
+func newRecordISACommand(a *app) *cobra.Command {
+	c := &recordISACommand{console: &a.console, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "isa -o FILE.jsonl[.gz]",
 		Short: "Run generated programs on the running kernel and write vectors for conformance isa",
@@ -161,30 +177,30 @@ func (a *app) recordISACommand() *cobra.Command {
 which conformance isa compares with. Needs root; nothing is attached or pinned.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			programs, err := g.config()
+			programs, err := c.config()
 			if err != nil {
 				return err
 			}
 			var out bytes.Buffer
-			ctx, cancel := a.interruptible(context.Background())
+			ctx, cancel := c.interruptible(context.Background())
 			defer cancel()
-			cfg := record.Config{Seed: a.seed, First: g.first, Count: g.count, Generate: programs}
+			cfg := record.Config{Seed: c.sim.seed, First: c.first, Count: c.count, Generate: programs}
 			cfg.Generate.Version = record.Version()
 			r, err := record.Programs(ctx, cfg, &out)
 			if err != nil {
 				return codeError{exitNotSimulated, err}
 			}
-			a.reasons(r.Reasons)
-			fmt.Fprintf(a.stderr, "Linux %s, seed %d: %s\n", record.Release(), a.seed, r.Summary())
-			if g.output == "" || g.output == "-" {
-				_, err = out.WriteTo(a.stdout)
+			writeReasons(c.console, r.Reasons)
+			fmt.Fprintf(c.stderr, "Linux %s, seed %d: %s\n", record.Release(), c.sim.seed, r.Summary())
+			if c.output == "" || c.output == "-" {
+				_, err = out.WriteTo(c.stdout)
 				return err
 			}
-			return writeVectors(g.output, out.Bytes())
+			return writeVectors(c.output, out.Bytes())
 		},
 	}
-	g.add(cmd, 1000)
-	cmd.Flags().StringVarP(&g.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	c.generateFlags.add(cmd, 1000)
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
 	return cmd
 }
 
@@ -199,9 +215,9 @@ func writeVectors(path string, data []byte) error {
 }
 
 // createVectors opens a file of lines for writing; "" and "-" are standard output.
-func (a *app) createVectors(path string) (io.WriteCloser, error) {
+func (c *console) createVectors(path string) (io.WriteCloser, error) {
 	if path == "" || path == "-" {
-		return keepOpen{a.stdout}, nil
+		return keepOpen{c.stdout}, nil
 	}
 	return createFile(path)
 }

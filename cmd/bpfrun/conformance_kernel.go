@@ -11,8 +11,17 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-func (a *app) conformanceKernelCommand() *cobra.Command {
-	var objects string
+// conformanceKernelCommand is bpfrun conformance kernel.
+type conformanceKernelCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	dir string
+}
+
+func newConformanceKernelCommand(a *app) *cobra.Command {
+	c := &conformanceKernelCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "kernel EXPECT.json... --objects DIR [--btf KERNEL]",
 		Short: "Run cases recorded from a kernel and compare everything the kernel did",
@@ -23,36 +32,36 @@ The target behaves as the kernel that was recorded, unless --kernel-version says
 printed for each difference; the last line reads "N passed, M failed". Cases that the kernel refused
 to load are not judged (-v lists them). Exit code 1 when any failed.`,
 		Args: atLeast(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.conformanceKernel(args, objects) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.conformanceKernel(args, c.dir) },
 	}
-	cmd.Flags().StringVar(&objects, "objects", "", "directory of the objects; without it that of each file")
+	cmd.Flags().StringVar(&c.dir, "objects", "", "directory of the objects; without it that of each file")
 	return cmd
 }
 
-func (a *app) conformanceKernel(paths []string, objects string) error {
-	ctx, stop := a.interruptible(context.Background())
+func (c *conformanceKernelCommand) conformanceKernel(paths []string, objects string) error {
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	sources, err := a.btfSources()
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	if len(sources) != 1 {
 		return usagef("conformance kernel: want one --btf, got %d", len(sources))
 	}
-	engine, err := a.machineEngine(false)
+	engine, err := c.sim.engineFor(false)
 	if err != nil {
 		return err
 	}
 	total := conformance.CasesResult{}
 	for _, path := range paths {
 		cfg := conformance.CasesConfig{
-			Objects: objects, Seed: a.seed, MaxInsns: a.maxInsns, Verbose: a.verbose, Open: a.openObject, Engine: engine, OnDifference: a.differ.add,
-			Target: func(release string) (*loader.Target, error) { return a.recordedTarget(sources[0], release) },
+			Objects: objects, Seed: c.sim.seed, MaxInsns: c.sim.maxInsns, Verbose: c.verbose, Open: c.objects.open, Engine: engine, OnDifference: c.sim.differ.add,
+			Target: func(release string) (*loader.Target, error) { return c.recordedTarget(sources[0], release) },
 		}
 		if cfg.Objects == "" {
 			cfg.Objects = filepath.Dir(path)
 		}
-		r, err := conformance.Cases(ctx, path, cfg, a.stdout)
+		r, err := conformance.Cases(ctx, path, cfg, c.stdout)
 		if err != nil {
 			return codeError{exitCode(err), err}
 		}
@@ -60,20 +69,20 @@ func (a *app) conformanceKernel(paths []string, objects string) error {
 		total.Failed += r.Failed
 		total.Refused += r.Refused
 	}
-	if total.Refused > 0 && !a.quiet {
-		fmt.Fprintf(a.stdout, "%d not judged: the kernel refused to load them\n", total.Refused)
+	if total.Refused > 0 && !c.quiet {
+		fmt.Fprintf(c.stdout, "%d not judged: the kernel refused to load them\n", total.Refused)
 	}
-	fmt.Fprintln(a.stdout, total.Summary())
+	fmt.Fprintln(c.stdout, total.Summary())
 	if total.Failed > 0 {
-		a.code = exitExpectation
+		c.code = exitExpectation
 	}
 	return nil
 }
 
 // recordedTarget is a target that behaves as the kernel cases were recorded on.
-func (a *app) recordedTarget(s btfSource, release string) (*loader.Target, error) {
-	t, err := a.target(s)
-	if err != nil || a.kernelVersion != "" {
+func (c *conformanceKernelCommand) recordedTarget(s btfSource, release string) (*loader.Target, error) {
+	t, err := c.kernels.target(s)
+	if err != nil || c.kernels.version != "" {
 		return t, err
 	}
 	if _, v, ok := loader.ParseRelease(release); ok {

@@ -17,9 +17,18 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-func (a *app) recordCasesCommand() *cobra.Command {
-	var output string
-	var compress, all bool
+// recordCasesCommand is bpfrun conformance record cases.
+type recordCasesCommand struct {
+	*console
+	objects *objectFlags
+	sim     *machineFlags
+
+	output        string
+	compress, all bool
+}
+
+func newRecordCasesCommand(a *app) *cobra.Command {
+	c := &recordCasesCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "cases OBJECT... -o DIR",
 		Short: "Run an object's programs on the running kernel and write cases for conformance kernel",
@@ -30,16 +39,16 @@ Every program whose name begins with "t_" is a case. An object may say more in t
 no loader looks at: "cases" has cases in the form of the file without what is expected (inputs, several runs, time to settle);
 "checks" has "INDEX:NAME", the names of the elements of the global array R.`,
 		Args: atLeast(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.recordCases(args, output, compress, all) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.recordCases(args, c.output, c.compress, c.all) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", ".", "directory of the files")
-	cmd.Flags().BoolVar(&all, "all", false, "every program that ends here within 100,000 instructions is a case; objects the kernel does not take are named and left out")
-	cmd.Flags().BoolVarP(&compress, "gzip", "z", false, "write NAME.json.gz")
+	cmd.Flags().StringVarP(&c.output, "output", "o", ".", "directory of the files")
+	cmd.Flags().BoolVar(&c.all, "all", false, "every program that ends here within 100,000 instructions is a case; objects the kernel does not take are named and left out")
+	cmd.Flags().BoolVarP(&c.compress, "gzip", "z", false, "write NAME.json.gz")
 	return cmd
 }
 
-func (a *app) recordCases(paths []string, dir string, compress, all bool) error {
-	ctx, stop := a.interruptible(context.Background())
+func (c *recordCasesCommand) recordCases(paths []string, dir string, compress, all bool) error {
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	spec, err := btf.LoadHost()
 	if err != nil {
@@ -47,9 +56,9 @@ func (a *app) recordCases(paths []string, dir string, compress, all bool) error 
 	}
 	target := loader.NewTarget("linux-"+record.Release(), spec)
 	for _, path := range paths {
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil && all {
-			a.note("%s is left out: %v", path, err)
+			c.note("%s is left out: %v", path, err)
 			continue
 		}
 		if err != nil {
@@ -57,7 +66,7 @@ func (a *app) recordCases(paths []string, dir string, compress, all bool) error 
 		}
 		var also []string
 		if all {
-			if also, err = a.endsSoon(ctx, obj, target); err != nil {
+			if also, err = c.endsSoon(ctx, obj, target); err != nil {
 				return err
 			}
 		}
@@ -70,7 +79,7 @@ func (a *app) recordCases(paths []string, dir string, compress, all bool) error 
 		}
 		if err := record.Cases(ctx, obj, target, file); err != nil {
 			if all && ctx.Err() == nil {
-				a.note("%s is left out: %v", path, err)
+				c.note("%s is left out: %v", path, err)
 				continue
 			}
 			return codeError{exitNotSimulated, err}
@@ -86,7 +95,7 @@ func (a *app) recordCases(paths []string, dir string, compress, all bool) error 
 		if err := writeVectors(filepath.Join(dir, name), append(text, '\n')); err != nil {
 			return err
 		}
-		a.note("%s: %s", obj.Name, recorded(file))
+		c.note("%s: %s", obj.Name, recorded(file))
 	}
 	return nil
 }
@@ -111,7 +120,7 @@ const soon = 100_000
 var outward = []string{"bpf_send_signal", "bpf_send_signal_thread", "bpf_probe_write_user", "bpf_override_return", "bpf_sys_bpf", "bpf_sys_close"}
 
 // endsSoon names the programs that end without a fault when they are run here.
-func (a *app) endsSoon(ctx context.Context, obj *loader.Object, target *loader.Target) ([]string, error) {
+func (c *recordCasesCommand) endsSoon(ctx context.Context, obj *loader.Object, target *loader.Target) ([]string, error) {
 	opts := loader.LoadOptions{}
 	for _, p := range obj.Programs {
 		opts.Only = append(opts.Only, p.Name)
@@ -120,9 +129,9 @@ func (a *app) endsSoon(ctx context.Context, obj *loader.Object, target *loader.T
 	if err != nil {
 		return nil, err
 	}
-	m, err := machine.New(linked, machine.Config{Seed: a.seed, MaxInsns: soon})
+	m, err := machine.New(linked, machine.Config{Seed: c.sim.seed, MaxInsns: soon})
 	if err != nil {
-		a.note("%s is left out: %v", obj.Name, err)
+		c.note("%s is left out: %v", obj.Name, err)
 		return nil, nil
 	}
 	defer m.Close()

@@ -32,16 +32,25 @@ import (
 
 // verdictFlags are the flags of conformance verdicts.
 type verdictFlags struct {
-	objects, match, kind string
-	kernels              []string
-	markdown             bool
-	limit                time.Duration
-	inputs               int
-	minimise             string
+	dir, match, kind string
+	releases         []string
+	markdown         bool
+	limit            time.Duration
+	inputs           int
+	shortest         string
 }
 
-func (a *app) conformanceVerdictsCommand() *cobra.Command {
-	var f verdictFlags
+// conformanceVerdictsCommand is bpfrun conformance verdicts.
+type conformanceVerdictsCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	verdictFlags
+}
+
+func newConformanceVerdictsCommand(a *app) *cobra.Command {
+	c := &conformanceVerdictsCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "verdicts FILE.jsonl[.gz]... --objects DIR [--btf KERNEL...]",
 		Short: "Verify programs whose verdicts real kernels gave, and compare",
@@ -53,33 +62,33 @@ Programs that the kernel's verifier did not judge are left out. Exit code 1 when
 --btf names kernels; the one whose version is that of the recording is taken, else one of the same release.`,
 		Example: "  bpfrun conformance verdicts verdicts.jsonl.gz --objects . --btf 'kernels/*.btf'",
 		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.conformanceVerdicts(args, &f) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.conformanceVerdicts(args) },
 	}
-	cmd.Flags().StringVar(&f.objects, "objects", "", "directory that the objects' paths are below; without it that of each file")
-	cmd.Flags().StringVar(&f.match, "match", "", "regular expression: only programs whose OBJECT:NAME matches")
-	cmd.Flags().StringVar(&f.kind, "kind", "", "print only one kind of disagreement: false-accept, false-refusal, cannot-say, failed")
-	cmd.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only recordings of releases that begin so: 6.18")
-	cmd.Flags().BoolVar(&f.markdown, "table", false, "print the table alone")
-	cmd.Flags().DurationVar(&f.limit, "limit", time.Minute, "how long one verification may take")
-	cmd.Flags().IntVar(&f.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
-	cmd.Flags().StringVar(&f.minimise, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
+	cmd.Flags().StringVar(&c.dir, "objects", "", "directory that the objects' paths are below; without it that of each file")
+	cmd.Flags().StringVar(&c.match, "match", "", "regular expression: only programs whose OBJECT:NAME matches")
+	cmd.Flags().StringVar(&c.kind, "kind", "", "print only one kind of disagreement: false-accept, false-refusal, cannot-say, failed")
+	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "only recordings of releases that begin so: 6.18")
+	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
+	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
+	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
+	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
 	return cmd
 }
 
-func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
+func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	sources, err := a.btfSources()
+	sources, err := v.kernels.sources()
 	if err != nil {
 		return err
 	}
-	match, err := regexp.Compile(f.match)
+	match, err := regexp.Compile(v.match)
 	if err != nil {
 		return usagef("--match: %w", err)
 	}
 	var short *json.Encoder
-	if f.minimise != "" {
-		w, err := createFile(f.minimise)
+	if v.shortest != "" {
+		w, err := createFile(v.shortest)
 		if err != nil {
 			return err
 		}
@@ -87,29 +96,29 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 		short = json.NewEncoder(w)
 	}
 	report := verdicts.NewReport()
-	runs := soundRuns{inputs: f.inputs}
-	out := bufio.NewWriter(a.stdout)
+	runs := soundRuns{inputs: v.inputs}
+	out := bufio.NewWriter(v.stdout)
 	defer out.Flush()
 	for _, path := range paths {
 		cfg := verdicts.Config{
-			Objects: f.objects, Open: a.openObject, Limit: f.limit,
-			Target: func(release string) (*loader.Target, error) { return a.releaseTarget(sources, release) },
+			Objects: v.dir, Open: v.objects.open, Limit: v.limit,
+			Target: func(release string) (*loader.Target, error) { return v.releaseTarget(sources, release) },
 			Match: func(l *verdicts.Line) bool {
-				return match.MatchString(l.Key()) && (len(f.kernels) == 0 || slices.ContainsFunc(f.kernels, func(k string) bool {
+				return match.MatchString(l.Key()) && (len(v.releases) == 0 || slices.ContainsFunc(v.releases, func(k string) bool {
 					return l.Kernel == k || strings.HasPrefix(l.Kernel, k+".")
 				}))
 			},
 			Each: func(c *verdicts.Comparison) error {
 				report.Add(c)
-				if !f.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (f.kind == "" || f.kind == c.Kind.String()) {
+				if !v.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (v.kind == "" || v.kind == c.Kind.String()) {
 					fmt.Fprintln(out, c)
 				}
 				if short != nil {
-					if err := a.minimise(ctx, out, short, c, f.limit, sources); err != nil {
+					if err := v.minimise(ctx, out, short, c, v.limit, sources); err != nil {
 						return err
 					}
 				}
-				return a.runAccepted(ctx, out, &runs, c, sources)
+				return v.runAccepted(ctx, out, &runs, c, sources)
 			},
 		}
 		if cfg.Objects == "" {
@@ -121,9 +130,9 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 	}
 	for _, agreement := range report.Agreements() {
 		if len(agreement.Disagreements) > 0 {
-			a.code = exitExpectation
+			v.code = exitExpectation
 		}
-		if !a.verbose || f.markdown {
+		if !v.verbose || v.markdown {
 			continue
 		}
 		for _, c := range agreement.OtherClass {
@@ -134,19 +143,19 @@ func (a *app) conformanceVerdicts(paths []string, f *verdictFlags) error {
 		}
 	}
 	report.WriteTable(out)
-	if f.inputs > 0 {
-		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, f.inputs, runs.notRun, runs.bad)
+	if v.inputs > 0 {
+		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
 	}
 	return nil
 }
 
 // minimise writes the shortest program found on which the running kernel and the verifier differ in the same way.
-func (a *app) minimise(ctx context.Context, out io.Writer, enc *json.Encoder, c *verdicts.Comparison, limit time.Duration, sources []btfSource) error {
+func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer, enc *json.Encoder, c *verdicts.Comparison, limit time.Duration, sources []btfSource) error {
 	if c.Line.Generated == nil || c.Kind != verdicts.FalseAccept && c.Kind != verdicts.FalseRefusal && c.Kind != verdicts.CannotSay {
 		return nil
 	}
 	replay := verdicts.NewReplayer(verdicts.Config{
-		Limit: limit, Target: func(release string) (*loader.Target, error) { return a.releaseTarget(sources, release) },
+		Limit: limit, Target: func(release string) (*loader.Target, error) { return v.releaseTarget(sources, release) },
 	})
 	var last *verdicts.Comparison
 	best, err := verdicts.Minimise(c.Line, func(l *verdicts.Line) bool {
@@ -174,29 +183,29 @@ func (a *app) minimise(ctx context.Context, out io.Writer, enc *json.Encoder, c 
 type soundRuns struct{ inputs, ran, notRun, bad int }
 
 // runAccepted runs a generated program that the kernel or the verifier accepts.
-func (a *app) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, c *verdicts.Comparison, sources []btfSource) error {
+func (v *conformanceVerdictsCommand) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, c *verdicts.Comparison, sources []btfSource) error {
 	l := c.Line
 	accepted := l.Verdict == verdicts.Accepted || c.Ours != nil && c.Ours.Outcome == verifier.Accepted
 	if runs.inputs == 0 || l.Generated == nil || !accepted {
 		return nil
 	}
-	target, err := a.releaseTarget(sources, l.Kernel)
+	target, err := v.releaseTarget(sources, l.Kernel)
 	if err != nil {
 		return err
 	}
-	err = sound.Run(ctx, l, target, a.seed, runs.inputs)
+	err = sound.Run(ctx, l, target, v.sim.seed, runs.inputs)
 	var bad *sound.Contradiction
 	switch {
 	case err == nil:
 		runs.ran++
 	case errors.Is(err, sound.ErrNotRun):
 		runs.notRun++
-		if a.verbose {
+		if v.verbose {
 			fmt.Fprintf(out, "not run: %s: %v\n", l.Key(), err)
 		}
 	case errors.As(err, &bad):
 		runs.bad++
-		a.code = exitExpectation
+		v.code = exitExpectation
 		fmt.Fprintf(out, "contradiction: %v (kernel: %s)\n", bad, l.Verdict)
 	default:
 		return fmt.Errorf("%s: %w", l.Key(), err)
@@ -205,7 +214,7 @@ func (a *app) runAccepted(ctx context.Context, out io.Writer, runs *soundRuns, c
 }
 
 // releaseTarget describes the kernel a recording was made on by the types of the nearest kernel there are.
-func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target, error) {
+func (c *conformanceVerdictsCommand) releaseTarget(sources []btfSource, release string) (*loader.Target, error) {
 	_, version, ok := loader.ParseRelease(release)
 	if !ok {
 		return nil, usagef("%q is not a release of a kernel", release)
@@ -226,7 +235,7 @@ func (a *app) releaseTarget(sources []btfSource, release string) (*loader.Target
 	if best < 0 {
 		return nil, usagef("no kernel of release %s among --btf", release)
 	}
-	t, err := a.target(sources[best])
+	t, err := c.kernels.target(sources[best])
 	if err == nil {
 		if version&0xff != 0 || t.Version>>8 != version>>8 { // Debian's names have no patch: that of the types stands
 			loader.WithVersion(version)(t)
@@ -247,8 +256,17 @@ type recordVerdictFlags struct {
 	limit        time.Duration
 }
 
-func (a *app) recordVerdictsCommand() *cobra.Command {
-	var f recordVerdictFlags
+// recordVerdictsCommand is bpfrun conformance record verdicts.
+type recordVerdictsCommand struct {
+	*console
+	objects *objectFlags
+	sim     *machineFlags
+
+	recordVerdictFlags
+}
+
+func newRecordVerdictsCommand(a *app) *cobra.Command {
+	c := &recordVerdictsCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
 		Short: "Ask the running kernel's verifier about every program of objects, for conformance verdicts",
@@ -258,30 +276,30 @@ attached or pinned; loads are paced. Needs root.
 
 What was not the verifier's decision has another class: core (a poisoned relocation is reached), map (a map could
 not be created), env (the kernel lacks a hook, function or type, or does not permit the load), loader, time.`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.recordVerdicts(args, &f) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.recordVerdicts(args) },
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
-	cmd.Flags().StringVar(&f.root, "objects", ".", "directory that paths in the recording are below")
-	cmd.Flags().StringSliceVar(&f.generated, "generated", nil, "recordings whose generated programs to ask about again")
-	cmd.Flags().Uint64Var(&f.border, "border", 0, "ask about so many generated programs near the border of acceptance, determined by --seed")
-	cmd.Flags().Uint64Var(&f.first, "first", 0, "number of the first generated program")
-	cmd.Flags().IntVar(&f.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
-	cmd.Flags().BoolVar(&f.where, "where", true, "load refused programs again for the instruction at fault")
-	cmd.Flags().DurationVar(&f.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	cmd.Flags().StringVar(&c.root, "objects", ".", "directory that paths in the recording are below")
+	cmd.Flags().StringSliceVar(&c.generated, "generated", nil, "recordings whose generated programs to ask about again")
+	cmd.Flags().Uint64Var(&c.border, "border", 0, "ask about so many generated programs near the border of acceptance, determined by --seed")
+	cmd.Flags().Uint64Var(&c.first, "first", 0, "number of the first generated program")
+	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
+	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
+	cmd.Flags().DurationVar(&c.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd
 }
 
-func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
+func (c *recordVerdictsCommand) recordVerdicts(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	paths, err := objectPaths(args)
 	if err != nil {
 		return err
 	}
-	if len(paths) == 0 && len(f.generated) == 0 && f.border == 0 {
+	if len(paths) == 0 && len(c.generated) == 0 && c.border == 0 {
 		return usagef("record verdicts: want objects, directories of objects, --border or --generated")
 	}
-	w, err := a.createVectors(f.output)
+	w, err := c.createVectors(c.output)
 	if err != nil {
 		return err
 	}
@@ -292,20 +310,20 @@ func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
 		count[l.Verdict]++
 		return enc.Encode(l)
 	}
-	err = a.recordObjectVerdicts(ctx, paths, f, emit)
+	err = c.recordObjectVerdicts(ctx, paths, emit)
 	ask := func(l *verdicts.Line) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: f.where, Limit: f.limit}); err != nil {
+		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: c.where, Limit: c.limit}); err != nil {
 			return err
 		}
 		return emit(l)
 	}
-	for n := f.first; n < f.first+f.border && err == nil; n++ {
-		err = ask(border.Program(a.seed, n))
+	for n := c.first; n < c.first+c.border && err == nil; n++ {
+		err = ask(border.Program(c.sim.seed, n))
 	}
-	for _, path := range f.generated {
+	for _, path := range c.generated {
 		if err == nil {
 			err = verdicts.ReadFile(path, func(l *verdicts.Line) error {
 				if l.Generated == nil {
@@ -316,11 +334,11 @@ func (a *app) recordVerdicts(args []string, f *recordVerdictFlags) error {
 			})
 		}
 	}
-	a.note("Linux %s: %d accepted, %d refused, %d skipped", record.Release(), count[verdicts.Accepted], count[verdicts.Refused], count[verdicts.Skipped])
+	c.note("Linux %s: %d accepted, %d refused, %d skipped", record.Release(), count[verdicts.Accepted], count[verdicts.Refused], count[verdicts.Skipped])
 	return errors.Join(err, w.Close())
 }
 
-func (a *app) recordObjectVerdicts(ctx context.Context, paths []string, f *recordVerdictFlags, emit func(*verdicts.Line) error) error {
+func (c *recordVerdictsCommand) recordObjectVerdicts(ctx context.Context, paths []string, emit func(*verdicts.Line) error) error {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -334,22 +352,22 @@ func (a *app) recordObjectVerdicts(ctx context.Context, paths []string, f *recor
 		if err != nil {
 			return err
 		}
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil {
-			a.note("%s is left out: %v", path, err)
+			c.note("%s is left out: %v", path, err)
 			continue
 		}
-		name, err := filepath.Rel(f.root, path)
+		name, err := filepath.Rel(c.root, path)
 		if err != nil {
 			name = path
 		}
 		sum := sha256.Sum256(data)
-		cfg := record.VerdictConfig{Limit: f.limit, Where: f.where, Mutations: f.mutations, Seed: a.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
+		cfg := record.VerdictConfig{Limit: c.limit, Where: c.where, Mutations: c.mutations, Seed: c.sim.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
 		if err := record.Verdicts(ctx, obj, target, cfg, emit); err != nil {
 			if ctx.Err() != nil || runtime.GOOS != "linux" {
 				return codeError{exitNotSimulated, err}
 			}
-			a.note("%s is left out: %v", path, err)
+			c.note("%s is left out: %v", path, err)
 		}
 	}
 	return nil

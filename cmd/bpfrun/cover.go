@@ -119,9 +119,8 @@ func coverTotals(t cover.Totals) []report.Covered {
 	return out
 }
 
-// finishCover tells what was executed, writes the files asked for, and judges the minimum.
-func (a *app) finishCover(w io.Writer) error {
-	c := a.cover
+// finish tells what was executed, writes the files asked for, and judges the minimum.
+func (c *coverage) finish(con *console, w io.Writer) error {
 	if c == nil {
 		return nil
 	}
@@ -129,7 +128,7 @@ func (a *app) finishCover(w io.Writer) error {
 	if err != nil {
 		return codeError{exitExpectation, err}
 	}
-	if !a.quiet {
+	if !con.quiet {
 		if err := writeCover(w, p); err != nil {
 			return err
 		}
@@ -142,8 +141,8 @@ func (a *app) finishCover(w io.Writer) error {
 	}
 	lines := p.Source("").Totals.Lines
 	if percent, ok := lines.Percent(); !ok || percent < c.min {
-		fmt.Fprintf(a.stderr, "bpfrun: coverage of lines is %s, --cover-min wants %g%%\n", lines, c.min)
-		a.code = worse(a.code, exitExpectation)
+		fmt.Fprintf(con.stderr, "bpfrun: coverage of lines is %s, --cover-min wants %g%%\n", lines, c.min)
+		con.code = worse(con.code, exitExpectation)
 	}
 	return nil
 }
@@ -194,14 +193,22 @@ func writeCoverFiles(p *cover.Profile, files map[string]string) error {
 	return nil
 }
 
-func (a *app) coverCommand() *cobra.Command {
+// coverMergeCommand is bpfrun cover merge.
+type coverMergeCommand struct {
+	*console
+
+	flags coverFlags
+}
+
+func newCoverCommand(a *app) *cobra.Command {
+	c := &coverMergeCommand{console: &a.console}
 	cmd := &cobra.Command{
 		Use:   "cover",
 		Short: "Merge and show coverage that test --cover-out json=FILE wrote",
 		Long: `Coverage of unmodified objects: bpfrun test --cover, bpfrun run --cover. With --cover-out json=FILE it is kept
 and can be merged, over runs, scenario files, kernels and processes.`,
 	}
-	var f coverFlags
+
 	merge := &cobra.Command{
 		Use:   "merge FILE.json...",
 		Short: "Merge files of coverage, and write them in other formats",
@@ -209,21 +216,21 @@ and can be merged, over runs, scenario files, kernels and processes.`,
 one name, is refused: nothing is written then.`,
 		Example: "  bpfrun cover merge a.json b.json --cover-out json=all.json\n  bpfrun cover merge shard-*.json --cover-out html=coverage --cover-min 80%",
 		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.mergeCover(args, f) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.merge(args) },
 	}
 	fl := merge.Flags()
-	f.addOutputs(fl)
-	fl.StringVar(&f.min, "cover-min", "", "fail if less than `PERCENT` of the lines are executed, such as 80%")
+	c.flags.addOutputs(fl)
+	fl.StringVar(&c.flags.min, "cover-min", "", "fail if less than `PERCENT` of the lines are executed, such as 80%")
 	cmd.AddCommand(merge)
 	return cmd
 }
 
-func (a *app) mergeCover(files []string, f coverFlags) error {
-	if a.jsonOut {
+func (m *coverMergeCommand) merge(files []string) error {
+	if m.json {
 		return usagef("cover merge has no --json: --cover-out json=FILE writes one")
 	}
-	f.on = true
-	c, err := f.begin()
+	m.flags.on = true
+	c, err := m.flags.begin()
 	if err != nil {
 		return err
 	}
@@ -247,6 +254,5 @@ func (a *app) mergeCover(files []string, f coverFlags) error {
 		}
 	}
 	c.collector = cover.CollectorOf(all)
-	a.cover = c
-	return a.finishCover(a.stdout)
+	return c.finish(m.console, m.stdout)
 }

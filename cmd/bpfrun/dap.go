@@ -23,8 +23,15 @@ type dapOptions struct {
 	sessions int
 }
 
-func (a *app) dapCommand() *cobra.Command {
-	var o dapOptions
+// dapCommand is bpfrun dap.
+type dapCommand struct {
+	*console
+
+	dapOptions
+}
+
+func newDAPCommand(a *app) *cobra.Command {
+	c := &dapCommand{console: &a.console}
 	cmd := &cobra.Command{
 		Use:   "dap",
 		Short: "Debug from an editor: speak the Debug Adapter Protocol",
@@ -36,22 +43,22 @@ Neovim, Emacs and others.`,
   bpfrun dap --listen 127.0.0.1:4711`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.jsonOut {
+			if c.json {
 				return usagef("dap has no --json")
 			}
-			if o.sessions < 1 {
-				return usagef("--sessions %d: want at least 1", o.sessions)
+			if c.sessions < 1 {
+				return usagef("--sessions %d: want at least 1", c.sessions)
 			}
-			if o.listen == "" {
-				return a.dapOn(stdio{cmd.InOrStdin(), a.stdout})
+			if c.listen == "" {
+				return c.dapOn(stdio{cmd.InOrStdin(), c.stdout})
 			}
-			return a.dapListen(o)
+			return c.dapListen()
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "TCP `ADDRESS` to listen on, such as 127.0.0.1:4711 (port 0 chooses one); without it standard input and output are used")
-	f.BoolVar(&o.remote, "remote", false, "allow --listen on addresses other machines reach: whoever connects can read files as you")
-	f.IntVar(&o.sessions, "sessions", 8, "at most `N` clients at once; more wait")
+	f.StringVar(&c.listen, "listen", "", "TCP `ADDRESS` to listen on, such as 127.0.0.1:4711 (port 0 chooses one); without it standard input and output are used")
+	f.BoolVar(&c.remote, "remote", false, "allow --listen on addresses other machines reach: whoever connects can read files as you")
+	f.IntVar(&c.sessions, "sessions", 8, "at most `N` clients at once; more wait")
 	return cmd
 }
 
@@ -65,9 +72,9 @@ type stdio struct {
 var notForEditors = []string{"command-file", "execute", "echo", "color", "json", "help", "quiet", "verbose"}
 
 // dapLauncher opens sessions as bpfrun debug does, with options by the names of its flags.
-func (a *app) dapLauncher() dap.Launcher {
+func dapLauncher() dap.Launcher {
 	l := dap.Launcher{Open: openLaunched}
-	root := (&app{}).rootCommand()
+	root := newApp(nil, nil).rootCommand()
 	if cmd, _, err := root.Find([]string{"debug"}); err == nil {
 		add := func(f *pflag.Flag) {
 			if !slices.Contains(notForEditors, f.Name) && !slices.Contains(l.Options, f.Name) {
@@ -83,7 +90,7 @@ func (a *app) dapLauncher() dap.Launcher {
 // openLaunched opens a session by the command line that its options make.
 func openLaunched(_ context.Context, object string, options []dap.Option, out io.Writer) (*dap.Launched, error) {
 	var launched *dap.Launched
-	a := &app{stdout: out, stderr: out}
+	a := newApp(out, out)
 	a.onSession = func(s *debug.Session, program string) error {
 		launched = &dap.Launched{Session: s, Program: program}
 		return nil
@@ -102,34 +109,34 @@ func openLaunched(_ context.Context, object string, options []dap.Option, out io
 	return launched, nil
 }
 
-func (a *app) dapOn(rw io.ReadWriter) error {
-	ctx, stop := a.interruptible(context.Background())
+func (c *dapCommand) dapOn(rw io.ReadWriter) error {
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	if err := a.dapLauncher().Serve(ctx, rw); err != nil {
+	if err := dapLauncher().Serve(ctx, rw); err != nil {
 		return usageError{err}
 	}
 	return nil
 }
 
 // dapListen serves everyone who connects, until it is interrupted.
-func (a *app) dapListen(o dapOptions) error {
-	addr, err := net.ResolveTCPAddr("tcp", o.listen)
+func (c *dapCommand) dapListen() error {
+	addr, err := net.ResolveTCPAddr("tcp", c.listen)
 	if err != nil {
 		return usageError{fmt.Errorf("--listen: %w", err)}
 	}
-	if !o.remote && !addr.IP.IsLoopback() {
-		return usagef("--listen %s: other machines reach this address, and whoever connects can read files as you: want 127.0.0.1:PORT, or --remote", o.listen)
+	if !c.remote && !addr.IP.IsLoopback() {
+		return usagef("--listen %s: other machines reach this address, and whoever connects can read files as you: want 127.0.0.1:PORT, or --remote", c.listen)
 	}
 	ln, err := net.ListenTCP("tcp", addr)
 	if err != nil {
 		return usageError{fmt.Errorf("--listen: %w", err)}
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
-	fmt.Fprintf(a.stdout, "DAP server listening at: %s\n", ln.Addr())
-	l := a.dapLauncher()
-	room := make(chan struct{}, o.sessions)
+	fmt.Fprintf(c.stdout, "DAP server listening at: %s\n", ln.Addr())
+	l := dapLauncher()
+	room := make(chan struct{}, c.sessions)
 	var clients sync.WaitGroup
 	defer clients.Wait()
 	for {
@@ -146,7 +153,7 @@ func (a *app) dapListen(o dapOptions) error {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			if err := l.Serve(ctx, conn); err != nil && ctx.Err() == nil {
-				fmt.Fprintf(a.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
+				fmt.Fprintf(c.stderr, "bpfrun: %s: %v\n", conn.RemoteAddr(), err)
 			}
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -40,8 +39,19 @@ type debugOptions struct {
 	echo      bool
 }
 
-func (a *app) debugCommand() *cobra.Command {
-	var o debugOptions
+// debugCommand is bpfrun debug.
+type debugCommand struct {
+	*console
+	linker
+	sim *machineFlags
+	debugOptions
+
+	// onSession takes the session instead of a terminal, and closes it; nil for a terminal.
+	onSession func(s *debug.Session, program string) error
+}
+
+func newDebugCommand(a *app) *cobra.Command {
+	c := &debugCommand{console: &a.console, linker: a.linker(), sim: &a.sim, onSession: a.onSession}
 	cmd := &cobra.Command{
 		Use:   "debug OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Step through a program, forwards and backwards, with typed values",
@@ -61,59 +71,59 @@ backtrace' | bpfrun debug prog.o`,
 			for _, name := range []string{"ctx", "packet", "pcap", "pcap-index"} {
 				switch {
 				case !cmd.Flags().Changed(name):
-				case o.scenario != "":
+				case c.scenario != "":
 					return usagef("--%s does not go with -s: the scenario says it", name)
-				case o.test != "":
+				case c.test != "":
 					return usagef("--%s does not go with --test: the test makes its packets itself", name)
 				}
 			}
-			s, err := a.debugSession(args[0], &o)
+			s, err := c.debugSession(args[0])
 			if err != nil {
 				return err
 			}
-			if a.onSession != nil {
-				return a.onSession(s, o.program)
+			if c.onSession != nil {
+				return c.onSession(s, c.program)
 			}
 			defer s.Close()
-			return a.debug(s, o, cmd.InOrStdin())
+			return c.debug(s, cmd.InOrStdin())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.program, "prog", "p", "", "`PROGRAM` to start, or a run of the scenario")
-	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario `FILE`: its objects and maps are set up, its runs can be started")
-	f.StringVar(&o.test, "test", "", "`TEST` inside the object to start, or TEST/STAGE")
-	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, where the program's type takes one")
-	f.StringVar(&o.packet, "packet", "", "`PACKET` as an expression such as eth/ip(ttl=63)/tcp(dport=80), hex digits, @FILE, or @CAPTURE#N")
-	f.StringVar(&o.pcap, "pcap", "", "capture `FILE` whose packets programs can be started with: the command packet chooses")
-	f.IntVar(&o.pcapIndex, "pcap-index", 1, "packet `N` of --pcap to begin with, from 1")
-	f.StringArrayVar(&o.sources, "source-dir", nil, "`DIRECTORY` to look for source files in; repeatable")
-	f.StringArrayVar(&o.sourceMap, "source-map", nil, "`FROM=TO`: sources compiled under FROM are under TO now; repeatable")
-	f.StringArrayVarP(&o.scripts, "command-file", "x", nil, "`FILE` of commands to run first; repeatable")
-	f.StringArrayVarP(&o.execute, "execute", "e", nil, "`COMMAND` to run first, after those of files; repeatable")
-	f.BoolVar(&o.echo, "echo", false, "write each command of -e or a pipe, for a transcript")
+	f.StringVarP(&c.program, "prog", "p", "", "`PROGRAM` to start, or a run of the scenario")
+	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: its objects and maps are set up, its runs can be started")
+	f.StringVar(&c.test, "test", "", "`TEST` inside the object to start, or TEST/STAGE")
+	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, where the program's type takes one")
+	f.StringVar(&c.packet, "packet", "", "`PACKET` as an expression such as eth/ip(ttl=63)/tcp(dport=80), hex digits, @FILE, or @CAPTURE#N")
+	f.StringVar(&c.pcap, "pcap", "", "capture `FILE` whose packets programs can be started with: the command packet chooses")
+	f.IntVar(&c.pcapIndex, "pcap-index", 1, "packet `N` of --pcap to begin with, from 1")
+	f.StringArrayVar(&c.sources, "source-dir", nil, "`DIRECTORY` to look for source files in; repeatable")
+	f.StringArrayVar(&c.sourceMap, "source-map", nil, "`FROM=TO`: sources compiled under FROM are under TO now; repeatable")
+	f.StringArrayVarP(&c.scripts, "command-file", "x", nil, "`FILE` of commands to run first; repeatable")
+	f.StringArrayVarP(&c.execute, "execute", "e", nil, "`COMMAND` to run first, after those of files; repeatable")
+	f.BoolVar(&c.echo, "echo", false, "write each command of -e or a pipe, for a transcript")
 	return cmd
 }
 
 // debug lets a user talk to a session.
-func (a *app) debug(s *debug.Session, o debugOptions, stdin io.Reader) error {
-	if a.jsonOut {
+func (c *debugCommand) debug(s *debug.Session, stdin io.Reader) error {
+	if c.json {
 		return usagef("debug has no --json")
 	}
-	color, err := useColor(a.color, a.stdout)
+	color, err := useColor(c.color, c.stdout)
 	if err != nil {
 		return err
 	}
-	return a.converse(s, o, repl.Config{In: stdin, Out: a.stdout, Color: color, Echo: o.echo})
+	return c.converse(s, repl.Config{In: stdin, Out: c.stdout, Color: color, Echo: c.echo})
 }
 
 // debugSession opens a session as the flags say.
-func (a *app) debugSession(path string, o *debugOptions) (*debug.Session, error) {
-	cfg, err := o.config()
+func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
+	cfg, err := c.config()
 	if err != nil {
 		return nil, err
 	}
-	cfg.Input.CPU = a.cpu
-	obj, err := a.openObject(path)
+	cfg.Input.CPU = c.sim.cpu
+	obj, err := c.objects.open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -121,41 +131,41 @@ func (a *app) debugSession(path string, o *debugOptions) (*debug.Session, error)
 		return nil, codeError{exitNotSimulated, usagef("execution of big-endian programs is not simulated (info, disasm and relo work)")}
 	}
 	cfg.ELF = obj.ELF()
-	d := &debugged{app: a, obj: obj}
-	if d.opt, err = a.scenarioOptions(); err != nil {
+	d := &debugged{linker: c.linker, obj: obj}
+	if d.opt, err = c.sim.scenarioOptions(c.objects, nil); err != nil {
 		return nil, err
 	}
 	d.opt.Engine = machine.EngineInterpreter // breakpoints are its
-	cfg.Machine = machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: time.Duration(d.opt.Clock.Boot), MaxInsns: a.maxInsns, Strict: a.strict}
-	if o.scenario != "" {
-		if d.file, err = scenario.ParseFile(o.scenario); err != nil {
+	cfg.Machine = d.opt.Config
+	if c.scenario != "" {
+		if d.file, err = scenario.ParseFile(c.scenario); err != nil {
 			return nil, usageError{err}
 		}
 		cfg.Machine.Mode = kernel.ModeScenario
 	}
-	if o.test != "" {
-		if o.scenario != "" || o.program != "" {
+	if c.test != "" {
+		if c.scenario != "" || c.program != "" {
 			return nil, usagef("--test does not go with -s or -p")
 		}
 		tests, err := intest.Discover(obj)
 		if err != nil {
 			return nil, codeError{exitUsage, err}
 		}
-		if !hasTest(tests, o.test) {
-			return nil, usagef("--test %s: %s has no such test (it has %s)", o.test, obj.Name, testNames(tests))
+		if !hasTest(tests, c.test) {
+			return nil, usagef("--test %s: %s has no such test (it has %s)", c.test, obj.Name, testNames(tests))
 		}
-		d.inside, o.program = true, o.test
+		d.inside, c.program = true, c.test
 		cfg.Machine.Mode = kernel.ModeScenario
 	}
-	if o.program != "" && !d.inside && !d.has(o.program) {
-		return nil, usagef("-p %s: %s has no such program (it has %s)", o.program, obj.Name, programNames(obj))
+	if c.program != "" && !d.inside && !d.has(c.program) {
+		return nil, usagef("-p %s: %s has no such program (it has %s)", c.program, obj.Name, programNames(obj))
 	}
 	d.config, cfg.Kernel = cfg.Machine, d.kernel
-	first, err := a.sourcesFor(d.file)
+	first, err := c.kernels.sourcesFor(d.file)
 	if err != nil {
 		return nil, err
 	}
-	if len(first) > 1 && len(a.btf) == 0 {
+	if len(first) > 1 && len(c.kernels.btf) == 0 {
 		first = first[:1] // of those the scenario names
 	}
 	if len(first) != 1 {
@@ -169,13 +179,13 @@ func (a *app) debugSession(path string, o *debugOptions) (*debug.Session, error)
 	if err != nil {
 		return nil, codeError{exitLoad, err}
 	}
-	if o.pcap != "" {
-		packets, err := debug.ReadPackets(o.pcap)
+	if c.pcap != "" {
+		packets, err := debug.ReadPackets(c.pcap)
 		if err == nil {
 			err = s.SetPackets(packets)
 		}
 		if err == nil {
-			err = s.ChoosePacket(o.pcapIndex)
+			err = s.ChoosePacket(c.pcapIndex)
 		}
 		if err != nil {
 			s.Close()
@@ -209,7 +219,7 @@ func (o debugOptions) config() (debug.Config, error) {
 
 // debugged makes machines for an object on one kernel or another.
 type debugged struct {
-	app    *app
+	linker
 	obj    *loader.Object
 	file   *scenario.File // nil without a scenario
 	inside bool           // tests inside the object
@@ -260,7 +270,7 @@ func testNames(tests []*intest.Test) string {
 
 // kernel finds a kernel as --btf does, and makes a machine for it.
 func (d *debugged) kernel(_ context.Context, name string) (debug.Target, error) {
-	sources, err := d.app.expandBTF("", name)
+	sources, err := d.kernels.expand("", name)
 	if err != nil {
 		return debug.Target{}, err
 	}
@@ -271,7 +281,7 @@ func (d *debugged) kernel(_ context.Context, name string) (debug.Target, error) 
 }
 
 func (d *debugged) on(src btfSource) (debug.Target, error) {
-	target, err := d.app.target(src)
+	target, err := d.kernels.target(src)
 	if err != nil {
 		return debug.Target{}, err
 	}
@@ -287,16 +297,13 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 		return debug.Target{Machine: r.Machine(), Cases: debug.ScenarioCases(r)}, nil
 	}
 	if d.inside {
-		o := d.opt
-		r, err := intest.Open(d.obj, target, intest.Options{
-			Load: o.Load, Seed: o.Seed, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Engine: o.Engine,
-		})
+		r, err := intest.Open(d.obj, target, intest.Options{Config: d.opt.Config, Load: d.opt.Load})
 		if err != nil {
 			return debug.Target{}, codeError{exitLoad, err}
 		}
 		return debug.Target{Machine: r.Machine(), Cases: debug.InsideCases(r)}, nil
 	}
-	linked, err := d.app.linkAll(d.obj, target)
+	linked, err := d.linkAll(d.obj, target)
 	if err != nil {
 		return debug.Target{}, err
 	}
@@ -308,32 +315,32 @@ func (d *debugged) on(src btfSource) (debug.Target, error) {
 }
 
 // converse carries out the commands of files and then those of the user.
-func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error {
+func (c *debugCommand) converse(s *debug.Session, cfg repl.Config) error {
 	f, ok := cfg.In.(*os.File)
-	cfg.Terminal = ok && isTerminal(f) && isTerminal(a.stdout)
+	cfg.Terminal = ok && isTerminal(f) && isTerminal(c.stdout)
 	if cfg.Terminal {
 		cfg.HistoryFile = historyFile()
-		cfg.Height, cfg.Width = a.screenHeight, a.screenWidth
+		cfg.Height, cfg.Width = c.screenHeight, c.screenWidth
 	}
 	r := repl.New(s, cfg)
 	defer r.Close()
 	ctx := context.Background()
 	if !cfg.Terminal {
 		var stop context.CancelFunc
-		ctx, stop = a.interruptible(ctx)
+		ctx, stop = c.interruptible(ctx)
 		defer stop()
 	}
-	if o.program != "" {
-		if err := r.Execute(ctx, "run "+o.program); err != nil {
+	if c.program != "" {
+		if err := r.Execute(ctx, "run "+c.program); err != nil {
 			return codeError{exitLoad, err}
 		}
 	}
-	for _, name := range o.scripts {
+	for _, name := range c.scripts {
 		if err := r.Execute(ctx, "source "+name); err != nil {
 			return usageError{err}
 		}
 	}
-	for _, line := range o.execute {
+	for _, line := range c.execute {
 		if err := r.Command(ctx, line); err != nil {
 			return usageError{fmt.Errorf("%s: %w", line, err)}
 		}
@@ -342,26 +349,26 @@ func (a *app) converse(s *debug.Session, o debugOptions, cfg repl.Config) error 
 		return usageError{err}
 	}
 	if r.Failed() > 0 && !cfg.Terminal {
-		a.code = exitUsage
+		c.code = exitUsage
 	}
 	return nil
 }
 
 // screenHeight is the number of lines of the terminal.
-func (a *app) screenHeight() int {
-	_, h := a.screenSize()
+func (c *debugCommand) screenHeight() int {
+	_, h := c.screenSize()
 	return h
 }
 
 // screenWidth is the number of columns of the terminal.
-func (a *app) screenWidth() int {
-	w, _ := a.screenSize()
+func (c *debugCommand) screenWidth() int {
+	w, _ := c.screenSize()
 	return w
 }
 
-func (a *app) screenSize() (width, height int) {
+func (c *debugCommand) screenSize() (width, height int) {
 	const usualWidth, usualHeight = 80, 24
-	f := fileOf(a.stdout)
+	f := fileOf(c.stdout)
 	if f == nil {
 		return usualWidth, usualHeight
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -16,54 +17,67 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-func (a *app) disasmCommand() *cobra.Command {
-	var progs []string
-	var raw, native, loops bool
+// disasmCommand is bpfrun disasm.
+type disasmCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	progs              []string
+	raw, native, loops bool
+}
+
+func newDisasmCommand(a *app) *cobra.Command {
+	c := &disasmCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "disasm OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Disassemble programs with source lines, relocated for a target when --btf is given",
 		Args:  oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
-			obj, err := a.openObject(args[0])
+			obj, err := c.objects.open(args[0])
 			if err != nil {
 				return err
 			}
-			for _, name := range progs {
+			for _, name := range c.progs {
 				if _, ok := obj.Program(name); !ok {
 					return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 				}
 			}
-			if loops && !native {
+			if c.loops && !c.native {
 				return usagef("--loops is about native code: it needs --jit")
 			}
-			d := disassembly{app: a, raw: raw, native: native, loops: loops, want: func(name string) bool { return len(progs) == 0 || slices.Contains(progs, name) }}
-			if native && !machine.NativeCode() {
+			d := disassembly{w: c.stdout, raw: c.raw, native: c.native, loops: c.loops, want: func(name string) bool { return len(c.progs) == 0 || slices.Contains(c.progs, name) }}
+			if c.native && !machine.NativeCode() {
 				return codeError{exitNotSimulated, errors.New("--jit: there is no native code on this system")}
 			}
-			if native && report.ByteOrderName(obj.ByteOrder) == "big" {
+			if c.native && report.ByteOrderName(obj.ByteOrder) == "big" {
 				return codeError{exitNotSimulated, errors.New("--jit: execution of big-endian programs is not simulated, there is no native code for them")}
 			}
-			if len(a.btf) == 0 && !native {
+			if len(c.kernels.btf) == 0 && !c.native {
 				d.object(obj)
 				return nil
 			}
-			linked, _, err := a.link(obj)
+			if d.config, err = c.sim.config(false); err != nil {
+				return err
+			}
+			linked, _, err := c.link(obj)
 			if err != nil {
 				return err
 			}
 			return d.linked(linked)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
-	cmd.Flags().BoolVar(&raw, "raw", false, "also the bytes of each instruction")
-	cmd.Flags().BoolVar(&native, "jit", false, "also the native code of each instruction")
-	cmd.Flags().BoolVar(&loops, "loops", false, "with --jit: native code of programs that have run for long, with copies of loops that need fewer checks")
+	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
+	cmd.Flags().BoolVar(&c.raw, "raw", false, "also the bytes of each instruction")
+	cmd.Flags().BoolVar(&c.native, "jit", false, "also the native code of each instruction")
+	cmd.Flags().BoolVar(&c.loops, "loops", false, "with --jit: native code of programs that have run for long, with copies of loops that need fewer checks")
 	return cmd
 }
 
 // disassembly writes code to standard output.
 type disassembly struct {
-	app    *app
+	w      io.Writer
+	config machine.Config // for native code
 	raw    bool
 	native bool // below each instruction what the JIT makes of it
 	loops  bool // with its loops optimised
@@ -72,7 +86,7 @@ type disassembly struct {
 }
 
 func (d *disassembly) printf(format string, args ...any) {
-	fmt.Fprintf(d.app.stdout, format, args...)
+	fmt.Fprintf(d.w, format, args...)
 }
 
 // object shows the code as it is in the file.
@@ -98,7 +112,7 @@ func (d *disassembly) linked(l *loader.Linked) error {
 	var failed error
 	if d.native {
 		var err error
-		if m, err = machine.New(l, machine.Config{Seed: d.app.seed, CPUs: d.app.cpus}); err == nil {
+		if m, err = machine.New(l, d.config); err == nil {
 			defer m.Close()
 		}
 	}

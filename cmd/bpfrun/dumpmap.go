@@ -27,18 +27,18 @@ func (o runOptions) checkDump(obj *loader.Object) error {
 	return nil
 }
 
-// dumpMaps writes maps before the table; beside a document to standard error.
-func (a *app) dumpMaps(m *machine.Machine, o runOptions) error {
-	w := a.stdout
-	if a.jsonOut {
-		w = a.stderr
+// writeMaps writes maps before the table; beside a document to standard error.
+func (c *runCommand) writeMaps(m *machine.Machine) error {
+	w := c.stdout
+	if c.json {
+		w = c.stderr
 	}
-	for _, name := range o.dumpMaps {
+	for _, name := range c.dumpMaps {
 		b, ok := m.MapByName(name)
 		if !ok {
 			continue // it could not be created, which the table says
 		}
-		if err := report.WriteMapDump(w, m.Linked().Object.BTF, b, a.cpus, report.MapFormat(o.dumpFormat)); err != nil {
+		if err := report.WriteMapDump(w, m.Linked().Object.BTF, b, c.sim.cpus, report.MapFormat(c.dumpFormat)); err != nil {
 			return err
 		}
 	}

@@ -30,9 +30,9 @@ func (d *differences) add(text string) {
 	}
 }
 
-// machineEngine is --engine for machines; auto chooses native code if it pays.
-func (a *app) machineEngine(pays bool) (machine.Engine, error) {
-	switch a.engine {
+// engineFor is --engine for machines; auto chooses native code if it pays.
+func (m *machineFlags) engineFor(pays bool) (machine.Engine, error) {
+	switch m.engine {
 	case "interp":
 		return machine.EngineInterpreter, nil
 	case "auto":
@@ -42,14 +42,14 @@ func (a *app) machineEngine(pays bool) (machine.Engine, error) {
 		return machine.EngineInterpreter, nil
 	case "jit", "both":
 		if !machine.NativeCode() {
-			return 0, codeError{exitNotSimulated, fmt.Errorf("--engine %s: there is no native code on this system, want interp", a.engine)}
+			return 0, codeError{exitNotSimulated, fmt.Errorf("--engine %s: there is no native code on this system, want interp", m.engine)}
 		}
-		if a.engine == "jit" {
+		if m.engine == "jit" {
 			return machine.EngineJIT, nil
 		}
 		return machine.EngineBoth, nil
 	}
-	return 0, usagef("--engine %s: no such engine, want auto, interp, jit or both", a.engine)
+	return 0, usagef("--engine %s: no such engine, want auto, interp, jit or both", m.engine)
 }
 
 // engineName is what a machine runs on.
@@ -65,8 +65,8 @@ func engineName(e machine.Engine) string {
 
 // isaModes are the ways vectors run: on the engine of the command line, on both one after the other. Native code runs as it is first
 // compiled, and again with loops optimised, which vectors do not run for long enough for.
-func (a *app) isaModes() ([]isa.Mode, error) {
-	e, err := a.machineEngine(false)
+func (m *machineFlags) isaModes() ([]isa.Mode, error) {
+	e, err := m.engineFor(false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func (a *app) isaModes() ([]isa.Mode, error) {
 }
 
 // reportDifferences ends the command with what --engine both found: it is a mistake of bpfrun's.
-func (a *app) reportDifferences() {
-	for _, text := range a.differ.list {
-		fmt.Fprintf(a.stderr, "bpfrun: the engines differ: %s\n", text)
+func (m *machineFlags) reportDifferences(c *console) {
+	for _, text := range m.differ.list {
+		fmt.Fprintf(c.stderr, "bpfrun: the engines differ: %s\n", text)
 	}
-	if len(a.differ.list) > 0 {
-		a.code = worse(a.code, exitBug)
+	if len(m.differ.list) > 0 {
+		c.code = worse(c.code, exitBug)
 	}
 }

@@ -8,14 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
 	bpfexec "github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/machine"
 )
 
 type execOptions struct {
@@ -23,8 +21,17 @@ type execOptions struct {
 	keep, root          bool
 }
 
-func (a *app) execCommand() *cobra.Command {
-	var o execOptions
+// execCommand is bpfrun exec.
+type execCommand struct {
+	*console
+	kernels *kernelFlags
+	sim     *machineFlags
+
+	execOptions
+}
+
+func newExecCommand(a *app) *cobra.Command {
+	c := &execCommand{console: &a.console, kernels: &a.kernels, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "exec [--btf KERNEL] [--events FILE] -- TOOL ARGS...",
 		Short: "Run an unmodified BPF tool on a simulated kernel, without root",
@@ -46,51 +53,51 @@ After the last step the program gets SIGINT when it waits again; --keep leaves i
 Exit code: that of the program; 128 and the signal's number when a signal ended it.`,
 		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
 		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.exec(args, o) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.exec(args) },
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&o.events, "events", "", "`FILE` with the events of the simulated kernel, - for standard input")
-	f.BoolVar(&o.keep, "keep", false, "leave the program running after the last event")
-	f.BoolVar(&o.root, "fake-root", false, "let the program believe that its user is root")
-	f.StringVar(&o.log, "log", "", "write a line for each call that was served to `FILE`")
-	f.StringVar(&o.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
+	f.StringVar(&c.events, "events", "", "`FILE` with the events of the simulated kernel, - for standard input")
+	f.BoolVar(&c.keep, "keep", false, "leave the program running after the last event")
+	f.BoolVar(&c.root, "fake-root", false, "let the program believe that its user is root")
+	f.StringVar(&c.log, "log", "", "write a line for each call that was served to `FILE`")
+	f.StringVar(&c.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
 	return cmd
 }
 
 // exec runs a program under supervision.
-func (a *app) exec(args []string, o execOptions) error {
-	sources, err := a.btfSources()
+func (c *execCommand) exec(args []string) error {
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	if len(sources) != 1 {
 		return usagef("exec runs a program on one kernel, --btf names %d", len(sources))
 	}
-	target, err := a.target(sources[0])
+	target, err := c.kernels.target(sources[0])
 	if err != nil {
 		return err
 	}
+	simulated, err := c.sim.config(false)
+	if err != nil {
+		return err
+	}
+	simulated.Uncovered, simulated.Unwatched = true, true
 	cfg := bpfexec.Config{
-		Args: args, Keep: o.keep, Root: o.root, Socket: o.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		System: bpfsys.Config{Target: target, Machine: machine.Config{
-			Seed: a.seed, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Uncovered: true, Unwatched: true,
-		}},
+		Args: args, Keep: c.keep, Root: c.root, Socket: c.socket, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		System: bpfsys.Config{Target: target, Machine: simulated},
 	}
-	if boot, err := time.ParseDuration(a.clock); err == nil {
-		cfg.System.Machine.Boot = boot
-	}
-	if !a.quiet {
-		cfg.Notes = a.stderr
+	if !c.quiet {
+		cfg.Notes = c.stderr
 	}
 	cfg.Release, cfg.Version = kernels.Uname(target)
-	if o.events != "" {
-		if cfg.Events, err = readEvents(o.events); err != nil {
+	if c.events != "" {
+		if cfg.Events, err = readEvents(c.events); err != nil {
 			return err
 		}
 	}
-	if o.log != "" {
-		log, err := os.Create(o.log)
+	if c.log != "" {
+		log, err := os.Create(c.log)
 		if err != nil {
 			return usageError{err}
 		}
@@ -106,7 +113,7 @@ func (a *app) exec(args []string, o execOptions) error {
 	case err != nil:
 		return codeError{exitNotSimulated, err}
 	}
-	a.code = code
+	c.code = code
 	return nil
 }
 
@@ -127,18 +134,24 @@ func readEvents(path string) (*bpfexec.Events, error) {
 	return ev, nil
 }
 
-func (a *app) fireCommand() *cobra.Command {
+// fireCommand is bpfrun fire.
+type fireCommand struct {
+	*console
+}
+
+func newFireCommand(a *app) *cobra.Command {
+	c := &fireCommand{console: &a.console}
 	return &cobra.Command{
 		Use:     "fire SOCKET HOOK [NAME=VALUE...]",
 		Short:   "Hit a hook of a running bpfrun exec --socket",
 		Long:    "Hit a hook of the simulated kernel of a running bpfrun exec: the programs attached to it run. The event is written as in the file of --events.",
 		Example: "  bpfrun fire /tmp/session do_unlinkat task.comm=rm ret=0",
 		Args:    atLeast(2),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.fire(args[0], args[1:]) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.fire(args[0], args[1:]) },
 	}
 }
 
-func (a *app) fire(socket string, words []string) error {
+func (f *fireCommand) fire(socket string, words []string) error {
 	for i, w := range words {
 		if name, v, ok := strings.Cut(w, "="); ok && strings.ContainsAny(v, " \t\"") {
 			words[i] = name + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
@@ -167,6 +180,6 @@ func (a *app) fire(socket string, words []string) error {
 	if why, failed := strings.CutPrefix(text, "error: "); failed {
 		return codeError{exitExpectation, errors.New(why)}
 	}
-	fmt.Fprintln(a.stdout, text)
+	fmt.Fprintln(f.stdout, text)
 	return nil
 }

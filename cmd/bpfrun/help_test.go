@@ -12,7 +12,7 @@ import (
 
 // Every flag that all commands take is in one group of the help, and no command's help describes it again.
 func TestFlagsOfAllCommandsAreDescribedOnce(t *testing.T) {
-	root := (&app{}).rootCommand()
+	root := newApp(nil, nil).rootCommand()
 	grouped := map[string]int{}
 	for _, g := range flagGroups {
 		for _, f := range g.flags {
@@ -36,7 +36,7 @@ func TestFlagsOfAllCommandsAreDescribedOnce(t *testing.T) {
 }
 
 func TestGroupedCommandsExist(t *testing.T) {
-	root := (&app{}).rootCommand()
+	root := newApp(nil, nil).rootCommand()
 	var names []string
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())

@@ -11,45 +11,53 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-func (a *app) infoCommand() *cobra.Command {
+// infoCommand is bpfrun info.
+type infoCommand struct {
+	*console
+	linker
+	sim *machineFlags
+}
+
+func newInfoCommand(a *app) *cobra.Command {
+	c := &infoCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	return &cobra.Command{
 		Use:   "info OBJECT [--btf KERNEL]",
 		Short: "Show what is in an object, and with --btf what that kernel lacks of it",
 		Args:  oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
-			obj, err := a.openObject(args[0])
+			obj, err := c.objects.open(args[0])
 			if err != nil {
 				return err
 			}
-			color, err := useColor(a.color, a.stdout)
+			color, err := useColor(c.color, c.stdout)
 			if err != nil {
 				return err
 			}
 			doc := report.NewInfoDocument(obj)
-			if len(a.btf) > 0 {
-				linked, source, err := a.link(obj)
+			if len(c.kernels.btf) > 0 {
+				linked, source, err := c.link(obj)
 				if err != nil {
 					return err
 				}
 				doc.AddTarget(linked, source)
-				ctx, stop := a.interruptible(context.Background())
+				ctx, stop := c.interruptible(context.Background())
 				defer stop()
-				if err := a.addVerdicts(ctx, doc, linked); err != nil {
+				if err := c.addVerdicts(ctx, doc, linked); err != nil {
 					return err
 				}
 			}
-			if a.jsonOut {
-				return report.WriteJSON(a.stdout, doc)
+			if c.json {
+				return report.WriteJSON(c.stdout, doc)
 			}
-			return report.WriteInfo(a.stdout, doc, color)
+			return report.WriteInfo(c.stdout, doc, color)
 		},
 	}
 }
 
 // addVerdicts adds what the target's verifier says of every program.
-func (a *app) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
+func (c *infoCommand) addVerdicts(ctx context.Context, doc *report.InfoDocument, l *loader.Linked) error {
 	judge := verifier.NewJudge(l, verifier.Options{})
-	if a.noVerify || !judge.Knows() {
+	if c.sim.noVerify || !judge.Knows() {
 		return nil
 	}
 	for _, lp := range l.Programs {

@@ -8,14 +8,14 @@ import (
 
 // interruptible returns a context that the first SIGINT cancels. The second one ends the process, whatever it does. A command that was
 // interrupted exits with exitInterrupted.
-func (a *app) interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+func (c *console) interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
 	go func() {
 		select {
 		case <-signals:
-			a.interrupted.Store(true)
+			c.interrupted.Store(true)
 		case <-ctx.Done():
 		}
 		signal.Stop(signals)

@@ -19,7 +19,16 @@ kernels the earlier place wins, then amd64, then the one with the fewest words t
 
 Nothing is downloaded.`
 
-func (a *app) kernelsCommand() *cobra.Command {
+// kernelsCommand is bpfrun kernels.
+type kernelsCommand struct {
+	*console
+	kernels *kernelFlags
+
+	as string
+}
+
+func newKernelsCommand(a *app) *cobra.Command {
+	c := &kernelsCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "List and add kernels that --btf finds by name",
@@ -32,11 +41,11 @@ func (a *app) kernelsCommand() *cobra.Command {
 		Short:   "List the kernels that are found by name; those NAME means, the best first",
 		Example: "  bpfrun kernels list\n  bpfrun kernels list 6.1-cloud",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.listKernels(args) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.listKernels(args) },
 
 		ValidArgsFunction: kernelNames,
 	}
-	var as string
+
 	add := &cobra.Command{
 		Use:   "add FILE...",
 		Short: "Keep the types of kernels, so that --btf finds them by name",
@@ -45,15 +54,15 @@ a Debian package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg
 Types of modules are not kept; they are given with --module-btf.`,
 		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
 		Args:    atLeast(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.addKernels(args, as) },
+		RunE:    func(_ *cobra.Command, args []string) error { return c.addKernels(args, c.as) },
 	}
-	add.Flags().StringVar(&as, "as", "", "`NAME` to keep it under, with the release: for files whose name has none")
+	add.Flags().StringVar(&c.as, "as", "", "`NAME` to keep it under, with the release: for files whose name has none")
 	cmd.AddCommand(list, add)
 	return cmd
 }
 
-func (a *app) listKernels(args []string) error {
-	path := a.kernelPath()
+func (c *kernelsCommand) listKernels(args []string) error {
+	path := c.kernels.kernelPath()
 	found := path.List()
 	if len(args) > 0 {
 		var err error
@@ -61,29 +70,29 @@ func (a *app) listKernels(args []string) error {
 			return usageError{err}
 		}
 	}
-	return a.writeKernels(found)
+	return c.writeKernels(found)
 }
 
-func (a *app) writeKernels(found []kernels.Kernel) error {
+func (c *kernelsCommand) writeKernels(found []kernels.Kernel) error {
 	doc := report.KernelsDocument{Schema: report.Schema, Kernels: []report.KernelEntry{}}
 	for _, k := range found {
 		doc.Kernels = append(doc.Kernels, report.KernelEntry{Name: k.ID, Release: k.Release, Arch: k.Arch, Path: k.Path, Place: k.Place.Title})
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
 	if len(found) == 0 {
-		a.note("no kernels are known by name: bpfrun kernels add FILE, or %s=DIRECTORY", kernels.Variable)
+		c.note("no kernels are known by name: bpfrun kernels add FILE, or %s=DIRECTORY", kernels.Variable)
 		return nil
 	}
-	return report.WriteKernels(a.stdout, doc.Kernels)
+	return report.WriteKernels(c.stdout, doc.Kernels)
 }
 
-func (a *app) addKernels(files []string, as string) error {
+func (c *kernelsCommand) addKernels(files []string, as string) error {
 	if as != "" && len(files) > 1 {
 		return usagef("--as names one kernel, %d files are given", len(files))
 	}
-	path := a.kernelPath()
+	path := c.kernels.kernelPath()
 	var added []kernels.Kernel
 	var errs []error
 	for _, f := range files {
@@ -94,10 +103,10 @@ func (a *app) addKernels(files []string, as string) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		if len(added) > 0 && !a.jsonOut {
-			err = errors.Join(a.writeKernels(added), err)
+		if len(added) > 0 && !c.json {
+			err = errors.Join(c.writeKernels(added), err)
 		}
 		return usageError{err}
 	}
-	return a.writeKernels(added)
+	return c.writeKernels(added)
 }

@@ -30,7 +30,7 @@ func main() {
 // reported as such, with exit code 70.
 func run(args []string, stdout, stderr io.Writer) (code int) {
 	out := &output{w: stdout}
-	a := &app{stdout: out, stderr: stderr}
+	a := newApp(out, stderr)
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(stderr, "bpfrun: internal error: %v\n\nThis is a bug in bpfrun. Please report it with the object, the command line and this trace:\n%s", r, debug.Stack())
@@ -45,16 +45,16 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	switch {
 	case out.err != nil: // whatever else is wrong, this is why
 	case err != nil:
-		code = a.fail(err)
+		code = a.console.fail(err)
 	default:
-		a.reportDifferences()
-		code = a.code
+		a.sim.reportDifferences(&a.console)
+		code = a.console.code
 	}
 	switch {
 	case out.err != nil:
 		fmt.Fprintf(stderr, "bpfrun: the output could not be written: %v\n", out.err)
 		return exitUsage
-	case a.interrupted.Load():
+	case a.console.interrupted.Load():
 		return exitInterrupted
 	}
 	return code

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -31,8 +30,17 @@ type matrixOptions struct {
 // matrixInsns is how many instructions a run may take in a matrix, which makes one for each program on each kernel.
 const matrixInsns = 10_000_000
 
-func (a *app) matrixCommand() *cobra.Command {
-	var o matrixOptions
+// matrixCommand is bpfrun matrix.
+type matrixCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	matrixOptions
+}
+
+func newMatrixCommand(a *app) *cobra.Command {
+	c := &matrixCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "matrix OBJECT... --btf 'KERNELS'",
 		Short: "Run objects on many kernels and show where they break or behave differently",
@@ -63,75 +71,71 @@ A run ends after 10,000,000 instructions here unless --max-insns says otherwise:
 		Args:    atLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("max-insns") {
-				a.maxInsns = matrixInsns
+				c.sim.maxInsns = matrixInsns
 			}
-			return a.matrix(args, o)
+			return c.matrix(args)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
-	f.StringArrayVarP(&o.output, "output", "o", nil, "html=FILE (a page), md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
-	f.BoolVar(&o.markdown, "md", false, "Markdown on standard output instead of the table")
-	f.IntVarP(&o.parallel, "jobs", "j", 0, "machines that run at the same time (default: one for each CPU)")
+	f.StringVar(&c.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
+	f.StringArrayVarP(&c.output, "output", "o", nil, "html=FILE (a page), md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
+	f.BoolVar(&c.markdown, "md", false, "Markdown on standard output instead of the table")
+	f.IntVarP(&c.parallel, "jobs", "j", 0, "machines that run at the same time (default: one for each CPU)")
 	return cmd
 }
 
-func (a *app) matrix(paths []string, o matrixOptions) error {
-	if a.jsonOut && o.markdown {
+func (c *matrixCommand) matrix(paths []string) error {
+	if c.json && c.markdown {
 		return usagef("--json and --md both claim standard output; use -o md=FILE")
 	}
-	if o.parallel < 0 {
-		return usagef("--jobs %d: want at least 1, or 0 for one for each CPU", o.parallel)
+	if c.parallel < 0 {
+		return usagef("--jobs %d: want at least 1, or 0 for one for each CPU", c.parallel)
 	}
-	files, err := outputs(o.output, "md", "html", "github")
+	files, err := outputs(c.output, "md", "html", "github")
 	if err != nil {
 		return err
 	}
-	color, err := useColor(a.color, a.stdout)
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	boot, err := time.ParseDuration(a.clock)
-	if err != nil || boot <= 0 {
-		return usagef("--clock %q: want a duration such as 1h or 90s", a.clock)
-	}
-	sources, err := a.btfSources()
+	cfg, err := c.sim.config(false)
 	if err != nil {
 		return err
 	}
-	objects, err := a.matrixObjects(paths)
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
-	engine, err := a.machineEngine(false)
+	objects, err := c.matrixObjects(paths)
 	if err != nil {
 		return err
 	}
-	kernels := a.matrixKernels(sources)
-	base, err := findBase(kernels, o.base)
+	kernels := c.matrixKernels(sources)
+	base, err := findBase(kernels, c.base)
 	if err != nil {
 		return err
 	}
-	opts, err := a.loadOptions()
+	opts, err := c.objects.loadOptions()
 	if err != nil {
 		return err
 	}
 	opts.Optional = true
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	watch := a.progress("objects on kernels", len(objects)*len(kernels))
+	watch := c.progress("objects on kernels", len(objects)*len(kernels))
 	defer watch.end()
 	m, err := matrix.Run(ctx, objects, kernels, matrix.Config{
-		Base: base, Options: opts, CPU: a.cpu, Parallel: o.parallel, Progress: watch.set, Unverified: a.noVerify,
-		Machine: machine.Config{Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add},
+		Base: base, Options: opts, CPU: c.sim.cpu, Parallel: c.parallel, Progress: watch.set, Unverified: c.sim.noVerify,
+		Machine: cfg,
 	})
 	watch.end()
 	if err != nil {
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
 	doc := report.NewMatrixDocument(m)
-	doc.Exit = matrixExit(m, a.strict, a.optional)
-	a.code = doc.Exit
+	doc.Exit = matrixExit(m, c.sim.strict, c.objects.optional)
+	c.code = doc.Exit
 	for kind, path := range files {
 		write := map[string]func(io.Writer, *report.MatrixDocument) error{
 			"md": report.WriteMatrixMarkdown, "html": report.WriteMatrixHTML, "github": report.WriteMatrixAnnotations,
@@ -141,22 +145,22 @@ func (a *app) matrix(paths []string, o matrixOptions) error {
 		}
 	}
 	switch {
-	case a.jsonOut:
-		return report.WriteJSON(a.stdout, doc)
-	case o.markdown:
-		return report.WriteMatrixMarkdown(a.stdout, doc)
+	case c.json:
+		return report.WriteJSON(c.stdout, doc)
+	case c.markdown:
+		return report.WriteMatrixMarkdown(c.stdout, doc)
 	}
-	return report.WriteMatrix(a.stdout, doc, report.MatrixOptions{
-		TableOptions: report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}, Width: terminalWidth(a.stdout),
+	return report.WriteMatrix(c.stdout, doc, report.MatrixOptions{
+		TableOptions: table, Width: terminalWidth(c.stdout),
 	})
 }
 
 // matrixObjects opens the objects. One that does not open ends the command: it has no programs to make rows of.
-func (a *app) matrixObjects(paths []string) ([]*loader.Object, error) {
+func (c *matrixCommand) matrixObjects(paths []string) ([]*loader.Object, error) {
 	objects := make([]*loader.Object, len(paths))
 	for i, path := range paths {
 		var err error
-		if objects[i], err = a.openObject(path); err != nil {
+		if objects[i], err = c.objects.open(path); err != nil {
 			return nil, err
 		}
 	}
@@ -164,14 +168,14 @@ func (a *app) matrixObjects(paths []string) ([]*loader.Object, error) {
 }
 
 // matrixKernels makes the columns. Names used twice are told apart by their paths.
-func (a *app) matrixKernels(sources []btfSource) []matrix.Kernel {
+func (c *matrixCommand) matrixKernels(sources []btfSource) []matrix.Kernel {
 	count := map[string]int{}
 	for _, s := range sources {
 		count[s.Name]++
 	}
 	kernels := make([]matrix.Kernel, len(sources))
 	for i, s := range sources {
-		kernels[i] = matrix.Kernel{Name: s.Name, Source: s.Path, Open: func() (*loader.Target, error) { return a.target(s) }}
+		kernels[i] = matrix.Kernel{Name: s.Name, Source: s.Path, Open: func() (*loader.Target, error) { return c.kernels.target(s) }}
 		if count[s.Name] > 1 {
 			kernels[i].Name = s.Path
 		}

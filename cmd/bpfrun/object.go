@@ -16,17 +16,47 @@ import (
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/spf13/pflag"
 )
 
-// openObject opens an object with the program types given by --type.
-func (a *app) openObject(path string) (*loader.Object, error) {
-	types, err := pairs("type", a.types)
+// objectFlags are what a tool does to an object before it loads it.
+type objectFlags struct {
+	types         []string
+	mapSizes      []string
+	globals       []string
+	externs       []string
+	innerMaps     []string
+	attach        []string
+	noLoad        []string
+	lightSkeleton bool
+	loader        string
+	optional      bool
+
+	strict *bool // of the machine's flags: nothing is taken that only some loaders take
+}
+
+func (f *objectFlags) add(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.types, "type", nil, "program type of a section or program whose section name says nothing: `NAME=TYPE`")
+	fs.StringArrayVar(&f.mapSizes, "map-size", nil, "max_entries of a map: `NAME=N`")
+	fs.StringArrayVar(&f.innerMaps, "inner-map", nil, "inner map of a map of maps: `OUTER=SPEC`, where SPEC is "+loader.InnerMapForm)
+	fs.StringArrayVar(&f.externs, "extern", nil, "value of a symbol that no object defines, which user space writes into the program: `NAME=VALUE`")
+	fs.StringArrayVar(&f.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
+	fs.StringArrayVar(&f.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
+	fs.StringArrayVar(&f.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
+	fs.BoolVar(&f.optional, "optional", false, "also run optional programs, those of sections that begin with ?")
+	fs.StringVar(&f.loader, "loader", "auto", "user space loader `NAME` whose rules hold where loaders differ (section names, map sizes that follow from the type): libbpf, cilium, aya, auto (what any of them takes; not under --strict)")
+	fs.BoolVar(&f.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")
+}
+
+// open opens an object with the program types given by --type.
+func (f *objectFlags) open(path string) (*loader.Object, error) {
+	types, err := pairs("type", f.types)
 	if err != nil {
 		return nil, err
 	}
-	dialect, ok := loader.ParseDialect(a.loader)
+	dialect, ok := loader.ParseDialect(f.loader)
 	if !ok {
-		return nil, usagef("--loader %s: want %s", a.loader, strings.Join(loader.DialectNames(), ", "))
+		return nil, usagef("--loader %s: want %s", f.loader, strings.Join(loader.DialectNames(), ", "))
 	}
 	opts := []loader.Option{loader.WithDialect(dialect)}
 	for name, text := range types {
@@ -53,13 +83,13 @@ func (a *app) openObject(path string) (*loader.Object, error) {
 }
 
 // loadOptions collects what a tool does between opening and loading.
-func (a *app) loadOptions() (loader.LoadOptions, error) {
+func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 	var o loader.LoadOptions
-	sizes, err1 := pairs("map-size", a.mapSizes)
-	globals, err2 := pairs("global", a.globals)
-	attach, err3 := pairs("attach", a.attach)
-	inner, err4 := pairs("inner-map", a.innerMaps)
-	externs, err5 := pairs("extern", a.externs)
+	sizes, err1 := pairs("map-size", f.mapSizes)
+	globals, err2 := pairs("global", f.globals)
+	attach, err3 := pairs("attach", f.attach)
+	inner, err4 := pairs("inner-map", f.innerMaps)
+	externs, err5 := pairs("extern", f.externs)
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return o, err
 	}
@@ -83,11 +113,11 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 		o.Externs[name] = v
 	}
 	o.Globals, o.Attach, o.InnerMaps = globals, attach, inner
-	o.Optional = a.optional
-	o.KernelCORE = a.lightSkeleton
-	o.AsDefined = a.strict && a.loader == loader.DialectAuto.String()
+	o.Optional = f.optional
+	o.KernelCORE = f.lightSkeleton
+	o.AsDefined = *f.strict && f.loader == loader.DialectAuto.String()
 	o.NoLoad = map[string]bool{}
-	for _, name := range a.noLoad {
+	for _, name := range f.noLoad {
 		o.NoLoad[name] = true
 	}
 	return o, nil
@@ -97,8 +127,8 @@ func (a *app) loadOptions() (loader.LoadOptions, error) {
 var errStandsAlone = errors.New("it is BTF that stands alone, not split BTF of a module")
 
 // target makes the target of a source, with modules, version, configuration and symbols as given.
-func (a *app) target(s btfSource) (*loader.Target, error) {
-	spec, err := s.load(a.btfCache())
+func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
+	spec, err := s.load(k.types())
 	if err != nil {
 		var u usageError
 		if errors.As(err, &u) {
@@ -107,14 +137,14 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		return nil, codeError{exitLoad, fmt.Errorf("--btf %w", err)}
 	}
 	if isObject(s.Path) {
-		a.note("--btf %s is a BPF object: its own types stand for a kernel's", s.Path)
+		k.note("--btf %s is a BPF object: its own types stand for a kernel's", s.Path)
 	}
-	if s.implied != "" && a.told.CompareAndSwap(false, true) {
-		a.note("%s", s.implied)
+	if s.implied != "" && k.told.CompareAndSwap(false, true) {
+		k.note("%s", s.implied)
 	}
 	var opts []loader.TargetOption
-	for _, path := range a.moduleBTF {
-		mod, err := a.btfCache().Load(path, spec)
+	for _, path := range k.moduleBTF {
+		mod, err := k.types().Load(path, spec)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, usagef("--module-btf %s: no such file", path)
 		}
@@ -123,27 +153,27 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 		}
 		if err != nil {
 			// A broken module must not stop a load; it is left out and said so.
-			a.warn("module BTF %s is left out: %v", path, err)
+			k.warn("module BTF %s is left out: %v", path, err)
 			continue
 		}
 		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod}))
 	}
-	if a.kernelVersion != "" {
-		_, v, ok := loader.ParseRelease(a.kernelVersion)
+	if k.version != "" {
+		_, v, ok := loader.ParseRelease(k.version)
 		if !ok {
-			return nil, usagef("--kernel-version %q: want MAJOR.MINOR or MAJOR.MINOR.PATCH", a.kernelVersion)
+			return nil, usagef("--kernel-version %q: want MAJOR.MINOR or MAJOR.MINOR.PATCH", k.version)
 		}
 		opts = append(opts, loader.WithVersion(v))
 	}
-	if a.kconfig != "" {
-		values, err := readKconfig(a.kconfig)
+	if k.kconfig != "" {
+		values, err := readKconfig(k.kconfig)
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, loader.WithWholeKconfig(values))
 	}
-	if a.kallsyms != "" {
-		syms, err := readKallsyms(a.kallsyms)
+	if k.kallsyms != "" {
+		syms, err := readKallsyms(k.kallsyms)
 		if err != nil {
 			return nil, err
 		}
@@ -156,18 +186,24 @@ func (a *app) target(s btfSource) (*loader.Target, error) {
 	return loader.NewTarget(name, spec, opts...), nil
 }
 
+// linker links objects for kernels.
+type linker struct {
+	kernels *kernelFlags
+	objects *objectFlags
+}
+
 // linkOn links an object for one target, to be looked at: with all of its programs.
-func (a *app) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error) {
-	target, err := a.target(s)
+func (l *linker) linkOn(obj *loader.Object, s btfSource) (*loader.Linked, error) {
+	target, err := l.kernels.target(s)
 	if err != nil {
 		return nil, err
 	}
-	return a.linkAll(obj, target)
+	return l.linkAll(obj, target)
 }
 
 // linkAll links an object with all of its programs, optional ones too.
-func (a *app) linkAll(obj *loader.Object, target *loader.Target) (*loader.Linked, error) {
-	opts, err := a.loadOptions()
+func (l *linker) linkAll(obj *loader.Object, target *loader.Target) (*loader.Linked, error) {
+	opts, err := l.objects.loadOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +212,8 @@ func (a *app) linkAll(obj *loader.Object, target *loader.Target) (*loader.Linked
 }
 
 // linkTo links an object for a target that is loaded, to be run. Optional programs are among its programs when they are chosen.
-func (a *app) linkTo(obj *loader.Object, target *loader.Target, chosen ...string) (*loader.Linked, error) {
-	opts, err := a.loadOptions()
+func (l *linker) linkTo(obj *loader.Object, target *loader.Target, chosen ...string) (*loader.Linked, error) {
+	opts, err := l.objects.loadOptions()
 	if err != nil {
 		return nil, err
 	}

@@ -74,8 +74,8 @@ func TestInterruptedCommandsExitSo(t *testing.T) {
 // TestASecondInterruptEndsTheProcess: whatever it does with the first.
 func TestASecondInterruptEndsTheProcess(t *testing.T) {
 	if os.Getenv("BPFRUN_TEST_DEAF") != "" {
-		a := &app{}
-		ctx, stop := a.interruptible(t.Context())
+		var c console
+		ctx, stop := c.interruptible(t.Context())
 		defer stop()
 		_, _ = os.Stdout.WriteString("ready\n")
 		<-ctx.Done()

@@ -25,19 +25,19 @@ type progress struct {
 }
 
 // progress starts to count; total may be 0 when it is not known yet. Nothing is shown unless standard error is a terminal.
-func (a *app) progress(what string, total int) *progress {
-	if a.quiet || !isTerminal(a.stderr) {
+func (c *console) progress(what string, total int) *progress {
+	if c.quiet || !isTerminal(c.stderr) {
 		return nil
 	}
-	return newProgress(a.stderr, what, total, progressAfter, progressEvery)
+	return newProgress(c.stderr, what, total, progressAfter, progressEvery)
 }
 
 // silentProgress is the progress of work whose results are printed as they come, which show it themselves: only JSON waits for the end.
-func (a *app) silentProgress(what string, total int) *progress {
-	if !a.jsonOut {
+func (c *console) silentProgress(what string, total int) *progress {
+	if !c.json {
 		return nil
 	}
-	return a.progress(what, total)
+	return c.progress(what, total)
 }
 
 func newProgress(w io.Writer, what string, total int, after, every time.Duration) *progress {

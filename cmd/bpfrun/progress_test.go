@@ -28,8 +28,8 @@ func TestProgressOfShortWorkIsSilent(t *testing.T) {
 	p.add(2)
 	p.end()
 	assert.Empty(t, out.String())
-	a := &app{stderr: &out}
-	p = a.progress("tests", 2) // no terminal
+	c := &console{stderr: &out}
+	p = c.progress("tests", 2) // no terminal
 	assert.Nil(t, p)
 	p.add(1)
 	p.expect(1)

@@ -12,9 +12,17 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-func (a *app) reloCommand() *cobra.Command {
-	var log string
-	var baked bool
+// reloCommand is bpfrun relo.
+type reloCommand struct {
+	*console
+	linker
+
+	log   string
+	baked bool
+}
+
+func newReloCommand(a *app) *cobra.Command {
+	c := &reloCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "relo OBJECT... [--btf KERNEL]",
 		Short: "List every CO-RE relocation: access, old and new value, source line, what exists instead",
@@ -32,30 +40,30 @@ pointers without running the program; what it cannot follow it does not report. 
 		Example: "  bpfrun relo prog.o --btf kernel.btf\n  bpfrun relo prog.o --btf kernel.btf --explain verifier.log",
 		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if log != "" {
-				return a.explainLog(args, log)
+			if c.log != "" {
+				return c.explainLog(args, c.log)
 			}
-			if baked {
-				return a.baked(args)
+			if c.baked {
+				return c.listBaked(args)
 			}
-			return a.relo(args)
+			return c.relo(args)
 		},
 	}
-	cmd.Flags().BoolVar(&baked, "baked", false, "list accesses of kernel types at fixed offsets instead")
-	cmd.Flags().StringVar(&log, "explain", "", "LOGFILE of the kernel or a loader, - for standard input: which relocation it is about")
+	cmd.Flags().BoolVar(&c.baked, "baked", false, "list accesses of kernel types at fixed offsets instead")
+	cmd.Flags().StringVar(&c.log, "explain", "", "LOGFILE of the kernel or a loader, - for standard input: which relocation it is about")
 	return cmd
 }
 
 // explainLog describes what a log about an object means.
-func (a *app) explainLog(paths []string, path string) error {
+func (c *reloCommand) explainLog(paths []string, path string) error {
 	if len(paths) != 1 {
 		return usagef("--explain takes one object, not %d", len(paths))
 	}
-	color, err := useColor(a.color, a.stdout)
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	obj, err := a.openObject(paths[0])
+	obj, err := c.objects.open(paths[0])
 	if err != nil {
 		return err
 	}
@@ -75,43 +83,43 @@ func (a *app) explainLog(paths []string, path string) error {
 	if len(entries) == 0 {
 		return usagef("--explain %s: nothing in it tells of a failed relocation (such as unknown#195896080 or <invalid CO-RE relocation>)", path)
 	}
-	linked, source, err := a.link(obj)
+	linked, source, err := c.link(obj)
 	if err != nil {
 		return err
 	}
 	doc := report.NewExplainDocument(linked, source, entries)
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
-	return report.WriteExplain(a.stdout, doc, report.ReloOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet})
+	return report.WriteExplain(c.stdout, doc, table)
 }
 
-func (a *app) relo(paths []string) error {
-	color, err := useColor(a.color, a.stdout)
+func (c *reloCommand) relo(paths []string) error {
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	sources, err := a.btfSources()
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
 	all := report.ReloDocuments{Schema: report.Schema}
-	watch := a.silentProgress("relocations of an object for a kernel", len(paths)*len(sources))
+	watch := c.silentProgress("relocations of an object for a kernel", len(paths)*len(sources))
 	defer watch.end()
 	for _, path := range paths {
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil {
 			return err
 		}
-		for _, s := range a.fitting(sources, obj.ByteOrder) {
+		for _, s := range c.kernels.fitting(sources, obj.ByteOrder) {
 			watch.add(1)
-			linked, err := a.linkOn(obj, s)
+			linked, err := c.linkOn(obj, s)
 			if err != nil {
 				return err
 			}
 			doc := report.NewReloDocument(linked, s.Path)
 			for _, p := range doc.Programs {
-				if p.Optional && !a.optional {
+				if p.Optional && !c.objects.optional {
 					continue // shown, but nobody need load it on this kernel
 				}
 				for _, r := range p.Relocations {
@@ -122,33 +130,33 @@ func (a *app) relo(paths []string) error {
 			}
 			all.Results = append(all.Results, doc)
 			all.Exit = worse(all.Exit, doc.Exit)
-			if a.jsonOut {
+			if c.json {
 				continue
 			}
 			if len(all.Results) > 1 {
-				fmt.Fprintln(a.stdout)
+				fmt.Fprintln(c.stdout)
 			}
-			if err := report.WriteRelo(a.stdout, doc, report.ReloOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
+			if err := report.WriteRelo(c.stdout, doc, table); err != nil {
 				return err
 			}
 		}
 	}
-	a.code = all.Exit
-	if !a.jsonOut {
+	c.code = all.Exit
+	if !c.json {
 		return nil
 	}
-	return report.WriteJSON(a.stdout, all)
+	return report.WriteJSON(c.stdout, all)
 }
 
 // link links an object for the one target that is named.
-func (a *app) link(obj *loader.Object) (*loader.Linked, string, error) {
-	sources, err := a.btfSources()
+func (l *linker) link(obj *loader.Object) (*loader.Linked, string, error) {
+	sources, err := l.kernels.sources()
 	if err != nil {
 		return nil, "", err
 	}
 	if len(sources) != 1 {
 		return nil, "", usagef("--btf names %d kernels; this command takes one", len(sources))
 	}
-	linked, err := a.linkOn(obj, sources[0])
+	linked, err := l.linkOn(obj, sources[0])
 	return linked, sources[0].Path, err
 }

@@ -52,16 +52,16 @@ func (o *runOptions) checkPackets(targets, objects int) error {
 }
 
 // checkOut refuses to write packets over one of the files that are read.
-func (a *app) checkOut(o runOptions, objects []string, sources []btfSource) error {
-	out, err := os.Stat(o.out)
+func (c *runCommand) checkOut(objects []string, sources []btfSource) error {
+	out, err := os.Stat(c.out)
 	if err != nil {
 		return nil // there is nothing to lose
 	}
-	read := slices.Concat(objects, a.moduleBTF, []string{o.pcap, a.kconfig, a.kallsyms})
+	read := slices.Concat(objects, c.kernels.moduleBTF, []string{c.pcap, c.kernels.kconfig, c.kernels.kallsyms})
 	for _, s := range sources {
 		read = append(read, s.Path)
 	}
-	for _, bytes := range []string{o.packet, o.ctx} {
+	for _, bytes := range []string{c.packet, c.ctx} {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(bytes), "@"); ok {
 			capture, _, _ := strings.Cut(name, "#")
 			read = append(read, name, capture)
@@ -69,7 +69,7 @@ func (a *app) checkOut(o runOptions, objects []string, sources []btfSource) erro
 	}
 	for _, name := range read {
 		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-			return usagef("--out %s: that is the file that is read", o.out)
+			return usagef("--out %s: that is the file that is read", c.out)
 		}
 	}
 	return nil
@@ -112,12 +112,12 @@ func checkFrame(obj *loader.Object, chosen []string, flag string, p []byte) erro
 }
 
 // replay runs programs on all packets of a capture, one program after another.
-func (a *app) replay(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string, in machine.Input, o runOptions) error {
-	if o.out != "" && len(names) > 1 {
+func (c *runCommand) replay(ctx context.Context, doc *report.RunDocument, m *machine.Machine, names []string, in machine.Input) error {
+	if c.out != "" && len(names) > 1 {
 		return usagef("--out: choose one of the programs with -p (%s)", join(names))
 	}
 	for _, name := range names {
-		if err := capture.Run(ctx, doc, m, name, in, capture.Config{File: o.pcap, Out: o.out, Progress: a.replayProgress(name)}); err != nil {
+		if err := capture.Run(ctx, doc, m, name, in, capture.Config{File: c.pcap, Out: c.out, Progress: c.replayProgress(name)}); err != nil {
 			return packetsError(err)
 		}
 	}
@@ -143,21 +143,21 @@ func packetsError(err error) error {
 }
 
 // replayProgress says on the terminal how far the replay is, and at the end of a long one how fast it was.
-func (a *app) replayProgress(name string) func(packets int, took time.Duration, last bool) {
+func (c *console) replayProgress(name string) func(packets int, took time.Duration, last bool) {
 	shown := false
 	return func(packets int, took time.Duration, last bool) {
-		if a.quiet || took < time.Second/2 || !last && !isTerminal(a.stderr) {
+		if c.quiet || took < time.Second/2 || !last && !isTerminal(c.stderr) {
 			return
 		}
 		text := fmt.Sprintf("%s: %d packets in %.1f s, %.0f packets/s", name, packets, took.Seconds(), float64(packets)/took.Seconds())
 		switch {
 		case !last:
-			fmt.Fprintf(a.stderr, "\r\x1b[K%s", text)
+			fmt.Fprintf(c.stderr, "\r\x1b[K%s", text)
 			shown = true
 		case shown:
-			fmt.Fprintf(a.stderr, "\r\x1b[K%s\n", text)
+			fmt.Fprintf(c.stderr, "\r\x1b[K%s\n", text)
 		default:
-			fmt.Fprintln(a.stderr, text)
+			fmt.Fprintln(c.stderr, text)
 		}
 	}
 }

@@ -2,72 +2,37 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/debug"
-	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/report"
 )
 
-// app is one command line: its streams, global flags and exit code.
+// app is one command line. Its parts are what several commands share: each command takes those it needs.
 type app struct {
-	stdout, stderr io.Writer
-	code           int
-
-	btf           []string
-	moduleBTF     []string
-	noCache       bool
-	cacheOnce     sync.Once
-	cache         *btffile.Cache // see btfCache
-	kernels       *kernels.Path  // see kernelPath
-	kernelVersion string
-	kconfig       string
-	kallsyms      string
-	types         []string
-	mapSizes      []string
-	globals       []string
-	externs       []string
-	innerMaps     []string
-	attach        []string
-	noLoad        []string
-	lightSkeleton bool
-	loader        string
-	optional      bool
-	jsonOut       bool
-	color         string
-	seed          uint64
-	seedGiven     bool
-	clock         string
-	cpu, cpus     int
-	maxInsns      uint64
-	engine        string
-	strict        bool
-	noVerify      bool
-	quiet         bool
-	verbose       bool
-	showVersion   bool
-
-	differ differences // what --engine both found
-	cover  *coverage   // what --cover collects, nil for nothing
-
-	interrupted atomic.Bool // by SIGINT
+	console console
+	kernels kernelFlags
+	objects objectFlags
+	sim     machineFlags
 
 	// onSession takes what the command debug opens, and closes it; nil for a terminal.
 	onSession func(s *debug.Session, program string) error
-
-	told  atomic.Bool // which kernel was chosen without --btf has been said
-	notes sync.Mutex  // held while a note is written
 }
+
+func newApp(stdout, stderr io.Writer) *app {
+	a := &app{}
+	a.console.stdout, a.console.stderr = stdout, stderr
+	a.kernels.console = &a.console
+	a.objects.strict = &a.sim.strict
+	return a
+}
+
+// linker links the objects of the command line for its kernels.
+func (a *app) linker() linker { return linker{kernels: &a.kernels, objects: &a.objects} }
 
 const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.
 
@@ -80,6 +45,7 @@ kernel; 4 a program did what the kernel forbids; 5 met something that is not sim
 70 a bug in bpfrun; 130 interrupted.`
 
 func (a *app) rootCommand() *cobra.Command {
+	showVersion := false
 	cmd := &cobra.Command{
 		Use:           "bpfrun OBJECT [--btf KERNEL]",
 		Short:         "Run, test and debug BPF objects on any kernel's types, without a kernel",
@@ -89,15 +55,15 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if a.jsonOut && slices.Contains(textCommands, cmd.CommandPath()) {
+			if a.console.json && slices.Contains(textCommands, cmd.CommandPath()) {
 				return usagef("%s has no --json: what it writes is a text", cmd.CommandPath())
 			}
-			a.seedGiven = cmd.Flags().Changed("seed")
+			a.sim.seedGiven = cmd.Flags().Changed("seed")
 			return noEmptyFlags(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.showVersion {
-				return a.version()
+			if showVersion {
+				return a.console.version()
 			}
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
@@ -108,48 +74,26 @@ func (a *app) rootCommand() *cobra.Command {
 			if err := noCommand(cmd, args[0]); err != nil {
 				return err
 			}
-			return a.runObjects(args, runOptions{repeat: 1})
+			run := makeRunCommand(a)
+			run.repeat = 1
+			return run.runObjects(args)
 		},
 	}
 	cmd.SetFlagErrorFunc(flagError)
 	f := cmd.PersistentFlags()
-	f.StringArrayVar(&a.btf, "btf", nil, "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, a release (6.12, 6.12-arm64; see bpfrun kernels), host, or embedded; repeatable")
-	f.StringArrayVar(&a.moduleBTF, "module-btf", nil, "split BTF `FILE` of a kernel module on the target; repeatable")
-	f.BoolVar(&a.noCache, "no-cache", false, "do not keep the types of compressed kernels unpacked in the user's cache directory (BPFRUN_CACHE=DIRECTORY moves it, BPFRUN_CACHE=off is the same)")
-	f.StringVar(&a.kernelVersion, "kernel-version", "", "kernel `VERSION` the target behaves as (5.10, 6.1.176), instead of the one inferred")
-	f.StringVar(&a.kconfig, "kconfig", "", "kernel configuration `FILE` for CONFIG_ externs, plain or gzip")
-	f.StringVar(&a.kallsyms, "kallsyms", "", "kernel symbols `FILE` in the format of /proc/kallsyms")
-	f.StringArrayVar(&a.types, "type", nil, "program type of a section or program whose section name says nothing: `NAME=TYPE`")
-	f.StringArrayVar(&a.mapSizes, "map-size", nil, "max_entries of a map: `NAME=N`")
-	f.StringArrayVar(&a.innerMaps, "inner-map", nil, "inner map of a map of maps: `OUTER=SPEC`, where SPEC is "+loader.InnerMapForm)
-	f.StringArrayVar(&a.externs, "extern", nil, "value of a symbol that no object defines, which user space writes into the program: `NAME=VALUE`")
-	f.StringArrayVar(&a.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
-	f.StringArrayVar(&a.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
-	f.StringArrayVar(&a.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
-	f.BoolVar(&a.optional, "optional", false, "also run optional programs, those of sections that begin with ?")
-	f.StringVar(&a.loader, "loader", "auto", "user space loader `NAME` whose rules hold where loaders differ (section names, map sizes that follow from the type): libbpf, cilium, aya, auto (what any of them takes; not under --strict)")
-	f.BoolVar(&a.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")
-	f.BoolVar(&a.jsonOut, "json", false, "one JSON document on standard output")
-	f.StringVar(&a.color, "color", "auto", "colours `WHEN`: auto, always or never")
-	f.Uint64Var(&a.seed, "seed", 1, "seed `N` of every simulated value; given, it wins over that of scenario files")
-	f.StringVar(&a.clock, "clock", "1h", "`TIME` since boot when a run starts")
-	f.IntVar(&a.cpu, "cpu", 0, "number `N` of the CPU the programs run on")
-	f.IntVar(&a.cpus, "cpus", 2, "number `N` of CPUs")
-	f.Uint64Var(&a.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
-	f.StringVar(&a.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (compares them), auto (native code for --repeat, --pcap and bench)")
-	f.BoolVar(&a.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
-	f.BoolVar(&a.noVerify, "no-verify", false, "run programs without asking the verifier of the kernel's release whether it accepts them")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "only problems and the summary")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
-	cmd.AddCommand(a.runCommand(), a.infoCommand(), a.disasmCommand(), a.reloCommand(), a.conformanceCommand(), a.benchCommand(), versionCommand(a))
-	cmd.AddCommand(a.debugCommand(), a.dapCommand())
-	cmd.AddCommand(a.matrixCommand(), a.verifyCommand(), a.btfCommand(), a.kernelsCommand(), a.testCommand(), a.scenarioCommand())
-	cmd.AddCommand(a.execCommand(), a.fireCommand())
-	cmd.AddCommand(a.topicCommands()...)
-	cmd.AddCommand(a.coverCommand())
+	a.kernels.add(f)
+	a.objects.add(f)
+	a.sim.add(f)
+	a.console.add(f)
+	cmd.AddCommand(newRunCommand(a), newInfoCommand(a), newDisasmCommand(a), newReloCommand(a), newConformanceCommand(a), newBenchCommand(a), newVersionCommand(&a.console))
+	cmd.AddCommand(newDebugCommand(a), newDAPCommand(a))
+	cmd.AddCommand(newMatrixCommand(a), newVerifyCommand(a), newBTFCommand(a), newKernelsCommand(a), newTestCommand(a), newScenarioCommand(a))
+	cmd.AddCommand(newExecCommand(a), newFireCommand(a))
+	cmd.AddCommand(topicCommands(&a.console)...)
+	cmd.AddCommand(newCoverCommand(a))
 	cmd.SetUsageFunc(usage)
-	cmd.Flags().BoolVar(&a.showVersion, "version", false, "print the version of bpfrun and of the embedded kernel's types")
-	a.complete(cmd)
+	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version of bpfrun and of the embedded kernel's types")
+	complete(cmd, &a.objects)
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}
@@ -173,19 +117,6 @@ func noEmptyFlags(cmd *cobra.Command) error {
 		}
 	})
 	return empty
-}
-
-// fail reports the error that ended the command and returns its exit code.
-func (a *app) fail(err error) int {
-	code := exitCode(err)
-	if a.jsonOut {
-		_ = report.WriteJSON(a.stdout, report.NewErrorDocument(err, code)) // run looks at what could not be written
-	}
-	// errors.Join puts every problem on its own line.
-	for _, line := range strings.Split(err.Error(), "\n") {
-		fmt.Fprintf(a.stderr, "bpfrun: %s\n", line)
-	}
-	return code
 }
 
 // pairs parses repeated NAME=VALUE flags.

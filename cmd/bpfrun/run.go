@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -38,8 +37,23 @@ type runOptions struct {
 	path     string // of the object that is run
 }
 
-func (a *app) runCommand() *cobra.Command {
-	var o runOptions
+// runCommand is bpfrun run, and bpfrun with an object and no command.
+type runCommand struct {
+	*console
+	linker
+	sim *machineFlags
+	runOptions
+
+	collected *coverage // what --cover collects, nil for nothing
+}
+
+func makeRunCommand(a *app) *runCommand {
+	return &runCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
+}
+
+func newRunCommand(a *app) *cobra.Command {
+	c := makeRunCommand(a)
+
 	cmd := &cobra.Command{
 		Use:   "run OBJECT [-p PROGRAM]",
 		Short: "Run chosen programs of an object",
@@ -51,40 +65,40 @@ global variables between them. Without -p all programs run.`,
 		Args: oneObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if a.cover, err = o.cover.begin(); err != nil {
+			if c.collected, err = c.cover.begin(); err != nil {
 				return err
 			}
-			if o.scenario == "" {
+			if c.scenario == "" {
 				switch {
-				case cmd.Flags().Changed("pcap-index") && o.pcapIndex < 1:
-					return usagef("--pcap-index %d: packets count from 1", o.pcapIndex)
-				case cmd.Flags().Changed("dump-format") && len(o.dumpMaps) == 0:
+				case cmd.Flags().Changed("pcap-index") && c.pcapIndex < 1:
+					return usagef("--pcap-index %d: packets count from 1", c.pcapIndex)
+				case cmd.Flags().Changed("dump-format") && len(c.dumpMaps) == 0:
 					return usagef("--dump-format: it is the layout of --dump-map NAME")
 				}
-				return a.runObjects(args, o)
+				return c.runObjects(args)
 			}
 			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s does not go with -s: the scenario says it", name)
 				}
 			}
-			return a.runScenario(args, o.scenario)
+			return c.runScenario(args, c.scenario)
 		},
 	}
 	f := cmd.Flags()
-	o.cover.add(f)
-	f.StringVarP(&o.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
-	f.StringArrayVarP(&o.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
-	f.StringVar(&o.whyNot, "why-not", "", "say which branch kept the run from `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
-	f.IntVar(&o.repeat, "repeat", 1, "run each program `N` times")
-	f.BoolVar(&o.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
-	f.StringVar(&o.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types that take them")
-	f.StringVar(&o.packet, "packet", "", "`PACKET` for programs that get one: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
-	f.StringVar(&o.pcap, "pcap", "", "run programs on every packet of `FILE`: pcap or pcapng, also .gz and .zst")
-	f.IntVar(&o.pcapIndex, "pcap-index", 0, "of --pcap only packet `N`, from 1")
-	f.StringVar(&o.out, "out", "", "write the packets as they left the program to `FILE`: pcapng with verdicts as comments, or .pcap")
-	f.StringArrayVar(&o.dumpMaps, "dump-map", nil, "write the elements of map `NAME` after the run, by their types, as bpftool map dump does; repeatable")
-	f.StringVar(&o.dumpFormat, "dump-format", string(report.MapPlain), "layout of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
+	c.cover.add(f)
+	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
+	f.StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
+	f.StringVar(&c.whyNot, "why-not", "", "say which branch kept the run from `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
+	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
+	f.BoolVar(&c.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
+	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types that take them")
+	f.StringVar(&c.packet, "packet", "", "`PACKET` for programs that get one: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
+	f.StringVar(&c.pcap, "pcap", "", "run programs on every packet of `FILE`: pcap or pcapng, also .gz and .zst")
+	f.IntVar(&c.pcapIndex, "pcap-index", 0, "of --pcap only packet `N`, from 1")
+	f.StringVar(&c.out, "out", "", "write the packets as they left the program to `FILE`: pcapng with verdicts as comments, or .pcap")
+	f.StringArrayVar(&c.dumpMaps, "dump-map", nil, "write the elements of map `NAME` after the run, by their types, as bpftool map dump does; repeatable")
+	f.StringVar(&c.dumpFormat, "dump-format", string(report.MapPlain), "layout of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
 	return cmd
 }
 
@@ -92,53 +106,47 @@ global variables between them. Without -p all programs run.`,
 const maxRepeat = 100_000
 
 // runObjects runs objects on every target and prints a table or a document for each pair.
-func (a *app) runObjects(paths []string, o runOptions) error {
-	if o.repeat < 1 || o.repeat > maxRepeat {
-		return usagef("--repeat %d: want 1 to %d, since each run is reported (bpfrun bench times a program)", o.repeat, maxRepeat)
+func (c *runCommand) runObjects(paths []string) error {
+	if c.repeat < 1 || c.repeat > maxRepeat {
+		return usagef("--repeat %d: want 1 to %d, since each run is reported (bpfrun bench times a program)", c.repeat, maxRepeat)
 	}
-	engine, err := a.machineEngine(o.repeat > 1 || o.replays())
+	cfg, err := c.sim.config(c.repeat > 1 || c.replays())
 	if err != nil {
 		return err
 	}
-	if err := a.checkCPUs(); err != nil {
-		return err
-	}
-	in, err := o.input(a.cpu)
+	cfg.Cover = c.collected.sink()
+	in, err := c.input(c.sim.cpu)
 	if err != nil {
 		return err
 	}
-	color, err := useColor(a.color, a.stdout)
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	boot, err := time.ParseDuration(a.clock)
-	if err != nil || boot <= 0 {
-		return usagef("--clock %q: want a duration such as 1h or 90s", a.clock)
-	}
-	sources, err := a.btfSources()
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
-	if err := o.checkPackets(len(sources), len(paths)); err != nil {
+	if err := c.checkPackets(len(sources), len(paths)); err != nil {
 		return err
 	}
-	if err := a.checkOut(o, paths, sources); err != nil {
+	if err := c.checkOut(paths, sources); err != nil {
 		return err
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
-	watch := a.silentProgress("runs of an object on a kernel", len(paths)*len(sources))
+	watch := c.silentProgress("runs of an object on a kernel", len(paths)*len(sources))
 	defer watch.end()
 	for _, path := range paths {
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil {
 			return err
 		}
-		for _, s := range a.fitting(sources, obj.ByteOrder) {
+		for _, s := range c.kernels.fitting(sources, obj.ByteOrder) {
 			watch.add(1)
-			o.path = path
-			doc, err := a.runOn(ctx, obj, s, in, boot, engine, o)
+			c.path = path
+			doc, err := c.runOn(ctx, obj, s, in, cfg)
 			if doc != nil && len(sources) > 1 {
 				err = nil // one kernel does not keep the object from the others
 			}
@@ -147,35 +155,21 @@ func (a *app) runObjects(paths []string, o runOptions) error {
 			}
 			all.Results = append(all.Results, doc)
 			all.Exit = worse(all.Exit, doc.Exit)
-			if !a.jsonOut {
+			if !c.json {
 				if len(all.Results) > 1 {
-					fmt.Fprintln(a.stdout)
+					fmt.Fprintln(c.stdout)
 				}
-				if err := report.WriteTable(a.stdout, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
+				if err := report.WriteTable(c.stdout, doc, table); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	a.code = all.Exit
-	if !a.jsonOut {
-		return a.finishCover(a.stdout)
+	c.code = all.Exit
+	if !c.json {
+		return c.collected.finish(c.console, c.stdout)
 	}
-	return errors.Join(report.WriteJSON(a.stdout, all), a.finishCover(a.stderr))
-}
-
-// checkCPUs checks the flags that say where and how long programs run.
-func (a *app) checkCPUs() error {
-	if a.cpus < 1 || a.cpus > machine.MaxCPUs {
-		return usagef("--cpus %d: want 1 to %d", a.cpus, machine.MaxCPUs)
-	}
-	if a.cpu < 0 || a.cpu >= a.cpus {
-		return usagef("--cpu %d: want 0 to %d (--cpus %d)", a.cpu, a.cpus-1, a.cpus)
-	}
-	if a.maxInsns < 1 {
-		return usagef("--max-insns 0: want at least 1")
-	}
-	return nil
+	return errors.Join(report.WriteJSON(c.stdout, all), c.collected.finish(c.console, c.stderr))
 }
 
 func (o runOptions) input(cpu int) (machine.Input, error) {
@@ -220,50 +214,48 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 
 // runOn runs the object's programs on one target. A target that cannot be used, or for which the object does not link, gives both
 // an error and the document that says so.
-func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, boot time.Duration, engine machine.Engine, o runOptions) (*report.RunDocument, error) {
-	if err := o.checkDump(obj); err != nil {
+func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource, in machine.Input, cfg machine.Config) (*report.RunDocument, error) {
+	if err := c.checkDump(obj); err != nil {
 		return nil, err
 	}
-	for _, name := range o.progs {
+	for _, name := range c.progs {
 		if _, ok := obj.Program(name); !ok {
 			return nil, usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 		}
 	}
-	if err := o.checkInput(obj, in.Packet); err != nil {
+	if err := c.checkInput(obj, in.Packet); err != nil {
 		return nil, err
 	}
-	target, err := a.target(s)
+	target, err := c.kernels.target(s)
 	if exitCode(err) == exitLoad {
 		return failedOn(obj, &report.Target{Name: s.Name, Source: s.Path}, err), err
 	} else if err != nil {
 		return nil, err
 	}
-	linked, err := a.linkTo(obj, target, o.progs...)
+	linked, err := c.linkTo(obj, target, c.progs...)
 	if exitCode(err) == exitLoad {
 		return failedOn(obj, report.NewTarget(target, s.Path), err), err
 	} else if err != nil {
 		return nil, err
 	}
 	doc := report.NewRunDocument(linked, s.Path)
-	doc.Choose(o.progs)
+	doc.Choose(c.progs)
 	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
 		doc.NotSimulated("execution of big-endian programs is not simulated (info, disasm and relo work)")
-		doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
+		doc.Exit = exitOf(doc, len(c.progs) > 0, c.sim.strict)
 		return doc, nil
 	}
-	names := o.progs
-	if o.replays() {
-		if names, err = packetPrograms(obj, o.progs); err != nil {
+	names := c.progs
+	if c.replays() {
+		if names, err = packetPrograms(obj, c.progs); err != nil {
 			return nil, err
 		}
 		doc.Choose(names)
 	}
-	verdicts := a.judge(ctx, linked, names)
-	cfg := machine.Config{
-		Seed: a.seed, CPUs: a.cpus, Boot: boot, MaxInsns: a.maxInsns, Strict: a.strict, Engine: engine, OnDifference: a.differ.add, Refuses: verdicts.refuses, Cover: a.cover.sink(),
-	}
+	verdicts := c.sim.judge(ctx, linked, names)
+	cfg.Refuses = verdicts.refuses
 	m, err := machine.New(linked, cfg)
-	verdicts.addTo(doc, a.noVerify)
+	verdicts.addTo(doc, c.sim.noVerify)
 	if err != nil {
 		doc.Fail(err)
 		doc.Exit = exitLoad
@@ -273,56 +265,56 @@ func (a *app) runOn(ctx context.Context, obj *loader.Object, s btfSource, in mac
 	if ctx.Err() != nil {
 		return nil, codeError{exitInterrupted, errors.New("interrupted while programs were verified")}
 	}
-	if o.trace {
-		w := a.stdout
-		if a.jsonOut {
-			w = a.stderr // standard output is one document
+	if c.trace {
+		w := c.stdout
+		if c.json {
+			w = c.stderr // standard output is one document
 		}
 		in.Trace = &machine.TextTracer{W: w}
 	}
 	if len(names) == 0 {
 		names = kernelOrder(linked, m.Names())
 	}
-	if o.replays() {
-		if err := a.replay(ctx, doc, m, names, in, o); err != nil {
+	if c.replays() {
+		if err := c.replay(ctx, doc, m, names, in); err != nil {
 			return nil, err
 		}
 		names = nil
 	}
-	why := questions{place: o.whyNot, covered: cfg.Cover != nil}
+	why := questions{place: c.whyNot, covered: cfg.Cover != nil}
 	for _, name := range names {
 		lp, _ := linked.Program(name)
-		began := why.ask(m, lp, &o)
-		for n := range o.repeat {
+		began := why.ask(m, lp, &c.runOptions)
+		for n := range c.repeat {
 			res, err := m.Run(ctx, name, in)
 			if err != nil {
 				if errors.Is(err, context.Canceled) {
 					return nil, codeError{exitInterrupted, fmt.Errorf("interrupted while %s ran", name)}
 				}
 				if n > 0 {
-					err = fmt.Errorf("run %d of --repeat %d: %w (bpfrun bench times a program)", n+1, o.repeat, err)
+					err = fmt.Errorf("run %d of --repeat %d: %w (bpfrun bench times a program)", n+1, c.repeat, err)
 				}
 				return nil, usageError{err}
 			}
 			doc.Add(m, res)
 			why.add(began, res)
-			if o.out != "" && res.Ran {
-				if err := capture.WriteRun(o.out, res, lp); err != nil {
+			if c.out != "" && res.Ran {
+				if err := capture.WriteRun(c.out, res, lp); err != nil {
 					return nil, packetsError(err)
 				}
 			}
 		}
 	}
 	doc.Finish(m)
-	doc.Exit = exitOf(doc, len(o.progs) > 0, a.strict)
-	if err := a.dumpMaps(m, o); err != nil {
+	doc.Exit = exitOf(doc, len(c.progs) > 0, c.sim.strict)
+	if err := c.writeMaps(m); err != nil {
 		return doc, err
 	}
 	if err := why.answer(ctx, m, cfg, in, doc); err != nil {
 		return doc, err
 	}
 	if len(why.flags) > 0 {
-		doc.Try = a.tryLine(&o, s, why.flags)
+		doc.Try = c.tryLine(s, why.flags)
 	}
 	return doc, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -16,20 +15,29 @@ import (
 )
 
 // scenarioCommand is the group of commands about scenario files.
-func (a *app) scenarioCommand() *cobra.Command {
+func newScenarioCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
 		Short: "Write scenario files",
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.scenarioNewCommand(), a.scenarioSchemaCommand())
+	cmd.AddCommand(newScenarioNewCommand(a), newScenarioSchemaCommand(a))
 	return cmd
 }
 
-func (a *app) scenarioNewCommand() *cobra.Command {
-	var out string
-	var progs []string
+// scenarioNewCommand is bpfrun scenario new.
+type scenarioNewCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	out   string
+	progs []string
+}
+
+func newScenarioNewCommand(a *app) *cobra.Command {
+	c := &scenarioNewCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "new OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Write a commented scenario for an object, with every kernel field its programs read",
@@ -38,15 +46,15 @@ arguments of its hook, every kernel field it reads with the value a default run 
 uses, and what it did as expectations. The fields come from an actual default run and from the
 object's CO-RE records.`,
 		Args: oneObject,
-		RunE: func(_ *cobra.Command, args []string) error { return a.scenarioNew(args[0], out, progs) },
+		RunE: func(_ *cobra.Command, args []string) error { return c.scenarioNew(args[0], c.out, c.progs) },
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "FILE to write; must not exist")
-	cmd.Flags().StringArrayVarP(&progs, "prog", "p", nil, "only this program; repeatable")
+	cmd.Flags().StringVarP(&c.out, "output", "o", "", "FILE to write; must not exist")
+	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "only this program; repeatable")
 	return cmd
 }
 
-func (a *app) scenarioNew(path, out string, progs []string) error {
-	obj, err := a.openObject(path)
+func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error {
+	obj, err := c.objects.open(path)
 	if err != nil {
 		return err
 	}
@@ -55,16 +63,16 @@ func (a *app) scenarioNew(path, out string, progs []string) error {
 			return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
 		}
 	}
-	linked, _, err := a.link(obj)
+	linked, _, err := c.link(obj)
 	if err != nil {
 		return err
 	}
-	opt, err := a.scenarioOptions()
+	opt, err := c.sim.scenarioOptions(c.objects, nil)
 	if err != nil {
 		return err
 	}
 	if out == "" {
-		return scenario.Skeleton(context.Background(), a.stdout, linked, progs, opt)
+		return scenario.Skeleton(context.Background(), c.stdout, linked, progs, opt)
 	}
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -77,28 +85,34 @@ func (a *app) scenarioNew(path, out string, progs []string) error {
 	return f.Close()
 }
 
-func (a *app) scenarioSchemaCommand() *cobra.Command {
+// scenarioSchemaCommand is bpfrun scenario schema.
+type scenarioSchemaCommand struct {
+	*console
+}
+
+func newScenarioSchemaCommand(a *app) *cobra.Command {
+	c := &scenarioSchemaCommand{console: &a.console}
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of scenario files, for editors",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.stdout.Write(scenario.Schema())
+			_, err := c.stdout.Write(scenario.Schema())
 			return err
 		},
 	}
 }
 
 // runScenario runs a scenario file with a given object and shows what happened, as run does.
-func (a *app) runScenario(objects []string, path string) error {
+func (c *runCommand) runScenario(objects []string, path string) error {
 	if len(objects) != 1 {
 		return usagef("-s: want one object, got %d", len(objects))
 	}
-	opt, err := a.scenarioOptions()
+	opt, err := c.sim.scenarioOptions(c.objects, c.collected)
 	if err != nil {
 		return err
 	}
-	color, err := useColor(a.color, a.stdout)
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
@@ -106,22 +120,22 @@ func (a *app) runScenario(objects []string, path string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	obj, err := a.openObject(objects[0])
+	obj, err := c.objects.open(objects[0])
 	if err != nil {
 		return err
 	}
-	sources, err := a.sourcesFor(file)
+	sources, err := c.kernels.sourcesFor(file)
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	all := report.Documents{Schema: report.Schema}
-	watch := a.silentProgress("kernels", len(sources))
+	watch := c.silentProgress("kernels", len(sources))
 	defer watch.end()
 	for _, s := range sources {
 		watch.add(1)
-		target, err := a.target(s)
+		target, err := c.kernels.target(s)
 		if err != nil {
 			return err
 		}
@@ -132,24 +146,24 @@ func (a *app) runScenario(objects []string, path string) error {
 		}
 		all.Results = append(all.Results, doc)
 		all.Exit = worse(all.Exit, doc.Exit)
-		if !a.jsonOut {
-			if err := a.showScenario(a.stdout, doc, color, len(all.Results) > 1); err != nil {
+		if !c.json {
+			if err := c.showScenario(doc, table, len(all.Results) > 1); err != nil {
 				return err
 			}
 		}
 	}
-	a.code = all.Exit
-	if !a.jsonOut {
-		return a.finishCover(a.stdout)
+	c.code = all.Exit
+	if !c.json {
+		return c.collected.finish(c.console, c.stdout)
 	}
-	return errors.Join(report.WriteJSON(a.stdout, all), a.finishCover(a.stderr))
+	return errors.Join(report.WriteJSON(c.stdout, all), c.collected.finish(c.console, c.stderr))
 }
 
-func (a *app) showScenario(w io.Writer, doc *report.RunDocument, color, another bool) error {
+func (c *runCommand) showScenario(doc *report.RunDocument, table report.TableOptions, another bool) error {
 	if another {
-		fmt.Fprintln(w)
+		fmt.Fprintln(c.stdout)
 	}
-	return report.WriteTable(w, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet})
+	return report.WriteTable(c.stdout, doc, table)
 }
 
 // scenarioDocument runs a scenario on one target.

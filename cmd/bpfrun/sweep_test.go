@@ -35,7 +35,7 @@ func pipeline(object, types []byte) {
 		return
 	}
 	_ = report.WriteInfo(io.Discard, report.NewInfoDocument(obj), false)
-	_ = report.WriteRelo(io.Discard, report.NewReloDocument(linked, "types.btf"), report.ReloOptions{})
+	_ = report.WriteRelo(io.Discard, report.NewReloDocument(linked, "types.btf"), report.TableOptions{})
 	want := runDamaged(linked, machine.Config{MaxInsns: 5000})
 	for _, eager := range []bool{false, true} {
 		if got := runDamaged(linked, machine.Config{MaxInsns: 5000, Engine: machine.EngineJIT, EagerLoops: eager}); got != want {

@@ -8,13 +8,42 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/btffile"
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/spf13/pflag"
 )
+
+// kernelFlags choose the kernels whose types are used.
+type kernelFlags struct {
+	*console
+
+	btf       []string
+	moduleBTF []string
+	version   string
+	kconfig   string
+	kallsyms  string
+	noCache   bool
+
+	cacheOnce sync.Once
+	unpacked  *btffile.Cache // see types
+	path      *kernels.Path  // see kernelPath
+	told      atomic.Bool    // which kernel was chosen without --btf has been said
+}
+
+func (k *kernelFlags) add(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&k.btf, "btf", nil, "types of `KERNEL`: a file (raw, ELF, .xz .gz .zst, .btf.tar.xz), a directory, a glob, a release (6.12, 6.12-arm64; see bpfrun kernels), host, or embedded; repeatable")
+	fs.StringArrayVar(&k.moduleBTF, "module-btf", nil, "split BTF `FILE` of a kernel module on the target; repeatable")
+	fs.BoolVar(&k.noCache, "no-cache", false, "do not keep the types of compressed kernels unpacked in the user's cache directory (BPFRUN_CACHE=DIRECTORY moves it, BPFRUN_CACHE=off is the same)")
+	fs.StringVar(&k.version, "kernel-version", "", "kernel `VERSION` the target behaves as (5.10, 6.1.176), instead of the one inferred")
+	fs.StringVar(&k.kconfig, "kconfig", "", "kernel configuration `FILE` for CONFIG_ externs, plain or gzip")
+	fs.StringVar(&k.kallsyms, "kallsyms", "", "kernel symbols `FILE` in the format of /proc/kallsyms")
+}
 
 // btfSource is one kernel named by --btf. Its BTF is parsed when it is needed.
 type btfSource struct {
@@ -23,27 +52,27 @@ type btfSource struct {
 	implied string
 }
 
-// btfSources expands --btf. Without it the running kernel is used when it has BTF, else the
+// sources expands --btf. Without it the running kernel is used when it has BTF, else the
 // embedded kernel; which one is said on standard error.
-func (a *app) btfSources() ([]btfSource, error) {
-	if len(a.btf) == 0 {
+func (k *kernelFlags) sources() ([]btfSource, error) {
+	if len(k.btf) == 0 {
 		if _, err := os.Stat(kernels.HostBTF); err == nil {
 			return []btfSource{{kernels.HostSource(), "no --btf given: using the running kernel's types"}}, nil
 		}
 		return []btfSource{{kernels.EmbeddedSource(), "no --btf given and this system has no kernel BTF: using the embedded " + embedded.Name}}, nil
 	}
-	return a.expandAll("--btf ", a.btf)
+	return k.expandAll("--btf ", k.btf)
 }
 
 // expandAll finds the kernels that several arguments name; flag stands before each in errors.
-func (a *app) expandAll(flag string, args []string) ([]btfSource, error) {
+func (k *kernelFlags) expandAll(flag string, args []string) ([]btfSource, error) {
 	var out []btfSource
 	for _, arg := range args {
-		sources, err := a.expandBTF(flag, arg)
+		sources, err := k.expand(flag, arg)
 		if err != nil {
 			return nil, err
 		}
-		if sources, err = a.pickRelease(arg, sources); err != nil {
+		if sources, err = k.pickRelease(arg, sources); err != nil {
 			return nil, err
 		}
 		for i := range sources {
@@ -54,17 +83,17 @@ func (a *app) expandAll(flag string, args []string) ([]btfSource, error) {
 	return out, nil
 }
 
-// sourcesFor are the kernels a scenario file runs on: those of --btf, else those it names itself, else as [app.btfSources]. The file may be
+// sourcesFor are the kernels a scenario file runs on: those of --btf, else those it names itself, else as [kernelFlags.sources]. The file may be
 // nil.
-func (a *app) sourcesFor(f *scenario.File) ([]btfSource, error) {
-	if f == nil || len(f.Kernels) == 0 || len(a.btf) > 0 {
-		return a.btfSources()
+func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
+	if f == nil || len(f.Kernels) == 0 || len(k.btf) > 0 {
+		return k.sources()
 	}
 	var out []btfSource
-	for _, k := range f.Kernels {
-		sources, err := a.expandBTF("", k.Name)
+	for _, named := range f.Kernels {
+		sources, err := k.expand("", named.Name)
 		if err != nil {
-			return nil, usageError{&scenario.Error{Pos: k.Pos, Text: "kernels: " + err.Error(), Err: err}}
+			return nil, usageError{&scenario.Error{Pos: named.Pos, Text: "kernels: " + err.Error(), Err: err}}
 		}
 		out = append(out, sources...)
 	}
@@ -72,29 +101,16 @@ func (a *app) sourcesFor(f *scenario.File) ([]btfSource, error) {
 }
 
 // kernelPath is where kernels are found by name.
-func (a *app) kernelPath() *kernels.Path {
-	if a.kernels == nil {
-		a.kernels = kernels.Default()
+func (k *kernelFlags) kernelPath() *kernels.Path {
+	if k.path == nil {
+		k.path = kernels.Default()
 	}
-	return a.kernels
+	return k.path
 }
 
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		a.warn(format, args...)
-	}
-}
-
-// warn writes a line that -q does not silence. Jobs that run side by side may call it.
-func (a *app) warn(format string, args ...any) {
-	a.notes.Lock()
-	defer a.notes.Unlock()
-	fmt.Fprintf(a.stderr, "bpfrun: "+format+"\n", args...)
-}
-
-// expandBTF finds the kernels an argument names; flag stands before it in errors.
-func (a *app) expandBTF(flag, arg string) ([]btfSource, error) {
-	found, err := a.kernelPath().Expand(arg)
+// expand finds the kernels an argument names; flag stands before it in errors.
+func (k *kernelFlags) expand(flag, arg string) ([]btfSource, error) {
+	found, err := k.kernelPath().Expand(arg)
 	switch {
 	case errors.Is(err, kernels.ErrEmpty):
 		return nil, usagef("%sis empty: %w", cmp.Or(flag, "the name of a kernel "), kernels.ErrEmpty)
@@ -129,7 +145,7 @@ func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
 
 // fitting leaves out the kernels that a glob or directory found and that have another byte order than any of the objects: nothing can be
 // said of them, and the user did not ask for each. Which were left out is noted once.
-func (a *app) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
+func (k *kernelFlags) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
 	if len(orders) == 0 {
 		return sources // no object could be opened, which is said elsewhere
 	}
@@ -149,7 +165,7 @@ func (a *app) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSour
 	case len(out) == 0:
 		return sources // let the error say it
 	default:
-		a.note("left out, kernels of the other byte order: %s", join(left))
+		k.note("left out, kernels of the other byte order: %s", join(left))
 	}
 	return out
 }

@@ -13,15 +13,24 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-func (a *app) testCommand() *cobra.Command {
-	var f testFlags
+// testCommand is bpfrun test.
+type testCommand struct {
+	*console
+	linker
+	sim *machineFlags
+
+	testFlags
+
+	collected *coverage // what --cover collects, nil for nothing
+}
+
+func newTestCommand(a *app) *cobra.Command {
+	c := &testCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "test [DIR | FILE.yaml | OBJECT.o]... [--btf KERNEL ...]",
 		Short: "Run scenario files and tests inside objects, and judge them",
@@ -49,67 +58,67 @@ something not simulated, unexpectedly.`,
 			if len(args) == 0 {
 				args = []string{"."}
 			}
-			return a.test(args, f)
+			return c.test(args)
 		},
 	}
 	fl := cmd.Flags()
-	f.cover.add(fl)
-	fl.StringArrayVarP(&f.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
-	fl.StringVar(&f.run, "run", "", "only tests whose name matches `REGEX`; runs of a sequence that come before one of them are made too")
-	fl.BoolVar(&f.list, "list", false, "list the tests instead of running them")
-	fl.BoolVar(&f.failFast, "fail-fast", false, "stop at the first failure")
-	fl.StringVar(&f.shard, "shard", "", "only part `I/N` of the tests, I from 1 to N: together the N parts are all of them")
-	fl.BoolVar(&f.verify, "verify", false, "programs that the verifier of the kernel's release refuses do not run: their tests fail with exit code 3")
-	fl.IntVar(&f.seeds, "seeds", 1, "run every test with `N` seeds, from --seed (or the file's) on")
+	c.cover.add(fl)
+	fl.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	fl.StringVar(&c.run, "run", "", "only tests whose name matches `REGEX`; runs of a sequence that come before one of them are made too")
+	fl.BoolVar(&c.list, "list", false, "list the tests instead of running them")
+	fl.BoolVar(&c.failFast, "fail-fast", false, "stop at the first failure")
+	fl.StringVar(&c.shard, "shard", "", "only part `I/N` of the tests, I from 1 to N: together the N parts are all of them")
+	fl.BoolVar(&c.verify, "verify", false, "programs that the verifier of the kernel's release refuses do not run: their tests fail with exit code 3")
+	fl.IntVar(&c.seeds, "seeds", 1, "run every test with `N` seeds, from --seed (or the file's) on")
 	return cmd
 }
 
-func (a *app) test(paths []string, f testFlags) error {
+func (c *testCommand) test(paths []string) error {
 	start := time.Now()
-	pick, err := f.parse()
+	pick, err := c.parse()
 	if err != nil {
 		return err
 	}
-	files, err := outputs(f.output, "junit", "md", "github")
+	files, err := outputs(c.output, "junit", "md", "github")
 	if err != nil {
 		return err
 	}
-	color, err := useColor(a.color, a.stdout)
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	if a.cover, err = f.cover.begin(); err != nil {
+	if c.collected, err = c.cover.begin(); err != nil {
 		return err
 	}
-	opt, err := a.scenarioOptions()
+	opt, err := c.sim.scenarioOptions(c.objects, c.collected)
 	if err != nil {
 		return err
 	}
-	scenarios, objects, mistakes, err := a.testInputs(paths)
+	scenarios, objects, mistakes, err := c.testInputs(paths)
 	if err != nil {
 		return err
 	}
 	chosen := pick.choose(scenarios, objects)
 	if mistakes == nil && len(chosen) == 0 {
-		if err := f.nothing(); err != nil {
+		if err := c.nothing(); err != nil {
 			return err
 		}
 	}
-	if f.list {
+	if c.list {
 		if mistakes != nil {
 			return mistakes
 		}
-		return a.listTests(chosen)
+		return c.listTests(chosen)
 	}
-	sources, err := a.testSources(chosen)
+	sources, err := c.testSources(chosen)
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
-	opt.Refuses = refuses(ctx, f.verify && !a.noVerify)
-	jobs := a.testJobs(chosen, sources, opt, f.seeds)
-	watch := a.progress("tests", 0)
+	opt.Judge = judge(ctx, c.verify && !c.sim.noVerify)
+	jobs := c.testJobs(chosen, sources, opt, c.seeds)
+	watch := c.progress("tests", 0)
 	defer watch.end()
 	if err := checkJobs(ctx, jobs, mistakes); err != nil {
 		return err
@@ -121,9 +130,9 @@ func (a *app) test(paths []string, f testFlags) error {
 	defer cancel()
 	order := byKernel(jobs)
 	inParallel(running, len(order), func(i int) {
-		order[i].run(running, a.strict, a.jsonOut, func(failed bool) {
+		order[i].run(running, c.sim.strict, c.json, func(failed bool) {
 			watch.add(1)
-			if failed && f.failFast {
+			if failed && c.failFast {
 				cancel()
 			}
 		})
@@ -132,20 +141,20 @@ func (a *app) test(paths []string, f testFlags) error {
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}
-	return a.reportJobs(jobs, testReport{files: files, color: color, took: time.Since(start), seeds: f.seeds, stopped: running.Err() != nil})
+	return c.reportJobs(jobs, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
 }
 
 // testReport is how the results of tests are told.
 type testReport struct {
 	files   map[string]string
-	color   bool
+	table   report.TableOptions
 	took    time.Duration
 	seeds   int
 	stopped bool // by --fail-fast
 }
 
 // reportJobs prints what the jobs did, and writes the reports asked for.
-func (a *app) reportJobs(jobs []*testJob, r testReport) error {
+func (c *testCommand) reportJobs(jobs []*testJob, r testReport) error {
 	var suites []*report.Suite
 	docs := report.Documents{Schema: report.Schema, Results: []*report.RunDocument{}}
 	targets, names, objects := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -177,14 +186,14 @@ func (a *app) reportJobs(jobs []*testJob, r testReport) error {
 		} else {
 			objects[suite.File] = true
 		}
-		if !a.jsonOut {
-			if err := report.WriteSuite(a.stdout, suite, report.TableOptions{Color: r.color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
+		if !c.json {
+			if err := report.WriteSuite(c.stdout, suite, r.table); err != nil {
 				return err
 			}
 		}
 	}
-	a.code = docs.Exit
-	covered, err := a.cover.totals()
+	c.code = docs.Exit
+	covered, err := c.collected.totals()
 	if err != nil {
 		return err
 	}
@@ -201,11 +210,11 @@ func (a *app) reportJobs(jobs []*testJob, r testReport) error {
 			return err
 		}
 	}
-	if a.jsonOut {
-		return errors.Join(report.WriteJSON(a.stdout, docs), a.finishCover(a.stderr))
+	if c.json {
+		return errors.Join(report.WriteJSON(c.stdout, docs), c.collected.finish(c.console, c.stderr))
 	}
-	if !a.quiet {
-		if err := report.WriteSlowest(a.stdout, suites, 3); err != nil {
+	if !c.quiet {
+		if err := report.WriteSlowest(c.stdout, suites, 3); err != nil {
 			return err
 		}
 	}
@@ -223,10 +232,10 @@ func (a *app) reportJobs(jobs []*testJob, r testReport) error {
 	if r.stopped {
 		on += ", stopped at the first failure"
 	}
-	if _, err := fmt.Fprintf(a.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds()); err != nil {
+	if _, err := fmt.Fprintf(c.stdout, "%s on %s: %s in %.2f s\n", strings.Join(what, ", "), on, report.Count(suites), r.took.Seconds()); err != nil {
 		return err
 	}
-	return a.finishCover(a.stdout)
+	return c.collected.finish(c.console, c.stdout)
 }
 
 func count(n int, what string) string {
@@ -234,26 +243,6 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// scenarioOptions are the global flags as scenarios take them.
-func (a *app) scenarioOptions() (scenario.Options, error) {
-	engine, err := a.machineEngine(false)
-	if err != nil {
-		return scenario.Options{}, err
-	}
-	if a.cpus < 1 || a.cpus > machine.MaxCPUs {
-		return scenario.Options{}, usagef("--cpus %d: want 1 to %d", a.cpus, machine.MaxCPUs)
-	}
-	boot, err := time.ParseDuration(a.clock)
-	if err != nil || boot <= 0 {
-		return scenario.Options{}, usagef("--clock %q: want a duration such as 1h or 90s", a.clock)
-	}
-	load, err := a.loadOptions()
-	if err != nil {
-		return scenario.Options{}, err
-	}
-	return scenario.Options{Load: load, Seed: a.seed, SeedWins: a.seedGiven, CPUs: a.cpus, MaxInsns: a.maxInsns, Strict: a.strict, Clock: kernel.ClockConfig{Boot: uint64(boot)}, Engine: engine, OnDifference: a.differ.add, Cover: a.cover.sink()}, nil
 }
 
 // scenarioFile is a parsed file with its object, or an object with tests inside.
@@ -266,7 +255,7 @@ type scenarioFile struct {
 
 // parseScenarios parses scenario files, and opens their objects. Mistakes of files are in mistakes, and the other files are returned all
 // the same; err is an object that cannot be loaded.
-func (a *app) parseScenarios(paths []string) (out []scenarioFile, mistakes, err error) {
+func (c *testCommand) parseScenarios(paths []string) (out []scenarioFile, mistakes, err error) {
 	objects := map[string]*loader.Object{}
 	var errs []error
 	for _, path := range paths {
@@ -277,7 +266,7 @@ func (a *app) parseScenarios(paths []string) (out []scenarioFile, mistakes, err 
 		}
 		obj := objects[f.Object]
 		if obj == nil {
-			if obj, err = a.scenarioObject(f); err != nil {
+			if obj, err = c.scenarioObject(f); err != nil {
 				var load codeError
 				if errors.As(err, &load) {
 					return nil, nil, err
@@ -296,7 +285,7 @@ func (a *app) parseScenarios(paths []string) (out []scenarioFile, mistakes, err 
 }
 
 // scenarioObject opens the object of a file; that it is missing is a mistake of the file.
-func (a *app) scenarioObject(f *scenario.File) (*loader.Object, error) {
+func (c *testCommand) scenarioObject(f *scenario.File) (*loader.Object, error) {
 	if _, err := os.Stat(f.Object); err != nil {
 		text := fmt.Sprintf("no object %s", f.Object)
 		if !f.Named {
@@ -304,7 +293,7 @@ func (a *app) scenarioObject(f *scenario.File) (*loader.Object, error) {
 		}
 		return nil, &scenario.Error{Pos: f.ObjectPos, Text: text, Err: err}
 	}
-	return a.openObject(f.Object)
+	return c.objects.open(f.Object)
 }
 
 func isScenario(path string) bool {

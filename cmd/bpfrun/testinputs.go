@@ -17,7 +17,7 @@ import (
 
 // testInputs finds the scenario files and the objects with tests inside that arguments mean, and opens them. Mistakes in some files are
 // in mistakes, and do not keep the others from being returned.
-func (a *app) testInputs(args []string) (files, objects []scenarioFile, mistakes, err error) {
+func (c *testCommand) testInputs(args []string) (files, objects []scenarioFile, mistakes, err error) {
 	var scenarios, objs []string
 	for _, arg := range args {
 		s, o, err := testPaths(arg)
@@ -28,12 +28,12 @@ func (a *app) testInputs(args []string) (files, objects []scenarioFile, mistakes
 	}
 	slices.Sort(scenarios)
 	slices.Sort(objs)
-	if files, mistakes, err = a.parseScenarios(slices.Compact(scenarios)); err != nil {
+	if files, mistakes, err = c.parseScenarios(slices.Compact(scenarios)); err != nil {
 		return nil, nil, nil, err
 	}
 	objs = slices.Compact(objs)
 	found := make([]scenarioFile, len(objs))
-	inParallel(context.Background(), len(objs), func(i int) { found[i] = a.testObject(objs[i]) })
+	inParallel(context.Background(), len(objs), func(i int) { found[i] = c.testObject(objs[i]) })
 	for _, f := range found {
 		var usage usageError
 		switch {
@@ -53,9 +53,9 @@ func (a *app) testInputs(args []string) (files, objects []scenarioFile, mistakes
 
 // testObject opens an object for the tests in it. Without tests there is neither an object nor an error. That one object cannot
 // be used does not keep the others from being tested.
-func (a *app) testObject(path string) scenarioFile {
+func (c *testCommand) testObject(path string) scenarioFile {
 	f := scenarioFile{path: path}
-	obj, err := a.openObject(path)
+	obj, err := c.objects.open(path)
 	if err != nil {
 		f.err = err
 		return f

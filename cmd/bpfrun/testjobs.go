@@ -34,23 +34,23 @@ type testJob struct {
 }
 
 // testSources are the kernels of each file. Those of a glob or directory that no object fits are left out.
-func (a *app) testSources(files []chosenFile) ([][]btfSource, error) {
+func (c *testCommand) testSources(files []chosenFile) ([][]btfSource, error) {
 	var orders []binary.ByteOrder
 	for _, f := range files {
 		if f.object != nil {
 			orders = append(orders, f.object.ByteOrder)
 		}
 	}
-	general, err := a.btfSources()
+	general, err := c.kernels.sources()
 	if err != nil {
 		return nil, err
 	}
-	general = a.fitting(general, orders...)
+	general = c.kernels.fitting(general, orders...)
 	out := make([][]btfSource, len(files))
 	for i, f := range files {
 		out[i] = general
-		if f.File != nil && len(f.Kernels) > 0 && len(a.btf) == 0 {
-			if out[i], err = a.sourcesFor(f.File); err != nil {
+		if f.File != nil && len(f.Kernels) > 0 && len(c.kernels.btf) == 0 {
+			if out[i], err = c.kernels.sourcesFor(f.File); err != nil {
 				return nil, err
 			}
 		}
@@ -59,13 +59,13 @@ func (a *app) testSources(files []chosenFile) ([][]btfSource, error) {
 }
 
 // testJobs are the jobs of files on every target of theirs, those with different seeds next to each other.
-func (a *app) testJobs(files []chosenFile, sources [][]btfSource, opt scenario.Options, seeds int) []*testJob {
+func (c *testCommand) testJobs(files []chosenFile, sources [][]btfSource, opt scenario.Options, seeds int) []*testJob {
 	var jobs []*testJob
-	pool := newKernelPool(a.target)
+	pool := newKernelPool(c.kernels.target)
 	for n, f := range files {
 		for _, s := range sources[n] {
-			if s.implied != "" && a.told.CompareAndSwap(false, true) {
-				a.note("%s", s.implied)
+			if s.implied != "" && c.kernels.told.CompareAndSwap(false, true) {
+				c.note("%s", s.implied)
 			}
 			for step := range uint64(seeds) {
 				o := opt
@@ -324,11 +324,9 @@ func (j *testJob) runObject(ctx context.Context, strict, document bool, done fun
 		done(true)
 		return
 	}
-	o := j.opt
-	r, err := intest.Open(j.file.object, target, intest.Options{
-		Load: o.Load, Seed: o.Seed + o.SeedStep, CPUs: o.CPUs, MaxInsns: o.MaxInsns, Clock: o.Clock, Strict: o.Strict, Types: o.Types,
-		Engine: o.Engine, OnDifference: o.OnDifference, Refuses: o.Refuses, Cover: o.Cover,
-	})
+	cfg := j.opt.Config
+	cfg.Seed += j.opt.SeedStep
+	r, err := intest.Open(j.file.object, target, intest.Options{Config: cfg, Load: j.opt.Load, Judge: j.opt.Judge})
 	if err != nil {
 		j.fail(err)
 		done(true)

@@ -116,7 +116,7 @@ func (p *testPick) choose(files, objects []scenarioFile) []chosenFile {
 }
 
 // listTests prints what was chosen.
-func (a *app) listTests(files []chosenFile) error {
+func (c *testCommand) listTests(files []chosenFile) error {
 	list := &report.TestList{Schema: report.Schema, Files: []report.ListedFile{}}
 	for _, f := range files {
 		if f.File != nil {
@@ -138,8 +138,8 @@ func (a *app) listTests(files []chosenFile) error {
 		}
 		list.AddTests(f.path, tests)
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, list)
+	if c.json {
+		return report.WriteJSON(c.stdout, list)
 	}
-	return report.WriteTestList(a.stdout, list)
+	return report.WriteTestList(c.stdout, list)
 }

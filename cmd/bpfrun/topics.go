@@ -20,13 +20,13 @@ var topics = []struct {
 }
 
 // topicCommands are commands that cannot be run and only have a help text.
-func (a *app) topicCommands() []*cobra.Command {
+func topicCommands(c *console) []*cobra.Command {
 	var out []*cobra.Command
 	for _, t := range topics {
 		cmd := &cobra.Command{Use: t.name, Short: t.short}
 		cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 			if err := t.write(cmd.OutOrStdout(), cmd.Root()); err != nil {
-				a.code = exitUsage
+				c.code = exitUsage
 				cmd.PrintErrf("bpfrun: %v\n", err)
 			}
 		})

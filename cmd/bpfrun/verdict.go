@@ -19,10 +19,10 @@ type judging struct {
 }
 
 // judge asks the verifier of the object's target, unless --no-verify is given or its release is not known.
-func (a *app) judge(ctx context.Context, l *loader.Linked, chosen []string) *judging {
+func (m *machineFlags) judge(ctx context.Context, l *loader.Linked, chosen []string) *judging {
 	v := &judging{ctx: ctx, linked: l, chosen: chosen}
 	j := verifier.NewJudge(l, verifier.Options{})
-	if v.whyNot = j.WhyNot(); !a.noVerify && v.whyNot == "" {
+	if v.whyNot = j.WhyNot(); !m.noVerify && v.whyNot == "" {
 		v.judge = j
 	}
 	return v
@@ -49,8 +49,8 @@ func (v *judging) addTo(doc *report.RunDocument, unverified bool) {
 	}
 }
 
-// refuses makes the functions for the options of tests, which are nil unless verdicts are asked for.
-func refuses(ctx context.Context, verify bool) func(*loader.Linked) func(*loader.LinkedProgram) error {
+// judge makes the functions for the options of tests, which are nil unless verdicts are asked for.
+func judge(ctx context.Context, verify bool) func(*loader.Linked) func(*loader.LinkedProgram) error {
 	if !verify {
 		return nil
 	}

@@ -23,8 +23,16 @@ type verifyOptions struct {
 	explain  string
 }
 
-func (a *app) verifyCommand() *cobra.Command {
-	var o verifyOptions
+// verifyCommand is bpfrun verify.
+type verifyCommand struct {
+	*console
+	linker
+
+	verifyOptions
+}
+
+func newVerifyCommand(a *app) *cobra.Command {
+	c := &verifyCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "verify OBJECT... [--btf KERNEL]",
 		Short: "Say whether a kernel's verifier accepts programs, and why not",
@@ -45,43 +53,43 @@ Exit codes: 0 all are accepted, 3 one is refused, 5 one is unknown.`,
 			"  bpfrun verify prog.o --btf kernel.btf --explain loader.log",
 		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if o.explain != "" {
-				return a.explainVerifier(args, o)
+			if c.explain != "" {
+				return c.explainVerifier(args)
 			}
-			return a.verify(args, o)
+			return c.verify(args)
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.programs, "program", "p", nil, "only this `PROGRAM`; repeatable")
-	f.BoolVar(&o.log, "log", false, "write the log as the kernel does, before the table")
-	f.IntVar(&o.level, "log-level", 2, "1 for states at branches, 2 for every instruction")
-	f.StringVar(&o.explain, "explain", "", "`LOGFILE` of a kernel or a loader, - for standard input: what it means")
+	f.StringArrayVarP(&c.programs, "program", "p", nil, "only this `PROGRAM`; repeatable")
+	f.BoolVar(&c.log, "log", false, "write the log as the kernel does, before the table")
+	f.IntVar(&c.level, "log-level", 2, "1 for states at branches, 2 for every instruction")
+	f.StringVar(&c.explain, "explain", "", "`LOGFILE` of a kernel or a loader, - for standard input: what it means")
 	return cmd
 }
 
 // explainVerifier describes what the logs of a verifier about an object mean.
-func (a *app) explainVerifier(paths []string, o verifyOptions) error {
+func (c *verifyCommand) explainVerifier(paths []string) error {
 	switch {
 	case len(paths) != 1:
 		return usagef("--explain takes one object, not %d", len(paths))
-	case o.log:
+	case c.log:
 		return usagef("--explain reads a log, --log writes one: want one of them")
 	}
-	color, err := useColor(a.color, a.stdout)
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	obj, err := a.openObject(paths[0])
+	obj, err := c.objects.open(paths[0])
 	if err != nil {
 		return err
 	}
-	only, err := verifiedPrograms(obj, o.programs)
+	only, err := verifiedPrograms(obj, c.programs)
 	if err != nil {
 		return err
 	}
 	in := io.Reader(os.Stdin)
-	if o.explain != "-" {
-		f, err := os.Open(o.explain)
+	if c.explain != "-" {
+		f, err := os.Open(c.explain)
 		if err != nil {
 			return usageError{err}
 		}
@@ -90,22 +98,22 @@ func (a *app) explainVerifier(paths []string, o verifyOptions) error {
 	}
 	logs, err := klog.Parse(in)
 	if err != nil {
-		return usagef("--explain %s: %w", o.explain, err)
+		return usagef("--explain %s: %w", c.explain, err)
 	}
 	if len(logs) == 0 {
-		return usagef("--explain %s: no line of it is of a verifier's log (such as \"7: (79) r1 = *(u64 *)(r0 +0)\")", o.explain)
+		return usagef("--explain %s: no line of it is of a verifier's log (such as \"7: (79) r1 = *(u64 *)(r0 +0)\")", c.explain)
 	}
-	linked, source, err := a.link(obj)
+	linked, source, err := c.link(obj)
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	judge := verifier.NewJudge(linked, verifier.Options{})
 	doc := report.NewVerifyExplainDocument(linked, source)
 	for _, l := range logs {
-		if len(o.programs) == 1 {
-			l.Program = o.programs[0]
+		if len(c.programs) == 1 {
+			l.Program = c.programs[0]
 		}
 		lp, fits := verifier.MatchLog(linked, l)
 		if lp != nil && !slices.Contains(only, lp.Name) {
@@ -123,74 +131,74 @@ func (a *app) explainVerifier(paths []string, o verifyOptions) error {
 		}
 		doc.Add(l, lp, fits, v, history)
 	}
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, doc)
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
-	return report.WriteVerifyExplain(a.stdout, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet})
+	return report.WriteVerifyExplain(c.stdout, doc, table)
 }
 
-func (a *app) verify(paths []string, o verifyOptions) error {
-	color, err := useColor(a.color, a.stdout)
+func (c *verifyCommand) verify(paths []string) error {
+	table, err := c.table()
 	if err != nil {
 		return err
 	}
-	if o.log && a.jsonOut {
+	if c.log && c.json {
 		return usagef("--json and --log both claim standard output")
 	}
-	if o.level != 1 && o.level != 2 {
-		return usagef("--log-level %d: want 1 or 2", o.level)
+	if c.level != 1 && c.level != 2 {
+		return usagef("--log-level %d: want 1 or 2", c.level)
 	}
-	sources, err := a.btfSources()
+	sources, err := c.kernels.sources()
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.interruptible(context.Background())
+	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	all := report.VerifyDocuments{Schema: report.Schema}
-	watch := a.silentProgress("an object for a kernel", len(paths)*len(sources))
+	watch := c.silentProgress("an object for a kernel", len(paths)*len(sources))
 	defer watch.end()
 	for _, path := range paths {
-		obj, err := a.openObject(path)
+		obj, err := c.objects.open(path)
 		if err != nil {
 			return err
 		}
 		for _, s := range sources {
 			watch.add(1)
-			doc, err := a.verifyObject(ctx, obj, s, o)
+			doc, err := c.verifyObject(ctx, obj, s)
 			if err != nil {
 				return err
 			}
 			all.Results = append(all.Results, doc)
 			all.Exit = worse(all.Exit, doc.Exit)
-			if a.jsonOut {
+			if c.json {
 				continue
 			}
 			if len(all.Results) > 1 {
-				fmt.Fprintln(a.stdout)
+				fmt.Fprintln(c.stdout)
 			}
-			if err := report.WriteVerify(a.stdout, doc, report.TableOptions{Color: color, Verbose: a.verbose, Quiet: a.quiet}); err != nil {
+			if err := report.WriteVerify(c.stdout, doc, table); err != nil {
 				return err
 			}
 		}
 	}
-	a.code = all.Exit
-	if !a.jsonOut {
+	c.code = all.Exit
+	if !c.json {
 		return nil
 	}
-	return report.WriteJSON(a.stdout, all)
+	return report.WriteJSON(c.stdout, all)
 }
 
 // verifyObject judges the programs of an object on one kernel.
-func (a *app) verifyObject(ctx context.Context, obj *loader.Object, s btfSource, o verifyOptions) (*report.VerifyDocument, error) {
-	names, err := verifiedPrograms(obj, o.programs)
+func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s btfSource) (*report.VerifyDocument, error) {
+	names, err := verifiedPrograms(obj, c.programs)
 	if err != nil {
 		return nil, err
 	}
-	target, err := a.target(s)
+	target, err := c.kernels.target(s)
 	if err != nil {
 		return nil, err
 	}
-	opts, err := a.loadOptions()
+	opts, err := c.objects.loadOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +224,9 @@ func (a *app) verifyObject(ctx context.Context, obj *loader.Object, s btfSource,
 			continue
 		}
 		var vo verifier.Options
-		if o.log {
-			fmt.Fprintf(a.stdout, "%s:\n", lp.Name)
-			vo.Log, vo.LogLevel = a.stdout, o.level
+		if c.log {
+			fmt.Fprintf(c.stdout, "%s:\n", lp.Name)
+			vo.Log, vo.LogLevel = c.stdout, c.level
 		}
 		v, err := verifier.Verify(ctx, kernel, p, vo)
 		switch {
@@ -227,8 +235,8 @@ func (a *app) verifyObject(ctx context.Context, obj *loader.Object, s btfSource,
 		case err != nil:
 			return nil, codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 		}
-		if o.log {
-			fmt.Fprintln(a.stdout)
+		if c.log {
+			fmt.Fprintln(c.stdout)
 		}
 		history, err := verifier.RefusalHistory(ctx, kernel, p, v)
 		if err != nil {

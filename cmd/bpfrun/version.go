@@ -35,19 +35,19 @@ func buildVersion() string {
 }
 
 // version is what bpfrun version and --version print.
-func (a *app) version() error {
-	if a.jsonOut {
-		return report.WriteJSON(a.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})
+func (c *console) version() error {
+	if c.json {
+		return report.WriteJSON(c.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})
 	}
-	_, err := fmt.Fprintf(a.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
+	_, err := fmt.Fprintf(c.stdout, "bpfrun %s\nembedded kernel %s\n", buildVersion(), embedded.Name)
 	return err
 }
 
-func versionCommand(a *app) *cobra.Command {
+func newVersionCommand(c *console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of bpfrun and of the embedded kernel's types",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.version() },
+		RunE:  func(*cobra.Command, []string) error { return c.version() },
 	}
 }

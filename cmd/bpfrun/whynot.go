@@ -108,19 +108,19 @@ func (q *questions) one(ctx context.Context, m *machine.Machine, cfg machine.Con
 }
 
 // tryLine is the command with flags that let programs pass the branches by which they ended.
-func (a *app) tryLine(o *runOptions, s btfSource, flags []string) string {
+func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	line := "bpfrun "
-	if len(o.progs) > 0 {
+	if len(c.progs) > 0 {
 		line += "run "
 	}
-	line += shell.Quote(o.path)
-	for _, p := range o.progs {
+	line += shell.Quote(c.path)
+	for _, p := range c.progs {
 		line += " -p " + shell.Quote(p)
 	}
-	if len(a.btf) > 0 {
+	if len(c.kernels.btf) > 0 {
 		line += " --btf " + shell.Quote(s.Path)
 	}
-	for _, g := range a.globals {
+	for _, g := range c.objects.globals {
 		line += " --global " + shell.Quote(g)
 	}
 	return line + " " + strings.Join(flags, " ")

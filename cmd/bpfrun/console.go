@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/report"
+)
+
+// console is where a command writes and how, and with what it exits.
+type console struct {
+	stdout, stderr io.Writer
+	code           int
+
+	json    bool
+	color   string
+	quiet   bool
+	verbose bool
+
+	interrupted atomic.Bool // by SIGINT
+	notes       sync.Mutex  // held while a note is written
+}
+
+func (c *console) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&c.json, "json", false, "one JSON document on standard output")
+	fs.StringVar(&c.color, "color", "auto", "colours `WHEN`: auto, always or never")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "only problems and the summary")
+	fs.BoolVarP(&c.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
+}
+
+// table is how tables are written.
+func (c *console) table() (report.TableOptions, error) {
+	color, err := useColor(c.color, c.stdout)
+	return report.TableOptions{Color: color, Verbose: c.verbose, Quiet: c.quiet}, err
+}
+
+func (c *console) note(format string, args ...any) {
+	if !c.quiet {
+		c.warn(format, args...)
+	}
+}
+
+// warn writes a line that -q does not silence. Jobs that run side by side may call it.
+func (c *console) warn(format string, args ...any) {
+	c.notes.Lock()
+	defer c.notes.Unlock()
+	fmt.Fprintf(c.stderr, "bpfrun: "+format+"\n", args...)
+}
+
+// fail reports the error that ended the command and returns its exit code.
+func (c *console) fail(err error) int {
+	code := exitCode(err)
+	if c.json {
+		_ = report.WriteJSON(c.stdout, report.NewErrorDocument(err, code)) // run looks at what could not be written
+	}
+	// errors.Join puts every problem on its own line.
+	for _, line := range strings.Split(err.Error(), "\n") {
+		fmt.Fprintf(c.stderr, "bpfrun: %s\n", line)
+	}
+	return code
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// machineFlags are the simulated machine that programs run on.
+type machineFlags struct {
+	seed      uint64
+	seedGiven bool
+	clock     string
+	cpu, cpus int
+	maxInsns  uint64
+	engine    string
+	strict    bool
+	noVerify  bool
+
+	differ differences // what --engine both found
+}
+
+func (m *machineFlags) add(fs *pflag.FlagSet) {
+	fs.Uint64Var(&m.seed, "seed", 1, "seed `N` of every simulated value; given, it wins over that of scenario files")
+	fs.StringVar(&m.clock, "clock", "1h", "`TIME` since boot when a run starts")
+	fs.IntVar(&m.cpu, "cpu", 0, "number `N` of the CPU the programs run on")
+	fs.IntVar(&m.cpus, "cpus", 2, "number `N` of CPUs")
+	fs.Uint64Var(&m.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
+	fs.StringVar(&m.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (compares them), auto (native code for --repeat, --pcap and bench)")
+	fs.BoolVar(&m.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
+	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs without asking the verifier of the kernel's release whether it accepts them")
+}
+
+// config is the machine that the flags describe. With pays the engine auto is native code.
+func (m *machineFlags) config(pays bool) (machine.Config, error) {
+	engine, err := m.engineFor(pays)
+	if err != nil {
+		return machine.Config{}, err
+	}
+	switch {
+	case m.cpus < 1 || m.cpus > machine.MaxCPUs:
+		return machine.Config{}, usagef("--cpus %d: want 1 to %d", m.cpus, machine.MaxCPUs)
+	case m.cpu < 0 || m.cpu >= m.cpus:
+		return machine.Config{}, usagef("--cpu %d: want 0 to %d (--cpus %d)", m.cpu, m.cpus-1, m.cpus)
+	case m.maxInsns < 1:
+		return machine.Config{}, usagef("--max-insns 0: want at least 1")
+	}
+	boot, err := time.ParseDuration(m.clock)
+	if err != nil || boot <= 0 {
+		return machine.Config{}, usagef("--clock %q: want a duration such as 1h or 90s", m.clock)
+	}
+	return machine.Config{Seed: m.seed, CPUs: m.cpus, Boot: boot, MaxInsns: m.maxInsns, Strict: m.strict, Engine: engine, OnDifference: m.differ.add}, nil
+}
+
+// scenarioOptions are the flags as scenarios take them.
+func (m *machineFlags) scenarioOptions(objects *objectFlags, cover *coverage) (scenario.Options, error) {
+	cfg, err := m.config(false)
+	if err != nil {
+		return scenario.Options{}, err
+	}
+	load, err := objects.loadOptions()
+	if err != nil {
+		return scenario.Options{}, err
+	}
+	cfg.Cover = cover.sink()
+	return scenario.Options{Config: cfg, Load: load, SeedWins: m.seedGiven}, nil
+}
