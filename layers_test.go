@@ -28,6 +28,7 @@ var layers = []struct {
 	{"internal/bpfprobe", nil}, // for tests only
 	{"helpers/proto", []string{"uapi", "progtype"}},
 	{"internal/nearest", nil},
+	{"internal/worded", nil},
 	{"internal/snaptest", nil}, // for tests only
 	{"internal/ceiling", nil},  // for tests only
 	{"internal/rewrite", nil},  // for tests only
@@ -70,20 +71,20 @@ var layers = []struct {
 	{"helpers", []string{"uapi", "progtype", "decode", "btf", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/printf", "helpers/guest", "helpers/owned", "helpers/deferred"}},
 	{"machine", []string{"uapi", "progtype", "decode", "btf", "corerelo", "loader", "offsets", "mem", "vm", "jit", "maps", "kernel", "helpers/proto", "helpers/held", "helpers/deferred", "helpers"}},
 	{"bpfsys", []string{"uapi", "progtype", "decode", "btf", "btf/check", "loader", "verifier", "maps", "kernel", "machine"}},
-	{"exec", []string{"uapi", "bpfsys"}},
+	{"exec", []string{"internal/worded", "uapi", "bpfsys"}},
 	{"replay", []string{"packet", "machine"}},
 	{"scenario", []string{"replay", "internal/nearest", "uapi", "progtype", "btf", "packet", "loader", "mem", "vm", "maps", "kernel", "helpers", "machine"}},
 	{"bpftest", []string{"internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
 	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},
-	{"cover", []string{"internal/markup", "loader", "machine"}},
+	{"cover", []string{"internal/worded", "internal/markup", "loader", "machine"}},
 	{"debug", []string{"internal/nearest", "uapi", "progtype", "decode", "btf", "btf/debuginfo", "packet", "corerelo", "loader", "verifier", "mem", "vm", "maps", "kernel", "helpers/proto", "helpers", "machine", "scenario", "intest"}},
-	{"debug/repl", []string{"internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
-	{"debug/dap", []string{"internal/nearest", "decode", "debug", "debug/repl"}},
+	{"debug/repl", []string{"internal/worded", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
+	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"internal/markup", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
-	{"conformance", []string{"internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"conformance", []string{"internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 
 // mainPackages may import every package above.

@@ -98,7 +98,7 @@ func (p *valueParser) quoted() (any, error) {
 	p.pos += len(q)
 	s, err := strconv.Unquote(q)
 	if err != nil {
-		return nil, p.fail("string %s: %v", q, err)
+		return nil, p.fail("string %s: an escape sequence that does not exist", q)
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/worded"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -209,7 +210,7 @@ func ReadCases(path string) (*CaseFile, error) {
 func ParseCases(name string, data []byte) (*CaseFile, error) {
 	var c CaseFile
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, &InputError{Name: name, Line: lineOf(data, err), Err: err}
+		return nil, &InputError{Name: name, Line: lineOf(data, err), Err: worded.Error(err)}
 	}
 	if c.Object == "" || len(c.Cases) == 0 {
 		return nil, &InputError{Name: name, Line: 1, Err: fmt.Errorf("no recorded cases: want {object, kernel, check_names, cases}")}

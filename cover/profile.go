@@ -17,6 +17,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // Profile is coverage of objects, each on the kernels it ran on.
@@ -123,7 +125,7 @@ func Read(r io.Reader) (*Profile, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return nil, &FormatError{"the file is cut short"}
 		}
-		return nil, &FormatError{"not a file that --cover-out json=FILE wrote: " + err.Error()}
+		return nil, &FormatError{"not a file that --cover-out json=FILE wrote: " + worded.Error(err).Error()}
 	}
 	switch {
 	case p.Format != format:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // Events are what happens in the simulated kernel while a program runs, in steps: the next step happens when the program waits.
@@ -90,7 +91,10 @@ func ParseLine(text string) (Line, error) {
 			return l, errors.New(`want "pass DURATION", such as pass 10ms`)
 		}
 		l.Pass, err = time.ParseDuration(words[1])
-		if err == nil && l.Pass <= 0 {
+		if err != nil {
+			return l, fmt.Errorf("%q is not a duration: want a number with a unit, such as 10ms", words[1])
+		}
+		if l.Pass <= 0 {
 			err = errors.New("time passes forward: want a duration above 0")
 		}
 		return l, err
@@ -118,8 +122,8 @@ func (l *Line) set(name, text string) (err error) {
 		l.Event.Task[field] = value(text)
 	case name == "repeat":
 		l.Repeat, err = strconv.Atoi(text)
-		if err == nil && (l.Repeat < 1 || l.Repeat > maxEventRepeat) {
-			err = fmt.Errorf("want 1 to %d", maxEventRepeat)
+		if err != nil || l.Repeat < 1 || l.Repeat > maxEventRepeat {
+			return fmt.Errorf("want 1 to %d", maxEventRepeat)
 		}
 	case name == "cpu":
 		l.Event.CPU, err = strconv.Atoi(text)
@@ -128,7 +132,7 @@ func (l *Line) set(name, text string) (err error) {
 	default:
 		l.Event.Args[name] = value(text)
 	}
-	return err
+	return worded.Error(err)
 }
 
 // value is a number where the text is one, else the text.

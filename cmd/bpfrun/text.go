@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // join lists names for a message, at most twelve.
@@ -51,7 +53,7 @@ func bytesFlag(flag, text string) ([]byte, error) {
 	clean := strings.NewReplacer(" ", "", ":", "", "\n", "").Replace(strings.TrimPrefix(text, "0x"))
 	b, err := hex.DecodeString(clean)
 	if err != nil {
-		return nil, usagef("--%s: want hex digits or @FILE: %w", flag, err)
+		return nil, usagef("--%s: want hex digits or @FILE: %w", flag, worded.Error(err))
 	}
 	return b, nil
 }

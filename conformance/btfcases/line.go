@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf/check"
+	"github.com/bpfrun/bpfrun/internal/worded"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -67,7 +68,7 @@ func Read(path string, each func(*Line) error) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, worded.Error(err))
 		}
 		if err := each(&l); err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // maxLine bounds a line of an expectation file.
@@ -39,7 +41,7 @@ func readLines(path string, f func(n int, l Line) error) error {
 		}
 		var l Line
 		if err := json.Unmarshal(text, &l); err != nil {
-			return fmt.Errorf("%s:%d: %w", path, n, err)
+			return fmt.Errorf("%s:%d: %w", path, n, worded.Error(err))
 		}
 		if err := f(n, l); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

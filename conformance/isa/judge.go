@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // Config describes how Judge runs vectors.
@@ -118,7 +119,7 @@ func judgeSimple(l *Line, cfg Config) string {
 	}
 	data, err := hex.DecodeString(l.Mem)
 	if err != nil {
-		return fmt.Sprintf("mem: %v", err)
+		return fmt.Sprintf("mem: %v", worded.Error(err))
 	}
 	got, err := RunPlain(l.Name, insns, data, cfg.Mode, cfg.Limit)
 	if l.Error != "" {
@@ -162,7 +163,7 @@ func Plugin(memory string, stdin io.Reader, cfg Config, stdout io.Writer) error 
 	}
 	data, err := hex.DecodeString(strings.Join(strings.Fields(memory), ""))
 	if err != nil {
-		return &InputError{Name: "memory argument", Line: 1, Err: err}
+		return &InputError{Name: "memory argument", Line: 1, Err: worded.Error(err)}
 	}
 	if cfg.Limit == 0 {
 		cfg.Limit = DefaultLimit

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // maxLine bounds a line of a vector file: a program of a million slots in hex, and some runs.
@@ -91,7 +93,7 @@ func Read[T any](name string, r io.Reader, f func(T) error) error {
 		}
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
-			return &InputError{Name: name, Line: n, Err: err}
+			return &InputError{Name: name, Line: n, Err: worded.Error(err)}
 		}
 		if err := f(v); err != nil {
 			return err

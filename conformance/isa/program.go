@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 const (
@@ -109,7 +110,7 @@ func (l *Line) program() (*Program, error) {
 	p := &Program{Name: l.ID, Insns: insns}
 	if l.Pkt != "" {
 		if p.Packet, err = hex.DecodeString(l.Pkt); err != nil {
-			return nil, fmt.Errorf("packet: %w", err)
+			return nil, fmt.Errorf("packet: %w", worded.Error(err))
 		}
 	}
 	return p, nil
@@ -118,7 +119,7 @@ func (l *Line) program() (*Program, error) {
 func decodeHex(s string) ([]decode.Insn, error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil {
-		return nil, fmt.Errorf("program: %w", err)
+		return nil, fmt.Errorf("program: %w", worded.Error(err))
 	}
 	return decode.Unmarshal(raw, binary.LittleEndian)
 }
@@ -127,7 +128,7 @@ func decodeHex(s string) ([]decode.Insn, error) {
 func ParseValue(s string) (v Value, err error) {
 	raw, err := hex.DecodeString(s)
 	if err != nil {
-		return v, fmt.Errorf("value: %w", err)
+		return v, fmt.Errorf("value: %w", worded.Error(err))
 	}
 	if len(raw) > len(v) {
 		return v, fmt.Errorf("value has %d bytes, the map's has %d", len(raw), len(v))

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/conformance"
+	"github.com/bpfrun/bpfrun/internal/worded"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -58,7 +59,7 @@ func Plan(obj *loader.Object, also ...string) (*conformance.CaseFile, error) {
 		dec := json.NewDecoder(strings.NewReader(text))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&c); err != nil {
-			return nil, fmt.Errorf("%s: section %s: %q: %w", obj.Name, sectionCases, text, err)
+			return nil, fmt.Errorf("%s: section %s: %q: %w", obj.Name, sectionCases, text, worded.Error(err))
 		}
 		if len(c.Runs) == 0 {
 			c.Runs = []conformance.CaseRun{{Prog: c.Name}}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // Verdicts of a kernel.
@@ -127,7 +129,7 @@ func Read(r io.Reader, f func(*Line) error) error {
 		}
 		l := new(Line)
 		if err := json.Unmarshal(s.Bytes(), l); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w", n, worded.Error(err))
 		}
 		if err := f(l); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)

@@ -281,7 +281,7 @@ func TestOutOfOrder(t *testing.T) {
 	assert.Contains(t, c.refused("launch", map[string]any{"object": "no.o"}), "no object")
 	assert.Contains(t, c.refused("launch", map[string]any{}), "no object named")
 	assert.Contains(t, c.refused("launch", map[string]any{"object": localsObject, "prgo": "x"}), "nearest: prog")
-	assert.Contains(t, c.refused("launch", []int{1}), "no JSON object")
+	assert.Contains(t, c.refused("launch", []int{1}), "not a JSON object")
 	c.ask("launch", map[string]any{"object": localsObject, "stopOnEntry": true})
 	assert.Contains(t, c.refused("launch", map[string]any{"object": localsObject}), "already")
 	assert.Contains(t, c.refused("continue", map[string]any{"threadId": 1}), "configurationDone")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/nearest"
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // Launched is a session that a launch request asked for.
@@ -58,7 +59,7 @@ func parseArguments(raw json.RawMessage, options []string) (*arguments, error) {
 	dec.UseNumber()
 	var attrs map[string]any
 	if err := dec.Decode(&attrs); err != nil {
-		return nil, fmt.Errorf("the arguments of launch are no JSON object: %w", err)
+		return nil, fmt.Errorf("the arguments of launch are not a JSON object: %w", worded.Error(err))
 	}
 	a := &arguments{}
 	for _, name := range sortedKeys(attrs) {

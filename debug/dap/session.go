@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/debug/repl"
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // faultFilter is the only kind of exception: what the kernel forbids.
@@ -22,7 +23,7 @@ func (c *conn) initialize(m *dap.InitializeRequest, raw []byte) error {
 		} `json:"arguments"`
 	}
 	if err := json.Unmarshal(raw, &given); err != nil {
-		return err
+		return worded.Error(err)
 	}
 	c.client, c.ready = m.Arguments, true
 	if v := given.Arguments.LinesStartAt1; v != nil && !*v {
@@ -136,7 +137,7 @@ func (c *conn) restart(ctx context.Context, m *dap.RestartRequest) error {
 	args := c.args
 	if len(m.Arguments) > 0 {
 		if err := json.Unmarshal(m.Arguments, &given); err != nil {
-			return err
+			return worded.Error(err)
 		}
 	}
 	if len(given.Arguments) > 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
 // runMoreCommands are further ways to run.
@@ -189,7 +190,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 	}
 	text, err := strconv.Unquote(args[:end+1])
 	if err != nil {
-		return fmt.Errorf("printf: %s: %w", args[:end+1], err)
+		return fmt.Errorf("printf: %s: %w", args[:end+1], worded.Error(err))
 	}
 	var exprs []string
 	if rest := strings.TrimSpace(args[end+1:]); rest != "" {

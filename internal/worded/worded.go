@@ -1,0 +1,112 @@
+// Package worded words errors of the standard library for people who do not know Go: those of encoding/json, encoding/hex, strconv and
+// time name Go's types and functions.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package worded
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// wordedError is an error with a text of its own.
+type wordedError struct {
+	text string
+	err  error
+}
+
+// Error returns the text for users.
+func (w *wordedError) Error() string { return w.text }
+
+// Unwrap returns the error of the standard library.
+func (w *wordedError) Unwrap() error { return w.err }
+
+// Error words an error of decoding that speaks of Go; any other error, and nil, it returns as they are. Call it where the error arises:
+// what wrappers of the error say is not part of the text. errors.Is and errors.As find the original.
+func Error(err error) error {
+	if text := text(err); text != "" {
+		return &wordedError{text, err}
+	}
+	return err
+}
+
+func text(err error) string {
+	var (
+		syntax *json.SyntaxError
+		kind   *json.UnmarshalTypeError
+		num    *strconv.NumError
+		digit  hex.InvalidByteError
+	)
+	switch {
+	case err == nil:
+	case errors.As(err, &syntax):
+		if strings.HasPrefix(syntax.Error(), "unexpected end") {
+			return "the JSON is cut short"
+		}
+		return fmt.Sprintf("not JSON at byte %d", syntax.Offset)
+	case errors.As(err, &kind):
+		found, _, _ := strings.Cut(kind.Value, " ") // "number 1.5" for a number that does not fit
+		if found == "number" && wanted(kind.Type) == "a whole number" {
+			return fmt.Sprintf("%s%s does not fit", member(kind.Field), kind.Value)
+		}
+		return fmt.Sprintf("%s%s, want %s", member(kind.Field), article(found), wanted(kind.Type))
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the end is missing"
+	case errors.As(err, &num) && errors.Is(num.Err, strconv.ErrRange):
+		return num.Num + " is out of range"
+	case errors.As(err, &num):
+		return fmt.Sprintf("%q is not a number", num.Num)
+	case errors.Is(err, strconv.ErrSyntax):
+		return "an escape sequence that does not exist"
+	case errors.As(err, &digit):
+		return fmt.Sprintf("%q is not a hex digit", rune(digit))
+	case errors.Is(err, hex.ErrLength):
+		return "an odd number of hex digits"
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	return ""
+}
+
+func member(field string) string {
+	if field == "" {
+		return ""
+	}
+	return "member " + field + ": "
+}
+
+// article puts a JSON type into a sentence.
+func article(kind string) string {
+	switch kind {
+	case "array", "object":
+		return "an " + kind
+	case "bool":
+		return "true or false"
+	}
+	return "a " + kind
+}
+
+// wanted is the JSON that a Go type is read from.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Pointer:
+		return wanted(t.Elem())
+	}
+	return "a whole number"
+}
