@@ -75,6 +75,9 @@ func (j *judge) contents(t *table, n *Node) error {
 }
 
 func (t *table) keyText(k []byte) string {
+	if t.local() {
+		return t.ownerText(k)
+	}
 	if s := t.b.Spec(); t.spec != nil && s.KeyType != 0 {
 		return t.spec.FormatString(s.KeyType, k)
 	}

@@ -43,6 +43,9 @@ func (r *Runner) table(key *Node) (*table, error) {
 
 // key makes the bytes of a key. An LPM key may be written as a prefix, "10.0.0.0/8".
 func (t *table) key(n *Node) ([]byte, error) {
+	if t.local() {
+		return t.owner(n)
+	}
 	s := t.b.Spec()
 	if s.Type == uapi.MapTypeLPMTrie && n.Kind == Scalar {
 		if p, err := netip.ParsePrefix(n.Text); err == nil {
