@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -12,7 +13,7 @@ var csumHelpers = []row{
 	{ID: uapi.FuncL3CsumReplace, Do: onSkb(l3CsumReplace)},
 	{ID: uapi.FuncL4CsumReplace, Do: onSkb(l4CsumReplace)},
 	{ID: uapi.FuncCsumDiff, Do: csumDiff},
-	{ID: uapi.FuncCsumUpdate, Do: onSkb(csumUpdate), Note: "packets have no hardware checksum: -ENOTSUPP"},
+	{ID: uapi.FuncCsumUpdate, Do: onSkb(csumUpdate), Note: "-ENOTSUPP unless the network card summed the packet (context.ip_summed: complete)"},
 	{ID: uapi.FuncCsumLevel, Do: onSkb(csumLevel)},
 }
 
@@ -110,7 +111,7 @@ func l4CsumReplace(c *Call, s *skb) (uint64, *vm.Action) {
 	if mark && c.Args[4]&uapi.CsumMarkEnforce == 0 && s.sumAt(off) == 0 {
 		return 0, nil // UDP without checksum
 	}
-	if errno := s.replaceSum(off, c.Args[2], c.Args[3], c.Args[4]); errno != 0 {
+	if errno := s.replacePseudo(off, c.Args[2], c.Args[3], c.Args[4]); errno != 0 {
 		return errnoRet(errno), nil
 	}
 	if mark && s.sumAt(off) == 0 {
@@ -148,15 +149,71 @@ func csumDiff(c *Call) (uint64, *vm.Action) {
 	return uint64(csum32to16(sum)), nil
 }
 
-// csumUpdate changes the sum the hardware made of the whole packet, which simulated packets do not have.
-func csumUpdate(*Call, *skb) (uint64, *vm.Action) {
-	return errnoRet(uapi.ENOTSUPP), nil
+// csumUpdate adds to the sum the network card made of the whole packet (CHECKSUM_COMPLETE).
+func csumUpdate(c *Call, s *skb) (uint64, *vm.Action) {
+	switch {
+	case s.st.summed != kernel.SummedComplete:
+		return errnoRet(uapi.ENOTSUPP), nil
+	case s.p.Len() != s.st.summedLen:
+		return 0, notSimulated("bpf_csum_update on a packet with the card's checksum (ip_summed: complete) whose length was changed")
+	}
+	s.st.csum = csumAdd(s.st.csum, uint32(c.Args[1]))
+	return uint64(s.st.csum), nil
+}
+
+// shiftSum is csum_shift: a sum of bytes that begin at an odd offset has its bytes swapped.
+func shiftSum(sum uint32, off uint64) uint32 {
+	if off&1 != 0 {
+		return bits.RotateLeft32(sum, 8)
+	}
+	return sum
+}
+
+// replacePseudo is what bpf_l4_csum_replace does where the network card has a part in the checksum (inet_proto_csum_replace4 and
+// _by_diff). A card that finishes the sum of a packet going out (CHECKSUM_PARTIAL) finds the pseudo header's sum in the field, not
+// complemented: nothing else changes it. Of a packet that came in (CHECKSUM_COMPLETE) the pseudo header is not in skb->csum, so that
+// a change of the field for its sake changes that too.
+func (s *skb) replacePseudo(off, from, to, flags uint64) uapi.Errno {
+	pseudo, width := flags&uapi.CsumPseudoHdr != 0, flags&uapi.CsumHdrFieldMask
+	f, t := uint32(from), uint32(to)
+	switch width {
+	case 0:
+		if from != 0 {
+			return uapi.EINVAL
+		}
+		f = 0
+	case 2:
+		f, t = uint32(uint16(from)), uint32(uint16(to))
+	case 4:
+	default:
+		return uapi.EINVAL
+	}
+	diff := csumAdd(t, ^f)
+	if width == 0 {
+		diff = t
+	}
+	switch s.st.summed {
+	case kernel.SummedPartial:
+		if pseudo {
+			s.putSum(off, csum32to16(csumAdd(uint32(s.sumAt(off)), diff)))
+		}
+		return 0
+	case kernel.SummedComplete:
+		if pseudo && flags&uapi.CsumIPv6 == 0 {
+			if width == 0 {
+				s.st.csum = ^csumAdd(diff, ^s.st.csum)
+			} else {
+				s.st.csum = ^csumAdd(csumAdd(^s.st.csum, ^f), t)
+			}
+		}
+	}
+	return s.replaceSum(off, from, to, flags)
 }
 
 // csumLevel counts the checksums known to be valid (bpf_csum_level, include/linux/skbuff.h).
 func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 	const most = 3 // SKB_MAX_CSUM_LEVEL
-	valid := s.st.summed == checksumUnnecessary
+	valid := s.st.summed == kernel.SummedUnnecessary
 	switch c.Args[1] {
 	case uapi.CsumLevelQuery:
 		if !valid {
@@ -165,15 +222,16 @@ func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 		return uint64(s.st.level), nil
 	case uapi.CsumLevelInc:
 		switch {
+		case s.st.summed == kernel.SummedNone:
+			s.st.summed, s.st.level = kernel.SummedUnnecessary, 0
 		case !valid:
-			s.st.summed, s.st.level = checksumUnnecessary, 0
 		case s.st.level < most:
 			s.st.level++
 		}
 	case uapi.CsumLevelDec:
 		switch {
 		case valid && s.st.level == 0:
-			s.st.summed = checksumNone
+			s.st.summed = kernel.SummedNone
 		case valid:
 			s.st.level--
 		}
@@ -187,7 +245,7 @@ func csumLevel(c *Call, s *skb) (uint64, *vm.Action) {
 
 // resetChecksum is __skb_reset_checksum_unnecessary.
 func (s *skb) resetChecksum() {
-	if s.st.summed == checksumUnnecessary {
-		s.st.summed, s.st.level = checksumNone, 0
+	if s.st.summed == kernel.SummedUnnecessary {
+		s.st.summed, s.st.level = kernel.SummedNone, 0
 	}
 }

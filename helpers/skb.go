@@ -44,19 +44,15 @@ type skbState struct {
 	started    bool
 	net        int // offset of the network header from the packet's data
 	mac        int // and of the link header
-	summed     uint8
-	level      uint8 // valid checksums less one, when summed is checksumUnnecessary
-	hashed     bool  // hash is set and valid
-	encap      bool  // skb->encapsulation
+	summed     kernel.Summed
+	level      uint8  // valid checksums less one, when summed is checksumUnnecessary
+	csum       uint32 // skb->csum: the card's sum from the network header on, when summed is checksumComplete
+	summedLen  int    // the packet's length then
+	hashed     bool   // hash is set and valid
+	encap      bool   // skb->encapsulation
 	tunnel     *tunnelKey
 	tunnelOpts []byte
 }
-
-// Values of skb->ip_summed.
-const (
-	checksumNone = iota
-	checksumUnnecessary
-)
 
 // skb is the packet of the running program.
 type skb struct {
@@ -83,6 +79,11 @@ func (call *Call) skbAt(addr uint64) (*skb, *vm.Action) {
 			s.st.net = min(ethHeader, s.p.Len())
 		} else {
 			s.st.mac = -ethHeader
+		}
+		s.st.summed, s.st.summedLen = c.Summed(), s.p.Len()
+		if s.st.summed == kernel.SummedComplete {
+			all := c.Came()
+			s.st.csum, s.st.summedLen = csumPartial(all[min(s.st.net, len(all)):], 0), len(all)
 		}
 	}
 	return s, nil
@@ -161,8 +162,13 @@ func (s *skb) storeBytes(off uint64, data []byte, flags uint64) (uint64, *vm.Act
 	case off > 1<<31-1 || !s.writable(off+uint64(len(data))):
 		return errnoRet(uapi.EFAULT), nil
 	}
-	copy(s.p.Bytes()[off:], data)
+	at := s.p.Bytes()[off:][:len(data)]
+	before := csumPartial(at, 0)
+	copy(at, data)
 	s.changed(int(off), len(data))
+	if flags&uapi.SkbStoreRecomputeCsum != 0 && s.st.summed == kernel.SummedComplete {
+		s.st.csum = csumAdd(csumAdd(s.st.csum, ^shiftSum(before, off)), shiftSum(csumPartial(data, 0), off))
+	}
 	if flags&uapi.SkbStoreInvalidateHash != 0 {
 		s.clearHash()
 	}

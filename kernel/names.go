@@ -39,6 +39,8 @@ type (
 	Context = hook.Context
 	// ContextSpec describes a context to make.
 	ContextSpec = hook.ContextSpec
+	// Summed is the network card's part in a packet's checksums.
+	Summed = hook.Summed
 	// NetSpec describes what surrounds a program of the networking stack.
 	NetSpec = hook.NetSpec
 	// Arg is an argument of a hook.
@@ -77,6 +79,14 @@ type (
 	FileSpec = model.FileSpec
 	MMSpec   = model.MMSpec
 	AreaSpec = model.AreaSpec
+)
+
+// The values of skb->ip_summed.
+const (
+	SummedNone        = hook.SummedNone
+	SummedUnnecessary = hook.SummedUnnecessary
+	SummedComplete    = hook.SummedComplete
+	SummedPartial     = hook.SummedPartial
 )
 
 // Modes of package object.

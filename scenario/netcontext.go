@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/kernel"
@@ -17,10 +18,11 @@ import (
 
 var contextForm = &form{"context", "What a program of the networking stack or of a cgroup finds besides its packet. A key that does not fit the program's type is an error.", []member{
 	{name: "sk", doc: "The socket: $name of a !sock object; null for a packet without one.", shape: text},
-	{name: "fields", doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Addresses may be written as such, of an array of four words too (user_ip6: 2001:db8::1); ports are plain numbers.", shape: mapOf(oneOf(integer, text))},
+	{name: "fields", doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Segments of a large packet are gso_size, gso_segs and wire_len. Addresses may be written as such, of an array of four words too (user_ip6: 2001:db8::1); ports are plain numbers.", shape: mapOf(oneOf(integer, text))},
 	{name: "frags", doc: "Fragments after the packet, which is the linear part: hex digits or @FILE each, at most a page.", shape: listOf(text)},
 	{name: "cloned", doc: "Another sk_buff shares the packet's bytes: what writes to it moves it first.", shape: shapeOf(shapeBool)},
 	{name: "ingress", doc: "The tc program sees packets that come in.", shape: shapeOf(shapeBool)},
+	{name: "ip_summed", doc: "The network card's part in the checksums: none, unnecessary (it found them valid), complete (it summed the whole packet) or partial (it will finish the sum of a packet that goes out).", shape: text},
 	{name: "tunnel", doc: "The tunnel the packet came through.", shape: formOf(tunnelForm)},
 	{name: "received", doc: "What the network card says of an XDP packet.", shape: formOf(receivedForm)},
 	{name: "sockopt", doc: "The system call of a getsockopt or setsockopt program.", shape: formOf(sockoptForm)},
@@ -119,6 +121,7 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 		{"frags", takes.Has(progtype.TakesFrags), func(v *Node) error { return r.frags(v, &s) }},
 		{"cloned", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Cloned, err = v.bool("cloned"); return err }},
 		{"ingress", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Ingress, err = v.bool("ingress"); return err }},
+		{"ip_summed", takes.Has(progtype.TakesSkb), func(v *Node) (err error) { s.Summed, err = v.summed(); return err }},
 		{"tunnel", takes.Has(progtype.TakesSkb), func(v *Node) error { return v.tunnel(&s) }},
 		{"received", takes.Has(progtype.TakesXDP), func(v *Node) error { return v.received(&s) }},
 		{"sockopt", takes.Has(progtype.TakesSockopt), func(v *Node) error { return r.sockopt(v, &s) }},
@@ -144,6 +147,17 @@ func (n *Node) bool(what string) (bool, error) {
 		return n.Text == "true", nil
 	}
 	return false, n.errorf("%s: want true or false, got %s", what, n.describe())
+}
+
+// summedWords are the values of skb->ip_summed.
+var summedWords = []string{kernel.SummedNone: "none", kernel.SummedUnnecessary: "unnecessary", kernel.SummedComplete: "complete", kernel.SummedPartial: "partial"}
+
+func (n *Node) summed() (kernel.Summed, error) {
+	i := slices.Index(summedWords, n.Text)
+	if n.Kind != Scalar || i < 0 {
+		return 0, n.unknown("value of ip_summed", n.Text, summedWords)
+	}
+	return kernel.Summed(i), nil
 }
 
 func (r *Runner) contextSocket(v *Node, s *kernel.NetSpec) error {

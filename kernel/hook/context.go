@@ -55,6 +55,8 @@ type NetSpec struct {
 	Cloned bool
 	// Ingress means that a tc program sees packets that come in.
 	Ingress bool
+	// Summed is skb->ip_summed: the network card's part in the packet's checksums.
+	Summed Summed
 	// Tunnel is the tunnel a packet came through; nil = none.
 	Tunnel *Tunnel
 	// Received is what the network card says of an XDP packet; nil = nothing.
@@ -65,6 +67,18 @@ type NetSpec struct {
 	// Fields are values of fields of a user ABI context by name, set when the context is made.
 	Fields map[string]uint64
 }
+
+// Summed is skb->ip_summed.
+type Summed uint8
+
+// The values of skb->ip_summed (include/linux/skbuff.h): the card did nothing, found a checksum valid, summed the whole packet, or will
+// finish the checksum of a packet that goes out.
+const (
+	SummedNone Summed = iota
+	SummedUnnecessary
+	SummedComplete
+	SummedPartial
+)
 
 // Context is what r1 of a program points to.
 type Context struct {

@@ -83,3 +83,16 @@ type Tunnel struct {
 
 // Tunnel returns the tunnel the packet came through, nil without.
 func (c *Context) Tunnel() *Tunnel { return c.spec.Tunnel }
+
+// Summed is skb->ip_summed as the packet came.
+func (c *Context) Summed() Summed { return c.spec.Summed }
+
+// Came is the packet as it came, fragments included, without a link header that the program does not see.
+func (c *Context) Came() []byte {
+	frame := c.k.packetBytes(c)
+	out := append([]byte(nil), frame[min(len(frame), c.Packet.Lead()):]...)
+	for _, f := range c.spec.Frags {
+		out = append(out, f...)
+	}
+	return out
+}
