@@ -132,6 +132,10 @@ falsealarms: build
 exec-suite:
 	scripts/exec-suite.sh $(or $(KERNEL),embedded)
 
+# The packaged BPF tools, unmodified: with events against what they printed before, and without on each of KERNELS (names or files of types).
+exec-tools:
+	scripts/exec-tools.sh $(KERNELS)
+
 # Puts errors into the code one by one: recorded vectors and generator have to notice 40 in the interpreter, tests those in
 # loader, kernel, machine, maps, helpers, scenarios, memory, matrix and the JIT's planning (half an hour).
 mutants: mutants-interpreter mutants-rules
@@ -142,7 +146,7 @@ mutants-interpreter:
 mutants-rules:
 	$(GO) run ./conformance/mutants
 
-.PHONY: exec-suite falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
+.PHONY: exec-suite exec-tools falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 
 # What a release holds beside the binary: manual pages and shell completions, made from the commands themselves.
 DOCS := dist-docs

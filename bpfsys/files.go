@@ -154,6 +154,12 @@ func (s *System) kallsyms() []byte {
 				}
 			}
 		}
+		// What stacks contain and BTF does not list.
+		for _, name := range kernel.StackSymbols() {
+			if addr := k.SymbolAddr(name); !slices.ContainsFunc(list, func(x symbol) bool { return x.addr == addr }) {
+				list = append(list, symbol{addr, name})
+			}
+		}
 		sort.Slice(list, func(i, j int) bool {
 			return list[i].addr < list[j].addr || list[i].addr == list[j].addr && list[i].name < list[j].name
 		})

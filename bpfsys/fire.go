@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ type Event struct {
 	Args map[string]any
 	// Task are fields of the task that the programs run in, such as pid and comm; empty is the CPU's current task.
 	Task map[string]any
+	// Tasks are arguments that point to tasks, by their fields, such as pid and comm.
+	Tasks map[string]map[string]any
 	// Packet is the packet of programs that get one; nil is the default one.
 	Packet []byte
 	CPU    int
@@ -120,13 +123,24 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	if err != nil {
 		return nil, err
 	}
+	args := e.Args
+	for name, fields := range e.Tasks {
+		t, err := s.task(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if args = maps.Clone(args); args == nil {
+			args = map[string]any{}
+		}
+		args[name] = t
+	}
 	var out []Fired
 	for _, h := range slices.Concat(entry, ret) {
 		if !slices.Contains(s.hooks, h) {
 			continue
 		}
 		hook := h.hook
-		in := machine.Input{CPU: e.CPU, Args: e.Args, Current: task, Cookie: h.cookie, Hook: &hook}
+		in := machine.Input{CPU: e.CPU, Args: args, Current: task, Cookie: h.cookie, Hook: &hook}
 		if progtype.Of(h.prog.typ).Takes.Has(progtype.TakesPacket) {
 			in.Packet = e.Packet
 		}
@@ -150,6 +164,10 @@ func matches(h *attachment, hook string) bool {
 	word, _, _ := strings.Cut(h.hook.Section, "/")
 	if kind, target, ok := strings.Cut(hook, "/"); ok && word == kind && target == to {
 		return true
+	}
+	if at, ok := strings.CutPrefix(hook, "uprobe"); ok && (strings.HasPrefix(word, "uprobe") || strings.HasPrefix(word, "uretprobe")) {
+		// A function of user space, by its file alone: its offset is another one in each build.
+		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
 	}
 	if h.place.kind != noPlace {
 		return hook == h.place.at.String()

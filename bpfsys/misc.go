@@ -192,6 +192,16 @@ func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
 	return 0
 }
 
+// XDP is the id of the XDP program of a device, 0 without.
+func (s *System) XDP(ifindex uint32) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.groups[place{kind: onDevice, id: uint64(ifindex), at: uapi.AttachXDP}]; g != nil && len(g.list) > 0 {
+		return g.list[0].prog.id
+	}
+	return 0
+}
+
 // FDInfo is the text of /proc/PID/fdinfo/N for a descriptor of the object.
 func (s *System) FDInfo(o Object) []byte {
 	s.mu.Lock()

@@ -26,6 +26,14 @@ const (
 	opsInit, opsInUse, opsReady = 0, 1, 3
 )
 
+// opsPrefix begins the name of the struct that holds the functions of a type: whose functions can be programs.
+const opsPrefix = "bpf_struct_ops_"
+
+// supportsOps reports whether the struct that a program names has functions that can be programs (check_struct_ops_btf_id).
+func (p *Prog) supportsOps() bool {
+	return p.hook.obj != nil && p.hook.id != 0 && len(p.hook.obj.spec.IDs(btf.KindStruct, opsPrefix+p.hook.name)) > 0
+}
+
 // createOps finds the type of a struct_ops map.
 func (s *System) createOps(a *attr, m *Map) Result {
 	id := btf.ID(a.u32(60))
@@ -43,7 +51,7 @@ func (s *System) createOps(a *attr, m *Map) Result {
 		return fail(uapi.EINVAL)
 	}
 	t, err := b.spec.Type(id)
-	const prefix = "bpf_struct_ops_"
+	const prefix = opsPrefix
 	if err != nil || t.Kind != btf.KindStruct || !strings.HasPrefix(t.Name, prefix) {
 		return fail(uapi.ENOTSUPP)
 	}
@@ -118,6 +126,7 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 	if m.def.Flags&uapi.MapLink == 0 {
 		o.state = opsInUse
 		s.registerOps(m)
+		s.hold(m) // what is registered stays without a descriptor
 	}
 	return Result{Note: "struct_ops " + o.name + " is registered: its functions run when their events are fired"}
 }
@@ -143,6 +152,7 @@ func (s *System) deleteOps(m *Map) uapi.Errno {
 		return uapi.ENOENT
 	}
 	s.freeOps(m)
+	s.put(m)
 	return 0
 }
 

@@ -65,6 +65,10 @@ type opsMember struct{ typ, member string }
 
 // verify asks the verifier of the release. A program that it cannot judge is accepted with a note that names what it lacks a rule for.
 func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e uapi.Errno) {
+	if p.typ == uapi.ProgTypeStructOps && !p.supportsOps() {
+		out.printf("attach_btf_id %d is not a supported struct\n", p.hook.id)
+		return "", uapi.ENOTSUPP
+	}
 	v := &verifier.Program{
 		Name: raw.Name, Type: p.typ, Attach: p.expected, AttachTo: raw.AttachTo, AttachID: p.hook.id, AttachModule: p.hook.module,
 		License: p.license, Flags: p.flags, Sleepable: p.flags&flagSleepable != 0, HasFrags: p.flags&flagFrags != 0,

@@ -120,6 +120,18 @@ func (l *Line) set(name, text string) (err error) {
 			l.Event.Task = map[string]any{}
 		}
 		l.Event.Task[field] = value(text)
+	case strings.Contains(name, "."):
+		arg, field, _ := strings.Cut(name, ".")
+		if arg == "" || field == "" {
+			return errors.New("want ARGUMENT.FIELD")
+		}
+		if l.Event.Tasks == nil {
+			l.Event.Tasks = map[string]map[string]any{}
+		}
+		if l.Event.Tasks[arg] == nil {
+			l.Event.Tasks[arg] = map[string]any{}
+		}
+		l.Event.Tasks[arg][field] = value(text)
 	case name == "repeat":
 		l.Repeat, err = strconv.Atoi(text)
 		if err != nil || l.Repeat < 1 || l.Repeat > maxEventRepeat {

@@ -7,8 +7,6 @@ import (
 	"net"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/bpfrun/bpfrun/bpfsys"
 )
 
 func hasDevice(ifindex uint32) bool {
@@ -107,6 +105,10 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 	}
 	typ := le.Uint16(msg[4:])
 	const getKind = 2 // the lowest two bits of a message's type: new, delete, get, set
+	if typ == unix.RTM_GETLINK && c.getLink(g, ino, msg) {
+		s.reply(c.n, int64(len(msg)), 0)
+		return
+	}
 	if typ >= unix.RTM_BASE && typ&3 == getKind || typ < unix.RTM_BASE {
 		n, err := unix.SendmsgN(g, msg, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0)
 		if e, ok := err.(unix.Errno); ok {
@@ -154,30 +156,25 @@ func (c *call) setLink(msg []byte) (e unix.Errno, ok bool) {
 			return
 		}
 		ok = true
+		fd, flags, expected, has := int32(-1), uint32(0), int32(-1), false
 		attributes(data, func(typ uint16, data []byte) {
-			if typ == iflaXDPFD && len(data) >= 4 {
-				e = c.setXDP(ifindex, int32(le.Uint32(data)))
+			if len(data) < 4 {
+				return
+			}
+			switch v := le.Uint32(data); typ {
+			case iflaXDPFD:
+				fd, has = int32(v), true
+			case xdpFlags:
+				flags = v
+			case xdpExpectedFD:
+				expected = int32(v)
 			}
 		})
+		if has {
+			e = c.setXDP(ifindex, fd, flags, expected)
+		}
 	})
 	return e, ok
-}
-
-func (c *call) setXDP(ifindex uint32, fd int32) unix.Errno {
-	s := c.s
-	if !hasDevice(ifindex) {
-		return unix.ENODEV
-	}
-	var p *bpfsys.Prog
-	if fd >= 0 {
-		var ok bool
-		if p, ok = c.File(fd).Object.(*bpfsys.Prog); !ok {
-			return unix.EBADF
-		}
-	}
-	e := s.sys.SetXDP(ifindex, p)
-	s.logf("[%d] netlink: XDP of device %d", c.n.PID, ifindex)
-	return errnoOf(e)
 }
 
 // answerNetlink keeps the acknowledgement for the next read of the socket.

@@ -44,6 +44,8 @@ type supervisor struct {
 	sleeps     []sleeper
 	served     uint64 // calls that were taken from the listener
 	polls      map[*polling]bool
+	xdpModes   map[uint32]uint32 // flags of how devices got their XDP programs
+	told       map[string]bool   // notes
 
 	quiet quiet
 	step  int // next of the events
@@ -61,7 +63,7 @@ func Run(cfg Config) (int, error) {
 	}
 	s := &supervisor{
 		cfg: cfg, files: map[uint64]*file{}, watches: map[int]*file{}, threads: map[uint32]*process{}, procs: map[int]*process{},
-		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{},
+		replies: map[uint64][][]byte{}, cgroups: map[string]uint64{}, probes: map[string]*probeFile{}, polls: map[*polling]bool{}, xdpModes: map[uint32]uint32{}, told: map[string]bool{},
 		listener: -1, inotify: -1, quit: -1,
 	}
 	defer s.close()
@@ -281,13 +283,20 @@ func (s *supervisor) logf(format string, args ...any) {
 // maxNotes bounds the lines for the user.
 const maxNotes = 200
 
-// note tells the user something.
+// note tells the user something, once.
 func (s *supervisor) note(text string) {
-	if s.cfg.Notes == nil || s.notes > maxNotes {
+	if s.cfg.Notes == nil {
 		return
 	}
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
+	if s.notes > maxNotes {
+		return
+	}
+	if s.told[text] {
+		return
+	}
+	s.told[text] = true
 	if s.notes++; s.notes > maxNotes {
 		text = "further notes are left out"
 	}

@@ -3,6 +3,9 @@
 package exec
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -336,6 +339,19 @@ func (s *supervisor) advance(now time.Time) {
 	}
 }
 
+// hooks lists what programs are attached to, for a message.
+func (s *supervisor) hooks() string {
+	const shown = 12
+	h := s.sys.Hooks()
+	switch {
+	case len(h) == 0:
+		return "nothing"
+	case len(h) > shown:
+		return strings.Join(h[:shown], ", ") + fmt.Sprintf(" and %d more", len(h)-shown)
+	}
+	return strings.Join(h, ", ")
+}
+
 // hit makes an event happen and returns how many programs ran.
 func (s *supervisor) hit(l Line) (int, error) {
 	if l.Pass > 0 {
@@ -349,6 +365,9 @@ func (s *supervisor) hit(l Line) (int, error) {
 	for range l.Repeat {
 		fired, err := s.sys.Fire(l.Event)
 		if err != nil {
+			if errors.Is(err, bpfsys.ErrNoHook) {
+				err = fmt.Errorf("%w; programs are attached to %s", err, s.hooks())
+			}
 			s.note("event " + err.Error())
 			return ran, err
 		}

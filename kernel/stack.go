@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/kernel/object"
@@ -48,6 +49,9 @@ func (k *Kernel) Stack(user bool) []uint64 {
 	within(kernelFrames[:])
 	return ips
 }
+
+// StackSymbols lists the functions of the default call chain in the kernel.
+func StackSymbols() []string { return slices.Concat(trampolineFrames[:], kernelFrames[:]) }
 
 // SetStack chooses the call chain [Kernel.Stack] returns, innermost first; nil goes back to the default.
 func (k *Kernel) SetStack(user bool, ips []uint64) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -103,6 +104,10 @@ func (h *Hooks) override(c *Context, a *Arg) error {
 				a.Value = h.UserString(v)
 				return nil
 			}
+		}
+		if a.Spec == nil && c.spec.section().Has(progtype.User) {
+			a.Value = h.UserString(v)
+			return nil
 		}
 		s, err := h.NewString(a.Name, v)
 		if err != nil {

@@ -26,6 +26,9 @@ func (h *Hooks) probeContext(c *Context) error {
 	}
 	c.FuncAddr = h.SymbolAddr(name)
 	r := h.newRegisters("regs", c.FuncAddr, h.stackAddr())
+	if !ret && !flags.Has(progtype.Pattern) {
+		r.set(r.abi.ip, c.FuncAddr+r.abi.trap)
+	}
 	spec, p, typed := h.proto(c, name)
 	if call, ok := h.wrapped(name); ok && (!typed || wrapsRegs(spec, p)) {
 		return h.wrapperProbe(c, r, call, ret)

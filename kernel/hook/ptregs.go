@@ -24,6 +24,9 @@ type abi struct {
 	// regs is the order of the registers in the user space ABI, for BTFs without pt_regs; a number after * repeats.
 	regs []string
 	word int
+	// trap is how far the instruction pointer of a kprobe is beyond the probed instruction: its breakpoint has been executed, and where ftrace calls
+	// the probe it looks as if (arch/x86/kernel/kprobes/ftrace.c kprobe_ftrace_handler).
+	trap uint64
 }
 
 // enosys is -ENOSYS, what x86 puts into ax when a system call begins (arch/x86/entry/entry_64.S).
@@ -34,7 +37,7 @@ var abis = map[string]*abi{
 	"x86": {
 		args: []string{"di", "si", "dx", "cx", "r8", "r9"}, syscall: []string{"di", "si", "dx", "r10", "r8", "r9"},
 		ret: "ax", sp: "sp", ip: "ip", number: "orig_ax", wrapper: "__x64_sys_", bare: true, word: 8,
-		user: map[string]uint64{"cs": 0x33, "ss": 0x2b, "flags": 0x246}, kernel: map[string]uint64{"cs": 0x10, "ss": 0x18, "flags": 0x246}, entry: enosys,
+		user: map[string]uint64{"cs": 0x33, "ss": 0x2b, "flags": 0x246}, kernel: map[string]uint64{"cs": 0x10, "ss": 0x18, "flags": 0x246}, entry: enosys, trap: 1,
 		regs: []string{"r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di", "orig_ax", "ip", "cs", "flags", "sp", "ss"},
 	},
 	"arm64": {

@@ -1,0 +1,182 @@
+//go:build linux && (amd64 || arm64)
+
+package exec
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bpfrun/bpfrun/bpfsys"
+)
+
+// Attributes of IFLA_XDP, flags of an attachment and modes of one (include/uapi/linux/if_link.h).
+const (
+	xdpAttached     = 2
+	xdpFlags        = 3
+	xdpProgID       = 4
+	xdpDrvProgID    = 5
+	xdpSkbProgID    = 6
+	xdpHwProgID     = 7
+	xdpExpectedFD   = 8
+	xdpIfNoExist    = 1 << 0
+	xdpSkbMode      = 1 << 1
+	xdpDrvMode      = 1 << 2
+	xdpHwMode       = 1 << 3
+	xdpReplace      = 1 << 4
+	xdpAttachedDrv  = 1
+	xdpAttachedSkb  = 2
+	xdpAttachedHw   = 3
+	ifinfomsgSize   = 16
+	nlmsgDone       = 3
+	maxLinkMessages = 1024
+)
+
+// getLink answers a question for devices: what the host says about them, with the XDP programs of the simulated kernel. It is asked on a socket of our own,
+// since the answer is another one. ok is false when the host does not answer.
+func (c *call) getLink(g int, ino uint64, msg []byte) bool {
+	s := c.s
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	// What the program chose for its socket changes the answers.
+	for _, opt := range []int{unix.NETLINK_GET_STRICT_CHK, unix.NETLINK_EXT_ACK, unix.NETLINK_CAP_ACK} {
+		if v, err := unix.GetsockoptInt(g, unix.SOL_NETLINK, opt); err == nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, opt, v)
+		}
+	}
+	limit := unix.NsecToTimeval(time.Second.Nanoseconds())
+	if unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit) != nil || unix.Sendto(fd, msg, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
+		return false
+	}
+	port := uint32(0)
+	if sa, err := unix.Getsockname(g); err == nil {
+		if nl, ok := sa.(*unix.SockaddrNetlink); ok {
+			port = nl.Pid
+		}
+	}
+	buf := make([]byte, maxNetlink)
+	for range maxLinkMessages {
+		n, _, err := unix.Recvfrom(fd, buf, 0)
+		if err != nil {
+			return false
+		}
+		out, end := s.withXDP(buf[:n], port)
+		s.replies[ino] = append(s.replies[ino], out)
+		if end {
+			return true
+		}
+	}
+	return false
+}
+
+// withXDP rewrites the messages of an answer for the owner of a port, and reports whether they end it.
+func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
+	for len(b) >= nlmsgHdrSize {
+		n := int(le.Uint32(b))
+		if n < nlmsgHdrSize || n > len(b) {
+			break
+		}
+		msg := append([]byte(nil), b[:n]...)
+		typ, flags := le.Uint16(msg[4:]), le.Uint16(msg[6:])
+		if typ == unix.RTM_NEWLINK && n >= nlmsgHdrSize+ifinfomsgSize {
+			ifindex := le.Uint32(msg[nlmsgHdrSize+4:])
+			const body = nlmsgHdrSize + ifinfomsgSize
+			kept := append([]byte(nil), msg[:body]...)
+			attributes(msg[body:], func(typ uint16, data []byte) {
+				if typ != iflaXDP {
+					kept = appendAttribute(kept, typ, data)
+				}
+			})
+			msg = appendAttribute(kept, iflaXDP|unix.NLA_F_NESTED, s.xdpOf(ifindex))
+		}
+		le.PutUint32(msg, uint32(len(msg)))
+		le.PutUint32(msg[12:], port)
+		out = append(out, msg...)
+		end = end || flags&unix.NLM_F_MULTI == 0 || typ == nlmsgDone || typ == unix.NLMSG_ERROR
+		b = b[min(len(b), (n+3)&^3):]
+	}
+	return out, end || len(out) == 0
+}
+
+// xdpOf is what a device says about its program (rtnl_xdp_fill).
+func (s *supervisor) xdpOf(ifindex uint32) []byte {
+	id := s.sys.XDP(ifindex)
+	mode, attr := byte(xdpAttachedDrv), uint16(xdpDrvProgID)
+	switch s.xdpModes[ifindex] {
+	case xdpSkbMode:
+		mode, attr = xdpAttachedSkb, xdpSkbProgID
+	case xdpHwMode:
+		mode, attr = xdpAttachedHw, xdpHwProgID
+	}
+	if id == 0 {
+		return appendAttribute(nil, xdpAttached, []byte{0})
+	}
+	prog := le.AppendUint32(nil, id)
+	return appendAttribute(appendAttribute(appendAttribute(nil, attr, prog), xdpAttached, []byte{mode}), xdpProgID, prog)
+}
+
+func appendAttribute(b []byte, typ uint16, data []byte) []byte {
+	b = le.AppendUint16(le.AppendUint16(b, uint16(4+len(data))), typ)
+	b = append(b, data...)
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// setXDP attaches a program to a device or, with a descriptor below 0, removes it (dev_xdp_attach).
+func (c *call) setXDP(ifindex uint32, fd int32, flags uint32, expected int32) unix.Errno {
+	s := c.s
+	if !hasDevice(ifindex) {
+		return unix.ENODEV
+	}
+	mode := flags & (xdpSkbMode | xdpDrvMode | xdpHwMode)
+	if flags&^(xdpIfNoExist|xdpSkbMode|xdpDrvMode|xdpHwMode|xdpReplace) != 0 || mode&(mode-1) != 0 || flags&xdpReplace != 0 && flags&xdpIfNoExist != 0 {
+		return unix.EINVAL
+	}
+	if mode == 0 {
+		mode = xdpSkbMode // devices of the host that runs this are taken to have no driver of their own, as lo
+	}
+	var p *bpfsys.Prog
+	if fd >= 0 {
+		var ok bool
+		if p, ok = c.File(fd).Object.(*bpfsys.Prog); !ok {
+			return unix.EBADF
+		}
+	}
+	id := s.sys.XDP(ifindex)
+	now := id
+	if s.xdpModes[ifindex] != mode {
+		now = 0 // the modes do not see each other's programs
+	}
+	if flags&xdpReplace != 0 {
+		want := uint32(0)
+		if expected >= 0 {
+			old, ok := c.File(expected).Object.(*bpfsys.Prog)
+			if !ok {
+				return unix.EBADF
+			}
+			want = old.ID()
+		}
+		if now != want {
+			return unix.EEXIST
+		}
+	}
+	switch {
+	case p != nil && now != 0 && flags&xdpIfNoExist != 0:
+		return unix.EBUSY
+	case p != nil && id != now:
+		return unix.EEXIST
+	case p == nil && now == 0:
+		return 0
+	}
+	e := s.sys.SetXDP(ifindex, p)
+	s.logf("[%d] netlink: XDP of device %d", c.n.PID, ifindex)
+	if e == 0 {
+		s.xdpModes[ifindex] = mode
+	}
+	return errnoOf(e)
+}
