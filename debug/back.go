@@ -281,16 +281,6 @@ type backLine struct {
 	best   uint64
 }
 
-// nesting is how deep the next instruction is in calls and in inlined calls.
-func (s *Session) nesting() int {
-	t := s.m.Thread()
-	p := s.place(t.Image(), t.PC())
-	if p.Prog == nil {
-		return t.Depth() << 8
-	}
-	return t.Depth()<<8 | int(s.codeOf(p.Prog).inlined[p.PC])
-}
-
 type lineKey struct {
 	depth int16 // calls, and in the low byte inlined calls
 	img   *vm.Image

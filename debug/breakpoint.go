@@ -3,7 +3,26 @@ package debug
 import (
 	"fmt"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/vm"
 )
+
+// stops owns breakpoints and watchpoints, and decides whether one stops the run at the current instruction.
+type stops struct {
+	*subject
+	*memory
+	*codeMap
+	*values
+	*printer
+	*evaluator
+	*timeline
+	*selection
+	*frames
+	breaks  []*Breakpoint
+	watches []*Watch
+	nextPt  int
+	spy     *watching
+}
 
 // Breakpoint stops the program before one of its places is executed.
 type Breakpoint struct {
@@ -42,11 +61,11 @@ func (s *Session) Break(location string, temporary bool) (*Breakpoint, error) {
 }
 
 // Breakpoints returns all breakpoints in the order they were made.
-func (s *Session) Breakpoints() []*Breakpoint { return slices.Clone(s.breaks) }
+func (sp *stops) Breakpoints() []*Breakpoint { return slices.Clone(sp.breaks) }
 
 // Breakpoint returns a breakpoint by number.
-func (s *Session) Breakpoint(id int) (*Breakpoint, error) {
-	for _, b := range s.breaks {
+func (sp *stops) Breakpoint(id int) (*Breakpoint, error) {
+	for _, b := range sp.breaks {
 		if b.ID == id {
 			return b, nil
 		}
@@ -55,17 +74,17 @@ func (s *Session) Breakpoint(id int) (*Breakpoint, error) {
 }
 
 // Delete removes a breakpoint or watchpoint.
-func (s *Session) Delete(id int) error {
-	for i, b := range s.breaks {
+func (sp *stops) Delete(id int) error {
+	for i, b := range sp.breaks {
 		if b.ID == id {
-			s.breaks = slices.Delete(s.breaks, i, i+1)
+			sp.breaks = slices.Delete(sp.breaks, i, i+1)
 			return nil
 		}
 	}
-	for i, w := range s.watches {
+	for i, w := range sp.watches {
 		if w.ID == id {
-			s.watches = slices.Delete(s.watches, i, i+1)
-			s.rewatch()
+			sp.watches = slices.Delete(sp.watches, i, i+1)
+			sp.rewatch()
 			return nil
 		}
 	}
@@ -73,14 +92,14 @@ func (s *Session) Delete(id int) error {
 }
 
 // SetCondition gives a breakpoint a condition, "" for none. Names in it are looked up when the place is reached.
-func (s *Session) SetCondition(id int, cond string) error {
-	b, err := s.Breakpoint(id)
+func (sp *stops) SetCondition(id int, cond string) error {
+	b, err := sp.Breakpoint(id)
 	if err != nil {
 		return err
 	}
 	var n node
 	if cond != "" {
-		if n, err = parseExpr(cond, s.isType); err != nil {
+		if n, err = parseExpr(cond, sp.isType); err != nil {
 			return err
 		}
 	}
@@ -89,12 +108,12 @@ func (s *Session) SetCondition(id int, cond string) error {
 }
 
 // spots are the places of all enabled breakpoints.
-func (s *Session) spots() map[spot]bool {
+func (sp *stops) spots() map[spot]bool {
 	out := map[spot]bool{}
-	for _, b := range s.breaks {
+	for _, b := range sp.breaks {
 		if b.Enabled {
 			for _, p := range b.Places {
-				if at, ok := s.spot(p); ok {
+				if at, ok := sp.spot(p); ok {
 					out[at] = true
 				}
 			}
@@ -161,37 +180,37 @@ func (s *Session) breakHere(count bool) *Stop {
 }
 
 // truth evaluates a condition in the innermost frame.
-func (s *Session) truth(n node) (bool, error) {
-	frame := s.frame
-	s.frame = 0
-	defer func() { s.frame = frame }()
-	defer s.unlook()
-	v, err := s.eval(n)
+func (sp *stops) truth(n node) (bool, error) {
+	frame := sp.frame
+	sp.frame = 0
+	defer func() { sp.frame = frame }()
+	defer sp.unlook()
+	v, err := sp.eval(n)
 	if err != nil {
 		return false, err
 	}
-	return s.isTrue(v)
+	return sp.isTrue(v)
 }
 
 // Holds evaluates a condition in the innermost frame.
-func (s *Session) Holds(cond string) (bool, error) {
-	n, err := parseExpr(cond, s.isType)
+func (sp *stops) Holds(cond string) (bool, error) {
+	n, err := parseExpr(cond, sp.isType)
 	if err != nil {
 		return false, err
 	}
-	return s.truth(n)
+	return sp.truth(n)
 }
 
 // Enable switches a breakpoint or watchpoint on or off.
-func (s *Session) Enable(id int, on bool) error {
-	for _, w := range s.watches {
+func (sp *stops) Enable(id int, on bool) error {
+	for _, w := range sp.watches {
 		if w.ID == id {
 			w.Enabled = on
-			s.rewatch()
+			sp.rewatch()
 			return nil
 		}
 	}
-	b, err := s.Breakpoint(id)
+	b, err := sp.Breakpoint(id)
 	if err != nil {
 		return fmt.Errorf("there is no breakpoint or watchpoint %d", id)
 	}
@@ -205,3 +224,33 @@ func (b *Breakpoint) At(p Place) bool { return slices.Contains(b.Places, p) }
 // StopHere returns the stop of the breakpoints at the place where the session stands, as if the program had come there; nil when
 // there are none. Front ends that let a program continue from its first instruction ask for it.
 func (s *Session) StopHere() *Stop { return s.breakHere(true) }
+
+// arm puts breakpoints into the code and returns what takes them out.
+func (sp *stops) arm(temps []Place) (disarm func()) {
+	patches := sp.m.Thread().Patches()
+	if patches == nil {
+		patches = vm.NewPatches(false)
+		sp.m.Thread().SetPatches(patches)
+	}
+	var set []spot
+	put := func(p Place) {
+		if at, ok := sp.spot(p); ok && patches.SetBreak(at.img, at.pc) {
+			set = append(set, at)
+		}
+	}
+	for _, b := range sp.breaks {
+		if b.Enabled {
+			for _, p := range b.Places {
+				put(p)
+			}
+		}
+	}
+	for _, p := range temps {
+		put(p)
+	}
+	return func() {
+		for _, at := range set {
+			patches.ClearBreak(at.img, at.pc)
+		}
+	}
+}

@@ -11,6 +11,20 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
+// inspector answers what front ends show: parts of values, maps, events, arguments, what a run changed. It has no state.
+type inspector struct {
+	*subject
+	*memory
+	*codeMap
+	*values
+	*printer
+	*evaluator
+	*timeline
+	*selection
+	*frames
+	*launch
+}
+
 // Child is a part of a value: a member, an element, what a pointer points to, a header of a packet.
 type Child struct {
 	Name string
@@ -24,20 +38,20 @@ type Child struct {
 }
 
 // Parts returns how many parts a value has, and whether they are elements with numbers.
-func (s *Session) Parts(v *Value) (n int, indexed bool) {
+func (ip *inspector) Parts(v *Value) (n int, indexed bool) {
 	switch {
 	case v == nil || v.isText || v.field != nil:
 		return 0, false
 	case v.kind == aMap:
-		return s.mapLen(v), false
+		return ip.mapLen(v), false
 	case v.kind == aPacket:
-		return len(packet.Decode(v.Data, s.packetStart()).Layers), false
+		return len(packet.Decode(v.Data, ip.now.packetStart()).Layers), false
 	case v.walk != nil:
 		return len(v.walk.entries), true
 	case v.layer != nil:
-		return len(s.layerNames(v)), false
+		return len(ip.layerNames(v)), false
 	}
-	t, ok := s.whole(v)
+	t, ok := ip.whole(v)
 	switch {
 	case !ok:
 		return 0, false
@@ -52,11 +66,11 @@ func (s *Session) Parts(v *Value) (n int, indexed bool) {
 }
 
 // whole is the type whose parts a value has: of a pointer to a struct that of the struct. ok is false for what has none.
-func (s *Session) whole(v *Value) (t Type, ok bool) {
+func (ip *inspector) whole(v *Value) (t Type, ok bool) {
 	t, addr := v.Type, v.Addr
 	if t.kind() == btf.KindPtr {
 		el, _ := t.elem()
-		if addr = s.uint(v.Data); addr == 0 || el.isChar() {
+		if addr = ip.uint(v.Data); addr == 0 || el.isChar() {
 			return t, false
 		}
 		switch el.kind() {
@@ -65,15 +79,15 @@ func (s *Session) whole(v *Value) (t Type, ok bool) {
 		}
 		t = el
 	}
-	if t = s.layoutAt(t, addr); t.kind() == btf.KindFwd {
+	if t = ip.layoutAt(t, addr); t.kind() == btf.KindFwd {
 		return t, false
 	}
 	return t, t.isComposite() || v.Type.kind() == btf.KindPtr || v.Type.kind() == btf.KindArray
 }
 
 // Children returns parts from number from on, at most n. expr is an expression that means the whole, "" when there is none.
-func (s *Session) Children(v *Value, expr string, from, n int) []Child {
-	total, indexed := s.Parts(v)
+func (ip *inspector) Children(v *Value, expr string, from, n int) []Child {
+	total, indexed := ip.Parts(v)
 	from = max(from, 0)
 	to := min(total, from+max(n, 0))
 	if from >= to {
@@ -81,63 +95,63 @@ func (s *Session) Children(v *Value, expr string, from, n int) []Child {
 	}
 	switch {
 	case v.kind == aMap:
-		return s.mapChildren(v, expr, from, to)
+		return ip.mapChildren(v, expr, from, to)
 	case v.kind == aPacket:
 		var out []Child
-		for _, l := range packet.Decode(v.Data, s.packetStart()).Layers[from:to] {
+		for _, l := range packet.Decode(v.Data, ip.now.packetStart()).Layers[from:to] {
 			c := Child{Name: l.Path(), Expr: "pkt." + l.Path()}
-			c.Value, c.Err = s.layerValue(v, l)
+			c.Value, c.Err = ip.layerValue(v, l)
 			out = append(out, c)
 		}
 		return out
 	case v.walk != nil:
 		var out []Child
 		for i := from; i < to; i++ {
-			out = append(out, Child{Name: fmt.Sprintf("[%d]", i), Expr: s.part(expr, "[%d]", i), Value: v.walk.entries[i]})
+			out = append(out, Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(expr, "[%d]", i), Value: v.walk.entries[i]})
 		}
 		return out
 	case v.layer != nil:
-		return s.members(v, expr, s.layerNames(v)[from:to])
+		return ip.members(v, expr, ip.layerNames(v)[from:to])
 	case indexed:
 		var out []Child
 		for i := from; i < to; i++ {
-			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: s.part(expr, "[%d]", i)}
-			c.Value, c.Err = s.index(v, int64(i))
+			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(expr, "[%d]", i)}
+			c.Value, c.Err = ip.index(v, int64(i))
 			out = append(out, c)
 		}
 		return out
 	}
-	t, _ := s.whole(v)
+	t, _ := ip.whole(v)
 	if t.isComposite() {
-		return s.members(v, expr, t.Spec.MemberNames(t.ID)[from:to])
+		return ip.members(v, expr, t.Spec.MemberNames(t.ID)[from:to])
 	}
 	c := Child{Name: "*" + expr}
 	if expr != "" {
 		c.Expr = "*" + enclosed(expr)
 	}
-	c.Value, c.Err = s.deref(v)
+	c.Value, c.Err = ip.deref(v)
 	return []Child{c}
 }
 
 // Part is a member of a value by name, also one of a kernel object that has no value yet.
-func (s *Session) Part(v *Value, name string) (*Value, error) { return s.member(v, name) }
+func (ip *inspector) Part(v *Value, name string) (*Value, error) { return ip.member(v, name) }
 
-func (s *Session) members(v *Value, expr string, names []string) []Child {
+func (ip *inspector) members(v *Value, expr string, names []string) []Child {
 	op := "."
 	base := v
 	if v.Type.kind() == btf.KindPtr && v.layer == nil {
 		op = "->"
-		if p, err := s.deref(v); err == nil {
+		if p, err := ip.deref(v); err == nil {
 			base = p
 		}
 	}
 	out := make([]Child, 0, len(names))
 	for _, name := range names {
-		c := Child{Name: name, Expr: s.part(expr, op+"%s", name)}
-		if s.unset(base, name) {
+		c := Child{Name: name, Expr: ip.part(expr, op+"%s", name)}
+		if ip.unset(base, name) {
 			c.Unset = true
 		} else {
-			c.Value, c.Err = s.member(base, name)
+			c.Value, c.Err = ip.member(base, name)
 		}
 		out = append(out, c)
 	}
@@ -145,8 +159,8 @@ func (s *Session) members(v *Value, expr string, names []string) []Child {
 }
 
 // unset reports whether a member is a field of a kernel object without a value.
-func (s *Session) unset(v *Value, name string) bool {
-	if v.kind != inMemory || v.layer != nil || s.m.Kernel().ObjectAt(v.Addr) == nil || !v.Type.isComposite() {
+func (ip *inspector) unset(v *Value, name string) bool {
+	if v.kind != inMemory || v.layer != nil || ip.m.Kernel().ObjectAt(v.Addr) == nil || !v.Type.isComposite() {
 		return false
 	}
 	f, ok := v.Type.Spec.FindMember(v.Type.ID, name)
@@ -164,11 +178,11 @@ func (s *Session) unset(v *Value, name string) bool {
 	if (Type{Spec: v.Type.Spec, ID: f.Type}).isComposite() {
 		return false // its own members are told apart
 	}
-	return !s.anySet(v.Addr+uint64(f.BitOffset/8), size)
+	return !ip.anySet(v.Addr+uint64(f.BitOffset/8), size)
 }
 
 // part continues an expression.
-func (s *Session) part(expr, format string, arg any) string {
+func (ip *inspector) part(expr, format string, arg any) string {
 	if expr == "" {
 		return ""
 	}
@@ -194,59 +208,59 @@ func enclosed(expr string) string {
 	return expr
 }
 
-func (s *Session) mapLen(v *Value) int {
+func (ip *inspector) mapLen(v *Value) int {
 	if isSender(v.m) {
-		if def := s.defOf(v.m); def != nil {
-			return len(s.recordsOf(def))
+		if def := ip.defOf(v.m); def != nil {
+			return len(ip.recordsOf(def))
 		}
 		return 0
 	}
 	n := len(v.m.Entries())
 	if v.m.Spec().Type.PerCPU() {
-		n *= s.m.Kernel().CPUs()
+		n *= ip.m.Kernel().CPUs()
 	}
 	return n
 }
 
-func (s *Session) mapChildren(v *Value, expr string, from, to int) []Child {
+func (ip *inspector) mapChildren(v *Value, expr string, from, to int) []Child {
 	var out []Child
 	if isSender(v.m) {
 		for i := from; i < to; i++ {
-			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: s.part(expr, "[%d]", i)}
-			c.Value, c.Err = s.recordElement(v, uint64(i))
+			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(expr, "[%d]", i)}
+			c.Value, c.Err = ip.recordElement(v, uint64(i))
 			out = append(out, c)
 		}
 		return out
 	}
-	s.looking()
+	ip.looking()
 	entries, cpus := v.m.Entries(), 1
 	if v.m.Spec().Type.PerCPU() {
-		cpus = s.m.Kernel().CPUs()
+		cpus = ip.m.Kernel().CPUs()
 	}
 	for i := from; i < to && i/cpus < len(entries); i++ {
-		out = append(out, s.mapChild(v, expr, entries[i/cpus], i%cpus, cpus > 1))
+		out = append(out, ip.mapChild(v, expr, entries[i/cpus], i%cpus, cpus > 1))
 	}
 	return out
 }
 
-func (s *Session) mapChild(v *Value, expr string, e maps.Entry, cpu int, perCPU bool) Child {
-	kt, vt := s.keyType(v.m), s.valueType(v.m)
+func (ip *inspector) mapChild(v *Value, expr string, e maps.Entry, cpu int, perCPU bool) Child {
+	kt, vt := ip.keyType(v.m), ip.valueType(v.m)
 	key := &Value{Type: kt, Data: e.Key}
-	c := Child{Name: "[" + s.Format(key, FormatOptions{}) + "]"}
-	text := s.keyText(key)
+	c := Child{Name: "[" + ip.Format(key, FormatOptions{}) + "]"}
+	text := ip.keyText(key)
 	if perCPU {
-		c.Name = fmt.Sprintf("[%s, cpu %d]", s.Format(key, FormatOptions{}), cpu)
+		c.Name = fmt.Sprintf("[%s, cpu %d]", ip.Format(key, FormatOptions{}), cpu)
 		text += fmt.Sprintf(", %d", cpu)
 	}
-	if s.keyText(key) != "" {
-		c.Expr = s.part(expr, "[%s]", text)
+	if ip.keyText(key) != "" {
+		c.Expr = ip.part(expr, "[%s]", text)
 	}
 	if inner, ok := e.Ref.(maps.Map); ok {
 		c.Value = &Value{kind: aMap, m: inner, name: inner.Spec().Name}
 		return c
 	}
 	if e.Ref != nil {
-		c.Value = &Value{isText: true, text: s.refText(e.Ref)}
+		c.Value = &Value{isText: true, text: ip.refText(e.Ref)}
 		return c
 	}
 	data := e.Value
@@ -255,7 +269,7 @@ func (s *Session) mapChild(v *Value, expr string, e maps.Entry, cpu int, perCPU 
 	}
 	c.Value = &Value{Type: vt, Data: data}
 	if c.Expr != "" { // in its place, so that it can be followed and changed
-		if x, err := s.Eval(c.Expr); err == nil {
+		if x, err := ip.Eval(c.Expr); err == nil {
 			c.Value = x
 		}
 	}
@@ -263,28 +277,28 @@ func (s *Session) mapChild(v *Value, expr string, e maps.Entry, cpu int, perCPU 
 }
 
 // keyText is a key as an expression takes it, "" when none does.
-func (s *Session) keyText(key *Value) string {
+func (ip *inspector) keyText(key *Value) string {
 	if len(key.Data) == 0 {
 		return ""
 	}
 	if k := key.Type.kind(); k == btf.KindInt || k.IsEnum() {
-		if n, signed, err := s.asInt(key); err == nil {
+		if n, signed, err := ip.asInt(key); err == nil {
 			if signed {
 				return fmt.Sprint(int64(n))
 			}
 			return fmt.Sprint(n)
 		}
 	}
-	text := s.Format(key, FormatOptions{Full: true})
+	text := ip.Format(key, FormatOptions{Full: true})
 	again := make([]byte, len(key.Data))
-	if strings.HasPrefix(text, "{") && key.Type.Ptr == 0 && key.Type.Elems == 0 && s.encodeText(key.Type, text, again) == nil && string(again) == string(key.Data) {
+	if strings.HasPrefix(text, "{") && key.Type.Ptr == 0 && key.Type.Elems == 0 && ip.encodeText(key.Type, text, again) == nil && string(again) == string(key.Data) {
 		return text
 	}
 	return ""
 }
 
 // TypeOf writes the type of a value in C.
-func (s *Session) TypeOf(v *Value) string {
+func (ip *inspector) TypeOf(v *Value) string {
 	switch {
 	case v == nil:
 		return "void"
@@ -292,7 +306,7 @@ func (s *Session) TypeOf(v *Value) string {
 		return fmt.Sprintf("char[%d]", len(v.text)+1)
 	case v.kind == aMap:
 		sp := v.m.Spec()
-		return fmt.Sprintf("%v map of %s to %s", sp.Type, s.keyType(v.m), s.valueType(v.m))
+		return fmt.Sprintf("%v map of %s to %s", sp.Type, ip.keyType(v.m), ip.valueType(v.m))
 	case v.kind == aPacket:
 		return fmt.Sprintf("packet of %d bytes", len(v.Data))
 	}
@@ -300,40 +314,16 @@ func (s *Session) TypeOf(v *Value) string {
 }
 
 // Pointee returns where a value lies, or what a pointer points to; ok is false for other values.
-func (s *Session) Pointee(v *Value) (addr uint64, ok bool) {
+func (ip *inspector) Pointee(v *Value) (addr uint64, ok bool) {
 	switch {
 	case v == nil || v.isText || v.kind == aMap:
 		return 0, false
 	case v.kind == inMemory && v.Type.kind() != btf.KindPtr, v.kind == aPacket:
 		return v.Addr, true
 	case v.Type.kind() == btf.KindPtr:
-		return s.uint(v.Data), true
+		return ip.uint(v.Data), true
 	}
 	return 0, false
-}
-
-// Arg is an argument of the program's hook.
-type Arg struct {
-	Name  string
-	Value *Value
-	Err   error
-}
-
-// Args returns what the program was called with: the context, and the arguments of its hook by the kernel's names.
-func (s *Session) Args() []Arg {
-	if !s.live() {
-		return nil
-	}
-	v, err := s.context()
-	out := []Arg{{"ctx", v, err}}
-	c := s.run.Context()
-	for _, a := range c.Args {
-		if a.Name != "" {
-			v, err := s.argValue(a)
-			out = append(out, Arg{a.Name, v, err})
-		}
-	}
-	return out
 }
 
 // KernelObject is an object of the simulated kernel that the run has accessed.
@@ -344,8 +334,8 @@ type KernelObject struct {
 }
 
 // KernelObjects lists the kernel objects that the run accessed so far, in the order of first access, at most most.
-func (s *Session) KernelObjects(most int) []KernelObject {
-	reads, writes := s.KernelReads()
+func (ip *inspector) KernelObjects(most int) []KernelObject {
+	reads, writes := ip.KernelReads()
 	seen := map[uint64]bool{}
 	var out []KernelObject
 	for _, list := range [][]machine.KernelAccess{reads, writes} {
@@ -363,35 +353,6 @@ func (s *Session) KernelObjects(most int) []KernelObject {
 		}
 	}
 	return out
-}
-
-// TextAddr returns the address of an instruction in the simulated kernel's text.
-func (s *Session) TextAddr(p Place) (uint64, bool) {
-	at, ok := s.spot(p)
-	if !ok || at.img == nil {
-		return 0, false
-	}
-	return at.img.FuncAddr(at.pc), true
-}
-
-// ReadMemory reads what can be read of n bytes from addr; the error is that of the first byte.
-func (s *Session) ReadMemory(addr uint64, n int) ([]byte, error) {
-	out := make([]byte, min(max(n, 0), maxRead))
-	if err := s.peek(addr, out); err == nil {
-		return out, nil
-	}
-	for i := range out {
-		if addr+uint64(i) < addr {
-			return out[:i], nil
-		}
-		if err := s.peek(addr+uint64(i), out[i:i+1]); err != nil {
-			if i == 0 {
-				return nil, err
-			}
-			return out[:i], nil
-		}
-	}
-	return out, nil
 }
 
 // IsUnknown reports whether an error is about a name that means nothing here, or text that is not an expression.

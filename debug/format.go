@@ -5,11 +5,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/packet"
 )
+
+// printer writes values and addresses as text. It has no state.
+type printer struct {
+	*subject
+	*values
+	*codeMap
+}
 
 // FormatOptions describes how a value is written. The zero value is what print shows.
 type FormatOptions struct {
@@ -25,41 +32,41 @@ type FormatOptions struct {
 const maxElements = 10
 
 // Format writes a value.
-func (s *Session) Format(v *Value, opt FormatOptions) string {
+func (pr *printer) Format(v *Value, opt FormatOptions) string {
 	switch {
 	case v == nil:
 		return "void"
 	case v.isText:
 		return strconv.Quote(v.text)
 	case v.kind == aMap:
-		return s.formatMap(v, opt)
+		return pr.formatMap(v, opt)
 	case v.kind == aPacket:
-		return s.formatPacket(v)
+		return pr.formatPacket(v)
 	}
 	switch {
 	case v.walk != nil:
-		return s.formatWalk(v.walk, opt)
+		return pr.formatWalk(v.walk, opt)
 	case v.layer != nil && opt.Letter == 0:
-		return s.formatLayer(v)
+		return pr.formatLayer(v)
 	case v.field != nil && (opt.Letter == 0 || opt.Letter == 's'):
 		return v.field.Text(v.Data)
 	}
 	if opt.Letter != 0 {
-		if text, ok := s.formatAs(v, opt.Letter); ok {
+		if text, ok := pr.formatAs(v, opt.Letter); ok {
 			return text
 		}
 	}
 	switch k := v.Type.kind(); {
 	case k == btf.KindPtr:
-		return s.formatPointer(v)
+		return pr.formatPointer(v)
 	case k == btf.KindFunc || k == btf.KindFuncProto:
-		return s.addressText(v.Addr)
-	case k.IsComposite() && v.kind == inMemory && s.memberwise(v.Addr):
-		return s.formatKernel(v, opt)
+		return pr.addressText(v.Addr)
+	case k.IsComposite() && v.kind == inMemory && pr.memberwise(v.Addr):
+		return pr.formatKernel(v, opt)
 	case k == btf.KindInt && len(v.Data) <= 8 && networkOrder(v.Type):
-		return s.formatNetwork(v)
-	case k == btf.KindArray && v.kind == inMemory && s.isView(v.Addr):
-		return s.formatArray(v, opt)
+		return pr.formatNetwork(v)
+	case k == btf.KindArray && v.kind == inMemory && pr.isView(v.Addr):
+		return pr.formatArray(v, opt)
 	case v.bitSize != 0:
 		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
 		if err != nil {
@@ -67,12 +74,12 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 		}
 		return btf.FormatValue(d, btf.FormatOptions{})
 	case v.Type.Elems > 0:
-		return s.formatArray(v, opt)
+		return pr.formatArray(v, opt)
 	case v.Type.isChar():
 		return fmt.Sprintf("%d %s", int8(v.Data[0]), strconv.QuoteRune(rune(v.Data[0])))
 	case v.kind == inRegister && len(v.Data) == 8:
-		if addr := s.uint(v.Data); s.addressName(addr) != "" {
-			return s.addressText(addr)
+		if addr := pr.uint(v.Data); pr.addressName(addr) != "" {
+			return pr.addressText(addr)
 		}
 	}
 	var b strings.Builder
@@ -90,13 +97,13 @@ func (s *Session) Format(v *Value, opt FormatOptions) string {
 }
 
 // formatAs writes an integer in a chosen form; ok is false for what is not an integer.
-func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
+func (pr *printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	if letter == 's' {
-		text, err := s.textOf(v)
+		text, err := pr.textOf(v)
 		return strconv.Quote(text), err == nil
 	}
 	if v.Type.isComposite() {
-		return s.formatMembersAs(v, letter)
+		return pr.formatMembersAs(v, letter)
 	}
 	if v.Type.kind() == btf.KindArray {
 		if strings.IndexByte("xduot", letter) < 0 {
@@ -104,11 +111,11 @@ func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 		}
 		var parts []string
 		for i := range min(v.Type.count(), 256) {
-			e, err := s.index(v, int64(i))
+			e, err := pr.index(v, int64(i))
 			if err != nil {
 				break
 			}
-			p, ok := s.formatAs(e, letter)
+			p, ok := pr.formatAs(e, letter)
 			if !ok {
 				return "", false
 			}
@@ -116,7 +123,7 @@ func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 		}
 		return "{" + strings.Join(parts, ", ") + "}", true
 	}
-	n, _, err := s.asInt(v)
+	n, _, err := pr.asInt(v)
 	if err != nil {
 		return "", false
 	}
@@ -147,14 +154,14 @@ func (s *Session) formatAs(v *Value, letter byte) (text string, ok bool) {
 	case 'c':
 		return strconv.QuoteRune(rune(byte(n))), true
 	case 'a':
-		return s.addressText(n), true
+		return pr.addressText(n), true
 	}
 	return "", false
 }
 
 // formatMembersAs writes the members of a plain struct in a chosen form; ok is false for kernel objects, of which not all have a value.
-func (s *Session) formatMembersAs(v *Value, letter byte) (string, bool) {
-	if strings.IndexByte("xduot", letter) < 0 || v.kind == inMemory && s.memberwise(v.Addr) {
+func (pr *printer) formatMembersAs(v *Value, letter byte) (string, bool) {
+	if strings.IndexByte("xduot", letter) < 0 || v.kind == inMemory && pr.memberwise(v.Addr) {
 		return "", false
 	}
 	base := v.Type.base()
@@ -162,13 +169,13 @@ func (s *Session) formatMembersAs(v *Value, letter byte) (string, bool) {
 	for i := range base.Members {
 		m := &base.Members[i]
 		bit, width := v.Type.Spec.MemberBits(base, m)
-		x, err := s.field(v, btf.Field{Type: m.Type, BitOffset: bit, BitSize: width})
+		x, err := pr.field(v, btf.Field{Type: m.Type, BitOffset: bit, BitSize: width})
 		if err != nil {
 			return "", false
 		}
-		text, ok := s.formatAs(x, letter)
+		text, ok := pr.formatAs(x, letter)
 		if !ok {
-			text = s.Format(x, FormatOptions{})
+			text = pr.Format(x, FormatOptions{})
 		}
 		if m.Name != "" {
 			text = m.Name + " = " + text
@@ -179,71 +186,15 @@ func (s *Session) formatMembersAs(v *Value, letter byte) (string, bool) {
 }
 
 // formatPointer writes a pointer with its type, and what it points to: text, or the name of the object.
-func (s *Session) formatPointer(v *Value) string {
-	addr := s.uint(v.Data)
+func (pr *printer) formatPointer(v *Value) string {
+	addr := pr.uint(v.Data)
 	el, _ := v.Type.elem()
 	if el.isChar() && addr != 0 {
-		if text, err := s.cString(addr); err == nil {
+		if text, err := pr.cString(addr); err == nil {
 			return fmt.Sprintf("%#x %s", addr, strconv.Quote(text))
 		}
 	}
-	return fmt.Sprintf("(%s) %s", v.Type, s.addressText(addr))
-}
-
-// addressText is an address with the name of what is there.
-func (s *Session) addressText(addr uint64) string {
-	text := fmt.Sprintf("%#x", addr)
-	if name := s.addressName(addr); name != "" {
-		text += " <" + name + ">"
-	}
-	return text
-}
-
-func (s *Session) addressName(addr uint64) string {
-	if img, pc, ok := s.codeAt(addr); ok {
-		p := s.place(img, pc)
-		if f, ok := p.Func(); ok {
-			if pc == f.Start {
-				return f.Name
-			}
-			return fmt.Sprintf("%s+%d", f.Name, pc-f.Start)
-		}
-	}
-	if text, ok := s.stackName(addr); ok {
-		return text
-	}
-	if n, ok := s.m.NameAddr(addr); ok {
-		return n.Text
-	}
-	return ""
-}
-
-// stackName names a place in the stack of an activation: "r10-16", of callers with the number of the frame.
-func (s *Session) stackName(addr uint64) (string, bool) {
-	if s.state == Idle {
-		return "", false
-	}
-	for i, f := range s.m.Thread().Frames() {
-		if f.Stack == nil || addr != f.FP && !f.Stack.Contains(addr) {
-			continue
-		}
-		text := "r10"
-		if d := int64(addr - f.FP); d != 0 {
-			text += fmt.Sprintf("%+d", d)
-		}
-		if i > 0 {
-			text += fmt.Sprintf(" of frame %d", i)
-		}
-		return text, true
-	}
-	return "", false
-}
-
-// memberwise reports whether structs at an address are read member by member: kernel objects, of which only what has a value
-// is shown, computed contexts, and packets.
-func (s *Session) memberwise(addr uint64) bool {
-	r := s.m.Memory().Find(addr)
-	return s.m.Kernel().ObjectAt(addr) != nil || r != nil && r.Kind == mem.Packet || s.isView(addr)
+	return fmt.Sprintf("(%s) %s", v.Type, pr.addressText(addr))
 }
 
 // networkOrder reports whether a type is one of the kernel's big-endian numbers.
@@ -259,12 +210,12 @@ func networkOrder(t Type) bool {
 }
 
 // formatNetwork writes a big-endian number as it is and, where that differs, as it is meant.
-func (s *Session) formatNetwork(v *Value) string {
+func (pr *printer) formatNetwork(v *Value) string {
 	var meant uint64
 	for _, b := range v.Data {
 		meant = meant<<8 | uint64(b)
 	}
-	raw := s.uint(v.Data)
+	raw := pr.uint(v.Data)
 	if raw == meant {
 		return strconv.FormatUint(raw, 10)
 	}
@@ -272,11 +223,11 @@ func (s *Session) formatNetwork(v *Value) string {
 }
 
 // formatKernel writes the members of a kernel object that have a value; the others are counted.
-func (s *Session) formatKernel(v *Value, opt FormatOptions) string {
+func (pr *printer) formatKernel(v *Value, opt FormatOptions) string {
 	base := v.Type.base()
 	var parts []string
 	unset := 0
-	s.formatMembers(v, base.ID, 0, opt, &parts, &unset, 0)
+	pr.formatMembers(v, base.ID, 0, opt, &parts, &unset, 0)
 	if unset > 0 {
 		text := fmt.Sprintf("... %d members without a value yet", unset)
 		if unset == 1 {
@@ -287,7 +238,7 @@ func (s *Session) formatKernel(v *Value, opt FormatOptions) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptions, parts *[]string, unset *int, depth int) {
+func (pr *printer) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptions, parts *[]string, unset *int, depth int) {
 	spec := v.Type.Spec
 	t := spec.SkipMods(id)
 	const deepest = 8
@@ -297,7 +248,7 @@ func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptio
 		mt := spec.SkipMods(m.Type)
 		if m.Name == "" && mt.Kind.IsComposite() {
 			if depth < deepest {
-				s.formatMembers(v, m.Type, off+bit, opt, parts, unset, depth+1)
+				pr.formatMembers(v, m.Type, off+bit, opt, parts, unset, depth+1)
 			}
 			continue
 		}
@@ -310,11 +261,11 @@ func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptio
 			}
 			size = uint64(n)
 		}
-		if !s.anySet(v.Addr+uint64(f.BitOffset/8), size) {
+		if !pr.anySet(v.Addr+uint64(f.BitOffset/8), size) {
 			*unset++
 			continue
 		}
-		x, err := s.field(v, f)
+		x, err := pr.field(v, f)
 		text := ""
 		var denied *MemoryError
 		if errors.As(err, &denied) && denied.Fault.Detail != "" {
@@ -322,29 +273,21 @@ func (s *Session) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptio
 		} else if err != nil {
 			text = "<" + err.Error() + ">"
 		} else {
-			text = s.Format(x, opt)
+			text = pr.Format(x, opt)
 		}
 		*parts = append(*parts, m.Name+" = "+text)
 	}
 }
 
-// anySet reports whether some byte of kernel memory has a value; other memory has.
-func (s *Session) anySet(addr, size uint64) bool {
-	if s.m.Kernel().ObjectAt(addr) == nil {
-		return true
-	}
-	return s.m.Kernel().AnyKnown(addr, size)
-}
-
-func (s *Session) formatArray(v *Value, opt FormatOptions) string {
+func (pr *printer) formatArray(v *Value, opt FormatOptions) string {
 	el, _ := v.Type.elem()
-	if v.kind == inMemory && !s.isView(v.Addr) {
+	if v.kind == inMemory && !pr.isView(v.Addr) {
 		x := *v
 		x.kind = computed // all of it was read
 		v = &x
 	}
 	if el.isChar() {
-		if text, err := s.textOf(v); err == nil {
+		if text, err := pr.textOf(v); err == nil {
 			return strconv.Quote(text)
 		}
 	}
@@ -370,11 +313,11 @@ func (s *Session) formatArray(v *Value, opt FormatOptions) string {
 			last, same = "...", 1
 			break
 		}
-		e, err := s.index(v, int64(i))
+		e, err := pr.index(v, int64(i))
 		if err != nil {
 			break
 		}
-		text := s.Format(e, opt)
+		text := pr.Format(e, opt)
 		if text != last {
 			flush()
 			last, same = text, 0
@@ -385,30 +328,48 @@ func (s *Session) formatArray(v *Value, opt FormatOptions) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-func (s *Session) formatMap(v *Value, opt FormatOptions) string {
-	most := maxElements
-	switch {
-	case opt.Full:
-		most = 1 << 20
-	case opt.Elements > 0:
-		most = opt.Elements
-	}
-	lines, more := s.mapEntries(v, most, FormatOptions{Letter: opt.Letter})
-	if more > 0 {
-		lines = append(lines, fmt.Sprintf("... %d more", more))
-	}
-	return "{" + strings.Join(lines, ", ") + "}"
-}
-
-func (s *Session) formatPacket(v *Value) string {
+func (pr *printer) formatPacket(v *Value) string {
 	var parts []string
-	for _, l := range packet.Decode(v.Data, s.packetStart()).Layers {
-		x, err := s.layerValue(v, l)
+	for _, l := range packet.Decode(v.Data, pr.now.packetStart()).Layers {
+		x, err := pr.layerValue(v, l)
 		if err != nil {
 			parts = append(parts, l.Path())
 			continue
 		}
-		parts = append(parts, l.Path()+" = "+s.Format(x, FormatOptions{}))
+		parts = append(parts, l.Path()+" = "+pr.Format(x, FormatOptions{}))
 	}
 	return fmt.Sprintf("%d bytes {%s}", len(v.Data), strings.Join(parts, ", "))
+}
+
+// ShortText is a value in a line, cut at about most bytes.
+func (pr *printer) ShortText(v *Value, most int) string {
+	text := pr.Format(v, FormatOptions{})
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "..."
+}
+
+// formatLayer writes the fields of a header.
+func (pr *printer) formatLayer(v *Value) string {
+	var parts []string
+	for _, f := range v.layer.layer.Fields(v.layer.whole) {
+		parts = append(parts, f.Name+" = "+f.Text(v.layer.whole))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// formatWalk writes the entries of a list.
+func (pr *printer) formatWalk(w *walked, opt FormatOptions) string {
+	parts := make([]string, len(w.entries))
+	for i, e := range w.entries {
+		parts[i] = pr.Format(e, opt)
+	}
+	if w.err != nil {
+		parts = append(parts, "<"+w.err.Error()+">")
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -23,21 +24,21 @@ type offsetNode struct {
 // function is a function of expressions: what the macros of BPF programs of the name compute.
 type function struct {
 	typ string // of the result
-	do  func(s *Session, v uint64) uint64
+	do  func(order binary.ByteOrder, v uint64) uint64
 }
 
 // network is a conversion between the target's byte order and that of networks, which is its own inverse.
-func network(size int) func(*Session, uint64) uint64 {
-	return func(s *Session, v uint64) uint64 {
-		if s.m.Memory().ByteOrder().Uint16([]byte{0, 1}) == 1 {
+func network(size int) func(binary.ByteOrder, uint64) uint64 {
+	return func(order binary.ByteOrder, v uint64) uint64 {
+		if order.Uint16([]byte{0, 1}) == 1 {
 			return v
 		}
-		return swap(size)(s, v)
+		return swap(size)(order, v)
 	}
 }
 
-func swap(size int) func(*Session, uint64) uint64 {
-	return func(_ *Session, v uint64) uint64 { return bits.ReverseBytes64(v) >> (64 - 8*size) }
+func swap(size int) func(binary.ByteOrder, uint64) uint64 {
+	return func(_ binary.ByteOrder, v uint64) uint64 { return bits.ReverseBytes64(v) >> (64 - 8*size) }
 }
 
 // functions of expressions, by name. A leading __ is left out.
@@ -104,42 +105,4 @@ func (p *parser) offsetOf() (node, error) {
 		return nil, err
 	}
 	return &offsetNode{tn, strings.Join(path, ".")}, p.want(")")
-}
-
-func (s *Session) evalCall(n *callNode) (*Value, error) {
-	f, ok := findFunction(n.name)
-	if !ok {
-		return nil, &UnknownError{What: "function", Name: n.name, Nearest: near(n.name, FunctionNames())}
-	}
-	v, _, err := s.evalInt(n.args[0])
-	if err != nil {
-		return nil, err
-	}
-	t := s.basic.named(f.typ)
-	size, err := t.size()
-	if err != nil {
-		return nil, err
-	}
-	if size < 8 {
-		v &= 1<<(8*size) - 1
-	}
-	return s.convert(s.number(f.do(s, v), false), t)
-}
-
-func (s *Session) evalOffset(n *offsetNode) (*Value, error) {
-	t, err := s.resolveType(n.t)
-	if err != nil {
-		return nil, err
-	}
-	if t.Ptr > 0 || !t.isComposite() {
-		return nil, fmt.Errorf("%s has no members", t)
-	}
-	f, err := t.Spec.ResolvePath(t.ID, n.member)
-	if err != nil {
-		return nil, s.pathError(t, err)
-	}
-	if f.BitSize != 0 && f.BitOffset%8 != 0 {
-		return nil, fmt.Errorf("%s is a bitfield: it begins at bit %d", n.member, f.BitOffset)
-	}
-	return s.number(uint64(f.BitOffset/8), false), nil
 }

@@ -30,22 +30,6 @@ func (s *Session) Jump(location string) (*Stop, error) {
 	return nil, fmt.Errorf("%s is not in the running function, %s: a jump stays inside of it", location, here.funcName())
 }
 
-// setPC is an assignment to $pc.
-func (s *Session) setPC(v *Value) (*Value, error) {
-	n, _, err := s.asInt(v)
-	if err != nil {
-		return nil, err
-	}
-	if s.state != Running || s.frame != 0 {
-		return nil, errors.New("$pc can be changed in frame 0 of a program that runs")
-	}
-	if n > 1<<31 || !s.m.Thread().SetPC(int(n)) {
-		return nil, fmt.Errorf("$pc = %d: no instruction of the running function", int64(n))
-	}
-	s.stored = stored{}
-	return s.number(n, false), nil
-}
-
 // LastValue is a variable as it was when it was known last.
 type LastValue struct {
 	Text  string
@@ -108,37 +92,4 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		return out, back(nil)
 	}
 	return nil, errors.Join(back(nil), &UnavailableError{name, "it had no value in this call of the function, as far as debug information says"})
-}
-
-// mayKnow reports whether debug information has a location of a variable at a place.
-func (s *Session) mayKnow(name string, p Place) bool {
-	addr, ok := s.codeAddress(p)
-	if !ok {
-		return false
-	}
-	for _, sc := range s.dwarf.visible(addr) {
-		for _, v := range sc.vars {
-			if v.name != name {
-				continue
-			}
-			if v.constant != nil {
-				return true
-			}
-			if _, err := s.dwarf.location(v, addr); err == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// localAnywhere is a variable of the innermost activation or of a function inlined there.
-func (s *Session) localAnywhere(name string) (v *Value, ok bool, err error) {
-	n := len(s.inlinedAt(s.Here()))
-	for s.inline = 0; s.inline <= n; s.inline++ {
-		if v, ok, err = s.local(name); ok && err == nil {
-			return v, ok, err
-		}
-	}
-	return v, ok, err
 }

@@ -8,14 +8,37 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// codeAt finds the instruction at a text address.
-func (s *Session) codeAt(addr uint64) (*vm.Image, int, bool) {
-	for _, name := range s.m.Names() {
-		if img, ok := s.m.ImageOf(name); ok {
-			return img.Text().Resolve(addr)
+// mayKnow reports whether debug information has a location of a variable at a place.
+func (fr *frames) mayKnow(name string, p Place) bool {
+	addr, ok := fr.codeAddress(p)
+	if !ok {
+		return false
+	}
+	for _, sc := range fr.dwarf.visible(addr) {
+		for _, v := range sc.vars {
+			if v.name != name {
+				continue
+			}
+			if v.constant != nil {
+				return true
+			}
+			if _, err := fr.dwarf.location(v, addr); err == nil {
+				return true
+			}
 		}
 	}
-	return nil, 0, false
+	return false
+}
+
+// localAnywhere is a variable of the innermost activation or of a function inlined there.
+func (fr *frames) localAnywhere(name string) (v *Value, ok bool, err error) {
+	n := len(fr.inlinedAt(fr.Here()))
+	for fr.inline = 0; fr.inline <= n; fr.inline++ {
+		if v, ok, err = fr.local(name); ok && err == nil {
+			return v, ok, err
+		}
+	}
+	return v, ok, err
 }
 
 // Local is a local variable or argument that is visible at the selected place.
@@ -28,31 +51,25 @@ type Local struct {
 	Err error
 }
 
-// DWARFError returns why the object's DWARF could not be read, nil when it could or there is none.
-func (s *Session) DWARFError() error { return s.dwarfErr }
-
-// HasDWARF reports whether the object says where local variables are.
-func (s *Session) HasDWARF() bool { return s.dwarf != nil }
-
 // Locals returns the variables that are visible at the selected place, innermost scope first.
-func (s *Session) Locals() ([]Local, error) {
-	if err := s.mayRun(); err != nil && !s.live() {
+func (fr *frames) Locals() ([]Local, error) {
+	if err := fr.mayRun(); err != nil && !fr.live() {
 		return nil, err
 	}
 	switch {
-	case s.dwarfErr != nil:
-		return nil, &UnavailableError{"local variables", s.dwarfErr.Error()}
-	case s.dwarf == nil:
+	case fr.dwarfErr != nil:
+		return nil, &UnavailableError{"local variables", fr.dwarfErr.Error()}
+	case fr.dwarf == nil:
 		return nil, &UnavailableError{"local variables", "the object has no DWARF (compile with -g and do not strip it)"}
 	}
-	return s.locals(), nil
+	return fr.locals(), nil
 }
 
-func (s *Session) locals() []Local {
+func (fr *frames) locals() []Local {
 	var out []Local
-	s.eachLocal(func(v *localVar) bool {
+	fr.eachLocal(func(v *localVar) bool {
 		l := Local{Name: v.name, Param: v.param}
-		l.Value, l.Err = s.localOrArgument(v)
+		l.Value, l.Err = fr.localOrArgument(v)
 		out = append(out, l)
 		return true
 	})
@@ -60,20 +77,20 @@ func (s *Session) locals() []Local {
 }
 
 // eachLocal calls f for the variables visible at the selected place, innermost first, shadowed ones left out.
-func (s *Session) eachLocal(f func(v *localVar) bool) {
-	addr, ok := s.codeAddress(s.Here())
-	if s.dwarf == nil || !ok || !s.live() {
+func (fr *frames) eachLocal(f func(v *localVar) bool) {
+	addr, ok := fr.codeAddress(fr.Here())
+	if fr.dwarf == nil || !ok || !fr.live() {
 		return
 	}
 	seen := map[string]bool{}
 	level := 0
-	for _, sc := range s.dwarf.visible(addr) {
+	for _, sc := range fr.dwarf.visible(addr) {
 		// Each inlined function is a frame of its own, which ends with its scope.
 		at := level
 		if sc.inlined != "" {
 			level++
 		}
-		if at != s.inline {
+		if at != fr.inline {
 			continue
 		}
 		for _, v := range sc.vars {
@@ -89,59 +106,49 @@ func (s *Session) eachLocal(f func(v *localVar) bool) {
 }
 
 // local finds a local variable by name.
-func (s *Session) local(name string) (v *Value, ok bool, err error) {
-	s.eachLocal(func(l *localVar) bool {
+func (fr *frames) local(name string) (v *Value, ok bool, err error) {
+	fr.eachLocal(func(l *localVar) bool {
 		if l.name != name {
 			return true
 		}
 		ok = true
-		v, err = s.localOrArgument(l)
+		v, err = fr.localOrArgument(l)
 		return false
 	})
 	return v, ok, err
 }
 
 // localOrArgument is the value of a variable. What the program was called with is known even where DWARF does not say.
-func (s *Session) localOrArgument(l *localVar) (*Value, error) {
-	v, err := s.localValue(l)
+func (fr *frames) localOrArgument(l *localVar) (*Value, error) {
+	v, err := fr.localValue(l)
 	if err != nil && l.param {
-		if p, ok, perr := s.parameter(l.name); ok && perr == nil {
+		if p, ok, perr := fr.parameter(l.name); ok && perr == nil {
 			return p, nil
 		}
 	}
 	return v, err
 }
 
-// codeAddress is the address of an instruction in terms of the object's DWARF.
-func (s *Session) codeAddress(p Place) (uint64, bool) {
-	f, ok := p.Func()
-	if !ok || f.Function == nil || s.dwarf == nil {
-		return 0, false
-	}
-	base, ok := s.dwarf.sections[f.Function.Section]
-	return base + 8*uint64(f.Function.SectionOff+p.PC-f.Start), ok
-}
-
-func (s *Session) localValue(v *localVar) (*Value, error) {
-	t := Type{Spec: s.dwarf.spec, ID: v.typ}
+func (fr *frames) localValue(v *localVar) (*Value, error) {
+	t := Type{Spec: fr.dwarf.spec, ID: v.typ}
 	if v.constant != nil {
-		return s.convert(s.number(uint64(*v.constant), true), t)
+		return fr.convert(fr.number(uint64(*v.constant), true), t)
 	}
-	here := s.Here()
-	addr, _ := s.codeAddress(here)
-	expr, err := s.dwarf.location(v, addr)
+	here := fr.Here()
+	addr, _ := fr.codeAddress(here)
+	expr, err := fr.dwarf.location(v, addr)
 	var w where
 	if err == nil {
-		w, err = locate(expr, s.m.Memory().ByteOrder(), s.machineState(here))
+		w, err = locate(expr, fr.m.Memory().ByteOrder(), fr.machineState(here))
 	}
 	if err != nil {
 		return nil, &UnavailableError{v.name, err.Error()}
 	}
 	switch w.kind {
 	case inMemory:
-		return s.at(t, w.addr)
+		return fr.at(t, w.addr)
 	case inRegister:
-		return s.registerAs(v.name, w.reg, t)
+		return fr.registerAs(v.name, w.reg, t)
 	}
 	if w.bytes != nil {
 		size, err := t.size()
@@ -150,7 +157,7 @@ func (s *Session) localValue(v *localVar) (*Value, error) {
 		}
 		return &Value{Type: t, Data: w.bytes[:size]}, nil
 	}
-	out, err := s.sized(v.name, w.value, t)
+	out, err := fr.sized(v.name, w.value, t)
 	if err == nil && w.from != nil {
 		out.where = where{kind: inRegister, reg: *w.from}
 	}
@@ -158,40 +165,23 @@ func (s *Session) localValue(v *localVar) (*Value, error) {
 }
 
 // registerAs is a variable that lives in a register.
-func (s *Session) registerAs(name string, reg int, t Type) (*Value, error) {
-	n, ok := s.m.Thread().FrameReg(s.frame, reg)
+func (fr *frames) registerAs(name string, reg int, t Type) (*Value, error) {
+	n, ok := fr.m.Thread().FrameReg(fr.frame, reg)
 	if !ok {
 		return nil, &UnavailableError{name, fmt.Sprintf("it is in r%d, which calls do not keep", reg)}
 	}
-	v, err := s.sized(name, n, t)
+	v, err := fr.sized(name, n, t)
 	if err != nil {
 		return nil, err
 	}
-	v.kind, v.reg, v.frame = inRegister, reg, s.frame
+	v.kind, v.reg, v.frame = inRegister, reg, fr.frame
 	return v, nil
 }
 
-// sized is a value of up to eight bytes of any type.
-func (s *Session) sized(name string, n uint64, t Type) (*Value, error) {
-	size, err := t.size()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if size > 8 {
-		return nil, &UnavailableError{name, fmt.Sprintf("optimized out here: debug information has one number for its %d bytes", size)}
-	}
-	b := make([]byte, 8)
-	s.m.Memory().ByteOrder().PutUint64(b, n)
-	if s.m.Memory().ByteOrder().Uint16([]byte{1, 0}) != 1 {
-		return &Value{Type: t, Data: b[8-size:]}, nil
-	}
-	return &Value{Type: t, Data: b[:size]}, nil
-}
-
-func (s *Session) machineState(p Place) machineState {
+func (fr *frames) machineState(p Place) machineState {
 	return machineState{
 		reg: func(n int) (uint64, error) {
-			v, ok := s.m.Thread().FrameReg(s.frame, n)
+			v, ok := fr.m.Thread().FrameReg(fr.frame, n)
 			if !ok {
 				return 0, fmt.Errorf("it depends on r%d, which calls do not keep", n)
 			}
@@ -199,7 +189,7 @@ func (s *Session) machineState(p Place) machineState {
 		},
 		frame: func() (uint64, error) {
 			f, ok := p.Func()
-			fp, known := s.m.Thread().FrameReg(s.frame, 10)
+			fp, known := fr.m.Thread().FrameReg(fr.frame, 10)
 			if !ok || !known {
 				return 0, errLocation
 			}
@@ -207,10 +197,10 @@ func (s *Session) machineState(p Place) machineState {
 		},
 		read: func(addr uint64, size int) (uint64, error) {
 			b := make([]byte, size)
-			if err := s.peek(addr, b); err != nil {
+			if err := fr.peek(addr, b); err != nil {
 				return 0, err
 			}
-			return s.uint(b), nil
+			return fr.uint(b), nil
 		},
 	}
 }
@@ -246,4 +236,18 @@ func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 		}
 	}
 	return (depth + stackSlotSize - 1) / stackSlotSize * stackSlotSize
+}
+
+// hasLocals reports whether an expression names local variables of the selected frame.
+func (fr *frames) hasLocals(n node) bool {
+	found := false
+	walkNodes(n, func(n node) {
+		if name, ok := n.(*nameNode); ok && !found {
+			fr.eachLocal(func(v *localVar) bool {
+				found = found || v.name == name.name
+				return !found
+			})
+		}
+	})
+	return found
 }

@@ -247,7 +247,7 @@ func TestSourceMap(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "moved"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "moved", "locals.bpf.c"), text, 0o600))
 	s := started(t, "debug/testdata/locals-O2-dwarf5.o", "locals")
-	s.cfg.SourceDirs, s.sources = nil, map[string]source{}
+	s.dirs, s.sources = nil, map[string]source{}
 	assert.False(t, s.sourceText(s.Files()[0]).whole, "only the lines of line information")
 	s.MapSource("debug/testdata", filepath.Join(dir, "moved"))
 	assert.True(t, s.sourceText(s.Files()[0]).whole)

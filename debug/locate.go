@@ -2,14 +2,11 @@ package debug
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -58,7 +55,7 @@ func (s *Session) Locate(location string) (places []Place, note string, err erro
 }
 
 // exactLine reads LINE and FILE:LINE, also of lines without code; ok is false for other locations.
-func (s *Session) exactLine(location string) (file string, line uint32, ok bool, err error) {
+func (cm *codeMap) exactLine(location string, current func() string) (file string, line uint32, ok bool, err error) {
 	digits := location
 	if i := strings.LastIndexByte(location, ':'); i > 0 {
 		file, digits = location[:i], location[i+1:]
@@ -68,18 +65,18 @@ func (s *Session) exactLine(location string) (file string, line uint32, ok bool,
 		return "", 0, false, nil
 	}
 	if file == "" {
-		if file = s.currentFile(); file == "" {
+		if file = current(); file == "" {
 			return "", 0, false, fmt.Errorf("no source file is current: write FILE:%d", n)
 		}
 		return file, uint32(n), true, nil
 	}
-	file, err = s.sourceFile(file)
+	file, err = cm.sourceFile(file)
 	return file, uint32(n), err == nil, err
 }
 
 // sourceFile finds the file a name means: the whole path, or the last parts of one.
-func (s *Session) sourceFile(name string) (string, error) {
-	files := s.Files()
+func (cm *codeMap) sourceFile(name string) (string, error) {
+	files := cm.Files()
 	var found []string
 	for _, f := range files {
 		if f == name {
@@ -123,11 +120,11 @@ func (s *Session) currentFile() string {
 	return ""
 }
 
-func (s *Session) locateLine(file string, line uint32) ([]Place, string, error) {
+func (cm *codeMap) locateLine(file string, line uint32) ([]Place, string, error) {
 	best := ^uint32(0) // the first line with code that is not before the one asked for
 	var out []Place
-	for _, lp := range s.linked.Programs {
-		c := s.codeOf(lp)
+	for _, lp := range cm.linked.Programs {
+		c := cm.codeOf(lp)
 		for _, f := range lp.Funcs {
 			first := true
 			for pc := f.Start; pc < f.Start+f.Len && pc < len(c.starts); pc++ {
@@ -184,7 +181,7 @@ func slot(lp *loader.LinkedProgram, n int) ([]Place, string, error) {
 	return []Place{{lp, n}}, "", nil
 }
 
-func (s *Session) locateName(name string) ([]Place, string, error) {
+func (cm *codeMap) locateName(name string) ([]Place, string, error) {
 	base, off := name, 0
 	if i := strings.LastIndexByte(name, '+'); i > 0 {
 		n, err := strconv.ParseUint(name[i+1:], 0, 31)
@@ -194,7 +191,7 @@ func (s *Session) locateName(name string) ([]Place, string, error) {
 		base, off = name[:i], int(n)
 	}
 	var out []Place
-	for _, lp := range s.linked.Programs {
+	for _, lp := range cm.linked.Programs {
 		for _, f := range lp.Funcs {
 			if f.Name != base {
 				continue
@@ -211,61 +208,25 @@ func (s *Session) locateName(name string) ([]Place, string, error) {
 	if len(out) > 0 {
 		return out, "", nil
 	}
-	if inlined := s.placesOfInlined(base); len(inlined) > 0 {
+	if inlined := cm.placesOfInlined(base); len(inlined) > 0 {
 		if off > 0 {
 			return nil, "", fmt.Errorf("%s was inlined: an instruction in it is FUNCTION+N of the function around it", base)
 		}
 		return inlined, base + " was inlined", nil
 	}
-	if calls := s.calls(base); len(calls) > 0 {
+	if calls := cm.calls(base); len(calls) > 0 {
 		return calls, "", nil
 	}
 	if _, ok := uapi.ParseFuncID(base); ok {
 		return nil, "", fmt.Errorf("no program calls %s", base)
 	}
-	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: near(base, slices.Concat(s.Functions(), s.inlinedNames(), s.HelperNames()))}
+	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: near(base, slices.Concat(cm.Functions(), cm.inlinedNames(), cm.HelperNames()))}
 }
 
-// callee names the helper or kfunc that an instruction calls, "" when it is no such call.
-func callee(lp *loader.LinkedProgram, pc int) string {
-	switch in := lp.Insns[pc]; in.Op() {
-	case decode.OpCallHelper:
-		return uapi.FuncID(in.Imm).String()
-	case decode.OpCallKfunc:
-		return lp.Refs[pc].Name
-	}
-	return ""
-}
-
-func (s *Session) calls(name string) []Place {
-	var out []Place
-	for _, lp := range s.linked.Programs {
-		for pc := 0; pc < len(lp.Insns); pc += lp.Insns[pc].Len() {
-			if c := callee(lp, pc); c != "" && (c == name || c == "bpf_"+name) {
-				out = append(out, Place{lp, pc})
-			}
-		}
-	}
-	return out
-}
-
-// HelperNames returns the helpers and kfuncs that the programs call, sorted.
-func (s *Session) HelperNames() []string {
-	seen := map[string]bool{}
-	for _, lp := range s.linked.Programs {
-		for pc := 0; pc < len(lp.Insns); pc += lp.Insns[pc].Len() {
-			if c := callee(lp, pc); c != "" {
-				seen[c] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-func (s *Session) locateCore(text string) ([]Place, string, error) {
+func (cm *codeMap) locateCore(text string) ([]Place, string, error) {
 	var out []Place
 	var fields []string
-	for _, lp := range s.linked.Programs {
+	for _, lp := range cm.linked.Programs {
 		for i := range lp.Relocs {
 			r := &lp.Relocs[i]
 			if r.Relocation == nil {
@@ -286,12 +247,6 @@ func (s *Session) locateCore(text string) ([]Place, string, error) {
 		return nil, "", fmt.Errorf("CO-RE changed no instruction on this kernel")
 	}
 	return nil, "", &UnknownError{What: "CO-RE relocation of", Name: text, Nearest: near(text, fields)}
-}
-
-// lineOf is the line record of a place, with a false for none.
-func lineOf(p Place) (btf.LineInfo, bool) {
-	l, ok := p.Line()
-	return l, ok && l.Line > 0
 }
 
 // AmbiguousError is a location that means several places where one is wanted.

@@ -1,6 +1,8 @@
 package debug
 
-import "strings"
+import (
+	"strings"
+)
 
 // node is a parsed expression.
 type node interface{}

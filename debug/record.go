@@ -22,9 +22,9 @@ func (r *recordRef) within(lo uint64) *recordRef {
 }
 
 // defOf returns the definition of a map of the object, nil for inner maps.
-func (s *Session) defOf(m maps.Map) *loader.Map {
-	for _, def := range s.linked.Maps {
-		if x, ok := s.m.Map(def); ok && x == m {
+func (vs *values) defOf(m maps.Map) *loader.Map {
+	for _, def := range vs.linked.Maps {
+		if x, ok := vs.m.Map(def); ok && x == m {
 			return def
 		}
 	}
@@ -32,20 +32,15 @@ func (s *Session) defOf(m maps.Map) *loader.Map {
 }
 
 // recordsOf returns the records of the run in a ring or perf buffer, oldest first.
-func (s *Session) recordsOf(def *loader.Map) [][]byte {
-	var out [][]byte
-	if s.state == Ended && s.result != nil {
-		for _, e := range s.result.Events {
-			if e.Map == def.Name {
-				out = append(out, e.Data)
-			}
-		}
-		return out
+func (vs *values) recordsOf(def *loader.Map) [][]byte {
+	if list, ok := vs.now.sent(def); ok {
+		return list
 	}
-	m, ok := s.m.Map(def)
+	m, ok := vs.m.Map(def)
 	if !ok {
 		return nil
 	}
+	var out [][]byte
 	for _, r := range sent(m) {
 		out = append(out, r.Data)
 	}
@@ -73,25 +68,25 @@ func isSender(m maps.Map) bool {
 }
 
 // recordElement is m[N] of a ring or perf buffer: record N of the run, in the type that fits it.
-func (s *Session) recordElement(x *Value, n uint64) (*Value, error) {
-	def := s.defOf(x.m)
+func (vs *values) recordElement(x *Value, n uint64) (*Value, error) {
+	def := vs.defOf(x.m)
 	if def == nil {
 		return nil, fmt.Errorf("%s is not a map of the object", x.name)
 	}
-	list := s.recordsOf(def)
+	list := vs.recordsOf(def)
 	if n >= uint64(len(list)) {
 		return nil, &absentError{what: fmt.Sprintf("%s has %d records in this run, from 0", x.name, len(list))}
 	}
 	data := list[n]
-	return &Value{Type: s.recordType(def.Name, data), Data: data, rec: &recordRef{def, int(n), 0}}, nil
+	return &Value{Type: vs.recordType(def.Name, data), Data: data, rec: &recordRef{def, int(n), 0}}, nil
 }
 
 // recordType is the type of the object that fits a record, an array of bytes when none does.
-func (s *Session) recordType(mapName string, data []byte) Type {
-	if id := s.m.EventTypes().Find(mapName, len(data)); id != 0 {
-		return Type{Spec: s.m.EventTypes().Spec(), ID: id}
+func (vs *values) recordType(mapName string, data []byte) Type {
+	if id := vs.m.EventTypes().Find(mapName, len(data)); id != 0 {
+		return Type{Spec: vs.m.EventTypes().Spec(), ID: id}
 	}
-	t := s.basic.named("unsigned char")
+	t := vs.basic.named("unsigned char")
 	t.Elems = len(data)
 	return t
 }

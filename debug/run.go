@@ -24,75 +24,6 @@ type walk struct {
 // noDepth is deeper than every frame: nothing is run through.
 const noDepth = vm.MaxFrames + 1
 
-func (s *Session) mayRun() error {
-	switch s.state {
-	case Idle:
-		return ErrIdle
-	case Ended:
-		return ErrEnded
-	}
-	return nil
-}
-
-// spot is an instruction as the processor knows it.
-type spot struct {
-	img *vm.Image
-	pc  int
-}
-
-func (s *Session) spot(p Place) (spot, bool) {
-	if p.Prog == nil {
-		return spot{}, false
-	}
-	img, ok := s.m.ImageOf(p.Prog.Name)
-	return spot{img, p.PC}, ok
-}
-
-// arm puts breakpoints into the code and returns what takes them out.
-func (s *Session) arm(temps []Place) (disarm func()) {
-	patches := s.m.Thread().Patches()
-	if patches == nil {
-		patches = vm.NewPatches(false)
-		s.m.Thread().SetPatches(patches)
-	}
-	var set []spot
-	put := func(p Place) {
-		if at, ok := s.spot(p); ok && patches.SetBreak(at.img, at.pc) {
-			set = append(set, at)
-		}
-	}
-	for _, b := range s.breaks {
-		if b.Enabled {
-			for _, p := range b.Places {
-				put(p)
-			}
-		}
-	}
-	for _, p := range temps {
-		put(p)
-	}
-	return func() {
-		for _, at := range set {
-			patches.ClearBreak(at.img, at.pc)
-		}
-	}
-}
-
-// exec executes at most n instructions and at least one, and notes the end of the run.
-func (s *Session) exec(n uint64) vm.Stop {
-	before := s.Pos()
-	t := s.m.Thread()
-	s.lastAt = spot{t.Image(), t.PC()}
-	stop := s.run.Run(n)
-	if stop == vm.Break && s.Pos() == before {
-		stop = s.run.Run(n) // leave the breakpoint the session stands at
-	}
-	if stop == vm.Done || stop == vm.Faulted {
-		s.ended()
-	}
-	return stop
-}
-
 // forward executes until something stops it.
 func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	if err := s.mayRun(); err != nil {
@@ -158,21 +89,6 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	}
 }
 
-// returnsTo are the places at which a frame at that depth continues after the calls it made.
-func (s *Session) returnsTo(depth int) []Place {
-	t := s.m.Thread()
-	frames := t.Frames()
-	if i := t.Depth() - depth; i > 0 && i < len(frames) {
-		p := s.place(frames[i].Image, frames[i].PC)
-		out := []Place{p}
-		if p.Prog != nil && p.Prog.ExceptionCallback > 0 {
-			out = append(out, Place{p.Prog, p.Prog.ExceptionCallback})
-		}
-		return out
-	}
-	return nil
-}
-
 // StepInsn executes n instructions, or goes back as many.
 func (s *Session) StepInsn(ctx context.Context, n uint64) (*Stop, error) {
 	if s.Reverse {
@@ -215,42 +131,6 @@ func (s *Session) Until(ctx context.Context) (*Stop, error) {
 
 // patientSteps is how many instructions a walk looks at one by one, before it puts breakpoints where it may end.
 const patientSteps = 1000
-
-// lineStops are the instructions at which a step from a line may end: where other lines begin, in this function from least on. Calls
-// are entered with into; inlined ones up to a depth.
-func (s *Session) lineStops(here Place, into bool, least int, inlined uint8) []Place {
-	cur := s.codeOf(here.Prog)
-	var out []Place
-	for _, lp := range s.linked.Programs {
-		c := s.codeOf(lp)
-		for pc, start := range c.starts {
-			switch {
-			case !start:
-			case lp != here.Prog: // a tail call
-			case c.fn[pc] == cur.fn[here.PC]:
-				// A function that is entered again ends the step where it begins.
-				start = c.line[pc] != cur.line[here.PC] && pc >= least && c.inlined[pc] <= inlined || into && lp.Funcs[c.fn[pc]].Start == pc
-			default:
-				start = into || pc == lp.ExceptionCallback
-			}
-			if start {
-				out = append(out, Place{lp, pc})
-			}
-		}
-	}
-	return out
-}
-
-// returnsToOf is where the running function returns to, nothing for the outermost.
-func (s *Session) returnsToOf(depth int) []Place {
-	if depth == 0 {
-		return nil
-	}
-	return s.returnsTo(depth - 1)
-}
-
-// noInline is more than every count of inlined functions.
-const noInline = 255
 
 // stepLine steps to another line; least is the first instruction of the function it may stop at.
 func (s *Session) stepLine(ctx context.Context, over, least int) (*Stop, error) {
@@ -329,45 +209,6 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 		st.Value = s.returned(callee)
 	}
 	return st, err
-}
-
-// selectedInline is the scope of the selected frame when that is an inlined function, nil otherwise.
-func (s *Session) selectedInline() *scope {
-	if s.state != Running {
-		return nil
-	}
-	if list := s.inlinedAt(s.Here()); s.inline < len(list) {
-		return list[s.inline]
-	}
-	return nil
-}
-
-// addressOf is the address of the next instruction in terms of the object's DWARF.
-func (s *Session) addressOf(t *vm.Thread) uint64 {
-	addr, _ := s.codeAddress(s.place(t.Image(), t.PC()))
-	return addr
-}
-
-// returned is r0 in the type the function returns.
-func (s *Session) returned(callee Place) *Value {
-	v := s.number(s.m.Thread().Reg(0), false)
-	f, ok := callee.Func()
-	spec := s.linked.Object.BTF
-	if !ok || f.Type == 0 || spec == nil {
-		return v
-	}
-	fn, err := spec.Type(f.Type)
-	if err != nil {
-		return v
-	}
-	proto := spec.SkipMods(fn.Ref)
-	if proto.Ref == 0 {
-		return nil // void
-	}
-	if typed, err := s.convert(v, Type{Spec: spec, ID: proto.Ref}); err == nil {
-		return typed
-	}
-	return v
 }
 
 // Continue executes until something stops the program.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -36,27 +35,27 @@ type source struct {
 }
 
 // sourceText returns the lines of a source file: from the file when it is found, else from the text of line information.
-func (s *Session) sourceText(file string) source {
-	if src, ok := s.sources[file]; ok {
+func (cm *codeMap) sourceText(file string) source {
+	if src, ok := cm.sources[file]; ok {
 		return src
 	}
 	src := source{whole: true}
-	src.lines, src.path = s.readSource(file)
+	src.lines, src.path = cm.readSource(file)
 	if src.lines == nil {
-		src = source{lines: s.lineTexts(file)}
+		src = source{lines: cm.lineTexts(file)}
 	}
-	s.sources[file] = src
+	cm.sources[file] = src
 	return src
 }
 
-func (s *Session) readSource(file string) (lines []string, found string) {
+func (cm *codeMap) readSource(file string) (lines []string, found string) {
 	tries := []string{file}
-	for _, m := range s.cfg.SourceMap {
+	for _, m := range cm.moved {
 		if rest, ok := strings.CutPrefix(path.Clean(file), path.Clean(m.From)); ok && (rest == "" || rest[0] == '/' || m.From == "/") {
 			tries = append([]string{filepath.Join(m.To, filepath.FromSlash(rest))}, tries...)
 		}
 	}
-	for _, dir := range s.cfg.SourceDirs {
+	for _, dir := range cm.dirs {
 		rest := strings.TrimLeft(file, "/")
 		for rest != "" {
 			tries = append(tries, filepath.Join(dir, filepath.FromSlash(rest)))
@@ -77,7 +76,7 @@ func (s *Session) readSource(file string) (lines []string, found string) {
 			continue
 		}
 		lines := strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
-		if s.agrees(file, lines) {
+		if cm.agrees(file, lines) {
 			return append([]string{""}, lines...), name
 		}
 	}
@@ -85,9 +84,9 @@ func (s *Session) readSource(file string) (lines []string, found string) {
 }
 
 // agrees reports whether a file is the one the object was compiled from: the texts of its line information are in it.
-func (s *Session) agrees(file string, lines []string) bool {
+func (cm *codeMap) agrees(file string, lines []string) bool {
 	same := true
-	s.eachLine(func(l btf.LineInfo) {
+	cm.eachLine(func(l btf.LineInfo) {
 		if l.File == file && l.Text != "" && (int(l.Line) > len(lines) || l.Line == 0 || strings.TrimSpace(lines[l.Line-1]) != strings.TrimSpace(l.Text)) {
 			same = false
 		}
@@ -98,9 +97,9 @@ func (s *Session) agrees(file string, lines []string) bool {
 // maxLine bounds the line numbers of line information that are listed.
 const maxLine = 1 << 20
 
-func (s *Session) lineTexts(file string) []string {
+func (cm *codeMap) lineTexts(file string) []string {
 	var out []string
-	s.eachLine(func(l btf.LineInfo) {
+	cm.eachLine(func(l btf.LineInfo) {
 		if l.File != file || l.Line == 0 || l.Line > maxLine {
 			return
 		}
@@ -145,9 +144,9 @@ func (s *Session) List(file string, from, to uint32) ([]SourceLine, error) {
 	return out, nil
 }
 
-func (s *Session) codeLines(file string) map[uint32]bool {
+func (cm *codeMap) codeLines(file string) map[uint32]bool {
 	out := map[uint32]bool{}
-	s.eachLine(func(l btf.LineInfo) {
+	cm.eachLine(func(l btf.LineInfo) {
 		if l.File == file {
 			out[l.Line] = true
 		}
@@ -170,7 +169,7 @@ func (s *Session) ListAround(location string) (file string, line uint32, err err
 		}
 		return "", 0, fmt.Errorf("there is no line information here: use disas")
 	}
-	if file, line, ok, err := s.exactLine(location); ok || err != nil {
+	if file, line, ok, err := s.exactLine(location, s.currentFile); ok || err != nil {
 		return file, line, err
 	}
 	places, _, err := s.Locate(location)
@@ -240,143 +239,43 @@ func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine
 	return out
 }
 
-// RelocText says in a line what CO-RE did to an instruction.
-func (s *Session) RelocText(r *loader.Reloc) string {
-	text := fmt.Sprintf("%s %s: ", r.Kind, r.Local.Field())
-	switch {
-	case r.Err != nil:
-		text += "failed: " + r.Err.Error()
-	case r.Poisoned():
-		text += "not on this kernel, the instruction must not be reached"
-		if why := s.linked.Explain(r); why != "" {
-			text += "; " + why
-		}
-	case !r.Changed():
-		text += fmt.Sprintf("%d, as it was compiled", int64(r.Patch.New))
-	default:
-		text += fmt.Sprintf("%d -> %d", int64(r.Patch.Old), int64(r.Patch.New))
-		if r.Patch.OldSize != r.Patch.NewSize {
-			text += fmt.Sprintf(", %d bytes -> %d bytes", r.Patch.OldSize, r.Patch.NewSize)
-		}
-	}
-	return text
-}
-
-// RelocsAt returns the relocations that belong to the source line of a place: those of its instructions, and those whose value
-// one of its instructions uses. Compilers load offsets early, so the line of a patched instruction is often another one.
-func (s *Session) RelocsAt(p Place) []*loader.Reloc {
-	if p.Prog == nil {
-		return nil
-	}
-	c := s.codeOf(p.Prog)
-	var out []*loader.Reloc
-	for i := range p.Prog.Relocs {
-		r := &p.Prog.Relocs[i]
-		if r.Relocation == nil || r.Insn >= len(c.line) {
-			continue
-		}
-		use := userOf(p.Prog.Insns, r.Insn)
-		if r.Insn == p.PC || use == p.PC || c.line[p.PC] != 0 && c.line[use] == c.line[p.PC] {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// userOf follows the value that an instruction computes through the straight line of code after it, to the load, store or call
-// that uses it; the instruction itself when there is none or it is one.
-func userOf(insns []decode.Insn, at int) int {
-	const (
-		loadX, store, storeX, alu, jump, alu64 = 1, 2, 3, 4, 5, 7
-		opMov, opCall                          = 0xb0, 0x80
-		srcReg                                 = 0x08
-	)
-	first := insns[at]
-	if c := first.Code & 7; c != alu && c != alu64 && !first.IsLdImm64() {
-		return at
-	}
-	var holds [16]bool
-	holds[first.Dst&15] = true
-	for pc := at + first.Len(); pc < len(insns); pc += insns[pc].Len() {
-		in := insns[pc]
-		dst, src := in.Dst&15, in.Src&15
-		switch in.Code & 7 {
-		case loadX:
-			if holds[src] {
-				return pc
-			}
-			holds[dst] = false
-		case store, storeX:
-			if holds[dst] {
-				return pc
-			}
-		case alu, alu64:
-			fromReg := in.Code&srcReg != 0
-			switch {
-			case fromReg && holds[src]:
-				holds[dst] = true
-			case in.Code&0xf0 == opMov:
-				holds[dst] = false
-			}
-		default:
-			if in.Code&0xf0 == opCall && in.Code&7 == jump {
-				for r := 1; r <= 5; r++ {
-					if holds[r] {
-						return pc
-					}
-				}
-				for r := range 6 {
-					holds[r] = false
-				}
-				continue
-			}
-			if in.IsLdImm64() {
-				holds[dst] = false
-				continue
-			}
-			return at
-		}
-	}
-	return at
-}
-
 // LineAt returns the source line of a place; ok is false for code the compiler made up and without line information.
-func (s *Session) LineAt(p Place) (btf.LineInfo, bool) { return lineOf(p) }
+func (cm *codeMap) LineAt(p Place) (btf.LineInfo, bool) { return lineOf(p) }
 
 // SourceLineText is the text of a source line, "" when it is not known.
-func (s *Session) SourceLineText(l btf.LineInfo) string {
+func (cm *codeMap) SourceLineText(l btf.LineInfo) string {
 	if l.Text != "" {
 		return l.Text
 	}
-	if all := s.sourceText(l.File).lines; int(l.Line) < len(all) {
+	if all := cm.sourceText(l.File).lines; int(l.Line) < len(all) {
 		return all[l.Line]
 	}
 	return ""
 }
 
 // MapSource means that source files compiled under a directory are now under another one.
-func (s *Session) MapSource(from, to string) {
-	s.cfg.SourceMap = append(s.cfg.SourceMap, SourceMapping{From: from, To: to})
-	clear(s.sources)
+func (cm *codeMap) MapSource(from, to string) {
+	cm.moved = append(cm.moved, SourceMapping{From: from, To: to})
+	clear(cm.sources)
 }
 
 // AddSourceDir adds a directory in which source files are looked for.
-func (s *Session) AddSourceDir(dir string) {
-	s.cfg.SourceDirs = append(s.cfg.SourceDirs, dir)
-	clear(s.sources)
+func (cm *codeMap) AddSourceDir(dir string) {
+	cm.dirs = append(cm.dirs, dir)
+	clear(cm.sources)
 }
 
 // SourceDirs returns the directories in which source files are looked for.
-func (s *Session) SourceDirs() []string { return s.cfg.SourceDirs }
+func (cm *codeMap) SourceDirs() []string { return cm.dirs }
 
 // SourcePath returns the file that the text of a source file was found in, "" when there is none.
-func (s *Session) SourcePath(file string) string { return s.sourceText(file).path }
+func (cm *codeMap) SourcePath(file string) string { return cm.sourceText(file).path }
 
 // HasSource reports whether the text of a source file was found in a file.
-func (s *Session) HasSource(file string) bool { return s.sourceText(file).whole }
+func (cm *codeMap) HasSource(file string) bool { return cm.sourceText(file).whole }
 
 // LineSource names the section that the lines of a place come from.
-func (s *Session) LineSource(p Place) string {
+func (cm *codeMap) LineSource(p Place) string {
 	if f, ok := p.Func(); ok && f.Lines != nil {
 		return ".debug_line"
 	}
@@ -384,8 +283,8 @@ func (s *Session) LineSource(p Place) string {
 }
 
 // LineRange returns the slots around a place that belong to its line: from lo up to hi, not included.
-func (s *Session) LineRange(p Place) (lo, hi int) {
-	c := s.codeOf(p.Prog)
+func (cm *codeMap) LineRange(p Place) (lo, hi int) {
+	c := cm.codeOf(p.Prog)
 	lo, hi = p.PC, p.PC+1
 	for lo > 0 && c.line[lo-1] == c.line[p.PC] && c.fn[lo-1] == c.fn[p.PC] {
 		lo--

@@ -4,33 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
-	"github.com/bpfrun/bpfrun/scenario"
 )
-
-// Case is a run that has a name and is set up by someone else: of a scenario.
-type Case struct {
-	Name, Prog string
-	// Stage brings the machine to where the run begins and returns what it is begun with.
-	Stage func(ctx context.Context) (machine.Input, map[string]uint64, error)
-}
-
-// Target is what a session drives.
-type Target struct {
-	Machine *machine.Machine
-	// Cases are the runs that can be started by name, besides the programs.
-	Cases []Case
-}
 
 // NewOn makes a session on a machine, which it closes in the end. Config's Machine says how that was set up.
 func NewOn(t Target, cfg Config) (*Session, error) {
-	s := &Session{cfg: cfg, in: cfg.Input}
+	s := compose(cfg)
 	if len(cfg.ELF) > 0 {
-		s.dwarf, s.dwarfErr = readDWARF(cfg.ELF)
+		if s.dwarf, s.dwarfErr = readDWARF(cfg.ELF); s.dwarf != nil {
+			s.fromDWARF = s.dwarf.spec
+		}
 	}
 	if err := s.install(t); err != nil {
 		t.Machine.Close()
@@ -52,57 +36,6 @@ func (s *Session) install(t Target) error {
 	s.fresh = s.m.Snapshot()
 	s.m.Memory().OnWatch = s.onWatch
 	s.useLines()
-	return nil
-}
-
-// Cases returns the runs that can be started by name, besides the programs.
-func (s *Session) Cases() []Case { return s.cases }
-
-// findCase finds what a name of a run means.
-func (s *Session) findCase(name string) (*Case, bool) {
-	for i := range s.cases {
-		if c := &s.cases[i]; c.Name == name || name == "" && s.prog == "" {
-			return c, true
-		}
-	}
-	return nil, false
-}
-
-// chosen finds what to run: a case, or a program. "" is what was started last, or the first.
-func (s *Session) chosen(name string) (c *Case, prog string, err error) {
-	if name == "" {
-		name = s.caseName
-	}
-	if c, ok := s.findCase(name); ok {
-		return c, c.Prog, nil
-	}
-	if name == "" {
-		name = s.DefaultProgram()
-	}
-	names := s.m.Names()
-	if slices.Contains(names, name) {
-		return nil, name, nil
-	}
-	for _, c := range s.cases {
-		names = append(names, c.Name)
-	}
-	return nil, "", &UnknownError{What: "program", Name: name, Nearest: near(name, names)}
-}
-
-// stage prepares a run of a case or a program.
-func (s *Session) stage(ctx context.Context, c *Case, prog string) error {
-	if c == nil {
-		if s.caseName != "" { // what was set up for a case is not for this program
-			s.in, s.fields = s.cfg.Input, nil
-		}
-		s.prog, s.caseName = prog, ""
-		return nil
-	}
-	in, fields, err := c.Stage(ctx)
-	if err != nil {
-		return err
-	}
-	s.prog, s.caseName, s.in, s.fields = prog, c.Name, in, fields
 	return nil
 }
 
@@ -283,45 +216,4 @@ func ordinal(n int) string {
 		return fmt.Sprintf("%drd", n)
 	}
 	return fmt.Sprintf("%dth", n)
-}
-
-// ScenarioCases are the runs of a scenario that is set up on a machine.
-func ScenarioCases(r *scenario.Runner) []Case {
-	var out []Case
-	for _, run := range r.File().Runs {
-		out = append(out, Case{Name: run.Name, Prog: run.Prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
-			st, err := r.Stage(ctx, run)
-			if err != nil {
-				return machine.Input{}, nil, err
-			}
-			return st.Input, st.Fields, nil
-		}})
-	}
-	return out
-}
-
-// InsideCases are the tests inside an object that is set up on a machine: by the name of a test the program that decides it, and by
-// NAME/STAGE each of its stages.
-func InsideCases(r *intest.Runner) []Case {
-	var out []Case
-	for _, t := range r.Tests() {
-		names := t.StageNames()
-		add := func(name string, stage intest.Stage) {
-			prog := t.Prog()
-			if stage != "" {
-				prog = t.Stages[stage].Name
-			}
-			out = append(out, Case{Name: name, Prog: prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
-				in, err := r.Stage(ctx, t, stage)
-				return in, nil, err
-			}})
-		}
-		add(t.Name, names[len(names)-1])
-		for _, s := range names {
-			if s != "" {
-				add(t.Name+"/"+string(s), s)
-			}
-		}
-	}
-	return out
 }

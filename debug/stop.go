@@ -1,6 +1,8 @@
 package debug
 
-import "github.com/bpfrun/bpfrun/machine"
+import (
+	"github.com/bpfrun/bpfrun/machine"
+)
 
 // Reason explains why a session stands where it does.
 type Reason uint8

@@ -7,6 +7,22 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
+// tracing tells a front end of what is executed forwards.
+type tracing struct {
+	*subject
+	*selection
+	*printer
+	*timeline
+	*codeMap
+	*frames
+	*inspector
+	*namer
+	// Tracing is what OnTrace is told of, when something is executed forwards.
+	Tracing    Tracing
+	OnTrace    func(Traced)
+	tracedLine lineKey
+}
+
 // Tracing describes what is told of what is executed forwards. Each is told as it happens, to [Session.OnTrace].
 type Tracing uint8
 
@@ -62,7 +78,7 @@ type Traced struct {
 
 // tracer follows one step of the run.
 type tracer struct {
-	s      *Session
+	s      *tracing
 	place  Place
 	depth  int
 	regs   [11]uint64
@@ -73,24 +89,24 @@ type tracer struct {
 }
 
 // traceBefore notes what is there before an instruction; nil when nothing is traced.
-func (s *Session) traceBefore() *tracer {
-	if s.Tracing == 0 || s.OnTrace == nil {
+func (tr *tracing) traceBefore() *tracer {
+	if tr.Tracing == 0 || tr.OnTrace == nil {
 		return nil
 	}
-	t := s.m.Thread()
-	x := &tracer{s: s, place: s.place(t.Image(), t.PC()), depth: t.Depth(), regs: [11]uint64(t.Regs()[:11])}
+	t := tr.m.Thread()
+	x := &tracer{s: tr, place: tr.place(t.Image(), t.PC()), depth: t.Depth(), regs: [11]uint64(t.Regs()[:11])}
 	if x.place.Prog == nil {
 		return nil
 	}
-	if s.Tracing&TraceHelpers != 0 && callee(x.place.Prog, x.place.PC) != "" {
-		x.call = s.CallText()
+	if tr.Tracing&TraceHelpers != 0 && callee(x.place.Prog, x.place.PC) != "" {
+		x.call = tr.CallText()
 	}
-	res := s.run.Result()
+	res := tr.run.Result()
 	x.reads, x.writes = len(res.Reads), len(res.Writes)
-	if s.Tracing&TraceEvents != 0 {
-		x.events = len(s.Events())
+	if tr.Tracing&TraceEvents != 0 {
+		x.events = len(tr.Events())
 	}
-	if s.Tracing&TraceLines != 0 {
+	if tr.Tracing&TraceLines != 0 {
 		x.line()
 	}
 	return x

@@ -1,15 +1,75 @@
 package debug
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/mem"
 )
+
+// types finds types by name: in the object's BTF, the target's, and what DWARF adds. Its state is fixed for a kernel.
+type types struct {
+	*subject
+	basic     *basicTypes
+	fromDWARF *btf.Spec // of the object's DWARF, nil without
+}
+
+func (ty *types) kfuncArgs(name string) int {
+	for _, sp := range ty.specs() {
+		if id, ok := sp.FindID(btf.KindFunc, name); ok {
+			return ty.protoArgs(sp, id)
+		}
+	}
+	return 0
+}
+
+func (ty *types) protoArgs(spec *btf.Spec, fn btf.ID) int {
+	if spec == nil || fn == 0 {
+		return 0
+	}
+	f, err := spec.Type(fn)
+	if err != nil || f.Kind != btf.KindFunc {
+		return 0
+	}
+	return min(len(spec.SkipMods(f.Ref).Params), 5)
+}
+
+// typeIn names a type and whose it is.
+func (ty *types) typeIn(t Type) string {
+	if t.Spec == ty.linked.Target.BTF && t.Spec != nil && ty.linked.Target.Name != "" {
+		return fmt.Sprintf("%s of %s", t, ty.linked.Target.Name)
+	}
+	return t.String()
+}
+
+// pathError identifies which member a type does not have.
+func (ty *types) pathError(t Type, err error) error {
+	var pe *btf.PathError
+	if errors.As(err, &pe) {
+		return &UnknownError{What: "member", Name: pe.At, In: ty.typeIn(t), Nearest: pe.Nearest}
+	}
+	return err
+}
+
+// bytesType is an unsigned number of that many bytes, or an array of bytes.
+func (ty *types) bytesType(n int) Type {
+	switch n {
+	case 1:
+		return ty.basic.named("unsigned char")
+	case 2:
+		return ty.basic.named("unsigned short")
+	case 4:
+		return ty.basic.named("unsigned int")
+	case 8:
+		return ty.basic.named("unsigned long long")
+	}
+	t := ty.basic.named("unsigned char")
+	t.Elems = n
+	return t
+}
 
 // Type is the type of a value: one of a BTF, with pointers and an array that the expression put around it.
 type Type struct {
@@ -116,72 +176,30 @@ func (t Type) isChar() bool {
 	return b.Kind == btf.KindInt && b.Size == 1 && (b.Int.Encoding&btf.IntChar != 0 || strings.HasSuffix(b.Name, "char") && b.Name != "unsigned char")
 }
 
-// basicWords are the words C's own types are made of, and the usual short names.
-var basicWords = map[string]bool{
-	"void": true, "char": true, "short": true, "int": true, "long": true, "signed": true, "unsigned": true, "bool": true, "_Bool": true,
-}
-
-// basicTypes are the types that exist without any BTF.
-type basicTypes struct {
-	spec   *btf.Spec
-	byName map[string]btf.ID
-}
-
-func newBasicTypes(order binary.ByteOrder, ptr int) (*basicTypes, error) {
-	b := btf.NewBuilder(nil)
-	t := &basicTypes{byName: map[string]btf.ID{}}
-	add := func(size uint32, enc uint8, name string, also ...string) {
-		id := b.Int(name, size, enc)
-		for _, n := range append(also, name) {
-			t.byName[n] = id
-		}
-	}
-	long := uint32(ptr)
-	// The first INT that is some spelling of long decides the pointer size, so it comes first.
-	add(long, btf.IntSigned, "long", "long int", "signed long")
-	add(long, 0, "unsigned long", "long unsigned", "long unsigned int", "unsigned long int")
-	add(1, btf.IntSigned|btf.IntChar, "char", "signed char")
-	add(1, 0, "unsigned char", "u8", "__u8", "uint8_t")
-	add(1, btf.IntBool, "bool", "_Bool")
-	add(2, btf.IntSigned, "short", "short int", "s16", "__s16", "int16_t")
-	add(2, 0, "unsigned short", "short unsigned int", "u16", "__u16", "uint16_t")
-	add(4, btf.IntSigned, "int", "signed", "signed int", "s32", "__s32", "int32_t")
-	add(4, 0, "unsigned int", "unsigned", "u32", "__u32", "uint32_t")
-	add(8, btf.IntSigned, "long long", "long long int", "s64", "__s64", "int64_t")
-	add(8, 0, "unsigned long long", "long long unsigned int", "u64", "__u64", "uint64_t")
-	add(1, btf.IntSigned, "s8", "__s8", "int8_t")
-	t.byName["void"] = 0
-	var err error
-	t.spec, err = b.Spec(order)
-	return t, err
-}
-
-func (b *basicTypes) named(name string) Type { return Type{Spec: b.spec, ID: b.byName[name]} }
-
 // specs are the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
-func (s *Session) specs() []*btf.Spec {
+func (ty *types) specs() []*btf.Spec {
 	var out []*btf.Spec
-	if sp := s.linked.Object.BTF; sp != nil {
+	if sp := ty.linked.Object.BTF; sp != nil {
 		out = append(out, sp)
 	}
-	if sp := s.linked.Target.BTF; sp != nil {
+	if sp := ty.linked.Target.BTF; sp != nil {
 		out = append(out, sp)
 	}
-	for _, m := range s.linked.Target.Modules {
+	for _, m := range ty.linked.Target.Modules {
 		out = append(out, m.BTF)
 	}
-	if s.dwarf != nil { // types that no BTF has: BTF leaves out what only local variables use
-		out = append(out, s.dwarf.spec)
+	if ty.fromDWARF != nil { // types that no BTF has: BTF leaves out what only local variables use
+		out = append(out, ty.fromDWARF)
 	}
 	return out
 }
 
 // isType reports whether a word by itself is a type.
-func (s *Session) isType(name string) bool {
-	if _, ok := s.basic.byName[name]; ok {
+func (ty *types) isType(name string) bool {
+	if _, ok := ty.basic.byName[name]; ok {
 		return true
 	}
-	for _, sp := range s.specs() {
+	for _, sp := range ty.specs() {
 		if _, ok := sp.FindID(btf.KindTypedef, name); ok {
 			return true
 		}
@@ -195,13 +213,13 @@ var tagKinds = map[string][]btf.Kind{
 }
 
 // FindType returns the type a name means: "struct task_struct", "u32". The object's types come before the target's.
-func (s *Session) FindType(tag, name string) (Type, error) {
+func (ty *types) FindType(tag, name string) (Type, error) {
 	if tag == "" {
-		if id, ok := s.basic.byName[name]; ok {
-			return Type{Spec: s.basic.spec, ID: id}, nil
+		if id, ok := ty.basic.byName[name]; ok {
+			return Type{Spec: ty.basic.spec, ID: id}, nil
 		}
 	}
-	for _, sp := range s.specs() {
+	for _, sp := range ty.specs() {
 		for _, k := range tagKinds[tag] {
 			if id, ok := sp.FindID(k, name); ok {
 				return Type{Spec: sp, ID: id}, nil
@@ -212,22 +230,22 @@ func (s *Session) FindType(tag, name string) (Type, error) {
 	if what == "" {
 		what = "type"
 	}
-	return Type{}, &UnknownError{What: what, Name: name, Nearest: near(name, s.TypeNames(tag, name[:min(1, len(name))]))}
+	return Type{}, &UnknownError{What: what, Name: name, Nearest: near(name, ty.TypeNames(tag, name[:min(1, len(name))]))}
 }
 
 // TypeNames lists the types of a sort ("struct", "union", "enum", "" for typedefs) whose names begin with prefix.
-func (s *Session) TypeNames(tag, prefix string) []string {
+func (ty *types) TypeNames(tag, prefix string) []string {
 	seen := map[string]bool{}
 	kinds := tagKinds[tag]
 	if tag == "" {
 		kinds = kinds[:1]
-		for n := range s.basic.byName {
+		for n := range ty.basic.byName {
 			if strings.HasPrefix(n, prefix) {
 				seen[n] = true
 			}
 		}
 	}
-	for _, sp := range s.specs() {
+	for _, sp := range ty.specs() {
 		for id := sp.FirstID(); int(id) < sp.NumTypes(); id++ {
 			k := sp.Kind(id)
 			for _, want := range kinds {
@@ -242,61 +260,9 @@ func (s *Session) TypeNames(tag, prefix string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-func (s *Session) resolveType(tn typeName) (Type, error) {
-	t, err := s.FindType(tn.tag, tn.name)
-	if err != nil {
-		return t, err
-	}
-	t.Ptr = tn.ptr
-	switch len(tn.dims) {
-	case 0:
-	case 1:
-		t.Elems = tn.dims[0]
-	default:
-		return t, fmt.Errorf("arrays of arrays cannot be written here")
-	}
-	return t, nil
-}
-
-// layoutAt returns the type in whose layout a struct at addr is to be read: kernel objects have the target's, whatever the
-// object declares.
-func (s *Session) layoutAt(t Type, addr uint64) Type {
-	target := s.linked.Target.BTF
-	if target == nil || t.Ptr > 0 || t.Spec == nil || t.Spec == target {
-		return t
-	}
-	b := t.base()
-	switch {
-	case b.Kind == btf.KindFwd:
-	case b.Kind.IsComposite() && b.Name != "" && s.kernelOwned(addr):
-	default:
-		return t
-	}
-	kind := b.Kind
-	if kind == btf.KindFwd {
-		kind = btf.KindStruct
-		if b.Flag {
-			kind = btf.KindUnion
-		}
-	}
-	if id, ok := target.FindID(kind, btf.EssentialName(b.Name)); ok {
-		return Type{Spec: target, ID: id, Elems: t.Elems}
-	}
-	return t
-}
-
-// kernelOwned reports whether memory has the target's layout: kernel objects, and what programs are called with.
-func (s *Session) kernelOwned(addr uint64) bool {
-	if s.m.Kernel().ObjectAt(addr) != nil {
-		return true
-	}
-	r := s.m.Memory().Find(addr)
-	return r != nil && r.Kind == mem.Context
-}
-
 // ObjectTypes lists the named types of the object's BTF whose names contain a text.
-func (s *Session) ObjectTypes(text string) []string {
-	sp := s.linked.Object.BTF
+func (ty *types) ObjectTypes(text string) []string {
+	sp := ty.linked.Object.BTF
 	if sp == nil {
 		return nil
 	}

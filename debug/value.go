@@ -1,15 +1,245 @@
 package debug
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/packet"
 )
+
+// values computes with values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks
+// the run for its packet and records.
+type values struct {
+	*subject
+	*types
+	*memory
+	now activity
+}
+
+func (vs *values) deref(v *Value) (*Value, error) {
+	if v.kind == aMap || v.kind == aPacket {
+		return v, nil
+	}
+	t, ok := v.Type.elem()
+	if !ok || v.isText {
+		return nil, fmt.Errorf("a value of type %s is not a pointer: cast it, as in *(struct task_struct *)%s", v.Type, "EXPR")
+	}
+	addr, _, err := vs.asInt(v)
+	if err != nil {
+		return nil, err
+	}
+	return vs.at(t, addr)
+}
+
+func (vs *values) address(v *Value) (*Value, error) {
+	switch {
+	case v.kind == aMap:
+		return vs.number(v.m.Addr(), false), nil
+	case v.bitSize != 0:
+		return nil, errors.New("a bitfield has no address")
+	case v.kind == inRegister:
+		return nil, errors.New("a register has no address")
+	case v.kind != inMemory:
+		return nil, errors.New("the value has no address: it lies in no memory")
+	}
+	return vs.pointerTo(v.Type, v.Addr), nil
+}
+
+// promoted reports whether C computes with a value as a signed number: unsigned types smaller than 64 bits fit in one.
+func (vs *values) promoted(v *Value, signed bool) bool {
+	return signed || v.Type.kind() != btf.KindPtr && len(v.Data) > 0 && len(v.Data) < 8
+}
+
+func (vs *values) pointee(v *Value) (Type, bool) {
+	if v.kind == aMap || v.kind == aPacket || v.isText {
+		return Type{}, false
+	}
+	return v.Type.elem()
+}
+
+// stride is the distance of elements; of void 1, as GNU C has it.
+func (vs *values) stride(t Type) uint64 {
+	if n, err := t.size(); err == nil && n > 0 {
+		return uint64(n)
+	}
+	return 1
+}
+
+// textOf is the text of a string constant, an array of characters, or behind a pointer to them.
+func (vs *values) textOf(v *Value) (string, error) {
+	switch {
+	case v.isText:
+		return v.text, nil
+	case v.field != nil:
+		return v.field.Text(v.Data), nil
+	}
+	t, ok := v.Type.elem()
+	if !ok || !t.isChar() && t.kind() != btf.KindInt {
+		return "", fmt.Errorf("a value of type %s is not a string", v.Type)
+	}
+	data := v.Data
+	if v.Type.kind() == btf.KindPtr {
+		text, err := vs.cString(vs.uint(v.Data))
+		return text, err
+	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		data = data[:i]
+	}
+	return string(data), nil
+}
+
+// member is x.name and x->name: which of the two was written does not matter.
+func (vs *values) member(x *Value, name string) (*Value, error) {
+	if x.kind == aPacket {
+		return vs.packetLayer(x, name)
+	}
+	if x.kind == aMap {
+		return nil, fmt.Errorf("%s is a map: name an element, as in %s[KEY].%s", x.name, x.name, name)
+	}
+	if x.layer != nil {
+		if v, ok := vs.layerField(x, name); ok {
+			return v, nil
+		}
+		if !x.Type.isComposite() {
+			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: near(name, vs.layerNames(x))}
+		}
+	}
+	if x.Type.kind() == btf.KindPtr {
+		p, err := vs.deref(x)
+		if err != nil {
+			return nil, err
+		}
+		if x = p; x.Type.kind() == btf.KindPtr {
+			return nil, fmt.Errorf("a %s points to a pointer: dereference it first", x.Type.pointer())
+		}
+	}
+	if !x.Type.isComposite() {
+		return nil, fmt.Errorf("a value of type %s has no members", x.Type)
+	}
+	f, ok := x.Type.Spec.FindMember(x.Type.ID, name)
+	if !ok {
+		// A path of the declaration may also be wanted by its local name: flavors and renamed members are not guessed.
+		if x.layer != nil {
+			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: near(name, vs.layerNames(x))}
+		}
+		return nil, &UnknownError{What: "member", Name: name, In: vs.typeIn(x.Type), Nearest: near(name, x.Type.Spec.MemberNames(x.Type.ID))}
+	}
+	return vs.field(x, f)
+}
+
+// field is a member of a struct value.
+func (vs *values) field(x *Value, f btf.Field) (*Value, error) {
+	out := &Value{Type: Type{Spec: x.Type.Spec, ID: f.Type}, kind: x.kind, reg: x.reg, frame: x.frame}
+	lo := uint64(f.BitOffset / 8)
+	var size uint64
+	if f.BitSize > 0 {
+		size = (uint64(f.BitOffset)+uint64(f.BitSize)+7)/8 - lo
+		out.bitOff, out.bitSize = f.BitOffset%8, f.BitSize
+	} else {
+		n, err := out.Type.size()
+		if err != nil {
+			return nil, err
+		}
+		size = uint64(n)
+	}
+	if x.kind == inMemory {
+		if f.BitSize == 0 {
+			return vs.at(out.Type, x.Addr+lo)
+		}
+		out.Addr, out.Data = x.Addr+lo, make([]byte, size)
+		return out, vs.peek(out.Addr, out.Data)
+	}
+	if lo+size > uint64(len(x.Data)) {
+		return nil, errors.New("the value is cut short")
+	}
+	out.Data, out.rec = x.Data[lo:lo+size], x.rec.within(lo)
+	if x.kind == inRegister {
+		out.kind, out.where = computed, where{kind: inRegister, reg: x.reg}
+	}
+	return out, nil
+}
+
+func (vs *values) index(x *Value, i int64) (*Value, error) {
+	t, ok := vs.pointee(x)
+	if !ok {
+		return nil, fmt.Errorf("a value of type %s has no elements", x.Type)
+	}
+	size := vs.stride(t)
+	if x.Type.kind() == btf.KindArray && x.kind != inMemory {
+		if i < 0 || uint64(i) >= uint64(len(x.Data))/size {
+			return nil, fmt.Errorf("index %d is outside of %s", i, x.Type)
+		}
+		return &Value{Type: t, Data: x.Data[uint64(i)*size : uint64(i+1)*size], rec: x.rec.within(uint64(i) * size)}, nil
+	}
+	if n := x.Type.count(); n > 0 && (i < 0 || i >= int64(n)) {
+		return nil, fmt.Errorf("index %d is outside of %s (ARRAY[0]@N shows N elements, also past its end)", i, x.Type)
+	}
+	base, _, err := vs.asInt(x)
+	if err != nil {
+		return nil, err
+	}
+	return vs.at(t, base+uint64(i)*size)
+}
+
+// Address is where a value lies, or what a pointer or number says.
+func (vs *values) Address(v *Value) (uint64, error) {
+	if v.kind == aPacket {
+		return v.Addr, nil
+	}
+	if v.kind == inMemory && (v.Type.isComposite() || v.Type.kind() == btf.KindArray) {
+		return v.Addr, nil
+	}
+	n, _, err := vs.asInt(v)
+	return n, err
+}
+
+// sized is a value of up to eight bytes of any type.
+func (vs *values) sized(name string, n uint64, t Type) (*Value, error) {
+	size, err := t.size()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if size > 8 {
+		return nil, &UnavailableError{name, fmt.Sprintf("optimized out here: debug information has one number for its %d bytes", size)}
+	}
+	b := make([]byte, 8)
+	vs.m.Memory().ByteOrder().PutUint64(b, n)
+	if vs.m.Memory().ByteOrder().Uint16([]byte{1, 0}) != 1 {
+		return &Value{Type: t, Data: b[8-size:]}, nil
+	}
+	return &Value{Type: t, Data: b[:size]}, nil
+}
+
+// layoutAt returns the type in whose layout a struct at addr is to be read: kernel objects have the target's, whatever the
+// object declares.
+func (vs *values) layoutAt(t Type, addr uint64) Type {
+	target := vs.linked.Target.BTF
+	if target == nil || t.Ptr > 0 || t.Spec == nil || t.Spec == target {
+		return t
+	}
+	b := t.base()
+	switch {
+	case b.Kind == btf.KindFwd:
+	case b.Kind.IsComposite() && b.Name != "" && vs.kernelOwned(addr):
+	default:
+		return t
+	}
+	kind := b.Kind
+	if kind == btf.KindFwd {
+		kind = btf.KindStruct
+		if b.Flag {
+			kind = btf.KindUnion
+		}
+	}
+	if id, ok := target.FindID(kind, btf.EssentialName(b.Name)); ok {
+		return Type{Spec: target, ID: id, Elems: t.Elems}
+	}
+	return t
+}
 
 type valueKind uint8
 
@@ -65,39 +295,39 @@ func isAbsent(err error) bool {
 }
 
 // number makes an integer of 64 bits.
-func (s *Session) number(v uint64, signed bool) *Value {
-	t := s.basic.named("unsigned long long")
+func (vs *values) number(v uint64, signed bool) *Value {
+	t := vs.basic.named("unsigned long long")
 	if signed {
-		t = s.basic.named("long long")
+		t = vs.basic.named("long long")
 	}
 	b := make([]byte, 8)
-	s.m.Memory().ByteOrder().PutUint64(b, v)
+	vs.m.Memory().ByteOrder().PutUint64(b, v)
 	return &Value{Type: t, Data: b}
 }
 
-func (s *Session) boolean(b bool) *Value {
-	v := &Value{Type: s.basic.named("int"), Data: make([]byte, 4)}
+func (vs *values) boolean(b bool) *Value {
+	v := &Value{Type: vs.basic.named("int"), Data: make([]byte, 4)}
 	if b {
-		s.m.Memory().ByteOrder().PutUint32(v.Data, 1)
+		vs.m.Memory().ByteOrder().PutUint32(v.Data, 1)
 	}
 	return v
 }
 
 // pointerTo makes a pointer value.
-func (s *Session) pointerTo(t Type, addr uint64) *Value {
+func (vs *values) pointerTo(t Type, addr uint64) *Value {
 	v := &Value{Type: t.pointer()}
-	n := s.m.Memory().PointerSize()
+	n := vs.m.Memory().PointerSize()
 	b := make([]byte, 8)
-	s.m.Memory().ByteOrder().PutUint64(b, addr)
+	vs.m.Memory().ByteOrder().PutUint64(b, addr)
 	if n == 4 {
-		s.m.Memory().ByteOrder().PutUint32(b, uint32(addr))
+		vs.m.Memory().ByteOrder().PutUint32(b, uint32(addr))
 	}
 	v.Data = b[:n]
 	return v
 }
 
 // asInt is the value as an integer: arrays are their address.
-func (s *Session) asInt(v *Value) (n uint64, signed bool, err error) {
+func (vs *values) asInt(v *Value) (n uint64, signed bool, err error) {
 	switch v.kind {
 	case aMap:
 		return v.m.Addr(), false, nil
@@ -117,7 +347,7 @@ func (s *Session) asInt(v *Value) (n uint64, signed bool, err error) {
 		}
 		return 0, false, fmt.Errorf("an array of type %s has no address here", v.Type)
 	case btf.KindPtr:
-		return s.uint(v.Data), false, nil
+		return vs.uint(v.Data), false, nil
 	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
 		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
 		if err != nil {
@@ -142,74 +372,42 @@ func (s *Session) asInt(v *Value) (n uint64, signed bool, err error) {
 	return 0, false, fmt.Errorf("a value of type %s is not a number", v.Type)
 }
 
-func (s *Session) uint(b []byte) uint64 {
-	o := s.m.Memory().ByteOrder()
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(o.Uint16(b))
-	case 4:
-		return uint64(o.Uint32(b))
-	case 8:
-		return o.Uint64(b)
-	}
-	return 0
-}
-
-func (s *Session) isTrue(v *Value) (bool, error) {
-	n, _, err := s.asInt(v)
+func (vs *values) isTrue(v *Value) (bool, error) {
+	n, _, err := vs.asInt(v)
 	return n != 0, err
 }
 
 // convert makes the value one of another scalar type.
-func (s *Session) convert(v *Value, t Type) (*Value, error) {
+func (vs *values) convert(v *Value, t Type) (*Value, error) {
 	k := t.kind()
 	if k.IsComposite() || k == btf.KindArray {
 		if v.kind == inMemory {
-			return s.at(t, v.Addr)
+			return vs.at(t, v.Addr)
 		}
 		return nil, fmt.Errorf("cannot convert to %s", t)
 	}
-	n, _, err := s.asInt(v)
+	n, _, err := vs.asInt(v)
 	if err != nil {
 		return nil, err
 	}
 	if t.Spec != nil && t.Ptr == 0 && t.Spec.SkipID(t.ID) == 0 {
-		return s.number(n, false), nil
+		return vs.number(n, false), nil
 	}
 	size, err := t.size()
 	if err != nil || size > 8 {
 		return nil, fmt.Errorf("cannot convert to %s", t)
 	}
 	out := &Value{Type: t, Data: make([]byte, size)}
-	s.putUint(out.Data, n)
+	vs.putUint(out.Data, n)
 	if k == btf.KindInt && t.base().Int.Encoding&btf.IntBool != 0 && n != 0 {
-		s.putUint(out.Data, 1)
+		vs.putUint(out.Data, 1)
 	}
 	return out, nil
 }
 
-func (s *Session) putUint(b []byte, v uint64) {
-	o := s.m.Memory().ByteOrder()
-	switch len(b) {
-	case 1:
-		b[0] = byte(v)
-	case 2:
-		o.PutUint16(b, uint16(v))
-	case 4:
-		o.PutUint32(b, uint32(v))
-	case 8:
-		o.PutUint64(b, v)
-	}
-}
-
-// maxRead bounds the memory one value reads.
-const maxRead = 1 << 20
-
 // at reads a value from memory.
-func (s *Session) at(t Type, addr uint64) (*Value, error) {
-	t = s.layoutAt(t, addr)
+func (vs *values) at(t Type, addr uint64) (*Value, error) {
+	t = vs.layoutAt(t, addr)
 	switch t.kind() {
 	case btf.KindFuncProto, btf.KindFunc:
 		return &Value{Type: t, Addr: addr, kind: inMemory}, nil
@@ -226,122 +424,51 @@ func (s *Session) at(t Type, addr uint64) (*Value, error) {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", t, size, maxRead)
 	}
 	v := &Value{Type: t, Addr: addr, kind: inMemory, Data: make([]byte, size)}
-	if s.isView(addr) {
-		return s.viewField(v)
+	if vs.isView(addr) {
+		return vs.viewField(v)
 	}
 	if t.isComposite() {
 		// Members are read when they are asked for: reading all of a kernel object would bring everything it
 		// points to into being.
-		if err := s.present(addr, v.Data); err != nil {
+		if err := vs.present(addr, v.Data); err != nil {
 			return nil, err
 		}
 		return v, nil
 	}
-	return v, s.peek(addr, v.Data)
-}
-
-// isView reports whether memory is a context whose fields are computed when they are read (xdp_md, __sk_buff).
-func (s *Session) isView(addr uint64) bool {
-	r := s.m.Memory().Find(addr)
-	return r != nil && r.Kind == mem.Context && r.View != nil && s.m.Kernel().ObjectAt(addr) == nil
+	return v, vs.peek(addr, v.Data)
 }
 
 // viewField reads a value of such a context as the program would. Packet addresses are wider than the fields they are read from.
-func (s *Session) viewField(v *Value) (*Value, error) {
+func (vs *values) viewField(v *Value) (*Value, error) {
 	switch n := len(v.Data); {
 	case v.Type.isComposite(), v.Type.kind() == btf.KindArray:
 		return v, nil // its fields are read when they are asked for
 	case n != 1 && n != 2 && n != 4 && n != 8:
-		return v, s.peek(v.Addr, v.Data)
+		return v, vs.peek(v.Addr, v.Data)
 	}
 	var x uint64
 	var f *mem.Fault
-	s.m.Quietly(func() { x, f = s.m.Memory().Load(v.Addr, len(v.Data)) })
+	vs.m.Quietly(func() { x, f = vs.m.Memory().Load(v.Addr, len(v.Data)) })
 	if f != nil {
 		return nil, &MemoryError{f}
 	}
 	if len(v.Data) < 8 && x>>(8*len(v.Data)) != 0 {
-		p := s.pointerTo(s.basic.named("void"), x)
+		p := vs.pointerTo(vs.basic.named("void"), x)
 		p.kind, p.Addr = inMemory, v.Addr
 		return p, nil
 	}
-	s.putUint(v.Data, x)
+	vs.putUint(v.Data, x)
 	return v, nil
 }
 
 // present reads what is there of a struct: of kernel objects without giving fields a value that have none.
-func (s *Session) present(addr uint64, p []byte) error {
-	if o := s.m.Kernel().ObjectAt(addr); o != nil {
-		off := s.m.Memory().Truncate(addr) - o.Addr()
+func (vs *values) present(addr uint64, p []byte) error {
+	if o := vs.m.Kernel().ObjectAt(addr); o != nil {
+		off := vs.m.Memory().Truncate(addr) - o.Addr()
 		if b := o.Bytes(); off <= uint64(len(b)) {
 			copy(p, b[off:])
 			return nil
 		}
 	}
-	return s.peek(addr, p)
-}
-
-// maxAddr is the last address.
-const maxAddr = math.MaxUint64
-
-// peek reads memory as the debugger: nothing is logged, and no watchpoint reports.
-func (s *Session) peek(addr uint64, p []byte) error {
-	if len(p) == 0 {
-		return nil
-	}
-	if addr > maxAddr-uint64(len(p)) {
-		return &mem.Fault{Kind: mem.Unmapped, Addr: addr, Size: len(p)}
-	}
-	m := s.m.Memory()
-	if r := m.Find(addr); (r == nil || r.View != nil) && !s.changing {
-		s.look()
-	}
-	var f *mem.Fault
-	s.m.Quietly(func() {
-		if f = m.Read(addr, p); f != nil && f.Kind == mem.UserPointer {
-			f = m.ReadUser(addr, p)
-		}
-	})
-	if f != nil {
-		return &MemoryError{f}
-	}
-	return nil
-}
-
-// MemoryError is memory that cannot be read or written.
-type MemoryError struct{ Fault *mem.Fault }
-
-// Error reports what lies at the address.
-func (e *MemoryError) Error() string {
-	if e.Fault.Kind == mem.NullPointer {
-		return fmt.Sprintf("cannot access %#x: null pointer", e.Fault.Addr)
-	}
-	return "cannot access memory: " + e.Fault.Error()
-}
-
-// Unwrap returns the fault.
-func (e *MemoryError) Unwrap() error { return e.Fault }
-
-// poke writes memory as the debugger, read-only memory too.
-func (s *Session) poke(addr uint64, p []byte) error {
-	if s.m.Kernel().Poke(addr, p) {
-		return nil
-	}
-	m := s.m.Memory()
-	var f *mem.Fault
-	s.m.Quietly(func() {
-		r := m.Find(addr)
-		ro := r != nil && r.ReadOnly && r.View == nil
-		if ro {
-			m.SetReadOnly(r, false)
-			defer m.SetReadOnly(r, true)
-		}
-		if f = m.Write(addr, p); f != nil && f.Kind == mem.UserPointer {
-			f = m.WriteUser(addr, p)
-		}
-	})
-	if f != nil {
-		return &MemoryError{f}
-	}
-	return nil
+	return vs.peek(addr, p)
 }

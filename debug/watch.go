@@ -3,8 +3,6 @@ package debug
 import (
 	"bytes"
 	"fmt"
-
-	"github.com/bpfrun/bpfrun/mem"
 )
 
 // Watch is a watchpoint. One on memory costs nothing while that memory is left alone; one on anything else (a register, an
@@ -50,19 +48,19 @@ const maxWatched = 1 << 16
 
 // AddWatch watches an expression for reads, writes or both. Going on, the program stops after the access; going backwards,
 // before it.
-func (s *Session) AddWatch(expr string, read, write bool) (*Watch, error) {
-	if s.state == Ended {
+func (sp *stops) AddWatch(expr string, read, write bool) (*Watch, error) {
+	if sp.state == Ended {
 		return nil, ErrEnded
 	}
-	n, err := parseExpr(expr, s.isType)
+	n, err := parseExpr(expr, sp.isType)
 	if err != nil {
 		return nil, err
 	}
 	w := &Watch{Expr: expr, expr: n, Read: read, Write: write, Enabled: true}
-	if s.live() && s.hasLocals(n) {
-		w.framed, w.depth = true, s.m.Thread().Depth()-s.frame
+	if sp.live() && sp.hasLocals(n) {
+		w.framed, w.depth = true, sp.m.Thread().Depth()-sp.frame
 	}
-	v, err := s.eval(n)
+	v, err := sp.eval(n)
 	switch {
 	case err != nil && !isAbsent(err):
 		return nil, err
@@ -72,60 +70,46 @@ func (s *Session) AddWatch(expr string, read, write bool) (*Watch, error) {
 		}
 	case len(v.Data) > maxWatched:
 		return nil, fmt.Errorf("%s has %d bytes, at most %d can be watched", expr, len(v.Data), maxWatched)
-	case !s.lasting(v.Addr):
+	case !sp.lasting(v.Addr):
 		return nil, fmt.Errorf("%s: the simulated kernel makes this object when the program asks for it: step to where it is used", expr)
 	default:
 		w.Addr, w.Size = v.Addr, uint64(len(v.Data))
 	}
-	s.nextPt++
-	w.ID = s.nextPt
-	s.watches = append(s.watches, w)
-	s.rewatch()
+	sp.nextPt++
+	w.ID = sp.nextPt
+	sp.watches = append(sp.watches, w)
+	sp.rewatch()
 	return w, nil
 }
 
 // lasting reports whether memory at addr is there without having been looked at.
-func (s *Session) lasting(addr uint64) bool {
-	s.unlook()
-	return s.m.Memory().Find(addr) != nil
+func (sp *stops) lasting(addr uint64) bool {
+	sp.unlook()
+	return sp.m.Memory().Find(addr) != nil
 }
 
 // Watches returns all watchpoints in the order they were made.
-func (s *Session) Watches() []*Watch { return append([]*Watch(nil), s.watches...) }
+func (sp *stops) Watches() []*Watch { return append([]*Watch(nil), sp.watches...) }
 
 // rewatch puts the watchpoints on memory, after what was on it was lost or changed.
-func (s *Session) rewatch() {
-	m := s.m.Memory()
+func (sp *stops) rewatch() {
+	m := sp.m.Memory()
 	for _, w := range m.Watches() {
 		m.RemoveWatch(w.ID)
 	}
-	for _, w := range s.watches {
+	for _, w := range sp.watches {
 		if w.Enabled && !w.Soft() {
 			// Changes are told from stores of the same value by the bytes before.
 			w.id = m.AddWatch(w.Addr, w.Size, w.Read, true)
 		}
 	}
-	if s.spy != nil {
-		m.AddWatch(s.spy.addr, uint64(len(s.spy.last)), false, true)
+	if sp.spy != nil {
+		m.AddWatch(sp.spy.addr, uint64(len(sp.spy.last)), false, true)
 	}
 }
 
-// onWatch is called in the middle of an instruction: it notes the access and asks for a stop after it.
-func (s *Session) onWatch(h mem.Hit) {
-	if s.state != Running || s.run == nil {
-		return
-	}
-	const most = 64
-	if len(s.hits) < most {
-		s.hits = append(s.hits, h)
-	}
-	t := s.m.Thread()
-	s.lastAt = spot{t.Image(), t.PC()}
-	t.Suspend("watchpoint")
-}
-
-func (s *Session) anySoft() bool {
-	for _, w := range s.watches {
+func (sp *stops) anySoft() bool {
+	for _, w := range sp.watches {
 		if w.Enabled && w.Soft() {
 			return true
 		}
@@ -134,34 +118,34 @@ func (s *Session) anySoft() bool {
 }
 
 // resetSoft notes the values the watchpoints have now.
-func (s *Session) resetSoft() {
-	for _, w := range s.watches {
+func (sp *stops) resetSoft() {
+	for _, w := range sp.watches {
 		if w.Enabled {
-			w.last, w.text = s.watched(w)
+			w.last, w.text = sp.watched(w)
 		}
 	}
 }
 
 // watched reads a watchpoint's value without leaving a trace; nil when there is none.
-func (s *Session) watched(w *Watch) ([]byte, string) {
-	defer s.unlook()
+func (sp *stops) watched(w *Watch) ([]byte, string) {
+	defer sp.unlook()
 	if !w.Soft() {
 		b := make([]byte, w.Size)
-		if s.peek(w.Addr, b) != nil {
+		if sp.peek(w.Addr, b) != nil {
 			return nil, ""
 		}
-		return b, s.watchText(w)
+		return b, sp.watchText(w)
 	}
 	if w.framed {
-		d := s.m.Thread().Depth()
+		d := sp.m.Thread().Depth()
 		if d < w.depth {
 			return nil, ""
 		}
-		frame, inline := s.frame, s.inline
-		s.frame, s.inline = d-w.depth, s.inlineOf(d-w.depth, w)
-		defer func() { s.frame, s.inline = frame, inline }()
+		frame, inline := sp.frame, sp.inline
+		sp.frame, sp.inline = d-w.depth, sp.inlineOf(d-w.depth, w)
+		defer func() { sp.frame, sp.inline = frame, inline }()
 	}
-	v, err := s.eval(w.expr)
+	v, err := sp.eval(w.expr)
 	if err != nil {
 		if w.framed && !isAbsent(err) {
 			return w.last, w.text // it cannot be told at this instruction
@@ -170,7 +154,7 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 		return nil, ""
 	}
 	if v.kind == aMap || v.kind == aPacket || v.walk != nil {
-		text := s.Format(v, FormatOptions{})
+		text := sp.Format(v, FormatOptions{})
 		return []byte(text), text // of what has parts, what can be shown
 	}
 	w.value = v
@@ -178,52 +162,38 @@ func (s *Session) watched(w *Watch) ([]byte, string) {
 }
 
 // inlineOf finds the inlined function in an activation that knows the variables of a watchpoint.
-func (s *Session) inlineOf(frame int, w *Watch) int {
-	was, inline := s.frame, s.inline
-	defer func() { s.frame, s.inline = was, inline }()
-	s.frame, s.inline = frame, 0
-	for range s.inlinedAt(s.Here()) {
-		if s.hasLocals(w.expr) {
+func (sp *stops) inlineOf(frame int, w *Watch) int {
+	was, inline := sp.frame, sp.inline
+	defer func() { sp.frame, sp.inline = was, inline }()
+	sp.frame, sp.inline = frame, 0
+	for range sp.inlinedAt(sp.Here()) {
+		if sp.hasLocals(w.expr) {
 			break
 		}
-		s.inline++
+		sp.inline++
 	}
-	return s.inline
-}
-
-// hasLocals reports whether an expression names local variables of the selected frame.
-func (s *Session) hasLocals(n node) bool {
-	found := false
-	walkNodes(n, func(n node) {
-		if name, ok := n.(*nameNode); ok && !found {
-			s.eachLocal(func(v *localVar) bool {
-				found = found || v.name == name.name
-				return !found
-			})
-		}
-	})
-	return found
+	return sp.inline
 }
 
 // textNow is the text of the value that was seen last.
-func (s *Session) textNow(w *Watch) string {
+func (sp *stops) textNow(w *Watch) string {
 	if w.text == "" && w.last != nil && w.value != nil {
-		w.text = s.Format(w.value, FormatOptions{})
+		w.text = sp.Format(w.value, FormatOptions{})
 	}
 	return w.text
 }
 
-func (s *Session) watchText(w *Watch) string {
-	v, err := s.eval(w.expr)
+func (sp *stops) watchText(w *Watch) string {
+	v, err := sp.eval(w.expr)
 	if err != nil {
 		return "<" + err.Error() + ">"
 	}
-	return s.Format(v, FormatOptions{})
+	return sp.Format(v, FormatOptions{})
 }
 
 // takeHits returns what the watchpoints saw in the last instruction and forgets it.
-func (s *Session) takeHits() []WatchHit {
-	if len(s.watches) == 0 {
+func (sp *stops) takeHits() []WatchHit {
+	if len(sp.watches) == 0 {
 		return nil
 	}
 	type access struct {
@@ -232,9 +202,9 @@ func (s *Session) takeHits() []WatchHit {
 	}
 	// Looking at values renews the watchpoints, so the accesses are told apart first.
 	var accesses []access
-	for _, w := range s.watches {
+	for _, w := range sp.watches {
 		a := access{w: w, wrote: w.Soft()}
-		for _, h := range s.hits {
+		for _, h := range sp.hits {
 			if h.Watch.ID == w.id && !w.Soft() {
 				a.wrote = a.wrote || h.Write
 				a.read = a.read || !h.Write
@@ -244,17 +214,17 @@ func (s *Session) takeHits() []WatchHit {
 			accesses = append(accesses, a)
 		}
 	}
-	s.hits = s.hits[:0]
+	sp.hits = sp.hits[:0]
 	var out []WatchHit
 	for _, a := range accesses {
 		w, read, wrote := a.w, a.read, a.wrote
 		old, oldText, oldValue := w.last, w.text, w.value
-		if w.framed && s.m.Thread().Depth() < w.depth {
+		if w.framed && sp.m.Thread().Depth() < w.depth {
 			w.Enabled = false
-			out = append(out, WatchHit{Watch: w, Write: true, Old: s.textNow(w), New: "<its function returned: the watchpoint is off>"})
+			out = append(out, WatchHit{Watch: w, Write: true, Old: sp.textNow(w), New: "<its function returned: the watchpoint is off>"})
 			continue
 		}
-		now, text := s.watched(w)
+		now, text := sp.watched(w)
 		changed := !bytes.Equal(old, now) || (old == nil) != (now == nil)
 		w.last, w.text = now, text
 		touched := wrote && w.Read && !w.Soft() // an access watchpoint tells of every write
@@ -262,9 +232,9 @@ func (s *Session) takeHits() []WatchHit {
 			continue
 		}
 		if oldText == "" && old != nil && oldValue != nil {
-			oldText = s.Format(oldValue, FormatOptions{})
+			oldText = sp.Format(oldValue, FormatOptions{})
 		}
-		text = s.textNow(w)
+		text = sp.textNow(w)
 		if oldText == "" {
 			oldText = "<none>"
 		}
@@ -285,7 +255,7 @@ func (s *Session) takeHits() []WatchHit {
 		}
 	}
 	for i := range out {
-		out[i].Place = s.place(s.lastAt.img, s.lastAt.pc)
+		out[i].Place = sp.place(sp.lastAt.img, sp.lastAt.pc)
 	}
 	return out
 }

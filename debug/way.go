@@ -20,30 +20,30 @@ type way struct {
 const maxWays = 24
 
 // keep makes the place where the session stands one to start from.
-func (s *Session) keep() {
-	if s.state != Running {
+func (tl *timeline) keep() {
+	if tl.state != Running {
 		return
 	}
-	at, found := s.wayIndex(s.Pos())
+	at, found := tl.wayIndex(tl.Pos())
 	if found {
 		return
 	}
-	s.ways = slices.Insert(s.ways, at, way{s.Pos(), s.done, s.run, s.run.Mark()})
-	if len(s.ways) <= maxWays {
+	tl.ways = slices.Insert(tl.ways, at, way{tl.Pos(), tl.done, tl.run, tl.run.Mark()})
+	if len(tl.ways) <= maxWays {
 		return
 	}
 	// The one that is least missed goes; the first stays.
 	least, gap := 1, ^uint64(0)
-	for i := 1; i < len(s.ways)-1; i++ {
-		if g := s.ways[i+1].pos - s.ways[i-1].pos; g < gap && i != at {
+	for i := 1; i < len(tl.ways)-1; i++ {
+		if g := tl.ways[i+1].pos - tl.ways[i-1].pos; g < gap && i != at {
 			least, gap = i, g
 		}
 	}
-	s.ways = slices.Delete(s.ways, least, least+1)
+	tl.ways = slices.Delete(tl.ways, least, least+1)
 }
 
-func (s *Session) wayIndex(pos uint64) (int, bool) {
-	return slices.BinarySearchFunc(s.ways, pos, func(w way, pos uint64) int {
+func (tl *timeline) wayIndex(pos uint64) (int, bool) {
+	return slices.BinarySearchFunc(tl.ways, pos, func(w way, pos uint64) int {
 		switch {
 		case w.pos < pos:
 			return -1
@@ -55,51 +55,51 @@ func (s *Session) wayIndex(pos uint64) (int, bool) {
 }
 
 // wayTo returns the last state kept that is not after a position, nil when there is none.
-func (s *Session) wayTo(pos uint64) *way {
-	at, found := s.wayIndex(pos)
+func (tl *timeline) wayTo(pos uint64) *way {
+	at, found := tl.wayIndex(pos)
 	if found {
-		return &s.ways[at]
+		return &tl.ways[at]
 	}
 	if at == 0 {
 		return nil
 	}
-	return &s.ways[at-1]
+	return &tl.ways[at-1]
 }
 
 // dropWays forgets what was kept at a position and after it: the run is another one from there.
-func (s *Session) dropWays(pos uint64) {
-	at, _ := s.wayIndex(pos)
+func (tl *timeline) dropWays(pos uint64) {
+	at, _ := tl.wayIndex(pos)
 	if pos == 0 {
-		at = min(1, len(s.ways)) // the beginning comes before its edits
+		at = min(1, len(tl.ways)) // the beginning comes before its edits
 	}
-	s.ways = s.ways[:at]
+	tl.ways = tl.ways[:at]
 }
 
 // resume goes to a state that was kept.
-func (s *Session) resume(w *way) {
-	s.clean = nil // the state that was kept replaces it
-	s.run, s.done, s.hits = w.run, w.done, nil
-	s.select0()
-	s.run.Return(w.mark)
-	s.state = Running
-	s.rewatch()
+func (tl *timeline) resume(w *way) {
+	tl.clean = nil // the state that was kept replaces it
+	tl.run, tl.done, tl.hits = w.run, w.done, nil
+	tl.select0()
+	tl.run.Return(w.mark)
+	tl.state = Running
+	tl.refresh()
 }
 
 // prepareBack keeps states at growing distances before a position, in one pass over the run, so that a search that goes back from it
 // executes short stretches.
-func (s *Session) prepareBack(ctx context.Context, hi uint64) error {
+func (tl *timeline) prepareBack(ctx context.Context, hi uint64) error {
 	for size := uint64(lastStretch); size >= firstStretch; size /= stretchGrowth {
 		if hi <= size {
 			continue
 		}
 		lo := hi - size
-		if w := s.wayTo(hi - size/nearShare); w != nil && hi-w.pos <= 2*size {
+		if w := tl.wayTo(hi - size/nearShare); w != nil && hi-w.pos <= 2*size {
 			continue
 		}
-		if err := s.goTo(ctx, lo); err != nil {
+		if err := tl.goTo(ctx, lo); err != nil {
 			return err
 		}
-		s.keep()
+		tl.keep()
 	}
 	return nil
 }
@@ -109,8 +109,8 @@ func (s *Session) prepareBack(ctx context.Context, hi uint64) error {
 const nearShare = 16
 
 // stretchStart is where a stretch of about size that ends at hi begins: at a state that was kept, if one is near.
-func (s *Session) stretchStart(hi, size uint64) uint64 {
-	if w := s.wayTo(hi - min(size/nearShare, hi)); w != nil && hi-w.pos <= 2*size {
+func (tl *timeline) stretchStart(hi, size uint64) uint64 {
+	if w := tl.wayTo(hi - min(size/nearShare, hi)); w != nil && hi-w.pos <= 2*size {
 		return w.pos
 	}
 	return hi - min(size, hi)

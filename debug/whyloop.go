@@ -1,6 +1,8 @@
 package debug
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // foldLoops replaces what iterations of a loop repeat: where an instruction has its value from itself, iterations ago, again and again, the first
 // time is shown, a step that counts the others, and what came before the loop.

@@ -2,9 +2,17 @@ package debug
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/loader"
 )
+
+// checkpoints owns the marked positions of the run, each with the state as text for comparisons.
+type checkpoints struct {
+	*subject
+	*frames
+	marks []Checkpoint
+}
 
 // view is the state as text: registers, global variables, map elements, events, by name.
 type view struct {
@@ -23,35 +31,35 @@ func (v *view) add(name, value string) {
 const maxViewed = 4096
 
 // see notes the state for a later comparison.
-func (s *Session) see() *view {
+func (cp *checkpoints) see() *view {
 	v := &view{values: map[string]string{}}
-	if s.state != Idle {
+	if cp.state != Idle {
 		for i := range 11 {
-			if n, ok := s.m.Thread().FrameReg(0, i); ok {
-				v.add(fmt.Sprintf("$r%d", i), s.addressText(n))
+			if n, ok := cp.m.Thread().FrameReg(0, i); ok {
+				v.add(fmt.Sprintf("$r%d", i), cp.addressText(n))
 			}
 		}
 	}
-	for _, def := range s.linked.Maps {
+	for _, def := range cp.linked.Maps {
 		if def.DataKind != loader.DataNone {
 			for _, g := range def.Vars {
-				if x, ok, err := s.global(g.Name); ok && err == nil {
-					v.add(g.Name, s.Format(x, FormatOptions{}))
+				if x, ok, err := cp.global(g.Name); ok && err == nil {
+					v.add(g.Name, cp.Format(x, FormatOptions{}))
 				}
 			}
 			continue
 		}
-		m, err := s.mapValue(def)
+		m, err := cp.mapValue(def)
 		if err != nil {
 			continue
 		}
-		s.seeMap(v, def.Name, m)
+		cp.seeMap(v, def.Name, m)
 	}
 	return v
 }
 
-func (s *Session) seeMap(v *view, name string, m *Value) {
-	lines, _ := s.MapEntries(m, maxViewed)
+func (cp *checkpoints) seeMap(v *view, name string, m *Value) {
+	lines, _ := cp.MapEntries(m, maxViewed)
 	for i, line := range lines {
 		key, value, ok := cutEntry(line)
 		if !ok {
@@ -78,12 +86,12 @@ func cutEntry(line string) (key, value string, ok bool) {
 type Difference struct{ Name, Old, New string }
 
 // Diff compares the state with that at a checkpoint.
-func (s *Session) Diff(id int) ([]Difference, error) {
-	c, ok := s.Checkpoint(id)
+func (cp *checkpoints) Diff(id int) ([]Difference, error) {
+	c, ok := cp.Checkpoint(id)
 	if !ok {
 		return nil, fmt.Errorf("there is no checkpoint %d", id)
 	}
-	now := s.see()
+	now := cp.see()
 	var out []Difference
 	for _, n := range c.seen.names {
 		if v := now.values[n]; v != c.seen.values[n] {
@@ -96,4 +104,36 @@ func (s *Session) Diff(id int) ([]Difference, error) {
 		}
 	}
 	return out, nil
+}
+
+// Checkpoint is a marked position of the run.
+type Checkpoint struct {
+	ID   int
+	Pos  uint64
+	Note string // where that is, for lists
+	seen *view
+}
+
+// Mark makes a checkpoint of the position.
+func (cp *checkpoints) Mark() (Checkpoint, error) {
+	if cp.state == Idle {
+		return Checkpoint{}, ErrIdle
+	}
+	c := Checkpoint{ID: len(cp.marks) + 1, Pos: cp.Pos(), Note: cp.Here().String(), seen: cp.see()}
+	if cp.state == Ended {
+		c.Note = "end of the run"
+	}
+	cp.marks = append(cp.marks, c)
+	return c, nil
+}
+
+// Checkpoints returns the checkpoints of the run.
+func (cp *checkpoints) Checkpoints() []Checkpoint { return slices.Clone(cp.marks) }
+
+// Checkpoint returns a checkpoint by number.
+func (cp *checkpoints) Checkpoint(id int) (Checkpoint, bool) {
+	if id < 1 || id > len(cp.marks) {
+		return Checkpoint{}, false
+	}
+	return cp.marks[id-1], true
 }

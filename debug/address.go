@@ -1,0 +1,68 @@
+package debug
+
+import (
+	"fmt"
+)
+
+// argText writes an argument: the name of what it points to, or a number.
+func (pr *printer) argText(v uint64) string {
+	if name := pr.addressName(v); name != "" {
+		return name
+	}
+	if n := int64(v); n > -4096 && n < 1<<20 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%#x", v)
+}
+
+// addressText is an address with the name of what is there.
+func (pr *printer) addressText(addr uint64) string {
+	text := fmt.Sprintf("%#x", addr)
+	if name := pr.addressName(addr); name != "" {
+		text += " <" + name + ">"
+	}
+	return text
+}
+
+func (pr *printer) addressName(addr uint64) string {
+	if img, pc, ok := pr.codeAt(addr); ok {
+		p := pr.place(img, pc)
+		if f, ok := p.Func(); ok {
+			if pc == f.Start {
+				return f.Name
+			}
+			return fmt.Sprintf("%s+%d", f.Name, pc-f.Start)
+		}
+	}
+	if text, ok := pr.stackName(addr); ok {
+		return text
+	}
+	if n, ok := pr.m.NameAddr(addr); ok {
+		return n.Text
+	}
+	return ""
+}
+
+// stackName names a place in the stack of an activation: "r10-16", of callers with the number of the frame.
+func (pr *printer) stackName(addr uint64) (string, bool) {
+	if pr.now.idle() {
+		return "", false
+	}
+	for i, f := range pr.m.Thread().Frames() {
+		if f.Stack == nil || addr != f.FP && !f.Stack.Contains(addr) {
+			continue
+		}
+		text := "r10"
+		if d := int64(addr - f.FP); d != 0 {
+			text += fmt.Sprintf("%+d", d)
+		}
+		if i > 0 {
+			text += fmt.Sprintf(" of frame %d", i)
+		}
+		return text, true
+	}
+	return "", false
+}
+
+// AddressText is an address with the name of what is there.
+func (pr *printer) AddressText(addr uint64) string { return pr.addressText(addr) }

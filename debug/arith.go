@@ -1,0 +1,157 @@
+package debug
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+func (vs *values) binary(op string, x, y *Value) (*Value, error) {
+	if (x.isText || y.isText) && (op == "==" || op == "!=") {
+		a, err := vs.textOf(x)
+		if err != nil {
+			return nil, err
+		}
+		b, err := vs.textOf(y)
+		if err != nil {
+			return nil, err
+		}
+		return vs.boolean((a == b) == (op == "==")), nil
+	}
+	if op == "==" || op == "!=" {
+		if x.Type.isComposite() && y.Type.isComposite() {
+			return vs.boolean(bytes.Equal(x.Data, y.Data) == (op == "==")), nil
+		}
+	}
+	if op == "+" || op == "-" {
+		if v, ok, err := vs.pointerArithmetic(op, x, y); ok || err != nil {
+			return v, err
+		}
+	}
+	a, as, err := vs.asInt(x)
+	if err != nil {
+		return nil, err
+	}
+	b, bs, err := vs.asInt(y)
+	if err != nil {
+		return nil, err
+	}
+	signed := vs.promoted(x, as) && vs.promoted(y, bs)
+	return vs.arith(op, a, b, signed)
+}
+
+func (vs *values) arith(op string, a, b uint64, signed bool) (*Value, error) {
+	less := a < b
+	if signed {
+		less = int64(a) < int64(b)
+	}
+	switch op {
+	case "+":
+		return vs.number(a+b, signed), nil
+	case "-":
+		return vs.number(a-b, signed), nil
+	case "*":
+		return vs.number(a*b, signed), nil
+	case "/", "%":
+		if b == 0 {
+			return nil, errors.New("division by zero")
+		}
+		switch {
+		case signed && b == ^uint64(0): // also what would overflow
+			if op == "/" {
+				return vs.number(-a, true), nil
+			}
+			return vs.number(0, true), nil
+		case signed && op == "/":
+			return vs.number(uint64(int64(a)/int64(b)), true), nil
+		case signed:
+			return vs.number(uint64(int64(a)%int64(b)), true), nil
+		case op == "/":
+			return vs.number(a/b, false), nil
+		}
+		return vs.number(a%b, false), nil
+	case "&":
+		return vs.number(a&b, signed), nil
+	case "|":
+		return vs.number(a|b, signed), nil
+	case "^":
+		return vs.number(a^b, signed), nil
+	case "<<":
+		return vs.number(a<<(b&63), signed), nil
+	case ">>":
+		if signed {
+			return vs.number(uint64(int64(a)>>(b&63)), true), nil
+		}
+		return vs.number(a>>(b&63), false), nil
+	case "==":
+		return vs.boolean(a == b), nil
+	case "!=":
+		return vs.boolean(a != b), nil
+	case "<":
+		return vs.boolean(less), nil
+	case ">":
+		return vs.boolean(!less && a != b), nil
+	case "<=":
+		return vs.boolean(less || a == b), nil
+	case ">=":
+		return vs.boolean(!less), nil
+	}
+	return nil, fmt.Errorf("operator %s is not known", op)
+}
+
+// pointerArithmetic adds to pointers and subtracts them in units of what they point to; ok is false when neither is one.
+func (vs *values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, err error) {
+	xt, xp := vs.pointee(x)
+	yt, yp := vs.pointee(y)
+	if !xp && !yp {
+		return nil, false, nil
+	}
+	a, _, err := vs.asInt(x)
+	if err != nil {
+		return nil, false, err
+	}
+	b, _, err := vs.asInt(y)
+	if err != nil {
+		return nil, false, err
+	}
+	if xp && yp {
+		if op != "-" {
+			return nil, false, errors.New("two pointers cannot be added")
+		}
+		return vs.number((a-b)/vs.stride(xt), true), true, nil
+	}
+	if yp {
+		if op == "-" {
+			return nil, false, errors.New("a pointer cannot be subtracted from a number")
+		}
+		a, b, xt = b, a, yt
+	}
+	if op == "-" {
+		b = -b
+	}
+	return vs.pointerTo(xt, a+b*vs.stride(xt)), true, nil
+}
+
+// repeated is x@n: n values of x's type, one after the other in memory.
+func (vs *values) repeated(x, n *Value) (*Value, error) {
+	count, _, err := vs.asInt(n)
+	if err != nil {
+		return nil, err
+	}
+	if x.kind != inMemory || x.bitSize != 0 {
+		return nil, errors.New("only what lies in memory can be repeated with @")
+	}
+	size, err := x.Type.size()
+	if err != nil {
+		return nil, err
+	}
+	t := x.Type
+	if t.Elems > 0 {
+		return nil, errors.New("an array cannot be repeated with @")
+	}
+	if count == 0 || count > maxRead || size > 0 && count > maxRead/uint64(size) {
+		return nil, fmt.Errorf("@%d: want a number of elements, of %d bytes in all at most", int64(count), maxRead)
+	}
+	t.Elems = int(count)
+	return vs.at(t, x.Addr)
+}

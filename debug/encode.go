@@ -1,0 +1,134 @@
+package debug
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/packet"
+)
+
+// encodeInto writes v over the bytes of dst, of a bitfield only its bits.
+func (vs *values) encodeInto(v, dst *Value, data []byte) error {
+	if dst.field != nil {
+		return vs.encodeField(v, *dst.field, data)
+	}
+	if dst.bitSize == 0 {
+		return vs.encode(v, dst.Type, data)
+	}
+	n, _, err := vs.asInt(v)
+	if err != nil {
+		return err
+	}
+	if w := dst.bitSize; w < 64 && n>>w != 0 && int64(n)>>(w-1) != -1 {
+		return fmt.Errorf("%d does not fit in %d bits", int64(n), w)
+	}
+	big := vs.m.Memory().ByteOrder().Uint16([]byte{1, 0}) != 1
+	for i := range dst.bitSize {
+		bit := byte(n >> i & 1)
+		at := dst.bitOff + i
+		pos := at % 8
+		if big {
+			at = dst.bitOff + dst.bitSize - 1 - i
+			pos = 7 - at%8
+		}
+		data[at/8] = data[at/8]&^(1<<pos) | bit<<pos
+	}
+	return nil
+}
+
+// forAllCPUs is a value as user space gives it: of per-CPU maps one for each CPU, rounded up to 8 bytes.
+func (vs *values) forAllCPUs(m maps.Map, data []byte) []byte {
+	if !m.Spec().Type.PerCPU() {
+		return data
+	}
+	stride := (len(data) + 7) &^ 7
+	out := make([]byte, 0, stride*vs.m.Kernel().CPUs())
+	for range vs.m.Kernel().CPUs() {
+		out = append(out, data...)
+		out = append(out, make([]byte, stride-len(data))...)
+	}
+	return out
+}
+
+// encodeText writes a value given as text.
+func (vs *values) encodeText(t Type, text string, dst []byte) error {
+	if t.Ptr > 0 || t.Elems > 0 {
+		return fmt.Errorf("a value of type %s cannot be written in braces", t)
+	}
+	return t.Spec.EncodeText(t.ID, text, dst)
+}
+
+// encode writes a value as another type.
+func (vs *values) encode(v *Value, t Type, dst []byte) error {
+	switch {
+	case v.isText:
+		if el, ok := t.elem(); ok && t.kind() == btf.KindArray && len(v.text) <= len(dst) && vs.stride(el) == 1 {
+			clear(dst)
+			copy(dst, v.text)
+			return nil
+		}
+		if t.Ptr > 0 || t.Elems > 0 {
+			return fmt.Errorf("text does not fit %s", t)
+		}
+		return t.Spec.EncodeValue(t.ID, v.text, dst)
+	case t.isComposite() || t.kind() == btf.KindArray:
+		if len(v.Data) == len(dst) && v.bitSize == 0 {
+			copy(dst, v.Data)
+			return nil
+		}
+		if n, _, err := vs.asInt(v); err == nil && len(dst) <= 8 && !v.Type.isComposite() {
+			return vs.putFitting(dst, n, t)
+		}
+		return fmt.Errorf("a value of type %s does not fit %s", v.Type, t)
+	}
+	n, signed, err := vs.asInt(v)
+	if err != nil {
+		return err
+	}
+	if k := t.kind(); k.IsEnum() || k == btf.KindInt {
+		if signed && int64(n) < 0 {
+			return t.Spec.EncodeValue(t.ID, int64(n), dst)
+		}
+		return t.Spec.EncodeValue(t.ID, n, dst)
+	}
+	return vs.putFitting(dst, n, t)
+}
+
+func (vs *values) putFitting(dst []byte, n uint64, t Type) error {
+	switch len(dst) {
+	case 1, 2, 4:
+		if n>>(8*len(dst)) != 0 && int64(n)>>(8*len(dst)-1) != -1 {
+			return fmt.Errorf("%d does not fit %s", n, t)
+		}
+	case 8:
+	default:
+		return fmt.Errorf("a number does not fit %s", t)
+	}
+	vs.putUint(dst, n)
+	return nil
+}
+
+// encodeField writes v over the bytes of a packet's field: a number, or text as packets are written.
+func (vs *values) encodeField(v *Value, f packet.Field, data []byte) error {
+	if v.isText {
+		raw, err := f.Parse(v.text)
+		if err != nil {
+			return err
+		}
+		f.PutRaw(data, raw)
+		return nil
+	}
+	n, _, err := vs.asInt(v)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.Bits > 64 || len(data) > 8:
+		return fmt.Errorf("%s takes text, as in %q", f.Path(), f.Text(data))
+	case f.Bits < 64 && n>>f.Bits != 0:
+		return fmt.Errorf("%d does not fit into the %d bits of %s", int64(n), f.Bits, f.Path())
+	}
+	f.Put(data, n)
+	return nil
+}

@@ -1,0 +1,98 @@
+package debug
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/maps"
+)
+
+func (pr *printer) formatMap(v *Value, opt FormatOptions) string {
+	most := maxElements
+	switch {
+	case opt.Full:
+		most = 1 << 20
+	case opt.Elements > 0:
+		most = opt.Elements
+	}
+	lines, more := pr.mapEntries(v, most, FormatOptions{Letter: opt.Letter})
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("... %d more", more))
+	}
+	return "{" + strings.Join(lines, ", ") + "}"
+}
+
+// MapEntries is the contents of a map as text, one line an element, at most most of them; more says how many are left.
+func (pr *printer) MapEntries(v *Value, most int) (lines []string, more int) {
+	return pr.mapEntries(v, most, FormatOptions{})
+}
+
+// mapEntries is MapEntries with values in a chosen form.
+func (pr *printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []string, more int) {
+	pr.looking()
+	if isSender(v.m) {
+		if def := pr.defOf(v.m); def != nil {
+			return pr.records(def.Name, pr.recordsOf(def), most)
+		}
+		return nil, 0
+	}
+	kt, vt := pr.keyType(v.m), pr.valueType(v.m)
+	for _, e := range v.m.Entries() {
+		if len(lines) == most {
+			more++
+			continue
+		}
+		key := pr.Format(&Value{Type: kt, Data: e.Key}, FormatOptions{})
+		if len(e.Key) == 0 {
+			key = ""
+		}
+		var value string
+		switch {
+		case e.Ref != nil:
+			value = pr.refText(e.Ref)
+		case e.PerCPU != nil:
+			parts := make([]string, len(e.PerCPU))
+			for cpu, b := range e.PerCPU {
+				parts[cpu] = fmt.Sprintf("cpu%d: %s", cpu, pr.Format(&Value{Type: vt, Data: b}, opt))
+			}
+			value = strings.Join(parts, ", ")
+		default:
+			value = pr.Format(&Value{Type: vt, Data: e.Value}, opt)
+		}
+		lines = append(lines, fmt.Sprintf("[%s] = %s", key, value))
+	}
+	return lines, more
+}
+
+func (pr *printer) refText(ref any) string {
+	if m, ok := ref.(maps.Map); ok {
+		return "map " + m.Spec().Name
+	}
+	for _, name := range pr.m.Names() {
+		if pr.m.IsProgram(name, ref) {
+			return "program " + name
+		}
+	}
+	return fmt.Sprintf("%T", ref)
+}
+
+func (pr *printer) records(mapName string, list [][]byte, most int) (lines []string, more int) {
+	for i, data := range list {
+		if i >= most {
+			return lines, len(list) - i
+		}
+		lines = append(lines, pr.RecordText(mapName, data))
+	}
+	return lines, 0
+}
+
+// RecordText is a record sent to user space, in the type of the object that fits it.
+func (pr *printer) RecordText(mapName string, data []byte) string {
+	id := pr.m.EventTypes().Find(mapName, len(data))
+	if spec := pr.m.EventTypes().Spec(); id != 0 && spec != nil {
+		return spec.TypeString(id) + " " + spec.FormatString(id, data)
+	}
+	t := pr.basic.named("unsigned char")
+	t.Elems = len(data)
+	return pr.Format(&Value{Type: t, Data: data}, FormatOptions{})
+}

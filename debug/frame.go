@@ -1,0 +1,292 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// selection is the frame that expressions and listings refer to.
+type selection struct {
+	frame  int // activation, as the processor counts
+	inline int // function inlined in it, 0 for the innermost
+}
+
+// frames knows the activations of the run and what is visible in the selected one: registers, variables, arguments. Its state is the
+// selection and the values remembered as $1, $2.
+type frames struct {
+	*subject
+	*codeMap
+	*printer
+	*timeline
+	*selection
+	seed    uint64
+	history []*Value
+}
+
+// nesting is how deep the next instruction is in calls and in inlined calls.
+func (fr *frames) nesting() int {
+	t := fr.m.Thread()
+	p := fr.place(t.Image(), t.PC())
+	if p.Prog == nil {
+		return t.Depth() << 8
+	}
+	return t.Depth()<<8 | int(fr.codeOf(p.Prog).inlined[p.PC])
+}
+
+// Arg is an argument of the program's hook.
+type Arg struct {
+	Name  string
+	Value *Value
+	Err   error
+}
+
+// Args returns what the program was called with: the context, and the arguments of its hook by the kernel's names.
+func (fr *frames) Args() []Arg {
+	if !fr.live() {
+		return nil
+	}
+	v, err := fr.context()
+	out := []Arg{{"ctx", v, err}}
+	c := fr.run.Context()
+	for _, a := range c.Args {
+		if a.Name != "" {
+			v, err := fr.argValue(a)
+			out = append(out, Arg{a.Name, v, err})
+		}
+	}
+	return out
+}
+
+// Register is a register of the selected frame.
+type Register struct {
+	Name  string
+	Value uint64
+	// Known is false for r0 to r5 of callers.
+	Known bool
+	// Note names what an address points to.
+	Note string
+}
+
+// Registers returns r0 to r10 of the selected frame.
+func (fr *frames) Registers() ([]Register, error) {
+	if fr.state == Idle {
+		return nil, ErrIdle
+	}
+	var out []Register
+	for i := range 11 {
+		v, ok := fr.m.Thread().FrameReg(fr.frame, i)
+		r := Register{Name: fmt.Sprintf("r%d", i), Value: v, Known: ok}
+		if ok {
+			r.Note = fr.addressName(v)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// setPC is an assignment to $pc.
+func (fr *frames) setPC(v *Value) (*Value, error) {
+	n, _, err := fr.asInt(v)
+	if err != nil {
+		return nil, err
+	}
+	if fr.state != Running || fr.frame != 0 {
+		return nil, errors.New("$pc can be changed in frame 0 of a program that runs")
+	}
+	if n > 1<<31 || !fr.m.Thread().SetPC(int(n)) {
+		return nil, fmt.Errorf("$pc = %d: no instruction of the running function", int64(n))
+	}
+	return fr.number(n, false), nil
+}
+
+// Here returns the next instruction of the selected frame's function; in callers, the call. After the end of a run it
+// is the last instruction.
+func (fr *frames) Here() Place {
+	if fr.state == Idle {
+		return Place{}
+	}
+	frames := fr.m.Thread().Frames()
+	if fr.frame >= len(frames) {
+		return Place{}
+	}
+	f := frames[fr.frame]
+	pc := f.PC
+	if fr.frame > 0 {
+		pc-- // the slot of the call
+	}
+	return fr.place(f.Image, pc)
+}
+
+// Frame is one activation of a function. A function that was inlined has one of its own.
+type Frame struct {
+	Level int
+	Place Place
+	// Func, File and Line are the function and the line it is at: of a caller that of the call. Line is 0 when it is not known.
+	Func string
+	File string
+	Line uint32
+	// Inlined means that the compiler put the function's code into that of the next frame.
+	Inlined bool
+	// Callback means that a helper called the function.
+	Callback bool
+	FP       uint64 // r10
+
+	frame, inline int
+}
+
+// String writes the frame as "square at locals.bpf.c:34 (insn 54)".
+func (f Frame) String() string {
+	if f.Line == 0 {
+		return fmt.Sprintf("%s insn %d", f.Func, f.Place.PC)
+	}
+	return fmt.Sprintf("%s at %s:%d (insn %d)", f.Func, path.Base(f.File), f.Line, f.Place.PC)
+}
+
+// Frames returns the activations, innermost first.
+func (fr *frames) Frames() ([]Frame, error) {
+	if fr.state == Idle {
+		return nil, ErrIdle
+	}
+	if fr.state == Ended && fr.result.Fault == nil {
+		return nil, ErrEnded
+	}
+	var out []Frame
+	for i, f := range fr.m.Thread().Frames() {
+		pc := f.PC
+		if i > 0 {
+			pc--
+		}
+		x := Frame{Place: fr.place(f.Image, pc), FP: f.FP, frame: i}
+		if l, ok := lineOf(x.Place); ok {
+			x.File, x.Line = l.File, l.Line
+		}
+		for _, sc := range fr.inlinedAt(x.Place) {
+			x.Level, x.Func, x.Inlined = len(out), sc.inlined, true
+			out = append(out, x)
+			x.File, x.Line = sc.callFile, sc.callLine
+			x.inline++
+		}
+		x.Level, x.Func, x.Inlined, x.Callback = len(out), x.Place.funcName(), false, f.Callback
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// SelectFrame makes a frame the one expressions and listings refer to.
+func (fr *frames) SelectFrame(level int) error {
+	frames, err := fr.Frames()
+	if err != nil {
+		return err
+	}
+	if level < 0 || level >= len(frames) {
+		return fmt.Errorf("there is no frame %d, the outermost is %d", level, len(frames)-1)
+	}
+	fr.frame, fr.inline = frames[level].frame, frames[level].inline
+	return nil
+}
+
+// SelectedFrame returns the number of the selected frame.
+func (fr *frames) SelectedFrame() int {
+	frames, err := fr.Frames()
+	if err != nil {
+		return 0
+	}
+	for _, f := range frames {
+		if f.frame == fr.frame && f.inline == fr.inline {
+			return f.Level
+		}
+	}
+	return 0
+}
+
+// returnsTo are the places at which a frame at that depth continues after the calls it made.
+func (fr *frames) returnsTo(depth int) []Place {
+	t := fr.m.Thread()
+	frames := t.Frames()
+	if i := t.Depth() - depth; i > 0 && i < len(frames) {
+		p := fr.place(frames[i].Image, frames[i].PC)
+		out := []Place{p}
+		if p.Prog != nil && p.Prog.ExceptionCallback > 0 {
+			out = append(out, Place{p.Prog, p.Prog.ExceptionCallback})
+		}
+		return out
+	}
+	return nil
+}
+
+// returnsToOf is where the running function returns to, nothing for the outermost.
+func (fr *frames) returnsToOf(depth int) []Place {
+	if depth == 0 {
+		return nil
+	}
+	return fr.returnsTo(depth - 1)
+}
+
+// selectedInline is the scope of the selected frame when that is an inlined function, nil otherwise.
+func (fr *frames) selectedInline() *scope {
+	if fr.state != Running {
+		return nil
+	}
+	if list := fr.inlinedAt(fr.Here()); fr.inline < len(list) {
+		return list[fr.inline]
+	}
+	return nil
+}
+
+// addressOf is the address of the next instruction in terms of the object's DWARF.
+func (fr *frames) addressOf(t *vm.Thread) uint64 {
+	addr, _ := fr.codeAddress(fr.place(t.Image(), t.PC()))
+	return addr
+}
+
+// returned is r0 in the type the function returns.
+func (fr *frames) returned(callee Place) *Value {
+	v := fr.number(fr.m.Thread().Reg(0), false)
+	f, ok := callee.Func()
+	spec := fr.linked.Object.BTF
+	if !ok || f.Type == 0 || spec == nil {
+		return v
+	}
+	fn, err := spec.Type(f.Type)
+	if err != nil {
+		return v
+	}
+	proto := spec.SkipMods(fn.Ref)
+	if proto.Ref == 0 {
+		return nil // void
+	}
+	if typed, err := fr.convert(v, Type{Spec: spec, ID: proto.Ref}); err == nil {
+		return typed
+	}
+	return v
+}
+
+// select0 selects the innermost frame.
+func (se *selection) select0() { se.frame, se.inline = 0, 0 }
+
+func (fr *frames) register(n, size int) (*Value, error) {
+	v, ok := fr.m.Thread().FrameReg(fr.frame, n)
+	if !ok {
+		return nil, &UnavailableError{fmt.Sprintf("$r%d", n), "calls do not keep r0 to r5; they are known in frame 0 only"}
+	}
+	out := fr.number(v, false)
+	if size == 4 {
+		out = &Value{Type: fr.basic.named("unsigned int"), Data: make([]byte, 4)}
+		fr.putUint(out.Data, v)
+	}
+	out.kind, out.reg, out.frame = inRegister, n, fr.frame
+	return out, nil
+}
+
+func (fr *frames) outermost() bool { return fr.frame == fr.m.Thread().Depth() }
+
+func (fr *frames) argValue(a kernel.Arg) (*Value, error) {
+	if a.Spec == nil || a.Type == 0 {
+		return fr.number(a.Value, false), nil
+	}
+	return fr.convert(fr.number(a.Value, false), Type{Spec: a.Spec, ID: a.Type})
+}

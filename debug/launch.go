@@ -1,0 +1,220 @@
+package debug
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/intest"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/packet"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// launch owns what the next run is started with: program or case, input, context fields, packet.
+type launch struct {
+	*subject
+	base     machine.Input // of programs that are no case
+	prog     string
+	in       machine.Input
+	fields   map[string]uint64 // set in the context
+	cases    []Case
+	caseName string   // the case that was started last, "" for a program
+	packets  [][]byte // of a capture
+	packetNo int
+}
+
+// SetPacket gives the programs that are started from now on a packet.
+func (la *launch) SetPacket(p []byte) { la.in.Packet, la.packetNo = p, 0 }
+
+// Packets are the packets of a capture that runs can be started with.
+func (la *launch) Packets() [][]byte { return la.packets }
+
+// PacketNumber returns the number of the packet that was chosen, from 1; 0 for none.
+func (la *launch) PacketNumber() int { return la.packetNo }
+
+// SetPackets replaces the packets of the capture and chooses the first.
+func (la *launch) SetPackets(list [][]byte) error {
+	if len(list) == 0 {
+		return errors.New("the capture has no packets")
+	}
+	la.packets = list
+	return la.ChoosePacket(1)
+}
+
+// ChoosePacket makes packet n of the capture, counted from 1, the one that runs get.
+func (la *launch) ChoosePacket(n int) error {
+	switch {
+	case len(la.packets) == 0:
+		return errors.New("there is no capture (start with --pcap FILE, or packet FILE)")
+	case n < 1 || n > len(la.packets):
+		return fmt.Errorf("there is no packet %d, the capture has %d", n, len(la.packets))
+	}
+	la.packetNo, la.in.Packet = n, la.packets[n-1]
+	return nil
+}
+
+// Limits of a capture that is kept for a session.
+const (
+	maxPackets      = 1 << 20
+	maxPacketsBytes = 256 << 20
+)
+
+// ReadPackets reads the packets of a capture, pcap or pcapng. Of a larger one the first are taken.
+func ReadPackets(path string) ([][]byte, error) {
+	r, err := packet.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var out [][]byte
+	for size := 0; len(out) < maxPackets && size < maxPacketsBytes; {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bytes.Clone(p.Data))
+		size += len(p.Data)
+	}
+	return out, nil
+}
+
+// LoadPacket makes a packet from what users write: an expression, hex digits, @FILE or @CAPTURE#N.
+func LoadPacket(text string) ([]byte, error) { return packet.Load(text, "") }
+
+// PacketText describes a packet in a line.
+func PacketText(p []byte) string { return packet.Describe(p, packet.Ethernet) }
+
+// Program returns the name of the program that was started last, "" before.
+func (la *launch) Program() string { return la.prog }
+
+// DefaultProgram returns the program that Start takes for "": the first one that can be run.
+func (la *launch) DefaultProgram() string {
+	if la.prog != "" {
+		return la.prog
+	}
+	for _, name := range la.m.Names() {
+		if _, ok := la.m.ImageOf(name); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// SetInput replaces what programs are run with from the next Start on.
+func (la *launch) SetInput(in machine.Input) { la.in = in }
+
+// Input returns what programs are run with.
+func (la *launch) Input() machine.Input { return la.in }
+
+// Case is a run that has a name and is set up by someone else: of a scenario.
+type Case struct {
+	Name, Prog string
+	// Stage brings the machine to where the run begins and returns what it is begun with.
+	Stage func(ctx context.Context) (machine.Input, map[string]uint64, error)
+}
+
+// Target is what a session drives.
+type Target struct {
+	Machine *machine.Machine
+	// Cases are the runs that can be started by name, besides the programs.
+	Cases []Case
+}
+
+// Cases returns the runs that can be started by name, besides the programs.
+func (la *launch) Cases() []Case { return la.cases }
+
+// findCase finds what a name of a run means.
+func (la *launch) findCase(name string) (*Case, bool) {
+	for i := range la.cases {
+		if c := &la.cases[i]; c.Name == name || name == "" && la.prog == "" {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// chosen finds what to run: a case, or a program. "" is what was started last, or the first.
+func (la *launch) chosen(name string) (c *Case, prog string, err error) {
+	if name == "" {
+		name = la.caseName
+	}
+	if c, ok := la.findCase(name); ok {
+		return c, c.Prog, nil
+	}
+	if name == "" {
+		name = la.DefaultProgram()
+	}
+	names := la.m.Names()
+	if slices.Contains(names, name) {
+		return nil, name, nil
+	}
+	for _, c := range la.cases {
+		names = append(names, c.Name)
+	}
+	return nil, "", &UnknownError{What: "program", Name: name, Nearest: near(name, names)}
+}
+
+// stage prepares a run of a case or a program.
+func (la *launch) stage(ctx context.Context, c *Case, prog string) error {
+	if c == nil {
+		if la.caseName != "" { // what was set up for a case is not for this program
+			la.in, la.fields = la.base, nil
+		}
+		la.prog, la.caseName = prog, ""
+		return nil
+	}
+	in, fields, err := c.Stage(ctx)
+	if err != nil {
+		return err
+	}
+	la.prog, la.caseName, la.in, la.fields = prog, c.Name, in, fields
+	return nil
+}
+
+// ScenarioCases are the runs of a scenario that is set up on a machine.
+func ScenarioCases(r *scenario.Runner) []Case {
+	var out []Case
+	for _, run := range r.File().Runs {
+		out = append(out, Case{Name: run.Name, Prog: run.Prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
+			st, err := r.Stage(ctx, run)
+			if err != nil {
+				return machine.Input{}, nil, err
+			}
+			return st.Input, st.Fields, nil
+		}})
+	}
+	return out
+}
+
+// InsideCases are the tests inside an object that is set up on a machine: by the name of a test the program that decides it, and by
+// NAME/STAGE each of its stages.
+func InsideCases(r *intest.Runner) []Case {
+	var out []Case
+	for _, t := range r.Tests() {
+		names := t.StageNames()
+		add := func(name string, stage intest.Stage) {
+			prog := t.Prog()
+			if stage != "" {
+				prog = t.Stages[stage].Name
+			}
+			out = append(out, Case{Name: name, Prog: prog, Stage: func(ctx context.Context) (machine.Input, map[string]uint64, error) {
+				in, err := r.Stage(ctx, t, stage)
+				return in, nil, err
+			}})
+		}
+		add(t.Name, names[len(names)-1])
+		for _, s := range names {
+			if s != "" {
+				add(t.Name+"/"+string(s), s)
+			}
+		}
+	}
+	return out
+}

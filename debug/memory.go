@@ -1,0 +1,266 @@
+package debug
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// memory reads and writes simulated memory for the debugger: nothing is logged, no watchpoint reports. Its state is the snapshot to which
+// the machine returns when looking brought objects into being.
+type memory struct {
+	*subject
+	clean *machine.Snapshot // the run's own state, while looking added to it
+	// changing means that an assignment is being made, which stays.
+	changing bool
+	// refresh puts the watchpoints on memory again, after a snapshot replaced it.
+	refresh func()
+}
+
+// ReadMemory reads what can be read of n bytes from addr; the error is that of the first byte.
+func (mo *memory) ReadMemory(addr uint64, n int) ([]byte, error) {
+	out := make([]byte, min(max(n, 0), maxRead))
+	if err := mo.peek(addr, out); err == nil {
+		return out, nil
+	}
+	for i := range out {
+		if addr+uint64(i) < addr {
+			return out[:i], nil
+		}
+		if err := mo.peek(addr+uint64(i), out[i:i+1]); err != nil {
+			if i == 0 {
+				return nil, err
+			}
+			return out[:i], nil
+		}
+	}
+	return out, nil
+}
+
+// maxString is how much of a string is read.
+const maxString = 4096
+
+// cString reads text up to a zero byte.
+func (mo *memory) cString(addr uint64) (string, error) {
+	var out []byte
+	for len(out) < maxString {
+		var b [1]byte
+		if err := mo.peek(addr+uint64(len(out)), b[:]); err != nil {
+			if len(out) > 0 {
+				break
+			}
+			return "", err
+		}
+		if b[0] == 0 {
+			break
+		}
+		out = append(out, b[0])
+	}
+	return string(out), nil
+}
+
+// memberwise reports whether structs at an address are read member by member: kernel objects, of which only what has a value
+// is shown, computed contexts, and packets.
+func (mo *memory) memberwise(addr uint64) bool {
+	r := mo.m.Memory().Find(addr)
+	return mo.m.Kernel().ObjectAt(addr) != nil || r != nil && r.Kind == mem.Packet || mo.isView(addr)
+}
+
+// anySet reports whether some byte of kernel memory has a value; other memory has.
+func (mo *memory) anySet(addr, size uint64) bool {
+	if mo.m.Kernel().ObjectAt(addr) == nil {
+		return true
+	}
+	return mo.m.Kernel().AnyKnown(addr, size)
+}
+
+// Examine reads n units of size bytes from addr.
+func (mo *memory) Examine(addr uint64, size, n int) ([]uint64, error) {
+	out := make([]uint64, 0, n)
+	b := make([]byte, size)
+	for i := range n {
+		if err := mo.peek(addr+uint64(i*size), b); err != nil {
+			if i > 0 {
+				return out, err
+			}
+			return nil, err
+		}
+		out = append(out, mo.uint(b))
+	}
+	return out, nil
+}
+
+// Region returns the memory region of an address, nil when there is none.
+func (mo *memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
+
+// StringAt reads text up to a zero byte.
+func (mo *memory) StringAt(addr uint64) (string, error) { return mo.cString(addr) }
+
+// sectionBase is the address of a data section's bytes.
+func (mo *memory) sectionBase(def *loader.Map) (uint64, error) {
+	m, ok := mo.m.Map(def)
+	if !ok {
+		return 0, fmt.Errorf("section %s is not simulated", def.Section)
+	}
+	if d, ok := m.(maps.ValueBase); ok {
+		addr, errno := d.DirectValue(0)
+		if errno != 0 {
+			return 0, errno
+		}
+		return addr + def.ArenaOffset, nil
+	}
+	addr, errno := m.Lookup(0, make([]byte, 4))
+	if errno != 0 {
+		return 0, errno
+	}
+	return addr, nil
+}
+
+// look prepares for reading memory that may come into being when it is read: the state is recorded, and comes
+// back before anything is executed or changed.
+func (mo *memory) look() {
+	if mo.clean == nil {
+		mo.clean = mo.m.Snapshot()
+	}
+}
+
+// unlook takes back what looking brought into being.
+func (mo *memory) unlook() {
+	if mo.clean != nil {
+		mo.m.Restore(mo.clean)
+		mo.clean = nil
+		mo.refresh()
+	}
+}
+
+// looking records the state when what is looked at may come into being.
+func (mo *memory) looking() {
+	if !mo.changing {
+		mo.look()
+	}
+}
+
+// kernelOwned reports whether memory has the target's layout: kernel objects, and what programs are called with.
+func (mo *memory) kernelOwned(addr uint64) bool {
+	if mo.m.Kernel().ObjectAt(addr) != nil {
+		return true
+	}
+	r := mo.m.Memory().Find(addr)
+	return r != nil && r.Kind == mem.Context
+}
+
+func (mo *memory) uint(b []byte) uint64 {
+	o := mo.m.Memory().ByteOrder()
+	switch len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(o.Uint16(b))
+	case 4:
+		return uint64(o.Uint32(b))
+	case 8:
+		return o.Uint64(b)
+	}
+	return 0
+}
+
+func (mo *memory) putUint(b []byte, v uint64) {
+	o := mo.m.Memory().ByteOrder()
+	switch len(b) {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		o.PutUint16(b, uint16(v))
+	case 4:
+		o.PutUint32(b, uint32(v))
+	case 8:
+		o.PutUint64(b, v)
+	}
+}
+
+// maxRead bounds the memory one value reads.
+const maxRead = 1 << 20
+
+// isView reports whether memory is a context whose fields are computed when they are read (xdp_md, __sk_buff).
+func (mo *memory) isView(addr uint64) bool {
+	r := mo.m.Memory().Find(addr)
+	return r != nil && r.Kind == mem.Context && r.View != nil && mo.m.Kernel().ObjectAt(addr) == nil
+}
+
+// maxAddr is the last address.
+const maxAddr = math.MaxUint64
+
+// peek reads memory as the debugger: nothing is logged, and no watchpoint reports.
+func (mo *memory) peek(addr uint64, p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if addr > maxAddr-uint64(len(p)) {
+		return &mem.Fault{Kind: mem.Unmapped, Addr: addr, Size: len(p)}
+	}
+	m := mo.m.Memory()
+	if r := m.Find(addr); (r == nil || r.View != nil) && !mo.changing {
+		mo.look()
+	}
+	var f *mem.Fault
+	mo.m.Quietly(func() {
+		if f = m.Read(addr, p); f != nil && f.Kind == mem.UserPointer {
+			f = m.ReadUser(addr, p)
+		}
+	})
+	if f != nil {
+		return &MemoryError{f}
+	}
+	return nil
+}
+
+// MemoryError is memory that cannot be read or written.
+type MemoryError struct{ Fault *mem.Fault }
+
+// Error reports what lies at the address.
+func (e *MemoryError) Error() string {
+	if e.Fault.Kind == mem.NullPointer {
+		return fmt.Sprintf("cannot access %#x: null pointer", e.Fault.Addr)
+	}
+	return "cannot access memory: " + e.Fault.Error()
+}
+
+// Unwrap returns the fault.
+func (e *MemoryError) Unwrap() error { return e.Fault }
+
+// poke writes memory as the debugger, read-only memory too.
+func (mo *memory) poke(addr uint64, p []byte) error {
+	if mo.m.Kernel().Poke(addr, p) {
+		return nil
+	}
+	m := mo.m.Memory()
+	var f *mem.Fault
+	mo.m.Quietly(func() {
+		r := m.Find(addr)
+		ro := r != nil && r.ReadOnly && r.View == nil
+		if ro {
+			m.SetReadOnly(r, false)
+			defer m.SetReadOnly(r, true)
+		}
+		if f = m.Write(addr, p); f != nil && f.Kind == mem.UserPointer {
+			f = m.WriteUser(addr, p)
+		}
+	})
+	if f != nil {
+		return &MemoryError{f}
+	}
+	return nil
+}
+
+// pointerAt reads a pointer.
+func (mo *memory) pointerAt(addr uint64) (uint64, error) {
+	b := make([]byte, mo.m.Memory().PointerSize())
+	if err := mo.peek(addr, b); err != nil {
+		return 0, err
+	}
+	return mo.uint(b), nil
+}

@@ -1,0 +1,205 @@
+package debug
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/mem"
+)
+
+// namer describes what lies at addresses and where memory had its first value from. It has no state.
+type namer struct {
+	*subject
+	*selection
+	*timeline
+	*codeMap
+	*memory
+	*printer
+	*frames
+	defaults bool // fields that nobody set have default values
+}
+
+// memoryOrigin describes what memory was before anyone wrote it: a kernel field, a packet byte, a map element, an argument.
+func (na *namer) memoryOrigin(addr uint64, size int) string {
+	k := na.m.Kernel()
+	r := na.m.Memory().Find(addr)
+	inContext := r != nil && r.Kind == mem.Context
+	if o, typ, path, ok := k.Resolve(addr); ok && !inContext {
+		text := "kernel object " + o.Role()
+		if path != "" {
+			if size > 1 {
+				path = strings.TrimSuffix(path, "[0]") // of an array as a whole
+			}
+			text = fmt.Sprintf("kernel field %s.%s of %s", typ, path, o.Role())
+		}
+		switch known, made := k.Known(addr, uint64(size)); {
+		case made:
+			return text + ", a default value"
+		case !known && na.defaults:
+			return text + ", a default value"
+		case !known:
+			return text + ", which nothing set: it reads as 0"
+		}
+		return text
+	}
+	if r == nil {
+		if k.IsUserAddress(addr) {
+			return "user memory " + na.addressText(addr)
+		}
+		return na.WhatIs(addr)
+	}
+	switch r.Kind {
+	case mem.Context:
+		return na.contextOrigin(addr)
+	case mem.Packet:
+		return na.packetOrigin(addr, size)
+	case mem.Stack:
+		return "stack that nothing was written to: " + na.addressText(addr)
+	case mem.Global:
+		return fmt.Sprintf("global data %s, as before the run", na.globalName(addr))
+	case mem.MapValue:
+		return fmt.Sprintf("map element %s, as before the run", na.globalName(addr))
+	case mem.UserMem:
+		return "user memory " + na.addressText(addr)
+	case mem.RingbufRecord:
+		return fmt.Sprintf("byte %d of the record, which nothing was written to", addr-r.Base)
+	}
+	return na.WhatIs(addr)
+}
+
+// globalName names a global variable or a map element.
+func (na *namer) globalName(addr uint64) string {
+	for _, def := range na.linked.Maps {
+		base, err := na.sectionBase(def)
+		if len(def.Vars) == 0 || err != nil {
+			continue
+		}
+		for _, v := range def.Vars {
+			if off := addr - base - uint64(v.Off); off < uint64(v.Size) {
+				if off != 0 {
+					return fmt.Sprintf("%s+%d (%s)", v.Name, off, def.Name)
+				}
+				return fmt.Sprintf("%s (%s)", v.Name, def.Name)
+			}
+		}
+	}
+	return na.addressName(addr)
+}
+
+// contextOrigin names a place in what the program was called with.
+func (na *namer) contextOrigin(addr uint64) string {
+	if na.run == nil {
+		return na.WhatIs(addr)
+	}
+	c := na.run.Context()
+	off := addr - c.Addr
+	if off >= uint64(c.Size) {
+		return na.WhatIs(addr)
+	}
+	if c.Type == "args" {
+		at := uint64(0)
+		for _, a := range c.Args {
+			n := uint64(8)
+			if size, err := (Type{Spec: a.Spec, ID: a.Type}).size(); err == nil && size > 8 {
+				n = 16
+			}
+			if off >= at && off < at+n {
+				return fmt.Sprintf("argument %s of %s", a.Name, c.Func)
+			}
+			at += n
+		}
+		if c.Returns {
+			return "return value of " + c.Func
+		}
+	}
+	if t, err := na.FindType("struct", c.Type); err == nil {
+		if path := fieldAt(t, off); path != "" {
+			text := fmt.Sprintf("context field %s.%s", c.Type, path)
+			for _, a := range c.Args {
+				if a.Name != "" && a.Value != 0 && c.Type == "pt_regs" {
+					if v, err := na.Examine(addr, 8, 1); err == nil && v[0] == a.Value {
+						return fmt.Sprintf("%s: argument %s of %s", text, a.Name, c.Func)
+					}
+				}
+			}
+			return text
+		}
+	}
+	return na.addressName(addr)
+}
+
+// packetOrigin names a place in the packet.
+func (na *namer) packetOrigin(addr uint64, size int) string {
+	pkt, err := na.packet()
+	if err != nil || addr < pkt.Addr {
+		return "packet metadata"
+	}
+	off := addr - pkt.Addr
+	text := fmt.Sprintf("packet byte %d", off)
+	if size > 1 {
+		text = fmt.Sprintf("packet bytes %d to %d", off, off+uint64(size)-1)
+	}
+	if name := na.packetField(off); name != "" {
+		text += " (" + name + ")"
+	}
+	return text
+}
+
+// WhatIs describes what lies at an address: the object, the field, the region.
+func (na *namer) WhatIs(addr uint64) string {
+	k := na.m.Kernel()
+	if o, typ, path, ok := k.Resolve(addr); ok {
+		text := fmt.Sprintf("%#x: ", addr)
+		switch {
+		case path == "" || addr == o.Addr():
+			text += fmt.Sprintf("%s %s", typ, o.Role())
+		default:
+			text += fmt.Sprintf("%s.%s of %s", typ, path, o.Role())
+		}
+		text += fmt.Sprintf(" (kernel object of %d bytes at %#x)", o.Size(), o.Addr())
+		switch known, made := k.Known(addr, 1); {
+		case addr == o.Addr():
+		case made:
+			text += ", value made up"
+		case !known:
+			text += ", no value yet"
+		}
+		return text
+	}
+	if img, pc, ok := na.codeAt(addr); ok {
+		return fmt.Sprintf("%#x: instruction %d of %s: %s", addr, pc, img.Name, na.place(img, pc))
+	}
+	if text, ok := na.frameSlot(addr); ok {
+		return fmt.Sprintf("%#x: %s", addr, text)
+	}
+	if n, ok := na.m.NameAddr(addr); ok {
+		return fmt.Sprintf("%#x: %s", addr, n.Text)
+	}
+	r := na.m.Memory().Find(addr)
+	if r == nil {
+		near, delta, _ := na.m.Memory().Nearest(addr)
+		if near != nil && delta < 1<<16 && delta > -1<<16 {
+			return fmt.Sprintf("%#x: nothing is there; the nearest memory is %s, %d bytes away", addr, near.Describe(addr), delta)
+		}
+		return fmt.Sprintf("%#x: nothing is there", addr)
+	}
+	return fmt.Sprintf("%#x: %s, offset %d", addr, r.Describe(addr), addr-r.Base)
+}
+
+// frameSlot names a place in the stack of an activation.
+func (na *namer) frameSlot(addr uint64) (string, bool) {
+	if na.state == Idle {
+		return "", false
+	}
+	for i, f := range na.m.Thread().Frames() {
+		if f.Stack == nil || addr != f.FP && !f.Stack.Contains(addr) {
+			continue
+		}
+		name := ""
+		if fn, ok := na.place(f.Image, max(f.PC-1, 0)).Func(); ok {
+			name = " (" + fn.Name + ")"
+		}
+		return fmt.Sprintf("stack of frame %d%s, r10%+d", i, name, int64(addr-f.FP)), true
+	}
+	return "", false
+}
