@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"os"
+	"path/filepath"
+	"runtime"
 	"sort"
 	"strings"
 	"testing"
@@ -69,10 +71,10 @@ func lines(s *btf.Spec) []string {
 
 // Each object has DWARF, and beside it the BTF that pahole made of it.
 func TestAsPahole(t *testing.T) {
-	for _, name := range []string{"gcc-4", "gcc-5", "clang-4", "clang-5"} {
+	for _, name := range []string{"gcc-4.o", "gcc-5.o", "clang-4.o", "clang-5.o", "arm64.o", "s390x.o", "lto.exe"} {
 		t.Run(name, func(t *testing.T) {
-			got, res := made(t, file(t, name+".o"), Options{})
-			want, err := btf.Load("testdata/"+name+".btf", nil)
+			got, res := made(t, file(t, name), Options{Features: DefaultFeatures})
+			want, err := btf.Load("testdata/"+strings.TrimSuffix(name, filepath.Ext(name))+".btf", nil)
 			require.NoError(t, err)
 			assert.Equal(t, lines(want), lines(got))
 			assert.NotZero(t, res.Functions)
@@ -80,8 +82,26 @@ func TestAsPahole(t *testing.T) {
 	}
 }
 
+// Type units hold the types of a unit in other sections. pahole leaves out types that only they have, so what is compared is the same source without them.
+func TestTypeUnits(t *testing.T) {
+	want, _ := made(t, file(t, "whole-5.o"), Options{Features: DefaultFeatures})
+	for _, name := range []string{"units-4.o", "units-5.o"} {
+		got, _ := made(t, file(t, name), Options{Features: DefaultFeatures})
+		assert.Equal(t, lines(want), lines(got), name)
+	}
+}
+
+// What is made does not depend on how many goroutines decode.
+func TestProcessorsDoNotMatter(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	one, _ := made(t, file(t, "gcc-5.o"), Options{Features: DefaultFeatures})
+	runtime.GOMAXPROCS(8)
+	many, _ := made(t, file(t, "gcc-5.o"), Options{Features: DefaultFeatures})
+	assert.Equal(t, one.Raw(), many.Raw())
+}
+
 func TestGlobalVariables(t *testing.T) {
-	got, res := made(t, file(t, "gcc-5.o"), Options{GlobalVars: true})
+	got, res := made(t, file(t, "gcc-5.o"), Options{Features: DefaultFeatures | GlobalVar})
 	assert.Equal(t, 4, res.Variables)
 	id, ok := got.FindID(btf.KindDatasec, ".data..percpu")
 	require.True(t, ok)
@@ -93,7 +113,7 @@ func TestGlobalVariables(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	got, _ := made(t, file(t, "clang-5.o"), Options{})
+	got, _ := made(t, file(t, "clang-5.o"), Options{Features: DefaultFeatures})
 	text := strings.Join(lines(got), "\n")
 	assert.Contains(t, text, "TYPE_TAG")
 	id, ok := got.FindID(btf.KindDeclTag, "second")
@@ -105,8 +125,8 @@ func TestTags(t *testing.T) {
 
 // A module's types are those that its kernel does not have.
 func TestSplitOnBase(t *testing.T) {
-	base, _ := made(t, file(t, "gcc-5.o"), Options{})
-	got, _ := made(t, file(t, "gcc-5.o"), Options{Base: base})
+	base, _ := made(t, file(t, "gcc-5.o"), Options{Features: DefaultFeatures})
+	got, _ := made(t, file(t, "gcc-5.o"), Options{Features: DefaultFeatures, Base: base})
 	for id := got.FirstID(); int(id) < got.NumTypes(); id++ {
 		assert.Contains(t, []btf.Kind{btf.KindVar, btf.KindDatasec}, got.Kind(id), "symbols are never merged: %s", got.TypeString(id))
 	}
@@ -151,13 +171,13 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	f, err := elf.NewFile(bytes.NewReader(b))
 	require.NoError(t, err)
-	_, err = Make(f, Options{})
+	_, err = Make(f, Options{Features: DefaultFeatures})
 	assert.ErrorIs(t, err, ErrNoDWARF)
 	b, err = withSection(file(t, "gcc-5.o"), ".debug_info", bytes.Repeat([]byte{0x11}, 100))
 	require.NoError(t, err)
 	f, err = elf.NewFile(bytes.NewReader(b))
 	require.NoError(t, err)
-	_, err = Make(f, Options{})
+	_, err = Make(f, Options{Features: DefaultFeatures})
 	assert.ErrorIs(t, err, ErrMalformed)
 }
 
@@ -183,7 +203,7 @@ func FuzzMake(f *testing.F) {
 		if err != nil {
 			return
 		}
-		res, err := Make(e, Options{GlobalVars: true})
+		res, err := Make(e, Options{Features: DefaultFeatures | GlobalVar})
 		if err == nil && res.Types.Dedup(nil) == nil {
 			_, _ = res.Types.Marshal(binary.LittleEndian)
 		}

@@ -24,8 +24,10 @@ var (
 type Options struct {
 	// Base, when not nil, is BTF that the result continues.
 	Base *btf.Spec
-	// GlobalVars writes global variables of all sections, not only per-CPU ones.
-	GlobalVars bool
+	// Features are what is described beyond C types and functions.
+	Features Features
+	// Kfuncs are the flags of kfuncs by name (ids.Section.Kfuncs), for KfuncTags and Attributes.
+	Kfuncs map[string]uint32
 	// Progress, when not nil, is called now and then with what was read of .debug_info; an error of it ends the work.
 	Progress func(done, total int64) error
 }
@@ -36,6 +38,7 @@ type Result struct {
 	// Units is the number of compilation units, Skipped that of units in languages BTF cannot describe.
 	Units, Skipped int
 	Functions      int
+	Kfuncs         int // functions that were tagged as kfuncs
 	Variables      int
 }
 
@@ -76,7 +79,7 @@ func Make(f *elf.File, opt Options) (res *Result, err error) {
 		return nil, err
 	}
 	m := &maker{
-		opt: opt, types: types, syms: symbols(f), linked: f.Type != elf.ET_REL, in: in, res: &Result{Types: types}, done: map[string]bool{},
+		opt: opt, feat: opt.Features, types: types, syms: symbols(f), linked: f.Type != elf.ET_REL, in: in, res: &Result{Types: types}, done: map[string]bool{},
 		seen: map[variableKey]bool{}, offsets: [2]pages{},
 	}
 	if err := m.units(spans); err != nil {
@@ -95,6 +98,7 @@ func guard(err *error) {
 // maker is the state of one run.
 type maker struct {
 	opt    Options
+	feat   Features
 	types  *dedup.Types
 	syms   symbolTable
 	in     *input

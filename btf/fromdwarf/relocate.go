@@ -51,19 +51,28 @@ var dataRelocations = map[elf.Machine]map[uint32]how{
 	elf.EM_BPF: {1: {8, '='}, 2: {8, '='}, 3: {4, '='}, 4: {4, '='}, 10: {4, '='}},
 }
 
-// section returns the bytes of a section, also of one that is compressed the old way, or nil.
+// section returns the bytes of a section, also of one that is compressed the old way, or nil. An object file may have several of a name:
+// each of its type units is one. They follow each other.
 func (r *relocator) section(name string) ([]byte, error) {
-	index := -1
+	var all []byte
 	for i, s := range r.f.Sections {
-		if (s.Name == name || s.Name == ".z"+name[1:]) && s.Type != elf.SHT_NOBITS {
-			index = i
-			break
+		if s.Name != name && s.Name != ".z"+name[1:] || s.Type == elf.SHT_NOBITS {
+			continue
+		}
+		data, err := r.read(i, s)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = data
+		} else {
+			all = append(all, data...)
 		}
 	}
-	if index < 0 {
-		return nil, nil
-	}
-	s := r.f.Sections[index]
+	return all, nil
+}
+
+func (r *relocator) read(index int, s *elf.Section) ([]byte, error) {
 	if s.Size > maxSection {
 		return nil, fmt.Errorf("%w: %s has %d bytes", ErrMalformed, s.Name, s.Size)
 	}

@@ -72,7 +72,7 @@ type variableKey struct {
 
 // wanted reports whether a variable is written.
 func (m *maker) wanted(p place) bool {
-	return strings.HasPrefix(p.section, percpuSection) || m.opt.GlobalVars && p.global
+	return strings.HasPrefix(p.section, percpuSection) && m.feat&Var != 0 || m.feat&GlobalVar != 0 && p.global
 }
 
 // placeOf finds the symbol of a variable: by name, and where names are used twice by address.

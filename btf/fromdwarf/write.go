@@ -31,6 +31,9 @@ func (w *writer) isTag(n *node, kind string) bool {
 
 // tags returns the texts of the tags of that kind that a node has.
 func (w *writer) tags(n *node, kind string) []text {
+	if kind == typeTag && w.feat&TypeTag == 0 || kind == declTag && w.feat&DeclTag == 0 {
+		return nil
+	}
 	var out []text
 	w.parts(n, func(p *node) {
 		if w.isTag(p, kind) {
@@ -181,7 +184,7 @@ func (w *writer) writeType(n *node) {
 
 func (w *writer) writeBase(n *node) {
 	t := w.types
-	if n.encoding == ateFloat {
+	if n.encoding == ateFloat && w.feat&Float != 0 {
 		t.Add(w.str(n.name), dedup.Info(btf.KindFloat, 0, false), uint32(n.size))
 		return
 	}
@@ -301,7 +304,7 @@ func (w *writer) writeEnum(n *node) {
 	}
 	count = min(count, maxVlen)
 	kind := btf.KindEnum
-	if size > 4 {
+	if size > 4 && w.feat&Enum64 != 0 {
 		kind = btf.KindEnum64
 	}
 	t.Add(w.str(n.name), dedup.Info(kind, count, negative), uint32(size))
@@ -358,11 +361,53 @@ func (w *writer) writeFunc(n *node) {
 		return
 	}
 	w.done[string(name)] = true
+	flags, kfunc := w.opt.Kfuncs[string(name)]
 	proto := w.proto(n, ref)
+	if kfunc && w.feat&Attributes != 0 {
+		w.arenaPointers(proto, flags)
+	}
 	t := w.types
 	id := t.Add(w.str(at), dedup.Info(btf.KindFunc, 0, false), proto)
 	w.res.Functions++
 	w.declTags(n, id, dwarf.TagFormalParameter)
+	if kfunc && w.feat&KfuncTags != 0 {
+		w.res.Kfuncs++
+		t.Add(t.Str("bpf_kfunc"), dedup.Info(btf.KindDeclTag, 0, false), id, 1<<32-1)
+		if flags&kfuncFastcall != 0 {
+			t.Add(t.Str("bpf_fastcall"), dedup.Info(btf.KindDeclTag, 0, false), id, 1<<32-1)
+		}
+	}
+}
+
+// Flags of kfuncs that their BTF shows (include/linux/btf.h).
+const (
+	kfuncFastcall  = 1 << 12
+	kfuncArenaRet  = 1 << 13
+	kfuncArenaArg1 = 1 << 14
+	kfuncArenaArg2 = 1 << 15
+)
+
+// arenaPointers puts an attribute into the pointers of a prototype that are into an arena: a TYPE_TAG with kind_flag.
+func (w *writer) arenaPointers(proto, flags uint32) {
+	t := w.types
+	tagged := func(ptr uint32) uint32 {
+		if ptr == 0 || t.Kind(ptr) != btf.KindPtr {
+			return ptr
+		}
+		to := t.Of(ptr)[2]
+		tag := t.Add(t.Str("address_space(1)"), dedup.Info(btf.KindTypeTag, 0, true), to)
+		return t.Add(0, dedup.Info(btf.KindPtr, 0, false), tag)
+	}
+	if flags&kfuncArenaRet != 0 {
+		ptr := tagged(t.Of(proto)[2])
+		t.Of(proto)[2] = ptr
+	}
+	for i, flag := range []uint32{kfuncArenaArg1, kfuncArenaArg2} {
+		if at := 3 + 2*i + 1; flags&flag != 0 && at < len(t.Of(proto)) {
+			ptr := tagged(t.Of(proto)[at])
+			t.Of(proto)[at] = ptr
+		}
+	}
 }
 
 func (w *writer) writeVar(n *node) {

@@ -79,7 +79,8 @@ type Section struct {
 	Order  binary.ByteOrder
 	Groups []Group
 
-	file []byte
+	data []byte // of the section
+	file []byte // nil when the section was read alone
 	at   uint64 // of the section in the file
 	size uint32
 }
@@ -96,16 +97,31 @@ func malformed(format string, args ...any) error {
 // Read finds the lists and sets of an ELF file. The Section keeps file, which must not change. Errors are ErrNotELF, ErrNoSection,
 // ErrNoSymbols and ErrMalformed.
 func Read(file []byte) (s *Section, err error) {
-	defer func() {
-		// debug/elf is robust but not proven so.
-		if r := recover(); r != nil {
-			s, err = nil, fmt.Errorf("%w: %v", ErrNotELF, r)
-		}
-	}()
+	defer guard(&err)
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotELF, err)
 	}
+	if s, err = ReadELF(f); err != nil {
+		return nil, err
+	}
+	if s.at > uint64(len(file)) || uint64(s.size) > uint64(len(file))-s.at {
+		return nil, malformed("the section has %d bytes at %d of %d", s.size, s.at, len(file))
+	}
+	s.file = file
+	return s, nil
+}
+
+func guard(err *error) {
+	// debug/elf is robust but not proven so.
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", ErrNotELF, r)
+	}
+}
+
+// ReadELF is Read of an open file, of which it reads no more than it needs. Such a Section cannot be resolved.
+func ReadELF(f *elf.File) (s *Section, err error) {
+	defer guard(&err)
 	index := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return s.Name == sectionName })
 	if index < 0 {
 		return nil, fmt.Errorf("%w; kernels and modules with BTF have one", ErrNoSection)
@@ -113,11 +129,15 @@ func Read(file []byte) (s *Section, err error) {
 	sec := f.Sections[index]
 	switch {
 	case sec.Type == elf.SHT_NOBITS || sec.Flags&elf.SHF_COMPRESSED != 0:
-		return nil, malformed("the section has no bytes of its own in the file")
-	case sec.Size > maxSection || sec.Offset > uint64(len(file)) || sec.Size > uint64(len(file))-sec.Offset:
-		return nil, malformed("the section has %d bytes at %d of %d", sec.Size, sec.Offset, len(file))
+		return nil, fmt.Errorf("%w: its bytes are not in the file, as in the debug file of a stripped one", ErrNoSection)
+	case sec.Size > maxSection:
+		return nil, malformed("the section has %d bytes", sec.Size)
 	}
-	s = &Section{Order: f.ByteOrder, file: file, at: sec.Offset, size: uint32(sec.Size)}
+	data, err := sec.Data()
+	if err != nil {
+		return nil, malformed("%v", err)
+	}
+	s = &Section{Order: f.ByteOrder, data: data, at: sec.Offset, size: uint32(len(data))}
 	syms, err := f.Symbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, malformed("symbols: %v", err)
@@ -257,7 +277,7 @@ func (s *Section) unused() {
 	}
 }
 
-func (s *Section) word(off uint32) uint32 { return s.Order.Uint32(s.file[s.at+uint64(off):]) }
+func (s *Section) word(off uint32) uint32 { return s.Order.Uint32(s.data[off:]) }
 
 // flagNames are the flags of kfuncs in sets of pairs (include/linux/btf.h).
 var flagNames = []string{

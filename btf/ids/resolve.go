@@ -85,10 +85,13 @@ func (s *Section) IsResolved() bool {
 }
 
 // Resolve returns a copy of the file with every id set, counts written and sets sorted, as resolve_btfids writes it. The entries of
-// types that do not exist, which have id 0, are missing. The error is ErrResolved.
+// types that do not exist, which have id 0, are missing. The error is ErrResolved, or ErrNotELF when there is no file to copy.
 func (s *Section) Resolve(spec *btf.Spec) (file []byte, missing []*Entry, err error) {
 	if s.IsResolved() {
 		return nil, nil, fmt.Errorf("%w; take the file before that", ErrResolved)
+	}
+	if s.file == nil {
+		return nil, nil, fmt.Errorf("%w: the section was read alone", ErrNotELF)
 	}
 	out := bytes.Clone(s.file)
 	sec := out[s.at : s.at+uint64(s.size)]

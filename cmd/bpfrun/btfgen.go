@@ -9,11 +9,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/dedup"
 	"github.com/bpfrun/bpfrun/btf/fromdwarf"
+	"github.com/bpfrun/bpfrun/btf/ids"
 )
 
 // btfGenCommand is bpfrun btf gen.
@@ -21,8 +24,8 @@ type btfGenCommand struct {
 	*console
 	kernels *kernelFlags
 
-	base, output, into string
-	vars               bool
+	base, output, into, features string
+	vars                         bool
 }
 
 func newBTFGenCommand(a *app) *cobra.Command {
@@ -32,33 +35,75 @@ func newBTFGenCommand(a *app) *cobra.Command {
 		Short: "Make BTF of the DWARF of an object, executable, kernel or module",
 		Long: `Make BTF of DWARF 2 to 5, as pahole -J does: types, functions with their parameters, per-CPU variables, declaration and type tags; equal
 types are merged as libbpf does. -o writes raw BTF, --into a copy of the file with the BTF as section .BTF. --base makes split BTF of a module
-on top of a kernel's. Units in C++ and Rust are left out and counted.`,
+on top of a kernel's. Units in C++ and Rust are left out and counted.
+
+--features takes names of pahole's --btf_features: var, float, decl_tag, type_tag, enum64 (these are made without the flag), global_var,
+decl_tag_kfuncs (kfuncs of .BTF_ids get the tags bpf_kfunc and bpf_fastcall), attributes (address_space(1) for arena pointers of kfuncs),
+distilled_base (with --base: .BTF.base, the part of the kernel's types that the module needs, so that it can be moved to another build).`,
 		Example: "  bpfrun btf gen vmlinux -o vmlinux.btf\n  bpfrun btf gen module.ko.debug --base vmlinux.btf --into module.ko",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.output == "" && c.into == "" {
 				return usagef("btf gen needs -o OUT or --into COPY")
 			}
-			return c.btfGen(args[0], c.base, c.output, c.into, c.vars)
+			return c.run(args[0])
 		},
 	}
 	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel that the module's continues")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write raw BTF to")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write raw BTF to; with distilled_base also OUT.base")
 	cmd.Flags().StringVar(&c.into, "into", "", "copy of the file to write, with .BTF")
 	cmd.Flags().BoolVar(&c.vars, "global-vars", false, "write global variables of all sections, not only per-CPU ones")
+	cmd.Flags().StringVar(&c.features, "features", "", "what to describe, as pahole's --btf_features, separated by commas")
 	return cmd
 }
 
-func (c *btfGenCommand) btfGen(path, base, output, into string, vars bool) error {
-	ctx, stop := c.interruptible(context.Background())
-	defer stop()
-	opt := fromdwarf.Options{GlobalVars: vars}
-	if base != "" {
+// options makes options of the flags; f is the file.
+func (c *btfGenCommand) options(path string, f *elf.File) (fromdwarf.Options, error) {
+	opt := fromdwarf.Options{Features: fromdwarf.DefaultFeatures}
+	if c.features != "" {
 		var err error
-		if opt.Base, err = c.kernels.openBTF(base, ""); err != nil {
-			return err
+		if opt.Features, err = fromdwarf.ParseFeatures(c.features); err != nil {
+			return opt, usageError{err}
 		}
 	}
+	if c.vars {
+		opt.Features |= fromdwarf.GlobalVar
+	}
+	if opt.Features&fromdwarf.DistilledBase != 0 && c.base == "" {
+		return opt, usagef("distilled_base needs --base VMLINUX")
+	}
+	if c.base != "" {
+		var err error
+		if opt.Base, err = c.kernels.openBTF(c.base, ""); err != nil {
+			return opt, err
+		}
+	}
+	if opt.Features&(fromdwarf.KfuncTags|fromdwarf.Attributes) == 0 {
+		return opt, nil
+	}
+	s, err := ids.ReadELF(f)
+	if errors.Is(err, ids.ErrNoSection) {
+		return opt, nil // it has no kfuncs
+	}
+	if err == nil {
+		var spec *btf.Spec
+		if s.IsResolved() {
+			// Its own BTF, which it was resolved with.
+			if spec, err = c.kernels.openBTF(path, c.base); err != nil {
+				return opt, err
+			}
+		}
+		opt.Kfuncs, err = s.Kfuncs(spec)
+	}
+	if err != nil {
+		return opt, codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
+	}
+	return opt, nil
+}
+
+func (c *btfGenCommand) run(path string) error {
+	ctx, stop := c.interruptible(context.Background())
+	defer stop()
 	file, err := os.Open(path)
 	if err != nil {
 		return usageError{err}
@@ -67,6 +112,10 @@ func (c *btfGenCommand) btfGen(path, base, output, into string, vars bool) error
 	f, err := elf.NewFile(file)
 	if err != nil {
 		return codeError{exitLoad, fmt.Errorf("%s: not an ELF file: %w", filepath.Base(path), err)}
+	}
+	opt, err := c.options(path, f)
+	if err != nil {
+		return err
 	}
 	watch := c.silentProgress("percent of the work", 100)
 	defer watch.end()
@@ -82,36 +131,65 @@ func (c *btfGenCommand) btfGen(path, base, output, into string, vars bool) error
 	}
 	opt.Progress = part(0, 70)
 	res, err := fromdwarf.Make(f, opt)
-	if err != nil {
-		return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
+	var sections []fromdwarf.Section
+	if err == nil {
+		sections, err = btfSections(res.Types, f.ByteOrder, opt, part(70, 30))
 	}
-	raw, err := dedupTypes(res.Types, f.ByteOrder, part(70, 30))
 	if err != nil {
 		return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
 	}
 	c.note("%d types, %d functions, %d variables of %d compilation units", res.Types.Own(), res.Functions, res.Variables, res.Units)
+	if opt.Features&fromdwarf.KfuncTags != 0 {
+		c.note("%d kfuncs tagged", res.Kfuncs)
+	}
 	if res.Skipped > 0 {
 		c.note("%d units are left out: BTF does not describe their language", res.Skipped)
 	}
-	if into != "" {
-		info, err := file.Stat()
-		if err != nil {
-			return err
-		}
-		err = writeFile(into, func(w io.Writer) error {
-			return fromdwarf.AddSections(w, file, info.Size(), fromdwarf.Section{Name: ".BTF", Content: raw})
-		})
-		if errors.Is(err, fromdwarf.ErrELF) {
-			err = codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
-		}
-		if err != nil {
+	if c.into != "" {
+		if err := copyWith(c.into, path, file, sections); err != nil {
 			return err
 		}
 	}
-	if output == "" {
+	if c.output == "" {
 		return nil
 	}
-	return writeFile(output, func(w io.Writer) error { _, err := w.Write(raw); return err })
+	for _, s := range sections {
+		to := c.output + strings.TrimPrefix(s.Name, ".BTF")
+		if err := writeFile(to, func(w io.Writer) error { _, err := w.Write(s.Content); return err }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// btfSections deduplicates types and returns .BTF, and .BTF.base if that is wanted.
+func btfSections(types *dedup.Types, order binary.ByteOrder, opt fromdwarf.Options, progress func(done, total int64) error) ([]fromdwarf.Section, error) {
+	raw, err := dedupTypes(types, order, progress)
+	if err != nil || opt.Features&fromdwarf.DistilledBase == 0 {
+		return []fromdwarf.Section{{Name: ".BTF", Content: raw}}, err
+	}
+	split, err := btf.Parse(raw, opt.Base)
+	if err != nil {
+		return nil, err
+	}
+	base, own, err := btf.Distill(split)
+	if err != nil {
+		return nil, err
+	}
+	return []fromdwarf.Section{{Name: ".BTF", Content: own.Raw()}, {Name: ".BTF.base", Content: base.Raw()}}, nil
+}
+
+// copyWith writes a copy of an open file with sections.
+func copyWith(to, path string, file *os.File, sections []fromdwarf.Section) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	err = writeFile(to, func(w io.Writer) error { return fromdwarf.AddSections(w, file, info.Size(), sections...) })
+	if errors.Is(err, fromdwarf.ErrELF) {
+		return codeError{exitLoad, fmt.Errorf("%s: %w", filepath.Base(path), err)}
+	}
+	return err
 }
 
 func dedupTypes(types *dedup.Types, order binary.ByteOrder, progress func(done, total int64) error) ([]byte, error) {

@@ -86,7 +86,7 @@ func (c *btfIDsCommand) showIDs(s *ids.Section, spec *btf.Spec) error {
 		if g.Kind != ids.List {
 			head += fmt.Sprintf(" (%d)", g.Count)
 		}
-		if g.Kind == ids.Set8 && g.Flags&1 != 0 {
+		if g.Kind == ids.Set8 && g.Flags&ids.SetOfKfuncs != 0 {
 			head += " of kfuncs"
 		}
 		fmt.Fprintln(c.stdout, head)

@@ -1,0 +1,49 @@
+package ids
+
+import (
+	"fmt"
+
+	"github.com/bpfrun/bpfrun/btf"
+)
+
+// SetOfKfuncs is the flag of a set8 of kfuncs (BTF_SET8_KFUNCS, from Linux 6.9 on; before, no set had flags).
+const SetOfKfuncs = 1
+
+// Kfuncs returns the flags of the functions that sets of kfuncs have, by name; those in several sets have the flags of all. When every set
+// of pairs is unmarked, as before Linux 6.9, all of them count. Once ids are resolved, sets are sorted and symbols no longer stand at their
+// entries: spec, the BTF of the file, then names them; it may be nil when they are not resolved.
+func (s *Section) Kfuncs(spec *btf.Spec) (map[string]uint32, error) {
+	resolved := s.IsResolved()
+	if resolved && spec == nil {
+		return nil, fmt.Errorf("%w, and its flags can only be told by the BTF it was resolved with", ErrResolved)
+	}
+	marked := false
+	for i := range s.Groups {
+		marked = marked || s.Groups[i].Kind == Set8 && s.Groups[i].Flags&SetOfKfuncs != 0
+	}
+	out := map[string]uint32{}
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if g.Kind != Set8 || marked && g.Flags&SetOfKfuncs == 0 {
+			continue
+		}
+		for j := range g.Entries {
+			e := &g.Entries[j]
+			name, kind := e.Name, e.Kind
+			if resolved {
+				if e.ID == 0 {
+					continue // not in the BTF
+				}
+				t, err := spec.Type(e.ID)
+				if err != nil {
+					return nil, malformed("set %s has id %d: %v", g.Name, e.ID, err)
+				}
+				name, kind = t.Name, t.Kind
+			}
+			if kind == btf.KindFunc {
+				out[name] |= e.Flags
+			}
+		}
+	}
+	return out, nil
+}
