@@ -81,7 +81,7 @@ var features = []struct {
 
 // elsewhere are the rows that no test here shows.
 var elsewhere = map[string]string{
-	"F26": "later: the kernel's BTF system calls", "F30": "btf/ids TestResolveWritesWhatResolveBTFIDsWrites", "F33": "cmd/bpfrun TestF33ProgramDump, TestF33NativeProgramDump",
+	"F26": "bpfsys TestF26BTFSystemCalls", "F30": "btf/ids TestResolveWritesWhatResolveBTFIDsWrites", "F33": "cmd/bpfrun TestF33ProgramDump, TestF33NativeProgramDump",
 	"F35": "btf/fromdwarf TestAsPahole, btf/dedup TestUnitsAreMerged", "F36": "btf/check TestEveryFactHasABoundary, conformance/btfcases TestRecordedVerdicts", "F49": "offsets TestPlantedAccessesAreFound, TestBaked",
 }
 
@@ -94,6 +94,28 @@ func TestFeatures(t *testing.T) {
 	for n := 1; n <= 52; n++ {
 		row := fmt.Sprintf("F%02d", n)
 		assert.True(t, shown[row] != (elsewhere[row] != ""), "%s is shown here or named as shown elsewhere", row)
+	}
+	for row, where := range elsewhere {
+		requireTests(t, row, where)
+	}
+}
+
+// requireTests fails unless every test of "package TestA, TestB, package TestC" is in its package.
+func requireTests(t *testing.T, row, where string) {
+	t.Helper()
+	dir := ""
+	for word := range strings.FieldsSeq(strings.ReplaceAll(where, ",", " ")) {
+		if !strings.HasPrefix(word, "Test") {
+			dir = word
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+		require.NoError(t, err)
+		found := slices.ContainsFunc(files, func(name string) bool {
+			b, err := os.ReadFile(name)
+			return err == nil && bytes.Contains(b, []byte("\nfunc "+word+"("))
+		})
+		assert.True(t, found, "%s is shown by %s in %s", row, word, dir)
 	}
 }
 
