@@ -39,6 +39,8 @@ type program struct {
 	matched string
 	// runs is how often a context was made for the program.
 	runs int
+	// begun is how often a run of it began; no snapshot brings it back.
+	begun uint64
 	// accesses remembers the relocations behind instructions that read kernel memory.
 	accesses map[int][]*loader.Reloc
 	// tables holds the memory of the program's jump tables.

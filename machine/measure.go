@@ -40,8 +40,6 @@ type Measurement struct {
 //
 // Configure the machine as Uncovered: recording coverage costs time.
 func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []byte) (*Measurement, error) {
-	m.untracked = true
-	defer func() { m.untracked = false }()
 	start := func() (*Session, *Result, error) { return m.Begin(name, in) }
 	if memory != nil {
 		r, err := m.mem.Alloc(uint64(max(len(memory), 1)), mem.Region{Kind: mem.Scratch, Name: "memory"})
@@ -68,6 +66,8 @@ func (m *Machine) Measure(ctx context.Context, name string, in Input, memory []b
 		return nil, err
 	}
 	out := &Measurement{First: s.Finish()}
+	m.untracked = true // what follows is timed
+	defer func() { m.untracked = false }()
 	if out.First.Fault != nil {
 		return out, nil
 	}

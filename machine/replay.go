@@ -167,9 +167,9 @@ func (r *Replay) Run(ctx context.Context, packet []byte) (out Outcome, err error
 	}
 	made := m.calls.made
 	t := m.thread
-	if tracks := !m.untracked && tracksPacket(r.packets); tracks || r.tracked {
-		t.Track(tracks)
-		r.tracked = tracks
+	if on := !m.untracked && tracks(r.packets); on || r.tracked {
+		t.Track(on)
+		r.tracked = on
 	}
 	r.packets++
 	t.Start(r.p.img, r.ctx.Addr)

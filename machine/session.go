@@ -53,7 +53,7 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	m.last = kctx
 	m.begin(p, kctx, res, in.Overrides)
 	m.run.ignoreUnset = in.IgnoreUnset
-	m.thread.Track(m.engine == nil && !m.untracked)
+	m.thread.Track(m.tracksRun(p, in))
 	s := &Session{m: m, p: p, ctx: kctx, before: m.contents(), res: res, overrides: in.Overrides, in: in}
 	m.useArena(p)
 	if !isUSDT(p) { // of those the cookie is the number of the spec, 0
@@ -78,9 +78,14 @@ func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
 	for !s.over {
 		limit, began := s.m.cfg.MaxInsns-min(s.spent(), s.m.cfg.MaxInsns), t.Insns()
-		switch s.m.step(min(n, limit-min(began, limit))) {
+		most := s.m.trackedFor(n, s.insns+began)
+		switch s.m.step(min(most, limit-min(began, limit))) {
 		case vm.Budget:
 			if t.Insns() < limit {
+				cut := most < n
+				if n -= min(n, t.Insns()-min(began, t.Insns())); cut && n > 0 && s.insns+t.Insns() >= trackedInsns {
+					continue // natively from here on
+				}
 				return vm.Budget
 			}
 			t.Abort(s.limitReached())

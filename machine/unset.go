@@ -29,14 +29,44 @@ type StackRead struct {
 }
 
 const (
-	// trackedPackets is how many packets of a replay run on the interpreter, which tracks what was written to the stack.
-	trackedPackets = 16
-	// trackedEvery is how often it does after those.
+	// trackedRuns is how many runs of a program, or packets of a replay, begin on the interpreter, which tracks what was written to
+	// the stack; native code does not.
+	trackedRuns = 16
+	// trackedEvery is how often they do after those.
 	trackedEvery = 1024
+	// trackedInsns is how many instructions of such a run the interpreter executes where there is native code: some milliseconds.
+	trackedInsns = 1 << 19
 )
 
-// tracksPacket reports whether the run of that packet, counted from 0, is tracked.
-func tracksPacket(n uint64) bool { return n < trackedPackets || n%trackedEvery == 0 }
+// tracks reports whether that run, counted from 0, is tracked.
+func tracks(n uint64) bool { return n < trackedRuns || n%trackedEvery == 0 }
+
+// tracksRun reports whether a run that begins is tracked: on the interpreter every one. An engine that is compared with the interpreter
+// has to execute everything.
+func (m *Machine) tracksRun(p *program, in Input) bool {
+	n := p.begun
+	p.begun++
+	switch {
+	case m.untracked:
+		return false
+	case m.engine == nil:
+		return true
+	}
+	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && tracks(n)
+}
+
+// trackedFor is how many of n instructions to execute next, after a run has executed done: a tracked run on a machine with native code
+// is tracked up to trackedInsns.
+func (m *Machine) trackedFor(n, done uint64) uint64 {
+	if m.engine == nil || !m.thread.Tracks() {
+		return n
+	}
+	if done >= trackedInsns {
+		m.thread.Track(false)
+		return n
+	}
+	return min(n, trackedInsns-done)
+}
 
 // garbage is what stacks hold before programs write them: no byte is 0, since zeros look clean.
 func garbage(k *kernel.Kernel) *[vm.StackSize]byte {

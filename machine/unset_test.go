@@ -52,6 +52,26 @@ func TestStackBytesNobodyWrote(t *testing.T) {
 	}
 }
 
+// TestNativeRunsTrackTheirBeginning: with native code the first runs, and some of the others, begin on the interpreter, so that they warn
+// as others do; runs that do not ask are native.
+func TestNativeRunsTrackTheirBeginning(t *testing.T) {
+	if !machine.NativeCode() {
+		t.Skip("no native code on this system")
+	}
+	const object = "../testdata/objects/clang-14/silent.o"
+	m := compose(t, load(t, object, target(t, embedded.Name)), machine.Config{Engine: machine.EngineJIT})
+	warned := 0
+	for range 2048 {
+		res := run(t, m, "warn_padding_in_key")
+		require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
+		warned += len(res.StackReads)
+	}
+	assert.Equal(t, 16+1, warned, "the first ones, and number 1,024")
+	res, err := m.Run(t.Context(), "warn_padding_in_record", machine.Input{IgnoreUnset: true})
+	require.NoError(t, err)
+	assert.Empty(t, res.StackReads)
+}
+
 // TestReplaysTrackSamples: native code tracks nothing, so the first packets and some of the others run on the interpreter.
 func TestReplaysTrackSamples(t *testing.T) {
 	for _, engine := range []machine.Engine{machine.EngineInterpreter, machine.EngineJIT} {

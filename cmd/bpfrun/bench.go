@@ -124,6 +124,9 @@ func (c *benchCommand) bench(path string) error {
 	if err := benchFailure(m, res.First); err != nil {
 		return err
 	}
+	for _, w := range res.First.Warnings {
+		fmt.Fprintf(c.stderr, "bpfrun: warning: %s\n", w)
+	}
 	doc.Ret, doc.Insns, doc.CompileNS = report.Hex64(res.First.Ret), res.First.Insns, res.Compile.Nanoseconds()
 	doc.Min, doc.Median, doc.Native = round(res.Min), round(res.Median), math.Round(1000*res.Native)/1000
 	if doc.Engine == "jit" && doc.Native < 0.5 {
