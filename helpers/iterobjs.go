@@ -1,9 +1,9 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/helpers/guest"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"

@@ -1,9 +1,9 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/helpers/printf"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"

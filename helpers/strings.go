@@ -2,8 +2,8 @@ package helpers
 
 import (
 	"bytes"
-	"github.com/bpfrun/bpfrun/helpers/printf"
 
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )

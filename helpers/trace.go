@@ -1,9 +1,9 @@
 package helpers
 
 import (
-	"github.com/bpfrun/bpfrun/helpers/printf"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/helpers/printf"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )

@@ -20,18 +20,25 @@ type AddrName struct {
 // addrFloor is below every address of simulated kernel memory, on targets with 4-byte pointers too.
 const addrFloor = 1 << 20
 
+// addresses names simulated addresses. Its state is what the pointer arguments of hooks are called.
+type addresses struct {
+	mem     *mem.Memory
+	kernel  *kernel.Kernel
+	argKeys map[string]string // of pointer arguments, by role
+}
+
 // NameAddr names an address so that results of different machines can be compared. ok is false for numbers that
 // are no address the machine gave out.
-func (m *Machine) NameAddr(addr uint64) (name AddrName, ok bool) {
-	if m.mem.Truncate(addr) != addr || addr < addrFloor {
+func (ad *addresses) NameAddr(addr uint64) (name AddrName, ok bool) {
+	if ad.mem.Truncate(addr) != addr || addr < addrFloor {
 		return AddrName{}, false
 	}
-	if m.kernel.IsUserAddress(addr) {
-		text, ok := m.kernel.UserName(addr)
+	if ad.kernel.IsUserAddress(addr) {
+		text, ok := ad.kernel.UserName(addr)
 		return AddrName{text, text}, ok
 	}
-	if o, _, path, ok := m.kernel.Resolve(addr); ok {
-		name = AddrName{m.argKey(o.Role()), o.Role()}
+	if o, _, path, ok := ad.kernel.Resolve(addr); ok {
+		name = AddrName{ad.argKey(o.Role()), o.Role()}
 		if path != "" && addr != o.Addr() {
 			name.Key += "." + path
 			name.Text += "." + path
@@ -39,9 +46,9 @@ func (m *Machine) NameAddr(addr uint64) (name AddrName, ok bool) {
 		return name, true
 	}
 	text, ok := "", false
-	if sym, off, is := m.kernel.SymbolAt(addr); is {
+	if sym, off, is := ad.kernel.SymbolAt(addr); is {
 		text, ok = fmt.Sprintf("%s+%#x", sym, off), true
-	} else if r := m.mem.Find(addr); r != nil && r.Kind != mem.Text && (r.Kind != mem.Scratch || r.Name != "") {
+	} else if r := ad.mem.Find(addr); r != nil && r.Kind != mem.Text && (r.Kind != mem.Scratch || r.Name != "") {
 		text, ok = regionName(r, addr), true
 	}
 	return AddrName{text, text}, ok
@@ -59,9 +66,9 @@ func regionName(r *mem.Region, addr uint64) string {
 }
 
 // noteArgs remembers what the pointer arguments of a hook are called.
-func (m *Machine) noteArgs(args []kernel.Arg) {
-	if m.argKeys == nil {
-		m.argKeys = map[string]string{}
+func (ad *addresses) noteArgs(args []kernel.Arg) {
+	if ad.argKeys == nil {
+		ad.argKeys = map[string]string{}
 	}
 	count := map[string]int{}
 	for _, a := range args {
@@ -69,20 +76,20 @@ func (m *Machine) noteArgs(args []kernel.Arg) {
 			continue
 		}
 		typ, role := a.Object.TypeName(), a.Object.Role()
-		if _, seen := m.argKeys[role]; !seen {
-			m.argKeys[role] = fmt.Sprintf("%s#%d", typ, count[typ])
+		if _, seen := ad.argKeys[role]; !seen {
+			ad.argKeys[role] = fmt.Sprintf("%s#%d", typ, count[typ])
 		}
 		count[typ]++
 	}
 }
 
 // argKey replaces the argument a role starts with.
-func (m *Machine) argKey(role string) string {
+func (ad *addresses) argKey(role string) string {
 	end := strings.IndexAny(role, ".[")
 	if end < 0 {
 		end = len(role)
 	}
-	if key, ok := m.argKeys[role[:end]]; ok {
+	if key, ok := ad.argKeys[role[:end]]; ok {
 		return key + role[end:]
 	}
 	return role

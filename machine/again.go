@@ -59,20 +59,20 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 }
 
 // iteration describes what an iterator visits in this machine: its maps and programs, and the elements of the map chosen.
-func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
+func (cs *contexts) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if progtype.Of(p.lp.Type).TargetOf(p.lp.Attach) != progtype.Iterator {
 		return nil, nil
 	}
 	it := &kernel.IterSpec{Given: in.Elements}
-	for _, b := range m.maps {
+	for _, b := range cs.reg.maps {
 		if b.m != nil {
 			it.Maps = append(it.Maps, mapInfo(b.m))
 		}
 	}
-	for _, q := range m.programs {
+	for _, q := range cs.reg.programs {
 		it.Programs = append(it.Programs, kernel.ProgInfo{ID: q.id, Name: q.lp.Name, Type: q.lp.Type, Insns: len(q.lp.Insns)})
 	}
-	b, err := m.iterMap(p, in)
+	b, err := cs.iterMap(p, in)
 	if err != nil || b == nil {
 		return it, err
 	}
@@ -81,7 +81,7 @@ func (m *Machine) iteration(p *program, in Input) (*kernel.IterSpec, error) {
 	if in.Elements != nil {
 		return it, nil
 	}
-	it.Elements, it.Regions, err = m.mapElements(b)
+	it.Elements, it.Regions, err = cs.mapElements(b)
 	return it, err
 }
 
@@ -97,19 +97,19 @@ var iterates = map[uapi.MapType]bool{
 }
 
 // iterMap is the map an iterator was attached with: the one chosen, else the object's first that fits.
-func (m *Machine) iterMap(p *program, in Input) (maps.Map, error) {
+func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	if p.lp.AttachTo != "bpf_map_elem" {
 		return nil, nil
 	}
-	if b := m.byDef[in.MapDef]; b != nil && b.m != nil && iterates[b.def.Type] {
+	if b := cs.reg.byDef[in.MapDef]; b != nil && b.m != nil && iterates[b.def.Type] {
 		return b.m, nil
 	}
-	for _, b := range m.maps {
+	for _, b := range cs.reg.maps {
 		if b.m == nil || !iterates[b.def.Type] || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
 			continue
 		}
 		if in.Map == "" && p.runs == 0 {
-			m.warnf("program %s: user space chooses the map whose elements it visits: %s assumed", p.lp.Name, b.def.Name)
+			cs.warnf("program %s: user space chooses the map whose elements it visits: %s assumed", p.lp.Name, b.def.Name)
 		}
 		return b.m, nil
 	}
@@ -121,15 +121,15 @@ func (m *Machine) iterMap(p *program, in Input) (maps.Map, error) {
 
 // mapElements gives the elements of a map their places, which take the regions: keys are copies, values those of the map; of a per-CPU map a
 // copy of all CPUs' values.
-func (m *Machine) mapElements(b maps.Map) (out []kernel.MapElement, regions []*mem.Region, err error) {
+func (cs *contexts) mapElements(b maps.Map) (out []kernel.MapElement, regions []*mem.Region, err error) {
 	s := b.Spec()
 	alloc := func(data []byte, what string) (uint64, error) {
-		r, err := m.mem.Alloc(uint64(max(len(data), 1)), mem.Region{Kind: mem.Scratch, Name: what + " of " + s.Name, ReadOnly: true})
+		r, err := cs.mem.Alloc(uint64(max(len(data), 1)), mem.Region{Kind: mem.Scratch, Name: what + " of " + s.Name, ReadOnly: true})
 		if err != nil {
 			return 0, err
 		}
 		regions = append(regions, r)
-		copy(m.mem.Bytes(r), data)
+		copy(cs.mem.Bytes(r), data)
 		return r.Base, nil
 	}
 	for _, key := range mapKeys(b) {

@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/helpers"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
@@ -60,8 +61,21 @@ func (e *NotSimulatedError) Error() string {
 	return fmt.Sprintf("not simulated: %s", strings.Join(e.What, ", "))
 }
 
+// binder gives programs their code: it resolves what their instructions refer to. Its state is which programs of the object obtain typed
+// pointers.
+type binder struct {
+	reg     *registry
+	mem     *mem.Memory
+	kernel  *kernel.Kernel
+	text    *vm.Text
+	refuses func(*loader.LinkedProgram) error
+	// instrument is told of every call that is bound, and may wrap it.
+	instrument func(p *program, pc int, f *vm.Func)
+	typed      *typedObject
+}
+
 // bind gives a program its code. What cannot be bound is kept as the program's status and error.
-func (m *Machine) bind(lp *loader.LinkedProgram) *program {
+func (bin *binder) bind(lp *loader.LinkedProgram) *program {
 	p := &program{lp: lp, typ: lp.Type}
 	switch lp.Status {
 	case loader.StatusAbsent:
@@ -78,46 +92,46 @@ func (m *Machine) bind(lp *loader.LinkedProgram) *program {
 	default:
 		p.status = StatusOK
 	}
-	if m.extension(p); p.status == StatusAbsent {
+	if bin.extension(p); p.status == StatusAbsent {
 		return p
 	}
-	if m.cfg.Refuses != nil {
-		if err := m.cfg.Refuses(lp); err != nil {
+	if bin.refuses != nil {
+		if err := bin.refuses(lp); err != nil {
 			p.status, p.err = StatusRefused, err
 			return p
 		}
 	}
 	p.reach = lp.Reachable()
-	if missing := m.missing(p); len(missing) > 0 {
+	if missing := bin.missing(p); len(missing) > 0 {
 		p.status, p.err = StatusNotSimulated, &NotSimulatedError{lp.Name, missing}
 		return p
 	}
-	p.typed, p.locks = m.obtainsTypedPointers(lp), takesLock(lp)
-	if err := m.placeJumpTables(p); err != nil {
+	p.typed, p.locks = bin.obtainsTypedPointers(lp), takesLock(lp)
+	if err := bin.placeJumpTables(p); err != nil {
 		p.status, p.err = StatusRefused, err
 		return p
 	}
 	img, err := vm.Lower(vm.LowerConfig{
-		Name: lp.Name, Insns: lp.Insns, Fuse: true, Text: m.text, Owner: p,
-		Imm64:             func(pc int) (uint64, error) { return m.imm64(p, pc) },
-		Call:              func(pc int, in decode.Insn) (*vm.Func, error) { return m.function(p, pc, in) },
+		Name: lp.Name, Insns: lp.Insns, Fuse: true, Text: bin.text, Owner: p,
+		Imm64:             func(pc int) (uint64, error) { return bin.imm64(p, pc) },
+		Call:              func(pc int, in decode.Insn) (*vm.Func, error) { return bin.function(p, pc, in) },
 		ExceptionCallback: lp.ExceptionCallback,
 	})
 	if err != nil {
 		p.status, p.err = StatusRefused, err
 		return p
 	}
-	p.img, p.arena = img, m.arenaOf(lp)
-	m.fillJumpTables(p)
+	p.img, p.arena = img, bin.reg.arenaOf(lp)
+	bin.fillJumpTables(p)
 	return p
 }
 
 // placeJumpTables gives the program's instruction arrays their memory: eight bytes a slot, the
 // address of an instruction, read-only (kernel/bpf/bpf_insn_array.c).
-func (m *Machine) placeJumpTables(p *program) error {
+func (bin *binder) placeJumpTables(p *program) error {
 	p.tables = map[*loader.Map]*mem.Region{}
 	for _, def := range p.lp.JumpTables {
-		r, err := m.mem.Alloc(8*uint64(len(def.Slots)), mem.Region{Kind: mem.MapValue, Name: def.Name})
+		r, err := bin.mem.Alloc(8*uint64(len(def.Slots)), mem.Region{Kind: mem.MapValue, Name: def.Name})
 		if err != nil {
 			return &MapError{Map: def.Name, Err: err}
 		}
@@ -127,20 +141,20 @@ func (m *Machine) placeJumpTables(p *program) error {
 }
 
 // fillJumpTables stores the instructions' addresses once the code has its place.
-func (m *Machine) fillJumpTables(p *program) {
+func (bin *binder) fillJumpTables(p *program) {
 	for def, r := range p.tables {
-		b := m.mem.Bytes(r)
+		b := bin.mem.Bytes(r)
 		for i, slot := range def.Slots {
-			m.mem.ByteOrder().PutUint64(b[8*i:], p.img.FuncAddr(int(slot)))
+			bin.mem.ByteOrder().PutUint64(b[8*i:], p.img.FuncAddr(int(slot)))
 		}
-		m.mem.SetReadOnly(r, true)
+		bin.mem.SetReadOnly(r, true)
 	}
 }
 
 // missing names everything the program can reach that is not simulated. It is what lets a
 // program be refused before it runs instead of in the middle.
-func (m *Machine) missing(p *program) []string {
-	if m.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
+func (bin *binder) missing(p *program) []string {
+	if bin.reg.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
 		return []string{"execution of big-endian programs"}
 	}
 	var out []string
@@ -151,7 +165,7 @@ func (m *Machine) missing(p *program) []string {
 			out = append(out, what)
 		}
 	}
-	if !m.kernel.Simulates(p.typ) {
+	if !bin.kernel.Simulates(p.typ) {
 		add("program type " + p.typ.String())
 	} else if what, ok := hookNotSimulated(p.lp); ok {
 		add(what)
@@ -175,7 +189,7 @@ func (m *Machine) missing(p *program) []string {
 			}
 		default:
 			if ref, ok := p.lp.Refs[pc]; ok && ref.Map != nil {
-				if b := m.byDef[ref.Map]; b != nil && b.err != nil {
+				if b := bin.reg.byDef[ref.Map]; b != nil && b.err != nil {
 					add(fmt.Sprintf("map type %v (map %s)", ref.Map.Type, ref.Map.Name))
 				}
 			}
@@ -186,8 +200,8 @@ func (m *Machine) missing(p *program) []string {
 
 // obtainsTypedPointers reports whether a program has a source of typed pointers. Other programs of the object may have put
 // them into maps (kptrs), and a tail call continues with any of them.
-func (m *Machine) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
-	s := m.typedPrograms()
+func (bin *binder) obtainsTypedPointers(lp *loader.LinkedProgram) bool {
+	s := bin.typedPrograms()
 	return s.own[lp] || s.kptrs || s.any && calls(lp, uapi.FuncTailCall)
 }
 
@@ -197,15 +211,28 @@ type typedObject struct {
 	any, kptrs bool
 }
 
+// noteTyped adds a program that came by itself, forgetTyped takes one out.
+func (bin *binder) noteTyped(lp *loader.LinkedProgram) {
+	if bin.typed != nil {
+		bin.typed.look(lp)
+	}
+}
+
+func (bin *binder) forgetTyped(lp *loader.LinkedProgram) {
+	if bin.typed != nil {
+		delete(bin.typed.own, lp)
+	}
+}
+
 // typedPrograms looks at every program once.
-func (m *Machine) typedPrograms() *typedObject {
-	if m.typed == nil {
-		m.typed = &typedObject{own: map[*loader.LinkedProgram]bool{}}
-		for _, lp := range m.linked.Programs {
-			m.typed.look(lp)
+func (bin *binder) typedPrograms() *typedObject {
+	if bin.typed == nil {
+		bin.typed = &typedObject{own: map[*loader.LinkedProgram]bool{}}
+		for _, lp := range bin.reg.linked.Programs {
+			bin.typed.look(lp)
 		}
 	}
-	return m.typed
+	return bin.typed
 }
 
 // look adds what a program shows.
@@ -238,50 +265,17 @@ func hasTypedSource(lp *loader.LinkedProgram) bool {
 	return false
 }
 
-// callCounts counts the calls of a run by function, whichever program they are made from: a tail call takes the run to another.
-type callCounts struct {
-	made  uint64 // calls of all functions, but for those the engine executed itself
-	index map[string]int
-	names []string
-	n     []int
-}
-
-// slot is where the calls of a function are counted.
-func (c *callCounts) slot(name string) int {
-	i, ok := c.index[name]
-	if !ok {
-		if c.index == nil {
-			c.index = map[string]int{}
-		}
-		i = len(c.names)
-		c.index[name] = i
-		c.names = append(c.names, name)
-		c.n = append(c.n, 0)
-	}
-	return i
-}
-
-// take adds the counts to a result and starts again at 0.
-func (c *callCounts) take(into map[string]int) {
-	for i, n := range c.n {
-		if n > 0 {
-			into[c.names[i]] += n
-		}
-	}
-	clear(c.n)
-}
-
 var errUnbound = errors.New("reference is not bound")
 
 // imm64 is the value of a symbolic LD_IMM64.
-func (m *Machine) imm64(p *program, pc int) (uint64, error) {
+func (bin *binder) imm64(p *program, pc int) (uint64, error) {
 	ref, ok := p.lp.Refs[pc]
 	if !ok {
 		return 0, errUnbound
 	}
 	switch ref.Kind {
 	case loader.RefMap, loader.RefMapValue:
-		b := m.byDef[ref.Map]
+		b := bin.reg.byDef[ref.Map]
 		if b == nil || b.m == nil {
 			return 0, fmt.Errorf("map %s: %w", ref.Map.Name, errUnbound)
 		}
@@ -308,22 +302,22 @@ func (m *Machine) imm64(p *program, pc int) (uint64, error) {
 		if ref.Addr != 0 {
 			return ref.Addr, nil
 		}
-		return m.kernel.SymbolAddr(ref.Name), nil
+		return bin.kernel.SymbolAddr(ref.Name), nil
 	case loader.RefKsymBTF:
 		if !ref.Resolved {
 			return 0, nil
 		}
 		name := btf.EssentialName(ref.Name) // a kfunc may have a flavor
-		if addr, ok := m.kernel.KsymAddr(name); ok {
+		if addr, ok := bin.kernel.KsymAddr(name); ok {
 			return addr, nil
 		}
-		return m.kernel.SymbolAddr(name), nil
+		return bin.kernel.SymbolAddr(name), nil
 	}
 	return 0, fmt.Errorf("%s: %w", ref.Name, errUnbound)
 }
 
-// function binds a call. Every call is counted and advances the clock.
-func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error) {
+// function binds a call.
+func (bin *binder) function(p *program, pc int, in decode.Insn) (*vm.Func, error) {
 	var f vm.Func
 	if in.Op() == decode.OpCallKfunc {
 		ref := p.lp.Refs[pc]
@@ -342,27 +336,7 @@ func (m *Machine) function(p *program, pc int, in decode.Insn) (*vm.Func, error)
 	if !slices.Contains(p.calls, f.Name) {
 		p.calls = append(p.calls, f.Name)
 	}
-	i := m.calls.slot(f.Name)
-	if !f.Kfunc {
-		f.Inline = m.inline(uapi.FuncID(in.Imm), f.Name, i)
-	}
-	if p.locks {
-		f.Inline = nil // native code does not ask whether a lock is held
-		f.Fn = m.underLock(p, pc, f)
-	}
-	fn, clock := f.Fn, m.kernel.Clock()
-	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
-		m.calls.made++
-		m.calls.n[i]++
-		clock.Tick()
-		if run := m.run; run != nil && len(run.overrides) > 0 {
-			if v, action, ok := m.override(f.Name, m.calls.n[i], args); ok {
-				return v, action
-			}
-		}
-		r0, action := fn(t, args)
-		return m.worked(t, r0, action)
-	}
+	bin.instrument(p, pc, &f)
 	return &f, nil
 }
 
@@ -371,37 +345,5 @@ func (p *program) relocated(img *vm.Image, pc int) bool {
 	return img == p.img && len(p.accessRelocs(pc)) > 0
 }
 
-// coverage counts reachable and executed instructions.
-func (m *Machine) coverage(p *program) Coverage {
-	var c Coverage
-	for pc := range p.lp.Insns {
-		if !p.reachable(pc) {
-			continue
-		}
-		c.Reachable++
-		if m.executed(p.img, pc) {
-			c.Executed++
-		}
-	}
-	return c
-}
-
 // reachable reports whether a slot is an instruction that constant propagation cannot rule out.
 func (p *program) reachable(pc int) bool { return p.reach[pc] && p.lp.Insns[pc].Code != 0 }
-
-// InsnCoverage says of one instruction whether it may run on the target, and whether it did.
-type InsnCoverage struct{ Reachable, Executed bool }
-
-// Covered returns the coverage of a program by slot, of all runs so far; nil of programs that cannot be run, and without recording ([Config.Uncovered]).
-func (m *Machine) Covered(program string) []InsnCoverage {
-	p := m.byName[program]
-	if p == nil || p.img == nil || m.cover == nil {
-		return nil
-	}
-	out := make([]InsnCoverage, len(p.lp.Insns))
-	for pc := range out {
-		out[pc].Reachable = p.reachable(pc)
-		out[pc].Executed = out[pc].Reachable && m.cover.Covered(p.img, pc)
-	}
-	return out
-}

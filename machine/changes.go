@@ -2,9 +2,11 @@ package machine
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // element is one value of a map at one time; cpu is -1 where values are shared.
@@ -71,4 +73,49 @@ func isZero(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// watched limits which maps are compared before and after a run: those with at most this many
+// bytes of values.
+const watched = 1 << 20
+
+// contents copies the elements of the object's maps, those of tail call targets included.
+func (rec *recorder) contents() map[*boundMap]map[elementID]element {
+	out := map[*boundMap]map[elementID]element{}
+	if rec.cfg.Unwatched {
+		return out
+	}
+	for _, b := range rec.reg.maps {
+		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
+			continue
+		}
+		switch b.m.(type) {
+		case maps.RingBuffer, maps.PerfArray, maps.ProgArray, maps.OuterMap:
+			continue
+		}
+		if _, large := maps.Large(b.m); large {
+			continue
+		}
+		out[b] = elements(b.m)
+	}
+	return out
+}
+
+// isArray reports whether a map type holds all its elements from the start.
+func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray }
+
+func (rec *recorder) changes(before map[*boundMap]map[elementID]element) []Change {
+	var out []Change
+	for _, b := range rec.reg.maps {
+		if old, ok := before[b]; ok {
+			if n, large := maps.Large(b.m); large {
+				if rec.run != nil {
+					rec.run.warn(fmt.Sprintf("map %s has %d elements: what changed in it is not listed", b.def.Name, n))
+				}
+				continue
+			}
+			out = append(out, diffElements(b.def.Name, old, elements(b.m))...)
+		}
+	}
+	return out
 }

@@ -6,28 +6,41 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/progtype"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
+// contexts makes the contexts that runs begin with. Its state is the context of the run before, or of the one that continues.
+type contexts struct {
+	*warnings `snapshot:"fixed"`
+	reg       *registry      `snapshot:"fixed"`
+	mem       *mem.Memory    `snapshot:"fixed"`
+	kernel    *kernel.Kernel `snapshot:"fixed"`
+	last      *kernel.Context
+}
+
+// snapshot records which context that was.
+func (cs *contexts) snapshot() (restore func()) {
+	was := cs.last
+	return func() { cs.last = was }
+}
+
 // newContext makes the context of a run from what the program says about its hook.
-func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
+func (cs *contexts) newContext(p *program, in Input) (*kernel.Context, error) {
 	lp := p.lp
 	if progtype.Of(lp.Type).Context.Layout == progtype.BytesLayout && in.Context == nil {
 		in.Context = make([]byte, syscallContextSize(p.types(), lp.FuncType))
 	}
-	iter, err := m.iteration(p, in)
+	iter, err := cs.iteration(p, in)
 	if err != nil {
 		return nil, err
 	}
 	hook := in.Hook
 	if hook == nil {
-		hook = &Hook{AttachTo: m.attachTo(p), Section: lp.Section}
+		hook = &Hook{AttachTo: cs.attachTo(p), Section: lp.Section}
 	}
-	c, err := m.kernel.NewContext(kernel.ContextSpec{
+	c, err := cs.kernel.NewContext(kernel.ContextSpec{
 		Iter:     iter,
 		ProgType: p.typ, Attach: lp.Attach, AttachTo: hook.AttachTo, Section: hook.Section, Nth: p.runs,
 		ContextType: contextType(p.types(), lp.FuncType), Packet: in.Packet, Bytes: in.Context,
@@ -35,38 +48,29 @@ func (m *Machine) newContext(p *program, in Input) (*kernel.Context, error) {
 	})
 	p.runs++
 	if err == nil {
-		err = m.describeUSDT(p, c, in)
+		err = cs.describeUSDT(p, c, in)
 	}
 	return c, err
 }
 
 // forgetLast frees the context of the run before. It stays until the next run begins, so that debuggers and checks can look at what
 // the program left, and no longer: runs that are repeated need no more memory.
-func (m *Machine) forgetLast() {
-	if m.last != nil {
-		m.last.Free()
-		m.last = nil
-	}
-}
-
-// dropStorage deletes what programs stored with a socket that is gone (bpf_sk_storage_free).
-func (m *Machine) dropStorage(key uint64) {
-	for _, b := range m.maps {
-		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
-			s.DeleteOwner(key) // most have none
-		}
+func (cs *contexts) forgetLast() {
+	if cs.last != nil {
+		cs.last.Free()
+		cs.last = nil
 	}
 }
 
 // attachTo is the hook of a program. A kprobe whose section names no function is attached by user space; most are called
 // like the function they are for, so a function of that name, or of that name after two underscores, gives the arguments their
 // types. That is assumed aloud.
-func (m *Machine) attachTo(p *program) string {
+func (cs *contexts) attachTo(p *program) string {
 	lp := p.lp
 	if lp.SectionFlags.Has(progtype.Pattern) {
 		if p.matched == "" {
-			if p.matched = m.matching(lp.AttachTo); p.matched != lp.AttachTo {
-				m.warnf("program %s: of the functions %s fits %s is assumed (--attach %s=FUNC)", lp.Name, lp.AttachTo, p.matched, lp.Name)
+			if p.matched = cs.matching(lp.AttachTo); p.matched != lp.AttachTo {
+				cs.warnf("program %s: of the functions %s fits %s is assumed (--attach %s=FUNC)", lp.Name, lp.AttachTo, p.matched, lp.Name)
 			}
 		}
 		return p.matched
@@ -75,9 +79,9 @@ func (m *Machine) attachTo(p *program) string {
 		return lp.AttachTo
 	}
 	for _, name := range [...]string{lp.Name, "__" + lp.Name} {
-		if m.linked.Target.HasFunc(name) {
+		if cs.reg.linked.Target.HasFunc(name) {
 			if p.runs == 0 {
-				m.warnf("program %s: its section names no function: %s assumed (--attach %s=FUNC)", lp.Name, name, lp.Name)
+				cs.warnf("program %s: its section names no function: %s assumed (--attach %s=FUNC)", lp.Name, name, lp.Name)
 			}
 			return name
 		}
@@ -128,10 +132,10 @@ func contextStruct(spec *btf.Spec, fn btf.ID) *btf.Type {
 
 // contextRefused turns the reasons why a context cannot be made into the status of the
 // run: a hook the target lacks, a program type that is not simulated.
-func (m *Machine) contextRefused(res *Result, err error) (*Result, error) {
+func (cs *contexts) contextRefused(res *Result, err error) (*Result, error) {
 	var absent *kernel.AbsentError
 	var ns *kernel.NotSimulated
-	p := m.byName[res.Program]
+	p := cs.reg.byName[res.Program]
 	switch {
 	case errors.As(err, &absent):
 		res.Status, p.err = StatusAbsent, err
@@ -141,14 +145,6 @@ func (m *Machine) contextRefused(res *Result, err error) (*Result, error) {
 		return nil, err
 	}
 	return res, nil
-}
-
-// ProgramError returns why a program cannot be run, nil when it can.
-func (m *Machine) ProgramError(name string) error {
-	if p := m.byName[name]; p != nil {
-		return p.err
-	}
-	return nil
 }
 
 // skbLoad serves the packet loads LD_ABS and LD_IND of the program's run.
@@ -168,6 +164,3 @@ func (m *Machine) skbLoad(_ *vm.Thread, off int32, size int) (uint64, bool) {
 	}
 	return v, true
 }
-
-// inContext reports whether an object is the program's context and not kernel memory.
-func inContext(o *kernel.Object) bool { return o.Region() != nil && o.Region().Kind == mem.Context }

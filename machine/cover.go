@@ -18,7 +18,7 @@ type CoverSink interface {
 type Covered struct {
 	Prog *loader.LinkedProgram
 
-	m    *Machine
+	cov  *coverage
 	img  *vm.Image
 	seen []uint64
 }
@@ -34,55 +34,72 @@ func (c *Covered) Slots(f func(pc int)) {
 
 // Ways tells which ways the conditional jump at a slot went.
 func (c *Covered) Ways(pc int) (taken, fell bool) {
-	return c.m.cover.Gone(c.img, pc, vm.Taken), c.m.cover.Gone(c.img, pc, vm.Fell)
+	return c.cov.cover.Gone(c.img, pc, vm.Taken), c.cov.cover.Gone(c.img, pc, vm.Fell)
 }
 
-// Branches calls f for each slot with a conditional jump that has two ways.
-func (m *Machine) Branches(lp *loader.LinkedProgram, f func(pc int)) {
-	if img, ok := m.ImageOf(lp.Name); ok {
-		for pc := range lp.Insns {
-			if branch, _, _ := img.Branches(pc); branch {
-				f(pc)
-			}
-		}
+// coverage is what runs executed. It owns the record of the run and of those before.
+type coverage struct {
+	reg   *registry
+	begin func() (ran func([]Covered)) // of the sink, nil without
+	cover *vm.Patches                  // nil without recording
+	// ever is what earlier runs executed where each run's is told, told who is told: with Config.Cover.
+	ever map[*vm.Image][]uint64
+	told func(ran []Covered)
+}
+
+// start begins to record, and returns what does it.
+func (cov *coverage) start() *vm.Patches {
+	cov.cover = vm.NewPatches(true)
+	if cov.begin != nil {
+		cov.cover.RecordWays()
 	}
+	return cov.cover
+}
+
+// snapshot records what was executed since it was told.
+func (cov *coverage) snapshot() (restore func()) {
+	if cov.cover == nil {
+		return func() {}
+	}
+	was := cov.cover.Snapshot()
+	return func() { cov.cover.Restore(was) }
 }
 
 // tellCovered hands what a run executed to Config.Cover, and forgets it.
-func (m *Machine) tellCovered() {
-	if m.cfg.Cover == nil || m.cover == nil {
+func (cov *coverage) tellCovered() {
+	if cov.begin == nil || cov.cover == nil {
 		return
 	}
 	var list []Covered
-	for _, p := range m.programs {
+	for _, p := range cov.reg.programs {
 		if p.img == nil {
 			continue
 		}
-		seen := m.cover.Coverage(p.img)
+		seen := cov.cover.Coverage(p.img)
 		ran := false
 		for _, w := range seen {
 			ran = ran || w != 0
 		}
 		if ran {
-			list = append(list, Covered{Prog: p.lp, m: m, img: p.img, seen: seen})
-			m.remember(p.img, seen)
+			list = append(list, Covered{Prog: p.lp, cov: cov, img: p.img, seen: seen})
+			cov.remember(p.img, seen)
 		}
 	}
-	if m.covered == nil {
-		m.covered = m.cfg.Cover.Begin(m)
+	if cov.told == nil {
+		cov.told = cov.begin()
 	}
-	m.covered(list)
-	m.cover.Restore(&vm.CoverSnapshot{})
+	cov.told(list)
+	cov.cover.Restore(&vm.CoverSnapshot{})
 }
 
 // remember adds to what was executed in any run, which Result.Coverage counts.
-func (m *Machine) remember(img *vm.Image, seen []uint64) {
-	if m.everCovered == nil {
-		m.everCovered = map[*vm.Image][]uint64{}
+func (cov *coverage) remember(img *vm.Image, seen []uint64) {
+	if cov.ever == nil {
+		cov.ever = map[*vm.Image][]uint64{}
 	}
-	all := m.everCovered[img]
+	all := cov.ever[img]
 	if all == nil {
-		m.everCovered[img] = seen
+		cov.ever[img] = seen
 		return
 	}
 	for i, w := range seen {
@@ -91,9 +108,41 @@ func (m *Machine) remember(img *vm.Image, seen []uint64) {
 }
 
 // executed reports whether a slot was executed in any run.
-func (m *Machine) executed(img *vm.Image, pc int) bool {
-	if all := m.everCovered[img]; all != nil && all[pc/64]>>(pc%64)&1 != 0 {
+func (cov *coverage) executed(img *vm.Image, pc int) bool {
+	if all := cov.ever[img]; all != nil && all[pc/64]>>(pc%64)&1 != 0 {
 		return true
 	}
-	return m.cover.Covered(img, pc)
+	return cov.cover.Covered(img, pc)
+}
+
+// coverage counts reachable and executed instructions.
+func (cov *coverage) of(p *program) Coverage {
+	var c Coverage
+	for pc := range p.lp.Insns {
+		if !p.reachable(pc) {
+			continue
+		}
+		c.Reachable++
+		if cov.executed(p.img, pc) {
+			c.Executed++
+		}
+	}
+	return c
+}
+
+// InsnCoverage says of one instruction whether it may run on the target, and whether it did.
+type InsnCoverage struct{ Reachable, Executed bool }
+
+// Covered returns the coverage of a program by slot, of all runs so far; nil of programs that cannot be run, and without recording ([Config.Uncovered]).
+func (cov *coverage) Covered(program string) []InsnCoverage {
+	p := cov.reg.byName[program]
+	if p == nil || p.img == nil || cov.cover == nil {
+		return nil
+	}
+	out := make([]InsnCoverage, len(p.lp.Insns))
+	for pc := range out {
+		out[pc].Reachable = p.reachable(pc)
+		out[pc].Executed = out[pc].Reachable && cov.cover.Covered(p.img, pc)
+	}
+	return out
 }

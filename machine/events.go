@@ -10,9 +10,9 @@ type sent struct {
 }
 
 // takeEvents takes the records of all ring and perf buffers, in the order the program sent them.
-func (m *Machine) takeEvents() []Event {
+func (rec *recorder) takeEvents() []Event {
 	var queues []sent
-	for _, b := range m.maps {
+	for _, b := range rec.reg.maps {
 		q := sent{b: b}
 		switch t := q.b.m.(type) {
 		case maps.RingBuffer:
@@ -24,12 +24,12 @@ func (m *Machine) takeEvents() []Event {
 			queues = append(queues, q)
 		}
 	}
-	return m.merge(queues)
+	return rec.merge(queues)
 }
 
 // merge brings records of several maps into the order of their sequence numbers. Each map's records are in order already, so the
 // next one is at the front of some queue; a heap of the fronts finds it.
-func (m *Machine) merge(queues []sent) []Event {
+func (rec *recorder) merge(queues []sent) []Event {
 	n := 0
 	for i := range queues {
 		n += len(queues[i].records)
@@ -44,7 +44,7 @@ func (m *Machine) merge(queues []sent) []Event {
 	for len(queues) > 0 {
 		q := &queues[0]
 		r := &q.records[0]
-		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, CPU: r.CPU, Data: r.Data, Type: m.events.Find(q.b.def.Name, len(r.Data))})
+		out = append(out, Event{Map: q.b.def.Name, Kind: q.kind, CPU: r.CPU, Data: r.Data, Type: rec.events.Find(q.b.def.Name, len(r.Data))})
 		if q.records = q.records[1:]; len(q.records) == 0 {
 			last := len(queues) - 1
 			queues[0], queues = queues[last], queues[:last]

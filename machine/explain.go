@@ -32,14 +32,6 @@ func (m *Machine) explain(f *vm.Fault) *Fault {
 	return out
 }
 
-func owner(img *vm.Image) (*program, bool) {
-	if img == nil {
-		return nil, false
-	}
-	p, ok := img.Owner.(*program)
-	return p, ok
-}
-
 // hint describes what to do about a fault.
 func (m *Machine) hint(p *program, f *vm.Fault) string {
 	switch f.Kind {

@@ -9,7 +9,7 @@ import (
 
 // extension decides how a program runs that replaces a function of another program (freplace), which is not here: by the context it
 // declares as its first parameter, in place of the function's. Without one it has nothing to run on and is absent.
-func (m *Machine) extension(p *program) {
+func (bin *binder) extension(p *program) {
 	if progtype.Of(p.lp.Type).Target != progtype.OtherProgram || p.status != StatusOK && p.status != StatusUnknownHook {
 		return
 	}

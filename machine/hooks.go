@@ -30,8 +30,8 @@ func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
 }
 
 // matching is the function a probe of many functions is run for: of those its pattern fits the one with the shortest name.
-func (m *Machine) matching(pattern string) string {
-	spec := m.linked.Target.BTF
+func (cs *contexts) matching(pattern string) string {
+	spec := cs.reg.linked.Target.BTF
 	if spec == nil || !strings.ContainsAny(pattern, "*?") {
 		return pattern
 	}

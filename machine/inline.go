@@ -16,27 +16,27 @@ var inlined = map[uapi.FuncID]vm.InlineKind{
 
 // ledger accounts for the calls that the engine executes itself. It implements [vm.Ledger].
 type ledger struct {
-	m     *Machine
+	acc   *accounts
 	names [vm.NumInlines]string // "" for what no program calls
-	slots [vm.NumInlines]int    // in Machine.calls
+	slots [vm.NumInlines]int    // in accounts.calls
 }
 
 // inline offers a helper to the engine, nil for what always has to be called.
-func (m *Machine) inline(id uapi.FuncID, name string, slot int) *vm.Inline {
+func (acc *accounts) inline(id uapi.FuncID, name string, slot int) *vm.Inline {
 	kind, ok := inlined[id]
 	if !ok {
 		return nil
 	}
-	if m.ledger == nil {
-		m.ledger = &ledger{m: m}
+	if acc.ledger == nil {
+		acc.ledger = &ledger{acc: acc}
 	}
-	m.ledger.names[kind], m.ledger.slots[kind] = name, slot
-	return &vm.Inline{Kind: kind, Ledger: m.ledger, Array: m.arrayAt}
+	acc.ledger.names[kind], acc.ledger.slots[kind] = name, slot
+	return &vm.Inline{Kind: kind, Ledger: acc.ledger, Array: acc.arrayAt}
 }
 
 // arrayAt describes an array to the engine.
-func (m *Machine) arrayAt(addr uint64) (vm.Array, bool) {
-	b, _ := m.mapEnv.ByAddr(addr)
+func (acc *accounts) arrayAt(addr uint64) (vm.Array, bool) {
+	b, _ := acc.mapEnv.ByAddr(addr)
 	a, ok := b.(maps.Array)
 	if !ok {
 		return vm.Array{}, false
@@ -56,7 +56,7 @@ func (m *Machine) arrayAt(addr uint64) (vm.Array, bool) {
 
 // Open lets the engine execute calls unless the run replaces some of them.
 func (l *ledger) Open() bool {
-	run := l.m.run
+	run := l.acc.rec.run
 	return run == nil || len(run.overrides) == 0 || !l.replaced(run.overrides)
 }
 
@@ -71,7 +71,7 @@ func (l *ledger) replaced(overrides map[string]Override) bool {
 
 // Time is that of the simulated clock.
 func (l *ledger) Time() (mono, boot, step uint64) {
-	clock := l.m.kernel.Clock()
+	clock := l.acc.kernel.Clock()
 	return clock.Mono(), clock.Boot(), clock.Step
 }
 
@@ -80,10 +80,10 @@ func (l *ledger) Book(calls *[vm.NumInlines]uint64) {
 	n := uint64(0)
 	for kind, made := range calls {
 		if made != 0 {
-			l.m.calls.n[l.slots[kind]] += int(made)
+			l.acc.calls.n[l.slots[kind]] += int(made)
 			n += made
 		}
 	}
-	clock := l.m.kernel.Clock()
+	clock := l.acc.kernel.Clock()
 	clock.Advance(n * clock.Step)
 }

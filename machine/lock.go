@@ -30,22 +30,21 @@ func takesLock(lp *loader.LinkedProgram) bool {
 }
 
 // underLock makes a call a fault while the program holds a spin lock, unless the kernel permits it there (verifier.c do_check).
-func (m *Machine) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
-	release := uapi.ReleaseOf(m.linked.Target.Version)
+func (acc *accounts) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
 	permitted := false
 	if f.Kfunc {
 		if k, ok := proto.LookupKfunc(btf.EssentialName(p.lp.Refs[pc].Name)); ok {
-			permitted = k.InLock(release)
+			permitted = k.InLock(acc.release)
 		}
 	} else if h, ok := proto.Lookup(uapi.FuncID(f.ID)); ok {
-		permitted = h.InLock(release)
+		permitted = h.InLock(acc.release)
 	}
 	if permitted {
 		return f.Fn
 	}
 	text := fmt.Sprintf("%s is called while the program holds a spin lock; the kernel permits bpf_spin_unlock and few kfuncs there: unlock first", f.Name)
 	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
-		if m.env.Run != nil && m.env.Run.Held.Locked() {
+		if acc.env.Run != nil && acc.env.Run.Held.Locked() {
 			return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: text})
 		}
 		return f.Fn(t, args)

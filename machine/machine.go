@@ -12,6 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
+	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -64,8 +65,21 @@ const (
 	defaultMaxInsns = 100_000_000
 )
 
-// Machine runs the programs of one linked object.
+// Machine runs the programs of one linked object. It composes rooms, each with its own state: what there is ([registry], [globals]), how it
+// came about ([creator], [binder], [warnings]), and what concerns a run ([contexts], [recorder], [accounts], [coverage], [addresses]). Its own
+// state is the simulated hardware and kernel they share. What it does itself is to drive runs: begin, step, finish, let time pass.
 type Machine struct {
+	registry
+	globals
+	creator
+	binder
+	warnings
+	contexts
+	recorder
+	accounts
+	coverage
+	addresses
+
 	linked *loader.Linked
 	cfg    Config
 	mem    *mem.Memory
@@ -74,45 +88,21 @@ type Machine struct {
 	mapEnv *maps.Env
 	text   *vm.Text
 	thread *vm.Thread
-	cover  *vm.Patches
 	engine *jit.Engine // nil for the interpreter alone
-	quiet  bool        // see Quietly
 	here   func() (*vm.Image, int)
 
-	untracked bool // runs are timed
-	// everCovered is what earlier runs executed, covered where each run's is told, with Config.Cover.
-	everCovered map[*vm.Image][]uint64
-	covered     func(ran []Covered)
-
-	maps     []*boundMap
-	byDef    map[*loader.Map]*boundMap
-	programs []*program
-	byName   map[string]*program
-	events   *EventTypes
-	calls    callCounts
-	ledger   *ledger // nil until a program calls what it accounts for
-	run      *runState
-	work     work
-	host     mem.Host        // what programs make the simulation keep
-	last     *kernel.Context // of the run before, or of the one that continues
-	warnings []string
-	lastProg uint32            // id of the newest program
-	argKeys  map[string]string // of pointer arguments, by role
-	typed    *typedObject
+	untracked bool     // runs are timed
+	host      mem.Host // what programs make the simulation keep
 }
+
+// warnings is what was assumed when the machine was composed.
+type warnings struct{ list []string }
 
 // Warnings returns what was assumed when the machine was composed.
-func (m *Machine) Warnings() []string { return m.warnings }
+func (ws *warnings) Warnings() []string { return ws.list }
 
-func (m *Machine) warnf(format string, args ...any) {
-	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
-}
-
-// boundMap is a map definition with what it became: a map, or the reason why there is none.
-type boundMap struct {
-	def *loader.Map
-	m   maps.Map
-	err error
+func (ws *warnings) warnf(format string, args ...any) {
+	ws.list = append(ws.list, fmt.Sprintf(format, args...))
 }
 
 // MapError means that a map of the object could not be created.
@@ -144,7 +134,7 @@ func New(l *loader.Linked, cfg Config) (*Machine, error) {
 	if cfg.MaxInsns == 0 {
 		cfg.MaxInsns = defaultMaxInsns
 	}
-	m := &Machine{linked: l, cfg: cfg, byDef: map[*loader.Map]*boundMap{}, byName: map[string]*program{}, events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
+	m := &Machine{linked: l, cfg: cfg, registry: newRegistry(l)}
 	if err := m.compose(); err != nil {
 		m.Close()
 		return nil, err
@@ -177,7 +167,7 @@ func (m *Machine) compose() (err error) {
 		return err
 	}
 	m.mapEnv = &maps.Env{Mem: m.mem, CPUs: m.cfg.CPUs, Seed: m.cfg.Seed, KernelVersion: t.Version, KernelBTF: t.BTF, Consume: m.cfg.Consume}
-	m.work.left, m.host.Limit = workSlice, m.cfg.MaxKept
+	m.host.Limit = m.cfg.MaxKept
 	m.mapEnv.Host = &m.host
 	m.mapEnv.OnLimit = func(err error) { m.work.err = err }
 	m.kernel.OnSocketFree = m.dropStorage
@@ -192,6 +182,7 @@ func (m *Machine) compose() (err error) {
 	if !m.cfg.Strict {
 		m.mem.OnUnset = m.unset
 	}
+	m.furnish()
 	m.thread.User = m.env
 	m.here = m.atInsn // once: each run needs it
 	m.thread.Skb = m.skbLoad
@@ -199,11 +190,7 @@ func (m *Machine) compose() (err error) {
 		m.cfg.Uncovered = false
 	}
 	if !m.cfg.Uncovered {
-		m.cover = vm.NewPatches(true)
-		if m.cfg.Cover != nil {
-			m.cover.RecordWays()
-		}
-		m.thread.SetPatches(m.cover)
+		m.thread.SetPatches(m.coverage.start())
 	}
 	if err := m.setEngine(); err != nil {
 		return err
@@ -215,6 +202,24 @@ func (m *Machine) compose() (err error) {
 		m.take(lp)
 	}
 	return m.initMaps()
+}
+
+// furnish gives every room what it works on.
+func (m *Machine) furnish() {
+	l, reg := m.linked, &m.registry
+	m.globals = globals{reg: reg, mem: m.mem}
+	m.creator = creator{reg: reg, env: m.mapEnv, cfg: &m.cfg, warnings: &m.warnings}
+	m.contexts = contexts{reg: reg, mem: m.mem, kernel: m.kernel, warnings: &m.warnings}
+	m.recorder = recorder{reg: reg, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.mapEnv, cfg: &m.cfg,
+		events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
+	m.accounts = accounts{rec: &m.recorder, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.env, mapEnv: m.mapEnv, cfg: &m.cfg,
+		release: uapi.ReleaseOf(l.Target.Version), work: work{left: workSlice}}
+	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, instrument: m.accounts.instrument}
+	m.coverage = coverage{reg: reg}
+	if sink := m.cfg.Cover; sink != nil {
+		m.coverage.begin = func() func([]Covered) { return sink.Begin(m) }
+	}
+	m.addresses = addresses{mem: m.mem, kernel: m.kernel}
 }
 
 // Close releases the simulated memory. The machine must not be used afterwards.
@@ -235,31 +240,6 @@ func (m *Machine) Memory() *mem.Memory { return m.mem }
 
 // Thread returns the processor, for debuggers.
 func (m *Machine) Thread() *vm.Thread { return m.thread }
-
-// Linked returns what the machine was made from.
-func (m *Machine) Linked() *loader.Linked { return m.linked }
-
-// EventTypes returns the index that finds the type of event records.
-func (m *Machine) EventTypes() *EventTypes { return m.events }
-
-// Map returns the map of a definition; ok is false when it could not be simulated.
-func (m *Machine) Map(def *loader.Map) (maps.Map, bool) {
-	b := m.byDef[def]
-	if b == nil || b.m == nil {
-		return nil, false
-	}
-	return b.m, true
-}
-
-// MapByName returns the map with that name.
-func (m *Machine) MapByName(name string) (maps.Map, bool) {
-	for _, b := range m.maps {
-		if b.def.Name == name && b.m != nil {
-			return b.m, true
-		}
-	}
-	return nil, false
-}
 
 // ErrNoProgram is returned for a program name the object does not have, ErrNoVariable for a global variable.
 var (

@@ -9,21 +9,29 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
+// creator makes the maps of an object as libbpf does: it has no state of its own.
+type creator struct {
+	*warnings
+	reg *registry
+	env *maps.Env
+	cfg *Config
+}
+
 // createMaps creates every map of the object as libbpf would before loading its programs. A
 // map type that is not simulated is kept with its error: only programs that use it suffer.
-func (m *Machine) createMaps() error {
-	for _, def := range m.linked.Maps {
+func (cr *creator) createMaps() error {
+	for _, def := range cr.reg.linked.Maps {
 		if !def.Autocreate {
 			continue
 		}
-		spec := m.mapSpec(def)
-		m.defaultSize(&spec)
-		created, err := maps.New(m.mapEnv, spec)
+		spec := cr.mapSpec(def)
+		cr.defaultSize(&spec)
+		created, err := maps.New(cr.env, spec)
 		var ns *maps.NotSimulated
 		if err != nil && !errors.As(err, &ns) {
 			return mapError(def, err)
 		}
-		m.note(&boundMap{def: def, m: created, err: err})
+		cr.reg.note(&boundMap{def: def, m: created, err: err})
 	}
 	return nil
 }
@@ -40,10 +48,10 @@ func mapError(def *loader.Map, err error) error {
 }
 
 // mapSpec is the definition with the adjustments libbpf makes at creation.
-func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
+func (cr *creator) mapSpec(def *loader.Map) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,
-		Extra: def.Extra, NumaNode: int32(def.NumaNode), BTF: m.linked.Object.BTF, KeyType: def.KeyType, ValueType: def.ValueType,
+		Extra: def.Extra, NumaNode: int32(def.NumaNode), BTF: cr.reg.linked.Object.BTF, KeyType: def.KeyType, ValueType: def.ValueType,
 		Data: def.DataKind != loader.DataNone,
 	}
 	if len(def.Vars) > 0 {
@@ -54,7 +62,7 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 	}
 	if def.DataKind == loader.DataKconfig {
 		s.Offsets = map[string]uint32{}
-		for _, e := range m.linked.Externs {
+		for _, e := range cr.reg.linked.Externs {
 			if e.Kind == loader.ExternKconfig {
 				s.Offsets[e.Name] = e.Off
 			}
@@ -64,13 +72,13 @@ func (m *Machine) mapSpec(def *loader.Map) maps.Spec {
 	case uapi.MapTypePerfEventArray:
 		// bpf_object__create_map: a perf event array without a size gets one slot for each CPU.
 		if s.MaxEntries == 0 {
-			s.MaxEntries = uint32(m.cfg.CPUs)
+			s.MaxEntries = uint32(cr.cfg.CPUs)
 		}
 	case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
 		s.MaxEntries = maps.RingSize(s.MaxEntries, ringPage)
 	}
 	if def.Inner != nil {
-		inner := m.mapSpec(def.Inner)
+		inner := cr.mapSpec(def.Inner)
 		s.Inner = &inner
 	}
 	return s
@@ -98,51 +106,51 @@ const (
 
 // defaultSize gives a map that user space would size before loading a usual size, and says so.
 // Under Strict the definition is taken as it is, and the kernel's refusal stands.
-func (m *Machine) defaultSize(s *maps.Spec) {
-	if m.cfg.Strict {
+func (cr *creator) defaultSize(s *maps.Spec) {
+	if cr.cfg.Strict {
 		return
 	}
 	if s.Inner == nil && (s.Type == uapi.MapTypeArrayOfMaps || s.Type == uapi.MapTypeHashOfMaps) {
 		s.Inner = &maps.Spec{Name: s.Name + ".inner", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}
-		m.warnf("map %s has no inner map, user space sets it: it stays empty (--inner-map %s=SPEC)", s.Name, s.Name)
+		cr.warnf("map %s has no inner map, user space sets it: it stays empty (--inner-map %s=SPEC)", s.Name, s.Name)
 	}
 	if s.MaxEntries == 0 && s.KeySize != 0 && sized(s.Type) {
 		s.MaxEntries = defaultEntries
 		if s.Type == uapi.MapTypeCpumap {
-			s.MaxEntries = uint32(m.cfg.CPUs) // the kernel takes no more
+			s.MaxEntries = uint32(cr.cfg.CPUs) // the kernel takes no more
 		}
-		m.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+		cr.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 	}
 	if s.MaxEntries == 0 && s.KeySize == 0 {
 		switch s.Type {
 		case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
 			s.MaxEntries = defaultRing
-			m.warnf("ring buffer %s has no size, user space sets it: %d bytes assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+			cr.warnf("ring buffer %s has no size, user space sets it: %d bytes assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 		case uapi.MapTypeBloomFilter, uapi.MapTypeQueue, uapi.MapTypeStack:
 			s.MaxEntries = defaultEntries
-			m.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+			cr.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 		}
 	}
 	if s.Type == uapi.MapTypeStackTrace && s.ValueSize == 0 {
 		s.ValueSize = 8 * defaultStackDepth
-		m.warnf("stack trace map %s has no value size, user space sets it: %d frames assumed", s.Name, defaultStackDepth)
+		cr.warnf("stack trace map %s has no value size, user space sets it: %d frames assumed", s.Name, defaultStackDepth)
 	}
 }
 
 // initMaps fills data maps, program arrays and maps of maps as libbpf does after creation.
-func (m *Machine) initMaps() error {
-	for _, b := range m.maps {
+func (cr *creator) initMaps() error {
+	for _, b := range cr.reg.maps {
 		if b.m == nil {
 			continue
 		}
-		if err := m.initMap(b); err != nil {
+		if err := cr.initMap(b); err != nil {
 			return &MapError{Map: b.def.Name, Err: err}
 		}
 	}
 	return nil
 }
 
-func (m *Machine) initMap(b *boundMap) error {
+func (cr *creator) initMap(b *boundMap) error {
 	if len(b.def.Data) > 0 && b.def.Type == uapi.MapTypeArray {
 		value := make([]byte, b.m.Spec().ValueSize)
 		copy(value, b.def.Data)
@@ -156,17 +164,17 @@ func (m *Machine) initMap(b *boundMap) error {
 		}
 	}
 	for _, v := range b.def.Values {
-		if err := m.initSlot(b, v); err != nil {
+		if err := cr.initSlot(b, v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *Machine) initSlot(b *boundMap, v loader.MapInit) error {
+func (cr *creator) initSlot(b *boundMap, v loader.MapInit) error {
 	switch t := b.m.(type) {
 	case maps.ProgArray:
-		p := m.byName[v.Prog]
+		p := cr.reg.byName[v.Prog]
 		if p == nil {
 			return fmt.Errorf("map %s[%d]: %w: %s", b.def.Name, v.Index, ErrNoProgram, v.Prog)
 		}
@@ -174,12 +182,12 @@ func (m *Machine) initSlot(b *boundMap, v loader.MapInit) error {
 			return fmt.Errorf("map %s[%d] = %s: %w", b.def.Name, v.Index, v.Prog, errno)
 		}
 	case maps.OuterMap:
-		inner := m.byDef[v.Map]
+		inner := cr.reg.byDef[v.Map]
 		if inner == nil || inner.m == nil {
 			return fmt.Errorf("map %s[%d]: inner map was not created", b.def.Name, v.Index)
 		}
 		key := make([]byte, 4)
-		m.linked.Object.ByteOrder.PutUint32(key, uint32(v.Index))
+		cr.reg.linked.Object.ByteOrder.PutUint32(key, uint32(v.Index))
 		if errno := t.SetInner(key, inner.m, uint64(uapi.Any)); errno != 0 {
 			return fmt.Errorf("map %s[%d] = %s: %w", b.def.Name, v.Index, v.Map.Name, errno)
 		}

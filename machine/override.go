@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/mem"
@@ -36,8 +35,8 @@ func (o *Override) value(n int) (v uint64, ok bool) {
 
 // override answers a call of a helper from the run's input. A failing probe read zeroes its destination, as the
 // kernel's do (kernel/trace/bpf_trace.c bpf_probe_read_kernel_common).
-func (m *Machine) override(name string, call int, args *[5]uint64) (uint64, *vm.Action, bool) {
-	o, ok := m.run.overrides[name]
+func (acc *accounts) override(name string, call int, args *[5]uint64) (uint64, *vm.Action, bool) {
+	o, ok := acc.rec.run.overrides[name]
 	if !ok {
 		return 0, nil, false
 	}
@@ -46,27 +45,16 @@ func (m *Machine) override(name string, call int, args *[5]uint64) (uint64, *vm.
 		return 0, nil, false
 	}
 	if int64(v) < 0 && strings.HasPrefix(name, "bpf_probe_read") {
-		if f := m.clear(args[0], uint64(uint32(args[1]))); f != nil {
+		if f := acc.clear(args[0], uint64(uint32(args[1]))); f != nil {
 			return 0, vm.MemFault(f), true
 		}
 	}
 	return v, nil, true
 }
 
-func (m *Machine) clear(addr, n uint64) *mem.Fault {
-	if f := m.mem.Check(addr, n, true); f != nil || n == 0 {
+func (acc *accounts) clear(addr, n uint64) *mem.Fault {
+	if f := acc.mem.Check(addr, n, true); f != nil || n == 0 {
 		return f
 	}
-	return m.mem.Write(addr, make([]byte, n))
-}
-
-// Calls returns the names of the helpers and kfuncs a program may call, sorted: those an [Override] can name.
-func (m *Machine) Calls(program string) []string {
-	p := m.byName[program]
-	if p == nil {
-		return nil
-	}
-	names := slices.Clone(p.calls)
-	slices.Sort(names)
-	return names
+	return acc.mem.Write(addr, make([]byte, n))
 }

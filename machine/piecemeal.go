@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/loader"
@@ -15,22 +14,11 @@ import (
 // ErrExists is returned for a program whose name another one of the machine has.
 var ErrExists = errors.New("a program of that name is there already")
 
-// note makes a map one of the machine's.
-func (m *Machine) note(b *boundMap) {
-	m.maps = append(m.maps, b)
-	m.byDef[b.def] = b
-}
-
 // take binds a program and makes it one of the machine's.
 func (m *Machine) take(lp *loader.LinkedProgram) *program {
-	if m.typed != nil {
-		m.typed.look(lp)
-	}
+	m.noteTyped(lp)
 	p := m.bind(lp)
-	m.lastProg++
-	p.id = m.lastProg
-	m.programs = append(m.programs, p)
-	m.byName[lp.Name] = p
+	m.add(p)
 	return p
 }
 
@@ -40,7 +28,7 @@ func (p *program) types() *btf.Spec { return p.lp.Linked().Object.BTF }
 // AddMap creates a map that no object defines, as BPF_MAP_CREATE does: sizes are taken as they are, and nothing is stored in it.
 // types has the key and value types of def; nil is none. Programs refer to the map by def. Errors are those of [maps.New].
 func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
-	spec := m.exactSpec(def, types)
+	spec := exactSpec(def, types)
 	created, err := maps.New(m.mapEnv, spec)
 	if err != nil {
 		return nil, err
@@ -50,13 +38,13 @@ func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
 }
 
 // exactSpec is a definition as bpf(2) gets it.
-func (m *Machine) exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
+func exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,
 		Extra: def.Extra, NumaNode: int32(def.NumaNode), BTF: types, KeyType: def.KeyType, ValueType: def.ValueType,
 	}
 	if def.Inner != nil {
-		inner := m.exactSpec(def.Inner, types)
+		inner := exactSpec(def.Inner, types)
 		s.Inner = &inner
 	}
 	return s
@@ -64,13 +52,7 @@ func (m *Machine) exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
 
 // RemoveMap frees a map of [Machine.AddMap]. No program of the machine may refer to it any more, and no map may hold it.
 func (m *Machine) RemoveMap(def *loader.Map) {
-	b := m.byDef[def]
-	if b == nil {
-		return
-	}
-	delete(m.byDef, def)
-	m.maps = slices.DeleteFunc(m.maps, func(o *boundMap) bool { return o == b })
-	if b.m != nil {
+	if b, ok := m.drop(def); ok && b.m != nil {
 		m.mapEnv.Remove(b.m)
 		m.env.ForgetMaps()
 	}
@@ -92,8 +74,7 @@ func (m *Machine) RemoveProgram(name string) {
 	if p == nil {
 		return
 	}
-	delete(m.byName, name)
-	m.programs = slices.DeleteFunc(m.programs, func(o *program) bool { return o == p })
+	m.registry.remove(p)
 	m.forgetLast()
 	if p.img != nil {
 		m.text.Remove(p.img)
@@ -101,18 +82,7 @@ func (m *Machine) RemoveProgram(name string) {
 	for _, r := range p.tables {
 		m.mem.Free(r)
 	}
-	if m.typed != nil {
-		delete(m.typed.own, p.lp)
-	}
-}
-
-// ProgramName names the program that is an element of a program array.
-func (m *Machine) ProgramName(elem any) (string, bool) {
-	p, ok := elem.(*program)
-	if !ok || m.byName[p.lp.Name] != p {
-		return "", false
-	}
-	return p.lp.Name, true
+	m.forgetTyped(p.lp)
 }
 
 // Hook is what a program is attached to, where user space decides it after loading.

@@ -243,7 +243,7 @@ func (r *Replay) Close() *Result {
 	r.total.Ran, r.total.Changes = true, m.changes(r.before)
 	r.total.Warnings = r.state.result.Warnings
 	if !m.cfg.Uncovered {
-		r.total.Coverage = m.coverage(r.p)
+		r.total.Coverage = m.coverage.of(r.p)
 		m.tellCovered()
 	}
 	m.run = nil

@@ -13,8 +13,6 @@ import (
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
-	"github.com/bpfrun/bpfrun/mem"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
@@ -59,25 +57,6 @@ type Input struct {
 type Tracer interface {
 	// Step is called after the instruction at pc of p was executed; before and after are r0 to r10.
 	Step(p *loader.LinkedProgram, pc, depth int, before, after *[11]uint64)
-}
-
-// runState is what a run collects while it continues.
-type runState struct {
-	result    *Result
-	prog      *program
-	warned    map[string]bool
-	overrides map[string]Override
-
-	ignoreUnset bool
-}
-
-// Names returns the names of all programs in file order.
-func (m *Machine) Names() []string {
-	names := make([]string, len(m.programs))
-	for i, p := range m.programs {
-		names[i] = p.lp.Name
-	}
-	return names
 }
 
 // Run runs a program once with a fresh context. A program that cannot be run gives a Result
@@ -129,58 +108,6 @@ func (m *Machine) record(p *program) *helpers.Run {
 	r := helpers.NewRun(p.typ, p.lp.Attach)
 	r.Host, r.OnLimit, r.Held.Here = &m.host, m.mapEnv.OnLimit, m.here
 	return r
-}
-
-// access records one access of a kernel object by the instruction that runs. Reads of one field
-// by one instruction are recorded once.
-func (m *Machine) access(a *kernel.Access) {
-	st := m.run
-	if st == nil || inContext(a.Object) {
-		return
-	}
-	list := &st.result.Reads
-	if a.Write {
-		list = &st.result.Writes
-	}
-	pc := m.thread.PC()
-	if n := len(*list); n > 0 {
-		last := &(*list)[n-1]
-		if last.Insn == pc && last.Object == a.Object && last.Path == a.Path {
-			last.Size = max(last.Size, int(a.Off)+a.Size-int(last.Off))
-			return
-		}
-		// A helper that reads an array element by element read the array.
-		if array, ok := arrayOf(last, a, pc); ok {
-			last.Path = array
-			last.Size += a.Size
-			return
-		}
-	}
-	const most = 1 << 14 // a loop over kernel memory must not grow the record without bound
-	if len(*list) >= most {
-		return
-	}
-	*list = append(*list, KernelAccess{Insn: pc, Access: *a, Relocated: st.prog.relocated(m.thread.Image(), pc)})
-	if !a.Set && !a.Default && !a.Write {
-		st.warn(fmt.Sprintf("%s.%s of %s was never set: read as 0", a.Type, a.Path, a.Role))
-	}
-}
-
-// arrayOf is the path of the array of which two accesses by one instruction read neighbouring elements.
-func arrayOf(last *KernelAccess, a *kernel.Access, pc int) (string, bool) {
-	if last.Insn != pc || last.Object != a.Object || last.Type != a.Type || last.Off+uint64(last.Size) != a.Off || !strings.HasSuffix(a.Path, "]") {
-		return "", false
-	}
-	array := a.Path[:strings.LastIndexByte(a.Path, '[')]
-	rest, ok := strings.CutPrefix(last.Path, array)
-	return array, ok && array != "" && (rest == "" || rest[0] == '[' && strings.IndexByte(rest, ']') == len(rest)-1)
-}
-
-func (st *runState) warn(text string) {
-	if !st.warned[text] {
-		st.warned[text] = true
-		st.result.Warnings = append(st.result.Warnings, text)
-	}
 }
 
 // checkHeld makes references that the program did not give back a fault.
@@ -236,7 +163,7 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())
 	if !m.cfg.Uncovered {
-		res.Coverage = m.coverage(p)
+		res.Coverage = m.coverage.of(p)
 		m.tellCovered()
 	}
 	for _, err := range []error{m.mapEnv.Err(), m.kernel.Err()} {
@@ -245,89 +172,4 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 		}
 	}
 	m.run = nil
-}
-
-// watched limits which maps are compared before and after a run: those with at most this many
-// bytes of values.
-const watched = 1 << 20
-
-// contents copies the elements of the object's maps, those of tail call targets included.
-func (m *Machine) contents() map[*boundMap]map[elementID]element {
-	out := map[*boundMap]map[elementID]element{}
-	if m.cfg.Unwatched {
-		return out
-	}
-	for _, b := range m.maps {
-		if b.m == nil || uint64(b.m.Spec().MaxEntries)*uint64(b.m.Spec().ValueSize) > watched && isArray(b.def.Type) {
-			continue
-		}
-		switch b.m.(type) {
-		case maps.RingBuffer, maps.PerfArray, maps.ProgArray, maps.OuterMap:
-			continue
-		}
-		if _, large := maps.Large(b.m); large {
-			continue
-		}
-		out[b] = elements(b.m)
-	}
-	return out
-}
-
-// isArray reports whether a map type holds all its elements from the start.
-func isArray(t uapi.MapType) bool { return t == uapi.MapTypeArray || t == uapi.MapTypePercpuArray }
-
-func (m *Machine) changes(before map[*boundMap]map[elementID]element) []Change {
-	var out []Change
-	for _, b := range m.maps {
-		if old, ok := before[b]; ok {
-			if n, large := maps.Large(b.m); large {
-				if m.run != nil {
-					m.run.warn(fmt.Sprintf("map %s has %d elements: what changed in it is not listed", b.def.Name, n))
-				}
-				continue
-			}
-			out = append(out, diffElements(b.def.Name, old, elements(b.m))...)
-		}
-	}
-	return out
-}
-
-// Snapshot is the state of a machine between two runs.
-type Snapshot struct {
-	mem    *mem.Snapshot
-	kernel *kernel.Snapshot
-	maps   *maps.Snapshot
-	thread *vm.Snapshot
-	runs   []int // by program
-	cover  *vm.CoverSnapshot
-	env    *helpers.Snapshot
-	last   *kernel.Context
-}
-
-// Snapshot records the whole state: memory, kernel, maps, processor. Call it between runs.
-func (m *Machine) Snapshot() *Snapshot {
-	s := &Snapshot{mem: m.mem.Snapshot(), kernel: m.kernel.Snapshot(), maps: m.mapEnv.Snapshot(), thread: m.thread.Snapshot(), env: m.env.Snapshot(), last: m.last}
-	for _, p := range m.programs {
-		s.runs = append(s.runs, p.runs)
-	}
-	if m.cover != nil {
-		s.cover = m.cover.Snapshot()
-	}
-	return s
-}
-
-// Restore brings the machine back to a snapshot it made.
-func (m *Machine) Restore(s *Snapshot) {
-	m.mem.Restore(s.mem)
-	m.kernel.Restore(s.kernel)
-	m.mapEnv.Restore(s.maps)
-	m.thread.Restore(s.thread)
-	m.env.Restore(s.env)
-	m.last = s.last
-	for i, p := range m.programs {
-		p.runs = s.runs[i]
-	}
-	if m.cover != nil {
-		m.cover.Restore(s.cover)
-	}
 }

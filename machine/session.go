@@ -141,40 +141,6 @@ func (s *Session) Leave() {
 	s.ctx.Leave()
 }
 
-// Quietly lets f look at memory without a trace: accesses are not recorded as the program's, and watches do not report.
-func (m *Machine) Quietly(f func()) {
-	watch := m.mem.OnWatch
-	m.mem.OnWatch = nil
-	m.kernel.SetSink(nil)
-	was := m.quiet
-	m.quiet = true
-	defer func() {
-		m.mem.OnWatch, m.quiet = watch, was
-		if m.run != nil {
-			m.kernel.SetSink(m.access)
-		}
-	}()
-	f()
-}
-
-// ProgramOf returns the linked program an image was made from; ok is false for images of other machines.
-func (m *Machine) ProgramOf(img *vm.Image) (lp *loader.LinkedProgram, ok bool) {
-	p, ok := owner(img)
-	if !ok {
-		return nil, false
-	}
-	return p.lp, m.byName[p.lp.Name] == p
-}
-
-// ImageOf returns the code of a program; ok is false when the program cannot be run.
-func (m *Machine) ImageOf(name string) (img *vm.Image, ok bool) {
-	p := m.byName[name]
-	if p == nil || p.img == nil {
-		return nil, false
-	}
-	return p.img, true
-}
-
 // Explain adds to a fault of the processor everything known about its place.
 func (m *Machine) Explain(f *vm.Fault) *Fault { return m.explain(f) }
 
@@ -211,10 +177,4 @@ func (s *Session) traced(ctx context.Context, tr Tracer) error {
 			return nil
 		}
 	}
-}
-
-// IsProgram reports whether an element of a program array is the program of that name.
-func (m *Machine) IsProgram(name string, elem any) bool {
-	p, ok := elem.(*program)
-	return ok && m.byName[name] == p
 }

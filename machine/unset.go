@@ -83,24 +83,24 @@ func garbage(k *kernel.Kernel) *[vm.StackSize]byte {
 }
 
 // unset records a read of stack bytes that nobody wrote.
-func (m *Machine) unset(u mem.Unset) {
+func (rec *recorder) unset(u mem.Unset) {
 	const most = 1 << 10 // a loop must not grow the record without bound
-	st := m.run
-	if st == nil || m.quiet || st.ignoreUnset || len(st.result.StackReads) >= most {
+	st := rec.run
+	if st == nil || rec.quiet || st.ignoreUnset || len(st.result.StackReads) >= most {
 		return
 	}
-	p, ok := owner(m.thread.Image())
+	p, ok := owner(rec.thread.Image())
 	if !ok {
 		return
 	}
-	r := StackRead{Program: p.lp.Name, Insn: m.thread.PC()}
+	r := StackRead{Program: p.lp.Name, Insn: rec.thread.PC()}
 	for _, off := range u.Offsets {
 		r.Offsets = append(r.Offsets, int(off)-int(u.Region.Size))
 	}
 	if line, ok := p.lp.LineAt(r.Insn); ok && line.Line != 0 {
 		r.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
 	}
-	reader, what := m.reader(p, r.Insn, u)
+	reader, what := rec.reader(p, r.Insn, u)
 	r.Text = fmt.Sprintf("%s reads stack bytes that nobody wrote: %s%s", reader, stackBytes(r.Offsets), what)
 	if slices.ContainsFunc(st.result.StackReads, func(o StackRead) bool { return o.Program == r.Program && o.Insn == r.Insn && o.Text == r.Text }) {
 		return
@@ -136,7 +136,7 @@ func stackBytes(offsets []int) string {
 }
 
 // reader names what reads, and what it takes the bytes for.
-func (m *Machine) reader(p *program, pc int, u mem.Unset) (reader, what string) {
+func (rec *recorder) reader(p *program, pc int, u mem.Unset) (reader, what string) {
 	in := p.lp.Insns[pc]
 	if in.Op() != decode.OpCallHelper {
 		if in.Op() == decode.OpCallKfunc {
@@ -150,17 +150,17 @@ func (m *Machine) reader(p *program, pc int, u mem.Unset) (reader, what string) 
 	}
 	at := u.Region.Base + u.Offsets[0]
 	for i, a := range h.Common().Args {
-		if m.thread.Reg(1+i) != u.Addr {
+		if rec.thread.Reg(1+i) != u.Addr {
 			continue
 		}
 		switch a.Kind {
 		case proto.MapKey, proto.MapValue:
-			if b := m.mapOf(m.thread.Reg(1)); b != nil {
+			if b := rec.mapOf(rec.thread.Reg(1)); b != nil {
 				name, typ := "key", b.def.KeyType
 				if a.Kind == proto.MapValue {
 					name, typ = "value", b.def.ValueType
 				}
-				return h.Name(), fmt.Sprintf(" (%s of map %s)", m.partOf(typ, name, uint32(at-u.Addr)), b.def.Name)
+				return h.Name(), fmt.Sprintf(" (%s of map %s)", rec.partOf(typ, name, uint32(at-u.Addr)), b.def.Name)
 			}
 		case proto.Mem:
 			return h.Name(), fmt.Sprintf(" (from byte %d of the %d bytes at its argument %d)", at-u.Addr, u.Size, 1+i)
@@ -170,19 +170,19 @@ func (m *Machine) reader(p *program, pc int, u mem.Unset) (reader, what string) 
 }
 
 // mapOf is the map at an address, nil for none.
-func (m *Machine) mapOf(addr uint64) *boundMap {
-	found, ok := m.mapEnv.ByAddr(addr)
-	for i := range m.maps {
-		if ok && m.maps[i].m == found {
-			return m.maps[i]
+func (rec *recorder) mapOf(addr uint64) *boundMap {
+	found, ok := rec.env.ByAddr(addr)
+	for i := range rec.reg.maps {
+		if ok && rec.reg.maps[i].m == found {
+			return rec.reg.maps[i]
 		}
 	}
 	return nil
 }
 
 // partOf names the byte at an offset of a type, of the key or value of a map.
-func (m *Machine) partOf(typ btf.ID, name string, off uint32) string {
-	spec := m.linked.Object.BTF
+func (rec *recorder) partOf(typ btf.ID, name string, off uint32) string {
+	spec := rec.reg.linked.Object.BTF
 	if spec == nil || typ == 0 {
 		return fmt.Sprintf("byte %d of the %s", off, name)
 	}

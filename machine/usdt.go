@@ -22,8 +22,8 @@ func isUSDT(p *program) bool { return p.lp.SectionFlags.Has(progtype.Marker) }
 // describeUSDT does what libbpf does when it attaches to a USDT probe: it stores a spec of the arguments under the number 0, which is
 // the attach cookie, and for older kernels by the probe's address. All arguments are constants there: those of the run. Their number is
 // that of the highest one given, else all the context has registers for.
-func (m *Machine) describeUSDT(p *program, c *kernel.Context, in Input) error {
-	specs, ok := m.MapByName(usdtSpecs)
+func (cs *contexts) describeUSDT(p *program, c *kernel.Context, in Input) error {
+	specs, ok := cs.reg.MapByName(usdtSpecs)
 	if !isUSDT(p) || !ok {
 		return nil
 	}
@@ -65,9 +65,9 @@ func (m *Machine) describeUSDT(p *program, c *kernel.Context, in Input) error {
 	if errno := specs.Update(maps.AllCPUs, make([]byte, 4), value, uint64(uapi.Any)); errno != 0 {
 		return &MapError{Map: usdtSpecs, Err: errno}
 	}
-	if ids, ok := m.MapByName(usdtIDs); ok && ids.Spec().KeySize == 8 {
+	if ids, ok := cs.reg.MapByName(usdtIDs); ok && ids.Spec().KeySize == 8 {
 		key := make([]byte, 8)
-		m.mem.ByteOrder().PutUint64(key, c.FuncAddr)
+		cs.mem.ByteOrder().PutUint64(key, c.FuncAddr)
 		if errno := ids.Update(maps.AllCPUs, key, make([]byte, ids.Spec().ValueSize), uint64(uapi.Any)); errno != 0 {
 			return &MapError{Map: usdtIDs, Err: errno}
 		}

@@ -46,9 +46,9 @@ const (
 )
 
 // Validate judges the reads of kernel memory of a run.
-func (m *Machine) Validate(res *Result) Validation {
+func (reg *registry) Validate(res *Result) Validation {
 	var v Validation
-	lp, ok := m.linked.Program(res.Program)
+	lp, ok := reg.linked.Program(res.Program)
 	if !ok {
 		return v
 	}
@@ -72,7 +72,7 @@ func (m *Machine) Validate(res *Result) Validation {
 		}
 		var relocs []*loader.Reloc
 		if a.Relocated {
-			relocs = m.byName[res.Program].accessRelocs(a.Insn)
+			relocs = reg.byName[res.Program].accessRelocs(a.Insn)
 		}
 		if other := a.OtherMember(meantPath(a, relocs)); other != "" {
 			v.add(lp, a.Insn, UnionMember, fmt.Sprintf("reads %s of %s, but of the union %s.%s was set", where, a.Role, a.Type, other))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -19,13 +20,19 @@ func VariableNames(l *loader.Linked) []string {
 	return loader.VariableNames(l.Maps, nil)
 }
 
+// globals is the global variables of an object's programs, which lie in maps. It has no state of its own.
+type globals struct {
+	reg *registry
+	mem *mem.Memory
+}
+
 // variable returns the bytes of a global variable in simulated memory.
-func (m *Machine) variable(name string) ([]byte, error) {
-	def, v, ok := Variable(m.linked, name)
+func (gl *globals) variable(name string) ([]byte, error) {
+	def, v, ok := Variable(gl.reg.linked, name)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrNoVariable, name)
 	}
-	b := m.byDef[def]
+	b := gl.reg.byDef[def]
 	if b == nil || b.m == nil {
 		return nil, fmt.Errorf("%w: %s: section %s was not created", ErrNoVariable, name, def.Section)
 	}
@@ -36,11 +43,11 @@ func (m *Machine) variable(name string) ([]byte, error) {
 			return nil, fmt.Errorf("global %s: %w", name, errno)
 		}
 	}
-	r := m.mem.Find(addr)
+	r := gl.mem.Find(addr)
 	if r == nil {
 		return nil, fmt.Errorf("%w: %s: section %s has no place in memory", ErrNoVariable, name, def.Section)
 	}
-	bytes := m.mem.Bytes(r)[addr-r.Base:]
+	bytes := gl.mem.Bytes(r)[addr-r.Base:]
 	end := uint64(v.Off) + uint64(v.Size)
 	if end > uint64(len(bytes)) || end > uint64(b.m.Spec().ValueSize) {
 		return nil, fmt.Errorf("global %s lies beyond its section", name)
@@ -49,12 +56,12 @@ func (m *Machine) variable(name string) ([]byte, error) {
 }
 
 // ReadVariable returns a copy of the bytes of a global variable.
-func (m *Machine) ReadVariable(name string) ([]byte, error) {
-	if a, at, size, ok := m.arenaVariable(name); ok {
+func (gl *globals) ReadVariable(name string) ([]byte, error) {
+	if a, at, size, ok := gl.arenaVariable(name); ok {
 		b := make([]byte, size)
 		return b, a.Peek(at, b)
 	}
-	b, err := m.variable(name)
+	b, err := gl.variable(name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,14 +70,14 @@ func (m *Machine) ReadVariable(name string) ([]byte, error) {
 
 // WriteVariable replaces the first bytes of a global variable between runs. What constant propagation concluded from read-only variables
 // at load stays: set those in [loader.LoadOptions].
-func (m *Machine) WriteVariable(name string, data []byte) error {
-	if a, at, size, ok := m.arenaVariable(name); ok {
+func (gl *globals) WriteVariable(name string, data []byte) error {
+	if a, at, size, ok := gl.arenaVariable(name); ok {
 		if len(data) > size {
 			return fmt.Errorf("global %s has %d bytes, %d given", name, size, len(data))
 		}
 		return a.Poke(at, data)
 	}
-	b, err := m.variable(name)
+	b, err := gl.variable(name)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,222 @@
+package machine
+
+import (
+	"fmt"
+	stdmaps "maps"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// registry is the maps and programs that a machine has. It owns which there are, and how often each program ran; maps and code have
+// their own state.
+type registry struct {
+	linked   *loader.Linked
+	maps     []*boundMap
+	byDef    map[*loader.Map]*boundMap
+	programs []*program
+	byName   map[string]*program
+	lastProg uint32 // id of the newest program
+}
+
+func newRegistry(l *loader.Linked) registry {
+	return registry{linked: l, byDef: map[*loader.Map]*boundMap{}, byName: map[string]*program{}}
+}
+
+// boundMap is a map definition with what it became: a map, or the reason why there is none.
+type boundMap struct {
+	def *loader.Map
+	m   maps.Map
+	err error
+}
+
+// Linked returns what the machine was made from.
+func (reg *registry) Linked() *loader.Linked { return reg.linked }
+
+// Map returns the map of a definition; ok is false when it could not be simulated.
+func (reg *registry) Map(def *loader.Map) (maps.Map, bool) {
+	b := reg.byDef[def]
+	if b == nil || b.m == nil {
+		return nil, false
+	}
+	return b.m, true
+}
+
+// MapByName returns the map with that name.
+func (reg *registry) MapByName(name string) (maps.Map, bool) {
+	for _, b := range reg.maps {
+		if b.def.Name == name && b.m != nil {
+			return b.m, true
+		}
+	}
+	return nil, false
+}
+
+// note makes a map one of the machine's.
+func (reg *registry) note(b *boundMap) {
+	reg.maps = append(reg.maps, b)
+	reg.byDef[b.def] = b
+}
+
+// ProgramName names the program that is an element of a program array.
+func (reg *registry) ProgramName(elem any) (string, bool) {
+	p, ok := elem.(*program)
+	if !ok || reg.byName[p.lp.Name] != p {
+		return "", false
+	}
+	return p.lp.Name, true
+}
+
+// Names returns the names of all programs in file order.
+func (reg *registry) Names() []string {
+	names := make([]string, len(reg.programs))
+	for i, p := range reg.programs {
+		names[i] = p.lp.Name
+	}
+	return names
+}
+
+// ProgramOf returns the linked program an image was made from; ok is false for images of other machines.
+func (reg *registry) ProgramOf(img *vm.Image) (lp *loader.LinkedProgram, ok bool) {
+	p, ok := owner(img)
+	if !ok {
+		return nil, false
+	}
+	return p.lp, reg.byName[p.lp.Name] == p
+}
+
+// ImageOf returns the code of a program; ok is false when the program cannot be run.
+func (reg *registry) ImageOf(name string) (img *vm.Image, ok bool) {
+	p := reg.byName[name]
+	if p == nil || p.img == nil {
+		return nil, false
+	}
+	return p.img, true
+}
+
+// IsProgram reports whether an element of a program array is the program of that name.
+func (reg *registry) IsProgram(name string, elem any) bool {
+	p, ok := elem.(*program)
+	return ok && reg.byName[name] == p
+}
+
+// SetProg stores a program of the object in a program array, as user space does.
+func (reg *registry) SetProg(array maps.ProgArray, index uint32, name string) error {
+	p := reg.byName[name]
+	if p == nil {
+		return fmt.Errorf("%w: %s", ErrNoProgram, name)
+	}
+	if errno := array.SetProg(index, p); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// ProgramStatus is what Run would say before running: whether and why not a program can run.
+func (reg *registry) ProgramStatus(name string) (Status, error) {
+	p := reg.byName[name]
+	if p == nil {
+		return "", fmt.Errorf("%w: %s", ErrNoProgram, name)
+	}
+	return p.status, p.err
+}
+
+// ProgramError returns why a program cannot be run, nil when it can.
+func (reg *registry) ProgramError(name string) error {
+	if p := reg.byName[name]; p != nil {
+		return p.err
+	}
+	return nil
+}
+
+// dropStorage deletes what programs stored with a socket that is gone (bpf_sk_storage_free).
+func (reg *registry) dropStorage(key uint64) {
+	for _, b := range reg.maps {
+		if s, ok := b.m.(maps.LocalStorage); ok && s.Spec().Type == uapi.MapTypeSkStorage {
+			s.DeleteOwner(key) // most have none
+		}
+	}
+}
+
+// Calls returns the names of the helpers and kfuncs a program may call, sorted: those an [Override] can name.
+func (reg *registry) Calls(program string) []string {
+	p := reg.byName[program]
+	if p == nil {
+		return nil
+	}
+	names := slices.Clone(p.calls)
+	slices.Sort(names)
+	return names
+}
+
+// arenaOf is the arena of a program: the one it refers to, of which the kernel allows one. nil without.
+func (reg *registry) arenaOf(lp *loader.LinkedProgram) maps.Arena {
+	for _, pc := range slices.Sorted(stdmaps.Keys(lp.Refs)) {
+		if def := lp.Refs[pc].Map; def != nil && reg.byDef[def] != nil {
+			if a, ok := reg.byDef[def].m.(maps.Arena); ok {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+func owner(img *vm.Image) (*program, bool) {
+	if img == nil {
+		return nil, false
+	}
+	p, ok := img.Owner.(*program)
+	return p, ok
+}
+
+// Branches calls f for each slot with a conditional jump that has two ways.
+func (reg *registry) Branches(lp *loader.LinkedProgram, f func(pc int)) {
+	if img, ok := reg.ImageOf(lp.Name); ok {
+		for pc := range lp.Insns {
+			if branch, _, _ := img.Branches(pc); branch {
+				f(pc)
+			}
+		}
+	}
+}
+
+// add makes a program one of the machine's.
+func (reg *registry) add(p *program) {
+	reg.lastProg++
+	p.id = reg.lastProg
+	reg.programs = append(reg.programs, p)
+	reg.byName[p.lp.Name] = p
+}
+
+// remove takes a program out.
+func (reg *registry) remove(p *program) {
+	delete(reg.byName, p.lp.Name)
+	reg.programs = slices.DeleteFunc(reg.programs, func(o *program) bool { return o == p })
+}
+
+// drop takes a map out; false means that there is none of that definition.
+func (reg *registry) drop(def *loader.Map) (*boundMap, bool) {
+	b := reg.byDef[def]
+	if b == nil {
+		return nil, false
+	}
+	delete(reg.byDef, def)
+	reg.maps = slices.DeleteFunc(reg.maps, func(o *boundMap) bool { return o == b })
+	return b, true
+}
+
+// snapshot records how often each program ran.
+func (reg *registry) snapshot() (restore func()) {
+	runs := make([]int, len(reg.programs))
+	for i, p := range reg.programs {
+		runs[i] = p.runs
+	}
+	return func() {
+		for i, p := range reg.programs {
+			p.runs = runs[i]
+		}
+	}
+}
