@@ -148,15 +148,22 @@ func (r *rules) kfunc(name string) *Error {
 		return nil
 	}
 	var callers proto.Class
-	allowed, sleepable := false, true
+	allowed, grouped, sleepable := false, false, true
 	for _, release := range r.releases {
 		callers |= k.Callers(release)
 		allowed = allowed || k.For(release, r.caller)
+		grouped = grouped || k.Grouped(release, r.caller)
 		sleepable = sleepable && k.FlagsIn(release)&proto.Sleepable != 0
 	}
 	switch {
 	case callers == 0:
 		return nil // the table does not have it on this release, the target's BTF does
+	case !grouped && callers&r.caller.Class() != 0:
+		e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
+		if members := k.Members(); members != nil {
+			return e.hint("it is for %s", strings.Join(members, ", "))
+		}
+		return e.hint("it is for other schedulers: struct sched_ext_ops, which knows CPUs by number")
 	case !allowed:
 		return r.forbidden(what, callers)
 	case !r.any(func(release uapi.Release) bool { return k.Only.Permits(release, r.caller) }):

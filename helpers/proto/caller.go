@@ -127,7 +127,7 @@ func (c Caller) Class() Class {
 			return tcpCCRelease
 		case c.Target == "tcp_congestion_ops":
 			return tcpCC
-		case c.Target == "sched_ext_ops":
+		case c.Target == schedextOps || c.Target == schedextOpsCid:
 			return schedExt
 		}
 		return structOps

@@ -19,7 +19,7 @@ type Kfunc struct {
 	Later []FlagChange
 	Uses  []Use
 	Only  KfuncOnly
-	// Group is the sched_ext context the function belongs to ("dispatch", "unlocked"), "" for any.
+	// Group is the sets of sched_ext functions it is in ("dispatch unlocked"), "" for one that all callbacks may call.
 	Group string
 }
 
@@ -152,6 +152,7 @@ func (k *Kfunc) Callers(release uapi.Release) Class {
 	return (&Proto{Uses: k.Uses}).By(release)
 }
 
-// For reports whether a program of a release may call the kfunc. [Kfunc.Only], [Kfunc.Group] and [Sleepable] are left to the
-// caller.
-func (k *Kfunc) For(release uapi.Release, c Caller) bool { return k.Callers(release)&c.Class() != 0 }
+// For reports whether a program of a release may call the kfunc. [Kfunc.Only] and [Sleepable] are left to the caller.
+func (k *Kfunc) For(release uapi.Release, c Caller) bool {
+	return k.Callers(release)&c.Class() != 0 && k.Grouped(release, c)
+}
