@@ -6,6 +6,8 @@ import (
 	"github.com/bpfrun/bpfrun/helpers/held"
 	"github.com/bpfrun/bpfrun/helpers/owned"
 	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/maps"
+	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -31,7 +33,19 @@ var localKfuncs = []kfuncRow{
 
 // objNew allocates a zeroed object of a struct of the program's own BTF.
 func objNew(c *Call) (uint64, *vm.Action) {
-	return c.newObject("bpf_obj_new", func(size uint64, name string) uint64 { return c.heap.Alloc(size, name) })
+	return c.newObject("bpf_obj_new", func(size uint64, name string) uint64 {
+		return c.heap.Alloc(size, name, c.objectGuards(btf.ID(uint32(c.Args[0]))))
+	})
+}
+
+// objectGuards are the locks, nodes and other fields that programs may not store to in objects of a struct of their own. A struct the kernel
+// would not accept has none: it was refused before.
+func (e *Env) objectGuards(id btf.ID) []mem.Guard {
+	fields, err := maps.Specials(e.Local, id)
+	if err != nil {
+		return nil
+	}
+	return maps.Guards(fields)
 }
 
 // newObject allocates an object of the type that the first argument names, and returns NULL when there is no memory for it.

@@ -144,3 +144,32 @@ func TestLockAtTheStartOfAnObject(t *testing.T) {
 	r.kok("bpf_obj_drop_impl", obj, 0)
 	assert.Empty(t, r.env.Run.Held.Things())
 }
+
+// TestNodesOfLocalObjectsAreTheKernels: a program may not store to the lock and the nodes of an object it allocated, as to those in map values;
+// the functions that link objects do.
+func TestNodesOfLocalObjectsAreTheKernels(t *testing.T) {
+	r := newRig(t, newest)
+	b := btf.NewBuilder(nil)
+	u64, u32 := b.Int("unsigned long long", 8, 0), b.Int("unsigned int", 4, 0)
+	node := b.Struct("bpf_list_node", 24, btf.Member{Name: "__opaque", Type: b.Array(u64, u64, 3)})
+	rb := b.Struct("bpf_rb_node", 32, btf.Member{Name: "__opaque", Type: b.Array(u64, u64, 4)})
+	lock := b.Struct("bpf_spin_lock", 4, btf.Member{Name: "val", Type: u32})
+	id := b.Struct("item", 80, btf.Member{Name: "n", Type: u64}, btf.Member{Name: "node", Type: node, BitOffset: 64}, btf.Member{Name: "rb", Type: rb, BitOffset: 32 * 8},
+		btf.Member{Name: "lock", Type: lock, BitOffset: 64 * 8}, btf.Member{Name: "m", Type: u64, BitOffset: 72 * 8})
+	spec, err := b.Spec(binary.LittleEndian)
+	require.NoError(t, err)
+	r.env.Local = spec
+	p := r.kok("bpf_obj_new_impl", uint64(id), 0)
+	for _, at := range []uint64{0, 72} {
+		assert.Nil(t, r.mem.Store(p+at, 8, 7), "+%d is the program's", at)
+	}
+	for at, what := range map[uint64]string{8: "bpf_list_node node", 24: "bpf_list_node node", 32: "bpf_rb_node rb", 56: "bpf_rb_node rb", 64: "bpf_spin_lock lock"} {
+		f := r.mem.Store(p+at, 4, 7)
+		require.NotNil(t, f, "+%d", at)
+		assert.Contains(t, f.Error(), what)
+		assert.Zero(t, r.u64(p+at), "it may be read")
+	}
+	head := r.space(16)
+	require.Zero(t, r.kok("bpf_list_push_back_impl", head, p+8, 0, 0))
+	assert.Equal(t, p+8, r.kok("bpf_list_pop_front", head))
+}

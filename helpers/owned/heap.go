@@ -24,9 +24,9 @@ type Heap struct {
 // New returns a heap in m.
 func New(m *mem.Memory, g *guest.Memory) Heap { return Heap{mem: m, guest: g} }
 
-// Alloc allocates a zeroed object of size bytes; 0 when no memory is left.
-func (h *Heap) Alloc(size uint64, name string) uint64 {
-	r, err := h.mem.Alloc(size, mem.Region{Kind: mem.LocalObject, Name: name})
+// Alloc allocates a zeroed object of size bytes, with fields the program may not store to; 0 when no memory is left.
+func (h *Heap) Alloc(size uint64, name string, guards []mem.Guard) uint64 {
+	r, err := h.mem.Alloc(size, mem.Region{Kind: mem.LocalObject, Name: name, Guards: guards})
 	if err != nil {
 		return 0
 	}
