@@ -90,3 +90,9 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 	}
 	return r
 }
+
+// OnElements reports whether a command is about the elements of one map: it neither sees nor names other objects.
+func OnElements(cmd uint32) bool {
+	const lookup, nextKey = 1, 4
+	return cmd >= lookup && cmd <= nextKey
+}

@@ -29,6 +29,11 @@ import (
 // The test binary is the supervisor, its child, and the tools it runs.
 func TestMain(m *testing.M) {
 	Child(os.Args[1:])
+	if len(os.Args) > 2 && os.Args[1] == "confined" {
+		confine()
+		supervise(os.Args[2])
+		os.Exit(0)
+	}
 	if len(os.Args) > 2 && os.Args[1] == "supervise" {
 		supervise(os.Args[2])
 		os.Exit(0)

@@ -229,8 +229,7 @@ func (s *supervisor) release(f *file) {
 func (s *supervisor) drain() {
 	buf := make([]byte, 16<<10)
 	for range 64 {
-		p := []unix.PollFd{{Fd: int32(s.inotify), Events: unix.POLLIN}}
-		if n, err := unix.Poll(p, 0); err != nil || n == 0 {
+		if !ready(s.inotify, unix.POLLIN) {
 			return
 		}
 		n, err := unix.Read(s.inotify, buf)

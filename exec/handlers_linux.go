@@ -52,9 +52,16 @@ func (c *call) fd(i int) int32   { return int32(uint32(c.n.Args[i])) }
 // result is the number of programs that ran.
 const fire = 0xb9f0
 
+// ask is the number of another one, with which a process learns whether it is supervised, and answer its result.
+const ask, answer = 0xb9f1, 0x5e11
+
 func (c *call) bpf() {
 	s := c.s
-	if s.processOf(c.n.PID).vdso == 0 {
+	if uint32(c.arg(0)) == ask {
+		s.reply(c.n, answer, 0)
+		return
+	}
+	if c.process().vdso == 0 {
 		s.version(c)
 	}
 	cmd, addr, size := uint32(c.arg(0)), c.arg(1), uint32(c.arg(2))
@@ -62,7 +69,9 @@ func (c *call) bpf() {
 		c.fire(addr)
 		return
 	}
-	s.drain()
+	if !bpfsys.OnElements(cmd) { // which do not see what is gone
+		s.drain()
+	}
 	r := s.sys.Call(c, cmd, addr, size, c.arg(3), uint32(c.arg(4)))
 	if s.cfg.Log != nil {
 		s.logf("[%d] %s%s", c.n.PID, bpfsys.CommandName(cmd), describe(r))

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -192,6 +193,31 @@ func TestNoProcessOutlivesAKilledSupervisor(t *testing.T) {
 		return out
 	}
 	assert.Eventually(t, func() bool { return len(left()) == 0 }, 20*time.Second, 10*time.Millisecond, "left: %v", left())
+}
+
+// confine refuses bpf(2) as the profile of a container does.
+func confine() {
+	f := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_BPF},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}, {Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		panic(err)
+	}
+	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog))); e != 0 {
+		panic(e)
+	}
+}
+
+func TestAContainersFilterIsNamed(t *testing.T) {
+	start(t, "exit7", "") // skips where there is no supervision
+	self, err := os.Executable()
+	require.NoError(t, err)
+	out, err := osexec.Command(self, "confined", "exit7").CombinedOutput()
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "seccomp=unconfined")
+	assert.Contains(t, string(out), "126 <nil>")
 }
 
 func TestAProgramsChildrenEndWithIt(t *testing.T) {

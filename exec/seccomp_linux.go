@@ -51,18 +51,18 @@ type notifAddFD struct {
 }
 
 func (s *supervisor) recv(n *notif) unix.Errno {
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlRecv, uintptr(unsafe.Pointer(n)))
+	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlRecv, uintptr(unsafe.Pointer(n))) // the call is there
 	return e
 }
 
 func (s *supervisor) send(r *notifResp) unix.Errno {
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSend, uintptr(unsafe.Pointer(r)))
+	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlSend, uintptr(unsafe.Pointer(r))) // does not block
 	return e
 }
 
 // valid reports whether the call is still under way: the thread was neither killed nor interrupted, so its memory is its own.
 func (s *supervisor) valid(id uint64) bool {
-	_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
+	_, _, e := unix.RawSyscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlIDValid, uintptr(unsafe.Pointer(&id)))
 	return e == 0
 }
 
@@ -70,6 +70,14 @@ func (s *supervisor) valid(id uint64) bool {
 func (s *supervisor) addFD(a *notifAddFD) (int, unix.Errno) {
 	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAddFD, uintptr(unsafe.Pointer(a)))
 	return int(r), e
+}
+
+// ready reports whether a descriptor has one of the events now.
+func ready(fd int, events int16) bool {
+	p := unix.PollFd{Fd: int32(fd), Events: events}
+	var zero unix.Timespec
+	n, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&zero)), 0, 0, 0)
+	return e == 0 && n > 0 && p.Revents&events != 0
 }
 
 // install puts the filter on this thread and returns the listener.

@@ -397,11 +397,7 @@ func (s *supervisor) serve() {
 }
 
 // pending reports whether a call waits to be served.
-func (s *supervisor) pending() bool {
-	p := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}}
-	n, err := unix.Poll(p, 0)
-	return err == nil && n > 0 && p[0].Revents&unix.POLLIN != 0
-}
+func (s *supervisor) pending() bool { return ready(s.listener, unix.POLLIN) }
 
 // handle serves one call. A panic is a bug here, which must not leave the program waiting.
 func (s *supervisor) handle(n *notif) {
@@ -411,7 +407,7 @@ func (s *supervisor) handle(n *notif) {
 			s.reply(n, 0, unix.EIO)
 		}
 	}()
-	c := &call{s, n}
+	c := &call{s: s, n: n}
 	if h := handlers[int(n.NR)]; h != nil {
 		h(c)
 		return

@@ -59,12 +59,7 @@ func (s *supervisor) processOf(pid uint32) *process {
 
 // alive reports whether the process of a pidfd has not ended.
 func alive(pidfd int) bool {
-	if pidfd < 0 {
-		return false
-	}
-	p := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
-	n, err := unix.Poll(p, 0)
-	return err == nil && n == 0
+	return pidfd >= 0 && !ready(pidfd, unix.POLLIN)
 }
 
 // grab copies a descriptor of the caller.
@@ -76,6 +71,15 @@ func (s *supervisor) grab(n *notif, fd int32) (int, error) {
 type call struct {
 	s *supervisor
 	n *notif
+	p *process // the caller's, once it was looked for
+}
+
+// process is the caller's.
+func (c *call) process() *process {
+	if c.p == nil {
+		c.p = c.s.processOf(c.n.PID)
+	}
+	return c.p
 }
 
 // maxTransfer bounds one copy.
@@ -192,7 +196,7 @@ func (c *call) File(fd int32) bpfsys.File {
 	if fd < 0 {
 		return bpfsys.File{}
 	}
-	g, err := c.s.grab(c.n, fd)
+	g, err := unix.PidfdGetfd(c.process().pidfd, int(fd), 0)
 	if err != nil {
 		return bpfsys.File{}
 	}

@@ -181,7 +181,7 @@ func (c *call) poll(timeout int64) {
 	}
 	s.polls[p] = true
 	n2 := *c.n
-	go s.await(&call{s, &n2}, p, end)
+	go s.await(&call{s: s, n: &n2}, p, end)
 }
 
 // anyBuffer reports whether there is an object that could be polled.
@@ -295,7 +295,7 @@ func (c *call) sleep() {
 		return
 	}
 	n := *c.n
-	s.sleeps = append(s.sleeps, sleeper{&call{s, &n}, time.Duration(d)})
+	s.sleeps = append(s.sleeps, sleeper{&call{s: s, n: &n}, time.Duration(d)})
 }
 
 // advance makes the next step happen, ends simulated sleeps, or asks the program to end. The program waits.
