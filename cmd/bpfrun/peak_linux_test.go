@@ -15,17 +15,21 @@ func TestPeakMemory(t *testing.T) {
 		t.Skip("takes a minute")
 	}
 	const most = 1500 << 10 // KiB
+	t.Parallel()
 	for _, c := range []string{"flood_perf --json", "flood_big --json", "flood_hash"} {
-		name, json, _ := strings.Cut(c, " ")
-		args := []string{"run", senders, "-p", name, "--btf", anyBTF, "--no-verify"} // they run too long for a verifier
-		if json != "" {
-			args = append(args, json)
-		}
-		cmd := process(t, args...)
-		_ = cmd.Run() // most are stopped
-		usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-		t.Logf("%s: %d MiB, exit %d", c, usage.Maxrss>>10, cmd.ProcessState.ExitCode())
-		assert.Less(t, usage.Maxrss, int64(most), c)
-		assert.Contains(t, []int{exitOK, exitFault, exitNotSimulated}, cmd.ProcessState.ExitCode(), c)
+		t.Run(c, func(t *testing.T) {
+			t.Parallel()
+			name, json, _ := strings.Cut(c, " ")
+			args := []string{"run", senders, "-p", name, "--btf", anyBTF, "--no-verify"} // they run too long for a verifier
+			if json != "" {
+				args = append(args, json)
+			}
+			cmd := process(t, args...)
+			_ = cmd.Run() // most are stopped
+			usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			t.Logf("%d MiB, exit %d", usage.Maxrss>>10, cmd.ProcessState.ExitCode())
+			assert.Less(t, usage.Maxrss, int64(most))
+			assert.Contains(t, []int{exitOK, exitFault, exitNotSimulated}, cmd.ProcessState.ExitCode())
+		})
 	}
 }

@@ -30,13 +30,26 @@ import (
 var update = rewrite.Flag
 
 func TestMain(m *testing.M) {
-	// Tests leave no traces in the user's cache directory. Child processes inherit it.
-	if os.Getenv(kernels.CacheVariable) == "" {
-		if err := os.Setenv(kernels.CacheVariable, "off"); err != nil {
-			panic(err)
-		}
+	testscript.Main(cached{m}, map[string]func(){"bpfrun": main})
+}
+
+// cached runs tests with a cache directory of their own. Unpacking a kernel's types takes ten times as long as most tests: it is done once
+// for all of them and for the processes they start, and nothing is left in the user's directory.
+type cached struct{ m *testing.M }
+
+func (c cached) Run() int {
+	if os.Getenv(kernels.CacheVariable) != "" { // started by a test
+		return c.m.Run()
 	}
-	testscript.Main(m, map[string]func(){"bpfrun": main})
+	dir, err := os.MkdirTemp("", "bpfrun-test-cache")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv(kernels.CacheVariable, dir); err != nil {
+		panic(err)
+	}
+	return c.m.Run()
 }
 
 // TestScripts runs the transcripts below testdata/script. Their variables: OBJ and EB are the directories
@@ -60,8 +73,13 @@ func TestScripts(t *testing.T) {
 	}
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
+	dir, files := "testdata/script", []string(nil)
+	if raceDetector && testing.Short() {
+		dir, files = "", parallelScripts(t)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+		Dir:           dir,
+		Files:         files,
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {
 			if cond == "jit" {
@@ -77,6 +95,7 @@ func TestScripts(t *testing.T) {
 			for name, dir := range dirs {
 				e.Setenv(name, filepath.Join(root, filepath.FromSlash(dir)))
 			}
+			e.Setenv(kernels.CacheVariable, os.Getenv(kernels.CacheVariable))
 			e.Setenv("BENCH", filepath.Join(root, "bench", "testdata"))
 			if err := writeCapture(filepath.Join(e.WorkDir, "mixed.pcap")); err != nil {
 				return err
@@ -88,6 +107,18 @@ func TestScripts(t *testing.T) {
 			"code": cmdCode, "lines": cmdLines, "cut": cmdCut, "flip": cmdFlip, "bigbtf": cmdBigBTF, "compress": cmdCompress, "document": cmdDocument,
 		},
 	})
+}
+
+// parallelScripts are the scripts of commands that work in several goroutines. The others have no race to detect that these do not have, and
+// run without the detector.
+func parallelScripts(t *testing.T) []string {
+	var out []string
+	for _, name := range []string{"btf_gen", "conformance_corpus", "cover", "exit_codes", "hooks", "intest", "optional", "test", "verdict"} {
+		path := filepath.Join("testdata", "script", name+".txtar")
+		require.FileExists(t, path)
+		out = append(out, path)
+	}
+	return out
 }
 
 // capturePackets are the packets of mixed.pcap, a second apart.

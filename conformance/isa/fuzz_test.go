@@ -100,7 +100,7 @@ func FuzzGenerated(f *testing.F) {
 // TestMutatedPrograms is FuzzProgram with a fixed source of mutations: fields of valid programs are changed, which makes most of
 // them do what no verifier would allow.
 func TestMutatedPrograms(t *testing.T) {
-	count := 30_000
+	count := 15_000
 	if testing.Short() {
 		count = 3_000
 	}

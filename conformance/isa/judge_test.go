@@ -67,7 +67,7 @@ func TestJudgeSaysWhatDiffers(t *testing.T) {
 		{"second run", `{"id":"c","p":"` + exit0 + `","runs":[{"in":"","out":"","ret":0},{"in":"","out":"","ret":1}]}`, "c: run 1: ret: want 0x1, got 0x0"},
 		{"refused", `{"id":"d","p":"b700000000000000","runs":[]}`, "d: refused at load, the kernel accepted it: insn 0: last instruction"},
 		{"fault", `{"id":"e","p":"b70100000000000079100000000000009500000000000000","runs":[{"in":"","out":"","ret":0}]}`, "e: run 0: end: want return, got memory at insn 1"},
-		{"hex", `{"id":"f","p":"zz","runs":[]}`, "f: program: encoding/hex: invalid byte"},
+		{"hex", `{"id":"f","p":"zz","runs":[]}`, "f: program: 'z' is not a hex digit"},
 		{"simple", `{"name":"g","code":"` + exit0 + `","mem":"","expect":"0x1"}`, "g: want 0x1, got 0x0"},
 		{"simple error", `{"name":"h","code":"` + exit0 + `","mem":"","expect":"0x0","error":"division by zero"}`, "h: want an error (division by zero), got 0x0"},
 		{"no name", `{"code":"` + exit0 + `","mem":"","expect":"-1"}`, "vector 1: want 0xffffffffffffffff, got 0x0"},

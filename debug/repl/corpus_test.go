@@ -148,7 +148,10 @@ func TestObjectsOnTour(t *testing.T) {
 		dirs = dirs[:1]
 	}
 	for _, dir := range dirs {
-		t.Run(dir, func(t *testing.T) { travelAll(t, filepath.Join(root, filepath.FromSlash(dir))) })
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			travelAll(t, filepath.Join(root, filepath.FromSlash(dir)))
+		})
 	}
 }
 

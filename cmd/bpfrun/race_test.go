@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// raceDetector: commands take ten times as long.
+const raceDetector = true
