@@ -1,8 +1,11 @@
 package debug
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/bpfrun/bpfrun/loader"
 )
 
 // inlinedAt returns the inlined functions that an instruction belongs to, innermost first.
@@ -91,4 +94,28 @@ func (cm *codeMap) codeAddress(p Place) (uint64, bool) {
 	}
 	base, ok := cm.dwarf.sections[f.Function.Section]
 	return base + 8*uint64(f.Function.SectionOff+p.PC-f.Start), ok
+}
+
+// InlineChain returns the functions that an instruction of a linked program is in: the innermost of those that the compiler inlined first,
+// each with the line it is at, the function whose code it is last. elf is the object file. The error is that of its DWARF; without
+// DWARF the chain is that one function.
+func InlineChain(elf []byte, l *loader.Linked, program string, insn int) ([]Frame, error) {
+	lp, ok := l.Program(program)
+	if !ok || insn < 0 || insn >= len(lp.Insns) {
+		return nil, fmt.Errorf("%s has no instruction %d", program, insn)
+	}
+	info, err := readDWARF(elf)
+	cm := &codeMap{subject: &subject{linked: l}, dwarf: info}
+	x := Frame{Place: Place{lp, insn}}
+	if line, ok := lineOf(x.Place); ok {
+		x.File, x.Line = line.File, line.Line
+	}
+	var out []Frame
+	for _, sc := range cm.inlinedAt(x.Place) {
+		x.Level, x.Func, x.Inlined = len(out), sc.inlined, true
+		out = append(out, x)
+		x.File, x.Line = sc.callFile, sc.callLine
+	}
+	x.Level, x.Func, x.Inlined = len(out), x.Place.funcName(), false
+	return append(out, x), err
 }

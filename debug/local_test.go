@@ -317,3 +317,27 @@ func FuzzDWARF(f *testing.F) {
 		}
 	})
 }
+
+// TestInlineChainIsThatOfFrames: the chain of an instruction needs no session, and is what frames of one show there.
+func TestInlineChainIsThatOfFrames(t *testing.T) {
+	for _, build := range builds {
+		path := "debug/testdata/locals-" + build + ".o"
+		s := started(t, path, "locals")
+		_, err := s.Break("square", false)
+		require.NoError(t, err)
+		_, err = s.Continue(bg)
+		require.NoError(t, err)
+		want, err := s.Frames()
+		require.NoError(t, err)
+		elf, err := os.ReadFile("../" + path)
+		require.NoError(t, err)
+		got, err := InlineChain(elf, s.linked, "locals", s.Here().PC)
+		require.NoError(t, err)
+		require.Len(t, got, len(want), build)
+		for i := range got {
+			assert.Equal(t, []any{want[i].Func, filepath.Clean(want[i].File), want[i].Line, want[i].Inlined}, []any{got[i].Func, filepath.Clean(got[i].File), got[i].Line, got[i].Inlined}, build)
+		}
+	}
+	_, err := InlineChain(nil, open(t, "debug/testdata/long.o").linked, "loop", 1<<20)
+	require.ErrorContains(t, err, "no instruction")
+}

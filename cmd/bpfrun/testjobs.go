@@ -5,12 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/bpfrun/bpfrun/debug"
 	"github.com/bpfrun/bpfrun/internal/shell"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
@@ -264,7 +267,7 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 	_, err = r.Units(ctx, j.file.units, func(res *scenario.Result) {
 		c := report.NewTestCase(res)
 		if len(c.Failures) > 0 {
-			c.Notes = append(c.Notes, j.debugLine(res.Run))
+			c.Notes = append(append(c.Notes, inlineChain(j.file.File.Object, r.Machine().Linked(), res)...), j.debugLine(res.Run))
 		}
 		j.suite.Cases = append(j.suite.Cases, c)
 		j.suite.Exit = worse(j.suite.Exit, report.ScenarioExit(res))
@@ -282,6 +285,28 @@ func (j *testJob) run(ctx context.Context, strict, document bool, done func(fail
 		j.doc.Finish(r.Machine())
 		j.doc.Exit = j.suite.Exit
 	}
+}
+
+// inlineChain is the line that says through which inlined functions a run came to its fault, or none: where the source line is one of a function
+// that many programs call, it does not tell whose call it was.
+func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []string {
+	if res.Result == nil || res.Fault == nil || res.Fault.Program == "" {
+		return nil
+	}
+	elf, err := os.ReadFile(object)
+	if err != nil {
+		return nil
+	}
+	chain, err := debug.InlineChain(elf, linked, res.Fault.Program, res.Fault.Insn)
+	if err != nil || len(chain) < 2 {
+		return nil
+	}
+	at := func(f debug.Frame) string { return fmt.Sprintf("%s at %s:%d", f.Func, filepath.Base(f.File), f.Line) }
+	text := "in " + at(chain[0])
+	for _, f := range chain[1:] {
+		text += ", inlined into " + at(f)
+	}
+	return []string{text}
 }
 
 // debugLine is the command that opens the debugger where a run begins.
