@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -88,19 +87,11 @@ func writeField(w io.Writer, s *btf.Spec, root btf.ID, f btf.Field, opt btf.Layo
 
 // WriteFound lists the types whose name matches a pattern, one a line, and returns how many there are.
 func WriteFound(w io.Writer, s *btf.Spec, pattern string) (int, error) {
-	if _, err := path.Match(pattern, ""); err != nil {
+	ids, err := found(s, pattern)
+	if err != nil {
 		return 0, err
 	}
-	n := 0
-	for id := btf.ID(1); int(id) < s.NumTypes(); id++ {
-		name := s.Name(id)
-		if name == "" {
-			continue
-		}
-		if ok, _ := path.Match(pattern, name); !ok {
-			continue
-		}
-		n++
+	for n, id := range ids {
 		var b strings.Builder
 		if err := btf.DumpRawType(&b, s, id); err != nil {
 			return n, err
@@ -110,7 +101,7 @@ func WriteFound(w io.Writer, s *btf.Spec, pattern string) (int, error) {
 			return n, err
 		}
 	}
-	return n, nil
+	return len(ids), nil
 }
 
 // BTFDiffDocument is the JSON of `btf diff`.

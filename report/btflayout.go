@@ -1,12 +1,9 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"path"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -19,6 +16,7 @@ type place struct {
 	width    uint32 // bits, of a bit field
 	size     int64
 	declared string
+	id       btf.ID
 }
 
 func (p place) String() string {
@@ -39,7 +37,7 @@ func places(s *btf.Spec, t *btf.Type, base uint32, depth int) []place {
 			continue
 		}
 		size, _ := s.Sizeof(m.Type)
-		out = append(out, place{m.Name, base + off, width, size, s.Declare(m.Type, m.Name)})
+		out = append(out, place{m.Name, base + off, width, size, s.Declare(m.Type, m.Name), m.Type})
 	}
 	return out
 }
@@ -98,36 +96,12 @@ func WriteLayoutComparison(w io.Writer, nameA string, a *btf.Spec, idA btf.ID, n
 	return tw.Flush()
 }
 
-// WriteSizes writes size, holes and padding of the structs and unions whose names match a pattern with * and ?, the largest first.
-func WriteSizes(w io.Writer, s *btf.Spec, pattern string) (int, error) {
-	if _, err := path.Match(pattern, ""); err != nil {
-		return 0, err
-	}
-	type row struct {
-		id btf.ID
-		l  btf.Layout
-	}
-	var rows []row
-	for id := s.FirstID(); int(id) < s.NumTypes(); id++ {
-		if k := s.Kind(id); !k.IsComposite() || s.Name(id) == "" {
-			continue
-		}
-		if ok, _ := path.Match(pattern, s.Name(id)); pattern != "" && !ok {
-			continue
-		}
-		l, err := btf.WriteLayout(io.Discard, s, id, btf.LayoutOptions{})
-		if err != nil {
-			return 0, err
-		}
-		rows = append(rows, row{id, l})
-	}
-	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(b.l.Size, a.l.Size), strings.Compare(s.Name(a.id), s.Name(b.id)))
-	})
+// WriteSizes writes size, holes and padding of types.
+func WriteSizes(w io.Writer, d *BTFSizesDocument) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "size\tmembers\tholes\tpadding\t")
-	for _, r := range rows {
-		fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t  %s\n", r.l.Size, r.l.Members, r.l.SumHoles, r.l.Padding, s.TypeString(r.id))
+	for _, t := range d.Types {
+		fmt.Fprintf(tw, "%d\t%d\t%d\t%d\t  %s\n", t.Size, t.Members, t.Holes, t.Padding, t.Type)
 	}
-	return len(rows), tw.Flush()
+	return tw.Flush()
 }

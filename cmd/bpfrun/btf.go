@@ -112,6 +112,26 @@ func newBTFDumpCommand(a *app) *cobra.Command {
 				ids = append(ids, found...)
 			}
 			switch {
+			case c.json && c.format == "c":
+				return usagef("btf dump --format c has no --json: it writes a C header")
+			case c.json && len(ids) == 0:
+				doc := report.NewBTFTypesDocument()
+				if err := doc.AddAll(spec); err != nil {
+					return btfError(args[0], err)
+				}
+				return report.WriteJSON(c.stdout, doc)
+			case c.json:
+				doc := report.NewBTFTypesDocument()
+				for _, name := range args[1:] {
+					found, _, err := lookup(spec, name)
+					if err == nil {
+						err = doc.Add(spec, name, found, "")
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return report.WriteJSON(c.stdout, doc)
 			case c.format == "c":
 				return btf.DumpC(c.stdout, spec, ids)
 			case len(ids) == 0:
@@ -152,17 +172,27 @@ func newBTFShowCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			doc := report.NewBTFTypesDocument()
 			for i, text := range args[1:] {
-				if i > 0 {
-					fmt.Fprintln(c.stdout)
-				}
 				ids, path, err := lookup(spec, text)
 				if err != nil {
 					return err
 				}
+				if c.json {
+					if err := doc.Add(spec, text, ids, path); err != nil {
+						return usageError{err}
+					}
+					continue
+				}
+				if i > 0 {
+					fmt.Fprintln(c.stdout)
+				}
 				if err := report.WriteType(c.stdout, spec, ids, path, btf.LayoutOptions{Expand: c.expand}); err != nil {
 					return usageError{err}
 				}
+			}
+			if c.json {
+				return report.WriteJSON(c.stdout, doc)
 			}
 			return nil
 		},
@@ -191,8 +221,14 @@ func newBTFFindCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			doc := report.NewBTFTypesDocument()
 			for _, pattern := range args[1:] {
-				n, err := report.WriteFound(c.stdout, spec, pattern)
+				var n int
+				if c.json {
+					n, err = doc.AddFound(spec, pattern)
+				} else {
+					n, err = report.WriteFound(c.stdout, spec, pattern)
+				}
 				if err != nil {
 					return usagef("%q: %w", pattern, err)
 				}
@@ -200,6 +236,9 @@ func newBTFFindCommand(a *app) *cobra.Command {
 					c.note("%s: no type of this name", pattern)
 					c.code = exitExpectation
 				}
+			}
+			if doc.Exit = c.code; c.json {
+				return report.WriteJSON(c.stdout, doc)
 			}
 			return nil
 		},

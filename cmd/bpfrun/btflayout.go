@@ -42,7 +42,13 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 			if err != nil {
 				return err
 			}
-			if c.compare == "" {
+			own := report.BTFOn{Kernel: kernels.FileSource(args[0]).Name, Spec: spec, ID: ids[0]}
+			switch {
+			case c.json && field != "":
+				return usagef("btf layout --json takes a type, not a field: %s (btf show has fields)", args[1])
+			case c.json && c.compare == "":
+				return c.document(args[1], own)
+			case c.compare == "":
 				return report.WriteType(c.stdout, spec, ids, field, btf.LayoutOptions{Expand: c.expand, CacheLine: c.line})
 			}
 			if field != "" {
@@ -55,6 +61,9 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 			otherIDs, _, err := lookup(other, args[1])
 			if err != nil {
 				return err
+			}
+			if c.json {
+				return c.document(args[1], own, report.BTFOn{Kernel: kernels.FileSource(c.compare).Name, Spec: other, ID: otherIDs[0]})
 			}
 			var b strings.Builder
 			names := [2]string{kernels.FileSource(args[0]).Name, kernels.FileSource(c.compare).Name}
@@ -73,6 +82,18 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 	cmd.Flags().StringVar(&c.compare, "compare", "", "BTF of the kernel to compare with")
 	cmd.Flags().IntVar(&c.line, "cacheline", 64, "size of a cache line in bytes; 0 shows none")
 	return cmd
+}
+
+// document writes where members are, on one kernel or on two.
+func (c *btfLayoutCommand) document(name string, on ...report.BTFOn) error {
+	doc, changed, err := report.NewBTFLayoutDocument(name, on...)
+	if err != nil {
+		return usageError{err}
+	}
+	if changed {
+		doc.Exit, c.code = exitExpectation, exitExpectation
+	}
+	return report.WriteJSON(c.stdout, doc)
 }
 
 // btfSizeCommand is bpfrun btf size.
@@ -101,15 +122,18 @@ func newBTFSizeCommand(a *app) *cobra.Command {
 			if len(args) == 2 {
 				pattern = args[1]
 			}
-			n, err := report.WriteSizes(c.stdout, spec, pattern)
+			doc, err := report.NewBTFSizesDocument(spec, pattern)
 			if err != nil {
 				return usagef("%q: %w", pattern, err)
 			}
-			if n == 0 {
+			if len(doc.Types) == 0 {
 				c.note("%s: no struct or union of this name", pattern)
-				c.code = exitExpectation
+				doc.Exit, c.code = exitExpectation, exitExpectation
 			}
-			return nil
+			if c.json {
+				return report.WriteJSON(c.stdout, doc)
+			}
+			return report.WriteSizes(c.stdout, doc)
 		},
 	}
 	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")

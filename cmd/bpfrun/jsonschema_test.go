@@ -155,6 +155,13 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"btf diff", []string{"btf", "diff", min5, min}},
 		{"btf check", []string{"btf", "check", exec, "--kernel", "5.10,6.12"}},
 		{"btf check", []string{"btf", "check", exec, "--as-is"}},
+		{"btf show", []string{"btf", "show", "embedded", "task_struct", "task_struct.cred", "enum bpf_map_type", "func do_unlinkat"}},
+		{"btf find", []string{"btf", "find", "embedded", "sk_buff*", "nosuch"}},
+		{"btf dump", []string{"btf", "dump", min}},
+		{"btf dump", []string{"btf", "dump", "embedded", "sk_buff", "pid_t"}},
+		{"btf layout", []string{"btf", "layout", "embedded", "sk_buff"}},
+		{"btf layout", []string{"btf", "layout", min5, "task_struct", "--compare", min}},
+		{"btf size", []string{"btf", "size", "embedded", "sk_*"}},
 		{"btf min", []string{"btf", "min", exec, "--btf", min, "-o", out}},
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
@@ -163,6 +170,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"error", []string{"matrix", "nosuch.o"}},
 		{"error", []string{"test", "nosuch.yaml"}},
 		{"error", []string{"disasm", exec}},
+		{"error", []string{"btf", "dump", min, "--format", "c"}},
+		{"error", []string{"btf", "c", min}},
 	} {
 		_, stdout, stderr := command(append(c.args, "--json")...)
 		if !assert.NotEmpty(t, stdout, "%v: %s", c.args, stderr) {

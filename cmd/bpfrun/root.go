@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,8 +54,8 @@ func (a *app) rootCommand() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if a.console.json && slices.Contains(textCommands, cmd.CommandPath()) {
-				return usagef("%s has no --json: what it writes is a text", cmd.CommandPath())
+			if why := textCommands[cmd.CommandPath()]; a.console.json && why != "" {
+				return usagef("%s has no --json: %s", cmd.CommandPath(), why)
 			}
 			a.sim.seedGiven = cmd.Flags().Changed("seed")
 			return noEmptyFlags(cmd)
@@ -103,9 +102,23 @@ func (a *app) rootCommand() *cobra.Command {
 // extraCommands are commands of special builds.
 var extraCommands []func(root *cobra.Command) *cobra.Command
 
-// textCommands write texts that stand for themselves: assembly, C, YAML.
-var textCommands = []string{
-	"bpfrun disasm", "bpfrun btf dump", "bpfrun btf show", "bpfrun btf find", "bpfrun btf relocate", "bpfrun scenario new", "bpfrun scenario schema",
+// textCommands have no JSON, since what they write stands for itself.
+var textCommands = map[string]string{
+	"bpfrun disasm":                "it writes assembly",
+	"bpfrun btf c":                 "it writes a C header",
+	"bpfrun btf relocate":          "it writes a file of BTF",
+	"bpfrun btf gen":               "it writes a file of BTF",
+	"bpfrun btf dedup":             "it writes a file of BTF",
+	"bpfrun btf resolve-ids":       "it writes an ELF file",
+	"bpfrun scenario new":          "it writes a scenario file",
+	"bpfrun scenario schema":       "what it writes is a JSON Schema",
+	"bpfrun conformance plugin":    "its output is the protocol of the suite",
+	"bpfrun btf ids":               "it writes a list for people",
+	"bpfrun btf who":               "it writes a list for people",
+	"bpfrun completion bash":       "it writes a script",
+	"bpfrun completion zsh":        "it writes a script",
+	"bpfrun completion fish":       "it writes a script",
+	"bpfrun completion powershell": "it writes a script",
 }
 
 // noEmptyFlags refuses --flag= of flags that take a text: an unset variable of a script would switch them off unnoticed.
