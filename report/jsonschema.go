@@ -32,6 +32,7 @@ var published = []struct {
 	{"btf dump", BTFTypesDocument{}, nil},
 	{"btf layout", BTFLayoutDocument{}, nil},
 	{"btf size", BTFSizesDocument{}, nil},
+	{"btf who", BTFUsesDocument{}, nil},
 	{"btf min", BTFMinDocument{}, nil},
 	{"kernels list", KernelsDocument{}, nil},
 	{"kernels add", KernelsDocument{}, nil},

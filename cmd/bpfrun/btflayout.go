@@ -1,16 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
 
@@ -224,7 +221,7 @@ func (c *btfWhoCommand) btfWho(field string, paths []string) error {
 	if err != nil {
 		return err
 	}
-	uses := 0
+	doc := report.NewBTFUsesDocument(field)
 	for _, path := range paths {
 		obj, err := c.objects.open(path)
 		if err != nil {
@@ -235,52 +232,18 @@ func (c *btfWhoCommand) btfWho(field string, paths []string) error {
 			if err != nil {
 				return err
 			}
-			for _, p := range linked.Programs {
-				for i := range p.Relocs {
-					if usesField(&p.Relocs[i], field) {
-						uses++
-						c.showUse(obj, p, &p.Relocs[i], linked.Target)
-					}
-				}
+			if doc.Add(linked) {
+				doc.Exit = exitExpectation
 			}
 		}
 	}
-	if uses == 0 {
+	if len(doc.Uses) == 0 {
 		c.note("no relocation uses %s", field)
-		c.code = exitExpectation
+		doc.Exit = exitExpectation
 	}
-	return nil
-}
-
-// usesField reports whether a relocation is of a type or of a field or of what is inside of it.
-func usesField(r *loader.Reloc, field string) bool {
-	if r.Relocation == nil || r.Local.BTF == nil {
-		return false
+	c.code = doc.Exit
+	if c.json {
+		return report.WriteJSON(c.stdout, doc)
 	}
-	local := r.Local.Field()
-	root, rest, _ := strings.Cut(local, ".")
-	local = btf.EssentialName(root)
-	if rest != "" {
-		local += "." + rest
-	}
-	field = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(field, "struct "), "union "), "enum ")
-	next, ok := strings.CutPrefix(local, field)
-	return ok && (next == "" || strings.ContainsAny(next[:1], ".[:"))
-}
-
-func (c *btfWhoCommand) showUse(obj *loader.Object, p *loader.LinkedProgram, r *loader.Reloc, t *loader.Target) {
-	what := fmt.Sprintf("%s = %d", r.Kind, r.Result.New)
-	switch {
-	case r.Err != nil:
-		what = "error: " + r.Err.Error()
-		c.code = exitExpectation
-	case r.Target == nil && !slices.Contains([]string{"field_exists", "type_exists", "enumval_exists", "local_type_id"}, r.Kind.String()):
-		what = "gone"
-		c.code = exitExpectation
-	}
-	line := ""
-	if l, ok := p.LineAt(r.Insn); ok {
-		line = fmt.Sprintf("  %s:%d: %s", l.File, l.Line, strings.TrimSpace(l.Text))
-	}
-	fmt.Fprintf(c.stdout, "%s: %s %s: insn %d: %s: %s%s\n", t.Name, obj.Name, p.Name, r.Insn, r.Local.Field(), what, line)
+	return report.WriteBTFUses(c.stdout, doc)
 }

@@ -114,7 +114,6 @@ var textCommands = map[string]string{
 	"bpfrun scenario schema":       "what it writes is a JSON Schema",
 	"bpfrun conformance plugin":    "its output is the protocol of the suite",
 	"bpfrun btf ids":               "it writes a list for people",
-	"bpfrun btf who":               "it writes a list for people",
 	"bpfrun completion bash":       "it writes a script",
 	"bpfrun completion zsh":        "it writes a script",
 	"bpfrun completion fish":       "it writes a script",
