@@ -117,18 +117,18 @@ func swap(c *compiler, in *plan.Insn, r *rule) {
 // addrCast is addr_space_cast.
 func addrCast(c *compiler, in *plan.Insn, _ *rule) {
 	d := regs[in.Dst]
-	c.cmpMem0(8, field(offArenaKern))
-	c.unless(condE)
+	c.cmpMem0(8, field(plan.OffArenaKern))
+	c.LeaveIf(plan.Equal)
 	c.move32(d, regs[in.Src])
 	c.test(0, d)
 	null := c.jccNear(condE)
 	if in.Imm == 1<<16 {
-		c.load(temp1, field(offArenaUser))
+		c.load(temp1, field(plan.OffArenaUser))
 		c.shift(1, 5, temp1, 32)
 		c.shift(1, 4, temp1, 32)
 		c.group(1, opOr, d, temp1)
 	} else {
-		c.groupMem(1, opAdd, d, field(offArenaKern))
+		c.groupMem(1, opAdd, d, field(plan.OffArenaKern))
 	}
 	c.land(null)
 }

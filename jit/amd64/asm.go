@@ -40,7 +40,7 @@ type loc struct {
 func at(base reg, disp int32) loc { return loc{base: base, index: none, disp: disp} }
 
 // field is a field of the State.
-func field(off uintptr) loc { return loc{base: none, index: none, disp: int32(off)} }
+func field(off int32) loc { return loc{base: none, index: none, disp: off} }
 
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for less.
 type asm struct {

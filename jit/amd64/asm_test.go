@@ -129,7 +129,6 @@ func TestVEX(t *testing.T) {
 // TestEveryOpHasARule or a reason to have none.
 func TestEveryOpHasARule(t *testing.T) {
 	for op := range decode.NumOps {
-		why, out := leftOut[op]
-		assert.Equal(t, out, rules[op].emit == nil, "%v: %s", op, why)
+		assert.Equal(t, plan.HasRule(op), rules[op].emit != nil, "%v", op)
 	}
 }

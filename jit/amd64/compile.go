@@ -2,10 +2,8 @@ package amd64
 
 import (
 	"sync"
-	"unsafe"
 
 	"github.com/bpfrun/bpfrun/jit/plan"
-	"github.com/bpfrun/bpfrun/vm"
 )
 
 // The host registers besides those of r0 to r9.
@@ -20,52 +18,22 @@ const (
 // regs maps r0 to r9.
 var regs = [10]reg{rax, rdi, rsi, r8, r9, r10, r11, r12, r13, r14}
 
-// Offsets in State and Frame.
-const (
-	offRegs      = unsafe.Offsetof(plan.State{}.Regs)
-	offData      = unsafe.Offsetof(plan.State{}.Data)
-	offLimit     = unsafe.Offsetof(plan.State{}.Limit)
-	offEntry     = unsafe.Offsetof(plan.State{}.Entry)
-	offArenaKern = unsafe.Offsetof(plan.State{}.ArenaKern)
-	offArenaUser = unsafe.Offsetof(plan.State{}.ArenaUser)
-	offRoom      = unsafe.Offsetof(plan.State{}.Room)
-	offMay       = unsafe.Offsetof(plan.State{}.May)
-	offTop       = unsafe.Offsetof(plan.State{}.Top)
-	offHost      = unsafe.Offsetof(plan.State{}.Host)
-	offExit      = unsafe.Offsetof(plan.State{}.Exit)
-	offSP        = unsafe.Offsetof(plan.State{}.SP)
-	offNegBase   = unsafe.Offsetof(plan.State{}.NegBase)
-	offShadow    = unsafe.Offsetof(plan.State{}.Shadow)
-
-	cellCount   = int32(unsafe.Offsetof(plan.Cell{}.Count))
-	cellCredit  = int32(unsafe.Offsetof(plan.Cell{}.Credit))
-	cellBackoff = int32(unsafe.Offsetof(plan.Cell{}.Backoff))
-	cellLo      = int32(unsafe.Offsetof(plan.Cell{}.Lo))
-	cellBound   = int32(unsafe.Offsetof(plan.Cell{}.Bound))
-	cellN       = int32(unsafe.Offsetof(plan.Cell{}.N))
-
-	frameHost  = int32(unsafe.Offsetof(plan.Frame{}.Host))
-	frameSaved = int32(unsafe.Offsetof(plan.Frame{}.Saved))
-	frameRet   = int32(unsafe.Offsetof(plan.Frame{}.Ret))
-	frameMay   = int32(unsafe.Offsetof(plan.Frame{}.May))
-	frameSize  = int32(plan.FrameSize)
-
-	offStack = unsafe.Offsetof(plan.State{}.Stack) + vm.MaxFrames*plan.FrameSize // of Frame(0)
-)
+// frameSize is the distance between frames.
+const frameSize = int32(plan.FrameSize)
 
 // compiler is one compilation.
 type compiler struct {
 	asm
 	plan.Emission
-	calls bool // the program has bpf-to-bpf calls
 
 	// The routines that do not depend on the program, and the State they were made for. They stand at the start of the code.
 	routines      []byte
 	routinesState int32
 
-	leaving int32    // where code goes to leave
-	exact   [2]int32 // exact checks of loads and of stores
-	fill    int32    // sets a cell
+	exact [2]int32 // exact checks of loads and of stores
+	fill  int32    // sets a cell
+
+	chosen reg // what SelectResult computed
 }
 
 // compilers are kept for their memory.
@@ -74,7 +42,7 @@ var compilers = sync.Pool{New: func() any { return new(compiler) }}
 // Compile generates the code of a program. The error is plan.ErrTooLong.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	c := compilers.Get().(*compiler)
-	c.calls, c.state = p.Calls, int32(t.StateDelta)
+	c.state = int32(t.StateDelta)
 	err := c.Emit(c, &c.Buffer, p, t, out)
 	c.Release()
 	c.Buffer = plan.Buffer{}
@@ -112,19 +80,9 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// Guard generates a check before the copy of a loop.
-func (c *compiler) Guard(in *plan.Insn) { c.check(in, false) }
-
-// Mark sets the byte of a block.
-func (c *compiler) Mark(in *plan.Insn) {
-	if in.Mark >= 0 && in.Kind != plan.KindInterpret {
-		c.MarkByte(in.Mark)
-	}
-}
-
 // MarkByte sets a byte after the State. Flags of comparisons stay.
 func (c *compiler) MarkByte(n int32) {
-	c.rm(0, 0xc6, 0, field(unsafe.Sizeof(plan.State{})+uintptr(n)), 1)
+	c.rm(0, 0xc6, 0, field(plan.OffMarks+n), 1)
 	c.byte(1)
 }
 
@@ -136,63 +94,63 @@ func (c *compiler) Charge(n int32) {
 }
 
 // usesStack reports whether hostF has a meaning.
-func (c *compiler) usesStack() bool { return c.calls || c.Program.Used>>10&1 != 0 }
+func (c *compiler) usesStack() bool { return c.Calls || c.Program.Used>>10&1 != 0 }
 
 // prologue is what Enter calls.
 func (c *compiler) prologue() {
-	c.store(field(offSP), rsp)
-	if c.calls {
-		c.load(rsp, field(offTop))
-		c.load(hostF, field(offHost))
+	c.store(field(plan.OffSP), rsp)
+	if c.Calls {
+		c.load(rsp, field(plan.OffTop))
+		c.load(hostF, field(plan.OffHost))
 	} else {
-		c.rm(1, 0x8d, rsp, field(offStack), 0)
+		c.rm(1, 0x8d, rsp, field(plan.OffFrame0), 0)
 		if c.usesStack() {
-			c.load(hostF, at(rsp, frameHost))
+			c.load(hostF, at(rsp, plan.FrameHost))
 		}
 	}
 	c.constant(temp1, c.Target.Base)
-	c.load(hostR, field(offData))
+	c.load(hostR, field(plan.OffData))
 	c.group(1, opSub, hostR, temp1)
-	c.load(roomR, field(offRoom))
-	c.load(temp1, field(offRegs))
+	c.load(roomR, field(plan.OffRoom))
+	c.load(temp1, field(plan.OffRegs))
 	for i, r := range regs {
 		if c.Program.Used>>i&1 != 0 {
 			c.load(r, at(temp1, int32(8*i)))
 		}
 	}
-	c.rm(0, 0xff, 4, field(offEntry), 0)
+	c.rm(0, 0xff, 4, field(plan.OffEntry), 0)
 }
 
 // exitCode leaves: what State.Exit becomes is in temp1.
 func (c *compiler) exitCode() {
-	c.leaving = c.pos()
-	c.store(field(offExit), temp1)
-	c.store(field(offRoom), roomR)
-	c.store(field(offTop), rsp)
-	c.load(temp1, field(offRegs))
+	c.Leaving = c.pos()
+	c.store(field(plan.OffExit), temp1)
+	c.store(field(plan.OffRoom), roomR)
+	c.store(field(plan.OffTop), rsp)
+	c.load(temp1, field(plan.OffRegs))
 	for i, r := range regs {
 		if c.Program.Used>>i&1 != 0 {
 			c.store(at(temp1, int32(8*i)), r)
 		}
 	}
-	c.load(rsp, field(offSP))
+	c.load(rsp, field(plan.OffSP))
 	c.byte(0xc3)
 }
 
-// Leave leaves at a slot.
-func (c *compiler) Leave(why plan.Reason, slot int32) {
-	c.constant(temp1, uint64(slot)<<plan.ReasonBits|uint64(why))
-	c.jmpBack(c.leaving)
+// SetExit puts what State.Exit becomes into temp1.
+func (c *compiler) SetExit(exit uint64) { c.constant(temp1, exit) }
+
+// conds are the encodings of conditions.
+var conds = [...]cond{
+	plan.Equal: condE, plan.NotEqual: condNE, plan.Less: condB, plan.AtLeast: condAE, plan.AtMost: condBE, plan.Greater: condA,
+	plan.SignedLess: condL, plan.SignedAtLeast: condGE, plan.SignedAtMost: condLE, plan.SignedGreater: condG,
 }
 
-// Goto jumps to an instruction.
-func (c *compiler) Goto(pc int32) {
-	if pc <= c.PC {
-		c.jmpBack(int32(c.Out.Starts[pc]))
-		return
-	}
-	c.Fill(c.jmpFar(), pc)
-}
+// Jump jumps forward.
+func (c *compiler) Jump() int32 { return c.jmpFar() }
+
+// JumpIf jumps forward on a condition.
+func (c *compiler) JumpIf(cc plan.Cond) int32 { return c.jccFar(conds[cc]) }
 
 // Land makes a far jump lead to here.
 func (c *compiler) Land(from int32) { c.patch(from, c.pos()) }
@@ -200,67 +158,26 @@ func (c *compiler) Land(from int32) { c.patch(from, c.pos()) }
 // Patch makes a far jump lead to a position.
 func (c *compiler) Patch(from, to int32) { c.patch(from, to) }
 
-// when jumps to an instruction on a condition.
-func (c *compiler) when(cc cond, pc int32) {
-	if pc <= c.PC {
-		c.jccBack(cc, int32(c.Out.Starts[pc]))
-		return
-	}
-	c.Fill(c.jccFar(cc), pc)
-}
+// JumpBack jumps to a place before, in a short form if that reaches.
+func (c *compiler) JumpBack(to int32) { c.jmpBack(to) }
 
-// taken generates the edge to the target of a branch on a condition.
-func (c *compiler) taken(cc cond, in *plan.Insn) {
-	mark, marked := c.TakenMark(in)
-	switch {
-	case in.Has(plan.FlagBack):
-		over := c.jccNear(cc.not())
-		if marked {
-			c.MarkByte(mark)
-		}
-		c.loop(in)
-		c.land(over)
-	case marked:
-		c.PutOff(plan.Cold{Kind: plan.ColdEdge, From: [2]int32{c.jccFar(cc)}, PC: in.Target, N: in.Taken, Mark: mark + 1})
-	case in.Taken == 0:
-		c.when(cc, in.Target)
-	default:
-		c.putOff(plan.ColdEdge, cc, in.Target, in.Taken)
-	}
-}
+// JumpBackIf does on a condition.
+func (c *compiler) JumpBackIf(cc plan.Cond, to int32) { c.jccBack(conds[cc], to) }
 
-// always generates the edge to the target of a jump.
-func (c *compiler) always(in *plan.Insn) {
-	if in.Has(plan.FlagBack) {
-		c.loop(in)
-		return
-	}
-	c.Charge(in.Taken)
-	if in.Target != c.PC+1 {
-		c.Goto(in.Target)
-	}
-}
+// Far jumps to a place before in the long form.
+func (c *compiler) Far(to int32) { c.patch(c.jmpFar(), to) }
 
-// loop charges and goes back, unless there is no room.
-func (c *compiler) loop(in *plan.Insn) {
-	if in.Taken == 0 {
+// Skip jumps forward over up to 127 bytes.
+func (c *compiler) Skip(cc plan.Cond) int32 { return c.jccNear(conds[cc]) }
+
+// EndSkip is where Skip leads.
+func (c *compiler) EndSkip(from int32) { c.land(from) }
+
+// Spend charges and sets the flags by what room is left.
+func (c *compiler) Spend(n int32) {
+	if n == 0 {
 		c.test(1, roomR)
 	} else {
-		c.groupImm(1, opSub, roomR, in.Taken)
+		c.groupImm(1, opSub, roomR, n)
 	}
-	c.turn(in)
 }
-
-// turn goes back by the sign of what was charged.
-func (c *compiler) turn(in *plan.Insn) {
-	c.when(condGE, in.Target)
-	c.PutOff(plan.Cold{Kind: plan.ColdLeave, From: [2]int32{c.jmpFar()}, PC: c.Program.Insns[in.Target].Slot, N: int32(plan.OutOfRoom)})
-}
-
-// putOff continues out of line on a condition.
-func (c *compiler) putOff(kind plan.ColdKind, cc cond, pc, n int32) {
-	c.PutOff(plan.Cold{Kind: kind, From: [2]int32{c.jccFar(cc)}, PC: pc, N: n})
-}
-
-// unless leaves with Interpret at this slot when the condition holds.
-func (c *compiler) unless(cc cond) { c.putOff(plan.ColdLeave, cc, c.Slot(), int32(plan.Interpret)) }

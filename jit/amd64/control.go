@@ -6,71 +6,38 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-func jumpTo(c *compiler, in *plan.Insn, _ *rule) { c.always(in) }
-
-func branchReg(c *compiler, in *plan.Insn, r *rule) {
-	c.compareReg(in, r)
-	c.taken(r.cond, in)
-}
-
-func (c *compiler) compareReg(in *plan.Insn, r *rule) {
-	if r.op == opTest {
-		c.rr(r.w, 0x85, regs[in.Src], regs[in.Dst])
-	} else {
-		c.group(r.w, opCmp, regs[in.Dst], regs[in.Src])
+// Compare sets the flags by what a branch compares.
+func (c *compiler) Compare(in *plan.Insn, br *plan.Branch) {
+	w, v, d := uint8(0), int32(in.Imm), regs[in.Dst]
+	if br.Wide {
+		w = 1
 	}
-}
-
-func branchImm(c *compiler, in *plan.Insn, r *rule) {
-	c.compareImm(in, r)
-	c.taken(r.cond, in)
-}
-
-func (c *compiler) compareImm(in *plan.Insn, r *rule) {
-	v, d := int32(in.Imm), regs[in.Dst]
 	switch {
-	case r.op == opTest:
-		c.rr(r.w, 0xf7, 0, d)
+	case br.Test && br.Imm:
+		c.rr(w, 0xf7, 0, d)
 		c.imm32(v)
+	case br.Test:
+		c.rr(w, 0x85, regs[in.Src], d)
+	case !br.Imm:
+		c.group(w, opCmp, d, regs[in.Src])
 	case v == 0:
-		c.test(r.w, d)
+		c.test(w, d)
 	default:
-		c.groupImm(r.w, opCmp, d, v)
+		c.groupImm(w, opCmp, d, v)
 	}
 }
 
-// opTest in a rule is a branch on common bits.
-const opTest = 0x85
+// SelectResult computes in temp1, or finds the register that is copied.
+func (c *compiler) SelectResult(op *plan.Insn) { c.chosen = c.result(op) }
 
-// Select generates a branch with FlagSelect: the result of the operation is in temp1, or in the register that it copies, before the
-// comparison, and so is what is charged.
-func (c *compiler) Select(in *plan.Insn) {
-	op := &c.Program.Insns[c.PC+1]
-	dst, value := regs[op.Dst], c.result(op)
-	r := &rules[in.Op]
-	if in.ComparesImm() {
-		c.compareImm(in, r)
-	} else {
-		c.compareReg(in, r)
+// Select moves and charges without branches.
+func (c *compiler) Select(op *plan.Insn, cc plan.Cond, charge, otherwise int32) {
+	c.moveIf(conds[cc], regs[op.Dst], c.chosen)
+	c.rm(1, 0x8d, temp2, at(roomR, -charge), 0)
+	if otherwise != 0 {
+		c.rm(1, 0x8d, roomR, at(roomR, -otherwise), 0)
 	}
-	skipped, executed := in.Taken, in.Next+op.Next
-	if in.Size == 2 {
-		executed = in.Next + c.Program.Insns[c.PC+2].Taken
-	}
-	unless := r.cond.not()
-	c.moveIf(unless, dst, value)
-	c.rm(1, 0x8d, temp2, at(roomR, -executed), 0)
-	if skipped != 0 {
-		c.rm(1, 0x8d, roomR, at(roomR, -skipped), 0)
-	}
-	c.moveIf(unless, roomR, temp2)
-	switch {
-	case in.Has(plan.FlagBack):
-		c.test(1, roomR)
-		c.turn(in)
-	case in.Target != c.PC+1+int32(in.Size):
-		c.Goto(in.Target)
-	}
+	c.moveIf(conds[cc], roomR, temp2)
 }
 
 // result puts the result of an operation into a register that does not matter otherwise, and returns it.
@@ -96,71 +63,63 @@ func (c *compiler) result(op *plan.Insn) reg {
 	return temp1
 }
 
-// mayGoto continues while State.May is not 0.
-func mayGoto(c *compiler, in *plan.Insn, _ *rule) {
-	c.load(temp1, field(offMay))
+// CountMay takes one from State.May, in temp1.
+func (c *compiler) CountMay() {
+	c.load(temp1, field(plan.OffMay))
 	c.groupImm(1, opSub, temp1, 1)
-	c.taken(condB, in)
-	c.store(field(offMay), temp1)
 }
 
-// call is a bpf-to-bpf call. The host's call instruction pushes Frame.Return of the new frame.
-func call(c *compiler, in *plan.Insn, _ *rule) {
-	c.groupImm(1, opSub, roomR, in.Taken)
-	c.putOff(plan.ColdUndo, condL, in.Slot, in.Taken)
+// KeepMay stores temp1.
+func (c *compiler) KeepMay() { c.store(field(plan.OffMay), temp1) }
+
+// TestFrame leaves Host in temp1 if it is needed.
+func (c *compiler) TestFrame(in *plan.Insn) {
 	if in.Saves&plan.SavesHost != 0 {
-		c.load(temp1, at(rsp, frameHost-frameSize))
+		c.load(temp1, at(rsp, plan.FrameHost-frameSize))
 		c.test(1, temp1)
 	} else {
-		c.cmpMem0(8, at(rsp, frameHost-frameSize))
+		c.cmpMem0(8, at(rsp, plan.FrameHost-frameSize))
 	}
-	c.putOff(plan.ColdRefuse, condE, in.Slot, in.Taken)
-	for i := range 4 {
-		if in.Saves>>i&1 != 0 {
-			c.store(at(rsp, frameSaved+int32(8*i)-frameSize), regs[6+i])
-		}
-	}
-	c.storeImm(at(rsp, frameRet-frameSize), in.Slot+1)
+}
+
+// SaveReg saves r6 to r9 in the frame that is entered.
+func (c *compiler) SaveReg(r uint8) {
+	c.store(at(rsp, plan.FrameSaved+int32(8*(r-6))-frameSize), regs[r])
+}
+
+// Call calls: the host's call instruction pushes Frame.Return of the new frame.
+func (c *compiler) Call(in *plan.Insn) {
+	c.storeImm(at(rsp, plan.FrameRet-frameSize), in.Slot+1)
 	if in.Saves&plan.SavesHost != 0 {
 		c.move(hostF, temp1)
 	}
 	if c.Program.MayGoto {
-		c.load(temp1, field(offMay))
-		c.store(at(rsp, frameMay-frameSize), temp1)
-		c.storeImm(field(offMay), vm.MaxMayGoto)
+		c.load(temp1, field(plan.OffMay))
+		c.store(at(rsp, plan.FrameMay-frameSize), temp1)
+		c.storeImm(field(plan.OffMay), vm.MaxMayGoto)
 	}
 	c.rm(1, 0x8d, rsp, at(rsp, 8-frameSize), 0)
-	pos := c.callFar()
-	if in.Target <= c.PC {
-		c.patch(pos, int32(c.Out.Starts[in.Target]))
-	} else {
-		c.Fill(pos, in.Target)
-	}
+	c.To(c.callFar(), in.Target)
 	c.rm(1, 0x8d, rsp, at(rsp, frameSize-8), 0)
 }
 
-// exit returns to code that called, or leaves.
-func exit(c *compiler, in *plan.Insn, _ *rule) {
-	if !c.calls {
-		c.Leave(plan.Leave, in.Slot)
-		return
-	}
-	c.rm(1, 0x83, opCmp, at(rsp, frameRet), 1)
+// TestReturn asks whether the frame is the first.
+func (c *compiler) TestReturn() {
+	c.rm(1, 0x83, opCmp, at(rsp, plan.FrameRet), 1)
 	c.byte(0)
-	c.putOff(plan.ColdLeave, condE, in.Slot, int32(plan.Leave))
-	c.groupImm(1, opSub, roomR, in.Taken)
-	c.putOff(plan.ColdUndo, condL, in.Slot, in.Taken)
-	for i := range 4 {
-		if in.Saves>>i&1 != 0 {
-			c.load(regs[6+i], at(rsp, frameSaved+int32(8*i)))
-		}
-	}
+}
+
+// RestoreReg restores r6 to r9 from the frame.
+func (c *compiler) RestoreReg(r uint8) { c.load(regs[r], at(rsp, plan.FrameSaved+int32(8*(r-6)))) }
+
+// Return goes back to code that called.
+func (c *compiler) Return(in *plan.Insn) {
 	if c.Program.MayGoto {
-		c.load(temp1, at(rsp, frameMay))
-		c.store(field(offMay), temp1)
+		c.load(temp1, at(rsp, plan.FrameMay))
+		c.store(field(plan.OffMay), temp1)
 	}
 	if in.Saves&plan.SavesHost != 0 {
-		c.load(hostF, at(rsp, frameSize+frameHost))
+		c.load(hostF, at(rsp, frameSize+plan.FrameHost))
 	}
 	c.byte(0xc3)
 }

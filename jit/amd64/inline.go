@@ -7,37 +7,29 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-const (
-	offShut  = unsafe.Offsetof(plan.State{}.Shut)
-	offNow   = unsafe.Offsetof(plan.State{}.Now)
-	offBoot  = unsafe.Offsetof(plan.State{}.Boot)
-	offStep  = unsafe.Offsetof(plan.State{}.Step)
-	offCPU   = unsafe.Offsetof(plan.State{}.CPU)
-	offCalls = unsafe.Offsetof(plan.State{}.Calls)
-)
+// TestShut asks whether calls have to be left to Go.
+func (c *compiler) TestShut() { c.cmpMem0(8, field(plan.OffShut)) }
 
 // Inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
-	c.cmpMem0(8, field(offShut))
-	c.callUnless(condE)
 	r0 := regs[0]
 	switch f.Kind {
 	case vm.InlineLookup:
 		c.lookup(in, f)
 		c.tick()
 	case vm.InlineCPU:
-		c.load(r0, field(offCPU))
+		c.load(r0, field(plan.OffCPU))
 		c.tick()
 	default:
-		c.load(r0, field(offStep))
-		c.groupMem(1, opAdd, r0, field(offNow))
-		c.store(field(offNow), r0)
+		c.load(r0, field(plan.OffStep))
+		c.groupMem(1, opAdd, r0, field(plan.OffNow))
+		c.store(field(plan.OffNow), r0)
 		if f.Kind == vm.InlineBoot {
-			c.groupMem(1, opAdd, r0, field(offBoot))
+			c.groupMem(1, opAdd, r0, field(plan.OffBoot))
 		}
 	}
-	c.rm(1, 0x83, opAdd, field(offCalls+8*uintptr(f.Kind)), 1)
+	c.rm(1, 0x83, opAdd, field(plan.OffCalls+8*int32(f.Kind)), 1)
 	c.byte(1)
 	c.Charge(in.Next)
 }
@@ -45,14 +37,9 @@ func (c *compiler) Inline(in *plan.Insn) {
 // tick lets the time of a call pass, if somebody asks for it.
 func (c *compiler) tick() {
 	if c.Program.Timed {
-		c.load(temp1, field(offStep))
-		c.rm(1, 0x01, temp1, field(offNow), 0)
+		c.load(temp1, field(plan.OffStep))
+		c.rm(1, 0x01, temp1, field(plan.OffNow), 0)
 	}
-}
-
-// callUnless leaves the call at this slot to Go unless the condition holds.
-func (c *compiler) callUnless(cc cond) {
-	c.putOff(plan.ColdLeave, cc.not(), c.Slot(), int32(plan.CallFunc))
 }
 
 // lookup puts the address of an array's element into r0, 0 for an index beyond the end.
@@ -60,7 +47,7 @@ func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, r0, index := &f.Array, regs[0], temp2
 	c.constant(temp1, f.Map)
 	c.group(1, opCmp, regs[1], temp1)
-	c.callUnless(condE)
+	c.CallUnless(plan.Equal)
 	key := c.operand(in, false)
 	c.rm(0, 0x8b, index, key, 0)
 	if a.Table != nil {
@@ -86,7 +73,7 @@ func (c *compiler) chunk(a *vm.Array, key loc) {
 	c.constant(temp1, uint64(uintptr(unsafe.Pointer(unsafe.SliceData(a.Table)))))
 	c.load(temp1, loc{base: temp1, index: index, scale: 3})
 	c.test(1, temp1)
-	c.callUnless(condNE)
+	c.CallUnless(plan.NotEqual)
 	c.rm(0, 0x8b, index, key, 0)
 	c.groupImm(0, opAnd, index, int32(uint32(1)<<a.Shift-1))
 	c.element(a)
@@ -101,7 +88,7 @@ func (c *compiler) element(a *vm.Array) {
 	c.mul(1, temp2, temp2, int32(a.Stride))
 	if a.CPUStride != 0 {
 		c.group(1, opAdd, temp1, temp2)
-		c.load(temp2, field(offCPU))
+		c.load(temp2, field(plan.OffCPU))
 		c.mul(1, temp2, temp2, int32(a.CPUStride))
 	}
 	c.rm(1, 0x8d, regs[0], loc{base: temp1, index: temp2}, 0)

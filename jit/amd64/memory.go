@@ -1,8 +1,6 @@
 package amd64
 
 import (
-	"unsafe"
-
 	"github.com/bpfrun/bpfrun/jit/plan"
 	"github.com/bpfrun/bpfrun/mem"
 )
@@ -13,70 +11,42 @@ func (c *compiler) operand(in *plan.Insn, align bool) loc {
 	case plan.CheckNone:
 		return at(hostF, int32(in.StackOff))
 	case plan.CheckRange:
-		c.check(in, align)
+		c.Check(in, align)
 	}
 	return loc{base: hostR, index: regs[in.Base], disp: int32(in.Off)}
 }
 
-// check generates the test of a range: by its cell, or by the shadow.
-func (c *compiler) check(in *plan.Insn, align bool) {
-	kind := plan.ColdLoads
-	if in.Has(plan.FlagRangeStore) {
-		kind = plan.ColdStores
-	}
-	k := plan.Cold{Kind: kind, PC: c.PC}
-	if in.Cell >= 0 {
-		cell := cellField(in)
-		again := c.pos()
-		c.base(in)
-		c.groupMem(1, opSub, temp1, cell)
-		if align {
-			c.aligned(in) // runs begin at granules
-		}
-		cell.disp += cellCount
-		c.groupMem(1, opCmp, temp1, cell)
-		k.From[0] = c.jccFar(condAE)
-		if in.Kind == plan.KindGuard && in.Has(plan.FlagBound) {
-			c.load(temp2, cell)
-			c.group(1, opSub, temp2, temp1)
-			cell.disp += cellBound - cellCount
-			c.store(cell, temp2)
-			k.Back = again // with a cell that was set only now
-			c.PutOff(k)
-			return
-		}
-	} else {
-		c.offset(in)
-		if align {
-			c.aligned(in)
-		}
-		c.groupMem(1, opCmp, temp1, field(offLimit))
-		k.From[0] = c.jccFar(condAE)
-		c.shift(1, 5, temp1, 3)
-		c.groupMem(1, opAdd, temp1, field(offShadow))
-		// With any alignment n bytes touch at most (n+14)/8 granules.
-		word := int32(8)
-		switch n := in.Hi - in.Lo; {
-		case n == 1:
-			word = 1
-		case n <= 9:
-			word = 2
-		case n <= 25:
-			word = 4
-		}
-		c.cmpMem0(word, at(temp1, 0))
-		k.From[1] = c.jccFar(condNE)
-	}
-	k.Back = c.pos()
-	c.PutOff(k)
+// CellOffset computes what is compared with the cell's Count, in temp1.
+func (c *compiler) CellOffset(in *plan.Insn) {
+	c.base(in)
+	c.groupMem(1, opSub, temp1, cellField(in, 0))
 }
 
-// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop continues, with its checks.
-func (c *compiler) Bound(in *plan.Insn) {
-	cell := cellField(in)
-	cell.disp += cellBound
-	c.groupMem(1, opCmp, regs[in.Base], cell)
-	c.jccBack(condAE, int32(c.Out.Starts[in.Slot+1]))
+// CompareCell compares temp1.
+func (c *compiler) CompareCell(in *plan.Insn) {
+	c.groupMem(1, opCmp, temp1, cellField(in, plan.CellCount))
+}
+
+// SetBound sets Bound to Count less temp1.
+func (c *compiler) SetBound(in *plan.Insn) {
+	c.load(temp2, cellField(in, plan.CellCount))
+	c.group(1, opSub, temp2, temp1)
+	c.store(cellField(in, plan.CellBound), temp2)
+}
+
+// CompareBound compares a register with Bound.
+func (c *compiler) CompareBound(in *plan.Insn) {
+	c.groupMem(1, opCmp, regs[in.Base], cellField(in, plan.CellBound))
+}
+
+// CompareLimit compares temp1.
+func (c *compiler) CompareLimit() { c.groupMem(1, opCmp, temp1, field(plan.OffLimit)) }
+
+// CompareShadow tests the shadow of what temp1 is the offset of.
+func (c *compiler) CompareShadow(log int) {
+	c.shift(1, 5, temp1, 3)
+	c.groupMem(1, opAdd, temp1, field(plan.OffShadow))
+	c.cmpMem0(1<<log, at(temp1, 0))
 }
 
 // base puts what a range counts from into temp1.
@@ -88,88 +58,70 @@ func (c *compiler) base(in *plan.Insn) {
 	c.move(temp1, regs[in.Base])
 }
 
-// offset puts the arena offset of a range into temp1.
-func (c *compiler) offset(in *plan.Insn) {
+// ArenaOffset puts the arena offset of a range into temp1.
+func (c *compiler) ArenaOffset(in *plan.Insn) {
 	if in.Base == plan.NoBase {
 		c.base(in)
-		c.groupMem(1, opAdd, temp1, field(offNegBase))
+		c.groupMem(1, opAdd, temp1, field(plan.OffNegBase))
 		c.groupImm(1, opAdd, temp1, in.Lo)
 		return
 	}
-	c.load(temp1, field(offNegBase))
+	c.load(temp1, field(plan.OffNegBase))
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: regs[in.Base], disp: in.Lo}, 0)
 }
 
-// aligned leaves if temp1 is not a multiple of the access' size.
-func (c *compiler) aligned(in *plan.Insn) {
-	if in.Size > 1 {
-		c.rr8(0, 0xf6, 0, temp1) // test cl, imm8
-		c.byte(in.Size - 1)
-		c.unless(condNE)
-	}
+// TestAligned tests temp1.
+func (c *compiler) TestAligned(size uint8) {
+	c.rr8(0, 0xf6, 0, temp1) // test cl, imm8
+	c.byte(size - 1)
 }
 
-func cellField(in *plan.Insn) loc {
-	return field(unsafe.Offsetof(plan.State{}.Cells) + uintptr(in.Cell)*plan.CellSize)
-}
+// cellField is a field of the cell of a check.
+func cellField(in *plan.Insn, off int32) loc { return field(in.CellOffset() + off) }
 
-// guardCold is what check leaves to code out of line for KindGuard: until Credit is used up the check is not even tried, since the
-// loop with its checks is no slower than finding out.
-func (c *compiler) guardCold(in *plan.Insn, k *plan.Cold) {
-	cell := cellField(in)
-	credit := cell
-	credit.disp += cellCredit
-	c.rm(1, 0x83, opSub, credit, 1)
-	c.byte(1)
-	start := int32(c.Out.Starts[in.Target])
-	c.patch(c.jccFar(condGE), start)
-	c.offset(in)
+// Exact makes the exact test: the zero flag says yes.
+func (c *compiler) Exact(in *plan.Insn, stores int) {
+	c.ArenaOffset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.patch(c.callFar(), c.exact[k.Kind-plan.ColdLoads])
-	bad := c.jccNear(condNE)
-	c.offset(in)
-	c.rm(1, 0x8d, temp2, cell, 0)
+	c.patch(c.callFar(), c.exact[stores])
+}
+
+// SkipIfExact skips by its result.
+func (c *compiler) SkipIfExact(want bool) int32 {
+	if want {
+		return c.jccNear(condE)
+	}
+	return c.jccNear(condNE)
+}
+
+// JumpBackIfExact jumps by it.
+func (c *compiler) JumpBackIfExact(to int32) bool {
+	c.patch(c.jccFar(condE), to)
+	return true
+}
+
+// TakeCredit jumps while there is credit.
+func (c *compiler) TakeCredit(in *plan.Insn, to int32) {
+	c.rm(1, 0x83, opSub, cellField(in, plan.CellCredit), 1)
+	c.byte(1)
+	c.patch(c.jccFar(condGE), to)
+}
+
+// FillCell sets the cell.
+func (c *compiler) FillCell(in *plan.Insn) {
+	c.ArenaOffset(in)
+	c.rm(1, 0x8d, temp2, cellField(in, 0), 0)
 	c.patch(c.callFar(), c.fill)
-	c.patch(c.jmpFar(), k.Back)
-	c.land(bad)
-	backoff := cell
-	backoff.disp += cellBackoff
-	c.load(temp1, backoff)
+}
+
+// BackOff gives credit.
+func (c *compiler) BackOff(in *plan.Insn) {
+	c.load(temp1, cellField(in, plan.CellBackoff))
 	c.shift(1, 4, temp1, 2)
 	c.groupImm(1, opOr, temp1, 3)
 	c.groupImm(1, opAnd, temp1, plan.MaxBackoff)
-	c.store(backoff, temp1)
-	c.store(credit, temp1)
-	c.jmpBack(start)
-}
-
-// CheckCold is what check leaves to code out of line: the exact test, and setting the cell.
-func (c *compiler) CheckCold(k *plan.Cold) {
-	in := &c.Program.Insns[k.PC]
-	if in.Kind == plan.KindGuard {
-		c.guardCold(in, k)
-		return
-	}
-	c.offset(in)
-	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.patch(c.callFar(), c.exact[k.Kind-plan.ColdLoads])
-	if in.Cell < 0 {
-		c.patch(c.jccFar(condE), k.Back)
-		c.Leave(plan.Interpret, in.Slot)
-		return
-	}
-	good := c.jccNear(condE)
-	c.Leave(plan.Interpret, in.Slot)
-	c.land(good)
-	cell := cellField(in)
-	cell.disp += cellCredit
-	c.rm(1, 0x83, opSub, cell, 1)
-	c.byte(1)
-	c.patch(c.jccFar(condGE), k.Back)
-	c.offset(in)
-	c.rm(1, 0x8d, temp2, cellField(in), 0)
-	c.patch(c.callFar(), c.fill)
-	c.patch(c.jmpFar(), k.Back)
+	c.store(cellField(in, plan.CellBackoff), temp1)
+	c.store(cellField(in, plan.CellCredit), temp1)
 }
 
 // fillCode sets the cell at temp2 to the run of accessible bytes around arena offset temp1, which is in one. The run has the class of
@@ -182,7 +134,7 @@ func (c *compiler) fillCode() {
 	}
 	c.move(rsi, temp1)
 	c.shift(1, 5, rsi, 3)
-	c.groupMem(1, opAdd, rsi, field(offShadow))
+	c.groupMem(1, opAdd, rsi, field(plan.OffShadow))
 	c.rm(0, 0x0fb6, rax, at(rsi, 0), 0)
 	c.groupImm(0, opAnd, rax, int32(mem.ClassStoreTrap))
 	c.constant(temp1, 0x0101010101010101)
@@ -219,23 +171,23 @@ func (c *compiler) fillCode() {
 	// Count = (end - start granules)*8 + part - N + 1, 0 if that is not above 0.
 	c.group(1, opSub, rdi, rsi)
 	c.rm(1, 0x8d, temp1, loc{base: temp1, index: rdi, disp: 1, scale: 3}, 0)
-	c.groupMem(1, opSub, temp1, at(temp2, cellN))
+	c.groupMem(1, opSub, temp1, at(temp2, plan.CellN))
 	some := c.jccNear(condG)
 	c.constant(temp1, 0)
 	c.land(some)
-	c.store(at(temp2, cellCount), temp1)
+	c.store(at(temp2, plan.CellCount), temp1)
 	// Key = base + start - Lo
-	c.groupMem(1, opSub, rsi, field(offShadow))
+	c.groupMem(1, opSub, rsi, field(plan.OffShadow))
 	c.shift(1, 4, rsi, 3)
-	c.groupMem(1, opSub, rsi, field(offNegBase))
-	c.groupMem(1, opSub, rsi, at(temp2, cellLo))
+	c.groupMem(1, opSub, rsi, field(plan.OffNegBase))
+	c.groupMem(1, opSub, rsi, at(temp2, plan.CellLo))
 	c.store(at(temp2, 0), rsi)
-	c.load(rax, at(temp2, cellBackoff))
+	c.load(rax, at(temp2, plan.CellBackoff))
 	c.shift(1, 4, rax, 2)
 	c.groupImm(1, opOr, rax, 3)
 	c.groupImm(1, opAnd, rax, plan.MaxBackoff)
-	c.store(at(temp2, cellBackoff), rax)
-	c.store(at(temp2, cellCredit), rax)
+	c.store(at(temp2, plan.CellBackoff), rax)
+	c.store(at(temp2, plan.CellCredit), rax)
 	for _, r := range []byte{rdi8, rsi8, rax8} {
 		c.byte(0x58 | r)
 	}
@@ -253,7 +205,7 @@ const (
 // registers but temp1 and temp2.
 func (c *compiler) exactCode(store int) {
 	c.exact[store] = c.pos()
-	c.groupMem(1, opCmp, temp1, field(offLimit))
+	c.groupMem(1, opCmp, temp1, field(plan.OffLimit))
 	beyond := c.jccNear(condAE)
 	c.byte(0x50) // push rax
 	// temp2 becomes the end of the bytes, counted from the start of the first granule, temp1 the address of its shadow.
@@ -261,7 +213,7 @@ func (c *compiler) exactCode(store int) {
 	c.groupImm(0, opAnd, rax, 7)
 	c.group(0, opAdd, temp2, rax)
 	c.shift(1, 5, temp1, 3)
-	c.groupMem(1, opAdd, temp1, field(offShadow))
+	c.groupMem(1, opAdd, temp1, field(plan.OffShadow))
 	again := c.pos()
 	c.rm(0, 0x0fb6, rax, at(temp1, 0), 0)
 	if store == 0 {

@@ -10,27 +10,14 @@ type rule struct {
 	emit    func(c *compiler, in *plan.Insn, r *rule)
 	op      uint16
 	w       uint8 // 1 for 64 bits
-	cond    cond
-	signed  bool // division
-	mod     bool // modulo
-	fetch   bool // an atomic that returns the old value
-	aligned bool // an access that has to be aligned
+	signed  bool  // division
+	mod     bool  // modulo
+	fetch   bool  // an atomic that returns the old value
+	aligned bool  // an access that has to be aligned
 }
 
-// rules is the table of all ops that are generated. Those without a row are the interpreter's, see leftOut.
+// rules is the table of the ops that compute, load and store: those for which plan.HasRule says so.
 var rules [decode.NumOps]rule
-
-// leftOut are ops without a rule: the kinds of LD_IMM64 and calls that lowering replaces, and what happens so rarely or needs so
-// much of the machine that the interpreter does it.
-var leftOut = map[decode.Op]string{
-	decode.OpInvalid: "not an instruction",
-	decode.OpLdMapFD: "lowered to LdImm64", decode.OpLdMapValue: "lowered to LdImm64", decode.OpLdBTFID: "lowered to LdImm64",
-	decode.OpLdFunc: "lowered to LdImm64", decode.OpLdMapIdx: "lowered to LdImm64", decode.OpLdMapIdxValue: "lowered to LdImm64",
-	decode.OpCallHelper: "leaves with CallFunc", decode.OpCallKfunc: "leaves with CallFunc", decode.OpCallX: "no kernel accepts it",
-	decode.OpGotoX:  "interpreter: looks up text addresses",
-	decode.OpLdAbsB: "interpreter: calls the packet loader", decode.OpLdAbsH: "interpreter: calls the packet loader", decode.OpLdAbsW: "interpreter: calls the packet loader",
-	decode.OpLdIndB: "interpreter: calls the packet loader", decode.OpLdIndH: "interpreter: calls the packet loader", decode.OpLdIndW: "interpreter: calls the packet loader",
-}
 
 // The table is filled in at start, since the functions in it refer to it.
 func init() {
@@ -152,54 +139,5 @@ func init() {
 		decode.OpCmpXchgW:         {emit: cmpXchg},
 		decode.OpXchgDW:           {emit: atomic, op: 0x89, fetch: true},
 		decode.OpCmpXchgDW:        {emit: cmpXchg},
-		decode.OpJa:               {emit: jumpTo},
-		decode.OpJa32:             {emit: jumpTo},
-		decode.OpMayGoto:          {emit: mayGoto},
-		decode.OpCallLocal:        {emit: call},
-		decode.OpExit:             {emit: exit},
-		decode.OpJeq64Imm:         {emit: branchImm, cond: condE, w: 1},
-		decode.OpJeq64Reg:         {emit: branchReg, cond: condE, w: 1},
-		decode.OpJeq32Imm:         {emit: branchImm, cond: condE, w: 0},
-		decode.OpJeq32Reg:         {emit: branchReg, cond: condE, w: 0},
-		decode.OpJne64Imm:         {emit: branchImm, cond: condNE, w: 1},
-		decode.OpJne64Reg:         {emit: branchReg, cond: condNE, w: 1},
-		decode.OpJne32Imm:         {emit: branchImm, cond: condNE, w: 0},
-		decode.OpJne32Reg:         {emit: branchReg, cond: condNE, w: 0},
-		decode.OpJgt64Imm:         {emit: branchImm, cond: condA, w: 1},
-		decode.OpJgt64Reg:         {emit: branchReg, cond: condA, w: 1},
-		decode.OpJgt32Imm:         {emit: branchImm, cond: condA, w: 0},
-		decode.OpJgt32Reg:         {emit: branchReg, cond: condA, w: 0},
-		decode.OpJge64Imm:         {emit: branchImm, cond: condAE, w: 1},
-		decode.OpJge64Reg:         {emit: branchReg, cond: condAE, w: 1},
-		decode.OpJge32Imm:         {emit: branchImm, cond: condAE, w: 0},
-		decode.OpJge32Reg:         {emit: branchReg, cond: condAE, w: 0},
-		decode.OpJlt64Imm:         {emit: branchImm, cond: condB, w: 1},
-		decode.OpJlt64Reg:         {emit: branchReg, cond: condB, w: 1},
-		decode.OpJlt32Imm:         {emit: branchImm, cond: condB, w: 0},
-		decode.OpJlt32Reg:         {emit: branchReg, cond: condB, w: 0},
-		decode.OpJle64Imm:         {emit: branchImm, cond: condBE, w: 1},
-		decode.OpJle64Reg:         {emit: branchReg, cond: condBE, w: 1},
-		decode.OpJle32Imm:         {emit: branchImm, cond: condBE, w: 0},
-		decode.OpJle32Reg:         {emit: branchReg, cond: condBE, w: 0},
-		decode.OpJsgt64Imm:        {emit: branchImm, cond: condG, w: 1},
-		decode.OpJsgt64Reg:        {emit: branchReg, cond: condG, w: 1},
-		decode.OpJsgt32Imm:        {emit: branchImm, cond: condG, w: 0},
-		decode.OpJsgt32Reg:        {emit: branchReg, cond: condG, w: 0},
-		decode.OpJsge64Imm:        {emit: branchImm, cond: condGE, w: 1},
-		decode.OpJsge64Reg:        {emit: branchReg, cond: condGE, w: 1},
-		decode.OpJsge32Imm:        {emit: branchImm, cond: condGE, w: 0},
-		decode.OpJsge32Reg:        {emit: branchReg, cond: condGE, w: 0},
-		decode.OpJslt64Imm:        {emit: branchImm, cond: condL, w: 1},
-		decode.OpJslt64Reg:        {emit: branchReg, cond: condL, w: 1},
-		decode.OpJslt32Imm:        {emit: branchImm, cond: condL, w: 0},
-		decode.OpJslt32Reg:        {emit: branchReg, cond: condL, w: 0},
-		decode.OpJsle64Imm:        {emit: branchImm, cond: condLE, w: 1},
-		decode.OpJsle64Reg:        {emit: branchReg, cond: condLE, w: 1},
-		decode.OpJsle32Imm:        {emit: branchImm, cond: condLE, w: 0},
-		decode.OpJsle32Reg:        {emit: branchReg, cond: condLE, w: 0},
-		decode.OpJset64Imm:        {emit: branchImm, cond: condNE, op: opTest, w: 1},
-		decode.OpJset64Reg:        {emit: branchReg, cond: condNE, op: opTest, w: 1},
-		decode.OpJset32Imm:        {emit: branchImm, cond: condNE, op: opTest, w: 0},
-		decode.OpJset32Reg:        {emit: branchReg, cond: condNE, op: opTest, w: 0},
 	}
 }

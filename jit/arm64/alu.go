@@ -168,13 +168,13 @@ func swap(c *compiler, in *plan.Insn, _ *rule) {
 // addrCast is addr_space_cast.
 func addrCast(c *compiler, in *plan.Insn, _ *rule) {
 	d := reg(in.Dst)
-	c.get(temp1, offArenaKern)
+	c.get(temp1, plan.OffArenaKern)
 	c.cmpImm(1, temp1, 0, temp2)
-	c.unless(condEQ)
+	c.LeaveIf(plan.Equal)
 	c.move32(d, reg(in.Src))
 	null := c.ifZero(0, d)
 	if in.Imm == 1<<16 {
-		c.get(temp1, offArenaUser)
+		c.get(temp1, plan.OffArenaUser)
 		c.shift(1, opLsrv, temp1, temp1, 32)
 		c.shift(1, opLslv, temp1, temp1, 32)
 		c.rrr(1, opOrr, d, d, temp1)

@@ -2,7 +2,6 @@ package arm64
 
 import (
 	"sync"
-	"unsafe"
 
 	"github.com/bpfrun/bpfrun/jit/plan"
 )
@@ -33,53 +32,20 @@ const stackBias = 256
 // maxCode is what plain branches reach.
 const maxCode = 1 << 27
 
-// Offsets in State, Cell and Frame.
-const (
-	offRegs      = int32(unsafe.Offsetof(plan.State{}.Regs))
-	offData      = int32(unsafe.Offsetof(plan.State{}.Data))
-	offLimit     = int32(unsafe.Offsetof(plan.State{}.Limit))
-	offEntry     = int32(unsafe.Offsetof(plan.State{}.Entry))
-	offArenaKern = int32(unsafe.Offsetof(plan.State{}.ArenaKern))
-	offArenaUser = int32(unsafe.Offsetof(plan.State{}.ArenaUser))
-	offRoom      = int32(unsafe.Offsetof(plan.State{}.Room))
-	offMay       = int32(unsafe.Offsetof(plan.State{}.May))
-	offTop       = int32(unsafe.Offsetof(plan.State{}.Top))
-	offHost      = int32(unsafe.Offsetof(plan.State{}.Host))
-	offExit      = int32(unsafe.Offsetof(plan.State{}.Exit))
-	offSP        = int32(unsafe.Offsetof(plan.State{}.SP))
-	offNegBase   = int32(unsafe.Offsetof(plan.State{}.NegBase))
-	offShadow    = int32(unsafe.Offsetof(plan.State{}.Shadow))
-	offCells     = int32(unsafe.Offsetof(plan.State{}.Cells))
-	offFrame0    = int32(unsafe.Offsetof(plan.State{}.Stack) + unsafe.Sizeof(plan.State{}.Stack) - plan.FrameSize)
-
-	cellCount   = int32(unsafe.Offsetof(plan.Cell{}.Count))
-	cellCredit  = int32(unsafe.Offsetof(plan.Cell{}.Credit))
-	cellBound   = int32(unsafe.Offsetof(plan.Cell{}.Bound))
-	cellBackoff = int32(unsafe.Offsetof(plan.Cell{}.Backoff))
-	cellLo      = int32(unsafe.Offsetof(plan.Cell{}.Lo))
-	cellN       = int32(unsafe.Offsetof(plan.Cell{}.N))
-
-	frameReturn = int32(unsafe.Offsetof(plan.Frame{}.Return))
-	frameHost   = int32(unsafe.Offsetof(plan.Frame{}.Host))
-	frameSaved  = int32(unsafe.Offsetof(plan.Frame{}.Saved))
-	frameRet    = int32(unsafe.Offsetof(plan.Frame{}.Ret))
-	frameMay    = int32(unsafe.Offsetof(plan.Frame{}.May))
-	frameSize   = int32(plan.FrameSize)
-)
+// frameSize is the distance between frames.
+const frameSize = int32(plan.FrameSize)
 
 // compiler is one compilation.
 type compiler struct {
 	asm
 	plan.Emission
-	calls bool // the program has bpf-to-bpf calls
 
 	// The subroutines, and where exact[0], exact[1] and fill stand in them.
 	routines []byte
 	offsets  [3]int32
 
-	leaving int32    // where code goes to leave
-	exact   [2]int32 // exact checks of loads and of stores
-	fill    int32    // sets a cell
+	exact [2]int32 // exact checks of loads and of stores
+	fill  int32    // sets a cell
 }
 
 // compilers are kept for their memory.
@@ -88,7 +54,7 @@ var compilers = sync.Pool{New: func() any { return new(compiler) }}
 // Compile generates the code of a program. The error is plan.ErrTooLong.
 func Compile(p *plan.Program, t plan.Target, out *plan.Code) error {
 	c := compilers.Get().(*compiler)
-	c.calls, c.Reach = p.Calls, maxCode
+	c.Reach = maxCode
 	// A slot takes less than 64 bytes but for some, and conditional branches reach 1 MB.
 	c.far, c.beyond = len(p.Insns) > 1<<20/64, false
 	err := c.Emit(c, &c.Buffer, p, t, out)
@@ -125,9 +91,6 @@ func (c *compiler) Insn(in *plan.Insn) bool {
 	return true
 }
 
-// Guard generates a check before the copy of a loop.
-func (c *compiler) Guard(in *plan.Insn) { c.check(in, false) }
-
 // Remainder says no: a division, a product and a difference take as many instructions here.
 func (c *compiler) Remainder(*plan.Insn) bool { return false }
 
@@ -146,16 +109,9 @@ func (c *compiler) subroutines() {
 	c.exact, c.fill = [2]int32{from + c.offsets[0], from + c.offsets[1]}, from+c.offsets[2]
 }
 
-// Mark sets the byte of a block.
-func (c *compiler) Mark(in *plan.Insn) {
-	if in.Mark >= 0 && in.Kind != plan.KindInterpret {
-		c.MarkByte(in.Mark)
-	}
-}
-
 // MarkByte sets a byte after the State.
 func (c *compiler) MarkByte(n int32) {
-	c.addImm(1, temp1, state, int64(unsafe.Sizeof(plan.State{}))+int64(n), temp2)
+	c.addImm(1, temp1, state, int64(plan.OffMarks+n), temp2)
 	c.constant(temp2, 1)
 	c.mem(stores[0], temp2, temp1, 0, temp3)
 }
@@ -167,8 +123,8 @@ func (c *compiler) Charge(n int32) {
 	}
 }
 
-// spend charges and sets the flags: condLT when there is no room left.
-func (c *compiler) spend(n int32) {
+// Spend charges and sets the flags: condLT when there is no room left.
+func (c *compiler) Spend(n int32) {
 	switch {
 	case n == 0:
 		c.rrr(1, opAnds, zr, roomR, roomR)
@@ -184,60 +140,66 @@ func (c *compiler) put(s reg, off int32) { c.mem(stores[3], s, state, off, link)
 
 // prologue is what Enter calls, with the address of the State in state.
 func (c *compiler) prologue() {
-	c.put(lr, offSP) // RSP stays, so that its place is free
-	c.get(hostR, offData)
+	c.put(lr, plan.OffSP) // RSP stays, so that its place is free
+	c.get(hostR, plan.OffData)
 	c.constant(temp1, c.Target.Base)
 	c.rrr(1, opSub, hostR, hostR, temp1)
-	if c.calls {
-		c.get(frame, offTop)
-		c.get(hostF, offHost)
-		c.mem(loads[3], lr, frame, frameReturn, temp1)
+	if c.Calls {
+		c.get(frame, plan.OffTop)
+		c.get(hostF, plan.OffHost)
+		c.mem(loads[3], lr, frame, plan.FrameReturn, temp1)
 	} else {
-		c.addImm(1, frame, state, int64(offFrame0), temp1)
-		c.mem(loads[3], hostF, frame, frameHost, temp1)
+		c.addImm(1, frame, state, int64(plan.OffFrame0), temp1)
+		c.mem(loads[3], hostF, frame, plan.FrameHost, temp1)
 	}
 	c.addImm(1, hostF, hostF, -stackBias, temp1)
-	c.get(roomR, offRoom)
-	c.get(shad, offShadow)
-	c.get(limit, offLimit)
-	c.get(negB, offNegBase)
-	c.get(temp1, offRegs)
+	c.get(roomR, plan.OffRoom)
+	c.get(shad, plan.OffShadow)
+	c.get(limit, plan.OffLimit)
+	c.get(negB, plan.OffNegBase)
+	c.get(temp1, plan.OffRegs)
 	for i := range reg(10) {
 		if c.Program.Used>>i&1 != 0 {
 			c.mem(loads[3], i, temp1, int32(8*i), temp2)
 		}
 	}
-	c.get(temp1, offEntry)
+	c.get(temp1, plan.OffEntry)
 	c.word(opBr | uint32(temp1)<<5)
 }
 
 // exitCode leaves: what State.Exit becomes is in temp1.
 func (c *compiler) exitCode() {
-	c.leaving = c.pos()
-	c.put(temp1, offExit)
-	c.put(roomR, offRoom)
-	c.put(frame, offTop)
-	if c.calls {
-		c.mem(stores[3], lr, frame, frameReturn, temp1)
+	c.Leaving = c.pos()
+	c.put(temp1, plan.OffExit)
+	c.put(roomR, plan.OffRoom)
+	c.put(frame, plan.OffTop)
+	if c.Calls {
+		c.mem(stores[3], lr, frame, plan.FrameReturn, temp1)
 	}
-	c.get(temp1, offRegs)
+	c.get(temp1, plan.OffRegs)
 	for i := range reg(10) {
 		if c.Program.Used>>i&1 != 0 {
 			c.mem(stores[3], i, temp1, int32(8*i), temp2)
 		}
 	}
-	c.get(lr, offSP)
+	c.get(lr, plan.OffSP)
 	c.word(opRet)
 }
 
-// Leave leaves at a slot.
-func (c *compiler) Leave(why plan.Reason, slot int32) {
-	c.constant(temp1, uint64(slot)<<plan.ReasonBits|uint64(why))
-	c.patch(c.branch(opB), c.leaving)
+// SetExit puts what State.Exit becomes into temp1.
+func (c *compiler) SetExit(exit uint64) { c.constant(temp1, exit) }
+
+// conds are the encodings of conditions.
+var conds = [...]cond{
+	plan.Equal: condEQ, plan.NotEqual: condNE, plan.Less: condLO, plan.AtLeast: condHS, plan.AtMost: condLS, plan.Greater: condHI,
+	plan.SignedLess: condLT, plan.SignedAtLeast: condGE, plan.SignedAtMost: condLE, plan.SignedGreater: condGT,
 }
 
-// Goto jumps to an instruction.
-func (c *compiler) Goto(pc int32) { c.to(c.branch(opB), pc) }
+// Jump branches forward.
+func (c *compiler) Jump() int32 { return c.branch(opB) }
+
+// JumpIf branches forward on a condition.
+func (c *compiler) JumpIf(cc plan.Cond) int32 { return c.jcc(conds[cc]) }
 
 // Land makes a branch lead to here.
 func (c *compiler) Land(from int32) { c.land(from) }
@@ -245,66 +207,20 @@ func (c *compiler) Land(from int32) { c.land(from) }
 // Patch makes a branch lead to a position.
 func (c *compiler) Patch(from, to int32) { c.patch(from, to) }
 
-// to makes a branch lead to an instruction.
-func (c *compiler) to(from, pc int32) {
-	if pc <= c.PC {
-		c.patch(from, int32(c.Out.Starts[pc]))
-		return
-	}
-	c.Fill(from, pc)
-}
+// JumpBack branches to a place before.
+func (c *compiler) JumpBack(to int32) { c.patch(c.branch(opB), to) }
 
-// taken generates the edge to the target of a branch on a condition.
-func (c *compiler) taken(cc cond, in *plan.Insn) {
-	mark, marked := c.TakenMark(in)
-	switch {
-	case in.Has(plan.FlagBack):
-		over := c.near(cc.not())
-		if marked {
-			c.MarkByte(mark)
-		}
-		c.loop(in)
-		c.land(over)
-	case marked:
-		c.PutOff(plan.Cold{Kind: plan.ColdEdge, From: [2]int32{c.jcc(cc)}, PC: in.Target, N: in.Taken, Mark: mark + 1})
-	case in.Taken == 0:
-		c.to(c.jcc(cc), in.Target)
-	default:
-		c.putOff(plan.ColdEdge, cc, in.Target, in.Taken)
-	}
-}
+// JumpBackIf does on a condition.
+func (c *compiler) JumpBackIf(cc plan.Cond, to int32) { c.patch(c.jcc(conds[cc]), to) }
 
-// always generates the edge to the target of a jump.
-func (c *compiler) always(in *plan.Insn) {
-	if in.Has(plan.FlagBack) {
-		c.loop(in)
-		return
-	}
-	c.Charge(in.Taken)
-	if in.Target != c.PC+1 {
-		c.Goto(in.Target)
-	}
-}
+// Far is JumpBack: all branches have one length.
+func (c *compiler) Far(to int32) { c.JumpBack(to) }
 
-// loop charges and goes back, unless there is no room.
-func (c *compiler) loop(in *plan.Insn) {
-	c.spend(in.Taken)
-	c.turn(in)
-}
+// Skip branches forward over less than 1 MB.
+func (c *compiler) Skip(cc plan.Cond) int32 { return c.near(conds[cc]) }
 
-// turn goes back by the sign of what was charged.
-func (c *compiler) turn(in *plan.Insn) {
-	c.to(c.jcc(condGE), in.Target)
-	c.PutOff(plan.Cold{Kind: plan.ColdLeave, From: [2]int32{c.branch(opB)}, PC: c.Program.Insns[in.Target].Slot, N: int32(plan.OutOfRoom)})
-}
-
-// putOff continues out of line on a condition.
-func (c *compiler) putOff(kind plan.ColdKind, cc cond, pc, n int32) {
-	c.PutOff(plan.Cold{Kind: kind, From: [2]int32{c.jcc(cc)}, PC: pc, N: n})
-}
-
-// unless leaves with Interpret at this slot when the condition holds.
-func (c *compiler) unless(cc cond) { c.putOff(plan.ColdLeave, cc, c.Slot(), int32(plan.Interpret)) }
+// EndSkip is where Skip leads.
+func (c *compiler) EndSkip(from int32) { c.land(from) }
 
 // subroutine calls code that goes back by link.
 func (c *compiler) subroutine(target int32) {

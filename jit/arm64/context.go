@@ -1,22 +1,13 @@
 package arm64
 
-import (
-	"unsafe"
-
-	"github.com/bpfrun/bpfrun/jit/plan"
-)
-
-const (
-	offContext = int32(unsafe.Offsetof(plan.State{}.Context))
-	offWords   = int32(unsafe.Offsetof(plan.State{}.Words))
-)
+import "github.com/bpfrun/bpfrun/jit/plan"
 
 // contextWord loads a word of the context and jumps over the load that follows for everything else. It returns the branch.
 func (c *compiler) contextWord(in *plan.Insn) int32 {
-	c.get(temp1, offContext)
+	c.get(temp1, plan.OffContext)
 	c.cmp(1, reg(in.Base), temp1)
 	other := c.near(condNE)
-	c.get(temp1, offWords+8*in.Target)
+	c.get(temp1, plan.OffWords+8*in.Target)
 	none := c.ifZero(1, temp1)
 	c.mem(loads[3], reg(in.Dst), temp1, 0, temp2)
 	done := c.branch(opB)

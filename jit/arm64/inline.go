@@ -7,48 +7,37 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-const (
-	offShut  = int32(unsafe.Offsetof(plan.State{}.Shut))
-	offNow   = int32(unsafe.Offsetof(plan.State{}.Now))
-	offBoot  = int32(unsafe.Offsetof(plan.State{}.Boot))
-	offStep  = int32(unsafe.Offsetof(plan.State{}.Step))
-	offCPU   = int32(unsafe.Offsetof(plan.State{}.CPU))
-	offCalls = int32(unsafe.Offsetof(plan.State{}.Calls))
-)
+// TestShut asks whether calls have to be left to Go.
+func (c *compiler) TestShut() {
+	c.get(temp1, plan.OffShut)
+	c.cmpImm(1, temp1, 0, temp2)
+}
 
 // Inline is a call of a function that code executes itself. Where it cannot, it leaves before it changed anything.
 func (c *compiler) Inline(in *plan.Insn) {
 	f := c.Program.Inline(in)
-	c.get(temp1, offShut)
-	c.cmpImm(1, temp1, 0, temp2)
-	c.callUnless(condEQ)
 	if f.Kind == vm.InlineLookup {
 		c.lookup(in, f)
 	}
 	if c.Program.Timed {
-		c.get(temp1, offStep)
-		c.get(temp2, offNow)
+		c.get(temp1, plan.OffStep)
+		c.get(temp2, plan.OffNow)
 		c.rrr(1, opAdd, temp2, temp2, temp1)
-		c.put(temp2, offNow)
+		c.put(temp2, plan.OffNow)
 	}
 	switch f.Kind {
 	case vm.InlineCPU:
-		c.get(0, offCPU)
+		c.get(0, plan.OffCPU)
 	case vm.InlineMono:
 		c.move(0, temp2)
 	case vm.InlineBoot:
-		c.get(temp1, offBoot)
+		c.get(temp1, plan.OffBoot)
 		c.rrr(1, opAdd, 0, temp1, temp2)
 	}
-	c.get(temp1, offCalls+8*int32(f.Kind))
+	c.get(temp1, plan.OffCalls+8*int32(f.Kind))
 	c.addImm(1, temp1, temp1, 1, temp2)
-	c.put(temp1, offCalls+8*int32(f.Kind))
+	c.put(temp1, plan.OffCalls+8*int32(f.Kind))
 	c.Charge(in.Next)
-}
-
-// callUnless leaves the call at this slot to Go unless the condition holds.
-func (c *compiler) callUnless(cc cond) {
-	c.putOff(plan.ColdLeave, cc.not(), c.Slot(), int32(plan.CallFunc))
 }
 
 // lookup puts the address of an array's element into r0, 0 for an index beyond the end.
@@ -56,7 +45,7 @@ func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 	a, index, base := &f.Array, temp2, temp4
 	c.constant(temp1, f.Map)
 	c.cmp(1, 1, temp1)
-	c.callUnless(condEQ)
+	c.CallUnless(plan.Equal)
 	c.access(loads[2], index, c.operand(in, false))
 	c.cmpImm(0, index, int64(a.Elements), temp3)
 	beyond := c.near(condHS)
@@ -68,13 +57,13 @@ func (c *compiler) lookup(in *plan.Insn, f *plan.Inline) {
 		c.shift(1, opLslv, temp3, temp3, 3)
 		c.index(loads[3], base, base, temp3)
 		c.cmpImm(1, base, 0, temp3)
-		c.callUnless(condNE)
+		c.CallUnless(plan.NotEqual)
 		c.logicImm(0, opAndImm, opAnd, index, index, uint64(1)<<a.Shift-1, temp3)
 	}
 	c.constant(temp3, a.Stride)
 	c.multiply(1, opMadd, base, index, temp3, base)
 	if a.CPUStride != 0 {
-		c.get(temp2, offCPU)
+		c.get(temp2, plan.OffCPU)
 		c.constant(temp3, a.CPUStride)
 		c.multiply(1, opMadd, base, temp2, temp3, base)
 	}

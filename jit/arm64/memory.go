@@ -17,7 +17,7 @@ func (c *compiler) operand(in *plan.Insn, align bool) place {
 	case plan.CheckNone:
 		return place{hostF, zr, int32(in.StackOff) + stackBias}
 	case plan.CheckRange:
-		c.check(in, align)
+		c.Check(in, align)
 	}
 	if in.Off == 0 {
 		return place{hostR, reg(in.Base), 0}
@@ -34,62 +34,37 @@ func (c *compiler) access(x access, t reg, at place) {
 	c.mem(x, t, at.base, at.off, temp3)
 }
 
-// check generates the test of a range: by its cell, or by the shadow.
-func (c *compiler) check(in *plan.Insn, align bool) {
-	kind := plan.ColdLoads
-	if in.Has(plan.FlagRangeStore) {
-		kind = plan.ColdStores
-	}
-	k := plan.Cold{Kind: kind, PC: c.PC}
-	if in.Cell >= 0 {
-		again := c.pos()
-		base := c.baseOf(in)
-		c.get(temp1, cellField(in))
-		c.get(temp2, cellField(in)+cellCount)
-		c.rrr(1, opSub, temp1, base, temp1)
-		if align {
-			c.aligned(in) // runs begin at granules
-		}
-		c.cmp(1, temp1, temp2)
-		k.From[0] = c.jcc(condHS)
-		if in.Kind == plan.KindGuard && in.Has(plan.FlagBound) {
-			c.rrr(1, opSub, temp2, temp2, temp1)
-			c.put(temp2, cellField(in)+cellBound)
-			k.Back = again // with a cell that was set only now
-			c.PutOff(k)
-			return
-		}
-	} else {
-		c.offset(in)
-		if align {
-			c.aligned(in)
-		}
-		c.cmp(1, temp1, limit)
-		k.From[0] = c.jcc(condHS)
-		c.shift(1, opLsrv, temp1, temp1, 3)
-		// With any alignment n bytes touch at most (n+14)/8 granules.
-		size := 3
-		switch n := in.Hi - in.Lo; {
-		case n == 1:
-			size = 0
-		case n <= 9:
-			size = 1
-		case n <= 25:
-			size = 2
-		}
-		c.index(loads[size], temp1, shad, temp1)
-		c.cmpImm(1, temp1, 0, temp2)
-		k.From[1] = c.jcc(condNE)
-	}
-	k.Back = c.pos()
-	c.PutOff(k)
+// CellOffset computes what is compared with the cell's Count in temp1, and loads that into temp2.
+func (c *compiler) CellOffset(in *plan.Insn) {
+	base := c.baseOf(in)
+	c.get(temp1, in.CellOffset())
+	c.get(temp2, in.CellOffset()+plan.CellCount)
+	c.rrr(1, opSub, temp1, base, temp1)
 }
 
-// Bound compares an index with the bound that a guard found: beyond it the first copy of the loop continues, with its checks.
-func (c *compiler) Bound(in *plan.Insn) {
-	c.get(temp1, cellField(in)+cellBound)
+// CompareCell compares temp1.
+func (c *compiler) CompareCell(*plan.Insn) { c.cmp(1, temp1, temp2) }
+
+// SetBound sets Bound to Count less temp1.
+func (c *compiler) SetBound(in *plan.Insn) {
+	c.rrr(1, opSub, temp2, temp2, temp1)
+	c.put(temp2, in.CellOffset()+plan.CellBound)
+}
+
+// CompareBound compares a register with Bound.
+func (c *compiler) CompareBound(in *plan.Insn) {
+	c.get(temp1, in.CellOffset()+plan.CellBound)
 	c.cmp(1, reg(in.Base), temp1)
-	c.to(c.jcc(condHS), in.Slot+1)
+}
+
+// CompareLimit compares temp1.
+func (c *compiler) CompareLimit() { c.cmp(1, temp1, limit) }
+
+// CompareShadow tests the shadow of what temp1 is the offset of.
+func (c *compiler) CompareShadow(log int) {
+	c.shift(1, opLsrv, temp1, temp1, 3)
+	c.index(loads[log], temp1, shad, temp1)
+	c.cmpImm(1, temp1, 0, temp2)
 }
 
 // baseOf returns the register that a range counts from, which may be temp4.
@@ -101,79 +76,61 @@ func (c *compiler) baseOf(in *plan.Insn) reg {
 	return temp4
 }
 
-// offset puts the arena offset of a range into temp1.
-func (c *compiler) offset(in *plan.Insn) {
+// ArenaOffset puts the arena offset of a range into temp1.
+func (c *compiler) ArenaOffset(in *plan.Insn) {
 	c.rrr(1, opAdd, temp1, negB, c.baseOf(in))
 	c.addImm(1, temp1, temp1, int64(in.Lo), temp2)
 }
 
-// aligned leaves if temp1 is not a multiple of the access' size.
-func (c *compiler) aligned(in *plan.Insn) {
-	if in.Size > 1 {
-		c.logicImm(1, opAndsImm, opAnds, zr, temp1, uint64(in.Size-1), temp3)
-		c.unless(condNE)
-	}
+// TestAligned tests temp1.
+func (c *compiler) TestAligned(size uint8) {
+	c.logicImm(1, opAndsImm, opAnds, zr, temp1, uint64(size-1), temp3)
 }
 
-func cellField(in *plan.Insn) int32 { return offCells + int32(in.Cell)*int32(plan.CellSize) }
-
-// CheckCold is what check leaves to code out of line: the exact test, and setting the cell.
-func (c *compiler) CheckCold(k *plan.Cold) {
-	in := &c.Program.Insns[k.PC]
-	if in.Kind == plan.KindGuard {
-		c.guardCold(k)
-		return
-	}
-	c.offset(in)
+// Exact makes the exact test: temp1 becomes 0 for yes.
+func (c *compiler) Exact(in *plan.Insn, stores int) {
+	c.ArenaOffset(in)
 	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.subroutine(c.exact[k.Kind-plan.ColdLoads])
-	good := c.ifZero(1, temp1)
-	c.Leave(plan.Interpret, in.Slot)
-	c.land(good)
-	if in.Cell >= 0 {
-		c.get(temp1, cellField(in)+cellCredit)
-		c.addImm(1, temp1, temp1, -1, temp2)
-		c.put(temp1, cellField(in)+cellCredit)
-		c.cmpImm(1, temp1, 0, temp2)
-		set := c.near(condLT)
-		c.patch(c.branch(opB), k.Back)
-		c.land(set)
-		c.offset(in)
-		c.addImm(1, temp2, state, int64(cellField(in)), temp3)
-		c.subroutine(c.fill)
-	}
-	c.patch(c.branch(opB), k.Back)
+	c.subroutine(c.exact[stores])
 }
 
-// guardCold is what check leaves to code out of line for KindGuard: until Credit is used up the check is not even tried, since the
-// loop with its checks is no slower than finding out.
-func (c *compiler) guardCold(k *plan.Cold) {
-	in := &c.Program.Insns[k.PC]
-	credit, backoff := cellField(in)+cellCredit, cellField(in)+cellBackoff
-	start := int32(c.Out.Starts[in.Target])
-	c.get(temp1, credit)
+// SkipIfExact skips by its result.
+func (c *compiler) SkipIfExact(want bool) int32 {
+	if want {
+		return c.ifZero(1, temp1)
+	}
+	return c.ifNot(1, temp1)
+}
+
+// JumpBackIfExact says no: conditional branches do not reach.
+func (c *compiler) JumpBackIfExact(int32) bool { return false }
+
+// TakeCredit branches while there is credit.
+func (c *compiler) TakeCredit(in *plan.Insn, to int32) {
+	c.get(temp1, in.CellOffset()+plan.CellCredit)
 	c.addImm(1, temp1, temp1, -1, temp2)
-	c.put(temp1, credit)
+	c.put(temp1, in.CellOffset()+plan.CellCredit)
 	c.cmpImm(1, temp1, 0, temp2)
-	try := c.near(condLT)
-	c.patch(c.branch(opB), start)
-	c.land(try)
-	c.offset(in)
-	c.constant(temp2, uint64(in.Hi-in.Lo))
-	c.subroutine(c.exact[k.Kind-plan.ColdLoads])
-	bad := c.ifNot(1, temp1)
-	c.offset(in)
-	c.addImm(1, temp2, state, int64(cellField(in)), temp3)
+	none := c.near(condLT)
+	c.JumpBack(to)
+	c.land(none)
+}
+
+// FillCell sets the cell.
+func (c *compiler) FillCell(in *plan.Insn) {
+	c.ArenaOffset(in)
+	c.addImm(1, temp2, state, int64(in.CellOffset()), temp3)
 	c.subroutine(c.fill)
-	c.patch(c.branch(opB), k.Back)
-	c.land(bad)
-	c.get(temp1, backoff)
+}
+
+// BackOff gives credit.
+func (c *compiler) BackOff(in *plan.Insn) {
+	c.get(temp1, in.CellOffset()+plan.CellBackoff)
 	c.shift(1, opLslv, temp1, temp1, 2)
 	c.addImm(1, temp1, temp1, 3, temp2)
 	c.logicImm(1, opAndImm, opAnd, temp1, temp1, plan.MaxBackoff, temp2)
-	c.put(temp1, backoff)
-	c.put(temp1, credit)
-	c.patch(c.branch(opB), start)
+	c.put(temp1, in.CellOffset()+plan.CellBackoff)
+	c.put(temp1, in.CellOffset()+plan.CellCredit)
 }
 
 // exactCode is the exact test of temp2 bytes at arena offset temp1, for stores if that is 1: temp1 becomes 0 if they are accessible.
@@ -257,23 +214,23 @@ func (c *compiler) fillCode() {
 	c.shift(1, opLslv, end, end, 3)
 	c.rrr(1, opAdd, temp1, temp1, end)
 	c.addImm(1, temp1, temp1, 1, temp6)
-	c.mem(loads[3], temp6, temp2, cellN, temp5)
+	c.mem(loads[3], temp6, temp2, plan.CellN, temp5)
 	c.rrr(1, opSubs, temp1, temp1, temp6)
 	c.word(opCsel | uint32(zr)<<16 | uint32(condGT)<<12 | uint32(temp1)<<5 | uint32(temp1))
-	c.mem(stores[3], temp1, temp2, cellCount, temp5)
+	c.mem(stores[3], temp1, temp2, plan.CellCount, temp5)
 	// Key = base + start - Lo
 	c.rrr(1, opSub, start, start, shad)
 	c.shift(1, opLslv, start, start, 3)
 	c.rrr(1, opSub, start, start, negB)
-	c.mem(loads[3], temp6, temp2, cellLo, temp5)
+	c.mem(loads[3], temp6, temp2, plan.CellLo, temp5)
 	c.rrr(1, opSub, start, start, temp6)
 	c.mem(stores[3], start, temp2, 0, temp5)
-	c.mem(loads[3], temp1, temp2, cellBackoff, temp5)
+	c.mem(loads[3], temp1, temp2, plan.CellBackoff, temp5)
 	c.shift(1, opLslv, temp1, temp1, 2)
 	c.logicImm(1, opOrrImm, opOrr, temp1, temp1, 3, temp5)
 	c.logicImm(1, opAndImm, opAnd, temp1, temp1, plan.MaxBackoff, temp5)
-	c.mem(stores[3], temp1, temp2, cellBackoff, temp5)
-	c.mem(stores[3], temp1, temp2, cellCredit, temp5)
+	c.mem(stores[3], temp1, temp2, plan.CellBackoff, temp5)
+	c.mem(stores[3], temp1, temp2, plan.CellCredit, temp5)
 	c.word(opBr | uint32(link)<<5)
 }
 

@@ -10,28 +10,14 @@ type rule struct {
 	emit    func(c *compiler, in *plan.Insn, r *rule)
 	op      uint32
 	w       uint8 // 1 for 64 bits
-	cond    cond
-	test    bool // a branch on common bits
-	signed  bool // division, and loads that extend the sign
-	mod     bool // modulo
-	fetch   bool // an atomic that returns the old value
-	aligned bool // an access that has to be aligned
+	signed  bool  // division, and loads that extend the sign
+	mod     bool  // modulo
+	fetch   bool  // an atomic that returns the old value
+	aligned bool  // an access that has to be aligned
 }
 
-// rules is the table of all ops that are generated. Those without a row are the interpreter's, see leftOut.
+// rules is the table of the ops that compute, load and store: those for which plan.HasRule says so.
 var rules [decode.NumOps]rule
-
-// leftOut are ops without a rule: the kinds of LD_IMM64 and calls that lowering replaces, and what happens so rarely or needs so
-// much of the machine that the interpreter does it.
-var leftOut = map[decode.Op]string{
-	decode.OpInvalid: "not an instruction",
-	decode.OpLdMapFD: "lowered to LdImm64", decode.OpLdMapValue: "lowered to LdImm64", decode.OpLdBTFID: "lowered to LdImm64",
-	decode.OpLdFunc: "lowered to LdImm64", decode.OpLdMapIdx: "lowered to LdImm64", decode.OpLdMapIdxValue: "lowered to LdImm64",
-	decode.OpCallHelper: "leaves with CallFunc", decode.OpCallKfunc: "leaves with CallFunc", decode.OpCallX: "no kernel accepts it",
-	decode.OpGotoX:  "interpreter: looks up text addresses",
-	decode.OpLdAbsB: "interpreter: calls the packet loader", decode.OpLdAbsH: "interpreter: calls the packet loader", decode.OpLdAbsW: "interpreter: calls the packet loader",
-	decode.OpLdIndB: "interpreter: calls the packet loader", decode.OpLdIndH: "interpreter: calls the packet loader", decode.OpLdIndW: "interpreter: calls the packet loader",
-}
 
 // The table is filled in at start, since the functions in it refer to it.
 func init() {
@@ -153,54 +139,5 @@ func init() {
 		decode.OpCmpXchgW:         {emit: cmpXchg},
 		decode.OpXchgDW:           {emit: atomic, fetch: true},
 		decode.OpCmpXchgDW:        {emit: cmpXchg},
-		decode.OpJa:               {emit: jumpTo},
-		decode.OpJa32:             {emit: jumpTo},
-		decode.OpMayGoto:          {emit: mayGoto},
-		decode.OpCallLocal:        {emit: call},
-		decode.OpExit:             {emit: exit},
-		decode.OpJeq64Imm:         {emit: branchImm, w: 1, cond: condEQ},
-		decode.OpJeq64Reg:         {emit: branchReg, w: 1, cond: condEQ},
-		decode.OpJeq32Imm:         {emit: branchImm, cond: condEQ},
-		decode.OpJeq32Reg:         {emit: branchReg, cond: condEQ},
-		decode.OpJne64Imm:         {emit: branchImm, w: 1, cond: condNE},
-		decode.OpJne64Reg:         {emit: branchReg, w: 1, cond: condNE},
-		decode.OpJne32Imm:         {emit: branchImm, cond: condNE},
-		decode.OpJne32Reg:         {emit: branchReg, cond: condNE},
-		decode.OpJgt64Imm:         {emit: branchImm, w: 1, cond: condHI},
-		decode.OpJgt64Reg:         {emit: branchReg, w: 1, cond: condHI},
-		decode.OpJgt32Imm:         {emit: branchImm, cond: condHI},
-		decode.OpJgt32Reg:         {emit: branchReg, cond: condHI},
-		decode.OpJge64Imm:         {emit: branchImm, w: 1, cond: condHS},
-		decode.OpJge64Reg:         {emit: branchReg, w: 1, cond: condHS},
-		decode.OpJge32Imm:         {emit: branchImm, cond: condHS},
-		decode.OpJge32Reg:         {emit: branchReg, cond: condHS},
-		decode.OpJlt64Imm:         {emit: branchImm, w: 1, cond: condLO},
-		decode.OpJlt64Reg:         {emit: branchReg, w: 1, cond: condLO},
-		decode.OpJlt32Imm:         {emit: branchImm, cond: condLO},
-		decode.OpJlt32Reg:         {emit: branchReg, cond: condLO},
-		decode.OpJle64Imm:         {emit: branchImm, w: 1, cond: condLS},
-		decode.OpJle64Reg:         {emit: branchReg, w: 1, cond: condLS},
-		decode.OpJle32Imm:         {emit: branchImm, cond: condLS},
-		decode.OpJle32Reg:         {emit: branchReg, cond: condLS},
-		decode.OpJsgt64Imm:        {emit: branchImm, w: 1, cond: condGT},
-		decode.OpJsgt64Reg:        {emit: branchReg, w: 1, cond: condGT},
-		decode.OpJsgt32Imm:        {emit: branchImm, cond: condGT},
-		decode.OpJsgt32Reg:        {emit: branchReg, cond: condGT},
-		decode.OpJsge64Imm:        {emit: branchImm, w: 1, cond: condGE},
-		decode.OpJsge64Reg:        {emit: branchReg, w: 1, cond: condGE},
-		decode.OpJsge32Imm:        {emit: branchImm, cond: condGE},
-		decode.OpJsge32Reg:        {emit: branchReg, cond: condGE},
-		decode.OpJslt64Imm:        {emit: branchImm, w: 1, cond: condLT},
-		decode.OpJslt64Reg:        {emit: branchReg, w: 1, cond: condLT},
-		decode.OpJslt32Imm:        {emit: branchImm, cond: condLT},
-		decode.OpJslt32Reg:        {emit: branchReg, cond: condLT},
-		decode.OpJsle64Imm:        {emit: branchImm, w: 1, cond: condLE},
-		decode.OpJsle64Reg:        {emit: branchReg, w: 1, cond: condLE},
-		decode.OpJsle32Imm:        {emit: branchImm, cond: condLE},
-		decode.OpJsle32Reg:        {emit: branchReg, cond: condLE},
-		decode.OpJset64Imm:        {emit: branchImm, w: 1, cond: condNE, test: true},
-		decode.OpJset64Reg:        {emit: branchReg, w: 1, cond: condNE, test: true},
-		decode.OpJset32Imm:        {emit: branchImm, cond: condNE, test: true},
-		decode.OpJset32Reg:        {emit: branchReg, cond: condNE, test: true},
 	}
 }

@@ -60,7 +60,7 @@ func demanding() []plan.Insn {
 			{Check: plan.CheckRange, Cell: -1, Flags: plan.FlagRangeStore | plan.FlagWord},
 			{Check: plan.CheckDone, Flags: plan.FlagBack},
 		} {
-			in.Op, in.Size, in.Dst, in.Src, in.Base = op, max(1, op.Info().Size), 9, 8, 9
+			in.Kind, in.Op, in.Size, in.Dst, in.Src, in.Base = plan.KindOf(op), op, max(1, op.Info().Size), 9, 8, 9
 			in.Off, in.Lo, in.Hi = -32768, -32768, -32768+57
 			in.Taken, in.Next, in.Count, in.Saves, in.Mark, in.Target = 1<<30, 1<<30, 1<<30, 15, 1<<20, 3
 			if in.Has(plan.FlagBack) {

@@ -338,15 +338,21 @@ type comparison struct {
 	imm    bool
 }
 
-// relations are those of decode's table, of signed numbers and others.
-var relations = map[string]relation{
-	"==": equal, "!=": notEqual, "<": less, "<=": atMost, ">": greater, ">=": atLeast, "s<": less, "s<=": atMost, "s>": greater, "s>=": atLeast,
+// relations are what conditions compare, signed numbers or others.
+var relations = [...]relation{
+	Equal: equal, NotEqual: notEqual, Less: less, AtLeast: atLeast, AtMost: atMost, Greater: greater,
+	SignedLess: less, SignedAtLeast: atLeast, SignedAtMost: atMost, SignedGreater: greater,
 }
 
 var comparisons = func() (t [decode.NumOps]comparison) {
 	for i := range t {
-		if info := decode.Op(i).Info(); info.Form == decode.FormJumpImm || info.Form == decode.FormJumpReg {
-			t[i] = comparison{is: relations[info.Text], signed: info.Signed(), w32: info.Width == 32, imm: info.Form == decode.FormJumpImm}
+		info, br := decode.Op(i).Info(), &branches[i]
+		if info.Form != decode.FormJumpImm && info.Form != decode.FormJumpReg {
+			continue
+		}
+		t[i] = comparison{signed: info.Signed(), w32: !br.Wide, imm: br.Imm}
+		if !br.Test {
+			t[i].is = relations[br.Cond]
 		}
 	}
 	return t

@@ -1,0 +1,54 @@
+package plan
+
+import "unsafe"
+
+// Offsets of fields of the State, for generated code.
+const (
+	OffRegs      = int32(unsafe.Offsetof(State{}.Regs))
+	OffData      = int32(unsafe.Offsetof(State{}.Data))
+	OffLimit     = int32(unsafe.Offsetof(State{}.Limit))
+	OffEntry     = int32(unsafe.Offsetof(State{}.Entry))
+	OffArenaKern = int32(unsafe.Offsetof(State{}.ArenaKern))
+	OffArenaUser = int32(unsafe.Offsetof(State{}.ArenaUser))
+	OffRoom      = int32(unsafe.Offsetof(State{}.Room))
+	OffMay       = int32(unsafe.Offsetof(State{}.May))
+	OffTop       = int32(unsafe.Offsetof(State{}.Top))
+	OffHost      = int32(unsafe.Offsetof(State{}.Host))
+	OffExit      = int32(unsafe.Offsetof(State{}.Exit))
+	OffSP        = int32(unsafe.Offsetof(State{}.SP))
+	OffNegBase   = int32(unsafe.Offsetof(State{}.NegBase))
+	OffShadow    = int32(unsafe.Offsetof(State{}.Shadow))
+	OffCells     = int32(unsafe.Offsetof(State{}.Cells))
+	OffContext   = int32(unsafe.Offsetof(State{}.Context))
+	OffWords     = int32(unsafe.Offsetof(State{}.Words))
+	OffShut      = int32(unsafe.Offsetof(State{}.Shut))
+	OffNow       = int32(unsafe.Offsetof(State{}.Now))
+	OffBoot      = int32(unsafe.Offsetof(State{}.Boot))
+	OffStep      = int32(unsafe.Offsetof(State{}.Step))
+	OffCPU       = int32(unsafe.Offsetof(State{}.CPU))
+	OffCalls     = int32(unsafe.Offsetof(State{}.Calls))
+	OffFrame0    = int32(unsafe.Offsetof(State{}.Stack) + unsafe.Sizeof(State{}.Stack) - FrameSize) // of Frame(0)
+	OffMarks     = int32(unsafe.Sizeof(State{}))                                                    // of the bytes after it
+)
+
+// Offsets of fields of a Cell.
+const (
+	CellCount   = int32(unsafe.Offsetof(Cell{}.Count))
+	CellCredit  = int32(unsafe.Offsetof(Cell{}.Credit))
+	CellBound   = int32(unsafe.Offsetof(Cell{}.Bound))
+	CellBackoff = int32(unsafe.Offsetof(Cell{}.Backoff))
+	CellLo      = int32(unsafe.Offsetof(Cell{}.Lo))
+	CellN       = int32(unsafe.Offsetof(Cell{}.N))
+)
+
+// Offsets of fields of a Frame.
+const (
+	FrameReturn = int32(unsafe.Offsetof(Frame{}.Return))
+	FrameHost   = int32(unsafe.Offsetof(Frame{}.Host))
+	FrameSaved  = int32(unsafe.Offsetof(Frame{}.Saved))
+	FrameRet    = int32(unsafe.Offsetof(Frame{}.Ret))
+	FrameMay    = int32(unsafe.Offsetof(Frame{}.May))
+)
+
+// CellOffset is the offset of the cell of a check in the State.
+func (in *Insn) CellOffset() int32 { return OffCells + int32(in.Cell)*int32(CellSize) }

@@ -1,0 +1,24 @@
+package plan
+
+import "github.com/bpfrun/bpfrun/decode"
+
+// leftOut are ops that are not generated: the kinds of LD_IMM64 and calls that lowering replaces, and what happens so rarely or needs so much of the machine
+// that the interpreter does it.
+var leftOut = map[decode.Op]string{
+	decode.OpInvalid: "not an instruction",
+	decode.OpLdMapFD: "lowered to LdImm64", decode.OpLdMapValue: "lowered to LdImm64", decode.OpLdBTFID: "lowered to LdImm64",
+	decode.OpLdFunc: "lowered to LdImm64", decode.OpLdMapIdx: "lowered to LdImm64", decode.OpLdMapIdxValue: "lowered to LdImm64",
+	decode.OpCallHelper: "leaves with CallFunc", decode.OpCallKfunc: "leaves with CallFunc", decode.OpCallX: "no kernel accepts it",
+	decode.OpGotoX:  "interpreter: looks up text addresses",
+	decode.OpLdAbsB: "interpreter: calls the packet loader", decode.OpLdAbsH: "interpreter: calls the packet loader", decode.OpLdAbsW: "interpreter: calls the packet loader",
+	decode.OpLdIndB: "interpreter: calls the packet loader", decode.OpLdIndH: "interpreter: calls the packet loader", decode.OpLdIndW: "interpreter: calls the packet loader",
+}
+
+// HasRule reports whether backends have a rule for an op: it is not left out, and not control that Emission generates.
+func HasRule(op decode.Op) bool {
+	_, out := leftOut[op]
+	return !out && special>>rows[op].blank.Kind&1 == 0
+}
+
+// KindOf is the kind of instructions of an op.
+func KindOf(op decode.Op) Kind { return rows[op].blank.Kind }
