@@ -94,6 +94,8 @@ func (s *Session) Run(n uint64) vm.Stop {
 			s.m.checkHeld()
 			if s.late.call == nil {
 				s.m.checkReturn(s.p, s.ctx)
+			} else {
+				s.m.checkCallbackReturn(*s.late.call)
 			}
 			if t.Fault() == nil && (s.late.call == nil && s.again() || s.settle()) && n > 0 {
 				continue

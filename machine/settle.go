@@ -58,9 +58,7 @@ func (m *Machine) fire(ctx context.Context, c deferred.Callback, res *Result) er
 	}
 	if t.Status() == vm.Done {
 		m.checkHeld()
-		if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
-			m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return %d only", c.What, int64(m.thread.Ret()), rng.Low)})
-		}
+		m.checkCallbackReturn(c)
 	}
 	m.calls.take(res.Helpers)
 	res.Insns += t.Insns()
@@ -72,6 +70,13 @@ func (m *Machine) fire(ctx context.Context, c deferred.Callback, res *Result) er
 	}
 	m.mapEnv.EndRun()
 	return nil
+}
+
+// checkCallbackReturn makes a return value that the verifier does not permit a callback of timers and work queues a fault.
+func (m *Machine) checkCallbackReturn(c deferred.Callback) {
+	if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
+		m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return %d only", c.What, int64(m.thread.Ret()), rng.Low)})
+	}
 }
 
 // statusOf is how a run ended that was stopped.
