@@ -26,13 +26,27 @@ func Skeleton(ctx context.Context, w io.Writer, l *loader.Linked, progs []string
 	defer m.Close()
 	s := &skeleton{m: m, spec: l.Object.BTF, g: graph{names: map[string]*sketch{}}}
 	base := m.Snapshot()
-	for _, name := range m.Names() {
-		if len(progs) > 0 && !slices.Contains(progs, name) {
-			continue
+	together := base // after the entries and returns that were run so far
+	names := slices.DeleteFunc(m.Names(), func(name string) bool { return len(progs) > 0 && !slices.Contains(progs, name) })
+	for _, h := range l.Pairs(names) {
+		pair := len(h.Entries) > 0 && len(h.Returns) > 0
+		if pair {
+			m.Restore(together)
 		}
-		m.Restore(base)
-		if err := s.program(ctx, name); err != nil {
-			return err
+		for _, name := range append(h.Entries, h.Returns...) {
+			if !pair {
+				m.Restore(base)
+			}
+			ran := s.ran
+			if err := s.program(ctx, name); err != nil {
+				return err
+			}
+			if pair && s.ran > ran {
+				s.sequence = append(s.sequence, yamlPlain(name))
+			}
+		}
+		if pair {
+			together = m.Snapshot()
 		}
 	}
 	text, err := settled(ctx, s.text(), l, opt)
@@ -86,6 +100,8 @@ type skeleton struct {
 	g    graph
 	runs bytes.Buffer
 	ran  int
+	// sequence is the runs of entries and returns, which share a machine.
+	sequence []string
 }
 
 func (s *skeleton) text() []byte {
@@ -113,6 +129,9 @@ func (s *skeleton) text() []byte {
 		b.WriteString("runs:\n")
 	}
 	b.Write(s.runs.Bytes())
+	if len(s.sequence) > 0 {
+		fmt.Fprintf(&b, "# What an entry leaves behind its return finds.\nsequence: [%s]\n", strings.Join(s.sequence, ", "))
+	}
 	return b.Bytes()
 }
 
@@ -133,6 +152,9 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	}
 	args := append([]kernel.Arg(nil), c.Args...)
 	fields := recordFields(c)
+	if _, target, _ := strings.Cut(lp.AttachTo, "/"); strings.HasPrefix(target, "sys_enter_") && len(args) > 0 {
+		fields = s.callArgs(args)
+	}
 	c.Leave()
 	c.Free()
 	res, err := s.m.Run(ctx, name, machine.Input{})
@@ -244,6 +266,46 @@ func recordFields(c *kernel.Context) []string {
 		}
 	}
 	return out
+}
+
+// callArgs are the arguments of a system call by name, as people write them: strings of user memory, addresses in hex, small negative numbers
+// with their sign.
+func (s *skeleton) callArgs(args []kernel.Arg) []string {
+	var out []string
+	for _, a := range args {
+		text := fmt.Sprint(a.Value)
+		switch v := int64(a.Value); {
+		case s.m.Kernel().IsUserAddress(a.Value) && a.Value >= 1<<20:
+			text = fmt.Sprintf("%#x", a.Value)
+			if str, ok := s.userText(a.Value); ok {
+				text = yamlString(str)
+			}
+		case v == macros["AT_FDCWD"] && strings.HasSuffix(a.Name, "fd"):
+			text = "AT_FDCWD"
+		case v < 0:
+			text = fmt.Sprint(v)
+		}
+		out = append(out, yamlKey(a.Name)+": "+text)
+	}
+	return out
+}
+
+// userText is a printable string in user memory.
+func (s *skeleton) userText(addr uint64) (string, bool) {
+	const most = 256
+	var out []byte
+	for b := make([]byte, 1); len(out) < most; out = append(out, b[0]) {
+		if s.m.Kernel().UserRead(addr+uint64(len(out)), b) != nil {
+			return "", false
+		}
+		if b[0] == 0 {
+			return string(out), len(out) > 1
+		}
+		if b[0] < 0x20 || b[0] > 0x7e {
+			return "", false
+		}
+	}
+	return "", false
 }
 
 // run writes the run of one program.
@@ -395,7 +457,7 @@ func (s *skeleton) changes(res *machine.Result) {
 			continue
 		}
 		key := s.typed(def.KeyType, c.Key)
-		if c.New == nil || seen[c.Map+key] || c.CPU > 0 && c.Old == nil {
+		if c.New == nil && c.Old == nil || seen[c.Map+key] || c.CPU > 0 && c.Old == nil {
 			continue
 		}
 		seen[c.Map+key] = true
@@ -411,7 +473,11 @@ func (s *skeleton) changes(res *machine.Result) {
 				key = s.typed(def.KeyType, c.Key)
 			}
 		}
-		elements = append(elements, "        "+key+": "+s.typed(def.ValueType, c.New))
+		value := "null"
+		if c.New != nil {
+			value = s.typed(def.ValueType, c.New)
+		}
+		elements = append(elements, "        "+key+": "+value)
 	}
 	if len(elements) > 0 {
 		fmt.Fprintf(&s.runs, "    maps:\n%s\n", strings.Join(elements, "\n"))

@@ -273,7 +273,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		in.Trace = &machine.TextTracer{W: w}
 	}
 	if len(names) == 0 {
-		names = kernelOrder(linked, m.Names())
+		names = linked.KernelOrder(m.Names())
 	}
 	if c.replays() {
 		if err := c.replay(ctx, doc, m, names, in); err != nil {
