@@ -33,12 +33,13 @@ var layers = []struct {
 	{"internal/ceiling", nil},  // for tests only
 	{"internal/rewrite", nil},  // for tests only
 	{"internal/markup", nil},
+	{"internal/lazyre", nil},
 	{"decode", nil},
 	{"internal/elfbuild", []string{"decode"}},
 	{"btf", []string{"internal/nearest"}},
 	{"mem", nil},
 	{"packet", []string{"internal/nearest"}},
-	{"btf/btffile", []string{"btf"}},
+	{"btf/btffile", []string{"internal/lazyre", "btf"}},
 	{"btf/check", []string{"uapi", "btf"}},
 	{"btf/ids", []string{"btf"}},
 	{"btf/dedup", []string{"btf"}},
@@ -49,8 +50,8 @@ var layers = []struct {
 	{"loader", []string{"internal/nearest", "uapi", "progtype", "helpers/proto", "decode", "btf", "btf/check", "btf/debuginfo", "corerelo"}},
 	{"internal/mutate", nil}, // for commands that measure tests
 	{"internal/shell", nil},
-	{"internal/kernels", []string{"internal/nearest", "btf", "btf/btffile", "btf/embedded", "loader"}},
-	{"verifier/klog", nil},
+	{"internal/kernels", []string{"internal/lazyre", "internal/nearest", "btf", "btf/btffile", "btf/embedded", "loader"}},
+	{"verifier/klog", []string{"internal/lazyre"}},
 	{"offsets", []string{"uapi", "decode", "btf", "loader"}},
 	{"verifier", []string{"uapi", "progtype", "helpers/proto", "decode", "btf", "loader", "verifier/klog"}},
 	{"vm", []string{"decode", "mem"}},
@@ -84,7 +85,7 @@ var layers = []struct {
 	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"internal/markup", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "packet", "corerelo", "loader", "vm", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
-	{"conformance", []string{"internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
+	{"conformance", []string{"internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }
 
 // mainPackages may import every package above.

@@ -33,15 +33,30 @@ func Load(path string, base *Spec) (_ *Spec, err error) {
 	if bytes.HasPrefix(start[:n], []byte(elf.ELFMAG)) && fi.Mode().IsRegular() {
 		return LoadELF(path, f, fi.Size(), base)
 	}
-	data := bytes.NewBuffer(start[:n])
+	data := start[:n]
 	// The rest is read only if this can be BTF: a device has no end.
 	if _, ok := byteOrderOf(start[:n]); ok || bytes.HasPrefix(start[:n], []byte(elf.ELFMAG)) {
-		data.Grow(int(min(fi.Size(), MaxRaw)) + bytes.MinRead)
-		if _, err := data.ReadFrom(io.LimitReader(f, MaxRaw+1)); err != nil {
+		if data, err = readRest(f, start[:n], fi.Size()); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	return LoadBytes(path, data.Bytes(), base)
+	return LoadBytes(path, data, base)
+}
+
+// readRest reads the rest of a file after its start, up to one byte more than [MaxRaw]. The size it says is a guess: files of /sys and /proc
+// have none. The buffer of a kernel's BTF is made once and not cleared, which would take longer than reading.
+func readRest(f io.Reader, start []byte, size int64) ([]byte, error) {
+	data := make([]byte, max(int64(len(start)), min(size, MaxRaw)))
+	n := copy(data, start)
+	m, err := io.ReadFull(f, data[n:])
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return data[:n+m], nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	more, err := io.ReadAll(io.LimitReader(f, MaxRaw+1-int64(len(data))))
+	return append(data, more...), err
 }
 
 // LoadBytes reads BTF from the content of a file, told by content and not by

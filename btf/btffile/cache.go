@@ -67,6 +67,11 @@ func (c *Cache) Load(path string, base *btf.Spec) (*btf.Spec, error) {
 	return c.loadBytes(path, data, base)
 }
 
+// LoadBytes is [Cache.Load] for the content of a file. name is used in messages and as the Spec's source name.
+func (c *Cache) LoadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
+	return c.loadBytes(name, data, base)
+}
+
 func (c *Cache) loadBytes(name string, data []byte, base *btf.Spec) (*btf.Spec, error) {
 	if !isContainer(data) {
 		return btf.LoadBytes(name, data, base)

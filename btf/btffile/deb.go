@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 // magicAr starts archives of ar(1), which Debian packages are (deb(5)): debian-binary, control.tar.*, data.tar.*.
@@ -25,7 +25,7 @@ func isDeb(data []byte) bool {
 }
 
 // kernelFile matches the kernel in a package: the image to boot, or the one with debug information.
-var kernelFile = regexp.MustCompile(`^(\./)?((usr/lib/debug/)?boot/vmlinu[xz]-[^/]+|(usr/)?lib/modules/[^/]+/vmlinu[xz]|usr/lib/debug/(usr/)?lib/modules/[^/]+/vmlinux)$`)
+var kernelFile = lazyre.New(`^(\./)?((usr/lib/debug/)?boot/vmlinu[xz]-[^/]+|(usr/)?lib/modules/[^/]+/vmlinu[xz]|usr/lib/debug/(usr/)?lib/modules/[^/]+/vmlinux)$`)
 
 // undeb finds the kernel in a Debian package.
 func undeb(r *bufio.Reader) (io.Reader, func(), error) {

@@ -25,10 +25,18 @@ const (
 //go:embed linux-6.12.107-amd64.btf.zst
 var compressed []byte
 
-var load = sync.OnceValues(func() (*btf.Spec, error) {
-	return btffile.LoadBytes(Name, compressed, nil)
-})
+var (
+	once    sync.Once
+	spec    *btf.Spec
+	failure error
+)
 
-// Spec returns the BTF of the embedded kernel. It is decompressed by the first
-// call; all calls return the same Spec, which is safe for concurrent use.
-func Spec() (*btf.Spec, error) { return load() }
+// Load returns the BTF of the embedded kernel. The first call decompresses it, or takes it from the cache, which may be nil; all calls return
+// the same Spec, which is safe for concurrent use.
+func Load(cache *btffile.Cache) (*btf.Spec, error) {
+	once.Do(func() { spec, failure = cache.LoadBytes(Name, compressed, nil) })
+	return spec, failure
+}
+
+// Spec is [Load] without a cache.
+func Spec() (*btf.Spec, error) { return Load(nil) }

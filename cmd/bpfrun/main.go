@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/exec"
 )
@@ -23,7 +27,17 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
+	if os.Getenv("GOGC") == "" {
+		collectLater()
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// collectLater puts the first garbage collection off until the heap has 32 MB: most commands end before. From then on the heap may
+// double between two collections, as usual.
+func collectLater() {
+	debug.SetGCPercent(800) // of the 4 MB a heap is taken to have at first
+	runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, 100)
 }
 
 // run executes one command line and returns the exit code. A panic is a bug in bpfrun: it is
@@ -38,6 +52,9 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		}
 	}()
 	cmd := a.rootCommand()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		complete(cmd, &a.objects)
+	}
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
 	cmd.SetErr(stderr)

@@ -92,7 +92,6 @@ func (a *app) rootCommand() *cobra.Command {
 	cmd.AddCommand(newCoverCommand(a))
 	cmd.SetUsageFunc(usage)
 	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version of bpfrun and of the embedded kernel's types")
-	complete(cmd, &a.objects)
 	for _, c := range extraCommands {
 		cmd.AddCommand(c(cmd))
 	}

@@ -3,10 +3,10 @@ package isa
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -38,21 +38,21 @@ func (r *DecodeReport) Summary() string {
 }
 
 // structural are the kernel's messages for what it refuses whatever the registers hold (kernel/bpf/verifier.c, cfg.c, core.c).
-var structural = []*regexp.Regexp{
-	regexp.MustCompile(`^unknown opcode`),
-	regexp.MustCompile(`uses reserved fields|^invalid may_goto imm`),
-	regexp.MustCompile(`^R1[1-5] is invalid`),
-	regexp.MustCompile(`^jump out of range`),
-	regexp.MustCompile(`^BPF_ATOMIC uses invalid atomic opcode|^invalid atomic operand size`),
-	regexp.MustCompile(`^unreachable insn`),
-	regexp.MustCompile(`^frame pointer is read only`),
-	regexp.MustCompile(`^(invalid|unrecognized) bpf_ld_imm64 insn`),
-	regexp.MustCompile(`^div by zero|^invalid shift`),
-	regexp.MustCompile(`^addr_space_cast insn can only convert`),
-	regexp.MustCompile(`^the call stack of \d+ frames is too deep|^combined stack size`),
-	regexp.MustCompile(`^last insn is not an exit or jmp|^jump into the middle of ldimm64|^call to invalid destination`),
-	regexp.MustCompile(`^invalid write to stack R10|^misaligned stack access`),
-	regexp.MustCompile(`^failed to find BTF for kernel function|^kernel btf_id \d+ is not a function|^invalid func unknown|^program of this type cannot use helper bpf_unspec`),
+var structural = []*lazyre.Regexp{
+	lazyre.New(`^unknown opcode`),
+	lazyre.New(`uses reserved fields|^invalid may_goto imm`),
+	lazyre.New(`^R1[1-5] is invalid`),
+	lazyre.New(`^jump out of range`),
+	lazyre.New(`^BPF_ATOMIC uses invalid atomic opcode|^invalid atomic operand size`),
+	lazyre.New(`^unreachable insn`),
+	lazyre.New(`^frame pointer is read only`),
+	lazyre.New(`^(invalid|unrecognized) bpf_ld_imm64 insn`),
+	lazyre.New(`^div by zero|^invalid shift`),
+	lazyre.New(`^addr_space_cast insn can only convert`),
+	lazyre.New(`^the call stack of \d+ frames is too deep|^combined stack size`),
+	lazyre.New(`^last insn is not an exit or jmp|^jump into the middle of ldimm64|^call to invalid destination`),
+	lazyre.New(`^invalid write to stack R10|^misaligned stack access`),
+	lazyre.New(`^failed to find BTF for kernel function|^kernel btf_id \d+ is not a function|^invalid func unknown|^program of this type cannot use helper bpf_unspec`),
 }
 
 // Structural reports whether a message of the kernel's verifier is about the shape of a program alone.
@@ -65,7 +65,7 @@ func Structural(why string) bool {
 	return false
 }
 
-var releaseInName = regexp.MustCompile(`kernel-(\d+)\.(\d+)`)
+var releaseInName = lazyre.New(`kernel-(\d+)\.(\d+)`)
 
 // KernelOf finds the kernel whose verdicts a file has in its name ("kernel-6.18-encodings.jsonl.gz"); else it is RecordedKernel.
 func KernelOf(path string) decode.Version {

@@ -2,11 +2,11 @@ package kernels
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -45,7 +45,7 @@ func archOf(word string) string {
 }
 
 // debName matches the file name of a package with a kernel: release in the package's name, version and architecture.
-var debName = regexp.MustCompile(`^linux-(?:image|binary)-(?:unsigned-)?([^_]+?)(?:-unsigned|-dbg|-dbgsym)?_([^_]+)_([^_]+)\.d?deb$`)
+var debName = lazyre.New(`^linux-(?:image|binary)-(?:unsigned-)?([^_]+?)(?:-unsigned|-dbg|-dbgsym)?_([^_]+)_([^_]+)\.d?deb$`)
 
 // noise are the words of file names that tell kernels from nothing.
 var noise = []string{"linux", "vmlinux", "vmlinuz", "image", "min"}
@@ -151,8 +151,8 @@ func (k *Kernel) take(tokens []string) {
 }
 
 var (
-	versionWord = regexp.MustCompile(`^[0-9]+(\.[0-9]+)+$`)
-	wordBreak   = regexp.MustCompile(`[-_/+~ ]`)
+	versionWord = lazyre.New(`^[0-9]+(\.[0-9]+)+$`)
+	wordBreak   = lazyre.New(`[-_/+~ ]`)
 )
 
 // words splits a name, in lower case.

@@ -46,7 +46,7 @@ var ErrNoHost = errors.New("this system does not show its kernel's types")
 func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 	switch s.Path {
 	case Embedded:
-		return embedded.Spec()
+		return embedded.Load(cache)
 	case Host:
 		spec, err := btf.Load(HostBTF, nil)
 		if errors.Is(err, fs.ErrNotExist) {

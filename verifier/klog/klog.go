@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/lazyre"
 )
 
 // Log is what the verifier said of one program.
@@ -62,21 +63,21 @@ const (
 )
 
 var (
-	reInsn    = regexp.MustCompile(`^(\d+): \(([0-9a-f]{2})\) (.*)$`)
-	reState   = regexp.MustCompile(`^(\d+): ((?:frame\d+: ?)?(?:R\d+|fp-\d+|refs=).*)$`)
-	reFrom    = regexp.MustCompile(`^from (\d+) to (\d+)(?: \(speculative execution\))?: ?(.*)$`)
-	reSafe    = regexp.MustCompile(`^(?:from \d+ to )?\d+(?: \(speculative execution\))?: safe$`)
-	reSource  = regexp.MustCompile(`^; (.*?)(?: @ ([^ :]+):(\d+))?$`)
-	reDone    = regexp.MustCompile(`^processed (\d+) insns`)
-	rePoison  = regexp.MustCompile(`^(\d+): (<invalid .*>)$`)
-	reLibbpf  = regexp.MustCompile(`prog '([^']+)':(?: BPF program load failed: (.+))?`)
-	reBegin   = regexp.MustCompile(`-- BEGIN (?:PROG LOAD|DUMP) LOG --`)
-	reEnd     = regexp.MustCompile(`-- END (?:PROG LOAD )?LOG --`)
-	reCilium  = regexp.MustCompile(`(?:program "?([A-Za-z_][A-Za-z0-9_]*)"?: )?load program: ([^:]+):(?:\s+(.*))?$`)
-	reAya     = regexp.MustCompile(`BPF_PROG_LOAD.* syscall (?:returned|failed) ?(.*?)\.? Verifier output: ?(.*)$`)
-	reOmitted = regexp.MustCompile(`^(.*) \(\d+ line\(s\) omitted\)$`)
+	reInsn    = lazyre.New(`^(\d+): \(([0-9a-f]{2})\) (.*)$`)
+	reState   = lazyre.New(`^(\d+): ((?:frame\d+: ?)?(?:R\d+|fp-\d+|refs=).*)$`)
+	reFrom    = lazyre.New(`^from (\d+) to (\d+)(?: \(speculative execution\))?: ?(.*)$`)
+	reSafe    = lazyre.New(`^(?:from \d+ to )?\d+(?: \(speculative execution\))?: safe$`)
+	reSource  = lazyre.New(`^; (.*?)(?: @ ([^ :]+):(\d+))?$`)
+	reDone    = lazyre.New(`^processed (\d+) insns`)
+	rePoison  = lazyre.New(`^(\d+): (<invalid .*>)$`)
+	reLibbpf  = lazyre.New(`prog '([^']+)':(?: BPF program load failed: (.+))?`)
+	reBegin   = lazyre.New(`-- BEGIN (?:PROG LOAD|DUMP) LOG --`)
+	reEnd     = lazyre.New(`-- END (?:PROG LOAD )?LOG --`)
+	reCilium  = lazyre.New(`(?:program "?([A-Za-z_][A-Za-z0-9_]*)"?: )?load program: ([^:]+):(?:\s+(.*))?$`)
+	reAya     = lazyre.New(`BPF_PROG_LOAD.* syscall (?:returned|failed) ?(.*?)\.? Verifier output: ?(.*)$`)
+	reOmitted = lazyre.New(`^(.*) \(\d+ line\(s\) omitted\)$`)
 	// reOther are lines that are neither instructions nor messages.
-	reOther = regexp.MustCompile(`^(func#\d+ @\d+|Validating .*|Func#\d+ .*is safe.*|mark_precise:.*|last_idx .*|first_idx .*|regs=.*|parent .*|caller:|callee:|returning from callee:|to caller at \d+:|` +
+	reOther = lazyre.New(`^(func#\d+ @\d+|Validating .*|Func#\d+ .*is safe.*|mark_precise:.*|last_idx .*|first_idx .*|regs=.*|parent .*|caller:|callee:|returning from callee:|to caller at \d+:|` +
 		`cur state:.*|old state:.*|verification time .*|stack depth .*|insns processed .*|propagating .*|Live regs before insn:|\s*\d+: [.0-9]{10} .*|frame ?\d+:.*|R\d+(_[rwP]+)?=.*|from \d+ to .*|\d+: *)$`)
 )
 

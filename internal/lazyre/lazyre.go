@@ -1,0 +1,37 @@
+// Package lazyre has regular expressions that are compiled when they are first used. Those of package-level variables would otherwise be
+// compiled by every command at its start.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package lazyre
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Regexp is a regular expression. It may be used by several goroutines.
+type Regexp struct {
+	text string
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+// New makes a regular expression of a text, whose mistakes panic at the first use.
+func New(text string) *Regexp { return &Regexp{text: text} }
+
+func (r *Regexp) compiled() *regexp.Regexp {
+	r.once.Do(func() { r.re = regexp.MustCompile(r.text) })
+	return r.re
+}
+
+// MatchString is [regexp.Regexp.MatchString].
+func (r *Regexp) MatchString(s string) bool { return r.compiled().MatchString(s) }
+
+// FindString is [regexp.Regexp.FindString].
+func (r *Regexp) FindString(s string) string { return r.compiled().FindString(s) }
+
+// FindStringSubmatch is [regexp.Regexp.FindStringSubmatch].
+func (r *Regexp) FindStringSubmatch(s string) []string { return r.compiled().FindStringSubmatch(s) }
+
+// Split is [regexp.Regexp.Split].
+func (r *Regexp) Split(s string, n int) []string { return r.compiled().Split(s, n) }
