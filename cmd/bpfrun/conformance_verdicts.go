@@ -38,6 +38,7 @@ type verdictFlags struct {
 	limit            time.Duration
 	inputs           int
 	shortest         string
+	speed            int
 }
 
 // conformanceVerdictsCommand is bpfrun conformance verdicts.
@@ -71,6 +72,7 @@ Programs that the kernel's verifier did not judge are left out. Exit code 1 when
 	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
 	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
+	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify so many times what the kernel told the time of (record verdicts --repeat), and compare processor time with it")
 	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
 	return cmd
 }
@@ -101,7 +103,7 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 	defer out.Flush()
 	for _, path := range paths {
 		cfg := verdicts.Config{
-			Objects: v.dir, Open: v.objects.open, Limit: v.limit,
+			Objects: v.dir, Open: v.objects.open, Limit: v.limit, Repeat: v.speed,
 			Target: func(release string) (*loader.Target, error) { return v.releaseTarget(sources, release) },
 			Match: func(l *verdicts.Line) bool {
 				return match.MatchString(l.Key()) && (len(v.releases) == 0 || slices.ContainsFunc(v.releases, func(k string) bool {
@@ -143,6 +145,9 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 		}
 	}
 	report.WriteTable(out)
+	if v.speed > 0 {
+		report.WriteSpeed(out)
+	}
 	if v.inputs > 0 {
 		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
 	}
@@ -253,6 +258,7 @@ type recordVerdictFlags struct {
 	first        uint64
 	mutations    int
 	where        bool
+	repeat       int
 	limit        time.Duration
 }
 
@@ -285,6 +291,7 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	cmd.Flags().Uint64Var(&c.first, "first", 0, "number of the first generated program")
 	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
+	cmd.Flags().IntVar(&c.repeat, "repeat", 0, "load accepted programs so many times more, for the shortest time the verifier takes")
 	cmd.Flags().DurationVar(&c.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd
 }
@@ -315,7 +322,7 @@ func (c *recordVerdictsCommand) recordVerdicts(args []string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: c.where, Limit: c.limit}); err != nil {
+		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: c.where, Limit: c.limit, Repeat: c.repeat}); err != nil {
 			return err
 		}
 		return emit(l)
@@ -362,7 +369,7 @@ func (c *recordVerdictsCommand) recordObjectVerdicts(ctx context.Context, paths 
 			name = path
 		}
 		sum := sha256.Sum256(data)
-		cfg := record.VerdictConfig{Limit: c.limit, Where: c.where, Mutations: c.mutations, Seed: c.sim.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
+		cfg := record.VerdictConfig{Limit: c.limit, Where: c.where, Repeat: c.repeat, Mutations: c.mutations, Seed: c.sim.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
 		if err := record.Verdicts(ctx, obj, target, cfg, emit); err != nil {
 			if ctx.Err() != nil || runtime.GOOS != "linux" {
 				return codeError{exitNotSimulated, err}

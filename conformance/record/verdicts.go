@@ -23,6 +23,8 @@ type VerdictConfig struct {
 	// Mutations is how many changed variants of each program to ask for, determined by Seed; the program itself is left out then.
 	Mutations int
 	Seed      uint64
+	// Repeat loads what is accepted so many times more and keeps the shortest time.
+	Repeat int
 	// Name is the object's path in the recording, SHA256 its hash.
 	Name, SHA256 string
 }
@@ -88,8 +90,14 @@ func startsWithAny(s string, prefixes []string) bool {
 	return false
 }
 
-// readStats reads the lines "stack depth ..." and "processed N insns (limit N) max_states_per_insn N total_states N peak_states N ...".
+// readStats reads the lines "verification time N usec", "stack depth ..." and "processed N insns (limit N) max_states_per_insn N total_states N peak_states N ...".
 func readStats(s *verdicts.Stats, text string) bool {
+	if rest, ok := strings.CutPrefix(text, "verification time "); ok {
+		if n, err := strconv.Atoi(strings.TrimSuffix(rest, " usec")); err == nil {
+			s.Usec = &n
+		}
+		return true
+	}
 	if rest, ok := strings.CutPrefix(text, "stack depth "); ok {
 		s.StackDepth, _, _ = strings.Cut(rest, " ")
 		return true

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -152,7 +153,7 @@ func (k *instance) mapsFor(p *loader.LinkedProgram) error {
 
 // judge loads the program and reads what the kernel says.
 func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
-	fd, text, slow, err := r.ask(statsLevel, cfg.Limit)
+	fd, text, cpu, slow, err := r.ask(statsLevel, cfg.Limit)
 	var errno unix.Errno
 	switch {
 	case slow:
@@ -162,6 +163,8 @@ func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 		l.Verdict, l.Class = verdicts.Accepted, verdicts.ByVerifier
 		readLog(l, text)
 		l.Reason, l.Messages = "", nil
+		l.Usec = least(l.Usec, cpu)
+		r.fastest(l, cfg)
 	case errors.As(err, &errno):
 		l.Errno = uapi.Errno(errno).Error()
 		readLog(l, text)
@@ -169,7 +172,7 @@ func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 		if l.Class != verdicts.ByVerifier || !cfg.Where {
 			return
 		}
-		fd, text, _, err := r.ask(pathLevel, cfg.Limit)
+		fd, text, _, _, err := r.ask(pathLevel, cfg.Limit)
 		if err == nil {
 			unix.Close(fd)
 		}
@@ -181,17 +184,56 @@ func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 	}
 }
 
-// ask loads once. slow is a load that was interrupted at the limit.
-func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, slow bool, err error) {
+// least is the time the kernel prints for its verifier, or the processor time of the whole load where that is less: on a busy machine the
+// verifier waits, too.
+func least(printed *int, cpu time.Duration) *int {
+	if n := int(cpu.Microseconds()); printed != nil && n > 0 && n < *printed {
+		return &n
+	}
+	return printed
+}
+
+// fastest loads an accepted program again and keeps the least time that the verifier took.
+func (r *request) fastest(l *verdicts.Line, cfg VerdictConfig) {
+	for range cfg.Repeat {
+		fd, text, cpu, _, err := r.ask(statsLevel, cfg.Limit)
+		if err != nil {
+			return
+		}
+		unix.Close(fd)
+		var again verdicts.Line
+		readLog(&again, text)
+		again.Usec = least(again.Usec, cpu)
+		if again.Usec != nil && l.Usec != nil && *again.Usec < *l.Usec {
+			l.Usec = again.Usec
+		}
+	}
+}
+
+// ask loads once. cpu is the processor time of the load, slow is a load that was interrupted at the limit.
+func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, cpu time.Duration, slow bool, err error) {
 	pace()
 	stop := func() bool { return false }
 	if limit > 0 {
 		stop = paced.Interrupt(limit)
 	}
+	runtime.LockOSThread()
+	before := threadTime()
 	fd, err = r.load(level, verdictLog())
+	cpu = threadTime() - before
+	runtime.UnlockOSThread()
 	slow = stop() && errors.Is(err, unix.EAGAIN)
 	n := bytes.IndexByte(verdictLog(), 0)
-	return fd, string(verdictLog()[:max(n, 0)]), slow, err
+	return fd, string(verdictLog()[:max(n, 0)]), cpu, slow, err
+}
+
+// threadTime is the processor time of this thread.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
 }
 
 // ReadKallsyms reads the addresses of the running kernel's symbols; there are none without the right to see them.

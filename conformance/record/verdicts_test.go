@@ -19,6 +19,7 @@ func TestReadLog(t *testing.T) {
 	require.NotNil(t, l.Processed)
 	assert.Equal(t, []int{11, 1, 2}, []int{*l.Processed, *l.Total, *l.Peak})
 	assert.Equal(t, "8+0", l.StackDepth)
+	assert.Equal(t, 80, *l.Usec)
 	assert.Equal(t, verdicts.ByVerifier, l.Class)
 }
 

@@ -76,6 +76,8 @@ type Stats struct {
 	Total      *int   `json:"total_states,omitempty"`
 	Peak       *int   `json:"peak_states,omitempty"`
 	StackDepth string `json:"stack_depth,omitempty"`
+	// Usec is what the kernel took, in microseconds: the time its verifier prints, or the processor time of the load where that is less.
+	Usec *int `json:"verification_usec,omitempty"`
 }
 
 // Key names the program in reports.

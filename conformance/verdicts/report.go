@@ -21,6 +21,7 @@ type Agreement struct {
 	BothAccept, Counted, Within5, WithinHalf int
 	Exact                                    int
 	Took                                     time.Duration
+	Speed                                    Speed
 	Disagreements                            []*Comparison
 	FarCounts                                []*Comparison // processed instructions beyond a factor of 1.5
 	OtherClass                               []*Comparison
@@ -92,6 +93,7 @@ func (a *Agreement) add(c *Comparison, limit int) {
 		return
 	}
 	a.BothAccept++
+	a.Speed.add(c)
 	if c.Line.Processed == nil {
 		return
 	}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package verdicts
+
+import "time"
+
+var started = time.Now()
+
+// cpuTime is the time that passed.
+func cpuTime() time.Duration { return time.Since(started) }
