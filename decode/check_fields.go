@@ -60,11 +60,11 @@ func registers(pc int, in Insn, info *Info) *CheckError {
 func (c *checker) constant(pc int, in Insn, info *Info) *CheckError {
 	switch info.Op {
 	case OpLsh64Imm, OpRsh64Imm, OpArsh64Imm, OpLsh32Imm, OpRsh32Imm, OpArsh32Imm:
-		if !c.cfg.Lenient && !c.walkJudges() && (in.Imm < 0 || in.Imm >= int32(info.Width)) {
+		if !c.cfg.Lenient && !c.cfg.Walked && (in.Imm < 0 || in.Imm >= int32(info.Width)) {
 			return fail(pc, ErrShift, "%d of %d bits", in.Imm, info.Width)
 		}
 	case OpDiv64Imm, OpDiv32Imm, OpSDiv64Imm, OpSDiv32Imm, OpMod64Imm, OpMod32Imm, OpSMod64Imm, OpSMod32Imm:
-		if in.Imm == 0 && !c.walkJudges() {
+		if in.Imm == 0 && !c.cfg.Walked {
 			return fail(pc, ErrDivByZero, "%s", info.Name)
 		}
 	case OpAddrSpaceCast:
@@ -82,10 +82,6 @@ func (c *checker) constant(pc int, in Insn, info *Info) *CheckError {
 	}
 	return nil
 }
-
-// walkJudges reports whether immediates are left to the verifier: from 7.1 on the kernel looks at all instructions before its walk
-// (check_and_resolve_insns).
-func (c *checker) walkJudges() bool { return c.cfg.Walked && c.cfg.Kernel != 0 && c.cfg.Kernel < v7_1 }
 
 // stackAccess checks an access that names r10: inside of the 512 bytes below it and aligned (check_stack_access_within_bounds,
 // check_ptr_alignment, which is always strict for the stack).

@@ -180,7 +180,6 @@ const (
 	v6_9  Version = 6<<16 | 9<<8  // may_goto, arenas
 	v6_15 Version = 6<<16 | 15<<8 // load-acquire, store-release
 	v6_19 Version = 6<<16 | 19<<8 // gotox
-	v7_1  Version = 7<<16 | 1<<8  // fields of all instructions before the walk
 	never Version = 1<<32 - 1     // no kernel
 )
 

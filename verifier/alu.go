@@ -15,13 +15,12 @@ func constOf(v int64) num.Tnum { return num.Const(uint64(v)) }
 func (a *values) alu(in *decode.Insn) {
 	op := opOf(in)
 	alu64 := class(in) == clsALU64
-	switch {
-	case op == opNeg || op == opEnd:
+	a.aluFields(in)
+	switch op {
+	case opNeg, opEnd:
 		a.aluUnary(in, op, alu64)
-	case op == opMov:
+	case opMov:
 		a.mov(in, alu64)
-	case op > opEnd:
-		a.refuse(uapi.EINVAL, "invalid BPF_ALU opcode %x", op)
 	default:
 		a.aluBinary(in, op, alu64)
 	}
@@ -29,13 +28,6 @@ func (a *values) alu(in *decode.Insn) {
 }
 
 func (a *values) aluUnary(in *decode.Insn, op uint8, alu64 bool) {
-	if op == opNeg {
-		if isX(in) || in.Src != 0 || in.Off != 0 || in.Imm != 0 {
-			a.refuse(uapi.EINVAL, "BPF_NEG uses reserved fields")
-		}
-	} else if in.Src != 0 || in.Off != 0 || in.Imm != 16 && in.Imm != 32 && in.Imm != 64 || alu64 && (isX(in) || !a.has(since.CPUv4)) {
-		a.refuse(uapi.EINVAL, "BPF_END uses reserved fields")
-	}
 	a.checkSrc(in.Dst)
 	r := a.reg(int(in.Dst))
 	if r.typ == scalar && (op == opNeg && a.rules.Neg || op == opEnd && a.rules.Bswap) {
@@ -70,29 +62,12 @@ func (a *values) bswap(in *decode.Insn, r *reg, alu64 bool) {
 }
 
 func (a *values) mov(in *decode.Insn, alu64 bool) {
-	cast := false
+	cast := isAddrCast(in) && a.rel >= since.R(6, 9)
+	if cast && a.arena == nil {
+		a.refuse(uapi.EINVAL, "addr_space_cast insn can only be used in a program that has an associated arena")
+	}
 	if isX(in) {
-		switch {
-		case !alu64:
-			if in.Imm != 0 || in.Off != 0 && (in.Off != 8 && in.Off != 16 || !a.has(since.CPUv4)) {
-				a.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
-			}
-		case in.Off == 1 && a.rel >= since.R(6, 9):
-			cast = true
-			if in.Imm != 1 && in.Imm != 1<<16 {
-				a.refuse(uapi.EINVAL, "addr_space_cast insn can only convert between address space 1 and 0")
-			}
-			if a.arena == nil {
-				a.refuse(uapi.EINVAL, "addr_space_cast insn can only be used in a program that has an associated arena")
-			}
-		default:
-			if in.Imm != 0 || in.Off != 0 && (in.Off != 8 && in.Off != 16 && in.Off != 32 || !a.has(since.CPUv4)) {
-				a.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
-			}
-		}
 		a.checkSrc(in.Src)
-	} else if in.Src != 0 || in.Off != 0 {
-		a.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
 	}
 	a.checkDst(in.Dst, false)
 	d := a.reg(int(in.Dst))
@@ -162,12 +137,7 @@ func (a *values) copyExtended(d, s *reg, size int) {
 func (a *values) aluBinary(in *decode.Insn, op uint8, alu64 bool) {
 	signed := in.Off == 1 && (op == opDiv || op == opMod) && a.has(since.CPUv4)
 	if isX(in) {
-		if in.Imm != 0 || in.Off != 0 && !signed {
-			a.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
-		}
 		a.checkSrc(in.Src)
-	} else if in.Src != 0 || in.Off != 0 && !signed {
-		a.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
 	}
 	a.checkSrc(in.Dst)
 	if (op == opDiv || op == opMod) && !isX(in) && in.Imm == 0 {

@@ -30,19 +30,14 @@ func (c *conditions) condJump(in *decode.Insn) {
 	if c.rel >= since.R(6, 8) {
 		c.values.checkSrc(in.Dst)
 	}
+	c.condFields(in)
 	if isX(in) {
-		if in.Imm != 0 {
-			c.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
-		}
 		c.values.checkSrc(in.Src)
 		s = c.reg(int(in.Src))
 		if s.typ == ptrStack {
 			flags |= histSrcStack
 		}
 	} else {
-		if in.Src != 0 {
-			c.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
-		}
 		imm.constant(uint64(int64(in.Imm)))
 	}
 	if c.rel < since.R(6, 8) {
@@ -363,9 +358,7 @@ func (c *conditions) goodPacket(s *state, p *reg, open bool) {
 }
 
 func (c *conditions) mayGoto(in *decode.Insn) {
-	if in.Code != clsJMP|opJCOND || in.Src != 0 || in.Dst != 0 || in.Imm != 0 || in.Off == 0 && c.rel < since.R(6, 15) {
-		c.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
-	}
+	c.mayGotoFields(in)
 	var prev *state
 	if c.cur.parent != nil {
 		prev = c.checkpoints.findEntry(c.cur.parent, c.insn)

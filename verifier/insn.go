@@ -40,6 +40,9 @@ func sizeOf(in *decode.Insn) int {
 	return 8
 }
 
+// isAddrCast: a move between address spaces, if the release has it.
+func isAddrCast(in *decode.Insn) bool { return in.Code == clsALU64|opMov|srcX && in.Off == 1 }
+
 func isLdImm64(in *decode.Insn) bool   { return in.Code == codeLdImm64 }
 func isLocalCall(in *decode.Insn) bool { return in.Code == codeCall && in.Src == 1 }
 func isKfuncCall(in *decode.Insn) bool { return in.Code == codeCall && in.Src == 2 }

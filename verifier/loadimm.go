@@ -78,9 +78,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 			e.refuse(uapi.EINVAL, "cannot use BPF_LD_[ABS|IND] within callback")
 		}
 	}
-	if in.Dst != 0 || in.Off != 0 || sizeOf(in) == 8 || mode(in) == modeABS && in.Src != 0 {
-		e.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] uses reserved fields")
-	}
+	e.packetFields(in)
 	e.values.checkSrc(6)
 	if e.has(since.StateRefs) {
 		e.resources.resourceLeak(true, true, "BPF_LD_[ABS|IND]")

@@ -10,17 +10,20 @@ import (
 // resolve finds the maps and variables that LD_IMM64 refers to, and refuses opcodes that are none (resolve_pseudo_ldimm64).
 func (l *layout) resolve() {
 	used := map[*mapInfo]bool{}
+	all := l.has(since.InsnBeforeWalk)
 	for i := 0; i < len(l.insns); i++ {
 		in := &l.insns[i]
-		if class(in) == clsLDX && (mode(in) != modeMEM && !(mode(in) == modeMEMSX && l.has(since.CPUv4)) || in.Imm != 0) {
-			l.refuse(uapi.EINVAL, "BPF_LDX uses reserved fields")
-		}
-		if class(in) == clsSTX && l.rel < since.R(6, 6) && (mode(in) != modeMEM && mode(in) != modeATOMIC || mode(in) == modeMEM && in.Imm != 0) {
-			l.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
+		if all {
+			l.checkRegisters(in)
+		} else if class(in) == clsLDX || class(in) == clsSTX && l.rel < since.R(6, 6) {
+			l.memFields(in)
 		}
 		if in.Code != codeLdImm64 {
 			if !l.opcodeKnown(in) {
 				l.refuse(uapi.EINVAL, "unknown opcode %02x", in.Code)
+			}
+			if all {
+				l.checkFields(in)
 			}
 			continue
 		}

@@ -107,34 +107,37 @@ func judge(t testing.TB, k *verifier.Kernel, text string) *verifier.Verdict {
 // below ends a program that uses r0, from 0 to 7, as an offset on the stack.
 const below = "\nr1 = r10\nr1 += r0\n*(u8 *)(r1 - 8) = 0\nr0 = 0\nexit"
 
+// beginnings are programs that the release before a rule refuses, and updates of older releases accept.
+var beginnings = []struct {
+	rule    since.Rule
+	text    string
+	message string // of the release before, "" for any
+}{
+	{since.UninitStack, "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
+	{since.UninitGrows, "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
+	{since.StoreConstToContext, "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
+	{since.CPUv4, "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
+	{since.LongJump, "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
+	{since.AtomicsFull, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
+	{since.MayGoto, "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
+	{since.LoadAcquire, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
+	{since.SubregSpill, "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
+	{since.TwoRegisterRanges, "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
+	{since.LinkedOffsets, "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
+	{since.LinkedNegative, "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
+	{since.MulSigned, "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
+	{since.NegRange, "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
+	{since.BswapRange, "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
+	{since.EqBits, "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+	{since.DivRange, "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
+	{since.SameRegister, "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
+}
+
 // What a release began to accept is refused by the one before it; so are updates of older releases.
 func TestReleasesBegin(t *testing.T) {
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	for _, c := range []struct {
-		rule    since.Rule
-		text    string
-		message string // of the release before, "" for any
-	}{
-		{since.UninitStack, "*(u64 *)(r10 - 16) = 0\nr0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack off -8+0 size 8"},
-		{since.UninitGrows, "r0 = *(u64 *)(r10 - 8)\nr0 = 0\nexit", "invalid read from stack R10 off=-8 size=8"},
-		{since.StoreConstToContext, "*(u32 *)(r1 + 48) = 1\nr0 = 0\nexit", "BPF_ST stores into R1 ctx is not allowed"},
-		{since.CPUv4, "r0 = 5\nr0 s/= 2\nexit", "BPF_ALU uses reserved fields"},
-		{since.LongJump, "r0 = 0\ngotol +0\nexit", "unknown opcode 06"},
-		{since.AtomicsFull, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nlock *(u64 *)(r10 - 8) |= r1\nr0 = 0\nexit", "BPF_STX uses reserved fields"},
-		{since.MayGoto, "r0 = 0\nmay_goto +1\nr0 = 1\nexit", "unknown opcode e5"},
-		{since.LoadAcquire, "r1 = 1\n*(u64 *)(r10 - 8) = r1\nr0 = load_acquire((u64 *)(r10 - 8))\nexit", "BPF_ATOMIC uses invalid atomic opcode 100"},
-		{since.SubregSpill, "*(u64 *)(r10 - 8) = 0\ncall 7\nr0 &= 7\n*(u32 *)(r10 - 16) = r0\nr0 = *(u32 *)(r10 - 16)" + below, ""},
-		{since.TwoRegisterRanges, "call 7\nr6 = r0\nr6 &= 7\ncall 7\nif r0 > r6 goto +4" + below, ""},
-		{since.LinkedOffsets, "call 7\nr0 &= 255\nr2 = r0\nr2 += 4\nif r2 > 11 goto +4" + below, ""},
-		{since.LinkedNegative, "call 7\nr0 &= 255\nr2 = r0\nr2 += -4\nif r2 s> 3 goto +4" + below, ""},
-		{since.MulSigned, "call 7\nr0 &= 7\nr0 *= -1\nr0 += 7" + below, ""},
-		{since.NegRange, "call 7\nr0 &= 7\nr0 = -r0\nr0 += 7" + below, ""},
-		{since.BswapRange, "call 7\nr0 &= 1792\nr0 = be16 r0" + below, ""},
-		{since.EqBits, "call 7\nr0 |= 1\nif r0 != 4 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-		{since.DivRange, "call 7\nw0 = w0\nr0 /= 1073741824" + below, ""},
-		{since.SameRegister, "call 7\nif r0 == r0 goto +1\nr0 = r9\nr0 = 0\nexit", "R9 !read_ok"},
-	} {
+	for _, c := range beginnings {
 		verdictOn := func(r since.Release, patch int) *verifier.Verdict {
 			return judge(t, &verifier.Kernel{Release: r, Patch: patch, BTF: spec}, c.text)
 		}

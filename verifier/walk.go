@@ -101,30 +101,22 @@ const (
 
 // step judges an instruction and moves the state over it.
 func (e *explorer) step(in *decode.Insn) stepResult {
-	if n := max(in.Dst, in.Src); n > 10 {
-		e.refuse(uapi.EINVAL, "R%d is invalid", n)
-	}
+	e.checkRegisters(in)
 	switch class(in) {
 	case clsALU, clsALU64:
 		e.values.alu(in)
 	case clsLDX:
-		if m := mode(in); m != modeMEM && !(m == modeMEMSX && e.has(since.CPUv4)) || in.Imm != 0 {
-			e.refuse(uapi.EINVAL, "BPF_LDX uses reserved fields")
-		}
+		e.memFields(in)
 		e.memory.load(in, in.Dst, in.Src, mode(in) == modeMEMSX)
 	case clsSTX:
 		if mode(in) == modeATOMIC {
 			e.memory.atomic(in)
 			return stepNext
 		}
-		if mode(in) != modeMEM || in.Imm != 0 {
-			e.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
-		}
+		e.memFields(in)
 		e.memory.store(in)
 	case clsST:
-		if mode(in) != modeMEM || in.Src != 0 {
-			e.refuse(uapi.EINVAL, "BPF_ST uses reserved fields")
-		}
+		e.memFields(in)
 		e.values.checkSrc(in.Dst)
 		t := e.reg(int(in.Dst)).typ
 		if t.base() == ptrCtx && !e.has(since.StoreConstToContext) {
@@ -144,33 +136,24 @@ func (e *explorer) step(in *decode.Insn) stepResult {
 			e.insn++
 			e.aux[e.insn].seen = true
 		default:
-			e.refuse(uapi.EINVAL, "invalid BPF_LD mode")
+			e.packetFields(in)
 		}
 	}
 	return stepNext
 }
 
 func (e *explorer) jump(in *decode.Insn) stepResult {
-	w32 := class(in) == clsJMP32
+	e.jumpFields(in)
 	switch opOf(in) {
 	case opCall:
-		if isX(in) || in.Src != 2 && in.Off != 0 || in.Src > 2 || in.Src == 2 && e.rel < since.R(5, 13) || in.Dst != 0 || w32 {
-			e.refuse(uapi.EINVAL, "BPF_CALL uses reserved fields")
-		}
 		return e.call(in)
 	case opJA:
-		if isX(in) && e.has(since.Gotox) {
+		if isX(in) {
 			return e.conditions.gotox(in)
-		}
-		if isX(in) || in.Src != 0 || in.Dst != 0 || !w32 && in.Imm != 0 || w32 && (in.Off != 0 || !e.has(since.LongJump)) {
-			e.refuse(uapi.EINVAL, "BPF_JA uses reserved fields")
 		}
 		e.insn += jumpOff(in) + 1
 		return stepJumped
 	case opExit:
-		if isX(in) || in.Imm != 0 || in.Src != 0 || in.Dst != 0 || w32 {
-			e.refuse(uapi.EINVAL, "BPF_EXIT uses reserved fields")
-		}
 		return e.frames.exit(false)
 	}
 	e.conditions.condJump(in)

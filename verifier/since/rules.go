@@ -180,7 +180,7 @@ var rows = [numRules]row{
 	UTF8Formats:            {R(6, 12), "format strings have bytes from 0x80 on", []update{{R(6, 1), 192}}},
 	CPUv4:                  {R(6, 6), "cpu v4", nil},
 	LoadAcquire:            {R(6, 15), "load-acquire and store-release", nil},
-	Gotox:                  {R(7, 0), "indirect jumps", nil},
+	Gotox:                  {R(6, 19), "indirect jumps", nil},
 	PrivateStack:           {R(6, 13), "stacks of functions of tracing programs", nil},
 	StackByJIT:             {R(6, 8), "stacks are rounded to 16", nil},
 	StoreConstToContext:    {R(6, 3), "constants can be stored to contexts", nil},
@@ -224,6 +224,33 @@ func (r Rule) String() string { return rows[r].what }
 
 // From returns the release that brought a rule.
 func From(rule Rule) Release { return rows[rule].from }
+
+// Before is the last release that does not have the rule, even with all updates.
+func Before(rule Rule) Release {
+	r := From(rule)
+	for {
+		switch r {
+		case R(7, 0):
+			r = R(6, 19)
+		case R(6, 0):
+			r = R(5, 19)
+		default:
+			r--
+		}
+		if p, whole := Updates(rule)[r]; !whole || p > 0 {
+			return r
+		}
+	}
+}
+
+// All are the rules.
+func All() []Rule {
+	out := make([]Rule, numRules)
+	for i := range out {
+		out[i] = Rule(i)
+	}
+	return out
+}
 
 // Updates are the stable releases that brought a rule to older lines, each with the patch from which on it has it.
 func Updates(rule Rule) map[Release]int {

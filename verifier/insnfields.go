@@ -1,0 +1,144 @@
+package verifier
+
+import (
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/verifier/since"
+)
+
+// checkFields demands that fields an instruction does not use are 0. From 7.1 on all instructions are looked at before the walk
+// (check_insn_fields), earlier releases look at those that the walk reaches.
+func (u *subject) checkFields(in *decode.Insn) {
+	switch class(in) {
+	case clsALU, clsALU64:
+		u.aluFields(in)
+	case clsJMP, clsJMP32:
+		switch opOf(in) {
+		case opCall, opJA, opExit:
+			u.jumpFields(in)
+		case opJCOND:
+			u.mayGotoFields(in)
+		default:
+			u.condFields(in)
+		}
+	case clsLD:
+		u.packetFields(in)
+	default:
+		u.memFields(in)
+	}
+}
+
+// checkRegisters demands registers that exist.
+func (u *subject) checkRegisters(in *decode.Insn) {
+	if n := max(in.Dst, in.Src); n > 10 {
+		u.refuse(uapi.EINVAL, "R%d is invalid", n)
+	}
+}
+
+func (u *subject) aluFields(in *decode.Insn) {
+	alu64 := class(in) == clsALU64
+	switch op := opOf(in); {
+	case op == opNeg:
+		if isX(in) || in.Src != 0 || in.Off != 0 || in.Imm != 0 {
+			u.refuse(uapi.EINVAL, "BPF_NEG uses reserved fields")
+		}
+	case op == opEnd:
+		if in.Src != 0 || in.Off != 0 || in.Imm != 16 && in.Imm != 32 && in.Imm != 64 || alu64 && (isX(in) || !u.has(since.CPUv4)) {
+			u.refuse(uapi.EINVAL, "BPF_END uses reserved fields")
+		}
+	case op == opMov:
+		u.movFields(in, alu64)
+	case op > opEnd:
+		u.refuse(uapi.EINVAL, "invalid BPF_ALU opcode %x", op)
+	default:
+		signed := in.Off == 1 && (op == opDiv || op == opMod) && u.has(since.CPUv4)
+		if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 || in.Off != 0 && !signed {
+			u.refuse(uapi.EINVAL, "BPF_ALU uses reserved fields")
+		}
+	}
+}
+
+func (u *subject) movFields(in *decode.Insn, alu64 bool) {
+	ok := true
+	switch {
+	case !isX(in):
+		ok = in.Src == 0 && in.Off == 0
+	case isAddrCast(in) && u.rel >= since.R(6, 9):
+		if in.Imm != 1 && in.Imm != 1<<16 {
+			u.refuse(uapi.EINVAL, "addr_space_cast insn can only convert between address space 1 and 0")
+		}
+	default:
+		ok = in.Imm == 0 && (in.Off == 0 || u.has(since.CPUv4) && (in.Off == 8 || in.Off == 16 || in.Off == 32 && alu64))
+	}
+	if !ok {
+		u.refuse(uapi.EINVAL, "BPF_MOV uses reserved fields")
+	}
+}
+
+func (u *subject) memFields(in *decode.Insn) {
+	switch m := mode(in); {
+	case class(in) == clsLDX:
+		if m != modeMEM && !(m == modeMEMSX && u.has(since.CPUv4)) || in.Imm != 0 {
+			u.refuse(uapi.EINVAL, "BPF_LDX uses reserved fields")
+		}
+	case class(in) == clsST:
+		if m != modeMEM || in.Src != 0 {
+			u.refuse(uapi.EINVAL, "BPF_ST uses reserved fields")
+		}
+	case m == modeATOMIC: // the walk judges the operation
+	case m != modeMEM || in.Imm != 0:
+		u.refuse(uapi.EINVAL, "BPF_STX uses reserved fields")
+	}
+}
+
+func (u *subject) jumpFields(in *decode.Insn) {
+	w32 := class(in) == clsJMP32
+	switch opOf(in) {
+	case opCall:
+		if isX(in) || in.Src != 2 && in.Off != 0 || in.Src > 2 || in.Src == 2 && u.rel < since.R(5, 13) || in.Dst != 0 || w32 {
+			u.refuse(uapi.EINVAL, "BPF_CALL uses reserved fields")
+		}
+	case opJA:
+		if isX(in) && u.has(since.Gotox) {
+			if in.Src != 0 || in.Imm != 0 || in.Off != 0 {
+				u.refuse(uapi.EINVAL, "BPF_JA|BPF_X uses reserved fields")
+			}
+			return
+		}
+		if isX(in) || in.Src != 0 || in.Dst != 0 || !w32 && in.Imm != 0 || w32 && (in.Off != 0 || !u.has(since.LongJump)) {
+			u.refuse(uapi.EINVAL, "BPF_JA uses reserved fields")
+		}
+	case opExit:
+		if isX(in) || in.Imm != 0 || in.Src != 0 || in.Dst != 0 || w32 {
+			u.refuse(uapi.EINVAL, "BPF_EXIT uses reserved fields")
+		}
+	}
+}
+
+func (u *subject) condFields(in *decode.Insn) {
+	if isX(in) && in.Imm != 0 || !isX(in) && in.Src != 0 {
+		u.refuse(uapi.EINVAL, "BPF_JMP/JMP32 uses reserved fields")
+	}
+}
+
+func (u *subject) mayGotoFields(in *decode.Insn) {
+	if in.Code == clsJMP|opJCOND && in.Src == 0 && in.Dst == 0 && in.Imm == 0 && (in.Off != 0 || u.rel >= since.R(6, 15)) {
+		return
+	}
+	if u.has(since.InsnBeforeWalk) {
+		u.refuse(uapi.EINVAL, "invalid may_goto imm %d", in.Imm)
+	}
+	u.refuse(uapi.EINVAL, "invalid may_goto off %d imm %d", in.Off, in.Imm)
+}
+
+// packetFields are those of absolute and indirect loads.
+func (u *subject) packetFields(in *decode.Insn) {
+	switch m := mode(in); {
+	case m == modeABS || m == modeIND:
+		if in.Dst != 0 || in.Off != 0 || sizeOf(in) == 8 || m == modeABS && in.Src != 0 {
+			u.refuse(uapi.EINVAL, "BPF_LD_[ABS|IND] uses reserved fields")
+		}
+	case m != modeIMM:
+		u.refuse(uapi.EINVAL, "invalid BPF_LD mode")
+	}
+}
