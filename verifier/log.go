@@ -194,6 +194,8 @@ func base(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }
 func insnText(e *position, i int) string {
 	in := &e.insns[i]
 	switch {
+	case isLdImm64(in) && in.Src == 0 && i+1 < len(e.insns):
+		return fmt.Sprintf("r%d = %#x", in.Dst, decode.Imm64(e.insns, i))
 	case isHelperCall(in):
 		if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok {
 			return fmt.Sprintf("call bpf_%s#%d", strings.TrimPrefix(h.Name(), "bpf_"), in.Imm)
