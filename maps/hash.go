@@ -227,8 +227,9 @@ func (h *hash) replaceElem(hk, old uint32, cpu int, value []byte) uapi.Errno {
 
 // updateLRU evicts only for a key that is new and will be stored. The kernel takes the new element before it
 // looks for the old one and at the flags (htab_lru_map_update_elem), so that even an update of an
-// existing key, or one that fails, may evict when no free element is at hand.
+// existing key, or one that fails, may evict when no free element is at hand. In a list of one element that is always so: see evictOnly.
 func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
+	h.evictOnly(cpu)
 	old := h.find(hk, key)
 	if e := checkMode(old != noSlot, mode); e != OK {
 		return e
@@ -256,6 +257,14 @@ func (h *hash) updateLRU(hk uint32, cpu int, key, value []byte, mode uint64) uap
 	return OK
 }
 
+// evictOnly makes room for an update in a list of one element. The kernel takes a new element before it looks for the key, so the only one
+// goes, whatever its key: BPF_NOEXIST succeeds, and BPF_EXIST fails and leaves the list empty (measured on Linux 6.18).
+func (h *hash) evictOnly(cpu int) {
+	if victim, full := h.lru.victim(max(cpu, 0)); full && h.lru.room(max(cpu, 0)) == 1 {
+		h.dropElem(victim)
+	}
+}
+
 // lruAdd makes an element for a new key, evicting the least recently used one of a full map.
 func (h *hash) lruAdd(hk uint32, cpu int, key []byte) (uint32, error) {
 	if victim, full := h.lru.victim(max(cpu, 0)); full {
@@ -269,6 +278,9 @@ func (h *hash) lruAdd(hk uint32, cpu int, key []byte) (uint32, error) {
 }
 
 func (h *hash) updatePercpu(hk uint32, cpu int, key, value []byte, mode uint64) uapi.Errno {
+	if h.lru != nil && mode != uapi.Exist { // which needs no new element
+		h.evictOnly(cpu)
+	}
 	slot := h.find(hk, key)
 	if e := checkMode(slot != noSlot, mode); e != OK {
 		return e

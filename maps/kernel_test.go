@@ -218,6 +218,8 @@ var opSpecs = []Spec{
 	{Type: uapi.MapTypeLRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024},
 	{Type: uapi.MapTypeLRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024, Flags: uapi.MapNoCommonLRU},
 	{Type: uapi.MapTypeLRUPercpuHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024},
+	{Type: uapi.MapTypeLRUHash, KeySize: 1, ValueSize: 8, MaxEntries: 1},
+	{Type: uapi.MapTypeLRUPercpuHash, KeySize: 1, ValueSize: 8, MaxEntries: 1},
 	{Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 9, MaxEntries: 5},
 	{Type: uapi.MapTypePercpuArray, KeySize: 4, ValueSize: 9, MaxEntries: 5},
 	{Type: uapi.MapTypeLPMTrie, KeySize: 6, ValueSize: 4, MaxEntries: 9, Flags: uapi.MapNoPrealloc},

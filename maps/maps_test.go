@@ -168,6 +168,28 @@ func TestPerCPUValues(t *testing.T) {
 	}
 }
 
+// TestLRUOfOneElement: an update evicts the only element before it looks for its key.
+func TestLRUOfOneElement(t *testing.T) {
+	for _, c := range []struct {
+		typ   uapi.MapType
+		flags uint64
+		errno uapi.Errno
+		n     int // elements afterwards
+	}{
+		{uapi.MapTypeLRUHash, uapi.Any, OK, 1}, {uapi.MapTypeLRUHash, uapi.NoExist, OK, 1}, {uapi.MapTypeLRUHash, uapi.Exist, uapi.ENOENT, 0},
+		{uapi.MapTypeLRUPercpuHash, uapi.Any, OK, 1}, {uapi.MapTypeLRUPercpuHash, uapi.NoExist, OK, 1}, {uapi.MapTypeLRUPercpuHash, uapi.Exist, OK, 1},
+	} {
+		m := newMap(t, newEnv(t, 2), Spec{Type: c.typ, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+		require.Equal(t, OK, m.Update(0, []byte{1, 0, 0, 0}, make([]byte, 8), 0))
+		assert.Equal(t, c.errno, m.Update(0, []byte{1, 0, 0, 0}, []byte{9, 0, 0, 0, 0, 0, 0, 0}, c.flags), "%v flags %d", c.typ, c.flags)
+		assert.Len(t, m.Entries(), c.n, "%v flags %d", c.typ, c.flags)
+	}
+	m := newMap(t, newEnv(t, 2), Spec{Type: uapi.MapTypeLRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	require.Equal(t, OK, m.Update(0, []byte{1, 0, 0, 0}, make([]byte, 8), 0))
+	assert.Equal(t, uapi.ENOENT, m.Update(0, []byte{2, 0, 0, 0}, make([]byte, 8), uapi.Exist))
+	assert.Empty(t, m.Entries(), "evicted for nothing")
+}
+
 func TestLRU(t *testing.T) {
 	env := newEnv(t, 2)
 	m := newMap(t, env, Spec{Type: uapi.MapTypeLRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 3})
