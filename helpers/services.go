@@ -84,11 +84,10 @@ func bprmOptsSet(c *Call) (uint64, *vm.Action) {
 // mapSumElemCount counts the elements of hash tables, which alone keep count.
 func mapSumElemCount(c *Call) (uint64, *vm.Action) {
 	m := c.ref.m
-	switch m.Spec().Type {
-	case uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeLRUHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypeHashOfMaps:
-		return uint64(countElements(m)), nil
+	if !m.Spec().Type.Has(uapi.MapCounted) {
+		return 0, nil
 	}
-	return 0, nil
+	return uint64(countElements(m)), nil
 }
 
 func countElements(m maps.Map) (n int) {

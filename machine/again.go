@@ -90,22 +90,16 @@ func mapInfo(b maps.Map) kernel.MapInfo {
 	return kernel.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
 }
 
-// iterates lists the map types whose elements bpf_map_elem iterators visit.
-var iterates = map[uapi.MapType]bool{
-	uapi.MapTypeHash: true, uapi.MapTypeLRUHash: true, uapi.MapTypePercpuHash: true, uapi.MapTypeLRUPercpuHash: true,
-	uapi.MapTypeArray: true, uapi.MapTypePercpuArray: true,
-}
-
 // iterMap is the map an iterator was attached with: the one chosen, else the object's first that fits.
 func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	if p.lp.AttachTo != "bpf_map_elem" {
 		return nil, nil
 	}
-	if b := cs.reg.byDef[in.MapDef]; b != nil && b.m != nil && iterates[b.def.Type] {
+	if b := cs.reg.byDef[in.MapDef]; b != nil && b.m != nil && b.def.Type.Has(uapi.MapEachElem) {
 		return b.m, nil
 	}
 	for _, b := range cs.reg.maps {
-		if b.m == nil || !iterates[b.def.Type] || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
+		if b.m == nil || !b.def.Type.Has(uapi.MapEachElem) || in.Map != "" && b.def.Name != in.Map || in.Map == "" && b.def.DataKind != loader.DataNone {
 			continue
 		}
 		if in.Map == "" && p.runs == 0 {

@@ -58,7 +58,7 @@ func New(env *Env, s Spec) (Map, error) {
 		env.CPUs = 1
 	}
 	b := base{env: env, spec: s, id: env.last + 1}
-	if s.Extra != 0 && s.Type != uapi.MapTypeBloomFilter && s.Type != uapi.MapTypeArena {
+	if s.Extra != 0 && !s.Type.Has(uapi.MapTakesExtra) {
 		return nil, b.refuse(uapi.EINVAL, "map_extra must be 0 for this type")
 	}
 	if s.Flags&uapi.MapRdonly != 0 && s.Flags&uapi.MapWronly != 0 { // bpf_get_file_flag

@@ -86,19 +86,21 @@ func Guards(fields []Special) []mem.Guard {
 
 // allowed reports whether values of a map type may contain the field (kernel/bpf/syscall.c map_check_btf).
 func (k SpecialKind) allowed(t uapi.MapType) bool {
-	switch t {
-	case uapi.MapTypeHash, uapi.MapTypeArray:
+	locks := k == SpinLock || k == ResSpinLock
+	pointers := k == KptrUntrusted || k == Kptr || k == KptrPercpu || k == Refcount
+	switch t.Fields() {
+	case uapi.AllFields:
 		return k != Uptr
-	case uapi.MapTypeLRUHash:
-		return k != SpinLock && k != ResSpinLock && k != Uptr
-	case uapi.MapTypePercpuHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypePercpuArray:
-		return k == KptrUntrusted || k == Kptr || k == KptrPercpu || k == Refcount
-	case uapi.MapTypeTaskStorage:
-		return k == SpinLock || k == ResSpinLock || k == KptrUntrusted || k == Kptr || k == KptrPercpu || k == Refcount || k == Uptr
-	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeCgrpStorage:
-		return k == SpinLock || k == ResSpinLock || k == KptrUntrusted || k == Kptr || k == KptrPercpu || k == Refcount
-	case uapi.MapTypeCgroupStorage:
-		return k == SpinLock || k == ResSpinLock || k == Refcount
+	case uapi.UnlockedFields:
+		return !locks && k != Uptr
+	case uapi.PointerFields:
+		return pointers
+	case uapi.StorageFields:
+		return pointers || locks
+	case uapi.TaskFields:
+		return pointers || locks || k == Uptr
+	case uapi.CgroupFields:
+		return locks || k == Refcount
 	}
 	return false
 }

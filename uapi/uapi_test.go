@@ -34,7 +34,7 @@ func TestNamesComplete(t *testing.T) {
 		assert.True(t, ok)
 		assert.EqualValues(t, i, got)
 	}
-	for i := range mapTypeNames {
+	for i := range mapTypes {
 		got, ok := ParseMapType(MapType(i).String())
 		assert.True(t, ok)
 		assert.EqualValues(t, i, got)

@@ -318,10 +318,7 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	if k.k.BTF == nil {
 		k.unknown("struct bpf_map: no BTF of the kernel")
 	}
-	name, ok := mapStructs[m.Type]
-	if !ok {
-		name = "bpf_map"
-	}
+	name := m.Type.Struct()
 	if off < 0 {
 		k.refuse(uapi.EACCES, "R%d is %s invalid negative access: off=%d", n, name, off)
 	}
@@ -356,17 +353,4 @@ func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	default:
 		v.unknown()
 	}
-}
-
-// mapStructs are the structs behind struct bpf_map by map type (map_btf_id).
-var mapStructs = map[uapi.MapType]string{
-	uapi.MapTypeHash: "bpf_htab", uapi.MapTypePercpuHash: "bpf_htab", uapi.MapTypeLRUHash: "bpf_htab", uapi.MapTypeLRUPercpuHash: "bpf_htab",
-	uapi.MapTypeHashOfMaps: "bpf_htab", uapi.MapTypeArray: "bpf_array", uapi.MapTypePercpuArray: "bpf_array", uapi.MapTypeProgArray: "bpf_array",
-	uapi.MapTypePerfEventArray: "bpf_array", uapi.MapTypeCgroupArray: "bpf_array", uapi.MapTypeArrayOfMaps: "bpf_array",
-	uapi.MapTypeLPMTrie: "lpm_trie", uapi.MapTypeQueue: "bpf_queue_stack", uapi.MapTypeStack: "bpf_queue_stack", uapi.MapTypeStackTrace: "bpf_stack_map",
-	uapi.MapTypeRingbuf: "bpf_ringbuf_map", uapi.MapTypeUserRingbuf: "bpf_ringbuf_map", uapi.MapTypeDevmap: "bpf_dtab", uapi.MapTypeDevmapHash: "bpf_dtab",
-	uapi.MapTypeCpumap: "bpf_cpu_map", uapi.MapTypeXskmap: "xsk_map", uapi.MapTypeSockmap: "bpf_stab", uapi.MapTypeSockhash: "bpf_shtab",
-	uapi.MapTypeReuseportSockarray: "reuseport_array", uapi.MapTypeSkStorage: "bpf_local_storage_map", uapi.MapTypeInodeStorage: "bpf_local_storage_map",
-	uapi.MapTypeTaskStorage: "bpf_local_storage_map", uapi.MapTypeCgrpStorage: "bpf_local_storage_map", uapi.MapTypeBloomFilter: "bpf_bloom_filter",
-	uapi.MapTypeCgroupStorage: "bpf_cgroup_storage_map", uapi.MapTypePercpuCgroupStorage: "bpf_cgroup_storage_map", uapi.MapTypeArena: "bpf_arena",
 }

@@ -64,9 +64,7 @@ func (fs *frames) setCallback(caller, f *frame, kind cbKind) {
 	switch kind {
 	case cbMapElem:
 		m := fs.maps[fs.curAux().lookup-1]
-		switch m.Type {
-		case uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeLRUHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArray, uapi.MapTypePercpuArray:
-		default:
+		if !m.Type.Has(uapi.MapEachElem) {
 			fs.refuse(uapi.ENOTSUPP, "callback function not allowed for map")
 		}
 		r[1] = c[1]

@@ -124,7 +124,7 @@ func (u *subject) addMap(m *Map) *mapInfo {
 	x.index = uint16(len(u.maps))
 	if m.BTF != nil {
 		x.spec = u.addSpec(m.BTF)
-		if m.ValueType != 0 && mapTakesFields(m.Type) {
+		if m.ValueType != 0 && m.Type.Fields() != uapi.NoFields {
 			x.rec = u.parseRecord(x.spec, m.ValueType, m.Vars)
 		}
 	}
@@ -132,15 +132,6 @@ func (u *subject) addMap(m *Map) *mapInfo {
 		x.inner = u.addMap(m.Inner)
 	}
 	return x
-}
-
-func mapTakesFields(t uapi.MapType) bool {
-	switch t {
-	case uapi.MapTypeHash, uapi.MapTypePercpuHash, uapi.MapTypeLRUHash, uapi.MapTypeLRUPercpuHash, uapi.MapTypeArray, uapi.MapTypePercpuArray,
-		uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage, uapi.MapTypeRhash:
-		return true
-	}
-	return false
 }
 
 func (u *subject) addSpec(s *btf.Spec) uint8 {
