@@ -13,8 +13,8 @@ const (
 // batchKind identifies which batch commands a map type has, and what its cursor is.
 type batchKind struct {
 	lookup, lookupDelete, update, del uapi.Release // since; 0: always, never for what is left out
-	// index: the cursor is a number of 4 bytes, not a key.
-	index bool
+	// index: the cursor is a number of 4 bytes, not a key. ahead: it is the key of the element that comes next, not of the last one.
+	index, ahead bool
 }
 
 // never is a release nobody makes.
@@ -29,6 +29,7 @@ var batches = map[uapi.MapType]batchKind{
 	uapi.MapTypeArray:         {lookupDelete: never, del: never},
 	uapi.MapTypePercpuArray:   {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: never, del: never},
 	uapi.MapTypeLPMTrie:       {lookupDelete: never},
+	uapi.MapTypeRhash:         {ahead: true},
 	uapi.MapTypeArrayOfMaps:   {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: never, del: never},
 	uapi.MapTypeHashOfMaps:    {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: uapi.R(5, 13), del: uapi.R(5, 13), index: true},
 }
@@ -75,11 +76,16 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	if e != 0 {
 		return fail(e)
 	}
+	here := k.ahead && key != nil
 	var seen [][]byte
 	var last []byte
 	n := 0
 	for n < count && n*(ks+vs) < maxBatch {
-		next, e := m.m.NextKey(key)
+		next, e := key, uapi.Errno(0)
+		if !here {
+			next, e = m.m.NextKey(key)
+		}
+		here = false
 		if e != 0 {
 			break
 		}
@@ -100,7 +106,10 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 		}
 		n++
 	}
-	_, end := m.m.NextKey(key)
+	after, end := m.m.NextKey(key)
+	if k.ahead {
+		last = after
+	}
 	for _, d := range seen {
 		s.delete(m, d)
 	}
@@ -117,7 +126,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	if last != nil && !c.Write(a.u64(batchOut), last) {
 		return fail(uapi.EFAULT)
 	}
-	if end != 0 && (k.index || n < count) {
+	if end != 0 && (k.index || k.ahead || n < count) {
 		return fail(uapi.ENOENT)
 	}
 	return Result{}
@@ -133,6 +142,11 @@ func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, ski
 		key = make([]byte, m.def.KeySize)
 		if !c.Read(at, key) {
 			return nil, 0, uapi.EFAULT
+		}
+		if k.ahead {
+			if _, e := m.m.Lookup(-1, key); e != 0 {
+				return nil, 0, uapi.EAGAIN // it is gone: the caller starts again
+			}
 		}
 		return key, 0, 0
 	}

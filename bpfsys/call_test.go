@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/bpfsys"
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -110,6 +112,42 @@ func TestElementsOfMaps(t *testing.T) {
 	require.Zero(t, e)
 	_, e, _ = k.call(mapUpdate, field{0, int(fd)}, field{8, key}, field{16, value}, field{24, uint64(0)})
 	assert.Equal(t, uapi.EPERM, e, "frozen")
+}
+
+// TestBatchesOfRhash: the cursor is the element that comes next, and a batch that begins at one that is gone fails.
+func TestBatchesOfRhash(t *testing.T) {
+	types, err := btf.NewBuilder(nil).Spec(binary.LittleEndian) // says nothing of map types
+	require.NoError(t, err)
+	target := loader.NewTarget("7.2", types)
+	target.Version = uapi.VersionCode(7, 2)
+	k := newTaskOn(t, target)
+	fd, e := k.createMap(uapi.MapTypeRhash, 4, 4, 8, uapi.MapNoPrealloc)
+	require.Zero(t, e)
+	keys := k.put([]byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0})
+	_, e, _ = k.call(updateBatch, field{16, keys}, field{24, keys}, field{32, 3}, field{36, int(fd)}, field{48, uint64(0)})
+	require.Zero(t, e)
+	cursor, out := k.room(4), k.room(64)
+	read := func(cmd uint32, from uint64, n int) (uapi.Errno, []byte) {
+		_, e, a := k.call(cmd, field{0, from}, field{8, cursor}, field{16, out}, field{24, k.room(64)}, field{32, n}, field{36, int(fd)}, field{48, uint64(0)})
+		return e, append([]byte(nil), k.at(out, 4*int(le.Uint32(a[32:])))...)
+	}
+	e, got := read(lookupBatch, 0, 2)
+	require.Zero(t, e)
+	assert.Equal(t, k.at(keys, 8), got)
+	assert.Equal(t, uint32(3), le.Uint32(k.at(cursor, 4)), "the next one")
+	e, got = read(lookupBatch, cursor, 1)
+	assert.Equal(t, uapi.ENOENT, e, "that was the last one")
+	assert.Equal(t, k.at(keys+8, 4), got)
+	e, got = read(lookupDeleteBatch, 0, 1)
+	require.Zero(t, e)
+	assert.Equal(t, k.at(keys, 4), got)
+	e, got = read(lookupDeleteBatch, cursor, 9)
+	assert.Equal(t, uapi.ENOENT, e)
+	assert.Equal(t, k.at(keys+4, 8), got)
+	e, _ = read(lookupBatch, cursor, 1)
+	assert.Equal(t, uapi.EAGAIN, e, "the cursor's element is gone")
+	e, _ = read(lookupBatch, 0, 1)
+	assert.Equal(t, uapi.ENOENT, e, "empty")
 }
 
 func (t *task) load(typ uapi.ProgType, insns []decode.Insn, more ...field) (int64, uapi.Errno) {

@@ -133,7 +133,12 @@ func newTask(t testing.TB) *task {
 	t.Helper()
 	spec, err := embedded.Spec()
 	require.NoError(t, err)
-	s, err := bpfsys.New(bpfsys.Config{Target: loader.NewTarget(embedded.Name, spec), Machine: machine.Config{Uncovered: true, Unwatched: true}})
+	return newTaskOn(t, loader.NewTarget(embedded.Name, spec))
+}
+
+func newTaskOn(t testing.TB, target *loader.Target) *task {
+	t.Helper()
+	s, err := bpfsys.New(bpfsys.Config{Target: target, Machine: machine.Config{Uncovered: true, Unwatched: true}})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return &task{s: s, mem: make([]byte, 1<<20), base: base, files: map[int32]bpfsys.File{}, next: 3}

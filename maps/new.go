@@ -38,6 +38,7 @@ var constructors = map[uapi.MapType]func(base) (Map, error){
 	uapi.MapTypeArena:               newArena,
 	uapi.MapTypeStructOps:           newStructOps,
 	uapi.MapTypeInsnArray:           newInsnArray,
+	uapi.MapTypeRhash:               newRhash,
 }
 
 // Simulated reports whether New knows the type.

@@ -32,6 +32,8 @@ func snapshotSpecs() []Spec {
 			s.ValueSize = 16
 		case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
 			s.MaxEntries = 4096
+		case uapi.MapTypeRhash:
+			s.Flags = uapi.MapNoPrealloc
 		case uapi.MapTypeHash:
 			np := s
 			np.Name, np.Flags = "hash without preallocation", uapi.MapNoPrealloc

@@ -111,7 +111,7 @@ var mapTypes = [...]struct {
 	MapTypeCgrpStorage:         {name: "cgrp_storage", btf: "bpf_local_storage_map", fields: StorageFields},
 	MapTypeArena:               {name: "arena", btf: "bpf_arena", traits: MapTakesExtra},
 	MapTypeInsnArray:           {name: "insn_array"},
-	MapTypeRhash:               {name: "rhash", fields: AllFields},
+	MapTypeRhash:               {name: "rhash", btf: "bpf_rhtab", traits: MapEachElem | MapTakesExtra, fields: AllFields},
 }
 
 // String returns libbpf's name of the type ("hash", "percpu_array"), or "MapType(N)" for a number no known kernel defines.
