@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -165,9 +166,9 @@ func (fr *frames) Frames() ([]Frame, error) {
 			x.File, x.Line = l.File, l.Line
 		}
 		for _, sc := range fr.inlinedAt(x.Place) {
-			x.Level, x.Func, x.Inlined = len(out), sc.inlined, true
+			x.Level, x.Func, x.Inlined = len(out), sc.Inlined, true
 			out = append(out, x)
-			x.File, x.Line = sc.callFile, sc.callLine
+			x.File, x.Line = sc.CallFile, sc.CallLine
 			x.inline++
 		}
 		x.Level, x.Func, x.Inlined, x.Callback = len(out), x.Place.funcName(), false, f.Callback
@@ -227,7 +228,7 @@ func (fr *frames) returnsToOf(depth int) []Place {
 }
 
 // selectedInline is the scope of the selected frame when that is an inlined function, nil otherwise.
-func (fr *frames) selectedInline() *scope {
+func (fr *frames) selectedInline() *scopes.Scope {
 	if fr.state != Running {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -17,7 +18,7 @@ import (
 // texts of source files, and where those are looked for. It knows nothing of a run.
 type codeMap struct {
 	*subject
-	dwarf    *dwarfInfo
+	dwarf    *scopes.Info
 	dwarfErr error
 	code     map[*loader.LinkedProgram]*code
 	sources  map[string]source
@@ -36,7 +37,7 @@ func (cm *codeMap) TextAddr(p Place) (uint64, bool) {
 
 // useLines gives the functions of the object the lines of .debug_line, where it has them.
 func (cm *codeMap) useLines() {
-	if cm.dwarf == nil || len(cm.dwarf.rows) == 0 {
+	if cm.dwarf == nil || !cm.dwarf.HasLines() {
 		return
 	}
 	texts := map[string]map[uint32]string{}
@@ -73,7 +74,7 @@ func (cm *codeMap) useLines() {
 			}
 			l, seen := lines[f]
 			if !seen {
-				l = cm.dwarf.functionLines(f, name, text)
+				l = cm.dwarf.FunctionLines(f, name, text)
 				lines[f] = l
 			}
 			if len(l) > 0 {
@@ -81,8 +82,8 @@ func (cm *codeMap) useLines() {
 			}
 		}
 	}
-	for _, sc := range cm.dwarf.scopes {
-		sc.rename(name)
+	for _, sc := range cm.dwarf.Scopes {
+		sc.Rename(name)
 	}
 }
 

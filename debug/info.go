@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -73,12 +74,12 @@ func (ip *inspector) Arguments() ([]string, error) {
 	}
 	c := ip.run.Context()
 	var out []string
-	ip.eachLocal(func(l *localVar) bool {
-		if l.param {
+	ip.eachLocal(func(l *scopes.Variable) bool {
+		if l.Param {
 			if v, err := ip.localOrArgument(l); err != nil {
 				out = append(out, err.Error())
 			} else {
-				out = append(out, l.name+" = "+ip.Format(v, FormatOptions{}))
+				out = append(out, l.Name+" = "+ip.Format(v, FormatOptions{}))
 			}
 		}
 		return true

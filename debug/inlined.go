@@ -5,16 +5,17 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
 // inlinedAt returns the inlined functions that an instruction belongs to, innermost first.
-func (cm *codeMap) inlinedAt(p Place) []*scope {
+func (cm *codeMap) inlinedAt(p Place) []*scopes.Scope {
 	addr, ok := cm.codeAddress(p)
 	if !ok {
 		return nil
 	}
-	return slices.DeleteFunc(cm.dwarf.visible(addr), func(sc *scope) bool { return sc.inlined == "" })
+	return slices.DeleteFunc(cm.dwarf.Visible(addr), func(sc *scopes.Scope) bool { return sc.Inlined == "" })
 }
 
 // placesOfInlined finds where the code of an inlined function begins, in every function it was inlined into.
@@ -23,20 +24,20 @@ func (cm *codeMap) placesOfInlined(name string) []Place {
 		return nil
 	}
 	var out []Place
-	var walk func(list []*scope)
-	walk = func(list []*scope) {
+	var walk func(list []*scopes.Scope)
+	walk = func(list []*scopes.Scope) {
 		for _, sc := range list {
-			if sc.inlined == name {
-				lo := sc.ranges[0][0]
-				for _, r := range sc.ranges {
+			if sc.Inlined == name {
+				lo := sc.Ranges[0][0]
+				for _, r := range sc.Ranges {
 					lo = min(lo, r[0])
 				}
 				out = append(out, cm.placesAt(lo)...)
 			}
-			walk(sc.inner)
+			walk(sc.Inner)
 		}
 	}
-	walk(cm.dwarf.scopes)
+	walk(cm.dwarf.Scopes)
 	return out
 }
 
@@ -48,7 +49,7 @@ func (cm *codeMap) placesAt(addr uint64) []Place {
 			if f.Function == nil {
 				continue
 			}
-			base, ok := cm.dwarf.sections[f.Function.Section]
+			base, ok := cm.dwarf.Sections[f.Function.Section]
 			lo := base + 8*uint64(f.Function.SectionOff)
 			if ok && addr >= lo && addr < lo+8*uint64(f.Len) {
 				out = append(out, Place{lp, f.Start + int(addr-lo)/8})
@@ -64,16 +65,16 @@ func (cm *codeMap) inlinedNames() []string {
 		return nil
 	}
 	seen := map[string]bool{}
-	var walk func(list []*scope)
-	walk = func(list []*scope) {
+	var walk func(list []*scopes.Scope)
+	walk = func(list []*scopes.Scope) {
 		for _, sc := range list {
-			if sc.inlined != "" && sc.inlined != "?" {
-				seen[sc.inlined] = true
+			if sc.Inlined != "" && sc.Inlined != "?" {
+				seen[sc.Inlined] = true
 			}
-			walk(sc.inner)
+			walk(sc.Inner)
 		}
 	}
-	walk(cm.dwarf.scopes)
+	walk(cm.dwarf.Scopes)
 	return slices.Sorted(maps.Keys(seen))
 }
 
@@ -92,7 +93,7 @@ func (cm *codeMap) codeAddress(p Place) (uint64, bool) {
 	if !ok || f.Function == nil || cm.dwarf == nil {
 		return 0, false
 	}
-	base, ok := cm.dwarf.sections[f.Function.Section]
+	base, ok := cm.dwarf.Sections[f.Function.Section]
 	return base + 8*uint64(f.Function.SectionOff+p.PC-f.Start), ok
 }
 
@@ -104,7 +105,7 @@ func InlineChain(elf []byte, l *loader.Linked, program string, insn int) ([]Fram
 	if !ok || insn < 0 || insn >= len(lp.Insns) {
 		return nil, fmt.Errorf("%s has no instruction %d", program, insn)
 	}
-	info, err := readDWARF(elf)
+	info, err := scopes.Read(elf)
 	cm := &codeMap{subject: &subject{linked: l}, dwarf: info}
 	x := Frame{Place: Place{lp, insn}}
 	if line, ok := lineOf(x.Place); ok {
@@ -112,9 +113,9 @@ func InlineChain(elf []byte, l *loader.Linked, program string, insn int) ([]Fram
 	}
 	var out []Frame
 	for _, sc := range cm.inlinedAt(x.Place) {
-		x.Level, x.Func, x.Inlined = len(out), sc.inlined, true
+		x.Level, x.Func, x.Inlined = len(out), sc.Inlined, true
 		out = append(out, x)
-		x.File, x.Line = sc.callFile, sc.callLine
+		x.File, x.Line = sc.CallFile, sc.CallLine
 	}
 	x.Level, x.Func, x.Inlined = len(out), x.Place.funcName(), false
 	return append(out, x), err

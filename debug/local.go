@@ -3,6 +3,7 @@ package debug
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
@@ -14,15 +15,15 @@ func (fr *frames) mayKnow(name string, p Place) bool {
 	if !ok {
 		return false
 	}
-	for _, sc := range fr.dwarf.visible(addr) {
-		for _, v := range sc.vars {
-			if v.name != name {
+	for _, sc := range fr.dwarf.Visible(addr) {
+		for _, v := range sc.Vars {
+			if v.Name != name {
 				continue
 			}
-			if v.constant != nil {
+			if v.Constant != nil {
 				return true
 			}
-			if _, err := fr.dwarf.location(v, addr); err == nil {
+			if _, err := fr.dwarf.Location(v, addr); err == nil {
 				return true
 			}
 		}
@@ -67,8 +68,8 @@ func (fr *frames) Locals() ([]Local, error) {
 
 func (fr *frames) locals() []Local {
 	var out []Local
-	fr.eachLocal(func(v *localVar) bool {
-		l := Local{Name: v.name, Param: v.param}
+	fr.eachLocal(func(v *scopes.Variable) bool {
+		l := Local{Name: v.Name, Param: v.Param}
 		l.Value, l.Err = fr.localOrArgument(v)
 		out = append(out, l)
 		return true
@@ -77,27 +78,27 @@ func (fr *frames) locals() []Local {
 }
 
 // eachLocal calls f for the variables visible at the selected place, innermost first, shadowed ones left out.
-func (fr *frames) eachLocal(f func(v *localVar) bool) {
+func (fr *frames) eachLocal(f func(v *scopes.Variable) bool) {
 	addr, ok := fr.codeAddress(fr.Here())
 	if fr.dwarf == nil || !ok || !fr.live() {
 		return
 	}
 	seen := map[string]bool{}
 	level := 0
-	for _, sc := range fr.dwarf.visible(addr) {
+	for _, sc := range fr.dwarf.Visible(addr) {
 		// Each inlined function is a frame of its own, which ends with its scope.
 		at := level
-		if sc.inlined != "" {
+		if sc.Inlined != "" {
 			level++
 		}
 		if at != fr.inline {
 			continue
 		}
-		for _, v := range sc.vars {
-			if seen[v.name] {
+		for _, v := range sc.Vars {
+			if seen[v.Name] {
 				continue
 			}
-			seen[v.name] = true
+			seen[v.Name] = true
 			if !f(v) {
 				return
 			}
@@ -107,8 +108,8 @@ func (fr *frames) eachLocal(f func(v *localVar) bool) {
 
 // local finds a local variable by name.
 func (fr *frames) local(name string) (v *Value, ok bool, err error) {
-	fr.eachLocal(func(l *localVar) bool {
-		if l.name != name {
+	fr.eachLocal(func(l *scopes.Variable) bool {
+		if l.Name != name {
 			return true
 		}
 		ok = true
@@ -119,47 +120,47 @@ func (fr *frames) local(name string) (v *Value, ok bool, err error) {
 }
 
 // localOrArgument is the value of a variable. What the program was called with is known even where DWARF does not say.
-func (fr *frames) localOrArgument(l *localVar) (*Value, error) {
+func (fr *frames) localOrArgument(l *scopes.Variable) (*Value, error) {
 	v, err := fr.localValue(l)
-	if err != nil && l.param {
-		if p, ok, perr := fr.parameter(l.name); ok && perr == nil {
+	if err != nil && l.Param {
+		if p, ok, perr := fr.parameter(l.Name); ok && perr == nil {
 			return p, nil
 		}
 	}
 	return v, err
 }
 
-func (fr *frames) localValue(v *localVar) (*Value, error) {
-	t := Type{Spec: fr.dwarf.spec, ID: v.typ}
-	if v.constant != nil {
-		return fr.convert(fr.number(uint64(*v.constant), true), t)
+func (fr *frames) localValue(v *scopes.Variable) (*Value, error) {
+	t := Type{Spec: fr.dwarf.Spec, ID: v.Type}
+	if v.Constant != nil {
+		return fr.convert(fr.number(uint64(*v.Constant), true), t)
 	}
 	here := fr.Here()
 	addr, _ := fr.codeAddress(here)
-	expr, err := fr.dwarf.location(v, addr)
-	var w where
+	expr, err := fr.dwarf.Location(v, addr)
+	var w scopes.Where
 	if err == nil {
-		w, err = locate(expr, fr.m.Memory().ByteOrder(), fr.machineState(here))
+		w, err = scopes.Locate(expr, fr.m.Memory().ByteOrder(), fr.machineState(here))
 	}
 	if err != nil {
-		return nil, &UnavailableError{v.name, err.Error()}
+		return nil, &UnavailableError{v.Name, err.Error()}
 	}
-	switch w.kind {
-	case inMemory:
-		return fr.at(t, w.addr)
-	case inRegister:
-		return fr.registerAs(v.name, w.reg, t)
+	switch w.Kind {
+	case scopes.InMemory:
+		return fr.at(t, w.Addr)
+	case scopes.InRegister:
+		return fr.registerAs(v.Name, w.Reg, t)
 	}
-	if w.bytes != nil {
+	if w.Bytes != nil {
 		size, err := t.size()
-		if err != nil || size > int64(len(w.bytes)) {
-			return nil, &UnavailableError{v.name, "its constant is cut short"}
+		if err != nil || size > int64(len(w.Bytes)) {
+			return nil, &UnavailableError{v.Name, "its constant is cut short"}
 		}
-		return &Value{Type: t, Data: w.bytes[:size]}, nil
+		return &Value{Type: t, Data: w.Bytes[:size]}, nil
 	}
-	out, err := fr.sized(v.name, w.value, t)
-	if err == nil && w.from != nil {
-		out.where = where{kind: inRegister, reg: *w.from}
+	out, err := fr.sized(v.Name, w.Value, t)
+	if err == nil && w.From != nil {
+		out.from = w.From
 	}
 	return out, err
 }
@@ -178,24 +179,24 @@ func (fr *frames) registerAs(name string, reg int, t Type) (*Value, error) {
 	return v, nil
 }
 
-func (fr *frames) machineState(p Place) machineState {
-	return machineState{
-		reg: func(n int) (uint64, error) {
+func (fr *frames) machineState(p Place) scopes.State {
+	return scopes.State{
+		Reg: func(n int) (uint64, error) {
 			v, ok := fr.m.Thread().FrameReg(fr.frame, n)
 			if !ok {
 				return 0, fmt.Errorf("it depends on r%d, which calls do not keep", n)
 			}
 			return v, nil
 		},
-		frame: func() (uint64, error) {
+		Frame: func() (uint64, error) {
 			f, ok := p.Func()
 			fp, known := fr.m.Thread().FrameReg(fr.frame, 10)
 			if !ok || !known {
-				return 0, errLocation
+				return 0, scopes.ErrUnreadable
 			}
 			return fp - uint64(frameSize(p.Prog, f)), nil
 		},
-		read: func(addr uint64, size int) (uint64, error) {
+		Read: func(addr uint64, size int) (uint64, error) {
 			b := make([]byte, size)
 			if err := fr.peek(addr, b); err != nil {
 				return 0, err
@@ -235,7 +236,7 @@ func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 			copies[dst] = false
 		}
 	}
-	return (depth + stackSlotSize - 1) / stackSlotSize * stackSlotSize
+	return (depth + scopes.StackSlotSize - 1) / scopes.StackSlotSize * scopes.StackSlotSize
 }
 
 // hasLocals reports whether an expression names local variables of the selected frame.
@@ -243,8 +244,8 @@ func (fr *frames) hasLocals(n node) bool {
 	found := false
 	walkNodes(n, func(n node) {
 		if name, ok := n.(*nameNode); ok && !found {
-			fr.eachLocal(func(v *localVar) bool {
-				found = found || v.name == name.name
+			fr.eachLocal(func(v *scopes.Variable) bool {
+				found = found || v.Name == name.name
 				return !found
 			})
 		}

@@ -1,7 +1,6 @@
 package debug
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,20 +145,6 @@ func TestObjectsWithoutDWARF(t *testing.T) {
 	assert.Contains(t, err.Error(), "no DWARF")
 }
 
-// The location of a variable may be damaged in any way.
-func FuzzLocate(f *testing.F) {
-	f.Add([]byte{opFbreg, 0x10})
-	f.Add([]byte{opBreg0 + 1, 0x7f, opConsts, 8, opDiv, opStackValue})
-	f.Add([]byte{opConst2s, 1, 2, opLit0 + 3, opShl, opDup, opSwap, opStackValue})
-	f.Fuzz(func(t *testing.T, expr []byte) {
-		_, _ = locate(expr, testOrder, machineState{
-			reg:   func(int) (uint64, error) { return 1, nil },
-			frame: func() (uint64, error) { return 2, nil },
-			read:  func(uint64, int) (uint64, error) { return 3, nil },
-		})
-	})
-}
-
 // TestInlinedFunctions: they are frames, with their own variables, places to stop at, and things to step over and out of.
 func TestInlinedFunctions(t *testing.T) {
 	for _, build := range builds {
@@ -285,37 +270,6 @@ func TestWatchLocals(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, AtWatchpoint, st.Reason, "n of the callee is another one")
 	}
-}
-
-// An object's debug information may be damaged in any way.
-func FuzzDWARF(f *testing.F) {
-	for _, build := range []string{"O2-dwarf4", "O2-dwarf5"} {
-		b, err := os.ReadFile("testdata/locals-" + build + ".o")
-		require.NoError(f, err)
-		f.Add(b, 0, byte(0))
-	}
-	f.Fuzz(func(t *testing.T, object []byte, at int, to byte) {
-		if len(object) > 1<<16 {
-			return
-		}
-		if at >= 0 && at < len(object) {
-			object = bytes.Clone(object)
-			object[at] = to
-		}
-		d, err := readDWARF(object)
-		if err != nil || d == nil {
-			return
-		}
-		for _, sc := range d.scopes {
-			for _, r := range sc.ranges {
-				for _, v := range d.visible(r[0]) {
-					for _, l := range v.vars {
-						_, _ = d.location(l, r[0])
-					}
-				}
-			}
-		}
-	})
 }
 
 // TestInlineChainIsThatOfFrames: the chain of an instruction needs no session, and is what frames of one show there.

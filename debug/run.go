@@ -189,7 +189,7 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 		return s.backward(ctx, &backMatch{match: func(e *entry) bool {
 			if sc != nil && int(e.depth) == to+1 {
 				addr, _ := s.codeAddress(s.place(e.img, int(e.pc)))
-				return !sc.covers(addr)
+				return !sc.Covers(addr)
 			}
 			return int(e.depth) <= to
 		}})
@@ -201,7 +201,7 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 	if sc := s.selectedInline(); sc != nil {
 		d := to + 1
 		return s.forward(ctx, walk{single: true, over: d, reason: Stepped, done: func() bool {
-			return t.Depth() < d || !sc.covers(s.addressOf(t))
+			return t.Depth() < d || !sc.Covers(s.addressOf(t))
 		}})
 	}
 	st, err := s.forward(ctx, walk{single: true, over: to, reason: Returned, done: func() bool { return true }})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -94,13 +95,10 @@ func (cm *codeMap) agrees(file string, lines []string) bool {
 	return same
 }
 
-// maxLine bounds the line numbers of line information that are listed.
-const maxLine = 1 << 20
-
 func (cm *codeMap) lineTexts(file string) []string {
 	var out []string
 	cm.eachLine(func(l btf.LineInfo) {
-		if l.File != file || l.Line == 0 || l.Line > maxLine {
+		if l.File != file || l.Line == 0 || l.Line > scopes.MaxLine {
 			return
 		}
 		for uint32(len(out)) <= l.Line {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -12,8 +13,8 @@ import (
 func NewOn(t Target, cfg Config) (*Session, error) {
 	s := compose(cfg)
 	if len(cfg.ELF) > 0 {
-		if s.dwarf, s.dwarfErr = readDWARF(cfg.ELF); s.dwarf != nil {
-			s.fromDWARF = s.dwarf.spec
+		if s.dwarf, s.dwarfErr = scopes.Read(cfg.ELF); s.dwarf != nil {
+			s.fromDWARF = s.dwarf.Spec
 		}
 	}
 	if err := s.install(t); err != nil {

@@ -158,7 +158,8 @@ func (vs *values) field(x *Value, f btf.Field) (*Value, error) {
 	}
 	out.Data, out.rec = x.Data[lo:lo+size], x.rec.within(lo)
 	if x.kind == inRegister {
-		out.kind, out.where = computed, where{kind: inRegister, reg: x.reg}
+		reg := x.reg
+		out.kind, out.from = computed, &reg
 	}
 	return out, nil
 }
@@ -272,7 +273,7 @@ type Value struct {
 	rec             *recordRef    // the record it is part of
 	layer           *layerRef     // the header of the packet it is
 	field           *packet.Field // the field of a header it is, in Data
-	where           where         // of a value that debug information computes, what from
+	from            *int          // the register that debug information computes it from
 }
 
 // IsMap reports whether the value is a map as a whole.

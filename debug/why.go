@@ -137,8 +137,8 @@ func (w *why) targets(n node) ([]want, error) {
 		return nil, fmt.Errorf("%s is a map: ask for one of its elements", v.name)
 	case v.kind == inMemory || v.kind == aPacket:
 		at.addr, at.size = v.Addr, len(v.Data)
-	case v.where.kind == inRegister: // a value that debug information computes from a register
-		at.kind, at.reg, at.depth = wantRegister, v.where.reg, s.m.Thread().Depth()-s.frame
+	case v.from != nil: // a value that debug information computes from a register
+		at.kind, at.reg, at.depth = wantRegister, *v.from, s.m.Thread().Depth()-s.frame
 	default:
 		return nil, nil
 	}

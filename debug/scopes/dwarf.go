@@ -1,4 +1,4 @@
-package debug
+package scopes
 
 import (
 	"bytes"
@@ -18,41 +18,44 @@ const (
 	maxPadding = 1 << 12
 )
 
-// dwarfInfo is what the object's DWARF says about local variables.
-type dwarfInfo struct {
+// MaxLine bounds the line numbers of line information that are listed.
+const MaxLine = 1 << 20
+
+// Info is what the object's DWARF says about local variables.
+type Info struct {
 	data     *dwarf.Data
 	order    binary.ByteOrder
-	sections map[string]uint64 // base addresses by name
-	scopes   []*scope          // of functions, by section and address
+	Sections map[string]uint64 // base addresses by name
+	Scopes   []*Scope          // of functions, by section and address
 	addr     []byte            // .debug_addr
 	loclists []byte
 	loc      []byte // .debug_loc
 	rows     []lineRow
 	types    *debuginfo.Maker
-	spec     *btf.Spec
+	Spec     *btf.Spec
 }
 
-// scope is a function, a block in it, or a function that was inlined.
-type scope struct {
-	ranges  [][2]uint64
-	inlined string // name of the inlined function
-	// callFile and callLine are where it was called.
-	callFile string
-	callLine uint32
-	vars     []*localVar
-	inner    []*scope
+// Scope is a function, a block in it, or a function that was inlined.
+type Scope struct {
+	Ranges  [][2]uint64
+	Inlined string // name of the inlined function
+	// CallFile and CallLine are where it was called.
+	CallFile string
+	CallLine uint32
+	Vars     []*Variable
+	Inner    []*Scope
 }
 
-// localVar is one variable of one scope.
-type localVar struct {
-	name     string
-	typ      btf.ID // in dwarfInfo.spec
-	param    bool
+// Variable is one variable of one scope.
+type Variable struct {
+	Name     string
+	Type     btf.ID // in Info.Spec
+	Param    bool
 	line     int64
 	expr     []byte // the location, when it is always the same
 	list     []byte // the location list from its first entry
 	v5       bool   // the list is of DWARF 5
-	constant *int64
+	Constant *int64
 	unit     *unit
 }
 
@@ -64,8 +67,8 @@ type unit struct {
 	files    []string // by number
 }
 
-// readDWARF reads the variables of an object; nil without an error when it has no DWARF.
-func readDWARF(object []byte) (*dwarfInfo, error) {
+// Read reads the variables of an object; nil without an error when it has no DWARF.
+func Read(object []byte) (*Info, error) {
 	f, err := elf.NewFile(bytes.NewReader(object))
 	if err != nil {
 		return nil, err
@@ -74,10 +77,10 @@ func readDWARF(object []byte) (*dwarfInfo, error) {
 	if f.Section(".debug_info") == nil || f.Section(".debug_abbrev") == nil {
 		return nil, nil
 	}
-	d := &dwarfInfo{order: f.ByteOrder, sections: map[string]uint64{}}
+	d := &Info{order: f.ByteOrder, Sections: map[string]uint64{}}
 	for i, s := range f.Sections {
-		if _, seen := d.sections[s.Name]; !seen && s.Flags&elf.SHF_EXECINSTR != 0 {
-			d.sections[s.Name] = uint64(i) << debuginfo.SectionShift
+		if _, seen := d.Sections[s.Name]; !seen && s.Flags&elf.SHF_EXECINSTR != 0 {
+			d.Sections[s.Name] = uint64(i) << debuginfo.SectionShift
 		}
 	}
 	sec, err := debuginfo.Sections(f)
@@ -93,17 +96,17 @@ func readDWARF(object []byte) (*dwarfInfo, error) {
 		return nil, fmt.Errorf("DWARF: %w", err)
 	}
 	d.sortRows()
-	if d.spec, err = d.types.Spec(d.order); err != nil {
+	if d.Spec, err = d.types.Spec(d.order); err != nil {
 		return nil, fmt.Errorf("DWARF types: %w", err)
 	}
 	return d, nil
 }
 
 // walk collects the scopes of all functions.
-func (d *dwarfInfo) walk() error {
+func (d *Info) walk() error {
 	r := d.data.Reader()
 	var u *unit
-	var stack []*scope // nil for entries that are no scope
+	var stack []*Scope // nil for entries that are no scope
 	total, padding := 0, 0
 	for {
 		e, err := r.Next()
@@ -124,11 +127,11 @@ func (d *dwarfInfo) walk() error {
 			}
 			continue
 		}
-		var outer *scope
+		var outer *Scope
 		for i := len(stack) - 1; i >= 0 && outer == nil; i-- {
 			outer = stack[i]
 		}
-		var made *scope
+		var made *Scope
 		switch e.Tag {
 		case dwarf.TagCompileUnit:
 			u = newUnit(e)
@@ -138,15 +141,15 @@ func (d *dwarfInfo) walk() error {
 		case dwarf.TagSubprogram, dwarf.TagLexDwarfBlock, dwarf.TagInlinedSubroutine:
 			if made = d.scope(e, u); made != nil {
 				if outer != nil && e.Tag != dwarf.TagSubprogram {
-					outer.inner = append(outer.inner, made)
+					outer.Inner = append(outer.Inner, made)
 				} else {
-					d.scopes = append(d.scopes, made)
+					d.Scopes = append(d.Scopes, made)
 				}
 			}
 		case dwarf.TagVariable, dwarf.TagFormalParameter:
 			if outer != nil && u != nil {
 				if v := d.variable(e, u); v != nil {
-					outer.vars = append(outer.vars, v)
+					outer.Vars = append(outer.Vars, v)
 				}
 			}
 		}
@@ -171,31 +174,31 @@ func newUnit(e *dwarf.Entry) *unit {
 }
 
 // scope makes a scope of an entry that has code; nil for declarations and abstract functions.
-func (d *dwarfInfo) scope(e *dwarf.Entry, u *unit) *scope {
+func (d *Info) scope(e *dwarf.Entry, u *unit) *Scope {
 	ranges, err := d.data.Ranges(e)
 	if err != nil || len(ranges) == 0 {
 		return nil
 	}
-	s := &scope{ranges: ranges}
+	s := &Scope{Ranges: ranges}
 	if e.Tag == dwarf.TagInlinedSubroutine {
-		s.inlined = "?"
+		s.Inlined = "?"
 		if o := d.origin(e); o != nil {
 			if name, ok := o.Val(dwarf.AttrName).(string); ok {
-				s.inlined = name
+				s.Inlined = name
 			}
 		}
-		if n, ok := e.Val(dwarf.AttrCallLine).(int64); ok && n > 0 && n <= maxLine {
-			s.callLine = uint32(n)
+		if n, ok := e.Val(dwarf.AttrCallLine).(int64); ok && n > 0 && n <= MaxLine {
+			s.CallLine = uint32(n)
 		}
 		if n, ok := e.Val(dwarf.AttrCallFile).(int64); ok && u != nil && n >= 0 && n < int64(len(u.files)) {
-			s.callFile = u.files[n]
+			s.CallFile = u.files[n]
 		}
 	}
 	return s
 }
 
 // origin follows DW_AT_abstract_origin and DW_AT_specification to the entry that has the name.
-func (d *dwarfInfo) origin(e *dwarf.Entry) *dwarf.Entry {
+func (d *Info) origin(e *dwarf.Entry) *dwarf.Entry {
 	const deepest = 8
 	for range deepest {
 		off, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
@@ -215,7 +218,7 @@ func (d *dwarfInfo) origin(e *dwarf.Entry) *dwarf.Entry {
 	return nil
 }
 
-func (d *dwarfInfo) variable(e *dwarf.Entry, u *unit) *localVar {
+func (d *Info) variable(e *dwarf.Entry, u *unit) *Variable {
 	o := d.origin(e)
 	if o == nil {
 		return nil
@@ -225,10 +228,10 @@ func (d *dwarfInfo) variable(e *dwarf.Entry, u *unit) *localVar {
 	if name == "" || !ok {
 		return nil
 	}
-	v := &localVar{name: name, typ: d.types.At(off), param: e.Tag == dwarf.TagFormalParameter, unit: u}
+	v := &Variable{Name: name, Type: d.types.At(off), Param: e.Tag == dwarf.TagFormalParameter, unit: u}
 	v.line, _ = o.Val(dwarf.AttrDeclLine).(int64)
 	if c, ok := e.Val(dwarf.AttrConstValue).(int64); ok {
-		v.constant = &c
+		v.Constant = &c
 	}
 	f := e.AttrField(dwarf.AttrLocation)
 	if f == nil {
@@ -252,7 +255,7 @@ func (d *dwarfInfo) variable(e *dwarf.Entry, u *unit) *localVar {
 func isStatic(expr []byte) bool { return len(expr) > 0 && (expr[0] == opAddr || expr[0] == opAddrx) }
 
 // locationList finds a list: by its offset, or by its number in the table of the unit.
-func (d *dwarfInfo) locationList(v *localVar, class dwarf.Class, val uint64) {
+func (d *Info) locationList(v *Variable, class dwarf.Class, val uint64) {
 	data, off := d.loclists, val
 	v.v5 = len(d.loclists) > 0
 	if !v.v5 {
@@ -269,9 +272,9 @@ func (d *dwarfInfo) locationList(v *localVar, class dwarf.Class, val uint64) {
 	}
 }
 
-// covers reports whether a scope has code at an address.
-func (s *scope) covers(addr uint64) bool {
-	for _, r := range s.ranges {
+// Covers reports whether a scope has code at an address.
+func (s *Scope) Covers(addr uint64) bool {
+	for _, r := range s.Ranges {
 		if addr >= r[0] && addr < r[1] {
 			return true
 		}
@@ -279,16 +282,16 @@ func (s *scope) covers(addr uint64) bool {
 	return false
 }
 
-// visible returns the scopes that cover an address, innermost first.
-func (d *dwarfInfo) visible(addr uint64) []*scope {
-	var out []*scope
-	list := d.scopes
+// Visible returns the scopes that cover an address, innermost first.
+func (d *Info) Visible(addr uint64) []*Scope {
+	var out []*Scope
+	list := d.Scopes
 	for list != nil {
-		var next []*scope
+		var next []*Scope
 		for _, s := range list {
-			if s.covers(addr) {
-				out = append([]*scope{s}, out...)
-				next = s.inner
+			if s.Covers(addr) {
+				out = append([]*Scope{s}, out...)
+				next = s.Inner
 				break
 			}
 		}

@@ -1,4 +1,4 @@
-package debug
+package scopes
 
 import (
 	"debug/dwarf"
@@ -23,7 +23,7 @@ type lineRow struct {
 const maxRows = 1 << 21
 
 // readLines reads the line table of a compilation unit. One that cannot be read is as good as none: .BTF.ext has lines too.
-func (d *dwarfInfo) readLines(e *dwarf.Entry, u *unit) error {
+func (d *Info) readLines(e *dwarf.Entry, u *unit) error {
 	r, err := d.data.LineReader(e)
 	if err != nil || r == nil {
 		return nil
@@ -56,7 +56,7 @@ func (d *dwarfInfo) readLines(e *dwarf.Entry, u *unit) error {
 }
 
 // sortRows puts the rows in the order of addresses; what ends comes before what begins there.
-func (d *dwarfInfo) sortRows() {
+func (d *Info) sortRows() {
 	sort.SliceStable(d.rows, func(i, j int) bool {
 		if d.rows[i].addr != d.rows[j].addr {
 			return d.rows[i].addr < d.rows[j].addr
@@ -65,9 +65,9 @@ func (d *dwarfInfo) sortRows() {
 	})
 }
 
-// functionLines returns the rows of a function as line information, nil when the table does not cover it.
-func (d *dwarfInfo) functionLines(f *loader.Function, name func(file string) string, text func(file string, line uint32) string) []btf.LineInfo {
-	base, ok := d.sections[f.Section]
+// FunctionLines returns the rows of a function as line information, nil when the table does not cover it.
+func (d *Info) FunctionLines(f *loader.Function, name func(file string) string, text func(file string, line uint32) string) []btf.LineInfo {
+	base, ok := d.Sections[f.Section]
 	if !ok {
 		return nil
 	}
@@ -94,12 +94,15 @@ func (d *dwarfInfo) functionLines(f *loader.Function, name func(file string) str
 	return out
 }
 
-// rename gives the places scopes are called from the names files have in line information.
-func (s *scope) rename(name func(string) string) {
-	if s.callFile != "" {
-		s.callFile = name(s.callFile)
+// Rename gives the places scopes are called from the names files have in line information.
+func (s *Scope) Rename(name func(string) string) {
+	if s.CallFile != "" {
+		s.CallFile = name(s.CallFile)
 	}
-	for _, in := range s.inner {
-		in.rename(name)
+	for _, in := range s.Inner {
+		in.Rename(name)
 	}
 }
+
+// HasLines reports whether the object has a line table.
+func (d *Info) HasLines() bool { return len(d.rows) > 0 }

@@ -1,4 +1,4 @@
-package debug
+package scopes
 
 import (
 	"encoding/binary"
@@ -50,31 +50,41 @@ const (
 	opConvert     = 0xa8
 	opGNUEntry    = 0xf3
 	lastLitOrReg  = 0x1f // 32 of each
-	stackSlotSize = 8
+	StackSlotSize = 8
 	framePointer  = 10
 )
 
-// where is what a location expression yields: a place in memory, a register, or the value itself.
-type where struct {
-	kind  valueKind
-	addr  uint64
-	reg   int
-	value uint64
-	bytes []byte // an implicit value of any size
-	from  *int   // the register a computed value comes from
+// WhereKind is the kind of place that a location names.
+type WhereKind uint8
+
+const (
+	Computed WhereKind = iota
+	InMemory
+	InRegister
+)
+
+// Where is what a location expression yields: a place in memory, a register, or the value itself.
+type Where struct {
+	Kind  WhereKind
+	Addr  uint64
+	Reg   int
+	Value uint64
+	Bytes []byte // an implicit value of any size
+	From  *int   // the register a computed value comes from
 }
 
-// machineState is what location expressions refer to.
-type machineState struct {
-	reg   func(n int) (uint64, error)
-	frame func() (uint64, error) // the lowest byte of the stack frame
-	read  func(addr uint64, size int) (uint64, error)
+// State is what location expressions refer to.
+type State struct {
+	Reg   func(n int) (uint64, error)
+	Frame func() (uint64, error) // the lowest byte of the stack frame
+	Read  func(addr uint64, size int) (uint64, error)
 }
 
 // errOptimizedOut is a variable without a location at a place.
 var errOptimizedOut = errors.New("optimized out here")
 
-var errLocation = errors.New("its location cannot be read")
+// ErrUnreadable is a location that is damaged or unknown.
+var ErrUnreadable = errors.New("its location cannot be read")
 
 // leb reads a variable-length number.
 func uleb(b []byte) (uint64, []byte, error) {
@@ -85,7 +95,7 @@ func uleb(b []byte) (uint64, []byte, error) {
 			return v, b[i+1:], nil
 		}
 	}
-	return 0, nil, errLocation
+	return 0, nil, ErrUnreadable
 }
 
 func sleb(b []byte) (int64, []byte, error) {
@@ -100,13 +110,13 @@ func sleb(b []byte) (int64, []byte, error) {
 			return v, b[i+1:], nil
 		}
 	}
-	return 0, nil, errLocation
+	return 0, nil, ErrUnreadable
 }
 
-// locate evaluates a location expression.
-func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) {
+// Locate evaluates a location expression.
+func Locate(expr []byte, order binary.ByteOrder, m State) (Where, error) {
 	if len(expr) == 0 {
-		return where{}, errOptimizedOut
+		return Where{}, errOptimizedOut
 	}
 	var stack []uint64
 	push := func(v uint64) { stack = append(stack, v) }
@@ -118,7 +128,7 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 		stack = stack[:len(stack)-1]
 		return v
 	}
-	result := where{kind: inMemory}
+	result := Where{Kind: InMemory}
 	var from *int
 	for b := expr; len(b) > 0; {
 		op := b[0]
@@ -130,15 +140,15 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 		case op >= opLit0 && op <= opLit0+lastLitOrReg:
 			push(uint64(op - opLit0))
 		case op >= opReg0 && op <= opReg0+lastLitOrReg:
-			result = where{kind: inRegister, reg: int(op - opReg0)}
+			result = Where{Kind: InRegister, Reg: int(op - opReg0)}
 		case op == opRegx:
 			u, b, err = uleb(b)
-			result = where{kind: inRegister, reg: int(u & 0xff)}
+			result = Where{Kind: InRegister, Reg: int(u & 0xff)}
 		case op >= opBreg0 && op <= opBreg0+lastLitOrReg:
 			if i, b, err = sleb(b); err == nil {
-				base := m.reg
+				base := m.Reg
 				if int(op-opBreg0) == framePointer && i >= 0 {
-					base = func(int) (uint64, error) { return m.frame() } // clang's rule, as for opFbreg
+					base = func(int) (uint64, error) { return m.Frame() } // clang's rule, as for opFbreg
 				}
 				if u, err = base(int(op - opBreg0)); err == nil {
 					push(u + uint64(i))
@@ -148,9 +158,9 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 			}
 		case op == opFbreg:
 			if i, b, err = sleb(b); err == nil {
-				base := m.frame
+				base := m.Frame
 				if i < 0 {
-					base = func() (uint64, error) { return m.reg(framePointer) }
+					base = func() (uint64, error) { return m.Reg(framePointer) }
 				}
 				if u, err = base(); err == nil {
 					push(u + uint64(i))
@@ -159,7 +169,7 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 		case op >= opConst1u && op <= opConst8s:
 			n := 1 << ((op - opConst1u) / 2)
 			if len(b) < n {
-				return result, errLocation
+				return result, ErrUnreadable
 			}
 			u = fixed(b[:n], order)
 			if op&1 != 0 { // the signed ones are odd
@@ -177,26 +187,26 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 			u, b, err = uleb(b)
 			push(pop() + u)
 		case op == opDeref:
-			if u, err = m.read(pop(), 8); err == nil {
+			if u, err = m.Read(pop(), 8); err == nil {
 				push(u)
 			}
 		case op == opDerefSize:
 			if len(b) == 0 || b[0] == 0 || b[0] > 8 {
-				return result, errLocation
+				return result, ErrUnreadable
 			}
-			if u, err = m.read(pop(), int(b[0])); err == nil {
+			if u, err = m.Read(pop(), int(b[0])); err == nil {
 				push(u)
 			}
 			b = b[1:]
 		case op == opStackValue:
-			result = where{kind: computed, value: pop(), from: from}
-			push(result.value)
+			result = Where{Kind: Computed, Value: pop(), From: from}
+			push(result.Value)
 		case op == opImplicit:
 			if u, b, err = uleb(b); err == nil {
 				if u > uint64(len(b)) {
-					return result, errLocation
+					return result, ErrUnreadable
 				}
-				result = where{kind: computed, bytes: b[:u]}
+				result = Where{Kind: Computed, Bytes: b[:u]}
 				b = b[u:]
 			}
 		case op == opConvert: // the value keeps its bits
@@ -207,18 +217,18 @@ func locate(expr []byte, order binary.ByteOrder, m machineState) (where, error) 
 			return result, fmt.Errorf("%w as a whole: it is split into parts", errOptimizedOut)
 		default:
 			if !arithmetic(op, &stack) {
-				return result, fmt.Errorf("%w: operation %#x is not known", errLocation, op)
+				return result, fmt.Errorf("%w: operation %#x is not known", ErrUnreadable, op)
 			}
 		}
 		if err != nil {
 			return result, err
 		}
 	}
-	if result.kind == inMemory {
+	if result.Kind == InMemory {
 		if len(stack) == 0 {
-			return result, errLocation
+			return result, ErrUnreadable
 		}
-		result.addr = pop()
+		result.Addr = pop()
 	}
 	return result, nil
 }
@@ -312,8 +322,8 @@ const (
 	lleStartLength  = 8
 )
 
-// location returns the location expression of a variable at an address.
-func (d *dwarfInfo) location(v *localVar, addr uint64) ([]byte, error) {
+// Location returns the location expression of a variable at an address.
+func (d *Info) Location(v *Variable, addr uint64) ([]byte, error) {
 	switch {
 	case v.expr != nil:
 		return v.expr, nil
@@ -325,7 +335,7 @@ func (d *dwarfInfo) location(v *localVar, addr uint64) ([]byte, error) {
 	return d.listV4(v, addr)
 }
 
-func (d *dwarfInfo) listV5(v *localVar, addr uint64) ([]byte, error) {
+func (d *Info) listV5(v *Variable, addr uint64) ([]byte, error) {
 	base, b := v.unit.base, v.list
 	var fallback []byte
 	for len(b) > 0 {
@@ -347,7 +357,7 @@ func (d *dwarfInfo) listV5(v *localVar, addr uint64) ([]byte, error) {
 			continue
 		case lleBaseAddress:
 			if len(b) < 8 {
-				return nil, errLocation
+				return nil, ErrUnreadable
 			}
 			base, b = d.order.Uint64(b), b[8:]
 			continue
@@ -370,7 +380,7 @@ func (d *dwarfInfo) listV5(v *localVar, addr uint64) ([]byte, error) {
 		case lleDefault:
 		case lleStartEnd, lleStartLength:
 			if len(b) < 8 {
-				return nil, errLocation
+				return nil, ErrUnreadable
 			}
 			lo, b = d.order.Uint64(b), b[8:]
 			if kind == lleStartLength {
@@ -380,16 +390,16 @@ func (d *dwarfInfo) listV5(v *localVar, addr uint64) ([]byte, error) {
 				hi += lo
 			} else {
 				if len(b) < 8 {
-					return nil, errLocation
+					return nil, ErrUnreadable
 				}
 				hi, b = d.order.Uint64(b), b[8:]
 			}
 		default:
-			return nil, errLocation
+			return nil, ErrUnreadable
 		}
 		n, rest, err := uleb(b)
 		if err != nil || n > uint64(len(rest)) {
-			return nil, errLocation
+			return nil, ErrUnreadable
 		}
 		expr := rest[:n]
 		b = rest[n:]
@@ -399,10 +409,10 @@ func (d *dwarfInfo) listV5(v *localVar, addr uint64) ([]byte, error) {
 			return expr, nil
 		}
 	}
-	return nil, errLocation
+	return nil, ErrUnreadable
 }
 
-func (d *dwarfInfo) listV4(v *localVar, addr uint64) ([]byte, error) {
+func (d *Info) listV4(v *Variable, addr uint64) ([]byte, error) {
 	base, b := v.unit.base, v.list
 	for len(b) >= 16 {
 		lo, hi := d.order.Uint64(b), d.order.Uint64(b[8:])
@@ -427,11 +437,11 @@ func (d *dwarfInfo) listV4(v *localVar, addr uint64) ([]byte, error) {
 			return expr, nil
 		}
 	}
-	return nil, errLocation
+	return nil, ErrUnreadable
 }
 
 // address is an entry of .debug_addr.
-func (d *dwarfInfo) address(u *unit, n uint64) uint64 {
+func (d *Info) address(u *unit, n uint64) uint64 {
 	at := u.addrBase + 8*n
 	if n > uint64(len(d.addr)) || at+8 > uint64(len(d.addr)) {
 		return 0
