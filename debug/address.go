@@ -15,8 +15,8 @@ func (pr *printer) argText(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// addressText is an address with the name of what is there.
-func (pr *printer) addressText(addr uint64) string {
+// AddressText is an address with the name of what is there.
+func (pr *printer) AddressText(addr uint64) string {
 	text := fmt.Sprintf("%#x", addr)
 	if name := pr.addressName(addr); name != "" {
 		text += " <" + name + ">"
@@ -25,14 +25,8 @@ func (pr *printer) addressText(addr uint64) string {
 }
 
 func (pr *printer) addressName(addr uint64) string {
-	if img, pc, ok := pr.codeAt(addr); ok {
-		p := pr.place(img, pc)
-		if f, ok := p.Func(); ok {
-			if pc == f.Start {
-				return f.Name
-			}
-			return fmt.Sprintf("%s+%d", f.Name, pc-f.Start)
-		}
+	if name := pr.text.nameOf(addr); name != "" {
+		return name
 	}
 	if text, ok := pr.stackName(addr); ok {
 		return text
@@ -63,6 +57,3 @@ func (pr *printer) stackName(addr uint64) (string, bool) {
 	}
 	return "", false
 }
-
-// AddressText is an address with the name of what is there.
-func (pr *printer) AddressText(addr uint64) string { return pr.addressText(addr) }

@@ -99,7 +99,7 @@ func (sp *stops) SetCondition(id int, cond string) error {
 	}
 	var n node
 	if cond != "" {
-		if n, err = parseExpr(cond, sp.isType); err != nil {
+		if n, err = sp.parse(cond); err != nil {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func (sp *stops) truth(n node) (bool, error) {
 
 // Holds evaluates a condition in the innermost frame.
 func (sp *stops) Holds(cond string) (bool, error) {
-	n, err := parseExpr(cond, sp.isType)
+	n, err := sp.parse(cond)
 	if err != nil {
 		return false, err
 	}

@@ -36,7 +36,7 @@ func (cp *checkpoints) see() *view {
 	if cp.state != Idle {
 		for i := range 11 {
 			if n, ok := cp.m.Thread().FrameReg(0, i); ok {
-				v.add(fmt.Sprintf("$r%d", i), cp.addressText(n))
+				v.add(fmt.Sprintf("$r%d", i), cp.AddressText(n))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package debug
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -189,25 +188,6 @@ func (ip *inspector) part(expr, format string, arg any) string {
 	return enclosed(expr) + fmt.Sprintf(format, arg)
 }
 
-// enclosed puts parentheses around an expression that a postfix operator would not take as a whole.
-func enclosed(expr string) string {
-	depth := 0
-	for i := 0; i < len(expr); i++ {
-		switch c := expr[i]; {
-		case c == '[' || c == '{':
-			depth++
-		case c == ']' || c == '}':
-			depth--
-		case depth > 0, isLetter(c), isDigit(c), c == '.', c == '$':
-		case c == '-' && i+1 < len(expr) && expr[i+1] == '>':
-			i++
-		default:
-			return "(" + expr + ")"
-		}
-	}
-	return expr
-}
-
 func (ip *inspector) mapLen(v *Value) int {
 	if isSender(v.m) {
 		if def := ip.defOf(v.m); def != nil {
@@ -353,11 +333,4 @@ func (ip *inspector) KernelObjects(most int) []KernelObject {
 		}
 	}
 	return out
-}
-
-// IsUnknown reports whether an error is about a name that means nothing here, or text that is not an expression.
-func IsUnknown(err error) bool {
-	var u *UnknownError
-	var x *SyntaxError
-	return errors.As(err, &u) || errors.As(err, &x)
 }

@@ -8,7 +8,7 @@ import (
 
 // evaluator evaluates expressions and assignments. What names mean it asks its scope. Its state is what the last assignment changed.
 type evaluator struct {
-	*subject
+	*ground
 	*printer
 	names  nameScope
 	stored stored
@@ -348,3 +348,34 @@ func (ev *evaluator) resolveType(tn typeName) (Type, error) {
 	}
 	return t, nil
 }
+
+// inputs evaluates the parts of an expression that its value is computed from.
+func (ev *evaluator) inputs(n node) ([]*Value, error) {
+	switch n := n.(type) {
+	case *unaryNode:
+		if n.op != "*" {
+			return ev.inputs(n.x)
+		}
+	case *binaryNode:
+		x, err := ev.inputs(n.x)
+		if err != nil {
+			return nil, err
+		}
+		y, err := ev.inputs(n.y)
+		return append(x, y...), err
+	case *castNode:
+		return ev.inputs(n.x)
+	case *callNode:
+		return ev.inputs(n.args[0])
+	case *condNode:
+		return nil, errors.New("why follows the value of one thing: choose a side of the ?:")
+	}
+	v, err := ev.eval(n)
+	if err != nil {
+		return nil, err
+	}
+	return []*Value{v}, nil
+}
+
+// parse reads an expression, with the names of types that are known.
+func (ev *evaluator) parse(text string) (node, error) { return parseExpr(text, ev.isType) }

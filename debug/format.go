@@ -13,9 +13,9 @@ import (
 
 // printer writes values and addresses as text. It has no state.
 type printer struct {
-	*subject
+	*ground
 	*values
-	*codeMap
+	text codeNames
 }
 
 // FormatOptions describes how a value is written. The zero value is what print shows.
@@ -60,7 +60,7 @@ func (pr *printer) Format(v *Value, opt FormatOptions) string {
 	case k == btf.KindPtr:
 		return pr.formatPointer(v)
 	case k == btf.KindFunc || k == btf.KindFuncProto:
-		return pr.addressText(v.Addr)
+		return pr.AddressText(v.Addr)
 	case k.IsComposite() && v.kind == inMemory && pr.memberwise(v.Addr):
 		return pr.formatKernel(v, opt)
 	case k == btf.KindInt && len(v.Data) <= 8 && networkOrder(v.Type):
@@ -79,7 +79,7 @@ func (pr *printer) Format(v *Value, opt FormatOptions) string {
 		return fmt.Sprintf("%d %s", int8(v.Data[0]), strconv.QuoteRune(rune(v.Data[0])))
 	case v.kind == inRegister && len(v.Data) == 8:
 		if addr := pr.uint(v.Data); pr.addressName(addr) != "" {
-			return pr.addressText(addr)
+			return pr.AddressText(addr)
 		}
 	}
 	var b strings.Builder
@@ -154,7 +154,7 @@ func (pr *printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	case 'c':
 		return strconv.QuoteRune(rune(byte(n))), true
 	case 'a':
-		return pr.addressText(n), true
+		return pr.AddressText(n), true
 	}
 	return "", false
 }
@@ -190,11 +190,11 @@ func (pr *printer) formatPointer(v *Value) string {
 	addr := pr.uint(v.Data)
 	el, _ := v.Type.elem()
 	if el.isChar() && addr != 0 {
-		if text, err := pr.cString(addr); err == nil {
+		if text, err := pr.StringAt(addr); err == nil {
 			return fmt.Sprintf("%#x %s", addr, strconv.Quote(text))
 		}
 	}
-	return fmt.Sprintf("(%s) %s", v.Type, pr.addressText(addr))
+	return fmt.Sprintf("(%s) %s", v.Type, pr.AddressText(addr))
 }
 
 // networkOrder reports whether a type is one of the kernel's big-endian numbers.

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -291,3 +292,19 @@ func (cm *codeMap) spot(p Place) (spot, bool) {
 
 // noInline is more than every count of inlined functions.
 const noInline = 255
+
+// nameOf names the instruction at a text address, "" for other addresses.
+func (cm *codeMap) nameOf(addr uint64) string {
+	img, pc, ok := cm.codeAt(addr)
+	if !ok {
+		return ""
+	}
+	f, ok := cm.place(img, pc).Func()
+	switch {
+	case !ok:
+		return ""
+	case pc == f.Start:
+		return f.Name
+	}
+	return fmt.Sprintf("%s+%d", f.Name, pc-f.Start)
+}

@@ -7,6 +7,25 @@ import (
 	"unicode/utf8"
 )
 
+// enclosed puts parentheses around an expression that a postfix operator would not take as a whole.
+func enclosed(expr string) string {
+	depth := 0
+	for i := 0; i < len(expr); i++ {
+		switch c := expr[i]; {
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case depth > 0, isLetter(c), isDigit(c), c == '.', c == '$':
+		case c == '-' && i+1 < len(expr) && expr[i+1] == '>':
+			i++
+		default:
+			return "(" + expr + ")"
+		}
+	}
+	return expr
+}
+
 // SyntaxError is an expression that cannot be read.
 type SyntaxError struct {
 	Text string

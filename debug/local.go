@@ -242,13 +242,11 @@ func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 // hasLocals reports whether an expression names local variables of the selected frame.
 func (fr *frames) hasLocals(n node) bool {
 	found := false
-	walkNodes(n, func(n node) {
-		if name, ok := n.(*nameNode); ok && !found {
-			fr.eachLocal(func(v *scopes.Variable) bool {
-				found = found || v.Name == name.name
-				return !found
-			})
-		}
+	eachName(n, func(name string) {
+		fr.eachLocal(func(v *scopes.Variable) bool {
+			found = found || v.Name == name
+			return !found
+		})
 	})
 	return found
 }

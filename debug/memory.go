@@ -13,7 +13,7 @@ import (
 // memory reads and writes simulated memory for the debugger: nothing is logged, no watchpoint reports. Its state is the snapshot to which
 // the machine returns when looking brought objects into being.
 type memory struct {
-	*subject
+	*ground
 	clean *machine.Snapshot // the run's own state, while looking added to it
 	// changing means that an assignment is being made, which stays.
 	changing bool
@@ -44,8 +44,8 @@ func (mo *memory) ReadMemory(addr uint64, n int) ([]byte, error) {
 // maxString is how much of a string is read.
 const maxString = 4096
 
-// cString reads text up to a zero byte.
-func (mo *memory) cString(addr uint64) (string, error) {
+// StringAt reads text up to a zero byte.
+func (mo *memory) StringAt(addr uint64) (string, error) {
 	var out []byte
 	for len(out) < maxString {
 		var b [1]byte
@@ -96,9 +96,6 @@ func (mo *memory) Examine(addr uint64, size, n int) ([]uint64, error) {
 
 // Region returns the memory region of an address, nil when there is none.
 func (mo *memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
-
-// StringAt reads text up to a zero byte.
-func (mo *memory) StringAt(addr uint64) (string, error) { return mo.cString(addr) }
 
 // sectionBase is the address of a data section's bytes.
 func (mo *memory) sectionBase(def *loader.Map) (uint64, error) {

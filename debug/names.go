@@ -1,12 +1,20 @@
 package debug
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
+
+// IsUnknown reports whether an error is about a name that means nothing here, or text that is not an expression.
+func IsUnknown(err error) bool {
+	var u *UnknownError
+	var x *SyntaxError
+	return errors.As(err, &u) || errors.As(err, &x)
+}
 
 // UnknownError is a name that means nothing here.
 type UnknownError struct {

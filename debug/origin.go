@@ -44,7 +44,7 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 	}
 	if r == nil {
 		if k.IsUserAddress(addr) {
-			return "user memory " + na.addressText(addr)
+			return "user memory " + na.AddressText(addr)
 		}
 		return na.WhatIs(addr)
 	}
@@ -54,13 +54,13 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 	case mem.Packet:
 		return na.packetOrigin(addr, size)
 	case mem.Stack:
-		return "stack that nothing was written to: " + na.addressText(addr)
+		return "stack that nothing was written to: " + na.AddressText(addr)
 	case mem.Global:
 		return fmt.Sprintf("global data %s, as before the run", na.globalName(addr))
 	case mem.MapValue:
 		return fmt.Sprintf("map element %s, as before the run", na.globalName(addr))
 	case mem.UserMem:
-		return "user memory " + na.addressText(addr)
+		return "user memory " + na.AddressText(addr)
 	case mem.RingbufRecord:
 		return fmt.Sprintf("byte %d of the record, which nothing was written to", addr-r.Base)
 	}

@@ -462,6 +462,15 @@ func (p *parser) typeName() (typeName, error) {
 	return tn, nil
 }
 
+// eachName calls f for the names in an expression.
+func eachName(n node, f func(name string)) {
+	walkNodes(n, func(n node) {
+		if x, ok := n.(*nameNode); ok {
+			f(x.name)
+		}
+	})
+}
+
 // walkNodes calls f for a node and all below it.
 func walkNodes(n node, f func(node)) {
 	if n == nil {

@@ -59,11 +59,10 @@ type Session struct {
 func compose(cfg Config) *Session {
 	s := &Session{cfg: cfg, subject: &subject{}, selection: &selection{}}
 	s.codeMap = &codeMap{subject: s.subject, dirs: cfg.SourceDirs, moved: cfg.SourceMap}
-	s.types = &types{subject: s.subject}
-	s.memory = &memory{subject: s.subject}
-	s.values = &values{subject: s.subject, types: s.types, memory: s.memory}
-	s.printer = &printer{subject: s.subject, values: s.values, codeMap: s.codeMap}
-	s.evaluator = &evaluator{subject: s.subject, printer: s.printer}
+	s.evaluator = newEvaluator()
+	s.printer = s.evaluator.printer
+	s.values = s.printer.values
+	s.types, s.memory = s.values.types, s.values.memory
 	s.timeline = &timeline{subject: s.subject, memory: s.memory, selection: s.selection}
 	s.launch = &launch{subject: s.subject, base: cfg.Input, in: cfg.Input}
 	s.frames = &frames{subject: s.subject, codeMap: s.codeMap, printer: s.printer, timeline: s.timeline, selection: s.selection, seed: cfg.Machine.Seed}
@@ -75,6 +74,7 @@ func compose(cfg Config) *Session {
 	// Rooms ask those after them only through these.
 	s.values.now = s.timeline
 	s.evaluator.names = s.frames
+	s.printer.text = s.codeMap
 	s.memory.refresh = s.stops.rewatch
 	s.timeline.assign = func(text string) { _, _ = s.assignNow(text) }
 	return s

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -13,9 +14,7 @@ import (
 func NewOn(t Target, cfg Config) (*Session, error) {
 	s := compose(cfg)
 	if len(cfg.ELF) > 0 {
-		if s.dwarf, s.dwarfErr = scopes.Read(cfg.ELF); s.dwarf != nil {
-			s.fromDWARF = s.dwarf.Spec
-		}
+		s.dwarf, s.dwarfErr = scopes.Read(cfg.ELF)
 	}
 	if err := s.install(t); err != nil {
 		t.Machine.Close()
@@ -26,13 +25,16 @@ func NewOn(t Target, cfg Config) (*Session, error) {
 
 // install makes a machine the one the session drives.
 func (s *Session) install(t Target) error {
-	basic, err := newBasicTypes(t.Machine.Memory().ByteOrder(), t.Machine.Memory().PointerSize())
-	if err != nil {
+	var types *btf.Spec
+	if s.dwarf != nil {
+		types = s.dwarf.Spec
+	}
+	if err := s.use(t.Machine, types); err != nil {
 		return err
 	}
-	s.m, s.linked, s.cases, s.basic = t.Machine, t.Machine.Linked(), t.Cases, basic
+	s.m, s.linked, s.cases = t.Machine, t.Machine.Linked(), t.Cases
 	s.code, s.sources = map[*loader.LinkedProgram]*code{}, map[string]source{}
-	s.run, s.clean, s.start, s.edits, s.marks, s.ways, s.hits = nil, nil, nil, nil, nil, nil, nil
+	s.run, s.start, s.edits, s.marks, s.ways, s.hits = nil, nil, nil, nil, nil, nil
 	s.state, s.result, s.end, s.done = Idle, nil, 0, 0
 	s.fresh = s.m.Snapshot()
 	s.m.Memory().OnWatch = s.onWatch

@@ -12,7 +12,7 @@ import (
 
 // types finds types by name: in the object's BTF, the target's, and what DWARF adds. Its state is fixed for a kernel.
 type types struct {
-	*subject
+	*ground
 	basic     *basicTypes
 	fromDWARF *btf.Spec // of the object's DWARF, nil without
 }

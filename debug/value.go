@@ -14,7 +14,7 @@ import (
 // values computes with values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks
 // the run for its packet and records.
 type values struct {
-	*subject
+	*ground
 	*types
 	*memory
 	now activity
@@ -83,7 +83,7 @@ func (vs *values) textOf(v *Value) (string, error) {
 	}
 	data := v.Data
 	if v.Type.kind() == btf.KindPtr {
-		text, err := vs.cString(vs.uint(v.Data))
+		text, err := vs.StringAt(vs.uint(v.Data))
 		return text, err
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {

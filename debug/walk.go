@@ -47,7 +47,7 @@ func (ev *evaluator) evalWalk(n *walkNode) (*Value, error) {
 			break
 		}
 		if seen[next] {
-			w.err = fmt.Errorf("the list leads back to %s", ev.addressText(next))
+			w.err = fmt.Errorf("the list leads back to %s", ev.AddressText(next))
 			break
 		}
 		if seen[next] = true; len(w.entries) == maxWalked {

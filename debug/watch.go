@@ -52,7 +52,7 @@ func (sp *stops) AddWatch(expr string, read, write bool) (*Watch, error) {
 	if sp.state == Ended {
 		return nil, ErrEnded
 	}
-	n, err := parseExpr(expr, sp.isType)
+	n, err := sp.parse(expr)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package debug
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -31,7 +30,7 @@ func (s *Session) Why(ctx context.Context, expr string) (*Origin, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	n, err := parseExpr(expr, s.isType)
+	n, err := s.parse(expr)
 	if err != nil {
 		return nil, err
 	}
@@ -103,49 +102,45 @@ type why struct {
 
 // targets are the registers and the memory an expression takes its value from.
 func (w *why) targets(n node) ([]want, error) {
-	s := w.s
-	switch n := n.(type) {
-	case *unaryNode:
-		if n.op != "*" {
-			return w.targets(n.x)
-		}
-	case *binaryNode:
-		x, err := w.targets(n.x)
-		if err != nil {
-			return nil, err
-		}
-		y, err := w.targets(n.y)
-		return append(x, y...), err
-	case *castNode:
-		return w.targets(n.x)
-	case *callNode:
-		return w.targets(n.args[0])
-	case *condNode:
-		return nil, errors.New("why follows the value of one thing: choose a side of the ?:")
-	}
-	v, err := s.eval(n)
+	inputs, err := w.s.inputs(n)
 	if err != nil {
 		return nil, err
 	}
-	at := want{pos: s.Pos(), kind: wantMemory}
+	var out []want
+	for _, v := range inputs {
+		at, ok, err := w.target(v)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, at)
+		}
+	}
+	return out, nil
+}
+
+// target is the register or the memory that a value lies in; ok is false for a value that lies nowhere.
+func (w *why) target(v *Value) (at want, ok bool, err error) {
+	s := w.s
+	at = want{pos: s.Pos(), kind: wantMemory}
 	switch {
 	case v.rec != nil:
 		at.kind, at.rec, at.size = wantRecord, *v.rec, len(v.Data)
 	case v.kind == inRegister:
 		at.kind, at.reg, at.depth = wantRegister, v.reg, s.m.Thread().Depth()-v.frame
 	case v.kind == aMap:
-		return nil, fmt.Errorf("%s is a map: ask for one of its elements", v.name)
+		return at, false, fmt.Errorf("%s is a map: ask for one of its elements", v.name)
 	case v.kind == inMemory || v.kind == aPacket:
 		at.addr, at.size = v.Addr, len(v.Data)
 	case v.from != nil: // a value that debug information computes from a register
 		at.kind, at.reg, at.depth = wantRegister, *v.from, s.m.Thread().Depth()-s.frame
 	default:
-		return nil, nil
+		return at, false, nil
 	}
 	if at.size > maxTraced {
-		return nil, fmt.Errorf("%d bytes are too many to follow, at most %d: ask for a member", at.size, maxTraced)
+		return at, false, fmt.Errorf("%d bytes are too many to follow, at most %d: ask for a member", at.size, maxTraced)
 	}
-	return []want{at}, nil
+	return at, true, nil
 }
 
 // maxTraced is the largest value that is followed, in bytes.
@@ -233,7 +228,7 @@ func (w *why) register(x want) ([]step, error) {
 		}
 		switch {
 		case x.reg == 1:
-			return begin(0, "the context the program was called with: %s", s.addressText(s.m.Thread().Reg(1))), nil
+			return begin(0, "the context the program was called with: %s", s.AddressText(s.m.Thread().Reg(1))), nil
 		case x.reg == 10:
 			return begin(0, "the frame pointer of the program"), nil
 		}

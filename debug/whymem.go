@@ -297,7 +297,7 @@ func (w *why) result(def definition) ([]step, error) {
 		return nil, err
 	}
 	if s.state == Running && s.m.Thread().Depth() == int(def.crumb.depth) && s.Pos() == def.pos+1 {
-		o.Text += " returned " + s.addressText(s.m.Thread().Reg(0))
+		o.Text += " returned " + s.AddressText(s.m.Thread().Reg(0))
 	}
 	for _, r := range reads {
 		o.From = append(o.From, &Origin{Pos: def.pos, Text: r})
