@@ -62,7 +62,7 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	s.unlook()
+	s.Unlook()
 	origin := s.Pos()
 	back := func(err error) (*Stop, error) {
 		// An interrupted search leaves the session where it was.
@@ -154,7 +154,7 @@ func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	s.unlook()
+	s.Unlook()
 	pos := s.Pos()
 	if pos == 0 || n > pos {
 		return s.toStart()
@@ -185,7 +185,7 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	s.unlook()
+	s.Unlook()
 	origin := s.Pos()
 	temps := map[spot]bool{}
 	for _, p := range places {
@@ -239,7 +239,7 @@ func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Pla
 		if temps[spot{t.Image(), t.PC()}] || s.breakHere(false) != nil {
 			last, kind = s.Pos(), stopKind{found: true}
 		}
-		s.unlook()
+		s.Unlook()
 		n := min(limit-s.Pos(), s.untilEdit(), chunk)
 		if s.anySoft() {
 			n = 1

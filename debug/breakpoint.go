@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/vm"
 )
 
 // stops owns breakpoints and watchpoints, and decides whether one stops the run at the current instruction.
 type stops struct {
 	*subject
-	*memory
+	*expr.Memory
 	*codeMap
-	*values
-	*printer
-	*evaluator
+	*expr.Values
+	*expr.Printer
+	*expr.Evaluator
 	*timeline
 	*selection
 	*frames
@@ -35,7 +36,7 @@ type Breakpoint struct {
 	Temporary bool
 	// Cond is an expression that must be true, "" for none.
 	Cond string
-	cond node
+	cond expr.Node
 	// Ignore is how many hits are passed over before the next stop.
 	Ignore int
 	// Hits counts the times the place was reached forwards with the condition true.
@@ -97,9 +98,9 @@ func (sp *stops) SetCondition(id int, cond string) error {
 	if err != nil {
 		return err
 	}
-	var n node
+	var n expr.Node
 	if cond != "" {
-		if n, err = sp.parse(cond); err != nil {
+		if n, err = sp.Parse(cond); err != nil {
 			return err
 		}
 	}
@@ -159,7 +160,7 @@ func (s *Session) breakHere(count bool) *Stop {
 		}
 		if b.Log != nil {
 			b.Log()
-			s.unlook()
+			s.Unlook()
 			continue
 		}
 		hit = append(hit, b)
@@ -180,21 +181,21 @@ func (s *Session) breakHere(count bool) *Stop {
 }
 
 // truth evaluates a condition in the innermost frame.
-func (sp *stops) truth(n node) (bool, error) {
+func (sp *stops) truth(n expr.Node) (bool, error) {
 	frame := sp.frame
 	sp.frame = 0
 	defer func() { sp.frame = frame }()
-	defer sp.unlook()
-	v, err := sp.eval(n)
+	defer sp.Unlook()
+	v, err := sp.EvalNode(n)
 	if err != nil {
 		return false, err
 	}
-	return sp.isTrue(v)
+	return sp.IsTrue(v)
 }
 
 // Holds evaluates a condition in the innermost frame.
 func (sp *stops) Holds(cond string) (bool, error) {
-	n, err := sp.parse(cond)
+	n, err := sp.Parse(cond)
 	if err != nil {
 		return false, err
 	}

@@ -25,19 +25,19 @@ func (na *namer) CallText() string {
 			n = h.Params()
 		}
 	case decode.OpCallKfunc:
-		n = na.kfuncArgs(name)
+		n = na.KfuncArgs(name)
 	case decode.OpCallLocal:
 		f, ok := Place{p.Prog, p.PC + 1 + int(in.Imm)}.Func()
 		if !ok {
 			return ""
 		}
-		name, n = f.Name, na.protoArgs(na.linked.Object.BTF, f.Type)
+		name, n = f.Name, na.ProtoArgs(na.linked.Object.BTF, f.Type)
 	default:
 		return ""
 	}
 	args := make([]string, n)
 	for i := range args {
-		args[i] = na.argText(t.Reg(i + 1))
+		args[i] = na.ArgText(t.Reg(i + 1))
 	}
 	return name + "(" + strings.Join(args, ", ") + ")"
 }

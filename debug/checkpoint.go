@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 )
 
@@ -44,12 +45,12 @@ func (cp *checkpoints) see() *view {
 		if def.DataKind != loader.DataNone {
 			for _, g := range def.Vars {
 				if x, ok, err := cp.global(g.Name); ok && err == nil {
-					v.add(g.Name, cp.Format(x, FormatOptions{}))
+					v.add(g.Name, cp.Format(x, expr.FormatOptions{}))
 				}
 			}
 			continue
 		}
-		m, err := cp.mapValue(def)
+		m, err := cp.MapValue(def)
 		if err != nil {
 			continue
 		}
@@ -58,7 +59,7 @@ func (cp *checkpoints) see() *view {
 	return v
 }
 
-func (cp *checkpoints) seeMap(v *view, name string, m *Value) {
+func (cp *checkpoints) seeMap(v *view, name string, m *expr.Value) {
 	lines, _ := cp.MapEntries(m, maxViewed)
 	for i, line := range lines {
 		key, value, ok := cutEntry(line)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/packet"
@@ -13,11 +14,11 @@ import (
 // inspector answers what front ends show: parts of values, maps, events, arguments, what a run changed. It has no state.
 type inspector struct {
 	*subject
-	*memory
+	*expr.Memory
 	*codeMap
-	*values
-	*printer
-	*evaluator
+	*expr.Values
+	*expr.Printer
+	*expr.Evaluator
 	*timeline
 	*selection
 	*frames
@@ -31,61 +32,61 @@ type Child struct {
 	Expr string
 	// Value is nil with Err, and with Unset: a field of a kernel object that nobody set yet gets its value when it is read,
 	// so reading it is left to those who ask for it ([Session.Part]).
-	Value *Value
+	Value *expr.Value
 	Err   error
 	Unset bool
 }
 
 // Parts returns how many parts a value has, and whether they are elements with numbers.
-func (ip *inspector) Parts(v *Value) (n int, indexed bool) {
+func (ip *inspector) Parts(v *expr.Value) (n int, indexed bool) {
 	switch {
-	case v == nil || v.isText || v.field != nil:
+	case v == nil || v.IsText || v.Field != nil:
 		return 0, false
-	case v.kind == aMap:
+	case v.Kind == expr.WholeMap:
 		return ip.mapLen(v), false
-	case v.kind == aPacket:
-		return len(packet.Decode(v.Data, ip.now.packetStart()).Layers), false
-	case v.walk != nil:
-		return len(v.walk.entries), true
-	case v.layer != nil:
-		return len(ip.layerNames(v)), false
+	case v.Kind == expr.WholePacket:
+		return len(packet.Decode(v.Data, ip.Now.PacketStart()).Layers), false
+	case v.Walk != nil:
+		return len(v.Walk.Entries), true
+	case v.Layer != nil:
+		return len(ip.LayerNames(v)), false
 	}
 	t, ok := ip.whole(v)
 	switch {
 	case !ok:
 		return 0, false
-	case t.isComposite():
+	case t.IsComposite():
 		return len(t.Spec.MemberNames(t.ID)), false
-	case v.Type.kind() == btf.KindArray:
-		return v.Type.count(), true
-	case v.Type.kind() == btf.KindPtr:
+	case v.Type.Kind() == btf.KindArray:
+		return v.Type.Count(), true
+	case v.Type.Kind() == btf.KindPtr:
 		return 1, false
 	}
 	return 0, false
 }
 
 // whole is the type whose parts a value has: of a pointer to a struct that of the struct. ok is false for what has none.
-func (ip *inspector) whole(v *Value) (t Type, ok bool) {
+func (ip *inspector) whole(v *expr.Value) (t expr.Type, ok bool) {
 	t, addr := v.Type, v.Addr
-	if t.kind() == btf.KindPtr {
-		el, _ := t.elem()
-		if addr = ip.uint(v.Data); addr == 0 || el.isChar() {
+	if t.Kind() == btf.KindPtr {
+		el, _ := t.Elem()
+		if addr = ip.Uint(v.Data); addr == 0 || el.IsChar() {
 			return t, false
 		}
-		switch el.kind() {
+		switch el.Kind() {
 		case btf.KindVoid, btf.KindFunc, btf.KindFuncProto:
 			return t, false
 		}
 		t = el
 	}
-	if t = ip.layoutAt(t, addr); t.kind() == btf.KindFwd {
+	if t = ip.LayoutAt(t, addr); t.Kind() == btf.KindFwd {
 		return t, false
 	}
-	return t, t.isComposite() || v.Type.kind() == btf.KindPtr || v.Type.kind() == btf.KindArray
+	return t, t.IsComposite() || v.Type.Kind() == btf.KindPtr || v.Type.Kind() == btf.KindArray
 }
 
 // Children returns parts from number from on, at most n. expr is an expression that means the whole, "" when there is none.
-func (ip *inspector) Children(v *Value, expr string, from, n int) []Child {
+func (ip *inspector) Children(v *expr.Value, text string, from, n int) []Child {
 	total, indexed := ip.Parts(v)
 	from = max(from, 0)
 	to := min(total, from+max(n, 0))
@@ -93,64 +94,64 @@ func (ip *inspector) Children(v *Value, expr string, from, n int) []Child {
 		return nil
 	}
 	switch {
-	case v.kind == aMap:
-		return ip.mapChildren(v, expr, from, to)
-	case v.kind == aPacket:
+	case v.Kind == expr.WholeMap:
+		return ip.mapChildren(v, text, from, to)
+	case v.Kind == expr.WholePacket:
 		var out []Child
-		for _, l := range packet.Decode(v.Data, ip.now.packetStart()).Layers[from:to] {
+		for _, l := range packet.Decode(v.Data, ip.Now.PacketStart()).Layers[from:to] {
 			c := Child{Name: l.Path(), Expr: "pkt." + l.Path()}
-			c.Value, c.Err = ip.layerValue(v, l)
+			c.Value, c.Err = ip.LayerValue(v, l)
 			out = append(out, c)
 		}
 		return out
-	case v.walk != nil:
+	case v.Walk != nil:
 		var out []Child
 		for i := from; i < to; i++ {
-			out = append(out, Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(expr, "[%d]", i), Value: v.walk.entries[i]})
+			out = append(out, Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(text, "[%d]", i), Value: v.Walk.Entries[i]})
 		}
 		return out
-	case v.layer != nil:
-		return ip.members(v, expr, ip.layerNames(v)[from:to])
+	case v.Layer != nil:
+		return ip.members(v, text, ip.LayerNames(v)[from:to])
 	case indexed:
 		var out []Child
 		for i := from; i < to; i++ {
-			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(expr, "[%d]", i)}
-			c.Value, c.Err = ip.index(v, int64(i))
+			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(text, "[%d]", i)}
+			c.Value, c.Err = ip.Index(v, int64(i))
 			out = append(out, c)
 		}
 		return out
 	}
 	t, _ := ip.whole(v)
-	if t.isComposite() {
-		return ip.members(v, expr, t.Spec.MemberNames(t.ID)[from:to])
+	if t.IsComposite() {
+		return ip.members(v, text, t.Spec.MemberNames(t.ID)[from:to])
 	}
-	c := Child{Name: "*" + expr}
-	if expr != "" {
-		c.Expr = "*" + enclosed(expr)
+	c := Child{Name: "*" + text}
+	if text != "" {
+		c.Expr = "*" + expr.Enclosed(text)
 	}
-	c.Value, c.Err = ip.deref(v)
+	c.Value, c.Err = ip.Deref(v)
 	return []Child{c}
 }
 
 // Part is a member of a value by name, also one of a kernel object that has no value yet.
-func (ip *inspector) Part(v *Value, name string) (*Value, error) { return ip.member(v, name) }
+func (ip *inspector) Part(v *expr.Value, name string) (*expr.Value, error) { return ip.Member(v, name) }
 
-func (ip *inspector) members(v *Value, expr string, names []string) []Child {
+func (ip *inspector) members(v *expr.Value, text string, names []string) []Child {
 	op := "."
 	base := v
-	if v.Type.kind() == btf.KindPtr && v.layer == nil {
+	if v.Type.Kind() == btf.KindPtr && v.Layer == nil {
 		op = "->"
-		if p, err := ip.deref(v); err == nil {
+		if p, err := ip.Deref(v); err == nil {
 			base = p
 		}
 	}
 	out := make([]Child, 0, len(names))
 	for _, name := range names {
-		c := Child{Name: name, Expr: ip.part(expr, op+"%s", name)}
+		c := Child{Name: name, Expr: ip.part(text, op+"%s", name)}
 		if ip.unset(base, name) {
 			c.Unset = true
 		} else {
-			c.Value, c.Err = ip.member(base, name)
+			c.Value, c.Err = ip.Member(base, name)
 		}
 		out = append(out, c)
 	}
@@ -158,8 +159,8 @@ func (ip *inspector) members(v *Value, expr string, names []string) []Child {
 }
 
 // unset reports whether a member is a field of a kernel object without a value.
-func (ip *inspector) unset(v *Value, name string) bool {
-	if v.kind != inMemory || v.layer != nil || ip.m.Kernel().ObjectAt(v.Addr) == nil || !v.Type.isComposite() {
+func (ip *inspector) unset(v *expr.Value, name string) bool {
+	if v.Kind != expr.InMemory || v.Layer != nil || ip.m.Kernel().ObjectAt(v.Addr) == nil || !v.Type.IsComposite() {
 		return false
 	}
 	f, ok := v.Type.Spec.FindMember(v.Type.ID, name)
@@ -174,80 +175,80 @@ func (ip *inspector) unset(v *Value, name string) bool {
 		}
 		size = uint64(n)
 	}
-	if (Type{Spec: v.Type.Spec, ID: f.Type}).isComposite() {
+	if (expr.Type{Spec: v.Type.Spec, ID: f.Type}).IsComposite() {
 		return false // its own members are told apart
 	}
-	return !ip.anySet(v.Addr+uint64(f.BitOffset/8), size)
+	return !ip.AnySet(v.Addr+uint64(f.BitOffset/8), size)
 }
 
 // part continues an expression.
-func (ip *inspector) part(expr, format string, arg any) string {
-	if expr == "" {
+func (ip *inspector) part(text, format string, arg any) string {
+	if text == "" {
 		return ""
 	}
-	return enclosed(expr) + fmt.Sprintf(format, arg)
+	return expr.Enclosed(text) + fmt.Sprintf(format, arg)
 }
 
-func (ip *inspector) mapLen(v *Value) int {
-	if isSender(v.m) {
-		if def := ip.defOf(v.m); def != nil {
-			return len(ip.recordsOf(def))
+func (ip *inspector) mapLen(v *expr.Value) int {
+	if expr.IsSender(v.Map) {
+		if def := ip.DefOf(v.Map); def != nil {
+			return len(ip.RecordsOf(def))
 		}
 		return 0
 	}
-	n := len(v.m.Entries())
-	if v.m.Spec().Type.PerCPU() {
+	n := len(v.Map.Entries())
+	if v.Map.Spec().Type.PerCPU() {
 		n *= ip.m.Kernel().CPUs()
 	}
 	return n
 }
 
-func (ip *inspector) mapChildren(v *Value, expr string, from, to int) []Child {
+func (ip *inspector) mapChildren(v *expr.Value, text string, from, to int) []Child {
 	var out []Child
-	if isSender(v.m) {
+	if expr.IsSender(v.Map) {
 		for i := from; i < to; i++ {
-			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(expr, "[%d]", i)}
-			c.Value, c.Err = ip.recordElement(v, uint64(i))
+			c := Child{Name: fmt.Sprintf("[%d]", i), Expr: ip.part(text, "[%d]", i)}
+			c.Value, c.Err = ip.RecordElement(v, uint64(i))
 			out = append(out, c)
 		}
 		return out
 	}
-	ip.looking()
-	entries, cpus := v.m.Entries(), 1
-	if v.m.Spec().Type.PerCPU() {
+	ip.Looking()
+	entries, cpus := v.Map.Entries(), 1
+	if v.Map.Spec().Type.PerCPU() {
 		cpus = ip.m.Kernel().CPUs()
 	}
 	for i := from; i < to && i/cpus < len(entries); i++ {
-		out = append(out, ip.mapChild(v, expr, entries[i/cpus], i%cpus, cpus > 1))
+		out = append(out, ip.mapChild(v, text, entries[i/cpus], i%cpus, cpus > 1))
 	}
 	return out
 }
 
-func (ip *inspector) mapChild(v *Value, expr string, e maps.Entry, cpu int, perCPU bool) Child {
-	kt, vt := ip.keyType(v.m), ip.valueType(v.m)
-	key := &Value{Type: kt, Data: e.Key}
-	c := Child{Name: "[" + ip.Format(key, FormatOptions{}) + "]"}
-	text := ip.keyText(key)
+func (ip *inspector) mapChild(v *expr.Value, text string, e maps.Entry, cpu int, perCPU bool) Child {
+	kt, vt := ip.KeyType(v.Map), ip.ValueType(v.Map)
+	key := &expr.Value{Type: kt, Data: e.Key}
+	c := Child{Name: "[" + ip.Format(key, expr.FormatOptions{}) + "]"}
+	at := ip.keyText(key)
 	if perCPU {
-		c.Name = fmt.Sprintf("[%s, cpu %d]", ip.Format(key, FormatOptions{}), cpu)
-		text += fmt.Sprintf(", %d", cpu)
+		c.Name = fmt.Sprintf("[%s, cpu %d]", ip.Format(key, expr.FormatOptions{}), cpu)
+		at += fmt.Sprintf(", %d", cpu)
 	}
 	if ip.keyText(key) != "" {
-		c.Expr = ip.part(expr, "[%s]", text)
+		c.Expr = ip.part(text, "[%s]", at)
 	}
 	if inner, ok := e.Ref.(maps.Map); ok {
-		c.Value = &Value{kind: aMap, m: inner, name: inner.Spec().Name}
+		c.Value = &expr.Value{Kind: expr.WholeMap, Map: inner, Name: inner.Spec().Name}
 		return c
 	}
 	if e.Ref != nil {
-		c.Value = &Value{isText: true, text: ip.refText(e.Ref)}
+		c.Value = &expr.Value{IsText: true, Text: ip.RefText(e.Ref)}
 		return c
 	}
 	data := e.Value
 	if e.PerCPU != nil && cpu < len(e.PerCPU) {
 		data = e.PerCPU[cpu]
 	}
-	c.Value = &Value{Type: vt, Data: data}
+	c.Value = &expr.Value{Type: vt, Data: data}
 	if c.Expr != "" { // in its place, so that it can be followed and changed
 		if x, err := ip.Eval(c.Expr); err == nil {
 			c.Value = x
@@ -257,51 +258,51 @@ func (ip *inspector) mapChild(v *Value, expr string, e maps.Entry, cpu int, perC
 }
 
 // keyText is a key as an expression takes it, "" when none does.
-func (ip *inspector) keyText(key *Value) string {
+func (ip *inspector) keyText(key *expr.Value) string {
 	if len(key.Data) == 0 {
 		return ""
 	}
-	if k := key.Type.kind(); k == btf.KindInt || k.IsEnum() {
-		if n, signed, err := ip.asInt(key); err == nil {
+	if k := key.Type.Kind(); k == btf.KindInt || k.IsEnum() {
+		if n, signed, err := ip.AsInt(key); err == nil {
 			if signed {
 				return fmt.Sprint(int64(n))
 			}
 			return fmt.Sprint(n)
 		}
 	}
-	text := ip.Format(key, FormatOptions{Full: true})
+	text := ip.Format(key, expr.FormatOptions{Full: true})
 	again := make([]byte, len(key.Data))
-	if strings.HasPrefix(text, "{") && key.Type.Ptr == 0 && key.Type.Elems == 0 && ip.encodeText(key.Type, text, again) == nil && string(again) == string(key.Data) {
+	if strings.HasPrefix(text, "{") && key.Type.Ptr == 0 && key.Type.Elems == 0 && ip.EncodeText(key.Type, text, again) == nil && string(again) == string(key.Data) {
 		return text
 	}
 	return ""
 }
 
 // TypeOf writes the type of a value in C.
-func (ip *inspector) TypeOf(v *Value) string {
+func (ip *inspector) TypeOf(v *expr.Value) string {
 	switch {
 	case v == nil:
 		return "void"
-	case v.isText:
-		return fmt.Sprintf("char[%d]", len(v.text)+1)
-	case v.kind == aMap:
-		sp := v.m.Spec()
-		return fmt.Sprintf("%v map of %s to %s", sp.Type, ip.keyType(v.m), ip.valueType(v.m))
-	case v.kind == aPacket:
+	case v.IsText:
+		return fmt.Sprintf("char[%d]", len(v.Text)+1)
+	case v.Kind == expr.WholeMap:
+		sp := v.Map.Spec()
+		return fmt.Sprintf("%v map of %s to %s", sp.Type, ip.KeyType(v.Map), ip.ValueType(v.Map))
+	case v.Kind == expr.WholePacket:
 		return fmt.Sprintf("packet of %d bytes", len(v.Data))
 	}
 	return v.Type.String()
 }
 
 // Pointee returns where a value lies, or what a pointer points to; ok is false for other values.
-func (ip *inspector) Pointee(v *Value) (addr uint64, ok bool) {
+func (ip *inspector) Pointee(v *expr.Value) (addr uint64, ok bool) {
 	switch {
-	case v == nil || v.isText || v.kind == aMap:
+	case v == nil || v.IsText || v.Kind == expr.WholeMap:
 		return 0, false
-	case v.kind == inMemory && v.Type.kind() != btf.KindPtr, v.kind == aPacket:
+	case v.Kind == expr.InMemory && v.Type.Kind() != btf.KindPtr, v.Kind == expr.WholePacket:
 		return v.Addr, true
-	case v.Type.kind() == btf.KindPtr:
-		return ip.uint(v.Data), true
+	case v.Type.Kind() == btf.KindPtr:
+		return ip.Uint(v.Data), true
 	}
 	return 0, false
 }
@@ -325,8 +326,8 @@ func (ip *inspector) KernelObjects(most int) []KernelObject {
 				continue
 			}
 			seen[o.Addr()] = true
-			t := Type{Spec: o.Spec(), ID: o.Type()}
-			if !t.isComposite() {
+			t := expr.Type{Spec: o.Spec(), ID: o.Type()}
+			if !t.IsComposite() {
 				continue
 			}
 			out = append(out, KernelObject{Role: o.Role(), Type: t.String(), Expr: fmt.Sprintf("*(%s *)%#x", t, o.Addr())})

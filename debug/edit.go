@@ -1,14 +1,18 @@
 package debug
 
+import (
+	"github.com/bpfrun/bpfrun/debug/expr"
+)
+
 // Assign evaluates an assignment ("$r0 = 1", "counters[3].n = 7") and returns the new value. Made while a program runs it
 // becomes part of the run: going back and forward again makes it again, and drops changes that were made further on before.
-func (s *Session) Assign(text string) (*Value, error) {
-	s.unlook()
-	v, err := s.assignNow(text)
+func (s *Session) Assign(text string) (*expr.Value, error) {
+	s.Unlook()
+	v, err := s.AssignNow(text)
 	if err != nil || s.state != Running {
 		return v, err
 	}
-	s.edits = append(s.edits[:s.done:s.done], edit{s.Pos(), s.frame, text, s.stored})
+	s.edits = append(s.edits[:s.done:s.done], edit{s.Pos(), s.frame, text, s.Stored})
 	s.done++
 	s.end = 0
 	s.dropWays(s.Pos())

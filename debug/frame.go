@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/vm"
@@ -21,11 +22,11 @@ type selection struct {
 type frames struct {
 	*subject
 	*codeMap
-	*printer
+	*expr.Printer
 	*timeline
 	*selection
 	seed    uint64
-	history []*Value
+	history []*expr.Value
 }
 
 // nesting is how deep the next instruction is in calls and in inlined calls.
@@ -41,7 +42,7 @@ func (fr *frames) nesting() int {
 // Arg is an argument of the program's hook.
 type Arg struct {
 	Name  string
-	Value *Value
+	Value *expr.Value
 	Err   error
 }
 
@@ -82,16 +83,16 @@ func (fr *frames) Registers() ([]Register, error) {
 		v, ok := fr.m.Thread().FrameReg(fr.frame, i)
 		r := Register{Name: fmt.Sprintf("r%d", i), Value: v, Known: ok}
 		if ok {
-			r.Note = fr.addressName(v)
+			r.Note = fr.AddressName(v)
 		}
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// setPC is an assignment to $pc.
-func (fr *frames) setPC(v *Value) (*Value, error) {
-	n, _, err := fr.asInt(v)
+// SetPC is an assignment to $pc.
+func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
+	n, _, err := fr.AsInt(v)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (fr *frames) setPC(v *Value) (*Value, error) {
 	if n > 1<<31 || !fr.m.Thread().SetPC(int(n)) {
 		return nil, fmt.Errorf("$pc = %d: no instruction of the running function", int64(n))
 	}
-	return fr.number(n, false), nil
+	return fr.Number(n, false), nil
 }
 
 // Here returns the next instruction of the selected frame's function; in callers, the call. After the end of a run it
@@ -245,8 +246,8 @@ func (fr *frames) addressOf(t *vm.Thread) uint64 {
 }
 
 // returned is r0 in the type the function returns.
-func (fr *frames) returned(callee Place) *Value {
-	v := fr.number(fr.m.Thread().Reg(0), false)
+func (fr *frames) returned(callee Place) *expr.Value {
+	v := fr.Number(fr.m.Thread().Reg(0), false)
 	f, ok := callee.Func()
 	spec := fr.linked.Object.BTF
 	if !ok || f.Type == 0 || spec == nil {
@@ -260,7 +261,7 @@ func (fr *frames) returned(callee Place) *Value {
 	if proto.Ref == 0 {
 		return nil // void
 	}
-	if typed, err := fr.convert(v, Type{Spec: spec, ID: proto.Ref}); err == nil {
+	if typed, err := fr.Convert(v, expr.Type{Spec: spec, ID: proto.Ref}); err == nil {
 		return typed
 	}
 	return v
@@ -269,25 +270,25 @@ func (fr *frames) returned(callee Place) *Value {
 // select0 selects the innermost frame.
 func (se *selection) select0() { se.frame, se.inline = 0, 0 }
 
-func (fr *frames) register(n, size int) (*Value, error) {
+func (fr *frames) register(n, size int) (*expr.Value, error) {
 	v, ok := fr.m.Thread().FrameReg(fr.frame, n)
 	if !ok {
-		return nil, &UnavailableError{fmt.Sprintf("$r%d", n), "calls do not keep r0 to r5; they are known in frame 0 only"}
+		return nil, &expr.UnavailableError{Name: fmt.Sprintf("$r%d", n), Why: "calls do not keep r0 to r5; they are known in frame 0 only"}
 	}
-	out := fr.number(v, false)
+	out := fr.Number(v, false)
 	if size == 4 {
-		out = &Value{Type: fr.basic.named("unsigned int"), Data: make([]byte, 4)}
-		fr.putUint(out.Data, v)
+		out = &expr.Value{Type: fr.Basic.Named("unsigned int"), Data: make([]byte, 4)}
+		fr.PutUint(out.Data, v)
 	}
-	out.kind, out.reg, out.frame = inRegister, n, fr.frame
+	out.Kind, out.Reg, out.Frame = expr.InRegister, n, fr.frame
 	return out, nil
 }
 
 func (fr *frames) outermost() bool { return fr.frame == fr.m.Thread().Depth() }
 
-func (fr *frames) argValue(a kernel.Arg) (*Value, error) {
+func (fr *frames) argValue(a kernel.Arg) (*expr.Value, error) {
 	if a.Spec == nil || a.Type == 0 {
-		return fr.number(a.Value, false), nil
+		return fr.Number(a.Value, false), nil
 	}
-	return fr.convert(fr.number(a.Value, false), Type{Spec: a.Spec, ID: a.Type})
+	return fr.Convert(fr.Number(a.Value, false), expr.Type{Spec: a.Spec, ID: a.Type})
 }

@@ -293,8 +293,8 @@ func (cm *codeMap) spot(p Place) (spot, bool) {
 // noInline is more than every count of inlined functions.
 const noInline = 255
 
-// nameOf names the instruction at a text address, "" for other addresses.
-func (cm *codeMap) nameOf(addr uint64) string {
+// NameOf names the instruction at a text address, "" for other addresses.
+func (cm *codeMap) NameOf(addr uint64) string {
 	img, pc, ok := cm.codeAt(addr)
 	if !ok {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -24,19 +25,19 @@ type MapInfo struct {
 
 // Maps describes the object's maps.
 func (ip *inspector) Maps() []MapInfo {
-	ip.looking()
+	ip.Looking()
 	var out []MapInfo
 	for _, def := range ip.linked.Maps {
 		i := MapInfo{Name: def.Name, Type: def.Type.String(), MaxEntries: def.MaxEntries, Section: len(def.Vars) > 0 || def.Datasec != 0}
 		m, ok := ip.m.Map(def)
 		if !ok {
-			i.Err = &UnavailableError{def.Name, "not simulated"}
+			i.Err = &expr.UnavailableError{Name: def.Name, Why: "not simulated"}
 			out = append(out, i)
 			continue
 		}
-		i.Keys, i.Values, i.MaxEntries = ip.keyType(m).String(), ip.valueType(m).String(), m.Spec().MaxEntries
-		if isSender(m) {
-			i.Entries, i.Keys, i.Values = len(ip.recordsOf(def)), "", ""
+		i.Keys, i.Values, i.MaxEntries = ip.KeyType(m).String(), ip.ValueType(m).String(), m.Spec().MaxEntries
+		if expr.IsSender(m) {
+			i.Entries, i.Keys, i.Values = len(ip.RecordsOf(def)), "", ""
 		} else {
 			i.Entries = len(m.Entries())
 		}
@@ -59,7 +60,7 @@ func (ip *inspector) Events() []string {
 		if !ok {
 			continue
 		}
-		for _, r := range sent(m) {
+		for _, r := range expr.RecordsIn(m) {
 			out = append(out, fmt.Sprintf("%s: %s", def.Name, ip.RecordText(def.Name, r.Data)))
 		}
 	}
@@ -79,7 +80,7 @@ func (ip *inspector) Arguments() ([]string, error) {
 			if v, err := ip.localOrArgument(l); err != nil {
 				out = append(out, err.Error())
 			} else {
-				out = append(out, l.Name+" = "+ip.Format(v, FormatOptions{}))
+				out = append(out, l.Name+" = "+ip.Format(v, expr.FormatOptions{}))
 			}
 		}
 		return true
@@ -93,12 +94,12 @@ func (ip *inspector) Arguments() ([]string, error) {
 			out = append(out, fmt.Sprintf("%s: %v", a.Name, err))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s = %s", a.Name, ip.Format(v, FormatOptions{})))
+		out = append(out, fmt.Sprintf("%s = %s", a.Name, ip.Format(v, expr.FormatOptions{})))
 	}
 	if c.Returns {
 		v, err := ip.argValue(c.Ret)
 		if err == nil {
-			out = append(out, "ret = "+ip.Format(v, FormatOptions{}))
+			out = append(out, "ret = "+ip.Format(v, expr.FormatOptions{}))
 		}
 	}
 	return out, nil
@@ -118,9 +119,9 @@ func (ip *inspector) ContextText() (string, error) {
 	if err != nil {
 		return text, nil
 	}
-	if el, ok := v.Type.elem(); ok && el.isComposite() {
-		if x, err := ip.deref(v); err == nil {
-			text += "\n" + ip.Format(x, FormatOptions{})
+	if el, ok := v.Type.Elem(); ok && el.IsComposite() {
+		if x, err := ip.Deref(v); err == nil {
+			text += "\n" + ip.Format(x, expr.FormatOptions{})
 		}
 	}
 	return text, nil
@@ -143,24 +144,24 @@ func FaultText(f *machine.Fault) string {
 
 // TypeText is the declaration of a type, or the type of an expression.
 func (ip *inspector) TypeText(text string) (string, error) {
-	t, ok, err := ip.typeOfText(text)
+	t, ok, err := ip.TypeOfText(text)
 	if err != nil {
 		return "", err
 	}
 	if ok {
-		return ip.declaration(t), nil
+		return ip.Declare(t), nil
 	}
 	v, err := ip.Eval(text)
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case v.isText:
-		return fmt.Sprintf("char[%d]", len(v.text)+1), nil
-	case v.kind == aMap:
-		sp := v.m.Spec()
-		return fmt.Sprintf("%v map of %s to %s", sp.Type, ip.keyType(v.m), ip.valueType(v.m)), nil
-	case v.kind == aPacket:
+	case v.IsText:
+		return fmt.Sprintf("char[%d]", len(v.Text)+1), nil
+	case v.Kind == expr.WholeMap:
+		sp := v.Map.Spec()
+		return fmt.Sprintf("%v map of %s to %s", sp.Type, ip.KeyType(v.Map), ip.ValueType(v.Map)), nil
+	case v.Kind == expr.WholePacket:
 		return fmt.Sprintf("packet of %d bytes", len(v.Data)), nil
 	}
 	return v.Type.String(), nil
@@ -194,7 +195,7 @@ func (ip *inspector) Changes() []string {
 			out = append(out, ip.changedVariables(def, c)...)
 			continue
 		}
-		name := fmt.Sprintf("%s[%s]", c.Map, ip.Format(&Value{Type: ip.keyType(m), Data: c.Key}, FormatOptions{}))
+		name := fmt.Sprintf("%s[%s]", c.Map, ip.Format(&expr.Value{Type: ip.KeyType(m), Data: c.Key}, expr.FormatOptions{}))
 		if c.CPU >= 0 {
 			name += fmt.Sprintf(" on CPU %d", c.CPU)
 		}
@@ -202,7 +203,7 @@ func (ip *inspector) Changes() []string {
 			if b == nil {
 				return "none"
 			}
-			return ip.Format(&Value{Type: ip.valueType(m), Data: b}, FormatOptions{})
+			return ip.Format(&expr.Value{Type: ip.ValueType(m), Data: b}, expr.FormatOptions{})
 		}
 		out = append(out, fmt.Sprintf("%s: %s -> %s", name, text(c.Old), text(c.New)))
 	}
@@ -223,22 +224,22 @@ func (ip *inspector) changedVariables(def *loader.Map, c machine.Change) []strin
 		if hi > uint64(len(c.Old)) || hi > uint64(len(c.New)) || bytes.Equal(c.Old[lo:hi], c.New[lo:hi]) {
 			continue
 		}
-		t := Type{Spec: ip.linked.Object.BTF, ID: v.Type}
+		t := expr.Type{Spec: ip.linked.Object.BTF, ID: v.Type}
 		if b, err := t.Spec.Type(v.Type); err == nil && b.Kind == btf.KindVar {
 			t.ID = b.Ref
 		}
-		out = append(out, fmt.Sprintf("%s: %s -> %s", v.Name, ip.Format(&Value{Type: t, Data: c.Old[lo:hi]}, FormatOptions{}), ip.Format(&Value{Type: t, Data: c.New[lo:hi]}, FormatOptions{})))
+		out = append(out, fmt.Sprintf("%s: %s -> %s", v.Name, ip.Format(&expr.Value{Type: t, Data: c.Old[lo:hi]}, expr.FormatOptions{}), ip.Format(&expr.Value{Type: t, Data: c.New[lo:hi]}, expr.FormatOptions{})))
 	}
 	return out
 }
 
 // Members lists the members of what an expression is or points to, for completion; an expression that is none has none.
-func (ip *inspector) Members(expr string) []string {
-	v, err := ip.Eval(expr)
-	if err != nil || v.isText || v.kind == aMap {
+func (ip *inspector) Members(text string) []string {
+	v, err := ip.Eval(text)
+	if err != nil || v.IsText || v.Kind == expr.WholeMap {
 		return nil
 	}
-	if v.kind == aPacket {
+	if v.Kind == expr.WholePacket {
 		var out []string
 		if h, err := ip.Headers(); err == nil {
 			for _, l := range h.Layers {
@@ -247,60 +248,60 @@ func (ip *inspector) Members(expr string) []string {
 		}
 		return out
 	}
-	if v.layer != nil {
-		return ip.layerNames(v)
+	if v.Layer != nil {
+		return ip.LayerNames(v)
 	}
 	t, addr := v.Type, v.Addr
-	if t.kind() == btf.KindPtr {
-		addr = ip.uint(v.Data)
-		if t, _ = t.elem(); t.kind() == btf.KindPtr {
+	if t.Kind() == btf.KindPtr {
+		addr = ip.Uint(v.Data)
+		if t, _ = t.Elem(); t.Kind() == btf.KindPtr {
 			return nil
 		}
 	}
-	if t = ip.layoutAt(t, addr); !t.isComposite() {
+	if t = ip.LayoutAt(t, addr); !t.IsComposite() {
 		return nil
 	}
 	return t.Spec.MemberNames(t.ID)
 }
 
 // Points returns where the value of an expression lies, or for a pointer in no memory what it points to.
-func (ip *inspector) Points(expr string) (uint64, bool) {
-	v, err := ip.Eval(expr)
+func (ip *inspector) Points(text string) (uint64, bool) {
+	v, err := ip.Eval(text)
 	switch {
 	case err != nil:
 		return 0, false
-	case v.kind == inMemory:
+	case v.Kind == expr.InMemory:
 		return v.Addr, true
-	case v.Type.kind() == btf.KindPtr && !v.isText && v.kind != aMap && v.kind != aPacket,
-		v.kind == inRegister && ip.addressName(ip.uint(v.Data)) != "":
-		return ip.uint(v.Data), true
+	case v.Type.Kind() == btf.KindPtr && !v.IsText && v.Kind != expr.WholeMap && v.Kind != expr.WholePacket,
+		v.Kind == expr.InRegister && ip.AddressName(ip.Uint(v.Data)) != "":
+		return ip.Uint(v.Data), true
 	}
 	return 0, false
 }
 
 // Declaration is the declaration of a type, or of the type of an expression: of what it points to, for a pointer.
 func (ip *inspector) Declaration(text string) (string, error) {
-	t, ok, err := ip.typeOfText(text)
+	t, ok, err := ip.TypeOfText(text)
 	if err != nil {
 		return "", err
 	}
 	if ok && t.Ptr == 0 {
-		return ip.declaration(t), nil
+		return ip.Declare(t), nil
 	}
 	if !ok {
 		v, err := ip.Eval(text)
 		if err != nil {
 			return "", err
 		}
-		if v.isText || v.kind == aMap || v.kind == aPacket {
+		if v.IsText || v.Kind == expr.WholeMap || v.Kind == expr.WholePacket {
 			return ip.TypeText(text)
 		}
 		t = v.Type
 	}
 	suffix := ""
-	for t.kind() == btf.KindPtr {
+	for t.Kind() == btf.KindPtr {
 		suffix += " *"
-		t, _ = t.elem()
+		t, _ = t.Elem()
 	}
-	return ip.declaration(t) + suffix, nil
+	return ip.Declare(t) + suffix, nil
 }

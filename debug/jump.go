@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/debug/expr"
 )
 
 // Jump makes the program continue at another instruction of the running function, without executing what lies between. Like
@@ -48,11 +50,11 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		return nil, err
 	}
 	if v, ok, err := s.local(name); !ok {
-		return nil, &UnknownError{What: "local variable", Name: name, Nearest: near(name, s.Names())}
+		return nil, &expr.UnknownError{What: "local variable", Name: name, Nearest: expr.Near(name, s.Names())}
 	} else if err == nil {
-		return &LastValue{Text: s.Format(v, FormatOptions{}), Place: s.Here(), Pos: s.Pos()}, nil
+		return &LastValue{Text: s.Format(v, expr.FormatOptions{}), Place: s.Here(), Pos: s.Pos()}, nil
 	}
-	s.unlook()
+	s.Unlook()
 	origin, frame, inline := s.Pos(), s.frame, s.inline
 	depth := s.m.Thread().Depth() - frame
 	defer func() { s.frame, s.inline = frame, inline }()
@@ -87,9 +89,9 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		if !ok || err != nil {
 			continue // there is a location, but its register is gone
 		}
-		out := &LastValue{Text: s.Format(v, FormatOptions{}), Place: s.Here(), Pos: pos, Ago: origin - pos}
-		s.unlook()
+		out := &LastValue{Text: s.Format(v, expr.FormatOptions{}), Place: s.Here(), Pos: pos, Ago: origin - pos}
+		s.Unlook()
 		return out, back(nil)
 	}
-	return nil, errors.Join(back(nil), &UnavailableError{name, "it had no value in this call of the function, as far as debug information says"})
+	return nil, errors.Join(back(nil), &expr.UnavailableError{Name: name, Why: "it had no value in this call of the function, as far as debug information says"})
 }

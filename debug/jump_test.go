@@ -3,6 +3,7 @@ package debug
 import (
 	"testing"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +16,7 @@ func TestLastKnown(t *testing.T) {
 	_, err = s.Continue(bg)
 	require.NoError(t, err)
 	_, err = s.Eval("list")
-	var gone *UnavailableError
+	var gone *expr.UnavailableError
 	require.ErrorAs(t, err, &gone)
 	before := s.Pos()
 	l, err := s.LastKnown(bg, "list")
@@ -26,7 +27,7 @@ func TestLastKnown(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, l.Text, print(t, s, "list"))
 	_, err = s.LastKnown(bg, "nothing")
-	var unknown *UnknownError
+	var unknown *expr.UnknownError
 	assert.ErrorAs(t, err, &unknown)
 }
 
@@ -62,11 +63,11 @@ func TestJump(t *testing.T) {
 // TestFunctionsOfExpressions: conversions of byte order are their own inverses, and narrow to their width.
 func TestFunctionsOfExpressions(t *testing.T) {
 	s := started(t, "debug/testdata/locals-O1-dwarf5.o", "locals")
-	for expr, want := range map[string]string{
+	for text, want := range map[string]string{
 		"ntohs(htons(0x1234)) == 0x1234": "1", "bpf_ntohs(0x10050)": "20480", "bpf_ntohl(1)": "16777216", "__bpf_ntohl(1)": "16777216", "htonll(1) == 1ull << 56": "1",
 		"sizeof(bpf_htons(1))": "2", "bpf_cpu_to_be32(0x11223344) == 0x44332211": "1", "offsetof(struct seen, delta)": "16",
 	} {
-		assert.Equal(t, want, print(t, s, expr), expr)
+		assert.Equal(t, want, print(t, s, text), text)
 	}
 	for _, bad := range []string{"ntohs()", "ntohs(1, 2)", "ntohs(", "offsetof(struct seen)", "offsetof(int, x)", "system(1)", "ntoh(1)"} {
 		_, err := s.Eval(bad)

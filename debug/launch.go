@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
@@ -158,7 +159,7 @@ func (la *launch) chosen(name string) (c *Case, prog string, err error) {
 	for _, c := range la.cases {
 		names = append(names, c.Name)
 	}
-	return nil, "", &UnknownError{What: "program", Name: name, Nearest: near(name, names)}
+	return nil, "", &expr.UnknownError{What: "program", Name: name, Nearest: expr.Near(name, names)}
 }
 
 // stage prepares a run of a case or a program.

@@ -3,6 +3,7 @@ package debug
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/loader"
@@ -32,7 +33,7 @@ func (fr *frames) mayKnow(name string, p Place) bool {
 }
 
 // localAnywhere is a variable of the innermost activation or of a function inlined there.
-func (fr *frames) localAnywhere(name string) (v *Value, ok bool, err error) {
+func (fr *frames) localAnywhere(name string) (v *expr.Value, ok bool, err error) {
 	n := len(fr.inlinedAt(fr.Here()))
 	for fr.inline = 0; fr.inline <= n; fr.inline++ {
 		if v, ok, err = fr.local(name); ok && err == nil {
@@ -47,7 +48,7 @@ type Local struct {
 	Name string
 	// Param means that it is an argument.
 	Param bool
-	Value *Value
+	Value *expr.Value
 	// Err is why there is no value: it was optimized out here, mostly.
 	Err error
 }
@@ -59,9 +60,9 @@ func (fr *frames) Locals() ([]Local, error) {
 	}
 	switch {
 	case fr.dwarfErr != nil:
-		return nil, &UnavailableError{"local variables", fr.dwarfErr.Error()}
+		return nil, &expr.UnavailableError{Name: "local variables", Why: fr.dwarfErr.Error()}
 	case fr.dwarf == nil:
-		return nil, &UnavailableError{"local variables", "the object has no DWARF (compile with -g and do not strip it)"}
+		return nil, &expr.UnavailableError{Name: "local variables", Why: "the object has no DWARF (compile with -g and do not strip it)"}
 	}
 	return fr.locals(), nil
 }
@@ -107,7 +108,7 @@ func (fr *frames) eachLocal(f func(v *scopes.Variable) bool) {
 }
 
 // local finds a local variable by name.
-func (fr *frames) local(name string) (v *Value, ok bool, err error) {
+func (fr *frames) local(name string) (v *expr.Value, ok bool, err error) {
 	fr.eachLocal(func(l *scopes.Variable) bool {
 		if l.Name != name {
 			return true
@@ -120,7 +121,7 @@ func (fr *frames) local(name string) (v *Value, ok bool, err error) {
 }
 
 // localOrArgument is the value of a variable. What the program was called with is known even where DWARF does not say.
-func (fr *frames) localOrArgument(l *scopes.Variable) (*Value, error) {
+func (fr *frames) localOrArgument(l *scopes.Variable) (*expr.Value, error) {
 	v, err := fr.localValue(l)
 	if err != nil && l.Param {
 		if p, ok, perr := fr.parameter(l.Name); ok && perr == nil {
@@ -130,52 +131,52 @@ func (fr *frames) localOrArgument(l *scopes.Variable) (*Value, error) {
 	return v, err
 }
 
-func (fr *frames) localValue(v *scopes.Variable) (*Value, error) {
-	t := Type{Spec: fr.dwarf.Spec, ID: v.Type}
+func (fr *frames) localValue(v *scopes.Variable) (*expr.Value, error) {
+	t := expr.Type{Spec: fr.dwarf.Spec, ID: v.Type}
 	if v.Constant != nil {
-		return fr.convert(fr.number(uint64(*v.Constant), true), t)
+		return fr.Convert(fr.Number(uint64(*v.Constant), true), t)
 	}
 	here := fr.Here()
 	addr, _ := fr.codeAddress(here)
-	expr, err := fr.dwarf.Location(v, addr)
+	text, err := fr.dwarf.Location(v, addr)
 	var w scopes.Where
 	if err == nil {
-		w, err = scopes.Locate(expr, fr.m.Memory().ByteOrder(), fr.machineState(here))
+		w, err = scopes.Locate(text, fr.m.Memory().ByteOrder(), fr.machineState(here))
 	}
 	if err != nil {
-		return nil, &UnavailableError{v.Name, err.Error()}
+		return nil, &expr.UnavailableError{Name: v.Name, Why: err.Error()}
 	}
 	switch w.Kind {
 	case scopes.InMemory:
-		return fr.at(t, w.Addr)
+		return fr.At(t, w.Addr)
 	case scopes.InRegister:
 		return fr.registerAs(v.Name, w.Reg, t)
 	}
 	if w.Bytes != nil {
-		size, err := t.size()
+		size, err := t.Size()
 		if err != nil || size > int64(len(w.Bytes)) {
-			return nil, &UnavailableError{v.Name, "its constant is cut short"}
+			return nil, &expr.UnavailableError{Name: v.Name, Why: "its constant is cut short"}
 		}
-		return &Value{Type: t, Data: w.Bytes[:size]}, nil
+		return &expr.Value{Type: t, Data: w.Bytes[:size]}, nil
 	}
-	out, err := fr.sized(v.Name, w.Value, t)
+	out, err := fr.Sized(v.Name, w.Value, t)
 	if err == nil && w.From != nil {
-		out.from = w.From
+		out.From = w.From
 	}
 	return out, err
 }
 
 // registerAs is a variable that lives in a register.
-func (fr *frames) registerAs(name string, reg int, t Type) (*Value, error) {
+func (fr *frames) registerAs(name string, reg int, t expr.Type) (*expr.Value, error) {
 	n, ok := fr.m.Thread().FrameReg(fr.frame, reg)
 	if !ok {
-		return nil, &UnavailableError{name, fmt.Sprintf("it is in r%d, which calls do not keep", reg)}
+		return nil, &expr.UnavailableError{Name: name, Why: fmt.Sprintf("it is in r%d, which calls do not keep", reg)}
 	}
-	v, err := fr.sized(name, n, t)
+	v, err := fr.Sized(name, n, t)
 	if err != nil {
 		return nil, err
 	}
-	v.kind, v.reg, v.frame = inRegister, reg, fr.frame
+	v.Kind, v.Reg, v.Frame = expr.InRegister, reg, fr.frame
 	return v, nil
 }
 
@@ -198,10 +199,10 @@ func (fr *frames) machineState(p Place) scopes.State {
 		},
 		Read: func(addr uint64, size int) (uint64, error) {
 			b := make([]byte, size)
-			if err := fr.peek(addr, b); err != nil {
+			if err := fr.Peek(addr, b); err != nil {
 				return 0, err
 			}
-			return fr.uint(b), nil
+			return fr.Uint(b), nil
 		},
 	}
 }
@@ -240,9 +241,9 @@ func frameSize(lp *loader.LinkedProgram, f loader.Func) int {
 }
 
 // hasLocals reports whether an expression names local variables of the selected frame.
-func (fr *frames) hasLocals(n node) bool {
+func (fr *frames) hasLocals(n expr.Node) bool {
 	found := false
-	eachName(n, func(name string) {
+	expr.EachName(n, func(name string) {
 		fr.eachLocal(func(v *scopes.Variable) bool {
 			found = found || v.Name == name
 			return !found

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -52,7 +53,7 @@ func TestLocalsInScopes(t *testing.T) {
 				}
 				for _, name := range []string{"chosen", "delta", "area"} {
 					if v, err := s.Eval(name); err == nil {
-						got[name] = s.Format(v, FormatOptions{})
+						got[name] = s.Format(v, expr.FormatOptions{})
 						seen[name]++
 					}
 				}
@@ -85,11 +86,11 @@ func TestLocals(t *testing.T) {
 			for _, e := range []string{"shape.kind", "shape.sides", "shape.area", "shape.dx", "list[0]", "list[3]", "*last", "n", "last - &list[0]", "sum"} {
 				v, err := s.Eval(e)
 				if err != nil {
-					var un *UnavailableError
+					var un *expr.UnavailableError
 					require.ErrorAs(t, err, &un, e)
 					continue
 				}
-				got[e] = s.Format(v, FormatOptions{})
+				got[e] = s.Format(v, expr.FormatOptions{})
 			}
 			locals, err := s.Locals()
 			require.NoError(t, err)
@@ -97,12 +98,12 @@ func TestLocals(t *testing.T) {
 			st, err = s.Continue(bg)
 			require.NoError(t, err)
 			require.Equal(t, Exited, st.Reason)
-			for expr, stored := range map[string]string{
+			for text, stored := range map[string]string{
 				"shape.kind": "seen.kind", "shape.sides": "seen.sides", "shape.area": "seen.area", "list[0]": "seen.first", "list[3]": "seen.last",
 				"*last": "seen.last", "n": "input", "sum": "seen.sum",
 			} {
-				if v, ok := got[expr]; ok {
-					assert.Equal(t, print(t, s, stored), v, expr)
+				if v, ok := got[text]; ok {
+					assert.Equal(t, print(t, s, stored), v, text)
 				}
 			}
 			assert.Equal(t, "-9", got["shape.dx"])
@@ -127,7 +128,7 @@ func TestLocalsOfCallers(t *testing.T) {
 	require.Equal(t, AtBreakpoint, st.Reason)
 	assert.Equal(t, "-3", print(t, s, "delta"))
 	_, err = s.Eval("shape")
-	var unknown *UnknownError
+	var unknown *expr.UnknownError
 	require.ErrorAs(t, err, &unknown, "a variable of the caller is not one of the callee")
 	require.NoError(t, s.SelectFrame(1))
 	assert.Equal(t, "17", print(t, s, "shape.sides"))
@@ -140,7 +141,7 @@ func TestLocalsOfCallers(t *testing.T) {
 func TestObjectsWithoutDWARF(t *testing.T) {
 	s := started(t, "examples/exec/exec.bpf.o", "on_exec")
 	_, err := s.Locals()
-	var un *UnavailableError
+	var un *expr.UnavailableError
 	require.ErrorAs(t, err, &un)
 	assert.Contains(t, err.Error(), "no DWARF")
 }

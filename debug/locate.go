@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -97,7 +98,7 @@ func (cm *codeMap) sourceFile(name string) (string, error) {
 		if len(files) == 0 {
 			return "", fmt.Errorf("no source file %q: the object has no line information", name)
 		}
-		return "", &UnknownError{What: "source file", Name: name, Nearest: near(name, bases)}
+		return "", &expr.UnknownError{What: "source file", Name: name, Nearest: expr.Near(name, bases)}
 	}
 	return "", fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
 }
@@ -220,7 +221,7 @@ func (cm *codeMap) locateName(name string) ([]Place, string, error) {
 	if _, ok := uapi.ParseFuncID(base); ok {
 		return nil, "", fmt.Errorf("no program calls %s", base)
 	}
-	return nil, "", &UnknownError{What: "function, helper or line", Name: base, Nearest: near(base, slices.Concat(cm.Functions(), cm.inlinedNames(), cm.HelperNames()))}
+	return nil, "", &expr.UnknownError{What: "function, helper or line", Name: base, Nearest: expr.Near(base, slices.Concat(cm.Functions(), cm.inlinedNames(), cm.HelperNames()))}
 }
 
 func (cm *codeMap) locateCore(text string) ([]Place, string, error) {
@@ -246,7 +247,7 @@ func (cm *codeMap) locateCore(text string) ([]Place, string, error) {
 	case text == "":
 		return nil, "", fmt.Errorf("CO-RE changed no instruction on this kernel")
 	}
-	return nil, "", &UnknownError{What: "CO-RE relocation of", Name: text, Nearest: near(text, fields)}
+	return nil, "", &expr.UnknownError{What: "CO-RE relocation of", Name: text, Nearest: expr.Near(text, fields)}
 }
 
 // AmbiguousError is a location that means several places where one is wanted.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -16,9 +17,9 @@ import (
 // Variables lists the global variables of the object.
 func (fr *frames) Variables() []string { return machine.VariableNames(fr.linked) }
 
-// evalName finds what a name means, innermost first: a local variable, an argument, a global variable, a map, something of the
+// EvalName finds what a name means, innermost first: a local variable, an argument, a global variable, a map, something of the
 // debugger's own (ctx, current, pkt), an enumerator, a kernel symbol.
-func (fr *frames) evalName(name string) (*Value, error) {
+func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	if v, ok, err := fr.local(name); ok || err != nil {
 		return v, err
 	}
@@ -30,35 +31,35 @@ func (fr *frames) evalName(name string) (*Value, error) {
 	}
 	for _, def := range fr.linked.Maps {
 		if def.Name == name {
-			return fr.mapValue(def)
+			return fr.MapValue(def)
 		}
 	}
 	switch name {
 	case "ctx":
 		return fr.context()
 	case "pkt":
-		return fr.packet()
+		return fr.Packet()
 	case "current":
 		return fr.current()
 	}
 	if v, ok, err := fr.hookArg(name); ok || err != nil {
 		return v, err
 	}
-	for _, sp := range fr.specs() {
+	for _, sp := range fr.Specs() {
 		if id, v, ok := sp.FindEnumerator(name); ok {
-			return fr.convert(fr.number(v, true), Type{Spec: sp, ID: id})
+			return fr.Convert(fr.Number(v, true), expr.Type{Spec: sp, ID: id})
 		}
 	}
 	switch name {
 	case "NULL", "false":
-		return fr.number(0, true), nil
+		return fr.Number(0, true), nil
 	case "true":
-		return fr.number(1, true), nil
+		return fr.Number(1, true), nil
 	}
 	if v, ok := fr.symbol(name); ok {
 		return v, nil
 	}
-	e := &UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: near(name, fr.Names())}
+	e := &expr.UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: expr.Near(name, fr.Names())}
 	if fr.dwarf == nil && fr.inSource(name) {
 		e.Hint = "local variables need DWARF, which the object does not have: compile with -g and do not strip it, or cast the register that holds the value, as in print *(struct task_struct *)$r6"
 	}
@@ -111,8 +112,8 @@ func (fr *frames) Names() []string {
 	return out
 }
 
-// evalReg is a name that begins with $: a register of the selected frame, or one of the debugger's own values.
-func (fr *frames) evalReg(name string) (*Value, error) {
+// EvalReg is a name that begins with $: a register of the selected frame, or one of the debugger's own values.
+func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	word := name[1:]
 	if word == "" || word == "$" {
 		word = strconv.Itoa(len(fr.history) - len(word))
@@ -128,18 +129,18 @@ func (fr *frames) evalReg(name string) (*Value, error) {
 	}
 	switch word {
 	case "seed":
-		return fr.number(fr.seed, false), nil
+		return fr.Number(fr.seed, false), nil
 	case "insns":
-		return fr.number(fr.Pos(), false), nil
+		return fr.Number(fr.Pos(), false), nil
 	}
 	if fr.state == Idle {
 		return nil, ErrIdle
 	}
 	switch word {
 	case "pc":
-		return fr.number(uint64(max(fr.Here().PC, 0)), false), nil
+		return fr.Number(uint64(max(fr.Here().PC, 0)), false), nil
 	case "cpu":
-		return fr.number(uint64(fr.m.Thread().CPU), true), nil
+		return fr.Number(uint64(fr.m.Thread().CPU), true), nil
 	case "retval":
 		return fr.register(0, 8)
 	case "fp", "sp":
@@ -153,18 +154,18 @@ func (fr *frames) evalReg(name string) (*Value, error) {
 			return fr.register(n, 8)
 		}
 	}
-	return nil, &UnknownError{What: "register or value", Name: name, Nearest: []string{"$r0 to $r10", "$pc", "$retval", "$insns"}}
+	return nil, &expr.UnknownError{What: "register or value", Name: name, Nearest: []string{"$r0 to $r10", "$pc", "$retval", "$insns"}}
 }
 
 // Remember makes a value $N for later expressions and returns N.
-func (fr *frames) Remember(v *Value) int {
+func (fr *frames) Remember(v *expr.Value) int {
 	fr.history = append(fr.history, v)
 	return len(fr.history)
 }
 
 // parameter is an argument of the function by its BTF. Arguments are in r1 to r5 at its first instruction and nowhere for
 // certain after it, but what the main program was called with is known all the time.
-func (fr *frames) parameter(name string) (*Value, bool, error) {
+func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
 		return nil, false, nil
 	}
@@ -182,17 +183,17 @@ func (fr *frames) parameter(name string) (*Value, bool, error) {
 		if p.Name != name || name == "" {
 			continue
 		}
-		t := Type{Spec: spec, ID: p.Type}
+		t := expr.Type{Spec: spec, ID: p.Type}
 		switch {
 		case f.Start == 0 && i == 0 && here.Prog == fr.run.Program() && fr.outermost():
-			v, err := fr.convert(fr.number(fr.run.Context().Addr, false), t)
+			v, err := fr.Convert(fr.Number(fr.run.Context().Addr, false), t)
 			return v, true, err
 		case fr.frame == 0 && here.PC == f.Start && i < 5:
 			v, err := fr.register(i+1, 8)
 			if err != nil {
 				return nil, true, err
 			}
-			c, err := fr.convert(v, t)
+			c, err := fr.Convert(v, t)
 			return c, true, err
 		}
 		why := "BTF knows arguments only at the first instruction of a function"
@@ -201,60 +202,60 @@ func (fr *frames) parameter(name string) (*Value, bool, error) {
 		} else {
 			why = "optimized out here"
 		}
-		return nil, true, &UnavailableError{name, why}
+		return nil, true, &expr.UnavailableError{Name: name, Why: why}
 	}
 	return nil, false, nil
 }
 
 // global is a global variable of the object.
-func (fr *frames) global(name string) (*Value, bool, error) {
+func (fr *frames) global(name string) (*expr.Value, bool, error) {
 	def, vr, ok := machine.Variable(fr.linked, name)
 	if !ok {
 		return nil, false, nil
 	}
-	base, err := fr.sectionBase(def)
+	base, err := fr.SectionBase(def)
 	if err != nil {
 		return nil, true, fmt.Errorf("%s: %w", name, err)
 	}
-	t := Type{Spec: fr.linked.Object.BTF, ID: vr.Type}
+	t := expr.Type{Spec: fr.linked.Object.BTF, ID: vr.Type}
 	if b, err := t.Spec.Type(vr.Type); err == nil && b.Kind == btf.KindVar {
 		t.ID = b.Ref
 	}
-	v, err := fr.at(t, base+uint64(vr.Off))
+	v, err := fr.At(t, base+uint64(vr.Off))
 	return v, true, err
 }
 
 // context is what the program was called with.
-func (fr *frames) context() (*Value, error) {
+func (fr *frames) context() (*expr.Value, error) {
 	if !fr.live() {
-		return nil, &UnavailableError{"ctx", "no program is running"}
+		return nil, &expr.UnavailableError{Name: "ctx", Why: "no program is running"}
 	}
 	c := fr.run.Context()
 	if spec := fr.linked.Object.BTF; spec != nil {
 		if fn, err := spec.Type(fr.run.Program().FuncType); err == nil && fn.Kind == btf.KindFunc {
 			if p := spec.SkipMods(fn.Ref).Params; len(p) > 0 {
-				return fr.convert(fr.number(c.Addr, false), Type{Spec: spec, ID: p[0].Type})
+				return fr.Convert(fr.Number(c.Addr, false), expr.Type{Spec: spec, ID: p[0].Type})
 			}
 		}
 	}
 	if t, err := fr.FindType("struct", c.Type); err == nil {
-		return fr.pointerTo(t, c.Addr), nil
+		return fr.PointerTo(t, c.Addr), nil
 	}
-	return fr.pointerTo(fr.basic.named("unsigned long long"), c.Addr), nil
+	return fr.PointerTo(fr.Basic.Named("unsigned long long"), c.Addr), nil
 }
 
 // current is the task the program runs in.
-func (fr *frames) current() (*Value, error) {
-	fr.looking()
+func (fr *frames) current() (*expr.Value, error) {
+	fr.Looking()
 	task := fr.m.Kernel().Current()
 	if task == nil {
-		return nil, &UnavailableError{"current", "the kernel's BTF has no task_struct"}
+		return nil, &expr.UnavailableError{Name: "current", Why: "the kernel's BTF has no task_struct"}
 	}
-	return fr.pointerTo(Type{Spec: task.Spec(), ID: task.Type()}, task.Addr()), nil
+	return fr.PointerTo(expr.Type{Spec: task.Spec(), ID: task.Type()}, task.Addr()), nil
 }
 
 // hookArg is an argument of the traced function or event, by the name the kernel gives it.
-func (fr *frames) hookArg(name string) (*Value, bool, error) {
+func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
 		return nil, false, nil
 	}
@@ -269,7 +270,7 @@ func (fr *frames) hookArg(name string) (*Value, bool, error) {
 }
 
 // symbol is a kernel function or variable, as far as the target knows it.
-func (fr *frames) symbol(name string) (*Value, bool) {
+func (fr *frames) symbol(name string) (*expr.Value, bool) {
 	if fr.linked.Target.BTF == nil || strings.HasPrefix(name, "__") && len(name) < 4 {
 		return nil, false
 	}
@@ -277,5 +278,5 @@ func (fr *frames) symbol(name string) (*Value, bool) {
 	if !ok {
 		return nil, false
 	}
-	return fr.pointerTo(fr.basic.named("void"), addr), true
+	return fr.PointerTo(fr.Basic.Named("void"), addr), true
 }

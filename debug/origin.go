@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -13,8 +14,8 @@ type namer struct {
 	*selection
 	*timeline
 	*codeMap
-	*memory
-	*printer
+	*expr.Memory
+	*expr.Printer
 	*frames
 	defaults bool // fields that nobody set have default values
 }
@@ -70,7 +71,7 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 // globalName names a global variable or a map element.
 func (na *namer) globalName(addr uint64) string {
 	for _, def := range na.linked.Maps {
-		base, err := na.sectionBase(def)
+		base, err := na.SectionBase(def)
 		if len(def.Vars) == 0 || err != nil {
 			continue
 		}
@@ -83,7 +84,7 @@ func (na *namer) globalName(addr uint64) string {
 			}
 		}
 	}
-	return na.addressName(addr)
+	return na.AddressName(addr)
 }
 
 // contextOrigin names a place in what the program was called with.
@@ -100,7 +101,7 @@ func (na *namer) contextOrigin(addr uint64) string {
 		at := uint64(0)
 		for _, a := range c.Args {
 			n := uint64(8)
-			if size, err := (Type{Spec: a.Spec, ID: a.Type}).size(); err == nil && size > 8 {
+			if size, err := (expr.Type{Spec: a.Spec, ID: a.Type}).Size(); err == nil && size > 8 {
 				n = 16
 			}
 			if off >= at && off < at+n {
@@ -113,7 +114,7 @@ func (na *namer) contextOrigin(addr uint64) string {
 		}
 	}
 	if t, err := na.FindType("struct", c.Type); err == nil {
-		if path := fieldAt(t, off); path != "" {
+		if path := expr.FieldAt(t, off); path != "" {
 			text := fmt.Sprintf("context field %s.%s", c.Type, path)
 			for _, a := range c.Args {
 				if a.Name != "" && a.Value != 0 && c.Type == "pt_regs" {
@@ -125,12 +126,12 @@ func (na *namer) contextOrigin(addr uint64) string {
 			return text
 		}
 	}
-	return na.addressName(addr)
+	return na.AddressName(addr)
 }
 
 // packetOrigin names a place in the packet.
 func (na *namer) packetOrigin(addr uint64, size int) string {
-	pkt, err := na.packet()
+	pkt, err := na.Packet()
 	if err != nil || addr < pkt.Addr {
 		return "packet metadata"
 	}
@@ -139,7 +140,7 @@ func (na *namer) packetOrigin(addr uint64, size int) string {
 	if size > 1 {
 		text = fmt.Sprintf("packet bytes %d to %d", off, off+uint64(size)-1)
 	}
-	if name := na.packetField(off); name != "" {
+	if name := na.PacketField(off); name != "" {
 		text += " (" + name + ")"
 	}
 	return text

@@ -29,7 +29,7 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	if err := s.mayRun(); err != nil {
 		return nil, err
 	}
-	s.unlook()
+	s.Unlook()
 	s.select0()
 	s.hits = s.hits[:0]
 	s.resetSoft()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -33,11 +34,11 @@ type SourceMapping struct{ From, To string }
 type Session struct {
 	*subject
 	*codeMap
-	*types
-	*memory
-	*values
-	*printer
-	*evaluator
+	*expr.Types
+	*expr.Memory
+	*expr.Values
+	*expr.Printer
+	*expr.Evaluator
 	*timeline
 	*launch
 	*selection
@@ -59,24 +60,24 @@ type Session struct {
 func compose(cfg Config) *Session {
 	s := &Session{cfg: cfg, subject: &subject{}, selection: &selection{}}
 	s.codeMap = &codeMap{subject: s.subject, dirs: cfg.SourceDirs, moved: cfg.SourceMap}
-	s.evaluator = newEvaluator()
-	s.printer = s.evaluator.printer
-	s.values = s.printer.values
-	s.types, s.memory = s.values.types, s.values.memory
-	s.timeline = &timeline{subject: s.subject, memory: s.memory, selection: s.selection}
+	s.Evaluator = expr.NewEvaluator()
+	s.Printer = s.Evaluator.Printer
+	s.Values = s.Printer.Values
+	s.Types, s.Memory = s.Values.Types, s.Values.Memory
+	s.timeline = &timeline{subject: s.subject, Memory: s.Memory, selection: s.selection}
 	s.launch = &launch{subject: s.subject, base: cfg.Input, in: cfg.Input}
-	s.frames = &frames{subject: s.subject, codeMap: s.codeMap, printer: s.printer, timeline: s.timeline, selection: s.selection, seed: cfg.Machine.Seed}
-	s.stops = &stops{subject: s.subject, memory: s.memory, codeMap: s.codeMap, values: s.values, printer: s.printer, evaluator: s.evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames}
-	s.namer = &namer{subject: s.subject, memory: s.memory, codeMap: s.codeMap, timeline: s.timeline, selection: s.selection, printer: s.printer, frames: s.frames, defaults: cfg.Machine.Mode == kernel.ModeDefault}
-	s.inspector = &inspector{subject: s.subject, memory: s.memory, codeMap: s.codeMap, values: s.values, printer: s.printer, evaluator: s.evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames, launch: s.launch}
+	s.frames = &frames{subject: s.subject, codeMap: s.codeMap, Printer: s.Printer, timeline: s.timeline, selection: s.selection, seed: cfg.Machine.Seed}
+	s.stops = &stops{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, Values: s.Values, Printer: s.Printer, Evaluator: s.Evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames}
+	s.namer = &namer{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, timeline: s.timeline, selection: s.selection, Printer: s.Printer, frames: s.frames, defaults: cfg.Machine.Mode == kernel.ModeDefault}
+	s.inspector = &inspector{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, Values: s.Values, Printer: s.Printer, Evaluator: s.Evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames, launch: s.launch}
 	s.checkpoints = &checkpoints{subject: s.subject, frames: s.frames}
-	s.tracing = &tracing{subject: s.subject, codeMap: s.codeMap, timeline: s.timeline, printer: s.printer, selection: s.selection, frames: s.frames, inspector: s.inspector, namer: s.namer}
+	s.tracing = &tracing{subject: s.subject, codeMap: s.codeMap, timeline: s.timeline, Printer: s.Printer, selection: s.selection, frames: s.frames, inspector: s.inspector, namer: s.namer}
 	// Rooms ask those after them only through these.
-	s.values.now = s.timeline
-	s.evaluator.names = s.frames
-	s.printer.text = s.codeMap
-	s.memory.refresh = s.stops.rewatch
-	s.timeline.assign = func(text string) { _, _ = s.assignNow(text) }
+	s.Values.Now = s.timeline
+	s.Evaluator.Scope = s.frames
+	s.Printer.Code = s.codeMap
+	s.Memory.Refresh = s.stops.rewatch
+	s.timeline.assign = func(text string) { _, _ = s.AssignNow(text) }
 	return s
 }
 
@@ -130,7 +131,7 @@ func (s *Session) StartContext(ctx context.Context, name string) (*Stop, error) 
 	if err != nil {
 		return nil, err
 	}
-	s.unlook()
+	s.Unlook()
 	if s.state == Running {
 		s.leave()
 		s.m.Restore(s.start)
@@ -154,7 +155,7 @@ func (s *Session) Restart() (*Stop, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	s.unlook()
+	s.Unlook()
 	s.rewind()
 	s.applyEdits()
 	return s.stopped(Started), nil
@@ -162,7 +163,7 @@ func (s *Session) Restart() (*Stop, error) {
 
 // Reset puts the machine into the state before the first run of the session.
 func (s *Session) Reset() {
-	s.unlook()
+	s.Unlook()
 	s.leave()
 	s.m.Restore(s.fresh)
 	s.state, s.edits, s.marks, s.ways, s.result, s.end, s.start = Idle, nil, nil, nil, nil, 0, nil

@@ -3,6 +3,7 @@ package debug
 import (
 	"context"
 	"encoding/binary"
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -42,11 +43,11 @@ func started(t testing.TB, path, prog string) *Session {
 }
 
 // print evaluates an expression and writes it.
-func print(t testing.TB, s *Session, expr string) string {
+func print(t testing.TB, s *Session, text string) string {
 	t.Helper()
-	v, err := s.Eval(expr)
-	require.NoError(t, err, expr)
-	return s.Format(v, FormatOptions{})
+	v, err := s.Eval(text)
+	require.NoError(t, err, text)
+	return s.Format(v, expr.FormatOptions{})
 }
 
 var bg = context.Background()

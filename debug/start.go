@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/debug/scopes"
 	"github.com/bpfrun/bpfrun/loader"
 )
@@ -29,7 +30,7 @@ func (s *Session) install(t Target) error {
 	if s.dwarf != nil {
 		types = s.dwarf.Spec
 	}
-	if err := s.use(t.Machine, types); err != nil {
+	if err := s.Use(t.Machine, types); err != nil {
 		return err
 	}
 	s.m, s.linked, s.cases = t.Machine, t.Machine.Linked(), t.Cases
@@ -120,7 +121,7 @@ func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) 
 	if s.cfg.Kernel == nil {
 		return nil, errors.New("this session was started without a way to load other kernels")
 	}
-	s.unlook()
+	s.Unlook()
 	var at point
 	running := s.state != Idle
 	if running {
@@ -169,8 +170,8 @@ func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) 
 func (s *Session) carryOver(edits int) []string {
 	var notes []string
 	for _, v := range s.history {
-		if v.kind == inMemory || v.kind == inRegister {
-			v.kind = computed // the value stays, where it was is no more
+		if v.Kind == expr.InMemory || v.Kind == expr.InRegister {
+			v.Kind = expr.Computed // the value stays, where it was is no more
 		}
 	}
 	for _, b := range s.breaks {

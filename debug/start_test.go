@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -126,7 +127,7 @@ func TestCases(t *testing.T) {
 		assert.Contains(t, steps(o), "kernel field task_struct.tgid of shell")
 	}
 	_, err = s.Start("a user runs crul")
-	var unknown *UnknownError
+	var unknown *expr.UnknownError
 	require.ErrorAs(t, err, &unknown)
 	assert.Contains(t, unknown.Nearest, "a user runs curl")
 	_, err = s.Start("on_exec")

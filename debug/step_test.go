@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -29,7 +30,7 @@ func journey(t *testing.T, s *Session, most int) []map[string]string {
 	var out []map[string]string
 	for range most {
 		v := s.see()
-		s.unlook()
+		s.Unlook()
 		v.values["place"] = fmt.Sprint(s.Here(), s.m.Thread().Depth())
 		out = append(out, v.values)
 		st, err := s.StepInsn(bg, 1)
@@ -55,7 +56,7 @@ func TestReversible(t *testing.T) {
 					return
 				}
 				v := s.see()
-				s.unlook()
+				s.Unlook()
 				v.values["place"] = fmt.Sprint(s.Here(), s.m.Thread().Depth())
 				require.Equal(t, steps[pos], v.values, "%s to %d", what, pos)
 			}
@@ -348,7 +349,7 @@ func TestRuns(t *testing.T) {
 	_, err := s.Continue(bg)
 	require.ErrorIs(t, err, ErrIdle)
 	_, err = s.Start("on_exce")
-	var unknown *UnknownError
+	var unknown *expr.UnknownError
 	require.ErrorAs(t, err, &unknown)
 	assert.Equal(t, []string{"on_exec"}, unknown.Nearest)
 	_, err = s.Start("")

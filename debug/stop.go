@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -57,7 +58,7 @@ type Stop struct {
 	// Result is what the run did when it ended.
 	Result *machine.Result
 	// Value is r0 of a finished function, typed when its return type is known.
-	Value *Value
+	Value *expr.Value
 	// Notes say what else happened, in sentences.
 	Notes []string
 	// Err is why a condition of a breakpoint here could not be decided.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/mem"
@@ -17,7 +18,7 @@ import (
 // breakpoints; where to stop is left to Session.
 type timeline struct {
 	*subject
-	*memory
+	*expr.Memory
 	*selection
 
 	state  State
@@ -34,10 +35,10 @@ type timeline struct {
 	assign func(text string)
 }
 
-// idle, packetNow, packetStart and sent make it the activity of values.
-func (tl *timeline) idle() bool { return tl.state == Idle }
+// Idle, packetNow, packetStart and sent make it the activity of values.
+func (tl *timeline) Idle() bool { return tl.state == Idle }
 
-func (tl *timeline) packetNow() (addr uint64, data []byte, ok bool) {
+func (tl *timeline) PacketNow() (addr uint64, data []byte, ok bool) {
 	if tl.state == Idle || tl.run.Context().Packet == nil {
 		return 0, nil, false
 	}
@@ -45,14 +46,14 @@ func (tl *timeline) packetNow() (addr uint64, data []byte, ok bool) {
 	return p.Data(), p.Bytes(), true
 }
 
-func (tl *timeline) packetStart() packet.Start {
+func (tl *timeline) PacketStart() packet.Start {
 	if progtype.Of(tl.run.Program().Type).Layer == progtype.Network {
 		return packet.Network
 	}
 	return packet.Ethernet
 }
 
-func (tl *timeline) sent(def *loader.Map) (records [][]byte, ok bool) {
+func (tl *timeline) Sent(def *loader.Map) (records [][]byte, ok bool) {
 	if tl.state != Ended || tl.result == nil {
 		return nil, false
 	}
@@ -68,15 +69,8 @@ func (tl *timeline) sent(def *loader.Map) (records [][]byte, ok bool) {
 type edit struct {
 	pos   uint64
 	frame int
-	text  string // the assignment
-	dst   stored // what it changed
-}
-
-// stored is where an assignment stored its value.
-type stored struct {
-	isReg      bool
-	depth, reg int
-	addr, size uint64
+	text  string      // the assignment
+	dst   expr.Stored // what it changed
 }
 
 // applyEdits makes the changes that belong to the position.
@@ -199,7 +193,7 @@ func (tl *timeline) rewind() { tl.resume(&tl.ways[0]) }
 
 // goTo moves to position n, or to the end when the run ends before.
 func (tl *timeline) goTo(ctx context.Context, n uint64) error {
-	tl.unlook()
+	tl.Unlook()
 	back := n < tl.Pos() || tl.state == Ended && n < tl.end
 	if w := tl.wayTo(n); back || tl.state == Running && w.pos > tl.Pos() {
 		tl.resume(w)

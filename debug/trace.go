@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
@@ -11,7 +12,7 @@ import (
 type tracing struct {
 	*subject
 	*selection
-	*printer
+	*expr.Printer
 	*timeline
 	*codeMap
 	*frames
@@ -53,7 +54,7 @@ func ParseTracing(word string) (Tracing, error) {
 	case "reads":
 		return TraceKernel, nil
 	}
-	return 0, &UnknownError{What: "kind of trace", Name: word, Nearest: tracingNames}
+	return 0, &expr.UnknownError{What: "kind of trace", Name: word, Nearest: tracingNames}
 }
 
 // String lists what is traced.
@@ -152,7 +153,7 @@ func (x *tracer) after() {
 	if x.call != "" {
 		switch {
 		case same:
-			x.tell(TraceHelpers, x.call+" = "+s.argText(t.Reg(0)))
+			x.tell(TraceHelpers, x.call+" = "+s.ArgText(t.Reg(0)))
 		case s.state == Running:
 			x.tell(TraceHelpers, x.call+" calls back")
 		default:
@@ -181,7 +182,7 @@ func (x *tracer) changed(now *[256]uint64) string {
 	var out []string
 	for i, was := range x.regs {
 		if now[i] != was {
-			out = append(out, fmt.Sprintf("r%d = %s", i, x.s.argText(now[i])))
+			out = append(out, fmt.Sprintf("r%d = %s", i, x.s.ArgText(now[i])))
 		}
 	}
 	if len(out) == 0 {

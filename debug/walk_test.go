@@ -38,7 +38,7 @@ func TestListWalks(t *testing.T) {
 	t.Cleanup(s.Close)
 	_, err = s.Start("")
 	require.NoError(t, err)
-	for expr, want := range map[string]string{
+	for text, want := range map[string]string{
 		"list_for_each(current->children, struct task_struct, sibling, comm)":            `["one", "two"]`,
 		"list_for_each_entry(&current->children, struct task_struct, sibling, pid)":      "[11, 12]",
 		"list_for_each(current->children, struct task_struct, sibling)[1]->comm":         `"two"`,
@@ -46,9 +46,9 @@ func TestListWalks(t *testing.T) {
 		"sizeof(list_for_each(current->children, struct task_struct, sibling, comm)[0])": "16",
 		"current->comm[0]@3": `"par"`,
 	} {
-		assert.Equal(t, want, print(t, s, expr), expr)
+		assert.Equal(t, want, print(t, s, text), text)
 	}
-	for expr, want := range map[string]string{
+	for text, want := range map[string]string{
 		"list_for_each(current->children, struct task_struct, siblin)":      "nearest: sibling",
 		"list_for_each(current->children, int, sibling)":                    "no members",
 		"list_for_each(current->children, struct task_struct, sibling)[2]":  "has 2 entries",
@@ -57,7 +57,7 @@ func TestListWalks(t *testing.T) {
 		"$r1@2":                                                             "in memory",
 		"current->comm[0]@0":                                                "number of elements",
 	} {
-		_, err := s.Eval(expr)
-		require.ErrorContains(t, err, want, expr)
+		_, err := s.Eval(text)
+		require.ErrorContains(t, err, want, text)
 	}
 }

@@ -3,6 +3,8 @@ package debug
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/debug/expr"
 )
 
 // Watch is a watchpoint. One on memory costs nothing while that memory is left alone; one on anything else (a register, an
@@ -10,7 +12,7 @@ import (
 type Watch struct {
 	ID   int
 	Expr string
-	expr node
+	expr expr.Node
 	// Read and Write say which accesses stop the program. A write stops it when it changes the value.
 	Read, Write bool
 	Enabled     bool
@@ -27,7 +29,7 @@ type Watch struct {
 	id    int    // in mem
 	last  []byte // the value seen last, nil when there was none
 	text  string
-	value *Value // of an evaluated one that is not a map or packet, which is written when it changes
+	value *expr.Value // of an evaluated one that is not a map or packet, which is written when it changes
 }
 
 // Soft reports whether the watchpoint is evaluated after every instruction.
@@ -48,30 +50,30 @@ const maxWatched = 1 << 16
 
 // AddWatch watches an expression for reads, writes or both. Going on, the program stops after the access; going backwards,
 // before it.
-func (sp *stops) AddWatch(expr string, read, write bool) (*Watch, error) {
+func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	if sp.state == Ended {
 		return nil, ErrEnded
 	}
-	n, err := sp.parse(expr)
+	n, err := sp.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{Expr: expr, expr: n, Read: read, Write: write, Enabled: true}
+	w := &Watch{Expr: text, expr: n, Read: read, Write: write, Enabled: true}
 	if sp.live() && sp.hasLocals(n) {
 		w.framed, w.depth = true, sp.m.Thread().Depth()-sp.frame
 	}
-	v, err := sp.eval(n)
+	v, err := sp.EvalNode(n)
 	switch {
-	case err != nil && !isAbsent(err):
+	case err != nil && !expr.IsAbsent(err):
 		return nil, err
-	case err != nil || v.kind != inMemory:
+	case err != nil || v.Kind != expr.InMemory:
 		if read {
-			return nil, fmt.Errorf("only memory can be watched for reads, %s is none now", expr)
+			return nil, fmt.Errorf("only memory can be watched for reads, %s is none now", text)
 		}
 	case len(v.Data) > maxWatched:
-		return nil, fmt.Errorf("%s has %d bytes, at most %d can be watched", expr, len(v.Data), maxWatched)
+		return nil, fmt.Errorf("%s has %d bytes, at most %d can be watched", text, len(v.Data), maxWatched)
 	case !sp.lasting(v.Addr):
-		return nil, fmt.Errorf("%s: the simulated kernel makes this object when the program asks for it: step to where it is used", expr)
+		return nil, fmt.Errorf("%s: the simulated kernel makes this object when the program asks for it: step to where it is used", text)
 	default:
 		w.Addr, w.Size = v.Addr, uint64(len(v.Data))
 	}
@@ -84,7 +86,7 @@ func (sp *stops) AddWatch(expr string, read, write bool) (*Watch, error) {
 
 // lasting reports whether memory at addr is there without having been looked at.
 func (sp *stops) lasting(addr uint64) bool {
-	sp.unlook()
+	sp.Unlook()
 	return sp.m.Memory().Find(addr) != nil
 }
 
@@ -128,10 +130,10 @@ func (sp *stops) resetSoft() {
 
 // watched reads a watchpoint's value without leaving a trace; nil when there is none.
 func (sp *stops) watched(w *Watch) ([]byte, string) {
-	defer sp.unlook()
+	defer sp.Unlook()
 	if !w.Soft() {
 		b := make([]byte, w.Size)
-		if sp.peek(w.Addr, b) != nil {
+		if sp.Peek(w.Addr, b) != nil {
 			return nil, ""
 		}
 		return b, sp.watchText(w)
@@ -145,16 +147,16 @@ func (sp *stops) watched(w *Watch) ([]byte, string) {
 		sp.frame, sp.inline = d-w.depth, sp.inlineOf(d-w.depth, w)
 		defer func() { sp.frame, sp.inline = frame, inline }()
 	}
-	v, err := sp.eval(w.expr)
+	v, err := sp.EvalNode(w.expr)
 	if err != nil {
-		if w.framed && !isAbsent(err) {
+		if w.framed && !expr.IsAbsent(err) {
 			return w.last, w.text // it cannot be told at this instruction
 		}
 		w.value = nil
 		return nil, ""
 	}
-	if v.kind == aMap || v.kind == aPacket || v.walk != nil {
-		text := sp.Format(v, FormatOptions{})
+	if v.Kind == expr.WholeMap || v.Kind == expr.WholePacket || v.Walk != nil {
+		text := sp.Format(v, expr.FormatOptions{})
 		return []byte(text), text // of what has parts, what can be shown
 	}
 	w.value = v
@@ -178,17 +180,17 @@ func (sp *stops) inlineOf(frame int, w *Watch) int {
 // textNow is the text of the value that was seen last.
 func (sp *stops) textNow(w *Watch) string {
 	if w.text == "" && w.last != nil && w.value != nil {
-		w.text = sp.Format(w.value, FormatOptions{})
+		w.text = sp.Format(w.value, expr.FormatOptions{})
 	}
 	return w.text
 }
 
 func (sp *stops) watchText(w *Watch) string {
-	v, err := sp.eval(w.expr)
+	v, err := sp.EvalNode(w.expr)
 	if err != nil {
 		return "<" + err.Error() + ">"
 	}
-	return sp.Format(v, FormatOptions{})
+	return sp.Format(v, expr.FormatOptions{})
 }
 
 // takeHits returns what the watchpoints saw in the last instruction and forgets it.
@@ -232,7 +234,7 @@ func (sp *stops) takeHits() []WatchHit {
 			continue
 		}
 		if oldText == "" && old != nil && oldValue != nil {
-			oldText = sp.Format(oldValue, FormatOptions{})
+			oldText = sp.Format(oldValue, expr.FormatOptions{})
 		}
 		text = sp.textNow(w)
 		if oldText == "" {

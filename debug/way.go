@@ -77,12 +77,12 @@ func (tl *timeline) dropWays(pos uint64) {
 
 // resume goes to a state that was kept.
 func (tl *timeline) resume(w *way) {
-	tl.clean = nil // the state that was kept replaces it
+	tl.Forget() // the state that was kept replaces it
 	tl.run, tl.done, tl.hits = w.run, w.done, nil
 	tl.select0()
 	tl.run.Return(w.mark)
 	tl.state = Running
-	tl.refresh()
+	tl.Refresh()
 }
 
 // prepareBack keeps states at growing distances before a position, in one pass over the run, so that a search that goes back from it

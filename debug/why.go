@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/bpfrun/bpfrun/decode"
 )
 
@@ -26,19 +27,19 @@ const maxOrigins = 100
 
 // Why finds where the value of an expression came from: back through instructions, stack slots and helper calls to kernel
 // fields, packet bytes, map elements, arguments and constants. The session stands where it stood.
-func (s *Session) Why(ctx context.Context, expr string) (*Origin, error) {
+func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	n, err := s.parse(expr)
+	n, err := s.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.eval(n)
+	v, err := s.EvalNode(n)
 	if err != nil {
 		return nil, err
 	}
-	root := &Origin{Pos: s.Pos(), Text: expr + " = " + s.Format(v, FormatOptions{})}
+	root := &Origin{Pos: s.Pos(), Text: text + " = " + s.Format(v, expr.FormatOptions{})}
 	w := &why{s: s, ctx: ctx, trail: trail{s: s, ctx: ctx}, seen: map[want]bool{}}
 	wants, err := w.targets(n)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Session) Why(ctx context.Context, expr string) (*Origin, error) {
 		root.From = []*Origin{{Pos: root.Pos, Text: "a constant of the expression"}}
 		return root, nil
 	}
-	s.unlook()
+	s.Unlook()
 	origin, frame, inline := s.Pos(), s.frame, s.inline
 	watch := s.m.Memory().OnWatch
 	s.m.Memory().OnWatch = w.spied
@@ -77,7 +78,7 @@ type want struct {
 	reg   int
 	addr  uint64 // of memory
 	size  int
-	rec   recordRef
+	rec   expr.RecordRef
 }
 
 type wantKind uint8
@@ -101,8 +102,8 @@ type why struct {
 }
 
 // targets are the registers and the memory an expression takes its value from.
-func (w *why) targets(n node) ([]want, error) {
-	inputs, err := w.s.inputs(n)
+func (w *why) targets(n expr.Node) ([]want, error) {
+	inputs, err := w.s.Inputs(n)
 	if err != nil {
 		return nil, err
 	}
@@ -120,20 +121,20 @@ func (w *why) targets(n node) ([]want, error) {
 }
 
 // target is the register or the memory that a value lies in; ok is false for a value that lies nowhere.
-func (w *why) target(v *Value) (at want, ok bool, err error) {
+func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	s := w.s
 	at = want{pos: s.Pos(), kind: wantMemory}
 	switch {
-	case v.rec != nil:
-		at.kind, at.rec, at.size = wantRecord, *v.rec, len(v.Data)
-	case v.kind == inRegister:
-		at.kind, at.reg, at.depth = wantRegister, v.reg, s.m.Thread().Depth()-v.frame
-	case v.kind == aMap:
-		return at, false, fmt.Errorf("%s is a map: ask for one of its elements", v.name)
-	case v.kind == inMemory || v.kind == aPacket:
+	case v.Rec != nil:
+		at.kind, at.rec, at.size = wantRecord, *v.Rec, len(v.Data)
+	case v.Kind == expr.InRegister:
+		at.kind, at.reg, at.depth = wantRegister, v.Reg, s.m.Thread().Depth()-v.Frame
+	case v.Kind == expr.WholeMap:
+		return at, false, fmt.Errorf("%s is a map: ask for one of its elements", v.Name)
+	case v.Kind == expr.InMemory || v.Kind == expr.WholePacket:
 		at.addr, at.size = v.Addr, len(v.Data)
-	case v.from != nil: // a value that debug information computes from a register
-		at.kind, at.reg, at.depth = wantRegister, *v.from, s.m.Thread().Depth()-s.frame
+	case v.From != nil: // a value that debug information computes from a register
+		at.kind, at.reg, at.depth = wantRegister, *v.From, s.m.Thread().Depth()-s.frame
 	default:
 		return at, false, nil
 	}
@@ -217,7 +218,7 @@ func (w *why) register(x want) ([]step, error) {
 		since = 0
 	}
 	for _, e := range slices.Backward(s.edits) {
-		if e.dst.isReg && e.dst.reg == x.reg && e.dst.depth == x.depth && e.pos <= x.pos && (e.pos > since || def.kind == fromStart) {
+		if e.dst.IsReg && e.dst.Reg == x.reg && e.dst.Depth == x.depth && e.pos <= x.pos && (e.pos > since || def.kind == fromStart) {
 			return begin(e.pos, "set by you after %d instructions: %s", e.pos, e.text), nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/debug/expr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -35,7 +36,7 @@ func TestWhy(t *testing.T) {
 	require.NoError(t, err)
 	for _, tt := range []struct {
 		s    *Session
-		expr string
+		text string
 		want []string
 	}{
 		{exec, "events[0].ppid", []string{"bpf_ringbuf_submit", "bpf_probe_read_kernel", "kernel field task_struct.tgid of current.real_parent"}},
@@ -51,18 +52,18 @@ func TestWhy(t *testing.T) {
 		{locals, "7", []string{"a constant"}},
 	} {
 		before := tt.s.Pos()
-		o, err := tt.s.Why(bg, tt.expr)
-		require.NoError(t, err, tt.expr)
+		o, err := tt.s.Why(bg, tt.text)
+		require.NoError(t, err, tt.text)
 		got := steps(o)
 		for _, w := range tt.want {
-			assert.Contains(t, got, w, tt.expr)
+			assert.Contains(t, got, w, tt.text)
 		}
-		assert.Equal(t, before, tt.s.Pos(), tt.expr)
-		assert.Equal(t, Ended, tt.s.State(), tt.expr)
+		assert.Equal(t, before, tt.s.Pos(), tt.text)
+		assert.Equal(t, Ended, tt.s.State(), tt.text)
 	}
-	for expr, want := range map[string]string{"execs_by_uid": "is a map", "nonsense": "no symbol", "1 ? 2 : 3": "choose a side", "$r1 = 2": "an assignment"} {
-		_, err := exec.Why(bg, expr)
-		require.ErrorContains(t, err, want, expr)
+	for text, want := range map[string]string{"execs_by_uid": "is a map", "nonsense": "no symbol", "1 ? 2 : 3": "choose a side", "$r1 = 2": "an assignment"} {
+		_, err := exec.Why(bg, text)
+		require.ErrorContains(t, err, want, text)
 	}
 	assert.NotZero(t, st.Pos)
 }
@@ -141,11 +142,11 @@ func TestTrace(t *testing.T) {
 // TestPacketFields: fields by the names of packets, read and assigned.
 func TestPacketFields(t *testing.T) {
 	s := started(t, "examples/xdp/xdp.bpf.o", "filter")
-	for expr, want := range map[string]string{
+	for text, want := range map[string]string{
 		"pkt.ip.ttl": "64", "pkt.ip.src": "192.0.2.1", "pkt.tcp.dport + 1": "81", "pkt.tcp.flags": "SA", "pkt.eth.dst": "02:00:00:00:00:01",
 		"pkt.ip.src == \"192.0.2.1\"": "1", "pkt.tcp.dest": "20480 (network order, 80)", "pkt.payload[0]": "48", "sizeof(pkt.ip)": "20",
 	} {
-		assert.Equal(t, want, print(t, s, expr), expr)
+		assert.Equal(t, want, print(t, s, text), text)
 	}
 	for text, want := range map[string]string{
 		"pkt.ip.ttl = 1": "1", "pkt.ip.src = \"10.0.0.1\"": "10.0.0.1", "pkt.tcp.flags = \"S\"": "S", "pkt.ip.ttl += 4": "5", "pkt.eth.dst = \"02:00:00:00:00:09\"": "02:00:00:00:00:09",
@@ -153,7 +154,7 @@ func TestPacketFields(t *testing.T) {
 		v, err := s.Assign(text)
 		require.NoError(t, err, text)
 		if text != "pkt.ip.ttl += 4" { // the order of a map is not fixed
-			assert.Equal(t, want, s.Format(v, FormatOptions{}), text)
+			assert.Equal(t, want, s.Format(v, expr.FormatOptions{}), text)
 		}
 	}
 	assert.Equal(t, "10.0.0.1", print(t, s, "pkt.ip.src"))

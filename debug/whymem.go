@@ -128,7 +128,7 @@ func (w *why) editOf(x want, i int, since uint64) *edit {
 	a := x.addr + uint64(i)
 	for k := len(w.s.edits) - 1; k >= 0; k-- {
 		e := &w.s.edits[k]
-		if !e.dst.isReg && e.dst.size != 0 && a-e.dst.addr < e.dst.size && e.pos <= x.pos && e.pos >= since {
+		if !e.dst.IsReg && e.dst.Size != 0 && a-e.dst.Addr < e.dst.Size && e.pos <= x.pos && e.pos >= since {
 			return e
 		}
 	}
@@ -350,14 +350,14 @@ func (w *why) record(x want) ([]step, error) {
 		} else {
 			s.exec(min(x.pos-s.Pos(), s.untilEdit(), chunk))
 		}
-		if !site || len(s.recordsOf(x.rec.def)) <= x.rec.index {
+		if !site || len(s.RecordsOf(x.rec.Def)) <= x.rec.Index {
 			continue
 		}
 		o := &Origin{Pos: pos, Place: at, Text: call + " sent it"}
 		if addr == 0 {
 			return []step{{origin: o}}, nil
 		}
-		return []step{{o, []want{{pos: pos, kind: wantMemory, addr: s.m.Memory().Truncate(addr) + uint64(x.rec.off), size: x.size}}}}, nil
+		return []step{{o, []want{{pos: pos, kind: wantMemory, addr: s.m.Memory().Truncate(addr) + uint64(x.rec.Off), size: x.size}}}}, nil
 	}
 	return begin(0, "a record that is older than this run"), nil
 }

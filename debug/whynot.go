@@ -72,7 +72,7 @@ func (s *Session) WhyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
-	s.unlook()
+	s.Unlook()
 	origin, frame, inline := s.Pos(), s.frame, s.inline
 	d, err := s.whyNot(ctx, goal)
 	if gerr := s.goTo(context.WithoutCancel(ctx), origin); err == nil && gerr != nil {

@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"errors"
@@ -54,8 +54,8 @@ func (e *UnavailableError) Error() string {
 // maxNearest is how many names an error offers.
 const maxNearest = 4
 
-// near returns the names that are most like the given one, best first.
-func near(name string, names []string) []string {
+// Near returns the names that are most like the given one, best first.
+func Near(name string, names []string) []string {
 	type scored struct {
 		name string
 		cost int

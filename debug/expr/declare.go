@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// fieldAt names the innermost member at an offset of a struct, "" when there is none.
-func fieldAt(t Type, off uint64) string {
+// FieldAt names the innermost member at an offset of a struct, "" when there is none.
+func FieldAt(t Type, off uint64) string {
 	const deepest = 8
 	path := ""
 	for range deepest {
@@ -39,8 +39,8 @@ func fieldAt(t Type, off uint64) string {
 	return path
 }
 
-// declaration writes out a struct, union or enum; other types are their names.
-func (ty *types) declaration(t Type) string {
+// Declare writes out a struct, union or enum; other types are their names.
+func (ty *Types) Declare(t Type) string {
 	b := t.base()
 	if t.Ptr > 0 || t.Elems > 0 || !b.Kind.IsComposite() && !b.Kind.IsEnum() {
 		return t.String()
@@ -52,7 +52,7 @@ func (ty *types) declaration(t Type) string {
 		lines = append(lines, fmt.Sprintf("  %s = %s,", v.Name, btf.Int{V: v.Value, Bits: 64, Signed: b.Signed()}))
 	}
 	lines = append(lines, "}")
-	if n, err := t.size(); err == nil && b.Kind.IsComposite() {
+	if n, err := t.Size(); err == nil && b.Kind.IsComposite() {
 		lines[len(lines)-1] += fmt.Sprintf(" /* %d bytes */", n)
 	}
 	return strings.Join(lines, "\n")

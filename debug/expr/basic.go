@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"encoding/binary"
@@ -46,4 +46,4 @@ func newBasicTypes(order binary.ByteOrder, ptr int) (*basicTypes, error) {
 	return t, err
 }
 
-func (b *basicTypes) named(name string) Type { return Type{Spec: b.spec, ID: b.byName[name]} }
+func (b *basicTypes) Named(name string) Type { return Type{Spec: b.spec, ID: b.byName[name]} }

@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"bytes"
@@ -11,79 +11,79 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// values computes with values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks
+// Values computes with values: conversions, members, elements, arithmetic. It has no state of its own; it reads memory and asks
 // the run for its packet and records.
-type values struct {
+type Values struct {
 	*ground
-	*types
-	*memory
-	now activity
+	*Types
+	*Memory
+	Now Activity
 }
 
-func (vs *values) deref(v *Value) (*Value, error) {
-	if v.kind == aMap || v.kind == aPacket {
+func (vs *Values) Deref(v *Value) (*Value, error) {
+	if v.Kind == WholeMap || v.Kind == WholePacket {
 		return v, nil
 	}
-	t, ok := v.Type.elem()
-	if !ok || v.isText {
+	t, ok := v.Type.Elem()
+	if !ok || v.IsText {
 		return nil, fmt.Errorf("a value of type %s is not a pointer: cast it, as in *(struct task_struct *)%s", v.Type, "EXPR")
 	}
-	addr, _, err := vs.asInt(v)
+	addr, _, err := vs.AsInt(v)
 	if err != nil {
 		return nil, err
 	}
-	return vs.at(t, addr)
+	return vs.At(t, addr)
 }
 
-func (vs *values) address(v *Value) (*Value, error) {
+func (vs *Values) address(v *Value) (*Value, error) {
 	switch {
-	case v.kind == aMap:
-		return vs.number(v.m.Addr(), false), nil
+	case v.Kind == WholeMap:
+		return vs.Number(v.Map.Addr(), false), nil
 	case v.bitSize != 0:
 		return nil, errors.New("a bitfield has no address")
-	case v.kind == inRegister:
+	case v.Kind == InRegister:
 		return nil, errors.New("a register has no address")
-	case v.kind != inMemory:
+	case v.Kind != InMemory:
 		return nil, errors.New("the value has no address: it lies in no memory")
 	}
-	return vs.pointerTo(v.Type, v.Addr), nil
+	return vs.PointerTo(v.Type, v.Addr), nil
 }
 
 // promoted reports whether C computes with a value as a signed number: unsigned types smaller than 64 bits fit in one.
-func (vs *values) promoted(v *Value, signed bool) bool {
-	return signed || v.Type.kind() != btf.KindPtr && len(v.Data) > 0 && len(v.Data) < 8
+func (vs *Values) promoted(v *Value, signed bool) bool {
+	return signed || v.Type.Kind() != btf.KindPtr && len(v.Data) > 0 && len(v.Data) < 8
 }
 
-func (vs *values) pointee(v *Value) (Type, bool) {
-	if v.kind == aMap || v.kind == aPacket || v.isText {
+func (vs *Values) pointee(v *Value) (Type, bool) {
+	if v.Kind == WholeMap || v.Kind == WholePacket || v.IsText {
 		return Type{}, false
 	}
-	return v.Type.elem()
+	return v.Type.Elem()
 }
 
 // stride is the distance of elements; of void 1, as GNU C has it.
-func (vs *values) stride(t Type) uint64 {
-	if n, err := t.size(); err == nil && n > 0 {
+func (vs *Values) stride(t Type) uint64 {
+	if n, err := t.Size(); err == nil && n > 0 {
 		return uint64(n)
 	}
 	return 1
 }
 
 // textOf is the text of a string constant, an array of characters, or behind a pointer to them.
-func (vs *values) textOf(v *Value) (string, error) {
+func (vs *Values) textOf(v *Value) (string, error) {
 	switch {
-	case v.isText:
-		return v.text, nil
-	case v.field != nil:
-		return v.field.Text(v.Data), nil
+	case v.IsText:
+		return v.Text, nil
+	case v.Field != nil:
+		return v.Field.Text(v.Data), nil
 	}
-	t, ok := v.Type.elem()
-	if !ok || !t.isChar() && t.kind() != btf.KindInt {
+	t, ok := v.Type.Elem()
+	if !ok || !t.IsChar() && t.Kind() != btf.KindInt {
 		return "", fmt.Errorf("a value of type %s is not a string", v.Type)
 	}
 	data := v.Data
-	if v.Type.kind() == btf.KindPtr {
-		text, err := vs.StringAt(vs.uint(v.Data))
+	if v.Type.Kind() == btf.KindPtr {
+		text, err := vs.StringAt(vs.Uint(v.Data))
 		return text, err
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
@@ -92,115 +92,115 @@ func (vs *values) textOf(v *Value) (string, error) {
 	return string(data), nil
 }
 
-// member is x.name and x->name: which of the two was written does not matter.
-func (vs *values) member(x *Value, name string) (*Value, error) {
-	if x.kind == aPacket {
+// Member is x.name and x->name: which of the two was written does not matter.
+func (vs *Values) Member(x *Value, name string) (*Value, error) {
+	if x.Kind == WholePacket {
 		return vs.packetLayer(x, name)
 	}
-	if x.kind == aMap {
-		return nil, fmt.Errorf("%s is a map: name an element, as in %s[KEY].%s", x.name, x.name, name)
+	if x.Kind == WholeMap {
+		return nil, fmt.Errorf("%s is a map: name an element, as in %s[KEY].%s", x.Name, x.Name, name)
 	}
-	if x.layer != nil {
+	if x.Layer != nil {
 		if v, ok := vs.layerField(x, name); ok {
 			return v, nil
 		}
-		if !x.Type.isComposite() {
-			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: near(name, vs.layerNames(x))}
+		if !x.Type.IsComposite() {
+			return nil, &UnknownError{What: "field", Name: name, In: x.Name, Nearest: Near(name, vs.LayerNames(x))}
 		}
 	}
-	if x.Type.kind() == btf.KindPtr {
-		p, err := vs.deref(x)
+	if x.Type.Kind() == btf.KindPtr {
+		p, err := vs.Deref(x)
 		if err != nil {
 			return nil, err
 		}
-		if x = p; x.Type.kind() == btf.KindPtr {
+		if x = p; x.Type.Kind() == btf.KindPtr {
 			return nil, fmt.Errorf("a %s points to a pointer: dereference it first", x.Type.pointer())
 		}
 	}
-	if !x.Type.isComposite() {
+	if !x.Type.IsComposite() {
 		return nil, fmt.Errorf("a value of type %s has no members", x.Type)
 	}
 	f, ok := x.Type.Spec.FindMember(x.Type.ID, name)
 	if !ok {
 		// A path of the declaration may also be wanted by its local name: flavors and renamed members are not guessed.
-		if x.layer != nil {
-			return nil, &UnknownError{What: "field", Name: name, In: x.name, Nearest: near(name, vs.layerNames(x))}
+		if x.Layer != nil {
+			return nil, &UnknownError{What: "field", Name: name, In: x.Name, Nearest: Near(name, vs.LayerNames(x))}
 		}
-		return nil, &UnknownError{What: "member", Name: name, In: vs.typeIn(x.Type), Nearest: near(name, x.Type.Spec.MemberNames(x.Type.ID))}
+		return nil, &UnknownError{What: "member", Name: name, In: vs.typeIn(x.Type), Nearest: Near(name, x.Type.Spec.MemberNames(x.Type.ID))}
 	}
 	return vs.field(x, f)
 }
 
 // field is a member of a struct value.
-func (vs *values) field(x *Value, f btf.Field) (*Value, error) {
-	out := &Value{Type: Type{Spec: x.Type.Spec, ID: f.Type}, kind: x.kind, reg: x.reg, frame: x.frame}
+func (vs *Values) field(x *Value, f btf.Field) (*Value, error) {
+	out := &Value{Type: Type{Spec: x.Type.Spec, ID: f.Type}, Kind: x.Kind, Reg: x.Reg, Frame: x.Frame}
 	lo := uint64(f.BitOffset / 8)
 	var size uint64
 	if f.BitSize > 0 {
 		size = (uint64(f.BitOffset)+uint64(f.BitSize)+7)/8 - lo
 		out.bitOff, out.bitSize = f.BitOffset%8, f.BitSize
 	} else {
-		n, err := out.Type.size()
+		n, err := out.Type.Size()
 		if err != nil {
 			return nil, err
 		}
 		size = uint64(n)
 	}
-	if x.kind == inMemory {
+	if x.Kind == InMemory {
 		if f.BitSize == 0 {
-			return vs.at(out.Type, x.Addr+lo)
+			return vs.At(out.Type, x.Addr+lo)
 		}
 		out.Addr, out.Data = x.Addr+lo, make([]byte, size)
-		return out, vs.peek(out.Addr, out.Data)
+		return out, vs.Peek(out.Addr, out.Data)
 	}
 	if lo+size > uint64(len(x.Data)) {
 		return nil, errors.New("the value is cut short")
 	}
-	out.Data, out.rec = x.Data[lo:lo+size], x.rec.within(lo)
-	if x.kind == inRegister {
-		reg := x.reg
-		out.kind, out.from = computed, &reg
+	out.Data, out.Rec = x.Data[lo:lo+size], x.Rec.within(lo)
+	if x.Kind == InRegister {
+		reg := x.Reg
+		out.Kind, out.From = Computed, &reg
 	}
 	return out, nil
 }
 
-func (vs *values) index(x *Value, i int64) (*Value, error) {
+func (vs *Values) Index(x *Value, i int64) (*Value, error) {
 	t, ok := vs.pointee(x)
 	if !ok {
 		return nil, fmt.Errorf("a value of type %s has no elements", x.Type)
 	}
 	size := vs.stride(t)
-	if x.Type.kind() == btf.KindArray && x.kind != inMemory {
+	if x.Type.Kind() == btf.KindArray && x.Kind != InMemory {
 		if i < 0 || uint64(i) >= uint64(len(x.Data))/size {
 			return nil, fmt.Errorf("index %d is outside of %s", i, x.Type)
 		}
-		return &Value{Type: t, Data: x.Data[uint64(i)*size : uint64(i+1)*size], rec: x.rec.within(uint64(i) * size)}, nil
+		return &Value{Type: t, Data: x.Data[uint64(i)*size : uint64(i+1)*size], Rec: x.Rec.within(uint64(i) * size)}, nil
 	}
-	if n := x.Type.count(); n > 0 && (i < 0 || i >= int64(n)) {
+	if n := x.Type.Count(); n > 0 && (i < 0 || i >= int64(n)) {
 		return nil, fmt.Errorf("index %d is outside of %s (ARRAY[0]@N shows N elements, also past its end)", i, x.Type)
 	}
-	base, _, err := vs.asInt(x)
+	base, _, err := vs.AsInt(x)
 	if err != nil {
 		return nil, err
 	}
-	return vs.at(t, base+uint64(i)*size)
+	return vs.At(t, base+uint64(i)*size)
 }
 
 // Address is where a value lies, or what a pointer or number says.
-func (vs *values) Address(v *Value) (uint64, error) {
-	if v.kind == aPacket {
+func (vs *Values) Address(v *Value) (uint64, error) {
+	if v.Kind == WholePacket {
 		return v.Addr, nil
 	}
-	if v.kind == inMemory && (v.Type.isComposite() || v.Type.kind() == btf.KindArray) {
+	if v.Kind == InMemory && (v.Type.IsComposite() || v.Type.Kind() == btf.KindArray) {
 		return v.Addr, nil
 	}
-	n, _, err := vs.asInt(v)
+	n, _, err := vs.AsInt(v)
 	return n, err
 }
 
-// sized is a value of up to eight bytes of any type.
-func (vs *values) sized(name string, n uint64, t Type) (*Value, error) {
-	size, err := t.size()
+// Sized is a value of up to eight bytes of any type.
+func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
+	size, err := t.Size()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -215,9 +215,9 @@ func (vs *values) sized(name string, n uint64, t Type) (*Value, error) {
 	return &Value{Type: t, Data: b[:size]}, nil
 }
 
-// layoutAt returns the type in whose layout a struct at addr is to be read: kernel objects have the target's, whatever the
+// LayoutAt returns the type in whose layout a struct at addr is to be read: kernel objects have the target's, whatever the
 // object declares.
-func (vs *values) layoutAt(t Type, addr uint64) Type {
+func (vs *Values) LayoutAt(t Type, addr uint64) Type {
 	target := vs.linked.Target.BTF
 	if target == nil || t.Ptr > 0 || t.Spec == nil || t.Spec == target {
 		return t
@@ -245,12 +245,12 @@ func (vs *values) layoutAt(t Type, addr uint64) Type {
 type valueKind uint8
 
 const (
-	computed valueKind = iota
-	inMemory
-	inRegister
-	aMap     // a map as a whole
+	Computed valueKind = iota
+	InMemory
+	InRegister
+	WholeMap // a map as a whole
 	aMapSlot // an element a map does not have yet: can only be assigned to
-	aPacket
+	WholePacket
 )
 
 // Value is the value of an expression.
@@ -261,26 +261,26 @@ type Value struct {
 	// Addr is where it lies, when it lies in memory.
 	Addr uint64
 
-	kind            valueKind
+	Kind            valueKind
 	bitOff, bitSize uint32 // of a bitfield in Data
-	reg, frame      int
-	text            string // of a string constant
-	isText          bool
-	m               maps.Map
-	name            string
+	Reg, Frame      int
+	Text            string // of a string constant
+	IsText          bool
+	Map             maps.Map
+	Name            string
 	key             []byte
-	walk            *walked       // the entries of a list, of which the value is the number
-	rec             *recordRef    // the record it is part of
-	layer           *layerRef     // the header of the packet it is
-	field           *packet.Field // the field of a header it is, in Data
-	from            *int          // the register that debug information computes it from
+	Walk            *walked       // the entries of a list, of which the value is the number
+	Rec             *RecordRef    // the record it is part of
+	Layer           *layerRef     // the header of the packet it is
+	Field           *packet.Field // the field of a header it is, in Data
+	From            *int          // the register that debug information computes it from
 }
 
 // IsMap reports whether the value is a map as a whole.
-func (v *Value) IsMap() bool { return v.kind == aMap }
+func (v *Value) IsMap() bool { return v.Kind == WholeMap }
 
 // InMemory reports whether the value lies at Addr.
-func (v *Value) InMemory() bool { return v.kind == inMemory }
+func (v *Value) InMemory() bool { return v.Kind == InMemory }
 
 // absentError is a value that is not there now but may be later.
 type absentError struct {
@@ -290,32 +290,32 @@ type absentError struct {
 
 func (e *absentError) Error() string { return e.what }
 
-func isAbsent(err error) bool {
+func IsAbsent(err error) bool {
 	var a *absentError
 	return errors.As(err, &a)
 }
 
-// number makes an integer of 64 bits.
-func (vs *values) number(v uint64, signed bool) *Value {
-	t := vs.basic.named("unsigned long long")
+// Number makes an integer of 64 bits.
+func (vs *Values) Number(v uint64, signed bool) *Value {
+	t := vs.Basic.Named("unsigned long long")
 	if signed {
-		t = vs.basic.named("long long")
+		t = vs.Basic.Named("long long")
 	}
 	b := make([]byte, 8)
 	vs.m.Memory().ByteOrder().PutUint64(b, v)
 	return &Value{Type: t, Data: b}
 }
 
-func (vs *values) boolean(b bool) *Value {
-	v := &Value{Type: vs.basic.named("int"), Data: make([]byte, 4)}
+func (vs *Values) boolean(b bool) *Value {
+	v := &Value{Type: vs.Basic.Named("int"), Data: make([]byte, 4)}
 	if b {
 		vs.m.Memory().ByteOrder().PutUint32(v.Data, 1)
 	}
 	return v
 }
 
-// pointerTo makes a pointer value.
-func (vs *values) pointerTo(t Type, addr uint64) *Value {
+// PointerTo makes a pointer value.
+func (vs *Values) PointerTo(t Type, addr uint64) *Value {
 	v := &Value{Type: t.pointer()}
 	n := vs.m.Memory().PointerSize()
 	b := make([]byte, 8)
@@ -327,28 +327,28 @@ func (vs *values) pointerTo(t Type, addr uint64) *Value {
 	return v
 }
 
-// asInt is the value as an integer: arrays are their address.
-func (vs *values) asInt(v *Value) (n uint64, signed bool, err error) {
-	switch v.kind {
-	case aMap:
-		return v.m.Addr(), false, nil
-	case aPacket:
+// AsInt is the value as an integer: arrays are their address.
+func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
+	switch v.Kind {
+	case WholeMap:
+		return v.Map.Addr(), false, nil
+	case WholePacket:
 		return v.Addr, false, nil
 	}
-	if v.isText {
+	if v.IsText {
 		return 0, false, fmt.Errorf("a string is not a number")
 	}
-	if f := v.field; f != nil && f.Bits <= 64 && len(v.Data) <= 8 {
+	if f := v.Field; f != nil && f.Bits <= 64 && len(v.Data) <= 8 {
 		return f.Get(v.Data), false, nil
 	}
-	switch v.Type.kind() {
+	switch v.Type.Kind() {
 	case btf.KindArray:
-		if v.kind == inMemory {
+		if v.Kind == InMemory {
 			return v.Addr, false, nil
 		}
 		return 0, false, fmt.Errorf("an array of type %s has no address here", v.Type)
 	case btf.KindPtr:
-		return vs.uint(v.Data), false, nil
+		return vs.Uint(v.Data), false, nil
 	case btf.KindInt, btf.KindEnum, btf.KindEnum64:
 		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
 		if err != nil {
@@ -373,62 +373,62 @@ func (vs *values) asInt(v *Value) (n uint64, signed bool, err error) {
 	return 0, false, fmt.Errorf("a value of type %s is not a number", v.Type)
 }
 
-func (vs *values) isTrue(v *Value) (bool, error) {
-	n, _, err := vs.asInt(v)
+func (vs *Values) IsTrue(v *Value) (bool, error) {
+	n, _, err := vs.AsInt(v)
 	return n != 0, err
 }
 
-// convert makes the value one of another scalar type.
-func (vs *values) convert(v *Value, t Type) (*Value, error) {
-	k := t.kind()
+// Convert makes the value one of another scalar type.
+func (vs *Values) Convert(v *Value, t Type) (*Value, error) {
+	k := t.Kind()
 	if k.IsComposite() || k == btf.KindArray {
-		if v.kind == inMemory {
-			return vs.at(t, v.Addr)
+		if v.Kind == InMemory {
+			return vs.At(t, v.Addr)
 		}
 		return nil, fmt.Errorf("cannot convert to %s", t)
 	}
-	n, _, err := vs.asInt(v)
+	n, _, err := vs.AsInt(v)
 	if err != nil {
 		return nil, err
 	}
 	if t.Spec != nil && t.Ptr == 0 && t.Spec.SkipID(t.ID) == 0 {
-		return vs.number(n, false), nil
+		return vs.Number(n, false), nil
 	}
-	size, err := t.size()
+	size, err := t.Size()
 	if err != nil || size > 8 {
 		return nil, fmt.Errorf("cannot convert to %s", t)
 	}
 	out := &Value{Type: t, Data: make([]byte, size)}
-	vs.putUint(out.Data, n)
+	vs.PutUint(out.Data, n)
 	if k == btf.KindInt && t.base().Int.Encoding&btf.IntBool != 0 && n != 0 {
-		vs.putUint(out.Data, 1)
+		vs.PutUint(out.Data, 1)
 	}
 	return out, nil
 }
 
-// at reads a value from memory.
-func (vs *values) at(t Type, addr uint64) (*Value, error) {
-	t = vs.layoutAt(t, addr)
-	switch t.kind() {
+// At reads a value from memory.
+func (vs *Values) At(t Type, addr uint64) (*Value, error) {
+	t = vs.LayoutAt(t, addr)
+	switch t.Kind() {
 	case btf.KindFuncProto, btf.KindFunc:
-		return &Value{Type: t, Addr: addr, kind: inMemory}, nil
+		return &Value{Type: t, Addr: addr, Kind: InMemory}, nil
 	case btf.KindVoid:
 		return nil, fmt.Errorf("a void pointer points to nothing with a type: cast it first")
 	case btf.KindFwd:
 		return nil, fmt.Errorf("%s is only declared: neither the object nor the kernel's BTF has its members", t)
 	}
-	size, err := t.size()
+	size, err := t.Size()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	if size > maxRead {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", t, size, maxRead)
 	}
-	v := &Value{Type: t, Addr: addr, kind: inMemory, Data: make([]byte, size)}
+	v := &Value{Type: t, Addr: addr, Kind: InMemory, Data: make([]byte, size)}
 	if vs.isView(addr) {
 		return vs.viewField(v)
 	}
-	if t.isComposite() {
+	if t.IsComposite() {
 		// Members are read when they are asked for: reading all of a kernel object would bring everything it
 		// points to into being.
 		if err := vs.present(addr, v.Data); err != nil {
@@ -436,16 +436,16 @@ func (vs *values) at(t Type, addr uint64) (*Value, error) {
 		}
 		return v, nil
 	}
-	return v, vs.peek(addr, v.Data)
+	return v, vs.Peek(addr, v.Data)
 }
 
 // viewField reads a value of such a context as the program would. Packet addresses are wider than the fields they are read from.
-func (vs *values) viewField(v *Value) (*Value, error) {
+func (vs *Values) viewField(v *Value) (*Value, error) {
 	switch n := len(v.Data); {
-	case v.Type.isComposite(), v.Type.kind() == btf.KindArray:
+	case v.Type.IsComposite(), v.Type.Kind() == btf.KindArray:
 		return v, nil // its fields are read when they are asked for
 	case n != 1 && n != 2 && n != 4 && n != 8:
-		return v, vs.peek(v.Addr, v.Data)
+		return v, vs.Peek(v.Addr, v.Data)
 	}
 	var x uint64
 	var f *mem.Fault
@@ -454,16 +454,16 @@ func (vs *values) viewField(v *Value) (*Value, error) {
 		return nil, &MemoryError{f}
 	}
 	if len(v.Data) < 8 && x>>(8*len(v.Data)) != 0 {
-		p := vs.pointerTo(vs.basic.named("void"), x)
-		p.kind, p.Addr = inMemory, v.Addr
+		p := vs.PointerTo(vs.Basic.Named("void"), x)
+		p.Kind, p.Addr = InMemory, v.Addr
 		return p, nil
 	}
-	vs.putUint(v.Data, x)
+	vs.PutUint(v.Data, x)
 	return v, nil
 }
 
 // present reads what is there of a struct: of kernel objects without giving fields a value that have none.
-func (vs *values) present(addr uint64, p []byte) error {
+func (vs *Values) present(addr uint64, p []byte) error {
 	if o := vs.m.Kernel().ObjectAt(addr); o != nil {
 		off := vs.m.Memory().Truncate(addr) - o.Addr()
 		if b := o.Bytes(); off <= uint64(len(b)) {
@@ -471,5 +471,5 @@ func (vs *values) present(addr uint64, p []byte) error {
 			return nil
 		}
 	}
-	return vs.peek(addr, p)
+	return vs.Peek(addr, p)
 }

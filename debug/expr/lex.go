@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// enclosed puts parentheses around an expression that a postfix operator would not take as a whole.
-func enclosed(expr string) string {
+// Enclosed puts parentheses around an expression that a postfix operator would not take as a whole.
+func Enclosed(expr string) string {
 	depth := 0
 	for i := 0; i < len(expr); i++ {
 		switch c := expr[i]; {

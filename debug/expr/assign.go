@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// assignNow makes an assignment and keeps what it changed. When it fails, nothing was changed.
-func (ev *evaluator) assignNow(text string) (*Value, error) {
+// AssignNow makes an assignment and keeps what it changed. When it fails, nothing was changed.
+func (ev *Evaluator) AssignNow(text string) (*Value, error) {
 	n, err := parseExpr(text, ev.isType)
 	if err != nil {
 		return nil, err
@@ -24,35 +24,35 @@ func (ev *evaluator) assignNow(text string) (*Value, error) {
 	ev.changing = false
 	if err != nil {
 		ev.m.Restore(before)
-		ev.refresh()
+		ev.Refresh()
 	}
 	return v, err
 }
 
-func (ev *evaluator) assign(a *assignNode) (*Value, error) {
+func (ev *Evaluator) assign(a *assignNode) (*Value, error) {
 	if r, ok := a.x.(*regNode); ok && r.name == "$pc" && a.op == "" {
-		v, err := ev.eval(a.y)
+		v, err := ev.EvalNode(a.y)
 		if err != nil {
 			return nil, err
 		}
-		ev.stored = stored{}
-		return ev.names.setPC(v)
+		ev.Stored = Stored{}
+		return ev.Scope.SetPC(v)
 	}
-	dst, err := ev.eval(a.x)
+	dst, err := ev.EvalNode(a.x)
 	var absent *absentError
 	if errors.As(err, &absent) && absent.slot != nil && a.op == "" {
 		dst, err = absent.slot, nil
-		if dst.Data = make([]byte, dst.m.Spec().ValueSize); len(dst.Data) == 0 {
+		if dst.Data = make([]byte, dst.Map.Spec().ValueSize); len(dst.Data) == 0 {
 			return nil, absent
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	switch dst.kind {
-	case aMap, aPacket:
+	switch dst.Kind {
+	case WholeMap, WholePacket:
 		return nil, errors.New("only elements can be assigned to")
-	case computed:
+	case Computed:
 		return nil, errors.New("the left side is a computed value: it lies in no register or memory")
 	}
 	data := append([]byte(nil), dst.Data...)
@@ -60,18 +60,18 @@ func (ev *evaluator) assign(a *assignNode) (*Value, error) {
 		if a.op != "" {
 			return nil, errors.New("a value in braces can only be assigned")
 		}
-		err = ev.encodeText(dst.Type, b.text, data)
+		err = ev.EncodeText(dst.Type, b.text, data)
 	} else {
 		var v *Value
-		if v, err = ev.eval(a.y); err != nil {
+		if v, err = ev.EvalNode(a.y); err != nil {
 			return nil, err
 		}
 		if a.op != "" {
 			if v, err = ev.binary(a.op, dst, v); err != nil {
 				return nil, err
 			}
-			if dst.field == nil {
-				if v, err = ev.convert(v, dst.Type); err != nil { // compound assignments wrap around
+			if dst.Field == nil {
+				if v, err = ev.Convert(v, dst.Type); err != nil { // compound assignments wrap around
 					return nil, err
 				}
 			}
@@ -85,18 +85,18 @@ func (ev *evaluator) assign(a *assignNode) (*Value, error) {
 }
 
 // store puts bytes where a value came from, and returns it as it is then.
-func (ev *evaluator) store(dst *Value, data []byte) (*Value, error) {
+func (ev *Evaluator) store(dst *Value, data []byte) (*Value, error) {
 	out := *dst
 	out.Data = data
-	ev.stored = stored{addr: ev.m.Memory().Truncate(dst.Addr), size: uint64(len(data))}
-	switch dst.kind {
-	case inRegister:
+	ev.Stored = Stored{Addr: ev.m.Memory().Truncate(dst.Addr), Size: uint64(len(data))}
+	switch dst.Kind {
+	case InRegister:
 		t := ev.m.Thread()
-		if !t.SetFrameReg(dst.frame, dst.reg, ev.uint(data)) {
-			return nil, fmt.Errorf("$r%d cannot be changed", dst.reg)
+		if !t.SetFrameReg(dst.Frame, dst.Reg, ev.Uint(data)) {
+			return nil, fmt.Errorf("$r%d cannot be changed", dst.Reg)
 		}
-		ev.stored = stored{isReg: true, depth: t.Depth() - dst.frame, reg: dst.reg}
-	case inMemory:
+		ev.Stored = Stored{IsReg: true, Depth: t.Depth() - dst.Frame, Reg: dst.Reg}
+	case InMemory:
 		if len(data) == 0 {
 			return nil, fmt.Errorf("a value of type %s cannot be assigned to", dst.Type)
 		}
@@ -104,13 +104,20 @@ func (ev *evaluator) store(dst *Value, data []byte) (*Value, error) {
 			return nil, err
 		}
 	case aMapSlot:
-		if errno := dst.m.Update(maps.AllCPUs, dst.key, ev.forAllCPUs(dst.m, data), uint64(uapi.Any)); errno != 0 {
-			return nil, fmt.Errorf("%s: %v", dst.name, errno)
+		if errno := dst.Map.Update(maps.AllCPUs, dst.key, ev.forAllCPUs(dst.Map, data), uint64(uapi.Any)); errno != 0 {
+			return nil, fmt.Errorf("%s: %v", dst.Name, errno)
 		}
-		out.kind = computed
-		if addr, errno := dst.m.Lookup(ev.m.Thread().CPU, dst.key); errno == 0 {
-			ev.stored.addr = addr
+		out.Kind = Computed
+		if addr, errno := dst.Map.Lookup(ev.m.Thread().CPU, dst.key); errno == 0 {
+			ev.Stored.Addr = addr
 		}
 	}
 	return &out, nil
+}
+
+// Stored is where an assignment stored its value.
+type Stored struct {
+	IsReg      bool
+	Depth, Reg int
+	Addr, Size uint64
 }

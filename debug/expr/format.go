@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// printer writes values and addresses as text. It has no state.
-type printer struct {
+// Printer writes values and addresses as text. It has no state.
+type Printer struct {
 	*ground
-	*values
-	text codeNames
+	*Values
+	Code CodeNames
 }
 
 // FormatOptions describes how a value is written. The zero value is what print shows.
@@ -32,40 +32,40 @@ type FormatOptions struct {
 const maxElements = 10
 
 // Format writes a value.
-func (pr *printer) Format(v *Value, opt FormatOptions) string {
+func (pr *Printer) Format(v *Value, opt FormatOptions) string {
 	switch {
 	case v == nil:
 		return "void"
-	case v.isText:
-		return strconv.Quote(v.text)
-	case v.kind == aMap:
+	case v.IsText:
+		return strconv.Quote(v.Text)
+	case v.Kind == WholeMap:
 		return pr.formatMap(v, opt)
-	case v.kind == aPacket:
+	case v.Kind == WholePacket:
 		return pr.formatPacket(v)
 	}
 	switch {
-	case v.walk != nil:
-		return pr.formatWalk(v.walk, opt)
-	case v.layer != nil && opt.Letter == 0:
+	case v.Walk != nil:
+		return pr.formatWalk(v.Walk, opt)
+	case v.Layer != nil && opt.Letter == 0:
 		return pr.formatLayer(v)
-	case v.field != nil && (opt.Letter == 0 || opt.Letter == 's'):
-		return v.field.Text(v.Data)
+	case v.Field != nil && (opt.Letter == 0 || opt.Letter == 's'):
+		return v.Field.Text(v.Data)
 	}
 	if opt.Letter != 0 {
 		if text, ok := pr.formatAs(v, opt.Letter); ok {
 			return text
 		}
 	}
-	switch k := v.Type.kind(); {
+	switch k := v.Type.Kind(); {
 	case k == btf.KindPtr:
 		return pr.formatPointer(v)
 	case k == btf.KindFunc || k == btf.KindFuncProto:
 		return pr.AddressText(v.Addr)
-	case k.IsComposite() && v.kind == inMemory && pr.memberwise(v.Addr):
+	case k.IsComposite() && v.Kind == InMemory && pr.memberwise(v.Addr):
 		return pr.formatKernel(v, opt)
 	case k == btf.KindInt && len(v.Data) <= 8 && networkOrder(v.Type):
 		return pr.formatNetwork(v)
-	case k == btf.KindArray && v.kind == inMemory && pr.isView(v.Addr):
+	case k == btf.KindArray && v.Kind == InMemory && pr.isView(v.Addr):
 		return pr.formatArray(v, opt)
 	case v.bitSize != 0:
 		d, err := v.Type.Spec.DecodeField(btf.Field{Type: v.Type.ID, BitOffset: v.bitOff, BitSize: v.bitSize}, v.Data)
@@ -75,10 +75,10 @@ func (pr *printer) Format(v *Value, opt FormatOptions) string {
 		return btf.FormatValue(d, btf.FormatOptions{})
 	case v.Type.Elems > 0:
 		return pr.formatArray(v, opt)
-	case v.Type.isChar():
+	case v.Type.IsChar():
 		return fmt.Sprintf("%d %s", int8(v.Data[0]), strconv.QuoteRune(rune(v.Data[0])))
-	case v.kind == inRegister && len(v.Data) == 8:
-		if addr := pr.uint(v.Data); pr.addressName(addr) != "" {
+	case v.Kind == InRegister && len(v.Data) == 8:
+		if addr := pr.Uint(v.Data); pr.AddressName(addr) != "" {
 			return pr.AddressText(addr)
 		}
 	}
@@ -97,21 +97,21 @@ func (pr *printer) Format(v *Value, opt FormatOptions) string {
 }
 
 // formatAs writes an integer in a chosen form; ok is false for what is not an integer.
-func (pr *printer) formatAs(v *Value, letter byte) (text string, ok bool) {
+func (pr *Printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 	if letter == 's' {
 		text, err := pr.textOf(v)
 		return strconv.Quote(text), err == nil
 	}
-	if v.Type.isComposite() {
+	if v.Type.IsComposite() {
 		return pr.formatMembersAs(v, letter)
 	}
-	if v.Type.kind() == btf.KindArray {
+	if v.Type.Kind() == btf.KindArray {
 		if strings.IndexByte("xduot", letter) < 0 {
 			return "", false
 		}
 		var parts []string
-		for i := range min(v.Type.count(), 256) {
-			e, err := pr.index(v, int64(i))
+		for i := range min(v.Type.Count(), 256) {
+			e, err := pr.Index(v, int64(i))
 			if err != nil {
 				break
 			}
@@ -123,13 +123,13 @@ func (pr *printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 		}
 		return "{" + strings.Join(parts, ", ") + "}", true
 	}
-	n, _, err := pr.asInt(v)
+	n, _, err := pr.AsInt(v)
 	if err != nil {
 		return "", false
 	}
 	bits := 8 * len(v.Data)
-	if v.field != nil {
-		bits = v.field.Bits
+	if v.Field != nil {
+		bits = v.Field.Bits
 	}
 	if v.bitSize != 0 {
 		bits = int(v.bitSize)
@@ -160,8 +160,8 @@ func (pr *printer) formatAs(v *Value, letter byte) (text string, ok bool) {
 }
 
 // formatMembersAs writes the members of a plain struct in a chosen form; ok is false for kernel objects, of which not all have a value.
-func (pr *printer) formatMembersAs(v *Value, letter byte) (string, bool) {
-	if strings.IndexByte("xduot", letter) < 0 || v.kind == inMemory && pr.memberwise(v.Addr) {
+func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
+	if strings.IndexByte("xduot", letter) < 0 || v.Kind == InMemory && pr.memberwise(v.Addr) {
 		return "", false
 	}
 	base := v.Type.base()
@@ -186,10 +186,10 @@ func (pr *printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 }
 
 // formatPointer writes a pointer with its type, and what it points to: text, or the name of the object.
-func (pr *printer) formatPointer(v *Value) string {
-	addr := pr.uint(v.Data)
-	el, _ := v.Type.elem()
-	if el.isChar() && addr != 0 {
+func (pr *Printer) formatPointer(v *Value) string {
+	addr := pr.Uint(v.Data)
+	el, _ := v.Type.Elem()
+	if el.IsChar() && addr != 0 {
 		if text, err := pr.StringAt(addr); err == nil {
 			return fmt.Sprintf("%#x %s", addr, strconv.Quote(text))
 		}
@@ -210,12 +210,12 @@ func networkOrder(t Type) bool {
 }
 
 // formatNetwork writes a big-endian number as it is and, where that differs, as it is meant.
-func (pr *printer) formatNetwork(v *Value) string {
+func (pr *Printer) formatNetwork(v *Value) string {
 	var meant uint64
 	for _, b := range v.Data {
 		meant = meant<<8 | uint64(b)
 	}
-	raw := pr.uint(v.Data)
+	raw := pr.Uint(v.Data)
 	if raw == meant {
 		return strconv.FormatUint(raw, 10)
 	}
@@ -223,7 +223,7 @@ func (pr *printer) formatNetwork(v *Value) string {
 }
 
 // formatKernel writes the members of a kernel object that have a value; the others are counted.
-func (pr *printer) formatKernel(v *Value, opt FormatOptions) string {
+func (pr *Printer) formatKernel(v *Value, opt FormatOptions) string {
 	base := v.Type.base()
 	var parts []string
 	unset := 0
@@ -238,7 +238,7 @@ func (pr *printer) formatKernel(v *Value, opt FormatOptions) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func (pr *printer) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptions, parts *[]string, unset *int, depth int) {
+func (pr *Printer) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOptions, parts *[]string, unset *int, depth int) {
 	spec := v.Type.Spec
 	t := spec.SkipMods(id)
 	const deepest = 8
@@ -261,7 +261,7 @@ func (pr *printer) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOpti
 			}
 			size = uint64(n)
 		}
-		if !pr.anySet(v.Addr+uint64(f.BitOffset/8), size) {
+		if !pr.AnySet(v.Addr+uint64(f.BitOffset/8), size) {
 			*unset++
 			continue
 		}
@@ -279,14 +279,14 @@ func (pr *printer) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOpti
 	}
 }
 
-func (pr *printer) formatArray(v *Value, opt FormatOptions) string {
-	el, _ := v.Type.elem()
-	if v.kind == inMemory && !pr.isView(v.Addr) {
+func (pr *Printer) formatArray(v *Value, opt FormatOptions) string {
+	el, _ := v.Type.Elem()
+	if v.Kind == InMemory && !pr.isView(v.Addr) {
 		x := *v
-		x.kind = computed // all of it was read
+		x.Kind = Computed // all of it was read
 		v = &x
 	}
-	if el.isChar() {
+	if el.IsChar() {
 		if text, err := pr.textOf(v); err == nil {
 			return strconv.Quote(text)
 		}
@@ -294,7 +294,7 @@ func (pr *printer) formatArray(v *Value, opt FormatOptions) string {
 	most := 64
 	switch {
 	case opt.Full:
-		most = v.Type.count()
+		most = v.Type.Count()
 	case opt.Elements > 0:
 		most = opt.Elements
 	}
@@ -308,12 +308,12 @@ func (pr *printer) formatArray(v *Value, opt FormatOptions) string {
 			parts = append(parts, last)
 		}
 	}
-	for i := range v.Type.count() {
+	for i := range v.Type.Count() {
 		if len(parts) >= most {
 			last, same = "...", 1
 			break
 		}
-		e, err := pr.index(v, int64(i))
+		e, err := pr.Index(v, int64(i))
 		if err != nil {
 			break
 		}
@@ -328,10 +328,10 @@ func (pr *printer) formatArray(v *Value, opt FormatOptions) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-func (pr *printer) formatPacket(v *Value) string {
+func (pr *Printer) formatPacket(v *Value) string {
 	var parts []string
-	for _, l := range packet.Decode(v.Data, pr.now.packetStart()).Layers {
-		x, err := pr.layerValue(v, l)
+	for _, l := range packet.Decode(v.Data, pr.Now.PacketStart()).Layers {
+		x, err := pr.LayerValue(v, l)
 		if err != nil {
 			parts = append(parts, l.Path())
 			continue
@@ -342,7 +342,7 @@ func (pr *printer) formatPacket(v *Value) string {
 }
 
 // ShortText is a value in a line, cut at about most bytes.
-func (pr *printer) ShortText(v *Value, most int) string {
+func (pr *Printer) ShortText(v *Value, most int) string {
 	text := pr.Format(v, FormatOptions{})
 	if len(text) <= most {
 		return text
@@ -354,18 +354,18 @@ func (pr *printer) ShortText(v *Value, most int) string {
 }
 
 // formatLayer writes the fields of a header.
-func (pr *printer) formatLayer(v *Value) string {
+func (pr *Printer) formatLayer(v *Value) string {
 	var parts []string
-	for _, f := range v.layer.layer.Fields(v.layer.whole) {
-		parts = append(parts, f.Name+" = "+f.Text(v.layer.whole))
+	for _, f := range v.Layer.layer.Fields(v.Layer.whole) {
+		parts = append(parts, f.Name+" = "+f.Text(v.Layer.whole))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // formatWalk writes the entries of a list.
-func (pr *printer) formatWalk(w *walked, opt FormatOptions) string {
-	parts := make([]string, len(w.entries))
-	for i, e := range w.entries {
+func (pr *Printer) formatWalk(w *walked, opt FormatOptions) string {
+	parts := make([]string, len(w.Entries))
+	for i, e := range w.Entries {
 		parts[i] = pr.Format(e, opt)
 	}
 	if w.err != nil {

@@ -1,11 +1,11 @@
-package debug
+package expr
 
 import (
 	"strings"
 )
 
-// node is a parsed expression.
-type node interface{}
+// Node is a parsed expression.
+type Node interface{}
 
 type (
 	numberNode struct {
@@ -18,45 +18,45 @@ type (
 	regNode    struct{ name string } // with $
 	unaryNode  struct {
 		op string
-		x  node
+		x  Node
 	}
 	binaryNode struct {
 		op   string
-		x, y node
+		x, y Node
 	}
-	condNode   struct{ c, x, y node }
+	condNode   struct{ c, x, y Node }
 	memberNode struct {
-		x     node
+		x     Node
 		name  string
 		arrow bool
 	}
 	indexNode struct {
-		x    node
-		keys []node
+		x    Node
+		keys []Node
 	}
-	sliceNode struct{ x, lo, hi node }
+	sliceNode struct{ x, lo, hi Node }
 	castNode  struct {
 		t typeName
-		x node
+		x Node
 	}
 	sizeofNode struct {
 		t *typeName
-		x node
+		x Node
 	}
 	containerNode struct {
-		x      node
+		x      Node
 		t      typeName
 		member string
 	}
 	walkNode struct { // list_for_each(HEAD, TYPE, MEMBER[, EXPR])
-		head   node
+		head   Node
 		t      typeName
 		member string
 		path   []string // members of each entry, nil for the entries
 	}
 	assignNode struct {
 		op   string // "" or the operator before =
-		x, y node
+		x, y Node
 	}
 )
 
@@ -83,7 +83,7 @@ type parser struct {
 }
 
 // parseExpr reads an expression; isType tells names of types from other names.
-func parseExpr(text string, isType func(string) bool) (node, error) {
+func parseExpr(text string, isType func(string) bool) (Node, error) {
 	if len(text) > maxExpr {
 		return nil, &SyntaxError{text, 0, "expression too long"}
 	}
@@ -139,7 +139,7 @@ func (p *parser) enter() error {
 	return nil
 }
 
-func (p *parser) assignment() (node, error) {
+func (p *parser) assignment() (Node, error) {
 	x, err := p.conditional()
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (p *parser) assignment() (node, error) {
 	return x, nil
 }
 
-func (p *parser) conditional() (node, error) {
+func (p *parser) conditional() (Node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ var precedence = map[string]int{
 	"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10, "@": 11,
 }
 
-func (p *parser) binary(least int) (node, error) {
+func (p *parser) binary(least int) (Node, error) {
 	x, err := p.unary()
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (p *parser) binary(least int) (node, error) {
 	}
 }
 
-func (p *parser) unary() (node, error) {
+func (p *parser) unary() (Node, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (p *parser) unary() (node, error) {
 	return p.postfix()
 }
 
-func (p *parser) postfix() (node, error) {
+func (p *parser) postfix() (Node, error) {
 	x, err := p.primary()
 	for err == nil {
 		switch {
@@ -272,7 +272,7 @@ func (p *parser) postfix() (node, error) {
 	return nil, err
 }
 
-func (p *parser) subscript(x node) (node, error) {
+func (p *parser) subscript(x Node) (Node, error) {
 	k, err := p.conditional()
 	if err != nil {
 		return nil, err
@@ -284,7 +284,7 @@ func (p *parser) subscript(x node) (node, error) {
 		}
 		return &sliceNode{x, k, hi}, p.want("]")
 	}
-	keys := []node{k}
+	keys := []Node{k}
 	for p.op(",") {
 		if k, err = p.conditional(); err != nil {
 			return nil, err
@@ -294,7 +294,7 @@ func (p *parser) subscript(x node) (node, error) {
 	return &indexNode{x, keys}, p.want("]")
 }
 
-func (p *parser) primary() (node, error) {
+func (p *parser) primary() (Node, error) {
 	t := p.next()
 	switch t.kind {
 	case tokNumber, tokChar:
@@ -333,7 +333,7 @@ func (p *parser) primary() (node, error) {
 	return nil, p.errorf("expression expected")
 }
 
-func (p *parser) containerOf() (node, error) {
+func (p *parser) containerOf() (Node, error) {
 	x, tn, member, err := p.entryOf()
 	if err != nil {
 		return nil, err
@@ -342,7 +342,7 @@ func (p *parser) containerOf() (node, error) {
 }
 
 // forEach reads what follows list_for_each.
-func (p *parser) forEach() (node, error) {
+func (p *parser) forEach() (Node, error) {
 	x, tn, member, err := p.entryOf()
 	if err != nil {
 		return nil, err
@@ -359,7 +359,7 @@ func (p *parser) forEach() (node, error) {
 }
 
 // entryOf reads "(EXPR, TYPE, MEMBER": how a member lies in what is around it.
-func (p *parser) entryOf() (x node, tn typeName, member string, err error) {
+func (p *parser) entryOf() (x Node, tn typeName, member string, err error) {
 	p.next()
 	if x, err = p.conditional(); err != nil {
 		return nil, tn, "", err
@@ -462,9 +462,9 @@ func (p *parser) typeName() (typeName, error) {
 	return tn, nil
 }
 
-// eachName calls f for the names in an expression.
-func eachName(n node, f func(name string)) {
-	walkNodes(n, func(n node) {
+// EachName calls f for the names in an expression.
+func EachName(n Node, f func(name string)) {
+	walkNodes(n, func(n Node) {
 		if x, ok := n.(*nameNode); ok {
 			f(x.name)
 		}
@@ -472,7 +472,7 @@ func eachName(n node, f func(name string)) {
 }
 
 // walkNodes calls f for a node and all below it.
-func walkNodes(n node, f func(node)) {
+func walkNodes(n Node, f func(Node)) {
 	if n == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"errors"
@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// evaluator evaluates expressions and assignments. What names mean it asks its scope. Its state is what the last assignment changed.
-type evaluator struct {
+// Evaluator evaluates expressions and assignments. What names mean it asks its scope. Its state is what the last assignment changed.
+type Evaluator struct {
 	*ground
-	*printer
-	names  nameScope
-	stored stored
+	*Printer
+	Scope  Scope
+	Stored Stored
 }
 
 // Eval evaluates an expression in the selected frame. It changes nothing: assignments are for [Session.Assign].
-func (ev *evaluator) Eval(text string) (*Value, error) {
+func (ev *Evaluator) Eval(text string) (*Value, error) {
 	n, err := parseExpr(text, ev.isType)
 	if err != nil {
 		return nil, err
@@ -23,45 +23,45 @@ func (ev *evaluator) Eval(text string) (*Value, error) {
 	if _, ok := n.(*assignNode); ok {
 		return nil, errors.New("this is an assignment: it changes the run (use Assign)")
 	}
-	return ev.eval(n)
+	return ev.EvalNode(n)
 }
 
 // IsAssignment reports whether an expression assigns.
-func (ev *evaluator) IsAssignment(text string) bool {
+func (ev *Evaluator) IsAssignment(text string) bool {
 	n, err := parseExpr(text, ev.isType)
 	_, ok := n.(*assignNode)
 	return err == nil && ok
 }
 
-func (ev *evaluator) eval(n node) (*Value, error) {
+func (ev *Evaluator) EvalNode(n Node) (*Value, error) {
 	switch n := n.(type) {
 	case *numberNode:
-		return ev.number(n.v, !n.big), nil
+		return ev.Number(n.v, !n.big), nil
 	case *stringNode:
-		return &Value{isText: true, text: n.text}, nil
+		return &Value{IsText: true, Text: n.text}, nil
 	case *braceNode:
 		return nil, errors.New("a value in braces is allowed only as a map key or after =")
 	case *nameNode:
-		return ev.names.evalName(n.name)
+		return ev.Scope.EvalName(n.name)
 	case *regNode:
-		return ev.names.evalReg(n.name)
+		return ev.Scope.EvalReg(n.name)
 	case *unaryNode:
 		return ev.evalUnary(n)
 	case *binaryNode:
 		return ev.evalBinary(n)
 	case *condNode:
-		c, err := ev.eval(n.c)
+		c, err := ev.EvalNode(n.c)
 		if err != nil {
 			return nil, err
 		}
-		ok, err := ev.isTrue(c)
+		ok, err := ev.IsTrue(c)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			return ev.eval(n.x)
+			return ev.EvalNode(n.x)
 		}
-		return ev.eval(n.y)
+		return ev.EvalNode(n.y)
 	case *memberNode:
 		return ev.evalMember(n)
 	case *indexNode:
@@ -86,58 +86,58 @@ func (ev *evaluator) eval(n node) (*Value, error) {
 	return nil, errors.New("expression expected")
 }
 
-func (ev *evaluator) evalInt(n node) (uint64, bool, error) {
-	v, err := ev.eval(n)
+func (ev *Evaluator) evalInt(n Node) (uint64, bool, error) {
+	v, err := ev.EvalNode(n)
 	if err != nil {
 		return 0, false, err
 	}
-	return ev.asInt(v)
+	return ev.AsInt(v)
 }
 
-func (ev *evaluator) evalUnary(n *unaryNode) (*Value, error) {
-	x, err := ev.eval(n.x)
+func (ev *Evaluator) evalUnary(n *unaryNode) (*Value, error) {
+	x, err := ev.EvalNode(n.x)
 	if err != nil {
 		return nil, err
 	}
 	switch n.op {
 	case "*":
-		return ev.deref(x)
+		return ev.Deref(x)
 	case "&":
 		return ev.address(x)
 	}
-	v, signed, err := ev.asInt(x)
+	v, signed, err := ev.AsInt(x)
 	if err != nil {
 		return nil, err
 	}
 	switch n.op {
 	case "-":
-		return ev.number(-v, true), nil
+		return ev.Number(-v, true), nil
 	case "~":
-		return ev.number(^v, signed), nil
+		return ev.Number(^v, signed), nil
 	case "!":
 		return ev.boolean(v == 0), nil
 	}
-	return ev.number(v, signed), nil
+	return ev.Number(v, signed), nil
 }
 
-func (ev *evaluator) evalBinary(n *binaryNode) (*Value, error) {
-	x, err := ev.eval(n.x)
+func (ev *Evaluator) evalBinary(n *binaryNode) (*Value, error) {
+	x, err := ev.EvalNode(n.x)
 	if err != nil {
 		return nil, err
 	}
 	if n.op == "&&" || n.op == "||" {
-		a, err := ev.isTrue(x)
+		a, err := ev.IsTrue(x)
 		if err != nil || a == (n.op == "||") {
 			return ev.boolean(a), err
 		}
-		y, err := ev.eval(n.y)
+		y, err := ev.EvalNode(n.y)
 		if err != nil {
 			return nil, err
 		}
-		b, err := ev.isTrue(y)
+		b, err := ev.IsTrue(y)
 		return ev.boolean(b), err
 	}
-	y, err := ev.eval(n.y)
+	y, err := ev.EvalNode(n.y)
 	if err != nil {
 		return nil, err
 	}
@@ -147,20 +147,20 @@ func (ev *evaluator) evalBinary(n *binaryNode) (*Value, error) {
 	return ev.binary(n.op, x, y)
 }
 
-func (ev *evaluator) evalMember(n *memberNode) (*Value, error) {
-	x, err := ev.eval(n.x)
+func (ev *Evaluator) evalMember(n *memberNode) (*Value, error) {
+	x, err := ev.EvalNode(n.x)
 	if err != nil {
 		return nil, err
 	}
-	return ev.member(x, n.name)
+	return ev.Member(x, n.name)
 }
 
-func (ev *evaluator) evalIndex(n *indexNode) (*Value, error) {
-	x, err := ev.eval(n.x)
+func (ev *Evaluator) evalIndex(n *indexNode) (*Value, error) {
+	x, err := ev.EvalNode(n.x)
 	if err != nil {
 		return nil, err
 	}
-	if x.kind == aMap {
+	if x.Kind == WholeMap {
 		return ev.mapElement(x, n.keys)
 	}
 	if len(n.keys) != 1 {
@@ -171,21 +171,21 @@ func (ev *evaluator) evalIndex(n *indexNode) (*Value, error) {
 		return nil, err
 	}
 	switch {
-	case x.walk != nil:
-		if i >= uint64(len(x.walk.entries)) {
-			return nil, fmt.Errorf("the list has %d entries", len(x.walk.entries))
+	case x.Walk != nil:
+		if i >= uint64(len(x.Walk.Entries)) {
+			return nil, fmt.Errorf("the list has %d entries", len(x.Walk.Entries))
 		}
-		return x.walk.entries[i], nil
-	case x.kind == aPacket:
+		return x.Walk.Entries[i], nil
+	case x.Kind == WholePacket:
 		return ev.packetByte(x, i)
-	case x.layer != nil:
+	case x.Layer != nil:
 		return ev.otherLayer(x, i)
 	}
-	return ev.index(x, int64(i))
+	return ev.Index(x, int64(i))
 }
 
-func (ev *evaluator) evalSlice(n *sliceNode) (*Value, error) {
-	x, err := ev.eval(n.x)
+func (ev *Evaluator) evalSlice(n *sliceNode) (*Value, error) {
+	x, err := ev.EvalNode(n.x)
 	if err != nil {
 		return nil, err
 	}
@@ -202,38 +202,38 @@ func (ev *evaluator) evalSlice(n *sliceNode) (*Value, error) {
 	}
 	var t Type
 	base := x.Addr
-	if x.kind == aPacket {
-		t = ev.basic.named("unsigned char")
+	if x.Kind == WholePacket {
+		t = ev.Basic.Named("unsigned char")
 	} else {
 		var ok bool
 		if t, ok = ev.pointee(x); !ok || t.Elems > 0 {
 			return nil, fmt.Errorf("a value of type %s has no elements", x.Type)
 		}
-		if base, _, err = ev.asInt(x); err != nil {
+		if base, _, err = ev.AsInt(x); err != nil {
 			return nil, err
 		}
 	}
 	base += lo * ev.stride(t)
 	t.Elems = int(hi - lo)
-	return ev.at(t, base)
+	return ev.At(t, base)
 }
 
-func (ev *evaluator) evalCast(n *castNode) (*Value, error) {
+func (ev *Evaluator) evalCast(n *castNode) (*Value, error) {
 	t, err := ev.resolveType(n.t)
 	if err != nil {
 		return nil, err
 	}
-	x, err := ev.eval(n.x)
+	x, err := ev.EvalNode(n.x)
 	if err != nil {
 		return nil, err
 	}
-	if x.isText {
+	if x.IsText {
 		return nil, errors.New("a string cannot be cast")
 	}
-	return ev.convert(x, t)
+	return ev.Convert(x, t)
 }
 
-func (ev *evaluator) evalSizeof(n *sizeofNode) (*Value, error) {
+func (ev *Evaluator) evalSizeof(n *sizeofNode) (*Value, error) {
 	var t Type
 	if n.t != nil {
 		var err error
@@ -241,23 +241,23 @@ func (ev *evaluator) evalSizeof(n *sizeofNode) (*Value, error) {
 			return nil, err
 		}
 	} else {
-		v, err := ev.eval(n.x)
+		v, err := ev.EvalNode(n.x)
 		if err != nil {
 			return nil, err
 		}
-		if v.isText {
-			return ev.number(uint64(len(v.text)+1), false), nil
+		if v.IsText {
+			return ev.Number(uint64(len(v.Text)+1), false), nil
 		}
 		t = v.Type
 	}
-	size, err := t.size()
+	size, err := t.Size()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
-	return ev.number(uint64(size), false), nil
+	return ev.Number(uint64(size), false), nil
 }
 
-func (ev *evaluator) evalContainer(n *containerNode) (*Value, error) {
+func (ev *Evaluator) evalContainer(n *containerNode) (*Value, error) {
 	p, _, err := ev.evalInt(n.x)
 	if err != nil {
 		return nil, err
@@ -266,19 +266,19 @@ func (ev *evaluator) evalContainer(n *containerNode) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Ptr > 0 || !t.isComposite() {
+	if t.Ptr > 0 || !t.IsComposite() {
 		return nil, fmt.Errorf("%s has no members", t)
 	}
-	t = ev.layoutAt(t, p)
+	t = ev.LayoutAt(t, p)
 	f, err := t.Spec.ResolvePath(t.ID, n.member)
 	if err != nil {
 		return nil, ev.pathError(t, err)
 	}
-	return ev.pointerTo(t, p-uint64(f.Offset())), nil
+	return ev.PointerTo(t, p-uint64(f.Offset())), nil
 }
 
-// typeOfText parses text as a type; ok is false when it is none.
-func (ev *evaluator) typeOfText(text string) (t Type, ok bool, err error) {
+// TypeOfText parses text as a type; ok is false when it is none.
+func (ev *Evaluator) TypeOfText(text string) (t Type, ok bool, err error) {
 	toks, err := lex(strings.TrimSpace(text))
 	if err != nil {
 		return t, false, nil
@@ -295,32 +295,32 @@ func (ev *evaluator) typeOfText(text string) (t Type, ok bool, err error) {
 	return t, true, err
 }
 
-func (ev *evaluator) evalCall(n *callNode) (*Value, error) {
+func (ev *Evaluator) evalCall(n *callNode) (*Value, error) {
 	f, ok := findFunction(n.name)
 	if !ok {
-		return nil, &UnknownError{What: "function", Name: n.name, Nearest: near(n.name, FunctionNames())}
+		return nil, &UnknownError{What: "function", Name: n.name, Nearest: Near(n.name, FunctionNames())}
 	}
 	v, _, err := ev.evalInt(n.args[0])
 	if err != nil {
 		return nil, err
 	}
-	t := ev.basic.named(f.typ)
-	size, err := t.size()
+	t := ev.Basic.Named(f.typ)
+	size, err := t.Size()
 	if err != nil {
 		return nil, err
 	}
 	if size < 8 {
 		v &= 1<<(8*size) - 1
 	}
-	return ev.convert(ev.number(f.do(ev.m.Memory().ByteOrder(), v), false), t)
+	return ev.Convert(ev.Number(f.do(ev.m.Memory().ByteOrder(), v), false), t)
 }
 
-func (ev *evaluator) evalOffset(n *offsetNode) (*Value, error) {
+func (ev *Evaluator) evalOffset(n *offsetNode) (*Value, error) {
 	t, err := ev.resolveType(n.t)
 	if err != nil {
 		return nil, err
 	}
-	if t.Ptr > 0 || !t.isComposite() {
+	if t.Ptr > 0 || !t.IsComposite() {
 		return nil, fmt.Errorf("%s has no members", t)
 	}
 	f, err := t.Spec.ResolvePath(t.ID, n.member)
@@ -330,10 +330,10 @@ func (ev *evaluator) evalOffset(n *offsetNode) (*Value, error) {
 	if f.BitSize != 0 && f.BitOffset%8 != 0 {
 		return nil, fmt.Errorf("%s is a bitfield: it begins at bit %d", n.member, f.BitOffset)
 	}
-	return ev.number(uint64(f.BitOffset/8), false), nil
+	return ev.Number(uint64(f.BitOffset/8), false), nil
 }
 
-func (ev *evaluator) resolveType(tn typeName) (Type, error) {
+func (ev *Evaluator) resolveType(tn typeName) (Type, error) {
 	t, err := ev.FindType(tn.tag, tn.name)
 	if err != nil {
 		return t, err
@@ -349,33 +349,33 @@ func (ev *evaluator) resolveType(tn typeName) (Type, error) {
 	return t, nil
 }
 
-// inputs evaluates the parts of an expression that its value is computed from.
-func (ev *evaluator) inputs(n node) ([]*Value, error) {
+// Inputs evaluates the parts of an expression that its value is computed from.
+func (ev *Evaluator) Inputs(n Node) ([]*Value, error) {
 	switch n := n.(type) {
 	case *unaryNode:
 		if n.op != "*" {
-			return ev.inputs(n.x)
+			return ev.Inputs(n.x)
 		}
 	case *binaryNode:
-		x, err := ev.inputs(n.x)
+		x, err := ev.Inputs(n.x)
 		if err != nil {
 			return nil, err
 		}
-		y, err := ev.inputs(n.y)
+		y, err := ev.Inputs(n.y)
 		return append(x, y...), err
 	case *castNode:
-		return ev.inputs(n.x)
+		return ev.Inputs(n.x)
 	case *callNode:
-		return ev.inputs(n.args[0])
+		return ev.Inputs(n.args[0])
 	case *condNode:
 		return nil, errors.New("why follows the value of one thing: choose a side of the ?:")
 	}
-	v, err := ev.eval(n)
+	v, err := ev.EvalNode(n)
 	if err != nil {
 		return nil, err
 	}
 	return []*Value{v}, nil
 }
 
-// parse reads an expression, with the names of types that are known.
-func (ev *evaluator) parse(text string) (node, error) { return parseExpr(text, ev.isType) }
+// Parse reads an expression, with the names of types that are known.
+func (ev *Evaluator) Parse(text string) (Node, error) { return parseExpr(text, ev.isType) }

@@ -1,12 +1,12 @@
-package debug
+package expr
 
 import (
 	"fmt"
 )
 
-// argText writes an argument: the name of what it points to, or a number.
-func (pr *printer) argText(v uint64) string {
-	if name := pr.addressName(v); name != "" {
+// ArgText writes an argument: the name of what it points to, or a number.
+func (pr *Printer) ArgText(v uint64) string {
+	if name := pr.AddressName(v); name != "" {
 		return name
 	}
 	if n := int64(v); n > -4096 && n < 1<<20 {
@@ -16,16 +16,16 @@ func (pr *printer) argText(v uint64) string {
 }
 
 // AddressText is an address with the name of what is there.
-func (pr *printer) AddressText(addr uint64) string {
+func (pr *Printer) AddressText(addr uint64) string {
 	text := fmt.Sprintf("%#x", addr)
-	if name := pr.addressName(addr); name != "" {
+	if name := pr.AddressName(addr); name != "" {
 		text += " <" + name + ">"
 	}
 	return text
 }
 
-func (pr *printer) addressName(addr uint64) string {
-	if name := pr.text.nameOf(addr); name != "" {
+func (pr *Printer) AddressName(addr uint64) string {
+	if name := pr.Code.NameOf(addr); name != "" {
 		return name
 	}
 	if text, ok := pr.stackName(addr); ok {
@@ -38,8 +38,8 @@ func (pr *printer) addressName(addr uint64) string {
 }
 
 // stackName names a place in the stack of an activation: "r10-16", of callers with the number of the frame.
-func (pr *printer) stackName(addr uint64) (string, bool) {
-	if pr.now.idle() {
+func (pr *Printer) stackName(addr uint64) (string, bool) {
+	if pr.Now.Idle() {
 		return "", false
 	}
 	for i, f := range pr.m.Thread().Frames() {

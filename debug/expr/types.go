@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"errors"
@@ -10,23 +10,23 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// types finds types by name: in the object's BTF, the target's, and what DWARF adds. Its state is fixed for a kernel.
-type types struct {
+// Types finds types by name: in the object's BTF, the target's, and what DWARF adds. Its state is fixed for a kernel.
+type Types struct {
 	*ground
-	basic     *basicTypes
+	Basic     *basicTypes
 	fromDWARF *btf.Spec // of the object's DWARF, nil without
 }
 
-func (ty *types) kfuncArgs(name string) int {
-	for _, sp := range ty.specs() {
+func (ty *Types) KfuncArgs(name string) int {
+	for _, sp := range ty.Specs() {
 		if id, ok := sp.FindID(btf.KindFunc, name); ok {
-			return ty.protoArgs(sp, id)
+			return ty.ProtoArgs(sp, id)
 		}
 	}
 	return 0
 }
 
-func (ty *types) protoArgs(spec *btf.Spec, fn btf.ID) int {
+func (ty *Types) ProtoArgs(spec *btf.Spec, fn btf.ID) int {
 	if spec == nil || fn == 0 {
 		return 0
 	}
@@ -38,7 +38,7 @@ func (ty *types) protoArgs(spec *btf.Spec, fn btf.ID) int {
 }
 
 // typeIn names a type and whose it is.
-func (ty *types) typeIn(t Type) string {
+func (ty *Types) typeIn(t Type) string {
 	if t.Spec == ty.linked.Target.BTF && t.Spec != nil && ty.linked.Target.Name != "" {
 		return fmt.Sprintf("%s of %s", t, ty.linked.Target.Name)
 	}
@@ -46,7 +46,7 @@ func (ty *types) typeIn(t Type) string {
 }
 
 // pathError identifies which member a type does not have.
-func (ty *types) pathError(t Type, err error) error {
+func (ty *Types) pathError(t Type, err error) error {
 	var pe *btf.PathError
 	if errors.As(err, &pe) {
 		return &UnknownError{What: "member", Name: pe.At, In: ty.typeIn(t), Nearest: pe.Nearest}
@@ -55,18 +55,18 @@ func (ty *types) pathError(t Type, err error) error {
 }
 
 // bytesType is an unsigned number of that many bytes, or an array of bytes.
-func (ty *types) bytesType(n int) Type {
+func (ty *Types) bytesType(n int) Type {
 	switch n {
 	case 1:
-		return ty.basic.named("unsigned char")
+		return ty.Basic.Named("unsigned char")
 	case 2:
-		return ty.basic.named("unsigned short")
+		return ty.Basic.Named("unsigned short")
 	case 4:
-		return ty.basic.named("unsigned int")
+		return ty.Basic.Named("unsigned int")
 	case 8:
-		return ty.basic.named("unsigned long long")
+		return ty.Basic.Named("unsigned long long")
 	}
-	t := ty.basic.named("unsigned char")
+	t := ty.Basic.Named("unsigned char")
 	t.Elems = n
 	return t
 }
@@ -107,7 +107,7 @@ func (t Type) base() *btf.Type {
 	return t.Spec.SkipMods(t.ID)
 }
 
-func (t Type) kind() btf.Kind {
+func (t Type) Kind() btf.Kind {
 	switch {
 	case t.Elems > 0:
 		return btf.KindArray
@@ -117,8 +117,8 @@ func (t Type) kind() btf.Kind {
 	return t.base().Kind
 }
 
-// elem is what a pointer points to or an array consists of.
-func (t Type) elem() (Type, bool) {
+// Elem is what a pointer points to or an array consists of.
+func (t Type) Elem() (Type, bool) {
 	switch {
 	case t.Elems > 0:
 		return Type{Spec: t.Spec, ID: t.ID, Ptr: t.Ptr}, true
@@ -131,8 +131,8 @@ func (t Type) elem() (Type, bool) {
 	return Type{}, false
 }
 
-// count is the number of elements of an array.
-func (t Type) count() int {
+// Count is the number of elements of an array.
+func (t Type) Count() int {
 	if t.Elems > 0 {
 		return t.Elems
 	}
@@ -146,8 +146,8 @@ func (t Type) pointer() Type {
 	return Type{Spec: t.Spec, ID: t.ID, Ptr: t.Ptr + 1}
 }
 
-// size in bytes; the error is btf's for types without one.
-func (t Type) size() (int64, error) {
+// Size in bytes; the error is btf's for types without one.
+func (t Type) Size() (int64, error) {
 	if t.Spec == nil {
 		return 0, btf.ErrUnsized
 	}
@@ -161,14 +161,14 @@ func (t Type) size() (int64, error) {
 	return n, err
 }
 
-// isComposite reports whether the type has members.
-func (t Type) isComposite() bool {
-	k := t.kind()
+// IsComposite reports whether the type has members.
+func (t Type) IsComposite() bool {
+	k := t.Kind()
 	return k.IsComposite() || k == btf.KindDatasec
 }
 
-// isChar reports whether the type is a character.
-func (t Type) isChar() bool {
+// IsChar reports whether the type is a character.
+func (t Type) IsChar() bool {
 	if t.Ptr > 0 || t.Elems > 0 {
 		return false
 	}
@@ -176,8 +176,8 @@ func (t Type) isChar() bool {
 	return b.Kind == btf.KindInt && b.Size == 1 && (b.Int.Encoding&btf.IntChar != 0 || strings.HasSuffix(b.Name, "char") && b.Name != "unsigned char")
 }
 
-// specs are the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
-func (ty *types) specs() []*btf.Spec {
+// Specs are the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
+func (ty *Types) Specs() []*btf.Spec {
 	var out []*btf.Spec
 	if sp := ty.linked.Object.BTF; sp != nil {
 		out = append(out, sp)
@@ -195,11 +195,11 @@ func (ty *types) specs() []*btf.Spec {
 }
 
 // isType reports whether a word by itself is a type.
-func (ty *types) isType(name string) bool {
-	if _, ok := ty.basic.byName[name]; ok {
+func (ty *Types) isType(name string) bool {
+	if _, ok := ty.Basic.byName[name]; ok {
 		return true
 	}
-	for _, sp := range ty.specs() {
+	for _, sp := range ty.Specs() {
 		if _, ok := sp.FindID(btf.KindTypedef, name); ok {
 			return true
 		}
@@ -213,13 +213,13 @@ var tagKinds = map[string][]btf.Kind{
 }
 
 // FindType returns the type a name means: "struct task_struct", "u32". The object's types come before the target's.
-func (ty *types) FindType(tag, name string) (Type, error) {
+func (ty *Types) FindType(tag, name string) (Type, error) {
 	if tag == "" {
-		if id, ok := ty.basic.byName[name]; ok {
-			return Type{Spec: ty.basic.spec, ID: id}, nil
+		if id, ok := ty.Basic.byName[name]; ok {
+			return Type{Spec: ty.Basic.spec, ID: id}, nil
 		}
 	}
-	for _, sp := range ty.specs() {
+	for _, sp := range ty.Specs() {
 		for _, k := range tagKinds[tag] {
 			if id, ok := sp.FindID(k, name); ok {
 				return Type{Spec: sp, ID: id}, nil
@@ -230,22 +230,22 @@ func (ty *types) FindType(tag, name string) (Type, error) {
 	if what == "" {
 		what = "type"
 	}
-	return Type{}, &UnknownError{What: what, Name: name, Nearest: near(name, ty.TypeNames(tag, name[:min(1, len(name))]))}
+	return Type{}, &UnknownError{What: what, Name: name, Nearest: Near(name, ty.TypeNames(tag, name[:min(1, len(name))]))}
 }
 
 // TypeNames lists the types of a sort ("struct", "union", "enum", "" for typedefs) whose names begin with prefix.
-func (ty *types) TypeNames(tag, prefix string) []string {
+func (ty *Types) TypeNames(tag, prefix string) []string {
 	seen := map[string]bool{}
 	kinds := tagKinds[tag]
 	if tag == "" {
 		kinds = kinds[:1]
-		for n := range ty.basic.byName {
+		for n := range ty.Basic.byName {
 			if strings.HasPrefix(n, prefix) {
 				seen[n] = true
 			}
 		}
 	}
-	for _, sp := range ty.specs() {
+	for _, sp := range ty.Specs() {
 		for id := sp.FirstID(); int(id) < sp.NumTypes(); id++ {
 			k := sp.Kind(id)
 			for _, want := range kinds {
@@ -261,7 +261,7 @@ func (ty *types) TypeNames(tag, prefix string) []string {
 }
 
 // ObjectTypes lists the named types of the object's BTF whose names contain a text.
-func (ty *types) ObjectTypes(text string) []string {
+func (ty *Types) ObjectTypes(text string) []string {
 	sp := ty.linked.Object.BTF
 	if sp == nil {
 		return nil

@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -6,20 +6,20 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// packet is the packet of the run.
-func (vs *values) packet() (*Value, error) {
-	addr, data, ok := vs.now.packetNow()
+// Packet is the packet of the run.
+func (vs *Values) Packet() (*Value, error) {
+	addr, data, ok := vs.Now.PacketNow()
 	if !ok {
 		return nil, &UnavailableError{"pkt", "no program with a packet is running"}
 	}
-	return &Value{kind: aPacket, Addr: addr, Data: data, name: "pkt"}, nil
+	return &Value{Kind: WholePacket, Addr: addr, Data: data, Name: "pkt"}, nil
 }
 
-func (vs *values) packetByte(x *Value, i uint64) (*Value, error) {
+func (vs *Values) packetByte(x *Value, i uint64) (*Value, error) {
 	if i >= uint64(len(x.Data)) {
 		return nil, fmt.Errorf("the packet has %d bytes", len(x.Data))
 	}
-	return vs.at(vs.basic.named("unsigned char"), x.Addr+i)
+	return vs.At(vs.Basic.Named("unsigned char"), x.Addr+i)
 }
 
 // kernelStructs are the kernel's structs of headers: their members can be named besides the fields.
@@ -29,12 +29,12 @@ var kernelStructs = map[string]string{
 }
 
 // Headers returns the layers of the run's packet.
-func (vs *values) Headers() (packet.Headers, error) {
-	p, err := vs.packet()
+func (vs *Values) Headers() (packet.Headers, error) {
+	p, err := vs.Packet()
 	if err != nil {
 		return packet.Headers{}, err
 	}
-	return packet.Decode(p.Data, vs.now.packetStart()), nil
+	return packet.Decode(p.Data, vs.Now.PacketStart()), nil
 }
 
 // layerRef means that a value is a header of the packet.
@@ -44,60 +44,60 @@ type layerRef struct {
 }
 
 // packetLayer is pkt.NAME.
-func (vs *values) packetLayer(x *Value, name string) (*Value, error) {
-	h := packet.Decode(x.Data, vs.now.packetStart())
+func (vs *Values) packetLayer(x *Value, name string) (*Value, error) {
+	h := packet.Decode(x.Data, vs.Now.PacketStart())
 	l, ok := h.Layer(name)
 	if !ok {
 		var names []string
 		for _, l := range h.Layers {
 			names = append(names, l.Path())
 		}
-		e := &UnknownError{What: "header", Name: name, In: "the packet, which is " + h.String(), Nearest: near(name, names)}
+		e := &UnknownError{What: "header", Name: name, In: "the packet, which is " + h.String(), Nearest: Near(name, names)}
 		if h.Cut != "" {
 			e.In += "; " + h.Cut
 		}
 		return nil, e
 	}
-	return vs.layerValue(x, l)
+	return vs.LayerValue(x, l)
 }
 
-func (vs *values) layerValue(x *Value, l packet.Layer) (*Value, error) {
-	v := &Value{kind: inMemory, Addr: x.Addr + uint64(l.Off), Data: x.Data[l.Off : l.Off+l.Len], name: "pkt." + l.Path()}
-	v.Type = vs.basic.named("unsigned char")
+func (vs *Values) LayerValue(x *Value, l packet.Layer) (*Value, error) {
+	v := &Value{Kind: InMemory, Addr: x.Addr + uint64(l.Off), Data: x.Data[l.Off : l.Off+l.Len], Name: "pkt." + l.Path()}
+	v.Type = vs.Basic.Named("unsigned char")
 	v.Type.Elems = l.Len
 	if t, err := vs.FindType("struct", kernelStructs[l.Name]); err == nil {
-		if n, err := t.size(); err == nil && n <= int64(l.Len) {
+		if n, err := t.Size(); err == nil && n <= int64(l.Len) {
 			v.Type = t
 		}
 	}
 	if packet.FieldNames(l.Name) != nil {
-		v.layer = &layerRef{l, x.Data}
+		v.Layer = &layerRef{l, x.Data}
 	}
 	return v, nil
 }
 
 // otherLayer is pkt.ip[1]: the same header further in.
-func (vs *values) otherLayer(x *Value, n uint64) (*Value, error) {
-	pkt, err := vs.packet()
+func (vs *Values) otherLayer(x *Value, n uint64) (*Value, error) {
+	pkt, err := vs.Packet()
 	if err != nil {
 		return nil, err
 	}
-	return vs.packetLayer(pkt, fmt.Sprintf("%s[%d]", x.layer.layer.Name, n))
+	return vs.packetLayer(pkt, fmt.Sprintf("%s[%d]", x.Layer.layer.Name, n))
 }
 
 // layerField is pkt.LAYER.NAME: a field by the names of packets, else a member of the kernel's struct.
-func (vs *values) layerField(x *Value, name string) (*Value, bool) {
-	f, ok := x.layer.layer.Field(x.layer.whole, name)
+func (vs *Values) layerField(x *Value, name string) (*Value, bool) {
+	f, ok := x.Layer.layer.Field(x.Layer.whole, name)
 	if !ok {
 		return nil, false
 	}
-	v := &Value{kind: inMemory, Addr: x.Addr + uint64(f.Off-x.layer.layer.Off)}
-	v.Data = x.layer.whole[f.Off : f.Off+f.Size()]
+	v := &Value{Kind: InMemory, Addr: x.Addr + uint64(f.Off-x.Layer.layer.Off)}
+	v.Data = x.Layer.whole[f.Off : f.Off+f.Size()]
 	f.Off = 0
-	v.field = &f
+	v.Field = &f
 	switch {
 	case f.Bits > 64 || len(v.Data) > 8:
-		v.Type = vs.basic.named("unsigned char")
+		v.Type = vs.Basic.Named("unsigned char")
 		v.Type.Elems = len(v.Data)
 	default:
 		v.Type = vs.bytesType(min(8, ceilPow2(len(v.Data))))
@@ -113,25 +113,25 @@ func ceilPow2(n int) int {
 	return p
 }
 
-// layerNames lists what can stand after pkt.LAYER.
-func (vs *values) layerNames(x *Value) []string {
+// LayerNames lists what can stand after pkt.LAYER.
+func (vs *Values) LayerNames(x *Value) []string {
 	var out []string
-	for _, f := range x.layer.layer.Fields(x.layer.whole) {
+	for _, f := range x.Layer.layer.Fields(x.Layer.whole) {
 		out = append(out, f.Name)
 	}
-	if x.Type.isComposite() {
+	if x.Type.IsComposite() {
 		out = append(out, x.Type.Spec.MemberNames(x.Type.ID)...)
 	}
 	return out
 }
 
-// packetField names the field of the packet that byte off belongs to, "" when no header has it.
-func (vs *values) packetField(off uint64) string {
-	pkt, err := vs.packet()
+// PacketField names the field of the packet that byte off belongs to, "" when no header has it.
+func (vs *Values) PacketField(off uint64) string {
+	pkt, err := vs.Packet()
 	if err != nil {
 		return ""
 	}
-	for _, l := range packet.Decode(pkt.Data, vs.now.packetStart()).Layers {
+	for _, l := range packet.Decode(pkt.Data, vs.Now.PacketStart()).Layers {
 		if off < uint64(l.Off) || off >= uint64(l.Off+l.Len) {
 			continue
 		}

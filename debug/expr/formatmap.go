@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-func (pr *printer) formatMap(v *Value, opt FormatOptions) string {
+func (pr *Printer) formatMap(v *Value, opt FormatOptions) string {
 	most := maxElements
 	switch {
 	case opt.Full:
@@ -23,21 +23,21 @@ func (pr *printer) formatMap(v *Value, opt FormatOptions) string {
 }
 
 // MapEntries is the contents of a map as text, one line an element, at most most of them; more says how many are left.
-func (pr *printer) MapEntries(v *Value, most int) (lines []string, more int) {
+func (pr *Printer) MapEntries(v *Value, most int) (lines []string, more int) {
 	return pr.mapEntries(v, most, FormatOptions{})
 }
 
 // mapEntries is MapEntries with values in a chosen form.
-func (pr *printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []string, more int) {
-	pr.looking()
-	if isSender(v.m) {
-		if def := pr.defOf(v.m); def != nil {
-			return pr.records(def.Name, pr.recordsOf(def), most)
+func (pr *Printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []string, more int) {
+	pr.Looking()
+	if IsSender(v.Map) {
+		if def := pr.DefOf(v.Map); def != nil {
+			return pr.records(def.Name, pr.RecordsOf(def), most)
 		}
 		return nil, 0
 	}
-	kt, vt := pr.keyType(v.m), pr.valueType(v.m)
-	for _, e := range v.m.Entries() {
+	kt, vt := pr.KeyType(v.Map), pr.ValueType(v.Map)
+	for _, e := range v.Map.Entries() {
 		if len(lines) == most {
 			more++
 			continue
@@ -49,7 +49,7 @@ func (pr *printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []st
 		var value string
 		switch {
 		case e.Ref != nil:
-			value = pr.refText(e.Ref)
+			value = pr.RefText(e.Ref)
 		case e.PerCPU != nil:
 			parts := make([]string, len(e.PerCPU))
 			for cpu, b := range e.PerCPU {
@@ -64,7 +64,7 @@ func (pr *printer) mapEntries(v *Value, most int, opt FormatOptions) (lines []st
 	return lines, more
 }
 
-func (pr *printer) refText(ref any) string {
+func (pr *Printer) RefText(ref any) string {
 	if m, ok := ref.(maps.Map); ok {
 		return "map " + m.Spec().Name
 	}
@@ -76,7 +76,7 @@ func (pr *printer) refText(ref any) string {
 	return fmt.Sprintf("%T", ref)
 }
 
-func (pr *printer) records(mapName string, list [][]byte, most int) (lines []string, more int) {
+func (pr *Printer) records(mapName string, list [][]byte, most int) (lines []string, more int) {
 	for i, data := range list {
 		if i >= most {
 			return lines, len(list) - i
@@ -87,12 +87,12 @@ func (pr *printer) records(mapName string, list [][]byte, most int) (lines []str
 }
 
 // RecordText is a record sent to user space, in the type of the object that fits it.
-func (pr *printer) RecordText(mapName string, data []byte) string {
+func (pr *Printer) RecordText(mapName string, data []byte) string {
 	id := pr.m.EventTypes().Find(mapName, len(data))
 	if spec := pr.m.EventTypes().Spec(); id != 0 && spec != nil {
 		return spec.TypeString(id) + " " + spec.FormatString(id, data)
 	}
-	t := pr.basic.named("unsigned char")
+	t := pr.Basic.Named("unsigned char")
 	t.Elems = len(data)
 	return pr.Format(&Value{Type: t, Data: data}, FormatOptions{})
 }

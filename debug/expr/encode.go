@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 )
 
 // encodeInto writes v over the bytes of dst, of a bitfield only its bits.
-func (vs *values) encodeInto(v, dst *Value, data []byte) error {
-	if dst.field != nil {
-		return vs.encodeField(v, *dst.field, data)
+func (vs *Values) encodeInto(v, dst *Value, data []byte) error {
+	if dst.Field != nil {
+		return vs.encodeField(v, *dst.Field, data)
 	}
 	if dst.bitSize == 0 {
 		return vs.encode(v, dst.Type, data)
 	}
-	n, _, err := vs.asInt(v)
+	n, _, err := vs.AsInt(v)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (vs *values) encodeInto(v, dst *Value, data []byte) error {
 }
 
 // forAllCPUs is a value as user space gives it: of per-CPU maps one for each CPU, rounded up to 8 bytes.
-func (vs *values) forAllCPUs(m maps.Map, data []byte) []byte {
+func (vs *Values) forAllCPUs(m maps.Map, data []byte) []byte {
 	if !m.Spec().Type.PerCPU() {
 		return data
 	}
@@ -51,8 +51,8 @@ func (vs *values) forAllCPUs(m maps.Map, data []byte) []byte {
 	return out
 }
 
-// encodeText writes a value given as text.
-func (vs *values) encodeText(t Type, text string, dst []byte) error {
+// EncodeText writes a value given as text.
+func (vs *Values) EncodeText(t Type, text string, dst []byte) error {
 	if t.Ptr > 0 || t.Elems > 0 {
 		return fmt.Errorf("a value of type %s cannot be written in braces", t)
 	}
@@ -60,33 +60,33 @@ func (vs *values) encodeText(t Type, text string, dst []byte) error {
 }
 
 // encode writes a value as another type.
-func (vs *values) encode(v *Value, t Type, dst []byte) error {
+func (vs *Values) encode(v *Value, t Type, dst []byte) error {
 	switch {
-	case v.isText:
-		if el, ok := t.elem(); ok && t.kind() == btf.KindArray && len(v.text) <= len(dst) && vs.stride(el) == 1 {
+	case v.IsText:
+		if el, ok := t.Elem(); ok && t.Kind() == btf.KindArray && len(v.Text) <= len(dst) && vs.stride(el) == 1 {
 			clear(dst)
-			copy(dst, v.text)
+			copy(dst, v.Text)
 			return nil
 		}
 		if t.Ptr > 0 || t.Elems > 0 {
 			return fmt.Errorf("text does not fit %s", t)
 		}
-		return t.Spec.EncodeValue(t.ID, v.text, dst)
-	case t.isComposite() || t.kind() == btf.KindArray:
+		return t.Spec.EncodeValue(t.ID, v.Text, dst)
+	case t.IsComposite() || t.Kind() == btf.KindArray:
 		if len(v.Data) == len(dst) && v.bitSize == 0 {
 			copy(dst, v.Data)
 			return nil
 		}
-		if n, _, err := vs.asInt(v); err == nil && len(dst) <= 8 && !v.Type.isComposite() {
+		if n, _, err := vs.AsInt(v); err == nil && len(dst) <= 8 && !v.Type.IsComposite() {
 			return vs.putFitting(dst, n, t)
 		}
 		return fmt.Errorf("a value of type %s does not fit %s", v.Type, t)
 	}
-	n, signed, err := vs.asInt(v)
+	n, signed, err := vs.AsInt(v)
 	if err != nil {
 		return err
 	}
-	if k := t.kind(); k.IsEnum() || k == btf.KindInt {
+	if k := t.Kind(); k.IsEnum() || k == btf.KindInt {
 		if signed && int64(n) < 0 {
 			return t.Spec.EncodeValue(t.ID, int64(n), dst)
 		}
@@ -95,7 +95,7 @@ func (vs *values) encode(v *Value, t Type, dst []byte) error {
 	return vs.putFitting(dst, n, t)
 }
 
-func (vs *values) putFitting(dst []byte, n uint64, t Type) error {
+func (vs *Values) putFitting(dst []byte, n uint64, t Type) error {
 	switch len(dst) {
 	case 1, 2, 4:
 		if n>>(8*len(dst)) != 0 && int64(n)>>(8*len(dst)-1) != -1 {
@@ -105,21 +105,21 @@ func (vs *values) putFitting(dst []byte, n uint64, t Type) error {
 	default:
 		return fmt.Errorf("a number does not fit %s", t)
 	}
-	vs.putUint(dst, n)
+	vs.PutUint(dst, n)
 	return nil
 }
 
 // encodeField writes v over the bytes of a packet's field: a number, or text as packets are written.
-func (vs *values) encodeField(v *Value, f packet.Field, data []byte) error {
-	if v.isText {
-		raw, err := f.Parse(v.text)
+func (vs *Values) encodeField(v *Value, f packet.Field, data []byte) error {
+	if v.IsText {
+		raw, err := f.Parse(v.Text)
 		if err != nil {
 			return err
 		}
 		f.PutRaw(data, raw)
 		return nil
 	}
-	n, _, err := vs.asInt(v)
+	n, _, err := vs.AsInt(v)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -10,28 +10,28 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// memory reads and writes simulated memory for the debugger: nothing is logged, no watchpoint reports. Its state is the snapshot to which
+// Memory reads and writes simulated memory for the debugger: nothing is logged, no watchpoint reports. Its state is the snapshot to which
 // the machine returns when looking brought objects into being.
-type memory struct {
+type Memory struct {
 	*ground
 	clean *machine.Snapshot // the run's own state, while looking added to it
 	// changing means that an assignment is being made, which stays.
 	changing bool
 	// refresh puts the watchpoints on memory again, after a snapshot replaced it.
-	refresh func()
+	Refresh func()
 }
 
 // ReadMemory reads what can be read of n bytes from addr; the error is that of the first byte.
-func (mo *memory) ReadMemory(addr uint64, n int) ([]byte, error) {
+func (mo *Memory) ReadMemory(addr uint64, n int) ([]byte, error) {
 	out := make([]byte, min(max(n, 0), maxRead))
-	if err := mo.peek(addr, out); err == nil {
+	if err := mo.Peek(addr, out); err == nil {
 		return out, nil
 	}
 	for i := range out {
 		if addr+uint64(i) < addr {
 			return out[:i], nil
 		}
-		if err := mo.peek(addr+uint64(i), out[i:i+1]); err != nil {
+		if err := mo.Peek(addr+uint64(i), out[i:i+1]); err != nil {
 			if i == 0 {
 				return nil, err
 			}
@@ -45,11 +45,11 @@ func (mo *memory) ReadMemory(addr uint64, n int) ([]byte, error) {
 const maxString = 4096
 
 // StringAt reads text up to a zero byte.
-func (mo *memory) StringAt(addr uint64) (string, error) {
+func (mo *Memory) StringAt(addr uint64) (string, error) {
 	var out []byte
 	for len(out) < maxString {
 		var b [1]byte
-		if err := mo.peek(addr+uint64(len(out)), b[:]); err != nil {
+		if err := mo.Peek(addr+uint64(len(out)), b[:]); err != nil {
 			if len(out) > 0 {
 				break
 			}
@@ -65,13 +65,13 @@ func (mo *memory) StringAt(addr uint64) (string, error) {
 
 // memberwise reports whether structs at an address are read member by member: kernel objects, of which only what has a value
 // is shown, computed contexts, and packets.
-func (mo *memory) memberwise(addr uint64) bool {
+func (mo *Memory) memberwise(addr uint64) bool {
 	r := mo.m.Memory().Find(addr)
 	return mo.m.Kernel().ObjectAt(addr) != nil || r != nil && r.Kind == mem.Packet || mo.isView(addr)
 }
 
-// anySet reports whether some byte of kernel memory has a value; other memory has.
-func (mo *memory) anySet(addr, size uint64) bool {
+// AnySet reports whether some byte of kernel memory has a value; other memory has.
+func (mo *Memory) AnySet(addr, size uint64) bool {
 	if mo.m.Kernel().ObjectAt(addr) == nil {
 		return true
 	}
@@ -79,26 +79,26 @@ func (mo *memory) anySet(addr, size uint64) bool {
 }
 
 // Examine reads n units of size bytes from addr.
-func (mo *memory) Examine(addr uint64, size, n int) ([]uint64, error) {
+func (mo *Memory) Examine(addr uint64, size, n int) ([]uint64, error) {
 	out := make([]uint64, 0, n)
 	b := make([]byte, size)
 	for i := range n {
-		if err := mo.peek(addr+uint64(i*size), b); err != nil {
+		if err := mo.Peek(addr+uint64(i*size), b); err != nil {
 			if i > 0 {
 				return out, err
 			}
 			return nil, err
 		}
-		out = append(out, mo.uint(b))
+		out = append(out, mo.Uint(b))
 	}
 	return out, nil
 }
 
 // Region returns the memory region of an address, nil when there is none.
-func (mo *memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
+func (mo *Memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
 
-// sectionBase is the address of a data section's bytes.
-func (mo *memory) sectionBase(def *loader.Map) (uint64, error) {
+// SectionBase is the address of a data section's bytes.
+func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
 	m, ok := mo.m.Map(def)
 	if !ok {
 		return 0, fmt.Errorf("section %s is not simulated", def.Section)
@@ -119,30 +119,30 @@ func (mo *memory) sectionBase(def *loader.Map) (uint64, error) {
 
 // look prepares for reading memory that may come into being when it is read: the state is recorded, and comes
 // back before anything is executed or changed.
-func (mo *memory) look() {
+func (mo *Memory) look() {
 	if mo.clean == nil {
 		mo.clean = mo.m.Snapshot()
 	}
 }
 
-// unlook takes back what looking brought into being.
-func (mo *memory) unlook() {
+// Unlook takes back what looking brought into being.
+func (mo *Memory) Unlook() {
 	if mo.clean != nil {
 		mo.m.Restore(mo.clean)
 		mo.clean = nil
-		mo.refresh()
+		mo.Refresh()
 	}
 }
 
-// looking records the state when what is looked at may come into being.
-func (mo *memory) looking() {
+// Looking records the state when what is looked at may come into being.
+func (mo *Memory) Looking() {
 	if !mo.changing {
 		mo.look()
 	}
 }
 
 // kernelOwned reports whether memory has the target's layout: kernel objects, and what programs are called with.
-func (mo *memory) kernelOwned(addr uint64) bool {
+func (mo *Memory) kernelOwned(addr uint64) bool {
 	if mo.m.Kernel().ObjectAt(addr) != nil {
 		return true
 	}
@@ -150,7 +150,7 @@ func (mo *memory) kernelOwned(addr uint64) bool {
 	return r != nil && r.Kind == mem.Context
 }
 
-func (mo *memory) uint(b []byte) uint64 {
+func (mo *Memory) Uint(b []byte) uint64 {
 	o := mo.m.Memory().ByteOrder()
 	switch len(b) {
 	case 1:
@@ -165,7 +165,7 @@ func (mo *memory) uint(b []byte) uint64 {
 	return 0
 }
 
-func (mo *memory) putUint(b []byte, v uint64) {
+func (mo *Memory) PutUint(b []byte, v uint64) {
 	o := mo.m.Memory().ByteOrder()
 	switch len(b) {
 	case 1:
@@ -183,7 +183,7 @@ func (mo *memory) putUint(b []byte, v uint64) {
 const maxRead = 1 << 20
 
 // isView reports whether memory is a context whose fields are computed when they are read (xdp_md, __sk_buff).
-func (mo *memory) isView(addr uint64) bool {
+func (mo *Memory) isView(addr uint64) bool {
 	r := mo.m.Memory().Find(addr)
 	return r != nil && r.Kind == mem.Context && r.View != nil && mo.m.Kernel().ObjectAt(addr) == nil
 }
@@ -191,8 +191,8 @@ func (mo *memory) isView(addr uint64) bool {
 // maxAddr is the last address.
 const maxAddr = math.MaxUint64
 
-// peek reads memory as the debugger: nothing is logged, and no watchpoint reports.
-func (mo *memory) peek(addr uint64, p []byte) error {
+// Peek reads memory as the debugger: nothing is logged, and no watchpoint reports.
+func (mo *Memory) Peek(addr uint64, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (e *MemoryError) Error() string {
 func (e *MemoryError) Unwrap() error { return e.Fault }
 
 // poke writes memory as the debugger, read-only memory too.
-func (mo *memory) poke(addr uint64, p []byte) error {
+func (mo *Memory) poke(addr uint64, p []byte) error {
 	if mo.m.Kernel().Poke(addr, p) {
 		return nil
 	}
@@ -254,10 +254,13 @@ func (mo *memory) poke(addr uint64, p []byte) error {
 }
 
 // pointerAt reads a pointer.
-func (mo *memory) pointerAt(addr uint64) (uint64, error) {
+func (mo *Memory) pointerAt(addr uint64) (uint64, error) {
 	b := make([]byte, mo.m.Memory().PointerSize())
-	if err := mo.peek(addr, b); err != nil {
+	if err := mo.Peek(addr, b); err != nil {
 		return 0, err
 	}
-	return mo.uint(b), nil
+	return mo.Uint(b), nil
 }
+
+// Forget drops the state before looking, which another one replaces.
+func (mo *Memory) Forget() { mo.clean = nil }

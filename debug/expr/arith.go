@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-func (vs *values) binary(op string, x, y *Value) (*Value, error) {
-	if (x.isText || y.isText) && (op == "==" || op == "!=") {
+func (vs *Values) binary(op string, x, y *Value) (*Value, error) {
+	if (x.IsText || y.IsText) && (op == "==" || op == "!=") {
 		a, err := vs.textOf(x)
 		if err != nil {
 			return nil, err
@@ -19,7 +19,7 @@ func (vs *values) binary(op string, x, y *Value) (*Value, error) {
 		return vs.boolean((a == b) == (op == "==")), nil
 	}
 	if op == "==" || op == "!=" {
-		if x.Type.isComposite() && y.Type.isComposite() {
+		if x.Type.IsComposite() && y.Type.IsComposite() {
 			return vs.boolean(bytes.Equal(x.Data, y.Data) == (op == "==")), nil
 		}
 	}
@@ -28,11 +28,11 @@ func (vs *values) binary(op string, x, y *Value) (*Value, error) {
 			return v, err
 		}
 	}
-	a, as, err := vs.asInt(x)
+	a, as, err := vs.AsInt(x)
 	if err != nil {
 		return nil, err
 	}
-	b, bs, err := vs.asInt(y)
+	b, bs, err := vs.AsInt(y)
 	if err != nil {
 		return nil, err
 	}
@@ -40,18 +40,18 @@ func (vs *values) binary(op string, x, y *Value) (*Value, error) {
 	return vs.arith(op, a, b, signed)
 }
 
-func (vs *values) arith(op string, a, b uint64, signed bool) (*Value, error) {
+func (vs *Values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 	less := a < b
 	if signed {
 		less = int64(a) < int64(b)
 	}
 	switch op {
 	case "+":
-		return vs.number(a+b, signed), nil
+		return vs.Number(a+b, signed), nil
 	case "-":
-		return vs.number(a-b, signed), nil
+		return vs.Number(a-b, signed), nil
 	case "*":
-		return vs.number(a*b, signed), nil
+		return vs.Number(a*b, signed), nil
 	case "/", "%":
 		if b == 0 {
 			return nil, errors.New("division by zero")
@@ -59,30 +59,30 @@ func (vs *values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 		switch {
 		case signed && b == ^uint64(0): // also what would overflow
 			if op == "/" {
-				return vs.number(-a, true), nil
+				return vs.Number(-a, true), nil
 			}
-			return vs.number(0, true), nil
+			return vs.Number(0, true), nil
 		case signed && op == "/":
-			return vs.number(uint64(int64(a)/int64(b)), true), nil
+			return vs.Number(uint64(int64(a)/int64(b)), true), nil
 		case signed:
-			return vs.number(uint64(int64(a)%int64(b)), true), nil
+			return vs.Number(uint64(int64(a)%int64(b)), true), nil
 		case op == "/":
-			return vs.number(a/b, false), nil
+			return vs.Number(a/b, false), nil
 		}
-		return vs.number(a%b, false), nil
+		return vs.Number(a%b, false), nil
 	case "&":
-		return vs.number(a&b, signed), nil
+		return vs.Number(a&b, signed), nil
 	case "|":
-		return vs.number(a|b, signed), nil
+		return vs.Number(a|b, signed), nil
 	case "^":
-		return vs.number(a^b, signed), nil
+		return vs.Number(a^b, signed), nil
 	case "<<":
-		return vs.number(a<<(b&63), signed), nil
+		return vs.Number(a<<(b&63), signed), nil
 	case ">>":
 		if signed {
-			return vs.number(uint64(int64(a)>>(b&63)), true), nil
+			return vs.Number(uint64(int64(a)>>(b&63)), true), nil
 		}
-		return vs.number(a>>(b&63), false), nil
+		return vs.Number(a>>(b&63), false), nil
 	case "==":
 		return vs.boolean(a == b), nil
 	case "!=":
@@ -100,17 +100,17 @@ func (vs *values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 }
 
 // pointerArithmetic adds to pointers and subtracts them in units of what they point to; ok is false when neither is one.
-func (vs *values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, err error) {
+func (vs *Values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, err error) {
 	xt, xp := vs.pointee(x)
 	yt, yp := vs.pointee(y)
 	if !xp && !yp {
 		return nil, false, nil
 	}
-	a, _, err := vs.asInt(x)
+	a, _, err := vs.AsInt(x)
 	if err != nil {
 		return nil, false, err
 	}
-	b, _, err := vs.asInt(y)
+	b, _, err := vs.AsInt(y)
 	if err != nil {
 		return nil, false, err
 	}
@@ -118,7 +118,7 @@ func (vs *values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, 
 		if op != "-" {
 			return nil, false, errors.New("two pointers cannot be added")
 		}
-		return vs.number((a-b)/vs.stride(xt), true), true, nil
+		return vs.Number((a-b)/vs.stride(xt), true), true, nil
 	}
 	if yp {
 		if op == "-" {
@@ -129,19 +129,19 @@ func (vs *values) pointerArithmetic(op string, x, y *Value) (v *Value, ok bool, 
 	if op == "-" {
 		b = -b
 	}
-	return vs.pointerTo(xt, a+b*vs.stride(xt)), true, nil
+	return vs.PointerTo(xt, a+b*vs.stride(xt)), true, nil
 }
 
 // repeated is x@n: n values of x's type, one after the other in memory.
-func (vs *values) repeated(x, n *Value) (*Value, error) {
-	count, _, err := vs.asInt(n)
+func (vs *Values) repeated(x, n *Value) (*Value, error) {
+	count, _, err := vs.AsInt(n)
 	if err != nil {
 		return nil, err
 	}
-	if x.kind != inMemory || x.bitSize != 0 {
+	if x.Kind != InMemory || x.bitSize != 0 {
 		return nil, errors.New("only what lies in memory can be repeated with @")
 	}
-	size, err := x.Type.size()
+	size, err := x.Type.Size()
 	if err != nil {
 		return nil, err
 	}
@@ -153,5 +153,5 @@ func (vs *values) repeated(x, n *Value) (*Value, error) {
 		return nil, fmt.Errorf("@%d: want a number of elements, of %d bytes in all at most", int64(count), maxRead)
 	}
 	t.Elems = int(count)
-	return vs.at(t, x.Addr)
+	return vs.At(t, x.Addr)
 }

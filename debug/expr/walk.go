@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ const maxWalked = 1000
 
 // walked is what a walk along a list found.
 type walked struct {
-	entries []*Value
+	Entries []*Value
 	err     error // why the walk ended before the list
 }
 
 // evalWalk is list_for_each(HEAD, TYPE, MEMBER): the entries of one of the kernel's lists, or a member of each. HEAD is the list_head or
 // hlist_head, or its address.
-func (ev *evaluator) evalWalk(n *walkNode) (*Value, error) {
-	head, err := ev.eval(n.head)
+func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
+	head, err := ev.EvalNode(n.head)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (ev *evaluator) evalWalk(n *walkNode) (*Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Ptr > 0 || !t.isComposite() {
+	if t.Ptr > 0 || !t.IsComposite() {
 		return nil, fmt.Errorf("%s has no members", t)
 	}
 	if err := ev.hasPath(t, n.member); err != nil { // also of a list without entries
@@ -50,7 +50,7 @@ func (ev *evaluator) evalWalk(n *walkNode) (*Value, error) {
 			w.err = fmt.Errorf("the list leads back to %s", ev.AddressText(next))
 			break
 		}
-		if seen[next] = true; len(w.entries) == maxWalked {
+		if seen[next] = true; len(w.Entries) == maxWalked {
 			w.err = fmt.Errorf("only the first %d entries were walked", maxWalked)
 			break
 		}
@@ -58,16 +58,16 @@ func (ev *evaluator) evalWalk(n *walkNode) (*Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.entries = append(w.entries, e)
+		w.Entries = append(w.Entries, e)
 		at = next
 	}
-	v := ev.number(uint64(len(w.entries)), false)
-	v.walk = w
+	v := ev.Number(uint64(len(w.Entries)), false)
+	v.Walk = w
 	return v, nil
 }
 
 // hasPath checks a path of members in the layouts a struct may be read in.
-func (ev *evaluator) hasPath(t Type, path string) error {
+func (ev *Evaluator) hasPath(t Type, path string) error {
 	_, first := t.Spec.ResolvePath(t.ID, path)
 	if first == nil {
 		return nil
@@ -86,15 +86,15 @@ func (ev *evaluator) hasPath(t Type, path string) error {
 }
 
 // entry is the entry whose list member is at addr, or a member of it.
-func (ev *evaluator) entry(t Type, addr uint64, member string, path []string) (*Value, error) {
-	t = ev.layoutAt(t, addr)
+func (ev *Evaluator) entry(t Type, addr uint64, member string, path []string) (*Value, error) {
+	t = ev.LayoutAt(t, addr)
 	f, err := t.Spec.ResolvePath(t.ID, member)
 	if err != nil {
 		return nil, ev.pathError(t, err)
 	}
-	v := ev.pointerTo(t, addr-uint64(f.Offset()))
+	v := ev.PointerTo(t, addr-uint64(f.Offset()))
 	for _, name := range path {
-		if v, err = ev.member(v, name); err != nil {
+		if v, err = ev.Member(v, name); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package debug
+package expr
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 // callNode is a call of one of the functions that expressions know.
 type callNode struct {
 	name string
-	args []node
+	args []Node
 }
 
 // offsetNode is offsetof(TYPE, MEMBER).
@@ -71,11 +71,11 @@ func findFunction(name string) (function, bool) {
 }
 
 // call reads the arguments of a function.
-func (p *parser) call(name string) (node, error) {
+func (p *parser) call(name string) (Node, error) {
 	if _, ok := findFunction(name); !ok {
 		p.at--
 		text := "the debugger cannot call " + name + ": functions in expressions are "
-		if list := near(name, FunctionNames()); len(list) > 0 {
+		if list := Near(name, FunctionNames()); len(list) > 0 {
 			text = "no function " + name + " in expressions (nearest: " + strings.Join(list, ", ") + "); there are "
 		}
 		return nil, p.errorf(text + "ntohs, ntohl and the like, sizeof, offsetof, container_of and list_for_each")
@@ -86,12 +86,12 @@ func (p *parser) call(name string) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.args = []node{x}
+	n.args = []Node{x}
 	return n, p.want(")")
 }
 
 // offsetOf reads what follows offsetof.
-func (p *parser) offsetOf() (node, error) {
+func (p *parser) offsetOf() (Node, error) {
 	p.next()
 	tn, err := p.typeName()
 	if err != nil {

@@ -1,0 +1,57 @@
+package expr
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/packet"
+)
+
+// ground is what all rooms read: the machine and the object on it.
+type ground struct {
+	linked *loader.Linked
+	m      *machine.Machine
+}
+
+// Activity is what values take from the run. The timeline implements it.
+type Activity interface {
+	// idle reports whether no program was started.
+	Idle() bool
+	// packetNow returns the packet of the run and where it lies; ok is false without one.
+	PacketNow() (addr uint64, data []byte, ok bool)
+	// packetStart returns what packets of the running program begin with.
+	PacketStart() packet.Start
+	// sent returns the records of a ring or perf buffer in a run that has ended; ok is false before.
+	Sent(def *loader.Map) (records [][]byte, ok bool)
+}
+
+// Scope finds what names in expressions mean. The frames implement it.
+type Scope interface {
+	EvalName(name string) (*Value, error)
+	EvalReg(name string) (*Value, error)
+	SetPC(v *Value) (*Value, error)
+}
+
+// CodeNames names text addresses.
+type CodeNames interface {
+	// nameOf names the instruction at a text address, "" for other addresses.
+	NameOf(addr uint64) string
+}
+
+// NewEvaluator makes an evaluator, and the rooms that it uses, without a machine.
+func NewEvaluator() *Evaluator {
+	g := &ground{}
+	t, m := &Types{ground: g}, &Memory{ground: g}
+	v := &Values{ground: g, Types: t, Memory: m}
+	return &Evaluator{ground: g, Printer: &Printer{ground: g, Values: v}}
+}
+
+// Use makes a machine the one that is looked at. dwarf are the types of the object's DWARF, nil without.
+func (ev *Evaluator) Use(m *machine.Machine, dwarf *btf.Spec) error {
+	basic, err := newBasicTypes(m.Memory().ByteOrder(), m.Memory().PointerSize())
+	if err != nil {
+		return err
+	}
+	ev.m, ev.linked, ev.Basic, ev.fromDWARF, ev.clean = m, m.Linked(), basic, dwarf, nil
+	return nil
+}
