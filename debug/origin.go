@@ -178,6 +178,9 @@ func (na *namer) WhatIs(addr uint64) string {
 	}
 	r := na.m.Memory().Find(addr)
 	if r == nil {
+		if text := na.m.Memory().Released(addr); text != "" {
+			return fmt.Sprintf("%#x: %s", addr, text)
+		}
 		near, delta, _ := na.m.Memory().Nearest(addr)
 		if near != nil && delta < 1<<16 && delta > -1<<16 {
 			return fmt.Sprintf("%#x: nothing is there; the nearest memory is %s, %d bytes away", addr, near.Describe(addr), delta)

@@ -76,6 +76,7 @@ func compose(cfg Config) *Session {
 	s.Values.Now = s.timeline
 	s.Evaluator.Scope = s.frames
 	s.Printer.Code = s.codeMap
+	s.Memory.AfterFault = func() bool { return s.state == Ended && s.result.Fault != nil }
 	s.Memory.Refresh = s.stops.rewatch
 	s.timeline.assign = func(text string) { _, _ = s.AssignNow(text) }
 	return s

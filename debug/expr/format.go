@@ -31,8 +31,19 @@ type FormatOptions struct {
 // maxElements is the number of map elements shown with a map.
 const maxElements = 10
 
-// Format writes a value.
+// Format writes a value, with a note when its memory was freed.
 func (pr *Printer) Format(v *Value, opt FormatOptions) string {
+	text := pr.format(v, opt)
+	if v != nil && v.Kind == InMemory {
+		if note := pr.Released(v.Addr); note != "" {
+			text += " <" + note + ">"
+		}
+	}
+	return text
+}
+
+// format is Format without the note.
+func (pr *Printer) format(v *Value, opt FormatOptions) string {
 	switch {
 	case v == nil:
 		return "void"
@@ -175,10 +186,13 @@ func (pr *Printer) formatMembersAs(v *Value, letter byte) (string, bool) {
 		}
 		text, ok := pr.formatAs(x, letter)
 		if !ok {
-			text = pr.Format(x, FormatOptions{})
+			text = pr.format(x, FormatOptions{})
 		}
-		if m.Name != "" {
+		switch {
+		case m.Name != "":
 			text = m.Name + " = " + text
+		case x.Type.IsComposite(): // its members are those of the struct around it
+			text = strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 		}
 		parts = append(parts, text)
 	}
@@ -273,7 +287,7 @@ func (pr *Printer) formatMembers(v *Value, id btf.ID, off uint32, opt FormatOpti
 		} else if err != nil {
 			text = "<" + err.Error() + ">"
 		} else {
-			text = pr.Format(x, opt)
+			text = pr.format(x, opt)
 		}
 		*parts = append(*parts, m.Name+" = "+text)
 	}
@@ -317,7 +331,7 @@ func (pr *Printer) formatArray(v *Value, opt FormatOptions) string {
 		if err != nil {
 			break
 		}
-		text := pr.Format(e, opt)
+		text := pr.format(e, opt)
 		if text != last {
 			flush()
 			last, same = text, 0
@@ -336,7 +350,7 @@ func (pr *Printer) formatPacket(v *Value) string {
 			parts = append(parts, l.Path())
 			continue
 		}
-		parts = append(parts, l.Path()+" = "+pr.Format(x, FormatOptions{}))
+		parts = append(parts, l.Path()+" = "+pr.format(x, FormatOptions{}))
 	}
 	return fmt.Sprintf("%d bytes {%s}", len(v.Data), strings.Join(parts, ", "))
 }
@@ -366,7 +380,7 @@ func (pr *Printer) formatLayer(v *Value) string {
 func (pr *Printer) formatWalk(w *walked, opt FormatOptions) string {
 	parts := make([]string, len(w.Entries))
 	for i, e := range w.Entries {
-		parts[i] = pr.Format(e, opt)
+		parts[i] = pr.format(e, opt)
 	}
 	if w.err != nil {
 		parts = append(parts, "<"+w.err.Error()+">")

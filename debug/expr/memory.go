@@ -17,6 +17,8 @@ type Memory struct {
 	clean *machine.Snapshot // the run's own state, while looking added to it
 	// changing means that an assignment is being made, which stays.
 	changing bool
+	// AfterFault reports whether the run ended with a fault. Memory that was freed can then be read.
+	AfterFault func() bool
 	// refresh puts the watchpoints on memory again, after a snapshot replaced it.
 	Refresh func()
 }
@@ -209,6 +211,9 @@ func (mo *Memory) Peek(addr uint64, p []byte) error {
 			f = m.ReadUser(addr, p)
 		}
 	})
+	if f != nil && f.Kind == mem.UseAfterFree && mo.AfterFault() && m.ReadReleased(addr, p) {
+		return nil
+	}
 	if f != nil {
 		return &MemoryError{f}
 	}
@@ -264,3 +269,14 @@ func (mo *Memory) pointerAt(addr uint64) (uint64, error) {
 
 // Forget drops the state before looking, which another one replaces.
 func (mo *Memory) Forget() { mo.clean = nil }
+
+// Released says, after a fault, that the memory at addr was freed and shows its last contents; "" for other memory.
+func (mo *Memory) Released(addr uint64) string {
+	if !mo.AfterFault() {
+		return ""
+	}
+	if text := mo.m.Memory().Released(addr); text != "" {
+		return "last contents: " + text
+	}
+	return ""
+}

@@ -511,6 +511,9 @@ func examine(r *REPL, _ context.Context, args string) error {
 	}
 	if len(units) > 0 {
 		r.printf("\n")
+		if note := r.s.Released(addr); note != "" {
+			r.printf("%s\n", note)
+		}
 	}
 	return err
 }

@@ -1,0 +1,40 @@
+package mem
+
+// Released describes the freed memory at addr ("ring buffer record rb was freed"), "" when nothing there was freed. An address is
+// reused after much else was freed; then it belongs to the new region alone.
+func (m *Memory) Released(addr uint64) string {
+	r, _, ok := m.released(addr)
+	switch {
+	case !ok:
+		return ""
+	case r.why != "":
+		return r.Describe(addr) + " " + r.why
+	}
+	return r.Describe(addr) + " was freed"
+}
+
+// ReadReleased reads the last contents of freed memory; ok is false when not all of it lies in one region, or element of an array, that was freed.
+// Contents of regions with a view are not kept.
+func (m *Memory) ReadReleased(addr uint64, p []byte) (ok bool) {
+	_, hi, ok := m.released(addr)
+	addr &= m.mask
+	if !ok || uint64(len(p)) > hi-addr {
+		return false
+	}
+	copy(p, m.bytesAt(addr-m.base, uint64(len(p))))
+	return true
+}
+
+// released finds the freed region at addr, and where it or its freed element ends.
+func (m *Memory) released(addr uint64) (r *Region, hi uint64, ok bool) {
+	addr &= m.mask
+	if m.arena == nil || addr-m.base >= m.limit {
+		return nil, 0, false
+	}
+	r, _, inside := m.Nearest(addr)
+	if !inside || r.View != nil || m.class((addr-m.base)/granule) != ClassFreed {
+		return nil, 0, false
+	}
+	_, hi = r.bounds(addr)
+	return r, hi, true
+}
