@@ -144,7 +144,7 @@ mutants-interpreter:
 	$(GO) run ./conformance/isa/mutants
 
 mutants-rules:
-	$(GO) run ./conformance/mutants
+	nice -n 15 $(GO) run ./conformance/mutants
 
 .PHONY: exec-suite exec-tools falsealarms differential differential-jit differential-kernel soak mutants mutants-interpreter mutants-rules
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,4 +24,36 @@ func TestFaultsApply(t *testing.T) {
 			assert.NotEqual(t, string(src), changed)
 		}
 	}
+}
+
+// TestResultsAreFresh: results.txt has a line for each error and no other, few were missed, and the tests it names are there.
+func TestResultsAreFresh(t *testing.T) {
+	known, err := readResults("results.txt")
+	require.NoError(t, err)
+	missed := 0
+	for _, f := range faults {
+		by, ok := known[f.Name]
+		if !assert.True(t, ok, "%s was not tried: go run ./conformance/mutants -resume", f.Name) {
+			continue
+		}
+		delete(known, f.Name)
+		if by.missed() {
+			missed++
+			continue
+		}
+		if strings.HasPrefix(by.Test, "(") { // it did not end, or crashed
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(by.Package), "*_test.go"))
+		require.NoError(t, err)
+		found := false
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			require.NoError(t, err)
+			found = found || strings.Contains(string(src), "func "+by.Test+"(")
+		}
+		assert.True(t, found, "%s has no %s, which noticed %q", by.Package, by.Test, f.Name)
+	}
+	assert.Empty(t, known, "errors that are not in faults.go")
+	assert.LessOrEqual(t, missed*10, len(faults))
 }
