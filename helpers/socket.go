@@ -38,9 +38,9 @@ var socketHelpers = []row{
 
 // Numbers of sockets.
 const (
-	afUnix        = 1
-	afInet        = 2
-	afInet6       = 10
+	afUnix        = uapi.AFUnix
+	afInet        = uapi.AFInet
+	afInet6       = uapi.AFInet6
 	ipprotoTCP    = 6
 	ipprotoUDP    = 17
 	sockDgram     = 2
