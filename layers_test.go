@@ -78,7 +78,7 @@ var layers = []struct {
 	{"bpftest", []string{"internal/nearest", "internal/shell", "internal/kernels", "exec", "bpfsys", "uapi", "progtype", "btf", "btf/btffile", "packet", "loader", "vm", "maps", "kernel", "machine", "scenario"}},
 	{"bpftest/ebpfspec", []string{"internal/elfbuild", "bpftest"}},
 	{"intest", []string{"uapi", "progtype", "loader", "maps", "kernel", "machine"}},
-	{"matrix", []string{"progtype", "btf", "loader", "verifier", "vm", "kernel", "machine"}},
+	{"matrix", []string{"progtype", "btf", "loader", "offsets", "verifier", "vm", "kernel", "machine"}},
 	{"cover", []string{"internal/worded", "internal/markup", "loader", "machine"}},
 	{"debug/scopes", []string{"btf", "btf/debuginfo", "loader"}},
 	{"debug/expr", []string{"internal/nearest", "uapi", "btf", "packet", "loader", "mem", "maps", "machine"}},

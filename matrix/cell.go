@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/offsets"
 	"github.com/bpfrun/bpfrun/verifier"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -51,8 +52,10 @@ type Relocations struct {
 // Cell is one program on one kernel.
 type Cell struct {
 	Relocations Relocations
-	// Baked counts accesses of kernel types by constants that no relocation adjusts.
-	Baked  int
+	// Baked counts accesses of kernel types by constants that no relocation adjusts, which the run made; Found those that are in the program,
+	// found without running it (package offsets).
+	Baked, Found int
+
 	Load   Load
 	Result Outcome
 	// Detail explains why the cell is not ok, in a line or more; empty when there is nothing to say.
@@ -72,6 +75,8 @@ type Cell struct {
 	// alone. Detail names it.
 	Follows bool
 
+	fixed   []offsets.Access
+	reads   map[int]bool // instructions that the run found to be at fixed offsets
 	poison  []*poisonNote
 	differs string // the part of Detail that says how it differs
 }
@@ -149,8 +154,10 @@ func (r *runner) runSome(o *loader.Object, t *target, leftOut func(program int) 
 		})
 	}
 	verdicts := r.verdicts(t, linked)
+	fixed := offsets.Find(linked)
 	for i, lp := range linked.Programs {
 		judge(&res.cells[i], linked, lp, verdicts[i])
+		res.cells[i].found(lp, fixed)
 	}
 	cfg := r.cfg.Machine
 	cfg.Types, cfg.Uncovered = t.types, true
@@ -297,6 +304,7 @@ func (c *Cell) reached(l *loader.Linked, lp *loader.LinkedProgram, insn int) {
 
 // finish writes the detail: missing fields, the worst first, then what else was said.
 func (c *Cell) finish() {
+	c.notReached()
 	slices.SortStableFunc(c.poison, func(a, b *poisonNote) int { return int(b.verdict) - int(a.verdict) })
 	var lines []string
 	for _, n := range c.poison {
@@ -403,15 +411,47 @@ func faultText(f *machine.Fault) string {
 	return text
 }
 
+// found keeps the accesses at fixed offsets that a program has.
+func (c *Cell) found(lp *loader.LinkedProgram, all []offsets.Access) {
+	for i := range all {
+		if all[i].Program == lp.Name {
+			c.fixed = append(c.fixed, all[i])
+		}
+	}
+	c.Found = len(c.fixed)
+}
+
+// notReached names the accesses at fixed offsets that the run did not come to.
+func (c *Cell) notReached() {
+	for i := range c.fixed {
+		a := &c.fixed[i]
+		if c.reads[a.Insn] {
+			continue
+		}
+		text := fmt.Sprintf("%s at the fixed offset %d", a.Type, a.Offset)
+		if a.Hit != "" {
+			text += ", here " + a.Hit
+		}
+		if a.Source != "" {
+			text += " at " + a.Source
+		}
+		c.explain("baked, not run: %s", text)
+	}
+}
+
 // validate notes what the run's reads of kernel memory say: fields at fixed offsets, and fields other than those meant.
 func (c *Cell) validate(v machine.Validation) {
 	c.Baked = v.Baked
+	c.reads = map[int]bool{}
 	seen := map[string]bool{}
 	for _, f := range v.Findings {
 		if f.Kind != machine.Baked && f.Kind != machine.Differs || seen[f.Text] {
 			continue
 		}
 		seen[f.Text] = true
+		if f.Kind == machine.Baked {
+			c.reads[f.Insn] = true
+		}
 		at := ""
 		if f.Source != "" {
 			at = " at " + f.Source

@@ -1,7 +1,7 @@
 // Package offsets finds accesses of kernel types at fixed offsets: reads that no CO-RE relocation adjusts, without running the program.
 //
 // It follows pointers to kernel types through registers and the stack: arguments by the BTF of the hook, bpf_get_current_task, members
-// that are pointers, and constants that are added before bpf_probe_read_kernel. Where paths that meet disagree nothing is known, and
+// that are pointers, and constants that are added before bpf_probe_read_kernel, those of offsetof and sizeof too. Where paths that meet disagree nothing is known, and
 // nothing is reported. It does not judge what a program may do (package verifier).
 //
 // Start from [Find].
@@ -10,6 +10,7 @@
 package offsets
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,9 +26,10 @@ type Access struct {
 	Insn    int
 	// Source is "file:line: text", empty without line information.
 	Source string
-	// Type is the kernel type, Offset where it is read, Size how many bytes; 0 is a string of any length.
+	// Type is the kernel type, Offset where it is read, Size how many bytes; 0 is a string of any length. An offset outside of the type
+	// is one that offsetof or sizeof made: of the struct it is part of, or of another element of an array.
 	Type   string
-	Offset uint32
+	Offset int64
 	Size   int
 	// Meant is the field the object's own declaration of the type has there, Hit the one of the target; "" when there is none.
 	Meant, Hit string
@@ -357,22 +359,59 @@ func (f *finder) forget(s *state, r [11]value) {
 	}
 }
 
+// maxOffset bounds constants that are taken for offsets.
+const maxOffset = 1 << 20
+
+// declared is the object's own declaration of a kernel type.
+func (f *finder) declared(typ btf.ID) (*btf.Spec, btf.ID) {
+	own := f.l.Object.BTF
+	if own == nil {
+		return nil, 0
+	}
+	id, ok := own.FindID(f.spec.Kind(typ), f.spec.Name(typ))
+	if !ok {
+		return nil, 0
+	}
+	return own, id
+}
+
+// several reports whether a read from the start of a struct is of more than its first field: all of it as the object declares it, or, when the
+// object's BTF has no more than the name, a size that no field there has.
+func (f *finder) several(typ btf.ID, own *btf.Spec, id btf.ID, size int) bool {
+	if size <= f.spec.PointerSize() {
+		return false
+	}
+	if own == nil {
+		path, _, _ := f.spec.FieldAt(typ, 0, size)
+		return path == ""
+	}
+	total, err := own.Sizeof(id)
+	return err == nil && int64(size) == total && len(own.MustType(id).Members) > 1
+}
+
 // note keeps an access that nothing proves.
 func (f *finder) note(pc int, v value, off int64, size int, reloc bool, instead string) {
 	name := f.spec.Name(v.typ)
-	if reloc || v.proved || off < 0 || off > 1<<28 || stable[name] {
+	if reloc || v.proved || off < -maxOffset || off > maxOffset || stable[name] {
 		return
 	}
 	total, err := f.spec.Sizeof(v.typ)
-	if err != nil || off >= total || off == 0 && int64(size) == total {
-		return // a whole copy is of the size that the object was built with: nothing tells which field is meant
+	if err != nil {
+		return
 	}
-	a := Access{Program: f.p.Name, Insn: pc, Type: f.spec.TypeString(v.typ), Offset: uint32(off), Size: size, Instead: instead}
+	a := Access{Program: f.p.Name, Insn: pc, Type: f.spec.TypeString(v.typ), Offset: off, Size: size, Instead: instead}
 	n := max(size, 1)
-	a.Hit, _, _ = f.spec.FieldAt(v.typ, a.Offset, n)
-	if own := f.l.Object.BTF; own != nil {
-		if id, ok := own.FindID(f.spec.Kind(v.typ), name); ok {
-			a.Meant, _, _ = own.FieldAt(id, a.Offset, n)
+	own, id := f.declared(v.typ)
+	switch {
+	case off < 0 || off >= total:
+		a.Instead = "bpf_core_field_offset or bpf_core_type_size in place of offsetof or sizeof"
+	case off == 0 && f.several(v.typ, own, id, size):
+		a.Meant, a.Hit = fmt.Sprintf("%d bytes of it", size), fmt.Sprintf("%d of its %d bytes", min(int64(size), total), total)
+		a.Instead = "bpf_core_type_size in place of sizeof, and BPF_CORE_READ of the fields that are used"
+	default:
+		a.Hit, _, _ = f.spec.FieldAt(v.typ, uint32(off), n)
+		if own != nil {
+			a.Meant, _, _ = own.FieldAt(id, uint32(off), n)
 		}
 	}
 	if line, ok := f.p.LineAt(pc); ok {

@@ -25,7 +25,7 @@ func linked(t testing.TB, path string) *loader.Linked {
 	return l
 }
 
-// Each of the 40 accesses that planted.c marks is found at its line, and no other.
+// Each of the 43 accesses that planted.c marks is found at its line, and no other.
 func TestPlantedAccessesAreFound(t *testing.T) {
 	text, err := os.ReadFile("testdata/planted.c")
 	require.NoError(t, err)
@@ -35,14 +35,18 @@ func TestPlantedAccessesAreFound(t *testing.T) {
 			want[strconv.Itoa(i+1)] = true
 		}
 	}
-	require.Len(t, want, 40)
+	require.Len(t, want, 43)
 	got := map[string]bool{}
 	for _, a := range Find(linked(t, "testdata/planted.o")) {
 		_, rest, _ := strings.Cut(a.Source, ".c:")
 		line, _, _ := strings.Cut(rest, ":")
 		got[line] = true
 		assert.NotEqual(t, "good", a.Program)
-		assert.NotEmpty(t, a.Hit, a.Source)
+		if a.Program == "by_size" {
+			assert.Regexp(t, "bpf_core_type_size|bpf_core_field_offset", a.Instead)
+		} else {
+			assert.NotEmpty(t, a.Hit, a.Source)
+		}
 	}
 	assert.Equal(t, want, got)
 }

@@ -20,7 +20,7 @@ type BakedAccess struct {
 	Insn    int    `json:"insn"`
 	Source  string `json:"source,omitempty"`
 	Type    string `json:"type"`
-	Offset  uint32 `json:"offset"`
+	Offset  int64  `json:"offset"`
 	Size    int    `json:"size"`
 	Meant   string `json:"meant,omitempty"`
 	Hit     string `json:"hit,omitempty"`

@@ -38,11 +38,13 @@ type MatrixRow struct {
 type MatrixCell struct {
 	Target      string            `json:"target"`
 	Relocations MatrixRelocations `json:"relocations"`
-	Baked       int               `json:"baked"`
-	Load        string            `json:"load"`   // ok, error, refused (by the verifier), absent, unknown-hook
-	Result      string            `json:"result"` // ok, differs, fault, not-simulated, n/a
-	Word        string            `json:"word"`   // the cell in a word, as the table has it
-	Detail      string            `json:"detail"`
+	// Baked are the accesses at fixed offsets that the run made, BakedFound those that the program has, run or not.
+	Baked      int    `json:"baked"`
+	BakedFound int    `json:"baked_found"`
+	Load       string `json:"load"`   // ok, error, refused (by the verifier), absent, unknown-hook
+	Result     string `json:"result"` // ok, differs, fault, not-simulated, n/a
+	Word       string `json:"word"`   // the cell in a word, as the table has it
+	Detail     string `json:"detail"`
 	// Verifier is the verdict of the kernel's verifier, if it was asked.
 	Verifier *Verdict `json:"verifier,omitempty"`
 	// Follows means that the program would do the same if the same programs of the object ran on the base kernel; Detail names them.
@@ -74,7 +76,7 @@ func NewMatrixDocument(m *matrix.Matrix) *MatrixDocument {
 		for i := range r.Cells {
 			c := &r.Cells[i]
 			row.Cells = append(row.Cells, MatrixCell{
-				Target: m.Targets[i].Name, Relocations: MatrixRelocations(c.Relocations), Baked: c.Baked,
+				Target: m.Targets[i].Name, Relocations: MatrixRelocations(c.Relocations), Baked: c.Baked, BakedFound: c.Found,
 				Load: string(c.Load), Result: string(c.Result), Word: c.Word(), Detail: c.Detail, Follows: c.Follows, Verifier: verdictOf(c.Verdict),
 			})
 			d.Summary[c.Word()]++

@@ -155,6 +155,12 @@ func cellMarks(c *MatrixCell) [3]htmlMark {
 	case r.PoisonedMay > 0:
 		core.Symbol, core.Class = "!", "odd"
 	}
+	if baked := max(c.Baked, c.BakedFound); baked > 0 {
+		core.Text += fmt.Sprintf(", %d baked", baked)
+		if core.Class != "bad" {
+			core.Symbol, core.Class = "!", "odd"
+		}
+	}
 	did := htmlMark{"behaviour", "✓", "good", "the same as on the base kernel"}
 	switch c.Result {
 	case "differs":

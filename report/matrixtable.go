@@ -158,7 +158,7 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 		}
 		top, second = append(top, cell{h[0], s.bold}), append(second, cell{h[1], s.bold})
 	}
-	baked := slices.ContainsFunc(rows, func(r MatrixRow) bool { return mostBaked(r) > 0 })
+	baked := slices.ContainsFunc(rows, func(r MatrixRow) bool { return bakedText(r) != "" })
 	if baked {
 		top, second = append(top, cell{"BAKED", s.bold}), append(second, cell{"", nil})
 	}
@@ -180,8 +180,8 @@ func matrixCells(d *MatrixDocument, rows []MatrixRow, heads [][2]string, s style
 			}
 			line = append(line, cell{text, s.matrixWord(c.Word)})
 		}
-		if n := mostBaked(r); n > 0 {
-			line = append(line, cell{fmt.Sprint(n), s.yellow})
+		if text := bakedText(r); text != "" {
+			line = append(line, cell{text, s.yellow})
 		}
 		out = append(out, line)
 	}
@@ -196,13 +196,19 @@ func optionalName(name string, optional bool) string {
 	return name
 }
 
-// mostBaked is how many reads at fixed offsets a program makes on the kernel where it makes most.
-func mostBaked(r MatrixRow) int {
-	n := 0
+// bakedText counts reads at fixed offsets: those a program made on the kernel where it made most, "of" those found in it when there are more.
+func bakedText(r MatrixRow) string {
+	ran, found := 0, 0
 	for _, c := range r.Cells {
-		n = max(n, c.Baked)
+		ran, found = max(ran, c.Baked), max(found, c.BakedFound)
 	}
-	return n
+	switch {
+	case found > ran:
+		return fmt.Sprintf("%d of %d", ran, found)
+	case ran > 0:
+		return fmt.Sprint(ran)
+	}
+	return ""
 }
 
 func tableWidth(rows [][]cell) int {
@@ -300,11 +306,20 @@ func WriteMatrixMarkdown(w io.Writer, d *MatrixDocument) error {
 	for _, h := range heads {
 		fmt.Fprintf(&b, " %s |", markdown(headText(h)))
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(heads)) + "\n")
+	columns := len(heads)
+	baked := slices.ContainsFunc(d.Rows, func(r MatrixRow) bool { return bakedText(r) != "" })
+	if baked {
+		b.WriteString(" baked |")
+		columns++
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", columns) + "\n")
 	for _, r := range d.Rows {
 		fmt.Fprintf(&b, "| %s %s |", markdown(r.Object), markdown(optionalName(r.Program, r.Optional)))
 		for _, c := range r.Cells {
 			fmt.Fprintf(&b, " %s %s |", matrixSymbol(c.Word), c.Word)
+		}
+		if baked {
+			fmt.Fprintf(&b, " %s |", bakedText(r))
 		}
 		b.WriteByte('\n')
 	}

@@ -199,4 +199,23 @@ int good(u64 *ctx)
 	return 0;
 }
 
+/* sizeof and offsetof are constants of the build, too: a copy of the whole struct, an element of an array, the struct a member is part of. */
+SEC("fentry/vfs_open")
+int by_size(u64 *ctx)
+{
+	const struct file *f = (void *)ctx[1];
+	struct task_struct *t = bpf_get_current_task(), *outer;
+	struct file whole;
+	u32 v = 0;
+
+	READ(whole, f); /* planted */
+	sum += whole.f_mode;
+	READ(v, (char *)(t + 16) + __builtin_offsetof(struct task_struct, pid)); /* planted */
+	sum += v;
+	outer = (struct task_struct *)((char *)t - __builtin_offsetof(struct task_struct, real_parent));
+	READ(v, (char *)outer + 8); /* planted */
+	sum += v;
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";
