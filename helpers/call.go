@@ -265,14 +265,13 @@ var (
 
 // Maps that do something others do not.
 var (
-	onQueue     = onMap[maps.Queue]
-	onRing      = onMap[maps.RingBuffer]
-	onUserRing  = onMap[maps.UserRing]
-	onPrograms  = onMap[maps.ProgArray]
-	onPerf      = onMap[maps.PerfArray]
-	onSocketMap = onMap[maps.SockMap]
-	onStorage   = onMap[maps.LocalStorage]
-	onArena     = onMap[maps.Arena]
+	onQueue    = onMap[maps.Queue]
+	onRing     = onMap[maps.RingBuffer]
+	onUserRing = onMap[maps.UserRing]
+	onPrograms = onMap[maps.ProgArray]
+	onPerf     = onMap[maps.PerfArray]
+	onStorage  = onMap[maps.LocalStorage]
+	onArena    = onMap[maps.Arena]
 )
 
 // onMap makes implementations for maps that do something others do not.

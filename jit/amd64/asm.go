@@ -266,9 +266,6 @@ const (
 	condG  cond = 0xf
 )
 
-// not is the opposite.
-func (c cond) not() cond { return c ^ 1 }
-
 // jccFar jumps by 32 bits and returns where the distance stands.
 func (a *asm) jccFar(c cond) int32 {
 	a.Put(0x0f|(0x80|uint64(c))<<8, 6)
