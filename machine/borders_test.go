@@ -108,11 +108,11 @@ func TestGlobalsEndWhereTheyEnd(t *testing.T) {
 	m := compose(t, load(t, "../testdata/objects/clang-14/deferred.o", target(t, embedded.Name)), machine.Config{})
 	require.NoError(t, m.WriteVariable("fired", []byte{1, 2, 3, 4, 5, 6, 7, 8}))
 	require.NoError(t, m.WriteVariable("fired", []byte{9}))
-	assert.EqualValues(t, 0x0807060504030209, number(t, m, "fired"))
+	assert.EqualValues(t, uint64(0x0807060504030209), number(t, m, "fired"))
 	for _, n := range []int{9, 16, 17} {
 		assert.ErrorContains(t, m.WriteVariable("fired", make([]byte, n)), "global fired has 8 bytes", n)
 	}
-	assert.EqualValues(t, 0x0807060504030209, number(t, m, "fired"))
+	assert.EqualValues(t, uint64(0x0807060504030209), number(t, m, "fired"))
 }
 
 // TestWhichTypeARecordHas: of structs that fit equally well the one with the most telling name, if only one has it.
