@@ -141,7 +141,7 @@ func (cm *codeMap) codeAt(addr uint64) (*vm.Image, int, bool) {
 	return nil, 0, false
 }
 
-// callee names the helper or kfunc that an instruction calls, "" when it is no such call.
+// callee names the helper or kfunc that an instruction calls, "" for other instructions.
 func callee(lp *loader.LinkedProgram, pc int) string {
 	switch in := lp.Insns[pc]; in.Op() {
 	case decode.OpCallHelper:

@@ -84,7 +84,7 @@ func (cm *codeMap) InlinedFunctions() []string { return cm.inlinedNames() }
 // DWARFError returns why the object's DWARF could not be read, nil when it could or there is none.
 func (cm *codeMap) DWARFError() error { return cm.dwarfErr }
 
-// HasDWARF reports whether the object says where local variables are.
+// HasDWARF reports whether the object has the locations of local variables.
 func (cm *codeMap) HasDWARF() bool { return cm.dwarf != nil }
 
 // codeAddress is the address of an instruction in terms of the object's DWARF.

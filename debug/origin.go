@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/mem"
 )
 
-// namer describes what lies at addresses and where memory had its first value from. It has no state.
+// namer names the memory at an address and the origin of its first value. It has no state.
 type namer struct {
 	*subject
 	*selection
@@ -146,7 +146,7 @@ func (na *namer) packetOrigin(addr uint64, size int) string {
 	return text
 }
 
-// WhatIs describes what lies at an address: the object, the field, the region.
+// WhatIs describes an address: the object, the field, the region.
 func (na *namer) WhatIs(addr uint64) string {
 	k := na.m.Kernel()
 	if o, typ, path, ok := k.Resolve(addr); ok {

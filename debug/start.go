@@ -171,7 +171,7 @@ func (s *Session) carryOver(edits int) []string {
 	var notes []string
 	for _, v := range s.history {
 		if v.Kind == expr.InMemory || v.Kind == expr.InRegister {
-			v.Kind = expr.Computed // the value stays, where it was is no more
+			v.Kind = expr.Computed // the value stays, its place is gone
 		}
 	}
 	for _, b := range s.breaks {

@@ -77,7 +77,7 @@ func TestHelpersUnderALock(t *testing.T) {
 	assert.ErrorContains(t, res.Fault, "bpf_ktime_get_ns is called while the program holds a spin lock")
 }
 
-// TestLoadsBesideKernelObjects: what lies before one reads as 0, with a warning that says so; what lies after it is asked of memory.
+// TestLoadsBesideKernelObjects: memory before an object reads as 0, with a warning; memory after it is looked up.
 func TestLoadsBesideKernelObjects(t *testing.T) {
 	at := func(off int16) *machine.Machine {
 		return edit(t, "loads.o", "ok_tp_btf", "ok_tp_btf", func(in *decode.Insn) bool {

@@ -152,7 +152,7 @@ func (reg *registry) Calls(program string) []string {
 	return names
 }
 
-// arenaOf is the arena of a program: the one it refers to, of which the kernel allows one. nil without.
+// arenaOf is the arena a program refers to, nil without one. The kernel allows one per program.
 func (reg *registry) arenaOf(lp *loader.LinkedProgram) maps.Arena {
 	for _, pc := range slices.Sorted(stdmaps.Keys(lp.Refs)) {
 		if def := lp.Refs[pc].Map; def != nil && reg.byDef[def] != nil {

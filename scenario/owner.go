@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// owners says how the keys of a local storage are written, by the type of the map; empty for maps that have other keys.
+// owners is how the keys of a local storage are written, by the type of the map; empty for maps with other keys.
 func owners(t uapi.MapType) string {
 	switch t {
 	case uapi.MapTypeTaskStorage:

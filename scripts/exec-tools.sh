@@ -3,7 +3,7 @@
 # testdata was written; then each program of libbpf-tools without events on each KERNEL (a name or a file of types): does it reach its loop, and why not.
 # BPFRUN_MODULES are modules of that kernel, for --module-btf. Tools are looked for in BPFRUN_TOOLS, a list of directories, and in /usr/sbin. BPFRUN is the command to use; unset, it is built.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 status=0

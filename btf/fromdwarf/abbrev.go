@@ -59,7 +59,7 @@ const (
 	formSkip = 0xffff
 )
 
-// use says what an attribute is read for.
+// use is what an attribute is read for.
 type use uint8
 
 const (
@@ -95,7 +95,7 @@ var uses = map[dwarf.Attr]use{
 	dwarf.AttrCount: useCount, dwarf.AttrUpperBound: useUpperBound, dwarf.AttrStrOffsetsBase: useStrOffsets, dwarf.AttrAddrBase: useAddrBase,
 }
 
-// tagClass says what happens to a DIE.
+// tagClass decides what becomes of a DIE.
 type tagClass uint8
 
 const (

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrSupplementary is DWARF of which a part is in another file.
+// ErrSupplementary reports DWARF that refers to a supplementary file.
 var ErrSupplementary = errors.New("DWARF refers to a supplementary file (.gnu_debugaltlink)")
 
-// valueKind says which fields of a value are set.
+// valueKind tells which fields of a value are set.
 type valueKind uint8
 
 const (

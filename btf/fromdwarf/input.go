@@ -180,7 +180,7 @@ func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	return h, nil
 }
 
-// defaultBases are where a unit's strings and addresses start that does not say so.
+// defaultBases are where strings and addresses start for a unit without its own bases.
 func (in *input) defaultBases(h unitHeader) (strs, addrs uint64) {
 	if h.version < 5 {
 		return 0, 0

@@ -28,7 +28,7 @@ func newRelocator(f *elf.File) (*relocator, error) {
 	return r, nil
 }
 
-// how says what a relocation does to data.
+// how is what a relocation does to data.
 type how struct {
 	size uint8
 	op   uint8 // '=' stores, '+' and '-' change what is there

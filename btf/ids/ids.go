@@ -119,7 +119,7 @@ func guard(err *error) {
 	}
 }
 
-// ReadELF is Read of an open file, of which it reads no more than it needs. Such a Section cannot be resolved.
+// ReadELF is Read for an open file. It reads only the parts it needs. Such a Section cannot be resolved.
 func ReadELF(f *elf.File) (s *Section, err error) {
 	defer guard(&err)
 	index := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return s.Name == sectionName })

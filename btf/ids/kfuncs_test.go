@@ -26,7 +26,7 @@ func TestKfuncs(t *testing.T) {
 	}
 }
 
-// Before Linux 6.9 sets of kfuncs were not marked; where some are, others are no kfuncs.
+// Before Linux 6.9 sets of kfuncs were not marked; once one set is marked, unmarked sets hold no kfuncs.
 func TestUnmarkedSetsOfKfuncs(t *testing.T) {
 	s, spec := read(t, "lists.o")
 	set := &s.Groups[2]

@@ -147,7 +147,7 @@ func (s btfSource) load(cache *btffile.Cache) (*btf.Spec, error) {
 // said of them, and the user did not ask for each. Which were left out is noted once.
 func (k *kernelFlags) fitting(sources []btfSource, orders ...binary.ByteOrder) []btfSource {
 	if len(orders) == 0 {
-		return sources // no object could be opened, which is said elsewhere
+		return sources // no object could be opened; another error reports that
 	}
 	var out []btfSource
 	var left []string

@@ -22,7 +22,7 @@ func (pr *Printer) formatMap(v *Value, opt FormatOptions) string {
 	return "{" + strings.Join(lines, ", ") + "}"
 }
 
-// MapEntries is the contents of a map as text, one line an element, at most most of them; more says how many are left.
+// MapEntries renders a map, one line per element and at most `most` lines; more is the number left out.
 func (pr *Printer) MapEntries(v *Value, most int) (lines []string, more int) {
 	return pr.mapEntries(v, most, FormatOptions{})
 }

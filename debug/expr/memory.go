@@ -223,7 +223,7 @@ func (mo *Memory) Peek(addr uint64, p []byte) error {
 // MemoryError is memory that cannot be read or written.
 type MemoryError struct{ Fault *mem.Fault }
 
-// Error reports what lies at the address.
+// Error describes the memory at the address.
 func (e *MemoryError) Error() string {
 	if e.Fault.Kind == mem.NullPointer {
 		return fmt.Sprintf("cannot access %#x: null pointer", e.Fault.Addr)

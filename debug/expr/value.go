@@ -69,7 +69,7 @@ func (vs *Values) stride(t Type) uint64 {
 	return 1
 }
 
-// textOf is the text of a string constant, an array of characters, or behind a pointer to them.
+// textOf is the text of a string constant, of a character array, or of what a pointer to characters points to.
 func (vs *Values) textOf(v *Value) (string, error) {
 	switch {
 	case v.IsText:
@@ -269,7 +269,7 @@ type Value struct {
 	Map             maps.Map
 	Name            string
 	key             []byte
-	Walk            *walked       // the entries of a list, of which the value is the number
+	Walk            *walked       // the entries of a list; the value is their number
 	Rec             *RecordRef    // the record it is part of
 	Layer           *layerRef     // the header of the packet it is
 	Field           *packet.Field // the field of a header it is, in Data

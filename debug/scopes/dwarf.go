@@ -106,7 +106,7 @@ func Read(object []byte) (*Info, error) {
 func (d *Info) walk() error {
 	r := d.data.Reader()
 	var u *unit
-	var stack []*Scope // nil for entries that are no scope
+	var stack []*Scope // nil for entries other than scopes
 	total, padding := 0, 0
 	for {
 		e, err := r.Next()

@@ -143,7 +143,7 @@ func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	}
 }
 
-// chance fills b with what lies at an address where nothing of this kernel is.
+// chance fills b with arbitrary bytes for an address outside of every object.
 func (p *Prober) chance(addr uint64, b []byte) {
 	for i := range b {
 		at := addr + uint64(i)
@@ -198,7 +198,7 @@ func (p *Prober) String(read Space, addr uint64, buf []byte) (int, uapi.Errno, *
 	return len(buf), 0, nil
 }
 
-// stringPast ends a string of which buf[:n] were read when its object ended: with what lies after that, up to a NUL.
+// stringPast completes a string whose object ended after buf[:n]: with arbitrary bytes up to a NUL.
 func (p *Prober) stringPast(r *mem.Region, addr uint64, buf []byte, n int) int {
 	p.chance(addr+uint64(n), buf[n:])
 	end := len(buf)

@@ -78,7 +78,7 @@ func (e *Emission) checkCold(b Backend, k *Cold) {
 	b.Far(k.Back)
 }
 
-// guardCold is the same for KindGuard: until Credit is used up the check is not even tried, since the loop with its checks is no slower than finding out.
+// guardCold is the same for KindGuard: until Credit is used up the check is not even tried, since running the loop with its checks costs no more than finding out.
 func (e *Emission) guardCold(b Backend, in *Insn, k *Cold) {
 	start := int32(e.Out.Starts[in.Target])
 	b.TakeCredit(in, start)

@@ -27,7 +27,7 @@ type Branch struct {
 	Cond Cond // taken if it holds
 	Wide bool // 64 bits
 	Imm  bool // with Insn.Imm, else with Insn.Src
-	Test bool // common bits, of which NotEqual to 0
+	Test bool // common bits, compared with NotEqual to 0
 }
 
 var conds = map[string]Cond{

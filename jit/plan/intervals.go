@@ -86,7 +86,7 @@ func (v interval) low32() interval {
 // mask is a number with the bits of v and below.
 func mask(v int64) int64 { return int64(1)<<bits.Len64(uint64(v)) - 1 }
 
-// operation is how an op computes with intervals, of which width. Constants are computed by [decode.Op.Compute].
+// operation is how an op computes with intervals, and its width. Constants are computed by [decode.Op.Compute].
 type operation struct {
 	do   func(a, b interval) interval
 	w32  bool
@@ -137,7 +137,7 @@ func (v interval) modulo(w interval) interval {
 	switch {
 	case w.natural() && w.lo > 0:
 		return between(number, 0, w.hi-1)
-	case v.natural(): // modulo zero is no change
+	case v.natural(): // modulo zero changes nothing
 		return between(number, 0, v.hi)
 	}
 	return unbounded
