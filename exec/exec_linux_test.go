@@ -108,7 +108,8 @@ func sender(ring *ebpf.Map) *ebpf.ProgramSpec {
 	}}
 }
 
-func ringTool() error {
+// readRing attaches a program that sends records to a ring buffer, and hands over a reader of it.
+func readRing(read func(r *ringbuf.Reader) error) error {
 	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: 4096})
 	if err != nil {
 		return err
@@ -126,14 +127,20 @@ func ringTool() error {
 	if err != nil {
 		return err
 	}
-	for range 3 {
-		rec, err := r.Read()
-		if err != nil {
-			return err
+	return read(r)
+}
+
+func ringTool() error {
+	return readRing(func(r *ringbuf.Reader) error {
+		for range 3 {
+			rec, err := r.Read()
+			if err != nil {
+				return err
+			}
+			fmt.Println(rec.RawSample)
 		}
-		fmt.Println(rec.RawSample)
-	}
-	return nil
+		return nil
+	})
 }
 
 func TestAToolOfAnotherLoaderReadsItsRingBuffer(t *testing.T) {

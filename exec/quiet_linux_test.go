@@ -15,8 +15,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,27 +34,12 @@ func init() {
 
 // withRing attaches a program that sends records and reads one of them.
 func withRing(then func() error) error {
-	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: 4096})
-	if err != nil {
-		return err
-	}
-	prog, err := ebpf.NewProgram(sender(ring))
-	if err != nil {
-		return err
-	}
-	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sched_switch", Program: prog})
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	r, err := ringbuf.NewReader(ring)
-	if err != nil {
-		return err
-	}
-	if _, err := r.Read(); err != nil {
-		return err
-	}
-	return then()
+	return readRing(func(r *ringbuf.Reader) error {
+		if _, err := r.Read(); err != nil {
+			return err
+		}
+		return then()
+	})
 }
 
 // slowTool works for longer than the supervisor waits before it interrupts a tool that does nothing.

@@ -22,7 +22,7 @@ type decoder struct {
 	addrs   uint64 // DW_AT_addr_base
 }
 
-// attributes of a DIE that is no node.
+// attributes of a DIE without a node.
 type attributes struct {
 	sibling  uint64
 	language int64
