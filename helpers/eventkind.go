@@ -22,12 +22,16 @@ const (
 	RCKeydown                           // the scan code
 	RCPointer                           // none
 	Message                             // bytes
+	TCPAck                              // the sequence number acknowledged
+	TaskSignal                          // the signal; Detail names the task
+	StreamText                          // the stream (1 stdout, 2 stderr); Data is the text
 )
 
 var eventKindNames = [...]string{
 	Signal: "signal", OverrideReturn: "override-return", Redirect: "redirect", CloneRedirect: "clone-redirect", TunnelKey: "tunnel-key",
 	SunPath: "sun-path", SkAssign: "sk-assign", Bind: "bind", TCPOption: "tcp-option", SetSockopt: "setsockopt", SysctlValue: "sysctl-value",
 	RCRepeat: "rc-repeat", RCKeydown: "rc-keydown", RCPointer: "rc-pointer", Message: "message",
+	TCPAck: "tcp-ack", TaskSignal: "task-signal", StreamText: "stream",
 }
 
 // String returns the kind as a short word with hyphens ("override-return").

@@ -29,7 +29,7 @@ var groups = [][]row{
 	stringHelpers, controlHelpers, tracingHelpers, percpuHelpers, lockHelpers, cpuHelpers,
 	skbHelpers, skbRoomHelpers, csumHelpers, xdpHelpers, redirectHelpers, routeHelpers, tunnelHelpers,
 	storageHelpers, timerHelpers, kptrHelpers, dynptrHelpers, userRingHelpers,
-	socketHelpers, sockoptHelpers, sockOpsHelpers, sockMapHelpers, sockRedirectHelpers, sysctlHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
+	socketHelpers, sockoptHelpers, sockOpsHelpers, congestionHelpers, sockMapHelpers, sockRedirectHelpers, sysctlHelpers, miscHelpers, skbCgroupHelpers, packetOutputHelpers,
 	serviceHelpers, showHelpers, syncookieHelpers,
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
 // TestRangesOfKconfigValues: for each width and sign the last value that fits and the first that does not.
@@ -142,4 +143,27 @@ func TestShortestLegacyMaps(t *testing.T) {
 		require.Len(t, o.Maps, 1)
 		assert.Equal(t, uint32(16), o.Maps[0].MaxEntries)
 	}
+}
+
+// TestKconfigVariablesInKernelBTF: the section of configuration values that a kernel gets has their sizes and places, in the image's order.
+func TestKconfigVariablesInKernelBTF(t *testing.T) {
+	o := object(t, "clang-14/kconfig.o")
+	raw, err := o.KernelBTF()
+	require.NoError(t, err)
+	spec, err := btf.Parse(raw, nil)
+	require.NoError(t, err)
+	section, ok := spec.Find(btf.KindDatasec, secKconfig)
+	require.True(t, ok)
+	want := map[string]*Extern{}
+	for _, e := range o.Externs {
+		want[e.Name] = e
+	}
+	assert.Equal(t, uint32(len(o.kconfig.Data)), section.Size)
+	for _, v := range section.Vars {
+		e := want[spec.Name(v.Type)]
+		require.NotNil(t, e, spec.Name(v.Type))
+		assert.Equal(t, [2]uint32{e.Off, e.Size}, [2]uint32{v.Offset, v.Size}, e.Name)
+	}
+	_, err = o.CheckBTF(uapi.ReleaseOf(uapi.VersionCode(6, 12)), nil)
+	require.NoError(t, err)
 }

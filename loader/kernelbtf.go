@@ -1,8 +1,10 @@
 package loader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -141,9 +143,11 @@ func fixedTypes(obj *Object) ([]byte, error) {
 			images[m.Datasec] = m
 		}
 	}
-	kconfig := map[string]bool{}
+	f.kconfig = map[string]*Extern{}
 	for _, e := range obj.Externs {
-		kconfig[e.Name] = e.Kind == ExternKconfig
+		if e.Kind == ExternKconfig {
+			f.kconfig[e.Name] = e
+		}
 	}
 	for id := obj.BTF.FirstID(); int(id) < obj.BTF.NumTypes(); id++ {
 		t := *obj.BTF.MustType(id)
@@ -154,7 +158,7 @@ func fixedTypes(obj *Object) ([]byte, error) {
 			f.nameParams(t.Ref)
 		case t.Kind == btf.KindVar && t.Linkage == btf.LinkageExtern:
 			t.Linkage = btf.LinkageGlobal
-			if !kconfig[t.Name] {
+			if f.kconfig[t.Name] == nil {
 				t.Ref = f.number
 			}
 			b.Set(id, t)
@@ -170,6 +174,7 @@ type typeFixer struct {
 	b             *btf.Builder
 	spec          *btf.Spec
 	number, dummy btf.ID
+	kconfig       map[string]*Extern // by name
 }
 
 // section gives a section a size and its variables places: those in the image of a data map, others one after another.
@@ -189,6 +194,8 @@ func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 		switch {
 		case known:
 			v.Offset, v.Size = place.Off, place.Size
+		case f.kconfig[item.Name] != nil:
+			v.Offset, v.Size = f.kconfig[item.Name].Off, f.kconfig[item.Name].Size
 		case item.Kind == btf.KindFunc:
 			v = btf.VarSecinfo{Type: f.dummy, Offset: next, Size: 4}
 		case item.Linkage == btf.LinkageExtern:
@@ -199,6 +206,7 @@ func (f *typeFixer) section(t btf.Type, image *Map) btf.Type {
 		next = max(next, v.Offset+v.Size)
 		vars = append(vars, v)
 	}
+	slices.SortStableFunc(vars, func(a, b btf.VarSecinfo) int { return cmp.Compare(a.Offset, b.Offset) })
 	t.Vars, t.Size = vars, max(size, next)
 	return t
 }

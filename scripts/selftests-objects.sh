@@ -20,7 +20,7 @@ for f in "$tests"/progs/*.c; do
 	extra=()
 	case $name in test_l4lb_noinline | test_xdp_noinline) extra=(-fno-inline) ;; esac
 	"$clang" -g -O2 --target=bpf -mcpu=v3 -D__TARGET_ARCH_x86 -mlittle-endian -DENABLE_ATOMICS_TESTS -Wno-everything "${extra[@]}" \
-		-I"$out/include" -I"$tests" -I"$tests/progs" -I"$linux/tools/include/uapi" -I"$linux/tools/include" \
+		-I"$out/include" -I"$tests" -I"$tests/progs" -I"$tests/libarena/include" -I"$linux/tools/include/uapi" -I"$linux/tools/include" \
 		-idirafter /usr/include/x86_64-linux-gnu -idirafter /usr/include -c "$f" -o "$out/$name.o" 2>"$out/$name.err" ||
 		{ echo "$name.c does not compile: $(grep -m1 error: "$out/$name.err")"; rm -f "$out/$name.o"; }
 	rm -f "$out/$name.err"
