@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/kernel/net"
+	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -62,7 +62,7 @@ const (
 
 // connection is a TCP socket with the time of now.
 type connection struct {
-	*net.Connection
+	*kernel.Connection
 	now, hz uint32 // jiffies and jiffies a second
 }
 

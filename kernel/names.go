@@ -65,8 +65,9 @@ type (
 	Received = hook.Received
 	// Packet is packet data in simulated memory.
 	Packet = net.Packet
-	// Socket is a socket as programs see it, SockOption one of its options, SockSpec one to build.
+	// Socket is a socket as programs see it, Connection one of TCP as congestion controls do, SockOption one of its options, SockSpec one to build.
 	Socket     = net.Socket
+	Connection = net.Connection
 	SockOption = net.SockOption
 	SockSpec   = net.SockSpec
 	// Network is interfaces, routes and neighbours.
