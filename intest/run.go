@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
@@ -159,17 +160,9 @@ func (res *Result) worse(s Status) { res.Status = max(res.Status, s) }
 // fail adds a failure.
 func (res *Result) fail(s Status, exit int, format string, args ...any) {
 	res.worse(s)
-	res.Exit = max(res.Exit, exit)
+	res.Exit = exitcode.Worse(res.Exit, exit)
 	res.Failures = append(res.Failures, fmt.Sprintf(format, args...))
 }
-
-// Exit codes of bpfrun that tests cause.
-const (
-	exitFailed       = 1
-	exitRefused      = 3
-	exitFault        = 4
-	exitNotSimulated = 5
-)
 
 // step runs a program; ok is false when the test ends with it.
 func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.Program, in machine.Input) (*machine.Result, bool, error) {
@@ -190,9 +183,9 @@ func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.P
 	case err != nil:
 		var errno uapi.Errno
 		if errors.As(err, &errno) {
-			res.fail(Errored, exitFailed, "%s: the kernel refuses to run it: %v", who, err)
+			res.fail(Errored, exitcode.Expectation, "%s: the kernel refuses to run it: %v", who, err)
 		} else {
-			res.fail(Errored, exitFailed, "%s: %v", who, err)
+			res.fail(Errored, exitcode.Expectation, "%s: %v", who, err)
 		}
 	case got.Status == machine.StatusDisabled:
 		res.worse(Skipped)
@@ -204,11 +197,11 @@ func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.P
 			res.Skipped = firstLine(s.Err.Error())
 		}
 	case got.Status == machine.StatusAbsent, got.Status == machine.StatusRefused:
-		res.fail(Errored, exitRefused, "%s: %s", who, reason(got, s.Err))
+		res.fail(Errored, exitcode.Load, "%s: %s", who, reason(got, s.Err))
 	case got.Status == machine.StatusNotSimulated:
-		res.fail(Errored, exitNotSimulated, "%s: %s", who, reason(got, s.Err))
+		res.fail(Errored, exitcode.NotSimulated, "%s: %s", who, reason(got, s.Err))
 	case got.Fault != nil:
-		res.fail(Errored, exitFault, "%s: %s", who, reason(got, s.Err))
+		res.fail(Errored, exitcode.Fault, "%s: %s", who, reason(got, s.Err))
 	default:
 		return got, true, nil
 	}
@@ -251,13 +244,13 @@ func (r *Runner) plain(ctx context.Context, res *Result, tr machine.Tracer) erro
 	case ret == 0:
 		res.worse(Passed)
 	case ret < 0:
-		res.fail(Failed, exitFailed, "returned %d (%v)", ret, uapi.Errno(-ret))
+		res.fail(Failed, exitcode.Expectation, "returned %d (%v)", ret, uapi.Errno(-ret))
 	default:
 		text := fmt.Sprintf("returned %d", ret)
 		if pl, ok := r.sourceLine(p.Name, uint32(ret)); ok {
 			text += ": failed at\n" + pl.String()
 		}
-		res.fail(Failed, exitFailed, "%s", text)
+		res.fail(Failed, exitcode.Expectation, "%s", text)
 	}
 	return nil
 }
@@ -287,7 +280,7 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 		}
 		// Below 100 these are verdicts.
 		if s := codes[code]; code >= 100 && (s == Failed || s == Errored) {
-			res.fail(s, exitFailed, "%s (%s) returned %d (%s)", stage, p.Name, code, s)
+			res.fail(s, exitcode.Expectation, "%s (%s) returned %d (%s)", stage, p.Name, code, s)
 			r.report(res)
 			return nil
 		}
@@ -301,7 +294,7 @@ func (r *Runner) staged(ctx context.Context, res *Result, tr machine.Tracer) err
 func (r *Runner) judge(res *Result, code uint64) {
 	switch s, known := codes[code]; {
 	case !known:
-		res.fail(Errored, exitFailed, "check returned %d, which is not a status (1 or 101 is a pass)", code)
+		res.fail(Errored, exitcode.Expectation, "check returned %d, which is not a status (1 or 101 is a pass)", code)
 	case s == Passed:
 		res.worse(Passed)
 	case s == Skipped:
@@ -311,7 +304,7 @@ func (r *Runner) judge(res *Result, code uint64) {
 			res.Skipped = res.Logs[0]
 		}
 	default:
-		res.fail(s, exitFailed, "check returned %d (%s)", code, s)
+		res.fail(s, exitcode.Expectation, "check returned %d (%s)", code, s)
 	}
 	if res.Status > Skipped {
 		res.Skipped = ""
@@ -329,14 +322,14 @@ func (r *Runner) report(res *Result) {
 	}
 	rep, err := DecodeReport(value)
 	if err != nil {
-		res.fail(Errored, exitFailed, "%v", err)
+		res.fail(Errored, exitcode.Expectation, "%v", err)
 	}
 	for _, l := range rep.Logs {
 		res.Logs = append(res.Logs, l.text(r.cString))
 	}
 	switch {
 	case rep.Rest == 0 && value[0] != 0:
-		res.fail(Errored, exitFailed, "%s holds no report: it begins with % x", resultMap, value[:min(len(value), 8)])
+		res.fail(Errored, exitcode.Expectation, "%s holds no report: it begins with % x", resultMap, value[:min(len(value), 8)])
 	case rep.Rest >= 0:
 		res.Logs = append(res.Logs, fmt.Sprintf("(%s holds something else from byte %d on)", resultMap, rep.Rest))
 	}
@@ -348,9 +341,9 @@ func (r *Runner) report(res *Result) {
 		res.Parts = append(res.Parts, pr)
 		switch p.Status {
 		case Failed:
-			res.fail(Failed, exitFailed, "%s", pr.String())
+			res.fail(Failed, exitcode.Expectation, "%s", pr.String())
 		case Errored:
-			res.fail(Errored, exitFailed, "%s (code %d)", pr.String(), p.Code)
+			res.fail(Errored, exitcode.Expectation, "%s (code %d)", pr.String(), p.Code)
 		}
 	}
 }

@@ -1,5 +1,16 @@
 package report
 
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/offsets"
+)
+
 // BakedDocument is what "relo --baked" prints with --json.
 type BakedDocument struct {
 	Schema  string        `json:"schema"`
@@ -25,4 +36,35 @@ type BakedAccess struct {
 	Meant   string `json:"meant,omitempty"`
 	Hit     string `json:"hit,omitempty"`
 	Instead string `json:"instead"`
+}
+
+// Add adds the accesses of an object on a kernel. Any of them makes the exit code that of a failed expectation.
+func (d *BakedDocument) Add(linked *loader.Linked) {
+	r := BakedResult{Object: linked.Object.Name, Kernel: linked.Target.Name, Accesses: []BakedAccess{}}
+	for _, x := range offsets.Find(linked) {
+		d.Exit = exitcode.Expectation
+		r.Accesses = append(r.Accesses, BakedAccess{
+			Program: x.Program, Insn: x.Insn, Source: x.Source, Type: x.Type, Offset: x.Offset, Size: x.Size, Meant: x.Meant, Hit: x.Hit, Instead: x.Instead,
+		})
+	}
+	d.Results = append(d.Results, r)
+}
+
+// WriteBaked writes the accesses for people; quiet leaves out objects without any.
+func WriteBaked(w io.Writer, d *BakedDocument, quiet bool) error {
+	var b strings.Builder
+	for _, r := range d.Results {
+		if len(r.Accesses) == 0 && !quiet {
+			fmt.Fprintf(&b, "%s on %s: no access of a kernel type at a fixed offset found\n", r.Object, r.Kernel)
+		}
+		for _, x := range r.Accesses {
+			fmt.Fprintf(&b, "%s on %s: %s insn %d: %s at fixed offset %d\n", r.Object, r.Kernel, x.Program, x.Insn, x.Type, x.Offset)
+			if x.Source != "" {
+				fmt.Fprintf(&b, "  %s\n", x.Source)
+			}
+			fmt.Fprintf(&b, "  in the object's declaration: %s; in this kernel: %s\n  use %s\n", cmp.Or(x.Meant, "-"), cmp.Or(x.Hit, "-"), x.Instead)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

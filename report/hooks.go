@@ -1,6 +1,9 @@
 package report
 
-import "github.com/bpfrun/bpfrun/machine"
+import (
+	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/machine"
+)
 
 // HookCount counts what was to run on a kernel by what is known of the hooks: the programs of an object, or the runs of a
 // scenario file. One rule makes the exit code of `run`, `test` and `matrix` from it.
@@ -42,10 +45,9 @@ func (h *HookCount) AddOptional(status machine.Status) {
 // that an absent hook is a failure only where it leaves nothing to run, or was asked for by name. An unknown hook is a doubt, as is a
 // field that may be missing. strict makes both failures.
 func (h HookCount) Exit(strict bool) int {
-	const load = 3
 	switch {
 	case strict && h.Absent+h.Unknown > 0, h.Absent > 0 && h.Named, h.Absent+h.optional > 0 && h.Ran+h.Unknown == 0:
-		return load
+		return exitcode.Load
 	}
-	return 0
+	return exitcode.OK
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -66,18 +67,18 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 // refused, faulted or met something not simulated, and nobody expected it. What hooks cause is [HookCount]'s.
 func ScenarioExit(res *scenario.Result) int {
 	if res.Passed() {
-		return 0
+		return exitcode.OK
 	}
 	unexpected := res.Run.Expect.Status == nil && res.Run.Expect.Fault == nil
 	switch {
 	case res.Status == machine.StatusRefused && unexpected:
-		return 3
+		return exitcode.Load
 	case res.Status == machine.StatusFault && unexpected:
-		return 4
+		return exitcode.Fault
 	case res.Status == machine.StatusNotSimulated && unexpected:
-		return 5
+		return exitcode.NotSimulated
 	}
-	return 1
+	return exitcode.Expectation
 }
 
 // writeValidation writes the count of proved reads when some are not, and of scenarios always.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/btf/ids"
+	"github.com/bpfrun/bpfrun/report"
 )
 
 // btfIDsCommand is bpfrun btf ids.
@@ -36,7 +37,11 @@ The BTF is the file's own, or that of --types; --base is the kernel's for a modu
 			if err != nil {
 				return err
 			}
-			return c.showIDs(s, spec)
+			wrong, err := report.WriteIDs(c.stdout, s, spec)
+			if wrong {
+				c.code = exitExpectation
+			}
+			return err
 		},
 	}
 	c.idFlags.add(cmd)
@@ -67,58 +72,6 @@ func (f *idFlags) open(kernels *kernelFlags, path string) (*ids.Section, *btf.Sp
 	}
 	spec, err := kernels.openBTF(types, f.base)
 	return s, spec, err
-}
-
-func (c *btfIDsCommand) showIDs(s *ids.Section, spec *btf.Spec) error {
-	wrong := map[*ids.Entry]string{}
-	sets := map[*ids.Group][]string{}
-	for _, f := range s.Check(spec) {
-		c.code = exitExpectation
-		if f.Entry != nil {
-			wrong[f.Entry] = f.What
-		} else {
-			sets[f.Group] = append(sets[f.Group], f.What)
-		}
-	}
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		head := fmt.Sprintf("%s %s", g.Kind, g.Name)
-		if g.Kind != ids.List {
-			head += fmt.Sprintf(" (%d)", g.Count)
-		}
-		if g.Kind == ids.Set8 && g.Flags&ids.SetOfKfuncs != 0 {
-			head += " of kfuncs"
-		}
-		fmt.Fprintln(c.stdout, head)
-		for _, what := range sets[g] {
-			fmt.Fprintf(c.stdout, "  ! %s\n", what)
-		}
-		for j := range g.Entries {
-			if err := c.showID(g, &g.Entries[j], spec, wrong[&g.Entries[j]]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (c *btfIDsCommand) showID(g *ids.Group, e *ids.Entry, spec *btf.Spec, wrong string) error {
-	kind, name := e.Kind, e.Name
-	if g.Kind != ids.List && e.ID != 0 {
-		kind, name = spec.Kind(e.ID), spec.Name(e.ID) // sets are sorted: the symbol is another entry's
-	}
-	line := fmt.Sprintf("  [%d] %s %s", e.ID, kind, name)
-	if e.Kind == btf.KindVoid {
-		line = fmt.Sprintf("  [%d] unused", e.ID)
-	}
-	if flags := ids.FlagNames(e.Flags); flags != "" {
-		line += "  " + flags
-	}
-	if wrong != "" {
-		line += fmt.Sprintf("  ! %s %s %s", e.Kind, e.Name, wrong)
-	}
-	_, err := fmt.Fprintln(c.stdout, line)
-	return err
 }
 
 // btfResolveIDsCommand is bpfrun btf resolve-ids.

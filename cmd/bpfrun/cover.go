@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bpfrun/bpfrun/cover"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -142,7 +143,7 @@ func (c *coverage) finish(con *console, w io.Writer) error {
 	lines := p.Source("").Totals.Lines
 	if percent, ok := lines.Percent(); !ok || percent < c.min {
 		fmt.Fprintf(con.stderr, "bpfrun: coverage of lines is %s, --cover-min wants %g%%\n", lines, c.min)
-		con.code = worse(con.code, exitExpectation)
+		con.code = exitcode.Worse(con.code, exitExpectation)
 	}
 	return nil
 }

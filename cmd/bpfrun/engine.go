@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/conformance/isa"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/machine"
 )
 
@@ -86,6 +87,6 @@ func (m *machineFlags) reportDifferences(c *console) {
 		fmt.Fprintf(c.stderr, "bpfrun: the engines differ: %s\n", text)
 	}
 	if len(m.differ.list) > 0 {
-		c.code = worse(c.code, exitBug)
+		c.code = exitcode.Worse(c.code, exitBug)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/internal/kernels"
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // bomb panics when something is written to it.
@@ -72,55 +71,6 @@ func TestHostWithoutBTF(t *testing.T) {
 	assert.Equal(t, exitOK, code)
 	assert.Contains(t, stdout, "exec.bpf.o on host")
 	assert.Equal(t, "bpfrun: no --btf given: using the running kernel's types\n", stderr)
-}
-
-func TestWorse(t *testing.T) {
-	for i, a := range precedence {
-		for _, b := range precedence[i:] {
-			assert.Equal(t, a, worse(a, b))
-			assert.Equal(t, a, worse(b, a))
-		}
-	}
-}
-
-func TestExitOf(t *testing.T) {
-	doc := func(status ...string) *report.RunDocument {
-		d := &report.RunDocument{}
-		for i, s := range status {
-			d.Programs = append(d.Programs, report.Program{Name: string(rune('a' + i)), Status: s})
-		}
-		return d
-	}
-	may, reached := doc("ok"), doc("ok")
-	may.Programs[0].Relocations.PoisonedMay = 1
-	reached.Programs[0].Relocations.PoisonedReached = 1
-	failed := doc("ok")
-	failed.Error = &report.Error{}
-	one := doc("ok", "fault")
-	one.Choose([]string{"a"})
-	for _, c := range []struct {
-		name           string
-		doc            *report.RunDocument
-		chosen, strict bool
-		want           int
-	}{
-		{"good", doc("ok", "unknown-hook"), false, false, exitOK},
-		{"refused wins over fault", doc("fault", "refused", "not-simulated"), false, false, exitLoad},
-		{"fault wins over not simulated", doc("not-simulated", "fault"), false, false, exitFault},
-		{"not simulated", doc("ok", "not-simulated"), false, false, exitNotSimulated},
-		{"one absent", doc("ok", "absent"), false, false, exitOK},
-		{"chosen and absent", doc("ok", "absent"), true, false, exitLoad},
-		{"all absent", doc("absent", "absent"), false, false, exitLoad},
-		{"nothing left", doc("disabled"), false, false, exitLoad},
-		{"no programs at all", doc(), false, false, exitOK},
-		{"poison reached", reached, false, false, exitLoad},
-		{"poison that may break", may, false, false, exitOK},
-		{"poison that may break, strict", may, false, true, exitLoad},
-		{"object error", failed, false, false, exitLoad},
-		{"left out", one, true, false, exitOK},
-	} {
-		assert.Equal(t, c.want, exitOf(c.doc, c.chosen, c.strict), c.name)
-	}
 }
 
 func TestBytesFlag(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bpfrun/bpfrun/loader"
-	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/matrix"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -134,7 +133,7 @@ func (c *matrixCommand) matrix(paths []string) error {
 		return codeError{exitInterrupted, fmt.Errorf("interrupted: %w", err)}
 	}
 	doc := report.NewMatrixDocument(m)
-	doc.Exit = matrixExit(m, c.sim.strict, c.objects.optional)
+	doc.Exit = report.MatrixExit(m, c.sim.strict, c.objects.optional)
 	c.code = doc.Exit
 	for kind, path := range files {
 		write := map[string]func(io.Writer, *report.MatrixDocument) error{
@@ -208,69 +207,6 @@ func findBase(kernels []matrix.Kernel, text string) (int, error) {
 		return 0, usagef("--base %s: no such kernel among %s", text, join(names))
 	}
 	return 0, usagef("--base %s: %d kernels have this in their names (%s)", text, len(found), join(names))
-}
-
-// matrixExit is the exit code of a matrix. Objects of the other byte order are answers, not failures. Optional programs count only
-// when they were asked for: a tool need not choose them on a kernel on which they fail.
-func matrixExit(m *matrix.Matrix, strict, optional bool) int {
-	code := exitOK
-	for _, t := range m.Targets {
-		if t.Err != nil {
-			code = worse(code, exitLoad)
-		}
-	}
-	type place struct {
-		object string
-		kernel int
-	}
-	hooks := map[place]*report.HookCount{}
-	for _, r := range m.Rows {
-		for i := range r.Cells {
-			c := &r.Cells[i]
-			at := place{r.Object, i}
-			if hooks[at] == nil {
-				hooks[at] = &report.HookCount{}
-			}
-			if r.Optional && !optional {
-				hooks[at].AddOptional(cellStatus(c))
-				continue
-			}
-			hooks[at].Add(cellStatus(c))
-			switch c.Word() {
-			case "BREAK", "error", "refused":
-				code = worse(code, exitLoad)
-			case "fault":
-				code = worse(code, exitFault)
-			case "not-simulated":
-				code = worse(code, exitNotSimulated)
-			case "differs":
-				code = worse(code, exitExpectation)
-			}
-			if c.Refused && !c.Mismatch {
-				code = worse(code, exitLoad)
-			}
-			if strict && !c.Disabled && (c.Relocations.PoisonedMay > 0 || c.Baked > 0) {
-				code = worse(code, exitLoad)
-			}
-		}
-	}
-	for _, h := range hooks {
-		code = worse(code, h.Exit(strict))
-	}
-	return code
-}
-
-// cellStatus is what a cell says of its program's hook.
-func cellStatus(c *matrix.Cell) machine.Status {
-	switch {
-	case c.Disabled || c.Mismatch:
-		return machine.StatusDisabled
-	case c.Load == matrix.LoadAbsent && !c.Refused:
-		return machine.StatusAbsent
-	case c.Load == matrix.LoadUnknown:
-		return machine.StatusUnknownHook
-	}
-	return machine.StatusOK
 }
 
 // terminalWidth is the number of columns of a terminal, 0 for anything else.

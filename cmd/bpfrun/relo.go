@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bpfrun/bpfrun/corerelo"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -129,7 +130,7 @@ func (c *reloCommand) relo(paths []string) error {
 				}
 			}
 			all.Results = append(all.Results, doc)
-			all.Exit = worse(all.Exit, doc.Exit)
+			all.Exit = exitcode.Worse(all.Exit, doc.Exit)
 			if c.json {
 				continue
 			}

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/shell"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/packet"
@@ -154,7 +158,7 @@ func (c *runCommand) runObjects(paths []string) error {
 				return err
 			}
 			all.Results = append(all.Results, doc)
-			all.Exit = worse(all.Exit, doc.Exit)
+			all.Exit = exitcode.Worse(all.Exit, doc.Exit)
 			if !c.json {
 				if len(all.Results) > 1 {
 					fmt.Fprintln(c.stdout)
@@ -242,7 +246,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	doc.Choose(c.progs)
 	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
 		doc.NotSimulated("execution of big-endian programs is not simulated (info, disasm and relo work)")
-		doc.Exit = exitOf(doc, len(c.progs) > 0, c.sim.strict)
+		doc.Exit = report.RunExit(doc, len(c.progs) > 0, c.sim.strict)
 		return doc, nil
 	}
 	names := c.progs
@@ -281,10 +285,10 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 		names = nil
 	}
-	why := questions{place: c.whyNot, covered: cfg.Cover != nil}
+	why := debug.Questions{Place: c.whyNot, Off: cfg.Cover != nil || c.repeat > 1 || c.trace}
 	for _, name := range names {
 		lp, _ := linked.Program(name)
-		began := why.ask(m, lp, &c.runOptions)
+		began := why.Ask(m, lp)
 		for n := range c.repeat {
 			res, err := m.Run(ctx, name, in)
 			if err != nil {
@@ -297,7 +301,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 				return nil, usageError{err}
 			}
 			doc.Add(m, res)
-			why.add(began, res)
+			why.Add(began, res)
 			if c.out != "" && res.Ran {
 				if err := capture.WriteRun(c.out, res, lp); err != nil {
 					return nil, packetsError(err)
@@ -306,15 +310,18 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 		}
 	}
 	doc.Finish(m)
-	doc.Exit = exitOf(doc, len(c.progs) > 0, c.sim.strict)
+	doc.Exit = report.RunExit(doc, len(c.progs) > 0, c.sim.strict)
 	if err := c.writeMaps(m); err != nil {
 		return doc, err
 	}
-	if err := why.answer(ctx, m, cfg, in, doc); err != nil {
-		return doc, err
+	if err := why.Answer(ctx, m, cfg, in, doc.Explain); err != nil {
+		if ctx.Err() != nil {
+			return doc, codeError{exitInterrupted, fmt.Errorf("interrupted while runs were explained: %w", err)}
+		}
+		return doc, usagef("--why-not: %v", err)
 	}
-	if len(why.flags) > 0 {
-		doc.Try = c.tryLine(s, why.flags)
+	if len(why.Flags) > 0 {
+		doc.Try = c.tryLine(s, why.Flags)
 	}
 	return doc, nil
 }
@@ -325,52 +332,29 @@ func failedOn(obj *loader.Object, t *report.Target, err error) *report.RunDocume
 	return doc
 }
 
-// exitOf is the exit code of a document. Programs that were left out do not count.
-func exitOf(doc *report.RunDocument, chosen, strict bool) int {
-	code, ran, hooks := exitOK, 0, report.HookCount{Named: chosen}
-	for i := range doc.Programs {
-		p := &doc.Programs[i]
-		if !p.Chosen() {
-			continue
-		}
-		hooks.Add(machine.Status(p.Status))
-		switch p.Status {
-		case "refused":
-			code = worse(code, exitLoad)
-		case "fault":
-			code = worse(code, exitFault)
-		case "not-simulated":
-			code = worse(code, exitNotSimulated)
-		case "absent", "disabled":
-			continue
-		}
-		if p.Relocations.PoisonedReached > 0 || strict && p.Relocations.PoisonedMay > 0 {
-			code = worse(code, exitLoad)
-		}
-		ran++
-		if p.Replay != nil && p.Replay.Skipped > 0 {
-			code = worse(code, exitUsage)
-		}
-		for _, r := range p.Runs {
-			if strict && r.Validation != nil && len(r.Validation.Findings) > 0 {
-				code = worse(code, exitExpectation)
-			}
-		}
-	}
-	code = worse(code, hooks.Exit(strict))
-	if ran == 0 && len(doc.Programs) > 0 {
-		code = worse(code, exitLoad)
-	}
-	if doc.Error != nil {
-		code = worse(code, exitLoad)
-	}
-	return code
-}
-
 func programNames(obj *loader.Object) string {
 	names := make([]string, len(obj.Programs))
 	for i, p := range obj.Programs {
 		names[i] = p.Name
 	}
 	return join(names)
+}
+
+// tryLine is the command with flags that let programs pass the branches by which they ended.
+func (c *runCommand) tryLine(s btfSource, flags []string) string {
+	line := "bpfrun "
+	if len(c.progs) > 0 {
+		line += "run "
+	}
+	line += shell.Quote(c.path)
+	for _, p := range c.progs {
+		line += " -p " + shell.Quote(p)
+	}
+	if len(c.kernels.btf) > 0 {
+		line += " --btf " + shell.Quote(s.Path)
+	}
+	for _, g := range c.objects.globals {
+		line += " --global " + shell.Quote(g)
+	}
+	return line + " " + strings.Join(flags, " ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
@@ -145,7 +146,7 @@ func (c *runCommand) runScenario(objects []string, path string) error {
 			return err
 		}
 		all.Results = append(all.Results, doc)
-		all.Exit = worse(all.Exit, doc.Exit)
+		all.Exit = exitcode.Worse(all.Exit, doc.Exit)
 		if !c.json {
 			if err := c.showScenario(doc, table, len(all.Results) > 1); err != nil {
 				return err
@@ -182,13 +183,13 @@ func scenarioDocument(ctx context.Context, file *scenario.File, obj *loader.Obje
 	var hooks report.HookCount
 	_, err = r.All(ctx, func(res *scenario.Result) {
 		doc.AddScenario(r.Machine(), res)
-		doc.Exit = worse(doc.Exit, report.ScenarioExit(res))
+		doc.Exit = exitcode.Worse(doc.Exit, report.ScenarioExit(res))
 		hooks.Add(report.NewTestCase(res).Status)
 	})
 	if err != nil {
 		return nil, usageError{err}
 	}
 	doc.Finish(r.Machine())
-	doc.Exit = worse(doc.Exit, hooks.Exit(opt.Strict))
+	doc.Exit = exitcode.Worse(doc.Exit, hooks.Exit(opt.Strict))
 	return doc, nil
 }

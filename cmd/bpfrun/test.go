@@ -2,20 +2,23 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
+	"github.com/bpfrun/bpfrun/testrun"
 )
 
 // testCommand is bpfrun test.
@@ -98,7 +101,7 @@ func (c *testCommand) test(paths []string) error {
 	if err != nil {
 		return err
 	}
-	chosen := pick.choose(scenarios, objects)
+	chosen := pick.Choose(scenarios, objects)
 	if mistakes == nil && len(chosen) == 0 {
 		if err := c.nothing(); err != nil {
 			return err
@@ -117,31 +120,76 @@ func (c *testCommand) test(paths []string) error {
 	ctx, stop := c.interruptible(context.Background())
 	defer stop()
 	opt.Judge = judge(ctx, c.verify && !c.sim.noVerify)
-	jobs := c.testJobs(chosen, sources, opt, c.seeds)
+	jobs := testrun.Jobs(chosen, sources, testrun.Plan{Open: c.openKernel, Options: opt, Seeds: c.seeds})
 	watch := c.progress("tests", 0)
 	defer watch.end()
 	if err := checkJobs(ctx, jobs, mistakes); err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		watch.expect(j.tests())
+		watch.expect(j.Count())
 	}
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	order := byKernel(jobs)
-	inParallel(running, len(order), func(i int) {
-		order[i].run(running, c.sim.strict, c.json, func(failed bool) {
-			watch.add(1)
-			if failed && c.failFast {
-				cancel()
-			}
-		})
-	})
+	testrun.Run(running, jobs, testrun.RunOptions{Strict: c.sim.strict, Document: c.json, Done: func(failed bool) {
+		watch.add(1)
+		if failed && c.failFast {
+			cancel()
+		}
+	}})
 	watch.end()
 	if err := ctx.Err(); err != nil {
 		return codeError{exitExpectation, errors.New("interrupted")}
 	}
 	return c.reportJobs(jobs, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
+}
+
+// testSources are the kernels of each file. Those of a glob or directory that no object fits are left out.
+func (c *testCommand) testSources(files []testrun.Chosen) ([][]kernels.Source, error) {
+	var orders []binary.ByteOrder
+	for _, f := range files {
+		if f.Object != nil {
+			orders = append(orders, f.Object.ByteOrder)
+		}
+	}
+	general, err := c.kernels.sources()
+	if err != nil {
+		return nil, err
+	}
+	general = c.kernels.fitting(general, orders...)
+	out := make([][]kernels.Source, len(files))
+	for i, f := range files {
+		sources := general
+		if f.Scenario != nil && len(f.Scenario.Kernels) > 0 && len(c.kernels.btf) == 0 {
+			if sources, err = c.kernels.sourcesFor(f.Scenario); err != nil {
+				return nil, err
+			}
+		}
+		for _, s := range sources {
+			if s.implied != "" && c.kernels.told.CompareAndSwap(false, true) {
+				c.note("%s", s.implied)
+			}
+			out[i] = append(out[i], s.Source)
+		}
+	}
+	return out, nil
+}
+
+func (c *testCommand) openKernel(s kernels.Source) (*loader.Target, error) {
+	return c.kernels.target(btfSource{Source: s})
+}
+
+// checkJobs opens every job for its mistakes, and returns them with those that parsing found.
+func checkJobs(ctx context.Context, jobs []*testrun.Job, parsing error) error {
+	mistakes, err := testrun.Check(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	if all := errors.Join(append([]error{parsing}, mistakes...)...); all != nil {
+		testrun.Close(jobs)
+		return usageError{all}
+	}
+	return nil
 }
 
 // testReport is how the results of tests are told.
@@ -154,7 +202,7 @@ type testReport struct {
 }
 
 // reportJobs prints what the jobs did, and writes the reports asked for.
-func (c *testCommand) reportJobs(jobs []*testJob, r testReport) error {
+func (c *testCommand) reportJobs(jobs []*testrun.Job, r testReport) error {
 	var suites []*report.Suite
 	docs := report.Documents{Schema: report.Schema, Results: []*report.RunDocument{}}
 	targets, names, objects := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -162,15 +210,15 @@ func (c *testCommand) reportJobs(jobs []*testJob, r testReport) error {
 		var parts []*report.Suite
 		var seeds []uint64
 		for _, j := range group {
-			if j.err != nil {
-				return j.err
+			if j.Err != nil {
+				return usageError{j.Err}
 			}
-			if !j.ran {
+			if !j.Ran {
 				continue
 			}
-			parts, seeds = append(parts, &j.suite), append(seeds, j.seed)
-			docs.Exit = worse(docs.Exit, j.suite.Exit)
-			docs.Results = append(docs.Results, j.doc)
+			parts, seeds = append(parts, &j.Suite), append(seeds, j.Seed)
+			docs.Exit = exitcode.Worse(docs.Exit, j.Suite.Exit)
+			docs.Results = append(docs.Results, j.Doc)
 		}
 		if len(parts) == 0 {
 			continue
@@ -181,7 +229,7 @@ func (c *testCommand) reportJobs(jobs []*testJob, r testReport) error {
 		}
 		suites = append(suites, suite)
 		targets[suite.Target] = true
-		if group[0].file.File != nil {
+		if group[0].Scenario != nil {
 			names[suite.File] = true
 		} else {
 			objects[suite.File] = true
@@ -245,17 +293,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// scenarioFile is a parsed file with its object, or an object with tests inside.
-type scenarioFile struct {
-	*scenario.File
-	object *loader.Object
-	path   string // of an object with tests inside
-	err    error  // why those cannot be run
-}
-
 // parseScenarios parses scenario files, and opens their objects. Mistakes of files are in mistakes, and the other files are returned all
 // the same; err is an object that cannot be loaded.
-func (c *testCommand) parseScenarios(paths []string) (out []scenarioFile, mistakes, err error) {
+func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mistakes, err error) {
 	objects := map[string]*loader.Object{}
 	var errs []error
 	for _, path := range paths {
@@ -276,7 +316,7 @@ func (c *testCommand) parseScenarios(paths []string) (out []scenarioFile, mistak
 			}
 			objects[f.Object] = obj
 		}
-		out = append(out, scenarioFile{File: f, object: obj, path: f.Path})
+		out = append(out, testrun.Input{Scenario: f, Object: obj, Path: f.Path})
 	}
 	if len(errs) > 0 {
 		mistakes = usageError{errors.Join(errs...)}
@@ -294,9 +334,4 @@ func (c *testCommand) scenarioObject(f *scenario.File) (*loader.Object, error) {
 		return nil, &scenario.Error{Pos: f.ObjectPos, Text: text, Err: err}
 	}
 	return c.objects.open(f.Object)
-}
-
-func isScenario(path string) bool {
-	ext := filepath.Ext(path)
-	return ext == ".yaml" || ext == ".yml"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
@@ -169,7 +170,7 @@ func (c *verifyCommand) verify(paths []string) error {
 				return err
 			}
 			all.Results = append(all.Results, doc)
-			all.Exit = worse(all.Exit, doc.Exit)
+			all.Exit = exitcode.Worse(all.Exit, doc.Exit)
 			if c.json {
 				continue
 			}
@@ -220,7 +221,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 		p, err := verifier.FromLinked(linked, lp)
 		if err != nil {
 			doc.AddUnlinked(lp, kernel.Release.String(), err)
-			doc.Exit = worse(doc.Exit, exitLoad)
+			doc.Exit = exitcode.Worse(doc.Exit, exitLoad)
 			continue
 		}
 		var vo verifier.Options
@@ -245,9 +246,9 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 		doc.Add(lp, kernel.Release.String(), v, history)
 		switch v.Outcome {
 		case verifier.Refused:
-			doc.Exit = worse(doc.Exit, exitLoad)
+			doc.Exit = exitcode.Worse(doc.Exit, exitLoad)
 		case verifier.Unknown:
-			doc.Exit = worse(doc.Exit, exitNotSimulated)
+			doc.Exit = exitcode.Worse(doc.Exit, exitNotSimulated)
 		}
 	}
 	return doc, nil

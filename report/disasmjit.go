@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"github.com/bpfrun/bpfrun/decode"
@@ -36,7 +36,7 @@ func nativeCode(m *machine.Machine, lp *loader.LinkedProgram, loops bool) (*jit.
 }
 
 // nativeInsn shows the native code of the instruction at pc, up to where that of the next one begins.
-func (d *disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
+func (d *Disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 	if c.Dead(pc) {
 		d.printf("%16s; nobody sees the result\n", "")
 	}
@@ -47,7 +47,7 @@ func (d *disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 }
 
 // copies shows the copies of loops that stand after the program.
-func (d *disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
+func (d *Disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
 	inside := false
 	for i := len(lp.Insns); i < c.Insns(); i++ {
 		slot := c.Slot(i)
@@ -71,7 +71,7 @@ func (d *disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
 	}
 }
 
-func (d *disassembly) nativeRange(c *jit.Compiled, from, to int) {
+func (d *Disassembly) nativeRange(c *jit.Compiled, from, to int) {
 	for at := from; at < to; {
 		text, n := jit.Disassemble(c.Text[at:to], at)
 		d.printf("%16s%5x  %s\n", "", at, text)

@@ -1,0 +1,104 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
+	"github.com/bpfrun/bpfrun/progtype"
+)
+
+// mostExplained is how many runs are explained that did nothing: each is executed again.
+const mostExplained = 16
+
+// Questions collects runs whose branches are to be explained, with the state each began in, and answers them afterwards.
+type Questions struct {
+	Place string   // what a run did not reach, as [Session.Locate] takes it; "" for programs that did nothing
+	Off   bool     // nothing is asked, as where runs that are made again would count
+	Flags []string // of `bpfrun run`, that change what decided; [Questions.Answer] sets them
+
+	all []question
+}
+
+type question struct {
+	prog  string
+	began *machine.Snapshot
+}
+
+// Ask records the state before a run if its branches may have to be explained: with a place, or of programs whose return value nobody
+// looks at. Else it returns nil.
+func (q *Questions) Ask(m *machine.Machine, lp *loader.LinkedProgram) *machine.Snapshot {
+	switch {
+	case q.Off || len(q.all) >= mostExplained:
+		return nil
+	case q.Place == "" && (lp == nil || progtype.Of(lp.Type).Vocabulary != progtype.NoVocabulary):
+		return nil
+	}
+	return m.Snapshot()
+}
+
+// Add keeps the question if the run gives reason to; began is what [Questions.Ask] returned before it.
+func (q *Questions) Add(began *machine.Snapshot, res *machine.Result) {
+	if began != nil && (q.Place != "" && res.Ran || didNothing(res)) {
+		q.all = append(q.all, question{res.Program, began})
+	}
+}
+
+// didNothing reports whether a run ended well and nothing of it is left.
+func didNothing(res *machine.Result) bool {
+	return res.Ran && res.Fault == nil && len(res.Events)+len(res.Effects)+len(res.Changes)+len(res.Trace)+len(res.Writes)+len(res.Output) == 0
+}
+
+// Answer explains the runs to explain, and leaves the machine in some state. The error is the context's, or a place that cannot be found.
+func (q *Questions) Answer(ctx context.Context, m *machine.Machine, cfg machine.Config, in machine.Input, explain func(prog string, lines []string)) error {
+	reached := false
+	for _, x := range q.all {
+		lines, err := q.one(ctx, m, cfg, in, x)
+		switch {
+		case err == nil:
+			explain(x.prog, lines)
+		case errors.Is(err, ErrReached) && q.Place != "":
+			reached = true
+			explain(x.prog, []string{q.Place + ": " + err.Error()})
+		case ctx.Err() != nil:
+			return fmt.Errorf("the run of %s: %w", x.prog, ctx.Err())
+		case q.Place != "" && !errors.Is(err, ErrNoDecision):
+			return err
+		case q.Place != "" && !reached:
+			explain(x.prog, []string{q.Place + ": no branch of this run decides whether it is reached"})
+		}
+	}
+	return nil
+}
+
+func (q *Questions) one(ctx context.Context, m *machine.Machine, cfg machine.Config, in machine.Input, x question) ([]string, error) {
+	m.Restore(x.began)
+	s, err := NewOn(Target{Machine: m}, Config{Machine: cfg, Input: in})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.StartContext(ctx, x.prog); err != nil {
+		return nil, err
+	}
+	goal := HasEffect
+	if q.Place != "" {
+		places, _, err := s.Locate(q.Place)
+		if err != nil {
+			return nil, err
+		}
+		goal = func(p Place) bool { return slices.Contains(places, p) }
+	}
+	d, err := s.WhyNot(ctx, goal)
+	if err != nil {
+		return nil, err
+	}
+	for _, flag := range d.Flags() {
+		if !slices.Contains(q.Flags, flag) {
+			q.Flags = append(q.Flags, flag)
+		}
+	}
+	return d.Lines(), nil
+}

@@ -1,0 +1,47 @@
+// Package exitcode has the exit codes of bpfrun, the same in JSON, and which of several wins.
+//
+// This package belongs to the command; it is not part of the Go API (docs/api.md).
+package exitcode
+
+import (
+	"errors"
+	"slices"
+)
+
+// Exit codes.
+const (
+	OK           = 0
+	Expectation  = 1   // an expectation failed
+	Usage        = 2   // the command line is wrong
+	Load         = 3   // the object would not load on that kernel
+	Fault        = 4   // the program did what the kernel forbids at run time
+	NotSimulated = 5   // met something that is not simulated
+	Bug          = 70  // a bug in bpfrun
+	Interrupted  = 130 // SIGINT, as shells report it
+)
+
+// Precedence orders the exit codes: of several, the first one wins.
+var Precedence = []int{Bug, Usage, Load, Fault, NotSimulated, Expectation, OK}
+
+// Worse returns the exit code that wins of two.
+func Worse(a, b int) int {
+	if slices.Index(Precedence, b) < slices.Index(Precedence, a) {
+		return b
+	}
+	return a
+}
+
+// Coded is an error that says which exit code it causes.
+type Coded interface {
+	error
+	Exit() int
+}
+
+// Of is the exit code an error causes, if the error or one that it wraps says so.
+func Of(err error) (code int, ok bool) {
+	var c Coded
+	if !errors.As(err, &c) {
+		return 0, false
+	}
+	return c.Exit(), true
+}

@@ -1,0 +1,276 @@
+package testrun
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/exitcode"
+	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/internal/shell"
+	"github.com/bpfrun/bpfrun/intest"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
+	"github.com/bpfrun/bpfrun/scenario"
+)
+
+// Job is one scenario file, or the tests inside one object, on one target with one seed.
+type Job struct {
+	Chosen
+	Source kernels.Source
+	Seed   uint64
+	Ran    bool
+	Suite  report.Suite
+	Doc    *report.RunDocument // of [RunOptions.Document]
+	Err    error               // a mistake in the file that only its run shows
+
+	pool   *pool
+	kernel *pooled // nil when it is not in use
+	opt    scenario.Options
+	runner *scenario.Runner // kept from the check, else nil
+}
+
+// Plan is what the jobs of all files have in common.
+type Plan struct {
+	// Open opens a kernel. Its errors that are [exitcode.Coded] end the command; others are those of a job.
+	Open    func(kernels.Source) (*loader.Target, error)
+	Options scenario.Options
+	Seeds   int // of each file on each target
+}
+
+// Jobs are the jobs of files on every target of theirs, those with different seeds next to each other. sources has those of each file.
+func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
+	var jobs []*Job
+	pool := newPool(plan.Open)
+	for n, f := range files {
+		for _, s := range sources[n] {
+			for step := range uint64(plan.Seeds) {
+				o := plan.Options
+				o.SeedStep = step
+				j := &Job{Chosen: f, Source: s, pool: pool, opt: o, Seed: o.Seed + step, Suite: report.Suite{File: f.Path, Target: s.Name}}
+				if f.Scenario != nil && f.Scenario.Kernel.Seed != nil && !o.SeedWins {
+					j.Seed = *f.Scenario.Kernel.Seed + step
+				}
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs
+}
+
+// Count is how many tests the job has, as far as that is known before it runs.
+func (j *Job) Count() int {
+	n := 0
+	for _, u := range j.Units {
+		n += len(u.Runs())
+	}
+	return n
+}
+
+// close gives back what the check kept.
+func (j *Job) close() {
+	if j.runner != nil {
+		j.runner.Close()
+		j.runner = nil
+	}
+	j.letGo()
+}
+
+// target opens the job's kernel, which stays open until letGo.
+func (j *Job) target() (*loader.Target, error) {
+	if j.kernel == nil {
+		j.kernel = j.pool.use(j.Source)
+		j.opt.Types = j.kernel.types
+	}
+	return j.kernel.target()
+}
+
+// letGo means that the job does not use its kernel for now.
+func (j *Job) letGo() {
+	if j.kernel != nil {
+		j.pool.release(j.kernel)
+		j.kernel, j.opt.Types = nil, nil
+	}
+}
+
+func (j *Job) open() (*scenario.Runner, error) {
+	if r := j.runner; r != nil {
+		j.runner = nil
+		return r, nil
+	}
+	target, err := j.littleTarget()
+	if err != nil {
+		return nil, err
+	}
+	return scenario.Open(j.Scenario, j.Object, target, j.opt)
+}
+
+// littleTarget is the target of a job whose object can be executed.
+func (j *Job) littleTarget() (*loader.Target, error) {
+	target, err := j.target()
+	if err == nil && j.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
+		err = errBigEndian
+	}
+	return target, err
+}
+
+var errBigEndian = errors.New("execution of big-endian programs is not simulated")
+
+// RunOptions say what a run of jobs makes.
+type RunOptions struct {
+	Strict   bool
+	Document bool              // also the JSON documents
+	Done     func(failed bool) // is told of every test
+}
+
+// run runs the chosen runs of the job's file, or the tests of its object, until ctx ends.
+func (j *Job) run(ctx context.Context, o RunOptions) {
+	start := time.Now()
+	j.Ran = true
+	defer func() { j.Suite.Took = time.Since(start); j.letGo() }()
+	ok := false
+	if j.Scenario != nil {
+		ok = j.runScenario(ctx, o)
+	} else {
+		ok = j.runObject(ctx, o)
+	}
+	if !ok {
+		return
+	}
+	j.worse(j.Suite.Hooks().Exit(o.Strict))
+	if o.Document {
+		j.Doc.Exit = j.Suite.Exit
+	}
+}
+
+func (j *Job) worse(code int) { j.Suite.Exit = exitcode.Worse(j.Suite.Exit, code) }
+
+func (j *Job) runScenario(ctx context.Context, o RunOptions) bool {
+	r, err := j.open()
+	if err != nil {
+		j.fail(err)
+		o.Done(true)
+		return false
+	}
+	defer r.Close()
+	if o.Document {
+		j.Doc = report.NewRunDocument(r.Machine().Linked(), j.Source.Path)
+		j.Doc.Scenario, j.Doc.Seed = j.Path, &j.Seed
+	}
+	_, err = r.Units(ctx, j.Units, func(res *scenario.Result) {
+		c := report.NewTestCase(res)
+		if len(c.Failures) > 0 {
+			c.Notes = append(append(c.Notes, inlineChain(j.Scenario.Object, r.Machine().Linked(), res)...), j.debugLine(res.Run))
+		}
+		j.Suite.Cases = append(j.Suite.Cases, c)
+		j.worse(report.ScenarioExit(res))
+		if o.Document {
+			j.Doc.AddScenario(r.Machine(), res)
+		}
+		o.Done(!res.Passed())
+	})
+	if err != nil && ctx.Err() == nil {
+		j.Err = err
+		return false
+	}
+	if o.Document {
+		j.Doc.Finish(r.Machine())
+	}
+	return true
+}
+
+// runObject runs the tests inside the job's object.
+func (j *Job) runObject(ctx context.Context, o RunOptions) bool {
+	r, err := j.openObject()
+	if err != nil {
+		j.fail(err)
+		o.Done(true)
+		return false
+	}
+	defer r.Close()
+	results, err := r.All(ctx)
+	if err != nil {
+		return false // interrupted
+	}
+	if o.Document {
+		j.Doc = report.NewRunDocument(r.Machine().Linked(), j.Source.Path)
+		j.Doc.Seed = &j.Seed
+	}
+	for _, res := range results {
+		if !j.Tests(res.Test.Name) {
+			continue // it ran for those after it
+		}
+		o.Done(len(res.Failures) > 0)
+		j.Suite.Cases = append(j.Suite.Cases, report.NewTestCaseOf(res))
+		j.worse(res.Exit)
+		if o.Document {
+			j.Doc.AddTest(res)
+		}
+	}
+	return true
+}
+
+func (j *Job) openObject() (*intest.Runner, error) {
+	if j.Input.Err != nil {
+		return nil, j.Input.Err
+	}
+	target, err := j.littleTarget()
+	if err != nil {
+		return nil, err
+	}
+	cfg := j.opt.Config
+	cfg.Seed += j.opt.SeedStep
+	return intest.Open(j.Object, target, intest.Options{Config: cfg, Load: j.opt.Load, Judge: j.opt.Judge})
+}
+
+// fail is the outcome of a job whose object cannot be used.
+func (j *Job) fail(err error) {
+	j.Suite.Err, j.Suite.Exit = err, exitcode.Load
+	if code, ok := exitcode.Of(err); ok {
+		j.Suite.Exit = code
+	} else if errors.Is(err, errBigEndian) {
+		j.Suite.Exit = exitcode.NotSimulated
+	}
+	j.Doc = &report.RunDocument{
+		Schema: report.Schema, Exit: j.Suite.Exit, Error: report.NewError(err), Object: j.Suite.File, Programs: []report.Program{},
+	}
+	if j.Scenario != nil {
+		j.Doc.Object, j.Doc.Scenario = j.Object.Name, j.Path
+	}
+}
+
+// inlineChain is the line that says through which inlined functions a run came to its fault, or none: where the source line is one of a function
+// that many programs call, it does not tell whose call it was.
+func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []string {
+	if res.Result == nil || res.Fault == nil || res.Fault.Program == "" {
+		return nil
+	}
+	elf, err := os.ReadFile(object)
+	if err != nil {
+		return nil
+	}
+	chain, err := debug.InlineChain(elf, linked, res.Fault.Program, res.Fault.Insn)
+	if err != nil || len(chain) < 2 {
+		return nil
+	}
+	at := func(f debug.Frame) string { return fmt.Sprintf("%s at %s:%d", f.Func, filepath.Base(f.File), f.Line) }
+	text := "in " + at(chain[0])
+	for _, f := range chain[1:] {
+		text += ", inlined into " + at(f)
+	}
+	return []string{text}
+}
+
+// debugLine is the command that opens the debugger where a run begins.
+func (j *Job) debugLine(run *scenario.Run) string {
+	line := "bpfrun debug " + shell.Quote(j.Scenario.Object) + " -s " + shell.Quote(j.Path) + " -p " + shell.Quote(run.Name) + " --btf " + shell.Quote(j.Source.Path)
+	if j.opt.SeedWins || j.opt.SeedStep > 0 {
+		line += fmt.Sprintf(" --seed %d", j.Seed)
+	}
+	return line
+}

@@ -1,0 +1,46 @@
+package testrun
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// InParallel calls do for 0 to n-1 on all CPUs, until ctx ends.
+func InParallel(ctx context.Context, n int, do func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// byKernel is the order in which jobs are done: that of the files, unless there are more kernels than stay open. Then it is kernel by
+// kernel, so that each is opened once.
+func byKernel(jobs []*Job) []*Job {
+	first := map[string]int{}
+	for i, j := range jobs {
+		if _, ok := first[j.Source.Path]; !ok {
+			first[j.Source.Path] = i
+		}
+	}
+	if len(first) <= idleKernels {
+		return jobs
+	}
+	jobs = slices.Clone(jobs)
+	slices.SortStableFunc(jobs, func(a, b *Job) int { return first[a.Source.Path] - first[b.Source.Path] })
+	return jobs
+}

@@ -1,0 +1,62 @@
+package testrun
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/kernel"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// idleKernels is how many kernels stay open that no job uses. A kernel takes some 10 MB.
+const idleKernels = 8
+
+// pool opens kernels for jobs and closes those that nobody has used for longest, so that a test on hundreds of kernels needs the
+// memory of a few.
+type pool struct {
+	open func(kernels.Source) (*loader.Target, error)
+
+	mu   sync.Mutex
+	all  map[string]*pooled
+	idle []*pooled // the longest unused first
+}
+
+// pooled is an open kernel with those of its types that have been looked at.
+type pooled struct {
+	path   string
+	users  int
+	target func() (*loader.Target, error)
+	types  *kernel.Types
+}
+
+func newPool(open func(kernels.Source) (*loader.Target, error)) *pool {
+	return &pool{open: open, all: map[string]*pooled{}}
+}
+
+// use returns a kernel, which stays open until release is called with it. Other jobs that use it meanwhile share it.
+func (p *pool) use(s kernels.Source) *pooled {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.all[s.Path]
+	if k == nil {
+		k = &pooled{path: s.Path, types: kernel.NewTypes(), target: sync.OnceValues(func() (*loader.Target, error) { return p.open(s) })}
+		p.all[s.Path] = k
+	}
+	if k.users++; k.users == 1 {
+		p.idle = slices.DeleteFunc(p.idle, func(x *pooled) bool { return x == k })
+	}
+	return k
+}
+
+func (p *pool) release(k *pooled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k.users--; k.users > 0 {
+		return
+	}
+	if p.idle = append(p.idle, k); len(p.idle) > idleKernels {
+		delete(p.all, p.idle[0].path)
+		p.idle = slices.Delete(p.idle, 0, 1)
+	}
+}
