@@ -151,6 +151,21 @@ func TestAToolOfAnotherLoaderReadsItsRingBuffer(t *testing.T) {
 	}
 }
 
+// A session's programs run on the engine of its configuration, and what they do does not depend on it.
+func TestAToolSeesTheSameOnEitherEngine(t *testing.T) {
+	if !machine.NativeCode() {
+		t.Skip("there is no native code on this system")
+	}
+	for name, engine := range map[string]machine.Engine{"jit": machine.EngineJIT, "both": machine.EngineBoth} {
+		r := start(t, "ring", "sched_switch repeat=2\n---\nsched_switch\n", func(c *Config) {
+			c.System.Machine.Engine = engine
+			c.System.Machine.OnDifference = func(text string) { t.Errorf("%s: %s", name, text) }
+		})
+		assert.Zero(t, r.code, "%s: %s%s", name, r.out, r.notes)
+		assert.Equal(t, strings.Repeat("[7 0 0 0 0 0 0 0]\n", 3), r.out, name)
+	}
+}
+
 // gone reports whether there is no map of an id.
 func gone(id ebpf.MapID) bool {
 	m, err := ebpf.NewMapFromID(id)
