@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // ErrSize means that a Go value has another size than the map's key or value, the variable or the record it stands for.
@@ -138,7 +140,7 @@ func marshalWord(what string, r reflect.Value, size int, order binary.ByteOrder)
 		return nil, fmt.Errorf("%s has %d bytes, %v does not fit: %w", what, size, r, ErrSize)
 	}
 	b := make([]byte, size)
-	put(b, order, u)
+	endian.PutUint(order, b, u)
 	return b, nil
 }
 
@@ -245,7 +247,7 @@ func (c *cursor) write(off int, r reflect.Value) int {
 		return c.fields(off, r, c.write)
 	}
 	n := int(r.Type().Size())
-	put(c.b[off:off+n], c.order, bitsOf(r))
+	endian.PutUint(c.order, c.b[off:off+n], bitsOf(r))
 	return off + n
 }
 
@@ -270,7 +272,7 @@ func (c *cursor) read(off int, r reflect.Value) int {
 		return c.fields(off, r, c.read)
 	}
 	n := int(r.Type().Size())
-	u := get(c.b[off:off+n], c.order)
+	u := endian.Uint(c.order, c.b[off:off+n])
 	switch {
 	case r.CanInt():
 		shift := 64 - 8*uint(n)
@@ -285,32 +287,6 @@ func (c *cursor) read(off int, r reflect.Value) int {
 		r.SetBool(u != 0)
 	}
 	return off + n
-}
-
-// put writes the low bytes of a word.
-func put(b []byte, order binary.ByteOrder, u uint64) {
-	switch len(b) {
-	case 1:
-		b[0] = byte(u)
-	case 2:
-		order.PutUint16(b, uint16(u))
-	case 4:
-		order.PutUint32(b, uint32(u))
-	case 8:
-		order.PutUint64(b, u)
-	}
-}
-
-func get(b []byte, order binary.ByteOrder) uint64 {
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(order.Uint16(b))
-	case 4:
-		return uint64(order.Uint32(b))
-	}
-	return order.Uint64(b)
 }
 
 // sizeOf is the size of a Go value, or of what a pointer points to, with C's padding.

@@ -11,6 +11,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // ValueError is a value that can not be written to a type.
@@ -199,16 +201,16 @@ func (e *valueEncoder) integer(f Field, t *Type, v any, width uint32) error {
 	}
 	lo := new(big.Int).And(n, new(big.Int).SetUint64(math.MaxUint64)).Uint64()
 	hi := new(big.Int).Rsh(n, 64).Uint64()
-	off, big := uint64(f.BitOffset), e.s.big
+	off, order := uint64(f.BitOffset), e.s.ByteOrder()
 	switch {
 	case width <= 64:
-		storeBits(e.dst, big, off, width, lo)
-	case big:
-		storeBits(e.dst, big, off, width-64, hi)
-		storeBits(e.dst, big, off+uint64(width)-64, 64, lo)
+		endian.PutBits(order, e.dst, off, width, lo)
+	case e.s.big:
+		endian.PutBits(order, e.dst, off, width-64, hi)
+		endian.PutBits(order, e.dst, off+uint64(width)-64, 64, lo)
 	default:
-		storeBits(e.dst, big, off, 64, lo)
-		storeBits(e.dst, big, off+64, width-64, hi)
+		endian.PutBits(order, e.dst, off, 64, lo)
+		endian.PutBits(order, e.dst, off+64, width-64, hi)
 	}
 	return nil
 }
@@ -366,9 +368,9 @@ func (e *valueEncoder) float(f Field, t *Type, v any) error {
 	}
 	switch t.Size {
 	case 4:
-		storeBits(e.dst, e.s.big, uint64(f.BitOffset), 32, uint64(math.Float32bits(float32(x))))
+		endian.PutBits(e.s.ByteOrder(), e.dst, uint64(f.BitOffset), 32, uint64(math.Float32bits(float32(x))))
 	case 8:
-		storeBits(e.dst, e.s.big, uint64(f.BitOffset), 64, math.Float64bits(x))
+		endian.PutBits(e.s.ByteOrder(), e.dst, uint64(f.BitOffset), 64, math.Float64bits(x))
 	default:
 		return e.fail(f, v, "a FLOAT of %d bytes can not be written as number", t.Size)
 	}

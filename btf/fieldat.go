@@ -7,16 +7,38 @@ import (
 
 // FieldAt is the reverse of ResolvePath: it finds the innermost named field of
 // root that holds size bytes at byte offset off. exact reports that the field is
-// just these bytes. Of a union the first member with an exact field counts, else
-// the first that holds the range; a range with several bitfields gives the
-// first of them. The empty path means that no single field holds the range.
+// just these bytes. Of a union the first member counts that has a scalar of just
+// these bytes, else the first with a field that holds them, else the first that
+// has them in several fields; of several bitfields in at most eight bytes the first
+// counts. The empty path means that no single field holds the range.
 func (s *Spec) FieldAt(root ID, off uint32, size int) (path string, f Field, exact bool) {
-	if size <= 0 || uint64(off)+uint64(size) > math.MaxUint32/8 {
+	w, ok := s.fieldWalk(off, size)
+	if !ok {
 		return "", Field{Type: root}, false
 	}
-	w := fieldWalk{s: s, budget: maxSteps, lo: uint64(off) * 8, hi: (uint64(off) + uint64(size)) * 8}
-	f, exact = w.find(Field{Type: root}, true, 0)
-	return f.Path, f, exact
+	f, _ = w.find(Field{Type: root}, true, 0)
+	width := uint64(f.BitSize)
+	if width == 0 {
+		width = uint64(s.size(f.Type)) * 8
+	}
+	return f.Path, f, w.lo == uint64(f.BitOffset) && w.hi == uint64(f.BitOffset)+width
+}
+
+// BitfieldsAt returns the bitfields of root with a bit in size bytes at byte offset
+// off, in declaration order; of a union those of the first member that has any.
+func (s *Spec) BitfieldsAt(root ID, off uint32, size int) []Field {
+	w, ok := s.fieldWalk(off, size)
+	if !ok {
+		return nil
+	}
+	return w.bitfields(Field{Type: root}, 0)
+}
+
+func (s *Spec) fieldWalk(off uint32, size int) (fieldWalk, bool) {
+	if size <= 0 || uint64(off)+uint64(size) > math.MaxUint32/8 {
+		return fieldWalk{}, false
+	}
+	return fieldWalk{s: s, budget: maxSteps, lo: uint64(off) * 8, hi: (uint64(off) + uint64(size)) * 8}, true
 }
 
 // fieldWalk searches for the bits lo to hi, from the start of the root.
@@ -26,27 +48,36 @@ type fieldWalk struct {
 	lo, hi uint64
 }
 
+// fit tells how well a field answers for a range; of equals the first wins.
+type fit int
+
+const (
+	fitParts fit = iota // a struct that has the range in several fields, or in none
+	fitHolds            // a field that holds the range, or a struct of just these bytes
+	fitExact            // a scalar of just these bytes
+)
+
+// enter counts a type that is looked at, and reports whether the walk may go on.
+func (w *fieldWalk) enter(t *Type, depth int) bool {
+	w.budget -= 1 + len(t.Members)
+	return w.budget >= 0 && depth <= maxDepth
+}
+
 // find descends from f, which holds the range, as far as one field does; named
 // is false for anonymous members.
-func (w *fieldWalk) find(f Field, named bool, depth int) (Field, bool) {
+func (w *fieldWalk) find(f Field, named bool, depth int) (Field, fit) {
 	t := w.s.SkipMods(f.Type)
 	start := uint64(f.BitOffset)
 	exact := w.lo == start && w.hi == start+uint64(w.s.size(f.Type))*8
-	if w.budget -= 1 + len(t.Members); w.budget < 0 || depth > maxDepth {
-		return f, exact
+	if !w.enter(t, depth) {
+		return f, fitHolds
 	}
 	switch t.Kind {
 	case KindArray:
-		es := uint64(w.s.size(t.Ref)) * 8
-		if es == 0 {
-			return f, exact
+		if e, ok := w.element(f, t); ok {
+			return w.find(e, true, depth+1)
 		}
-		i := (w.lo - start) / es
-		at := start + i*es
-		if w.hi > at+es || at > math.MaxUint32 || i >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
-			return f, exact
-		}
-		return w.find(Field{Path: f.Path + "[" + strconv.FormatUint(i, 10) + "]", Type: t.Ref, BitOffset: uint32(at), Parent: f.Parent}, true, depth+1)
+		return f, fitHolds
 	case KindDatasec:
 		for _, v := range t.Vars {
 			at := uint64(v.Offset) * 8
@@ -54,72 +85,144 @@ func (w *fieldWalk) find(f Field, named bool, depth int) (Field, bool) {
 				return w.find(Field{Path: w.s.Name(v.Type), Type: w.s.MustType(v.Type).Ref, BitOffset: uint32(at), Parent: t.ID}, true, depth+1)
 			}
 		}
+		return f, fitParts
 	case KindStruct, KindUnion:
-		if g, ok, ex := w.member(f, t, depth); ok {
-			return g, ex
+		best, quality := w.member(f, t, depth)
+		switch {
+		case quality != fitParts || best.Path != f.Path:
+			return best, quality
+		case exact && named:
+			return f, fitHolds
 		}
-		if exact && named {
-			return f, true
+		if g, ok := w.bitfield(f, t); ok {
+			return g, fitHolds
 		}
-		if g, ok, ex := w.bitfield(f, t); ok {
-			return g, ex
-		}
+		return f, fitParts
 	}
-	return f, exact
+	if exact {
+		return f, fitExact
+	}
+	return f, fitHolds
 }
 
-// member finds the member of t, which is at f, that holds the range.
-func (w *fieldWalk) member(f Field, t *Type, depth int) (best Field, ok, exact bool) {
+// element is the element of array t, which is at f, that holds the range.
+func (w *fieldWalk) element(f Field, t *Type) (Field, bool) {
+	size := uint64(w.s.size(t.Ref)) * 8
+	if size == 0 {
+		return Field{}, false
+	}
+	i := (w.lo - uint64(f.BitOffset)) / size
+	at := uint64(f.BitOffset) + i*size
+	if w.hi > at+size || at > math.MaxUint32 || i >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
+		return Field{}, false
+	}
+	return Field{Path: f.Path + "[" + strconv.FormatUint(i, 10) + "]", Type: t.Ref, BitOffset: uint32(at), Parent: f.Parent}, true
+}
+
+// member finds the member of t, which is at f, that holds the range best; f itself if none does.
+func (w *fieldWalk) member(f Field, t *Type, depth int) (Field, fit) {
+	best, quality := f, fitParts
 	for i := range t.Members {
-		m := &t.Members[i]
-		off, bits := w.s.MemberBits(t, m)
-		at := uint64(f.BitOffset) + uint64(off)
-		if bits != 0 || at > w.lo || at > math.MaxUint32 {
+		in, ok := w.covers(f, t, i)
+		if !ok || in.BitSize != 0 {
 			continue
 		}
-		if end := at + uint64(w.s.size(m.Type))*8; w.hi > end && !w.flexible(t, i) {
+		g, q := w.find(in, t.Members[i].Name != "", depth+1)
+		if g.Path == f.Path { // an anonymous member, and the range is in several of its fields
 			continue
 		}
-		in := Field{Path: f.Path, Type: m.Type, BitOffset: uint32(at), Parent: f.Parent}
-		if m.Name != "" {
-			in.Path, in.Parent = joinPath(f.Path, m.Name), t.ID
+		if q > quality || best.Path == f.Path {
+			best, quality = g, q
 		}
-		g, ex := w.find(in, m.Name != "", depth+1)
-		if g.Path == f.Path {
+		if q == fitExact {
+			break
+		}
+	}
+	return best, quality
+}
+
+// covers is member i of t, which is at f, and whether it holds the range; a bitfield does if its bytes do.
+func (w *fieldWalk) covers(f Field, t *Type, i int) (Field, bool) {
+	m := &t.Members[i]
+	off, bits := w.s.MemberBits(t, m)
+	at := uint64(f.BitOffset) + uint64(off)
+	if at > math.MaxUint32 {
+		return Field{}, false
+	}
+	in := Field{Path: f.Path, Type: m.Type, BitOffset: uint32(at), BitSize: bits, Parent: f.Parent}
+	if m.Name != "" {
+		in.Path, in.Parent = joinPath(f.Path, m.Name), t.ID
+	}
+	if bits != 0 {
+		return in, at&^7 <= w.lo && w.hi <= (at+uint64(bits)+7)&^7
+	}
+	return in, at <= w.lo && (w.hi <= at+uint64(w.s.size(m.Type))*8 || w.flexible(t, i))
+}
+
+// bitfield finds the bitfield of t, which is at f, that holds the range, else the first with a bit in it.
+func (w *fieldWalk) bitfield(f Field, t *Type) (best Field, ok bool) {
+	if w.hi-w.lo > 64 {
+		return Field{}, false
+	}
+	for i := range t.Members {
+		g, covers := w.covers(f, t, i)
+		end := uint64(g.BitOffset) + uint64(g.BitSize)
+		if g.BitSize == 0 || t.Members[i].Name == "" || uint64(g.BitOffset) >= w.hi || end <= w.lo {
 			continue
 		}
-		if ex {
-			return g, true, true
+		if covers {
+			return g, true
 		}
 		if !ok {
 			best, ok = g, true
 		}
 	}
-	return best, ok, false
+	return best, ok
 }
 
-// bitfield finds the first bitfield of t, which is at f, with a bit in the range.
-func (w *fieldWalk) bitfield(f Field, t *Type) (g Field, ok, exact bool) {
-	for i := range t.Members {
-		m := &t.Members[i]
-		off, bits := w.s.MemberBits(t, m)
-		at := uint64(f.BitOffset) + uint64(off)
-		if bits == 0 || m.Name == "" || at >= w.hi || at+uint64(bits) <= w.lo || at > math.MaxUint32 {
-			continue
+// bitfields collects the bitfields at and below f with a bit in the range.
+func (w *fieldWalk) bitfields(f Field, depth int) (out []Field) {
+	t := w.s.SkipMods(f.Type)
+	if !w.enter(t, depth) {
+		return nil
+	}
+	switch t.Kind {
+	case KindArray:
+		if e, ok := w.element(f, t); ok {
+			return w.bitfields(e, depth+1)
 		}
-		g := Field{Path: joinPath(f.Path, m.Name), Type: m.Type, BitOffset: uint32(at), BitSize: bits, Parent: t.ID}
-		return g, true, at == w.lo && at+uint64(bits) == w.hi
+	case KindStruct, KindUnion:
+		for i := range t.Members {
+			g, covers := w.covers(f, t, i)
+			switch {
+			case g.BitSize != 0 && uint64(g.BitOffset)&^7 < w.hi && w.lo < (uint64(g.BitOffset)+uint64(g.BitSize)+7)&^7:
+				out = append(out, g)
+			case g.BitSize == 0 && covers:
+				out = append(out, w.bitfields(g, depth+1)...)
+			}
+			if t.Kind == KindUnion && len(out) > 0 {
+				break
+			}
+		}
 	}
-	return f, false, false
+	return out
 }
 
-// flexible reports whether member i is the array without length at the end.
+// flexible reports whether member i is the array without length at the end, or a struct that ends in one.
 func (w *fieldWalk) flexible(t *Type, i int) bool {
-	if i != len(t.Members)-1 {
-		return false
+	for range maxDepth {
+		if i < 0 || i != len(t.Members)-1 {
+			return false
+		}
+		if t = w.s.SkipMods(t.Members[i].Type); t.Kind == KindArray {
+			return t.Array.Nelems == 0
+		}
+		if !t.Kind.IsComposite() {
+			return false
+		}
+		i = len(t.Members) - 1
 	}
-	m := w.s.SkipMods(t.Members[i].Type)
-	return m.Kind == KindArray && m.Array.Nelems == 0
+	return false
 }
 
 func joinPath(a, b string) string {

@@ -34,6 +34,8 @@ type PathError struct {
 	Root    string   // the type the path starts at
 	Path    string   // the whole path
 	At      string   // the part that could not be followed
+	Step    string   // the first step of At: a name, or an index in brackets
+	In      ID       // the type that has no such step
 	Detail  string   // why
 	Nearest []string // names that exist there, nearest first
 	Err     error    // ErrNotFound, or ErrInvalid for bad syntax
@@ -57,80 +59,135 @@ func (e *PathError) Unwrap() error { return e.Err }
 // DATASEC by theirs. Pointers are not followed. The empty path is the root. The
 // error is a *[PathError].
 func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
-	f := Field{Type: root}
-	rest := path
-	for rest != "" {
-		fail := func(kind error, nearest []string, format string, args ...any) (Field, error) {
-			return Field{}, &PathError{Root: s.TypeString(root), Path: path, At: rest,
-				Detail: fmt.Sprintf(format, args...), Nearest: nearest, Err: kind}
-		}
-		if rest[0] == '[' {
-			end := strings.IndexByte(rest, ']')
-			if end < 0 {
-				return fail(ErrInvalid, nil, "%q has no ]", rest)
-			}
-			n, err := strconv.ParseUint(rest[1:end], 0, 32)
-			if err != nil {
-				return fail(ErrInvalid, nil, "%q is not an index", rest[1:end])
-			}
-			t := s.SkipMods(f.Type)
-			if t.Kind != KindArray || f.BitSize != 0 {
-				return fail(ErrNotFound, nil, "%s is not an array", s.TypeString(f.Type))
-			}
-			if n >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
-				return fail(ErrNotFound, nil, "index %d of %d elements", n, t.Array.Nelems)
-			}
-			size, err := s.Sizeof(t.Ref)
-			if err != nil {
-				return fail(ErrInvalid, nil, "%v", err)
-			}
-			off := uint64(f.BitOffset) + n*8*uint64(min(size, math.MaxUint32))
-			if off > math.MaxUint32 {
-				return fail(ErrNotFound, nil, "offset %d bits", off)
-			}
-			f.Type, f.BitOffset = t.Ref, uint32(off)
-			f.Path += rest[:end+1]
-			rest = rest[end+1:]
-			if strings.HasPrefix(rest, ".") {
-				rest = rest[1:]
-				if rest == "" {
-					return fail(ErrInvalid, nil, "it ends in a dot")
-				}
-			}
-			continue
-		}
-		end := strings.IndexAny(rest, ".[")
-		name := rest
-		if end >= 0 {
-			name = rest[:end]
-		}
-		t := s.SkipMods(f.Type)
-		m, ok := s.FindMember(t.ID, name)
-		if !ok || f.BitSize != 0 {
-			switch t.Kind {
-			case KindStruct, KindUnion, KindDatasec:
-				return fail(ErrNotFound, near(name, s.MemberNames(t.ID)), "no member %q in %s", name, s.TypeString(t.ID))
-			case KindPtr:
-				return fail(ErrNotFound, nil, "%s is a pointer (%s)", strings.TrimSuffix(f.Path, "."), s.TypeString(f.Type))
-			}
-			return fail(ErrNotFound, nil, "%s has no members", s.TypeString(f.Type))
-		}
-		if uint64(m.BitOffset)+uint64(f.BitOffset) > math.MaxUint32 {
-			return fail(ErrNotFound, nil, "offset beyond 32 bits")
-		}
-		if f.Path != "" {
-			f.Path += "."
-		}
-		f.Path += name
-		f.Type, f.BitSize, f.Parent = m.Type, m.BitSize, m.Parent
-		f.BitOffset += m.BitOffset
-		if rest = rest[len(name):]; strings.HasPrefix(rest, ".") {
-			if rest = rest[1:]; rest == "" {
-				return fail(ErrInvalid, nil, "it ends in a dot")
-			}
-		}
+	f, rest, err := s.ResolveToPointer(root, path)
+	if err == nil && rest != "" {
+		step, _ := cutStep(rest)
+		err = &PathError{Root: s.TypeString(root), Path: path, At: rest, Step: step, In: f.Type, Err: ErrNotFound,
+			Detail: fmt.Sprintf("%s is a pointer (%s)", f.Path, s.TypeString(f.Type))}
+	}
+	if err != nil {
+		return Field{}, err
 	}
 	return f, nil
+}
+
+// ResolveToPointer is [Spec.ResolvePath] up to and including the first pointer that
+// has steps after it, which a dot or "->" may precede. rest is these steps, without
+// what precedes them; of a path without such a pointer it is empty.
+func (s *Spec) ResolveToPointer(root ID, path string) (f Field, rest string, err error) {
+	w := pathWalk{s: s, root: root, path: path, at: path, f: Field{Type: root}}
+	for w.at != "" {
+		step, next := cutStep(w.at)
+		t := s.SkipMods(w.f.Type)
+		switch {
+		case t.Kind == KindPtr && w.f.BitSize == 0:
+			return w.f, w.at, nil
+		case strings.HasPrefix(step, "["):
+			err = w.index(t, step)
+		default:
+			err = w.member(t, step)
+		}
+		if err != nil {
+			return Field{}, "", err
+		}
+		if w.at, err = w.separator(next); err != nil {
+			return Field{}, "", err
+		}
+	}
+	return w.f, "", nil
+}
+
+// cutStep cuts the first step off a path: a name, or an index in brackets; one without its ] is all of the path.
+func cutStep(path string) (step, rest string) {
+	if strings.HasPrefix(path, "[") {
+		if end := strings.IndexByte(path, ']'); end >= 0 {
+			return path[:end+1], path[end+1:]
+		}
+		return path, ""
+	}
+	end := len(path)
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		end = i
+	}
+	if i := strings.Index(path[:end], "->"); i >= 0 {
+		end = i
+	}
+	return path[:end], path[end:]
+}
+
+// pathWalk is a path on its way from root: f is what it has reached, at what is left of it.
+type pathWalk struct {
+	s        *Spec
+	root     ID
+	path, at string
+	f        Field
+}
+
+func (w *pathWalk) fail(kind error, nearest []string, format string, args ...any) error {
+	step, _ := cutStep(w.at)
+	return &PathError{Root: w.s.TypeString(w.root), Path: w.path, At: w.at, Step: step, In: w.s.SkipID(w.f.Type),
+		Detail: fmt.Sprintf(format, args...), Nearest: nearest, Err: kind}
+}
+
+// separator removes what may stand between two steps.
+func (w *pathWalk) separator(rest string) (string, error) {
+	after, ok := strings.CutPrefix(rest, "->")
+	if !ok {
+		after, ok = strings.CutPrefix(rest, ".")
+	}
+	if ok && after == "" {
+		w.at = rest
+		return "", w.fail(ErrInvalid, nil, "it ends in a separator")
+	}
+	return after, nil
+}
+
+func (w *pathWalk) index(t *Type, step string) error {
+	digits, ok := strings.CutSuffix(step[1:], "]")
+	if !ok {
+		return w.fail(ErrInvalid, nil, "%q has no ]", step)
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(digits), 0, 32)
+	if err != nil {
+		return w.fail(ErrInvalid, nil, "%q is not an index", digits)
+	}
+	if t.Kind != KindArray || w.f.BitSize != 0 {
+		return w.fail(ErrNotFound, nil, "%s is not an array", w.s.TypeString(w.f.Type))
+	}
+	if n >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
+		return w.fail(ErrNotFound, nil, "index %d of %d elements", n, t.Array.Nelems)
+	}
+	size, err := w.s.Sizeof(t.Ref)
+	if err != nil {
+		return w.fail(ErrInvalid, nil, "%v", err)
+	}
+	off := uint64(w.f.BitOffset) + n*8*uint64(min(size, math.MaxUint32))
+	if off > math.MaxUint32 {
+		return w.fail(ErrNotFound, nil, "offset %d bits", off)
+	}
+	w.f.Type, w.f.BitOffset = t.Ref, uint32(off)
+	w.f.Path += "[" + strconv.FormatUint(n, 10) + "]"
+	return nil
+}
+
+func (w *pathWalk) member(t *Type, name string) error {
+	if name == "" {
+		return w.fail(ErrInvalid, nil, "a name is missing")
+	}
+	m, ok := w.s.FindMember(t.ID, name)
+	if !ok || w.f.BitSize != 0 {
+		if t.Kind.IsComposite() || t.Kind == KindDatasec {
+			return w.fail(ErrNotFound, near(name, w.s.MemberNames(t.ID)), "no member %q in %s", name, w.s.TypeString(t.ID))
+		}
+		return w.fail(ErrNotFound, nil, "%s has no members", w.s.TypeString(t.ID))
+	}
+	if uint64(m.BitOffset)+uint64(w.f.BitOffset) > math.MaxUint32 {
+		return w.fail(ErrNotFound, nil, "offset beyond 32 bits")
+	}
+	w.f.Path = joinPath(w.f.Path, name)
+	w.f.Type, w.f.BitSize, w.f.Parent = m.Type, m.BitSize, m.Parent
+	w.f.BitOffset += m.BitOffset
+	return nil
 }
 
 // FindMember finds a member by name in a STRUCT or UNION (behind modifiers),

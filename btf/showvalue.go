@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // show prints a value by its kind. bits is where in the first byte it begins, in the older form of bitfields.
@@ -81,16 +83,7 @@ func (w *shower) showInt(t *Type, id ID, addr uint64, bits uint32) {
 
 // number reads an unsigned number of size bytes.
 func (w *shower) number(data []byte, size int) uint64 {
-	b := w.take(data, size)
-	switch size {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(w.order().Uint16(b))
-	case 4:
-		return uint64(w.order().Uint32(b))
-	}
-	return w.order().Uint64(b)
+	return endian.Uint(w.order(), w.take(data, size))
 }
 
 // showBits prints width bits, of which the first is bit number first, as a hexadecimal number.
@@ -102,7 +95,7 @@ func (w *shower) showBits(data []byte, first, width uint32) {
 	}
 	bytes := append([]byte(nil), w.take(data, n)...)
 	shift := first
-	if w.order().Uint16([]byte{1, 0}) == 1 {
+	if !endian.IsBig(w.order()) {
 		for i, j := 0, len(bytes)-1; i < j; i, j = i+1, j-1 {
 			bytes[i], bytes[j] = bytes[j], bytes[i]
 		}

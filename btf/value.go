@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"net/netip"
 	"strconv"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // The forms in which [Spec.DecodeValue] returns values. Others are bool, string
@@ -309,38 +311,7 @@ func (s *Spec) charArray(t *Type) (text, raw bool) {
 // a byte on little-endian targets, from the most significant on big-endian
 // ones, as compilers lay out bitfields.
 func (d *valueDecoder) bits(off uint64, width uint32) uint64 {
-	return loadBits(d.data, d.s.big, off, width)
-}
-
-func loadBits(data []byte, big bool, off uint64, width uint32) (v uint64) {
-	for got := uint32(0); got < width; {
-		in := uint32(off % 8)
-		n := min(8-in, width-got)
-		b := uint64(data[off/8])
-		if big {
-			v = v<<n | b>>(8-in-n)&(1<<n-1)
-		} else {
-			v |= b >> in & (1<<n - 1) << got
-		}
-		got += n
-		off += uint64(n)
-	}
-	return v
-}
-
-func storeBits(data []byte, big bool, off uint64, width uint32, v uint64) {
-	for done := uint32(0); done < width; {
-		in := uint32(off % 8)
-		n := min(8-in, width-done)
-		shift, part := in, v>>done
-		if big {
-			shift, part = 8-in-n, v>>(width-done-n)
-		}
-		mask := uint64(1<<n - 1)
-		data[off/8] = data[off/8]&^byte(mask<<shift) | byte(part&mask<<shift)
-		done += n
-		off += uint64(n)
-	}
+	return endian.Bits(d.s.ByteOrder(), d.data, off, width)
 }
 
 func extend(v uint64, width uint32, signed bool) uint64 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -267,7 +268,7 @@ func sameNumber(want json.Number, got []byte, order binary.ByteOrder) bool {
 	if !ok || len(got) > 8 {
 		return false
 	}
-	v := new(big.Int).SetUint64(toUint(got, order))
+	v := new(big.Int).SetUint64(endian.Uint(order, got))
 	if n.Sign() < 0 {
 		n.Add(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(got))))
 	}
@@ -278,17 +279,7 @@ func numberText(b []byte, order binary.ByteOrder) string {
 	if len(b) > 8 {
 		return shortHex(b)
 	}
-	return fmt.Sprint(toUint(b, order))
-}
-
-func toUint(b []byte, order binary.ByteOrder) uint64 {
-	var full [8]byte
-	if order == binary.ByteOrder(binary.BigEndian) {
-		copy(full[8-len(b):], b)
-	} else {
-		copy(full[:], b)
-	}
-	return order.Uint64(full[:])
+	return fmt.Sprint(endian.Uint(order, b))
 }
 
 // contents compares a map: by key, and for maps without keys in the order of pop.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // SlotSize is the size of an instruction slot in bytes.
@@ -57,7 +59,7 @@ func Unmarshal(b []byte, bo binary.ByteOrder) ([]Insn, error) {
 	if len(b)%SlotSize != 0 {
 		return nil, fmt.Errorf("%w: got %d", ErrTruncated, len(b))
 	}
-	big := isBig(bo)
+	big := endian.IsBig(bo)
 	insns := make([]Insn, len(b)/SlotSize)
 	for i := range insns {
 		s := b[i*SlotSize : i*SlotSize+SlotSize : i*SlotSize+SlotSize]
@@ -77,7 +79,7 @@ func Unmarshal(b []byte, bo binary.ByteOrder) ([]Insn, error) {
 
 // Marshal encodes slots in byte order bo. Register numbers are cut to four bits.
 func Marshal(insns []Insn, bo binary.ByteOrder) []byte {
-	big := isBig(bo)
+	big := endian.IsBig(bo)
 	b := make([]byte, 0, len(insns)*SlotSize)
 	for _, in := range insns {
 		if big {
@@ -91,11 +93,6 @@ func Marshal(insns []Insn, bo binary.ByteOrder) []byte {
 		}
 	}
 	return b
-}
-
-// isBig asks a ByteOrder by what it does: callers may pass their own.
-func isBig(bo binary.ByteOrder) bool {
-	return bo.Uint16([]byte{0, 1}) == 1
 }
 
 // IsLdImm64 reports whether the instruction occupies two slots, whatever its kind.

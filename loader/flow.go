@@ -1,9 +1,8 @@
 package loader
 
 import (
-	"encoding/binary"
-
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // flow is what constant propagation finds out about a linked program: which
@@ -422,22 +421,10 @@ func (lp *LinkedProgram) load(in decode.Insn, addr value) value {
 	if off > uint64(len(data)) || size > uint64(len(data))-off {
 		return value{}
 	}
-	n := getUint(data[off:off+size], lp.linked.Object.ByteOrder)
+	data = data[off : off+size]
+	order := lp.linked.Object.ByteOrder
 	if info.Signed() {
-		shift := 64 - size*8
-		n = uint64(int64(n<<shift) >> shift)
+		return known(uint64(endian.Int(order, data)))
 	}
-	return known(n)
-}
-
-func getUint(b []byte, bo binary.ByteOrder) uint64 {
-	var n uint64
-	for i := range b {
-		c := b[i]
-		if bo != binary.BigEndian {
-			c = b[len(b)-1-i]
-		}
-		n = n<<8 | uint64(c)
-	}
-	return n
+	return known(endian.Uint(order, data))
 }

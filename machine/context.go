@@ -1,9 +1,11 @@
 package machine
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/mem"
@@ -158,9 +160,5 @@ func (m *Machine) skbLoad(_ *vm.Thread, off int32, size int) (uint64, bool) {
 	if !ok || at > len(pkt)-size {
 		return 0, false
 	}
-	var v uint64
-	for _, b := range pkt[at : at+size] {
-		v = v<<8 | uint64(b)
-	}
-	return v, true
+	return endian.Uint(binary.BigEndian, pkt[at:at+size]), true
 }

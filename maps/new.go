@@ -1,6 +1,10 @@
 package maps
 
-import "github.com/bpfrun/bpfrun/uapi"
+import (
+	"github.com/bpfrun/bpfrun/uapi"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
+)
 
 // constructors by type. A type that is not here is not simulated.
 var constructors = map[uapi.MapType]func(base) (Map, error){
@@ -54,7 +58,7 @@ func New(env *Env, s Spec) (Map, error) {
 	if !ok {
 		return nil, &NotSimulated{Map: s.Name, Type: s.Type}
 	}
-	env.big = env.Mem.ByteOrder().Uint16([]byte{1, 0}) != 1
+	env.big = endian.IsBig(env.Mem.ByteOrder())
 	if env.CPUs < 1 {
 		env.CPUs = 1
 	}

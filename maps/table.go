@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -82,14 +83,8 @@ func (t *table) ElemName(addr uint64) string {
 	const most = 16
 	key := t.key(slot)
 	switch len(key) {
-	case 1:
-		return fmt.Sprint(key[0])
-	case 2:
-		return fmt.Sprint(t.mem.ByteOrder().Uint16(key))
-	case 4:
-		return fmt.Sprint(t.mem.ByteOrder().Uint32(key))
-	case 8:
-		return fmt.Sprint(t.mem.ByteOrder().Uint64(key))
+	case 1, 2, 4, 8:
+		return fmt.Sprint(endian.Uint(t.mem.ByteOrder(), key))
 	}
 	if len(key) > most {
 		return fmt.Sprintf("%x...", key[:most])

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"unsafe"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 const (
@@ -80,7 +82,7 @@ func New(cfg Config) (*Memory, error) {
 	if m.order == nil {
 		m.order = binary.LittleEndian
 	}
-	m.big = m.order.Uint16([]byte{1, 0}) != 1
+	m.big = endian.IsBig(m.order)
 	size := cfg.Size
 	if size == 0 {
 		size = DefaultSize

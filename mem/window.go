@@ -3,6 +3,8 @@ package mem
 import (
 	"fmt"
 	"sort"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // WindowKind describes how accesses to a window are judged.
@@ -154,7 +156,7 @@ func (w *Window) load(m *Memory, rel uint64, size int) (uint64, *Fault) {
 	if f := w.copy(rel, b[:size], false); f != nil {
 		return 0, f
 	}
-	return decodeUint(m, b[:size]), nil
+	return endian.Uint(m.order, b[:size]), nil
 }
 
 func (w *Window) store(m *Memory, rel uint64, size int, v uint64) *Fault {
@@ -162,7 +164,7 @@ func (w *Window) store(m *Memory, rel uint64, size int, v uint64) *Fault {
 		return w.View.Store(rel, size, v)
 	}
 	var b [8]byte
-	encodeUint(m, b[:size], v)
+	endian.PutUint(m.order, b[:size], v)
 	return w.copy(rel, b[:size], true)
 }
 
@@ -178,28 +180,6 @@ func (w *Window) write(_ *Memory, rel uint64, p []byte) *Fault {
 		return w.View.Write(rel, p)
 	}
 	return w.copy(rel, p, true)
-}
-
-func decodeUint(m *Memory, b []byte) uint64 {
-	var v uint64
-	for i := range b {
-		if m.big {
-			v = v<<8 | uint64(b[i])
-		} else {
-			v |= uint64(b[i]) << (8 * i)
-		}
-	}
-	return v
-}
-
-func encodeUint(m *Memory, b []byte, v uint64) {
-	for i := range b {
-		if m.big {
-			b[len(b)-1-i] = byte(v >> (8 * i))
-		} else {
-			b[i] = byte(v >> (8 * i))
-		}
-	}
 }
 
 // window returns the window that contains addr.

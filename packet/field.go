@@ -2,11 +2,14 @@ package packet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // Format describes how the value of a field is written.
@@ -59,10 +62,7 @@ func (f Field) Get(p []byte) uint64 {
 	if f.Bits > 64 || len(b) > 8 {
 		return 0
 	}
-	var v uint64
-	for _, x := range b {
-		v = v<<8 | uint64(x)
-	}
+	v := endian.Uint(binary.BigEndian, b)
 	v >>= uint(len(b)*8 - f.Bit - f.Bits)
 	if f.Bits < 64 {
 		v &= 1<<f.Bits - 1
@@ -107,20 +107,13 @@ func (f Field) PutRaw(p, v []byte) {
 		copy(f.in(p), v)
 		return
 	}
-	var x uint64
-	for _, c := range v {
-		x = x<<8 | uint64(c)
-	}
-	f.Put(p, x)
+	f.Put(p, endian.Uint(binary.BigEndian, v))
 }
 
 // number is v in as many bytes as bits need.
 func number(v uint64, bits int) []byte {
 	b := make([]byte, (bits+7)/8)
-	for i := len(b) - 1; i >= 0; i-- {
-		b[i] = byte(v)
-		v >>= 8
-	}
+	endian.PutUint(binary.BigEndian, b, v)
 	return b
 }
 
@@ -131,10 +124,7 @@ func (f Field) text(raw []byte) string {
 	if raw == nil {
 		return "cut off"
 	}
-	var v uint64
-	for _, c := range raw {
-		v = v<<8 | uint64(c)
-	}
+	v := endian.Uint(binary.BigEndian, raw)
 	switch f.Format {
 	case Decimal:
 		return strconv.FormatUint(v, 10)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel"
 )
 
@@ -278,7 +279,7 @@ func (v *values) bytesOf(spec *btf.Spec, id btf.ID, size int, n *Node) ([]byte, 
 			return nil, n.errorf("%s does not fit into %d bytes", n.Text, size)
 		}
 		i.FillBytes(dst)
-		if v.k.Mem().ByteOrder().Uint16([]byte{1, 0}) == 1 {
+		if !endian.IsBig(v.k.Mem().ByteOrder()) {
 			for a, b := 0, size-1; a < b; a, b = a+1, b-1 {
 				dst[a], dst[b] = dst[b], dst[a]
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -206,7 +207,11 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	if m.Frozen == nil || m.Type == uapi.MapTypeInsnArray || at < 0 || at+int64(size) > int64(min(len(m.Frozen), int(m.ValueSize))) {
 		return constReg{kind: knownNothing}
 	}
-	return constReg{kind: knownNumber, val: readInt(m.Frozen[at:], size, mode(in) == modeMEMSX, l.order())}
+	b := m.Frozen[at : at+int64(size)]
+	if mode(in) == modeMEMSX {
+		return constReg{kind: knownNumber, val: uint64(endian.Int(l.order(), b))}
+	}
+	return constReg{kind: knownNumber, val: endian.Uint(l.order(), b)}
 }
 
 // atomicResult is the register an atomic operation loads into, -1 if there is none (bpf_atomic_load_reg).

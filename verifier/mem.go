@@ -1,10 +1,10 @@
 package verifier
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
@@ -323,32 +323,15 @@ func (a *memory) accessMapValue(insn, n, off, size int, t accessType, value int,
 		if at < 0 || at+int64(size) > int64(len(m.Frozen)) {
 			a.refuse(uapi.EINVAL, "")
 		}
-		x := readInt(m.Frozen[at:], size, sx && a.rel >= since.R(6, 9), a.order())
+		b := m.Frozen[at : at+int64(size)]
+		x := endian.Uint(a.order(), b)
+		if sx && a.rel >= since.R(6, 9) {
+			x = uint64(endian.Int(a.order(), b))
+		}
 		v.constant(x)
 		return
 	}
 	v.unknown()
-}
-
-func readInt(b []byte, size int, sx bool, bo binary.ByteOrder) uint64 {
-	switch size {
-	case 1:
-		if sx {
-			return uint64(int64(int8(b[0])))
-		}
-		return uint64(b[0])
-	case 2:
-		if sx {
-			return uint64(int64(int16(bo.Uint16(b))))
-		}
-		return uint64(bo.Uint16(b))
-	case 4:
-		if sx {
-			return uint64(int64(int32(bo.Uint32(b))))
-		}
-		return uint64(bo.Uint32(b))
-	}
-	return bo.Uint64(b)
 }
 
 func (a *memory) accessMem(n, off, size int, t accessType, value int) {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // Kinds of errors; test with errors.Is.
@@ -243,7 +244,7 @@ func (t *Types) checkRefs() error {
 // Marshal returns raw BTF of the types without the base's; only strings that are used are written.
 func (t *Types) Marshal(bo binary.ByteOrder) ([]byte, error) {
 	order := binary.AppendByteOrder(binary.LittleEndian)
-	if bo.Uint16([]byte{0, 1}) == 1 {
+	if endian.IsBig(bo) {
 		order = binary.BigEndian
 	}
 	if err := t.checkRefs(); err != nil {

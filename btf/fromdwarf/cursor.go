@@ -41,64 +41,34 @@ func (c *cursor) u8() uint8 {
 	return c.b[c.at-1]
 }
 
-func (c *cursor) u16() uint16 {
-	b := c.take(2)
-	if b == nil {
+// number reads an unsigned integer of 1 to 8 bytes.
+func (c *cursor) number(n uint64) uint64 {
+	at := c.b[c.at:]
+	if c.take(n) == nil {
 		return 0
 	}
-	v := binary.LittleEndian.Uint16(b)
-	if c.big {
-		v = bits.ReverseBytes16(v)
+	if len(at) < 8 {
+		var word [8]byte
+		copy(word[:], at)
+		at = word[:]
 	}
-	return v
+	v := binary.LittleEndian.Uint64(at)
+	if c.big {
+		return bits.ReverseBytes64(v) >> (64 - 8*n)
+	}
+	return v & (1<<(8*n) - 1)
 }
 
-func (c *cursor) u24() uint32 {
-	b := c.take(3)
-	if b == nil {
-		return 0
-	}
-	if c.big {
-		return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
-	}
-	return uint32(b[2])<<16 | uint32(b[1])<<8 | uint32(b[0])
-}
-
-func (c *cursor) u32() uint32 {
-	b := c.take(4)
-	if b == nil {
-		return 0
-	}
-	v := binary.LittleEndian.Uint32(b)
-	if c.big {
-		v = bits.ReverseBytes32(v)
-	}
-	return v
-}
-
-func (c *cursor) u64() uint64 {
-	b := c.take(8)
-	if b == nil {
-		return 0
-	}
-	v := binary.LittleEndian.Uint64(b)
-	if c.big {
-		v = bits.ReverseBytes64(v)
-	}
-	return v
-}
+func (c *cursor) u16() uint16 { return uint16(c.number(2)) }
+func (c *cursor) u24() uint32 { return uint32(c.number(3)) }
+func (c *cursor) u32() uint32 { return uint32(c.number(4)) }
+func (c *cursor) u64() uint64 { return c.number(8) }
 
 // sized reads a number of 1, 2, 4 or 8 bytes.
 func (c *cursor) sized(n uint8) uint64 {
 	switch n {
-	case 1:
-		return uint64(c.u8())
-	case 2:
-		return uint64(c.u16())
-	case 4:
-		return uint64(c.u32())
-	case 8:
-		return c.u64()
+	case 1, 2, 4, 8:
+		return c.number(uint64(n))
 	}
 	c.bad = true
 	return 0

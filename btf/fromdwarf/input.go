@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // maxSection bounds the sections that are read as a whole.
@@ -33,7 +35,7 @@ func openInput(f *elf.File) (*input, error) {
 	if info == nil || info.Size == 0 || info.Type == elf.SHT_NOBITS {
 		return nil, fmt.Errorf("%w: the file has no .debug_info; compile with -g, or take the debug package", ErrNoDWARF)
 	}
-	in := &input{big: f.ByteOrder.Uint16([]byte{0, 1}) == 1}
+	in := &input{big: endian.IsBig(f.ByteOrder)}
 	rel, err := newRelocator(f)
 	if err != nil {
 		return nil, err

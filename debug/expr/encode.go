@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/packet"
 )
@@ -23,17 +24,7 @@ func (vs *Values) encodeInto(v, dst *Value, data []byte) error {
 	if w := dst.bitSize; w < 64 && n>>w != 0 && int64(n)>>(w-1) != -1 {
 		return fmt.Errorf("%d does not fit in %d bits", int64(n), w)
 	}
-	big := vs.m.Memory().ByteOrder().Uint16([]byte{1, 0}) != 1
-	for i := range dst.bitSize {
-		bit := byte(n >> i & 1)
-		at := dst.bitOff + i
-		pos := at % 8
-		if big {
-			at = dst.bitOff + dst.bitSize - 1 - i
-			pos = 7 - at%8
-		}
-		data[at/8] = data[at/8]&^(1<<pos) | bit<<pos
-	}
+	endian.PutBits(vs.m.Memory().ByteOrder(), data, uint64(dst.bitOff), uint32(dst.bitSize), n)
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // callNode is a call of one of the functions that expressions know.
@@ -30,7 +32,7 @@ type function struct {
 // network is a conversion between the target's byte order and that of networks, which is its own inverse.
 func network(size int) func(binary.ByteOrder, uint64) uint64 {
 	return func(order binary.ByteOrder, v uint64) uint64 {
-		if order.Uint16([]byte{0, 1}) == 1 {
+		if endian.IsBig(order) {
 			return v
 		}
 		return swap(size)(order, v)

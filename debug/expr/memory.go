@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/maps"
@@ -152,34 +153,11 @@ func (mo *Memory) kernelOwned(addr uint64) bool {
 	return r != nil && r.Kind == mem.Context
 }
 
-func (mo *Memory) Uint(b []byte) uint64 {
-	o := mo.m.Memory().ByteOrder()
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(o.Uint16(b))
-	case 4:
-		return uint64(o.Uint32(b))
-	case 8:
-		return o.Uint64(b)
-	}
-	return 0
-}
+// Uint is the unsigned integer in bytes of the target.
+func (mo *Memory) Uint(b []byte) uint64 { return endian.Uint(mo.m.Memory().ByteOrder(), b) }
 
-func (mo *Memory) PutUint(b []byte, v uint64) {
-	o := mo.m.Memory().ByteOrder()
-	switch len(b) {
-	case 1:
-		b[0] = byte(v)
-	case 2:
-		o.PutUint16(b, uint16(v))
-	case 4:
-		o.PutUint32(b, uint32(v))
-	case 8:
-		o.PutUint64(b, v)
-	}
-}
+// PutUint writes the low bytes of v as the target does.
+func (mo *Memory) PutUint(b []byte, v uint64) { endian.PutUint(mo.m.Memory().ByteOrder(), b, v) }
 
 // maxRead bounds the memory one value reads.
 const maxRead = 1 << 20

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/packet"
@@ -209,7 +210,7 @@ func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
 	}
 	b := make([]byte, 8)
 	vs.m.Memory().ByteOrder().PutUint64(b, n)
-	if vs.m.Memory().ByteOrder().Uint16([]byte{1, 0}) != 1 {
+	if endian.IsBig(vs.m.Memory().ByteOrder()) {
 		return &Value{Type: t, Data: b[8-size:]}, nil
 	}
 	return &Value{Type: t, Data: b[:size]}, nil

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // Operations of location expressions (DWARF 5 section 7.7.1).
@@ -171,7 +173,7 @@ func Locate(expr []byte, order binary.ByteOrder, m State) (Where, error) {
 			if len(b) < n {
 				return result, ErrUnreadable
 			}
-			u = fixed(b[:n], order)
+			u = endian.Uint(order, b[:n])
 			if op&1 != 0 { // the signed ones are odd
 				u = uint64(int64(u<<(64-8*n)) >> (64 - 8*n))
 			}
@@ -295,18 +297,6 @@ func arithmetic(op byte, stack *[]uint64) (ok bool) {
 	s[n-2] = v
 	*stack = s[:n-1]
 	return true
-}
-
-func fixed(b []byte, order binary.ByteOrder) uint64 {
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(order.Uint16(b))
-	case 4:
-		return uint64(order.Uint32(b))
-	}
-	return order.Uint64(b)
 }
 
 // Entries of location lists (DWARF 5 section 7.7.3).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/vm"
@@ -131,16 +132,7 @@ func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 		p.chance(addr, s)
 		p.warnPast(r, addr, size)
 	}
-	switch order := p.Mem.ByteOrder(); size {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(order.Uint16(b[:]))
-	case 4:
-		return uint64(order.Uint32(b[:]))
-	default:
-		return order.Uint64(b[:])
-	}
+	return endian.Uint(p.Mem.ByteOrder(), b[:size])
 }
 
 // chance fills b with arbitrary bytes for an address outside of every object.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -66,7 +67,7 @@ func (h *Hooks) lircContext(c *Context) error {
 	}
 	c.Args = []Arg{a}
 	data := make([]byte, 4)
-	object.PutUint(h.Order(), data, a.Value)
+	endian.PutUint(h.Order(), data, a.Value)
 	return c.allocate(data, true)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -108,7 +109,7 @@ func (h *Hooks) iterContext(c *Context) error {
 	add := func(args []Arg, seq int, last bool) {
 		data := make([]byte, 8*len(args))
 		for i := range args {
-			object.PutUint(h.Order(), data[8*i:8*i+8], args[i].Value)
+			endian.PutUint(h.Order(), data[8*i:8*i+8], args[i].Value)
 		}
 		c.steps = append(c.steps, step{data: data, seq: uint64(seq), last: last})
 	}

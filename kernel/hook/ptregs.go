@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -80,7 +81,7 @@ func InferArch(spec *btf.Spec) string {
 	if !ok {
 		return ""
 	}
-	has := func(name string) bool { _, ok := object.FindMember(spec, t, name, 0); return ok }
+	has := func(name string) bool { _, ok := spec.FindMember(t.ID, name); return ok }
 	switch {
 	case has("r15") && has("orig_ax"):
 		return "x86"
@@ -156,12 +157,12 @@ func (r *registers) set(paths string, v uint64) {
 			if err != nil || rest != "" || f.Off+f.Size > uint64(len(r.data)) || f.Size > 8 {
 				continue
 			}
-			object.PutUint(r.k.Order(), r.data[f.Off:f.Off+f.Size], v)
+			endian.PutUint(r.k.Order(), r.data[f.Off:f.Off+f.Size], v)
 			return
 		}
 		for i, name := range r.abi.regs {
 			if name == p {
-				object.PutUint(r.k.Order(), r.data[i*r.abi.word:(i+1)*r.abi.word], v)
+				endian.PutUint(r.k.Order(), r.data[i*r.abi.word:(i+1)*r.abi.word], v)
 				return
 			}
 		}

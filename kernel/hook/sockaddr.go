@@ -1,8 +1,8 @@
 package hook
 
 import (
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/net"
-	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -62,7 +62,7 @@ func (h *Hooks) fieldBytes(v *net.View) []byte {
 		if f.Kind != net.PlainField {
 			continue
 		}
-		object.PutUint(h.Order(), b[f.Off:f.Off+f.Size], v.Value(f))
+		endian.PutUint(h.Order(), b[f.Off:f.Off+f.Size], v.Value(f))
 	}
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -159,7 +160,7 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 			b := make([]byte, (vectorLen+1)*n) // NULL ends it
 			for i := range vectorLen {
 				text := h.Word(role, strings.TrimSuffix(d.name, "v")+strconv.Itoa(i))
-				object.PutUint(h.Order(), b[i*n:(i+1)*n], h.UserString(text))
+				endian.PutUint(h.Order(), b[i*n:(i+1)*n], h.UserString(text))
 			}
 			return b
 		})
@@ -167,7 +168,7 @@ func (h *Hooks) syscallArgument(s *syscall, d syscallArg) uint64 {
 		return once(func() []byte {
 			b := make([]byte, 128)
 			for i := 0; i < len(b); i += 8 {
-				object.PutUint(h.Order(), b[i:i+8], 1+h.Hash(role, "word", strconv.Itoa(i))%99991)
+				endian.PutUint(h.Order(), b[i:i+8], 1+h.Hash(role, "word", strconv.Itoa(i))%99991)
 			}
 			return b
 		})

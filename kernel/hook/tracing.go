@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/internal/nearest"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/progtype"
@@ -279,7 +280,7 @@ func (h *Hooks) arrayContext(c *Context) error {
 	data := make([]byte, 8*max(n, 1))
 	i := 0
 	put := func(v uint64) {
-		object.PutUint(h.Order(), data[8*i:8*i+8], v)
+		endian.PutUint(h.Order(), data[8*i:8*i+8], v)
 		i++
 	}
 	for _, a := range c.Args {
@@ -322,7 +323,7 @@ func (h *Hooks) perfEventContext(c *Context) error {
 			values[name] = v
 		}
 	}
-	object.PutUint(h.Order(), data[period:period+8], values["sample_period"])
-	object.PutUint(h.Order(), data[addr:addr+8], values["addr"])
+	endian.PutUint(h.Order(), data[period:period+8], values["sample_period"])
+	endian.PutUint(h.Order(), data[addr:addr+8], values["addr"])
 	return c.allocate(data, true)
 }

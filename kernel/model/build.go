@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -204,7 +205,7 @@ func (m *Model) SetFiles(task *object.Object, files []*object.Object) error {
 	fds, err := task.Elements("files.fdt.fd", uint64(max(len(files), 1)), func(i, size uint64) []byte {
 		p := make([]byte, size)
 		if i < uint64(len(files)) && files[i] != nil {
-			object.PutUint(m.Order(), p, files[i].Addr())
+			endian.PutUint(m.Order(), p, files[i].Addr())
 		}
 		return p
 	})

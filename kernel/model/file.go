@@ -1,6 +1,7 @@
 package model
 
 import (
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -197,9 +198,9 @@ func (m *Model) fillFdtable(b object.Builder) {
 		if o == nil {
 			continue
 		}
-		object.PutUint(m.Order(), bits, 0)
+		endian.PutUint(m.Order(), bits, 0)
 		if i == 0 {
-			object.PutUint(m.Order(), bits, open)
+			endian.PutUint(m.Order(), bits, open)
 		}
 		o.Poke(0, bits[:min(o.Size(), 8)], object.Made)
 	}

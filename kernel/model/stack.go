@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 )
 
@@ -67,7 +68,7 @@ func (m *Model) fillStack(b object.Builder) {
 	word := uint64(m.Mem().PointerSize())
 	if mark, err := o.Embed(role+" end", nil, (end+word-1)&^(word-1), word); err == nil {
 		bytes := make([]byte, word)
-		object.PutUint(m.Order(), bytes, stackEndMagic)
+		endian.PutUint(m.Order(), bytes, stackEndMagic)
 		mark.Poke(0, bytes, object.Made)
 	}
 	if l := m.LayoutNamed("pt_regs"); l != nil && l.Size+shape.top < shape.size/2 {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bpfrun/bpfrun/kernel/object"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -168,7 +168,7 @@ func (v *View) Load(off uint64, size int) (uint64, *mem.Fault) {
 	}
 	if v.inCB(off, size) {
 		b := v.cb()
-		return object.GetUint(v.Host.Order(), b[off-cbStart:off-cbStart+uint64(size)]), nil
+		return endian.Uint(v.Host.Order(), b[off-cbStart:off-cbStart+uint64(size)]), nil
 	}
 	x := v.Value(f)
 	switch f.Kind {
@@ -202,7 +202,7 @@ func (v *View) Store(off uint64, size int, x uint64) *mem.Fault {
 	}
 	if v.inCB(off, size) {
 		b := v.cb()
-		object.PutUint(v.Host.Order(), b[off-cbStart:off-cbStart+uint64(size)], x)
+		endian.PutUint(v.Host.Order(), b[off-cbStart:off-cbStart+uint64(size)], x)
 		first := v.Index("cb[0]")
 		for i := range 5 {
 			v.Values[v.Fields[first+i].ID] = uint64(v.Host.Order().Uint32(b[4*i:]))

@@ -3,6 +3,8 @@ package object
 import (
 	"errors"
 	"fmt"
+
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // EmptyList makes a list_head point to itself, if the type has it.
@@ -35,7 +37,7 @@ func (s *Space) Link(head *Object, headPath string, o *Object, path string) erro
 	}
 	var word [8]byte
 	size := s.mem.PointerSize()
-	PutUint(s.Order(), word[:size], own)
+	endian.PutUint(s.Order(), word[:size], own)
 	p.Poke(prev-p.base, word[:size], Given) // next is the first member
 	return errors.Join(o.SetUint(path+".next", at), o.SetUint(path+".prev", prev), head.SetUint(headPath+".prev", own))
 }

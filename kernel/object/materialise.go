@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // materialise gives default values to the never-set bytes among storage bytes [off, off+size).
@@ -58,7 +59,7 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	}
 	var buf [16]byte
 	v := buf[:min(f.Size, 16)]
-	PutUint(o.k.Order(), v[:min(len(v), 8)], o.k.defaultValue(o, l, base, f))
+	endian.PutUint(o.k.Order(), v[:min(len(v), 8)], o.k.defaultValue(o, l, base, f))
 	for i := range v {
 		if at := lo + uint64(i); at < o.size && o.st.flags[at] == never {
 			o.Poke(at, v[i:i+1], Made)
@@ -101,20 +102,11 @@ func (o *Object) fillUntyped(b uint64) {
 // come out the same whichever byte is read first.
 func (o *Object) fillBits(l *Layout, base, b uint64) {
 	var out byte
-	big := o.k.Order().Uint16([]byte{1, 0}) != 1
 	for _, f := range l.bitfields(b - base) {
 		v := o.k.defaultValue(o, l, base, f) & (1<<min(f.BitSize, 63) - 1)
-		for i := range uint64(f.BitSize) {
-			at := f.BitOff + i
-			if at/8 != b-base {
-				continue
-			}
-			bit, pos := v>>i&1, at%8
-			if big { // bits are counted from the most significant one
-				bit, pos = v>>(uint64(f.BitSize)-1-i)&1, 7-at%8
-			}
-			out |= byte(bit << pos)
-		}
+		unit := make([]byte, f.Size)
+		endian.PutBits(o.k.Order(), unit, f.BitOff-8*f.Off, f.BitSize, v)
+		out |= unit[b-base-f.Off]
 	}
 	o.Poke(b, []byte{out}, Made)
 }

@@ -1,12 +1,12 @@
 package object
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/mem"
 )
 
@@ -398,14 +398,14 @@ func (o *Object) Load(off uint64, size int) (uint64, *mem.Fault) {
 		if f := o.Read(off, b); f != nil {
 			return 0, f
 		}
-		return GetUint(o.k.Order(), b), nil
+		return endian.Uint(o.k.Order(), b), nil
 	}
 	b, was, f := o.read(off, uint64(size))
 	if f != nil {
 		return 0, f
 	}
 	o.log(off, size, false, was)
-	return GetUint(o.k.Order(), b), nil
+	return endian.Uint(o.k.Order(), b), nil
 }
 
 // Read implements [mem.View] for helpers that copy.
@@ -430,7 +430,7 @@ func (o *Object) readOwn(off uint64, p []byte) *mem.Fault {
 // Store implements [mem.View]: only fields the program type may write take it.
 func (o *Object) Store(off uint64, size int, v uint64) *mem.Fault {
 	var b [8]byte
-	PutUint(o.k.Order(), b[:size], v)
+	endian.PutUint(o.k.Order(), b[:size], v)
 	return o.Write(off, b[:size])
 }
 
@@ -472,39 +472,4 @@ func (o *Object) Bytes() []byte {
 		copy(out, o.st.data[o.faceOff:])
 	}
 	return out
-}
-
-func GetUint(order binary.ByteOrder, b []byte) uint64 {
-	switch len(b) {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(order.Uint16(b))
-	case 4:
-		return uint64(order.Uint32(b))
-	case 8:
-		return order.Uint64(b)
-	}
-	var v uint64
-	little := order.Uint16([]byte{1, 0}) == 1
-	for i := range b {
-		if little {
-			v |= uint64(b[i]) << (8 * min(i, 8))
-		} else {
-			v = v<<8 | uint64(b[i])
-		}
-	}
-	return v
-}
-
-func PutUint(order binary.ByteOrder, b []byte, v uint64) {
-	little := order.Uint16([]byte{1, 0}) == 1
-	for i := range b {
-		at := i
-		if !little {
-			at = len(b) - 1 - i
-		}
-		b[at] = byte(v)
-		v >>= 8
-	}
 }

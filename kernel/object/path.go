@@ -37,29 +37,17 @@ func (e *PathError) Error() string {
 // Unwrap returns the kind.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// nextStep cuts the first step off a path: a member name or an index.
-func nextStep(path string) (name string, index int64, rest string, ok bool) {
-	if after, ok := strings.CutPrefix(path, "->"); ok {
-		path = after
-	} else {
-		path = strings.TrimPrefix(path, ".")
+// cutIndex cuts an index, and what separates it from the next step, off the start of a path, as of an object that is one of several.
+func cutIndex(path string) (index uint64, rest string, ok bool) {
+	digits, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	if !ok || !strings.HasPrefix(path, "[") {
+		return 0, "", false
 	}
-	if strings.HasPrefix(path, "[") {
-		end := strings.IndexByte(path, ']')
-		if end < 0 {
-			return "", 0, "", false
-		}
-		n, err := strconv.ParseUint(strings.TrimSpace(path[1:end]), 0, 31)
-		return "", int64(n), path[end+1:], err == nil
+	index, err := strconv.ParseUint(strings.TrimSpace(digits), 0, 31)
+	if after, ok := strings.CutPrefix(rest, "->"); ok {
+		return index, after, err == nil
 	}
-	end := len(path)
-	for i := range len(path) {
-		if c := path[i]; c == '.' || c == '[' || (c == '-' && i+1 < len(path) && path[i+1] == '>') {
-			end = i
-			break
-		}
-	}
-	return path[:end], -1, path[end:], end > 0
+	return index, strings.TrimPrefix(rest, "."), err == nil
 }
 
 // Place resolves a path inside the type, up to and including the first pointer that has steps after it.
@@ -79,108 +67,47 @@ func (l *Layout) Place(path string) (Field, string, error) {
 }
 
 func (l *Layout) walk(path string) (Field, string, error) {
-	f := Field{Spec: l.Spec, Type: l.Type.ID, Size: l.Size}
-	rest := path
-	for range MaxNesting {
-		if rest == "" {
-			return f, "", nil
-		}
-		t := Strip(l.Spec, f.Type)
-		if t == nil {
-			return f, "", &PathError{Type: "void", Path: path, Name: rest, Err: ErrBadPath}
-		}
-		if t.Kind == btf.KindPtr {
-			return f, rest, nil
-		}
-		name, index, next, ok := nextStep(rest)
-		if !ok {
-			return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: rest, Err: ErrBadPath}
-		}
-		if index >= 0 {
-			if t.Kind != btf.KindArray || (t.Array.Nelems != 0 && uint64(index) >= uint64(t.Array.Nelems)) {
-				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
-			}
-			n, err := l.Spec.Sizeof(t.Ref)
-			if err != nil || n < 0 {
-				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: rest, Err: ErrBadPath}
-			}
-			f = Field{Path: f.Path + "[" + strconv.FormatInt(index, 10) + "]", Spec: l.Spec, Type: t.Ref, Off: f.Off + uint64(index)*uint64(n), Size: uint64(n)}
-		} else {
-			if t.Kind != btf.KindStruct && t.Kind != btf.KindUnion {
-				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: name, Err: ErrBadPath}
-			}
-			g, ok := FindMember(l.Spec, t, name, 0)
-			if !ok {
-				return f, "", &PathError{Type: typeName(l.Spec, t), Path: path, Name: name, Nearest: NearestMembers(l.Spec, t, name), Err: ErrNoField}
-			}
-			g.Path = join(f.Path, name)
-			if g.BitSize != 0 {
-				g.BitOff += f.Off * 8
-			}
-			g.Off += f.Off
-			f = g
-		}
-		rest = next
+	f, rest, err := l.Spec.ResolveToPointer(l.Type.ID, path)
+	var wrong *btf.PathError
+	if errors.As(err, &wrong) {
+		return Field{}, "", pathError(l.Spec, path, wrong)
 	}
-	return f, "", &PathError{Type: l.Name, Path: path, Name: rest, Err: ErrBadPath}
+	return l.field(f), rest, nil
 }
 
-// FindMember finds a named member, depth first through anonymous ones. Off is relative to t.
-func FindMember(spec *btf.Spec, t *btf.Type, name string, depth int) (Field, bool) {
-	if depth > MaxNesting {
-		return Field{}, false
+// pathError words what btf says of one type as an error of a path that may lead through several.
+func pathError(spec *btf.Spec, path string, wrong *btf.PathError) error {
+	e := &PathError{Type: "void", Path: path, Name: wrong.At, Err: ErrBadPath}
+	t := Strip(spec, wrong.In)
+	if t == nil {
+		return e
 	}
-	for i := range t.Members {
-		m := &t.Members[i]
-		bitOff, width := memberBits(spec, t, m)
-		if m.Name == name {
-			f := Field{Path: name, Spec: spec, Type: m.Type, Off: bitOff / 8}
-			if width != 0 {
-				f.BitOff, f.BitSize = bitOff, width
-				f.Size = (bitOff+uint64(width)+7)/8 - bitOff/8
-			} else if n, err := spec.Sizeof(m.Type); err == nil && n > 0 {
-				f.Size = uint64(n)
-			}
-			return f, true
-		}
-		if m.Name != "" {
-			continue
-		}
-		if mt := Strip(spec, m.Type); mt != nil && (mt.Kind == btf.KindStruct || mt.Kind == btf.KindUnion) {
-			if f, ok := FindMember(spec, mt, name, depth+1); ok {
-				if f.BitSize != 0 {
-					f.BitOff += bitOff / 8 * 8
-				}
-				f.Off += bitOff / 8
-				return f, true
-			}
+	e.Type = t.Name
+	if e.Type == "" {
+		e.Type = spec.TypeString(t.ID)
+	}
+	if errors.Is(wrong, btf.ErrNotFound) {
+		e.Name = wrong.Step
+		if t.Kind.IsComposite() && !strings.HasPrefix(wrong.Step, "[") {
+			e.Err, e.Nearest = ErrNoField, NearestMembers(spec, t, wrong.Step)
 		}
 	}
-	return Field{}, false
+	return e
 }
 
-// memberNames collects the names a path may continue with.
-func memberNames(spec *btf.Spec, t *btf.Type, depth int) (names []string) {
-	for i := range t.Members {
-		m := &t.Members[i]
-		if m.Name != "" {
-			names = append(names, m.Name)
-		} else if mt := Strip(spec, m.Type); mt != nil && depth < MaxNesting {
-			names = append(names, memberNames(spec, mt, depth+1)...)
-		}
+// field is a field of the type as objects describe it.
+func (l *Layout) field(f btf.Field) Field {
+	out := Field{Path: f.Path, Spec: l.Spec, Type: f.Type, Off: uint64(f.Offset())}
+	if f.BitSize != 0 {
+		out.BitOff, out.BitSize = uint64(f.BitOffset), f.BitSize
+		out.Size = (out.BitOff+uint64(f.BitSize)+7)/8 - out.Off
+	} else if n, err := l.Spec.Sizeof(f.Type); err == nil && n > 0 {
+		out.Size = uint64(n)
 	}
-	return names
+	return out
 }
 
 // NearestMembers returns up to three member names that look like name.
 func NearestMembers(spec *btf.Spec, t *btf.Type, name string) []string {
-	return nearest.Like(name, memberNames(spec, t, 0))
-}
-
-// typeName is the name of a type as paths and messages use it, without the word struct.
-func typeName(spec *btf.Spec, t *btf.Type) string {
-	if t.Name != "" {
-		return t.Name
-	}
-	return spec.TypeString(t.ID)
+	return nearest.Like(name, spec.MemberNames(t.ID))
 }

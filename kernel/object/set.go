@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
 // ErrValue is the kind of a [ValueError].
@@ -77,8 +78,8 @@ func (o *Object) Has(path string) bool {
 		return false
 	}
 	// An object is the first of an array, as what a pointer points to is.
-	if _, index, next, ok := nextStep(path); ok && index >= 0 && l.Type.Kind != btf.KindArray {
-		if uint64(index) >= o.count {
+	if index, next, ok := cutIndex(path); ok && l.Type.Kind != btf.KindArray {
+		if index >= o.count {
 			return false
 		}
 		path = next
@@ -115,7 +116,7 @@ func (ts *Types) check(l *Layout, path string) error {
 		if l = ts.Of(f.Spec, to.Type.ID); l == nil {
 			return &PathError{Type: f.Spec.TypeString(to.Type.ID), Path: whole, Name: rest, Err: ErrBadPath}
 		}
-		if _, index, next, ok := nextStep(rest); ok && index >= 0 && l.Type.Kind != btf.KindArray {
+		if _, next, ok := cutIndex(rest); ok && l.Type.Kind != btf.KindArray {
 			rest = next
 		}
 		path = rest
@@ -222,11 +223,11 @@ func (o *Object) find(path string, create bool, how byteState) (*Object, Field, 
 			return nil, Field{}, &PathError{Type: at.TypeName(), Path: whole, Name: path, Err: ErrBadPath}
 		}
 		var elem uint64
-		if _, index, next, ok := nextStep(path); ok && index >= 0 && l.Type.Kind != btf.KindArray {
-			if uint64(index) >= at.count {
+		if index, next, ok := cutIndex(path); ok && l.Type.Kind != btf.KindArray {
+			if index >= at.count {
 				return nil, Field{}, &PathError{Type: l.Name, Path: whole, Name: fmt.Sprintf("[%d]", index), Err: ErrBadPath}
 			}
-			elem, path = uint64(index)*l.Size, next
+			elem, path = index*l.Size, next
 		}
 		f, rest, err := l.Place(path)
 		if err != nil {
@@ -286,43 +287,20 @@ func (o *Object) LoadField(f Field) uint64 {
 		if len(b) > 8 {
 			b = b[:8]
 		}
-		return GetUint(o.k.Order(), b)
+		return endian.Uint(o.k.Order(), b)
 	}
-	var v uint64
-	for i := range uint64(min(f.BitSize, 64)) {
-		at := f.BitOff + i
-		c := b[at/8-f.Off]
-		if o.k.BigEndian() {
-			v = v<<1 | uint64(c>>(7-at%8)&1)
-		} else {
-			v |= uint64(c>>(at%8)&1) << i
-		}
-	}
-	return v
+	return endian.Bits(o.k.Order(), b, f.BitOff-8*f.Off, min(f.BitSize, 64))
 }
 
 // StoreField writes a scalar field, truncated to its width.
 func (o *Object) StoreField(f Field, v uint64, how byteState) {
 	if f.BitSize == 0 {
 		b := make([]byte, min(f.Size, 16))
-		if o.k.BigEndian() && len(b) > 8 {
-			PutUint(o.k.Order(), b[len(b)-8:], v)
-		} else {
-			PutUint(o.k.Order(), b[:min(len(b), 8)], v)
-		}
+		endian.PutUint(o.k.Order(), b, v)
 		o.Poke(f.Off, b, how)
 		return
 	}
 	b := slices.Clone(o.Present(f.Off, f.Size))
-	width := uint64(min(f.BitSize, 64))
-	for i := range width {
-		at, bit := f.BitOff+i, v>>i&1
-		pos := at % 8
-		if o.k.BigEndian() {
-			bit, pos = v>>(width-1-i)&1, 7-pos
-		}
-		c := &b[at/8-f.Off]
-		*c = *c&^(1<<pos) | byte(bit<<pos)
-	}
+	endian.PutBits(o.k.Order(), b, f.BitOff-8*f.Off, min(f.BitSize, 64), v)
 	o.Poke(f.Off, b, how)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -176,4 +177,4 @@ func (s *Space) Hash(parts ...string) uint64 { return Hash(s.seed, parts...) }
 // Order is the byte order of the target.
 func (s *Space) Order() binary.ByteOrder { return s.mem.ByteOrder() }
 
-func (s *Space) BigEndian() bool { return s.Order().Uint16([]byte{1, 0}) != 1 }
+func (s *Space) BigEndian() bool { return endian.IsBig(s.Order()) }

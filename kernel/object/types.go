@@ -1,7 +1,7 @@
 package object
 
 import (
-	"strconv"
+	"math"
 	"strings"
 	"sync"
 
@@ -156,19 +156,8 @@ func (l *Layout) flexible() uint64 {
 	return 0
 }
 
-// memberBits returns a member's offset in bits and its width as bitfield, 0 when it is none.
-func memberBits(spec *btf.Spec, t *btf.Type, m *btf.Member) (off uint64, width uint32) {
-	if t.Flag {
-		return uint64(m.BitOffset), m.BitfieldSize
-	}
-	// Before kind_flag the width stood in the INT of the member (btf.rst 2.2.4).
-	if it := Strip(spec, m.Type); it != nil && it.Kind == btf.KindInt && uint32(it.Int.Bits) != it.Size*8 && it.Int.Bits != 0 {
-		return uint64(m.BitOffset) + uint64(it.Int.Offset), uint32(it.Int.Bits)
-	}
-	return uint64(m.BitOffset), 0
-}
-
-// FieldAt returns the innermost field that contains [off, off+size), of several in a union the one that fits exactly.
+// FieldAt returns the innermost field that contains [off, off+size), as [btf.Spec.FieldAt] does. A range of at most eight
+// bytes that holds several bitfields gets the names of all of them.
 func (l *Layout) FieldAt(off, size uint64) Field {
 	key := fieldKey{off, size}
 	l.mu.Lock()
@@ -176,7 +165,7 @@ func (l *Layout) FieldAt(off, size uint64) Field {
 	if f, ok := l.fields[key]; ok {
 		return f
 	}
-	f, _ := l.search(l.Type.ID, 0, off, size, "", 0)
+	f := l.search(off, size)
 	if l.fields == nil {
 		l.fields = make(map[fieldKey]Field)
 	}
@@ -184,103 +173,27 @@ func (l *Layout) FieldAt(off, size uint64) Field {
 	return f
 }
 
-// Qualities of a search result; the best wins, of equals the first.
-const (
-	qNone = iota
-	qAggregate
-	qContains
-	qExact
-)
-
-// search looks in the type id placed at base for the best field containing [off, off+size).
-func (l *Layout) search(id btf.ID, base, off, size uint64, path string, depth int) (Field, int) {
-	self := Field{Path: path, Spec: l.Spec, Type: id, Off: base}
-	t := Strip(l.Spec, id)
-	if t == nil || depth > MaxNesting {
-		return self, qNone
+func (l *Layout) search(off, size uint64) Field {
+	if off+size > math.MaxUint32/8 || off+size < off { // more than a type can have
+		return l.field(btf.Field{Type: l.Type.ID})
 	}
-	if n, err := l.Spec.Sizeof(t.ID); err == nil && n > 0 {
-		self.Size = uint64(n)
+	_, found, _ := l.Spec.FieldAt(l.Type.ID, uint32(off), int(size))
+	f := l.field(found)
+	if of := f.BitSize != 0 && (off < f.Off || off+size > f.Off+f.Size); !of && (f.Path != "" || size > 8) {
+		return f
 	}
-	exact := self.Off == off && self.Size == size
-	switch t.Kind {
-	case btf.KindStruct, btf.KindUnion:
-		best, bestQ := self, qAggregate
-		if exact && path != "" {
-			bestQ = qContains
-		}
-		var bits []string
-		for i := range t.Members {
-			m := &t.Members[i]
-			bitOff, width := memberBits(l.Spec, t, m)
-			var f Field
-			q := qNone
-			if width != 0 {
-				lo, hi := base+bitOff/8, base+(bitOff+uint64(width)+7)/8
-				if off < hi && lo < off+size {
-					bits = append(bits, join(path, m.Name))
-				}
-				if off >= lo && off+size <= hi {
-					f = Field{Path: join(path, m.Name), Spec: l.Spec, Type: m.Type, Off: lo, Size: hi - lo, BitOff: base*8 + bitOff, BitSize: width}
-					q = qContains
-				}
-			} else {
-				lo := base + bitOff/8
-				if off < lo {
-					continue
-				}
-				if end := l.memberEnd(m.Type, lo, i == len(t.Members)-1); off+size > end {
-					continue
-				}
-				f, q = l.search(m.Type, lo, off, size, join(path, m.Name), depth+1)
-			}
-			if q > bestQ {
-				best, bestQ = f, q
-			}
-			if q == qExact {
-				break
-			}
-		}
-		// A load of the unit that holds several bitfields names all of them.
-		if bestQ == qAggregate && len(bits) > 0 && size <= 8 {
-			best.Path, best.Off, best.Size = strings.Join(bits, ","), off, size
-			bestQ = qContains
-		}
-		return best, bestQ
-	case btf.KindArray:
-		es, err := l.Spec.Sizeof(t.Ref)
-		if err != nil || es <= 0 || exact {
-			return self, qContains
-		}
-		i := (off - base) / uint64(es)
-		if at := base + i*uint64(es); off+size <= at+uint64(es) {
-			return l.search(t.Ref, at, off, size, path+"["+strconv.FormatUint(i, 10)+"]", depth+1)
-		}
-		return self, qContains
+	var names []string
+	for _, b := range l.Spec.BitfieldsAt(l.Type.ID, uint32(off), int(size)) {
+		names = append(names, b.Path)
 	}
-	if exact {
-		return self, qExact
+	if len(names) == 0 {
+		return f
 	}
-	return self, qContains
-}
-
-// memberEnd is the end of a member at lo; a flexible array at the end of the type has none.
-func (l *Layout) memberEnd(id btf.ID, lo uint64, last bool) uint64 {
-	n, err := l.Spec.Sizeof(id)
-	if err != nil || n < 0 {
-		return lo
+	unit := l.Type.ID
+	if found.Parent != 0 {
+		unit = found.Parent
 	}
-	if t := Strip(l.Spec, id); last && t != nil {
-		if t.Kind == btf.KindArray && t.Array.Nelems == 0 {
-			return ^uint64(0) >> 1
-		}
-		if t.Kind == btf.KindStruct || t.Kind == btf.KindUnion {
-			if inner := (&Layout{Spec: l.Spec, Type: t}); inner.flexible() != 0 {
-				return ^uint64(0) >> 1
-			}
-		}
-	}
-	return lo + uint64(n)
+	return Field{Path: strings.Join(names, ","), Spec: l.Spec, Type: unit, Off: off, Size: size}
 }
 
 // bitfields returns the bitfields that touch the byte at off, of a union those of the first member that has any.
@@ -290,56 +203,17 @@ func (l *Layout) bitfields(off uint64) []Field {
 	if f, ok := l.bits[off]; ok {
 		return f
 	}
-	f := l.searchBits(l.Type.ID, 0, off, "", 0)
+	var out []Field
+	if off < math.MaxUint32/8 {
+		for _, f := range l.Spec.BitfieldsAt(l.Type.ID, uint32(off), 1) {
+			out = append(out, l.field(f))
+		}
+	}
 	if l.bits == nil {
 		l.bits = make(map[uint64][]Field)
 	}
-	l.bits[off] = f
-	return f
-}
-
-func (l *Layout) searchBits(id btf.ID, base, off uint64, path string, depth int) (out []Field) {
-	t := Strip(l.Spec, id)
-	if t == nil || depth > MaxNesting {
-		return nil
-	}
-	switch t.Kind {
-	case btf.KindArray:
-		es, err := l.Spec.Sizeof(t.Ref)
-		if err != nil || es <= 0 {
-			return nil
-		}
-		i := (off - base) / uint64(es)
-		return l.searchBits(t.Ref, base+i*uint64(es), off, path+"["+strconv.FormatUint(i, 10)+"]", depth+1)
-	case btf.KindStruct, btf.KindUnion:
-		for i := range t.Members {
-			m := &t.Members[i]
-			bitOff, width := memberBits(l.Spec, t, m)
-			lo := base + bitOff/8
-			if width != 0 {
-				if hi := base + (bitOff+uint64(width)+7)/8; off >= lo && off < hi {
-					out = append(out, Field{Path: join(path, m.Name), Spec: l.Spec, Type: m.Type, Off: lo, Size: hi - lo, BitOff: base*8 + bitOff, BitSize: width})
-				}
-			} else if off >= lo && off < l.memberEnd(m.Type, lo, i == len(t.Members)-1) {
-				out = append(out, l.searchBits(m.Type, lo, off, join(path, m.Name), depth+1)...)
-			}
-			if t.Kind == btf.KindUnion && len(out) > 0 {
-				break
-			}
-		}
-	}
+	l.bits[off] = out
 	return out
-}
-
-// join appends a member to a path; an anonymous member adds nothing.
-func join(path, name string) string {
-	switch {
-	case name == "":
-		return path
-	case path == "":
-		return name
-	}
-	return path + "." + name
 }
 
 // FollowProto goes from a FUNC, a typedef or a pointer to the FUNC_PROTO.

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/clock"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
@@ -289,7 +290,7 @@ func (s *Symbols) fillVariable(o *object.Object, name string) {
 	var b [8]byte
 	put := func(i int, v uint64) {
 		n := min(o.Storage().Size, 8)
-		object.PutUint(s.Order(), b[:n], v)
+		endian.PutUint(s.Order(), b[:n], v)
 		o.Poke(uint64(i)*n, b[:n], object.Given)
 	}
 	switch name {

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/internal/endian"
 	"github.com/bpfrun/bpfrun/kernel/object"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -152,7 +153,7 @@ func (u *User) Pointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	data := make([]byte, size)
 	for i := range data {
 		if i%8 == 0 {
-			object.PutUint(u.Order(), data[i:min(i+8, len(data))], 1+u.Hash(role, "user", string(rune('a'+i/8)))%99991)
+			endian.PutUint(u.Order(), data[i:min(i+8, len(data))], 1+u.Hash(role, "user", string(rune('a'+i/8)))%99991)
 		}
 	}
 	return u.UserAlloc(data)
