@@ -64,7 +64,7 @@ func stepper(slice uint64) func(t *testing.T, c *comparison) func() float64 {
 		return func() float64 {
 			return window(func() {
 				if c.p.run(slice) != vm.Done {
-					t.Fatal(c.p.m.Thread().Fault())
+					t.Fatal(c.p.m.Thread().Status(), c.p.m.Thread().StopReason(), c.p.m.Thread().Fault())
 				}
 			})
 		}

@@ -73,6 +73,7 @@ func packetWays(t testing.TB, packets [][]byte) map[string]func() {
 	require.NoError(t, err)
 	img, _ := m.ImageOf("parser")
 	th, r1 := m.Thread(), alone.Context().Addr
+	th.Track(false) // as after its first runs
 	_, direct := parser(t)
 	_, replayed := parser(t)
 	file := capture(t, packets, 10000)

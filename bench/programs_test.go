@@ -83,6 +83,7 @@ func load(t testing.TB, name string) *program {
 	s, _, err := m.Begin(name, machine.Input{}) // helpers need a run
 	require.NoError(t, err)
 	t.Cleanup(s.Leave)
+	m.Thread().Track(false) // a tracked run leaves native code alone
 	p.refresh()
 	return p
 }
@@ -104,7 +105,8 @@ func (p *program) run(slice uint64) vm.Stop {
 	t := p.m.Thread()
 	t.Start(p.img, p.mem.Base, memSize)
 	for {
-		if stop := t.Run(slice); stop != vm.Budget {
+		// Stopped is the machine's pause after much work of helpers.
+		if stop := t.Run(slice); stop != vm.Budget && stop != vm.Stopped {
 			return stop
 		}
 	}
