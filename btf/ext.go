@@ -10,7 +10,7 @@ import (
 type Ext struct {
 	ByteOrder binary.ByteOrder
 	Funcs     []ExtSection[FuncInfo]
-	Lines     []ExtSection[LineInfo]
+	Lines     []LineSection
 	CORE      []ExtSection[CORERelo]
 }
 
@@ -34,6 +34,37 @@ type LineInfo struct {
 	InsnOff    uint32
 	File, Text string
 	Line, Col  uint32
+}
+
+// LineSection holds the line records of one ELF section, in file order. They are the larger part of most .BTF.ext sections, and few of
+// them are looked at: they are decoded when asked for.
+type LineSection struct {
+	Name string
+
+	data   []byte
+	size   int // of a record
+	reader *extReader
+}
+
+// Len is the number of records.
+func (l *LineSection) Len() int { return len(l.data) / max(l.size, 1) }
+
+// InsnOff is LineInfo.InsnOff of record i.
+func (l *LineSection) InsnOff(i int) uint32 { return l.reader.order.Uint32(l.data[i*l.size:]) }
+
+// At returns record i.
+func (l *LineSection) At(i int) LineInfo {
+	li, _ := l.reader.lineInfo(l.data[i*l.size:]) // ParseExt has checked it
+	return li
+}
+
+// All returns every record.
+func (l *LineSection) All() []LineInfo {
+	out := make([]LineInfo, l.Len())
+	for i := range out {
+		out[i] = l.At(i)
+	}
+	return out
 }
 
 // CORERelo is a CO-RE relocation record. InsnOff is in bytes from the start of
@@ -73,7 +104,15 @@ func ParseExt(raw []byte, spec *Spec) (*Ext, error) {
 	if e.Funcs, err = readExt(&r, "func_info", 8, 8, r.funcInfo); err != nil {
 		return nil, err
 	}
-	if e.Lines, err = readExt(&r, "line_info", 16, 16, r.lineInfo); err != nil {
+	if err = eachExt(&r, "line_info", 16, 16, func(name string, size int, data []byte) (int, error) {
+		e.Lines = append(e.Lines, LineSection{name, data, size, &r})
+		for i := 0; i < len(data); i += size {
+			if err := r.checkLine(data[i:]); err != nil {
+				return i / size, err
+			}
+		}
+		return 0, nil
+	}); err != nil {
 		return nil, err
 	}
 	if hdrLen >= headerSize+8 {
@@ -109,6 +148,16 @@ func (r *extReader) funcInfo(b []byte) (FuncInfo, error) {
 	return FuncInfo{InsnOff: r.order.Uint32(b), TypeID: id}, err
 }
 
+// checkLine returns the error that lineInfo would.
+func (r *extReader) checkLine(b []byte) error {
+	file, text := r.order.Uint32(b[4:]), r.order.Uint32(b[8:])
+	if r.spec.hasString(file) && r.spec.hasString(text) {
+		return nil
+	}
+	_, err := r.lineInfo(b)
+	return err
+}
+
 func (r *extReader) lineInfo(b []byte) (LineInfo, error) {
 	li := LineInfo{InsnOff: r.order.Uint32(b)}
 	var err error
@@ -136,53 +185,67 @@ func (r *extReader) coreRelo(b []byte) (CORERelo, error) {
 // readExt reads one part; its offset and length are at field of the header,
 // minRec is the size of the records as known here.
 func readExt[T any](r *extReader, part string, field, minRec int, decode func([]byte) (T, error)) ([]ExtSection[T], error) {
+	var secs []ExtSection[T]
+	err := eachExt(r, part, field, minRec, func(name string, size int, data []byte) (i int, err error) {
+		recs := make([]T, len(data)/size)
+		for i := range recs {
+			if recs[i], err = decode(data[i*size:]); err != nil {
+				return i, err
+			}
+		}
+		secs = append(secs, ExtSection[T]{Name: name, Records: recs})
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return secs, nil
+}
+
+// eachExt calls f with the records of each section of a part, of size bytes each. An error of f comes with the number of the record.
+func eachExt(r *extReader, part string, field, minRec int, f func(name string, size int, data []byte) (int, error)) error {
 	fail := func(kind error, format string, args ...any) error {
 		return headerError(kind, ".BTF.ext %s: %s", part, fmt.Sprintf(format, args...))
 	}
 	bo := r.order
 	off, length := uint64(bo.Uint32(r.raw[field:])), uint64(bo.Uint32(r.raw[field+4:]))
 	if length == 0 {
-		return nil, nil
+		return nil
 	}
 	if off%4 != 0 {
-		return nil, fail(ErrExt, "offset %d is not aligned to 4", off)
+		return fail(ErrExt, "offset %d is not aligned to 4", off)
 	}
 	if off+length > uint64(len(r.body)) {
-		return nil, fail(ErrTruncated, "needs %d bytes after the header, %d are there", off+length, len(r.body))
+		return fail(ErrTruncated, "needs %d bytes after the header, %d are there", off+length, len(r.body))
 	}
 	b := r.body[off : off+length]
 	if len(b) < 4 {
-		return nil, fail(ErrTruncated, "%d bytes, no record size", len(b))
+		return fail(ErrTruncated, "%d bytes, no record size", len(b))
 	}
 	rec := uint64(bo.Uint32(b))
 	if rec < uint64(minRec) || rec%4 != 0 {
-		return nil, fail(ErrExt, "record size %d, want at least %d", rec, minRec)
+		return fail(ErrExt, "record size %d, want at least %d", rec, minRec)
 	}
-	var secs []ExtSection[T]
 	for b = b[4:]; len(b) > 0; {
 		if len(b) < 8 {
-			return nil, fail(ErrTruncated, "%d bytes left, a section header needs 8", len(b))
+			return fail(ErrTruncated, "%d bytes left, a section header needs 8", len(b))
 		}
 		name, err := r.str(bo.Uint32(b))
 		if err != nil {
-			return nil, fail(ErrBadString, "section name: %v", err)
+			return fail(ErrBadString, "section name: %v", err)
 		}
 		n := uint64(bo.Uint32(b[4:]))
 		b = b[8:]
 		if n == 0 {
-			return nil, fail(ErrExt, "section %q has no records", name)
+			return fail(ErrExt, "section %q has no records", name)
 		}
 		if n > uint64(len(b))/rec {
-			return nil, fail(ErrTruncated, "section %q: %d records of %d bytes, %d bytes left", name, n, rec, len(b))
+			return fail(ErrTruncated, "section %q: %d records of %d bytes, %d bytes left", name, n, rec, len(b))
 		}
-		recs := make([]T, n)
-		for i := range recs {
-			if recs[i], err = decode(b[uint64(i)*rec:]); err != nil {
-				return nil, &Error{Offset: -1, Detail: fmt.Sprintf(".BTF.ext %s: section %q record %d: %v", part, name, i, err), Err: ErrExt}
-			}
+		if i, err := f(name, int(rec), b[:n*rec]); err != nil {
+			return &Error{Offset: -1, Detail: fmt.Sprintf(".BTF.ext %s: section %q record %d: %v", part, name, i, err), Err: ErrExt}
 		}
 		b = b[n*rec:]
-		secs = append(secs, ExtSection[T]{Name: name, Records: recs})
 	}
-	return secs, nil
+	return nil
 }

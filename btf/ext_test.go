@@ -81,7 +81,10 @@ func TestParseExt(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, bo, e.ByteOrder)
 		assert.Equal(t, []ExtSection[FuncInfo]{{"kprobe/x", []FuncInfo{{0, 1}, {16, 2}}}}, e.Funcs)
-		assert.Equal(t, []ExtSection[LineInfo]{{"kprobe/x", []LineInfo{{8, "a.c", "int x;", 7, 14}}}}, e.Lines)
+		require.Len(t, e.Lines, 1)
+		assert.Equal(t, "kprobe/x", e.Lines[0].Name)
+		assert.Equal(t, []LineInfo{{8, "a.c", "int x;", 7, 14}}, e.Lines[0].All())
+		assert.EqualValues(t, 8, e.Lines[0].InsnOff(0))
 		assert.Equal(t, []ExtSection[CORERelo]{{"kprobe/x", []CORERelo{{24, 3, "0:1", 2}}}}, e.CORE)
 
 		e, err = ParseExt(buildExt(bo, 24, extPart{empty: true}, lines, core), s)

@@ -215,11 +215,13 @@ func (s *Spec) str(off uint32) string {
 // String returns the string at an offset of the string table; the offsets of
 // split BTF continue those of its base. ok is false when it is out of range.
 func (s *Spec) String(off uint32) (str string, ok bool) {
-	if uint64(off) >= uint64(s.strBase)+uint64(len(s.strs)) {
+	if !s.hasString(off) {
 		return "", false
 	}
 	return s.str(off), true
 }
+
+func (s *Spec) hasString(off uint32) bool { return uint64(off) < uint64(s.strBase)+uint64(len(s.strs)) }
 
 // Type returns a type, decoded on first use. The error is ErrBadID.
 func (s *Spec) Type(id ID) (*Type, error) {

@@ -9,6 +9,16 @@ import (
 // Relocation is a record with its answer.
 type Relocation struct {
 	Record
+	*Answer
+	// Found lists the candidates when this record was the first of its root
+	// type, and so made the search.
+	Found []Candidate
+	// Err is the *Error that Resolve returned, or nil.
+	Err error
+}
+
+// Answer is what a record comes to. Records of the same type, access string and kind share it: it must not be changed.
+type Answer struct {
 	// Local is what the record means in the object's BTF.
 	Local Spec
 	// Target is Local in terms of the target, nil when no candidate matches.
@@ -18,15 +28,10 @@ type Relocation struct {
 	Targets []Spec
 	// Candidates is the number of target types that were tried.
 	Candidates int
-	// Found lists the candidates when this record was the first of its root
-	// type, and so made the search.
-	Found []Candidate
 	// Rejected are the candidates that do not match.
 	Rejected []Rejection
 	// Result is the number to patch.
 	Result Result
-	// Err is the *Error that Resolve returned, or nil.
-	Err error
 
 	nums []int // candidate number of each of Targets
 }
@@ -44,6 +49,7 @@ type Resolver struct {
 	target Target
 	lists  map[btf.ID]*candidates
 	cache  map[cacheKey]cached
+	made   []Relocation // in blocks: objects have tens of thousands
 	// search results by kind and essential name, before any pruning
 	searched map[searchKey][]Candidate
 }
@@ -84,21 +90,33 @@ func (r *Resolver) Resolve(rec Record) (*Relocation, error) {
 	// A record that prunes is worked out once more: it then sees fewer candidates.
 	prune := r.prunes(rec.TypeID)
 	if c, ok := r.cache[key]; ok && c.prune == prune {
-		rel := *c.rel
-		rel.Record, rel.Found = rec, nil
+		rel := r.relocation(rec, c.rel.Answer)
+		rel.Err = c.rel.Err
 		if e, ok := rel.Err.(*Error); ok {
 			again := *e
 			again.Record = rec
 			rel.Err = &again
 		}
-		return &rel, rel.Err
+		return rel, rel.Err
 	}
-	rel := &Relocation{Record: rec}
+	rel := r.relocation(rec, new(Answer))
 	if err := r.resolve(rel); err != nil {
 		rel.Err = err
 	}
 	r.cache[key] = cached{prune, rel}
 	return rel, rel.Err
+}
+
+// relocation makes room for one.
+func (r *Resolver) relocation(rec Record, a *Answer) *Relocation {
+	const block = 128
+	if len(r.made) == 0 {
+		r.made = make([]Relocation, block)
+	}
+	rel := &r.made[0]
+	r.made = r.made[1:]
+	rel.Record, rel.Answer = rec, a
+	return rel
 }
 
 func (r *Resolver) prunes(id btf.ID) int {

@@ -66,7 +66,7 @@ func TestFixupTextIsRecognised(t *testing.T) {
 	id := b.Int("pid_t", 4, btf.IntSigned)
 	spec, err := b.Spec(binary.LittleEndian)
 	require.NoError(t, err)
-	rel := &Relocation{Local: Spec{BTF: spec, Root: id, Kind: TypeExists}}
+	rel := &Relocation{Answer: &Answer{Local: Spec{BTF: spec, Root: id, Kind: TypeExists}}}
 	got, err := ParseLog(strings.NewReader(rel.FixupText(31)))
 	require.NoError(t, err)
 	require.Len(t, got, 1)

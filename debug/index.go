@@ -92,8 +92,8 @@ func (cm *codeMap) useLines() {
 func (cm *codeMap) extLines(f func(btf.LineInfo)) {
 	if ext := cm.linked.Object.Ext; ext != nil {
 		for _, sec := range ext.Lines {
-			for _, l := range sec.Records {
-				if l.File != "" {
+			for i := range sec.Len() {
+				if l := sec.At(i); l.File != "" {
 					f(l)
 				}
 			}

@@ -22,8 +22,8 @@ type codeSection struct {
 	name  string
 	index int
 	insns []decode.Insn
-	funcs []*Function    // ascending offset
-	lines []btf.LineInfo // ascending InsnOff, of the whole section
+	funcs []*Function // ascending offset
+	lines lines
 }
 
 // at returns the function that contains an instruction of the section, or nil.
@@ -157,7 +157,7 @@ func (o *Object) readExt() {
 		}
 		for _, sec := range o.Ext.Lines {
 			if cs := o.sections[sec.Name]; cs != nil {
-				cs.addLines(sec.Records)
+				cs.lines.add(sec)
 			}
 		}
 	}
@@ -177,28 +177,51 @@ func (o *Object) readExt() {
 	}
 }
 
-// addLines adds records of .BTF.ext, which are kept as they are where they come in order.
-func (cs *codeSection) addLines(records []btf.LineInfo) {
-	byInsn := func(a, b btf.LineInfo) int { return cmp.Compare(a.InsnOff, b.InsnOff) }
-	lines := records
-	if len(cs.lines) > 0 {
-		lines = slices.Concat(cs.lines, records)
+// lines are the line records of a section, ascending by InsnOff: as .BTF.ext has them or, where that has several parts or another order,
+// decoded.
+type lines struct {
+	inOrder btf.LineSection
+	sorted  []btf.LineInfo
+}
+
+func (l *lines) add(sec btf.LineSection) {
+	ordered := l.len() == 0
+	for i := 1; ordered && i < sec.Len(); i++ {
+		ordered = sec.InsnOff(i-1) <= sec.InsnOff(i)
 	}
-	if !slices.IsSortedFunc(lines, byInsn) {
-		lines = slices.Clone(lines)
-		slices.SortStableFunc(lines, byInsn)
+	if ordered {
+		l.inOrder = sec
+		return
 	}
-	cs.lines = lines
+	all := slices.Concat(l.sorted, l.inOrder.All(), sec.All())
+	slices.SortStableFunc(all, func(a, b btf.LineInfo) int { return cmp.Compare(a.InsnOff, b.InsnOff) })
+	l.sorted, l.inOrder = all, btf.LineSection{}
+}
+
+func (l *lines) len() int { return len(l.sorted) + l.inOrder.Len() }
+
+func (l *lines) insnOff(i int) uint32 {
+	if l.sorted != nil {
+		return l.sorted[i].InsnOff
+	}
+	return l.inOrder.InsnOff(i)
+}
+
+func (l *lines) at(i int) btf.LineInfo {
+	if l.sorted != nil {
+		return l.sorted[i]
+	}
+	return l.inOrder.At(i)
 }
 
 // LineAt returns the line record that covers instruction pc of the function: the
 // last one at or before it.
 func (f *Function) LineAt(pc int) (btf.LineInfo, bool) {
-	lines := f.sec.lines
+	lines := &f.sec.lines
 	at := f.SectionOff + pc
-	i := sort.Search(len(lines), func(i int) bool { return int64(lines[i].InsnOff) > int64(at)*insnSize }) - 1
-	if i < 0 || int(lines[i].InsnOff/insnSize) < f.SectionOff || pc < 0 || pc >= len(f.Insns) {
+	i := sort.Search(lines.len(), func(i int) bool { return int64(lines.insnOff(i)) > int64(at)*insnSize }) - 1
+	if i < 0 || int(lines.insnOff(i)/insnSize) < f.SectionOff || pc < 0 || pc >= len(f.Insns) {
 		return btf.LineInfo{}, false
 	}
-	return lines[i], true
+	return lines.at(i), true
 }

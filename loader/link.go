@@ -1,10 +1,10 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"sort"
 
 	"github.com/bpfrun/bpfrun/corerelo"
 	"github.com/bpfrun/bpfrun/decode"
@@ -33,6 +33,8 @@ type frame struct {
 
 // linkPrograms links every program and judges it.
 func (l *loading) linkPrograms() error {
+	var insns []decode.Insn // what grows: a program gets its size in the end
+	var relocs []Reloc
 	for _, p := range l.o.Programs {
 		lp := &LinkedProgram{Program: p, Refs: map[int]Ref{}, linked: l.Linked}
 		if target, ok := l.opts.Attach[p.Name]; ok {
@@ -43,7 +45,10 @@ func (l *loading) linkPrograms() error {
 		}
 		l.Programs = append(l.Programs, lp)
 		k := &linker{l: l, lp: lp, placed: map[*Function]int{}, tables: map[uint32]*Map{}}
+		lp.Insns, lp.Relocs = insns[:0], relocs[:0]
 		k.run()
+		insns, relocs = lp.Insns, lp.Relocs
+		lp.Insns, lp.Relocs = slices.Clone(insns), slices.Clone(relocs)
 		switch {
 		case !l.opts.LinkOnly:
 			l.judge(lp, k.err)
@@ -72,7 +77,7 @@ func (k *linker) run() {
 		}
 		k.lp.ExceptionCallback = at
 	}
-	sort.SliceStable(k.lp.Relocs, func(i, j int) bool { return k.lp.Relocs[i].Insn < k.lp.Relocs[j].Insn })
+	slices.SortStableFunc(k.lp.Relocs, func(a, b Reloc) int { return cmp.Compare(a.Insn, b.Insn) })
 }
 
 func (l *loading) functionNamed(name string) *Function {
@@ -100,7 +105,6 @@ func (k *linker) place(fn *Function) frame {
 	k.placed[fn] = start
 	lp.Insns = append(lp.Insns, lf.Insns...)
 	lp.Funcs = append(lp.Funcs, Func{Name: fn.Name, Start: start, Len: len(lf.Insns), Type: fn.Type, Function: fn})
-	lp.Relocs = slices.Grow(lp.Relocs, len(lf.Relocs))
 	for _, r := range lf.Relocs {
 		r.Insn = start + r.FuncInsn
 		lp.Relocs = append(lp.Relocs, r)

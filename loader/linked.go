@@ -41,11 +41,18 @@ type LinkedFunction struct {
 	Relocs []Reloc // in the order of .BTF.ext; Insn equals FuncInsn
 	// Skipped: libbpf leaves the records alone, the program is not loaded.
 	Skipped bool
+
+	made []FuncReloc // memory for those of Relocs
 }
 
-// Reloc is a CO-RE relocation of an instruction.
+// Reloc is a CO-RE relocation of an instruction. Programs that contain the same function share its FuncReloc.
 type Reloc struct {
-	Insn        int    // in LinkedProgram.Insns
+	Insn int // in LinkedProgram.Insns
+	*FuncReloc
+}
+
+// FuncReloc is a CO-RE relocation of an instruction of a function.
+type FuncReloc struct {
 	FuncInsn    int    // in the ELF function
 	SectionInsn int    // in the ELF section
 	Func        string // name of the ELF function
@@ -57,10 +64,10 @@ type Reloc struct {
 }
 
 // Poisoned reports whether the instruction was replaced by the poison call.
-func (r *Reloc) Poisoned() bool { return r.Err == nil && r.Patch.Poisoned }
+func (r *FuncReloc) Poisoned() bool { return r.Err == nil && r.Patch.Poisoned }
 
 // Changed reports whether the instruction was changed, poison included.
-func (r *Reloc) Changed() bool { return r.Err == nil && r.Patch.Changed() }
+func (r *FuncReloc) Changed() bool { return r.Err == nil && r.Patch.Changed() }
 
 // Status reports whether a program can run on the target.
 type Status uint8

@@ -259,10 +259,16 @@ func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.
 		if n < 0 {
 			n = len(rest)
 		}
-		lf.Relocs = make([]Reloc, 0, min(n, len(fn.Insns))) // records need not be sorted
+		n = min(n, len(fn.Insns)) // records need not be sorted
+		lf.Relocs, lf.made = make([]Reloc, 0, n), make([]FuncReloc, n)
 	}
 	pc := at - fn.SectionOff
-	out := Reloc{Insn: pc, FuncInsn: pc, SectionInsn: at, Func: fn.Name}
+	if len(lf.made) == 0 {
+		lf.made = make([]FuncReloc, 16)
+	}
+	out := Reloc{pc, &lf.made[0]}
+	lf.made = lf.made[1:]
+	out.FuncInsn, out.SectionInsn, out.Func = pc, at, fn.Name
 	rel, err := res.Resolve(corerelo.Record{InsnOff: r.InsnOff, TypeID: r.TypeID, Access: r.Access, Kind: corerelo.Kind(r.Kind)})
 	out.Relocation = rel
 	if err == nil {
