@@ -25,7 +25,7 @@ type CheckConfig struct {
 	// PrivateStack leaves out the limit on the stack of a call chain: from 6.13 eligible tracing programs have a stack per function.
 	PrivateStack bool
 	// Walked leaves to a verifier what a kernel judges only in instructions that its verifier reaches: immediates of shifts and
-	// divisions, accesses at r10, and the stack of call chains.
+	// divisions, accesses at r10, writes to it, and the stack of call chains.
 	Walked bool
 	// Entries are first slots of functions that are entered from outside, as an exception callback is.
 	Entries []int

@@ -56,6 +56,7 @@ func TestCheck(t *testing.T) {
 		{name: "division that the walk may not reach", text: "w1 %= 0; exit", cfg: CheckConfig{Walked: true, Kernel: k(7, 2, 0)}},
 		{name: "stack that the walk may not reach", text: "r1 = *(u64 *)(r10 - 520); exit", cfg: CheckConfig{Walked: true, Kernel: k(7, 2, 0)}},
 		{name: "stack of a chain that the walk may not reach", text: "*(u64 *)(r10 - 512) = r1; call f; exit; f: *(u64 *)(r10 - 8) = r1; exit", cfg: CheckConfig{Walked: true}},
+		{name: "write of r10 that the walk may not reach", text: "r10 = 1; exit", cfg: CheckConfig{Walked: true, Kernel: k(6, 12, 0)}},
 		{name: "register that the walk may not reach", text: ".insn 0x07, 11, 0, 0, 1; exit", cfg: CheckConfig{Walked: true, Kernel: k(6, 1, 0)}, want: ErrRegister},
 		{name: "division", text: "w1 s%= 0; exit", want: ErrDivByZero},
 		{name: "jump out", text: "goto +5; exit", want: ErrJump},

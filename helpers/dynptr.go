@@ -28,7 +28,10 @@ var dynptrKfuncs = []kfuncRow{
 	{Name: "bpf_dynptr_adjust", Args: []proto.Arg{argDynptr, argAny, argAny}, Do: onDynptr(dynptrAdjust)},
 	{Name: "bpf_dynptr_is_null", Args: []proto.Arg{argDynptr}, Do: dynptrIsNull},
 	{Name: "bpf_dynptr_is_rdonly", Args: []proto.Arg{argDynptr}, Do: dynptrIsRdonly},
-	{Name: "bpf_dynptr_size", Args: []proto.Arg{argDynptr}, Do: dynptrSize},
+	{Name: "bpf_dynptr_from_skb_meta", Args: []proto.Arg{argCtx, argAny, argDynptr}, Do: onPacket(dynptrFromMeta)},
+	{Name: "bpf_dynptr_from_file", Args: []proto.Arg{argObject, argAny, argDynptr}, Do: dynptrFromFile, Note: "no page of a file is in memory: reads are -EFAULT"},
+	{Name: "bpf_dynptr_file_discard", Args: []proto.Arg{argDynptr}, Do: dynptrFileDiscard},
+	{Name: "bpf_dynptr_size", Wide: true, Args: []proto.Arg{argDynptr}, Do: dynptrSize},
 	{Name: "bpf_dynptr_clone", Args: []proto.Arg{argDynptr, argDynptr}, Do: onDynptr(dynptrClone)},
 	{Name: "bpf_dynptr_copy", Args: []proto.Arg{argDynptr, argAny, argDynptr, argAny, argAny}, Do: onDynptr(dynptrCopy)},
 	{Name: "bpf_dynptr_memset", Args: []proto.Arg{argDynptr, argAny, argAny, argAny}, Do: onDynptr(dynptrMemset)},
@@ -40,6 +43,8 @@ const (
 	dynptrRingbuf
 	dynptrSkb
 	dynptrXDP
+	dynptrMeta // metadata of an sk_buff
+	dynptrFile
 )
 
 const (
@@ -81,7 +86,11 @@ func (d dynptr) inside(off, n uint64) bool { return n <= uint64(d.size) && off <
 // dynptrLoad copies the bytes at off, also those of a packet, which may lie in several pieces.
 func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	if !d.packet() {
-		return c.guest.Read(d.data+uint64(d.off)+off, n)
+		base, f := c.dynptrBase(d)
+		if f != nil {
+			return nil, f
+		}
+		return c.guest.Read(base+uint64(d.off)+off, n)
 	}
 	ctx, f := c.packetOf(d.data)
 	if f != nil {
@@ -92,11 +101,27 @@ func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
+// dynptrBase is where the bytes of a dynptr that is no packet begin. Metadata moves with the packet.
+func (c *Call) dynptrBase(d dynptr) (uint64, *vm.Action) {
+	if d.kind != dynptrMeta {
+		return d.data, nil
+	}
+	ctx, f := c.packetOf(d.data)
+	if f != nil {
+		return 0, f
+	}
+	return ctx.Packet.Meta(), nil
+}
+
 // dynptrStore stores bytes at off. Of a packet with an sk_buff they become linear.
 func (c *Call) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
 	at := uint64(d.off) + off
 	if !d.packet() {
-		return c.guest.Write(d.data+at, data)
+		base, f := c.dynptrBase(d)
+		if f != nil {
+			return f
+		}
+		return c.guest.Write(base+at, data)
 	}
 	ctx, f := c.packetOf(d.data)
 	if f != nil {
@@ -147,6 +172,8 @@ func dynptrRead(c *Call, d dynptr) (uint64, *vm.Action) {
 	switch {
 	case d.data == 0 || c.Args[4] != 0:
 		return errnoRet(uapi.EINVAL), nil
+	case d.kind == dynptrFile:
+		return errnoRet(uapi.EFAULT), nil
 	case !d.inside(off, n):
 		return errnoRet(uapi.E2BIG), nil
 	}
@@ -185,7 +212,7 @@ func dynptrWrite(c *Call, d dynptr) (uint64, *vm.Action) {
 // dynptrData returns NULL where the bytes cannot be handed out: read-only data, packets, out of range.
 func dynptrData(c *Call, d dynptr) (uint64, *vm.Action) {
 	off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
-	if d.data == 0 || d.rdonly || !d.inside(off, n) || d.kind == dynptrSkb || d.kind == dynptrXDP {
+	if d.data == 0 || d.rdonly || !d.inside(off, n) || d.kind >= dynptrSkb {
 		return 0, nil
 	}
 	return d.data + uint64(d.off) + off, nil
@@ -237,12 +264,13 @@ func dynptrFromPacket(kind uint8) Impl {
 func dynptrSlice(write bool) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
 		off, n := c.Args[1]&0xffffffff, c.Args[3]&0xffffffff
-		if d.data == 0 || write && d.rdonly || !d.inside(off, n) {
+		if d.data == 0 || write && d.rdonly || !d.inside(off, n) || d.kind == dynptrFile {
 			return 0, nil
 		}
 		at := uint64(d.off) + off
 		if !d.packet() {
-			return d.data + at, nil
+			base, f := c.dynptrBase(d)
+			return base + at, f
 		}
 		if errno, f := c.shrunk(d, off, n); errno != 0 || f != nil {
 			return 0, f
@@ -267,6 +295,8 @@ func dynptrSlice(write bool) Impl {
 func dynptrAdjust(c *Call, d dynptr) (uint64, *vm.Action) {
 	start, end := uint32(c.Args[1]), uint32(c.Args[2])
 	switch {
+	case d.kind == dynptrFile:
+		return 0, notSimulated("bpf_dynptr_adjust of a file")
 	case d.data == 0 || start > end:
 		return errnoRet(uapi.EINVAL), nil
 	case start > d.size || end > d.size:
@@ -294,13 +324,49 @@ func boolRet(b bool) uint64 {
 	return 0
 }
 
-// dynptrSize is unsigned 32 bits wide, so that its error is 0xffffffea.
+// dynptrSize is 64 bits wide from Linux 6.19 on, so that files fit; before, its error is 0xffffffea.
 func dynptrSize(c *Call) (uint64, *vm.Action) {
 	d, f := c.dynptrAt(c.Args[0])
-	if d.data == 0 {
-		return uint64(uint32(errnoRet(uapi.EINVAL))), f
+	size := uint64(d.size)
+	switch {
+	case d.data == 0:
+		size = errnoRet(uapi.EINVAL)
+	case d.kind == dynptrFile:
+		size = ^uint64(0) // it may change
 	}
-	return uint64(d.size), f
+	if c.Version < uapi.VersionCode(6, 19) {
+		size &= 0xffffffff
+	}
+	return size, f
+}
+
+// dynptrFromMeta makes a dynptr of the bytes that XDP left before the packet.
+func dynptrFromMeta(c *Call, ctx *kernel.Context) (uint64, *vm.Action) {
+	if c.Args[1] != 0 {
+		return c.nullDynptr(c.Args[2], uapi.EINVAL)
+	}
+	p := ctx.Packet
+	return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: c.Args[0], size: uint32(p.Data() - p.Meta()), kind: dynptrMeta})
+}
+
+// dynptrFromFile must be followed by a discard even when it failed.
+func dynptrFromFile(c *Call) (uint64, *vm.Action) {
+	file := c.Kernel.ObjectAt(c.Args[0])
+	if file == nil || file.TypeName() != "file" {
+		return 0, badArg("bpf_dynptr_from_file of %#x, which is no file", c.Args[0])
+	}
+	c.Run.Held.Take(held.Reference, c.Args[2], "file dynptr")
+	if uint32(c.Args[1]) != 0 {
+		return c.nullDynptr(c.Args[2], uapi.EINVAL)
+	}
+	return 0, putDynptr(&c.guest, c.Args[2], dynptr{data: c.Args[0], kind: dynptrFile, rdonly: true})
+}
+
+func dynptrFileDiscard(c *Call) (uint64, *vm.Action) {
+	if f := c.give("bpf_dynptr_file_discard", held.Reference, c.Args[0]); f != nil {
+		return 0, f
+	}
+	return 0, putDynptr(&c.guest, c.Args[0], dynptr{})
 }
 
 func dynptrClone(c *Call, d dynptr) (uint64, *vm.Action) {

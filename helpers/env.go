@@ -78,7 +78,7 @@ func (e *Env) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 // back the object of a kptr. It fits [maps.Env.FreeField].
 func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 	switch s.Kind {
-	case maps.Timer, maps.Workqueue:
+	case maps.Timer, maps.Workqueue, maps.TaskWork:
 		e.Timers.Drop(addr)
 	case maps.Kptr, maps.KptrPercpu:
 		if p, f := e.Mem.Load(addr, 8); f == nil && p != 0 {

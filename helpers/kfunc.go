@@ -68,7 +68,8 @@ var basicKfuncs = []kfuncRow{
 
 // kfuncs are the topic tables together.
 var kfuncs = slices.Concat(basicKfuncs, workKfuncs, dynptrKfuncs, stringKfuncs, objectKfuncs, cpumaskKfuncs, localKfuncs, treeKfuncs, percpuKfuncs, irqKfuncs,
-	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs)
+	bitsKfuncs, serviceKfuncs, xdpKfuncs, sockAddrKfuncs, objectIterKfuncs, vmaIterKfuncs, sessionKfuncs, congestionKfuncs, taskWorkKfuncs,
+	dynptrCopyKfuncs, streamKfuncs)
 
 var kfuncByName = func() map[string]*Kfunc {
 	m := make(map[string]*Kfunc, len(kfuncs))

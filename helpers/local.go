@@ -29,6 +29,11 @@ var localKfuncs = []kfuncRow{
 	{Name: "bpf_list_pop_back", Wide: true, Args: []proto.Arg{argObject}, Do: listPop(false)},
 	{Name: "bpf_list_front", Wide: true, Args: []proto.Arg{argObject}, Do: listPeek(true)},
 	{Name: "bpf_list_back", Wide: true, Args: []proto.Arg{argObject}, Do: listPeek(false)},
+	{Name: "bpf_list_add", Args: []proto.Arg{argObject, argObject, argObject}, Do: listAdd},
+	{Name: "bpf_list_del", Wide: true, Args: []proto.Arg{argObject, argObject}, Do: listDel},
+	{Name: "bpf_list_empty", Args: []proto.Arg{argObject}, Do: listEmpty},
+	{Name: "bpf_list_is_first", Args: []proto.Arg{argObject, argObject}, Do: listIsEnd(true)},
+	{Name: "bpf_list_is_last", Args: []proto.Arg{argObject, argObject}, Do: listIsEnd(false)},
 }
 
 // objNew allocates a zeroed object of a struct of the program's own BTF.
@@ -136,4 +141,58 @@ func listPop(front bool) Impl {
 
 func listPeek(front bool) Impl {
 	return func(c *Call) (uint64, *vm.Action) { return c.heap.ListEnd(c.Args[0], front) }
+}
+
+// isIn reports whether a node is in the list of a head.
+func (c *Call) isIn(head, node uint64) (bool, *vm.Action) {
+	if _, f := c.heap.Base(node); f != nil {
+		return false, f
+	}
+	owner, f := c.guest.ReadU64(node + owned.ListOwner)
+	return owner == head, f
+}
+
+// listAdd puts a node after another of the list. The node is dropped, as by a push that fails, when the other one is not in this list.
+func listAdd(c *Call) (uint64, *vm.Action) {
+	head, node, prev := c.Args[0], c.Args[1], c.Args[2]
+	in, f := c.isIn(head, prev)
+	if f != nil {
+		return 0, f
+	}
+	if errno, f := c.own("bpf_list_add", node, owned.ListOwner); errno != 0 || f != nil {
+		return errnoRet(errno), f
+	}
+	if !in {
+		base, f := c.heap.Base(node)
+		if f == nil {
+			c.heap.Drop(base)
+		}
+		return errnoRet(uapi.EINVAL), f
+	}
+	return 0, c.heap.InsertList(head, node, prev)
+}
+
+// listDel returns NULL for a node that is not in this list.
+func listDel(c *Call) (uint64, *vm.Action) {
+	head, node := c.Args[0], c.Args[1]
+	if in, f := c.isIn(head, node); f != nil || !in {
+		return 0, f
+	}
+	return c.handOut(node, func() *vm.Action { return c.heap.Unlink(head, node) })
+}
+
+func listEmpty(c *Call) (uint64, *vm.Action) {
+	first, f := c.heap.ListEnd(c.Args[0], true)
+	return boolRet(first == 0), f
+}
+
+func listIsEnd(front bool) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		in, f := c.isIn(c.Args[0], c.Args[1])
+		if f != nil || !in {
+			return 0, f
+		}
+		end, f := c.heap.ListEnd(c.Args[0], front)
+		return boolRet(end == c.Args[1]), f
+	}
 }

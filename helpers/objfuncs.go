@@ -144,10 +144,13 @@ func resSpinLock(c *Call) (uint64, *vm.Action) {
 
 // copyFromUserStr copies a string and returns its length with the NUL. Unlike the probe helpers it can be asked to zero
 // what is behind it (flag 1, BPF_F_PAD_ZEROS).
-func copyFromUserStr(c *Call) (uint64, *vm.Action) {
+func copyFromUserStr(c *Call) (uint64, *vm.Action) { return c.copyUserStr(c.Args[3]) }
+
+// copyUserStr copies a string of user memory at the third argument to the buffer of the first two.
+func (c *Call) copyUserStr(flags uint64) (uint64, *vm.Action) {
 	const pad = 1
 	size := c.Args[1] & 0xffffffff
-	if c.Args[3]&^uint64(pad) != 0 {
+	if flags&^uint64(pad) != 0 {
 		return errnoRet(uapi.EINVAL), nil
 	}
 	if size == 0 {
@@ -162,7 +165,7 @@ func copyFromUserStr(c *Call) (uint64, *vm.Action) {
 	case errno != 0:
 		clear(buf)
 		return errnoRet(errno), c.guest.Write(c.Args[0], buf)
-	case c.Args[3] == pad:
+	case flags == pad:
 		clear(buf[n:])
 		return uint64(n), c.guest.Write(c.Args[0], buf)
 	}

@@ -1,8 +1,9 @@
 package helpers
 
 import (
+	"strings"
+
 	"github.com/bpfrun/bpfrun/btf"
-	"github.com/bpfrun/bpfrun/helpers/guest"
 	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/maps"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -28,13 +29,30 @@ var serviceKfuncs = []kfuncRow{
 	{Name: "bpf_crypto_ctx_create", Wide: true, Args: []proto.Arg{argMem, argSize, argInt}, Do: cryptoCreate, Note: "no algorithm is loaded: NULL and -EOPNOTSUPP"},
 	{Name: "bpf_crypto_ctx_acquire", Wide: true, Args: []proto.Arg{argObject}, Do: acquire},
 	{Name: "bpf_crypto_ctx_release", Args: []proto.Arg{argObject}, Do: releaseObject},
+	{Name: "bpf_crypto_encrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt, Note: "no algorithm is loaded: no program has a context for it"},
+	{Name: "bpf_crypto_decrypt", Args: []proto.Arg{argObject, argDynptr, argDynptr, argDynptr}, Do: cryptoCrypt, Note: "no algorithm is loaded: no program has a context for it"},
+	{Name: "bpf_verify_pkcs7_signature", Args: []proto.Arg{argDynptr, argDynptr, argObject}, Do: verifySignature, Note: "there are no keys: no program has a keyring for it"},
+	{Name: "bpf_remove_dentry_xattr", Args: []proto.Arg{argObject, argPtr}, Do: removeXattr, Note: "files have no attributes: -ENODATA"},
+	{Name: "bpf_real_data_inode", Wide: true, Args: []proto.Arg{argObject}, Do: realDataInode, Note: "no file is on an overlay"},
+	{Name: "cgroup_rstat_updated", Args: []proto.Arg{argObject, argAny}, Do: rstat, Note: rstatNote},
+	{Name: "cgroup_rstat_flush", Args: []proto.Arg{argObject}, Do: rstat, Note: rstatNote},
+	{Name: "css_rstat_updated", Args: []proto.Arg{argObject, argAny}, Do: rstat, Note: rstatNote},
+	{Name: "css_rstat_flush", Args: []proto.Arg{argObject}, Do: rstat, Note: rstatNote},
+	{Name: "bpf_iter_kmem_cache_new", Args: []proto.Arg{argIter}, Do: iterEmptyNew, Note: noCaches},
+	{Name: "bpf_iter_kmem_cache_next", Wide: true, Args: []proto.Arg{argIter}, Do: none, Note: noCaches},
+	{Name: "bpf_iter_kmem_cache_destroy", Args: []proto.Arg{argIter}, Do: nothing},
+	{Name: "bpf_get_kmem_cache", Wide: true, Args: []proto.Arg{argAny}, Do: none, Note: noCaches},
+	{Name: "bpf_iter_dmabuf_new", Args: []proto.Arg{argIter}, Do: iterEmptyNew, Note: noBuffers},
+	{Name: "bpf_iter_dmabuf_next", Wide: true, Args: []proto.Arg{argIter}, Do: none, Note: noBuffers},
+	{Name: "bpf_iter_dmabuf_destroy", Args: []proto.Arg{argIter}, Do: nothing},
+	{Name: "bpf_xdp_get_xfrm_state", Wide: true, Args: []proto.Arg{argCtx, argMem, argSize}, Do: xdpXfrmState, Note: "no security association is set up: NULL and -ENOENT"},
+	{Name: "bpf_xdp_xfrm_state_release", Args: []proto.Arg{argObject}, Do: releaseObject},
+	{Name: "bpf_sock_ops_enable_tx_tstamp", Args: []proto.Arg{argObject, argAny}, Do: sockOpsTxTimestamp},
+	{Name: "bpf_skb_get_hash", Args: []proto.Arg{argObject}, Do: skbGetHash},
 	{Name: "bpf_get_file_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "files have no attributes: -ENODATA"},
 	{Name: "bpf_get_dentry_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "files have no attributes: -ENODATA"},
 	{Name: "bpf_cgroup_read_xattr", Args: []proto.Arg{argObject, argPtr, argDynptr}, Do: answer(uapi.ENODATA), Note: "cgroups have no attributes: -ENODATA"},
 	{Name: "bpf_get_fsverity_digest", Args: []proto.Arg{argObject, argDynptr}, Do: answer(uapi.ENODATA), Note: "no file has a digest: -ENODATA"},
-	{Name: "bpf_probe_read_kernel_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe((*guest.Prober).Kernel)},
-	{Name: "bpf_probe_read_user_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe((*guest.Prober).User)},
-	{Name: "bpf_copy_from_user_dynptr", Args: []proto.Arg{argDynptr, argAny, argAny, argPtr}, Do: dynptrProbe((*guest.Prober).User)},
 }
 
 // answer always gives that errno.
@@ -102,24 +120,99 @@ func cryptoCreate(c *Call) (uint64, *vm.Action) {
 	return 0, c.guest.WriteU32(c.Args[2], uint32(errnoRet(uapi.EOPNOTSUPP)))
 }
 
-// dynptrProbe copies memory that may not be there into a dynptr; what could not be read is zero.
-func dynptrProbe(s guest.Space) Impl {
-	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
-		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
-		switch {
-		case d.data == 0 || !d.inside(off, n):
-			return errnoRet(uapi.E2BIG), nil
-		case d.rdonly:
-			return errnoRet(uapi.EINVAL), nil
-		}
-		data := make([]byte, n)
-		errno, f := s(&c.probe, c.Args[3], data)
-		if f != nil {
-			return 0, f
-		}
-		if errno != 0 {
-			clear(data)
-		}
-		return errnoRet(errno), c.dynptrStore(d, off, data)
-	})
+// Notes of what the simulated kernel has none of.
+const (
+	noCaches  = "the list of slab caches is empty"
+	noBuffers = "there are no DMA buffers"
+	rstatNote = "counts are exact at all times: there is nothing to flush, and flushers are not called"
+)
+
+func nothing(*Call) (uint64, *vm.Action) { return 0, nil }
+
+// iterEmptyNew starts a walk over nothing.
+func iterEmptyNew(c *Call) (uint64, *vm.Action) { return 0, c.guest.WriteU64(c.Args[0], 0) }
+
+// cryptoCrypt cannot be reached with a context, because none can be created.
+func cryptoCrypt(c *Call) (uint64, *vm.Action) {
+	return 0, badArg("%#x is no bpf_crypto_ctx: no algorithm is loaded that one could be created for", c.Args[0])
+}
+
+// verifySignature cannot be reached with a keyring, because none is found.
+func verifySignature(c *Call) (uint64, *vm.Action) {
+	return 0, badArg("%#x is no bpf_key: there are no keys", c.Args[2])
+}
+
+// removeXattr lets programs touch attributes of their own name space only (fs/bpf_fs_kfuncs.c bpf_xattr_write_permission).
+func removeXattr(c *Call) (uint64, *vm.Action) {
+	name, f := c.constString(c.Args[1])
+	switch {
+	case f != nil:
+		return 0, f
+	case !strings.HasPrefix(name, "security.bpf."):
+		return errnoRet(uapi.EPERM), nil
+	}
+	return errnoRet(uapi.ENODATA), nil
+}
+
+func realDataInode(c *Call) (uint64, *vm.Action) {
+	file := c.Kernel.ObjectAt(c.Args[0])
+	if file == nil {
+		return 0, badArg("bpf_real_data_inode of %#x, which is no file", c.Args[0])
+	}
+	inode, err := file.Pointee("f_inode")
+	if err != nil || inode == nil {
+		return 0, nil
+	}
+	return inode.Addr(), nil
+}
+
+// rstat is a call for the statistics of a cgroup, which must be one.
+func rstat(c *Call) (uint64, *vm.Action) {
+	if c.Kernel.ObjectAt(c.Args[0]) == nil {
+		return 0, badArg("%#x is no cgroup", c.Args[0])
+	}
+	return 0, nil
+}
+
+// xdpXfrmState looks for a security association (net/xfrm/xfrm_state_bpf.c). struct bpf_xfrm_state_opts begins with the errno and the
+// id of a network namespace.
+func xdpXfrmState(c *Call) (uint64, *vm.Action) {
+	const size, currentNetns = 36, -1
+	opts := c.In(1)
+	if len(opts) < 4 {
+		return 0, nil
+	}
+	errno := uapi.ENOENT
+	if len(opts) != size {
+		errno = uapi.EINVAL
+	} else if id := int32(c.guest.Order().Uint32(opts[4:])); id < currentNetns {
+		errno = uapi.EINVAL
+	} else if id >= 0 {
+		errno = uapi.ENONET
+	}
+	return 0, c.guest.WriteU32(c.Args[1], uint32(errnoRet(errno)))
+}
+
+// sockOpsTxTimestamp asks for time stamps of a packet that is about to be sent.
+func sockOpsTxTimestamp(c *Call) (uint64, *vm.Action) {
+	const sendmsg = 17 // BPF_SOCK_OPS_TSTAMP_SENDMSG_CB
+	ctx, f := c.sockOps(c.Args[0])
+	switch {
+	case f != nil:
+		return 0, f
+	case sockOp(ctx) != sendmsg:
+		return errnoRet(uapi.EOPNOTSUPP), nil
+	case c.Args[1] != 0:
+		return errnoRet(uapi.EINVAL), nil
+	}
+	return 0, nil
+}
+
+// skbGetHash is the hash of the packet's flow.
+func skbGetHash(c *Call) (uint64, *vm.Action) {
+	ctx, f := c.packetOf(c.Args[0])
+	if f != nil {
+		return 0, f
+	}
+	return uint64(c.Kernel.FlowHash(ctx.Packet.Whole())), nil
 }

@@ -215,3 +215,13 @@ func TestCorpus(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusalTags: the tag of programs that have to be refused, without and with the number of Linux 7.2.
+func TestRefusalTags(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"comment:test_expect_failure": true, "comment:12:test_expect_failure": true, "comment:test_expect_failure_unpriv": false,
+		"comment:3:test_expect_msg=test_expect_failure": false, "comment:x:test_expect_failure": false, "test_expect_failure": false, "": false,
+	} {
+		assert.Equal(t, want, isRefusalTag(tag), tag)
+	}
+}

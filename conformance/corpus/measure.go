@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/kernel"
@@ -84,8 +85,20 @@ func (p *Program) sound() bool {
 	return false
 }
 
-// refusalTag is the declaration tag of programs that a kernel has to refuse (tools/testing/selftests/bpf, __failure).
-const refusalTag = "comment:test_expect_failure"
+// refusalTag is what the declaration tag of programs that a kernel has to refuse ends with (tools/testing/selftests/bpf, __failure):
+// "comment:test_expect_failure", with a number between the two from Linux 7.2 on.
+const (
+	tagComment = "comment:"
+	refusalTag = "test_expect_failure"
+)
+
+func isRefusalTag(tag string) bool {
+	rest, ok := strings.CutPrefix(tag, tagComment)
+	if number, text, numbered := strings.Cut(rest, ":"); numbered && strings.Trim(number, "0123456789") == "" {
+		rest = text
+	}
+	return ok && rest == refusalTag
+}
 
 // refusals are the functions of an object with that tag.
 func refusals(spec *btf.Spec) map[btf.ID]bool {
@@ -97,7 +110,7 @@ func refusals(spec *btf.Spec) map[btf.ID]bool {
 		if spec.Kind(id) != btf.KindDeclTag {
 			continue
 		}
-		if t, err := spec.Type(id); err == nil && t.Name == refusalTag {
+		if t, err := spec.Type(id); err == nil && isRefusalTag(t.Name) {
 			out[t.Ref] = true
 		}
 	}

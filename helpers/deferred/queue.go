@@ -111,6 +111,13 @@ func (q *Queue) Cancel(addr uint64) *vm.Action {
 	return q.set(addr, i)
 }
 
+// Disarm keeps an item from firing, and its callback for the next start.
+func (q *Queue) Disarm(addr uint64) *vm.Action {
+	i := q.items[addr]
+	i.Armed = false
+	return q.set(addr, i)
+}
+
 // Drop forgets the item of a map element that goes away.
 func (q *Queue) Drop(addr uint64) { delete(q.items, addr) }
 

@@ -28,6 +28,15 @@ func (h *Heap) PushList(head, node uint64, front bool) *vm.Action {
 	return h.link(head, node, other, 0)
 }
 
+// InsertList puts a node after another one of the head.
+func (h *Heap) InsertList(head, node, prev uint64) *vm.Action {
+	next, f := h.guest.ReadU64(prev + linkNext)
+	if f != nil {
+		return f
+	}
+	return h.link(head, node, prev, next)
+}
+
 // ListEnd returns the first or the last node of a head, 0 when it is empty.
 func (h *Heap) ListEnd(head uint64, front bool) (uint64, *vm.Action) {
 	if front {

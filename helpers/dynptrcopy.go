@@ -1,0 +1,83 @@
+package helpers
+
+import (
+	"github.com/bpfrun/bpfrun/helpers/guest"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/uapi"
+	"github.com/bpfrun/bpfrun/vm"
+)
+
+// Memory that may not be there, copied into dynptrs (kernel/trace/bpf_trace.c __bpf_dynptr_copy, __bpf_dynptr_copy_str).
+var dynptrCopyKfuncs = []kfuncRow{
+	{Name: "bpf_probe_read_kernel_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).Kernel)},
+	{Name: "bpf_probe_read_user_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).User)},
+	{Name: "bpf_copy_from_user_dynptr", Args: dynptrSource, Do: dynptrProbe((*guest.Prober).User)},
+	{Name: "bpf_copy_from_user_task_dynptr", Args: dynptrTaskSource, Do: ofTask(dynptrProbe((*guest.Prober).User)), Note: sharedUser},
+	{Name: "bpf_probe_read_kernel_str_dynptr", Args: dynptrSource, Do: dynptrProbeStr((*guest.Prober).Kernel)},
+	{Name: "bpf_probe_read_user_str_dynptr", Args: dynptrSource, Do: dynptrProbeStr((*guest.Prober).User)},
+	{Name: "bpf_copy_from_user_str_dynptr", Args: dynptrSource, Do: dynptrProbeStr((*guest.Prober).User)},
+	{Name: "bpf_copy_from_user_task_str_dynptr", Args: dynptrTaskSource, Do: ofTask(dynptrProbeStr((*guest.Prober).User)), Note: sharedUser},
+}
+
+const sharedUser = "every task shares the simulated user memory"
+
+var (
+	dynptrSource     = []proto.Arg{argDynptr, argAny, argAny, argPtr}
+	dynptrTaskSource = []proto.Arg{argDynptr, argAny, argAny, argPtr, argObject}
+)
+
+// ofTask requires a task in the fifth argument.
+func ofTask(do Impl) Impl {
+	return func(c *Call) (uint64, *vm.Action) {
+		if _, f := c.taskAt(c.Args[4]); f != nil {
+			return 0, f
+		}
+		return do(c)
+	}
+}
+
+// copyRange judges the range of a dynptr that memory is copied to.
+func (d dynptr) copyRange(off, n uint64) uapi.Errno {
+	switch {
+	case d.data == 0 || !d.inside(off, n):
+		return uapi.E2BIG
+	case d.rdonly:
+		return uapi.EINVAL
+	}
+	return 0
+}
+
+// dynptrProbe copies memory into a dynptr; what could not be read is zero.
+func dynptrProbe(s guest.Space) Impl {
+	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
+		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
+		if errno := d.copyRange(off, n); errno != 0 {
+			return errnoRet(errno), nil
+		}
+		data := make([]byte, n)
+		errno, f := s(&c.probe, c.Args[3], data)
+		if f != nil {
+			return 0, f
+		}
+		if errno != 0 {
+			clear(data)
+		}
+		return errnoRet(errno), c.dynptrStore(d, off, data)
+	})
+}
+
+// dynptrProbeStr copies a string with its NUL and returns how many bytes that were. The string is cut where the range ends, and still gets a NUL.
+func dynptrProbeStr(s guest.Space) Impl {
+	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {
+		off, n := c.Args[1]&0xffffffff, c.Args[2]&0xffffffff
+		if errno := d.copyRange(off, n); errno != 0 || n == 0 {
+			return errnoRet(errno), nil
+		}
+		buf := make([]byte, n)
+		got, errno, f := c.probe.String(s, c.Args[3], buf)
+		if errno != 0 || f != nil {
+			return errnoRet(errno), f
+		}
+		return uint64(got), c.dynptrStore(d, off, buf[:got])
+	})
+}
