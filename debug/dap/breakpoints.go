@@ -3,80 +3,13 @@ package dap
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/go-dap"
 
 	"github.com/bpfrun/bpfrun/debug"
 )
-
-// maxPoints bounds the breakpoints of a kind.
-const maxPoints = 10000
-
-// point is a breakpoint that the client asked for.
-type point struct {
-	id     int    // the client's number
-	in     int    // the session's, 0 when it could not be made
-	reason string // of its stops
-}
-
-// points are the breakpoints of a client, by what it sets at once, and what they were asked for with, to be made again.
-type points struct {
-	next  int
-	lines map[string][]point // by source file
-	funcs []point
-	insns []point
-	data  []point
-
-	askedLines map[string]dap.SetBreakpointsArguments
-	askedFuncs []dap.FunctionBreakpoint
-	askedInsns []dap.InstructionBreakpoint
-	askedData  []dap.DataBreakpoint
-}
-
-// hit returns the client's numbers of what stopped the program, and the reason of the first.
-func (p *points) hit(st *debug.Stop) (ids []int, reason string) {
-	reason = "breakpoint"
-	find := func(in int) {
-		for _, list := range p.all() {
-			for _, x := range list {
-				if x.in == in {
-					if ids = append(ids, x.id); len(ids) == 1 {
-						reason = x.reason
-					}
-				}
-			}
-		}
-	}
-	for _, b := range st.Breakpoints {
-		find(b.ID)
-	}
-	for _, w := range st.Watches {
-		find(w.Watch.ID)
-	}
-	return ids, reason
-}
-
-func (p *points) all() [][]point {
-	out := [][]point{p.funcs, p.insns, p.data}
-	for _, list := range p.lines {
-		out = append(out, list)
-	}
-	return out
-}
-
-// drop removes breakpoints from the session.
-func (c *conn) drop(list []point) {
-	for _, p := range list {
-		if p.in != 0 {
-			_ = c.s.Delete(p.in) // one that is gone already is gone
-		}
-	}
-}
 
 // asked is what a breakpoint was asked for with.
 type asked struct {
@@ -143,151 +76,43 @@ func (c *conn) qualify(b *debug.Breakpoint, a asked) error {
 	return nil
 }
 
-// hitCondition reads N, >= N, > N, == N, < N, <= N and % N.
-func hitCondition(text string) (func(hits int) bool, error) {
-	op, word := ">=", strings.TrimSpace(text)
-	for _, o := range []string{">=", "<=", "==", "=", ">", "<", "%"} {
-		if rest, ok := strings.CutPrefix(word, o); ok {
-			op, word = o, strings.TrimSpace(rest)
-			break
-		}
-	}
-	n, err := strconv.Atoi(word)
-	if err != nil || n < 1 {
-		return nil, fmt.Errorf("hit condition %q: want a number of hits, or one after ==, >, >=, <, <= or %%", text)
-	}
-	switch op {
-	case ">=":
-		return func(hits int) bool { return hits >= n }, nil
-	case ">":
-		return func(hits int) bool { return hits > n }, nil
-	case "<=":
-		return func(hits int) bool { return hits <= n }, nil
-	case "<":
-		return func(hits int) bool { return hits < n }, nil
-	case "%":
-		return func(hits int) bool { return hits%n == 0 }, nil
-	}
-	return func(hits int) bool { return hits == n }, nil
-}
-
-// piece is a part of a log message: a text, or an expression.
-type piece struct {
-	text string
-	expr bool
-}
-
-// splitLog cuts a log message into texts and the expressions in braces; \{ is a brace.
-func splitLog(msg string) ([]piece, error) {
-	var out []piece
-	var text strings.Builder
-	flush := func() {
-		if text.Len() > 0 {
-			out = append(out, piece{text: text.String()})
-			text.Reset()
-		}
-	}
-	for i := 0; i < len(msg); i++ {
-		switch {
-		case msg[i] == '\\' && i+1 < len(msg) && (msg[i+1] == '{' || msg[i+1] == '}'):
-			i++
-			text.WriteByte(msg[i])
-		case msg[i] == '{':
-			depth, end := 0, -1
-			for j := i; j < len(msg) && end < 0; j++ {
-				switch msg[j] {
-				case '{':
-					depth++
-				case '}':
-					if depth--; depth == 0 {
-						end = j
-					}
-				}
-			}
-			if end < 0 {
-				return nil, errors.New(`log message: a { without its } (\{ is a brace)`)
-			}
-			flush()
-			out = append(out, piece{strings.TrimSpace(msg[i+1 : end]), true})
-			i = end
-		default:
-			text.WriteByte(msg[i])
-		}
-	}
-	flush()
-	return out, nil
-}
-
-// logged writes a log message.
-func (c *conn) logged(b *debug.Breakpoint, pieces []piece) {
-	var text strings.Builder
-	for _, p := range pieces {
-		if !p.expr {
-			text.WriteString(p.text)
-			continue
-		}
-		v, err := c.s.Eval(p.text)
-		if err != nil {
-			fmt.Fprintf(&text, "<%v>", err)
-			continue
-		}
-		text.WriteString(c.s.ShortText(v, maxText))
-	}
-	out := &dap.OutputEvent{Event: event("output"), Body: dap.OutputEventBody{Category: "console", Output: text.String() + "\n"}}
-	if l, ok := c.s.LineAt(b.Places[0]); ok {
-		out.Body.Source, out.Body.Line = c.sourceOf(l.File), c.lineOut(l.Line)
-	}
-	c.send(out)
-}
-
-func tooMany(n int) error {
-	if n > maxPoints {
-		return fmt.Errorf("%d breakpoints, at most %d can be set at once", n, maxPoints)
-	}
-	return nil
-}
-
 func (c *conn) setBreakpoints(m *dap.SetBreakpointsRequest) error {
-	if err := tooMany(len(m.Arguments.Breakpoints)); err != nil {
-		return err
-	}
-	list := c.putLines(m.Arguments)
-	c.answer(m, &dap.SetBreakpointsResponse{Body: dap.SetBreakpointsResponseBody{Breakpoints: list}})
-	return nil
+	args := m.Arguments
+	return c.set(m, len(args.Breakpoints), func() []dap.Breakpoint { return c.putLines(args) }, func(list []dap.Breakpoint) dap.ResponseMessage {
+		return &dap.SetBreakpointsResponse{Body: dap.SetBreakpointsResponseBody{Breakpoints: list}}
+	})
 }
 
 func (c *conn) putLines(args dap.SetBreakpointsArguments) []dap.Breakpoint {
-	key := sourceKey(args.Source)
 	if c.points.lines == nil {
-		c.points.lines = map[string][]point{}
+		c.points.lines = map[string]*fileGroup{}
 	}
-	if c.points.askedLines == nil {
-		c.points.askedLines = map[string]dap.SetBreakpointsArguments{}
+	key := sourceKey(args.Source)
+	g := c.points.lines[key]
+	if g == nil {
+		g = &fileGroup{source: args.Source}
+		c.points.lines[key] = g
 	}
-	c.drop(c.points.lines[key])
-	delete(c.points.lines, key)
-	delete(c.points.askedLines, key)
-	if len(args.Breakpoints) > 0 {
-		c.points.askedLines[key] = args
+	if len(args.Breakpoints) == 0 {
+		delete(c.points.lines, key)
 	}
-	out := []dap.Breakpoint{}
-	file, err := c.fileOf(args.Source)
-	for _, b := range args.Breakpoints {
+	return g.put(c, args.Breakpoints, c.addLine(args.Source))
+}
+
+// addLine makes breakpoints in the lines of a file.
+func (c *conn) addLine(source dap.Source) func(b dap.SourceBreakpoint) (point, dap.Breakpoint) {
+	file, err := c.fileOf(source)
+	return func(b dap.SourceBreakpoint) (point, dap.Breakpoint) {
 		if err != nil {
 			p, x := c.refused(err)
 			x.Line = b.Line
-			c.points.lines[key] = append(c.points.lines[key], p)
-			out = append(out, x)
-			continue
+			return p, x
 		}
-		p, x := c.add(asked{
+		return c.add(asked{
 			location: fmt.Sprintf("%s:%d", file, b.Line+1-c.lineBase), cond: b.Condition, hits: b.HitCondition, log: b.LogMessage,
 			reason: "breakpoint",
 		})
-		c.points.lines[key] = append(c.points.lines[key], p)
-		out = append(out, x)
 	}
-	return out
 }
 
 func sourceKey(s dap.Source) string {
@@ -298,56 +123,33 @@ func sourceKey(s dap.Source) string {
 }
 
 func (c *conn) setFunctionBreakpoints(m *dap.SetFunctionBreakpointsRequest) error {
-	if err := tooMany(len(m.Arguments.Breakpoints)); err != nil {
-		return err
-	}
-	list := c.putFunctions(m.Arguments.Breakpoints)
-	c.answer(m, &dap.SetFunctionBreakpointsResponse{Body: dap.SetFunctionBreakpointsResponseBody{Breakpoints: list}})
-	return nil
+	want := m.Arguments.Breakpoints
+	return c.set(m, len(want), func() []dap.Breakpoint { return c.points.funcs.put(c, want, c.addFunction) }, func(list []dap.Breakpoint) dap.ResponseMessage {
+		return &dap.SetFunctionBreakpointsResponse{Body: dap.SetFunctionBreakpointsResponseBody{Breakpoints: list}}
+	})
 }
 
-func (c *conn) putFunctions(list []dap.FunctionBreakpoint) []dap.Breakpoint {
-	c.drop(c.points.funcs)
-	c.points.funcs, c.points.askedFuncs = nil, list
-	out := []dap.Breakpoint{}
-	for _, b := range list {
-		p, x := c.add(asked{location: b.Name, cond: b.Condition, hits: b.HitCondition, reason: "function breakpoint"})
-		c.points.funcs = append(c.points.funcs, p)
-		out = append(out, x)
-	}
-	return out
+func (c *conn) addFunction(b dap.FunctionBreakpoint) (point, dap.Breakpoint) {
+	return c.add(asked{location: b.Name, cond: b.Condition, hits: b.HitCondition, reason: "function breakpoint"})
 }
 
 func (c *conn) setInstructionBreakpoints(m *dap.SetInstructionBreakpointsRequest) error {
-	if err := tooMany(len(m.Arguments.Breakpoints)); err != nil {
-		return err
-	}
-	list := c.putInstructions(m.Arguments.Breakpoints)
-	c.answer(m, &dap.SetInstructionBreakpointsResponse{Body: dap.SetInstructionBreakpointsResponseBody{Breakpoints: list}})
-	return nil
+	want := m.Arguments.Breakpoints
+	return c.set(m, len(want), func() []dap.Breakpoint { return c.points.insns.put(c, want, c.addInstruction) }, func(list []dap.Breakpoint) dap.ResponseMessage {
+		return &dap.SetInstructionBreakpointsResponse{Body: dap.SetInstructionBreakpointsResponseBody{Breakpoints: list}}
+	})
 }
 
-func (c *conn) putInstructions(list []dap.InstructionBreakpoint) []dap.Breakpoint {
-	c.drop(c.points.insns)
-	c.points.insns, c.points.askedInsns = nil, list
-	out := []dap.Breakpoint{}
-	for _, b := range list {
-		at, err := c.placeOf(b.InstructionReference, b.Offset)
-		if err != nil {
-			p, x := c.refused(err)
-			c.points.insns = append(c.points.insns, p)
-			out = append(out, x)
-			continue
-		}
-		name, off := at.Prog.Name, at.PC
-		if f, ok := at.Func(); ok {
-			name, off = f.Name, at.PC-f.Start
-		}
-		p, x := c.add(asked{location: fmt.Sprintf("%s+%d", name, off), cond: b.Condition, hits: b.HitCondition, reason: "instruction breakpoint"})
-		c.points.insns = append(c.points.insns, p)
-		out = append(out, x)
+func (c *conn) addInstruction(b dap.InstructionBreakpoint) (point, dap.Breakpoint) {
+	at, err := c.placeOf(b.InstructionReference, b.Offset)
+	if err != nil {
+		return c.refused(err)
 	}
-	return out
+	name, off := at.Prog.Name, at.PC
+	if f, ok := at.Func(); ok {
+		name, off = f.Name, at.PC-f.Start
+	}
+	return c.add(asked{location: fmt.Sprintf("%s+%d", name, off), cond: b.Condition, hits: b.HitCondition, reason: "instruction breakpoint"})
 }
 
 func (c *conn) setExceptionBreakpoints(m *dap.SetExceptionBreakpointsRequest) error {
@@ -400,35 +202,23 @@ func (c *conn) dataBreakpointInfo(m *dap.DataBreakpointInfoRequest) error {
 }
 
 func (c *conn) setDataBreakpoints(m *dap.SetDataBreakpointsRequest) error {
-	if err := tooMany(len(m.Arguments.Breakpoints)); err != nil {
-		return err
-	}
-	list := c.putData(m.Arguments.Breakpoints)
-	c.answer(m, &dap.SetDataBreakpointsResponse{Body: dap.SetDataBreakpointsResponseBody{Breakpoints: list}})
-	return nil
+	want := m.Arguments.Breakpoints
+	return c.set(m, len(want), func() []dap.Breakpoint { return c.points.data.put(c, want, c.addData) }, func(list []dap.Breakpoint) dap.ResponseMessage {
+		return &dap.SetDataBreakpointsResponse{Body: dap.SetDataBreakpointsResponseBody{Breakpoints: list}}
+	})
 }
 
-func (c *conn) putData(list []dap.DataBreakpoint) []dap.Breakpoint {
-	c.drop(c.points.data)
-	c.points.data, c.points.askedData = nil, list
-	out := []dap.Breakpoint{}
-	for _, b := range list {
-		c.points.next++
-		p := point{id: c.points.next, reason: "data breakpoint"}
-		w, err := c.watch(b)
-		x := dap.Breakpoint{Id: p.id, Verified: err == nil}
-		if err != nil {
-			x.Message = err.Error()
-		} else {
-			p.in = w.ID
-			if w.Soft() {
-				x.Message = "evaluated after every instruction"
-			}
-		}
-		c.points.data = append(c.points.data, p)
-		out = append(out, x)
+func (c *conn) addData(b dap.DataBreakpoint) (point, dap.Breakpoint) {
+	w, err := c.watch(b)
+	if err != nil {
+		return c.refused(err)
 	}
-	return out
+	c.points.next++
+	x := dap.Breakpoint{Id: c.points.next, Verified: true}
+	if w.Soft() {
+		x.Message = "evaluated after every instruction"
+	}
+	return point{id: x.Id, in: w.ID, reason: "data breakpoint"}, x
 }
 
 func (c *conn) watch(b dap.DataBreakpoint) (*debug.Watch, error) {
@@ -489,26 +279,3 @@ func (c *conn) breakpointLocations(m *dap.BreakpointLocationsRequest) error {
 
 // maxLine bounds line numbers.
 const maxLine = 1 << 24
-
-// reinstall makes the breakpoints again in another session, with the numbers they had, and tells what became of them.
-func (c *conn) reinstall() {
-	p := &c.points
-	was := *p
-	p.lines, p.funcs, p.insns, p.data = nil, nil, nil, nil // those of a session that is gone
-	tell := func(old, now []point, list []dap.Breakpoint) {
-		for i := range min(len(old), len(now), len(list)) {
-			now[i].id, list[i].Id = old[i].id, old[i].id
-			c.send(&dap.BreakpointEvent{Event: event("breakpoint"), Body: dap.BreakpointEventBody{Reason: "changed", Breakpoint: list[i]}})
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(was.askedLines)) {
-		list := c.putLines(was.askedLines[key])
-		tell(was.lines[key], p.lines[key], list)
-	}
-	list := c.putFunctions(was.askedFuncs)
-	tell(was.funcs, p.funcs, list)
-	list = c.putInstructions(was.askedInsns)
-	tell(was.insns, p.insns, list)
-	list = c.putData(was.askedData)
-	tell(was.data, p.data, list)
-}
