@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/debug/expr"
@@ -114,7 +115,7 @@ func (na *namer) contextOrigin(addr uint64) string {
 		}
 	}
 	if t, err := na.FindType("struct", c.Type); err == nil {
-		if path := expr.FieldAt(t, off); path != "" {
+		if path, _, _ := t.Spec.FieldAt(t.ID, uint32(min(off, math.MaxUint32)), 1); path != "" {
 			text := fmt.Sprintf("context field %s.%s", c.Type, path)
 			for _, a := range c.Args {
 				if a.Name != "" && a.Value != 0 && c.Type == "pt_regs" {

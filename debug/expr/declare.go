@@ -7,38 +7,6 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// FieldAt names the innermost member at an offset of a struct, "" when there is none.
-func FieldAt(t Type, off uint64) string {
-	const deepest = 8
-	path := ""
-	for range deepest {
-		b := t.base()
-		if t.Ptr > 0 || t.Elems > 0 || !b.Kind.IsComposite() {
-			return path
-		}
-		found := false
-		for i := range b.Members {
-			m := &b.Members[i]
-			bit, _ := t.Spec.MemberBits(b, m)
-			size, err := t.Spec.Sizeof(m.Type)
-			if lo := uint64(bit / 8); err == nil && off >= lo && off-lo < uint64(size) {
-				if m.Name != "" {
-					if path != "" {
-						path += "."
-					}
-					path += m.Name
-				}
-				t, off, found = Type{Spec: t.Spec, ID: m.Type}, off-lo, true
-				break
-			}
-		}
-		if !found {
-			return path
-		}
-	}
-	return path
-}
-
 // Declare writes out a struct, union or enum; other types are their names.
 func (ty *Types) Declare(t Type) string {
 	b := t.base()

@@ -1,12 +1,6 @@
 package scopes
 
-import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-
-	"github.com/bpfrun/bpfrun/internal/endian"
-)
+import "errors"
 
 // Operations of location expressions (DWARF 5 section 7.7.1).
 const (
@@ -88,7 +82,7 @@ var errOptimizedOut = errors.New("optimized out here")
 // ErrUnreadable is a location that is damaged or unknown.
 var ErrUnreadable = errors.New("its location cannot be read")
 
-// leb reads a variable-length number.
+// uleb reads an unsigned number of variable length.
 func uleb(b []byte) (uint64, []byte, error) {
 	var v uint64
 	for i, shift := 0, 0; i < len(b) && shift < 64; i, shift = i+1, shift+7 {
@@ -113,190 +107,6 @@ func sleb(b []byte) (int64, []byte, error) {
 		}
 	}
 	return 0, nil, ErrUnreadable
-}
-
-// Locate evaluates a location expression.
-func Locate(expr []byte, order binary.ByteOrder, m State) (Where, error) {
-	if len(expr) == 0 {
-		return Where{}, errOptimizedOut
-	}
-	var stack []uint64
-	push := func(v uint64) { stack = append(stack, v) }
-	pop := func() uint64 {
-		if len(stack) == 0 {
-			return 0
-		}
-		v := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		return v
-	}
-	result := Where{Kind: InMemory}
-	var from *int
-	for b := expr; len(b) > 0; {
-		op := b[0]
-		b = b[1:]
-		var err error
-		var u uint64
-		var i int64
-		switch {
-		case op >= opLit0 && op <= opLit0+lastLitOrReg:
-			push(uint64(op - opLit0))
-		case op >= opReg0 && op <= opReg0+lastLitOrReg:
-			result = Where{Kind: InRegister, Reg: int(op - opReg0)}
-		case op == opRegx:
-			u, b, err = uleb(b)
-			result = Where{Kind: InRegister, Reg: int(u & 0xff)}
-		case op >= opBreg0 && op <= opBreg0+lastLitOrReg:
-			if i, b, err = sleb(b); err == nil {
-				base := m.Reg
-				if int(op-opBreg0) == framePointer && i >= 0 {
-					base = func(int) (uint64, error) { return m.Frame() } // clang's rule, as for opFbreg
-				}
-				if u, err = base(int(op - opBreg0)); err == nil {
-					push(u + uint64(i))
-					reg := int(op - opBreg0)
-					from = &reg
-				}
-			}
-		case op == opFbreg:
-			if i, b, err = sleb(b); err == nil {
-				base := m.Frame
-				if i < 0 {
-					base = func() (uint64, error) { return m.Reg(framePointer) }
-				}
-				if u, err = base(); err == nil {
-					push(u + uint64(i))
-				}
-			}
-		case op >= opConst1u && op <= opConst8s:
-			n := 1 << ((op - opConst1u) / 2)
-			if len(b) < n {
-				return result, ErrUnreadable
-			}
-			u = endian.Uint(order, b[:n])
-			if op&1 != 0 { // the signed ones are odd
-				u = uint64(int64(u<<(64-8*n)) >> (64 - 8*n))
-			}
-			push(u)
-			b = b[n:]
-		case op == opConstu:
-			u, b, err = uleb(b)
-			push(u)
-		case op == opConsts:
-			i, b, err = sleb(b)
-			push(uint64(i))
-		case op == opPlusUconst:
-			u, b, err = uleb(b)
-			push(pop() + u)
-		case op == opDeref:
-			if u, err = m.Read(pop(), 8); err == nil {
-				push(u)
-			}
-		case op == opDerefSize:
-			if len(b) == 0 || b[0] == 0 || b[0] > 8 {
-				return result, ErrUnreadable
-			}
-			if u, err = m.Read(pop(), int(b[0])); err == nil {
-				push(u)
-			}
-			b = b[1:]
-		case op == opStackValue:
-			result = Where{Kind: Computed, Value: pop(), From: from}
-			push(result.Value)
-		case op == opImplicit:
-			if u, b, err = uleb(b); err == nil {
-				if u > uint64(len(b)) {
-					return result, ErrUnreadable
-				}
-				result = Where{Kind: Computed, Bytes: b[:u]}
-				b = b[u:]
-			}
-		case op == opConvert: // the value keeps its bits
-			_, b, err = uleb(b)
-		case op == opEntryValue || op == opGNUEntry:
-			return result, fmt.Errorf("%w: it was in a register when the function was called", errOptimizedOut)
-		case op == opPiece:
-			return result, fmt.Errorf("%w as a whole: it is split into parts", errOptimizedOut)
-		default:
-			if !arithmetic(op, &stack) {
-				return result, fmt.Errorf("%w: operation %#x is not known", ErrUnreadable, op)
-			}
-		}
-		if err != nil {
-			return result, err
-		}
-	}
-	if result.Kind == InMemory {
-		if len(stack) == 0 {
-			return result, ErrUnreadable
-		}
-		result.Addr = pop()
-	}
-	return result, nil
-}
-
-// arithmetic does the operations that only work on the stack; ok is false for others.
-func arithmetic(op byte, stack *[]uint64) (ok bool) {
-	s := *stack
-	n := len(s)
-	need := 2
-	switch op {
-	case opNeg, opNot, opDup, opDrop:
-		need = 1
-	}
-	if n < need {
-		return false
-	}
-	top := s[n-1]
-	switch op {
-	case opNeg:
-		s[n-1] = -top
-		return true
-	case opNot:
-		s[n-1] = ^top
-		return true
-	case opDup:
-		*stack = append(s, top)
-		return true
-	case opDrop:
-		*stack = s[:n-1]
-		return true
-	case opSwap:
-		s[n-1], s[n-2] = s[n-2], s[n-1]
-		return true
-	}
-	a := s[n-2]
-	var v uint64
-	switch op {
-	case opAnd:
-		v = a & top
-	case opOr:
-		v = a | top
-	case opXor:
-		v = a ^ top
-	case opPlus:
-		v = a + top
-	case opMinus:
-		v = a - top
-	case opMul:
-		v = a * top
-	case opDiv:
-		if top == 0 || top == ^uint64(0) {
-			return false
-		}
-		v = uint64(int64(a) / int64(top))
-	case opShl:
-		v = a << top
-	case opShr:
-		v = a >> top
-	case opShra:
-		v = uint64(int64(a) >> min(top, 63))
-	default:
-		return false
-	}
-	s[n-2] = v
-	*stack = s[:n-1]
-	return true
 }
 
 // Entries of location lists (DWARF 5 section 7.7.3).
