@@ -42,6 +42,7 @@ var layers = []struct {
 	{"mem", []string{"internal/endian"}},
 	{"packet", []string{"internal/endian", "internal/nearest"}},
 	{"btf/btffile", []string{"internal/lazyre", "btf"}},
+	{"uapi/gen", []string{"btf", "btf/btffile"}},
 	{"btf/check", []string{"uapi", "btf"}},
 	{"btf/ids", []string{"btf"}},
 	{"btf/dedup", []string{"internal/endian", "btf"}},

@@ -118,7 +118,7 @@ func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (i
 func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
 	i := len(g.list)
-	if l.typ == LinkTCX {
+	if l.typ == uapi.LinkTcx {
 		if flags&^uint32(attachBefore|attachAfter|attachID|attachLink) != 0 {
 			return uapi.EINVAL, nil
 		}
@@ -154,7 +154,7 @@ func (s *System) linkCgroup(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 		return fail(uapi.EPERM)
 	}
 	g.flags = attachMulti
-	l := &Link{typ: LinkCgroup, prog: p, attach: at, place: pl}
+	l := &Link{typ: uapi.LinkCgroup, prog: p, attach: at, place: pl}
 	e, h := s.groupLink(c, a, l, pl, flags)
 	if e != 0 {
 		return fail(e)

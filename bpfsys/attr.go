@@ -35,7 +35,6 @@ func (a *attr) put64(off int, v uint64) bool {
 
 // command is a command of bpf(2). Its fields end where the row of the release says: what follows must be zero (CHECK_ATTR).
 type command struct {
-	name  string
 	since uapi.Release
 	ends  []end // ascending
 	do    func(*System, Caller, *attr) Result

@@ -12,52 +12,52 @@ var commands []command
 
 func init() {
 	commands = []command{
-		{"BPF_MAP_CREATE", 0, []end{{0, 64}, {uapi.R(5, 16), 72}, {uapi.R(6, 9), 80}, {uapi.R(6, 18), 92}}, (*System).mapCreate},
-		{"BPF_MAP_LOOKUP_ELEM", 0, upTo(32), (*System).mapLookup},
-		{"BPF_MAP_UPDATE_ELEM", 0, upTo(32), (*System).mapUpdate},
-		{"BPF_MAP_DELETE_ELEM", 0, upTo(16), (*System).mapDelete},
-		{"BPF_MAP_GET_NEXT_KEY", 0, upTo(24), (*System).mapNextKey},
-		{"BPF_PROG_LOAD", 0, []end{{0, 116}, {uapi.R(5, 14), 128}, {uapi.R(5, 17), 140}, {uapi.R(6, 4), 144}, {uapi.R(6, 9), 148}, {uapi.R(6, 14), 152}, {uapi.R(6, 18), 168}}, (*System).progLoad},
-		{"BPF_OBJ_PIN", 0, []end{{0, 16}, {uapi.R(6, 5), 20}}, (*System).objPin},
-		{"BPF_OBJ_GET", 0, []end{{0, 16}, {uapi.R(6, 5), 20}}, (*System).objGet},
-		{"BPF_PROG_ATTACH", 0, []end{{0, 20}, {uapi.R(6, 6), 32}}, (*System).progAttach},
-		{"BPF_PROG_DETACH", 0, []end{{0, 12}, {uapi.R(6, 6), 32}}, (*System).progDetach},
-		{"BPF_PROG_TEST_RUN", 0, []end{{0, 72}, {uapi.R(5, 18), 76}}, (*System).testRun},
-		{"BPF_PROG_GET_NEXT_ID", 0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindProg) }},
-		{"BPF_MAP_GET_NEXT_ID", 0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindMap) }},
-		{"BPF_PROG_GET_FD_BY_ID", 0, upTo(4), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindProg) }},
-		{"BPF_MAP_GET_FD_BY_ID", 0, upTo(12), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindMap) }},
-		{"BPF_OBJ_GET_INFO_BY_FD", 0, upTo(16), (*System).infoByFD},
-		{"BPF_PROG_QUERY", 0, []end{{0, 28}, {uapi.R(6, 0), 40}, {uapi.R(6, 6), 64}}, (*System).progQuery},
-		{"BPF_RAW_TRACEPOINT_OPEN", 0, []end{{0, 12}, {uapi.R(6, 10), 24}}, (*System).rawTracepointOpen},
-		{"BPF_BTF_LOAD", 0, []end{{0, 28}, {uapi.R(6, 4), 32}, {uapi.R(6, 9), 40}}, (*System).btfLoad},
-		{"BPF_BTF_GET_FD_BY_ID", 0, []end{{0, 4}, {uapi.R(6, 17), 16}}, func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindBTF) }},
-		{"BPF_TASK_FD_QUERY", 0, upTo(48), (*System).taskFDQuery},
-		{"BPF_MAP_LOOKUP_AND_DELETE_ELEM", 0, []end{{0, 24}, {uapi.R(5, 14), 32}}, (*System).mapLookupDelete},
-		{"BPF_MAP_FREEZE", 0, upTo(4), (*System).mapFreeze},
-		{"BPF_BTF_GET_NEXT_ID", 0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindBTF) }},
-		{"BPF_MAP_LOOKUP_BATCH", 0, upTo(56), func(s *System, c Caller, a *attr) Result { return s.batchLookup(c, a, false) }},
-		{"BPF_MAP_LOOKUP_AND_DELETE_BATCH", 0, upTo(56), func(s *System, c Caller, a *attr) Result { return s.batchLookup(c, a, true) }},
-		{"BPF_MAP_UPDATE_BATCH", 0, upTo(56), (*System).batchUpdate},
-		{"BPF_MAP_DELETE_BATCH", 0, upTo(56), (*System).batchDelete},
-		{"BPF_LINK_CREATE", 0, []end{{0, 28}, {uapi.R(5, 18), 48}, {uapi.R(6, 6), 60}}, (*System).linkCreate},
-		{"BPF_LINK_UPDATE", 0, upTo(16), (*System).linkUpdate},
-		{"BPF_LINK_GET_FD_BY_ID", 0, upTo(4), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindLink) }},
-		{"BPF_LINK_GET_NEXT_ID", 0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindLink) }},
-		{"BPF_ENABLE_STATS", 0, upTo(4), (*System).enableStats},
-		{"BPF_ITER_CREATE", 0, upTo(8), (*System).iterCreate},
-		{"BPF_LINK_DETACH", 0, upTo(4), (*System).linkDetach},
-		{"BPF_PROG_BIND_MAP", 0, upTo(12), (*System).bindMap},
-		{"BPF_TOKEN_CREATE", uapi.R(6, 9), upTo(8), (*System).tokenCreate},
-		{"BPF_PROG_STREAM_READ_BY_FD", uapi.R(6, 17), upTo(20), (*System).streamRead},
-		{"BPF_PROG_ASSOC_STRUCT_OPS", uapi.R(7, 0), upTo(12), (*System).assocStructOps},
+		uapi.CmdMapCreate:               {0, []end{{0, 64}, {uapi.R(5, 16), 72}, {uapi.R(6, 9), 80}, {uapi.R(6, 18), 92}}, (*System).mapCreate},
+		uapi.CmdMapLookupElem:           {0, upTo(32), (*System).mapLookup},
+		uapi.CmdMapUpdateElem:           {0, upTo(32), (*System).mapUpdate},
+		uapi.CmdMapDeleteElem:           {0, upTo(16), (*System).mapDelete},
+		uapi.CmdMapGetNextKey:           {0, upTo(24), (*System).mapNextKey},
+		uapi.CmdProgLoad:                {0, []end{{0, 116}, {uapi.R(5, 14), 128}, {uapi.R(5, 17), 140}, {uapi.R(6, 4), 144}, {uapi.R(6, 9), 148}, {uapi.R(6, 14), 152}, {uapi.R(6, 18), 168}}, (*System).progLoad},
+		uapi.CmdObjPin:                  {0, []end{{0, 16}, {uapi.R(6, 5), 20}}, (*System).objPin},
+		uapi.CmdObjGet:                  {0, []end{{0, 16}, {uapi.R(6, 5), 20}}, (*System).objGet},
+		uapi.CmdProgAttach:              {0, []end{{0, 20}, {uapi.R(6, 6), 32}}, (*System).progAttach},
+		uapi.CmdProgDetach:              {0, []end{{0, 12}, {uapi.R(6, 6), 32}}, (*System).progDetach},
+		uapi.CmdProgTestRun:             {0, []end{{0, 72}, {uapi.R(5, 18), 76}}, (*System).testRun},
+		uapi.CmdProgGetNextId:           {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindProg) }},
+		uapi.CmdMapGetNextId:            {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindMap) }},
+		uapi.CmdProgGetFdById:           {0, upTo(4), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindProg) }},
+		uapi.CmdMapGetFdById:            {0, upTo(12), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindMap) }},
+		uapi.CmdObjGetInfoByFd:          {0, upTo(16), (*System).infoByFD},
+		uapi.CmdProgQuery:               {0, []end{{0, 28}, {uapi.R(6, 0), 40}, {uapi.R(6, 6), 64}}, (*System).progQuery},
+		uapi.CmdRawTracepointOpen:       {0, []end{{0, 12}, {uapi.R(6, 10), 24}}, (*System).rawTracepointOpen},
+		uapi.CmdBtfLoad:                 {0, []end{{0, 28}, {uapi.R(6, 4), 32}, {uapi.R(6, 9), 40}}, (*System).btfLoad},
+		uapi.CmdBtfGetFdById:            {0, []end{{0, 4}, {uapi.R(6, 17), 16}}, func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindBTF) }},
+		uapi.CmdTaskFdQuery:             {0, upTo(48), (*System).taskFDQuery},
+		uapi.CmdMapLookupAndDeleteElem:  {0, []end{{0, 24}, {uapi.R(5, 14), 32}}, (*System).mapLookupDelete},
+		uapi.CmdMapFreeze:               {0, upTo(4), (*System).mapFreeze},
+		uapi.CmdBtfGetNextId:            {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindBTF) }},
+		uapi.CmdMapLookupBatch:          {0, upTo(56), func(s *System, c Caller, a *attr) Result { return s.batchLookup(c, a, false) }},
+		uapi.CmdMapLookupAndDeleteBatch: {0, upTo(56), func(s *System, c Caller, a *attr) Result { return s.batchLookup(c, a, true) }},
+		uapi.CmdMapUpdateBatch:          {0, upTo(56), (*System).batchUpdate},
+		uapi.CmdMapDeleteBatch:          {0, upTo(56), (*System).batchDelete},
+		uapi.CmdLinkCreate:              {0, []end{{0, 28}, {uapi.R(5, 18), 48}, {uapi.R(6, 6), 60}}, (*System).linkCreate},
+		uapi.CmdLinkUpdate:              {0, upTo(16), (*System).linkUpdate},
+		uapi.CmdLinkGetFdById:           {0, upTo(4), func(s *System, _ Caller, a *attr) Result { return s.byIDFile(a, KindLink) }},
+		uapi.CmdLinkGetNextId:           {0, upTo(8), func(s *System, _ Caller, a *attr) Result { return s.nextID(a, KindLink) }},
+		uapi.CmdEnableStats:             {0, upTo(4), (*System).enableStats},
+		uapi.CmdIterCreate:              {0, upTo(8), (*System).iterCreate},
+		uapi.CmdLinkDetach:              {0, upTo(4), (*System).linkDetach},
+		uapi.CmdProgBindMap:             {0, upTo(12), (*System).bindMap},
+		uapi.CmdTokenCreate:             {uapi.R(6, 9), upTo(8), (*System).tokenCreate},
+		uapi.CmdProgStreamReadByFd:      {uapi.R(6, 17), upTo(20), (*System).streamRead},
+		uapi.CmdProgAssocStructOps:      {uapi.R(7, 0), upTo(12), (*System).assocStructOps},
 	}
 }
 
 // CommandName names a command: "BPF_MAP_CREATE"; "" for a number no release has.
 func CommandName(cmd uint32) string {
 	if cmd &^= commonAttrs; uint64(cmd) < uint64(len(commands)) {
-		return commands[cmd].name
+		return uapi.Cmd(cmd).String()
 	}
 	return ""
 }
@@ -86,13 +86,12 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 	}
 	r := k.do(s, c, a)
 	if s.cfg.Trace != nil {
-		s.cfg.Trace(k.name, r)
+		s.cfg.Trace(uapi.Cmd(cmd).String(), r)
 	}
 	return r
 }
 
 // OnElements reports whether a command is about the elements of one map: it neither sees nor names other objects.
 func OnElements(cmd uint32) bool {
-	const lookup, nextKey = 1, 4
-	return cmd >= lookup && cmd <= nextKey
+	return cmd >= uint32(uapi.CmdMapLookupElem) && cmd <= uint32(uapi.CmdMapGetNextKey)
 }

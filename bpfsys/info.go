@@ -262,12 +262,12 @@ func (s *System) linkInfo(i *info, l *Link) {
 		i.u32(8, l.prog.id)
 	}
 	switch l.typ {
-	case LinkRawTracepoint:
+	case uapi.LinkRawTracepoint:
 		i.name(16, 24, l.name)
 		if s.release.Has(uapi.R(6, 17)) {
 			i.u64(32, l.cookie)
 		}
-	case LinkTracing:
+	case uapi.LinkTracing:
 		i.u32(16, uint32(l.attach))
 		switch {
 		case l.tgtProg != nil:
@@ -279,43 +279,43 @@ func (s *System) linkInfo(i *info, l *Link) {
 		if s.release.Has(uapi.R(6, 17)) {
 			i.u64(32, l.cookie)
 		}
-	case LinkCgroup:
+	case uapi.LinkCgroup:
 		if !l.detached {
 			i.u64(16, l.place.id)
 		}
 		i.u32(24, uint32(l.attach))
-	case LinkIter:
+	case uapi.LinkIter:
 		i.name(16, 24, l.name)
 		if l.iterMap != nil {
 			i.u32(32, l.iterMap.id)
 		}
-	case LinkNetns:
+	case uapi.LinkNetns:
 		i.u32(16, uint32(l.netns))
 		i.u32(20, uint32(l.attach))
-	case LinkXDP, LinkTCX, LinkNetkit:
+	case uapi.LinkXDP, uapi.LinkTcx, uapi.LinkNetkit:
 		if !l.detached {
 			i.u32(16, uint32(l.place.id))
 		}
 		i.u32(20, uint32(l.attach))
-		if l.typ == LinkXDP {
+		if l.typ == uapi.LinkXDP {
 			i.u32(20, 0)
 		}
-	case LinkStructOps:
+	case uapi.LinkStructOps:
 		if l.ops != nil {
 			i.u32(16, l.ops.id)
 		}
-	case LinkNetfilter:
+	case uapi.LinkNetfilter:
 		for n, v := range l.pf {
 			i.u32(16+4*n, v)
 		}
-	case LinkSockmap:
+	case uapi.LinkSockmap:
 		i.u32(16, uint32(l.place.id))
 		i.u32(20, uint32(l.attach))
-	case LinkKprobeMulti:
+	case uapi.LinkKprobeMulti:
 		s.kprobeMultiInfo(i, l.multi)
-	case LinkUprobeMulti:
+	case uapi.LinkUprobeMulti:
 		s.uprobeMultiInfo(i, l.multi)
-	case LinkPerfEvent:
+	case uapi.LinkPerfEvent:
 		s.perfLinkInfo(i, l)
 	}
 }

@@ -43,7 +43,7 @@ func (s *System) linkIter(c Caller, a *attr, p *Prog) Result {
 	if !s.hasIterator(name) {
 		return fail(uapi.ENOENT)
 	}
-	l := &Link{typ: LinkIter, prog: p, attach: uapi.AttachTraceIter, name: name, cookie: 0}
+	l := &Link{typ: uapi.LinkIter, prog: p, attach: uapi.AttachTraceIter, name: name, cookie: 0}
 	switch name {
 	case "bpf_map_elem", "bpf_sk_storage_map", "sockmap":
 		m, _, e := fileOf[*Map](c, int32(le.Uint32(given)))
@@ -87,7 +87,7 @@ func (s *System) OpenIter(l *Link) Result {
 }
 
 func (s *System) iterate(l *Link) Result {
-	if l.typ != LinkIter {
+	if l.typ != uapi.LinkIter {
 		return fail(uapi.EINVAL)
 	}
 	if s.full(KindIter) {

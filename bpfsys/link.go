@@ -10,31 +10,10 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// LinkType is enum bpf_link_type.
-type LinkType uint32
-
-// Types of links.
-const (
-	LinkRawTracepoint LinkType = iota + 1
-	LinkTracing
-	LinkCgroup
-	LinkIter
-	LinkNetns
-	LinkXDP
-	LinkPerfEvent
-	LinkKprobeMulti
-	LinkStructOps
-	LinkNetfilter
-	LinkTCX
-	LinkUprobeMulti
-	LinkNetkit
-	LinkSockmap
-)
-
 // Link is a link: it holds a program and what that is attached to.
 type Link struct {
 	object
-	typ      LinkType
+	typ      uapi.LinkType
 	prog     *Prog
 	attach   uapi.AttachType
 	at       []*attachment
@@ -257,9 +236,9 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 			}
 		}
 	}
-	l := &Link{typ: LinkTracing, prog: p, attach: p.expected, name: name, obj: obj, btfID: btfID, cookie: cookie, tgtProg: tgt}
+	l := &Link{typ: uapi.LinkTracing, prog: p, attach: p.expected, name: name, obj: obj, btfID: btfID, cookie: cookie, tgtProg: tgt}
 	if p.expected == uapi.AttachTraceRawTp && p.typ == uapi.ProgTypeTracing {
-		l.typ = LinkRawTracepoint
+		l.typ = uapi.LinkRawTracepoint
 	}
 	if tgt != nil {
 		s.hold(tgt)
@@ -294,7 +273,7 @@ func (s *System) rawTracepointOpen(c Caller, a *attr) Result {
 		if !s.hasRawTracepoint(name) {
 			return fail(uapi.ENOENT)
 		}
-		return s.newLink(&Link{typ: LinkRawTracepoint, prog: p, attach: uapi.AttachTraceRawTp, name: name, cookie: cookie},
+		return s.newLink(&Link{typ: uapi.LinkRawTracepoint, prog: p, attach: uapi.AttachTraceRawTp, name: name, cookie: cookie},
 			&attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: "raw_tp/" + name}, cookie: cookie})
 	}
 	return fail(uapi.EINVAL)
@@ -345,7 +324,7 @@ func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
 	if ev.bpf != nil && ev.typ != perfTracepoint {
 		return fail(uapi.EEXIST)
 	}
-	l := &Link{typ: LinkPerfEvent, prog: p, attach: uapi.AttachPerfEvent, cookie: cookie, event: ev, name: ev.hook.AttachTo}
+	l := &Link{typ: uapi.LinkPerfEvent, prog: p, attach: uapi.AttachPerfEvent, cookie: cookie, event: ev, name: ev.hook.AttachTo}
 	s.hold(ev)
 	ev.link = l
 	return s.newLink(l, &attachment{prog: p, hook: ev.hook, cookie: cookie, event: ev})
@@ -419,7 +398,7 @@ func (s *System) linkKprobeMulti(c Caller, a *attr, p *Prog) Result {
 		m.names, m.addrs = append(m.names, name), append(m.addrs, addr)
 		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: section + name}, cookie: cookie})
 	}
-	return s.newLink(&Link{typ: LinkKprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
+	return s.newLink(&Link{typ: uapi.LinkKprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
 }
 
 func (s *System) linkUprobeMulti(c Caller, a *attr, p *Prog) Result {
@@ -480,7 +459,7 @@ func (s *System) linkUprobeMulti(c Caller, a *attr, p *Prog) Result {
 		name := path + ":+0x" + hex(off)
 		hooks = append(hooks, &attachment{prog: p, hook: machine.Hook{AttachTo: name, Section: section + name}, cookie: cookie})
 	}
-	return s.newLink(&Link{typ: LinkUprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
+	return s.newLink(&Link{typ: uapi.LinkUprobeMulti, prog: p, attach: p.expected, multi: m}, hooks...)
 }
 
 func read64(c Caller, addr uint64) (uint64, bool) {
@@ -502,7 +481,7 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 	l := &Link{prog: p, attach: at, place: pl}
 	switch at {
 	case uapi.AttachXDP:
-		l.typ = LinkXDP
+		l.typ = uapi.LinkXDP
 		if flags&^uint32(0x1e) != 0 { // XDP_FLAGS_MODES | REPLACE
 			return fail(uapi.EINVAL)
 		}
@@ -512,7 +491,7 @@ func (s *System) linkDevice(c Caller, a *attr, p *Prog, at uapi.AttachType) Resu
 			}
 		}
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress:
-		l.typ = LinkTCX
+		l.typ = uapi.LinkTcx
 	default:
 		return Result{Errno: uapi.EINVAL, Note: "there are no netkit devices"}
 	}
@@ -546,7 +525,7 @@ func (s *System) linkNetns(c Caller, a *attr, p *Prog, at uapi.AttachType) Resul
 			}
 		}
 	}
-	l := &Link{typ: LinkNetns, prog: p, attach: at, place: pl, netns: f.Inode}
+	l := &Link{typ: uapi.LinkNetns, prog: p, attach: at, place: pl, netns: f.Inode}
 	return s.newLink(l, &attachment{prog: p, place: pl})
 }
 
@@ -570,7 +549,7 @@ func (s *System) linkNetfilter(c Caller, a *attr, p *Prog, at uapi.AttachType) R
 	if prio := int32(pf[2]); prio == -1<<31 || prio == 1<<31-1 {
 		return fail(uapi.ERANGE)
 	}
-	return s.newLink(&Link{typ: LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})
+	return s.newLink(&Link{typ: uapi.LinkNetfilter, prog: p, attach: at, pf: pf}, &attachment{prog: p, hook: machine.Hook{Section: "netfilter"}})
 }
 
 func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Result {
@@ -585,7 +564,7 @@ func (s *System) linkSockmap(c Caller, a *attr, p *Prog, at uapi.AttachType) Res
 		return fail(uapi.EINVAL)
 	}
 	pl := place{kind: onMap, id: uint64(m.id), at: at}
-	l := &Link{typ: LinkSockmap, prog: p, attach: at, place: pl, iterMap: m}
+	l := &Link{typ: uapi.LinkSockmap, prog: p, attach: at, place: pl, iterMap: m}
 	s.hold(m)
 	return s.newLink(l, &attachment{prog: p, place: pl})
 }
@@ -600,7 +579,7 @@ func (s *System) linkUpdate(c Caller, a *attr) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if l.typ == LinkStructOps {
+	if l.typ == uapi.LinkStructOps {
 		return s.updateOpsLink(c, a, l)
 	}
 	p, _, e := fileOf[*Prog](c, a.fd(4))
@@ -620,7 +599,7 @@ func (s *System) linkUpdate(c Caller, a *attr) Result {
 		return fail(uapi.EINVAL)
 	}
 	switch l.typ {
-	case LinkCgroup, LinkNetns, LinkXDP, LinkTCX, LinkNetkit, LinkIter, LinkSockmap:
+	case uapi.LinkCgroup, uapi.LinkNetns, uapi.LinkXDP, uapi.LinkTcx, uapi.LinkNetkit, uapi.LinkIter, uapi.LinkSockmap:
 	default:
 		return fail(uapi.EINVAL)
 	}
@@ -645,7 +624,7 @@ func (s *System) linkDetach(c Caller, a *attr) Result {
 		return fail(e)
 	}
 	switch l.typ {
-	case LinkCgroup, LinkNetns, LinkXDP, LinkTCX, LinkNetkit, LinkStructOps, LinkSockmap:
+	case uapi.LinkCgroup, uapi.LinkNetns, uapi.LinkXDP, uapi.LinkTcx, uapi.LinkNetkit, uapi.LinkStructOps, uapi.LinkSockmap:
 	default:
 		return fail(uapi.EOPNOTSUPP)
 	}

@@ -91,9 +91,9 @@ func (s *System) taskFDQuery(c Caller, a *attr) Result {
 	switch o := f.Object.(type) {
 	case *Link:
 		switch o.typ {
-		case LinkRawTracepoint:
+		case uapi.LinkRawTracepoint:
 			prog, kind, name = o.prog, fdRawTracepoint, o.name
-		case LinkPerfEvent:
+		case uapi.LinkPerfEvent:
 			prog = o.prog
 			kind, name, off, addr = s.eventQuery(o.event)
 		default:
@@ -238,7 +238,7 @@ func (s *System) FDInfo(o Object) []byte {
 		add("recursion_misses", "%d", 0)
 		add("verified_insns", "%d", o.verified)
 	case *Link:
-		add("link_type", "%s", linkNames[o.typ])
+		add("link_type", "%s", linkName(o.typ))
 		add("link_id", "%d", o.id)
 		if o.prog != nil {
 			add("prog_tag", "%x", o.prog.tag)
@@ -250,10 +250,12 @@ func (s *System) FDInfo(o Object) []byte {
 	return b
 }
 
-var linkNames = map[LinkType]string{
-	LinkRawTracepoint: "raw_tracepoint", LinkTracing: "tracing", LinkCgroup: "cgroup", LinkIter: "iter", LinkNetns: "netns", LinkXDP: "xdp",
-	LinkPerfEvent: "perf", LinkKprobeMulti: "kprobe_multi", LinkStructOps: "struct_ops", LinkNetfilter: "netfilter", LinkTCX: "tcx",
-	LinkUprobeMulti: "uprobe_multi", LinkNetkit: "netkit", LinkSockmap: "sockmap",
+// linkName is the name of a link's type in /proc/PID/fdinfo (BPF_LINK_TYPE of linux/bpf_types.h).
+func linkName(t uapi.LinkType) string {
+	if t == uapi.LinkPerfEvent {
+		return "perf"
+	}
+	return t.String()
 }
 
 // memlock is about what the kernel's memory of a map is.

@@ -174,7 +174,7 @@ func (s *System) linkOps(c Caller, a *attr) Result {
 		return fail(uapi.EINVAL)
 	}
 	s.hold(m)
-	l := &Link{typ: LinkStructOps, attach: uapi.AttachStructOps, ops: m}
+	l := &Link{typ: uapi.LinkStructOps, attach: uapi.AttachStructOps, ops: m}
 	if s.full(KindLink) {
 		s.put(m)
 		return fail(uapi.ENOMEM)

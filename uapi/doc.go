@@ -1,8 +1,8 @@
 // Package uapi holds the numbers and names of the kernel's BPF interface: program, map and attach types, helper
 // functions, error numbers, flags and verdicts.
 //
-// The numbers are those of Linux 7.3 (its BTF enumerators) and include everything older kernels define: the interface
-// only ever grows. Which kernel knows which number is not known here; that is told by the target's own BTF.
+// Enumerations (enums_gen.go) are generated from the BTF of Linux 7.2 and include everything older kernels define: the interface
+// only ever grows. Flags, error numbers and verdicts are written by hand: BTF has no macros. Which kernel knows which number is not known here; that is told by the target's own BTF.
 //
 // Constants are named after the kernel's, word by word: BPF_MAP_TYPE_PERCPU_HASH is MapTypePercpuHash, BPF_FUNC_ktime_get_ns is
 // FuncKtimeGetNs, BPF_TRACE_FENTRY is AttachTraceFentry; only XDP, LSM, LRU and LPM stay in capitals. Start at ProgType, MapType and FuncID.
@@ -11,6 +11,8 @@
 package uapi
 
 import "strconv"
+
+//go:generate go run ./gen
 
 // unknown is the text of a number without a name.
 func unknown(kind string, n int64) string {
