@@ -106,14 +106,14 @@ func SleepableLSM(hook string, r uapi.Release) bool {
 }
 
 // DisabledLSM reports whether a release lets no program attach to an LSM hook, named without bpf_lsm_, since what the hook returns is not
-// the number of an error (kernel/bpf/bpf_lsm.c bpf_lsm_disabled_hooks). Stable updates of older releases have the list, too.
+// the number of an error (kernel/bpf/bpf_lsm.c bpf_lsm_disabled_hooks). Stable updates of older releases have the list, too, but 6.6.87 does not.
 func DisabledLSM(hook string, r uapi.Release) bool {
 	switch hook {
 	case "vm_enough_memory", "inode_need_killpriv", "inode_getsecurity", "inode_listsecurity", "inode_copy_up_xattr", "getselfattr", "getprocattr",
 		"setprocattr", "key_getsecurity", "audit_rule_match", "ismaclabel":
-		return r.Has(uapi.R(6, 1))
+		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 6)
 	case "xfrm_decode_session":
-		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 18)
+		return r.Has(uapi.R(6, 1)) && r != uapi.R(6, 6) && r != uapi.R(6, 18)
 	case "file_alloc_security":
 		return r.Has(uapi.R(7, 1))
 	}

@@ -226,7 +226,7 @@ func (k *kernelMem) socketType(t regType) string {
 	case ptrTCPSock:
 		return "tcp_sock"
 	case constMap:
-		if k.rel >= since.R(6, 10) {
+		if k.rel >= since.R(6, 6) {
 			return "bpf_map"
 		}
 	}

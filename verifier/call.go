@@ -28,7 +28,7 @@ func (e *explorer) checkLockedCall(in *decode.Insn) {
 	case 0:
 		ok = uapi.FuncID(in.Imm) == uapi.FuncSpinUnlock || e.rel >= since.R(6, 13) && uapi.FuncID(in.Imm) == uapi.FuncKptrXchg
 	case 1:
-		ok = e.rel >= since.R(6, 2)
+		ok = e.rel >= since.R(6, 9) // static functions
 	case 2:
 		k := e.kfuncAt(e.insn)
 		ok = k != nil && k.allowedLocked(e.rel)

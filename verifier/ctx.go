@@ -117,7 +117,7 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 		}
 		v.spec, v.tid = x.kernelSpec(), uint32(id)
 	}
-	if v.typ != scalar && v.typ.isPacketAny() && (sx || size == 4 && t == write) {
+	if v.typ != scalar && v.typ.isPacketAny() && (sx && x.rel >= since.R(6, 12) || size == 4 && t == write) {
 		return ctxValue{}, false
 	}
 	return v, true

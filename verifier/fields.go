@@ -255,7 +255,7 @@ func (p *fieldParser) one(owner *btf.Type, id btf.ID, idx int, off, size uint32,
 			continue
 		}
 	}
-	if n == 0 {
+	if n == 0 || t.ID != id && p.e.rel < since.R(6, 11) && p.s.MustType(id).Kind == btf.KindArray {
 		return
 	}
 	if t.Kind == btf.KindStruct {
@@ -317,6 +317,9 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 			f.kind = fieldKptrUnref
 		}
 	case "percpu_kptr":
+		if p.e.rel < since.R(6, 7) {
+			return field{}, false
+		}
 		f.kind = fieldKptrPercpu
 	case "uptr":
 		f.kind = fieldUptr

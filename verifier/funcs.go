@@ -1,6 +1,8 @@
 package verifier
 
 import (
+	"fmt"
+
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -71,7 +73,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
 	errno := fs.tryArgs(sub)
-	if fs.resources.holdsLock() && fs.rel >= since.R(6, 8) {
+	if fs.resources.holdsLock() && fs.rel >= since.R(6, 9) {
 		fs.refuse(uapi.EINVAL, "global function calls are not allowed while holding a lock,\nuse static function instead")
 	}
 	if fs.has(since.GlobalEffects) && fs.rel >= since.R(6, 15) {
@@ -87,7 +89,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 		}
 	}
 	if errno != 0 {
-		fs.refuse(errno, "Caller passes invalid args into func#%d ('%s')", sub, sp.name)
+		fs.refuse(errno, "%s", fs.invalidArgs(sub))
 	}
 	fs.verbose("Func#%d ('%s') is global and assumed valid.", sub, sp.name)
 	if sp.changesPacket {
@@ -102,6 +104,14 @@ func (fs *frames) callGlobal(sub int) stepResult {
 		return fs.exit(true)
 	}
 	return stepNext
+}
+
+// invalidArgs is the message about arguments a global function does not take.
+func (fs *frames) invalidArgs(sub int) string {
+	if fs.rel < since.R(6, 8) {
+		return fmt.Sprintf("Caller passes invalid args into func#%d", sub)
+	}
+	return fmt.Sprintf("Caller passes invalid args into func#%d ('%s')", sub, fs.subs[sub].name)
 }
 
 // tryArgs is matchArgs, where what it refuses is the caller's mistake.

@@ -183,6 +183,9 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 		t &^= memAlloc | memPercpu
 	}
 	list := argKinds[kind]
+	if kind == proto.Kptr && g.rel < since.R(6, 12) {
+		list = list[:1] // of map values alone
+	}
 	if kind == proto.ConstString {
 		list = []regType{ptrMapValue}
 	}

@@ -110,7 +110,9 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 				c.refuse(uapi.EINVAL, "R%d must be a rcu pointer", n)
 			}
 		}
-		if k.flags.has(kfRelease) && r.ref != 0 {
+		// Before 6.8 arguments that have to be trusted are judged as those that are released.
+		old := c.rel < since.R(6, 8) && needTrust && (kind == kaAlloc || kind == kaBTF)
+		if k.flags.has(kfRelease) && r.ref != 0 || old {
 			if !(kind == kaDynptr && r.typ == ptrStack) {
 				if r.off != 0 {
 					c.refuse(uapi.EINVAL, "R%d must have zero offset when passed to release func or trusted arg to kfunc", n)

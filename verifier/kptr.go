@@ -56,7 +56,7 @@ func (a *memory) kptrFlags(f *field) regType {
 	}
 	safe := f.kind == fieldKptrPercpu
 	if f.kind == fieldKptrRef {
-		safe = !a.isKernelSpec(f.spec)
+		safe = !a.isKernelSpec(f.spec) && a.rel >= since.R(6, 8)
 		if from, ok := rcuTypes[a.specName(f.spec, uint32(f.tid))]; ok && from <= a.rel {
 			safe = true
 		}

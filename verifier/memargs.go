@@ -27,13 +27,13 @@ func (a *memory) helperMem(n, size int, t accessType, zeroOK bool, m *callMeta) 
 	case ptrPacket, ptrPacketMeta:
 		a.checkPacket(n, int(r.off), size, zeroOK)
 	case ptrMapKey:
-		if t == write || m != nil && m.raw && a.rel < since.R(6, 13) {
+		if t == write || m != nil && m.raw && !a.has(since.HelperWrites) {
 			a.refuse(uapi.EACCES, "R%d cannot write into %s", n, a.typeName(r.typ))
 		}
 		a.checkRegion(n, int(r.off), size, a.mapOf(r).KeySize, false)
 	case ptrMapValue:
 		acc := t
-		if a.rel < since.R(6, 13) {
+		if !a.has(since.HelperWrites) {
 			acc = read
 			if m != nil && m.raw {
 				acc = write

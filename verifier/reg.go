@@ -1,6 +1,10 @@
 package verifier
 
-import "github.com/bpfrun/bpfrun/verifier/num"
+import (
+	"math"
+
+	"github.com/bpfrun/bpfrun/verifier/num"
+)
 
 // value is the part of a register that states are compared by.
 type value struct {
@@ -106,6 +110,12 @@ func (r *reg) copyFrom(s *reg) {
 	parent, live := r.parent, r.live
 	*r = *s
 	r.parent, r.live = parent, live
+}
+
+// unbounded: no range says anything of a number.
+func (r *reg) unbounded() bool {
+	return r.SMin == math.MinInt64 && r.SMax == math.MaxInt64 && r.UMin == 0 && r.UMax == math.MaxUint64 &&
+		r.SMin32 == math.MinInt32 && r.SMax32 == math.MaxInt32 && r.UMin32 == 0 && r.UMax32 == math.MaxUint32
 }
 
 func (r *reg) isNull() bool  { return r.typ == scalar && r.Var.Equals(0) }

@@ -203,7 +203,7 @@ func (l *layout) checkMapProg(m *mapInfo) {
 	case uapi.MapTypeCgrpStorage:
 		ok = l.rel >= since.R(6, 2)
 	case uapi.MapTypeQueue, uapi.MapTypeStack:
-		ok = l.rel >= since.R(6, 6)
+		ok = l.rel >= since.R(6, 8) // 6.6 does not, 6.12 does
 	case uapi.MapTypeArena:
 		ok = true
 	case uapi.MapTypeInsnArray, uapi.MapTypeProgArray:

@@ -94,7 +94,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		k.liveness.wroteSlot(f, spi)
 	}
 	switch {
-	case r != nil && r.typ == scalar && aligned && (k.r.subreg || full):
+	case r != nil && r.typ == scalar && aligned && (k.r.subreg || full) && k.tracksSpill(r):
 		if k.rel >= since.R(6, 3) || k.r.subreg && k.rel >= since.R(6, 8) {
 			fits := r.Width() <= 8*size
 			if fits && k.rel >= since.R(6, 8) {
@@ -146,6 +146,14 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 	if history && k.has(since.PreciseSpills) {
 		k.precision.pushHistory(k.cur, histStack, spi, f.no, nil)
 	}
+}
+
+// tracksSpill: before 6.8 a zero is bytes that are zero, before 6.9 a number that may be anything is bytes of any value.
+func (k *stack) tracksSpill(r *reg) bool {
+	if r.isNull() {
+		return k.rel >= since.R(6, 8)
+	}
+	return k.rel >= since.R(6, 9) || !r.unbounded()
 }
 
 const regSpillOffsetNone = 1 << 20

@@ -257,7 +257,7 @@ type recordVerdictFlags struct {
 	border       uint64
 	first        uint64
 	mutations    int
-	where        bool
+	where, log   bool
 	repeat       int
 	limit        time.Duration
 }
@@ -291,6 +291,7 @@ not be created), env (the kernel lacks a hook, function or type, or does not per
 	cmd.Flags().Uint64Var(&c.first, "first", 0, "number of the first generated program")
 	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
+	cmd.Flags().BoolVar(&c.log, "log", false, "load what was judged again and keep the log of level 2")
 	cmd.Flags().IntVar(&c.repeat, "repeat", 0, "load accepted programs so many times more, for the shortest time the verifier takes")
 	cmd.Flags().DurationVar(&c.limit, "limit", 20*time.Second, "interrupt loads that take longer; 0: never")
 	return cmd
@@ -322,7 +323,7 @@ func (c *recordVerdictsCommand) recordVerdicts(args []string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: c.where, Limit: c.limit, Repeat: c.repeat}); err != nil {
+		if err := record.GeneratedVerdicts(ctx, l, record.VerdictConfig{Where: c.where, Limit: c.limit, Repeat: c.repeat, Log: c.log}); err != nil {
 			return err
 		}
 		return emit(l)
@@ -369,7 +370,7 @@ func (c *recordVerdictsCommand) recordObjectVerdicts(ctx context.Context, paths 
 			name = path
 		}
 		sum := sha256.Sum256(data)
-		cfg := record.VerdictConfig{Limit: c.limit, Where: c.where, Repeat: c.repeat, Mutations: c.mutations, Seed: c.sim.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
+		cfg := record.VerdictConfig{Limit: c.limit, Where: c.where, Repeat: c.repeat, Log: c.log, Mutations: c.mutations, Seed: c.sim.seed, Name: filepath.ToSlash(name), SHA256: hex.EncodeToString(sum[:])}
 		if err := record.Verdicts(ctx, obj, target, cfg, emit); err != nil {
 			if ctx.Err() != nil || runtime.GOOS != "linux" {
 				return codeError{exitNotSimulated, err}

@@ -25,6 +25,8 @@ type VerdictConfig struct {
 	Seed      uint64
 	// Repeat loads what is accepted so many times more and keeps the shortest time.
 	Repeat int
+	// Log loads what the verifier judges again and keeps the log of level 2.
+	Log bool
 	// Name is the object's path in the recording, SHA256 its hash.
 	Name, SHA256 string
 }

@@ -22,6 +22,7 @@ import (
 const (
 	statsLevel = 4 // BPF_LOG_STATS: messages and figures, no states
 	pathLevel  = 1 // BPF_LOG_LEVEL1: the path to the error
+	fullLevel  = 2 // BPF_LOG_LEVEL2: every instruction
 )
 
 // verdictLog is where the kernel writes; a path may be long. Recording is single-threaded.
@@ -153,6 +154,9 @@ func (k *instance) mapsFor(p *loader.LinkedProgram) error {
 
 // judge loads the program and reads what the kernel says.
 func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
+	if cfg.Log {
+		defer r.keepLog(l, cfg.Limit)
+	}
 	fd, text, cpu, slow, err := r.ask(statsLevel, cfg.Limit)
 	var errno unix.Errno
 	switch {
@@ -181,6 +185,20 @@ func (r *request) judge(l *verdicts.Line, cfg VerdictConfig) {
 		}
 	default:
 		skip(l, verdicts.ByEnv, err)
+	}
+}
+
+// keepLog loads a program that was judged again for the log of level 2.
+func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
+	if l.Class != verdicts.ByVerifier {
+		return
+	}
+	fd, text, _, slow, err := r.ask(fullLevel, limit)
+	if err == nil {
+		unix.Close(fd)
+	}
+	if !slow {
+		l.Log = text
 	}
 }
 

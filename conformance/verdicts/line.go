@@ -67,6 +67,8 @@ type Line struct {
 	// WhereFrom is "trace" when a log of level 1 showed it.
 	WhereFrom string `json:"where_from,omitempty"`
 	Note      string `json:"note,omitempty"`
+	// Log is the kernel's log of level 2, where it was asked for.
+	Log string `json:"log,omitempty"`
 }
 
 // Stats are the figures at the end of a kernel's log. Pointers are nil when the kernel printed none.
@@ -93,7 +95,7 @@ func (l *Line) Key() string {
 
 // Reset forgets the verdict.
 func (l *Line) Reset() {
-	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class = Stats{}, "", nil, "", "", nil, "", ""
+	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class, l.Log = Stats{}, "", nil, "", "", nil, "", "", ""
 }
 
 // maxLine bounds a line of a recording in bytes.

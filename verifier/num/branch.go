@@ -121,10 +121,13 @@ func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 	x, y := b.view(w32), c.view(w32)
 	if r.Deduce == DeduceSign && !y.t.IsConst() {
 		// Older releases compare with constants only.
-		if !x.t.IsConst() || op.Flip() == 0 {
+		switch {
+		case !x.t.IsConst(), op.Flip() == 0 && !(r.EqRange && (op == Eq || op == Ne)):
 			return Maybe
+		case op.Flip() != 0:
+			op = op.Flip()
 		}
-		x, y, op = y, x, op.Flip()
+		x, y = y, x
 	}
 	switch op {
 	case Eq, Ne:
@@ -133,6 +136,9 @@ func Taken(b, c *Bounds, op Cond, w32 bool, r Rules) int {
 		case x.t.IsConst() && y.t.IsConst():
 			equal = truth(x.t.Value == y.t.Value)
 		case r.Deduce == DeduceSign:
+			if r.EqRange && disjoint(x, y) {
+				equal = Never
+			}
 		case r.EqBits && !x.t.Overlaps(y.t), disjoint(x, y):
 			equal = Never
 		case !w32 && r.EqHalves && disjoint(b.view(true), c.view(true)):

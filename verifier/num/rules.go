@@ -20,6 +20,8 @@ type Rules struct {
 	Lsh32 bool
 	// EqBits: values whose known bits differ are not equal. EqHalves: nor are those whose low halves have ranges apart.
 	EqBits, EqHalves bool
+	// EqRange: a constant outside of a value's range is not equal to it.
+	EqRange bool
 }
 
 // DeduceRule is how ranges narrow each other.

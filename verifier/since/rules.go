@@ -126,6 +126,10 @@ const (
 	ConstDynptr
 	// GlobalChains: the calls of a global function count from it on.
 	GlobalChains
+	// EqRange: comparisons for equality with a constant outside of a range are decided.
+	EqRange
+	// HelperWrites: map values and keys are judged by whether the helper writes, not by whether it may find them uninitialised.
+	HelperWrites
 	numRules
 )
 
@@ -204,6 +208,8 @@ var rows = [numRules]row{
 	GlobalChains:           {R(7, 1), "calls count from the last global function on", nil},
 	CallbackLoops:          {R(6, 19), "calls that call back are loops", nil},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them", nil},
+	EqRange:                {R(6, 5), "constants outside of ranges are not equal to them", nil},
+	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 6), 87}, {R(6, 12), 117}}},
 }
 
 // In reports whether a release follows the rule; patch is the third number of its version.
