@@ -167,7 +167,7 @@ func (t *precision) backInsn(i, subseq int, h *hist) backResult {
 			if b.has(dst) {
 				return backGiveUp
 			}
-			if subseq != i+1 && t.rel >= since.R(6, 16) {
+			if subseq != i+1 && t.has(since.LoadPacketReturns) {
 				t.enter()
 			}
 			return backOK
@@ -316,6 +316,7 @@ func (t *precision) markChain(s *state, last int, changed *bool) {
 	}
 	first, subseq, skip := s.first, -1, true
 	for {
+		t.log.markFrom(b.frame, last, first, subseq)
 		if last < 0 {
 			if s.curFrame == 0 && s.frames[0].sub > 0 && s.frames[0].callsite == mainFunc && b.stacks[b.frame] == 0 && b.regs[b.frame]&^argRegs == 0 {
 				for i := uint8(1); i <= 5; i++ {
@@ -411,6 +412,7 @@ func (t *precision) markParent(s *state, changed *bool) {
 				setTrue(changed)
 			}
 		}
+		t.log.markParent(t.position, b, s, fr)
 	}
 }
 

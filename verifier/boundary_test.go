@@ -122,6 +122,7 @@ var withoutBoundary = map[since.Rule]string{
 	since.JumpPoints:          "changes what is kept of paths",
 	since.UntrustedMem:        "needs a kernel type with a pointer to a number",
 	since.CallbackLoops:       "needs callbacks in loops",
+	since.LoadPacketReturns:   "needs functions with types",
 	since.HelperWrites:        "needs a map that programs may not write",
 	since.ConstDynptr:         "needs a user ring buffer's callback",
 }

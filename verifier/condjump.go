@@ -60,10 +60,12 @@ func (c *conditions) condJump(in *decode.Insn) {
 		}
 	}
 	if pred == num.Sure {
+		c.log.changes(c.position)
 		c.insn += int(in.Off)
 		return
 	}
 	if pred == num.Never {
+		c.log.changes(c.position)
 		return
 	}
 	var linked []linkedReg
@@ -90,6 +92,7 @@ func (c *conditions) condJump(in *decode.Insn) {
 	c.refine(od, os, d, s, cond, w32, isX(in))
 	c.syncEqual(in, other, d, s, od, os, linked)
 	c.comparePointers(in, other, d, s, cond, w32)
+	c.log.changes(c.position)
 }
 
 // branchTaken decides a branch if it can.

@@ -37,8 +37,14 @@ func (x *contexts) packetAccess(m *callMeta, t accessType) bool {
 // varCtx: the context is plain memory that no instruction has to be rewritten for.
 func (x *contexts) varCtx() bool { return x.prog.typ == uapi.ProgTypeSyscall }
 
-// fixedCtx: the context may be moved by a constant.
-func (x *contexts) fixedCtx() bool { return x.rel >= since.R(7, 0) }
+// fixedCtx: the context may be moved by a constant where no access to it is rewritten.
+func (x *contexts) fixedCtx() bool {
+	switch progtype.Of(x.prog.typ).Context.Layout {
+	case progtype.StructLayout, progtype.SampleLayout:
+		return false
+	}
+	return x.rel >= since.R(7, 0)
+}
 
 // ctxAccess judges an access to the context.
 func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bool) {

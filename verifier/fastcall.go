@@ -27,6 +27,19 @@ func (l *layout) markFastcalls() {
 	}
 }
 
+// dropFastcallStack takes the slots of spills that are removed off what functions need (remove_fastcall_spills_fills).
+func (l *layout) dropFastcallStack() {
+	for n := 0; n < l.nsubs(); n++ {
+		s := &l.subs[n]
+		for i := s.start; i < l.subs[n+1].start && !s.keepFastcall; i++ {
+			if l.aux[i].fastSpills > 0 {
+				s.stackDepth = -s.fastcallOff
+				break
+			}
+		}
+	}
+}
+
 func (l *layout) markFastcall(sub, i, lowest int) {
 	in := &l.insns[i]
 	clobbered := uint32(0x3f)

@@ -197,7 +197,7 @@ func (u *subject) parseRecord(spec uint8, id btf.ID, vars []MapVar) record {
 			}
 		}
 	}
-	if p.bad || !p.consistent() {
+	if p.bad || !p.consistent() || len(p.out) > maxFields && p.e.rel >= since.R(6, 11) {
 		return record{}
 	}
 	sort.SliceStable(p.out, func(i, j int) bool { return p.out[i].off < p.out[j].off })
@@ -212,6 +212,9 @@ type fieldParser struct {
 	seen fieldKind
 	bad  bool // the kernel ignores all fields
 }
+
+// maxFields is BTF_FIELDS_MAX: of a type with more the kernel knows none.
+const maxFields = 11
 
 const uniqueFields = fieldSpinLock | fieldResSpinLock | fieldTimer | fieldWorkqueue | fieldTaskWork | fieldRefcount
 

@@ -265,6 +265,7 @@ func (fs *frames) leaveFunc() {
 	if again {
 		fs.insn = site
 	}
+	fs.log.returns(fs.position, fs.insn)
 	fs.pool.freeFrame(callee)
 	s.frames[s.curFrame] = nil
 	s.curFrame--

@@ -128,7 +128,7 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 		r.SMin, r.SMin32 = -maxErrno, -maxErrno
 		r.Sync(c.rules)
 	case uapi.FuncGetSmpProcessorId:
-		if c.rel < since.R(6, 8) {
+		if c.rel < since.R(6, 6) {
 			return
 		}
 		n := uint64(c.cpus() - 1)
@@ -147,4 +147,9 @@ func (c *helpers) refineResult(id uapi.FuncID, p *proto.Proto, m *callMeta) {
 }
 
 // cpus is nr_cpu_ids.
-func (c *helpers) cpus() int { return 2 }
+func (c *helpers) cpus() int {
+	if c.k.CPUs == 0 {
+		return 2
+	}
+	return c.k.CPUs
+}

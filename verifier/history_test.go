@@ -22,7 +22,7 @@ func TestHistoryFollowsTheRegister(t *testing.T) {
 		{"err_null_lookup", []verifier.Cause{{6, "R0", "map_value_or_null(id=1,map=table,ks=4,vs=8)", "call bpf_map_lookup_elem#1"}}},
 		{"err_record_end", []verifier.Cause{
 			{4, "R0", "ringbuf_mem_or_null(id=2,ref_obj_id=2,sz=64)", "call bpf_ringbuf_reserve#131"},
-			{5, "R0", "ringbuf_mem(ref_obj_id=2,sz=64)", "if r0 == 0 goto +9"},
+			{5, "R0", "ringbuf_mem(ref_obj_id=2,sz=64)", "if r0 == 0x0 goto pc+9"},
 			{8, "R2", "ringbuf_mem(ref_obj_id=2,sz=64)", "r2 = r0"},
 			{9, "R2", "ringbuf_mem(ref_obj_id=2,off=64,sz=64)", "r2 += r1"},
 		}},

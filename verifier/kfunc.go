@@ -90,6 +90,7 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	}
 	m := &callMeta{k: k}
 	c.kfuncArgs(m)
+	c.dropInTracing(m)
 	if k.is("bpf_rbtree_add") {
 		c.frames.callback(m.sub, cbTreeLess)
 	}

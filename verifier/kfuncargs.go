@@ -111,7 +111,7 @@ func (c *kfuncs) kfuncArgs(m *callMeta) {
 			}
 		}
 		// Before 6.8 arguments that have to be trusted are judged as those that are released.
-		old := c.rel < since.R(6, 8) && needTrust && (kind == kaAlloc || kind == kaBTF)
+		old := c.rel < since.R(6, 8) && (needTrust || k.flags.has(kfRCU)) && (kind == kaAlloc || kind == kaBTF)
 		if k.flags.has(kfRelease) && r.ref != 0 || old {
 			if !(kind == kaDynptr && r.typ == ptrStack) {
 				if r.off != 0 {

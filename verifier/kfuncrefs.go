@@ -72,3 +72,20 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 	k.changesPacket = k.is("bpf_xdp_pull_data")
 	return k
 }
+
+// dropInTracing: programs that may run in an NMI cannot drop objects whose fields are not safe to free there.
+func (c *kfuncs) dropInTracing(m *callMeta) {
+	if c.rel < since.R(7, 2) || !m.k.is("bpf_obj_drop", "bpf_percpu_obj_drop") {
+		return
+	}
+	traces := tracer(c.prog.typ) || c.prog.typ == uapi.ProgTypeTracing && c.p.Attach != uapi.AttachTraceIter && !c.p.Sleepable
+	rec := c.objectRecord(m.argSpec, btf.ID(m.argID))
+	if !traces || rec == nil {
+		return
+	}
+	for i := range rec.fields {
+		if rec.fields[i].kind&(fieldSpinLock|fieldResSpinLock|fieldTimer|fieldWorkqueue|fieldTaskWork|fieldKptrUnref|fieldRefcount) == 0 {
+			c.refuse(uapi.EINVAL, "%s cannot be used in tracing programs on types with NMI unsafe fields", m.k.name)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (c *kfuncs) kfuncSpecialResult(m *callMeta, r0 *reg) bool {
 		}
 		t := s.SkipMods(btf.ID(m.constant))
 		switch {
-		case t.Kind == btf.KindStruct || t.Kind == btf.KindUnion && c.rel >= since.R(6, 17):
+		case t.Kind == btf.KindStruct || t.Kind == btf.KindUnion:
 			r0.pointer(ptrBTF | ptrUntrusted)
 			r0.spec, r0.tid = k.spec, uint32(t.ID)
 		case t.Kind == btf.KindVoid && c.rel >= since.R(6, 17):

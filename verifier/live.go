@@ -1,6 +1,10 @@
 package verifier
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"strings"
+)
 
 // stackLiveness finds which stack slots may be read from an instruction on, for each chain of calls, from what the walk saw read
 // and written (kernel/bpf/liveness.c of 6.18).
@@ -64,6 +68,15 @@ func (l *stackLiveness) instance(e *position, k chainKey, starts [maxFrames]int)
 	in := &instance{key: k, starts: starts, count: count, seen: make([]bool, count)}
 	l.instances[k] = in
 	return in
+}
+
+// chain is the chain of calls as the kernel's log has it.
+func (in *instance) chain() string {
+	var sites []string
+	for _, at := range in.key.sites[:in.key.depth+1] {
+		sites = append(sites, fmt.Sprint(at))
+	}
+	return "(" + strings.Join(sites, ",") + ")"
 }
 
 func (in *instance) start() int { return in.starts[in.key.depth] }
@@ -155,6 +168,10 @@ func (l *stackLiveness) updateInsn(e *position, in *instance, f, insn int, buf [
 	must |= m.must
 	before := after&^m.must | m.read
 	changed := before != m.live || must != m.mustAfter
+	if e.log.level > 1 && (m.read != 0 || m.must != 0 || insn == in.start() || e.aux[insn].prune) {
+		e.log.marks(in, f, insn, "live", m.live, before)
+		e.log.marks(in, f, insn, "written", m.mustAfter, must)
+	}
 	m.live, m.mustAfter = before, must
 	return changed
 }
@@ -169,7 +186,8 @@ func (l *stackLiveness) updateInstance(e *position, in *instance) {
 	}
 	n := e.subprogAt(in.start())
 	var buf [2]int
-	for changed := true; changed; {
+	turns := 0
+	for changed := true; changed; turns++ {
 		changed = false
 		for f := 0; f <= int(in.key.depth); f++ {
 			if in.masks[f] == nil {
@@ -182,6 +200,7 @@ func (l *stackLiveness) updateInstance(e *position, in *instance) {
 			}
 		}
 	}
+	e.log.iterations(in, turns)
 	if in.key.depth > 0 {
 		l.toCaller(e, in)
 	}

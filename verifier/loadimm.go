@@ -106,7 +106,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	e.memory.checkOffset(r6, 6, false)
 	e.values.clobber(e.regs())
 	e.reg(0).unknown()
-	if s.curFrame > 0 && e.rel >= since.R(6, 16) {
+	if s.curFrame > 0 && e.has(since.LoadPacketReturns) {
 		// A load outside of the packet ends the function with 0.
 		e.pool.push(e.insn+1, e.insn)
 		e.reg(0).constant(0)

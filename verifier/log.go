@@ -5,9 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bpfrun/bpfrun/decode"
-	"github.com/bpfrun/bpfrun/helpers/proto"
-	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
@@ -91,21 +88,137 @@ func (l *logger) touchSlot(fr, spi int) {
 func (l *logger) touchAll() { l.all = true }
 func (l *logger) branch()   { l.fresh, l.all = true, true }
 func (l *logger) returned() { l.fresh = true }
+
+// called writes the frames at the entry of a function.
 func (l *logger) called(e *position) {
 	if l.level > 0 {
-		l.printf("caller:\n%s\ncallee:\n%s\n", stateText(e, e.cur, e.cur.curFrame-1), stateText(e, e.cur, e.cur.curFrame))
+		l.printf("caller:\n %s\ncallee:\n %s\n", stateText(e, e.cur, e.cur.curFrame-1), stateText(e, e.cur, e.cur.curFrame))
+	}
+}
+
+// returns writes the frames at the return from a function to instruction to.
+func (l *logger) returns(e *position, to int) {
+	if l.level > 0 {
+		l.printf("returning from callee:\n %s\nto caller at %d:\n %s\n", stateText(e, e.cur, e.cur.curFrame), to, stateText(e, e.cur, e.cur.curFrame-1))
 	}
 }
 
 func (l *logger) states(e *position, cur, old *state) {
-	l.printf("cur state:%s\nold state:%s\n", stateText(e, cur, cur.curFrame), stateText(e, old, cur.curFrame))
+	if l.level > 0 {
+		l.printf("cur state: %s\nold state: %s\n", stateText(e, cur, cur.curFrame), stateText(e, old, cur.curFrame))
+	}
+}
+
+// safeFunc notes that a global function was proved.
+func (l *logger) safeFunc(e *position, sub int) {
+	switch {
+	case l.level == 0:
+	case e.rel < since.R(6, 8):
+		l.printf("Func#%d is safe for any args that match its prototype\n", sub)
+	default:
+		l.printf("Func#%d ('%s') is safe for any args that match its prototype\n", sub, e.subs[sub].name)
+	}
+}
+
+// functions lists where functions begin.
+func (l *logger) functions(subs []subprog) {
+	for i := range max(0, len(subs)-1) {
+		l.note("func#%d @%d", i, subs[i].start)
+	}
+}
+
+// liveRegisters lists the instructions with the registers that are read again after each, and the loop it is in.
+func (l *logger) liveRegisters(e *position) {
+	if l.level < 2 {
+		return
+	}
+	l.note("Live regs before insn:")
+	for i := 0; i < len(e.insns); i++ {
+		a := &e.aux[i]
+		loop := "    "
+		if a.scc != 0 {
+			loop = fmt.Sprintf("%3d ", a.scc)
+		}
+		if !e.r.scc {
+			loop = ""
+		}
+		var regs [10]byte
+		for r := range regs {
+			regs[r] = '.'
+			if a.live>>r&1 != 0 {
+				regs[r] = '0' + byte(r)
+			}
+		}
+		l.note("%s%3d: %s (%02x) %s", loop, i, regs[:], e.insns[i].Code, insnText(e, i))
+		if isLdImm64(&e.insns[i]) {
+			i++
+		}
+	}
+}
+
+// loop notes that the walk enters, leaves or repeats a loop.
+func (l *logger) loop(what string, c *callchain) {
+	if l.level > 1 {
+		l.printf("SCC %s %s\n", what, c)
+	}
 }
 
 func (l *logger) markPrecise(e *position, b *backtrack, i int) {
 	if l.level < 2 {
 		return
 	}
-	l.printf("mark_precise: frame%d: regs=%s stack=%s before %d: %s\n", b.frame, regMask(b.regs[b.frame]), stackMask(b.stacks[b.frame]), i, insnText(e, i))
+	l.printf("mark_precise: frame%d: regs=%s stack=%s before %d: (%02x) %s\n", b.frame, regMask(b.regs[b.frame]), stackMask(b.stacks[b.frame]), i, e.insns[i].Code, insnText(e, i))
+}
+
+// markFrom notes the way that is followed back.
+func (l *logger) markFrom(frame, last, first, subseq int) {
+	l.note("mark_precise: frame%d: last_idx %d first_idx %d subseq_idx %d ", frame, last, first, subseq)
+}
+
+// markParent notes what is looked for in a checkpoint.
+func (l *logger) markParent(e *position, b *backtrack, s *state, fr int) {
+	if l.level > 1 {
+		l.printf("mark_precise: frame%d: parent state regs=%s stack=%s:  %s\n", fr, regMask(b.regs[fr]), stackMask(b.stacks[fr]), stateText(e, s, fr))
+	}
+}
+
+// propagates notes which registers and slots of a frame have to be exact because they had to in a state that covers this one.
+func (l *logger) propagates(b *backtrack, fr int) {
+	if l.level < 2 || b.regs[fr] == 0 && b.stacks[fr] == 0 {
+		return
+	}
+	var names []string
+	for i := 0; i < 10; i++ {
+		if b.regs[fr]>>i&1 != 0 {
+			names = append(names, fmt.Sprintf("r%d", i))
+		}
+	}
+	for i := 0; i < 64; i++ {
+		if b.stacks[fr]>>i&1 != 0 {
+			names = append(names, fmt.Sprintf("fp%d", -(i+1)*8))
+		}
+	}
+	l.note("frame %d: propagating %s", fr, strings.Join(names, ","))
+}
+
+// iterations notes how often the instructions of a function were looked at for that.
+func (l *logger) iterations(in *instance, n int) {
+	l.note("%s live stack update done in %d iterations", in.chain(), n)
+}
+
+// marks notes which slots of a frame an instruction is now known to need (live) or to have been written (written).
+func (l *logger) marks(in *instance, frame, insn int, what string, before, after uint64) {
+	if before == after {
+		return
+	}
+	line := fmt.Sprintf("%s frame %d insn %d ", in.chain(), frame, insn)
+	if on := after &^ before; on != 0 {
+		line += fmt.Sprintf("+%s %s ", what, stackMask(on))
+	}
+	if off := before &^ after; off != 0 {
+		line += fmt.Sprintf("-%s %s", what, stackMask(off))
+	}
+	l.note("%s", line)
 }
 
 func regMask(m uint32) string {
@@ -149,35 +262,59 @@ func (l *logger) insn(e *position) {
 	if e.rel < since.R(5, 18) && l.level > 1 {
 		l.printf("%d: %s\n", e.insn, stateText(e, e.cur, e.cur.curFrame))
 		l.fresh = false
-	} else if l.fresh {
-		l.printf("\nfrom %d to %d: %s\n", e.prev, e.insn, stateText(e, e.cur, e.cur.curFrame))
-		l.fresh = false
-	} else if l.all || l.touched != 0 || l.slots != ([maxFrames]uint64{}) {
-		if t := changedText(e, e.cur, l.touched, l.slots[e.cur.curFrame], l.all); t != "" {
-			l.insnState(e.insn, t)
+		l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
+	} else {
+		if l.fresh && (l.level > 1 || e.rel < since.R(5, 18)) {
+			l.printf("\nfrom %d to %d: %s\n", e.prev, e.insn, stateText(e, e.cur, e.cur.curFrame))
+			l.fresh = false
 		}
+		l.changes(e)
 	}
-	l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
-	if ln := e.lineAt(e.insn); ln != nil && ln != l.lastLine {
-		l.lastLine = ln
-		l.printf("; %s @ %s:%d\n", strings.TrimSpace(ln.Text), base(ln.File), ln.Line)
-	}
+	l.sourceLine(e)
 	l.endLine()
 	n := len(l.buf)
 	l.buf = fmt.Appendf(l.buf, "%d: (%02x) %s", e.insn, e.insns[e.insn].Code, insnText(e, e.insn))
 	l.open = len(l.buf) - n
 }
 
+// changes writes what was read and written since it was written last (print_insn_state).
+func (l *logger) changes(e *position) {
+	if l.level == 0 || !l.all && l.touched == 0 && l.slots == ([maxFrames]uint64{}) {
+		return
+	}
+	l.insnState(e.insn, changedText(e, e.cur, l.touched, l.slots[e.cur.curFrame], l.all))
+	l.touched, l.all, l.slots = 0, false, [maxFrames]uint64{}
+}
+
+// sourceLine writes the line that the instruction comes from, when it is another one than before. Releases up to 6.8 write no place.
+func (l *logger) sourceLine(e *position) {
+	ln := e.lineAt(e.insn)
+	if ln == nil || ln == l.lastLine {
+		return
+	}
+	last := l.lastLine
+	l.lastLine = ln
+	switch {
+	case e.rel < since.R(6, 9):
+		l.printf("; %s\n", strings.TrimSpace(ln.Text))
+	case last == nil || last.File != ln.File || last.Line != ln.Line:
+		l.printf("; %s @ %s:%d\n", strings.TrimSpace(ln.Text), base(ln.File), ln.Line)
+	}
+}
+
 // insnState writes what an instruction changed: beside it, when nothing was written since.
 func (l *logger) insnState(insn int, text string) {
+	if text != "" {
+		text = " " + text
+	}
 	if l.open == 0 {
-		l.printf("%d: %s\n", insn, text)
+		l.printf("%d:%s\n", insn, text)
 		return
 	}
 	pos := l.open + 1
 	pad := (max(pos+4, 40)+7)/8*8 - pos - 1
 	l.open = 0
-	l.buf = fmt.Appendf(l.buf, "%*c; %s\n", pad, ' ', text)
+	l.buf = fmt.Appendf(l.buf, "%*c;%s\n", pad, ' ', text)
 }
 
 // end writes the last line of a log.
@@ -189,231 +326,3 @@ func (l *logger) end(v *Verdict) {
 }
 
 func base(f string) string { return f[strings.LastIndexByte(f, '/')+1:] }
-
-// insnText is an instruction with the names of what it calls.
-func insnText(e *position, i int) string {
-	in := &e.insns[i]
-	switch {
-	case isLdImm64(in) && in.Src == 0 && i+1 < len(e.insns):
-		return fmt.Sprintf("r%d = %#x", in.Dst, decode.Imm64(e.insns, i))
-	case isHelperCall(in):
-		if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok {
-			return fmt.Sprintf("call bpf_%s#%d", strings.TrimPrefix(h.Name(), "bpf_"), in.Imm)
-		}
-	case isKfuncCall(in):
-		if k := e.aux[i].kfunc; k != nil {
-			return fmt.Sprintf("call %s#%d", k.name, in.Imm)
-		}
-	}
-	return decode.Disassemble(e.insns, i, nil)
-}
-
-// stateText describes a frame as print_verifier_state does.
-func stateText(e *position, s *state, fr int) string {
-	return frameText(e, s, fr, 0x7ff, ^uint64(0), true)
-}
-
-func changedText(e *position, s *state, regs uint32, slots uint64, all bool) string {
-	if all {
-		return frameText(e, s, s.curFrame, 0x7ff, ^uint64(0), true)
-	}
-	return frameText(e, s, s.curFrame, regs, slots, false)
-}
-
-func frameText(e *position, s *state, fr int, regs uint32, slots uint64, all bool) string {
-	f := s.frames[fr]
-	var b strings.Builder
-	if fr > 0 {
-		fmt.Fprintf(&b, "frame%d:", fr)
-	}
-	for i := range f.regs {
-		r := &f.regs[i]
-		if regs>>i&1 == 0 || r.typ == notInit {
-			continue
-		}
-		fmt.Fprintf(&b, " R%d=%s", i, regText(e, r))
-	}
-	for i := range f.stack {
-		if slots>>i&1 != 0 {
-			slotText(e, &b, &f.stack[i], i)
-		}
-	}
-	if all {
-		refsText(e, &b, s)
-	}
-	return strings.TrimPrefix(b.String(), " ")
-}
-
-func refsText(e *position, b *strings.Builder, s *state) {
-	var ids []string
-	for _, r := range *e.refList(s) {
-		if r.kind == refPtr {
-			ids = append(ids, fmt.Sprint(r.id))
-		}
-	}
-	if len(ids) > 0 {
-		fmt.Fprintf(b, " refs=%s", strings.Join(ids, ","))
-	}
-}
-
-const slotLetters = "?rm0diffp"
-
-func slotText(e *position, b *strings.Builder, s *slot, i int) {
-	used := false
-	var t [8]byte
-	for j := range s.t {
-		used = used || s.t[j] != slotInvalid
-		t[7-j] = slotLetters[s.t[j]]
-	}
-	if !used {
-		return
-	}
-	off := -(i + 1) * 8
-	switch s.t[7] {
-	case slotSpill:
-		full := s.t[0] == slotSpill
-		fmt.Fprintf(b, " fp%d=", off)
-		if !full {
-			n := strings.IndexFunc(string(t[:]), func(c rune) bool { return c != 'r' })
-			b.WriteString(string(t[n:]))
-		}
-		b.WriteString(regText(e, &s.reg))
-	case slotDynptr:
-		if s.reg.first {
-			fmt.Fprintf(b, " fp%d=dynptr_%s(dynptr_id=%d", off, dynNames[s.reg.dtype], s.reg.id)
-			if s.reg.ref != 0 {
-				fmt.Fprintf(b, ",ref_id=%d", s.reg.ref)
-			}
-			b.WriteString(")")
-		}
-	case slotIter:
-		if s.reg.ref != 0 {
-			name := strings.TrimPrefix(e.specName(s.reg.spec, s.reg.tid), "bpf_iter_")
-			state := [...]string{"<invalid>", "active", "drained"}[s.reg.istate]
-			fmt.Fprintf(b, " fp%d=iter_%s(ref_id=%d,state=%s,depth=%d)", off, name, s.reg.ref, state, s.reg.depth)
-		}
-	default:
-		fmt.Fprintf(b, " fp%d=%s", off, t[:])
-	}
-}
-
-// regText describes a register.
-func regText(e *position, r *reg) string {
-	if r.typ == scalar {
-		p := ""
-		if r.precise {
-			p = "P"
-		}
-		if r.Var.IsConst() {
-			return p + signedText(int64(r.Var.Value))
-		}
-		var a []string
-		if r.id != 0 {
-			if r.id&addConst != 0 {
-				a = append(a, fmt.Sprintf("id=%d%+d", r.id&^addConst, r.off))
-			} else {
-				a = append(a, fmt.Sprintf("id=%d", r.id))
-			}
-		}
-		a = append(a, boundsText(r)...)
-		return p + e.typeName(scalar) + "(" + strings.Join(a, ",") + ")"
-	}
-	if r.typ == ptrStack {
-		t := "fp"
-		if int(r.frame) != e.cur.curFrame {
-			t = fmt.Sprintf("fp[%d]", r.frame)
-		}
-		if r.Var.IsConst() {
-			return t + fmt.Sprint(r.offset())
-		}
-		return t + "(" + strings.Join(append([]string{fmt.Sprintf("off=%d", r.off)}, boundsText(r)...), ",") + ")"
-	}
-	name := e.typeName(r.typ)
-	if r.typ.base() == ptrBTF && r.spec != 0 {
-		name += e.specName(r.spec, r.tid)
-	}
-	var a []string
-	if r.id != 0 {
-		a = append(a, fmt.Sprintf("id=%d", r.id))
-	}
-	if r.ref != 0 {
-		a = append(a, fmt.Sprintf("ref_obj_id=%d", r.ref))
-	}
-	if r.typ.isNonOwning() {
-		a = append(a, "non_own_ref")
-	}
-	if r.mapp != 0 {
-		m := e.mapOf(r)
-		if m.Name != "" {
-			a = append(a, "map="+m.Name)
-		}
-		a = append(a, fmt.Sprintf("ks=%d,vs=%d", m.KeySize, m.ValueSize))
-	}
-	if r.off != 0 {
-		a = append(a, fmt.Sprintf("off=%d", r.off))
-	}
-	if r.typ.isPacket() {
-		a = append(a, fmt.Sprintf("r=%d", r.rng))
-	}
-	if r.typ.base() == ptrMem {
-		a = append(a, fmt.Sprintf("sz=%d", r.mem))
-	}
-	if r.Var.IsConst() {
-		if r.Var.Value != 0 {
-			a = append(a, "imm="+signedText(int64(r.Var.Value)))
-		}
-	} else {
-		a = append(a, boundsText(r)...)
-	}
-	return name + "(" + strings.Join(a, ",") + ")"
-}
-
-func signedText(v int64) string {
-	if v > -1<<15 && v < 1<<16 {
-		return fmt.Sprint(v)
-	}
-	return fmt.Sprintf("%#x", uint64(v))
-}
-
-func unsignedText(v uint64) string {
-	if v < 1<<16 {
-		return fmt.Sprint(v)
-	}
-	return fmt.Sprintf("%#x", v)
-}
-
-// boundsText lists the ranges that say something; equal ends are merged as print_scalar_ranges does.
-func boundsText(r *reg) []string {
-	type end struct {
-		name string
-		text string
-		omit bool
-	}
-	ends := []end{
-		{"smin", signedText(r.SMin), r.SMin == -1<<63}, {"smax", signedText(r.SMax), r.SMax == 1<<63-1},
-		{"umin", unsignedText(r.UMin), r.UMin == 0}, {"umax", unsignedText(r.UMax), r.UMax == 1<<64-1},
-		{"smin32", signedText(int64(r.SMin32)), int64(r.SMin32) == r.SMin || r.SMin32 == -1<<31},
-		{"smax32", signedText(int64(r.SMax32)), int64(r.SMax32) == r.SMax || r.SMax32 == 1<<31-1},
-		{"umin32", unsignedText(uint64(r.UMin32)), uint64(r.UMin32) == r.UMin || r.UMin32 == 0},
-		{"umax32", unsignedText(uint64(r.UMax32)), uint64(r.UMax32) == r.UMax || r.UMax32 == 1<<32-1},
-	}
-	vals := []int64{r.SMin, r.SMax, int64(r.UMin), int64(r.UMax), int64(r.SMin32), int64(r.SMax32), int64(r.UMin32), int64(r.UMax32)}
-	var out []string
-	for i := range ends {
-		if ends[i].omit {
-			continue
-		}
-		t := ends[i].name + "="
-		for j := i + 2; j < len(ends); j += 2 {
-			if !ends[j].omit && vals[j] == vals[i] {
-				t += ends[j].name + "="
-				ends[j].omit = true
-			}
-		}
-		out = append(out, t+ends[i].text)
-	}
-	if !r.Var.IsUnknown() {
-		out = append(out, "var_off="+r.Var.String())
-	}
-	return out
-}

@@ -1,5 +1,10 @@
 package verifier
 
+import (
+	"fmt"
+	"strings"
+)
+
 // sccInfo holds the visits of a loop: one for each chain of calls that led to it.
 type sccInfo struct{ visits []*sccVisit }
 
@@ -14,6 +19,18 @@ type sccVisit struct {
 type callchain struct {
 	sites [maxFrames]int
 	scc   uint32
+}
+
+// String is the chain as the kernel's log has it.
+func (c *callchain) String() string {
+	var b strings.Builder
+	for _, at := range c.sites {
+		if at == 0 {
+			break
+		}
+		fmt.Fprintf(&b, "%d,", at)
+	}
+	return fmt.Sprintf("(%s%d)", b.String(), c.scc)
 }
 
 // chainOf is the chain of calls to the outermost loop a state is in.
@@ -53,6 +70,7 @@ func (p *checkpoints) enterSCC(s *state) {
 	}
 	if v.entry == nil {
 		v.entry = s
+		p.log.loop("enter", &c)
 	}
 }
 
@@ -68,6 +86,7 @@ func (p *checkpoints) exitSCC(s *state) {
 	if v.entry != s {
 		return
 	}
+	p.log.loop("exit", &c)
 	v.entry = nil
 	p.backedges -= len(v.backedges)
 	p.countPeak()
@@ -83,6 +102,7 @@ func (p *checkpoints) addBackedge(s, back *state) {
 	if v == nil {
 		p.bug("add backedge: no visit info")
 	}
+	p.log.loop("backedge", &c)
 	v.backedges = append(v.backedges, back)
 	p.backedges++
 	p.countPeak()

@@ -21,6 +21,8 @@ type Kernel struct {
 	Modules []Module
 	// Arch is "x86", "arm64", ...; empty is "x86".
 	Arch string
+	// CPUs is how many processors the kernel may have (nr_cpu_ids); 0 is 2.
+	CPUs int
 	// Kconfig decides what depends on the configuration; what is missing counts as a distribution sets it.
 	Kconfig map[string]string
 }

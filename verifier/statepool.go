@@ -112,6 +112,7 @@ func (o *pool) growStack(f *frame, size int) {
 func (o *pool) initFrame(f *frame, callsite, no, sub int) {
 	stack, refs := f.stack[:0], f.refs[:0]
 	*f = frame{callsite: callsite, no: no, sub: sub, stack: stack, refs: refs}
+	o.log.touchAll()
 	for i := range f.regs {
 		f.regs[i].notInit()
 	}

@@ -70,7 +70,7 @@ func StatesAt(ctx context.Context, k *Kernel, p *Program, insn, limit int) (*Sta
 		seen[view.Text] = true
 		for i, r := range e.cur.regs() {
 			if r.typ != notInit {
-				view.Regs[i] = RegView{Text: regText(e, &r), Number: r.typ == scalar, bounds: r.Bounds}
+				view.Regs[i] = RegView{Text: regText(e, &r, e.cur.curFrame), Number: r.typ == scalar, bounds: r.Bounds}
 			}
 		}
 		out.List = append(out.List, view)

@@ -115,6 +115,7 @@ func (e *explorer) check() {
 		panic(refusal{uapi.E2BIG})
 	}
 	e.layout.findSubprogs()
+	e.log.functions(e.subs)
 	e.layout.checkSubprogs()
 	e.layout.checkFuncInfo()
 	before := e.rel < since.R(6, 3)
@@ -142,6 +143,7 @@ func (e *explorer) check() {
 	}
 	if e.r.liveRegs {
 		e.layout.computeLiveRegs()
+		e.log.liveRegisters(e.position)
 	}
 	if e.r.half {
 		e.flowAnalysis.computeStackFlow(known)
@@ -157,11 +159,13 @@ func (e *explorer) check() {
 		for i := 1; i < e.nsubs(); i++ {
 			if e.subs[i].linkage == funcGlobal && e.funcInfo() {
 				e.walkFunc(i)
+				e.log.safeFunc(e.position, i)
 			}
 		}
 		e.walkFunc(0)
 	}
 	e.cur = nil
+	e.layout.dropFastcallStack()
 	e.limits.checkStackDepth()
 }
 
@@ -181,6 +185,7 @@ func (e *explorer) walkGlobals() {
 				continue
 			}
 			e.walkFunc(i)
+			e.log.safeFunc(e.position, i)
 			s.verified = true
 			again = true
 		}

@@ -254,6 +254,7 @@ func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last in
 				b.stacks[fr] |= 1 << i
 			}
 		}
+		p.log.propagates(b, fr)
 	}
 	b.frame = cur.curFrame
 	p.precision.markChain(cur, last, changed)

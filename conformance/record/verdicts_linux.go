@@ -51,7 +51,7 @@ func Verdicts(ctx context.Context, obj *loader.Object, target *loader.Target, cf
 		}
 		l := &verdicts.Line{
 			Object: cfg.Name, SHA256: cfg.SHA256, Program: p.Name, Section: p.Section, ProgType: p.Type.String(), Attach: uint32(p.Attach),
-			AttachTarget: p.AttachTo, ProgFlags: p.Flags, Insns: len(p.Insns), Kernel: Release(),
+			AttachTarget: p.AttachTo, ProgFlags: p.Flags, Insns: len(p.Insns), Kernel: Release(), CPUs: runtime.NumCPU(),
 		}
 		if typesErr != nil {
 			l.Note = typesErr.Error()

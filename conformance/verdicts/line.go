@@ -53,7 +53,9 @@ type Line struct {
 	Insns        int    `json:"insns,omitempty"`
 
 	// Kernel is the release as uname prints it.
-	Kernel  string `json:"kernel"`
+	Kernel string `json:"kernel"`
+	// CPUs is the number of its processors, where it is known.
+	CPUs    int    `json:"cpus,omitempty"`
 	Verdict string `json:"verdict"`
 	Class   string `json:"class"`
 	// Errno is the name of the error: "EACCES".

@@ -105,6 +105,11 @@ func (r *Replayer) Compare(ctx context.Context, l *Line) *Comparison {
 		return c
 	}
 	k, p, err := r.program(l)
+	if err == nil && l.CPUs != 0 {
+		with := *k
+		with.CPUs = l.CPUs
+		k = &with
+	}
 	if err != nil {
 		c.Kind, c.Err = Failed, err
 		return c

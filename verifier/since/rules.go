@@ -130,6 +130,8 @@ const (
 	EqRange
 	// HelperWrites: map values and keys are judged by whether the helper writes, not by whether it may find them uninitialised.
 	HelperWrites
+	// LoadPacketReturns: a legacy load of the packet in a function may end it with 0.
+	LoadPacketReturns
 	numRules
 )
 
@@ -209,6 +211,7 @@ var rows = [numRules]row{
 	CallbackLoops:          {R(6, 19), "calls that call back are loops", nil},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them", nil},
 	EqRange:                {R(6, 5), "constants outside of ranges are not equal to them", nil},
+	LoadPacketReturns:      {R(6, 16), "packet loads in functions return from them", []update{{R(6, 12), 117}}},
 	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 6), 87}, {R(6, 12), 117}}},
 }
 

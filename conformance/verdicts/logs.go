@@ -1,0 +1,77 @@
+package verdicts
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/bpfrun/bpfrun/verifier"
+)
+
+// LogLines is how a log of ours compares with the kernel's.
+type LogLines struct {
+	// Kernel and Ours count lines, Equal those of a longest common sequence of both.
+	Kernel, Ours, Equal int
+	// First and Instead are the first lines that differ, the kernel's and ours.
+	First, Instead string
+}
+
+// Same reports whether the logs are equal.
+func (c *LogLines) Same() bool { return c.Kernel == c.Equal && c.Ours == c.Equal }
+
+var (
+	// Addresses of maps, their values and kernel variables.
+	address = regexp.MustCompile(`( r\d+ =) 0x(?:0|[0-9a-f]{9,})(?: *$| +;|$)`)
+	// Lines that say nothing of instructions or states, and source lines: recordings are made without them.
+	noLog = regexp.MustCompile(`^(; |verification time|stack depth|insns processed|arg#\d+ reference type)`)
+)
+
+func logLines(log string) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(log, "\n"), "\n") {
+		if !noLog.MatchString(line) {
+			out = append(out, address.ReplaceAllString(line, "$1 ADDRESS ;"))
+		}
+	}
+	return out
+}
+
+// CompareLogs compares the lines of two logs. What differs from load to load counts as equal: addresses.
+func CompareLogs(kernel, ours string) *LogLines {
+	a, b := logLines(kernel), logLines(ours)
+	c := &LogLines{Kernel: len(a), Ours: len(b)}
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b, c.Equal = a[1:], b[1:], c.Equal+1
+	}
+	if len(a) > 0 {
+		c.First = a[0]
+	}
+	if len(b) > 0 {
+		c.Instead = b[0]
+	}
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for i := range a {
+		for j := range b {
+			switch {
+			case a[i] == b[j]:
+				row[j+1] = before[j] + 1
+			default:
+				row[j+1] = max(row[j], before[j+1])
+			}
+		}
+		before, row = row, before
+	}
+	c.Equal += before[len(b)]
+	return c
+}
+
+// Log verifies the program of a line and returns the log of level 2.
+func (r *Replayer) Log(ctx context.Context, l *Line) (string, error) {
+	k, p, err := r.program(l)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	_, err = verifier.Verify(ctx, k, p, verifier.Options{Log: &out, LogLevel: 2})
+	return out.String(), err
+}

@@ -1,0 +1,236 @@
+package verifier
+
+import (
+	"fmt"
+	"strings"
+)
+
+// stateText describes a frame as print_verifier_state does.
+func stateText(e *position, s *state, fr int) string {
+	return frameText(e, s, fr, 0x7ff, ^uint64(0))
+}
+
+func changedText(e *position, s *state, regs uint32, slots uint64, all bool) string {
+	if all {
+		return stateText(e, s, s.curFrame)
+	}
+	return frameText(e, s, s.curFrame, regs, slots)
+}
+
+func frameText(e *position, s *state, fr int, regs uint32, slots uint64) string {
+	f := s.frames[fr]
+	var b strings.Builder
+	if fr > 0 {
+		fmt.Fprintf(&b, "frame%d:", fr)
+	}
+	for i := range f.regs {
+		r := &f.regs[i]
+		if regs>>i&1 == 0 || r.typ == notInit {
+			continue
+		}
+		fmt.Fprintf(&b, " R%d=%s", i, regText(e, r, fr))
+	}
+	for i := range f.stack {
+		if slots>>i&1 != 0 {
+			slotText(e, &b, &f.stack[i], i, fr)
+		}
+	}
+	refsText(e, &b, s)
+	if f.inCallback {
+		b.WriteString(" cb")
+	}
+	if f.inAsync {
+		b.WriteString(" async_cb")
+	}
+	return strings.TrimPrefix(b.String(), " ")
+}
+
+func refsText(e *position, b *strings.Builder, s *state) {
+	var ids []string
+	for _, r := range *e.refList(s) {
+		if r.id != 0 {
+			ids = append(ids, fmt.Sprint(r.id))
+		}
+	}
+	if len(ids) > 0 {
+		fmt.Fprintf(b, " refs=%s", strings.Join(ids, ","))
+	}
+}
+
+const slotLetters = "?rm0diffp"
+
+func slotText(e *position, b *strings.Builder, s *slot, i, fr int) {
+	used := false
+	var t [8]byte
+	for j := range s.t {
+		used = used || s.t[j] != slotInvalid
+		t[j] = slotLetters[s.t[j]]
+	}
+	if !used {
+		return
+	}
+	off := -(i + 1) * 8
+	switch s.t[7] {
+	case slotSpill:
+		// Bytes before the spilled ones.
+		fmt.Fprintf(b, " fp%d=%s%s", off, t[:strings.IndexByte(string(t[:]), 'r')], regText(e, &s.reg, fr))
+	case slotDynptr:
+		if s.reg.first {
+			var a []string
+			if s.reg.id != 0 {
+				a = append(a, fmt.Sprintf("id=%d", s.reg.id))
+			}
+			if s.reg.ref != 0 {
+				a = append(a, fmt.Sprintf("ref_id=%d", s.reg.ref))
+			}
+			if s.reg.id != 0 {
+				a = append(a, fmt.Sprintf("dynptr_id=%d", s.reg.id))
+			}
+			fmt.Fprintf(b, " fp%d=dynptr_%s(%s)", off, dynNames[s.reg.dtype], strings.Join(a, ","))
+		}
+	case slotIter:
+		if s.reg.ref != 0 {
+			name := strings.TrimPrefix(e.specName(s.reg.spec, s.reg.tid), "bpf_iter_")
+			state := [...]string{"<invalid>", "active", "drained"}[s.reg.istate]
+			fmt.Fprintf(b, " fp%d=iter_%s(ref_id=%d,state=%s,depth=%d)", off, name, s.reg.ref, state, s.reg.depth)
+		}
+	default:
+		fmt.Fprintf(b, " fp%d=%s", off, t[:])
+	}
+}
+
+// regText describes a register of a frame (print_reg_state).
+func regText(e *position, r *reg, frame int) string {
+	name := e.typeName(r.typ)
+	switch {
+	case r.typ == scalar:
+		if r.precise {
+			name = "P" + name
+		}
+		if r.Var.IsConst() {
+			return strings.TrimSuffix(name, e.typeName(scalar)) + signedText(int64(r.Var.Value))
+		}
+	case r.typ == ptrArena:
+		return name
+	case r.typ == ptrStack:
+		name = "fp"
+		if int(r.frame) != frame {
+			name = fmt.Sprintf("fp[%d]", r.frame)
+		}
+		if r.Var.IsConst() {
+			return name + signedText(r.offset())
+		}
+	case r.typ.base() == ptrBTF && r.spec != 0:
+		name += e.specName(r.spec, r.tid)
+	}
+	return name + "(" + strings.Join(regParts(e, r), ",") + ")"
+}
+
+// regParts is what is known of a register beside its kind.
+func regParts(e *position, r *reg) []string {
+	var a []string
+	add := func(format string, args ...any) { a = append(a, fmt.Sprintf(format, args...)) }
+	switch {
+	case r.id == 0:
+	case r.typ == scalar && r.id&addConst != 0:
+		add("id=%d%+d", r.id&^addConst, r.off)
+	default:
+		add("id=%d", r.id)
+	}
+	if r.ref != 0 {
+		add("ref_obj_id=%d", r.ref)
+	}
+	if r.typ.isNonOwning() {
+		add("non_own_ref")
+	}
+	if r.mapp != 0 {
+		m := e.mapOf(r)
+		if m.Name != "" {
+			add("map=%s", mapName(m.Name))
+		}
+		add("ks=%d,vs=%d", m.KeySize, m.ValueSize)
+	}
+	if r.typ != scalar && r.off != 0 {
+		add("off=%s", signedText(int64(r.off)))
+	}
+	if r.typ.isPacket() {
+		add("r=%s", unsignedText(uint64(int64(r.rng))))
+	}
+	if r.typ.base() == ptrMem {
+		add("sz=%s", unsignedText(uint64(r.mem)))
+	}
+	if r.typ == constDynptr {
+		add("type=%s", dynNames[r.dtype])
+	}
+	if !r.Var.IsConst() {
+		a = append(a, rangesText(r)...)
+		if !r.Var.IsUnknown() {
+			add("var_off=%s", r.Var)
+		}
+	} else if r.Var.Value != 0 {
+		add("imm=%s", signedText(int64(r.Var.Value)))
+	}
+	return a
+}
+
+// mapName is a map's name as the kernel keeps it: 15 characters.
+func mapName(name string) string { return name[:min(len(name), 15)] }
+
+func signedText(v int64) string {
+	if v >= -1<<15 && v < 1<<15 {
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%#x", uint64(v))
+}
+
+func unsignedText(v uint64) string {
+	if v < 1<<16 {
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%#x", v)
+}
+
+// rangesText lists the ends of ranges that say something; equal ones share a number (print_scalar_ranges).
+func rangesText(r *reg) []string {
+	type end struct {
+		name   string
+		val    uint64
+		signed bool
+		omit   bool
+	}
+	// A half that is written in hex is not extended.
+	half := func(v int32) uint64 {
+		if v >= -1<<15 && v < 1<<15 {
+			return uint64(int64(v))
+		}
+		return uint64(uint32(v))
+	}
+	ends := []end{
+		{"smin", uint64(r.SMin), true, r.SMin == -1<<63}, {"smax", uint64(r.SMax), true, r.SMax == 1<<63-1},
+		{"umin", r.UMin, false, r.UMin == 0}, {"umax", r.UMax, false, r.UMax == 1<<64-1},
+		{"smin32", half(r.SMin32), true, r.SMin32 == -1<<31}, {"smax32", half(r.SMax32), true, r.SMax32 == 1<<31-1},
+		{"umin32", uint64(r.UMin32), false, r.UMin32 == 0}, {"umax32", uint64(r.UMax32), false, r.UMax32 == 1<<32-1},
+	}
+	negative := func(x *end) bool { return x.signed && int64(x.val) < 0 }
+	var out []string
+	for i := range ends {
+		x := &ends[i]
+		if x.omit {
+			continue
+		}
+		t := x.name + "="
+		for j := i + 2; j < len(ends); j += 2 {
+			if y := &ends[j]; !y.omit && y.val == x.val && negative(x) == negative(y) {
+				t += y.name + "="
+				y.omit = true
+			}
+		}
+		if x.signed {
+			t += signedText(int64(x.val))
+		} else {
+			t += unsignedText(x.val)
+		}
+		out = append(out, t)
+	}
+	return out
+}
