@@ -34,7 +34,7 @@ import (
 type verdictFlags struct {
 	dir, match, kind string
 	releases         []string
-	markdown         bool
+	markdown, logs   bool
 	limit            time.Duration
 	inputs           int
 	shortest         string
@@ -72,6 +72,7 @@ Programs that the kernel's verifier did not judge are left out. Exit code 1 when
 	cmd.Flags().BoolVar(&c.markdown, "table", false, "print the table alone")
 	cmd.Flags().DurationVar(&c.limit, "limit", time.Minute, "how long one verification may take")
 	cmd.Flags().IntVar(&c.inputs, "inputs", 0, "also run generated programs that the kernel or bpfrun accepts with so many random inputs on both engines: they must not fault")
+	cmd.Flags().BoolVar(&c.logs, "logs", false, "compare the logs of programs recorded with record verdicts --log, line by line")
 	cmd.Flags().IntVar(&c.speed, "speed", 0, "verify so many times what the kernel told the time of (record verdicts --repeat), and compare processor time with it")
 	cmd.Flags().StringVar(&c.shortest, "minimise", "", "write generated programs with another verdict, made as short as they stay so on the running kernel (root)")
 	return cmd
@@ -99,9 +100,11 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 	}
 	report := verdicts.NewReport()
 	runs := soundRuns{inputs: v.inputs}
+	logs := logTotals{}
 	out := bufio.NewWriter(v.stdout)
 	defer out.Flush()
 	for _, path := range paths {
+		var replay *verdicts.Replayer
 		cfg := verdicts.Config{
 			Objects: v.dir, Open: v.objects.open, Limit: v.limit, Repeat: v.speed,
 			Target: func(release string) (*loader.Target, error) { return v.releaseTarget(sources, release) },
@@ -120,12 +123,18 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 						return err
 					}
 				}
+				if v.logs && c.Line.Log != "" {
+					if err := logs.add(ctx, out, replay, c.Line); err != nil {
+						return err
+					}
+				}
 				return v.runAccepted(ctx, out, &runs, c, sources)
 			},
 		}
 		if cfg.Objects == "" {
 			cfg.Objects = filepath.Dir(path)
 		}
+		replay = verdicts.NewReplayer(cfg)
 		if err := verdicts.Replay(ctx, path, cfg); err != nil {
 			return codeError{exitCode(err), err}
 		}
@@ -147,6 +156,9 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 	report.WriteTable(out)
 	if v.speed > 0 {
 		report.WriteSpeed(out)
+	}
+	if v.logs {
+		fmt.Fprintf(out, "logs: %d of %d equal, %d of %d lines\n", logs.same, logs.programs, logs.equal, logs.lines)
 	}
 	if v.inputs > 0 {
 		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
@@ -182,6 +194,25 @@ func (v *conformanceVerdictsCommand) minimise(ctx context.Context, out io.Writer
 		fmt.Fprintf(out, "shortest: %s\n%s\n", last, best.Generated.Text)
 	}
 	return enc.Encode(best)
+}
+
+// logTotals counts logs that were compared.
+type logTotals struct{ programs, same, lines, equal int }
+
+// add compares a log, and prints the first line that differs.
+func (n *logTotals) add(ctx context.Context, out io.Writer, r *verdicts.Replayer, l *verdicts.Line) error {
+	ours, err := r.Log(ctx, l)
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Key(), err)
+	}
+	c := verdicts.CompareLogs(l.Log, ours)
+	n.programs, n.lines, n.equal = n.programs+1, n.lines+c.Kernel, n.equal+c.Equal
+	if c.Same() {
+		n.same++
+		return nil
+	}
+	fmt.Fprintf(out, "other-log %s: %d of %d lines\n  kernel  %s\n  here    %s\n", l.Key(), c.Equal, c.Kernel, c.First, c.Instead)
+	return nil
 }
 
 // soundRuns counts runs of accepted programs.

@@ -1,0 +1,55 @@
+package verdicts_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/btf/embedded"
+	"github.com/bpfrun/bpfrun/conformance/verdicts"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// Logs of level 2 are those that Linux 6.18.44 wrote for the same programs (conformance record verdicts --log), line by line.
+func TestLogsAreThoseOfTheKernel(t *testing.T) {
+	spec, err := embedded.Spec()
+	require.NoError(t, err)
+	r := verdicts.NewReplayer(verdicts.Config{
+		Objects: "../..", Open: func(path string) (*loader.Object, error) { return loader.Open(path) },
+		Target: func(release string) (*loader.Target, error) {
+			_, version, _ := loader.ParseRelease(release)
+			target := loader.NewTarget(release, spec, loader.WithVersion(version))
+			target.Release = release
+			return target, nil
+		},
+	})
+	n := 0
+	require.NoError(t, verdicts.ReadFile("testdata/logs-6.18.jsonl.gz", func(l *verdicts.Line) error {
+		ours, err := r.Log(context.Background(), l)
+		require.NoError(t, err, l.Key())
+		c := verdicts.CompareLogs(l.Log, ours)
+		assert.True(t, c.Same(), "%s: %d of %d lines; the kernel: %q, here: %q", l.Key(), c.Equal, c.Kernel, c.First, c.Instead)
+		n++
+		return nil
+	}))
+	assert.GreaterOrEqual(t, n, 20)
+}
+
+func TestCompareLogs(t *testing.T) {
+	for _, test := range []struct {
+		name, kernel, ours string
+		want               verdicts.LogLines
+	}{
+		{"equal", "0: (95) exit\n", "0: (95) exit\n", verdicts.LogLines{Kernel: 1, Ours: 1, Equal: 1}},
+		{"addresses and source lines do not count", "4: (18) r1 = 0xffff888104457000       ; R1=ctx()\n", "; x = 1; @ a.c:1\n4: (18) r1 = 0x0         ; R1=ctx()\n", verdicts.LogLines{Kernel: 1, Ours: 1, Equal: 1}},
+		{"numbers that are no addresses do", "0: (18) r1 = 0x12\n", "0: (18) r1 = 0x13\n", verdicts.LogLines{Kernel: 1, Ours: 1, First: "0: (18) r1 = 0x12", Instead: "0: (18) r1 = 0x13"}},
+		{"a line more", "a\nb\nc", "a\nc", verdicts.LogLines{Kernel: 3, Ours: 2, Equal: 2, First: "b", Instead: "c"}},
+		{"a line less", "a", "a\nb", verdicts.LogLines{Kernel: 1, Ours: 2, Equal: 1, Instead: "b"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.Equal(t, test.want, *verdicts.CompareLogs(test.kernel, test.ours))
+		})
+	}
+}
