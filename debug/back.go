@@ -12,6 +12,7 @@ type entry struct {
 	img   *vm.Image
 	pc    int32
 	depth int16
+	cpu   int16
 	hit   bool // the instruction made a watchpoint report
 }
 
@@ -39,17 +40,16 @@ func (s *Session) record(ctx context.Context, lo, hi uint64) ([]entry, error) {
 	t := s.m.Thread()
 	s.resetSoft()
 	soft, watched := s.anySoft(), len(s.watches) > 0
-	for i := 0; s.state == Running && s.Pos() < hi; i++ {
+	for i := 0; s.running() && s.Pos() < hi; i++ {
 		if i%firstStretch == firstStretch-1 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		s.applyEdits()
-		e := entry{pos: s.Pos(), img: t.Image(), pc: int32(t.PC()), depth: int16(t.Depth())}
+		s.face()
+		e := entry{pos: s.Pos(), img: t.Image(), pc: int32(t.PC()), depth: int16(t.Depth()), cpu: int16(s.cpu)}
 		s.hits, s.lastAt = s.hits[:0], spot{e.img, int(e.pc)}
-		if stop := s.run.Run(1); stop == vm.Done || stop == vm.Faulted {
-			s.ended()
-		}
-		if watched && (len(s.hits) > 0 || soft) && s.state == Running {
+		s.execute(1)
+		if watched && (len(s.hits) > 0 || soft) && s.running() {
 			e.hit = len(s.takeHits()) > 0
 		}
 		out = append(out, e)
@@ -63,11 +63,11 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 		return nil, ErrIdle
 	}
 	s.Unlook()
-	origin := s.Pos()
+	origin, cpu, began := s.Pos(), s.cpu, s.began
 	back := func(err error) (*Stop, error) {
 		// An interrupted search leaves the session where it was.
 		if ctx.Err() != nil {
-			if gerr := s.goTo(context.WithoutCancel(ctx), origin); gerr != nil {
+			if gerr := s.goBackTo(ctx, origin, cpu); gerr != nil {
 				return nil, gerr
 			}
 			return s.stopped(Interrupted), nil
@@ -78,7 +78,7 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 	if err := s.prepareBack(ctx, origin); err != nil {
 		return back(err)
 	}
-	for hi, size := origin, uint64(firstStretch); hi > 0; size = min(stretchGrowth*size, lastStretch) {
+	for hi, size := origin, uint64(firstStretch); hi > began; size = min(stretchGrowth*size, lastStretch) {
 		lo := s.stretchStart(hi, size)
 		entries, err := s.record(ctx, lo, hi)
 		if err != nil {
@@ -86,7 +86,7 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 		}
 		for i := len(entries) - 1; i >= 0; i-- {
 			e := &entries[i]
-			if w.feed(e) {
+			if int(e.cpu) == cpu && e.pos >= began && w.feed(e) {
 				pos, ok := w.found()
 				if !ok {
 					pos = e.pos
@@ -117,12 +117,22 @@ func (s *Session) backward(ctx context.Context, w search) (*Stop, error) {
 		s.applyEdits()
 		return s.stopped(Stepped), nil
 	}
-	return s.toStart()
+	return s.toStart(ctx, cpu, began)
 }
 
-func (s *Session) toStart() (*Stop, error) {
-	s.rewind()
-	s.applyEdits()
+// toStart goes to where the program of a CPU began.
+func (s *Session) toStart(ctx context.Context, cpu int, began uint64) (*Stop, error) {
+	if began == 0 {
+		s.rewind()
+		s.applyEdits()
+		s.face()
+	} else {
+		if err := s.goTo(ctx, began); err != nil {
+			return nil, err
+		}
+		s.applyEdits()
+		s.load(cpu)
+	}
 	return s.stopped(AtStart), nil
 }
 
@@ -155,19 +165,20 @@ func (s *Session) backBy(ctx context.Context, n uint64) (*Stop, error) {
 		return nil, ErrIdle
 	}
 	s.Unlook()
-	pos := s.Pos()
-	if pos == 0 || n > pos {
-		return s.toStart()
+	pos, cpu := s.Pos(), s.cpu
+	to, ok := s.countBack(n)
+	if !ok {
+		return s.toStart(ctx, cpu, s.began)
 	}
 	err := s.prepareBack(ctx, pos)
 	if err == nil {
-		err = s.goTo(ctx, pos-n)
+		err = s.goTo(ctx, to)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
 			return nil, err
 		}
-		if err := s.goTo(context.WithoutCancel(ctx), pos); err != nil {
+		if err := s.goBackTo(ctx, pos, cpu); err != nil {
 			return nil, err
 		}
 		return s.stopped(Interrupted), nil
@@ -186,7 +197,7 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 		return nil, ErrIdle
 	}
 	s.Unlook()
-	origin := s.Pos()
+	origin, cpu := s.Pos(), s.cpu
 	temps := map[spot]bool{}
 	for _, p := range places {
 		if at, ok := s.spot(p); ok {
@@ -205,13 +216,13 @@ func (s *Session) backToStop(ctx context.Context, places []Place) (*Stop, error)
 		if ctx.Err() == nil {
 			return nil, err
 		}
-		if err := s.goTo(context.WithoutCancel(ctx), origin); err != nil {
+		if err := s.goBackTo(ctx, origin, cpu); err != nil {
 			return nil, err
 		}
 		return s.stopped(Interrupted), nil
 	}
 	if !hit.found {
-		return s.toStart()
+		return s.toStart(ctx, cpu, 0)
 	}
 	st, err := s.stopAt(ctx, &entry{pos: last, hit: hit.watch})
 	if err == nil && st == nil {
@@ -231,11 +242,12 @@ func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Pla
 	defer s.arm(places)()
 	t := s.m.Thread()
 	s.resetSoft()
-	for s.state == Running && s.Pos() < limit {
+	for s.running() && s.Pos() < limit {
 		if err := ctx.Err(); err != nil {
 			return 0, kind, err
 		}
 		s.applyEdits()
+		s.face()
 		if temps[spot{t.Image(), t.PC()}] || s.breakHere(false) != nil {
 			last, kind = s.Pos(), stopKind{found: true}
 		}
@@ -245,7 +257,7 @@ func (s *Session) lastStop(ctx context.Context, from, limit uint64, places []Pla
 			n = 1
 		}
 		s.exec(n)
-		if s.state == Running && len(s.takeHits()) > 0 {
+		if s.running() && len(s.takeHits()) > 0 {
 			last, kind = s.Pos()-1, stopKind{found: true, watch: true}
 		}
 	}

@@ -34,6 +34,8 @@ type Breakpoint struct {
 	Note      string
 	Enabled   bool
 	Temporary bool
+	// CPU is the one that it is for, AllCPUs for all.
+	CPU int
 	// Cond is an expression that must be true, "" for none.
 	Cond string
 	cond expr.Node
@@ -49,6 +51,9 @@ type Breakpoint struct {
 	Log func()
 }
 
+// AllCPUs is the CPU of breakpoints that stop on each.
+const AllCPUs = -1
+
 // Break makes a breakpoint at a location (see [Session.Locate]).
 func (s *Session) Break(location string, temporary bool) (*Breakpoint, error) {
 	places, note, err := s.Locate(location)
@@ -56,7 +61,7 @@ func (s *Session) Break(location string, temporary bool) (*Breakpoint, error) {
 		return nil, err
 	}
 	s.nextPt++
-	b := &Breakpoint{ID: s.nextPt, Spec: location, Places: places, Note: note, Enabled: true, Temporary: temporary}
+	b := &Breakpoint{ID: s.nextPt, Spec: location, Places: places, Note: note, Enabled: true, Temporary: temporary, CPU: AllCPUs}
 	s.breaks = append(s.breaks, b)
 	return b, nil
 }
@@ -134,7 +139,7 @@ func (s *Session) breakHere(count bool) *Stop {
 	var hit []*Breakpoint
 	var failed error
 	for _, b := range s.breaks {
-		if !b.Enabled || !slices.Contains(b.Places, here) {
+		if !b.Enabled || b.CPU != AllCPUs && b.CPU != s.cpu || !slices.Contains(b.Places, here) {
 			continue
 		}
 		if b.cond != nil {

@@ -12,9 +12,8 @@ func (s *Session) Assign(text string) (*expr.Value, error) {
 	if err != nil || s.state != Running {
 		return v, err
 	}
-	s.edits = append(s.edits[:s.done:s.done], edit{s.Pos(), s.frame, text, s.Stored})
+	s.diverge()
+	s.edits = append(s.edits, edit{pos: s.Pos(), cpu: s.cpu, frame: s.frame, text: text, dst: s.Stored})
 	s.done++
-	s.end = 0
-	s.dropWays(s.Pos())
 	return v, nil
 }

@@ -245,28 +245,6 @@ func (fr *frames) addressOf(t *vm.Thread) uint64 {
 	return addr
 }
 
-// returned is r0 in the type the function returns.
-func (fr *frames) returned(callee Place) *expr.Value {
-	v := fr.Number(fr.m.Thread().Reg(0), false)
-	f, ok := callee.Func()
-	spec := fr.linked.Object.BTF
-	if !ok || f.Type == 0 || spec == nil {
-		return v
-	}
-	fn, err := spec.Type(f.Type)
-	if err != nil {
-		return v
-	}
-	proto := spec.SkipMods(fn.Ref)
-	if proto.Ref == 0 {
-		return nil // void
-	}
-	if typed, err := fr.Convert(v, expr.Type{Spec: spec, ID: proto.Ref}); err == nil {
-		return typed
-	}
-	return v
-}
-
 // select0 selects the innermost frame.
 func (se *selection) select0() { se.frame, se.inline = 0, 0 }
 

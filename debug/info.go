@@ -49,8 +49,8 @@ func (ip *inspector) Maps() []MapInfo {
 // Events are the records sent so far in the run, oldest first, each with its map.
 func (ip *inspector) Events() []string {
 	var out []string
-	if ip.state == Ended && ip.result != nil {
-		for _, e := range ip.result.Events {
+	if events, over := ip.received(); over {
+		for _, e := range events {
 			out = append(out, fmt.Sprintf("%s: %s", e.Map, ip.RecordText(e.Map, e.Data)))
 		}
 		return out
@@ -169,7 +169,7 @@ func (ip *inspector) TypeText(text string) (string, error) {
 
 // Verdict names the result of the run in the words of the program's type ("XDP_PASS"), "" for a plain number.
 func (ip *inspector) Verdict() string {
-	lp, ok := ip.linked.Program(ip.prog)
+	lp, ok := ip.programOf()
 	if ip.result == nil || ip.result.Fault != nil || !ok {
 		return ""
 	}

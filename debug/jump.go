@@ -55,11 +55,11 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		return &LastValue{Text: s.Format(v, expr.FormatOptions{}), Place: s.Here(), Pos: s.Pos()}, nil
 	}
 	s.Unlook()
-	origin, frame, inline := s.Pos(), s.frame, s.inline
+	origin, cpu, frame, inline := s.Pos(), s.cpu, s.frame, s.inline
 	depth := s.m.Thread().Depth() - frame
 	defer func() { s.frame, s.inline = frame, inline }()
 	back := func(err error) error {
-		if gerr := s.goTo(context.WithoutCancel(ctx), origin); err == nil {
+		if gerr := s.goBackTo(ctx, origin, cpu); err == nil {
 			err = gerr
 		}
 		return err
@@ -68,11 +68,15 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		return nil, back(err)
 	}
 	t := trail{s: s, ctx: ctx}
-	for pos := origin; pos > 0 && origin-pos < maxLast; {
+	began := s.beganAt(cpu, origin)
+	for pos := origin; pos > began && origin-pos < maxLast; {
 		pos--
 		c, err := t.at(pos)
 		if err != nil {
 			return nil, back(err)
+		}
+		if int(c.cpu) != cpu {
+			continue
 		}
 		if int(c.depth) < depth { // the activation began
 			break

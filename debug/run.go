@@ -2,6 +2,7 @@ package debug
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -31,6 +32,21 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 	}
 	s.Unlook()
 	s.select0()
+	if s.follows() {
+		return s.walk(ctx, w)
+	}
+	next, rest := s.cpuAt(s.Pos()), s.known-s.Pos()
+	s.diverge()
+	st, err := s.walk(ctx, w)
+	if st != nil {
+		st.Notes = append(st.Notes, fmt.Sprintf("In the record CPU %d went on there: the %d instructions recorded after it were dropped.", next, rest))
+	}
+	return st, err
+}
+
+// walk is forward on the CPU that is looked at.
+func (s *Session) walk(ctx context.Context, w walk) (*Stop, error) {
+	cpu := s.cpu
 	s.hits = s.hits[:0]
 	s.resetSoft()
 	single := w.single || s.anySoft()
@@ -50,9 +66,11 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 			disarm = s.arm(w.temps)
 		}
 		s.applyEdits()
+		s.faceFor(cpu) // others repeat what they did in between
+		own := s.cpu == cpu
 		n := min(s.untilEdit(), chunk)
-		deep := t.Depth() > w.over
-		if deep != inside {
+		deep := own && t.Depth() > w.over
+		if own && deep != inside {
 			disarm()
 			temps := w.temps
 			if inside = deep; deep {
@@ -60,17 +78,24 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 			}
 			disarm = s.arm(temps)
 		}
-		if first && !deep || single && !deep || s.anySoft() {
+		if own && (first || single) && !deep || s.anySoft() {
 			n = 1
 		}
 		tr := s.traceBefore()
 		if tr != nil {
 			n = 1
 		}
-		s.exec(n)
+		stop := s.exec(n)
 		tr.after()
-		if s.state == Ended {
+		switch {
+		case s.state == Ended && own:
 			return s.stopped(s.endReason()), nil
+		case s.state == Ended:
+			continue
+		case stop == vm.Stopped && s.run.Waits() != nil:
+			st := s.stopped(Waiting)
+			st.Notes = []string{s.waitText(s.run.Waits())}
+			return st, nil
 		}
 		if hits := s.takeHits(); len(hits) > 0 {
 			s.applyEdits()
@@ -82,7 +107,7 @@ func (s *Session) forward(ctx context.Context, w walk) (*Stop, error) {
 			s.applyEdits()
 			return st, nil
 		}
-		if w.done != nil && t.Depth() <= w.over && w.done() {
+		if own && w.done != nil && t.Depth() <= w.over && w.done() {
 			s.applyEdits()
 			return s.stopped(w.reason), nil
 		}
@@ -206,7 +231,7 @@ func (s *Session) Finish(ctx context.Context) (*Stop, error) {
 	}
 	st, err := s.forward(ctx, walk{single: true, over: to, reason: Returned, done: func() bool { return true }})
 	if err == nil && st.Reason == Returned {
-		st.Value = s.returned(callee)
+		s.returned(st, callee)
 	}
 	return st, err
 }

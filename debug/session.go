@@ -64,7 +64,8 @@ func compose(cfg Config) *Session {
 	s.Printer = s.Evaluator.Printer
 	s.Values = s.Printer.Values
 	s.Types, s.Memory = s.Values.Types, s.Values.Memory
-	s.timeline = &timeline{subject: s.subject, Memory: s.Memory, selection: s.selection}
+	s.timeline = &timeline{subject: s.subject, Memory: s.Memory, selection: s.selection, lane: &lane{cpu: cfg.Input.CPU}}
+	s.clearLanes()
 	s.launch = &launch{subject: s.subject, base: cfg.Input, in: cfg.Input}
 	s.frames = &frames{subject: s.subject, codeMap: s.codeMap, Printer: s.Printer, timeline: s.timeline, selection: s.selection, seed: cfg.Machine.Seed}
 	s.stops = &stops{subject: s.subject, Memory: s.Memory, codeMap: s.codeMap, Values: s.Values, Printer: s.Printer, Evaluator: s.Evaluator, timeline: s.timeline, selection: s.selection, frames: s.frames}
@@ -120,8 +121,8 @@ func (e *StatusError) Error() string {
 func (e *StatusError) Unwrap() error { return e.Err }
 
 // Start begins a run of a program, "" for the one started last or the first. Maps, global variables and simulated time
-// are as earlier runs of the session left them; a run that is still going on is dropped and has never been. The error is a
-// *[StatusError] when the program cannot be run.
+// are as earlier runs of the session left them; a run that is still going on is dropped and has never been; while programs of
+// other CPUs are in the middle of theirs, it joins them. The error is a *[StatusError] when the program cannot be run.
 func (s *Session) Start(prog string) (*Stop, error) {
 	return s.StartContext(context.Background(), prog)
 }
@@ -133,16 +134,18 @@ func (s *Session) StartContext(ctx context.Context, name string) (*Stop, error) 
 		return nil, err
 	}
 	s.Unlook()
-	if s.state == Running {
-		s.leave()
+	if s.othersRunning() {
+		return s.beginOnCPU(c, prog)
+	}
+	running := s.state == Running
+	s.leave()
+	if running {
 		s.m.Restore(s.start)
-		s.state = Idle
 	}
 	if err := s.stage(ctx, c, prog); err != nil {
 		return nil, err
 	}
-	s.edits, s.marks, s.ways, s.result, s.end = nil, nil, nil, nil, 0
-	s.state = Idle
+	s.edits, s.marks, s.ways, s.end = nil, nil, nil, 0
 	s.start = s.m.Snapshot()
 	if err := s.begin(); err != nil {
 		s.m.Restore(s.start)
@@ -153,12 +156,13 @@ func (s *Session) StartContext(ctx context.Context, name string) (*Stop, error) 
 
 // Restart goes back to the first instruction of the run.
 func (s *Session) Restart() (*Stop, error) {
-	if s.state == Idle {
+	if s.state == Idle && !s.several {
 		return nil, ErrIdle
 	}
 	s.Unlook()
 	s.rewind()
 	s.applyEdits()
+	s.face()
 	return s.stopped(Started), nil
 }
 
@@ -167,27 +171,17 @@ func (s *Session) Reset() {
 	s.Unlook()
 	s.leave()
 	s.m.Restore(s.fresh)
-	s.state, s.edits, s.marks, s.ways, s.result, s.end, s.start = Idle, nil, nil, nil, nil, 0, nil
+	s.edits, s.marks, s.ways, s.end, s.start = nil, nil, nil, 0, nil
+	_ = s.m.Kernel().SetCPU(s.cpu) // it was chosen before
 }
 
 // begin starts the run.
 func (s *Session) begin() error {
 	s.done, s.hits = 0, nil
-	s.select0()
-	run, res, err := s.m.Begin(s.prog, s.in)
-	if err != nil {
+	s.lane.cpu = s.in.CPU
+	if err := s.beginLane(&beginning{s.prog, s.in, s.fields}); err != nil {
 		return err
 	}
-	if run == nil {
-		return &StatusError{s.prog, res.Status, s.m.ProgramError(s.prog)}
-	}
-	for name, v := range s.fields {
-		if !run.Context().SetField(name, v) {
-			run.Leave()
-			return fmt.Errorf("field %s of the context cannot be set", name)
-		}
-	}
-	s.run, s.state = run, Running
 	s.rewatch()
 	s.keep()
 	return nil
@@ -196,7 +190,7 @@ func (s *Session) begin() error {
 // GoTo moves to the place after the first n instructions of the run, in either direction.
 func (s *Session) GoTo(ctx context.Context, n uint64) (*Stop, error) {
 	switch {
-	case s.state == Idle:
+	case s.state == Idle && !s.several:
 		return nil, ErrIdle
 	case s.end != 0 && n > s.end:
 		return nil, fmt.Errorf("%w: %d, it ended after %d", ErrRange, n, s.end)
@@ -204,7 +198,11 @@ func (s *Session) GoTo(ctx context.Context, n uint64) (*Stop, error) {
 	if err := s.goTo(ctx, n); err != nil {
 		return nil, err
 	}
-	if s.state == Ended {
+	if s.several { // programs that were started here are there
+		s.applyEdits()
+		s.face()
+	}
+	if s.state == Ended && (!s.several || s.Pos() <= n) {
 		return s.stopped(s.endReason()), nil
 	}
 	if s.Pos() < n {

@@ -35,8 +35,9 @@ func (s *Session) install(t Target) error {
 	}
 	s.m, s.linked, s.cases = t.Machine, t.Machine.Linked(), t.Cases
 	s.code, s.sources = map[*loader.LinkedProgram]*code{}, map[string]source{}
-	s.run, s.start, s.edits, s.marks, s.ways, s.hits = nil, nil, nil, nil, nil, nil
-	s.state, s.result, s.end, s.done = Idle, nil, 0, 0
+	s.start, s.edits, s.marks, s.ways, s.hits = nil, nil, nil, nil, nil
+	s.end, s.done = 0, 0
+	s.clearLanes()
 	s.fresh = s.m.Snapshot()
 	s.m.Memory().OnWatch = s.onWatch
 	s.useLines()
@@ -122,6 +123,9 @@ func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) 
 		return nil, errors.New("this session was started without a way to load other kernels")
 	}
 	s.Unlook()
+	if s.several {
+		return nil, errors.New("programs run on several CPUs: only one can go to the same point on another kernel (reset drops them)")
+	}
 	var at point
 	running := s.state != Idle
 	if running {

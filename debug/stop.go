@@ -30,11 +30,13 @@ const (
 	Interrupted
 	// AtStart: going backwards, the start of the run was reached.
 	AtStart
+	// Waiting: the program waits for a lock that another CPU holds; Stop.Notes name both.
+	Waiting
 )
 
 var reasonNames = [...]string{
 	Started: "started", Stepped: "step", Returned: "returned", AtBreakpoint: "breakpoint", AtWatchpoint: "watchpoint", Arrived: "arrived",
-	Exited: "exited", Faulted: "fault", Interrupted: "interrupted", AtStart: "start of the run",
+	Exited: "exited", Faulted: "fault", Interrupted: "interrupted", AtStart: "start of the run", Waiting: "waiting",
 }
 
 // String returns the reason in a word or two.
@@ -48,6 +50,8 @@ func (r Reason) String() string {
 // Stop is what happened when something was executed.
 type Stop struct {
 	Reason Reason
+	// CPU is the one that the session looks at now: that on which it happened.
+	CPU int
 	// Pos is the number of instructions executed before the place.
 	Pos   uint64
 	Place Place
@@ -66,7 +70,7 @@ type Stop struct {
 }
 
 func (s *Session) stopped(r Reason) *Stop {
-	st := &Stop{Reason: r, Pos: s.Pos(), Place: s.Here()}
+	st := &Stop{Reason: r, CPU: s.cpu, Pos: s.Pos(), Place: s.Here()}
 	if s.state == Ended {
 		st.Result = s.result
 	}

@@ -20,12 +20,11 @@ type timeline struct {
 	*subject
 	*expr.Memory
 	*selection
+	*lane // the CPU that is looked at; its run is in the machine
+	lanes
 
-	state  State
 	start  *machine.Snapshot // before the current run
-	run    *machine.Session
-	result *machine.Result // of the run when it ended
-	end    uint64          // position of the end, 0 while not known
+	end    uint64            // position of the end, 0 while not known
 	edits  []edit
 	done   int   // edits applied so far in the current pass
 	ways   []way // states on the way, by position; the first is the start
@@ -35,7 +34,7 @@ type timeline struct {
 	assign func(text string)
 }
 
-// Idle, packetNow, packetStart and sent make it the activity of values.
+// Idle, PacketNow, PacketStart and Sent make it the activity of values.
 func (tl *timeline) Idle() bool { return tl.state == Idle }
 
 func (tl *timeline) PacketNow() (addr uint64, data []byte, ok bool) {
@@ -54,10 +53,11 @@ func (tl *timeline) PacketStart() packet.Start {
 }
 
 func (tl *timeline) Sent(def *loader.Map) (records [][]byte, ok bool) {
-	if tl.state != Ended || tl.result == nil {
+	events, over := tl.received()
+	if !over {
 		return nil, false
 	}
-	for _, e := range tl.result.Events {
+	for _, e := range events {
 		if e.Map == def.Name {
 			records = append(records, e.Data)
 		}
@@ -65,12 +65,15 @@ func (tl *timeline) Sent(def *loader.Map) (records [][]byte, ok bool) {
 	return records, true
 }
 
-// edit is a change the user made, at its place in the run. It is kept as text and made again in every pass.
+// edit is a change the user made, at its place in the run: an assignment, or a program that was started on another CPU. It is made again in
+// every pass.
 type edit struct {
 	pos   uint64
+	cpu   int
 	frame int
 	text  string      // the assignment
 	dst   expr.Stored // what it changed
+	begin *beginning  // nil for an assignment
 }
 
 // applyEdits makes the changes that belong to the position.
@@ -78,11 +81,18 @@ func (tl *timeline) applyEdits() {
 	for tl.done < len(tl.edits) && tl.edits[tl.done].pos <= tl.Pos() {
 		e := tl.edits[tl.done]
 		tl.done++
-		frame := tl.frame
-		tl.frame = e.frame
+		cpu, frame := tl.cpu, tl.frame
+		tl.load(e.cpu)
 		// It succeeded at this very place before; what it does is decided by the state alone.
-		tl.assign(e.text)
-		tl.frame = frame
+		if e.begin != nil {
+			_ = tl.beginLane(e.begin)
+		} else {
+			tl.frame = e.frame
+			tl.assign(e.text)
+		}
+		if tl.load(cpu); cpu == tl.cpu {
+			tl.frame = frame
+		}
 	}
 }
 
@@ -95,7 +105,15 @@ func (tl *timeline) untilEdit() uint64 {
 }
 
 // Edits returns the number of changes that belong to the run.
-func (tl *timeline) Edits() int { return len(tl.edits) }
+func (tl *timeline) Edits() int {
+	n := 0
+	for i := range tl.edits {
+		if tl.edits[i].begin == nil {
+			n++
+		}
+	}
+	return n
+}
 
 // KernelReads are the accesses of kernel memory that the run made so far.
 func (tl *timeline) KernelReads() (reads, writes []machine.KernelAccess) {
@@ -135,12 +153,9 @@ func (tl *timeline) exec(n uint64) vm.Stop {
 	before := tl.Pos()
 	t := tl.m.Thread()
 	tl.lastAt = spot{t.Image(), t.PC()}
-	stop := tl.run.Run(n)
+	stop := tl.execute(n)
 	if stop == vm.Break && tl.Pos() == before {
-		stop = tl.run.Run(n) // leave the breakpoint the session stands at
-	}
-	if stop == vm.Done || stop == vm.Faulted {
-		tl.ended()
+		stop = tl.execute(n) // leave the breakpoint the session stands at
 	}
 	return stop
 }
@@ -175,17 +190,20 @@ func (tl *timeline) Result() *machine.Result { return tl.result }
 
 // Pos returns how many instructions of the run were executed.
 func (tl *timeline) Pos() uint64 {
-	if tl.state == Idle {
-		return 0
-	}
-	return tl.run.Insns()
+	return tl.others + tl.lane.count(tl.several)
 }
 
+// leave drops what runs, on all CPUs.
 func (tl *timeline) leave() {
 	if tl.run != nil {
 		tl.run.Leave()
-		tl.run = nil
 	}
+	for _, l := range tl.list {
+		if l != tl.lane && l.run != nil {
+			l.run.Leave()
+		}
+	}
+	tl.clearLanes()
 }
 
 // rewind goes to the first instruction.
@@ -195,10 +213,19 @@ func (tl *timeline) rewind() { tl.resume(&tl.ways[0]) }
 func (tl *timeline) goTo(ctx context.Context, n uint64) error {
 	tl.Unlook()
 	back := n < tl.Pos() || tl.state == Ended && n < tl.end
-	if w := tl.wayTo(n); back || tl.state == Running && w.pos > tl.Pos() {
+	if w := tl.wayTo(n); back || tl.running() && w.pos > tl.Pos() {
 		tl.resume(w)
 	}
-	return tl.advance(ctx, n)
+	err := tl.advance(ctx, n)
+	tl.face()
+	return err
+}
+
+// goBackTo is goTo of a place on a CPU from which a search began. Where it was interrupted, it goes there all the same.
+func (tl *timeline) goBackTo(ctx context.Context, n uint64, cpu int) error {
+	err := tl.goTo(context.WithoutCancel(ctx), n)
+	tl.load(cpu)
+	return err
 }
 
 // chunk is how many instructions are executed before the context is looked at again.
@@ -206,14 +233,13 @@ const chunk = 1 << 20
 
 // advance executes up to position n without stopping at breakpoints and watchpoints.
 func (tl *timeline) advance(ctx context.Context, n uint64) error {
-	for tl.state == Running && tl.Pos() < n {
+	for tl.running() && tl.Pos() < n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		tl.applyEdits()
-		switch tl.run.Run(min(n-tl.Pos(), tl.untilEdit(), chunk)) {
-		case vm.Done, vm.Faulted:
-			tl.ended()
+		if stop := tl.execute(min(n-tl.Pos(), tl.untilEdit(), chunk)); stop == vm.Stopped && tl.run.Waits() != nil {
+			break // for a lock that another CPU holds
 		}
 	}
 	tl.hits = tl.hits[:0]
@@ -223,8 +249,11 @@ func (tl *timeline) advance(ctx context.Context, n uint64) error {
 // ended notes that the run is over. What an earlier pass found stays the result of the run.
 func (tl *timeline) ended() {
 	tl.result = tl.run.Finish()
-	tl.end = tl.Pos()
 	tl.state, tl.frame = Ended, 0
+	if !tl.othersRunning() {
+		tl.end = tl.Pos()
+		tl.sent = tl.result.Events
+	}
 }
 
 // live reports whether there are activations to look at: the program runs, or was stopped for what it did.

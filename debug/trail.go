@@ -13,6 +13,7 @@ type crumb struct {
 	addr  uint64
 	pc    int32
 	depth int16
+	cpu   int16
 }
 
 // trailStretch is how many instructions are recorded at once.
@@ -45,16 +46,15 @@ func (t *trail) record(pos uint64) error {
 	}
 	t.lo, t.list = lo, t.list[:0]
 	thread := s.m.Thread()
-	for s.state == Running && s.Pos() <= pos {
+	for s.running() && s.Pos() <= pos {
 		s.applyEdits()
-		c := crumb{img: thread.Image(), pc: int32(thread.PC()), depth: int16(thread.Depth())}
+		s.face()
+		c := crumb{img: thread.Image(), pc: int32(thread.PC()), depth: int16(thread.Depth()), cpu: int16(s.cpu)}
 		if p := s.place(c.img, int(c.pc)); p.Prog != nil {
 			c.addr = effective(p.Prog.Insns[p.PC], thread.Regs())
 		}
 		before := s.Pos()
-		if stop := s.run.Run(1); stop == vm.Done || stop == vm.Faulted {
-			s.ended()
-		}
+		s.execute(1)
 		if s.Pos() == before { // it faulted and was not executed
 			break
 		}
@@ -78,15 +78,19 @@ func effective(in decode.Insn, regs *[256]uint64) uint64 {
 	return regs[in.Src] + uint64(int64(in.Off))
 }
 
-// define finds the last instruction before a position that gave a register of a frame its value. ok is false when there is none:
-// the register has the value the frame began with, and pos is where that was.
-func (t *trail) define(pos uint64, depth, reg int) (def definition, err error) {
+// define finds the last instruction before a position that gave a register of a frame its value. Where there is none, the register has
+// the value the frame began with, and pos is where that was; began is where the program began.
+func (t *trail) define(x want, began uint64) (def definition, err error) {
+	depth, reg := x.depth, x.reg
 	returned := uint64(0) // position after the exit of the callee seen last
-	for p := pos; p > 0; {
+	for p := x.pos; p > began; {
 		p--
 		c, err := t.at(p)
 		if err != nil {
 			return def, err
+		}
+		if int(c.cpu) != x.cpu {
+			continue
 		}
 		place := t.s.place(c.img, int(c.pc))
 		if place.Prog == nil {

@@ -3,6 +3,7 @@ package debug
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/bpfrun/bpfrun/debug/expr"
 )
@@ -25,6 +26,8 @@ type Watch struct {
 	// framed means that the expression has local variables: it is evaluated in the activation at depth, and ends with that.
 	framed bool
 	depth  int
+	// cpu is the one that it is evaluated on, AllCPUs for any: registers and local variables are one CPU's.
+	cpu int
 
 	id    int    // in mem
 	last  []byte // the value seen last, nil when there was none
@@ -58,7 +61,10 @@ func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{Expr: text, expr: n, Read: read, Write: write, Enabled: true}
+	w := &Watch{Expr: text, expr: n, Read: read, Write: write, Enabled: true, cpu: AllCPUs}
+	if strings.Contains(text, "$") || sp.live() && sp.hasLocals(n) {
+		w.cpu = sp.cpu
+	}
 	if sp.live() && sp.hasLocals(n) {
 		w.framed, w.depth = true, sp.m.Thread().Depth()-sp.frame
 	}
@@ -131,6 +137,9 @@ func (sp *stops) resetSoft() {
 // watched reads a watchpoint's value without leaving a trace; nil when there is none.
 func (sp *stops) watched(w *Watch) ([]byte, string) {
 	defer sp.Unlook()
+	if w.cpu != AllCPUs && w.cpu != sp.cpu && (w.Soft() || w.framed) {
+		return w.last, w.text // another CPU executes
+	}
 	if !w.Soft() {
 		b := make([]byte, w.Size)
 		if sp.Peek(w.Addr, b) != nil {
@@ -221,7 +230,7 @@ func (sp *stops) takeHits() []WatchHit {
 	for _, a := range accesses {
 		w, read, wrote := a.w, a.read, a.wrote
 		old, oldText, oldValue := w.last, w.text, w.value
-		if w.framed && sp.m.Thread().Depth() < w.depth {
+		if w.framed && w.cpu == sp.cpu && sp.m.Thread().Depth() < w.depth {
 			w.Enabled = false
 			out = append(out, WatchHit{Watch: w, Write: true, Old: sp.textNow(w), New: "<its function returned: the watchpoint is off>"})
 			continue

@@ -10,10 +10,11 @@ import (
 // way is a state on the way of the run that going back starts from, so that it need not start at the beginning every time. Only
 // going back makes them: a run forwards pays nothing.
 type way struct {
-	pos  uint64
-	done int // edits that were applied
-	run  *machine.Session
-	mark *machine.Mark
+	pos   uint64
+	done  int    // edits that were applied
+	lanes []lane // of all CPUs
+	cpu   int    // the one that was looked at
+	mark  *machine.Mark
 }
 
 // maxWays bounds the states that are kept.
@@ -28,7 +29,7 @@ func (tl *timeline) keep() {
 	if found {
 		return
 	}
-	tl.ways = slices.Insert(tl.ways, at, way{tl.Pos(), tl.done, tl.run, tl.run.Mark()})
+	tl.ways = slices.Insert(tl.ways, at, way{tl.Pos(), tl.done, tl.copyLanes(), tl.cpu, tl.run.Mark()})
 	if len(tl.ways) <= maxWays {
 		return
 	}
@@ -78,10 +79,10 @@ func (tl *timeline) dropWays(pos uint64) {
 // resume goes to a state that was kept.
 func (tl *timeline) resume(w *way) {
 	tl.Forget() // the state that was kept replaces it
-	tl.run, tl.done, tl.hits = w.run, w.done, nil
+	tl.done, tl.hits = w.done, nil
 	tl.select0()
+	tl.putLanes(w.lanes, w.cpu)
 	tl.run.Return(w.mark)
-	tl.state = Running
 	tl.Refresh()
 }
 

@@ -14,6 +14,8 @@ type Origin struct {
 	// Pos is the number of instructions executed before the step; Place is its instruction. A beginning has no Place.
 	Pos   uint64
 	Place Place
+	// CPU is the one that executed it.
+	CPU int
 	// Text describes what happened: the instruction, the call with its arguments, or what the value was at its beginning.
 	Text string
 	// From is where the inputs of the step came from.
@@ -50,7 +52,7 @@ func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 		return root, nil
 	}
 	s.Unlook()
-	origin, frame, inline := s.Pos(), s.frame, s.inline
+	origin, cpu, frame, inline := s.Pos(), s.cpu, s.frame, s.inline
 	watch := s.m.Memory().OnWatch
 	s.m.Memory().OnWatch = w.spied
 	defer func() { s.m.Memory().OnWatch = watch }()
@@ -58,7 +60,7 @@ func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 		err = w.follow(root, wants)
 	}
 	w.watching = nil
-	if gerr := s.goTo(context.WithoutCancel(ctx), origin); err == nil {
+	if gerr := s.goBackTo(ctx, origin, cpu); err == nil {
 		err = gerr
 	}
 	s.rewatch()
@@ -74,7 +76,8 @@ func (s *Session) Why(ctx context.Context, text string) (*Origin, error) {
 type want struct {
 	pos   uint64
 	kind  wantKind
-	depth int // of a register's frame
+	cpu   int // of a register
+	depth int // of its frame
 	reg   int
 	addr  uint64 // of memory
 	size  int
@@ -128,13 +131,13 @@ func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	case v.Rec != nil:
 		at.kind, at.rec, at.size = wantRecord, *v.Rec, len(v.Data)
 	case v.Kind == expr.InRegister:
-		at.kind, at.reg, at.depth = wantRegister, v.Reg, s.m.Thread().Depth()-v.Frame
+		at.kind, at.cpu, at.reg, at.depth = wantRegister, s.cpu, v.Reg, s.m.Thread().Depth()-v.Frame
 	case v.Kind == expr.WholeMap:
 		return at, false, fmt.Errorf("%s is a map: ask for one of its elements", v.Name)
 	case v.Kind == expr.InMemory || v.Kind == expr.WholePacket:
 		at.addr, at.size = v.Addr, len(v.Data)
 	case v.From != nil: // a value that debug information computes from a register
-		at.kind, at.reg, at.depth = wantRegister, *v.From, s.m.Thread().Depth()-s.frame
+		at.kind, at.cpu, at.reg, at.depth = wantRegister, s.cpu, *v.From, s.m.Thread().Depth()-s.frame
 	default:
 		return at, false, nil
 	}
@@ -177,6 +180,7 @@ func (w *why) follow(root *Origin, wants []want) error {
 			return err
 		}
 		for _, f := range found {
+			f.origin.CPU = w.s.cpuAt(f.origin.Pos)
 			j.parent.From = append(j.parent.From, f.origin)
 			for _, next := range f.from {
 				queue = append(queue, job{f.origin, next})
@@ -209,31 +213,34 @@ func (w *why) resolve(x want) ([]step, error) {
 // register finds the instruction that gave a register its value.
 func (w *why) register(x want) ([]step, error) {
 	s := w.s
-	def, err := w.trail.define(x.pos, x.depth, x.reg)
+	began := s.beganAt(x.cpu, x.pos)
+	def, err := w.trail.define(x, began)
 	if err != nil {
 		return nil, err
 	}
 	since := def.pos
 	if def.kind == fromStart {
-		since = 0
+		since = began
 	}
 	for _, e := range slices.Backward(s.edits) {
-		if e.dst.IsReg && e.dst.Reg == x.reg && e.dst.Depth == x.depth && e.pos <= x.pos && (e.pos > since || def.kind == fromStart) {
+		if e.dst.IsReg && e.cpu == x.cpu && e.dst.Reg == x.reg && e.dst.Depth == x.depth && e.pos <= x.pos && (e.pos > since || def.kind == fromStart) {
 			return begin(e.pos, "set by you after %d instructions: %s", e.pos, e.text), nil
 		}
 	}
 	switch def.kind {
 	case fromStart:
-		if err := s.goTo(w.ctx, 0); err != nil {
+		if err := s.goTo(w.ctx, began); err != nil {
 			return nil, err
 		}
+		s.applyEdits()
+		s.load(x.cpu)
 		switch {
 		case x.reg == 1:
-			return begin(0, "the context the program was called with: %s", s.AddressText(s.m.Thread().Reg(1))), nil
+			return begin(began, "the context the program was called with: %s", s.AddressText(s.m.Thread().Reg(1))), nil
 		case x.reg == 10:
-			return begin(0, "the frame pointer of the program"), nil
+			return begin(began, "the frame pointer of the program"), nil
 		}
-		return begin(0, "r%d as the program began: 0", x.reg), nil
+		return begin(began, "r%d as the program began: 0", x.reg), nil
 	case fromCaller:
 		return w.argument(x, def)
 	case fromCallee:
@@ -241,7 +248,7 @@ func (w *why) register(x want) ([]step, error) {
 			return begin(def.pos, "r%d is not kept by the call at insn %d", x.reg, def.place.PC), nil
 		}
 		o := &Origin{Pos: def.pos - 1, Place: def.place, Text: def.place.Insn() + ", which returned it"}
-		return []step{{o, []want{{pos: def.pos, kind: wantRegister, depth: x.depth + 1, reg: 0}}}}, nil
+		return []step{{o, []want{{pos: def.pos, kind: wantRegister, cpu: x.cpu, depth: x.depth + 1, reg: 0}}}}, nil
 	}
 	if x.reg == 10 {
 		return begin(def.pos, "the frame pointer"), nil
@@ -263,7 +270,7 @@ func (w *why) argument(x want, def definition) ([]step, error) {
 		return begin(def.pos, "the frame pointer of the function called at insn %d", def.place.PC), nil
 	case in.Op() == decode.OpCallLocal:
 		o := &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s, with it as argument %d", def.place.Insn(), x.reg)}
-		return []step{{o, []want{{pos: def.pos, kind: wantRegister, depth: x.depth - 1, reg: x.reg}}}}, nil
+		return []step{{o, []want{{pos: def.pos, kind: wantRegister, cpu: x.cpu, depth: x.depth - 1, reg: x.reg}}}}, nil
 	}
 	call, err := w.call(def.pos)
 	if err != nil {
@@ -282,7 +289,7 @@ func (w *why) computed(def definition, x want) ([]step, error) {
 		o.Text += "  ; CO-RE " + w.s.RelocText(r)
 	}
 	reg := func(n uint8) want {
-		return want{pos: def.pos, kind: wantRegister, depth: x.depth, reg: int(n)}
+		return want{pos: def.pos, kind: wantRegister, cpu: x.cpu, depth: x.depth, reg: int(n)}
 	}
 	old := want{pos: def.pos, kind: wantMemory, addr: w.s.m.Memory().Truncate(def.crumb.addr), size: int(info.Size)}
 	switch info.Form {

@@ -51,21 +51,18 @@ func (w *why) writers(pos, addr uint64, size int) ([]uint64, error) {
 		w.watching, s.spy = x, x
 		s.rewatch()
 		found := make([]uint64, size)
-		for s.state == Running && s.Pos() < hi {
+		for s.running() && s.Pos() < hi {
 			if err := w.ctx.Err(); err != nil {
 				return nil, err
 			}
 			s.applyEdits()
 			x.any = false
 			clear(x.dirty)
-			stop := s.run.Run(min(hi-s.Pos(), s.untilEdit(), chunk))
+			s.execute(min(hi-s.Pos(), s.untilEdit(), chunk))
 			for i, d := range x.dirty {
 				if d {
 					found[i] = s.Pos()
 				}
-			}
-			if stop == vm.Done || stop == vm.Faulted {
-				s.ended()
 			}
 		}
 		for i, f := range found {
@@ -160,7 +157,7 @@ func (w *why) written(part want, pos uint64) ([]step, error) {
 		return w.copied(part, pos, p)
 	}
 	o := &Origin{Pos: pos, Place: p, Text: p.Insn()}
-	src := want{pos: pos, kind: wantRegister, depth: int(c.depth), reg: int(in.Src)}
+	src := want{pos: pos, kind: wantRegister, cpu: int(c.cpu), depth: int(c.depth), reg: int(in.Src)}
 	old := want{pos: pos, kind: wantMemory, addr: part.addr, size: part.size}
 	switch info.Form {
 	case decode.FormStoreImm:
@@ -253,8 +250,7 @@ func (w *why) reads(pos uint64) ([]string, error) {
 		return nil, nil
 	}
 	before := len(s.run.Result().Reads)
-	if stop := s.run.Run(1); stop == vm.Done || stop == vm.Faulted {
-		s.ended()
+	if stop := s.execute(1); stop == vm.Done || stop == vm.Faulted {
 		return nil, nil
 	}
 	var out []string
@@ -326,11 +322,12 @@ func (w *why) record(x want) ([]step, error) {
 		return nil, err
 	}
 	defer s.arm(sites)()
-	for s.state == Running && s.Pos() < x.pos {
+	for s.running() && s.Pos() < x.pos {
 		if err := w.ctx.Err(); err != nil {
 			return nil, err
 		}
 		s.applyEdits()
+		s.face()
 		thread := s.m.Thread()
 		at, pos := s.place(thread.Image(), thread.PC()), s.Pos()
 		var addr uint64

@@ -72,10 +72,13 @@ func (s *Session) WhyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 	if s.state == Idle {
 		return nil, ErrIdle
 	}
+	if s.several {
+		return nil, errors.New("it looks at the run of one program, and programs run on several CPUs")
+	}
 	s.Unlook()
 	origin, frame, inline := s.Pos(), s.frame, s.inline
 	d, err := s.whyNot(ctx, goal)
-	if gerr := s.goTo(context.WithoutCancel(ctx), origin); err == nil && gerr != nil {
+	if gerr := s.goBackTo(ctx, origin, s.cpu); err == nil && gerr != nil {
 		err = gerr
 	}
 	s.rewatch()
@@ -212,9 +215,7 @@ func (s *Session) wholeRun(ctx context.Context) ([]entry, error) {
 		}
 		s.applyEdits()
 		out = append(out, entry{pos: s.Pos(), img: t.Image(), pc: int32(t.PC()), depth: int16(t.Depth())})
-		if stop := s.run.Run(1); stop == vm.Done || stop == vm.Faulted {
-			s.ended()
-		}
+		s.execute(1)
 	}
 	return out, nil
 }

@@ -34,6 +34,13 @@ func (e *Env) Restore(s *Snapshot) {
 	}
 }
 
+// Keep records what a run recorded and holds; restore brings it back, any number of times. It is for runs that are not under way, which no
+// [Env.Snapshot] has.
+func (r *Run) Keep() (restore func()) {
+	was := r.clone()
+	return func() { *r = was.clone() }
+}
+
 // clone copies what a run changes.
 func (r *Run) clone() Run {
 	c := *r

@@ -15,6 +15,7 @@ import (
 // run overrides, and makes those a fault that the kernel does not permit under a lock.
 type accounts struct {
 	rec     *recorder
+	parking *parking
 	mem     *mem.Memory
 	kernel  *kernel.Kernel
 	thread  *vm.Thread
@@ -38,8 +39,13 @@ func (acc *accounts) instrument(p *program, pc int, f *vm.Func) {
 		f.Inline = nil // native code does not ask whether a lock is held
 		f.Fn = acc.underLock(p, pc, *f)
 	}
-	fn, name, clock := f.Fn, f.Name, acc.kernel.Clock()
+	fn, name, kfunc, clock, locks := f.Fn, f.Name, f.Kfunc, acc.kernel.Clock(), p.locks && locksSpin(f)
 	f.Fn = func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
+		if locks && len(acc.parking.runs) > 0 {
+			if wait := acc.parking.await(args[0], kfunc, &acc.env.Run.Held); wait != nil {
+				return 0, wait // nothing was counted, and no time has passed
+			}
+		}
 		acc.calls.made++
 		acc.calls.n[i]++
 		clock.Tick()

@@ -41,7 +41,9 @@ func (s *Session) settle() bool {
 		l.insns = s.insns + m.thread.Insns()
 	}
 	s.endCall()
-	m.mapEnv.EndRun()
+	if !m.underWay() {
+		m.mapEnv.EndRun()
+	}
 	call, ok := m.due(l.end)
 	if !ok {
 		return false

@@ -21,12 +21,23 @@ func takesLock(lp *loader.LinkedProgram) bool {
 				return true
 			}
 		case decode.OpCallKfunc:
-			if strings.HasPrefix(lp.Refs[pc].Name, "bpf_res_spin_lock") {
+			if strings.HasPrefix(lp.Refs[pc].Name, resSpinLock) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// resSpinLock is what the names of kfuncs begin with that take a bpf_res_spin_lock.
+const resSpinLock = "bpf_res_spin_lock"
+
+// locksSpin reports whether a function takes the lock that is its first argument.
+func locksSpin(f *vm.Func) bool {
+	if f.Kfunc {
+		return strings.HasPrefix(f.Name, resSpinLock)
+	}
+	return uapi.FuncID(f.ID) == uapi.FuncSpinLock
 }
 
 // underLock makes a call a fault while the program holds a spin lock, unless the kernel permits it there (verifier.c do_check).

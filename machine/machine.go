@@ -66,7 +66,7 @@ const (
 )
 
 // Machine runs the programs of one linked object. It composes rooms, each with its own state: what there is ([registry], [globals]), how it
-// came about ([creator], [binder], [warnings]), and what concerns a run ([contexts], [recorder], [accounts], [coverage], [addresses]). Its own
+// came about ([creator], [binder], [warnings]), and what concerns a run ([contexts], [recorder], [accounts], [coverage], [addresses], [parking]). Its own
 // state is the simulated hardware and kernel they share. What it does itself is to drive runs: begin, step, finish, let time pass.
 type Machine struct {
 	registry
@@ -79,6 +79,7 @@ type Machine struct {
 	accounts
 	coverage
 	addresses
+	parking
 
 	linked *loader.Linked
 	cfg    Config
@@ -212,7 +213,7 @@ func (m *Machine) furnish() {
 	m.contexts = contexts{reg: reg, mem: m.mem, kernel: m.kernel, warnings: &m.warnings}
 	m.recorder = recorder{reg: reg, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.mapEnv, cfg: &m.cfg,
 		events: NewEventTypes(l.Object.DebugTypes, l.Target.BTF, l.Object.RelocatedTypes(), l.Programs)}
-	m.accounts = accounts{rec: &m.recorder, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.env, mapEnv: m.mapEnv, cfg: &m.cfg,
+	m.accounts = accounts{rec: &m.recorder, parking: &m.parking, mem: m.mem, kernel: m.kernel, thread: m.thread, env: m.env, mapEnv: m.mapEnv, cfg: &m.cfg,
 		release: uapi.ReleaseOf(l.Target.Version), work: work{left: workSlice}}
 	m.binder = binder{reg: reg, mem: m.mem, kernel: m.kernel, text: m.text, refuses: m.cfg.Refuses, instrument: m.accounts.instrument}
 	m.coverage = coverage{reg: reg}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Mark is the state of a session between two instructions of its run: of the whole machine, and of what the run collected so
-// far. [Session.Return] takes it any number of times, also after the session was finished or left.
+// Mark is the state of a session between two instructions of its run: of the whole machine, of the runs on other CPUs, and of what
+// the run collected so far. [Session.Return] takes it any number of times, also after the session was finished or left.
 type Mark struct {
 	s      *Session
 	all    *Snapshot
@@ -14,24 +14,30 @@ type Mark struct {
 	warned map[string]bool
 	calls  []int
 
-	step    int
-	insns   uint64
-	shownAt int
-	late    late
+	session func()           // restore what the session knows
+	parked  []func() *parked // the runs on other CPUs
 }
 
-// Mark records where the session is. The session must not be over.
+// Mark records where the session is, and where those stand that are parked. The session must not be over, nor be parked itself.
 func (s *Session) Mark() *Mark {
 	st := s.m.run
-	return &Mark{
-		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n),
-		step: s.step, insns: s.insns, shownAt: s.shownAt, late: s.late,
+	k := &Mark{
+		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n), session: s.keep(),
 	}
+	for _, p := range s.m.runs {
+		k.parked = append(k.parked, p.keep())
+	}
+	return k
 }
 
 // Return brings machine and session back to a mark of this session, even if the session is over by now.
 func (s *Session) Return(k *Mark) {
 	s.m.Restore(k.all)
+	s.m.runs = nil
+	for _, restore := range k.parked {
+		s.m.runs = append(s.m.runs, restore())
+	}
+	k.session()
 	res := k.res.clone() // a result that was handed out stays what it is
 	s.res = &res
 	s.m.run = &runState{result: s.res, prog: s.p, warned: maps.Clone(k.warned), overrides: s.overrides, ignoreUnset: s.in.IgnoreUnset}
@@ -42,8 +48,6 @@ func (s *Session) Return(k *Mark) {
 	}
 	s.m.thread.Recover = s.m.recoverPolicy(s.m.run.prog)
 	s.m.kernel.SetSink(s.m.access)
-	s.over = false
-	s.step, s.insns, s.shownAt, s.late = k.step, k.insns, k.shownAt, k.late
 }
 
 // clone copies what a run adds to.

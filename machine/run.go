@@ -136,7 +136,9 @@ func (m *Machine) abandon() {
 	for _, b := range m.maps {
 		if r, ok := b.m.(maps.RingBuffer); ok {
 			for _, addr := range r.Open() {
-				_ = r.Discard(addr, 0)
+				if !m.opened(addr) {
+					_ = r.Discard(addr, 0)
+				}
 			}
 		}
 	}
@@ -157,8 +159,10 @@ func (m *Machine) finish(p *program, c *kernel.Context, before map[*boundMap]map
 		m.abandon()
 	}
 	res.Trace, res.Effects = m.env.Run.Trace, m.env.Run.Events
-	m.mapEnv.EndRun()
-	res.Events = m.takeEvents()
+	if !m.underWay() { // programs on other CPUs may use what was deleted, and hold records
+		m.mapEnv.EndRun()
+		res.Events = m.takeEvents()
+	}
 	res.Changes = m.changes(before)
 	res.DataOut, res.CtxOut = c.Out(), c.CtxOut()
 	res.PacketIn, res.PacketOut = c.FrameIn(), slices.Clone(c.Frame())

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/bpfrun/bpfrun/kernel"
 	"github.com/bpfrun/bpfrun/loader"
@@ -10,7 +11,7 @@ import (
 )
 
 // Session is one run of a program that is driven from outside: begun, executed piece by piece, and finished or left.
-// [Machine.Run] is a session that continues to its end. A machine has at most one session at a time.
+// [Machine.Run] is a session that continues to its end. A machine executes one session at a time; [Session.Park] makes room for another.
 type Session struct {
 	m      *Machine
 	p      *program
@@ -22,6 +23,7 @@ type Session struct {
 	overrides map[string]Override
 	in        Input
 	late      late
+	blocked   uint64 // the lock that it stopped for, 0 for none
 
 	step    int    // which call of the program this is, from 0
 	insns   uint64 // of the calls before
@@ -39,6 +41,9 @@ func (m *Machine) Begin(name string, in Input) (*Session, *Result, error) {
 	res := &Result{Program: name, Status: p.status, CPU: in.CPU, Helpers: map[string]int{}}
 	if p.img == nil {
 		return nil, res, nil
+	}
+	if busy := m.busy(in.CPU); busy != nil {
+		return nil, nil, &BusyError{in.CPU, busy.p.lp.Name}
 	}
 	if err := m.kernel.SetCPU(in.CPU); err != nil {
 		return nil, nil, err
@@ -76,6 +81,7 @@ func (s *Session) Result() *Result { return s.res }
 // instructions, and references that are still held at its end, are faults. A run continues over all calls of its program.
 func (s *Session) Run(n uint64) vm.Stop {
 	t := s.m.thread
+	s.blocked, s.m.waits = 0, nil
 	for !s.over {
 		limit, began := s.m.cfg.MaxInsns-min(s.spent(), s.m.cfg.MaxInsns), t.Insns()
 		most := s.m.trackedFor(n, s.insns+began)
@@ -102,6 +108,9 @@ func (s *Session) Run(n uint64) vm.Stop {
 			}
 		}
 		break
+	}
+	if w := s.m.waits; w != nil {
+		s.blocked = w.Lock
 	}
 	return t.Status()
 }
@@ -130,8 +139,13 @@ func (s *Session) Finish() *Result {
 	return s.res
 }
 
-// Leave ends the run without a result. After Finish it does nothing.
+// Leave ends the run without a result. After Finish it does nothing. What a parked run did to what it shares with others stays.
 func (s *Session) Leave() {
+	if at := s.m.parkedAt(s); at >= 0 {
+		s.m.runs[at].free(s.m)
+		s.m.runs = slices.Delete(s.m.runs, at, at+1)
+		s.over = true
+	}
 	if s.over {
 		return
 	}

@@ -30,6 +30,8 @@ const (
 	ActThrow
 	// ActStop suspends the program after this instruction; Run returns Stopped.
 	ActStop
+	// ActWait leaves the call undone: it is made again when the program continues, and does not count as executed.
+	ActWait
 )
 
 // Action is what a helper asks of the processor. Make one with the functions below.
@@ -68,6 +70,10 @@ func Throw(cookie uint64) *Action { return &Action{Kind: ActThrow, Cookie: cooki
 
 // StopAction suspends the program after the call; Thread.StopReason returns reason.
 func StopAction(reason string) *Action { return &Action{Kind: ActStop, Reason: reason} }
+
+// WaitAction suspends the program before the call, which has to wait for something; Thread.StopReason returns reason. The function must not
+// have changed anything.
+func WaitAction(reason string) *Action { return &Action{Kind: ActWait, Reason: reason} }
 
 // Invoke calls the function at address entry with args and resumes then with its result. The
 // Action belongs to the thread and is good until the next call of Invoke, so that a loop of

@@ -171,6 +171,10 @@ func (t *Thread) act(r0 uint64, a *Action) exit {
 		t.pc++
 		t.reason = a.Reason
 		return exitStop
+	case ActWait:
+		t.reason = a.Reason
+		t.insns-- // whoever called the function counts it
+		return exitStop
 	}
 	t.stop(&Fault{Kind: NotSimulated, Text: "helper asked for an unknown action"})
 	return exitFault

@@ -41,7 +41,7 @@ var table []*command
 
 func init() {
 	for _, group := range [][]*command{
-		runCommands, {traceCommand}, runMoreCommands, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand, verifierCommand}, lookMoreCommands, {lastCommand},
+		runCommands, {traceCommand}, runMoreCommands, {cpuCommand}, backCommands, stopCommands, stopMoreCommands, lookCommands, {whyCommand, verifierCommand}, lookMoreCommands, {lastCommand},
 		changeCommands, {jumpCommand}, otherCommands, {tuiCommand}, otherMoreCommands,
 	} {
 		table = append(table, group...)

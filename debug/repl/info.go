@@ -29,6 +29,7 @@ var infoTable = map[string]struct {
 	"symbol":      {"what lies at an address", infoSymbol},
 	"types":       {"types of the object, that have a text in their names", infoTypes},
 	"watchpoints": {"watchpoints", infoWatches},
+	"cpus":        {"what each CPU does", infoCPUs},
 	"ctx":         {"what the program was called with", infoContext},
 	"display":     {"expressions that are displayed", infoDisplay},
 	"events":      {"records sent to user space in this run", infoEvents},

@@ -107,6 +107,9 @@ func (r *REPL) prompt() string {
 	if r.collecting != nil {
 		return "> "
 	}
+	if r.s.Several() {
+		return fmt.Sprintf("(bpfrun cpu %d) ", r.s.CPU())
+	}
 	return prompt
 }
 

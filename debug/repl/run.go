@@ -11,9 +11,17 @@ import (
 
 var runCommands = []*command{
 	{
-		name: "run", aliases: []string{"r", "start"}, args: "[PROGRAM|RUN]", topic: "running", short: "start a program, or a run of the scenario, and stop at its first instruction",
-		long: "Without a name it is the one that was started last, or the first one. Maps, global variables and time are as earlier runs\nleft them; a run of a scenario has what the scenario sets up.",
+		name: "run", aliases: []string{"r", "start"}, args: "[PROGRAM|RUN] [on cpu N]", topic: "running", short: "start a program, or a run of the scenario, and stop at its first instruction",
+		long: "Without a name it is the one that was started last, or the first one. Maps, global variables and time are as earlier runs\nleft them; a run of a scenario has what the scenario sets up. " +
+			"While programs are in the middle of their runs on other CPUs,\nit joins them.",
 		run: func(r *REPL, ctx context.Context, args string) error {
+			args, cpu, err := cutCPU(args)
+			if err == nil && cpu >= 0 {
+				err = r.s.SelectCPU(cpu)
+			}
+			if err != nil {
+				return err
+			}
 			st, err := r.s.StartContext(ctx, args)
 			return r.stop(st, err)
 		},
@@ -243,6 +251,9 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 		return err
 	}
 	r.list = listing{}
+	if r.s.Several() {
+		r.printf("[CPU %d] ", st.CPU)
+	}
 	if st.Err != nil {
 		r.printf("%v\n", st.Err)
 	}
@@ -276,6 +287,8 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 		r.printf("The start of the run was reached, ")
 	case debug.Interrupted:
 		r.printf("Interrupted, ")
+	case debug.Waiting:
+		r.printf("Waiting, ")
 	case debug.Returned:
 		if st.Value != nil {
 			n := r.s.Remember(st.Value)

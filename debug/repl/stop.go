@@ -11,16 +11,16 @@ import (
 )
 
 const locationHelp = `A location is LINE, FILE:LINE, FUNCTION, FUNCTION+N, *N (instruction N), the name of a helper (its calls),
-core (all instructions that CO-RE changed) or core:TEXT (those of fields that contain TEXT).`
+core (all instructions that CO-RE changed) or core:TEXT (those of fields that contain TEXT). With cpu N it stops on that CPU alone.`
 
 var stopCommands = []*command{
 	{
-		name: "break", aliases: []string{"b"}, args: "[LOCATION] [if EXPR]", topic: "stopping", short: "stop before a location is executed", long: locationHelp,
+		name: "break", aliases: []string{"b"}, args: "[LOCATION] [cpu N] [if EXPR]", topic: "stopping", short: "stop before a location is executed", long: locationHelp,
 		run:      func(r *REPL, _ context.Context, args string) error { return r.breakAt(args, false) },
 		complete: locations,
 	},
 	{
-		name: "tbreak", aliases: []string{"tb"}, args: "[LOCATION] [if EXPR]", topic: "stopping", short: "break that stops once",
+		name: "tbreak", aliases: []string{"tb"}, args: "[LOCATION] [cpu N] [if EXPR]", topic: "stopping", short: "break that stops once",
 		run:      func(r *REPL, _ context.Context, args string) error { return r.breakAt(args, true) },
 		complete: locations,
 	},
@@ -214,6 +214,13 @@ func number(what, word string) (int, error) {
 func (r *REPL) breakAt(args string, temporary bool) error {
 	loc, cond, conditional := strings.Cut(" "+args+" ", " if ")
 	loc, cond = strings.TrimSpace(loc), strings.TrimSpace(cond)
+	loc, cpu, err := cutCPU(loc)
+	if err != nil {
+		return fmt.Errorf("break: %w", err)
+	}
+	if n := len(r.s.CPUs()); cpu >= n {
+		return fmt.Errorf("break: there is no CPU %d, the machine has %d (--cpus)", cpu, n)
+	}
 	if loc == "" {
 		here := r.s.Here()
 		if here.Prog == nil {
@@ -234,6 +241,9 @@ func (r *REPL) breakAt(args string, temporary bool) error {
 			_ = r.s.Delete(b.ID) // it was made a moment ago
 			return err
 		}
+	}
+	if cpu >= 0 {
+		b.CPU = cpu
 	}
 	word := "Breakpoint"
 	if temporary {
@@ -298,6 +308,9 @@ func describe(b *debug.Breakpoint) string {
 	}
 	if !b.Enabled {
 		notes = append(notes, "off")
+	}
+	if b.CPU != debug.AllCPUs {
+		notes = append(notes, fmt.Sprintf("cpu %d", b.CPU))
 	}
 	if b.Cond != "" {
 		notes = append(notes, "if "+b.Cond)

@@ -52,6 +52,9 @@ func (r *REPL) origin(o *debug.Origin, depth int, mark, last string) (line strin
 		return last
 	}
 	text := fmt.Sprintf("insn %d: %s", o.Place.PC, o.Text)
+	if r.s.Several() {
+		text = fmt.Sprintf("CPU %d, %s", o.CPU, text)
+	}
 	l, ok := r.s.LineAt(o.Place)
 	if !ok {
 		r.printf("%s%s%s\n", indent, mark, text)

@@ -22,6 +22,9 @@ type Access struct {
 // SetSink installs the receiver of accesses for a run; nil ends logging. The Access is valid during the call only.
 func (s *Space) SetSink(sink func(*Access)) { s.sink = sink }
 
+// Sink returns what SetSink set.
+func (s *Space) Sink() func(*Access) { return s.sink }
+
 // Resolve returns the kernel object that contains addr, and the type and path of the innermost field there.
 func (s *Space) Resolve(addr uint64) (o *Object, typeName, path string, ok bool) {
 	o = s.objectAt(addr)

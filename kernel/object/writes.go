@@ -30,6 +30,9 @@ func (s *Space) ForbidLoads() { s.noLoads = true }
 // AllowLoads takes back ForbidLoads.
 func (s *Space) AllowLoads() { s.noLoads = false }
 
+// LoadsForbidden reports whether ForbidLoads holds.
+func (s *Space) LoadsForbidden() bool { return s.noLoads }
+
 // mayWrite reports whether the running program may store to storage bytes [off, off+size) of o.
 func (s *Space) mayWrite(o *Object, off, size uint64) bool {
 	if progtype.Of(s.prog).Target != progtype.OpsMember {

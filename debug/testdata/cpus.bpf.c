@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// cpus: programs that share maps, for sessions on several CPUs: a count that loses updates, one under a lock, one value for each CPU, and
+// records.
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+
+#define SEC(name) __attribute__((section(name), used))
+
+struct bpf_spin_lock {
+	__u32 val;
+};
+
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static __u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
+static long (*bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
+static long (*bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
+static long (*bpf_ringbuf_output)(void *ringbuf, void *data, __u64 size, __u64 flags) = (void *)130;
+
+struct {
+	int (*type)[2]; // BPF_MAP_TYPE_ARRAY
+	int (*max_entries)[1];
+	__u32 *key;
+	__u64 *value;
+} hits SEC(".maps");
+
+struct guarded {
+	struct bpf_spin_lock lock;
+	__u32 n;
+};
+
+struct {
+	int (*type)[2];
+	int (*max_entries)[1];
+	__u32 *key;
+	struct guarded *value;
+} safe SEC(".maps");
+
+struct {
+	int (*type)[6]; // BPF_MAP_TYPE_PERCPU_ARRAY
+	int (*max_entries)[1];
+	__u32 *key;
+	__u64 *value;
+} mine SEC(".maps");
+
+struct {
+	int (*type)[27]; // BPF_MAP_TYPE_RINGBUF
+	int (*max_entries)[4096];
+} events SEC(".maps");
+
+// count adds one as C does it: a load, an addition, a store.
+SEC("tc") int count(void *ctx)
+{
+	__u32 zero = 0;
+	__u64 *n = bpf_map_lookup_elem(&hits, &zero);
+
+	if (!n)
+		return 2;
+	*n += 1;
+	return 0;
+}
+
+// count_locked adds one under a lock.
+SEC("tc") int count_locked(void *ctx)
+{
+	__u32 zero = 0;
+	struct guarded *g = bpf_map_lookup_elem(&safe, &zero);
+
+	if (!g)
+		return 2;
+	bpf_spin_lock(&g->lock);
+	g->n++;
+	bpf_spin_unlock(&g->lock);
+	return 0;
+}
+
+// report counts in the value of its CPU and tells user space which that is.
+SEC("tc") int report(void *ctx)
+{
+	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
+	__u64 *n = bpf_map_lookup_elem(&mine, &zero);
+
+	if (!n)
+		return 2;
+	*n += 1;
+	bpf_ringbuf_output(&events, &cpu, sizeof(cpu), 0);
+	return 0;
+}
+
+// oops reads what a lookup did not find while it holds a lock.
+SEC("tc") int oops(void *ctx)
+{
+	__u32 zero = 0, one = 1;
+	struct guarded *g = bpf_map_lookup_elem(&safe, &zero);
+	__u64 *n = bpf_map_lookup_elem(&hits, &one);
+
+	if (!g)
+		return 2;
+	bpf_spin_lock(&g->lock);
+	g->n = *n;
+	bpf_spin_unlock(&g->lock);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
