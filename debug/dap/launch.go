@@ -39,10 +39,11 @@ type arguments struct {
 	stopOnEntry bool
 	stopOnExit  bool
 	noDebug     bool
+	onCPU       []started
 }
 
 // own are the attributes of a launch configuration that are not options of bpfrun debug.
-var own = []string{"object", "stopOnEntry", "stopOnExit", "noDebug"}
+var own = []string{"object", "stopOnEntry", "stopOnExit", "noDebug", "onCpu"}
 
 // ofClients are attributes that clients add for themselves.
 var ofClients = []string{
@@ -77,6 +78,8 @@ func parseArguments(raw json.RawMessage, options []string) (*arguments, error) {
 			a.stopOnExit, err = asBool(name, v)
 		case "noDebug":
 			a.noDebug, err = asBool(name, v)
+		case "onCpu":
+			a.onCPU, err = parseOnCPU(v)
 		default:
 			err = a.option(name, v, options)
 		}
@@ -98,7 +101,7 @@ func (a *arguments) option(name string, v any, options []string) error {
 		if list := nearest.Names(flag, slices.Concat(options, own), max(2, len(flag)/3)); len(list) > 0 {
 			text += " (nearest: " + strings.Join(list, ", ") + ")"
 		}
-		return fmt.Errorf("%s; attributes are object, stopOnEntry, stopOnExit and the options of bpfrun debug", text)
+		return fmt.Errorf("%s; attributes are object, stopOnEntry, stopOnExit, onCpu and the options of bpfrun debug", text)
 	}
 	add := func(v any) error {
 		text, err := asText(name, v)

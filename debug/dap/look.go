@@ -48,27 +48,30 @@ func (c *conn) handle(ref int) (handle, error) {
 	return c.handles[ref-1], nil
 }
 
-// endFrame is the only frame of a run that has ended.
-const endFrame = 1 << 20
-
-// selectFrame makes a frame of the client the selected one; 0 is the innermost.
+// selectFrame makes a frame of the client the selected one; 0 is the innermost of the thread that stopped last.
 func (c *conn) selectFrame(id int) error {
-	if id == endFrame || id == 0 {
-		if id == 0 {
-			_ = c.s.SelectFrame(0) // without a run there is nothing to select
-		}
+	if id == 0 {
+		_ = c.s.SelectCPU(c.cpu)
+		_ = c.s.SelectFrame(0) // without a run there is nothing to select
 		return nil
 	}
-	return c.s.SelectFrame(id - 1)
+	if err := c.onThread(threadOf(id >> frameBits)); err != nil {
+		return fmt.Errorf("there is no frame %d", id)
+	}
+	level := id & endFrame
+	if level == endFrame {
+		return nil
+	}
+	return c.s.SelectFrame(level - 1)
 }
 
 func (c *conn) stackTrace(m *dap.StackTraceRequest) error {
-	if m.Arguments.ThreadId != threadID {
-		return fmt.Errorf("there is no thread %d", m.Arguments.ThreadId)
+	if err := c.onThread(m.Arguments.ThreadId); err != nil {
+		return err
 	}
 	frames, err := c.s.Frames()
 	if errors.Is(err, debug.ErrEnded) {
-		f := dap.StackFrame{Id: endFrame, Name: c.resultText(), PresentationHint: "label"}
+		f := dap.StackFrame{Id: c.frameID(endFrame - 1), Name: c.resultText(), PresentationHint: "label"}
 		c.answer(m, &dap.StackTraceResponse{Body: dap.StackTraceResponseBody{StackFrames: []dap.StackFrame{f}, TotalFrames: 1}})
 		return nil
 	}
@@ -83,7 +86,7 @@ func (c *conn) stackTrace(m *dap.StackTraceRequest) error {
 	}
 	out := []dap.StackFrame{}
 	for _, f := range frames {
-		x := dap.StackFrame{Id: f.Level + 1, Name: f.Func, InstructionPointerReference: c.reference(f.Place)}
+		x := dap.StackFrame{Id: c.frameID(f.Level), Name: f.Func, InstructionPointerReference: c.reference(f.Place)}
 		switch {
 		case f.Inlined:
 			x.Name += " (inlined)"
@@ -117,7 +120,7 @@ func (c *conn) scopes(m *dap.ScopesRequest) error {
 	if err := c.selectFrame(id); err != nil {
 		return err
 	}
-	live := id != endFrame
+	live := id&endFrame != endFrame
 	names := []string{}
 	if live {
 		names = append(names, scopeLocals, scopeArguments, scopeRegisters)
@@ -443,7 +446,7 @@ func (c *conn) evaluated(m *dap.EvaluateRequest, v *debug.Value, expr string) {
 
 // command carries out a command of the debugger's command line, and tells of a stop when it moved.
 func (c *conn) command(ctx context.Context, m *dap.EvaluateRequest, line string) error {
-	before, state := c.s.Pos(), c.s.State()
+	before, state, cpu := c.s.Pos(), c.s.State(), c.s.CPU()
 	kernel := c.s.Machine()
 	c.mu.Lock()
 	run, cancel := context.WithCancel(ctx)
@@ -461,13 +464,14 @@ func (c *conn) command(ctx context.Context, m *dap.EvaluateRequest, line string)
 		}
 		return err
 	}
-	moved := c.s.Pos() != before || c.s.State() != state || c.s.Machine() != kernel
+	moved := c.s.CPU() != cpu || c.s.Pos() != before || c.s.State() != state || c.s.Machine() != kernel
 	if moved {
 		c.handles = nil
 	}
 	c.answer(m, &dap.EvaluateResponse{Body: dap.EvaluateResponseBody{Result: strings.TrimSuffix(text, "\n")}})
 	if moved {
-		c.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", ThreadId: threadID, AllThreadsStopped: true}})
+		c.cpu = c.s.CPU()
+		c.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", ThreadId: threadOf(c.cpu), AllThreadsStopped: true}})
 	}
 	return nil
 }
@@ -503,6 +507,9 @@ func (c *conn) completions(m *dap.CompletionsRequest) error {
 }
 
 func (c *conn) exceptionInfo(m *dap.ExceptionInfoRequest) error {
+	if err := c.onThread(m.Arguments.ThreadId); err != nil {
+		return err
+	}
 	res := c.s.Result()
 	if res == nil || res.Fault == nil {
 		return errors.New("no fault stopped the program")

@@ -104,7 +104,7 @@ func (c *conn) dispatch(ctx context.Context, q request) error {
 	case *dap.BreakpointLocationsRequest:
 		return c.breakpointLocations(m)
 	case *dap.ThreadsRequest:
-		c.answer(m, &dap.ThreadsResponse{Body: dap.ThreadsResponseBody{Threads: []dap.Thread{{Id: threadID, Name: c.threadName()}}}})
+		c.answer(m, &dap.ThreadsResponse{Body: dap.ThreadsResponseBody{Threads: c.threads()}})
 		return nil
 	case *dap.LoadedSourcesRequest:
 		return c.loadedSources(m)
@@ -130,6 +130,12 @@ func (c *conn) goOn(ctx context.Context, q request) (ok bool, err error) {
 		return true, errors.New("the program was not started: configurationDone did not come yet")
 	case c.over:
 		return true, errors.New("the program has ended")
+	}
+	if err := c.onThread(threadIn(q.msg)); err != nil {
+		return true, err
+	}
+	if _, others := c.nextRunning(); others && c.ended() && !move.back {
+		return true, fmt.Errorf("the program on CPU %d has ended", c.s.CPU())
 	}
 	c.answer(q.msg, move.resp)
 	if c.ended() && !move.back {

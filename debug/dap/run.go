@@ -35,7 +35,7 @@ func (c *conn) moves(q request) (m move, ok bool) {
 	const instruction = "instruction"
 	switch r := q.msg.(type) {
 	case *dap.ContinueRequest:
-		return move{step: c.s.Continue, resume: true, resp: &dap.ContinueResponse{Body: dap.ContinueResponseBody{AllThreadsContinued: true}}}, true
+		return move{step: c.s.Continue, resume: true, resp: &dap.ContinueResponse{Body: dap.ContinueResponseBody{AllThreadsContinued: !c.s.Several()}}}, true
 	case *dap.NextRequest:
 		m = move{step: c.s.Next, resp: &dap.NextResponse{}}
 		if r.Arguments.Granularity == instruction {
@@ -126,7 +126,7 @@ func (c *conn) between(ctx context.Context) bool {
 // reasons are the protocol's words for stops.
 var reasons = map[debug.Reason]string{
 	debug.Started: "entry", debug.Stepped: "step", debug.Returned: "step", debug.AtBreakpoint: "breakpoint", debug.AtWatchpoint: "data breakpoint",
-	debug.Arrived: "goto", debug.Faulted: "exception", debug.Interrupted: "pause", debug.AtStart: "entry", debug.Exited: "exit",
+	debug.Arrived: "goto", debug.Faulted: "exception", debug.Interrupted: "pause", debug.AtStart: "entry", debug.Exited: "exit", debug.Waiting: "pause",
 }
 
 // stopped tells of a stop.
@@ -134,7 +134,7 @@ func (c *conn) stopped(st *debug.Stop) {
 	if c.done || c.over {
 		return
 	}
-	c.last = st
+	c.last, c.cpu = st, st.CPU
 	c.handles = nil
 	c.trace()
 	if st.Err != nil {
@@ -146,16 +146,16 @@ func (c *conn) stopped(st *debug.Stop) {
 	switch st.Reason {
 	case debug.Exited:
 		if !c.args.stopOnExit {
-			c.finished()
+			c.ends()
 			return
 		}
 	case debug.Faulted:
 		if c.filterOff || c.args.noDebug {
-			c.finished()
+			c.ends()
 			return
 		}
 	}
-	body := dap.StoppedEventBody{Reason: reasons[st.Reason], ThreadId: threadID, AllThreadsStopped: true}
+	body := dap.StoppedEventBody{Reason: reasons[st.Reason], ThreadId: threadOf(st.CPU), AllThreadsStopped: true}
 	switch st.Reason {
 	case debug.Faulted:
 		body.Description = "The program did what the kernel forbids"
@@ -167,6 +167,8 @@ func (c *conn) stopped(st *debug.Stop) {
 		body.HitBreakpointIds, _ = c.points.hit(st)
 		body.Text = watchText(st)
 		c.say("console", "%s\n", body.Text)
+	case debug.Waiting:
+		body.Description, body.Text = "It waits for a lock", strings.Join(st.Notes, " ")
 	case debug.AtStart:
 		body.Description = "The start of the run was reached"
 	case debug.Exited:
@@ -216,15 +218,39 @@ func (c *conn) resultText() string {
 	return fmt.Sprintf("%s returned %d after %d instructions.", res.Program, ret, res.Insns)
 }
 
+// ends tells that a program ended: the thread's, or with the last one the session's.
+func (c *conn) ends() {
+	next, others := c.nextRunning()
+	switch {
+	case !others:
+		c.finished()
+	case c.args.noDebug: // the next one continues
+		c.sayResult()
+	default:
+		c.threadEnded(c.s.CPU(), next)
+	}
+}
+
 // finished tells how the run ended, and ends the session.
 func (c *conn) finished() {
-	res := c.s.Result()
+	c.sayResult()
 	code := 0
+	for _, x := range c.s.CPUs() {
+		if x.Result != nil && x.Result.Fault != nil {
+			const faultCode = 4 // bpfrun's exit code for it
+			code = faultCode
+		}
+	}
+	c.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
+	c.terminated()
+}
+
+// sayResult tells how the program of the CPU that is looked at ended.
+func (c *conn) sayResult() {
+	res := c.s.Result()
 	switch {
 	case res == nil:
 	case res.Fault != nil:
-		const faultCode = 4 // bpfrun's exit code for it
-		code = faultCode
 		if c.filterOff || c.args.noDebug {
 			c.say("stderr", "%s\n", debug.FaultText(res.Fault))
 		}
@@ -240,6 +266,4 @@ func (c *conn) finished() {
 			c.say("console", "warning: %s\n", w)
 		}
 	}
-	c.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
-	c.terminated()
 }

@@ -59,6 +59,7 @@ type conn struct {
 	over      bool     // terminated was sent
 	done      bool     // the client said goodbye
 	last      *debug.Stop
+	cpu       int // of the last stop
 	printed   int // lines of the run's trace that were shown
 	points    points
 	handles   []handle

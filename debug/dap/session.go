@@ -113,10 +113,19 @@ func (c *conn) start(ctx context.Context) {
 		c.terminated()
 		return
 	}
-	c.last = st
+	c.last, c.cpu = st, st.CPU
+	if err := c.startOthers(ctx); err != nil {
+		c.say("important", "%v\n", err)
+		c.terminated()
+		return
+	}
 	switch here := c.s.StopHere(); {
 	case c.args.noDebug:
 		c.execute(ctx, move{step: c.s.Continue})
+		for next, ok := c.nextRunning(); ok && !c.over && ctx.Err() == nil; next, ok = c.nextRunning() {
+			_ = c.s.SelectCPU(next) // it runs
+			c.execute(ctx, move{step: c.s.Continue})
+		}
 	case here != nil:
 		c.stopped(here)
 	case c.args.stopOnEntry:
@@ -159,20 +168,6 @@ func (c *conn) restart(ctx context.Context, m *dap.RestartRequest) error {
 	c.answer(m, &dap.RestartResponse{})
 	c.start(ctx)
 	return nil
-}
-
-// threadID is the only thread: the program that runs.
-const threadID = 1
-
-func (c *conn) threadName() string {
-	name := c.s.Program()
-	if name == "" {
-		name = c.program
-	}
-	if name == "" {
-		name = c.s.DefaultProgram()
-	}
-	return fmt.Sprintf("%s on CPU %d", name, c.s.Input().CPU)
 }
 
 // ended reports whether the run is over.

@@ -101,4 +101,42 @@ SEC("tc") int oops(void *ctx)
 	return 0;
 }
 
+// Two locks in both orders, on kernels that have them: the second of two CPUs that wait for each other is told so.
+struct bpf_res_spin_lock {
+	__u32 val;
+};
+extern int bpf_res_spin_lock(struct bpf_res_spin_lock *lock) __attribute__((section(".ksyms"), weak));
+extern void bpf_res_spin_unlock(struct bpf_res_spin_lock *lock) __attribute__((section(".ksyms"), weak));
+
+struct resilient {
+	struct bpf_res_spin_lock lock;
+	__u32 n;
+};
+
+struct {
+	int (*type)[2];
+	int (*max_entries)[2];
+	__u32 *key;
+	struct resilient *value;
+} pair SEC(".maps");
+
+static __attribute__((always_inline)) int both(__u32 first, __u32 second)
+{
+	struct resilient *a = bpf_map_lookup_elem(&pair, &first), *b = bpf_map_lookup_elem(&pair, &second);
+	int err;
+
+	if (!a || !b || bpf_res_spin_lock(&a->lock))
+		return 2;
+	err = bpf_res_spin_lock(&b->lock);
+	if (!err) {
+		b->n++;
+		bpf_res_spin_unlock(&b->lock);
+	}
+	bpf_res_spin_unlock(&a->lock);
+	return err ? 1 : 0;
+}
+
+SEC("tc") int lock_ab(void *ctx) { return both(0, 1); }
+SEC("tc") int lock_ba(void *ctx) { return both(1, 0); }
+
 char LICENSE[] SEC("license") = "GPL";

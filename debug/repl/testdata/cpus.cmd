@@ -21,6 +21,9 @@ reverse-continue
 continue
 info cpus
 print hits
+goto 3
+cpu 0
+stepi
 cpu 7
 cpu x
 cpu 1 nonsense
