@@ -183,8 +183,19 @@ func (tl *timeline) execute(n uint64) vm.Stop {
 	return stop
 }
 
-// running reports whether there is something to execute: what is known of the run goes on, or the program of the CPU that is looked at does.
-func (tl *timeline) running() bool { return tl.state == Running || tl.Pos() < tl.known }
+// running reports whether there is something to execute: the program of the CPU that is looked at goes on, or as far as is known that of
+// another.
+func (tl *timeline) running() bool {
+	if tl.state == Running {
+		return true
+	}
+	pos := tl.Pos()
+	if pos >= tl.known {
+		return false
+	}
+	cpu, _ := tl.turnAt(pos)
+	return tl.laneOf(cpu).state == Running
+}
 
 // face looks at the CPU whose turn it is at this position, as far as that is known.
 func (tl *timeline) face() {

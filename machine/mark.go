@@ -13,6 +13,7 @@ type Mark struct {
 	res    Result
 	warned map[string]bool
 	calls  []int
+	work   work
 
 	session func()           // restore what the session knows
 	parked  []func() *parked // the runs on other CPUs
@@ -22,8 +23,11 @@ type Mark struct {
 func (s *Session) Mark() *Mark {
 	st := s.m.run
 	k := &Mark{
-		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n), session: s.keep(),
+		s: s, all: s.m.Snapshot(), res: st.result.clone(), warned: maps.Clone(st.warned), calls: slices.Clone(s.m.calls.n), work: s.m.work, session: s.keep(),
 	}
+	moved := s.m.mem.Moved()
+	k.work.left -= int64(moved)
+	k.work.spent += moved / bytesPerInsn
 	for _, p := range s.m.runs {
 		k.parked = append(k.parked, p.keep())
 	}
@@ -43,6 +47,8 @@ func (s *Session) Return(k *Mark) {
 	s.m.run = &runState{result: s.res, prog: s.p, warned: maps.Clone(k.warned), overrides: s.overrides, ignoreUnset: s.in.IgnoreUnset}
 	// Calls that are counted were bound before any run, so there are no new ones.
 	copy(s.m.calls.n, k.calls)
+	s.m.mem.TakeMoved()
+	s.m.work = k.work // what was done since was not, or the run would reach its limit sooner each time
 	if p, ok := owner(s.m.thread.Image()); ok && s.late.call != nil {
 		s.m.run.prog = p
 	}

@@ -50,6 +50,9 @@ func (s *Session) Park() {
 		s: s, thread: m.thread.Park(), kernel: m.kernel.Park(), state: m.run, record: m.env.Run, local: m.env.Local, last: m.last,
 		calls: slices.Clone(m.calls.n), work: m.work,
 	}
+	moved := m.mem.TakeMoved()
+	p.work.left -= int64(moved)
+	p.work.spent += moved / bytesPerInsn
 	clear(m.calls.n)
 	m.run, m.env.Run, m.env.Local, m.last = nil, nil, nil, nil
 	m.work = work{left: workSlice}

@@ -25,7 +25,7 @@ func TestEditorsOfferOptionsThatExist(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(data, &pkg))
-	options := append(dapLauncher().Options, "object", "stop-on-entry", "stop-on-exit")
+	options := append(dapLauncher().Options, "object", "stop-on-entry", "stop-on-exit", "on-cpu")
 	n := 0
 	for _, d := range pkg.Contributes.Debuggers {
 		for name := range d.Attributes.Launch.Properties {
