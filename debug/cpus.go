@@ -194,7 +194,17 @@ func (tl *timeline) running() bool {
 		return false
 	}
 	cpu, _ := tl.turnAt(pos)
-	return tl.laneOf(cpu).state == Running
+	return tl.laneOf(cpu).state == Running || tl.begins(cpu, pos)
+}
+
+// begins reports whether a program is to be started on a CPU at this position, which was not done in this pass yet.
+func (tl *timeline) begins(cpu int, pos uint64) bool {
+	for i := tl.done; i < len(tl.edits) && tl.edits[i].pos <= pos; i++ {
+		if e := &tl.edits[i]; e.begin != nil && e.cpu == cpu {
+			return true
+		}
+	}
+	return false
 }
 
 // face looks at the CPU whose turn it is at this position, as far as that is known.
