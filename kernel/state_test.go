@@ -246,6 +246,10 @@ func TestWritableFields(t *testing.T) {
 	require.Nil(t, fault)
 	assert.EqualValues(t, 20, v)
 	assert.NotNil(t, k.Mem().Store(sk.Addr(), 4, 1))
+	state, err := k.NewObjectNamed("state", "bpf_dummy_ops_state")
+	require.NoError(t, err)
+	assert.Nil(t, k.Mem().Store(state.Addr(), 4, 1))
+	assert.NotNil(t, k.Mem().Store(state.Addr()+4, 4, 1), "past its end")
 	k.SetProgType(uapi.ProgTypeKprobe)
 	assert.NotNil(t, k.Mem().Store(sk.Addr()+f.Off, 4, 1))
 }

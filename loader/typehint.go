@@ -40,7 +40,7 @@ func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 		p := *unknown
 		p.Type, p.Attach, p.Known = r.Type, r.Attach, true
 		lp.Program = &p
-		if l.checkRules(lp) == nil && !l.readsPacketUnduly(lp, r) {
+		if l.checkRules(lp) == nil && !l.misusesContext(lp, r) && !l.returnsUnduly(lp, r) {
 			fit = append(fit, r.Type.String())
 		}
 	}
@@ -67,22 +67,79 @@ func (o *Object) contextName(fn btf.ID) string {
 	return o.BTF.SkipMods(ptr.Ref).Name
 }
 
-// readsPacketUnduly reports whether the program loads a pointer to the packet from an __sk_buff, which types without direct packet access
-// may not.
-func (l *loading) readsPacketUnduly(lp *LinkedProgram, r *progtype.Row) bool {
-	if r.Packet != progtype.NoPacket || r.Context.User != "__sk_buff" {
-		return false
+// ownInsns returns the instructions of a program without its subprograms.
+func ownInsns(insns []decode.Insn) []decode.Insn {
+	end := len(insns)
+	for pc, in := range insns {
+		if to := pc + int(in.Imm) + 1; in.Op() == decode.OpCallLocal && to > 0 {
+			end = min(end, to)
+		}
 	}
-	ctx := map[uint8]bool{1: true} // registers that hold the context, in straight order
-	for _, in := range lp.Insns {
-		switch op := in.Op(); {
-		case op == decode.OpMov64Reg && ctx[in.Src]:
-			ctx[in.Dst] = true
-		case op == decode.OpLdxW && ctx[in.Src]:
-			if f := r.Context.FieldAt(uapi.ReleaseOf(l.t.Version), int(in.Off)); f != nil && (f.Name == "data" || f.Name == "data_end") {
+	return insns[:end]
+}
+
+// misusesContext reports whether the program accesses the context as a type may not: a field it does not see, a pointer to the packet
+// without direct packet access. It reads the instructions in straight order.
+func (l *loading) misusesContext(lp *LinkedProgram, r *progtype.Row) bool {
+	release := uapi.ReleaseOf(l.t.Version)
+	ctx := map[uint8]bool{1: true} // registers that hold the context
+	for _, in := range ownInsns(lp.Insns) {
+		op := in.Op()
+		info := op.Info()
+		base, store := in.Src, info.Has(decode.FlagStore)
+		if store {
+			base = in.Dst
+		}
+		if (store || info.Has(decode.FlagLoad)) && !info.Has(decode.FlagPacket) && ctx[base] {
+			f, err := r.CheckAccess(release, r.Attach, int(in.Off), int(info.Size), store)
+			if err != nil || f != nil && r.Packet == progtype.NoPacket && (f.Name == "data" || f.Name == "data_end") {
 				return true
 			}
 		}
+		switch {
+		case op == decode.OpMov64Reg:
+			ctx[in.Dst] = ctx[in.Src]
+		case info.Writes&decode.RegDst != 0:
+			ctx[in.Dst] = false
+		case info.Has(decode.FlagCall):
+			for reg := range uint8(6) {
+				ctx[reg] = false
+			}
+		}
+	}
+	return false
+}
+
+// returnsUnduly reports whether the program returns a constant that a type may not return, on a path by which nothing else gets into r0.
+func (l *loading) returnsUnduly(lp *LinkedProgram, r *progtype.Row) bool {
+	rng, bounded := r.ReturnRange(uapi.ReleaseOf(l.t.Version), r.Attach, "", progtype.UnknownReturn)
+	insns := ownInsns(lp.Insns)
+	for pc, in := range insns {
+		if op := in.Op(); bounded && in.Dst == 0 && (op == decode.OpMov64Imm || op == decode.OpMov32Imm) && !rng.Contains(uint64(int64(in.Imm))) && reachesExit(insns, pc) {
+			return true
+		}
+	}
+	return false
+}
+
+// reachesExit reports whether what the instruction at pc puts into r0 can still be there at an exit.
+func reachesExit(insns []decode.Insn, pc int) bool {
+	seen := map[int]bool{}
+	for todo := decode.Successors(nil, insns, pc); len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if at < 0 || at >= len(insns) || seen[at] {
+			continue
+		}
+		seen[at] = true
+		info := insns[at].Info()
+		switch {
+		case info.Has(decode.FlagExit):
+			return true
+		case info.Has(decode.FlagCall), info.Writes&decode.RegDst != 0 && insns[at].Dst == 0:
+			continue
+		}
+		todo = decode.Successors(todo, insns, at)
 	}
 	return false
 }

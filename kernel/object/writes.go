@@ -8,13 +8,15 @@ import (
 )
 
 // writable lists the fields of kernel types that struct_ops programs may store to, by type and path
-// (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access).
+// (net/ipv4/bpf_tcp_ca.c bpf_tcp_ca_btf_struct_access, kernel/sched/ext.c bpf_scx_btf_struct_access,
+// net/bpf/bpf_dummy_struct_ops.c bpf_dummy_ops_btf_struct_access).
 var writable = map[string][]string{
 	"task_struct":          {"scx.slice", "scx.dsq_vtime", "scx.disallow"},
 	"sock":                 {"sk_pacing_rate", "sk_pacing_status"},
 	"inet_connection_sock": {"icsk_ca_priv", "icsk_ack.pending"},
 	"tcp_sock":             {"snd_cwnd", "snd_cwnd_cnt", "snd_cwnd_stamp", "snd_ssthresh", "ecn_flags", "app_limited"},
 	"sk_buff":              {"tstamp", "cb"},
+	"bpf_dummy_ops_state":  {"val"},
 }
 
 // SetProgType tells the kernel which program runs: it decides which kernel fields stores may change.
