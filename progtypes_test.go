@@ -82,3 +82,57 @@ func namesType(name string) bool {
 	}
 	return strings.HasPrefix(name, "ProgType") || strings.HasPrefix(name, "Attach")
 }
+
+// TestAProgramTypeTouchesFewFiles: a program type is its row, the function that makes its context and the line that calls it, and who may call
+// which helper. The verifier and bpf(2) have rules of their own for some types, as the kernel has, and are not counted.
+func TestAProgramTypeTouchesFewFiles(t *testing.T) {
+	const most = 4
+	more := map[string]string{
+		"ProgTypeSkLookup": "bpf_sk_assign is another helper there",
+		"ProgTypeSockOps":  "bpf_getsockopt reads saved SYNs there alone",
+		"ProgTypeSyscall":  "kfuncs of sched_ext are for it too, and benchmarks measure raw instructions as one",
+	}
+	named := map[string]map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		slash := filepath.ToSlash(file)
+		if d.IsDir() {
+			switch slash {
+			case "uapi", "verifier", "bpfsys", "conformance", "scripts", "bench", "corpus", "toolchain", "testdata":
+				return filepath.SkipDir
+			}
+			if slash != "." && strings.HasPrefix(d.Name(), ".") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(slash, ".go") || strings.HasSuffix(slash, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(f, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(s.Sel.Name, "ProgType") && namesType(s.Sel.Name) {
+				if pkg, ok := s.X.(*ast.Ident); ok && pkg.Name == "uapi" {
+					if named[s.Sel.Name] == nil {
+						named[s.Sel.Name] = map[string]bool{}
+					}
+					named[s.Sel.Name][slash] = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, len(named), 32, "every program type has a row")
+	for typ, files := range named {
+		if more[typ] == "" {
+			assert.LessOrEqual(t, len(files), most, "%s is named in %v", typ, files)
+		} else {
+			assert.Greater(t, len(files), most, "%s is named in few files: take it off the list", typ)
+		}
+	}
+}
