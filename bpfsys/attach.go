@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// attachGroup is the ordered list of programs at one place (struct bpf_mprog_bundle, a cgroup's list).
+// attachGroup is the ordered list of programs at one attach point (struct bpf_mprog_bundle, a cgroup's list).
 type attachGroup struct {
 	place    place
 	list     []groupEntry
@@ -54,7 +54,7 @@ const (
 	attachOverride, attachMulti, attachReplace, attachBefore, attachAfter, attachID, attachLink = 1, 2, 4, 8, 16, 32, 1 << 13
 )
 
-// where finds the index of a program relative to another one (bpf_mprog_attach).
+// where finds the insertion index relative to another program (bpf_mprog_attach).
 func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revision uint64) (int, uapi.Errno) {
 	if revision != 0 && revision != g.revision {
 		return 0, uapi.ESTALE
@@ -114,7 +114,7 @@ func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (i
 	return 0, uapi.ENOENT
 }
 
-// groupLink puts a link into the order of its place.
+// groupLink inserts a link into the order at its attach point.
 func (s *System) groupLink(c Caller, a *attr, l *Link, pl place, flags uint32) (uapi.Errno, *attachment) {
 	g := s.group(pl)
 	i := len(g.list)
@@ -171,7 +171,7 @@ func cgroupOf(c Caller, fd int32) (uint64, uapi.Errno) {
 	return f.Inode, 0
 }
 
-// placeOf is where BPF_PROG_ATTACH, BPF_PROG_DETACH and BPF_PROG_QUERY look.
+// placeOf returns the attach point that BPF_PROG_ATTACH, BPF_PROG_DETACH and BPF_PROG_QUERY name.
 func (s *System) placeOf(c Caller, fd int32, at uapi.AttachType) (place, uapi.Errno) {
 	switch at {
 	case uapi.AttachTcxIngress, uapi.AttachTcxEgress, uapi.AttachNetkitPrimary, uapi.AttachNetkitPeer:
@@ -342,7 +342,7 @@ func (s *System) cgroupAttach(c Caller, a *attr, g *attachGroup, p *Prog, flags 
 	return 0
 }
 
-// leave takes a program that was attached without a link off its place.
+// leave detaches a program that was attached without a link.
 func (s *System) leave(g *attachGroup, i int) {
 	x := g.list[i]
 	g.list = slices.Delete(g.list, i, i+1)

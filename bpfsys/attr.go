@@ -9,7 +9,7 @@ import (
 
 var le = binary.LittleEndian
 
-// attr is union bpf_attr of one call: a copy, with zeros where the caller gave fewer bytes.
+// attr is a copy of one call's union bpf_attr, zero-filled where the caller passed fewer bytes.
 type attr struct {
 	b    [maxAttr]byte
 	addr uint64
@@ -17,7 +17,7 @@ type attr struct {
 	c    Caller
 }
 
-// maxAttr is above the size of the union of every release.
+// maxAttr exceeds the size of the union in every release.
 const maxAttr = 256
 
 func (a *attr) u32(off int) uint32 { return le.Uint32(a.b[off:]) }
@@ -33,7 +33,7 @@ func (a *attr) put64(off int, v uint64) bool {
 	return a.c.Write(a.addr+uint64(off), le.AppendUint64(nil, v))
 }
 
-// command is a command of bpf(2). Its fields end where the row of the release says: what follows must be zero (CHECK_ATTR).
+// command is a bpf(2) command. Bytes after the last field that the release knows must be zero (CHECK_ATTR).
 type command struct {
 	since uapi.Release
 	ends  []end // ascending
@@ -57,7 +57,7 @@ func (c *command) end(r uapi.Release) int {
 
 func upTo(at int) []end { return []end{{0, at}} }
 
-// attrSize is sizeof(union bpf_attr): the kernel's BTF tells.
+// attrSize is sizeof(union bpf_attr) according to the kernel's BTF.
 func attrSize(spec *btf.Spec, r uapi.Release) int {
 	if spec != nil {
 		if t, ok := spec.Find(btf.KindUnion, "bpf_attr"); ok && t.Size >= 112 && t.Size <= maxAttr {

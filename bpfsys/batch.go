@@ -17,7 +17,7 @@ type batchKind struct {
 	index, ahead bool
 }
 
-// never is a release nobody makes.
+// never is a release that does not exist.
 const never = ^uapi.Release(0)
 
 // batches follows the map_*_batch operations of each type's table (kernel/bpf/hashtab.c, arraymap.c, lpm_trie.c).
@@ -34,7 +34,7 @@ var batches = map[uapi.MapType]batchKind{
 	uapi.MapTypeHashOfMaps:    {lookup: uapi.R(5, 13), update: uapi.R(5, 13), lookupDelete: uapi.R(5, 13), del: uapi.R(5, 13), index: true},
 }
 
-// maxBatch bounds what one call copies, in bytes.
+// maxBatch limits the bytes that one call copies.
 const maxBatch = 256 << 20
 
 func (s *System) batchMap(c Caller, a *attr, read, write bool, since func(batchKind) uapi.Release) (*Map, batchKind, uapi.Errno) {
@@ -119,7 +119,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	if k.index {
 		at := skip + uint32(n)
 		if del {
-			at = skip // what was read is gone: the rest begins where it began
+			at = skip // the elements just read were deleted: continue at the same index
 		}
 		last = le.AppendUint32(nil, at)
 	}
@@ -145,7 +145,7 @@ func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, ski
 		}
 		if k.ahead {
 			if _, e := m.m.Lookup(-1, key); e != 0 {
-				return nil, 0, uapi.EAGAIN // it is gone: the caller starts again
+				return nil, 0, uapi.EAGAIN // the key was deleted: the caller starts again
 			}
 		}
 		return key, 0, 0
@@ -190,7 +190,7 @@ func (s *System) batchDelete(c Caller, a *attr) Result {
 	return s.eachElement(c, a, m, func(key []byte, _ int) uapi.Errno { return s.delete(m, key) })
 }
 
-// eachElement calls f for each key until one fails, and tells the caller how many did not.
+// eachElement calls f for each key until one fails, and reports to the caller how many succeeded.
 func (s *System) eachElement(c Caller, a *attr, m *Map, f func(key []byte, i int) uapi.Errno) Result {
 	count, e := int(a.u32(batchCount)), uapi.Errno(0)
 	if count == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// fence orders stores to shared memory: what precedes it is seen before what follows it.
+// fence orders stores to shared memory: readers see the stores before it first.
 var fence atomic.Uint32
 
 // Bits of a record's length in its header (include/uapi/linux/bpf.h).
@@ -30,7 +30,7 @@ const ringData = 2 * uapi.PageSize
 
 func (r *ringSink) Consumed() uint64 { return le.Uint64(r.mem) }
 
-// put copies bytes to a position of the ring, to both copies of it.
+// put writes bytes at a position of the ring, in both mappings of the data.
 func (r *ringSink) put(pos uint64, b []byte) {
 	at := pos & (r.size - 1)
 	first := r.mem[ringData : ringData+r.size]
@@ -70,7 +70,7 @@ func (r *ringSink) Discard(pos, flags uint64) {
 	r.wake(pos, flags)
 }
 
-// wake follows bpf_ringbuf_commit: a reader that has read up to the record waits for it.
+// wake decides as bpf_ringbuf_commit does: wake a reader that has consumed everything up to this record.
 func (r *ringSink) wake(pos, flags uint64) {
 	switch {
 	case flags&uapi.RbForceWakeup != 0, flags&uapi.RbNoWakeup == 0 && r.Consumed() == pos:
@@ -78,7 +78,7 @@ func (r *ringSink) wake(pos, flags uint64) {
 	}
 }
 
-// woken is told that a poll of an object returns.
+// woken reports that a poll of the object now returns.
 func (s *System) woken(o Object) {
 	if s.cfg.Wake != nil {
 		s.cfg.Wake(o)
@@ -106,7 +106,7 @@ func readable(o Object) bool {
 	return false
 }
 
-// MapRange judges an mmap of an object, and gives the object shared memory where it has none yet. The error is that of mmap(2).
+// MapRange checks an mmap of an object and allocates the object's shared memory on first use. It returns the errno of mmap(2).
 func (s *System) MapRange(o Object, access uint32, off, length uint64, write, exec bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *System) MapRange(o Object, access uint32, off, length uint64, write, ex
 func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) uapi.Errno {
 	switch m.m.(type) {
 	case maps.RingBuffer:
-		// Only the consumer's page may be written.
+		// Only the consumer's page is writable.
 		if write && (off != 0 || end != uapi.PageSize) {
 			return uapi.EPERM
 		}
@@ -173,7 +173,7 @@ func (s *System) mapRange(m *Map, access uint32, off, end uint64, write bool) ua
 
 func (m *Map) stride() int { return int(m.def.ValueSize+7) &^ 7 }
 
-// pull takes what user space stored through its mapping of an array.
+// pull copies in what user space stored through its mapping of an array.
 func (s *System) pull(m *Map) {
 	if m.views == 0 || m.mem == nil || m.copied == nil || m.frozen {
 		return
@@ -191,7 +191,7 @@ func (s *System) pull(m *Map) {
 	}
 }
 
-// push gives user space what programs stored: of each element the words that changed, so that what it stores meanwhile stays.
+// push copies out what programs stored: only the words that changed, so that concurrent stores by user space survive.
 func (s *System) push(m *Map) {
 	if m.views == 0 && m.copied == nil || m.mem == nil || m.copied == nil {
 		return
@@ -214,7 +214,7 @@ func (s *System) push(m *Map) {
 	}
 }
 
-// pullAll and pushAll surround runs of programs.
+// pullAll runs before programs, pushAll after them.
 func (s *System) pullAll() {
 	for _, o := range s.byID[KindMap] {
 		s.pull(o.(*Map))

@@ -2,21 +2,21 @@ package bpfsys
 
 import "github.com/bpfrun/bpfrun/uapi"
 
-// Caller is the task that makes a call: its memory and its descriptors. Methods are called during a call only.
+// Caller is the task that makes a call: its memory and its descriptors. Its methods are called only during a call.
 type Caller interface {
 	// Read copies len(p) bytes from the caller's memory; false is EFAULT.
 	Read(addr uint64, p []byte) bool
 	// Write copies p to the caller's memory; false is EFAULT.
 	Write(addr uint64, p []byte) bool
-	// File returns what a descriptor of the caller is.
+	// File describes a descriptor of the caller.
 	File(fd int32) File
 	// Path makes a path of the call absolute and clean, as the caller sees it.
 	Path(dirfd int32, path string) string
-	// Interrupted reports whether a signal waits for the caller.
+	// Interrupted reports whether a signal is pending for the caller.
 	Interrupted() bool
-	// IsFile reports whether a path of the host is a regular file that the caller can reach; Exists whether there is anything.
+	// IsFile reports whether a host path is a regular file that the caller can reach. Exists reports whether the path exists at all.
 	IsFile(path string) (regular, exists bool)
-	// HasProcess reports whether there is a process of that id.
+	// HasProcess reports whether a process with that id exists.
 	HasProcess(pid uint32) bool
 	// Thread returns the caller's process and thread ids and its name.
 	Thread() (tgid, tid uint32, comm string)
@@ -28,7 +28,7 @@ type FileKind uint8
 // Kinds of files.
 const (
 	NoFile     FileKind = iota // not open
-	OtherFile                  // a file of the host that is nothing to bpf(2)
+	OtherFile                  // a host file that bpf(2) does not know
 	ObjectFile                 // an object of this system
 	CgroupFile                 // a directory of the host's cgroup file system
 	NetnsFile                  // a network namespace
@@ -49,29 +49,30 @@ type File struct {
 	Kind   FileKind
 	Object Object // of an ObjectFile
 	Access uint32
-	// Inode tells cgroups, namespaces and sockets of the host apart.
+	// Inode identifies the host's cgroups, namespaces and sockets.
 	Inode uint64
 }
 
-// Result is what a call gives: a value or an errno, and the file that gets a new descriptor, which is the value then. The caller owns a reference to the object
-// of a new file and gives it back with [System.Release] when the last copy of the descriptor is closed.
+// Result is the outcome of a call: a value or an errno, and for a call that opens a descriptor the new file (the descriptor is
+// then the value). The caller owns a reference to the new file's object and drops it with [System.Release] when the last copy of
+// the descriptor is closed.
 type Result struct {
 	Val   int64
 	Errno uapi.Errno
 	File  *File
-	// Note is what a user should know of the call: what is not simulated or was assumed. Empty most of the time.
+	// Note tells the user what was assumed or is not simulated. Usually empty.
 	Note string
 }
 
 func fail(e uapi.Errno) Result { return Result{Errno: e} }
 
-// newFile is the result of a call that opens an object. The reference is taken here.
+// newFile returns the result of a call that opens an object, and takes the reference.
 func (s *System) newFile(o Object, access uint32) Result {
 	s.hold(o)
 	return Result{File: &File{Kind: ObjectFile, Object: o, Access: access}}
 }
 
-// cstring reads a NUL-terminated string of at most limit bytes, NUL included; false is EFAULT or no NUL.
+// cstring reads a NUL-terminated string of at most limit bytes, including the NUL. It returns false on EFAULT or when there is no NUL.
 func cstring(c Caller, addr uint64, limit int) (string, bool) {
 	var out []byte
 	for len(out) < limit {

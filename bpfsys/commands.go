@@ -3,11 +3,11 @@ package bpfsys
 import "github.com/bpfrun/bpfrun/uapi"
 
 const (
-	// commonAttrs in the command number says that a second struct follows (BPF_COMMON_ATTRS).
+	// commonAttrs is the flag in the command number for a second struct (BPF_COMMON_ATTRS).
 	commonAttrs = 1 << 16
 )
 
-// commands is enum bpf_cmd with the last field of each command in its releases (kernel/bpf/syscall.c, *_LAST_FIELD).
+// commands lists enum bpf_cmd with each command's last field by release (kernel/bpf/syscall.c, *_LAST_FIELD).
 var commands []command
 
 func init() {
@@ -54,7 +54,7 @@ func init() {
 	}
 }
 
-// CommandName names a command: "BPF_MAP_CREATE"; "" for a number no release has.
+// CommandName returns the name of a command, such as "BPF_MAP_CREATE", or "" if no release has that number.
 func CommandName(cmd uint32) string {
 	if cmd &^= commonAttrs; uint64(cmd) < uint64(len(commands)) {
 		return uapi.Cmd(cmd).String()
@@ -62,7 +62,7 @@ func CommandName(cmd uint32) string {
 	return ""
 }
 
-// Call is bpf(2) with its first three arguments, and the two of BPF_COMMON_ATTRS. Everything the caller passes is untrusted.
+// Call serves bpf(2): its three arguments, and the two of BPF_COMMON_ATTRS. Everything the caller passes is untrusted.
 func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uint64, commonSize uint32) Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,11 +71,11 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 		return fail(e)
 	}
 	if cmd&commonAttrs != 0 && s.release.Has(uapi.R(7, 0)) {
-		// A program that asks whether there are common attributes passes none.
+		// A feature probe for common attributes passes none.
 		if common == 0 || commonSize == 0 {
 			return fail(uapi.EFAULT)
 		}
-		return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_COMMON_ATTRS with attributes is not served"}
+		return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_COMMON_ATTRS with attributes is not simulated"}
 	}
 	if uint64(cmd) >= uint64(len(commands)) || !s.release.Has(commands[cmd].since) {
 		return fail(uapi.EINVAL)
@@ -91,7 +91,7 @@ func (s *System) Call(c Caller, cmd uint32, addr uint64, size uint32, common uin
 	return r
 }
 
-// OnElements reports whether a command is about the elements of one map: it neither sees nor names other objects.
+// OnElements reports whether a command works on the elements of one map and refers to no other object.
 func OnElements(cmd uint32) bool {
 	return cmd >= uint32(uapi.CmdMapLookupElem) && cmd <= uint32(uapi.CmdMapGetNextKey)
 }

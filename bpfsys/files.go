@@ -13,7 +13,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// traceFiles is what tracefs shows.
+// traceFiles holds what tracefs shows.
 type traceFiles struct {
 	byID   map[uint64]string
 	byName map[string]uint64
@@ -22,21 +22,21 @@ type traceFiles struct {
 	probes map[string]traceProbe // "GROUP/NAME"
 }
 
-// Found describes what is at a path of the simulated kernel's file systems.
+// Found is the kind of entry at a path of the simulated kernel's file systems.
 type Found uint8
 
 // Results of [System.ReadFile].
 const (
-	NotOurs Found = iota // the path is not one the simulated kernel decides
-	Absent               // it is, and there is nothing
+	NotOurs Found = iota // the path is not served by the simulated kernel
+	Absent               // served, but nothing exists there
 	IsFile               // a file
 	IsDir                // a directory
 )
 
-// TracingDirs are where tracefs is mounted.
+// TracingDirs are the mount points of tracefs.
 var tracingDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-// ReadFile returns what the file at a clean absolute path contains: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions, settings.
+// ReadFile returns the contents of the file at a clean absolute path: kernel BTF, tracefs, kallsyms, PMUs, CPU lists, versions, settings.
 func (s *System) ReadFile(path string) ([]byte, Found) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *System) ReadFile(path string) ([]byte, Found) {
 	return nil, NotOurs
 }
 
-// plainFile are the files whose contents are short.
+// plainFile serves files with short contents.
 func (s *System) plainFile(path string) []byte {
 	cpus := fmt.Sprintf("0-%d\n", s.cpus()-1)
 	if s.cpus() == 1 {
@@ -112,7 +112,7 @@ func (s *System) plainFile(path string) []byte {
 	return nil
 }
 
-// pmu are the directories of the probes' PMUs.
+// pmu serves the directories of the probes' PMUs.
 func (s *System) pmu(path string) ([]byte, Found) {
 	name, file, _ := strings.Cut(path, "/")
 	typ := map[string]int{"kprobe": perfKprobe, "uprobe": perfUprobe, "software": perfSoftware, "tracepoint": perfTracepoint}[name]
@@ -154,7 +154,7 @@ func (s *System) kallsyms() []byte {
 				}
 			}
 		}
-		// What stacks contain and BTF does not list.
+		// Symbols that appear in stacks but not in BTF.
 		for _, name := range kernel.StackSymbols() {
 			if addr := k.SymbolAddr(name); !slices.ContainsFunc(list, func(x symbol) bool { return x.addr == addr }) {
 				list = append(list, symbol{addr, name})
@@ -177,7 +177,7 @@ func (s *System) kallsyms() []byte {
 	return out
 }
 
-// kconfig is /proc/config.gz.
+// kconfig returns /proc/config.gz.
 func (s *System) kconfig() []byte {
 	values := s.target.Config()
 	names := make([]string, 0, len(values))
@@ -194,7 +194,7 @@ func (s *System) kconfig() []byte {
 	return b.Bytes()
 }
 
-// tracefs is a path below the mount point.
+// tracefs serves a path below the mount point.
 func (s *System) tracefs(path string) ([]byte, Found) {
 	switch path {
 	case "", "events":
@@ -262,7 +262,7 @@ func (s *System) functions() []string {
 	return slices.Compact(out)
 }
 
-// id is the number of a tracepoint.
+// id returns the number of a tracepoint.
 func (t *traceFiles) id(s *System, name string) uint64 {
 	if t.byID == nil {
 		t.byID, t.byName = map[uint64]string{}, map[string]uint64{}
@@ -279,7 +279,8 @@ func (t *traceFiles) id(s *System, name string) uint64 {
 	return id
 }
 
-// hasTracepoint reports whether the kernel has a tracepoint. Its BTF does not tell the categories: any is accepted but for system calls.
+// hasTracepoint reports whether the kernel has a tracepoint. BTF does not record categories, so any category is accepted, except
+// for system calls.
 func (s *System) hasTracepoint(category, name string) bool {
 	if _, ok := s.trace.probes[category+"/"+name]; ok {
 		return true
@@ -304,7 +305,7 @@ func (s *System) hasTracepoint(category, name string) bool {
 	return s.hasRawTracepoint(name) && name != "sys_enter" && name != "sys_exit"
 }
 
-// availableEvents lists the tracepoints. The categories are guesses: the first word of the name.
+// availableEvents lists the tracepoints. The category is guessed from the first word of the name.
 func (s *System) availableEvents() []byte {
 	var names []string
 	for _, spec := range s.specs() {
@@ -330,7 +331,7 @@ func (s *System) availableEvents() []byte {
 	return []byte(strings.Join(slices.Compact(names), "\n") + "\n")
 }
 
-// format is the text of a tracepoint's format file.
+// format returns the text of a tracepoint's format file.
 func (s *System) format(name, event string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "name: %s\nID: %d\nformat:\n", event, s.trace.id(s, name))

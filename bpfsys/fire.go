@@ -15,34 +15,35 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Event is something that happens in the simulated kernel: a hook is hit.
+// Event fires a hook in the simulated kernel.
 type Event struct {
-	// Hook names it: a function ("do_unlinkat", its entry and return), a tracepoint ("sched_switch", "block/block_rq_issue"), a system call
-	// ("syscall/openat": its tracepoints and probes on enter and exit), a place of packets ("xdp", "cgroup_inet_egress"), a struct_ops member ("TYPE.member").
+	// Hook names it: a function ("do_unlinkat", its entry and return), a tracepoint ("sched_switch", "block/block_rq_issue"), a
+	// system call ("syscall/openat": its tracepoints and probes on enter and exit), a packet hook ("xdp", "cgroup_inet_egress"),
+	// a struct_ops member ("TYPE.member").
 	Hook string
-	// Args are arguments of the hook or fields of its record by name; "ret" is what a function or system call returns.
+	// Args are the hook's arguments or record fields by name; "ret" is the return value of a function or system call.
 	Args map[string]any
-	// Task are fields of the task that the programs run in, such as pid and comm; empty is the CPU's current task.
+	// Task holds fields, such as pid and comm, of the task that the programs run in. Empty means the CPU's current task.
 	Task map[string]any
 	// Tasks are arguments that point to tasks, by their fields, such as pid and comm.
 	Tasks map[string]map[string]any
-	// Packet is the packet of programs that get one; nil is the default one.
+	// Packet is the input of programs that take a packet; nil means the default packet.
 	Packet []byte
 	CPU    int
 }
 
-// Fired is what one program did with an event.
+// Fired is the result of one program for an event.
 type Fired struct {
 	Program string
 	Ret     uint64
 	Err     error
 }
 
-// ErrNoHook means that nothing is attached to the hook of an event.
-var ErrNoHook = errors.New("nothing is attached to it")
+// ErrNoHook is returned when no program is attached to an event's hook.
+var ErrNoHook = errors.New("no program is attached to it")
 
-// Fire hits a hook: the programs attached to it run in the order of their attachment, those at the entry of a function before those at its return. The error
-// is [ErrNoHook], or a task that cannot be made.
+// Fire fires a hook: the programs attached to it run in the order of attachment, those at a function's entry before those at its
+// return. It returns [ErrNoHook], or an error when the task cannot be created.
 func (s *System) Fire(e Event) ([]Fired, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *System) Fire(e Event) ([]Fired, error) {
 	return s.fire(e)
 }
 
-// fireSyscall hits what a system call passes, on its way in and out.
+// fireSyscall fires the hooks that a system call passes on entry and exit.
 func (s *System) fireSyscall(call string, e Event) ([]Fired, error) {
 	in, out := map[string]any{}, map[string]any{}
 	for k, v := range e.Args {
@@ -99,7 +100,7 @@ func (s *System) syscallFunction(call string) string { return s.machine.Kernel()
 
 func (s *System) fire(e Event) ([]Fired, error) { return s.fireOn(e, matches) }
 
-// fireExact is fire for a hook by its whole name.
+// fireExact fires a hook given by its full name.
 func (s *System) fireExact(e Event) ([]Fired, error) {
 	return s.fireOn(e, func(h *attachment, hook string) bool { return h.hook.AttachTo == hook })
 }
@@ -154,7 +155,7 @@ func (s *System) fireOn(e Event, fits func(*attachment, string) bool) ([]Fired, 
 	return out, nil
 }
 
-// matches reports whether an attachment is at a hook: by its whole name, by the name of the tracepoint without its category, by what kind of place it is.
+// matches reports whether an attachment is at a hook: by full name, by tracepoint name without the category, or by kind of attach point.
 func matches(h *attachment, hook string) bool {
 	to := h.hook.AttachTo
 	if to == hook && to != "" {
@@ -166,7 +167,7 @@ func matches(h *attachment, hook string) bool {
 		return true
 	}
 	if at, ok := strings.CutPrefix(hook, "uprobe"); ok && (strings.HasPrefix(word, "uprobe") || strings.HasPrefix(word, "uretprobe")) {
-		// A function of user space, by its file alone: its offset is another one in each build.
+		// A user-space function matches by file alone, because its offset changes with each build.
 		return at == "" || strings.HasPrefix(to, strings.TrimPrefix(at, "/")+":")
 	}
 	if h.place.kind != noPlace {
@@ -188,7 +189,8 @@ func atReturn(h *attachment) bool {
 	return false
 }
 
-// task is the task an event happens in: fields that are named are set in one of its own, which is kept for the next event with the same ids.
+// task returns the task an event happens in. Named fields are set in a task of their own, which is kept for the next event with
+// the same ids.
 func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 	if len(fields) == 0 {
 		return nil, nil
@@ -222,7 +224,7 @@ func (s *System) task(fields map[string]any) (*kernel.Object, error) {
 	return t, nil
 }
 
-// Pass lets simulated time pass: timers and work items that fall due run.
+// Pass advances simulated time and runs the timers and work items that fall due.
 func (s *System) Pass(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +234,7 @@ func (s *System) Pass(d time.Duration) error {
 	return err
 }
 
-// Hooks lists what programs are attached to, in the order of attachment.
+// Hooks lists the hooks with programs, in the order of attachment.
 func (s *System) Hooks() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// infoSize is the size of an info struct: the kernel's BTF tells.
+// infoSize is the size of an info struct according to the kernel's BTF.
 func (s *System) infoSize(name string, def int) int {
 	if s.target.BTF != nil {
 		if t, ok := s.target.BTF.Find(btf.KindStruct, name); ok && t.Size > 0 && t.Size < 512 {
@@ -15,7 +15,7 @@ func (s *System) infoSize(name string, def int) int {
 	return def
 }
 
-// info is an info struct being filled: in are the bytes of the caller, which say where arrays go.
+// info is an info struct being filled; in holds the caller's bytes, which contain the addresses of its arrays.
 type info struct {
 	b, in []byte
 	c     Caller
@@ -54,7 +54,7 @@ func (i *info) given64(off int) uint64 {
 	return 0
 }
 
-// array copies records to the caller's array, as many as it has room for, and sets how many there are.
+// array copies as many records as fit to the caller's array and stores how many there are.
 func (i *info) array(ptr, count int, data []byte, size int) {
 	n := len(data) / max(size, 1)
 	if room := int(i.given32(count)); room > 0 && n > 0 {
@@ -139,7 +139,7 @@ func (s *System) progInfo(i *info, p *Prog) {
 	if len(i.b) >= 16 {
 		copy(i.b[8:16], p.tag[:])
 	}
-	i.u32(16, uint32(8*len(p.insns)/8)) // as long as the instructions: nothing is compiled
+	i.u32(16, uint32(8*len(p.insns)/8)) // the length of the instructions: nothing is compiled
 	if i.given32(16) != 0 && i.given64(24) != 0 {
 		n := min(int(i.given32(16)), len(p.insns))
 		if !i.c.Write(i.given64(24), p.insns[:n]) {
@@ -328,7 +328,7 @@ func words(list []uint64) []byte {
 	return b
 }
 
-// list copies words to the caller's array whose room is in count: ENOSPC when it is too small.
+// list copies words to the caller's array, which has room for count of them; ENOSPC when it is too small.
 func (i *info) list(ptr int, room uint32, data []uint64) {
 	to := i.given64(ptr)
 	i.u64(ptr, to)

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Iter is a run of an iterator program whose output is read as a file.
+// Iter is one iteration of an iterator program; its output is read as a file.
 type Iter struct {
 	object
 	link *Link

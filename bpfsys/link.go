@@ -33,7 +33,7 @@ type Link struct {
 	tgtProg  *Prog
 }
 
-// multi is what a link of many functions was made of.
+// multi holds what a multi link was created from.
 type multi struct {
 	names   []string
 	path    string
@@ -54,7 +54,7 @@ type attachment struct {
 	event  *PerfEvent
 }
 
-// place is what a program of a device, a cgroup or a namespace is attached to.
+// place is the attach point of a device, cgroup or namespace program.
 type place struct {
 	kind placeKind
 	id   uint64 // ifindex, inode
@@ -80,7 +80,7 @@ func (s *System) detach(a *attachment) {
 	s.hooks = slices.DeleteFunc(s.hooks, func(o *attachment) bool { return o == a })
 }
 
-// newLink makes a link and its descriptor.
+// newLink creates a link and its descriptor.
 func (s *System) newLink(l *Link, hooks ...*attachment) Result {
 	if s.full(KindLink) {
 		return fail(uapi.ENOMEM)
@@ -229,7 +229,7 @@ func (s *System) linkTracing(c Caller, a *attr, p *Prog, targetFD int32, id btf.
 		return fail(uapi.EINVAL)
 	}
 	if p.typ == uapi.ProgTypeExt || p.expected != uapi.AttachTraceRawTp {
-		// One program at one function once.
+		// A program attaches to the same function only once.
 		for _, h := range s.hooks {
 			if h.prog == p && p.typ != uapi.ProgTypeTracing {
 				return fail(uapi.EBUSY)
@@ -330,7 +330,7 @@ func (s *System) linkPerf(c Caller, a *attr, p *Prog) Result {
 	return s.newLink(l, &attachment{prog: p, hook: ev.hook, cookie: cookie, event: ev})
 }
 
-// cgroupAttach reports whether programs of a type attach to cgroups as at.
+// cgroupAttach reports whether programs of a type attach to cgroups with attach type at.
 func cgroupAttach(t uapi.ProgType, at uapi.AttachType) bool {
 	row := progtype.Of(t)
 	if !strings.HasPrefix(t.String(), "cgroup") && !strings.HasPrefix(at.String(), "cgroup") && at != uapi.AttachLSMCgroup {

@@ -32,7 +32,7 @@ const (
 	logFixed = 8
 )
 
-// maxLog bounds the text that is kept for a buffer.
+// maxLog limits the text kept for a buffer.
 const maxLog = 64 << 20
 
 // newLog checks the log's attributes (bpf_verifier_log_attr_valid).
@@ -77,7 +77,8 @@ func (l *userLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish writes the log to the caller (bpf_vlog_finalize): ENOSPC when it does not fit. From 6.4 on the end is kept and not the start.
+// finish writes the log to the caller (bpf_vlog_finalize): ENOSPC when it does not fit. Since 6.4 the end of the log is kept
+// instead of the start.
 func (l *userLog) finish(r uapi.Release) uapi.Errno {
 	rotating := r.Has(uapi.R(6, 4)) && l.level&logFixed == 0
 	full := l.total + 1

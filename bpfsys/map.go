@@ -16,7 +16,7 @@ type Map struct {
 	frozen bool
 	// mapped counts mappings that may be written; views is how many there were of any kind.
 	mapped, views int
-	copied        []byte // what programs see of shared memory, for comparison
+	copied        []byte // what programs last saw of shared memory, for comparison
 	// slots are what elements refer to: perf events, programs and maps, by key.
 	slots map[string]Object
 	owner *Prog // the first program of a program array decides which others fit
@@ -44,7 +44,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 		return fail(uapi.EINVAL)
 	}
 	if a.u32(44) != 0 { // map_ifindex: offload
-		return Result{Errno: uapi.EINVAL, Note: "maps of devices (map_ifindex) are not simulated"}
+		return Result{Errno: uapi.EINVAL, Note: "maps offloaded to a device (map_ifindex) are not simulated"}
 	}
 	if typ == uapi.MapTypePerfEventArray && a.u32(12) == 0 { // package maps takes the number of CPUs, as libbpf does
 		return fail(uapi.EINVAL)
@@ -81,7 +81,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 		return Result{Errno: envErrno(err), Note: noteOf(err)}
 	}
 	m.m = created
-	// What the kernel changes at creation shows in its info.
+	// Info shows what the kernel changed at creation.
 	got := created.Spec()
 	def.MaxEntries, def.Flags = got.MaxEntries, got.Flags
 	m.id = created.ID()
@@ -97,7 +97,7 @@ func (s *System) mapCreate(c Caller, a *attr) Result {
 	return s.newFile(m, access)
 }
 
-// noteOf is what a failure says that is the simulation's and not the kernel's.
+// noteOf returns the text of a failure that comes from the simulation, not the kernel.
 func noteOf(err error) string {
 	if _, ok := err.(*maps.CreateError); ok {
 		return ""
@@ -139,7 +139,7 @@ func (s *System) mapTypes(c Caller, a *attr, m *Map) uapi.Errno {
 	return 0
 }
 
-// innerTemplate is the map whose kind an array or hash of maps holds (bpf_map_meta_alloc).
+// innerTemplate returns the template of an array or hash of maps (bpf_map_meta_alloc).
 func (s *System) innerTemplate(c Caller, a *attr, typ uapi.MapType) (*Map, uapi.Errno) {
 	if typ != uapi.MapTypeArrayOfMaps && typ != uapi.MapTypeHashOfMaps {
 		return nil, 0
@@ -154,7 +154,7 @@ func (s *System) innerTemplate(c Caller, a *attr, typ uapi.MapType) (*Map, uapi.
 	return inner, 0
 }
 
-// connect gives buffers and mappable arrays what user space sees of them.
+// connect sets up the shared memory of buffers and mappable arrays.
 func (s *System) connect(m *Map) uapi.Errno {
 	switch t := m.m.(type) {
 	case maps.RingBuffer:
@@ -174,7 +174,7 @@ func (s *System) connect(m *Map) uapi.Errno {
 	return 0
 }
 
-// freeMap is what follows when nothing refers to a map any more.
+// freeMap releases a map after its last reference is gone.
 func (s *System) freeMap(m *Map) {
 	for k := range m.slots {
 		s.emptySlot(m, k)
@@ -188,7 +188,7 @@ func (s *System) freeMap(m *Map) {
 	}
 }
 
-// emptySlot gives back what an element referred to.
+// emptySlot drops the reference that an element held.
 func (s *System) emptySlot(m *Map, key string) {
 	if o := m.slots[key]; o != nil {
 		delete(m.slots, key)
@@ -211,13 +211,13 @@ func (s *System) mapFreeze(c Caller, a *attr) Result {
 		return fail(uapi.ENOTSUPP)
 	case m.mapped > 0:
 		return fail(uapi.EBUSY)
-	case f.Access == ReadOnly, m.frozen: // a frozen map is one to read
+	case f.Access == ReadOnly, m.frozen: // a frozen map is read-only
 		return fail(uapi.EPERM)
 	}
 	s.pull(m)
 	m.frozen = true
 	if m.def.Flags&uapi.MapRdonlyProg != 0 && m.def.Type == uapi.MapTypeArray && m.def.MaxEntries == 1 {
-		// The verifier takes what such a map holds for constants.
+		// The verifier treats the contents of such a map as constants.
 		if v, e := maps.UserLookup(m.m, make([]byte, 4), nil, 0); e == 0 {
 			m.def.Data, m.def.DataKind = v, loader.DataRodata
 		}
@@ -225,7 +225,7 @@ func (s *System) mapFreeze(c Caller, a *attr) Result {
 	return Result{}
 }
 
-// hasOwned reports whether values contain what the kernel keeps maps from being frozen for.
+// hasOwned reports whether values contain a field that prevents freezing.
 func hasOwned(m *Map) bool {
 	fields, err := maps.FieldSpecials(m.m.Spec())
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// elemOf is the map of a command, and whether its file may be used that way.
+// elemOf returns the map of a command and checks the access mode of its file.
 func (s *System) elemOf(c Caller, fd int32, read, write bool) (*Map, uapi.Errno) {
 	m, f, e := fileOf[*Map](c, fd)
 	switch {
@@ -34,7 +34,7 @@ func (m *Map) key(c Caller, addr uint64) ([]byte, uapi.Errno) {
 	return b, 0
 }
 
-// ownersOnly are maps whose elements belong to objects of the kernel that descriptors of the host name.
+// ownersOnly lists the storage maps: their elements belong to kernel objects, which callers name by host descriptors.
 func (m *Map) ownersOnly() bool {
 	switch m.def.Type {
 	case uapi.MapTypeSkStorage, uapi.MapTypeInodeStorage, uapi.MapTypeTaskStorage, uapi.MapTypeCgrpStorage, uapi.MapTypeCgroupStorage, uapi.MapTypePercpuCgroupStorage:
@@ -44,7 +44,7 @@ func (m *Map) ownersOnly() bool {
 }
 
 func (m *Map) notServed() Result {
-	return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of " + m.def.Type.String() + " maps are not served to user space (map " + m.name + ")"}
+	return Result{Errno: uapi.EOPNOTSUPP, Note: "elements of " + m.def.Type.String() + " maps cannot be accessed from user space here (map " + m.name + ")"}
 }
 
 func (s *System) mapLookup(c Caller, a *attr) Result {

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// Token is a BPF token. Callers have all capabilities, so it grants nothing.
+// Token is a BPF token. Callers already have all capabilities, so it grants nothing.
 type Token struct{ object }
 
 func (s *System) tokenCreate(c Caller, a *attr) Result {
@@ -71,7 +71,7 @@ func (s *System) bindMap(c Caller, a *attr) Result {
 	return Result{}
 }
 
-// Kinds of descriptors that BPF_TASK_FD_QUERY tells of (enum bpf_task_fd_type).
+// Kinds of descriptors that BPF_TASK_FD_QUERY reports (enum bpf_task_fd_type).
 const (
 	fdRawTracepoint, fdTracepoint, fdKprobe, fdKretprobe, fdUprobe, fdUretprobe = 0, 1, 2, 3, 4, 5
 )
@@ -83,7 +83,7 @@ func (s *System) taskFDQuery(c Caller, a *attr) Result {
 	}
 	tgid, tid, _ := c.Thread()
 	if pid := a.u32(0); pid != tgid && pid != tid && pid != 0 {
-		return Result{Errno: uapi.ENOENT, Note: "BPF_TASK_FD_QUERY is served for the caller's own descriptors alone"}
+		return Result{Errno: uapi.ENOENT, Note: "BPF_TASK_FD_QUERY works only on the caller's own descriptors"}
 	}
 	f := c.File(a.fd(4))
 	var prog *Prog
@@ -168,7 +168,7 @@ func (s *System) hasFunction(name string) bool {
 	return ok
 }
 
-// SetXDP attaches a program to a network device as RTM_SETLINK does; nil takes the one that is there off.
+// SetXDP attaches a program to a network device as RTM_SETLINK does; nil detaches the current one.
 func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *System) SetXDP(ifindex uint32, p *Prog) uapi.Errno {
 	return 0
 }
 
-// XDP is the id of the XDP program of a device, 0 without.
+// XDP returns the id of a device's XDP program, or 0.
 func (s *System) XDP(ifindex uint32) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ func (s *System) XDP(ifindex uint32) uint32 {
 	return 0
 }
 
-// FDInfo is the text of /proc/PID/fdinfo/N for a descriptor of the object.
+// FDInfo returns the text of /proc/PID/fdinfo/N for a descriptor of the object.
 func (s *System) FDInfo(o Object) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +258,7 @@ func linkName(t uapi.LinkType) string {
 	return t.String()
 }
 
-// memlock is about what the kernel's memory of a map is.
+// memlock estimates the kernel memory that a map uses.
 func (m *Map) memlock() uint64 {
 	n := uint64(m.def.MaxEntries) * uint64((m.def.KeySize+7)&^7+(m.def.ValueSize+7)&^7)
 	if _, ok := m.m.(maps.RingBuffer); ok {

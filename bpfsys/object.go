@@ -43,7 +43,7 @@ type object struct {
 	name string
 	refs int
 	free func() // when the last reference is gone
-	// mem is shared with user space, nil without.
+	// mem is shared with user space; may be nil.
 	mem Memory
 	// Tag is for the layer through which calls arrive.
 	Tag any
@@ -57,7 +57,7 @@ func (o *object) head() *object { return o }
 // Tag returns a place for a value of the layer through which calls arrive.
 func Tag(o Object) *any { return &o.head().Tag }
 
-// Shared returns the memory an object shares with user space, nil without.
+// Shared returns the memory an object shares with user space, or nil.
 func Shared(o Object) Memory { return o.head().mem }
 
 // Memory is shared with user space. Its size does not change.
@@ -66,7 +66,7 @@ type Memory interface {
 	Close()
 }
 
-// maxObjects bounds the objects of each kind that are there at one time.
+// maxObjects limits how many objects of each kind exist at one time.
 const maxObjects = 1 << 16
 
 // add gives an object its id. The caller has checked [System.full].
@@ -83,12 +83,12 @@ func (s *System) add(o Object, kind Kind, name string, free func()) {
 	s.byID[kind][h.id] = o
 }
 
-// full reports whether there may not be another object of a kind.
+// full reports whether the limit of objects of a kind is reached.
 func (s *System) full(kind Kind) bool { return len(s.byID[kind]) >= maxObjects }
 
 func (s *System) hold(o Object) { o.head().refs++ }
 
-// put gives a reference back.
+// put drops a reference.
 func (s *System) put(o Object) {
 	h := o.head()
 	if h.refs--; h.refs > 0 {
@@ -111,7 +111,7 @@ func (s *System) put(o Object) {
 	}
 }
 
-// Release gives back the reference of a file: the last copy of its descriptor is closed.
+// Release drops the reference of a file whose last descriptor was closed.
 func (s *System) Release(o Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *System) byIDFile(a *attr, kind Kind) Result {
 	return s.newFile(o, access)
 }
 
-// accessOf is bpf_get_file_flag: how flags of a map let its descriptor be used.
+// accessOf returns the access mode that a map's flags allow its descriptors (bpf_get_file_flag).
 func accessOf(flags uint32) (uint32, bool) {
 	switch r, w := flags&uapi.MapRdonly != 0, flags&uapi.MapWronly != 0; {
 	case r && w:

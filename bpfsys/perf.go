@@ -31,7 +31,7 @@ type PerfEvent struct {
 	enabled bool
 	ret     bool
 	offset  uint64
-	output  bool   // the event programs write to
+	output  bool   // the event that programs write to
 	wakeup  uint64 // records until readers are woken, or bytes with watermark
 	unread  uint64
 	bytes   bool // watermark
@@ -98,7 +98,7 @@ func (s *System) PerfEventOpen(c Caller, addr uint64, pid int32, cpu int32, grou
 
 func (s *System) cpus() int { return s.machine.Kernel().CPUs() }
 
-// describeEvent finds what an event is about.
+// describeEvent finds what an event measures.
 func (s *System) describeEvent(c Caller, e *PerfEvent, a []byte) uapi.Errno {
 	switch e.typ {
 	case perfTracepoint:
@@ -232,7 +232,7 @@ func (s *System) PerfIoctl(c Caller, e *PerfEvent, request uint32, arg uint64) R
 	case perfQueryBPF:
 		return s.queryEvent(c, e, arg)
 	default:
-		return Result{Errno: uapi.ENOTTY, Note: "the request " + strconv.Itoa(int(request&0xff)) + " of a perf event is not served"}
+		return Result{Errno: uapi.ENOTTY, Note: "the request " + strconv.Itoa(int(request&0xff)) + " on a perf event is not simulated"}
 	}
 	return Result{}
 }
@@ -305,7 +305,7 @@ func (e *PerfEvent) pending() bool {
 	return le.Uint64(b[perfHead:]) != le.Uint64(b[perfTail:])
 }
 
-// write adds a record to the buffer; false when it does not fit.
+// write appends a record to the buffer; false when it does not fit.
 func (e *PerfEvent) write(rec []byte) bool {
 	if e.mem == nil || e.data == 0 {
 		return false
@@ -336,7 +336,7 @@ func (e *PerfEvent) write(rec []byte) bool {
 	return true
 }
 
-// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, after what tells of lost ones.
+// sample writes a PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW, after a record of lost samples if there are any.
 func (e *PerfEvent) sample(data []byte) bool {
 	raw := (4+len(data)+7)&^7 - 4
 	rec := make([]byte, 0, 24+12+raw)
@@ -359,7 +359,7 @@ func (e *PerfEvent) sample(data []byte) bool {
 	return true
 }
 
-// perfSink brings the records of a perf event array to the events in its slots.
+// perfSink delivers the records of a perf event array to the events in its slots.
 type perfSink struct {
 	s *System
 	m *Map

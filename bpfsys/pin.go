@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// BPFFS is where the simulated bpffs is mounted.
+// BPFFS is the mount point of the simulated bpffs.
 const BPFFS = "/sys/fs/bpf"
 
 // bpffs is the simulated file system of pins: directories and objects by path.
@@ -22,13 +22,13 @@ func (f *bpffs) init() { f.dirs, f.pins = map[string]bool{BPFFS: true}, map[stri
 // InBPFFS reports whether a clean absolute path is in the simulated bpffs.
 func InBPFFS(p string) bool { return p == BPFFS || strings.HasPrefix(p, BPFFS+"/") }
 
-// maxPins bounds the entries of the file system, and maxPath their names.
+// maxPins limits the entries of the file system, maxPath their names.
 const (
 	maxPins = 1 << 16
 	maxPath = 4096
 )
 
-// lookupParent checks that a path can be made: its directory is there and it is not.
+// lookupParent checks that a path can be created: its directory exists and the path does not.
 func (f *bpffs) lookupParent(p string) uapi.Errno {
 	switch {
 	case f.dirs[p] || f.pins[p] != nil:
@@ -40,7 +40,7 @@ func (f *bpffs) lookupParent(p string) uapi.Errno {
 	case len(f.dirs)+len(f.pins) >= maxPins:
 		return uapi.ENOSPC
 	case strings.Contains(path.Base(p), "."):
-		return uapi.EPERM // bpf_lookup: names with a dot are kept for the kernel
+		return uapi.EPERM // bpf_lookup: names with a dot are reserved for the kernel
 	}
 	return 0
 }
@@ -89,7 +89,7 @@ func (s *System) objPin(c Caller, a *attr) Result {
 		return fail(uapi.EINVAL)
 	}
 	if !InBPFFS(p) {
-		return Result{Errno: uapi.EPERM, Note: p + " is not in a bpffs: the simulated one is " + BPFFS}
+		return Result{Errno: uapi.EPERM, Note: p + " is not on a bpffs; the simulated one is mounted at " + BPFFS}
 	}
 	if e := s.fs.lookupParent(p); e != 0 {
 		return fail(e)
@@ -125,7 +125,7 @@ func (s *System) objGet(c Caller, a *attr) Result {
 
 // The operations of the file system. Paths are clean and in the simulated bpffs; errors are those of the system calls.
 
-// Entry is what a path of the bpffs is.
+// Entry describes a path on the bpffs.
 type Entry struct {
 	Dir    bool
 	Object Object
@@ -138,7 +138,7 @@ func (s *System) Stat(p string) (Entry, bool) {
 	return Entry{s.fs.dirs[p], s.fs.pins[p]}, s.fs.dirs[p] || s.fs.pins[p] != nil
 }
 
-// Mkdir makes a directory.
+// Mkdir creates a directory.
 func (s *System) Mkdir(p string) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *System) Unlink(p string, dir bool) uapi.Errno {
 	return 0
 }
 
-// Rename moves a pin or a directory; with noReplace it must not be there yet.
+// Rename moves a pin or a directory; with noReplace the destination must not exist.
 func (s *System) Rename(from, to string, noReplace bool) uapi.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()

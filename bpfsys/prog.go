@@ -31,7 +31,7 @@ type Prog struct {
 	lines    []byte
 	lineRec  uint32
 	hook     target
-	ext      *Prog // that it replaces a function of, or traces
+	ext      *Prog // whose function it replaces or traces
 	loaded   uint64
 	verified uint32
 	runs     uint64
@@ -39,7 +39,7 @@ type Prog struct {
 	members  opsMember
 }
 
-// target is what the BTF id of a program's attach point is.
+// target is what a program's attach_btf_id refers to.
 type target struct {
 	id     btf.ID
 	obj    *BTF // nil: none
@@ -117,7 +117,7 @@ func (s *System) progLoad(c Caller, a *attr) Result {
 	}
 	p.license = license
 	if a.u32(loadIfindex) != 0 {
-		return Result{Errno: uapi.EINVAL, Note: "programs for a device (prog_ifindex) are not simulated"}
+		return Result{Errno: uapi.EINVAL, Note: "programs offloaded to a device (prog_ifindex) are not simulated"}
 	}
 	if !s.target.HasProgType(typ) || typ == 0 {
 		return fail(uapi.EINVAL)
@@ -233,7 +233,7 @@ func (s *System) checkExpected(p *Prog) uapi.Errno {
 	return 0
 }
 
-// load judges the program and makes it one of the machine's.
+// load verifies the program and adds it to the machine.
 func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *userLog) Result {
 	insns, err := decode.Unmarshal(raw, le)
 	if err != nil {
@@ -281,7 +281,7 @@ func (s *System) load(c Caller, a *attr, p *Prog, name string, raw []byte, out *
 	r := s.newFile(p, ReadWrite)
 	r.Note = note
 	if err := s.machine.ProgramError(p.unique); err != nil && r.Note == "" {
-		r.Note = "program " + name + " is loaded and cannot be run: " + err.Error()
+		r.Note = "program " + name + " was loaded but cannot run: " + err.Error()
 	}
 	return r
 }
@@ -300,7 +300,7 @@ func (s *System) freeProg(p *Prog) {
 	}
 }
 
-// tagOf is bpf_prog_calc_tag: the hash of the instructions without what differs from load to load. It was SHA-1 before 6.18.
+// tagOf computes the program tag (bpf_prog_calc_tag): a hash of the instructions without what differs between loads; SHA-1 before 6.18.
 func (s *System) tagOf(raw []byte, insns []decode.Insn) (tag [8]byte) {
 	b := slices.Clone(raw)
 	for i := range insns {

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// resolver turns the references of a program's instructions, descriptors and BTF ids, into what they mean (resolve_pseudo_ldimm64, add_kfunc_call).
+// resolver resolves the descriptors and BTF ids in a program's instructions (resolve_pseudo_ldimm64, add_kfunc_call).
 type resolver struct {
 	s    *System
 	c    Caller
@@ -31,7 +31,7 @@ func (r *resolver) resolve() uapi.Errno {
 		switch op := in.Op(); op {
 		case decode.OpLdMapFD, decode.OpLdMapValue, decode.OpLdMapIdx, decode.OpLdMapIdxValue:
 			if i+1 >= len(insns) {
-				return 0 // the verifier says so
+				return 0 // the verifier reports it
 			}
 			if e := r.mapRef(i, op); e != 0 {
 				return e
@@ -104,7 +104,7 @@ func (r *resolver) mapRef(i int, op decode.Op) uapi.Errno {
 		r.p.maps, r.raw.Maps = append(r.p.maps, m), append(r.raw.Maps, m.def)
 	}
 	le.PutUint32(r.dump[8*i+4:], m.id)
-	// What follows knows the reference by Refs.
+	// From here on, Refs holds the reference.
 	in.Imm, in.Src = 0, 1
 	if value {
 		in.Src = 2
@@ -138,7 +138,7 @@ func (r *resolver) fdArray(index int32) (int32, uapi.Errno) {
 	return int32(le.Uint32(b)), 0
 }
 
-// module is the BTF of the kernel or of the module whose descriptor is given; fd 0 is the kernel.
+// module returns the BTF of the module with the given descriptor; fd 0 is the kernel.
 func (r *resolver) module(fd int32) (*BTF, uapi.Errno) {
 	if fd == 0 {
 		if r.s.vmlinux == nil {

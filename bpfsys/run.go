@@ -11,13 +11,13 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// maxRun bounds the time of the host that one run may take.
+// maxRun limits the host time of one run.
 const maxRun = 20 * time.Second
 
-// maxTrace bounds the text of bpf_trace_printk that nobody has read.
+// maxTrace limits the unread text of bpf_trace_printk.
 const maxTrace = 1 << 20
 
-// run runs a program and brings what it did to user space. The error is why it did not run to its end.
+// run runs a program and makes its effects visible to user space. The error tells why it did not run to its end.
 func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
 	s.pullAll()
 	defer s.pushAll()
@@ -43,7 +43,7 @@ func (s *System) run(p *Prog, in machine.Input) (*machine.Result, error) {
 	return res, nil
 }
 
-// NotRunError is a program that did not run to its end.
+// NotRunError reports a program that did not run to its end.
 type NotRunError struct {
 	Program string
 	Status  machine.Status
@@ -130,7 +130,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 			return fail(uapi.EINTR)
 		}
 		if time.Since(start) > maxRun {
-			return Result{Errno: uapi.EINTR, Note: "the repetitions of a test run took too long"}
+			return Result{Errno: uapi.EINTR, Note: "the repetitions of a test run took too long and were stopped"}
 		}
 	}
 	duration := uint32(min(time.Since(start)/time.Duration(repeat), 1<<31))
@@ -151,7 +151,7 @@ func (s *System) testRun(c Caller, a *attr) Result {
 	return r
 }
 
-// give copies what a program left to the caller: all of it, or as much as fits with ENOSPC (bpf_test_finish).
+// give copies a program's output to the caller: all of it, or as much as fits with ENOSPC (bpf_test_finish).
 func give(a *attr, data []byte, to uint64, room uint32, count int) uapi.Errno {
 	e := uapi.Errno(0)
 	n := len(data)
@@ -246,8 +246,8 @@ func (s *System) testInput(c Caller, a *attr, p *Prog, row *progtype.Row) (in ma
 	return in, packet, 0
 }
 
-// testTracing is a test run of fentry and its like: the kernel calls functions of its own for such programs to see (bpf_prog_test_run_tracing), and gives what they did in
-// the upper and lower halves of the value.
+// testTracing test-runs fentry, fexit and fmod_ret programs: the kernel calls its own test functions, which such programs trace
+// (bpf_prog_test_run_tracing), and returns their results in the two halves of the value.
 func (s *System) testTracing(a *attr, p *Prog) Result {
 	if a.u32(testFlags) != 0 || a.u32(testCPU) != 0 || a.u32(testBatch) != 0 {
 		return fail(uapi.EINVAL)
@@ -260,5 +260,5 @@ func (s *System) testTracing(a *attr, p *Prog) Result {
 	if !a.put32(testRetval, 0) {
 		return fail(uapi.EFAULT)
 	}
-	return Result{Note: "a test run of program " + p.name + " calls none of the kernel's own test functions: fire its hook instead"}
+	return Result{Note: "a test run of program " + p.name + " traces none of the kernel's test functions (bpf_fentry_test1 ...), so BPF_PROG_TEST_RUN does not reach it: fire its hook instead"}
 }

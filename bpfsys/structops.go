@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// structOps is what a struct_ops map is besides its bytes (kernel/bpf/bpf_struct_ops.c).
+// structOps is the state of a struct_ops map besides its bytes (kernel/bpf/bpf_struct_ops.c).
 type structOps struct {
 	value btf.ID // struct bpf_struct_ops_TYPE
 	typ   btf.ID // struct TYPE
@@ -26,10 +26,10 @@ const (
 	opsInit, opsInUse, opsReady = 0, 1, 3
 )
 
-// opsPrefix begins the name of the struct that holds the functions of a type: whose functions can be programs.
+// opsPrefix starts the name of a wrapper struct whose functions programs can implement.
 const opsPrefix = "bpf_struct_ops_"
 
-// supportsOps reports whether the struct that a program names has functions that can be programs (check_struct_ops_btf_id).
+// supportsOps reports whether programs can implement functions of the named struct (check_struct_ops_btf_id).
 func (p *Prog) supportsOps() bool {
 	return p.hook.obj != nil && p.hook.id != 0 && len(p.hook.obj.spec.IDs(btf.KindStruct, opsPrefix+p.hook.name)) > 0
 }
@@ -64,7 +64,7 @@ func (s *System) createOps(a *attr, m *Map) Result {
 	return Result{}
 }
 
-// userValue is what a lookup gives: the data as it was stored, and the state.
+// userValue is what a lookup returns: the data as stored, and the state.
 func (o *structOps) userValue(size uint32) []byte {
 	v := make([]byte, size)
 	if o.state != opsInit {
@@ -126,9 +126,9 @@ func (s *System) updateOps(c Caller, m *Map, key, value []byte, flags uint64) Re
 	if m.def.Flags&uapi.MapLink == 0 {
 		o.state = opsInUse
 		s.registerOps(m)
-		s.hold(m) // what is registered stays without a descriptor
+		s.hold(m) // a registered map outlives its descriptors
 	}
-	return Result{Note: "struct_ops " + o.name + " is registered: its functions run when their events are fired"}
+	return Result{Note: "struct_ops " + o.name + " is registered; its functions run when an event fires them"}
 }
 
 func (s *System) registerOps(m *Map) {
@@ -143,7 +143,7 @@ func (s *System) unregisterOps(m *Map) {
 	}
 }
 
-// deleteOps unregisters the struct.
+// deleteOps unregisters the struct_ops map.
 func (s *System) deleteOps(m *Map) uapi.Errno {
 	switch {
 	case m.def.Flags&uapi.MapLink != 0:
@@ -207,5 +207,5 @@ func (s *System) updateOpsLink(c Caller, a *attr, l *Link) Result {
 }
 
 func (s *System) assocStructOps(Caller, *attr) Result {
-	return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_PROG_ASSOC_STRUCT_OPS is not served"}
+	return Result{Errno: uapi.EOPNOTSUPP, Note: "BPF_PROG_ASSOC_STRUCT_OPS is not simulated"}
 }

@@ -19,25 +19,25 @@ type Config struct {
 	Target *loader.Target
 	// Machine configures the machine that runs the programs.
 	Machine machine.Config
-	// UID is the user programs are loaded by.
+	// UID is the user who loads programs.
 	UID uint32
-	// Memory makes memory that user space can map, size bytes of zeros; nil makes memory of the host's process alone.
+	// Memory allocates size zeroed bytes that user space can map; nil allocates private memory of this process.
 	Memory func(name string, size int) (Memory, error)
-	// Freed is told of objects whose last reference is gone.
+	// Freed is called for each object after its last reference is dropped.
 	Freed func(Object)
-	// Wake is told of objects for which a poll of user space returns now.
+	// Wake is called for each object on which a poll now returns.
 	Wake func(Object)
-	// Trace is told of every command and its result.
+	// Trace is called with every command and its result.
 	Trace func(name string, r Result)
-	// Note is told what a user should know: what is not simulated or was assumed.
+	// Note is called with messages for the user: what was assumed or is not simulated.
 	Note func(text string)
-	// HasDevice reports whether there is a network device; nil knows device 1 alone.
+	// HasDevice reports whether a network device exists; with nil only device 1 does.
 	HasDevice func(ifindex uint32) bool
-	// Time limits the verification of one program; 0 is half a minute.
+	// Time limits the verification of one program; 0 means 30 seconds.
 	Time time.Duration
 }
 
-// System is bpf(2) of one simulated kernel. Its methods may be called at the same time.
+// System serves bpf(2) of one simulated kernel. Its methods may be called concurrently.
 type System struct {
 	mu       sync.Mutex
 	cfg      Config
@@ -52,7 +52,7 @@ type System struct {
 	vmlinux *BTF
 
 	shared int // bytes of Memory
-	loaded int // instructions and bytes of BTF, for limits
+	loaded int // instructions and bytes of BTF, for the limits
 
 	hooks   []*attachment // in the order of attachment
 	fs      bpffs
@@ -63,7 +63,7 @@ type System struct {
 	tasks   map[string]*kernel.Object
 }
 
-// New composes a kernel without maps and programs. Close gives its memory back.
+// New creates a kernel without maps and programs. Close releases its memory.
 func New(cfg Config) (*System, error) {
 	t := cfg.Target
 	m, err := machine.New(loader.NewLinked(t), cfg.Machine)
@@ -112,7 +112,7 @@ func (s *System) Target() *loader.Target { return s.target }
 // Machine returns the machine that runs the programs, to set it up before the first call.
 func (s *System) Machine() *machine.Machine { return s.machine }
 
-// kernelBTF makes BTF of the kernel an object that is always there.
+// kernelBTF registers BTF of the kernel as a permanent object.
 func (s *System) kernelBTF(name string, spec *btf.Spec) *BTF {
 	b := &BTF{spec: spec, raw: spec.Raw(), kernel: true}
 	s.add(b, KindBTF, name, nil)
@@ -129,13 +129,13 @@ func (s *System) note(format string, args ...any) {
 	}
 }
 
-// maxShared and maxLoaded bound what a tool makes the simulation hold, in bytes.
+// maxShared and maxLoaded limit the bytes that a tool can make the simulation hold.
 const (
 	maxShared = 1 << 30
 	maxLoaded = 512 << 20
 )
 
-// share gives an object memory that user space can map; ENOMEM beyond the limit.
+// share allocates memory for an object that user space can map; ENOMEM beyond the limit.
 func (s *System) share(o Object, size int) uapi.Errno {
 	if o.head().mem != nil {
 		return 0

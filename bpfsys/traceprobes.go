@@ -15,11 +15,12 @@ type traceProbe struct {
 	offset uint64
 }
 
-// maxTraceProbes bounds the probes of each file.
+// maxTraceProbes limits the probes of each file.
 const maxTraceProbes = 4096
 
-// TraceProbes takes what was written to kprobe_events or, with user, to uprobe_events from the start on: "p:GROUP/NAME WHERE" and "r:..." define a probe, "-:GROUP/NAME"
-// removes it (Documentation/trace/kprobetrace.rst). A probe of a function that the kernel does not have is not defined.
+// TraceProbes parses everything written so far to kprobe_events or, with user, to uprobe_events: "p:GROUP/NAME WHERE" and "r:..."
+// define a probe, "-:GROUP/NAME" removes it (Documentation/trace/kprobetrace.rst). A probe on a function that the kernel does not
+// have is skipped.
 func (s *System) TraceProbes(text string, user bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

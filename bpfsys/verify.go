@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
-// describe gives the program the section name of its kind and the name of what it is attached to, as far as loading decides it.
+// describe sets the program's section name and the name of its attach target, as far as loading decides them.
 func (s *System) describe(p *Prog, raw *loader.Raw) {
 	row := progtype.Of(p.typ)
 	sleeps := p.flags&flagSleepable != 0
@@ -63,7 +63,7 @@ func trimPrefix(s, prefix string) string {
 // opsMember is the member a struct_ops program implements.
 type opsMember struct{ typ, member string }
 
-// verify asks the verifier of the release. A program that it cannot judge is accepted with a note that names what it lacks a rule for.
+// verify runs the release's verifier. A program that it cannot judge is accepted with a note that names the missing rule.
 func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e uapi.Errno) {
 	if p.typ == uapi.ProgTypeStructOps && !p.supportsOps() {
 		out.printf("attach_btf_id %d is not a supported struct\n", p.hook.id)
@@ -114,7 +114,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	case verifier.Refused:
 		return "", verdict.Errno
 	case verifier.Unknown:
-		return fmt.Sprintf("program %s: accepted without a verdict, because bpfrun has no verifier rule for %s", raw.Name, verdict.Missing), 0
+		return fmt.Sprintf("program %s: accepted unverified: bpfrun's verifier has no rule for %s", raw.Name, verdict.Missing), 0
 	}
 	if out.level == logStats {
 		out.printf("processed %d insns (limit %d) max_states_per_insn %d total_states %d peak_states %d mark_read 0\n",
@@ -123,7 +123,7 @@ func (s *System) verify(p *Prog, raw *loader.Raw, out *userLog) (note string, e 
 	return "", 0
 }
 
-// verifiable is the program as another one refers to it.
+// verifiable returns the program in the form in which other programs refer to it.
 func (p *Prog) verifiable() *verifier.Program {
 	v := &verifier.Program{Name: p.name, Type: p.typ, Attach: p.expected, License: p.license, Flags: p.flags, Insns: p.lp.Insns, Sleepable: p.flags&flagSleepable != 0}
 	if p.types != nil {

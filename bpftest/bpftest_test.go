@@ -269,10 +269,10 @@ func TestMistakes(t *testing.T) {
 		"nil object":          {"Load(nil)", func(t bpftest.TB) { bpftest.New(t).Load(nil) }},
 		"odd object":          {"Load(int)", func(t bpftest.TB) { bpftest.New(t).Load(5) }},
 		"not an object":       {"x.o", func(t bpftest.TB) { bpftest.New(t).Load(bpftest.ELF("x.o", []byte("text"))) }},
-		"unknown program":     {`no program "on_exit" (there is on_exec)`, func(t bpftest.TB) { load(t, execObject).Program("on_exit") }},
-		"unknown map":         {`no map "event" (there is events)`, func(t bpftest.TB) { load(t, execObject).Map("event") }},
-		"unknown variable":    {`no global variable "sinc" (there is sink)`, func(t bpftest.TB) { load(t, faultsObject).Var("sinc") }},
-		"unknown constant":    {`no global variable "frosen" (there is frozen)`, func(t bpftest.TB) { bpftest.New(t).Load(faultsObject, bpftest.Set("frosen", 1)) }},
+		"unknown program":     {`no program "on_exit" (available: on_exec)`, func(t bpftest.TB) { load(t, execObject).Program("on_exit") }},
+		"unknown map":         {`no map "event" (available: events)`, func(t bpftest.TB) { load(t, execObject).Map("event") }},
+		"unknown variable":    {`no global variable "sinc" (available: sink)`, func(t bpftest.TB) { load(t, faultsObject).Var("sinc") }},
+		"unknown constant":    {`no global variable "frosen" (available: frozen)`, func(t bpftest.TB) { bpftest.New(t).Load(faultsObject, bpftest.Set("frosen", 1)) }},
 		"constant's size":     {`Set("frozen")`, func(t bpftest.TB) { bpftest.New(t).Load(faultsObject, bpftest.Set("frozen", uint32(1))) }},
 		"unknown map size":    {`no map "x" to size`, func(t bpftest.TB) { bpftest.New(t).Load(execObject, bpftest.MapSize("x", 1)) }},
 		"unknown type":        {"task_strukt", func(t bpftest.TB) { load(t, execObject).Struct("task_strukt", nil) }},
@@ -282,10 +282,10 @@ func TestMistakes(t *testing.T) {
 		"packet of a tracer": {"Packet: programs of type", func(t bpftest.TB) {
 			load(t, execObject).Program("on_exec").Run(bpftest.Input{Packet: []byte{1}})
 		}},
-		"unknown argument": {`no argument "file" (there is`, func(t bpftest.TB) {
+		"unknown argument": {`no argument "file" (available:`, func(t bpftest.TB) {
 			load(t, execObject).Program("on_exec").Run(bpftest.Input{Args: bpftest.Fields{"file": "x"}})
 		}},
-		"unknown helper": {`no helper "bpf_ringbuf_reserv" (there is bpf_ringbuf_reserve)`, func(t bpftest.TB) {
+		"unknown helper": {`no helper "bpf_ringbuf_reserv" (available: bpf_ringbuf_reserve)`, func(t bpftest.TB) {
 			load(t, execObject).Program("on_exec").Run(bpftest.Input{Helpers: map[string]bpftest.Answer{"bpf_ringbuf_reserv": bpftest.Returns(0)}})
 		}},
 		"unknown errno": {`Fails("ENO")`, func(t bpftest.TB) {
@@ -294,7 +294,7 @@ func TestMistakes(t *testing.T) {
 		"empty answer": {"want Returns", func(t bpftest.TB) {
 			load(t, execObject).Program("on_exec").Run(bpftest.Input{Helpers: map[string]bpftest.Answer{"bpf_ringbuf_reserve": {}}})
 		}},
-		"no such CPU": {"CPU 2: there are 2", func(t bpftest.TB) { load(t, execObject).Program("on_exec").Run(bpftest.Input{CPU: 2}) }},
+		"no such CPU": {"CPU 2: the kernel has 2 CPUs", func(t bpftest.TB) { load(t, execObject).Program("on_exec").Run(bpftest.Input{CPU: 2}) }},
 		"two inputs": {"2 inputs", func(t bpftest.TB) {
 			load(t, execObject).Program("on_exec").Run(bpftest.Input{}, bpftest.Input{})
 		}},

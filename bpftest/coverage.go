@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Coverage is what of a program was executed, in all of its runs since the object was loaded.
+// Coverage tells which parts of a program were executed, over all of its runs since the object was loaded.
 type Coverage struct {
 	// Reachable is the number of instructions that may run on this kernel, Executed how many of them did.
 	Reachable, Executed int
-	// Lines are the source lines with reachable instructions, by file and number; none of objects without line information.
+	// Lines are the source lines with reachable instructions, by file and number. Objects without line information have none.
 	Lines []Line
 }
 
@@ -23,7 +23,7 @@ type Line struct {
 	Reachable, Executed int
 }
 
-// Missed are the lines of which nothing was executed.
+// Missed returns the lines that were not executed at all.
 func (c Coverage) Missed() []Line {
 	var out []Line
 	for _, l := range c.Lines {
@@ -34,7 +34,7 @@ func (c Coverage) Missed() []Line {
 	return out
 }
 
-// Coverage returns what of the program was executed so far.
+// Coverage returns which parts of the program were executed so far.
 func (p *Program) Coverage() Coverage {
 	var c Coverage
 	lp, ok := p.o.m.Linked().Program(p.name)

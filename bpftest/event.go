@@ -4,7 +4,7 @@ import "slices"
 
 // Record is what a program sent to user space through a ring or perf buffer.
 type Record struct {
-	// Map is the buffer's name, CPU the one the program ran on.
+	// Map is the buffer's name, CPU the CPU the program ran on.
 	Map  string
 	CPU  int
 	Data []byte
@@ -12,8 +12,8 @@ type Record struct {
 	o *Object
 }
 
-// Into decodes the record into what out points to, as [Map.Lookup] does with values. A record of a perf buffer may have up to seven bytes more than the struct that was
-// sent: the kernel pads them.
+// Into decodes the record into out, as [Map.Lookup] does with values. A perf buffer's record may be up to seven bytes longer than
+// the struct that was sent, because the kernel pads it.
 func (r Record) Into(out any) error {
 	what := "record of " + r.Map
 	data := r.Data
@@ -28,7 +28,7 @@ func (r Record) perf() bool {
 	return ok && isPerf(m)
 }
 
-// Records decodes the records that a run sent through one buffer, in order. A record of another size than T ends the test.
+// Records decodes the records that a run sent through one buffer, in order. A record whose size differs from T's ends the test.
 func Records[T any](res *Result, buffer string) []T {
 	res.o.t.Helper()
 	res.o.Map(buffer) // it must be there

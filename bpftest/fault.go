@@ -8,16 +8,18 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Fault is why and where a program was stopped: it did what the kernel forbids, or met something that is not simulated. It is an error.
+// Fault is the error for a program that was stopped: why and where. Either the program did what the kernel forbids, or it used
+// something that is not simulated.
 type Fault struct {
-	// Kind is a word as in the scenario's expect.fault: null-pointer, out-of-bounds, use-after-free, leaked-reference, bad-return, not-simulated, ...
+	// Kind is one of the words of expect.fault in scenario files: null-pointer, out-of-bounds, use-after-free, leaked-reference,
+	// bad-return, not-simulated, ...
 	Kind string
-	// Kernel is the target's name, Program and Function where it was stopped.
+	// Kernel is the target's name, Program and Function tell where the program was stopped.
 	Kernel, Program, Function string
-	// Instruction is the number of the instruction, as the kernel's log counts; Text is the instruction.
+	// Instruction is the instruction's number, counted as in the kernel's log; Text is the disassembled instruction.
 	Instruction int
 	Text        string
-	// Source is "file:line:column" and Line the source line; empty of objects without line information.
+	// Source is "file:line:column" and Line the source line; both are empty for objects without line information.
 	Source, Line string
 	// Message describes what happened, Hint what to do about it; Hint may be empty.
 	Message, Hint string
@@ -49,7 +51,7 @@ func kindOf(f *vm.Fault) string {
 	return f.Kind.String()
 }
 
-// Error tells the fault in a few lines: what happened, the source line, the instruction, and what to do.
+// Error describes the fault in a few lines: what happened, the source line, the instruction, and what to do.
 func (f *Fault) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", f.Kind, f.Message)

@@ -16,8 +16,8 @@ const servedVariable = "BPFTEST_SERVED"
 // ErrUnsupported means that [Main] cannot run tests on this system.
 var ErrUnsupported = exec.ErrUnsupported
 
-// Main runs the tests of a package as they are, with the bpf(2) of a simulated kernel: tests that use ebpf.NewCollection, link.Kprobe or ringbuf.NewReader of
-// github.com/cilium/ebpf need no change and no root. Call it from TestMain instead of m.Run:
+// Main runs the tests of a package, unchanged, against the bpf(2) of a simulated kernel: tests that use ebpf.NewCollection,
+// link.Kprobe or ringbuf.NewReader of github.com/cilium/ebpf need no change and no root. Call it from TestMain instead of m.Run:
 //
 //	func TestMain(m *testing.M) { bpftest.Main(m, bpftest.Kernel("6.12")) }
 //

@@ -24,11 +24,11 @@ var (
 	ErrFull        = errors.New("map is full")
 )
 
-// MapError is a map operation that the kernel refuses.
+// MapError reports a map operation that the kernel refuses.
 type MapError struct {
-	// Map is its name, Op the operation.
+	// Map is the map's name, Op the operation.
 	Map, Op string
-	// Errno is Linux's number of the error, Name its name (ENOENT).
+	// Errno is Linux's error number, Name its name (ENOENT).
 	Errno int
 	Name  string
 }
@@ -46,7 +46,7 @@ func (e *MapError) Error() string {
 
 var kinds = map[error]uapi.Errno{ErrKeyNotExist: uapi.ENOENT, ErrKeyExist: uapi.EEXIST, ErrFull: uapi.E2BIG}
 
-// Is tells the kinds of errors apart.
+// Is makes errors.Is work with the kinds of errors above.
 func (e *MapError) Is(target error) bool {
 	errno, ok := kinds[target]
 	return ok && errno == uapi.Errno(e.Errno)
@@ -58,7 +58,7 @@ var ErrReadOnly = errors.New("read-only")
 // ReadOnlyError means that a constant cannot be set after the object was loaded.
 type ReadOnlyError struct{ Variable string }
 
-// Error names the variable, and what would work.
+// Error names the variable and suggests what to do instead.
 func (e *ReadOnlyError) Error() string {
 	return fmt.Sprintf("variable %s is a constant: set it before loading, with Load(..., bpftest.Set(%q, value))", e.Variable, e.Variable)
 }
@@ -66,7 +66,7 @@ func (e *ReadOnlyError) Error() string {
 // Unwrap returns ErrReadOnly.
 func (e *ReadOnlyError) Unwrap() error { return ErrReadOnly }
 
-// Map returns a map by name. One that the object does not have, or that is not simulated, ends the test.
+// Map returns a map by name. If the object has no such map, or the map is not simulated, the test ends.
 func (o *Object) Map(name string) *Map {
 	o.t.Helper()
 	m, err := o.findMap(name)
@@ -90,19 +90,19 @@ func (o *Object) findMap(name string) (*Map, error) {
 	return &Map{o, def, m}, nil
 }
 
-// Name is the map's name.
+// Name returns the map's name.
 func (m *Map) Name() string { return m.def.Name }
 
-// KeySize and ValueSize are sizes in bytes; ValueSize is that of one CPU.
+// KeySize returns the size of a key in bytes.
 func (m *Map) KeySize() int { return int(m.m.Spec().KeySize) }
 
-// ValueSize is the size of a value in bytes, of per-CPU maps that of one CPU.
+// ValueSize returns the size of a value in bytes; for per-CPU maps, the size on one CPU.
 func (m *Map) ValueSize() int { return int(m.m.Spec().ValueSize) }
 
-// MaxEntries is the number of elements the map may have.
+// MaxEntries returns the map's capacity.
 func (m *Map) MaxEntries() int { return int(m.m.Spec().MaxEntries) }
 
-// UpdateFlags say what an update does with elements that are there, or not.
+// UpdateFlags restrict an update to existing or to new elements.
 type UpdateFlags uint64
 
 // Flags of [Map.Update].
@@ -126,9 +126,10 @@ func (m *Map) key(key any) ([]byte, error) {
 	return marshal("key of map "+m.def.Name, key, m.KeySize(), m.o.order())
 }
 
-// Lookup reads the value of a key into what out points to, as BPF_MAP_LOOKUP_ELEM does: integers with a width, arrays, structs of them with or without C's padding,
-// *[]byte, *string, an encoding.BinaryUnmarshaler. Of per-CPU maps out points to a slice, which gets one value for each CPU; of queues and stacks the key is nil. A
-// key that is not there gives [ErrKeyNotExist], a value of another size [ErrSize].
+// Lookup reads the value of a key into out, as BPF_MAP_LOOKUP_ELEM does. out points to an integer of fixed width, an array, a
+// struct of these (with or without C's padding), a []byte or a string, or is an encoding.BinaryUnmarshaler. For per-CPU maps out
+// points to a slice, which gets one value for each CPU. For queues and stacks the key is nil. A missing key is [ErrKeyNotExist],
+// a value of another size [ErrSize].
 func (m *Map) Lookup(key, out any) error {
 	k, err := m.key(key)
 	if err != nil {
@@ -141,7 +142,7 @@ func (m *Map) Lookup(key, out any) error {
 	return m.decode(v, out)
 }
 
-// Has reports whether a key is there.
+// Has reports whether the map contains a key.
 func (m *Map) Has(key any) bool {
 	m.o.t.Helper()
 	k, err := m.key(key)
@@ -157,7 +158,7 @@ func (m *Map) decode(v []byte, out any) error {
 	}
 	r := reflect.ValueOf(out)
 	if r.Kind() != reflect.Pointer || r.IsNil() || r.Elem().Kind() != reflect.Slice || r.Elem().Type().Elem().Kind() == reflect.Uint8 && m.ValueSize() != 1 {
-		return fmt.Errorf("%s: of a per-CPU map want a pointer to a slice with one value for each CPU, got %T", what, out)
+		return fmt.Errorf("%s: a per-CPU map needs a pointer to a slice with one value for each CPU, not %T", what, out)
 	}
 	cpus := m.o.m.Kernel().CPUs()
 	step := len(v) / cpus
@@ -171,11 +172,12 @@ func (m *Map) decode(v []byte, out any) error {
 	return nil
 }
 
-// Put stores a value, whether its key is there or not: [Map.Update] with [Any].
+// Put stores a value, whether or not its key exists: [Map.Update] with [Any].
 func (m *Map) Put(key, value any) error { return m.Update(key, value, Any) }
 
-// Update stores a value as BPF_MAP_UPDATE_ELEM does. Keys and values are Go values as of [Map.Lookup]. Of per-CPU maps the value is a slice with one for each CPU, or one value for
-// all; of program arrays a [*Program] of the object, of maps of maps a [*Map], of sockmaps a [*Struct]; of queues and stacks the key is nil.
+// Update stores a value as BPF_MAP_UPDATE_ELEM does. Keys and values are Go values as for [Map.Lookup]. For per-CPU maps the
+// value is a slice with one element for each CPU, or a single value for all; for program arrays a [*Program] of the object, for
+// maps of maps a [*Map], for sockmaps a [*Struct]. For queues and stacks the key is nil.
 func (m *Map) Update(key, value any, flags UpdateFlags) error {
 	k, err := m.key(key)
 	if err != nil {
@@ -191,7 +193,7 @@ func (m *Map) Update(key, value any, flags UpdateFlags) error {
 	return m.errno("update", bpfmaps.UserUpdate(m.m, k, v, uint64(flags)))
 }
 
-// store puts objects into maps that hold no bytes; done is false of other maps.
+// store stores into maps whose elements are objects, not bytes; done is false for other maps.
 func (m *Map) store(k []byte, value any, flags uint64) (done bool, err error) {
 	switch t := m.m.(type) {
 	case bpfmaps.ProgArray:
@@ -226,7 +228,7 @@ func (m *Map) store(k []byte, value any, flags uint64) (done bool, err error) {
 	return false, nil
 }
 
-// bytes makes a sample, which has the size of its Go value.
+// bytes encodes a sample, which has the size of its Go value.
 func (m *Map) bytes(value any) ([]byte, error) {
 	what := "sample of map " + m.def.Name
 	if b, ok := value.([]byte); ok {
@@ -250,7 +252,7 @@ func (m *Map) encode(value any) ([]byte, error) {
 	r := reflect.ValueOf(value)
 	list := r.IsValid() && r.Kind() == reflect.Slice && r.Type().Elem().Kind() != reflect.Uint8
 	if list && r.Len() != cpus {
-		return nil, fmt.Errorf("%s: %d values, there are %d CPUs: %w", what, r.Len(), cpus, ErrSize)
+		return nil, fmt.Errorf("%s: %d values for %d CPUs: %w", what, r.Len(), cpus, ErrSize)
 	}
 	for cpu := range cpus {
 		one := value
@@ -275,7 +277,7 @@ func (m *Map) Delete(key any) error {
 	return m.errno("delete", bpfmaps.UserDelete(m.m, k))
 }
 
-// LookupAndDelete reads and removes an element; of queues and stacks the key is nil and it is the next one.
+// LookupAndDelete reads and removes an element. For queues and stacks the key is nil, and it takes the next element.
 func (m *Map) LookupAndDelete(key, out any) error {
 	k, err := m.key(key)
 	if err != nil {
@@ -288,7 +290,7 @@ func (m *Map) LookupAndDelete(key, out any) error {
 	return m.decode(v, out)
 }
 
-// Iterator walks a map, see [Map.Iterate].
+// Iterator walks a map; see [Map.Iterate].
 type Iterator struct {
 	m    *Map
 	last []byte
@@ -296,7 +298,7 @@ type Iterator struct {
 	err  error
 }
 
-// Iterate walks the elements of a map as user space does. Arrays have all of their elements, hashes those that are there.
+// Iterate walks the elements of a map as user space does. Arrays always have all of their elements.
 //
 //	var key uint32
 //	var value uint64
@@ -304,7 +306,7 @@ type Iterator struct {
 //	}
 func (m *Map) Iterate() *Iterator { return &Iterator{m: m} }
 
-// Next reads the next element; it is false at the end, and after an error.
+// Next reads the next element. It returns false at the end and after an error.
 func (it *Iterator) Next(key, value any) bool {
 	for !it.done && it.err == nil {
 		k, e := bpfmaps.UserNextKey(it.m.m, it.last)
@@ -331,10 +333,10 @@ func (it *Iterator) Next(key, value any) bool {
 	return false
 }
 
-// Err is the error that ended the walk; nil at the end of the map.
+// Err returns the error that ended the walk, or nil if it reached the end of the map.
 func (it *Iterator) Err() error { return it.err }
 
-// Elements reads a whole map. Keys or values of another size end the test. V of per-CPU maps is a slice.
+// Elements reads a whole map. If K or V has the wrong size, the test ends. For per-CPU maps V is a slice.
 func Elements[K comparable, V any](m *Map) map[K]V {
 	m.o.t.Helper()
 	out := map[K]V{}
@@ -351,7 +353,7 @@ func Elements[K comparable, V any](m *Map) map[K]V {
 	return out
 }
 
-// Value reads the value of a key. A key that is not there ends the test, see [Map.Lookup] for one that does not.
+// Value reads the value of a key. A missing key ends the test; use [Map.Lookup] to get an error instead.
 func Value[V any](m *Map, key any) V {
 	m.o.t.Helper()
 	var v V

@@ -217,7 +217,7 @@ func TestContexts(t *testing.T) {
 	r = record(func(t bpftest.TB) {
 		bpftest.New(t).Load(faultsObject).Program("ok_map_value_last").Run(bpftest.Input{Cookie: 5})
 	})
-	assert.Contains(t, r.fatal, "are attached without")
+	assert.Contains(t, r.fatal, "have no attach cookie")
 	res := bpftest.New(t).Load("../examples/syscall/syscall.bpf.o")
 	for _, p := range res.Programs() {
 		assert.NoError(t, res.Program(p).Err())

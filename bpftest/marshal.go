@@ -11,11 +11,11 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// ErrSize means that a Go value has another size than the map's key or value, the variable or the record it stands for.
+// ErrSize means that a Go value's size differs from that of the map's key or value, the variable or the record.
 var ErrSize = errors.New("wrong size")
 
-// layout describes where the fields of a Go type lie. There are two: packed, which is that of encoding/binary, and aligned, which is that of C on
-// 64-bit machines, so that a Go struct may be written with or without the padding of its C twin.
+// layout gives the offsets of a Go type's fields. There are two layouts: packed, as in encoding/binary, and aligned, as in C on
+// 64-bit machines. A Go struct may thus be written with or without the padding of its C counterpart.
 type layout bool
 
 const (
@@ -23,7 +23,7 @@ const (
 	aligned layout = true
 )
 
-// extent returns size and alignment of a type; ok is false of types without a fixed size.
+// extent returns size and alignment of a type; ok is false for types without a fixed size.
 func (l layout) extent(t reflect.Type) (size, align int, ok bool) {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int8, reflect.Uint8, reflect.Int16, reflect.Uint16, reflect.Int32, reflect.Uint32, reflect.Float32, reflect.Int64, reflect.Uint64, reflect.Float64:
@@ -53,7 +53,7 @@ func (l layout) extent(t reflect.Type) (size, align int, ok bool) {
 
 func roundUp(n, align int) int { return (n + align - 1) / align * align }
 
-// fitting chooses the layout with which a type has a size.
+// fitting chooses the layout that gives a type the wanted size.
 func fitting(what string, t reflect.Type, size int) (layout, error) {
 	n, _, ok := packed.extent(t)
 	if !ok {
@@ -78,7 +78,7 @@ func fitting(what string, t reflect.Type, size int) (layout, error) {
 func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, error) {
 	exact := func(b []byte) ([]byte, error) {
 		if len(b) != size {
-			return nil, fmt.Errorf("%s has %d bytes, %d are given: %w", what, size, len(b), ErrSize)
+			return nil, fmt.Errorf("%s has %d bytes, got %d: %w", what, size, len(b), ErrSize)
 		}
 		return append([]byte(nil), b...), nil
 	}
@@ -89,7 +89,7 @@ func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, erro
 		return exact(v)
 	case string:
 		if len(v) > size {
-			return nil, fmt.Errorf("%s has %d bytes, the string %d: %w", what, size, len(v), ErrSize)
+			return nil, fmt.Errorf("%s has %d bytes, the string has %d: %w", what, size, len(v), ErrSize)
 		}
 		return append([]byte(v), make([]byte, size-len(v))...), nil
 	case encoding.BinaryMarshaler:
@@ -144,7 +144,7 @@ func marshalWord(what string, r reflect.Value, size int, order binary.ByteOrder)
 	return b, nil
 }
 
-// unmarshal puts bytes into what out points to: *[]byte and *string (up to the first NUL) take them all, an encoding.BinaryUnmarshaler reads them, and
+// unmarshal decodes bytes into out: *[]byte and *string (up to the first NUL) take them all, an encoding.BinaryUnmarshaler reads them, and
 // other types must have their size.
 func unmarshal(what string, b []byte, out any, order binary.ByteOrder) error {
 	switch out := out.(type) {
@@ -162,11 +162,11 @@ func unmarshal(what string, b []byte, out any, order binary.ByteOrder) error {
 	}
 	r := reflect.ValueOf(out)
 	if r.Kind() != reflect.Pointer || r.IsNil() {
-		return fmt.Errorf("%s: want a pointer to put it into, got %T", what, out)
+		return fmt.Errorf("%s: want a pointer to store it in, got %T", what, out)
 	}
 	r = r.Elem()
 	if r.Kind() == reflect.Int || r.Kind() == reflect.Uint {
-		return fmt.Errorf("%s: %v has another width on every machine: want int32, uint64 or the like", what, r.Type())
+		return fmt.Errorf("%s: the width of %v depends on the machine: use int32, uint64 or another type of fixed width", what, r.Type())
 	}
 	l, err := fitting(what, r.Type(), len(b))
 	if err != nil {
@@ -180,7 +180,7 @@ func unmarshal(what string, b []byte, out any, order binary.ByteOrder) error {
 	return nil
 }
 
-// unexported names a field of a struct that reflection cannot set, "" when there is none.
+// unexported returns a field that reflection cannot set, or "".
 func unexported(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Array:
@@ -201,7 +201,7 @@ func unexported(t reflect.Type) string {
 	return ""
 }
 
-// CString returns the text before the first NUL of bytes, as C programs keep it: of comm[16] in a record, say.
+// CString returns the text before the first NUL, for C strings in fixed arrays such as comm[16] in a record.
 func CString(b []byte) string {
 	for i, c := range b {
 		if c == 0 {
@@ -211,7 +211,7 @@ func CString(b []byte) string {
 	return string(b)
 }
 
-// cursor walks a type and its bytes.
+// cursor walks a type alongside its bytes.
 type cursor struct {
 	b     []byte
 	order binary.ByteOrder

@@ -16,13 +16,13 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// Object is a BPF object loaded for a kernel, on a simulated machine of its own: programs, maps, global variables, a clock and kernel objects. Its
-// methods may be called from one goroutine at a time; objects of parallel tests do not know each other.
+// Object is a BPF object loaded for a kernel, on a simulated machine of its own: programs, maps, global variables, a clock and
+// kernel objects. Its methods must not be called concurrently; the objects of parallel tests are independent.
 type Object struct {
 	k    *Target
 	t    TB
 	m    *machine.Machine
-	path string // of the file, "" of an object in memory
+	path string // of the file; "" for an object in memory
 	elf  []byte
 	cfg  loadOptions
 
@@ -30,25 +30,25 @@ type Object struct {
 	texts   []string
 }
 
-// Source is an object in memory. Package ebpfspec makes one of a CollectionSpec of github.com/cilium/ebpf.
+// Source is an object in memory. Package ebpfspec converts a CollectionSpec of github.com/cilium/ebpf into a Source.
 type Source interface {
 	// Object returns a name for messages and the bytes of an ELF object.
 	Object() (name string, elf []byte, err error)
 }
 
-// Configured is a [Source] that also says how its object is loaded. Options of [Target.Load] come after these.
+// Configured is a [Source] with load options of its own. They apply before the options of [Target.Load].
 type Configured interface {
 	Source
 	Options() []LoadOption
 }
 
-// Filled is a [Source] with contents that an object file does not have, such as those of maps. Fill is called when the object is loaded.
+// Filled is a [Source] with contents that an object file cannot hold, such as map elements. Fill is called after the object is loaded.
 type Filled interface {
 	Source
 	Fill(*Object) error
 }
 
-// ELF is an object in memory as a [Source], such as one that go:embed read.
+// ELF returns a [Source] for an object in memory, for example one that go:embed read.
 func ELF(name string, elf []byte) Source { return elfSource{name, elf} }
 
 type elfSource struct {
@@ -67,8 +67,8 @@ type loadOptions struct {
 // LoadOption changes an object before it is loaded, as a tool's user space does.
 type LoadOption func(*loadOptions)
 
-// Set gives a global variable its value before loading, also a constant (.rodata): the loader sees what depends on it as dead code or not. The
-// value is a Go value of the variable's size.
+// Set sets a global variable before loading. Constants (.rodata) can be set too; the code they disable is then dead. The value is
+// a Go value of the variable's size.
 func Set(variable string, value any) LoadOption {
 	return func(o *loadOptions) { o.globals[variable] = value }
 }
@@ -78,17 +78,17 @@ func MapSize(name string, entries uint32) LoadOption {
 	return func(o *loadOptions) { o.load.MapSizes[name] = entries }
 }
 
-// Attach attaches a program to another function, tracepoint or hook than its section name says.
+// Attach attaches a program to this function, tracepoint or hook instead of the one in its section name.
 func Attach(program, to string) LoadOption {
 	return func(o *loadOptions) { o.load.Attach[program] = to }
 }
 
-// Only loads nothing but these programs, optional ones (SEC("?...")) too.
+// Only loads just these programs, including optional ones (SEC("?...")).
 func Only(programs ...string) LoadOption {
 	return func(o *loadOptions) { o.load.Only = append(o.load.Only, programs...) }
 }
 
-// Without does not load some programs.
+// Without skips programs.
 func Without(programs ...string) LoadOption {
 	return func(o *loadOptions) {
 		for _, p := range programs {
@@ -97,8 +97,8 @@ func Without(programs ...string) LoadOption {
 	}
 }
 
-// Load loads an object for the kernel: a file's path or a [Source]. Its memory is given back when the test ends. An object that cannot be loaded ends the
-// test; programs that the kernel would refuse do not, see [Program.Err].
+// Load loads an object for the kernel, from a path or a [Source]. Its memory is released when the test ends. An object that
+// cannot be loaded ends the test. A program that the kernel would refuse does not; see [Program.Err].
 func (k *Target) Load(object any, opts ...LoadOption) *Object {
 	k.t.Helper()
 	o, err := k.TryLoad(object, opts...)
@@ -108,7 +108,7 @@ func (k *Target) Load(object any, opts ...LoadOption) *Object {
 	return o
 }
 
-// TryLoad is [Target.Load] for tests that look at the error.
+// TryLoad is [Target.Load] for tests that check the error.
 func (k *Target) TryLoad(object any, opts ...LoadOption) (*Object, error) {
 	o := &Object{k: k, t: k.t, cfg: loadOptions{globals: map[string]any{}, load: loader.LoadOptions{
 		MapSizes: map[string]uint32{}, Attach: map[string]string{}, NoLoad: map[string]bool{},
@@ -187,19 +187,19 @@ func (o *Object) constants(obj *loader.Object) error {
 // ErrUnknown is the kind of an [UnknownError].
 var ErrUnknown = errors.New("no such name")
 
-// UnknownError means that an object has no program, map, variable or the like of a name.
+// UnknownError means that an object has no program, map or variable of that name.
 type UnknownError struct {
 	What, Name string
-	// Near are names that may be meant, else all there are.
+	// Near lists similar names, or all names if none is similar.
 	Near []string
 }
 
-// Error names what is not there, and what is.
+// Error names what is missing and what exists.
 func (e *UnknownError) Error() string {
 	if len(e.Near) == 0 {
-		return fmt.Sprintf("no %s %q: there is none at all", e.What, e.Name)
+		return fmt.Sprintf("no %s %q: the object has none", e.What, e.Name)
 	}
-	return fmt.Sprintf("no %s %q (there is %s)", e.What, e.Name, strings.Join(e.Near, ", "))
+	return fmt.Sprintf("no %s %q (available: %s)", e.What, e.Name, strings.Join(e.Near, ", "))
 }
 
 // Unwrap returns ErrUnknown.
@@ -222,13 +222,13 @@ func (o *Object) fail(err error) {
 	}
 }
 
-// Target is the kernel the object was loaded for.
+// Target returns the kernel the object was loaded for.
 func (o *Object) Target() *Target { return o.k }
 
-// Programs are the names of all programs, in the order of the file.
+// Programs returns the names of all programs, in the order of the file.
 func (o *Object) Programs() []string { return o.m.Names() }
 
-// Now is the simulated monotonic time, as bpf_ktime_get_ns has it. Helpers that ask for it let it pass.
+// Now returns the simulated monotonic time, the clock of bpf_ktime_get_ns. Each helper call that reads the clock advances it.
 func (o *Object) Now() time.Duration { return time.Duration(o.m.Kernel().Clock().Mono()) }
 
 // file is the path of the object for a command line; one that is only in memory is written to the system's directory for temporary files.

@@ -22,7 +22,7 @@ type Program struct {
 	name string
 }
 
-// Program returns a program by name. One that the object does not have ends the test.
+// Program returns a program by name. If the object has no such program, the test ends.
 func (o *Object) Program(name string) *Program {
 	o.t.Helper()
 	if !slices.Contains(o.m.Names(), name) {
@@ -31,13 +31,13 @@ func (o *Object) Program(name string) *Program {
 	return &Program{o, name}
 }
 
-// Name is the program's name.
+// Name returns the program's name.
 func (p *Program) Name() string { return p.name }
 
 // Reasons why a program cannot be run, for [errors.Is] on those of [Program.Err] and [Program.TryRun].
 var (
-	// ErrAbsent: the kernel does not have what the program is attached to.
-	ErrAbsent = errors.New("the kernel does not have its hook")
+	// ErrAbsent: the kernel does not have the program's hook.
+	ErrAbsent = errors.New("the kernel does not have the program's hook")
 	// ErrRefused: the kernel would refuse to load the program.
 	ErrRefused = errors.New("the kernel would not load it")
 	// ErrNotSimulated: the program needs something that is not simulated.
@@ -71,7 +71,8 @@ func (e *NotRunError) Error() string {
 // Unwrap returns reason and details.
 func (e *NotRunError) Unwrap() []error { return []error{e.Reason, e.Err} }
 
-// Err is nil when the program can be run on this kernel, else a [*NotRunError]. A test that runs on several kernels may skip those that do not have the hook:
+// Err returns nil when the program can run on this kernel, else a [*NotRunError]. A test that runs on several kernels may skip
+// those without the hook:
 //
 //	if errors.Is(prog.Err(), bpftest.ErrAbsent) {
 //		t.Skip(prog.Err())
@@ -88,40 +89,41 @@ func (p *Program) notRun(status machine.Status, err error) error {
 	return nil
 }
 
-// Input is what a program runs on. The zero value gives the default context of its type.
+// Input is the input of a run. The zero value gives the default context of the program's type.
 type Input struct {
 	// Packet is the packet of XDP, tc and other networking programs, from its Ethernet header on (cgroup_skb: from the IP header on). [Object.Packet] makes one.
 	Packet []byte
 	// Args are arguments of the traced function, system call or hook, or fields of the tracepoint's record, by name; ret is the return value of
 	// exit probes. Values are those of [Fields]; []byte and strings for pointers are placed in memory, Fields make a struct for a pointer to one.
 	Args Fields
-	// Context is the context of syscall programs, a Go value or bytes, or ctx_in of networking programs as BPF_PROG_TEST_RUN takes it.
+	// Context is the context of a syscall program, as a Go value or bytes, or the ctx_in of a networking program as
+	// BPF_PROG_TEST_RUN takes it.
 	Context any
 	// Fields are fields of the context of networking and cgroup programs, such as mark or user_port, by name.
 	Fields map[string]uint64
-	// Current is the task the program runs in; nil is a default one.
+	// Current is the task the program runs in; nil means a default task.
 	Current *Struct
-	// Socket is the struct sock that a networking program runs for, NoSocket that there is none.
+	// Socket is the struct sock that a networking program runs for; NoSocket runs it without one.
 	Socket   *Struct
 	NoSocket bool
 	// CPU the program runs on.
 	CPU int
-	// Cookie is what user space attached the program with (bpf_get_attach_cookie).
+	// Cookie is the attach cookie (bpf_get_attach_cookie).
 	Cookie uint64
-	// Helpers replaces calls of helpers and kfuncs by name.
+	// Helpers overrides calls of helpers and kfuncs, by name.
 	Helpers map[string]Answer
-	// Settle is how much simulated time passes after the program: callbacks of timers and work queues that fall due are part of the run.
+	// Settle is the simulated time that passes after the program. Callbacks of timers and work queues that fall due belong to the run.
 	Settle time.Duration
 }
 
-// Answer is what calls of a helper return instead of being executed.
+// Answer is what a helper call returns instead of being executed.
 type Answer struct {
 	at     int
 	values []uint64
 	errno  string
 }
 
-// Returns answers calls with values, one after the other; the last one stays.
+// Returns answers successive calls with these values; the last one repeats.
 func Returns(values ...int64) Answer {
 	a := Answer{values: make([]uint64, len(values))}
 	for i, v := range values {
@@ -148,13 +150,14 @@ func (a Answer) override() (machine.Override, error) {
 		return machine.Fails(a.at, e), nil
 	}
 	if len(a.values) == 0 || a.at < 0 {
-		return machine.Override{}, errors.New("want Returns(value...) or Fails(errno), and calls from 1 on")
+		return machine.Override{}, errors.New("want Returns(value...) or Fails(errno); calls count from 1")
 	}
 	return machine.Override{FailAt: a.at, Returns: a.values}, nil
 }
 
-// Packet makes a packet of an expression such as "eth/ip(src=10.0.0.1)/tcp(dport=80,flags=S)/'GET /'", of hex digits, or of @FILE with a packet or a capture
-// (@capture.pcap#3). Lengths and checksums are filled in. docs/packets.md describes the expressions.
+// Packet builds a packet from an expression such as "eth/ip(src=10.0.0.1)/tcp(dport=80,flags=S)/'GET /'", from hex digits, or
+// from @FILE with a packet or a capture (@capture.pcap#3). Lengths and checksums are filled in. docs/packets.md describes the
+// expressions.
 func (o *Object) Packet(expression string) []byte {
 	o.t.Helper()
 	b, err := packet.Load(expression, "")
@@ -164,17 +167,17 @@ func (o *Object) Packet(expression string) []byte {
 	return b
 }
 
-// Result is what a run did.
+// Result is the outcome of a run.
 type Result struct {
 	// Program is the program's name.
 	Program string
-	// Ret is the return value as the kernel sees it: the low 32 bits of R0.
+	// Ret is the return value the kernel uses: the low 32 bits of R0.
 	Ret int32
-	// R0 is the whole register.
+	// R0 is the full register.
 	R0 uint64
-	// Records are what the program sent to user space by ring and perf buffers, in the order it did.
+	// Records are what the program sent to user space through ring and perf buffers, in order.
 	Records []Record
-	// Packet is the packet after the run, from its Ethernet header on; nil without one.
+	// Packet is the packet after the run, from its Ethernet header on; nil if there is none.
 	Packet []byte
 	// Context is the context after the run where programs can write it; nil otherwise.
 	Context []byte
@@ -182,31 +185,31 @@ type Result struct {
 	Trace []string
 	// Output is what an iterator wrote.
 	Output string
-	// Effects are what the program did to the world outside, in order: signals, redirects, overridden return values.
+	// Effects are the program's effects outside of its maps, in order: signals, redirects, overridden return values.
 	Effects []Effect
 	// Calls counts the calls of helpers and kfuncs by name.
 	Calls map[string]int
-	// Instructions is how many were executed.
+	// Instructions is the number of instructions executed.
 	Instructions uint64
-	// Warnings are what may be wrong: fields read that nobody set, calls that were assumed.
+	// Warnings are possible problems: fields that were read but never set, calls whose result was assumed.
 	Warnings []string
-	// Fault is what the program was stopped for; nil when it came to its end.
+	// Fault is why the program was stopped; nil when it ran to its end.
 	Fault *Fault
 
 	o   *Object
 	typ uapi.ProgType
 }
 
-// Effect is something a program did to the world outside.
+// Effect is one effect of a program outside of its maps.
 type Effect struct {
 	// Kind is a word: signal, redirect, override-return and so on, see effects in docs/scenarios.md.
 	Kind string
-	// Number is the signal, the interface, the return value.
+	// Number is the signal, the interface index or the return value.
 	Number uint64
 	Detail string
 }
 
-// Verdict is the name of the return value, such as XDP_DROP, or the number where the program's type has no names.
+// Verdict returns the name of the return value, such as XDP_DROP, or the number if the program's type has no names.
 func (r *Result) Verdict() string {
 	if name := progtype.VerdictName(r.typ, r.Ret); name != "" {
 		return name
@@ -214,8 +217,8 @@ func (r *Result) Verdict() string {
 	return fmt.Sprint(r.Ret)
 }
 
-// Run runs the program once. Without input it gets the default context of its type. A program that is stopped for what the kernel forbids, or that cannot be run, fails the test
-// with the source line and the command that opens the debugger there; input that does not fit the program ends the test.
+// Run runs the program once. Without input it gets the default context of its type. A fault, or a program that cannot run, fails
+// the test with the source line and the command that opens the debugger there. Input that does not fit the program ends the test.
 func (p *Program) Run(in ...Input) *Result {
 	p.o.t.Helper()
 	res, err := p.TryRun(in...)
@@ -228,8 +231,8 @@ func (p *Program) Run(in ...Input) *Result {
 	return res
 }
 
-// TryRun is [Program.Run] for tests that expect a failure. The error is a [*Fault], with the result up to there, or a [*NotRunError], with an empty result. For
-// input that does not fit the program there is another error, and no result.
+// TryRun is [Program.Run] for tests that expect a failure. The error is a [*Fault], with the result up to the fault, or a
+// [*NotRunError], with an empty result. Input that does not fit the program gives any other error, and no result.
 func (p *Program) TryRun(in ...Input) (*Result, error) {
 	var one Input
 	switch len(in) {
@@ -237,7 +240,7 @@ func (p *Program) TryRun(in ...Input) (*Result, error) {
 	case 1:
 		one = in[0]
 	default:
-		return nil, fmt.Errorf("Run(%s): %d inputs, want one", p.name, len(in))
+		return nil, fmt.Errorf("Run(%s): got %d inputs, want at most one", p.name, len(in))
 	}
 	if err := p.Err(); err != nil {
 		return &Result{Program: p.name, o: p.o}, err
@@ -264,8 +267,8 @@ func (p *Program) TryRun(in ...Input) (*Result, error) {
 	return out, nil
 }
 
-// Advance lets simulated time pass: callbacks of timers and work queues that fall due run. The result has what reached user space
-// meanwhile. A callback that is stopped fails the test.
+// Advance advances simulated time and runs the callbacks of timers and work queues that fall due. The result has what reached
+// user space meanwhile. A fault in a callback fails the test.
 func (o *Object) Advance(d time.Duration) *Result {
 	o.t.Helper()
 	res, err := o.m.Settle(context.Background(), d)
@@ -294,19 +297,19 @@ func (o *Object) result(res *machine.Result) *Result {
 	return out
 }
 
-// input makes what the machine takes, and finds what does not fit.
+// input converts the input for the machine and checks that it fits.
 func (p *Program) input(in Input) (mi machine.Input, err error) {
 	m := p.o.m
 	lp, _ := m.Linked().Program(p.name)
 	takes := progtype.Of(lp.Type).Takes
 	if in.CPU < 0 || in.CPU >= m.Kernel().CPUs() {
-		return mi, fmt.Errorf("CPU %d: there are %d, from 0", in.CPU, m.Kernel().CPUs())
+		return mi, fmt.Errorf("CPU %d: the kernel has %d CPUs, numbered from 0", in.CPU, m.Kernel().CPUs())
 	}
 	if in.Packet != nil && !takes.Has(progtype.TakesPacket) {
-		return mi, fmt.Errorf("Packet: programs of type %v have none", lp.Type)
+		return mi, fmt.Errorf("Packet: programs of type %v take no packet", lp.Type)
 	}
 	if in.Cookie != 0 && !takes.Has(progtype.TakesCookie) {
-		return mi, fmt.Errorf("Cookie: programs of type %v are attached without", lp.Type)
+		return mi, fmt.Errorf("Cookie: programs of type %v have no attach cookie", lp.Type)
 	}
 	mi = machine.Input{CPU: in.CPU, Packet: in.Packet, Cookie: in.Cookie, Settle: in.Settle}
 	mi.Net.Fields, mi.Net.NoSocket = in.Fields, in.NoSocket
@@ -341,7 +344,7 @@ func (p *Program) input(in Input) (mi machine.Input, err error) {
 	return mi, p.arguments(in.Args, &mi)
 }
 
-// leastContext is the smallest context of a syscall program that is made, in bytes.
+// leastContext is the minimum size of a syscall program's context, in bytes.
 const leastContext = 64
 
 func (p *Program) context(v any) ([]byte, error) {
@@ -362,7 +365,7 @@ func (p *Program) context(v any) ([]byte, error) {
 	return append(b, make([]byte, max(leastContext-len(b), 0))...), nil
 }
 
-// arguments checks names against the context the program would get, and makes the values.
+// arguments checks the names against the program's context and builds the values.
 func (p *Program) arguments(args Fields, mi *machine.Input) error {
 	if len(args) == 0 {
 		return nil
@@ -387,7 +390,7 @@ func (p *Program) arguments(args Fields, mi *machine.Input) error {
 	}
 	names = c.ArgNames()
 	if c.Iterates() {
-		err = errors.New("Args: an iterator takes none")
+		err = errors.New("Args: an iterator takes no arguments")
 	}
 	c.Leave()
 	c.Free()
@@ -436,7 +439,7 @@ func (p *Program) argument(name string, v any, typed map[string]kernel.Arg) (any
 	return kernelValue(v)
 }
 
-// failure tells why a run failed, and how to look at it.
+// failure reports why a run failed and how to debug it.
 func (o *Object) failure(p *Program, err error, in []Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bpftest: %s, program %s on %s\n", o.m.Linked().Object.Name, p.name, o.k.Name())

@@ -11,8 +11,9 @@ import (
 )
 
 // Fields are members of a kernel struct by name or path ("cred.uid.val", "real_parent->tgid", "comm"). Values are Go integers and bools, names of
-// enumerators, strings and []byte for arrays (a string also for a char pointer), [*Struct] or nil for pointers, [User] addresses, []any for arrays, and Fields for structs and
-// for pointers to structs, which get a new one. Members that are not named are as the kernel would have them, as far as the simulated kernel knows, else 0.
+// enumerators, strings and []byte for arrays (a string also for a char pointer), [*Struct] or nil for pointers, [User] addresses,
+// []any for arrays, and Fields for structs and for pointers to structs (which get a new struct). Members that are not named have
+// the value a real kernel would give them if the simulation knows it, else 0.
 type Fields map[string]any
 
 // Struct is an object of the simulated kernel: a task, a file, any type of the kernel's BTF.
@@ -22,23 +23,23 @@ type Struct struct {
 	def definition
 }
 
-// User is an address of user memory, see [Object.User].
+// User is an address in user memory; see [Object.User].
 type User uint64
 
-// Struct makes an object of one of the kernel's types. A type or a field that the kernel does not have ends the test.
+// Struct creates a kernel object of the given type. If the kernel has no such type or field, the test ends.
 func (o *Object) Struct(typ string, f Fields) *Struct {
 	o.t.Helper()
 	return o.build("object", f, "", Fields{"type": typ}, func(role string) (*kernel.Object, error) { return o.m.Kernel().NewObjectNamed(role, typ) })
 }
 
-// Task makes a task with what every task has: ids, credentials, an address space, files, a cgroup. Use it as [Input.Current], as an argument, or in Fields of
-// others.
+// Task creates a task with what every task has: ids, credentials, an address space, files, a cgroup. Use it as [Input.Current],
+// as an argument, or in the Fields of other objects.
 func (o *Object) Task(f Fields) *Struct {
 	o.t.Helper()
 	return o.build("task", f, "!task", nil, o.m.Kernel().NewTask)
 }
 
-// File makes an open file with its path.
+// File creates an open file with its path.
 func (o *Object) File(path string, f Fields) *Struct {
 	o.t.Helper()
 	return o.build("file", f, "!file", Fields{"path": path}, func(role string) (*kernel.Object, error) {
@@ -61,8 +62,8 @@ func (o *Object) build(what string, f Fields, tag string, own Fields, build func
 	return s
 }
 
-// Objects makes kernel objects from the text that objects: has in a scenario file, by name: with all of its builders (!task, !file, !sock, !mm, ...) and with references
-// between objects ($name). Sockets are found by programs that look them up.
+// Objects creates kernel objects, by name, from the text of a scenario file's objects: section, with all of its builders (!task,
+// !file, !sock, !mm, ...) and with references between objects ($name). Sockets are found by programs that look them up.
 func (o *Object) Objects(yaml string) map[string]*Struct {
 	o.t.Helper()
 	objects, err := scenario.BuildObjects(o.m.Kernel(), "objects", []byte(strings.Join(dedent(yaml), "\n")))
@@ -75,22 +76,23 @@ func (o *Object) Objects(yaml string) map[string]*Struct {
 	return out
 }
 
-// User places bytes in user memory and returns their address; a program reads them with bpf_probe_read_user. The bytes of a C string end with a NUL.
+// User places bytes in user memory and returns their address; programs read them with bpf_probe_read_user. End the bytes of a C
+// string with a NUL.
 func (o *Object) User(data []byte) User { return User(o.m.Kernel().UserAlloc(data)) }
 
-// Current is the task that programs run in when [Input.Current] is nil.
+// Current returns the task that programs run in when [Input.Current] is nil.
 func (o *Object) Current() *Struct { return &Struct{o, o.m.Kernel().Current(), definition{}} }
 
-// Type is the name of the object's struct.
+// Type returns the name of the object's struct.
 func (s *Struct) Type() string { return s.obj.TypeName() }
 
-// Address is where the object lies in kernel memory.
+// Address returns the object's address in kernel memory.
 func (s *Struct) Address() uint64 { return s.obj.Addr() }
 
 // Has reports whether the kernel's type has a field.
 func (s *Struct) Has(path string) bool { return s.obj.Has(path) }
 
-// Set gives a field a value, see [Fields].
+// Set sets a field; see [Fields].
 func (s *Struct) Set(path string, v any) {
 	s.o.t.Helper()
 	value, err := kernelValue(v)
@@ -111,7 +113,7 @@ func (s *Struct) Uint(path string) uint64 {
 	return v
 }
 
-// Text returns the text of an array of characters or behind a pointer to them.
+// Text returns the string in a char array, or the string that a char pointer points to.
 func (s *Struct) Text(path string) string {
 	s.o.t.Helper()
 	v, err := s.obj.String(path)
@@ -119,7 +121,7 @@ func (s *Struct) Text(path string) string {
 	return v
 }
 
-// kernelValue turns a value of Fields into one of the kernel.
+// kernelValue converts a value of Fields for the kernel.
 func kernelValue(v any) (any, error) {
 	switch v := v.(type) {
 	case *Struct:

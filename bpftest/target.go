@@ -15,7 +15,8 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// TB is what a test must be able to do. [*testing.T], [*testing.B] and [*testing.F] do, and what other frameworks give their tests.
+// TB is the part of testing.TB that this package needs. [*testing.T], [*testing.B] and [*testing.F] implement it, as do the
+// equivalents of other frameworks.
 type TB interface {
 	Helper()
 	Name() string
@@ -25,7 +26,7 @@ type TB interface {
 	Cleanup(func())
 }
 
-// Target is a kernel that objects are loaded for. Make it with [New]. It is safe for concurrent use, as far as its test is.
+// Target is a kernel that objects are loaded for. Create it with [New]. It is as safe for concurrent use as its test is.
 type Target struct {
 	t    TB
 	o    options
@@ -42,47 +43,47 @@ type options struct {
 	kconfig map[string]string
 }
 
-// Option describes what kernel a test runs on, and how.
+// Option chooses the kernel a test runs on and how it is simulated.
 type Option func(*options)
 
 // Kernel chooses the kernel whose types are simulated: a release ("6.12", "6.12-arm64", "debian-6.12.107") that bpfrun kernels list knows, the path of a file
-// of types (raw BTF, vmlinux, vmlinuz, compressed), "embedded" for the kernel inside of this package, or "host" for the running one. Without this option it is
-// the embedded one, so that a test means the same everywhere.
+// of types (raw BTF, vmlinux, vmlinuz, compressed), "embedded" for the kernel types built into this package, or "host" for the
+// running kernel. The default is the embedded kernel, so that a test gives the same result everywhere.
 func Kernel(name string) Option { return func(o *options) { o.name, o.raw = name, nil } }
 
-// KernelBytes gives the kernel's types as the content of a file, such as one that go:embed read. The name should have the release in it.
+// KernelBytes takes the kernel's types as the contents of a file, for example one that go:embed read. The name should contain the release.
 func KernelBytes(name string, data []byte) Option {
 	return func(o *options) { o.name, o.raw = name, append([]byte{}, data...) }
 }
 
-// Seed decides every simulated value that the test does not set: another seed gives other process ids, addresses and random numbers. It is 1
-// without this option.
+// Seed decides every simulated value that the test does not set: another seed gives other process ids, addresses and random
+// numbers. The default is 1.
 func Seed(seed uint64) Option { return func(o *options) { o.machine.Seed = seed } }
 
-// CPUs is the number of possible CPUs, 2 without this option.
+// CPUs sets the number of possible CPUs. The default is 2.
 func CPUs(n int) Option { return func(o *options) { o.machine.CPUs = n } }
 
-// Boot is the time since boot when the first program runs, an hour without this option.
+// Boot sets the time since boot when the first program runs. The default is one hour.
 func Boot(d time.Duration) Option { return func(o *options) { o.machine.Boot = d } }
 
-// Strict makes reads of memory that nobody set fail, also of fields of kernel objects.
+// Strict makes every read of memory that was never set a fault, including fields of kernel objects.
 func Strict() Option { return func(o *options) { o.machine.Strict = true } }
 
-// MaxInstructions limits one run, to 100 million without this option.
+// MaxInstructions limits one run. The default is 100 million.
 func MaxInstructions(n uint64) Option { return func(o *options) { o.machine.MaxInsns = n } }
 
-// Version is the kernel's version (6.1, 5.10.3) where its name does not tell it.
+// Version sets the kernel's version (6.1, 5.10.3) if its name does not contain it.
 func Version(version string) Option { return func(o *options) { o.version = version } }
 
-// Kconfig gives values of CONFIG_ externs: y, n, m, numbers, and texts in quotes.
+// Kconfig sets CONFIG_ externs: y, n, m, numbers, and strings in quotes.
 func Kconfig(values map[string]string) Option {
 	return func(o *options) { o.kconfig = maps.Clone(values) }
 }
 
-// ErrUnknownKernel is the kind of the error for a kernel that is not there.
+// ErrUnknownKernel means that the kernel was not found.
 var ErrUnknownKernel = kernels.ErrUnknown
 
-// New returns a kernel to load objects for. A kernel that is not there ends the test.
+// New returns a kernel to load objects for. If the kernel is not found, the test ends.
 func New(t TB, opts ...Option) *Target {
 	t.Helper()
 	k, err := Open(t, opts...)
@@ -92,7 +93,7 @@ func New(t TB, opts ...Option) *Target {
 	return k
 }
 
-// Open is [New] for tests that look at the error. It is [ErrUnknownKernel] when the kernel is not there.
+// Open is [New] for tests that check the error: [ErrUnknownKernel] when the kernel is not found.
 func Open(t TB, opts ...Option) (*Target, error) {
 	o := options{name: kernels.Embedded, machine: machine.Config{Seed: 1, CPUs: 2, Boot: time.Hour}}
 	for _, opt := range opts {
@@ -122,7 +123,7 @@ func Open(t TB, opts ...Option) (*Target, error) {
 	return &Target{t: t, o: o, tgt: loader.NewTarget(f.name, f.spec, with...), path: f.path, kt: f.types}, nil
 }
 
-// found is a kernel's types, and what machines derive of them.
+// found holds a kernel's types and what machines derive from them.
 type found struct {
 	name, path string
 	spec       *btf.Spec
@@ -132,7 +133,7 @@ type found struct {
 // opened holds the types of kernels by path for all tests of a process: reading them takes longer than most tests, and they never change.
 var opened sync.Map // of func() (found, error)
 
-// find reads the types of the kernel that was chosen.
+// find reads the types of the chosen kernel.
 func (o *options) find() (found, error) {
 	if o.raw != nil {
 		spec, err := btffile.LoadBytes(o.name, o.raw, nil)
@@ -160,22 +161,22 @@ func (o *options) find() (found, error) {
 	return f, nil
 }
 
-// Name is what the kernel is called in messages: the name of its file, without extensions.
+// Name returns the kernel's name in messages: its file name without extensions.
 func (k *Target) Name() string { return k.tgt.Name }
 
-// Version is the kernel's version, such as 6.12.107.
+// Version returns the kernel's version, such as 6.12.107.
 func (k *Target) Version() string { return k.tgt.VersionString() }
 
-// Arch is the kernel's architecture as BPF programs call it: x86, arm64; "" when the types do not tell.
+// Arch returns the kernel's architecture as BPF programs name it: x86, arm64; "" when the types do not tell.
 func (k *Target) Arch() string { return k.tgt.Arch }
 
-// AtLeast reports whether the kernel is of a release or a later one.
+// AtLeast reports whether the kernel is of this release or later.
 func (k *Target) AtLeast(major, minor int) bool {
 	return k.tgt.Version >= uint32(major)<<16|uint32(minor)<<8
 }
 
-// Matrix runs a test on several kernels, each in a subtest with the kernel's name. Options apply to all of them. A kernel that is not there fails its
-// subtest.
+// Matrix runs a test on several kernels, each in a subtest with the kernel's name. Options apply to all of them. A kernel that is
+// not found fails its subtest.
 func Matrix(t *testing.T, names []string, test func(t *testing.T, k *Target), opts ...Option) {
 	t.Helper()
 	if len(names) == 0 {

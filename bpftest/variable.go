@@ -15,7 +15,7 @@ type Variable struct {
 	frozen bool
 }
 
-// Var returns a global variable by name. One that the object does not have ends the test.
+// Var returns a global variable by name. If the object has no such variable, the test ends.
 func (o *Object) Var(name string) *Variable {
 	o.t.Helper()
 	def, v, ok := machine.Variable(o.m.Linked(), name)
@@ -26,10 +26,10 @@ func (o *Object) Var(name string) *Variable {
 	return &Variable{o, name, v, def.Frozen()}
 }
 
-// Size is the variable's size in bytes.
+// Size returns the variable's size in bytes.
 func (v *Variable) Size() int { return int(v.v.Size) }
 
-// Get reads the variable into what out points to, as [Map.Lookup] does with values.
+// Get reads the variable into out, as [Map.Lookup] does with values.
 func (v *Variable) Get(out any) error {
 	b, err := v.o.m.ReadVariable(v.name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (v *Variable) Get(out any) error {
 	return unmarshal("variable "+v.name, b, out, v.o.order())
 }
 
-// Set changes the variable between runs. Constants are set before loading, see the option [Set]: for them the error is [ErrReadOnly].
+// Set changes the variable between runs. For constants it returns [ErrReadOnly]: set them before loading, with the option [Set].
 func (v *Variable) Set(value any) error {
 	if v.frozen {
 		return &ReadOnlyError{v.name}
@@ -50,7 +50,7 @@ func (v *Variable) Set(value any) error {
 	return v.o.m.WriteVariable(v.name, b)
 }
 
-// Get reads a global variable as a Go value; one that is not there or has another size ends the test.
+// Get reads a global variable as a Go value. If the variable is missing or has another size, the test ends.
 func Get[T any](o *Object, name string) T {
 	o.t.Helper()
 	var v T
@@ -58,5 +58,5 @@ func Get[T any](o *Object, name string) T {
 	return v
 }
 
-// order is the byte order of the object.
+// order returns the byte order of the object.
 func (o *Object) order() binary.ByteOrder { return o.m.Linked().Object.ByteOrder }

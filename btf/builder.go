@@ -199,7 +199,7 @@ func (e *encoder) encode(t *Type) error {
 		vlen = int(t.Linkage)
 	}
 	if vlen > maxVlen {
-		e.fail(ErrInvalid, "%d entries, at most %d fit", vlen, maxVlen)
+		e.fail(ErrInvalid, "%d entries, the limit is %d", vlen, maxVlen)
 		return e.err
 	}
 	info := uint32(vlen) | uint32(t.Kind)<<24

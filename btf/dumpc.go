@@ -228,7 +228,7 @@ func (d *cDumper) composite(t *Type, strong bool, depth int) {
 	}
 	if st&(cDefined|cRunning) != 0 {
 		if st&cRunning != 0 && t.Name != "" {
-			d.fail(t.ID, ErrCycle, "%s holds itself", d.s.TypeString(t.ID))
+			d.fail(t.ID, ErrCycle, "%s contains itself", d.s.TypeString(t.ID))
 		}
 		return
 	}

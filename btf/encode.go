@@ -153,7 +153,7 @@ func (e *valueEncoder) value(f Field, v any, depth int) error {
 		f.Type = t.Ref
 		return e.value(f, v, depth+1)
 	}
-	return e.fail(f, v, "values of this type can not be written")
+	return e.fail(f, v, "values of this type cannot be written")
 }
 
 func rawBytes(v any) ([]byte, bool) {
@@ -169,7 +169,7 @@ func rawBytes(v any) ([]byte, bool) {
 func (e *valueEncoder) raw(f Field, b []byte) error {
 	n := e.s.size(f.Type)
 	if f.BitSize != 0 || f.BitOffset%8 != 0 || int64(len(b)) != n {
-		return e.fail(f, b, "%d bytes given, it has %d", len(b), n)
+		return e.fail(f, b, "got %d bytes, want %d", len(b), n)
 	}
 	if err := e.room(f, uint64(n)*8); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (e *valueEncoder) raw(f Field, b []byte) error {
 
 func (e *valueEncoder) integer(f Field, t *Type, v any, width uint32) error {
 	if width == 0 || width > 128 {
-		return e.fail(f, v, "%d bits can not be written", width)
+		return e.fail(f, v, "%d bits cannot be written", width)
 	}
 	if err := e.room(f, uint64(width)); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (e *valueEncoder) number(f Field, t *Type, v any) (*big.Int, error) {
 		if t.Kind == KindPtr {
 			return new(big.Int), nil
 		}
-		return nil, e.fail(f, v, "null is for pointers")
+		return nil, e.fail(f, v, "null is only for pointers")
 	case *big.Int:
 		return v, nil
 	case Int:
@@ -372,7 +372,7 @@ func (e *valueEncoder) float(f Field, t *Type, v any) error {
 	case 8:
 		endian.PutBits(e.s.ByteOrder(), e.dst, uint64(f.BitOffset), 64, math.Float64bits(x))
 	default:
-		return e.fail(f, v, "a FLOAT of %d bytes can not be written as number", t.Size)
+		return e.fail(f, v, "a FLOAT of %d bytes cannot be written as a number", t.Size)
 	}
 	return nil
 }
@@ -411,7 +411,7 @@ func (e *valueEncoder) array(f Field, t *Type, v any, depth int) error {
 			break
 		}
 		if uint64(i) >= uint64(t.Array.Nelems) && t.Array.Nelems != 0 {
-			return e.fail(f, v, "%d elements given, it has %d", r.Len(), t.Array.Nelems)
+			return e.fail(f, v, "got %d elements, want %d", r.Len(), t.Array.Nelems)
 		}
 		at := uint64(f.BitOffset) + uint64(i)*uint64(es)*8
 		if at/8 > uint64(len(e.dst)) {
@@ -432,7 +432,7 @@ func (e *valueEncoder) text(f Field, t *Type, b []byte) error {
 		n = uint64(len(b))
 	}
 	if uint64(len(b)) > n {
-		return e.fail(f, b, "%d bytes given, it has %d", len(b), n)
+		return e.fail(f, b, "got %d bytes, want %d", len(b), n)
 	}
 	if err := e.room(f, n*8); err != nil {
 		return err

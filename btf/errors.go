@@ -12,7 +12,7 @@ var (
 	// byte order, and is no known container of BTF.
 	ErrNotBTF = errors.New("not BTF")
 	// ErrNoBTF: an ELF file without a .BTF section, or an archive without BTF.
-	ErrNoBTF = errors.New("no BTF inside")
+	ErrNoBTF = errors.New("no BTF in the file")
 	// ErrVersion: a version of BTF other than 1.
 	ErrVersion = errors.New("unsupported BTF version")
 	// ErrTruncated: a header, section or type reaches beyond the data.

@@ -43,7 +43,7 @@ func byteOrderOf(raw []byte) (binary.ByteOrder, bool) {
 func parseHeader(raw []byte) (header, error) {
 	var h header
 	if len(raw) > MaxRaw {
-		return h, headerError(ErrTooLarge, "%d bytes of BTF, at most %d are read", len(raw), MaxRaw)
+		return h, headerError(ErrTooLarge, "%d bytes of BTF exceed the limit of %d", len(raw), MaxRaw)
 	}
 	bo, ok := byteOrderOf(raw)
 	if !ok {
@@ -56,7 +56,7 @@ func parseHeader(raw []byte) (header, error) {
 		return h, headerError(ErrTruncated, "%d bytes, a header has %d", len(raw), headerSize)
 	}
 	if raw[2] != 1 {
-		return h, headerError(ErrVersion, "version %d, known is 1", raw[2])
+		return h, headerError(ErrVersion, "version %d, want 1", raw[2])
 	}
 	h.order, h.flags = bo, raw[3]
 	h.len = bo.Uint32(raw[4:])
@@ -73,9 +73,9 @@ func parseHeader(raw []byte) (header, error) {
 	case typeOff%4 != 0:
 		return h, headerError(ErrHeader, "type section at offset %d is not aligned to 4", typeOff)
 	case typeOff+typeLen > avail:
-		return h, headerError(ErrTruncated, "types need %d bytes after the header, %d are there", typeOff+typeLen, avail)
+		return h, headerError(ErrTruncated, "types need %d bytes after the header, but there are only %d", typeOff+typeLen, avail)
 	case strOff+strLen > avail:
-		return h, headerError(ErrTruncated, "strings need %d bytes after the header, %d are there", strOff+strLen, avail)
+		return h, headerError(ErrTruncated, "strings need %d bytes after the header, but there are only %d", strOff+strLen, avail)
 	case typeLen > 0 && strLen > 0 && typeOff < strOff+strLen && strOff < typeOff+typeLen:
 		return h, headerError(ErrHeader, "types %d+%d and strings %d+%d overlap", typeOff, typeLen, strOff, strLen)
 	}

@@ -146,7 +146,7 @@ func elfSections(r io.ReaderAt, size int64, names ...string) (secs [][]byte, ptr
 			continue
 		}
 		if sec.Size > MaxRaw || sec.FileSize > MaxRaw {
-			return nil, 0, headerError(ErrTooLarge, "section %s has %d bytes, at most %d are read", name, sec.Size, MaxRaw)
+			return nil, 0, headerError(ErrTooLarge, "section %s has %d bytes; the limit is %d", name, sec.Size, MaxRaw)
 		}
 		if sec.Flags&elf.SHF_COMPRESSED == 0 && (sec.Offset > uint64(size) || sec.FileSize > uint64(size)-sec.Offset) {
 			return nil, 0, headerError(ErrTruncated, "section %s ends after the file", name)

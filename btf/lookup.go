@@ -57,7 +57,7 @@ func (s *Spec) Lookup(text string) (ids []ID, path string, err error) {
 			}
 		}
 	}
-	return nil, "", &PathError{Root: s.rootName(), Path: text, At: first, Detail: "no type of this name", Nearest: near(first, names), Err: ErrNotFound}
+	return nil, "", &PathError{Root: s.rootName(), Path: text, At: first, Detail: "no type has this name", Nearest: near(first, names), Err: ErrNotFound}
 }
 
 // rootName is what messages call the whole BTF.

@@ -70,7 +70,7 @@ func (p *valueParser) value(depth int) (any, error) {
 	}
 	switch p.next() {
 	case 0:
-		return nil, p.fail("a value is missing")
+		return nil, p.fail("missing value")
 	case '{':
 		p.pos++
 		return p.object(depth)
@@ -93,12 +93,12 @@ func (p *valueParser) value(depth int) (any, error) {
 func (p *valueParser) quoted() (any, error) {
 	q, err := strconv.QuotedPrefix(p.text[p.pos:])
 	if err != nil {
-		return nil, p.fail("a string that does not end")
+		return nil, p.fail("unterminated string")
 	}
 	p.pos += len(q)
 	s, err := strconv.Unquote(q)
 	if err != nil {
-		return nil, p.fail("string %s: an escape sequence that does not exist", q)
+		return nil, p.fail("string %s: unknown escape sequence", q)
 	}
 	return s, nil
 }

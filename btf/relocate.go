@@ -105,7 +105,7 @@ func (s *Spec) embeddedInOwn() map[ID]bool {
 func counterpart(old *Spec, id ID, newBase *Spec, embedded bool) (ID, error) {
 	t := old.MustType(id)
 	if t.Name == "" {
-		return 0, typeError(t, ErrRelocate, "a type of the old base without a name can not be found in the new one")
+		return 0, typeError(t, ErrRelocate, "an unnamed type of the old base cannot be found in the new one")
 	}
 	var same []ID
 	composites := 0

@@ -57,7 +57,7 @@ func (s *Spec) scan() error {
 		name, info, third := u32(h[0:4]), u32(h[4:8]), u32(h[8:12])
 		kind, vlen := Kind(info>>24&0x1f), info&maxVlen
 		if kind == KindVoid || kind >= kindCount {
-			return s.scanError(len(offs), off, kind, ErrUnknownKind, "kind %d, known are 1 to %d; a newer version may know it", kind, kindCount-1)
+			return s.scanError(len(offs), off, kind, ErrUnknownKind, "kind %d, but this version of bpfrun knows only 1 to %d", kind, kindCount-1)
 		}
 		r := &scanRules[kind]
 		end := off + typeSize + int(r.fixed+vlen*r.stride)

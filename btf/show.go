@@ -114,7 +114,7 @@ func (w *shower) begin(t *Type, id ID, addr uint64) ([]byte, bool) {
 	}
 	left := w.size - int64(addr-w.head)
 	if left < 0 {
-		w.refuse("%s lies %d bytes past the end of its object", w.spec.TypeString(id), -left)
+		w.refuse("%s is %d bytes past the end of its object", w.spec.TypeString(id), -left)
 		return nil, false
 	}
 	w.status = w.src.ReadShown(addr, w.chunk[:min(left, showChunk)])
@@ -149,7 +149,7 @@ func (w *shower) end() { w.typ, w.id = nil, 0 }
 // take returns the first n bytes of a value. A packed enum at the end of a copy reaches beyond it in the kernel: what is there is not known.
 func (w *shower) take(b []byte, n int) []byte {
 	if len(b) < n {
-		w.refuse("a kernel reads %s beyond its copy", w.spec.TypeString(w.id))
+		w.refuse("a kernel would read %s beyond its copy", w.spec.TypeString(w.id))
 		return make([]byte, n)
 	}
 	return b[:n]

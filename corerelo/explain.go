@@ -63,7 +63,7 @@ func (r *Resolver) Explain(rel *Relocation) string {
 		}
 	case rel.Kind == TypeIDLocal:
 	case rel.Candidates == 0:
-		lines = append(lines, fmt.Sprintf("%s does not exist in the target", typeText(rel.Local.BTF, rel.Local.Root)))
+		lines = append(lines, fmt.Sprintf("%s does not exist in the kernel", typeText(rel.Local.BTF, rel.Local.Root)))
 	}
 	if rel.Target == nil {
 		for _, rej := range rel.Rejected {
@@ -80,7 +80,7 @@ func (r *Resolver) Explain(rel *Relocation) string {
 
 func (rel *Relocation) explainMemSize() string {
 	res := &rel.Result
-	return fmt.Sprintf("%s has %d bytes (%s) in the target, %d (%s) in the program: a direct load or store cannot be adjusted",
+	return fmt.Sprintf("%s has %d bytes (%s) in the kernel, %d (%s) in the program: a direct load or store cannot be adjusted",
 		rel.Target.Field(), res.NewSize, typeText(rel.Target.BTF, res.NewType), res.OrigSize, typeText(rel.Local.BTF, res.OrigType))
 }
 
@@ -171,7 +171,7 @@ func (r *Resolver) typeHints(rel *Relocation) []Hint {
 // each visits the types of the kernel and of its modules; source names them in texts.
 func (t *Target) each(visit func(spec *btf.Spec, source string)) {
 	if t.BTF != nil {
-		visit(t.BTF, "the target")
+		visit(t.BTF, "the kernel")
 	}
 	for i, m := range t.Modules {
 		if m != nil {
@@ -193,7 +193,7 @@ func valueHints(rel *Relocation, rej Rejection) []Hint {
 	var hints []Hint
 	for _, n := range near.best(3) {
 		path := "enum " + orAnon(t.Name) + "::" + n
-		hints = append(hints, Hint{Kind: HintNearValue, Path: path, Text: "the target has " + path})
+		hints = append(hints, Hint{Kind: HintNearValue, Path: path, Text: "the kernel has " + path})
 	}
 	return hints
 }
@@ -216,7 +216,7 @@ func (r *Resolver) otherEnum(rel *Relocation) []Hint {
 		for i := range t.Values {
 			if t.Values[i].Name == want {
 				path := "enum " + orAnon(t.Name) + "::" + want
-				return []Hint{{Kind: HintOtherEnum, Path: path, Text: "the target has it in another enum: " + path}}
+				return []Hint{{Kind: HintOtherEnum, Path: path, Text: "the kernel has it in another enum: " + path}}
 			}
 		}
 	}

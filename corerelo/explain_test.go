@@ -22,22 +22,22 @@ func TestExplain(t *testing.T) {
 		{
 			"renamed by underscores", []*ty{task(member("__state", tU32), member("exit_state", tInt))}, field(local, "0:0", poisoned),
 			[]HintKind{HintNearMember},
-			"struct task_struct has no member state\nthe target has task_struct.__state (unsigned int)",
+			"struct task_struct has no member state\nthe kernel has task_struct.__state (unsigned int)",
 		},
 		{
 			"moved into a nested struct", []*ty{task(member("x", tInt), member("thread_info", thread))}, field(local, "0:0", poisoned),
 			[]HintKind{HintMoved},
-			"struct task_struct has no member state\nthe target has it as task_struct.thread_info.state (long)",
+			"struct task_struct has no member state\nthe kernel has it as task_struct.thread_info.state (long)",
 		},
 		{
 			"same type one pointer away", []*ty{task(member("q", ptr(structure("queue", member("d", ptr(disk))))))}, field(local, "0:1", poisoned),
 			[]HintKind{HintSameType},
-			"struct task_struct has no member disk\nthe target has a struct gendisk * in task_struct.q->d",
+			"struct task_struct has no member disk\nthe kernel has a struct gendisk * in task_struct.q->d",
 		},
 		{
 			"became a flag", []*ty{task(member("flags", tLong)), enum("", 4, false, val{"T_FLAGS_FREEBIND", 1})}, field(local, "0:2", poisoned),
 			[]HintKind{HintFlag},
-			"struct task_struct has no member freebind\nit may have become a flag: the target has enum <anon>::T_FLAGS_FREEBIND",
+			"struct task_struct has no member freebind\nit may have become a flag: the kernel has enum <anon>::T_FLAGS_FREEBIND",
 		},
 		{
 			"incompatible type", []*ty{task(member("state", ptr(tInt)))}, field(local, "0:0", poisoned),
@@ -51,28 +51,28 @@ func TestExplain(t *testing.T) {
 		{
 			"type of another kind", []*ty{union("task_struct", member("state", tLong))}, field(local, "0:0", poisoned),
 			[]HintKind{HintOtherKind},
-			"struct task_struct does not exist in the target\nthe target has union task_struct, which is not a candidate for a struct",
+			"struct task_struct does not exist in the kernel\nthe kernel has union task_struct, which is not a candidate for a struct",
 		},
 		{
 			"only a forward declaration", []*ty{fwd("task_struct", false)}, field(local, "0:0", poisoned),
 			[]HintKind{HintForward},
-			"struct task_struct does not exist in the target\nthe target only declares task_struct without its members",
+			"struct task_struct does not exist in the kernel\nthe kernel only declares task_struct without its members",
 		},
 		{
 			"type of a similar name", []*ty{structure("task_strct", member("state", tLong))}, typ(local, TypeExists, is(0)),
 			[]HintKind{HintNearType},
-			"struct task_struct does not exist in the target\nthe nearest name in the target is struct task_strct",
+			"struct task_struct does not exist in the kernel\nthe nearest name in the kernel is struct task_strct",
 		},
 		{
 			"enumerator of a similar name and in another enum",
 			[]*ty{enum("e", 4, false, val{"A_VALUES", 1}), enum("f", 4, false, val{"A_VALUE", 1})},
 			enumval(enum("e", 4, false, val{"A_VALUE", 1}), "0", poisoned),
 			[]HintKind{HintNearValue, HintOtherEnum},
-			"enum e has no enumerator A_VALUE\nthe target has enum e::A_VALUES\nthe target has it in another enum: enum f::A_VALUE",
+			"enum e has no enumerator A_VALUE\nthe kernel has enum e::A_VALUES\nthe kernel has it in another enum: enum f::A_VALUE",
 		},
 		{
 			"size cannot be adjusted", []*ty{task(member("state", tInt))}, field(local, "0:0", poisoned).load(8, 0),
-			nil, "task_struct.state has 4 bytes (int) in the target, 8 (long) in the program: a direct load or store cannot be adjusted",
+			nil, "task_struct.state has 4 bytes (int) in the kernel, 8 (long) in the program: a direct load or store cannot be adjusted",
 		},
 		{"nothing to explain", []*ty{local}, field(local, "0:0", is(0)), nil, ""},
 	}

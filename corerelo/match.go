@@ -92,7 +92,7 @@ func (m *matcher) matchType(local *Spec, cand Candidate) (Spec, *Rejection, *fau
 	if f != nil || ok {
 		return spec, nil, f
 	}
-	why := "has another shape than the program's " + typeText(m.local, local.Root)
+	why := "differs in structure from the program's " + typeText(m.local, local.Root)
 	if local.Kind == TypeMatches {
 		why = "lacks or changes something of the program's " + typeText(m.local, local.Root)
 	}

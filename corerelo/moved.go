@@ -25,7 +25,7 @@ func memberHints(rel *Relocation, rej Rejection) []Hint {
 		typ := memberType(rej.BTF, rej.at, n)
 		alike = append(alike, Hint{
 			Kind: HintNearMember, Path: path, Type: typ,
-			Text: fmt.Sprintf("the target has %s (%s)", path, typ),
+			Text: fmt.Sprintf("the kernel has %s (%s)", path, typ),
 		})
 	}
 	if len(alike) > 0 {
@@ -58,7 +58,7 @@ func flagHints(spec *btf.Spec, name string) []Hint {
 		for i := range t.Values {
 			if v := t.Values[i].Name; strings.HasSuffix(v, want) {
 				path := "enum " + orAnon(t.Name) + "::" + v
-				return []Hint{{Kind: HintFlag, Path: path, Text: "it may have become a flag: the target has " + path}}
+				return []Hint{{Kind: HintFlag, Path: path, Text: "it may have become a flag: the kernel has " + path}}
 			}
 		}
 	}
@@ -147,14 +147,14 @@ func (s *memberSearch) visit(p place) {
 			if ok, f := s.matcher.fieldsCompatible(s.local, m.Type); ok && f == nil {
 				s.moved = append(s.moved, Hint{
 					Kind: HintMoved, Path: path, Type: typeText(s.spec, m.Type),
-					Text: fmt.Sprintf("the target has it as %s (%s)", path, typeText(s.spec, m.Type)),
+					Text: fmt.Sprintf("the kernel has it as %s (%s)", path, typeText(s.spec, m.Type)),
 				})
 			}
 		}
 		if s.wantType != "" && m.Name != s.name && len(s.sameType) < 2 && structName(s.spec, m.Type) == s.wantType {
 			s.sameType = append(s.sameType, Hint{
 				Kind: HintSameType, Path: path, Type: typeText(s.spec, m.Type),
-				Text: fmt.Sprintf("the target has a %s in %s", typeText(s.spec, m.Type), path),
+				Text: fmt.Sprintf("the kernel has a %s in %s", typeText(s.spec, m.Type), path),
 			})
 		}
 		s.enter(p, m, path)

@@ -113,8 +113,8 @@ func TestModules(t *testing.T) {
 		root *ty
 		text string
 	}{
-		{structure("fooo", member("a", tInt)), "struct fooo does not exist in the target\nthe nearest name in module m is struct foo"},
-		{union("foo", member("a", tInt)), "union foo does not exist in the target\nmodule m has struct foo, which is not a candidate for a union"},
+		{structure("fooo", member("a", tInt)), "struct fooo does not exist in the kernel\nthe nearest name in module m is struct foo"},
+		{union("foo", member("a", tInt)), "union foo does not exist in the kernel\nmodule m has struct foo, which is not a candidate for a union"},
 	} {
 		local, lg = testTypes(t, byteOrder, c.root)
 		r = NewResolver(local, Target{BTF: base, Modules: []*btf.Spec{nil, split}, ModuleNames: []string{"", "m"}})

@@ -123,15 +123,15 @@ func Read(r io.Reader) (*Profile, error) {
 			return nil, &FormatError{fmt.Sprintf("the file has more than %d bytes", maxFile)}
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return nil, &FormatError{"the file is cut short"}
+			return nil, &FormatError{"the file is truncated"}
 		}
-		return nil, &FormatError{"not a file that --cover-out json=FILE wrote: " + worded.Error(err).Error()}
+		return nil, &FormatError{"not a coverage file written by --cover-out json=FILE: " + worded.Error(err).Error()}
 	}
 	switch {
 	case p.Format != format:
-		return nil, &FormatError{"not a file that --cover-out json=FILE wrote"}
+		return nil, &FormatError{"not a coverage file written by --cover-out json=FILE"}
 	case p.Version != version:
-		return nil, &FormatError{fmt.Sprintf("version %d of the format, this bpfrun knows %d", p.Version, version)}
+		return nil, &FormatError{fmt.Sprintf("format version %d, but this bpfrun reads version %d", p.Version, version)}
 	}
 	return p, p.check()
 }
@@ -300,7 +300,7 @@ func (k *Kernel) fits(object string, q *Kernel) error {
 		}
 		if g.Name != f.Name || g.Code != f.Code || len(g.Hits) != len(f.Hits) || len(g.Branches) != len(f.Branches) {
 			return &MismatchError{Object: object, Kernel: k.Name, Function: f.Name,
-				Why: "CO-RE made different code of it: two kernels have this name, or the types of one changed (name the files differently, or record one again)"}
+				Why: "CO-RE relocated it differently: two kernels have this name, or the types of one changed (name the files differently, or record one again)"}
 		}
 		for i := range f.Branches {
 			if f.Branches[i].Slot != g.Branches[i].Slot {

@@ -76,7 +76,7 @@ func (sp *stops) Breakpoint(id int) (*Breakpoint, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("there is no breakpoint %d", id)
+	return nil, fmt.Errorf("no breakpoint %d", id)
 }
 
 // Delete removes a breakpoint or watchpoint.
@@ -94,7 +94,7 @@ func (sp *stops) Delete(id int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no breakpoint or watchpoint %d", id)
+	return fmt.Errorf("no breakpoint or watchpoint %d", id)
 }
 
 // SetCondition gives a breakpoint a condition, "" for none. Names in it are looked up when the place is reached.
@@ -218,7 +218,7 @@ func (sp *stops) Enable(id int, on bool) error {
 	}
 	b, err := sp.Breakpoint(id)
 	if err != nil {
-		return fmt.Errorf("there is no breakpoint or watchpoint %d", id)
+		return fmt.Errorf("no breakpoint or watchpoint %d", id)
 	}
 	b.Enabled = on
 	return nil

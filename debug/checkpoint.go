@@ -90,7 +90,7 @@ type Difference struct{ Name, Old, New string }
 func (cp *checkpoints) Diff(id int) ([]Difference, error) {
 	c, ok := cp.Checkpoint(id)
 	if !ok {
-		return nil, fmt.Errorf("there is no checkpoint %d", id)
+		return nil, fmt.Errorf("no checkpoint %d", id)
 	}
 	now := cp.see()
 	var out []Difference

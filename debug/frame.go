@@ -46,7 +46,7 @@ type Arg struct {
 	Err   error
 }
 
-// Args returns what the program was called with: the context, and the arguments of its hook by the kernel's names.
+// Args returns the program's context: the context, and the arguments of its hook by the kernel's names.
 func (fr *frames) Args() []Arg {
 	if !fr.live() {
 		return nil
@@ -97,7 +97,7 @@ func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
 		return nil, err
 	}
 	if fr.state != Running || fr.frame != 0 {
-		return nil, errors.New("$pc can be changed in frame 0 of a program that runs")
+		return nil, errors.New("$pc can be changed only in frame 0 of a running program")
 	}
 	if n > 1<<31 || !fr.m.Thread().SetPC(int(n)) {
 		return nil, fmt.Errorf("$pc = %d: no instruction of the running function", int64(n))
@@ -185,7 +185,7 @@ func (fr *frames) SelectFrame(level int) error {
 		return err
 	}
 	if level < 0 || level >= len(frames) {
-		return fmt.Errorf("there is no frame %d, the outermost is %d", level, len(frames)-1)
+		return fmt.Errorf("no frame %d; the outermost is frame %d", level, len(frames)-1)
 	}
 	fr.frame, fr.inline = frames[level].frame, frames[level].inline
 	return nil
@@ -251,7 +251,7 @@ func (se *selection) select0() { se.frame, se.inline = 0, 0 }
 func (fr *frames) register(n, size int) (*expr.Value, error) {
 	v, ok := fr.m.Thread().FrameReg(fr.frame, n)
 	if !ok {
-		return nil, &expr.UnavailableError{Name: fmt.Sprintf("$r%d", n), Why: "calls do not keep r0 to r5; they are known in frame 0 only"}
+		return nil, &expr.UnavailableError{Name: fmt.Sprintf("$r%d", n), Why: "calls clobber r0 to r5, so they are known only in frame 0"}
 	}
 	out := fr.Number(v, false)
 	if size == 4 {

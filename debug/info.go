@@ -105,7 +105,7 @@ func (ip *inspector) Arguments() ([]string, error) {
 	return out, nil
 }
 
-// ContextText describes what the program was called with.
+// ContextText describes the program's context.
 func (ip *inspector) ContextText() (string, error) {
 	if !ip.live() {
 		return "", ErrIdle

@@ -29,7 +29,7 @@ func (s *Session) Jump(location string) (*Stop, error) {
 			return s.stopped(Arrived), nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not in the running function, %s: a jump stays inside of it", location, here.funcName())
+	return nil, fmt.Errorf("%s is not in the current function, %s: jump cannot leave the function", location, here.funcName())
 }
 
 // LastValue is a variable as it was when it was known last.
@@ -97,5 +97,5 @@ func (s *Session) LastKnown(ctx context.Context, name string) (*LastValue, error
 		s.Unlook()
 		return out, back(nil)
 	}
-	return nil, errors.Join(back(nil), &expr.UnavailableError{Name: name, Why: "it had no value in this call of the function, as far as debug information says"})
+	return nil, errors.Join(back(nil), &expr.UnavailableError{Name: name, Why: "according to the debug information, it had no value in this call of the function"})
 }

@@ -53,7 +53,7 @@ func TestJump(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, after, s.Here())
 	_, err = s.Jump("45")
-	assert.ErrorContains(t, err, "not in the running function")
+	assert.ErrorContains(t, err, "not in the current function")
 	for _, bad := range []string{"$pc = 9999", "$pc = -1", "$pc += 1"} {
 		_, err = s.Assign(bad)
 		assert.Error(t, err, bad)

@@ -50,9 +50,9 @@ func (la *launch) SetPackets(list [][]byte) error {
 func (la *launch) ChoosePacket(n int) error {
 	switch {
 	case len(la.packets) == 0:
-		return errors.New("there is no capture (start with --pcap FILE, or packet FILE)")
+		return errors.New("no capture is open (start with --pcap FILE, or use: packet FILE)")
 	case n < 1 || n > len(la.packets):
-		return fmt.Errorf("there is no packet %d, the capture has %d", n, len(la.packets))
+		return fmt.Errorf("no packet %d: the capture has %d", n, len(la.packets))
 	}
 	la.packetNo, la.in.Packet = n, la.packets[n-1]
 	return nil

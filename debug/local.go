@@ -155,7 +155,7 @@ func (fr *frames) localValue(v *scopes.Variable) (*expr.Value, error) {
 	if w.Bytes != nil {
 		size, err := t.Size()
 		if err != nil || size > int64(len(w.Bytes)) {
-			return nil, &expr.UnavailableError{Name: v.Name, Why: "its constant is cut short"}
+			return nil, &expr.UnavailableError{Name: v.Name, Why: "its constant is truncated"}
 		}
 		return &expr.Value{Type: t, Data: w.Bytes[:size]}, nil
 	}
@@ -170,7 +170,7 @@ func (fr *frames) localValue(v *scopes.Variable) (*expr.Value, error) {
 func (fr *frames) registerAs(name string, reg int, t expr.Type) (*expr.Value, error) {
 	n, ok := fr.m.Thread().FrameReg(fr.frame, reg)
 	if !ok {
-		return nil, &expr.UnavailableError{Name: name, Why: fmt.Sprintf("it is in r%d, which calls do not keep", reg)}
+		return nil, &expr.UnavailableError{Name: name, Why: fmt.Sprintf("it is in r%d, which calls clobber", reg)}
 	}
 	v, err := fr.Sized(name, n, t)
 	if err != nil {
@@ -185,7 +185,7 @@ func (fr *frames) machineState(p Place) scopes.State {
 		Reg: func(n int) (uint64, error) {
 			v, ok := fr.m.Thread().FrameReg(fr.frame, n)
 			if !ok {
-				return 0, fmt.Errorf("it depends on r%d, which calls do not keep", n)
+				return 0, fmt.Errorf("it depends on r%d, which calls clobber", n)
 			}
 			return v, nil
 		},

@@ -150,7 +150,7 @@ func (cm *codeMap) locateLine(file string, line uint32) ([]Place, string, error)
 	}
 	note := ""
 	if best != line {
-		note = fmt.Sprintf("line %d has no code, line %d is the next that has", line, best)
+		note = fmt.Sprintf("line %d has no code; the next line with code is %d", line, best)
 	}
 	return out, note, nil
 }
@@ -158,7 +158,7 @@ func (cm *codeMap) locateLine(file string, line uint32) ([]Place, string, error)
 func (s *Session) locateSlot(text string) ([]Place, string, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 31)
 	if err != nil {
-		return nil, "", fmt.Errorf("*%s: want the number of an instruction", text)
+		return nil, "", fmt.Errorf("*%s: want an instruction number", text)
 	}
 	lp := s.Here().Prog
 	if lp == nil {
@@ -175,7 +175,7 @@ func (s *Session) locateSlot(text string) ([]Place, string, error) {
 func slot(lp *loader.LinkedProgram, n int) ([]Place, string, error) {
 	switch {
 	case n < 0 || n >= len(lp.Insns):
-		return nil, "", fmt.Errorf("%s has no instruction %d, the last one is %d", lp.Name, n, len(lp.Insns)-1)
+		return nil, "", fmt.Errorf("%s has no instruction %d; the last one is %d", lp.Name, n, len(lp.Insns)-1)
 	case n > 0 && lp.Insns[n-1].IsLdImm64() && lp.Insns[n].Code == 0:
 		return nil, "", fmt.Errorf("%d is the second slot of instruction %d", n, n-1)
 	}
@@ -187,7 +187,7 @@ func (cm *codeMap) locateName(name string) ([]Place, string, error) {
 	if i := strings.LastIndexByte(name, '+'); i > 0 {
 		n, err := strconv.ParseUint(name[i+1:], 0, 31)
 		if err != nil {
-			return nil, "", fmt.Errorf("%s: %q is not a number of instructions", name, name[i+1:])
+			return nil, "", fmt.Errorf("%s: %q is not an instruction count", name, name[i+1:])
 		}
 		base, off = name[:i], int(n)
 	}
@@ -211,7 +211,7 @@ func (cm *codeMap) locateName(name string) ([]Place, string, error) {
 	}
 	if inlined := cm.placesOfInlined(base); len(inlined) > 0 {
 		if off > 0 {
-			return nil, "", fmt.Errorf("%s was inlined: an instruction in it is FUNCTION+N of the function around it", base)
+			return nil, "", fmt.Errorf("%s was inlined: write FUNCTION+N with the enclosing function", base)
 		}
 		return inlined, base + " was inlined", nil
 	}

@@ -61,7 +61,7 @@ func (fr *frames) EvalName(name string) (*expr.Value, error) {
 	}
 	e := &expr.UnknownError{What: "symbol", Name: name, In: "the current context", Nearest: expr.Near(name, fr.Names())}
 	if fr.dwarf == nil && fr.inSource(name) {
-		e.Hint = "local variables need DWARF, which the object does not have: compile with -g and do not strip it, or cast the register that holds the value, as in print *(struct task_struct *)$r6"
+		e.Hint = "local variables need DWARF, and the object has none: compile with -g and do not strip it, or cast the register that holds the value, as in print *(struct task_struct *)$r6"
 	}
 	return nil, e
 }
@@ -118,12 +118,12 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	if word == "" || word == "$" {
 		word = strconv.Itoa(len(fr.history) - len(word))
 		if len(fr.history) == 0 {
-			return nil, errors.New("there is no value yet")
+			return nil, errors.New("no value yet")
 		}
 	}
 	if n, err := strconv.Atoi(word); err == nil {
 		if n < 1 || n > len(fr.history) {
-			return nil, fmt.Errorf("there is no value $%d yet", n)
+			return nil, fmt.Errorf("no value $%d yet", n)
 		}
 		return fr.history[n-1], nil
 	}
@@ -196,7 +196,7 @@ func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 			c, err := fr.Convert(v, t)
 			return c, true, err
 		}
-		why := "BTF knows arguments only at the first instruction of a function"
+		why := "from BTF, arguments are known only at a function's first instruction"
 		if fr.dwarf == nil {
 			why += ", and the object has no DWARF"
 		} else {
@@ -225,7 +225,7 @@ func (fr *frames) global(name string) (*expr.Value, bool, error) {
 	return v, true, err
 }
 
-// context is what the program was called with.
+// context is the program's context.
 func (fr *frames) context() (*expr.Value, error) {
 	if !fr.live() {
 		return nil, &expr.UnavailableError{Name: "ctx", Why: "no program is running"}

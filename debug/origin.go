@@ -40,7 +40,7 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 		case !known && na.defaults:
 			return text + ", a default value"
 		case !known:
-			return text + ", which nothing set: it reads as 0"
+			return text + ", which was never set: it reads as 0"
 		}
 		return text
 	}
@@ -56,7 +56,7 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 	case mem.Packet:
 		return na.packetOrigin(addr, size)
 	case mem.Stack:
-		return "stack that nothing was written to: " + na.AddressText(addr)
+		return "stack that was never written: " + na.AddressText(addr)
 	case mem.Global:
 		return fmt.Sprintf("global data %s, as before the run", na.globalName(addr))
 	case mem.MapValue:
@@ -64,7 +64,7 @@ func (na *namer) memoryOrigin(addr uint64, size int) string {
 	case mem.UserMem:
 		return "user memory " + na.AddressText(addr)
 	case mem.RingbufRecord:
-		return fmt.Sprintf("byte %d of the record, which nothing was written to", addr-r.Base)
+		return fmt.Sprintf("byte %d of the record, which was never written", addr-r.Base)
 	}
 	return na.WhatIs(addr)
 }
@@ -88,7 +88,7 @@ func (na *namer) globalName(addr uint64) string {
 	return na.AddressName(addr)
 }
 
-// contextOrigin names a place in what the program was called with.
+// contextOrigin names a place in the program's context.
 func (na *namer) contextOrigin(addr uint64) string {
 	if na.run == nil {
 		return na.WhatIs(addr)
@@ -162,7 +162,7 @@ func (na *namer) WhatIs(addr uint64) string {
 		switch known, made := k.Known(addr, 1); {
 		case addr == o.Addr():
 		case made:
-			text += ", value made up"
+			text += ", invented value"
 		case !known:
 			text += ", no value yet"
 		}
@@ -184,9 +184,9 @@ func (na *namer) WhatIs(addr uint64) string {
 		}
 		near, delta, _ := na.m.Memory().Nearest(addr)
 		if near != nil && delta < 1<<16 && delta > -1<<16 {
-			return fmt.Sprintf("%#x: nothing is there; the nearest memory is %s, %d bytes away", addr, near.Describe(addr), delta)
+			return fmt.Sprintf("%#x: nothing is mapped there; the nearest memory is %s, %d bytes away", addr, near.Describe(addr), delta)
 		}
-		return fmt.Sprintf("%#x: nothing is there", addr)
+		return fmt.Sprintf("%#x: nothing is mapped there", addr)
 	}
 	return fmt.Sprintf("%#x: %s, offset %d", addr, r.Describe(addr), addr-r.Base)
 }

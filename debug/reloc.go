@@ -14,12 +14,12 @@ func (cm *codeMap) RelocText(r *loader.Reloc) string {
 	case r.Err != nil:
 		text += "failed: " + r.Err.Error()
 	case r.Poisoned():
-		text += "not on this kernel, the instruction must not be reached"
+		text += "missing on this kernel: the instruction must not be reached"
 		if why := cm.linked.Explain(r); why != "" {
 			text += "; " + why
 		}
 	case !r.Changed():
-		text += fmt.Sprintf("%d, as it was compiled", int64(r.Patch.New))
+		text += fmt.Sprintf("%d, unchanged", int64(r.Patch.New))
 	default:
 		text += fmt.Sprintf("%d -> %d", int64(r.Patch.Old), int64(r.Patch.New))
 		if r.Patch.OldSize != r.Patch.NewSize {

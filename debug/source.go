@@ -165,7 +165,7 @@ func (s *Session) ListAround(location string) (file string, line uint32, err err
 				return l.File, l.Line, nil
 			}
 		}
-		return "", 0, fmt.Errorf("there is no line information here: use disas")
+		return "", 0, fmt.Errorf("no line information here: use disas")
 	}
 	if file, line, ok, err := s.exactLine(location, s.currentFile); ok || err != nil {
 		return file, line, err
@@ -176,7 +176,7 @@ func (s *Session) ListAround(location string) (file string, line uint32, err err
 	}
 	l, ok := lineOf(places[0])
 	if !ok {
-		return "", 0, fmt.Errorf("there is no line information at %s", places[0])
+		return "", 0, fmt.Errorf("no line information at %s", places[0])
 	}
 	return l.File, l.Line, nil
 }

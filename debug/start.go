@@ -120,7 +120,7 @@ func (s *Session) visit(ctx context.Context, at Place, f func() bool) error {
 // program cannot be run there, the session stays on the new kernel without a run, and the error says why.
 func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) {
 	if s.cfg.Kernel == nil {
-		return nil, errors.New("this session was started without a way to load other kernels")
+		return nil, errors.New("this session cannot load other kernels")
 	}
 	s.Unlook()
 	if s.several {
@@ -163,7 +163,7 @@ func (s *Session) SwitchKernel(ctx context.Context, name string) (*Stop, error) 
 	if s.state == Ended {
 		st = s.stopped(s.endReason())
 		if !at.ended {
-			notes = append(notes, fmt.Sprintf("On %s the run does not come to insn %d of %s for the %s time.", s.linked.Target.Name, at.pc, at.prog, ordinal(at.visit)))
+			notes = append(notes, fmt.Sprintf("On %s the run never reaches insn %d of %s for the %s time.", s.linked.Target.Name, at.pc, at.prog, ordinal(at.visit)))
 		}
 	}
 	st.Notes = notes
@@ -182,17 +182,17 @@ func (s *Session) carryOver(edits int) []string {
 		places, note, err := s.Locate(b.Spec)
 		if err != nil {
 			b.Places, b.Enabled = nil, false
-			notes = append(notes, fmt.Sprintf("Breakpoint %d is off: %v", b.ID, err))
+			notes = append(notes, fmt.Sprintf("Breakpoint %d was disabled: %v", b.ID, err))
 			continue
 		}
 		b.Places, b.Note, b.Hits = places, note, 0
 	}
 	if n := len(s.watches); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d of the watchpoints ended with the old run.", n))
+		notes = append(notes, fmt.Sprintf("Watchpoints removed with the old run: %d.", n))
 		s.watches = nil
 	}
 	if edits > 0 {
-		notes = append(notes, fmt.Sprintf("%d of the changes ended with the old run.", edits))
+		notes = append(notes, fmt.Sprintf("Changes dropped with the old run: %d.", edits))
 	}
 	return notes
 }

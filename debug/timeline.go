@@ -179,7 +179,7 @@ var (
 	// ErrEnded: the command needs a program that has not ended.
 	ErrEnded = errors.New("the program has ended (reverse commands and restart work)")
 	// ErrRange: a position that the run does not have.
-	ErrRange = errors.New("the run has no such instruction")
+	ErrRange = errors.New("the run does not have that many instructions")
 )
 
 // State returns what the session can do now.

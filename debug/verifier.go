@@ -41,7 +41,7 @@ func (s *Session) Abstract(ctx context.Context) (*Abstract, error) {
 	}
 	k := verifier.KernelOf(s.linked.Target)
 	if k.Release == 0 {
-		return nil, fmt.Errorf("the release of %s is not known (--kernel-version gives it)", s.linked.Target.Name)
+		return nil, fmt.Errorf("the release of %s is unknown: set it with --kernel-version", s.linked.Target.Name)
 	}
 	p, err := verifier.FromLinked(s.linked, a.Place.Prog)
 	if err != nil {

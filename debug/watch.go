@@ -74,12 +74,12 @@ func (sp *stops) AddWatch(text string, read, write bool) (*Watch, error) {
 		return nil, err
 	case err != nil || v.Kind != expr.InMemory:
 		if read {
-			return nil, fmt.Errorf("only memory can be watched for reads, %s is none now", text)
+			return nil, fmt.Errorf("only memory can be watched for reads, and %s is not in memory now", text)
 		}
 	case len(v.Data) > maxWatched:
-		return nil, fmt.Errorf("%s has %d bytes, at most %d can be watched", text, len(v.Data), maxWatched)
+		return nil, fmt.Errorf("%s has %d bytes; at most %d can be watched", text, len(v.Data), maxWatched)
 	case !sp.lasting(v.Addr):
-		return nil, fmt.Errorf("%s: the simulated kernel makes this object when the program asks for it: step to where it is used", text)
+		return nil, fmt.Errorf("%s: the simulated kernel creates this object when the program first uses it: step there, then set the watchpoint", text)
 	default:
 		w.Addr, w.Size = v.Addr, uint64(len(v.Data))
 	}
@@ -232,7 +232,7 @@ func (sp *stops) takeHits() []WatchHit {
 		old, oldText, oldValue := w.last, w.text, w.value
 		if w.framed && w.cpu == sp.cpu && sp.m.Thread().Depth() < w.depth {
 			w.Enabled = false
-			out = append(out, WatchHit{Watch: w, Write: true, Old: sp.textNow(w), New: "<its function returned: the watchpoint is off>"})
+			out = append(out, WatchHit{Watch: w, Write: true, Old: sp.textNow(w), New: "<out of scope: its function returned>"})
 			continue
 		}
 		now, text := sp.watched(w)

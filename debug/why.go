@@ -133,7 +133,7 @@ func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	case v.Kind == expr.InRegister:
 		at.kind, at.cpu, at.reg, at.depth = wantRegister, s.cpu, v.Reg, s.m.Thread().Depth()-v.Frame
 	case v.Kind == expr.WholeMap:
-		return at, false, fmt.Errorf("%s is a map: ask for one of its elements", v.Name)
+		return at, false, fmt.Errorf("%s is a map: name one of its elements", v.Name)
 	case v.Kind == expr.InMemory || v.Kind == expr.WholePacket:
 		at.addr, at.size = v.Addr, len(v.Data)
 	case v.From != nil: // a value that debug information computes from a register
@@ -142,7 +142,7 @@ func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 		return at, false, nil
 	}
 	if at.size > maxTraced {
-		return at, false, fmt.Errorf("%d bytes are too many to follow, at most %d: ask for a member", at.size, maxTraced)
+		return at, false, fmt.Errorf("%d bytes are too many to trace, the limit is %d: name a member", at.size, maxTraced)
 	}
 	return at, true, nil
 }
@@ -167,12 +167,12 @@ func (w *why) follow(root *Origin, wants []want) error {
 			return err
 		}
 		if w.seen[j.want] {
-			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: "as was found above"})
+			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: "as found above"})
 			continue
 		}
 		w.seen[j.want] = true
 		if w.steps++; w.steps > maxOrigins {
-			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: fmt.Sprintf("and further back: %d steps were followed", maxOrigins)})
+			j.parent.From = append(j.parent.From, &Origin{Pos: j.want.pos, Text: fmt.Sprintf("and further back (stopped after %d steps)", maxOrigins)})
 			continue
 		}
 		found, err := w.resolve(j.want)
@@ -245,7 +245,7 @@ func (w *why) register(x want) ([]step, error) {
 		return w.argument(x, def)
 	case fromCallee:
 		if x.reg != 0 || def.pos == 0 {
-			return begin(def.pos, "r%d is not kept by the call at insn %d", x.reg, def.place.PC), nil
+			return begin(def.pos, "r%d is clobbered by the call at insn %d", x.reg, def.place.PC), nil
 		}
 		o := &Origin{Pos: def.pos - 1, Place: def.place, Text: def.place.Insn() + ", which returned it"}
 		return []step{{o, []want{{pos: def.pos, kind: wantRegister, cpu: x.cpu, depth: x.depth + 1, reg: 0}}}}, nil
@@ -255,7 +255,7 @@ func (w *why) register(x want) ([]step, error) {
 	}
 	if def.place.Prog.Insns[def.place.PC].Info().Has(decode.FlagCall) {
 		if x.reg != 0 {
-			return begin(def.pos, "r%d is not kept by the call at insn %d", x.reg, def.place.PC), nil
+			return begin(def.pos, "r%d is clobbered by the call at insn %d", x.reg, def.place.PC), nil
 		}
 		return w.result(def)
 	}
@@ -276,7 +276,7 @@ func (w *why) argument(x want, def definition) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []step{{origin: &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s gave it to the callback as argument %d", call, x.reg)}}}, nil
+	return []step{{origin: &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s passed it to the callback as argument %d", call, x.reg)}}}, nil
 }
 
 // computed is a register an instruction computed or loaded.

@@ -46,7 +46,7 @@ func TestWhy(t *testing.T) {
 		{exec, "$retval", []string{"w0 = 0"}},
 		{exec, "current->comm", []string{"kernel field task_struct.comm of current"}},
 		{xdp, "pkt.ip.ttl", []string{"packet byte 22 (ip.ttl)"}},
-		{locals, "seen.delta", []string{"call fill, with it as argument 2", "input (.rodata)"}},
+		{locals, "seen.delta", []string{"call fill, where it is argument 2", "input (.rodata)"}},
 		{locals, "seen.first", []string{"*(u64 *)"}},
 		{locals, "input", []string{"global data input (.rodata)"}},
 		{locals, "7", []string{"a constant"}},
@@ -61,7 +61,7 @@ func TestWhy(t *testing.T) {
 		assert.Equal(t, before, tt.s.Pos(), tt.text)
 		assert.Equal(t, Ended, tt.s.State(), tt.text)
 	}
-	for text, want := range map[string]string{"execs_by_uid": "is a map", "nonsense": "no symbol", "1 ? 2 : 3": "choose a side", "$r1 = 2": "an assignment"} {
+	for text, want := range map[string]string{"execs_by_uid": "is a map", "nonsense": "no symbol", "1 ? 2 : 3": "choose one side", "$r1 = 2": "an assignment"} {
 		_, err := exec.Why(bg, text)
 		require.ErrorContains(t, err, want, text)
 	}
@@ -102,7 +102,7 @@ func TestWhyInLoops(t *testing.T) {
 	require.NoError(t, err)
 	o, err = s.Why(bg, "$r1")
 	require.NoError(t, err)
-	assert.Contains(t, steps(o), "gave it to the callback as argument 1")
+	assert.Contains(t, steps(o), "passed it to the callback as argument 1")
 	assert.Equal(t, Running, s.State())
 }
 

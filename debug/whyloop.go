@@ -39,7 +39,7 @@ func folded(o, f *Origin) *Origin {
 	if n <= few {
 		return f
 	}
-	return &Origin{Pos: last.Pos, Text: fmt.Sprintf("the same %d times more, in earlier iterations", n), From: last.From}
+	return &Origin{Pos: last.Pos, Text: fmt.Sprintf("the same %d more times, in earlier iterations", n), From: last.From}
 }
 
 // sameBelow finds the first step that is the instruction of o, at f or below.

@@ -356,5 +356,5 @@ func (w *why) record(x want) ([]step, error) {
 		}
 		return []step{{o, []want{{pos: pos, kind: wantMemory, addr: s.m.Memory().Truncate(addr) + uint64(x.rec.Off), size: x.size}}}}, nil
 	}
-	return begin(0, "a record that is older than this run"), nil
+	return begin(0, "a record from before this run"), nil
 }

@@ -46,9 +46,9 @@ type Hint struct {
 // Errors of [Session.WhyNot]; test with errors.Is.
 var (
 	// ErrReached: the run came to the place.
-	ErrReached = errors.New("the run came there")
+	ErrReached = errors.New("the run reached it")
 	// ErrNoDecision: no branch the run passed decides.
-	ErrNoDecision = errors.New("no branch decided it")
+	ErrNoDecision = errors.New("no branch decides it")
 )
 
 // maxNested is how many functions are followed that returned constants.
@@ -211,7 +211,7 @@ func (s *Session) wholeRun(ctx context.Context) ([]entry, error) {
 			return nil, ctx.Err()
 		}
 		if len(out) == maxDecided {
-			return nil, fmt.Errorf("the run has more than the %d instructions that are looked at", maxDecided)
+			return nil, fmt.Errorf("the run is longer than the %d instructions that are searched", maxDecided)
 		}
 		s.applyEdits()
 		out = append(out, entry{pos: s.Pos(), img: t.Image(), pc: int32(t.PC()), depth: int16(t.Depth())})

@@ -47,9 +47,9 @@ func child(asRoot bool, path string, argv []string) error {
 	switch e {
 	case 0:
 	case unix.EBUSY:
-		return fmt.Errorf("seccomp: %w: another supervisor is there already: bpfrun exec does not run inside of itself", e)
+		return fmt.Errorf("seccomp: %w: a supervisor is already installed: bpfrun exec cannot run inside bpfrun exec", e)
 	default:
-		return fmt.Errorf("seccomp: %w: user notification is not to be had here", e)
+		return fmt.Errorf("seccomp: %w: seccomp user notification is not available here", e)
 	}
 	// sendmsg(2) would wait for the supervisor, which fetches the listener itself.
 	if err := tell(uint32(fd)); err != nil {
@@ -75,7 +75,7 @@ func unconfined() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a seccomp filter around bpfrun refuses bpf(2) or perf_event_open(2) (%w), so that they cannot be served: those of containers do; run the "+
+	return fmt.Errorf("an outer seccomp filter refuses bpf(2) or perf_event_open(2) before bpfrun sees the call (%w). Containers install such filters; start the "+
 		"container with --security-opt seccomp=unconfined", e)
 }
 

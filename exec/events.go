@@ -95,7 +95,7 @@ func ParseLine(text string) (Line, error) {
 			return l, fmt.Errorf("%q is not a duration: want a number with a unit, such as 10ms", words[1])
 		}
 		if l.Pass <= 0 {
-			err = errors.New("time passes forward: want a duration above 0")
+			err = errors.New("the duration must be positive")
 		}
 		return l, err
 	}
@@ -182,7 +182,7 @@ func split(text string) ([]string, error) {
 		}
 	}
 	if quoted {
-		return nil, errors.New(`a " has no end`)
+		return nil, errors.New(`unterminated "`)
 	}
 	if in {
 		out = append(out, word.String())

@@ -37,9 +37,9 @@ func TestMistakesInEventsAreRefusedWithTheirLine(t *testing.T) {
 		"hook x":          `line 1: "x": want name=value`,
 		"\nhook repeat=0": "line 2: repeat: want 1 to",
 		"hook packet=zz":  "line 1: packet:",
-		`hook a="b`:       `line 1: a " has no end`,
+		`hook a="b`:       `line 1: unterminated "`,
 		"pass":            `line 1: want "pass DURATION"`,
-		"pass -1s":        "line 1: time passes forward",
+		"pass -1s":        "line 1: the duration must be positive",
 		"hook cpu=much":   "line 1: cpu:",
 	} {
 		_, err := ReadEvents(strings.NewReader(text))

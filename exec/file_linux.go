@@ -219,7 +219,7 @@ func (s *supervisor) release(f *file) {
 		s.drop(f)
 		return
 	}
-	s.logf("no descriptor of %s %d %s is left", f.object.Kind(), f.object.ID(), f.object.Name())
+	s.logf("the last descriptor of %s %d %s was closed", f.object.Kind(), f.object.ID(), f.object.Name())
 	for range n {
 		s.sys.Release(f.object)
 	}

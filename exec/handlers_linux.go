@@ -213,6 +213,6 @@ func (c *call) setsockopt() {
 		c.s.reply(c.n, 0, unix.EBADF)
 		return
 	}
-	c.s.note("SO_ATTACH_BPF is not served: packets of the host's sockets do not pass the simulated kernel")
+	c.s.note("SO_ATTACH_BPF is not simulated: packets on the host's sockets do not pass through the simulated kernel")
 	c.s.reply(c.n, 0, unix.EOPNOTSUPP)
 }

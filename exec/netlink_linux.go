@@ -127,7 +127,7 @@ func (c *call) netlink(g int, ino uint64, msg []byte) {
 		}
 		fallthrough
 	default:
-		s.note(fmt.Sprintf("the netlink message of type %d would change the host's network and is refused", typ))
+		s.note(fmt.Sprintf("refused a netlink message of type %d, which would change the host's network", typ))
 	}
 	s.answerNetlink(g, ino, msg, errno)
 	s.reply(c.n, int64(len(msg)), 0)

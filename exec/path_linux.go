@@ -484,7 +484,7 @@ func (c *call) getdents() {
 			typ = unix.DT_DIR
 		}
 		if !entry(name, typ) {
-			s.note("a directory of the bpffs was read with a buffer that is too small for all of it")
+			s.note("the buffer is too small for the whole bpffs directory; the listing is incomplete")
 			break
 		}
 	}

@@ -348,9 +348,9 @@ func (s *supervisor) ask(now time.Time) {
 	signals := []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGKILL}
 	sig := signals[min(q.asked, len(signals)-1)]
 	if q.asked > 0 {
-		s.note("the events are over, and the program waits on: " + unix.SignalName(sig))
+		s.note("all events have fired and the program is still waiting: " + unix.SignalName(sig))
 	}
-	s.logf("the events are over and the program waits: %s", unix.SignalName(sig))
+	s.logf("all events have fired and the program is waiting: %s", unix.SignalName(sig))
 	q.asked++
 	q.reset(now)
 	group, err := unix.Getpgid(s.tool)

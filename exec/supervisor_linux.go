@@ -194,7 +194,7 @@ func (s *supervisor) run(path string) (int, error) {
 	if errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil // it has written why
 	}
-	return 0, fmt.Errorf("the parent of the program: %w", err)
+	return 0, fmt.Errorf("start the guard process: %w", err)
 }
 
 // follow learns of the program from its parent: its process id, then how it ended; false when the parent was killed or could not start it.
@@ -233,7 +233,7 @@ func (s *supervisor) killLeft() {
 func receive(fd, pid int) (int, error) {
 	theirs, ok := readWord(fd)
 	if !ok {
-		return 0, errors.New("the child process ended before it was under supervision")
+		return 0, errors.New("the child process ended before the supervisor could attach")
 	}
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -298,7 +298,7 @@ func (s *supervisor) note(text string) {
 	}
 	s.told[text] = true
 	if s.notes++; s.notes > maxNotes {
-		text = "further notes are left out"
+		text = "further notes are suppressed"
 	}
 	fmt.Fprintf(s.cfg.Notes, "bpfrun exec: %s\n", strings.TrimRight(text, "\n"))
 }
@@ -418,7 +418,7 @@ func (s *supervisor) handle(n *notif) {
 // ended tells of what was left over.
 func (s *supervisor) ended() {
 	if ev := s.cfg.Events; ev != nil && s.step < len(ev.Steps) && len(ev.Steps[s.step]) > 0 {
-		s.note(fmt.Sprintf("the program ended before step %d of %d of the events", s.step+1, len(ev.Steps)))
+		s.note(fmt.Sprintf("the program ended before step %d of %d of its events", s.step+1, len(ev.Steps)))
 	}
 }
 

@@ -54,7 +54,7 @@ func callbackReturned(of string, ret uint64) *vm.Action {
 	if !bounded || rng.Contains(ret) {
 		return nil
 	}
-	return vm.FaultAction(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a callback of %s returned %d, callbacks may return %d to %d", of, int64(ret), rng.Low, rng.High)})
+	return vm.FaultAction(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a callback of %s returned %d, but may return only %d to %d", of, int64(ret), rng.Low, rng.High)})
 }
 
 // loopState is the state of a bpf_loop between two iterations.

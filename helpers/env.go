@@ -110,5 +110,5 @@ func badArg(format string, args ...any) *vm.Action { return guest.BadArg(format,
 func notSimulated(text string) *vm.Action { return guest.NotSimulated(text) }
 
 func wrongMap(m maps.Map) *vm.Action {
-	return badArg("map %s of type %v does not take this helper", m.Spec().Name, m.Spec().Type)
+	return badArg("map %s of type %v does not support this helper", m.Spec().Name, m.Spec().Type)
 }

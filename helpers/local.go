@@ -43,8 +43,8 @@ func objNew(c *Call) (uint64, *vm.Action) {
 	})
 }
 
-// objectGuards are the locks, nodes and other fields that programs may not store to in objects of a struct of their own. A struct the kernel
-// would not accept has none: it was refused before.
+// objectGuards are the locks, nodes and other fields that programs may not write to in objects of a struct of their own. A struct
+// the kernel would not accept has none: it was refused before.
 func (e *Env) objectGuards(id btf.ID) []mem.Guard {
 	fields, err := maps.Specials(e.Local, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Call) newObject(by string, alloc func(size uint64, name string) uint64)
 	id := btf.ID(uint32(c.Args[0]))
 	size, err := c.Local.Sizeof(id)
 	if err != nil || size <= 0 || uint64(size) > guest.MaxBuffer {
-		return 0, badArg("%s of type %d: no struct of the object", by, id)
+		return 0, badArg("%s of type %d: not a struct of the object", by, id)
 	}
 	return c.takeObject(alloc(uint64(size), c.Local.Name(id))), nil
 }

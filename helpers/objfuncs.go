@@ -39,7 +39,7 @@ func taskFromPID(c *Call) (uint64, *vm.Action) {
 func acquire(c *Call) (uint64, *vm.Action) {
 	o := c.Kernel.ObjectAt(c.Args[0])
 	if o == nil {
-		return 0, badArg("a reference to %#x, which is no kernel object", c.Args[0])
+		return 0, badArg("a reference to %#x, which is not a kernel object", c.Args[0])
 	}
 	c.Run.Held.Take(held.Reference, c.Args[0], o.TypeName())
 	return c.Args[0], nil

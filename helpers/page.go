@@ -11,11 +11,11 @@ import (
 // Page is the reference of everything that is simulated, as Markdown: docs/helpers.md.
 func Page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Helpers and kfuncs\n\n<!-- Made from the tables of package helpers by go test ./helpers -run TestPage -update; do not edit. -->\n\n")
-	fmt.Fprintf(&b, "%d helpers and %d kfuncs are simulated. A program that can reach any other one is refused by name (exit code 5) before it runs.\n", len(Table()), len(Kfuncs()))
+	fmt.Fprintf(&b, "# Helpers and kfuncs\n\n<!-- Generated from the tables of package helpers by go test ./helpers -run TestPage -update; do not edit. -->\n\n")
+	fmt.Fprintf(&b, "%d helpers and %d kfuncs are simulated. A program that can reach any other is refused, by name, before it runs (exit code 5).\n", len(Table()), len(Kfuncs()))
 	fmt.Fprintf(&b, "\"Recorded\" effects on the outside world (signals, redirects) appear in the result of the run and change nothing else.\n\n")
-	fmt.Fprintf(&b, "Arguments and results are the kernel's: what its verifier requires, and what it knows of the result. A helper exists since the\n")
-	fmt.Fprintf(&b, "release in its row; which programs may call it is in package helpers/proto. Those marked GPL need a licence compatible with it.\n\n")
+	fmt.Fprintf(&b, "Arguments and results are as the kernel's verifier sees them. A helper exists since the\n")
+	fmt.Fprintf(&b, "release in its row; package helpers/proto lists the programs that may call it. Those marked GPL need a GPL-compatible licence.\n\n")
 	fmt.Fprintf(&b, "## Helpers\n\n| number | name | arguments | result | since | topic | how |\n|---:|---|---|---|---|---|---|\n")
 	for _, h := range Table() {
 		p := h.Common()

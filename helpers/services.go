@@ -14,7 +14,7 @@ import (
 // attributes, measured files, cgroup v1. The simulated kernel has none of these set up, and answers as a kernel without them.
 var serviceHelpers = []row{
 	{ID: uapi.FuncSysClose, Do: sysClose, Note: "the program has no descriptors: -EBADF"},
-	{ID: uapi.FuncBtfFindByNameKind, Do: btfFindByNameKind, Note: "in the target's vmlinux"},
+	{ID: uapi.FuncBtfFindByNameKind, Do: btfFindByNameKind, Note: "in the kernel's vmlinux"},
 	{ID: uapi.FuncImaInodeHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
 	{ID: uapi.FuncImaFileHash, Do: answer(uapi.EOPNOTSUPP), Note: "no file is measured: -EOPNOTSUPP"},
 	{ID: uapi.FuncBprmOptsSet, Do: bprmOptsSet},
@@ -88,7 +88,7 @@ func bprmOptsSet(c *Call) (uint64, *vm.Action) {
 	const secureexec = 1
 	o := c.Kernel.ObjectAt(c.Args[0])
 	if o == nil {
-		return 0, badArg("bpf_bprm_opts_set of %#x, which is no linux_binprm", c.Args[0])
+		return 0, badArg("bpf_bprm_opts_set of %#x, which is not a linux_binprm", c.Args[0])
 	}
 	if c.Args[1]&^uint64(secureexec) != 0 {
 		return errnoRet(uapi.EINVAL), nil

@@ -9,7 +9,7 @@ import (
 )
 
 var showHelpers = []row{
-	{ID: uapi.FuncSnprintfBtf, Do: snprintfBTF, Note: "as the kernel, by the target's types"},
+	{ID: uapi.FuncSnprintfBtf, Do: snprintfBTF, Note: "as the kernel, by its types"},
 	{ID: uapi.FuncSeqPrintfBtf, Do: seqPrintfBTF, Note: "collected as the run's output"},
 }
 

@@ -68,7 +68,7 @@ func TestShowByType(t *testing.T) {
 		assert.Equal(t, n, r.ok(uapi.FuncSnprintfBtf, big, 1<<20, r.btfPtr(o.Addr(), uint32(task.ID)), 16, 0), "the same again")
 	})
 	t.Run("behind the end of an object", func(t *testing.T) {
-		assert.NotZero(t, r.ok(uapi.FuncSnprintfBtf, out, 64, r.btfPtr(value+8, uint32(typ.ID)), 16, 0), "what lies there varies")
+		assert.NotZero(t, r.ok(uapi.FuncSnprintfBtf, out, 64, r.btfPtr(value+8, uint32(typ.ID)), 16, 0), "the bytes there vary")
 		r.env.probe.Strict = true
 		defer func() { r.env.probe.Strict = false }()
 		_, f := r.call(uapi.FuncSnprintfBtf, out, 64, r.btfPtr(value+8, uint32(typ.ID)), 16, 0)

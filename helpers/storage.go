@@ -21,7 +21,7 @@ var storageHelpers = []row{
 // checkOwner makes an owner that is not an object at all a fault.
 func (c *Call) checkOwner(m maps.Map, owner uint64) *vm.Action {
 	if owner != 0 && (c.Kernel.IsUserAddress(owner) || c.Mem.Find(owner) == nil) {
-		return badArg("%#x owns no storage in map %s: nothing is there", owner, m.Spec().Name)
+		return badArg("%#x cannot own storage in map %s: no object is at this address", owner, m.Spec().Name)
 	}
 	return nil
 }

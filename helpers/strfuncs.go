@@ -8,7 +8,7 @@ import (
 )
 
 // The string kfuncs (kernel/bpf/helpers.c, since Linux 6.17). They read kernel memory without faulting: -ERANGE for an
-// address that is none, -EFAULT for one with nothing behind it, -E2BIG for a string that does not end within 64 KiB.
+// address that is none, -EFAULT for one with nothing behind it, -E2BIG for unterminated string within 64 KiB.
 var stringKfuncs = []kfuncRow{
 	{Name: "bpf_strcmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(false, false)},
 	{Name: "bpf_strcasecmp", Args: []proto.Arg{argPtr, argPtr}, Do: strCompare(true, false)},

@@ -49,7 +49,7 @@ func getCurrentComm(c *Call) (uint64, *vm.Action) {
 func getCurrentTask(c *Call) (uint64, *vm.Action) {
 	task := c.Kernel.Current()
 	if task == nil {
-		return 0, notSimulated("the current task: the target's types have no struct task_struct")
+		return 0, notSimulated("the current task: the kernel's types have no struct task_struct")
 	}
 	return task.Addr(), nil
 }

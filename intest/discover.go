@@ -125,7 +125,7 @@ func Discover(obj *loader.Object) ([]*Test, error) {
 			continue
 		}
 		if stage != "" && p.Type != uapi.ProgTypeUnspec && !progtype.Of(p.Type).Takes.Has(progtype.TakesPacket) {
-			return nil, &SuiteError{obj.Name, name, fmt.Sprintf("section %s: %v programs get no packet to hand on (stages are of type xdp or tc)", p.Section, p.Type)}
+			return nil, &SuiteError{obj.Name, name, fmt.Sprintf("section %s: %v programs take no packet (test stages are of type xdp or tc)", p.Section, p.Type)}
 		}
 		s := sets[name]
 		if s == nil {

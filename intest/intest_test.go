@@ -100,7 +100,7 @@ func TestMisspelledStagesAreNotLeftOut(t *testing.T) {
 		want    string
 	}{
 		{"xdp/test/a/chekc", uapi.ProgTypeXDP, "o.o: test p: section xdp/test/a/chekc is not a stage of a test (does it mean /check?)"},
-		{"kprobe/test/a/check", uapi.ProgTypeKprobe, "o.o: test a: section kprobe/test/a/check: kprobe programs get no packet to hand on (stages are of type xdp or tc)"},
+		{"kprobe/test/a/check", uapi.ProgTypeKprobe, "o.o: test a: section kprobe/test/a/check: kprobe programs take no packet (test stages are of type xdp or tc)"},
 	} {
 		_, err := Discover(&loader.Object{Name: "o.o", Programs: []*loader.Program{{Name: "p", Section: c.section, Type: c.typ}}})
 		var e *SuiteError

@@ -72,7 +72,7 @@ func (r *Runner) Stage(ctx context.Context, t *Test, stage Stage) (machine.Input
 			return in, err
 		}
 		if !ok {
-			return in, fmt.Errorf("test %s does not come to its %s: %s", t.Name, stage, append(res.Failures, res.Skipped)[0])
+			return in, fmt.Errorf("test %s never reaches its %s: %s", t.Name, stage, append(res.Failures, res.Skipped)[0])
 		}
 		in = r.nextInput(s, in, got)
 	}

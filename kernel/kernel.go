@@ -58,7 +58,7 @@ type Kernel struct {
 // New makes a kernel in cfg.Mem, to which it adds its address windows. The error says which setting makes no sense.
 func New(cfg Config) (*Kernel, error) {
 	if cfg.Mem == nil {
-		return nil, errors.New("kernel: no memory given")
+		return nil, errors.New("kernel: no memory")
 	}
 	if cfg.BTF != nil && cfg.BTF.PointerSize() != cfg.Mem.PointerSize() {
 		return nil, fmt.Errorf("kernel: pointers of %d bytes in BTF, of %d in memory", cfg.BTF.PointerSize(), cfg.Mem.PointerSize())

@@ -55,7 +55,7 @@ func (o *Object) readCode(f *file) error {
 			continue
 		}
 		if len(s.Data)%insnSize != 0 {
-			return failf(ErrMalformed, "%d bytes of code are no multiple of 8", len(s.Data)).section(s.Name)
+			return failf(ErrMalformed, "%d bytes of code are not a multiple of 8", len(s.Data)).section(s.Name)
 		}
 		insns, err := decode.Unmarshal(s.Data, f.order)
 		if err != nil {
@@ -95,7 +95,7 @@ func (o *Object) splitFunctions(cs *codeSection, syms []*symbol) error {
 	}
 	if funcs == nil {
 		if cs.name != secText {
-			o.warnf("section %s has no function symbols: taken as one program", cs.name)
+			o.warnf("section %s has no function symbols: treating it as one program", cs.name)
 		}
 		funcs = []*symbol{{Name: cs.name, Bind: elf.STB_GLOBAL}}
 	}

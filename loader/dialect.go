@@ -101,5 +101,5 @@ func (l *loading) fixSizes(m *Map) {
 	if cilium {
 		how = "cilium/ebpf sets it"
 	}
-	l.warnf("map %s (%s): %s assumed, as %s; loaded by libbpf as it is, the kernel refuses it (--loader libbpf)", m.Name, m.Type, strings.Join(set, " and "), how)
+	l.warnf("map %s (%s): assuming %s, as %s; if libbpf loads it unchanged, the kernel refuses it (--loader libbpf)", m.Name, m.Type, strings.Join(set, " and "), how)
 }

@@ -50,7 +50,7 @@ func TestDialects(t *testing.T) {
 			for _, w := range l.Warnings {
 				assert.Contains(t, w, "--loader libbpf")
 			}
-			assert.Equal(t, c.dialect == DialectAuto, strings.Contains(strings.Join(o.Warnings, "\n"), `"tc_ingress" is taken for "tc"`))
+			assert.Equal(t, c.dialect == DialectAuto, strings.Contains(strings.Join(o.Warnings, "\n"), `"tc_ingress" is treated as "tc"`))
 			orig, _ := o.Map("events")
 			assert.Zero(t, orig.KeySize, "the object is not changed")
 		})

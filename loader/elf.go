@@ -72,7 +72,7 @@ func readELF(data []byte) (f *file, err error) {
 	}
 	ef, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
-		return nil, &Error{Insn: -1, Err: because(ErrMalformed, err), Hint: "the file may be cut short"}
+		return nil, &Error{Insn: -1, Err: because(ErrMalformed, err), Hint: "the file may be truncated"}
 	}
 	f = &file{order: ef.ByteOrder, relocs: map[int][]rel{}}
 	for i, s := range ef.Sections {
@@ -80,7 +80,7 @@ func readELF(data []byte) (f *file, err error) {
 		if s.Type != elf.SHT_NOBITS && s.Type != elf.SHT_NULL {
 			if s.Offset > uint64(len(data)) || s.FileSize > uint64(len(data))-s.Offset {
 				return nil, failf(ErrMalformed, "its %d bytes at %#x reach beyond the end of the file (%d bytes)", s.FileSize, s.Offset, len(data)).
-					section(s.Name).hint("the file may be cut short")
+					section(s.Name).hint("the file may be truncated")
 			}
 			sec.Data = data[s.Offset : s.Offset+s.FileSize : s.Offset+s.FileSize]
 			sec.Size = s.FileSize
@@ -104,7 +104,7 @@ func notELF(data []byte) error {
 		{"\xfd7zX", "compressed with xz"}, {"\x1f\x8b", "compressed with gzip"}, {"\x28\xb5\x2f\xfd", "compressed with zstd"},
 	} {
 		if bytes.HasPrefix(data, []byte(known.magic)) {
-			return failf(ErrNotObject, "%s", known.what).hint("a kernel's types go to --btf; objects are ELF files made by clang --target=bpf -g -O2 -c")
+			return failf(ErrNotObject, "%s", known.what).hint("this is a kernel's types: pass it with --btf; an object is an ELF file made by clang --target=bpf -g -O2 -c")
 		}
 	}
 	if what, hint := sourceKind(data); what != "" {
@@ -118,11 +118,11 @@ func notELF(data []byte) error {
 func sourceKind(data []byte) (what, hint string) {
 	for _, magic := range []string{"BC\xc0\xde", "\xde\xc0\x17\x0b"} { // plain, and in the wrapper of Darwin
 		if bytes.HasPrefix(data, []byte(magic)) {
-			return "LLVM bitcode", "llc -march=bpf -filetype=obj makes an object of it"
+			return "LLVM bitcode", "compile it to an object with llc -march=bpf -filetype=obj"
 		}
 	}
 	if bytes.HasPrefix(data, []byte("!<arch>\n")) {
-		return "an archive of objects", "bpfrun takes the objects in it: ar x takes them out"
+		return "an archive of objects", "extract the objects with ar x and pass those"
 	}
 	text := data[:min(len(data), 16<<10)]
 	if bytes.IndexByte(text, 0) >= 0 {
@@ -130,7 +130,7 @@ func sourceKind(data []byte) (what, hint string) {
 	}
 	for _, sign := range []string{"; ModuleID = ", "source_filename = \"", "target datalayout = \""} {
 		if bytes.Contains(text, []byte(sign)) {
-			return "LLVM assembly (.ll)", "llc -march=bpf -filetype=obj makes an object of it"
+			return "LLVM assembly (.ll)", "compile it to an object with llc -march=bpf -filetype=obj"
 		}
 	}
 	for _, sign := range []string{"#include ", "#define ", "SEC(\"", "__attribute__((section(", "SPDX-License-Identifier: "} {
@@ -149,7 +149,7 @@ func checkHeader(data []byte) error {
 	case len(data) < 4 || string(data[:4]) != elf.ELFMAG:
 		return notELF(data)
 	case len(data) < 64:
-		return failf(ErrMalformed, "%d bytes are less than an ELF header", len(data)).hint("the file is cut short")
+		return failf(ErrMalformed, "%d bytes are less than an ELF header", len(data)).hint("the file is truncated")
 	}
 	if c := elf.Class(data[elf.EI_CLASS]); c != elf.ELFCLASS64 {
 		return failf(ErrNotObject, "ELF class %v, BPF objects are 64-bit", c)
@@ -163,7 +163,7 @@ func checkHeader(data []byte) error {
 		return failf(ErrMalformed, "byte order %d in the ELF header", data[elf.EI_DATA])
 	}
 	if m := elf.Machine(bo.Uint16(data[18:])); m != elf.EM_BPF && m != emNone {
-		return failf(ErrNotObject, "an ELF file for %v", m).hint("compile with clang --target=bpf -g -O2 -c; a vmlinux or module with types goes to --btf or --module-btf")
+		return failf(ErrNotObject, "an ELF file for %v", m).hint("compile with clang --target=bpf -g -O2 -c; pass a vmlinux with --btf and a module with --module-btf")
 	}
 	if t := elf.Type(bo.Uint16(data[16:])); t != elf.ET_REL {
 		return failf(ErrNotObject, "an ELF file of type %v, not a relocatable object", t)

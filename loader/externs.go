@@ -104,7 +104,7 @@ func (o *Object) externFunc(name string) (*btf.Type, bool) {
 func (o *Object) kconfigForm(e *Extern) error {
 	size, err := o.BTF.Sizeof(e.Type)
 	if err != nil || size <= 0 || size > maxKconfig {
-		return failf(ErrMapDef, "extern %s: no size of %s", e.Name, o.BTF.TypeString(e.Type)).section(secKconfig)
+		return failf(ErrMapDef, "extern %s: %s has no size", e.Name, o.BTF.TypeString(e.Type)).section(secKconfig)
 	}
 	e.Size, e.align = uint32(size), o.alignOf(e.Type, 0)
 	t := o.BTF.SkipMods(e.Type)
@@ -130,7 +130,7 @@ func (o *Object) kconfigForm(e *Extern) error {
 		}
 	}
 	if e.form == kcfgUnknown {
-		return failf(ErrMapDef, "extern %s: a kconfig value has no form as %s", e.Name, o.BTF.TypeString(e.Type)).section(secKconfig).
+		return failf(ErrMapDef, "extern %s: a kconfig value cannot be of type %s", e.Name, o.BTF.TypeString(e.Type)).section(secKconfig).
 			hint("use bool, char, an integer, enum libbpf_tristate or char[]")
 	}
 	return nil
@@ -186,7 +186,7 @@ func (o *Object) makeKconfig() error {
 		e.Off = (size + e.align - 1) / e.align * e.align
 		size = e.Off + e.Size
 		if size > maxKconfig {
-			return failf(ErrTooLarge, "kconfig variables of more than %d bytes", maxKconfig).section(secKconfig)
+			return failf(ErrTooLarge, "kconfig variables take more than %d bytes", maxKconfig).section(secKconfig)
 		}
 	}
 	if size == 0 {

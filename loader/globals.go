@@ -22,7 +22,7 @@ func (l *loading) setGlobals() error {
 		case !found:
 			return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(VariableNames(l.Maps, (*Map).Settable)))
 		case len(data) > int(v.Size) || uint64(v.Off)+uint64(v.Size) > uint64(len(m.Data)):
-			return failf(ErrOption, "global variable %s has %d bytes, %d are given", name, v.Size, len(data))
+			return failf(ErrOption, "global variable %s has %d bytes, got %d", name, v.Size, len(data))
 		}
 		copy(m.Data[v.Off:], data)
 	}
@@ -43,7 +43,7 @@ func (l *loading) setGlobal(name, text string) *Error {
 		return failf(ErrOption, "no global variable %q", name).hint("the object has %s", listNames(VariableNames(l.Maps, nil)))
 	}
 	if m.DataKind == DataKconfig {
-		return failf(ErrOption, "%s is an extern, its value is the kernel's", name).hint("set it in the target's configuration")
+		return failf(ErrOption, "%s is an extern: its value comes from the kernel", name).hint("set it in the kernel's configuration")
 	}
 	f := btf.Field{Type: v.Type}
 	if rest != "" {
@@ -53,7 +53,7 @@ func (l *loading) setGlobal(name, text string) *Error {
 		}
 	}
 	if uint64(v.Off)+uint64(v.Size) > uint64(len(m.Data)) {
-		return failf(ErrMapDef, "variable %s lies beyond its section", v.Name).section(m.Section)
+		return failf(ErrMapDef, "variable %s is outside its section", v.Name).section(m.Section)
 	}
 	if err := l.encodeGlobal(f, text, m.Data[v.Off:v.Off+v.Size]); err != nil {
 		return &Error{Insn: -1, Err: because(ErrOption, err), Detail: "global " + name}

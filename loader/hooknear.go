@@ -172,11 +172,11 @@ func offer(lp *LinkedProgram, near []string) string {
 		category, _, _ := strings.Cut(lp.AttachTo, "/")
 		to = category + "/" + to
 	}
-	return fmt.Sprintf("the target has %s; retarget with --attach %s=%s", strings.Join(near, ", "), lp.Name, to)
+	return fmt.Sprintf("the kernel has %s; retarget with --attach %s=%s", strings.Join(near, ", "), lp.Name, to)
 }
 
 // notListed is why BTF may lack a function that the kernel has.
-const notListed = "BTF lists no inlined functions, no clones (.isra, .constprop) and none of modules"
+const notListed = "BTF does not list inlined functions, clones (.isra, .constprop) or module functions"
 
 // unlisted is a hook of which BTF cannot say whether the kernel has it; decide names the flags that would.
 func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {

@@ -10,7 +10,7 @@ import (
 )
 
 // InnerMapForm is how the definition of an inner map is written, see LoadOptions.InnerMaps.
-const InnerMapForm = "TYPE,key_size=N,value_size=N,max_entries=N[,map_flags=N], or the name of a map that is defined alike"
+const InnerMapForm = "TYPE,key_size=N,value_size=N,max_entries=N[,map_flags=N], or the name of a map with the same definition"
 
 // setInnerMaps gives maps of maps the definitions of their inner maps, as tools do with bpf_map__set_inner_map_fd.
 func (l *loading) setInnerMaps() error {
@@ -23,7 +23,7 @@ func (l *loading) setInnerMaps() error {
 					names = append(names, m.Name)
 				}
 			}
-			return failf(ErrOption, "no map %q to define the inner map of", name).hint("the maps of maps here are %s", listNames(names))
+			return failf(ErrOption, "no map of maps %q to define an inner map for", name).hint("the maps of maps here are %s", listNames(names))
 		}
 		if !m.OfMaps() {
 			return failf(ErrOption, "map %s is of type %v, which has no inner maps", name, m.Type)
@@ -92,7 +92,7 @@ func (l *loading) checkExterns() error {
 		case ExternKconfig:
 			return failf(ErrOption, "%s is a value of the kernel's configuration", name).hint("set it with --kconfig")
 		case ExternKfunc:
-			return failf(ErrOption, "%s is a function, which no value stands for", name)
+			return failf(ErrOption, "%s is a function, which cannot be given a value", name)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	status, err := l.checkHook(lp)
 	if (status == StatusAbsent || status == StatusUnknownHook) && l.t.BTF != nil && lp.AttachTo != "" && l.t.reduced() {
 		status, err.Err = StatusUnknownHook, ErrUnlistedHook
-		err.hint("the target's BTF is not a kernel's full one, which lists attach points")
+		err.hint("the BTF is not a complete kernel's, so it does not list attach points")
 	}
 	if status == StatusAbsent {
 		lp.Status, lp.Err = status, l.progError(lp, err)
@@ -48,7 +48,7 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 
 // noMember is a struct_ops member "TYPE.member" that the target's structure lacks.
 func (l *loading) noMember(member string) *Error {
-	e := failf(ErrNoHook, "the target has no struct_ops member %s", member)
+	e := failf(ErrNoHook, "the kernel has no struct_ops member %s", member)
 	typ, name, _ := strings.Cut(member, ".")
 	_, t, ok := l.t.find(btf.KindStruct, btf.EssentialName(typ), "")
 	if !ok {
@@ -81,7 +81,7 @@ func (l *loading) refusal(lp *LinkedProgram, linkErr *Error) error {
 		return l.Err
 	}
 	if !lp.Known {
-		return l.progError(lp, failf(ErrSection, "%q says no program type", lp.Program.Section)).hint("%s", l.typeHint(lp))
+		return l.progError(lp, failf(ErrSection, "%q does not determine a program type", lp.Program.Section)).hint("%s", l.typeHint(lp))
 	}
 	if l.t.BTF != nil {
 		if err := l.checkKnown(lp); err != nil {
@@ -265,7 +265,7 @@ func (l *loading) checkStructOps(lp *LinkedProgram) (Status, *Error) {
 			}
 			if s.Absent {
 				typ := btf.EssentialName(s.Map.StructOps.TypeName)
-				e := failf(ErrNoHook, "the target has no struct_ops type %s", typ)
+				e := failf(ErrNoHook, "the kernel has no struct_ops type %s", typ)
 				if near := l.t.nearestHooks(structOpTypes, typ); len(near) > 0 {
 					e.hint("it has %s", strings.Join(near, ", "))
 				}
@@ -319,7 +319,7 @@ func (l *loading) checkKprobe(lp *LinkedProgram, target string) (Status, *Error)
 	case decided:
 		return StatusAbsent, missing(lp, "function "+name+" is not in kallsyms", l.t.nearestHooks(names, near))
 	}
-	return StatusUnknownHook, unlisted(lp, "function "+name, notListed+": --kallsyms or --module-btf decides", l.t.nearestHooks(names, near))
+	return StatusUnknownHook, unlisted(lp, "function "+name, notListed+": settle it with --kallsyms or --module-btf", l.t.nearestHooks(names, near))
 }
 
 // checkPattern looks for a function a glob pattern of a multi probe matches.
@@ -331,7 +331,7 @@ func (l *loading) checkPattern(lp *LinkedProgram, pattern string) (Status, *Erro
 	if l.t.Kallsyms != nil {
 		return StatusAbsent, missing(lp, what, near)
 	}
-	return StatusUnknownHook, unlisted(lp, what, notListed+": --kallsyms or --module-btf decides", near)
+	return StatusUnknownHook, unlisted(lp, what, notListed+": settle it with --kallsyms or --module-btf", near)
 }
 
 // checkTracepoint looks for an event "category/name". System call events have no
@@ -359,7 +359,7 @@ func (l *loading) checkTracepoint(lp *LinkedProgram, target string) (Status, *Er
 	case decided && l.t.hasTracepointSymbols():
 		return StatusAbsent, missing(lp, "tracepoint "+target+" is not in kallsyms", near)
 	}
-	return StatusUnknownHook, unlisted(lp, "tracepoint "+target, "BTF lists no tracepoints of modules: --module-btf decides", near)
+	return StatusUnknownHook, unlisted(lp, "tracepoint "+target, "BTF lists no module tracepoints: settle it with --module-btf", near)
 }
 
 // hasTracepointSymbols reports whether kallsyms lists tracepoints, which are data, at all.
@@ -397,7 +397,7 @@ func (l *loading) checkSyscallEvent(lp *LinkedProgram, name string) (Status, *Er
 	if decided {
 		return StatusAbsent, missing(lp, "no function of system call "+call+" is in kallsyms", near)
 	}
-	return StatusUnknownHook, unlisted(lp, "a function of system call "+call, "--kallsyms decides", near)
+	return StatusUnknownHook, unlisted(lp, "a function of system call "+call, "settle it with --kallsyms", near)
 }
 
 // syscalls are the system calls of the target's architecture.

@@ -29,7 +29,7 @@ func (l *loading) resolveKconfig(e *LinkedExtern, image []byte) *Error {
 			if e.Weak {
 				return nil
 			}
-			return fail("the version of the target is not known").hint("give it with --kernel-version")
+			return fail("the kernel's version is unknown").hint("give it with --kernel-version")
 		}
 		e.Source = "kernel version (" + l.t.VersionKnown + ")"
 		e.Value = strconv.FormatUint(uint64(l.t.Version), 10)
@@ -43,7 +43,7 @@ func (l *loading) resolveKconfig(e *LinkedExtern, image []byte) *Error {
 			if e.Weak {
 				return nil
 			}
-			return fail("not in the target's configuration").hint("give it with --kconfig or in kernel.kconfig of a scenario, or declare it __weak")
+			return fail("not in the kernel's configuration").hint("give it with --kconfig or in kernel.kconfig of a scenario, or declare it __weak")
 		}
 	default:
 		if e.Weak {
@@ -154,7 +154,7 @@ func (e *LinkedExtern) setString(dst []byte, v string) error {
 		return fmt.Errorf("a string needs char[]")
 	}
 	if len(v) < 2 || v[len(v)-1] != '"' {
-		return fmt.Errorf("the string does not end")
+		return fmt.Errorf("unterminated string")
 	}
 	clear(dst)
 	copy(dst[:len(dst)-1], v[1:len(v)-1]) // longer ones are cut, as libbpf does

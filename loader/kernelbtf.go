@@ -90,14 +90,14 @@ func (l *loading) checkBTF() error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &p):
-		l.warnf("the object's BTF cannot be made for a kernel: %v", err)
+		l.warnf("the object's BTF cannot be prepared for a kernel: %v", err)
 		return nil
 	}
 	if why := l.o.needsBTF(); why != "" {
 		l.refuse(failf(ErrKernelBTF, "Linux %s refuses the object's BTF, which %s needs: %v", l.t.VersionString(), why, p).hint("%s", p.Rule.Advice()))
 		return nil
 	}
-	l.warnf("Linux %s refuses the object's BTF; libbpf loads its programs without: %v", l.t.VersionString(), p)
+	l.warnf("Linux %s refuses the object's BTF; libbpf loads its programs without it: %v", l.t.VersionString(), p)
 	return nil
 }
 

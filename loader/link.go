@@ -150,7 +150,7 @@ func (k *linker) step(f *frame) *Function {
 			target := f.fn.SectionOff + f.pc + int(in.Imm) + 1
 			fn := f.fn.sec.at(target)
 			if fn == nil || fn.SectionOff != target {
-				k.fail(f.fn, f.pc, ErrRelocation, "call of instruction %d of the section, where no function starts", target)
+				k.fail(f.fn, f.pc, ErrRelocation, "call of instruction %d of the section, which is not the start of a function", target)
 			} else if start, ok := k.placed[fn]; !ok {
 				return fn
 			} else {
@@ -179,7 +179,7 @@ func (k *linker) apply(f *frame, at int, rel *codeReloc) {
 	}
 	wantCall := rel.kind == relocCall || rel.kind == relocExternCall
 	if rel.kind != relocBad && (wantCall && in.Code != codeCall || !wantCall && (in.Code != codeLdImm || at+1 >= len(k.lp.Insns))) {
-		k.fail(f.fn, f.pc, ErrRelocation, "relocation against %s of an instruction that CO-RE changed", rel.sym)
+		k.fail(f.fn, f.pc, ErrRelocation, "relocation against %s for an instruction that CO-RE changed", rel.sym)
 		return
 	}
 	switch rel.kind {

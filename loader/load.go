@@ -70,7 +70,7 @@ func (l *loading) checkByteOrder() error {
 		return nil
 	}
 	return failf(ErrByteOrder, "the object is %s, the BTF of %s is %s", orderName(l.o.ByteOrder.String()), l.t.Name, orderName(l.t.BTF.ByteOrder().String())).
-		hint("compile with --target=%s or choose another target", map[bool]string{true: "bpfel", false: "bpfeb"}[l.t.BTF.ByteOrder().String() == "LittleEndian"])
+		hint("compile with --target=%s or choose another kernel", map[bool]string{true: "bpfel", false: "bpfeb"}[l.t.BTF.ByteOrder().String() == "LittleEndian"])
 }
 
 func orderName(s string) string {
@@ -103,7 +103,7 @@ func (l *loading) choosePrograms() error {
 			return err
 		}
 		if p, _ := l.o.Program(name); !progtype.Of(p.Type).Takes.Has(progtype.TakesTarget) {
-			return failf(ErrOption, "program %s of type %s is attached to no function, tracepoint or hook by name", name, p.Type)
+			return failf(ErrOption, "program %s of type %s has no named attach target to change", name, p.Type)
 		}
 	}
 	for _, p := range l.o.Programs {
@@ -154,7 +154,7 @@ func (l *loading) copyMaps() error {
 			}
 			return failf(ErrOption, "no map %q to size", name).hint("the object has %s", listNames(names))
 		case m.DataKind != DataNone && m.DataKind != DataArena:
-			return failf(ErrOption, "map %s holds the section's data and cannot be sized", name)
+			return failf(ErrOption, "map %s holds a data section, so its size is fixed", name)
 		}
 		m.MaxEntries = l.opts.MapSizes[name]
 	}
@@ -197,7 +197,7 @@ func (l *loading) relocateCORE() error {
 	}
 	if l.o.Ext == nil || l.t.BTF == nil {
 		if l.o.Ext != nil && len(l.o.Ext.CORE) > 0 {
-			l.refuse(failf(ErrCORE, "the object has CO-RE relocations, but there is no target BTF").hint("give one with --btf"))
+			l.refuse(failf(ErrCORE, "the object has CO-RE relocations, but no kernel BTF was given").hint("give one with --btf"))
 		}
 		return nil
 	}
@@ -240,7 +240,7 @@ func coreTarget(t *Target) corerelo.Target {
 // relocateRecord does one record, if it is one of an extra program or not; rest are it and those after it in the section.
 func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.CORERelo, rest []btf.CORERelo, extra bool) {
 	if r.InsnOff%insnSize != 0 {
-		l.refuse(failf(ErrCORE, "record at byte %d, which is inside of an instruction", r.InsnOff).section(cs.name))
+		l.refuse(failf(ErrCORE, "record at byte %d, in the middle of an instruction", r.InsnOff).section(cs.name))
 		return
 	}
 	at := int(r.InsnOff / insnSize)

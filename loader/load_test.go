@@ -315,7 +315,7 @@ func TestMissingHooksOfferTheNearest(t *testing.T) {
 			}
 			if x.want == StatusUnknownHook {
 				assert.ErrorIs(t, e, ErrUnlistedHook)
-				assert.Contains(t, e.Hint, "decides", "%s: what would tell", tt.to)
+				assert.Contains(t, e.Hint, "settle it with", "%s: what would tell", tt.to)
 			} else {
 				assert.ErrorIs(t, e, ErrNoHook)
 			}

@@ -44,7 +44,7 @@ func (o *Object) readBTFMaps(f *file) error {
 		}
 		ds := o.datasec(secMaps)
 		if ds == nil {
-			return failf(ErrMapDef, "the object has no BTF that describes it").section(secMaps).hint("compile with -g")
+			return failf(ErrMapDef, "the object's BTF does not describe it").section(secMaps).hint("compile with -g")
 		}
 		if err := o.readMapVars(f, s, ds); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (o *Object) readMapVars(f *file, s *section, ds *btf.Type) error {
 				hint("link its parts with bpftool gen object")
 		}
 		if m.secOff >= s.Size {
-			return failf(ErrMapDef, "map %s lies at %d of a section of %d bytes", vt.Name, m.secOff, s.Size).section(secMaps)
+			return failf(ErrMapDef, "map %s is at offset %d of a section of %d bytes", vt.Name, m.secOff, s.Size).section(secMaps)
 		}
 		if err := o.defineMap(m, vt.Ref, 0); err != nil {
 			return err
@@ -208,7 +208,7 @@ func (o *Object) mapType(m *Map, mem *btf.Member, id *btf.ID, size *uint32) erro
 	}
 	n, err := o.BTF.Sizeof(t.Ref)
 	if err != nil || n < 0 || n > math.MaxUint32 {
-		return mapErrf(m, "%s: no size of %s", mem.Name, o.BTF.TypeString(t.Ref))
+		return mapErrf(m, "%s: %s has no size", mem.Name, o.BTF.TypeString(t.Ref))
 	}
 	old := *size
 	*id, *size = t.Ref, uint32(n)
@@ -235,12 +235,12 @@ func (o *Object) mapValuesMember(m *Map, mem *btf.Member, depth int) error {
 	switch target.Kind {
 	case btf.KindFuncProto:
 		if m.Type != uapi.MapTypeProgArray {
-			return mapErrf(m, "values are functions, but the type is %s", m.Type)
+			return mapErrf(m, "values are functions, but the map type is %s", m.Type)
 		}
 		return nil
 	case btf.KindStruct:
 		if !isMapOfMaps(m.Type) {
-			return mapErrf(m, "values are maps, but the type is %s", m.Type)
+			return mapErrf(m, "values are maps, but the map type is %s", m.Type)
 		}
 		m.Inner = &Map{Name: m.Name + ".inner", Section: m.Section, Index: -1, Autocreate: true}
 		return o.defineMap(m.Inner, target.ID, depth+1)

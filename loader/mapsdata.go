@@ -61,7 +61,7 @@ func (o *Object) readLegacyMaps(f *file) error {
 			o.addMap(m)
 		}
 		if len(syms) == 0 {
-			o.warnf("section %s has no symbols: no maps taken from it", s.Name)
+			o.warnf("section %s has no symbols: ignoring its maps", s.Name)
 		} else {
 			o.warnf("section %s holds legacy map definitions, which libbpf 1.0 and later refuse", s.Name)
 		}

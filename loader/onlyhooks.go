@@ -21,7 +21,7 @@ func (r *rules) lsm() *Error {
 		return nil
 	case progtype.DisabledLSM(hook, release):
 		return failf(ErrNotAllowed, "no program may attach to the LSM hook %s on Linux %s", hook, r.l.t.VersionString()).
-			hint("what it returns is not the number of an error: use another hook, or fentry/bpf_lsm_%s to look on", hook)
+			hint("its return value is not an error number: use another hook, or fentry/bpf_lsm_%s to observe it", hook)
 	case r.lp.Sleepable && !r.any(func(release uapi.Release) bool { return progtype.SleepableLSM(hook, release) }):
 		return failf(ErrNotAllowed, "programs of the LSM hook %s cannot be sleepable on Linux %s", hook, r.l.t.VersionString()).
 			hint("leave .s out of the section name")
@@ -31,7 +31,7 @@ func (r *rules) lsm() *Error {
 
 func onlyHint(only proto.Only) string {
 	if only == proto.SockStorageTracing {
-		return "it is for tp_btf and iterators, and for fentry and fexit of functions that are not bpf_sk_storage*"
+		return "it is allowed in tp_btf and iterator programs, and in fentry and fexit of functions other than bpf_sk_storage*"
 	}
 	return "it is for LSM hooks that may sleep, such as lsm.s/file_open"
 }

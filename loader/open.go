@@ -37,7 +37,7 @@ func Open(path string, opts ...Option) (*Object, error) {
 	}
 	switch {
 	case st.IsDir():
-		return nil, (&Error{Object: path, Insn: -1, Err: ErrNotObject, Detail: "a directory"}).hint("name the object files in it")
+		return nil, (&Error{Object: path, Insn: -1, Err: ErrNotObject, Detail: "a directory"}).hint("name the object files in the directory")
 	case st.Size() > maxObject:
 		return nil, &Error{Object: path, Insn: -1, Err: ErrTooLarge, Detail: "more than 1 GiB"}
 	}
@@ -243,7 +243,7 @@ func (o *Object) makePrograms(cfg *openConfig) {
 		fn.Program = p
 		o.classify(p, cfg.types)
 		if !p.Known {
-			o.warnf("program %s: section name %q says no program type", p.Name, p.Section)
+			o.warnf("program %s: section name %q does not determine a program type", p.Name, p.Section)
 		}
 		if tags := o.declTags[fn.Type]; fn.Type != 0 && len(tags) > 0 {
 			p.ExceptionCallback = tags[0]

@@ -27,7 +27,7 @@ func (l *loading) checkRegisters(lp *LinkedProgram) *Error {
 	if at < 0 {
 		return nil
 	}
-	e := failf(ErrArch, "it reads %s registers, the target is %s", l.o.Arch, l.t.Arch)
+	e := failf(ErrArch, "it reads %s registers, but the kernel is %s", l.o.Arch, l.t.Arch)
 	e.Insn, e.Source = at, l.sourceAt(lp, at)
 	return e.hint("struct pt_regs is compiled for one architecture: compile the object with -D__TARGET_ARCH_%s, or use a hook with typed arguments such as fentry", l.t.Arch)
 }

@@ -90,7 +90,7 @@ func (o *Object) readCodeRelocs(f *file) error {
 			fn.relocs = append(fn.relocs, c)
 		}
 		if outside > 0 {
-			o.warnf("section %s: %d relocations outside of all functions", cs.name, outside)
+			o.warnf("section %s: %d relocations outside any function", cs.name, outside)
 		}
 	}
 	for _, fn := range o.Functions {
@@ -118,7 +118,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 		return bad("relocation type %d against %s in code", r.Type, c.sym)
 	}
 	if !isCall && (!isLd || at+1 >= len(cs.insns)) {
-		return bad("relocation against %s of an instruction (code %#02x) that is neither call nor ld_imm64", c.sym, in.Code)
+		return bad("relocation against %s for an instruction (code %#02x) that is neither call nor ld_imm64", c.sym, in.Code)
 	}
 	addend := int64(in.Imm) + r.Add
 	switch {
@@ -136,13 +136,13 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 		return bad("%s is not defined in the object", c.sym)
 	case isCall:
 		if in.Src != srcCall {
-			return bad("call of %s does not have the form of a call of a function", c.sym)
+			return bad("call of %s is not encoded as a function call", c.sym)
 		}
 		// A global function's call has the immediate -1, a static one's holds its
 		// place in the section.
 		target := int64(r.Sym.Value/insnSize) + addend + 1
 		if c.fn = o.functionBySymbol(f, &symbol{Section: r.Sym.Section}, uint64(target)*insnSize); c.fn == nil || r.Sym.Value%insnSize != 0 {
-			return bad("call of %s leads to no function of section %s", c.sym, f.sectionName(r.Sym.Section))
+			return bad("call of %s does not reach a function of section %s", c.sym, f.sectionName(r.Sym.Section))
 		}
 		c.kind = relocCall
 		return c
@@ -151,7 +151,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 	off := r.Sym.Value + uint64(addend)
 	if s.IsCode {
 		if c.fn = o.functionBySymbol(f, r.Sym, uint64(addend)); c.fn == nil {
-			return bad("address of %s%+d is not a start of a function", c.sym, addend)
+			return bad("address of %s%+d is not the start of a function", c.sym, addend)
 		}
 		c.kind = relocFuncAddr
 		return c
@@ -159,7 +159,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 	if s.Name == secJumpTables {
 		n := uint64(len(s.Data))
 		if r.Sym.Value%8 != 0 || r.Sym.Size%8 != 0 || r.Sym.Size == 0 || r.Sym.Value > n || r.Sym.Size > n-r.Sym.Value || n > math.MaxUint32 {
-			return bad("jump table %s of %d bytes at %d does not lie in %s", c.sym, r.Sym.Size, r.Sym.Value, s.Name)
+			return bad("jump table %s of %d bytes at %d is outside of %s", c.sym, r.Sym.Size, r.Sym.Value, s.Name)
 		}
 		c.kind, c.off, c.data = relocJumpTable, uint32(r.Sym.Value), s.Data[r.Sym.Value:r.Sym.Value+r.Sym.Size]
 		return c
@@ -175,7 +175,7 @@ func (o *Object) classifyReloc(f *file, cs *codeSection, at int, r *rel, externs
 		return c
 	}
 	if c.m = o.dataMap(f, s); c.m == nil {
-		return bad("%s lies in section %s, which programs cannot see", c.sym, s.Name)
+		return bad("%s is in section %s, which programs cannot access", c.sym, s.Name)
 	}
 	c.kind, c.off = relocData, uint32(off)
 	return c

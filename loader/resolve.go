@@ -23,14 +23,14 @@ func (l *loading) resolveExterns() error {
 		case l.externValue(le):
 		case e.unlinked:
 			if !e.Weak {
-				err = failf(ErrExtern, "%s is defined in no object: it is in neither %s nor %s", e.Name, secKconfig, secKsyms).
-					hint("link the objects with bpftool gen object, or declare it __ksym or __kconfig; a constant that user space writes is given by --extern %s=VALUE", e.Name)
+				err = failf(ErrExtern, "%s is undefined: neither %s nor %s contains it", e.Name, secKconfig, secKsyms).
+					hint("link the objects with bpftool gen object, or declare it __ksym or __kconfig; for a constant that user space writes use --extern %s=VALUE", e.Name)
 			}
 		case e.Kind == ExternKconfig && l.t.BTF != nil:
 			err = l.resolveKconfig(le, image)
 		case l.t.BTF == nil:
 			if !e.Weak {
-				err = failf(ErrExtern, "%s %s: there is no target BTF to find it in", e.Kind, e.Name).hint("give one with --btf")
+				err = failf(ErrExtern, "%s %s: no kernel BTF was given to find it in", e.Kind, e.Name).hint("give one with --btf")
 			}
 		case e.Kind == ExternKfunc:
 			err = l.resolveKfunc(le)
@@ -57,7 +57,7 @@ func (l *loading) resolveKfunc(e *LinkedExtern) *Error {
 		if e.Weak {
 			return nil
 		}
-		return failf(ErrExtern, "kfunc %s is not in the target's BTF", name).hint("declare it __weak and test it with bpf_ksym_exists()")
+		return failf(ErrExtern, "kfunc %s is not in the kernel's BTF", name).hint("declare it __weak and test it with bpf_ksym_exists()")
 	}
 	if e.Type != 0 && !corerelo.TypesCompatible(l.o.BTF, e.Type, mod.BTF, fn.Ref) {
 		if e.Weak {
@@ -76,8 +76,8 @@ func (l *loading) resolveTypedKsym(e *LinkedExtern) *Error {
 		if e.Weak {
 			return nil
 		}
-		return failf(ErrExtern, "kernel variable %s (%s) is not in the target's BTF", e.Name, l.o.BTF.TypeString(e.Type)).
-			hint("most kernels list only per-CPU variables: declare it as extern const void %s __ksym", e.Name)
+		return failf(ErrExtern, "kernel variable %s (%s) is not in the kernel's BTF", e.Name, l.o.BTF.TypeString(e.Type)).
+			hint("most kernels' BTF has only per-CPU variables: declare it as extern const void %s __ksym", e.Name)
 	}
 	if !corerelo.TypesCompatible(l.o.BTF, e.Type, mod.BTF, mod.BTF.SkipID(v.Ref)) {
 		if e.Weak {
@@ -104,7 +104,7 @@ func (l *loading) resolveKsym(e *LinkedExtern) *Error {
 	_, _, isVar := l.t.find(btf.KindVar, e.Name, "")
 	e.Resolved = isFunc || isVar || !e.Weak
 	if !isFunc && !isVar {
-		l.warnf("kernel symbol %s: BTF does not tell whether it exists, taken as %s (decide with --kallsyms)", e.Name,
+		l.warnf("kernel symbol %s: BTF does not tell whether it exists; assuming %s (settle it with --kallsyms)", e.Name,
 			map[bool]string{true: "present", false: "missing, because it is weak"}[e.Resolved])
 	}
 	return nil

@@ -39,7 +39,7 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 		}
 	}
 	if row.GPL && !r.gpl {
-		return failf(ErrNotAllowed, "programs of type %v need a licence compatible with the GPL, this one is %s", lp.Type, l.licence()).hint(licenceHint)
+		return failf(ErrNotAllowed, "programs of type %v need a GPL-compatible licence; this one is %s", lp.Type, l.licence()).hint(licenceHint)
 	}
 	if lp.Sleepable && !row.SleepableIn(lp.Attach).Always && !row.MaySleep(release, lp.Attach) {
 		return failf(ErrNotAllowed, "programs of type %v in section %s cannot be sleepable on Linux %s", lp.Type, lp.Program.Section, l.t.VersionString()).
@@ -124,7 +124,7 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 	case p == nil:
 		return r.forbidden(name, callers)
 	case p.Attr&proto.GPLOnly != 0 && !r.gpl:
-		return failf(ErrNotAllowed, "%s is for programs under a licence compatible with the GPL, this one is %s", name, r.l.licence()).hint(licenceHint)
+		return failf(ErrNotAllowed, "%s needs a GPL-compatible licence; this program's is %s", name, r.l.licence()).hint(licenceHint)
 	case p.Attr&proto.MightSleep != 0 && !r.sleeps:
 		return r.mightSleep(name)
 	case !r.any(func(release uapi.Release) bool { return p.Only.Permits(release, r.caller) }):
@@ -132,7 +132,7 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 			hint("%s", onlyHint(p.Only))
 	case p.Only == proto.DPathTargets && progtype.Of(r.lp.Type).TargetOf(r.lp.Attach) == progtype.Function && !slices.Contains(proto.DPathFunctions, r.lp.AttachTo):
 		return failf(ErrNotAllowed, "%s may not be called by programs attached to %s", name, r.lp.AttachTo).
-			hint("it is for %s", strings.Join(proto.DPathFunctions, ", "))
+			hint("it is allowed in %s", strings.Join(proto.DPathFunctions, ", "))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 func (r *rules) kfunc(name string) *Error {
 	what := "kfunc " + name
 	if !r.gpl {
-		return failf(ErrNotAllowed, "%s is for programs under a licence compatible with the GPL, this one is %s", what, r.l.licence()).hint(licenceHint)
+		return failf(ErrNotAllowed, "%s needs a GPL-compatible licence; this program's is %s", what, r.l.licence()).hint(licenceHint)
 	}
 	k, ok := proto.LookupKfunc(name)
 	if !ok {
@@ -161,14 +161,14 @@ func (r *rules) kfunc(name string) *Error {
 	case !grouped && callers&r.caller.Class() != 0:
 		e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
 		if members := k.Members(); members != nil {
-			return e.hint("it is for %s", strings.Join(members, ", "))
+			return e.hint("it is allowed in %s", strings.Join(members, ", "))
 		}
-		return e.hint("it is for other schedulers: struct sched_ext_ops, which knows CPUs by number")
+		return e.hint("it is for schedulers that address CPUs by number in struct sched_ext_ops")
 	case !allowed:
 		return r.forbidden(what, callers)
 	case !r.any(func(release uapi.Release) bool { return k.Only.Permits(release, r.caller) }):
 		return failf(ErrNotAllowed, "%s may not be called by %s programs", what, strings.TrimPrefix(r.lp.Program.Section, "?")).
-			hint("it is for kprobe, uprobe and function sessions, or functions of struct Qdisc_ops")
+			hint("it is allowed in kprobe, uprobe and fsession programs, and in functions of struct Qdisc_ops")
 	case sleepable && !r.sleeps:
 		return r.mightSleep(what)
 	}
@@ -186,10 +186,10 @@ func (r *rules) forbidden(what string, callers proto.Class) *Error {
 	if len(names) == 0 {
 		return e.hint("no program may call it")
 	}
-	return e.hint("it is for %s", strings.Join(names, ", "))
+	return e.hint("it is allowed in %s", strings.Join(names, ", "))
 }
 
 func (r *rules) mightSleep(what string) *Error {
-	return failf(ErrNotAllowed, "%s might sleep, the program must not", what).
+	return failf(ErrNotAllowed, "%s might sleep, but the program is not sleepable", what).
 		hint("use a section name that ends in .s where the hook has one, such as SEC(\"fentry.s/...\"), SEC(\"lsm.s/...\") or SEC(\"syscall\")")
 }

@@ -38,7 +38,7 @@ func (o *Object) classify(p *Program, types map[string]uapi.ProgType) {
 	case ok:
 		p.override(t)
 	case lenient && o.dialect == DialectAuto:
-		o.warnf("program %s: section %q is taken for %q, as cilium/ebpf does; libbpf refuses it (--loader libbpf)", p.Name, p.Section, s.Name)
+		o.warnf("program %s: section %q is treated as %q, as cilium/ebpf does; libbpf refuses it (--loader libbpf)", p.Name, p.Section, s.Name)
 	}
 }
 

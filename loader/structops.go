@@ -28,7 +28,7 @@ func (o *Object) readStructOps(f *file) error {
 		}
 		ds := o.datasec(s.Name)
 		if ds == nil {
-			return failf(ErrMapDef, "the object has no BTF that describes it").section(s.Name).hint("compile with -g")
+			return failf(ErrMapDef, "the object's BTF does not describe it").section(s.Name).hint("compile with -g")
 		}
 		for _, v := range o.dataVars(f, i, ds) {
 			m, err := o.structOpsVar(s, v)
@@ -77,7 +77,7 @@ func (o *Object) structOpsReloc(f *file, s *section, n int, r rel) error {
 	}
 	m := o.mapAt(s.Index, r.Off)
 	if m == nil || m.StructOps == nil || r.Off-m.secOff >= m.secSize {
-		return failf(ErrRelocation, "record %d at %#x is in no variable", n, r.Off).section(s.Name)
+		return failf(ErrRelocation, "record %d at %#x is not in any variable", n, r.Off).section(s.Name)
 	}
 	off := r.Off - m.secOff
 	for i := range m.StructOps.Members {

@@ -67,12 +67,12 @@ func (l *loading) layStructOps(s *LinkedStructOps) *Error {
 	mod, vt, ok := l.t.find(btf.KindStruct, valuePrefix+name, "")
 	if !ok {
 		s.Absent = true
-		return failf(ErrNoHook, "struct_ops type %s of map %s: the target has no struct %s%s", name, s.Map.Name, valuePrefix, name)
+		return failf(ErrNoHook, "struct_ops type %s of map %s: the kernel has no struct %s%s", name, s.Map.Name, valuePrefix, name)
 	}
 	kt, ok := mod.BTF.Find(btf.KindStruct, name)
 	if !ok {
 		s.Absent = true
-		return failf(ErrNoHook, "struct_ops type %s of map %s: the target has no struct %s", name, s.Map.Name, name)
+		return failf(ErrNoHook, "struct_ops type %s of map %s: the kernel has no struct %s", name, s.Map.Name, name)
 	}
 	s.Module, s.ValueType, s.KernType = mod.Name, vt.ID, kt.ID
 	s.Data = make([]byte, kt.Size)
@@ -100,13 +100,13 @@ func (l *loading) copyMember(s *LinkedStructOps, mem *StructOpsMember, spec *btf
 			return nil
 		}
 		if len(bytes.Trim(data, "\x00")) != 0 {
-			return failf(ErrNoHook, "member %s of struct_ops map %s is set, but the target's struct %s has no such member", mem.Name, s.Map.Name, kt.Name)
+			return failf(ErrNoHook, "member %s of struct_ops map %s is set, but the kernel's struct %s has no such member", mem.Name, s.Map.Name, kt.Name)
 		}
 		return nil
 	}
 	lt, tt := l.o.BTF.SkipMods(mem.Type), spec.SkipMods(km.Type)
 	if lt.Kind != tt.Kind && !(lt.Kind.IsEnum() && tt.Kind.IsEnum()) {
-		return failf(ErrNoHook, "member %s of struct_ops map %s is %s, in the target %s", mem.Name, s.Map.Name, l.o.BTF.TypeString(mem.Type), spec.TypeString(km.Type))
+		return failf(ErrNoHook, "member %s of struct_ops map %s is %s, but %s in the kernel", mem.Name, s.Map.Name, l.o.BTF.TypeString(mem.Type), spec.TypeString(km.Type))
 	}
 	if lt.Kind == btf.KindPtr && mem.Prog != "" {
 		s.Progs[mem.Name] = mem.Prog
@@ -115,7 +115,7 @@ func (l *loading) copyMember(s *LinkedStructOps, mem *StructOpsMember, spec *btf
 	size, err := spec.Sizeof(km.Type)
 	off := uint64(km.BitOffset / 8)
 	if err != nil || size != int64(mem.Size) || off+uint64(size) > uint64(len(s.Data)) {
-		return failf(ErrNoHook, "member %s of struct_ops map %s is %d bytes, in the target %d", mem.Name, s.Map.Name, mem.Size, size)
+		return failf(ErrNoHook, "member %s of struct_ops map %s has %d bytes, but %d in the kernel", mem.Name, s.Map.Name, mem.Size, size)
 	}
 	copy(s.Data[off:], data)
 	return nil

@@ -38,7 +38,7 @@ func (o *Object) tailTag(p *Program, tag string) error {
 		return nil
 	}
 	if m.Type != uapi.MapTypeProgArray {
-		return failf(ErrMapDef, "tag tail:%s of program %s: map %s is no prog_array but %s", tag, p.Name, name, m.Type).section(p.Section)
+		return failf(ErrMapDef, "tag tail:%s of program %s: map %s is not a prog_array but %s", tag, p.Name, name, m.Type).section(p.Section)
 	}
 	if index >= uint64(m.MaxEntries) && m.MaxEntries != 0 || index > math.MaxInt32 {
 		return failf(ErrMapDef, "tag tail:%s of program %s: map %s has %d slots", tag, p.Name, name, m.MaxEntries).section(p.Section)
@@ -48,7 +48,7 @@ func (o *Object) tailTag(p *Program, tag string) error {
 	case at < 0:
 		m.Values = append(m.Values, MapInit{Index: int(index), Prog: p.Name})
 	case m.Values[at].Prog != p.Name:
-		return failf(ErrMapDef, "slot %d of map %s is for %s and, by its tag, for %s", index, name, m.Values[at].Prog, p.Name).section(p.Section)
+		return failf(ErrMapDef, "slot %d of map %s is set to %s and, by a tag, to %s", index, name, m.Values[at].Prog, p.Name).section(p.Section)
 	}
 	return nil
 }

@@ -33,13 +33,13 @@ func TestTagsThatCannotBeMeant(t *testing.T) {
 		{"later/100", ""}, // user space sets the size
 		{"elsewhere/1", ""},
 		{"calls/4", "has 4 slots"},
-		{"calls/1", "slot 1 of map calls is for a and, by its tag, for b"},
+		{"calls/1", "slot 1 of map calls is set to a and, by a tag, to b"},
 		{"calls", "want tail:MAP/SLOT"},
 		{"calls/", "want tail:MAP/SLOT"},
 		{"calls/x", "want tail:MAP/SLOT"},
 		{"calls/-1", "want tail:MAP/SLOT"},
 		{"later/4294967296", "want tail:MAP/SLOT"},
-		{"hash/1", "is no prog_array"},
+		{"hash/1", "is not a prog_array"},
 	} {
 		err := o.tailTag(&Program{Name: "b", Section: "tc/tail"}, c.tag)
 		if c.want == "" {

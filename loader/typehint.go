@@ -15,9 +15,9 @@ import (
 func (l *loading) typeHint(lp *LinkedProgram) string {
 	fit := l.fittingTypes(lp)
 	if len(fit) == 0 {
-		return fmt.Sprintf("name the program's type: --type %s=TYPE", lp.Name)
+		return fmt.Sprintf("set the program's type: --type %s=TYPE", lp.Name)
 	}
-	hint := fmt.Sprintf("name the program's type, as in --type %s=%s", lp.Name, fit[0])
+	hint := fmt.Sprintf("set the program's type, for example --type %s=%s", lp.Name, fit[0])
 	if others := fit[1:min(len(fit), 4)]; len(others) > 0 {
 		hint += " (or " + strings.Join(others, ", ") + ")"
 	}

@@ -17,8 +17,8 @@ func TestTypeHint(t *testing.T) {
 	require.NoError(t, err)
 	l := load(t, o, kernel(t, linux72), LoadOptions{})
 	for name, want := range map[string]string{
-		"ingress": "name the program's type, as in --type ingress=socket_filter (or sched_cls, sched_act, cgroup_skb)",
-		"glued":   "name the program's type, as in --type glued=socket_filter (or sched_cls, sched_act, cgroup_skb)",
+		"ingress": "set the program's type, for example --type ingress=socket_filter (or sched_cls, sched_act, cgroup_skb)",
+		"glued":   "set the program's type, for example --type glued=socket_filter (or sched_cls, sched_act, cgroup_skb)",
 	} {
 		p, _ := l.Program(name)
 		var e *Error

@@ -104,7 +104,7 @@ func (acc *accounts) look(t *vm.Thread, r0 uint64, a *vm.Action) (uint64, *vm.Ac
 	case err != nil:
 		return 0, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: err.Error()})
 	case t.Insns()+w.spent > acc.cfg.MaxInsns:
-		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions, where %d bytes that helpers move count as one", acc.cfg.MaxInsns, bytesPerInsn)})
+		return 0, vm.FaultAction(&vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions, counting %d bytes moved by helpers as one", acc.cfg.MaxInsns, bytesPerInsn)})
 	case !t.Suspended():
 		t.Suspend(paused)
 	}

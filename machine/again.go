@@ -45,14 +45,14 @@ func (s *Session) shown(ret uint32) (next int, ok bool) {
 	switch {
 	case run.SeqFull && s.shownAt == run.SeqStart:
 		run.Text = run.Text[:s.shownAt]
-		s.m.run.warn("the output for one element does not fit into the buffer of an iterator (32 KiB): read gives E2BIG")
+		s.m.run.warn("the output for one element exceeds the iterator's buffer (32 KiB): read returns E2BIG")
 		return 0, false
 	case run.SeqFull:
 		run.Text, run.SeqFull, run.SeqStart = run.Text[:s.shownAt], false, s.shownAt
 		return s.step, true
 	case ret != 0:
 		run.Text = run.Text[:s.shownAt]
-		s.m.run.warn(fmt.Sprintf("the iterator returned %d for element %d: the read ends there, what was written for it is dropped; user space sees EAGAIN and may read on", ret, s.step))
+		s.m.run.warn(fmt.Sprintf("the iterator returned %d for element %d: the read ends there and drops that element's output; user space sees EAGAIN and may read on", ret, s.step))
 		return 0, false
 	}
 	return s.step + 1, true
@@ -103,12 +103,12 @@ func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 			continue
 		}
 		if in.Map == "" && p.runs == 0 {
-			cs.warnf("program %s: user space chooses the map whose elements it visits: %s assumed", p.lp.Name, b.def.Name)
+			cs.warnf("program %s: user space chooses the map to iterate over; assuming %s", p.lp.Name, b.def.Name)
 		}
 		return b.m, nil
 	}
 	if in.Map != "" {
-		return nil, fmt.Errorf("map %s is not one whose elements an iterator visits", in.Map)
+		return nil, fmt.Errorf("an iterator cannot visit the elements of map %s", in.Map)
 	}
 	return nil, nil
 }

@@ -284,7 +284,7 @@ func (bin *binder) imm64(p *program, pc int) (uint64, error) {
 		}
 		direct, ok := b.m.(maps.ValueBase)
 		if !ok {
-			return 0, fmt.Errorf("map %s of type %v has no direct values", ref.Map.Name, ref.Map.Type)
+			return 0, fmt.Errorf("map %s of type %v has no directly addressable values", ref.Map.Name, ref.Map.Type)
 		}
 		addr, errno := direct.DirectValue(uint32(ref.Off))
 		if errno != 0 {

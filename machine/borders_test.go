@@ -59,7 +59,7 @@ func TestCallbacksOfTimersReturnZero(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, res.Fault)
 	assert.Equal(t, vm.BadReturn, res.Fault.Kind)
-	assert.ErrorContains(t, res.Fault, "callback returned 1, it may return 0 only")
+	assert.ErrorContains(t, res.Fault, "callback returned 1, it may return only 0")
 }
 
 // TestHelpersUnderALock: while a program holds a spin lock it may call little but bpf_spin_unlock.
@@ -94,13 +94,13 @@ func TestLoadsBesideKernelObjects(t *testing.T) {
 		require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
 		assert.Zero(t, number(t, m, "seen"), off)
 		require.NotEmpty(t, res.Warnings, off)
-		assert.Contains(t, res.Warnings[0], "a kernel may read 0, or what lies there")
+		assert.Contains(t, res.Warnings[0], "a kernel may read 0, or whatever is there")
 	}
 	m := at(32000)
 	res := run(t, m, "ok_tp_btf")
 	require.Equal(t, machine.StatusOK, res.Status, "%v", res.Fault)
 	require.NotEmpty(t, res.Warnings)
-	assert.NotContains(t, res.Warnings[0], "a kernel may read 0, or what lies there")
+	assert.NotContains(t, res.Warnings[0], "a kernel may read 0, or whatever is there")
 }
 
 // TestGlobalsEndWhereTheyEnd: a variable takes as many bytes as it has, or fewer.

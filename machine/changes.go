@@ -110,7 +110,7 @@ func (rec *recorder) changes(before map[*boundMap]map[elementID]element) []Chang
 		if old, ok := before[b]; ok {
 			if n, large := maps.Large(b.m); large {
 				if rec.run != nil {
-					rec.run.warn(fmt.Sprintf("map %s has %d elements: what changed in it is not listed", b.def.Name, n))
+					rec.run.warn(fmt.Sprintf("map %s has %d elements: its changes are not listed", b.def.Name, n))
 				}
 				continue
 			}

@@ -72,7 +72,7 @@ func (cs *contexts) attachTo(p *program) string {
 	if lp.SectionFlags.Has(progtype.Pattern) {
 		if p.matched == "" {
 			if p.matched = cs.matching(lp.AttachTo); p.matched != lp.AttachTo {
-				cs.warnf("program %s: of the functions %s fits %s is assumed (--attach %s=FUNC)", lp.Name, lp.AttachTo, p.matched, lp.Name)
+				cs.warnf("program %s: %s matches several functions; assuming %s (choose with --attach %s=FUNC)", lp.Name, lp.AttachTo, p.matched, lp.Name)
 			}
 		}
 		return p.matched
@@ -83,7 +83,7 @@ func (cs *contexts) attachTo(p *program) string {
 	for _, name := range [...]string{lp.Name, "__" + lp.Name} {
 		if cs.reg.linked.Target.HasFunc(name) {
 			if p.runs == 0 {
-				cs.warnf("program %s: its section names no function: %s assumed (--attach %s=FUNC)", lp.Name, name, lp.Name)
+				cs.warnf("program %s: its section names no function; assuming %s (choose with --attach %s=FUNC)", lp.Name, name, lp.Name)
 			}
 			return name
 		}

@@ -54,9 +54,9 @@ func (m *Machine) hint(p *program, f *vm.Fault) string {
 func poisonHint(l *loader.Linked, in decode.Insn) string {
 	switch kind, n, _ := corerelo.ParsePoison(in); {
 	case kind == corerelo.PoisonMap && n < len(l.Maps):
-		return fmt.Sprintf("map %s is referred to, but is not to be created", l.Maps[n].Name)
+		return fmt.Sprintf("map %s is used, but its creation is disabled", l.Maps[n].Name)
 	case kind == corerelo.PoisonKfunc && n < len(l.Externs):
-		return fmt.Sprintf("the target has no kfunc %s: test it with bpf_ksym_exists before the call", l.Externs[n].Name)
+		return fmt.Sprintf("the kernel has no kfunc %s: test it with bpf_ksym_exists before the call", l.Externs[n].Name)
 	}
 	return "guard the access with bpf_core_field_exists or a similar check"
 }
@@ -70,11 +70,11 @@ func memoryHint(f *mem.Fault) string {
 	case f.Kind == mem.NullPointer:
 		return "check the pointer against NULL before it is used"
 	case f.Kind == mem.NotPermitted && f.Write && f.Region != nil && f.Region.Kind == mem.KernelObject:
-		return "programs of this type may not change kernel memory, but for the fields the kernel lists for them"
+		return "programs of this type may not write kernel memory, except for the fields the kernel permits"
 	case f.Kind == mem.NotPermitted && f.Region != nil && f.Region.Kind == mem.KernelObject:
 		return "read kernel memory with bpf_probe_read_kernel or BPF_CORE_READ"
 	case f.Kind == mem.UseAfterFree && f.Region != nil && f.Region.Kind == mem.Packet:
-		return "helpers that may change the packet end all pointers into it: load data and data_end from the context again, and check them again"
+		return "helpers that may change the packet invalidate all pointers into it: reload data and data_end from the context and check them again"
 	case f.Kind == mem.OutOfBounds:
 		return "check the offset against the size of the memory first"
 	}

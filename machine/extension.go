@@ -21,10 +21,10 @@ func (bin *binder) extension(p *program) {
 	if t, ok := progtype.RunAs(name); ok {
 		p.typ, p.status = t, StatusUnknownHook
 		p.err = &loader.Error{Program: p.lp.Name, Insn: -1,
-			Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded: run as %v program on a struct %s", of, t, name)}
+			Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded; running it as a %v program on a struct %s", of, t, name)}
 		return
 	}
 	p.status = StatusAbsent
 	p.err = &loader.Error{Program: p.lp.Name, Insn: -1, Err: loader.ErrNoHook,
-		Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded, and its parameters say no context", of)}
+		Detail: fmt.Sprintf("it replaces %s of another program, which is not loaded, and its parameters do not reveal the context type", of)}
 }

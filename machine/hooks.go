@@ -23,7 +23,7 @@ func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
 			return "struct_ops of " + name + " (" + lp.AttachTo + ")", true
 		}
 		if lp.AttachTo == "" {
-			return "a struct_ops program that no map names", true
+			return "a struct_ops program that no struct_ops map uses", true
 		}
 	}
 	return "", false

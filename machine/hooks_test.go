@@ -27,7 +27,7 @@ func TestIterators(t *testing.T) {
 	res = run(t, m, "dump_cgroup")
 	assert.Equal(t, "0 \n1 system.slice\n2 app.service\n", res.Output)
 	assert.Empty(t, run(t, m, "sum_bytes").Output, "the map is empty")
-	assert.Contains(t, strings.Join(m.Warnings(), "\n"), "bytes_by_pid assumed")
+	assert.Contains(t, strings.Join(m.Warnings(), "\n"), "assuming bytes_by_pid")
 }
 
 // TestStructOps: a member runs with the arguments of the function pointer.

@@ -108,7 +108,7 @@ func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	img, pc, ok := m.text.Resolve(c.Entry)
 	p, own := owner(img)
 	if !ok || !own {
-		return &vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is in no program", c.What, c.Entry)}
+		return &vm.Fault{Kind: vm.BadTarget, Text: fmt.Sprintf("%s callback %#x is not in any program", c.What, c.Entry)}
 	}
 	m.env.Run, m.env.Local = m.record(p), p.types()
 	m.run.prog = p

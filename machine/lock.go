@@ -53,7 +53,7 @@ func (acc *accounts) underLock(p *program, pc int, f vm.Func) vm.HelperFunc {
 	if permitted {
 		return f.Fn
 	}
-	text := fmt.Sprintf("%s is called while the program holds a spin lock; the kernel permits bpf_spin_unlock and few kfuncs there: unlock first", f.Name)
+	text := fmt.Sprintf("%s is called while the program holds a spin lock, where the kernel permits only bpf_spin_unlock and a few kfuncs: unlock first", f.Name)
 	return func(t *vm.Thread, args *[5]uint64) (uint64, *vm.Action) {
 		if acc.env.Run != nil && acc.env.Run.Held.Locked() {
 			return 0, vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: text})

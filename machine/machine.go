@@ -252,7 +252,7 @@ var (
 func tailTarget(entry any) (*vm.Image, *vm.Action) {
 	p := entry.(*program)
 	if p.img == nil {
-		return nil, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: fmt.Sprintf("tail call to program %s, which cannot be run: %v", p.lp.Name, p.err)})
+		return nil, vm.FaultAction(&vm.Fault{Kind: vm.NotSimulated, Text: fmt.Sprintf("tail call to program %s, which cannot run: %v", p.lp.Name, p.err)})
 	}
 	return p.img, nil
 }

@@ -40,9 +40,9 @@ func mapError(def *loader.Map, err error) error {
 	e := &MapError{Map: def.Name, Err: err}
 	switch {
 	case def.LacksFixedSize():
-		e.Hint = "libbpf does not set sizes that follow from the type; --loader cilium or auto does"
+		e.Hint = "libbpf does not derive sizes from the map type; --loader cilium or auto does"
 	case def.MaxEntries == 0:
-		e.Hint = fmt.Sprintf("its size is set by user space: --map-size %s=N", def.Name)
+		e.Hint = fmt.Sprintf("user space sets its size: give it with --map-size %s=N", def.Name)
 	}
 	return e
 }
@@ -112,28 +112,28 @@ func (cr *creator) defaultSize(s *maps.Spec) {
 	}
 	if s.Inner == nil && (s.Type == uapi.MapTypeArrayOfMaps || s.Type == uapi.MapTypeHashOfMaps) {
 		s.Inner = &maps.Spec{Name: s.Name + ".inner", Type: uapi.MapTypeArray, KeySize: 4, ValueSize: 4, MaxEntries: 1}
-		cr.warnf("map %s has no inner map, user space sets it: it stays empty (--inner-map %s=SPEC)", s.Name, s.Name)
+		cr.warnf("map %s has no inner map definition, which user space provides; it stays empty (set it with --inner-map %s=SPEC)", s.Name, s.Name)
 	}
 	if s.MaxEntries == 0 && s.KeySize != 0 && sized(s.Type) {
 		s.MaxEntries = defaultEntries
 		if s.Type == uapi.MapTypeCpumap {
 			s.MaxEntries = uint32(cr.cfg.CPUs) // the kernel takes no more
 		}
-		cr.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+		cr.warnf("map %s has no size, which user space provides; assuming %d elements (set it with --map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 	}
 	if s.MaxEntries == 0 && s.KeySize == 0 {
 		switch s.Type {
 		case uapi.MapTypeRingbuf, uapi.MapTypeUserRingbuf:
 			s.MaxEntries = defaultRing
-			cr.warnf("ring buffer %s has no size, user space sets it: %d bytes assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+			cr.warnf("ring buffer %s has no size, which user space provides; assuming %d bytes (set it with --map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 		case uapi.MapTypeBloomFilter, uapi.MapTypeQueue, uapi.MapTypeStack:
 			s.MaxEntries = defaultEntries
-			cr.warnf("map %s has no size, user space sets it: %d elements assumed (--map-size %s=N)", s.Name, s.MaxEntries, s.Name)
+			cr.warnf("map %s has no size, which user space provides; assuming %d elements (set it with --map-size %s=N)", s.Name, s.MaxEntries, s.Name)
 		}
 	}
 	if s.Type == uapi.MapTypeStackTrace && s.ValueSize == 0 {
 		s.ValueSize = 8 * defaultStackDepth
-		cr.warnf("stack trace map %s has no value size, user space sets it: %d frames assumed", s.Name, defaultStackDepth)
+		cr.warnf("stack trace map %s has no value size, which user space provides; assuming %d frames", s.Name, defaultStackDepth)
 	}
 }
 

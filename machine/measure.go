@@ -135,7 +135,7 @@ func (m *Machine) measureRaw(ctx context.Context, t *timing, start func() (*Sess
 			stop = m.step(m.cfg.MaxInsns - m.thread.Insns())
 		}
 		if stop != vm.Done {
-			return fmt.Errorf("a later run ended otherwise than the first: %v %v", stop, m.thread.Fault())
+			return fmt.Errorf("a later run ended differently from the first: %v %v", stop, m.thread.Fault())
 		}
 		return nil
 	})
@@ -158,7 +158,7 @@ func (m *Machine) measurePackets(ctx context.Context, t *timing, name string, in
 	return t.take(ctx, func() error {
 		out, err := r.Run(ctx, packet)
 		if err == nil && out.Fault != nil {
-			err = fmt.Errorf("a later run ended otherwise than the first: %w", out.Fault)
+			err = fmt.Errorf("a later run ended differently from the first: %w", out.Fault)
 		}
 		return err
 	})

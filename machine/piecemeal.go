@@ -12,7 +12,7 @@ import (
 // What comes and goes one by one, as through bpf(2). [New] takes the maps and programs of an object the same way.
 
 // ErrExists is returned for a program whose name another one of the machine has.
-var ErrExists = errors.New("a program of that name is there already")
+var ErrExists = errors.New("a program of that name already exists")
 
 // take binds a program and makes it one of the machine's.
 func (m *Machine) take(lp *loader.LinkedProgram) *program {

@@ -41,12 +41,12 @@ func (m *Machine) recoverPolicy(p *program) func(*vm.Fault) (uint64, bool) {
 		case f.Mem.Kind == mem.OutOfBounds && f.Mem.Delta >= 0:
 			return m.env.LoadPast(f.Mem.Region, f.Mem.Addr, f.Mem.Size), true
 		case f.Mem.Kind == mem.OutOfBounds, f.Mem.Kind == mem.UseAfterFree:
-			m.run.warn(fmt.Sprintf("exception-table: insn %d: %v; a kernel may read 0, or what lies there", f.PC, f.Mem))
+			m.run.warn(fmt.Sprintf("exception-table: insn %d: %v; a kernel may read 0, or whatever is there", f.PC, f.Mem))
 			return 0, true
 		default:
 			return 0, false
 		}
-		m.run.warn(fmt.Sprintf("exception-table: insn %d loads from %#x, where nothing is; the kernel reads 0", f.PC, f.Mem.Addr))
+		m.run.warn(fmt.Sprintf("exception-table: insn %d loads from %#x, which is not mapped; the kernel reads 0", f.PC, f.Mem.Addr))
 		return 0, true
 	}
 }

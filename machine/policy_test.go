@@ -96,7 +96,7 @@ func TestLeakedRecordIsAFault(t *testing.T) {
 	require.Equal(t, machine.StatusFault, res.Status)
 	assert.Equal(t, vm.LeakedReference, res.Fault.Kind)
 	assert.Contains(t, res.Fault.Text, "exit")
-	assert.Regexp(t, `held .* which it took at insn \d+ \(faults.bpf.c:\d+: .*bpf_ringbuf_reserve`, res.Fault.Error())
+	assert.Regexp(t, `holding .* which it took at insn \d+ \(faults.bpf.c:\d+: .*bpf_ringbuf_reserve`, res.Fault.Error())
 	assert.Empty(t, res.Events)
 }
 

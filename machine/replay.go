@@ -65,9 +65,9 @@ func (e *PacketSizeError) Error() string {
 		return fmt.Sprintf("a packet of %d bytes is too short: it begins with an Ethernet header of %d bytes", e.Size, e.Least)
 	}
 	if e.Most == 0 {
-		return fmt.Sprintf("%v programs get no packet", e.ProgType)
+		return fmt.Sprintf("%v programs take no packet", e.ProgType)
 	}
-	text := fmt.Sprintf("a packet of %d bytes is too long: %v programs get at most %d", e.Size, e.ProgType, e.Most)
+	text := fmt.Sprintf("a packet of %d bytes is too long: %v programs take at most %d", e.Size, e.ProgType, e.Most)
 	if progtype.Of(e.ProgType).FragsByFlag {
 		text += ", unless they take several buffers (SEC \"xdp.frags\")"
 	}
@@ -95,7 +95,7 @@ func (m *Machine) Replay(name string, in Input) (*Replay, *Result, error) {
 		return nil, &r.total, nil
 	}
 	if !progtype.Of(p.lp.Type).Takes.Has(progtype.TakesPacket) {
-		return nil, nil, fmt.Errorf("%s: %v programs get no packets", name, p.lp.Type)
+		return nil, nil, fmt.Errorf("%s: %v programs take no packet", name, p.lp.Type)
 	}
 	r.least, r.most = kernel.FrameLimits(p.lp.Type, p.lp.Flags&uapi.ProgXDPHasFrags != 0)
 	for _, b := range m.maps {

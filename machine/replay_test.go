@@ -106,7 +106,7 @@ func TestTimePassesBetweenPackets(t *testing.T) {
 func TestReplaysOfProgramsWithoutPackets(t *testing.T) {
 	m := replayMachine(t, "events")
 	_, _, err := m.Replay(m.Names()[0], machine.Input{})
-	assert.ErrorContains(t, err, "get no packets")
+	assert.ErrorContains(t, err, "take no packet")
 	_, _, err = m.Replay("nothing", machine.Input{})
 	assert.ErrorIs(t, err, machine.ErrNoProgram)
 }

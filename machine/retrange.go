@@ -28,7 +28,7 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 	}
 	may := fmt.Sprintf("may return %d to %d", rng.Low, rng.High)
 	if rng.Low == rng.High {
-		may = fmt.Sprintf("may return %d only", rng.Low)
+		may = fmt.Sprintf("may return only %d", rng.Low)
 	}
 	m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("the program returned %d, a %s program %s", ret, lp.Section, may)})
 }

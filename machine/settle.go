@@ -75,7 +75,7 @@ func (m *Machine) fire(ctx context.Context, c deferred.Callback, res *Result) er
 // checkCallbackReturn makes a return value that the verifier does not permit a callback of timers and work queues a fault.
 func (m *Machine) checkCallbackReturn(c deferred.Callback) {
 	if rng, bounded := progtype.CallbackRange(progtype.AsyncCallback); bounded && m.thread.Fault() == nil && !rng.Contains(m.thread.Ret()) {
-		m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return %d only", c.What, int64(m.thread.Ret()), rng.Low)})
+		m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("a %s callback returned %d, it may return only %d", c.What, int64(m.thread.Ret()), rng.Low)})
 	}
 }
 

@@ -101,12 +101,12 @@ func (rec *recorder) unset(u mem.Unset) {
 		r.Source = fmt.Sprintf("%s:%d:%d", line.File, line.Line, line.Col)
 	}
 	reader, what := rec.reader(p, r.Insn, u)
-	r.Text = fmt.Sprintf("%s reads stack bytes that nobody wrote: %s%s", reader, stackBytes(r.Offsets), what)
+	r.Text = fmt.Sprintf("%s reads stack bytes that were never written: %s%s", reader, stackBytes(r.Offsets), what)
 	if slices.ContainsFunc(st.result.StackReads, func(o StackRead) bool { return o.Program == r.Program && o.Insn == r.Insn && o.Text == r.Text }) {
 		return
 	}
 	st.result.StackReads = append(st.result.StackReads, r)
-	st.warn(r.String() + "; kernels before 6.3 refuse that, later ones read what lay there")
+	st.warn(r.String() + "; kernels before 6.3 refuse that, later ones read whatever was there")
 }
 
 // String is the text with the source line.

@@ -20,9 +20,9 @@ func TestStackBytesNobodyWrote(t *testing.T) {
 		offsets []int
 		text    string
 	}{
-		{"warn_padding_in_key", []int{-19, -18, -17}, "bpf_map_update_elem reads stack bytes that nobody wrote: r10-19..r10-17 (padding of struct padded, the key of map by_padded)"},
-		{"warn_padding_in_record", []int{-11, -10, -9}, "bpf_ringbuf_output reads stack bytes that nobody wrote: r10-11..r10-9 (from byte 5 of the 16 bytes at its argument 2)"},
-		{"warn_in_function", []int{-7, -6, -5, -4, -3, -2, -1}, "bpf_ringbuf_output reads stack bytes that nobody wrote: r10-7..r10-1 (from byte 1 of the 8 bytes at its argument 2)"},
+		{"warn_padding_in_key", []int{-19, -18, -17}, "bpf_map_update_elem reads stack bytes that were never written: r10-19..r10-17 (padding of struct padded, the key of map by_padded)"},
+		{"warn_padding_in_record", []int{-11, -10, -9}, "bpf_ringbuf_output reads stack bytes that were never written: r10-11..r10-9 (from byte 5 of the 16 bytes at its argument 2)"},
+		{"warn_in_function", []int{-7, -6, -5, -4, -3, -2, -1}, "bpf_ringbuf_output reads stack bytes that were never written: r10-7..r10-1 (from byte 1 of the 8 bytes at its argument 2)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.prog, func(t *testing.T) {

@@ -45,12 +45,12 @@ func (gl *globals) variable(name string) ([]byte, error) {
 	}
 	r := gl.mem.Find(addr)
 	if r == nil {
-		return nil, fmt.Errorf("%w: %s: section %s has no place in memory", ErrNoVariable, name, def.Section)
+		return nil, fmt.Errorf("%w: %s: section %s has no address", ErrNoVariable, name, def.Section)
 	}
 	bytes := gl.mem.Bytes(r)[addr-r.Base:]
 	end := uint64(v.Off) + uint64(v.Size)
 	if end > uint64(len(bytes)) || end > uint64(b.m.Spec().ValueSize) {
-		return nil, fmt.Errorf("global %s lies beyond its section", name)
+		return nil, fmt.Errorf("global %s is outside its section", name)
 	}
 	return bytes[v.Off:end:end], nil
 }
@@ -73,7 +73,7 @@ func (gl *globals) ReadVariable(name string) ([]byte, error) {
 func (gl *globals) WriteVariable(name string, data []byte) error {
 	if a, at, size, ok := gl.arenaVariable(name); ok {
 		if len(data) > size {
-			return fmt.Errorf("global %s has %d bytes, %d given", name, size, len(data))
+			return fmt.Errorf("global %s has %d bytes, got %d", name, size, len(data))
 		}
 		return a.Poke(at, data)
 	}
@@ -82,7 +82,7 @@ func (gl *globals) WriteVariable(name string, data []byte) error {
 		return err
 	}
 	if len(data) > len(b) {
-		return fmt.Errorf("global %s has %d bytes, %d given", name, len(b), len(data))
+		return fmt.Errorf("global %s has %d bytes, got %d", name, len(b), len(data))
 	}
 	copy(b, data)
 	return nil

@@ -37,7 +37,7 @@ const (
 	RunOK           Outcome = "ok"
 	RunDiffers      Outcome = "differs"       // another result than on the reference kernel
 	RunFault        Outcome = "fault"         // it did what the kernel forbids
-	RunNotSimulated Outcome = "not-simulated" // it met something that is not simulated
+	RunNotSimulated Outcome = "not-simulated" // it used something that is not simulated
 	RunNone         Outcome = "n/a"           // it was not run
 )
 
@@ -205,7 +205,7 @@ func judge(c *Cell, l *loader.Linked, lp *loader.LinkedProgram, v *verifier.Verd
 	switch lp.Status {
 	case loader.StatusDisabled:
 		c.Disabled = true
-		c.explain("not loaded: switched off by its section name or by an option")
+		c.explain("not loaded: disabled by its section name or by an option")
 		return
 	case loader.StatusAbsent:
 		c.Load = LoadAbsent

@@ -23,7 +23,7 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 		}
 		if o.untyped && !outcomes[ref].untyped {
 			row.Cells[k].Load = LoadUnknown
-			row.Cells[k].explain("ran with untyped arguments, not compared: the kernel's BTF has no function that the program's name stands for")
+			row.Cells[k].explain("ran with untyped arguments, not compared: the kernel's BTF has no function of the program's name")
 			continue
 		}
 		diffs := o.differences(outcomes[ref])

@@ -94,7 +94,7 @@ func (r *runner) follow(m *Matrix) {
 			}
 		}
 		c.Result, c.Follows = RunOK, true
-		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+basename+", but for what follows from "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+basename+": "), 1)
+		c.Detail = strings.Replace(c.Detail, c.differs, "same result as on "+basename+", except for consequences of "+strings.Join(why, " and ")+": "+strings.TrimPrefix(c.differs, "differs from "+basename+": "), 1)
 	}
 }
 

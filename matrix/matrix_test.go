@@ -165,7 +165,7 @@ func TestWhatFollowsFromOtherProgramsIsNoDifference(t *testing.T) {
 		assert.Equal(t, "ok", buffer.Word(), buffer.Detail)
 		assert.True(t, buffer.Follows)
 		where := map[string]string{k72: "here", k510: "there"}[names[1]]
-		assert.Contains(t, buffer.Detail, "but for what follows from dirtied not running "+where)
+		assert.Contains(t, buffer.Detail, "except for consequences of dirtied not running "+where)
 		stamp := cells["follow.o stamp "+names[1]]
 		assert.NotEqual(t, "differs", stamp.Word(), stamp.Detail)
 		assert.False(t, stamp.Follows, "its time does not depend on the helpers called before: %s", stamp.Detail)

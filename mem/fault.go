@@ -101,7 +101,7 @@ func (f *Fault) where() string {
 	switch f.Kind {
 	case OutOfBounds:
 		if f.Region == nil {
-			return "outside of every region"
+			return "outside any region"
 		}
 		return f.outOfBounds(name)
 	case UseAfterFree:
@@ -129,7 +129,7 @@ func (f *Fault) where() string {
 		return "misaligned"
 	default:
 		if n := -int64(f.Addr); n > 0 && n < 4096 {
-			return fmt.Sprintf("no memory there, it looks like error pointer -%d", n)
+			return fmt.Sprintf("no memory there; it looks like the error pointer -%d", n)
 		}
 		if f.Region != nil {
 			return "page not present in " + name

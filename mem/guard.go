@@ -33,7 +33,7 @@ func (m *Memory) guarded(addr, size uint64) *Fault {
 	for i := range r.Guards {
 		if g := &r.Guards[i]; addr < lo+g.Off+g.Size && addr+size > lo+g.Off {
 			f := m.fault(NotPermitted, addr, size, true)
-			f.Detail = "programs may not store to " + g.What + ", only its helpers do"
+			f.Detail = "programs may not write to " + g.What + ", only helpers may"
 			return f
 		}
 	}

@@ -33,7 +33,7 @@ func TestGuardedBytes(t *testing.T) {
 						if f != nil {
 							assert.Equal(t, NotPermitted, f.Kind)
 							assert.EqualValues(t, off, f.Delta)
-							assert.Contains(t, f.Error(), "programs may not store to the ")
+							assert.Contains(t, f.Error(), "programs may not write to the ")
 						}
 					}
 				}

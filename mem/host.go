@@ -22,7 +22,7 @@ type HostLimitError struct {
 
 // Error names the limit.
 func (e *HostLimitError) Error() string {
-	return fmt.Sprintf("what the program makes the simulation keep (records, effects, trace lines, queues) needs more than %d MiB of memory", e.Limit>>20)
+	return fmt.Sprintf("the program's output (records, effects, trace lines, queues) needs more than %d MiB of memory", e.Limit>>20)
 }
 
 // HostCost is what n bytes of a record take in the end: its place in the result and in the report, and its bytes as they are, as hex

@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 		{"text store", 0xffffffff81000000, 4, true, ReadOnly, 0, "text kernel is read-only"},
 		{"before arena", m.Base() - 1, 8, false, Unmapped, 0, "no memory there"},
 		{"arena start", m.Base(), 8, false, OutOfBounds, -16, "16 bytes before the start of map value conf"},
-		{"arena end", m.Base() + DefaultSize - 4, 8, false, OutOfBounds, 0, "outside of every region"},
+		{"arena end", m.Base() + DefaultSize - 4, 8, false, OutOfBounds, 0, "outside any region"},
 		{"limit", m.Base() + m.Limit() - 4, 8, false, OutOfBounds, 0, ""},
 		{"behind limit", m.Base() + m.Limit(), 8, false, OutOfBounds, 0, ""},
 	}

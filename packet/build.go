@@ -35,7 +35,7 @@ func (b *builder) addHeader(s *scanner, col int, p *protocol) error {
 		return s.errorAt(col, "more than %d layers", maxLayers)
 	}
 	if b.pad != 0 {
-		return s.errorAt(b.padAt, "pad comes last")
+		return s.errorAt(b.padAt, "pad must come last")
 	}
 	if len(b.parts) == 0 && p != eth {
 		if err := b.addHeader(s, col, eth); err != nil {
@@ -58,7 +58,7 @@ func (b *builder) addPayload(s *scanner, col int, data []byte) error {
 		return s.errorAt(col, "more than %d layers", maxLayers)
 	}
 	if b.pad != 0 {
-		return s.errorAt(b.padAt, "pad comes last")
+		return s.errorAt(b.padAt, "pad must come last")
 	}
 	if len(b.parts) == 0 {
 		return s.errorAt(col, "payload without a header: begin with eth, or give hex digits alone")
@@ -195,7 +195,7 @@ func (b *builder) build(s *scanner) ([]byte, error) {
 			}
 		}
 		if len(out)+len(x.bytes) > MaxSize {
-			return nil, s.errorAt(x.col, "the packet gets more than %d bytes", MaxSize)
+			return nil, s.errorAt(x.col, "the packet exceeds %d bytes", MaxSize)
 		}
 		x.Layer = Layer{Off: len(out), Len: len(x.bytes), proto: x.proto}
 		out = append(out, x.bytes...)

@@ -276,7 +276,7 @@ func parseBytes(text string) ([]byte, error) {
 		if b, err := hex.DecodeString(digits); err == nil {
 			return b, nil
 		}
-		return nil, fmt.Errorf("%q is not a row of hex digits, two for a byte", brief(text))
+		return nil, fmt.Errorf("%q is not a string of hex digits, two per byte", brief(text))
 	}
 	if len(text) >= 2 && (text[0] == '\'' || text[0] == '"') && text[len(text)-1] == text[0] {
 		return unquote(text[1 : len(text)-1])
@@ -294,7 +294,7 @@ func unquote(s string) ([]byte, error) {
 		}
 		i++
 		if i == len(s) {
-			return nil, fmt.Errorf("a backslash at the end of a text")
+			return nil, fmt.Errorf("a backslash at the end of a string")
 		}
 		switch c := s[i]; c {
 		case 'n':
@@ -315,7 +315,7 @@ func unquote(s string) ([]byte, error) {
 			out = append(out, byte(v))
 			i += 2
 		default:
-			return nil, fmt.Errorf("no such escape: \\%c (there are \\n \\r \\t \\0 \\xHH \\\\ \\' \\\")", c)
+			return nil, fmt.Errorf("unknown escape: \\%c (there are \\n \\r \\t \\0 \\xHH \\\\ \\' \\\")", c)
 		}
 	}
 	return out, nil

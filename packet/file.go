@@ -90,7 +90,7 @@ func Open(path string) (*Reader, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()
-		return nil, &FileError{Name: path, Why: "a directory, not a file of packets"}
+		return nil, &FileError{Name: path, Why: "a directory, not a capture file"}
 	}
 	r, err := NewReader(f, path)
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *Reader) wrong(offset int64, err error, format string, args ...any) erro
 // cause words an error of the formats.
 func cause(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return "the file ends in the middle"
+		return "the file is truncated"
 	}
 	return err.Error()
 }
@@ -278,7 +278,7 @@ func ReadPacket(path string, n int) ([]byte, error) {
 	for {
 		c, err := r.Next()
 		if err == io.EOF {
-			return nil, &FileError{Name: path, Why: fmt.Sprintf("has no packet %d, it has %d", n, r.number)}
+			return nil, &FileError{Name: path, Why: fmt.Sprintf("has no packet %d: it has %d", n, r.number)}
 		}
 		if err != nil {
 			return nil, err

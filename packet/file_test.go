@@ -107,7 +107,7 @@ func TestTruncatedFilesSayWhere(t *testing.T) {
 			require.ErrorAs(t, err, &fe, "%s cut to %d bytes", name, n)
 			if fe.Packet > 0 {
 				assert.Equal(t, len(packets)+1, fe.Packet, "%s cut to %d bytes", name, n)
-				assert.Contains(t, fe.Why, "ends in the middle")
+				assert.Contains(t, fe.Why, "is truncated")
 				assert.Positive(t, fe.Offset)
 				assert.Less(t, fe.Offset, int64(n)+1)
 			}
@@ -223,7 +223,7 @@ func TestPacketsOfFilesByNumber(t *testing.T) {
 	want, _ := Parse(sample[1])
 	assert.Equal(t, want, p)
 	_, err = ReadPacket(path, 4)
-	assert.ErrorContains(t, err, "has no packet 4, it has 3")
+	assert.ErrorContains(t, err, "has no packet 4: it has 3")
 	_, err = Open(filepath.Join(t.TempDir(), "absent"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Open(t.TempDir())

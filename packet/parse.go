@@ -150,7 +150,7 @@ func (s *scanner) quoted() (string, error) {
 		}
 	}
 	s.at = len(s.expr)
-	return "", s.errorAt(from, "the text has no closing %c", quote)
+	return "", s.errorAt(from, "the string has no closing %c", quote)
 }
 
 // part takes a layer or a piece of payload.
@@ -168,7 +168,7 @@ func (s *scanner) part(b *builder) error {
 	name := s.word()
 	switch name {
 	case "":
-		return s.errorAt(from, "want a layer such as ip, or text in quotes, got %q", brief(s.expr[from:]))
+		return s.errorAt(from, "want a layer such as ip, or a quoted string, got %q", brief(s.expr[from:]))
 	case "zero", "pad":
 		n, err := s.count(name)
 		if err != nil {
@@ -218,7 +218,7 @@ func (s *scanner) payload(b *builder) error {
 		at := s.at
 		n, err := strconv.ParseUint(s.word(), 0, 32)
 		if err != nil || n*uint64(len(data)) > MaxSize {
-			return s.errorAt(at, "want how often, for at most %d bytes in all", MaxSize)
+			return s.errorAt(at, "want a repeat count, for at most %d bytes in all", MaxSize)
 		}
 		repeated := make([]byte, 0, int(n)*len(data))
 		for range n {

@@ -28,8 +28,8 @@ func (n names) list() string {
 }
 
 // Language describes the expressions, with examples that parse.
-const Language = `A packet is written as layers and payload separated by slashes. Fields that are not given have
-defaults; lengths, checksums and the number of the next protocol follow from the rest unless given.
+const Language = `A packet is written as layers and payload separated by slashes. Omitted fields have defaults; lengths,
+checksums and the number of the next protocol are computed unless given.
 
     eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'
     eth/vlan(id=5)/ip6/udp(dport=53)/0x0102

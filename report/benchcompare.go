@@ -31,7 +31,7 @@ const (
 func ReadBench(data []byte) (*BenchDocument, error) {
 	var d BenchDocument
 	if err := json.Unmarshal(data, &d); err != nil || d.Schema != Schema || len(d.Batches) == 0 {
-		return nil, errors.New("not what bpfrun bench --json writes (a document with ns_batches)")
+		return nil, errors.New("not a document of bpfrun bench --json (it has no ns_batches)")
 	}
 	return &d, nil
 }

@@ -140,7 +140,7 @@ func (d *RunDocument) AddVerdict(lp *loader.LinkedProgram, v *verifier.Verdict) 
 }
 
 // Unjudged explains why the verifier was not asked.
-func (d *RunDocument) Unjudged(why string) { d.unjudged = "the verifier is not asked: " + why }
+func (d *RunDocument) Unjudged(why string) { d.unjudged = "not verified: " + why }
 
 // Choose marks the programs that are not among names as left out; without names none is.
 func (d *RunDocument) Choose(names []string) {
@@ -287,9 +287,9 @@ func untypedRecords(o *loader.Object) string {
 	const remedy = "; compile with -g and keep the .debug_ sections (as: in a scenario names a struct that BTF has)"
 	switch dwarf := o.HasDWARF(); {
 	case o.BTF == nil:
-		return "records are shown as bytes: the object has no BTF, which would say their struct" + remedy
+		return "records are shown as bytes: the object has no BTF to describe their struct" + remedy
 	case !dwarf:
-		return "records are shown as bytes: the object's BTF does not have their struct, and DWARF, which would, was stripped" + remedy
+		return "records are shown as bytes: the object's BTF does not contain their struct, and its DWARF was stripped" + remedy
 	}
 	return ""
 }

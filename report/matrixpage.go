@@ -35,8 +35,8 @@ func (page *htmlMatrix) writeHead(w *markup.Page) {
 	w.Printf(`<header>
 <h1>%s</h1>
 <p>%s</p>
-<p class="mute">Each cell opens what it stands on: the verdict of that release's verifier, the CO-RE relocations, and what the program did compared with %s: its three small
-marks, in this order.</p>
+<p class="mute">Click a cell for details: the verdict of that release's verifier, the CO-RE relocations, and what the program did compared
+with %s (the cell's three small marks, in this order).</p>
 <ul class="legend">
 `, page.Title, page.Summary, page.Base)
 	for _, x := range page.Words {

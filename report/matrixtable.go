@@ -14,7 +14,7 @@ var matrixWords = []struct{ word, symbol, meaning string }{
 	{"error", "✗", "the object would not load"},
 	{"refused", "✗", "the kernel's verifier refuses the program"},
 	{"fault", "✗", "the program did what the kernel forbids"},
-	{"not-simulated", "?", "met something bpfrun does not simulate"},
+	{"not-simulated", "?", "used something bpfrun does not simulate"},
 	{"absent", "-", "the kernel lacks the hook, or a helper, map type or function the program needs"},
 	{"unknown-hook", "?", "BTF does not list the hook: the kernel may not have it; ran with untyped arguments, not compared"},
 	{"differs", "≠", "another result than on the base kernel"},

@@ -28,7 +28,7 @@ func TestRecordsWithoutTypesSayWhyOnce(t *testing.T) {
 		want   string
 	}{
 		{"with DWARF", data, ""},
-		{"stripped", hide(".debug_"), "note: records are shown as bytes: the object's BTF does not have their struct, and DWARF, which would, was stripped; compile with -g"},
+		{"stripped", hide(".debug_"), "note: records are shown as bytes: the object's BTF does not contain their struct, and its DWARF was stripped; compile with -g"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			obj, err := loader.OpenBytes("records.o", tt.object)

@@ -64,7 +64,7 @@ func NewExplainDocument(l *loader.Linked, source string, entries []corerelo.LogE
 func meaning(k corerelo.PoisonKind) string {
 	switch k {
 	case corerelo.PoisonCORE:
-		return "195896080 (0xbad2310, \"bad relo\") is what libbpf writes over an instruction whose CO-RE relocation finds nothing on the running kernel"
+		return "195896080 (0xbad2310, \"bad relo\") is what libbpf writes over an instruction whose CO-RE relocation failed on the running kernel"
 	case corerelo.PoisonMap:
 		return "2001000000 + n is what libbpf writes over a reference to map n, which it did not create"
 	case corerelo.PoisonKfunc:
@@ -115,7 +115,7 @@ func WriteExplain(w io.Writer, d *ExplainDocument, opt TableOptions) error {
 			fmt.Fprintf(&b, "  %s\n", e.Meaning)
 		}
 		if len(e.Matches) == 0 {
-			fmt.Fprintf(&b, "  %s\n", s.yellow("nothing in this object fits: the log is of another object, or of another build of it"))
+			fmt.Fprintf(&b, "  %s\n", s.yellow("nothing in this object matches: the log belongs to another object, or to another build of it"))
 		}
 		if len(e.Matches) > 1 {
 			fmt.Fprintf(&b, "  one of these %d:\n", len(e.Matches))
@@ -131,7 +131,7 @@ func WriteExplain(w io.Writer, d *ExplainDocument, opt TableOptions) error {
 func writeExplainMatch(b *strings.Builder, d *ExplainDocument, m *ExplainMatch, s style, opt TableOptions) {
 	switch {
 	case m.Map != "":
-		fmt.Fprintf(b, "  map %s: it was switched off (autocreate), the program must not reach its use\n", s.bold(m.Map))
+		fmt.Fprintf(b, "  map %s: it was disabled (autocreate), so the program must not reach its use\n", s.bold(m.Map))
 		return
 	case m.Kfunc != "":
 		fmt.Fprintf(b, "  kfunc %s: %s on %s; test it with bpf_ksym_exists() before the call\n", s.bold(m.Kfunc), m.Here, d.Target.Name)
@@ -147,6 +147,6 @@ func writeExplainMatch(b *strings.Builder, d *ExplainDocument, m *ExplainMatch, 
 	b.WriteString(place + "\n")
 	writeRelocation(b, r, s, opt.Verbose)
 	if m.Here == "present" {
-		fmt.Fprintf(b, "            %s\n", s.yellow("it is found on "+d.Target.Name+": the log is of another kernel, name that one with --btf"))
+		fmt.Fprintf(b, "            %s\n", s.yellow("it is found on "+d.Target.Name+": the log is from another kernel, name that one with --btf"))
 	}
 }

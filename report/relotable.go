@@ -107,7 +107,7 @@ func writeCandidates(b *strings.Builder, r *Relocation, indent string, s style) 
 	if r.Target != "" {
 		fmt.Fprintf(b, indent+"%s of %s: %s\n", s.dim("target"), plural(r.Candidates, "candidate"), strings.TrimPrefix(r.Target, "<"+r.Kind+"> "))
 	} else if r.Kind != "local_type_id" {
-		fmt.Fprintf(b, indent+"%s %s\n", plural(r.Candidates, "candidate"), s.dim("in the target, none matches"))
+		fmt.Fprintf(b, indent+"%s %s\n", plural(r.Candidates, "candidate"), s.dim("in the kernel, none matches"))
 	}
 	for i, m := range r.Matching {
 		if i > 0 {

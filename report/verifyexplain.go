@@ -153,15 +153,15 @@ func (x *VerifyExplainLog) write(b *strings.Builder, target string, s style, opt
 	writeHistory(line, x.History)
 	switch {
 	case x.Program == "":
-		line("note", s.yellow("its instructions are in no program of this object: the log is of another object, or of another build of it"))
+		line("note", s.yellow("no program of this object has these instructions: the log belongs to another object, or to another build of it"))
 	case !x.Fits:
-		line("note", s.yellow("its instructions are not those of the program: the log is of another build of the object"))
+		line("note", s.yellow("the program's instructions differ: the log belongs to another build of the object"))
 	case x.Here == nil:
 	case x.Same:
 		line("here", target+" says the same")
 	default:
 		line("here", target+" says: "+x.Here.Verdict+strings.TrimPrefix(": "+x.Here.summary, ": accepted"))
-		line("", "the log is of another kernel, or was loaded with other settings (--btf, --global)")
+		line("", "the log is from another kernel, or the program was loaded with other settings (--btf, --global)")
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 func TestBorders(t *testing.T) {
 	for _, tt := range []struct{ name, example, text, want string }{
 		{"the last CPU", "exec", "runs: [{prog: on_exec, cpu: 1}]\n", ""},
-		{"a CPU too many", "exec", "runs: [{prog: on_exec, cpu: 2}]\n", "s.yaml:1:29: cpu 2: there are 2, from 0"},
+		{"a CPU too many", "exec", "runs: [{prog: on_exec, cpu: 2}]\n", "s.yaml:1:29: cpu 2: the machine has 2 CPUs, numbered from 0"},
 		{"a value for each CPU", "percpu", "kernel: {cpus: 4}\nmaps: {entered: {0: !percpu [1, 2, 3, 4]}}\nruns: [{prog: on_entry, args: {vec: 3}}]\n", ""},
-		{"a value too many", "percpu", "kernel: {cpus: 4}\nmaps: {entered: {0: !percpu [1, 2, 3, 4, 5]}}\nruns: [{prog: on_entry, args: {vec: 3}}]\n", "s.yaml:2:21: 5 values, there are 4 CPUs"},
+		{"a value too many", "percpu", "kernel: {cpus: 4}\nmaps: {entered: {0: !percpu [1, 2, 3, 4, 5]}}\nruns: [{prog: on_entry, args: {vec: 3}}]\n", "s.yaml:2:21: 5 values for 4 CPUs"},
 		{"the last port", "sklookup", "runs: [{prog: dispatch, context: {fields: {remote_port: 65535}}}]\n", ""},
 		{"a port too many", "sklookup", "runs: [{prog: dispatch, context: {fields: {remote_port: 65536}}}]\n", "s.yaml:1:57: remote_port: 65536 is not a port"},
 		{"the last major number", "device", "runs: [{prog: allow, context: {device: {major: 4095}}}]\n", ""},

@@ -78,7 +78,7 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 		case like != nil:
 			if !isRef(like) {
 				b.failed[name] = true
-				return nil, like.errorf("like: want $name of another object, got %s", like.describe())
+				return nil, like.errorf("like: want the $name of another object, got %s", like.describe())
 			}
 			var other *kernel.Object
 			if other, err = b.create(strings.TrimPrefix(like.Text, "$"), like); err == nil {

@@ -165,10 +165,10 @@ func TestMistakesOfBuilders(t *testing.T) {
 		{"no list", "  t: !task {threads: 1}\n", "s.yaml:2:21: threads: want a list of $name"},
 		{"areas that overlap", "  m: !mm {areas: [{start: 1, end: 3}, {start: 2, end: 4}]}\n", "s.yaml:2:17: areas: memory area 0x2 to 0x4"},
 		{"a key of an area", "  m: !mm {areas: [{begin: 1}]}\n", `s.yaml:2:19: unknown key of an area "begin"`},
-		{"a relative cgroup", "  c: !cgroup {path: a/b}\n", "s.yaml:2:20: path: want one that starts with /"},
-		{"a cgroup twice", "  c: !cgroup {path: /a, id: 5}\n  d: !cgroup {path: /a, id: 6}\n", "s.yaml:3:20: cgroup /a is there already, with id 5"},
-		{"too many registers", "  r: !pt_regs {args: [1, 2, 3, 4, 5, 6, 7]}\n", "7 arguments given, 6 fit into registers"},
-		{"kernel memory as user memory", "  m: !mm {user: {0xffff888000000000: x}}\n", "s.yaml:2:17: 0xffff888000000000 is not an address of user space"},
+		{"a relative cgroup", "  c: !cgroup {path: a/b}\n", "s.yaml:2:20: path: want an absolute path"},
+		{"a cgroup twice", "  c: !cgroup {path: /a, id: 5}\n  d: !cgroup {path: /a, id: 6}\n", "s.yaml:3:20: cgroup /a already exists, with id 5"},
+		{"too many registers", "  r: !pt_regs {args: [1, 2, 3, 4, 5, 6, 7]}\n", "got 7 arguments, but only 6 fit in registers"},
+		{"kernel memory as user memory", "  m: !mm {user: {0xffff888000000000: x}}\n", "s.yaml:2:17: 0xffff888000000000 is not a user-space address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := openText(t, "exec", "objects:\n"+tt.objects+"runs: []\n")

@@ -87,7 +87,7 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	}
 	c, ok := order(got, want)
 	if !ok {
-		return nil, n.errorf("%s compares numbers and texts, this is %s", n.Tag, spec.TypeString(f.Type))
+		return nil, n.errorf("%s compares numbers and strings, but this is %s", n.Tag, spec.TypeString(f.Type))
 	}
 	if cond(c) {
 		return nil, nil

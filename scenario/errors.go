@@ -49,7 +49,7 @@ func (n *Node) unknown(what, name string, names []string) *Error {
 	e := n.errorf("unknown %s %s", what, brief(name))
 	e.Nearest = nearest.Like(name, names)
 	if len(e.Nearest) == 0 && len(names) > 0 && len(names) <= 12 {
-		e.Text += fmt.Sprintf(" (there is: %s)", strings.Join(names, ", "))
+		e.Text += fmt.Sprintf(" (available: %s)", strings.Join(names, ", "))
 	}
 	return e
 }

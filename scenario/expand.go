@@ -47,7 +47,7 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 		}
 		for _, p := range sets[0] {
 			if !used[p.Key.Text] {
-				wrong.add(p.Key.errorf("parameter %s is used nowhere in the run: write ${%s} where its value goes", p.Key.Text, p.Key.Text))
+				wrong.add(p.Key.errorf("parameter %s is not used in the run: write ${%s} where its value goes", p.Key.Text, p.Key.Text))
 			}
 		}
 	}
@@ -228,7 +228,7 @@ func (f *filler) fill(n *Node) (*Node, error) {
 				return nil, err
 			}
 			if key.Kind != Scalar {
-				return nil, p.Key.errorf("a key is a plain value, the parameter is %s", key.describe())
+				return nil, p.Key.errorf("a key must be a plain value, but the parameter is %s", key.describe())
 			}
 			v, err := f.fill(p.Value)
 			if err != nil {
@@ -278,7 +278,7 @@ func (f *filler) scalar(n *Node) (*Node, error) {
 			return &out, nil
 		}
 		if v.Kind != Scalar || v.Tag != "" {
-			return nil, n.errorf("${%s} inside of a text: the parameter is %s, want a plain value", name, v.describe())
+			return nil, n.errorf("${%s} inside a string: the parameter is %s, want a plain value", name, v.describe())
 		}
 		b.WriteString(before + v.Text)
 		rest, filled = tail, true

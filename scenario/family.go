@@ -124,7 +124,7 @@ func (b *builder) one(what string, n *Node, typ string) (*kernel.Object, error) 
 	case makers[n.Tag].build != nil:
 		o, err = b.built(what, n)
 	default:
-		return nil, n.errorf("%s: want $name of a %s, got %s", what, typ, n.describe())
+		return nil, n.errorf("%s: want the $name of a %s, got %s", what, typ, n.describe())
 	}
 	if err == nil && o.TypeName() != typ {
 		err = n.errorf("%s: %s is a %s, want a %s", what, n.Text, o.TypeName(), typ)
@@ -140,12 +140,12 @@ func makeMM(b *builder, role string, n *Node) (*kernel.Object, error) {
 			continue
 		}
 		if v.Kind != Sequence {
-			return nil, v.errorf("%s: want a list of texts, got %s", key, v.describe())
+			return nil, v.errorf("%s: want a list of strings, got %s", key, v.describe())
 		}
 		*to = []string{}
 		for _, item := range v.Items {
 			if item.Kind != Scalar || strings.Contains(item.Text, "\x00") {
-				return nil, item.errorf("%s: want a text, got %s", key, item.describe())
+				return nil, item.errorf("%s: want a string, got %s", key, item.describe())
 			}
 			*to = append(*to, item.Text)
 		}
@@ -171,12 +171,12 @@ func fillMM(b *builder, o *kernel.Object, n *Node) error {
 		data, ok := x.([]byte)
 		if !ok {
 			if p.Value.Kind != Scalar {
-				return p.Value.errorf("user: want a text or !hex, got %s", p.Value.describe())
+				return p.Value.errorf("user: want a string or !hex, got %s", p.Value.describe())
 			}
 			data = append([]byte(p.Value.Text), 0)
 		}
 		if !b.k.IsUserAddress(addr) {
-			return p.Key.errorf("%#x is not an address of user space", addr)
+			return p.Key.errorf("%#x is not a user-space address", addr)
 		}
 		if err := b.k.UserWrite(addr, data); err != nil {
 			return p.Key.wrap("user", err)

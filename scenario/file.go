@@ -131,7 +131,7 @@ func ParseFile(path string) (*File, error) {
 		return nil, err
 	}
 	if len(data) > maxFile {
-		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("more than %d bytes are too many for a scenario file", maxFile)}
+		return nil, &Error{Pos: Pos{path, 1, 1}, Text: fmt.Sprintf("the scenario file has more than %d bytes", maxFile)}
 	}
 	return Parse(path, data)
 }
@@ -405,7 +405,7 @@ func (f *File) decodeRuns(root *Node) error {
 			r.Arch = arch
 		}
 		if first, dup := seen[r.Name]; dup {
-			wrong.add(&Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": give it a name of its own"})
+			wrong.add(&Error{Pos: r.Pos, Text: "run " + brief(r.Name) + " is already at line " + itoa(first.Line) + ": choose another name"})
 			continue
 		}
 		seen[r.Name] = r.Pos
@@ -453,7 +453,7 @@ func (n *Node) pairs(what string) ([]Pair, error) {
 
 func (n *Node) text(what string) (string, error) {
 	if n.Kind != Scalar || n.Text == "" {
-		return "", n.errorf("%s: want a text, got %s", what, n.describe())
+		return "", n.errorf("%s: want a string, got %s", what, n.describe())
 	}
 	return n.Text, nil
 }
@@ -476,7 +476,7 @@ func (n *Node) int(what string, lowest, highest int64) (int, error) {
 		return 0, err
 	}
 	if !v.IsInt64() || v.Int64() < lowest || v.Int64() > highest {
-		return 0, n.errorf("%s: %v is not from %d to %d", what, v, lowest, highest)
+		return 0, n.errorf("%s: %v is outside the range %d to %d", what, v, lowest, highest)
 	}
 	return int(v.Int64()), nil
 }

@@ -84,7 +84,7 @@ func (f *File) bytes(what string, n *Node) ([]byte, error) {
 		return nil, n.wrap(what, err)
 	}
 	if len(b) > maxBytesFile {
-		return nil, n.errorf("%s: %s has more than the %d bytes that are read", what, name, maxBytesFile)
+		return nil, n.errorf("%s: %s is larger than the limit of %d bytes", what, name, maxBytesFile)
 	}
 	return b, nil
 }
@@ -97,7 +97,7 @@ func (n *Node) hex(what string) ([]byte, error) {
 	text := strings.NewReplacer(" ", "", "\n", "", "\t", "", ":", "").Replace(strings.TrimPrefix(n.Text, "0x"))
 	b, err := hex.DecodeString(text)
 	if err != nil {
-		return nil, n.errorf("%s: %s is not a row of hex digits", what, brief(n.Text))
+		return nil, n.errorf("%s: %s is not a string of hex digits", what, brief(n.Text))
 	}
 	if b == nil {
 		b = []byte{}
@@ -157,7 +157,7 @@ func (a *HelperAnswer) decode(n *Node) error {
 	ret, errno := n.Get("ret"), n.Get("errno")
 	switch {
 	case ret != nil && errno != nil:
-		return errno.errorf("%s: either ret or errno, not both", a.Name)
+		return errno.errorf("%s: give either ret or errno, not both", a.Name)
 	case errno != nil:
 		e, err := errno.errno(a.Name)
 		if err != nil {
@@ -225,7 +225,7 @@ func (e *Expect) check() error {
 		}
 	}
 	if o := e.Output; o != nil && o.Kind != Scalar {
-		return o.errorf("output: want a text, got %s", o.describe())
+		return o.errorf("output: want a string, got %s", o.describe())
 	}
 	if f := e.Effects; f != nil && f.Kind != Sequence {
 		return f.errorf("effects: want a list, got %s", f.describe())

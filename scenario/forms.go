@@ -66,18 +66,18 @@ var (
 	anything = shapeOf(shapeAny)
 )
 
-var fileForm = &form{"scenario", "A scenario file: objects, maps and programs of one BPF object, and what is expected of them.", []member{
+var fileForm = &form{"scenario", "A scenario file: kernel objects, maps and runs for one BPF object, and their expected results.", []member{
 	{name: "description", doc: "What the file is about.", shape: text},
-	{name: "object", doc: "The BPF object, relative to this file. Without it the object beside the file is used: NAME.bpf.o or NAME.o for NAME.yaml.", shape: text},
-	{name: "since", doc: "The oldest kernel the runs are for (5.17); on older ones they are skipped.", shape: release},
-	{name: "arch", doc: "The architecture the runs are for (x86, arm64, arm, riscv, s390); on others they are skipped.", shape: text},
-	{name: "kernels", doc: "The kernels the runs are for, where --btf names none: releases (6.12, 6.12-arm64; see bpfrun kernels), files, directories and globs relative to this file, embedded.", shape: listOf(release)},
+	{name: "object", doc: "The BPF object, relative to this file. The default is the object beside the file: NAME.bpf.o or NAME.o for NAME.yaml.", shape: text},
+	{name: "since", doc: "The oldest kernel to run on (5.17); on older kernels the runs are skipped.", shape: release},
+	{name: "arch", doc: "The architecture to run on (x86, arm64, arm, riscv, s390); on others the runs are skipped.", shape: text},
+	{name: "kernels", doc: "The kernels to run on when there is no --btf: releases (6.12, 6.12-arm64; see bpfrun kernels), files, directories and globs relative to this file, or embedded.", shape: listOf(release)},
 	{name: "kernel", doc: "The simulated machine.", shape: formOf(kernelForm)},
-	{name: "objects", doc: "Kernel objects by name. Values are fields of the object's type (a field called type or like is written .type, .like); other places refer to them as $name.", shape: mapOf(anything)},
-	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53). Keys of task, socket, inode and cgroup storage are owners: $name of an object; of tasks also the pid or the name (comm), of cgroups the id or the path. Elements of a map of maps are names of maps, or contents of a map of their own; its key inner defines the inner map where the object leaves that to user space: {type: hash, key_size: 4, value_size: 8, max_entries: 16}.", shape: mapOf(anything)},
+	{name: "objects", doc: "Kernel objects by name. The values are fields of the object's type (a field called type or like is written .type, .like). Refer to an object as $name.", shape: mapOf(anything)},
+	{name: "maps", doc: "Contents of maps before the runs, by map name: keys and values in terms of their BTF types; a __be32 may be written as an IPv4 address, a __be16 as htons(53). Keys of task, socket, inode and cgroup storage are owners: the $name of an object; for tasks also the pid or the name (comm), for cgroups the id or the path. Elements of a map of maps are names of maps, or the contents of a new map. The key inner defines the inner map if the object leaves that to user space: {type: hash, key_size: 4, value_size: 8, max_entries: 16}.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables, set before loading.", shape: mapOf(anything)},
-	{name: "defaults", doc: "Members that every run gets which does not have them itself; mappings such as args and expect are merged member by member.", shape: formOf(defaultsForm)},
-	{name: "runs", doc: "The runs. Each starts fresh unless it is named in sequence.", shape: listOf(formOf(runForm)), required: true},
+	{name: "defaults", doc: "Defaults for the members of every run; mappings such as args and expect are merged member by member.", shape: formOf(defaultsForm)},
+	{name: "runs", doc: "The runs. Each starts from a fresh machine unless it is part of sequence.", shape: listOf(formOf(runForm)), required: true},
 	{name: "sequence", doc: "Names of runs that share one machine, in this order.", shape: listOf(text)},
 }}
 
@@ -85,47 +85,47 @@ var kernelForm = &form{"kernel", "The simulated machine.", []member{
 	{name: "cpus", doc: "Number of CPUs.", shape: integer},
 	{name: "clock", doc: "The clocks.", shape: formOf(clockForm)},
 	{name: "random", doc: "The first random numbers programs get.", shape: listOf(integer)},
-	{name: "seed", doc: "Seed of every value nobody sets.", shape: integer},
+	{name: "seed", doc: "Seed for all values that are not set.", shape: integer},
 	{name: "kconfig", doc: "Values of CONFIG_ externs.", shape: mapOf(oneOf(text, integer))},
 	{name: "ksyms", doc: "Values of kernel variables.", shape: mapOf(anything)},
 	{name: "network", doc: "Interfaces, routes and neighbours.", shape: formOf(networkForm)},
 }}
 
 var clockForm = &form{"clock", "The clocks at the start.", []member{
-	{name: "boot", doc: "Time since boot, suspend included.", shape: duration},
+	{name: "boot", doc: "Time since boot, including suspend.", shape: duration},
 	{name: "mono", doc: "Monotonic time.", shape: duration},
 	{name: "real", doc: "Time since 1970.", shape: duration},
-	{name: "step", doc: "How far each helper call moves the clocks; 0 stops them.", shape: duration},
+	{name: "step", doc: "How far each helper call advances the clocks; 0 stops them.", shape: duration},
 	{name: "hz", doc: "Timer ticks per second.", shape: integer},
 }}
 
 var runForm = &form{"run", "One run of a program.", []member{
-	{name: "name", doc: "Name of the run; the program's name without.", shape: text},
+	{name: "name", doc: "Name of the run (default: the program's name).", shape: text},
 	{name: "prog", doc: "The program.", shape: text, required: true},
-	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any text or key of the run is the parameter's value; a name that mentions no parameter gets all of them. $${ is not a parameter.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
-	{name: "since", doc: "The oldest kernel this run is for; on older ones it is skipped.", shape: release},
-	{name: "arch", doc: "The architecture this run is for; on others it is skipped.", shape: text},
-	{name: "current", doc: "The task it runs in: $name of an object.", shape: text},
+	{name: "each", doc: "Parameters: the run is made once for each item of a list of mappings ([{port: 80, verdict: XDP_PASS}, ...]), or for all combinations of a mapping of lists ({port: [80, 443], proto: [tcp, udp]}). ${port} in any string or key of the run stands for the parameter's value; $${ is a literal ${. If the run's name uses no parameter, all of them are appended to it.", shape: oneOf(listOf(mapOf(anything)), mapOf(listOf(anything)))},
+	{name: "since", doc: "The oldest kernel for this run; on older kernels it is skipped.", shape: release},
+	{name: "arch", doc: "The architecture for this run; on others it is skipped.", shape: text},
+	{name: "current", doc: "The task it runs in: the $name of an object.", shape: text},
 	{name: "cpu", doc: "The CPU it runs on.", shape: integer},
 	{name: "args", doc: "Arguments of the hook, or fields of a tracepoint, by name; ret is the return value.", shape: mapOf(anything)},
 	{name: "cookie", doc: "The cookie the program is attached with (bpf_get_attach_cookie, bpf_usdt_cookie).", shape: integer},
-	{name: "elements", doc: "What an iterator visits instead of what there is: the arguments of each call by name. The last call, without an element, follows.", shape: listOf(mapOf(anything))},
+	{name: "elements", doc: "What an iterator visits, instead of the existing objects: the arguments of each call by name. The final call without an element follows.", shape: listOf(mapOf(anything))},
 	{name: "map", doc: "The map whose elements an iterator visits.", shape: text},
-	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list for one call after the other, or {fail_at: N, errno: E} for call N alone: {bpf_ringbuf_reserve: {fail_at: 1}} makes the first reservation fail, {bpf_map_update_elem: {fail_at: 2, errno: E2BIG}} the second update.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
+	{name: "helpers", doc: "What helpers and kfuncs return: a value for every call, a list of values for successive calls, or {fail_at: N, errno: E} for call N only: {bpf_ringbuf_reserve: {fail_at: 1}} makes the first reservation fail, {bpf_map_update_elem: {fail_at: 2, errno: E2BIG}} the second update.", shape: mapOf(oneOf(integer, text, listOf(integer), formOf(overrideForm)))},
 	{name: "packet", doc: "The packet: an expression such as eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /', hex digits, @FILE with raw bytes, or @CAPTURE#N with packet N of a pcap or pcapng file.", shape: text},
-	{name: "pcap", doc: "A pcap or pcapng file: the program runs on each of its packets, and simulated time passes between them as it did. ret then counts verdicts.", shape: text},
-	{name: "truncate", doc: "Also run the program on its packet cut short, each time from the same state and before the packet as it is: all for every length the kernel passes, or a list of lengths. A fault at any length fails; expect.truncated counts verdicts, everything else in expect is about the whole packet.", shape: oneOf(text, listOf(integer))},
-	{name: "ctx", doc: "Bytes of the context as hex digits or @FILE, or members of the struct the program declares it as, for program types that take them.", shape: oneOf(text, mapOf(anything))},
-	{name: "context", doc: "What a program of the networking stack or of a cgroup finds besides its packet.", shape: formOf(contextForm)},
-	{name: "unset_stack", doc: "What becomes of a read of stack bytes that nobody wrote, such as the padding of a key: warn (the default), fail, or ignore. With --strict it is a fault. Kernels before 6.3 refuse such reads, later ones read what lay there.", shape: text},
+	{name: "pcap", doc: "A pcap or pcapng file: the program runs on each of its packets, with the captured time between them. ret then counts verdicts.", shape: text},
+	{name: "truncate", doc: "Before the full packet, also run the program on truncated copies of it, each from the same state: all for every length that the kernel passes, or a list of lengths. A fault at any length fails the run; expect.truncated counts verdicts, and everything else in expect applies to the full packet.", shape: oneOf(text, listOf(integer))},
+	{name: "ctx", doc: "The context, for program types that take one: hex digits, @FILE, or members of the struct that the program declares it as.", shape: oneOf(text, mapOf(anything))},
+	{name: "context", doc: "Inputs of networking and cgroup programs besides the packet.", shape: formOf(contextForm)},
+	{name: "unset_stack", doc: "What happens when the program reads stack bytes that were never written, such as the padding of a key: warn (the default), fail, or ignore. With --strict it is a fault. Kernels before 6.3 refuse such reads; later kernels read whatever was there.", shape: text},
 	{name: "after", doc: "Simulated time that passes before the run.", shape: duration},
 	{name: "settle", doc: "Simulated time that passes after the run, before expectations are checked.", shape: duration},
-	{name: "repeat", doc: "How often the program runs; expectations see the last one, and events of all.", shape: integer},
-	{name: "expect", doc: "What the run must have done.", shape: formOf(expectForm)},
+	{name: "repeat", doc: "How often the program runs. Expectations apply to the last run, those about events to all runs.", shape: integer},
+	{name: "expect", doc: "The expected results.", shape: formOf(expectForm)},
 }}
 
 // defaultsForm has the members of a run that several may share.
-var defaultsForm = &form{"defaults", "Members of runs that do not have them.", func() []member {
+var defaultsForm = &form{"defaults", "Defaults for members of runs.", func() []member {
 	var out []member
 	for _, m := range runForm.members {
 		if m.name != "name" && m.name != "each" {
@@ -137,28 +137,28 @@ var defaultsForm = &form{"defaults", "Members of runs that do not have them.", f
 }()}
 
 var overrideForm = &form{"override", "What calls of a helper return.", []member{
-	{name: "fail_at", doc: "Only this call of the helper in the run, counted from 1, gets the answer; all others work as usual. Without errno and ret it returns 0, which is NULL for helpers that return pointers. Without fail_at every call gets the answer.", shape: integer},
+	{name: "fail_at", doc: "Only this call of the helper in the run, counted from 1, gets this result; all others work as usual. Without errno and ret it returns 0, which is NULL for helpers that return pointers. Without fail_at every call gets this result.", shape: integer},
 	{name: "errno", doc: "The error it returns: EFAULT, -EFAULT or 14.", shape: oneOf(text, integer)},
 	{name: "ret", doc: "The value it returns.", shape: oneOf(integer, text)},
 }}
 
-var expectForm = &form{"expect", "What a run must have done. What is not named is not checked, but a fault nobody expects fails.", []member{
-	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, all 64 after u64:. Of a pcap, what every packet gives, or {XDP_DROP: 3, XDP_PASS: 97}.", shape: oneOf(integer, text, mapOf(integer))},
-	{name: "truncated", doc: "What the program returned for the packet cut short (truncate): one value for every length, or {XDP_DROP: 20, XDP_PASS: 7}.", shape: oneOf(integer, text, mapOf(integer))},
-	{name: "maps", doc: "Map elements: members that are named are compared; null means that there is no such element; !exact that there are no others. An element of a map of maps is compared by the contents of its inner map.", shape: mapOf(anything)},
+var expectForm = &form{"expect", "The expected results of a run. Anything not listed is not checked, except that an unexpected fault always fails.", []member{
+	{name: "ret", doc: "Return value: a number, a verdict's name, an error (-EPERM). The low 32 bits are compared, or all 64 with u64:. For a pcap, the value for every packet, or {XDP_DROP: 3, XDP_PASS: 97}.", shape: oneOf(integer, text, mapOf(integer))},
+	{name: "truncated", doc: "Return values for the truncated packets (truncate): one value for every length, or {XDP_DROP: 20, XDP_PASS: 7}.", shape: oneOf(integer, text, mapOf(integer))},
+	{name: "maps", doc: "Map elements. Only the members listed are compared; null means that the element does not exist; !exact that there are no others. An element of a map of maps is compared by the contents of its inner map.", shape: mapOf(anything)},
 	{name: "globals", doc: "Global variables.", shape: mapOf(anything)},
-	{name: "others", doc: "unchanged: maps, global variables and buffers that this expectation does not name are as they were before the run (arrays of more than 1 MiB are not compared).", shape: text},
-	{name: "ringbuf", doc: "Records of ring buffers by map, all of them in order, or their number. as: names the record's type.", shape: mapOf(anything)},
+	{name: "others", doc: "unchanged: all maps, global variables and buffers not listed here are as they were before the run (arrays of more than 1 MiB are not compared).", shape: text},
+	{name: "ringbuf", doc: "Records of ring buffers by map: all of them in order, or their number. as: gives the record's type.", shape: mapOf(anything)},
 	{name: "perf", doc: "Records of perf buffers, as for ringbuf.", shape: mapOf(anything)},
 	{name: "trace", doc: "Lines of bpf_printk, all of them in order.", shape: oneOf(text, listOf(text))},
 	{name: "output", doc: "What an iterator wrote, as user space reads it.", shape: text},
-	{name: "effects", doc: "Effects on the outside world, all of them in order: a kind (signal, redirect, rc-keydown) or a kind and its number.", shape: listOf(text)},
+	{name: "effects", doc: "Effects outside of maps, all of them in order: a kind (signal, redirect, rc-keydown) or a kind and its number.", shape: listOf(text)},
 	{name: "kernel", doc: "Fields of kernel objects after the run, as OBJECT.path or nested.", shape: mapOf(anything)},
-	{name: "reads", doc: "Kernel fields the run must have read, as TYPE.path; -> and . both step over pointers.", shape: listOf(text)},
+	{name: "reads", doc: "Kernel fields that the run must have read, as TYPE.path; -> and . both follow pointers.", shape: listOf(text)},
 	{name: "helpers", doc: "How often helpers were called.", shape: mapOf(integer)},
 	{name: "fault", doc: "The kind of fault the run ends with; true for any, false for none.", shape: oneOf(text, shapeOf(shapeBool))},
-	{name: "status", doc: "What becomes of the program: ok, absent, refused, not-simulated, fault.", shape: text},
-	{name: "packet", doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), all of it as an expression or hex digits, or unchanged.", shape: oneOf(text, mapOf(anything))},
+	{name: "status", doc: "The program's status: ok, absent, refused, not-simulated, fault.", shape: text},
+	{name: "packet", doc: "The packet after the run: fields by path (ip.ttl: 63, tcp.csum: right, vlan: null for no such layer, payload: text, len: 60), the whole packet as an expression or hex digits, or unchanged.", shape: oneOf(text, mapOf(anything))},
 	{name: "ctx", doc: "The context after the run, as hex digits or members.", shape: oneOf(text, mapOf(anything))},
 }}
 
@@ -168,12 +168,12 @@ var tags = []struct{ name, doc string }{
 	{"!file", "a struct file: {path, ino, mode, flags, size, dev} and any field"},
 	{"!dentry", "a struct dentry with its parents: {path} and any field"},
 	{"!sock", "a struct sock: {family, protocol, type, state, source, dest, sport, dport} and any field; socket lookups find it, and it may be put into sockmaps"},
-	{"!task", "a task_struct with default content: {children: [$a], threads: [$b], files: [$f, null], cgroup: $c} and any field; lists are linked as the kernel's"},
+	{"!task", "a task_struct with default content: {children: [$a], threads: [$b], files: [$f, null], cgroup: $c} and any field; lists are linked as in the kernel"},
 	{"!skb", "a sk_buff with the default packet, and any field"},
-	{"!cgroup", "a struct cgroup with those above it: {path, id} and any field"},
-	{"!mm", "an mm_struct with default content: {args: [texts], env: [texts], areas: [{start, end, flags, pgoff, file}], user: {ADDRESS: text or !hex}} and any field"},
+	{"!cgroup", "a struct cgroup with its ancestors: {path, id} and any field"},
+	{"!mm", "an mm_struct with default content: {args: [strings], env: [strings], areas: [{start, end, flags, pgoff, file}], user: {ADDRESS: string or !hex}} and any field"},
 	{"!bprm", "a linux_binprm with default content: {path} and any field"},
-	{"!pt_regs", "a struct pt_regs as calls pass arguments: {args: [values], ret, ip, sp} and any field"},
+	{"!pt_regs", "a struct pt_regs set up as for a call: {args: [values], ret, ip, sp} and any field"},
 	{"!inode", "a struct inode with default content"},
 	{"!user", "user memory with a string or bytes; the value is its address"},
 	{"!list", "a list_head: {via: member, of: [$a, $b]}"},
@@ -185,6 +185,6 @@ var tags = []struct{ name, doc string }{
 	{"!le", "in expectations: at most"},
 	{"!gt", "in expectations: greater than"},
 	{"!ge", "in expectations: at least"},
-	{"!match", "in expectations: a regular expression the text matches"},
+	{"!match", "in expectations: a regular expression that the string matches"},
 	{"!exact", "in expectations: the map has these elements and no others"},
 }

@@ -59,7 +59,7 @@ func innerText(n *Node) (string, error) {
 		}
 	}
 	if typ == "" {
-		return "", n.errorf("inner: no type; want {type: hash, key_size: N, value_size: N, max_entries: N}, or the name of a map that is defined alike")
+		return "", n.errorf("inner: no type; want {type: hash, key_size: N, value_size: N, max_entries: N}, or the name of a map with the same definition")
 	}
 	return typ + rest, nil
 }

@@ -58,7 +58,7 @@ func (j *judge) all() error {
 		return err
 	}
 	if n := e.Truncated; n != nil && j.run.TruncateNode == nil {
-		return n.errorf("truncated: the run cuts no packet; truncate: all does")
+		return n.errorf("truncated: the run truncates no packet; add truncate: all")
 	} else if n != nil && j.checking {
 		if err := j.counts(n, "truncated", "length"); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (j *judge) ret(e *Expect) error {
 		return j.counts(n, "ret", "packet")
 	}
 	if n.Kind == Mapping {
-		return n.errorf("ret: numbers of packets by verdict are for a run with pcap")
+		return n.errorf("ret: verdict counts need a run with pcap")
 	}
 	bare := *n
 	wide := false
@@ -330,7 +330,7 @@ func (j *judge) field(o *kernel.Object, path string, key, n *Node, name string) 
 		if j.checking {
 			return nil, nil
 		}
-		return []mismatch{{n.Pos, what, n.describe(), "no object: a pointer on the way is null"}}, nil
+		return []mismatch{{n.Pos, what, n.describe(), "no object: a pointer in the path is null"}}, nil
 	}
 	if isRef(n) {
 		want, err := j.r.b.ref(n)

@@ -193,7 +193,7 @@ func within(read, asked string) bool {
 func readSteps(spec *btf.Spec, n *Node) ([]readStep, error) {
 	typ, path, _ := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(n.Text, "struct "), "->", "."), ".")
 	if spec == nil {
-		return nil, n.errorf("reads: the target has no types")
+		return nil, n.errorf("reads: the kernel has no types")
 	}
 	t, ok := spec.Find(btf.KindStruct, typ)
 	if !ok {

@@ -178,7 +178,7 @@ func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool
 	switch {
 	case n.Tag == "!percpu":
 		if e.PerCPU == nil || n.Kind != Sequence || len(n.Items) > len(e.PerCPU) {
-			return n.errorf("!percpu: want at most %d values, for a per-CPU map", len(e.PerCPU))
+			return n.errorf("!percpu needs a per-CPU map and at most %d values", len(e.PerCPU))
 		}
 		for i, item := range n.Items {
 			ms, err := j.value(t, item, e.PerCPU[i], fmt.Sprintf("%s cpu %d", what, i))

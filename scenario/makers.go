@@ -103,7 +103,7 @@ func makeFile(b *builder, role string, n *Node) (*kernel.Object, error) {
 func absolute(n *Node) (string, error) {
 	path, err := n.text("path")
 	if err == nil && path[0] != '/' {
-		err = n.errorf("path: want one that starts with /, got %s", brief(path))
+		err = n.errorf("path: want an absolute path, got %s", brief(path))
 	}
 	return path, err
 }

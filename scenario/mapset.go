@@ -124,7 +124,7 @@ func (t *table) set(n *Node) error {
 			continue
 		}
 		if first := seen[string(k)]; first != nil {
-			wrong.add(p.Key.errorf("key %s of %s was already given at line %d, as %s", p.Key.Text, t.def.Name, first.Line, first.Text))
+			wrong.add(p.Key.errorf("key %s of %s was already set at line %d, as %s", p.Key.Text, t.def.Name, first.Line, first.Text))
 			continue
 		}
 		seen[string(k)] = p.Key
@@ -242,11 +242,11 @@ func (t *table) store(k []byte, n *Node) error {
 	perCPU := t.b.Spec().Type.PerCPU()
 	if n.Tag == "!percpu" {
 		if !perCPU || n.Kind != Sequence {
-			return n.errorf("!percpu: want a list of values, for a per-CPU map")
+			return n.errorf("!percpu needs a per-CPU map and a list of values")
 		}
 		cpus := t.m.Kernel().CPUs()
 		if len(n.Items) > cpus {
-			return n.errorf("%d values, there are %d CPUs", len(n.Items), cpus)
+			return n.errorf("%d values for %d CPUs", len(n.Items), cpus)
 		}
 		size := maps.UserValueSize(t.b) / cpus
 		all := make([]byte, size*cpus)
@@ -279,10 +279,10 @@ func (t *table) store(k []byte, n *Node) error {
 func recordType(spec *btf.Spec, n *Node) (btf.ID, *Node, error) {
 	as := n.Get("as")
 	if as == nil {
-		return 0, n, n.errorf("the type of the record is not told by its size: add as: TYPE")
+		return 0, n, n.errorf("the record's size does not determine its type: add as: TYPE")
 	}
 	if spec == nil {
-		return 0, n, as.errorf("the object has no BTF, records have no types")
+		return 0, n, as.errorf("the object has no BTF, so records have no types")
 	}
 	name := strings.TrimPrefix(as.Text, "struct ")
 	id, ok := findType(spec, name)

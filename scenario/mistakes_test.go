@@ -38,21 +38,21 @@ func TestMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "s.yaml:1:1: the file is empty"},
 		{"not YAML", "runs: [", "s.yaml:1:"},
-		{"a binary file", "\x7fELF\x02\x01\x01\x00", "s.yaml:1:1: this is no text file: byte 7 is 0"},
+		{"a binary file", "\x7fELF\x02\x01\x01\x00", "s.yaml:1:1: not a text file: byte 7 is 0"},
 		{"a long unknown key", strings.Repeat("k", 5000) + ": 1\n", `s.yaml:1:1: unknown key of scenario "` + strings.Repeat("k", 59) + "..."},
 		{"two documents", "runs: []\n---\nruns: []\n", "s.yaml:3:"},
 		{"a list", "- a\n", "s.yaml:1:1: scenario: want a mapping with"},
 		{"unknown key", "obejcts: {}" + run, `s.yaml:1:1: unknown key of scenario "obejcts" (nearest: objects)`},
 		{"no runs", "objects: {}\n", `s.yaml:1:1: scenario needs "runs"`},
 		{"no program", "runs: [{name: a}]\n", `s.yaml:1:8: run needs "prog"`},
-		{"duplicate key", "globals: {}\nglobals: {}" + run, `s.yaml:2:1: "globals" was already given at line 1`},
-		{"the same key twice", "maps: {execs_by_uid: {1: 5, 0x1: 6}}" + run, "s.yaml:1:29: key 0x1 of execs_by_uid was already given at line 1, as 1"},
+		{"duplicate key", "globals: {}\nglobals: {}" + run, `s.yaml:2:1: "globals" was already set at line 1`},
+		{"the same key twice", "maps: {execs_by_uid: {1: 5, 0x1: 6}}" + run, "s.yaml:1:29: key 0x1 of execs_by_uid was already set at line 1, as 1"},
 		{"elements of what is not an iterator", "runs: [{prog: on_exec, elements: []}]\n", "s.yaml:1:34: elements: tracepoint/sched/sched_process_exec is not an iterator"},
 		{"a map for what is not an iterator", "runs: [{prog: on_exec, map: execs_by_uid}]\n", "s.yaml:1:29: map: tracepoint/sched/sched_process_exec is not an iterator"},
 		{"an unknown architecture", "arch: x68" + run, `s.yaml:1:7: unknown architecture "x68" (nearest: x86)`},
-		{"output that is no text", "runs: [{prog: on_exec, expect: {output: [1]}}]\n", "s.yaml:1:41: output: want a text"},
-		{"duplicate object", "objects:\n  a: {type: task_struct}\n  a: {type: file}" + run, `s.yaml:3:3: "a" was already given at line 2`},
-		{"duplicate field", "objects:\n  a: {type: task_struct, pid: 1, pid: 2}" + run, `s.yaml:2:34: "pid" was already given at line 2`},
+		{"output that is no text", "runs: [{prog: on_exec, expect: {output: [1]}}]\n", "s.yaml:1:41: output: want a string"},
+		{"duplicate object", "objects:\n  a: {type: task_struct}\n  a: {type: file}" + run, `s.yaml:3:3: "a" was already set at line 2`},
+		{"duplicate field", "objects:\n  a: {type: task_struct, pid: 1, pid: 2}" + run, `s.yaml:2:34: "pid" was already set at line 2`},
 		{"duplicate run", "runs:\n- {prog: on_exec}\n- {prog: on_exec}\n", `s.yaml:3:3: run "on_exec" is already at line 2`},
 		{"unknown anchor", "objects: {a: &x {type: file}, b: *y}" + run, `s.yaml:1:34: unknown anchor "y" (nearest: x)`},
 		{"an anchor in itself", "objects: {a: &x {type: file, b: *x}}" + run, `s.yaml:1:33: unknown anchor "x"`},
@@ -60,9 +60,9 @@ func TestMistakes(t *testing.T) {
 		{"a bomb", bomb() + run, "s.yaml:"},
 		{"a default of what is not a run", "defaults: {nome: x}" + run, `s.yaml:1:12: unknown key of defaults "nome"`},
 		{"an unknown parameter", "runs: [{prog: on_exec, each: [{cpu: 0}], cpu: '${cpus}'}]\n", `s.yaml:1:47: unknown parameter "cpus" (nearest: cpu)`},
-		{"an unused parameter", "runs: [{prog: on_exec, each: [{cpu: 0}]}]\n", `s.yaml:1:32: parameter cpu is used nowhere in the run`},
+		{"an unused parameter", "runs: [{prog: on_exec, each: [{cpu: 0}]}]\n", `s.yaml:1:32: parameter cpu is not used in the run`},
 		{"no parameters", "runs: [{prog: on_exec, each: []}]\n", `s.yaml:1:30: each: want a list of parameters`},
-		{"a list in a text", "runs: [{prog: on_exec, each: [{a: [1]}], name: 'x ${a}'}]\n", `s.yaml:1:48: ${a} inside of a text: the parameter is a list`},
+		{"a list in a text", "runs: [{prog: on_exec, each: [{a: [1]}], name: 'x ${a}'}]\n", `s.yaml:1:48: ${a} inside a string: the parameter is a list`},
 		{"too many combinations", "runs: [{prog: on_exec, each: {" + manyLists() + "}}]\n", `s.yaml:1:`},
 		{"too long a block", "globals:\n" + strings.Repeat("  a: 1\n", 30000) + run, `s.yaml:20002:1: more than 20000 keys`},
 		{"unknown program", "runs: [{prog: on_exex}]\n", `s.yaml:1:15: unknown program "on_exex" (nearest: on_exec)`},
@@ -83,8 +83,8 @@ func TestMistakes(t *testing.T) {
 		{"cycle of likes", "objects:\n  a: {like: $b}\n  b: {like: $c}\n  c: {like: $a}" + run, "s.yaml:4:13: cyclic reference"},
 		{"itself", "objects: {a: $a}" + run, "s.yaml:1:14: cyclic reference"},
 		{"unknown builder", "objects: {a: !fiel {path: /x}}" + run, `s.yaml:1:14: unknown builder "!fiel" (nearest: !file)`},
-		{"builder's value", "objects: {a: !file {path: relative}}" + run, "s.yaml:1:26: path: want one that starts with /"},
-		{"bad hex", "objects: {a: {type: task_struct, comm: !hex xyz}}" + run, "s.yaml:1:40: !hex: \"xyz\" is not a row of hex digits"},
+		{"builder's value", "objects: {a: !file {path: relative}}" + run, "s.yaml:1:26: path: want an absolute path"},
+		{"bad hex", "objects: {a: {type: task_struct, comm: !hex xyz}}" + run, "s.yaml:1:40: !hex: \"xyz\" is not a string of hex digits"},
 		{"unknown map", "maps: {execs_by_id: {1: 1}}" + run, `s.yaml:1:8: unknown map "execs_by_id" (nearest: execs_by_uid)`},
 		{"map key", "maps: {execs_by_uid: {bash: 1}}" + run, "s.yaml:1:23: key of execs_by_uid"},
 		{"map value", "maps: {execs_by_uid: {1: {a: 1}}}" + run, "s.yaml:1:27:"},
@@ -92,7 +92,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown global", "globals: {target: 1}" + run, `s.yaml:1:11: unknown global variable "target"`},
 		{"unknown current", "runs: [{prog: on_exec, current: $sh}]\n", `s.yaml:1:33: unknown object "sh"`},
 		{"current of another type", "objects: {f: {type: file}}\nruns: [{prog: on_exec, current: $f}]\n", "s.yaml:2:33: current: $f is a file, want a task_struct"},
-		{"cpu", "runs: [{prog: on_exec, cpu: 7}]\n", "s.yaml:1:29: cpu 7: there are 2, from 0"},
+		{"cpu", "runs: [{prog: on_exec, cpu: 7}]\n", "s.yaml:1:29: cpu 7: the machine has 2 CPUs, numbered from 0"},
 		{"unknown argument", "runs: [{prog: on_exec, args: {flename: x}}]\n", `s.yaml:1:31: unknown argument of tracepoint/sched/sched_process_exec "flename"`},
 		{"argument's value", "runs: [{prog: on_exec, args: {old_pid: [1]}}]\n", "s.yaml:1:40:"},
 		{"unknown helper", "runs: [{prog: on_exec, helpers: {bpf_ktime_get_nss: 1}}]\n", `s.yaml:1:34: unknown helper "bpf_ktime_get_nss" (nearest: bpf_ktime_get_ns`},
@@ -115,8 +115,8 @@ func TestMistakes(t *testing.T) {
 		{"too deep", "objects: {a: " + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}" + run, "s.yaml:1:"},
 		{"far too deep", strings.Repeat("[", 5000), "s.yaml:1:1: nested more than"},
 		{"unknown ksym", "kernel: {ksyms: {jiffie: 1}}" + run, `s.yaml:1:18: unknown kernel variable "jiffie"`},
-		{"cpus", "kernel: {cpus: 0}" + run, "s.yaml:1:16: cpus: 0 is not from 1 to 1024"},
-		{"a reference in a global", "globals: {limit: $a}\nruns: [{prog: on_sys_enter}]\n", "s.yaml:1:18: limit: a global variable is set before loading"},
+		{"cpus", "kernel: {cpus: 0}" + run, "s.yaml:1:16: cpus: 0 is outside the range 1 to 1024"},
+		{"a reference in a global", "globals: {limit: $a}\nruns: [{prog: on_sys_enter}]\n", "s.yaml:1:18: limit: global variables are set before loading"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			example := "exec"
@@ -157,7 +157,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		want       []string
 	}{
 		{"of the form", "obejcts: {}\nkernel: {cpus: 0}\nruns:\n- {prog: on_exec, cpu: x, repeat: 0, expect: {rett: 0, status: okay}}\n- {name: b}\n- {prog: on_exec, aftr: 1s}\n", []string{
-			`1:1: unknown key of scenario "obejcts"`, "2:16: cpus: 0 is not from 1", `4:24: cpu: want a number`, "4:35: repeat: 0 is not",
+			`1:1: unknown key of scenario "obejcts"`, "2:16: cpus: 0 is outside", `4:24: cpu: want a number`, "4:35: repeat: 0 is outside",
 			`4:47: unknown key of expect "rett"`, `4:64: unknown status "okay"`, `5:3: run needs "prog"`, `6:19: unknown key of run "aftr"`,
 		}},
 		{"of programs", "runs: [{prog: a}, {prog: b}]\n", []string{`1:15: unknown program "a"`, `1:26: unknown program "b"`}},
@@ -207,8 +207,8 @@ func TestMissingFiles(t *testing.T) {
 // TestMistakesInWhatProgramTypesTake: what a program of that type would never see is not passed over.
 func TestMistakesInWhatProgramTypesTake(t *testing.T) {
 	for _, tt := range []struct{ name, example, text, want string }{
-		{"a cookie", "sockops", "runs: [{prog: connections, cookie: 7}]\n", "s.yaml:1:36: cookie: programs of type sock_ops are attached without"},
-		{"a map for an iterator of tasks", "iter", "runs: [{prog: dump_task, map: bytes_by_pid}]\n", "s.yaml:1:31: map: iter/task visits no elements of a map"},
+		{"a cookie", "sockops", "runs: [{prog: connections, cookie: 7}]\n", "s.yaml:1:36: cookie: programs of type sock_ops have no attach cookie"},
+		{"a map for an iterator of tasks", "iter", "runs: [{prog: dump_task, map: bytes_by_pid}]\n", "s.yaml:1:31: map: iter/task does not visit map elements"},
 		{"a level of 64 bits", "sockopt", "runs: [{prog: set, context: {sockopt: {level: 99999999999}}}]\n", "s.yaml:1:47: level: 99999999999 does not fit into 32 bits"},
 		{"a major number", "device", "runs: [{prog: allow, context: {device: {major: -1}}}]\n", "s.yaml:1:48: major: want a number below 4096"},
 		{"a minor number", "device", "runs: [{prog: allow, context: {device: {minor: 0x100000}}}]\n", "s.yaml:1:48: minor: want a number below 1048576"},
@@ -230,5 +230,5 @@ func TestACaptureWithoutPacketsIsAMistake(t *testing.T) {
 	r, err := openText(t, "tc", "runs: [{prog: classify, pcap: "+name+", expect: {ret: TC_ACT_OK}}]\n")
 	require.NoError(t, err)
 	_, err = r.All(t.Context(), func(*Result) {})
-	require.ErrorContains(t, err, "pcap: there is no packet in")
+	require.ErrorContains(t, err, "has no packets")
 }

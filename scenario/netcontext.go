@@ -16,60 +16,60 @@ import (
 
 // The context: key of a run, for programs of the networking stack and of cgroups, and the network of kernel:.
 
-var contextForm = &form{"context", "What a program of the networking stack or of a cgroup finds besides its packet. A key that does not fit the program's type is an error.", []member{
-	{name: "sk", doc: "The socket: $name of a !sock object; null for a packet without one.", shape: text},
-	{name: "fields", doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Segments of a large packet are gso_size, gso_segs and wire_len. Addresses may be written as such, of an array of four words too (user_ip6: 2001:db8::1); ports are plain numbers.", shape: mapOf(oneOf(integer, text))},
-	{name: "frags", doc: "Fragments after the packet, which is the linear part: hex digits or @FILE each, at most a page.", shape: listOf(text)},
-	{name: "cloned", doc: "Another sk_buff shares the packet's bytes: what writes to it moves it first.", shape: shapeOf(shapeBool)},
-	{name: "ingress", doc: "The tc program sees packets that come in.", shape: shapeOf(shapeBool)},
-	{name: "ip_summed", doc: "The network card's part in the checksums: none, unnecessary (it found them valid), complete (it summed the whole packet) or partial (it will finish the sum of a packet that goes out).", shape: text},
+var contextForm = &form{"context", "Inputs of networking and cgroup programs besides the packet. A key that does not fit the program's type is an error.", []member{
+	{name: "sk", doc: "The socket: the $name of a !sock object; null for a packet without one.", shape: text},
+	{name: "fields", doc: "Fields of the context by name (op, user_ip4, user_port, mark, major). Segments of a large packet are gso_size, gso_segs and wire_len. Addresses are written as usual, even for arrays of four words (user_ip6: 2001:db8::1); ports are plain numbers.", shape: mapOf(oneOf(integer, text))},
+	{name: "frags", doc: "Fragments that follow the packet (its linear part): hex digits or @FILE each, at most a page.", shape: listOf(text)},
+	{name: "cloned", doc: "The packet's bytes are shared with another sk_buff, so that a write copies them first.", shape: shapeOf(shapeBool)},
+	{name: "ingress", doc: "The tc program sees incoming packets.", shape: shapeOf(shapeBool)},
+	{name: "ip_summed", doc: "Checksum state from the network card: none, unnecessary (it verified them), complete (it summed the whole packet) or partial (it will complete the sum of an outgoing packet).", shape: text},
 	{name: "tunnel", doc: "The tunnel the packet came through.", shape: formOf(tunnelForm)},
-	{name: "received", doc: "What the network card says of an XDP packet.", shape: formOf(receivedForm)},
+	{name: "received", doc: "Metadata from the network card for an XDP packet.", shape: formOf(receivedForm)},
 	{name: "sockopt", doc: "The system call of a getsockopt or setsockopt program.", shape: formOf(sockoptForm)},
 	{name: "sysctl", doc: "The access a sysctl program filters.", shape: formOf(sysctlForm)},
 	{name: "device", doc: "The access a device program filters.", shape: formOf(deviceForm)},
 }}
 
-var receivedForm = &form{"received", "What a network card says of a packet; what is not named it does not say.", []member{
-	{name: "timestamp", doc: "The time it came in, in nanoseconds.", shape: integer},
-	{name: "hash", doc: "The hash of its flow.", shape: integer},
+var receivedForm = &form{"received", "A packet's metadata from the network card; omitted fields are unknown.", []member{
+	{name: "timestamp", doc: "Time of arrival, in nanoseconds.", shape: integer},
+	{name: "hash", doc: "Flow hash.", shape: integer},
 	{name: "hash_type", doc: "enum xdp_rss_hash_type.", shape: integer},
-	{name: "vlan_proto", doc: "The protocol of a tag the card removed (0x8100).", shape: integer},
+	{name: "vlan_proto", doc: "Protocol of a VLAN tag the card removed (0x8100).", shape: integer},
 	{name: "vlan_tci", doc: "The tag.", shape: integer},
 }}
 
 var tunnelForm = &form{"tunnel", "The tunnel a packet came through.", []member{
 	{name: "id", doc: "The tunnel's id (a VNI).", shape: integer},
-	{name: "remote", doc: "The address of who sent it.", shape: text, required: true},
-	{name: "local", doc: "The address it was sent to.", shape: text},
+	{name: "remote", doc: "The sender's address.", shape: text, required: true},
+	{name: "local", doc: "The destination address.", shape: text},
 	{name: "tos", doc: "The outer type of service.", shape: integer},
 	{name: "ttl", doc: "The outer TTL.", shape: integer},
-	{name: "options", doc: "Options of the encapsulation, as hex digits.", shape: text},
+	{name: "options", doc: "Encapsulation options, as hex digits.", shape: text},
 }}
 
 var sockoptForm = &form{"sockopt", "A call of getsockopt or setsockopt.", []member{
 	{name: "level", doc: "The level: a number, SOL_SOCKET, IPPROTO_IP, IPPROTO_TCP, IPPROTO_IPV6.", shape: oneOf(integer, text)},
 	{name: "optname", doc: "The option's number.", shape: integer},
 	{name: "optval", doc: "Its value: a number (an int), text, or !hex.", shape: oneOf(integer, text)},
-	{name: "optlen", doc: "The length user space gave; that of the value without it.", shape: integer},
+	{name: "optlen", doc: "The length from user space (default: the length of the value).", shape: integer},
 	{name: "retval", doc: "What the kernel's getsockopt returned.", shape: integer},
 }}
 
 var sysctlForm = &form{"sysctl", "An access to a file of /proc/sys.", []member{
 	{name: "name", doc: "The path below /proc/sys: net/ipv4/ip_forward.", shape: text, required: true},
 	{name: "value", doc: "The current value.", shape: text},
-	{name: "new", doc: "The value being written; without it the file is read.", shape: text},
+	{name: "new", doc: "The value being written; omit it for a read.", shape: text},
 }}
 
 var deviceForm = &form{"device", "An access to a device file.", []member{
 	{name: "type", doc: "block or char.", shape: text},
-	{name: "access", doc: "Letters of r (read), w (write), m (mknod).", shape: text},
+	{name: "access", doc: "Any of r (read), w (write), m (mknod).", shape: text},
 	{name: "major", doc: "Its major number.", shape: integer},
 	{name: "minor", doc: "Its minor number.", shape: integer},
 }}
 
 var networkForm = &form{"network", "Interfaces, routes and neighbours.", []member{
-	{name: "devices", doc: "Interfaces; without them there are lo (index 1) and eth0 (2).", shape: listOf(formOf(netDeviceForm))},
+	{name: "devices", doc: "Interfaces (default: lo with index 1 and eth0 with index 2).", shape: listOf(formOf(netDeviceForm))},
 	{name: "routes", doc: "Routes bpf_fib_lookup finds.", shape: listOf(formOf(routeForm))},
 	{name: "neighbours", doc: "Hardware addresses of neighbours.", shape: listOf(formOf(neighbourForm))},
 }}
@@ -77,19 +77,19 @@ var networkForm = &form{"network", "Interfaces, routes and neighbours.", []membe
 var netDeviceForm = &form{"device of the network", "An interface.", []member{
 	{name: "index", doc: "Its index.", shape: integer, required: true},
 	{name: "name", doc: "Its name.", shape: text, required: true},
-	{name: "mtu", doc: "Its MTU; 1500 without it.", shape: integer},
+	{name: "mtu", doc: "Its MTU (default: 1500).", shape: integer},
 	{name: "mac", doc: "Its hardware address.", shape: text},
 }}
 
 var routeForm = &form{"route", "An entry of a routing table.", []member{
 	{name: "to", doc: "The destination: 10.0.0.0/8, 0.0.0.0/0, 2001:db8::/32.", shape: text, required: true},
-	{name: "via", doc: "The gateway; without it the destination is on the link.", shape: text},
+	{name: "via", doc: "The gateway; omit it if the destination is on the link.", shape: text},
 	{name: "dev", doc: "The interface, by name or index.", shape: oneOf(text, integer)},
 	{name: "type", doc: "unicast (default), local, blackhole, unreachable or prohibit.", shape: text},
 	{name: "src", doc: "The preferred source address.", shape: text},
 	{name: "mtu", doc: "The MTU of the path.", shape: integer},
-	{name: "metric", doc: "Of routes to the same prefix the lowest wins.", shape: integer},
-	{name: "table", doc: "The routing table; 254 is the main one.", shape: integer},
+	{name: "metric", doc: "Among routes to the same prefix, the lowest metric wins.", shape: integer},
+	{name: "table", doc: "The routing table; 254 is the main table.", shape: integer},
 }}
 
 var neighbourForm = &form{"neighbour", "A neighbour on a link.", []member{
@@ -133,7 +133,7 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 			continue
 		}
 		if !st.fits {
-			return s, v.errorf("context.%s: programs of type %v have none", st.key, lp.Type)
+			return s, v.errorf("context.%s: programs of type %v have no such input", st.key, lp.Type)
 		}
 		if err := st.apply(v); err != nil {
 			return s, err
@@ -166,7 +166,7 @@ func (r *Runner) contextSocket(v *Node, s *kernel.NetSpec) error {
 		return nil
 	}
 	if !isRef(v) {
-		return v.errorf("sk: want $name of a !sock object or null, got %s", v.describe())
+		return v.errorf("sk: want the $name of a !sock object or null, got %s", v.describe())
 	}
 	o, err := r.b.ref(v)
 	if err != nil {
@@ -271,7 +271,7 @@ func (n *Node) tunnel(s *kernel.NetSpec) (err error) {
 			return err
 		}
 		if t.Local.Is6() != t.Remote.Is6() {
-			return v.errorf("local: want an address of the family of remote, got %s", v.describe())
+			return v.errorf("local: want an address of the same family as remote, got %s", v.describe())
 		}
 	}
 	if v := n.Get("options"); v != nil {
@@ -336,7 +336,7 @@ func (r *Runner) sockopt(n *Node, s *kernel.NetSpec) error {
 			o.Value = make([]byte, 4)
 			r.m.Memory().ByteOrder().PutUint32(o.Value, uint32(u))
 		default:
-			return v.errorf("optval: want a number, text or !hex, got %s", v.describe())
+			return v.errorf("optval: want a number, string or !hex, got %s", v.describe())
 		}
 	}
 	s.Sockopt = o
@@ -393,7 +393,7 @@ func (n *Node) device(s *kernel.NetSpec) error {
 	for _, c := range letters {
 		i := strings.IndexRune("mrw", c)
 		if i < 0 {
-			return n.Get("access").errorf("access: want letters of r, w and m, got %s", brief(letters))
+			return n.Get("access").errorf("access: want any of r, w and m, got %s", brief(letters))
 		}
 		access |= 1 << i
 	}
@@ -535,7 +535,7 @@ func (r *Runner) route(n *Node) (e kernel.Route, err error) {
 	if v := n.Get("dev"); v != nil {
 		e.Device, err = r.deviceIndex(v)
 	} else if e.Type == kernel.RouteUnicast {
-		err = n.errorf("a unicast route needs dev:, the interface packets leave by")
+		err = n.errorf("a unicast route needs dev:, the outgoing interface")
 	}
 	return e, err
 }
@@ -567,7 +567,7 @@ func (b *builder) openSockets() error {
 // sock is the socket an element of a sockmap refers to.
 func (t *table) sock(n *Node) (*kernel.Socket, error) {
 	if !isRef(n) {
-		return nil, n.errorf("map %s: want $name of a !sock object, got %s", t.def.Name, n.describe())
+		return nil, n.errorf("map %s: want the $name of a !sock object, got %s", t.def.Name, n.describe())
 	}
 	o, err := t.v.ref(n)
 	if err != nil {

@@ -87,10 +87,10 @@ func parseYAML(file string, data []byte) (*Node, error) {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
 	}
 	if len(data) > maxFile {
-		return nil, at(1, 1, "the file has %d bytes, at most %d are read", len(data), maxFile)
+		return nil, at(1, 1, "the file has %d bytes; the limit is %d", len(data), maxFile)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, at(1, 1, "this is no text file: byte %d is 0", i)
+		return nil, at(1, 1, "not a text file: byte %d is 0", i)
 	}
 	if err := shallow(data); err != nil {
 		return nil, at(1, 1, "%v", err)
@@ -119,7 +119,7 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	case 1:
 	default:
 		p := bodies[1].GetToken().Position
-		return nil, at(p.Line, p.Column, "a second document: one scenario file has one")
+		return nil, at(p.Line, p.Column, "a second document: a scenario file has only one")
 	}
 	c := converter{file: file, anchors: map[string]*Node{}}
 	return c.node(bodies[0], 0)
@@ -216,7 +216,7 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 		return nil, c.fail(n, "nested more than %d deep", maxDepth)
 	}
 	if c.nodes++; c.nodes > maxNodes {
-		return nil, c.fail(n, "more than %d values, with those that aliases repeat", maxNodes)
+		return nil, c.fail(n, "more than %d values, counting those repeated by aliases", maxNodes)
 	}
 	out := &Node{Pos: c.pos(n.GetToken()), weight: 1}
 	switch n := n.(type) {
@@ -259,7 +259,7 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 		out.Text, out.Quoted = n.Value.Value, true
 	case *ast.AnchorNode:
 		if n.Name == nil || n.Value == nil {
-			return nil, c.fail(n, "an anchor has a name and a value: &name value")
+			return nil, c.fail(n, "an anchor needs a name and a value: &name value")
 		}
 		in, err := c.node(n.Value, depth+1)
 		if err == nil {
@@ -287,7 +287,7 @@ func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 		return nil, (&Node{Pos: c.pos(n.GetToken())}).unknown("anchor", name, slices.Sorted(maps.Keys(c.anchors)))
 	}
 	if c.nodes += in.weight; c.nodes > maxNodes {
-		return nil, c.fail(n, "more than %d values, with those that aliases repeat", maxNodes)
+		return nil, c.fail(n, "more than %d values, counting those repeated by aliases", maxNodes)
 	}
 	return in, nil
 }
@@ -353,10 +353,10 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			key.Kind, key.Text = Scalar, "null"
 		}
 		if key.Kind != Scalar {
-			return nil, key.errorf("a key is a plain value, not %s", key.describe())
+			return nil, key.errorf("a key must be a plain value, not %s", key.describe())
 		}
 		if first, dup := seen[key.Text]; dup {
-			return nil, key.errorf("%s was already given at line %d", brief(key.Text), first.Line)
+			return nil, key.errorf("%s was already set at line %d", brief(key.Text), first.Line)
 		}
 		seen[key.Text] = key.Pos
 		val := &Node{Pos: key.Pos, Kind: Null}

@@ -13,13 +13,13 @@ import (
 func owners(t uapi.MapType) string {
 	switch t {
 	case uapi.MapTypeTaskStorage:
-		return "a task: $name of an object, its pid, or its name (comm)"
+		return "a task: the $name of an object, a pid, or a name (comm)"
 	case uapi.MapTypeSkStorage:
-		return "a socket: $name of a !sock object"
+		return "a socket: the $name of a !sock object"
 	case uapi.MapTypeInodeStorage:
-		return "an inode: $name of an object of type inode, file or dentry"
+		return "an inode: the $name of an object of type inode, file or dentry"
 	case uapi.MapTypeCgrpStorage:
-		return "a cgroup: $name of an object, its id, or its path"
+		return "a cgroup: the $name of an object, an id, or a path"
 	}
 	return ""
 }
@@ -77,7 +77,7 @@ func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
 				return o, nil
 			}
 		}
-		return nil, n.errorf("key of %s: no task has pid %s; there are %s", t.def.Name, n.Text, t.tasks())
+		return nil, n.errorf("key of %s: no task has pid %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
 	case typ == uapi.MapTypeTaskStorage:
 		var found *kernel.Object
 		for _, o := range k.Tasks(false) {
@@ -85,12 +85,12 @@ func (t *table) ownerObject(n *Node) (*kernel.Object, error) {
 				continue
 			}
 			if found != nil {
-				return nil, n.errorf("key of %s: several tasks are called %s: name one by its pid; there are %s", t.def.Name, n.Text, t.tasks())
+				return nil, n.errorf("key of %s: several tasks are called %s: use a pid (tasks: %s)", t.def.Name, n.Text, t.tasks())
 			}
 			found = o
 		}
 		if found == nil {
-			return nil, n.errorf("key of %s: no task is called %s; there are %s", t.def.Name, n.Text, t.tasks())
+			return nil, n.errorf("key of %s: no task is called %s (tasks: %s)", t.def.Name, n.Text, t.tasks())
 		}
 		return found, nil
 	case typ == uapi.MapTypeCgrpStorage && isNumber && !n.Quoted:

@@ -17,11 +17,11 @@ func TestOwnersAreKeysOfLocalStorage(t *testing.T) {
 		{"{0x14: {count: 3, since: 1}}", "{20: {count: 4}}", ""},
 		{"{20: {count: 3, since: 1}}", "{20: {count: 5}}", "want 5, got 4"},
 		{"{20: {count: 3, since: 1}, 21: {}}", "!exact {20: {count: 4}}", "calls[21 (worker)]: want no such element"},
-		{"{22: {}}", "{}", "key of calls: no task has pid 22; there are "},
-		{"{wrker: {}}", "{}", "key of calls: no task is called wrker; there are "},
-		{"{worker: {}}", "{}", "key of calls: several tasks are called worker: name one by its pid; there are "},
-		{"{$f: {}}", "{}", "key of calls: want a task: $name of an object, its pid, or its name (comm)"},
-		{"{20: {}, $a: {}}", "{}", "key $a of calls was already given at line 5, as 20"},
+		{"{22: {}}", "{}", "key of calls: no task has pid 22 (tasks: "},
+		{"{wrker: {}}", "{}", "key of calls: no task is called wrker (tasks: "},
+		{"{worker: {}}", "{}", "key of calls: several tasks are called worker: use a pid (tasks: "},
+		{"{$f: {}}", "{}", "key of calls: want a task: the $name of an object, a pid, or a name (comm)"},
+		{"{20: {}, $a: {}}", "{}", "key $a of calls was already set at line 5, as 20"},
 	} {
 		r, err := openText(t, "taskstorage", objects+"maps: {calls: "+tt.set+"}\nruns: [{prog: on_exit, current: $a, expect: {maps: {calls: "+tt.expect+"}}}]\n")
 		if err != nil {

@@ -19,14 +19,14 @@ func (f *File) decodePacket(r *Run, n *Node) error {
 	r.PacketNode, r.PcapNode = n.Get("packet"), n.Get("pcap")
 	switch {
 	case r.PacketNode != nil && r.PcapNode != nil:
-		return r.PcapNode.errorf("packet and pcap: want one of them")
+		return r.PcapNode.errorf("packet and pcap cannot be combined")
 	case r.PcapNode != nil:
 		name, err := r.PcapNode.text("pcap")
 		if err != nil {
 			return err
 		}
 		if n.Get("repeat") != nil {
-			return n.Get("repeat").errorf("repeat: each packet of a capture is run once")
+			return n.Get("repeat").errorf("repeat cannot be combined with pcap: each packet of a capture runs once")
 		}
 		r.Pcap = packet.Below(filepath.Dir(f.Path), name)
 	case r.PacketNode != nil:
@@ -76,7 +76,7 @@ func (r *Runner) checkPacket(run *Run) error {
 // replay runs the program on every packet of the run's capture.
 func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machine.Result, verdicts map[int32]int, err error) {
 	if len(p.fields) > 0 {
-		return nil, nil, run.PcapNode.errorf("pcap: fields of the context cannot be given for the packets of a capture")
+		return nil, nil, run.PcapNode.errorf("pcap: context fields cannot be set for the packets of a capture")
 	}
 	file, err := packet.Open(run.Pcap)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Runner) replay(ctx context.Context, run *Run, p *prepared) (res *machin
 			var unreadable *replay.ReadError
 			switch {
 			case err == io.EOF && len(verdicts) == 0:
-				return run.PcapNode.errorf("pcap: there is no packet in %s", run.Pcap)
+				return run.PcapNode.errorf("pcap: %s has no packets", run.Pcap)
 			case err == io.EOF:
 				return nil
 			case errors.As(err, &unreadable):
@@ -194,7 +194,7 @@ func (j *judge) packet(e *Expect) error {
 	case n == nil:
 		return nil
 	case j.run.PcapNode != nil:
-		return n.errorf("packet: a capture has many, ret: {VERDICT: N} counts what became of them")
+		return n.errorf("packet: not possible with pcap; use ret: {VERDICT: N} to count verdicts")
 	case n.Kind == Mapping:
 		return j.packetFields(n, "")
 	case n.Kind != Scalar:
@@ -288,7 +288,7 @@ func (j *judge) packetField(path string, n *Node) error {
 	h := packet.Decode(j.res.PacketOut, packet.Ethernet)
 	f, err := h.Field(j.res.PacketOut, path)
 	if err != nil {
-		j.expect(n.Pos, what, n.Kind == Null, n.describe(), "nothing: the packet is "+h.String())
+		j.expect(n.Pos, what, n.Kind == Null, n.describe(), "no such bytes: the packet is "+h.String())
 		return nil
 	}
 	got := f.Raw(j.res.PacketOut)

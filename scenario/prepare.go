@@ -45,10 +45,10 @@ func (r *Runner) prepare() error {
 func (r *Runner) input0(run *Run) (*prepared, error) {
 	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
-		return nil, run.CPUNode.errorf("cpu %d: there are %d, from 0", run.CPU, cpus)
+		return nil, run.CPUNode.errorf("cpu %d: the machine has %d CPUs, numbered from 0", run.CPU, cpus)
 	}
 	if lp, ok := r.m.Linked().Program(run.Prog); ok && run.CookieNode != nil && !progtype.Of(lp.Type).Takes.Has(progtype.TakesCookie) {
-		return nil, run.CookieNode.errorf("cookie: programs of type %s are attached without", lp.Type)
+		return nil, run.CookieNode.errorf("cookie: programs of type %s have no attach cookie", lp.Type)
 	}
 	if err := r.withContext(run, &p.in); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 			}
 		}
 	}
-	return nil, 0, n.errorf("ctx: program %s does not declare a struct as its context, give hex digits", run.Prog)
+	return nil, 0, n.errorf("ctx: program %s does not declare its context as a struct: give hex digits", run.Prog)
 }
 
 // arguments checks the names of a run's arguments against the context the program gets, and returns those that are
@@ -163,13 +163,13 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 	lp, _ := r.m.Linked().Program(run.Prog)
 	switch {
 	case c.Iterates() && len(run.Args) > 0:
-		return nil, run.Args[0].Key.errorf("an iterator takes no arguments but what it visits: list the calls under elements:")
+		return nil, run.Args[0].Key.errorf("an iterator's arguments are the elements it visits: list the calls under elements:")
 	case !c.Iterates() && run.Elements != nil:
 		return nil, run.Elements.errorf("elements: %s is not an iterator", lp.Hook)
 	case !c.Iterates() && run.Map != nil:
 		return nil, run.Map.errorf("map: %s is not an iterator", lp.Hook)
 	case run.Map != nil && lp.AttachTo != "bpf_map_elem" && lp.AttachTo != "bpf_sk_storage_map":
-		return nil, run.Map.errorf("map: %s visits no elements of a map", lp.Hook)
+		return nil, run.Map.errorf("map: %s does not visit map elements", lp.Hook)
 	}
 	var wrong mistakes
 	for _, a := range run.Args {

@@ -7,14 +7,14 @@ import (
 
 const referenceHead = `# Scenario files
 
-Made from the tables the parser is strict by (` + "`go test ./scenario -run Reference -update`" + `).
+Generated from the parser's own tables (` + "`go test ./scenario -run Reference -update`" + `).
 
-A scenario file sets up kernel objects, maps and global variables for one BPF object, runs its programs and judges what
-they did. It is YAML or JSON; every name in it is a name of BTF, and a mistake is one error with file, line and column,
+A scenario file sets up kernel objects, maps and global variables for one BPF object, runs its programs and checks the
+results. It is YAML or JSON. Every name in it is a BTF name, and each mistake is reported with file, line and column
 before anything runs.
 
-    bpfrun test DIR | FILE.yaml | OBJECT.o  [--btf KERNEL ...]   run and judge, on several kernels in parallel
-    bpfrun run OBJECT -s FILE.yaml                               run and show what happened
+    bpfrun test DIR | FILE.yaml | OBJECT.o  [--btf KERNEL ...]   run and check, on several kernels in parallel
+    bpfrun run OBJECT -s FILE.yaml                               run and show the results
     bpfrun scenario new OBJECT                                   write one from a default run
     bpfrun scenario schema                                       JSON Schema for editors
 
@@ -22,13 +22,13 @@ Examples: ` + "`examples/*/*.yaml`" + `.
 
 ## Values
 
-Integers are decimal, 0x, 0o, 0b, or an enumerator's name. The usual macros, which BTF does not have, are known too, also
-several of them: O_WRONLY|O_CREAT, AT_FDCWD, S_IFREG|0o644, SIGKILL, CLONE_NEWNS, CAP_BPF, -ENOENT. An array of characters or bytes takes a string, a list of integers or !hex.
-Structs nest; a key may be a path (cred.uid.val, comm[3]) and steps over pointers, for which objects are made. A pointer
-takes $name, a nested object, a string where it points to characters, or null. $$ begins a string with a dollar sign.
-a|b is the first of the names that exists on this kernel; name? is set, or compared, if it exists. Keys of maps are
-written as their type: a number, a string, a struct in one text ("{pid = 1, cpu = 2}"), a prefix of an LPM trie
-(10.0.0.0/8). A field that nobody set reads 0, and the run says so.
+Integers are decimal, 0x, 0o, 0b, or an enumerator's name. Common macros, which BTF does not contain, also work, alone or
+combined: O_WRONLY|O_CREAT, AT_FDCWD, S_IFREG|0o644, SIGKILL, CLONE_NEWNS, CAP_BPF, -ENOENT. An array of characters or bytes takes a string, a list of integers or !hex.
+Structs nest. A key may be a path (cred.uid.val, comm[3]); it follows pointers and creates the objects they point to. A
+pointer takes $name, a nested object, a string if it points to characters, or null. $$ begins a string with a dollar sign.
+a|b is the first of the names that exists on this kernel; name? is set, or compared, only if it exists. Map keys are
+written as their type: a number, a string, a struct as one string ("{pid = 1, cpu = 2}"), a prefix of an LPM trie
+(10.0.0.0/8). A field that was never set reads 0, and the run warns about it.
 
 `
 

@@ -182,7 +182,7 @@ func check(spec *btf.Spec, v loader.Var, n *Node) error {
 func globalText(spec *btf.Spec, id btf.ID, path string, n *Node, out map[string]string) error {
 	switch {
 	case isRef(n):
-		return n.errorf("%s: a global variable is set before loading, objects have no address then", path)
+		return n.errorf("%s: global variables are set before loading, when objects have no address yet", path)
 	case n.Kind == Mapping && n.Tag == "":
 		for _, p := range n.Pairs {
 			f, ok, err := fieldOf(spec, id, p.Key)

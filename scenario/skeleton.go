@@ -147,7 +147,7 @@ func (s *skeleton) program(ctx context.Context, name string) error {
 	}
 	c, err := s.m.Inspect(name, machine.Input{})
 	if err != nil {
-		fmt.Fprintf(&s.runs, "# %s (%s) cannot run on this target: %s\n", name, lp.Hook, firstLine(err.Error()))
+		fmt.Fprintf(&s.runs, "# %s (%s) cannot run on this kernel: %s\n", name, lp.Hook, firstLine(err.Error()))
 		return nil
 	}
 	args := append([]kernel.Arg(nil), c.Args...)

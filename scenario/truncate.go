@@ -16,7 +16,7 @@ func (r *Run) decodeTruncate(n *Node) error {
 	}
 	r.TruncateNode = n
 	if r.PcapNode != nil {
-		return n.errorf("truncate: for a run with one packet, not with pcap")
+		return n.errorf("truncate cannot be combined with pcap")
 	}
 	switch {
 	case n.Kind == Scalar && n.Text == "all":
@@ -43,7 +43,7 @@ func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	lp, _ := r.m.Linked().Program(run.Prog)
 	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if most == 0 {
-		return nil, nil, n.errorf("truncate: %v programs get no packet", lp.Type)
+		return nil, nil, n.errorf("truncate: %v programs take no packet", lp.Type)
 	}
 	packet = run.Packet
 	if packet == nil {

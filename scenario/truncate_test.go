@@ -57,8 +57,8 @@ func TestMistakesAboutTruncation(t *testing.T) {
 		{"prog: ports, packet: eth/ip/tcp, truncate: [13]", "truncate: 13 bytes; the packet has 54, and the kernel passes at least 14"},
 		{"prog: ports, packet: eth/ip/tcp, truncate: [54]", "truncate: 54 bytes; the packet has 54"},
 		{"prog: ports, packet: eth/ip/tcp, truncate: [x]", "truncate: want a number"},
-		{"prog: ports, pcap: x.pcap, truncate: all", "not with pcap"},
-		{"prog: ports, expect: {truncated: XDP_DROP}", "the run cuts no packet"},
+		{"prog: ports, pcap: x.pcap, truncate: all", "combined with pcap"},
+		{"prog: ports, expect: {truncated: XDP_DROP}", "the run truncates no packet"},
 		{"prog: ports, truncate: all, expect: {truncated: XDP_DRO}", `"XDP_DRO" is neither`},
 	} {
 		_, err := onObject(t, "short", "runs: [{"+c.run+"}]")
@@ -67,5 +67,5 @@ func TestMistakesAboutTruncation(t *testing.T) {
 		assert.Contains(t, err.Error(), c.want, c.run)
 	}
 	_, err := openText(t, "exec", "runs: [{prog: on_exec, truncate: all}]")
-	assert.ErrorContains(t, err, "truncate: tracepoint programs get no packet")
+	assert.ErrorContains(t, err, "truncate: tracepoint programs take no packet")
 }

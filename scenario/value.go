@@ -238,7 +238,7 @@ func (v *values) elements(spec *btf.Spec, f btf.Field, n *Node, do func(btf.Fiel
 		return n.errorf("%s is not an array, a list does not fit", spec.TypeString(f.Type))
 	}
 	if len(n.Items) > int(t.Array.Nelems) {
-		return n.Items[t.Array.Nelems].errorf("%d elements given, %s has %d", len(n.Items), spec.TypeString(f.Type), t.Array.Nelems)
+		return n.Items[t.Array.Nelems].errorf("%d elements for %s, which has %d", len(n.Items), spec.TypeString(f.Type), t.Array.Nelems)
 	}
 	for i, item := range n.Items {
 		g, err := spec.ResolvePath(f.Type, fmt.Sprintf("[%d]", i))
@@ -286,7 +286,7 @@ func (v *values) bytesOf(spec *btf.Spec, id btf.ID, size int, n *Node) ([]byte, 
 		}
 		return dst, nil
 	}
-	return nil, n.errorf("the map has no types: want a number, a string or !hex, got %s", n.describe())
+	return nil, n.errorf("the map has no BTF types: want a number, a string or !hex, got %s", n.describe())
 }
 
 func unsigned(x any) uint64 {
@@ -302,7 +302,7 @@ func unsigned(x any) uint64 {
 
 func (v *values) raw(n *Node, dst, src []byte) error {
 	if len(src) > len(dst) {
-		return n.errorf("%d bytes given, it has %d", len(src), len(dst))
+		return n.errorf("got %d bytes, want %d", len(src), len(dst))
 	}
 	copy(dst, src)
 	return nil

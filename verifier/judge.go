@@ -35,9 +35,9 @@ func (j *Judge) Knows() bool { return j.WhyNot() == "" }
 func (j *Judge) WhyNot() string {
 	switch {
 	case j.kernel.Release == 0:
-		return fmt.Sprintf("the release of %s is not known (--kernel-version gives it)", j.linked.Target.Name)
+		return fmt.Sprintf("the release of %s is unknown: set it with --kernel-version", j.linked.Target.Name)
 	case j.kernel.Release < loader.FirstVerified:
-		return fmt.Sprintf("its rules are known from Linux %s on, %s is %s", loader.FirstVerified, j.linked.Target.Name, j.kernel.Release)
+		return fmt.Sprintf("bpfrun has verifier rules from Linux %s on, but %s is %s", loader.FirstVerified, j.linked.Target.Name, j.kernel.Release)
 	}
 	return ""
 }

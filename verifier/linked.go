@@ -152,5 +152,5 @@ func structOpsMember(l *loader.Linked, use *loader.StructOpsUse) (*StructOpsMemb
 		}
 		return nil, fmt.Errorf("%w: struct %s has no member %s", ErrProgram, t.Name, use.Member)
 	}
-	return nil, fmt.Errorf("%w: no struct_ops map %s", ErrProgram, use.Map.Name)
+	return nil, fmt.Errorf("%w: no struct_ops map uses program %s", ErrProgram, use.Map.Name)
 }

@@ -92,7 +92,7 @@ func (h *attachment) attachOps() {
 		h.refuse(uapi.EINVAL, "struct ops programs must have a GPL compatible license")
 	}
 	if so == nil {
-		h.unknown("a struct_ops program without its member")
+		h.unknown("a struct_ops program without a struct member")
 	}
 	s := h.moduleSpec(so.Module)
 	if s == nil {

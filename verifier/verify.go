@@ -12,7 +12,7 @@ import (
 )
 
 // ErrProgram means that the program or the kernel given to Verify is not complete.
-var ErrProgram = errors.New("verifier: program cannot be judged")
+var ErrProgram = errors.New("verifier: no verdict is possible")
 
 // Verify gives the verdict of kernel k on program p. Errors are those of the call: the context ended, or p is not a program at
 // all; what the kernel would refuse is in the verdict. Verify changes neither k nor p; calls may run at the same time.
@@ -24,7 +24,7 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		return nil, err
 	}
 	if k.Release < loader.FirstVerified {
-		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s: they are known from %s on", k.Release, loader.FirstVerified)}, nil
+		return &Verdict{Insn: -1, Missing: fmt.Sprintf("the rules of Linux %s (bpfrun has those from %s on)", k.Release, loader.FirstVerified)}, nil
 	}
 	e := newExplorer(ctx, k, p, o)
 	v := &Verdict{Insn: -1}
@@ -107,7 +107,7 @@ func (e *explorer) stats(v *Verdict) {
 func (e *explorer) check() {
 	if row := progtype.Of(e.p.Type); e.rel < row.Since {
 		// bpf_prog_load looks before there is a log.
-		e.why = fmt.Sprintf("Linux %s does not know programs of type %s, which came with %s", e.rel, e.p.Type, row.Since)
+		e.why = fmt.Sprintf("Linux %s does not know program type %s, which came with %s", e.rel, e.p.Type, row.Since)
 		e.refuse(uapi.EINVAL, "")
 	}
 	e.attachment.setupProg()

@@ -180,7 +180,7 @@ func TestProgramTypesBegin(t *testing.T) {
 			if r < c.from {
 				assert.Equal(t, verifier.Refused, v.Outcome, "%s on %s", c.typ, r)
 				assert.Empty(t, v.Message)
-				assert.Contains(t, v.Reason, "does not know programs of type "+c.typ.String())
+				assert.Contains(t, v.Reason, "does not know program type "+c.typ.String())
 				assert.Equal(t, uapi.EINVAL, v.Errno)
 			} else {
 				assert.Equal(t, verifier.Accepted, v.Outcome, "%s on %s: %s", c.typ, r, v.Message)

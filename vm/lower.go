@@ -161,7 +161,7 @@ func (l *lowerer) imm64(pc int, in decode.Insn, op decode.Op) inst {
 		c.imm = l.img.FuncAddr(to)
 	default:
 		if l.cfg.Imm64 == nil {
-			return l.trap(pc, NotSimulated, "reference to an object of the kernel (LD_IMM64) that nobody bound")
+			return l.trap(pc, NotSimulated, "unresolved reference to a kernel object (LD_IMM64)")
 		}
 		v, err := l.cfg.Imm64(pc)
 		if err != nil {

@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 		{"poisoned map", []decode.Insn{callHelper(2001000003), exitInsn}, Poison, 0, 0, "map 3"},
 		{"poisoned kfunc", []decode.Insn{callHelper(2002000001), exitInsn}, Poison, 0, 0, "kfunc"},
 		{"unknown helper", []decode.Insn{callHelper(12345), exitInsn}, NotSimulated, 0, 0, "helper is not simulated"},
-		{"unbound map", cat(lddw(1, 1, 0), []decode.Insn{exitInsn}), NotSimulated, 0, 0, "nobody bound"},
+		{"unbound map", cat(lddw(1, 1, 0), []decode.Insn{exitInsn}), NotSimulated, 0, 0, "unresolved reference"},
 		{"undefined", []decode.Insn{ins(0xff, 0, 0, 0, 0), exitInsn}, InvalidInsn, 0, 0, "undefined instruction 0xff"},
 		{"bad register", []decode.Insn{ins(0xb7, 12, 0, 0, 0), exitInsn}, InvalidInsn, 0, 0, "undefined"},
 		{"recursion", rec, CallDepth, 0, 0, "the limit is 8"},

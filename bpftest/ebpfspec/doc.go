@@ -1,4 +1,5 @@
-// Package ebpfspec gives a CollectionSpec of github.com/cilium/ebpf to package bpftest, so that projects that use bpf2go test what they load:
+// Package ebpfspec hands a CollectionSpec of github.com/cilium/ebpf to package bpftest, so that projects that use bpf2go test
+// exactly what they load:
 //
 //	spec, err := loadFirewall() // written by bpf2go
 //	...

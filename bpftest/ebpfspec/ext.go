@@ -31,7 +31,7 @@ type coreRelo struct {
 	kind   uint32
 }
 
-// add takes the records of a section's instructions.
+// add collects the records of a section's instructions.
 func (e *extWriter) add(w *writer, name string, insns asm.Instructions) error {
 	s := extSection{name: name}
 	var err error
@@ -51,7 +51,7 @@ func (e *extWriter) add(w *writer, name string, insns asm.Instructions) error {
 			return err
 		}
 		if w.spec.Types == nil {
-			return fmt.Errorf("instruction %d: %v, but the spec has no types", iter.Index, relo)
+			return fmt.Errorf("instruction %d: %v needs types, but the spec has none", iter.Index, relo)
 		}
 		typ, err := w.spec.Types.TypeByID(id)
 		if err != nil {
@@ -80,7 +80,7 @@ func (w *writer) records(b []byte, size int) []byte {
 func (e *extWriter) finish(w *writer, raw []byte) (types, ext []byte, err error) {
 	const header, extHeader = 24, 32
 	if len(raw) < header {
-		return nil, nil, fmt.Errorf("types: %d bytes are no BTF", len(raw))
+		return nil, nil, fmt.Errorf("types: %d bytes that are not BTF", len(raw))
 	}
 	strOff, strLen := w.order.Uint32(raw[16:]), w.order.Uint32(raw[20:])
 	if int(strOff)+int(strLen)+header != len(raw) {
@@ -124,7 +124,7 @@ func (e *extWriter) finish(w *writer, raw []byte) (types, ext []byte, err error)
 	cores, err := part(coreRecord, func(s *extSection) ([]byte, error) {
 		var out []byte
 		for _, c := range s.cores {
-			id, err := w.types.Add(c.typ) // it is there: this finds its id
+			id, err := w.types.Add(c.typ) // already added: this finds its id
 			if err != nil {
 				return nil, err
 			}

@@ -83,7 +83,7 @@ func coreOf(relo *btf.CORERelocation) (kind uint32, access string, id btf.TypeID
 	v := reflect.ValueOf(relo).Elem()
 	k, a, i := v.FieldByName("kind"), v.FieldByName("accessor"), v.FieldByName("id")
 	if !k.IsValid() || !a.IsValid() || !i.IsValid() || a.Kind() != reflect.Slice {
-		return 0, "", 0, fmt.Errorf("%v: a CO-RE record of an unknown form: %w", relo, ErrNotSupported)
+		return 0, "", 0, fmt.Errorf("%v: unknown form of CO-RE record: %w", relo, ErrNotSupported)
 	}
 	for n := range a.Len() {
 		if n > 0 {

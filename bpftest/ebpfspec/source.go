@@ -11,16 +11,16 @@ import (
 	"github.com/bpfrun/bpfrun/bpftest"
 )
 
-// Of makes a source of a CollectionSpec, with what the caller has changed in it: variables, sizes and flags of maps, their contents, what programs are attached to. The spec
-// is read when the object is loaded, and not changed.
+// Of returns a source for a CollectionSpec, including the caller's changes: variables, sizes, flags and contents of maps, attach
+// targets. The spec is read when the object is loaded; it is not modified.
 func Of(spec *ebpf.CollectionSpec) bpftest.Source { return source{spec} }
 
 type source struct{ spec *ebpf.CollectionSpec }
 
-// ErrNotSupported means that a spec has something that cannot be taken from it; the object's file can be loaded instead.
+// ErrNotSupported means that a spec contains something that cannot be converted; load the object's file instead.
 var ErrNotSupported = errors.New("not supported in a CollectionSpec: load the object's file")
 
-// Object implements [bpftest.Source]: it writes an ELF object that means what the spec means.
+// Object implements [bpftest.Source]: it writes an ELF object equivalent to the spec.
 func (s source) Object() (name string, elf []byte, err error) {
 	if s.spec == nil {
 		return "", nil, errors.New("ebpfspec: the CollectionSpec is nil")
@@ -46,7 +46,7 @@ func (s source) Options() []bpftest.LoadOption {
 	return out
 }
 
-// endsWith reports whether a section name ends with what a program is attached to.
+// endsWith reports whether a section name ends with the attach target.
 func endsWith(section, to string) bool {
 	return len(section) > len(to) && section[len(section)-len(to)-1] == '/' && section[len(section)-len(to):] == to
 }
@@ -79,7 +79,7 @@ func (s source) Fill(o *bpftest.Object) error {
 	return nil
 }
 
-// value finds the program or map that a text in the contents of a map names.
+// value finds the program or map named in a map's contents.
 func (s source) value(o *bpftest.Object, v any) (any, error) {
 	name, ok := v.(string)
 	if !ok {

@@ -86,7 +86,7 @@ func (w *writer) object() ([]byte, error) {
 	return w.elf.Bytes(), nil
 }
 
-// copyTypes takes all types of the spec but the definitions of maps, which are made anew.
+// copyTypes copies all types of the spec except map definitions, which are rebuilt.
 func (w *writer) copyTypes() (*btf.Builder, error) {
 	b, err := btf.NewBuilder(nil, nil)
 	if err != nil || w.spec.Types == nil {
@@ -185,7 +185,7 @@ var sectionNames = map[ebpf.ProgramType]string{
 	ebpf.SockOps: "sockops", ebpf.SkMsg: "sk_msg", ebpf.CGroupSysctl: "cgroup/sysctl", ebpf.SkLookup: "sk_lookup", ebpf.LircMode2: "lirc_mode2",
 }
 
-// sectionOf makes a section name for a program that has none.
+// sectionOf derives a section name for a program that has none.
 func sectionOf(p *ebpf.ProgramSpec) string {
 	switch p.Type {
 	case ebpf.Kprobe:
@@ -329,7 +329,7 @@ func (w *writer) bytes(insns asm.Instructions) ([]byte, error) {
 		}
 		switch {
 		case ins.IsLoadFromMap() && ins.Map() != nil:
-			return nil, fmt.Errorf("instruction %d refers to a map of the kernel: %w", i, ErrNotSupported)
+			return nil, fmt.Errorf("instruction %d refers to a map that is already in the kernel: %w", i, ErrNotSupported)
 		case ins.IsLoadFromMap() && external == nil && ins.Src == asm.PseudoMapValue:
 			ins.Src, ins.Constant = 0, int64(uint64(ins.Constant)>>32) // the offset in the section
 		case ins.OpCode.IsDWordLoad() && (ins.Reference() != "" || external != nil):
@@ -353,7 +353,7 @@ func (b *writeBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// relocations are those of a function.
+// relocations collects the relocations of a function.
 func (w *writer) relocations(f *function) ([]elfbuild.Rel, error) {
 	labels, err := f.insns.SymbolOffsets()
 	if err != nil {

@@ -36,7 +36,7 @@ func undeb(r *bufio.Reader) (io.Reader, func(), error) {
 	in, done := io.Reader(data), func() {}
 	if start, err := data.Peek(tarHeader); err == nil && !isTar(start) {
 		if !isContainer(start) {
-			return nil, nil, failure(btf.ErrNotBTF, "deb: the package's data is compressed in a way that is not known (want xz, zstd or gzip)")
+			return nil, nil, failure(btf.ErrNotBTF, "deb: unknown compression of the package's data (want xz, zstd or gzip)")
 		}
 		if in, done, err = openLayer(data); err != nil {
 			return nil, nil, err
@@ -71,7 +71,7 @@ func debData(r *bufio.Reader) (*bufio.Reader, error) {
 		}
 		size, err := strconv.ParseInt(strings.TrimSpace(string(header[48:58])), 10, 64)
 		if err != nil || size < 0 || string(header[58:]) != "`\n" {
-			return nil, failure(btf.ErrTruncated, "deb: the header of a member is damaged")
+			return nil, failure(btf.ErrTruncated, "deb: malformed member header")
 		}
 		if strings.HasPrefix(string(header), "data.tar") {
 			return bufio.NewReaderSize(io.LimitReader(r, size), 64<<10), nil

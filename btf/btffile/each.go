@@ -53,7 +53,7 @@ func eachEntry(path string, r io.Reader, do func(name string, spec *btf.Spec) er
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF) && found == 0:
-			return fmt.Errorf("%s: %w", path, failure(btf.ErrNoBTF, "the archive holds no file with BTF"))
+			return fmt.Errorf("%s: %w", path, failure(btf.ErrNoBTF, "the archive contains no file with BTF"))
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:

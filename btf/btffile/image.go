@@ -57,7 +57,7 @@ func KernelBTF(image []byte) ([]byte, error) {
 			at++
 		}
 	}
-	return nil, failure(btf.ErrNoBTF, "no BTF in the kernel image: it was built without (CONFIG_DEBUG_INFO_BTF), or is compressed with neither gzip, xz, zstd nor LZ4")
+	return nil, failure(btf.ErrNoBTF, "no BTF in the kernel image: it was built without CONFIG_DEBUG_INFO_BTF, or its compression is not supported (gzip, xz, zstd and LZ4 are)")
 }
 
 // findBTF looks for a BTF header (magic 0xeb9f, version 1, flags 0, header length 24) and returns header, types and

@@ -119,7 +119,7 @@ func openLayer(r *bufio.Reader) (inner io.Reader, done func(), err error) {
 	case bytes.HasPrefix(start, magicXZ):
 		what = "xz"
 		if n := xzDictionary(start); n > maxWindow {
-			return nil, nil, failure(btf.ErrTooLarge, "xz: a dictionary of %d bytes, at most %d are used", n, maxWindow)
+			return nil, nil, failure(btf.ErrTooLarge, "xz: a dictionary of %d bytes exceeds the limit of %d", n, maxWindow)
 		}
 		inner, err = xz.NewReader(r)
 	case bytes.HasPrefix(start, magicGzip):
@@ -212,7 +212,7 @@ func untar(r io.Reader) (io.Reader, func(), error) {
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, nil, failure(btf.ErrNoBTF, "the archive holds no file with BTF")
+			return nil, nil, failure(btf.ErrNoBTF, "the archive contains no file with BTF")
 		}
 		if err != nil {
 			return nil, nil, unpackError(fmt.Errorf("tar: %w", err))

@@ -101,7 +101,7 @@ type checker struct {
 
 	resolver
 	metas []meta
-	// empty has, for structs without fields that programs own, how deep structs are nested in them; height is that of the struct
+	// empty has, for structs without special fields, how deep structs are nested in them; height is that of the struct
 	// being walked.
 	empty  map[uint32]int
 	height int
@@ -171,10 +171,10 @@ func (c *checker) u32(b []byte) uint32 { return c.order.Uint32(b) }
 func (c *checker) header() *Problem {
 	n := uint32(len(c.raw))
 	if len(c.raw) > maxSize {
-		return fileProblem(RuleLimit, uapi.E2BIG, "%d bytes, at most %d are taken", len(c.raw), maxSize)
+		return fileProblem(RuleLimit, uapi.E2BIG, "%d bytes, the limit is %d", len(c.raw), maxSize)
 	}
 	if n < 8 {
-		return fileProblem(RuleHeader, uapi.EINVAL, "%d bytes hold no header length", n)
+		return fileProblem(RuleHeader, uapi.EINVAL, "%d bytes are too few for the header length", n)
 	}
 	known := uint32(headerSize)
 	if c.has(LayoutSection) {
@@ -195,9 +195,9 @@ func (c *checker) header() *Problem {
 	case c.order.Uint16(h[:]) != 0xeb9f:
 		return fileProblem(RuleHeader, uapi.EINVAL, "magic %#04x, want 0xeb9f", c.order.Uint16(h[:]))
 	case h[2] != 1:
-		return fileProblem(RuleHeader, notSupp, "version %d, known is 1", h[2])
+		return fileProblem(RuleHeader, notSupp, "version %d, want 1", h[2])
 	case h[3] != 0:
-		return fileProblem(RuleHeader, notSupp, "flags %#x, none is known", h[3])
+		return fileProblem(RuleHeader, notSupp, "unknown flags %#x", h[3])
 	case n == c.u32(h[4:]):
 		return fileProblem(RuleHeader, uapi.EINVAL, "nothing follows the header")
 	}
@@ -238,7 +238,7 @@ func (c *checker) sections(expected uint32) *Problem {
 		case total < s.off:
 			return fileProblem(RuleSections, uapi.EINVAL, "bytes %d to %d belong to no known section", total, s.off)
 		case total > s.off:
-			return fileProblem(RuleSections, uapi.EINVAL, "%s at %d overlap what ends at %d", s.what, s.off, total)
+			return fileProblem(RuleSections, uapi.EINVAL, "%s at %d overlap the section that ends at %d", s.what, s.off, total)
 		case expected-total < s.len:
 			return fileProblem(RuleSections, uapi.EINVAL, "%s have %d bytes, %d are left", s.what, s.len, expected-total)
 		}
@@ -262,7 +262,7 @@ func (c *checker) strings() *Problem {
 	case c.strLen == 0:
 		return fileProblem(RuleStrings, uapi.EINVAL, "the string table is empty")
 	case c.strLen-1 > maxNameOff:
-		return fileProblem(RuleStrings, uapi.EINVAL, "%d bytes of strings, at most %d are taken", c.strLen, maxNameOff+1)
+		return fileProblem(RuleStrings, uapi.EINVAL, "%d bytes of strings, the limit is %d", c.strLen, maxNameOff+1)
 	case c.strs[c.strLen-1] != 0:
 		return fileProblem(RuleStrings, uapi.EINVAL, "the last byte is %#02x, not zero", c.strs[c.strLen-1])
 	case c.strs[0] != 0:

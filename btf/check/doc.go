@@ -2,7 +2,7 @@
 // release.
 //
 // It knows the rules of kernel/bpf/btf.c from 5.10 on: headers, sections and limits, what each kind may look like, whether every
-// reference leads to a type that can be resolved, and the fields that programs own (bpf_spin_lock, bpf_list_head, kptrs). What releases
+// reference leads to a type that can be resolved, and the special fields (bpf_spin_lock, bpf_list_head, kptrs). What releases
 // do differently is one table of facts. It does not read ELF files and does not know programs.
 //
 // Start from [BTF], which returns a [*Problem] or nil, and [Sanitise].

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// field is a set of kinds of fields that programs own (enum btf_field_type).
+// field is a set of kinds of special fields (enum btf_field_type).
 type field uint16
 
 const (
@@ -106,7 +106,7 @@ func refuse(errno uapi.Errno, detail string) *errField {
 	return &errField{errno: errno, detail: detail}
 }
 
-// ownedFields checks fields that programs own (btf_parse_struct_metas, btf_check_and_fixup_fields).
+// ownedFields checks special fields (btf_parse_struct_metas, btf_check_and_fixup_fields).
 func (c *checker) ownedFields() *Problem {
 	if !c.has(OwnedFields) {
 		return nil
@@ -193,7 +193,7 @@ func (c *checker) fieldsOf(id uint32, t *typ) *Problem {
 		return c.fieldProblem(id, e)
 	}
 	if len(list) == 0 {
-		return c.fieldProblem(id, refuse(uapi.EFAULT, "a member has the name of a field that programs own, but not its place or size"))
+		return c.fieldProblem(id, refuse(uapi.EFAULT, "a member has the name of a special field, but not its offset or size"))
 	}
 	m := meta{id: id}
 	next := uint32(0)
@@ -202,9 +202,9 @@ func (c *checker) fieldsOf(id uint32, t *typ) *Problem {
 		size := fieldSize(f.kind)
 		switch {
 		case f.off+size > t.third:
-			return c.fieldProblem(id, refuse(uapi.EFAULT, "a field that programs own ends after the struct"))
+			return c.fieldProblem(id, refuse(uapi.EFAULT, "a special field ends after the struct"))
 		case f.off < next:
-			return c.fieldProblem(id, refuse(uapi.EEXIST, "fields that programs own overlap"))
+			return c.fieldProblem(id, refuse(uapi.EEXIST, "special fields overlap"))
 		}
 		next = f.off + size
 		m.mask |= f.kind
@@ -238,7 +238,7 @@ func (c *checker) inStruct(t *typ, mask field, room, level int, seen *field) ([]
 		m := c.member(t, i)
 		off := bitOffset(t, m)
 		if c.has(NestedFields) && off%8 != 0 {
-			return nil, refuse(uapi.EINVAL, "it has bit fields beside fields that programs own")
+			return nil, refuse(uapi.EINVAL, "it has bit fields as well as special fields")
 		}
 		got, e := c.inMember(t, m.typ, i, off, mask, room-len(list), level, seen)
 		if e != nil {
@@ -320,7 +320,7 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 		return repeat(list, n, room, t.third)
 	}
 	if off%8 != 0 {
-		return nil, refuse(uapi.EINVAL, "a field that programs own is not at a whole byte")
+		return nil, refuse(uapi.EINVAL, "a special field is not at a byte boundary")
 	}
 	if off /= 8; off%align != 0 {
 		return nil, nil
@@ -341,7 +341,7 @@ func (c *checker) inMember(st *typ, id uint32, idx int, off uint32, mask field, 
 	case f == nil:
 		return nil, nil
 	case room == 0:
-		return nil, refuse(uapi.E2BIG, "it has too many fields that programs own")
+		return nil, refuse(uapi.E2BIG, "it has too many special fields")
 	}
 	return repeat([]found{*f}, n, room, size)
 }
@@ -353,11 +353,11 @@ func repeat(list []found, n uint32, room int, size uint32) ([]found, *errField) 
 	}
 	for _, f := range list {
 		if f.kind&(kptrs|userPtr|roots) == 0 {
-			return nil, refuse(uapi.EINVAL, "an array of fields of which only one is allowed")
+			return nil, refuse(uapi.EINVAL, "an array of special fields, where only one is allowed")
 		}
 	}
 	if total := uint64(len(list)) * uint64(n); total > uint64(room) {
-		e := refuse(uapi.E2BIG, "an array has too many fields that programs own")
+		e := refuse(uapi.E2BIG, "an array has too many special fields")
 		e.unsafe = total > maxUint32 // some kernels count them in 32 bits and write far outside of their table
 		return nil, e
 	}
@@ -404,7 +404,7 @@ func (c *checker) kptr(t *typ, off uint32, mask field) (*found, *errField) {
 			return nil, refuse(uapi.EINVAL, "a pointer to a type with two tags")
 		}
 		if kind = c.kptrTag(c.nameOf(to)); kind == 0 {
-			return nil, refuse(uapi.EINVAL, "a pointer to a type with the tag "+c.nameOf(to)+", which is not one of kptrs")
+			return nil, refuse(uapi.EINVAL, "a pointer to a type with the tag "+c.nameOf(to)+", which is not a kptr tag")
 		}
 		for to = c.byID(id); c.isModifier(to); to = c.byID(id) {
 			id = to.third
@@ -414,7 +414,7 @@ func (c *checker) kptr(t *typ, off uint32, mask field) (*found, *errField) {
 	case kind&mask == 0:
 		return nil, nil
 	case to.kind != btf.KindStruct:
-		return nil, refuse(uapi.EINVAL, "a kptr that does not lead to a struct")
+		return nil, refuse(uapi.EINVAL, "a kptr that does not point to a struct")
 	}
 	return &found{kind: kind, off: off, value: id}, nil
 }
@@ -448,7 +448,7 @@ func (c *checker) root(st *typ, idx int, off uint32, kind field) (*found, *errFi
 	id := c.structNamed(name)
 	switch {
 	case id == 0:
-		return nil, refuse(uapi.ENOENT, "there is no struct "+name+" that a decl tag contains: names")
+		return nil, refuse(uapi.ENOENT, "no struct "+name+" that a decl tag contains: names")
 	case node == "":
 		return nil, refuse(uapi.EINVAL, "the decl tag contains:"+value+" names no node")
 	}
@@ -480,7 +480,7 @@ func (c *checker) leadsTo(f *found) *errField {
 				continue
 			}
 			if seen {
-				return refuse(uapi.EINVAL, "a node's name "+f.node+" is there twice")
+				return refuse(uapi.EINVAL, "a node's name "+f.node+" appears twice")
 			}
 			seen = true
 			n := c.byID(m.typ)
@@ -493,7 +493,7 @@ func (c *checker) leadsTo(f *found) *errField {
 			}
 		}
 		if !seen {
-			return refuse(uapi.ENOENT, "there is no node "+f.node)
+			return refuse(uapi.ENOENT, "no node "+f.node)
 		}
 	}
 	return nil
@@ -532,10 +532,10 @@ func (c *checker) ownership() *Problem {
 			}
 			to, ok := byID[f.value]
 			if !ok {
-				return c.ownerProblem(m.id, uapi.EFAULT, "it owns [%d], which has no fields that programs own", f.value)
+				return c.ownerProblem(m.id, uapi.EFAULT, "it owns [%d], which has no special fields", f.value)
 			}
 			if !deep && m.mask&nodes != 0 && c.metas[to].mask&roots != 0 {
-				return c.ownerProblem(m.id, uapi.ELOOP, "it is owned and owns [%d], which is an owner too", f.value)
+				return c.ownerProblem(m.id, uapi.ELOOP, "it is owned and owns [%d], which is also an owner", f.value)
 			}
 		}
 	}
@@ -545,7 +545,7 @@ func (c *checker) ownership() *Problem {
 	depth := make([]int, len(c.metas))
 	for i := range c.metas {
 		if c.owners(byID, depth, i, maxOwners) < 0 {
-			return c.ownerProblem(c.metas[i].id, uapi.ELOOP, "owners of owners are more than %d deep", maxOwners)
+			return c.ownerProblem(c.metas[i].id, uapi.ELOOP, "ownership nests more than %d deep", maxOwners)
 		}
 	}
 	return nil

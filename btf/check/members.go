@@ -43,7 +43,7 @@ func (c *checker) memberCheck(id uint32, s *typ, i int, m member) *Problem {
 		return nil
 	}
 	if m.off%8 != 0 {
-		return bad(RuleMember, "a %s at bit %d, which is not a whole byte", t.kind, m.off)
+		return bad(RuleMember, "a %s at bit %d, which is not a byte boundary", t.kind, m.off)
 	}
 	if s.third-m.off/8 < size {
 		return bad(RuleMember, "%d bytes at %d, the struct has %d", size, m.off/8, s.third)
@@ -81,7 +81,7 @@ func (c *checker) intFlagMember(s, t *typ, m member, bad badMember) *Problem {
 	width, off, whole := m.off>>24, m.off&0xffffff, c.u32(t.body)&0xff
 	switch {
 	case width == 0 && off%8 != 0:
-		return bad(RuleMember, "at bit %d, which is not a whole byte", off)
+		return bad(RuleMember, "at bit %d, which is not a byte boundary", off)
 	case width == 0:
 		width = whole
 	case width > whole:
@@ -96,7 +96,7 @@ func enumFlagMember(s *typ, m member, bad badMember) *Problem {
 	width, off := m.off>>24, m.off&0xffffff
 	switch {
 	case width == 0 && off%8 != 0:
-		return bad(RuleMember, "an enum at bit %d, which is not a whole byte", off)
+		return bad(RuleMember, "an enum at bit %d, which is not a byte boundary", off)
 	case width == 0:
 		width = enumBits
 	case width > enumBits:

@@ -54,11 +54,11 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 		}
 	}
 	if kind == 0 || kind > uint32(btf.KindEnum64) {
-		return t, 0, c.problem(id, RuleKind, "kind %d is not known", kind)
+		return t, 0, c.problem(id, RuleKind, "unknown kind %d", kind)
 	}
 	t.kind = btf.Kind(kind)
 	if f, ok := kindFacts[t.kind]; ok && !c.has(f) {
-		return t, 0, c.problem(id, RuleKind, "%s is known from Linux %s on", t.kind, rows[f].from)
+		return t, 0, c.problem(id, RuleKind, "%s exists from Linux %s on", t.kind, rows[f].from)
 	}
 	if !c.nameExists(t.name) {
 		return t, 0, c.problem(id, RuleName, "name at offset %d, the string table has %d bytes", t.name, len(c.strs))
@@ -211,7 +211,7 @@ func (c *checker) nameMeta(id btf.ID, t *typ, rule nameRule) *Problem {
 	switch rule {
 	case nameNone:
 		if t.name != 0 {
-			return c.problem(id, RuleName, "it is named %q, and may not have a name", c.shown(t.name))
+			return c.problem(id, RuleName, "it is named %q, but must not have a name", c.shown(t.name))
 		}
 	case nameOptional:
 		if t.name != 0 && !c.identifier(t.name) {
@@ -239,9 +239,9 @@ func (c *checker) badName(id btf.ID, off uint32) *Problem {
 	case s == "":
 		return c.problem(id, RuleName, "it has no name")
 	case len(s) > c.names:
-		return c.problem(id, RuleName, "its name has %d characters, at most %d are taken", len(s), c.names)
+		return c.problem(id, RuleName, "its name has %d characters, the limit is %d", len(s), c.names)
 	}
-	return c.problem(id, RuleName, "%q is not a name this kernel takes", c.shown(off))
+	return c.problem(id, RuleName, "%q is not a name this kernel accepts", c.shown(off))
 }
 
 func (c *checker) nameExists(off uint32) bool { return off <= maxNameOff && off < uint32(len(c.strs)) }
@@ -293,7 +293,7 @@ func (c *checker) intMeta(id btf.ID, t *typ) *Problem {
 	case v&^uint32(0x0fffffff) != 0:
 		return c.problem(id, RuleInteger, "encoding word %#x has bits set that are not used", v)
 	case bits > bitsPerU128:
-		return c.problem(id, RuleInteger, "offset and width are %d bits, at most %d are taken", bits, bitsPerU128)
+		return c.problem(id, RuleInteger, "offset and width are %d bits, the limit is %d", bits, bitsPerU128)
 	case (bits+7)/8 > t.third:
 		return c.problem(id, RuleInteger, "%d bits do not fit into %d bytes", bits, t.third)
 	case enc != 0 && enc != btf.IntSigned && enc != btf.IntChar && enc != btf.IntBool:

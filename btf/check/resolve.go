@@ -298,7 +298,7 @@ func (c *checker) varStep(v vertex, t *typ) *Problem {
 func (c *checker) arrayStep(v vertex, t *typ) *Problem {
 	elem, index, n := c.u32(t.body), c.u32(t.body[4:]), c.u32(t.body[8:])
 	bad := func(what string, id uint32) *Problem {
-		return c.problem(btf.ID(v.id), RuleArray, "%s is type %d, which may not be one", what, id)
+		return c.problem(btf.ID(v.id), RuleArray, "%s is type %d, which is not allowed there", what, id)
 	}
 	it := c.byID(index)
 	if c.noSize(it) || sourceOnly(it) {
@@ -340,7 +340,7 @@ func (c *checker) structStep(v vertex, t *typ) *Problem {
 		m := c.member(t, i)
 		mt := c.byID(m.typ)
 		if c.noSize(mt) || sourceOnly(mt) {
-			return c.entryProblem(btf.ID(v.id), i, RuleMember, "its type %d is none a member may have", m.typ)
+			return c.entryProblem(btf.ID(v.id), i, RuleMember, "a member cannot have type %d", m.typ)
 		}
 		if c.pending(m.typ, mt) {
 			c.stack[len(c.stack)-1].next = i + 1
@@ -433,7 +433,7 @@ func (c *checker) protoCheck(id btf.ID, t *typ) *Problem {
 	if ret := t.third; ret != 0 {
 		rt := c.byID(ret)
 		if rt == nil || c.has(ReturnsTypes) && sourceOnly(rt) {
-			return c.problem(id, RuleReturn, "it returns type %d, which is not there or not a type of values", ret)
+			return c.problem(id, RuleReturn, "it returns type %d, which does not exist or is not a value type", ret)
 		}
 		if c.needsResolve(rt) && c.visits[ret] != resolved {
 			if p := c.resolve(ret); p != nil {
@@ -459,9 +459,9 @@ func (c *checker) protoCheck(id btf.ID, t *typ) *Problem {
 		at := c.byID(arg)
 		switch {
 		case at == nil || sourceOnly(at):
-			return c.entryProblem(id, i, RuleParameter, "parameter %d is of type %d, which is not there or not a type of values", i+1, arg)
+			return c.entryProblem(id, i, RuleParameter, "parameter %d is of type %d, which does not exist or is not a value type", i+1, arg)
 		case name != 0 && (!c.nameExists(name) || !c.identifier(name)):
-			return c.entryProblem(id, i, RuleParameter, "parameter %d is named %q, which is not a name this kernel takes", i+1, c.shown(name))
+			return c.entryProblem(id, i, RuleParameter, "parameter %d is named %q, which is not a name this kernel accepts", i+1, c.shown(name))
 		}
 		if c.needsResolve(at) && c.visits[arg] != resolved {
 			if p := c.resolve(arg); p != nil {
@@ -491,7 +491,7 @@ func (c *checker) modifiers() *Problem {
 		inTags := t.kind == btf.KindTypeTag
 		for c.isModifier(t) {
 			if limit == 0 {
-				p := c.problem(btf.ID(i), RuleChain, "more than 32 modifiers follow each other, or they lead back to themselves")
+				p := c.problem(btf.ID(i), RuleChain, "more than 32 modifiers in a row, or a loop of modifiers")
 				p.Errno = uapi.ELOOP
 				return p
 			}

@@ -71,7 +71,7 @@ func (s *sanitiser) header(raw []byte) {
 	s.put(16, s.strOff)
 	s.put(24, 0)
 	s.put(28, 0)
-	s.note(btf.KindVoid, "layout section left out")
+	s.note(btf.KindVoid, "layout section removed")
 }
 
 func (s *sanitiser) put(at, v uint32) { s.order.PutUint32(s.out[at:], v) }
@@ -88,7 +88,7 @@ func (s *sanitiser) types() error {
 		info := s.u32(s.out[at+4:])
 		kind, vlen := btf.Kind(info>>24&0x1f), info&0xffff
 		if kind == btf.KindVoid || kind > btf.KindEnum64 {
-			return s.problem(btf.ID(count+1), RuleKind, "kind %d is not known", kind)
+			return s.problem(btf.ID(count+1), RuleKind, "unknown kind %d", kind)
 		}
 		size := extra(kind, vlen)
 		if size > uint64(end-at-typeSize) {

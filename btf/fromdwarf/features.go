@@ -50,9 +50,9 @@ var featureNames = []struct {
 
 // unmade are features of pahole that need what is not read.
 var unmade = map[string]string{
-	"optimized_func":  "it needs the places of parameters in optimized code",
-	"consistent_func": "it needs the places of parameters in optimized code",
-	"true_signature":  "it needs the places of parameters in optimized code",
+	"optimized_func":  "it needs the locations of parameters in optimized code",
+	"consistent_func": "it needs the locations of parameters in optimized code",
+	"true_signature":  "it needs the locations of parameters in optimized code",
 	"layout":          "libbpf 1.7 does not read it",
 }
 
@@ -68,10 +68,10 @@ func ParseFeatures(list string) (Features, error) {
 			}
 		}
 		if why, ok := unmade[name]; ok {
-			return 0, fmt.Errorf("%w %s is not made: %s", ErrFeature, name, why)
+			return 0, fmt.Errorf("%w %s is not supported: %s", ErrFeature, name, why)
 		}
 		if !found {
-			return 0, fmt.Errorf("%w %q is unknown; there are %s", ErrFeature, name, FeatureNames())
+			return 0, fmt.Errorf("%w %q is unknown (available: %s)", ErrFeature, name, FeatureNames())
 		}
 	}
 	return out &^ always, nil

@@ -168,7 +168,7 @@ func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 		kind, h.addrSize = c.u8(), c.u8()
 		h.abbrevs = c.sized(h.offSize)
 	default:
-		return h, fmt.Errorf("%w: the unit at %#x is of version %d; 2 to 5 are read", ErrMalformed, start, h.version)
+		return h, fmt.Errorf("%w: the unit at %#x is of DWARF version %d; 2 to 5 are supported", ErrMalformed, start, h.version)
 	}
 	switch kind {
 	case unitType, unitSplitType:

@@ -18,7 +18,7 @@ func newRelocator(f *elf.File) (*relocator, error) {
 		return r, nil
 	}
 	if _, ok := dataRelocations[f.Machine]; !ok {
-		return nil, fmt.Errorf("%w: object files of %s are not read; link it, or take the linked file", ErrMachine, f.Machine)
+		return nil, fmt.Errorf("%w: relocatable files for %s are not supported: link the file first", ErrMachine, f.Machine)
 	}
 	symbols, err := f.Symbols()
 	if err != nil {

@@ -31,7 +31,7 @@ var (
 	// ErrNoSymbols: the file has no symbols of .BTF_ids, which name its entries; it was stripped.
 	ErrNoSymbols = errors.New("no symbols for .BTF_ids")
 	// ErrResolved: ids are there already. Sets were sorted then, so that symbols no longer stand at their entries.
-	ErrResolved = errors.New(".BTF_ids is resolved already")
+	ErrResolved = errors.New(".BTF_ids is already resolved")
 	// ErrMalformed: symbols and section contradict each other.
 	ErrMalformed = errors.New("malformed .BTF_ids")
 )
@@ -124,12 +124,12 @@ func ReadELF(f *elf.File) (s *Section, err error) {
 	defer guard(&err)
 	index := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return s.Name == sectionName })
 	if index < 0 {
-		return nil, fmt.Errorf("%w; kernels and modules with BTF have one", ErrNoSection)
+		return nil, fmt.Errorf("%w; only kernels and modules with BTF have one", ErrNoSection)
 	}
 	sec := f.Sections[index]
 	switch {
 	case sec.Type == elf.SHT_NOBITS || sec.Flags&elf.SHF_COMPRESSED != 0:
-		return nil, fmt.Errorf("%w: its bytes are not in the file, as in the debug file of a stripped one", ErrNoSection)
+		return nil, fmt.Errorf("%w: its bytes are not in the file; it may be the debug file of a stripped kernel", ErrNoSection)
 	case sec.Size > maxSection:
 		return nil, malformed("the section has %d bytes", sec.Size)
 	}
@@ -199,7 +199,7 @@ func (s *Section) group(l symbol) error {
 		case strings.HasPrefix(rest, "set__"):
 			g.Kind, g.Name = Set, rest[len("set__"):]
 		default:
-			return malformed("symbol %s is of no known kind", l.name)
+			return malformed("symbol %s is of unknown kind", l.name)
 		}
 		if l.size < head || l.size%head != 0 || l.off+l.size > s.size || l.off%4 != 0 {
 			return malformed("set %s has %d bytes at %d", g.Name, l.size, l.off)
@@ -235,7 +235,7 @@ func (s *Section) entry(v symbol) error {
 		}
 	}
 	if e.Kind == btf.KindVoid {
-		return malformed("symbol %s is of no known kind", v.name)
+		return malformed("symbol %s is of unknown kind", v.name)
 	}
 	if v.off%4 != 0 || v.off+4 > s.size {
 		return malformed("symbol %s is at %d, the section has %d bytes", v.name, v.off, s.size)

@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 		return out
 	}
 	s, spec := read(t, "resolved.o")
-	assert.Equal(t, []string{"nowhere: is not there"}, said(s.Check(spec)))
+	assert.Equal(t, []string{"nowhere: does not exist"}, said(s.Check(spec)))
 	s, spec = read(t, "lists.o")
 	assert.Contains(t, said(s.Check(spec)), "zeta: is not resolved")
 	s, spec = read(t, "resolved.o")
@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 	assert.Contains(t, got, "plain_set: it is not sorted")
 	assert.Contains(t, got, "plain_set: its count is 7, it has 3")
 	text := strings.Join(got, "\n")
-	assert.Regexp(t, `word: is not there; \[\d+\] is a UNION of that name`, text)
+	assert.Regexp(t, `word: does not exist; \[\d+\] is a UNION of that name`, text)
 	assert.Regexp(t, `packet: has id 2, the type is \[\d+\]`, text)
 }
 

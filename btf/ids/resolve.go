@@ -71,10 +71,10 @@ func allZero(ids []btf.ID) bool {
 func (s *Section) missing(spec *btf.Spec, e *Entry) string {
 	for _, id := range spec.Named(btf.EssentialName(e.Name)) {
 		if k := spec.Kind(id); k != e.Kind && spec.Name(id) == e.Name {
-			return fmt.Sprintf("is not there; [%d] is a %s of that name", id, k)
+			return fmt.Sprintf("does not exist; [%d] is a %s of that name", id, k)
 		}
 	}
-	return "is not there"
+	return "does not exist"
 }
 
 // IsResolved reports whether any entry has an id.
@@ -88,7 +88,7 @@ func (s *Section) IsResolved() bool {
 // types that do not exist, which have id 0, are missing. The error is ErrResolved, or ErrNotELF when there is no file to copy.
 func (s *Section) Resolve(spec *btf.Spec) (file []byte, missing []*Entry, err error) {
 	if s.IsResolved() {
-		return nil, nil, fmt.Errorf("%w; take the file before that", ErrResolved)
+		return nil, nil, fmt.Errorf("%w; use the file from before that step", ErrResolved)
 	}
 	if s.file == nil {
 		return nil, nil, fmt.Errorf("%w: the section was read alone", ErrNotELF)

@@ -35,14 +35,13 @@ func newBenchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench OBJECT -p PROGRAM [--mem FILE] [--compare FILE]",
 		Short: "Measure how long a program takes",
-		Long: `Run a program in 40 batches of at least 3 ms and print the time of a run: the best and the
-median batch. Without --mem every run gets a default context, which is not part of the time; of a program that gets packets it is: the
-time is that of a packet in a replay. With --mem the program
-is raw, whatever its section says: r1 points to a private copy of FILE in simulated memory, r2 is its length.
+		Long: `Run a program in 40 batches of at least 3 ms and print the time of one run: the best and the median batch. Each run gets
+a default context. Making it is not timed, except for programs that take packets: there the time is that of one packet
+in a replay. With --mem the section name is ignored: r1 points to a private copy of FILE in simulated memory, r2 is its length.
 
---compare reads what an earlier bench --json of the program wrote, and says whether this one is faster or slower: the batches
-differ by more than chance explains (Mann-Whitney U test, p < 0.01) and the medians by more than 3 %. The exit code is 1 when it is
-slower. Both have to be measured on one machine that does nothing else.`,
+--compare reads the output of an earlier bench --json of the same program and reports whether this one is faster or slower:
+the batches differ significantly (Mann-Whitney U test, p < 0.01) and the medians by more than 3 %. Exit code 1 when it is
+slower. Measure both on the same, otherwise idle machine.`,
 		Example: "  bpfrun bench prog.o -p filter --json >before.json\n  bpfrun bench prog.o -p filter --compare before.json\n  bpfrun bench hash.o -p fnv1a --mem input.bin",
 		Args:    oneObject,
 		RunE:    func(_ *cobra.Command, args []string) error { return c.bench(args[0]) },
@@ -50,7 +49,7 @@ slower. Both have to be measured on one machine that does nothing else.`,
 	f := cmd.Flags()
 	f.StringVarP(&c.prog, "prog", "p", "", "`PROGRAM` to measure; needed when the object has several")
 	f.StringVar(&c.compare, "compare", "", "compare with `FILE`, which bench --json wrote")
-	f.StringVar(&c.memory, "mem", "", "`FILE` whose bytes the program gets: r1 = their address, r2 = their number")
+	f.StringVar(&c.memory, "mem", "", "`FILE` to pass to the program as memory: r1 = address, r2 = length")
 	return cmd
 }
 
@@ -81,7 +80,7 @@ func (c *benchCommand) bench(path string) error {
 		return err
 	}
 	if len(sources) != 1 {
-		return usagef("bench works on one target, --btf names %d", len(sources))
+		return usagef("bench works on one kernel, --btf names %d", len(sources))
 	}
 	began := time.Now()
 	obj, err := c.objects.open(path)
@@ -161,7 +160,7 @@ func programToMeasure(obj *loader.Object, name string) (string, error) {
 		return obj.Programs[0].Name, nil
 	}
 	if _, ok := obj.Program(name); !ok {
-		return "", usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+		return "", usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
 	}
 	return name, nil
 }

@@ -18,9 +18,9 @@ import (
 func newBTFCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "btf",
-		Short: "Look at BTF: dump, show layouts, find types, compare, minimise, relocate",
-		Long: `Look at BTF. FILE is raw BTF or an ELF file with .BTF, also compressed (.xz .gz .zst, .btf.tar.xz),
-host for the running kernel, or embedded for the kernel inside of bpfrun.`,
+		Short: "Work with BTF: dump, show layouts, find types, compare, minimise, relocate",
+		Long: `Work with BTF. FILE is raw BTF or an ELF file with .BTF, also compressed (.xz .gz .zst, .btf.tar.xz);
+"host" is the running kernel, "embedded" the kernel types built into bpfrun.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -37,7 +37,7 @@ func (k *kernelFlags) openBTF(arg, base string) (*btf.Spec, error) {
 		return nil, err
 	}
 	if len(sources) != 1 {
-		return nil, usagef("%s names %d files; this command takes one", arg, len(sources))
+		return nil, usagef("%s matches %d files; this command takes one", arg, len(sources))
 	}
 	if base == "" {
 		spec, err := sources[0].load(k.types())
@@ -93,7 +93,7 @@ func newBTFDumpCommand(a *app) *cobra.Command {
 	c := &btfDumpCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "dump FILE [TYPE...]",
-		Short: "Write all types, or some: raw as bpftool does, or as a C header",
+		Short: "Print all or some types: raw, as bpftool does, or as a C header",
 		Args:  atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.format != "raw" && c.format != "c" {
@@ -146,7 +146,7 @@ func newBTFDumpCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.format, "format", "raw", "raw or c")
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -163,7 +163,7 @@ func newBTFShowCommand(a *app) *cobra.Command {
 	c := &btfShowCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "show FILE TYPE[.FIELD...]",
-		Short: "Show the layout of a type: offsets, sizes, holes, bitfields; or where a field is",
+		Short: "Show the layout of a type (offsets, sizes, holes, bitfields) or the place of a field",
 		Example: "  bpfrun btf show vmlinux task_struct\n  bpfrun btf show embedded task_struct.cred\n" +
 			"  bpfrun btf show embedded 'enum bpf_map_type'",
 		Args: atLeast(2),
@@ -197,8 +197,8 @@ func newBTFShowCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "write out the members of named structs and unions too")
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "expand the members of named structs and unions")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -233,7 +233,7 @@ func newBTFFindCommand(a *app) *cobra.Command {
 					return usagef("%q: %w", pattern, err)
 				}
 				if n == 0 {
-					c.note("%s: no type of this name", pattern)
+					c.note("%s: no type has this name", pattern)
 					c.code = exitExpectation
 				}
 			}
@@ -243,7 +243,7 @@ func newBTFFindCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -312,8 +312,8 @@ func newBTFRelocateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relocate SPLIT --base NEWBASE -o OUT",
 		Short: "Move the split BTF of a module onto another kernel's BTF",
-		Long: `Move the split BTF of a module, which was made for one kernel, onto the BTF of another one. A module's ELF
-file brings what it needs to know of its own kernel in .BTF.base; for raw split BTF --old-base names it.`,
+		Long: `Move the split BTF of a module from the kernel it was built for onto another kernel's BTF. A module's ELF
+file describes its own kernel in .BTF.base; for raw split BTF name that kernel with --old-base.`,
 		Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if c.base == "" || c.output == "" {
@@ -340,8 +340,8 @@ file brings what it needs to know of its own kernel in .BTF.base; for raw split 
 			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(moved.Raw()); return err })
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel to move it onto")
-	cmd.Flags().StringVar(&c.oldBase, "old-base", "", "BTF of the kernel it was made for, when it has no .BTF.base")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel to move the module onto")
+	cmd.Flags().StringVar(&c.oldBase, "old-base", "", "BTF of the kernel the module was built for, if it has no .BTF.base")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
 	return cmd
 }

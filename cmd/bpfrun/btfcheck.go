@@ -31,13 +31,13 @@ func newBTFCheckCommand(a *app) *cobra.Command {
 	c := &btfCheckCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "check FILE [--kernel RELEASE...]",
-		Short: "Check BTF as BPF_BTF_LOAD of a kernel does: which type breaks which rule, and what to do",
-		Long: `Check BTF as BPF_BTF_LOAD of a release of Linux does, from 5.10 on: the header, names, sizes, flags, references, loops, depth, and the
-fields that programs own. The first rule that is broken is named with its type, the error the kernel returns, and what to do.
+		Short: "Check BTF as a kernel's BPF_BTF_LOAD does: which type breaks which rule, and how to fix it",
+		Long: `Check BTF as BPF_BTF_LOAD of a Linux release does, from 5.10 on: the header, names, sizes, flags, references, loops, depth,
+and the special fields. The report names the first broken rule, its type, the error the kernel returns, and a fix.
 
-A BPF object is checked as libbpf gives it to the kernel: sections have sizes, externs are defined, and what an older kernel does
-not know is replaced; each replacement is named. --as-is checks the section as it is in the file, as raw BTF is checked.
---sanitise makes libbpf's replacements in raw BTF too. -o writes what was checked for the last release.
+The BTF of a BPF object is checked in the form libbpf passes to the kernel: sections get sizes, externs are defined, and what
+an older kernel does not know is replaced; each replacement is listed. --as-is checks the section as stored in the file.
+Raw BTF is always checked as is, unless --sanitise applies libbpf's replacements. -o writes the BTF checked for the last release.
 
 Exit code 3 when a release refuses the BTF.`,
 		Example: "  bpfrun btf check prog.bpf.o --kernel 5.10,6.12\n  bpfrun btf check types.btf --kernel 7.2",
@@ -46,10 +46,10 @@ Exit code 3 when a release refuses the BTF.`,
 			return c.btfCheck(args[0], c.releases, c.asIs, c.sanitise, c.output)
 		},
 	}
-	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "releases of Linux: 5.10, 6.12.4; without it those of --btf, else the newest known")
-	cmd.Flags().BoolVar(&c.asIs, "as-is", false, "check an object's section as it is in the file")
-	cmd.Flags().BoolVar(&c.sanitise, "sanitise", false, "make libbpf's replacements for older kernels in raw BTF too")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write what was checked for the last release to")
+	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "Linux releases: 5.10, 6.12.4 (default: those of --btf, else the newest known)")
+	cmd.Flags().BoolVar(&c.asIs, "as-is", false, "check an object's section as stored in the file")
+	cmd.Flags().BoolVar(&c.sanitise, "sanitise", false, "apply libbpf's replacements for older kernels to raw BTF too")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "write the BTF checked for the last release to this file")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func (c *btfCheckCommand) checkTargets(kernels []string) ([]checkTarget, error) 
 				return nil, err
 			}
 			if t.Version == 0 {
-				return nil, usagef("--btf %s: its release is not known; name it with --kernel", s.Path)
+				return nil, usagef("--btf %s: unknown release; name it with --kernel", s.Path)
 			}
 			out = append(out, checkTarget{t.VersionString(), uapi.ReleaseOf(t.Version), hasType(t.BTF)})
 		}
@@ -88,7 +88,7 @@ func (c *btfCheckCommand) checkTargets(kernels []string) ([]checkTarget, error) 
 	for _, k := range kernels {
 		_, version, ok := loader.ParseRelease(k)
 		if !ok || uapi.ReleaseOf(version) < uapi.R(5, 10) {
-			return nil, usagef("--kernel %s: want a release of Linux from 5.10 on, such as 6.12", k)
+			return nil, usagef("--kernel %s: want a Linux release from 5.10 on, such as 6.12", k)
 		}
 		out = append(out, checkTarget{k, uapi.ReleaseOf(version), nil})
 	}

@@ -32,10 +32,10 @@ func newBTFGenCommand(a *app) *cobra.Command {
 	c := &btfGenCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "gen ELF {-o OUT.btf | --into COPY} [--base VMLINUX]",
-		Short: "Make BTF of the DWARF of an object, executable, kernel or module",
-		Long: `Make BTF of DWARF 2 to 5, as pahole -J does: types, functions with their parameters, per-CPU variables, declaration and type tags; equal
-types are merged as libbpf does. -o writes raw BTF, --into a copy of the file with the BTF as section .BTF. --base makes split BTF of a module
-on top of a kernel's. Units in C++ and Rust are left out and counted.
+		Short: "Generate BTF from the DWARF of an object, executable, kernel or module",
+		Long: `Generate BTF from DWARF 2 to 5, as pahole -J does: types, functions with their parameters, per-CPU variables, declaration and
+type tags. Equal types are merged as libbpf does. -o writes raw BTF, --into a copy of the file with a .BTF section. With --base
+the result is split BTF of a module on top of a kernel's. C++ and Rust units are skipped and counted.
 
 --features takes names of pahole's --btf_features: var, float, decl_tag, type_tag, enum64 (these are made without the flag), global_var,
 decl_tag_kfuncs (kfuncs of .BTF_ids get the tags bpf_kfunc and bpf_fastcall), attributes (address_space(1) for arena pointers of kfuncs),
@@ -49,11 +49,11 @@ distilled_base (with --base: .BTF.base, the part of the kernel's types that the 
 			return c.run(args[0])
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel that the module's continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "BTF of the kernel, for the split BTF of a module")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write raw BTF to; with distilled_base also OUT.base")
 	cmd.Flags().StringVar(&c.into, "into", "", "copy of the file to write, with .BTF")
-	cmd.Flags().BoolVar(&c.vars, "global-vars", false, "write global variables of all sections, not only per-CPU ones")
-	cmd.Flags().StringVar(&c.features, "features", "", "what to describe, as pahole's --btf_features, separated by commas")
+	cmd.Flags().BoolVar(&c.vars, "global-vars", false, "describe global variables of all sections, not only per-CPU ones")
+	cmd.Flags().StringVar(&c.features, "features", "", "features to generate, as pahole's --btf_features, separated by commas")
 	return cmd
 }
 
@@ -143,7 +143,7 @@ func (c *btfGenCommand) run(path string) error {
 		c.note("%d kfuncs tagged", res.Kfuncs)
 	}
 	if res.Skipped > 0 {
-		c.note("%d units are left out: BTF does not describe their language", res.Skipped)
+		c.note("%d units were skipped: BTF cannot describe their language", res.Skipped)
 	}
 	if c.into != "" {
 		if err := copyWith(c.into, path, file, sections); err != nil {
@@ -235,7 +235,7 @@ func newBTFDedupCommand(a *app) *cobra.Command {
 			return writeFile(c.output, func(w io.Writer) error { _, err := w.Write(raw); return err })
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
 	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write")
 	return cmd
 }

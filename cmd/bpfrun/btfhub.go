@@ -23,7 +23,7 @@ func (k *kernelFlags) pickRelease(arg string, sources []btfSource) ([]btfSource,
 		out = append(out, byPath[f])
 	}
 	if len(out) == 0 {
-		return nil, usagef("--btf %s --kernel-version %s: none of %d files is of this release (it has %s)", arg, k.version, len(files), join(names))
+		return nil, usagef("--btf %s --kernel-version %s: none of %d files is for this release (available: %s)", arg, k.version, len(files), join(names))
 	}
 	return out, nil
 }

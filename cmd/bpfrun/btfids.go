@@ -26,10 +26,10 @@ func newBTFIDsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ids FILE",
 		Short: "Show the lists and sets of .BTF_ids by name and kind, checked against BTF",
-		Long: `Show the lists and sets of ids that a kernel or module has in .BTF_ids, with the flags of kfuncs, and what is wrong with them: types that
-are missing or of another kind, ids that lead elsewhere, sets that are not sorted. The file needs its symbols.
+		Long: `Show the lists and sets of ids in .BTF_ids of a kernel or module, with the flags of kfuncs, and their errors: types that are
+missing or of another kind, ids that lead to another type, sets that are not sorted. The file must have its symbols.
 
-The BTF is the file's own, or that of --types; --base is the kernel's for a module. Exit code 1 when something is wrong.`,
+The BTF is the file's own, or that of --types; for a module, --base is the kernel's. Exit code 1 on any error.`,
 		Example: "  bpfrun btf ids vmlinux\n  bpfrun btf ids module.ko --base vmlinux",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,8 +52,8 @@ The BTF is the file's own, or that of --types; --base is the kernel's for a modu
 type idFlags struct{ types, base string }
 
 func (f *idFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.types, "types", "", "BTF the ids are of, when the file has none")
-	cmd.Flags().StringVar(&f.base, "base", "", "BTF that the types, split BTF of a module, continue")
+	cmd.Flags().StringVar(&f.types, "types", "", "BTF that the ids refer to, if the file has none")
+	cmd.Flags().StringVar(&f.base, "base", "", "base BTF, when the types are the split BTF of a module")
 }
 
 // open reads a file's .BTF_ids and the BTF they are of.
@@ -88,8 +88,8 @@ func newBTFResolveIDsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve-ids FILE -o OUT",
 		Short: "Write the ids of .BTF_ids as resolve_btfids does",
-		Long: `Write a copy of a kernel's or module's ELF file in which every entry of .BTF_ids has its id, sets have their counts and are sorted, as
-resolve_btfids of the kernel's build does. Types that do not exist get id 0 and are named; exit code 1 then.`,
+		Long: `Write a copy of a kernel's or module's ELF file with the ids in .BTF_ids filled in and its sets counted and sorted, as
+resolve_btfids does in the kernel's build. Missing types get id 0 and are listed, with exit code 1.`,
 		Example: "  bpfrun btf resolve-ids module.ko --base vmlinux -o resolved.ko",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -25,9 +25,9 @@ func newBTFLayoutCommand(a *app) *cobra.Command {
 	c := &btfLayoutCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "layout FILE TYPE [--compare FILE2]",
-		Short: "Show the layout of a type with cache lines, as pahole does, or beside another kernel's",
-		Long: `Show the members of a type with offset and size, holes, padding and the boundaries of cache lines, as pahole does. --compare shows the
-members on two kernels side by side, "!" before what moved, changed or is missing; exit code 1 then.`,
+		Short: "Show a type's layout with cache lines, as pahole does, or compare two kernels",
+		Long: `Show the members of a type with offset and size, holes, padding and cache line boundaries, as pahole does. --compare shows the
+members on two kernels side by side and marks with "!" what moved, changed or is missing. Exit code 1 if anything is marked.`,
 		Example: "  bpfrun btf layout vmlinux sk_buff\n  bpfrun btf layout linux-5.10.btf task_struct --compare linux-6.12.btf",
 		Args:    exactly(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -74,8 +74,8 @@ members on two kernels side by side, "!" before what moved, changed or is missin
 			return err
 		},
 	}
-	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "write out the members of named structs and unions too")
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().BoolVarP(&c.expand, "expand", "E", false, "expand the members of named structs and unions")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
 	cmd.Flags().StringVar(&c.compare, "compare", "", "BTF of the kernel to compare with")
 	cmd.Flags().IntVar(&c.line, "cacheline", 64, "size of a cache line in bytes; 0 shows none")
 	return cmd
@@ -124,7 +124,7 @@ func newBTFSizeCommand(a *app) *cobra.Command {
 				return usagef("%q: %w", pattern, err)
 			}
 			if len(doc.Types) == 0 {
-				c.note("%s: no struct or union of this name", pattern)
+				c.note("%s: no struct or union has this name", pattern)
 				doc.Exit, c.code = exitExpectation, exitExpectation
 			}
 			if c.json {
@@ -133,7 +133,7 @@ func newBTFSizeCommand(a *app) *cobra.Command {
 			return report.WriteSizes(c.stdout, doc)
 		},
 	}
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
 	return cmd
 }
 
@@ -150,9 +150,9 @@ func newBTFCCommand(a *app) *cobra.Command {
 	c := &btfCCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "c FILE [--only TYPE...]",
-		Short: "Write a vmlinux.h: types and prototypes of kfuncs, all or only what some types need",
-		Long: `Write a C header of a kernel's types, and prototypes of its kfuncs as bpftool writes them. --only names types, and kfuncs as "func NAME":
-the header has these and what they need, and no other kfuncs. Kernels name their kfuncs from 6.10 on.`,
+		Short: "Write a vmlinux.h: all types and kfunc prototypes, or only what some types need",
+		Long: `Write a C header with a kernel's types and the prototypes of its kfuncs, as bpftool does. --only limits it to some types, and
+kfuncs written as "func NAME", with everything they need. BTF lists a kernel's kfuncs from 6.10 on.`,
 		Example: "  bpfrun btf c vmlinux --only task_struct,sk_buff -o vmlinux.h\n  bpfrun btf c embedded --only 'func bpf_task_acquire'",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -190,9 +190,9 @@ the header has these and what they need, and no other kfuncs. Kernels name their
 			return write(c.stdout)
 		},
 	}
-	cmd.Flags().StringSliceVar(&c.only, "only", nil, "types and kfuncs to write, with what they need")
-	cmd.Flags().StringVar(&c.base, "base", "", "BTF that FILE, split BTF of a module, continues")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write; standard output without")
+	cmd.Flags().StringSliceVar(&c.only, "only", nil, "only these types and kfuncs, with what they need")
+	cmd.Flags().StringVar(&c.base, "base", "", "base BTF, when FILE is the split BTF of a module")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write (default: standard output)")
 	return cmd
 }
 
@@ -206,9 +206,9 @@ func newBTFWhoCommand(a *app) *cobra.Command {
 	c := &btfWhoCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "who FIELD OBJECT... [--btf KERNELS]",
-		Short: "Which programs use a type or field, and on which kernels it is gone",
-		Long: `List the CO-RE relocations of objects that use a type, a field or an enumerator, with program and source line, and what becomes of each on
-the kernels of --btf. Exit code 1 when it is gone on one of them.`,
+		Short: "Show which programs use a type or field, and on which kernels it is missing",
+		Long: `List the CO-RE relocations of objects that use a type, a field or an enumerator, with program and source line, and their results
+on the kernels of --btf. Exit code 1 if it is missing on any of them.`,
 		Example: "  bpfrun btf who sk_buff.mark *.bpf.o --btf 'kernels/*.btf'\n  bpfrun btf who task_struct prog.o --btf kernel.btf",
 		Args:    atLeast(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.btfWho(args[0], args[1:]) },

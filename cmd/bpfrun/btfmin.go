@@ -28,8 +28,8 @@ func newBTFMinCommand(a *app) *cobra.Command {
 		Use:   "min -o OUT {BTF OBJECT... | OBJECT... --btf KERNELS}",
 		Short: "Reduce BTF to what the relocations of objects need",
 		Long: `Reduce the BTF of one or more kernels to the types and members that the CO-RE relocations of the given
-objects use, as "bpftool gen min_core_btf" does. Relocated for the small BTF the objects come out as they do
-for the whole one, except for the ids of types. With several kernels OUT is a directory. -v lists old and new ids.`,
+objects use, as "bpftool gen min_core_btf" does. Relocation against the small BTF gives the same result as
+against the full one, except for type ids. With several kernels OUT is a directory. -v lists old and new ids.`,
 		Example: "  bpfrun btf min -o small.btf vmlinux.btf tool.bpf.o\n  bpfrun btf min -o small/ *.bpf.o --btf 'kernels/*.btf.xz'",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.btfMin(args, c.output) },

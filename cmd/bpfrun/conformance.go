@@ -17,7 +17,7 @@ import (
 func newConformanceCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
-		Short: "Compare with kernels, the public test suite and a reference evaluator",
+		Short: "Compare bpfrun with kernels, the public test suite and a reference evaluator",
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,8 +41,8 @@ func newConformanceISACommand(a *app) *cobra.Command {
 		Long: `Run recorded programs and compare map value and result.
 
 Lines are kernel vectors {id, p, pkt?, runs: [{in, out, ret}]} or those of the public
-bpf_conformance suite {name, code, mem, expect}. A line is printed per failing one; the
-last line reads "N passed, M failed". Exit code 1 when any failed.`,
+bpf_conformance suite {name, code, mem, expect}. One line is printed for each failure; the
+last line reads "N passed, M failed". Exit code 1 if any failed.`,
 		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			modes, err := c.sim.isaModes()
@@ -147,12 +147,12 @@ func newConformanceDecodeCommand(a *app) *cobra.Command {
 	c := &conformanceDecodeCommand{console: &a.console, kernels: &a.kernels}
 	return &cobra.Command{
 		Use:   "decode FILE.jsonl[.gz]",
-		Short: "Judge programs by the structural load checks and compare with a kernel's verdicts",
-		Long: `Judge programs by the structural load checks.
+		Short: "Apply the structural load checks to programs and compare with a kernel's verdicts",
+		Long: `Apply the structural load checks to programs.
 
-Lines are {id, p, ok?, why?} with the program p in hex. Where the input has the kernel's verdict ok, agreement is
-counted; refusals for register types are not structural and not judged. The kernel is the one of --kernel-version, else
-the one in the file's name (kernel-6.18-...), else 6.18.`,
+Lines are {id, p, ok?, why?} with the program p in hex. Where the input has the kernel's verdict ok,
+agreement is counted; refusals for register types are not structural and are ignored. The kernel is that of
+--kernel-version, else the one in the file's name (kernel-6.18-...), else 6.18.`,
 		Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var kernel decode.Version

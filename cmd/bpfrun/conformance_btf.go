@@ -32,9 +32,9 @@ func newConformanceBTFCommand(a *app) *cobra.Command {
 	c := &conformanceBTFCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "btf FILE.jsonl[.gz]...",
-		Short: "Judge BTF whose verdicts a real kernel gave, and compare",
-		Long: `Make the mutants of recordings (conformance record btf) again, judge each as the kernel of the recording does, and compare.
-A line is printed for each that one side accepts and the other refuses; -v adds those refused with another error.
+		Short: "Check BTF and compare with the recorded verdicts of a real kernel",
+		Long: `Recreate the mutants of recordings (conformance record btf), check each as the recorded kernel does, and compare. A line is
+printed for each mutant that one side accepts and the other refuses; -v adds those refused with another error.
 Exit code 1 when any verdict differs.`,
 		Example: "  bpfrun conformance btf conformance/btfcases/testdata/linux-6.18.jsonl.gz",
 		Args:    atLeast(1),
@@ -49,7 +49,7 @@ Exit code 1 when any verdict differs.`,
 			return c.conformanceBTF(args, c.root, c.dir, spec)
 		},
 	}
-	cmd.Flags().StringVar(&c.root, "objects", ".", "directory that paths of sources are below")
+	cmd.Flags().StringVar(&c.root, "objects", ".", "base directory for the paths of sources")
 	cmd.Flags().StringSliceVar(&c.kernel, "kernel-btf", nil, "BTF of the kernel of the recordings: kptrs to its types need a destructor")
 	cmd.Flags().StringVar(&c.dir, "write", "", "directory for the BTF of each difference")
 	return cmd
@@ -167,12 +167,12 @@ func newRecordBTFCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "btf [FILE]... -o FILE.jsonl[.gz]",
 		Short: "Ask the running kernel about mutants of BTF, for conformance btf",
-		Long: `Give mutants of BTF, a few of our own and those of FILEs, to BPF_BTF_LOAD of this machine's kernel, and write which it takes and
-with which error it refuses the others. Loads are paced. Mutants that some kernels do not survive are left out. Needs root.`,
+		Long: `Pass mutants of BTF, a few built-in ones and those of FILEs, to this machine's BPF_BTF_LOAD, and record which are accepted
+and the errors of the others. Loads are paced. Mutants that crash some kernels are skipped. Needs root.`,
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordBTF(args, c.output, c.root, c.mutants) },
 	}
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
-	cmd.Flags().StringVar(&c.root, "objects", ".", "directory that paths of sources are below")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
+	cmd.Flags().StringVar(&c.root, "objects", ".", "base directory for the paths of sources")
 	cmd.Flags().IntVar(&c.mutants, "mutations", 1000, "mutants of each source, determined by --seed")
 	return cmd
 }

@@ -31,7 +31,7 @@ func newConformanceCoreCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "core EXPECT.jsonl[.gz]... --objects DIR --btf KERNELS",
 		Short: "Compare CO-RE relocations with recorded expectations",
-		Long: `Compare what bpfrun does with every CO-RE relocation with recorded expectations.
+		Long: `Compare the result of every CO-RE relocation with recorded expectations.
 
 Lines are {object, btf, program, insn, kind, old, new, result} for a relocation and {object, btf,
 program, core} for the hash of a program's code after CO-RE. Objects are found below --objects by
@@ -92,16 +92,16 @@ func newRecordCoreCommand(a *app) *cobra.Command {
 	c := &recordCoreCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "core [OBJECT...] --objects DIR --btf KERNELS -o FILE.jsonl[.gz]",
-		Short: "Write what CO-RE makes of objects, as expectations for conformance core",
-		Long: `Write what CO-RE makes of every relocation of objects on kernels, as expectations for conformance
-core: from bpfrun itself, or with --libbpf from the libbpf of this system, for which a C compiler,
-libbpf's headers are needed, no privileges are. Without arguments all *.o below --objects are taken.`,
+		Short: "Record the results of CO-RE relocation, as expectations for conformance core",
+		Long: `Record the result of every CO-RE relocation of objects on kernels, as expectations for conformance
+core: from bpfrun itself, or with --libbpf from this system's libbpf, which takes a C compiler and
+libbpf's headers but no privileges. Without arguments all *.o below --objects are used.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordCore(args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.dir, "objects", ".", "directory the names of objects start at")
-	f.StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	f.StringVar(&c.dir, "objects", ".", "base directory for object names")
+	f.StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
 	f.BoolVar(&c.libbpf, "libbpf", false, "ask this system's libbpf instead of bpfrun")
 	f.StringVar(&c.cc, "cc", "cc", "C compiler, with flags, that builds the libbpf harness")
 	return cmd
@@ -174,7 +174,7 @@ func (c *recordCoreCommand) recordOwn(ctx context.Context, w io.Writer, paths []
 				err = core.Record(w, objectName(c.dir, path), obj, s.Name+".btf", target)
 			}
 			if err != nil {
-				c.note("%s on %s is left out: %v", path, s.Name, err)
+				c.note("skipping %s on %s: %v", path, s.Name, err)
 			}
 		}
 	}

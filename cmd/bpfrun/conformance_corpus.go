@@ -44,7 +44,7 @@ func newConformanceCorpusCommand(a *app) *cobra.Command {
 	c := &conformanceCorpusCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "corpus --objects GLOB --btf GLOB",
-		Short: "Run many objects on many kernels' types and print what became of them as Markdown",
+		Short: "Run many objects on many kernels' types and print the results as Markdown",
 		Long: `Run every program of many objects on many kernels' types, with default contexts, and print Markdown tables:
 the status of the programs, the share of the reachable instructions that were executed, and the kernel
 fields read. Objects of one directory share a table. Exit code 4 when a program faulted; refusals are results.`,
@@ -54,9 +54,9 @@ fields read. Objects of one directory share a table. Exit code 4 when a program 
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&c.patterns, "objects", nil, "object files: a path or a glob; repeatable")
-	f.BoolVar(&c.optional, "optional", false, "also run the programs of sections that begin with ?, one of which a test loads at a time")
-	f.BoolVar(&c.brief, "brief", false, "write what all objects come to and the reasons, no table of objects")
-	f.StringVar(&c.into, "into", "", "Markdown FILE whose corpus section is replaced, instead of printing")
+	f.BoolVar(&c.optional, "optional", false, "run optional programs too, of which a test loads one at a time")
+	f.BoolVar(&c.brief, "brief", false, "print totals and reasons, without the table of objects")
+	f.StringVar(&c.into, "into", "", "replace the corpus section of this Markdown FILE instead of printing")
 	return cmd
 }
 

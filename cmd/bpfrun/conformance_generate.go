@@ -37,7 +37,7 @@ func (g *generateFlags) add(cmd *cobra.Command, count uint64) {
 	f.Uint64Var(&g.count, "count", count, "number of programs")
 	f.Uint64Var(&g.first, "first", 0, "index of the first program")
 	f.IntVar(&g.runs, "runs", 4, "inputs per program")
-	f.StringVar(&g.only, "only", "", "only programs of a kind: form (about one instruction), sequence (of fused ones), random, or, which are not among these, walk (loops over memory) or recursion (such loops in functions that call themselves)")
+	f.StringVar(&g.only, "only", "", "only one kind of program: form (about one instruction), sequence (of fused instructions), random, or two kinds not included by default: walk (loops over memory) and recursion (such loops in recursive functions)")
 	f.BoolVar(&g.small, "small", false, "small programs with inputs that compress well")
 }
 
@@ -67,14 +67,14 @@ func newConformanceGenerateCommand(a *app) *cobra.Command {
 		Use:   "generate [--count N] [--seed S] [--kernel]",
 		Short: "Compare interpreter, reference evaluator and the running kernel on generated programs",
 		Long: `Generate random valid programs and compare the interpreter with the reference evaluator, and with
---kernel also with the running kernel (BPF_PROG_LOAD and BPF_PROG_TEST_RUN only; needs root). Programs
-are the same for the same --seed. Disagreeing programs are printed; exit code 1 when there are any.`,
+--kernel also with the running kernel (BPF_PROG_LOAD and BPF_PROG_TEST_RUN only; needs root). The same
+--seed gives the same programs. Programs with different results are printed, with exit code 1.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return c.generate() },
 	}
 	c.generateFlags.add(cmd, 20_000)
 	cmd.Flags().BoolVar(&c.kernel, "kernel", false, "also run them on this machine's kernel")
-	cmd.Flags().BoolVar(&c.mutate, "mutate", false, "change fields of the programs, which makes most of them fault")
+	cmd.Flags().BoolVar(&c.mutate, "mutate", false, "corrupt fields of the programs, so that most of them fault")
 	cmd.Flags().BoolVar(&c.show, "show", false, "print the program --first instead")
 	return cmd
 }
@@ -94,7 +94,7 @@ func (x *conformanceGenerateCommand) generate() error {
 	}
 	if x.kernel {
 		if x.only == generate.Recursion {
-			return usagef("--only recursion --kernel: no kernel takes such programs")
+			return usagef("--only recursion --kernel: no kernel accepts such programs")
 		}
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
 		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
@@ -173,8 +173,8 @@ func newRecordISACommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "isa -o FILE.jsonl[.gz]",
 		Short: "Run generated programs on the running kernel and write vectors for conformance isa",
-		Long: `Run generated programs on this machine's kernel with BPF_PROG_TEST_RUN and write what it computed as vectors,
-which conformance isa compares with. Needs root; nothing is attached or pinned.`,
+		Long: `Run generated programs on this machine's kernel with BPF_PROG_TEST_RUN and write the results as vectors for
+conformance isa. Needs root; nothing is attached or pinned.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			programs, err := c.config()
@@ -200,7 +200,7 @@ which conformance isa compares with. Needs root; nothing is attached or pinned.`
 		},
 	}
 	c.generateFlags.add(cmd, 1000)
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
 	return cmd
 }
 

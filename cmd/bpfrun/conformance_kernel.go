@@ -28,13 +28,13 @@ func newConformanceKernelCommand(a *app) *cobra.Command {
 		Long: `Run cases recorded from a kernel with BPF_PROG_TEST_RUN, and compare return values, packets,
 contexts, checks, global variables, maps, events and trace output.
 
-The target behaves as the kernel that was recorded, unless --kernel-version says otherwise. A line is
+The simulated kernel is the recorded one, unless --kernel-version names another. A line is
 printed for each difference; the last line reads "N passed, M failed". Cases that the kernel refused
-to load are not judged (-v lists them). Exit code 1 when any failed.`,
+to load are skipped (-v lists them). Exit code 1 when any failed.`,
 		Args: atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.conformanceKernel(args, c.dir) },
 	}
-	cmd.Flags().StringVar(&c.dir, "objects", "", "directory of the objects; without it that of each file")
+	cmd.Flags().StringVar(&c.dir, "objects", "", "directory of the objects (default: the directory of each file)")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (c *conformanceKernelCommand) conformanceKernel(paths []string, objects str
 		total.Refused += r.Refused
 	}
 	if total.Refused > 0 && !c.quiet {
-		fmt.Fprintf(c.stdout, "%d not judged: the kernel refused to load them\n", total.Refused)
+		fmt.Fprintf(c.stdout, "%d skipped: the kernel refused to load them\n", total.Refused)
 	}
 	fmt.Fprintln(c.stdout, total.Summary())
 	if total.Failed > 0 {

@@ -32,8 +32,8 @@ func newRecordCasesCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cases OBJECT... -o DIR",
 		Short: "Run an object's programs on the running kernel and write cases for conformance kernel",
-		Long: `Run an object's programs on this machine's kernel with BPF_PROG_TEST_RUN and write what they did, one NAME.json beside
-each other in DIR, which conformance kernel compares with. Needs root; nothing is attached or pinned.
+		Long: `Run an object's programs on this machine's kernel with BPF_PROG_TEST_RUN and write the results for conformance kernel, one
+NAME.json for each object in DIR. Needs root; nothing is attached or pinned.
 
 Every program whose name begins with "t_" is a case. An object may say more in two sections of strings, which
 no loader looks at: "cases" has cases in the form of the file without what is expected (inputs, several runs, time to settle);
@@ -42,7 +42,7 @@ no loader looks at: "cases" has cases in the form of the file without what is ex
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordCases(args, c.output, c.compress, c.all) },
 	}
 	cmd.Flags().StringVarP(&c.output, "output", "o", ".", "directory of the files")
-	cmd.Flags().BoolVar(&c.all, "all", false, "every program that ends here within 100,000 instructions is a case; objects the kernel does not take are named and left out")
+	cmd.Flags().BoolVar(&c.all, "all", false, "make a case of every program that ends here within 100,000 instructions; objects that the kernel refuses are reported and skipped")
 	cmd.Flags().BoolVarP(&c.compress, "gzip", "z", false, "write NAME.json.gz")
 	return cmd
 }
@@ -58,7 +58,7 @@ func (c *recordCasesCommand) recordCases(paths []string, dir string, compress, a
 	for _, path := range paths {
 		obj, err := c.objects.open(path)
 		if err != nil && all {
-			c.note("%s is left out: %v", path, err)
+			c.note("skipping %s: %v", path, err)
 			continue
 		}
 		if err != nil {
@@ -79,7 +79,7 @@ func (c *recordCasesCommand) recordCases(paths []string, dir string, compress, a
 		}
 		if err := record.Cases(ctx, obj, target, file); err != nil {
 			if all && ctx.Err() == nil {
-				c.note("%s is left out: %v", path, err)
+				c.note("skipping %s: %v", path, err)
 				continue
 			}
 			return codeError{exitNotSimulated, err}
@@ -131,7 +131,7 @@ func (c *recordCasesCommand) endsSoon(ctx context.Context, obj *loader.Object, t
 	}
 	m, err := machine.New(linked, machine.Config{Seed: c.sim.seed, MaxInsns: soon})
 	if err != nil {
-		c.note("%s is left out: %v", obj.Name, err)
+		c.note("skipping %s: %v", obj.Name, err)
 		return nil, nil
 	}
 	defer m.Close()

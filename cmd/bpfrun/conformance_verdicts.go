@@ -54,18 +54,18 @@ func newConformanceVerdictsCommand(a *app) *cobra.Command {
 	c := &conformanceVerdictsCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "verdicts FILE.jsonl[.gz]... --objects DIR [--btf KERNEL...]",
-		Short: "Verify programs whose verdicts real kernels gave, and compare",
+		Short: "Verify programs and compare with the recorded verdicts of real kernels",
 		Long: `Verify the programs of recordings (conformance record verdicts) for the kernel each was recorded on, and compare
 verdicts, the class of the reason, and the number of instructions processed. A line is printed for each disagreement,
 -v adds refusals for another reason and counts of instructions that differ by more than a factor of 1.5.
-Programs that the kernel's verifier did not judge are left out. Exit code 1 when any verdict differs.
+Programs that never reached the kernel's verifier are skipped. Exit code 1 if any verdict differs.
 
---btf names kernels; the one whose version is that of the recording is taken, else one of the same release.`,
+--btf names kernels; the one with the recording's version is used, else one of the same release.`,
 		Example: "  bpfrun conformance verdicts verdicts.jsonl.gz --objects . --btf 'kernels/*.btf'",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.conformanceVerdicts(args) },
 	}
-	cmd.Flags().StringVar(&c.dir, "objects", "", "directory that the objects' paths are below; without it that of each file")
+	cmd.Flags().StringVar(&c.dir, "objects", "", "base directory for the objects' paths (default: the directory of each file)")
 	cmd.Flags().StringVar(&c.match, "match", "", "regular expression: only programs whose OBJECT:NAME matches")
 	cmd.Flags().StringVar(&c.kind, "kind", "", "print only one kind of disagreement: false-accept, false-refusal, cannot-say, failed")
 	cmd.Flags().StringSliceVar(&c.releases, "kernel", nil, "only recordings of releases that begin so: 6.18")
@@ -306,19 +306,19 @@ func newRecordVerdictsCommand(a *app) *cobra.Command {
 	c := &recordVerdictsCommand{console: &a.console, objects: &a.objects, sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "verdicts [OBJECT|DIR]... -o FILE.jsonl[.gz]",
-		Short: "Ask the running kernel's verifier about every program of objects, for conformance verdicts",
+		Short: "Record the running kernel's verdict on every program of objects, for conformance verdicts",
 		Long: `Load every program of objects by itself into this machine's kernel, after relocation by bpfrun's own loader and with
-its maps created, and write what the verifier says: verdict, error, messages, instructions processed, states. Nothing is run,
+its maps created, and record what the verifier reports: verdict, error, messages, instructions processed, states. Nothing is run,
 attached or pinned; loads are paced. Needs root.
 
-What was not the verifier's decision has another class: core (a poisoned relocation is reached), map (a map could
+Failures before the verifier decides have their own classes: core (a poisoned relocation is reached), map (a map could
 not be created), env (the kernel lacks a hook, function or type, or does not permit the load), loader, time.`,
 		RunE: func(_ *cobra.Command, args []string) error { return c.recordVerdicts(args) },
 	}
-	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed when it ends in .gz; standard output without")
-	cmd.Flags().StringVar(&c.root, "objects", ".", "directory that paths in the recording are below")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "", "file to write, compressed if the name ends in .gz (default: standard output)")
+	cmd.Flags().StringVar(&c.root, "objects", ".", "base directory for paths in the recording")
 	cmd.Flags().StringSliceVar(&c.generated, "generated", nil, "recordings whose generated programs to ask about again")
-	cmd.Flags().Uint64Var(&c.border, "border", 0, "ask about so many generated programs near the border of acceptance, determined by --seed")
+	cmd.Flags().Uint64Var(&c.border, "border", 0, "ask about this many generated programs near the border of acceptance, determined by --seed")
 	cmd.Flags().Uint64Var(&c.first, "first", 0, "number of the first generated program")
 	cmd.Flags().IntVar(&c.mutations, "mutations", 0, "ask about so many small changes of each program, determined by --seed, instead of the program")
 	cmd.Flags().BoolVar(&c.where, "where", true, "load refused programs again for the instruction at fault")
@@ -393,7 +393,7 @@ func (c *recordVerdictsCommand) recordObjectVerdicts(ctx context.Context, paths 
 		}
 		obj, err := c.objects.open(path)
 		if err != nil {
-			c.note("%s is left out: %v", path, err)
+			c.note("skipping %s: %v", path, err)
 			continue
 		}
 		name, err := filepath.Rel(c.root, path)
@@ -406,7 +406,7 @@ func (c *recordVerdictsCommand) recordObjectVerdicts(ctx context.Context, paths 
 			if ctx.Err() != nil || runtime.GOOS != "linux" {
 				return codeError{exitNotSimulated, err}
 			}
-			c.note("%s is left out: %v", path, err)
+			c.note("skipping %s: %v", path, err)
 		}
 	}
 	return nil

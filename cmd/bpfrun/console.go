@@ -27,10 +27,10 @@ type console struct {
 }
 
 func (c *console) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&c.json, "json", false, "one JSON document on standard output")
-	fs.StringVar(&c.color, "color", "auto", "colours `WHEN`: auto, always or never")
-	fs.BoolVarP(&c.quiet, "quiet", "q", false, "only problems and the summary")
-	fs.BoolVarP(&c.verbose, "verbose", "v", false, "also kernel accesses, coverage and dead relocations")
+	fs.BoolVar(&c.json, "json", false, "print one JSON document on standard output")
+	fs.StringVar(&c.color, "color", "auto", "use colours `WHEN`: auto, always or never")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print only problems and the summary")
+	fs.BoolVarP(&c.verbose, "verbose", "v", false, "also print kernel accesses, coverage and dead relocations")
 }
 
 // table is how tables are written.

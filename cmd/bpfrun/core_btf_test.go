@@ -27,7 +27,7 @@ func TestBTFShow(t *testing.T) {
 		{"btf show no/such/file x", "no such file"},
 		{"btf dump embedded --format json", "want raw or c"},
 		{"btf dump testdata/btf", "this command takes one"},
-		{"btf diff embedded embedded nothing_of_this_name", "no type of this name"},
+		{"btf diff embedded embedded nothing_of_this_name", "no type has this name"},
 		{"btf find embedded [", "syntax error"},
 		{"btf min examples/exec/exec.bpf.o --btf embedded", "needs -o OUT"},
 		{"btf min -o /dev/null embedded", "want BTF OBJECT"},
@@ -172,5 +172,5 @@ func TestPickRelease(t *testing.T) {
 	assert.True(t, strings.HasPrefix(out, "exec.bpf.o on linux-6.12.107-riscv64.min "), out)
 	_, errs, code = commandLine(t, "relo", "examples/exec/exec.bpf.o", "--btf", "testdata/btf/min", "--kernel-version", "4.14")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, errs, "none of 11 files is of this release")
+	assert.Contains(t, errs, "none of 11 files is for this release")
 }

@@ -28,9 +28,9 @@ type coverFlags struct {
 }
 
 func (f *coverFlags) add(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.on, "cover", false, "tell which lines, branches, functions and instructions were executed; code that is dead on a kernel does not count there")
+	fl.BoolVar(&f.on, "cover", false, "report which lines, branches, functions and instructions were executed; code that is dead on a kernel does not count")
 	f.addOutputs(fl)
-	fl.StringVar(&f.min, "cover-min", "", "fail if less than `PERCENT` of the lines are executed, such as 80%")
+	fl.StringVar(&f.min, "cover-min", "", "fail if less than `PERCENT` of the lines were executed, such as 80%")
 }
 
 func (f *coverFlags) addOutputs(fl *pflag.FlagSet) {
@@ -74,7 +74,7 @@ func coverOutputs(flags []string) (map[string]string, error) {
 			return nil, usagef("--cover-out %s=%s: want lcov=FILE, html=DIR or json=FILE", kind, path)
 		case kind == "html":
 			if info, err := os.Stat(path); err == nil && !info.IsDir() {
-				return nil, usagef("--cover-out html=%s: it is a file, want a directory", path)
+				return nil, usagef("--cover-out html=%s: this is a file, want a directory", path)
 			}
 			continue
 		}
@@ -206,22 +206,22 @@ func newCoverCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cover",
 		Short: "Merge and show coverage that test --cover-out json=FILE wrote",
-		Long: `Coverage of unmodified objects: bpfrun test --cover, bpfrun run --cover. With --cover-out json=FILE it is kept
-and can be merged, over runs, scenario files, kernels and processes.`,
+		Long: `Merge the coverage of several runs. bpfrun test --cover and bpfrun run --cover measure it, on unmodified objects;
+--cover-out json=FILE saves it, to be merged across runs, scenario files, kernels and processes.`,
 	}
 
 	merge := &cobra.Command{
 		Use:   "merge FILE.json...",
-		Short: "Merge files of coverage, and write them in other formats",
-		Long: `Add the counts of files that --cover-out json=FILE wrote. Coverage of two versions of an object, or of two kernels of
-one name, is refused: nothing is written then.`,
+		Short: "Merge coverage files and write them in other formats",
+		Long: `Add up the counts of files that --cover-out json=FILE wrote. Coverage of two versions of an object, or of two kernels with the
+same name, is refused, and nothing is written.`,
 		Example: "  bpfrun cover merge a.json b.json --cover-out json=all.json\n  bpfrun cover merge shard-*.json --cover-out html=coverage --cover-min 80%",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.merge(args) },
 	}
 	fl := merge.Flags()
 	c.flags.addOutputs(fl)
-	fl.StringVar(&c.flags.min, "cover-min", "", "fail if less than `PERCENT` of the lines are executed, such as 80%")
+	fl.StringVar(&c.flags.min, "cover-min", "", "fail if less than `PERCENT` of the lines were executed, such as 80%")
 	cmd.AddCommand(merge)
 	return cmd
 }

@@ -35,10 +35,9 @@ func newDAPCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dap",
 		Short: "Debug from an editor: speak the Debug Adapter Protocol",
-		Long: `Speak the Debug Adapter Protocol on standard input and output, or with --listen with every client that connects.
-Editors start it; what is debugged comes with their launch request: "object", and every option of bpfrun debug by its
-name ("btf", "prog", "scenario", "test", "pcap", "sourceMap", ...). docs/editors.md has configurations for VS Code,
-Neovim, Emacs and others.`,
+		Long: `Speak the Debug Adapter Protocol on standard input and output, or, with --listen, to every client that connects. Editors start
+this command. Their launch request names the object to debug ("object") and any option of bpfrun debug ("btf", "prog",
+"scenario", "test", "pcap", "sourceMap", ...). docs/editors.md has configurations for VS Code, Neovim, Emacs and others.`,
 		Example: `  bpfrun dap
   bpfrun dap --listen 127.0.0.1:4711`,
 		Args: cobra.NoArgs,
@@ -56,9 +55,9 @@ Neovim, Emacs and others.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.listen, "listen", "", "TCP `ADDRESS` to listen on, such as 127.0.0.1:4711 (port 0 chooses one); without it standard input and output are used")
-	f.BoolVar(&c.remote, "remote", false, "allow --listen on addresses other machines reach: whoever connects can read files as you")
-	f.IntVar(&c.sessions, "sessions", 8, "at most `N` clients at once; more wait")
+	f.StringVar(&c.listen, "listen", "", "TCP `ADDRESS` to listen on, such as 127.0.0.1:4711; port 0 chooses a free one (default: standard input and output)")
+	f.BoolVar(&c.remote, "remote", false, "allow --listen on addresses that other machines can reach: whoever connects can read files as you")
+	f.IntVar(&c.sessions, "sessions", 8, "serve at most `N` clients at once; others wait")
 	return cmd
 }
 
@@ -125,7 +124,7 @@ func (c *dapCommand) dapListen() error {
 		return usageError{fmt.Errorf("--listen: %w", err)}
 	}
 	if !c.remote && !addr.IP.IsLoopback() {
-		return usagef("--listen %s: other machines reach this address, and whoever connects can read files as you: want 127.0.0.1:PORT, or --remote", c.listen)
+		return usagef("--listen %s: other machines can reach this address, and whoever connects can read files as you; use 127.0.0.1:PORT, or add --remote", c.listen)
 	}
 	ln, err := net.ListenTCP("tcp", addr)
 	if err != nil {

@@ -158,7 +158,7 @@ func TestDAPLaunches(t *testing.T) {
 			{map[string]any{"object": "nothing.o"}, "nothing.o"},
 			{map[string]any{"object": root + "examples/xdp/xdp.bpf.o", "prog": "fliter"}, "no such program"},
 			{map[string]any{"object": root + "examples/xdp/xdp.bpf.o", "btf": "nowhere.btf"}, "nowhere.btf"},
-			{map[string]any{"object": root + "examples/xdp/xdp.bpf.o", "execute": "run"}, "no attribute"},
+			{map[string]any{"object": root + "examples/xdp/xdp.bpf.o", "execute": "run"}, "unknown attribute"},
 			{map[string]any{"object": root + "testdata/objects/clang-14/intest_xdp.o", "test": "fresh"}, "fresh_one"},
 			{map[string]any{"object": "--help"}, "--help"},
 		} {

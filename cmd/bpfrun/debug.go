@@ -55,11 +55,11 @@ func newDebugCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Step through a program, forwards and backwards, with typed values",
-		Long: `Start a debugger on an object. With -p the program is started at once; otherwise the command run starts one. With -s
-the runs of a scenario file can be started, by their names; with --test a test inside the object (a stage of it as
-TEST/pktgen, TEST/setup or TEST/check), after those it depends on.
-Commands are read from the terminal with editing, history and completion, or from a pipe; help lists them. The exit
-code is 0, or 2 when a command from a pipe or a file could not be carried out.`,
+		Long: `Debug the programs of an object. With -p the program starts at once; otherwise the debugger's run command starts one.
+With -s, run starts the runs of a scenario file by name. With --test it starts a test inside the object, or one of its stages
+(TEST/pktgen, TEST/setup, TEST/check), after the tests it depends on.
+Commands come from the terminal, with editing, history and completion, or from a pipe; help lists them. The exit code
+is 0, or 2 if a command from a pipe or a file failed.`,
 		Example: `  bpfrun debug prog.o --btf kernel.btf -p handle_exec
   bpfrun debug prog.o -s scenario.yaml -p 'exit of a shell'
   bpfrun debug suite.o --test 'xdp_accepts_tcp/setup'
@@ -72,9 +72,9 @@ backtrace' | bpfrun debug prog.o`,
 				switch {
 				case !cmd.Flags().Changed(name):
 				case c.scenario != "":
-					return usagef("--%s does not go with -s: the scenario says it", name)
+					return usagef("--%s cannot be combined with -s: the scenario file sets it", name)
 				case c.test != "":
-					return usagef("--%s does not go with --test: the test makes its packets itself", name)
+					return usagef("--%s cannot be combined with --test: the test builds its own packets", name)
 				}
 			}
 			s, err := c.debugSession(args[0])
@@ -90,17 +90,17 @@ backtrace' | bpfrun debug prog.o`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&c.program, "prog", "p", "", "`PROGRAM` to start, or a run of the scenario")
-	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: its objects and maps are set up, its runs can be started")
+	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario `FILE`: set up its objects and maps, and start its runs by name")
 	f.StringVar(&c.test, "test", "", "`TEST` inside the object to start, or TEST/STAGE")
-	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, where the program's type takes one")
+	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types with such a context")
 	f.StringVar(&c.packet, "packet", "", "`PACKET` as an expression such as eth/ip(ttl=63)/tcp(dport=80), hex digits, @FILE, or @CAPTURE#N")
-	f.StringVar(&c.pcap, "pcap", "", "capture `FILE` whose packets programs can be started with: the command packet chooses")
-	f.IntVar(&c.pcapIndex, "pcap-index", 1, "packet `N` of --pcap to begin with, from 1")
+	f.StringVar(&c.pcap, "pcap", "", "capture `FILE` to take input packets from; the packet command selects one")
+	f.IntVar(&c.pcapIndex, "pcap-index", 1, "start with packet `N` of --pcap, counted from 1")
 	f.StringArrayVar(&c.sources, "source-dir", nil, "`DIRECTORY` to look for source files in; repeatable")
-	f.StringArrayVar(&c.sourceMap, "source-map", nil, "`FROM=TO`: sources compiled under FROM are under TO now; repeatable")
+	f.StringArrayVar(&c.sourceMap, "source-map", nil, "`FROM=TO`: look for sources compiled under FROM in TO; repeatable")
 	f.StringArrayVarP(&c.scripts, "command-file", "x", nil, "`FILE` of commands to run first; repeatable")
-	f.StringArrayVarP(&c.execute, "execute", "e", nil, "`COMMAND` to run first, after those of files; repeatable")
-	f.BoolVar(&c.echo, "echo", false, "write each command of -e or a pipe, for a transcript")
+	f.StringArrayVarP(&c.execute, "execute", "e", nil, "`COMMAND` to run first, after those from files; repeatable")
+	f.BoolVar(&c.echo, "echo", false, "echo each command from -e or a pipe, for a transcript")
 	return cmd
 }
 
@@ -128,7 +128,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 		return nil, err
 	}
 	if report.ByteOrderName(obj.ByteOrder) == "big" {
-		return nil, codeError{exitNotSimulated, usagef("execution of big-endian programs is not simulated (info, disasm and relo work)")}
+		return nil, codeError{exitNotSimulated, usagef("running big-endian programs is not supported (info, disasm and relo work)")}
 	}
 	cfg.ELF = obj.ELF()
 	d := &debugged{linker: c.linker, obj: obj}
@@ -145,20 +145,20 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 	}
 	if c.test != "" {
 		if c.scenario != "" || c.program != "" {
-			return nil, usagef("--test does not go with -s or -p")
+			return nil, usagef("--test cannot be combined with -s or -p")
 		}
 		tests, err := intest.Discover(obj)
 		if err != nil {
 			return nil, codeError{exitUsage, err}
 		}
 		if !hasTest(tests, c.test) {
-			return nil, usagef("--test %s: %s has no such test (it has %s)", c.test, obj.Name, testNames(tests))
+			return nil, usagef("--test %s: no such test in %s (available: %s)", c.test, obj.Name, testNames(tests))
 		}
 		d.inside, c.program = true, c.test
 		cfg.Machine.Mode = kernel.ModeScenario
 	}
 	if c.program != "" && !d.inside && !d.has(c.program) {
-		return nil, usagef("-p %s: %s has no such program (it has %s)", c.program, obj.Name, programNames(obj))
+		return nil, usagef("-p %s: no such program in %s (available: %s)", c.program, obj.Name, programNames(obj))
 	}
 	d.config, cfg.Kernel = cfg.Machine, d.kernel
 	first, err := c.kernels.sourcesFor(d.file)
@@ -169,7 +169,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 		first = first[:1] // of those the scenario names
 	}
 	if len(first) != 1 {
-		return nil, usagef("debug wants one kernel, --btf names %d (the command kernel changes it)", len(first))
+		return nil, usagef("debug takes one kernel, --btf names %d (the kernel command switches kernels)", len(first))
 	}
 	t, err := d.on(first[0])
 	if err != nil {
@@ -259,7 +259,7 @@ func hasTest(tests []*intest.Test, name string) bool {
 
 func testNames(tests []*intest.Test) string {
 	if len(tests) == 0 {
-		return "none: sections TYPE/test/NAME make tests"
+		return "none: programs in sections TYPE/test/NAME are tests"
 	}
 	var out []string
 	for _, t := range tests {
@@ -275,7 +275,7 @@ func (d *debugged) kernel(_ context.Context, name string) (debug.Target, error) 
 		return debug.Target{}, err
 	}
 	if len(sources) != 1 {
-		return debug.Target{}, fmt.Errorf("%s names %d kernels, want one", name, len(sources))
+		return debug.Target{}, fmt.Errorf("%s matches %d kernels, want one", name, len(sources))
 	}
 	return d.on(sources[0])
 }

@@ -32,18 +32,18 @@ func newDisasmCommand(a *app) *cobra.Command {
 			}
 			for _, name := range c.progs {
 				if _, ok := obj.Program(name); !ok {
-					return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+					return usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
 				}
 			}
 			if c.loops && !c.native {
-				return usagef("--loops is about native code: it needs --jit")
+				return usagef("--loops shows native code: add --jit")
 			}
 			d := report.Disassembly{W: c.stdout, Raw: c.raw, Native: c.native, Loops: c.loops, Programs: c.progs}
 			if c.native && !machine.NativeCode() {
-				return codeError{exitNotSimulated, errors.New("--jit: there is no native code on this system")}
+				return codeError{exitNotSimulated, errors.New("--jit: native code is not supported on this system")}
 			}
 			if c.native && report.ByteOrderName(obj.ByteOrder) == "big" {
-				return codeError{exitNotSimulated, errors.New("--jit: execution of big-endian programs is not simulated, there is no native code for them")}
+				return codeError{exitNotSimulated, errors.New("--jit: big-endian programs cannot run here, so they have no native code")}
 			}
 			if len(c.kernels.btf) == 0 && !c.native {
 				return d.Object(obj)
@@ -62,8 +62,8 @@ func newDisasmCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to show; repeatable")
-	cmd.Flags().BoolVar(&c.raw, "raw", false, "also the bytes of each instruction")
-	cmd.Flags().BoolVar(&c.native, "jit", false, "also the native code of each instruction")
-	cmd.Flags().BoolVar(&c.loops, "loops", false, "with --jit: native code of programs that have run for long, with copies of loops that need fewer checks")
+	cmd.Flags().BoolVar(&c.raw, "raw", false, "also print the bytes of each instruction")
+	cmd.Flags().BoolVar(&c.native, "jit", false, "also print the native code of each instruction")
+	cmd.Flags().BoolVar(&c.loops, "loops", false, "with --jit: show the native code of long-running programs, after loop versioning")
 	return cmd
 }

@@ -21,7 +21,7 @@ func (o runOptions) checkDump(obj *loader.Object) error {
 			for _, m := range obj.Maps {
 				names = append(names, m.Name)
 			}
-			return usagef("--dump-map %s: %s has no such map (it has %s)", name, obj.Name, strings.Join(names, ", "))
+			return usagef("--dump-map %s: no such map in %s (available: %s)", name, obj.Name, strings.Join(names, ", "))
 		}
 	}
 	return nil

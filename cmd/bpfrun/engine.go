@@ -43,7 +43,7 @@ func (m *machineFlags) engineFor(pays bool) (machine.Engine, error) {
 		return machine.EngineInterpreter, nil
 	case "jit", "both":
 		if !machine.NativeCode() {
-			return 0, codeError{exitNotSimulated, fmt.Errorf("--engine %s: there is no native code on this system, want interp", m.engine)}
+			return 0, codeError{exitNotSimulated, fmt.Errorf("--engine %s: native code is not supported on this system; use interp", m.engine)}
 		}
 		if m.engine == "jit" {
 			return machine.EngineJIT, nil

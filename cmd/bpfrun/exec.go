@@ -35,32 +35,32 @@ func newExecCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [--btf KERNEL] [--events FILE] -- TOOL ARGS...",
 		Short: "Run an unmodified BPF tool on a simulated kernel, without root",
-		Long: `Run a program whose bpf(2), perf_event_open(2) and kernel files are those of a simulated kernel. The program's own loader relocates
-and loads its BPF programs, the verifier of the kernel's release judges them, and they run here when their hooks are hit. What the
-program does besides goes to the host. It needs no privileges and no kernel with BPF; Linux 5.14 on amd64 or arm64.
+		Long: `Run a tool with the bpf(2), perf_event_open(2) and kernel files of a simulated kernel. The tool's own loader relocates and
+loads its BPF programs, the verifier of the kernel's release checks them, and they run here when their hooks fire. All other
+system calls go to the host. This needs no privileges and no BPF in the host's kernel, only Linux 5.14 on amd64 or arm64.
 
-Hooks are hit by the lines of --events, one step whenever the program waits ("---" ends a step), and by bpfrun fire:
+The lines of --events fire hooks, one step whenever the tool waits ("---" ends a step). So does bpfrun fire:
 
-  sched_switch task.comm=bash task.pid=42     a tracepoint; fields of its record and of the current task by name
-  syscall/openat filename=/etc/passwd ret=3   a system call: its tracepoints and probes, on enter and exit
+  sched_switch task.comm=bash task.pid=42     a tracepoint; fields of its record and of the current task, by name
+  syscall/openat filename=/etc/passwd ret=3   a system call: its tracepoints and probes, on entry and exit
   do_unlinkat ret=-2 repeat=3                 a function, entry and return, three times
   xdp packet=ffffffffffff0200000000010800     a packet, in hex digits
-  pass 10ms                                   time: timers that fall due run
-  clock                                       sleeps of the program are simulated
+  pass 10ms                                   advance time; timers that fall due run
+  clock                                       simulate the tool's sleeps
 
-After the last step the program gets SIGINT when it waits again; --keep leaves it running. See docs/exec.md.
+When the tool waits again after the last step, it gets SIGINT; --keep leaves it running. See docs/exec.md.
 
-Exit code: that of the program; 128 and the signal's number when a signal ended it.`,
+Exit code: the tool's, or 128 plus the signal number if a signal ended it.`,
 		Example: "  bpfrun exec --btf 6.12 --events open.events -- opensnoop\n  bpfrun exec --btf 6.1 -- bpftool prog\n  go test -exec 'bpfrun exec --btf 6.12 --' ./...",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.exec(args) },
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&c.events, "events", "", "`FILE` with the events of the simulated kernel, - for standard input")
-	f.BoolVar(&c.keep, "keep", false, "leave the program running after the last event")
-	f.BoolVar(&c.root, "fake-root", false, "let the program believe that its user is root")
-	f.StringVar(&c.log, "log", "", "write a line for each call that was served to `FILE`")
+	f.StringVar(&c.events, "events", "", "`FILE` with events for the simulated kernel, - for standard input")
+	f.BoolVar(&c.keep, "keep", false, "leave the tool running after the last event")
+	f.BoolVar(&c.root, "fake-root", false, "make the tool believe that it runs as root")
+	f.StringVar(&c.log, "log", "", "log each simulated system call to `FILE`")
 	f.StringVar(&c.socket, "socket", "", "listen for bpfrun fire on this `PATH`")
 	return cmd
 }
@@ -72,7 +72,7 @@ func (c *execCommand) exec(args []string) error {
 		return err
 	}
 	if len(sources) != 1 {
-		return usagef("exec runs a program on one kernel, --btf names %d", len(sources))
+		return usagef("exec uses one kernel, --btf names %d", len(sources))
 	}
 	target, err := c.kernels.target(sources[0])
 	if err != nil {
@@ -143,8 +143,8 @@ func newFireCommand(a *app) *cobra.Command {
 	c := &fireCommand{console: &a.console}
 	return &cobra.Command{
 		Use:     "fire SOCKET HOOK [NAME=VALUE...]",
-		Short:   "Hit a hook of a running bpfrun exec --socket",
-		Long:    "Hit a hook of the simulated kernel of a running bpfrun exec: the programs attached to it run. The event is written as in the file of --events.",
+		Short:   "Fire a hook in a running bpfrun exec --socket",
+		Long:    "Fire a hook in the simulated kernel of a running bpfrun exec: the programs attached to it run. Events are written as in --events files.",
 		Example: "  bpfrun fire /tmp/session do_unlinkat task.comm=rm ret=0",
 		Args:    atLeast(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.fire(args[0], args[1:]) },

@@ -22,7 +22,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		case "int":
 			return usagef("--%s %q: want a whole number", f.Name, invalid.GetValue())
 		case "uint", "uint64":
-			return usagef("--%s %q: want a whole number from 0 up, below 2^64", f.Name, invalid.GetValue())
+			return usagef("--%s %q: want a whole number from 0 to 2^64-1", f.Name, invalid.GetValue())
 		}
 	}
 	var unknown *pflag.NotExistError

@@ -19,7 +19,7 @@ var flagGroups = []struct {
 	name, title string
 	flags       []string
 }{
-	{"kernel", "The kernel whose types are used", []string{"btf", "module-btf", "kernel-version", "kconfig", "kallsyms", "no-cache"}},
+	{"kernel", "The kernel to simulate", []string{"btf", "module-btf", "kernel-version", "kconfig", "kallsyms", "no-cache"}},
 	{"object", "How the object is opened and loaded", []string{"loader", "type", "map-size", "inner-map", "extern", "global", "attach", "no-load", "optional", "light-skeleton"}},
 	{"run", "The simulated machine", []string{"seed", "clock", "cpu", "cpus", "max-insns", "engine", "strict", "no-verify"}},
 	{"output", "What is printed", []string{"json", "color", "quiet", "verbose"}},
@@ -119,7 +119,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 // writeFlags is the text of bpfrun help flags.
 func writeFlags(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
-	b.WriteString("Flags that every command takes. A command ignores those that mean nothing to it.\n")
+	b.WriteString("Flags that every command takes. A command ignores those that do not apply to it.\n")
 	for _, g := range flagGroups {
 		set := pflag.NewFlagSet(g.name, pflag.ContinueOnError)
 		set.SortFlags = false

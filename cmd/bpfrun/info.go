@@ -22,7 +22,7 @@ func newInfoCommand(a *app) *cobra.Command {
 	c := &infoCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	return &cobra.Command{
 		Use:   "info OBJECT [--btf KERNEL]",
-		Short: "Show what is in an object, and with --btf what that kernel lacks of it",
+		Short: "Show the contents of an object, and with --btf what the kernel lacks",
 		Args:  oneObject,
 		RunE: func(_ *cobra.Command, args []string) error {
 			obj, err := c.objects.open(args[0])
@@ -63,7 +63,7 @@ func (c *infoCommand) addVerdicts(ctx context.Context, doc *report.InfoDocument,
 	for _, lp := range l.Programs {
 		v, err := judge.Verdict(ctx, lp)
 		if err != nil {
-			return codeError{exitInterrupted, fmt.Errorf("interrupted while %s was verified", lp.Name)}
+			return codeError{exitInterrupted, fmt.Errorf("interrupted while verifying %s", lp.Name)}
 		}
 		doc.AddVerdict(lp, v)
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/bpfrun/bpfrun/report"
 )
 
-const kernelsLong = `List and add kernels that --btf finds by the name of a release.
+const kernelsLong = `List and add the kernels that --btf finds by release name.
 
---btf 6.12 means a file or directory of that name, else a kernel of the search path: the directories in BPFRUN_KERNELS (flat, or a checkout of
-BTFHub; separated as in PATH), kernels you added, and on Linux those below /usr/lib/debug and /boot and the packages in apt's cache.
-A name is a release or its beginning, with any other words of the kernel's names: 6.12, 6.12-arm64, debian-6.12.107, 6.1-cloud. Of several
-kernels the earlier place wins, then amd64, then the one with the fewest words that were not asked for, then the newest.
+--btf 6.12 means a file or directory of that name, else a kernel found on the search path: the directories in BPFRUN_KERNELS
+(plain, or a checkout of BTFHub; separated as in PATH), kernels you added, and on Linux /usr/lib/debug, /boot and the packages
+in apt's cache. A name is a release or a prefix of one, with other words from the kernel's name if you like: 6.12, 6.12-arm64,
+debian-6.12.107, 6.1-cloud. If several kernels match, amd64 wins, then the earlier place, then the one with the fewest words
+you did not ask for, then the newest.
 
 Nothing is downloaded.`
 
@@ -31,14 +32,14 @@ func newKernelsCommand(a *app) *cobra.Command {
 	c := &kernelsCommand{console: &a.console, kernels: &a.kernels}
 	cmd := &cobra.Command{
 		Use:   "kernels",
-		Short: "List and add kernels that --btf finds by name",
+		Short: "List and add the kernels that --btf finds by name",
 		Long:  kernelsLong,
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{
 		Use:     "list [NAME]",
-		Short:   "List the kernels that are found by name; those NAME means, the best first",
+		Short:   "List the kernels found by name; with NAME, those that match, best first",
 		Example: "  bpfrun kernels list\n  bpfrun kernels list 6.1-cloud",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.listKernels(args) },
@@ -48,15 +49,15 @@ func newKernelsCommand(a *app) *cobra.Command {
 
 	add := &cobra.Command{
 		Use:   "add FILE...",
-		Short: "Keep the types of kernels, so that --btf finds them by name",
-		Long: `Keep the types of kernels in your cache directory, so that --btf finds them by name. FILE is raw BTF, vmlinux, vmlinuz, any of them compressed,
-a Debian package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg), or a tar archive with files of types, of which all are taken.
-Types of modules are not kept; they are given with --module-btf.`,
+		Short: "Store the types of kernels, so that --btf finds them by name",
+		Long: `Store the types of kernels in your cache directory, so that --btf finds them by name. FILE is raw BTF, vmlinux or vmlinuz, possibly
+compressed; a Debian package with a kernel (linux-image-*, linux-binary-*, linux-image-*-dbg); or a tar archive of such files,
+which are all added. Module types are not stored; pass them with --module-btf.`,
 		Example: "  bpfrun kernels add linux-image-6.12.107+deb13-amd64_6.12.107-1_amd64.deb\n  bpfrun kernels add vmlinux --as 6.12.107-amd64-mine",
 		Args:    atLeast(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return c.addKernels(args, c.as) },
 	}
-	add.Flags().StringVar(&c.as, "as", "", "`NAME` to keep it under, with the release: for files whose name has none")
+	add.Flags().StringVar(&c.as, "as", "", "store it under `NAME`, which includes the release: for files whose own name does not")
 	cmd.AddCommand(list, add)
 	return cmd
 }
@@ -90,7 +91,7 @@ func (c *kernelsCommand) writeKernels(found []kernels.Kernel) error {
 
 func (c *kernelsCommand) addKernels(files []string, as string) error {
 	if as != "" && len(files) > 1 {
-		return usagef("--as names one kernel, %d files are given", len(files))
+		return usagef("--as names one kernel, but there are %d files", len(files))
 	}
 	path := c.kernels.kernelPath()
 	var added []kernels.Kernel

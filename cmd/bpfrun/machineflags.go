@@ -24,14 +24,14 @@ type machineFlags struct {
 }
 
 func (m *machineFlags) add(fs *pflag.FlagSet) {
-	fs.Uint64Var(&m.seed, "seed", 1, "seed `N` of every simulated value; given, it wins over that of scenario files")
+	fs.Uint64Var(&m.seed, "seed", 1, "seed `N` for all simulated values; overrides the seed of scenario files")
 	fs.StringVar(&m.clock, "clock", "1h", "`TIME` since boot when a run starts")
 	fs.IntVar(&m.cpu, "cpu", 0, "number `N` of the CPU the programs run on")
 	fs.IntVar(&m.cpus, "cpus", 2, "number `N` of CPUs")
 	fs.Uint64Var(&m.maxInsns, "max-insns", 100_000_000, "at most `N` instructions in one run")
-	fs.StringVar(&m.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (compares them), auto (native code for --repeat, --pcap and bench)")
+	fs.StringVar(&m.engine, "engine", "auto", "execution engine `NAME`: interp, jit (native code), both (run both and compare), auto (native code for --repeat, --pcap and bench)")
 	fs.BoolVar(&m.strict, "strict", false, "treat warnings (never-set fields, may-break relocations) as failures")
-	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs without asking the verifier of the kernel's release whether it accepts them")
+	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs even if the verifier of the kernel's release would refuse them")
 }
 
 // config is the machine that the flags describe. With pays the engine auto is native code.

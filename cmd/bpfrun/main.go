@@ -69,7 +69,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	switch {
 	case out.err != nil:
-		fmt.Fprintf(stderr, "bpfrun: the output could not be written: %v\n", out.err)
+		fmt.Fprintf(stderr, "bpfrun: write the output: %v\n", out.err)
 		return exitUsage
 	case a.console.interrupted.Load():
 		return exitInterrupted

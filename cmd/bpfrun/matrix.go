@@ -43,29 +43,30 @@ func newMatrixCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix OBJECT... --btf 'KERNELS'",
 		Short: "Run objects on many kernels and show where they break or behave differently",
-		Long: `Run every program of every object on every kernel that accepts it, each object on each kernel with
-a machine of its own, and compare what happened with the first kernel or with --base.
+		Long: `Run every program of every object on every kernel that accepts it, each on a fresh machine, and
+compare the results with those of the first kernel or of --base.
 
 Cells, the worst first:
   BREAK          a missing field is reached: the kernel refuses the program
   error          the object would not load
   refused        the kernel's verifier refuses the program (bpfrun verify tells more; --no-verify runs it)
   fault          the program did what the kernel forbids
-  not-simulated  it met something bpfrun does not simulate
+  not-simulated  it used something bpfrun does not simulate
   absent         the kernel lacks the hook, or a helper, map type or function the program needs
-  ? hook         BTF does not list the function or tracepoint, so that the kernel may not have it; the program
-                 ran with untyped arguments and is not compared (unknown-hook in JSON; --kallsyms decides)
+  ? hook         BTF does not list the function or tracepoint, so the kernel may not have it; the program
+                 ran with untyped arguments and is not compared (unknown-hook in JSON; settle it with --kallsyms)
   differs        return value, maps, events or packet differ from the base kernel's
   may-break      a missing field may be reached, depending on input
   dead           same result; missing fields are in dead code only
   changed        same result; fields moved and CO-RE adjusted the code
   ok             same result
 
-Exit codes: 3 for a BREAK or a program that would not load, and for an object of which no program has a hook on a
-kernel, 4 for a fault, 5 for not-simulated, 1 for differs; any absent or unknown hook and may-break count under
---strict only (3). Optional programs (SEC("?...")) run after the others, are marked, and count with --optional only.
+Exit codes: 3 for a BREAK or a program that would not load, and for an object none of whose programs has its hook on a
+kernel; 4 for a fault; 5 for not-simulated; 1 for differs. absent, unknown-hook and may-break count (as 3) only with --strict.
+Optional programs (SEC("?...")) run after the others, are marked, and count only with --optional.
 
-A run ends after 10,000,000 instructions here unless --max-insns says otherwise: one runaway program must not hold up all kernels.`,
+Runs end after 10,000,000 instructions unless --max-insns sets another limit, so that one runaway program does not hold up
+all kernels.`,
 		Example: "  bpfrun matrix prog.o --btf 'kernels/*.btf'\n  bpfrun matrix *.o --btf kernels/ --base 6.1.0 -o md=matrix.md",
 		Args:    atLeast(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,10 +77,10 @@ A run ends after 10,000,000 instructions here unless --max-insns says otherwise:
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.base, "base", "", "kernel to compare with: a name or a part of one (default: the first)")
-	f.StringArrayVarP(&c.output, "output", "o", nil, "html=FILE (a page), md=FILE or github=FILE (annotations for GitHub Actions): also write a report; repeatable")
-	f.BoolVar(&c.markdown, "md", false, "Markdown on standard output instead of the table")
-	f.IntVarP(&c.parallel, "jobs", "j", 0, "machines that run at the same time (default: one for each CPU)")
+	f.StringVar(&c.base, "base", "", "kernel to compare with, by name or part of a name (default: the first)")
+	f.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: html=FILE, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
+	f.BoolVar(&c.markdown, "md", false, "print Markdown instead of the table")
+	f.IntVarP(&c.parallel, "jobs", "j", 0, "number of parallel jobs (default: one per CPU)")
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func (c *matrixCommand) matrix(paths []string) error {
 		return usagef("--json and --md both claim standard output; use -o md=FILE")
 	}
 	if c.parallel < 0 {
-		return usagef("--jobs %d: want at least 1, or 0 for one for each CPU", c.parallel)
+		return usagef("--jobs %d: want at least 1, or 0 for one per CPU", c.parallel)
 	}
 	files, err := outputs(c.output, "md", "html", "github")
 	if err != nil {
@@ -206,7 +207,7 @@ func findBase(kernels []matrix.Kernel, text string) (int, error) {
 	if len(found) == 0 {
 		return 0, usagef("--base %s: no such kernel among %s", text, join(names))
 	}
-	return 0, usagef("--base %s: %d kernels have this in their names (%s)", text, len(found), join(names))
+	return 0, usagef("--base %s: matches %d kernels (%s)", text, len(found), join(names))
 }
 
 // terminalWidth is the number of columns of a terminal, 0 for anything else.

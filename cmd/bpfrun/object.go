@@ -36,15 +36,15 @@ type objectFlags struct {
 }
 
 func (f *objectFlags) add(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.types, "type", nil, "program type of a section or program whose section name says nothing: `NAME=TYPE`")
+	fs.StringArrayVar(&f.types, "type", nil, "program type where the section name does not determine it: `NAME=TYPE`, where NAME is a section or program")
 	fs.StringArrayVar(&f.mapSizes, "map-size", nil, "max_entries of a map: `NAME=N`")
 	fs.StringArrayVar(&f.innerMaps, "inner-map", nil, "inner map of a map of maps: `OUTER=SPEC`, where SPEC is "+loader.InnerMapForm)
-	fs.StringArrayVar(&f.externs, "extern", nil, "value of a symbol that no object defines, which user space writes into the program: `NAME=VALUE`")
+	fs.StringArrayVar(&f.externs, "extern", nil, "value of an undefined symbol that user space patches into the program: `NAME=VALUE`")
 	fs.StringArrayVar(&f.globals, "global", nil, "value of a global variable: `NAME=VALUE`")
 	fs.StringArrayVar(&f.attach, "attach", nil, "attach a program to another function: `PROGRAM=FUNCTION`")
 	fs.StringArrayVar(&f.noLoad, "no-load", nil, "do not load `PROGRAM`; repeatable")
-	fs.BoolVar(&f.optional, "optional", false, "also run optional programs, those of sections that begin with ?")
-	fs.StringVar(&f.loader, "loader", "auto", "user space loader `NAME` whose rules hold where loaders differ (section names, map sizes that follow from the type): libbpf, cilium, aya, auto (what any of them takes; not under --strict)")
+	fs.BoolVar(&f.optional, "optional", false, "also run optional programs (sections that begin with ?)")
+	fs.StringVar(&f.loader, "loader", "auto", "follow the rules of this user space loader where loaders differ (section names, default map sizes): libbpf, cilium, aya, or auto (accept what any of them accepts; not with --strict)")
 	fs.BoolVar(&f.lightSkeleton, "light-skeleton", false, "resolve CO-RE relocations as the kernel does for light skeletons, not as libbpf")
 }
 
@@ -124,7 +124,7 @@ func (f *objectFlags) loadOptions() (loader.LoadOptions, error) {
 }
 
 // errStandsAlone means that a file is not what --module-btf and --base are for.
-var errStandsAlone = errors.New("it is BTF that stands alone, not split BTF of a module")
+var errStandsAlone = errors.New("this is complete BTF, not the split BTF of a module")
 
 // target makes the target of a source, with modules, version, configuration and symbols as given.
 func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
@@ -137,7 +137,7 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 		return nil, codeError{exitLoad, fmt.Errorf("--btf %w", err)}
 	}
 	if isObject(s.Path) {
-		k.note("--btf %s is a BPF object: its own types stand for a kernel's", s.Path)
+		k.note("--btf %s is a BPF object: using its types in place of a kernel's", s.Path)
 	}
 	if s.implied != "" && k.told.CompareAndSwap(false, true) {
 		k.note("%s", s.implied)
@@ -153,7 +153,7 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 		}
 		if err != nil {
 			// A broken module must not stop a load; it is left out and said so.
-			k.warn("module BTF %s is left out: %v", path, err)
+			k.warn("skipping module BTF %s: %v", path, err)
 			continue
 		}
 		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod}))
@@ -293,7 +293,7 @@ func readKconfig(path string) (map[string]string, error) {
 		return nil, usageError{fmt.Errorf("--kconfig %s: %w", path, err)}
 	}
 	if len(values) == 0 {
-		return nil, usagef("--kconfig %s: no option is set in it (CONFIG_NAME=VALUE, as in /proc/config.gz)", path)
+		return nil, usagef("--kconfig %s: the file sets no option (CONFIG_NAME=VALUE, as in /proc/config.gz)", path)
 	}
 	return values, nil
 }
@@ -312,7 +312,7 @@ func readKallsyms(path string) (map[string]uint64, error) {
 		}
 	})
 	if err == nil && len(syms) == 0 {
-		err = usagef("--kallsyms %s: no line in it is a symbol (ADDRESS TYPE NAME, as in /proc/kallsyms)", path)
+		err = usagef("--kallsyms %s: the file has no symbol lines (ADDRESS TYPE NAME, as in /proc/kallsyms)", path)
 	}
 	return syms, err
 }

@@ -26,18 +26,19 @@ func newReloCommand(a *app) *cobra.Command {
 	c := &reloCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "relo OBJECT... [--btf KERNEL]",
-		Short: "List every CO-RE relocation: access, old and new value, source line, what exists instead",
+		Short: "List every CO-RE relocation: access, old and new value, source line, alternatives to missing fields",
 		Long: `List every CO-RE relocation of an object: the access, the old and the new value, the source
-line, and for what is missing what the target has instead. With -v also the candidates that were
-considered and why they were rejected, and the hashes of the code; with -q only what is missing.
+line, and, for a missing field or type, what the kernel has instead. -v adds the candidates that were
+considered, why they were rejected, and the hashes of the code; -q lists only what is missing.
 
-With --explain the command reads a log of the kernel's verifier or of a loader, and says which
-relocation of the object it speaks of: "invalid func unknown#195896080", "<invalid CO-RE
-relocation>". Give the BTF of the kernel the log is from with --btf.
+With --explain the command reads a log of the kernel's verifier or of a loader and finds the relocation
+that failed: "invalid func unknown#195896080", "<invalid CO-RE relocation>". Name the kernel that wrote
+the log with --btf.
 
 With --baked the command lists accesses of kernel types at fixed offsets, which no relocation adjusts: the
-field the object's own declaration has there, the field of the kernel, and what to use instead. It follows
-pointers without running the program; what it cannot follow it does not report. Exit code 1 when there are any.`,
+field at that offset in the object's own declaration, the field in the kernel, and what to use instead. It
+follows pointers without running the program and does not report what it cannot follow. Exit code 1 if
+it finds any.`,
 		Example: "  bpfrun relo prog.o --btf kernel.btf\n  bpfrun relo prog.o --btf kernel.btf --explain verifier.log",
 		Args:    atLeast(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -51,7 +52,7 @@ pointers without running the program; what it cannot follow it does not report. 
 		},
 	}
 	cmd.Flags().BoolVar(&c.baked, "baked", false, "list accesses of kernel types at fixed offsets instead")
-	cmd.Flags().StringVar(&c.log, "explain", "", "LOGFILE of the kernel or a loader, - for standard input: which relocation it is about")
+	cmd.Flags().StringVar(&c.log, "explain", "", "find the relocation that LOGFILE, written by a kernel or a loader, is about; - for standard input")
 	return cmd
 }
 
@@ -82,7 +83,7 @@ func (c *reloCommand) explainLog(paths []string, path string) error {
 		return usagef("--explain %s: %w", path, err)
 	}
 	if len(entries) == 0 {
-		return usagef("--explain %s: nothing in it tells of a failed relocation (such as unknown#195896080 or <invalid CO-RE relocation>)", path)
+		return usagef("--explain %s: the log mentions no failed relocation (such as unknown#195896080 or <invalid CO-RE relocation>)", path)
 	}
 	linked, source, err := c.link(obj)
 	if err != nil {

@@ -34,19 +34,19 @@ func packetFlag(text string) ([]byte, error) {
 func (o *runOptions) checkPackets(targets, objects int) error {
 	switch {
 	case o.pcap == "" && o.pcapIndex != 0:
-		return usagef("--pcap-index: it chooses a packet of --pcap FILE")
+		return usagef("--pcap-index chooses a packet of --pcap FILE: add --pcap")
 	case o.pcap != "" && o.packet != "":
-		return usagef("--packet and --pcap: want one of them")
+		return usagef("--packet and --pcap cannot be combined")
 	case o.replays() && o.repeat != 1:
-		return usagef("--repeat: each packet of a capture is run once")
+		return usagef("--repeat cannot be combined with --pcap: each packet of a capture runs once")
 	case o.replays() && o.trace:
-		return usagef("--trace: want one packet of the capture, by --pcap-index N")
+		return usagef("--trace needs a single packet of the capture: add --pcap-index N")
 	case o.out == "":
 		return nil
 	case o.pcap == "" && o.packet == "":
-		return usagef("--out: want --pcap FILE or --packet")
+		return usagef("--out needs --pcap FILE or --packet")
 	case targets*objects != 1:
-		return usagef("--out: want one object and one target")
+		return usagef("--out takes one object and one kernel")
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (c *runCommand) checkOut(objects []string, sources []btfSource) error {
 	}
 	for _, name := range read {
 		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-			return usagef("--out %s: that is the file that is read", c.out)
+			return usagef("--out %s: this is the input file", c.out)
 		}
 	}
 	return nil
@@ -88,12 +88,12 @@ func packetPrograms(obj *loader.Object, chosen []string) ([]string, error) {
 	}
 	for _, name := range chosen {
 		if p, ok := obj.Program(name); ok && !progtype.Of(p.Type).Takes.Has(progtype.TakesPacket) {
-			return nil, usagef("-p %s: %v programs get no packets", name, p.Type)
+			return nil, usagef("-p %s: %v programs take no packet", name, p.Type)
 		}
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return nil, usagef("--pcap: %s has no program that gets packets", obj.Name)
+		return nil, usagef("--pcap: %s has no program that takes packets", obj.Name)
 	}
 	return names, nil
 }

@@ -35,12 +35,12 @@ func (a *app) linker() linker { return linker{kernels: &a.kernels, objects: &a.o
 
 const rootLong = `bpfrun runs an unmodified BPF object on the types of any kernel, without that kernel.
 
-With an object and no command, every program of the object that the verifier of the kernel's
-release accepts runs once with a default context made from the target's BTF, and a table says
-what happened.
+Given an object and no command, bpfrun runs each program of the object once, if the verifier of the
+kernel's release accepts it, with a default context made from the kernel's BTF, and prints a table
+of the results.
 
-Exit codes: 0 good; 1 an expectation failed; 2 usage; 3 the object would not load on that
-kernel; 4 a program did what the kernel forbids; 5 met something that is not simulated;
+Exit codes: 0 success; 1 an expectation failed; 2 usage error; 3 the object would not load on that
+kernel; 4 a program did what the kernel forbids; 5 a program used something that is not simulated;
 70 a bug in bpfrun; 130 interrupted.`
 
 func (a *app) rootCommand() *cobra.Command {
@@ -66,7 +66,7 @@ func (a *app) rootCommand() *cobra.Command {
 			}
 			if len(args) == 0 {
 				if cmd.Flags().NFlag() > 0 {
-					return usagef("no object named: want bpfrun OBJECT [--btf KERNEL] (see bpfrun --help)")
+					return usagef("no object given: want bpfrun OBJECT [--btf KERNEL] (see bpfrun --help)")
 				}
 				return cmd.Help()
 			}
@@ -110,7 +110,7 @@ var textCommands = map[string]string{
 	"bpfrun btf dedup":             "it writes a file of BTF",
 	"bpfrun btf resolve-ids":       "it writes an ELF file",
 	"bpfrun scenario new":          "it writes a scenario file",
-	"bpfrun scenario schema":       "what it writes is a JSON Schema",
+	"bpfrun scenario schema":       "it writes a JSON Schema",
 	"bpfrun conformance plugin":    "its output is the protocol of the suite",
 	"bpfrun btf ids":               "it writes a list for people",
 	"bpfrun completion bash":       "it writes a script",
@@ -124,7 +124,7 @@ func noEmptyFlags(cmd *cobra.Command) error {
 	var empty error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Value.Type() == "string" && f.Value.String() == "" && empty == nil {
-			empty = usagef("--%s is empty (leave it out, or see bpfrun --help)", f.Name)
+			empty = usagef("--%s is empty (give it a value or leave it out)", f.Name)
 		}
 	})
 	return empty

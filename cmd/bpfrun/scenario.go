@@ -42,10 +42,9 @@ func newScenarioNewCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new OBJECT [--btf KERNEL] [-p PROGRAM]",
 		Short: "Write a commented scenario for an object, with every kernel field its programs read",
-		Long: `Write a scenario for an object to standard output or FILE: a run for each program, with the
-arguments of its hook, every kernel field it reads with the value a default run had, the maps it
-uses, and what it did as expectations. The fields come from an actual default run and from the
-object's CO-RE records.`,
+		Long: `Write a scenario file for an object, to standard output or FILE. It has a run for each program: the
+arguments of its hook, every kernel field the program reads, the maps it uses, and the results as
+expectations. Values come from an actual default run, fields also from the object's CO-RE records.`,
 		Args: oneObject,
 		RunE: func(_ *cobra.Command, args []string) error { return c.scenarioNew(args[0], c.out, c.progs) },
 	}
@@ -61,7 +60,7 @@ func (c *scenarioNewCommand) scenarioNew(path, out string, progs []string) error
 	}
 	for _, name := range progs {
 		if _, ok := obj.Program(name); !ok {
-			return usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+			return usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
 		}
 	}
 	linked, _, err := c.link(obj)

@@ -113,7 +113,7 @@ func TestTestArguments(t *testing.T) {
 		{[]string{"test", alone}, "alone.yaml:1:1: no object"},
 		{[]string{"test", execObject, "-o", "pdf=x"}, "want junit=FILE or md=FILE or github=FILE"},
 		{[]string{"test", execObject, "--clock", "never"}, "--clock"},
-		{[]string{"run", execObject, "-s", "x.yaml", "-p", "on_exec"}, "--prog does not go with -s"},
+		{[]string{"run", execObject, "-s", "x.yaml", "-p", "on_exec"}, "--prog cannot be combined with -s"},
 		{[]string{"run", execObject, "-s", "none.yaml"}, "none.yaml"},
 		{[]string{"scenario", "new", execObject, "-p", "nix", "--btf", "embedded"}, "no such program"},
 	} {

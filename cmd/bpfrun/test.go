@@ -36,25 +36,24 @@ func newTestCommand(a *app) *cobra.Command {
 	c := &testCommand{console: &a.console, linker: a.linker(), sim: &a.sim}
 	cmd := &cobra.Command{
 		Use:   "test [DIR | FILE.yaml | OBJECT.o]... [--btf KERNEL ...]",
-		Short: "Run scenario files and tests inside objects, and judge them",
-		Long: `Run scenario files (*.yaml, *.yml) and the tests inside objects (*.o) on every target, in parallel,
-and judge what they expect.
+		Short: "Run scenario files and the tests inside objects",
+		Long: `Run scenario files (*.yaml, *.yml) and the tests inside objects (*.o) on every kernel, in parallel,
+and check their expectations.
 
-A directory is searched with all below it; an object stands for the tests in it and for the
-scenario files beside it (NAME.yaml and NAME.*.yaml of NAME.bpf.o or NAME.o). Without arguments the
-current directory is searched. A scenario file names its object relative to itself; without object:
-it is the one beside it.
+Directories are searched recursively, by default the current one. An object means the tests in it
+and the scenario files beside it (NAME.yaml and NAME.*.yaml for NAME.bpf.o or NAME.o). A scenario
+file names its object relative to itself; without object: it uses the object beside it.
 
-Tests inside objects are programs in sections TYPE/test/NAME/pktgen, /setup and /check (TYPE xdp or
-tc), which hand a packet from one to the next and run in the order of their names on the same maps:
-the check returns 1 or 101 and may write a report into the map suite_result_map; and programs in
-sections TYPE/test/NAME, which return 0 or the number of the line that failed.
+There are two kinds of tests inside objects. Programs in sections TYPE/test/NAME/pktgen, /setup and
+/check (TYPE is xdp or tc) pass a packet from one to the next; tests run in the order of their names on
+the same maps; the check returns 1 or 101 and may write a report into the map suite_result_map.
+Programs in sections TYPE/test/NAME return 0 or the number of the line that failed.
 
-Every file is checked on every target before anything runs, and all mistakes are told at once: exit
-code 2. A run whose hook a target lacks is skipped; one whose hook BTF does not list runs and is
-counted as unknown-hook (--strict: both are failures, and so is a file of which nothing could run).
-Exit code 1 when an expectation failed; 3, 4 and 5 for programs that were refused, faulted or met
-something not simulated, unexpectedly.`,
+Every file is checked on every kernel before anything runs, and all mistakes are reported at once, with
+exit code 2. A run whose hook the kernel lacks is skipped; one whose hook BTF does not list runs and
+counts as unknown-hook (with --strict both are failures, as is a file in which nothing could run).
+Exit code 1 when an expectation failed; 3, 4 and 5 when a program was unexpectedly refused, faulted or
+used something that is not simulated.`,
 		Example: "  bpfrun test examples/ --btf 'kernels/*.btf.xz'\n  bpfrun test exec.yaml -o junit=report.xml\n" +
 			"  bpfrun test --run '^port' --seeds 100 firewall.yaml\n  bpfrun test --shard 2/4 --fail-fast",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -67,12 +66,12 @@ something not simulated, unexpectedly.`,
 	fl := cmd.Flags()
 	c.cover.add(fl)
 	fl.StringArrayVarP(&c.output, "output", "o", nil, "also write a report: junit=`FILE`, md=FILE or github=FILE (annotations for GitHub Actions); repeatable")
-	fl.StringVar(&c.run, "run", "", "only tests whose name matches `REGEX`; runs of a sequence that come before one of them are made too")
+	fl.StringVar(&c.run, "run", "", "only tests whose name matches `REGEX`; earlier runs of the same sequence run too")
 	fl.BoolVar(&c.list, "list", false, "list the tests instead of running them")
 	fl.BoolVar(&c.failFast, "fail-fast", false, "stop at the first failure")
-	fl.StringVar(&c.shard, "shard", "", "only part `I/N` of the tests, I from 1 to N: together the N parts are all of them")
-	fl.BoolVar(&c.verify, "verify", false, "programs that the verifier of the kernel's release refuses do not run: their tests fail with exit code 3")
-	fl.IntVar(&c.seeds, "seeds", 1, "run every test with `N` seeds, from --seed (or the file's) on")
+	fl.StringVar(&c.shard, "shard", "", "run only part `I/N` of the tests, I from 1 to N; the N parts together cover all tests")
+	fl.BoolVar(&c.verify, "verify", false, "do not run programs that the verifier of the kernel's release refuses: their tests fail with exit code 3")
+	fl.IntVar(&c.seeds, "seeds", 1, "run every test with `N` seeds, starting at --seed (or the file's)")
 	return cmd
 }
 

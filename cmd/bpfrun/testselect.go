@@ -56,7 +56,7 @@ func (f *testFlags) nothing() error {
 	if f.run == "" || f.shard != "" {
 		return nil
 	}
-	return usagef("--run %q: no test has such a name (--list shows them)", f.run)
+	return usagef("--run %q: no test matches (--list shows all tests)", f.run)
 }
 
 // listTests prints what was chosen.

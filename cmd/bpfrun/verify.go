@@ -36,20 +36,21 @@ func newVerifyCommand(a *app) *cobra.Command {
 	c := &verifyCommand{console: &a.console, linker: a.linker()}
 	cmd := &cobra.Command{
 		Use:   "verify OBJECT... [--btf KERNEL]",
-		Short: "Say whether a kernel's verifier accepts programs, and why not",
-		Long: `Walk every program of the objects as the verifier of each kernel's release does, and say whether
-that kernel loads it. Nothing is run. A refusal comes with the kernel's last line, what it means,
-the source line, the registers there and the branches that led to it. Programs of "?" sections are
-judged too. What no rule is there for is said by name (unknown): that is no guess either way.
+		Short: "Report whether a kernel's verifier accepts programs, and if not, why",
+		Long: `Verify every program of the objects as the verifier of each kernel's release does, and report whether
+that kernel loads it. Nothing runs. A refusal comes with the kernel's last line, what it means,
+the source line, the registers there and the branches that led to it. Programs in "?" sections are
+verified too. If a program needs a rule that bpfrun lacks, the verdict is unknown and names the rule:
+bpfrun does not guess.
 
-The rules are those of loads with all capabilities, on x86-64 with its JIT. With --log the states
-at each instruction are written as the kernel's log of level 2 has them.
+The rules are those for a loader with all capabilities on x86-64, with the JIT enabled. --log prints the
+state at each instruction, like the kernel's log at level 2.
 
-With --explain the command reads the log of a real kernel or of a loader (libbpf, bpftool,
-cilium/ebpf, aya, or the kernel's text alone), finds the place in the object, and explains it: source
-line, what led to the register, what to do, and what the verifier says here.
+With --explain the command reads the log of a real kernel, as libbpf, bpftool, cilium/ebpf or aya
+print it or on its own, finds the place in the object, and explains it: source line, where the register's
+value came from, what to do, and the verdict of bpfrun's verifier.
 
-Exit codes: 0 all are accepted, 3 one is refused, 5 one is unknown.`,
+Exit codes: 0 all programs are accepted, 3 at least one is refused, 5 at least one is unknown.`,
 		Example: "  bpfrun verify prog.o --btf 'kernels/*.btf'\n  bpfrun verify prog.o --btf kernel.btf -p handle_exec --log\n" +
 			"  bpfrun verify prog.o --btf kernel.btf --explain loader.log",
 		Args: atLeast(1),
@@ -62,9 +63,9 @@ Exit codes: 0 all are accepted, 3 one is refused, 5 one is unknown.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&c.programs, "program", "p", nil, "only this `PROGRAM`; repeatable")
-	f.BoolVar(&c.log, "log", false, "write the log as the kernel does, before the table")
-	f.IntVar(&c.level, "log-level", 2, "1 for states at branches, 2 for every instruction")
-	f.StringVar(&c.explain, "explain", "", "`LOGFILE` of a kernel or a loader, - for standard input: what it means")
+	f.BoolVar(&c.log, "log", false, "print the log as the kernel does, before the table")
+	f.IntVar(&c.level, "log-level", 2, "1: states at branches, 2: every instruction")
+	f.StringVar(&c.explain, "explain", "", "explain `LOGFILE`, written by a kernel or a loader; - for standard input")
 	return cmd
 }
 
@@ -74,7 +75,7 @@ func (c *verifyCommand) explainVerifier(paths []string) error {
 	case len(paths) != 1:
 		return usagef("--explain takes one object, not %d", len(paths))
 	case c.log:
-		return usagef("--explain reads a log, --log writes one: want one of them")
+		return usagef("--explain reads a log, --log writes one: use one of them")
 	}
 	table, err := c.table()
 	if err != nil {

@@ -127,7 +127,7 @@ func chain(b *btf.Builder) {
 	b.Struct("user", 4, member("x", t, 0))
 }
 
-// owned is the types of fields that programs own.
+// owned is the types of special fields.
 type owned struct{ i, lock, head, node, root, rb, ref btf.ID }
 
 func ownedTypes(b *btf.Builder) owned {

@@ -156,7 +156,7 @@ func (c *conn) setExceptionBreakpoints(m *dap.SetExceptionBreakpointsRequest) er
 	on := false
 	for _, f := range m.Arguments.Filters {
 		if f != faultFilter {
-			return fmt.Errorf("no exception filter %q (there is %s)", f, faultFilter)
+			return fmt.Errorf("no exception filter %q (available: %s)", f, faultFilter)
 		}
 		on = true
 	}
@@ -181,7 +181,7 @@ func (c *conn) dataBreakpointInfo(m *dap.DataBreakpointInfoRequest) error {
 			return none("%v", err)
 		}
 		if expr = c.exprIn(h, a.Name); expr == "" {
-			return none("%s cannot be watched: no expression means it", a.Name)
+			return none("%s cannot be watched: it has no expression", a.Name)
 		}
 		if err := c.selectFrame(h.frame); err != nil {
 			return none("%v", err)

@@ -72,7 +72,7 @@ func (c *conn) fileOf(src dap.Source) (string, error) {
 	case len(same) == 1: // the object was compiled elsewhere
 		return same[0], nil
 	case len(same) > 1:
-		return "", fmt.Errorf("%s is ambiguous: %s (source-map says where sources are)", filepath.Base(src.Path), strings.Join(same, ", "))
+		return "", fmt.Errorf("%s is ambiguous: %s (set sourceMap to where the sources are)", filepath.Base(src.Path), strings.Join(same, ", "))
 	}
 	return "", fmt.Errorf("no program of the object was compiled from %s, or not from this version of it (its sources: %s)", filepath.Base(src.Path), c.fileList())
 }
@@ -105,7 +105,7 @@ func (c *conn) source(m *dap.SourceRequest) error {
 		n = m.Arguments.Source.SourceReference
 	}
 	if n < 1 || n > len(c.sources) {
-		return fmt.Errorf("there is no source %d", n)
+		return fmt.Errorf("no source %d", n)
 	}
 	lines, err := c.s.List(c.sources[n-1], 1, maxLine)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *conn) placeOf(ref string, offset int) (debug.Place, error) {
 	}
 	p, ok := c.s.CodeAt(addr + uint64(int64(offset)))
 	if !ok {
-		return p, fmt.Errorf("there is no instruction at %#x", addr+uint64(int64(offset)))
+		return p, fmt.Errorf("no instruction at %#x", addr+uint64(int64(offset)))
 	}
 	return p, nil
 }
@@ -149,7 +149,7 @@ const maxDisassembled = 1 << 16
 func (c *conn) disassemble(m *dap.DisassembleRequest) error {
 	a := m.Arguments
 	if a.InstructionCount < 0 || a.InstructionCount > maxDisassembled {
-		return fmt.Errorf("%d instructions, at most %d are written at once", a.InstructionCount, maxDisassembled)
+		return fmt.Errorf("%d instructions requested, the limit is %d at once", a.InstructionCount, maxDisassembled)
 	}
 	at, err := c.placeOf(a.MemoryReference, a.Offset)
 	if err != nil {

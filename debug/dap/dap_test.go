@@ -275,11 +275,11 @@ func TestOutOfOrder(t *testing.T) {
 	assert.Contains(t, c.refused("launch", map[string]any{"object": localsObject}), "before initialize")
 	c.ask("initialize", map[string]any{"adapterID": "bpfrun"})
 	assert.Contains(t, c.refused("initialize", map[string]any{"adapterID": "bpfrun"}), "once")
-	assert.Contains(t, c.refused("stackTrace", map[string]any{"threadId": 1}), "nothing was launched")
-	assert.Contains(t, c.refused("configurationDone", nil), "nothing was launched")
+	assert.Contains(t, c.refused("stackTrace", map[string]any{"threadId": 1}), "nothing has been launched")
+	assert.Contains(t, c.refused("configurationDone", nil), "nothing has been launched")
 	assert.Contains(t, c.refused("attach", map[string]any{}), "launch an object")
 	assert.Contains(t, c.refused("launch", map[string]any{"object": "no.o"}), "no object")
-	assert.Contains(t, c.refused("launch", map[string]any{}), "no object named")
+	assert.Contains(t, c.refused("launch", map[string]any{}), "no object given")
 	assert.Contains(t, c.refused("launch", map[string]any{"object": localsObject, "prgo": "x"}), "nearest: prog")
 	assert.Contains(t, c.refused("launch", []int{1}), "not a JSON object")
 	c.ask("launch", map[string]any{"object": localsObject, "stopOnEntry": true})
@@ -294,9 +294,9 @@ func TestOutOfOrder(t *testing.T) {
 	assert.Contains(t, c.refused("nonsense", nil), "not supported")
 	assert.Contains(t, c.refused("setBreakpoints", map[string]any{"breakpoints": 3}), "malformed request")
 	c.raw(frame(`{"seq":1000,"type":"event","event":"stopped"}`))
-	assert.Contains(t, c.event("output").(*dap.OutputEvent).Body.Output, "only requests")
+	assert.Contains(t, c.event("output").(*dap.OutputEvent).Body.Output, "not a request")
 	c.raw(frame(`{"seq":`))
-	assert.Contains(t, c.event("output").(*dap.OutputEvent).Body.Output, "left out")
+	assert.Contains(t, c.event("output").(*dap.OutputEvent).Body.Output, "ignored a message")
 	assert.NotZero(t, c.top().Line)
 }
 
@@ -305,13 +305,13 @@ func frame(text string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%
 // TestBadFrames: where the next message begins is not known, so the session ends, with the reason.
 func TestBadFrames(t *testing.T) {
 	for name, tc := range map[string]struct{ text, why string }{
-		"no header":      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "is not a header"},
+		"no header":      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "is not a message header"},
 		"no length":      {"Content-Type: x\r\n\r\n", "without Content-Length"},
-		"length is text": {"Content-Length: many\r\n\r\n", "is not a length"},
-		"negative":       {"Content-Length: -5\r\n\r\n", "is not a length"},
-		"too large":      {"Content-Length: 99999999\r\n\r\n", "at most"},
-		"far too large":  {"Content-Length: 99999999999999999999\r\n\r\n", "is not a length"},
-		"endless header": {strings.Repeat("x", 5000), "more than 256 bytes"},
+		"length is text": {"Content-Length: many\r\n\r\n", "is not a message length"},
+		"negative":       {"Content-Length: -5\r\n\r\n", "is not a message length"},
+		"too large":      {"Content-Length: 99999999\r\n\r\n", "the limit is"},
+		"far too large":  {"Content-Length: 99999999999999999999\r\n\r\n", "is not a message length"},
+		"endless header": {strings.Repeat("x", 5000), "exceeds 256 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t)

@@ -88,7 +88,7 @@ func parseArguments(raw json.RawMessage, options []string) (*arguments, error) {
 		}
 	}
 	if a.object == "" {
-		return nil, fmt.Errorf(`no object named: want "object": "prog.o" in the launch configuration`)
+		return nil, fmt.Errorf(`no object given: want "object": "prog.o" in the launch configuration`)
 	}
 	return a, nil
 }
@@ -97,7 +97,7 @@ func parseArguments(raw json.RawMessage, options []string) (*arguments, error) {
 func (a *arguments) option(name string, v any, options []string) error {
 	flag := kebab(name)
 	if !slices.Contains(options, flag) {
-		text := fmt.Sprintf("launch configuration: no attribute %q", name)
+		text := fmt.Sprintf("launch configuration: unknown attribute %q", name)
 		if list := nearest.Names(flag, slices.Concat(options, own), max(2, len(flag)/3)); len(list) > 0 {
 			text += " (nearest: " + strings.Join(list, ", ") + ")"
 		}
@@ -159,7 +159,7 @@ func asText(name string, v any) (string, error) {
 	case bool:
 		return fmt.Sprint(v), nil
 	}
-	return "", fmt.Errorf("launch configuration: %s: want a text, a number, true or false, or a list of them", name)
+	return "", fmt.Errorf("launch configuration: %s: want a string, a number, true or false, or a list of these", name)
 }
 
 func asBool(name string, v any) (bool, error) {

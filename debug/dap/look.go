@@ -43,7 +43,7 @@ func (c *conn) refer(h handle) int {
 
 func (c *conn) handle(ref int) (handle, error) {
 	if ref < 1 || ref > len(c.handles) {
-		return handle{}, errors.New("this variable is of an earlier stop")
+		return handle{}, errors.New("this variable belongs to an earlier stop")
 	}
 	return c.handles[ref-1], nil
 }
@@ -365,7 +365,7 @@ func (c *conn) setVariable(m *dap.SetVariableRequest) error {
 	}
 	expr := c.exprIn(h, m.Arguments.Name)
 	if expr == "" {
-		return fmt.Errorf("%s cannot be set: no expression means it", m.Arguments.Name)
+		return fmt.Errorf("%s cannot be set: it has no expression", m.Arguments.Name)
 	}
 	v, err := c.s.Assign(expr + " = " + m.Arguments.Value)
 	if err != nil {

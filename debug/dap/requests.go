@@ -13,7 +13,7 @@ import (
 var errRunning = errors.New("the program is running (pause it first)")
 
 // errNotLaunched: the request needs an object.
-var errNotLaunched = errors.New("nothing was launched yet")
+var errNotLaunched = errors.New("nothing has been launched yet")
 
 // carryOut answers a request.
 func (c *conn) carryOut(ctx context.Context, q request) {
@@ -38,7 +38,7 @@ func (c *conn) allowed(q request) error {
 	switch q.msg.(type) {
 	case *dap.InitializeRequest:
 		if c.ready {
-			return errors.New("initialize comes once, and first")
+			return errors.New("initialize must come first, and only once")
 		}
 		return nil
 	case *dap.DisconnectRequest:
@@ -50,11 +50,11 @@ func (c *conn) allowed(q request) error {
 	switch q.msg.(type) {
 	case *dap.LaunchRequest:
 		if c.s != nil {
-			return errors.New("something was launched already: one session debugs one object (restart takes other options)")
+			return errors.New("already launched: one session debugs one object (restart takes new options)")
 		}
 		return nil
 	case *dap.AttachRequest:
-		return errors.New("there is no kernel to attach to: launch an object")
+		return errors.New("bpfrun cannot attach to a running kernel: launch an object instead")
 	case *dap.TerminateRequest, *dap.CancelRequest:
 		return nil
 	}
@@ -127,7 +127,7 @@ func (c *conn) goOn(ctx context.Context, q request) (ok bool, err error) {
 	case c.running:
 		return true, errRunning
 	case !c.started:
-		return true, errors.New("the program was not started: configurationDone did not come yet")
+		return true, errors.New("the program has not started: waiting for configurationDone")
 	case c.over:
 		return true, errors.New("the program has ended")
 	}

@@ -170,7 +170,7 @@ func (c *conn) stopped(st *debug.Stop) {
 	case debug.Waiting:
 		body.Description, body.Text = "It waits for a lock", strings.Join(st.Notes, " ")
 	case debug.AtStart:
-		body.Description = "The start of the run was reached"
+		body.Description = "Reached the start of the run"
 	case debug.Exited:
 		body.Description = c.resultText()
 	case debug.Returned:

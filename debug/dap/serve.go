@@ -121,7 +121,7 @@ func (c *conn) read(r *bufio.Reader) error {
 		}
 		req, ok := msg.(dap.RequestMessage)
 		if !ok {
-			c.say("important", "bpfrun: a message that is not a request was left out: only requests are expected\n")
+			c.say("important", "bpfrun: ignored a message that is not a request\n")
 			continue
 		}
 		c.enqueue(request{req, data})
@@ -139,7 +139,7 @@ func (c *conn) malformed(data []byte, err error) {
 	_ = json.Unmarshal(data, &head) // what could be read of it is enough
 	switch {
 	case head.Type != "request" || head.Seq == 0:
-		c.say("important", "bpfrun: a message was left out: %v\n", err)
+		c.say("important", "bpfrun: ignored a message: %v\n", err)
 	case errors.As(err, &field):
 		c.fail(&dap.Request{ProtocolMessage: dap.ProtocolMessage{Seq: head.Seq}, Command: head.Command}, fmt.Errorf("request %q is not supported", head.Command))
 	default:
@@ -156,7 +156,7 @@ func (c *conn) enqueue(req request) {
 	}
 	c.mu.Unlock()
 	if full { // reading continues, or nothing could be interrupted
-		c.fail(req.msg.GetRequest(), errors.New("too many requests wait to be carried out: send it again"))
+		c.fail(req.msg.GetRequest(), errors.New("too many requests are pending: send it again later"))
 		return
 	}
 	c.queue <- req // there is room: nobody else puts requests into the queue

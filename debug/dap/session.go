@@ -54,7 +54,7 @@ func (c *conn) initialize(m *dap.InitializeRequest, raw []byte) error {
 		SupportsDelayedStackTraceLoading:   true,
 		SupportsClipboardContext:           true,
 		ExceptionBreakpointFilters: []dap.ExceptionBreakpointsFilter{{
-			Filter: faultFilter, Label: "Faults", Description: "Stop where the program does what the kernel forbids", Default: true,
+			Filter: faultFilter, Label: "Faults", Description: "Stop when the program does what the kernel forbids", Default: true,
 		}},
 	}})
 	return nil
@@ -97,7 +97,7 @@ func (c *conn) launch(ctx context.Context, m *dap.LaunchRequest) error {
 
 func (c *conn) configured(ctx context.Context, m *dap.ConfigurationDoneRequest) error {
 	if c.started {
-		return fmt.Errorf("configurationDone comes once")
+		return fmt.Errorf("configurationDone must come only once")
 	}
 	c.answer(m, &dap.ConfigurationDoneResponse{})
 	c.started = true

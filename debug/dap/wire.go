@@ -57,14 +57,14 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		case errors.Is(err, io.EOF) && first:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, &FrameError{"the connection ended inside of the header of a message"}
+			return nil, &FrameError{"the connection ended in the header of a message"}
 		case errors.Is(err, errTooLong):
-			return nil, &FrameError{fmt.Sprintf("the header of a message has more than %d bytes", maxHeader)}
+			return nil, &FrameError{fmt.Sprintf("the header of a message exceeds %d bytes", maxHeader)}
 		case err != nil:
 			return nil, err
 		}
 		if left -= len(line); left < 0 {
-			return nil, &FrameError{fmt.Sprintf("the header of a message has more than %d bytes", maxHeader)}
+			return nil, &FrameError{fmt.Sprintf("the header of a message exceeds %d bytes", maxHeader)}
 		}
 		if line == "" {
 			break
@@ -72,13 +72,13 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		name, value, ok := strings.Cut(line, ":")
 		switch {
 		case !ok, !strings.EqualFold(name, "Content-Length") && !strings.EqualFold(name, "Content-Type"):
-			return nil, &FrameError{fmt.Sprintf("%q is not a header of a message", line)}
+			return nil, &FrameError{fmt.Sprintf("%q is not a message header", line)}
 		case strings.EqualFold(name, "Content-Type"):
 			continue
 		}
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
 		if err != nil {
-			return nil, &FrameError{fmt.Sprintf("%q is not a length of a message", strings.TrimSpace(value))}
+			return nil, &FrameError{fmt.Sprintf("%q is not a message length", strings.TrimSpace(value))}
 		}
 		length = int(n)
 	}
@@ -86,7 +86,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	case length < 0:
 		return nil, &FrameError{"a message without Content-Length"}
 	case length > maxMessage:
-		return nil, &FrameError{fmt.Sprintf("a message of %d bytes, at most %d are read", length, maxMessage)}
+		return nil, &FrameError{fmt.Sprintf("a message of %d bytes; the limit is %d", length, maxMessage)}
 	}
 	// The buffer grows with what arrives, not with what was announced.
 	data, err := io.ReadAll(io.LimitReader(r, int64(length)))
@@ -94,7 +94,7 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 		return nil, err
 	}
 	if len(data) < length {
-		return nil, &FrameError{fmt.Sprintf("the connection ended inside of a message: %d of %d bytes came", len(data), length)}
+		return nil, &FrameError{fmt.Sprintf("the connection ended inside a message: %d of %d bytes arrived", len(data), length)}
 	}
 	return data, nil
 }

@@ -96,7 +96,7 @@ func (vs *Values) arith(op string, a, b uint64, signed bool) (*Value, error) {
 	case ">=":
 		return vs.boolean(!less), nil
 	}
-	return nil, fmt.Errorf("operator %s is not known", op)
+	return nil, fmt.Errorf("unknown operator %s", op)
 }
 
 // pointerArithmetic adds to pointers and subtracts them in units of what they point to; ok is false when neither is one.
@@ -139,7 +139,7 @@ func (vs *Values) repeated(x, n *Value) (*Value, error) {
 		return nil, err
 	}
 	if x.Kind != InMemory || x.bitSize != 0 {
-		return nil, errors.New("only what lies in memory can be repeated with @")
+		return nil, errors.New("only values in memory can be repeated with @")
 	}
 	size, err := x.Type.Size()
 	if err != nil {
@@ -150,7 +150,7 @@ func (vs *Values) repeated(x, n *Value) (*Value, error) {
 		return nil, errors.New("an array cannot be repeated with @")
 	}
 	if count == 0 || count > maxRead || size > 0 && count > maxRead/uint64(size) {
-		return nil, fmt.Errorf("@%d: want a number of elements, of %d bytes in all at most", int64(count), maxRead)
+		return nil, fmt.Errorf("@%d: want a number of elements, at most %d bytes in all", int64(count), maxRead)
 	}
 	t.Elems = int(count)
 	return vs.At(t, x.Addr)

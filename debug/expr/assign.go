@@ -51,9 +51,9 @@ func (ev *Evaluator) assign(a *assignNode) (*Value, error) {
 	}
 	switch dst.Kind {
 	case WholeMap, WholePacket:
-		return nil, errors.New("only elements can be assigned to")
+		return nil, errors.New("a slice cannot be assigned to: assign to one element")
 	case Computed:
-		return nil, errors.New("the left side is a computed value: it lies in no register or memory")
+		return nil, errors.New("the left side is a computed value, not in a register or memory")
 	}
 	data := append([]byte(nil), dst.Data...)
 	if b, ok := a.y.(*braceNode); ok {

@@ -60,7 +60,7 @@ func (vs *Values) encode(v *Value, t Type, dst []byte) error {
 			return nil
 		}
 		if t.Ptr > 0 || t.Elems > 0 {
-			return fmt.Errorf("text does not fit %s", t)
+			return fmt.Errorf("a string does not fit %s", t)
 		}
 		return t.Spec.EncodeValue(t.ID, v.Text, dst)
 	case t.IsComposite() || t.Kind() == btf.KindArray:
@@ -116,7 +116,7 @@ func (vs *Values) encodeField(v *Value, f packet.Field, data []byte) error {
 	}
 	switch {
 	case f.Bits > 64 || len(data) > 8:
-		return fmt.Errorf("%s takes text, as in %q", f.Path(), f.Text(data))
+		return fmt.Errorf("%s takes a string, as in %q", f.Path(), f.Text(data))
 	case f.Bits < 64 && n>>f.Bits != 0:
 		return fmt.Errorf("%d does not fit into the %d bits of %s", int64(n), f.Bits, f.Path())
 	}

@@ -81,7 +81,7 @@ func (ev *Evaluator) EvalNode(n Node) (*Value, error) {
 	case *walkNode:
 		return ev.evalWalk(n)
 	case *assignNode:
-		return nil, errors.New("an assignment cannot be part of an expression")
+		return nil, errors.New("an assignment cannot be used inside an expression")
 	}
 	return nil, errors.New("expression expected")
 }
@@ -368,7 +368,7 @@ func (ev *Evaluator) Inputs(n Node) ([]*Value, error) {
 	case *callNode:
 		return ev.Inputs(n.args[0])
 	case *condNode:
-		return nil, errors.New("why follows the value of one thing: choose a side of the ?:")
+		return nil, errors.New("why traces one value: choose one side of the ?:")
 	}
 	v, err := ev.EvalNode(n)
 	if err != nil {

@@ -24,7 +24,7 @@ type FormatOptions struct {
 	Letter byte
 	// Full shows every element and member.
 	Full bool
-	// Elements is how many elements of arrays and maps are shown, 0 for the usual number.
+	// Elements is how many elements of arrays and maps are shown, 0 for the default.
 	Elements int
 }
 
@@ -243,9 +243,9 @@ func (pr *Printer) formatKernel(v *Value, opt FormatOptions) string {
 	unset := 0
 	pr.formatMembers(v, base.ID, 0, opt, &parts, &unset, 0)
 	if unset > 0 {
-		text := fmt.Sprintf("... %d members without a value yet", unset)
+		text := fmt.Sprintf("... %d members not yet set", unset)
 		if unset == 1 {
-			text = "... 1 member without a value yet"
+			text = "... 1 member not yet set"
 		}
 		parts = append(parts, text)
 	}

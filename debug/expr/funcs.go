@@ -80,7 +80,7 @@ func (p *parser) call(name string) (Node, error) {
 		if list := Near(name, FunctionNames()); len(list) > 0 {
 			text = "no function " + name + " in expressions (nearest: " + strings.Join(list, ", ") + "); there are "
 		}
-		return nil, p.errorf(text + "ntohs, ntohl and the like, sizeof, offsetof, container_of and list_for_each")
+		return nil, p.errorf(text + "ntohs, ntohl and similar, sizeof, offsetof, container_of and list_for_each")
 	}
 	p.next()
 	n := &callNode{name: name}

@@ -260,7 +260,7 @@ func (p *parser) postfix() (Node, error) {
 			t := p.next()
 			if t.kind != tokName {
 				p.at--
-				return nil, p.errorf("want the name of a member")
+				return nil, p.errorf("want a member name")
 			}
 			x = &memberNode{x, t.text, arrow}
 		case p.op("["):
@@ -384,7 +384,7 @@ func (p *parser) memberPath() ([]string, error) {
 		t := p.next()
 		if t.kind != tokName {
 			p.at--
-			return nil, p.errorf("want the name of a member")
+			return nil, p.errorf("want a member name")
 		}
 		out = append(out, t.text)
 		if !p.op(".") && !p.op("->") {

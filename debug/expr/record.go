@@ -75,7 +75,7 @@ func (vs *Values) RecordElement(x *Value, n uint64) (*Value, error) {
 	}
 	list := vs.RecordsOf(def)
 	if n >= uint64(len(list)) {
-		return nil, &absentError{what: fmt.Sprintf("%s has %d records in this run, from 0", x.Name, len(list))}
+		return nil, &absentError{what: fmt.Sprintf("%s has %d records in this run, numbered from 0", x.Name, len(list))}
 	}
 	data := list[n]
 	return &Value{Type: vs.recordType(def.Name, data), Data: data, Rec: &RecordRef{def, int(n), 0}}, nil

@@ -45,7 +45,7 @@ func (vs *Values) address(v *Value) (*Value, error) {
 	case v.Kind == InRegister:
 		return nil, errors.New("a register has no address")
 	case v.Kind != InMemory:
-		return nil, errors.New("the value has no address: it lies in no memory")
+		return nil, errors.New("the value has no address: it is not in memory")
 	}
 	return vs.PointerTo(v.Type, v.Addr), nil
 }
@@ -155,7 +155,7 @@ func (vs *Values) field(x *Value, f btf.Field) (*Value, error) {
 		return out, vs.Peek(out.Addr, out.Data)
 	}
 	if lo+size > uint64(len(x.Data)) {
-		return nil, errors.New("the value is cut short")
+		return nil, errors.New("the value is truncated")
 	}
 	out.Data, out.Rec = x.Data[lo:lo+size], x.Rec.within(lo)
 	if x.Kind == InRegister {
@@ -206,7 +206,7 @@ func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if size > 8 {
-		return nil, &UnavailableError{name, fmt.Sprintf("optimized out here: debug information has one number for its %d bytes", size)}
+		return nil, &UnavailableError{name, fmt.Sprintf("optimized out here: the debug information describes its %d bytes as one number", size)}
 	}
 	b := make([]byte, 8)
 	vs.m.Memory().ByteOrder().PutUint64(b, n)
@@ -366,7 +366,7 @@ func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
 			}
 			return 0, false, nil
 		case btf.Missing:
-			return 0, false, fmt.Errorf("the value is cut short")
+			return 0, false, fmt.Errorf("the value is truncated")
 		}
 	case btf.KindFunc, btf.KindFuncProto:
 		return v.Addr, false, nil
@@ -414,16 +414,16 @@ func (vs *Values) At(t Type, addr uint64) (*Value, error) {
 	case btf.KindFuncProto, btf.KindFunc:
 		return &Value{Type: t, Addr: addr, Kind: InMemory}, nil
 	case btf.KindVoid:
-		return nil, fmt.Errorf("a void pointer points to nothing with a type: cast it first")
+		return nil, fmt.Errorf("a void pointer cannot be dereferenced: cast it first")
 	case btf.KindFwd:
-		return nil, fmt.Errorf("%s is only declared: neither the object nor the kernel's BTF has its members", t)
+		return nil, fmt.Errorf("%s is an incomplete type: neither the object nor the kernel's BTF has its members", t)
 	}
 	size, err := t.Size()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t, err)
 	}
 	if size > maxRead {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", t, size, maxRead)
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", t, size, maxRead)
 	}
 	v := &Value{Type: t, Addr: addr, Kind: InMemory, Data: make([]byte, size)}
 	if vs.isView(addr) {

@@ -47,7 +47,7 @@ func (ev *Evaluator) evalWalk(n *walkNode) (*Value, error) {
 			break
 		}
 		if seen[next] {
-			w.err = fmt.Errorf("the list leads back to %s", ev.AddressText(next))
+			w.err = fmt.Errorf("the list is circular: it leads back to %s", ev.AddressText(next))
 			break
 		}
 		if seen[next] = true; len(w.Entries) == maxWalked {

@@ -24,7 +24,7 @@ func (r *REPL) expand(line string) (string, error) {
 			return line, nil // an alias may put arguments to a command of its name
 		}
 	}
-	return "", fmt.Errorf("aliases lead to each other")
+	return "", fmt.Errorf("aliases are recursive")
 }
 
 func alias(r *REPL, _ context.Context, args string) error {
@@ -93,7 +93,7 @@ func transcribe(r *REPL, _ context.Context, args string) error {
 		return nil
 	case "off":
 		if r.log == nil {
-			return fmt.Errorf("no transcript is written")
+			return fmt.Errorf("no transcript is being written")
 		}
 		name := r.log.Name()
 		err := r.log.Close()

@@ -107,7 +107,7 @@ func travel(t *testing.T, target *loader.Target, path string, data []byte) (prog
 		}
 		programs++
 		require.NoError(t, r.Run(context.Background()), "%s %s", path, name)
-		require.Contains(t, out.String(), "The start of the run was reached", "%s %s", path, name)
+		require.Contains(t, out.String(), "Reached the start of the run", "%s %s", path, name)
 		if d := time.Since(begun); d > 2*time.Second {
 			t.Logf("%s %s took %v", path, name, d)
 		}

@@ -23,11 +23,11 @@ var infoTable = map[string]struct {
 	"line":        {"the instructions of a line", infoLine},
 	"packets":     {"packets of the capture", infoPackets},
 	"runs":        {"runs of the scenario", infoRuns},
-	"source":      {"the source file here, and where its text comes from", infoSource},
+	"source":      {"the current source file and where its text comes from", infoSource},
 	"sources":     {"source files", infoSources},
-	"stack":       {"the functions that are active", infoStack},
-	"symbol":      {"what lies at an address", infoSymbol},
-	"types":       {"types of the object, that have a text in their names", infoTypes},
+	"stack":       {"the active functions", infoStack},
+	"symbol":      {"what is at an address", infoSymbol},
+	"types":       {"types of the object, optionally only those whose names contain a text", infoTypes},
 	"watchpoints": {"watchpoints", infoWatches},
 	"cpus":        {"what each CPU does", infoCPUs},
 	"ctx":         {"what the program was called with", infoContext},
@@ -36,12 +36,12 @@ var infoTable = map[string]struct {
 	"functions":   {"programs and subprograms", infoFunctions},
 	"helpers":     {"helpers and kfuncs that programs call", infoHelpers},
 	"kernel":      {"accesses of kernel memory in this run", infoKernel},
-	"locals":      {"local variables and arguments, by DWARF", infoLocals},
-	"maps":        {"maps and how many elements they have", infoMaps},
+	"locals":      {"local variables and arguments, from DWARF", infoLocals},
+	"maps":        {"maps with their number of elements", infoMaps},
 	"packet":      {"the headers of the packet", infoPacket},
-	"programs":    {"programs and whether they can be run", infoPrograms},
+	"programs":    {"programs, and whether they can run", infoPrograms},
 	"registers":   {"registers of the selected frame", infoRegisters},
-	"relocs":      {"what CO-RE changed in this program", infoRelocs},
+	"relocs":      {"the CO-RE changes in this program", infoRelocs},
 	"variables":   {"global variables and their values", infoVariables},
 }
 
@@ -111,7 +111,7 @@ func infoArgs(r *REPL, _ string) error {
 	if err != nil {
 		return err
 	}
-	return r.lines(list, "No arguments are known here.")
+	return r.lines(list, "No arguments known here.")
 }
 
 func infoBreaks(r *REPL, _ string) error {
@@ -186,7 +186,7 @@ func infoSource(r *REPL, _ string) error {
 	if !ok {
 		return errors.New("no source file is current")
 	}
-	from := "the lines that line information holds"
+	from := "the lines stored in the line information"
 	if r.s.HasSource(l.File) {
 		from = "the file"
 	}
@@ -347,7 +347,7 @@ func infoRegisters(r *REPL, text string) error {
 		}
 		switch {
 		case !g.Known:
-			r.printf("%-4s not kept by the call\n", g.Name)
+			r.printf("%-4s clobbered by the call\n", g.Name)
 		case g.Note != "":
 			r.printf("%-4s %#-20x %s\n", g.Name, g.Value, g.Note)
 		default:

@@ -11,13 +11,13 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-const exprHelp = `Expressions are C over the types of the object and the kernel: variables, map elements (execs[4242].pid, m[KEY, CPU]),
-ctx, current, pkt (pkt.ip.ttl), arguments of the hook by name, $r0 to $r10, $retval, $pc, $insns, $N (earlier values),
-casts, container_of, offsetof, sizeof, ntohs, ntohl, bpf_htons and the like, arrays and slices (comm[0:4], list[0]@8 past the end), enumerators, "text".`
+const exprHelp = `Expressions are C with the types of the object and the kernel: variables, map elements (execs[4242].pid, m[KEY, CPU]),
+ctx, current, pkt (pkt.ip.ttl), hook arguments by name, $r0 to $r10, $retval, $pc, $insns, $N (earlier values),
+casts, container_of, offsetof, sizeof, ntohs, ntohl, bpf_htons and similar, arrays and slices (comm[0:4], list[0]@8 past the end), enumerators, "text".`
 
 var lookCommands = []*command{
 	{
-		name: "print", aliases: []string{"p", "inspect", "call"}, args: "[/FORMAT] EXPR", topic: "looking", short: "evaluate an expression; with = also change something",
+		name: "print", aliases: []string{"p", "inspect", "call"}, args: "[/FORMAT] EXPR", topic: "looking", short: "evaluate an expression; with = assign",
 		long: exprHelp + "\nFORMAT is x, d, u, o, t (binary), c, s (text), a (address) or f (everything, nothing cut).",
 		run: func(r *REPL, _ context.Context, args string) error {
 			letter, expr, err := format(args)
@@ -37,7 +37,7 @@ var lookCommands = []*command{
 		complete: names,
 	},
 	{
-		name: "display", args: "[/FORMAT] [EXPR]", topic: "looking", short: "print an expression at every stop, or now all that are",
+		name: "display", args: "[/FORMAT] [EXPR]", topic: "looking", short: "print an expression at every stop; without one, print all displays now",
 		run: func(r *REPL, _ context.Context, args string) error {
 			expr, code := strings.CutPrefix(args, "/i ")
 			var letter debug.FormatOptions
@@ -59,11 +59,11 @@ var lookCommands = []*command{
 		complete: names,
 	},
 	{
-		name: "undisplay", args: "[N]", topic: "looking", short: "end a display, or all",
+		name: "undisplay", args: "[N]", topic: "looking", short: "remove a display, or all",
 		run: undisplay,
 	},
 	{
-		name: "whatis", args: "TYPE|EXPR|ADDRESS", topic: "looking", short: "a type's declaration, an expression's type, or what lies at an address",
+		name: "whatis", args: "TYPE|EXPR|ADDRESS", topic: "looking", short: "show a type's declaration, an expression's type, or what is at an address",
 		run: func(r *REPL, _ context.Context, args string) error {
 			if args == "" {
 				return errors.New("whatis: nothing given")
@@ -86,11 +86,11 @@ var lookCommands = []*command{
 	},
 	{
 		name: "x", args: "[/NFU] EXPR", topic: "looking", short: "examine memory: N units of size U (b, h, w, g) in format F (x, d, u, o, t, c, a, s, i)", repeat: bare,
-		long: "i shows instructions: of $pc, a slot or a function. Again, or without an expression, it continues after what was shown.",
+		long: "Format i shows instructions, at $pc, a slot or a function. Repeated, or without an expression, x continues where it stopped.",
 		run:  examine, complete: names,
 	},
 	{
-		name: "backtrace", aliases: []string{"bt", "where", "stack"}, args: "[N|full]", topic: "looking", short: "the functions that are active",
+		name: "backtrace", aliases: []string{"bt", "where", "stack"}, args: "[N|full]", topic: "looking", short: "the active functions",
 		run: func(r *REPL, _ context.Context, args string) error {
 			frames, err := r.s.Frames()
 			if err != nil {
@@ -129,7 +129,7 @@ var lookCommands = []*command{
 		},
 	},
 	{
-		name: "frame", aliases: []string{"f"}, args: "[N]", topic: "looking", short: "select a function that is active",
+		name: "frame", aliases: []string{"f"}, args: "[N]", topic: "looking", short: "select a frame",
 		run: func(r *REPL, _ context.Context, args string) error {
 			n := r.s.SelectedFrame()
 			if args != "" {
@@ -146,17 +146,17 @@ var lookCommands = []*command{
 		run: func(r *REPL, _ context.Context, _ string) error { return r.selectFrame(r.s.SelectedFrame() + 1) },
 	},
 	{
-		name: "down", topic: "looking", short: "select the function called", repeat: same,
+		name: "down", topic: "looking", short: "select the called function", repeat: same,
 		run: func(r *REPL, _ context.Context, _ string) error { return r.selectFrame(r.s.SelectedFrame() - 1) },
 	},
 	{
-		name: "list", aliases: []string{"l"}, args: "[LOCATION|FROM,TO]", topic: "looking", short: "source lines; again goes on, list - goes back", repeat: bare,
-		long: "Without source files only the lines that line information holds are shown. The mark before a line: > here, * breakpoint, . code.",
+		name: "list", aliases: []string{"l"}, args: "[LOCATION|FROM,TO]", topic: "looking", short: "show source lines; repeat to continue, list - to go back", repeat: bare,
+		long: "Without source files, only the lines stored in the line information are shown. Marks: > current line, * breakpoint, . code.",
 		run:  list, complete: locations,
 	},
 	{
-		name: "disas", aliases: []string{"disassemble"}, args: "[/f] [LOCATION]", topic: "looking", short: "instructions around a place, with source lines and what CO-RE changed",
-		long: "With /f those of the whole function. The marks: => here, * breakpoint.",
+		name: "disas", aliases: []string{"disassemble"}, args: "[/f] [LOCATION]", topic: "looking", short: "show instructions around a location, with source lines and CO-RE changes",
+		long: "With /f, show the whole function. Marks: => current instruction, * breakpoint.",
 		run: func(r *REPL, _ context.Context, args string) error {
 			p := r.s.Here()
 			before, behind := 6, 12
@@ -189,11 +189,11 @@ var lookCommands = []*command{
 		complete: locations,
 	},
 	{
-		name: "relo", args: "[.|LOCATION|all]", topic: "looking", short: "what CO-RE made of the fields used on this line",
+		name: "relo", args: "[.|LOCATION|all]", topic: "looking", short: "show the CO-RE relocations of this line",
 		run: relo, complete: locations,
 	},
 	{
-		name: "diff", args: "[CHECKPOINT]", topic: "looking", short: "what is not as it was at a checkpoint (the last one)",
+		name: "diff", args: "[CHECKPOINT]", topic: "looking", short: "show what changed since a checkpoint (default: the last one)",
 		run: func(r *REPL, _ context.Context, args string) error {
 			id := len(r.s.Checkpoints())
 			if args != "" {
@@ -203,7 +203,7 @@ var lookCommands = []*command{
 				}
 			}
 			if id == 0 {
-				return errors.New("there is no checkpoint (make one with checkpoint)")
+				return errors.New("no checkpoint yet (set one with: checkpoint)")
 			}
 			list, err := r.s.Diff(id)
 			if err != nil {
@@ -230,15 +230,15 @@ var lookCommands = []*command{
 		complete: func(*REPL, string) []string { return infoNames() },
 	},
 	{
-		name: "registers", aliases: []string{"regs"}, args: "[NAME...]", topic: "looking", short: "registers of the selected frame, as info registers does",
+		name: "registers", aliases: []string{"regs"}, args: "[NAME...]", topic: "looking", short: "show the registers of the selected frame (info registers)",
 		run: func(r *REPL, _ context.Context, args string) error { return infoRegisters(r, args) },
 	},
 }
 
 var changeCommands = []*command{
 	{
-		name: "set", args: "EXPR = VALUE|OPTION VALUE", topic: "changing", short: "change a register, variable, map element, kernel field or packet byte, or an option",
-		long: "The change belongs to the run: going back undoes it, going forward again makes it again. VALUE may be in braces: {pid = 1, comm = \"x\"}.",
+		name: "set", args: "EXPR = VALUE|OPTION VALUE", topic: "changing", short: "change a register, variable, map element, kernel field, packet byte or option",
+		long: "The change becomes part of the run: going back undoes it, going forward repeats it. VALUE may be in braces: {pid = 1, comm = \"x\"}.",
 		run: func(r *REPL, _ context.Context, args string) error {
 			return setCommand(r, nil, args)
 		},
@@ -291,7 +291,7 @@ func undisplay(r *REPL, _ context.Context, args string) error {
 		before := len(r.shown)
 		r.shown = slices.DeleteFunc(r.shown, func(d display) bool { return d.id == id })
 		if len(r.shown) == before {
-			return fmt.Errorf("there is no display %d", id)
+			return fmt.Errorf("no display %d", id)
 		}
 	}
 	return nil
@@ -356,7 +356,7 @@ func format(args string) (opt debug.FormatOptions, rest string, err error) {
 		case strings.IndexByte("xduotcsa", c) >= 0:
 			opt.Letter = c
 		default:
-			return opt, "", fmt.Errorf("format %q is not known: want one of x d u o t c s a f", c)
+			return opt, "", fmt.Errorf("unknown format %q: want one of x d u o t c s a f", c)
 		}
 	}
 	return opt, strings.TrimSpace(rest), nil
@@ -415,7 +415,7 @@ func examine(r *REPL, _ context.Context, args string) error {
 		if i > 0 {
 			var err error
 			if n, err = strconv.Atoi(word[:i]); err != nil || n < 1 || n > 1<<16 {
-				return fmt.Errorf("x: %s units are too many", word[:i])
+				return fmt.Errorf("x: %s is too many units", word[:i])
 			}
 		}
 		for _, c := range []byte(word[i:]) {

@@ -26,9 +26,9 @@ var runMoreCommands = []*command{
 		complete: locations,
 	},
 	{
-		name: "kernel", args: "[KERNEL]", topic: "running", short: "go to the same point of the run on another kernel",
-		long: "KERNEL is what --btf takes: a file, host or embedded. The point is the same instruction, come to for the same time;\n" +
-			"breakpoints are found again, watchpoints and changes end. Without an argument it prints the kernel.",
+		name: "kernel", args: "[KERNEL]", topic: "running", short: "switch to another kernel, at the same point of the run",
+		long: "KERNEL is anything --btf takes: a file, host or embedded. The new run stops at the same instruction, reached for the same time.\n" +
+			"Breakpoints are set again; watchpoints and changes are dropped. Without an argument, print the kernel.",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			if args == "" {
 				r.printf("%s\n", r.s.Linked().Target.Name)
@@ -50,9 +50,9 @@ var runMoreCommands = []*command{
 		complete: files,
 	},
 	{
-		name: "packet", args: "[N|FILE|PACKET]", topic: "running", short: "choose the packet that programs are started with",
-		long: "N is a packet of the capture, from 1; FILE another capture, as @FILE also the bytes of a packet; PACKET an expression such as\n" +
-			"eth/ip(ttl=63)/tcp(dport=80) or hex digits. It counts from the next run on. Without an argument it prints the current one.",
+		name: "packet", args: "[N|FILE|PACKET]", topic: "running", short: "choose the input packet for the next run",
+		long: "N is a packet of the capture, from 1; FILE opens another capture; @FILE takes the bytes of a packet; PACKET is an expression such as\n" +
+			"eth/ip(ttl=63)/tcp(dport=80) or hex digits. It applies from the next run on. Without an argument, print the current packet.",
 		run: choosePacket, complete: files,
 	},
 }
@@ -104,12 +104,12 @@ func infoPackets(r *REPL, _ string) error {
 		}
 		list = append(list, fmt.Sprintf("%s%d: %s", mark, i+1, debug.PacketText(p)))
 	}
-	return r.lines(list, "There is no capture.")
+	return r.lines(list, "No capture is open.")
 }
 
 var stopMoreCommands = []*command{
 	{
-		name: "clear", args: "[LOCATION]", topic: "stopping", short: "remove the breakpoints at a location, or here",
+		name: "clear", args: "[LOCATION]", topic: "stopping", short: "delete the breakpoints at a location, or here",
 		run: func(r *REPL, _ context.Context, args string) error {
 			places := []debug.Place{r.s.Here()}
 			if args != "" {
@@ -132,7 +132,7 @@ var stopMoreCommands = []*command{
 				}
 			}
 			if n == 0 {
-				return errors.New("there is no breakpoint there")
+				return errors.New("no breakpoint there")
 			}
 			return nil
 		},
@@ -142,7 +142,7 @@ var stopMoreCommands = []*command{
 
 var lookMoreCommands = []*command{
 	{
-		name: "ptype", args: "TYPE|EXPR", topic: "looking", short: "the declaration of a type, or of an expression's type",
+		name: "ptype", args: "TYPE|EXPR", topic: "looking", short: "show the declaration of a type, or of an expression's type",
 		run: func(r *REPL, _ context.Context, args string) error {
 			if args == "" {
 				return errors.New("ptype: nothing given")
@@ -186,7 +186,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 		end++
 	}
 	if end >= len(args) {
-		return errors.New("printf: the format does not end")
+		return errors.New("printf: unterminated format")
 	}
 	text, err := strconv.Unquote(args[:end+1])
 	if err != nil {
@@ -208,7 +208,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 		for i++; i < len(text) && strings.IndexByte("0123456789-+# .lhzj", text[i]) >= 0; i++ {
 		}
 		if i == len(text) {
-			return errors.New("printf: the format ends in the middle of a value")
+			return errors.New("printf: the format ends in the middle of a conversion")
 		}
 		if text[i] == '%' {
 			out.WriteByte('%')
@@ -216,10 +216,10 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 		}
 		letter, ok := map[byte]byte{'d': 'd', 'i': 'd', 'u': 'u', 'x': 'x', 'X': 'x', 'o': 'o', 'c': 'c', 's': 's', 'p': 'x'}[text[i]]
 		if !ok {
-			return fmt.Errorf("printf: %%%c is not known", text[i])
+			return fmt.Errorf("printf: unknown conversion %%%c", text[i])
 		}
 		if len(exprs) == 0 {
-			return errors.New("printf: fewer values than the format has")
+			return errors.New("printf: too few values for the format")
 		}
 		v, err := r.s.Eval(exprs[0])
 		if err != nil {
@@ -238,7 +238,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 		out.WriteString(word)
 	}
 	if len(exprs) > 0 {
-		return errors.New("printf: more values than the format has")
+		return errors.New("printf: too many values for the format")
 	}
 	r.printf("%s", out.String())
 	return nil
@@ -272,20 +272,20 @@ func splitArgs(text string) []string {
 
 var otherMoreCommands = []*command{
 	{
-		name: "alias", args: "[NAME = COMMAND]", topic: "other", short: "give a command a name of your own, or list those",
+		name: "alias", args: "[NAME = COMMAND]", topic: "other", short: "define a name for a command, or list all aliases",
 		long: "NAME = with nothing after it removes the alias. Arguments are appended to the command.",
 		run:  alias, complete: func(*REPL, string) []string { return commandNames() },
 	},
 	{
-		name: "transcript", aliases: []string{"logging"}, args: "[FILE|off]", topic: "other", short: "write all that is typed and shown to a file, too",
+		name: "transcript", aliases: []string{"logging"}, args: "[FILE|off]", topic: "other", short: "also write all input and output to a file",
 		run: transcribe, complete: files,
 	},
 	{
-		name: "show", args: "[OPTION]", topic: "other", short: "what the options are set to (set OPTION VALUE changes them)",
+		name: "show", args: "[OPTION]", topic: "other", short: "show the options (set OPTION VALUE changes them)",
 		run: show, complete: func(*REPL, string) []string { return optionNames() },
 	},
 	{
-		name: "directory", args: "[DIRECTORY|FROM=TO]", topic: "other", short: "where source files are looked for, or what they were moved to",
+		name: "directory", args: "[DIRECTORY|FROM=TO]", topic: "other", short: "show or set the directories where source files are searched",
 		run: func(r *REPL, _ context.Context, args string) error {
 			if from, to, ok := strings.Cut(args, "="); ok {
 				r.s.MapSource(strings.TrimSpace(from), strings.TrimSpace(to))
@@ -300,12 +300,12 @@ var otherMoreCommands = []*command{
 				r.s.AddSourceDir(args)
 				return nil
 			}
-			return r.lines(r.s.SourceDirs(), "No directories besides those of the files' names.")
+			return r.lines(r.s.SourceDirs(), "No search directories: source files are found only under the names in the line information.")
 		},
 		complete: files,
 	},
 	{
-		name: "apropos", args: "WORD", topic: "other", short: "the commands whose help has a word",
+		name: "apropos", args: "WORD", topic: "other", short: "find commands by a word in their help",
 		run: func(r *REPL, _ context.Context, args string) error {
 			if args == "" {
 				return errors.New("apropos: no word given")
@@ -317,7 +317,7 @@ var otherMoreCommands = []*command{
 					list = append(list, fmt.Sprintf("%-34s %s", c.usage(), c.short))
 				}
 			}
-			return r.lines(list, "No command has it.")
+			return r.lines(list, "No command matches.")
 		},
 	},
 }

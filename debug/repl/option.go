@@ -41,7 +41,7 @@ var options = map[string]option{
 		func(r *REPL, v string) error { return parseOnOff(v, &r.cfg.Color) },
 	},
 	"listsize": {
-		"lines that list shows", func(r *REPL) string { return strconv.Itoa(r.listSize) },
+		"number of lines that list shows", func(r *REPL) string { return strconv.Itoa(r.listSize) },
 		func(r *REPL, v string) error {
 			n, err := strconv.Atoi(v)
 			if err != nil || n < 1 || n > 10000 {
@@ -52,7 +52,7 @@ var options = map[string]option{
 		},
 	},
 	"print": {
-		"how print writes values: set print pretty on|off, set print elements N|unlimited", func(r *REPL) string { return r.showPrint() },
+		"how values are printed: set print pretty on|off, set print elements N|unlimited", func(r *REPL) string { return r.showPrint() },
 		func(r *REPL, v string) error { return r.setPrint(v) },
 	},
 	"pager": {
@@ -60,7 +60,7 @@ var options = map[string]option{
 		func(r *REPL, v string) error { return parseOnOff(v, &r.paging) },
 	},
 	"direction": {
-		"direction of step, next, continue and the others: forward or reverse", func(r *REPL) string {
+		"direction of step, next, continue and similar commands: forward or reverse", func(r *REPL) string {
 			if r.s.Reverse {
 				return "reverse"
 			}
@@ -118,7 +118,7 @@ func show(r *REPL, _ context.Context, args string) error {
 	if args != "" {
 		_, name, ok := findOption(args)
 		if !ok {
-			return fmt.Errorf("no option %q: there are %s", args, strings.Join(names, ", "))
+			return fmt.Errorf("no option %q (options: %s)", args, strings.Join(names, ", "))
 		}
 		names = []string{name}
 	}

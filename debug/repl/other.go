@@ -17,13 +17,13 @@ const maxSourced = 10
 
 var otherCommands = []*command{
 	{
-		name: "source", args: "FILE", topic: "other", short: "run the commands in a file, up to the first that fails",
+		name: "source", args: "FILE", topic: "other", short: "run the commands in a file, stopping at the first that fails",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			if args == "" {
 				return errors.New("source: no file given")
 			}
 			if r.depth >= maxSourced {
-				return errors.New("source: files source each other too deeply")
+				return errors.New("source: files are nested too deeply")
 			}
 			f, err := os.Open(args)
 			if err != nil {
@@ -39,7 +39,7 @@ var otherCommands = []*command{
 		},
 		complete: files,
 	},
-	{name: "help", aliases: []string{"h", "?"}, args: "[COMMAND]", topic: "other", short: "what commands there are, or what one does",
+	{name: "help", aliases: []string{"h", "?"}, args: "[COMMAND]", topic: "other", short: "list the commands, or explain one",
 		run:      func(r *REPL, ctx context.Context, args string) error { return help(r, ctx, args) },
 		complete: func(*REPL, string) []string { return commandNames() }},
 	{name: "quit", aliases: []string{"q", "exit"}, topic: "other", short: "end the session",

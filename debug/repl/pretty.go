@@ -12,7 +12,7 @@ import (
 // printing are the options of set print.
 type printing struct {
 	pretty   bool
-	elements int // 0 for the usual number
+	elements int // 0 for the default
 }
 
 // widest is up to which length an aggregate without inner ones stays on its line.
@@ -108,7 +108,7 @@ func (r *REPL) setPrint(args string) error {
 }
 
 func (r *REPL) showPrint() string {
-	elements := "the usual number"
+	elements := "the default"
 	if n := r.print.elements; n >= 1<<20 {
 		elements = "unlimited"
 	} else if n > 0 {
@@ -118,8 +118,8 @@ func (r *REPL) showPrint() string {
 }
 
 var jumpCommand = &command{
-	name: "jump", aliases: []string{"j"}, args: "LOCATION", topic: "changing", short: "go on at another instruction of the function, without executing what lies between",
-	long: "It is a change as any: going back and forth makes it again. Registers and the stack stay as they are. The program stands at the\nlocation then; continue goes on.",
+	name: "jump", aliases: []string{"j"}, args: "LOCATION", topic: "changing", short: "continue at another instruction of the function, without executing those in between",
+	long: "Registers and the stack keep their values. Like any change, the jump becomes part of the run. The program stops at the location;\nuse continue to go on.",
 	run: func(r *REPL, _ context.Context, args string) error {
 		if args == "" {
 			return fmt.Errorf("jump: no location given")
@@ -131,8 +131,8 @@ var jumpCommand = &command{
 }
 
 var lastCommand = &command{
-	name: "last", args: "VARIABLE", topic: "looking", short: "the last known value of a variable that is optimized out here",
-	long: "It is looked for back in the run, in this call of the function, and told with the instruction at which it was still known.",
+	name: "last", args: "VARIABLE", topic: "looking", short: "show the last known value of a variable that is optimized out here",
+	long: "Searches back through this call of the function and shows the value with the last instruction at which it was known.",
 	run: func(r *REPL, ctx context.Context, args string) error {
 		if args == "" {
 			return fmt.Errorf("last: no variable given")

@@ -174,7 +174,7 @@ func (r *REPL) interactive(ctx context.Context) error {
 	})()
 	r.out = &tee{r, r.screen}
 	r.ask = func() bool {
-		rl.SetPrompt("-- more: Enter goes on, q ends --")
+		rl.SetPrompt("-- more: Enter continues, q quits --")
 		line, err := rl.Readline()
 		return err == nil && !strings.HasPrefix(strings.TrimSpace(line), "q")
 	}

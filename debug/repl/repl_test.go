@@ -135,7 +135,7 @@ func TestFind(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range table {
 		for _, n := range append([]string{c.name}, c.aliases...) {
-			assert.False(t, names[n], "%s is there twice", n)
+			assert.False(t, names[n], "%s appears twice", n)
 			names[n] = true
 		}
 		assert.Contains(t, topics, c.topic, c.name)

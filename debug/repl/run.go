@@ -41,16 +41,16 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "reset", aliases: []string{"kill"}, topic: "running", short: "put maps, variables and time back to what they were before the first run",
+		name: "reset", aliases: []string{"kill"}, topic: "running", short: "reset maps, variables and time to their state before the first run",
 		run: func(r *REPL, _ context.Context, _ string) error {
 			r.s.Reset()
-			r.printf("The machine is as it was at the beginning.\n")
+			r.printf("The machine was reset.\n")
 			return nil
 		},
 	},
 	{
 		name: "continue", aliases: []string{"c"}, args: "[N]", topic: "running", short: "run until something stops the program", repeat: bare,
-		long: "With N, the next N-1 hits of the breakpoint here are passed over.",
+		long: "With N, ignore the next N-1 hits of the breakpoint here.",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			n, err := count(args)
 			if err != nil {
@@ -60,11 +60,11 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "step", aliases: []string{"s"}, args: "[N]", topic: "running", short: "run to another source line, into functions", repeat: same,
+		name: "step", aliases: []string{"s"}, args: "[N]", topic: "running", short: "run to another source line, stepping into functions", repeat: same,
 		run: func(r *REPL, ctx context.Context, args string) error { return r.repeated(ctx, args, r.s.Step) },
 	},
 	{
-		name: "next", aliases: []string{"n"}, args: "[N]", topic: "running", short: "run to another source line, over functions", repeat: same,
+		name: "next", aliases: []string{"n"}, args: "[N]", topic: "running", short: "run to another source line, stepping over functions", repeat: same,
 		run: func(r *REPL, ctx context.Context, args string) error { return r.repeated(ctx, args, r.s.Next) },
 	},
 	{
@@ -79,7 +79,7 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "nexti", aliases: []string{"ni"}, args: "[N]", topic: "running", short: "execute one instruction, calls as a whole", repeat: same,
+		name: "nexti", aliases: []string{"ni"}, args: "[N]", topic: "running", short: "execute one instruction, stepping over calls", repeat: same,
 		run: func(r *REPL, ctx context.Context, args string) error {
 			n, err := count(args)
 			if err != nil {
@@ -102,11 +102,11 @@ var runCommands = []*command{
 		},
 	},
 	{
-		name: "until", aliases: []string{"u"}, args: "[LOCATION]", topic: "running", short: "like next, but not back to an earlier line of a loop; or run to a location", repeat: same,
+		name: "until", aliases: []string{"u"}, args: "[LOCATION]", topic: "running", short: "like next, but never back to an earlier line of a loop; or run to a location", repeat: same,
 		run: until, complete: locations,
 	},
 	{
-		name: "goto", args: "N|checkpoint N", topic: "running", short: "go to the place after the first N instructions of the run, or to a checkpoint",
+		name: "goto", args: "N|checkpoint N", topic: "running", short: "go to the point after the first N instructions of the run, or to a checkpoint",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			word, rest := splitCommand(args)
 			if word != "" && strings.HasPrefix("checkpoint", word) {
@@ -116,21 +116,21 @@ var runCommands = []*command{
 				}
 				c, ok := r.s.Checkpoint(id)
 				if !ok {
-					return fmt.Errorf("there is no checkpoint %d", id)
+					return fmt.Errorf("no checkpoint %d", id)
 				}
 				st, err := r.s.GoTo(ctx, c.Pos)
 				return r.stop(st, err)
 			}
 			n, err := strconv.ParseUint(args, 0, 64)
 			if err != nil {
-				return fmt.Errorf("goto: want the number of instructions ($insns is that of here)")
+				return fmt.Errorf("goto: want an instruction count ($insns is the current one)")
 			}
 			st, err := r.s.GoTo(ctx, n)
 			return r.stop(st, err)
 		},
 	},
 	{
-		name: "checkpoint", aliases: []string{"check"}, topic: "running", short: "mark this place for goto and diff",
+		name: "checkpoint", aliases: []string{"check"}, topic: "running", short: "mark this point of the run for goto and diff",
 		run: func(r *REPL, _ context.Context, _ string) error {
 			c, err := r.s.Mark()
 			if err != nil {
@@ -181,7 +181,7 @@ var backCommands = []*command{
 	backward("step", "rs"), backward("next", "rn"), backward("stepi", "rsi"), backward("nexti", "rni"),
 	backward("continue", "rc", "rewind"), backward("finish", "rfin"), backward("until", "ru"),
 	{
-		name: "direction", args: "[forward|reverse]", topic: "going back", short: "show or choose the direction of step, next, continue and the others",
+		name: "direction", args: "[forward|reverse]", topic: "going back", short: "show or set the direction of step, next, continue and similar commands",
 		run: func(r *REPL, _ context.Context, args string) error {
 			switch args {
 			case "":
@@ -284,7 +284,7 @@ func (r *REPL) tell(st *debug.Stop, err error, insn bool) error {
 	case debug.Started:
 		r.printf("Start of %s, ", r.s.Program())
 	case debug.AtStart:
-		r.printf("The start of the run was reached, ")
+		r.printf("Reached the start of the run, ")
 	case debug.Interrupted:
 		r.printf("Interrupted, ")
 	case debug.Waiting:

@@ -41,8 +41,8 @@ const (
 )
 
 var tuiCommand = &command{
-	name: "tui", args: "[on|off]", topic: "other", short: "the whole screen for source, registers, watches (display) and output",
-	long: "On a terminal alone. Again, or tui off, goes back to lines.",
+	name: "tui", args: "[on|off]", topic: "other", short: "full-screen mode with source, registers, displays and output",
+	long: "Needs a terminal. Repeat it, or use tui off, to leave.",
 	run: func(r *REPL, _ context.Context, args string) error {
 		if r.screen == nil {
 			return errors.New("tui: this is not a terminal")

@@ -26,7 +26,7 @@ var stopCommands = []*command{
 	},
 	{
 		name: "watch", args: "EXPR", topic: "stopping", short: "stop when a value changes",
-		long:     "Memory is watched without slowing the program down; registers and expressions are evaluated after every instruction.",
+		long:     "Watching memory does not slow the program down; registers and other expressions are evaluated after every instruction.",
 		run:      func(r *REPL, _ context.Context, args string) error { return r.watch(args, false, true) },
 		complete: names,
 	},
@@ -41,7 +41,7 @@ var stopCommands = []*command{
 		complete: names,
 	},
 	{
-		name: "condition", aliases: []string{"cond"}, args: "N [EXPR]", topic: "stopping", short: "give a breakpoint a condition, or take it away",
+		name: "condition", aliases: []string{"cond"}, args: "N [EXPR]", topic: "stopping", short: "set or remove the condition of a breakpoint",
 		run: func(r *REPL, _ context.Context, args string) error {
 			word, rest := splitCommand(args)
 			id, err := number("breakpoint", word)
@@ -53,13 +53,13 @@ var stopCommands = []*command{
 				return err
 			}
 			if rest == "" {
-				r.printf("Breakpoint %d has no condition now.\n", id)
+				r.printf("Breakpoint %d is now unconditional.\n", id)
 			}
 			return nil
 		},
 	},
 	{
-		name: "ignore", args: "N COUNT", topic: "stopping", short: "pass over the next COUNT hits of a breakpoint",
+		name: "ignore", args: "N COUNT", topic: "stopping", short: "ignore the next COUNT hits of a breakpoint",
 		run: func(r *REPL, _ context.Context, args string) error {
 			word, rest := splitCommand(args)
 			id, err := number("breakpoint", word)
@@ -75,26 +75,26 @@ var stopCommands = []*command{
 				return err
 			}
 			b.Ignore = n
-			r.printf("The next %s of breakpoint %d are passed over.\n", plural(n, "hit"), id)
+			r.printf("The next %s of breakpoint %d will be ignored.\n", plural(n, "hit"), id)
 			return nil
 		},
 	},
 	{
 		name: "commands", args: "[N] [COMMAND; ...]", topic: "stopping", short: "run commands when a breakpoint stops the program",
-		long: "Without commands after it, the lines that follow are taken, up to end. Without N it is the breakpoint made last. A first\n" +
-			"command silent keeps the stop from being told; continue goes on.",
+		long: "Without commands on the line, the following lines up to \"end\" are used. Without N, the last breakpoint is meant. If the first\n" +
+			"command is silent, the stop is not printed; continue resumes the program.",
 		run: commandsOf,
 	},
 	{
-		name: "enable", args: "[N...]", topic: "stopping", short: "switch breakpoints and watchpoints on, or all",
+		name: "enable", args: "[N...]", topic: "stopping", short: "enable breakpoints and watchpoints, or all",
 		run: func(r *REPL, _ context.Context, args string) error { return r.able(args, true) },
 	},
 	{
-		name: "disable", aliases: []string{"dis"}, args: "[N...]", topic: "stopping", short: "switch breakpoints and watchpoints off, or all",
+		name: "disable", aliases: []string{"dis"}, args: "[N...]", topic: "stopping", short: "disable breakpoints and watchpoints, or all",
 		run: func(r *REPL, _ context.Context, args string) error { return r.able(args, false) },
 	},
 	{
-		name: "delete", aliases: []string{"d"}, args: "[N...]", topic: "stopping", short: "remove breakpoints and watchpoints, or all",
+		name: "delete", aliases: []string{"d"}, args: "[N...]", topic: "stopping", short: "delete breakpoints and watchpoints, or all",
 		run: func(r *REPL, ctx context.Context, args string) error {
 			if word, rest := splitCommand(args); word != "" && strings.HasPrefix("display", word) {
 				return undisplay(r, ctx, rest)
@@ -154,7 +154,7 @@ func commandsOf(r *REPL, _ context.Context, args string) error {
 	word, rest := splitCommand(args)
 	list := r.s.Breakpoints()
 	if len(list) == 0 {
-		return errors.New("commands: there is no breakpoint")
+		return errors.New("commands: no breakpoint is set")
 	}
 	b := list[len(list)-1]
 	if id, err := strconv.Atoi(word); err == nil {

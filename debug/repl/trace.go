@@ -10,9 +10,9 @@ import (
 )
 
 var traceCommand = &command{
-	name: "trace", args: "[WHAT...|off]", topic: "running", short: "show lines, insns, helpers, kernel accesses or events as they happen",
-	long: "WHAT is one or several of lines, insns, helpers, kernel and events. It is shown of whatever is executed forwards from then on,\n" +
-		"by continue, next and the others, until trace off. Without an argument it prints what is traced.",
+	name: "trace", args: "[WHAT...|off]", topic: "running", short: "print lines, instructions, helper calls, kernel accesses or events as they happen",
+	long: "WHAT is one or more of lines, insns, helpers, kernel and events. Everything executed forwards from then on is traced, whatever\n" +
+		"command runs it, until trace off. Without an argument, print what is traced.",
 	run: func(r *REPL, _ context.Context, args string) error {
 		switch args {
 		case "":
@@ -30,9 +30,9 @@ var traceCommand = &command{
 			r.s.Tracing = all
 		}
 		if r.s.Tracing == 0 {
-			r.printf("Nothing is traced.\n")
+			r.printf("Nothing is being traced.\n")
 		} else {
-			r.printf("Traced from here: %s.\n", r.s.Tracing)
+			r.printf("Tracing from here on: %s.\n", r.s.Tracing)
 		}
 		return nil
 	},

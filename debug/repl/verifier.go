@@ -11,8 +11,8 @@ import (
 )
 
 var verifierCommand = &command{
-	name: "verifier", args: "[all]", topic: "looking", short: "what the kernel's verifier knows here, beside the values the registers have",
-	long: "The verifier comes to an instruction in several states, one for each way there that differs. Without all it shows\nthose that the values here belong to. \"other\" stands beside a number that a state excludes: the verifier had found before that\nthe number makes no difference from here on.",
+	name: "verifier", args: "[all]", topic: "looking", short: "compare the verifier's state here with the registers' values",
+	long: "The verifier may reach an instruction in several states, one for each path that differs. Without all, only the states that match\nthe current values are shown. \"other\" marks a value that a state excludes: the verifier had already found that the value does\nnot matter from here on.",
 	run: func(r *REPL, ctx context.Context, args string) error {
 		if args != "" && args != "all" {
 			return errors.New("verifier: want no argument, or all")
@@ -36,9 +36,9 @@ func (r *REPL) abstract(a *debug.Abstract, all bool) {
 	}
 	r.printf("verifier of %s: %s\n", r.s.Linked().Target.Name, verdict)
 	if s.Visits == 0 {
-		why := "it never comes to this instruction on its own: no path leads here, or another state covers those that do"
+		why := "it never walks this instruction: no path leads here, or other states cover those that do"
 		if s.Verdict.Outcome != verifier.Accepted {
-			why = "it does not come to this instruction before that"
+			why = "it stops before it reaches this instruction"
 		}
 		r.printf("%s\n", why)
 		return
@@ -49,9 +49,9 @@ func (r *REPL) abstract(a *debug.Abstract, all bool) {
 		}
 		return fmt.Sprintf("%d times", n)
 	}
-	text := fmt.Sprintf("comes here %s", times(s.Visits))
+	text := fmt.Sprintf("gets here %s", times(s.Visits))
 	if s.Pruned > 0 {
-		text += fmt.Sprintf(", and %s to a state that an earlier one covers", times(s.Pruned))
+		text += fmt.Sprintf(", and %s in a state that an earlier one covers", times(s.Pruned))
 	}
 	r.printf("%s\n", text)
 	shown := s.List

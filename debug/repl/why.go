@@ -12,8 +12,8 @@ import (
 )
 
 var whyCommand = &command{
-	name: "why", args: "EXPR|not [LOCATION]", topic: "looking", short: "where a value came from, or what kept the run from a place",
-	long: "The way goes back through instructions, stack slots and calls of helpers to kernel fields, packet bytes, map elements,\narguments and constants. Of records sent to user space MAP[N].FIELD is asked for.\nwhy not LOCATION names the branch after which no way led to a place, what it compared, and what would change that; without a location the\nplaces are those where the program does something others see.",
+	name: "why", args: "EXPR|not [LOCATION]", topic: "looking", short: "show where a value came from, or why the run did not reach a location",
+	long: "why EXPR goes back through instructions, stack slots and helper calls to kernel fields, packet bytes, map elements, arguments\nand constants. For records sent to user space write MAP[N].FIELD.\nwhy not LOCATION shows the branch after which the location could no longer be reached, what it compared, and what would change\nthat; without a location it explains the places where the program has visible effects.",
 	run: func(r *REPL, ctx context.Context, args string) error {
 		if args == "" {
 			return errors.New("why: no expression given")

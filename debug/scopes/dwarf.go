@@ -123,7 +123,7 @@ func (d *Info) walk() error {
 			if len(stack) > 0 {
 				stack = stack[:len(stack)-1]
 			} else if padding++; padding > maxPadding {
-				return errors.New("too many ends of children")
+				return errors.New("too many end-of-children entries")
 			}
 			continue
 		}

@@ -80,7 +80,7 @@ type State struct {
 var errOptimizedOut = errors.New("optimized out here")
 
 // ErrUnreadable is a location that is damaged or unknown.
-var ErrUnreadable = errors.New("its location cannot be read")
+var ErrUnreadable = errors.New("its location is malformed")
 
 // uleb reads an unsigned number of variable length.
 func uleb(b []byte) (uint64, []byte, error) {

@@ -100,7 +100,7 @@ func (p *Prober) nofault(f *mem.Fault, addr uint64, b []byte) (uapi.Errno, *vm.A
 		if p.Strict {
 			return 0, Fault(f)
 		}
-		p.warnf("reads %s, which was freed: -EFAULT here, on a kernel whatever lies there", f.Region.Describe(addr))
+		p.warnf("reads %s, which was freed: -EFAULT here, arbitrary bytes on a kernel", f.Region.Describe(addr))
 	}
 	return uapi.EFAULT, nil
 }
@@ -148,7 +148,7 @@ func (p *Prober) warnPast(r *mem.Region, addr uint64, n int) {
 	if n != 1 {
 		what = strconv.Itoa(n) + " bytes"
 	}
-	p.warnf("reads %s past the end of %s: what lies there varies", what, r.Describe(addr))
+	p.warnf("reads %s past the end of %s: the bytes there vary", what, r.Describe(addr))
 }
 
 func (p *Prober) warnf(format string, args ...any) {

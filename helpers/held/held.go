@@ -71,9 +71,9 @@ func (t Thing) String() string {
 // Leaked is the message of a program that ends with the thing.
 func (t Thing) Leaked() string {
 	if section := kinds[t.Kind].section; section != "" {
-		return "the program ended in " + section
+		return "the program exited inside " + section
 	}
-	return fmt.Sprintf("the program ended while it held %v", t)
+	return fmt.Sprintf("the program exited while holding %v", t)
 }
 
 // Began is what the program did to have the thing: "took", or "entered" of sections.
@@ -99,11 +99,11 @@ func (e *NotHeld) Error() string {
 	case Record, RecordDynptr:
 		return fmt.Sprintf("%s of %#x, which is not a reserved %v", e.By, e.Addr, e.Kind)
 	case IRQ:
-		return fmt.Sprintf("%s from %#x, where no flags were saved", e.By, e.Addr)
+		return fmt.Sprintf("%s from %#x, which holds no saved flags", e.By, e.Addr)
 	case RCU, Preempt:
 		return fmt.Sprintf("%s outside of %s", e.By, kinds[e.Kind].section)
 	}
-	return fmt.Sprintf("%s of %#x, to which this program holds no reference", e.By, e.Addr)
+	return fmt.Sprintf("%s of %#x, for which this program holds no reference", e.By, e.Addr)
 }
 
 // Ledger is what one run of a program holds. The zero value holds nothing.

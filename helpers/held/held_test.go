@@ -61,13 +61,13 @@ func TestMessages(t *testing.T) {
 		thing               Thing
 		by, leaked, notHeld string
 	}{
-		{Thing{Reference, 0x10, "task", nil, 0}, "bpf_task_release", "the program ended while it held task 0x10", "bpf_task_release of 0x10, to which this program holds no reference"},
-		{Thing{Record, 0x10, "", nil, 0}, "bpf_ringbuf_submit", "the program ended while it held ring buffer record 0x10", "bpf_ringbuf_submit of 0x10, which is not a reserved ring buffer record"},
-		{Thing{RecordDynptr, 0x10, "", nil, 0}, "f", "the program ended while it held ring buffer dynptr 0x10", "f of 0x10, which is not a reserved ring buffer dynptr"},
-		{Thing{SpinLock, 0x10, "", nil, 0}, "bpf_spin_unlock", "the program ended while it held spin lock 0x10", "bpf_spin_unlock of 0x10, which this program has not locked"},
-		{Thing{RCU, 0, "", nil, 0}, "bpf_rcu_read_unlock", "the program ended in an RCU read section", "bpf_rcu_read_unlock outside of an RCU read section"},
-		{Thing{Preempt, 0, "", nil, 0}, "f", "the program ended in a section with preemption disabled", "f outside of a section with preemption disabled"},
-		{Thing{IRQ, 0x10, "", nil, 0}, "f", "the program ended in a section with interrupts disabled", "f from 0x10, where no flags were saved"},
+		{Thing{Reference, 0x10, "task", nil, 0}, "bpf_task_release", "the program exited while holding task 0x10", "bpf_task_release of 0x10, for which this program holds no reference"},
+		{Thing{Record, 0x10, "", nil, 0}, "bpf_ringbuf_submit", "the program exited while holding ring buffer record 0x10", "bpf_ringbuf_submit of 0x10, which is not a reserved ring buffer record"},
+		{Thing{RecordDynptr, 0x10, "", nil, 0}, "f", "the program exited while holding ring buffer dynptr 0x10", "f of 0x10, which is not a reserved ring buffer dynptr"},
+		{Thing{SpinLock, 0x10, "", nil, 0}, "bpf_spin_unlock", "the program exited while holding spin lock 0x10", "bpf_spin_unlock of 0x10, which this program has not locked"},
+		{Thing{RCU, 0, "", nil, 0}, "bpf_rcu_read_unlock", "the program exited inside an RCU read section", "bpf_rcu_read_unlock outside of an RCU read section"},
+		{Thing{Preempt, 0, "", nil, 0}, "f", "the program exited inside a section with preemption disabled", "f outside of a section with preemption disabled"},
+		{Thing{IRQ, 0x10, "", nil, 0}, "f", "the program exited inside a section with interrupts disabled", "f from 0x10, which holds no saved flags"},
 	} {
 		assert.Equal(t, c.leaked, c.thing.Leaked())
 		assert.Equal(t, c.notHeld, (&NotHeld{By: c.by, Kind: c.thing.Kind, Addr: c.thing.Addr}).Error())

@@ -55,7 +55,7 @@ func (h *Heap) Percpu(base uint64, cpu int) (addr uint64, ok bool) {
 func (h *Heap) Base(addr uint64) (uint64, *vm.Action) {
 	r := h.mem.Find(addr)
 	if r == nil || r.Kind != mem.LocalObject {
-		return 0, guest.BadArg("%#x is in no object of the program", addr)
+		return 0, guest.BadArg("%#x is not in an object allocated by the program", addr)
 	}
 	return r.Base, nil
 }

@@ -241,7 +241,7 @@ const maxTreeDepth = 128
 // goes reports whether a walk continues after that many steps. Programs can store to nodes, and make them a circle.
 func (t *Tree) goes(steps int) bool {
 	if t.Fault == nil && steps >= maxTreeDepth {
-		t.Fault = guest.BadArg("the nodes of the tree at %#x are no tree any more", t.root)
+		t.Fault = guest.BadArg("the nodes of the tree at %#x no longer form a tree", t.root)
 	}
 	return t.Fault == nil
 }

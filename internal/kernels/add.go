@@ -18,7 +18,7 @@ import (
 
 // Errors of [Path.Add].
 var (
-	ErrNoRelease = errors.New("its name has no release")
+	ErrNoRelease = errors.New("its name does not contain a release")
 	ErrNotKernel = errors.New("no types of a kernel")
 )
 
@@ -84,9 +84,9 @@ func refused(path string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory: name the files in it, or have it searched with %s=%s", path, Variable, path)
+		return fmt.Errorf("%s is a directory: name the files in it, or add it to the search path with %s=%s", path, Variable, path)
 	case filepath.Ext(name) == ".ko":
-		return fmt.Errorf("%s: %w: the types of a module continue those of its kernel; give it with --module-btf", path, ErrNotKernel)
+		return fmt.Errorf("%s: %w: a module's types build on those of its kernel; pass the module with --module-btf", path, ErrNotKernel)
 	case filepath.Ext(name) == ".o":
 		return fmt.Errorf("%s: %w: an object", path, ErrNotKernel)
 	}
@@ -97,7 +97,7 @@ func refused(path string) error {
 	defer f.Close()
 	start := make([]byte, 4)
 	if n, err := f.Read(start); err == nil && bytes.Equal(start[:n], []byte("\xed\xab\xee\xdb")) {
-		return fmt.Errorf("%s: RPM packages are not read: unpack it (rpm2cpio FILE | cpio -id) and add its vmlinuz or vmlinux", path)
+		return fmt.Errorf("%s: RPM packages are not supported: unpack it (rpm2cpio FILE | cpio -id) and add its vmlinuz or vmlinux", path)
 	}
 	return nil
 }

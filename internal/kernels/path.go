@@ -261,4 +261,4 @@ func distance(a, b []int) int {
 }
 
 // errNoHome means that the system has no directory for the user's files.
-var errNoHome = errors.New("this user has no cache directory to keep kernels in: set " + Variable + " to a directory instead")
+var errNoHome = errors.New("this user has no cache directory to store kernels in: set " + Variable + " to a directory instead")

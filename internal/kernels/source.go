@@ -40,7 +40,7 @@ type Source struct {
 }
 
 // ErrNoHost means that the running system does not show its kernel's types.
-var ErrNoHost = errors.New("this system does not show its kernel's types")
+var ErrNoHost = errors.New("this system does not expose its kernel's types")
 
 // Load parses the source's types. A nil cache is one that keeps nothing.
 func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
@@ -197,7 +197,7 @@ func directory(dir string) ([]Source, error) {
 		return nil, &Error{Name: dir, Err: err}
 	}
 	if len(out) == 0 {
-		return nil, &Error{Name: dir, Err: ErrUnknown, hint: "no *.btf* or vmlinux* file in this directory"}
+		return nil, &Error{Name: dir, Err: ErrUnknown, hint: "the directory has no *.btf* or vmlinux* file"}
 	}
 	slices.SortFunc(out, func(x, y Source) int { return strings.Compare(x.Path, y.Path) })
 	return out, nil

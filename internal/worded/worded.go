@@ -47,7 +47,7 @@ func text(err error) string {
 	case err == nil:
 	case errors.As(err, &syntax):
 		if strings.HasPrefix(syntax.Error(), "unexpected end") {
-			return "the JSON is cut short"
+			return "the JSON is truncated"
 		}
 		return fmt.Sprintf("not JSON at byte %d", syntax.Offset)
 	case errors.As(err, &kind):
@@ -63,7 +63,7 @@ func text(err error) string {
 	case errors.As(err, &num):
 		return fmt.Sprintf("%q is not a number", num.Num)
 	case errors.Is(err, strconv.ErrSyntax):
-		return "an escape sequence that does not exist"
+		return "unknown escape sequence"
 	case errors.As(err, &digit):
 		return fmt.Sprintf("%q is not a hex digit", rune(digit))
 	case errors.Is(err, hex.ErrLength):

@@ -154,7 +154,7 @@ func (h *Hooks) skbIn(v *net.View, in []byte) error {
 			ok = ok || i >= r[0] && i < r[1]
 		}
 		if !ok {
-			return fmt.Errorf("kernel: ctx_in sets byte %d of __sk_buff, which a test run does not take: %w", i, uapi.EINVAL)
+			return fmt.Errorf("kernel: ctx_in sets byte %d of __sk_buff, which a test run does not accept: %w", i, uapi.EINVAL)
 		}
 	}
 	for _, f := range [...]struct {

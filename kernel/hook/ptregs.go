@@ -259,10 +259,10 @@ type RegsSpec struct {
 func (h *Hooks) NewRegs(role string, s RegsSpec) (*object.Object, error) {
 	r := h.newRegisters(role, 0, h.stackAddr())
 	if r.l == nil {
-		return nil, &object.TypeError{Type: "pt_regs", Role: role, Why: "is not in the target's BTF"}
+		return nil, &object.TypeError{Type: "pt_regs", Role: role, Why: "is not in the kernel's BTF"}
 	}
 	if len(s.Args) > len(r.abi.args) {
-		return nil, fmt.Errorf("%d arguments given, %d fit into registers", len(s.Args), len(r.abi.args))
+		return nil, fmt.Errorf("got %d arguments, but only %d fit in registers", len(s.Args), len(r.abi.args))
 	}
 	for i, v := range s.Args {
 		r.set(r.abi.args[i], v)

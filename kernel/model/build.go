@@ -96,7 +96,7 @@ func (m *Model) NewCgroup(role, path string, id uint64) (*object.Object, error) 
 		last := level == len(names)-1
 		if o := m.cgroupByPath[at]; o != nil {
 			if last && id != 0 && o.Num("kn.id") != id {
-				return nil, fmt.Errorf("cgroup %s is there already, with id %d", path, o.Num("kn.id"))
+				return nil, fmt.Errorf("cgroup %s already exists, with id %d", path, o.Num("kn.id"))
 			}
 			parent = o
 			continue

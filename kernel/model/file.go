@@ -96,7 +96,7 @@ func (m *Model) NewDentry(role, path string) (*object.Object, error) {
 		at = d
 	}
 	if at == nil {
-		return nil, &object.TypeError{Type: "dentry", Role: role, Why: "is not in the target's BTF"}
+		return nil, &object.TypeError{Type: "dentry", Role: role, Why: "is not in the kernel's BTF"}
 	}
 	return at, nil
 }

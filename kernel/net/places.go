@@ -33,7 +33,7 @@ func (p *Packet) addPlace() error {
 		return fmt.Errorf("kernel: packet: %w", err)
 	}
 	p.places = append(p.places, r)
-	p.k.Mem().Rest(r, "the packet has not been at yet")
+	p.k.Mem().Rest(r, "the packet has not reached yet")
 	return nil
 }
 

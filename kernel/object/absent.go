@@ -13,7 +13,7 @@ type AbsentError struct {
 
 // Error reports what was looked for.
 func (e *AbsentError) Error() string {
-	s := fmt.Sprintf("%s: the target has no %s", e.Hook, e.What)
+	s := fmt.Sprintf("%s: the kernel has no %s", e.Hook, e.What)
 	if len(e.Nearest) > 0 {
 		s += " (nearest: " + strings.Join(e.Nearest, ", ") + ")"
 	}

@@ -48,7 +48,7 @@ func (o *Object) putField(f Field, v any, how byteState) error {
 		case map[string]any:
 			return o.putMembers(f, t, v, how)
 		}
-		return o.valueError(f, v, "a struct takes its members by name, or bytes")
+		return o.valueError(f, v, "a struct needs members by name, or bytes")
 	}
 	u, ok := ToUint(v)
 	if s, isText := v.(string); isText {

@@ -33,7 +33,7 @@ func (s *Space) Link(head *Object, headPath string, o *Object, path string) erro
 	}
 	p := s.objectAt(prev)
 	if p == nil {
-		return fmt.Errorf("the list at %s of %s has no end", headPath, head.role)
+		return fmt.Errorf("the list at %s of %s does not terminate", headPath, head.role)
 	}
 	var word [8]byte
 	size := s.mem.PointerSize()

@@ -79,7 +79,7 @@ func (s *Space) NewObjectOf(spec *btf.Spec, role string, typ btf.ID) (*Object, e
 func (s *Space) NewObjectNamed(role, typ string) (*Object, error) {
 	l := s.LayoutNamed(typ)
 	if l == nil || l.Size == 0 {
-		return nil, &TypeError{Type: typ, Role: role, Why: "is not in the target's BTF"}
+		return nil, &TypeError{Type: typ, Role: role, Why: "is not in the kernel's BTF"}
 	}
 	return s.Make(role, l, 1, nil)
 }

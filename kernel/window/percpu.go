@@ -167,11 +167,11 @@ func (p *PerCPU) VariableAt(addr uint64) *object.Object {
 // resolve finds the object for an access to the window.
 func (p *PerCPU) resolve(off, size uint64) (*object.Object, uint64, *mem.Fault) {
 	if off < p.stride {
-		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "this is a per-CPU address: bpf_per_cpu_ptr or bpf_this_cpu_ptr makes a pointer of it"}
+		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "this is a per-CPU offset: convert it with bpf_per_cpu_ptr or bpf_this_cpu_ptr"}
 	}
 	o := p.VariableAt(p.win.Base + off)
 	if o == nil {
-		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "no per-CPU variable is here"}
+		return nil, 0, &mem.Fault{Kind: mem.Unmapped, Detail: "no per-CPU variable is at this offset"}
 	}
 	in := p.win.Base + off - o.Base()
 	if in+size > o.StorageSize() {

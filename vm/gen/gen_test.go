@@ -37,7 +37,7 @@ func TestOpNamesFollowTheTable(t *testing.T) {
 func TestConditionsOfFusions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range fusions {
-		require.False(t, seen[f.name], "%s is there twice", f.name)
+		require.False(t, seen[f.name], "%s appears twice", f.name)
 		seen[f.name] = true
 		require.Contains(t, []int{2, 3}, len(f.ops), f.name)
 		body, cond := shape(f.ops)
