@@ -85,11 +85,11 @@ func ParseExt(raw []byte, spec *Spec) (*Ext, error) {
 	bo, ok := byteOrderOf(raw)
 	switch {
 	case len(raw) < headerSize:
-		return nil, headerError(ErrTruncated, ".BTF.ext has %d bytes, its header %d", len(raw), headerSize)
+		return nil, headerError(ErrTruncated, ".BTF.ext has %d bytes, less than its header of %d", len(raw), headerSize)
 	case !ok:
 		return nil, headerError(ErrExt, "it starts with %02x %02x, want 9f eb or eb 9f", raw[0], raw[1])
 	case raw[2] != 1:
-		return nil, headerError(ErrVersion, ".BTF.ext version %d, known is 1", raw[2])
+		return nil, headerError(ErrVersion, ".BTF.ext version %d, want 1", raw[2])
 	}
 	hdrLen := bo.Uint32(raw[4:])
 	if hdrLen < headerSize || hdrLen%4 != 0 {
@@ -216,7 +216,7 @@ func eachExt(r *extReader, part string, field, minRec int, f func(name string, s
 		return fail(ErrExt, "offset %d is not aligned to 4", off)
 	}
 	if off+length > uint64(len(r.body)) {
-		return fail(ErrTruncated, "needs %d bytes after the header, %d are there", off+length, len(r.body))
+		return fail(ErrTruncated, "needs %d bytes after the header, but there are only %d", off+length, len(r.body))
 	}
 	b := r.body[off : off+length]
 	if len(b) < 4 {

@@ -189,7 +189,7 @@ func (r *Runner) step(ctx context.Context, res *Result, stage Stage, p *loader.P
 		}
 	case got.Status == machine.StatusDisabled:
 		res.worse(Skipped)
-		res.Skipped = who + ": its section says not to load it"
+		res.Skipped = who + ": its section name disables loading"
 	case got.Status == machine.StatusAbsent && !r.opt.Strict:
 		res.worse(Skipped)
 		res.Skipped = who + ": not on this kernel"
@@ -329,7 +329,7 @@ func (r *Runner) report(res *Result) {
 	}
 	switch {
 	case rep.Rest == 0 && value[0] != 0:
-		res.fail(Errored, exitcode.Expectation, "%s holds no report: it begins with % x", resultMap, value[:min(len(value), 8)])
+		res.fail(Errored, exitcode.Expectation, "%s contains no report: it begins with % x", resultMap, value[:min(len(value), 8)])
 	case rep.Rest >= 0:
 		res.Logs = append(res.Logs, fmt.Sprintf("(%s holds something else from byte %d on)", resultMap, rep.Rest))
 	}

@@ -55,7 +55,7 @@ func WriteBaked(w io.Writer, d *BakedDocument, quiet bool) error {
 	var b strings.Builder
 	for _, r := range d.Results {
 		if len(r.Accesses) == 0 && !quiet {
-			fmt.Fprintf(&b, "%s on %s: no access of a kernel type at a fixed offset found\n", r.Object, r.Kernel)
+			fmt.Fprintf(&b, "%s on %s: found no access of a kernel type at a fixed offset\n", r.Object, r.Kernel)
 		}
 		for _, x := range r.Accesses {
 			fmt.Fprintf(&b, "%s on %s: %s insn %d: %s at fixed offset %d\n", r.Object, r.Kernel, x.Program, x.Insn, x.Type, x.Offset)

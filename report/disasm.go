@@ -17,7 +17,7 @@ import (
 // Disassembly writes the code of programs with its source lines.
 type Disassembly struct {
 	W        io.Writer
-	Raw      bool           // also the bytes of each instruction
+	Raw      bool           // also print the bytes of each instruction
 	Native   bool           // below each instruction what the JIT makes of it
 	Loops    bool           // with its loops optimised
 	Config   machine.Config // for native code

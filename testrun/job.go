@@ -119,7 +119,7 @@ func (j *Job) littleTarget() (*loader.Target, error) {
 	return target, err
 }
 
-var errBigEndian = errors.New("execution of big-endian programs is not simulated")
+var errBigEndian = errors.New("running big-endian programs is not supported")
 
 // RunOptions say what a run of jobs makes.
 type RunOptions struct {

@@ -61,8 +61,8 @@ func newRunCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run OBJECT [-p PROGRAM]",
 		Short: "Run chosen programs of an object",
-		Long: `Run programs of an object in file order on one machine, which shares maps and
-global variables between them. Without -p all programs run.`,
+		Long: `Run programs of an object in file order on one machine, so that they share maps and
+global variables. Without -p all programs run.`,
 		Example: `  bpfrun run prog.o --btf kernel.btf -p handle_exec --trace
   bpfrun run xdp.o --packet "eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'"
   bpfrun run xdp.o --pcap in.pcapng --out out.pcapng`,
@@ -77,13 +77,13 @@ global variables between them. Without -p all programs run.`,
 				case cmd.Flags().Changed("pcap-index") && c.pcapIndex < 1:
 					return usagef("--pcap-index %d: packets count from 1", c.pcapIndex)
 				case cmd.Flags().Changed("dump-format") && len(c.dumpMaps) == 0:
-					return usagef("--dump-format: it is the layout of --dump-map NAME")
+					return usagef("--dump-format sets the layout of --dump-map: add --dump-map NAME")
 				}
 				return c.runObjects(args)
 			}
 			for _, name := range []string{"prog", "repeat", "trace", "ctx", "packet", "pcap", "pcap-index", "out", "dump-map", "dump-format", "why-not"} {
 				if cmd.Flags().Changed(name) {
-					return usagef("--%s does not go with -s: the scenario says it", name)
+					return usagef("--%s cannot be combined with -s: the scenario file sets it", name)
 				}
 			}
 			return c.runScenario(args, c.scenario)
@@ -93,15 +93,15 @@ global variables between them. Without -p all programs run.`,
 	c.cover.add(f)
 	f.StringVarP(&c.scenario, "scenario", "s", "", "scenario FILE: objects, maps, runs and what is expected of them")
 	f.StringArrayVarP(&c.progs, "prog", "p", nil, "`PROGRAM` to run; repeatable")
-	f.StringVar(&c.whyNot, "why-not", "", "say which branch kept the run from `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
+	f.StringVar(&c.whyNot, "why-not", "", "explain which branch kept the run from reaching `PLACE`: LINE, FILE:LINE, a function, *N (instruction N) or a helper")
 	f.IntVar(&c.repeat, "repeat", 1, "run each program `N` times")
 	f.BoolVar(&c.trace, "trace", false, "print every executed instruction with the registers it changed and its source line")
-	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types that take them")
-	f.StringVar(&c.packet, "packet", "", "`PACKET` for programs that get one: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
+	f.StringVar(&c.ctx, "ctx", "", "context `BYTES` as hex digits or @FILE, for program types with such a context")
+	f.StringVar(&c.packet, "packet", "", "input `PACKET`: an expression such as eth/ip(ttl=63)/tcp(dport=80)/'GET /', hex digits, @FILE, or @CAPTURE#N")
 	f.StringVar(&c.pcap, "pcap", "", "run programs on every packet of `FILE`: pcap or pcapng, also .gz and .zst")
-	f.IntVar(&c.pcapIndex, "pcap-index", 0, "of --pcap only packet `N`, from 1")
-	f.StringVar(&c.out, "out", "", "write the packets as they left the program to `FILE`: pcapng with verdicts as comments, or .pcap")
-	f.StringArrayVar(&c.dumpMaps, "dump-map", nil, "write the elements of map `NAME` after the run, by their types, as bpftool map dump does; repeatable")
+	f.IntVar(&c.pcapIndex, "pcap-index", 0, "run only packet `N` of --pcap, counted from 1")
+	f.StringVar(&c.out, "out", "", "write the packets as the programs left them to `FILE`: pcapng with verdicts as comments, or .pcap")
+	f.StringArrayVar(&c.dumpMaps, "dump-map", nil, "print the elements of map `NAME` after the run, decoded by their types, as bpftool map dump does; repeatable")
 	f.StringVar(&c.dumpFormat, "dump-format", string(report.MapPlain), "layout of --dump-map: plain, json (bpftool -j) or pretty (bpftool -p)")
 	return cmd
 }
@@ -203,7 +203,7 @@ func (o runOptions) checkInput(obj *loader.Object, packetBytes []byte) error {
 			taken = taken || progtype.Of(p.Type).Takes.Has(f.what) && (len(o.progs) == 0 || slices.Contains(o.progs, p.Name))
 		}
 		if !taken {
-			return usagef("--%s: no program that runs takes one", f.flag)
+			return usagef("--%s: none of the programs takes one", f.flag)
 		}
 	}
 	if packetBytes != nil {
@@ -224,7 +224,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	for _, name := range c.progs {
 		if _, ok := obj.Program(name); !ok {
-			return nil, usagef("-p %s: %s has no such program (it has %s)", name, obj.Name, programNames(obj))
+			return nil, usagef("-p %s: no such program in %s (available: %s)", name, obj.Name, programNames(obj))
 		}
 	}
 	if err := c.checkInput(obj, in.Packet); err != nil {
@@ -245,7 +245,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	doc := report.NewRunDocument(linked, s.Path)
 	doc.Choose(c.progs)
 	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
-		doc.NotSimulated("execution of big-endian programs is not simulated (info, disasm and relo work)")
+		doc.NotSimulated("running big-endian programs is not supported (info, disasm and relo work)")
 		doc.Exit = report.RunExit(doc, len(c.progs) > 0, c.sim.strict)
 		return doc, nil
 	}
@@ -267,7 +267,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	}
 	defer m.Close()
 	if ctx.Err() != nil {
-		return nil, codeError{exitInterrupted, errors.New("interrupted while programs were verified")}
+		return nil, codeError{exitInterrupted, errors.New("interrupted while verifying programs")}
 	}
 	if c.trace {
 		w := c.stdout
@@ -293,7 +293,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 			res, err := m.Run(ctx, name, in)
 			if err != nil {
 				if errors.Is(err, context.Canceled) {
-					return nil, codeError{exitInterrupted, fmt.Errorf("interrupted while %s ran", name)}
+					return nil, codeError{exitInterrupted, fmt.Errorf("interrupted while running %s", name)}
 				}
 				if n > 0 {
 					err = fmt.Errorf("run %d of --repeat %d: %w (bpfrun bench times a program)", n+1, c.repeat, err)

@@ -15,7 +15,7 @@ const (
 	Usage        = 2   // the command line is wrong
 	Load         = 3   // the object would not load on that kernel
 	Fault        = 4   // the program did what the kernel forbids at run time
-	NotSimulated = 5   // met something that is not simulated
+	NotSimulated = 5   // a program used something that is not simulated
 	Bug          = 70  // a bug in bpfrun
 	Interrupted  = 130 // SIGINT, as shells report it
 )
