@@ -45,7 +45,7 @@ func TestNumbersOfEveryLength(t *testing.T) {
 
 // Fields of 128 bits hold numbers of 64: the rest is zero, wherever the order has it.
 func TestMoreThanEightBytes(t *testing.T) {
-	const v = 0x0102030405060708
+	const v = uint64(0x0102030405060708)
 	for order, want := range map[binary.ByteOrder][]byte{
 		binary.LittleEndian: {8, 7, 6, 5, 4, 3, 2, 1, 0, 0},
 		binary.BigEndian:    {0, 0, 1, 2, 3, 4, 5, 6, 7, 8},
@@ -53,7 +53,7 @@ func TestMoreThanEightBytes(t *testing.T) {
 		b := []byte{9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 		endian.PutUint(order, b, v)
 		assert.Equal(t, want, b)
-		assert.EqualValues(t, v, endian.Uint(order, b))
+		assert.Equal(t, v, endian.Uint(order, b))
 	}
 }
 
