@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-dap"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bpfrun/bpfrun/debug/repl"
 )
 
 // TestFlood: a client that sends without waiting gets an answer to each request, and what waits is bounded.
@@ -135,4 +137,41 @@ func BenchmarkStep(b *testing.B) {
 			require.NoError(b, err)
 		}
 	}
+}
+
+// BenchmarkStepAgainstREPL alternates windows of steps from stop to stop with windows of the command line's own step, on the same program, and
+// reports the best of each: what the machine does besides falls into few windows.
+func BenchmarkStepAgainstREPL(b *testing.B) {
+	const object, window = "debug/testdata/long.o", 20
+	c := connect(b)
+	launched(b, c, object, map[string]any{"stopOnEntry": true})
+	c.ask("configurationDone", nil)
+	c.stopped()
+	next := frame(`{"seq":1000,"type":"request","command":"next","arguments":{"threadId":1}}`)
+	l, err := launcher(b).Open(context.Background(), object, nil, io.Discard)
+	require.NoError(b, err)
+	defer l.Session.Close()
+	r := repl.New(l.Session, repl.Config{Out: io.Discard})
+	require.NoError(b, r.Execute(context.Background(), "run"))
+	best := [2]time.Duration{time.Hour, time.Hour}
+	for b.Loop() {
+		begun := time.Now()
+		for range window {
+			_, err := io.WriteString(c.conn, next)
+			require.NoError(b, err)
+			for range 2 { // the answer and the stop
+				_, err := dap.ReadBaseMessage(c.r)
+				require.NoError(b, err)
+			}
+		}
+		best[0] = min(best[0], time.Since(begun))
+		begun = time.Now()
+		for range window {
+			require.NoError(b, r.Execute(context.Background(), "next"))
+		}
+		best[1] = min(best[1], time.Since(begun))
+	}
+	b.ReportMetric(float64(best[0].Nanoseconds())/window, "dap-ns/step")
+	b.ReportMetric(float64(best[1].Nanoseconds())/window, "repl-ns/step")
+	b.ReportMetric(float64(best[0])/float64(best[1]), "ratio")
 }

@@ -137,7 +137,7 @@ func (c *conn) goOn(ctx context.Context, q request) (ok bool, err error) {
 	if _, others := c.nextRunning(); others && c.ended() && !move.back {
 		return true, fmt.Errorf("the program on CPU %d has ended", c.s.CPU())
 	}
-	c.answer(q.msg, move.resp)
+	c.sendWithNext(answering(q.msg, move.resp))
 	if c.ended() && !move.back {
 		c.finished()
 		return true, nil

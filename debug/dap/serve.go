@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/google/go-dap"
 
@@ -33,9 +34,10 @@ type conn struct {
 	launcher Launcher
 	queue    chan request
 
-	wmu  sync.Mutex // guards out, wbuf, seq, werr
+	wmu  sync.Mutex // guards out, wbuf, held, seq, werr
 	out  io.Writer
 	wbuf bytes.Buffer
+	held bool // wbuf has a message that waits for the next
 	seq  int
 	werr error
 
@@ -188,6 +190,39 @@ func (c *conn) interrupt(stop bool) {
 func (c *conn) send(m dap.Message) {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
+	c.encode(m)
+	c.flush()
+}
+
+// heldFor is how long a message waits for the next at most.
+const heldFor = 10 * time.Millisecond
+
+// sendWithNext writes a message together with the next one, if that comes soon: writing is most of what a short step costs.
+func (c *conn) sendWithNext(m dap.Message) {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	c.encode(m)
+	c.held = true
+	time.AfterFunc(heldFor, func() {
+		c.wmu.Lock()
+		defer c.wmu.Unlock()
+		if c.held {
+			c.flush()
+		}
+	})
+}
+
+// flush writes what is encoded, in one piece.
+func (c *conn) flush() {
+	if c.werr == nil && c.wbuf.Len() > 0 {
+		_, c.werr = c.out.Write(c.wbuf.Bytes())
+	}
+	c.wbuf.Reset()
+	c.held = false
+}
+
+// encode puts a message after those that are held.
+func (c *conn) encode(m dap.Message) {
 	c.seq++
 	switch m := m.(type) {
 	case dap.ResponseMessage:
@@ -200,10 +235,7 @@ func (c *conn) send(m dap.Message) {
 	if c.werr != nil {
 		return
 	}
-	c.wbuf.Reset()
-	if c.werr = dap.WriteProtocolMessage(&c.wbuf, m); c.werr == nil {
-		_, c.werr = c.out.Write(c.wbuf.Bytes()) // in one piece
-	}
+	c.werr = dap.WriteProtocolMessage(&c.wbuf, m)
 }
 
 func (c *conn) writeError() error {
@@ -214,9 +246,14 @@ func (c *conn) writeError() error {
 
 // answer fills in the head of a response and sends it.
 func (c *conn) answer(req dap.RequestMessage, resp dap.ResponseMessage) {
+	c.send(answering(req, resp))
+}
+
+// answering fills in the head of a response.
+func answering(req dap.RequestMessage, resp dap.ResponseMessage) dap.ResponseMessage {
 	r := resp.GetResponse()
 	r.Success, r.RequestSeq, r.Command = true, req.GetRequest().Seq, req.GetRequest().Command
-	c.send(resp)
+	return resp
 }
 
 // errorID tells clients that the text is complete; the protocol wants some number.

@@ -27,8 +27,11 @@ func (c *conn) frameID(level int) int { return c.s.CPU()<<frameBits | level + 1 
 
 // onThread makes a thread the one that is looked at and continues; 0 is that of the last stop.
 func (c *conn) onThread(id int) error {
-	if id == 0 {
+	switch {
+	case id == 0:
 		return c.s.SelectCPU(c.cpu)
+	case id == threadOf(c.s.CPU()) && !c.s.Several():
+		return nil
 	}
 	for _, t := range c.threads() {
 		if t.Id == id {
