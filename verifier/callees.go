@@ -149,7 +149,7 @@ func (u *subject) errorInjectable(name string) bool {
 	if syscallEntry(name) {
 		return u.rel >= since.R(7, 0) || u.errorInjection()
 	}
-	if !u.errorInjection() && !modifyReturnTest(name) {
+	if !u.errorInjection() && !(u.rel >= since.R(6, 2) && modifyReturnTest(name)) {
 		return false
 	}
 	switch name {

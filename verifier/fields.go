@@ -313,6 +313,7 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 	f := field{size: 8}
 	switch t.Name {
 	case "kptr_untrusted":
+		p.bad = p.bad || p.e.rel < since.R(6, 4)
 		f.kind = fieldKptrUnref
 	case "kptr", "kptr_ref":
 		f.kind = fieldKptrRef
@@ -320,13 +321,14 @@ func (p *fieldParser) kptr(t *btf.Type) (field, bool) {
 			f.kind = fieldKptrUnref
 		}
 	case "percpu_kptr":
-		if p.e.rel < since.R(6, 7) {
-			return field{}, false
-		}
+		p.bad = p.bad || p.e.rel < since.R(6, 7)
 		f.kind = fieldKptrPercpu
 	case "uptr":
+		p.bad = p.bad || p.e.rel < since.R(6, 13)
 		f.kind = fieldUptr
 	default:
+		// With a tag that it does not know the kernel ignores all fields.
+		p.bad = true
 		return field{}, false
 	}
 	target := p.s.SkipMods(t.Ref)

@@ -114,7 +114,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 				s.reg.id = 0
 			}
 		}
-	case r == nil && aligned && isStoreImm(in) && k.rel >= since.R(6, 2) && (k.rel >= since.R(6, 8) || in.Imm != 0):
+	case r == nil && aligned && isStoreImm(in) && k.has(since.StoredConstants) && (k.rel >= since.R(6, 8) || in.Imm != 0):
 		var c reg
 		c.constant(uint64(int64(in.Imm)))
 		k.saveReg(f, spi, &c, size)
@@ -132,7 +132,7 @@ func (k *stack) writeStack(f *frame, off, size, value, insn int) {
 		if full && !k.r.static {
 			s.reg.live |= liveWritten
 		}
-		if r != nil && r.isNull() || r == nil && isStoreImm(in) && in.Imm == 0 && k.rel >= since.R(6, 2) {
+		if r != nil && r.isNull() || r == nil && isStoreImm(in) && in.Imm == 0 && k.has(since.StoredConstants) {
 			if r != nil {
 				k.precision.precise(value)
 			}

@@ -132,6 +132,8 @@ const (
 	HelperWrites
 	// LoadPacketReturns: a legacy load of the packet in a function may end it with 0.
 	LoadPacketReturns
+	// StoredConstants: constants that are stored on the stack stay known.
+	StoredConstants
 	numRules
 )
 
@@ -211,7 +213,8 @@ var rows = [numRules]row{
 	CallbackLoops:          {R(6, 19), "calls that call back are loops", nil},
 	TailCallReturns:        {R(6, 18), "tail calls in functions return from them", nil},
 	EqRange:                {R(6, 5), "constants outside of ranges are not equal to them", nil},
-	LoadPacketReturns:      {R(6, 16), "packet loads in functions return from them", []update{{R(6, 12), 117}}},
+	LoadPacketReturns:      {R(6, 16), "packet loads in functions return from them", []update{{R(6, 1), 192}, {R(6, 12), 117}}},
+	StoredConstants:        {R(6, 2), "constants stored on the stack stay known", []update{{R(6, 1), 192}}},
 	HelperWrites:           {R(6, 13), "whether a helper writes decides what map memory it gets", []update{{R(6, 6), 87}, {R(6, 12), 117}}},
 }
 
