@@ -87,18 +87,24 @@ func (k Kind) hasSize() bool {
 	return false
 }
 
-// extra returns the number of bytes that follow the 12-byte header, for vlen
-// entries.
-func (k Kind) extra(vlen uint32) uint32 {
+// Body returns the number of bytes that follow the 12 bytes every type has: fixed ones, and those of each of the vlen entries (struct
+// btf_layout of Linux 7.2). Both are 0 for kinds that are not known.
+func (k Kind) Body() (fixed, entry uint8) {
 	switch k {
 	case KindInt, KindVar, KindDeclTag:
-		return 4
+		return 4, 0
 	case KindArray:
-		return 12
+		return 12, 0
 	case KindStruct, KindUnion, KindDatasec, KindEnum64:
-		return 12 * vlen
+		return 0, 12
 	case KindEnum, KindFuncProto:
-		return 8 * vlen
+		return 0, 8
 	}
-	return 0
+	return 0, 0
+}
+
+// extra is Body for vlen entries.
+func (k Kind) extra(vlen uint32) uint32 {
+	fixed, entry := k.Body()
+	return uint32(fixed) + uint32(entry)*vlen
 }

@@ -77,17 +77,8 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 
 // extra is the number of bytes after a type's header.
 func extra(k btf.Kind, vlen uint32) uint64 {
-	switch k {
-	case btf.KindInt, btf.KindVar, btf.KindDeclTag:
-		return 4
-	case btf.KindArray:
-		return 12
-	case btf.KindStruct, btf.KindUnion, btf.KindDatasec, btf.KindEnum64:
-		return 12 * uint64(vlen)
-	case btf.KindEnum, btf.KindFuncProto:
-		return 8 * uint64(vlen)
-	}
-	return 0
+	fixed, entry := k.Body()
+	return uint64(fixed) + uint64(entry)*uint64(vlen)
 }
 
 // shape is what the checks of kinds have in common.

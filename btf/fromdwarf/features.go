@@ -29,6 +29,8 @@ const (
 	Attributes
 	// DistilledBase: a module's BTF comes with what is needed of its base (.BTF.base). It is up to the caller: see btf.Distill.
 	DistilledBase
+	// Layout: a section that gives the sizes of all kinds (Linux 7.2). It is up to the caller: see btf.WithLayout.
+	Layout
 	// always are what is so without asking: the same file gives the same BTF, and no name stops the work (reproducible_build, encode_force, force_cu_merging).
 	always
 )
@@ -36,15 +38,20 @@ const (
 // DefaultFeatures are those that current BTF has.
 const DefaultFeatures = Var | Float | DeclTag | TypeTag | Enum64
 
-// ErrFeature is a feature that is not known, or cannot be made.
-var ErrFeature = errors.New("BTF feature")
+// Kinds of errors; test with errors.Is.
+var (
+	// ErrFeature: the feature has no such name.
+	ErrFeature = errors.New("BTF feature")
+	// ErrNotMade: the feature exists and is not made.
+	ErrNotMade = errors.New("is not supported")
+)
 
 var featureNames = []struct {
 	name string
 	bit  Features
 }{
 	{"var", Var}, {"float", Float}, {"decl_tag", DeclTag}, {"type_tag", TypeTag}, {"enum64", Enum64}, {"global_var", GlobalVar},
-	{"decl_tag_kfuncs", KfuncTags}, {"attributes", Attributes}, {"distilled_base", DistilledBase},
+	{"decl_tag_kfuncs", KfuncTags}, {"attributes", Attributes}, {"distilled_base", DistilledBase}, {"layout", Layout},
 	{"encode_force", always}, {"reproducible_build", always}, {"force_cu_merging", always},
 }
 
@@ -53,7 +60,6 @@ var unmade = map[string]string{
 	"optimized_func":  "it needs the locations of parameters in optimized code",
 	"consistent_func": "it needs the locations of parameters in optimized code",
 	"true_signature":  "it needs the locations of parameters in optimized code",
-	"layout":          "libbpf 1.7 does not read it",
 }
 
 // ParseFeatures reads a list of names, separated by commas.
@@ -68,7 +74,7 @@ func ParseFeatures(list string) (Features, error) {
 			}
 		}
 		if why, ok := unmade[name]; ok {
-			return 0, fmt.Errorf("%w %s is not supported: %s", ErrFeature, name, why)
+			return 0, fmt.Errorf("%w %s %w: %s", ErrFeature, name, ErrNotMade, why)
 		}
 		if !found {
 			return 0, fmt.Errorf("%w %q is unknown (available: %s)", ErrFeature, name, FeatureNames())

@@ -17,6 +17,12 @@ func TestParseFeatures(t *testing.T) {
 		_, err := ParseFeatures(bad)
 		assert.ErrorIs(t, err, ErrFeature, bad)
 	}
+	for _, unmade := range []string{"consistent_func", "optimized_func", "true_signature"} {
+		_, err := ParseFeatures("var," + unmade)
+		assert.ErrorIs(t, err, ErrNotMade, unmade)
+	}
+	_, err = ParseFeatures("vars")
+	assert.NotErrorIs(t, err, ErrNotMade)
 }
 
 // What is not asked for is not there; what cannot be said otherwise becomes what readers knew before.

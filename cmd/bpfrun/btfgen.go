@@ -39,7 +39,8 @@ the result is split BTF of a module on top of a kernel's. C++ and Rust units are
 
 --features takes names of pahole's --btf_features: var, float, decl_tag, type_tag, enum64 (these are made without the flag), global_var,
 decl_tag_kfuncs (kfuncs of .BTF_ids get the tags bpf_kfunc and bpf_fastcall), attributes (address_space(1) for arena pointers of kfuncs),
-distilled_base (with --base: .BTF.base, the part of the kernel's types that the module needs, so that it can be moved to another build).`,
+distilled_base (with --base: .BTF.base, the part of the kernel's types that the module needs, so that it can be moved to another build),
+layout (the sizes of all kinds, which Linux reads from 7.2 on). optimized_func, consistent_func and true_signature are not made (exit code 5).`,
 		Example: "  bpfrun btf gen vmlinux -o vmlinux.btf\n  bpfrun btf gen module.ko.debug --base vmlinux.btf --into module.ko",
 		Args:    exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -62,7 +63,9 @@ func (c *btfGenCommand) options(path string, f *elf.File) (fromdwarf.Options, er
 	opt := fromdwarf.Options{Features: fromdwarf.DefaultFeatures}
 	if c.features != "" {
 		var err error
-		if opt.Features, err = fromdwarf.ParseFeatures(c.features); err != nil {
+		if opt.Features, err = fromdwarf.ParseFeatures(c.features); errors.Is(err, fromdwarf.ErrNotMade) {
+			return opt, codeError{exitNotSimulated, err}
+		} else if err != nil {
 			return opt, usageError{err}
 		}
 	}
@@ -165,6 +168,9 @@ func (c *btfGenCommand) run(path string) error {
 // btfSections deduplicates types and returns .BTF, and .BTF.base if that is wanted.
 func btfSections(types *dedup.Types, order binary.ByteOrder, opt fromdwarf.Options, progress func(done, total int64) error) ([]fromdwarf.Section, error) {
 	raw, err := dedupTypes(types, order, progress)
+	if err == nil && opt.Features&fromdwarf.Layout != 0 && opt.Features&fromdwarf.DistilledBase == 0 {
+		raw, err = btf.WithLayout(raw)
+	}
 	if err != nil || opt.Features&fromdwarf.DistilledBase == 0 {
 		return []fromdwarf.Section{{Name: ".BTF", Content: raw}}, err
 	}
