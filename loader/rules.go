@@ -68,7 +68,7 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 			e = r.helper(uapi.FuncID(in.Imm))
 		case decode.OpCallKfunc:
 			if ref, ok := lp.Refs[pc]; ok && ref.Resolved {
-				e = r.kfunc(btf.EssentialName(ref.Name))
+				e = r.kfunc(ref.Module, btf.EssentialName(ref.Name))
 			}
 		}
 		if e != nil {
@@ -138,12 +138,12 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 }
 
 // kfunc judges a call of a kernel function that the target has. Those of modules that no table knows are not judged by type.
-func (r *rules) kfunc(name string) *Error {
+func (r *rules) kfunc(module, name string) *Error {
 	what := "kfunc " + name
 	if !r.gpl {
 		return failf(ErrNotAllowed, "%s needs a GPL-compatible licence; this program's is %s", what, r.l.licence()).hint(licenceHint)
 	}
-	k, ok := proto.LookupKfunc(name)
+	k, ok := r.l.t.kfunc(module, name)
 	if !ok {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
@@ -13,6 +14,8 @@ import (
 type Module struct {
 	Name string
 	BTF  *btf.Spec
+	// Kfuncs are those that the module's file declares, nil when that is not known.
+	Kfuncs *proto.Declared
 }
 
 // Target is the kernel that objects are loaded for. Make it with [NewTarget] and
@@ -21,6 +24,8 @@ type Target struct {
 	Name    string
 	BTF     *btf.Spec // nil: nothing is known of the kernel's types
 	Modules []Module
+	// Kfuncs are those that the kernel's file declares, nil when that is not known.
+	Kfuncs *proto.Declared
 	// Release is what uname -r would print, as far as the name tells, else "".
 	Release string
 	// Version is KERNEL_VERSION(a, b, c) = a<<16 | b<<8 | min(c, 255). When only a
@@ -110,7 +115,7 @@ func (t *Target) specs() []Module {
 		return nil
 	}
 	out := make([]Module, 0, 1+len(t.Modules))
-	out = append(out, Module{"vmlinux", t.BTF})
+	out = append(out, Module{Name: "vmlinux", BTF: t.BTF, Kfuncs: t.Kfuncs})
 	for _, m := range t.Modules {
 		if m.BTF != nil {
 			out = append(out, m)

@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,6 +40,7 @@ type kfunc struct {
 	flags         kfFlags
 	allowed       bool
 	missing       bool
+	none          bool // the BTF tags kfuncs and this function is none
 	spec          uint8
 	id            btf.ID
 	proto         *btf.Type // FUNC_PROTO
@@ -64,8 +66,13 @@ func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 		// The kernel accepts such a call where the walk never comes.
 		c.refuse(uapi.EINVAL, "invalid kernel function call not eliminated in verifier pass")
 	}
-	if k.row == nil {
+	switch {
+	case k.none:
+		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)
+	case k.row == nil:
 		c.unknown("kernel function %s", k.name)
+	case k.row.AnyCaller:
+		c.doubt = fmt.Sprintf("which programs may call kernel function %s: the file does not tell, and the table does not know it", k.name)
 	}
 	if !k.allowed {
 		c.refuse(uapi.EACCES, "calling kernel function %s is not allowed", k.name)

@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bpfrun/bpfrun/btf"
@@ -59,8 +60,10 @@ func (l *layout) makeKfunc(ref *Ref) *kfunc {
 		l.refuse(uapi.EINVAL, "metadata kfuncs require device-bound program")
 	}
 	k.proto = s.MustType(fn.Ref)
-	row, ok := proto.LookupKfunc(fn.Name)
+	row, ok := l.declared(ref.Module).Lookup(fn.Name)
 	if !ok {
+		tagged := s.Kfuncs()
+		k.none = len(tagged) > 0 && !slices.Contains(tagged, ref.TypeID)
 		return k
 	}
 	k.row = row

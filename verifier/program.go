@@ -3,6 +3,7 @@ package verifier
 import (
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
@@ -19,6 +20,8 @@ type Kernel struct {
 	BTF *btf.Spec
 	// Modules are the BTF of modules that programs may refer to.
 	Modules []Module
+	// Kfuncs are those that the kernel's file declares; nil leaves them to the table.
+	Kfuncs *proto.Declared
 	// Arch is "x86", "arm64", ...; empty is "x86".
 	Arch string
 	// CPUs is how many processors the kernel may have (nr_cpu_ids); 0 is 2.
@@ -29,8 +32,9 @@ type Kernel struct {
 
 // Module is the BTF of a kernel module.
 type Module struct {
-	Name string
-	BTF  *btf.Spec
+	Name   string
+	BTF    *btf.Spec
+	Kfuncs *proto.Declared
 }
 
 // Program is a program as the kernel gets it.

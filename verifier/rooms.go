@@ -35,6 +35,7 @@ type subject struct {
 	log   *logger
 	lines []string // what the kernel would have logged since the last instruction
 	why   string   // a reason that no line of the kernel says
+	doubt string   // what no file tells and an acceptance depends on
 	used  int64    // bytes
 }
 

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
@@ -53,6 +54,16 @@ func (u *subject) moduleSpec(name string) *btf.Spec {
 		}
 	}
 	return nil
+}
+
+// declared are the kfuncs that the file of the kernel or of a module declares.
+func (u *subject) declared(module string) *proto.Declared {
+	for i := range u.k.Modules {
+		if u.k.Modules[i].Name == module {
+			return u.k.Modules[i].Kfuncs
+		}
+	}
+	return u.k.Kfuncs
 }
 
 func (u *subject) scalarStruct(s *btf.Spec, t *btf.Type, depth int) bool {

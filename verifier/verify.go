@@ -33,7 +33,9 @@ func Verify(ctx context.Context, k *Kernel, p *Program, o Options) (*Verdict, er
 		defer func() {
 			switch x := recover().(type) {
 			case nil:
-				v.Outcome = Accepted
+				if v.Outcome = Accepted; e.doubt != "" {
+					v.Outcome, v.Missing = Unknown, e.doubt
+				}
 			case refusal:
 				v.Outcome, v.Errno, v.Message = Refused, x.errno, e.message()
 				v.Reason = reason(v.Message, v.Errno)

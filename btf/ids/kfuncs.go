@@ -9,10 +9,16 @@ import (
 // SetOfKfuncs is the flag of a set8 of kfuncs (BTF_SET8_KFUNCS, from Linux 6.9 on; before, no set had flags).
 const SetOfKfuncs = 1
 
-// Kfuncs returns the flags of the functions that sets of kfuncs have, by name; those in several sets have the flags of all. When every set
-// of pairs is unmarked, as before Linux 6.9, all of them count. Once ids are resolved, sets are sorted and symbols no longer stand at their
-// entries: spec, the BTF of the file, then names them; it may be nil when they are not resolved.
-func (s *Section) Kfuncs(spec *btf.Spec) (map[string]uint32, error) {
+// KfuncSet is a set of kfuncs: the kernel's flags of each, by name.
+type KfuncSet struct {
+	Name   string
+	Offset uint32 // in .BTF_ids
+	Flags  map[string]uint32
+}
+
+// KfuncSets returns the sets of kfuncs. When every set of pairs is unmarked, as before Linux 6.9, all of them count. Once ids are resolved, sets
+// are sorted and symbols no longer stand at their entries: spec, the BTF of the file, then names them; it may be nil when they are not resolved.
+func (s *Section) KfuncSets(spec *btf.Spec) ([]KfuncSet, error) {
 	resolved := s.IsResolved()
 	if resolved && spec == nil {
 		return nil, fmt.Errorf("%w, and its flags can only be told by the BTF it was resolved with", ErrResolved)
@@ -21,12 +27,13 @@ func (s *Section) Kfuncs(spec *btf.Spec) (map[string]uint32, error) {
 	for i := range s.Groups {
 		marked = marked || s.Groups[i].Kind == Set8 && s.Groups[i].Flags&SetOfKfuncs != 0
 	}
-	out := map[string]uint32{}
+	var out []KfuncSet
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		if g.Kind != Set8 || marked && g.Flags&SetOfKfuncs == 0 {
 			continue
 		}
+		set := KfuncSet{Name: g.Name, Offset: g.Offset, Flags: map[string]uint32{}}
 		for j := range g.Entries {
 			e := &g.Entries[j]
 			name, kind := e.Name, e.Kind
@@ -41,8 +48,24 @@ func (s *Section) Kfuncs(spec *btf.Spec) (map[string]uint32, error) {
 				name, kind = t.Name, t.Kind
 			}
 			if kind == btf.KindFunc {
-				out[name] |= e.Flags
+				set.Flags[name] |= e.Flags
 			}
+		}
+		out = append(out, set)
+	}
+	return out, nil
+}
+
+// Kfuncs returns the flags of the functions in all sets of kfuncs, by name; those in several sets have the flags of all. See [Section.KfuncSets].
+func (s *Section) Kfuncs(spec *btf.Spec) (map[string]uint32, error) {
+	sets, err := s.KfuncSets(spec)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]uint32{}
+	for _, set := range sets {
+		for name, flags := range set.Flags {
+			out[name] |= flags
 		}
 	}
 	return out, nil

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/internal/kernels"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/uapi"
@@ -156,7 +158,7 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 			k.warn("skipping module BTF %s: %v", path, err)
 			continue
 		}
-		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod}))
+		opts = append(opts, loader.WithModules(loader.Module{Name: moduleName(path), BTF: mod, Kfuncs: k.kfuncs(path, mod)}))
 	}
 	if k.version != "" {
 		_, v, ok := loader.ParseRelease(k.version)
@@ -183,7 +185,31 @@ func (k *kernelFlags) target(s btfSource) (*loader.Target, error) {
 	if s.Path == "host" {
 		name = hostRelease()
 	}
-	return loader.NewTarget(name, spec, opts...), nil
+	t := loader.NewTarget(name, spec, append(opts, loader.WithKfuncs(k.kfuncs(s.Path, spec)))...)
+	k.tellContradictions(t)
+	return t, nil
+}
+
+// kfuncs are those that a kernel's or module's own file declares, nil when it does not tell.
+func (k *kernelFlags) kfuncs(path string, spec *btf.Spec) *proto.Declared {
+	d, err := kernels.Kfuncs(path, spec)
+	if err != nil {
+		k.note("the kfuncs that the file declares are not read, those of its release count: %v", err)
+	}
+	return d
+}
+
+// tellContradictions names kfuncs whose flags in the kernel's own file are not those of its release.
+func (k *kernelFlags) tellContradictions(t *loader.Target) {
+	const most = 5
+	all := t.Kfuncs.Contradictions(uapi.ReleaseOf(t.Version))
+	for i, c := range all {
+		if i == most {
+			k.note("%d more kfuncs have other flags than Linux %s: those of the file count", len(all)-most, t.VersionString())
+			return
+		}
+		k.note("kfunc %s of Linux %s; the file's count", c, t.VersionString())
+	}
 }
 
 // linker links objects for kernels.

@@ -21,6 +21,9 @@ type Kfunc struct {
 	Only  KfuncOnly
 	// Group is the sets of sched_ext functions it is in ("dispatch unlocked"), "" for one that all callbacks may call.
 	Group string
+	// AnyCaller means that a file declares the function and nothing tells which programs may call it: [Kfunc.For] says that all may. No row
+	// of the table has it.
+	AnyCaller bool
 }
 
 // FlagChange gives the flags from a release on.
@@ -146,8 +149,11 @@ func (k *Kfunc) FlagsIn(release uapi.Release) KfuncFlags {
 
 // Callers returns the programs that may call the kfunc on a release.
 func (k *Kfunc) Callers(release uapi.Release) Class {
-	if !k.In(release) {
+	switch {
+	case !k.In(release):
 		return 0
+	case k.AnyCaller:
+		return all
 	}
 	return (&Proto{Uses: k.Uses}).By(release)
 }
