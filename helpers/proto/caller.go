@@ -194,3 +194,37 @@ func (c Class) Names() []string {
 	}
 	return out
 }
+
+// hookUses are the programs that may call the functions of a set which is registered for a type of programs, and nil for a type without kfuncs
+// (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
+func hookUses(t uapi.ProgType) uses {
+	switch t {
+	case uapi.ProgTypeUnspec:
+		return anyProgram
+	case uapi.ProgTypeXDP:
+		return xdpUses
+	case uapi.ProgTypeSchedCls:
+		return schedClsUses
+	case uapi.ProgTypeSchedAct:
+		return uses{{By: schedAct}}
+	case uapi.ProgTypeStructOps:
+		return structOpsUses
+	case uapi.ProgTypeTracing, uapi.ProgTypeLSM, uapi.ProgTypeTracepoint, uapi.ProgTypePerfEvent:
+		return uses{{By: typedTypes}, {From: r(6, 12), By: tracepoint | perfEvent}, {From: r(7, 2), By: rawTracepoint}}
+	case uapi.ProgTypeSyscall:
+		return syscallUses
+	case uapi.ProgTypeCgroupSkb, uapi.ProgTypeCgroupSock, uapi.ProgTypeCgroupDevice, uapi.ProgTypeCgroupSockAddr, uapi.ProgTypeCgroupSockopt, uapi.ProgTypeCgroupSysctl, uapi.ProgTypeSockOps:
+		return cgroupUses
+	case uapi.ProgTypeSkSkb:
+		return uses{{By: skSkb}}
+	case uapi.ProgTypeSocketFilter:
+		return uses{{By: socketFilter}}
+	case uapi.ProgTypeLwtIn, uapi.ProgTypeLwtOut, uapi.ProgTypeLwtXmit, uapi.ProgTypeLwtSeg6local:
+		return uses{{By: lwt}}
+	case uapi.ProgTypeNetfilter:
+		return uses{{By: netfilter}}
+	case uapi.ProgTypeKprobe:
+		return uses{{By: kprobe}}
+	}
+	return nil
+}
