@@ -51,6 +51,14 @@ test-corpus: corpus
 differences:
 	BPFRUN_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -v -run TestDifferencesHaveCauses ./matrix
 
+# Builds a module against Debian's kernel headers below OUT and compares `btf resolve-ids` with the tool of the kernel's build.
+btf-module: build
+	BPFRUN=$(abspath bpfrun) scripts/btf-module.sh $(or $(OUT),btf-module-out)
+
+# Compares BTF made of the DWARF of FILES (kernels, modules, objects) with pahole's.
+btf-pahole: build
+	BPFRUN=$(abspath bpfrun) scripts/btf-pahole.sh $(FILES)
+
 # Runs the corpus' objects on its amd64 kernels and writes what became of them into CONFORMANCE.md.
 corpus-table:
 	$(GO) run ./cmd/bpfrun conformance corpus --objects '$(CORPUS)/objects/*/libbpf-tools/*.o' \
@@ -99,7 +107,7 @@ clean:
 	rm -f bpfrun
 	rm -rf dist
 
-.PHONY: update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
+.PHONY: btf-module btf-pahole update build test vet lint race arm64 fuzz-short cross corpus test-corpus corpus-table differences toolchain toolchain-rust objects check-objects bench pgo benchmarks clean
 
 # Generated programs: interpreter = reference evaluator, and = the running kernel (root, Linux).
 differential:
