@@ -50,24 +50,36 @@ func letters(name string) (set uint64) {
 // Distance is the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
 func Distance(a, b string) int { return within(a, b, 2*longest) }
 
-// within is [Distance] as long as that is at most limit, else some number above limit.
+// within is [Distance] as long as that is at most limit, else some number above limit. Only places of both names that are at most limit
+// apart can belong to each other then.
 func within(a, b string, limit int) int {
 	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
+	if more := len(a) - len(b); more > limit || -more > limit {
+		return limit + 1
+	}
 	var row [longest + 1]int
-	for j := range len(b) + 1 {
+	for j := range min(len(b), limit) + 1 {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal, least := row[0], i+1
-		row[0] = i + 1
-		for j := range len(b) {
+		first, end := max(i-limit, 0), min(i+limit+1, len(b))
+		diagonal, left, least := row[first], limit+1, limit+1
+		if first == 0 {
+			row[0] = i + 1
+			left, least = i+1, i+1
+		}
+		for j := first; j < end; j++ {
 			cost := diagonal
 			if a[i] != b[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-			least = min(least, row[j+1])
+			diagonal = limit + 1
+			if j < i+limit { // the row before reaches this far
+				diagonal = row[j+1]
+			}
+			left = min(cost, diagonal+1, left+1)
+			row[j+1] = left
+			least = min(least, left)
 		}
 		if least > limit { // no later row has less
 			return least

@@ -1,10 +1,13 @@
 package nearest
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestDistanceCountsEdits(t *testing.T) {
@@ -17,6 +20,49 @@ func TestDistanceCountsEdits(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, Distance(tt.a, tt.b), "%s %s", tt.a, tt.b)
 		assert.Equal(t, tt.want, Distance(tt.b, tt.a), "%s %s", tt.b, tt.a)
+	}
+}
+
+// TestDistanceWithinALimit compares the search of near places with the whole table.
+func TestDistanceWithinALimit(t *testing.T) {
+	table := func(a, b string) int {
+		rows := make([][]int, len(a)+1)
+		for i := range rows {
+			rows[i] = make([]int, len(b)+1)
+			for j := range rows[i] {
+				switch {
+				case i == 0 || j == 0:
+					rows[i][j] = i + j
+				case a[i-1] == b[j-1]:
+					rows[i][j] = rows[i-1][j-1]
+				default:
+					rows[i][j] = 1 + min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
+				}
+			}
+		}
+		return rows[len(a)][len(b)]
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		a := make([]byte, r.IntN(12))
+		for i := range a {
+			a[i] = 'a' + byte(r.IntN(3))
+		}
+		b := slices.Clone(a)
+		for range r.IntN(5) {
+			if i := r.IntN(len(b) + 1); r.IntN(2) == 0 {
+				b = slices.Insert(b, i, 'a'+byte(r.IntN(3)))
+			} else if i < len(b) {
+				b = slices.Delete(b, i, i+1)
+			}
+		}
+		limit := r.IntN(6)
+		want, got := table(string(a), string(b)), within(string(a), string(b), limit)
+		if want <= limit {
+			require.Equal(t, want, got, "%s %s, limit %d", a, b, limit)
+		} else {
+			require.Greater(t, got, limit, "%s %s, limit %d", a, b, limit)
+		}
 	}
 }
 
