@@ -3,6 +3,7 @@ package matrix
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,7 +62,23 @@ func (r *runner) follow(m *Matrix) {
 		}
 		return open[k]
 	}
-	for _, s := range r.suspects(m) {
+	// Programs of one object share an experiment, and so do kernels on the side they are compared with.
+	type experiment struct {
+		object, kernel int
+		without        string
+	}
+	made := map[experiment]*result{}
+	again := func(s *suspect, k int) *result {
+		without := slices.Sorted(slices.Values(slices.Concat(s.onlyHere, s.onlyAtBase)))
+		key := experiment{s.object, k, fmt.Sprint(without)}
+		if made[key] == nil {
+			made[key] = r.runSome(r.objects[s.object], get(k), func(p int) bool { return slices.Contains(without, p) })
+		}
+		return made[key]
+	}
+	suspects := r.suspects(m)
+	for i := range suspects {
+		s := &suspects[i]
 		if r.ctx.Err() != nil {
 			return
 		}
@@ -70,9 +87,9 @@ func (r *runner) follow(m *Matrix) {
 				delete(open, k)
 			}
 		}
+		maps.DeleteFunc(made, func(x experiment, _ *result) bool { return x.kernel != s.kernel && x.kernel != s.ref })
 		o := r.objects[s.object]
-		without := func(p int) bool { return slices.Contains(s.onlyHere, p) || slices.Contains(s.onlyAtBase, p) }
-		here, base := r.runSome(o, get(s.kernel), without), r.runSome(o, get(s.ref), without)
+		here, base := again(s, s.kernel), again(s, s.ref)
 		a, b := here.outcomes[s.program], base.outcomes[s.program]
 		if a == nil || b == nil {
 			continue
