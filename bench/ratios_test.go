@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
@@ -20,13 +19,6 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/vm"
 )
-
-// threadTime is the processor time of this thread: that of other work on the machine is not in it.
-func threadTime(t testing.TB) time.Duration {
-	var ts unix.Timespec
-	require.NoError(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts))
-	return time.Duration(ts.Nano())
-}
 
 // alternate gives the least processor time of a call of each function, in nanoseconds, from windows in which they take turns.
 func alternate(t testing.TB, rounds int, calls ...func()) []float64 {
@@ -42,11 +34,11 @@ func alternate(t testing.TB, rounds int, calls ...func()) []float64 {
 	for range rounds {
 		for i, call := range calls {
 			for {
-				start := threadTime(t)
+				start := clock()
 				for range n[i] {
 					call()
 				}
-				d := threadTime(t) - start
+				d := clock() - start
 				if d < window {
 					n[i] *= 2
 					continue
