@@ -188,7 +188,7 @@ func buildLibbpf(t *testing.T) string {
 	return bin
 }
 
-// shape is that of a generated object: programs that read chains of kernel fields, some 14 instructions for each relocation.
+// shape is that of a generated object: programs that read chains of kernel fields.
 type shape struct {
 	name     string
 	programs int
@@ -197,8 +197,8 @@ type shape struct {
 	reads    int // chains of fields that a function reads
 }
 
-// shapes are those of the largest tools: many small programs, and fewer large ones with subprograms they share (the shape of tracee:
-// 320 programs, 419,000 instructions, 29,856 relocations).
+// shapes are those of the largest tools: many small programs, and fewer large ones with subprograms they share, as many of both as
+// tracee has. The second has 309,845 instructions and 41,676 relocations (clang 14), tracee 419,000 and 29,856.
 var shapes = []shape{
 	{name: "large object", programs: 1400, reads: 9},
 	{name: "large object with shared subprograms", programs: 320, shared: 96, calls: 2, reads: 26},

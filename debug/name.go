@@ -121,11 +121,14 @@ func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 			return nil, errors.New("no value yet")
 		}
 	}
-	if n, err := strconv.Atoi(word); err == nil {
-		if n < 1 || n > len(fr.history) {
-			return nil, fmt.Errorf("no value $%d yet", n)
+	// Watchpoints ask for a register after every instruction: Atoi's error for it would take a fifth of their time.
+	if word[0] <= '9' {
+		if n, err := strconv.Atoi(word); err == nil {
+			if n < 1 || n > len(fr.history) {
+				return nil, fmt.Errorf("no value $%d yet", n)
+			}
+			return fr.history[n-1], nil
 		}
-		return fr.history[n-1], nil
 	}
 	switch word {
 	case "seed":
