@@ -269,7 +269,7 @@ func (w *why) argument(x want, def definition) ([]step, error) {
 	case x.reg == 10:
 		return begin(def.pos, "the frame pointer of the function called at insn %d", def.place.PC), nil
 	case in.Op() == decode.OpCallLocal:
-		o := &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s, with it as argument %d", def.place.Insn(), x.reg)}
+		o := &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s, where it is argument %d", def.place.Insn(), x.reg)}
 		return []step{{o, []want{{pos: def.pos, kind: wantRegister, cpu: x.cpu, depth: x.depth - 1, reg: x.reg}}}}, nil
 	}
 	call, err := w.call(def.pos)
