@@ -228,7 +228,7 @@ func testLineInfo(t *testing.T) {
 		}
 	}
 	for _, sec := range o.Ext.Lines {
-		for _, r := range sec.Records {
+		for _, r := range sec.All() {
 			assert.Zero(t, r.InsnOff%8, "offsets are in bytes")
 			assert.Less(t, r.Col, uint32(1<<10))
 			assert.NotEmpty(t, r.File)
