@@ -302,3 +302,26 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// TestNumbersOfAnySize: in damaged types a number may be as wide as the struct it is in; reading it ends.
+func TestNumbersOfAnySize(t *testing.T) {
+	for _, size := range []uint32{1, 3, 8, 9, 16, 17, 115} {
+		b := btf.NewBuilder(nil)
+		wide := b.Int("wide", size, 0)
+		b.Struct("sample", size+1, btf.Member{Name: "first", Type: wide})
+		spec, err := b.Spec(nil)
+		require.NoError(t, err)
+		m, err := mem.New(mem.Config{Size: 1 << 20})
+		require.NoError(t, err)
+		k, err := New(Config{Mem: m, BTF: spec, Seed: 1})
+		require.NoError(t, err)
+		o, err := k.NewObjectNamed("sample", "sample")
+		require.NoError(t, err)
+		for off := range uint64(size) + 1 {
+			_, fault := k.Mem().Load(o.Addr()+off, 1)
+			require.Nil(t, fault, "%d of %d", off, size)
+		}
+		_, err = o.Uint("first")
+		require.NoError(t, err)
+	}
+}

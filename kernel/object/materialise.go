@@ -57,15 +57,20 @@ func (o *Object) materialiseAt(b, off, size uint64) uint64 {
 	if o.fillText(l, base, f) {
 		return lo + f.Size
 	}
-	var buf [16]byte
-	v := buf[:min(f.Size, 16)]
-	endian.PutUint(o.k.Order(), v[:min(len(v), 8)], o.k.defaultValue(o, l, base, f))
-	for i := range v {
-		if at := lo + uint64(i); at < o.size && o.st.flags[at] == never {
-			o.Poke(at, v[i:i+1], Made)
+	var v [8]byte
+	endian.PutUint(o.k.Order(), v[:min(f.Size, 8)], o.k.defaultValue(o, l, base, f))
+	zero := []byte{0}
+	for i := uint64(0); i < f.Size && lo+i < o.size; i++ {
+		if o.st.flags[lo+i] != never {
+			continue
 		}
+		text := zero // damaged types have numbers of any size
+		if i < 8 {
+			text = v[i : i+1]
+		}
+		o.Poke(lo+i, text, Made)
 	}
-	return lo + max(uint64(len(v)), 1)
+	return max(lo+f.Size, b+1)
 }
 
 // element returns the layout that governs storage byte b and where it starts.
