@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +18,10 @@ type builder struct {
 }
 
 func newBuilder(k *kernel.Kernel, f *File) *builder {
-	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}, failed: map[string]bool{}}, defs: map[string]Pair{}, visited: map[string]Pos{}}
+	b := &builder{values: &values{k: k, objects: map[string]*kernel.Object{}, failed: maps.Clone(f.bad)}, defs: map[string]Pair{}, visited: map[string]Pos{}}
+	if b.failed == nil {
+		b.failed = map[string]bool{}
+	}
 	b.build = b.built
 	for _, p := range f.Objects {
 		b.defs[p.Key.Text] = p
@@ -86,14 +90,16 @@ func (b *builder) create(name string, from *Node) (*kernel.Object, error) {
 			}
 		case typ == nil:
 			b.failed[name] = true
-			return nil, n.errorf("object %s needs a type, such as type: task_struct", name)
+			e := n.errorf("object %s needs a type, such as type: task_struct", name)
+			e.follows = n.lost
+			return nil, e
 		default:
 			o, err = b.typed(name, typ)
 		}
 	}
 	if err != nil {
 		b.failed[name] = true
-		return nil, n.wrap("object "+name, err)
+		return nil, n.placed("object "+name, err)
 	}
 	b.objects[name] = o
 	return o, nil
@@ -140,7 +146,7 @@ func (b *builder) fill(name string) error {
 }
 
 func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
-	if like := n.Get("like"); like != nil && n.Tag == "" {
+	if like := n.Get("like"); like != nil && n.Tag == "" && b.objects[strings.TrimPrefix(like.Text, "$")] != nil {
 		if err := b.fillFrom(o, b.followed(strings.TrimPrefix(like.Text, "$"))); err != nil {
 			return err
 		}
@@ -149,13 +155,12 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 	if n.Tag != "" {
 		known = makers[n.Tag].keys()
 	}
-	if err := b.set(o, "", n, known); err != nil {
-		return err
-	}
+	var wrong mistakes
+	wrong.add(b.set(o, "", n, known))
 	if fill := makers[n.Tag].fill; fill != nil && n.Tag != "" {
-		return fill(b, o, n)
+		wrong.add(fill(b, o, n))
 	}
-	return nil
+	return wrong.err()
 }
 
 // followed is the definition behind aliases. The way has an end: create went it.
@@ -204,12 +209,11 @@ func (b *builder) put(o *kernel.Object, path string, key, n *Node) error {
 		}
 		return b.set(o, path, n, nil)
 	case n.Tag == "" && n.Kind == Sequence && !scalars(n):
+		var wrong mistakes
 		for i, item := range n.Items {
-			if err := b.put(o, path+"["+itoa(i)+"]", item, item); err != nil {
-				return err
-			}
+			wrong.add(b.put(o, path+"["+itoa(i)+"]", item, item))
 		}
-		return nil
+		return wrong.err()
 	}
 	var x any
 	if n.Kind != Mapping || n.Tag != "" {

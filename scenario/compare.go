@@ -30,21 +30,17 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 		return nil, nil
 	case n.Kind == Mapping && n.Tag == "":
 		var out []mismatch
+		var wrong mistakes
 		for _, p := range n.Pairs {
 			g, ok, err := fieldOf(spec, f.Type, p.Key)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
+			if !wrong.add(err) || !ok {
 				continue
 			}
 			m, err := v.compare(spec, inside(f, g), p.Value, data, joinPath(path, g.Path))
-			if err != nil {
-				return nil, err
-			}
+			wrong.add(err)
 			out = append(out, m...)
 		}
-		return out, nil
+		return out, wrong.err()
 	case n.Kind == Sequence && n.Tag == "":
 		var out []mismatch
 		err := v.elements(spec, f, n, func(g btf.Field, item *Node, i int) error {

@@ -26,6 +26,7 @@ type Error struct {
 	Nearest []string // names that exist, nearest first
 	Err     error    // the cause, nil without
 	follows bool     // from another mistake: a reference to an object that could not be made
+	missing string   // the name that does not exist
 }
 
 // Error is "file:line:col: text (nearest: ...)".
@@ -47,11 +48,21 @@ func (n *Node) errorf(format string, args ...any) *Error {
 // unknown is an error about a name that does not exist, with the names that come near it.
 func (n *Node) unknown(what, name string, names []string) *Error {
 	e := n.errorf("unknown %s %s", what, brief(name))
+	e.missing = name
 	e.Nearest = nearest.Like(name, names)
 	if len(e.Nearest) == 0 && len(names) > 0 && len(names) <= 12 {
 		e.Text += fmt.Sprintf(" (available: %s)", strings.Join(names, ", "))
 	}
 	return e
+}
+
+// placed is wrap for what may be several mistakes, which have their places.
+func (n *Node) placed(what string, err error) error {
+	var all Errors
+	if errors.As(err, &all) {
+		return all
+	}
+	return n.wrap(what, err)
 }
 
 // wrap gives an error of the kernel or of BTF the node's place.

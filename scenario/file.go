@@ -35,6 +35,10 @@ type File struct {
 	Runs                   []*Run
 	// Sequence lists the runs that share one machine.
 	Sequence []*Run
+
+	found Errors          // its mistakes so far: it can be checked but not run
+	cut   *cutting        // what was left out since it is not YAML
+	bad   map[string]bool // objects whose definition is no such thing
 }
 
 // KernelName names a kernel: a file, directory or glob, or a release. Paths that exist relative to the scenario file are relative to
@@ -85,8 +89,10 @@ type Run struct {
 	Repeat     int
 	Expect     Expect
 	// Since is the oldest kernel the run is for, as KERNEL_VERSION; 0 for any. Arch is the architecture, "" for any.
-	Since uint32
-	Arch  string
+	Since   uint32
+	Arch    string
+	damaged bool // something in it could not be read
+
 	// Cookie is what the program is attached with.
 	Cookie     uint64
 	CookieNode *Node
@@ -124,7 +130,7 @@ func readFile(path string, most int64) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
-// ParseFile reads a scenario file. Errors are [*Error], [Errors] or of the file system.
+// ParseFile reads a scenario file, as [Parse] does. Errors are [*Error], [Errors] or of the file system.
 func ParseFile(path string) (*File, error) {
 	data, err := readFile(path, maxFile)
 	if err != nil {
@@ -137,17 +143,20 @@ func ParseFile(path string) (*File, error) {
 }
 
 // Parse reads a scenario from memory; path is where it is said to be, and where it looks for other files. The error is an [*Error], or
-// [Errors] when there are several.
+// [Errors] when there are several. With an error comes what could be read, if anything could: [Open] finds the mistakes in that.
 func Parse(path string, data []byte) (*File, error) {
-	root, err := parseYAML(path, data)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{Path: path, ObjectPos: root.Pos}
+	root, cut, err := salvage(path, data)
 	var m mistakes
+	m.add(err)
+	if root == nil {
+		return nil, m.final()
+	}
+	f := &File{Path: path, ObjectPos: root.Pos, cut: cut}
 	m.add(f.decode(root))
+	m.list = cut.own(m.list)
 	if err := m.final(); err != nil {
-		return nil, err
+		f.found = m.list
+		return f, err
 	}
 	return f, nil
 }
@@ -164,8 +173,10 @@ func (n *Node) fields(f *form) error {
 		}
 	}
 	for _, m := range f.members {
-		if m.required && n.Get(m.name) == nil && wrong.err() == nil { // else a key may be the one, misspelt
-			wrong.add(n.errorf("%s needs %q", f.name, m.name))
+		if m.required && n.Get(m.name) == nil && wrong.err() == nil && !n.lost { // else a key may be the one, misspelt
+			e := n.errorf("%s needs %q", f.name, m.name)
+			e.missing = m.name
+			wrong.add(e)
 		}
 	}
 	return wrong.err()
@@ -179,7 +190,7 @@ func (f *File) decode(root *Node) error {
 	for _, step := range []func(*Node) error{func(n *Node) error { return n.fields(fileForm) }, f.decodeObject, f.decodeKernels, f.decodeKernel, f.decodeTables, f.decodeRuns} {
 		m.add(step(root))
 	}
-	if m.err() == nil { // else a run may be missing because of its mistakes
+	if runs := root.Get("runs"); m.err() == nil || runs != nil && !runs.lost && len(f.Runs) >= len(runs.Items) { // else a run may be missing because of its mistakes
 		m.add(f.decodeSequence(root))
 	}
 	return m.err()
@@ -253,46 +264,40 @@ func (f *File) decodeKernel(root *Node) error {
 	if n == nil {
 		return nil
 	}
-	if err := n.fields(kernelForm); err != nil {
-		return err
+	var wrong mistakes
+	wrong.add(n.fields(kernelForm))
+	if n.Kind != Mapping {
+		return wrong.err()
 	}
 	var err error
 	if c := n.Get("cpus"); c != nil {
-		if f.Kernel.CPUs, err = c.int("cpus", 1, 1024); err != nil {
-			return err
-		}
+		f.Kernel.CPUs, err = c.int("cpus", 1, 1024)
+		wrong.add(err)
 	}
 	if c := n.Get("clock"); c != nil {
-		if err := f.decodeClock(c); err != nil {
-			return err
-		}
+		wrong.add(f.decodeClock(c))
 	}
 	if r := n.Get("random"); r != nil {
 		if r.Kind != Sequence {
-			return r.errorf("random: want a list of numbers, got %s", r.describe())
+			wrong.add(r.errorf("random: want a list of numbers, got %s", r.describe()))
 		}
 		for _, item := range r.Items {
 			v, err := item.uint64("random")
-			if err != nil {
-				return err
-			}
+			wrong.add(err)
 			f.Kernel.Random = append(f.Kernel.Random, v)
 		}
 	}
 	if s := n.Get("seed"); s != nil {
 		v, err := s.uint64("seed")
-		if err != nil {
-			return err
-		}
+		wrong.add(err)
 		f.Kernel.Seed = &v
 	}
 	kconfig, err := n.Get("kconfig").pairs("kconfig")
-	if err != nil {
-		return err
-	}
+	wrong.add(err)
 	for _, p := range kconfig {
 		if p.Value.Kind != Scalar {
-			return p.Value.errorf("kconfig %s: want a value, got %s", p.Key.Text, p.Value.describe())
+			wrong.add(p.Value.errorf("kconfig %s: want a value, got %s", p.Key.Text, p.Value.describe()))
+			continue
 		}
 		if f.Kernel.Kconfig == nil {
 			f.Kernel.Kconfig = map[string]string{}
@@ -307,12 +312,15 @@ func (f *File) decodeKernel(root *Node) error {
 	}
 	f.Kernel.Network = n.Get("network")
 	f.Kernel.Ksyms, err = n.Get("ksyms").pairs("ksyms")
-	return err
+	wrong.add(err)
+	return wrong.err()
 }
 
 func (f *File) decodeClock(n *Node) error {
-	if err := n.fields(clockForm); err != nil {
-		return err
+	var wrong mistakes
+	wrong.add(n.fields(clockForm))
+	if n.Kind != Mapping {
+		return wrong.err()
 	}
 	c := &f.Kernel.Clock
 	for _, m := range []struct {
@@ -324,8 +332,8 @@ func (f *File) decodeClock(n *Node) error {
 			continue
 		}
 		d, err := v.duration("clock." + m.name)
-		if err != nil {
-			return err
+		if !wrong.add(err) {
+			continue
 		}
 		*m.to = uint64(d)
 		if m.name == "step" && d == 0 {
@@ -334,12 +342,10 @@ func (f *File) decodeClock(n *Node) error {
 	}
 	if v := n.Get("hz"); v != nil {
 		hz, err := v.int("clock.hz", 1, 1_000_000)
-		if err != nil {
-			return err
-		}
+		wrong.add(err)
 		c.HZ = uint64(hz)
 	}
-	return nil
+	return wrong.err()
 }
 
 // decodeObjects reads the mapping of kernel objects.
@@ -348,27 +354,27 @@ func (f *File) decodeObjects(n *Node) error {
 	if f.Objects, err = n.pairs("objects"); err != nil {
 		return err
 	}
+	var wrong mistakes
+	f.bad = map[string]bool{}
 	for _, p := range f.Objects {
 		if p.Value.Kind != Mapping && p.Value.Tag == "" && !isRef(p.Value) {
-			return p.Value.errorf("object %s: want {type: NAME, fields}, a builder such as !file {...}, or $name, got %s", p.Key.Text, p.Value.describe())
+			wrong.add(p.Value.errorf("object %s: want {type: NAME, fields}, a builder such as !file {...}, or $name, got %s", p.Key.Text, p.Value.describe()))
+			f.bad[p.Key.Text] = true
 		}
 		if strings.ContainsAny(p.Key.Text, ".$->[] ") || p.Key.Text == "" {
-			return p.Key.errorf("object name %q: want a word", p.Key.Text)
+			wrong.add(p.Key.errorf("object name %q: want a word", p.Key.Text))
+			f.bad[p.Key.Text] = true
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 func (f *File) decodeTables(root *Node) error {
-	err := f.decodeObjects(root.Get("objects"))
-	if err != nil {
-		return err
-	}
-	if f.Maps, err = root.Get("maps").pairs("maps"); err != nil {
-		return err
-	}
-	f.Globals, err = root.Get("globals").pairs("globals")
-	return err
+	return try(
+		func() error { return f.decodeObjects(root.Get("objects")) },
+		func() (err error) { f.Maps, err = root.Get("maps").pairs("maps"); return err },
+		func() (err error) { f.Globals, err = root.Get("globals").pairs("globals"); return err },
+	)
 }
 
 func (f *File) decodeRuns(root *Node) error {
@@ -379,16 +385,12 @@ func (f *File) decodeRuns(root *Node) error {
 	if runs.Kind != Sequence {
 		return runs.errorf("runs: want a list of runs, got %s", runs.describe())
 	}
-	since, err := root.Get("since").release()
-	if err != nil {
-		return err
-	}
-	arch, err := root.Get("arch").arch()
-	if err != nil {
-		return err
-	}
-	seen := map[string]Pos{}
 	var wrong mistakes
+	since, err := root.Get("since").release()
+	wrong.add(err)
+	arch, err := root.Get("arch").arch()
+	wrong.add(err)
+	seen := map[string]Pos{}
 	defaults := root.Get("defaults")
 	if defaults != nil && !wrong.add(defaults.fields(defaultsForm)) {
 		defaults = nil
@@ -398,7 +400,10 @@ func (f *File) decodeRuns(root *Node) error {
 	for _, n := range items {
 		r, err := f.decodeRun(n)
 		if !wrong.add(err) {
-			continue
+			if r == nil || r.Name == "" {
+				continue
+			}
+			r.damaged = true // the rest of it is still looked at
 		}
 		r.Since = max(r.Since, since)
 		if r.Arch == "" {

@@ -111,6 +111,7 @@ func decodeHelpers(n *Node) ([]HelperAnswer, error) {
 		return nil, err
 	}
 	var out []HelperAnswer
+	var wrong mistakes
 	for _, p := range pairs {
 		a := HelperAnswer{Pos: p.Key.Pos, Name: p.Key.Text}
 		if !strings.HasPrefix(a.Name, "bpf_") && !strings.Contains(a.Name, "_") {
@@ -119,29 +120,25 @@ func decodeHelpers(n *Node) ([]HelperAnswer, error) {
 		switch p.Value.Kind {
 		case Scalar:
 			v, err := p.Value.result(a.Name)
-			if err != nil {
-				return nil, err
-			}
+			wrong.add(err)
 			a.Returns = []uint64{v}
 		case Sequence:
 			for _, item := range p.Value.Items {
 				v, err := item.result(a.Name)
-				if err != nil {
-					return nil, err
-				}
+				wrong.add(err)
 				a.Returns = append(a.Returns, v)
 			}
 		default:
-			if err := a.decode(p.Value); err != nil {
-				return nil, err
+			if !wrong.add(a.decode(p.Value)) {
+				a.Returns = []uint64{0}
 			}
 		}
 		if len(a.Returns) == 0 {
-			return nil, p.Value.errorf("%s: want a value, a list of values, or {fail_at: N, errno: E}", a.Name)
+			wrong.add(p.Value.errorf("%s: want a value, a list of values, or {fail_at: N, errno: E}", a.Name))
 		}
-		out = append(out, a)
+		out = append(out, a) // its name is looked up even if what it returns is wrong
 	}
-	return out, nil
+	return out, wrong.err()
 }
 
 func (a *HelperAnswer) decode(n *Node) error {
@@ -219,53 +216,50 @@ var statuses = []string{"ok", "absent", "unknown-hook", "refused", "not-simulate
 
 // check refuses expectations that are wrong whatever the object.
 func (e *Expect) check() error {
+	var wrong mistakes
 	if e.Ctx != nil && e.Ctx.Kind != Mapping {
-		if _, err := e.Ctx.hex("ctx"); err != nil {
-			return err
-		}
+		_, err := e.Ctx.hex("ctx")
+		wrong.add(err)
 	}
 	if o := e.Output; o != nil && o.Kind != Scalar {
-		return o.errorf("output: want a string, got %s", o.describe())
+		wrong.add(o.errorf("output: want a string, got %s", o.describe()))
 	}
 	if f := e.Effects; f != nil && f.Kind != Sequence {
-		return f.errorf("effects: want a list, got %s", f.describe())
+		wrong.add(f.errorf("effects: want a list, got %s", f.describe()))
 	}
 	if e.Effects != nil {
 		for _, n := range e.Effects.Items {
-			if err := checkEffect(n); err != nil {
-				return err
-			}
+			wrong.add(checkEffect(n))
 		}
 	}
 	if s := e.Status; s != nil && (s.Kind != Scalar || !slices.Contains(statuses, s.Text)) {
-		return s.unknown("status", s.Text, statuses)
+		wrong.add(s.unknown("status", s.Text, statuses))
 	}
 	if f := e.Fault; f != nil && f.Kind != Scalar {
-		return f.errorf("fault: want a kind of fault, true or false, got %s", f.describe())
+		wrong.add(f.errorf("fault: want a kind of fault, true or false, got %s", f.describe()))
 	} else if f != nil && f.Text != "true" && f.Text != "false" {
 		if kinds := append(vm.FaultKinds(), mem.FaultKinds()...); !slices.Contains(kinds, f.Text) {
-			return f.unknown("kind of fault", f.Text, kinds)
+			wrong.add(f.unknown("kind of fault", f.Text, kinds))
 		}
 	}
 	for _, r := range e.Reads {
 		if r.Kind != Scalar || !strings.ContainsAny(r.Text, ".>") {
-			return r.errorf("reads: want TYPE.path, got %s", r.describe())
+			wrong.add(r.errorf("reads: want TYPE.path, got %s", r.describe()))
 		}
 	}
 	if t := e.Trace; t != nil {
-		for _, line := range append(t.Items, &Node{}) {
+		for _, line := range t.Items {
 			if line.Kind != Scalar {
-				return line.errorf("trace: want a line, got %s", line.describe())
+				wrong.add(line.errorf("trace: want a line, got %s", line.describe()))
 			}
 		}
 		if t.Kind == Mapping {
-			return t.errorf("trace: want a list of lines, got %s", t.describe())
+			wrong.add(t.errorf("trace: want a list of lines, got %s", t.describe()))
 		}
 	}
 	for _, p := range e.Helpers {
-		if _, err := p.Value.int(p.Key.Text, 0, 1<<40); err != nil {
-			return err
-		}
+		_, err := p.Value.int(p.Key.Text, 0, 1<<40)
+		wrong.add(err)
 	}
-	return nil
+	return wrong.err()
 }

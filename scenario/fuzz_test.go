@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/internal/ceiling"
+	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// FuzzParse: whatever the text, parsing ends with a File or an *Error with a place.
+// FuzzParse: whatever the text, parsing and checking it against an object and a kernel's types end with a Runner or an *Error with a place.
 func FuzzParse(f *testing.F) {
 	ceiling.Limit(f, 2<<30)
 	files, err := filepath.Glob("../examples/*/*.yaml")
@@ -30,15 +33,44 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	obj, err := loader.Open("../examples/exec/exec.bpf.o")
+	if err != nil {
+		f.Fatal(err)
+	}
+	raw, err := os.ReadFile("../testdata/btf/min/linux-6.12.107-amd64.min.btf")
+	if err != nil {
+		f.Fatal(err)
+	}
+	spec, err := btf.Parse(raw, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	target := loader.NewTarget("6.12", spec, loader.WithVersion(uapi.VersionCode(6, 12)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var file *File
 		var err error
 		// Parsing takes some kilobytes for each token; parameters and aliases multiply runs up to their limits.
 		ceiling.Check(t, 256<<20+4096*uint64(len(data)), func() { file, err = Parse("f.yaml", data) })
-		if err == nil {
-			if file == nil || len(file.Sequence) > len(data) {
-				t.Fatalf("file %v", file)
+		if err == nil && (file == nil || len(file.Sequence) > len(data)) {
+			t.Fatalf("file %v", file)
+		}
+		if file != nil && len(file.Runs) < 1000 {
+			damaged := err != nil
+			ceiling.Check(t, 512<<20+4096*uint64(len(data)), func() {
+				var r *Runner
+				if r, err = Open(file, obj, target, Options{}); err == nil {
+					r.Close()
+				}
+			})
+			if damaged && err == nil {
+				t.Fatal("a file with mistakes can be run")
 			}
+			var all Errors
+			if one := (*Error)(nil); err != nil && !errors.As(err, &all) && !errors.As(err, &one) {
+				return // the object does not load with what the file says, or there is no memory for the machine
+			}
+		}
+		if err == nil {
 			return
 		}
 		var e *Error

@@ -61,13 +61,13 @@ func (j *judge) records(t *table, name string, n *Node, got []machine.Event) err
 		}
 		j.expect(n.Pos, "records in "+name, false, itoa(len(n.Items)), text)
 	}
+	var wrong mistakes
 	for i, item := range n.Items {
 		what := fmt.Sprintf("%s[%d]", name, i)
 		switch {
 		case j.checking:
-			if _, err := j.record(t, item, nil, what); err != nil {
-				return err
-			}
+			_, err := j.record(t, item, nil, what)
+			wrong.add(err)
 		case i < len(got):
 			ms, err := j.record(t, item, &got[i], what)
 			if err != nil {
@@ -76,7 +76,7 @@ func (j *judge) records(t *table, name string, n *Node, got []machine.Event) err
 			j.mismatches(item, what, ms)
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 func (j *judge) recordText(e *machine.Event) string {
@@ -149,12 +149,10 @@ func showBytes(n *Node, b []byte) string {
 // reads judges that kernel fields were read. "task_struct.real_parent.tgid" needs a read of every step that ends at a
 // pointer: task_struct.real_parent and task_struct.tgid.
 func (j *judge) reads(e *Expect) error {
+	var wrong mistakes
 	for _, n := range e.Reads {
 		steps, err := readSteps(j.r.m.Kernel().BTF(), n)
-		if err != nil {
-			return err
-		}
-		if j.checking {
+		if !wrong.add(err) || j.checking {
 			continue
 		}
 		missing := ""
@@ -166,7 +164,7 @@ func (j *judge) reads(e *Expect) error {
 		}
 		j.expect(n.Pos, "reads "+n.Text, missing == "", "a read of "+missing, "none")
 	}
-	return nil
+	return wrong.err()
 }
 
 type readStep struct{ typ, path string }

@@ -180,14 +180,14 @@ func (j *judge) values(t *table, n *Node, what string, e *maps.Entry, quiet bool
 		if e.PerCPU == nil || n.Kind != Sequence || len(n.Items) > len(e.PerCPU) {
 			return n.errorf("!percpu needs a per-CPU map and at most %d values", len(e.PerCPU))
 		}
+		var wrong mistakes
 		for i, item := range n.Items {
 			ms, err := j.value(t, item, e.PerCPU[i], fmt.Sprintf("%s cpu %d", what, i))
-			if err != nil {
-				return err
+			if wrong.add(err) {
+				report(ms, item)
 			}
-			report(ms, item)
 		}
-		return nil
+		return wrong.err()
 	case n.Tag == "!sum":
 		if e.PerCPU == nil {
 			return n.errorf("!sum: map %s of type %v has one value for all CPUs", t.def.Name, s.Type)
@@ -256,21 +256,17 @@ func sums(t *table, n *Node, perCPU [][]byte, what string) ([]mismatch, error) {
 		return one(btf.Field{Type: id}, n, "sum of "+what)
 	}
 	var out []mismatch
+	var wrong mistakes
 	for _, p := range n.Pairs {
 		f, ok, err := fieldOf(t.spec, id, p.Key)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
+		if !wrong.add(err) || !ok {
 			continue
 		}
 		ms, err := one(f, p.Value, "sum of "+joinPath(what, f.Path))
-		if err != nil {
-			return nil, err
-		}
+		wrong.add(err)
 		out = append(out, ms...)
 	}
-	return out, nil
+	return out, wrong.err()
 }
 
 // queue compares a queue or stack in the order of pop.
@@ -282,16 +278,15 @@ func (j *judge) queue(t *table, n *Node, entries []maps.Entry) error {
 		j.expect(n.Pos, "elements of "+t.def.Name, false, itoa(len(n.Items)), itoa(len(entries)))
 		return nil
 	}
+	var wrong mistakes
 	for i, item := range n.Items {
 		e := maps.Entry{Value: make([]byte, t.b.Spec().ValueSize)}
 		if !j.checking {
 			e = entries[i]
 		}
-		if err := j.values(t, item, fmt.Sprintf("%s[%d]", t.def.Name, i), &e, j.checking); err != nil {
-			return err
-		}
+		wrong.add(j.values(t, item, fmt.Sprintf("%s[%d]", t.def.Name, i), &e, j.checking))
 	}
-	return nil
+	return wrong.err()
 }
 
 // globals compares global variables.

@@ -64,37 +64,37 @@ func (b *builder) make(role string, n *Node) (*kernel.Object, error) {
 func (b *builder) built(role string, n *Node) (*kernel.Object, error) {
 	o, err := b.make(role, n)
 	if err != nil {
-		return nil, n.wrap(n.Tag, err)
+		return nil, n.placed(n.Tag, err)
 	}
 	return o, b.fillFrom(o, n)
 }
 
 // numbers reads the integer keys of a builder, those that are there.
 func (n *Node) numbers(to map[string]*uint64) error {
+	var wrong mistakes
 	for name, p := range to {
 		v := n.Get(name)
 		if v == nil {
 			continue
 		}
 		x, err := v.uint64(name)
-		if err != nil {
-			return err
+		if wrong.add(err) {
+			*p = x
 		}
-		*p = x
 	}
-	return nil
+	return wrong.err()
 }
 
 func makeFile(b *builder, role string, n *Node) (*kernel.Object, error) {
 	var s kernel.FileSpec
+	var wrong mistakes
 	if p := n.Get("path"); p != nil {
 		path, err := absolute(p)
-		if err != nil {
-			return nil, err
-		}
+		wrong.add(err)
 		s.Path = path
 	}
-	if err := n.numbers(map[string]*uint64{"ino": &s.Ino, "mode": &s.Mode, "flags": &s.Flags, "size": &s.Size, "dev": &s.Dev}); err != nil {
+	wrong.add(n.numbers(map[string]*uint64{"ino": &s.Ino, "mode": &s.Mode, "flags": &s.Flags, "size": &s.Size, "dev": &s.Dev}))
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	return b.k.NewFile(role, s)

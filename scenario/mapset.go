@@ -137,12 +137,11 @@ func (t *table) each(n *Node, do func(*Node) error) error {
 	if n.Kind != Sequence {
 		return n.errorf("map %s of type %v: want a list, got %s", t.def.Name, t.def.Type, n.describe())
 	}
+	var wrong mistakes
 	for _, item := range n.Items {
-		if err := do(item); err != nil {
-			return err
-		}
+		wrong.add(do(item))
 	}
-	return nil
+	return wrong.err()
 }
 
 func (t *table) errno(n *Node, e uapi.Errno) error {

@@ -81,6 +81,25 @@ func (m *mistakes) err() error {
 	return m.list
 }
 
+// besides drops what only follows from mistakes that were found before: what is said of the same place, of a run as a whole with something in it that
+// could not be read, or of what was left out.
+func (m *mistakes) besides(f *File) {
+	if len(f.found) == 0 {
+		return
+	}
+	at := map[Pos]bool{}
+	for _, e := range f.found {
+		at[e.Pos] = true
+	}
+	for _, r := range f.Runs {
+		if r.damaged {
+			at[r.Pos] = true
+		}
+	}
+	m.list = slices.DeleteFunc(f.cut.own(m.list), func(e *Error) bool { return at[e.Pos] })
+	m.list = append(m.list, f.found...)
+}
+
 // final returns what was collected for the user: in the order of the file, each once, and without what only follows from others.
 func (m *mistakes) final() error {
 	if m.other != nil {

@@ -18,7 +18,7 @@ import (
 // openText opens a scenario for an example on the embedded kernel.
 func openText(t testing.TB, example, text string) (*Runner, error) {
 	f, err := Parse("s.yaml", []byte(text))
-	if err != nil {
+	if f == nil {
 		return nil, err
 	}
 	obj, err := loader.Open("../examples/" + example + "/" + example + ".bpf.o")
@@ -158,7 +158,27 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}{
 		{"of the form", "obejcts: {}\nkernel: {cpus: 0}\nruns:\n- {prog: on_exec, cpu: x, repeat: 0, expect: {rett: 0, status: okay}}\n- {name: b}\n- {prog: on_exec, aftr: 1s}\n", []string{
 			`1:1: unknown key of scenario "obejcts"`, "2:16: cpus: 0 is outside", `4:24: cpu: want a number`, "4:35: repeat: 0 is outside",
-			`4:47: unknown key of expect "rett"`, `4:64: unknown status "okay"`, `5:3: run needs "prog"`, `6:19: unknown key of run "aftr"`,
+			`4:47: unknown key of expect "rett"`, `4:64: unknown status "okay"`, `5:3: run needs "prog"`, `6:3: run "on_exec" is already at line 4`, `6:19: unknown key of run "aftr"`,
+		}},
+		{"of every phase", `objects:
+  a: {type: task_struct
+  b: {type: task_strct, real_parent: $a}
+  c: {type: task_struct, pidd: 1}
+  f: !file {path: x, mode: y}
+maps: {execs: {1: 1}, maps: 1, maps: 2}
+runs:
+  - prog: on_exec
+    name: [a
+  - {prog: on_exec, name: b, current: $a, cpu: x, args: {flename: 1, old_pid: q}, helpers: {bpf_nope: 1, bpf_ktime_get_ns: y}}
+  - {prog: on_exex, name: c}
+  - {prog: on_exec, name: d, current: $b, expect: {ret: z, status: okay, ringbuf: {events: [{as: event, pid: x, foo: y}, {as: evnt}]}, maps: {execs_by_uid: {1: x, y: 1}}}}
+kernel: ]
+`, []string{
+			"3:3: ',' or '}' must be specified", `3:13: unknown type "task_strct"`, `4:26: no field "pidd"`, "5:18: path: want an absolute path", `5:27: mode: want a number`,
+			`6:8: unknown map "execs"`, `6:23: unknown map "maps"`, `6:32: "maps" was already set at line 6`, "10:3: ',' or ']' must be specified",
+			`10:48: cpu: want a number`, `10:58: unknown argument of tracepoint/sched/sched_process_exec "flename"`, "10:79: argument old_pid", `10:93: unknown helper "bpf_nope"`,
+			`10:124: bpf_ktime_get_ns: want a number`, `11:12: unknown program "on_exex"`, "12:57: ret:", `12:68: unknown status "okay"`,
+			"12:110: pid", `12:113: "foo" in struct event`, `12:127: unknown type "evnt"`, "12:161: ", "12:164: key of execs_by_uid", "13:9: could not find '['",
 		}},
 		{"of programs", "runs: [{prog: a}, {prog: b}]\n", []string{`1:15: unknown program "a"`, `1:26: unknown program "b"`}},
 		{"of names and values", `objects:
@@ -184,6 +204,26 @@ runs:
 				assert.True(t, strings.HasPrefix(lines[i], "s.yaml:"+want), "got  %s\nwant %s", lines[i], want)
 			}
 		})
+	}
+	// What is not YAML takes no more than its own entry with it, and what refers to that is not told.
+	for text, want := range map[string]string{
+		"runs:\n- prog: on_exec\n  args: {a: [1}\n- {prog: on_exec, cpu: x}\n":                         "3:15 4:24",
+		"runs:\n- prog: on_exec\n  args: {a: 1\n- {prog: on_exec, cpu: x}\n":                           "4:1 4:24",
+		"runs:\n- prog: on_exec\n  name: \"abc\n- {prog: on_exec, cpu: x}\n":                           "3:9 4:24",
+		"runs:\n- prog: on_exec\n   name: abc\n- {prog: on_exec, cpu: x}\n":                            "2:9 4:24",
+		"runs:\n- prog: on_exec\n\tname: abc\n- {prog: on_exec, cpu: x}\n":                             "3:1 4:24",
+		"runs:\n- prog: on_exec\n  name: a: b\n- {prog: on_exec, name: c, cpu: x}\nsequence: [a, d]\n": "3:9 4:33 5:15",
+		"runs:\n- prog: on_exec\n  args: {a: [1}\n":                                                    "3:15",
+		"kernel: ]\nruns: [{prog: on_exec}]\n":                                                         "1:9",
+		"objects:\n  a: {type: }}\nruns: [{prog: on_exec, current: $a, cpu: x}]\n":                     "2:14 3:42",
+	} {
+		_, err := openText(t, "exec", text)
+		require.Error(t, err, text)
+		var places []string
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			places = append(places, strings.Join(strings.SplitN(line, ":", 4)[1:3], ":"))
+		}
+		assert.Equal(t, want, strings.Join(places, " "), "%s\n%v", text, err)
 	}
 	many := "runs:\n" + strings.Repeat("- {prog: x, nope: 1}\n", 200)
 	_, err := Parse("s.yaml", []byte(many))

@@ -105,8 +105,9 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 	if n == nil {
 		return s, nil
 	}
-	if err := n.fields(contextForm); err != nil {
-		return s, err
+	var wrong mistakes
+	if wrong.add(n.fields(contextForm)); n.Kind != Mapping {
+		return s, wrong.err()
 	}
 	lp, _ := r.m.Linked().Program(run.Prog)
 	type step struct {
@@ -133,13 +134,12 @@ func (r *Runner) netContext(run *Run) (kernel.NetSpec, error) {
 			continue
 		}
 		if !st.fits {
-			return s, v.errorf("context.%s: programs of type %v have no such input", st.key, lp.Type)
+			wrong.add(v.errorf("context.%s: programs of type %v have no such input", st.key, lp.Type))
+			continue
 		}
-		if err := st.apply(v); err != nil {
-			return s, err
-		}
+		wrong.add(st.apply(v))
 	}
-	return s, nil
+	return s, wrong.err()
 }
 
 func (n *Node) bool(what string) (bool, error) {
@@ -187,6 +187,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 	}
 	order := r.m.Memory().ByteOrder()
 	out := map[string]uint64{}
+	var wrong mistakes
 	for _, p := range pairs {
 		name, v := p.Key.Text, p.Value
 		if a, err := netip.ParseAddr(v.Text); err == nil && v.Kind == Scalar {
@@ -201,18 +202,19 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 			continue
 		}
 		x, err := r.contextNumber(name, v)
-		if err != nil {
-			return nil, err
+		if !wrong.add(err) {
+			continue
 		}
 		if name == "user_port" || name == "remote_port" { // kept in network order
 			if x > 0xffff {
-				return nil, v.errorf("%s: %d is not a port", name, x)
+				wrong.add(v.errorf("%s: %d is not a port", name, x))
+				continue
 			}
 			x = uint64(order.Uint16(binary.BigEndian.AppendUint16(nil, uint16(x))))
 		}
 		out[name] = x
 	}
-	return out, nil
+	return out, wrong.err()
 }
 
 // contextNumber is a number, a word for a number of sockets, or an enumerator of the kernel.
@@ -239,14 +241,13 @@ func (r *Runner) frags(v *Node, s *kernel.NetSpec) error {
 	if v.Kind != Sequence {
 		return v.errorf("frags: want a list of hex digits or @FILE, got %s", v.describe())
 	}
+	var wrong mistakes
 	for _, item := range v.Items {
 		b, err := r.file.bytes("frags", item)
-		if err != nil {
-			return err
-		}
+		wrong.add(err)
 		s.Frags = append(s.Frags, b)
 	}
-	return nil
+	return wrong.err()
 }
 
 func (n *Node) tunnel(s *kernel.NetSpec) (err error) {
@@ -301,6 +302,7 @@ func (r *Runner) sockopt(n *Node, s *kernel.NetSpec) error {
 		return err
 	}
 	o := &kernel.Sockopt{}
+	var wrong mistakes
 	for _, f := range []struct {
 		name string
 		to   *int32
@@ -310,18 +312,15 @@ func (r *Runner) sockopt(n *Node, s *kernel.NetSpec) error {
 			continue
 		}
 		x, err := r.contextNumber(f.name, v)
-		if err != nil {
-			return err
-		}
-		if int64(x) > math.MaxUint32 || int64(x) < math.MinInt32 {
-			return v.errorf("%s: %s does not fit into 32 bits", f.name, v.Text)
+		if wrong.add(err) && (int64(x) > math.MaxUint32 || int64(x) < math.MinInt32) {
+			wrong.add(v.errorf("%s: %s does not fit into 32 bits", f.name, v.Text))
 		}
 		*f.to = int32(uint32(x))
 	}
 	if v := n.Get("optval"); v != nil {
 		x, err := v.plain()
-		if err != nil {
-			return err
+		if wrong.add(err); err != nil {
+			return wrong.err()
 		}
 		switch x := x.(type) {
 		case []byte:
@@ -330,17 +329,15 @@ func (r *Runner) sockopt(n *Node, s *kernel.NetSpec) error {
 			o.Value = []byte(x)
 		case *big.Int:
 			u, err := v.uint64("optval")
-			if err != nil {
-				return err
-			}
+			wrong.add(err)
 			o.Value = make([]byte, 4)
 			r.m.Memory().ByteOrder().PutUint32(o.Value, uint32(u))
 		default:
-			return v.errorf("optval: want a number, string or !hex, got %s", v.describe())
+			wrong.add(v.errorf("optval: want a number, text or !hex, got %s", v.describe()))
 		}
 	}
 	s.Sockopt = o
-	return nil
+	return wrong.err()
 }
 
 func (n *Node) sysctl(s *kernel.NetSpec) error {
@@ -426,26 +423,23 @@ func (r *Runner) setNetwork() error {
 		}
 	}
 	k.SetNetwork(w)
+	var wrong mistakes
 	if v := n.Get("routes"); v != nil {
-		if err := v.eachForm(routeForm, func(e *Node) error {
+		wrong.add(v.eachForm(routeForm, func(e *Node) error {
 			route, err := r.route(e)
 			w.Routes = append(w.Routes, route)
 			return err
-		}); err != nil {
-			return err
-		}
+		}))
 	}
 	if v := n.Get("neighbours"); v != nil {
-		if err := v.eachForm(neighbourForm, func(e *Node) error {
+		wrong.add(v.eachForm(neighbourForm, func(e *Node) error {
 			nb, err := r.neighbour(e)
 			w.Neighbours = append(w.Neighbours, nb)
 			return err
-		}); err != nil {
-			return err
-		}
+		}))
 	}
 	k.SetNetwork(w)
-	return nil
+	return wrong.err()
 }
 
 // eachForm visits the items of a list, each a mapping of a form.
@@ -453,15 +447,13 @@ func (n *Node) eachForm(f *form, do func(*Node) error) error {
 	if n.Kind != Sequence {
 		return n.errorf("want a list, got %s", n.describe())
 	}
+	var wrong mistakes
 	for _, item := range n.Items {
-		if err := item.fields(f); err != nil {
-			return err
-		}
-		if err := do(item); err != nil {
-			return err
+		if wrong.add(item.fields(f)) {
+			wrong.add(do(item))
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 func netDevice(n *Node) (d kernel.Device, err error) {
@@ -556,6 +548,9 @@ func (b *builder) openSockets() error {
 	for _, name := range b.names {
 		if b.defs[name].Value.Tag != "!sock" {
 			continue
+		}
+		if b.objects[name] == nil {
+			continue // it could not be made
 		}
 		if err := b.k.OpenSocket(b.objects[name]); err != nil {
 			return b.defs[name].Value.wrap("object "+name, err)

@@ -38,7 +38,8 @@ type Node struct {
 	Items []*Node // of a sequence
 	Pairs []Pair  // of a mapping, in the order of the file
 
-	weight int // nodes in it, aliases resolved
+	weight int  // nodes in it, aliases resolved
+	lost   bool // something in it could not be read and is left out
 }
 
 // Pair is a member of a mapping.
@@ -81,31 +82,17 @@ const (
 	maxBlockItems = 100_000
 )
 
-// parseYAML reads one YAML or JSON document.
+// parseYAML reads one YAML or JSON document. With mistakes that leave something to read, the rest comes with the error.
 func parseYAML(file string, data []byte) (*Node, error) {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
 	}
-	if len(data) > maxFile {
-		return nil, at(1, 1, "the file has %d bytes; the limit is %d", len(data), maxFile)
+	if err := bounded(file, data); err != nil {
+		return nil, err
 	}
-	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, at(1, 1, "not a text file: byte %d is 0", i)
-	}
-	if err := shallow(data); err != nil {
-		return nil, at(1, 1, "%v", err)
-	}
-	if line, err := blocks(data); err != nil {
-		return nil, at(line, 1, "%v", err)
-	}
-	doc, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		var ye yaml.Error
-		if errors.As(err, &ye) && ye.GetToken() != nil {
-			p := ye.GetToken().Position
-			return nil, at(p.Line, p.Column, "%s", cut(ye.GetMessage()))
-		}
-		return nil, at(1, 1, "%v", cut(firstLine(err.Error())))
+	doc, wrong := syntax(file, data)
+	if wrong != nil {
+		return nil, wrong
 	}
 	var bodies []ast.Node
 	for _, d := range doc.Docs {
@@ -122,7 +109,47 @@ func parseYAML(file string, data []byte) (*Node, error) {
 		return nil, at(p.Line, p.Column, "a second document: a scenario file has only one")
 	}
 	c := converter{file: file, anchors: map[string]*Node{}}
-	return c.node(bodies[0], 0)
+	root, err := c.node(bodies[0], 0)
+	if err != nil {
+		c.wrong.add(err)
+		return nil, c.wrong.err()
+	}
+	return root, c.wrong.err()
+}
+
+// bounded refuses files that are none of text, or too much for the YAML parser.
+func bounded(file string, data []byte) error {
+	at := func(line, col int, format string, args ...any) error {
+		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}
+	}
+	if len(data) > maxFile {
+		return at(1, 1, "the file has %d bytes; the limit is %d", len(data), maxFile)
+	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return at(1, 1, "not a text file: byte %d is 0", i)
+	}
+	if err := shallow(data); err != nil {
+		return at(1, 1, "%v", err)
+	}
+	if line, err := blocks(data); err != nil {
+		return at(line, 1, "%v", err)
+	}
+	return nil
+}
+
+// syntax parses a file as YAML.
+func syntax(file string, data []byte) (*ast.File, *Error) {
+	doc, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err == nil {
+		return doc, nil
+	}
+	e := &Error{Pos: Pos{file, 1, 1}, Text: cut(firstLine(err.Error()))}
+	var ye yaml.Error
+	if errors.As(err, &ye) && ye.GetToken() != nil {
+		p := ye.GetToken().Position
+		e.Line, e.Col, e.Text = max(p.Line, 1), max(p.Column, 1), cut(ye.GetMessage())
+	}
+	return nil, e
 }
 
 // shallow refuses nesting so deep that the YAML parser's recursion would not end well.
@@ -196,7 +223,9 @@ func cut(s string) string {
 type converter struct {
 	file    string
 	anchors map[string]*Node
-	nodes   int // made or reached through aliases
+	nodes   int      // made or reached through aliases
+	full    bool     // nothing more is taken: too many values, too deep
+	wrong   mistakes // that leave the rest of the file as it is
 }
 
 func (c *converter) pos(t *token.Token) Pos {
@@ -213,9 +242,11 @@ func (c *converter) fail(n ast.Node, format string, args ...any) error {
 
 func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 	if depth > maxDepth {
+		c.full = true
 		return nil, c.fail(n, "nested more than %d deep", maxDepth)
 	}
 	if c.nodes++; c.nodes > maxNodes {
+		c.full = true
 		return nil, c.fail(n, "more than %d values, counting those repeated by aliases", maxNodes)
 	}
 	out := &Node{Pos: c.pos(n.GetToken()), weight: 1}
@@ -247,7 +278,12 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 		for _, v := range n.Values {
 			item, err := c.node(v, depth+1)
 			if err != nil {
-				return nil, err
+				if c.full {
+					return nil, err
+				}
+				c.wrong.add(err)
+				out.lost = true
+				continue
 			}
 			out.Items = append(out.Items, item)
 			out.weight += item.weight
@@ -287,6 +323,7 @@ func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 		return nil, (&Node{Pos: c.pos(n.GetToken())}).unknown("anchor", name, slices.Sorted(maps.Keys(c.anchors)))
 	}
 	if c.nodes += in.weight; c.nodes > maxNodes {
+		c.full = true
 		return nil, c.fail(n, "more than %d values, counting those repeated by aliases", maxNodes)
 	}
 	return in, nil
@@ -356,13 +393,19 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			return nil, key.errorf("a key must be a plain value, not %s", key.describe())
 		}
 		if first, dup := seen[key.Text]; dup {
-			return nil, key.errorf("%s was already set at line %d", brief(key.Text), first.Line)
+			c.wrong.add(key.errorf("%s was already set at line %d", brief(key.Text), first.Line))
+			continue
 		}
 		seen[key.Text] = key.Pos
 		val := &Node{Pos: key.Pos, Kind: Null}
 		if v.Value != nil {
 			if val, err = c.node(v.Value, depth+1); err != nil {
-				return nil, err
+				if c.full {
+					return nil, err
+				}
+				c.wrong.add(err)
+				out.lost = true
+				continue
 			}
 		}
 		out.Pairs = append(out.Pairs, Pair{key, val})
@@ -373,7 +416,11 @@ func (c *converter) mapping(out *Node, at ast.Node, values []*ast.MappingValueNo
 			continue
 		}
 		if err := c.merge(out, m, depth); err != nil {
-			return nil, err
+			if c.full {
+				return nil, err
+			}
+			c.wrong.add(err)
+			out.lost = true
 		}
 	}
 	if merges != nil {

@@ -20,15 +20,13 @@ func (r *Runner) prepare() error {
 	var wrong mistakes
 	for _, run := range r.file.Runs {
 		p, err := r.input0(run)
-		if !wrong.add(err) {
-			continue
-		}
+		wrong.add(err)
 		_, _, err = r.lengths(run)
 		if !wrong.add(r.checkPacket(run)) || !wrong.add(err) {
 			continue
 		}
 		typed, err := r.arguments(run, p)
-		if wrong.add(err) {
+		if wrong.add(err); typed != nil || err == nil {
 			r.input[run], args[run] = p, typed
 		}
 		r.m.Restore(start)
@@ -41,47 +39,36 @@ func (r *Runner) prepare() error {
 	return wrong.err()
 }
 
-// input0 is the input of a run without arguments.
+// input0 is the input of a run without arguments. With mistakes it has what is right.
 func (r *Runner) input0(run *Run) (*prepared, error) {
 	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
+	var wrong mistakes
 	if cpus := r.m.Kernel().CPUs(); run.CPU >= cpus {
-		return nil, run.CPUNode.errorf("cpu %d: the machine has %d CPUs, numbered from 0", run.CPU, cpus)
+		wrong.add(run.CPUNode.errorf("cpu %d: the machine has %d CPUs, numbered from 0", run.CPU, cpus))
+		p.in.CPU = 0
 	}
 	if lp, ok := r.m.Linked().Program(run.Prog); ok && run.CookieNode != nil && !progtype.Of(lp.Type).Takes.Has(progtype.TakesCookie) {
-		return nil, run.CookieNode.errorf("cookie: programs of type %s have no attach cookie", lp.Type)
+		wrong.add(run.CookieNode.errorf("cookie: programs of type %s have no attach cookie", lp.Type))
+		p.in.Cookie = 0
 	}
-	if err := r.withContext(run, &p.in); err != nil {
-		return nil, err
-	}
+	wrong.add(r.withContext(run, &p.in))
 	if run.Current != nil {
 		o, err := r.b.ref(run.Current)
-		if err != nil {
-			return nil, err
+		if wrong.add(err) && o.TypeName() != "task_struct" {
+			wrong.add(run.Current.errorf("current: %s is a %s, want a task_struct", run.Current.Text, o.TypeName()))
+		} else if err == nil {
+			p.in.Current = o
 		}
-		if o.TypeName() != "task_struct" {
-			return nil, run.Current.errorf("current: %s is a %s, want a task_struct", run.Current.Text, o.TypeName())
-		}
-		p.in.Current = o
 	}
 	if n := run.Map; n != nil {
-		if _, err := r.table(n); err != nil {
-			return nil, err
+		if _, err := r.table(n); wrong.add(err) {
+			p.in.Map = n.Text
 		}
-		p.in.Map = n.Text
 	}
 	if n := run.CtxFields; n != nil {
-		spec, id, err := r.contextType(run, n)
-		if err != nil {
-			return nil, err
-		}
-		size, err := spec.Sizeof(id)
-		if err != nil {
-			return nil, n.wrap("ctx", err)
-		}
-		p.in.Context = make([]byte, max(int(size), leastContext))
-		if err := r.b.encode(spec, btf.Field{Type: id}, n, p.in.Context); err != nil {
-			return nil, err
-		}
+		b, err := r.contextBytes(run, n)
+		wrong.add(err)
+		p.in.Context = b
 	}
 	known := map[string]bool{}
 	for _, n := range r.m.Calls(run.Prog) {
@@ -90,14 +77,29 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	for _, h := range run.Helpers {
 		if _, isHelper := uapi.ParseFuncID(h.Name); !isHelper && !known[h.Name] {
 			n := &Node{Pos: h.Pos}
-			return nil, n.unknown("helper", h.Name, r.m.Calls(run.Prog))
+			wrong.add(n.unknown("helper", h.Name, r.m.Calls(run.Prog)))
+			continue
 		}
 		if p.in.Overrides == nil {
 			p.in.Overrides = map[string]machine.Override{}
 		}
 		p.in.Overrides[h.Name] = machine.Override{FailAt: h.FailAt, Returns: h.Returns}
 	}
-	return p, nil
+	return p, wrong.err()
+}
+
+// contextBytes are the bytes of a context given by the members of its struct.
+func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
+	spec, id, err := r.contextType(run, n)
+	if err != nil {
+		return nil, err
+	}
+	size, err := spec.Sizeof(id)
+	if err != nil {
+		return nil, n.wrap("ctx", err)
+	}
+	b := make([]byte, max(int(size), leastContext))
+	return b, r.b.encode(spec, btf.Field{Type: id}, n, b)
 }
 
 // leastContext is the smallest context of a syscall program that is made, in bytes.
@@ -176,13 +178,12 @@ func (r *Runner) arguments(run *Run, p *prepared) (map[string]kernel.Arg, error)
 		_, isField := c.Field(a.Key.Text)
 		if !isField && !c.TakesArg(a.Key.Text) {
 			wrong.add(a.Key.unknown("argument of "+lp.Hook, a.Key.Text, c.ArgNames()))
+			p.unknown = append(p.unknown, a.Key)
 			continue
 		}
 		if isField {
 			v, err := a.Value.uint64(a.Key.Text)
-			if !wrong.add(err) {
-				continue
-			}
+			wrong.add(err)
 			if p.fields == nil {
 				p.fields = map[string]uint64{}
 			}
@@ -219,7 +220,7 @@ func (r *Runner) fillArgs(run *Run, p *prepared, typed map[string]kernel.Arg) er
 	wrong.add(r.fillElements(run, p, typed))
 	for _, a := range run.Args {
 		name := a.Key.Text
-		if _, isField := p.fields[name]; isField {
+		if _, isField := p.fields[name]; isField || slices.ContainsFunc(p.unknown, func(n *Node) bool { return n == a.Key }) {
 			continue
 		}
 		v, err := r.argument(name, a.Value, typed)
@@ -244,23 +245,24 @@ func (r *Runner) fillElements(run *Run, p *prepared, typed map[string]kernel.Arg
 	}
 	names := slices.Sorted(maps.Keys(typed))
 	p.in.Elements = []map[string]any{}
+	var wrong mistakes
 	for _, item := range run.Elements.Items {
 		pairs, err := item.pairs("elements")
-		if err != nil {
-			return err
-		}
+		wrong.add(err)
 		e := map[string]any{}
 		for _, pair := range pairs {
 			if _, ok := typed[pair.Key.Text]; !ok || pair.Key.Text == "meta" {
-				return pair.Key.unknown("argument", pair.Key.Text, names)
+				wrong.add(pair.Key.unknown("argument", pair.Key.Text, names))
+				continue
 			}
-			if e[pair.Key.Text], err = r.argument(pair.Key.Text, pair.Value, typed); err != nil {
-				return err
+			v, err := r.argument(pair.Key.Text, pair.Value, typed)
+			if wrong.add(err) {
+				e[pair.Key.Text] = v
 			}
 		}
 		p.in.Elements = append(p.in.Elements, e)
 	}
-	return nil
+	return wrong.err()
 }
 
 func (r *Runner) argument(name string, n *Node, typed map[string]kernel.Arg) (any, error) {

@@ -41,32 +41,47 @@ type Runner struct {
 type prepared struct {
 	in     machine.Input
 	fields map[string]uint64 // of a user ABI context
+	// unknown are the keys of arguments that there are not.
+	unknown []*Node
 	// cannot explains why the program cannot run on this target; then nothing about its arguments was checked.
 	cannot error
 }
 
 // Open links an object for a target with what the file says, composes a machine, sets it up, and checks every name and
-// value of the file. Mistakes in the file are an [*Error]; other errors say that the object cannot be loaded.
+// value of the file. Mistakes in the file are an [*Error] or [Errors], those that [Parse] found too; other errors say that the object cannot be loaded.
 func Open(f *File, obj *loader.Object, target *loader.Target, opt Options) (*Runner, error) {
-	load, err := f.loadOptions(obj, opt.Load)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.innerMaps(obj, &load); err != nil {
-		return nil, err
-	}
 	var wrong mistakes
+	load, err := f.loadOptions(obj, opt.Load)
+	wrong.add(err)
+	wrong.add(f.innerMaps(obj, &load))
+	known := *f // what is not in the object is not looked at further
+	known.Runs = nil
 	for _, r := range f.Runs {
-		if _, ok := obj.Program(r.Prog); !ok {
+		if _, ok := obj.Program(r.Prog); ok {
+			known.Runs = append(known.Runs, r)
+			load.Also = append(load.Also, r.Prog) // a run that names an optional program chooses it
+		} else if r.ProgNode != nil {
 			wrong.add(r.ProgNode.unknown("program", r.Prog, programNames(obj)))
 		}
 	}
+	r, err := known.open(obj, target, load, opt)
+	wrong.add(err)
+	if len(wrong.list)+len(f.found) > 0 {
+		wrong.other = nil // why it does not load may follow from the mistakes
+	}
+	wrong.besides(f)
 	if err := wrong.final(); err != nil {
+		if r != nil {
+			r.Close()
+		}
 		return nil, err
 	}
-	for _, r := range f.Runs { // a run that names an optional program chooses it
-		load.Also = append(load.Also, r.Prog)
-	}
+	r.file = f
+	return r, nil
+}
+
+// open makes a runner for a file without unknown programs.
+func (f *File) open(obj *loader.Object, target *loader.Target, load loader.LoadOptions, opt Options) (*Runner, error) {
 	linked, err := obj.Load(f.target(target), load)
 	if err != nil {
 		return nil, err
@@ -158,14 +173,17 @@ func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.Loa
 	}
 	var wrong mistakes
 	for _, p := range f.Globals {
+		own := map[string]string{} // a value with a mistake would keep the object from being linked
 		_, v, ok := loader.FindVariable(obj.Maps, p.Key.Text, (*loader.Map).Settable)
 		switch {
 		case !ok:
 			wrong.add(p.Key.unknown("global variable", p.Key.Text, loader.VariableNames(obj.Maps, (*loader.Map).Settable)))
 		case obj.BTF == nil || v.Type == 0:
 			wrong.add(p.Key.errorf("global variable %s has no type", p.Key.Text))
-		case wrong.add(globalText(obj.BTF, v.Type, p.Key.Text, p.Value, set)):
-			wrong.add(check(obj.BTF, v, p.Value))
+		case wrong.add(globalText(obj.BTF, v.Type, p.Key.Text, p.Value, own)):
+			if wrong.add(check(obj.BTF, v, p.Value)) {
+				maps.Copy(set, own)
+			}
 		}
 	}
 	o.Globals = set
@@ -264,6 +282,7 @@ func (r *Runner) wrapAny(err error) error {
 // setKsyms gives kernel variables their values; of a per-CPU variable every CPU's copy.
 func (r *Runner) setKsyms() error {
 	k := r.m.Kernel()
+	var wrong mistakes
 	for _, p := range r.file.Kernel.Ksyms {
 		var copies []*kernel.Object
 		if o := k.PercpuObject(p.Key.Text, 0); o != nil {
@@ -274,25 +293,25 @@ func (r *Runner) setKsyms() error {
 			copies = append(copies, o)
 		}
 		if len(copies) == 0 {
-			return p.Key.unknown("kernel variable", p.Key.Text, kernelVariables(k.BTF()))
+			wrong.add(p.Key.unknown("kernel variable", p.Key.Text, kernelVariables(k.BTF())))
+			continue
 		}
 		for _, o := range copies {
 			if p.Value.Kind == Mapping && p.Value.Tag == "" {
-				if err := r.b.set(o, "", p.Value, nil); err != nil {
-					return err
-				}
+				wrong.add(r.b.set(o, "", p.Value, nil))
 				continue
 			}
 			x, err := r.b.forKernel(p.Key.Text, p.Value)
-			if err != nil {
-				return err
+			if !wrong.add(err) {
+				break // the other copies take it as little
 			}
 			if err := o.Set("", x); err != nil {
-				return p.Value.wrap("", err)
+				wrong.add(p.Value.wrap("", err))
+				break
 			}
 		}
 	}
-	return nil
+	return wrong.err()
 }
 
 func kernelVariables(spec *btf.Spec) []string {

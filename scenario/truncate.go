@@ -24,14 +24,13 @@ func (r *Run) decodeTruncate(n *Node) error {
 	case n.Kind != Sequence || len(n.Items) == 0:
 		return n.errorf("truncate: want all, or a list of lengths in bytes, got %s", n.describe())
 	}
+	var wrong mistakes
 	for _, item := range n.Items {
 		v, err := item.int("truncate", 0, 1<<20)
-		if err != nil {
-			return err
-		}
+		wrong.add(err)
 		r.Truncate = append(r.Truncate, v)
 	}
-	return nil
+	return wrong.err()
 }
 
 // lengths are the lengths a run's packet is cut to, shortest first for all. Mistakes in the file are the error.

@@ -196,19 +196,14 @@ func inside(outer, f btf.Field) btf.Field {
 func (v *values) encode(spec *btf.Spec, f btf.Field, n *Node, dst []byte) error {
 	switch {
 	case n.Kind == Mapping && n.Tag == "":
+		var wrong mistakes
 		for _, p := range n.Pairs {
 			g, ok, err := fieldOf(spec, f.Type, p.Key)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			if err := v.encode(spec, inside(f, g), p.Value, dst); err != nil {
-				return err
+			if wrong.add(err) && ok {
+				wrong.add(v.encode(spec, inside(f, g), p.Value, dst))
 			}
 		}
-		return nil
+		return wrong.err()
 	case n.Kind == Sequence && n.Tag == "":
 		return v.elements(spec, f, n, func(g btf.Field, item *Node, _ int) error { return v.encode(spec, g, item, dst) })
 	}
@@ -240,16 +235,15 @@ func (v *values) elements(spec *btf.Spec, f btf.Field, n *Node, do func(btf.Fiel
 	if len(n.Items) > int(t.Array.Nelems) {
 		return n.Items[t.Array.Nelems].errorf("%d elements for %s, which has %d", len(n.Items), spec.TypeString(f.Type), t.Array.Nelems)
 	}
+	var wrong mistakes
 	for i, item := range n.Items {
 		g, err := spec.ResolvePath(f.Type, fmt.Sprintf("[%d]", i))
 		if err != nil {
 			return item.wrap("", err)
 		}
-		if err := do(inside(f, g), item, i); err != nil {
-			return err
-		}
+		wrong.add(do(inside(f, g), item, i))
 	}
-	return nil
+	return wrong.err()
 }
 
 // bytesOf makes the bytes of a map's key or value. Without a type numbers fill size bytes and strings are copied.

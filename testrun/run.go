@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/bpfrun/bpfrun/internal/exitcode"
 	"github.com/bpfrun/bpfrun/scenario"
@@ -13,13 +12,13 @@ import (
 // keptRunners is how many jobs keep what their check has set up. Each holds the memory of a machine.
 const keptRunners = 8
 
-// Check opens every job for the mistakes in its file. What is the same on several targets is said once. err is a target that cannot
-// be used.
-func Check(ctx context.Context, jobs []*Job) (mistakes []error, err error) {
+// Check opens every job for the mistakes in its file, and returns them with those that parsing the files found, by file and place. What is
+// the same on several targets is said once. err is a target that cannot be used.
+func Check(ctx context.Context, jobs []*Job, parsing error) (mistakes, err error) {
 	jobs = byKernel(jobs)
 	errs := make([]error, len(jobs))
 	InParallel(ctx, len(jobs), func(i int) { errs[i] = jobs[i].check(len(jobs) <= keptRunners) })
-	seen := map[string]bool{}
+	found := newMistakeList(parsing)
 	for i, err := range errs {
 		if _, ok := exitcode.Of(err); ok {
 			return nil, err
@@ -28,18 +27,13 @@ func Check(ctx context.Context, jobs []*Job) (mistakes []error, err error) {
 		if !errors.As(err, &mistake) {
 			continue
 		}
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			if seen[line] {
-				continue
-			}
-			seen[line] = true
-			if len(jobs) > 1 {
-				line += fmt.Sprintf(" (on %s)", jobs[i].Source.Name)
-			}
-			mistakes = append(mistakes, errors.New(line))
+		on := ""
+		if len(jobs) > 1 {
+			on = fmt.Sprintf(" (on %s)", jobs[i].Source.Name)
 		}
+		found.add(err, on)
 	}
-	return mistakes, nil
+	return found.err(), nil
 }
 
 // check opens the job. With keep, what it has set up waits for the run.

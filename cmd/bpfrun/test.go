@@ -180,13 +180,13 @@ func (c *testCommand) openKernel(s kernels.Source) (*loader.Target, error) {
 
 // checkJobs opens every job for its mistakes, and returns them with those that parsing found.
 func checkJobs(ctx context.Context, jobs []*testrun.Job, parsing error) error {
-	mistakes, err := testrun.Check(ctx, jobs)
+	mistakes, err := testrun.Check(ctx, jobs, errors.Unwrap(parsing))
 	if err != nil {
 		return err
 	}
-	if all := errors.Join(append([]error{parsing}, mistakes...)...); all != nil {
+	if mistakes != nil {
 		testrun.Close(jobs)
-		return usageError{all}
+		return usageError{mistakes}
 	}
 	return nil
 }
@@ -301,7 +301,9 @@ func (c *testCommand) parseScenarios(paths []string) (out []testrun.Input, mista
 		f, err := scenario.ParseFile(path)
 		if err != nil {
 			errs = append(errs, err)
-			continue
+		}
+		if f == nil {
+			continue // else what could be read is checked with the object
 		}
 		obj := objects[f.Object]
 		if obj == nil {
