@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -309,7 +310,7 @@ func TestNumbersOfAnySize(t *testing.T) {
 		b := btf.NewBuilder(nil)
 		wide := b.Int("wide", size, 0)
 		b.Struct("sample", size+1, btf.Member{Name: "first", Type: wide})
-		spec, err := b.Spec(nil)
+		spec, err := b.Spec(binary.LittleEndian)
 		require.NoError(t, err)
 		m, err := mem.New(mem.Config{Size: 1 << 20})
 		require.NoError(t, err)

@@ -117,7 +117,7 @@ func parseYAML(file string, data []byte) (*Node, error) {
 	return root, c.wrong.err()
 }
 
-// bounded refuses files that are none of text, or too much for the YAML parser.
+// bounded refuses what is not text and what would take the YAML parser too long.
 func bounded(file string, data []byte) error {
 	at := func(line, col int, format string, args ...any) error {
 		return &Error{Pos: Pos{file, max(line, 1), max(col, 1)}, Text: fmt.Sprintf(format, args...)}

@@ -69,7 +69,7 @@ func salvage(path string, data []byte) (*Node, *cutting, error) {
 		}
 		lines, e = left, next
 	}
-	root, err = parseYAML(path, bytes.Join(lines, nil))
+	root, err = parseYAML(path, bytes.Join(lines, nil)) // of what is left
 	if root != nil {
 		wrong.add(err) // else nothing of worth is left
 	}
