@@ -116,7 +116,7 @@ func TestWhatCannotBeComputedIsRefused(t *testing.T) {
 		"(1":                                  "want )",
 		"1 2":                                 "unexpected text",
 		"1 ? 2":                               "want :",
-		"a.":                                  "want the name of a member",
+		"a.":                                  "want a member name",
 		"#":                                   "unexpected character",
 		"'ab'":                                "want one character",
 		`"abc`:                                "unterminated quote",
