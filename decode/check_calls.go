@@ -107,11 +107,17 @@ func (g *callGraph) check(order []int, cfg CheckConfig) *CheckError {
 	return nil
 }
 
-// stackRounding is how the kernel rounds the stack of a frame: to 32 bytes, from 6.9 to 16 with the JIT
-// (verifier.c round_up_stack_depth).
+// stackRounding is how a kernel rounds the stack of a frame.
 func stackRounding(k Version) func(int) int {
-	if k != 0 && k < v6_9 {
-		return func(n int) int { return (max(n, 1) + 31) &^ 31 }
+	coarse := k != 0 && k < v6_9
+	return func(n int) int { return RoundStack(n, !coarse) }
+}
+
+// RoundStack rounds the n bytes of stack that a function uses to what its frame takes: to 32 bytes, or to 16 where the kernel
+// counts frames of native code (byJIT, from 6.9; verifier.c round_up_stack_depth). A function without stack takes 32 and 0.
+func RoundStack(n int, byJIT bool) int {
+	if byJIT {
+		return (n + 15) &^ 15
 	}
-	return func(n int) int { return (n + 15) &^ 15 }
+	return (max(n, 1) + 31) &^ 31
 }

@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"github.com/bpfrun/bpfrun/decode"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 	"github.com/bpfrun/bpfrun/verifier/since"
@@ -14,10 +15,7 @@ const (
 
 // roundStack is what a function's stack takes.
 func (l *limits) roundStack(n int) int {
-	if l.has(since.StackByJIT) {
-		return (n + 15) / 16 * 16
-	}
-	return (max(n, 1) + 31) / 32 * 32
+	return decode.RoundStack(n, l.has(since.StackByJIT))
 }
 
 // checkStackDepth demands that every chain of calls has room on the stack (check_max_stack_depth).

@@ -190,7 +190,7 @@ var rows = [numRules]row{
 	LoadAcquire:            {R(6, 15), "load-acquire and store-release", nil},
 	Gotox:                  {R(6, 19), "indirect jumps", nil},
 	PrivateStack:           {R(6, 13), "stacks of functions of tracing programs", nil},
-	StackByJIT:             {R(6, 8), "stacks are rounded to 16", nil},
+	StackByJIT:             {R(6, 9), "stacks are rounded to 16", nil},
 	StoreConstToContext:    {R(6, 3), "constants can be stored to contexts", nil},
 	RefsOrdered:            {R(6, 14), "references are given back in order", nil},
 	MissLimit64:            {R(6, 7), "checkpoints of loops are kept longer", []update{{R(6, 6), 0}}},
