@@ -33,6 +33,7 @@ var published = []struct {
 	{"btf layout", BTFLayoutDocument{}, nil},
 	{"btf size", BTFSizesDocument{}, nil},
 	{"btf who", BTFUsesDocument{}, nil},
+	{"btf ids", BTFIDsDocument{}, nil},
 	{"btf min", BTFMinDocument{}, nil},
 	{"kernels list", KernelsDocument{}, nil},
 	{"kernels add", KernelsDocument{}, nil},

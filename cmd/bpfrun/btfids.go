@@ -37,11 +37,12 @@ The BTF is the file's own, or that of --types; for a module, --base is the kerne
 			if err != nil {
 				return err
 			}
-			wrong, err := report.WriteIDs(c.stdout, s, spec)
-			if wrong {
-				c.code = exitExpectation
+			doc := report.NewBTFIDsDocument(s, spec)
+			c.code = doc.Exit
+			if c.json {
+				return report.WriteJSON(c.stdout, doc)
 			}
-			return err
+			return report.WriteBTFIDs(c.stdout, doc)
 		},
 	}
 	c.idFlags.add(cmd)

@@ -163,6 +163,8 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"btf layout", []string{"btf", "layout", min5, "task_struct", "--compare", min}},
 		{"btf size", []string{"btf", "size", "embedded", "sk_*"}},
 		{"btf who", []string{"btf", "who", "task_struct", exec, objects + "missing.o", "--btf", "embedded", "--btf", min5}},
+		{"btf ids", []string{"btf", "ids", "../../btf/ids/testdata/lists.o"}},
+		{"btf ids", []string{"btf", "ids", "../../btf/ids/testdata/resolved.o"}},
 		{"btf min", []string{"btf", "min", exec, "--btf", min, "-o", out}},
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},

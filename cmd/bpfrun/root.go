@@ -112,7 +112,6 @@ var textCommands = map[string]string{
 	"bpfrun scenario new":          "it writes a scenario file",
 	"bpfrun scenario schema":       "it writes a JSON Schema",
 	"bpfrun conformance plugin":    "its output is the protocol of the suite",
-	"bpfrun btf ids":               "it writes a list for people",
 	"bpfrun completion bash":       "it writes a script",
 	"bpfrun completion zsh":        "it writes a script",
 	"bpfrun completion fish":       "it writes a script",
