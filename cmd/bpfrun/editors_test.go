@@ -42,3 +42,19 @@ func TestEditorsOfferOptionsThatExist(t *testing.T) {
 	}
 	assert.Greater(t, n, 10)
 }
+
+// VS Code rejects an extension that has activation events and no code, and then knows no debugger of its type.
+func TestTheExtensionIsOneVSCodeLoads(t *testing.T) {
+	data, err := os.ReadFile("../../editors/vscode/package.json")
+	require.NoError(t, err)
+	var pkg map[string]any
+	require.NoError(t, json.Unmarshal(data, &pkg))
+	for _, name := range []string{"name", "version", "publisher", "engines", "contributes"} {
+		assert.Contains(t, pkg, name)
+	}
+	_, main := pkg["main"]
+	_, browser := pkg["browser"]
+	if !main && !browser {
+		assert.NotContains(t, pkg, "activationEvents")
+	}
+}
