@@ -251,7 +251,7 @@ func (e *valueEncoder) number(f Field, t *Type, v any) (*big.Int, error) {
 	case r.CanFloat() && r.Float() == math.Trunc(r.Float()) && math.Abs(r.Float()) <= 1<<53:
 		return big.NewInt(int64(r.Float())), nil
 	}
-	return nil, e.fail(f, v, "a number is wanted, got %T", v)
+	return nil, e.fail(f, v, "want a number, got %s", inWords(v))
 }
 
 func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, error) {
@@ -364,7 +364,7 @@ func (e *valueEncoder) float(f Field, t *Type, v any) error {
 	case r.CanUint():
 		x = float64(r.Uint())
 	default:
-		return e.fail(f, v, "a number is wanted, got %T", v)
+		return e.fail(f, v, "want a number, got %s", inWords(v))
 	}
 	switch t.Size {
 	case 4:
@@ -402,7 +402,7 @@ func (e *valueEncoder) array(f Field, t *Type, v any, depth int) error {
 		if m, ok := entries(v); ok {
 			return e.members(f, m, depth)
 		}
-		return e.fail(f, v, "a list is wanted, got %T", v)
+		return e.fail(f, v, "want a list, got %s", inWords(v))
 	}
 	es := e.s.size(t.Ref)
 	for i := range r.Len() {
@@ -476,7 +476,7 @@ func (e *valueEncoder) object(f Field, t *Type, v any, depth int) error {
 			in.Path = joinPath(f.Path, in.Path)
 			return e.value(in, v, depth+1)
 		}
-		return e.fail(f, v, "members are wanted, got %T", v)
+		return e.fail(f, v, "want members by name, got %s", inWords(v))
 	}
 	return e.members(f, m, depth)
 }
@@ -514,4 +514,24 @@ func (e *valueEncoder) members(f Field, m []Entry, depth int) error {
 		}
 	}
 	return nil
+}
+
+// inWords is what a value is, in the words of people who write values in files.
+func inWords(v any) string {
+	r := reflect.ValueOf(v)
+	switch {
+	case !r.IsValid():
+		return "nothing"
+	case r.Kind() == reflect.Bool:
+		return "true or false"
+	case r.CanInt(), r.CanUint(), r.CanFloat():
+		return "a number"
+	case r.Kind() == reflect.String:
+		return "a string"
+	case r.Kind() == reflect.Slice, r.Kind() == reflect.Array:
+		return "a list"
+	case r.Kind() == reflect.Map, r.Kind() == reflect.Struct:
+		return "members"
+	}
+	return "a " + r.Type().String()
 }

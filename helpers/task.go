@@ -80,7 +80,7 @@ func (c *Call) underCgroup(index uint64) (uint64, *vm.Action) {
 	}
 	id, ok := cgroupOf(ref)
 	if !ok {
-		return 0, notSimulated(fmt.Sprintf("cgroup array %s holds a %T", m.Spec().Name, ref))
+		return 0, notSimulated(fmt.Sprintf("element %d of cgroup array %s, which is not a cgroup", uint32(index), m.Spec().Name))
 	}
 	for level := 0; ; level++ {
 		own := c.Kernel.AncestorCgroupID(level)

@@ -73,7 +73,7 @@ func (pr *Printer) RefText(ref any) string {
 			return "program " + name
 		}
 	}
-	return fmt.Sprintf("%T", ref)
+	return "a kernel object"
 }
 
 func (pr *Printer) records(mapName string, list [][]byte, most int) (lines []string, more int) {
