@@ -192,7 +192,7 @@ func buildLibbpf(t *testing.T) string {
 type shape struct {
 	name     string
 	programs int
-	shared   int // subprograms, each of which is called by several programs
+	shared   int // subprograms that several programs call
 	calls    int // subprograms a program calls
 	reads    int // chains of fields that a function reads
 }

@@ -18,7 +18,7 @@ import (
 // Programs run as native code where the session asks for it.
 func TestProgramsRunOnTheEngineOfTheConfiguration(t *testing.T) {
 	if !machine.NativeCode() {
-		t.Skip("there is no native code on this system")
+		t.Skip("no native code on this system")
 	}
 	spec, err := embedded.Spec()
 	require.NoError(t, err)

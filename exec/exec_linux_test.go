@@ -154,7 +154,7 @@ func TestAToolOfAnotherLoaderReadsItsRingBuffer(t *testing.T) {
 // A session's programs run on the engine of its configuration, and what they do does not depend on it.
 func TestAToolSeesTheSameOnEitherEngine(t *testing.T) {
 	if !machine.NativeCode() {
-		t.Skip("there is no native code on this system")
+		t.Skip("no native code on this system")
 	}
 	for name, engine := range map[string]machine.Engine{"jit": machine.EngineJIT, "both": machine.EngineBoth} {
 		r := start(t, "ring", "sched_switch repeat=2\n---\nsched_switch\n", func(c *Config) {

@@ -1,7 +1,7 @@
 // Package uapi holds the numbers and names of the kernel's BPF interface: program, map and attach types, helper
 // functions, error numbers, flags and verdicts.
 //
-// Enumerations (enums_gen.go) are generated from the BTF of Linux 7.2 and include everything older kernels define: the interface
+// Enumerations (enums_gen.go, funcid_gen.go) are generated from the BTF of Linux 7.2 and include everything older kernels define: the interface
 // only ever grows. Flags, error numbers and verdicts are written by hand: BTF has no macros. Which kernel knows which number is not known here; that is told by the target's own BTF.
 //
 // Constants are named after the kernel's, word by word: BPF_MAP_TYPE_PERCPU_HASH is MapTypePercpuHash, BPF_FUNC_ktime_get_ns is

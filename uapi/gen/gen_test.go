@@ -11,12 +11,15 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-func TestGeneratedFileIsFresh(t *testing.T) {
+func TestGeneratedFilesAreFresh(t *testing.T) {
 	want, err := generate("../..")
 	require.NoError(t, err)
-	got, err := os.ReadFile("../enums_gen.go")
-	require.NoError(t, err)
-	assert.Equal(t, string(want), string(got), "run go generate ./uapi")
+	require.Len(t, want, 2)
+	for name, text := range want {
+		got, err := os.ReadFile("../" + name)
+		require.NoError(t, err)
+		assert.Equal(t, string(text), string(got), "%s: run go generate ./uapi", name)
+	}
 }
 
 func TestNamesAreTheKernelsWordByWord(t *testing.T) {
