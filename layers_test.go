@@ -89,7 +89,7 @@ var layers = []struct {
 	{"debug/repl", []string{"internal/worded", "internal/nearest", "btf", "loader", "verifier", "machine", "scenario", "debug"}},
 	{"debug/dap", []string{"internal/worded", "internal/nearest", "decode", "debug", "debug/repl"}},
 	{"report", []string{"internal/exitcode", "internal/markup", "uapi", "verifier/klog", "verifier", "progtype", "decode", "btf", "btf/check", "btf/ids", "packet", "corerelo", "loader", "offsets", "vm", "jit", "mem", "maps", "kernel", "helpers", "machine", "scenario", "intest", "matrix"}},
-	{"testrun", []string{"internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "scenario", "intest", "debug", "report"}},
+	{"testrun", []string{"internal/exitcode", "internal/kernels", "internal/shell", "loader", "kernel", "machine", "scenario", "intest", "debug", "report"}},
 	{"replay/capture", []string{"uapi", "progtype", "packet", "loader", "vm", "machine", "replay", "report"}},
 	{"conformance", []string{"internal/endian", "internal/lazyre", "internal/worded", "internal/elfbuild", "internal/mutate", "uapi", "progtype", "verifier", "decode", "btf", "btf/check", "corerelo", "loader", "mem", "vm", "jit", "maps", "kernel", "helpers", "machine", "scenario"}},
 }

@@ -151,11 +151,14 @@ func (bin *binder) fillJumpTables(p *program) {
 	}
 }
 
+// BigEndian names what no engine does: run programs that were compiled for a big-endian processor.
+const BigEndian = "execution of big-endian programs"
+
 // missing names everything the program can reach that is not simulated. It is what lets a
 // program be refused before it runs instead of in the middle.
 func (bin *binder) missing(p *program) []string {
 	if bin.reg.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
-		return []string{"execution of big-endian programs"}
+		return []string{BigEndian}
 	}
 	var out []string
 	seen := map[string]bool{}

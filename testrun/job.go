@@ -15,6 +15,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/shell"
 	"github.com/bpfrun/bpfrun/intest"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/scenario"
 )
@@ -119,7 +120,7 @@ func (j *Job) littleTarget() (*loader.Target, error) {
 	return target, err
 }
 
-var errBigEndian = errors.New("running big-endian programs is not supported")
+var errBigEndian = errors.New("not simulated: " + machine.BigEndian)
 
 // RunOptions say what a run of jobs makes.
 type RunOptions struct {

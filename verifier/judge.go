@@ -2,7 +2,6 @@ package verifier
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
@@ -73,8 +72,6 @@ func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, 
 		return &Verdict{Insn: -1, Missing: fmt.Sprintf(format, args...)}, nil
 	}
 	switch {
-	case j.linked.Object.ByteOrder == binary.ByteOrder(binary.BigEndian):
-		return unknown("big-endian programs")
 	case !j.Knows():
 		return unknown("%s", j.WhyNot())
 	case progtype.Of(lp.Type).TargetOf(lp.Attach) == progtype.OtherProgram:

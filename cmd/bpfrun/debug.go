@@ -128,7 +128,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 		return nil, err
 	}
 	if report.ByteOrderName(obj.ByteOrder) == "big" {
-		return nil, codeError{exitNotSimulated, usagef("running big-endian programs is not supported (info, disasm and relo work)")}
+		return nil, codeError{exitNotSimulated, errors.New(bigEndian)}
 	}
 	cfg.ELF = obj.ELF()
 	d := &debugged{linker: c.linker, obj: obj}

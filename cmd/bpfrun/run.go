@@ -245,7 +245,7 @@ func (c *runCommand) runOn(ctx context.Context, obj *loader.Object, s btfSource,
 	doc := report.NewRunDocument(linked, s.Path)
 	doc.Choose(c.progs)
 	if order := report.ByteOrderName(obj.ByteOrder); order == "big" {
-		doc.NotSimulated("running big-endian programs is not supported (info, disasm and relo work)")
+		doc.NotSimulated(bigEndian)
 		doc.Exit = report.RunExit(doc, len(c.progs) > 0, c.sim.strict)
 		return doc, nil
 	}
@@ -358,3 +358,6 @@ func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	}
 	return line + " " + strings.Join(flags, " ")
 }
+
+// bigEndian is what commands say that would have to run a big-endian program.
+const bigEndian = "not simulated: " + machine.BigEndian + " (info, disasm and relo work)"
