@@ -126,7 +126,7 @@ var errBigEndian = errors.New("not simulated: " + machine.BigEndian)
 type RunOptions struct {
 	Strict   bool
 	Document bool              // also the JSON documents
-	Done     func(failed bool) // is told of every test
+	Done     func(failed bool) // called after every test
 }
 
 // run runs the chosen runs of the job's file, or the tests of its object, until ctx ends.

@@ -12,8 +12,8 @@ import (
 
 var cpuCommand = &command{
 	name: "cpu", args: "[N [COMMAND]]", topic: "running", short: "show the CPU that commands are for, or choose one",
-	long: "Programs are started, stepped and looked at there, while those on other CPUs stand. With a command, that is carried out on CPU N\n" +
-		"and the CPU stays the one it was. The order in which CPUs execute belongs to the run: going back and forward repeats it.",
+	long: "Commands start, step and inspect programs on this CPU; programs on the others stay paused. With COMMAND, run that one command\n" +
+		"on CPU N without switching to it. The order in which CPUs execute is part of the run: going back and forward repeats it.",
 	run: func(r *REPL, ctx context.Context, args string) error {
 		if args == "" {
 			r.printf("CPU %d of %d.\n", r.s.CPU(), len(r.s.CPUs()))
