@@ -13,6 +13,11 @@ build:
 test:
 	$(GO) test ./...
 
+# Tests that take a sample of their cases take all of them (internal/testsize).
+LONG = $$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | awk '/internal\/testsize/ {print $$1}')
+test-long:
+	BPFRUN_LONG=1 $(GO) test $(LONG)
+
 vet:
 	$(GO) vet ./...
 

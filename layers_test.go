@@ -33,6 +33,7 @@ var layers = []struct {
 	{"internal/snaptest", nil}, // for tests only
 	{"internal/ceiling", nil},  // for tests only
 	{"internal/rewrite", nil},  // for tests only
+	{"internal/testsize", nil}, // for tests only
 	{"internal/markup", nil},
 	{"internal/lazyre", nil},
 	{"internal/endian", nil},

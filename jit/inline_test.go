@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -319,11 +320,7 @@ func testInlineCallsShut(t *testing.T) {
 
 // TestInlineRandom joins random pieces to programs, with calls of all kinds and jumps over some of them.
 func TestInlineRandom(t *testing.T) {
-	n := 400
-	if testing.Short() {
-		n = 50
-	}
-	for seed := range uint64(n) {
+	for seed := range testsize.Pick[uint64](400, 100, 50) {
 		native, plain := newWorld(t), newWorld(t)
 		plain.thread.SetEngine(nil)
 		if !randomInline(t, native, plain, seed) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bpfrun/bpfrun/internal/testsize"
 	"github.com/bpfrun/bpfrun/mem"
 	"github.com/bpfrun/bpfrun/vm"
 )
@@ -270,7 +271,7 @@ func checkLoops(t testing.TB, r *loopRig, seed uint64) (insns, native uint64) {
 // TestLoops compares loops on native code, which leaves checks out of them, with the interpreter. BPFRUN_LOOPS is the number of
 // programs.
 func TestLoops(t *testing.T) {
-	n := uint64(1500)
+	n := testsize.Pick[uint64](1500, 300, 300)
 	if v, err := strconv.ParseUint(os.Getenv("BPFRUN_LOOPS"), 10, 64); err == nil {
 		n = v
 	}

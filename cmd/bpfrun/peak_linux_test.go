@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/bpfrun/bpfrun/internal/testsize"
 )
 
 // TestPeakMemory: no program takes more than 1.5 GB of the host with the flags as they are, reports included.
 func TestPeakMemory(t *testing.T) {
-	if testing.Short() || runtime.GOARCH != "amd64" {
-		t.Skip("takes a minute")
+	if !testsize.Long() || runtime.GOARCH != "amd64" {
+		t.Skip("takes a minute; BPFRUN_LONG=1 runs it (make test-long)")
 	}
 	const most = 1500 << 10 // KiB
 	t.Parallel()

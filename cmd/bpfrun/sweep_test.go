@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/btf/btffile"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
@@ -86,11 +87,9 @@ func damage(data []byte, stride int, try func(what string, damaged []byte)) {
 
 // TestDamagedInput damages small objects and types at many places. BPFRUN_SWEEP=1 takes every byte.
 func TestDamagedInput(t *testing.T) {
-	stride := 11
+	stride := testsize.Pick(11, 41, 41)
 	if os.Getenv("BPFRUN_SWEEP") != "" {
 		stride = 1
-	} else if testing.Short() {
-		stride = 41
 	}
 	// Far above what any of them takes, so that a slow machine passes and an endless loop does not.
 	const slow, most = time.Minute, 64 << 20

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 )
 
 // TestDifferential compares interpreter and reference on generated programs.
@@ -23,10 +24,7 @@ func TestDifferential(t *testing.T) {
 		{"walks", 6_000, generate.Config{Only: generate.Walk}},
 		{"recursion", 4_000, generate.Config{Only: generate.Recursion}},
 	} {
-		count := tt.count
-		if testing.Short() {
-			count /= 10
-		}
+		count := tt.count / testsize.Pick[uint64](1, 8, 10)
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := Differential(context.Background(), DifferentialConfig{Seed: 1, Count: count, Generate: tt.cfg})
@@ -67,7 +65,7 @@ func nativeCoverage(t *testing.T, interp *Interpreter, mode Mode, cfg generate.C
 	require.NoError(t, err)
 	defer native.Close()
 	native.Limit = fuzzLimit
-	for i := range uint64(1000) {
+	for i := range testsize.Pick[uint64](1000, 300, 300) {
 		c := generate.New(5, cfg).Case(i)
 		if i%4 < 2 {
 			mutate(c)

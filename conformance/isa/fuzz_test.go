@@ -6,6 +6,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/conformance/isa/generate"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 )
 
 // fuzzLimit is how many instructions a fuzzed program may execute.
@@ -100,10 +101,7 @@ func FuzzGenerated(f *testing.F) {
 // TestMutatedPrograms is FuzzProgram with a fixed source of mutations: fields of valid programs are changed, which makes most of
 // them do what no verifier would allow.
 func TestMutatedPrograms(t *testing.T) {
-	count := 15_000
-	if testing.Short() {
-		count = 3_000
-	}
+	count := testsize.Pick(15_000, 3_000, 3_000)
 	v := newFuzzVoices(t)
 	ran, faults := 0, map[string]int{}
 	for i := range count {

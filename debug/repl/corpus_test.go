@@ -17,6 +17,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf/embedded"
 	"github.com/bpfrun/bpfrun/debug"
+	"github.com/bpfrun/bpfrun/internal/testsize"
 	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 )
@@ -144,9 +145,7 @@ func travelAll(t *testing.T, dir string) {
 // TestObjectsOnTour takes the repository's objects.
 func TestObjectsOnTour(t *testing.T) {
 	dirs := []string{"examples", "debug/testdata", "testdata/objects/clang-14", "testdata/objects/clang-22"}
-	if testing.Short() {
-		dirs = dirs[:1]
-	}
+	dirs = dirs[:testsize.Pick(len(dirs), 1, 1)]
 	for _, dir := range dirs {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
