@@ -97,7 +97,7 @@ func checkC(t *testing.T, s *Spec, machine string) {
 	for id := ID(1); int(id) < s.NumTypes(); id++ {
 		d.top(id)
 	}
-	d.w.WriteString(cEpilog)
+	d.w.WriteString(cPop + cEpilog)
 	require.NoError(t, d.err)
 	d.w.Flush()
 	src.WriteString("#define OFF(t, m, o) _Static_assert(__builtin_offsetof(t, m) == o, #t \".\" #m)\n#define SIZE(t, n) _Static_assert(sizeof(t) == n, #t)\n")
