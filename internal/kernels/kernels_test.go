@@ -72,6 +72,10 @@ func TestNamesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	touch(t, dir, "README.md", "x.btf.md", "vmlinux.btf", "initrd.img-6.1", "linux-headers-6.1.0-1_6.1.9-1_amd64.deb", "modules/linux-6.1.btf", ".git/linux-6.1.btf", "config-6.1")
 	assert.Empty(t, pathOf(dir).List())
+
+	touch(t, dir, "linux-libc-dev_6.1.176-1_amd64.deb", "linux-headers-6.1.0-1-common_6.1.9-1_all.deb")
+	cache := Path{Places: []Place{{Title: "downloaded", Pattern: filepath.Join(dir, "linux-*.deb")}}}
+	assert.Empty(t, cache.List(), "packages of apt's cache without a kernel")
 }
 
 func TestWhichKernelANameMeans(t *testing.T) {

@@ -56,6 +56,9 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	if m := debName.FindStringSubmatch(filepath.Base(path)); m != nil {
 		return k.debian(m[1], m[2], m[3])
 	}
+	if strings.HasSuffix(path, ".deb") || strings.HasSuffix(path, ".ddeb") {
+		return k, false // linux-libc-dev, linux-headers and others have no kernel
+	}
 	name := k.Name
 	if place.named { // the directory is the release: .../6.12.107-amd64/vmlinux
 		name = filepath.Base(filepath.Dir(path))

@@ -195,7 +195,7 @@ func (p *Path) Matches(name string) ([]Kernel, error) {
 		e.hint = "no such file, and no kernel of that name "
 		switch {
 		case len(ids) == 0:
-			e.hint += "(none is known: bpfrun kernels add FILE, or " + Variable + "=DIRECTORY)"
+			e.hint += "(none is known: bpfrun kernels add FILE, or " + Variable + "=DIRECTORY; --btf embedded needs no file)"
 		case len(e.Near) == 0:
 			e.hint += "(bpfrun kernels list names those known)"
 		default:
