@@ -47,7 +47,7 @@ func (d *Disassembly) nativeInsn(c *jit.Compiled, insns []decode.Insn, pc int) {
 }
 
 // copies shows the copies of loops that stand after the program.
-func (d *Disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
+func (d *Disassembly) copies(c *jit.Compiled, l *loader.Linked, lp *loader.LinkedProgram) {
 	inside := false
 	for i := len(lp.Insns); i < c.Insns(); i++ {
 		slot := c.Slot(i)
@@ -66,7 +66,7 @@ func (d *Disassembly) copies(c *jit.Compiled, lp *loader.LinkedProgram) {
 			inside = true
 			d.printf("copy of the loop at %d:\n", slot)
 		}
-		d.insn(lp.Insns, slot, lp.Symbols(), "")
+		d.insn(newDisasmInsn(lp.Insns, slot, l.Object.ByteOrder, lp.Symbols()))
 		d.nativeRange(c, c.Start(i), c.Start(i+lp.Insns[slot].Len()))
 	}
 }

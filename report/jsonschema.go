@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 )
 
+// Published is the document of a command, by which the JSON Schema describes it.
+type Published struct {
+	Command string
+	Doc     any
+	Always  []string // members that are required; nil: all that are never left out
+}
+
 // published are the documents of commands, by command. The members of those with results stand beside the list only when it has one element.
-var published = []struct {
-	command string
-	doc     any
-	always  []string // members that are required; nil: all that are never left out
-}{
+var published = []Published{
 	{"run", OneDocument{}, []string{"schema", "exit", "results"}},
 	{"test", OneDocument{}, []string{"schema", "exit", "results"}},
 	{"test --list", TestList{}, nil},
@@ -23,6 +27,7 @@ var published = []struct {
 	{"verify", OneVerifyDocument{}, []string{"schema", "exit", "results"}},
 	{"verify --explain", VerifyExplainDocument{}, nil},
 	{"info", InfoDocument{}, nil},
+	{"disasm", DisasmDocument{}, nil},
 	{"matrix", MatrixDocument{}, nil},
 	{"bench", BenchDocument{}, nil},
 	{"btf diff", BTFDiffDocument{}, nil},
@@ -41,27 +46,21 @@ var published = []struct {
 	{"error", OneDocument{}, []string{"schema", "exit", "error"}},
 }
 
-// Commands are the names of the documents in the JSON Schema: commands with --json, and error for any that came to no result.
-func Commands() []string {
-	var out []string
-	for _, p := range published {
-		out = append(out, p.command)
-	}
-	return out
-}
+// PublishedDocuments are those of the commands whose reports this package writes, and error for any command that came to no result.
+func PublishedDocuments() []Published { return slices.Clone(published) }
 
-// WriteJSONSchema writes a JSON Schema (draft 2020-12) of every document, in $defs by command. It is made from the types the documents
+// WriteJSONSchema writes a JSON Schema (draft 2020-12) of documents, in $defs by command. It is made from the types the documents
 // are written from. Members may be added in later versions, so additional ones are allowed.
-func WriteJSONSchema(w io.Writer) error {
-	m := schemas{defs: map[string]any{}}
+func WriteJSONSchema(w io.Writer, documents []Published) error {
+	m := schemas{defs: map[string]any{}, types: map[string]reflect.Type{}}
 	var any []any
-	for _, p := range published {
-		s := m.object(reflect.TypeOf(p.doc))
-		if p.always != nil {
-			s["required"] = p.always
+	for _, p := range documents {
+		s := m.object(reflect.TypeOf(p.Doc))
+		if p.Always != nil {
+			s["required"] = p.Always
 		}
-		m.defs[p.command] = s
-		any = append(any, map[string]interface{}{"$ref": "#/$defs/" + strings.ReplaceAll(p.command, " ", "%20")})
+		m.defs[p.Command] = s
+		any = append(any, map[string]interface{}{"$ref": "#/$defs/" + strings.ReplaceAll(p.Command, " ", "%20")})
 	}
 	root := map[string]interface{}{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Documents of bpfrun --json", "$defs": m.defs, "anyOf": any,
@@ -78,7 +77,20 @@ func WriteJSONSchema(w io.Writer) error {
 	return err
 }
 
-type schemas struct{ defs map[string]any }
+type schemas struct {
+	defs  map[string]any
+	types map[string]reflect.Type // by the name in defs
+}
+
+// name is what a type is called in defs: with its package if another type has its name.
+func (m *schemas) name(t reflect.Type) string {
+	name := t.Name()
+	if other, ok := m.types[name]; ok && other != t {
+		name = t.String()
+	}
+	m.types[name] = t
+	return name
+}
 
 // forms are the types that write themselves as another one.
 var forms = map[reflect.Type]reflect.Type{reflect.TypeFor[Event](): reflect.TypeFor[eventForm]()}
@@ -131,7 +143,7 @@ func (m *schemas) of(t reflect.Type) map[string]any {
 	case reflect.Pointer:
 		return map[string]any{"anyOf": []any{m.of(t.Elem()), map[string]any{"type": "null"}}}
 	case reflect.Struct:
-		name := t.Name()
+		name := m.name(t)
 		if form, ok := forms[t]; ok {
 			t = form
 		}

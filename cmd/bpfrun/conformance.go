@@ -50,9 +50,10 @@ last line reads "N passed, M failed". Exit code 1 if any failed.`,
 				return err
 			}
 			total := isa.Result{}
+			found := &findings{console: c.console}
 			for _, path := range args {
 				for _, mode := range modes {
-					r, err := isa.Judge(path, isa.Config{Mode: mode, Limit: c.sim.maxInsns}, c.stdout)
+					r, err := isa.Judge(path, isa.Config{Mode: mode, Limit: c.sim.maxInsns}, found)
 					if err != nil {
 						return codeError{exitUsage, err}
 					}
@@ -60,11 +61,7 @@ last line reads "N passed, M failed". Exit code 1 if any failed.`,
 					total.Failed += r.Failed
 				}
 			}
-			fmt.Fprintln(c.stdout, total.Summary())
-			if total.Failed > 0 {
-				c.code = exitExpectation
-			}
-			return nil
+			return found.compared(comparisonDocument{Passed: uint64(total.Passed), Failed: uint64(total.Failed)}, total.Summary())
 		},
 	}
 }

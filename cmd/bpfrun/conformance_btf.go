@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,8 +60,8 @@ func (c *conformanceBTFCommand) conformanceBTF(paths []string, root, dir string,
 		return err
 	}
 	var total btfcases.Result
-	out := bufio.NewWriter(c.stdout)
-	defer out.Flush()
+	var unwritten error
+	out := &findings{console: c.console}
 	for _, path := range paths {
 		err := btfcases.Read(path, func(l *btfcases.Line) error {
 			raw, err := btfSourceRaw(c.objects, seeds, root, l.Source)
@@ -83,8 +82,8 @@ func (c *conformanceBTFCommand) conformanceBTF(paths []string, root, dir string,
 				fmt.Fprintf(out, "%s mutant %d: the kernel %s, ours: %v\n", l.Source, n, shownLetter(l.Verdicts[n]), orAccepted(ours))
 				if dir != "" {
 					name := filepath.Join(dir, fmt.Sprintf("%s-%d.btf", filepath.Base(l.Source), n))
-					if err := os.WriteFile(name, raw, 0o644); err != nil {
-						fmt.Fprintln(out, err)
+					if err := os.WriteFile(name, raw, 0o644); err != nil && unwritten == nil {
+						unwritten = err
 					}
 				}
 			}))
@@ -94,13 +93,13 @@ func (c *conformanceBTFCommand) conformanceBTF(paths []string, root, dir string,
 			return codeError{exitLoad, err}
 		}
 	}
-	if total.Wrong > 0 {
-		c.code = exitExpectation
+	if unwritten != nil {
+		return usageError{unwritten}
 	}
 	asked := total.Cases - total.NotAsked
-	fmt.Fprintf(out, "%d cases, %d accepted by the kernel, %d not asked: %d with another verdict (%.4f %% the same), %d refused with another error\n",
+	summary := fmt.Sprintf("%d cases, %d accepted by the kernel, %d not asked: %d with another verdict (%.4f %% the same), %d refused with another error",
 		total.Cases, total.Accepted, total.NotAsked, total.Wrong, 100*float64(asked-total.Wrong)/float64(max(asked, 1)), total.OtherErrno)
-	return nil
+	return out.compared(comparisonDocument{Passed: uint64(asked - total.Wrong), Failed: uint64(total.Wrong), Skipped: uint64(total.NotAsked)}, summary)
 }
 
 func shownLetter(letter byte) string {

@@ -55,8 +55,9 @@ func (c *conformanceCoreCommand) conformanceCore(files []string, objects string)
 		cfg.Kernels = append(cfg.Kernels, core.Kernel{Name: s.Name, Open: func() (*loader.Target, error) { return c.kernels.target(s) }})
 	}
 	var total core.Result
+	found := &findings{console: c.console}
 	for _, path := range files {
-		r, err := core.Check(path, cfg, c.stdout)
+		r, err := core.Check(path, cfg, found)
 		if err != nil {
 			return usageError{err}
 		}
@@ -64,14 +65,11 @@ func (c *conformanceCoreCommand) conformanceCore(files []string, objects string)
 		total.Failed += r.Failed
 		total.Deviations += r.Deviations
 	}
+	summary := total.Summary()
 	if total.Deviations > 0 {
-		fmt.Fprintf(c.stdout, "%d differ from libbpf on purpose\n", total.Deviations)
+		summary = fmt.Sprintf("%d differ from libbpf on purpose\n%s", total.Deviations, summary)
 	}
-	fmt.Fprintln(c.stdout, total.Summary())
-	if total.Failed > 0 {
-		c.code = exitExpectation
-	}
-	return nil
+	return found.compared(comparisonDocument{Passed: uint64(total.Passed), Failed: uint64(total.Failed), Deviations: uint64(total.Deviations)}, summary)
 }
 
 // recordOptions are the flags of conformance record core.

@@ -99,6 +99,9 @@ func (x *conformanceGenerateCommand) generate() error {
 		cfg.Generate.Kernel, cfg.Generate.Version = true, record.Version()
 		cfg.Other = func() (isa.OtherRunner, error) { return record.Open() }
 	}
+	if x.show && x.json {
+		return usagef("generate --show has no --json: it writes assembly")
+	}
 	if x.show {
 		c := generate.New(x.sim.seed, cfg.Generate).Case(x.first)
 		fmt.Fprintf(x.stdout, "%s %s %s\n%s", c.Name(), c.Cat, c.Form, isa.Listing(c.Insns))
@@ -114,10 +117,13 @@ func (x *conformanceGenerateCommand) generate() error {
 	if r == nil || err != nil && !errors.Is(err, context.Canceled) {
 		return codeError{exitNotSimulated, err}
 	}
+	found := &findings{console: x.console}
 	for _, d := range r.Disagreements {
-		fmt.Fprintln(x.stdout, d.Text)
+		fmt.Fprintln(found, d.Text)
 	}
-	writeReasons(x.console, r.Reasons)
+	if !x.json {
+		writeReasons(x.console, r.Reasons)
+	}
 	who := "interpreter = reference"
 	if len(cfg.Modes) > 0 {
 		who = ""
@@ -129,11 +135,11 @@ func (x *conformanceGenerateCommand) generate() error {
 	if x.kernel {
 		who += " = Linux " + record.Release()
 	}
-	fmt.Fprintf(x.stdout, "%s, seed %d: %s (%.0f s)\n", who, x.sim.seed, r.Summary(), time.Since(start).Seconds())
-	if r.Disagreeing > 0 || err != nil {
+	if err != nil { // interrupted
 		x.code = exitExpectation
 	}
-	return nil
+	summary := fmt.Sprintf("%s, seed %d: %s (%.0f s)", who, x.sim.seed, r.Summary(), time.Since(start).Seconds())
+	return found.compared(comparisonDocument{Passed: r.Programs - min(r.Programs, r.Disagreeing+r.Rejected), Failed: r.Disagreeing, Skipped: r.Rejected}, summary)
 }
 
 // writeReasons prints why the kernel refused programs, most frequent first.

@@ -53,6 +53,7 @@ func (c *conformanceKernelCommand) conformanceKernel(paths []string, objects str
 		return err
 	}
 	total := conformance.CasesResult{}
+	found := &findings{console: c.console}
 	for _, path := range paths {
 		cfg := conformance.CasesConfig{
 			Objects: objects, Seed: c.sim.seed, MaxInsns: c.sim.maxInsns, Verbose: c.verbose, Open: c.objects.open, Engine: engine, OnDifference: c.sim.differ.add,
@@ -61,7 +62,7 @@ func (c *conformanceKernelCommand) conformanceKernel(paths []string, objects str
 		if cfg.Objects == "" {
 			cfg.Objects = filepath.Dir(path)
 		}
-		r, err := conformance.Cases(ctx, path, cfg, c.stdout)
+		r, err := conformance.Cases(ctx, path, cfg, found)
 		if err != nil {
 			return codeError{exitCode(err), err}
 		}
@@ -69,14 +70,11 @@ func (c *conformanceKernelCommand) conformanceKernel(paths []string, objects str
 		total.Failed += r.Failed
 		total.Refused += r.Refused
 	}
+	summary := total.Summary()
 	if total.Refused > 0 && !c.quiet {
-		fmt.Fprintf(c.stdout, "%d skipped: the kernel refused to load them\n", total.Refused)
+		summary = fmt.Sprintf("%d skipped: the kernel refused to load them\n%s", total.Refused, summary)
 	}
-	fmt.Fprintln(c.stdout, total.Summary())
-	if total.Failed > 0 {
-		c.code = exitExpectation
-	}
-	return nil
+	return found.compared(comparisonDocument{Passed: uint64(total.Passed), Failed: uint64(total.Failed), Skipped: uint64(total.Refused)}, summary)
 }
 
 // recordedTarget is a target that behaves as the kernel cases were recorded on.

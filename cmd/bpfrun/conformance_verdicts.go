@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,6 +26,7 @@ import (
 	"github.com/bpfrun/bpfrun/conformance/verdicts/border"
 	"github.com/bpfrun/bpfrun/conformance/verdicts/sound"
 	"github.com/bpfrun/bpfrun/loader"
+	"github.com/bpfrun/bpfrun/report"
 	"github.com/bpfrun/bpfrun/verifier"
 )
 
@@ -79,6 +79,9 @@ Programs that never reached the kernel's verifier are skipped. Exit code 1 if an
 }
 
 func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
+	if v.json && v.speed > 0 {
+		return usagef("conformance verdicts --speed has no --json: its table is for people")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	sources, err := v.kernels.sources()
@@ -98,11 +101,10 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 		defer w.Close()
 		short = json.NewEncoder(w)
 	}
-	report := verdicts.NewReport()
+	compared := verdicts.NewReport()
 	runs := soundRuns{inputs: v.inputs}
 	logs := logTotals{}
-	out := bufio.NewWriter(v.stdout)
-	defer out.Flush()
+	out := &findings{console: v.console}
 	for _, path := range paths {
 		var replay *verdicts.Replayer
 		cfg := verdicts.Config{
@@ -114,7 +116,7 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 				}))
 			},
 			Each: func(c *verdicts.Comparison) error {
-				report.Add(c)
+				compared.Add(c)
 				if !v.markdown && c.Kind > verdicts.Agree && c.Kind != verdicts.NotJudged && (v.kind == "" || v.kind == c.Kind.String()) {
 					fmt.Fprintln(out, c)
 				}
@@ -139,7 +141,7 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 			return codeError{exitCode(err), err}
 		}
 	}
-	for _, agreement := range report.Agreements() {
+	for _, agreement := range compared.Agreements() {
 		if len(agreement.Disagreements) > 0 {
 			v.code = exitExpectation
 		}
@@ -153,9 +155,12 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 			fmt.Fprintf(out, "far-count %s\n", c)
 		}
 	}
-	report.WriteTable(out)
+	if v.json {
+		return v.document(compared, out, logs, runs)
+	}
+	compared.WriteTable(out)
 	if v.speed > 0 {
-		report.WriteSpeed(out)
+		compared.WriteSpeed(out)
 	}
 	if v.logs {
 		fmt.Fprintf(out, "logs: %d of %d equal, %d of %d lines\n", logs.same, logs.programs, logs.equal, logs.lines)
@@ -164,6 +169,25 @@ func (v *conformanceVerdictsCommand) conformanceVerdicts(paths []string) error {
 		fmt.Fprintf(out, "%d accepted programs run with %d inputs each on both engines, %d not simulated, %d contradictions\n", runs.ran, v.inputs, runs.notRun, runs.bad)
 	}
 	return nil
+}
+
+// document writes the results as JSON.
+func (v *conformanceVerdictsCommand) document(r *verdicts.Report, found *findings, logs logTotals, runs soundRuns) error {
+	doc := verdictsDocument{Schema: report.Schema, Exit: v.code, Kernels: []verdictCounts{}, Differences: found.entries()}
+	for _, a := range r.Agreements() {
+		doc.Kernels = append(doc.Kernels, verdictCounts{
+			Kernel: a.Kernel, Judged: a.Judged, NotJudged: a.NotJudged, Agree: a.Agree, FalseAccepts: a.FalseAccept, FalseRefusals: a.FalseRefusal,
+			CannotSay: a.CannotSay, Failed: a.Failed, BothRefuse: a.BothRefuse, SameClass: a.SameClass, SameText: a.SameText, BothAccept: a.BothAccept,
+			Counted: a.Counted, SameCount: a.Exact, Within5: a.Within5, Within1_5: a.WithinHalf,
+		})
+	}
+	if v.logs {
+		doc.Logs = &logCounts{Programs: logs.programs, Same: logs.same, Lines: logs.lines, EqualLines: logs.equal}
+	}
+	if v.inputs > 0 {
+		doc.Runs = &runCounts{Inputs: v.inputs, Run: runs.ran, NotSimulated: runs.notRun, Contradictions: runs.bad}
+	}
+	return report.WriteJSON(v.stdout, doc)
 }
 
 // minimise writes the shortest program found on which the running kernel and the verifier differ in the same way.

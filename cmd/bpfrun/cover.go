@@ -42,6 +42,7 @@ type coverage struct {
 	collector *cover.Collector
 	out       map[string]string
 	min       float64 // -1 for none
+	silent    bool    // no table: the document has its figures
 }
 
 // begin checks the flags; nil when nothing is to be collected.
@@ -129,7 +130,7 @@ func (c *coverage) finish(con *console, w io.Writer) error {
 	if err != nil {
 		return codeError{exitExpectation, err}
 	}
-	if !con.quiet {
+	if !con.quiet && !c.silent {
 		if err := writeCover(w, p); err != nil {
 			return err
 		}
@@ -227,9 +228,6 @@ same name, is refused, and nothing is written.`,
 }
 
 func (m *coverMergeCommand) merge(files []string) error {
-	if m.json {
-		return usagef("cover merge has no --json: --cover-out json=FILE writes one")
-	}
 	m.flags.on = true
 	c, err := m.flags.begin()
 	if err != nil {
@@ -255,5 +253,46 @@ func (m *coverMergeCommand) merge(files []string) error {
 		}
 	}
 	c.collector = cover.CollectorOf(all)
-	return c.finish(m.console, m.stdout)
+	c.silent = m.json
+	if err := c.finish(m.console, m.stdout); err != nil || !m.json {
+		return err
+	}
+	return report.WriteJSON(m.stdout, newCoverDocument(all, m.code))
+}
+
+// coverDocument is the JSON of cover merge: what was executed of each source file and of all.
+type coverDocument struct {
+	Schema   string      `json:"schema"`
+	Exit     int         `json:"exit"`
+	Files    []coverFile `json:"files"`
+	Total    coverFile   `json:"total"`
+	Unmapped []string    `json:"unmapped,omitempty"` // programs without line information
+}
+
+// coverFile is what was executed of a file. Dead instructions are unreachable on the kernels that ran, and do not count.
+type coverFile struct {
+	Path         string     `json:"path,omitempty"`
+	Lines        coverCount `json:"lines"`
+	Branches     coverCount `json:"branches"`
+	Functions    coverCount `json:"functions"`
+	Instructions coverCount `json:"instructions"`
+	Dead         int        `json:"dead"`
+}
+
+type coverCount struct {
+	Hit int `json:"hit"`
+	All int `json:"all"`
+}
+
+func newCoverDocument(p *cover.Profile, exit int) *coverDocument {
+	of := func(path string, t cover.Totals) coverFile {
+		count := func(c cover.Count) coverCount { return coverCount{c.Hit, c.All} }
+		return coverFile{path, count(t.Lines), count(t.Branches), count(t.Functions), count(t.Insns), t.Insns.Dead}
+	}
+	s := p.Source("")
+	d := &coverDocument{Schema: report.Schema, Exit: exit, Files: []coverFile{}, Total: of("", s.Totals), Unmapped: s.Unmapped}
+	for _, f := range s.Files {
+		d.Files = append(d.Files, of(f.Path, f.Totals))
+	}
+	return d
 }

@@ -42,9 +42,6 @@ this command. Their launch request names the object to debug ("object") and any 
   bpfrun dap --listen 127.0.0.1:4711`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if c.json {
-				return usagef("dap has no --json")
-			}
 			if c.sessions < 1 {
 				return usagef("--sessions %d: want at least 1", c.sessions)
 			}

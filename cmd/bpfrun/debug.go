@@ -106,9 +106,6 @@ backtrace' | bpfrun debug prog.o`,
 
 // debug lets a user talk to a session.
 func (c *debugCommand) debug(s *debug.Session, stdin io.Reader) error {
-	if c.json {
-		return usagef("debug has no --json")
-	}
 	color, err := useColor(c.color, c.stdout)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bpfrun/bpfrun/loader"
 	"github.com/bpfrun/bpfrun/machine"
 	"github.com/bpfrun/bpfrun/report"
 )
@@ -38,6 +39,12 @@ func newDisasmCommand(a *app) *cobra.Command {
 			if c.loops && !c.native {
 				return usagef("--loops shows native code: add --jit")
 			}
+			if c.json && c.native {
+				return usagef("disasm --jit has no --json: native code is shown for people to read")
+			}
+			if c.json {
+				return c.document(obj)
+			}
 			d := report.Disassembly{W: c.stdout, Raw: c.raw, Native: c.native, Loops: c.loops, Programs: c.progs}
 			if c.native && !machine.NativeCode() {
 				return codeError{exitNotSimulated, errors.New("--jit: native code is not supported on this system")}
@@ -66,4 +73,16 @@ func newDisasmCommand(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&c.native, "jit", false, "also print the native code of each instruction")
 	cmd.Flags().BoolVar(&c.loops, "loops", false, "with --jit: show the native code of long-running programs, after loop versioning")
 	return cmd
+}
+
+// document writes what disasm shows, as JSON.
+func (c *disasmCommand) document(obj *loader.Object) error {
+	if len(c.kernels.btf) == 0 {
+		return report.WriteJSON(c.stdout, report.NewDisasmDocument(obj, c.progs))
+	}
+	linked, source, err := c.link(obj)
+	if err != nil {
+		return err
+	}
+	return report.WriteJSON(c.stdout, report.NewLinkedDisasmDocument(linked, source, c.progs))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bpfrun/bpfrun/bpfsys"
 	bpfexec "github.com/bpfrun/bpfrun/exec"
 	"github.com/bpfrun/bpfrun/internal/kernels"
+	"github.com/bpfrun/bpfrun/report"
 )
 
 type execOptions struct {
@@ -134,6 +135,13 @@ func readEvents(path string) (*bpfexec.Events, error) {
 	return ev, nil
 }
 
+// fireDocument is the JSON of fire: how many programs ran at the hook.
+type fireDocument struct {
+	Schema   string `json:"schema"`
+	Exit     int    `json:"exit"`
+	Programs int    `json:"programs"`
+}
+
 // fireCommand is bpfrun fire.
 type fireCommand struct {
 	*console
@@ -180,6 +188,13 @@ func (f *fireCommand) fire(socket string, words []string) error {
 	if why, failed := strings.CutPrefix(text, "error: "); failed {
 		return codeError{exitExpectation, errors.New(why)}
 	}
-	fmt.Fprintln(f.stdout, text)
-	return nil
+	doc := fireDocument{Schema: report.Schema}
+	if _, err := fmt.Sscanf(text, "%d programs ran", &doc.Programs); err != nil {
+		return codeError{exitNotSimulated, fmt.Errorf("%s ended the connection without an answer: is it the --socket of a running bpfrun exec?", socket)}
+	}
+	if f.json {
+		return report.WriteJSON(f.stdout, doc)
+	}
+	_, err = fmt.Fprintln(f.stdout, text)
+	return err
 }

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/bpfrun/bpfrun/report"
 )
 
 // checker validates JSON by the published schema, more strictly than it says: a member that the schema does not have is a failure, as the
@@ -123,6 +124,16 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "min.btf")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // kernels are added to
 	t.Setenv("HOME", t.TempDir())
+	written := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	wrong := written("vectors.jsonl", `{"id":"ret","p":"b7000000050000009500000000000000","runs":[{"in":"","out":"","ret":6}]}`)
+	asked := written("asked.jsonl", `{"id":"a","p":"b7000000000000009500000000000000","ok":false,"why":"unknown opcode b7"}`)
+	covered := filepath.Join(t.TempDir(), "cover.json")
+	code, _, errs := command("run", xdp, "--btf", min, "-p", "firewall", "--cover-out", "json="+covered)
+	require.Zero(t, code, errs)
 	seen := map[string]bool{}
 	for _, c := range []struct {
 		command string
@@ -169,10 +180,24 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 		{"kernels list", []string{"kernels", "list"}},
 		{"kernels add", []string{"kernels", "add", min, "--as", "6.12.107-amd64"}},
 		{"version", []string{"version"}},
+		{"disasm", []string{"disasm", exec}},
+		{"disasm", []string{"disasm", objects + "missing.o", "--btf", "embedded", "-p", "on_exit_old"}},
+		{"disasm", []string{"disasm", objects + "subprog.o", "--btf", "embedded"}},
+		{"cover merge", []string{"cover", "merge", covered, "--cover-min", "100%"}},
+		{"conformance isa", []string{"conformance", "isa", wrong}},
+		{"conformance core", []string{"conformance", "core", "../../testdata/core/expect-relo.clang-22.jsonl", "--objects", "../../testdata/core/clang-22", "--btf", "../../testdata/core/btf/*.btf"}},
+		{"conformance kernel", []string{"conformance", "kernel", "../../conformance/testdata/cases/maps_nested.json", "--btf", "embedded"}},
+		{"conformance btf", []string{"conformance", "btf", "../../conformance/btfcases/testdata/linux-6.18.jsonl.gz", "--objects", "../.."}},
+		{"conformance generate", []string{"conformance", "generate", "--count", "20"}},
+		{"conformance verdicts", []string{"conformance", "verdicts", "../../conformance/verdicts/testdata/border-6.18.jsonl.gz", "--match", "border-1122-1[0-9]?$", "--btf", "embedded", "--kernel-version", "6.18"}},
+		{"conformance decode", []string{"conformance", "decode", asked}},
+		{"conformance corpus", []string{"conformance", "corpus", "--objects", exec, "--btf", "embedded"}},
+		{"error", []string{"conformance", "isa", "nosuch.jsonl"}},
 		{"error", []string{exec, "--btf", "nosuch"}},
 		{"error", []string{"matrix", "nosuch.o"}},
 		{"error", []string{"test", "nosuch.yaml"}},
-		{"error", []string{"disasm", exec}},
+		{"error", []string{"disasm", exec, "--jit"}},
+		{"error", []string{"debug", exec}},
 		{"error", []string{"btf", "dump", min, "--format", "c"}},
 		{"error", []string{"btf", "c", min}},
 	} {
@@ -189,10 +214,45 @@ func TestDocumentsKeepThePublishedSchema(t *testing.T) {
 			assert.IsType(t, []any{}, v["results"], "%v: results is a list", c.args)
 		}
 	}
-	for _, name := range report.Commands() {
-		if name != "relo --explain" { // its transcript is in the script of relo
-			assert.True(t, seen[name], "no document of %s", name)
+	elsewhere := []string{"relo --explain", "fire"} // in the script of relo and in TestFire
+	for _, d := range published() {
+		if !slices.Contains(elsewhere, d.Command) {
+			assert.True(t, seen[d.Command], "no document of %s", d.Command)
 		}
+	}
+}
+
+// A command prints a document that is in the published schema, or refuses --json and says why.
+func TestEveryCommandHasJSONOrRefusesIt(t *testing.T) {
+	documents := map[string]bool{}
+	for _, d := range published() {
+		documents["bpfrun "+d.Command] = true
+	}
+	a := &app{}
+	root := a.rootCommand()
+	root.InitDefaultCompletionCmd()
+	a.console.json = true
+	var all []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		path := c.CommandPath()
+		if c.HasSubCommands() || !c.Runnable() { // groups and help texts print help
+			return
+		}
+		all = append(all, path)
+		assert.True(t, documents[path] != (textCommands[path] != ""), "%s has a document or a reason to have none", path)
+		assert.Nil(t, c.PersistentPreRunE, "%s: that of bpfrun refuses --json", path)
+		if why := textCommands[path]; why != "" {
+			assert.ErrorContains(t, root.PersistentPreRunE(c, nil), path+" has no --json: "+why)
+		}
+	}
+	walk(root)
+	assert.Greater(t, len(all), 40)
+	for path := range textCommands {
+		assert.Contains(t, all, path)
 	}
 }
 

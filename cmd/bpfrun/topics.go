@@ -15,7 +15,7 @@ var topics = []struct {
 	write       func(w io.Writer, root *cobra.Command) error
 }{
 	{"flags", "Flags that all commands take", writeFlags},
-	{"json", "The JSON Schema of what --json prints", func(w io.Writer, _ *cobra.Command) error { return report.WriteJSONSchema(w) }},
+	{"json", "The JSON Schema of what --json prints", func(w io.Writer, _ *cobra.Command) error { return report.WriteJSONSchema(w, published()) }},
 	{"packets", "Packet expressions: layers, fields, payload, truncation", func(w io.Writer, _ *cobra.Command) error { return packet.WriteReference(w) }},
 }
 
