@@ -198,16 +198,12 @@ func (e *encoder) encode(t *Type) error {
 	if t.Kind == KindFunc {
 		vlen = int(t.Linkage)
 	}
-	if vlen > maxVlen {
-		e.fail(ErrInvalid, "%d entries, the limit is %d", vlen, maxVlen)
+	if vlen > MaxVlen {
+		e.fail(ErrInvalid, "%d entries, the limit is %d", vlen, MaxVlen)
 		return e.err
 	}
-	info := uint32(vlen) | uint32(t.Kind)<<24
-	if t.Flag {
-		info |= 1 << 31
-	}
 	e.name(t.Name)
-	e.put(info)
+	e.put(uint32(MakeInfo(t.Kind, vlen, t.Flag)))
 	switch {
 	case t.Kind.hasSize():
 		e.put(t.Size)

@@ -4,9 +4,9 @@ package btf
 // names and ids exist.
 func (s *Spec) decode(id ID, off uint32) *Type {
 	b := s.types[off:]
-	info, third := u32(b[4:]), u32(b[8:])
-	t := &Type{ID: id, Kind: Kind(info >> 24 & 0x1f), Name: s.str(u32(b)), Flag: info>>31 != 0}
-	vlen := int(info & maxVlen)
+	info, third := Info(u32(b[4:])), u32(b[8:])
+	t := &Type{ID: id, Kind: info.Kind(), Name: s.str(u32(b)), Flag: info.Flag()}
+	vlen := int(info.Vlen())
 	if t.Kind.hasSize() {
 		t.Size = third
 	} else if t.Kind.hasRef() {

@@ -8,8 +8,6 @@ const (
 	magic      = 0xeb9f
 	headerSize = 24
 	typeSize   = 12
-	// maxVlen is the widest vlen the 16 bits of the info word hold.
-	maxVlen = 0xffff
 	// MaxRaw bounds raw BTF; string offsets and type offsets are 32 bit, and
 	// the largest kernels have less than 10 MB.
 	MaxRaw = 256 << 20

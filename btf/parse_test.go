@@ -268,7 +268,7 @@ func TestBuilderErrors(t *testing.T) {
 		"bitfield":  {Type{Kind: KindStruct, Members: []Member{{BitfieldSize: 3}}}, ErrInvalid},
 		"offset":    {Type{Kind: KindStruct, Flag: true, Members: []Member{{BitOffset: 1 << 24}}}, ErrInvalid},
 		"enum":      {Type{Kind: KindEnum, Size: 4, Values: []Enumerator{{"x", 1 << 32}}}, ErrInvalid},
-		"vlen":      {Type{Kind: KindFuncProto, Params: make([]Param, 65536)}, ErrInvalid},
+		"vlen":      {Type{Kind: KindFunc, Linkage: MaxVlen + 1}, ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewBuilder(nil)

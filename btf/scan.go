@@ -19,7 +19,7 @@ type scanRule struct {
 	symbol        bool
 }
 
-var scanRules = func() (rules [32]scanRule) {
+var scanRules = func() (rules [kindCount]scanRule) {
 	for k := KindVoid; k < kindCount; k++ {
 		r := &rules[k]
 		r.fixed = k.extra(0)
@@ -54,8 +54,8 @@ func (s *Spec) scan() error {
 			return s.scanError(len(offs), off, KindVoid, ErrTruncated, "%d bytes left, a type needs %d", len(b)-off, typeSize)
 		}
 		h := b[off : off+typeSize : off+typeSize]
-		name, info, third := u32(h[0:4]), u32(h[4:8]), u32(h[8:12])
-		kind, vlen := Kind(info>>24&0x1f), info&maxVlen
+		name, info, third := u32(h[0:4]), Info(u32(h[4:8])), u32(h[8:12])
+		kind, vlen := info.Kind(), info.Vlen()
 		if kind == KindVoid || kind >= kindCount {
 			return s.scanError(len(offs), off, kind, ErrUnknownKind, "kind %d, but this version of bpfrun knows only 1 to %d", kind, kindCount-1)
 		}
@@ -123,8 +123,8 @@ func (s *Spec) findCulprit() error {
 		off := int(o)
 		id := s.first + ID(i)
 		kind := s.kindAt(o)
-		info, third := u32(s.types[off+4:]), u32(s.types[off+8:])
-		x := s.types[off+typeSize : off+typeSize+int(kind.extra(info&maxVlen))]
+		info, third := Info(u32(s.types[off+4:])), u32(s.types[off+8:])
+		x := s.types[off+typeSize : off+typeSize+int(kind.extra(info.Vlen()))]
 		var err error
 		name := func(what string, v uint32) {
 			if err == nil && !s.validName(v) {

@@ -183,7 +183,7 @@ func (s *Spec) Kind(id ID) Kind {
 }
 
 func (s *Spec) kindAt(off uint32) Kind {
-	return Kind(s.types[off+7] & 0x1f)
+	return Kind(s.types[off+7] & 0x7f)
 }
 
 // Name returns the name of a type without decoding it: "" for anonymous types,

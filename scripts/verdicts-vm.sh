@@ -1,5 +1,6 @@
 #!/bin/bash
 # verdicts-vm.sh KERNEL OUT.jsonl.gz OBJECTS [GENERATED.jsonl.gz]
+# MUTANTS=N verdicts-vm.sh KERNEL OUT.jsonl.gz
 #
 # Boots KERNEL (a vmlinuz, as in Debian's linux-image packages) in qemu without KVM, asks its verifier about every program of the
 # objects below the directory OBJECTS, and of the generated programs of a recording, and writes their verdicts:
@@ -8,20 +9,26 @@
 #     scripts/verdicts-vm.sh kernel/boot/vmlinuz-6.1.0-56-cloud-amd64 verdicts-6.1.jsonl.gz objects
 #     bpfrun conformance verdicts verdicts-6.1.jsonl.gz --objects objects --btf 'kernels/*.btf'
 #
+# With MUTANTS the kernel is asked about N mutants of each built-in BTF instead (bpfrun conformance btf OUT.jsonl.gz judges them).
+#
 # The machine has an initramfs of static Go programs and the objects, no disk and no network. Needs qemu-system-x86_64 and cpio.
 # MEMORY (3G), CPU (max) and LIMIT (120s for each program) may be set. The console is kept in OUT.jsonl.gz.console.
 set -euo pipefail
 
-[ $# -ge 3 ] || { sed -n 's/^# \{0,1\}//; 2,14p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || [ -n "${MUTANTS:-}" ] && [ $# = 2 ] || { sed -n 's/^# \{0,1\}//; 2,17p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")/.." && pwd)
-kernel=$1 out=$2 objects=$(cd "$3" && pwd) generated=${4:-}
+kernel=$1 out=$2 objects=${3:-} generated=${4:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 mkdir -p "$root/objects"
 (cd "$here" && CGO_ENABLED=0 go build -o "$root/init" ./scripts/vminit && CGO_ENABLED=0 go build -o "$root/bpfrun" ./cmd/bpfrun)
-(cd "$objects" && find . -name '*.o' -print0 | cpio -0 -o -H newc --quiet) | (cd "$root/objects" && cpio -i -d --quiet)
-words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" -o /dev/ttyS1)
+if [ -n "$objects" ]; then
+	(cd "$objects" && find . -name '*.o' -print0 | cpio -0 -o -H newc --quiet) | (cd "$root/objects" && cpio -i -d --quiet)
+	words=(/bpfrun conformance record verdicts --objects /objects /objects --limit "${LIMIT:-120s}" -o /dev/ttyS1)
+else
+	words=(/bpfrun conformance record btf --mutations "$MUTANTS" -o /dev/ttyS1)
+fi
 if [ -n "$generated" ]; then
 	cp "$generated" "$root/generated.jsonl.gz"
 	words+=(--generated /generated.jsonl.gz)

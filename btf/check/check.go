@@ -18,6 +18,7 @@ const (
 	headerSize  = 24
 	layoutSize  = 32 // a header with the layout section's place
 	typeSize    = 12
+	narrowVlen  = 0xffff // without WideInfo
 	maxUint32   = 1<<32 - 1
 	shortNames  = 128
 	longNames   = 512

@@ -39,17 +39,21 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 		return nil, 0, c.problem(id, RuleTruncated, "%d bytes are left, a type has %d", len(b), typeSize)
 	}
 	t = &typ{name: c.u32(b), info: c.u32(b[4:]), third: c.u32(b[8:])}
-	t.flag = t.info>>31 != 0
-	kind := t.info >> 24 & 0x1f
-	t.vlen = t.info & 0xffff
-	if c.has(WideInfo) {
-		kind, t.vlen = t.info>>24&0x7f, t.info&0xffffff
-	} else {
+	info := btf.Info(t.info)
+	t.flag, t.vlen = info.Flag(), info.Vlen()
+	kind := uint32(info.Kind())
+	if !c.has(WideInfo) {
+		// The kernel refuses bits that are not used before it looks at the others.
+		kind &= 0x1f
+		t.vlen &= narrowVlen
 		mask := uint32(0x9f00ffff)
 		if !c.has(KindFloat) {
 			mask = 0x8f00ffff
 		}
 		if t.info&^mask != 0 && (kind == 0 || kind > uint32(btf.KindEnum64) || t.info&^0x9f00ffff != 0) {
+			if info.Vlen() > narrowVlen {
+				return t, 0, c.problem(id, RuleInfo, "vlen is %d; Linux before %s takes at most %d", info.Vlen(), rows[WideInfo].from, narrowVlen)
+			}
 			return t, 0, c.problem(id, RuleInfo, "info %#x has bits set that are not used", t.info)
 		}
 	}

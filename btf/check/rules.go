@@ -45,7 +45,7 @@ var ruleRows = [numRules]struct{ name, advice string }{
 	RuleStrings:   {"strings", "the string table starts with an empty string and ends with a zero byte"},
 	RuleLayout:    {"layout", "remove the layout section, or write whole entries of 4 bytes"},
 	RuleTruncated: {"truncated", "the file was truncated, or vlen is wrong"},
-	RuleInfo:      {"info", "unused bits of the info word must be zero"},
+	RuleInfo:      {"info", "unused bits of the info word must be zero; split types with more entries than the release takes"},
 	RuleKind:      {"kind", "compile for an older kernel, or let libbpf replace the kind (bpfrun btf check --sanitise)"},
 	RuleName:      {"name", "rename it: letters, digits, _ and ., not starting with a digit; give a name only to types that need one"},
 	RuleVlen:      {"vlen", "this kind has no entries: set vlen to 0"},

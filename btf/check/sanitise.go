@@ -85,8 +85,8 @@ func (s *sanitiser) types() error {
 		if end-at < typeSize {
 			return s.problem(btf.ID(count+1), RuleTruncated, "%d bytes are left, a type has %d", end-at, typeSize)
 		}
-		info := s.u32(s.out[at+4:])
-		kind, vlen := btf.Kind(info>>24&0x1f), info&0xffff
+		info := btf.Info(s.u32(s.out[at+4:]))
+		kind, vlen := info.Kind(), info.Vlen()
 		if kind == btf.KindVoid || kind > btf.KindEnum64 {
 			return s.problem(btf.ID(count+1), RuleKind, "unknown kind %d", kind)
 		}
@@ -94,7 +94,7 @@ func (s *sanitiser) types() error {
 		if size > uint64(end-at-typeSize) {
 			return s.problem(btf.ID(count+1), RuleTruncated, "needs %d bytes after its header (vlen %d), %d are left", size, vlen, end-at-typeSize)
 		}
-		unions = append(unions, s.replace(at, kind, info, vlen)...)
+		unions = append(unions, s.replace(at, info)...)
 		at += typeSize + uint32(size)
 	}
 	if len(unions) > 0 {
@@ -107,9 +107,10 @@ func (s *sanitiser) types() error {
 }
 
 // replace changes the type at a place of the output, and returns where ids of the placeholder belong.
-func (s *sanitiser) replace(at uint32, kind btf.Kind, info, vlen uint32) (unions []uint32) {
+func (s *sanitiser) replace(at uint32, info btf.Info) (unions []uint32) {
+	kind, vlen := info.Kind(), info.Vlen()
 	lacks := func(f Fact) bool { return !f.In(s.release) }
-	set := func(kind btf.Kind, vlen uint32) { s.put(at+4, uint32(kind)<<24|vlen) }
+	set := func(kind btf.Kind, vlen uint32) { s.put(at+4, uint32(btf.MakeInfo(kind, int(vlen), false))) }
 	name := s.u32(s.out[at:])
 	switch {
 	case kind == btf.KindDeclTag && lacks(KindDeclTag):
@@ -129,7 +130,7 @@ func (s *sanitiser) replace(at uint32, kind btf.Kind, info, vlen uint32) (unions
 		s.put(at, 0)
 		set(btf.KindConst, 0)
 		s.note(kind, "TYPE_TAG became a CONST")
-	case kind == btf.KindEnum && info>>31 != 0 && lacks(SignedEnums):
+	case kind == btf.KindEnum && info.Flag() && lacks(SignedEnums):
 		set(kind, vlen)
 		s.note(kind, "ENUM lost its kind_flag")
 	case kind == btf.KindEnum64 && lacks(KindEnum64):
@@ -155,7 +156,7 @@ func (s *sanitiser) byteAt(name uint32) byte {
 func (s *sanitiser) addPlaceholder(end uint32) {
 	const name = "enum64_placeholder\x00"
 	var t [16]byte
-	for i, w := range []uint32{s.strLen, uint32(btf.KindInt) << 24, 1, 8} {
+	for i, w := range []uint32{s.strLen, uint32(btf.MakeInfo(btf.KindInt, 0, false)), 1, 8} {
 		s.order.PutUint32(t[4*i:], w)
 	}
 	out := append([]byte(nil), s.out[:end]...)

@@ -99,11 +99,7 @@ func (t *Types) NextID() uint32 { return uint32(len(t.at)) }
 
 // Info makes the second word of a type.
 func Info(kind btf.Kind, vlen int, flag bool) uint32 {
-	v := uint32(kind)<<24 | uint32(vlen)
-	if flag {
-		v |= 1 << 31
-	}
-	return v
+	return uint32(btf.MakeInfo(kind, vlen, flag))
 }
 
 // Add appends a type as words: name, info, size or type, and what follows. References are checked by Dedup and Marshal.
@@ -135,9 +131,9 @@ func (t *Types) First() uint32 { return t.first }
 // Kind returns the kind of a type.
 func (t *Types) Kind(id uint32) btf.Kind { return kindOf(t.words[t.at[id]:]) }
 
-func kindOf(w []uint32) btf.Kind { return btf.Kind(w[1] >> 24 & 0x1f) }
-func vlenOf(w []uint32) int      { return int(w[1] & 0xffff) }
-func flagOf(w []uint32) bool     { return w[1]>>31 != 0 }
+func kindOf(w []uint32) btf.Kind { return btf.Info(w[1]).Kind() }
+func vlenOf(w []uint32) int      { return int(btf.Info(w[1]).Vlen()) }
+func flagOf(w []uint32) bool     { return btf.Info(w[1]).Flag() }
 
 func (t *Types) addType(x *btf.Type) error {
 	if len(t.at) >= maxTypes || uint64(len(t.words)) > 1<<31 {

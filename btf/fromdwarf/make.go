@@ -16,6 +16,8 @@ var (
 	ErrNoDWARF = errors.New("no DWARF")
 	// ErrMalformed: DWARF that contradicts itself.
 	ErrMalformed = errors.New("malformed DWARF")
+	// ErrTooLarge: a type that BTF cannot hold.
+	ErrTooLarge = errors.New("too large for BTF")
 	// ErrMachine: an object file of a machine whose relocations are not known.
 	ErrMachine = errors.New("unknown machine")
 )
@@ -86,7 +88,19 @@ func Make(f *elf.File, opt Options) (res *Result, err error) {
 		return nil, err
 	}
 	m.sections()
+	if m.bad != nil {
+		return nil, m.bad
+	}
 	return m.res, nil
+}
+
+// vlen returns how many of the entries of a type are written; more than BTF can count are an error of the whole work.
+func (m *maker) vlen(kind btf.Kind, entries int) int {
+	if entries > btf.MaxVlen {
+		m.bad = fmt.Errorf("%w: a %s with %d entries, BTF has at most %d", ErrTooLarge, kind, entries, btf.MaxVlen)
+		return btf.MaxVlen
+	}
+	return entries
 }
 
 func guard(err *error) {
@@ -112,7 +126,7 @@ type maker struct {
 	seen map[variableKey]bool
 	// offsets maps strings of .debug_str and .debug_line_str to those of the BTF.
 	offsets [2]pages
-	badText error
+	bad     error // what BTF cannot hold, or strings that are not there; found while types are written
 }
 
 // units decodes the units of a file in parallel and writes them in their order.
@@ -189,7 +203,7 @@ func (m *maker) unit(u *unit) error {
 	if err := w.write(); err != nil {
 		return err
 	}
-	return m.badText
+	return m.bad
 }
 
 // pages maps offsets to offsets; only pages that are used take memory.
@@ -252,6 +266,6 @@ func (w *writer) bytes(t text) []byte {
 			}
 		}
 	}
-	w.badText = fmt.Errorf("%w: no string at %#x of %d bytes", ErrMalformed, off, len(section))
+	w.bad = fmt.Errorf("%w: no string at %#x of %d bytes", ErrMalformed, off, len(section))
 	return nil
 }

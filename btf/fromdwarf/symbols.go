@@ -134,7 +134,7 @@ func (m *maker) sections() {
 		}
 		slices.SortStableFunc(list, func(a, b variable) int { return int(a.off) - int(b.off) })
 		end := list[len(list)-1].off + list[len(list)-1].size
-		m.types.Add(m.types.Str(name), dedup.Info(btf.KindDatasec, len(list), false), end)
+		m.types.Add(m.types.Str(name), dedup.Info(btf.KindDatasec, m.vlen(btf.KindDatasec, len(list)), false), end)
 		for _, v := range list {
 			m.types.Extend(v.id, v.off, v.size)
 		}

@@ -220,9 +220,6 @@ func (w *writer) writePointer(n *node) {
 	}
 }
 
-// maxVlen is the most entries a type has.
-const maxVlen = 0xffff
-
 func (w *writer) writeStruct(n *node) {
 	t := w.types
 	union := n.tag == dwarf.TagUnionType
@@ -241,7 +238,7 @@ func (w *writer) writeStruct(n *node) {
 	if union {
 		kind = btf.KindUnion
 	}
-	count = min(count, maxVlen)
+	count = w.vlen(kind, count)
 	t.Add(w.str(n.name), dedup.Info(kind, count, bits), uint32(n.size))
 	w.parts(n, func(m *node) {
 		if m.tag != dwarf.TagMember || count == 0 {
@@ -302,11 +299,11 @@ func (w *writer) writeEnum(n *node) {
 		// 8-byte values do not tell whether they are signed; the type of the enum does.
 		negative = e.encoding == ateSigned || e.encoding == ateSignedChar
 	}
-	count = min(count, maxVlen)
 	kind := btf.KindEnum
 	if size > 4 && w.feat&Enum64 != 0 {
 		kind = btf.KindEnum64
 	}
+	count = w.vlen(kind, count)
 	t.Add(w.str(n.name), dedup.Info(kind, count, negative), uint32(size))
 	w.parts(n, func(v *node) {
 		if v.tag != dwarf.TagEnumerator || count == 0 {
@@ -325,7 +322,7 @@ func (w *writer) writeProto(n *node) uint32 { return w.proto(n, n.ref) }
 
 func (w *writer) proto(n *node, result uint64) uint32 {
 	t := w.types
-	count := min(w.count(n, dwarf.TagFormalParameter)+w.count(n, dwarf.TagUnspecifiedParameters), maxVlen)
+	count := w.vlen(btf.KindFuncProto, w.count(n, dwarf.TagFormalParameter)+w.count(n, dwarf.TagUnspecifiedParameters))
 	id := t.Add(0, dedup.Info(btf.KindFuncProto, count, false), w.ref(result))
 	w.parts(n, func(p *node) {
 		switch {
