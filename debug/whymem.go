@@ -200,7 +200,7 @@ func (w *why) copied(part want, pos uint64, p Place) ([]step, error) {
 		case uapi.FuncMapUpdateElem, uapi.FuncMapPushElem:
 			return w.updated(part, o, call, from)
 		}
-		if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok && h.Effects&proto.Copies != 0 && part.addr >= reg(0) {
+		if h, ok := proto.Lookup(uapi.FuncID(in.Imm)); ok && h.Effects&(proto.Copies|proto.CopiesUser) != 0 && part.addr >= reg(0) {
 			return from(reg(2) + part.addr - reg(0))
 		}
 	}

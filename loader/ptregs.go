@@ -5,6 +5,7 @@ import (
 
 	"github.com/bpfrun/bpfrun/btf"
 	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
 	"github.com/bpfrun/bpfrun/progtype"
 	"github.com/bpfrun/bpfrun/uapi"
 )
@@ -49,9 +50,13 @@ func (l *loading) relocatedRegisterRead(lp *LinkedProgram) int {
 	return -1
 }
 
-// probeReads are the helpers that read memory at their third argument.
-var probeReads = map[int32]bool{
-	int32(uapi.FuncProbeRead): true, int32(uapi.FuncProbeReadKernel): true, int32(uapi.FuncProbeReadStr): true, int32(uapi.FuncProbeReadKernelStr): true,
+// probes reports whether an instruction calls a helper that reads kernel memory at its third argument.
+func probes(in decode.Insn) bool {
+	if in.Op() != decode.OpCallHelper {
+		return false
+	}
+	h, ok := proto.Lookup(uapi.FuncID(in.Imm))
+	return ok && h.Effects&proto.Copies != 0
 }
 
 // contextRead returns the first reachable instruction that reads registers through the
@@ -95,8 +100,7 @@ func (l *loading) contextRead(lp *LinkedProgram) int {
 		}
 		info := in.Info()
 		loads := info.Class() == decode.ClassLDX && state[pc]&(1<<in.Src) != 0
-		probes := in.Op() == decode.OpCallHelper && probeReads[in.Imm] && state[pc]&(1<<3) != 0
-		if loads || probes {
+		if loads || probes(in) && state[pc]&(1<<3) != 0 {
 			return pc
 		}
 	}

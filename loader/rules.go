@@ -48,7 +48,7 @@ func (l *loading) checkRules(lp *LinkedProgram) *Error {
 	if e := r.lsm(); e != nil {
 		return e
 	}
-	r.caller = callerOf(lp)
+	r.caller = lp.Caller()
 	if r.caller.Class() == 0 {
 		return nil // an extension: what it replaces decides
 	}
@@ -84,8 +84,8 @@ func laterKfunc(name string) bool {
 	return strings.HasPrefix(name, "bpf_wq_set_callback") || strings.HasPrefix(name, "bpf_task_work_schedule")
 }
 
-// callerOf describes a program to the tables of helpers and kfuncs.
-func callerOf(lp *LinkedProgram) proto.Caller {
+// Caller describes the program to the tables of helpers and kfuncs.
+func (lp *LinkedProgram) Caller() proto.Caller {
 	c := proto.Caller{Type: lp.Type, Attach: lp.Attach, Target: lp.AttachTo}
 	if progtype.Of(lp.Type).Target == progtype.OpsMember {
 		typ, member, _ := strings.Cut(lp.AttachTo, ".")

@@ -25,30 +25,35 @@ func linked(t testing.TB, path string) *loader.Linked {
 	return l
 }
 
-// Each of the 43 accesses that planted.c marks is found at its line, and no other.
+// Each of the accesses that planted.c and cast.c mark is found at its line, and no other.
 func TestPlantedAccessesAreFound(t *testing.T) {
-	text, err := os.ReadFile("testdata/planted.c")
-	require.NoError(t, err)
-	want := map[string]bool{}
-	for i, line := range strings.Split(string(text), "\n") {
-		if strings.Contains(line, "/* planted */") {
-			want[strconv.Itoa(i+1)] = true
+	for _, c := range []struct {
+		name  string
+		marks int
+	}{{"planted", 47}, {"cast", 1}} {
+		text, err := os.ReadFile("testdata/" + c.name + ".c")
+		require.NoError(t, err)
+		want := map[string]bool{}
+		for i, line := range strings.Split(string(text), "\n") {
+			if strings.Contains(line, "/* planted */") {
+				want[strconv.Itoa(i+1)] = true
+			}
 		}
-	}
-	require.Len(t, want, 43)
-	got := map[string]bool{}
-	for _, a := range Find(linked(t, "testdata/planted.o")) {
-		_, rest, _ := strings.Cut(a.Source, ".c:")
-		line, _, _ := strings.Cut(rest, ":")
-		got[line] = true
-		assert.NotEqual(t, "good", a.Program)
-		if a.Program == "by_size" {
-			assert.Regexp(t, "bpf_core_type_size|bpf_core_field_offset", a.Instead)
-		} else {
-			assert.NotEmpty(t, a.Hit, a.Source)
+		require.Len(t, want, c.marks)
+		got := map[string]bool{}
+		for _, a := range Find(linked(t, "testdata/"+c.name+".o")) {
+			_, rest, _ := strings.Cut(a.Source, ".c:")
+			line, _, _ := strings.Cut(rest, ":")
+			got[line] = true
+			assert.NotEqual(t, "good", a.Program)
+			if a.Program == "by_size" {
+				assert.Regexp(t, "bpf_core_type_size|bpf_core_field_offset", a.Instead)
+			} else {
+				assert.NotEmpty(t, a.Hit, a.Source)
+			}
 		}
+		assert.Equal(t, want, got)
 	}
-	assert.Equal(t, want, got)
 }
 
 // Objects whose accesses are all relocated have none.

@@ -166,6 +166,38 @@ var boundaries = map[Fact]struct {
 	}},
 }
 
+// read are the releases whose kernel/bpf/btf.c (include/linux/kallsyms.h for LongNames) was read: for each fact the newest without and the oldest
+// with it. The release in its row lies between.
+var read = map[Fact]struct{ without, with Release }{
+	EmptySections: {r(5, 10), r(5, 15)}, KindFloat: {r(5, 10), r(5, 15)}, KindDeclTag: {r(5, 15), r(6, 1)}, KindTypeTag: {r(5, 15), r(6, 1)},
+	KindEnum64: {r(5, 15), r(6, 1)}, SignedEnums: {r(5, 15), r(6, 1)}, FuncsResolve: {r(5, 15), r(6, 1)}, TagsFirst: {r(5, 15), r(6, 1)},
+	ShortChains: {r(6, 18), r(7, 2)}, LongNames: {r(5, 15), r(6, 1)}, ReturnsTypes: {r(5, 15), r(6, 1)}, PrintableSections: {r(6, 6), r(6, 12)},
+	AttributeTags: {r(6, 12), r(6, 18)}, OwnedFields: {r(6, 1), r(6, 6)}, OwnedTrees: {r(6, 1), r(6, 6)}, OwnedRefcounts: {r(6, 1), r(6, 6)},
+	OwnedKptrs: {r(6, 6), r(6, 12)}, NestedFields: {r(6, 6), r(6, 12)}, ElevenFields: {r(6, 6), r(6, 12)}, UniqueRefcounts: {r(6, 18), r(7, 2)},
+	UniqueNested: {r(6, 18), r(7, 2)}, UniqueTags: {r(6, 6), r(6, 12)}, PercpuKptrs: {r(6, 6), r(6, 12)}, UserPtrs: {r(6, 12), r(6, 18)},
+	LooseKptrTags: {r(6, 18), r(7, 2)}, ResilientLocks: {r(6, 12), r(6, 18)}, OwnershipDepth: {r(6, 18), r(7, 2)}, LayoutSection: {r(6, 18), r(7, 2)},
+	WideInfo: {r(6, 18), r(7, 2)},
+}
+
+func TestFactsLieBetweenTheReleasesRead(t *testing.T) {
+	for f := Fact(0); f < numFacts; f++ {
+		x, ok := read[f]
+		require.True(t, ok, f)
+		row := rows[f]
+		assert.Less(t, x.without, row.from, f)
+		assert.LessOrEqual(t, row.from, x.with, f)
+		assert.True(t, f.In(x.with), f)
+		assert.False(t, f.In(x.without), f)
+		for _, a := range row.also {
+			assert.Less(t, a, x.without, "%s: a stable update of an older line", f)
+		}
+	}
+	until := rows[TagsFirst].until
+	assert.True(t, TagsFirst.In(r(6, 18)))
+	assert.False(t, TagsFirst.In(until))
+	assert.Equal(t, rows[ShortChains].from, until, "one rule replaces the other")
+}
+
 // entries is an ENUM with that many enumerators.
 func entries(n int) func(b *btf.Builder) {
 	return func(b *btf.Builder) {

@@ -100,6 +100,17 @@ func (a Arg) Pointer() bool {
 	return true
 }
 
+// fills reports whether the helper may write to what the argument points to.
+func (a Arg) fills() bool {
+	switch a.Kind {
+	case MapKey, Ctx, ConstString:
+		return false
+	case MapValue:
+		return a.Writes()
+	}
+	return a.Pointer() && a.Flags&ReadOnly == 0
+}
+
 // Writes reports whether the helper writes to what the argument points to.
 func (a Arg) Writes() bool { return a.Flags&(Write|Uninit) != 0 }
 

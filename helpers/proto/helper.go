@@ -12,6 +12,8 @@ type Helper struct {
 	// Effects hold from EffectsFrom on, or always.
 	Effects     Effects
 	EffectsFrom uapi.Release
+	// Address is the kernel struct whose address the result is where the prototypes have a number: "task_struct" of bpf_get_current_task.
+	Address string
 	// Protos are the prototypes by program type and release, the most common first.
 	Protos []Proto
 }
@@ -64,7 +66,7 @@ const (
 )
 
 // Effects of a call that a verifier tracks.
-type Effects uint8
+type Effects uint16
 
 // Effects.
 const (
@@ -82,8 +84,12 @@ const (
 	CallsBackLater
 	// CreatesStorage may allocate local storage.
 	CreatesStorage
-	// Copies to the first argument what lies at the address in the third, which is a number to the verifier.
+	// Copies to the first argument what lies at the address in the third, which is a number to the verifier; in kernel memory.
 	Copies
+	// CopiesUser is Copies from user memory; both are set where the helper tries either.
+	CopiesUser
+	// CopiesString means that a copy ends after the first zero byte.
+	CopiesString
 )
 
 // DPathFunctions are the kernel functions in whose tracing programs bpf_d_path may be called (kernel/trace/bpf_trace.c
@@ -192,6 +198,17 @@ func (h *Helper) Callers(release uapi.Release) Class {
 		}
 	}
 	return out
+}
+
+// Fills reports whether the helper may write to what its i-th argument points to, by any release's prototype: some call memory
+// read-only, or say nothing, of what others call written.
+func (h *Helper) Fills(i int) bool {
+	for p := range h.Protos {
+		if a := h.Protos[p].Args; i < len(a) && a[i].fills() {
+			return true
+		}
+	}
+	return false
 }
 
 // Common returns the prototype that most programs of the newest release use, or the last one there was.

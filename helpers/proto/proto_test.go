@@ -129,6 +129,22 @@ func TestEffects(t *testing.T) {
 	assert.False(t, pull.Has(Acquires, 0))
 }
 
+func TestFills(t *testing.T) {
+	for _, c := range []struct {
+		id  uapi.FuncID
+		arg int
+		out bool
+	}{
+		{uapi.FuncProbeReadKernel, 0, true}, {uapi.FuncProbeReadKernel, 1, false}, {uapi.FuncProbeReadKernel, 2, false},
+		{uapi.FuncPerfEventOutput, 3, false}, {uapi.FuncMapUpdateElem, 1, false},
+		{uapi.FuncGetStack, 1, true}, // some prototypes of which call it read-only
+		{uapi.FuncProbeReadKernel, 7, false},
+	} {
+		h, _ := Lookup(c.id)
+		assert.Equal(t, c.out, h.Fills(c.arg), "%s, argument %d", h.Name(), c.arg+1)
+	}
+}
+
 func TestClassNames(t *testing.T) {
 	assert.Len(t, classNames, bits.OnesCount64(uint64(all)))
 	assert.Equal(t, []string{"sched_cls", "sched_act"}, sched.Names())

@@ -4,13 +4,13 @@ import "github.com/bpfrun/bpfrun/uapi"
 
 // memoryRows are the helpers for memory and strings.
 var memoryRows = []Helper{
-	{ID: uapi.FuncProbeRead, Topic: "memory", Since: r(4, 1), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncProbeRead, Topic: "memory", Since: r(4, 1), Effects: Copies | CopiesUser, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncProbeWriteUser, Topic: "memory", Since: r(4, 8), Protos: protos{
 		{Args: args{anything, memIn, size}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
 	}},
-	{ID: uapi.FuncProbeReadStr, Topic: "memory", Since: r(4, 11), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncProbeReadStr, Topic: "memory", Since: r(4, 11), Effects: Copies | CopiesUser | CopiesString, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: tracers}}},
 	}},
 	{ID: uapi.FuncStrtol, Topic: "strings", Since: r(5, 2), Protos: protos{
@@ -21,19 +21,19 @@ var memoryRows = []Helper{
 		{Args: args{memIn, size, anything, fixedOut(8)}, Uses: uses{{From: r(6, 1), By: base}}},
 		{Args: args{memIn, size, anything, fixedAligned(8)}, Uses: uses{{Until: r(6, 1), By: sysctl}}},
 	}},
-	{ID: uapi.FuncProbeReadUser, Topic: "memory", Since: r(5, 5), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncProbeReadUser, Topic: "memory", Since: r(5, 5), Effects: CopiesUser, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
 	{ID: uapi.FuncProbeReadKernel, Topic: "memory", Since: r(5, 5), Effects: Copies, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
-	{ID: uapi.FuncProbeReadUserStr, Topic: "memory", Since: r(5, 5), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncProbeReadUserStr, Topic: "memory", Since: r(5, 5), Effects: CopiesUser | CopiesString, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
-	{ID: uapi.FuncProbeReadKernelStr, Topic: "memory", Since: r(5, 5), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncProbeReadKernelStr, Topic: "memory", Since: r(5, 5), Effects: Copies | CopiesString, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
-	{ID: uapi.FuncCopyFromUser, Topic: "memory", Since: r(5, 10), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncCopyFromUser, Topic: "memory", Since: r(5, 10), Effects: CopiesUser, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything}, Attr: MightSleep, Uses: uses{{By: typed | kprobe | tracepoint}, {From: r(6, 1), By: perfEvent | rawTracepoint}, {From: r(6, 18), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
 	}},
 	{ID: uapi.FuncSnprintfBtf, Topic: "strings", Since: r(5, 10), Protos: protos{
@@ -48,7 +48,7 @@ var memoryRows = []Helper{
 		{Args: args{memIn, size, constString}, Uses: uses{{From: r(6, 6), By: base}}},
 		{Args: args{mem, size, constString}, Uses: uses{{Until: r(6, 6), By: base &^ (addrUnixName | netfilter)}}},
 	}},
-	{ID: uapi.FuncCopyFromUserTask, Topic: "memory", Since: r(5, 18), Effects: Copies, Protos: protos{
+	{ID: uapi.FuncCopyFromUserTask, Topic: "memory", Since: r(5, 18), Effects: CopiesUser, Protos: protos{
 		{Args: args{memOut, sizeOrZero, anything, btfID("task_struct"), anything}, Attr: GPLOnly | MightSleep, Uses: uses{{By: tracers}, {From: r(6, 18), By: net | structOpsAny | sockopt | cgroupDevice | skReuseport | sysctl | netfilter}}},
 	}},
 }

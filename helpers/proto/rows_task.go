@@ -24,7 +24,7 @@ var taskRows = []Helper{
 		{Args: args{ctx, constMap, anything}, Attr: GPLOnly, Uses: uses{{By: tracers &^ perfEvent}}},
 		{Args: args{ctx, constMap, anything}, Uses: uses{{By: perfEvent}}},
 	}},
-	{ID: uapi.FuncGetCurrentTask, Topic: "task", Since: r(4, 8), Protos: protos{
+	{ID: uapi.FuncGetCurrentTask, Topic: "task", Since: r(4, 8), Address: "task_struct", Protos: protos{
 		{Attr: GPLOnly, Uses: uses{{By: base}}},
 	}},
 	{ID: uapi.FuncCurrentTaskUnderCgroup, Topic: "task", Since: r(4, 9), Protos: protos{

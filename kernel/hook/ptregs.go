@@ -72,6 +72,15 @@ func numbered(name string, n int) []string {
 	return out
 }
 
+// ArgumentRegisters returns the paths in struct pt_regs of the registers that hold a function's arguments on an architecture, and of the one
+// that holds its result; none for an architecture that is not known.
+func ArgumentRegisters(arch string) (args []string, result string) {
+	if a := abis[arch]; a != nil {
+		return a.args, a.ret
+	}
+	return nil, ""
+}
+
 // InferArch tells the architecture from the members of struct pt_regs: "x86", "arm64", "riscv", "arm", "s390", or "".
 func InferArch(spec *btf.Spec) string {
 	if spec == nil {

@@ -218,4 +218,57 @@ int by_size(u64 *ctx)
 	return 0;
 }
 
+/* The registers of a probe hold the arguments of the function it is in, and after it the result. */
+struct pt_regs {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+};
+
+SEC("kprobe/vfs_open")
+int by_register(struct pt_regs *ctx)
+{
+	const struct file *f = (void *)ctx->si;
+	u32 mode = 0;
+
+	READ(mode, &f->f_mode); /* planted */
+	sum += mode;
+	return 0;
+}
+
+SEC("kretprobe/filp_open")
+int by_result(struct pt_regs *ctx)
+{
+	const struct file *f = (void *)ctx->ax;
+	u32 mode = 0;
+
+	READ(mode, &f->f_mode); /* planted */
+	sum += mode;
+	READ(mode, &((struct file *)ctx->si)->f_mode); /* an argument is no longer in its register */
+	return 0;
+}
+
+/* Functions of the kernel return types, too, and those of the object take them. */
+struct task_struct *bpf_task_from_pid(int pid) __attribute__((section(".ksyms")));
+void bpf_task_release(struct task_struct *t) __attribute__((section(".ksyms")));
+
+static __attribute__((noinline)) int in_function(struct task_struct *t)
+{
+	int tgid = 0;
+
+	READ(tgid, &t->tgid); /* planted */
+	return tgid;
+}
+
+SEC("tp_btf/sched_process_exit")
+int by_call(u64 *ctx)
+{
+	struct task_struct *t = bpf_task_from_pid(1);
+
+	if (!t)
+		return 0;
+	sum += t->pid; /* planted */
+	sum += in_function(t);
+	bpf_task_release(t);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

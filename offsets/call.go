@@ -1,0 +1,127 @@
+package offsets
+
+import (
+	"github.com/bpfrun/bpfrun/btf"
+	"github.com/bpfrun/bpfrun/decode"
+	"github.com/bpfrun/bpfrun/helpers/proto"
+	"github.com/bpfrun/bpfrun/loader"
+)
+
+// call changes a state as a call does: arguments are lost, the stack may be written, the result may be typed.
+func (f *finder) call(pc int, in decode.Insn, s *state) {
+	var args [6]value
+	for n := uint8(1); n <= 5; n++ {
+		args[n] = s.regs[n]
+	}
+	h := helperOf(in)
+	if h != nil && h.Effects&proto.Copies != 0 {
+		args[3] = f.reg(pc, s, 3)
+	}
+	f.forget(s, in, in.Info())
+	clear(s.regs[:6])
+	switch {
+	case h != nil:
+		f.fill(s, h, args)
+		s.regs[0] = f.result(h)
+		if h.Effects&proto.Copies != 0 {
+			f.copy(pc, s, h, args)
+		}
+	default:
+		for _, a := range args {
+			if a.kind == frame {
+				s.stack = [slots]value{} // a function may be given any of it
+			}
+		}
+		if in.Op() == decode.OpCallKfunc {
+			s.regs[0] = f.kfunc(pc, args)
+		}
+	}
+}
+
+// constant is the number that a value is, -1 when it is not known to be one.
+func constant(v value) int64 {
+	if v.kind != number || v.off < 0 {
+		return -1
+	}
+	return v.off
+}
+
+// fill forgets what a helper may have written on the stack, by its prototypes.
+func (f *finder) fill(s *state, h *proto.Helper, args [6]value) {
+	params := h.Common().Args
+	for i := range 5 {
+		a := args[i+1]
+		if a.kind != frame || i < len(params) && !h.Fills(i) {
+			continue
+		}
+		size := int64(-1)
+		if i < len(params) {
+			switch params[i].Kind {
+			case proto.FixedMem:
+				size = int64(params[i].Size)
+			case proto.Mem:
+				size = constant(args[min(i+2, 5)])
+			}
+		}
+		if size < 0 {
+			size = 8*slots + 1 // all of it
+		}
+		s.clear(a.off, size)
+	}
+}
+
+// result is what a helper returns, by its prototype for this program.
+func (f *finder) result(h *proto.Helper) value {
+	p := h.For(f.release, f.caller)
+	if p == nil {
+		p = h.Common()
+	}
+	switch {
+	case h.Address != "":
+		return f.structNamed(h.Address)
+	case p.Ret.Typed() && p.Ret.BTF != "":
+		return f.structNamed(p.Ret.BTF)
+	}
+	return value{}
+}
+
+// copy notes what a helper copies from kernel memory, and keeps a pointer that it copied to the stack.
+func (f *finder) copy(pc int, s *state, h *proto.Helper, args [6]value) {
+	src := args[3]
+	user := h.Effects&proto.CopiesUser != 0 // then a struct of that name may be the user's
+	if src.kind != pointer && (src.kind != cast || user) {
+		return
+	}
+	size := int(min(max(constant(args[2]), 0), maxOffset))
+	if h.Effects&proto.CopiesString != 0 {
+		size = 0
+	}
+	f.note(pc, src, src.off, size, false, "BPF_CORE_READ, or bpf_core_read of the field's address")
+	if args[1].kind == frame && size == 8 {
+		s.put(args[1].off, size, f.fieldPointer(src, src.off, size))
+	}
+}
+
+// kfunc is what a kernel function returns, by its BTF: bpf_rdonly_cast the type it is given, others that of their prototype.
+func (f *finder) kfunc(pc int, args [6]value) value {
+	ref, ok := f.p.Refs[pc]
+	if !ok || ref.Kind != loader.RefKfunc || !ref.Resolved {
+		return value{}
+	}
+	if btf.EssentialName(ref.Name) == "bpf_rdonly_cast" {
+		id := constant(args[2])
+		if id <= 0 || id >= int64(f.spec.NumTypes()) {
+			return value{}
+		}
+		if t := f.spec.SkipMods(btf.ID(id)); t.Kind.IsComposite() && t.Name != "" {
+			return value{kind: pointer, typ: t.ID}
+		}
+		return value{}
+	}
+	fn, ok := f.spec.Find(btf.KindFunc, btf.EssentialName(ref.Name))
+	if !ok {
+		return value{}
+	}
+	_, result := f.params(fn)
+	return f.pointee(result)
+}
