@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namesTypes are the files and directories outside of uapi and progtype that may name a program or attach type, and why.
+// namesTypes are the files and directories outside uapi and progtype that may name a program or attach type, and why.
 var namesTypes = map[string]string{
 	"kernel/hook":          "makes the contexts, one function for each type",
 	"helpers/proto":        "which programs may call what, by the kernel's tables",

@@ -29,7 +29,7 @@ var (
 	errPlainDepth  = errors.New("too many calls")
 )
 
-// at returns size bytes of memory, nil outside of it.
+// at returns size bytes of memory, nil outside it.
 func (p *plain) at(addr uint64, size uint64) []byte {
 	if off := addr - plainMem; off < uint64(len(p.mem)) && size <= uint64(len(p.mem))-off {
 		return p.mem[off : off+size]

@@ -185,7 +185,7 @@ type Result struct {
 	Trace []string
 	// Output is what an iterator wrote.
 	Output string
-	// Effects are the program's effects outside of its maps, in order: signals, redirects, overridden return values.
+	// Effects are the program's effects outside its maps, in order: signals, redirects, overridden return values.
 	Effects []Effect
 	// Calls counts the calls of helpers and kfuncs by name.
 	Calls map[string]int
@@ -200,7 +200,7 @@ type Result struct {
 	typ uapi.ProgType
 }
 
-// Effect is one effect of a program outside of its maps.
+// Effect is one effect of a program outside its maps.
 type Effect struct {
 	// Kind is a word: signal, redirect, override-return and so on, see effects in docs/scenarios.md.
 	Kind string

@@ -6,16 +6,15 @@ import (
 	"math"
 )
 
-// Builder makes BTF. The zero value is not usable; start with [NewBuilder]. It
-// is not safe for concurrent use.
+// Builder builds BTF type by type. The zero value is not usable; start with [NewBuilder]. It is not safe for concurrent
+// use.
 type Builder struct {
 	base  *Spec
 	first ID
 	types []Type
 }
 
-// NewBuilder returns an empty Builder. Ids continue those of base, which may be
-// nil.
+// NewBuilder returns an empty Builder. Its ids continue those of base, which may be nil.
 func NewBuilder(base *Spec) *Builder {
 	b := &Builder{base: base, first: 1}
 	if base != nil {
@@ -24,11 +23,11 @@ func NewBuilder(base *Spec) *Builder {
 	return b
 }
 
-// NextID returns the id that the next Add gives.
+// NextID returns the id that the next call of Add will return.
 func (b *Builder) NextID() ID { return b.first + ID(len(b.types)) }
 
-// Add appends a type and returns its id; t.ID is ignored. References may name
-// types that are added later. Nothing is checked before Marshal.
+// Add appends a type and returns its id; t.ID is ignored. References may name types that are added later: nothing is
+// checked before Marshal.
 func (b *Builder) Add(t Type) ID {
 	id := b.NextID()
 	t.ID = id
@@ -36,21 +35,20 @@ func (b *Builder) Add(t Type) ID {
 	return id
 }
 
-// AddSpec appends all own types of s as they are, so that with the same base
-// their ids stay.
+// AddSpec appends a copy of every type of s but not of its base. With the same base the types keep their ids.
 func (b *Builder) AddSpec(s *Spec) {
 	for i, off := range s.offs {
 		b.Add(*s.decode(s.first+ID(i), off))
 	}
 }
 
-// Set replaces a type that was added before, to fill in a forward reference.
+// Set replaces a type added earlier, for example to fill in a forward reference.
 func (b *Builder) Set(id ID, t Type) {
 	t.ID = id
 	b.types[id-b.first] = t
 }
 
-// Int adds an INT of size bytes that uses all of its bits.
+// Int adds an INT of size bytes without unused bits.
 func (b *Builder) Int(name string, size uint32, encoding uint8) ID {
 	return b.Add(Type{Kind: KindInt, Name: name, Size: size, Int: IntInfo{Encoding: encoding, Bits: uint8(size * 8)}})
 }
@@ -58,8 +56,7 @@ func (b *Builder) Int(name string, size uint32, encoding uint8) ID {
 // Ptr adds a PTR.
 func (b *Builder) Ptr(to ID) ID { return b.Add(Type{Kind: KindPtr, Ref: to}) }
 
-// Mod adds a CONST, VOLATILE, RESTRICT, TYPEDEF or TYPE_TAG; name is for the
-// last two.
+// Mod adds a CONST, VOLATILE, RESTRICT, TYPEDEF or TYPE_TAG. Only the last two have a name.
 func (b *Builder) Mod(kind Kind, name string, to ID) ID {
 	return b.Add(Type{Kind: kind, Name: name, Ref: to})
 }
@@ -87,7 +84,7 @@ func (b *Builder) composite(kind Kind, name string, size uint32, members []Membe
 	return b.Add(t)
 }
 
-// strTable collects strings for one Marshal.
+// strTable collects the strings of one Marshal.
 type strTable struct {
 	start uint32
 	buf   []byte
@@ -107,10 +104,9 @@ func (st *strTable) add(s string) uint32 {
 	return off
 }
 
-// Marshal returns raw BTF in a byte order, which for split BTF must be that of
-// the base. Strings are stored once, in the order of their first use. The error
-// is an *[Error]: ErrInvalid for what the format can not hold, ErrBadID for a
-// reference to no type, ErrBadString for a name with a zero byte.
+// Marshal returns raw BTF in the given byte order; split BTF must use that of its base. Each string is stored once, in
+// the order of first use. The error is an *[Error]: ErrInvalid for what BTF cannot encode, ErrBadID for a reference to
+// a type that does not exist, ErrBadString for a name that contains a zero byte.
 func (b *Builder) Marshal(bo binary.ByteOrder) ([]byte, error) {
 	st := &strTable{offs: make(map[string]uint32)}
 	if b.base != nil {
@@ -146,7 +142,7 @@ func (b *Builder) Marshal(bo binary.ByteOrder) ([]byte, error) {
 	return append(e.out, st.buf...), nil
 }
 
-// Spec marshals and parses what was built.
+// Spec marshals the types and parses the result. Its errors are those of Marshal.
 func (b *Builder) Spec(bo binary.ByteOrder) (*Spec, error) {
 	raw, err := b.Marshal(bo)
 	if err != nil {

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// ChangeKind describes what happened to a type or to a part of it between two BTFs.
+// ChangeKind is the kind of a difference between two BTFs: in a type, or in a member, parameter or enumerator of it.
 type ChangeKind uint8
 
-// What can happen.
+// The kinds of changes.
 const (
 	Added ChangeKind = iota
 	Removed
-	Moved    // another offset
-	Retyped  // another type
-	Resized  // another size
-	Revalued // another enumerator value
+	Moved    // a different offset
+	Retyped  // a different type
+	Resized  // a different size
+	Revalued // a different enumerator value
 )
 
 var changeNames = [...]string{"added", "removed", "moved", "retyped", "resized", "revalued"}
 
-// String returns the kind as a word.
+// String returns the kind in lower case: "added".
 func (k ChangeKind) String() string {
 	if int(k) < len(changeNames) {
 		return changeNames[k]
@@ -30,14 +30,14 @@ func (k ChangeKind) String() string {
 	return "unknown"
 }
 
-// Change is one difference. Of a whole type Path is empty.
+// Change is one difference. Path is empty if it concerns the whole type.
 type Change struct {
 	Kind     ChangeKind
 	Path     string // member, enumerator or parameter: "cred", "[2]"
-	Old, New string // in words; empty where there is nothing
+	Old, New string // as text; empty on the side that lacks it
 }
 
-// TypeDiff is what happened to a named type.
+// TypeDiff lists the differences of one named type.
 type TypeDiff struct {
 	Kind    Kind
 	Name    string
@@ -65,11 +65,11 @@ func kindTitle(k Kind) string {
 	return ""
 }
 
-// diffKinds are the kinds of named types that are compared; ENUM stands for ENUM64 too.
+// diffKinds are the kinds of named types that Diff compares. ENUM includes ENUM64.
 var diffKinds = []Kind{KindStruct, KindUnion, KindEnum, KindTypedef, KindFunc, KindVar, KindInt, KindFloat}
 
-// Diff compares all named types of two BTFs and returns those that differ, by kind and name. Of several types with one
-// name equal ones are matched first, the others in order.
+// Diff compares all named types of two BTFs and returns those that differ, sorted by kind and name. If several types
+// share a name, equal ones are paired first, then the rest in order.
 func Diff(a, b *Spec) []TypeDiff {
 	x, y := indexForDiff(a), indexForDiff(b)
 	names := map[diffKey]bool{}
@@ -92,8 +92,8 @@ func Diff(a, b *Spec) []TypeDiff {
 	return out
 }
 
-// DiffNamed compares the types of one name, of any kind, or of one kind with its word in front: "struct sock". The error is a
-// *[PathError] when neither BTF has such a type.
+// DiffNamed compares the types named text. The name may be preceded by a kind: "struct sock". The error is a
+// *[PathError] if neither BTF has such a type.
 func DiffNamed(a, b *Spec, text string) ([]TypeDiff, error) {
 	name, kinds := strings.TrimSpace(text), diffKinds
 	if word, rest, ok := strings.Cut(name, " "); ok && lookupWords[word] != nil {
@@ -103,7 +103,7 @@ func DiffNamed(a, b *Spec, text string) ([]TypeDiff, error) {
 	found := false
 	for _, kind := range kinds {
 		if kind == KindEnum64 {
-			continue // with ENUM
+			continue // compared with ENUM
 		}
 		k := diffKey{kind, name}
 		x, y := idsForDiff(a, k), idsForDiff(b, k)
@@ -168,7 +168,7 @@ func diffNamed(a, b *Spec, k diffKey, x, y []ID) TypeDiff {
 		d.Changes = diffTypes(a, b, x[0], y[0])
 		return d
 	}
-	// Several types have the name: pair the equal ones.
+	// Several types have this name: pair equal ones first.
 	rest := slices.Clone(y)
 	var left []ID
 	for _, id := range x {
@@ -192,7 +192,7 @@ func diffNamed(a, b *Spec, k diffKey, x, y []ID) TypeDiff {
 	return d
 }
 
-// describeForDiff is a type in a line.
+// describeForDiff describes a type on one line.
 func describeForDiff(s *Spec, id ID) string {
 	t := s.MustType(id)
 	switch t.Kind {
@@ -252,7 +252,7 @@ func encodingText(t *Type) string {
 	return fmt.Sprintf("%s, %d bits", strings.Join(words, " "), t.Int.Bits)
 }
 
-// flatMember is a named member, those of anonymous structs and unions included.
+// flatMember is a named member, including those of anonymous structs and unions.
 type flatMember struct {
 	name, typ  string
 	bit, width uint32
@@ -294,7 +294,7 @@ func (s *Spec) flatten(t *Type, base uint32, out *[]flatMember, budget *int) {
 	}
 }
 
-// diffMembers pairs members by name; those without one, padding, are compared in order.
+// diffMembers pairs members by name. Unnamed members, which are padding, are compared in order.
 func diffMembers(a, b []flatMember) []Change {
 	var out []Change
 	used := make([]bool, len(b))

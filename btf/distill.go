@@ -1,15 +1,15 @@
 package btf
 
-// Distill splits from the base of split BTF what [Relocate] needs to find the same types in another base: the content of
-// .BTF.base (btf.rst 4.4). It returns that small base and the split types on top of it. The rules are those of
-// libbpf (btf__distill_base):
+// Distill extracts from the base of split BTF what [Relocate] needs to find the same types in another base: the content
+// of .BTF.base (btf.rst 4.4). It returns this small base, and the split types on top of it. It follows libbpf's
+// btf__distill_base:
 //
-//   - the base has INT, FLOAT and FWD as they are, STRUCT and UNION by name and size, enums by name and size as ENUM
-//     without values;
-//   - what else the split types refer to is found by nothing but its content, and is copied after them: types
-//     without name, pointers, arrays, typedefs, modifiers and prototypes.
+//   - the small base contains INT, FLOAT and FWD unchanged, STRUCT and UNION by name and size, and enums by name and size
+//     as ENUM without values;
+//   - all other types that the split types refer to can be identified only by their content and are copied into the split
+//     BTF: unnamed types, pointers, arrays, typedefs, modifiers and prototypes.
 //
-// Functions, variables and sections of the base cannot be referred to; the error is an *[Error] with ErrInvalid.
+// Split types cannot refer to functions, variables or sections of the base; that is an *[Error] with ErrInvalid.
 func Distill(split *Spec) (base, distilled *Spec, err error) {
 	old := split.base
 	if old == nil {
@@ -66,8 +66,8 @@ func Distill(split *Spec) (base, distilled *Spec, err error) {
 	return base, distilled, nil
 }
 
-// neededOfBase returns the types of the base that own types refer to, through any number of others. What is behind a named
-// struct or union is not needed.
+// neededOfBase marks the types of the base that the own types reach, directly or through others. It does not follow the
+// members of named structs and unions.
 func (s *Spec) neededOfBase() ([]bool, error) {
 	needed := make([]bool, s.first)
 	var work []ID

@@ -8,20 +8,18 @@ import (
 	"strings"
 )
 
-// DumpC writes a C header with the given types, nil for all, and what they
-// need: types held by value before their holders, types behind pointers at
-// least declared. The header compiles as GNU C, and with a compiler for the
-// same target its structs have the layout of the BTF: padding, bitfields and
-// the packed attribute are put in where the plain declaration would differ.
+// DumpC writes a C header that declares the given types (all if ids is nil) and their dependencies: complete
+// definitions for types held by value, at least declarations for pointees. The header compiles as GNU C. With a
+// compiler for the same target its structs have exactly the layout of the BTF: padding, bitfields and the packed
+// attribute are added where plain declarations would differ.
 //
-// Names used twice get the suffix ___2 and so on, which CO-RE ignores; names
-// that are no C identifiers (Rust) have other characters replaced by '_'. FUNC,
-// VAR, DATASEC and tags are not part of a header. Members are wrapped for CO-RE
-// as in bpftool's vmlinux.h.
+// Names used twice get the suffixes ___2, ___3 and so on, which CO-RE ignores. In names that are not C identifiers
+// (Rust), other characters become '_'. FUNC, VAR, DATASEC and tags are left out. Types are wrapped for CO-RE
+// (preserve_access_index) as in bpftool's vmlinux.h.
 func DumpC(w io.Writer, s *Spec, ids []ID) error { return DumpCWithKfuncs(w, s, ids, nil) }
 
-// DumpCWithKfuncs is DumpC with prototypes of FUNC types after the types, as bpftool writes those of kfuncs into a vmlinux.h: weak
-// symbols of the kernel, which BPF_NO_KFUNC_PROTOTYPES leaves out.
+// DumpCWithKfuncs is [DumpC] followed by prototypes of the given FUNC types, as bpftool declares kfuncs in vmlinux.h:
+// weak kernel symbols, which BPF_NO_KFUNC_PROTOTYPES disables.
 func DumpCWithKfuncs(w io.Writer, s *Spec, ids, kfuncs []ID) error {
 	d := newCDumper(w, s)
 	d.w.WriteString(cProlog)
@@ -86,14 +84,14 @@ const cKfuncs = `#ifndef BPF_NO_KFUNC_PROTOTYPES
 
 const cEpilog = "#endif /* __VMLINUX_H__ */\n"
 
-// cState is how far a type has been written.
+// cState records how far a type has been written.
 type cState uint8
 
 const (
 	cDeclared cState = 1 << iota // struct X;
 	cRunning                     // its members are being written
-	cDefined                     // written; of a typedef its name
-	cComplete                    // of a typedef: also what it names
+	cDefined                     // written; for a typedef only its name
+	cComplete                    // for a typedef: its target too
 	cInlined                     // anonymous, part of another type
 )
 
@@ -103,7 +101,7 @@ type cDumper struct {
 	state map[ID]cState
 	names map[ID]string
 	used  map[string]int // "struct x" and, for typedefs and enumerators, "x"
-	// aligns remembers the alignment of structs and unions.
+	// aligns caches the alignment of structs and unions, in bytes.
 	aligns map[ID]uint64
 	pads   int
 	bodies int
@@ -118,7 +116,7 @@ func newCDumper(w io.Writer, s *Spec) *cDumper {
 	return d
 }
 
-// markInlined notes the anonymous types that id holds.
+// markInlined marks the anonymous types that id embeds.
 func (d *cDumper) markInlined(id ID) {
 	mark := func(ref ID) {
 		for range maxDepth {
@@ -148,7 +146,7 @@ func (d *cDumper) markInlined(id ID) {
 	}
 }
 
-// top writes a type in its own right.
+// top writes a type at the top level.
 func (d *cDumper) top(id ID) {
 	switch k := d.s.Kind(id); {
 	case k.IsComposite() && d.s.Name(id) != "", k == KindTypedef, k == KindFwd, k.IsEnum() && d.s.Name(id) != "":
@@ -159,8 +157,7 @@ func (d *cDumper) top(id ID) {
 	}
 }
 
-// order writes what must stand before a use of id: its definition, or with
-// strong false, behind a pointer, a declaration.
+// order writes what a use of id needs before it: its definition if strong, else (for a pointer) a declaration.
 func (d *cDumper) order(id ID, strong bool, depth int) {
 	if depth > 4*maxDepth {
 		d.fail(id, ErrCycle, "nested more than %d deep", 4*maxDepth)
@@ -203,14 +200,14 @@ func (d *cDumper) fail(id ID, kind error, format string, args ...any) {
 	}
 }
 
-// typedef writes a typedef before what it names is complete, because members
-// of a struct may use the typedef of the struct.
+// typedef writes a typedef before its target is complete, because members of a struct may use the typedef of that
+// struct.
 func (d *cDumper) typedef(t *Type, strong bool, depth int) {
 	if st := d.state[t.ID]; st&(cDefined|cRunning) == 0 {
 		d.state[t.ID] |= cRunning
 		d.order(t.Ref, false, depth+1)
 		d.state[t.ID] = d.state[t.ID]&^cRunning | cDefined
-		if !strings.HasPrefix(t.Name, "__builtin_") { // those are the compiler's own
+		if !strings.HasPrefix(t.Name, "__builtin_") { // those are predefined by the compiler
 			fmt.Fprintf(d.w, "typedef %s;\n\n", d.declare(t.Ref, d.name(t)))
 		}
 	}
@@ -261,7 +258,7 @@ func tagWord(t *Type) string {
 	return "struct"
 }
 
-// name returns the C name of a type, unique among tags or ordinary names.
+// name returns the C name of a type, unique among tags or among ordinary identifiers.
 func (d *cDumper) name(t *Type) string {
 	if n, ok := d.names[t.ID]; ok {
 		return n
@@ -279,10 +276,10 @@ func (d *cDumper) name(t *Type) string {
 	return n
 }
 
-// unique gives the second user of a name in a name space the suffix ___2.
+// unique appends ___2 to the second use of a name within a name space.
 func (d *cDumper) unique(name, space string) string {
 	if space != "" {
-		space = "tag " // structs, unions and enums share theirs
+		space = "tag " // structs, unions and enums share the tag name space
 	}
 	d.used[space+name]++
 	if n := d.used[space+name]; n > 1 {
@@ -297,7 +294,7 @@ var cKeywords = map[string]bool{"auto": true, "break": true, "case": true, "char
 	"sizeof": true, "static": true, "struct": true, "switch": true, "typedef": true, "union": true, "unsigned": true, "void": true,
 	"volatile": true, "while": true, "asm": true, "typeof": true}
 
-// cIdent makes a C identifier of a name.
+// cIdent turns a name into a C identifier.
 func cIdent(name string) string {
 	ok := name != "" && !(name[0] >= '0' && name[0] <= '9') && !cKeywords[name]
 	for i := 0; ok && i < len(name); i++ {
@@ -324,7 +321,7 @@ func identByte(c byte) bool {
 
 func (d *cDumper) declare(id ID, name string) string { return d.declareIn(id, name, "") }
 
-// declareIn declares a name at an indentation, with anonymous types written out.
+// declareIn declares a name at an indentation level and writes out anonymous types.
 func (d *cDumper) declareIn(id ID, name, indent string) string {
 	return (&declarator{spec: d.s, params: false, base: func(t *Type) string { return d.baseName(t, indent) }}).declare(id, name, 0)
 }
@@ -355,8 +352,8 @@ func (d *cDumper) baseName(t *Type, indent string) string {
 	return tagWord(t) + " " + d.name(t)
 }
 
-// intName returns the name of an INT, or C's for its size when it is known to one
-// compiler or language only (__Poly64_t, usize).
+// intName returns the name of an INT. For names known only to one compiler or language (__Poly64_t, usize) it returns a
+// C type of the same size.
 func intName(t *Type) string {
 	known := t.Name != ""
 	for _, word := range strings.Fields(t.Name) {
@@ -389,7 +386,7 @@ func intName(t *Type) string {
 	return name
 }
 
-// floatName: pahole names what the compiler named, which C may not know.
+// floatName returns a C type of the same size, because the compiler's own name (as kept by pahole) may be unknown to C.
 func floatName(t *Type) string {
 	switch {
 	case t.Name == "float", t.Name == "double", t.Name == "long double", t.Name == "_Float16", t.Name == "__fp16":

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// align returns the alignment in bytes a C compiler gives a type, or 1.
+// align returns the alignment in bytes that a C compiler gives a type, or 1.
 func (d *cDumper) align(id ID, depth int) uint64 {
 	t := d.s.SkipMods(id)
 	switch t.Kind {
@@ -28,7 +28,7 @@ func (d *cDumper) align(id ID, depth int) uint64 {
 		if n, ok := d.aligns[t.ID]; ok {
 			return n
 		}
-		d.aligns[t.ID] = 1 // for a struct that holds itself
+		d.aligns[t.ID] = 1 // ends the recursion of a struct that embeds itself
 		if depth < maxDepth && !d.packed(t, depth) {
 			d.aligns[t.ID] = d.natural(t, depth)
 		}
@@ -37,7 +37,7 @@ func (d *cDumper) align(id ID, depth int) uint64 {
 	return 1
 }
 
-// natural is the alignment of a STRUCT or UNION that is not packed.
+// natural returns the alignment of an unpacked STRUCT or UNION.
 func (d *cDumper) natural(t *Type, depth int) uint64 {
 	n := uint64(1)
 	for i := range t.Members {
@@ -46,8 +46,7 @@ func (d *cDumper) natural(t *Type, depth int) uint64 {
 	return n
 }
 
-// packed reports whether the members of t are where only a packed struct has
-// them.
+// packed reports whether members of t are at offsets that only a packed struct allows.
 func (d *cDumper) packed(t *Type, depth int) bool {
 	widest := uint64(1)
 	for i := range t.Members {
@@ -65,9 +64,8 @@ func (d *cDumper) packed(t *Type, depth int) bool {
 	return uint64(t.Size)%widest != 0
 }
 
-// body writes "struct name { members }" so that the layout is that of t; name
-// may be empty. How many are written is bounded, because anonymous members of
-// malformed BTF can repeat without end.
+// body writes "struct name { members }" with the layout of t; name may be empty. The number of members is bounded,
+// because anonymous members of malformed BTF can repeat endlessly.
 func (d *cDumper) body(t *Type, name, indent string) string {
 	if d.err != nil {
 		return tagWord(t)
@@ -101,7 +99,7 @@ func (d *cDumper) body(t *Type, name, indent string) string {
 	return l.b.String()
 }
 
-// cLayout follows the compiler's placement of members.
+// cLayout tracks where the compiler would place the next member.
 type cLayout struct {
 	d      *cDumper
 	t      *Type
@@ -112,8 +110,7 @@ type cLayout struct {
 	pos    uint64 // next free bit
 }
 
-// fits reports whether the members can be declared one after the other: they
-// do not overlap and end inside of the type.
+// fits reports whether the members can be declared one after another: they do not overlap and lie within the type.
 func (l *cLayout) fits() bool {
 	end := uint64(0)
 	for i := range l.t.Members {
@@ -140,7 +137,7 @@ func (l *cLayout) fits() bool {
 	return true
 }
 
-// opaque declares bytes for members that C can not place.
+// opaque declares bytes in place of members that C cannot place.
 func (l *cLayout) opaque() {
 	fmt.Fprintf(&l.b, "%s/* the members overlap */\n", l.indent)
 	l.padBytes(uint64(l.t.Size))
@@ -151,8 +148,8 @@ func (l *cLayout) padBytes(n uint64) {
 	fmt.Fprintf(&l.b, "%sunsigned char __pad%d[%d];\n", l.indent, l.d.pads, n)
 }
 
-// pad moves from l.pos to bit want with unnamed bitfields that never cross a
-// unit of the struct's own alignment, or with bytes when that takes many.
+// pad advances from l.pos to bit want, with unnamed bitfields that never cross a unit of the struct's own alignment, or
+// with bytes if that would take many.
 func (l *cLayout) pad(want uint64) {
 	if want >= l.pos+1024 {
 		if l.pos%8 != 0 {
@@ -198,8 +195,8 @@ func (l *cLayout) member(m *Member) {
 		l.pad(want)
 	}
 	if in := l.d.s.SkipMods(m.Type); m.Name == "" && in.Kind.IsComposite() {
-		// Also of a type with a name, which without -fms-extensions would
-		// declare nothing.
+		// The body is written even for a named type, whose bare declaration would declare nothing without
+		// -fms-extensions.
 		l.b.WriteString(l.indent + l.d.body(in, "", l.indent))
 	} else {
 		l.b.WriteString(l.indent + l.d.declareIn(m.Type, cIdent(m.Name), l.indent))

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// DumpRaw writes the own types of s as `bpftool btf dump file X format raw`
-// does, byte for byte.
+// DumpRaw writes the types of s, without its base, byte for byte as `bpftool btf dump file X format raw` does.
 func DumpRaw(w io.Writer, s *Spec) error {
 	d := rawDumper{s: s, w: bufio.NewWriterSize(w, 1<<16)}
 	for i, off := range s.offs {

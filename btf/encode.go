@@ -15,17 +15,17 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// ValueError is a value that can not be written to a type.
+// ValueError reports a value that cannot be written to a type.
 type ValueError struct {
 	Path    string // the member, "" for the value itself
-	Type    string // its type in C
-	Value   string // what was given
+	Type    string // the type as C writes it
+	Value   string // the value as given
 	Detail  string
-	Nearest []string // names that exist, nearest first
+	Nearest []string // existing names, nearest first
 	Err     error    // ErrValue or ErrNotFound
 }
 
-// Error reports which member, what was given and what would fit.
+// Error describes the member, the value, and what would fit.
 func (e *ValueError) Error() string {
 	var b strings.Builder
 	b.WriteString("btf: ")
@@ -39,27 +39,24 @@ func (e *ValueError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the kind of the error.
+// Unwrap returns Err.
 func (e *ValueError) Unwrap() error { return e.Err }
 
-// EncodeValue writes v into dst, which is memory of type id, in the target's
-// byte order. It is the reverse of [Spec.DecodeValue] and takes its results and
-// Go's own values:
+// EncodeValue writes v into dst, memory of type id, in the target's byte order. It reverses [Spec.DecodeValue] and
+// accepts its results and plain Go values:
 //
-//   - integers, bitfields: any Go integer, bool, or text: decimal, 0x, 0o, 0b,
-//     'c', true, false, or the name of an enumerator; a value fits when its bits
-//     do, signed or unsigned;
-//   - enums: the same, their own enumerators first;
+//   - integers and bitfields: any Go integer, a bool, or a string: decimal, 0x, 0o, 0b, 'c', true, false, or the name of
+//     an enumerator; a value fits if its bits fit, signed or unsigned;
+//   - enums: the same; the enum's own enumerators take precedence;
 //   - pointers: integers, "null" and nil; floats: any number;
-//   - arrays: a list, from element 0 on, the rest stays; for char and byte arrays
-//     also text, and []byte, the rest is zeroed; byte arrays take "0x..." as hex;
-//   - structs, unions, sections: a map or [Object] of member names or paths
-//     ("cred.uid.val", "comm[3]") to values; other members stay.
+//   - arrays: a list of the first elements, which leaves the others unchanged; char and byte arrays also take a string or
+//     []byte, and the rest is zeroed; a byte array reads "0x..." as hex;
+//   - structs, unions, sections: a map or [Object] from member names or paths ("cred.uid.val", "comm[3]") to values;
+//     other members stay unchanged.
 //
-// A FLOAT of 4 or 8 bytes can be written, other sizes only as bytes. Bytes of
-// exactly the type's size fit everything. dst may be longer than the type. On an
-// error dst may have been written in part. The error is a *[ValueError] or a
-// *[PathError].
+// A FLOAT of 4 or 8 bytes can be written as a number, other sizes only as bytes. Any type can be written as bytes of
+// exactly its size. dst may be longer than the type. After an error, dst may have been written in part. The error is a
+// *[ValueError] or a *[PathError].
 func (s *Spec) EncodeValue(id ID, v any, dst []byte) error {
 	if _, err := s.Type(id); err != nil {
 		return err
@@ -68,7 +65,7 @@ func (s *Spec) EncodeValue(id ID, v any, dst []byte) error {
 	return e.value(Field{Type: id}, v, 0)
 }
 
-// EncodeField is EncodeValue for one field of a root type whose bytes are dst.
+// EncodeField is [Spec.EncodeValue] for one field of a root type, whose bytes are dst.
 func (s *Spec) EncodeField(f Field, v any, dst []byte) error {
 	if _, err := s.Type(f.Type); err != nil {
 		return err
@@ -77,9 +74,8 @@ func (s *Spec) EncodeField(f Field, v any, dst []byte) error {
 	return e.value(f, v, 0)
 }
 
-// EncodeText is EncodeValue for a value written as text: "42", "TASK_RUNNING",
-// `bash`, `"bash"`, "[1, 2, 3]", `{pid = 1, comm = "bash"}`; see [ParseValue].
-// Text for an array of char may stand without quotes.
+// EncodeText is [Spec.EncodeValue] for a value written as text: "42", "TASK_RUNNING", `bash`, `"bash"`, "[1, 2, 3]",
+// `{pid = 1, comm = "bash"}`; see [ParseValue]. A string for an array of char needs no quotes.
 func (s *Spec) EncodeText(id ID, text string, dst []byte) error {
 	if t := s.SkipMods(id); t.Kind == KindArray {
 		isText, _ := s.charArray(t)
@@ -275,7 +271,7 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 		return n, nil
 	}
 	if a, err := netip.ParseAddr(text); err == nil && a.Is4() && e.s.isTypedef(f.Type, "__be32") {
-		b := a.As4() // the type says that the number's bytes are those of an address
+		b := a.As4() // the type is in network byte order, like the address's bytes
 		return new(big.Int).SetUint64(uint64(e.s.ByteOrder().Uint32(b[:]))), nil
 	}
 	if inner, ok := strings.CutPrefix(text, "htons("); ok && e.s.isTypedef(f.Type, "__be16") {
@@ -299,7 +295,7 @@ func (e *valueEncoder) parseNumber(f Field, t *Type, text string) (*big.Int, err
 	return nil, err
 }
 
-// isTypedef reports whether a type is a typedef of that name, or of one.
+// isTypedef reports whether a type is a typedef with that name, or a typedef of one.
 func (s *Spec) isTypedef(id ID, name string) bool {
 	for range maxDepth {
 		t, err := s.Type(id)
@@ -324,7 +320,7 @@ func enumNumber(v uint64, signed bool) *big.Int {
 	return new(big.Int).SetUint64(v)
 }
 
-// parseInteger reads decimal, 0x, 0o, 0b, with a sign and underscores, and 'c'.
+// parseInteger parses decimal, 0x, 0o and 0b numbers with sign and underscores, and 'c'.
 func parseInteger(text string) (*big.Int, bool) {
 	if len(text) > 256 {
 		return nil, false
@@ -338,7 +334,7 @@ func parseInteger(text string) (*big.Int, bool) {
 		return nil, false
 	}
 	if digits[0] == '0' && len(digits) > 1 && digits[1] >= '0' && digits[1] <= '9' {
-		return new(big.Int).SetString(text, 10) // a leading zero is not an octal here
+		return new(big.Int).SetString(text, 10) // a leading zero does not mean octal
 	}
 	return new(big.Int).SetString(text, 0)
 }
@@ -425,7 +421,7 @@ func (e *valueEncoder) array(f Field, t *Type, v any, depth int) error {
 	return nil
 }
 
-// text writes bytes into an array of them and zeroes the rest.
+// text copies bytes into a byte array and zeroes the rest.
 func (e *valueEncoder) text(f Field, t *Type, b []byte) error {
 	n := uint64(t.Array.Nelems)
 	if n == 0 {
@@ -442,7 +438,7 @@ func (e *valueEncoder) text(f Field, t *Type, b []byte) error {
 	return nil
 }
 
-// entries lists the members that a map or Object gives, a map's by name.
+// entries returns the members of a map, sorted by name, or of an Object.
 func entries(v any) ([]Entry, bool) {
 	switch v := v.(type) {
 	case Object:
@@ -470,7 +466,7 @@ func entries(v any) ([]Entry, bool) {
 func (e *valueEncoder) object(f Field, t *Type, v any, depth int) error {
 	m, ok := entries(v)
 	if !ok {
-		// A struct around one member takes that member's value: kuid_t, atomic_t.
+		// A struct with a single member takes that member's value: kuid_t, atomic_t.
 		if in, one := e.s.onlyMember(t); one && v != nil {
 			in.BitOffset += f.BitOffset
 			in.Path = joinPath(f.Path, in.Path)
@@ -481,7 +477,7 @@ func (e *valueEncoder) object(f Field, t *Type, v any, depth int) error {
 	return e.members(f, m, depth)
 }
 
-// onlyMember returns the member of a struct that has just one.
+// onlyMember returns the single member of a struct.
 func (s *Spec) onlyMember(t *Type) (Field, bool) {
 	if t.Kind != KindStruct || len(t.Members) != 1 || t.Members[0].Name == "" {
 		return Field{}, false
@@ -516,7 +512,7 @@ func (e *valueEncoder) members(f Field, m []Entry, depth int) error {
 	return nil
 }
 
-// inWords is what a value is, in the words of people who write values in files.
+// inWords names the kind of a value in terms of the file formats that contain it, not of Go.
 func inWords(v any) string {
 	r := reflect.ValueOf(v)
 	switch {

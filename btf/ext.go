@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Ext is a parsed .BTF.ext section (btf.rst 4.2): what the compiler says about
-// the instructions of each ELF section.
+// Ext is a parsed .BTF.ext section (btf.rst 4.2): function, line and CO-RE records for the instructions of each ELF
+// section.
 type Ext struct {
 	ByteOrder binary.ByteOrder
 	Funcs     []ExtSection[FuncInfo]
@@ -20,45 +20,44 @@ type ExtSection[T any] struct {
 	Records []T
 }
 
-// FuncInfo means that a function starts at an instruction. InsnOff is in bytes
-// from the start of the ELF section; TypeID is a FUNC.
+// FuncInfo marks the first instruction of a function. InsnOff is in bytes from the start of the ELF section; TypeID is
+// a FUNC.
 type FuncInfo struct {
 	InsnOff uint32
 	TypeID  ID
 }
 
-// LineInfo says from which source line the instructions from InsnOff (bytes
-// from the start of the ELF section) come. Line and Col start at 1, 0 is
-// unknown.
+// LineInfo maps instructions, starting at InsnOff (bytes from the start of the ELF section), to a source line. Line and
+// Col count from 1; 0 means unknown.
 type LineInfo struct {
 	InsnOff    uint32
 	File, Text string
 	Line, Col  uint32
 }
 
-// LineSection holds the line records of one ELF section, in file order. They are the larger part of most .BTF.ext sections, and few of
-// them are looked at: they are decoded when asked for.
+// LineSection holds the line records of one ELF section, in file order. Line records are the bulk of most .BTF.ext
+// sections, and few are ever used, so they are decoded on demand.
 type LineSection struct {
 	Name string
 
 	data   []byte
-	size   int // of a record
+	size   int // bytes per record
 	reader *extReader
 }
 
-// Len is the number of records.
+// Len returns the number of records.
 func (l *LineSection) Len() int { return len(l.data) / max(l.size, 1) }
 
-// InsnOff is LineInfo.InsnOff of record i.
+// InsnOff returns LineInfo.InsnOff of record i.
 func (l *LineSection) InsnOff(i int) uint32 { return l.reader.order.Uint32(l.data[i*l.size:]) }
 
-// At returns record i.
+// At decodes record i.
 func (l *LineSection) At(i int) LineInfo {
-	li, _ := l.reader.lineInfo(l.data[i*l.size:]) // ParseExt has checked it
+	li, _ := l.reader.lineInfo(l.data[i*l.size:]) // ParseExt has already validated it
 	return li
 }
 
-// All returns every record.
+// All decodes all records.
 func (l *LineSection) All() []LineInfo {
 	out := make([]LineInfo, l.Len())
 	for i := range out {
@@ -67,8 +66,8 @@ func (l *LineSection) All() []LineInfo {
 	return out
 }
 
-// CORERelo is a CO-RE relocation record. InsnOff is in bytes from the start of
-// the ELF section, Access the access string, Kind a BPF_CORE_* number.
+// CORERelo is a CO-RE relocation record. InsnOff is in bytes from the start of the ELF section, Access is the access
+// string, Kind a BPF_CORE_* number.
 type CORERelo struct {
 	InsnOff uint32
 	TypeID  ID
@@ -76,10 +75,9 @@ type CORERelo struct {
 	Kind    uint32
 }
 
-// ParseExt reads a .BTF.ext section; spec is the .BTF beside it, whose strings
-// it uses. Its byte order is taken from its own magic. Headers without the CO-RE
-// part, records longer than known and empty parts without a record size (GCC)
-// are accepted. Errors are *[Error] with ErrExt, ErrTruncated, ErrBadString or
+// ParseExt parses a .BTF.ext section. spec is the .BTF of the same file, which holds the strings. The byte order is
+// that of the section's own magic. Accepted are headers without the CO-RE part, records longer than the known ones, and
+// empty parts without a record size (GCC). The error is an *[Error] with ErrExt, ErrTruncated, ErrBadString or
 // ErrBadID.
 func ParseExt(raw []byte, spec *Spec) (*Ext, error) {
 	bo, ok := byteOrderOf(raw)
@@ -148,7 +146,7 @@ func (r *extReader) funcInfo(b []byte) (FuncInfo, error) {
 	return FuncInfo{InsnOff: r.order.Uint32(b), TypeID: id}, err
 }
 
-// checkLine returns the error that lineInfo would.
+// checkLine returns the error that lineInfo would return.
 func (r *extReader) checkLine(b []byte) error {
 	file, text := r.order.Uint32(b[4:]), r.order.Uint32(b[8:])
 	if r.spec.hasString(file) && r.spec.hasString(text) {
@@ -182,8 +180,8 @@ func (r *extReader) coreRelo(b []byte) (CORERelo, error) {
 	return c, err
 }
 
-// readExt reads one part; its offset and length are at field of the header,
-// minRec is the size of the records as known here.
+// readExt reads one part. field is the position in the header of its offset and length; minRec is the known record size
+// in bytes.
 func readExt[T any](r *extReader, part string, field, minRec int, decode func([]byte) (T, error)) ([]ExtSection[T], error) {
 	var secs []ExtSection[T]
 	err := eachExt(r, part, field, minRec, func(name string, size int, data []byte) (i int, err error) {
@@ -202,7 +200,8 @@ func readExt[T any](r *extReader, part string, field, minRec int, decode func([]
 	return secs, nil
 }
 
-// eachExt calls f with the records of each section of a part, of size bytes each. An error of f comes with the number of the record.
+// eachExt calls f with the records of each section of a part, each size bytes long. Errors of f are wrapped with the
+// record's number.
 func eachExt(r *extReader, part string, field, minRec int, f func(name string, size int, data []byte) (int, error)) error {
 	fail := func(kind error, format string, args ...any) error {
 		return headerError(kind, ".BTF.ext %s: %s", part, fmt.Sprintf(format, args...))

@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// FieldAt is the reverse of ResolvePath: it finds the innermost named field of
-// root that holds size bytes at byte offset off. exact reports that the field is
-// just these bytes. Of a union the first member counts that has a scalar of just
-// these bytes, else the first with a field that holds them, else the first that
-// has them in several fields; of several bitfields in at most eight bytes the first
-// counts. The empty path means that no single field holds the range.
+// FieldAt is the reverse of ResolvePath: it finds the innermost named field of root that holds the size bytes at byte
+// offset off. exact reports that the field consists of exactly these bytes. In a union the first member wins that has a
+// scalar of exactly these bytes, then the first whose field holds them, then the first that spreads them over several
+// fields. Of several bitfields within at most eight bytes the first wins. An empty path means that no single field
+// holds the range.
 func (s *Spec) FieldAt(root ID, off uint32, size int) (path string, f Field, exact bool) {
 	w, ok := s.fieldWalk(off, size)
 	if !ok {
@@ -24,8 +23,8 @@ func (s *Spec) FieldAt(root ID, off uint32, size int) (path string, f Field, exa
 	return f.Path, f, w.lo == uint64(f.BitOffset) && w.hi == uint64(f.BitOffset)+width
 }
 
-// BitfieldsAt returns the bitfields of root with a bit in size bytes at byte offset
-// off, in declaration order; of a union those of the first member that has any.
+// BitfieldsAt returns the bitfields of root that have a bit in the size bytes at byte offset off, in declaration order.
+// For a union it returns those of the first member that has any.
 func (s *Spec) BitfieldsAt(root ID, off uint32, size int) []Field {
 	w, ok := s.fieldWalk(off, size)
 	if !ok {
@@ -41,30 +40,30 @@ func (s *Spec) fieldWalk(off uint32, size int) (fieldWalk, bool) {
 	return fieldWalk{s: s, budget: maxSteps, lo: uint64(off) * 8, hi: (uint64(off) + uint64(size)) * 8}, true
 }
 
-// fieldWalk searches for the bits lo to hi, from the start of the root.
+// fieldWalk searches for bits lo to hi, counted from the start of the root.
 type fieldWalk struct {
 	s      *Spec
 	budget int
 	lo, hi uint64
 }
 
-// fit tells how well a field answers for a range; of equals the first wins.
+// fit ranks how well a field matches a range; among equals the first wins.
 type fit int
 
 const (
-	fitParts fit = iota // a struct that has the range in several fields, or in none
-	fitHolds            // a field that holds the range, or a struct of just these bytes
-	fitExact            // a scalar of just these bytes
+	fitParts fit = iota // a struct that holds the range in several fields, or in none
+	fitHolds            // a field that holds the range, or a struct of exactly these bytes
+	fitExact            // a scalar of exactly these bytes
 )
 
-// enter counts a type that is looked at, and reports whether the walk may go on.
+// enter counts a visited type and reports whether the walk may continue.
 func (w *fieldWalk) enter(t *Type, depth int) bool {
 	w.budget -= 1 + len(t.Members)
 	return w.budget >= 0 && depth <= maxDepth
 }
 
-// find descends from f, which holds the range, as far as one field does; named
-// is false for anonymous members.
+// find descends from f, which holds the range, for as long as a single field holds it; named is false for anonymous
+// members.
 func (w *fieldWalk) find(f Field, named bool, depth int) (Field, fit) {
 	t := w.s.SkipMods(f.Type)
 	start := uint64(f.BitOffset)
@@ -105,7 +104,7 @@ func (w *fieldWalk) find(f Field, named bool, depth int) (Field, fit) {
 	return f, fitHolds
 }
 
-// element is the element of array t, which is at f, that holds the range.
+// element returns the element of array t, located at f, that holds the range.
 func (w *fieldWalk) element(f Field, t *Type) (Field, bool) {
 	size := uint64(w.s.size(t.Ref)) * 8
 	if size == 0 {
@@ -119,7 +118,7 @@ func (w *fieldWalk) element(f Field, t *Type) (Field, bool) {
 	return Field{Path: f.Path + "[" + strconv.FormatUint(i, 10) + "]", Type: t.Ref, BitOffset: uint32(at), Parent: f.Parent}, true
 }
 
-// member finds the member of t, which is at f, that holds the range best; f itself if none does.
+// member returns the member of t, located at f, that best matches the range, or f itself if none does.
 func (w *fieldWalk) member(f Field, t *Type, depth int) (Field, fit) {
 	best, quality := f, fitParts
 	for i := range t.Members {
@@ -128,7 +127,7 @@ func (w *fieldWalk) member(f Field, t *Type, depth int) (Field, fit) {
 			continue
 		}
 		g, q := w.find(in, t.Members[i].Name != "", depth+1)
-		if g.Path == f.Path { // an anonymous member, and the range is in several of its fields
+		if g.Path == f.Path { // an anonymous member that holds the range in several fields
 			continue
 		}
 		if q > quality || best.Path == f.Path {
@@ -141,7 +140,7 @@ func (w *fieldWalk) member(f Field, t *Type, depth int) (Field, fit) {
 	return best, quality
 }
 
-// covers is member i of t, which is at f, and whether it holds the range; a bitfield does if its bytes do.
+// covers returns member i of t, located at f, and whether it holds the range. A bitfield does if its bytes do.
 func (w *fieldWalk) covers(f Field, t *Type, i int) (Field, bool) {
 	m := &t.Members[i]
 	off, bits := w.s.MemberBits(t, m)
@@ -159,7 +158,7 @@ func (w *fieldWalk) covers(f Field, t *Type, i int) (Field, bool) {
 	return in, at <= w.lo && (w.hi <= at+uint64(w.s.size(m.Type))*8 || w.flexible(t, i))
 }
 
-// bitfield finds the bitfield of t, which is at f, that holds the range, else the first with a bit in it.
+// bitfield returns the bitfield of t, located at f, that holds the range, else the first with a bit in it.
 func (w *fieldWalk) bitfield(f Field, t *Type) (best Field, ok bool) {
 	if w.hi-w.lo > 64 {
 		return Field{}, false
@@ -180,7 +179,7 @@ func (w *fieldWalk) bitfield(f Field, t *Type) (best Field, ok bool) {
 	return best, ok
 }
 
-// bitfields collects the bitfields at and below f with a bit in the range.
+// bitfields collects the bitfields in f with a bit in the range.
 func (w *fieldWalk) bitfields(f Field, depth int) (out []Field) {
 	t := w.s.SkipMods(f.Type)
 	if !w.enter(t, depth) {
@@ -208,7 +207,7 @@ func (w *fieldWalk) bitfields(f Field, depth int) (out []Field) {
 	return out
 }
 
-// flexible reports whether member i is the array without length at the end, or a struct that ends in one.
+// flexible reports whether member i is a flexible array member, or a struct that ends in one.
 func (w *fieldWalk) flexible(t *Type, i int) bool {
 	for range maxDepth {
 		if i < 0 || i != len(t.Members)-1 {

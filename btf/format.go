@@ -9,28 +9,24 @@ import (
 	"strings"
 )
 
-// FormatOptions describes how [Spec.Format] prints values. The zero value is what
-// tables and events use.
+// FormatOptions controls how [Spec.Format] prints values. The zero value is what tables and events use.
 type FormatOptions struct {
 	// Hex prints all integers in hexadecimal.
 	Hex bool
-	// MaxElems is the number of array elements shown, 0 for 64, negative for all.
+	// MaxElems is the number of array elements printed; 0 means 64, negative means all.
 	MaxElems int
-	// MaxBytes is the number of bytes shown of byte arrays, 0 for 64, negative
-	// for all.
+	// MaxBytes is the number of bytes printed of byte arrays; 0 means 64, negative means all.
 	MaxBytes int
 }
 
-// Format writes the value of data on one line, C-like:
+// Format prints data as a value of type id on one line, similar to C:
 //
 //	{pid = 4242, comm = "bash", flags = 0x40, state = TASK_RUNNING}
 //
-// Integers are decimal, except of members whose name ends in "flags" or "mask", and of a __be32, which is an IPv4 address, and
-// a __be16, "htons(53)";
-// pointers and byte arrays are hexadecimal, arrays of char quoted text up to the
-// first zero, enums their enumerator's name. Equal elements that follow each
-// other are counted: "0 <x 16>". Data that is too short shows as "<missing>".
-// The text can be read back by [Spec.EncodeText].
+// Integers are decimal, except members whose names end in "flags" or "mask" (hexadecimal), __be32 (IPv4 address) and
+// __be16 ("htons(53)"). Pointers and byte arrays are hexadecimal, arrays of char are quoted strings up to the first
+// zero, enums are enumerator names. Runs of equal elements are counted: "0 <x 16>". Missing data prints as "<missing>".
+// [Spec.EncodeText] reads the text back.
 func (s *Spec) Format(w io.Writer, id ID, data []byte, opt FormatOptions) error {
 	str, err := s.formatString(id, data, opt)
 	if err != nil {
@@ -40,8 +36,7 @@ func (s *Spec) Format(w io.Writer, id ID, data []byte, opt FormatOptions) error 
 	return err
 }
 
-// FormatString is Format with default options; an invalid id gives the error's
-// text in angle brackets.
+// FormatString is [Spec.Format] with default options. For an invalid id it returns the error's text in angle brackets.
 func (s *Spec) FormatString(id ID, data []byte) string {
 	str, err := s.formatString(id, data, FormatOptions{})
 	if err != nil {
@@ -57,7 +52,7 @@ func (s *Spec) formatString(id ID, data []byte, opt FormatOptions) (string, erro
 	if opt.MaxBytes == 0 {
 		opt.MaxBytes = 64
 	}
-	// Decode more elements than are shown, so that long runs can be counted.
+	// Decode more elements than are printed, so that long runs can be counted.
 	v, err := s.DecodeValue(id, data, DecodeOptions{MaxElems: max(0, opt.MaxElems*16)})
 	if err != nil {
 		return "", err
@@ -65,7 +60,7 @@ func (s *Spec) formatString(id ID, data []byte, opt FormatOptions) (string, erro
 	return FormatValue(v, opt), nil
 }
 
-// FormatValue prints a value of [Spec.DecodeValue] as [Spec.Format] does.
+// FormatValue prints a value returned by [Spec.DecodeValue] as [Spec.Format] does.
 func FormatValue(v any, opt FormatOptions) string {
 	var b strings.Builder
 	f := formatter{b: &b, opt: opt}
@@ -122,7 +117,7 @@ func (f *formatter) value(v any, hexInts bool) {
 	}
 }
 
-// hexName tells names of members that hold sets of bits.
+// hexName reports whether a member's name suggests a set of bits.
 func hexName(name string) bool {
 	return strings.HasSuffix(name, "flags") || strings.HasSuffix(name, "mask")
 }
@@ -167,7 +162,7 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// minRun is the number of equal elements from which they are counted.
+// minRun is the length from which runs of equal elements are counted.
 const minRun = 4
 
 func (f *formatter) list(list List, hexInts bool) {
@@ -215,5 +210,5 @@ func (f *formatter) sub(v any, hexInts bool) string {
 	return b.String()
 }
 
-// quote is a C string literal: bytes that are not printable UTF-8 as \xNN.
+// quote returns s as a quoted string literal, with bytes that are not printable UTF-8 as \xNN.
 func quote(s string) string { return strconv.Quote(s) }

@@ -13,7 +13,7 @@ const (
 	MaxRaw = 256 << 20
 )
 
-// header is struct btf_header with offsets made absolute.
+// header is struct btf_header with absolute offsets.
 type header struct {
 	order            binary.ByteOrder
 	flags            uint8
@@ -22,7 +22,7 @@ type header struct {
 	strOff, strLen   uint32
 }
 
-// byteOrderOf tells the byte order from the magic.
+// byteOrderOf derives the byte order from the magic.
 func byteOrderOf(raw []byte) (binary.ByteOrder, bool) {
 	if len(raw) < 2 {
 		return nil, false
@@ -36,8 +36,8 @@ func byteOrderOf(raw []byte) (binary.ByteOrder, bool) {
 	return nil, false
 }
 
-// parseHeader checks what libbpf's btf_parse_hdr checks: a header that may be
-// longer than known, sections inside of the data, aligned types, no overlap.
+// parseHeader checks what libbpf's btf_parse_hdr checks: sections lie within the data, types are aligned, nothing
+// overlaps. The header may be longer than the known one.
 func parseHeader(raw []byte) (header, error) {
 	var h header
 	if len(raw) > MaxRaw {

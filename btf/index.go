@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// EssentialName returns a name without its flavor: the part before the last
-// "___" that has a character other than '_' on both sides, "task_struct" of
-// "task_struct___v5". A name without a flavor is returned as it is (libbpf
+// EssentialName returns a name without its flavor: the part before the last "___" that has a character other than '_'
+// on both sides; "task_struct" for "task_struct___v5". A name without a flavor is returned unchanged (libbpf
 // bpf_core_essential_name_len).
 func EssentialName(s string) string {
 	if !strings.Contains(s, "___") {
@@ -22,8 +21,8 @@ func EssentialName(s string) string {
 	return s
 }
 
-// nameIndex finds types by essential name: heads[hash] is 1 + the number of the
-// first entry in that bucket, next continues it in ascending order.
+// nameIndex finds types by essential name. heads[hash] is 1 + the index of the first entry in that bucket; next chains
+// entries in ascending order.
 type nameIndex struct {
 	once    sync.Once
 	entries []uint32 // positions in Spec.offs, ascending
@@ -32,9 +31,8 @@ type nameIndex struct {
 	mask    uint32
 }
 
-// isSymbol reports whether names of kind k are those of symbols. These have an
-// index of their own: a kernel has four times as many of them as named types, and
-// CO-RE asks for types only.
+// isSymbol reports whether names of kind k are symbols. They have an index of their own: a kernel has four times as
+// many symbols as named types, and CO-RE looks up only types.
 func (k Kind) isSymbol() bool {
 	return k == KindFunc || k == KindVar || k == KindDatasec || k == KindDeclTag
 }
@@ -65,7 +63,7 @@ func (s *Spec) names(k Kind) *nameIndex {
 	return x
 }
 
-// positions lists the own types of a kind that is wanted.
+// positions returns the positions of the own types whose kind is wanted.
 func (s *Spec) positions(want func(Kind) bool) []uint32 {
 	var out []uint32
 	for i, off := range s.offs {
@@ -76,8 +74,8 @@ func (s *Spec) positions(want func(Kind) bool) []uint32 {
 	return out
 }
 
-// eachNamed calls f for the own types in the index of kind k whose essential
-// name is given, in ascending order, until f returns false.
+// eachNamed calls f for the own types in the index of kind k with the given essential name, in ascending order, until f
+// returns false.
 func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name string) bool) {
 	if essential == "" {
 		return
@@ -96,9 +94,8 @@ func (s *Spec) eachNamed(k Kind, essential string, f func(id ID, k Kind, name st
 	}
 }
 
-// Candidates returns the ids of all types of kind k, ascending, the base's first,
-// whose essential name is the given one. ENUM and ENUM64 are the same here
-// (libbpf bpf_core_add_cands).
+// Candidates returns the ids of all types of kind k with the given essential name, ascending, the base's first. ENUM
+// and ENUM64 count as one kind (libbpf bpf_core_add_cands).
 func (s *Spec) Candidates(k Kind, essentialName string) []ID {
 	var ids []ID
 	if s.base != nil {
@@ -113,8 +110,7 @@ func (s *Spec) Candidates(k Kind, essentialName string) []ID {
 	return ids
 }
 
-// Named returns the ids of all types of any kind whose essential name is the
-// given one, ascending, the base's first.
+// Named returns the ids of all types of any kind with the given essential name, ascending, the base's first.
 func (s *Spec) Named(essentialName string) []ID {
 	var ids []ID
 	if s.base != nil {
@@ -147,8 +143,7 @@ func (s *Spec) IDs(kind Kind, name string) []ID {
 	return ids
 }
 
-// FindID returns the first id of a kind with exactly this name, the base's
-// before the Spec's own.
+// FindID returns the first id of a kind with exactly this name; ids of the base come first.
 func (s *Spec) FindID(kind Kind, name string) (ID, bool) {
 	if s.base != nil {
 		if id, ok := s.base.FindID(kind, name); ok {
@@ -165,7 +160,7 @@ func (s *Spec) FindID(kind Kind, name string) (ID, bool) {
 	return found, found != 0
 }
 
-// Find returns the first type of a kind with exactly this name.
+// Find returns the first type of a kind with exactly this name; types of the base come first.
 func (s *Spec) Find(kind Kind, name string) (*Type, bool) {
 	id, ok := s.FindID(kind, name)
 	if !ok {

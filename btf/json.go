@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// FormatJSON returns the value of data in a form that encoding/json writes as:
-// members in order as an object; integers of up to 53 bits as numbers, wider
-// ones and pointers as hexadecimal strings whatever their value; enumerators and
-// arrays of char as strings, byte arrays as lower-case hex, what data is too
-// short for as null. An invalid id gives nil.
+// FormatJSON returns the value of data in a form that encoding/json writes as follows: structs as objects with members
+// in order; integers of up to 53 bits as numbers; wider integers and pointers as hexadecimal strings, whatever their
+// value; enumerators and arrays of char as strings; byte arrays as lower-case hex; missing data as null. It returns nil
+// for an invalid id.
 func (s *Spec) FormatJSON(id ID, data []byte) any {
 	v, err := s.DecodeValue(id, data, DecodeOptions{})
 	if err != nil {
@@ -23,8 +22,7 @@ func (s *Spec) FormatJSON(id ID, data []byte) any {
 	return JSONValue(v)
 }
 
-// JSONValue turns a value of [Spec.DecodeValue] into what [Spec.FormatJSON]
-// returns.
+// JSONValue converts a value returned by [Spec.DecodeValue] to the form that [Spec.FormatJSON] returns.
 func JSONValue(v any) any {
 	switch v := v.(type) {
 	case Int:
@@ -78,7 +76,7 @@ func JSONValue(v any) any {
 	return v
 }
 
-// MarshalJSON writes the members in their order.
+// MarshalJSON writes the members in order.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

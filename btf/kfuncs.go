@@ -1,6 +1,6 @@
 package btf
 
-// Kfuncs returns the FUNC types that the BTF marks as kfuncs, with a decl tag bpf_kfunc (kernels from 6.10 on), ascending by id.
+// Kfuncs returns the FUNC types marked as kfuncs by a bpf_kfunc decl tag (kernels from 6.10 on), ascending by id.
 func (s *Spec) Kfuncs() []ID {
 	var out []ID
 	seen := map[ID]bool{}

@@ -2,14 +2,13 @@ package btf
 
 import "fmt"
 
-// ID is a type id: 0 is void, base BTF starts at 1, split BTF continues after
-// the last id of its base.
+// ID is a type id. 0 is void; base BTF starts at 1, split BTF continues after the last id of its base.
 type ID uint32
 
 // Kind is a BTF_KIND_* number.
 type Kind uint8
 
-// The kinds of BTF, with the kernel's numbers (btf.rst 2.2).
+// BTF kinds with the kernel's numbers (btf.rst 2.2).
 const (
 	KindVoid Kind = iota
 	KindInt
@@ -40,8 +39,7 @@ var kindNames = [kindCount]string{
 	"RESTRICT", "FUNC", "FUNC_PROTO", "VAR", "DATASEC", "FLOAT", "DECL_TAG", "TYPE_TAG", "ENUM64",
 }
 
-// String returns the name bpftool prints, "STRUCT"; "VOID" for void and
-// "KIND_n" for a number without a name.
+// String returns the name bpftool prints: "STRUCT"; "VOID" for void and "KIND_n" for an unknown number.
 func (k Kind) String() string {
 	switch {
 	case k == KindVoid:
@@ -58,8 +56,8 @@ func (k Kind) IsComposite() bool { return k == KindStruct || k == KindUnion }
 // IsEnum reports whether k is ENUM or ENUM64.
 func (k Kind) IsEnum() bool { return k == KindEnum || k == KindEnum64 }
 
-// IsMod reports whether k is skipped when the type behind a name is wanted:
-// CONST, VOLATILE, RESTRICT, TYPEDEF and TYPE_TAG.
+// IsMod reports whether k is a modifier or typedef, which most lookups skip: CONST, VOLATILE, RESTRICT, TYPEDEF or
+// TYPE_TAG.
 func (k Kind) IsMod() bool {
 	switch k {
 	case KindConst, KindVolatile, KindRestrict, KindTypedef, KindTypeTag:
@@ -68,7 +66,7 @@ func (k Kind) IsMod() bool {
 	return false
 }
 
-// hasRef reports whether the third word of the type's header is a type id.
+// hasRef reports whether the third word of the type header is a type id.
 func (k Kind) hasRef() bool {
 	switch k {
 	case KindPtr, KindTypedef, KindVolatile, KindConst, KindRestrict, KindFunc, KindFuncProto, KindVar,
@@ -78,7 +76,7 @@ func (k Kind) hasRef() bool {
 	return false
 }
 
-// hasSize reports whether the third word of the type's header is a size.
+// hasSize reports whether the third word of the type header is a size.
 func (k Kind) hasSize() bool {
 	switch k {
 	case KindInt, KindStruct, KindUnion, KindEnum, KindDatasec, KindFloat, KindEnum64:
@@ -87,8 +85,8 @@ func (k Kind) hasSize() bool {
 	return false
 }
 
-// Body returns the number of bytes that follow the 12 bytes every type has: fixed ones, and those of each of the vlen entries (struct
-// btf_layout of Linux 7.2). Both are 0 for kinds that are not known.
+// Body returns the number of bytes after the 12-byte type header: a fixed number, plus a number for each of the vlen
+// entries (struct btf_layout of Linux 7.2). Both are 0 for unknown kinds.
 func (k Kind) Body() (fixed, entry uint8) {
 	switch k {
 	case KindInt, KindVar, KindDeclTag:
@@ -103,7 +101,7 @@ func (k Kind) Body() (fixed, entry uint8) {
 	return 0, 0
 }
 
-// extra is Body for vlen entries.
+// extra returns the size in bytes of Body for vlen entries.
 func (k Kind) extra(vlen uint32) uint32 {
 	fixed, entry := k.Body()
 	return uint32(fixed) + uint32(entry)*vlen

@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// LayoutOptions changes what [WriteLayout] writes.
+// LayoutOptions controls what [WriteLayout] writes.
 type LayoutOptions struct {
-	// Expand writes the members of named structs and unions too, not only of anonymous ones.
+	// Expand also writes the members of named structs and unions, not only those of anonymous ones.
 	Expand bool
-	// CacheLine, when not 0, is the size of a cache line in bytes, whose boundaries are shown.
+	// CacheLine, if not 0, is the size of a cache line in bytes; its boundaries are marked.
 	CacheLine int
 }
 
-// Layout counts what a struct or union is made of.
+// Layout summarizes the layout of a struct or union.
 type Layout struct {
 	Size    int64 // bytes
 	Members int
-	// Holes are gaps between members, SumHoles their bytes; BitHoles gaps between bitfields, SumBitHoles their bits.
+	// Holes counts gaps between members and SumHoles their bytes; BitHoles counts gaps between bitfields and
+	// SumBitHoles their bits.
 	Holes, BitHoles       int
 	SumHoles, SumBitHoles int64
 	Padding               int64 // bytes after the last member
 }
 
-// WriteLayout writes the members of a STRUCT or UNION with offset and size of each, in the way of pahole(1): holes, bit
-// holes and padding are shown, anonymous members and with Expand named ones are written out. The members of other kinds of types
-// are those of the type behind modifiers; what has none is written as a declaration.
+// WriteLayout writes the members of a STRUCT or UNION with offset and size, in the style of pahole(1): it marks holes,
+// bit holes and padding, and writes out anonymous members (with Expand also named ones). For other kinds it uses the
+// type that remains after modifiers; a type without members is written as a declaration.
 func WriteLayout(w io.Writer, s *Spec, id ID, opt LayoutOptions) (Layout, error) {
 	t := s.SkipMods(id)
 	lw := layoutWriter{s: s, w: bufio.NewWriter(w), opt: opt}
@@ -46,18 +47,18 @@ func WriteLayout(w io.Writer, s *Spec, id ID, opt LayoutOptions) (Layout, error)
 	return l, lw.w.Flush()
 }
 
-// Column where the offsets stand.
+// layoutColumn is the column of the offsets.
 const layoutColumn = 56
 
 type layoutWriter struct {
 	s   *Spec
 	w   *bufio.Writer
 	opt LayoutOptions
-	// lastLine is the last cache line whose start was shown.
+	// lastLine is the last cache line whose start was marked.
 	lastLine uint32
 }
 
-// boundary means that a cache line starts at or before a byte, once for each line.
+// boundary marks, once per line, the cache line boundary at or before a byte.
 func (lw *layoutWriter) boundary(at uint32, indent string) {
 	size := uint32(max(lw.opt.CacheLine, 0))
 	if size == 0 || at/size <= lw.lastLine {
@@ -77,11 +78,11 @@ func (lw *layoutWriter) line(indent, decl, comment string) {
 	fmt.Fprintf(lw.w, "%s%s/* %s */\n", text, strings.Repeat(" ", max(1, layoutColumn-width)), comment)
 }
 
-// members writes the members of t, which is at byte base of the outermost type, and counts what is between them.
+// members writes the members of t, located at byte base of the outermost type, and counts the gaps between them.
 func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) Layout {
 	l := Layout{Size: int64(t.Size), Members: len(t.Members)}
-	end := uint64(0) // bit after the last member
-	bits := false    // the last member was a bitfield
+	end := uint64(0) // first bit after the last member
+	bits := false    // the last member is a bitfield
 	for i := range t.Members {
 		m := &t.Members[i]
 		off, width := lw.s.MemberBits(t, m)
@@ -112,7 +113,7 @@ func (lw *layoutWriter) members(t *Type, base uint32, indent string, depth int) 
 	return l
 }
 
-// hole writes the gap between two members, if there is one.
+// hole writes the gap between two members, if any.
 func (lw *layoutWriter) hole(l *Layout, end, off uint64, wasBits, isBits bool, indent string) {
 	if off <= end {
 		return
@@ -158,7 +159,7 @@ func (lw *layoutWriter) member(m *Member, base, off, width uint32, indent string
 	size := lw.s.size(m.Type)
 	at := fmt.Sprintf("%5d %5d", base+off/8, size)
 	if width != 0 {
-		// The storage unit and the bit inside of it, counted as BTF does.
+		// The storage unit, and the bit within it, in BTF's numbering.
 		unit := uint32(max(size, 1)) * 8
 		at = fmt.Sprintf("%5d:%2d %2d", base+off/unit*unit/8, off%unit, size)
 	}

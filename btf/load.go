@@ -34,7 +34,7 @@ func Load(path string, base *Spec) (_ *Spec, err error) {
 		return LoadELF(path, f, fi.Size(), base)
 	}
 	data := start[:n]
-	// The rest is read only if this can be BTF: a device has no end.
+	// Read the rest only if this can be BTF: a device has no end.
 	if _, ok := byteOrderOf(start[:n]); ok || bytes.HasPrefix(start[:n], []byte(elf.ELFMAG)) {
 		if data, err = readRest(f, start[:n], fi.Size()); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -43,8 +43,9 @@ func Load(path string, base *Spec) (_ *Spec, err error) {
 	return LoadBytes(path, data, base)
 }
 
-// readRest reads the rest of a file after its start, up to one byte more than [MaxRaw]. The size it says is a guess: files of /sys and /proc
-// have none. The buffer of a kernel's BTF is made once and not cleared, which would take longer than reading.
+// readRest reads the rest of a file, at most one byte more than [MaxRaw] in all. The size is a hint, because files of
+// /sys and /proc report none. A buffer for a kernel's BTF is allocated once and not cleared, since clearing would take
+// longer than reading.
 func readRest(f io.Reader, start []byte, size int64) ([]byte, error) {
 	data := make([]byte, max(int64(len(start)), min(size, MaxRaw)))
 	n := copy(data, start)
@@ -59,13 +60,12 @@ func readRest(f io.Reader, start []byte, size int64) ([]byte, error) {
 	return append(data, more...), err
 }
 
-// LoadBytes reads BTF from the content of a file, told by content and not by
-// name: raw BTF, or an ELF file with a .BTF section (vmlinux, module, BPF
-// object). base is the Spec that split BTF continues, else nil. name is used in
+// LoadBytes reads BTF from the content of a file, whose format it detects by content: raw BTF, or an ELF file with a
+// .BTF section (vmlinux, module, BPF object). base is the Spec that split BTF continues, else nil. name appears in
 // messages and as [Spec.SourceName].
 //
-// An ELF module with a .BTF.base section is parsed on top of that section when
-// base is nil, and by [Relocate] moved onto base when it is not.
+// For an ELF module with a .BTF.base section: if base is nil, the module's BTF is parsed on top of that section;
+// otherwise it is moved onto base by [Relocate].
 func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
 	if bytes.HasPrefix(data, []byte(elf.ELFMAG)) {
 		return LoadELF(name, bytes.NewReader(data), int64(len(data)), base)
@@ -78,8 +78,7 @@ func LoadBytes(name string, data []byte, base *Spec) (*Spec, error) {
 	return s, nil
 }
 
-// LoadELF is [LoadBytes] for an ELF file of size bytes that need not be in one piece. It reads headers and the sections
-// with BTF.
+// LoadELF is [LoadBytes] for an ELF file of size bytes that is read piecewise: only headers and the sections with BTF.
 func LoadELF(name string, r io.ReaderAt, size int64, base *Spec) (*Spec, error) {
 	s, err := loadELF(r, size, base)
 	if err != nil {
@@ -126,11 +125,11 @@ func loadDistilled(split, distilled []byte, base *Spec) (*Spec, error) {
 	return Relocate(s, base)
 }
 
-// elfSections returns the content of named sections, nil for absent ones, and
-// the size of a pointer by the ELF class.
+// elfSections returns the content of the named sections, nil for missing ones, and the pointer size in bytes that the
+// ELF class implies.
 func elfSections(r io.ReaderAt, size int64, names ...string) (secs [][]byte, ptrSize int, err error) {
 	defer func() {
-		// debug/elf is robust but not proven so; a malformed file is an error.
+		// debug/elf may panic on malformed files; report that as an error.
 		if r := recover(); r != nil {
 			secs, err = nil, headerError(ErrHeader, "malformed ELF: %v", r)
 		}
@@ -161,15 +160,13 @@ func elfSections(r io.ReaderAt, size int64, names ...string) (secs [][]byte, ptr
 	return secs, 8, nil
 }
 
-// HostPath is where a running Linux kernel shows its BTF; modules are beside it
-// by their names.
+// HostPath is where a running Linux kernel exposes its BTF; modules are in the same directory under their names.
 const HostPath = "/sys/kernel/btf/vmlinux"
 
-// LoadHost reads the BTF of the running kernel. The error wraps fs.ErrNotExist
-// where there is none.
+// LoadHost reads the BTF of the running kernel. The error wraps fs.ErrNotExist if the kernel has none.
 func LoadHost() (*Spec, error) { return Load(HostPath, nil) }
 
-// LoadHostModule reads the BTF of a module of the running kernel.
+// LoadHostModule reads the BTF of a module of the running kernel, on top of vmlinux.
 func LoadHostModule(module string, vmlinux *Spec) (*Spec, error) {
 	if module != filepath.Base(module) {
 		return nil, errors.New("btf: module name " + module + " is a path")
@@ -177,5 +174,5 @@ func LoadHostModule(module string, vmlinux *Spec) (*Spec, error) {
 	return Load(filepath.Join(filepath.Dir(HostPath), module), vmlinux)
 }
 
-// IsBTF reports whether data starts like raw BTF, in which byte order.
+// IsBTF reports whether data starts like raw BTF, and returns its byte order.
 func IsBTF(data []byte) (binary.ByteOrder, bool) { return byteOrderOf(data) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lookupKinds is the order in which [Spec.Lookup] prefers kinds.
+// lookupKinds lists kinds in the order in which [Spec.Lookup] prefers them.
 var lookupKinds = []Kind{KindStruct, KindUnion, KindTypedef, KindEnum, KindEnum64, KindFunc, KindVar, KindDatasec, KindInt, KindFloat, KindFwd}
 
 var lookupWords = map[string][]Kind{
@@ -13,9 +13,9 @@ var lookupWords = map[string][]Kind{
 	"func": {KindFunc}, "var": {KindVar}, "fwd": {KindFwd},
 }
 
-// Lookup finds types the way people name them: "task_struct", "struct sock", "enum bpf_map_type", "func vfs_read" or "[1234]", followed
-// by the path of a field, "task_struct.cred" or "iphdr[2]". It returns all types of the first kind that has some, and the path. The
-// error is a *[PathError] with the nearest names.
+// Lookup finds types by the names people use: "task_struct", "struct sock", "enum bpf_map_type", "func vfs_read" or
+// "[1234]", optionally followed by the path of a field: "task_struct.cred", "iphdr[2]". It returns all types of the
+// first kind that has any, and the path. The error is a *[PathError] with the nearest names.
 func (s *Spec) Lookup(text string) (ids []ID, path string, err error) {
 	name, kinds := strings.TrimSpace(text), lookupKinds
 	if word, rest, ok := strings.Cut(name, " "); ok {
@@ -31,7 +31,7 @@ func (s *Spec) Lookup(text string) (ids []ID, path string, err error) {
 		}
 		return []ID{ID(id)}, strings.TrimPrefix(path, "."), nil
 	}
-	// Names of Rust and of per-CPU sections have dots: the longest name that exists wins.
+	// Rust names and names of per-CPU sections contain dots: the longest existing name wins.
 	for end := len(name); end > 0; end = strings.LastIndexAny(name[:end], ".[") {
 		for _, k := range kinds {
 			if ids = append(ids, s.IDs(k, name[:end])...); len(ids) > 0 && k != KindEnum {
@@ -60,7 +60,7 @@ func (s *Spec) Lookup(text string) (ids []ID, path string, err error) {
 	return nil, "", &PathError{Root: s.rootName(), Path: text, At: first, Detail: "no type has this name", Nearest: near(first, names), Err: ErrNotFound}
 }
 
-// rootName is what messages call the whole BTF.
+// rootName names the whole BTF in messages.
 func (s *Spec) rootName() string {
 	if s.name != "" {
 		return s.name

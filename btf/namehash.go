@@ -11,7 +11,7 @@ const (
 	underscores = '_' * eachByte
 )
 
-// hashName hashes a name by words of 8 bytes, the last one filled up with zeros.
+// hashName hashes a name in words of 8 bytes, the last one padded with zeros.
 func hashName(name string) uint32 {
 	h := uint64(0)
 	for ; len(name) > 0; name = name[min(8, len(name)):] {
@@ -27,14 +27,14 @@ func mixHash(h, word uint64) uint64 {
 	return h ^ h>>29
 }
 
-// zeroBytes returns a word with the highest bit set of every byte that is zero in w.
+// zeroBytes returns a word in which the highest bit is set of every byte that is zero in w.
 func zeroBytes(w uint64) uint64 {
 	const low = 0x7f * eachByte
 	return ^((w&low + low) | w | low)
 }
 
-// hashEssential is hashName(EssentialName(s.str(off))) in one pass over the string
-// table, as long as no "___" turns up.
+// hashEssential returns hashName(EssentialName(s.str(off))) in one pass over the string table, unless the name contains
+// "___".
 func (s *Spec) hashEssential(off uint32) uint32 {
 	start, table := off-s.strBase, s.strTable
 	h, before := uint64(0), uint64(0)

@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// ParseValue reads a value written as text, as [Spec.Format] prints it and as
-// people type it, without knowing its type:
+// ParseValue parses a value written as text, as [Spec.Format] prints it or as people type it, without knowing its type:
 //
 //	42  -1  0x2a  'c'  TASK_RUNNING  null     a word, returned as string
 //	"text"                                    a string
 //	[1, 2, 0 <x 16>]                          a List
 //	{pid = 1, comm: "bash", cred.uid: 0}      an Object
 //
-// What a word means is decided by the type it is written to. The error is a
-// *[ValueError].
+// The type that a word is written to decides its meaning. The error is a *[ValueError].
 func ParseValue(text string) (any, error) {
 	p := valueParser{text: text}
 	v, err := p.value(0)
@@ -28,7 +26,7 @@ func ParseValue(text string) (any, error) {
 	return v, nil
 }
 
-// maxRepeat bounds the elements that "<x N>" makes.
+// maxRepeat limits the elements that "<x N>" expands to.
 const maxRepeat = 1 << 20
 
 type valueParser struct {
@@ -48,7 +46,7 @@ func (p *valueParser) space() {
 	}
 }
 
-// next skips space and returns the byte there, 0 at the end.
+// next skips white space and returns the next byte, or 0 at the end.
 func (p *valueParser) next() byte {
 	if p.space(); p.pos < len(p.text) {
 		return p.text[p.pos]
@@ -103,7 +101,7 @@ func (p *valueParser) quoted() (any, error) {
 	return s, nil
 }
 
-// word reads up to a delimiter; more are those besides the usual ones.
+// word reads up to a delimiter; more lists extra delimiters.
 func (p *valueParser) word(more string) (string, error) {
 	p.space()
 	start := p.pos
@@ -114,7 +112,7 @@ func (p *valueParser) word(more string) (string, error) {
 		}
 	}
 	for p.pos < len(p.text) && !strings.ContainsRune(",{}]\" \t\r\n"+more, rune(p.text[p.pos])) {
-		if p.text[p.pos] == '[' { // an index in a path
+		if p.text[p.pos] == '[' { // an array index in a path
 			if end := strings.IndexByte(p.text[p.pos:], ']'); end > 0 {
 				p.pos += end
 			}

@@ -9,10 +9,9 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// Field is a place inside of a type.
+// Field is a field within a root type.
 type Field struct {
-	// Path from the root, "cred.uid.val" or "comm[3]"; anonymous members leave
-	// no trace.
+	// Path from the root: "cred.uid.val" or "comm[3]". Anonymous members do not appear in it.
 	Path string
 	// Type of the field as declared.
 	Type ID
@@ -20,28 +19,26 @@ type Field struct {
 	BitOffset uint32
 	// BitSize is the width of a bitfield, 0 for others.
 	BitSize uint32
-	// Parent is the STRUCT or UNION that holds the last named member, 0 for the
-	// root itself.
+	// Parent is the STRUCT or UNION that holds the last named member; 0 for the root itself.
 	Parent ID
 }
 
-// Offset returns the byte offset of the field; of a bitfield, of the byte with
-// its first bit.
+// Offset returns the byte offset of the field; for a bitfield, that of the byte with its first bit.
 func (f Field) Offset() uint32 { return f.BitOffset / 8 }
 
-// PathError is a path that does not exist in a type.
+// PathError reports a path that does not exist in a type.
 type PathError struct {
 	Root    string   // the type the path starts at
 	Path    string   // the whole path
-	At      string   // the part that could not be followed
+	At      string   // the part that could not be resolved
 	Step    string   // the first step of At: a name, or an index in brackets
-	In      ID       // the type that has no such step
-	Detail  string   // why
-	Nearest []string // names that exist there, nearest first
+	In      ID       // the type without that step
+	Detail  string   // why, if more is known
+	Nearest []string // existing names, nearest first
 	Err     error    // ErrNotFound, or ErrInvalid for bad syntax
 }
 
-// Error reports which part failed and what is there instead.
+// Error describes which part failed and what exists instead.
 func (e *PathError) Error() string {
 	msg := fmt.Sprintf("btf: %s has no %q: %s", e.Root, e.Path, e.Detail)
 	if len(e.Nearest) > 0 {
@@ -50,14 +47,12 @@ func (e *PathError) Error() string {
 	return msg
 }
 
-// Unwrap returns the kind of the error.
+// Unwrap returns Err.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// ResolvePath finds a field by path: names separated by dots, array indexes in
-// brackets, "cred.uid.val", "comm[3]", "[2].x". Members of anonymous structs
-// and unions are found by their own names, at any nesting, and variables of a
-// DATASEC by theirs. Pointers are not followed. The empty path is the root. The
-// error is a *[PathError].
+// ResolvePath finds a field by path: names separated by dots, array indexes in brackets: "cred.uid.val", "comm[3]",
+// "[2].x". Members of anonymous structs and unions, at any depth, are found by their own names, as are the variables of
+// a DATASEC. Pointers are not followed. The empty path is the root. The error is a *[PathError].
 func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
 	f, rest, err := s.ResolveToPointer(root, path)
 	if err == nil && rest != "" {
@@ -71,9 +66,8 @@ func (s *Spec) ResolvePath(root ID, path string) (Field, error) {
 	return f, nil
 }
 
-// ResolveToPointer is [Spec.ResolvePath] up to and including the first pointer that
-// has steps after it, which a dot or "->" may precede. rest is these steps, without
-// what precedes them; of a path without such a pointer it is empty.
+// ResolveToPointer is [Spec.ResolvePath] up to and including the first pointer that has steps after it, separated by a
+// dot or "->". rest is those steps without the separator; it is empty if the path crosses no pointer.
 func (s *Spec) ResolveToPointer(root ID, path string) (f Field, rest string, err error) {
 	w := pathWalk{s: s, root: root, path: path, at: path, f: Field{Type: root}}
 	for w.at != "" {
@@ -97,7 +91,7 @@ func (s *Spec) ResolveToPointer(root ID, path string) (f Field, rest string, err
 	return w.f, "", nil
 }
 
-// cutStep cuts the first step off a path: a name, or an index in brackets; one without its ] is all of the path.
+// cutStep cuts the first step off a path: a name, or an index in brackets. An index without its ] takes the whole path.
 func cutStep(path string) (step, rest string) {
 	if strings.HasPrefix(path, "[") {
 		if end := strings.IndexByte(path, ']'); end >= 0 {
@@ -115,7 +109,7 @@ func cutStep(path string) (step, rest string) {
 	return path[:end], path[end:]
 }
 
-// pathWalk is a path on its way from root: f is what it has reached, at what is left of it.
+// pathWalk is the state of resolving a path: f is the field reached so far, at is the unresolved rest.
 type pathWalk struct {
 	s        *Spec
 	root     ID
@@ -129,7 +123,7 @@ func (w *pathWalk) fail(kind error, nearest []string, format string, args ...any
 		Detail: fmt.Sprintf(format, args...), Nearest: nearest, Err: kind}
 }
 
-// separator removes what may stand between two steps.
+// separator strips the separator between two steps.
 func (w *pathWalk) separator(rest string) (string, error) {
 	after, ok := strings.CutPrefix(rest, "->")
 	if !ok {
@@ -190,9 +184,8 @@ func (w *pathWalk) member(t *Type, name string) error {
 	return nil
 }
 
-// FindMember finds a member by name in a STRUCT or UNION (behind modifiers),
-// also in its anonymous members, in declaration order; or a variable in a
-// DATASEC.
+// FindMember finds a member by name in a STRUCT or UNION (after modifiers) and in its anonymous members, in declaration
+// order, or a variable in a DATASEC.
 func (s *Spec) FindMember(id ID, name string) (Field, bool) {
 	if name == "" {
 		return Field{}, false
@@ -201,8 +194,8 @@ func (s *Spec) FindMember(id ID, name string) (Field, bool) {
 	return s.findMember(s.SkipMods(id), name, &budget)
 }
 
-// maxSteps bounds the members looked at in one search: anonymous members of
-// malformed BTF can hold the same type again and again.
+// maxSteps limits the members visited in one search: anonymous members of malformed BTF can hold the same type again
+// and again.
 const maxSteps = 1 << 17
 
 func (s *Spec) findMember(t *Type, name string, budget *int) (Field, bool) {
@@ -236,7 +229,7 @@ func (s *Spec) findMember(t *Type, name string, budget *int) (Field, bool) {
 	return Field{}, false
 }
 
-// MemberNames returns the names that [Spec.FindMember] finds in a type.
+// MemberNames returns the names that [Spec.FindMember] can find in a type.
 func (s *Spec) MemberNames(id ID) []string {
 	var names []string
 	budget := maxSteps
@@ -260,7 +253,7 @@ func (s *Spec) memberNames(t *Type, budget *int, names *[]string) {
 	}
 }
 
-// near returns up to three of names that look like name, nearest first.
+// near returns up to three of names that resemble name, nearest first.
 func near(name string, names []string) []string {
 	return nearest.Names(name, names, max(2, len(name)/2))
 }

@@ -1,21 +1,18 @@
 package btf
 
-// Relocate moves split BTF from the base it was made for, usually a distilled
-// one (.BTF.base, btf.rst 4.4), onto a new base: types of the old base are
-// found in the new one by name, ids and strings of the split types are
-// rewritten. The rules are those of libbpf and the kernel (btf_relocate.c):
+// Relocate moves split BTF from the base it was made for, usually a distilled one (.BTF.base, btf.rst 4.4), onto a new
+// base: it finds the types of the old base in the new one by name and rewrites the ids and strings of the split types.
+// The rules are those of libbpf and the kernel (btf_relocate.c):
 //
 //   - INT needs equal size and encoding, FLOAT and ENUM equal size (ENUM and
 //     ENUM64 count as the same);
 //   - STRUCT and UNION need equal size when a split type embeds one, or when the
 //     new base has several of that name;
-//   - FWD is found as FWD of the same sort, as STRUCT without kind_flag, or as
-//     UNION with kind_flag. The latter two test the flag of the found type,
-//     which means bitfields, where the flag of the FWD was meant; what the
-//     kernel refuses is refused here too.
+//   - FWD matches a FWD of the same sort, a STRUCT without kind_flag, or a UNION with kind_flag. The latter two test the
+//     flag of the type found, where it means bitfields, instead of the flag of the FWD; the kernel does the same, so what
+//     it refuses is refused here too.
 //
-// The error is an *[Error] with ErrRelocate that names the type of the old base
-// with no or several counterparts.
+// The error is an *[Error] with ErrRelocate that names the type of the old base that has no counterpart, or several.
 func Relocate(split, newBase *Spec) (*Spec, error) {
 	old := split.base
 	if old == nil {
@@ -51,7 +48,7 @@ func Relocate(split, newBase *Spec) (*Spec, error) {
 	return s, nil
 }
 
-// remap returns a copy of t with every type id changed by move.
+// remap returns a copy of t with every type id mapped by move.
 func (t *Type) remap(move func(ID) ID) Type {
 	c := *t
 	if c.Kind.hasRef() || c.Kind == KindArray {
@@ -75,8 +72,7 @@ func (t *Type) remap(move func(ID) ID) Type {
 	return c
 }
 
-// embeddedInOwn returns the structs and unions of the base that own types hold
-// by value.
+// embeddedInOwn returns the structs and unions of the base that the own types embed by value.
 func (s *Spec) embeddedInOwn() map[ID]bool {
 	found := make(map[ID]bool)
 	for i, off := range s.offs {
@@ -100,8 +96,7 @@ func (s *Spec) embeddedInOwn() map[ID]bool {
 	return found
 }
 
-// counterpart finds the one type of the new base that a type of the old base
-// stands for.
+// counterpart finds the unique type of the new base that corresponds to a type of the old base.
 func counterpart(old *Spec, id ID, newBase *Spec, embedded bool) (ID, error) {
 	t := old.MustType(id)
 	if t.Name == "" {

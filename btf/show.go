@@ -13,34 +13,35 @@ type ShowFlags uint64
 const (
 	// ShowCompact leaves out newlines and indentation.
 	ShowCompact ShowFlags = 1 << 0
-	// ShowNoName leaves out the names of members and types.
+	// ShowNoName leaves out member and type names.
 	ShowNoName ShowFlags = 1 << 1
-	// ShowPtrRaw prints addresses as they are; otherwise they are hashed.
+	// ShowPtrRaw prints addresses unchanged instead of hashed.
 	ShowPtrRaw ShowFlags = 1 << 2
-	// ShowZero prints values of zero too.
+	// ShowZero also prints zero values.
 	ShowZero ShowFlags = 1 << 3
-	// ShowAll are all flags there are.
+	// ShowAll is the set of all flags.
 	ShowAll = ShowCompact | ShowNoName | ShowPtrRaw | ShowZero
 )
 
-// A ShowSource is the memory that [Spec.Show] prints, and where the text goes.
+// A ShowSource provides the memory that [Spec.Show] prints and receives the text.
 type ShowSource interface {
-	// ReadShown copies memory. Its error is the result of the whole call unless a later copy succeeds.
+	// ReadShown copies len(p) bytes at addr. Its error is the result of the whole call unless a later copy succeeds.
 	ReadShown(addr uint64, p []byte) error
-	// PointerShown returns the number that is printed in place of an address without ShowPtrRaw.
+	// PointerShown returns the number printed for an address without ShowPtrRaw.
 	PointerShown(addr uint64) uint64
-	// PutShown takes the next piece of the text.
+	// PutShown receives the next piece of text.
 	PutShown(piece string)
 }
 
-// ErrShow is a value that [Spec.Show] can not print for certain as a kernel does.
+// ErrShow means that [Spec.Show] cannot reproduce with certainty what a kernel prints.
 var ErrShow = errors.New("value cannot be shown")
 
 // Limits of Show. The kernel counts depth in a byte; no type of a kernel comes near either.
 const (
 	maxShowDepth = 200
 	maxShowSteps = 1 << 22
-	// showChunk is what the kernel copies of an object at a time, showBase what it wants of that for the next value.
+	// showChunk is how many bytes of an object the kernel copies at a time; showBase is how many of them the next value
+	// must have.
 	showChunk, showBase = 32, 16
 	maxShowName         = 79
 	maxShowChain        = 10
@@ -49,10 +50,11 @@ const (
 
 // Show prints the object of type id at addr in the form of bpf_snprintf_btf (kernel/bpf/btf.c btf_type_show).
 //
-// The kernel prints while it walks, with state that survives from one value to the next, and its text depends on this: members of structs
-// in arrays have no names until an array ends among them, for example. So the state here is the kernel's.
+// The kernel prints while it walks the type, and its output depends on state that survives from one value to the next:
+// for example, members of structs in an array have no names until a nested array ends. This implementation keeps the
+// same state.
 //
-// The error is one of the source, ErrUnsized for a type that cannot be at an address, or ErrShow.
+// The error is one of src's, ErrUnsized for a type without a size, or ErrShow.
 func (s *Spec) Show(id ID, addr uint64, flags ShowFlags, src ShowSource) error {
 	w := shower{spec: s, src: src, flags: flags}
 	t, err := s.Type(id)
@@ -72,20 +74,21 @@ type shower struct {
 	src   ShowSource
 	flags ShowFlags
 
-	// depth is that of the value at hand. checking is not 0 while an aggregate is walked only to find out whether it has anything to show:
-	// the depth of its members. found is the depth of the deepest value that has.
+	// depth is the depth of the current value. checking is nonzero while an aggregate is walked only to find out
+	// whether it has anything to print: it is then the depth of its members. found is the depth of the deepest value
+	// that has.
 	depth, checking, found int
-	inArray                bool // the value is an element, which has no name
-	ended                  bool // a NUL ended the array of characters
-	chars                  bool // the array's elements are characters where they can be printed
+	inArray                bool // the value is an array element, which has no name
+	ended                  bool // a NUL has ended the array of characters
+	chars                  bool // elements of the array are printed as characters if printable
 	typ                    *Type
 	id                     ID
 	member                 *Member
 	status                 error
-	refused                error // ends the walk
+	refused                error // the error that ended the walk
 	steps                  int
 
-	head, at uint64 // the object, and where in it the copy begins
+	head, at uint64 // address of the object, and of the copied part
 	size     int64
 	copied   bool
 	chunk    [showChunk]byte
@@ -98,8 +101,8 @@ func (w *shower) refuse(format string, args ...any) {
 	}
 }
 
-// begin makes a value the current one and returns its bytes: up to the end of what was copied. It fails when the value has no size or cannot be
-// read; status says why.
+// begin makes a value the current one and returns its bytes, up to the end of the copied part. It fails if the value
+// has no size or cannot be read; status holds the reason.
 func (w *shower) begin(t *Type, id ID, addr uint64) ([]byte, bool) {
 	w.typ, w.id = t, id
 	size, ok := w.sizeof(t)
@@ -125,7 +128,7 @@ func (w *shower) begin(t *Type, id ID, addr uint64) ([]byte, bool) {
 	return w.chunk[:], true
 }
 
-// sizeof is the kernel's btf_resolve_size, which knows fewer kinds than C.
+// sizeof mirrors the kernel's btf_resolve_size, which supports fewer kinds than C.
 func (w *shower) sizeof(t *Type) (int64, bool) {
 	target := t
 	for n := 0; n < maxDepth && (target.Kind.IsMod() || target.Kind == KindArray); n++ {
@@ -146,7 +149,8 @@ func (w *shower) sizeof(t *Type) (int64, bool) {
 
 func (w *shower) end() { w.typ, w.id = nil, 0 }
 
-// take returns the first n bytes of a value. A packed enum at the end of a copy reaches beyond it in the kernel: what is there is not known.
+// take returns the first n bytes of a value. For a packed enum at the end of a copy the kernel reads past it; those
+// bytes are unknown.
 func (w *shower) take(b []byte, n int) []byte {
 	if len(b) < n {
 		w.refuse("a kernel would read %s beyond its copy", w.spec.TypeString(w.id))
@@ -155,7 +159,7 @@ func (w *shower) take(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// value prints one value. Zero is left out within aggregates unless it is asked for.
+// value prints one value. A zero within an aggregate is left out unless ShowZero is set.
 func (w *shower) value(text string, zero bool) {
 	if zero && w.flags&ShowZero == 0 && w.depth != 0 {
 		return
@@ -190,7 +194,7 @@ func (w *shower) delim() string {
 	return ","
 }
 
-// name is what stands before a value: ".member = (type)" and the parenthesis that opens it.
+// name returns the text before a value: ".member = (type)" and the opening parenthesis.
 func (w *shower) name() string {
 	if w.inArray {
 		return ""
@@ -223,7 +227,7 @@ func (w *shower) name() string {
 		t = w.unqualified(next)
 	}
 	if chain == maxShowChain {
-		return "" // the kernel gives up
+		return "" // the kernel gives up here
 	}
 	prefix, open := "", ""
 	if arrays > 0 {
@@ -266,7 +270,7 @@ func (w *shower) name() string {
 	return text[:min(len(text), maxShowName)]
 }
 
-// unqualified follows qualifiers, but not typedefs.
+// unqualified skips qualifiers but not typedefs.
 func (w *shower) unqualified(id ID) *Type {
 	t := w.spec.MustType(id)
 	for n := 0; n < maxDepth && t.Kind.IsMod() && t.Kind != KindTypedef; n++ {

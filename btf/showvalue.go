@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// show prints a value by its kind. bits is where in the first byte it begins, in the older form of bitfields.
+// show prints a value by its kind. bits is its first bit within the first byte, for bitfields in the older encoding.
 func (w *shower) show(t *Type, id ID, addr uint64, bits uint32) {
 	if w.steps++; w.steps > maxShowSteps || w.depth > maxShowDepth {
 		w.refuse("%s has too many values or too deep ones", w.spec.TypeString(id))
@@ -31,7 +31,7 @@ func (w *shower) show(t *Type, id ID, addr uint64, bits uint32) {
 		to := w.spec.SkipID(t.Ref)
 		w.show(w.spec.MustType(to), to, addr, bits)
 	case KindDatasec:
-		// A section has no size that the kernel would resolve.
+		// The kernel resolves no size for a section.
 		w.begin(t, id, addr)
 	default:
 		if w.checking == 0 {
@@ -69,7 +69,7 @@ func (w *shower) showInt(t *Type, id ID, addr uint64, bits uint32) {
 		case c == 0:
 			w.ended = true
 			return
-		case c >= 0x20 && c < 0x7f, c >= 0xa0: // isprint of the kernel, which counts in Latin-1
+		case c >= 0x20 && c < 0x7f, c >= 0xa0: // the kernel's isprint, which uses Latin-1
 			w.value("'"+string([]byte{c})+"'", false)
 			return
 		}
@@ -86,7 +86,7 @@ func (w *shower) number(data []byte, size int) uint64 {
 	return endian.Uint(w.order(), w.take(data, size))
 }
 
-// showBits prints width bits, of which the first is bit number first, as a hexadecimal number.
+// showBits prints width bits, starting at bit first, as a hexadecimal number.
 func (w *shower) showBits(data []byte, first, width uint32) {
 	n := int(first+width+7) / 8
 	if n > 16 {
@@ -123,7 +123,8 @@ func (w *shower) showPointer(t *Type, id ID, addr uint64) {
 	w.value(fmt.Sprintf("0x%0*x", 2*size, shown), v == 0)
 }
 
-// showEnum prints an enumerator's name, even that of zero. The kernel reads four bytes of an enum and eight of an enum64, whatever their size.
+// showEnum prints an enumerator's name, even for zero. The kernel reads four bytes of an enum and eight of an enum64,
+// whatever their size.
 func (w *shower) showEnum(t *Type, id ID, addr uint64) {
 	data, ok := w.begin(t, id, addr)
 	if !ok {
@@ -152,7 +153,8 @@ func (w *shower) showEnum(t *Type, id ID, addr uint64) {
 	}
 }
 
-// showAggregate prints a struct, union or array. One within another is walked first without printing, and left out if it has nothing to show.
+// showAggregate prints a struct, union or array. A nested one is first walked without printing, and left out if it has
+// nothing to print.
 func (w *shower) showAggregate(t *Type, id ID, addr uint64, bits uint32) {
 	each := w.showMembers
 	if t.Kind == KindArray {
@@ -177,7 +179,7 @@ func (w *shower) showAggregate(t *Type, id ID, addr uint64, bits uint32) {
 	each(t, id, addr, bits)
 }
 
-// open begins an aggregate.
+// open starts an aggregate.
 func (w *shower) open(t *Type, id ID, addr uint64) bool {
 	if _, ok := w.begin(t, id, addr); !ok {
 		return false

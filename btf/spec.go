@@ -13,9 +13,8 @@ const pageTypes = 128
 
 type typePage [pageTypes]atomic.Pointer[Type]
 
-// Spec is one BTF: that of a kernel, of a module on top of its kernel (split
-// BTF), or of a BPF object. It is made by [Parse], [Load] or [LoadBytes], is
-// read-only and safe for concurrent use.
+// Spec is one parsed BTF: that of a kernel, of a module on top of its kernel (split BTF), or of a BPF object. [Parse],
+// [Load] and [LoadBytes] return one. It is immutable and safe for concurrent use.
 type Spec struct {
 	name    string
 	raw     []byte
@@ -24,32 +23,30 @@ type Spec struct {
 	ptrSize int
 	base    *Spec
 	first   ID     // first own id
-	strBase uint32 // length of all string tables below
-	types   []byte // own type section, its words in little-endian order
+	strBase uint32 // length of the string tables of all bases
+	types   []byte // own type section, in little-endian words
 	strs    string // own string table
-	// strTable is strs, for loads of words.
+	// strTable is strs as bytes, for word loads.
 	strTable []byte
 	offs     []uint32
 
 	pages []atomic.Pointer[typePage]
 
-	namedTypes             []uint32 // positions in offs of named types that are no symbols
+	namedTypes             []uint32 // positions in offs of named types other than symbols
 	typeNames, symbolNames nameIndex
 	enumOnce               sync.Once
 	enums                  map[string]enumRef
 
-	distilled *Spec // .BTF.base of the file it was loaded from
+	distilled *Spec // .BTF.base of the file, if it has one
 }
 
 var voidType = &Type{Kind: KindVoid}
 
-// Parse reads raw BTF: the bytes of a .BTF section or of
-// /sys/kernel/btf/vmlinux, in either byte order. For split BTF base is the Spec
-// it continues, else nil. The Spec keeps raw, which must not change.
+// Parse parses raw BTF, the bytes of a .BTF section or of /sys/kernel/btf/vmlinux, in either byte order. For split BTF,
+// base is the Spec it continues, else nil. The Spec keeps a reference to raw, which must not change.
 //
-// All headers, string offsets and type ids are checked, so that following a
-// reference of a decoded type never fails; what a type means (sizes, cycles) is
-// checked by the methods that depend on it. Errors are *[Error].
+// Parse checks all headers, string offsets and type ids, so that following a reference of a decoded type never fails.
+// Semantic errors (sizes, cycles) are reported by the methods that depend on them. The error is an *[Error].
 func Parse(raw []byte, base *Spec) (*Spec, error) {
 	h, err := parseHeader(raw)
 	if err != nil {
@@ -61,7 +58,7 @@ func Parse(raw []byte, base *Spec) (*Spec, error) {
 		s.types = swapWords(s.types)
 	}
 	if s.strTable = raw[h.strOff : h.strOff+h.strLen : h.strOff+h.strLen]; h.strLen > 0 {
-		// No copy: the table is a third of the file, and raw must not change.
+		// Not copied: the table is a third of the file, and raw must not change.
 		s.strs = unsafe.String(&raw[h.strOff], h.strLen)
 	}
 	if base != nil {
@@ -92,8 +89,8 @@ func orderName(big bool) string {
 	return "little endian"
 }
 
-// checkStrings: base BTF starts its table with the empty string, split BTF
-// continues another table and may have none; every table ends a string.
+// checkStrings checks that the string table ends with a zero byte. A base table must also start with one; split BTF
+// continues another table and may be empty.
 func (s *Spec) checkStrings() error {
 	n := len(s.strs)
 	switch {
@@ -111,8 +108,8 @@ func (s *Spec) checkStrings() error {
 
 func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// swapWords returns a copy with the bytes of each 32-bit word reversed; all that
-// a type section holds are such words. Bytes after the last whole word stay.
+// swapWords returns a copy with the bytes of each 32-bit word reversed; a type section consists of such words only.
+// Trailing bytes stay as they are.
 func swapWords(b []byte) []byte {
 	out := append([]byte(nil), b...)
 	for w := out; len(w) >= 4; w = w[4:] {
@@ -121,45 +118,41 @@ func swapWords(b []byte) []byte {
 	return out
 }
 
-// setName sets the display name of a Spec that nobody else has yet.
+// setName sets the display name of a Spec that is not shared yet.
 func (s *Spec) setName(name string) { s.name = name }
 
-// SourceName returns where the Spec came from, as given to [Load] or
-// [LoadBytes]; "" after [Parse].
+// SourceName returns the file or name given to [Load] or [LoadBytes], or "" after [Parse].
 func (s *Spec) SourceName() string { return s.name }
 
-// ByteOrder returns the byte order of the BTF, which is that of its target.
+// ByteOrder returns the byte order of the BTF and of its target.
 func (s *Spec) ByteOrder() binary.ByteOrder { return s.hdr.order }
 
-// PointerSize returns the size of a pointer of the target in bytes, 4 or 8: the
-// class of the ELF file it came from, else the size of the first INT that is
-// some spelling of "long", else 8; split BTF takes its base's.
+// PointerSize returns the size of a target pointer in bytes, 4 or 8. It follows from the class of the ELF file, else
+// from the size of the first INT with a spelling of "long", else it is 8. Split BTF has its base's.
 func (s *Spec) PointerSize() int { return s.ptrSize }
 
 // Base returns the BTF that split BTF continues, or nil.
 func (s *Spec) Base() *Spec { return s.base }
 
-// StandsAlone reports whether BTF that was parsed on top of a base does not look like split BTF: those who write it (libbpf) put the
-// empty string only into the table of the base. Its names and references would be taken from the wrong BTF.
+// StandsAlone reports whether BTF that was parsed on top of a base does not look like split BTF: writers (libbpf) put
+// the empty string only into the table of the base. Its names and references would be looked up in the wrong BTF.
 func (s *Spec) StandsAlone() bool { return s.base != nil && s.strs != "" && s.strs[0] == 0 }
 
-// DistilledBase returns the .BTF.base found beside the .BTF in an ELF file
-// (btf.rst 4.4), or nil. A Spec that has one refers to the ids of that base
-// until [Relocate] moves it onto a kernel's BTF.
+// DistilledBase returns the .BTF.base of the ELF file (btf.rst 4.4), or nil. The Spec's ids refer to that base until
+// [Relocate] moves it onto a kernel's BTF.
 func (s *Spec) DistilledBase() *Spec { return s.distilled }
 
-// FirstID returns the first id that is not the base's: 1 without a base.
+// FirstID returns the first id after those of the base: 1 without a base.
 func (s *Spec) FirstID() ID { return s.first }
 
-// NumTypes returns the number of ids including void and the base: valid ids are
-// 0 to NumTypes()-1.
+// NumTypes returns the number of ids, including void and the base. Valid ids are 0 to NumTypes()-1.
 func (s *Spec) NumTypes() int { return int(s.first) + len(s.offs) }
 
-// Raw returns the bytes the Spec was parsed from.
+// Raw returns the bytes that the Spec was parsed from.
 func (s *Spec) Raw() []byte { return s.raw }
 
-// owner returns the Spec that holds id and the offset of the type's header in
-// its type section; ok is false for void and ids out of range.
+// owner returns the Spec that holds id, and the offset of the type header in its type section. ok is false for void and
+// ids out of range.
 func (s *Spec) owner(id ID) (o *Spec, off uint32, ok bool) {
 	for o = s; o != nil; o = o.base {
 		if id >= o.first {
@@ -172,8 +165,7 @@ func (s *Spec) owner(id ID) (o *Spec, off uint32, ok bool) {
 	return nil, 0, false
 }
 
-// Kind returns the kind of a type without decoding it: KindVoid for id 0 and
-// for ids out of range.
+// Kind returns the kind of a type without decoding it, or KindVoid for id 0 and ids out of range.
 func (s *Spec) Kind(id ID) Kind {
 	o, off, ok := s.owner(id)
 	if !ok {
@@ -186,8 +178,7 @@ func (s *Spec) kindAt(off uint32) Kind {
 	return Kind(s.types[off+7] & 0x7f)
 }
 
-// Name returns the name of a type without decoding it: "" for anonymous types,
-// void and ids out of range.
+// Name returns the name of a type without decoding it, or "" for anonymous types, void and ids out of range.
 func (s *Spec) Name(id ID) string {
 	o, off, ok := s.owner(id)
 	if !ok {
@@ -196,8 +187,7 @@ func (s *Spec) Name(id ID) string {
 	return o.str(u32(o.types[off:]))
 }
 
-// str returns the string at an offset of the concatenated tables, "" when it is
-// out of range.
+// str returns the string at an offset into the concatenated tables, or "" if it is out of range.
 func (s *Spec) str(off uint32) string {
 	for s.base != nil && off < s.strBase {
 		s = s.base
@@ -212,8 +202,8 @@ func (s *Spec) str(off uint32) string {
 	return rest
 }
 
-// String returns the string at an offset of the string table; the offsets of
-// split BTF continue those of its base. ok is false when it is out of range.
+// String returns the string at an offset; offsets of split BTF continue those of its base. ok is false if it is out of
+// range.
 func (s *Spec) String(off uint32) (str string, ok bool) {
 	if !s.hasString(off) {
 		return "", false
@@ -223,7 +213,7 @@ func (s *Spec) String(off uint32) (str string, ok bool) {
 
 func (s *Spec) hasString(off uint32) bool { return uint64(off) < uint64(s.strBase)+uint64(len(s.strs)) }
 
-// Type returns a type, decoded on first use. The error is ErrBadID.
+// Type returns a type, which is decoded on first use. The error is ErrBadID.
 func (s *Spec) Type(id ID) (*Type, error) {
 	if id == 0 {
 		return voidType, nil
@@ -254,8 +244,7 @@ func (s *Spec) Type(id ID) (*Type, error) {
 	return t, nil
 }
 
-// MustType is Type for ids known to be valid, like every id in a decoded type.
-// It panics for others.
+// MustType is [Spec.Type] for an id known to be valid, like every id in a decoded type. It panics for others.
 func (s *Spec) MustType(id ID) *Type {
 	t, err := s.Type(id)
 	if err != nil {

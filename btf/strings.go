@@ -2,10 +2,11 @@ package btf
 
 import "strings"
 
-// StringsSize returns the size of the string table, that of all bases included: where the strings of BTF that continues this one start.
+// StringsSize returns the size of the string table in bytes, including those of all bases. It is the offset at which
+// the strings of split BTF on top of s start.
 func (s *Spec) StringsSize() uint32 { return s.strBase + uint32(len(s.strs)) }
 
-// EachString calls f with every string of the table and its offset, the base's first.
+// EachString calls f with every string and its offset, those of the base first.
 func (s *Spec) EachString(f func(off uint32, str string)) {
 	if s.base != nil {
 		s.base.EachString(f)

@@ -2,17 +2,18 @@ package btf
 
 import "slices"
 
-// Subset collects the types of a Spec that are to be kept, and makes a smaller BTF of them in which names, sizes and offsets
-// are what they were. It is not safe for concurrent use.
+// Subset selects types of a Spec and builds a smaller BTF of them that keeps their names, sizes and offsets. It is not
+// safe for concurrent use.
 type Subset struct {
 	s       *Spec
 	keep    map[ID]bool
-	members map[ID]map[int]bool // kept members of STRUCT and UNION
-	whole   map[ID]bool         // with all members, and what they need
-	deep    map[ID]bool         // pointees are kept too
+	members map[ID]map[int]bool // selected members of STRUCT and UNION
+	whole   map[ID]bool         // with all members and their dependencies
+	deep    map[ID]bool         // pointees are selected too
 }
 
-// NewSubset starts an empty selection. The Spec must have no base: a part of split BTF would need parts of its base.
+// NewSubset returns an empty selection. The Spec must not have a base: a part of split BTF would need parts of its
+// base.
 func NewSubset(s *Spec) (*Subset, error) {
 	if s.base != nil {
 		return nil, headerError(ErrInvalid, "a subset of split BTF is not supported")
@@ -20,9 +21,8 @@ func NewSubset(s *Spec) (*Subset, error) {
 	return &Subset{s: s, keep: map[ID]bool{}, members: map[ID]map[int]bool{}, whole: map[ID]bool{}, deep: map[ID]bool{}}, nil
 }
 
-// Keep keeps a type and what is needed to know its size: what typedefs and modifiers stand for, the elements of arrays, the
-// parameters of prototypes. Structs and unions are kept without members, pointers without what they point to, unless
-// pointees is set.
+// Keep selects a type and what its size depends on: the targets of typedefs and modifiers, array elements, and
+// parameters of prototypes. Structs and unions are kept without members; pointees are kept only if pointees is set.
 func (x *Subset) Keep(id ID, pointees bool) {
 	work := []ID{id}
 	for len(work) > 0 {
@@ -54,7 +54,7 @@ func (x *Subset) Keep(id ID, pointees bool) {
 	}
 }
 
-// KeepMember keeps member n of a STRUCT or UNION and its type.
+// KeepMember selects member n of a STRUCT or UNION and its type.
 func (x *Subset) KeepMember(id ID, n int) {
 	t, err := x.s.Type(id)
 	if err != nil || n < 0 || n >= len(t.Members) {
@@ -68,7 +68,7 @@ func (x *Subset) KeepMember(id ID, n int) {
 	x.Keep(t.Members[n].Type, false)
 }
 
-// KeepWhole keeps a type with all members and everything they hold by value; of what pointers lead to the type itself.
+// KeepWhole selects a type with all members and everything they hold by value. Pointees are selected without members.
 func (x *Subset) KeepWhole(id ID) {
 	work := []ID{id}
 	for len(work) > 0 {
@@ -92,11 +92,11 @@ func (x *Subset) KeepWhole(id ID) {
 	}
 }
 
-// Len returns the number of types kept.
+// Len returns the number of selected types.
 func (x *Subset) Len() int { return len(x.keep) }
 
-// Spec makes the smaller BTF, in the byte order of the whole one, and returns the new id of each old one. References to
-// types that are not kept become void.
+// Spec builds the smaller BTF, in the same byte order, and returns the map from old to new ids. References to types
+// that were not selected become void.
 func (x *Subset) Spec() (*Spec, map[ID]ID, error) {
 	x.keepPointerSize()
 	old := make([]ID, 0, len(x.keep))
@@ -126,7 +126,7 @@ func (x *Subset) Spec() (*Spec, map[ID]ID, error) {
 	return s, ids, err
 }
 
-// keepPointerSize keeps the type that tells the size of a pointer where it is not the usual one.
+// keepPointerSize selects the type that determines the pointer size, unless that is the default.
 func (x *Subset) keepPointerSize() {
 	if x.s.ptrSize == 8 {
 		return

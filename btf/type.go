@@ -14,19 +14,18 @@ const (
 	LinkageExtern = 2
 )
 
-// Type is one decoded type. It is shared and must not be changed.
+// Type is one decoded type. It is shared and must not be modified.
 type Type struct {
 	ID   ID
 	Kind Kind
 	Name string
-	// Flag is the kind_flag: bitfield offsets in STRUCT and UNION, signed ENUM
-	// and ENUM64, union FWD, attribute DECL_TAG and TYPE_TAG.
+	// Flag is the kind_flag: it marks bitfield encoding in STRUCT and UNION, signed ENUM and ENUM64, a union FWD, and
+	// attributes in DECL_TAG and TYPE_TAG.
 	Flag bool
-	// Size in bytes of INT, STRUCT, UNION, ENUM, ENUM64, FLOAT and DATASEC.
+	// Size in bytes of an INT, STRUCT, UNION, ENUM, ENUM64, FLOAT or DATASEC.
 	Size uint32
-	// Ref is the pointee, the element, the aliased or qualified type, the return
-	// type of a FUNC_PROTO, the FUNC_PROTO of a FUNC, the type of a VAR or the
-	// tagged type.
+	// Ref is the pointee, the array element, the aliased or qualified type, the return type of a FUNC_PROTO, the
+	// FUNC_PROTO of a FUNC, the type of a VAR, or the tagged type.
 	Ref     ID
 	Int     IntInfo
 	Array   ArrayInfo
@@ -34,14 +33,13 @@ type Type struct {
 	Values  []Enumerator
 	Params  []Param
 	Vars    []VarSecinfo
-	// Linkage of FUNC and VAR.
+	// Linkage of a FUNC or VAR.
 	Linkage uint32
-	// ComponentIdx of a DECL_TAG: -1 for the type itself, else a member or
-	// parameter index.
+	// ComponentIdx of a DECL_TAG: -1 for the type itself, else the index of a member or parameter.
 	ComponentIdx int32
 }
 
-// IntInfo is the encoding word of an INT.
+// IntInfo is the decoded encoding word of an INT.
 type IntInfo struct {
 	Encoding uint8 // IntSigned, IntChar, IntBool
 	Offset   uint8 // in bits
@@ -54,9 +52,8 @@ type ArrayInfo struct {
 	Nelems uint32
 }
 
-// Member is a member of a STRUCT or UNION as it is encoded: BitfieldSize is 0
-// unless the type's kind_flag is set. [Spec.MemberBits] also understands the
-// older form, in which the INT of the member holds the width.
+// Member is a member of a STRUCT or UNION as encoded: BitfieldSize is 0 unless the type's kind_flag is set.
+// [Spec.MemberBits] also handles the older encoding, in which the member's INT holds the width.
 type Member struct {
 	Name         string
 	Type         ID
@@ -64,21 +61,19 @@ type Member struct {
 	BitfieldSize uint32
 }
 
-// Enumerator is one value of an ENUM or ENUM64, extended to 64 bits as the
-// signedness of the enum says.
+// Enumerator is one value of an ENUM or ENUM64, extended to 64 bits according to the enum's signedness.
 type Enumerator struct {
 	Name  string
 	Value uint64
 }
 
-// Param is a parameter of a FUNC_PROTO; the last one with no name and type 0 is
-// the "..." of variable arguments.
+// Param is a parameter of a FUNC_PROTO. A last one with no name and type 0 is the "..." of variable arguments.
 type Param struct {
 	Name string
 	Type ID
 }
 
-// VarSecinfo places a VAR in a DATASEC; Offset and Size are bytes.
+// VarSecinfo places a VAR in a DATASEC. Offset and Size are in bytes.
 type VarSecinfo struct {
 	Type         ID
 	Offset, Size uint32
@@ -111,8 +106,7 @@ func (t *Type) Member(name string) *Member {
 	return nil
 }
 
-// ValueName returns the first enumerator with value v, which is extended as in
-// [Enumerator].
+// ValueName returns the name of the first enumerator with value v, extended as in [Enumerator].
 func (t *Type) ValueName(v uint64) (string, bool) {
 	for i := range t.Values {
 		if t.Values[i].Value == v {

@@ -5,14 +5,11 @@ import (
 	"strings"
 )
 
-// TypeString returns a type as C writes it without a name:
-// "const struct task_struct *", "int (*)(void *, u64)", "char[16]".
-// Anonymous structs and enums are "struct {...}"; a FUNC or VAR is its
-// declaration.
+// TypeString returns a type in C syntax without a name: "const struct task_struct *", "int (*)(void *, u64)",
+// "char[16]". Anonymous structs and enums print as "struct {...}"; a FUNC or VAR as its declaration.
 func (s *Spec) TypeString(id ID) string { return s.Declare(id, "") }
 
-// Declare returns the C declaration of name with a type, without semicolon:
-// "int (*handler)(void *, u64)".
+// Declare returns the C declaration of name with type id, without a semicolon: "int (*handler)(void *, u64)".
 func (s *Spec) Declare(id ID, name string) string {
 	var b declarator
 	b.spec = s
@@ -22,19 +19,18 @@ func (s *Spec) Declare(id ID, name string) string {
 // declarator builds C declarations from the inside out.
 type declarator struct {
 	spec *Spec
-	// params also prints names of parameters.
+	// params includes parameter names.
 	params bool
-	// base writes what is not a declarator, nil for Spec.baseName.
+	// base names types that are not declarators; nil means Spec.baseName.
 	base  func(t *Type) string
 	steps int
 }
 
-// maxDeclSteps bounds the types in one declaration: a prototype of malformed
-// BTF can have itself as parameter, several times.
+// maxDeclSteps limits the types in one declaration: in malformed BTF a prototype can have itself as a parameter,
+// several times.
 const maxDeclSteps = 2000
 
-// declare returns the declaration of inner, which is what has been built around
-// the name so far.
+// declare returns the declaration of inner, the part already built around the name.
 func (d *declarator) declare(id ID, inner string, depth int) string {
 	if d.steps++; depth > maxDepth || d.steps > maxDeclSteps {
 		return joinWords("...", inner)
@@ -72,8 +68,8 @@ func (d *declarator) declare(id ID, inner string, depth int) string {
 	return joinWords(d.spec.baseName(t), inner)
 }
 
-// qualify puts a qualifier of a pointer after its '*', of anything else before
-// the type. Compilers qualify constant arrays and their elements, which C says once.
+// qualify puts a qualifier of a pointer after its '*', any other before the type. Compilers qualify both a constant
+// array and its elements; C writes that once.
 func (d *declarator) qualify(word string, t *Type, inner string, depth int) string {
 	if d.spec.elementHas(t.Ref, t.Kind) {
 		return d.declare(t.Ref, inner, depth+1)
@@ -84,7 +80,7 @@ func (d *declarator) qualify(word string, t *Type, inner string, depth int) stri
 	return word + " " + d.declare(t.Ref, inner, depth+1)
 }
 
-// elementHas reports whether a type is an array whose elements have a qualifier of that kind.
+// elementHas reports whether a type is an array whose elements have the given qualifier.
 func (s *Spec) elementHas(id ID, qualifier Kind) bool {
 	inArray := false
 	for range maxDepth {
@@ -108,7 +104,7 @@ func (s *Spec) elementHas(id ID, qualifier Kind) bool {
 	return false
 }
 
-// declKind is the kind of the type behind qualifiers and tags, not typedefs.
+// declKind returns the kind of a type after qualifiers and tags, but not typedefs.
 func (s *Spec) declKind(id ID) Kind {
 	for range maxDepth {
 		k := s.Kind(id)
@@ -150,14 +146,13 @@ func (d *declarator) paramList(t *Type, depth int) string {
 	return b.String()
 }
 
-// Signature returns the C prototype of a FUNC with the names of its parameters:
-// "int do_unlinkat(int dfd, struct filename *name)".
+// Signature returns the C prototype of a FUNC with parameter names: "int do_unlinkat(int dfd, struct filename *name)".
 func (s *Spec) Signature(id ID) string {
 	d := declarator{spec: s, params: true}
 	return d.declare(id, "", 0)
 }
 
-// baseName is the name of a type that is not a declarator.
+// baseName returns the name of a type that is not a declarator.
 func (s *Spec) baseName(t *Type) string {
 	word := ""
 	switch t.Kind {

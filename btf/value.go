@@ -11,46 +11,43 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// The forms in which [Spec.DecodeValue] returns values. Others are bool, string
-// (an array of char), float64, *big.Int (more than 64 bits), List and Object.
+// The types of values that [Spec.DecodeValue] returns, besides bool, string (an array of char), float64 and *big.Int
+// (more than 64 bits).
 type (
-	// Int is an integer or a bitfield of one. V is sign-extended when Signed.
+	// Int is an integer or an integer bitfield. V is sign-extended if Signed.
 	Int struct {
 		V      uint64
 		Bits   uint32
 		Signed bool
-		// Network is how people write a number in network byte order, as its type's name says it is: the IPv4 address of a __be32,
-		// "htons(53)" of a __be16; "" for others.
+		// Network is the notation for a number in network byte order, as declared by its type's name: the IPv4 address
+		// of a __be32, "htons(53)" for a __be16; "" for others.
 		Network string
 	}
-	// Enum is a value of an ENUM or ENUM64, with Name "" when no enumerator has
-	// it.
+	// Enum is a value of an ENUM or ENUM64. Name is "" if no enumerator has the value.
 	Enum struct {
 		Name string
 		Int  Int
 	}
 	// Pointer is an address.
 	Pointer uint64
-	// Bytes is an array of unsigned bytes, or the content of a type that can not
-	// be decoded.
+	// Bytes is an array of unsigned bytes, or the content of a type that cannot be decoded.
 	Bytes []byte
-	// List is an array. A shorter List than the array was cut by MaxElems.
+	// List is an array. If MaxElems cut it off, the last element is a More.
 	List []any
-	// Object is a struct, union or section with its members in order; those of
-	// anonymous members stand among them.
+	// Object is a struct, union or section with its members in order, including those of anonymous members.
 	Object []Entry
 	// Entry is a member of an Object.
 	Entry struct {
 		Name  string
 		Value any
 	}
-	// Missing stands for data that is too short.
+	// Missing stands for data that is not there because the input is too short.
 	Missing struct{}
-	// More is the last element of a List that was cut: that many are left out.
+	// More is the last element of a List that was cut off: the number of elements left out.
 	More int64
 )
 
-// Int64 returns the value as signed number.
+// Int64 returns the value as a signed number.
 func (v Int) Int64() int64 { return int64(v.V) }
 
 // String returns the value in decimal.
@@ -71,20 +68,18 @@ func (o Object) Get(name string) any {
 	return nil
 }
 
-// DecodeOptions bounds what [Spec.DecodeValue] makes.
+// DecodeOptions limits what [Spec.DecodeValue] decodes.
 type DecodeOptions struct {
-	// MaxElems is the number of elements decoded of each array that is neither
-	// text nor bytes, 0 for all.
+	// MaxElems is the number of elements decoded of each array that is neither a string nor bytes; 0 means all.
 	MaxElems int
 }
 
-// maxNodes bounds the values made from data: members of unions and anonymous
-// members of malformed BTF can decode the same bytes again and again.
+// maxNodes limits the values decoded from data: members of unions and anonymous members of malformed BTF can decode the
+// same bytes again and again.
 func maxNodes(data []byte) int { return 4096 + 16*len(data) }
 
-// DecodeValue returns the typed value of data, which is memory of the target:
-// its byte order and pointer size are those of the BTF. Short data is not an error;
-// what is not there becomes [Missing]. Errors are those of an invalid id.
+// DecodeValue decodes data as a value of type id. Byte order and pointer size are those of the BTF. Short data is not
+// an error: what is not there becomes [Missing]. The error is that of an invalid id.
 func (s *Spec) DecodeValue(id ID, data []byte, opt DecodeOptions) (any, error) {
 	if _, err := s.Type(id); err != nil {
 		return nil, err
@@ -93,7 +88,7 @@ func (s *Spec) DecodeValue(id ID, data []byte, opt DecodeOptions) (any, error) {
 	return d.value(id, 0, 0, 0), nil
 }
 
-// DecodeField is DecodeValue for one field of a root type whose bytes are data.
+// DecodeField is [Spec.DecodeValue] for one field of a root type, whose bytes are data.
 func (s *Spec) DecodeField(f Field, data []byte) (any, error) {
 	if _, err := s.Type(f.Type); err != nil {
 		return nil, err
@@ -109,12 +104,12 @@ type valueDecoder struct {
 	budget int
 }
 
-// have reports whether width bits at bit offset off are there.
+// have reports whether the data contains width bits at bit offset off.
 func (d *valueDecoder) have(off, width uint64) bool {
 	return off+width <= uint64(len(d.data))*8
 }
 
-// value decodes a value at a bit offset; bits is the width of a bitfield or 0.
+// value decodes a value at a bit offset; bits is the width of a bitfield, or 0.
 func (d *valueDecoder) value(id ID, off uint64, bits uint32, depth int) any {
 	if d.budget--; d.budget < 0 || depth > maxDepth {
 		return Missing{}
@@ -208,7 +203,7 @@ func (d *valueDecoder) int(t *Type, off uint64, bits uint32) any {
 	return Int{V: extend(v, width, t.Signed()), Bits: width, Signed: t.Signed()}
 }
 
-// network writes a number in network byte order as [valueEncoder.parseNumber] reads it.
+// network formats a number in network byte order in the notation that [valueEncoder.parseNumber] parses.
 func (d *valueDecoder) network(id ID, n Int) string {
 	var b [4]byte
 	switch {
@@ -259,7 +254,7 @@ func (d *valueDecoder) array(t *Type, off uint64, depth int) any {
 	}
 	n := uint64(t.Array.Nelems)
 	if n == 0 && depth > 0 {
-		n = left / es // a flexible array takes what is left
+		n = left / es // a flexible array extends to the end of the data
 	}
 	text, raw := d.s.charArray(t)
 	if text || raw {
@@ -282,7 +277,7 @@ func (d *valueDecoder) array(t *Type, off uint64, depth int) any {
 		if have == 0 {
 			return Missing{}
 		}
-		n = have + 1 // the first missing element says that data is short
+		n = have + 1 // including the first missing element, which marks the data as short
 	}
 	list := make(List, 0, min(n, 1024))
 	for i := range n {
@@ -297,7 +292,7 @@ func (d *valueDecoder) array(t *Type, off uint64, depth int) any {
 	return list
 }
 
-// charArray tells arrays of char, which are text, and of unsigned bytes.
+// charArray classifies arrays of char, which are text, and of unsigned bytes.
 func (s *Spec) charArray(t *Type) (text, raw bool) {
 	e := s.SkipMods(t.Ref)
 	if e.Kind != KindInt || e.Size != 1 || e.Int.Bits != 8 || e.Int.Encoding&IntBool != 0 {
@@ -307,9 +302,8 @@ func (s *Spec) charArray(t *Type) (text, raw bool) {
 	return text, !text && !e.Signed()
 }
 
-// bits reads up to 64 bits. Bit offsets count from the least significant bit of
-// a byte on little-endian targets, from the most significant on big-endian
-// ones, as compilers lay out bitfields.
+// bits reads up to 64 bits. Bit offsets count from the least significant bit of a byte on little-endian targets and
+// from the most significant on big-endian ones, as compilers lay out bitfields.
 func (d *valueDecoder) bits(off uint64, width uint32) uint64 {
 	return endian.Bits(d.s.ByteOrder(), d.data, off, width)
 }
@@ -321,7 +315,7 @@ func extend(v uint64, width uint32, signed bool) uint64 {
 	return uint64(int64(v<<(64-width)) >> (64 - width))
 }
 
-// String returns the name or number.
+// String returns the enumerator's name, or the number.
 func (e Enum) String() string {
 	if e.Name != "" {
 		return e.Name

@@ -1,11 +1,10 @@
 package btf
 
-// maxDepth bounds every walk through types: longer chains are cycles or
-// nonsense.
+// maxDepth limits every walk through types: longer chains are cycles or nonsense.
 const maxDepth = 64
 
-// SkipID follows CONST, VOLATILE, RESTRICT, TYPEDEF and TYPE_TAG to the type
-// behind them. A chain that never ends, and an id out of range, give void.
+// SkipID skips CONST, VOLATILE, RESTRICT, TYPEDEF and TYPE_TAG and returns the id of the underlying type. It returns
+// void for a chain that never ends and for an id out of range.
 func (s *Spec) SkipID(id ID) ID {
 	for range maxDepth * 4 {
 		o, off, ok := s.owner(id)
@@ -20,7 +19,7 @@ func (s *Spec) SkipID(id ID) ID {
 	return 0
 }
 
-// SkipMods is SkipID, decoded. It never returns nil.
+// SkipMods returns the type that [Spec.SkipID] finds. It never returns nil.
 func (s *Spec) SkipMods(id ID) *Type {
 	t, err := s.Type(s.SkipID(id))
 	if err != nil {
@@ -29,10 +28,9 @@ func (s *Spec) SkipMods(id ID) *Type {
 	return t
 }
 
-// Sizeof returns the size of a type in bytes as C's sizeof on the target would,
-// a VAR's type's size for a VAR. The error is ErrUnsized for void, forward
-// declarations and functions, ErrCycle, ErrTooLarge for an array beyond 63
-// bits, or ErrBadID.
+// Sizeof returns the size of a type in bytes, as C's sizeof on the target would; for a VAR, the size of its type. The
+// error is ErrUnsized for void, forward declarations and functions, ErrCycle, ErrTooLarge for an array beyond 63 bits,
+// or ErrBadID.
 func (s *Spec) Sizeof(id ID) (int64, error) {
 	n := int64(1)
 	start := id
@@ -72,7 +70,7 @@ func mulSize(t *Type, a, b int64) (int64, error) {
 	return a * b, nil
 }
 
-// size is Sizeof with 0 for types without one.
+// size is [Spec.Sizeof], with 0 instead of an error.
 func (s *Spec) size(id ID) int64 {
 	n, err := s.Sizeof(id)
 	if err != nil {
@@ -81,10 +79,9 @@ func (s *Spec) size(id ID) int64 {
 	return n
 }
 
-// MemberBits returns where the bits of a member are, from the start of its
-// STRUCT or UNION: the bit offset, and the width of a bitfield or 0. It knows
-// both encodings of bitfields: the width in the member (kind_flag 1) and the
-// width and a further offset in the INT (kind_flag 0; btf.rst 2.2.1, 2.2.5).
+// MemberBits returns the bit offset of a member from the start of its STRUCT or UNION, and the width of a bitfield or
+// 0. It handles both encodings of bitfields: the width in the member (kind_flag 1), and the width and an additional
+// offset in the INT (kind_flag 0; btf.rst 2.2.1, 2.2.5).
 func (s *Spec) MemberBits(t *Type, m *Member) (off, width uint32) {
 	if t.Flag {
 		return m.BitOffset, m.BitfieldSize
@@ -99,7 +96,7 @@ func (s *Spec) MemberBits(t *Type, m *Member) (off, width uint32) {
 	return m.BitOffset, 0
 }
 
-// FuncProto returns the first function of this name and its prototype.
+// FuncProto returns the first function with this name and its prototype.
 func (s *Spec) FuncProto(name string) (proto, fn *Type, ok bool) {
 	fn, ok = s.Find(KindFunc, name)
 	if !ok {
@@ -114,9 +111,8 @@ type enumRef struct {
 	value uint64
 }
 
-// EnumValue returns the value of an enumerator, extended to 64 bits as its enum
-// is signed or not. With enumName "" all enums are searched, the one with the
-// lowest id wins; the first such search of a Spec indexes all enumerators.
+// EnumValue returns the value of an enumerator, extended to 64 bits according to its enum's signedness. If enumName is
+// "", all enums are searched and the lowest id wins; the first such search of a Spec indexes all enumerators.
 func (s *Spec) EnumValue(enumName, enumerator string) (uint64, bool) {
 	if enumName == "" {
 		_, v, ok := s.FindEnumerator(enumerator)
@@ -134,8 +130,7 @@ func (s *Spec) EnumValue(enumName, enumerator string) (uint64, bool) {
 	return 0, false
 }
 
-// FindEnumerator returns the lowest enum with an enumerator of this name, and
-// its value.
+// FindEnumerator returns the lowest id of an enum with an enumerator of this name, and its value.
 func (s *Spec) FindEnumerator(name string) (ID, uint64, bool) {
 	if s.base != nil {
 		if id, v, ok := s.base.FindEnumerator(name); ok {

@@ -35,7 +35,7 @@ func testDataRelocations(t *testing.T) {
 			if r.Func != nil {
 				to = r.Func.Name
 			}
-			// Of a place inside of a function only the offset in its section is known.
+			// Of a place inside a function only the offset in its section is known.
 			at[r.Off] = fmt.Sprintf("%d bits %s", r.Size*8, to)
 		}
 		assert.Equal(t, map[uint64]string{

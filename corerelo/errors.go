@@ -109,7 +109,7 @@ func errnoName(errno int) string {
 	return fmt.Sprint(errno)
 }
 
-// fault is a failure inside of one stage; Resolver and Apply make it an Error.
+// fault is a failure inside one stage; Resolver and Apply make it an Error.
 type fault struct {
 	err    error
 	detail string

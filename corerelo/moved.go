@@ -100,7 +100,7 @@ type place struct {
 }
 
 // searchMembers looks for the member, by name and by type, in the structs
-// inside of the type that lacks it and one pointer away, breadth first.
+// inside the type that lacks it and one pointer away, breadth first.
 func searchMembers(rel *Relocation, rej Rejection, acc Accessor) []Hint {
 	owner, err := rel.Local.BTF.Type(acc.Type)
 	if err != nil || acc.Index >= len(owner.Members) {

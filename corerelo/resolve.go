@@ -42,7 +42,7 @@ type Answer struct {
 // searched once per object, and after a record that at least one of them
 // matches only the matching ones stay. Feed all records in the order of
 // .BTF.ext, leaving out those libbpf leaves out (programs that are not loaded,
-// code outside of every function). A Resolver is not safe for concurrent use;
+// code outside every function). A Resolver is not safe for concurrent use;
 // several may share the BTF they work on.
 type Resolver struct {
 	local  *btf.Spec

@@ -191,7 +191,7 @@ type code struct {
 	// starts marks slots at which a line record begins.
 	starts []bool
 	fn     []int32 // index into lp.Funcs, -1 for none
-	// inlined counts the inlined functions that a slot is inside of.
+	// inlined counts the inlined functions that a slot is inside.
 	inlined []uint8
 }
 

@@ -31,7 +31,7 @@ func TestLastKnown(t *testing.T) {
 	assert.ErrorAs(t, err, &unknown)
 }
 
-// TestJump: a jump leaves out what lies between, belongs to the run, and stays inside of the function.
+// TestJump: a jump leaves out what lies between, belongs to the run, and stays inside the function.
 func TestJump(t *testing.T) {
 	s := started(t, "debug/testdata/locals-O1-dwarf5.o", "locals")
 	_, err := s.Step(bg)

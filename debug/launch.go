@@ -18,7 +18,7 @@ import (
 // launch owns what the next run is started with: program or case, input, context fields, packet.
 type launch struct {
 	*subject
-	base     machine.Input // of programs outside of cases
+	base     machine.Input // of programs outside cases
 	prog     string
 	in       machine.Input
 	fields   map[string]uint64 // set in the context

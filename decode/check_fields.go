@@ -83,7 +83,7 @@ func (c *checker) constant(pc int, in Insn, info *Info) *CheckError {
 	return nil
 }
 
-// stackAccess checks an access that names r10: inside of the 512 bytes below it and aligned (check_stack_access_within_bounds,
+// stackAccess checks an access that names r10: inside the 512 bytes below it and aligned (check_stack_access_within_bounds,
 // check_ptr_alignment, which is always strict for the stack).
 func stackAccess(pc int, in Insn, size int) *CheckError {
 	off := int(in.Off)

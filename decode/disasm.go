@@ -32,7 +32,7 @@ type Symbols interface {
 // (`r1 = map_fd(events)`, `call parse`) and do not assemble again.
 //
 // LD_IMM64 covers the slots i and i+1. What is not an instruction, or has fields the text cannot express, is written as
-// `.insn code, dst, src, off, imm`, so that Assemble gives back every slot exactly. sym may be nil. An i outside of insns gives "".
+// `.insn code, dst, src, off, imm`, so that Assemble gives back every slot exactly. sym may be nil. An i outside insns gives "".
 func Disassemble(insns []Insn, i int, sym Symbols) string {
 	if i < 0 || i >= len(insns) {
 		return ""

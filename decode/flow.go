@@ -19,7 +19,7 @@ func (p program) op(pc int) Op {
 func (p program) info(pc int) *Info { return p.op(pc).Info() }
 
 // Subprograms returns the first slots of all functions of a program, ascending: 0, every target of a local call and of a function
-// address, and extra entries (an exception callback, for example). Targets outside of the program are left out; Check
+// address, and extra entries (an exception callback, for example). Targets outside the program are left out; Check
 // refuses them.
 func Subprograms(insns []Insn, extra ...int) []int { return program{insns: insns}.subprograms(extra) }
 
@@ -51,7 +51,7 @@ func SubprogramAt(starts []int, pc int) int {
 }
 
 // Successors appends to next the slots that may be executed after the instruction at pc within its function: the fall-through
-// and the jump target. A call falls through; exit and gotox have none. Slots may lie outside of the program.
+// and the jump target. A call falls through; exit and gotox have none. Slots may lie outside the program.
 func Successors(next []int, insns []Insn, pc int) []int {
 	in := insns[pc]
 	info := in.Info()

@@ -122,7 +122,7 @@ func SetImm64(insns []Insn, i int, v uint64) {
 func (in Insn) Info() *Info { return in.Op().Info() }
 
 // Target is the slot that a jump (goto, gotol, conditional, may_goto), a local call or a function address at slot pc refers to.
-// It is false for everything else, gotox included. The slot may lie outside of the program.
+// It is false for everything else, gotox included. The slot may lie outside the program.
 func (in Insn) Target(pc int) (int, bool) {
 	return in.target(pc, in.Info())
 }

@@ -259,7 +259,7 @@ func dynptrFromPacket(kind uint8) Impl {
 	})
 }
 
-// dynptrSlice returns a pointer to the bytes themselves; of a packet where they lie in several pieces, or outside of the linear
+// dynptrSlice returns a pointer to the bytes themselves; of a packet where they lie in several pieces, or outside the linear
 // part of an sk_buff, the buffer the program offers with a copy of them.
 func dynptrSlice(write bool) Impl {
 	return onDynptr(func(c *Call, d dynptr) (uint64, *vm.Action) {

@@ -258,7 +258,7 @@ func (s *skb) matchProtocol(v4, v6 bool) {
 
 func isVLAN(p uint16) bool { return p == protoVLAN || p == protoQinQ }
 
-// vlan returns the packet's tag outside of its bytes, where network cards put it.
+// vlan returns the packet's tag outside its bytes, where network cards put it.
 func (s *skb) vlan() (proto, tci uint16, ok bool) {
 	p, _ := s.c.Field("vlan_proto")
 	v, _ := s.c.Field("vlan_tci")

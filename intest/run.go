@@ -70,7 +70,7 @@ type Result struct {
 	// Skipped explains why the test was not judged.
 	Skipped string
 	Parts   []PartResult
-	// Logs are the lines the check logged outside of its parts.
+	// Logs are the lines the check logged outside its parts.
 	Logs  []string
 	Steps []Step
 	// Way is the last source lines that a failed test executed.

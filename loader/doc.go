@@ -12,7 +12,7 @@
 // The order of the steps and the layout of the result are libbpf's, so that the
 // hashes of a program ([LinkedProgram.Final]) are those of the same program
 // loaded by libbpf. Where libbpf refuses an object whose meaning is clear
-// (legacy maps, calls between sections, static functions outside of .text) this
+// (legacy maps, calls between sections, static functions outside .text) this
 // package continues.
 //
 // It does not know map behaviour, program contexts, helpers beyond their

@@ -101,7 +101,7 @@ func familyOf(name string) string {
 }
 
 // renamed returns what a missing function is often called on other kernels: with or without underscores, the worker
-// inside of a wrapper, the variant of an allocator without its profiling macro.
+// inside a wrapper, the variant of an allocator without its profiling macro.
 func (t *Target) renamed(h hookNames, name string) []string {
 	if h.kind != btf.KindFunc || h.prefix != "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/progtype"
 )
 
-// refusedOps are struct_ops types whose programs make sense only inside of what they implement: a scheduler, a queueing discipline, a
+// refusedOps are struct_ops types whose programs make sense only inside what they implement: a scheduler, a queueing discipline, a
 // device. Their arguments alone would make runs that look like answers.
 var refusedOps = map[string]string{
 	"sched_ext_ops": "sched_ext", "Qdisc_ops": "queueing disciplines", "hid_bpf_ops": "HID devices",

@@ -65,7 +65,7 @@ type Env struct {
 	Seed          uint64 // for what the kernel draws at random (seed of a bloom filter's hash)
 	KernelVersion uint32 // KERNEL_VERSION of the target, 0 = newest
 	Consume       ConsumeMode
-	// Host books what maps keep outside of simulated memory: elements of queues and stacks, records nobody has
+	// Host books what maps keep outside simulated memory: elements of queues and stacks, records nobody has
 	// taken, and the slots of large arrays; nil is one of its own.
 	Host *mem.Host
 	// OnLimit is called when a record or an element finds no room at Host: the operation failed as it cannot in the kernel.
@@ -93,7 +93,7 @@ type Env struct {
 	big    bool // target's byte order, set by New
 }
 
-// host makes room for a record or an element of n bytes outside of simulated memory. A program that fills them would take all of
+// host makes room for a record or an element of n bytes outside simulated memory. A program that fills them would take all of
 // the host's.
 func (e *Env) host(m *base, n int) uapi.Errno {
 	if err := e.reserve(m, mem.HostCost(n)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// TestHostBytes: what maps keep outside of simulated memory has a bound, whatever their size, and what is taken away makes room.
+// TestHostBytes: what maps keep outside simulated memory has a bound, whatever their size, and what is taken away makes room.
 func TestHostBytes(t *testing.T) {
 	const value, limit = 1000, 10 * (768 + 24*1000)
 	data := make([]byte, value)

@@ -165,7 +165,7 @@ func (t *trie) fullKey(slot uint32) []byte {
 }
 
 // compare orders prefixes as the kernel's get_next_key does: by bits, and a prefix after all
-// longer ones inside of it (postorder).
+// longer ones inside it (postorder).
 func (t *trie) compare(a, b []byte) int {
 	order := t.env.Mem.ByteOrder()
 	na, nb := order.Uint32(a), order.Uint32(b)

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// checkInner is bpf_map_meta_alloc: which maps may be inside of another.
+// checkInner is bpf_map_meta_alloc: which maps may be inside another.
 func (b *base) checkInner() *CreateError {
 	in := b.spec.Inner
 	if in == nil {

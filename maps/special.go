@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// SpecialKind is a kind of field inside of values that the kernel manages (enum btf_field_type).
+// SpecialKind is a kind of field inside values that the kernel manages (enum btf_field_type).
 type SpecialKind uint8
 
 const (

@@ -12,7 +12,7 @@ func osReserve(size uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The address comes from the system and lies outside of the Go heap; it is
+	// The address comes from the system and lies outside the Go heap; it is
 	// read through a pointer to the variable because it never was a Go pointer.
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))), size), nil
 }

@@ -5,7 +5,7 @@ import "fmt"
 // DefaultHostLimit is what a Host without a limit may hold, in bytes.
 const DefaultHostLimit = 512 << 20
 
-// Host accounts for memory of the host that guest programs make the simulation hold outside of the arena: records and effects of a
+// Host accounts for memory of the host that guest programs make the simulation hold outside the arena: records and effects of a
 // run, elements of queues, tables of large maps. What is booked is what it takes in the end, results and reports of it included.
 // The zero value is ready to use.
 type Host struct {

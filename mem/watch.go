@@ -16,7 +16,7 @@ type Hit struct {
 }
 
 // AddWatch watches [addr, addr+size) and returns the watch's number. Accesses are reported to
-// OnWatch. Ranges outside of the arena's used part are watched as far as they are inside.
+// OnWatch. Ranges outside the arena's used part are watched as far as they are inside.
 func (m *Memory) AddWatch(addr, size uint64, read, write bool) int {
 	m.watchID++
 	m.changed(everywhere)

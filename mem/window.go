@@ -26,7 +26,7 @@ const (
 
 const pageSize = 4096
 
-// Window is an address range outside of the arena. Its pages are mapped one by one.
+// Window is an address range outside the arena. Its pages are mapped one by one.
 type Window struct {
 	Base, Size uint64
 	Kind       WindowKind
@@ -66,7 +66,7 @@ func (m *Memory) AddWindow(w Window) (*Window, error) {
 // Region returns the region that stands for the window in faults.
 func (w *Window) Region() *Region { return &w.region }
 
-// Map makes the pages of [addr, addr+size) present; new pages are zero. It refuses ranges outside of the
+// Map makes the pages of [addr, addr+size) present; new pages are zero. It refuses ranges outside the
 // window and more than 1 GiB at once.
 func (w *Window) Map(addr, size uint64) error {
 	rel := addr - w.Base

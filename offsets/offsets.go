@@ -27,7 +27,7 @@ type Access struct {
 	Insn    int
 	// Source is "file:line: text", empty without line information.
 	Source string
-	// Type is the kernel type, Offset where it is read, Size how many bytes; 0 is a string of any length. An offset outside of the type
+	// Type is the kernel type, Offset where it is read, Size how many bytes; 0 is a string of any length. An offset outside the type
 	// is one that offsetof or sizeof made: of the struct it is part of, or of another element of an array.
 	Type   string
 	Offset int64

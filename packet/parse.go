@@ -290,7 +290,7 @@ func (s *scanner) arguments(part *part) error {
 	}
 }
 
-// value takes the text of a value: up to a comma or parenthesis outside of quotes.
+// value takes the text of a value: up to a comma or parenthesis outside quotes.
 func (s *scanner) value() (string, error) {
 	from := s.at
 	if s.at < len(s.expr) && (s.expr[s.at] == '\'' || s.expr[s.at] == '"') {

@@ -8,7 +8,7 @@ import (
 var (
 	// socketFields of __sk_buff are copies of its socket's.
 	socketFields = []string{"family", "remote_ip4", "local_ip4", "remote_ip6", "local_ip6", "remote_port", "local_port"}
-	// lateFields are not for programs outside of traffic control.
+	// lateFields are not for programs outside traffic control.
 	lateFields = []string{"tc_classid", "data_meta", "wire_len", "tstamp_type", "flow_keys"}
 	// everything of __sk_buff a flow dissector does not see.
 	dissectorHidden = func() []string {

@@ -67,7 +67,7 @@ func (d *BTFUsesDocument) Add(l *loader.Linked) (gone bool) {
 	return gone
 }
 
-// usesField reports whether a relocation is of a type or of a field or of what is inside of it.
+// usesField reports whether a relocation is of a type or of a field or of what is inside it.
 func usesField(r *loader.Reloc, field string) bool {
 	if r.Relocation == nil || r.Local.BTF == nil {
 		return false

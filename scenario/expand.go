@@ -196,7 +196,7 @@ type filler struct {
 }
 
 // fill returns a node with its parameters filled in, itself when there are none. A value that is ${NAME} alone becomes the parameter,
-// whatever that is; inside of a text the parameter is a text.
+// whatever that is; inside a text the parameter is a text.
 func (f *filler) fill(n *Node) (*Node, error) {
 	switch n.Kind {
 	case Scalar:

@@ -60,7 +60,7 @@ func (b *builder) make(role string, n *Node) (*kernel.Object, error) {
 	return m.build(b, role, n)
 }
 
-// built makes an object inside of a value, complete.
+// built makes an object inside a value, complete.
 func (b *builder) built(role string, n *Node) (*kernel.Object, error) {
 	o, err := b.make(role, n)
 	if err != nil {

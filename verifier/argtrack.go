@@ -140,7 +140,7 @@ func (a *argTrack) combine(src argTrack) {
 	}
 }
 
-// slotOf is the slot at an offset from the frame pointer, -1 outside of the frame or between slots.
+// slotOf is the slot at an offset from the frame pointer, -1 outside the frame or between slots.
 func slotOf(off int16) int {
 	if off >= 0 || off < -maxStack || off%8 != 0 {
 		return -1

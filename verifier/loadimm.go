@@ -107,7 +107,7 @@ func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	e.values.clobber(e.regs())
 	e.reg(0).unknown()
 	if s.curFrame > 0 && e.has(since.LoadPacketReturns) {
-		// A load outside of the packet ends the function with 0.
+		// A load outside the packet ends the function with 0.
 		e.pool.push(e.insn+1, e.insn)
 		e.reg(0).constant(0)
 		if e.liveness.live != nil {

@@ -50,7 +50,7 @@ func (a *memory) checkAlign(r *reg, off, size int, strict bool) {
 	}
 }
 
-// regionError logs why an access is outside of an object.
+// regionError logs why an access is outside an object.
 func (a *memory) regionError(n int, off int64, size int, limit uint32) {
 	r := a.reg(n)
 	switch r.typ {
@@ -69,7 +69,7 @@ func inRegion(off int64, size int, limit uint32, zeroOK bool) bool {
 	return off >= 0 && (size > 0 || size == 0 && zeroOK) && uint64(off)+uint64(size) <= uint64(limit)
 }
 
-// checkRegion demands that an access at any offset the register may have is inside of an object (check_mem_region_access).
+// checkRegion demands that an access at any offset the register may have is inside an object (check_mem_region_access).
 func (a *memory) checkRegion(n, off, size int, limit uint32, zeroOK bool) {
 	r := a.reg(n)
 	sum := r.SMin + int64(off)
@@ -165,7 +165,7 @@ func (a *memory) fieldName(f *field, old string) string {
 	return old
 }
 
-// checkPacket demands that an access is inside of what was compared with the end of the packet.
+// checkPacket demands that an access is inside what was compared with the end of the packet.
 func (a *memory) checkPacket(n, off, size int, zeroOK bool) {
 	r := a.reg(n)
 	if a.has(since.OffsetInBounds) {

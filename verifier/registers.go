@@ -13,7 +13,7 @@ func (a *values) bits(r *reg) string {
 	return r.Var.String()
 }
 
-// sane forgets ranges that contradict each other, as the kernel does outside of its tests.
+// sane forgets ranges that contradict each other, as the kernel does outside its tests.
 func (a *values) sane(r *reg) {
 	if a.r.mixed && r.typ == scalar && r.Broken() != "" {
 		r.Forget()

@@ -22,7 +22,7 @@ const (
 	maxUnpacked = 1 << 30
 	// tarHeader is the size of the header of a file in an archive.
 	tarHeader = 512
-	// maxLayers bounds containers inside of containers.
+	// maxLayers bounds containers inside containers.
 	maxLayers = 4
 	// maxWindow bounds what a decompressor remembers: xz and zstd allocate what
 	// the file asks for. xz -9 has 64 MiB, zstd --ultra --long 128 MiB.
@@ -38,7 +38,7 @@ var (
 	magicTar  = []byte("ustar")
 )
 
-// content is what was inside of all containers: raw BTF, or something whose
+// content is what was inside all containers: raw BTF, or something whose
 // magic bytes are not those of BTF, in raw; or an ELF file.
 type content struct {
 	raw []byte

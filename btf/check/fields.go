@@ -358,7 +358,7 @@ func repeat(list []found, n uint32, room int, size uint32) ([]found, *errField) 
 	}
 	if total := uint64(len(list)) * uint64(n); total > uint64(room) {
 		e := refuse(uapi.E2BIG, "an array has too many special fields")
-		e.unsafe = total > maxUint32 // some kernels count them in 32 bits and write far outside of their table
+		e.unsafe = total > maxUint32 // some kernels count them in 32 bits and write far outside their table
 		return nil, e
 	}
 	one := len(list)

@@ -53,7 +53,7 @@ func (c *checker) memberCheck(id uint32, s *typ, i int, m member) *Problem {
 
 type badMember func(rule Rule, format string, args ...any) *Problem
 
-// fits checks that bits at a place are inside of a struct and can be read with 128 bits.
+// fits checks that bits at a place are inside a struct and can be read with 128 bits.
 func fits(s *typ, off, bits uint32, bad badMember) *Problem {
 	n := bits + off%8
 	if n > bitsPerU128 {

@@ -1,4 +1,4 @@
-// Package embedded holds the BTF of one kernel inside of the program, so that an
+// Package embedded holds the BTF of one kernel inside the program, so that an
 // object runs without any BTF at hand. It knows no other kernel; start from
 // [Spec].
 //

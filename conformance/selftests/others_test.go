@@ -109,7 +109,7 @@ func TestCoreKern(t *testing.T) {
 	t.Logf("core_kern: 3 values, %d programs load", len(l.Programs))
 }
 
-// TestCoreKernOverflow is prog_tests/core_kern_overflow.c: three prototypes inside of each other are one more than the kernel
+// TestCoreKernOverflow is prog_tests/core_kern_overflow.c: three prototypes inside each other are one more than the kernel
 // follows. libbpf would follow 32.
 func TestCoreKernOverflow(t *testing.T) {
 	l := kernelResolved(t, "core_kern_overflow.bpf.o", loader.LoadOptions{})

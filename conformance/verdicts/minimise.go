@@ -46,7 +46,7 @@ func Minimise(l *Line, holds func(*Line) bool) (*Line, error) {
 }
 
 // without leaves out the instructions from at to end; jumps and calls over them are made shorter, those into them go to what follows. It fails
-// when that would cut an LD_IMM64 in half or a jump would go outside of the program.
+// when that would cut an LD_IMM64 in half or a jump would go outside the program.
 func without(insns []decode.Insn, at, end int) ([]decode.Insn, bool) {
 	for pc := 0; pc < len(insns); pc += max(insns[pc].Len(), 1) {
 		if n := insns[pc].Len(); n > 1 && (pc+1 == at || pc+1 == end) {

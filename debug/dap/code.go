@@ -162,7 +162,7 @@ func (c *conn) disassemble(m *dap.DisassembleRequest) error {
 		first++
 	}
 	out := make([]dap.DisassembledInstruction, 0, a.InstructionCount)
-	// Editors want as many as they asked for: what is outside of the program is said to be.
+	// Editors want as many as they asked for: what is outside the program is said to be.
 	for i := first + a.InstructionOffset; len(out) < a.InstructionCount; i++ {
 		switch {
 		case i < 0:

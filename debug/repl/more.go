@@ -244,7 +244,7 @@ func printfCommand(r *REPL, _ context.Context, args string) error {
 	return nil
 }
 
-// splitArgs splits at the commas that are not inside of brackets or quotes.
+// splitArgs splits at the commas that are not inside brackets or quotes.
 func splitArgs(text string) []string {
 	var out []string
 	depth, quote, from := 0, byte(0), 0

@@ -135,7 +135,7 @@ func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	return endian.Uint(p.Mem.ByteOrder(), b[:size])
 }
 
-// chance fills b with arbitrary bytes for an address outside of every object.
+// chance fills b with arbitrary bytes for an address outside every object.
 func (p *Prober) chance(addr uint64, b []byte) {
 	for i := range b {
 		at := addr + uint64(i)

@@ -42,7 +42,7 @@ const (
 	GPLOnly Attr = 1 << iota
 	// PacketAccess allows packet pointers as memory arguments.
 	PacketAccess
-	// MightSleep helpers may be called from sleepable programs alone, outside of RCU sections and of locks.
+	// MightSleep helpers may be called from sleepable programs alone, outside RCU sections and of locks.
 	MightSleep
 	// SleepsIfSleepable means that the helper sleeps when a sleepable program calls it; other programs may call it as well.
 	SleepsIfSleepable

@@ -23,7 +23,7 @@ import (
 // Words that name a kernel without a file.
 const (
 	Host     = "host"     // the running kernel
-	Embedded = "embedded" // the one inside of the program
+	Embedded = "embedded" // the one inside the program
 )
 
 // HostBTF is where a running Linux kernel shows its types; a variable for tests.
@@ -60,7 +60,7 @@ func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 // HostSource and EmbeddedSource are the kernels that need no file.
 func HostSource() Source { return Source{Name: Host, Path: Host} }
 
-// EmbeddedSource is the kernel inside of the program.
+// EmbeddedSource is the kernel inside the program.
 func EmbeddedSource() Source { return Source{Name: embedded.Name, Path: Embedded} }
 
 // FileSource is the kernel whose types a file has.

@@ -24,7 +24,7 @@ const (
 
 // Together writes sources in which all faults are present and the environment decides which is on: each function with a fault has a faulty copy, which
 // it calls instead of its own body. So one build serves all faults. It returns the path of the instructions for go build -overlay, and the faults it left
-// out, by index, because they are not inside of a function.
+// out, by index, because they are not inside a function.
 func Together(root, dir string, faults []Fault) (overlay string, left []int, err error) {
 	replace := map[string]string{}
 	byFile := map[string][]int{}

@@ -73,7 +73,7 @@ func (p *Program) nest() int32 {
 	return most
 }
 
-// tieEdges ties the ends of edges inside of depth loops.
+// tieEdges ties the ends of edges inside depth loops.
 func (p *Program) tieEdges(depth int32) {
 	blocks := p.blocks
 	inside := func(i, to int32) bool { return blocks[i].depth >= depth && blocks[to].depth >= depth }

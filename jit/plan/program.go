@@ -125,7 +125,7 @@ type Insn struct {
 	Guard int32
 
 	// Count is what State.Room has been charged too little before this instruction. Taken and Next are what it has to be
-	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside of blocks.
+	// charged when the instruction is left by its jump and to the next slot; Next is 0 inside blocks.
 	Count, Taken, Next int32
 
 	reads, writes uint16 // registers

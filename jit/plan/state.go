@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// State is what generated code shares with Go. It lies outside of the Go heap, in a page that is never executable, at the start of
+// State is what generated code shares with Go. It lies outside the Go heap, in a page that is never executable, at the start of
 // the mapping that holds the code; generated code may therefore reach it relative to its own address. It holds no Go pointers
 // the collector would know of: what Regs points to is kept alive by the caller of the code, and the collector moves nothing in the heap.
 //

@@ -116,7 +116,7 @@ type record struct {
 	data  []byte          // dynamic part, after the structure
 }
 
-// newRecord makes an object outside of guest memory to collect a record's bytes. The error is a [*TypeError].
+// newRecord makes an object outside guest memory to collect a record's bytes. The error is a [*TypeError].
 func (h *Hooks) newRecord(name string, l *object.Layout) (*object.Object, error) {
 	if l.Size > maxRecordSize {
 		return nil, &object.TypeError{Type: l.Name, Role: name, Why: fmt.Sprintf("has %d bytes, a trace record has at most %d", l.Size, maxRecordSize)}

@@ -229,7 +229,7 @@ func (p *Packet) AdjustTail(delta int32) uapi.Errno {
 	return p.rebound()
 }
 
-// AdjustMeta is bpf_xdp_adjust_meta: the start of metadata moves by delta. -EINVAL outside of the headroom, -EACCES for
+// AdjustMeta is bpf_xdp_adjust_meta: the start of metadata moves by delta. -EINVAL outside the headroom, -EACCES for
 // a length that is not a multiple of 4 or too long (32 bytes, since 6.1 252).
 func (p *Packet) AdjustMeta(delta int32) uapi.Errno {
 	meta := p.meta + uint64(int64(delta))
@@ -257,7 +257,7 @@ func (p *Packet) rebound() uapi.Errno {
 
 // Resize changes the packet as sk_buff operations do: it inserts (n > 0, zeroed) or removes (n < 0) bytes at an offset from
 // Data, which may be 0 and the length. When the room does not suffice the packet is copied to a new place, and old
-// pointers are dangling, as in the kernel. Metadata is dropped. -EINVAL for a range outside of the packet, -ENOMEM.
+// pointers are dangling, as in the kernel. Metadata is dropped. -EINVAL for a range outside the packet, -ENOMEM.
 func (p *Packet) Resize(at, n int) uapi.Errno {
 	length := p.Len()
 	if at < 0 || at > length || n < 0 && -n > length-at || n > MaxPacket-length {

@@ -24,7 +24,7 @@ const (
 // from the start of its storage.
 //
 // An object may be stored inside a larger one whose type the kernel reaches by container_of or by a cast: a struct sock
-// is the first part of a struct tcp_sock. Type and Addr speak of the object meant, the face; what lies outside of it is
+// is the first part of a struct tcp_sock. Type and Addr speak of the object meant, the face; what lies outside it is
 // named in terms of the storage.
 type Object struct {
 	k      *Space
@@ -43,7 +43,7 @@ type Object struct {
 	char    bool      // untyped memory that holds a string
 	frozen  bool      // never populated by builders
 	builtin bool      // populated in every mode: made by the kernel itself
-	parts   []*Object // objects inside of untyped memory, see Embed
+	parts   []*Object // objects inside untyped memory, see Embed
 
 	st *state
 }
@@ -148,7 +148,7 @@ func (s *Space) NewIn(role, typ, outer, path string) (*Object, error) {
 	return o, s.place(o)
 }
 
-// Detached makes an object outside of guest memory, to collect bytes by the type's fields. It has no default content of its own.
+// Detached makes an object outside guest memory, to collect bytes by the type's fields. It has no default content of its own.
 func (s *Space) Detached(role string, l *Layout) *Object {
 	return &Object{k: s, role: role, layout: l, count: 1, size: l.Size, frozen: true, st: &state{}}
 }
@@ -282,7 +282,7 @@ func (o *Object) IsBuiltin() bool { return o.builtin }
 // Space returns the space the object belongs to.
 func (o *Object) Space() *Space { return o.k }
 
-// Face returns the layout of the object meant when that lies inside of a larger one, else nil.
+// Face returns the layout of the object meant when that lies inside a larger one, else nil.
 func (o *Object) Face() *Layout { return o.face }
 
 // Storage returns the layout of the storage, of one element; nil for untyped memory.

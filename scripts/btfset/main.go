@@ -91,7 +91,7 @@ type describer struct {
 	known map[btf.ID]string
 }
 
-// maxDepth bounds types without names inside of each other.
+// maxDepth bounds types without names inside each other.
 const maxDepth = 12
 
 // short names a type where another refers to it: by its name, or by its content.

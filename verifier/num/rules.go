@@ -20,7 +20,7 @@ type Rules struct {
 	Lsh32 bool
 	// EqBits: values whose known bits differ are not equal. EqHalves: nor are those whose low halves have ranges apart.
 	EqBits, EqHalves bool
-	// EqRange: a constant outside of a value's range is not equal to it.
+	// EqRange: a constant outside a value's range is not equal to it.
 	EqRange bool
 }
 

@@ -126,7 +126,7 @@ const (
 	ConstDynptr
 	// GlobalChains: the calls of a global function count from it on.
 	GlobalChains
-	// EqRange: comparisons for equality with a constant outside of a range are decided.
+	// EqRange: comparisons for equality with a constant outside a range are decided.
 	EqRange
 	// HelperWrites: map values and keys are judged by whether the helper writes, not by whether it may find them uninitialised.
 	HelperWrites

@@ -160,7 +160,7 @@ func (p *program) control(op decode.Op, d, i int) {
 	}
 }
 
-// packetForm makes a program of packet loads. A load outside of the packet ends it, so the last instances are the
+// packetForm makes a program of packet loads. A load outside the packet ends it, so the last instances are the
 // daring ones.
 func (p *program) packetForm(op decode.Op) {
 	p.packet, p.usesScratch = true, false

@@ -2,7 +2,7 @@ package generate
 
 import "github.com/bpfrun/bpfrun/decode"
 
-// place is an address whose accesses stay inside of the memory under test.
+// place is an address whose accesses stay inside the memory under test.
 type place struct {
 	base int
 	off  int

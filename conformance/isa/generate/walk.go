@@ -64,7 +64,7 @@ var walkEnds = []walkEnd{
 	{true, false, decode.OpJsge32Imm, decode.OpJslt32Imm, true},
 }
 
-// walk emits a loop inside of another.
+// walk emits a loop inside another.
 func (p *program) walk(outer *walk) {
 	c, ok := p.counter()
 	end := pick(p, walkEnds)

@@ -37,7 +37,7 @@ const (
 	FaultBudget       = "budget"
 )
 
-// Segment is a range of guest addresses backed by bytes. An access has to lie inside of one segment.
+// Segment is a range of guest addresses backed by bytes. An access has to lie inside one segment.
 type Segment struct {
 	Addr  uint64
 	Bytes []byte
@@ -88,7 +88,7 @@ type Fault struct {
 // Error names kind and place.
 func (f *Fault) Error() string { return fmt.Sprintf("%s at insn %d: %s", f.Kind, f.PC, f.Text) }
 
-// fault is raised by panic inside of the package, so that the code of instructions shows only their meaning.
+// fault is raised by panic inside the package, so that the code of instructions shows only their meaning.
 func (m *Machine) fault(kind, format string, args ...any) {
 	panic(&Fault{Kind: kind, PC: m.pc, Text: fmt.Sprintf(format, args...)})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Every program has valid opcodes, jumps inside of itself, and references to maps that it has.
+// Every program has valid opcodes, jumps inside itself, and references to maps that it has.
 func TestProgramsAreWellFormed(t *testing.T) {
 	for n := range uint64(2000) {
 		l := Program(7, n)
