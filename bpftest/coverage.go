@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Coverage tells which parts of a program were executed, over all of its runs since the object was loaded.
+// Coverage records which parts of a program were executed, over all of its runs since the object was loaded.
 type Coverage struct {
-	// Reachable is the number of instructions that may run on this kernel, Executed how many of them did.
+	// Reachable is the number of instructions that can run on this kernel, Executed the number that did.
 	Reachable, Executed int
-	// Lines are the source lines with reachable instructions, by file and number. Objects without line information have none.
+	// Lines are the source lines with reachable instructions, by file and line number. Objects without line information
+	// have none.
 	Lines []Line
 }
 

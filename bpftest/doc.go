@@ -15,9 +15,12 @@
 // ([Struct]) for programs that look into the kernel. [Matrix] runs a test on several kernels. An object comes from a file, from bytes ([ELF]), or from a
 // CollectionSpec of github.com/cilium/ebpf (package bpftest/ebpfspec).
 //
-// What a program may not do (read through a NULL pointer, leak a reference, leave a map value) stops it where the kernel's verifier would have refused it, and fails the test
-// with the source line and the command that opens the debugger there. Everything is deterministic: [Seed] decides what the test does not.
+// A program that does something forbidden (reads through a NULL pointer, leaks a reference, accesses memory outside a
+// map value) is stopped at the instruction that the kernel's verifier would have refused, and the test fails with the
+// source line and the command that opens the debugger there. Everything is deterministic: [Seed] determines whatever
+// the test does not set.
 //
-// Methods with the testing package's manners end the test (Fatalf) when the test itself is wrong, such as for a program that the object does not have, and mark it failed
-// (Errorf) when the program is. TryRun, TryLoad and Open return errors instead, and operations on maps and variables always do.
+// As usual in package testing, methods end the test (Fatalf) if the test itself is wrong, for example if it asks for a
+// program that the object does not have, and mark it failed (Errorf) if the program is wrong. TryRun, TryLoad and Open
+// return errors instead. Operations on maps and variables always return errors.
 package bpftest

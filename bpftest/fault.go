@@ -8,13 +8,13 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// Fault is the error for a program that was stopped: why and where. Either the program did what the kernel forbids, or it used
-// something that is not simulated.
+// Fault is the error of a program that was stopped, with the reason and the place. Either the program did something
+// that the kernel forbids, or it used something that is not simulated.
 type Fault struct {
-	// Kind is one of the words of expect.fault in scenario files: null-pointer, out-of-bounds, use-after-free, leaked-reference,
-	// bad-return, not-simulated, ...
+	// Kind is one of the kinds that expect.fault accepts in scenario files: null-pointer, out-of-bounds,
+	// use-after-free, leaked-reference, bad-return, not-simulated, ...
 	Kind string
-	// Kernel is the target's name, Program and Function tell where the program was stopped.
+	// Kernel is the target's name; Program and Function are where the program was stopped.
 	Kernel, Program, Function string
 	// Instruction is the instruction's number, counted as in the kernel's log; Text is the disassembled instruction.
 	Instruction int
@@ -43,7 +43,7 @@ func newFault(f *machine.Fault, kernel string) *Fault {
 	return out
 }
 
-// kindOf is the fault's kind; accesses of memory have kinds of their own.
+// kindOf returns the fault's kind; faults of memory accesses have more specific kinds.
 func kindOf(f *vm.Fault) string {
 	if f.Kind == vm.Memory && f.Mem != nil {
 		return f.Mem.Kind.String()
@@ -65,7 +65,8 @@ func (f *Fault) Error() string {
 	return b.String()
 }
 
-// Is makes errors.Is(fault, ErrNotSimulated) and ErrRefused work: a program that reaches a poisoned CO-RE instruction would not be loaded.
+// Is makes errors.Is(fault, ErrNotSimulated) and errors.Is(fault, ErrRefused) work. A program that reaches a poisoned
+// CO-RE instruction counts as refused, because it would not be loaded.
 func (f *Fault) Is(target error) bool {
 	switch target {
 	case ErrNotSimulated:

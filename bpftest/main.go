@@ -21,10 +21,11 @@ var ErrUnsupported = exec.ErrUnsupported
 //
 //	func TestMain(m *testing.M) { bpftest.Main(m, bpftest.Kernel("6.12")) }
 //
-// It starts the test binary again under the supervisor of bpfrun exec, which needs Linux 5.14 or later on amd64 or arm64, and ends with its exit status; elsewhere the tests
-// fail. bpfrun exec --btf 6.12 -- does the same for binaries that cannot be changed. Objects of [New] work in such tests, too.
+// Main restarts the test binary under the supervisor of bpfrun exec, which needs Linux 5.14 or later on amd64 or arm64,
+// and exits with its status. On other systems the tests fail. bpfrun exec --btf 6.12 -- does the same for binaries that
+// cannot be changed. Objects created with [New] work in such tests, too.
 func Main(m interface{ Run() int }, opts ...Option) {
-	exec.Child(os.Args[1:]) // does not return in the process that becomes the tests
+	exec.Child(os.Args[1:]) // does not return in the restarted process
 	if os.Getenv(servedVariable) != "" {
 		os.Exit(m.Run())
 	}

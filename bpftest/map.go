@@ -17,7 +17,7 @@ type Map struct {
 	m   bpfmaps.Map
 }
 
-// Errors of map operations, in a [*MapError].
+// Errors of map operations, wrapped by [*MapError].
 var (
 	ErrKeyNotExist = errors.New("key does not exist")
 	ErrKeyExist    = errors.New("key already exists")
@@ -46,19 +46,19 @@ func (e *MapError) Error() string {
 
 var kinds = map[error]uapi.Errno{ErrKeyNotExist: uapi.ENOENT, ErrKeyExist: uapi.EEXIST, ErrFull: uapi.E2BIG}
 
-// Is makes errors.Is work with the kinds of errors above.
+// Is makes errors.Is work with the errors above.
 func (e *MapError) Is(target error) bool {
 	errno, ok := kinds[target]
 	return ok && errno == uapi.Errno(e.Errno)
 }
 
-// ErrReadOnly is the kind of a [ReadOnlyError].
+// ErrReadOnly is wrapped by [*ReadOnlyError].
 var ErrReadOnly = errors.New("read-only")
 
 // ReadOnlyError means that a constant cannot be set after the object was loaded.
 type ReadOnlyError struct{ Variable string }
 
-// Error names the variable and suggests what to do instead.
+// Error names the variable and suggests an alternative.
 func (e *ReadOnlyError) Error() string {
 	return fmt.Sprintf("variable %s is a constant: set it before loading, with Load(..., bpftest.Set(%q, value))", e.Variable, e.Variable)
 }
@@ -193,7 +193,7 @@ func (m *Map) Update(key, value any, flags UpdateFlags) error {
 	return m.errno("update", bpfmaps.UserUpdate(m.m, k, v, uint64(flags)))
 }
 
-// store stores into maps whose elements are objects, not bytes; done is false for other maps.
+// store updates maps whose elements are objects, not bytes; done is false for other maps.
 func (m *Map) store(k []byte, value any, flags uint64) (done bool, err error) {
 	switch t := m.m.(type) {
 	case bpfmaps.ProgArray:
@@ -228,7 +228,7 @@ func (m *Map) store(k []byte, value any, flags uint64) (done bool, err error) {
 	return false, nil
 }
 
-// bytes encodes a sample, which has the size of its Go value.
+// bytes encodes a value whose size is that of its Go type.
 func (m *Map) bytes(value any) ([]byte, error) {
 	what := "sample of map " + m.def.Name
 	if b, ok := value.([]byte); ok {

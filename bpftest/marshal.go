@@ -14,8 +14,8 @@ import (
 // ErrSize means that a Go value's size differs from that of the map's key or value, the variable or the record.
 var ErrSize = errors.New("wrong size")
 
-// layout gives the offsets of a Go type's fields. There are two layouts: packed, as in encoding/binary, and aligned, as in C on
-// 64-bit machines. A Go struct may thus be written with or without the padding of its C counterpart.
+// layout computes the offsets of a Go type's fields. There are two layouts: packed, as in encoding/binary, and aligned,
+// as in C on 64-bit machines. A Go struct may thus be written with or without the padding of its C counterpart.
 type layout bool
 
 const (
@@ -23,7 +23,7 @@ const (
 	aligned layout = true
 )
 
-// extent returns size and alignment of a type; ok is false for types without a fixed size.
+// extent returns the size and alignment of a type in bytes; ok is false for types without a fixed size.
 func (l layout) extent(t reflect.Type) (size, align int, ok bool) {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int8, reflect.Uint8, reflect.Int16, reflect.Uint16, reflect.Int32, reflect.Uint32, reflect.Float32, reflect.Int64, reflect.Uint64, reflect.Float64:
@@ -53,7 +53,7 @@ func (l layout) extent(t reflect.Type) (size, align int, ok bool) {
 
 func roundUp(n, align int) int { return (n + align - 1) / align * align }
 
-// fitting chooses the layout that gives a type the wanted size.
+// fitting chooses the layout in which a type has the wanted size.
 func fitting(what string, t reflect.Type, size int) (layout, error) {
 	n, _, ok := packed.extent(t)
 	if !ok {
@@ -73,8 +73,8 @@ func fitting(what string, t reflect.Type, size int) (layout, error) {
 	return packed, fmt.Errorf("%s has %d bytes, %v has %s: %w", what, size, t, text, ErrSize)
 }
 
-// marshal makes the size bytes that a Go value stands for: of []byte and string the bytes (a string may be shorter, the rest is zero), of
-// encoding.BinaryMarshaler what it writes, of other types their fields in order.
+// marshal encodes a Go value in size bytes: []byte and string as they are (a string may be shorter, the rest is zero),
+// encoding.BinaryMarshaler as it marshals itself, other types as their fields in order.
 func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, error) {
 	exact := func(b []byte) ([]byte, error) {
 		if len(b) != size {
@@ -103,7 +103,7 @@ func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, erro
 	for r.Kind() == reflect.Pointer && !r.IsNil() {
 		r = r.Elem()
 	}
-	// Untyped constants are int in Go; the width is that of the other side.
+	// Untyped constants are int in Go; their width is that of the BPF type.
 	if k := r.Kind(); k == reflect.Int || k == reflect.Uint {
 		return marshalWord(what, r, size, order)
 	}
@@ -120,7 +120,7 @@ func marshal(what string, v any, size int, order binary.ByteOrder) ([]byte, erro
 	return b, nil
 }
 
-// marshalWord writes an int or uint in as many bytes as there are.
+// marshalWord writes an int or uint in the given number of bytes.
 func marshalWord(what string, r reflect.Value, size int, order binary.ByteOrder) ([]byte, error) {
 	var u uint64
 	fits := false
@@ -144,8 +144,8 @@ func marshalWord(what string, r reflect.Value, size int, order binary.ByteOrder)
 	return b, nil
 }
 
-// unmarshal decodes bytes into out: *[]byte and *string (up to the first NUL) take them all, an encoding.BinaryUnmarshaler reads them, and
-// other types must have their size.
+// unmarshal decodes bytes into out: *[]byte and *string (up to the first NUL) take all of them, an
+// encoding.BinaryUnmarshaler reads them, and other types must have exactly their size.
 func unmarshal(what string, b []byte, out any, order binary.ByteOrder) error {
 	switch out := out.(type) {
 	case *[]byte:
@@ -211,14 +211,14 @@ func CString(b []byte) string {
 	return string(b)
 }
 
-// cursor walks a type alongside its bytes.
+// cursor walks a type and its bytes in parallel.
 type cursor struct {
 	b     []byte
 	order binary.ByteOrder
 	l     layout
 }
 
-// fields calls do for the parts of an array or a struct, with their offsets; it returns the end.
+// fields calls do for the parts of an array or a struct, with their offsets; it returns the end offset.
 func (c *cursor) fields(off int, r reflect.Value, do func(off int, part reflect.Value) int) int {
 	if r.Kind() == reflect.Array {
 		for i := range r.Len() {
@@ -289,7 +289,7 @@ func (c *cursor) read(off int, r reflect.Value) int {
 	return off + n
 }
 
-// sizeOf is the size of a Go value, or of what a pointer points to, with C's padding.
+// sizeOf returns the size in bytes of a Go value, or of its pointee, with C's padding.
 func sizeOf(what string, v any) (int, error) {
 	switch v := v.(type) {
 	case []byte:

@@ -26,7 +26,7 @@ type Object struct {
 	elf  []byte
 	cfg  loadOptions
 
-	objects []*Struct // that were made, and texts that others were made of
+	objects []*Struct // objects created so far, and the texts others were created from
 	texts   []string
 }
 
@@ -64,7 +64,7 @@ type loadOptions struct {
 	load    loader.LoadOptions
 }
 
-// LoadOption changes an object before it is loaded, as a tool's user space does.
+// LoadOption changes an object before it is loaded, as a loader in user space does.
 type LoadOption func(*loadOptions)
 
 // Set sets a global variable before loading. Constants (.rodata) can be set too; the code they disable is then dead. The value is
@@ -83,7 +83,7 @@ func Attach(program, to string) LoadOption {
 	return func(o *loadOptions) { o.load.Attach[program] = to }
 }
 
-// Only loads just these programs, including optional ones (SEC("?...")).
+// Only loads only these programs, including optional ones (SEC("?...")).
 func Only(programs ...string) LoadOption {
 	return func(o *loadOptions) { o.load.Only = append(o.load.Only, programs...) }
 }
@@ -164,7 +164,7 @@ func (o *Object) open(object any) (*loader.Object, error) {
 	return nil, fmt.Errorf("Load(%T): want a path, bpftest.ELF(name, bytes), or ebpfspec.Of(spec)", object)
 }
 
-// constants gives the loader the values of global variables.
+// constants passes the values of global variables to the loader.
 func (o *Object) constants(obj *loader.Object) error {
 	if len(o.cfg.globals) == 0 {
 		return nil
@@ -184,10 +184,10 @@ func (o *Object) constants(obj *loader.Object) error {
 	return nil
 }
 
-// ErrUnknown is the kind of an [UnknownError].
+// ErrUnknown is wrapped by [*UnknownError].
 var ErrUnknown = errors.New("no such name")
 
-// UnknownError means that an object has no program, map or variable of that name.
+// UnknownError means that an object has no program, map or variable with that name.
 type UnknownError struct {
 	What, Name string
 	// Near lists similar names, or all names if none is similar.
@@ -214,7 +214,7 @@ func unknown(what, name string, names []string) error {
 	return &UnknownError{what, name, near}
 }
 
-// fail ends the test when err is not nil.
+// fail ends the test if err is not nil.
 func (o *Object) fail(err error) {
 	if err != nil {
 		o.t.Helper()
@@ -231,7 +231,8 @@ func (o *Object) Programs() []string { return o.m.Names() }
 // Now returns the simulated monotonic time, the clock of bpf_ktime_get_ns. Each helper call that reads the clock advances it.
 func (o *Object) Now() time.Duration { return time.Duration(o.m.Kernel().Clock().Mono()) }
 
-// file is the path of the object for a command line; one that is only in memory is written to the system's directory for temporary files.
+// file returns the path of the object for a command line. An object that exists only in memory is first written to the
+// directory for temporary files.
 func (o *Object) file() string {
 	if o.path != "" {
 		if abs, err := filepath.Abs(o.path); err == nil {

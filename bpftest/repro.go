@@ -16,14 +16,14 @@ import (
 	"github.com/bpfrun/bpfrun/internal/shell"
 )
 
-// definition is how a scenario file would make a kernel object.
+// definition is the scenario file's definition of a kernel object.
 type definition struct {
 	name, tag   string
 	own, fields Fields // keys of the builder, and fields
 }
 
-// debugLine is the command that opens the debugger where a run begins: with a scenario file that has the run's input, which it writes to the system's directory
-// for temporary files.
+// debugLine returns the command that opens the debugger at the start of a run. It writes a scenario file with the run's
+// input to the directory for temporary files.
 func (o *Object) debugLine(p *Program, in Input) string {
 	line := []string{"bpfrun", "debug", o.file()}
 	path := filepath.Join(os.TempDir(), "bpftest-"+fileName(o.t.Name())+"-"+fileName(p.name)+".yaml")
@@ -58,7 +58,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// fileName makes a test's name part of a file's.
+// fileName turns a test's name into part of a file name.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>| `, r) {
@@ -68,7 +68,7 @@ func fileName(name string) string {
 	}, name)
 }
 
-// scenario writes a run and what it needs as a scenario file.
+// scenario writes a run and its prerequisites as a scenario file.
 func (o *Object) scenario(p *Program, in Input) string {
 	var b strings.Builder
 	opt := o.k.o
@@ -187,7 +187,8 @@ func (a Answer) yaml() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// dedent takes the white space that all lines begin with from them: the text may be indented as the Go code around it.
+// dedent removes the common leading white space of all lines, so that the text may be indented like the Go code around
+// it.
 func dedent(text string) []string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	common, first := "", true
@@ -210,7 +211,7 @@ func dedent(text string) []string {
 	return lines
 }
 
-// plainYAML writes a value that is a number or a text; ok is false of others.
+// plainYAML writes a number or string; ok is false for other values.
 func plainYAML(v any) (text string, ok bool) {
 	switch r := reflect.ValueOf(v); {
 	case !r.IsValid():
@@ -224,7 +225,7 @@ func plainYAML(v any) (text string, ok bool) {
 }
 
 func quotedYAML(s string) string {
-	b, err := json.Marshal(s) // a subset of YAML's double quotes
+	b, err := json.Marshal(s) // valid in YAML's double quotes as well
 	if err != nil {
 		return `""`
 	}

@@ -34,7 +34,7 @@ func (o *Object) Program(name string) *Program {
 // Name returns the program's name.
 func (p *Program) Name() string { return p.name }
 
-// Reasons why a program cannot be run, for [errors.Is] on those of [Program.Err] and [Program.TryRun].
+// Reasons why a program cannot run, for [errors.Is] on the errors of [Program.Err] and [Program.TryRun].
 var (
 	// ErrAbsent: the kernel does not have the program's hook.
 	ErrAbsent = errors.New("the kernel does not have the program's hook")
@@ -42,7 +42,7 @@ var (
 	ErrRefused = errors.New("the kernel would not load it")
 	// ErrNotSimulated: the program needs something that is not simulated.
 	ErrNotSimulated = errors.New("not simulated")
-	// ErrDisabled: the program was not loaded: it is optional, or [Without] or [Only] leave it out.
+	// ErrDisabled: the program was not loaded, because it is optional or excluded by [Without] or [Only].
 	ErrDisabled = errors.New("not loaded")
 )
 
@@ -68,11 +68,11 @@ func (e *NotRunError) Error() string {
 	return text
 }
 
-// Unwrap returns reason and details.
+// Unwrap returns the reason and the details.
 func (e *NotRunError) Unwrap() []error { return []error{e.Reason, e.Err} }
 
-// Err returns nil when the program can run on this kernel, else a [*NotRunError]. A test that runs on several kernels may skip
-// those without the hook:
+// Err returns nil if the program can run on this kernel, else a [*NotRunError]. A test that runs on several kernels may
+// skip those without the hook:
 //
 //	if errors.Is(prog.Err(), bpftest.ErrAbsent) {
 //		t.Skip(prog.Err())
@@ -91,13 +91,15 @@ func (p *Program) notRun(status machine.Status, err error) error {
 
 // Input is the input of a run. The zero value gives the default context of the program's type.
 type Input struct {
-	// Packet is the packet of XDP, tc and other networking programs, from its Ethernet header on (cgroup_skb: from the IP header on). [Object.Packet] makes one.
+	// Packet is the packet for XDP, tc and other networking programs, starting with its Ethernet header (for
+	// cgroup_skb, with its IP header). [Object.Packet] builds one.
 	Packet []byte
-	// Args are arguments of the traced function, system call or hook, or fields of the tracepoint's record, by name; ret is the return value of
-	// exit probes. Values are those of [Fields]; []byte and strings for pointers are placed in memory, Fields make a struct for a pointer to one.
+	// Args are arguments of the traced function, system call or hook, or fields of the tracepoint's record, by name;
+	// ret is the return value in exit probes. Values are as for [Fields]: []byte and strings for pointers are placed in
+	// memory, and Fields create a struct for a pointer to one.
 	Args Fields
-	// Context is the context of a syscall program, as a Go value or bytes, or the ctx_in of a networking program as
-	// BPF_PROG_TEST_RUN takes it.
+	// Context is the context of a syscall program, as a Go value or bytes, or the ctx_in of a networking program in the
+	// form BPF_PROG_TEST_RUN accepts.
 	Context any
 	// Fields are fields of the context of networking and cgroup programs, such as mark or user_port, by name.
 	Fields map[string]uint64
@@ -106,13 +108,14 @@ type Input struct {
 	// Socket is the struct sock that a networking program runs for; NoSocket runs it without one.
 	Socket   *Struct
 	NoSocket bool
-	// CPU the program runs on.
+	// CPU is the CPU that the program runs on.
 	CPU int
 	// Cookie is the attach cookie (bpf_get_attach_cookie).
 	Cookie uint64
 	// Helpers overrides calls of helpers and kfuncs, by name.
 	Helpers map[string]Answer
-	// Settle is the simulated time that passes after the program. Callbacks of timers and work queues that fall due belong to the run.
+	// Settle is simulated time that passes after the program has returned. Callbacks of timers and work queues that
+	// become due belong to the run.
 	Settle time.Duration
 }
 
@@ -177,11 +180,11 @@ type Result struct {
 	R0 uint64
 	// Records are what the program sent to user space through ring and perf buffers, in order.
 	Records []Record
-	// Packet is the packet after the run, from its Ethernet header on; nil if there is none.
+	// Packet is the packet after the run, starting with its Ethernet header; nil if there is none.
 	Packet []byte
-	// Context is the context after the run where programs can write it; nil otherwise.
+	// Context is the context after the run if programs can write it, else nil.
 	Context []byte
-	// Trace are the lines of bpf_printk.
+	// Trace lists the lines printed with bpf_printk.
 	Trace []string
 	// Output is what an iterator wrote.
 	Output string
@@ -193,7 +196,7 @@ type Result struct {
 	Instructions uint64
 	// Warnings are possible problems: fields that were read but never set, calls whose result was assumed.
 	Warnings []string
-	// Fault is why the program was stopped; nil when it ran to its end.
+	// Fault is the reason why the program was stopped, or nil if it returned.
 	Fault *Fault
 
 	o   *Object
@@ -202,7 +205,7 @@ type Result struct {
 
 // Effect is one effect of a program outside its maps.
 type Effect struct {
-	// Kind is a word: signal, redirect, override-return and so on, see effects in docs/scenarios.md.
+	// Kind is one word: signal, redirect, override-return and others; see effects in docs/scenarios.md.
 	Kind string
 	// Number is the signal, the interface index or the return value.
 	Number uint64
@@ -217,8 +220,9 @@ func (r *Result) Verdict() string {
 	return fmt.Sprint(r.Ret)
 }
 
-// Run runs the program once. Without input it gets the default context of its type. A fault, or a program that cannot run, fails
-// the test with the source line and the command that opens the debugger there. Input that does not fit the program ends the test.
+// Run runs the program once. Without input the program gets the default context of its type. A fault, or a program that
+// cannot run, fails the test with the source line and the command that opens the debugger there. Input that does not
+// fit the program ends the test.
 func (p *Program) Run(in ...Input) *Result {
 	p.o.t.Helper()
 	res, err := p.TryRun(in...)
@@ -231,8 +235,9 @@ func (p *Program) Run(in ...Input) *Result {
 	return res
 }
 
-// TryRun is [Program.Run] for tests that expect a failure. The error is a [*Fault], with the result up to the fault, or a
-// [*NotRunError], with an empty result. Input that does not fit the program gives any other error, and no result.
+// TryRun is [Program.Run] for tests that expect a failure. The error is a [*Fault], with the result up to the fault, or
+// a [*NotRunError], with an empty result. For input that does not fit the program it is another error, and the result
+// is nil.
 func (p *Program) TryRun(in ...Input) (*Result, error) {
 	var one Input
 	switch len(in) {
@@ -267,8 +272,8 @@ func (p *Program) TryRun(in ...Input) (*Result, error) {
 	return out, nil
 }
 
-// Advance advances simulated time and runs the callbacks of timers and work queues that fall due. The result has what reached
-// user space meanwhile. A fault in a callback fails the test.
+// Advance advances simulated time and runs the callbacks of timers and work queues that become due. The result contains
+// what was sent to user space meanwhile. A fault in a callback fails the test.
 func (o *Object) Advance(d time.Duration) *Result {
 	o.t.Helper()
 	res, err := o.m.Settle(context.Background(), d)
@@ -372,7 +377,7 @@ func (p *Program) arguments(args Fields, mi *machine.Input) error {
 	}
 	m := p.o.m
 	probe := *mi
-	if call, ok := args["call"].(string); ok { // it decides which arguments there are
+	if call, ok := args["call"].(string); ok { // it determines the arguments
 		probe.Args = map[string]any{"call": call}
 	}
 	c, err := m.Inspect(p.name, probe)
@@ -439,7 +444,7 @@ func (p *Program) argument(name string, v any, typed map[string]kernel.Arg) (any
 	return kernelValue(v)
 }
 
-// failure reports why a run failed and how to debug it.
+// failure describes why a run failed and how to debug it.
 func (o *Object) failure(p *Program, err error, in []Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bpftest: %s, program %s on %s\n", o.m.Linked().Object.Name, p.name, o.k.Name())

@@ -10,10 +10,11 @@ import (
 	"github.com/bpfrun/bpfrun/scenario"
 )
 
-// Fields are members of a kernel struct by name or path ("cred.uid.val", "real_parent->tgid", "comm"). Values are Go integers and bools, names of
-// enumerators, strings and []byte for arrays (a string also for a char pointer), [*Struct] or nil for pointers, [User] addresses,
-// []any for arrays, and Fields for structs and for pointers to structs (which get a new struct). Members that are not named have
-// the value a real kernel would give them if the simulation knows it, else 0.
+// Fields are members of a kernel struct by name or path ("cred.uid.val", "real_parent->tgid", "comm"). Values are Go
+// integers and bools, names of enumerators, strings and []byte for arrays (a string also for a char pointer), [*Struct]
+// or nil for pointers, [User] addresses, []any for arrays, and Fields for structs and for pointers to structs (which
+// get a new struct). Members without a value have the one a real kernel would give them if the simulation knows it,
+// else 0.
 type Fields map[string]any
 
 // Struct is an object of the simulated kernel: a task, a file, any type of the kernel's BTF.
@@ -47,7 +48,7 @@ func (o *Object) File(path string, f Fields) *Struct {
 	})
 }
 
-// build makes an object; tag and own are how a scenario file would.
+// build creates an object; tag and own are its builder and keys in a scenario file.
 func (o *Object) build(what string, f Fields, tag string, own Fields, build func(role string) (*kernel.Object, error)) *Struct {
 	o.t.Helper()
 	def := definition{name: fmt.Sprintf("%s%d", what, len(o.objects)+1), tag: tag, own: own, fields: Fields{}}
@@ -76,8 +77,8 @@ func (o *Object) Objects(yaml string) map[string]*Struct {
 	return out
 }
 
-// User places bytes in user memory and returns their address; programs read them with bpf_probe_read_user. End the bytes of a C
-// string with a NUL.
+// User places bytes in user memory and returns their address. Programs read them with bpf_probe_read_user. End the
+// bytes of a C string with a NUL.
 func (o *Object) User(data []byte) User { return User(o.m.Kernel().UserAlloc(data)) }
 
 // Current returns the task that programs run in when [Input.Current] is nil.

@@ -31,7 +31,7 @@ type Target struct {
 	t    TB
 	o    options
 	tgt  *loader.Target
-	path string // of its types, for the command line
+	path string // path of the types, for the command line
 	kt   *kernel.Types
 }
 
@@ -46,30 +46,32 @@ type options struct {
 // Option chooses the kernel a test runs on and how it is simulated.
 type Option func(*options)
 
-// Kernel chooses the kernel whose types are simulated: a release ("6.12", "6.12-arm64", "debian-6.12.107") that bpfrun kernels list knows, the path of a file
-// of types (raw BTF, vmlinux, vmlinuz, compressed), "embedded" for the kernel types built into this package, or "host" for the
-// running kernel. The default is the embedded kernel, so that a test gives the same result everywhere.
+// Kernel chooses the kernel to simulate: a release ("6.12", "6.12-arm64", "debian-6.12.107") listed by bpfrun kernels
+// list, the path of a file with BTF (raw BTF, vmlinux, vmlinuz, compressed), "embedded" for the kernel types built into
+// this package, or "host" for the running kernel. The default is the embedded kernel, so that a test gives the same
+// result everywhere.
 func Kernel(name string) Option { return func(o *options) { o.name, o.raw = name, nil } }
 
-// KernelBytes takes the kernel's types as the contents of a file, for example one that go:embed read. The name should contain the release.
+// KernelBytes takes the kernel's BTF as the contents of a file, for example one that go:embed read. The name should
+// contain the release.
 func KernelBytes(name string, data []byte) Option {
 	return func(o *options) { o.name, o.raw = name, append([]byte{}, data...) }
 }
 
-// Seed decides every simulated value that the test does not set: another seed gives other process ids, addresses and random
-// numbers. The default is 1.
+// Seed determines every simulated value that the test does not set: another seed gives other process ids, addresses and
+// random numbers. The default is 1.
 func Seed(seed uint64) Option { return func(o *options) { o.machine.Seed = seed } }
 
 // CPUs sets the number of possible CPUs. The default is 2.
 func CPUs(n int) Option { return func(o *options) { o.machine.CPUs = n } }
 
-// Boot sets the time since boot when the first program runs. The default is one hour.
+// Boot sets the simulated time since boot when the first program runs. The default is one hour.
 func Boot(d time.Duration) Option { return func(o *options) { o.machine.Boot = d } }
 
 // Strict makes every read of memory that was never set a fault, including fields of kernel objects.
 func Strict() Option { return func(o *options) { o.machine.Strict = true } }
 
-// MaxInstructions limits one run. The default is 100 million.
+// MaxInstructions limits the instructions of one run. The default is 100 million.
 func MaxInstructions(n uint64) Option { return func(o *options) { o.machine.MaxInsns = n } }
 
 // Version sets the kernel's version (6.1, 5.10.3) if its name does not contain it.
@@ -123,17 +125,18 @@ func Open(t TB, opts ...Option) (*Target, error) {
 	return &Target{t: t, o: o, tgt: loader.NewTarget(f.name, f.spec, with...), path: f.path, kt: f.types}, nil
 }
 
-// found holds a kernel's types and what machines derive from them.
+// found holds a kernel's BTF and what machines derive from it.
 type found struct {
 	name, path string
 	spec       *btf.Spec
 	types      *kernel.Types
 }
 
-// opened holds the types of kernels by path for all tests of a process: reading them takes longer than most tests, and they never change.
+// opened caches the BTF of kernels by path for all tests of a process: reading it takes longer than most tests, and it
+// never changes.
 var opened sync.Map // of func() (found, error)
 
-// find reads the types of the chosen kernel.
+// find reads the BTF of the chosen kernel.
 func (o *options) find() (found, error) {
 	if o.raw != nil {
 		spec, err := btffile.LoadBytes(o.name, o.raw, nil)
@@ -167,10 +170,10 @@ func (k *Target) Name() string { return k.tgt.Name }
 // Version returns the kernel's version, such as 6.12.107.
 func (k *Target) Version() string { return k.tgt.VersionString() }
 
-// Arch returns the kernel's architecture as BPF programs name it: x86, arm64; "" when the types do not tell.
+// Arch returns the kernel's architecture as BPF programs name it (x86, arm64), or "" if the BTF does not show it.
 func (k *Target) Arch() string { return k.tgt.Arch }
 
-// AtLeast reports whether the kernel is of this release or later.
+// AtLeast reports whether the kernel is of this release or a later one.
 func (k *Target) AtLeast(major, minor int) bool {
 	return k.tgt.Version >= uint32(major)<<16|uint32(minor)<<8
 }

@@ -2,8 +2,7 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// maxLevel and maxDepth are libbpf's: recursion through function prototypes,
-// and pointers or arrays followed in a row.
+// maxLevel and maxDepth are libbpf's limits: recursion through function prototypes, and consecutive pointers or arrays.
 const (
 	maxLevel = 32
 	// kernelLevel is the kernel's own limit (MAX_TYPES_ARE_COMPAT_DEPTH, MAX_TYPES_MATCH_DEPTH).
@@ -23,11 +22,9 @@ func (m *matcher) pair(local, target btf.ID) (l, t *btf.Type, f *fault) {
 	return l, t, nil
 }
 
-// fieldsCompatible reports whether a field of type target can stand for one of
-// type local (libbpf bpf_core_fields_are_compat): composites mix freely,
-// integers whatever their size and sign, pointers whatever they point to,
-// arrays by element; enums and forward declarations by essential name, or when
-// one of them has none.
+// fieldsCompatible reports whether a field of type target is compatible with one of type local (libbpf
+// bpf_core_fields_are_compat): any two composites; integers of any size and sign; pointers to anything; arrays with
+// compatible elements; enums and forward declarations with equal essential names, or if one of them has no name.
 func (m *matcher) fieldsCompatible(local, target btf.ID) (bool, *fault) {
 	for depth := 0; ; depth++ {
 		l, t, f := m.pair(local, target)
@@ -55,9 +52,8 @@ func (m *matcher) fieldsCompatible(local, target btf.ID) (bool, *fault) {
 	}
 }
 
-// typesCompatible reports whether two types have the same shape for the type
-// kinds other than TypeMatches (libbpf __bpf_core_types_are_compat). Names and
-// sizes below the root do not matter.
+// typesCompatible reports whether two types have the same shape, for all type kinds except TypeMatches (libbpf
+// __bpf_core_types_are_compat). Names and sizes below the root do not matter.
 func (m *matcher) typesCompatible(local, target btf.ID, level int) (bool, *fault) {
 	if !sameKind(m.local.Kind(local), m.target.Kind(target)) {
 		return false, nil

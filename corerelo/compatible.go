@@ -2,10 +2,9 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// TypesCompatible reports whether a type of the object can stand for one of the
-// target: the same shape, whatever the names and sizes below the root. It is the
-// rule of TypeExists, and the one by which libbpf accepts externs (kernel
-// variables and functions). Types too deep to compare are not compatible.
+// TypesCompatible reports whether a type of the target is compatible with one of the object: it has the same shape,
+// whatever the names and sizes below the root. This is the rule for TypeExists and the one by which libbpf accepts
+// externs (kernel variables and functions). Types that are nested too deeply to compare are incompatible.
 func TypesCompatible(local *btf.Spec, localID btf.ID, target *btf.Spec, targetID btf.ID) bool {
 	m := matcher{local: local, target: target}
 	ok, f := m.typesCompatible(localID, targetID, maxLevel)

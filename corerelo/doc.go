@@ -1,20 +1,15 @@
-// Package corerelo resolves and applies BPF CO-RE relocations ("compile once,
-// run everywhere") of an object against the BTF of a target kernel.
+// Package corerelo resolves and applies the BPF CO-RE ("compile once, run everywhere") relocations of an object against
+// the BTF of a target kernel.
 //
-// It knows the records of .BTF.ext, access strings, the candidate search with
-// flavors, the matching of one local type against one target type, the values
-// each of the 13 relocation kinds asks for, and how a value is written into an
-// instruction. The reference is the newest libbpf; where this package differs
-// on purpose it says so at the place (byte order of bitfield shifts, unsigned
-// enumerators of 2^31 and more, and a bound on work for hostile input).
+// It covers the records of .BTF.ext, access strings, the search for candidates with flavors, matching of a local type
+// against a target type, the value of each of the 13 relocation kinds, and writing a value into an instruction. The
+// reference is the newest libbpf. Intentional differences are documented where they occur: the byte order of bitfield
+// shifts, unsigned enumerators of 2^31 and more, and a limit on the work that hostile input can cause.
 //
-// It does not know ELF, programs, autoloading or the order of records: the
-// loader feeds records in the order of .BTF.ext, because the order matters (see
-// Resolver).
+// It does not know ELF, programs or autoloading. The loader must pass records in the order of .BTF.ext, because the
+// order matters (see Resolver).
 //
-// Start from Resolver, made per object and target, and Relocation, its answer.
-// A relocation is three explicit values that can be looked at apart: the local
-// Spec (what the program means), the target Spec (what that is in the kernel)
-// and the Result (the number before and after). Relocation.Apply writes the
-// Result into instructions.
+// Start from Resolver, created per object and target, and its result, Relocation. A relocation consists of three
+// values: the local Spec (what the program refers to), the target Spec (its counterpart in the kernel) and the Result
+// (the numbers before and after). Relocation.Apply writes the Result into instructions.
 package corerelo

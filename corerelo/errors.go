@@ -5,41 +5,39 @@ import (
 	"fmt"
 )
 
-// The kinds of failure. All of them are hard: libbpf refuses to load the whole
-// object. A field that merely does not exist is not a failure, it is
-// Result.Poison.
+// Kinds of failures, for errors.Is. With each of them libbpf refuses the whole object. A field that merely does not
+// exist is not a failure: see Result.Poison.
 var (
-	// ErrInvalidRecord: the record does not fit the object's own BTF.
+	// ErrInvalidRecord: the record does not match the object's own BTF.
 	ErrInvalidRecord = errors.New("invalid CO-RE record")
-	// ErrUnsupported: no such relocation kind.
+	// ErrUnsupported: the relocation kind is unknown.
 	ErrUnsupported = errors.New("unrecognized CO-RE relocation")
 	// ErrAnonymous: the root type has no name, so no candidate can be found.
 	ErrAnonymous = errors.New("root type is anonymous")
 	// ErrTooDeep: a path or a type nests deeper than libbpf follows.
 	ErrTooDeep = errors.New("nesting too deep")
-	// ErrTooComplex: matching took more steps than any real type needs (libbpf
-	// has no such bound and would continue for hours).
+	// ErrTooComplex: matching took more steps than any real type needs. libbpf has no such limit and could run for
+	// hours.
 	ErrTooComplex = errors.New("types too complex to match")
-	// ErrUnsized: a size is needed of a type that has none.
+	// ErrUnsized: a relocation asks for the size of a type that has none.
 	ErrUnsized = errors.New("type has no size")
 	// ErrBitfield: no load of up to 8 bytes holds the bitfield.
 	ErrBitfield = errors.New("bitfield does not fit any load")
-	// ErrArrayAccess: signedness and shifts are not defined for array elements.
+	// ErrArrayAccess: signedness and shifts are undefined for array elements.
 	ErrArrayAccess = errors.New("relocation can't be applied to array access")
-	// ErrAmbiguous: several candidates match and give different answers.
+	// ErrAmbiguous: several candidates match with different results.
 	ErrAmbiguous = errors.New("candidates disagree")
 	// ErrInsn: the instruction cannot carry a CO-RE relocation.
 	ErrInsn = errors.New("instruction can't be relocated")
-	// ErrUnexpectedValue: the instruction does not hold the value that the
-	// object's own BTF gives.
+	// ErrUnexpectedValue: the instruction does not contain the value that the object's own BTF implies.
 	ErrUnexpectedValue = errors.New("unexpected value in instruction")
 	// ErrRange: the new value does not fit the instruction.
 	ErrRange = errors.New("value out of range")
-	// ErrMemSize: the instruction's access size cannot become the field's.
+	// ErrMemSize: the instruction's access size cannot be changed to that of the field.
 	ErrMemSize = errors.New("unexpected memory size")
 )
 
-// The error numbers libbpf returns for these failures.
+// Error numbers that libbpf returns for these failures.
 const (
 	eINVAL     = -22
 	e2BIG      = -7
@@ -47,22 +45,22 @@ const (
 	eOPNOTSUPP = -95
 )
 
-// Stage is the step of a relocation that failed.
+// Stage identifies the step of a relocation that failed.
 type Stage uint8
 
 // The steps, in order.
 const (
 	StageParse  Stage = iota // access string to local spec
 	StageSearch              // candidate search
-	StageMatch               // local spec against a candidate
-	StageValue               // number from a spec
-	StageDecide              // several candidates to one answer
-	StagePatch               // number into an instruction
+	StageMatch               // match of the local spec against a candidate
+	StageValue               // value from a spec
+	StageDecide              // one result from several candidates
+	StagePatch               // value into an instruction
 )
 
 var stageNames = [...]string{"parse", "search", "match", "value", "decide", "patch"}
 
-// String returns the step's name ("parse").
+// String returns the name of the step: "parse".
 func (s Stage) String() string {
 	if int(s) < len(stageNames) {
 		return stageNames[s]
@@ -70,19 +68,19 @@ func (s Stage) String() string {
 	return "unknown"
 }
 
-// Error is a failed relocation.
+// Error describes a failed relocation.
 type Error struct {
 	Record Record
 	Stage  Stage
 	Err    error  // one of the Err variables
 	Detail string // what was found; may be empty
-	Errno  int    // what libbpf returns: -22, -7, -34, -95
-	Insn   int    // index given to Apply (StagePatch only)
+	Errno  int    // negative error number that libbpf returns: -22, -7, -34, -95
+	Insn   int    // index passed to Apply (StagePatch only)
 
 	log string // libbpf's warnings, a line each, without "prog 'x': relo #n: "
 }
 
-// Error reports which record failed and why.
+// Error describes the record and why it failed.
 func (e *Error) Error() string {
 	text := e.Err.Error()
 	if e.Detail != "" {
@@ -92,7 +90,7 @@ func (e *Error) Error() string {
 		e.Record.Kind, e.Record.TypeID, e.Record.Access, e.Record.InsnOff/8, text)
 }
 
-// Unwrap returns the kind of failure.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 func errnoName(errno int) string {
@@ -109,7 +107,7 @@ func errnoName(errno int) string {
 	return fmt.Sprint(errno)
 }
 
-// fault is a failure inside one stage; Resolver and Apply make it an Error.
+// fault is a failure within one stage; Resolver and Apply convert it to an Error.
 type fault struct {
 	err    error
 	detail string

@@ -8,21 +8,21 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// HintKind describes what a Hint offers in place of what is missing.
+// HintKind classifies what a Hint suggests instead of the missing item.
 type HintKind uint8
 
-// What a target may have instead.
+// The kinds of hints.
 const (
-	HintNearMember HintKind = iota // a member of a similar name in the same type
-	HintMoved                      // a member of the same name deeper in, or behind a pointer
-	HintSameType                   // a member of the same pointer or struct type, under another name
+	HintNearMember HintKind = iota // a member with a similar name in the same type
+	HintMoved                      // a member of the same name, nested deeper or reached through a pointer
+	HintSameType                   // a member of the same pointer or struct type with another name
 	HintOtherKind                  // the type exists as another kind (union, typedef, ...)
 	HintForward                    // the type is only declared forward
-	HintNearType                   // a type of a similar name
-	HintNearValue                  // an enumerator of a similar name
+	HintNearType                   // a type with a similar name
+	HintNearValue                  // an enumerator with a similar name
 	HintOtherEnum                  // the enumerator exists in another enum
 	HintChanged                    // the member exists with an incompatible type
-	HintFlag                       // an enumerator that ends in the member's name
+	HintFlag                       // an enumerator whose name ends in the member's name
 )
 
 var hintNames = [...]string{
@@ -30,7 +30,7 @@ var hintNames = [...]string{
 	"near-value", "other-enum", "changed", "flag",
 }
 
-// String returns the kind of hint as a word ("near-member").
+// String returns the kind as a word: "near-member".
 func (k HintKind) String() string {
 	if int(k) < len(hintNames) {
 		return hintNames[k]
@@ -38,20 +38,19 @@ func (k HintKind) String() string {
 	return "unknown"
 }
 
-// Hint is something that the target has instead.
+// Hint is something that the target has instead of what the relocation asks for.
 type Hint struct {
 	Kind HintKind
 	Path string // "task_struct.__state", "union foo", "enum bpf_func_id::BPF_FUNC_x"
-	Type string // C type of the member, where Path is one
-	Text string // a sentence
+	Type string // C type of the member, if Path is one
+	Text string // one sentence
 }
 
-// maxHints bounds the hints of one relocation.
+// maxHints limits the hints for one relocation.
 const maxHints = 4
 
-// Explain says in a line or more why a relocation is answered as it is: what
-// each rejected candidate lacks, and what exists instead. It is empty for a
-// relocation that found what it looks for.
+// Explain explains a relocation's result in one or more lines: why each candidate was rejected, and what exists
+// instead. It returns "" if the relocation was resolved as intended.
 func (r *Resolver) Explain(rel *Relocation) string {
 	var lines []string
 	switch {
@@ -84,9 +83,8 @@ func (rel *Relocation) explainMemSize() string {
 		rel.Target.Field(), res.NewSize, typeText(rel.Target.BTF, res.NewType), res.OrigSize, typeText(rel.Local.BTF, res.OrigType))
 }
 
-// Hints returns what the target has instead of what the relocation asks for,
-// best first, at most a few. It is empty when a candidate matches. It searches
-// the target and is meant for the relocations a report explains.
+// Hints returns what the target offers instead of what the relocation asks for, best first, at most a few. It returns
+// nil if a candidate matches. It searches the whole target, so call it only for relocations to be reported.
 func (r *Resolver) Hints(rel *Relocation) []Hint {
 	if rel.Err != nil || rel.Target != nil || rel.Kind == TypeIDLocal || rel.Local.BTF == nil {
 		return nil
@@ -123,7 +121,7 @@ func distinct(hints []Hint) []Hint {
 	return out
 }
 
-// typeHints: the root type has no candidate.
+// typeHints handles a root type without candidates.
 func (r *Resolver) typeHints(rel *Relocation) []Hint {
 	name := btf.EssentialName(rel.Local.BTF.Name(rel.TypeID))
 	if name == "" {
@@ -168,7 +166,7 @@ func (r *Resolver) typeHints(rel *Relocation) []Hint {
 	return hints
 }
 
-// each visits the types of the kernel and of its modules; source names them in texts.
+// each visits the types of the kernel and of its modules; source names their origin in messages.
 func (t *Target) each(visit func(spec *btf.Spec, source string)) {
 	if t.BTF != nil {
 		visit(t.BTF, "the kernel")
@@ -180,7 +178,7 @@ func (t *Target) each(visit func(spec *btf.Spec, source string)) {
 	}
 }
 
-// valueHints: the enum lacks the enumerator.
+// valueHints handles an enum that lacks the enumerator.
 func valueHints(rel *Relocation, rej Rejection) []Hint {
 	t, err := rej.BTF.Type(rej.at)
 	if err != nil {
@@ -198,7 +196,7 @@ func valueHints(rel *Relocation, rej Rejection) []Hint {
 	return hints
 }
 
-// otherEnum finds the enumerator in another enum of the target.
+// otherEnum looks for the enumerator in other enums of the target.
 func (r *Resolver) otherEnum(rel *Relocation) []Hint {
 	spec := r.target.BTF
 	if spec == nil || len(rel.Local.Path) == 0 {
@@ -223,8 +221,8 @@ func (r *Resolver) otherEnum(rel *Relocation) []Hint {
 	return nil
 }
 
-// changedHints: the member is there, with a type of another kind. A member of
-// the expected type elsewhere is what the program may want.
+// changedHints handles a member that exists with a type of another kind. A member of the expected type elsewhere may be
+// what the program needs.
 func changedHints(rel *Relocation, rej Rejection) []Hint {
 	acc := rel.Local.Path[rej.Step]
 	path := rej.Spec.Field() + "." + acc.Name

@@ -2,25 +2,25 @@ package corerelo
 
 import "strconv"
 
-// Kind describes what a relocation asks about a type (enum bpf_core_relo_kind of
-// the kernel's include/uapi/linux/bpf.h).
+// Kind is the kind of a relocation: what it asks about a type (enum bpf_core_relo_kind in the kernel's
+// include/uapi/linux/bpf.h).
 type Kind uint32
 
 // The relocation kinds, with the kernel's numbers.
 const (
 	FieldByteOffset Kind = 0  // offset of the field in bytes
 	FieldByteSize   Kind = 1  // size of the field in bytes
-	FieldExists     Kind = 2  // 1 when the field exists, else 0
-	FieldSigned     Kind = 3  // 1 when the field is signed, else 0
-	FieldLShiftU64  Kind = 4  // left shift that drops the bits above a bitfield
-	FieldRShiftU64  Kind = 5  // right shift that then drops the bits below it
+	FieldExists     Kind = 2  // 1 if the field exists, else 0
+	FieldSigned     Kind = 3  // 1 if the field is signed, else 0
+	FieldLShiftU64  Kind = 4  // left shift that removes the bits above a bitfield
+	FieldRShiftU64  Kind = 5  // subsequent right shift that removes the bits below it
 	TypeIDLocal     Kind = 6  // type id in the object's own BTF
 	TypeIDTarget    Kind = 7  // type id in the target BTF
-	TypeExists      Kind = 8  // 1 when a compatible type exists, else 0
+	TypeExists      Kind = 8  // 1 if a compatible type exists, else 0
 	TypeSize        Kind = 9  // size of the type in bytes
-	EnumvalExists   Kind = 10 // 1 when the enumerator exists, else 0
+	EnumvalExists   Kind = 10 // 1 if the enumerator exists, else 0
 	EnumvalValue    Kind = 11 // value of the enumerator
-	TypeMatches     Kind = 12 // 1 when a type matches member by member, else 0
+	TypeMatches     Kind = 12 // 1 if a type matches member by member, else 0
 
 	numKinds = 13
 )
@@ -31,7 +31,7 @@ var kindNames = [numKinds]string{
 	"enumval_exists", "enumval_value", "type_matches",
 }
 
-// String returns libbpf's word for the kind ("byte_off"), or "unknown".
+// String returns libbpf's name of the kind: "byte_off"; or "unknown".
 func (k Kind) String() string {
 	if k.Valid() {
 		return kindNames[k]
@@ -39,10 +39,10 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// GoString returns the word with the number, for kinds without a word.
+// GoString returns the name and the number, for kinds without a name.
 func (k Kind) GoString() string { return k.String() + "(" + strconv.Itoa(int(k)) + ")" }
 
-// ParseKind returns the kind that String writes as s.
+// ParseKind returns the kind whose String is s.
 func ParseKind(s string) (Kind, bool) {
 	for i, name := range kindNames {
 		if name == s {
@@ -55,11 +55,11 @@ func ParseKind(s string) (Kind, bool) {
 // Valid reports whether k is one of the 13 kinds.
 func (k Kind) Valid() bool { return k < numKinds }
 
-// IsField reports whether k asks about a field.
+// IsField reports whether k is about a field.
 func (k Kind) IsField() bool { return k <= FieldRShiftU64 }
 
-// IsType reports whether k asks about a type as a whole.
+// IsType reports whether k is about a whole type.
 func (k Kind) IsType() bool { return k >= TypeIDLocal && k <= TypeSize || k == TypeMatches }
 
-// IsEnumval reports whether k asks about an enumerator.
+// IsEnumval reports whether k is about an enumerator.
 func (k Kind) IsEnumval() bool { return k == EnumvalExists || k == EnumvalValue }

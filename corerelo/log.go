@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Log returns what libbpf writes to its debug log about this relocation, one
-// line each without a level: spec, search, candidates, and what Apply did or
-// why it failed. prog is the name of the program or subprogram, num the number
-// of the record within its section of .BTF.ext, patch what Apply returned with
-// err (nil patch: Apply was not called).
+// Log returns the lines that libbpf writes to its debug log about this relocation, without log levels: spec, search,
+// candidates, and what Apply did or why it failed. prog is the name of the program or subprogram, num the number of the
+// record within its section of .BTF.ext. patch and err are the results of Apply; a nil patch means that Apply was not
+// called.
 func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []string {
 	var lines []string
 	prefix := "prog '" + prog + "': relo #" + strconv.Itoa(num) + ": "
@@ -44,8 +43,7 @@ func (rel *Relocation) Log(prog string, num int, patch *Patch, err error) []stri
 	return lines
 }
 
-// logLines returns libbpf's warnings. Those that start with "relo " stand after
-// the program's name only.
+// logLines returns libbpf's warnings. Those that start with "relo " are prefixed with the program's name only.
 func (e *Error) logLines(prog, prefix string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(e.log, "\n") {
@@ -65,7 +63,7 @@ func (rel *Relocation) foundLine(c Candidate) string {
 		c.ID, kindWord(c.BTF.Kind(c.ID)), c.BTF.Name(c.ID), c.Source)
 }
 
-// candidateLines merges matching and rejected candidates by their number.
+// candidateLines merges matching and rejected candidates in order of their numbers.
 func (rel *Relocation) candidateLines(prefix string) []string {
 	var lines []string
 	matched, rejected := 0, 0
@@ -111,8 +109,8 @@ func (rel *Relocation) patchLines(prefix string, p *Patch, err error) []string {
 	return lines
 }
 
-// FixupText returns what libbpf puts into a verifier log in place of the
-// refusal of the poison call at instruction insn of the program.
+// FixupText returns the text with which libbpf replaces, in a verifier log, the refusal of the poison call at
+// instruction insn of the program.
 func (rel *Relocation) FixupText(insn int) string {
 	return fmt.Sprintf("%d: <%s>\nfailed to resolve CO-RE relocation %s\n", insn, PoisonCORE, rel.Local.String())
 }

@@ -6,25 +6,24 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// maxSteps bounds the work of one match. The largest real types need some
-// thousands of steps; a hostile graph of shared anonymous members or function
-// prototypes would otherwise take 2^32 and more.
+// maxSteps limits the work of one match. The largest real types need some thousands of steps; a hostile graph of shared
+// anonymous members or function prototypes would otherwise take 2^32 and more.
 const maxSteps = 1 << 20
 
-// Reason says in a word why a candidate does not match.
+// Reason classifies why a candidate does not match.
 type Reason uint8
 
-// Reasons of rejection.
+// Reasons for rejecting a candidate.
 const (
 	NotRejected      Reason = iota
-	NoMember                // a named member does not exist
+	NoMember                // a named member is missing
 	IncompatibleType        // the member exists with a type of another kind
-	NotComposite            // a member is wanted of something that is not a struct or union
-	NotArray                // an element is wanted of something that is not an array
+	NotComposite            // the local path names a member, but the target type is not a struct or union
+	NotArray                // the local path has an index, but the target type is not an array
 	OutOfBounds             // the array is too short
-	NotEnum                 // an enumerator is wanted of something that is not an enum
+	NotEnum                 // the target type is not an enum
 	NoEnumerator            // the enum lacks the enumerator
-	IncompatibleRoot        // a type relocation: the types differ in shape
+	IncompatibleRoot        // the types have different shapes (type relocations)
 )
 
 var reasonNames = [...]string{
@@ -32,7 +31,7 @@ var reasonNames = [...]string{
 	"not-enum", "no-enumerator", "incompatible-root",
 }
 
-// String returns the reason as a word ("no-member").
+// String returns the reason as a word: "no-member".
 func (r Reason) String() string {
 	if int(r) < len(reasonNames) {
 		return reasonNames[r]
@@ -40,23 +39,23 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Rejection is a candidate that does not match, and why.
+// Rejection is a candidate that does not match, with the reason.
 type Rejection struct {
 	Candidate
 	Num    int    // position in the candidate list of this relocation
-	Spec   Spec   // how far the match came
-	Step   int    // accessor of the local path that failed (fields)
-	Reason Reason // in a word
-	Why    string // in a sentence, naming the types of both sides
+	Spec   Spec   // as far as the match got
+	Step   int    // accessor of the local path that failed (field relocations)
+	Reason Reason // class of the reason
+	Why    string // the reason as a sentence that names the types of both sides
 
-	at   btf.ID // target type the failing step was looked up in
+	at   btf.ID // target type in which the failing step was looked up
 	have btf.ID // target type found there, for IncompatibleType
 }
 
-// matcher compares types of one local and one target BTF.
+// matcher compares the types of a local and a target BTF.
 type matcher struct {
 	local, target *btf.Spec
-	level         int // of prototypes in prototypes
+	level         int // nesting of prototypes
 	steps         int
 }
 
@@ -67,8 +66,8 @@ func (m *matcher) step() *fault {
 	return nil
 }
 
-// match tries to express local in terms of the candidate. It returns the target
-// spec, and a rejection when there is none (libbpf bpf_core_spec_match).
+// match expresses local in terms of the candidate. It returns the target spec, or a rejection if the candidate does not
+// match (libbpf bpf_core_spec_match).
 func (m *matcher) match(local *Spec, cand Candidate) (Spec, *Rejection, *fault) {
 	switch {
 	case local.Kind.IsType():
@@ -119,7 +118,7 @@ func (m *matcher) matchEnumerator(local *Spec, cand Candidate) (Spec, *Rejection
 	}
 }
 
-// matchField walks the accessors of the local path through the candidate.
+// matchField follows the accessors of the local path through the candidate.
 func (m *matcher) matchField(local *Spec, cand Candidate) (Spec, *Rejection, *fault) {
 	w := walk{matcher: m, Spec: Spec{
 		BTF: cand.BTF, Root: cand.ID, Kind: local.Kind,
@@ -153,11 +152,11 @@ func (m *matcher) matchField(local *Spec, cand Candidate) (Spec, *Rejection, *fa
 type walk struct {
 	*matcher
 	Spec
-	around []uint32 // offsets of the anonymous members around the last hit
+	around []uint32 // offsets of the anonymous members that contain the last member found
 }
 
-// index takes element idx of an array t; the first index of a path (step 0)
-// treats the root itself as element type, and has no bound.
+// index selects element idx of an array t. The first index of a path (step 0) treats the root itself as the element
+// type and is not bounded.
 func (w *walk) index(idx, step int, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if step > 0 {
 		if t.Kind != btf.KindArray {
@@ -188,7 +187,7 @@ func (w *walk) index(idx, step int, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	return t.ID, nil, nil
 }
 
-// member finds the local member acc by its name in t and its anonymous members.
+// member finds the local member acc by name in t and its anonymous members.
 func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if !t.Kind.IsComposite() {
 		return 0, &Rejection{
@@ -223,7 +222,7 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	if !ok {
 		full := w.Field()
 		w.Path = w.Path[:len(w.Path)-1]
-		for _, off := range w.around { // libbpf's log shows the path so
+		for _, off := range w.around { // libbpf's log prints the path in this form
 			w.BitOffset -= off
 			w.Raw = w.Raw[:len(w.Raw)-1]
 		}
@@ -235,8 +234,7 @@ func (w *walk) member(acc Accessor, t *btf.Type) (btf.ID, *Rejection, *fault) {
 	return hit.Type, nil, nil
 }
 
-// find searches depth first, in order, through anonymous members. The first
-// member of that name decides.
+// find searches depth first, in declaration order, through anonymous members. The first member with that name decides.
 func (w *walk) find(name string, t *btf.Type) (*btf.Member, *fault) {
 	for i := range t.Members {
 		m := &t.Members[i]

@@ -4,15 +4,15 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Minimizer reduces a target's BTF to what the relocations of some objects need, as bpftool's "gen min_core_btf" does: relocated for
-// the small BTF the objects come out as they do for the whole one, except that type ids are others. It is not safe for
-// concurrent use.
+// Minimizer reduces a target's BTF to what the relocations of some objects need, like bpftool's "gen min_core_btf":
+// relocating the objects against the small BTF gives the same results as against the whole one, except for type ids. It
+// is not safe for concurrent use.
 type Minimizer struct {
 	target *btf.Spec
 	subset *btf.Subset
 }
 
-// NewMinimizer starts with nothing kept. The target must not be split BTF.
+// NewMinimizer returns a Minimizer that has selected no types. The target must not be split BTF.
 func NewMinimizer(target *btf.Spec) (*Minimizer, error) {
 	subset, err := btf.NewSubset(target)
 	if err != nil {
@@ -21,14 +21,14 @@ func NewMinimizer(target *btf.Spec) (*Minimizer, error) {
 	return &Minimizer{target, subset}, nil
 }
 
-// Add keeps what the records of one object use, which must be all of them in the order of .BTF.ext. A record that fails
-// keeps all candidates: it fails for the small BTF as well.
+// Add selects what the records of one object need. They must be complete and in the order of .BTF.ext. For a record
+// that fails it selects all candidates, so that it fails against the small BTF as well.
 func (m *Minimizer) Add(local *btf.Spec, records []Record) {
 	r := NewResolver(local, Target{BTF: m.target})
 	for _, rec := range records {
 		rel, err := r.Resolve(rec)
 		if list := r.lists[rec.TypeID]; err != nil && list != nil {
-			// A hard error is part of the result; what exactly it depends on is not worth finding out.
+			// A hard error must be preserved; finding out what exactly it depends on is not worth the effort.
 			for _, c := range list.list {
 				m.subset.KeepWhole(c.ID)
 			}
@@ -42,10 +42,10 @@ func (m *Minimizer) Add(local *btf.Spec, records []Record) {
 	}
 }
 
-// Types returns the number of types kept so far.
+// Types returns the number of types selected so far.
 func (m *Minimizer) Types() int { return m.subset.Len() }
 
-// Spec makes the small BTF and returns the new id of each kept type.
+// Spec builds the small BTF and returns the new id of each selected type.
 func (m *Minimizer) Spec() (*btf.Spec, map[btf.ID]btf.ID, error) { return m.subset.Spec() }
 
 func (m *Minimizer) keep(s *Spec) {
@@ -59,7 +59,7 @@ func (m *Minimizer) keep(s *Spec) {
 	}
 }
 
-// keepPath keeps the types and members along a raw path.
+// keepPath selects the types and members along a raw path.
 func (m *Minimizer) keepPath(root btf.ID, raw []int) {
 	m.subset.Keep(root, false)
 	t := skip(m.target, root)
@@ -82,16 +82,16 @@ func (m *Minimizer) keepPath(root btf.ID, raw []int) {
 	}
 }
 
-// keepRejected keeps what makes a candidate fail, where another one could match without it.
+// keepRejected selects what makes a candidate fail, if it could match without that.
 func (m *Minimizer) keepRejected(rel *Relocation, r *Rejection) {
 	switch r.Reason {
 	case IncompatibleType:
-		// Without the member of the wrong type one of the same name could be found deeper in.
+		// Without the member of the wrong type, one of the same name could be found at a deeper level.
 		if r.Step < len(rel.Local.Path) {
 			m.keepNamed(skip(m.target, r.at), rel.Local.Path[r.Step].Name, 0)
 		}
 	case OutOfBounds:
-		// An array without length is flexible when it is the last member.
+		// An array without elements is flexible only if it is the last member.
 		m.keepPath(r.Spec.Root, r.Spec.Raw)
 		if last := r.Spec.Last(); last.Name != "" {
 			if t, err := m.target.Type(last.Type); err == nil {
@@ -99,7 +99,7 @@ func (m *Minimizer) keepRejected(rel *Relocation, r *Rejection) {
 			}
 		}
 	case IncompatibleRoot:
-		// A pointer whose pointee is gone would point to void.
+		// A pointer whose pointee is missing would point to void.
 		if rel.Kind == TypeMatches {
 			m.subset.KeepWhole(r.ID)
 		} else {
@@ -108,7 +108,7 @@ func (m *Minimizer) keepRejected(rel *Relocation, r *Rejection) {
 	}
 }
 
-// keepNamed keeps the first member of a name, searched as a match does.
+// keepNamed selects the first member with a name, in the order of a match.
 func (m *Minimizer) keepNamed(t *btf.Type, name string, depth int) bool {
 	if t == nil || !t.Kind.IsComposite() || depth > maxSpecLen {
 		return false

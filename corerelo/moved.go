@@ -7,13 +7,13 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Bounds of the search for a moved member.
+// Limits of the search for a moved member.
 const (
 	movedDepth = 3     // structs within structs
-	movedTypes = 20000 // members looked at
+	movedTypes = 20000 // members visited
 )
 
-// memberHints: a type lacks a named member.
+// memberHints handles a type that lacks a named member.
 func memberHints(rel *Relocation, rej Rejection) []Hint {
 	acc := rel.Local.Path[rej.Step]
 	field := rej.Spec.Field()
@@ -30,7 +30,7 @@ func memberHints(rel *Relocation, rej Rejection) []Hint {
 	}
 	if len(alike) > 0 {
 		if score, _ := likeness(acc.Name, near.names[0].name); score == 0 {
-			return alike[:1] // renamed by underscores only
+			return alike[:1] // differs only in underscores
 		}
 	}
 	hints := append(searchMembers(rel, rej, acc), alike...)
@@ -40,8 +40,8 @@ func memberHints(rel *Relocation, rej Rejection) []Hint {
 	return hints
 }
 
-// flagHints finds enumerators that end in the member's name: bitfields become
-// bits of a flag word (inet_sock.freebind, INET_FLAGS_FREEBIND).
+// flagHints finds enumerators whose names end in the member's name: bitfields have become bits of a flag word
+// (inet_sock.freebind, INET_FLAGS_FREEBIND).
 func flagHints(spec *btf.Spec, name string) []Hint {
 	if len(name) < 5 {
 		return nil
@@ -65,8 +65,7 @@ func flagHints(spec *btf.Spec, name string) []Hint {
 	return nil
 }
 
-// eachMember visits the named members of a composite, those of anonymous ones
-// included.
+// eachMember visits the named members of a composite, including those of its anonymous members.
 func eachMember(spec *btf.Spec, id btf.ID, depth int, visit func(*btf.Member)) {
 	t := skip(spec, id)
 	if t == nil || !t.Kind.IsComposite() || depth > 8 {
@@ -91,16 +90,16 @@ func memberType(spec *btf.Spec, id btf.ID, name string) string {
 	return text
 }
 
-// place is a struct reachable from the type that lacks a member.
+// place is a struct that can be reached from the type that lacks a member.
 type place struct {
 	id    btf.ID
 	path  string
 	depth int
-	ptr   bool // a pointer was followed
+	ptr   bool // reached through a pointer
 }
 
-// searchMembers looks for the member, by name and by type, in the structs
-// inside the type that lacks it and one pointer away, breadth first.
+// searchMembers looks for the member, by name and by type, in the structs within the type that lacks it and in those
+// one pointer away, breadth first.
 func searchMembers(rel *Relocation, rej Rejection, acc Accessor) []Hint {
 	owner, err := rel.Local.BTF.Type(acc.Type)
 	if err != nil || acc.Index >= len(owner.Members) {
@@ -161,7 +160,7 @@ func (s *memberSearch) visit(p place) {
 	})
 }
 
-// enter queues the struct that a member is or, once, points to.
+// enter queues the struct that a member is or, at most once per path, points to.
 func (s *memberSearch) enter(p place, m *btf.Member, path string) {
 	t := skip(s.spec, m.Type)
 	if t == nil || p.depth >= movedDepth {
@@ -180,8 +179,8 @@ func (s *memberSearch) enter(p place, m *btf.Member, path string) {
 	s.queue = append(s.queue, next)
 }
 
-// structName is the essential name of a struct or of what a pointer to a struct
-// points to, with a star for the pointer; empty for other types.
+// structName returns the essential name of a struct, or of the struct a pointer points to with a star appended; "" for
+// other types.
 func structName(spec *btf.Spec, id btf.ID) string {
 	t := skip(spec, id)
 	star := ""

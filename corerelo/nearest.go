@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// nearest collects the names most like a wanted one.
+// nearest collects the names most similar to a wanted name.
 type nearest struct {
 	names []scored
 }
 
 type scored struct {
 	name  string
-	score int // smaller is nearer
+	score int // lower is more similar
 }
 
 // offer considers name as a replacement for want.
@@ -46,12 +46,12 @@ func (n *nearest) best(k int) []string {
 	return out
 }
 
-// maxNameLen bounds the edit distance, whose cost is the product of lengths.
+// maxNameLen limits the edit distance, whose cost is the product of the lengths.
 const maxNameLen = 128
 
-// likeness scores how near two names are: kernel renames mostly add
-// underscores (state, __state), a prefix or a suffix (i_ctime, __i_ctime,
-// i_ctime_sec); otherwise by edit distance. ok is false when they are not alike.
+// likeness scores how similar two names are. Renames in the kernel mostly add underscores (state, __state), a prefix or
+// a suffix (i_ctime, __i_ctime, i_ctime_sec); other names are compared by edit distance. ok is false if they are not
+// similar.
 func likeness(want, name string) (score int, ok bool) {
 	if want == "" || len(want) > maxNameLen || len(name) > maxNameLen {
 		return 0, want == name
@@ -68,7 +68,7 @@ func likeness(want, name string) (score int, ok bool) {
 	if abs(len(w)-len(n)) > limit {
 		return 0, false
 	}
-	// Every letter that only one of them has takes an edit of its own: most names end here.
+	// Every letter that occurs in only one of them costs an edit: this rejects most names.
 	if a, b := letters(w), letters(n); max(bits.OnesCount64(a&^b), bits.OnesCount64(b&^a)) > limit {
 		return 0, false
 	}
@@ -76,7 +76,7 @@ func likeness(want, name string) (score int, ok bool) {
 	return d + 1, d <= limit
 }
 
-// letters is the set of bytes in s, modulo 64.
+// letters returns the set of bytes in s, modulo 64.
 func letters(s string) uint64 {
 	set := uint64(0)
 	for i := range len(s) {
@@ -92,16 +92,15 @@ func abs(n int) int {
 	return n
 }
 
-// distance is the number of inserted, deleted, replaced and swapped bytes
-// (optimal string alignment), or some number above limit when it is above
-// limit. Names are at most maxNameLen long.
+// distance returns the number of inserted, deleted, replaced and swapped bytes (optimal string alignment). If it
+// exceeds limit, the result is some number above limit. Names are at most maxNameLen long.
 func distance(a, b string, limit int) int {
-	var rows [3][maxNameLen + 1]uint8 // maxNameLen fits
+	var rows [3][maxNameLen + 1]uint8 // holds distances up to maxNameLen
 	prev2, prev, cur := &rows[0], &rows[1], &rows[2]
 	for j := range len(b) + 1 {
 		prev[j] = uint8(j)
 	}
-	last := 0 // the least of the row before
+	last := 0 // minimum of the previous row
 	for i := 1; i <= len(a); i++ {
 		cur[0] = uint8(i)
 		least := i
@@ -117,7 +116,7 @@ func distance(a, b string, limit int) int {
 			cur[j] = uint8(d)
 			least = min(least, d)
 		}
-		// A row follows from the two before it and never gets less than they are.
+		// No entry of a row is less than the minimum of the previous two rows.
 		if least > limit && last > limit {
 			return least
 		}

@@ -7,21 +7,21 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Field is the part of an instruction that a relocation changes.
+// Field identifies the part of an instruction that a relocation changes.
 type Field uint8
 
-// The parts.
+// The parts of an instruction.
 const (
 	FieldNone   Field = iota
 	FieldImm          // immediate of an ALU instruction
 	FieldOff          // offset of a load or store
 	FieldImm64        // both immediates of LD_IMM64
-	FieldPoison       // the whole instruction became the poison call
+	FieldPoison       // the whole instruction was replaced by the poison call
 )
 
 var fieldNames = [...]string{"", "imm", "off", "imm64", "poison"}
 
-// String returns the part's name ("imm").
+// String returns the name of the part: "imm".
 func (f Field) String() string {
 	if int(f) < len(fieldNames) {
 		return fieldNames[f]
@@ -29,26 +29,25 @@ func (f Field) String() string {
 	return "unknown"
 }
 
-// Patch is a change that was made to an instruction.
+// Patch describes a change made to an instruction.
 type Patch struct {
-	Insn  int   // index in the slice given to Apply
+	Insn  int   // index in the slice passed to Apply
 	Slots int   // 2 for LD_IMM64, else 1
 	Field Field // what was changed
-	// Old and New are the values of the field, sign-extended to 64 bits where
-	// the instruction holds fewer. Of a poisoned instruction Old is what stood
-	// in the field and New is PoisonImm.
+	// Old and New are the values of the field, sign-extended to 64 bits if the field is narrower. For a poisoned
+	// instruction Old is the previous value of the field, and New is PoisonImm.
 	Old, New uint64
-	// OldSize and NewSize are the bytes a load or store moves; 0 when the
-	// relocation left the size alone.
+	// OldSize and NewSize are the bytes that a load or store accesses, or 0 if the relocation does not concern the
+	// size.
 	OldSize, NewSize int
 	Poisoned         bool
 	Before, After    decode.Insn // first slot
 
-	memSize bool // poisoned because of the access size only
+	memSize bool // poisoned only because of its access size
 	class   string
 }
 
-// Changed reports whether the instruction is now another one.
+// Changed reports whether the instruction differs from what it was.
 func (p *Patch) Changed() bool { return p.Poisoned || p.Old != p.New || p.OldSize != p.NewSize }
 
 const (
@@ -64,12 +63,11 @@ const (
 	classAlu64 = 7
 )
 
-// memBytes is the access size by the size bits (W, H, B, DW).
+// memBytes is the access size in bytes, indexed by the size bits (W, H, B, DW).
 var memBytes = [4]uint32{4, 2, 1, 8}
 
-// Apply writes the result into insns[i] (libbpf bpf_core_patch_insn). Poison
-// replaces the instruction, both slots of LD_IMM64. When it fails, with an
-// *Error, libbpf refuses the object, and insns are unchanged.
+// Apply writes the result into insns[i] (libbpf bpf_core_patch_insn). Poison replaces the instruction, including both
+// slots of LD_IMM64. The error is an *[Error]; libbpf then refuses the object, and insns is unchanged.
 func (rel *Relocation) Apply(insns []decode.Insn, i int) (Patch, error) {
 	if rel.Err != nil {
 		return Patch{Insn: i}, rel.Err
@@ -156,9 +154,8 @@ func plainSecond(in decode.Insn) bool {
 	return in.Code == 0 && in.Dst == 0 && in.Src == 0 && in.Off == 0
 }
 
-// patchMem changes offset and access size of a load or store. The order of the
-// checks is libbpf's: an offset too big fails even when the access would be
-// poisoned for its size.
+// patchMem changes offset and access size of a load or store. It checks in libbpf's order: an offset that is too large
+// is an error even if the access would be poisoned because of its size.
 func (rel *Relocation) patchMem(p *Patch, insns []decode.Insn, i int) *fault {
 	res := &rel.Result
 	in := insns[i]
@@ -207,7 +204,7 @@ func sizeBits(size uint32) (uint8, bool) {
 	return 0, false
 }
 
-// holds records the field that carries the value, and the value.
+// holds records the field that contains the value, and the value.
 func (p *Patch) holds(insns []decode.Insn, i int) {
 	in := insns[i]
 	switch in.Code & classMask {
@@ -223,7 +220,7 @@ func (p *Patch) holds(insns []decode.Insn, i int) {
 	}
 }
 
-// check compares what the instruction holds with the object's own BTF.
+// check compares what the instruction contains with the object's own BTF.
 func (res *Result) check(p *Patch, i int, got string) *fault {
 	if !res.Validate || p.Old == res.Orig || res.SignUnknown && uint32(p.Old) == uint32(res.Orig) {
 		return nil
@@ -237,7 +234,7 @@ func unexpected(p *Patch, i int, got string, orig, now uint64) *fault {
 	return f
 }
 
-// poison replaces the instruction by the poison call.
+// poison replaces the instruction with the poison call.
 func (p *Patch) poison(insns []decode.Insn, i int) *fault {
 	if p.Slots == 2 {
 		if i+1 >= len(insns) {

@@ -10,22 +10,22 @@ type Record struct {
 	Kind    Kind
 }
 
-// Target is what an object is relocated against.
+// Target is the kernel that an object is relocated against.
 type Target struct {
 	// BTF of the kernel itself (vmlinux).
 	BTF *btf.Spec
-	// Modules holds split BTF on top of BTF. They are searched only for types
-	// that BTF has no candidate for. Nil entries are skipped.
+	// Modules holds split BTF on top of BTF. They are searched only for types without a candidate in BTF. Nil entries
+	// are skipped.
 	Modules []*btf.Spec
-	// ModuleNames names Modules in texts; it may be shorter or nil.
+	// ModuleNames names Modules in messages; it may be shorter or nil.
 	ModuleNames []string
-	// InKernel resolves as the kernel itself does for records it is given with the program, as light skeletons do
-	// (kernel/bpf/btf.c bpf_core_apply): candidates are never dropped, ENUM is not a candidate for ENUM64, and prototypes nest two
-	// levels.
+	// InKernel resolves as the kernel itself does for records passed with the program, as light skeletons do
+	// (kernel/bpf/btf.c bpf_core_apply): candidates are never pruned, ENUM is not a candidate for ENUM64, and
+	// prototypes nest at most two levels.
 	InKernel bool
 }
 
-// name returns how a text calls the BTF number i: -1 is the kernel.
+// name returns the name in messages of BTF number i; -1 is the kernel.
 func (t *Target) name(module int) string {
 	if module < 0 {
 		return "vmlinux"
@@ -36,8 +36,7 @@ func (t *Target) name(module int) string {
 	return "module"
 }
 
-// Candidate is a target type whose kind and essential name equal those of the
-// local root type.
+// Candidate is a target type with the same kind and essential name as the local root type.
 type Candidate struct {
 	BTF    *btf.Spec
 	ID     btf.ID

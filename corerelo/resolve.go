@@ -6,57 +6,55 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Relocation is a record with its answer.
+// Relocation is a record with its result.
 type Relocation struct {
 	Record
 	*Answer
-	// Found lists the candidates when this record was the first of its root
-	// type, and so made the search.
+	// Found lists the candidates if this record was the first of its root type, which triggers the search.
 	Found []Candidate
 	// Err is the *Error that Resolve returned, or nil.
 	Err error
 }
 
-// Answer is what a record comes to. Records of the same type, access string and kind share it: it must not be changed.
+// Answer is the result for a record. Records with the same type, access string and kind share it: it must not be
+// modified.
 type Answer struct {
-	// Local is what the record means in the object's BTF.
+	// Local is the record's access in terms of the object's BTF.
 	Local Spec
-	// Target is Local in terms of the target, nil when no candidate matches.
-	// Of several matching candidates it is the first.
+	// Target is the same access in terms of the target, or nil if no candidate matches. If several match, it is the
+	// first.
 	Target *Spec
-	// Targets are all matching candidates, in order. They agree in the result.
+	// Targets are all matching candidates, in order. They have the same result.
 	Targets []Spec
 	// Candidates is the number of target types that were tried.
 	Candidates int
-	// Rejected are the candidates that do not match.
+	// Rejected lists the candidates that do not match.
 	Rejected []Rejection
-	// Result is the number to patch.
+	// Result is the value to write into the instruction.
 	Result Result
 
 	nums []int // candidate number of each of Targets
 }
 
-// Resolver answers the records of one object for one target.
+// Resolver resolves the records of one object for one target.
 //
-// It is stateful on purpose: as in libbpf, the candidates of a local type are
-// searched once per object, and after a record that at least one of them
-// matches only the matching ones stay. Feed all records in the order of
-// .BTF.ext, leaving out those libbpf leaves out (programs that are not loaded,
-// code outside every function). A Resolver is not safe for concurrent use;
-// several may share the BTF they work on.
+// It is stateful: as in libbpf, the candidates for a local type are searched once per object, and once at least one of
+// them has matched a record, only the matching ones stay. Pass all records in the order of .BTF.ext, except those that
+// libbpf skips (programs that are not loaded, code outside every function). A Resolver is not safe for concurrent use;
+// several may share their BTF.
 type Resolver struct {
 	local  *btf.Spec
 	target Target
 	lists  map[btf.ID]*candidates
 	cache  map[cacheKey]cached
-	made   []Relocation // in blocks: objects have tens of thousands
+	made   []Relocation // allocated in blocks: objects have tens of thousands
 	// search results by kind and essential name, before any pruning
 	searched map[searchKey][]Candidate
 }
 
 type candidates struct {
 	list  []Candidate
-	prune int // how often the list shrank
+	prune int // how often the list has shrunk
 }
 
 type cacheKey struct {
@@ -75,7 +73,7 @@ type searchKey struct {
 	name string
 }
 
-// NewResolver makes a resolver for the object whose BTF is local.
+// NewResolver returns a Resolver for the object whose BTF is local.
 func NewResolver(local *btf.Spec, target Target) *Resolver {
 	return &Resolver{
 		local: local, target: target,
@@ -83,11 +81,11 @@ func NewResolver(local *btf.Spec, target Target) *Resolver {
 	}
 }
 
-// Resolve answers one record. The relocation is never nil: after an error (an
-// *Error) it holds what is known so far, and libbpf would refuse the object.
+// Resolve resolves one record. The error is an *[Error], with which libbpf would refuse the object. The relocation is
+// never nil: after an error it holds what is known so far.
 func (r *Resolver) Resolve(rec Record) (*Relocation, error) {
 	key := cacheKey{rec.TypeID, rec.Kind, rec.Access}
-	// A record that prunes is worked out once more: it then sees fewer candidates.
+	// A record that prunes candidates is resolved again the next time: it then sees fewer of them.
 	prune := r.prunes(rec.TypeID)
 	if c, ok := r.cache[key]; ok && c.prune == prune {
 		rel := r.relocation(rec, c.rel.Answer)
@@ -107,7 +105,7 @@ func (r *Resolver) Resolve(rec Record) (*Relocation, error) {
 	return rel, rel.Err
 }
 
-// relocation makes room for one.
+// relocation allocates a Relocation.
 func (r *Resolver) relocation(rec Record, a *Answer) *Relocation {
 	const block = 128
 	if len(r.made) == 0 {
@@ -126,7 +124,7 @@ func (r *Resolver) prunes(id btf.ID) int {
 	return 0
 }
 
-// resolve goes through the stages. It returns an untyped nil or an *Error.
+// resolve runs the stages. It returns an untyped nil or an *Error.
 func (r *Resolver) resolve(rel *Relocation) error {
 	rec := rel.Record
 	rel.Local = Spec{BTF: r.local, Root: rec.TypeID, Kind: rec.Kind}
@@ -134,7 +132,7 @@ func (r *Resolver) resolve(rel *Relocation) error {
 		rel.Local.BTF = nil
 		return faultf(ErrInvalidRecord, eINVAL, "the object's BTF ends at type %d", r.local.NumTypes()-1).at(rec, StageParse)
 	}
-	// libbpf searches before it looks at the access string.
+	// libbpf searches for candidates before it parses the access string.
 	list := &candidates{}
 	if rec.Kind != TypeIDLocal {
 		var f *fault
@@ -155,7 +153,7 @@ func (r *Resolver) resolve(rel *Relocation) error {
 	return r.decide(rel, list)
 }
 
-// candidates returns the list of the record's root type, searching it first.
+// candidates returns the candidates for the record's root type, searching for them on first use.
 func (r *Resolver) candidates(rel *Relocation) (*candidates, *fault) {
 	id := rel.TypeID
 	if c := r.lists[id]; c != nil {
@@ -179,8 +177,8 @@ func (r *Resolver) candidates(rel *Relocation) (*candidates, *fault) {
 	return c, nil
 }
 
-// search lists the types of a kind and essential name in id order: those of the
-// kernel, and only when it has none, those of the modules.
+// search lists the types with a kind and essential name in id order: those of the kernel, or if it has none, those of
+// the modules.
 func (t *Target) search(key searchKey) []Candidate {
 	var list []Candidate
 	add := func(spec *btf.Spec, first btf.ID, source string) {
@@ -205,7 +203,7 @@ func (t *Target) search(key searchKey) []Candidate {
 	return list
 }
 
-// level is how deep prototypes may nest.
+// level returns how deep prototypes may nest.
 func (t *Target) level() int {
 	if t.InKernel {
 		return kernelLevel
@@ -213,8 +211,7 @@ func (t *Target) level() int {
 	return maxLevel
 }
 
-// decide tries every candidate, wants all that match to agree, and prunes the
-// list to them.
+// decide tries every candidate, requires that all matches agree, and prunes the list to them.
 func (r *Resolver) decide(rel *Relocation, list *candidates) error {
 	rec := rel.Record
 	rel.Candidates = len(list.list)
@@ -262,8 +259,8 @@ func (r *Resolver) decide(rel *Relocation, list *candidates) error {
 	return nil
 }
 
-// disagree compares a further match with the first: offsets for every kind,
-// then poison and value (S5.6). Offsets must agree even for FieldExists.
+// disagree compares another match with the first: offsets for every kind, then poison and value. Offsets must be equal
+// even for FieldExists.
 func disagree(spec *Spec, res Result, first *Spec, firstRes Result) *fault {
 	word := func(r Result) string {
 		if r.Poison {

@@ -7,26 +7,25 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Accessor is one meaningful step of a Spec: the first index, a named member,
-// or an array index.
+// Accessor is one step of a Spec that has a meaning: the first index, a named member, or an array index.
 type Accessor struct {
-	Type  btf.ID // struct, union or enum that holds Name, or element type of an index
-	Index int    // member, element or enumerator number
+	Type  btf.ID // struct, union or enum that contains Name, or element type for an index
+	Index int    // number of the member, element or enumerator
 	Name  string // member or enumerator name; empty for an index
 }
 
-// Spec is an access in terms of one BTF: of the object (local) or of the kernel
-// (target). Anonymous structs and unions on the way are steps of Raw only.
+// Spec is an access in terms of one BTF: the object's (local) or the kernel's (target). Steps through anonymous structs
+// and unions appear only in Raw.
 type Spec struct {
 	BTF       *btf.Spec
-	Root      btf.ID // type the path starts at; typedefs not skipped
+	Root      btf.ID // type the path starts at, with typedefs
 	Kind      Kind
-	Raw       []int      // every step, as in an access string
+	Raw       []int      // all steps, as in an access string
 	Path      []Accessor // the steps with a meaning
-	BitOffset uint32     // from the start of Root; wraps as libbpf's does
+	BitOffset uint32     // offset in bits from the start of Root; wraps at 32 bits, as in libbpf
 }
 
-// Last returns the accessor that decides a field's value.
+// Last returns the last accessor, which determines a field's value.
 func (s *Spec) Last() Accessor {
 	if len(s.Path) == 0 {
 		return Accessor{}
@@ -34,7 +33,7 @@ func (s *Spec) Last() Accessor {
 	return s.Path[len(s.Path)-1]
 }
 
-// Access returns the access string of the spec ("0:1:2"); for type kinds "0".
+// Access returns the access string of the spec: "0:1:2"; for type kinds "0".
 func (s *Spec) Access() string {
 	if s.Kind.IsType() {
 		return "0"
@@ -44,7 +43,7 @@ func (s *Spec) Access() string {
 	return b.String()
 }
 
-// Field returns root and path as C would write them ("task_struct.comm[3]").
+// Field returns root and path in C notation: "task_struct.comm[3]".
 func (s *Spec) Field() string {
 	if s.BTF == nil {
 		return ""
@@ -64,7 +63,7 @@ func (s *Spec) String() string {
 	return "<" + s.Kind.String() + "> " + s.Text()
 }
 
-// Text is String without the kind.
+// Text returns the same text as String without the kind.
 func (s *Spec) Text() string {
 	if s.BTF == nil {
 		return ""
@@ -120,8 +119,8 @@ func (s *Spec) writeRaw(b *strings.Builder) {
 	}
 }
 
-// writeEnumerator writes "::NAME = value". A candidate without the enumerator
-// shows its first one, as libbpf's log does.
+// writeEnumerator writes "::NAME = value". For a candidate without the enumerator it writes the first one, as libbpf's
+// log does.
 func (s *Spec) writeEnumerator(b *strings.Builder) {
 	t := skip(s.BTF, s.Root)
 	if t == nil || !t.Kind.IsEnum() {
@@ -150,8 +149,7 @@ func (s *Spec) writeEnumerator(b *strings.Builder) {
 	}
 }
 
-// parseSpec turns a record into the local spec: semantics of libbpf
-// relo_core.c bpf_core_parse_spec.
+// parseSpec converts a record to the local spec (libbpf relo_core.c bpf_core_parse_spec).
 func parseSpec(local *btf.Spec, rec Record) (Spec, *fault) {
 	spec := Spec{BTF: local, Root: rec.TypeID, Kind: rec.Kind}
 	if rec.Kind.IsType() {
@@ -230,8 +228,7 @@ func (s *Spec) parseField(t *btf.Type) *fault {
 	return nil
 }
 
-// pushIndex appends an index into objects of type id. The offset wraps at 32
-// bits as libbpf's does.
+// pushIndex appends an index into objects of type id. The offset wraps at 32 bits, as in libbpf.
 func (s *Spec) pushIndex(id btf.ID, idx int) *fault {
 	s.Path = append(s.Path, Accessor{Type: id, Index: idx})
 	size, err := s.BTF.Sizeof(id)
@@ -242,8 +239,8 @@ func (s *Spec) pushIndex(id btf.ID, idx int) *fault {
 	return nil
 }
 
-// isFlexible reports whether array, reached through prev, is a flexible array
-// member: no elements, and the last named member of its struct or union.
+// isFlexible reports whether array, reached through prev, is a flexible array member: it has no elements and is the
+// last named member of its struct or union.
 func isFlexible(spec *btf.Spec, prev Accessor, array *btf.Type) bool {
 	if prev.Name == "" || array.Array.Nelems > 0 {
 		return false

@@ -2,10 +2,9 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// typesMatch is the relation of TypeMatches (libbpf __bpf_core_types_match):
-// names agree at every level, sizes and signs of integers, array lengths,
-// enumerators and members by name; behind a pointer, structs and unions need
-// only agree in name and kind.
+// typesMatch implements TypeMatches (libbpf __bpf_core_types_match): names must agree at every level, as must sizes and
+// signs of integers, array lengths, and enumerators and members by name. Pointees that are structs or unions need only
+// have the same name and kind.
 func (m *matcher) typesMatch(local, target btf.ID, behindPtr bool, level int) (bool, *fault) {
 	if level <= 0 {
 		return false, tooDeep()
@@ -58,7 +57,7 @@ func (m *matcher) typesMatch(local, target btf.ID, behindPtr bool, level int) (b
 	return false, tooDeep()
 }
 
-// namesMatch compares essential names; no name matches only no name.
+// namesMatch compares essential names. An unnamed type matches only an unnamed type.
 func namesMatch(local, target string) bool {
 	if target == "" {
 		return local == ""
@@ -66,7 +65,7 @@ func namesMatch(local, target string) bool {
 	return sameEssential(local, target)
 }
 
-// forwardMatches decides for a local forward declaration. Flag says union.
+// forwardMatches handles a local forward declaration, whose Flag means union.
 func forwardMatches(l, t *btf.Type, behindPtr bool) bool {
 	if t.Kind == btf.KindFwd {
 		return l.Flag == t.Flag
@@ -90,8 +89,8 @@ func enumsMatch(l, t *btf.Type) bool {
 	return true
 }
 
-// membersMatch wants a matching target member of the same essential name for
-// every local member. Several anonymous members may be tried.
+// membersMatch requires, for every local member, a matching target member with the same essential name. Several
+// anonymous members may be tried.
 func (m *matcher) membersMatch(l, t *btf.Type, level int) (bool, *fault) {
 	if len(l.Members) > len(t.Members) {
 		return false, nil

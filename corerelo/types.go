@@ -2,7 +2,7 @@ package corerelo
 
 import "github.com/bpfrun/bpfrun/btf"
 
-// skip follows modifiers and typedefs; nil when the id leads nowhere.
+// skip skips modifiers and typedefs; it returns nil if there is no type.
 func skip(spec *btf.Spec, id btf.ID) *btf.Type {
 	if int(id) >= spec.NumTypes() {
 		return nil
@@ -27,7 +27,7 @@ var kindWords = map[btf.Kind]string{
 	btf.KindDeclTag: "decl_tag", btf.KindTypeTag: "type_tag", btf.KindEnum64: "enum64",
 }
 
-// kindWord returns libbpf's word for a BTF kind (btf_kind_str).
+// kindWord returns libbpf's name of a BTF kind (btf_kind_str).
 func kindWord(k btf.Kind) string {
 	if w, ok := kindWords[k]; ok {
 		return w
@@ -42,7 +42,7 @@ func orAnon(name string) string {
 	return name
 }
 
-// typeText names a type for error and hint texts.
+// typeText names a type in messages and hints.
 func typeText(spec *btf.Spec, id btf.ID) string {
 	if int(id) >= spec.NumTypes() {
 		return "type out of range"

@@ -6,25 +6,23 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// Result is the number a relocation stands for, before and after.
+// Result holds the values of a relocation before and after.
 type Result struct {
 	Orig, New uint64
-	// Poison: nothing in the target answers; the instruction must not be
-	// reached. New is then meaningless.
+	// Poison: the target has nothing that matches, so the instruction must not be reached. New has no meaning.
 	Poison bool
-	// Validate: the instruction must hold Orig before it is patched.
+	// Validate: the instruction must contain Orig before it is patched.
 	Validate bool
-	// OrigSize and NewSize are the bytes a direct load or store of the field
-	// takes; only for FieldByteOffset of what is not a bitfield, else 0.
+	// OrigSize and NewSize are the bytes that a direct load or store of the field accesses. They are set only for
+	// FieldByteOffset of fields other than bitfields, else 0.
 	OrigSize, NewSize uint32
-	// OrigType and NewType are the field types that go with the sizes.
+	// OrigType and NewType are the field types with these sizes.
 	OrigType, NewType btf.ID
-	// FailMemSize: the sizes differ and the types do not allow a load or store
-	// to be rewritten; it will be poisoned. Other instructions do not care.
+	// FailMemSize: the sizes differ, and the types do not allow a load or store to be rewritten, so it will be
+	// poisoned. Other instructions are not affected.
 	FailMemSize bool
-	// SignUnknown: Orig and New are of 32-bit enumerators from BTF that does
-	// not record the sign of enums. They are sign-extended; Apply takes the
-	// extension the compiler chose from the instruction.
+	// SignUnknown: Orig and New are 32-bit enumerators from BTF that does not record the signedness of enums. They are
+	// sign-extended here; Apply uses the extension that the compiler chose in the instruction.
 	SignUnknown bool
 }
 
@@ -37,9 +35,8 @@ type value struct {
 	validate bool
 }
 
-// compute fills a Result from the local and the target spec, nil when no
-// candidate matches (libbpf bpf_core_calc_relo). The local side is computed
-// first: its errors come before poison.
+// compute fills a Result from the local and the target spec, which is nil if no candidate matches (libbpf
+// bpf_core_calc_relo). It computes the local side first, because errors there take precedence over poison.
 func compute(rec Record, order binary.ByteOrder, local, target *Spec) (Result, *fault) {
 	calc := func(s *Spec) (value, *fault) {
 		switch {
@@ -72,9 +69,8 @@ func compute(rec Record, order binary.ByteOrder, local, target *Spec) (Result, *
 	return res, nil
 }
 
-// resizable reports whether a load or store of one type may become one of the
-// other with another width: pointers (a 32-bit kernel), and integers that are
-// not plainly signed, as both zero-extend.
+// resizable reports whether a load or store of one type may become one of the other type with a different width:
+// pointers (a 32-bit kernel), and integers if neither is signed, because loads zero-extend.
 func resizable(local *btf.Spec, orig btf.ID, target *btf.Spec, now btf.ID) bool {
 	o, err := local.Type(orig)
 	if err != nil {
@@ -114,7 +110,7 @@ func fieldValue(rec Record, order binary.ByteOrder, s *Spec) (value, *fault) {
 	return memberValue(rec, order, s, &owner.Members[acc.Index])
 }
 
-// elementValue is the value of a path that ends in an index.
+// elementValue returns the value of a path that ends in an index.
 func elementValue(rec Record, s *Spec, acc Accessor) (value, *fault) {
 	switch rec.Kind {
 	case FieldByteOffset:
@@ -129,8 +125,8 @@ func elementValue(rec Record, s *Spec, acc Accessor) (value, *fault) {
 	return value{}, f
 }
 
-// memberValue is the value of a path that ends in a member. Arithmetic is in 32
-// bits, as in libbpf: shifts of a field wider than 8 bytes wrap.
+// memberValue returns the value of a path that ends in a member. Arithmetic is in 32 bits, as in libbpf: shifts for a
+// field wider than 8 bytes wrap.
 func memberValue(rec Record, order binary.ByteOrder, s *Spec, m *btf.Member) (value, *fault) {
 	mt := skip(s.BTF, m.Type)
 	if mt == nil {
@@ -166,8 +162,7 @@ func memberValue(rec Record, order binary.ByteOrder, s *Spec, m *btf.Member) (va
 		}
 		v.validate = true
 	case FieldLShiftU64:
-		// libbpf takes the byte order of the machine it runs on; the code that
-		// shifts runs in the object's.
+		// libbpf uses the byte order of its host; the code that shifts runs in the object's byte order.
 		start := s.BitOffset - byteOff*8
 		if order == binary.BigEndian {
 			v.val = uint64((8-byteSize)*8 + start)
@@ -181,8 +176,7 @@ func memberValue(rec Record, order binary.ByteOrder, s *Spec, m *btf.Member) (va
 	return v, f
 }
 
-// storageUnit finds the smallest aligned load, from the bitfield's declared
-// type upwards, that holds all its bits.
+// storageUnit finds the smallest aligned load, starting with the bitfield's declared type, that contains all its bits.
 func storageUnit(rec Record, s *Spec, mt *btf.Type, bits uint32) (off, size uint32, f *fault) {
 	size = mt.Size
 	switch mt.Kind {
@@ -226,8 +220,8 @@ func typeValue(kind Kind, s *Spec) (value, *fault) {
 	return v, nil
 }
 
-// enumeratorValue returns a 32-bit enumerator sign-extended; extendEnums then
-// puts right what the BTF knows to be unsigned.
+// enumeratorValue returns a 32-bit enumerator sign-extended; extendEnums later corrects those that BTF marks as
+// unsigned.
 func enumeratorValue(kind Kind, s *Spec) (value, *fault) {
 	v := value{validate: true}
 	switch kind {
@@ -256,7 +250,7 @@ func enumeratorValue(kind Kind, s *Spec) (value, *fault) {
 	return v, nil
 }
 
-// sizeof is libbpf's size arithmetic: 32 bits, negative or unknown is an error.
+// sizeof implements libbpf's size arithmetic: 32 bits; negative and unknown sizes are errors.
 func sizeof(spec *btf.Spec, id btf.ID) (uint32, *fault) {
 	size, err := spec.Sizeof(id)
 	if err != nil || size < 0 {
@@ -265,7 +259,7 @@ func sizeof(spec *btf.Spec, id btf.ID) (uint32, *fault) {
 	return uint32(size), nil
 }
 
-// scalarSize is the size of a type, or of the innermost element of arrays.
+// scalarSize returns the size of a type, or of the innermost element of arrays.
 func scalarSize(spec *btf.Spec, id btf.ID) (uint32, *fault) {
 	t := skip(spec, id)
 	for depth := 0; t != nil && t.Kind == btf.KindArray; depth++ {

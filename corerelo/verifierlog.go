@@ -10,26 +10,27 @@ import (
 	"strings"
 )
 
-// LogEntry is a place in a verifier's or libbpf's log that tells of a poisoned instruction.
+// LogEntry is a mention of a poisoned instruction in a verifier's or libbpf's log.
 type LogEntry struct {
 	Line int    // from 1
-	Text string // that line, without blanks around it
-	// Program is named by a line before, "" when none is.
+	Text string // the line without surrounding white space
+	// Program is named by an earlier line, or "".
 	Program string
-	// Insn is the instruction in the program as it was loaded, -1 when the log does not tell.
+	// Insn is the instruction's index in the program as loaded, or -1 if the log does not contain it.
 	Insn int
 	Kind PoisonKind
-	// Index is the number of the map or extern that the poison carries, -1 when the log names it instead.
+	// Index is the number of the map or extern in the poison call, or -1 if the log names it instead.
 	Index int
-	// Spec is the relocation in libbpf's words, "<byte_off> [26] struct task_struct.state (0:7 @ offset 40)";
-	// "" in the kernel's own text.
+	// Spec is the relocation in libbpf's notation, "<byte_off> [26] struct task_struct.state (0:7 @ offset 40)"; "" in
+	// the kernel's own log.
 	Spec string
-	// Name is the map or kfunc, where libbpf names it.
+	// Name is the map or kfunc, if libbpf names it.
 	Name string
 }
 
-// Texts of logs. The kernel prints "15: (85) call unknown#195896080" and "invalid func unknown#195896080"; libbpf since 1.0 puts
-// "15: <invalid CO-RE relocation>" in their place; cilium/ebpf poisons with "r10 = 0xbad2310 ll" and names the program its own way.
+// Patterns of log lines. The kernel prints "15: (85) call unknown#195896080" and "invalid func unknown#195896080";
+// libbpf from 1.0 on replaces them with "15: <invalid CO-RE relocation>"; cilium/ebpf poisons with "r10 = 0xbad2310 ll"
+// and names the program in its own way.
 var (
 	logProgram   = regexp.MustCompile(`prog '([^']+)'|program "?([A-Za-z_][A-Za-z0-9_]*)"?: load`)
 	logCall      = regexp.MustCompile(`(?:(\d+): \([0-9a-f]{2}\) call )?unknown#(\d+)`)
@@ -40,13 +41,13 @@ var (
 	logFixupFunc = regexp.MustCompile(`kfunc '([^']+)' is referenced but wasn't resolved`)
 )
 
-// maxLogLine bounds the lines that are read; the verifier's own are far shorter.
+// maxLogLine limits the length of lines in bytes; the verifier's own are far shorter.
 const maxLogLine = 1 << 20
 
-// ErrLogLine is a log with a line longer than any log has.
+// ErrLogLine reports a line that is longer than any real log line.
 var ErrLogLine = errors.New("line too long for a log")
 
-// ParseLog finds what a log says about poisoned instructions, each instruction once.
+// ParseLog finds the poisoned instructions that a log mentions, each one once.
 func ParseLog(r io.Reader) ([]LogEntry, error) {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxLogLine)
@@ -66,10 +67,10 @@ func ParseLog(r io.Reader) ([]LogEntry, error) {
 type logParser struct {
 	program string
 	found   []LogEntry
-	open    *LogEntry // a fix-up whose second line is to come
+	open    *LogEntry // a fix-up whose second line has not been read yet
 	insn    int       // of the last call of an unknown function
 	imm     int
-	seen    bool // such a call stands before
+	seen    bool // such a call has been seen
 }
 
 func (p *logParser) line(n int, text string) {
@@ -113,7 +114,7 @@ func (p *logParser) line(n int, text string) {
 	p.add(e)
 }
 
-// second takes the line that follows a fix-up.
+// second handles the line after a fix-up.
 func (p *logParser) second(text string) bool {
 	if p.open == nil {
 		return false
@@ -133,7 +134,7 @@ func (p *logParser) second(text string) bool {
 	return true
 }
 
-// add appends an entry unless the same instruction is known already.
+// add appends an entry unless it already has one for that instruction.
 func (p *logParser) add(e LogEntry) *LogEntry {
 	p.open = nil
 	for i := range p.found {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ErrSyntax is the kind of every *AsmError.
+// ErrSyntax is wrapped by every *AsmError.
 var ErrSyntax = errors.New("assembly syntax error")
 
 // AsmError is an error in assembly text. It wraps ErrSyntax.
@@ -22,16 +22,16 @@ func (e *AsmError) Error() string { return fmt.Sprintf("line %d: %s: %q", e.Line
 // Unwrap returns ErrSyntax.
 func (e *AsmError) Unwrap() error { return ErrSyntax }
 
-// Assemble translates the text of Disassemble back. Instructions stand on lines of their own or are separated by semicolons. `name:`
-// defines a label, which stands for its slot in goto, gotol, may_goto, if, call, call pc and func(). Comments
-// begin with // and reach to the end of the line. Numbers are decimal, 0x, 0o or 0b, and may be written signed or
-// unsigned as long as they fit the field.
+// Assemble translates assembly text, as Disassemble writes it, to instructions. Instructions are separated by newlines
+// or semicolons. `name:` defines a label, which goto, gotol, may_goto, if, call, call pc and func() can use as a
+// target. Comments begin with // and end with the line. Numbers are decimal, 0x, 0o or 0b, and may be written signed or
+// unsigned if they fit the field. The error is an *[AsmError].
 //
-// It also takes the other spellings in use: r and w registers alike where the width follows from the operation, "goto pc+3",
-// "lddw"-style `r1 = 5 ll` with 0x, an immediate left out of skb[r1], the kernel's atomics
-// (`r0 = atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)`), and the slot number and "(b7)" opcode before lines of a verifier log.
+// It also accepts other common spellings: r and w registers interchangeably where the operation determines the width,
+// "goto pc+3", `r1 = 5 ll` with a hexadecimal number, skb[r1] without an immediate, the kernel's atomics (`r0 =
+// atomic64_cmpxchg((u64 *)(r1 +0), r0, r2)`), and verifier log lines that start with a slot number and "(b7)" opcode.
 //
-// What is assembled is encoded as written; Check tells whether a kernel takes it.
+// Instructions are encoded as written; Check reports whether a kernel would accept them.
 func Assemble(text string) ([]Insn, error) {
 	a := assembler{labels: map[string]int{}}
 	for n, line := range strings.Split(text, "\n") {
@@ -61,11 +61,11 @@ type assembler struct {
 	fixups  []fixup
 }
 
-// fixup is a reference to a label, resolved at the end.
+// fixup is a reference to a label, resolved after the last line.
 type fixup struct {
 	pc    int
 	label string
-	wide  bool // imm, else off
+	wide  bool // the target is in imm, else in off
 }
 
 func (a *assembler) fix(f fixup) error {
@@ -99,7 +99,7 @@ func (a *assembler) statement(stmt string) error {
 				return fmt.Errorf("label %s is defined twice", first.text)
 			}
 			a.labels[first.text] = len(a.insns)
-		case tokenNumber: // slot number of a listing
+		case tokenNumber: // slot number in a listing
 		default:
 			return errors.New("label expected before ':'")
 		}
@@ -125,7 +125,7 @@ func (a *assembler) statement(stmt string) error {
 	return nil
 }
 
-// isOpcodeByte recognises the two hex digits that a verifier log has in parentheses.
+// isOpcodeByte recognises the two hex digits that a verifier log puts in parentheses.
 func isOpcodeByte(s string) bool {
 	return len(s) == 2 && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -18,7 +18,7 @@ func (p *parser) assignment() ([]Insn, error) {
 	p.tokens = p.tokens[1:]
 	t := p.peek(0)
 	switch {
-	case p.accept("-"): // neg; negative numbers are operands
+	case p.accept("-"): // neg; negative numbers are parsed as operands
 		s, sw, err := p.reg()
 		if err == nil && (s != d || sw != width) {
 			err = errors.New("negation is of one register")
@@ -39,7 +39,7 @@ func (p *parser) assignment() ([]Insn, error) {
 	return nil, expected("operand", t)
 }
 
-// isOperand reports whether what follows the operator is a plain register or a number.
+// isOperand reports whether the text after the operator is a plain register or a number.
 func (p *parser) isOperand() bool {
 	t := p.peek(1)
 	if t.text == "-" || t.text == "+" {
@@ -84,7 +84,7 @@ func wide(op Op, d uint8, lo, hi int32) []Insn {
 	return []Insn{op.Encode(d, 0, 0, lo), {Imm: hi}}
 }
 
-// load parses what follows "D = *": a load or a legacy packet load.
+// load parses the text after "D = *": a load or a legacy packet load.
 func (p *parser) load(d uint8) ([]Insn, error) {
 	if p.peek(0).text == "(" && p.peek(4).text == "skb" {
 		p.tokens = p.tokens[1:]
@@ -166,7 +166,7 @@ func (p *parser) function(d, width uint8, word string) ([]Insn, error) {
 	return in, p.expect(")")
 }
 
-// arguments parses a function-like right side up to the closing parenthesis.
+// arguments parses the right side of a function-like form up to the closing parenthesis.
 func (p *parser) arguments(d uint8, word string) ([]Insn, error) {
 	switch {
 	case word == "addr_space_cast":
@@ -202,7 +202,7 @@ func (p *parser) addrSpaceCast(d uint8) ([]Insn, error) {
 	return one(OpAddrSpaceCast, d, s, 0, int32(uint32(as[0])<<16|uint32(uint16(as[1])))), nil
 }
 
-// pseudo parses the arguments of a kind of LD_IMM64.
+// pseudo parses the arguments of a special kind of LD_IMM64.
 func (p *parser) pseudo(op Op, d uint8) ([]Insn, error) {
 	var lo int64
 	var err error
@@ -218,7 +218,7 @@ func (p *parser) pseudo(op Op, d uint8) ([]Insn, error) {
 	return wide(op, d, int32(lo), hi), err
 }
 
-// fetch parses the arguments of an atomic with a result, in LLVM's or the kernel's words.
+// fetch parses the arguments of an atomic with a result, in LLVM's or the kernel's notation.
 func (p *parser) fetch(d uint8, word string) ([]Insn, error) {
 	name, bits, kernel := kernelAtomic(word)
 	form, size := FormFetch, bits/8
@@ -272,8 +272,8 @@ func (p *parser) fetch(d uint8, word string) ([]Insn, error) {
 	return one(op, reg, s, off, 0), nil
 }
 
-// kernelAtomic takes apart the kernel's names: atomic64_fetch_add, atomic64_xchg, atomic_cmpxchg. LLVM's atomic_fetch_add, whose size is
-// in its pointer, reads the same as the kernel's 32-bit one.
+// kernelAtomic splits the kernel's names: atomic64_fetch_add, atomic64_xchg, atomic_cmpxchg. LLVM's atomic_fetch_add,
+// whose size is in its pointer type, reads the same as the kernel's 32-bit one.
 func kernelAtomic(word string) (name string, bits uint8, ok bool) {
 	if rest, found := strings.CutPrefix(word, "atomic64_"); found {
 		return rest, 64, true

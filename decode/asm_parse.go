@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// spelling finds the instruction of a form by its text, operand width and size. It is built from the table, so the assembler knows
-// exactly what the table knows.
+// spelling is the key that finds an instruction of a form by its text, operand width and size. The map is built from
+// the instruction table, so the assembler always knows the same instructions.
 type spelling struct {
 	form  Form
 	text  string
@@ -111,7 +111,7 @@ func (p *parser) raw() ([]Insn, error) {
 	return []Insn{{Code: uint8(v[0]), Dst: uint8(v[1]) & 0xf, Src: uint8(v[2]) & 0xf, Off: int16(v[3]), Imm: int32(v[4])}}, nil
 }
 
-// memType reads "u32 *)" after an opening parenthesis and gives the type.
+// memType parses "u32 *)", after an opening parenthesis, and returns the type and its size in bytes.
 func (p *parser) memType() (string, uint8, error) {
 	t := p.peek(0)
 	size, ok := map[string]uint8{"u8": 1, "u16": 2, "u32": 4, "u64": 8, "s8": 1, "s16": 2, "s32": 4}[t.text]
@@ -122,7 +122,7 @@ func (p *parser) memType() (string, uint8, error) {
 	return t.text, size, p.expect("*", ")")
 }
 
-// base reads "r1 + 8".
+// base parses "r1 + 8".
 func (p *parser) base() (reg uint8, off int16, err error) {
 	reg, width, err := p.reg()
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *parser) base() (reg uint8, off int16, err error) {
 	return reg, int16(v), err
 }
 
-// deref reads "(u32 *)(r1 + 8)".
+// deref parses "(u32 *)(r1 + 8)".
 func (p *parser) deref() (text string, size uint8, reg uint8, off int16, err error) {
 	if err = p.expect("("); err != nil {
 		return
@@ -152,7 +152,7 @@ func (p *parser) deref() (text string, size uint8, reg uint8, off int16, err err
 	return text, size, reg, off, p.expect(")")
 }
 
-// store parses what follows "*" at the start: a plain store.
+// store parses the text after a leading "*": a plain store.
 func (p *parser) store() ([]Insn, error) {
 	text, _, reg, off, err := p.deref()
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *parser) store() ([]Insn, error) {
 	return one(op, reg, 0, off, imm), err
 }
 
-// atomic parses what follows "lock".
+// atomic parses the text after "lock".
 func (p *parser) atomic() ([]Insn, error) {
 	if err := p.expect("*"); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (p *parser) storeRelease() ([]Insn, error) {
 	return one(op, reg, s, off, 0), p.expect(")")
 }
 
-// condition parses what follows "if".
+// condition parses the text after "if".
 func (p *parser) condition() ([]Insn, error) {
 	d, width, err := p.reg()
 	if err != nil {
@@ -249,7 +249,7 @@ func (p *parser) condition() ([]Insn, error) {
 	return one(op, d, s, int16(off), imm), err
 }
 
-// call parses what follows "call": a number or name#number (helper), pc+n or a label (local), kfunc [name]#n[, off].
+// call parses the text after "call": a number or name#number (helper), pc+n or a label (local), kfunc [name]#n[, off].
 func (p *parser) call() ([]Insn, error) {
 	t := p.peek(0)
 	hash := func() (int32, error) {

@@ -20,7 +20,7 @@ type token struct {
 	text string
 }
 
-// operators are the symbols of more than one character, longest first.
+// operators are the operators of more than one character, longest first.
 var operators = []string{"s>>=", "<<=", ">>=", "s>=", "s<=", "s/=", "s%=", "s>", "s<", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "==", "!=", ">=", "<="}
 
 func isIdentByte(c byte, first bool) bool {
@@ -84,7 +84,7 @@ func (p *parser) peek(i int) token {
 	return token{kind: tokenSymbol}
 }
 
-// accept takes the next tokens if they read like want.
+// accept consumes the next tokens if they match want.
 func (p *parser) accept(want ...string) bool {
 	for i, w := range want {
 		if p.peek(i).text != w {
@@ -112,7 +112,7 @@ func expected(what string, got token) error {
 	return fmt.Errorf("%s expected, found %q", what, got.text)
 }
 
-// isReg reads "r5" or "w5".
+// isReg parses "r5" or "w5".
 func isReg(s string) (n uint8, width uint8, ok bool) {
 	if len(s) < 2 || len(s) > 3 || s[0] != 'r' && s[0] != 'w' || s[1] == '0' && len(s) > 2 {
 		return 0, 0, false
@@ -138,7 +138,7 @@ func (p *parser) reg() (n uint8, width uint8, err error) {
 	return n, width, nil
 }
 
-// number reads an optionally signed integer that fits bits, signed or unsigned.
+// number parses an optionally signed integer that fits the given number of bits, signed or unsigned.
 func (p *parser) number(bits int) (int64, error) {
 	neg := false
 	switch {
@@ -176,19 +176,19 @@ func (p *parser) imm() (int32, error) {
 	return int32(v), err
 }
 
-// offset reads the "+ 8" or "- 8" after a base register, nothing being 0, as wide as bits.
+// offset parses the "+ 8" or "- 8" after a base register; a missing offset is 0.
 func (p *parser) offset(bits int) (int64, error) {
 	if t := p.peek(0).text; t != "+" && t != "-" {
 		return 0, nil
 	}
-	// "r1 +-8" is what %+d after a plus gives in hand-written text.
+	// Hand-written format strings with %+d after a plus produce "r1 +-8".
 	if p.peek(0).text == "+" && p.peek(1).text == "-" {
 		p.tokens = p.tokens[1:]
 	}
 	return p.displacement(bits)
 }
 
-// target reads a label, "+3", "-3" or "pc+3".
+// target parses a label, "+3", "-3" or "pc+3".
 func (p *parser) target(wide bool) (int64, error) {
 	t := p.peek(0)
 	if t.kind == tokenIdent && t.text != "pc" {
@@ -207,7 +207,7 @@ func (p *parser) target(wide bool) (int64, error) {
 	return p.displacement(bits)
 }
 
-// displacement is a number whose sign says its direction.
+// displacement parses a number with a mandatory sign.
 func (p *parser) displacement(bits int) (int64, error) {
 	neg := p.peek(0).text == "-"
 	v, err := p.number(bits)

@@ -5,47 +5,48 @@ import (
 	"slices"
 )
 
-// Limits of the kernel.
+// Limits of the kernel's verifier.
 const (
-	MaxInsns       = 1000000 // BPF_COMPLEXITY_LIMIT_INSNS, the length a privileged loader may pass
-	MaxStack       = 512     // MAX_BPF_STACK
+	MaxInsns       = 1000000 // BPF_COMPLEXITY_LIMIT_INSNS: longest program of a privileged loader
+	MaxStack       = 512     // MAX_BPF_STACK, in bytes
 	MaxFrames      = 8       // MAX_CALL_FRAMES
 	MaxSubprograms = 256     // BPF_MAX_SUBPROGS
-	tailCallStack  = 256     // most stack in use when a subprogram that tail calls is entered
+	tailCallStack  = 256     // most stack in use, in bytes, when entering a subprogram that tail-calls
 	tailCallHelper = 12      // BPF_FUNC_tail_call
 )
 
-// CheckConfig says by whose rules Check judges. The zero value is the newest known kernel.
+// CheckConfig selects the rules that Check applies. The zero value stands for the newest known kernel.
 type CheckConfig struct {
-	// Kernel is the version that has to know the instructions; zero is the newest.
+	// Kernel is the version that must know the instructions; zero is the newest.
 	Kernel Version
-	// Lenient is for plain programs, as the public conformance suite has them: immediate shifts out of range are accepted, which then run
-	// masked, and so is callx. The kernel refuses both.
+	// Lenient accepts what the public conformance suite contains although the kernel refuses it: out-of-range immediate
+	// shifts, which are masked at run time, and callx.
 	Lenient bool
-	// PrivateStack leaves out the limit on the stack of a call chain: from 6.13 eligible tracing programs have a stack per function.
+	// PrivateStack disables the limit on the stack of a call chain: from 6.13 on, eligible tracing programs have a
+	// stack per function.
 	PrivateStack bool
-	// Walked leaves to a verifier what a kernel judges only in instructions that its verifier reaches: immediates of shifts and
-	// divisions, accesses at r10, writes to it, and the stack of call chains.
+	// Walked leaves to the verifier what the kernel checks only in instructions that its verifier reaches: immediates
+	// of shifts and divisions, accesses through r10, writes to r10, and the stack of call chains.
 	Walked bool
-	// Entries are first slots of functions that are entered from outside, as an exception callback is.
+	// Entries are the first slots of functions that are entered from outside, such as an exception callback.
 	Entries []int
-	// JumpTargets are the slots that gotox may reach: the contents of the program's instruction arrays. Without them, code
-	// that nothing else reaches is accepted in a program with gotox.
+	// JumpTargets are the slots that gotox may reach: the contents of the program's instruction arrays. If it is empty,
+	// a program with gotox may contain otherwise unreachable code.
 	JumpTargets []int
-	// Helper reports whether a helper exists, Kfunc whether a kernel function does. Nil does not judge calls, which is right for object files: the
-	// kernel forgives calls of unknown functions in code that its verifier proves dead.
+	// Helper reports whether a helper exists, Kfunc whether a kernel function does. A nil function disables the check,
+	// which suits object files: the kernel tolerates calls of unknown functions in code that its verifier proves dead.
 	Helper func(id int32) bool
 	Kfunc  func(in Insn) bool
 }
 
-// Check makes the kernel's structural checks: what it refuses a program for whatever the registers hold. That is unknown
-// opcodes, reserved fields, register numbers, writes to r10, shifts, divisions, jumps, falling off the end,
-// unreachable code, call targets and depth, and the stack as far as r10 is used directly. It returns nil or a *CheckError for
-// the first error found.
+// Check applies the kernel's structural rules, which do not depend on register contents: unknown opcodes, reserved
+// fields, register numbers, writes to r10, shifts, divisions, jumps, falling off the end, unreachable code, call
+// targets and depth, and direct stack accesses through r10. It returns nil, or a *CheckError for the first violation.
 //
-// Uninitialised registers, bounds and everything else that needs types is not structural. Two differences to the kernel are wanted:
-// it looks at an instruction's fields only when its verifier reaches the instruction with possible values, Check looks at all
-// of them (but see CheckConfig.Walked); and where a program has several errors another one may be named first.
+// Uninitialised registers, bounds and everything else that needs types is not structural. Check differs from the kernel
+// in two ways by design: the kernel checks an instruction's fields only when its verifier reaches the instruction,
+// Check checks all of them (but see CheckConfig.Walked); and for a program with several errors the two may report
+// different ones first.
 func Check(insns []Insn, cfg CheckConfig) error {
 	c := checker{program: program{insns: insns}, cfg: cfg}
 	for _, step := range []func() *CheckError{c.size, c.opcodes, c.functions, c.jumps, c.flow, c.fields, c.calls} {
@@ -59,7 +60,7 @@ func Check(insns []Insn, cfg CheckConfig) error {
 type checker struct {
 	program
 	cfg    CheckConfig
-	starts []int // first slots of the functions, ascending
+	starts []int // first slots of all functions, ascending
 }
 
 func fail(pc int, kind error, format string, args ...any) *CheckError {
@@ -103,7 +104,7 @@ func (c *checker) opcodes() *CheckError {
 	return nil
 }
 
-// undefined names the reason why an instruction decodes to OpInvalid.
+// undefined explains why an instruction decodes to OpInvalid.
 func undefined(pc int, in Insn) *CheckError {
 	list := table.shared[in.Code]
 	if len(list) == 0 {
@@ -158,7 +159,7 @@ func (c *checker) functions() *CheckError {
 	return nil
 }
 
-// end is the slot after function i.
+// end returns the slot after function i.
 func (c *checker) end(i int) int {
 	if i+1 < len(c.starts) {
 		return c.starts[i+1]
@@ -203,7 +204,7 @@ func (c *checker) flow() *CheckError {
 	return nil
 }
 
-// calls checks depth and stack of call chains (check_max_stack_depth).
+// calls checks the depth and the stack of call chains (check_max_stack_depth).
 func (c *checker) calls() *CheckError {
 	g := newCallGraph(c)
 	order, err := g.order()

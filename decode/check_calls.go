@@ -7,11 +7,11 @@ import (
 
 func fieldText(name string, v int) string { return name + " " + strconv.Itoa(v) }
 
-// callGraph is the functions of a program and their local calls. Callbacks are not edges: whether their stack comes on top of the
-// caller's depends on the helper that takes them.
+// callGraph holds the functions of a program and the local calls between them. Callbacks are not edges: whether their
+// stack adds to the caller's depends on the helper that calls them.
 type callGraph struct {
 	starts   []int
-	stack    []int // bytes of each function, unrounded
+	stack    []int // bytes used by each function, not rounded
 	tailCall []bool
 	calls    [][]call
 }
@@ -38,7 +38,7 @@ func newCallGraph(c *checker) *callGraph {
 	return g
 }
 
-// order returns the functions callers first, or the recursion that makes this impossible.
+// order returns the functions, callers first, or the recursion that makes this impossible.
 func (g *callGraph) order() ([]int, *CheckError) {
 	const (
 		fresh = iota
@@ -79,10 +79,10 @@ func (g *callGraph) order() ([]int, *CheckError) {
 	return post, nil
 }
 
-// check judges the longest chain that leads to each function.
+// check checks the longest chain that leads to each function.
 func (g *callGraph) check(order []int, cfg CheckConfig) *CheckError {
-	frames := make([]int, len(g.starts)) // frames above the function
-	above := make([]int, len(g.starts))  // their stack
+	frames := make([]int, len(g.starts)) // frames on the stack when the function is entered
+	above := make([]int, len(g.starts))  // their stack, in bytes
 	round := stackRounding(cfg.Kernel)
 	for _, f := range order {
 		own := round(g.stack[f])
@@ -107,14 +107,15 @@ func (g *callGraph) check(order []int, cfg CheckConfig) *CheckError {
 	return nil
 }
 
-// stackRounding is how a kernel rounds the stack of a frame.
+// stackRounding returns the function by which a kernel rounds the stack of a frame.
 func stackRounding(k Version) func(int) int {
 	coarse := k != 0 && k < v6_9
 	return func(n int) int { return RoundStack(n, !coarse) }
 }
 
-// RoundStack rounds the n bytes of stack that a function uses to what its frame takes: to 32 bytes, or to 16 where the kernel
-// counts frames of native code (byJIT, from 6.9; verifier.c round_up_stack_depth). A function without stack takes 32 and 0.
+// RoundStack rounds the n bytes of stack that a function uses up to the size of its frame: to a multiple of 32 bytes,
+// or of 16 where the kernel counts the frames of native code (byJIT, from 6.9 on; verifier.c round_up_stack_depth). A
+// function that uses no stack takes 32 or 0 bytes.
 func RoundStack(n int, byJIT bool) int {
 	if byJIT {
 		return (n + 15) &^ 15

@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// Symbols names what numbers in instructions stand for. Empty answers mean that there is no name.
+// Symbols provides names for numbers in instructions. An empty string means that there is no name.
 type Symbols interface {
-	// HelperName names a helper function: "bpf_map_lookup_elem" for 1.
+	// HelperName returns the name of a helper: "bpf_map_lookup_elem" for 1.
 	HelperName(id int32) string
-	// RefName names what the LD_IMM64, local call or kfunc call at slot pc refers to: a map, a variable, a function.
+	// RefName returns the name of the map, variable or function that the LD_IMM64, local call or kfunc call at slot pc
+	// refers to.
 	RefName(pc int) string
 }
 
-// Disassemble writes the instruction at slot i as pseudo-C, the language of LLVM's BPF assembler and of the kernel's verifier log:
+// Disassemble returns the instruction at slot i as pseudo-C, the syntax of LLVM's BPF assembler and of the kernel's
+// verifier log:
 //
 //	r1 = *(u32 *)(r2 + 0)
 //	if r1 s> 5 goto +3
@@ -22,17 +24,19 @@ type Symbols interface {
 //	lock *(u64 *)(r1 + 8) += r2
 //	call bpf_map_lookup_elem#1
 //
-// Where the two differ the text is LLVM's: atomics with a result (`r0 = cmpxchg_64(r1 + 0, r0, r2)`, the kernel's atomic64_cmpxchg),
-// targets without "pc", w registers for 32-bit atomics; but plain loads and stores of all sizes name r registers, as the kernel and
-// LLVM without alu32 do. 64-bit immediates are written in hex beyond 32 bits, as llvm-objdump does.
+// Where the two differ, the text is LLVM's: atomics with a result (`r0 = cmpxchg_64(r1 + 0, r0, r2)`, the kernel's
+// atomic64_cmpxchg), targets without "pc", w registers for 32-bit atomics. Plain loads and stores of all sizes name r
+// registers, as in the kernel and in LLVM without alu32. 64-bit immediates that need more than 32 bits are hexadecimal,
+// as in llvm-objdump.
 //
-// LLVM has no text for what the source field of LD_IMM64 and call tells apart: `r1 = map_fd(3)`, `r1 = map_value(3, 16)`,
-// `r1 = btf_id(7, 0)`, `r1 = func(+5)`, `r1 = map_idx(0)`, `r1 = map_idx_value(0, 16)`; `call pc+5` is a local call as in the
-// kernel's log, `call kfunc#7` or `call kfunc bpf_obj_new#7` a kernel function. Names of maps and functions replace numbers
-// (`r1 = map_fd(events)`, `call parse`) and do not assemble again.
+// LLVM has no syntax for what the source field of LD_IMM64 and call selects. These are `r1 = map_fd(3)`, `r1 =
+// map_value(3, 16)`, `r1 = btf_id(7, 0)`, `r1 = func(+5)`, `r1 = map_idx(0)`, `r1 = map_idx_value(0, 16)`; `call pc+5`
+// is a local call, as in the kernel's log, and `call kfunc#7` or `call kfunc bpf_obj_new#7` calls a kernel function.
+// Names of maps and functions replace numbers (`r1 = map_fd(events)`, `call parse`); such text cannot be assembled.
 //
-// LD_IMM64 covers the slots i and i+1. What is not an instruction, or has fields the text cannot express, is written as
-// `.insn code, dst, src, off, imm`, so that Assemble gives back every slot exactly. sym may be nil. An i outside insns gives "".
+// LD_IMM64 covers slots i and i+1. Invalid instructions, and fields that the syntax cannot express, are written as
+// `.insn code, dst, src, off, imm`, so that Assemble reproduces every slot exactly. sym may be nil. For i outside insns
+// the result is "".
 func Disassemble(insns []Insn, i int, sym Symbols) string {
 	if i < 0 || i >= len(insns) {
 		return ""
@@ -98,7 +102,7 @@ func Disassemble(insns []Insn, i int, sym Symbols) string {
 	return info.Text // exit
 }
 
-// DisassembleAll writes a program, one instruction a line.
+// DisassembleAll returns a program, one instruction per line.
 func DisassembleAll(insns []Insn, sym Symbols) string {
 	var b strings.Builder
 	for i := 0; i < len(insns); {
@@ -109,7 +113,7 @@ func DisassembleAll(insns []Insn, sym Symbols) string {
 	return b.String()
 }
 
-// TextLen is the number of slots that the text of Disassemble covers: 2 for a well-formed LD_IMM64, else 1.
+// TextLen returns the number of slots that the text of Disassemble covers: 2 for a well-formed LD_IMM64, else 1.
 func TextLen(insns []Insn, i int) int {
 	if insns[i].IsLdImm64() && writable(insns, i, insns[i].Info()) {
 		return 2
@@ -145,7 +149,7 @@ func regName(r uint8, width uint8) string {
 
 func decimal(v int32) string { return strconv.Itoa(int(v)) }
 
-// signed is " + 5" or " - 5".
+// signed formats " + 5" or " - 5".
 func signed(v int64) string {
 	if v < 0 {
 		return " - " + strconv.FormatInt(-v, 10)
@@ -155,7 +159,7 @@ func signed(v int64) string {
 
 func address(base uint8, off int16) string { return regName(base, 64) + signed(int64(off)) }
 
-// deref is "(u32 *)(r2 + 0)".
+// deref formats "(u32 *)(r2 + 0)".
 func deref(info *Info, base uint8, off int16) string {
 	return "(" + info.Text + " *)(" + address(base, off) + ")"
 }

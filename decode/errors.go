@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Kinds of structural errors; a *CheckError wraps one of them.
+// Kinds of structural errors, for errors.Is; every *CheckError wraps one of them.
 var (
 	ErrEmpty         = errors.New("program has no instructions")
 	ErrTooLong       = errors.New("program is too long")
@@ -36,7 +36,7 @@ var (
 // CheckError is a structural error at an instruction.
 type CheckError struct {
 	Insn   int    // slot
-	Kind   error  // one of the kinds of this package
+	Kind   error  // one of the Err variables of this package
 	Detail string // what was found
 }
 
@@ -49,5 +49,5 @@ func (e *CheckError) Error() string {
 	return s
 }
 
-// Unwrap returns the kind.
+// Unwrap returns Kind.
 func (e *CheckError) Unwrap() error { return e.Kind }

@@ -2,10 +2,10 @@ package decode
 
 import "slices"
 
-// program is code to be walked several times.
+// program is code that is walked several times.
 type program struct {
 	insns []Insn
-	// ops holds the operation of each slot so that it is looked up once; nil looks it up each time.
+	// ops caches the operation of each slot. If nil, operations are looked up each time.
 	ops []Op
 }
 
@@ -41,7 +41,7 @@ func (p program) subprograms(extra []int) []int {
 	return slices.DeleteFunc(starts, func(pc int) bool { return pc < 0 || pc >= len(insns) })
 }
 
-// SubprogramAt returns the index in starts of the function that slot pc belongs to.
+// SubprogramAt returns the index in starts of the function that contains slot pc.
 func SubprogramAt(starts []int, pc int) int {
 	i, found := slices.BinarySearch(starts, pc)
 	if found {
@@ -64,7 +64,8 @@ func Successors(next []int, insns []Insn, pc int) []int {
 	return next
 }
 
-// Leaders marks the slots that begin a basic block: function entries, jump targets, and what follows a jump, branch, call or exit.
+// Leaders marks the slots that begin a basic block: function entries, jump targets, and slots after a jump, branch,
+// call or exit.
 func Leaders(insns []Insn, extra ...int) []bool {
 	leaders := make([]bool, len(insns))
 	mark := func(pc int) {
@@ -88,9 +89,9 @@ func Leaders(insns []Insn, extra ...int) []bool {
 	return leaders
 }
 
-// Reachable marks the slots that plain control flow reaches from slot 0 and the extra entries: branches go both ways, calls and
-// function addresses reach their function (kernel/bpf/cfg.c bpf_check_cfg). The second slot of LD_IMM64 is not marked. Targets of gotox are not
-// visible in the code: pass them as extra entries.
+// Reachable marks the slots that control flow reaches from slot 0 and the extra entries. Both sides of a branch count
+// as reachable, and calls and function addresses reach their function (kernel/bpf/cfg.c bpf_check_cfg). The second slot
+// of LD_IMM64 is not marked. The targets of gotox are not visible in the code: pass them as extra entries.
 func Reachable(insns []Insn, extra ...int) []bool { return program{insns: insns}.reachable(extra) }
 
 func (p program) reachable(extra []int) []bool {
@@ -121,8 +122,8 @@ func (p program) reachable(extra []int) []bool {
 	return seen
 }
 
-// StackDepth is the number of bytes below r10 that the slots from start to end access directly, 0 if none. Accesses through
-// copies of r10 are not seen, so it is a lower bound.
+// StackDepth returns how many bytes below r10 the slots from start to end access directly through r10, 0 if none. It is
+// a lower bound: accesses through copies of r10 are not counted.
 func StackDepth(insns []Insn, start, end int) int {
 	return program{insns: insns}.stackDepth(start, end)
 }
@@ -138,7 +139,7 @@ func (p program) stackDepth(start, end int) int {
 	return depth
 }
 
-// memoryBase is the register that a load or store takes its address from; info is nil for other instructions.
+// memoryBase returns the register that holds the address of a load or store; mem is nil for other instructions.
 func memoryBase(in Insn, info *Info) (base uint8, mem *Info) {
 	if info.Flags&(FlagLoad|FlagStore) == 0 || info.Flags&FlagPacket != 0 {
 		return 0, nil

@@ -2,7 +2,7 @@ package decode
 
 import "strconv"
 
-// Form identifies which fields an instruction uses and how it is written.
+// Form is the shape of an instruction: the fields it uses and its syntax.
 type Form uint8
 
 // The forms. D and S are the dst and src registers.
@@ -25,7 +25,7 @@ const (
 	FormStoreRel       // store_release((u64 *)(D + off), S)
 	FormLdAbs          // r0 = *(u8 *)skb[imm]
 	FormLdInd          // r0 = *(u8 *)skb[S + imm]
-	FormImm64          // D = imm64 ll, and the kinds map_fd(..), map_value(..), ..
+	FormImm64          // D = imm64 ll, and special kinds: map_fd(..), map_value(..), ...
 	FormGoto           // goto +off
 	FormGotoL          // gotol +imm
 	FormGotoX          // gotox D
@@ -38,10 +38,10 @@ const (
 	numForms
 )
 
-// Field is a set of the fields of a slot.
+// Field is a set of fields of a slot.
 type Field uint8
 
-// The fields. A field that an instruction neither uses nor selects it by must be zero.
+// The fields. A field must be zero unless the instruction uses it or is selected by it.
 const (
 	FieldDst Field = 1 << iota
 	FieldSrc
@@ -49,7 +49,7 @@ const (
 	FieldImm
 )
 
-// formFields are the fields that carry operands. The selecting field (Info.Sub) comes on top.
+// formFields are the fields that carry operands, without the selecting field (Info.Sub).
 var formFields = [numForms]Field{
 	FormALUImm:    FieldDst | FieldImm,
 	FormALUReg:    FieldDst | FieldSrc,
@@ -79,10 +79,10 @@ var formFields = [numForms]Field{
 	FormCallKfunc: FieldImm | FieldOff,
 }
 
-// Sub names the field that tells apart the instructions of one opcode byte.
+// Sub names the field that distinguishes the instructions that share an opcode byte.
 type Sub uint8
 
-// The selecting fields.
+// Fields that select an instruction.
 const (
 	SubNone Sub = iota
 	SubOff      // division and modulo (0, 1), moves (0, 8, 16, 32, 1)
@@ -90,7 +90,7 @@ const (
 	SubSrc      // kinds of LD_IMM64 and call
 )
 
-// field is the Field of a Sub.
+// field converts a Sub to a Field.
 func (s Sub) field() Field {
 	return [...]Field{SubNone: 0, SubOff: FieldOff, SubImm: FieldImm, SubSrc: FieldSrc}[s]
 }
@@ -98,16 +98,16 @@ func (s Sub) field() Field {
 // Reg is a set of register operands that an instruction reads or writes.
 type Reg uint8
 
-// Register operands.
+// Register operands. The last three are implicit.
 const (
 	RegDst  Reg = 1 << iota // the register in dst
 	RegSrc                  // the register in src
-	RegR0                   // r0, implied
-	RegR6                   // r6, implied: the context of legacy packet loads
-	RegArgs                 // r1 to r5, implied: arguments when read, clobbered when written
+	RegR0                   // r0
+	RegR6                   // r6, the context of legacy packet loads
+	RegArgs                 // r1 to r5: arguments if read, clobbered if written
 )
 
-// Flags are what an instruction does beside computing.
+// Flags describe what an instruction does besides computing.
 type Flags uint16
 
 // Effects.
@@ -120,15 +120,15 @@ const (
 	FlagPacket                   // reads the packet of the context in r6, in network byte order
 	FlagBranch                   // may jump or fall through
 	FlagJump                     // always jumps
-	FlagCall                     // calls and comes back
+	FlagCall                     // calls and returns
 	FlagExit                     // returns
 )
 
 // Group is a conformance group of RFC 9669 section 2.4.
 type Group uint8
 
-// Conformance groups. GroupBase64 includes GroupBase32, GroupAtomic64 and GroupDivMul64 their 32-bit group; GroupKernel is no
-// group of the RFC but what Linux has in addition.
+// Conformance groups. GroupBase64 includes GroupBase32; GroupAtomic64 and GroupDivMul64 include their 32-bit groups.
+// GroupKernel is not in the RFC: it holds Linux's additional instructions.
 const (
 	GroupNone Group = iota
 	GroupBase32
@@ -143,7 +143,7 @@ const (
 
 var groupNames = [...]string{"", "base32", "base64", "atomic32", "atomic64", "divmul32", "divmul64", "packet", "kernel"}
 
-// String returns the RFC's name of the group, "kernel" for GroupKernel.
+// String returns the RFC's name of the group, or "kernel" for GroupKernel.
 func (g Group) String() string {
 	if int(g) < len(groupNames) {
 		return groupNames[g]
@@ -151,20 +151,21 @@ func (g Group) String() string {
 	return "group " + strconv.Itoa(int(g))
 }
 
-// Version is a kernel version, major<<16 | minor<<8 | patch, as KERNEL_VERSION of linux/version.h. Zero means "any".
+// Version is a kernel version, major<<16 | minor<<8 | patch, as KERNEL_VERSION of linux/version.h computes it. Zero
+// means "any".
 type Version uint32
 
-// KernelVersion makes a Version.
+// KernelVersion returns the Version of a release.
 func KernelVersion(major, minor, patch int) Version {
 	return Version(major<<16 | minor<<8 | min(patch, 255))
 }
 
-// String returns "major.minor".
+// String returns "major.minor" without the patch level.
 func (v Version) String() string {
 	return strconv.Itoa(int(v>>16)) + "." + strconv.Itoa(int(v>>8&0xff))
 }
 
-// Kernels that extended the instruction set.
+// Kernel versions that extended the instruction set.
 const (
 	v3_18 Version = 3<<16 | 18<<8 // bpf(2)
 	v4_14 Version = 4<<16 | 14<<8 // jlt, jle, jslt, jsle
@@ -173,7 +174,7 @@ const (
 	v5_1  Version = 5<<16 | 1<<8  // 32-bit jumps
 	v5_2  Version = 5<<16 | 2<<8  // direct map values
 	v5_10 Version = 5<<16 | 10<<8 // kernel variables
-	v5_12 Version = 5<<16 | 12<<8 // atomics but add
+	v5_12 Version = 5<<16 | 12<<8 // atomics other than add
 	v5_13 Version = 5<<16 | 13<<8 // function addresses, kfunc calls
 	v5_14 Version = 5<<16 | 14<<8 // fd_array
 	v6_6  Version = 6<<16 | 6<<8  // ISA version 4
@@ -183,29 +184,29 @@ const (
 	never Version = 1<<32 - 1     // no kernel
 )
 
-// Info is the row of an instruction in the table.
+// Info describes one instruction: a row of the table.
 type Info struct {
 	Op       Op
 	Name     string  // unique lower-case name: "sdiv64_imm", "atomic_fetch_add_dw"
 	Code     uint8   // opcode byte
-	Sub      Sub     // field that selects the instruction among those of its opcode byte
+	Sub      Sub     // field that selects the instruction among those with its opcode byte
 	SubValue int32   // value of that field
-	Form     Form    // fields used, and the text form
-	Text     string  // the operator, type or keyword in its text
+	Form     Form    // fields used, and syntax
+	Text     string  // operator, type or keyword in its text
 	Width    uint8   // bits computed, compared or moved: 32 or 64
-	Size     uint8   // bytes of memory accessed, 0 without
+	Size     uint8   // bytes of memory accessed, 0 if none
 	Reads    Reg     // registers read
 	Writes   Reg     // registers written
 	Flags    Flags   // other effects
 	Group    Group   // conformance group of RFC 9669
 	ISA      uint8   // LLVM's -mcpu version: 1 to 4
-	Since    Version // first kernel that accepts it; above every version when none does
+	Since    Version // first kernel that accepts it; higher than every real version if none does
 }
 
 // Class returns the instruction class, the low three bits of the opcode byte.
 func (i *Info) Class() uint8 { return i.Code & 7 }
 
-// Fields returns the fields that carry operands; the field that selects the instruction is not among them.
+// Fields returns the fields that carry operands, without the field that selects the instruction.
 func (i *Info) Fields() Field { return formFields[i.Form] }
 
 // Signed reports whether a load or comparison is signed.

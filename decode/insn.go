@@ -44,8 +44,8 @@ const (
 // ErrTruncated is returned for bytes that are not a whole number of slots.
 var ErrTruncated = errors.New("instructions are not a multiple of 8 bytes")
 
-// Insn is one slot of 8 bytes, struct bpf_insn: opcode, register numbers (4 bits each), signed offset and immediate. The second
-// slot of LD_IMM64 has only Imm.
+// Insn is one slot of 8 bytes (struct bpf_insn): opcode, register numbers of 4 bits each, signed offset and immediate.
+// The second slot of LD_IMM64 uses only Imm.
 type Insn struct {
 	Code     uint8
 	Dst, Src uint8
@@ -53,8 +53,8 @@ type Insn struct {
 	Imm      int32
 }
 
-// Unmarshal decodes slots from bytes in byte order bo, the byte order of the object. On big endian the register nibbles are
-// swapped too (RFC 9669 section 3).
+// Unmarshal decodes slots from bytes in byte order bo, that of the object. On big endian the register nibbles are
+// swapped as well (RFC 9669 section 3). The error is ErrTruncated.
 func Unmarshal(b []byte, bo binary.ByteOrder) ([]Insn, error) {
 	if len(b)%SlotSize != 0 {
 		return nil, fmt.Errorf("%w: got %d", ErrTruncated, len(b))
@@ -77,7 +77,7 @@ func Unmarshal(b []byte, bo binary.ByteOrder) ([]Insn, error) {
 	return insns, nil
 }
 
-// Marshal encodes slots in byte order bo. Register numbers are cut to four bits.
+// Marshal encodes slots in byte order bo. Register numbers are truncated to four bits.
 func Marshal(insns []Insn, bo binary.ByteOrder) []byte {
 	big := endian.IsBig(bo)
 	b := make([]byte, 0, len(insns)*SlotSize)
@@ -95,10 +95,10 @@ func Marshal(insns []Insn, bo binary.ByteOrder) []byte {
 	return b
 }
 
-// IsLdImm64 reports whether the instruction occupies two slots, whatever its kind.
+// IsLdImm64 reports whether the instruction is an LD_IMM64 of any kind, which occupies two slots.
 func (in Insn) IsLdImm64() bool { return in.Code == codeLdImm64 }
 
-// Len is the number of slots the instruction occupies: 2 for LD_IMM64, else 1.
+// Len returns the number of slots the instruction occupies: 2 for LD_IMM64, else 1.
 func (in Insn) Len() int {
 	if in.Code == codeLdImm64 {
 		return 2
@@ -106,13 +106,13 @@ func (in Insn) Len() int {
 	return 1
 }
 
-// Imm64 is the 64-bit immediate of the LD_IMM64 at slot i: the first slot has the low half. The caller has made sure that slot
-// i+1 exists.
+// Imm64 returns the 64-bit immediate of the LD_IMM64 at slot i, whose low half is in the first slot. Slot i+1 must
+// exist.
 func Imm64(insns []Insn, i int) uint64 {
 	return uint64(uint32(insns[i].Imm)) | uint64(uint32(insns[i+1].Imm))<<32
 }
 
-// SetImm64 writes the 64-bit immediate of the LD_IMM64 at slot i.
+// SetImm64 sets the 64-bit immediate of the LD_IMM64 at slot i. Slot i+1 must exist.
 func SetImm64(insns []Insn, i int, v uint64) {
 	insns[i].Imm = int32(uint32(v))
 	insns[i+1].Imm = int32(uint32(v >> 32))
@@ -121,8 +121,8 @@ func SetImm64(insns []Insn, i int, v uint64) {
 // Info returns the table row of the instruction.
 func (in Insn) Info() *Info { return in.Op().Info() }
 
-// Target is the slot that a jump (goto, gotol, conditional, may_goto), a local call or a function address at slot pc refers to.
-// It is false for everything else, gotox included. The slot may lie outside the program.
+// Target returns the slot that a jump (goto, gotol, conditional, may_goto), local call or function address at slot pc
+// refers to; it may lie outside the program. The bool is false for all other instructions, including gotox.
 func (in Insn) Target(pc int) (int, bool) {
 	return in.target(pc, in.Info())
 }

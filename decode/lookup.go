@@ -1,9 +1,9 @@
 package decode
 
-// codeLdImm64 is the opcode byte of the only instruction of two slots.
+// codeLdImm64 is the opcode byte of the only two-slot instruction.
 const codeLdImm64 = 0x18
 
-// opShared marks opcode bytes that several instructions share. It is a value no Op has.
+// opShared marks opcode bytes that several instructions share. No Op has this value.
 const opShared = Op(0xff)
 
 type sharedOp struct {
@@ -12,9 +12,9 @@ type sharedOp struct {
 	op    Op
 }
 
-// index is the table in the shapes it is looked up in.
+// index holds the table in the forms needed for lookups.
 type index struct {
-	rows   [256]Info // by Op; full length, so that Op.Info needs no bounds check
+	rows   [256]Info // by Op; 256 rows, so that Op.Info needs no bounds check
 	byCode [256]Op   // by opcode byte
 	shared [256][]sharedOp
 	byName map[string]Op
@@ -40,9 +40,9 @@ func newIndex(parts ...[]Info) *index {
 	return t
 }
 
-// Op returns the instruction's dense number. It looks at the opcode byte and, where several instructions share one, at the field
-// that selects among them; fields that have to be zero are left to Check. OpInvalid is returned for opcodes and selections that
-// are not defined.
+// Op returns the instruction's Op. It looks at the opcode byte and, where several instructions share one, at the field
+// that selects among them; that other fields are zero is left to Check. It returns OpInvalid for undefined opcodes and
+// selections.
 func (in Insn) Op() Op {
 	if op := table.byCode[in.Code]; op != opShared {
 		return op
@@ -50,7 +50,7 @@ func (in Insn) Op() Op {
 	return in.sharedOp()
 }
 
-// sharedOp resolves an opcode byte with several instructions. The lists have at most 24 entries.
+// sharedOp resolves an opcode byte that several instructions share, at most 24.
 func (in Insn) sharedOp() Op {
 	for _, s := range table.shared[in.Code] {
 		var v int32
@@ -69,7 +69,7 @@ func (in Insn) sharedOp() Op {
 	return OpInvalid
 }
 
-// Info returns the table row of op; that of OpInvalid, with Form FormInvalid, for numbers that are no Op.
+// Info returns the table row of op, or that of OpInvalid (with Form FormInvalid) if op is undefined.
 func (op Op) Info() *Info { return &table.rows[op] }
 
 // String returns the unique name of the instruction: "add64_imm".
@@ -81,8 +81,8 @@ func ParseOp(name string) (Op, bool) {
 	return op, ok
 }
 
-// Encode makes the instruction op with the operands it uses; operands it does not use are left zero. It does not judge whether
-// registers exist. For LD_IMM64 it makes the first slot only.
+// Encode returns the instruction op with the operands it uses and zeros in place of the others. It does not check
+// register numbers. For LD_IMM64 it returns only the first slot.
 func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
 	info := &table.rows[op]
 	in := Insn{Code: info.Code}
@@ -110,7 +110,7 @@ func (op Op) Encode(dst, src uint8, off int16, imm int32) Insn {
 	return in
 }
 
-// Reserved returns the fields that are not zero although the instruction requires it. LD_IMM64 is judged by its first slot.
+// Reserved returns the fields that must be zero but are not. Of an LD_IMM64 it looks only at the first slot.
 func (in Insn) Reserved() Field {
 	return in.reserved(in.Info())
 }

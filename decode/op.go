@@ -1,13 +1,14 @@
 package decode
 
-// Op is the dense number of an instruction: every encoding that means something of its own has one, also where the kernel's
-// opcode byte is shared (sdiv, movsx, atomics, bswap, call kinds). D, S and off stand for the fields of the instruction; w names
-// the low half of a register, and writing it clears the high half. The order is not part of any format.
+// Op numbers the instructions densely: every encoding with a meaning of its own has one, even where several share the
+// kernel's opcode byte (sdiv, movsx, atomics, bswap, kinds of call). In the comments, D, S and off are fields of the
+// instruction; w is the low half of a register, and writing it clears the high half. The numbers are not part of any
+// format and may change.
 type Op uint8
 
 // The instructions.
 const (
-	// OpInvalid is every encoding that is not defined.
+	// OpInvalid stands for every undefined encoding.
 	OpInvalid Op = iota
 
 	// ALU: add.
@@ -274,6 +275,6 @@ const (
 	OpCallX      // r0 = helper whose number is in dst (r1..r5); LLVM emits it, no kernel accepts it
 	OpExit       // return r0
 
-	// NumOps is the number of ops, OpInvalid included.
+	// NumOps is the number of Ops, including OpInvalid.
 	NumOps
 )

@@ -1,6 +1,7 @@
 package decode
 
-// aluTable is the part of the table that computes: RFC 9669 sections 4.1 and 4.2, and addr_space_cast (kernel/bpf/arena.c).
+// aluTable lists the instructions that compute: RFC 9669 sections 4.1 and 4.2, and addr_space_cast
+// (kernel/bpf/arena.c).
 var aluTable = []Info{
 	// ALU: add.
 	{Op: OpAdd64Imm, Name: "add64_imm", Code: 0x7, Form: FormALUImm, Text: "+=", Width: 64, Reads: RegDst, Writes: RegDst, Group: GroupBase64, ISA: 1, Since: v3_18},

@@ -1,6 +1,6 @@
 package decode
 
-// jmpTable is the part of the table that directs control: RFC 9669 section 4.3, kernel may_goto and gotox.
+// jmpTable lists the control flow instructions: RFC 9669 section 4.3, and the kernel's may_goto and gotox.
 var jmpTable = []Info{
 	// Jumps.
 	{Op: OpJa, Name: "ja", Code: 0x5, Form: FormGoto, Text: "goto", Width: 64, Flags: FlagJump, Group: GroupBase32, ISA: 1, Since: v3_18},

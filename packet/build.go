@@ -2,7 +2,7 @@ package packet
 
 import "slices"
 
-// part is a layer or piece of payload of an expression.
+// part is a layer or a piece of payload of an expression.
 type part struct {
 	proto *protocol // nil: payload
 	col   int
@@ -11,20 +11,20 @@ type part struct {
 	Layer
 }
 
-// argument is a field an expression gives a value.
+// argument is a field that an expression sets.
 type argument struct {
 	name, value  string
 	col, valueAt int
 }
 
-// builder makes a packet from parts.
+// builder builds a packet from parts.
 type builder struct {
 	parts []*part
 	pad   int
 	padAt int
 }
 
-// What announces payload: an Ethernet type and an IP protocol for experiments (IEEE 802, RFC 3692).
+// Numbers that mark payload: an Ethernet type and an IP protocol reserved for experiments (IEEE 802, RFC 3692).
 const (
 	etherExperiment = 0x88b5
 	ipExperiment    = 253
@@ -67,7 +67,8 @@ func (b *builder) addPayload(s *scanner, col int, data []byte) error {
 	return nil
 }
 
-// set takes a field of the header; it is put into place when all are known, as some decide which others there are.
+// set records a field's value. Values are written when all are known, because some of them determine which other fields
+// exist.
 func (x *part) set(s *scanner, name string, col int, value string, valueAt int) error {
 	if !slices.Contains(x.proto.fieldNames(), name) {
 		e := s.errorAt(col, "%s", x.proto.noField(name))
@@ -81,12 +82,12 @@ func (x *part) set(s *scanner, name string, col int, value string, valueAt int) 
 	return nil
 }
 
-// has reports whether one of the fields was given.
+// has reports whether any of the fields was given.
 func (x *part) has(names ...string) bool {
 	return slices.ContainsFunc(x.given, func(a argument) bool { return slices.Contains(names, a.name) })
 }
 
-// fill puts the given fields into the header.
+// fill writes the given fields into the header.
 func (x *part) fill(s *scanner) error {
 	if err := x.shape(s); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (x *part) fill(s *scanner) error {
 	return nil
 }
 
-// shape gives the header its options, and GRE the fields it has.
+// shape adds the header's options, and the optional fields of GRE.
 func (x *part) shape(s *scanner) error {
 	if x.proto == gre && !x.has("flags") {
 		var flags uint16
@@ -144,9 +145,9 @@ func (x *part) shape(s *scanner) error {
 	return nil
 }
 
-// options puts options after the fixed part and says so in the header's own length.
+// options appends options to the fixed part and updates the header length field.
 func (x *part) options(s *scanner, a argument, data []byte) error {
-	most := 40 // of a header whose length in words has four bits
+	most := 40 // for headers whose length field counts words in four bits
 	switch x.proto {
 	case geneve:
 		most = 63 * 4
@@ -181,7 +182,8 @@ func (x *part) options(s *scanner, a argument, data []byte) error {
 	return nil
 }
 
-// build puts the parts together: fields given, then what announces the next layer, lengths, and checksums from the inside out.
+// build assembles the parts: given fields, then the fields that announce the next layer, then lengths, then checksums
+// from the innermost layer outward.
 func (b *builder) build(s *scanner) ([]byte, error) {
 	var out []byte
 	var layers []Layer
@@ -216,7 +218,7 @@ func (b *builder) build(s *scanner) ([]byte, error) {
 	return out, nil
 }
 
-// announce sets the field of part i that says what comes next, unless it was given.
+// announce sets the field of part i that identifies the next layer, unless it was given.
 func (b *builder) announce(s *scanner, i int) error {
 	x := b.parts[i]
 	var next *protocol
@@ -241,8 +243,8 @@ func (b *builder) announce(s *scanner, i int) error {
 	return nil
 }
 
-// link returns the field of a header that says what comes next and its value for a protocol, nil for payload; field is empty
-// for headers that say nothing of it. ok is false when there is no such value.
+// link returns the field of a header that identifies the next layer, and its value for the protocol next (nil for
+// payload). field is empty for headers without such a field. ok is false if there is no value for next.
 func (p *protocol) link(next *protocol) (field string, value uint64, ok bool) {
 	switch p {
 	case eth, vlan, qinq, gre, geneve:
@@ -281,7 +283,7 @@ func (p *protocol) link(next *protocol) (field string, value uint64, ok bool) {
 	case vxlan:
 		return "", 0, next == nil || next == eth
 	case icmp:
-		return "", 0, next == nil || next == ip // the packet an error is about
+		return "", 0, next == nil || next == ip // the packet that an ICMP error quotes
 	case icmp6:
 		return "", 0, next == nil || next == ip6
 	}
@@ -312,7 +314,7 @@ func (b *builder) length(s *scanner, out []byte, i int) error {
 	return nil
 }
 
-// checksum sets the checksum of part i, unless a value was given.
+// checksum sets the checksum of part i, unless it was given.
 func (b *builder) checksum(out []byte, layers []Layer, i int) {
 	x := b.parts[i]
 	if x.proto == nil {
@@ -328,7 +330,7 @@ func (b *builder) checksum(out []byte, layers []Layer, i int) {
 	}
 	sum, ok := sumOf(out, layers[:i], x.Layer)
 	if bad {
-		sum ^= 0x5555 // neither 0 nor the right one
+		sum ^= 0x5555 // neither 0 nor the correct value
 		ok = true
 	}
 	if ok {

@@ -5,18 +5,19 @@ import (
 	"hash/crc32"
 )
 
-// SumState reports whether the checksum of a header is right.
+// SumState tells whether the checksum of a header is correct.
 type SumState uint8
 
 // The states of checksums.
 const (
-	// SumUnknown: the header has no checksum, or it cannot be told: a fragment, a packet that was cut, UDP without one.
+	// SumUnknown: the header has no checksum, or it cannot be computed: a fragment, a truncated packet, UDP without a
+	// checksum.
 	SumUnknown SumState = iota
 	SumRight
 	SumWrong
 )
 
-// Sum judges the checksum of layer i of the packet the headers were found in, and returns what it should be.
+// Sum checks the checksum of layer i of the packet that was decoded, and returns the correct value.
 func (h Headers) Sum(p []byte, i int) (state SumState, want uint64) {
 	l := h.Layers[i]
 	f, ok := l.Field(p, "csum")
@@ -37,7 +38,8 @@ func (h Headers) Sum(p []byte, i int) (state SumState, want uint64) {
 	return SumWrong, want
 }
 
-// sumOf is the checksum that belongs into the header of l, which lies after the layers below; ok is false when that cannot be told.
+// sumOf computes the checksum for the header of l, which follows the layers in below; ok is false if that is not
+// possible.
 func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {
 	f, ok := l.Field(p, "csum")
 	if !ok {
@@ -79,13 +81,13 @@ func sumOf(p []byte, below []Layer, l Layer) (sum uint64, ok bool) {
 	}
 	sum = uint64(internetSum(p[l.Off:end], pseudo, at))
 	if sum == 0 && l.proto == udp {
-		sum = 0xffff // 0 means that there is none
+		sum = 0xffff // 0 means that there is no checksum
 	}
 	return sum, true
 }
 
-// carrier finds the IP header that a transport header belongs to; nil when there is none. whole is false for fragments and for
-// routed packets, whose checksum is about another destination.
+// carrier finds the IP header that carries a transport header, or nil. whole is false for fragments and for packets
+// with a routing header, whose checksum covers another destination.
 func carrier(p []byte, below []Layer) (host *Layer, whole bool) {
 	for i := len(below) - 1; i >= 0; i-- {
 		l := &below[i]
@@ -104,7 +106,7 @@ func carrier(p []byte, below []Layer) (host *Layer, whole bool) {
 	return nil, true
 }
 
-// pseudoHeader is the sum of the addresses, the protocol and the length.
+// pseudoHeader returns the sum of the addresses, the protocol and the length.
 func pseudoHeader(p []byte, host *Layer, proto uint64, length int) uint64 {
 	sum := proto + uint64(length)
 	from, to := 12, 20
@@ -117,7 +119,7 @@ func pseudoHeader(p []byte, host *Layer, proto uint64, length int) uint64 {
 	return sum
 }
 
-// internetSum is the checksum of RFC 1071 of b, whose own two bytes at skip count as zero, continued from sum.
+// internetSum continues from sum the RFC 1071 checksum of b, in which the two bytes at skip count as zero.
 func internetSum(b []byte, sum uint64, skip int) uint16 {
 	for i := 0; i+1 < len(b); i += 2 {
 		if i != skip {

@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Start describes what a packet begins with.
+// Start is the kind of header that a packet begins with.
 type Start uint8
 
-// The starts of packets.
+// The kinds of headers.
 const (
 	Ethernet Start = iota
-	Network        // an IPv4 or IPv6 header, as programs on layer 3 see packets
+	Network        // an IPv4 or IPv6 header, for programs that see packets from layer 3 on
 )
 
-// Layer is a header of a packet, or its payload or trailer.
+// Layer is a header of a packet, its payload or its trailer.
 type Layer struct {
 	Name string // "eth", "ip", "tcp", "payload", "trailer"
-	Nth  int    // how many layers of that name are before it
+	Nth  int    // number of earlier layers with that name
 	Off  int
 	Len  int
 
 	proto *protocol
-	end   int  // where what the layer belongs to ends, without trailer
+	end   int  // end of what the layer contains, without trailer
 	short bool // the packet ends before that
 }
 
-// Path is the name of the layer in paths: "ip", of a second one "ip[1]".
+// Path returns the name of the layer in paths: "ip", "ip[1]" for the second one.
 func (l Layer) Path() string {
 	if l.Nth == 0 {
 		return l.Name
@@ -36,17 +36,17 @@ func (l Layer) Path() string {
 	return l.Name + "[" + strconv.Itoa(l.Nth) + "]"
 }
 
-// Headers are the layers of a packet in order. They say where things are; the bytes are the packet's own.
+// Headers are the layers of a packet, in order. They hold positions; the bytes remain in the packet.
 type Headers struct {
 	Layers []Layer
-	// Cut identifies which header the packet is too short for, "" when there is none.
+	// Cut names the header that the packet is too short for, or "".
 	Cut string
 }
 
-// maxLayers bounds the headers of a packet that are looked at.
+// maxLayers limits the headers that are decoded in a packet.
 const maxLayers = 32
 
-// Decode finds the headers of a packet. What follows the last one known is payload.
+// Decode finds the headers of a packet. Everything after the last known header is payload.
 func Decode(p []byte, start Start) Headers {
 	next := eth
 	if start == Network {
@@ -77,7 +77,7 @@ func Decode(p []byte, start Start) Headers {
 			break
 		}
 		if next = next.next(b); next == ip && at < end && p[at]>>4 != 4 || next == ip6 && at < end && p[at]>>4 != 6 {
-			next = nil // not what was announced
+			next = nil // not what the previous header announced
 		}
 	}
 	if at < end {
@@ -89,7 +89,7 @@ func Decode(p []byte, start Start) Headers {
 	return h
 }
 
-// measure returns the length of a header that b begins with, or why it has none.
+// measure returns the length in bytes of the header at the start of b, or why there is none.
 func (p *protocol) measure(b []byte) (size int, why string) {
 	if len(b) < p.size {
 		return 0, fmt.Sprintf("%d of %d bytes", len(b), p.size)
@@ -116,7 +116,7 @@ func (h *Headers) add(l Layer) {
 	h.Layers = append(h.Layers, l)
 }
 
-// Layer finds a layer by path: "ip", "ip[1]", an alias such as "ipv6".
+// Layer finds a layer by path: "ip", "ip[1]", or an alias such as "ipv6".
 func (h Headers) Layer(path string) (Layer, bool) {
 	name, nth, err := splitLayer(path)
 	if err != nil {
@@ -146,7 +146,7 @@ func splitLayer(path string) (name string, nth int, err error) {
 	return name, nth, nil
 }
 
-// Fields lists the fields of a layer with their places in the packet it was found in; none of payload.
+// Fields lists the fields of a layer with their positions in the packet. Payload has none.
 func (l Layer) Fields(p []byte) []Field {
 	if l.proto == nil || l.Off+l.Len > len(p) {
 		return nil
@@ -170,16 +170,16 @@ func (l Layer) Field(p []byte, name string) (Field, bool) {
 	return s.field(l.Path(), l.Off), true
 }
 
-// PathError is a path that leads to no field of a packet.
+// PathError reports a path that is not a field of a packet.
 type PathError struct {
 	Path string
 	Why  string
-	// Unknown means that no packet has such a field: the path is a mistake. Otherwise this one does not have it.
+	// Unknown means that no packet has such a field: the path is wrong. Otherwise only this packet lacks it.
 	Unknown bool
 	Nearest []string
 }
 
-// Error reports what is wrong with the path and what there is.
+// Error describes what is wrong with the path and lists what exists.
 func (e *PathError) Error() string {
 	s := fmt.Sprintf("%s: %s", e.Path, e.Why)
 	if len(e.Nearest) > 0 {
@@ -188,8 +188,8 @@ func (e *PathError) Error() string {
 	return s
 }
 
-// Field finds a field by its path, such as "ip.ttl" or "ip[1].src", in the packet the headers were found in. "payload" and
-// "trailer" are fields of bytes. The error is a [*PathError].
+// Field finds a field of the decoded packet by its path, such as "ip.ttl" or "ip[1].src". "payload" and "trailer" are
+// fields of bytes. The error is a [*PathError].
 func (h Headers) Field(p []byte, path string) (Field, error) {
 	layer, name, dotted := strings.Cut(path, ".")
 	if err := CheckPath(path); err != nil {
@@ -213,7 +213,7 @@ func (h Headers) Field(p []byte, path string) (Field, error) {
 	return f, nil
 }
 
-// CheckPath tells whether any packet can have a field of that path. The error is a [*PathError].
+// CheckPath checks that some packet can have a field with that path. The error is a [*PathError].
 func CheckPath(path string) error {
 	layer, name, dotted := strings.Cut(path, ".")
 	kind, _, err := splitLayer(layer)
@@ -237,7 +237,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// FieldNames lists the fields of a header by its name; nil when there is no such header.
+// FieldNames lists the fields of the named header, or nil if there is no such header.
 func FieldNames(layer string) []string {
 	if p := protocolNamed(layer); p != nil {
 		return p.fieldNames()
@@ -245,7 +245,7 @@ func FieldNames(layer string) []string {
 	return nil
 }
 
-// String is the stack of layers: "eth/ip/tcp/payload".
+// String returns the stack of layers: "eth/ip/tcp/payload".
 func (h Headers) String() string {
 	if len(h.Layers) == 0 {
 		return "empty"
@@ -257,8 +257,8 @@ func (h Headers) String() string {
 	return strings.Join(parts, "/")
 }
 
-// FieldNamed describes the field of a path without a packet: its format and width, which is 0 when that depends on the packet. Its place
-// means nothing. The error is a [*PathError].
+// FieldNamed describes a field by path without a packet: its format and its width, which is 0 if it depends on the
+// packet. Off and Bit have no meaning. The error is a [*PathError].
 func FieldNamed(path string) (Field, error) {
 	if err := CheckPath(path); err != nil {
 		return Field{}, err

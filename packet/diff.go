@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ChangeKind describes what became of a part of a packet.
+// ChangeKind is the kind of a change to a part of a packet.
 type ChangeKind uint8
 
 // The kinds of changes.
@@ -15,13 +15,13 @@ const (
 	FieldChanged ChangeKind = iota
 	LayerInserted
 	LayerRemoved
-	SumFixed  // it was right, or wrong, and is right for the changed packet
-	SumBroken // it is wrong, and was not or had no reason to
+	SumFixed  // correct for the changed packet
+	SumBroken // not correct, though it was or need not have changed
 	BytesChanged
 	LengthChanged
 )
 
-// String is the kind in a word, for documents.
+// String returns the kind as one word, for use in JSON.
 func (k ChangeKind) String() string {
 	return [...]string{"field", "inserted", "removed", "csum-fixed", "csum-broken", "bytes", "length"}[k]
 }
@@ -29,13 +29,13 @@ func (k ChangeKind) String() string {
 // Change is one difference between two packets.
 type Change struct {
 	Kind ChangeKind
-	// Path is the field, or the layer.
+	// Path is the path of the field or layer.
 	Path string
-	// Old and New are the values as expressions write them; empty where there is none.
+	// Old and New are the values in the syntax of expressions; empty on the side that has none.
 	Old, New string
 }
 
-// String is "ip.ttl 64 -> 63", "ip.csum fixed", "vlan(id=5) inserted".
+// String returns "ip.ttl 64 -> 63", "ip.csum fixed", "vlan(id=5) inserted".
 func (c Change) String() string {
 	switch c.Kind {
 	case LayerInserted:
@@ -50,7 +50,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s %s -> %s", c.Path, c.Old, c.New)
 }
 
-// Summary joins changes for one line; "" when there are none.
+// Summary joins changes into one line; "" if there are none.
 func Summary(changes []Change) string {
 	parts := make([]string, len(changes))
 	for i, c := range changes {
@@ -59,8 +59,9 @@ func Summary(changes []Change) string {
 	return strings.Join(parts, ", ")
 }
 
-// Diff lists what differs between two packets that begin with the same kind of header, in the order of the second: changed fields,
-// inserted and removed layers, checksums that were or were not brought up to date, payload by ranges of bytes.
+// Diff lists the differences between two packets that begin with the same kind of header, in the order of the second:
+// changed fields, inserted and removed layers, checksums that were or were not updated, and changed byte ranges of
+// payload.
 func Diff(before, after []byte, start Start) []Change {
 	if bytes.Equal(before, after) {
 		return nil
@@ -92,7 +93,7 @@ type differ struct {
 	out    []Change
 }
 
-// match pairs layers of the same name in order, so that as many as possible are paired and those that are most alike.
+// match pairs layers with the same name in order: as many as possible, and among those the most similar.
 func (d *differ) match() (pairs [][2]int) {
 	n, m := len(d.ha.Layers), len(d.hb.Layers)
 	best := make([][]int, n+1)
@@ -122,7 +123,7 @@ func (d *differ) match() (pairs [][2]int) {
 	return pairs
 }
 
-// likeness is 0 for layers of different kinds; a pair counts more than any likeness of bytes.
+// likeness is 0 for layers of different kinds. Any pair scores more than the similarity of bytes can add.
 func (d *differ) likeness(i, j int) int {
 	x, y := &d.ha.Layers[i], &d.hb.Layers[j]
 	if x.Name != y.Name {
@@ -153,7 +154,7 @@ func (d *differ) come(j int) {
 	}
 }
 
-// layers compares two layers of one kind.
+// layers compares two layers of the same kind.
 func (d *differ) layers(i, j int) {
 	x, y := d.ha.Layers[i], d.hb.Layers[j]
 	if x.proto == nil {
@@ -164,7 +165,7 @@ func (d *differ) layers(i, j int) {
 	for _, f := range x.Fields(d.a) {
 		old[f.Name] = f
 	}
-	var sums []Field // judged last: they follow from the rest
+	var sums []Field // compared last: they depend on the rest
 	for _, f := range y.Fields(d.b) {
 		was, had := old[f.Name]
 		if f.Format == Checksum {
@@ -193,7 +194,7 @@ func (d *differ) layers(i, j int) {
 	}
 }
 
-// sum judges a checksum: what counts is whether it is right, not what it is.
+// sum compares a checksum: what matters is whether it is correct, not its value.
 func (d *differ) sum(i, j int, was, is Field) {
 	before, _ := d.ha.Sum(d.a, i)
 	after, want := d.hb.Sum(d.b, j)
@@ -215,10 +216,10 @@ func (d *differ) broken(l Layer, want uint64) {
 	d.out = append(d.out, Change{Kind: SumBroken, Path: f.Path(), Old: f.Text(d.b), New: f.text(number(want, f.Bits))})
 }
 
-// shown is the number of ranges of payload that are listed.
+// shown is the maximum number of payload ranges listed.
 const shown = 8
 
-// bytes lists the ranges of two payloads that differ, and a change of length.
+// bytes lists the differing ranges of two payloads, and a change of length.
 func (d *differ) bytes(path string, x, y []byte) {
 	if len(x) != len(y) {
 		d.out = append(d.out, Change{Kind: LengthChanged, Path: path, Old: plural(len(x)), New: plural(len(y))})
@@ -230,7 +231,7 @@ func (d *differ) bytes(path string, x, y []byte) {
 			at++
 			continue
 		}
-		// A range continues over fewer than four equal bytes.
+		// A range may include gaps of fewer than four equal bytes.
 		end := at + 1
 		for same := 0; end+same < n && same < 4; {
 			if x[end+same] != y[end+same] {
@@ -255,7 +256,7 @@ func plural(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// cutText is bytesText of at most 16 bytes.
+// cutText is bytesText limited to 16 bytes.
 func cutText(b []byte) string {
 	const most = 16
 	if len(b) > most {
@@ -264,7 +265,7 @@ func cutText(b []byte) string {
 	return bytesText(b)
 }
 
-// describe writes a layer as an expression would, with the fields that tell it from others.
+// describe writes a layer as an expression, with the fields that identify it.
 func (l Layer) describe(p []byte) string {
 	if l.proto == nil {
 		return fmt.Sprintf("%s of %s", l.Path(), plural(l.Len))
@@ -285,7 +286,7 @@ func (l Layer) describe(p []byte) string {
 	return l.Path() + "(" + strings.Join(args, ",") + ")"
 }
 
-// Describe writes a packet in one line: its layers with the fields that tell it from others, and the size of its payload.
+// Describe describes a packet on one line: its layers with their identifying fields, and the size of its payload.
 func Describe(p []byte, start Start) string {
 	h := Decode(p, start)
 	if len(h.Layers) == 0 {

@@ -12,43 +12,43 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// Format describes how the value of a field is written.
+// Format is the notation of a field's value.
 type Format uint8
 
 // The formats of fields.
 const (
 	Decimal   Format = iota
 	Hex              // a number in hexadecimal
-	Checksum         // like Hex; a changed one is judged, not shown
-	EtherType        // like Hex, by name where it has one: ip, arp
-	Protocol         // an IP protocol, by name where it has one: tcp, udp
+	Checksum         // like Hex; a change is reported as correct or not, without the value
+	EtherType        // like Hex, or a name if it has one: ip, arp
+	Protocol         // an IP protocol, by name if it has one: tcp, udp
 	TCPFlags         // letters: S, SA, FPU
 	MAC              // 02:00:00:00:00:01
 	IPv4             // 192.0.2.1
 	IPv6             // 2001:db8::1
-	Bytes            // hex digits, or text in quotes
+	Bytes            // hex digits, or a string in quotes
 )
 
-// Field is the place of a field in a packet, counted in bits from the most significant bit of byte Off.
+// Field is a field at its position in a packet. Bits count from the most significant bit of byte Off.
 type Field struct {
 	Layer string // "ip"
 	Name  string // "ttl"
-	Off   int    // of the first byte with bits of the field
+	Off   int    // first byte with bits of the field
 	Bit   int    // bits before the field in that byte
-	Bits  int    // width; a multiple of 8 when it is more than 32
+	Bits  int    // width in bits; a multiple of 8 if more than 32
 	Format
 }
 
-// Path is "ip.ttl".
+// Path returns "ip.ttl".
 func (f Field) Path() string { return f.Layer + "." + f.Name }
 
-// Size is the number of bytes that hold bits of the field.
+// Size returns the number of bytes that contain bits of the field.
 func (f Field) Size() int { return (f.Bit + f.Bits + 7) / 8 }
 
-// Whole reports whether the field is a whole number of bytes, so that Off and Size say where it is.
+// Whole reports whether the field consists of whole bytes, so that Off and Size describe its position.
 func (f Field) Whole() bool { return f.Bit == 0 && f.Bits%8 == 0 }
 
-// in returns the bytes that hold the field; nil when the packet ends before.
+// in returns the bytes that contain the field, or nil if the packet ends before its end.
 func (f Field) in(p []byte) []byte {
 	if f.Off < 0 || f.Off > len(p) || f.Size() > len(p)-f.Off {
 		return nil
@@ -56,7 +56,8 @@ func (f Field) in(p []byte) []byte {
 	return p[f.Off : f.Off+f.Size()]
 }
 
-// Get returns the value of a field of at most 64 bits in network byte order; 0 for wider ones and for a packet that ends before it.
+// Get returns the value of a field of at most 64 bits in network byte order. It returns 0 for wider fields and for a
+// packet that is too short.
 func (f Field) Get(p []byte) uint64 {
 	b := f.in(p)
 	if f.Bits > 64 || len(b) > 8 {
@@ -70,8 +71,8 @@ func (f Field) Get(p []byte) uint64 {
 	return v
 }
 
-// Put changes the value of a field of at most 64 bits; bits that do not fit are dropped, a packet that ends before
-// the field stays as it is. Checksums and lengths are not touched.
+// Put sets a field of at most 64 bits. Excess bits of v are dropped; a packet that is too short stays unchanged.
+// Checksums and lengths are not updated.
 func (f Field) Put(p []byte, v uint64) {
 	b := f.in(p)
 	if f.Bits > 64 || len(b) > 8 {
@@ -88,8 +89,8 @@ func (f Field) Put(p []byte, v uint64) {
 	}
 }
 
-// Raw returns a copy of the field's value as bytes: those of a whole field, else the big-endian number in as few bytes as
-// its width takes. Nil when the packet ends before it.
+// Raw returns a copy of the field's value as bytes: those of the field if it is whole, else the big-endian number in as
+// few bytes as its width needs. It returns nil if the packet is too short.
 func (f Field) Raw(p []byte) []byte {
 	b := f.in(p)
 	if b == nil {
@@ -101,7 +102,7 @@ func (f Field) Raw(p []byte) []byte {
 	return number(f.Get(p), f.Bits)
 }
 
-// PutRaw changes the value to bytes as Raw and [Field.Parse] give them.
+// PutRaw sets the value to bytes in the form that Raw and [Field.Parse] return.
 func (f Field) PutRaw(p, v []byte) {
 	if f.Whole() {
 		copy(f.in(p), v)
@@ -110,14 +111,14 @@ func (f Field) PutRaw(p, v []byte) {
 	f.Put(p, endian.Uint(binary.BigEndian, v))
 }
 
-// number is v in as many bytes as bits need.
+// number returns v as big-endian bytes, as many as the bits need.
 func number(v uint64, bits int) []byte {
 	b := make([]byte, (bits+7)/8)
 	endian.PutUint(binary.BigEndian, b, v)
 	return b
 }
 
-// Text is the field's value as expressions write it.
+// Text returns the field's value in the syntax of expressions.
 func (f Field) Text(p []byte) string { return f.text(f.Raw(p)) }
 
 func (f Field) text(raw []byte) string {
@@ -156,7 +157,7 @@ func (f Field) text(raw []byte) string {
 	return bytesText(raw)
 }
 
-// bytesText is text in quotes when all of it can be printed, else hex digits.
+// bytesText returns a quoted string if all bytes are printable, else hex digits.
 func bytesText(b []byte) string {
 	if len(b) == 0 {
 		return "''"
@@ -169,10 +170,10 @@ func bytesText(b []byte) string {
 	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", "\\n", "\r", "\\r", "\t", "\\t").Replace(string(b)) + "'"
 }
 
-// tcpFlags are the letters of TCP flags from the lowest bit: FIN, SYN, RST, PSH, ACK, URG, ECE, CWR.
+// tcpFlags are the letters of the TCP flags, lowest bit first: FIN, SYN, RST, PSH, ACK, URG, ECE, CWR.
 const tcpFlags = "FSRPAUEC"
 
-// flagLetters writes flags in the customary order, SYN before ACK.
+// flagLetters writes flags in the usual order, SYN before ACK.
 func flagLetters(v byte) string {
 	if v == 0 {
 		return "0"
@@ -186,7 +187,8 @@ func flagLetters(v byte) string {
 	return out.String()
 }
 
-// Parse reads a value as expressions write it and returns it as Raw does. The error says what was expected.
+// Parse parses a value in the syntax of expressions and returns it in the form of Raw. The error describes what was
+// expected.
 func (f Field) Parse(text string) ([]byte, error) {
 	if f.Format == Bytes {
 		b, err := parseBytes(text)
@@ -270,7 +272,7 @@ func parseMAC(text string) ([]byte, error) {
 	return nil, fmt.Errorf("want a MAC address such as 02:00:00:00:00:01, got %q", brief(text))
 }
 
-// parseBytes reads 0xHEX or text in quotes.
+// parseBytes parses 0xHEX or a quoted string.
 func parseBytes(text string) ([]byte, error) {
 	if digits, ok := strings.CutPrefix(text, "0x"); ok {
 		if b, err := hex.DecodeString(digits); err == nil {
@@ -284,7 +286,7 @@ func parseBytes(text string) ([]byte, error) {
 	return nil, fmt.Errorf("want text in quotes or hex digits such as 0x0102, got %q", brief(text))
 }
 
-// unquote resolves the escapes of a text in quotes.
+// unquote resolves the escapes in a quoted string.
 func unquote(s string) ([]byte, error) {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -321,7 +323,7 @@ func unquote(s string) ([]byte, error) {
 	return out, nil
 }
 
-// brief cuts a text for messages.
+// brief shortens a string for messages.
 func brief(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "..."

@@ -12,14 +12,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Captured is a packet of a file.
+// Captured is a packet read from a file.
 type Captured struct {
 	// Data begins with an Ethernet header. It is valid until the next packet is read.
 	Data []byte
 	// Number counts the packets of the file from 1.
 	Number int
 	Time   time.Time
-	// Wire is the length the packet had before the capture cut it, at least that of Data.
+	// Wire is the packet's original length in bytes, at least that of Data, which may be truncated.
 	Wire     int
 	Comments []string
 }
@@ -29,26 +29,27 @@ type Reader struct {
 	name    string
 	in      *meter
 	buf     *bufio.Reader
-	ng      *blocks  // of a pcapng file
-	old     *records // of a pcap file
+	ng      *blocks  // set for a pcapng file
+	old     *records // set for a pcap file
 	number  int
 	frame   []byte
 	closers []func() error
 	failed  error
 }
 
-// FileError is what is wrong with a file of packets.
+// FileError reports an error in a capture file.
 type FileError struct {
 	Name string
-	// Packet is the number of the packet that could not be read, from 1; 0 for the header of the file.
+	// Packet is the number of the packet that could not be read, from 1, or 0 for the file's header.
 	Packet int
-	// Offset is where that packet, or what lies before it, begins; of a compressed file, in what it contains.
+	// Offset is the byte offset at which that packet, or data before it, begins; for a compressed file, the offset in
+	// the decompressed data.
 	Offset int64
 	Why    string
 	Err    error
 }
 
-// Error names file, packet and offset.
+// Error names the file, the packet and the offset.
 func (e *FileError) Error() string {
 	s := e.Name + ": "
 	if e.Packet > 0 {
@@ -57,10 +58,10 @@ func (e *FileError) Error() string {
 	return s + e.Why
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// meter counts what is read and refuses to give more than it is allowed to.
+// meter counts the bytes read and refuses to exceed its limit.
 type meter struct {
 	r     io.Reader
 	n     int64
@@ -69,7 +70,7 @@ type meter struct {
 
 var errTooMuch = errors.New("a block of more than 16 MiB")
 
-// maxRecord bounds what is read between two packets.
+// maxRecord limits the bytes read between two packets.
 const maxRecord = 16 << 20
 
 func (m *meter) Read(p []byte) (int, error) {
@@ -82,7 +83,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open opens a pcap or pcapng file, which may be compressed by gzip or zstd. The error is a [*FileError] or of the file system.
+// Open opens a pcap or pcapng file, which may be compressed with gzip or zstd. The error is a [*FileError] or one of
+// the file system.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -101,7 +103,7 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// The first bytes of files.
+// Magic numbers of files.
 var (
 	gzipMagic = [4]byte{0x1f, 0x8b}
 	zstdMagic = [4]byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -110,7 +112,7 @@ var (
 
 var pcapMagics = [...][4]byte{{0xd4, 0xc3, 0xb2, 0xa1}, {0xa1, 0xb2, 0xc3, 0xd4}, {0x4d, 0x3c, 0xb2, 0xa1}, {0xa1, 0xb2, 0x3c, 0x4d}}
 
-// IsCapture reports whether a file that begins with those bytes is one [NewReader] reads.
+// IsCapture reports whether [NewReader] can read a file that begins with these bytes.
 func IsCapture(head []byte) bool {
 	var m [4]byte
 	if copy(m[:], head) < 4 {
@@ -129,7 +131,7 @@ func IsCapture(head []byte) bool {
 
 const bufferSize = 64 << 10
 
-// NewReader reads packets from a stream; name is what errors call it.
+// NewReader reads packets from a stream; name is used in errors.
 func NewReader(in io.Reader, name string) (*Reader, error) {
 	r := &Reader{name: name}
 	plain := bufio.NewReaderSize(in, bufferSize)
@@ -162,7 +164,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	return r, nil
 }
 
-// begin reads the header of the file.
+// begin reads the file's header.
 func (r *Reader) begin() error {
 	head, err := r.buf.Peek(4)
 	if err != nil && err != io.EOF {
@@ -192,7 +194,7 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-// offset is where reading continues.
+// offset returns the offset at which reading continues.
 func (r *Reader) offset() int64 {
 	at := r.in.n - int64(r.buf.Buffered())
 	if r.old != nil {
@@ -205,7 +207,7 @@ func (r *Reader) wrong(offset int64, err error, format string, args ...any) erro
 	return &FileError{Name: r.name, Packet: r.number, Offset: offset, Why: fmt.Sprintf(format, args...), Err: err}
 }
 
-// cause words an error of the formats.
+// cause describes a format error.
 func cause(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return "the file is truncated"
@@ -213,8 +215,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Next reads the next packet. It returns io.EOF at the end of the file and a [*FileError] when what follows is not a packet or the
-// file was cut; after that it goes no further.
+// Next reads the next packet. It returns io.EOF at the end of the file, and a [*FileError] if the data is not a packet
+// or the file is truncated. After an error, reading cannot continue.
 func (r *Reader) Next() (c Captured, err error) {
 	if r.failed != nil {
 		return Captured{}, r.failed
@@ -268,7 +270,7 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// ReadPacket reads packet number n, from 1, of a file.
+// ReadPacket reads packet number n of a file, counted from 1.
 func ReadPacket(path string, n int) ([]byte, error) {
 	r, err := Open(path)
 	if err != nil {

@@ -154,7 +154,7 @@ func transportLayers() {
 	}
 }
 
-// Bits of the GRE header that say which fields follow (RFC 2890).
+// Bits of the GRE header that indicate optional fields (RFC 2890).
 const greCsum, greKey, greSeq = 0x8000, 0x2000, 0x1000
 
 func tunnelLayers() {
@@ -181,7 +181,7 @@ func tunnelLayers() {
 		full: []byte{(greCsum | greKey | greSeq) >> 8},
 		next: func(b []byte) *protocol {
 			if b[1]&7 != 0 {
-				return nil // another version: PPTP
+				return nil // another version, such as PPTP
 			}
 			return byEtherType(uint64(be.Uint16(b[2:])))
 		},
@@ -219,7 +219,7 @@ func greLength(flags uint16) int {
 	return n
 }
 
-// options is the field for what a header has between two lengths.
+// options returns the field for the options between two offsets.
 func options(from, to int) []spec {
 	if to <= from {
 		return nil

@@ -18,7 +18,7 @@ const (
 	linkSLL2       linkType = 276
 )
 
-// linkRefused explains why captures of a link type cannot be used; "" when they can.
+// linkRefused explains why captures with a link type cannot be used, or returns "" if they can.
 func linkRefused(t linkType) string {
 	switch t {
 	case linkEthernet, linkRaw, linkRawBSD, linkRawOpenBSD, linkIPv4, linkIPv6, linkNull, linkLoop, linkSLL, linkSLL2:
@@ -27,7 +27,8 @@ func linkRefused(t linkType) string {
 	return fmt.Sprintf("link type %d is not supported: want Ethernet, raw IP, BSD loopback or Linux cooked captures", t)
 }
 
-// toEthernet gives a packet of another link type an Ethernet header, as programs expect one; addresses the capture does not have are zero.
+// toEthernet prepends an Ethernet header to a packet of another link type, because programs expect one. Addresses that
+// the capture lacks are zero.
 func (r *Reader) toEthernet(t linkType, data []byte) (frame []byte, why string) {
 	if why := linkRefused(t); why != "" {
 		return nil, why

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Load makes a packet from what users write: an expression, hex digits, or @FILE with a packet's bytes or a capture, of which
-// @FILE#N takes packet N, from 1. [:N] at the end cuts any of them. Relative names of files are below dir.
+// Load builds a packet from user input: an expression, hex digits, or @FILE with a packet's bytes or a capture; @FILE#N
+// selects packet N of it, from 1. A trailing [:N] truncates any of them. Relative file names are relative to dir.
 func Load(text, dir string) ([]byte, error) {
 	name, isFile := strings.CutPrefix(strings.TrimSpace(text), "@")
 	if !isFile {
@@ -66,7 +66,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// Below is a name as seen from dir; absolute names stay as they are.
+// Below resolves a file name relative to dir; absolute names stay as they are.
 func Below(dir, name string) string {
 	name = filepath.FromSlash(name)
 	if filepath.IsAbs(name) || dir == "" {
@@ -75,7 +75,7 @@ func Below(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// readStart reads a file up to the size of a packet and tells whether it is a capture.
+// readStart reads a file, up to the size of a packet, and reports whether it is a capture.
 func readStart(path string) (capture bool, data []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

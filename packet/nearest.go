@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/nearest"
 )
 
-// near returns up to three of names that look like name, nearest first.
+// near returns up to three of names that resemble name, nearest first.
 func near(name string, names []string) []string {
 	limit := max(1, len(name)/2)
 	distance := map[string]int{}
@@ -23,12 +23,12 @@ func near(name string, names []string) []string {
 	return list[:min(len(list), 3)]
 }
 
-// noField means that a header has no field of that name, and which it has.
+// noField is the message that a header has no such field; it lists those it has.
 func (p *protocol) noField(name string) string {
 	return fmt.Sprintf("%s has no field %q; its fields: %s", p.name, brief(name), strings.Join(p.fieldNames(), ", "))
 }
 
-// noLayer means that there is no layer of that name, and which there are.
+// noLayer is the message that there is no such layer; it lists those that exist.
 func noLayer(name string, names []string) string {
 	return fmt.Sprintf("no such layer: %q; there are %s", brief(name), strings.Join(names, ", "))
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The numbers of pcapng that are read or written here (draft-ietf-opsawg-pcapng, sections 4 and 3.5).
+// The pcapng constants that are used here (draft-ietf-opsawg-pcapng, sections 4 and 3.5).
 const (
 	blockInterface = 1
 	blockOldPacket = 2
@@ -31,28 +31,29 @@ const (
 
 const (
 	blockFrame    = 12      // type, length, and the length again at the end
-	maxInterfaces = 1 << 16 // of a section; a packet block names one by 32 bits, an old one by 16
-	// maxPacketBlock bounds a block that is kept whole: the largest packet, and options.
+	maxInterfaces = 1 << 16 // per section; packet blocks use 32 bits for the interface, obsolete ones 16
+	// maxPacketBlock limits the size of a block kept in memory: the largest packet, and options.
 	maxPacketBlock = MaxSize + 1<<20
 )
 
-// ngInterface is what a section says of the packets captured on one interface.
+// ngInterface describes an interface of the current section.
 type ngInterface struct {
 	link    linkType
-	snap    uint32 // 0: no limit
-	unit    byte   // of time stamps: 10 to the minus n seconds, or with the high bit 2 to the minus n
-	seconds int64  // to add to time stamps
+	snap    uint32 // snapshot length in bytes; 0: no limit
+	unit    byte   // resolution of time stamps: 10^-n seconds, or 2^-n if the high bit is set
+	seconds int64  // offset added to time stamps
 }
 
-// blocks reads the packets of a pcapng file. Data is not copied when the buffer holds all of a block.
+// blocks reads the packets of a pcapng file. Data is not copied if the buffer contains the whole block.
 type blocks struct {
 	order      binary.ByteOrder
 	interfaces []ngInterface
 	large      []byte
-	used       int // bytes of the buffer that the last block takes
+	used       int // bytes of the buffer used by the last block
 }
 
-// next reads blocks up to the next packet. io.EOF is the end between two blocks, [io.ErrUnexpectedEOF] one in the middle.
+// next reads blocks up to the next packet. It returns io.EOF if the file ends between two blocks, [io.ErrUnexpectedEOF]
+// if it ends within one.
 func (b *blocks) next(in *bufio.Reader, c *Captured) (linkType, error) {
 	for {
 		kind, body, err := b.block(in)
@@ -73,7 +74,7 @@ func (b *blocks) next(in *bufio.Reader, c *Captured) (linkType, error) {
 	}
 }
 
-// block reads one block and returns what lies between its two lengths; nil for kinds that are skipped.
+// block reads one block and returns its body, or nil for kinds that are skipped.
 func (b *blocks) block(in *bufio.Reader) (kind uint32, body []byte, err error) {
 	if _, err := in.Discard(b.used); err != nil {
 		return 0, nil, err
@@ -86,7 +87,7 @@ func (b *blocks) block(in *bufio.Reader) (kind uint32, body []byte, err error) {
 		}
 		return 0, nil, err
 	}
-	if be.Uint32(head) == blockSection { // the same in both orders
+	if be.Uint32(head) == blockSection { // reads the same in both byte orders
 		if err := b.begin(in); err != nil {
 			return 0, nil, err
 		}
@@ -117,7 +118,7 @@ func (b *blocks) block(in *bufio.Reader) (kind uint32, body []byte, err error) {
 	return kind, whole[8 : length-4], nil
 }
 
-// begin finds the byte order of a section.
+// begin determines the byte order of a section.
 func (b *blocks) begin(in *bufio.Reader) error {
 	head, err := in.Peek(16)
 	if err != nil {
@@ -180,7 +181,7 @@ func (b *blocks) addInterface(body []byte) error {
 	return err
 }
 
-// options calls f for each option.
+// options calls f for every option.
 func (b *blocks) options(list []byte, f func(code uint16, value []byte)) error {
 	for len(list) > 0 {
 		if len(list) < 4 {
@@ -247,7 +248,7 @@ func (b *blocks) packet(kind uint32, body []byte, c *Captured) (linkType, error)
 	})
 }
 
-// time is the moment of a time stamp.
+// time converts a time stamp.
 func (i *ngInterface) time(stamp uint64) time.Time {
 	const second = uint64(time.Second)
 	if n := uint(i.unit & 0x7f); i.unit&0x80 != 0 {
@@ -257,10 +258,10 @@ func (i *ngInterface) time(stamp uint64) time.Time {
 		hi, lo := bits.Mul64(stamp&(1<<n-1), second)
 		return time.Unix(i.seconds+int64(stamp>>n), int64(hi<<(64-n)|lo>>n))
 	}
-	unit := uint64(1) // stamps of a second
+	unit := uint64(1) // time stamps per second
 	for range i.unit {
 		if unit > math.MaxUint64/10 {
-			return time.Unix(i.seconds, 0) // less than two seconds in all 64 bits
+			return time.Unix(i.seconds, 0) // the 64 bits hold less than two seconds
 		}
 		unit *= 10
 	}
@@ -274,7 +275,7 @@ func (i *ngInterface) time(stamp uint64) time.Time {
 // pad appends zeros up to a multiple of 4 bytes.
 func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
 
-// appendOption appends an option in little endian. Values longer than an option can hold are cut.
+// appendOption appends an option in little-endian byte order. Values that are too long for an option are truncated.
 func appendOption(b []byte, code uint16, value []byte) []byte {
 	value = value[:min(len(value), math.MaxUint16)]
 	b = binary.LittleEndian.AppendUint16(b, code)
@@ -282,7 +283,7 @@ func appendOption(b []byte, code uint16, value []byte) []byte {
 	return pad(append(b, value...))
 }
 
-// block starts a block in buf; [endBlock] completes it.
+// startBlock starts a block in buf; [endBlock] completes it.
 func startBlock(buf []byte, kind uint32) []byte {
 	return append(binary.LittleEndian.AppendUint32(buf[:0], kind), 0, 0, 0, 0)
 }
@@ -293,25 +294,25 @@ func endBlock(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, length)
 }
 
-// ngHeader is a section with the one interface all packets are of: Ethernet, time stamps in nanoseconds.
+// ngHeader returns a section header and the only interface: Ethernet, time stamps in nanoseconds.
 func ngHeader() []byte {
 	le := binary.LittleEndian
 	b := startBlock(nil, blockSection)
 	b = le.AppendUint32(b, byteOrderMagic)
 	b = le.AppendUint16(b, 1)
 	b = le.AppendUint16(b, 0)
-	b = le.AppendUint64(b, math.MaxUint64) // the section's length is not given
+	b = le.AppendUint64(b, math.MaxUint64) // section length not specified
 	b = endBlock(appendOption(appendOption(b, optSectionAppl, []byte("bpfrun")), optEnd, nil))
 	i := startBlock(nil, blockInterface)
 	i = le.AppendUint16(i, uint16(linkEthernet))
 	i = append(i, 0, 0)
-	i = le.AppendUint32(i, 0) // no packet is cut
+	i = le.AppendUint32(i, 0) // packets are not truncated
 	i = appendOption(i, optInterfaceName, []byte("bpfrun"))
 	i = appendOption(i, optTimeUnit, []byte{9})
 	return append(b, endBlock(appendOption(i, optEnd, nil))...)
 }
 
-// appendPacket makes an enhanced packet block in buf.
+// appendPacket writes an enhanced packet block to buf.
 func appendPacket(buf []byte, at time.Time, data []byte, wire int, comments []string, v Verdict) []byte {
 	le := binary.LittleEndian
 	b := startBlock(buf, blockEnhanced)

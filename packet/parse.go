@@ -10,20 +10,20 @@ import (
 // Limits of expressions.
 const (
 	maxExpression = 256 << 10
-	// MaxSize is the size in bytes of the largest packet an expression makes and a file may hold.
+	// MaxSize is the maximum size in bytes of a packet, in expressions and in files.
 	MaxSize = 1 << 20
 )
 
-// SyntaxError is a mistake in a packet expression.
+// SyntaxError reports an error in a packet expression.
 type SyntaxError struct {
 	Expr string
-	// Col is the column of the mistake in bytes, from 1.
+	// Col is the column of the error in bytes, from 1.
 	Col     int
 	Why     string
 	Nearest []string
 }
 
-// Error is "column 12: what is wrong (nearest: ...)".
+// Error returns "column 12: what is wrong (nearest: ...)".
 func (e *SyntaxError) Error() string {
 	s := fmt.Sprintf("packet expression, column %d: %s", e.Col, e.Why)
 	if len(e.Nearest) > 0 {
@@ -32,8 +32,8 @@ func (e *SyntaxError) Error() string {
 	return s
 }
 
-// Read makes a packet from hex digits or an expression. White space and colons between hex digits are skipped. [:N] after hex digits
-// cuts the packet as it does after an expression.
+// Read builds a packet from hex digits or an expression. White space and colons between hex digits are ignored. [:N]
+// after hex digits truncates the packet, as after an expression.
 func Read(text string) ([]byte, error) {
 	digits, cut, isCut := cutSuffix(text)
 	if b, ok := readHex(digits); ok {
@@ -58,14 +58,15 @@ func readHex(text string) ([]byte, bool) {
 	return b, err == nil && len(b) > 0 && len(b) <= MaxSize
 }
 
-// Parse makes a packet from an expression: layers and payload separated by slashes, such as
+// Parse builds a packet from an expression: layers and payload separated by slashes, such as
 //
 //	eth/ip(src=10.0.0.1,ttl=63)/tcp(dport=80,flags=S)/'GET /'
 //
-// Fields that are not given have sensible values; lengths, checksums and the protocols announced follow from the rest, unless they are
-// given. csum=bad makes a wrong checksum. Payload is text in quotes or 0xHEX, either followed by *N, or zero(N); pad(N) at the end
-// fills the packet up to N bytes. [:N] after all of it keeps the first N bytes, [:-N] drops the last N; lengths and checksums remain
-// those of the whole packet. An expression that begins with another layer gets an Ethernet header. The error is a [*SyntaxError].
+// Omitted fields have useful defaults; lengths, checksums and protocol fields are computed unless they are given.
+// csum=bad sets a wrong checksum. Payload is a quoted string or 0xHEX, optionally followed by *N, or zero(N); pad(N) at
+// the end fills the packet up to N bytes. A final [:N] keeps the first N bytes, [:-N] drops the last N; lengths and
+// checksums remain those of the whole packet. If the first layer is not Ethernet, an Ethernet header is added. The
+// error is a [*SyntaxError].
 func Parse(expr string) ([]byte, error) {
 	s := &scanner{expr: expr}
 	if len(expr) > maxExpression {
@@ -91,7 +92,7 @@ func Parse(expr string) ([]byte, error) {
 	}
 }
 
-// truncated takes the [:N] an expression ends with and cuts the packet.
+// truncated parses the [:N] at the end of an expression and truncates the packet.
 func (s *scanner) truncated(b *builder) ([]byte, error) {
 	at := s.at
 	before, cut, ok := cutSuffix(s.expr)
@@ -108,7 +109,7 @@ func (s *scanner) truncated(b *builder) ([]byte, error) {
 	return p, nil
 }
 
-// scanner goes through an expression.
+// scanner scans an expression.
 type scanner struct {
 	expr string
 	at   int
@@ -124,7 +125,7 @@ func (s *scanner) space() {
 	}
 }
 
-// word takes a name; empty when there is none.
+// word scans a name, which may be empty.
 func (s *scanner) word() string {
 	from := s.at
 	for s.at < len(s.expr) {
@@ -137,7 +138,7 @@ func (s *scanner) word() string {
 	return s.expr[from:s.at]
 }
 
-// quoted takes a text in quotes, which the scanner is at.
+// quoted scans a quoted string at the current position.
 func (s *scanner) quoted() (string, error) {
 	from, quote := s.at, s.expr[s.at]
 	for s.at++; s.at < len(s.expr); s.at++ {
@@ -153,7 +154,7 @@ func (s *scanner) quoted() (string, error) {
 	return "", s.errorAt(from, "the string has no closing %c", quote)
 }
 
-// part takes a layer or a piece of payload.
+// part parses a layer or a piece of payload.
 func (s *scanner) part(b *builder) error {
 	from := s.at
 	if s.at == len(s.expr) {
@@ -197,7 +198,7 @@ func (s *scanner) part(b *builder) error {
 	return nil
 }
 
-// payload takes text in quotes or hex digits, and how often.
+// payload parses a quoted string or hex digits, and a repeat count.
 func (s *scanner) payload(b *builder) error {
 	from := s.at
 	var text string
@@ -232,7 +233,7 @@ func (s *scanner) payload(b *builder) error {
 	return b.addPayload(s, from, data)
 }
 
-// count takes "(N)".
+// count parses "(N)".
 func (s *scanner) count(name string) (int, error) {
 	at := s.at
 	s.space()
@@ -249,7 +250,7 @@ func (s *scanner) count(name string) (int, error) {
 	return 0, s.errorAt(at, "%s wants a number of bytes, at most %d: %s(60)", name, MaxSize, name)
 }
 
-// arguments takes "(field=value,...)".
+// arguments parses "(field=value,...)".
 func (s *scanner) arguments(part *part) error {
 	open := s.at
 	s.at++
@@ -290,7 +291,7 @@ func (s *scanner) arguments(part *part) error {
 	}
 }
 
-// value takes the text of a value: up to a comma or parenthesis outside quotes.
+// value scans the text of a value: up to a comma or parenthesis outside quotes.
 func (s *scanner) value() (string, error) {
 	from := s.at
 	if s.at < len(s.expr) && (s.expr[s.at] == '\'' || s.expr[s.at] == '"') {

@@ -2,42 +2,43 @@ package packet
 
 import "strings"
 
-// protocol is one kind of header: the table that decoding, expressions and differences work by.
+// protocol describes one kind of header; decoding, expressions and differences are driven by it.
 type protocol struct {
 	name    string
 	aliases []string
-	// size is the length of the header without options.
+	// size is the length of the header in bytes, without options.
 	size int
-	// fields are in the order of the header; those that share bits with an earlier one are alternative names.
+	// fields are in header order; those that share bits with an earlier one are alternative names.
 	fields []spec
-	// length returns the length of a header with its options; it is called with at least size bytes. Nil: always size.
+	// length returns the length of a header with its options, given at least size bytes. If nil, it is always size.
 	length func(b []byte) int
-	// extra lists the fields that only some headers have; nil for none.
+	// extra lists the fields that only some headers have; it may be nil.
 	extra func(b []byte) []spec
-	// full are the first bytes of a header that has all the fields some headers lack; nil when extra is.
+	// full are the first bytes of a header with all optional fields; nil if extra is.
 	full []byte
-	// next describes what follows the header; a nil protocol is payload.
+	// next returns the protocol of what follows the header; nil means payload.
 	next func(b []byte) *protocol
-	// inner is the length of the packet inside as the header says, from its own start; 0 for all there is.
+	// inner returns the length of the enclosed packet according to the header, counted from its own start; 0 means
+	// everything that follows.
 	inner func(b []byte) int
-	// begin fills in the defaults of an expression.
+	// begin writes the defaults for expressions.
 	begin func(b []byte)
 }
 
-// spec is a field relative to its header, in bits.
+// spec describes a field relative to its header, in bits.
 type spec struct {
 	name   string
 	at     int
 	bits   int
 	format Format
-	alias  bool // shares bits with a field of the list
+	alias  bool // shares bits with another field of the list
 }
 
 func (s *spec) field(layer string, off int) Field {
 	return Field{Layer: layer, Name: s.name, Off: off + s.at/8, Bit: s.at % 8, Bits: s.bits, Format: s.format}
 }
 
-// names are values with names, both ways.
+// names maps values to names and back.
 type names []struct {
 	value uint64
 	name  string
@@ -58,7 +59,7 @@ func (n names) value(name string) (uint64, bool) {
 			return x.value, true
 		}
 	}
-	switch strings.ToLower(name) { // the other names of layers
+	switch strings.ToLower(name) { // aliases of layers
 	case "ipv4":
 		return n.value("ip")
 	case "ipv6":
@@ -109,13 +110,13 @@ const (
 	portGeneve = 6081
 )
 
-// Names of the parts that are no headers.
+// Names of layers that are not headers.
 const (
 	payloadName = "payload"
 	trailerName = "trailer" // bytes after the end of the IP packet
 )
 
-// headers lists the protocols there are.
+// headers lists all protocols.
 var headers []*protocol
 
 // The protocols refer to each other.
@@ -153,7 +154,7 @@ func LayerNames() []string {
 	return out
 }
 
-// specs lists the fields of a header, with those that only this one has.
+// specs lists the fields of a header, including those that only this header has.
 func (p *protocol) specs(b []byte) []spec {
 	if p.extra == nil {
 		return p.fields
@@ -171,15 +172,15 @@ func (p *protocol) spec(name string, b []byte) *spec {
 	return nil
 }
 
-// known lists every field a header of the protocol may have. The place of those after a field that is missing in some
-// headers, and the width of options, depend on the header.
+// known lists every field that a header of the protocol may have. The positions of fields after an optional one, and
+// the width of options, depend on the header.
 func (p *protocol) known() []spec {
 	header := make([]byte, max(p.size, len(p.full)))
 	copy(header, p.full)
 	return p.specs(header)
 }
 
-// fieldNames lists the names of all fields a header of the protocol may have.
+// fieldNames lists the names of all fields that a header of the protocol may have.
 func (p *protocol) fieldNames() []string {
 	var out []string
 	for _, s := range p.known() {
@@ -188,7 +189,7 @@ func (p *protocol) fieldNames() []string {
 	return out
 }
 
-// byEtherType is the protocol an Ethernet type announces.
+// byEtherType returns the protocol for an Ethernet type.
 func byEtherType(t uint64) *protocol {
 	switch t {
 	case etherIPv4:
@@ -207,7 +208,7 @@ func byEtherType(t uint64) *protocol {
 	return nil
 }
 
-// byProtocol is the protocol an IP header announces.
+// byProtocol returns the protocol for an IP protocol number.
 func byProtocol(n byte) *protocol {
 	switch n {
 	case ipHopOpts:

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// records reads the packets of a pcap file after its header. Data is not copied when the buffer holds all of it.
+// records reads the packets of a pcap file after the file header. Data is not copied if the buffer contains all of it.
 type records struct {
 	big   bool
-	tick  int64 // nanoseconds
+	tick  int64 // unit of time stamps in nanoseconds
 	link  linkType
 	large []byte
-	used  int // bytes of the buffer that the last packet takes
+	used  int // bytes of the buffer used by the last packet
 }
 
 const (
 	fileHeader   = 24
-	linkTypeMask = 0x03ffffff // above it: the length of frame check sequences
+	linkTypeMask = 0x03ffffff // the bits above are the length of the frame check sequence
 )
 
 // newRecords reads the header of a file that begins with one of pcapMagics (draft-ietf-opsawg-pcap, section 4).
@@ -45,9 +45,10 @@ func newRecords(in *bufio.Reader) (*records, error) {
 
 const recordHeader = 16
 
-// next reads a packet. io.EOF is the end between two packets, [io.ErrUnexpectedEOF] one in the middle.
+// next reads a packet. It returns io.EOF if the file ends between two packets, [io.ErrUnexpectedEOF] if it ends within
+// one.
 func (r *records) next(in *bufio.Reader, c *Captured) error {
-	if _, err := in.Discard(r.used); err != nil { // what the last packet took
+	if _, err := in.Discard(r.used); err != nil { // discard the last packet
 		return err
 	}
 	r.used = 0

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// formats describe how values of each format are written.
+// formats describes the notation of each format.
 var formats = map[Format]string{
 	Decimal: "number", Hex: "number, shown in hexadecimal", Checksum: "checksum: a number, or bad",
 	EtherType: "number, or a name: " + etherTypes.list(), Protocol: "number, or a name: " + protocols.list(),
 	TCPFlags: "letters of " + tcpFlags + ", or a number", MAC: "MAC address", IPv4: "IPv4 address", IPv6: "IPv6 address", Bytes: "'text' or 0xHEX",
 }
 
-// short names a format in tables.
+// short is the name of each format in tables.
 var short = map[Format]string{
 	Decimal: "number", Hex: "hex", Checksum: "checksum", EtherType: "Ethernet type", Protocol: "IP protocol", TCPFlags: "TCP flags", MAC: "MAC", IPv4: "IPv4",
 	IPv6: "IPv6", Bytes: "bytes",
@@ -27,7 +27,7 @@ func (n names) list() string {
 	return strings.Join(out, ", ")
 }
 
-// Language describes the expressions, with examples that parse.
+// Language describes packet expressions, with examples that parse.
 const Language = `A packet is written as layers and payload separated by slashes. Omitted fields have defaults; lengths,
 checksums and the number of the next protocol are computed unless given.
 
@@ -44,7 +44,7 @@ checksums and the number of the next protocol are computed unless given.
 An expression that does not begin with eth gets an Ethernet header. Expectations name fields by path:
 ip.ttl, ip[1].src, tcp.flags, payload.`
 
-// row is a field in the reference.
+// row is a field of the reference.
 type row struct{ name, bits, format, value string }
 
 // rows lists the fields of a header with their defaults.
@@ -88,7 +88,7 @@ func (p *protocol) carries() []string {
 	return out
 }
 
-// title is the name of a layer with its aliases.
+// title returns the name of a layer with its aliases.
 func (p *protocol) title() string {
 	if len(p.aliases) == 0 {
 		return p.name
@@ -96,7 +96,7 @@ func (p *protocol) title() string {
 	return p.name + " (also " + strings.Join(p.aliases, ", ") + ")"
 }
 
-// WriteReference writes every layer with its fields as text for a terminal.
+// WriteReference writes the reference of all layers and fields as text for a terminal.
 func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(Language + "\n\nLayers and their fields (bits, how values are written, default):\n")

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// cutAt is where [:N] cuts a packet: the length that remains, or if negative how many bytes are dropped from the end.
+// cutAt is the N of [:N]: the remaining length in bytes, or if negative the number of bytes dropped from the end.
 type cutAt struct {
 	n       int
 	dropped bool
 }
 
-// cutSuffix splits [:N] or [:-N] off the end of a text. before keeps the white space before it out.
+// cutSuffix splits [:N] or [:-N] off the end of a text. before does not include white space before it.
 func cutSuffix(text string) (before string, cut cutAt, ok bool) {
 	inner, closed := strings.CutSuffix(strings.TrimRight(text, " \t\r\n"), "]")
 	open := strings.LastIndexByte(inner, '[')
@@ -33,7 +33,7 @@ func cutSuffix(text string) (before string, cut cutAt, ok bool) {
 	return text[:open], cut, true
 }
 
-// apply cuts a packet. One that is shorter than what is kept of it is an error: the author expects another packet.
+// apply truncates a packet. It is an error if the packet is shorter than N, because the author expects a longer one.
 func (c cutAt) apply(p []byte) ([]byte, error) {
 	if c.n > len(p) {
 		if c.dropped {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Writer writes packets to a file: pcapng, or pcap when the name ends in .pcap or .cap.
+// Writer writes packets to a file: pcapng, or pcap if the name ends in .pcap or .cap.
 type Writer struct {
 	file  *os.File
 	buf   *bufio.Writer
@@ -20,26 +20,26 @@ type Writer struct {
 	block []byte
 }
 
-// Verdict is what became of a packet. Only pcapng keeps it.
+// Verdict is the outcome for a packet. Only pcapng can store it.
 type Verdict struct {
-	// Comment is shown with the packet: "XDP_DROP".
+	// Comment is displayed with the packet: "XDP_DROP".
 	Comment string
-	// Kind says whose return value Value is.
+	// Kind identifies the kind of program whose return value is Value.
 	Kind  VerdictKind
 	Value uint32
 }
 
-// VerdictKind is a kind of program whose return value pcapng has an option for.
+// VerdictKind is a kind of program whose return value has an option in pcapng.
 type VerdictKind uint8
 
-// The kinds of verdicts, by their numbers in the option.
+// The kinds of verdicts, with their numbers in the option.
 const (
 	NoVerdict VerdictKind = iota
 	TCVerdict
 	XDPVerdict
 )
 
-// Create makes a file of packets. It must be closed for the file to be complete.
+// Create creates a capture file. It is complete only after Close.
 func Create(path string) (*Writer, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func Create(path string) (*Writer, error) {
 	return w, nil
 }
 
-// isOldPcap reports whether the name of a file asks for the old format.
+// isOldPcap reports whether a file's name asks for the pcap format.
 func isOldPcap(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".pcap", ".cap", ".dmp":
@@ -62,7 +62,7 @@ func isOldPcap(path string) bool {
 	return false
 }
 
-// NewWriter writes packets to a stream, in the old format or as pcapng.
+// NewWriter writes packets to a stream, as pcap if oldPcap is set, else as pcapng.
 func NewWriter(out io.Writer, oldPcap bool) (*Writer, error) {
 	w := &Writer{buf: bufio.NewWriterSize(out, bufferSize), old: oldPcap}
 	header := ngHeader()
@@ -73,7 +73,7 @@ func NewWriter(out io.Writer, oldPcap bool) (*Writer, error) {
 	return w, err
 }
 
-// Write writes a packet with what became of it. Comments the packet came with are kept before that.
+// Write writes a packet with its verdict. Comments that the packet already has are kept before the verdict's.
 func (w *Writer) Write(c Captured, data []byte, v Verdict) error {
 	if c.Time.IsZero() {
 		c.Time = time.Unix(0, 0)
@@ -96,7 +96,7 @@ func (w *Writer) Write(c Captured, data []byte, v Verdict) error {
 	return err
 }
 
-// recordFileHeader begins a pcap file of Ethernet packets with time stamps in nanoseconds.
+// recordFileHeader returns the header of a pcap file of Ethernet packets with time stamps in nanoseconds.
 func recordFileHeader() []byte {
 	le := binary.LittleEndian
 	b := []byte{0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0}

@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Sizes of the records of .BTF.ext (Documentation/bpf/btf.rst).
+// Sizes in bytes of the records of .BTF.ext (Documentation/bpf/btf.rst).
 const (
 	funcRecord = 8
 	lineRecord = 16
@@ -31,14 +31,15 @@ type coreRelo struct {
 	kind   uint32
 }
 
-// add collects the records of a section's instructions.
+// add appends the records of a section's instructions.
 func (e *extWriter) add(w *writer, name string, insns asm.Instructions) error {
 	s := extSection{name: name}
 	var err error
 	if s.funcs, s.lines, err = btf.MarshalExtInfos(insns, w.types); err != nil {
 		return err
 	}
-	// Records of the kernel count instructions in the byte order of this machine, those of objects bytes in the object's.
+	// Records for the kernel count instructions, in this machine's byte order; those in objects count bytes, in the
+	// object's byte order.
 	s.funcs, s.lines = w.records(s.funcs, funcRecord), w.records(s.lines, lineRecord)
 	iter := insns.Iterate()
 	for iter.Next() {
@@ -63,7 +64,7 @@ func (e *extWriter) add(w *writer, name string, insns asm.Instructions) error {
 	return nil
 }
 
-// records turns offsets in instructions into offsets in bytes, and the byte order into the object's.
+// records converts instruction offsets to byte offsets, in the object's byte order.
 func (w *writer) records(b []byte, size int) []byte {
 	out := make([]byte, len(b))
 	for i := 0; i+4 <= len(b); i += 4 {
@@ -76,7 +77,7 @@ func (w *writer) records(b []byte, size int) []byte {
 	return out
 }
 
-// finish writes .BTF.ext, whose strings are added to .BTF.
+// finish writes .BTF.ext and adds its strings to .BTF.
 func (e *extWriter) finish(w *writer, raw []byte) (types, ext []byte, err error) {
 	const header, extHeader = 24, 32
 	if len(raw) < header {

@@ -15,8 +15,8 @@ type extern struct {
 	weak bool
 }
 
-// externOf returns the extern an instruction refers to, nil when it refers to none. Package ebpf keeps externs in metadata whose keys it does not export, so that reflection
-// has to read them.
+// externOf returns the extern that an instruction refers to, or nil. Package ebpf stores externs in metadata under
+// unexported keys, so they are read by reflection.
 func externOf(ins *asm.Instruction) (*extern, error) {
 	for e := reflect.ValueOf(&ins.Metadata).Elem().FieldByName("head"); e.IsValid() && !e.IsNil(); e = e.Elem().FieldByName("next") {
 		elem := e.Elem()
@@ -78,7 +78,7 @@ func kconfigName(meta reflect.Value) (string, bool) {
 	return "", false
 }
 
-// coreOf reads a CO-RE record. Package ebpf exports it as text alone.
+// coreOf reads a CO-RE record. Package ebpf exports it only as text.
 func coreOf(relo *btf.CORERelocation) (kind uint32, access string, id btf.TypeID, err error) {
 	v := reflect.ValueOf(relo).Elem()
 	k, a, i := v.FieldByName("kind"), v.FieldByName("accessor"), v.FieldByName("id")

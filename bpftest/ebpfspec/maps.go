@@ -10,7 +10,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// mapDefinitions writes the maps as .maps has them: each a variable of a struct whose members say what it is (libbpf's __uint, __type, __array).
+// mapDefinitions writes map definitions for .maps: each is a variable of a struct whose members describe the map
+// (libbpf's __uint, __type, __array).
 func (w *writer) mapDefinitions() error {
 	section := &btf.Datasec{Name: ".maps"}
 	type placed struct {
@@ -50,10 +51,10 @@ func (w *writer) mapDefinitions() error {
 
 var integer = &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
 
-// pointer is the size of a pointer in BPF objects.
+// pointer is the size of a pointer in BPF objects, in bytes.
 const pointer = 8
 
-// definition is the struct that defines a map.
+// definition returns the struct that defines a map.
 func definition(m *ebpf.MapSpec) (*btf.Struct, error) {
 	switch m.Type {
 	case ebpf.StructOpsMap, ebpf.Arena:

@@ -15,10 +15,10 @@ import (
 	"github.com/bpfrun/bpfrun/internal/elfbuild"
 )
 
-// Types of relocations (Documentation/bpf/llvm_reloc.rst).
+// Relocation types (Documentation/bpf/llvm_reloc.rst).
 const (
-	reloc64   = 1  // R_BPF_64_64, of LD_IMM64
-	relocCall = 10 // R_BPF_64_32, of calls
+	reloc64   = 1  // R_BPF_64_64, for LD_IMM64
+	relocCall = 10 // R_BPF_64_32, for calls
 )
 
 const insnSize = 8
@@ -31,13 +31,13 @@ type writer struct {
 	types *btf.Builder
 	ext   extWriter
 
-	sections map[string]int // data sections by name, their section symbols
-	symbols  map[string]int // maps, functions and externs
+	sections map[string]int // section symbols of data sections, by name
+	symbols  map[string]int // symbols of maps, functions and externs, by name
 	funcs    []*function
 	placed   map[string]*function
 }
 
-// function is one function of the object, and the section it is put into.
+// function is one function of the object with its section.
 type function struct {
 	name, section string
 	insns         asm.Instructions
@@ -97,7 +97,7 @@ func (w *writer) copyTypes() (*btf.Builder, error) {
 			return nil, fmt.Errorf("types: %w: %w", err, ErrNotSupported)
 		}
 		if ds, ok := typ.(*btf.Datasec); ok && ds.Name == ".maps" {
-			typ = &btf.Fwd{Name: "maps_of_the_object"} // keeps the ids of the others
+			typ = &btf.Fwd{Name: "maps_of_the_object"} // a placeholder that keeps the other types' ids
 		}
 		if _, err := b.Add(typ); err != nil {
 			return nil, fmt.Errorf("types: %w", err)
@@ -106,7 +106,7 @@ func (w *writer) copyTypes() (*btf.Builder, error) {
 	return b, nil
 }
 
-// functions splits the programs, in which the functions they call follow the first one, and finds a section for each function.
+// functions splits the programs, each followed by the functions it calls, and assigns a section to every function.
 func (w *writer) functions() error {
 	programs := slices.Sorted(maps.Keys(w.spec.Programs))
 	for _, name := range programs {
@@ -146,7 +146,7 @@ func (w *writer) functions() error {
 	return nil
 }
 
-// add places a function; a copy of it in another program is the same one.
+// add places a function. A copy of it in another program is the same function.
 func (w *writer) add(f *function) error {
 	have := w.placed[f.name]
 	if have == nil {
@@ -162,7 +162,7 @@ func (w *writer) add(f *function) error {
 	return nil
 }
 
-// split cuts a program before each function but the first. Labels that only jumps refer to begin none.
+// split splits a program at every function but the first. Labels that only jumps refer to do not start a function.
 func split(insns asm.Instructions) []asm.Instructions {
 	called := map[string]bool{}
 	for _, name := range insns.FunctionReferences() {
@@ -179,7 +179,7 @@ func split(insns asm.Instructions) []asm.Instructions {
 	return out
 }
 
-// sectionNames are section names for programs that were made without an object, of types that need nothing else.
+// sectionNames are section names for programs that did not come from an object, for types that need no attach target.
 var sectionNames = map[ebpf.ProgramType]string{
 	ebpf.SocketFilter: "socket", ebpf.XDP: "xdp", ebpf.SchedCLS: "tc", ebpf.Syscall: "syscall", ebpf.PerfEvent: "perf_event", ebpf.CGroupDevice: "cgroup/dev",
 	ebpf.SockOps: "sockops", ebpf.SkMsg: "sk_msg", ebpf.CGroupSysctl: "cgroup/sysctl", ebpf.SkLookup: "sk_lookup", ebpf.LircMode2: "lirc_mode2",
@@ -198,7 +198,7 @@ func sectionOf(p *ebpf.ProgramSpec) string {
 	return sectionNames[p.Type]
 }
 
-// isData reports whether a map is made of a data section.
+// isData reports whether a map holds a data section.
 func isData(m *ebpf.MapSpec) bool { return strings.HasPrefix(m.Name, ".") }
 
 func isBSS(section string) bool { return section == ".bss" || strings.HasPrefix(section, ".bss.") }
@@ -264,7 +264,8 @@ func (w *writer) code() error {
 	for _, name := range names {
 		index[name] = -1
 	}
-	// Calls go to symbols of other sections, so that all symbols come first: sections are numbered in the order they are written.
+	// Calls refer to symbols of other sections, so all symbols are written first. Sections are numbered in the order
+	// they are written.
 	for _, name := range names {
 		var all asm.Instructions
 		for _, f := range w.funcs {
@@ -310,7 +311,7 @@ func (w *writer) code() error {
 	return nil
 }
 
-// linkage of a function as its type has it.
+// linkage returns the linkage of a function according to its type.
 func linkage(insns asm.Instructions) btf.FuncLinkage {
 	if fn := btf.FuncMetadata(&insns[0]); fn != nil {
 		return fn.Linkage
@@ -318,7 +319,7 @@ func linkage(insns asm.Instructions) btf.FuncLinkage {
 	return btf.StaticFunc
 }
 
-// bytes encodes instructions as a compiler leaves them to the loader.
+// bytes encodes instructions as a compiler would leave them for the loader.
 func (w *writer) bytes(insns asm.Instructions) ([]byte, error) {
 	var out writeBuffer
 	for i := range insns {
@@ -398,7 +399,7 @@ func (w *writer) relocations(f *function) ([]elfbuild.Rel, error) {
 	return out, nil
 }
 
-// extern is the undefined symbol of an extern.
+// extern returns the undefined symbol of an extern.
 func (w *writer) extern(e *extern) int {
 	sym, ok := w.symbols[e.name]
 	if !ok {
