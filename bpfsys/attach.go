@@ -81,7 +81,7 @@ func (s *System) where(c Caller, g *attachGroup, flags uint32, rel uint32, revis
 	return i, 0
 }
 
-// relative is the entry that a descriptor or an id names.
+// relative returns the entry that a descriptor or an id names.
 func (s *System) relative(c Caller, g *attachGroup, flags uint32, rel uint32) (int, uapi.Errno) {
 	var o Object
 	switch {

@@ -132,7 +132,7 @@ func (s *System) batchLookup(c Caller, a *attr, del bool) Result {
 	return Result{}
 }
 
-// cursor is where a batch continues: after a key, or after a number of elements.
+// cursor returns where a batch continues: after a key, or after a number of elements.
 func (s *System) cursor(c Caller, a *attr, m *Map, k batchKind) (key []byte, skip uint32, e uapi.Errno) {
 	at := a.u64(batchIn)
 	switch {

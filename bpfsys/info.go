@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// infoSize is the size of an info struct according to the kernel's BTF.
+// infoSize returns the size of an info struct according to the kernel's BTF.
 func (s *System) infoSize(name string, def int) int {
 	if s.target.BTF != nil {
 		if t, ok := s.target.BTF.Find(btf.KindStruct, name); ok && t.Size > 0 && t.Size < 512 {

@@ -250,7 +250,7 @@ func (s *System) FDInfo(o Object) []byte {
 	return b
 }
 
-// linkName is the name of a link's type in /proc/PID/fdinfo (BPF_LINK_TYPE of linux/bpf_types.h).
+// linkName returns the name of a link's type in /proc/PID/fdinfo (BPF_LINK_TYPE of linux/bpf_types.h).
 func linkName(t uapi.LinkType) string {
 	if t == uapi.LinkPerfEvent {
 		return "perf"

@@ -121,7 +121,7 @@ func (r *resolver) setSource(i int, src uint8) {
 	r.dump[8*i+1] = r.dump[8*i+1]&0x0f | src<<4
 }
 
-// fdArray is an element of the caller's fd_array.
+// fdArray returns an element of the caller's fd_array.
 func (r *resolver) fdArray(index int32) (int32, uapi.Errno) {
 	at := r.a.u64(loadFDArray)
 	if at == 0 {

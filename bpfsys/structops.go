@@ -64,7 +64,7 @@ func (s *System) createOps(a *attr, m *Map) Result {
 	return Result{}
 }
 
-// userValue is what a lookup returns: the data as stored, and the state.
+// userValue returns what a lookup returns: the data as stored, and the state.
 func (o *structOps) userValue(size uint32) []byte {
 	v := make([]byte, size)
 	if o.state != opsInit {

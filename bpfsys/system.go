@@ -158,7 +158,7 @@ type ownMemory []byte
 func (m ownMemory) Bytes() []byte { return m }
 func (m ownMemory) Close()        {}
 
-// envErrno is the errno of a failure to create something.
+// envErrno returns the errno of a failure to create something.
 func envErrno(err error) uapi.Errno {
 	switch e := err.(type) {
 	case *maps.CreateError:

@@ -183,7 +183,7 @@ func (g GlobalWant) MarshalJSON() ([]byte, error) {
 	return json.Marshal(g.List)
 }
 
-// maxCaseFile bounds the size of a file of cases in bytes.
+// maxCaseFile limits the size of a file of cases in bytes.
 const maxCaseFile = 256 << 20
 
 // ReadCases reads a file of recorded cases, which may be compressed (.gz). The error is an [*InputError] or of the file system.
@@ -218,7 +218,7 @@ func ParseCases(name string, data []byte) (*CaseFile, error) {
 	return &c, nil
 }
 
-// lineOf is the line of a JSON error, 1 when it has none.
+// lineOf returns the line of a JSON error, 1 when it has none.
 func lineOf(data []byte, err error) int {
 	off := int64(0)
 	switch e := err.(type) {

@@ -26,7 +26,7 @@ type caseJudge struct {
 	diffs []string
 }
 
-// skipped is the set of keys that are not compared. Plural and singular forms of a key's kind mean the same.
+// skipped returns the set of keys that are not compared. Plural and singular forms of a key's kind mean the same.
 func skipped(keys []string) map[string]bool {
 	m := map[string]bool{}
 	for _, k := range keys {
@@ -244,7 +244,7 @@ func (j *caseJudge) global(m *machine.Machine, name string, want GlobalWant) {
 	}
 }
 
-// elementSize is the size of the elements of an array variable: from its type, else by dividing its size.
+// elementSize returns the size of the elements of an array variable: from its type, else by dividing its size.
 func elementSize(m *machine.Machine, name string, size, count int) int {
 	spec := m.Linked().Object.BTF
 	if _, v, ok := machine.Variable(m.Linked(), name); ok && spec != nil && v.Type != 0 {
@@ -317,7 +317,7 @@ func (j *caseJudge) contents(m *machine.Machine, name string, want []MapWant) {
 	}
 }
 
-// listHeads are the list heads in a map's values. What a kernel shows user space of them are addresses in a buffer of its own
+// listHeads returns the list heads in a map's values. What a kernel shows user space of them are addresses in a buffer of its own
 // (check_and_init_map_value).
 func listHeads(spec *maps.Spec) []maps.Special {
 	fields, err := maps.FieldSpecials(spec)

@@ -261,7 +261,7 @@ func Preset(text string, n int) ([]byte, error) {
 	return bytes.Repeat(h, n), nil
 }
 
-// run is one BPF_PROG_TEST_RUN. The error is that of the system call.
+// run returns one BPF_PROG_TEST_RUN. The error is that of the system call.
 func (r *caseRunner) run(ctx context.Context, m *machine.Machine, run *CaseRun, out *outcome) (*machine.Result, error) {
 	p, _ := r.object.Program(run.Prog)
 	if errno := testRunErrno(p, r.target.Version, run); errno != 0 {

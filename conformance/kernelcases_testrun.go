@@ -16,7 +16,7 @@ const (
 	version612  = 6<<16 | 12<<8
 )
 
-// networkHeader is the size of the header an Ethernet frame announces, without which 6.12 and later take no packet.
+// networkHeader returns the size of the header an Ethernet frame announces, without which 6.12 and later take no packet.
 func networkHeader(frame []byte) int {
 	switch {
 	case frame[12] == 0x08 && frame[13] == 0x00:
@@ -27,7 +27,7 @@ func networkHeader(frame []byte) int {
 	return 0
 }
 
-// testRunErrno is what the system call itself refuses.
+// testRunErrno returns what the system call itself refuses.
 func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
 	n := len(run.Data)
 	row := progtype.Of(p.Type)
@@ -59,7 +59,7 @@ func testRunErrno(p *loader.Program, version uint32, run *CaseRun) uapi.Errno {
 	return 0
 }
 
-// contextReach is how many bytes of its context a program reads or writes (max_ctx_offset): accesses through r1 and its copies, as
+// contextReach returns how many bytes of its context a program reads or writes (max_ctx_offset): accesses through r1 and its copies, as
 // far as they can be followed in the order of the instructions.
 func contextReach(insns []decode.Insn) int {
 	var context [16]bool // by register number

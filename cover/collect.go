@@ -65,7 +65,7 @@ func (c *Collector) Begin(m *machine.Machine) func([]machine.Covered) {
 	}
 }
 
-// name is an object's name in the profile: with its digest when another object has the name.
+// name returns an object's name in the profile: with its digest when another object has the name.
 func (c *Collector) name(o *loader.Object, digest string) string {
 	if name, ok := c.names[digest]; ok {
 		return name

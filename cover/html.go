@@ -103,7 +103,7 @@ func pageNames(s *Source) map[string]string {
 	return out
 }
 
-// maxSource bounds the source files that are shown.
+// maxSource limits the source files that are shown.
 const maxSource = 8 << 20
 
 func readLines(name string) ([]string, bool) {

@@ -57,7 +57,7 @@ func (d *document) write(name string) error {
 	return os.WriteFile(name, []byte(w.String()), 0o644)
 }
 
-// hidden is the attribute of all views but the first, which is the one to see at first.
+// hidden returns the attribute of all views but the first, which is the one to see at first.
 func hidden(i int) markup.HTML {
 	if i == 0 {
 		return ""

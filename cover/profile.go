@@ -110,7 +110,7 @@ func (e *MismatchError) Error() string {
 	return text + ": " + e.Why
 }
 
-// maxFile bounds a file of coverage.
+// maxFile limits a file of coverage.
 const maxFile = 1 << 30
 
 // Read reads a profile that [Profile.Write] wrote. The error is a *[FormatError].

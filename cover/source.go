@@ -74,7 +74,7 @@ func (c *Count) add(hit, dead bool) {
 
 func (c *Count) sum(d Count) { c.Hit, c.All, c.Dead = c.Hit+d.Hit, c.All+d.All, c.Dead+d.Dead }
 
-// Percent is the part that was executed; ok is false when there is nothing.
+// Percent returns the part that was executed; ok is false when there is nothing.
 func (c Count) Percent() (p float64, ok bool) {
 	if c.All == 0 {
 		return 0, false

@@ -113,7 +113,7 @@ func (sp *stops) SetCondition(id int, cond string) error {
 	return nil
 }
 
-// spots are the places of all enabled breakpoints.
+// spots returns the places of all enabled breakpoints.
 func (sp *stops) spots() map[spot]bool {
 	out := map[spot]bool{}
 	for _, b := range sp.breaks {

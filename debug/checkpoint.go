@@ -28,7 +28,7 @@ func (v *view) add(name, value string) {
 	v.values[name] = value
 }
 
-// maxViewed bounds the map elements a checkpoint keeps of each map.
+// maxViewed limits the map elements a checkpoint keeps of each map.
 const maxViewed = 4096
 
 // see notes the state for a later comparison.

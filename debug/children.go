@@ -65,7 +65,7 @@ func (ip *inspector) Parts(v *expr.Value) (n int, indexed bool) {
 	return 0, false
 }
 
-// whole is the type whose parts a value has: of a pointer to a struct that of the struct. ok is false for what has none.
+// whole returns the type whose parts a value has: of a pointer to a struct that of the struct. ok is false for what has none.
 func (ip *inspector) whole(v *expr.Value) (t expr.Type, ok bool) {
 	t, addr := v.Type, v.Addr
 	if t.Kind() == btf.KindPtr {
@@ -133,7 +133,7 @@ func (ip *inspector) Children(v *expr.Value, text string, from, n int) []Child {
 	return []Child{c}
 }
 
-// Part is a member of a value by name, also one of a kernel object that has no value yet.
+// Part returns a member of a value by name, also one of a kernel object that has no value yet.
 func (ip *inspector) Part(v *expr.Value, name string) (*expr.Value, error) { return ip.Member(v, name) }
 
 func (ip *inspector) members(v *expr.Value, text string, names []string) []Child {
@@ -257,7 +257,7 @@ func (ip *inspector) mapChild(v *expr.Value, text string, e maps.Entry, cpu int,
 	return c
 }
 
-// keyText is a key as an expression takes it, "" when none does.
+// keyText returns a key as an expression takes it, "" when none does.
 func (ip *inspector) keyText(key *expr.Value) string {
 	if len(key.Data) == 0 {
 		return ""

@@ -22,7 +22,7 @@ type lane struct {
 	parked uint64          // what count is, while another CPU is looked at
 }
 
-// count is how many positions of the run are instructions of this CPU. Where several CPUs run, a fault is one too: it may change what the
+// count returns how many positions of the run are instructions of this CPU. Where several CPUs run, a fault is one too: it may change what the
 // others see.
 func (l *lane) count(several bool) uint64 {
 	n := l.before
@@ -246,7 +246,7 @@ func (tl *timeline) diverge() {
 	tl.dropWays(pos)
 }
 
-// beganAt is where the program began that a CPU ran at a position.
+// beganAt returns where the program began that a CPU ran at a position.
 func (tl *timeline) beganAt(cpu int, pos uint64) uint64 {
 	began := uint64(0)
 	for i := range tl.edits {
@@ -257,7 +257,7 @@ func (tl *timeline) beganAt(cpu int, pos uint64) uint64 {
 	return began
 }
 
-// cpuAt is the CPU that executed at a position; where none did yet, the one that is looked at.
+// cpuAt returns the CPU that executed at a position; where none did yet, the one that is looked at.
 func (tl *timeline) cpuAt(pos uint64) int {
 	if pos >= tl.known {
 		return tl.cpu
@@ -271,7 +271,7 @@ func (tl *timeline) othersRunning() bool {
 	return slices.ContainsFunc(tl.list, func(l *lane) bool { return l != tl.lane && l.state == Running })
 }
 
-// received is what user space got of the run; over is false while a program runs on any CPU: it gets records when the last has ended.
+// received returns what user space got of the run; over is false while a program runs on any CPU: it gets records when the last has ended.
 func (tl *timeline) received() (events []machine.Event, over bool) {
 	if tl.state != Ended || tl.result == nil || tl.othersRunning() {
 		return nil, false
@@ -279,7 +279,7 @@ func (tl *timeline) received() (events []machine.Event, over bool) {
 	return tl.sent, true
 }
 
-// countBack is the position at which the CPU that is looked at had executed n instructions less of its program; false when it has not
+// countBack returns the position at which the CPU that is looked at had executed n instructions less of its program; false when it has not
 // executed so many.
 func (tl *timeline) countBack(n uint64) (uint64, bool) {
 	pos := tl.Pos()
@@ -410,7 +410,7 @@ func (s *Session) waitText(w *machine.Wait) string {
 	return text + fmt.Sprintf(", which CPU %d took at %s: let that continue (cpu %d).", holder, s.place(w.Image, w.PC), holder)
 }
 
-// programOf is the linked program that runs on the CPU that is looked at, or was started last.
+// programOf returns the linked program that runs on the CPU that is looked at, or was started last.
 func (ip *inspector) programOf() (*loader.LinkedProgram, bool) {
 	if ip.run != nil {
 		return ip.run.Program(), true

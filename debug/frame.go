@@ -29,7 +29,7 @@ type frames struct {
 	history []*expr.Value
 }
 
-// nesting is how deep the next instruction is in calls and in inlined calls.
+// nesting returns how deep the next instruction is in calls and in inlined calls.
 func (fr *frames) nesting() int {
 	t := fr.m.Thread()
 	p := fr.place(t.Image(), t.PC())
@@ -90,7 +90,7 @@ func (fr *frames) Registers() ([]Register, error) {
 	return out, nil
 }
 
-// SetPC is an assignment to $pc.
+// SetPC returns an assignment to $pc.
 func (fr *frames) SetPC(v *expr.Value) (*expr.Value, error) {
 	n, _, err := fr.AsInt(v)
 	if err != nil {
@@ -205,7 +205,7 @@ func (fr *frames) SelectedFrame() int {
 	return 0
 }
 
-// returnsTo are the places at which a frame at that depth continues after the calls it made.
+// returnsTo returns the places at which a frame at that depth continues after the calls it made.
 func (fr *frames) returnsTo(depth int) []Place {
 	t := fr.m.Thread()
 	frames := t.Frames()
@@ -220,7 +220,7 @@ func (fr *frames) returnsTo(depth int) []Place {
 	return nil
 }
 
-// returnsToOf is where the running function returns to, nothing for the outermost.
+// returnsToOf returns where the running function returns to, nothing for the outermost.
 func (fr *frames) returnsToOf(depth int) []Place {
 	if depth == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (fr *frames) returnsToOf(depth int) []Place {
 	return fr.returnsTo(depth - 1)
 }
 
-// selectedInline is the scope of the selected frame when that is an inlined function, nil otherwise.
+// selectedInline returns the scope of the selected frame when that is an inlined function, nil otherwise.
 func (fr *frames) selectedInline() *scopes.Scope {
 	if fr.state != Running {
 		return nil
@@ -239,7 +239,7 @@ func (fr *frames) selectedInline() *scopes.Scope {
 	return nil
 }
 
-// addressOf is the address of the next instruction in terms of the object's DWARF.
+// addressOf returns the address of the next instruction in terms of the object's DWARF.
 func (fr *frames) addressOf(t *vm.Thread) uint64 {
 	addr, _ := fr.codeAddress(fr.place(t.Image(), t.PC()))
 	return addr

@@ -177,7 +177,7 @@ func (cm *codeMap) HelperNames() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// lineOf is the line record of a place, with a false for none.
+// lineOf returns the line record of a place, with a false for none.
 func lineOf(p Place) (btf.LineInfo, bool) {
 	l, ok := p.Line()
 	return l, ok && l.Line > 0

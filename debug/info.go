@@ -46,7 +46,7 @@ func (ip *inspector) Maps() []MapInfo {
 	return out
 }
 
-// Events are the records sent so far in the run, oldest first, each with its map.
+// Events returns the records sent so far in the run, oldest first, each with its map.
 func (ip *inspector) Events() []string {
 	var out []string
 	if events, over := ip.received(); over {
@@ -67,7 +67,7 @@ func (ip *inspector) Events() []string {
 	return out
 }
 
-// Arguments are the arguments of the selected function and, where that is the program itself, those of its hook, with their values, as
+// Arguments returns the arguments of the selected function and, where that is the program itself, those of its hook, with their values, as
 // "name = value".
 func (ip *inspector) Arguments() ([]string, error) {
 	if !ip.live() {
@@ -142,7 +142,7 @@ func FaultText(f *machine.Fault) string {
 	return strings.Join(lines, "\n")
 }
 
-// TypeText is the declaration of a type, or the type of an expression.
+// TypeText returns the declaration of a type, or the type of an expression.
 func (ip *inspector) TypeText(text string) (string, error) {
 	t, ok, err := ip.TypeOfText(text)
 	if err != nil {
@@ -176,7 +176,7 @@ func (ip *inspector) Verdict() string {
 	return progtype.VerdictName(lp.Type, int32(ip.result.Ret))
 }
 
-// Changes are the map elements that the run created, changed and deleted, once it has ended.
+// Changes returns the map elements that the run created, changed and deleted, once it has ended.
 func (ip *inspector) Changes() []string {
 	if ip.result == nil {
 		return nil
@@ -279,7 +279,7 @@ func (ip *inspector) Points(text string) (uint64, bool) {
 	return 0, false
 }
 
-// Declaration is the declaration of a type, or of the type of an expression: of what it points to, for a pointer.
+// Declaration returns the declaration of a type, or of the type of an expression: of what it points to, for a pointer.
 func (ip *inspector) Declaration(text string) (string, error) {
 	t, ok, err := ip.TypeOfText(text)
 	if err != nil {

@@ -87,7 +87,7 @@ func (cm *codeMap) DWARFError() error { return cm.dwarfErr }
 // HasDWARF reports whether the object has the locations of local variables.
 func (cm *codeMap) HasDWARF() bool { return cm.dwarf != nil }
 
-// codeAddress is the address of an instruction in terms of the object's DWARF.
+// codeAddress returns the address of an instruction in terms of the object's DWARF.
 func (cm *codeMap) codeAddress(p Place) (uint64, bool) {
 	f, ok := p.Func()
 	if !ok || f.Function == nil || cm.dwarf == nil {

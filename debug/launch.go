@@ -31,7 +31,7 @@ type launch struct {
 // SetPacket gives the programs that are started from now on a packet.
 func (la *launch) SetPacket(p []byte) { la.in.Packet, la.packetNo = p, 0 }
 
-// Packets are the packets of a capture that runs can be started with.
+// Packets returns the packets of a capture that runs can be started with.
 func (la *launch) Packets() [][]byte { return la.packets }
 
 // PacketNumber returns the number of the packet that was chosen, from 1; 0 for none.
@@ -179,7 +179,7 @@ func (la *launch) stage(ctx context.Context, c *Case, prog string) error {
 	return nil
 }
 
-// ScenarioCases are the runs of a scenario that is set up on a machine.
+// ScenarioCases returns the runs of a scenario that is set up on a machine.
 func ScenarioCases(r *scenario.Runner) []Case {
 	var out []Case
 	for _, run := range r.File().Runs {
@@ -194,7 +194,7 @@ func ScenarioCases(r *scenario.Runner) []Case {
 	return out
 }
 
-// InsideCases are the tests inside an object that is set up on a machine: by the name of a test the program that decides it, and by
+// InsideCases returns the tests inside an object that is set up on a machine: by the name of a test the program that decides it, and by
 // NAME/STAGE each of its stages.
 func InsideCases(r *intest.Runner) []Case {
 	var out []Case

@@ -32,7 +32,7 @@ func (fr *frames) mayKnow(name string, p Place) bool {
 	return false
 }
 
-// localAnywhere is a variable of the innermost activation or of a function inlined there.
+// localAnywhere returns a variable of the innermost activation or of a function inlined there.
 func (fr *frames) localAnywhere(name string) (v *expr.Value, ok bool, err error) {
 	n := len(fr.inlinedAt(fr.Here()))
 	for fr.inline = 0; fr.inline <= n; fr.inline++ {
@@ -120,7 +120,7 @@ func (fr *frames) local(name string) (v *expr.Value, ok bool, err error) {
 	return v, ok, err
 }
 
-// localOrArgument is the value of a variable. What the program was called with is known even where DWARF does not say.
+// localOrArgument returns the value of a variable. What the program was called with is known even where DWARF does not say.
 func (fr *frames) localOrArgument(l *scopes.Variable) (*expr.Value, error) {
 	v, err := fr.localValue(l)
 	if err != nil && l.Param {
@@ -166,7 +166,7 @@ func (fr *frames) localValue(v *scopes.Variable) (*expr.Value, error) {
 	return out, err
 }
 
-// registerAs is a variable that lives in a register.
+// registerAs returns a variable that lives in a register.
 func (fr *frames) registerAs(name string, reg int, t expr.Type) (*expr.Value, error) {
 	n, ok := fr.m.Thread().FrameReg(fr.frame, reg)
 	if !ok {
@@ -207,7 +207,7 @@ func (fr *frames) machineState(p Place) scopes.State {
 	}
 }
 
-// frameSize is the size of a function's stack frame. Clang counts the offsets of variables in memory from the lowest byte of
+// frameSize returns the size of a function's stack frame. Clang counts the offsets of variables in memory from the lowest byte of
 // the frame although the frame base is r10, so the size must be known; no debug information has it. It is the
 // deepest offset the code uses, rounded up to 8.
 func frameSize(lp *loader.LinkedProgram, f loader.Func) int {

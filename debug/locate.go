@@ -103,7 +103,7 @@ func (cm *codeMap) sourceFile(name string) (string, error) {
 	return "", fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
 }
 
-// currentFile is the file of the selected place, else of the main program's first line.
+// currentFile returns the file of the selected place, else of the main program's first line.
 func (s *Session) currentFile() string {
 	if file, _, err := s.ListAround(""); err == nil && s.live() {
 		return file

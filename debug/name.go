@@ -112,7 +112,7 @@ func (fr *frames) Names() []string {
 	return out
 }
 
-// EvalReg is a name that begins with $: a register of the selected frame, or one of the debugger's own values.
+// EvalReg returns a name that begins with $: a register of the selected frame, or one of the debugger's own values.
 func (fr *frames) EvalReg(name string) (*expr.Value, error) {
 	word := name[1:]
 	if word == "" || word == "$" {
@@ -166,7 +166,7 @@ func (fr *frames) Remember(v *expr.Value) int {
 	return len(fr.history)
 }
 
-// parameter is an argument of the function by its BTF. Arguments are in r1 to r5 at its first instruction and nowhere for
+// parameter returns an argument of the function by its BTF. Arguments are in r1 to r5 at its first instruction and nowhere for
 // certain after it, but what the main program was called with is known all the time.
 func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
@@ -210,7 +210,7 @@ func (fr *frames) parameter(name string) (*expr.Value, bool, error) {
 	return nil, false, nil
 }
 
-// global is a global variable of the object.
+// global returns a global variable of the object.
 func (fr *frames) global(name string) (*expr.Value, bool, error) {
 	def, vr, ok := machine.Variable(fr.linked, name)
 	if !ok {
@@ -228,7 +228,7 @@ func (fr *frames) global(name string) (*expr.Value, bool, error) {
 	return v, true, err
 }
 
-// context is the program's context.
+// context returns the program's context.
 func (fr *frames) context() (*expr.Value, error) {
 	if !fr.live() {
 		return nil, &expr.UnavailableError{Name: "ctx", Why: "no program is running"}
@@ -247,7 +247,7 @@ func (fr *frames) context() (*expr.Value, error) {
 	return fr.PointerTo(fr.Basic.Named("unsigned long long"), c.Addr), nil
 }
 
-// current is the task the program runs in.
+// current returns the task the program runs in.
 func (fr *frames) current() (*expr.Value, error) {
 	fr.Looking()
 	task := fr.m.Kernel().Current()
@@ -257,7 +257,7 @@ func (fr *frames) current() (*expr.Value, error) {
 	return fr.PointerTo(expr.Type{Spec: task.Spec(), ID: task.Type()}, task.Addr()), nil
 }
 
-// hookArg is an argument of the traced function or event, by the name the kernel gives it.
+// hookArg returns an argument of the traced function or event, by the name the kernel gives it.
 func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	if !fr.live() {
 		return nil, false, nil
@@ -272,7 +272,7 @@ func (fr *frames) hookArg(name string) (*expr.Value, bool, error) {
 	return nil, false, nil
 }
 
-// symbol is a kernel function or variable, as far as the target knows it.
+// symbol returns a kernel function or variable, as far as the target knows it.
 func (fr *frames) symbol(name string) (*expr.Value, bool) {
 	if fr.linked.Target.BTF == nil || strings.HasPrefix(name, "__") && len(name) < 4 {
 		return nil, false

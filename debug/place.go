@@ -51,7 +51,7 @@ func (p Place) Insn() string {
 	return decode.Disassemble(p.Prog.Insns, p.PC, p.Prog.Symbols())
 }
 
-// funcName is the function a place belongs to by the object's symbols.
+// funcName returns the function a place belongs to by the object's symbols.
 func (p Place) funcName() string {
 	if p.Prog == nil {
 		return "nowhere"

@@ -25,7 +25,7 @@ type SourceLine struct {
 	Breakpoint int
 }
 
-// maxSource bounds the source files that are read.
+// maxSource limits the source files that are read.
 const maxSource = 8 << 20
 
 // source is the text of a source file by line number, from 1.
@@ -240,7 +240,7 @@ func (s *Session) Disassemble(lp *loader.LinkedProgram, from, to int) []CodeLine
 // LineAt returns the source line of a place; ok is false for code the compiler made up and without line information.
 func (cm *codeMap) LineAt(p Place) (btf.LineInfo, bool) { return lineOf(p) }
 
-// SourceLineText is the text of a source line, "" when it is not known.
+// SourceLineText returns the text of a source line, "" when it is not known.
 func (cm *codeMap) SourceLineText(l btf.LineInfo) string {
 	if l.Text != "" {
 		return l.Text

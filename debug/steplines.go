@@ -1,6 +1,6 @@
 package debug
 
-// lineStops are the instructions at which a step from a line may end: where other lines begin, in this function from least on. Calls
+// lineStops returns the instructions at which a step from a line may end: where other lines begin, in this function from least on. Calls
 // are entered with into; inlined ones up to a depth.
 func (cm *codeMap) lineStops(here Place, into bool, least int, inlined uint8) []Place {
 	cur := cm.codeOf(here.Prog)

@@ -96,7 +96,7 @@ func (tl *timeline) applyEdits() {
 	}
 }
 
-// untilEdit is the number of instructions up to the next change.
+// untilEdit returns the number of instructions up to the next change.
 func (tl *timeline) untilEdit() uint64 {
 	if tl.done < len(tl.edits) && tl.edits[tl.done].pos > tl.Pos() {
 		return tl.edits[tl.done].pos - tl.Pos()
@@ -115,7 +115,7 @@ func (tl *timeline) Edits() int {
 	return n
 }
 
-// KernelReads are the accesses of kernel memory that the run made so far.
+// KernelReads returns the accesses of kernel memory that the run made so far.
 func (tl *timeline) KernelReads() (reads, writes []machine.KernelAccess) {
 	res := tl.result
 	if tl.state == Running {

@@ -66,7 +66,7 @@ func (t *trail) record(pos uint64) error {
 	return nil
 }
 
-// effective is the address an instruction accesses, 0 for those that access none.
+// effective returns the address an instruction accesses, 0 for those that access none.
 func effective(in decode.Insn, regs *[256]uint64) uint64 {
 	info := in.Info()
 	switch {

@@ -186,7 +186,7 @@ func (sp *stops) inlineOf(frame int, w *Watch) int {
 	return sp.inline
 }
 
-// textNow is the text of the value that was seen last.
+// textNow returns the text of the value that was seen last.
 func (sp *stops) textNow(w *Watch) string {
 	if w.text == "" && w.last != nil && w.value != nil {
 		w.text = sp.Format(w.value, expr.FormatOptions{})

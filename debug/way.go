@@ -17,7 +17,7 @@ type way struct {
 	mark  *machine.Mark
 }
 
-// maxWays bounds the states that are kept.
+// maxWays limits the states that are kept.
 const maxWays = 24
 
 // keep makes the place where the session stands one to start from.
@@ -109,7 +109,7 @@ func (tl *timeline) prepareBack(ctx context.Context, hi uint64) error {
 // goes back step by step then uses the same state for a while.
 const nearShare = 16
 
-// stretchStart is where a stretch of about size that ends at hi begins: at a state that was kept, if one is near.
+// stretchStart returns where a stretch of about size that ends at hi begins: at a state that was kept, if one is near.
 func (tl *timeline) stretchStart(hi, size uint64) uint64 {
 	if w := tl.wayTo(hi - min(size/nearShare, hi)); w != nil && hi-w.pos <= 2*size {
 		return w.pos

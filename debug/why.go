@@ -24,7 +24,7 @@ type Origin struct {
 	addr uint64 // of memory that had the value from before the run
 }
 
-// maxOrigins bounds the steps that are followed.
+// maxOrigins limits the steps that are followed.
 const maxOrigins = 100
 
 // Why finds where the value of an expression came from: back through instructions, stack slots and helper calls to kernel
@@ -104,7 +104,7 @@ type why struct {
 	watching *watching
 }
 
-// targets are the registers and the memory an expression takes its value from.
+// targets returns the registers and the memory an expression takes its value from.
 func (w *why) targets(n expr.Node) ([]want, error) {
 	inputs, err := w.s.Inputs(n)
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *why) targets(n expr.Node) ([]want, error) {
 	return out, nil
 }
 
-// target is the register or the memory that a value lies in; ok is false for a value that lies nowhere.
+// target returns the register or the memory that a value lies in; ok is false for a value that lies nowhere.
 func (w *why) target(v *expr.Value) (at want, ok bool, err error) {
 	s := w.s
 	at = want{pos: s.Pos(), kind: wantMemory}
@@ -262,7 +262,7 @@ func (w *why) register(x want) ([]step, error) {
 	return w.computed(def, x)
 }
 
-// argument is a register a function was called with.
+// argument returns a register a function was called with.
 func (w *why) argument(x want, def definition) ([]step, error) {
 	in := def.place.Prog.Insns[def.place.PC]
 	switch {
@@ -279,7 +279,7 @@ func (w *why) argument(x want, def definition) ([]step, error) {
 	return []step{{origin: &Origin{Pos: def.pos, Place: def.place, Text: fmt.Sprintf("%s passed it to the callback as argument %d", call, x.reg)}}}, nil
 }
 
-// computed is a register an instruction computed or loaded.
+// computed returns a register an instruction computed or loaded.
 func (w *why) computed(def definition, x want) ([]step, error) {
 	p := def.place
 	in := p.Prog.Insns[p.PC]

@@ -13,7 +13,7 @@ func foldLoops(o *Origin) {
 	}
 }
 
-// folded is the step f of o, or what stands for the iterations that begin with it.
+// folded returns the step f of o, or what stands for the iterations that begin with it.
 func folded(o, f *Origin) *Origin {
 	if o.Place.Prog == nil {
 		return f

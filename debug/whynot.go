@@ -54,7 +54,7 @@ var (
 // maxNested is how many functions are followed that returned constants.
 const maxNested = 4
 
-// callOf is the position of the call that a value came from. Origins of results of functions have the position of the exit.
+// callOf returns the position of the call that a value came from. Origins of results of functions have the position of the exit.
 func (s *Session) callOf(run []entry, l *Origin) uint64 {
 	for k := min(int(l.Pos), len(run)-1); k >= 0; k-- {
 		if p := s.place(run[k].img, int(run[k].pc)); p == l.Place {
@@ -64,7 +64,7 @@ func (s *Session) callOf(run []entry, l *Origin) uint64 {
 	return ^uint64(0)
 }
 
-// maxDecided bounds the instructions of a run whose branches are looked at.
+// maxDecided limits the instructions of a run whose branches are looked at.
 const maxDecided = 1 << 20
 
 // WhyNot finds the branch that kept the run from all places of goal. The session stands where it stood.
@@ -142,7 +142,7 @@ func (s *Session) whyNot(ctx context.Context, goal func(Place) bool) (*Decision,
 	return s.decision(ctx, run, last, 0)
 }
 
-// returning is the last branch of the function called at a position whose other side makes the branch at entry at go the other way: found
+// returning returns the last branch of the function called at a position whose other side makes the branch at entry at go the other way: found
 // by going there. ok is false if there is none.
 func (s *Session) returning(ctx context.Context, run []entry, call uint64, at int) (i int, ok bool, err error) {
 	from := int(call)
@@ -304,7 +304,7 @@ func (s *Session) decision(ctx context.Context, run []entry, at, nested int) (*D
 	return d, nil
 }
 
-// leavesOf are where a value began: what helpers returned, and beginnings other than constants.
+// leavesOf returns where a value began: what helpers returned, and beginnings other than constants.
 func leavesOf(o *Origin) []*Origin {
 	var out []*Origin
 	for _, f := range o.From {
@@ -378,7 +378,7 @@ func (s *Session) hint(l *Origin, in decode.Insn, d *Decision, i int) (Hint, boo
 	return Hint{}, false
 }
 
-// otherwise is a value of side i with which an equality goes the other way; ok is false for other comparisons.
+// otherwise returns a value of side i with which an equality goes the other way; ok is false for other comparisons.
 func otherwise(in decode.Insn, d *Decision, i int) (v uint64, ok bool) {
 	other := d.Sides[1-i].Value
 	equal := d.Sides[0].Value == d.Sides[1].Value
@@ -464,7 +464,7 @@ func (d *Decision) Lines() []string {
 	return out
 }
 
-// String is the value with where it came from.
+// String returns the value with where it came from.
 func (c Compared) String() string {
 	text := fmt.Sprint(c.Value)
 	if v := int64(c.Value); v < 0 && v > -4096 {

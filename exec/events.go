@@ -35,7 +35,7 @@ type Line struct {
 // ErrEvents is the kind of mistakes in a file of events.
 var ErrEvents = errors.New("events")
 
-// maxEventLines bounds a file of events, and maxEventRepeat a line of it.
+// maxEventLines limits a file of events, and maxEventRepeat a line of it.
 const (
 	maxEventLines  = 1 << 20
 	maxEventRepeat = 1_000_000
@@ -147,7 +147,7 @@ func (l *Line) set(name, text string) (err error) {
 	return worded.Error(err)
 }
 
-// value is a number where the text is one, else the text.
+// value returns a number where the text is one, else the text.
 func value(text string) any {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return n

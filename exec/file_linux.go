@@ -117,7 +117,7 @@ func (s *supervisor) drop(f *file) {
 	}
 }
 
-// fileOf is the file of an object, made when its first descriptor is given away.
+// fileOf returns the file of an object, made when its first descriptor is given away.
 func (s *supervisor) fileOf(o bpfsys.Object) (*file, error) {
 	tag := bpfsys.Tag(o)
 	if f, ok := (*tag).(*file); ok {

@@ -23,7 +23,7 @@ const (
 	refused             // not notified: fails with errno val
 )
 
-// rules are the calls the supervisor is asked about.
+// rules returns the calls the supervisor is asked about.
 func rules(asRoot bool) []rule {
 	list := []rule{
 		{nr: unix.SYS_BPF}, {nr: unix.SYS_PERF_EVENT_OPEN}, {nr: sysUprobe},

@@ -101,7 +101,7 @@ func (s *supervisor) withXDP(b []byte, port uint32) (out []byte, end bool) {
 	return out, end || len(out) == 0
 }
 
-// xdpOf is what a device says about its program (rtnl_xdp_fill).
+// xdpOf returns what a device says about its program (rtnl_xdp_fill).
 func (s *supervisor) xdpOf(ifindex uint32) []byte {
 	id := s.sys.XDP(ifindex)
 	mode, attr := byte(xdpAttachedDrv), uint16(xdpDrvProgID)

@@ -40,7 +40,7 @@ func (c *call) route(fd int32) (int, uint64, bool) {
 	return -1, 0, false
 }
 
-// maxNetlink bounds a message.
+// maxNetlink limits a message.
 const maxNetlink = 64 << 10
 
 func (c *call) sendto() {
@@ -196,7 +196,7 @@ func (s *supervisor) answerNetlink(g int, ino uint64, msg []byte, e unix.Errno) 
 	s.replies[ino] = append(s.replies[ino], r)
 }
 
-// waiting is the first answer that waits for a socket.
+// waiting returns the first answer that waits for a socket.
 func (c *call) waiting() (uint64, []byte, bool) {
 	if len(c.s.replies) == 0 {
 		return 0, nil, false

@@ -165,7 +165,7 @@ type probeFile struct {
 	seen string
 }
 
-// maxProbes bounds what is read of such a file.
+// maxProbes limits what is read of such a file.
 const maxProbes = 1 << 20
 
 func (c *call) openProbes(name string, flags uint64) {
@@ -356,7 +356,7 @@ func (c *call) fstatfs() {
 	c.answer(directory, c.arg(1), &unix.Statfs_t{Type: magicOf(p), Bsize: 4096, Namelen: 255})
 }
 
-// fileAt is the file of a descriptor, nil when it is none of ours.
+// fileAt returns the file of a descriptor, nil when it is none of ours.
 func (s *supervisor) fileAt(n *notif, fd int32) *file {
 	g, err := s.grab(n, fd)
 	if err != nil {
@@ -370,7 +370,7 @@ func (s *supervisor) fileAt(n *notif, fd int32) *file {
 	return s.files[st.Ino]
 }
 
-// dirOf is the path of a directory of the simulated kernel.
+// dirOf returns the path of a directory of the simulated kernel.
 func (s *supervisor) dirOf(n *notif, fd int32) (string, bool) {
 	f := s.fileAt(n, fd)
 	if f == nil || !f.dir {
@@ -392,7 +392,7 @@ func (c *call) fdinfo(p string) ([]byte, bool) {
 	return c.s.sys.FDInfo(o), true
 }
 
-// ownFD is the descriptor a path below /proc of the caller names.
+// ownFD returns the descriptor a path below /proc of the caller names.
 func (c *call) ownFD(p, dir string) (int32, bool) {
 	rest, ok := strings.CutPrefix(p, "/proc/")
 	if !ok {
@@ -526,7 +526,7 @@ func (c *call) mkdir(dir int32, addr uint64) {
 // cgroupRoot is where the host's cgroups are. Those the program makes are simulated: they are empty, and there to attach programs to.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// maxCgroups bounds the cgroups a program makes.
+// maxCgroups limits the cgroups a program makes.
 const maxCgroups = 4096
 
 func (c *call) makeCgroup(p string) unix.Errno {

@@ -273,7 +273,7 @@ func blocked(dir string, tid int) (t thread, limit time.Duration, ok bool) {
 	return t, waitLimit(tid, t.nr, args), true
 }
 
-// waitLimit is how long a call waits at most, 0 for as long as it takes.
+// waitLimit returns how long a call waits at most, 0 for as long as it takes.
 func waitLimit(tid, nr int, args [6]uint64) time.Duration {
 	ms := func(v uint64) time.Duration { return max(0, time.Duration(int32(v))*time.Millisecond) }
 	spec := func(addr uint64, unit time.Duration, now int64) time.Duration {

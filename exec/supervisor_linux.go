@@ -280,7 +280,7 @@ func (s *supervisor) logf(format string, args ...any) {
 	fmt.Fprintf(s.cfg.Log, format+"\n", args...)
 }
 
-// maxNotes bounds the lines for the user.
+// maxNotes limits the lines for the user.
 const maxNotes = 200
 
 // note tells the user something, once.

@@ -74,7 +74,7 @@ type call struct {
 	p *process // the caller's, once it was looked for
 }
 
-// process is the caller's.
+// process returns the caller's.
 func (c *call) process() *process {
 	if c.p == nil {
 		c.p = c.s.processOf(c.n.PID)
@@ -82,7 +82,7 @@ func (c *call) process() *process {
 	return c.p
 }
 
-// maxTransfer bounds one copy.
+// maxTransfer limits one copy.
 const maxTransfer = 512 << 20
 
 func (c *call) Read(addr uint64, p []byte) bool {

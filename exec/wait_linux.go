@@ -135,7 +135,7 @@ func (c *call) timeout(addr uint64) int64 {
 	return sec*1e9 + ns
 }
 
-// maxPoll bounds the descriptors of one poll that is made here.
+// maxPoll limits the descriptors of one poll that is made here.
 const maxPoll = 4096
 
 // poll makes poll(2) here when one of the descriptors is an object; timeout is in nanoseconds, below 0 none.

@@ -164,7 +164,7 @@ func (c *Call) decode(s *step) *vm.Action {
 	return f
 }
 
-// lookupKey is a key for functions that do no more than look it up: it may be the program's memory itself.
+// lookupKey returns a key for functions that do no more than look it up: it may be the program's memory itself.
 func (c *Call) lookupKey(addr uint64) ([]byte, *vm.Action) {
 	if b := c.Mem.Plain(addr, c.ref.keySize); b != nil {
 		return b, nil
@@ -217,7 +217,7 @@ func (c *Call) roomFor(i uint8, addr, n uint64) *vm.Action {
 	return c.checked(i, addr, n, true)
 }
 
-// checked judges an access before it makes room for it: a wild size must not allocate.
+// checked checks an access before it makes room for it: a wild size must not allocate.
 func (c *Call) checked(i uint8, addr, n uint64, write bool) *vm.Action {
 	if f := c.Mem.Check(addr, n, write); f != nil {
 		return memFault(f)

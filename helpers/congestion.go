@@ -352,7 +352,7 @@ func (t *connection) leaveSlowStart(cwnd uint32) {
 	t.Set("snd_ssthresh", uint64(cwnd))
 }
 
-// ackDelay is how long four full segments take at the pacing rate, in us.
+// ackDelay returns how long four full segments take at the pacing rate, in us.
 func (t *connection) ackDelay() uint32 {
 	const most = 1000
 	rate := t.GetSock("sk_pacing_rate")

@@ -39,7 +39,7 @@ var cpumaskKfuncs = []kfuncRow{
 	{Name: "bpf_cpumask_xor", Args: []proto.Arg{argObject, argObject, argObject}, Do: maskSet(func(a, b, _ uint64) uint64 { return a ^ b }, 2)},
 }
 
-// lowest is the number of the lowest bit, or a number beyond the CPUs when there is none, as nr_cpu_ids is.
+// lowest returns the number of the lowest bit, or a number beyond the CPUs when there is none, as nr_cpu_ids is.
 func lowest(m, all uint64) uint64 {
 	if m &= all; m != 0 {
 		return uint64(bits.TrailingZeros64(m))

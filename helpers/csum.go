@@ -169,7 +169,7 @@ func shiftSum(sum uint32, off uint64) uint32 {
 	return sum
 }
 
-// replacePseudo is what bpf_l4_csum_replace does where the network card has a part in the checksum (inet_proto_csum_replace4 and
+// replacePseudo returns what bpf_l4_csum_replace does where the network card has a part in the checksum (inet_proto_csum_replace4 and
 // _by_diff). A card that finishes the sum of a packet going out (CHECKSUM_PARTIAL) finds the pseudo header's sum in the field, not
 // complemented: nothing else changes it. Of a packet that came in (CHECKSUM_COMPLETE) the pseudo header is not in skb->csum, so that
 // a change of the field for its sake changes that too.

@@ -101,7 +101,7 @@ func (c *Call) dynptrLoad(d dynptr, off, n uint64) ([]byte, *vm.Action) {
 	return b, nil
 }
 
-// dynptrBase is where the bytes of a dynptr that is no packet begin. Metadata moves with the packet.
+// dynptrBase returns where the bytes of a dynptr that is no packet begin. Metadata moves with the packet.
 func (c *Call) dynptrBase(d dynptr) (uint64, *vm.Action) {
 	if d.kind != dynptrMeta {
 		return d.data, nil
@@ -134,7 +134,7 @@ func (c *Call) dynptrStore(d dynptr, off uint64, data []byte) *vm.Action {
 	return nil
 }
 
-// shrunk judges a range of a packet, which may be shorter by now than it was when the dynptr was made.
+// shrunk checks a range of a packet, which may be shorter by now than it was when the dynptr was made.
 func (at *finder) shrunk(d dynptr, off, n uint64) (uapi.Errno, *vm.Action) {
 	if !d.packet() {
 		return 0, nil

@@ -36,7 +36,7 @@ func ofTask(do Impl) Impl {
 	}
 }
 
-// copyRange judges the range of a dynptr that memory is copied to.
+// copyRange checks the range of a dynptr that memory is copied to.
 func (d dynptr) copyRange(off, n uint64) uapi.Errno {
 	switch {
 	case d.data == 0 || !d.inside(off, n):

@@ -69,7 +69,7 @@ func New(cfg Config) *Env {
 
 func envOf(t *vm.Thread) *Env { return t.User.(*Env) }
 
-// LoadPast is what a load through a typed pointer yields that runs off the end of its object, or is after it.
+// LoadPast returns what a load through a typed pointer yields that runs off the end of its object, or is after it.
 func (e *Env) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	return e.probe.LoadPast(r, addr, size)
 }
@@ -91,7 +91,7 @@ func (e *Env) FreeField(_ maps.Map, s maps.Special, addr uint64) {
 	}
 }
 
-// mapRet is the return value of the map operations the verifier calls directly: before
+// mapRet returns the return value of the map operations the verifier calls directly: before
 // Linux 6.4 they return int, whose upper half reads as zero ("bpf: Change map ops return type to long").
 func (e *Env) mapRet(errno uapi.Errno) uint64 {
 	r := errnoRet(errno)

@@ -63,7 +63,7 @@ func (at *finder) packetOf(addr uint64) (*kernel.Context, *vm.Action) {
 	return nil, badArg("%#x is not the context of a program with a packet", addr)
 }
 
-// storageOwner is the address that stands for an owner: a socket has several.
+// storageOwner returns the address that stands for an owner: a socket has several.
 func (at *finder) storageOwner(m maps.LocalStorage, addr uint64) uint64 {
 	if m.Spec().Type == uapi.MapTypeSkStorage && addr != 0 {
 		if s := at.kernel.SocketAt(addr); s != nil {

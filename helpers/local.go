@@ -43,7 +43,7 @@ func objNew(c *Call) (uint64, *vm.Action) {
 	})
 }
 
-// objectGuards are the locks, nodes and other fields that programs may not write to in objects of a struct of their own. A struct
+// objectGuards returns the locks, nodes and other fields that programs may not write to in objects of a struct of their own. A struct
 // the kernel would not accept has none: it was refused before.
 func (e *Env) objectGuards(id btf.ID) []mem.Guard {
 	fields, err := maps.Specials(e.Local, id)

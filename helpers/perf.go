@@ -49,7 +49,7 @@ func perfEventOutput(c *Call, arr maps.PerfArray) (uint64, *vm.Action) {
 	return errnoRet(arr.Output(c.Thread.CPU, flags&indexMask, data)), nil
 }
 
-// counter is the value of the simulated hardware counter behind a perf event array slot.
+// counter returns the value of the simulated hardware counter behind a perf event array slot.
 func (at *finder) counter(m maps.Map, flags uint64, cpu int) (uint64, uapi.Errno) {
 	if flags&^uint64(indexMask) != 0 {
 		return 0, uapi.EINVAL

@@ -166,7 +166,7 @@ func realDataInode(c *Call) (uint64, *vm.Action) {
 	return inode.Addr(), nil
 }
 
-// rstat is a call for the statistics of a cgroup, which must be one.
+// rstat returns a call for the statistics of a cgroup, which must be one.
 func rstat(c *Call) (uint64, *vm.Action) {
 	if c.Kernel.ObjectAt(c.Args[0]) == nil {
 		return 0, badArg("%#x is no cgroup", c.Args[0])
@@ -208,7 +208,7 @@ func sockOpsTxTimestamp(c *Call) (uint64, *vm.Action) {
 	return 0, nil
 }
 
-// skbGetHash is the hash of the packet's flow.
+// skbGetHash returns the hash of the packet's flow.
 func skbGetHash(c *Call) (uint64, *vm.Action) {
 	ctx, f := c.packetOf(c.Args[0])
 	if f != nil {

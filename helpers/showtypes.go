@@ -13,7 +13,7 @@ var showHelpers = []row{
 	{ID: uapi.FuncSeqPrintfBtf, Do: seqPrintfBTF, Note: "collected as the run's output"},
 }
 
-// maxShown bounds the text of one call: the length of what would not fit counts too, and is made for that.
+// maxShown limits the text of one call: the length of what would not fit counts too, and is made for that.
 const maxShown = 64 << 20
 
 // maxErrno is the largest error an address can hold (IS_ERR of include/linux/err.h); those are printed without hashing.

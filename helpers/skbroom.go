@@ -54,7 +54,7 @@ func (s *skb) gso() bool {
 	return size != 0
 }
 
-// checkSegments is what bpf_check_mtu says of a packet of several segments that is longer than the MTU as a whole: it may
+// checkSegments returns what bpf_check_mtu says of a packet of several segments that is longer than the MTU as a whole: it may
 // fit once it is cut, and only on demand are the segments looked at (skb_gso_validate_network_len).
 func (s *skb) checkSegments(mtu int64, ask bool) uint64 {
 	if !ask {
@@ -127,7 +127,7 @@ const (
 	roomL2Len   = uint64(uapi.AdjRoomEncapL2Mask) << uapi.AdjRoomEncapL2Shift
 )
 
-// roomFlags are the flags a kernel version knows.
+// roomFlags returns the flags a kernel version knows.
 func roomFlags(version uint32) uint64 {
 	known := uint64(uapi.AdjRoomFixedGSO|roomEncapL3|roomEncapL4|uapi.AdjRoomNoCsumReset) | roomL2Len
 	if version >= uapi.VersionCode(5, 13) {

@@ -35,7 +35,7 @@ func (at *finder) sockOps(addr uint64) (*kernel.Context, *vm.Action) {
 	return nil, badArg("%#x is not the context of a sockops program", addr)
 }
 
-// sockOp is the event a sockops program is called for.
+// sockOp returns the event a sockops program is called for.
 func sockOp(ctx *kernel.Context) uint64 {
 	op, _ := ctx.Field("op")
 	return op

@@ -104,7 +104,7 @@ func findOption(level, name int32) *intOption {
 	return nil
 }
 
-// permitted judges what does not depend on the value (__bpf_setsockopt).
+// permitted checks what does not depend on the value (__bpf_setsockopt).
 func permitted(s *kernel.Socket, level int32) bool {
 	switch level {
 	case solSocket:

@@ -33,7 +33,7 @@ func (c *Call) keyText(m maps.Map, key []byte) string {
 	return fmt.Sprintf("map %s[%x]", m.Spec().Name, key)
 }
 
-// keyNumber is a key of four bytes as a number, 0 for others.
+// keyNumber returns a key of four bytes as a number, 0 for others.
 func (c *Call) keyNumber(key []byte) uint64 {
 	if len(key) != 4 {
 		return 0

@@ -55,7 +55,7 @@ func storageDelete(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	return errnoRet(s.DeleteOwner(c.storageOwner(s, c.Args[1]))), nil
 }
 
-// getLocalStorage is the older cgroup storage, which exists from the attachment on and is never NULL.
+// getLocalStorage returns the older cgroup storage, which exists from the attachment on and is never NULL.
 func getLocalStorage(c *Call, s maps.LocalStorage) (uint64, *vm.Action) {
 	owner := c.Kernel.CgroupID()
 	if _, errno := s.Get(owner, nil, true); errno != 0 {

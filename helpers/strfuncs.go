@@ -39,7 +39,7 @@ type text struct {
 	fault *vm.Action
 }
 
-// open judges the addresses as the kernel does, before anything is read.
+// open checks the addresses as the kernel does, before anything is read.
 func open(p *guest.Prober, addrs ...uint64) ([]*text, uapi.Errno) {
 	var out []*text
 	for _, a := range addrs {
@@ -63,7 +63,7 @@ func (s *text) at(i int) (byte, bool) {
 	return s.seen[i], true
 }
 
-// failed is the result after at said no.
+// failed returns the result after at said no.
 func (s *text) failed() (uint64, *vm.Action) { return errnoRet(uapi.EFAULT), s.fault }
 
 func lower(c byte) byte {

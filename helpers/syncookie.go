@@ -82,7 +82,7 @@ func (k *cookieKind) valid(c *Call, ip, tcp []byte) bool {
 	return (cookie-k.hash(c, ip, tcp, count-age, 1))&(1<<cookieBits-1) < uint32(len(k.mss))
 }
 
-// mssOption is the maximum segment size that a TCP header names, 0 for none (tcp_parse_mss_option).
+// mssOption returns the maximum segment size that a TCP header names, 0 for none (tcp_parse_mss_option).
 func mssOption(tcp []byte) uint16 {
 	const end, nop, maxSegment = 0, 1, 2
 	mss := uint16(0)
@@ -165,7 +165,7 @@ func checkCookie(c *Call, s *kernel.Socket) (uint64, *vm.Action) {
 	return errnoRet(uapi.ENOENT), nil
 }
 
-// cookieFamily judges whether a listener takes segments with that IP header.
+// cookieFamily checks whether a listener takes segments with that IP header.
 func cookieFamily(s *kernel.Socket, ip []byte) uapi.Errno {
 	switch {
 	case len(ip) < cookieV4.to+cookieV4.addr:

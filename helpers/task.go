@@ -90,7 +90,7 @@ func (c *Call) underCgroup(index uint64) (uint64, *vm.Action) {
 	}
 }
 
-// cgroupOf is the id of what a cgroup array holds: an id or the cgroup itself.
+// cgroupOf returns the id of what a cgroup array holds: an id or the cgroup itself.
 func cgroupOf(ref any) (uint64, bool) {
 	switch ref := ref.(type) {
 	case uint64:

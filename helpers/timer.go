@@ -39,7 +39,7 @@ func timerSetCallback(c *Call) (uint64, *vm.Action) {
 	return errnoRet(errno), f
 }
 
-// now is the time of a clock by its number.
+// now returns the time of a clock by its number.
 func now(k *kernel.Kernel, id uint64) uint64 {
 	switch c := k.Clock(); id {
 	case uapi.ClockRealtime:

@@ -36,7 +36,7 @@ type tunnelKey struct {
 	flags uint16
 }
 
-// arrivedBy is the key of a packet that came through a tunnel: who sent it is the source there, which is local for what is sent.
+// arrivedBy returns the key of a packet that came through a tunnel: who sent it is the source there, which is local for what is sent.
 func arrivedBy(order binary.ByteOrder, t *kernel.Tunnel) *tunnelKey {
 	k := &tunnelKey{ipv6: t.Remote.Is6(), flags: t.Flags}
 	order.PutUint32(k.raw[:], t.ID)

@@ -21,7 +21,7 @@ func xdpAdjust(move func(*kernel.Packet, int32) uapi.Errno) Impl {
 	})
 }
 
-// xdpRange judges a range of the packet (bpf_xdp_pointer).
+// xdpRange checks a range of the packet (bpf_xdp_pointer).
 func xdpRange(p *kernel.Packet, off, n uint64) uapi.Errno {
 	switch {
 	case off > maxOffset16 || n > maxOffset16:

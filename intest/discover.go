@@ -32,7 +32,7 @@ type Test struct {
 	Plain *loader.Program
 }
 
-// last is the program whose result is the test's.
+// last returns the program whose result is the test's.
 func (t *Test) last() *loader.Program {
 	if t.Plain != nil {
 		return t.Plain
@@ -40,7 +40,7 @@ func (t *Test) last() *loader.Program {
 	return t.Stages[Check]
 }
 
-// Type is the program type of a stage, of a plain test's program for "".
+// Type returns the program type of a stage, of a plain test's program for "".
 func (t *Test) Type(s Stage) uapi.ProgType {
 	if p := t.Stages[s]; p != nil {
 		return p.Type
@@ -162,7 +162,7 @@ func title(name string, p *loader.Program, all []*loader.Program) string {
 	return name
 }
 
-// staged are the staged tests of a name: one for each check.
+// staged returns the staged tests of a name: one for each check.
 func (s *set) staged(name string) ([]*Test, error) {
 	if len(s.stages) == 0 {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxWidth bounds the padding a conversion can ask for.
+// maxWidth limits the padding a conversion can ask for.
 const maxWidth = 256
 
 // text renders a log by the rules of C's printf on a machine with 64-bit longs: d i u x X o c s p with flags, a width and the lengths

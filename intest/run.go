@@ -353,7 +353,7 @@ func (p *PartResult) String() string {
 	return strings.Join(append([]string{p.Name + ": " + p.Status.String()}, p.Logs...), "\n")
 }
 
-// maxString bounds a string of simulated memory in a log.
+// maxString limits a string of simulated memory in a log.
 const maxString = 512
 
 func (r *Runner) cString(addr uint64) (string, bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// firstInput is what the first stage of a test is run with.
+// firstInput returns what the first stage of a test is run with.
 func firstInput(t *Test) machine.Input {
 	in := machine.Input{Packet: make([]byte, firstPacket)}
 	if usesSkb(t.Stages[Check].Type) {
@@ -16,7 +16,7 @@ func firstInput(t *Test) machine.Input {
 	return in
 }
 
-// nextInput is what the stage after one is run with: its packet and context, after setup with its return value before the packet.
+// nextInput returns what the stage after one is run with: its packet and context, after setup with its return value before the packet.
 func (r *Runner) nextInput(stage Stage, in machine.Input, got *machine.Result) machine.Input {
 	in.Packet = got.DataOut
 	if in.Context != nil {

@@ -19,7 +19,7 @@ const (
 	Errored
 )
 
-// String is the status as a word.
+// String returns the status as a word.
 func (s Status) String() string {
 	switch s {
 	case Passed:
@@ -216,6 +216,6 @@ func decodeLog(b []byte) (Log, error) {
 	return l, err
 }
 
-// cString is a C string as written with its size: terminators are dropped, those between a place and the text put
+// cString returns a C string as written with its size: terminators are dropped, those between a place and the text put
 // after it too.
 func cString(b []byte) string { return strings.ReplaceAll(string(b), "\x00", "") }

@@ -17,7 +17,7 @@ type checker struct {
 	memory, then []byte // of the arena, before and after
 }
 
-// arenaBytes are all bytes of the arena that native code may have changed. It is the engine's own memory until its owner closes it.
+// arenaBytes returns all bytes of the arena that native code may have changed. It is the engine's own memory until its owner closes it.
 func (e *Engine) arenaBytes() []byte {
 	return unsafe.Slice((*byte)(e.arena.Data), e.mem.Limit())
 }

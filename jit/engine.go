@@ -24,16 +24,16 @@ func (c *Compiled) Inline(pc int) bool { return c.program.Insns[pc].Kind == plan
 // Dead reports whether an instruction needs no code, since nobody can see what it does.
 func (c *Compiled) Dead(pc int) bool { return c.program.Insns[pc].Has(plan.FlagDead) }
 
-// Insns is the number of instructions: the slots of the program, and behind them the guards and copies of its loops.
+// Insns returns the number of instructions: the slots of the program, and behind them the guards and copies of its loops.
 func (c *Compiled) Insns() int { return len(c.program.Insns) }
 
-// Slot is the slot of the program that instruction i is, or for a guard that where its loop begins.
+// Slot returns the slot of the program that instruction i is, or for a guard that where its loop begins.
 func (c *Compiled) Slot(i int) int { return int(c.program.Insns[i].Slot) }
 
 // Guard reports whether instruction i is a check before the copy of a loop.
 func (c *Compiled) Guard(i int) bool { return c.program.Insns[i].Kind == plan.KindGuard }
 
-// Start is the offset in Text of the code of instruction i, and of what is out of line after the last one.
+// Start returns the offset in Text of the code of instruction i, and of what is out of line after the last one.
 func (c *Compiled) Start(i int) int {
 	if i < len(c.Starts) {
 		return int(c.Starts[i])

@@ -198,7 +198,7 @@ func (e *Engine) heat(c *code, words []*uint64) *code {
 // chooses reports whether a branch of what is compiled again becomes a selection.
 func (c *code) chooses(slot int32) bool { return c.sampler == nil || c.sampler.unpredictable(slot) }
 
-// profile is what the sampler saw, if there was one.
+// profile returns what the sampler saw, if there was one.
 func (c *code) profile() *plan.Profile {
 	if c.sampler == nil {
 		return nil
@@ -414,7 +414,7 @@ func (e *Engine) feed() {
 	}
 }
 
-// blockAt is the first slot of the block that contains pc.
+// blockAt returns the first slot of the block that contains pc.
 func (c *code) blockAt(pc int) int {
 	i, ok := slices.BinarySearchFunc(c.blocks, int32(pc), func(b [2]int32, pc int32) int { return int(b[0] - pc) })
 	if !ok {

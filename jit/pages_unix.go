@@ -40,22 +40,22 @@ func newPages(text []byte, delta int64) (*pages, error) {
 	return p, nil
 }
 
-// stateDelta is the distance from the code back to its State, which has that many bytes of marks after it.
+// stateDelta returns the distance from the code back to its State, which has that many bytes of marks after it.
 func stateDelta(marks int) int64 {
 	page := int64(unix.Getpagesize())
 	return -(int64(unsafe.Sizeof(plan.State{})) + int64(marks) + page - 1) / page * page
 }
 
-// marks are the n bytes after the State.
+// marks returns the n bytes after the State.
 func (p *pages) marks(n int) []byte {
 	from := int(unsafe.Sizeof(plan.State{}))
 	return p.whole[from : from+n : from+n]
 }
 
-// state is the State before the code.
+// state returns the State before the code.
 func (p *pages) state() *plan.State { return (*plan.State)(unsafe.Pointer(unsafe.SliceData(p.whole))) }
 
-// text is the address of the code.
+// text returns the address of the code.
 func (p *pages) text() uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(p.whole))) + uintptr(p.code)
 }

@@ -68,7 +68,7 @@ func (k *Kernel) Counter(name string, index int) uint64 {
 	return k.Hash("counter", name, strconv.Itoa(index))%1_000_000_000 + k.clock.Mono()
 }
 
-// HashPointer is what %p prints of an address: 32 bits that tell addresses apart without showing them
+// HashPointer returns what %p prints of an address: 32 bits that tell addresses apart without showing them
 // (lib/vsprintf.c ptr_to_id); a null pointer stays 0.
 func (k *Kernel) HashPointer(addr uint64) uint64 {
 	if addr == 0 {

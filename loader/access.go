@@ -31,7 +31,7 @@ func (lp *LinkedProgram) AccessRelocs(pc int) []*Reloc {
 	return nil
 }
 
-// fieldReloc is the relocation of an instruction if it is one of a field that the target has.
+// fieldReloc returns the relocation of an instruction if it is one of a field that the target has.
 func (lp *LinkedProgram) fieldReloc(pc int) (*Reloc, bool) {
 	r, ok := lp.RelocAt(pc)
 	if !ok || r.Err != nil || r.Relocation == nil || !r.Kind.IsField() || r.Poisoned() || r.Target == nil {

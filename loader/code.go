@@ -14,7 +14,7 @@ import (
 // insnSize is the bytes of one instruction slot.
 const insnSize = 8
 
-// maxWarnings bounds Object.Warnings for hostile input.
+// maxWarnings limits Object.Warnings for hostile input.
 const maxWarnings = 200
 
 // codeSection is an executable section.

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// maxObject bounds the size of a file that is read.
+// maxObject limits the size of a file that is read.
 const maxObject = 1 << 30
 
 // emNone is the machine number of BPF objects before EM_BPF was assigned.

@@ -13,7 +13,7 @@ type LogMatch struct {
 	Extern  *LinkedExtern  // a kfunc that was not found
 }
 
-// maxLogMatches bounds the relocations that a vague entry may mean.
+// maxLogMatches limits the relocations that a vague entry may mean.
 const maxLogMatches = 8
 
 // MatchLog finds what an entry of a log of this object is about. The log may come from another kernel than the

@@ -22,7 +22,7 @@ const (
 	kcfgCharArray
 )
 
-// maxKconfig bounds the size of the .kconfig map.
+// maxKconfig limits the size of the .kconfig map.
 const maxKconfig = 1 << 20
 
 // readExterns collects undefined symbols. Kinds and types are those of the VARs
@@ -136,7 +136,7 @@ func (o *Object) kconfigForm(e *Extern) error {
 	return nil
 }
 
-// alignOf is the natural alignment of a type (libbpf btf__align_of).
+// alignOf returns the natural alignment of a type (libbpf btf__align_of).
 func (o *Object) alignOf(id btf.ID, depth int) uint32 {
 	t := o.BTF.SkipMods(id)
 	if depth > 32 {

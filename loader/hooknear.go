@@ -91,7 +91,7 @@ func (t *Target) hookIndex(h hookNames) *nearest.Index {
 	return made.(func() *nearest.Index)()
 }
 
-// familyOf is what functions of the same purpose begin with, "blk_account_io_" of blk_account_io_start; "" when that says little.
+// familyOf returns what functions of the same purpose begin with, "blk_account_io_" of blk_account_io_start; "" when that says little.
 func familyOf(name string) string {
 	const least = 6
 	if i := strings.LastIndexByte(name, '_'); i+1 >= least {
@@ -178,7 +178,7 @@ func offer(lp *LinkedProgram, near []string) string {
 // notListed is why BTF may lack a function that the kernel has.
 const notListed = "BTF does not list inlined functions, clones (.isra, .constprop) or module functions"
 
-// unlisted is a hook of which BTF cannot say whether the kernel has it; decide names the flags that would.
+// unlisted returns a hook of which BTF cannot say whether the kernel has it; decide names the flags that would.
 func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {
 	e := failf(ErrUnlistedHook, "%s", what)
 	if text := offer(lp, near); text != "" {
@@ -187,7 +187,7 @@ func unlisted(lp *LinkedProgram, what, decide string, near []string) *Error {
 	return e.hint("%s", decide)
 }
 
-// missing is a hook that the kernel does not have.
+// missing returns a hook that the kernel does not have.
 func missing(lp *LinkedProgram, what string, near []string) *Error {
 	e := failf(ErrNoHook, "%s", what)
 	if text := offer(lp, near); text != "" {

@@ -46,7 +46,7 @@ func (l *loading) judge(lp *LinkedProgram, linkErr *Error) {
 	}
 }
 
-// noMember is a struct_ops member "TYPE.member" that the target's structure lacks.
+// noMember returns a struct_ops member "TYPE.member" that the target's structure lacks.
 func (l *loading) noMember(member string) *Error {
 	e := failf(ErrNoHook, "the kernel has no struct_ops member %s", member)
 	typ, name, _ := strings.Cut(member, ".")
@@ -368,7 +368,7 @@ func (t *Target) hasTracepointSymbols() bool {
 	return ok
 }
 
-// syscallFunctions are the names that the function of a system call may have.
+// syscallFunctions returns the names that the function of a system call may have.
 func (l *loading) syscallFunctions(call string) []string {
 	return []string{syscallPrefix[l.t.Arch] + call, "__se_sys_" + call, "__do_sys_" + call, "sys_" + call}
 }
@@ -400,7 +400,7 @@ func (l *loading) checkSyscallEvent(lp *LinkedProgram, name string) (Status, *Er
 	return StatusUnknownHook, unlisted(lp, "a function of system call "+call, "settle it with --kallsyms", near)
 }
 
-// syscalls are the system calls of the target's architecture.
+// syscalls returns the system calls of the target's architecture.
 func (l *loading) syscalls() hookNames {
 	return hookNames{kind: btf.KindFunc, prefix: syscallPrefix[l.t.Arch]}
 }

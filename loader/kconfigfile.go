@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxConfig bounds the text of a configuration; the kernel's own has less than 1 MiB.
+// maxConfig limits the text of a configuration; the kernel's own has less than 1 MiB.
 const maxConfig = 64 << 20
 
 // ParseKconfig reads a kernel configuration: lines NAME=VALUE as in .config, /boot/config-* or, with gzip, /proc/config.gz.

@@ -40,7 +40,7 @@ func (o *Object) KernelBTF() ([]byte, error) {
 	return o.kernelBTF.raw, o.kernelBTF.err
 }
 
-// CheckBTF judges what libbpf would give as BTF to a kernel of that release: its replacements for older kernels, and why the kernel
+// CheckBTF checks what libbpf would give as BTF to a kernel of that release: its replacements for older kernels, and why the kernel
 // refuses the result, which is a *[check.Problem].
 func (o *Object) CheckBTF(release uapi.Release, inKernel func(btf.Kind, string) bool) ([]check.Change, error) {
 	raw, err := o.KernelBTF()

@@ -5,7 +5,7 @@ import "github.com/bpfrun/bpfrun/helpers/proto"
 // WithKfuncs gives the target the kfuncs that its own file declares.
 func WithKfuncs(d *proto.Declared) TargetOption { return func(t *Target) { t.Kfuncs = d } }
 
-// kfunc is what the target, or the module that has the function, knows of it.
+// kfunc returns what the target, or the module that has the function, knows of it.
 func (t *Target) kfunc(module, name string) (*proto.Kfunc, bool) {
 	for _, m := range t.Modules {
 		if m.Name == module {

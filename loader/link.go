@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// maxLinked bounds the instructions of one linked program (the kernel's own limit
+// maxLinked limits the instructions of one linked program (the kernel's own limit
 // is a million processed instructions).
 const maxLinked = 1 << 24
 
@@ -281,7 +281,7 @@ func (k *linker) jumpTable(f *frame, at int, rel *codeReloc) {
 	k.lp.Refs[at] = Ref{Kind: RefInsnArray, Map: m, Name: rel.sym, Resolved: true, Off: uint32(k.lp.Insns[at+1].Imm)}
 }
 
-// fnv31 is the stand-in for a map's descriptor in hashes: FNV-1a of its name
+// fnv31 returns the stand-in for a map's descriptor in hashes: FNV-1a of its name
 // without the sign bit.
 func fnv31(name string) int32 {
 	h := fnv.New32a()

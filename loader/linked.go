@@ -279,7 +279,7 @@ func (l *Linked) Map(name string) (*Map, bool) {
 	return nil, false
 }
 
-// mapIndex is the place of a map in Maps, -1 when it is not there.
+// mapIndex returns the place of a map in Maps, -1 when it is not there.
 func (l *Linked) mapIndex(m *Map) int {
 	if i := m.Index; i >= 0 && i < len(l.Maps) && l.Maps[i] == m {
 		return i

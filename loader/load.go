@@ -287,7 +287,7 @@ func (l *loading) relocateRecord(res *corerelo.Resolver, cs *codeSection, r btf.
 	lf.Relocs = append(lf.Relocs, out)
 }
 
-// sourceText is the source line of an instruction for messages.
+// sourceText returns the source line of an instruction for messages.
 func sourceText(fn *Function, pc int) string {
 	li, ok := fn.LineAt(pc)
 	if !ok {

@@ -16,7 +16,7 @@ const (
 	mapMmapable   = 1 << 10
 )
 
-// maxData bounds the image of one data section without bytes in the file.
+// maxData limits the image of one data section without bytes in the file.
 const maxData = 256 << 20
 
 // isLegacyMaps reports whether a section holds struct bpf_map_def records.

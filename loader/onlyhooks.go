@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// lsm judges the hook of an LSM program (kernel/bpf/bpf_lsm.c).
+// lsm checks the hook of an LSM program (kernel/bpf/bpf_lsm.c).
 func (r *rules) lsm() *Error {
 	if progtype.Of(r.lp.Type).TargetOf(r.lp.Attach) != progtype.LSMHook {
 		return nil

@@ -89,7 +89,7 @@ func (o *Object) HasDWARF() bool {
 	return err == nil && slices.ContainsFunc(f.sections, func(s section) bool { return s.Name == ".debug_info" })
 }
 
-// relocatedNames are the names of the kernel's types whose fields CO-RE relocates.
+// relocatedNames returns the names of the kernel's types whose fields CO-RE relocates.
 func (o *Object) relocatedNames() map[string]bool {
 	names := map[string]bool{}
 	for _, id := range o.RelocatedTypes() {
@@ -98,7 +98,7 @@ func (o *Object) relocatedNames() map[string]bool {
 	return names
 }
 
-// RelocatedTypes are the object's types whose fields CO-RE relocates: those of the kernel.
+// RelocatedTypes returns the object's types whose fields CO-RE relocates: those of the kernel.
 func (o *Object) RelocatedTypes() []btf.ID {
 	if o.Ext == nil {
 		return nil

@@ -45,7 +45,7 @@ func (l *Linked) KernelOrder(names []string) []string {
 	return out
 }
 
-// pairOf is what the entry and the return of one function or system call have in common, "" for programs without a target.
+// pairOf returns what the entry and the return of one function or system call have in common, "" for programs without a target.
 func pairOf(p *Program) (key string, returns bool) {
 	_, target, _ := strings.Cut(strings.TrimPrefix(p.Section, "?"), "/")
 	if rest, ok := strings.CutPrefix(target, "syscalls/sys_enter_"); ok {

@@ -42,10 +42,10 @@ type PoisonVerdict struct {
 	Name    string // kfunc or map, for the other kinds
 }
 
-// maxAvoid bounds the work of the test whether every run meets a poison.
+// maxAvoid limits the work of the test whether every run meets a poison.
 const maxAvoid = 1 << 26
 
-// maxStraight bounds the steps of the walk without input-dependent branches.
+// maxStraight limits the steps of the walk without input-dependent branches.
 const maxStraight = 1 << 20
 
 // flowOf runs the analysis once.
@@ -58,7 +58,7 @@ func (lp *LinkedProgram) flowOf() *flow {
 // way to it. The slice must not be changed.
 func (lp *LinkedProgram) Reachable() []bool { return lp.flowOf().reach }
 
-// PoisonVerdicts judges the poisoned instructions of the program in order. An
+// PoisonVerdicts checks the poisoned instructions of the program in order. An
 // instruction that is executed in a run breaks, whatever the verdict here: the
 // caller knows that, this analysis does not.
 func (lp *LinkedProgram) PoisonVerdicts() []PoisonVerdict {

@@ -103,7 +103,7 @@ func (l *loading) licence() string {
 	return fmt.Sprintf("%q", l.o.License)
 }
 
-// helper judges a call of a helper that the target has.
+// helper checks a call of a helper that the target has.
 func (r *rules) helper(id uapi.FuncID) *Error {
 	h, ok := proto.Lookup(id)
 	if !ok {
@@ -137,7 +137,7 @@ func (r *rules) helper(id uapi.FuncID) *Error {
 	return nil
 }
 
-// kfunc judges a call of a kernel function that the target has. Those of modules that no table knows are not judged by type.
+// kfunc checks a call of a kernel function that the target has. Those of modules that no table knows are not judged by type.
 func (r *rules) kfunc(module, name string) *Error {
 	what := "kfunc " + name
 	if !r.gpl {
@@ -175,7 +175,7 @@ func (r *rules) kfunc(module, name string) *Error {
 	return nil
 }
 
-// forbidden is a call that programs of the type may not make.
+// forbidden returns a call that programs of the type may not make.
 func (r *rules) forbidden(what string, callers proto.Class) *Error {
 	e := failf(ErrNotAllowed, "%s may not be called by %s programs on Linux %s", what, strings.TrimPrefix(r.lp.Program.Section, "?"), r.l.t.VersionString())
 	const most = 8

@@ -95,7 +95,7 @@ func (t *Target) inferVersion() {
 	}
 }
 
-// lastMinor is the last release of a major version.
+// lastMinor returns the last release of a major version.
 func lastMinor(major uint32) uint32 {
 	switch major {
 	case 3, 6:

@@ -47,7 +47,7 @@ func (l *loading) fittingTypes(lp *LinkedProgram) []string {
 	return fit
 }
 
-// contextName is the name of the struct the program's first argument points to.
+// contextName returns the name of the struct the program's first argument points to.
 func (o *Object) contextName(fn btf.ID) string {
 	if o.BTF == nil || fn == 0 {
 		return ""

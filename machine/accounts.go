@@ -131,7 +131,7 @@ type callCounts struct {
 	n     []int
 }
 
-// slot is where the calls of a function are counted.
+// slot returns where the calls of a function are counted.
 func (c *callCounts) slot(name string) int {
 	i, ok := c.index[name]
 	if !ok {

@@ -38,7 +38,7 @@ func (s *Session) again() bool {
 	return true
 }
 
-// shown is what bpf_seq_read does after the program showed an element: output that does not fit into the buffer is dropped and the
+// shown returns what bpf_seq_read does after the program showed an element: output that does not fit into the buffer is dropped and the
 // element shown again in the next read; a return value other than 0 ends the read (kernel/bpf/bpf_iter.c).
 func (s *Session) shown(ret uint32) (next int, ok bool) {
 	run := s.m.env.Run
@@ -90,7 +90,7 @@ func mapInfo(b maps.Map) kernel.MapInfo {
 	return kernel.MapInfo{ID: b.ID(), Name: s.Name, Type: s.Type, KeySize: s.KeySize, ValueSize: s.ValueSize, MaxEntries: s.MaxEntries, Flags: s.Flags}
 }
 
-// iterMap is the map an iterator was attached with: the one chosen, else the object's first that fits.
+// iterMap returns the map an iterator was attached with: the one chosen, else the object's first that fits.
 func (cs *contexts) iterMap(p *program, in Input) (maps.Map, error) {
 	if p.lp.AttachTo != "bpf_map_elem" {
 		return nil, nil

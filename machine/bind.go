@@ -270,7 +270,7 @@ func hasTypedSource(lp *loader.LinkedProgram) bool {
 
 var errUnbound = errors.New("reference is not bound")
 
-// imm64 is the value of a symbolic LD_IMM64.
+// imm64 returns the value of a symbolic LD_IMM64.
 func (bin *binder) imm64(p *program, pc int) (uint64, error) {
 	ref, ok := p.lp.Refs[pc]
 	if !ok {

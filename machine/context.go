@@ -64,7 +64,7 @@ func (cs *contexts) forgetLast() {
 	}
 }
 
-// attachTo is the hook of a program. A kprobe whose section names no function is attached by user space; most are called
+// attachTo returns the hook of a program. A kprobe whose section names no function is attached by user space; most are called
 // like the function they are for, so a function of that name, or of that name after two underscores, gives the arguments their
 // types. That is assumed aloud.
 func (cs *contexts) attachTo(p *program) string {
@@ -91,7 +91,7 @@ func (cs *contexts) attachTo(p *program) string {
 	return ""
 }
 
-// syscallContextSize is the size in bytes of the default context of a syscall program: what its
+// syscallContextSize returns the size in bytes of the default context of a syscall program: what its
 // declared argument points to, at least 64.
 func syscallContextSize(spec *btf.Spec, fn btf.ID) int {
 	const least, most = 64, 64 << 10 // the kernel takes at most U16_MAX bytes

@@ -29,7 +29,7 @@ func hookNotSimulated(lp *loader.LinkedProgram) (what string, ok bool) {
 	return "", false
 }
 
-// matching is the function a probe of many functions is run for: of those its pattern fits the one with the shortest name.
+// matching returns the function a probe of many functions is run for: of those its pattern fits the one with the shortest name.
 func (cs *contexts) matching(pattern string) string {
 	spec := cs.reg.linked.Target.BTF
 	if spec == nil || !strings.ContainsAny(pattern, "*?") {

@@ -121,12 +121,12 @@ func (m *Machine) call(c deferred.Callback) *vm.Fault {
 	return nil
 }
 
-// tooMany is the fault of callbacks that do not come to an end.
+// tooMany returns the fault of callbacks that do not come to an end.
 func tooMany(limit uint64) *vm.Fault {
 	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("timer callbacks: more than %d instructions until the next run", limit)}
 }
 
-// limitReached is the fault of a run that executed all it may.
+// limitReached returns the fault of a run that executed all it may.
 func (s *Session) limitReached() *vm.Fault {
 	if s.late.call != nil {
 		return tooMany(s.m.cfg.MaxInsns)
@@ -134,7 +134,7 @@ func (s *Session) limitReached() *vm.Fault {
 	return &vm.Fault{Kind: vm.BudgetExceeded, Text: fmt.Sprintf("more than %d instructions", s.m.cfg.MaxInsns)}
 }
 
-// spent is how many instructions count toward the limit: the callbacks together have that of one run.
+// spent returns how many instructions count toward the limit: the callbacks together have that of one run.
 func (s *Session) spent() uint64 {
 	if s.late.begun {
 		return s.insns - min(s.insns, s.late.insns)

@@ -47,7 +47,7 @@ func mapError(def *loader.Map, err error) error {
 	return e
 }
 
-// mapSpec is the definition with the adjustments libbpf makes at creation.
+// mapSpec returns the definition with the adjustments libbpf makes at creation.
 func (cr *creator) mapSpec(def *loader.Map) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,

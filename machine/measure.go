@@ -109,7 +109,7 @@ type timing struct {
 	runs    uint64
 }
 
-// executedNatively is how many instructions native code has executed.
+// executedNatively returns how many instructions native code has executed.
 func (m *Machine) executedNatively() uint64 {
 	if m.engine == nil {
 		return 0

@@ -92,7 +92,7 @@ func (s *Session) Waits() *Wait {
 	return s.m.waits
 }
 
-// parkedAt is where in the list a session is, -1 for one that is not parked.
+// parkedAt returns where in the list a session is, -1 for one that is not parked.
 func (pk *parking) parkedAt(s *Session) int {
 	return slices.IndexFunc(pk.runs, func(p *parked) bool { return p.s == s })
 }
@@ -151,7 +151,7 @@ func (pk *parking) opened(record uint64) bool {
 	return false
 }
 
-// busy is the run that a CPU is in the middle of, nil for none.
+// busy returns the run that a CPU is in the middle of, nil for none.
 func (pk *parking) busy(cpu int) *Session {
 	for _, p := range pk.runs {
 		if !p.s.over && p.s.in.CPU == cpu {

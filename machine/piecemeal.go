@@ -37,7 +37,7 @@ func (m *Machine) AddMap(def *loader.Map, types *btf.Spec) (maps.Map, error) {
 	return created, nil
 }
 
-// exactSpec is a definition as bpf(2) gets it.
+// exactSpec returns a definition as bpf(2) gets it.
 func exactSpec(def *loader.Map, types *btf.Spec) maps.Spec {
 	s := maps.Spec{
 		Name: def.Name, Type: def.Type, KeySize: def.KeySize, ValueSize: def.ValueSize, MaxEntries: def.MaxEntries, Flags: def.Flags,

@@ -73,7 +73,7 @@ func (rec *recorder) access(a *kernel.Access) {
 	}
 }
 
-// arrayOf is the path of the array whose neighbouring elements one instruction read in two accesses.
+// arrayOf returns the path of the array whose neighbouring elements one instruction read in two accesses.
 func arrayOf(last *KernelAccess, a *kernel.Access, pc int) (string, bool) {
 	if last.Insn != pc || last.Object != a.Object || last.Type != a.Type || last.Off+uint64(last.Size) != a.Off || !strings.HasSuffix(a.Path, "]") {
 		return "", false

@@ -115,7 +115,7 @@ func (reg *registry) SetProg(array maps.ProgArray, index uint32, name string) er
 	return nil
 }
 
-// ProgramStatus is what Run would say before running: whether and why not a program can run.
+// ProgramStatus returns what Run would say before running: whether and why not a program can run.
 func (reg *registry) ProgramStatus(name string) (Status, error) {
 	p := reg.byName[name]
 	if p == nil {
@@ -152,7 +152,7 @@ func (reg *registry) Calls(program string) []string {
 	return names
 }
 
-// arenaOf is the arena a program refers to, nil without one. The kernel allows one per program.
+// arenaOf returns the arena a program refers to, nil without one. The kernel allows one per program.
 func (reg *registry) arenaOf(lp *loader.LinkedProgram) maps.Arena {
 	for _, pc := range slices.Sorted(stdmaps.Keys(lp.Refs)) {
 		if def := lp.Refs[pc].Map; def != nil && reg.byDef[def] != nil {

@@ -74,7 +74,7 @@ func (e *PacketSizeError) Error() string {
 	return text
 }
 
-// CheckPacket tells whether a program gets a packet of that size, from its Ethernet header on. The error is a [*PacketSizeError].
+// CheckPacket reports whether a program gets a packet of that size, from its Ethernet header on. The error is a [*PacketSizeError].
 func CheckPacket(lp *loader.Program, size int) error {
 	least, most := kernel.FrameLimits(lp.Type, lp.Flags&uapi.ProgXDPHasFrags != 0)
 	if size < least || size > most {
@@ -251,5 +251,5 @@ func (r *Replay) Close() *Result {
 	return &r.total
 }
 
-// Context is what r1 of the program points to. A run may replace it.
+// Context returns what r1 of the program points to. A run may replace it.
 func (r *Replay) Context() *kernel.Context { return r.ctx }

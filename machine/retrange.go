@@ -33,7 +33,7 @@ func (m *Machine) checkReturn(p *program, c *kernel.Context) {
 	m.thread.Abort(&vm.Fault{Kind: vm.BadReturn, Text: fmt.Sprintf("the program returned %d, a %s program %s", ret, lp.Section, may)})
 }
 
-// hookReturn is what the hook's function returns, as far as BTF tells.
+// hookReturn returns what the hook's function returns, as far as BTF tells.
 func hookReturn(c *kernel.Context) progtype.HookReturn {
 	switch {
 	case c.Untyped:

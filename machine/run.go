@@ -92,7 +92,7 @@ func (m *Machine) begin(p *program, c *kernel.Context, res *Result, overrides ma
 	}
 }
 
-// atInsn is the instruction that runs.
+// atInsn returns the instruction that runs.
 func (m *Machine) atInsn() (*vm.Image, int) { return m.thread.Image(), m.thread.PC() }
 
 // newRun makes the record of a run, which takes the place of the one before.

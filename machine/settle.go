@@ -79,7 +79,7 @@ func (m *Machine) checkCallbackReturn(c deferred.Callback) {
 	}
 }
 
-// statusOf is how a run ended that was stopped.
+// statusOf returns how a run ended that was stopped.
 func statusOf(f *vm.Fault) Status {
 	switch f.Kind {
 	case vm.NotSimulated:

@@ -33,7 +33,7 @@ func NewEventTypes(types func() *btf.Spec, target *btf.Spec, roots []btf.ID, pro
 	return &EventTypes{types: types, target: target, roots: roots, programs: programs, found: map[recordKey]btf.ID{}}
 }
 
-// reachable are the types that roots are made of and point to.
+// reachable returns the types that roots are made of and point to.
 func reachable(spec *btf.Spec, roots []btf.ID) map[btf.ID]bool {
 	seen := map[btf.ID]bool{}
 	for todo := roots; len(todo) > 0; {
@@ -190,7 +190,7 @@ func (e *EventTypes) find(key recordKey) btf.ID {
 	return 0
 }
 
-// valueType is the type of the values that a site sends as records, 0 if it sends none.
+// valueType returns the type of the values that a site sends as records, 0 if it sends none.
 func (e *EventTypes) valueType(s *recordSite) btf.ID {
 	if s.valueOf == "" {
 		return 0

@@ -55,7 +55,7 @@ func (m *Machine) tracksRun(p *program, in Input) bool {
 	return m.cfg.Engine != EngineBoth && !in.IgnoreUnset && tracks(n)
 }
 
-// trackedFor is how many of n instructions to execute next, after a run has executed done: a tracked run on a machine with native code
+// trackedFor returns how many of n instructions to execute next, after a run has executed done: a tracked run on a machine with native code
 // is tracked up to trackedInsns.
 func (m *Machine) trackedFor(n, done uint64) uint64 {
 	if m.engine == nil || !m.thread.Tracks() {
@@ -68,7 +68,7 @@ func (m *Machine) trackedFor(n, done uint64) uint64 {
 	return min(n, trackedInsns-done)
 }
 
-// garbage is what stacks hold before programs write them: no byte is 0, since zeros look clean.
+// garbage returns what stacks hold before programs write them: no byte is 0, since zeros look clean.
 func garbage(k *kernel.Kernel) *[vm.StackSize]byte {
 	var b [vm.StackSize]byte
 	for i := 0; i < len(b); i += 8 {
@@ -109,7 +109,7 @@ func (rec *recorder) unset(u mem.Unset) {
 	st.warn(r.String() + "; kernels before 6.3 refuse that, later ones read whatever was there")
 }
 
-// String is the text with the source line.
+// String returns the text with the source line.
 func (r StackRead) String() string {
 	if r.Source == "" {
 		return r.Text
@@ -169,7 +169,7 @@ func (rec *recorder) reader(p *program, pc int, u mem.Unset) (reader, what strin
 	return h.Name(), ""
 }
 
-// mapOf is the map at an address, nil for none.
+// mapOf returns the map at an address, nil for none.
 func (rec *recorder) mapOf(addr uint64) *boundMap {
 	found, ok := rec.env.ByAddr(addr)
 	for i := range rec.reg.maps {

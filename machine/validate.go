@@ -45,7 +45,7 @@ const (
 	UnionMember FindingKind = "union-member"
 )
 
-// Validate judges the reads of kernel memory of a run.
+// Validate checks the reads of kernel memory of a run.
 func (reg *registry) Validate(res *Result) Validation {
 	var v Validation
 	lp, ok := reg.linked.Program(res.Program)
@@ -167,7 +167,7 @@ func formats(lp *loader.LinkedProgram, pc int) bool {
 	return pc >= 0 && pc < len(lp.Insns) && lp.Insns[pc].Op() == decode.OpCallHelper && formatHelpers[uapi.FuncID(lp.Insns[pc].Imm)]
 }
 
-// meantPath is the path of the field the relocation of a read means, "" when it is in terms of another type than the read's.
+// meantPath returns the path of the field the relocation of a read means, "" when it is in terms of another type than the read's.
 func meantPath(a *KernelAccess, relocs []*loader.Reloc) string {
 	for _, r := range relocs {
 		if r.Target == nil || r.Target.BTF == nil {
@@ -217,7 +217,7 @@ func meant(spec *btf.Spec, a *KernelAccess, r *loader.Reloc) bool {
 	return embeds(spec, a.TypeID, off, root, lo, hi, 0) || embeds(target.BTF, target.Root, lo, a.Type, off, off+1, 0)
 }
 
-// fieldRange is the bytes of the field a relocation means, in its root type.
+// fieldRange returns the bytes of the field a relocation means, in its root type.
 func fieldRange(r *loader.Reloc) (lo, hi uint32) {
 	lo = r.Target.BitOffset / 8
 	if r.Kind == corerelo.FieldByteOffset {

@@ -37,7 +37,7 @@ func (b *base) refuse(e uapi.Errno, detail string) *CreateError {
 	return &CreateError{Map: b.spec.Name, Type: b.spec.Type, Errno: e, Detail: detail}
 }
 
-// region is the template of the regions that hold this map's values.
+// region returns the template of the regions that hold this map's values.
 func (b *base) region() mem.Region {
 	r := mem.Region{Kind: mem.MapValue, Name: b.spec.Name, Owner: b.self, ReadOnly: b.spec.Flags&uapi.MapRdonlyProg != 0}
 	if b.spec.Data {

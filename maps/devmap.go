@@ -111,7 +111,7 @@ func (d *devmap) Update(_ int, key, value []byte, flags uint64) uapi.Errno {
 	return OK
 }
 
-// check is what __dev_map_update_elem, __dev_map_hash_update_elem and cpu_map_update_elem refuse.
+// check returns what __dev_map_update_elem, __dev_map_hash_update_elem and cpu_map_update_elem refuse.
 func (d *devmap) check(i, first, prog uint32, flags uint64) uapi.Errno {
 	switch {
 	case flags > uapi.Exist:

@@ -41,7 +41,7 @@ func (l *lru) victim(cpu int) (slot uint32, full bool) {
 	return s.tail, s.n >= s.room
 }
 
-// room is how many elements the list of that CPU has room for.
+// room returns how many elements the list of that CPU has room for.
 func (l *lru) room(cpu int) uint32 { return l.lists[l.list(cpu)].room }
 
 // add puts a slot at the front.

@@ -33,7 +33,7 @@ func newPerf(b base) (Map, error) {
 	return p, nil
 }
 
-// perfRecordSize is the room one record takes: header, size word and data rounded so that the whole is
+// perfRecordSize returns the room one record takes: header, size word and data rounded so that the whole is
 // a multiple of 8 (PERF_RECORD_SAMPLE with PERF_SAMPLE_RAW).
 func perfRecordSize(n int) uint64 { return (uint64(n)+4+7)&^7 + 8 }
 

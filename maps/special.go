@@ -73,7 +73,7 @@ func (k SpecialKind) Owns() bool {
 // (kernel/bpf/verifier.c check_map_access, check_map_kptr_access).
 func (k SpecialKind) stored() bool { return k == KptrUntrusted }
 
-// Guards are the fields that programs may not store to.
+// Guards returns the fields that programs may not store to.
 func Guards(fields []Special) []mem.Guard {
 	var out []mem.Guard
 	for _, f := range fields {

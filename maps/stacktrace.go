@@ -28,7 +28,7 @@ const (
 	stackBuildIDIP = 2
 )
 
-// stackElem is the size of one frame in a value.
+// stackElem returns the size of one frame in a value.
 func stackElem(s *Spec) uint32 {
 	if s.Flags&uapi.MapStackBuildID != 0 {
 		return stackBuildID
@@ -170,7 +170,7 @@ func (m *stackTrace) ids() []uint32 {
 	return ids
 }
 
-// Entries are the stored chains, sorted by key bytes, padded with zeros to value_size.
+// Entries returns the stored chains, sorted by key bytes, padded with zeros to value_size.
 func (m *stackTrace) Entries() []Entry {
 	var out []Entry
 	for _, id := range m.ids() {

@@ -74,7 +74,7 @@ func (t *table) keyOf(addr uint64) (key []byte, cpu int, ok bool) {
 	return bytes.Clone(t.key(slot)), cpu, true
 }
 
-// ElemName is the key of the value at an address, of a deleted one its last: a number if it is as long as one, else hex digits.
+// ElemName returns the key of the value at an address, of a deleted one its last: a number if it is as long as one, else hex digits.
 func (t *table) ElemName(addr uint64) string {
 	slot, _, ok := t.slotOf(addr)
 	if !ok {

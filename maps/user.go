@@ -14,7 +14,7 @@ type userReader interface {
 	userRead(key []byte) ([]byte, uapi.Errno)
 }
 
-// UserValueSize is the size of the value buffer user space passes (bpf_map_value_size).
+// UserValueSize returns the size of the value buffer user space passes (bpf_map_value_size).
 func UserValueSize(m Map) int {
 	s := m.Spec()
 	if s.Type.PerCPU() {

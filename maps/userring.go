@@ -70,7 +70,7 @@ func (u *userRing) Release(addr uint64) {
 
 func (u *userRing) Pending() int { return len(u.samples) }
 
-// Entries are the samples not taken yet, oldest first.
+// Entries returns the samples not taken yet, oldest first.
 func (u *userRing) Entries() []Entry {
 	var out []Entry
 	for _, s := range u.samples {

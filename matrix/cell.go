@@ -81,7 +81,7 @@ type Cell struct {
 	differs string // the part of Detail that says how it differs
 }
 
-// Word is the cell in a word, the worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break,
+// Word returns the cell in a word, the worst first: BREAK, error, refused, fault, not-simulated, absent, unknown-hook, differs, may-break,
 // off, n/a, dead, changed, ok.
 func (c *Cell) Word() string {
 	r := &c.Relocations
@@ -236,7 +236,7 @@ type poisonNote struct {
 	text    string // after the verdict
 }
 
-// countPoison judges the program's poisoned instructions. One that the analysis calls a BREAK refuses the program.
+// countPoison checks the program's poisoned instructions. One that the analysis calls a BREAK refuses the program.
 func countPoison(c *Cell, l *loader.Linked, lp *loader.LinkedProgram) {
 	for _, v := range c.Verdict.PoisonVerdicts(lp) {
 		if v.Reloc == nil {

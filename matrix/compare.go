@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/loader"
 )
 
-// maxDifferences bounds the differences listed for one cell.
+// maxDifferences limits the differences listed for one cell.
 const maxDifferences = 4
 
 // compareRow marks the cells that did something else than the reference: the base, or where the program did not run
@@ -37,7 +37,7 @@ func compareRow(row *Row, outcomes []*outcome, base int, targets []Target) {
 	}
 }
 
-// reference is the kernel a program's outcomes are compared with: the base, or where the program did not run there the first on
+// reference returns the kernel a program's outcomes are compared with: the base, or where the program did not run there the first on
 // which it did; -1 when there is none.
 func reference(outcomes []*outcome, base int) int {
 	if base >= 0 && base < len(outcomes) && outcomes[base] != nil {

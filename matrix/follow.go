@@ -18,7 +18,7 @@ type suspect struct {
 	onlyHere, onlyAtBase []int // those programs
 }
 
-// suspects are the differing cells that programs beside them may explain.
+// suspects returns the differing cells that programs beside them may explain.
 func (r *runner) suspects(m *Matrix) []suspect {
 	var out []suspect
 	at := 0
@@ -123,7 +123,7 @@ func programNames(o *loader.Object, programs []int) string {
 	return strings.Join(names, ", ")
 }
 
-// outcomes are what a program did on each kernel.
+// outcomes returns what a program did on each kernel.
 func (r *runner) outcomes(object, program int) []*outcome {
 	out := make([]*outcome, len(r.targets))
 	for k := range r.targets {

@@ -157,7 +157,7 @@ func (r *runner) run() {
 	wg.Wait()
 }
 
-// boot is the time since boot when a machine's first program starts.
+// boot returns the time since boot when a machine's first program starts.
 func (r *runner) boot() time.Duration {
 	if r.cfg.Machine.Boot != 0 {
 		return r.cfg.Machine.Boot

@@ -241,7 +241,7 @@ func (m *Memory) ReadCString(addr uint64, max int) (s []byte, terminated bool, f
 	return s, false, nil
 }
 
-// resolve judges an access of size > 0 bytes: the one place that decides faults.
+// resolve checks an access of size > 0 bytes: the one place that decides faults.
 func (m *Memory) resolve(addr, size uint64, write bool) (target, *Fault) {
 	addr &= m.mask
 	off := addr - m.base

@@ -151,7 +151,7 @@ func (m *Memory) fill(lo, hi uint64, c Class) {
 	}
 }
 
-// plainClass is the class of the region's full granules.
+// plainClass returns the class of the region's full granules.
 func (r *Region) plainClass() Class {
 	switch {
 	case r.View != nil:
@@ -305,7 +305,7 @@ func (m *Memory) repaint(first, last, lo, hi uint64, c Class) {
 	m.fill(max(end+1, full, first)*granule, last*granule, ClassRedzone)
 }
 
-// boundedClass is the class of granule g of a region with the bounds [lo, hi) whose full granules have class c.
+// boundedClass returns the class of granule g of a region with the bounds [lo, hi) whose full granules have class c.
 func boundedClass(g, lo, hi uint64, c Class) Class {
 	start, end := g*granule, g*granule+granule
 	switch {

@@ -15,7 +15,7 @@ func (m *Memory) changed(s span) {
 	m.changes[m.epoch%Changes] = s
 }
 
-// offsets is the span of the arena offsets from lo up to hi.
+// offsets returns the span of the arena offsets from lo up to hi.
 func (m *Memory) offsets(lo, hi uint64) span { return span{m.base + lo, m.base + hi} }
 
 // Epoch changes whenever bytes that an inline check admitted may no longer be accessible: what an engine knows of

@@ -20,7 +20,7 @@ func (m *Memory) paintGuards(r *Region, lo uint64) {
 	}
 }
 
-// guarded judges a store of size bytes at addr to a granule with a store trap.
+// guarded checks a store of size bytes at addr to a granule with a store trap.
 func (m *Memory) guarded(addr, size uint64) *Fault {
 	r := m.blocks[m.blockAt(addr-m.base)].r
 	if r.ReadOnly || len(r.Guards) == 0 {

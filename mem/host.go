@@ -25,7 +25,7 @@ func (e *HostLimitError) Error() string {
 	return fmt.Sprintf("the program's output (records, effects, trace lines, queues) needs more than %d MiB of memory", e.Limit>>20)
 }
 
-// HostCost is what n bytes of a record take in the end: its place in the result and in the report, and its bytes as they are, as hex
+// HostCost returns what n bytes of a record take in the end: its place in the result and in the report, and its bytes as they are, as hex
 // digits, and as numbers in a document, which is built in memory.
 func HostCost(n int) uint64 { return 768 + 24*uint64(n) }
 

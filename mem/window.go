@@ -194,7 +194,7 @@ func (m *Memory) window(addr uint64) *Window {
 // Window returns the window that contains addr, nil when there is none.
 func (m *Memory) Window(addr uint64) *Window { return m.window(addr & m.mask) }
 
-// resolveOutside judges an access that does not start in the used part of the arena.
+// resolveOutside checks an access that does not start in the used part of the arena.
 func (m *Memory) resolveOutside(addr, size uint64, write bool) (target, *Fault) {
 	f := &Fault{Kind: Unmapped, Addr: addr, Size: int(size), Write: write}
 	if w := m.window(addr); w != nil {

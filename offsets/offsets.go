@@ -81,7 +81,7 @@ func Find(l *loader.Linked) []Access {
 // maxOffset bounds constants that are taken for offsets.
 const maxOffset = 1 << 20
 
-// declared is the object's own declaration of a kernel type.
+// declared returns the object's own declaration of a kernel type.
 func (f *finder) declared(typ btf.ID) (*btf.Spec, btf.ID) {
 	own := f.l.Object.BTF
 	if own == nil {

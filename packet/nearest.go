@@ -23,12 +23,12 @@ func near(name string, names []string) []string {
 	return list[:min(len(list), 3)]
 }
 
-// noField is the message that a header has no such field; it lists those it has.
+// noField returns the message that a header has no such field; it lists those it has.
 func (p *protocol) noField(name string) string {
 	return fmt.Sprintf("%s has no field %q; its fields: %s", p.name, brief(name), strings.Join(p.fieldNames(), ", "))
 }
 
-// noLayer is the message that there is no such layer; it lists those that exist.
+// noLayer returns the message that there is no such layer; it lists those that exist.
 func noLayer(name string, names []string) string {
 	return fmt.Sprintf("no such layer: %q; there are %s", brief(name), strings.Join(names, ", "))
 }

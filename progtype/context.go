@@ -73,7 +73,7 @@ const (
 	BTFObject        // a kernel object by BTF
 )
 
-// Group is the field's name without an index: "cb" of "cb[3]".
+// Group returns the field's name without an index: "cb" of "cb[3]".
 func (f *Field) Group() string { return group(f.Name) }
 
 func group(name string) string {
@@ -216,7 +216,7 @@ const (
 	maxBytes     = 1<<16 - 1
 )
 
-// CheckAccess judges a load or store of the context by a program of that attach type as the is_valid_access functions of
+// CheckAccess checks a load or store of the context by a program of that attach type as the is_valid_access functions of
 // net/core/filter.c, kernel/bpf/cgroup.c and kernel/trace/bpf_trace.c do. The field is nil for contexts that are no
 // [StructLayout]: there BTF and the architecture decide the rest. The error is an [*AccessError].
 func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int, write bool) (*Field, error) {
@@ -255,7 +255,7 @@ func (r *Row) CheckAccess(release uapi.Release, a uapi.AttachType, off, size int
 	return nil, nil
 }
 
-// Check judges an access to a struct by rules for it, and returns the number of the field. The error is an [*AccessError].
+// Check checks an access to a struct by rules for it, and returns the number of the field. The error is an [*AccessError].
 func (c *Context) Check(release uapi.Release, rules *Access, off, size int, write bool) (int, error) {
 	i := c.Number(release, off)
 	refuse := func(why Reason) (int, error) {

@@ -18,7 +18,7 @@ func words(off int, narrow bool, names ...string) []Field {
 	return out
 }
 
-// array is an array of n words.
+// array returns an array of n words.
 func array(name string, off, n int, like Field) []Field {
 	var out []Field
 	for i := range n {

@@ -15,7 +15,7 @@ type annotation struct {
 	text       string
 }
 
-// String is the command in the form `::error file=F,line=N,title=T::TEXT`, on one line whatever the text holds.
+// String returns the command in the form `::error file=F,line=N,title=T::TEXT`, on one line whatever the text holds.
 func (a annotation) String() string {
 	var b strings.Builder
 	b.WriteString("::" + a.level + " ")

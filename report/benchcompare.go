@@ -59,7 +59,7 @@ func (d *BenchDocument) Compare(old *BenchDocument, with string) error {
 	return nil
 }
 
-// String is the comparison in a line.
+// String returns the comparison in a line.
 func (c *BenchComparison) String() string {
 	text := map[string]string{"slower": "slower than", "faster": "faster than", "same": "no difference beyond noise from"}[c.Verdict]
 	return fmt.Sprintf("%s %s: %.3fx of its time (p = %.2g)", text, c.With, c.Ratio, c.P)
@@ -70,7 +70,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// mannWhitney is the two-sided p-value of the Mann-Whitney U test by its normal approximation, corrected for ties and continuity.
+// mannWhitney returns the two-sided p-value of the Mann-Whitney U test by its normal approximation, corrected for ties and continuity.
 func mannWhitney(a, b []float64) float64 {
 	type sample struct {
 		v     float64

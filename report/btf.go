@@ -176,7 +176,7 @@ func WriteBTFDiff(w io.Writer, d *BTFDiffDocument, opt BTFDiffOptions) error {
 	return err
 }
 
-// countChanges is a type's changes in a line: "2 added, 14 moved".
+// countChanges returns a type's changes in a line: "2 added, 14 moved".
 func countChanges(list []BTFDiffChange) string {
 	var parts []string
 	for _, kind := range []string{"added", "removed", "moved", "retyped", "resized", "revalued"} {

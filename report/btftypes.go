@@ -114,7 +114,7 @@ func (d *BTFTypesDocument) AddFound(s *btf.Spec, pattern string) (int, error) {
 	return len(ids), d.Add(s, pattern, ids, "")
 }
 
-// found are the types whose name matches a pattern with * and ?.
+// found returns the types whose name matches a pattern with * and ?.
 func found(s *btf.Spec, pattern string) ([]btf.ID, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err

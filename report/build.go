@@ -53,7 +53,7 @@ func NewRunDocument(l *loader.Linked, source string) *RunDocument {
 	return d
 }
 
-// NewFailedDocument is the document of an object that could not be linked for a target.
+// NewFailedDocument returns the document of an object that could not be linked for a target.
 func NewFailedDocument(obj *loader.Object, t *Target, err error) *RunDocument {
 	return &RunDocument{
 		Schema: Schema, Object: obj.Name, Target: t, Error: NewError(err),
@@ -318,7 +318,7 @@ func (d *RunDocument) Finish(m *machine.Machine) {
 // mostListed is the size of the values of arrays above which their elements are not listed.
 const mostListed = 16 << 20
 
-// arraySize is the size of all values of an array, 0 for maps whose elements are made by programs.
+// arraySize returns the size of all values of an array, 0 for maps whose elements are made by programs.
 func arraySize(s *maps.Spec) uint64 {
 	if s.Type != uapi.MapTypeArray && s.Type != uapi.MapTypePercpuArray {
 		return 0

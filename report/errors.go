@@ -46,7 +46,7 @@ func NewError(err error) *Error {
 	return e
 }
 
-// loadErrorLines is the error below its program in a table: what failed, the source line, the next
+// loadErrorLines returns the error below its program in a table: what failed, the source line, the next
 // step, each on a line of its own. Object, program and section are said by the row above.
 func loadErrorLines(e *loader.Error) []string {
 	var parts []string

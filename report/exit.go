@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/matrix"
 )
 
-// RunExit is the exit code of a document. chosen means that programs were chosen by name; those that were left out do not count. strict
+// RunExit returns the exit code of a document. chosen means that programs were chosen by name; those that were left out do not count. strict
 // makes doubts failures.
 func RunExit(doc *RunDocument, chosen, strict bool) int {
 	code, ran, hooks := exitcode.OK, 0, HookCount{Named: chosen}
@@ -46,7 +46,7 @@ func RunExit(doc *RunDocument, chosen, strict bool) int {
 	return code
 }
 
-// MatrixExit is the exit code of a matrix. Objects of the other byte order are answers, not failures. Optional programs count only
+// MatrixExit returns the exit code of a matrix. Objects of the other byte order are answers, not failures. Optional programs count only
 // with optional: a tool need not choose them on a kernel on which they fail. strict makes doubts failures.
 func MatrixExit(m *matrix.Matrix, strict, optional bool) int {
 	code := exitcode.OK
@@ -81,7 +81,7 @@ func MatrixExit(m *matrix.Matrix, strict, optional bool) int {
 	return code
 }
 
-// cellExit is the exit code of one program on one kernel.
+// cellExit returns the exit code of one program on one kernel.
 func cellExit(c *matrix.Cell, strict bool) int {
 	code := exitcode.OK
 	switch c.Word() {
@@ -100,7 +100,7 @@ func cellExit(c *matrix.Cell, strict bool) int {
 	return code
 }
 
-// cellStatus is what a cell says of its program's hook.
+// cellStatus returns what a cell says of its program's hook.
 func cellStatus(c *matrix.Cell) machine.Status {
 	switch {
 	case c.Disabled || c.Mismatch:

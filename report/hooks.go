@@ -41,7 +41,7 @@ func (h *HookCount) AddOptional(status machine.Status) {
 	}
 }
 
-// Exit is the exit code that hooks cause, 0 or 3. Tools bring programs for several kernels and load those whose hooks exist, so
+// Exit returns the exit code that hooks cause, 0 or 3. Tools bring programs for several kernels and load those whose hooks exist, so
 // that an absent hook is a failure only where it leaves nothing to run, or was asked for by name. An unknown hook is a doubt, as is a
 // field that may be missing. strict makes both failures.
 func (h HookCount) Exit(strict bool) int {

@@ -91,7 +91,7 @@ func (d Documents) document() any {
 	return d
 }
 
-// NewErrorDocument is what a command writes that came to no result, whatever it reports else.
+// NewErrorDocument returns what a command writes that came to no result, whatever it reports else.
 func NewErrorDocument(err error, exit int) *OneDocument {
 	doc := RunDocument{Schema: Schema, Exit: exit, Error: NewError(err), Programs: []Program{}, Maps: map[string]Map{}, Globals: map[string]Global{}}
 	return &OneDocument{doc, []*RunDocument{}}
@@ -197,7 +197,7 @@ type Event struct {
 	data []byte
 }
 
-// Text is the record for people.
+// Text returns the record for people.
 func (e *Event) Text() string {
 	if e.typ == 0 {
 		return shortHex(e.data)
@@ -309,8 +309,8 @@ func WriteJSON(w io.Writer, doc any) error {
 	return e.Encode(doc)
 }
 
-// Hex64 is the form of numbers that can exceed 2^53.
+// Hex64 returns the form of numbers that can exceed 2^53.
 func Hex64(v uint64) string { return fmt.Sprintf("0x%x", v) }
 
-// HexBytes is the form of bytes: lower-case hex.
+// HexBytes returns the form of bytes: lower-case hex.
 func HexBytes(b []byte) string { return hex.EncodeToString(b) }

@@ -202,7 +202,7 @@ func (d *mapDump) typedValue(id btf.ID, data []byte) {
 	d.value(id, data, 0, 0)
 }
 
-// maxMapDepth bounds the nesting of a value's type, maxMapSteps the types that are written of one value beyond its bytes: a type graph
+// maxMapDepth limits the nesting of a value's type, maxMapSteps the types that are written of one value beyond its bytes: a type graph
 // that no compiler makes can have members without size in members without size.
 const (
 	maxMapDepth = 64

@@ -128,7 +128,7 @@ func (page *htmlMatrix) panel(first int, r *MatrixRow, c *MatrixCell, row string
 	return p
 }
 
-// cellMarks are the three answers of a cell: the verifier's verdict, what became of CO-RE relocations, and what the program did.
+// cellMarks returns the three answers of a cell: the verifier's verdict, what became of CO-RE relocations, and what the program did.
 func cellMarks(c *MatrixCell) [3]htmlMark {
 	verdict := htmlMark{"verdict", "–", "dim", "not asked"}
 	if v := c.Verifier; v != nil {
@@ -175,7 +175,7 @@ func cellMarks(c *MatrixCell) [3]htmlMark {
 	return [3]htmlMark{verdict, core, did}
 }
 
-// htmlClass is how a word is painted.
+// htmlClass returns how a word is painted.
 func htmlClass(word string) string {
 	switch word {
 	case "BREAK", "error", "refused", "fault":

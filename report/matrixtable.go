@@ -35,7 +35,7 @@ func matrixSymbol(word string) string {
 	return " "
 }
 
-// shortWord is the word as the table's narrow columns have it.
+// shortWord returns the word as the table's narrow columns have it.
 func shortWord(word string) string {
 	switch word {
 	case "not-simulated":
@@ -118,7 +118,7 @@ func kernelText(k *MatrixKernel) string {
 	return describeTarget(&k.Target)
 }
 
-// kernelHeads are the columns' headings, a line for the release and one for the rest: what all names have in common is left out.
+// kernelHeads returns the columns' headings, a line for the release and one for the rest: what all names have in common is left out.
 func kernelHeads(d *MatrixDocument) [][2]string {
 	prefix := commonPrefix(d.Targets)
 	heads := make([][2]string, len(d.Targets))
@@ -136,7 +136,7 @@ func kernelHeads(d *MatrixDocument) [][2]string {
 	return heads
 }
 
-// commonPrefix is what the names start with, up to the last '-' or '/' before a digit.
+// commonPrefix returns what the names start with, up to the last '-' or '/' before a digit.
 func commonPrefix(names []string) string {
 	if len(names) == 0 {
 		return ""

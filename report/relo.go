@@ -132,7 +132,7 @@ type relocKey struct {
 	insn int
 }
 
-// worstVerdict is the verdict of an instruction that several programs contain.
+// worstVerdict returns the verdict of an instruction that several programs contain.
 func worstVerdict(have string, v loader.Verdict) string {
 	for _, w := range []loader.Verdict{loader.Break, loader.MayBreak, loader.Dead} {
 		if have == w.String() || v == w {

@@ -110,7 +110,7 @@ func packetsText(n int) string {
 	return fmt.Sprintf("%d packets", n)
 }
 
-// replayCells are the result and the instructions of a program's row.
+// replayCells returns the result and the instructions of a program's row.
 func replayCells(r *Replay) (result, insns string) {
 	if n := r.Packets - r.Skipped; n > 0 {
 		insns = fmt.Sprintf("%.1f/packet", float64(r.Insns)/float64(n))

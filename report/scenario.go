@@ -63,7 +63,7 @@ func (d *RunDocument) AddScenario(m *machine.Machine, res *scenario.Result) {
 	}
 }
 
-// ScenarioExit is the exit code a run of a scenario causes: 0, or 1 for a failed expectation, 3, 4 or 5 for a program that was
+// ScenarioExit returns the exit code a run of a scenario causes: 0, or 1 for a failed expectation, 3, 4 or 5 for a program that was
 // refused, faulted or met something not simulated, and nobody expected it. What hooks cause is [HookCount]'s.
 func ScenarioExit(res *scenario.Result) int {
 	if res.Passed() {

@@ -299,7 +299,7 @@ func writeRuns(b *strings.Builder, runs []Run, item func(kind, text string), s s
 	}
 }
 
-// outcome is how a run ended.
+// outcome returns how a run ended.
 func outcome(r *Run) string {
 	if r.Fault != nil {
 		return "FAULT " + r.Fault.Kind

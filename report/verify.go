@@ -86,7 +86,7 @@ type VerifyStep struct {
 	Taken bool `json:"taken"`
 }
 
-// NewVerifyDocument is the document without programs.
+// NewVerifyDocument returns the document without programs.
 func NewVerifyDocument(l *loader.Linked, source string) *VerifyDocument {
 	d := &VerifyDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Programs: []VerifyProgram{}}
 	if l.Err != nil {
@@ -128,7 +128,7 @@ func newVerdict(v *verifier.Verdict) Verdict {
 	return p
 }
 
-// verdictOf is the verdict for documents that have one only where a program was judged.
+// verdictOf returns the verdict for documents that have one only where a program was judged.
 func verdictOf(v *verifier.Verdict) *Verdict {
 	if v == nil {
 		return nil

@@ -28,7 +28,7 @@ func newCauses(lp *loader.LinkedProgram, in []verifier.Cause) []VerifyCause {
 	return out
 }
 
-// verifySource is the line an instruction comes from.
+// verifySource returns the line an instruction comes from.
 func verifySource(lp *loader.LinkedProgram, insn int) *VerifySource {
 	if lp == nil || insn < 0 || insn >= len(lp.Insns) {
 		return nil
@@ -72,7 +72,7 @@ type VerifyExplainLog struct {
 	Same bool     `json:"same"`
 }
 
-// NewVerifyExplainDocument is the document without logs.
+// NewVerifyExplainDocument returns the document without logs.
 func NewVerifyExplainDocument(l *loader.Linked, source string) *VerifyExplainDocument {
 	return &VerifyExplainDocument{Schema: Schema, Object: l.Object.Name, Target: NewTarget(l.Target, source), Logs: []VerifyExplainLog{}}
 }

@@ -119,7 +119,7 @@ func (b *builder) typed(role string, typ *Node) (*kernel.Object, error) {
 	return o, err
 }
 
-// typeNames are the named structs and unions of a kernel that may be meant by a name, none longer or shorter by much.
+// typeNames returns the named structs and unions of a kernel that may be meant by a name, none longer or shorter by much.
 func typeNames(spec *btf.Spec, like string) []string {
 	if spec == nil {
 		return nil
@@ -163,7 +163,7 @@ func (b *builder) fillFrom(o *kernel.Object, n *Node) error {
 	return wrong.err()
 }
 
-// followed is the definition behind aliases. The way has an end: create went it.
+// followed returns the definition behind aliases. The way has an end: create went it.
 func (b *builder) followed(name string) *Node {
 	n := b.defs[name].Value
 	for isRef(n) {

@@ -91,7 +91,7 @@ func (v *values) compare(spec *btf.Spec, f btf.Field, n *Node, data []byte, path
 	return []mismatch{{n.Pos, path, strings.TrimPrefix(n.Tag, "!") + " " + valueText(want), valueText(got)}}, nil
 }
 
-// sizeOf is the number of bytes up to the end of a field.
+// sizeOf returns the number of bytes up to the end of a field.
 func sizeOf(spec *btf.Spec, f btf.Field) int {
 	n, err := spec.Sizeof(f.Type)
 	if err != nil || n < 0 {

@@ -91,7 +91,7 @@ func yamlKey(s string) string {
 	return yamlString(s)
 }
 
-// yamlPlain is a text without quotes where that is safe.
+// yamlPlain returns a text without quotes where that is safe.
 func yamlPlain(s string) string {
 	if yamlKey(s) == s {
 		if _, isNumber := number(s); !isNumber && s != "true" && s != "false" && s != "null" {

@@ -45,7 +45,7 @@ func (n *Node) errorf(format string, args ...any) *Error {
 	return &Error{Pos: n.Pos, Text: fmt.Sprintf(format, args...)}
 }
 
-// unknown is an error about a name that does not exist, with the names that come near it.
+// unknown returns an error about a name that does not exist, with the names that come near it.
 func (n *Node) unknown(what, name string, names []string) *Error {
 	e := n.errorf("unknown %s %s", what, brief(name))
 	e.missing = name

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxRuns bounds the runs a file has after its parameters are filled in.
+// maxRuns limits the runs a file has after its parameters are filled in.
 const maxRuns = 50_000
 
-// expanded are the items of runs with the file's defaults, and one for each set of parameters of those with each:. Mistakes are
+// expanded returns the items of runs with the file's defaults, and one for each set of parameters of those with each:. Mistakes are
 // collected; the items without are returned all the same.
 func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	var out []*Node
@@ -54,7 +54,7 @@ func expanded(runs []*Node, defaults *Node) ([]*Node, error) {
 	return out, wrong.err()
 }
 
-// withDefaults is a run with the members of defaults it does not have. Mappings are merged, everything else is the run's own if it has it.
+// withDefaults returns a run with the members of defaults it does not have. Mappings are merged, everything else is the run's own if it has it.
 func withDefaults(n, defaults *Node) *Node {
 	if defaults == nil || defaults.Kind != Mapping {
 		return n
@@ -87,7 +87,7 @@ func overlaid(n, under *Node) *Node {
 	return &out
 }
 
-// parameterSets are the sets of parameters of each: a list of mappings, or a mapping of lists, of which all combinations are made.
+// parameterSets returns the sets of parameters of each: a list of mappings, or a mapping of lists, of which all combinations are made.
 func parameterSets(n *Node) ([][]Pair, error) {
 	var sets [][]Pair
 	switch n.Kind {
@@ -135,7 +135,7 @@ func isWord(s string) bool {
 	})
 }
 
-// fillRun is a run with one set of parameters. Its name gets the parameters it does not mention.
+// fillRun returns a run with one set of parameters. Its name gets the parameters it does not mention.
 func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 	f := filler{values: map[string]*Node{}, used: used}
 	for _, p := range set {
@@ -177,7 +177,7 @@ func fillRun(n *Node, set []Pair, used map[string]bool) (*Node, error) {
 	return &out, nil
 }
 
-// short is a value in the name of a run.
+// short returns a value in the name of a run.
 func (n *Node) short() string {
 	switch n.Kind {
 	case Scalar:

@@ -96,7 +96,7 @@ func (b *builder) joinProcess(leader, o *kernel.Object, at *Node) error {
 	return nil
 }
 
-// refs are the objects a list refers to; null is a nil one.
+// refs returns the objects a list refers to; null is a nil one.
 func (b *builder) refs(what string, n *Node, typ string) ([]*kernel.Object, error) {
 	if n.Kind != Sequence {
 		return nil, n.errorf("%s: want a list of $name, got %s", what, n.describe())
@@ -114,7 +114,7 @@ func (b *builder) refs(what string, n *Node, typ string) ([]*kernel.Object, erro
 	return out, nil
 }
 
-// one is an object of a type: $name, or a builder.
+// one returns an object of a type: $name, or a builder.
 func (b *builder) one(what string, n *Node, typ string) (*kernel.Object, error) {
 	var o *kernel.Object
 	var err error
@@ -289,7 +289,7 @@ func makeRegs(b *builder, role string, n *Node) (*kernel.Object, error) {
 	return b.k.NewRegs(role, s)
 }
 
-// register is the value of a register: a number, user memory, or the address of an object defined before.
+// register returns the value of a register: a number, user memory, or the address of an object defined before.
 func (b *builder) register(n *Node) (uint64, error) {
 	if isRef(n) {
 		o, err := b.create(strings.TrimPrefix(n.Text, "$"), n)

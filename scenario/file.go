@@ -241,7 +241,7 @@ func (f *File) decodeKernels(root *Node) error {
 	return wrong.err()
 }
 
-// beside is the object a file without object: is about: NAME.bpf.o, else NAME.o, of NAME.yaml; of two files for one object
+// beside returns the object a file without object: is about: NAME.bpf.o, else NAME.o, of NAME.yaml; of two files for one object
 // NAME may have a suffix after a dot ("exec.root.yaml").
 func beside(path string) string {
 	base := strings.TrimSuffix(path, filepath.Ext(path))
@@ -445,7 +445,7 @@ func (f *File) decodeSequence(root *Node) error {
 	return wrong.err()
 }
 
-// pairs are the members of a mapping; none of a node that is not there.
+// pairs returns the members of a mapping; none of a node that is not there.
 func (n *Node) pairs(what string) ([]Pair, error) {
 	if n == nil || n.Kind == Null {
 		return nil, nil

@@ -60,7 +60,7 @@ func (f *File) decodeRun(n *Node) (*Run, error) {
 	return r, err
 }
 
-// maxBytesFile bounds packet and context files.
+// maxBytesFile limits packet and context files.
 const maxBytesFile = 1 << 20
 
 // bytes reads hex digits, or @FILE relative to the scenario.

@@ -79,7 +79,7 @@ func (t *table) newInner(key []byte, n *Node) (maps.Map, error) {
 	return b, inner.set(n)
 }
 
-// innerName is what messages call an element of a map of maps: OUTER[KEY].
+// innerName returns what messages call an element of a map of maps: OUTER[KEY].
 func (t *table) innerName(key []byte) string {
 	return fmt.Sprintf("%s[%s]", t.def.Name, strings.TrimSpace(t.keyText(key)))
 }

@@ -42,7 +42,7 @@ func (j *judge) mismatches(at *Node, what string, ms []mismatch) {
 	}
 }
 
-// all judges everything. A run that ended in a way nobody expects is judged for that alone.
+// all checks everything. A run that ended in a way nobody expects is judged for that alone.
 func (j *judge) all() error {
 	e := &j.run.Expect
 	if !j.checking && !j.outcome() {
@@ -73,7 +73,7 @@ func (j *judge) all() error {
 	return nil
 }
 
-// outcome judges whether the program ran and how it ended; false means that nothing else can be judged.
+// outcome checks whether the program ran and how it ended; false means that nothing else can be judged.
 func (j *judge) outcome() bool {
 	e := &j.run.Expect
 	got := string(j.res.Status)

@@ -146,7 +146,7 @@ func showBytes(n *Node, b []byte) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// reads judges that kernel fields were read. "task_struct.real_parent.tgid" needs a read of every step that ends at a
+// reads checks that kernel fields were read. "task_struct.real_parent.tgid" needs a read of every step that ends at a
 // pointer: task_struct.real_parent and task_struct.tgid.
 func (j *judge) reads(e *Expect) error {
 	var wrong mistakes

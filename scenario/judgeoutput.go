@@ -35,7 +35,7 @@ func (j *judge) output(e *Expect) error {
 	return nil
 }
 
-// firstDifference is the number of the first line, from 1, in which two texts differ.
+// firstDifference returns the number of the first line, from 1, in which two texts differ.
 func firstDifference(a, b string) (int, bool) {
 	if a == b {
 		return 0, false
@@ -49,7 +49,7 @@ func firstDifference(a, b string) (int, bool) {
 	return n, true
 }
 
-// line is the nth line of a text, from 1.
+// line returns the nth line of a text, from 1.
 func line(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if n > len(lines) {

@@ -56,7 +56,7 @@ func macro(text string) (*big.Int, bool) {
 	return out, named
 }
 
-// macro is the value of a scalar that names macros. A text in quotes is a text.
+// macro returns the value of a scalar that names macros. A text in quotes is a text.
 func (n *Node) macro() (*big.Int, bool) {
 	if n.Kind != Scalar || n.Quoted || n.Tag != "" && conditions[n.Tag] == nil {
 		return nil, false

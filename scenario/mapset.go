@@ -307,7 +307,7 @@ func findType(spec *btf.Spec, name string) (btf.ID, bool) {
 	return 0, false
 }
 
-// localTypes are the named structs of an object.
+// localTypes returns the named structs of an object.
 func localTypes(spec *btf.Spec) []string {
 	var names []string
 	for id := btf.ID(1); int(id) < spec.NumTypes(); id++ {

@@ -217,7 +217,7 @@ func (r *Runner) contextFields(n *Node) (map[string]uint64, error) {
 	return out, wrong.err()
 }
 
-// contextNumber is a number, a word for a number of sockets, or an enumerator of the kernel.
+// contextNumber returns a number, a word for a number of sockets, or an enumerator of the kernel.
 func (r *Runner) contextNumber(what string, v *Node) (uint64, error) {
 	if v.Kind == Scalar {
 		if w, ok := socketWords[v.Text]; ok {
@@ -559,7 +559,7 @@ func (b *builder) openSockets() error {
 	return nil
 }
 
-// sock is the socket an element of a sockmap refers to.
+// sock returns the socket an element of a sockmap refers to.
 func (t *table) sock(n *Node) (*kernel.Socket, error) {
 	if !isRef(n) {
 		return nil, n.errorf("map %s: want the $name of a !sock object, got %s", t.def.Name, n.describe())

@@ -76,7 +76,7 @@ const (
 	maxFile  = 16 << 20 // bytes
 	maxDepth = 64       // nesting
 	maxNodes = 8 << 20  // values
-	// maxBlock bounds the entries of one mapping or list in block style, for which the YAML parser takes time that grows with
+	// maxBlock limits the entries of one mapping or list in block style, for which the YAML parser takes time that grows with
 	// their square.
 	maxBlockKeys  = 20_000
 	maxBlockItems = 100_000
@@ -312,7 +312,7 @@ func (c *converter) node(n ast.Node, depth int) (*Node, error) {
 	return out, nil
 }
 
-// alias is the node of an anchor. It was given before, so that no alias leads to itself.
+// alias returns the node of an anchor. It was given before, so that no alias leads to itself.
 func (c *converter) alias(n *ast.AliasNode) (*Node, error) {
 	name := ""
 	if n.Value != nil {
@@ -348,7 +348,7 @@ func (c *converter) merge(out *Node, v ast.Node, depth int) error {
 	return nil
 }
 
-// merged are the pairs of own, and those of more whose key own does not have.
+// merged returns the pairs of own, and those of more whose key own does not have.
 func merged(own, more []Pair) []Pair {
 	has := make(map[string]bool, len(own))
 	for _, p := range own {

@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/machine"
 )
 
-// others judges others: unchanged. What the run changed in maps and global variables must be named by maps, globals, or the buffers'
+// others checks others: unchanged. What the run changed in maps and global variables must be named by maps, globals, or the buffers'
 // records; which elements of a named map changed is for maps itself (!exact).
 func (j *judge) others(e *Expect) error {
 	n := e.Others
@@ -66,7 +66,7 @@ func (j *judge) others(e *Expect) error {
 	return nil
 }
 
-// part are the bytes of a variable in those of its section, of which a section that was all zero has none.
+// part returns the bytes of a variable in those of its section, of which a section that was all zero has none.
 func part(data []byte, v loader.Var) []byte {
 	out := make([]byte, v.Size)
 	if int(v.Off) < len(data) {

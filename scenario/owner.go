@@ -9,7 +9,7 @@ import (
 	"github.com/bpfrun/bpfrun/uapi"
 )
 
-// owners is how the keys of a local storage are written, by the type of the map; empty for maps with other keys.
+// owners returns how the keys of a local storage are written, by the type of the map; empty for maps with other keys.
 func owners(t uapi.MapType) string {
 	switch t {
 	case uapi.MapTypeTaskStorage:
@@ -24,7 +24,7 @@ func owners(t uapi.MapType) string {
 	return ""
 }
 
-// owner is the address that stands for who has an element of local storage: what the storage helpers take as owner.
+// owner returns the address that stands for who has an element of local storage: what the storage helpers take as owner.
 func (t *table) owner(n *Node) ([]byte, error) {
 	o, err := t.ownerObject(n)
 	if err != nil {

@@ -330,7 +330,7 @@ func (j *judge) sumWord(f packet.Field, n *Node) bool {
 	return f.Format == packet.Checksum && (n.Text == sumRight || n.Text == sumWrong)
 }
 
-// expectSum judges whether a checksum is right.
+// expectSum checks whether a checksum is right.
 func (j *judge) expectSum(n *Node, what string, h packet.Headers, f packet.Field) {
 	layer, _, _ := strings.Cut(f.Path(), ".")
 	for i, l := range h.Layers {

@@ -39,7 +39,7 @@ func (r *Runner) prepare() error {
 	return wrong.err()
 }
 
-// input0 is the input of a run without arguments. With mistakes it has what is right.
+// input0 returns the input of a run without arguments. With mistakes it has what is right.
 func (r *Runner) input0(run *Run) (*prepared, error) {
 	p := &prepared{in: machine.Input{CPU: run.CPU, Packet: run.Packet, Context: run.Ctx, Cookie: run.Cookie, IgnoreUnset: run.UnsetStack == IgnoreUnset}}
 	var wrong mistakes
@@ -88,7 +88,7 @@ func (r *Runner) input0(run *Run) (*prepared, error) {
 	return p, wrong.err()
 }
 
-// contextBytes are the bytes of a context given by the members of its struct.
+// contextBytes returns the bytes of a context given by the members of its struct.
 func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 	spec, id, err := r.contextType(run, n)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *Runner) contextBytes(run *Run, n *Node) ([]byte, error) {
 // leastContext is the smallest context of a syscall program that is made, in bytes.
 const leastContext = 64
 
-// contextType is the struct that a program's only parameter points to.
+// contextType returns the struct that a program's only parameter points to.
 func (r *Runner) contextType(run *Run, n *Node) (*btf.Spec, btf.ID, error) {
 	spec := r.m.Linked().Object.BTF
 	lp, _ := r.m.Linked().Program(run.Prog)

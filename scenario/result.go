@@ -48,7 +48,7 @@ func (e *Expectation) String() string {
 // Passed reports whether everything was as expected.
 func (r *Result) Passed() bool { return len(r.Failed()) == 0 }
 
-// Failed are the expectations that do not hold.
+// Failed returns the expectations that do not hold.
 func (r *Result) Failed() []Expectation {
 	var out []Expectation
 	for _, e := range r.Expectations {
@@ -99,7 +99,7 @@ type step struct {
 	wanted bool // else it is only there for those after it
 }
 
-// Runs are the runs of the unit that were picked.
+// Runs returns the runs of the unit that were picked.
 func (u Unit) Runs() []*Run {
 	var out []*Run
 	for _, s := range u.steps {
@@ -110,7 +110,7 @@ func (u Unit) Runs() []*Run {
 	return out
 }
 
-// Units are the units of a file in its order, with the sequence where its first run stands. pick chooses runs, nil all: runs of the
+// Units returns the units of a file in its order, with the sequence where its first run stands. pick chooses runs, nil all: runs of the
 // sequence before a chosen one are part of the unit, those after the last one are not.
 func (f *File) Units(pick func(*Run) bool) []Unit {
 	in := map[*Run]bool{}

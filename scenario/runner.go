@@ -139,7 +139,7 @@ func (f *File) config(opt Options) machine.Config {
 	return cfg
 }
 
-// target is the target with the configuration of the file.
+// target returns the target with the configuration of the file.
 func (f *File) target(t *loader.Target) *loader.Target {
 	if len(f.Kernel.Kconfig) == 0 {
 		return t
@@ -162,7 +162,7 @@ func (f *File) target(t *loader.Target) *loader.Target {
 	return loader.NewTarget(t.Name, t.BTF, opts...)
 }
 
-// loadOptions are the options with the file's global variables, which the loader sets as a tool would before loading.
+// loadOptions returns the options with the file's global variables, which the loader sets as a tool would before loading.
 func (f *File) loadOptions(obj *loader.Object, o loader.LoadOptions) (loader.LoadOptions, error) {
 	if len(f.Globals) == 0 {
 		return o, nil

@@ -205,7 +205,7 @@ func (s *skeleton) reads(prog string, res *machine.Result, args []kernel.Arg) {
 	}
 }
 
-// keyAddresses are the addresses that are keys of the map elements a run changed.
+// keyAddresses returns the addresses that are keys of the map elements a run changed.
 func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
 	var out []uint64
 	for _, c := range res.Changes {
@@ -218,7 +218,7 @@ func (s *skeleton) keyAddresses(res *machine.Result) []uint64 {
 	return out
 }
 
-// address is the value of a pointer that is not null.
+// address returns the value of a pointer that is not null.
 func (s *skeleton) address(id btf.ID, b []byte) (uint64, bool) {
 	if s.spec == nil || id == 0 {
 		return 0, false
@@ -249,7 +249,7 @@ var helperFields = []struct {
 	{"", []string{"pid", "tgid", "comm"}},
 }
 
-// recordFields are the fields of a tracepoint's record as arguments.
+// recordFields returns the fields of a tracepoint's record as arguments.
 func recordFields(c *kernel.Context) []string {
 	o := c.Record
 	if o == nil || o.Spec() == nil {
@@ -268,7 +268,7 @@ func recordFields(c *kernel.Context) []string {
 	return out
 }
 
-// callArgs are the arguments of a system call by name, as people write them: strings of user memory, addresses in hex, small negative numbers
+// callArgs returns the arguments of a system call by name, as people write them: strings of user memory, addresses in hex, small negative numbers
 // with their sign.
 func (s *skeleton) callArgs(args []kernel.Arg) []string {
 	var out []string
@@ -290,7 +290,7 @@ func (s *skeleton) callArgs(args []kernel.Arg) []string {
 	return out
 }
 
-// userText is a printable string in user memory.
+// userText returns a printable string in user memory.
 func (s *skeleton) userText(addr uint64) (string, bool) {
 	const most = 256
 	var out []byte
@@ -381,7 +381,7 @@ func sortedCounts(m map[string]int) []string {
 	return names
 }
 
-// unread are the fields of the program's CO-RE records that its run did not read.
+// unread returns the fields of the program's CO-RE records that its run did not read.
 func (s *skeleton) unread(lp *loader.LinkedProgram, res *machine.Result) []string {
 	read, fields := map[*loader.Reloc]bool{}, map[string]bool{}
 	for i := range res.Reads {
@@ -496,7 +496,7 @@ func (s *skeleton) typed(id btf.ID, b []byte) string {
 	return fmt.Sprintf("!hex \"%x\"", b)
 }
 
-// variables are the variables of a data section that changed.
+// variables returns the variables of a data section that changed.
 func (s *skeleton) variables(def *loader.Map, c machine.Change) []string {
 	var out []string
 	for _, v := range def.Vars {

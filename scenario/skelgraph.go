@@ -58,7 +58,7 @@ func (g *graph) object(o *kernel.Object, prog string) *sketch {
 	}
 }
 
-// at is the named object at an address.
+// at returns the named object at an address.
 func (g *graph) at(addr uint64) *sketch {
 	for o, s := range g.byObject {
 		if o.Addr() == addr {
@@ -113,7 +113,7 @@ func (g *graph) note(o *kernel.Object, path, prog string) {
 	}
 }
 
-// value is the value of a field in the file's notation; ok is false for what a file cannot say.
+// value returns the value of a field in the file's notation; ok is false for what a file cannot say.
 func (g *graph) value(o *kernel.Object, path, prog string) (string, bool) {
 	f, data, err := o.Peek(path)
 	if err != nil || data == nil || f.Spec == nil {
@@ -172,7 +172,7 @@ func (g *graph) reads(prog string, res *machine.Result) {
 	}
 }
 
-// wholeText is the array a path to one of its characters leads into; other paths stay.
+// wholeText returns the array a path to one of its characters leads into; other paths stay.
 func wholeText(o *kernel.Object, path string) string {
 	i := strings.LastIndexByte(path, '[')
 	if i <= 0 || !strings.HasSuffix(path, "]") {

@@ -33,7 +33,7 @@ func (r *Run) decodeTruncate(n *Node) error {
 	return wrong.err()
 }
 
-// lengths are the lengths a run's packet is cut to, shortest first for all. Mistakes in the file are the error.
+// lengths returns the lengths a run's packet is cut to, shortest first for all. Mistakes in the file are the error.
 func (r *Runner) lengths(run *Run) (packet []byte, lengths []int, err error) {
 	n := run.TruncateNode
 	if n == nil {
@@ -98,7 +98,7 @@ type cutFault struct {
 	*machine.Fault
 }
 
-// truncated judges the runs on the packet cut short: none may fault, and verdicts are counted if the file counts them.
+// truncated checks the runs on the packet cut short: none may fault, and verdicts are counted if the file counts them.
 func (j *judge) truncated(faults []cutFault, verdicts map[int32]int) error {
 	for i, f := range faults {
 		if i == 3 && len(faults) > 4 {

@@ -38,7 +38,7 @@ func (v *values) ref(n *Node) (*kernel.Object, error) {
 	return o, nil
 }
 
-// plain is the value of a scalar or null that refers to nothing: nil, bool, string, *big.Int or []byte.
+// plain returns the value of a scalar or null that refers to nothing: nil, bool, string, *big.Int or []byte.
 func (n *Node) plain() (any, error) {
 	switch {
 	case n.Tag == "!hex":
@@ -67,7 +67,7 @@ func (n *Node) plain() (any, error) {
 	return n.Text, nil
 }
 
-// forKernel is a value as [kernel.Object.Set] takes it.
+// forKernel returns a value as [kernel.Object.Set] takes it.
 func (v *values) forKernel(role string, n *Node) (any, error) {
 	switch {
 	case isRef(n):
@@ -136,7 +136,7 @@ func (v *values) user(n *Node) (any, error) {
 	return kernel.Pointer(addr), nil
 }
 
-// forBTF is a leaf as [btf.Spec.EncodeField] takes it: references are addresses.
+// forBTF returns a leaf as [btf.Spec.EncodeField] takes it: references are addresses.
 func (v *values) forBTF(n *Node) (any, error) {
 	switch {
 	case isRef(n) && v != nil:

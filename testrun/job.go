@@ -44,7 +44,7 @@ type Plan struct {
 	Seeds   int // of each file on each target
 }
 
-// Jobs are the jobs of files on every target of theirs, those with different seeds next to each other. sources has those of each file.
+// Jobs returns the jobs of files on every target of theirs, those with different seeds next to each other. sources has those of each file.
 func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 	var jobs []*Job
 	pool := newPool(plan.Open)
@@ -64,7 +64,7 @@ func Jobs(files []Chosen, sources [][]kernels.Source, plan Plan) []*Job {
 	return jobs
 }
 
-// Count is how many tests the job has, as far as that is known before it runs.
+// Count returns how many tests the job has, as far as that is known before it runs.
 func (j *Job) Count() int {
 	n := 0
 	for _, u := range j.Units {
@@ -111,7 +111,7 @@ func (j *Job) open() (*scenario.Runner, error) {
 	return scenario.Open(j.Scenario, j.Object, target, j.opt)
 }
 
-// littleTarget is the target of a job whose object can be executed.
+// littleTarget returns the target of a job whose object can be executed.
 func (j *Job) littleTarget() (*loader.Target, error) {
 	target, err := j.target()
 	if err == nil && j.Object.ByteOrder == binary.ByteOrder(binary.BigEndian) {
@@ -245,7 +245,7 @@ func (j *Job) fail(err error) {
 	}
 }
 
-// inlineChain is the line that says through which inlined functions a run came to its fault, or none: where the source line is one of a function
+// inlineChain returns the line that says through which inlined functions a run came to its fault, or none: where the source line is one of a function
 // that many programs call, it does not tell whose call it was.
 func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []string {
 	if res.Result == nil || res.Fault == nil || res.Fault.Program == "" {
@@ -267,7 +267,7 @@ func inlineChain(object string, linked *loader.Linked, res *scenario.Result) []s
 	return []string{text}
 }
 
-// debugLine is the command that opens the debugger where a run begins.
+// debugLine returns the command that opens the debugger where a run begins.
 func (j *Job) debugLine(run *scenario.Run) string {
 	line := "bpfrun debug " + shell.Quote(j.Scenario.Object) + " -s " + shell.Quote(j.Path) + " -p " + shell.Quote(run.Name) + " --btf " + shell.Quote(j.Source.Path)
 	if j.opt.SeedWins || j.opt.SeedStep > 0 {

@@ -28,7 +28,7 @@ func InParallel(ctx context.Context, n int, do func(i int)) {
 	wg.Wait()
 }
 
-// byKernel is the order in which jobs are done: that of the files, unless there are more kernels than stay open. Then it is kernel by
+// byKernel returns the order in which jobs are done: that of the files, unless there are more kernels than stay open. Then it is kernel by
 // kernel, so that each is opened once.
 func byKernel(jobs []*Job) []*Job {
 	first := map[string]int{}

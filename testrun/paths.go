@@ -16,7 +16,7 @@ func IsScenario(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// Paths are the scenario files, and the objects that may have tests inside, that an argument means: of a directory all below it, of an
+// Paths returns the scenario files, and the objects that may have tests inside, that an argument means: of a directory all below it, of an
 // object itself and the scenario files beside it. The error is that of a file which cannot be read.
 func Paths(arg string) (scenarios, objects []string, err error) {
 	info, err := os.Stat(arg)
@@ -59,7 +59,7 @@ func directory(dir string) (scenarios, objects []string, err error) {
 	return scenarios, objects, nil
 }
 
-// ScenarioBeside is the name that a scenario file beside an object has.
+// ScenarioBeside returns the name that a scenario file beside an object has.
 func ScenarioBeside(object string) string { return stem(object) + ".yaml" }
 
 func stem(object string) string {

@@ -14,7 +14,7 @@ import "strconv"
 
 //go:generate go run ./gen
 
-// unknown is the text of a number without a name.
+// unknown returns the text of a number without a name.
 func unknown(kind string, n int64) string {
 	return kind + "(" + strconv.FormatInt(n, 10) + ")"
 }

@@ -9,7 +9,7 @@ type Release uint16
 // R makes a Release: R(6, 12) is Linux 6.12.
 func R(major, minor int) Release { return Release(major<<8 | minor) }
 
-// ReleaseOf is the release of a LINUX_VERSION_CODE (a<<16 | b<<8 | c).
+// ReleaseOf returns the release of a LINUX_VERSION_CODE (a<<16 | b<<8 | c).
 func ReleaseOf(version uint32) Release { return Release(version >> 8) }
 
 // Has reports whether the release has what came with since. An unknown release has everything.

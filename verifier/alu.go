@@ -11,7 +11,7 @@ import (
 
 func constOf(v int64) num.Tnum { return num.Const(uint64(v)) }
 
-// alu judges arithmetic (check_alu_op).
+// alu checks arithmetic (check_alu_op).
 func (a *values) alu(in *decode.Insn) {
 	op := opOf(in)
 	alu64 := class(in) == clsALU64
@@ -230,7 +230,7 @@ func (a *values) linkSum(in *decode.Insn, d, s *reg, op uint8, alu64 bool) {
 	d.off = int32(s.Var.Value)
 }
 
-// computable tells whether ranges of a result can be told.
+// computable reports whether ranges of a result can be told.
 func (a *values) computable(op uint8, s *reg, alu64, signed bool) bool {
 	switch op {
 	case opAdd, opSub, opAnd, opXor, opOr, opMul:

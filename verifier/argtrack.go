@@ -38,7 +38,7 @@ func oneOffset(frame int, off int16) argTrack {
 
 func (a argTrack) isPointer() bool { return a.frame >= 0 || a.frame == trackSeveral }
 
-// frames is the set of frames the value may come from.
+// frames returns the set of frames the value may come from.
 func (a argTrack) frames() uint16 {
 	switch {
 	case a.frame >= 0:
@@ -56,7 +56,7 @@ func severalFrames(a, b argTrack) argTrack {
 	return argTrack{frame: trackSeveral, mask: a.frames() | b.frames()}
 }
 
-// joinTracks is what is known where two ways meet.
+// joinTracks returns what is known where two ways meet.
 func joinTracks(a, b argTrack) argTrack {
 	switch {
 	case b.frame == trackUnvisited:
@@ -140,7 +140,7 @@ func (a *argTrack) combine(src argTrack) {
 	}
 }
 
-// slotOf is the slot at an offset from the frame pointer, -1 outside the frame or between slots.
+// slotOf returns the slot at an offset from the frame pointer, -1 outside the frame or between slots.
 func slotOf(off int16) int {
 	if off >= 0 || off < -maxStack || off%8 != 0 {
 		return -1
@@ -153,7 +153,7 @@ func ownFrame(depth int, reg uint8, a argTrack) bool {
 	return reg == 10 || int(a.frame) == depth || a.frame == trackSeveral && a.mask>>depth&1 != 0
 }
 
-// fill is what a load of eight bytes yields.
+// fill returns what a load of eight bytes yields.
 func (t *trackState) fill(in *decode.Insn, slots *[trackedSlots]argTrack, depth int) argTrack {
 	any := argTrack{frame: trackSeveral, mask: 1<<(depth+1) - 1}
 	if in.Src == 10 {
@@ -253,7 +253,7 @@ func (t *trackState) clear(off, size, n int) {
 	}
 }
 
-// step is what an instruction does. parents are the slots of the callers' frames at their calls.
+// step returns what an instruction does. parents are the slots of the callers' frames at their calls.
 func (t *trackState) step(in *decode.Insn, depth int, parents func(frame int) *[trackedSlots]argTrack) {
 	if in.Dst > 10 || in.Src > 10 {
 		return

@@ -112,7 +112,7 @@ func (h *attachment) attachRawTp(s *btf.Spec, t *btf.Type) {
 	i.attachProto = s.SkipMods(pt.Ref)
 }
 
-// attachFunc judges programs on kernel functions: whether the function can be traced, changed, or called where one may sleep.
+// attachFunc checks programs on kernel functions: whether the function can be traced, changed, or called where one may sleep.
 func (h *attachment) attachFunc(s *btf.Spec, t *btf.Type) {
 	p := h.p
 	fp := h.prog.attachProto
@@ -190,7 +190,7 @@ func modifyReturnTest(name string) bool {
 	return strings.HasPrefix(name, "bpf_fentry_test")
 }
 
-// attachToProg judges extensions and programs that trace other programs.
+// attachToProg checks extensions and programs that trace other programs.
 func (h *attachment) attachToProg(s *btf.Spec, t *btf.Type) {
 	p, tgt := h.p, h.p.AttachProg
 	i := &h.prog

@@ -86,7 +86,7 @@ func historyLen(s *state) int {
 	return int(s.hist.count)
 }
 
-// previous is the instruction before i on the path of s, -1 when i is its first; h moves along.
+// previous returns the instruction before i on the path of s, -1 when i is its first; h moves along.
 func previous(s *state, i int, h **hist) int {
 	if i == s.first {
 		if *h == nil || (*h).count == 1 && int((*h).idx) == i {
@@ -290,7 +290,7 @@ func (t *precision) backJump(i, subseq int, h *hist) (r backResult, end bool) {
 	return backOK, false
 }
 
-// precise demands that the value of a register is compared exactly, and follows it back (mark_chain_precision).
+// precise checks that the value of a register is compared exactly, and follows it back (mark_chain_precision).
 func (t *precision) precise(r int) {
 	if r >= 0 && t.reg(r).typ != scalar {
 		t.bug("backtracking misuse")

@@ -216,7 +216,7 @@ func (k *kernelMem) trusted(r *reg) bool {
 	return r.typ&trustedFlags != 0 && !r.typ.unsafeMods()
 }
 
-// socketType is the kernel struct that pointers of the user API stand for.
+// socketType returns the kernel struct that pointers of the user API stand for.
 func (k *kernelMem) socketType(t regType) string {
 	switch t.base() {
 	case ptrSocket:
@@ -233,7 +233,7 @@ func (k *kernelMem) socketType(t regType) string {
 	return ""
 }
 
-// accessBTF judges a load or store through a pointer to a kernel object or an allocated one (check_ptr_to_btf_access).
+// accessBTF checks a load or store through a pointer to a kernel object or an allocated one (check_ptr_to_btf_access).
 func (k *kernelMem) accessBTF(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	name := k.specName(r.spec, r.tid)
@@ -311,7 +311,7 @@ var (
 	}
 )
 
-// accessMapPtr judges a load of a field of struct bpf_map (check_ptr_to_map_access).
+// accessMapPtr checks a load of a field of struct bpf_map (check_ptr_to_map_access).
 func (k *kernelMem) accessMapPtr(n, off, size int, t accessType, value int) {
 	r := k.reg(n)
 	m := k.mapOf(r)

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// call judges a call of any kind.
+// call checks a call of any kind.
 func (e *explorer) call(in *decode.Insn) stepResult {
 	e.checkLockedCall(in)
 	switch in.Src {

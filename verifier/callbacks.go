@@ -139,7 +139,7 @@ func (fs *frames) mapPtrs(key, value, m *reg) {
 	value.mapp, value.uid = m.mapp, m.uid
 }
 
-// loopCall judges bpf_loop: the callback is explored as long as the number of turns allows.
+// loopCall checks bpf_loop: the callback is explored as long as the number of turns allows.
 func (fs *frames) loopCall(m *callMeta) {
 	// The compiler of the kernel inlines loops without flags: it has to know.
 	if r := fs.reg(4); r.isNull() && fs.inlineLoop(m.sub) {
@@ -159,7 +159,7 @@ func (fs *frames) loopCall(m *callMeta) {
 	fs.log.note("frame%d bpf_loop iteration limit reached", fs.cur.curFrame)
 }
 
-// inlineLoop tells whether the flags of the loop still matter (update_loop_inline_state).
+// inlineLoop reports whether the flags of the loop still matter (update_loop_inline_state).
 func (fs *frames) inlineLoop(sub int) bool {
 	a := fs.curAux()
 	if a.loopState == loopUnseen {

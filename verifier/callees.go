@@ -27,7 +27,7 @@ func (u *subject) helperOf(id uapi.FuncID) (*proto.Helper, *proto.Proto) {
 	return h, p
 }
 
-// callerOf is the program as the table of prototypes knows it. Programs on devices and sysctls that were loaded with their attach
+// callerOf returns the program as the table of prototypes knows it. Programs on devices and sysctls that were loaded with their attach
 // type may use the return value as those on sockets (kernel/bpf/cgroup.c cgroup_common_func_proto asks the attach type).
 func (u *subject) callerOf(id uapi.FuncID) proto.Caller {
 	c := u.prog.caller
@@ -86,7 +86,7 @@ func (u *subject) isAsyncCallback(in *decode.Insn, i int) bool {
 	return false
 }
 
-// paramsOf is how many arguments a call takes, if that is known beforehand.
+// paramsOf returns how many arguments a call takes, if that is known beforehand.
 func (u *subject) paramsOf(i int) (int, bool) {
 	in := &u.insns[i]
 	switch {
@@ -110,7 +110,7 @@ func (u *subject) paramsOf(i int) (int, bool) {
 
 func (u *subject) kfuncAt(i int) *kfunc { return u.aux[i].kfunc }
 
-// onlyHook judges the restrictions of a helper to some hooks.
+// onlyHook checks the restrictions of a helper to some hooks.
 func (u *subject) onlyHook(o proto.Only) bool {
 	name := strings.TrimPrefix(u.prog.attachName, "bpf_lsm_")
 	switch o {

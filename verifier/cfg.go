@@ -273,7 +273,7 @@ func (c *cfg) indirect(t int) bool {
 	return more
 }
 
-// jumpTable are the targets that the instruction arrays of a function hold, ascending.
+// jumpTable returns the targets that the instruction arrays of a function hold, ascending.
 func (l *layout) jumpTable(t int) []int {
 	s := l.subprogAt(t)
 	lo, hi := l.subs[s].start, l.subs[s+1].start

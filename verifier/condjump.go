@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// condJump judges a branch, and queues the way that jumps when both can be taken (check_cond_jmp_op).
+// condJump checks a branch, and queues the way that jumps when both can be taken (check_cond_jmp_op).
 func (c *conditions) condJump(in *decode.Insn) {
 	op := opOf(in)
 	w32 := class(in) == clsJMP32
@@ -374,7 +374,7 @@ func (c *conditions) mayGoto(in *decode.Insn) {
 	c.insn += int(in.Off)
 }
 
-// gotox judges an indirect jump: all targets but one are queued.
+// gotox checks an indirect jump: all targets but one are queued.
 func (c *conditions) gotox(in *decode.Insn) stepResult {
 	c.values.checkSrc(in.Dst)
 	r := c.reg(int(in.Dst))

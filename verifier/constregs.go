@@ -75,7 +75,7 @@ func (c *constRegs) join(o *constRegs) bool {
 	return changed
 }
 
-// number is the value if it fits the 32 bits that are kept.
+// number returns the value if it fits the 32 bits that are kept.
 func (c *constRegs) number(r uint8) (uint64, bool) {
 	if r > 9 || c[r].kind != knownNumber || c[r].val > math.MaxUint32 {
 		return 0, false
@@ -196,7 +196,7 @@ func (l *layout) constALU(c *constRegs, in *decode.Insn, dst *constReg) {
 	}
 }
 
-// constLoad is what a load yields: a number when it reads a constant map.
+// constLoad returns what a load yields: a number when it reads a constant map.
 func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	src := c[min(in.Src, 10)]
 	if src.kind != knownMapValue || src.mapp == 0 {
@@ -214,7 +214,7 @@ func (l *layout) constLoad(c *constRegs, in *decode.Insn) constReg {
 	return constReg{kind: knownNumber, val: endian.Uint(l.order(), b)}
 }
 
-// atomicResult is the register an atomic operation loads into, -1 if there is none (bpf_atomic_load_reg).
+// atomicResult returns the register an atomic operation loads into, -1 if there is none (bpf_atomic_load_reg).
 func atomicResult(in *decode.Insn) int {
 	switch {
 	case class(in) != clsSTX || mode(in) != modeATOMIC:

@@ -46,7 +46,7 @@ func (x *contexts) fixedCtx() bool {
 	return x.rel >= since.R(7, 0)
 }
 
-// ctxAccess judges an access to the context.
+// ctxAccess checks an access to the context.
 func (x *contexts) ctxAccess(off, size int, t accessType, sx bool) (ctxValue, bool) {
 	if off < 0 {
 		return ctxValue{}, false
@@ -91,7 +91,7 @@ func (x *contexts) samplePart(off, size int) bool {
 	return true
 }
 
-// ctxStruct judges an access to a context of the user API.
+// ctxStruct checks an access to a context of the user API.
 func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx bool) (ctxValue, bool) {
 	f, err := row.CheckAccess(x.rel, x.p.Attach, off, size, t == write)
 	if err != nil || f == nil {
@@ -129,7 +129,7 @@ func (x *contexts) ctxStruct(row *progtype.Row, off, size int, t accessType, sx 
 	return v, true
 }
 
-// sockAccess judges a load of a field of struct bpf_sock and its like.
+// sockAccess checks a load of a field of struct bpf_sock and its like.
 func (x *contexts) sockAccess(t regType, off, size int) bool {
 	switch t {
 	case ptrSocket, ptrSockCommon:
@@ -187,7 +187,7 @@ func sockField(off, size int, common bool) bool {
 	return size == 4 && off%4 == 0
 }
 
-// ctxArgs judges a load of an argument of a hook that is typed by BTF (btf_ctx_access).
+// ctxArgs checks a load of an argument of a hook that is typed by BTF (btf_ctx_access).
 func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	if t != read || off >= 8*12 || off%size != 0 {
 		return ctxValue{}, false
@@ -257,7 +257,7 @@ func (x *contexts) ctxArgs(off, size int, t accessType) (ctxValue, bool) {
 	return x.ctxPointer(off, arg, s, pt, pname, v)
 }
 
-// argIndex is the argument at an offset of the context: structs passed by value take several words.
+// argIndex returns the argument at an offset of the context: structs passed by value take several words.
 func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	sum := 0
 	for i := range fp.Params {
@@ -273,7 +273,7 @@ func argIndex(s *btf.Spec, fp *btf.Type, off int) int {
 	return len(fp.Params) + (off-sum)/8
 }
 
-// ctxPointer is what a pointer argument is worth.
+// ctxPointer returns what a pointer argument is worth.
 func (x *contexts) ctxPointer(off, arg int, s *btf.Spec, ptr *btf.Type, pname string, v ctxValue) (ctxValue, bool) {
 	if a, ok := x.prog.ctxArgs[off]; ok && a.typ.base() == ptrBuf && a.typ.mayBeNull() {
 		v.typ = a.typ

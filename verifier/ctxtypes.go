@@ -49,7 +49,7 @@ var ctxNames = func() map[uapi.ProgType]string {
 	return m
 }()
 
-// kernelCtx is the kernel's own struct for a context.
+// kernelCtx returns the kernel's own struct for a context.
 func (u *subject) kernelCtx() uint32 {
 	row := progtype.Of(u.prog.typ)
 	name := row.Context.Kernel

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// dynptrArg judges a dynptr argument (process_dynptr_func).
+// dynptrArg checks a dynptr argument (process_dynptr_func).
 func (g *arguments) dynptrArg(n int, t regType, clone uint32) {
 	r := g.reg(n)
 	if r.typ != ptrStack && r.typ != constDynptr {
@@ -87,7 +87,7 @@ func (g *arguments) dynptrValid(r *reg) bool {
 	return true
 }
 
-// dynptrReg is the register state of the dynptr an argument points to.
+// dynptrReg returns the register state of the dynptr an argument points to.
 func (g *arguments) dynptrReg(r *reg) *reg {
 	if r.typ == constDynptr {
 		return r
@@ -103,7 +103,7 @@ func (g *arguments) dynptrID(r *reg) uint32  { return g.dynptrReg(r).id }
 func (g *arguments) dynptrRef(r *reg) uint32 { return g.dynptrReg(r).ref }
 func (g *arguments) dynptrType(r *reg) uint8 { return g.dynptrReg(r).dtype }
 
-// timerArg judges the timer argument of a helper (process_timer_func).
+// timerArg checks the timer argument of a helper (process_timer_func).
 func (g *arguments) timerArg(n int, m *callMeta) {
 	r := g.reg(n)
 	mp := g.mapOf(r)
@@ -128,7 +128,7 @@ func (g *arguments) specialField(n int, mp *mapInfo, k fieldKind, name string) {
 	}
 }
 
-// kptrArg judges the place of a kptr that is exchanged (process_kptr_func).
+// kptrArg checks the place of a kptr that is exchanged (process_kptr_func).
 func (g *arguments) kptrArg(n int, m *callMeta) {
 	r := g.reg(n)
 	var rec *record

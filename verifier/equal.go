@@ -157,7 +157,7 @@ func (p *checkpoints) allMisc(s *slot, from int) bool {
 	return true
 }
 
-// scalarOf is what a load of a slot (from byte `from` of it on) would yield, nil when that is not a scalar.
+// scalarOf returns what a load of a slot (from byte `from` of it on) would yield, nil when that is not a scalar.
 func (p *checkpoints) scalarOf(s *slot, from int) *reg {
 	if s.t[from] == slotSpill && s.reg.typ == scalar {
 		return &s.reg

@@ -43,7 +43,7 @@ func (fs *frames) tnumRange(rg retRange) string {
 
 func hexText(v uint64) string { return fmt.Sprintf("%#x", v) }
 
-// checkReturn judges the value a program, a callback or a global function returns (check_return_code).
+// checkReturn checks the value a program, a callback or a global function returns (check_return_code).
 func (fs *frames) checkReturn(n int, name string) {
 	f := fs.cur.frames[0]
 	sub := f.sub != 0

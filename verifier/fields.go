@@ -87,7 +87,7 @@ func (r *record) first(k fieldKind) *field {
 	return nil
 }
 
-// find is the field of one of the kinds that starts at off.
+// find returns the field of one of the kinds that starts at off.
 func (r *record) find(off uint32, k fieldKind) *field {
 	if r == nil {
 		return nil
@@ -109,7 +109,7 @@ type mapInfo struct {
 	inner *mapInfo
 }
 
-// mapOf is the map a register is about.
+// mapOf returns the map a register is about.
 func (u *subject) mapOf(r *reg) *mapInfo { return u.maps[r.mapp-1] }
 
 // addMap makes a map known.
@@ -144,7 +144,7 @@ func (u *subject) addSpec(s *btf.Spec) uint8 {
 	return uint8(len(u.specs))
 }
 
-// recordOf is the special fields of what a register points to.
+// recordOf returns the special fields of what a register points to.
 func (u *subject) recordOf(r *reg) *record {
 	if r.typ.base() == ptrMapValue && !r.typ.mayBeNull() {
 		return &u.mapOf(r).rec
@@ -160,7 +160,7 @@ type typeKey struct {
 	id   btf.ID
 }
 
-// objectRecord is the special fields of a struct of the program; nil when it has none.
+// objectRecord returns the special fields of a struct of the program; nil when it has none.
 func (u *subject) objectRecord(spec uint8, id btf.ID) *record {
 	k := typeKey{spec, id}
 	if r, ok := u.prog.records[k]; ok {
@@ -392,7 +392,7 @@ type tagKey struct {
 	idx  int
 }
 
-// declTags are the tags of a type (idx -1), a member or a parameter.
+// declTags returns the tags of a type (idx -1), a member or a parameter.
 func (u *subject) declTags(spec uint8, id btf.ID, idx int) []string {
 	if u.prog.tags == nil {
 		u.prog.tags = map[tagKey][]string{}

@@ -2,7 +2,7 @@ package verifier
 
 import "github.com/bpfrun/bpfrun/verifier/since"
 
-// fieldTrust is how far a pointer that was loaded of a kernel object can be trusted.
+// fieldTrust returns how far a pointer that was loaded of a kernel object can be trusted.
 func (k *kernelMem) fieldTrust(r *reg, w *walked) regType {
 	flag := w.flags
 	name := k.specName(r.spec, r.tid)

@@ -119,7 +119,7 @@ func (l *layout) computeLiveRegs() {
 	}
 }
 
-// usesDefs are the registers an instruction reads and writes.
+// usesDefs returns the registers an instruction reads and writes.
 func (l *layout) usesDefs(i int) (use, def uint16) {
 	in := &l.insns[i]
 	src, dst := uint16(1)<<in.Src, uint16(1)<<in.Dst

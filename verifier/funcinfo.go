@@ -170,7 +170,7 @@ func (l *layout) prepareArg(sub int, spec uint8, fn *btf.Type, p *btf.Param, i i
 	return a, true
 }
 
-// checkFuncInfo demands that func_info names the functions there are.
+// checkFuncInfo checks that func_info names the functions there are.
 func (l *layout) checkFuncInfo() {
 	if !l.funcInfo() {
 		for i := 1; i < l.nsubs(); i++ {

@@ -44,7 +44,7 @@ func (fs *frames) enterFunc(s *state, sub, callsite int, setup func(caller, call
 
 func copyArgs(caller, callee *frame) { copy(callee.regs[1:6], caller.regs[1:6]) }
 
-// callFunc judges a call of a function of the program (check_func_call).
+// callFunc checks a call of a function of the program (check_func_call).
 func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	target := callTarget(fs.insn, in)
 	sub := fs.subprogFrom(target)
@@ -68,7 +68,7 @@ func (fs *frames) callFunc(in *decode.Insn) stepResult {
 	return stepJumped
 }
 
-// callGlobal judges a call of a function that is judged by itself.
+// callGlobal checks a call of a function that is judged by itself.
 func (fs *frames) callGlobal(sub int) stepResult {
 	s := fs.cur
 	sp := &fs.subs[sub]
@@ -106,7 +106,7 @@ func (fs *frames) callGlobal(sub int) stepResult {
 	return stepNext
 }
 
-// invalidArgs is the message about arguments a global function does not take.
+// invalidArgs returns the message about arguments a global function does not take.
 func (fs *frames) invalidArgs(sub int) string {
 	if fs.rel < since.R(6, 8) {
 		return fmt.Sprintf("Caller passes invalid args into func#%d", sub)

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// callHelper judges a helper call (check_helper_call).
+// callHelper checks a helper call (check_helper_call).
 func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	id := uapi.FuncID(in.Imm)
 	h, p := c.helperOf(id)
@@ -57,7 +57,7 @@ func (c *helpers) callHelper(in *decode.Insn) stepResult {
 	return c.frames.enterCallback()
 }
 
-// checkMaySleep demands a place where a function may sleep.
+// checkMaySleep requires a place where a function may sleep.
 func (c *helpers) checkMaySleep(kind, name string, id int32) {
 	s := c.cur
 	if c.rel >= since.R(7, 0) {

@@ -22,7 +22,7 @@ func argFlags(f proto.Flags) regType {
 	return t
 }
 
-// helperArg judges an argument of a helper (check_func_arg).
+// helperArg checks an argument of a helper (check_func_arg).
 func (g *arguments) helperArg(i int, p *proto.Proto, m *callMeta) {
 	a := p.Args[i]
 	n := i + 1
@@ -162,7 +162,7 @@ var argKinds = map[proto.ArgKind][]regType{
 	proto.Kptr: {ptrMapValue, ptrBTF | memAlloc}, proto.Dynptr: {ptrStack, constDynptr},
 }
 
-// checkArgType demands a register of a kind that fits an argument (check_reg_type).
+// checkArgType requires a register of a kind that fits an argument (check_reg_type).
 func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	r := g.reg(n)
 	t := r.typ
@@ -222,7 +222,7 @@ func (g *arguments) checkArgType(n int, a proto.Arg, kind proto.ArgKind, m *call
 	g.checkArgBTF(n, r, a, kind, m)
 }
 
-// checkArgBTF demands the kernel struct an argument points to.
+// checkArgBTF requires the kernel struct an argument points to.
 func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, m *callMeta) {
 	if r.typ.isAllocObj() {
 		if m.id == uapi.FuncKptrXchg && n == 2 && !g.memory.kptrMatch(m.kptr, r, n) {
@@ -259,7 +259,7 @@ func (g *arguments) checkArgBTF(n int, r *reg, a proto.Arg, kind proto.ArgKind, 
 	}
 }
 
-// argOffset demands that a pointer was not moved where the function would be told another address (check_func_arg_reg_off).
+// argOffset checks that a pointer was not moved where the function would be told another address (check_func_arg_reg_off).
 func (g *arguments) argOffset(r *reg, n int, a proto.Arg, kind proto.ArgKind) {
 	if a.Flags&proto.Release != 0 {
 		if kind == proto.Dynptr && r.typ == ptrStack {

@@ -23,7 +23,7 @@ type Cause struct {
 	Text  string // the instruction
 }
 
-// maxCauses bounds a history.
+// maxCauses limits a history.
 const maxCauses = 10
 
 var (
@@ -94,7 +94,7 @@ func (p place) String() string {
 	return fmt.Sprintf("R%d", p.reg)
 }
 
-// insn is the instruction of a step.
+// insn returns the instruction of a step.
 func (h *historian) insn(i int) (decode.Insn, bool) {
 	at := h.steps[i].Insn
 	if at >= len(h.insns) {
@@ -103,7 +103,7 @@ func (h *historian) insn(i int) (decode.Insn, bool) {
 	return h.insns[at], true
 }
 
-// culprit is the register messages are about: the first they name, else the one the last instruction goes through.
+// culprit returns the register messages are about: the first they name, else the one the last instruction goes through.
 func (h *historian) culprit(messages string) (place, bool) {
 	if m := reReg.FindStringSubmatch(messages); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -162,7 +162,7 @@ func (h *historian) add(i int, state, what string) {
 	h.out = append(h.out, c)
 }
 
-// origin tells whether an instruction wrote or narrowed what is followed, and what to follow before it; more is false where the value
+// origin reports whether an instruction wrote or narrowed what is followed, and what to follow before it; more is false where the value
 // begins.
 func origin(in *decode.Insn, what place) (next place, written, more bool) {
 	switch class(in) {

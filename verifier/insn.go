@@ -65,5 +65,5 @@ func jumpOff(in *decode.Insn) int {
 	return int(in.Off)
 }
 
-// callTarget is the function an instruction calls or takes the address of.
+// callTarget returns the function an instruction calls or takes the address of.
 func callTarget(i int, in *decode.Insn) int { return i + int(in.Imm) + 1 }

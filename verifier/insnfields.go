@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// checkFields demands that fields an instruction does not use are 0. From 7.1 on all instructions are looked at before the walk
+// checkFields checks that fields an instruction does not use are 0. From 7.1 on all instructions are looked at before the walk
 // (check_insn_fields), earlier releases look at those that the walk reaches.
 func (u *subject) checkFields(in *decode.Insn) {
 	switch class(in) {
@@ -28,7 +28,7 @@ func (u *subject) checkFields(in *decode.Insn) {
 	}
 }
 
-// checkRegisters demands registers that exist.
+// checkRegisters requires registers that exist.
 func (u *subject) checkRegisters(in *decode.Insn) {
 	if n := max(in.Dst, in.Src); n > 10 {
 		u.refuse(uapi.EINVAL, "R%d is invalid", n)

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// iterArg judges the iterator argument of a kernel function (process_iter_arg).
+// iterArg checks the iterator argument of a kernel function (process_iter_arg).
 func (c *kfuncs) iterArg(m *callMeta, n int, t *btf.Type) {
 	k := m.k
 	r := c.reg(n)

@@ -41,7 +41,7 @@ func (j *Judge) WhyNot() string {
 	return ""
 }
 
-// Verdict judges a program. It is nil for programs that do not come before the verifier: those that are not loaded, whose hook
+// Verdict checks a program. It is nil for programs that do not come before the verifier: those that are not loaded, whose hook
 // is absent or that were refused before. The error is that of ctx.
 func (j *Judge) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, error) {
 	if lp.Status != loader.StatusOK && lp.Status != loader.StatusUnknownHook {
@@ -60,7 +60,7 @@ func (j *Judge) Verdict(ctx context.Context, lp *loader.LinkedProgram) (*Verdict
 	return v, nil
 }
 
-// Known is the verdict on a program that was judged before, else nil.
+// Known returns the verdict on a program that was judged before, else nil.
 func (j *Judge) Known(lp *loader.LinkedProgram) *Verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +88,7 @@ func (j *Judge) judge(ctx context.Context, lp *loader.LinkedProgram) (*Verdict, 
 	return v, err
 }
 
-// Refusal is the reason for not loading a program, a *[RefusedError], or nil. The error of ctx is none.
+// Refusal returns the reason for not loading a program, a *[RefusedError], or nil. The error of ctx is none.
 func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
 	v, err := j.Verdict(ctx, lp)
 	if err != nil || v == nil || v.Outcome != Refused {
@@ -97,7 +97,7 @@ func (j *Judge) Refusal(ctx context.Context, lp *loader.LinkedProgram) error {
 	return &RefusedError{Program: lp.Name, Verdict: v}
 }
 
-// History is what led to the refusal of a program, as [RefusalHistory] returns it.
+// History returns what led to the refusal of a program, as [RefusalHistory] returns it.
 func (j *Judge) History(ctx context.Context, lp *loader.LinkedProgram) ([]Cause, error) {
 	v := j.Known(lp)
 	if v == nil {
@@ -121,7 +121,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the verifier refuses it: %s; bpfrun verify -p %s explains it", e.Verdict.Summary(), e.Program)
 }
 
-// Summary is a refusal or what is missing in a line: the kernel's message, its error and the place in the source.
+// Summary returns a refusal or what is missing in a line: the kernel's message, its error and the place in the source.
 func (v *Verdict) Summary() string {
 	if v.Outcome == Unknown {
 		return "cannot say: " + v.Missing

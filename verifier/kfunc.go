@@ -59,7 +59,7 @@ func (k *kfunc) is(names ...string) bool {
 	return slices.Contains(names, strings.TrimSuffix(k.name, "_impl"))
 }
 
-// callKfunc judges a call of a kernel function (check_kfunc_call).
+// callKfunc checks a call of a kernel function (check_kfunc_call).
 func (c *kfuncs) callKfunc(in *decode.Insn) stepResult {
 	k := c.kfuncAt(c.insn)
 	if k == nil || k.missing {

@@ -39,7 +39,7 @@ const (
 
 func hasSuffix(p *btf.Param, s string) bool { return strings.HasSuffix(p.Name, s) }
 
-// kfuncArgs judges the arguments of a kernel function (check_kfunc_args).
+// kfuncArgs checks the arguments of a kernel function (check_kfunc_args).
 func (c *kfuncs) kfuncArgs(m *callMeta) {
 	k := m.k
 	s := c.specs[k.spec-1]
@@ -257,7 +257,7 @@ func (c *kfuncs) kfuncArgKind(m *callMeta, s *btf.Spec, params []btf.Param, i in
 	return kaMem
 }
 
-// kfuncPointer judges a pointer argument; it returns whether it took the next argument too.
+// kfuncPointer checks a pointer argument; it returns whether it took the next argument too.
 func (c *kfuncs) kfuncPointer(m *callMeta, s *btf.Spec, params []btf.Param, i int, kind kfArg, ref *btf.Type) bool {
 	k := m.k
 	p := &params[i]
@@ -430,7 +430,7 @@ func (c *kfuncs) kfuncMemSize(m *callMeta, params []btf.Param, i int) bool {
 	return true
 }
 
-// kfuncBTF demands a pointer to a kernel object of the parameter's type (process_kf_arg_ptr_to_btf_id).
+// kfuncBTF requires a pointer to a kernel object of the parameter's type (process_kf_arg_ptr_to_btf_id).
 func (c *kfuncs) kfuncBTF(m *callMeta, n, i int, ref *btf.Type) {
 	k := m.k
 	r := c.reg(n)

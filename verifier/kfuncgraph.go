@@ -91,7 +91,7 @@ func (c *kfuncs) graphNodeArg(m *callMeta, n int, kind kfArg) {
 	}
 }
 
-// irqArg judges a saved interrupt flag (process_irq_flag).
+// irqArg checks a saved interrupt flag (process_irq_flag).
 func (c *kfuncs) irqArg(m *callMeta, n int) {
 	k := m.k
 	r := c.reg(n)

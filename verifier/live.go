@@ -70,7 +70,7 @@ func (l *stackLiveness) instance(e *position, k chainKey, starts [maxFrames]int)
 	return in
 }
 
-// chain is the chain of calls as the kernel's log has it.
+// chain returns the chain of calls as the kernel's log has it.
 func (in *instance) chain() string {
 	var sites []string
 	for _, at := range in.key.sites[:in.key.depth+1] {

@@ -12,7 +12,7 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 func sortInts(s []int)  { slices.Sort(s) }
 
-// loadImm judges the load of a 64-bit immediate, a map, a function or a kernel variable (check_ld_imm).
+// loadImm checks the load of a 64-bit immediate, a map, a function or a kernel variable (check_ld_imm).
 func (e *explorer) loadImm(in *decode.Insn) {
 	if sizeOf(in) != 8 {
 		e.refuse(uapi.EINVAL, "invalid BPF_LD_IMM insn")
@@ -65,7 +65,7 @@ func (e *explorer) loadImm(in *decode.Insn) {
 	}
 }
 
-// loadPacket judges the legacy loads from the packet (check_ld_abs).
+// loadPacket checks the legacy loads from the packet (check_ld_abs).
 func (e *explorer) loadPacket(in *decode.Insn) stepResult {
 	switch e.prog.typ {
 	case uapi.ProgTypeSocketFilter, uapi.ProgTypeSchedCls, uapi.ProgTypeSchedAct:

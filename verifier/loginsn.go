@@ -15,7 +15,7 @@ var (
 	atomicNames = map[int32]string{opAdd | fetch: "fetch_add", opAnd | fetch: "fetch_and", opOr | fetch: "fetch_or", opXor | fetch: "fetch_xor", xchg: "xchg", cmpxchg: "cmpxchg"}
 )
 
-// insnText is an instruction as the kernel's log has it (print_bpf_insn). Addresses are 0, as in the logs of loads that may not see them.
+// insnText returns an instruction as the kernel's log has it (print_bpf_insn). Addresses are 0, as in the logs of loads that may not see them.
 func insnText(e *position, i int) string {
 	in := &e.insns[i]
 	switch class(in) {
@@ -43,7 +43,7 @@ func insnText(e *position, i int) string {
 	return jumpText(in)
 }
 
-// memSize is the type of an access; signed is "s" for loads that extend the sign.
+// memSize returns the type of an access; signed is "s" for loads that extend the sign.
 func memSize(in *decode.Insn, signed string) string {
 	if signed == "" {
 		signed = "u"

@@ -126,7 +126,7 @@ func regText(e *position, r *reg, frame int) string {
 	return name + "(" + strings.Join(regParts(e, r), ",") + ")"
 }
 
-// regParts is what is known of a register beside its kind.
+// regParts returns what is known of a register beside its kind.
 func regParts(e *position, r *reg) []string {
 	var a []string
 	add := func(format string, args ...any) { a = append(a, fmt.Sprintf(format, args...)) }
@@ -173,7 +173,7 @@ func regParts(e *position, r *reg) []string {
 	return a
 }
 
-// mapName is a map's name as the kernel keeps it: 15 characters.
+// mapName returns a map's name as the kernel keeps it: 15 characters.
 func mapName(name string) string { return name[:min(len(name), 15)] }
 
 func signedText(v int64) string {

@@ -21,7 +21,7 @@ type callchain struct {
 	scc   uint32
 }
 
-// String is the chain as the kernel's log has it.
+// String returns the chain as the kernel's log has it.
 func (c *callchain) String() string {
 	var b strings.Builder
 	for _, at := range c.sites {
@@ -33,7 +33,7 @@ func (c *callchain) String() string {
 	return fmt.Sprintf("(%s%d)", b.String(), c.scc)
 }
 
-// chainOf is the chain of calls to the outermost loop a state is in.
+// chainOf returns the chain of calls to the outermost loop a state is in.
 func (p *checkpoints) chainOf(s *state) (c callchain, ok bool) {
 	for i := 0; i <= s.curFrame; i++ {
 		at := s.at(i)
@@ -179,7 +179,7 @@ func (p *checkpoints) finish(s *state) {
 	}
 }
 
-// loopEntry is the topmost entry of the loop a state is in; releases before 6.17.
+// loopEntry returns the topmost entry of the loop a state is in; releases before 6.17.
 func (p *checkpoints) loopEntry(s *state) *state {
 	top := s.loopEntry
 	for top != nil && top.loopEntry != nil && top != top.loopEntry {

@@ -81,7 +81,7 @@ var mapsOfFunc = map[uapi.FuncID][]uapi.MapType{
 	uapi.FuncCgrpStorageDelete:      {uapi.MapTypeCgrpStorage},
 }
 
-// checkMapFunc demands that a helper and a map fit.
+// checkMapFunc checks that a helper and a map fit.
 func (c *helpers) checkMapFunc(m *callMeta, id uapi.FuncID) {
 	if m.mapp == nil {
 		return
@@ -126,7 +126,7 @@ func (c *helpers) updatesSockmap(id uapi.FuncID) bool {
 	return false
 }
 
-// checkFormat judges the format of bpf_snprintf, which is known (bpf_bprintf_prepare).
+// checkFormat checks the format of bpf_snprintf, which is known (bpf_bprintf_prepare).
 func (c *helpers) checkFormat(regs *[11]reg) {
 	if regs[5].Var.Value%8 != 0 {
 		panic(refusal{uapi.EINVAL})

@@ -28,7 +28,7 @@ func MatchLog(l *loader.Linked, log *klog.Log) (lp *loader.LinkedProgram, fits b
 // enough is how much of a log has to fit: instructions that CO-RE poisons on one kernel differ from those of another.
 const enough = 0.9
 
-// stepsEqual is the part of a log's instructions that the program has at the same places.
+// stepsEqual returns the part of a log's instructions that the program has at the same places.
 func stepsEqual(lp *loader.LinkedProgram, log *klog.Log) float64 {
 	same := 0
 	for i := range log.Steps {

@@ -10,7 +10,7 @@ func (p *position) frame() *frame { return p.cur.frames[p.cur.curFrame] }
 
 func (p *position) curAux() *insnAux { return &p.aux[p.insn] }
 
-// refList are the references of a state: its own, or in releases before 6.14 those of its current frame.
+// refList returns the references of a state: its own, or in releases before 6.14 those of its current frame.
 func (p *position) refList(s *state) *[]ref {
 	if p.r.stateRefs {
 		return &s.refs
@@ -18,5 +18,5 @@ func (p *position) refList(s *state) *[]ref {
 	return &s.frame().refs
 }
 
-// funcOf is the frame a stack pointer points into.
+// funcOf returns the frame a stack pointer points into.
 func (p *position) funcOf(r *reg) *frame { return p.cur.frames[r.frame] }

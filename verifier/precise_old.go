@@ -4,7 +4,7 @@ import "github.com/bpfrun/bpfrun/verifier/since"
 
 // Precision as releases before 6.5 follow it back: within one frame, and through whole stack slots that r10 addresses.
 
-// preciseOld demands the exact value of a register, or of a spilled one (__mark_chain_precision of 5.10 to 6.4).
+// preciseOld requires the exact value of a register, or of a spilled one (__mark_chain_precision of 5.10 to 6.4).
 func (t *precision) preciseOld(r, spi int) { t.markOld(t.cur.curFrame, r, spi) }
 
 func (t *precision) markOld(fr, r, spi int) {
@@ -244,7 +244,7 @@ func (t *precision) backOld(i int, regs *uint32, stack *uint64) backResult {
 	return backOK
 }
 
-// propagatePrecisionOld demands of the path to the current state what a kept state demands.
+// propagatePrecisionOld requires of the path to the current state what a kept state demands.
 func (t *precision) propagatePrecisionOld(old *state) {
 	frames := []int{old.curFrame}
 	if t.r.unpreciseCheckpoints {

@@ -87,7 +87,7 @@ func (h *resources) forgetNonOwning() {
 	})
 }
 
-// leak demands that no reference is held.
+// leak checks that no reference is held.
 func (h *resources) leak(throw bool) bool {
 	s := h.cur
 	f := s.frame()
@@ -108,7 +108,7 @@ func (h *resources) leak(throw bool) bool {
 	return lost
 }
 
-// resourceLeak demands that locks, references and sections are given back (check_resource_leak).
+// resourceLeak checks that locks, references and sections are given back (check_resource_leak).
 func (h *resources) resourceLeak(locks, refs bool, where string) {
 	s := h.cur
 	if h.has(since.StateRefs) {
@@ -188,7 +188,7 @@ const (
 	lockIRQ
 )
 
-// spinLock judges taking or giving back a lock (process_spin_lock).
+// spinLock checks taking or giving back a lock (process_spin_lock).
 func (h *resources) spinLock(n, flags int) {
 	r := h.reg(n)
 	res := flags&lockRes != 0

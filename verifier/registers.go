@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// bits are the known bits of a register's value as the release writes them.
+// bits returns the known bits of a register's value as the release writes them.
 func (a *values) bits(r *reg) string {
 	if a.rel >= since.R(6, 8) {
 		return r.Var.Text()
@@ -62,7 +62,7 @@ func (a *values) identify(r *reg) {
 	}
 }
 
-// checkSrc demands that a register may be read.
+// checkSrc checks that a register may be read.
 func (a *values) checkSrc(n uint8) {
 	if n > 10 {
 		a.refuse(uapi.EINVAL, "R%d is invalid", n)
@@ -77,7 +77,7 @@ func (a *values) checkSrc(n uint8) {
 	}
 }
 
-// checkDst demands that a register may be written; mark makes it unknown.
+// checkDst checks that a register may be written; mark makes it unknown.
 func (a *values) checkDst(n uint8, mark bool) {
 	if n > 10 {
 		a.refuse(uapi.EINVAL, "R%d is invalid", n)

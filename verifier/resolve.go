@@ -161,7 +161,7 @@ func tracer(t uapi.ProgType) bool {
 	return false
 }
 
-// checkMapProg demands that a program of this type may use the map (check_map_prog_compatibility).
+// checkMapProg checks that a program of this type may use the map (check_map_prog_compatibility).
 func (l *layout) checkMapProg(m *mapInfo) {
 	t := l.prog.typ
 	if m.rec.has(fieldListHead|fieldRBRoot) && tracer(t) {

@@ -373,7 +373,7 @@ const (
 	accessHelper
 )
 
-// stackBounds demands that an access stays in the stack, and makes the stack that deep.
+// stackBounds checks that an access stays in the stack, and makes the stack that deep.
 func (k *stack) stackBounds(ptr, off, size int, src accessSource, t accessType) {
 	r := k.reg(ptr)
 	f := k.funcOf(r)

@@ -13,12 +13,12 @@ const (
 	privOwn
 )
 
-// roundStack is what a function's stack takes.
+// roundStack returns what a function's stack takes.
 func (l *limits) roundStack(n int) int {
 	return decode.RoundStack(n, l.has(since.StackByJIT))
 }
 
-// checkStackDepth demands that every chain of calls has room on the stack (check_max_stack_depth).
+// checkStackDepth checks that every chain of calls has room on the stack (check_max_stack_depth).
 func (l *limits) checkStackDepth() {
 	tail := false
 	for i := 0; i < l.nsubs(); i++ {

@@ -110,7 +110,7 @@ func (w *flowAnalysis) analyzeFlow(entry *trackState, in *flowInstance, sites *[
 	w.settleFlow(in)
 }
 
-// flowCall is the function that instruction at calls with pointers to a stack, and what it passes.
+// flowCall returns the function that instruction at calls with pointers to a stack, and what it passes.
 func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (callee int, args trackState, ok bool) {
 	insn := &w.insns[at]
 	switch {
@@ -147,7 +147,7 @@ func (w *flowAnalysis) flowCall(in *flowInstance, at int, st *trackState) (calle
 	return callee, args, ok
 }
 
-// callbackArgs are the register with the callback, the one with its context, and where the callback gets that.
+// callbackArgs returns the register with the callback, the one with its context, and where the callback gets that.
 func callbackArgs(in *decode.Insn) (fn, from, to int) {
 	if !isHelperCall(in) {
 		return 0, 0, 0

@@ -41,7 +41,7 @@ func (w *flowAnalysis) flowTouchArg(in *flowInstance, a argTrack, bytes int64, a
 	}
 }
 
-// helperBytes is how many bytes a helper reads through an argument, negative for those it writes (bpf_helper_stack_access_bytes).
+// helperBytes returns how many bytes a helper reads through an argument, negative for those it writes (bpf_helper_stack_access_bytes).
 func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 	h, ok := proto.Lookup(uapi.FuncID(w.insns[at].Imm))
 	if !ok || !h.In(w.rel) {
@@ -91,7 +91,7 @@ func (w *flowAnalysis) helperBytes(at, arg int) int64 {
 // dynptrBytes is sizeof(struct bpf_dynptr).
 const dynptrBytes = 16
 
-// flowMapSize is the size of the key or value that an argument points to: of the map that is passed, or the largest there is.
+// flowMapSize returns the size of the key or value that an argument points to: of the map that is passed, or the largest there is.
 func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) int64 {
 	size := func(m *Map) int64 {
 		if p.Args[arg].Kind == proto.MapKey {
@@ -114,7 +114,7 @@ func (w *flowAnalysis) flowMapSize(p *proto.Proto, known *constRegs, arg int) in
 	return largest
 }
 
-// kfuncBytes is the same for a kernel function (bpf_kfunc_stack_access_bytes).
+// kfuncBytes returns the same for a kernel function (bpf_kfunc_stack_access_bytes).
 func (w *flowAnalysis) kfuncBytes(at, arg int) int64 {
 	k := w.kfuncAt(at)
 	if k == nil || k.missing || k.proto == nil {

@@ -99,7 +99,7 @@ func (in *flowInstance) merge(o *flowInstance) {
 	}
 }
 
-// lookup is the analysis that fits a frame of a state: of the deepest call with pointers to a stack.
+// lookup returns the analysis that fits a frame of a state: of the deepest call with pointers to a stack.
 func (f *stackFlow) lookup(e *position, s *state, frame int) *flowInstance {
 	start := e.subs[s.frames[frame].sub].start
 	for d := frame; d > 0; d-- {

@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// stackInit demands that what a helper or a load at an unknown offset reads was written (check_stack_range_initialized).
+// stackInit checks that what a helper or a load at an unknown offset reads was written (check_stack_range_initialized).
 func (k *stack) stackInit(ptr, off, size int, zeroOK bool, src accessSource, t accessType, m *callMeta) {
 	r := k.reg(ptr)
 	f := k.funcOf(r)

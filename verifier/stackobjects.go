@@ -5,7 +5,7 @@ import (
 	"github.com/bpfrun/bpfrun/verifier/since"
 )
 
-// objectSpi is the slot where an object of n slots on the stack starts (its highest); the error is EINVAL when it cannot be one,
+// objectSpi returns the slot where an object of n slots on the stack starts (its highest); the error is EINVAL when it cannot be one,
 // ERANGE when the stack is not that deep.
 func (k *stack) objectSpi(r *reg, what string, n int) (int, uapi.Errno) {
 	if !r.Var.IsConst() {

@@ -132,7 +132,7 @@ type state struct {
 func (s *state) frame() *frame  { return s.frames[s.curFrame] }
 func (s *state) regs() *[11]reg { return &s.frames[s.curFrame].regs }
 
-// at is the instruction at which a frame is.
+// at returns the instruction at which a frame is.
 func (s *state) at(fr int) int {
 	if fr == s.curFrame {
 		return s.insn

@@ -16,12 +16,12 @@ func (u *subject) bug(format string, args ...any) {
 	u.refuse(uapi.EFAULT, "verifier bug: "+format, args...)
 }
 
-// subprogAt is the function that holds instruction i.
+// subprogAt returns the function that holds instruction i.
 func (u *subject) subprogAt(i int) int {
 	return sort.Search(len(u.subs)-1, func(n int) bool { return u.subs[n].start > i }) - 1
 }
 
-// subprogFrom is the function that starts at instruction i, -1 if none does.
+// subprogFrom returns the function that starts at instruction i, -1 if none does.
 func (u *subject) subprogFrom(i int) int {
 	if i < 0 || i >= len(u.insns) {
 		return -1
@@ -34,7 +34,7 @@ func (u *subject) subprogFrom(i int) int {
 
 func (u *subject) nsubs() int { return len(u.subs) - 1 }
 
-// succ are the successors of an instruction within its function: the next one first.
+// succ returns the successors of an instruction within its function: the next one first.
 func (u *subject) succ(buf []int, i int) []int {
 	in := &u.insns[i]
 	if j := u.aux[i].jumps; j != nil {
@@ -145,7 +145,7 @@ func (u *subject) took(n int64) {
 
 func (u *subject) has(r since.Rule) bool { return r.In(u.rel, u.k.Patch) }
 
-// message is the last line that says something.
+// message returns the last line that says something.
 func (u *subject) message() string {
 	for i := len(u.lines) - 1; i >= 0; i-- {
 		if s := strings.TrimSpace(u.lines[i]); s != "" {

@@ -56,7 +56,7 @@ func (u *subject) moduleSpec(name string) *btf.Spec {
 	return nil
 }
 
-// declared are the kfuncs that the file of the kernel or of a module declares.
+// declared returns the kfuncs that the file of the kernel or of a module declares.
 func (u *subject) declared(module string) *proto.Declared {
 	for i := range u.k.Modules {
 		if u.k.Modules[i].Name == module {
@@ -98,7 +98,7 @@ func isScalarType(t *btf.Type) bool {
 	return t.Kind == btf.KindInt || t.Kind == btf.KindEnum || t.Kind == btf.KindEnum64
 }
 
-// lineAt is the source line of an instruction.
+// lineAt returns the source line of an instruction.
 func (u *subject) lineAt(i int) *Line {
 	var out *Line
 	for j := range u.p.Lines {

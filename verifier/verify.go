@@ -87,7 +87,7 @@ func (e *explorer) describe(v *Verdict) {
 	v.Path = e.path()
 }
 
-// path are the branches that led to the current instruction.
+// path returns the branches that led to the current instruction.
 func (e *explorer) path() []Branch {
 	var out []Branch
 	for s := e.cur; s != nil; s = s.parent {
@@ -176,7 +176,7 @@ func (e *explorer) check() {
 	e.limits.checkStackDepth()
 }
 
-// walkGlobals judges the global functions that something calls.
+// walkGlobals checks the global functions that something calls.
 func (e *explorer) walkGlobals() {
 	if !e.funcInfo() {
 		return

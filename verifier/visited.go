@@ -235,7 +235,7 @@ func (p *checkpoints) checkpoint(i int) {
 	}
 }
 
-// propagatePrecision demands of the path to cur what the kept state demands.
+// propagatePrecision requires of the path to cur what the kept state demands.
 func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last int) {
 	b := &p.precision.bt
 	if !p.r.precise {
@@ -260,7 +260,7 @@ func (p *checkpoints) propagatePrecision(old, cur *state, changed *bool, last in
 	p.precision.markChain(cur, last, changed)
 }
 
-// findEntry is a kept state that the path of s went through at instruction i.
+// findEntry returns a kept state that the path of s went through at instruction i.
 func (p *checkpoints) findEntry(s *state, i int) *state {
 	for x := *p.bucket(i); x != nil; x = x.next {
 		if x.insn == i && x.branches > 0 && sameCallsites(x, s) && x.dfsDepth < s.dfsDepth {

@@ -99,7 +99,7 @@ const (
 	stepEnd                        // the path ends
 )
 
-// step judges an instruction and moves the state over it.
+// step checks an instruction and moves the state over it.
 func (e *explorer) step(in *decode.Insn) stepResult {
 	e.checkRegisters(in)
 	switch class(in) {

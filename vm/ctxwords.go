@@ -14,7 +14,7 @@ func (t *Thread) SetContext(base uint64, words []*uint64) {
 // Context returns what SetContext set.
 func (t *Thread) Context() (base uint64, words []*uint64) { return t.ctxBase, t.ctxWords }
 
-// contextWord is the value an instruction loads if it loads a word of the context that simply yields one.
+// contextWord returns the value an instruction loads if it loads a word of the context that simply yields one.
 func (t *Thread) contextWord(in *inst) (uint64, bool) {
 	off := t.regs[in.src] + uint64(int64(in.off)) - t.ctxBase
 	if in.op != uint16(decode.OpLdxW) || off&3 != 0 || off>>2 >= uint64(len(t.ctxWords)) || t.mem.Watched() {

@@ -39,7 +39,7 @@ func (t *Thread) ArenaMapping() (kern, user uint64) { return t.arenaKern, t.aren
 // Generation changes whenever what an engine was told of the thread may no longer hold: patches, the arena mapping, stacks, registers that were altered.
 func (t *Thread) Generation() uint64 { return t.generation }
 
-// StackEnd is the r10 of the running function if that has live stack memory of StackSize bytes below it, else 0.
+// StackEnd returns the r10 of the running function if that has live stack memory of StackSize bytes below it, else 0.
 func (t *Thread) StackEnd() uint64 {
 	if f := &t.frames[t.depth]; f.stack != nil && !f.stack.Freed && t.regs[10] == f.fp {
 		return f.fp

@@ -12,7 +12,7 @@ import (
 // hostBig is true on big-endian hosts, where the loop's native accesses would be wrong.
 var hostBig = binary.NativeEndian.Uint16([]byte{1, 0}) != 1
 
-// limit is the arena offset below which the loop may access memory itself: none when host or target
+// limit returns the arena offset below which the loop may access memory itself: none when host or target
 // is big endian, so that every access takes the precise path.
 func (t *Thread) limit() uint64 {
 	if hostBig || t.big {

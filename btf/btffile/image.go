@@ -14,9 +14,9 @@ import (
 const (
 	// minKernelBTF is below the size of any kernel's BTF and above anything else that looks like a header by chance.
 	minKernelBTF = 1 << 20
-	// maxImage bounds kernel images and what they expand to.
+	// maxImage limits kernel images and what they expand to.
 	maxImage = 512 << 20
-	// maxStreams bounds how many places that look like a compressed stream are tried, of each kind: real images have a few.
+	// maxStreams limits how many places that look like a compressed stream are tried, of each kind: real images have a few.
 	maxStreams = 64
 )
 

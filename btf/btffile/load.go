@@ -45,7 +45,7 @@ func container(path string) (_ []byte, err error) {
 	return data.Bytes(), nil
 }
 
-// failure is an error of package btf about a file as a whole.
+// failure returns an error of package btf about a file as a whole.
 func failure(kind error, format string, args ...any) error {
 	return &btf.Error{Offset: -1, Detail: fmt.Sprintf(format, args...), Err: kind}
 }

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// maxUnpacked bounds decompressed data: a vmlinux with debug information
+	// maxUnpacked limits decompressed data: a vmlinux with debug information
 	// has less.
 	maxUnpacked = 1 << 30
 	// tarHeader is the size of the header of a file in an archive.
 	tarHeader = 512
-	// maxLayers bounds containers inside containers.
+	// maxLayers limits containers inside containers.
 	maxLayers = 4
-	// maxWindow bounds what a decompressor remembers: xz and zstd allocate what
+	// maxWindow limits what a decompressor remembers: xz and zstd allocate what
 	// the file asks for. xz -9 has 64 MiB, zstd --ultra --long 128 MiB.
 	maxWindow = 128 << 20
 	// chunkSize is how much decompressed data is read at a time.
@@ -163,7 +163,7 @@ func xzDictionary(start []byte) int64 {
 	return dictionarySize(filter[2])
 }
 
-// dictionarySize is the size of the dictionary that LZMA2's property byte stands for (section 5.3.1).
+// dictionarySize returns the size of the dictionary that LZMA2's property byte stands for (section 5.3.1).
 func dictionarySize(bits byte) int64 { return (2 | int64(bits&1)) << (min(bits, 40)/2 + 11) }
 
 // bounded reads at most left bytes, and says in errors what was unpacked.

@@ -108,7 +108,7 @@ type checker struct {
 	height int
 }
 
-// BTF judges raw BTF as BPF_BTF_LOAD of a kernel does, of which it takes the byte order. It returns nil when the kernel accepts it,
+// BTF checks raw BTF as BPF_BTF_LOAD of a kernel does, of which it takes the byte order. It returns nil when the kernel accepts it,
 // else a *[Problem].
 func BTF(raw []byte, opts Options) error {
 	c := newChecker(raw, opts)
@@ -145,7 +145,7 @@ func fileProblem(rule Rule, errno uapi.Errno, format string, args ...any) *Probl
 	return &Problem{Rule: rule, Entry: -1, Errno: errno, Detail: fmt.Sprintf(format, args...)}
 }
 
-// problem is one of a type that was read, with errno EINVAL.
+// problem returns one of a type that was read, with errno EINVAL.
 func (c *checker) problem(id btf.ID, rule Rule, format string, args ...any) *Problem {
 	return c.entryProblem(id, -1, rule, format, args...)
 }

@@ -161,7 +161,7 @@ func (c *checker) structNamed(name string) uint32 {
 	return 0
 }
 
-// nameOf is a type's name as the kernel compares it.
+// nameOf returns a type's name as the kernel compares it.
 func (c *checker) nameOf(t *typ) string {
 	if t.name == 0 {
 		return "(anon)"

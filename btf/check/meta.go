@@ -79,7 +79,7 @@ func (c *checker) meta(id btf.ID, b []byte) (t *typ, used int, p *Problem) {
 	return t, used, nil
 }
 
-// extra is the number of bytes after a type's header.
+// extra returns the number of bytes after a type's header.
 func extra(k btf.Kind, vlen uint32) uint64 {
 	fixed, entry := k.Body()
 	return uint64(fixed) + uint64(entry)*uint64(vlen)
@@ -330,7 +330,7 @@ func (c *checker) member(t *typ, i int) member {
 	return member{c.u32(b), c.u32(b[4:]), c.u32(b[8:])}
 }
 
-// bitOffset is a member's offset in bits as the kind_flag of t, which need not be its struct, has it.
+// bitOffset returns a member's offset in bits as the kind_flag of t, which need not be its struct, has it.
 func bitOffset(t *typ, m member) uint32 {
 	if t.flag {
 		return m.off & 0xffffff

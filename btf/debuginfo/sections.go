@@ -19,7 +19,7 @@ const (
 // SectionShift places code sections apart: in an object file all of them begin at address 0. Section n is at n << SectionShift.
 const SectionShift = 32
 
-// maxSection bounds the sections that are read.
+// maxSection limits the sections that are read.
 const maxSection = 256 << 20
 
 // Sections returns the .debug_ sections of an object by name, relocated.

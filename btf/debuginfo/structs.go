@@ -108,7 +108,7 @@ func declared(data *dwarf.Data) ([]declaration, error) {
 	}
 }
 
-// source is the number of the file a unit was compiled from, -1 when it is not told.
+// source returns the number of the file a unit was compiled from, -1 when it is not told.
 func source(data *dwarf.Data, cu *dwarf.Entry) int64 {
 	name, _ := cu.Val(dwarf.AttrName).(string)
 	lines, err := data.LineReader(cu)

@@ -112,7 +112,7 @@ func (d *deduper) find(w []uint32, same func(cand []uint32, id uint32) bool) (ui
 	return 0, false
 }
 
-// head is the chain of the types that may equal one.
+// head returns the chain of the types that may equal one.
 func (d *deduper) head(w []uint32) *uint32 { return &d.heads[hash(w)&uint64(len(d.heads)-1)] }
 
 func isEnum(w []uint32) bool    { return kindOf(w).IsEnum() }
@@ -242,7 +242,7 @@ func (d *deduper) clear() {
 	d.adjustCanon = false
 }
 
-// fwdKind is what a FWD declares.
+// fwdKind returns what a FWD declares.
 func fwdKind(w []uint32) btf.Kind {
 	if flagOf(w) {
 		return btf.KindUnion
@@ -250,7 +250,7 @@ func fwdKind(w []uint32) btf.Kind {
 	return btf.KindStruct
 }
 
-// maxNesting bounds recursion over types that refer to each other.
+// maxNesting limits recursion over types that refer to each other.
 const maxNesting = 100000
 
 // equivalent is btf_dedup_is_equiv: whether two graphs of types are equal, if each pair met on the way is.

@@ -25,7 +25,7 @@ var (
 	ErrBadID = errors.New("reference to a type that does not exist")
 )
 
-// maxTypes bounds the types of one BTF (BTF_MAX_NR_TYPES of libbpf).
+// maxTypes limits the types of one BTF (BTF_MAX_NR_TYPES of libbpf).
 const maxTypes = 0x7fffffff
 
 // Types is BTF that is being made: types as words, and their strings.
@@ -94,7 +94,7 @@ func (t *Types) StrBytes(s []byte) uint32 {
 	return t.Str(string(s))
 }
 
-// NextID is the id of the next type.
+// NextID returns the id of the next type.
 func (t *Types) NextID() uint32 { return uint32(len(t.at)) }
 
 // Info makes the second word of a type.
@@ -125,7 +125,7 @@ func (t *Types) Of(id uint32) []uint32 {
 // Own reports the number of types without the base's.
 func (t *Types) Own() int { return len(t.at) - int(t.first) }
 
-// First is the id of the first type that is not the base's.
+// First returns the id of the first type that is not the base's.
 func (t *Types) First() uint32 { return t.first }
 
 // Kind returns the kind of a type.

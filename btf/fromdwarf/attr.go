@@ -223,7 +223,7 @@ func (d *decoder) textValue(form uint16) (value, error) {
 	return value{kind: valueText, text: t}, nil
 }
 
-// indexed is a string of .debug_str by its number in .debug_str_offsets.
+// indexed returns a string of .debug_str by its number in .debug_str_offsets.
 func (d *decoder) indexed(i uint64) text {
 	size := uint64(d.key.offSize)
 	n := uint64(len(d.in.strOffsets))
@@ -242,7 +242,7 @@ const (
 	opGNUAddrIndex = 0xfb
 )
 
-// fixedAddress is the address of a variable whose location is one.
+// fixedAddress returns the address of a variable whose location is one.
 func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	if v.kind != valueBytes || len(v.raw) < 2 {
 		return 0, placeOther
@@ -269,7 +269,7 @@ func (d *decoder) fixedAddress(v *value) (uint64, placeKind) {
 	return addr, placeFixed
 }
 
-// memberLocation is the offset of a member: a constant, or in older DWARF an expression that adds one.
+// memberLocation returns the offset of a member: a constant, or in older DWARF an expression that adds one.
 func (d *decoder) memberLocation(v *value) int64 {
 	switch {
 	case v.kind == valueNumber:

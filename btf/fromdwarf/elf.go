@@ -69,7 +69,7 @@ func AddSections(w io.Writer, file io.ReaderAt, size int64, add ...Section) erro
 	return nil
 }
 
-// maxNames bounds the names of sections.
+// maxNames limits the names of sections.
 const maxNames = 64 << 20
 
 // table is the section headers of a file, and what is appended to the file.

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/endian"
 )
 
-// maxSection bounds the sections that are read as a whole.
+// maxSection limits the sections that are read as a whole.
 const maxSection = 4 << 30
 
 // input is the DWARF sections of a file. .debug_info is read unit by unit where it is stored plain, because a kernel's is large;
@@ -94,7 +94,7 @@ func (in *input) read(b []byte, at uint64) error {
 // span is a range of .debug_info that is read together.
 type span struct{ start, size uint64 }
 
-// spans are the units of a file; where units refer to each other they are one.
+// spans returns the units of a file; where units refer to each other they are one.
 func (in *input) spans() ([]span, error) {
 	if len(in.types) > 0 || crossReferences(in.abbrev) {
 		if in.size > maxSection {
@@ -182,7 +182,7 @@ func (in *input) header(b []byte, start uint64) (unitHeader, error) {
 	return h, nil
 }
 
-// defaultBases are where strings and addresses start for a unit without its own bases.
+// defaultBases returns where strings and addresses start for a unit without its own bases.
 func (in *input) defaultBases(h unitHeader) (strs, addrs uint64) {
 	if h.version < 5 {
 		return 0, 0

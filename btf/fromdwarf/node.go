@@ -68,7 +68,7 @@ type unit struct {
 	ready   chan struct{}
 }
 
-// maxDense bounds the bytes of units for which dense is made.
+// maxDense limits the bytes of units for which dense is made.
 const maxDense = 32 << 20
 
 func (u *unit) reset(start uint64, size uint64) {

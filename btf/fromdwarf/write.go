@@ -48,7 +48,7 @@ const (
 	declTag = "btf_decl_tag"
 )
 
-// count is the number of parts of a node that have a tag.
+// count returns the number of parts of a node that have a tag.
 func (w *writer) count(n *node, tag dwarf.Tag) int {
 	count := 0
 	w.parts(n, func(p *node) {
@@ -62,7 +62,7 @@ func (w *writer) count(n *node, tag dwarf.Tag) int {
 // void reports whether a node stands for no type of its own: BTF has none for the type of nullptr, and _Atomic is left out.
 func (n *node) void() bool { return n.tag == dwarf.TagUnspecifiedType || n.tag == dwarf.TagAtomicType }
 
-// ids is the number of types a node becomes.
+// ids returns the number of types a node becomes.
 func (w *writer) ids(n *node) uint32 {
 	switch {
 	case n.void():
@@ -124,7 +124,7 @@ func (w *writer) write() error {
 	return nil
 }
 
-// typeAt is the node of a type by its place in .debug_info, or nil.
+// typeAt returns the node of a type by its place in .debug_info, or nil.
 func (w *writer) typeAt(off uint64) *node {
 	n := w.at(off)
 	if n == nil || classOf(n.tag) != classType {
@@ -133,7 +133,7 @@ func (w *writer) typeAt(off uint64) *node {
 	return n
 }
 
-// ref is the id of a type by its place in .debug_info; 0 is void and what BTF cannot describe.
+// ref returns the id of a type by its place in .debug_info; 0 is void and what BTF cannot describe.
 func (w *writer) ref(off uint64) uint32 {
 	if off == 0 {
 		return 0
@@ -253,7 +253,7 @@ func (w *writer) writeStruct(n *node) {
 	})
 }
 
-// bitPlace is where a bit field starts, in bits from the start of the struct as BTF counts them.
+// bitPlace returns where a bit field starts, in bits from the start of the struct as BTF counts them.
 func (w *writer) bitPlace(m *node) int64 {
 	switch {
 	case m.bitOffset >= 0:
@@ -270,7 +270,7 @@ func (w *writer) bitPlace(m *node) int64 {
 	return m.location*8 + storage*8 - m.oldBits - int64(m.bitSize)
 }
 
-// storage is the size of the type a bit field has.
+// storage returns the size of the type a bit field has.
 func (w *writer) storage(off uint64, depth int) int64 {
 	n := w.typeAt(off)
 	switch {

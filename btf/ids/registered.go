@@ -14,7 +14,7 @@ const (
 	reach = 48
 	// setMember is the offset of the member set in struct btf_kfunc_id_set.
 	setMember = 8
-	// maxRelocations bounds the relocations of a module that are read.
+	// maxRelocations limits the relocations of a module that are read.
 	maxRelocations = 1 << 20
 )
 
@@ -141,7 +141,7 @@ func arguments(code []byte, before []relocation, call uint64) (kind uint32, set 
 	return 0, place{}, false
 }
 
-// setOf is the offset in .BTF_ids of the set that a struct btf_kfunc_id_set has.
+// setOf returns the offset in .BTF_ids of the set that a struct btf_kfunc_id_set has.
 func setOf(f *elf.File, relocs map[int][]relocation, at place) (uint32, bool) {
 	for _, r := range relocs[int(at.section)] {
 		if int64(r.offset) != at.offset+setMember || r.kind != elf.R_X86_64_64 || int(r.symbol.Section) >= len(f.Sections) {

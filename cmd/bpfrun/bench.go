@@ -165,7 +165,7 @@ func programToMeasure(obj *loader.Object, name string) (string, error) {
 	return name, nil
 }
 
-// benchFailure is the error of a first run that did not end well.
+// benchFailure returns the error of a first run that did not end well.
 func benchFailure(m *machine.Machine, r *machine.Result) error {
 	why := m.ProgramError(r.Program)
 	if r.Fault != nil {

@@ -64,7 +64,7 @@ func files(extensions ...string) completer {
 	}
 }
 
-// kernelNames are the names that need no file, and those of the search path; files are offered beside them.
+// kernelNames returns the names that need no file, and those of the search path; files are offered beside them.
 func kernelNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	out := []string{"embedded\t" + embedded.Name, "host\tthe running kernel"}
 	for _, k := range kernels.Default().List() {
@@ -120,7 +120,7 @@ func variablesOf(obj *loader.Object) []string {
 	return out
 }
 
-// runs are the names of runs in the scenario files that are named, by arguments or with -s.
+// runs returns the names of runs in the scenario files that are named, by arguments or with -s.
 func runs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if f := cmd.Flags().Lookup("scenario"); f != nil && f.Value.String() != "" {
 		args = append(args, f.Value.String())

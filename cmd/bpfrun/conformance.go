@@ -99,7 +99,7 @@ input, the memory r1 points to as an argument of hex bytes, r0 in hex on standar
 	return cmd
 }
 
-// pluginCode is the exit code of a plain program that did not end.
+// pluginCode returns the exit code of a plain program that did not end.
 func pluginCode(err error) int {
 	var refused *isa.Refused
 	var faulted *isa.Faulted

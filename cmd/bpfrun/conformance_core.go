@@ -148,7 +148,7 @@ func objectsBelow(dir string) ([]string, error) {
 	return out, err
 }
 
-// objectName is an object's name in expectations: its path from the directory of --objects.
+// objectName returns an object's name in expectations: its path from the directory of --objects.
 func objectName(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)

@@ -33,7 +33,7 @@ func (c *console) add(fs *pflag.FlagSet) {
 	fs.BoolVarP(&c.verbose, "verbose", "v", false, "also print kernel accesses, coverage and dead relocations")
 }
 
-// table is how tables are written.
+// table returns how tables are written.
 func (c *console) table() (report.TableOptions, error) {
 	color, err := useColor(c.color, c.stdout)
 	return report.TableOptions{Color: color, Verbose: c.verbose, Quiet: c.quiet}, err

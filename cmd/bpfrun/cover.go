@@ -86,7 +86,7 @@ func coverOutputs(flags []string) (map[string]string, error) {
 	return files, nil
 }
 
-// sink is what machines are given.
+// sink returns what machines are given.
 func (c *coverage) sink() machine.CoverSink {
 	if c == nil {
 		return nil
@@ -94,7 +94,7 @@ func (c *coverage) sink() machine.CoverSink {
 	return c.collector
 }
 
-// totals are the totals for reports.
+// totals returns the totals for reports.
 func (c *coverage) totals() ([]report.Covered, error) {
 	if c == nil {
 		return nil, nil

@@ -192,7 +192,7 @@ func (c *debugCommand) debugSession(path string) (*debug.Session, error) {
 	return s, nil
 }
 
-// config is the part of the session's configuration that flags say.
+// config returns the part of the session's configuration that flags say.
 func (o debugOptions) config() (debug.Config, error) {
 	cfg := debug.Config{SourceDirs: o.sources}
 	var err error
@@ -351,13 +351,13 @@ func (c *debugCommand) converse(s *debug.Session, cfg repl.Config) error {
 	return nil
 }
 
-// screenHeight is the number of lines of the terminal.
+// screenHeight returns the number of lines of the terminal.
 func (c *debugCommand) screenHeight() int {
 	_, h := c.screenSize()
 	return h
 }
 
-// screenWidth is the number of columns of the terminal.
+// screenWidth returns the number of columns of the terminal.
 func (c *debugCommand) screenWidth() int {
 	w, _ := c.screenSize()
 	return w
@@ -376,7 +376,7 @@ func (c *debugCommand) screenSize() (width, height int) {
 	return w, h
 }
 
-// historyFile is where command lines are kept between sessions, "" when there is no place for it.
+// historyFile returns where command lines are kept between sessions, "" when there is no place for it.
 func historyFile() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

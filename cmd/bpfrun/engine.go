@@ -53,7 +53,7 @@ func (m *machineFlags) engineFor(pays bool) (machine.Engine, error) {
 	return 0, usagef("--engine %s: no such engine, want auto, interp, jit or both", m.engine)
 }
 
-// engineName is what a machine runs on.
+// engineName returns what a machine runs on.
 func engineName(e machine.Engine) string {
 	switch {
 	case e == machine.EngineBoth:
@@ -64,7 +64,7 @@ func engineName(e machine.Engine) string {
 	return "interp"
 }
 
-// isaModes are the ways vectors run: on the engine of the command line, on both one after the other. Native code runs as it is first
+// isaModes returns the ways vectors run: on the engine of the command line, on both one after the other. Native code runs as it is first
 // compiled, and again with loops optimised, which vectors do not run for long enough for.
 func (m *machineFlags) isaModes() ([]isa.Mode, error) {
 	e, err := m.engineFor(false)

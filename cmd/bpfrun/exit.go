@@ -36,7 +36,7 @@ func (e codeError) Error() string { return e.err.Error() }
 func (e codeError) Unwrap() error { return e.err }
 func (e codeError) Exit() int     { return e.code }
 
-// exitCode is the code of an error that ends a command. Errors cobra makes itself (an unknown
+// exitCode returns the code of an error that ends a command. Errors cobra makes itself (an unknown
 // flag, a missing argument) are usage errors.
 func exitCode(err error) int {
 	if code, ok := exitcode.Of(err); ok {

@@ -59,7 +59,7 @@ func belongs(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	return "nearest: --" + strings.Join(near, ", --")
 }
 
-// edits is how far a name may be from the one that was meant.
+// edits returns how far a name may be from the one that was meant.
 func edits(name string) int { return min(2, len(name)/3) }
 
 // noCommand refuses a first argument that is not a file and looks like a command.

@@ -62,7 +62,7 @@ func usage(cmd *cobra.Command) error {
 	return err
 }
 
-// ownFlags are the flags of a command that other commands do not have.
+// ownFlags returns the flags of a command that other commands do not have.
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	shared := cmd.Root().PersistentFlags()
@@ -116,7 +116,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	list("Help texts (bpfrun help NAME)", texts)
 }
 
-// writeFlags is the text of bpfrun help flags.
+// writeFlags returns the text of bpfrun help flags.
 func writeFlags(w io.Writer, root *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Flags that every command takes. A command ignores those that do not apply to it.\n")

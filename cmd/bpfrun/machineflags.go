@@ -34,7 +34,7 @@ func (m *machineFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.noVerify, "no-verify", false, "run programs even if the verifier of the kernel's release would refuse them")
 }
 
-// config is the machine that the flags describe. With pays the engine auto is native code.
+// config returns the machine that the flags describe. With pays the engine auto is native code.
 func (m *machineFlags) config(pays bool) (machine.Config, error) {
 	engine, err := m.engineFor(pays)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *machineFlags) config(pays bool) (machine.Config, error) {
 	return machine.Config{Seed: m.seed, CPUs: m.cpus, Boot: boot, MaxInsns: m.maxInsns, Strict: m.strict, Engine: engine, OnDifference: m.differ.add}, nil
 }
 
-// scenarioOptions are the flags as scenarios take them.
+// scenarioOptions returns the flags as scenarios take them.
 func (m *machineFlags) scenarioOptions(objects *objectFlags, cover *coverage) (scenario.Options, error) {
 	cfg, err := m.config(false)
 	if err != nil {

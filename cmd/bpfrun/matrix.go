@@ -210,7 +210,7 @@ func findBase(kernels []matrix.Kernel, text string) (int, error) {
 	return 0, usagef("--base %s: matches %d kernels (%s)", text, len(found), join(names))
 }
 
-// terminalWidth is the number of columns of a terminal, 0 for anything else.
+// terminalWidth returns the number of columns of a terminal, 0 for anything else.
 func terminalWidth(w io.Writer) int {
 	f := fileOf(w)
 	if f == nil || !isTerminal(w) {

@@ -259,7 +259,7 @@ func load(obj *loader.Object, target *loader.Target, opts loader.LoadOptions) (*
 	return linked, nil
 }
 
-// moduleName is the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or kvm.ko.xz.
+// moduleName returns the module's name in a file name such as linux-6.12.107-amd64.kvm.btf.xz or kvm.ko.xz.
 func moduleName(path string) string {
 	name := kernels.FileSource(path).Name
 	name = strings.TrimSuffix(name, ".ko")
@@ -278,7 +278,7 @@ func hostRelease() string {
 	return "host " + strings.TrimSpace(string(b))
 }
 
-// maxTextFile bounds the configuration and symbol files that are read.
+// maxTextFile limits the configuration and symbol files that are read.
 const maxTextFile = 64 << 20
 
 func readLines(flag, path string, each func(line string)) error {

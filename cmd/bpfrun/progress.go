@@ -32,7 +32,7 @@ func (c *console) progress(what string, total int) *progress {
 	return newProgress(c.stderr, what, total, progressAfter, progressEvery)
 }
 
-// silentProgress is the progress of work whose results are printed as they come, which show it themselves: only JSON waits for the end.
+// silentProgress returns the progress of work whose results are printed as they come, which show it themselves: only JSON waits for the end.
 func (c *console) silentProgress(what string, total int) *progress {
 	if !c.json {
 		return nil

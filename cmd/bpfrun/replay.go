@@ -78,7 +78,7 @@ func (c *runCommand) checkOut(objects []string, sources []btfSource) error {
 // replays reports whether a whole capture is run.
 func (o *runOptions) replays() bool { return o.pcap != "" && o.pcapIndex == 0 }
 
-// packetPrograms are the programs that get packets: those chosen, else all of them.
+// packetPrograms returns the programs that get packets: those chosen, else all of them.
 func packetPrograms(obj *loader.Object, chosen []string) ([]string, error) {
 	var names []string
 	for _, p := range obj.Programs {

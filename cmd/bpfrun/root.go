@@ -151,7 +151,7 @@ func pairs(flag string, values []string) (map[string]string, error) {
 	return m, errors.Join(errs...)
 }
 
-// atLeast is the argument check of commands that work on n arguments or more.
+// atLeast returns the argument check of commands that work on n arguments or more.
 func atLeast(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -161,7 +161,7 @@ func atLeast(n int) cobra.PositionalArgs {
 	}
 }
 
-// exactly is the argument check of commands that work on n arguments.
+// exactly returns the argument check of commands that work on n arguments.
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -171,7 +171,7 @@ func exactly(n int) cobra.PositionalArgs {
 	}
 }
 
-// oneObject is the argument check of commands that work on one object.
+// oneObject returns the argument check of commands that work on one object.
 func oneObject(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usagef("%s: want one object file, got %d arguments (see %s --help)", cmd.CommandPath(), len(args), cmd.CommandPath())

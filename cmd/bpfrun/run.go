@@ -340,7 +340,7 @@ func programNames(obj *loader.Object) string {
 	return join(names)
 }
 
-// tryLine is the command with flags that let programs pass the branches by which they ended.
+// tryLine returns the command with flags that let programs pass the branches by which they ended.
 func (c *runCommand) tryLine(s btfSource, flags []string) string {
 	line := "bpfrun "
 	if len(c.progs) > 0 {

@@ -83,7 +83,7 @@ func (k *kernelFlags) expandAll(flag string, args []string) ([]btfSource, error)
 	return out, nil
 }
 
-// sourcesFor are the kernels a scenario file runs on: those of --btf, else those it names itself, else as [kernelFlags.sources]. The file may be
+// sourcesFor returns the kernels a scenario file runs on: those of --btf, else those it names itself, else as [kernelFlags.sources]. The file may be
 // nil.
 func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
 	if f == nil || len(f.Kernels) == 0 || len(k.btf) > 0 {
@@ -100,7 +100,7 @@ func (k *kernelFlags) sourcesFor(f *scenario.File) ([]btfSource, error) {
 	return out, nil
 }
 
-// kernelPath is where kernels are found by name.
+// kernelPath returns where kernels are found by name.
 func (k *kernelFlags) kernelPath() *kernels.Path {
 	if k.path == nil {
 		k.path = kernels.Default()

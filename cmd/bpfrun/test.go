@@ -143,7 +143,7 @@ func (c *testCommand) test(paths []string) error {
 	return c.reportJobs(jobs, testReport{files: files, table: table, took: time.Since(start), seeds: c.seeds, stopped: running.Err() != nil})
 }
 
-// testSources are the kernels of each file. Those of a glob or directory that no object fits are left out.
+// testSources returns the kernels of each file. Those of a glob or directory that no object fits are left out.
 func (c *testCommand) testSources(files []testrun.Chosen) ([][]kernels.Source, error) {
 	var orders []binary.ByteOrder
 	for _, f := range files {

@@ -23,7 +23,7 @@ type testFlags struct {
 	verify   bool
 }
 
-// maxSeeds bounds --seeds.
+// maxSeeds limits --seeds.
 const maxSeeds = 100_000
 
 // parse checks the flags and returns which tests they mean.
@@ -51,7 +51,7 @@ func (f *testFlags) parse() (*testrun.Pick, error) {
 	return p, nil
 }
 
-// nothing is the outcome when no test was chosen: a mistake of --run, but an empty part of few tests is none.
+// nothing returns the outcome when no test was chosen: a mistake of --run, but an empty part of few tests is none.
 func (f *testFlags) nothing() error {
 	if f.run == "" || f.shard != "" {
 		return nil

@@ -21,7 +21,7 @@ func join(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// maxFlagFile bounds the files with memory or a context.
+// maxFlagFile limits the files with memory or a context.
 const maxFlagFile = 64 << 20
 
 // readFlagFile reads the file a flag names. It is never nil without an error.
@@ -41,7 +41,7 @@ func readFlagFile(flag, path string) ([]byte, error) {
 	return b, nil
 }
 
-// bytesFlag is the value of a flag that takes bytes: hex digits, which may be grouped by spaces or
+// bytesFlag returns the value of a flag that takes bytes: hex digits, which may be grouped by spaces or
 // colons, or @FILE. An empty flag gives nil.
 func bytesFlag(flag, text string) ([]byte, error) {
 	if text == "" {

@@ -28,7 +28,7 @@ func (m *machineFlags) judge(ctx context.Context, l *loader.Linked, chosen []str
 	return v
 }
 
-// refuses is the function for machine.Config.
+// refuses returns the function for machine.Config.
 func (v *judging) refuses(lp *loader.LinkedProgram) error {
 	if v.judge == nil || len(v.chosen) > 0 && !slices.Contains(v.chosen, lp.Name) {
 		return nil

@@ -190,7 +190,7 @@ func (c *verifyCommand) verify(paths []string) error {
 	return report.WriteJSON(c.stdout, all)
 }
 
-// verifyObject judges the programs of an object on one kernel.
+// verifyObject checks the programs of an object on one kernel.
 func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s btfSource) (*report.VerifyDocument, error) {
 	names, err := verifiedPrograms(obj, c.programs)
 	if err != nil {
@@ -255,7 +255,7 @@ func (c *verifyCommand) verifyObject(ctx context.Context, obj *loader.Object, s 
 	return doc, nil
 }
 
-// verifiedPrograms are the programs to judge: those named, or all.
+// verifiedPrograms returns the programs to judge: those named, or all.
 func verifiedPrograms(obj *loader.Object, only []string) ([]string, error) {
 	var names []string
 	for _, p := range obj.Programs {

@@ -13,7 +13,7 @@ import (
 // version is set by release builds (-X main.version=1.2.3); others have what the Go command recorded.
 var version string
 
-// buildVersion is the release, else the module version and the commit of the build, else "(devel)".
+// buildVersion returns the release, else the module version and the commit of the build, else "(devel)".
 func buildVersion() string {
 	if version != "" {
 		return version
@@ -34,7 +34,7 @@ func buildVersion() string {
 	return v
 }
 
-// version is what bpfrun version and --version print.
+// version returns what bpfrun version and --version print.
 func (c *console) version() error {
 	if c.json {
 		return report.WriteJSON(c.stdout, report.VersionDocument{Schema: report.Schema, Version: buildVersion(), Embedded: embedded.Name})

@@ -36,13 +36,13 @@ var letters = map[uapi.Errno]byte{
 // NotAsked is the letter of mutants that are not given to a kernel: some do not survive them.
 const NotAsked = '-'
 
-// Letter is how a recording has an error: "." for none, "I" for EINVAL; ok is false for errors that are not about the BTF.
+// Letter returns how a recording has an error: "." for none, "I" for EINVAL; ok is false for errors that are not about the BTF.
 func Letter(e uapi.Errno) (letter byte, ok bool) {
 	letter, ok = letters[e]
 	return letter, ok
 }
 
-// Hash is what Line.SHA256 has of a source.
+// Hash returns what Line.SHA256 has of a source.
 func Hash(raw []byte) string {
 	h := sha256.Sum256(raw)
 	return hex.EncodeToString(h[:])
@@ -92,7 +92,7 @@ func (r *Result) Add(o Result) {
 	r.OtherErrno += o.OtherErrno
 }
 
-// Compare judges the mutants of a line's source. differ is called for each that the kernel judges otherwise; ours is nil or a
+// Compare checks the mutants of a line's source. differ is called for each that the kernel judges otherwise; ours is nil or a
 // *[check.Problem].
 func Compare(l *Line, source []byte, release check.Release, inKernel Kernel, differ func(n int, raw []byte, ours error)) Result {
 	var res Result

@@ -83,7 +83,7 @@ func (m *mutator) get(at int) uint32 {
 	return order.Uint32(m.raw[at:])
 }
 
-// id is an id that mostly exists.
+// id returns an id that mostly exists.
 func (m *mutator) id() uint32 {
 	if m.rng.IntN(20) == 0 {
 		return m.rng.Uint32N(1 << 21)
@@ -91,7 +91,7 @@ func (m *mutator) id() uint32 {
 	return m.rng.Uint32N(uint32(len(m.types)) + 2)
 }
 
-// name is an offset of a string that mostly exists.
+// name returns an offset of a string that mostly exists.
 func (m *mutator) name() uint32 {
 	switch m.rng.IntN(10) {
 	case 0:
@@ -151,7 +151,7 @@ func (m *mutator) change() {
 	}
 }
 
-// sameLength is a kind whose types have the same length.
+// sameLength returns a kind whose types have the same length.
 func (m *mutator) sameLength(kind btf.Kind, vlen int) btf.Kind {
 	for range 40 {
 		k := btf.Kind(1 + m.rng.IntN(19))

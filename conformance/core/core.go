@@ -57,7 +57,7 @@ type Result struct {
 	Deviations int
 }
 
-// Summary is the last line of a report: "N passed, M failed".
+// Summary returns the last line of a report: "N passed, M failed".
 func (r *Result) Summary() string { return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed) }
 
 // Check compares this engine's relocations with those of an expectation file, which may be compressed. A line is
@@ -135,7 +135,7 @@ func (g *group) fail(format string, args ...any) {
 	}
 }
 
-// judgeAll judges the groups, kernel by kernel, so that only one kernel's types are in memory.
+// judgeAll checks the groups, kernel by kernel, so that only one kernel's types are in memory.
 func judgeAll(groups []*group, cfg Config) {
 	objects := newObjectFinder(cfg.Objects)
 	byBTF := map[string][]*group{}

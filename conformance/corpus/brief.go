@@ -85,7 +85,7 @@ func (t *tables) reasons(target string) {
 	}
 }
 
-// causes are the reasons why an object is not sound, each once.
+// causes returns the reasons why an object is not sound, each once.
 func (r *Row) causes() []string {
 	if r.Err != "" {
 		return []string{"refused: " + anonymous(r.Err)}

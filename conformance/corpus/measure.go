@@ -100,7 +100,7 @@ func isRefusalTag(tag string) bool {
 	return ok && rest == refusalTag
 }
 
-// refusals are the functions of an object with that tag.
+// refusals returns the functions of an object with that tag.
 func refusals(spec *btf.Spec) map[btf.ID]bool {
 	out := map[btf.ID]bool{}
 	if spec == nil {
@@ -203,7 +203,7 @@ func (p *Program) add(m *machine.Machine, res *machine.Result) {
 	}
 }
 
-// fault is the reason of a run that did not end, in a line. Addresses are left out of refusals, so that programs refused for one
+// fault returns the reason of a run that did not end, in a line. Addresses are left out of refusals, so that programs refused for one
 // reason have one text.
 func fault(f *machine.Fault, status machine.Status) string {
 	switch {

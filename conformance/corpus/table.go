@@ -171,7 +171,7 @@ func (t *tables) summary() {
 	}
 }
 
-// kernelName is a target's name without what all of them have in common.
+// kernelName returns a target's name without what all of them have in common.
 func kernelName(target string) string { return strings.TrimPrefix(path.Base(target), "linux-") }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
@@ -197,7 +197,7 @@ var statuses = [...]machine.Status{
 	machine.StatusFault, machine.StatusRefused, machine.StatusNotSimulated,
 }
 
-// cell is one object on one target: programs by status, and the executed share.
+// cell returns one object on one target: programs by status, and the executed share.
 func cell(r *Row) string {
 	if r == nil {
 		return ""
@@ -329,7 +329,7 @@ func (t *tables) fields() {
 	}
 }
 
-// shortKernel is the version of a kernel's name and its architecture, unless that is amd64: "6.1", "6.1 arm64".
+// shortKernel returns the version of a kernel's name and its architecture, unless that is amd64: "6.1", "6.1 arm64".
 func shortKernel(target string) string {
 	parts := strings.Split(kernelName(target), "-")
 	v := strings.SplitN(parts[0], ".", 3)

@@ -27,7 +27,7 @@ type DifferentialConfig struct {
 	Other func() (OtherRunner, error)
 	// Progress is called now and then with the number of programs done.
 	Progress func(done uint64)
-	// MaxReports bounds the disagreements that are described, 0 for 10. All are counted.
+	// MaxReports limits the disagreements that are described, 0 for 10. All are counted.
 	MaxReports int
 }
 
@@ -61,7 +61,7 @@ type DifferentialReport struct {
 	Reasons map[string]uint64
 }
 
-// Summary is one line of figures.
+// Summary returns one line of figures.
 func (r *DifferentialReport) Summary() string {
 	s := fmt.Sprintf("%d programs, %d runs, %d instructions, %d disagreements", r.Programs, r.Runs, r.Insns, r.Disagreeing)
 	if r.Rejected > 0 {
@@ -311,7 +311,7 @@ func describe(run int, in *Value, name string, want, got *Outcome) string {
 	return fmt.Sprintf("run %d: %s differs from the reference: %s\ninput %s", run, name, d, in)
 }
 
-// Listing is the text of a program with slot numbers.
+// Listing returns the text of a program with slot numbers.
 func Listing(insns []decode.Insn) string {
 	var b strings.Builder
 	for pc := 0; pc < len(insns); pc += decode.TextLen(insns, pc) {

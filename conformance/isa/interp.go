@@ -121,7 +121,7 @@ func (it *Interpreter) Close() {
 	it.mem.Close()
 }
 
-// Name is the name of the mode.
+// Name returns the name of the mode.
 func (it *Interpreter) Name() string { return it.Mode.Name }
 
 // Load makes p the program that Run runs.
@@ -251,7 +251,7 @@ func (it *Interpreter) Run(in *Value) Outcome {
 	return o
 }
 
-// Insns is the number of instructions the last run executed.
+// Insns returns the number of instructions the last run executed.
 func (it *Interpreter) Insns() uint64 { return it.insns }
 
 // run runs a started thread to its end, slice instructions at a time.

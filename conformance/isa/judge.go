@@ -29,7 +29,7 @@ type Result struct {
 	Failures       []Failure
 }
 
-// Summary is the last line of the reports: "N passed, M failed".
+// Summary returns the last line of the reports: "N passed, M failed".
 func (r *Result) Summary() string { return fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed) }
 
 func (r *Result) add(w io.Writer, id, what string) {
@@ -150,7 +150,7 @@ func parseExpect(s string) (uint64, error) {
 	return strconv.ParseUint(s, 0, 64)
 }
 
-// Plugin is the plugin protocol of the public suite: the program in hex on stdin, memory as an argument in hex, r0 in
+// Plugin returns the plugin protocol of the public suite: the program in hex on stdin, memory as an argument in hex, r0 in
 // hex on stdout. White space in either is ignored.
 func Plugin(memory string, stdin io.Reader, cfg Config, stdout io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(stdin, maxLine))

@@ -12,7 +12,7 @@ import (
 	"github.com/bpfrun/bpfrun/internal/worded"
 )
 
-// maxLine bounds a line of a vector file: a program of a million slots in hex, and some runs.
+// maxLine limits a line of a vector file: a program of a million slots in hex, and some runs.
 const maxLine = 64 << 20
 
 // Line is one line of a vector file, in either form: a kernel vector has P and Runs, a simple one Code, Mem and Expect.

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// anyDepth is what decode.Check says but for how deep calls go, which it looks at last: they end in a fault at run time if that is too deep.
+// anyDepth returns what decode.Check says but for how deep calls go, which it looks at last: they end in a fault at run time if that is too deep.
 func anyDepth(err error) error {
 	if errors.Is(err, decode.ErrCallDepth) {
 		return nil

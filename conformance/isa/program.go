@@ -137,7 +137,7 @@ func ParseValue(s string) (v Value, err error) {
 	return v, nil
 }
 
-// String is the reverse of ParseValue.
+// String returns the reverse of ParseValue.
 func (v *Value) String() string {
 	return hex.EncodeToString(bytes.TrimRight(v[:], "\x00"))
 }

@@ -103,5 +103,5 @@ func (r *Reference) SetLimit(n uint64) { r.m.Limit = n }
 // SetTrace makes the evaluator call f before each instruction with all registers; nil ends it.
 func (r *Reference) SetTrace(f func(pc int, regs *[11]uint64)) { r.m.Trace = f }
 
-// Insns is the number of instructions the last run executed.
+// Insns returns the number of instructions the last run executed.
 func (r *Reference) Insns() uint64 { return r.m.Executed() }

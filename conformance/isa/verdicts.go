@@ -81,7 +81,7 @@ func KernelOf(path string) decode.Version {
 	return decode.KernelVersion(major, minor, 0)
 }
 
-// Decode judges the programs of a file by the structural checks of a kernel, 0 for the one KernelOf finds. Kernel functions
+// Decode checks the programs of a file by the structural checks of a kernel, 0 for the one KernelOf finds. Kernel functions
 // have no BTF here, so calls of them are refused, as the kernel does.
 func Decode(path string, kernel decode.Version) (*DecodeReport, error) {
 	if kernel == 0 {

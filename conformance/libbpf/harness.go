@@ -81,7 +81,7 @@ func (h *Harness) Run(ctx context.Context, objectName, object, btfName, btf stri
 // Close removes the program.
 func (h *Harness) Close() error { return os.RemoveAll(h.dir) }
 
-// firstLines is the start of a program's complaints.
+// firstLines returns the start of a program's complaints.
 func firstLines(b []byte) string {
 	lines := strings.SplitN(strings.TrimSpace(string(b)), "\n", 6)
 	return strings.Join(lines[:min(5, len(lines))], "\n")

@@ -52,7 +52,7 @@ func call(cmd uintptr, attr unsafe.Pointer, size uintptr) (int, error) {
 	return -1, unix.EAGAIN
 }
 
-// pointer is an address for the kernel. The caller keeps the object alive; Go's heap does not move.
+// pointer returns an address for the kernel. The caller keeps the object alive; Go's heap does not move.
 func pointer(b []byte) uint64 {
 	if len(b) == 0 {
 		return 0
@@ -95,7 +95,7 @@ func createMap(a *mapAttr) (int, error) {
 	return call(cmdMapCreate, unsafe.Pointer(a), unsafe.Sizeof(*a))
 }
 
-// objectName is a name the kernel takes for a map or program.
+// objectName returns a name the kernel takes for a map or program.
 func objectName(s string) (out [16]byte) {
 	n := 0
 	for _, c := range []byte(s) {
@@ -110,7 +110,7 @@ func objectName(s string) (out [16]byte) {
 	return out
 }
 
-// element is an operation on an element of a map: a lookup fills value.
+// element returns an operation on an element of a map: a lookup fills value.
 func element(cmd uintptr, fd int, key, value []byte, flags uint64) error {
 	a := struct {
 		fd, _             uint32
@@ -193,7 +193,7 @@ func newRequest(p *loader.LinkedProgram, insns []decode.Insn, types int) *reques
 	return r
 }
 
-// structOpsIndex is the index of the member that a struct_ops program implements, in the kernel's struct; -1 if it is not known.
+// structOpsIndex returns the index of the member that a struct_ops program implements, in the kernel's struct; -1 if it is not known.
 func structOpsIndex(p *loader.LinkedProgram) int {
 	l := p.Linked()
 	for _, s := range l.StructOps {
@@ -245,7 +245,7 @@ func loadProgram(p *loader.LinkedProgram, insns []decode.Insn, types int) (int, 
 	return fd, err
 }
 
-// lastLine is the last message of a log before the statistics.
+// lastLine returns the last message of a log before the statistics.
 func lastLine(log []byte) string {
 	text, _, _ := bytes.Cut(log, []byte{0})
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
@@ -320,7 +320,7 @@ func runProgram(fd int, data, ctx []byte, repeat uint32, ctxOut bool) (*testRun,
 	return r, nil
 }
 
-// Release is the running kernel's: "6.18.44".
+// Release returns the running kernel's: "6.18.44".
 func Release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -329,7 +329,7 @@ func Release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// possibleCPUs is the number of CPUs for which the kernel has per-CPU memory.
+// possibleCPUs returns the number of CPUs for which the kernel has per-CPU memory.
 func possibleCPUs() int {
 	text, err := os.ReadFile("/sys/devices/system/cpu/possible")
 	if err != nil {

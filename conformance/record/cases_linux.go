@@ -136,7 +136,7 @@ func (k *instance) mapNamed(name string) (*liveMap, bool) {
 	return nil, false
 }
 
-// run is one run of a case. A run that the system call refuses has its error number.
+// run returns one run of a case. A run that the system call refuses has its error number.
 func (r *recorder) run(k *instance, run *conformance.CaseRun) (*conformance.RunExpect, error) {
 	p, _ := k.linked.Program(run.Prog)
 	data, ctx := []byte(run.Data), bytes.Clone(run.Ctx)
@@ -272,7 +272,7 @@ func (r *recorder) checks(value []byte, c *conformance.Case) {
 	}
 }
 
-// globalWant is a variable's value: a number when its type is one, else its bytes.
+// globalWant returns a variable's value: a number when its type is one, else its bytes.
 func globalWant(spec *btf.Spec, v loader.Var, value []byte) conformance.GlobalWant {
 	t := spec.SkipMods(v.Type)
 	if (t.Kind != btf.KindInt && !t.Kind.IsEnum()) || len(value) > 8 {

@@ -97,7 +97,7 @@ func (k *instance) load(runs []conformance.CaseRun) error {
 	return nil
 }
 
-// mapsOf are the maps programs refer to.
+// mapsOf returns the maps programs refer to.
 func (k *instance) mapsOf(names []string) map[*loader.Map]bool {
 	used := map[*loader.Map]bool{}
 	for _, name := range names {

@@ -56,7 +56,7 @@ func (k *instance) createMaps() error {
 	return nil
 }
 
-// slot is a 32-bit key or value.
+// slot returns a 32-bit key or value.
 func slot(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
 
 // createMap creates a map once.

@@ -29,7 +29,7 @@ const (
 // casePrefix begins the names of programs that are cases by themselves.
 const casePrefix = "t_"
 
-// maxAnnotations bounds the size of a section of annotations in bytes.
+// maxAnnotations limits the size of a section of annotations in bytes.
 const maxAnnotations = 16 << 20
 
 // Plan reads what is to be recorded of an object: a case for each program whose name begins with "t_" and that

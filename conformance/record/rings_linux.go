@@ -27,7 +27,7 @@ const (
 	perfPages        = 16
 )
 
-// word is a position in shared memory.
+// word returns a position in shared memory.
 func word(page []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&page[off])) }
 
 // records consumes the records of a ring buffer.

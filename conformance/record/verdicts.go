@@ -31,7 +31,7 @@ type VerdictConfig struct {
 	Name, SHA256 string
 }
 
-// variants are the lines to fill for a program: one, or one for each mutation.
+// variants returns the lines to fill for a program: one, or one for each mutation.
 func (cfg *VerdictConfig) variants(p *loader.LinkedProgram, l *verdicts.Line) []*verdicts.Line {
 	if cfg.Mutations == 0 {
 		return []*verdicts.Line{l}
@@ -52,7 +52,7 @@ func (cfg *VerdictConfig) variants(p *loader.LinkedProgram, l *verdicts.Line) []
 	return out
 }
 
-// maxMessages bounds what a line keeps of a log.
+// maxMessages limits what a line keeps of a log.
 const maxMessages, maxMessage = 8, 300
 
 // chatter begins lines of a log that are no message about an error.
@@ -127,7 +127,7 @@ func readStats(s *verdicts.Stats, text string) bool {
 	return true
 }
 
-// lastInsn is the last instruction a log of level 1 shows: lines "12: (85) call ..." or "12: R0=... (85) call ...".
+// lastInsn returns the last instruction a log of level 1 shows: lines "12: (85) call ..." or "12: R0=... (85) call ...".
 func lastInsn(log string) (int, bool) {
 	lines := strings.Split(log, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

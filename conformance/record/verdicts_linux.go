@@ -202,7 +202,7 @@ func (r *request) keepLog(l *verdicts.Line, limit time.Duration) {
 	}
 }
 
-// least is the time the kernel prints for its verifier, or the processor time of the whole load where that is less: on a busy machine the
+// least returns the time the kernel prints for its verifier, or the processor time of the whole load where that is less: on a busy machine the
 // verifier waits, too.
 func least(printed *int, cpu time.Duration) *int {
 	if n := int(cpu.Microseconds()); printed != nil && n > 0 && n < *printed {
@@ -245,7 +245,7 @@ func (r *request) ask(level uint32, limit time.Duration) (fd int, text string, c
 	return fd, string(verdictLog()[:max(n, 0)]), cpu, slow, err
 }
 
-// threadTime is the processor time of this thread.
+// threadTime returns the processor time of this thread.
 func threadTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {

@@ -58,7 +58,7 @@ var (
 	wordings = strings.NewReplacer("'inv'", "'scalar'", "type=inv", "type=scalar", " !", "")
 )
 
-// Shape is a message without what differs between two programs refused for one reason: numbers, and words that later releases
+// Shape returns a message without what differs between two programs refused for one reason: numbers, and words that later releases
 // spell differently.
 func Shape(message string) string {
 	return strings.TrimRight(number.ReplaceAllString(wordings.Replace(message), "N"), " .!\n")

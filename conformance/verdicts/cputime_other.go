@@ -6,5 +6,5 @@ import "time"
 
 var started = time.Now()
 
-// cpuTime is the time that passed.
+// cpuTime returns the time that passed.
 func cpuTime() time.Duration { return time.Since(started) }

@@ -100,7 +100,7 @@ func (l *Line) Reset() {
 	l.Stats, l.Reason, l.Messages, l.Errno, l.Note, l.Where, l.Verdict, l.Class, l.Log = Stats{}, "", nil, "", "", nil, "", "", ""
 }
 
-// maxLine bounds a line of a recording in bytes.
+// maxLine limits a line of a recording in bytes.
 const maxLine = 16 << 20
 
 // ReadFile calls f for each line of a recording, which may be compressed by gzip.

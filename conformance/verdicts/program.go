@@ -64,7 +64,7 @@ func (p *Program) SetInsns(insns []decode.Insn) {
 	p.Text = decode.DisassembleAll(insns, nil)
 }
 
-// verifierProgram is the program as package verifier takes it.
+// verifierProgram returns the program as package verifier takes it.
 func (p *Program) verifierProgram(l *Line) (*verifier.Program, error) {
 	insns, err := p.Insns()
 	if err != nil {

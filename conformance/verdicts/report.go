@@ -112,7 +112,7 @@ func (a *Agreement) add(c *Comparison, limit int) {
 	}
 }
 
-// Agreements are the counts of each release, oldest first by name.
+// Agreements returns the counts of each release, oldest first by name.
 func (r *Report) Agreements() []*Agreement {
 	var out []*Agreement
 	for _, a := range r.byKernel {
@@ -147,7 +147,7 @@ func (r *Report) WriteTable(w io.Writer) {
 	}
 }
 
-// String is one line: the program, both answers and what they are about.
+// String returns one line: the program, both answers and what they are about.
 func (c *Comparison) String() string {
 	theirs := c.Line.Verdict
 	if c.Line.Verdict != Accepted {

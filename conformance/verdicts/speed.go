@@ -26,7 +26,7 @@ func (s *Speed) add(c *Comparison) {
 	s.logs += math.Log(float64(c.CPU) / float64(theirs))
 }
 
-// Mean is the geometric mean of our time divided by the kernel's, 0 without programs.
+// Mean returns the geometric mean of our time divided by the kernel's, 0 without programs.
 func (s *Speed) Mean() float64 {
 	if s.Programs == 0 {
 		return 0

@@ -35,7 +35,7 @@ func (c *conn) add(a asked) (point, dap.Breakpoint) {
 	return p, out
 }
 
-// refused is a breakpoint that cannot be made.
+// refused returns a breakpoint that cannot be made.
 func (c *conn) refused(err error) (point, dap.Breakpoint) {
 	c.points.next++
 	return point{id: c.points.next}, dap.Breakpoint{Id: c.points.next, Message: err.Error()}
@@ -277,5 +277,5 @@ func (c *conn) breakpointLocations(m *dap.BreakpointLocationsRequest) error {
 	return nil
 }
 
-// maxLine bounds line numbers.
+// maxLine limits line numbers.
 const maxLine = 1 << 24

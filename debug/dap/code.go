@@ -119,7 +119,7 @@ func (c *conn) source(m *dap.SourceRequest) error {
 	return nil
 }
 
-// reference is the address of an instruction, as text.
+// reference returns the address of an instruction, as text.
 func (c *conn) reference(p debug.Place) string {
 	addr, ok := c.s.TextAddr(p)
 	if !ok {
@@ -143,7 +143,7 @@ func (c *conn) placeOf(ref string, offset int) (debug.Place, error) {
 	return p, nil
 }
 
-// maxDisassembled bounds the instructions of one answer.
+// maxDisassembled limits the instructions of one answer.
 const maxDisassembled = 1 << 16
 
 func (c *conn) disassemble(m *dap.DisassembleRequest) error {

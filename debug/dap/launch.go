@@ -51,7 +51,7 @@ var ofClients = []string{
 	"suppressMultipleSessionWarning", "console", "cwd", "order", "autoReload", "compounds",
 }
 
-// maxOptions bounds the options of a launch request.
+// maxOptions limits the options of a launch request.
 const maxOptions = 1000
 
 // parseArguments reads the attributes of a launch configuration.
@@ -137,7 +137,7 @@ func (a *arguments) option(name string, v any, options []string) error {
 	return add(v)
 }
 
-// kebab is the name of an option: sourceMap is source-map.
+// kebab returns the name of an option: sourceMap is source-map.
 func kebab(name string) string {
 	var b strings.Builder
 	for _, r := range name {

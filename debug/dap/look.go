@@ -165,7 +165,7 @@ func (c *conn) variables(m *dap.VariablesRequest) error {
 	return nil
 }
 
-// listed are the variables of a scope, or the parts of a value.
+// listed returns the variables of a scope, or the parts of a value.
 func (c *conn) listed(h handle, a dap.VariablesArguments, letter byte) ([]dap.Variable, error) {
 	out := []dap.Variable{}
 	if h.scope != "" {
@@ -327,7 +327,7 @@ func plural(n int, word string) string {
 	return word + "s"
 }
 
-// exprIn is the expression of a variable by its name in what a handle means, "" when there is none.
+// exprIn returns the expression of a variable by its name in what a handle means, "" when there is none.
 func (c *conn) exprIn(h handle, name string) string {
 	switch {
 	case h.scope == scopeKernel:

@@ -10,7 +10,7 @@ import (
 	"github.com/bpfrun/bpfrun/debug"
 )
 
-// maxPoints bounds the breakpoints of a kind.
+// maxPoints limits the breakpoints of a kind.
 const maxPoints = 10000
 
 // point is a breakpoint that the client asked for.

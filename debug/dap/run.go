@@ -19,7 +19,7 @@ type move struct {
 	resume bool
 }
 
-// reversed is a step in the other direction.
+// reversed returns a step in the other direction.
 func (c *conn) reversed(step func(context.Context) (*debug.Stop, error)) func(context.Context) (*debug.Stop, error) {
 	return func(ctx context.Context) (*debug.Stop, error) {
 		c.s.Reverse = true
@@ -205,7 +205,7 @@ func (c *conn) trace() {
 	c.printed = len(lines)
 }
 
-// resultText is the run's result in a sentence.
+// resultText returns the run's result in a sentence.
 func (c *conn) resultText() string {
 	res := c.s.Result()
 	if res == nil {

@@ -270,7 +270,7 @@ func (c *conn) fail(req *dap.Request, err error) {
 
 func event(name string) dap.Event { return dap.Event{Event: name} }
 
-// maxOutput bounds the text of one event.
+// maxOutput limits the text of one event.
 const maxOutput = 64 << 10
 
 // say shows the user a text.

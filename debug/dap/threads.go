@@ -66,7 +66,7 @@ func (c *conn) threadName() string {
 	return fmt.Sprintf("%s on CPU %d", name, c.s.Input().CPU)
 }
 
-// threadIn is the thread that a request is for, 0 for none.
+// threadIn returns the thread that a request is for, 0 for none.
 func threadIn(m dap.RequestMessage) int {
 	switch r := m.(type) {
 	case *dap.ContinueRequest:
@@ -102,7 +102,7 @@ func (c *conn) startOthers(ctx context.Context) error {
 	return c.s.SelectCPU(first)
 }
 
-// nextRunning is a CPU whose program has not ended; false when there is none.
+// nextRunning returns a CPU whose program has not ended; false when there is none.
 func (c *conn) nextRunning() (int, bool) {
 	if !c.s.Several() {
 		return 0, false

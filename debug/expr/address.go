@@ -15,7 +15,7 @@ func (pr *Printer) ArgText(v uint64) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// AddressText is an address with the name of what is there.
+// AddressText returns an address with the name of what is there.
 func (pr *Printer) AddressText(addr uint64) string {
 	text := fmt.Sprintf("%#x", addr)
 	if name := pr.AddressName(addr); name != "" {

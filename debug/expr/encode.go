@@ -28,7 +28,7 @@ func (vs *Values) encodeInto(v, dst *Value, data []byte) error {
 	return nil
 }
 
-// forAllCPUs is a value as user space gives it: of per-CPU maps one for each CPU, rounded up to 8 bytes.
+// forAllCPUs returns a value as user space gives it: of per-CPU maps one for each CPU, rounded up to 8 bytes.
 func (vs *Values) forAllCPUs(m maps.Map, data []byte) []byte {
 	if !m.Spec().Type.PerCPU() {
 		return data

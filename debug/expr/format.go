@@ -355,7 +355,7 @@ func (pr *Printer) formatPacket(v *Value) string {
 	return fmt.Sprintf("%d bytes {%s}", len(v.Data), strings.Join(parts, ", "))
 }
 
-// ShortText is a value in a line, cut at about most bytes.
+// ShortText returns a value in a line, cut at about most bytes.
 func (pr *Printer) ShortText(v *Value, most int) string {
 	text := pr.Format(v, FormatOptions{})
 	if len(text) <= most {

@@ -86,7 +86,7 @@ func (pr *Printer) records(mapName string, list [][]byte, most int) (lines []str
 	return lines, 0
 }
 
-// RecordText is a record sent to user space, in the type of the object that fits it.
+// RecordText returns a record sent to user space, in the type of the object that fits it.
 func (pr *Printer) RecordText(mapName string, data []byte) string {
 	id := pr.m.EventTypes().Find(mapName, len(data))
 	if spec := pr.m.EventTypes().Spec(); id != 0 && spec != nil {

@@ -29,7 +29,7 @@ type function struct {
 	do  func(order binary.ByteOrder, v uint64) uint64
 }
 
-// network is a conversion between the target's byte order and that of networks, which is its own inverse.
+// network returns a conversion between the target's byte order and that of networks, which is its own inverse.
 func network(size int) func(binary.ByteOrder, uint64) uint64 {
 	return func(order binary.ByteOrder, v uint64) uint64 {
 		if endian.IsBig(order) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bpfrun/bpfrun/maps"
 )
 
-// MapValue is a map as a whole.
+// MapValue returns a map as a whole.
 func (vs *Values) MapValue(def *loader.Map) (*Value, error) {
 	m, ok := vs.m.Map(def)
 	if !ok {

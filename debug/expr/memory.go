@@ -100,7 +100,7 @@ func (mo *Memory) Examine(addr uint64, size, n int) ([]uint64, error) {
 // Region returns the memory region of an address, nil when there is none.
 func (mo *Memory) Region(addr uint64) *mem.Region { return mo.m.Memory().Find(addr) }
 
-// SectionBase is the address of a data section's bytes.
+// SectionBase returns the address of a data section's bytes.
 func (mo *Memory) SectionBase(def *loader.Map) (uint64, error) {
 	m, ok := mo.m.Map(def)
 	if !ok {
@@ -153,13 +153,13 @@ func (mo *Memory) kernelOwned(addr uint64) bool {
 	return r != nil && r.Kind == mem.Context
 }
 
-// Uint is the unsigned integer in bytes of the target.
+// Uint returns the unsigned integer in bytes of the target.
 func (mo *Memory) Uint(b []byte) uint64 { return endian.Uint(mo.m.Memory().ByteOrder(), b) }
 
 // PutUint writes the low bytes of v as the target does.
 func (mo *Memory) PutUint(b []byte, v uint64) { endian.PutUint(mo.m.Memory().ByteOrder(), b, v) }
 
-// maxRead bounds the memory one value reads.
+// maxRead limits the memory one value reads.
 const maxRead = 1 << 20
 
 // isView reports whether memory is a context whose fields are computed when they are read (xdp_md, __sk_buff).

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/packet"
 )
 
-// Packet is the packet of the run.
+// Packet returns the packet of the run.
 func (vs *Values) Packet() (*Value, error) {
 	addr, data, ok := vs.Now.PacketNow()
 	if !ok {

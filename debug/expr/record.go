@@ -13,7 +13,7 @@ type RecordRef struct {
 	Index, Off int
 }
 
-// within is the reference of a part that begins lo bytes after.
+// within returns the reference of a part that begins lo bytes after.
 func (r *RecordRef) within(lo uint64) *RecordRef {
 	if r == nil {
 		return nil
@@ -81,7 +81,7 @@ func (vs *Values) RecordElement(x *Value, n uint64) (*Value, error) {
 	return &Value{Type: vs.recordType(def.Name, data), Data: data, Rec: &RecordRef{def, int(n), 0}}, nil
 }
 
-// recordType is the type of the object that fits a record, an array of bytes when none does.
+// recordType returns the type of the object that fits a record, an array of bytes when none does.
 func (vs *Values) recordType(mapName string, data []byte) Type {
 	if id := vs.m.EventTypes().Find(mapName, len(data)); id != 0 {
 		return Type{Spec: vs.m.EventTypes().Spec(), ID: id}

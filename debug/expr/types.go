@@ -54,7 +54,7 @@ func (ty *Types) pathError(t Type, err error) error {
 	return err
 }
 
-// bytesType is an unsigned number of that many bytes, or an array of bytes.
+// bytesType returns an unsigned number of that many bytes, or an array of bytes.
 func (ty *Types) bytesType(n int) Type {
 	switch n {
 	case 1:
@@ -99,7 +99,7 @@ func (t Type) String() string {
 	return text
 }
 
-// base is the type behind typedefs and qualifiers, when there are no pointers and no array around it.
+// base returns the type behind typedefs and qualifiers, when there are no pointers and no array around it.
 func (t Type) base() *btf.Type {
 	if t.Spec == nil {
 		return &btf.Type{}
@@ -117,7 +117,7 @@ func (t Type) Kind() btf.Kind {
 	return t.base().Kind
 }
 
-// Elem is what a pointer points to or an array consists of.
+// Elem returns what a pointer points to or an array consists of.
 func (t Type) Elem() (Type, bool) {
 	switch {
 	case t.Elems > 0:
@@ -131,7 +131,7 @@ func (t Type) Elem() (Type, bool) {
 	return Type{}, false
 }
 
-// Count is the number of elements of an array.
+// Count returns the number of elements of an array.
 func (t Type) Count() int {
 	if t.Elems > 0 {
 		return t.Elems
@@ -176,7 +176,7 @@ func (t Type) IsChar() bool {
 	return b.Kind == btf.KindInt && b.Size == 1 && (b.Int.Encoding&btf.IntChar != 0 || strings.HasSuffix(b.Name, "char") && b.Name != "unsigned char")
 }
 
-// Specs are the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
+// Specs returns the BTFs types are looked for in: the object's, the target's, its modules', and what the object's DWARF made one.
 func (ty *Types) Specs() []*btf.Spec {
 	var out []*btf.Spec
 	if sp := ty.linked.Object.BTF; sp != nil {

@@ -62,7 +62,7 @@ func (vs *Values) pointee(v *Value) (Type, bool) {
 	return v.Type.Elem()
 }
 
-// stride is the distance of elements; of void 1, as GNU C has it.
+// stride returns the distance of elements; of void 1, as GNU C has it.
 func (vs *Values) stride(t Type) uint64 {
 	if n, err := t.Size(); err == nil && n > 0 {
 		return uint64(n)
@@ -70,7 +70,7 @@ func (vs *Values) stride(t Type) uint64 {
 	return 1
 }
 
-// textOf is the text of a string constant, of a character array, or of what a pointer to characters points to.
+// textOf returns the text of a string constant, of a character array, or of what a pointer to characters points to.
 func (vs *Values) textOf(v *Value) (string, error) {
 	switch {
 	case v.IsText:
@@ -132,7 +132,7 @@ func (vs *Values) Member(x *Value, name string) (*Value, error) {
 	return vs.field(x, f)
 }
 
-// field is a member of a struct value.
+// field returns a member of a struct value.
 func (vs *Values) field(x *Value, f btf.Field) (*Value, error) {
 	out := &Value{Type: Type{Spec: x.Type.Spec, ID: f.Type}, Kind: x.Kind, Reg: x.Reg, Frame: x.Frame}
 	lo := uint64(f.BitOffset / 8)
@@ -187,7 +187,7 @@ func (vs *Values) Index(x *Value, i int64) (*Value, error) {
 	return vs.At(t, base+uint64(i)*size)
 }
 
-// Address is where a value lies, or what a pointer or number says.
+// Address returns where a value lies, or what a pointer or number says.
 func (vs *Values) Address(v *Value) (uint64, error) {
 	if v.Kind == WholePacket {
 		return v.Addr, nil
@@ -199,7 +199,7 @@ func (vs *Values) Address(v *Value) (uint64, error) {
 	return n, err
 }
 
-// Sized is a value of up to eight bytes of any type.
+// Sized returns a value of up to eight bytes of any type.
 func (vs *Values) Sized(name string, n uint64, t Type) (*Value, error) {
 	size, err := t.Size()
 	if err != nil {
@@ -328,7 +328,7 @@ func (vs *Values) PointerTo(t Type, addr uint64) *Value {
 	return v
 }
 
-// AsInt is the value as an integer: arrays are their address.
+// AsInt returns the value as an integer: arrays are their address.
 func (vs *Values) AsInt(v *Value) (n uint64, signed bool, err error) {
 	switch v.Kind {
 	case WholeMap:

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// maxWalked bounds the entries of a list that are walked.
+// maxWalked limits the entries of a list that are walked.
 const maxWalked = 1000
 
 // walked is what a walk along a list found.
@@ -85,7 +85,7 @@ func (ev *Evaluator) hasPath(t Type, path string) error {
 	return ev.pathError(t, first)
 }
 
-// entry is the entry whose list member is at addr, or a member of it.
+// entry returns the entry whose list member is at addr, or a member of it.
 func (ev *Evaluator) entry(t Type, addr uint64, member string, path []string) (*Value, error) {
 	t = ev.LayoutAt(t, addr)
 	f, err := t.Spec.ResolvePath(t.ID, member)

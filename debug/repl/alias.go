@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxAliases bounds how often a line is replaced.
+// maxAliases limits how often a line is replaced.
 const maxAliases = 16
 
 // expand replaces the first word of a line while it is an alias.

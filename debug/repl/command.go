@@ -81,7 +81,7 @@ func find(word string) (*command, error) {
 	return nil, fmt.Errorf("%q is ambiguous: %s", word, strings.Join(names, ", "))
 }
 
-// words are the names and aliases of all commands, in the order of the table.
+// words returns the names and aliases of all commands, in the order of the table.
 func words() []string {
 	var out []string
 	for _, c := range table {

@@ -297,7 +297,7 @@ func undisplay(r *REPL, _ context.Context, args string) error {
 	return nil
 }
 
-// single is the only place a location means.
+// single returns the only place a location means.
 func (r *REPL) single(location string) (debug.Place, error) {
 	places, _, err := r.s.Locate(location)
 	if err != nil {
@@ -320,7 +320,7 @@ func (r *REPL) single(location string) (debug.Place, error) {
 	return places[0], nil
 }
 
-// slot is the instruction an expression means: $pc, a number of a slot, a location.
+// slot returns the instruction an expression means: $pc, a number of a slot, a location.
 func (r *REPL) slot(expr string) (debug.Place, error) {
 	here := r.s.Here()
 	if v, err := r.s.Eval(expr); err == nil {

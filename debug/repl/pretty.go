@@ -74,7 +74,7 @@ func aggregate(text string) (head, inner, tail string, ok bool) {
 	return "", "", "", false
 }
 
-// shownValue is a value as the options of set print have it.
+// shownValue returns a value as the options of set print have it.
 func (r *REPL) shownValue(v *debug.Value, opt debug.FormatOptions) string {
 	if opt.Elements == 0 {
 		opt.Elements = r.print.elements

@@ -102,7 +102,7 @@ func (r *REPL) typed(line string) {
 	}
 }
 
-// prompt is what a line is asked for with.
+// prompt returns what a line is asked for with.
 func (r *REPL) prompt() string {
 	if r.collecting != nil {
 		return "> "

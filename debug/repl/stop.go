@@ -113,7 +113,7 @@ var stopCommands = []*command{
 	},
 }
 
-// points are the breakpoints and watchpoints that are named, all for none.
+// points returns the breakpoints and watchpoints that are named, all for none.
 func (r *REPL) points(args string) ([]int, error) {
 	words := strings.FieldsFunc(args, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' })
 	if len(words) > 0 && (strings.HasPrefix("breakpoints", words[0]) || strings.HasPrefix("watchpoints", words[0])) {

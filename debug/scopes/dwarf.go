@@ -18,7 +18,7 @@ const (
 	maxPadding = 1 << 12
 )
 
-// MaxLine bounds the line numbers of line information that are listed.
+// MaxLine limits the line numbers of line information that are listed.
 const MaxLine = 1 << 20
 
 // Info is what the object's DWARF says about local variables.

@@ -19,7 +19,7 @@ type lineRow struct {
 	end       bool // the first address after a sequence
 }
 
-// maxRows bounds the rows that are read of an object.
+// maxRows limits the rows that are read of an object.
 const maxRows = 1 << 21
 
 // readLines reads the line table of a compilation unit. One that cannot be read is as good as none: .BTF.ext has lines too.

@@ -240,7 +240,7 @@ func (d *Info) listV4(v *Variable, addr uint64) ([]byte, error) {
 	return nil, ErrUnreadable
 }
 
-// address is an entry of .debug_addr.
+// address returns an entry of .debug_addr.
 func (d *Info) address(u *unit, n uint64) uint64 {
 	at := u.addrBase + 8*n
 	if n > uint64(len(d.addr)) || at+8 > uint64(len(d.addr)) {

@@ -131,7 +131,7 @@ func (q *Queue) Next() (at uint64, ok bool) {
 	return q.items[addr].at, true
 }
 
-// next is the armed item that fires first. No two have the same number, so the order of the map does not matter.
+// next returns the armed item that fires first. No two have the same number, so the order of the map does not matter.
 func (q *Queue) next() uint64 {
 	var best uint64
 	var first Item

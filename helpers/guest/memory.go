@@ -15,14 +15,14 @@ import (
 	"github.com/bpfrun/bpfrun/vm"
 )
 
-// MaxBuffer bounds one copy of a helper, so that a size taken from the guest allocates
+// MaxBuffer limits one copy of a helper, so that a size taken from the guest allocates
 // little: nothing a program owns is larger than this.
 const MaxBuffer = 1 << 29
 
-// Fault is the action for a fault of simulated memory.
+// Fault returns the action for a fault of simulated memory.
 func Fault(f *mem.Fault) *vm.Action { return vm.MemFault(f) }
 
-// BadArg is the fault of an argument the verifier would have refused.
+// BadArg returns the fault of an argument the verifier would have refused.
 func BadArg(format string, args ...any) *vm.Action {
 	return vm.FaultAction(&vm.Fault{Kind: vm.BadArgument, Text: fmt.Sprintf(format, args...)})
 }
@@ -44,10 +44,10 @@ type Memory struct {
 // NewMemory returns the accesses of m.
 func NewMemory(m *mem.Memory) Memory { return Memory{mem: m} }
 
-// Order is the byte order of the target.
+// Order returns the byte order of the target.
 func (g *Memory) Order() binary.ByteOrder { return g.mem.ByteOrder() }
 
-// PointerSize is the size of the target's pointers in bytes.
+// PointerSize returns the size of the target's pointers in bytes.
 func (g *Memory) PointerSize() int { return g.mem.PointerSize() }
 
 // Buffer returns n bytes that stay valid until the next call; their content is

@@ -125,7 +125,7 @@ func (p *Prober) readPast(r *mem.Region, addr uint64, b []byte) bool {
 	return true
 }
 
-// LoadPast is what a load through a typed pointer yields that runs off the end of its object, or is after it.
+// LoadPast returns what a load through a typed pointer yields that runs off the end of its object, or is after it.
 func (p *Prober) LoadPast(r *mem.Region, addr uint64, size int) uint64 {
 	var b [8]byte
 	if s := b[:size]; !r.Contains(addr) || !p.readPast(r, addr, s) {

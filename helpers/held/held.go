@@ -68,7 +68,7 @@ func (t Thing) String() string {
 	return fmt.Sprintf("%s %#x", name, t.Addr)
 }
 
-// Leaked is the message of a program that ends with the thing.
+// Leaked returns the message of a program that ends with the thing.
 func (t Thing) Leaked() string {
 	if section := kinds[t.Kind].section; section != "" {
 		return "the program exited inside " + section
@@ -76,7 +76,7 @@ func (t Thing) Leaked() string {
 	return fmt.Sprintf("the program exited while holding %v", t)
 }
 
-// Began is what the program did to have the thing: "took", or "entered" of sections.
+// Began returns what the program did to have the thing: "took", or "entered" of sections.
 func (t Thing) Began() string {
 	if kinds[t.Kind].section != "" {
 		return "entered"

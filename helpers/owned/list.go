@@ -55,7 +55,7 @@ func (h *Heap) words(all ...[2]uint64) *vm.Action {
 	return nil
 }
 
-// neighbours are the words that lead to what is between two nodes of a head; 0 stands for the head itself.
+// neighbours returns the words that lead to what is between two nodes of a head; 0 stands for the head itself.
 func neighbours(head, prev, next uint64) (forward, back uint64) {
 	forward, back = head+linkFirst, head+linkLast
 	if prev != 0 {

@@ -47,10 +47,10 @@ func (t *Tree) set(addr, v uint64) {
 	}
 }
 
-// Top is the root node, 0 of an empty tree.
+// Top returns the root node, 0 of an empty tree.
 func (t *Tree) Top() uint64 { return t.get(t.root + rbRoot) }
 
-// Child is the node on a side of n, TreeLeft or TreeRight.
+// Child returns the node on a side of n, TreeLeft or TreeRight.
 func (t *Tree) Child(n, side uint64) uint64 { return t.get(n + side) }
 
 // parent is 0 for the root node.
@@ -95,7 +95,7 @@ func (t *Tree) replace(parent, old, n uint64) {
 	}
 }
 
-// mirror is the other side.
+// mirror returns the other side.
 func mirror(side uint64) uint64 { return TreeLeft + TreeRight - side }
 
 // rotate lifts the child of n on the side that is not side.
@@ -154,7 +154,7 @@ func (t *Tree) Insert(n, parent, side uint64) {
 	}
 }
 
-// First is the leftmost node of the part below n.
+// First returns the leftmost node of the part below n.
 func (t *Tree) First(n uint64) uint64 {
 	for steps := 0; n != 0 && t.goes(steps); steps++ {
 		next := t.get(n + TreeLeft)
@@ -235,7 +235,7 @@ func (t *Tree) rebalance(n, parent uint64) {
 	}
 }
 
-// maxTreeDepth bounds a walk between a leaf and the root: twice the logarithm of more nodes than memory holds.
+// maxTreeDepth limits a walk between a leaf and the root: twice the logarithm of more nodes than memory holds.
 const maxTreeDepth = 128
 
 // goes reports whether a walk continues after that many steps. Programs can store to nodes, and make them a circle.

@@ -58,7 +58,7 @@ type part struct {
 	conv directive
 }
 
-// maxFormats bounds how many parsed formats are kept. Formats are constants of a program, so that few programs have more.
+// maxFormats limits how many parsed formats are kept. Formats are constants of a program, so that few programs have more.
 const maxFormats = 64
 
 // Printer renders formats. It keeps parsed ones, which is its only state: a program that traces in a loop parses its format once.

@@ -121,7 +121,7 @@ var argNames = [...]string{
 	ConstString: "const str", Timer: "timer", Kptr: "kptr", Dynptr: "dynptr", Iterator: "iterator",
 }
 
-// String is a short name for documents: "map", "size or 0".
+// String returns a short name for documents: "map", "size or 0".
 func (k ArgKind) String() string {
 	if int(k) < len(argNames) {
 		return argNames[k]
@@ -142,7 +142,7 @@ func (f Flags) String() string {
 	return strings.Join(out, ", ")
 }
 
-// String is a short form for documents: "mem out", "task_struct *", "ctx or NULL".
+// String returns a short form for documents: "mem out", "task_struct *", "ctx or NULL".
 func (a Arg) String() string {
 	s := a.Kind.String()
 	switch {
@@ -200,7 +200,7 @@ func (r Return) Pointer() bool { return r.Kind > Void }
 // Typed reports whether the verifier knows the result by BTF, so that programs may load from it directly.
 func (r Return) Typed() bool { return r.Kind == RetBTFID || r.Kind == RetMemOrBTFID }
 
-// String is a short form for documents: "integer", "task_struct *", "map value or NULL".
+// String returns a short form for documents: "integer", "task_struct *", "map value or NULL".
 func (r Return) String() string {
 	s := ""
 	if int(r.Kind) < len(retNames) {

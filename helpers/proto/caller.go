@@ -195,7 +195,7 @@ func (c Class) Names() []string {
 	return out
 }
 
-// hookUses are the programs that may call the functions of a set which is registered for a type of programs, and nil for a type without kfuncs
+// hookUses returns the programs that may call the functions of a set which is registered for a type of programs, and nil for a type without kfuncs
 // (kernel/bpf/btf.c bpf_prog_type_to_kfunc_hook).
 func hookUses(t uapi.ProgType) uses {
 	switch t {

@@ -62,7 +62,7 @@ func Declare(sets []KfuncSet) *Declared {
 	return d
 }
 
-// model is a function of the set that the table knows, if those it knows are all for the same programs and no function is for some of them.
+// model returns a function of the set that the table knows, if those it knows are all for the same programs and no function is for some of them.
 func (s *KfuncSet) model() (model *Kfunc, sure bool) {
 	if len(s.Programs) > 0 {
 		model = &Kfunc{}

@@ -133,7 +133,7 @@ func Lookup(id uapi.FuncID) (*Helper, bool) {
 // Name returns the helper's name ("bpf_map_lookup_elem").
 func (h *Helper) Name() string { return h.ID.String() }
 
-// Params is the number of registers that the helper may look at.
+// Params returns the number of registers that the helper may look at.
 func (h *Helper) Params() int {
 	if h.ID == uapi.FuncTracePrintk {
 		return 5 // variadic

@@ -29,7 +29,7 @@ func Check(t testing.TB, most uint64, do func()) {
 	}
 }
 
-// allocated is the number of bytes this process has allocated on the heap since it started. Work of other goroutines counts too.
+// allocated returns the number of bytes this process has allocated on the heap since it started. Work of other goroutines counts too.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

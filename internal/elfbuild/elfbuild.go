@@ -82,7 +82,7 @@ func (b *Builder) RelA(section int, rels ...elf.Rela64) {
 	b.sections = append(b.sections, elfSection{name: ".rela" + b.sections[section].name, typ: elf.SHT_RELA, data: buf.Bytes(), info: section, ent: 24})
 }
 
-// Bytes is the finished object.
+// Bytes returns the finished object.
 func (b *Builder) Bytes() []byte {
 	var syms bytes.Buffer
 	_ = binary.Write(&syms, b.Order, b.symbols)

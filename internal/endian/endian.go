@@ -11,7 +11,7 @@ func IsBig(order binary.ByteOrder) bool { return order.Uint16(one) == 1 }
 // one is 1 in two bytes of big-endian order. It is a variable so that asking an order allocates nothing.
 var one = []byte{0, 1}
 
-// Uint is the unsigned integer in b; of more than eight bytes, the low 64 bits.
+// Uint returns the unsigned integer in b; of more than eight bytes, the low 64 bits.
 func Uint(order binary.ByteOrder, b []byte) uint64 {
 	switch len(b) {
 	case 1:
@@ -36,7 +36,7 @@ func Uint(order binary.ByteOrder, b []byte) uint64 {
 	return v
 }
 
-// Int is the signed integer in b, which has at most eight bytes.
+// Int returns the signed integer in b, which has at most eight bytes.
 func Int(order binary.ByteOrder, b []byte) int64 {
 	unused := 64 - 8*min(len(b), 8)
 	return int64(Uint(order, b)<<unused) >> unused

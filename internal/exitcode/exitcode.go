@@ -37,7 +37,7 @@ type Coded interface {
 	Exit() int
 }
 
-// Of is the exit code an error causes, if the error or one that it wraps says so.
+// Of returns the exit code an error causes, if the error or one that it wraps says so.
 func Of(err error) (code int, ok bool) {
 	var c Coded
 	if !errors.As(err, &c) {

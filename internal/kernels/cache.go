@@ -10,7 +10,7 @@ import (
 // CacheVariable names the environment variable that moves the cache of unpacked BTF, or switches it off.
 const CacheVariable = "BPFRUN_CACHE"
 
-// Cache is where the BTF of compressed kernels is kept: the directory in BPFRUN_CACHE, else bpfrun/btf in the user's
+// Cache returns where the BTF of compressed kernels is kept: the directory in BPFRUN_CACHE, else bpfrun/btf in the user's
 // cache directory; nil with BPFRUN_CACHE=off, and for users without such a directory.
 func Cache() *btffile.Cache {
 	dir := os.Getenv(CacheVariable)

@@ -90,7 +90,7 @@ func describe(path, rel string, place Place) (k Kernel, ok bool) {
 	return k, true
 }
 
-// identity is the name without what it need not say, then the architecture where that is missing, then the directories above.
+// identity returns the name without what it need not say, then the architecture where that is missing, then the directories above.
 func (k *Kernel) identity(name string, above []string) string {
 	for _, p := range []string{"linux-", "vmlinux-", "vmlinuz-"} {
 		name = strings.TrimPrefix(name, p)
@@ -183,7 +183,7 @@ func words(name string) []string {
 	return out
 }
 
-// numbersOf are the numbers a release begins with.
+// numbersOf returns the numbers a release begins with.
 func numbersOf(release string) []int {
 	var out []int
 	for part := range strings.SplitSeq(strings.FieldsFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })[0], ".") {

@@ -39,7 +39,7 @@ type Path struct {
 	listed []Kernel // nil before the first List, and after Add
 }
 
-// Default is the search path of this user and system: the directories in BPFRUN_KERNELS, the user's own kernels, what distributions install with
+// Default returns the search path of this user and system: the directories in BPFRUN_KERNELS, the user's own kernels, what distributions install with
 // debug information, the kernels in /boot, and Debian packages that apt has downloaded.
 func Default() *Path {
 	p := &Path{}
@@ -156,7 +156,7 @@ func (p *Path) Find(name string) (Kernel, error) {
 	return all[0], nil
 }
 
-// Matches are all kernels that a name may mean, the best first. There is at least one, or an error as of [Path.Find].
+// Matches returns all kernels that a name may mean, the best first. There is at least one, or an error as of [Path.Find].
 func (p *Path) Matches(name string) ([]Kernel, error) {
 	e := &Error{Name: name, Err: ErrUnknown}
 	if strings.ContainsAny(name, "*?[") {

@@ -60,13 +60,13 @@ func (s Source) Load(cache *btffile.Cache) (*btf.Spec, error) {
 // HostSource and EmbeddedSource are the kernels that need no file.
 func HostSource() Source { return Source{Name: Host, Path: Host} }
 
-// EmbeddedSource is the kernel inside the program.
+// EmbeddedSource returns the kernel inside the program.
 func EmbeddedSource() Source { return Source{Name: embedded.Name, Path: Embedded} }
 
-// FileSource is the kernel whose types a file has.
+// FileSource returns the kernel whose types a file has.
 func FileSource(path string) Source { return Source{Name: baseName(path), Path: path} }
 
-// baseName is a file's name without the extensions of types, compression and archives.
+// baseName returns a file's name without the extensions of types, compression and archives.
 func baseName(path string) string {
 	name := filepath.Base(path)
 	for _, ext := range []string{".xz", ".gz", ".zst", ".tar", ".btf"} {
@@ -75,7 +75,7 @@ func baseName(path string) string {
 	return name
 }
 
-// ByteOrder is the byte order of a file's BTF as its first bytes have it, nil when they do not tell.
+// ByteOrder returns the byte order of a file's BTF as its first bytes have it, nil when they do not tell.
 func (s Source) ByteOrder() binary.ByteOrder {
 	f, err := os.Open(s.Path)
 	if err != nil {

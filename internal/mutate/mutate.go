@@ -67,7 +67,7 @@ func (f *Fault) Overlay(root, dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o644)
 }
 
-// Root is the directory with go.mod, from the working directory upwards.
+// Root returns the directory with go.mod, from the working directory upwards.
 func Root() (string, error) {
 	out, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {

@@ -38,7 +38,7 @@ func Names(name string, names []string, limit int) []string {
 	return near[:min(len(near), offered)]
 }
 
-// letters is the set of the bytes of a name's compared part, modulo 64. One edit changes at most two of its members, so that
+// letters returns the set of the bytes of a name's compared part, modulo 64. One edit changes at most two of its members, so that
 // most of a kernel's functions need no distance.
 func letters(name string) (set uint64) {
 	for i := range min(len(name), longest) {
@@ -47,7 +47,7 @@ func letters(name string) (set uint64) {
 	return set
 }
 
-// Distance is the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
+// Distance returns the number of bytes to insert, delete or replace between two names (Levenshtein), of their first 64 bytes.
 func Distance(a, b string) int { return within(a, b, 2*longest) }
 
 // within is [Distance] as long as that is at most limit, else some number above limit. Only places of both names that are at most limit

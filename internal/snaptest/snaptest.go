@@ -20,23 +20,23 @@ type Field struct {
 	Get func() any
 }
 
-// Number is the row of a field with a number.
+// Number returns the row of a field with a number.
 func Number[T ~int | ~int32 | ~uint8 | ~uint16 | ~uint32 | ~uint64](p *T) Field {
 	return Value(p, func(n int) T { return T(n) })
 }
 
-// Bool is the row of a boolean.
+// Bool returns the row of a boolean.
 func Bool[T ~bool](p *T) Field { return Value(p, func(n int) T { return n%2 != 0 }) }
 
-// Text is the row of a string.
+// Text returns the row of a string.
 func Text(p *string) Field { return Value(p, func(n int) string { return fmt.Sprint(n) }) }
 
-// Value is the row of a field whose nth value is made by value and which is copied by assignment.
+// Value returns the row of a field whose nth value is made by value and which is copied by assignment.
 func Value[T any](p *T, value func(n int) T) Field {
 	return Field{func(n int) { *p = value(n) }, func() any { return *p }}
 }
 
-// Pointer is the row of a pointer, of which the address counts.
+// Pointer returns the row of a pointer, of which the address counts.
 func Pointer[T any](p **T) Field {
 	made := map[int]*T{}
 	return Field{func(n int) {
@@ -47,7 +47,7 @@ func Pointer[T any](p **T) Field {
 	}, func() any { return fmt.Sprintf("%p", *p) }}
 }
 
-// Slice is the row of a slice: it grows, and its first element changes in place.
+// Slice returns the row of a slice: it grows, and its first element changes in place.
 func Slice[S ~[]T, T any](p *S, value func(n int) T) Field {
 	return Field{func(n int) {
 		*p = append(*p, value(n))
@@ -55,7 +55,7 @@ func Slice[S ~[]T, T any](p *S, value func(n int) T) Field {
 	}, func() any { return slices.Clone(*p) }}
 }
 
-// Map is the row of a map, which gets another key in place.
+// Map returns the row of a map, which gets another key in place.
 func Map[M ~map[K]V, K comparable, V any](p *M, key func(n int) K, value V) Field {
 	return Field{func(n int) {
 		if *p == nil {

@@ -92,7 +92,7 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// wanted is the JSON that a Go type is read from.
+// wanted returns the JSON that a Go type is read from.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:

@@ -39,7 +39,7 @@ type loc struct {
 // at is memory at a register plus a constant.
 func at(base reg, disp int32) loc { return loc{base: base, index: none, disp: disp} }
 
-// field is a field of the State.
+// field returns a field of the State.
 func field(off int32) loc { return loc{base: none, index: none, disp: off} }
 
 // asm encodes instructions. Operand sizes are given by w: 1 for 64 bits, 0 for less.
@@ -60,7 +60,7 @@ func (a *asm) imm32(v int32) { a.Put(uint64(uint32(v)), 4) }
 
 func (a *asm) imm64(v uint64) { a.Put(v, 8) }
 
-// pos is the offset of the next instruction.
+// pos returns the offset of the next instruction.
 func (a *asm) pos() int32 { return int32(a.Len()) }
 
 // opcode returns an opcode, which is written as its bytes are (0x8b, 0x0fb6), with a prefix if rex is not 0, and its length.

@@ -76,7 +76,7 @@ func (c *compiler) TestAligned(size uint8) {
 	c.byte(size - 1)
 }
 
-// cellField is a field of the cell of a check.
+// cellField returns a field of the cell of a check.
 func cellField(in *plan.Insn, off int32) loc { return field(in.CellOffset() + off) }
 
 // Exact makes the exact test: the zero flag says yes.

@@ -117,7 +117,7 @@ type asm struct {
 	beyond bool
 }
 
-// pos is the offset of the next instruction.
+// pos returns the offset of the next instruction.
 func (a *asm) pos() int32 { return int32(a.Len()) }
 
 func (a *asm) word(v uint32) { a.Put32(v) }

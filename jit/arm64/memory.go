@@ -234,7 +234,7 @@ func (c *compiler) fillCode() {
 	c.word(opBr | uint32(link)<<5)
 }
 
-// sizeLog is the number of a size in the tables of accesses.
+// sizeLog returns the number of a size in the tables of accesses.
 func sizeLog(size uint8) int {
 	switch size {
 	case 1:

@@ -12,10 +12,10 @@ type Buffer struct {
 // Start begins anew in memory.
 func (b *Buffer) Start(memory []byte) { b.mem, b.n = memory[:cap(memory)], 0 }
 
-// Code is what was written.
+// Code returns what was written.
 func (b *Buffer) Code() []byte { return b.mem[:b.n] }
 
-// Len is the length of Code.
+// Len returns the length of Code.
 func (b *Buffer) Len() int { return int(b.n) }
 
 // Room makes sure that n bytes can be written.

@@ -19,7 +19,7 @@ const (
 	SignedGreater
 )
 
-// Not is the opposite.
+// Not returns the opposite.
 func (c Cond) Not() Cond { return c ^ 1 }
 
 // Branch is what a conditional jump compares.

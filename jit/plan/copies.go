@@ -77,7 +77,7 @@ func (p *Program) parts(l *loop, f func(b int32, jump bool)) {
 	}
 }
 
-// copySize is how many Insns copyLoop appends, guards included.
+// copySize returns how many Insns copyLoop appends, guards included.
 func (p *Program) copySize(l *loop) int32 {
 	n := int32(len(l.guards))
 	if l.body[0] != l.header {

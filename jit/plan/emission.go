@@ -8,7 +8,7 @@ import (
 // ErrTooLong is returned for code that is longer than the processor's jumps reach.
 var ErrTooLong = errors.New("more native code than a jump can cross")
 
-// MaxPiece bounds the code of one instruction, without what stands out of line, of each piece of that, and of all of what does not belong
+// MaxPiece limits the code of one instruction, without what stands out of line, of each piece of that, and of all of what does not belong
 // to one, in bytes.
 const MaxPiece = 1 << 10
 
@@ -227,10 +227,10 @@ func (e *Emission) mark(in *Insn) {
 	}
 }
 
-// wayMark is the number of the byte of a branch's way: 1 for taken, 2 for the next slot.
+// wayMark returns the number of the byte of a branch's way: 1 for taken, 2 for the next slot.
 func (e *Emission) wayMark(in *Insn, way int32) int32 { return way*int32(e.Program.Blocks()) + in.Mark }
 
-// takenMark is the number of the byte to set when a branch is taken; ok is false when that is not recorded.
+// takenMark returns the number of the byte to set when a branch is taken; ok is false when that is not recorded.
 func (e *Emission) takenMark(in *Insn) (n int32, ok bool) {
 	if !e.Target.Ways || !in.Has(FlagWayTaken) {
 		return 0, false

@@ -81,7 +81,7 @@ type operand struct {
 	pc  int32
 }
 
-// maxWalk bounds the search of common.
+// maxWalk limits the search of common.
 const maxWalk = 256
 
 // common returns the slot before which one register held the value, or its lower half, that both operands are copies of. It is negative

@@ -23,7 +23,7 @@ func resize[T any](s []T, n int) []T {
 	return s
 }
 
-// predsOf are the blocks that lead to a block.
+// predsOf returns the blocks that lead to a block.
 func (g *graph) predsOf(b int32) []int32 { return g.preds[g.at[b]:g.at[b+1]] }
 
 // findGraph reports whether there is a loop to look at: programs that jump to computed addresses, leave branches to the interpreter, or go

@@ -37,7 +37,7 @@ func between(base int8, lo, hi int64) interval {
 
 func (v interval) natural() bool { return v.base == number && v.lo >= 0 }
 
-// or is what is known if either is the case.
+// or returns what is known if either is the case.
 func (v interval) or(w interval) interval {
 	if v.base != w.base {
 		return unbounded
@@ -67,7 +67,7 @@ func (v interval) minus(w interval) interval {
 	return unbounded
 }
 
-// upTo is the sum of up to n numbers, of which each lies in v less its base.
+// upTo returns the sum of up to n numbers, of which each lies in v less its base.
 func (v interval) upTo(n int64) interval {
 	if n > 0 && max(-v.lo, v.hi) > farthest/n {
 		return unbounded
@@ -75,7 +75,7 @@ func (v interval) upTo(n int64) interval {
 	return between(number, min(0, v.lo*n), max(0, v.hi*n))
 }
 
-// low32 is the low half of v.
+// low32 returns the low half of v.
 func (v interval) low32() interval {
 	if v.natural() && v.hi < 1<<32 {
 		return v
@@ -83,7 +83,7 @@ func (v interval) low32() interval {
 	return word
 }
 
-// mask is a number with the bits of v and below.
+// mask returns a number with the bits of v and below.
 func mask(v int64) int64 { return int64(1)<<bits.Len64(uint64(v)) - 1 }
 
 // operation is how an op computes with intervals, and its width. Constants are computed by [decode.Op.Compute].
@@ -108,7 +108,7 @@ func (v interval) and(w interval) interval {
 	return unbounded
 }
 
-// union is the bitwise or, and the exclusive one.
+// union returns the bitwise or, and the exclusive one.
 func (v interval) union(w interval) interval {
 	if v.natural() && w.natural() {
 		return between(number, 0, mask(max(v.hi, w.hi)))
@@ -285,7 +285,7 @@ func (s *registers) execute(in *Insn, trust uint16) (trusted bool) {
 	return false
 }
 
-// known is the only number it can be.
+// known returns the only number it can be.
 func (v interval) known() (n uint64, ok bool) {
 	return uint64(v.lo), v.base == number && v.lo == v.hi
 }
@@ -325,7 +325,7 @@ const (
 	atLeast
 )
 
-// not is the opposite.
+// not returns the opposite.
 func (r relation) not() relation {
 	return [...]relation{noRelation: noRelation, equal: notEqual, notEqual: equal, less: atLeast, atLeast: less, greater: atMost, atMost: greater}[r]
 }
@@ -370,7 +370,7 @@ func (c *comparison) compares(v interval) bool {
 	return v.natural() && v.hi <= limit
 }
 
-// against is what a branch compares its register with.
+// against returns what a branch compares its register with.
 func (s *registers) against(in *Insn, c *comparison) interval {
 	switch {
 	case !c.imm:

@@ -43,10 +43,10 @@ type group struct {
 // none is not a slot: after all.
 const none = 1<<31 - 1
 
-// maxCover bounds how far back what an access relies on may have been made: programs can have millions of such accesses.
+// maxCover limits how far back what an access relies on may have been made: programs can have millions of such accesses.
 const maxCover = 1024
 
-// maxDelta bounds how far from a value a register is followed.
+// maxDelta limits how far from a value a register is followed.
 const maxDelta = 1 << 20
 
 // unknown is what is known at first.

@@ -18,7 +18,7 @@ const (
 	maxGuard = 1 << 20
 	// maxFar is how far from its base these may lie: Insn.Lo and Hi have 32 bits.
 	maxFar = 1 << 30
-	// maxTurns bounds what is believed of a loop.
+	// maxTurns limits what is believed of a loop.
 	maxTurns = 1 << 24
 	// maxNested is how many loops a block is looked at for on average, since loops in loops can be many.
 	maxNested = 16

@@ -31,7 +31,7 @@ func (p *Program) findNeeds() {
 	}
 }
 
-// needsOf is what matters at the start of a block if needs matters at its end.
+// needsOf returns what matters at the start of a block if needs matters at its end.
 func (p *Program) needsOf(b int32, needs uint16) uint16 {
 	blk := &p.blocks[b]
 	for pc := blk.end - 1; pc >= blk.start; pc-- {

@@ -50,5 +50,5 @@ const (
 	FrameMay    = int32(unsafe.Offsetof(Frame{}.May))
 )
 
-// CellOffset is the offset of the cell of a check in the State.
+// CellOffset returns the offset of the cell of a check in the State.
 func (in *Insn) CellOffset() int32 { return OffCells + int32(in.Cell)*int32(CellSize) }

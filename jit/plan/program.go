@@ -182,10 +182,10 @@ type Program struct {
 	len     int
 }
 
-// Len is the number of slots of the program.
+// Len returns the number of slots of the program.
 func (p *Program) Len() int { return p.len }
 
-// Blocks is the number of blocks.
+// Blocks returns the number of blocks.
 func (p *Program) Blocks() int { return len(p.blocks) }
 
 // Block returns the slots from start up to end of block i.
@@ -193,7 +193,7 @@ func (p *Program) Block(i int) (start, end int) {
 	return int(p.blocks[i].start), int(p.blocks[i].end)
 }
 
-// Slack is how much more than State.Room the caller has to allow for: code may execute that many instructions after it
+// Slack returns how much more than State.Room the caller has to allow for: code may execute that many instructions after it
 // last looked at Room.
 func (p *Program) Slack() int64 { return 2*int64(p.len) + 2 }
 

@@ -20,5 +20,5 @@ func HasRule(op decode.Op) bool {
 	return !out && special>>rows[op].blank.Kind&1 == 0
 }
 
-// KindOf is the kind of instructions of an op.
+// KindOf returns the kind of instructions of an op.
 func KindOf(op decode.Op) Kind { return rows[op].blank.Kind }

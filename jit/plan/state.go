@@ -98,7 +98,7 @@ type Cell struct {
 	Bound uint64
 }
 
-// MaxBackoff bounds Cell.Backoff.
+// MaxBackoff limits Cell.Backoff.
 const MaxBackoff = 1<<20 - 1
 
 // CellSize is the distance between cells.

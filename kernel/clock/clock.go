@@ -56,22 +56,22 @@ func New(c Config) Clock {
 	return k
 }
 
-// Boot is the time since boot including sleep (bpf_ktime_get_boot_ns).
+// Boot returns the time since boot including sleep (bpf_ktime_get_boot_ns).
 func (c Clock) Boot() uint64 { return c.boot }
 
-// Mono is the monotonic time (bpf_ktime_get_ns).
+// Mono returns the monotonic time (bpf_ktime_get_ns).
 func (c Clock) Mono() uint64 { return c.mono }
 
-// Real is the wall clock as nanoseconds since 1970.
+// Real returns the wall clock as nanoseconds since 1970.
 func (c Clock) Real() uint64 { return c.real }
 
 // TAI is international atomic time (bpf_ktime_get_tai_ns).
 func (c Clock) TAI() uint64 { return c.real + taiOffset }
 
-// Coarse is the monotonic time at the last timer tick (bpf_ktime_get_coarse_ns).
+// Coarse returns the monotonic time at the last timer tick (bpf_ktime_get_coarse_ns).
 func (c Clock) Coarse() uint64 { return c.mono - c.mono%c.tick() }
 
-// Jiffies is the kernel's 64-bit tick count (bpf_jiffies64): it starts five minutes before its low
+// Jiffies returns the kernel's 64-bit tick count (bpf_jiffies64): it starts five minutes before its low
 // 32 bits wrap, see INITIAL_JIFFIES.
 func (c Clock) Jiffies() uint64 { return uint64(initialJiffies) + c.mono/c.tick() }
 

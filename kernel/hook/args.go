@@ -37,7 +37,7 @@ func (h *Hooks) proto(c *Context, name string) (spec *btf.Spec, p *btf.Type, ok 
 // taskInterruptible is TASK_INTERRUPTIBLE, the state of a task that waits.
 const taskInterruptible = 1
 
-// maxArgs bounds the arguments of a hook (MAX_BPF_FUNC_ARGS is 12).
+// maxArgs limits the arguments of a hook (MAX_BPF_FUNC_ARGS is 12).
 const maxArgs = 12
 
 // arguments makes the values of a prototype's parameters. skip leaves out leading ones (the void *__data of
@@ -304,7 +304,7 @@ func (h *Hooks) knownArgument(hook, name string) (uint64, bool) {
 	return 0, false
 }
 
-// defaultReturn is the value a hook returns when it succeeds: 0 for an int, a length for ssize_t, an object for a pointer.
+// defaultReturn returns the value a hook returns when it succeeds: 0 for an int, a length for ssize_t, an object for a pointer.
 func (h *Hooks) defaultReturn(hook string, spec *btf.Spec, id btf.ID) Arg {
 	a := Arg{Spec: spec, Type: id, slots: 1}
 	t := object.Strip(spec, id)

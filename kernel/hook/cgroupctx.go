@@ -130,7 +130,7 @@ func (c *Context) OptionValue() []byte {
 	return append([]byte(nil), b[:n]...)
 }
 
-// OptionRoom is the number of bytes there are for the value of a socket option.
+// OptionRoom returns the number of bytes there are for the value of a socket option.
 func (c *Context) OptionRoom() int {
 	return int(c.view.Get("optval_end") - c.view.Get("optval"))
 }

@@ -154,7 +154,7 @@ func (e *FieldError) Error() string {
 // Simulates reports whether [Hooks.NewContext] can make contexts for a program type.
 func (h *Hooks) Simulates(t uapi.ProgType) bool { return h.contextMaker(t) != nil }
 
-// contextMaker is the table of program types.
+// contextMaker returns the table of program types.
 func (h *Hooks) contextMaker(t uapi.ProgType) func(*Context) error {
 	switch t {
 	case uapi.ProgTypeKprobe:

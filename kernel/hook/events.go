@@ -29,7 +29,7 @@ func (h *Hooks) taskOf(hook string, nth int) *object.Object {
 	return nil
 }
 
-// otherTask is the task that shares the CPU with the current one: it is woken up, switched to and switched from.
+// otherTask returns the task that shares the CPU with the current one: it is woken up, switched to and switched from.
 func (h *Hooks) otherTask() *object.Object {
 	if l := h.LayoutNamed("task_struct"); l != nil {
 		return h.Shared("p", l)
@@ -37,7 +37,7 @@ func (h *Hooks) otherTask() *object.Object {
 	return nil
 }
 
-// nextTask is the task a switch away from the current one goes to.
+// nextTask returns the task a switch away from the current one goes to.
 func (h *Hooks) nextTask() *object.Object {
 	if h.event.before != nil {
 		return h.event.before
@@ -68,7 +68,7 @@ func (h *Hooks) enter(hook string, nth int, free bool) {
 	}
 }
 
-// prevState is the state of the task that is switched from: it goes to sleep the first time, and is preempted the next.
+// prevState returns the state of the task that is switched from: it goes to sleep the first time, and is preempted the next.
 func (h *Hooks) prevState() uint64 {
 	if h.event.nth%2 == 0 {
 		return taskInterruptible
@@ -99,7 +99,7 @@ func (h *Hooks) leave() {
 // tcpTransitions are the state changes of a connection, in turn: the handshake ends, the peer resets.
 var tcpTransitions = [...]struct{ from, to uint64 }{{net.TCPSynSent, net.TCPEstablished}, {net.TCPEstablished, net.TCPClose}}
 
-// transition is the state change of the event.
+// transition returns the state change of the event.
 func (h *Hooks) transition() (from, to uint64) {
 	t := tcpTransitions[h.event.nth%len(tcpTransitions)]
 	return t.from, t.to

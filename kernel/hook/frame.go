@@ -18,7 +18,7 @@ func FrameLimits(t uapi.ProgType, frags bool) (least, most int) {
 	return 0, 0
 }
 
-// FrameIn is the packet the context was made with, from its Ethernet header on; nil without packet.
+// FrameIn returns the packet the context was made with, from its Ethernet header on; nil without packet.
 func (c *Context) FrameIn() []byte {
 	if c.Packet == nil {
 		return nil
@@ -30,7 +30,7 @@ func (c *Context) FrameIn() []byte {
 	return data
 }
 
-// Frame is the packet as it is now, from its Ethernet header on and without metadata; nil without packet. It stays valid until the
+// Frame returns the packet as it is now, from its Ethernet header on and without metadata; nil without packet. It stays valid until the
 // packet changes.
 func (c *Context) Frame() []byte {
 	if c.Packet == nil {

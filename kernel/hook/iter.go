@@ -54,7 +54,7 @@ type step struct {
 	last bool   // the call of an iterator without an element
 }
 
-// Steps is how often the program is called at most: an iterator for each element and once more without one, a session probe at the
+// Steps returns how often the program is called at most: an iterator for each element and once more without one, a session probe at the
 // function's entry and its return.
 func (c *Context) Steps() int { return max(len(c.steps), 1) }
 
@@ -198,7 +198,7 @@ func (h *Hooks) iterElements(c *Context, name string, spec *btf.Spec, p *btf.Typ
 	return h.otherElements(c, spec, p), nil
 }
 
-// givenElements are the calls a user lists. What is not named is null or 0.
+// givenElements returns the calls a user lists. What is not named is null or 0.
 func (h *Hooks) givenElements(c *Context, given []map[string]any, spec *btf.Spec, p *btf.Type) ([]iterArgs, error) {
 	chosen := c.spec.Args
 	defer func() { c.spec.Args = chosen }()
@@ -254,7 +254,7 @@ func (h *Hooks) otherElements(c *Context, spec *btf.Spec, p *btf.Type) []iterArg
 	return out
 }
 
-// tableElements are the sockets of a table, each with the other arguments an iterator gets.
+// tableElements returns the sockets of a table, each with the other arguments an iterator gets.
 func (h *Hooks) tableElements(c *Context, spec *btf.Spec, p *btf.Type, sockets []*object.Object) []iterArgs {
 	var out []iterArgs
 	for _, o := range sockets {
@@ -334,7 +334,7 @@ func (h *Hooks) taskFiles() []iterArgs {
 	return out
 }
 
-// maxFds bounds the file descriptors looked at of one process.
+// maxFds limits the file descriptors looked at of one process.
 const maxFds = 1024
 
 // taskVMAs lists the memory areas of processes.
@@ -428,7 +428,7 @@ func (h *Hooks) progObjects(c *Context) ([]*object.Object, error) {
 	return out, nil
 }
 
-// iterMap is the map whose elements an iterator visits.
+// iterMap returns the map whose elements an iterator visits.
 func (h *Hooks) iterMap(c *Context) (uint64, *object.Object) {
 	if c.spec.Iter == nil || c.spec.Iter.Map == nil {
 		return 0, nil

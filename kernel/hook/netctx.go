@@ -115,7 +115,7 @@ func (h *Hooks) receive(c *Context, v *net.View, eth []byte) error {
 	return h.skbIn(v, in)
 }
 
-// etherType is the protocol of a frame: its type, or for what stands where others have a length one of two numbers
+// etherType returns the protocol of a frame: its type, or for what stands where others have a length one of two numbers
 // (eth_type_trans).
 func etherType(frame []byte) uint16 {
 	const (

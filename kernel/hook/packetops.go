@@ -28,7 +28,7 @@ func (c *Context) DeviceOf() (net.Device, bool) {
 	return net.Device{}, false
 }
 
-// Socket is the socket a context belongs to: of a packet, of a connection, of a system call. Nil when it has none.
+// Socket returns the socket a context belongs to: of a packet, of a connection, of a system call. Nil when it has none.
 func (c *Context) Socket() *net.Socket {
 	if c.view == nil {
 		return nil
@@ -87,7 +87,7 @@ func (c *Context) Tunnel() *Tunnel { return c.spec.Tunnel }
 // Summed is skb->ip_summed as the packet came.
 func (c *Context) Summed() Summed { return c.spec.Summed }
 
-// Came is the packet as it came, fragments included, without a link header that the program does not see.
+// Came returns the packet as it came, fragments included, without a link header that the program does not see.
 func (c *Context) Came() []byte {
 	frame := c.k.packetBytes(c)
 	out := append([]byte(nil), frame[min(len(frame), c.Packet.Lead()):]...)

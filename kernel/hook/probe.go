@@ -126,7 +126,7 @@ func (h *Hooks) userProbe(c *Context, name string, ret bool) error {
 	return c.allocate(r.data, true)
 }
 
-// SyscallSymbol is the function that implements a system call on the target.
+// SyscallSymbol returns the function that implements a system call on the target.
 func (h *Hooks) SyscallSymbol(name string) string {
 	if a := abis[h.Arch()]; a != nil && h.BTF() != nil {
 		for _, s := range [...]string{a.wrapper + name, "__se_sys_" + name, "sys_" + name} {

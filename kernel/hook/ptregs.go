@@ -190,7 +190,7 @@ func alternatives(paths string) []string {
 	}
 }
 
-// stackAddr is where the stack pointer of the kernel is in a traced function: on the stack of the current task, some calls below the
+// stackAddr returns where the stack pointer of the kernel is in a traced function: on the stack of the current task, some calls below the
 // registers of user mode. What a function finds above it is not simulated.
 func (h *Hooks) stackAddr() uint64 {
 	if regs := h.UserRegs(h.Current()); regs != nil {
@@ -234,7 +234,7 @@ func (h *Hooks) Fill(typ string, b object.Builder) bool {
 // defaultCall is the system call a task is in unless the event says otherwise; [kernel.Kernel.Stack] shows the same.
 const defaultCall = "read"
 
-// callRegisters are the registers of user mode in a system call, at its end when ret is given.
+// callRegisters returns the registers of user mode in a system call, at its end when ret is given.
 func (h *Hooks) callRegisters(role string, args []Arg, call string, ret *uint64) *registers {
 	r := h.newRegisters(role, h.UserHeap()-0x20000, h.UserStack()-h.Hash(role, "sp")%0x4000&^15)
 	regs := r.abi.syscall

@@ -74,7 +74,7 @@ func (h *Hooks) skLookupContext(c *Context) error {
 	return nil
 }
 
-// skLookupIn judges the context a test run is given.
+// skLookupIn checks the context a test run is given.
 func (h *Hooks) skLookupIn(full, in []byte) error {
 	le := h.Order()
 	const sk, family, localPort, end = 0, 8, 60, 64

@@ -67,7 +67,7 @@ func (h *Hooks) fieldBytes(v *net.View) []byte {
 	return b
 }
 
-// contextSocket is the socket a context is for: the one given, else a default one that later contexts of the kind share.
+// contextSocket returns the socket a context is for: the one given, else a default one that later contexts of the kind share.
 func (h *Hooks) contextSocket(c *Context, spec net.SockSpec) (*net.Socket, error) {
 	if o := c.spec.Socket; o != nil {
 		return h.SocketOf(o)

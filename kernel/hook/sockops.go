@@ -48,7 +48,7 @@ var sockOpsFields = net.Bind(progtype.Of(uapi.ProgTypeSockOps).Context, func() m
 	return m
 }())
 
-// ofFullSocket is a value that request sockets do not have.
+// ofFullSocket returns a value that request sockets do not have.
 func ofFullSocket(val net.Value) net.Source {
 	return net.Source{From: func(v *net.View) uint64 {
 		if !v.Socket.Full() {
@@ -158,7 +158,7 @@ func (c *Context) AppendOption(opt []byte) {
 	c.room -= len(opt)
 }
 
-// OptionSpace is the number of bytes of TCP options a sockops program may still add or reserve.
+// OptionSpace returns the number of bytes of TCP options a sockops program may still add or reserve.
 func (c *Context) OptionSpace() int { return c.room }
 
 // ReserveOption takes bytes off it.

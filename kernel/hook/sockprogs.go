@@ -202,7 +202,7 @@ func (h *Hooks) netfilterContext(c *Context) error {
 	return nil
 }
 
-// keptObject is an object of which there is one under a key.
+// keptObject returns an object of which there is one under a key.
 func (h *Hooks) keptObject(key, typ string) (*object.Object, error) {
 	if o := h.Kept(key); o != nil {
 		return o, nil

@@ -110,7 +110,7 @@ func (h *Hooks) syscallArguments(c *Context, call string) error {
 	return nil
 }
 
-// chosenCall is the system call of an event that all of them cause: the one that Args "call" names, else def.
+// chosenCall returns the system call of an event that all of them cause: the one that Args "call" names, else def.
 func (h *Hooks) chosenCall(c *Context, def string) (string, error) {
 	c.calls = true
 	v, ok := c.spec.Args["call"]

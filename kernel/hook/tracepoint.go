@@ -24,7 +24,7 @@ var eventClasses = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// maxRecordSize bounds trace records, whose offsets have 16 bits.
+// maxRecordSize limits trace records, whose offsets have 16 bits.
 const maxRecordSize = 1 << 16
 
 const eventPrefix = "trace_event_raw_"
@@ -227,7 +227,7 @@ func (r *record) object(typ string) *object.Object {
 	return nil
 }
 
-// text is the content of a dynamic field.
+// text returns the content of a dynamic field.
 func (r *record) text(name string) string {
 	if s, ok := r.c.spec.Args[name].(string); ok {
 		return s

@@ -10,13 +10,13 @@ import (
 // cgroupNames are the levels of the default hierarchy, the root first.
 var cgroupNames = [...]string{"", "system.slice", "app.service"}
 
-// DefaultCgroupPath is the path of the cgroup that tasks are in when nobody chose one.
+// DefaultCgroupPath returns the path of the cgroup that tasks are in when nobody chose one.
 func DefaultCgroupPath() string { return "/" + strings.Join(cgroupNames[1:], "/") }
 
 // cgroupLevel is the level of the current task's cgroup.
 const cgroupLevel = len(cgroupNames) - 1
 
-// cgroupID is the id of a level's cgroup, which is its inode number; the root's is 1.
+// cgroupID returns the id of a level's cgroup, which is its inode number; the root's is 1.
 func (m *Model) cgroupID(level int) uint64 {
 	if level == 0 {
 		return 1
@@ -24,7 +24,7 @@ func (m *Model) cgroupID(level int) uint64 {
 	return 1000*uint64(level) + m.Hash("cgroup", cgroupNames[level])%1000
 }
 
-// cgroupAt is the cgroup of a level of the default hierarchy.
+// cgroupAt returns the cgroup of a level of the default hierarchy.
 func (m *Model) cgroupAt(level int) *object.Object {
 	return m.Builtin(fmt.Sprintf("cgroup /%s", cgroupNames[level]), "cgroup")
 }
@@ -105,7 +105,7 @@ func listOf(b object.Builder, path string, addr uint64) {
 	}
 }
 
-// memberAddr is the address of a member, 0 when the type lacks it.
+// memberAddr returns the address of a member, 0 when the type lacks it.
 func memberAddr(o *object.Object, path string) uint64 {
 	if o == nil {
 		return 0
@@ -117,7 +117,7 @@ func memberAddr(o *object.Object, path string) uint64 {
 	return o.Base() + f.Off
 }
 
-// selfAddr is the address of a cgroup's own cgroup_subsys_state.
+// selfAddr returns the address of a cgroup's own cgroup_subsys_state.
 func (m *Model) selfAddr(cg *object.Object) uint64 {
 	if cg == nil {
 		return 0

@@ -16,7 +16,7 @@ const (
 	pathDepth = 2 // directories between a file and the root
 )
 
-// KernelDev is a dev_t as the kernel keeps it: 12 bits of major, 20 of minor.
+// KernelDev returns a dev_t as the kernel keeps it: 12 bits of major, 20 of minor.
 func KernelDev(major, minor uint64) uint64 { return major<<20 | minor }
 
 // FileSpec describes a file to build. Zero fields get default values.
@@ -115,17 +115,17 @@ func splitPath(path string) func(func(string) bool) {
 	}
 }
 
-// rootDentry is the root directory, its own parent.
+// rootDentry returns the root directory, its own parent.
 func (m *Model) rootDentry() *object.Object {
 	return m.Builtin("root dentry", "dentry")
 }
 
-// superBlock is the super block of the default file system.
+// superBlock returns the super block of the default file system.
 func (m *Model) superBlock() *object.Object {
 	return m.Builtin("root super_block", "super_block")
 }
 
-// rootMount is the mount of the root directory.
+// rootMount returns the mount of the root directory.
 func (m *Model) rootMount() *object.Object {
 	if m.LayoutNamed("vfsmount") == nil {
 		return nil
@@ -170,7 +170,7 @@ const (
 	openFirst = 12
 )
 
-// openFiles are the descriptors a process has open, as the bits of open_fds: the first ones, and those that system calls are made with.
+// openFiles returns the descriptors a process has open, as the bits of open_fds: the first ones, and those that system calls are made with.
 func (m *Model) openFiles() uint64 {
 	open := uint64(1<<openFirst - 1)
 	for _, role := range [...]string{"fd", "sys.fd"} {

@@ -53,7 +53,7 @@ const (
 	vmGrowsDown             = 0x100 // VM_GROWSDOWN
 )
 
-// defaultAreas are the areas of a small process, in the order of their addresses: its program's text and data, the heap, a library and the stack. They agree with
+// defaultAreas returns the areas of a small process, in the order of their addresses: its program's text and data, the heap, a library and the stack. They agree with
 // what mm_struct has of them.
 func (m *Model) defaultAreas(b object.Builder) []*object.Object {
 	if m.LayoutNamed("vm_area_struct") == nil || m.Mode() != object.ModeDefault {
@@ -122,7 +122,7 @@ func (m *Model) fillVMA(b object.Builder) {
 	b.Null("vm_next vm_prev vm_private_data anon_vma anon_name")
 }
 
-// namespaceInode is the inode number of a namespace: those the kernel makes itself start at 4026531834.
+// namespaceInode returns the inode number of a namespace: those the kernel makes itself start at 4026531834.
 func (m *Model) namespaceInode(typ string) uint64 {
 	switch typ {
 	case "ipc_namespace":

@@ -53,7 +53,7 @@ func (m *Model) NewTask(role string) (*object.Object, error) {
 	return o, err
 }
 
-// InitTask is the first process, its own parent.
+// InitTask returns the first process, its own parent.
 func (m *Model) InitTask() *object.Object {
 	return m.Builtin("init", "task_struct")
 }
@@ -73,7 +73,7 @@ func (m *Model) taskIDs(role string) (pid, tgid uint64) {
 	return tgid, tgid
 }
 
-// taskName is the default comm of a task.
+// taskName returns the default comm of a task.
 func (m *Model) taskName(role string) string {
 	switch role {
 	case "init":

@@ -54,7 +54,7 @@ func (c *Connection) Set(path string, v uint64) {
 	}
 }
 
-// private is a field of the algorithm's struct in the storage of the socket.
+// private returns a field of the algorithm's struct in the storage of the socket.
 func (c *Connection) private(path string) (object.Field, bool) {
 	area, ok := c.field("inet_connection_sock", "icsk_ca_priv")
 	if !ok {

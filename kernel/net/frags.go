@@ -55,7 +55,7 @@ func (p *Packet) addFrag(data []byte) error {
 
 func (f fragment) bytes(p *Packet) []byte { return p.k.Mem().ExtentBytes(f.region)[:f.size] }
 
-// fragsLen is the number of bytes in fragments.
+// fragsLen returns the number of bytes in fragments.
 func (p *Packet) fragsLen() int {
 	n := 0
 	for _, f := range p.frags {

@@ -86,7 +86,7 @@ func DefaultPacket() []byte {
 	return p
 }
 
-// Checksum is the Internet checksum (RFC 1071) of b, continued from sum.
+// Checksum returns the Internet checksum (RFC 1071) of b, continued from sum.
 func Checksum(b []byte, sum uint32) uint16 {
 	for i := 0; i+1 < len(b); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(b[i:]))

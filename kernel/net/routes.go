@@ -93,7 +93,7 @@ func (h *Host) Neighbour(a netip.Addr, device uint32) (mac [6]byte, ok bool) {
 	return h.network.Neighbours[i].MAC, true
 }
 
-// MAC is the hardware address of an interface.
+// MAC returns the hardware address of an interface.
 func (d Device) MAC() [6]byte {
 	if d.Hardware != ([6]byte{}) || d.Loopback {
 		return d.Hardware
@@ -104,7 +104,7 @@ func (d Device) MAC() [6]byte {
 // LoopbackIndex is the interface packets of a test run come from.
 const LoopbackIndex = 1
 
-// FlowHash is the hash of a packet's flow, from its network header on: of addresses, protocol and ports where it has
+// FlowHash returns the hash of a packet's flow, from its network header on: of addresses, protocol and ports where it has
 // them. It is never 0. The kernel's depends on a random key, this one on the seed.
 func (h *Host) FlowHash(p []byte) uint32 {
 	const ports = 4
@@ -150,5 +150,5 @@ func (h *Host) Device(index uint32) (d Device, ok bool) {
 	return Device{}, false
 }
 
-// NetnsCookie is the cookie of the initial network namespace, the first one given out.
+// NetnsCookie returns the cookie of the initial network namespace, the first one given out.
 func (h *Host) NetnsCookie() uint64 { return 1 }

@@ -25,7 +25,7 @@ type SockSpec struct {
 	SourcePort, DestPort uint16
 }
 
-// storage is the type the kernel allocates for such a socket.
+// storage returns the type the kernel allocates for such a socket.
 func (s *SockSpec) storage() string {
 	name := "tcp"
 	if s.Protocol == ProtoUDP {
@@ -134,7 +134,7 @@ func (h *Host) fillSock(b object.Builder) {
 	b.Null("sk_user_data sk_security sk_bpf_storage sk_filter sk_reuseport_cb sk_frag.page sk_rx_skb_cache sk_tx_skb_cache sk_send_head")
 }
 
-// mapped is an IPv4 address as an IPv6 one (RFC 4291 section 2.5.5.2).
+// mapped returns an IPv4 address as an IPv6 one (RFC 4291 section 2.5.5.2).
 func mapped(ip [4]byte) []byte {
 	return append(append(make([]byte, 10), 0xff, 0xff), ip[:]...)
 }

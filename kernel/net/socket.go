@@ -70,7 +70,7 @@ func (h *Host) DefaultSocket(role string, spec SockSpec) *Socket {
 	return s
 }
 
-// SocketOf is the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
+// SocketOf returns the socket of a struct sock, inet_sock or tcp_sock. The error names the type it has instead.
 func (h *Host) SocketOf(o *object.Object) (*Socket, error) {
 	if l := o.Storage(); l == nil || !socketTypes[l.Name] {
 		return nil, &object.TypeError{Type: o.TypeName(), Role: o.Role(), Why: "is not a socket"}
@@ -147,7 +147,7 @@ func (s *Socket) read() {
 	}
 }
 
-// scalar is a scalar field, or four bytes of a larger one.
+// scalar returns a scalar field, or four bytes of a larger one.
 func (h *Host) scalar(o *object.Object, f object.Field, at int) uint64 {
 	if f.Size <= 8 {
 		return o.LoadField(f)
@@ -216,7 +216,7 @@ func (s *Socket) FullAddr() uint64 {
 	return s.view(&s.full, progtype.Sock, SockFields, progtype.FullSock)
 }
 
-// Key is the address that stands for the socket, of its struct sock when it has one.
+// Key returns the address that stands for the socket, of its struct sock when it has one.
 func (s *Socket) Key() uint64 {
 	switch {
 	case s.key != 0:
@@ -251,16 +251,16 @@ func (s *Socket) Object() (*object.Object, error) {
 	return o, nil
 }
 
-// Family is the socket's address family in the kernel's numbers.
+// Family returns the socket's address family in the kernel's numbers.
 func (s *Socket) Family() uint16 { return uint16(s.vals[SockFamily]) }
 
-// Protocol is the socket's protocol (IPPROTO_TCP).
+// Protocol returns the socket's protocol (IPPROTO_TCP).
 func (s *Socket) Protocol() uint16 { return uint16(s.vals[SockProtocol]) }
 
-// Type is the socket's type (SOCK_STREAM, SOCK_DGRAM).
+// Type returns the socket's type (SOCK_STREAM, SOCK_DGRAM).
 func (s *Socket) Type() uint16 { return uint16(s.vals[SockType]) }
 
-// State is the TCP state.
+// State returns the TCP state.
 func (s *Socket) State() uint8 { return uint8(s.vals[SockState]) }
 
 // Full reports whether it is a whole socket: neither a time-wait nor a request socket (sk_fullsock).
@@ -281,16 +281,16 @@ func (s *Socket) IPv6Only() bool { return s.vals[sockIPv6Only] != 0 }
 // Cookie identifies the socket.
 func (s *Socket) Cookie() uint64 { return s.vals[sockCookie] }
 
-// UID is the owner of the socket.
+// UID returns the owner of the socket.
 func (s *Socket) UID() uint32 { return uint32(s.vals[sockUID]) }
 
-// CallbackFlags are the events a sockops program asked for (bpf_sock_ops_cb_flags).
+// CallbackFlags returns the events a sockops program asked for (bpf_sock_ops_cb_flags).
 func (s *Socket) CallbackFlags() uint32 { return uint32(s.vals[SockCBFlags]) }
 
 // SetCallbackFlags changes them.
 func (s *Socket) SetCallbackFlags(flags uint32) { s.Set(SockCBFlags, uint64(flags)) }
 
-// SavedSYN is the SYN the connection began with, from its network header on; nil when it was not kept.
+// SavedSYN returns the SYN the connection began with, from its network header on; nil when it was not kept.
 func (s *Socket) SavedSYN() []byte { return s.syn }
 
 // Role names the socket in messages.
@@ -400,14 +400,14 @@ func (s *Socket) score(from []byte, fromPort uint16, to []byte, device uint32) i
 	return n
 }
 
-// netPort is a port in network order, as it was loaded, as a number.
+// netPort returns a port in network order, as it was loaded, as a number.
 func (h *Host) netPort(v uint64) uint16 {
 	var b [2]byte
 	h.Order().PutUint16(b[:], uint16(v))
 	return uint16(b[0])<<8 | uint16(b[1])
 }
 
-// address is an address of the socket in network order, as one of IPv4 or IPv6. ok is false when it has none of that family.
+// address returns an address of the socket in network order, as one of IPv4 or IPv6. ok is false when it has none of that family.
 // An IPv6 socket that is not for IPv6 only also has the IPv4 address its own is made of, and any when it has any.
 func (s *Socket) address(v6 bool, four, six Value) (addr []byte, ok bool) {
 	words := s.vals[four : four+1]
@@ -443,7 +443,7 @@ func (s *Socket) SetOption(o SockOption, value []byte) {
 	s.opts[o] = slices.Clone(value)
 }
 
-// Number is a value of a socket by the name programs know it by: of struct bpf_sock ("mark") or bpf_tcp_sock
+// Number returns a value of a socket by the name programs know it by: of struct bpf_sock ("mark") or bpf_tcp_sock
 // ("snd_cwnd"). ok is false for a name that is none.
 func (s *Socket) Number(name string) (v uint64, ok bool) {
 	if i, ok := sockNames[name]; ok {
@@ -471,7 +471,7 @@ var sockNames = func() map[string]Value {
 	return m
 }()
 
-// PortWord is a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
+// PortWord returns a port in network order in the upper half of a number, as __sk_buff and bpf_sock_ops show it.
 func (h *Host) PortWord(v uint64) uint64 {
 	if h.BigEndian() {
 		return v

@@ -79,7 +79,7 @@ func (v *View) Save() View {
 
 func (v *View) release() uapi.Release { return uapi.ReleaseOf(v.Host.Version()) }
 
-// access judges an access.
+// access checks an access.
 func (v *View) access(off uint64, size int, write bool) (*Field, *mem.Fault) {
 	i, err := v.Layout.Check(v.release(), v.Rules, int(off), size, write)
 	if err == nil {
@@ -102,7 +102,7 @@ func (v *View) Readable(f *Field) bool {
 	return err == nil
 }
 
-// pairAt is the second half of an access of two fields of an array at once, nil when it is none.
+// pairAt returns the second half of an access of two fields of an array at once, nil when it is none.
 func (v *View) pairAt(f *Field, off uint64, size int) *Field {
 	if j := v.Layout.Pair(v.release(), f.ID, int(off), size); j >= 0 {
 		return &v.Fields[j]
@@ -131,7 +131,7 @@ func (v *View) cb() []byte {
 	return b
 }
 
-// Value is the whole value of a field.
+// Value returns the whole value of a field.
 func (v *View) Value(f *Field) uint64 {
 	switch f.Kind {
 	case DataField:

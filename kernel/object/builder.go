@@ -173,5 +173,5 @@ func (b Builder) Hash(key string) uint64 { return b.Object.k.Hash(b.Object.role,
 // Within chooses a number in a range: base + hash % n.
 func (b Builder) Within(key string, base, n uint64) uint64 { return base + b.Hash(key)%n }
 
-// Word is a readable string for the object.
+// Word returns a readable string for the object.
 func (b Builder) Word(name string) string { return b.Object.k.Word(b.Object.role, name) }

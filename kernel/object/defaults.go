@@ -38,7 +38,7 @@ func dotted2(role, path string) string {
 	return Dotted(path)
 }
 
-// LastName is the last member name of a path without indices: "val" of "cred.uid.val", "comm" of "comm[3]".
+// LastName returns the last member name of a path without indices: "val" of "cred.uid.val", "comm" of "comm[3]".
 func LastName(path string) string {
 	path = path[strings.LastIndexByte(path, '.')+1:]
 	if i := strings.IndexByte(path, '['); i >= 0 {
@@ -84,7 +84,7 @@ func (s *Space) zeroByDefault(l *Layout, f Field) bool {
 	}
 }
 
-// selfLink is the value of the pointers of a list_head: an empty list points to itself.
+// selfLink returns the value of the pointers of a list_head: an empty list points to itself.
 func (s *Space) selfLink(o *Object, l *Layout, base uint64, f Field) (uint64, bool) {
 	t := Strip(f.Spec, f.Type)
 	to := Strip(f.Spec, t.Ref)

@@ -46,7 +46,7 @@ func (ts *Types) WithProto(spec *btf.Spec, ids []btf.ID, proto btf.ID) []btf.ID 
 	return ts.protos[typeKey{spec, proto}]
 }
 
-// Signature is the parameters of an event's functions as a key; names count, because all functions of an
+// Signature returns the parameters of an event's functions as a key; names count, because all functions of an
 // event class are declared by one macro argument.
 func Signature(p *btf.Type) string {
 	var b strings.Builder

@@ -291,7 +291,7 @@ func (o *Object) Storage() *Layout { return o.layout }
 // Count returns the number of elements in the storage.
 func (o *Object) Count() uint64 { return o.count }
 
-// Layout is the layout paths of the object are in.
+// Layout returns the layout paths of the object are in.
 func (o *Object) Layout() *Layout {
 	if o.face != nil {
 		return o.face

@@ -95,7 +95,7 @@ func pathError(spec *btf.Spec, path string, wrong *btf.PathError) error {
 	return e
 }
 
-// field is a field of the type as objects describe it.
+// field returns a field of the type as objects describe it.
 func (l *Layout) field(f btf.Field) Field {
 	out := Field{Path: f.Path, Spec: l.Spec, Type: f.Type, Off: uint64(f.Offset())}
 	if f.BitSize != 0 {

@@ -173,7 +173,7 @@ func (s *Space) BehindVoid(name string) *Object {
 	return s.Shared(name, l)
 }
 
-// RoleName is the last word of a role: "filename" of "arg.bprm.filename".
+// RoleName returns the last word of a role: "filename" of "arg.bprm.filename".
 func RoleName(role string) string {
 	role = LastName(role)
 	if role == "" {

@@ -10,7 +10,7 @@ func (s *Space) Poke(addr uint64, p []byte) (ok bool) {
 	return ok
 }
 
-// Known tells whether all of [addr, addr+size) of a kernel object have a value already, and whether one of them was
+// Known reports whether all of [addr, addr+size) of a kernel object have a value already, and whether one of them was
 // made up. It reads nothing, so that fields nobody has asked for stay unset.
 func (s *Space) Known(addr, size uint64) (known, byDefault bool) {
 	o, off, ok := s.storage(addr, size)

@@ -27,7 +27,7 @@ var usualNames = map[string]string{
 	"file": "file filp f", "inode": "", "dentry": "", "page": "", "folio": "", "bio": "", "mutex": "lock", "rw_semaphore": "sem",
 }
 
-// UsualName is the first of the usual names of a type.
+// UsualName returns the first of the usual names of a type.
 func UsualName(typ string) string {
 	if first, _, _ := strings.Cut(usualNames[typ], " "); first != "" {
 		return first
@@ -35,7 +35,7 @@ func UsualName(typ string) string {
 	return typ
 }
 
-// OneName is the name that stands for all usual names of a type.
+// OneName returns the name that stands for all usual names of a type.
 func OneName(typ, name string) string {
 	names, ok := usualNames[typ]
 	if !ok {

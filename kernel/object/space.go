@@ -174,7 +174,7 @@ func (s *Space) Fail(err error) {
 // Hash derives a value from the seed and names.
 func (s *Space) Hash(parts ...string) uint64 { return Hash(s.seed, parts...) }
 
-// Order is the byte order of the target.
+// Order returns the byte order of the target.
 func (s *Space) Order() binary.ByteOrder { return s.mem.ByteOrder() }
 
 func (s *Space) BigEndian() bool { return endian.IsBig(s.Order()) }

@@ -8,7 +8,7 @@ import (
 	"github.com/bpfrun/bpfrun/btf"
 )
 
-// MaxNesting bounds the walk into nested types, so that malformed BTF ends it.
+// MaxNesting limits the walk into nested types, so that malformed BTF ends it.
 const MaxNesting = 48
 
 // Types answers questions about offsets and paths in the types of one target, and remembers the answers. It is safe

@@ -99,7 +99,7 @@ func NewPerCPU(s *object.Space) (*PerCPU, error) {
 	return p, nil
 }
 
-// offset is what is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
+// offset returns what is added to a per-CPU address to reach a CPU's copy (__per_cpu_offset).
 func (p *PerCPU) offset(cpu int) uint64 { return p.stride * uint64(cpu+1) }
 
 // find returns the index of a variable.

@@ -21,7 +21,7 @@ const (
 	maxTextFunc = textSize32 / TextStride
 )
 
-// textBase is where kernels of an architecture usually have their text.
+// textBase returns where kernels of an architecture usually have their text.
 func textBase(arch string, ptr int) uint64 {
 	if ptr == 4 {
 		return textBase32
@@ -273,7 +273,7 @@ func (s *Symbols) Variable(name string) *object.Object {
 	return o
 }
 
-// word64 is the layout of unsigned long long, or of any integer of 8 bytes.
+// word64 returns the layout of unsigned long long, or of any integer of 8 bytes.
 func (s *Symbols) word64() *object.Layout {
 	for _, n := range [...]string{"long long unsigned int", "unsigned long long", "long unsigned int"} {
 		for _, id := range s.BTF().IDs(btf.KindInt, n) {
@@ -320,7 +320,7 @@ func (s *Symbols) VariableAddr(name string) (uint64, error) {
 	return 0, &object.AbsentError{Hook: name, What: "variable of that name in its BTF"}
 }
 
-// SampleIP is where the sampled CPU was: in some function of the kernel.
+// SampleIP returns where the sampled CPU was: in some function of the kernel.
 func (s *Symbols) SampleIP() uint64 {
 	if ids := s.Functions(); len(ids) > 0 {
 		if a, ok := s.FuncAddr(ids[s.Hash("sample ip")%uint64(min(len(ids), maxTextFunc))]); ok {

@@ -159,7 +159,7 @@ func (u *User) Pointer(role string, spec *btf.Spec, to object.Pointee) uint64 {
 	return u.UserAlloc(data)
 }
 
-// userText is the default string behind a user pointer: file names look like paths.
+// userText returns the default string behind a user pointer: file names look like paths.
 func (u *User) userText(role string) string {
 	name := object.RoleName(role)
 	switch name {
@@ -169,7 +169,7 @@ func (u *User) userText(role string) string {
 	return u.Word(role, name)
 }
 
-// SockaddrBytes is a struct sockaddr_in as user space passes it: family, port, address.
+// SockaddrBytes returns a struct sockaddr_in as user space passes it: family, port, address.
 func (u *User) SockaddrBytes(role string) []byte {
 	b := make([]byte, 16)
 	u.Order().PutUint16(b, uapi.AFInet)

@@ -261,7 +261,7 @@ func WriteRun(path string, res *machine.Result, prog *loader.LinkedProgram) erro
 	return nil
 }
 
-// verdictName is a return value in the program's words, else as a number.
+// verdictName returns a return value in the program's words, else as a number.
 func verdictName(t uapi.ProgType, ret uint64) string {
 	if name := progtype.VerdictName(t, int32(ret)); name != "" {
 		return name
@@ -276,7 +276,7 @@ func comment(name string, changes []string) string {
 	return name + "; " + strings.Join(changes, ", ")
 }
 
-// verdict is the comment of a packet and, for kinds of programs that pcapng has an option for, the return value.
+// verdict returns the comment of a packet and, for kinds of programs that pcapng has an option for, the return value.
 func verdict(prog *loader.LinkedProgram, ret uint64, faulted bool, comment string) packet.Verdict {
 	v := packet.Verdict{Comment: comment, Value: uint32(ret)}
 	switch words := progtype.Of(prog.Type).Vocabulary; {

@@ -91,7 +91,7 @@ type describer struct {
 	known map[btf.ID]string
 }
 
-// maxDepth bounds types without names inside each other.
+// maxDepth limits types without names inside each other.
 const maxDepth = 12
 
 // short names a type where another refers to it: by its name, or by its content.
@@ -115,7 +115,7 @@ func (d *describer) short(id btf.ID, depth int) string {
 	return text
 }
 
-// full is all of a type.
+// full returns all of a type.
 func (d *describer) full(id btf.ID, depth int) string {
 	t := d.s.MustType(id)
 	var b strings.Builder

@@ -43,7 +43,7 @@ type Step struct {
 	SourceLine   int
 }
 
-// Last is the instruction that the log ends at, -1 when it names none.
+// Last returns the instruction that the log ends at, -1 when it names none.
 func (l *Log) Last() int {
 	if len(l.Steps) == 0 {
 		return -1
@@ -113,7 +113,7 @@ type parser struct {
 	before         string // the state that does
 }
 
-// log is the log that a line belongs to.
+// log returns the log that a line belongs to.
 func (p *parser) log(n int) *Log {
 	if p.cur == nil {
 		p.cur = &Log{Program: p.program, Errno: p.errno, Processed: -1, Line: n}

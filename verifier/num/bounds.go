@@ -16,7 +16,7 @@ type Bounds struct {
 // Unbounded is any number.
 var Unbounded = Bounds{Unknown, math.MinInt64, math.MaxInt64, 0, math.MaxUint64, math.MinInt32, math.MaxInt32, 0, math.MaxUint32}
 
-// Exactly is one number.
+// Exactly returns one number.
 func Exactly(v uint64) Bounds {
 	return Bounds{Const(v), int64(v), int64(v), v, v, int32(v), int32(v), uint32(v), uint32(v)}
 }
@@ -117,7 +117,7 @@ func (b *Bounds) Zext() {
 	}
 }
 
-// Width is the number of bits that may be set, from the right.
+// Width returns the number of bits that may be set, from the right.
 func (b *Bounds) Width() int { return bitLen(b.UMax) }
 
 // Holds reports whether v is a value within b.

@@ -21,7 +21,7 @@ const (
 	NSet Cond = Set | 8
 )
 
-// Flip is the comparison with its sides exchanged; 0 when there is none.
+// Flip returns the comparison with its sides exchanged; 0 when there is none.
 func (c Cond) Flip() Cond {
 	switch c {
 	case Ge:
@@ -44,7 +44,7 @@ func (c Cond) Flip() Cond {
 	return c
 }
 
-// Not is the opposite.
+// Not returns the opposite.
 func (c Cond) Not() Cond {
 	switch c {
 	case Eq:
@@ -104,7 +104,7 @@ func (b *Bounds) IsConst(w32 bool) bool {
 	return b.Var.IsConst()
 }
 
-// Const is the known number.
+// Const returns the known number.
 func (b *Bounds) Const(w32 bool) uint64 {
 	if w32 {
 		return uint64(uint32(b.Var.Value))

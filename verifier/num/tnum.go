@@ -18,10 +18,10 @@ type Tnum struct{ Value, Mask uint64 }
 // Unknown has no known bit.
 var Unknown = Tnum{0, math.MaxUint64}
 
-// Const is a known number.
+// Const returns a known number.
 func Const(v uint64) Tnum { return Tnum{v, 0} }
 
-// Range is the smallest Tnum that holds every number from lo to hi.
+// Range returns the smallest Tnum that holds every number from lo to hi.
 func Range(lo, hi uint64) Tnum {
 	n := bits.Len64(lo ^ hi)
 	if n > 63 {
@@ -54,14 +54,14 @@ func (t Tnum) Arsh(n uint8, width int) Tnum {
 	return Tnum{uint64(int64(t.Value) >> n), uint64(int64(t.Mask) >> n)}
 }
 
-// Add is the sum.
+// Add returns the sum.
 func (t Tnum) Add(b Tnum) Tnum {
 	sv := t.Value + b.Value
 	mu := (t.Mask + b.Mask + sv) ^ sv | t.Mask | b.Mask
 	return Tnum{sv &^ mu, mu}
 }
 
-// Sub is the difference.
+// Sub returns the difference.
 func (t Tnum) Sub(b Tnum) Tnum {
 	dv := t.Value - b.Value
 	mu := (dv + t.Mask) ^ (dv - b.Mask) | t.Mask | b.Mask
@@ -71,25 +71,25 @@ func (t Tnum) Sub(b Tnum) Tnum {
 // Neg is 0 - t.
 func (t Tnum) Neg() Tnum { return Tnum{}.Sub(t) }
 
-// And is the bitwise and.
+// And returns the bitwise and.
 func (t Tnum) And(b Tnum) Tnum {
 	v := t.Value & b.Value
 	return Tnum{v, (t.Value | t.Mask) & (b.Value | b.Mask) &^ v}
 }
 
-// Or is the bitwise or.
+// Or returns the bitwise or.
 func (t Tnum) Or(b Tnum) Tnum {
 	v := t.Value | b.Value
 	return Tnum{v, (t.Mask | b.Mask) &^ v}
 }
 
-// Xor is the bitwise exclusive or.
+// Xor returns the bitwise exclusive or.
 func (t Tnum) Xor(b Tnum) Tnum {
 	mu := t.Mask | b.Mask
 	return Tnum{(t.Value ^ b.Value) &^ mu, mu}
 }
 
-// Mul is the product, as rule says it is computed.
+// Mul returns the product, as rule says it is computed.
 func (t Tnum) Mul(b Tnum, rule MulRule) Tnum {
 	switch rule {
 	case MulTwoMasks:
@@ -162,7 +162,7 @@ func (t Tnum) Cast(size int) Tnum {
 	return Tnum{t.Value & m, t.Mask & m}
 }
 
-// Sub32 is the low half.
+// Sub32 returns the low half.
 func (t Tnum) Sub32() Tnum { return t.Cast(4) }
 
 // Clear32 has the low half zero.

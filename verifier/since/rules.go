@@ -237,7 +237,7 @@ func (r Rule) String() string { return rows[r].what }
 // From returns the release that brought a rule.
 func From(rule Rule) Release { return rows[rule].from }
 
-// Before is the last release that does not have the rule, even with all updates.
+// Before returns the last release that does not have the rule, even with all updates.
 func Before(rule Rule) Release {
 	r := From(rule)
 	for {
@@ -255,7 +255,7 @@ func Before(rule Rule) Release {
 	}
 }
 
-// All are the rules.
+// All returns the rules.
 func All() []Rule {
 	out := make([]Rule, numRules)
 	for i := range out {
@@ -264,7 +264,7 @@ func All() []Rule {
 	return out
 }
 
-// Updates are the stable releases that brought a rule to older lines, each with the patch from which on it has it.
+// Updates returns the stable releases that brought a rule to older lines, each with the patch from which on it has it.
 func Updates(rule Rule) map[Release]int {
 	out := map[Release]int{}
 	for _, u := range rows[rule].stable {

@@ -111,7 +111,7 @@ func addBranch(a, b *decode.Info) string {
 	return "v := " + extend(a, compute(a, low(a, dst))) + "\n" + dst + " = v\n" + advance + branch(b, "v")
 }
 
-// text are the names of a sequence's instructions.
+// text returns the names of a sequence's instructions.
 func (s seq) text() string {
 	names := make([]string, len(s))
 	for i, op := range s {

@@ -44,7 +44,7 @@ var comparison = map[string]string{
 // isSigned reports whether an operator works on signed numbers.
 func isSigned(text string) bool { return strings.HasPrefix(text, "s") }
 
-// operand is the right operand of an instruction with 64 bits.
+// operand returns the right operand of an instruction with 64 bits.
 func operand(i *decode.Info) string {
 	if i.Form == decode.FormALUImm || i.Form == decode.FormJumpImm || i.Form == decode.FormStoreImm {
 		return imm
@@ -60,7 +60,7 @@ func low(i *decode.Info, x string) string {
 	return x
 }
 
-// compute is the result of an ALU instruction that cannot divide by zero, in its own width: a uint64 or, for 32 bits, a
+// compute returns the result of an ALU instruction that cannot divide by zero, in its own width: a uint64 or, for 32 bits, a
 // uint32. x is the left operand in that width. Shift counts are taken modulo the width.
 func compute(i *decode.Info, x string) string {
 	y := operand(i)
@@ -86,7 +86,7 @@ func extend(i *decode.Info, result string) string {
 	return "uint64(" + result + ")"
 }
 
-// alu is the handler of an instruction that computes.
+// alu returns the handler of an instruction that computes.
 func alu(i *decode.Info) string {
 	switch i.Text {
 	case "/=", "s/=", "%=", "s%=":
@@ -99,7 +99,7 @@ func alu(i *decode.Info) string {
 	return dst + " = " + extend(i, compute(i, low(i, dst))) + "\n"
 }
 
-// divide is the handler of a division or modulo.
+// divide returns the handler of a division or modulo.
 func divide(i *decode.Info) string {
 	kind := fmt.Sprintf("uint%d", i.Width)
 	if isSigned(i.Text) {
@@ -126,7 +126,7 @@ func divide(i *decode.Info) string {
 	return text + "\n"
 }
 
-// unary is the handler of a negation, a sign-extending move or a change of byte order. Programs are little endian here.
+// unary returns the handler of a negation, a sign-extending move or a change of byte order. Programs are little endian here.
 func unary(i *decode.Info) string {
 	bits := i.SubValue
 	switch {
@@ -196,12 +196,12 @@ func check(i *decode.Info, r, o string) string {
 	return s + "goto slow\n}\n"
 }
 
-// cell is the memory of an access at the offset o.
+// cell returns the memory of an access at the offset o.
 func cell(i *decode.Info, o string) string {
 	return fmt.Sprintf("*(*uint%d)(unsafe.Add(data, %s))", int(i.Size)*8, o)
 }
 
-// loaded is what a load at the offset o puts into its register.
+// loaded returns what a load at the offset o puts into its register.
 func loaded(i *decode.Info, o string) string {
 	switch {
 	case i.Signed():
@@ -212,7 +212,7 @@ func loaded(i *decode.Info, o string) string {
 	return "uint64(" + cell(i, o) + ")"
 }
 
-// stored is what a store writes, in its size.
+// stored returns what a store writes, in its size.
 func stored(i *decode.Info) string {
 	if i.Size == 8 {
 		return operand(i)
@@ -228,7 +228,7 @@ func store(i *decode.Info) string {
 	return check(i, dst, "o") + cell(i, "o") + " = " + stored(i) + "\n"
 }
 
-// atomicAdd is the handler of an atomic addition, which may fetch.
+// atomicAdd returns the handler of an atomic addition, which may fetch.
 func atomicAdd(i *decode.Info) string {
 	s := check(i, dst, "o") + "v := " + cell(i, "o") + "\n" + cell(i, "o") + " = v + " + low(i, src) + "\n"
 	if i.Has(decode.FlagFetch) {
@@ -237,7 +237,7 @@ func atomicAdd(i *decode.Info) string {
 	return s
 }
 
-// forms are the instructions of decode's table with one of the forms, in the order of the table.
+// forms returns the instructions of decode's table with one of the forms, in the order of the table.
 func forms(want ...decode.Form) []*decode.Info {
 	var list []*decode.Info
 	for op := decode.OpInvalid + 1; op < decode.NumOps; op++ {

@@ -33,7 +33,7 @@ func (p *program) form(op decode.Op) {
 	p.subprograms()
 }
 
-// slot is the offset of the result of instance i.
+// slot returns the offset of the result of instance i.
 func slot(i int) int { return valueScratch + 8*(13-i) }
 
 // reload gives a register a value of the input.

@@ -112,7 +112,7 @@ func New(seed uint64, cfg Config) *Generator {
 	return g
 }
 
-// Forms are the instructions the generator covers.
+// Forms returns the instructions the generator covers.
 func (g *Generator) Forms() []decode.Op { return append([]decode.Op(nil), g.forms...) }
 
 // Missing explains why an instruction is never generated, "" for those that are.

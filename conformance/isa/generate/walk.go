@@ -214,7 +214,7 @@ func (p *program) walkPointers(w *walk) {
 	}
 }
 
-// walkFree is how many registers statements may write.
+// walkFree returns how many registers statements may write.
 func (p *program) walkFree() int {
 	n := 0
 	for r := range regValue {

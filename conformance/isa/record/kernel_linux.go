@@ -123,7 +123,7 @@ const (
 
 var oneAtATime sync.Mutex
 
-// Name is the kernel's release.
+// Name returns the kernel's release.
 func (k *Kernel) Name() string { return Release() }
 
 // Load loads p. A program that the verifier does not take gives a *isa.Rejected.
@@ -199,10 +199,10 @@ func (k *Kernel) load(insns []decode.Insn, logLevel uint32) (int, error) {
 	return fd, err
 }
 
-// pointer is an address for the kernel. The caller keeps the object alive; Go's heap does not move.
+// pointer returns an address for the kernel. The caller keeps the object alive; Go's heap does not move.
 func pointer(p *byte) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 
-// reason is the last message of the verifier's log before its statistics.
+// reason returns the last message of the verifier's log before its statistics.
 func (k *Kernel) reason(err error) string {
 	text, _, _ := strings.Cut(string(k.log), "\x00")
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -235,7 +235,7 @@ func (k *Kernel) Run(in *isa.Value) isa.Outcome {
 	return o
 }
 
-// Release is the running kernel's: "6.18.44".
+// Release returns the running kernel's: "6.18.44".
 func Release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {

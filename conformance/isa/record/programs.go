@@ -27,7 +27,7 @@ type Report struct {
 	Reasons                  map[string]uint64
 }
 
-// Summary is one line of figures.
+// Summary returns one line of figures.
 func (r *Report) Summary() string {
 	return fmt.Sprintf("%d programs recorded, %d runs, %d programs refused by the kernel", r.Recorded, r.Runs, r.Rejected)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/bpfrun/bpfrun/decode"
 )
 
-// Version is the running kernel's, 0 when it cannot be told.
+// Version returns the running kernel's, 0 when it cannot be told.
 func Version() decode.Version {
 	var major, minor int
 	if n, _ := fmt.Sscanf(Release(), "%d.%d", &major, &minor); n != 2 {

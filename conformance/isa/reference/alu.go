@@ -197,7 +197,7 @@ func sdiv64(a, b uint64) uint64 {
 	return q
 }
 
-// smod64 is the remainder of sdiv64: it has the sign of the dividend.
+// smod64 returns the remainder of sdiv64: it has the sign of the dividend.
 func smod64(a, b uint64) uint64 {
 	r := magnitude(a) % magnitude(b)
 	if a>>63 != 0 {

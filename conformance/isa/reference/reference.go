@@ -112,7 +112,7 @@ func (m *Machine) Run() (r0 uint64, fault *Fault) {
 	return m.r[0], nil
 }
 
-// Executed is the number of instructions the last run executed, LD_IMM64 counted as one.
+// Executed returns the number of instructions the last run executed, LD_IMM64 counted as one.
 func (m *Machine) Executed() uint64 { return m.insns }
 
 // execute runs until the function whose frame is the innermost at the call of execute returns.
@@ -165,7 +165,7 @@ func (m *Machine) step(in decode.Insn) {
 	}
 }
 
-// sizeOf is the size modifier of load and store opcodes (RFC 9669 section 5, table 14).
+// sizeOf returns the size modifier of load and store opcodes (RFC 9669 section 5, table 14).
 func sizeOf(code uint8) int {
 	switch code & 0x18 {
 	case 0x00: // W

@@ -115,7 +115,7 @@ func fill(m *machine.Machine, linked *loader.Linked, rng *rand.Rand) error {
 	return nil
 }
 
-// edge is a number that checks are often wrong about.
+// edge returns a number that checks are often wrong about.
 func edge(rng *rand.Rand) uint64 {
 	edges := []uint64{0, 1, 7, 8, 31, 32, 47, 48, 63, 64, 127, 128, 255, 1 << 31, 1<<31 - 1, 1<<32 - 1, 1 << 32, 1 << 63, 1<<63 - 1, ^uint64(0)}
 	if rng.IntN(2) == 0 {
